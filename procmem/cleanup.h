@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* Scope guards: release a resource when its variable goes out of scope. */
+#pragma once
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static inline void cleanup_free_fn(void *p)
+{
+	free(*(void **)p);
+}
+
+static inline void cleanup_close_fn(const int *fd)
+{
+	if (*fd >= 0)
+		(void)close(*fd);
+}
+
+#define cleanup_free  __attribute__((cleanup(cleanup_free_fn)))
+#define cleanup_close __attribute__((cleanup(cleanup_close_fn)))
+
+/* Hand a guarded pointer or descriptor to the caller; the guard then does nothing. */
+#define take_ptr(p)                      \
+	({                               \
+		__auto_type taken = (p); \
+		(p) = NULL;              \
+		taken;                   \
+	})
+#define take_fd(fd)               \
+	({                        \
+		int taken = (fd); \
+		(fd) = -1;        \
+		taken;            \
+	})

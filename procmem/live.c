@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+#include "procmem/live.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <sys/uio.h>
+
+/*
+ * Bytes asked for in one call. The kernel silently cuts a call to MAX_RW_COUNT
+ * (2 GiB less a page); below it, a short count means a fault and nothing else.
+ */
+#define LIVE_MAX_CALL_BYTES ((size_t)1 << 30)
+
+/* One process_vm_readv call: a run of ranges, each from its done_bytes on. */
+struct live_batch {
+	struct remote_range *ranges; /* where the run starts */
+	size_t nr_ranges;	     /* how many ranges it has; 1 to IOV_MAX */
+	struct iovec local[IOV_MAX];
+	struct iovec remote[IOV_MAX];
+};
+
+/* Take as many ranges as one call may carry; the last one perhaps in part. */
+static void batch_fill(struct live_batch *batch, struct remote_range *ranges, size_t nr_ranges)
+{
+	size_t left_bytes = LIVE_MAX_CALL_BYTES;
+	size_t i;
+
+	for (i = 0; i < nr_ranges && i < IOV_MAX && left_bytes; i++) {
+		size_t done = ranges[i].done_bytes;
+		size_t want = ranges[i].size - done;
+
+		if (want > left_bytes)
+			want = left_bytes;
+		left_bytes -= want;
+		batch->local[i].iov_base = (char *)ranges[i].buffer + done;
+		batch->local[i].iov_len = want;
+		/* Never used as a pointer here. NOLINTNEXTLINE(performance-no-int-to-ptr) */
+		batch->remote[i].iov_base = (void *)(uintptr_t)(ranges[i].addr + done);
+		batch->remote[i].iov_len = want;
+	}
+	batch->ranges = ranges;
+	batch->nr_ranges = i;
+}
+
+/*
+ * Share out the bytes that a call read. Returns how many ranges are settled:
+ * done, or stopped by a fault. The kernel reads the pieces in order and stops at
+ * the first byte it cannot read, wherever in a piece that lies (process_vm_rw in
+ * mm/process_vm_access.c; the man page knows whole pieces only).
+ */
+static size_t batch_account(struct live_batch *batch, size_t read_bytes)
+{
+	for (size_t i = 0; i < batch->nr_ranges; i++) {
+		struct remote_range *range = &batch->ranges[i];
+		size_t want = batch->local[i].iov_len;
+
+		if (read_bytes < want) {
+			range->done_bytes += read_bytes;
+			return i + 1;
+		}
+		range->done_bytes += want;
+		read_bytes -= want;
+		if (range->done_bytes < range->size)
+			return i; /* cut by LIVE_MAX_CALL_BYTES: goes on there */
+	}
+	return batch->nr_ranges;
+}
+
+/*
+ * The errors that end the whole read. Any other belongs to the first piece:
+ * EFAULT, and ENOMEM when its page cannot be brought in.
+ */
+static int fatal_error(int error)
+{
+	switch (error) {
+	case ESRCH:
+		return -ESRCH;
+	case EPERM:
+	case EACCES:
+	case ENOSYS: /* no CONFIG_CROSS_MEMORY_ATTACH, or hidden by a seccomp filter */
+		return -EPERM;
+	default:
+		return 0;
+	}
+}
+
+static int live_read_ranges(struct remote_memory *memory, struct remote_range *ranges,
+			    size_t nr_ranges)
+{
+	struct live_memory *live = (struct live_memory *)memory;
+	struct live_batch batch; /* not initialised: only what a call uses is ever touched */
+
+	for (size_t i = 0; i < nr_ranges; i++)
+		ranges[i].done_bytes = 0;
+
+	while (nr_ranges > 0) {
+		batch_fill(&batch, ranges, nr_ranges);
+		live->nr_reads++;
+		ssize_t read_bytes = process_vm_readv(live->pid, batch.local, batch.nr_ranges,
+						      batch.remote, batch.nr_ranges, 0);
+		if (read_bytes < 0) {
+			int err = fatal_error(errno);
+
+			if (err)
+				return err;
+			read_bytes = 0;
+		}
+		size_t nr_settled = batch_account(&batch, (size_t)read_bytes);
+
+		ranges += nr_settled;
+		nr_ranges -= nr_settled;
+	}
+	return 0;
+}
+
+static const struct remote_memory_ops live_memory_ops = {
+	.read_ranges = live_read_ranges,
+};
+
+void live_memory_init(struct live_memory *live, pid_t pid)
+{
+	*live = (struct live_memory){
+		.memory = {.ops = &live_memory_ops},
+		.pid = pid,
+	};
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT */
+#include "procmem/maps.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "procmem/cleanup.h"
+
+/* 256 bytes a line on average; a line has 73 and a path. Beyond it: -E2BIG. */
+#define MAPS_MAX_TEXT_BYTES ((size_t)MAPS_MAX_MAPPINGS * 256)
+
+/* How often the text is read anew when the target changed its mappings meanwhile. */
+#define MAPS_MAX_TRIES 3
+
+#define DELETED_MARK " (deleted)"
+
+/* The unread rest of one line; at end lies its newline, or the end of the text. */
+struct line {
+	char *next;
+	char *end;
+};
+
+/* Take a number without sign or prefix, of at least one digit. */
+static bool take_number(struct line *line, unsigned int base, uint64_t *ret_number)
+{
+	uint64_t number = 0;
+	char *start = line->next;
+
+	for (; line->next < line->end; line->next++) {
+		char c = *line->next;
+		unsigned int digit = c >= '0' && c <= '9'   ? (unsigned int)(c - '0')
+				     : c >= 'a' && c <= 'f' ? (unsigned int)(c - 'a') + 10
+							    : base;
+
+		if (digit >= base)
+			break;
+		if (__builtin_mul_overflow(number, base, &number) ||
+		    __builtin_add_overflow(number, digit, &number))
+			return false;
+	}
+	*ret_number = number;
+	return line->next > start;
+}
+
+static bool take_char(struct line *line, char c)
+{
+	if (line->next == line->end || *line->next != c)
+		return false;
+	line->next++;
+	return true;
+}
+
+/* Take one letter of the permissions: set or clear. */
+static bool take_flag(struct line *line, char set, char clear, bool *ret_flag)
+{
+	*ret_flag = take_char(line, set);
+	return *ret_flag || take_char(line, clear);
+}
+
+static bool take_device(struct line *line, struct mapping *mapping)
+{
+	uint64_t major;
+	uint64_t minor;
+
+	if (!take_number(line, 16, &major) || !take_char(line, ':') ||
+	    !take_number(line, 16, &minor) || major > UINT32_MAX || minor > UINT32_MAX)
+		return false;
+	mapping->dev_major = (uint32_t)major;
+	mapping->dev_minor = (uint32_t)minor;
+	return true;
+}
+
+/*
+ * Terminate the path in place, cut its mark off and unescape it. The kernel
+ * escapes newlines and nothing else here (seq_path(…, "\n") in show_map_vma() of
+ * fs/proc/task_mmu.c), not even backslashes: any other \NNN is part of the name.
+ */
+static bool take_path(struct line *line, struct mapping *mapping)
+{
+	size_t mark_length = strlen(DELETED_MARK);
+	char *path = line->next + strspn(line->next, " ");
+	char *to = path;
+
+	if (path > line->end || memchr(path, '\0', (size_t)(line->end - path)))
+		return false;
+	char *end = line->end;
+
+	if (mapping->inode != 0 && (size_t)(end - path) > mark_length &&
+	    memcmp(end - mark_length, DELETED_MARK, mark_length) == 0) {
+		mapping->deleted = true;
+		end -= mark_length;
+	}
+	for (char *from = path; from < end; to++) {
+		if (end - from >= 4 && memcmp(from, "\\012", 4) == 0) {
+			*to = '\n';
+			from += 4;
+		} else {
+			*to = *from++;
+		}
+	}
+	*to = '\0';
+	mapping->path = path;
+	return true;
+}
+
+/* Parse one line; its end is overwritten with a NUL. */
+static bool parse_line(struct line *line, struct mapping *ret_mapping)
+{
+	struct mapping mapping = {.path = ""};
+
+	*line->end = '\0';
+	if (!take_number(line, 16, &mapping.start) || !take_char(line, '-') ||
+	    !take_number(line, 16, &mapping.end) || !take_char(line, ' ') ||
+	    !take_flag(line, 'r', '-', &mapping.readable) ||
+	    !take_flag(line, 'w', '-', &mapping.writable) ||
+	    !take_flag(line, 'x', '-', &mapping.executable) ||
+	    !take_flag(line, 's', 'p', &mapping.shared) || !take_char(line, ' ') ||
+	    !take_number(line, 16, &mapping.file_offset) || !take_char(line, ' ') ||
+	    !take_device(line, &mapping) || !take_char(line, ' ') ||
+	    !take_number(line, 10, &mapping.inode))
+		return false;
+	if (line->next < line->end && *line->next != ' ')
+		return false;
+	if (mapping.start >= mapping.end || !take_path(line, &mapping))
+		return false;
+	*ret_mapping = mapping;
+	return true;
+}
+
+static size_t count_lines(const char *text, size_t size)
+{
+	const char *end = text + size;
+	size_t nr_lines = 0;
+
+	while (text < end) {
+		const char *newline = memchr(text, '\n', (size_t)(end - text));
+
+		text = newline ? newline + 1 : end;
+		nr_lines++;
+	}
+	return nr_lines;
+}
+
+/* Parse text, which has room for one byte more than size and becomes the maps'. */
+static int parse_owned(char *text, size_t size, struct maps *ret_maps)
+{
+	struct maps maps = {.text = text};
+	size_t nr_lines = count_lines(text, size);
+	char *end = text + size;
+	remote_addr last_end = 0;
+	int err = 0;
+
+	if (nr_lines > MAPS_MAX_MAPPINGS)
+		err = -E2BIG;
+	else {
+		maps.mappings = calloc(nr_lines ? nr_lines : 1, sizeof(*maps.mappings));
+		err = maps.mappings ? 0 : -ENOMEM;
+	}
+	for (char *next = text; !err && next < end;) {
+		char *newline = memchr(next, '\n', (size_t)(end - next));
+		struct line line = {.next = next, .end = newline ? newline : end};
+		struct mapping *mapping = &maps.mappings[maps.nr_mappings++];
+
+		next = line.end + 1;
+		if (!parse_line(&line, mapping) || mapping->start < last_end)
+			err = -EBADMSG;
+		else
+			last_end = mapping->end;
+	}
+	if (err)
+		maps_done(&maps);
+	else
+		*ret_maps = maps;
+	return err;
+}
+
+int maps_parse(const char *text, size_t size, struct maps *ret_maps)
+{
+	size_t room;
+
+	if (__builtin_add_overflow(size, 1, &room))
+		return -E2BIG;
+	char *copy = malloc(room);
+
+	if (!copy)
+		return -ENOMEM;
+	if (size > 0)
+		memcpy(copy, text, size);
+	return parse_owned(copy, size, ret_maps);
+}
+
+/*
+ * The text as it is now: that of a thread which still runs, since it is empty
+ * for a main thread that has ended, and for a process without memory.
+ */
+static int read_text(const struct process *process, char **ret_text, size_t *ret_size)
+{
+	cleanup_free char *text = NULL;
+	char name[64];
+	size_t size;
+	pid_t tid;
+	int err;
+
+	err = process_read_whole_file(process, "maps", MAPS_MAX_TEXT_BYTES, &text, &size);
+	if (!err && size == 0) {
+		err = process_live_thread(process, &tid);
+		if (!err && tid != process->pid) {
+			(void)snprintf(name, sizeof(name), "task/%d/maps", tid);
+			free(take_ptr(text));
+			err = process_read_whole_file(process, name, MAPS_MAX_TEXT_BYTES, &text,
+						      &size);
+		}
+	}
+	if (err)
+		return err;
+	*ret_text = take_ptr(text);
+	*ret_size = size;
+	return 0;
+}
+
+int maps_read(const struct process *process, struct maps *ret_maps)
+{
+	int err = -EBADMSG;
+
+	/*
+	 * The kernel hands out a page of text at a time and goes on behind the last
+	 * mapping's end; one that has grown since is listed twice.
+	 */
+	for (int i = 0; i < MAPS_MAX_TRIES && err == -EBADMSG; i++) {
+		char *text;
+		size_t size;
+
+		err = read_text(process, &text, &size);
+		if (!err)
+			err = parse_owned(text, size, ret_maps);
+	}
+	return err;
+}
+
+void maps_done(struct maps *maps)
+{
+	free(maps->mappings);
+	free(maps->text);
+	*maps = (struct maps){.text = NULL};
+}
+
+const struct mapping *maps_find(const struct maps *maps, remote_addr addr)
+{
+	size_t low = 0;
+	size_t high = maps->nr_mappings;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct mapping *mapping = &maps->mappings[middle];
+
+		if (addr < mapping->start)
+			high = middle;
+		else if (addr >= mapping->end)
+			low = middle + 1;
+		else
+			return mapping;
+	}
+	return NULL;
+}
+
+static bool same_file(const struct mapping *a, const struct mapping *b)
+{
+	return a->inode == b->inode && a->dev_major == b->dev_major && a->dev_minor == b->dev_minor;
+}
+
+size_t maps_module_end(const struct maps *maps, size_t first)
+{
+	const struct mapping *module = &maps->mappings[first];
+	size_t end = first + 1;
+
+	if (module->inode == 0)
+		return end;
+	for (size_t i = end; i < maps->nr_mappings; i++) {
+		const struct mapping *mapping = &maps->mappings[i];
+
+		if (same_file(mapping, module))
+			end = i + 1;
+		else if (mapping->inode != 0)
+			break;
+	}
+	return end;
+}

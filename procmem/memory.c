@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+#include "procmem/memory.h"
+
+#include <errno.h>
+
+int remote_memory_read(struct remote_memory *memory, remote_addr addr, void *buffer, size_t size)
+{
+	struct remote_range range = {.addr = addr, .buffer = buffer, .size = size};
+	int err;
+
+	err = remote_memory_read_ranges(memory, &range, 1);
+	if (err)
+		return err;
+	return range.done_bytes == size ? 0 : -EFAULT;
+}
+
+int remote_memory_read_u64(struct remote_memory *memory, remote_addr addr, uint64_t *ret_value)
+{
+	uint64_t value;
+	int err;
+
+	err = remote_memory_read(memory, addr, &value, sizeof(value));
+	if (err)
+		return err;
+	*ret_value = value;
+	return 0;
+}

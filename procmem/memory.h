@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The memory of a target: a running process, a core file, a recorded tape, a
+ * fake made by a test. Everything above reads a target through this and
+ * nothing else.
+ *
+ * Errors of the whole project are negative errno, each with one meaning:
+ *
+ *   -ESRCH    the target is gone
+ *   -EPERM    not allowed
+ *   -EFAULT   the address is not mapped (or not saved, in a core file)
+ *   -EBADMSG  the bytes do not have the form they should have
+ *   -ENOTSUP  valid, but not supported here
+ *   -EAGAIN   the state changed while it was read: a torn sample
+ *   -ENOENT   not found
+ *   -E2BIG    a limit named in the header was reached
+ *   -ENOMEM   out of memory
+ *
+ * Set-up calls may also return another errno of the system call that failed.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* An address in the target's memory; never a C pointer. */
+typedef uint64_t remote_addr;
+
+/* One piece of a vectored read. */
+struct remote_range {
+	remote_addr addr;  /* where it starts in the target */
+	void *buffer;	   /* size bytes, the caller's */
+	size_t size;	   /* how many are wanted */
+	size_t done_bytes; /* how many were read, from the start; set by the read */
+};
+
+struct remote_memory;
+
+struct remote_memory_ops {
+	/*
+	 * Read every range, in order, in as few system calls as can be. A range
+	 * that cannot be read has done_bytes < size and does not keep the others
+	 * from being read. 0 (whatever the pieces came to), -ESRCH or -EPERM.
+	 */
+	int (*read_ranges)(struct remote_memory *memory, struct remote_range *ranges,
+			   size_t nr_ranges);
+};
+
+/* The first member of every kind of memory. */
+struct remote_memory {
+	const struct remote_memory_ops *ops;
+};
+
+/*
+ * Read several ranges as remote_memory_ops.read_ranges says: in the order given
+ * and, for a live process, as close to one instant as the kernel can.
+ */
+static inline int remote_memory_read_ranges(struct remote_memory *memory,
+					    struct remote_range *ranges, size_t nr_ranges)
+{
+	return memory->ops->read_ranges(memory, ranges, nr_ranges);
+}
+
+/*
+ * Read size bytes at addr into buffer, all of them. 0; -EFAULT (buffer is then
+ * undefined), -ESRCH, -EPERM.
+ */
+int remote_memory_read(struct remote_memory *memory, remote_addr addr, void *buffer, size_t size);
+
+/* Read the eight bytes at addr as an unsigned number; errors of remote_memory_read(). */
+int remote_memory_read_u64(struct remote_memory *memory, remote_addr addr, uint64_t *ret_value);
+
+/*
+ * One field of a struct that was read: a native-endian number at offset bytes
+ * into buffer, however it is aligned. The caller has checked that it is inside.
+ */
+static inline uint64_t field_u64(const void *buffer, size_t offset)
+{
+	uint64_t value;
+
+	memcpy(&value, (const char *)buffer + offset, sizeof(value));
+	return value;
+}
+
+static inline uint32_t field_u32(const void *buffer, size_t offset)
+{
+	uint32_t value;
+
+	memcpy(&value, (const char *)buffer + offset, sizeof(value));
+	return value;
+}
+
+static inline int32_t field_i32(const void *buffer, size_t offset)
+{
+	return (int32_t)field_u32(buffer, offset);
+}
+
+static inline uint16_t field_u16(const void *buffer, size_t offset)
+{
+	uint16_t value;
+
+	memcpy(&value, (const char *)buffer + offset, sizeof(value));
+	return value;
+}
+
+static inline uint8_t field_u8(const void *buffer, size_t offset)
+{
+	return ((const uint8_t *)buffer)[offset];
+}

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: MIT */
+#include "procmem/process.h"
+
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "procmem/cleanup.h"
+#include "procmem/procfile.h"
+
+/* Room for /proc/PID/stat up to field 22: 64 bytes of name and 22 numbers. */
+#define STAT_MAX_BYTES 1024
+
+/* Room for "task/", a thread id, and the name of a file. */
+#define TASK_NAME_MAX_BYTES 64
+
+static void cleanup_closedir_fn(DIR **dir)
+{
+	if (*dir)
+		(void)closedir(*dir);
+}
+
+/* Reading. */
+
+/* Open a file or folder of /proc/PID. -ESRCH also where it is missing because its task is. */
+static int open_file(const struct process *process, const char *name)
+{
+	int fd = procfile_open(process->proc_fd, name);
+
+	if (fd != -ENOENT)
+		return fd;
+	if (strncmp(name, "task/", strlen("task/")) == 0)
+		return -ESRCH;
+	return faccessat(process->proc_fd, "stat", F_OK, 0) ? -ESRCH : -ENOENT;
+}
+
+ssize_t process_read_file(const struct process *process, const char *name, char *buffer,
+			  size_t max_bytes)
+{
+	assert(max_bytes > 0);
+
+	cleanup_close int fd = open_file(process, name);
+
+	return fd < 0 ? fd : procfile_read(fd, buffer, max_bytes);
+}
+
+int process_read_whole_file(const struct process *process, const char *name, size_t max_bytes,
+			    char **ret_text, size_t *ret_size)
+{
+	cleanup_close int fd = open_file(process, name);
+
+	return fd < 0 ? fd : procfile_read_whole(fd, max_bytes, ret_text, ret_size);
+}
+
+static int read_status(const struct process *process, const char *name, char **ret_status)
+{
+	size_t size;
+
+	return process_read_whole_file(process, name, PROCFILE_STATUS_MAX_BYTES, ret_status, &size);
+}
+
+/* What one line of /proc/PID/stat tells. Source: proc_pid_stat(5). */
+struct task_stat {
+	char state;
+	uint64_t start_ticks;
+};
+
+static int parse_stat(const char *text, struct task_stat *ret_stat)
+{
+	/* The name is the target's choice: it may hold ')' and digits. */
+	const char *p = strrchr(text, ')');
+	char *end;
+
+	if (!p || p[1] != ' ' || p[2] == '\0')
+		return -EBADMSG;
+	char state = p[2];
+
+	for (int field = 2; field < 22; field++) {
+		p = strchr(p, ' ');
+		if (!p)
+			return -EBADMSG;
+		p++;
+	}
+	errno = 0;
+	uint64_t start_ticks = strtoull(p, &end, 10);
+
+	if (end == p || errno)
+		return -EBADMSG;
+	*ret_stat = (struct task_stat){.state = state, .start_ticks = start_ticks};
+	return 0;
+}
+
+static int read_stat(const struct process *process, const char *name, struct task_stat *ret_stat)
+{
+	char text[STAT_MAX_BYTES];
+	ssize_t size = process_read_file(process, name, text, sizeof(text));
+
+	return size < 0 ? (int)size : parse_stat(text, ret_stat);
+}
+
+static bool stat_ended(const struct task_stat *stat)
+{
+	return stat->state == 'Z' || stat->state == 'X' || stat->state == 'x';
+}
+
+/* Opening. */
+
+/* Open /proc/PID, or say why not. */
+static int open_proc_dir(pid_t pid, struct message *reterr)
+{
+	char name[32];
+
+	(void)snprintf(name, sizeof(name), "/proc/%d", pid);
+	int fd = pid > 0 ? open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	if (fd >= 0)
+		return fd;
+	int err = pid > 0 ? -errno : -ENOENT;
+
+	if (err != -ENOENT) {
+		message_set(reterr, "cannot open %s: %s", name, strerror(-err));
+		return err;
+	}
+	/* Signal 0 is not sent; it only asks whether the process is there. */
+	if (pid > 0 && (kill(pid, 0) == 0 || errno == EPERM)) {
+		message_set(reterr,
+			    "process %d exists but %s is hidden from us: run as root (sudo "
+			    "pysample …), or mount /proc without the option hidepid",
+			    pid, name);
+		return -EPERM;
+	}
+	message_set(reterr, "there is no process %d", pid);
+	return -ESRCH;
+}
+
+/* Take the user id from the status file, and refuse a thread id. */
+static int check_status(const struct process *process, uid_t *ret_uid, struct message *reterr)
+{
+	cleanup_free char *status = NULL;
+	uint64_t tgid;
+	uint64_t uid;
+	int err;
+
+	err = read_status(process, "status", &status);
+	if (err)
+		return err;
+	if (!procfile_number(status, "Tgid", 0, 10, &tgid) ||
+	    !procfile_number(status, "Uid", 1, 10, &uid))
+		return -EBADMSG;
+	if (tgid != (uint64_t)process->pid) {
+		message_set(reterr, "%d is a thread of process %llu: give that process id instead",
+			    process->pid, (unsigned long long)tgid);
+		return -ESRCH;
+	}
+	*ret_uid = (uid_t)uid;
+	return 0;
+}
+
+/* A pidfd; -1 where the kernel (or a seccomp filter older than the call) has none. */
+static int open_pidfd(pid_t pid, int *ret_fd)
+{
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+
+	if (fd < 0 && errno != ENOSYS && errno != EPERM)
+		return -errno;
+	*ret_fd = fd;
+	return 0;
+}
+
+int process_open(pid_t pid, struct process *ret_process, struct message *reterr)
+{
+	struct process process = {.pid = pid, .pidfd = -1};
+	struct message reason = {""};
+	struct task_stat stat = {0};
+	int err;
+
+	process.proc_fd = open_proc_dir(pid, reterr);
+	if (process.proc_fd < 0)
+		return process.proc_fd;
+	err = check_status(&process, &process.uid, &reason);
+	if (!err)
+		err = open_pidfd(pid, &process.pidfd);
+	/*
+	 * Last: a process that /proc/PID still shows had its id all along, so the
+	 * pidfd is of the same one.
+	 */
+	if (!err)
+		err = read_stat(&process, "stat", &stat);
+	if (!err) {
+		process.start_ticks = stat.start_ticks;
+		*ret_process = process;
+		return 0;
+	}
+	process_close(&process);
+	if (reason.text[0] == '\0' && err == -ESRCH)
+		message_set(&reason, "process %d has just ended", pid);
+	else if (reason.text[0] == '\0')
+		message_set(&reason, "cannot open process %d: %s", pid, strerror(-err));
+	message_set(reterr, "%s", reason.text);
+	return err;
+}
+
+void process_close(struct process *process)
+{
+	cleanup_close_fn(&process->pidfd);
+	cleanup_close_fn(&process->proc_fd);
+	*process = PROCESS_CLOSED;
+}
+
+/* Threads. */
+
+static int open_tasks(const struct process *process, DIR **ret_dir)
+{
+	cleanup_close int fd = open_file(process, "task");
+
+	if (fd < 0)
+		return fd;
+	DIR *dir = fdopendir(fd);
+
+	if (!dir) /* nothing else can be wrong with a folder that is open */
+		return -ENOMEM;
+	(void)take_fd(fd);
+	*ret_dir = dir;
+	return 0;
+}
+
+/* The next thread id of an open task folder; 0 at the end. */
+static pid_t next_task(DIR *tasks)
+{
+	for (struct dirent *entry; (entry = readdir(tasks));) {
+		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		if (tid > 0)
+			return tid;
+	}
+	return 0;
+}
+
+static void task_name(char name[TASK_NAME_MAX_BYTES], pid_t tid, const char *file)
+{
+	(void)snprintf(name, TASK_NAME_MAX_BYTES, "task/%d/%s", tid, file);
+}
+
+int process_live_thread(const struct process *process, pid_t *ret_tid)
+{
+	__attribute__((cleanup(cleanup_closedir_fn))) DIR *tasks = NULL;
+	struct task_stat stat;
+	int err;
+
+	err = read_stat(process, "stat", &stat);
+	if (err)
+		return -ESRCH;
+	if (stat.start_ticks != process->start_ticks)
+		return -ESRCH;
+	if (!stat_ended(&stat)) {
+		*ret_tid = process->pid;
+		return 0;
+	}
+	if (open_tasks(process, &tasks))
+		return -ESRCH;
+	for (pid_t tid; (tid = next_task(tasks));) {
+		char name[TASK_NAME_MAX_BYTES];
+
+		task_name(name, tid, "stat");
+		if (!read_stat(process, name, &stat) && !stat_ended(&stat)) {
+			*ret_tid = tid;
+			return 0;
+		}
+	}
+	return -ESRCH;
+}
+
+bool process_alive(const struct process *process)
+{
+	struct pollfd poll_fd = {.fd = process->pidfd, .events = POLLIN};
+	pid_t tid;
+
+	/* Readable once the last thread has ended, before anybody waits for it. pidfd_open(2) */
+	if (process->pidfd >= 0 && poll(&poll_fd, 1, 0) == 1 && (poll_fd.revents & POLLIN))
+		return false;
+	return process_live_thread(process, &tid) == 0;
+}
+
+/* The thread's id in its innermost PID namespace, the last of its NSpid line. */
+static pid_t innermost_tid(const char *status, pid_t tid)
+{
+	uint64_t ns_tid = (uint64_t)tid; /* no NSpid line before Linux 4.1 */
+
+	for (unsigned int i = 0; procfile_number(status, "NSpid", i, 10, &ns_tid); i++)
+		;
+	return (pid_t)ns_tid;
+}
+
+/* Fill in one thread. -ESRCH if it has ended meanwhile. */
+static int read_thread(const struct process *process, pid_t tid, struct process_thread *ret_thread)
+{
+	cleanup_free char *status = NULL;
+	struct process_thread thread = {.tid = tid};
+	char name[TASK_NAME_MAX_BYTES];
+	char comm[sizeof(thread.name) + 1]; /* the kernel ends the name with a newline */
+	int err;
+
+	task_name(name, tid, "status");
+	err = read_status(process, name, &status);
+	if (err)
+		return err;
+	task_name(name, tid, "comm");
+	ssize_t length = process_read_file(process, name, comm, sizeof(comm));
+
+	if (length < 0)
+		return (int)length;
+	if (length > 0 && comm[length - 1] == '\n')
+		length--;
+	if ((size_t)length >= sizeof(thread.name)) /* a kernel thread's long name */
+		length = sizeof(thread.name) - 1;
+	memcpy(thread.name, comm, (size_t)length);
+	thread.ns_tid = innermost_tid(status, tid);
+	*ret_thread = thread;
+	return 0;
+}
+
+int process_threads(const struct process *process, struct process_thread **ret_threads,
+		    size_t *ret_nr_threads)
+{
+	__attribute__((cleanup(cleanup_closedir_fn))) DIR *tasks = NULL;
+	cleanup_free struct process_thread *threads = NULL;
+	size_t nr_threads = 0;
+	size_t max_threads = 0;
+	int err;
+
+	err = open_tasks(process, &tasks);
+	if (err)
+		return err;
+	for (pid_t tid; (tid = next_task(tasks));) {
+		if (nr_threads == max_threads) {
+			max_threads = max_threads ? max_threads * 2 : 16;
+			struct process_thread *grown =
+				reallocarray(threads, max_threads, sizeof(*threads));
+			if (!grown)
+				return -ENOMEM;
+			threads = grown;
+		}
+		err = read_thread(process, tid, &threads[nr_threads]);
+		if (err && err != -ESRCH)
+			return err;
+		nr_threads += !err;
+	}
+	if (nr_threads == 0)
+		return -ESRCH;
+	*ret_threads = take_ptr(threads);
+	*ret_nr_threads = nr_threads;
+	return 0;
+}
+
+/* Describing. */
+
+static bool is_control(unsigned char c)
+{
+	return c < 0x20 || c == 0x7f;
+}
+
+void process_command_line(const struct process *process, char *buffer, size_t max_bytes)
+{
+	assert(max_bytes > 0);
+	ssize_t length = process_read_file(process, "cmdline", buffer, max_bytes);
+
+	while (length > 0 && buffer[length - 1] == '\0')
+		length--;
+	if (length <= 0) {
+		char comm[STAT_MAX_BYTES];
+
+		length = process_read_file(process, "comm", comm, sizeof(comm));
+		if (length < 0)
+			comm[0] = '\0';
+		comm[strcspn(comm, "\n")] = '\0';
+		length = snprintf(buffer, max_bytes, comm[0] ? "[%s]" : "%s", comm);
+		if ((size_t)length >= max_bytes)
+			length = (ssize_t)max_bytes - 1;
+	}
+	for (ssize_t i = 0; i < length; i++) {
+		if (buffer[i] == '\0')
+			buffer[i] = ' ';
+		else if (is_control((unsigned char)buffer[i]))
+			buffer[i] = '?';
+	}
+	buffer[length] = '\0';
+}
+
+int process_other_namespace(const struct process *process, const char *kind, bool *ret_other)
+{
+	char name[32];
+	char ours[64];
+	char theirs[64];
+
+	(void)snprintf(name, sizeof(name), "/proc/self/ns/%s", kind);
+	ssize_t our_length = readlink(name, ours, sizeof(ours));
+	ssize_t their_length =
+		readlinkat(process->proc_fd, name + strlen("/proc/self/"), theirs, sizeof(theirs));
+
+	if (our_length <= 0 || their_length <= 0)
+		return -EPERM;
+	*ret_other = our_length != their_length || memcmp(ours, theirs, (size_t)our_length) != 0;
+	return 0;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One running process, held by pidfd and /proc descriptor so that a reused
+ * process id is never mistaken for it. Refuses nothing: whether its memory may
+ * be read is found by reading it (procmem/live.h).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "procmem/message.h"
+
+struct process {
+	pid_t pid;
+	int pidfd;	      /* -1 on a kernel without pidfd_open (before 5.3) */
+	int proc_fd;	      /* the folder /proc/PID; never shows another process's files */
+	uint64_t start_ticks; /* field 22 of /proc/PID/stat: clock ticks since boot */
+	uid_t uid;	      /* effective user id when it was opened */
+};
+
+/* A process that is not open; process_close() accepts it. */
+#define PROCESS_CLOSED ((struct process){.pidfd = -1, .proc_fd = -1})
+
+/*
+ * Open the process pid (as seen in our own PID namespace). 0; -ESRCH with a
+ * sentence (no such process, or a thread id), or the errno of a system call.
+ */
+int process_open(pid_t pid, struct process *ret_process, struct message *reterr);
+void process_close(struct process *process);
+
+/*
+ * Whether the process that was opened still runs. A zombie does not; one whose
+ * main thread has ended while others run does.
+ */
+bool process_alive(const struct process *process);
+
+/*
+ * Read a small file of /proc/PID (name relative to it, e.g. "task/7/comm") into
+ * buffer: at most max_bytes - 1 bytes and a terminating NUL. Returns the
+ * length, or negative errno (-ESRCH when the process or thread is gone, -ENOENT when
+ * this kernel has no such file, -EPERM).
+ */
+ssize_t process_read_file(const struct process *process, const char *name, char *buffer,
+			  size_t max_bytes);
+
+/*
+ * The command line with its NULs as spaces and control characters as '?', cut
+ * to max_bytes - 1; the name in brackets where there is none (kernel threads,
+ * zombies). Always terminated; never fails (the empty string at worst).
+ */
+void process_command_line(const struct process *process, char *buffer, size_t max_bytes);
+
+/*
+ * Read a file of /proc/PID whole: at most max_bytes, else -E2BIG. *ret_text is
+ * allocated (free() it) and terminated; *ret_size is its length without the NUL.
+ * 0; -ESRCH, -EPERM, -ENOENT, -E2BIG, -ENOMEM, or another errno.
+ */
+int process_read_whole_file(const struct process *process, const char *name, size_t max_bytes,
+			    char **ret_text, size_t *ret_size);
+
+/*
+ * A thread that has not ended: the main one, or another once that is a zombie.
+ * The kernel shows the memory, the mappings and the links of a process through
+ * such a thread only. 0 or -ESRCH (none, or the process is gone).
+ */
+int process_live_thread(const struct process *process, pid_t *ret_tid);
+
+/* One thread of the process as the kernel knows it. */
+struct process_thread {
+	pid_t tid;     /* in our PID namespace, as in /proc/PID/task */
+	pid_t ns_tid;  /* in the process's own innermost namespace (NSpid), what it sees itself */
+	char name[16]; /* the comm, terminated; not escaped */
+};
+
+/*
+ * List the threads, in the order of /proc/PID/task. *ret_threads is allocated
+ * (free() it). 0; -ESRCH, -ENOMEM, or the errno of a system call.
+ */
+int process_threads(const struct process *process, struct process_thread **ret_threads,
+		    size_t *ret_nr_threads);
+
+/*
+ * Whether the process lives in another namespace of that kind ("pid", "mnt",
+ * "user", "net"…) than we do. 0 and *ret_other, or -EPERM: it cannot be told.
+ */
+int process_other_namespace(const struct process *process, const char *kind, bool *ret_other);
+
+/*
+ * Why the memory of the process cannot be read, as one sentence with the remedy,
+ * after a read or an open of it gave -EPERM: another user's process, Yama's
+ * ptrace_scope, a missing CAP_SYS_PTRACE, a user namespace, a process that made
+ * itself undumpable. Reads settings only.
+ */
+void process_explain_eperm(const struct process *process, struct message *ret_message);

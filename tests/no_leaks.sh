@@ -1,0 +1,10 @@
+#!/bin/sh
+# Runs a test program; also fails if a sanitizer reported anything, because
+# criterion counts a test as passed before LeakSanitizer looks at its process.
+log=$(mktemp) || exit 1
+trap 'rm -f "$log"' EXIT
+"$@" 2>"$log"
+status=$?
+cat "$log" >&2
+grep -q 'ERROR: LeakSanitizer' "$log" && exit 1
+exit $status

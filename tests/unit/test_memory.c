@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+#include "procmem/memory.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <errno.h>
+#include <limits.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "procmem/live.h"
+#include "procmem/message.h"
+
+#define PAGE_BYTES 4096
+
+/* Two pages, of which the second cannot be read; every byte tells where it lies. */
+static unsigned char *map_island(void)
+{
+	unsigned char *page = mmap(NULL, 2 * PAGE_BYTES, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	cr_assert(ne(ptr, page, MAP_FAILED));
+	for (int i = 0; i < PAGE_BYTES; i++)
+		page[i] = (unsigned char)(i * 7 + i / 256);
+	cr_assert(zero(int, munmap(page + PAGE_BYTES, PAGE_BYTES)));
+	return page;
+}
+
+Test(memory, reads_each_range_however_the_others_fare)
+{
+	unsigned char *page = map_island();
+	remote_addr base = (uintptr_t)page;
+	static const struct {
+		char name[32];
+		size_t offset; /* from the page; beyond it nothing is mapped */
+		size_t size;
+		size_t done;
+	} cases[] = {
+		{"first byte", 0, 1, 1},
+		{"unmapped", PAGE_BYTES, 8, 0},
+		{"behind a fault", 100, 50, 50},
+		{"empty", 7, 0, 0},
+		{"empty and unmapped", PAGE_BYTES + 7, 0, 0},
+		{"over the edge", PAGE_BYTES - 96, 200, 96},
+		{"unmapped again", PAGE_BYTES, 8, 0},
+		{"unmapped once more", PAGE_BYTES + 8, 8, 0},
+		{"whole page", 0, PAGE_BYTES, PAGE_BYTES},
+		{"last byte", PAGE_BYTES - 1, 1, 1},
+		{"around the end of memory", 0, 64, 0},
+	};
+	enum { NR_CASES = sizeof(cases) / sizeof(cases[0]) };
+	static unsigned char buffers[NR_CASES][PAGE_BYTES];
+	struct remote_range ranges[NR_CASES];
+	struct live_memory live;
+
+	for (size_t i = 0; i < NR_CASES; i++)
+		ranges[i] = (struct remote_range){.addr = base + cases[i].offset,
+						  .buffer = buffers[i],
+						  .size = cases[i].size,
+						  .done_bytes = 999};
+	ranges[NR_CASES - 1].addr = UINT64_MAX - 31;
+	live_memory_init(&live, getpid());
+	cr_assert(zero(int, remote_memory_read_ranges(&live.memory, ranges, NR_CASES)));
+	for (size_t i = 0; i < NR_CASES; i++) {
+		cr_expect(eq(sz, ranges[i].done_bytes, cases[i].done), "%s", cases[i].name);
+		cr_expect(zero(int, memcmp(buffers[i], page + cases[i].offset % PAGE_BYTES,
+					   cases[i].done)),
+			  "%s", cases[i].name);
+	}
+}
+
+Test(memory, few_ranges_take_one_call)
+{
+	uint64_t from[20];
+	uint64_t to[20];
+	struct remote_range ranges[20];
+	struct live_memory live;
+
+	for (size_t i = 0; i < 20; i++) {
+		from[i] = i * i;
+		ranges[i] = (struct remote_range){
+			.addr = (uintptr_t)&from[i], .buffer = &to[i], .size = sizeof(to[i])};
+	}
+	live_memory_init(&live, getpid());
+	cr_assert(zero(int, remote_memory_read_ranges(&live.memory, ranges, 20)));
+	cr_expect(eq(u64, live.nr_reads, 1));
+	cr_expect(zero(int, memcmp(from, to, sizeof(to))));
+}
+
+Test(memory, many_ranges_take_as_few_calls_as_can_be)
+{
+	enum { NR_RANGES = 2 * IOV_MAX + 1 };
+	static uint32_t from[NR_RANGES];
+	static uint32_t to[NR_RANGES];
+	static struct remote_range ranges[NR_RANGES];
+	struct live_memory live;
+
+	for (uint32_t i = 0; i < NR_RANGES; i++) {
+		from[i] = i ^ 0xabcd0000;
+		ranges[i] = (struct remote_range){
+			.addr = (uintptr_t)&from[i], .buffer = &to[i], .size = sizeof(to[i])};
+	}
+	live_memory_init(&live, getpid());
+	cr_assert(zero(int, remote_memory_read_ranges(&live.memory, ranges, NR_RANGES)));
+	cr_expect(eq(u64, live.nr_reads, 3));
+	cr_expect(zero(int, memcmp(from, to, sizeof(to))));
+}
+
+Test(memory, reads_nothing)
+{
+	struct live_memory live;
+
+	live_memory_init(&live, getpid());
+	cr_expect(zero(int, remote_memory_read_ranges(&live.memory, NULL, 0)));
+}
+
+Test(memory, single_reads)
+{
+	unsigned char *page = map_island();
+	uint64_t expected;
+	uint64_t value = 5;
+	char buffer[16];
+	struct live_memory live;
+
+	memcpy(&expected, page + 8, sizeof(expected));
+	live_memory_init(&live, getpid());
+	cr_expect(zero(int, remote_memory_read_u64(&live.memory, (uintptr_t)page + 8, &value)));
+	cr_expect(eq(u64, value, expected));
+	cr_expect(zero(int, remote_memory_read(&live.memory, (uintptr_t)page, buffer, 16)));
+	cr_expect(zero(int, memcmp(buffer, page, 16)));
+	cr_expect(eq(int,
+		     remote_memory_read(&live.memory, (uintptr_t)page + PAGE_BYTES - 8, buffer, 16),
+		     -EFAULT));
+	cr_expect(eq(int, remote_memory_read_u64(&live.memory, 0, &value), -EFAULT));
+	cr_expect(eq(u64, value, expected), "a failed read writes nothing");
+}
+
+Test(memory, process_that_is_gone)
+{
+	pid_t pid = fork();
+	struct live_memory live;
+	uint64_t value;
+
+	if (pid == 0)
+		_exit(0);
+	cr_assert(eq(int, waitpid(pid, NULL, 0), pid));
+	live_memory_init(&live, pid);
+	cr_expect(eq(int, remote_memory_read_u64(&live.memory, (uintptr_t)&value, &value), -ESRCH));
+}
+
+Test(memory, fields_need_no_alignment)
+{
+	static const unsigned char bytes[] = {0xff, 1, 2, 3, 4, 5, 6, 7, 0x88, 9};
+
+	cr_expect(eq(u64, field_u64(bytes, 1), 0x8807060504030201));
+	cr_expect(eq(u32, field_u32(bytes, 1), 0x04030201));
+	cr_expect(eq(i32, field_i32(bytes, 5), (int32_t)0x88070605));
+	cr_expect(eq(u16, field_u16(bytes, 1), 0x0201));
+	cr_expect(eq(u8, field_u8(bytes, 0), 0xff));
+}
+
+Test(memory, message_is_cut_and_keeps_errno)
+{
+	struct message message;
+	char longest[2 * MESSAGE_MAX_BYTES];
+
+	memset(longest, 'x', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	errno = EXDEV;
+	message_set(&message, "%s", longest);
+	cr_expect(eq(sz, strlen(message.text), MESSAGE_MAX_BYTES - 1));
+	message_set(NULL, "%s", longest);
+	cr_expect(eq(int, errno, EXDEV));
+}

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: MIT */
+#include "procmem/process.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "procmem/cleanup.h"
+#include "procmem/live.h"
+#include "procmem/maps.h"
+
+/* What a child runs before it says that it is ready; it is killed at the end of the test. */
+struct child {
+	pid_t pid;
+	int ready_fd; /* hands over one pid_t */
+	pid_t said;   /* what the child said */
+};
+
+static struct child child_start(void (*run)(int ready_fd))
+{
+	int fds[2];
+	struct child child;
+
+	cr_assert(zero(int, pipe(fds)));
+	child.pid = fork();
+	if (child.pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		run(fds[1]);
+		_exit(0);
+	}
+	(void)close(fds[1]);
+	child.ready_fd = fds[0];
+	cr_assert(eq(int, read(child.ready_fd, &child.said, sizeof(pid_t)), (int)sizeof(pid_t)));
+	return child;
+}
+
+static void say(int fd, pid_t value)
+{
+	if (write(fd, &value, sizeof(value)) != (ssize_t)sizeof(value))
+		_exit(1);
+}
+
+static void child_end(struct child *child)
+{
+	(void)kill(child->pid, SIGKILL);
+	(void)waitpid(child->pid, NULL, 0);
+	(void)close(child->ready_fd);
+}
+
+/* Wait until the kernel shows the main thread of a child in that state. */
+static void await_state(pid_t pid, char state)
+{
+	for (;;) {
+		char path[64];
+		char text[512] = "";
+
+		(void)snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+		FILE *file = fopen(path, "re");
+
+		cr_assert(ne(ptr, file, NULL));
+		(void)!fread(text, 1, sizeof(text) - 1, file);
+		(void)fclose(file);
+		if (strrchr(text, ')')[2] == state)
+			return;
+		(void)usleep(1000);
+	}
+}
+
+static void run_pause(int ready_fd)
+{
+	say(ready_fd, 0);
+	for (;;)
+		(void)pause();
+}
+
+static void *thread_says_tid(void *ready_fd)
+{
+	(void)prctl(PR_SET_NAME, "a) b (c");
+	say(*(int *)ready_fd, (pid_t)syscall(SYS_gettid));
+	for (;;)
+		(void)pause();
+	return NULL;
+}
+
+static void run_thread(int ready_fd)
+{
+	pthread_t thread;
+
+	(void)pthread_create(&thread, NULL, thread_says_tid, &ready_fd);
+	for (;;)
+		(void)pause();
+}
+
+/* The main thread ends and leaves a zombie; the other runs on. */
+static void run_headless(int ready_fd)
+{
+	static int fd;
+	pthread_t thread;
+
+	fd = ready_fd;
+	(void)pthread_create(&thread, NULL, thread_says_tid, &fd);
+	(void)syscall(SYS_exit, 0);
+}
+
+/* Its name would break a parser that looks for the first ')' or for a blank. */
+static void run_named(int ready_fd)
+{
+	(void)prctl(PR_SET_NAME, "x) Z 1 (\n1 2");
+	run_pause(ready_fd);
+}
+
+static void run_exit(int ready_fd)
+{
+	say(ready_fd, 0);
+}
+
+Test(process, opens_and_notices_the_exit)
+{
+	struct child child = child_start(run_pause);
+	struct process process = PROCESS_CLOSED;
+	struct process no_pidfd = PROCESS_CLOSED;
+
+	cr_assert(zero(int, process_open(child.pid, &process, NULL)));
+	cr_assert(zero(int, process_open(child.pid, &no_pidfd, NULL)));
+	cleanup_close_fn(&no_pidfd.pidfd);
+	no_pidfd.pidfd = -1;
+	cr_expect(eq(int, process.pid, child.pid));
+	cr_expect(eq(int, process.uid, geteuid()));
+	cr_expect(process_alive(&process));
+	cr_expect(process_alive(&no_pidfd));
+
+	(void)kill(child.pid, SIGKILL);
+	await_state(child.pid, 'Z');
+	cr_expect(not(process_alive(&process)), "a zombie");
+	cr_expect(not(process_alive(&no_pidfd)), "a zombie");
+
+	child_end(&child);
+	char buffer[64];
+
+	cr_expect(not(process_alive(&process)), "reaped");
+	cr_expect(not(process_alive(&no_pidfd)), "reaped");
+	cr_expect(eq(int, process_read_file(&process, "stat", buffer, sizeof(buffer)), -ESRCH));
+	process_close(&process);
+	process_close(&no_pidfd);
+	process_close(&process);
+}
+
+Test(process, another_start_time_is_another_process)
+{
+	struct child child = child_start(run_pause);
+	struct process process = PROCESS_CLOSED;
+
+	cr_assert(zero(int, process_open(child.pid, &process, NULL)));
+	process.start_ticks++;
+	cr_expect(not(process_alive(&process)));
+	process_close(&process);
+	child_end(&child);
+}
+
+Test(process, refuses_what_is_no_process)
+{
+	struct child child = child_start(run_thread);
+	struct process process = PROCESS_CLOSED;
+	struct message message = {""};
+	char expected[32];
+
+	cr_expect(eq(int, process_open(child.said, &process, &message), -ESRCH));
+	(void)snprintf(expected, sizeof(expected), "thread of process %d:", child.pid);
+	cr_expect(ne(ptr, strstr(message.text, expected), NULL), "%s", message.text);
+	child_end(&child);
+
+	static const pid_t none[] = {0, -1, 0x7fffffff};
+
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+		message.text[0] = '\0';
+		cr_expect(eq(int, process_open(none[i], &process, &message), -ESRCH));
+		cr_expect(ne(chr, message.text[0], '\0'));
+	}
+	cr_expect(eq(int, process_open(child.pid, &process, NULL), -ESRCH), "reaped");
+	cr_expect(eq(int, process.proc_fd, -1), "untouched by a failure");
+}
+
+Test(process, lives_on_without_its_main_thread)
+{
+	struct child child = child_start(run_headless);
+	struct process process = PROCESS_CLOSED;
+	struct live_memory live;
+	struct maps maps = {0};
+	uint64_t value;
+	pid_t tid = 0;
+
+	await_state(child.pid, 'Z');
+	cr_assert(zero(int, process_open(child.pid, &process, NULL)));
+	cr_expect(process_alive(&process));
+	cr_expect(zero(int, process_live_thread(&process, &tid)));
+	cr_expect(eq(int, tid, child.said));
+
+	cr_expect(zero(int, maps_read(&process, &maps)));
+	cr_expect(ne(ptr, (void *)maps_find(&maps, (uintptr_t)child_start), NULL));
+	maps_done(&maps);
+
+	live_memory_init(&live, child.pid);
+	cr_expect(eq(int, remote_memory_read_u64(&live.memory, (uintptr_t)child_start, &value),
+		     -ESRCH));
+	live_memory_init(&live, tid);
+	cr_expect(zero(int, remote_memory_read_u64(&live.memory, (uintptr_t)child_start, &value)));
+
+	cleanup_close_fn(&process.pidfd);
+	process.pidfd = -1;
+	cr_expect(process_alive(&process), "without a pidfd");
+	process_close(&process);
+	child_end(&child);
+}
+
+Test(process, maps_of_a_zombie)
+{
+	struct child child = child_start(run_exit);
+	struct process process = PROCESS_CLOSED;
+	struct maps maps;
+	char line[64];
+
+	await_state(child.pid, 'Z');
+	cr_assert(zero(int, process_open(child.pid, &process, NULL)));
+	cr_expect(eq(int, maps_read(&process, &maps), -ESRCH));
+	process_command_line(&process, line, sizeof(line));
+	cr_expect(eq(chr, line[0], '['), "%s", line);
+	process_close(&process);
+	child_end(&child);
+}
+
+Test(process, a_name_is_only_a_name)
+{
+	struct child child = child_start(run_named);
+	struct process process = PROCESS_CLOSED;
+	struct process self = PROCESS_CLOSED;
+	struct process_thread *threads = NULL;
+	size_t nr_threads = 0;
+
+	cr_assert(zero(int, process_open(child.pid, &process, NULL)));
+	cr_assert(zero(int, process_open(getpid(), &self, NULL)));
+	cr_expect(process_alive(&process));
+	cr_expect(ge(u64, process.start_ticks, self.start_ticks));
+	cr_expect(gt(u64, self.start_ticks, 0));
+	cr_assert(zero(int, process_threads(&process, &threads, &nr_threads)));
+	cr_expect(eq(sz, nr_threads, 1));
+	cr_expect(eq(str, threads[0].name, (char *)"x) Z 1 (\n1 2"));
+	cr_expect(eq(int, threads[0].tid, child.pid));
+	free(threads);
+	process_close(&process);
+	process_close(&self);
+	child_end(&child);
+}
+
+Test(process, threads)
+{
+	struct child child = child_start(run_thread);
+	struct process process = PROCESS_CLOSED;
+	struct process_thread *threads = NULL;
+	size_t nr_threads = 0;
+
+	cr_assert(zero(int, process_open(child.pid, &process, NULL)));
+	cr_assert(zero(int, process_threads(&process, &threads, &nr_threads)));
+	cr_assert(eq(sz, nr_threads, 2));
+	cr_expect(eq(int, threads[0].tid, child.pid));
+	cr_expect(eq(int, threads[1].tid, child.said));
+	cr_expect(eq(int, threads[1].ns_tid, child.said));
+	cr_expect(eq(str, threads[1].name, (char *)"a) b (c"));
+	free(threads);
+	process_close(&process);
+	child_end(&child);
+}
+
+/* The first process of a new PID namespace; without the right to make one, of ours. */
+static void run_in_namespace(int ready_fd)
+{
+	if (unshare(CLONE_NEWUSER | CLONE_NEWPID) && unshare(CLONE_NEWPID)) {
+		say(ready_fd, 0);
+		return;
+	}
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			(void)pause();
+	}
+	say(ready_fd, pid);
+	(void)waitpid(pid, NULL, 0);
+}
+
+Test(process, ids_in_another_pid_namespace)
+{
+	struct child child = child_start(run_in_namespace);
+	struct process process = PROCESS_CLOSED;
+	struct process_thread *threads = NULL;
+	size_t nr_threads = 0;
+	bool other = false;
+
+	if (child.said == 0)
+		cr_skip("not tested here: PID namespaces (unshare is not allowed)");
+	cr_assert(zero(int, process_open(child.said, &process, NULL)));
+	cr_expect(zero(int, process_other_namespace(&process, "pid", &other)));
+	cr_expect(other);
+	cr_expect(zero(int, process_other_namespace(&process, "uts", &other)));
+	cr_expect(not(other));
+	cr_expect(eq(int, process_other_namespace(&process, "none", &other), -EPERM));
+	cr_assert(zero(int, process_threads(&process, &threads, &nr_threads)));
+	cr_assert(eq(sz, nr_threads, 1));
+	cr_expect(eq(int, threads[0].tid, child.said));
+	cr_expect(eq(int, threads[0].ns_tid, 1));
+	free(threads);
+	process_close(&process);
+	(void)kill(child.said, SIGKILL);
+	child_end(&child);
+}
+
+Test(process, files)
+{
+	struct process process = PROCESS_CLOSED;
+	char buffer[8];
+	char *text = NULL;
+	size_t size = 0;
+
+	cr_assert(zero(int, process_open(getpid(), &process, NULL)));
+	memset(buffer, 'x', sizeof(buffer));
+	cr_expect(eq(int, process_read_file(&process, "status", buffer, sizeof(buffer)), 7));
+	cr_expect(eq(str, buffer, (char *)"Name:\tt"));
+	cr_expect(eq(int, process_read_file(&process, "nothing", buffer, 8), -ENOENT));
+	cr_expect(eq(int, process_read_file(&process, "task/1/comm", buffer, 8), -ESRCH));
+	cr_expect(eq(int, process_read_whole_file(&process, "status", 10, &text, &size), -E2BIG));
+	cr_expect(zero(int, process_read_whole_file(&process, "status", 1 << 20, &text, &size)));
+	cr_expect(eq(sz, strlen(text), size));
+	cr_expect(ne(ptr, strstr(text, "\nTgid:"), NULL));
+	free(text);
+	process_close(&process);
+}
+
+static void run_command(int ready_fd)
+{
+	(void)dup2(ready_fd, STDOUT_FILENO);
+	(void)execl("/bin/sh", "sh", "-c", "printf '\\0\\0\\0\\0'; kill -STOP $$", "one two",
+		    "\033[31m\n", "", NULL);
+	_exit(1);
+}
+
+Test(process, command_line)
+{
+	struct child child = child_start(run_command);
+	struct process process = PROCESS_CLOSED;
+	char line[256];
+	char *tail;
+
+	cr_assert(zero(int, process_open(child.pid, &process, NULL)));
+	process_command_line(&process, line, sizeof(line));
+	cr_expect(zero(int, strncmp(line, "sh -c printf", 12)), "%s", line);
+	tail = strstr(line, "$$");
+	cr_assert(ne(ptr, tail, NULL));
+	cr_expect(eq(str, tail, (char *)"$$ one two ?[31m?"));
+	process_command_line(&process, line, 6);
+	cr_expect(eq(str, line, (char *)"sh -c"));
+	process_command_line(&process, line, 1);
+	cr_expect(eq(str, line, (char *)""));
+	child_end(&child);
+	process_command_line(&process, line, sizeof(line));
+	cr_expect(eq(str, line, (char *)""));
+	process_close(&process);
+}
+
+#define NOBODY 65534
+
+/* Explain, in a child without privilege, why pid cannot be read. */
+static void explain_as_nobody(pid_t pid, struct message *ret_message)
+{
+	int fds[2];
+
+	cr_assert(zero(int, pipe(fds)));
+	pid_t reader = fork();
+
+	if (reader == 0) {
+		struct process process = PROCESS_CLOSED;
+		struct message message = {""};
+		struct live_memory live;
+		uint64_t value;
+
+		if (setresgid(NOBODY, NOBODY, NOBODY) || setresuid(NOBODY, NOBODY, NOBODY) ||
+		    process_open(pid, &process, &message))
+			_exit(1);
+		live_memory_init(&live, pid);
+		if (remote_memory_read_u64(&live.memory, (uintptr_t)child_start, &value) != -EPERM)
+			_exit(2);
+		process_explain_eperm(&process, &message);
+		_exit(write(fds[1], &message, sizeof(message)) != (ssize_t)sizeof(message));
+	}
+	int status = -1;
+
+	cr_expect(eq(int, waitpid(reader, &status, 0), reader));
+	cr_assert(zero(int, status));
+	cr_assert(eq(int, read(fds[0], ret_message, sizeof(*ret_message)),
+		     (int)sizeof(*ret_message)));
+	(void)close(fds[0]);
+	(void)close(fds[1]);
+}
+
+static void run_undumpable(int ready_fd)
+{
+	if (setresgid(NOBODY, NOBODY, NOBODY) || setresuid(NOBODY, NOBODY, NOBODY) ||
+	    prctl(PR_SET_DUMPABLE, 0))
+		_exit(1);
+	run_pause(ready_fd);
+}
+
+Test(process, explains_why_it_may_not_be_read)
+{
+	static const struct {
+		char name[32];
+		void (*run)(int ready_fd);
+		char expected[32];
+	} cases[] = {
+		{"another user", run_pause, "another user (uid 0, ours is"},
+		{"undumpable", run_undumpable, "undumpable"},
+	};
+
+	if (geteuid() != 0)
+		cr_skip("not tested here: refusals (needs root to become another user)");
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct child child = child_start(cases[i].run);
+		struct message message;
+
+		explain_as_nobody(child.pid, &message);
+		cr_expect(ne(ptr, strstr(message.text, cases[i].expected), NULL), "%s: %s",
+			  cases[i].name, message.text);
+		cr_expect(ne(ptr, strstr(message.text, "sudo pysample"), NULL), "%s: %s",
+			  cases[i].name, message.text);
+		child_end(&child);
+	}
+}
