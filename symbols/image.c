@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: MIT */
+#include "symbols/image.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "procmem/cleanup.h"
+
+#if defined(__x86_64__)
+#define IMAGE_MACHINE EM_X86_64
+#elif defined(__aarch64__)
+#define IMAGE_MACHINE EM_AARCH64
+#else
+#error "the ELF machine of this architecture is not known"
+#endif
+
+/* Notes are looked at in this many bytes of a segment or section; most have under 100. */
+#define NOTES_MAX_BYTES 4096
+
+struct image {
+	int fd;
+	uint64_t size_bytes;
+	Elf64_Phdr *segments;
+	size_t nr_segments;
+	Elf64_Shdr *sections;
+	size_t nr_sections;
+	char *section_names; /* section_names_bytes, and a NUL behind them */
+	size_t section_names_bytes;
+};
+
+/* Reading. */
+
+int image_read(const struct image *image, uint64_t file_offset, void *buffer, size_t size)
+{
+	uint64_t end;
+	size_t done = 0;
+
+	if (__builtin_add_overflow(file_offset, size, &end) || end > image->size_bytes)
+		return -EBADMSG;
+	while (done < size) {
+		ssize_t n = pread(image->fd, (char *)buffer + done, size - done,
+				  (off_t)(file_offset + done));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0) /* cut since it was opened */
+			return -EBADMSG;
+		done += (size_t)n;
+	}
+	return 0;
+}
+
+/* Read size bytes into new memory with a NUL behind them. */
+static int read_copy(const struct image *image, uint64_t file_offset, size_t size, void **ret_copy)
+{
+	uint64_t end;
+	int err;
+
+	/* Before memory is taken: a lying header must not cost more than the file has. */
+	if (__builtin_add_overflow(file_offset, size, &end) || end > image->size_bytes)
+		return -EBADMSG;
+	cleanup_free char *copy = malloc(size + 1);
+
+	if (!copy)
+		return -ENOMEM;
+	err = image_read(image, file_offset, copy, size);
+	if (err)
+		return err;
+	copy[size] = '\0';
+	*ret_copy = take_ptr(copy);
+	return 0;
+}
+
+int image_read_vaddr(const struct image *image, uint64_t vaddr, void *buffer, size_t size)
+{
+	for (size_t i = 0; i < image->nr_segments; i++) {
+		const Elf64_Phdr *segment = &image->segments[i];
+		uint64_t offset = vaddr - segment->p_vaddr;
+		uint64_t file_offset;
+
+		if (segment->p_type != PT_LOAD || vaddr < segment->p_vaddr ||
+		    offset > segment->p_filesz || size > segment->p_filesz - offset)
+			continue;
+		if (__builtin_add_overflow(segment->p_offset, offset, &file_offset))
+			continue;
+		return image_read(image, file_offset, buffer, size);
+	}
+	return -EFAULT;
+}
+
+/* Opening an ELF file. */
+
+static bool header_is_ours(const Elf64_Ehdr *header)
+{
+	return memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 &&
+	       header->e_ident[EI_CLASS] == ELFCLASS64 && header->e_ident[EI_DATA] == ELFDATA2LSB &&
+	       header->e_machine == IMAGE_MACHINE;
+}
+
+static int load_segments(struct image *image, const Elf64_Ehdr *header)
+{
+	void *segments;
+	int err;
+
+	if (header->e_phnum == 0)
+		return 0;
+	if (header->e_phentsize != sizeof(Elf64_Phdr))
+		return -EBADMSG;
+	if (header->e_phnum > IMAGE_MAX_SEGMENTS)
+		return -E2BIG;
+	err = read_copy(image, header->e_phoff, header->e_phnum * sizeof(Elf64_Phdr), &segments);
+	if (err)
+		return err;
+	image->segments = segments;
+	image->nr_segments = header->e_phnum;
+	return 0;
+}
+
+static int load_section_names(struct image *image, size_t index)
+{
+	void *names;
+	int err;
+
+	if (index >= image->nr_sections)
+		return -EBADMSG;
+	const Elf64_Shdr *section = &image->sections[index];
+
+	if (section->sh_type != SHT_STRTAB || section->sh_size > IMAGE_MAX_SECTION_NAME_BYTES)
+		return -EBADMSG;
+	err = read_copy(image, section->sh_offset, section->sh_size, &names);
+	if (err)
+		return err;
+	image->section_names = names;
+	image->section_names_bytes = section->sh_size;
+	return 0;
+}
+
+/*
+ * Load the section headers, which nothing that runs needs: a file whose headers
+ * are missing or damaged is one without. 0 also then; -ENOMEM.
+ */
+static int load_sections(struct image *image, const Elf64_Ehdr *header)
+{
+	uint64_t nr_sections = header->e_shnum;
+	size_t names_index = header->e_shstrndx;
+	Elf64_Shdr first;
+	void *sections;
+	int err;
+
+	if (header->e_shoff == 0 || header->e_shentsize != sizeof(Elf64_Shdr) ||
+	    image_read(image, header->e_shoff, &first, sizeof(first)))
+		return 0;
+	/* Numbers too large for the ELF header are in the first section's. gABI, "Sections" */
+	if (nr_sections == 0)
+		nr_sections = first.sh_size;
+	if (names_index == SHN_XINDEX)
+		names_index = first.sh_link;
+	if (nr_sections == 0 || nr_sections > IMAGE_MAX_SECTIONS)
+		return 0;
+	err = read_copy(image, header->e_shoff, nr_sections * sizeof(Elf64_Shdr), &sections);
+	if (err)
+		return err == -ENOMEM ? err : 0;
+	image->sections = sections;
+	image->nr_sections = nr_sections;
+	err = load_section_names(image, names_index);
+	return err == -ENOMEM ? err : 0;
+}
+
+static int load_headers(struct image *image)
+{
+	Elf64_Ehdr header;
+	struct stat st;
+	int err;
+
+	if (fstat(image->fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EBADMSG;
+	image->size_bytes = (uint64_t)st.st_size;
+	err = image_read(image, 0, &header, sizeof(header));
+	if (err)
+		return err;
+	if (!header_is_ours(&header))
+		return -EBADMSG;
+	err = load_segments(image, &header);
+	return err ? err : load_sections(image, &header);
+}
+
+int image_open_fd(int fd, struct image **ret_image)
+{
+	cleanup_close int guard = fd;
+	struct image *image = calloc(1, sizeof(*image));
+	int err;
+
+	if (!image)
+		return -ENOMEM;
+	image->fd = take_fd(guard);
+	err = load_headers(image);
+	if (err) {
+		image_close(image);
+		return err;
+	}
+	*ret_image = image;
+	return 0;
+}
+
+void image_close(struct image *image)
+{
+	if (!image)
+		return;
+	cleanup_close_fn(&image->fd);
+	free(image->segments);
+	free(image->sections);
+	free(image->section_names);
+	free(image);
+}
+
+/* Finding the file of a mapping. */
+
+/* How sure it is, before its device is looked at, that a name leads to the mapping's file. */
+enum trust {
+	/* The name is a path: device and inode must both agree. */
+	TRUST_PATH,
+	/*
+	 * The kernel's own link to the file. Its inode must agree still (the target
+	 * may have mapped another file since), its device need not: maps shows the
+	 * device of the superblock, which on btrfs, and on overlayfs of some
+	 * kernels, is not the st_dev of the file.
+	 */
+	TRUST_KERNEL_LINK,
+};
+
+static bool is_mapped_file(const struct stat *st, const struct mapping *mapping, enum trust trust)
+{
+	if (!S_ISREG(st->st_mode) || st->st_ino != mapping->inode)
+		return false;
+	return trust == TRUST_KERNEL_LINK ||
+	       (major(st->st_dev) == mapping->dev_major && minor(st->st_dev) == mapping->dev_minor);
+}
+
+/*
+ * Open the file if it is the mapping's. It is looked at by an O_PATH descriptor
+ * first, since opening a device or a FIFO may do something. The descriptor,
+ * -ENOENT, -EPERM.
+ */
+static int open_if_mapped(int dir_fd, const char *name, const struct mapping *mapping,
+			  enum trust trust)
+{
+	cleanup_close int path_fd = openat(dir_fd, name, O_PATH | O_CLOEXEC);
+	char link[32];
+	struct stat st;
+
+	if (path_fd < 0)
+		return errno == EACCES || errno == EPERM ? -EPERM : -ENOENT;
+	if (fstat(path_fd, &st) || !is_mapped_file(&st, mapping, trust))
+		return -ENOENT;
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", path_fd);
+	int fd = open(link, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+	if (fd < 0)
+		return errno == EACCES || errno == EPERM ? -EPERM : -ENOENT;
+	return fd;
+}
+
+static int open_map_file(const struct process *process, const struct mapping *mapping)
+{
+	char name[64];
+
+	(void)snprintf(name, sizeof(name), "map_files/%llx-%llx",
+		       (unsigned long long)mapping->start, (unsigned long long)mapping->end);
+	return open_if_mapped(process->proc_fd, name, mapping, TRUST_KERNEL_LINK);
+}
+
+/*
+ * Open the process's executable if that is mapped here. Inode numbers repeat from
+ * one file system to the next: the link is trusted without the device only if it
+ * also reads as the mapping's path does.
+ */
+static int open_exe(const struct process *process, const char *task, const struct mapping *mapping)
+{
+	char name[64];
+	char target[PATH_MAX];
+	size_t path_length = strlen(mapping->path);
+
+	(void)snprintf(name, sizeof(name), "%s/exe", task);
+	ssize_t length = readlinkat(process->proc_fd, name, target, sizeof(target));
+
+	if (length < 0)
+		return errno == EACCES ? -EPERM : -ENOENT;
+	size_t mark_length = mapping->deleted ? strlen(" (deleted)") : 0;
+	bool same_path = (size_t)length == path_length + mark_length &&
+			 memcmp(target, mapping->path, path_length) == 0;
+
+	return open_if_mapped(process->proc_fd, name, mapping,
+			      same_path ? TRUST_KERNEL_LINK : TRUST_PATH);
+}
+
+/* Open the mapping's path below the process's root; below ours where it is written so (chroot). */
+static int open_path(const struct process *process, const char *task, const struct mapping *mapping)
+{
+	cleanup_free char *name = NULL;
+
+	if (mapping->path[0] != '/')
+		return -ENOENT;
+	if (asprintf(&name, "%s/root%s", task, mapping->path) < 0) {
+		name = NULL; /* asprintf() leaves it undefined */
+		return -ENOMEM;
+	}
+	int fd = open_if_mapped(process->proc_fd, name, mapping, TRUST_PATH);
+
+	if (fd >= 0)
+		return fd;
+	int own_fd = open_if_mapped(AT_FDCWD, mapping->path, mapping, TRUST_PATH);
+
+	return own_fd >= 0 ? own_fd : fd;
+}
+
+int image_open(const struct process *process, const struct mapping *mapping,
+	       struct image **ret_image)
+{
+	char task[32];
+	pid_t tid;
+
+	if (mapping->inode == 0)
+		return -ENOENT;
+	int fd = open_map_file(process, mapping);
+
+	if (fd < 0) {
+		/* The links of a main thread that has ended lead nowhere. */
+		if (process_live_thread(process, &tid))
+			return -ENOENT;
+		(void)snprintf(task, sizeof(task), "task/%d", tid);
+		int exe_fd = open_exe(process, task, mapping);
+
+		fd = exe_fd >= 0 ? exe_fd : open_path(process, task, mapping);
+	}
+	return fd < 0 ? fd : image_open_fd(fd, ret_image);
+}
+
+/* Load bias. */
+
+/* Whether RELRO makes all of a segment read-only once it is relocated. */
+static bool is_relro(const struct image *image, const Elf64_Phdr *segment)
+{
+	for (size_t i = 0; i < image->nr_segments; i++) {
+		const Elf64_Phdr *relro = &image->segments[i];
+		uint64_t offset = segment->p_vaddr - relro->p_vaddr;
+
+		if (relro->p_type == PT_GNU_RELRO && segment->p_vaddr >= relro->p_vaddr &&
+		    offset <= relro->p_memsz && segment->p_filesz <= relro->p_memsz - offset)
+			return true;
+	}
+	return false;
+}
+
+/* Whether the pages on which a segment's file part lies hold the file offset. */
+static bool covers(const Elf64_Phdr *segment, uint64_t file_offset, uint64_t page_mask)
+{
+	uint64_t end;
+
+	if (segment->p_type != PT_LOAD || segment->p_filesz == 0 ||
+	    (segment->p_vaddr & page_mask) != (segment->p_offset & page_mask) ||
+	    __builtin_add_overflow(segment->p_offset, segment->p_filesz, &end) ||
+	    __builtin_add_overflow(end, page_mask, &end))
+		return false;
+	return file_offset >= (segment->p_offset & ~page_mask) && file_offset < (end & ~page_mask);
+}
+
+/* How well a segment that covers the mapping's offset fits it; the best has 7. */
+static unsigned int fit(const struct image *image, const Elf64_Phdr *segment,
+			const struct mapping *mapping, uint64_t page_mask)
+{
+	bool executable = segment->p_flags & PF_X;
+	bool writable = (segment->p_flags & PF_W) && !is_relro(image, segment);
+	unsigned int points = 0;
+
+	if (executable == mapping->executable)
+		points += 4;
+	if (writable == mapping->writable)
+		points += 2;
+	if ((segment->p_offset & ~page_mask) == mapping->file_offset)
+		points += 1;
+	return points;
+}
+
+int image_load_bias(const struct image *image, const struct mapping *mapping,
+		    uint64_t *ret_load_bias)
+{
+	uint64_t page_mask = (uint64_t)sysconf(_SC_PAGESIZE) - 1;
+	const Elf64_Phdr *best = NULL;
+	unsigned int best_points = 0;
+
+	for (size_t i = 0; i < image->nr_segments; i++) {
+		const Elf64_Phdr *segment = &image->segments[i];
+
+		if (!covers(segment, mapping->file_offset, page_mask))
+			continue;
+		unsigned int points = fit(image, segment, mapping, page_mask);
+
+		if (!best || points > best_points) {
+			best = segment;
+			best_points = points;
+		}
+	}
+	if (!best)
+		return -ENOENT;
+	/* Modulo 2^64: the page on which the segment starts may lie below its offset. */
+	*ret_load_bias = mapping->start - (best->p_vaddr - best->p_offset + mapping->file_offset);
+	return 0;
+}
+
+/* Headers. */
+
+const Elf64_Phdr *image_segments(const struct image *image, size_t *ret_nr_segments)
+{
+	*ret_nr_segments = image->nr_segments;
+	return image->segments;
+}
+
+const Elf64_Shdr *image_sections(const struct image *image, size_t *ret_nr_sections)
+{
+	*ret_nr_sections = image->nr_sections;
+	return image->sections;
+}
+
+int image_section(const struct image *image, const char *name, uint64_t *ret_vaddr,
+		  uint64_t *ret_size_bytes)
+{
+	for (size_t i = 0; i < image->nr_sections; i++) {
+		const Elf64_Shdr *section = &image->sections[i];
+
+		if (section->sh_type == SHT_NULL || section->sh_name >= image->section_names_bytes)
+			continue;
+		if (strcmp(image->section_names + section->sh_name, name) == 0) {
+			*ret_vaddr = section->sh_addr;
+			*ret_size_bytes = section->sh_size;
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+/* Build ID. */
+
+static uint64_t align_up(uint64_t number, uint64_t alignment)
+{
+	return (number + alignment - 1) & ~(alignment - 1);
+}
+
+/*
+ * Look for the build ID in a run of notes. Name and descriptor are padded to four
+ * bytes; to eight where the notes say so (Linux gABI supplement,
+ * .note.gnu.property).
+ */
+static size_t find_build_id(const char *notes, size_t size, uint64_t alignment,
+			    uint8_t ret_build_id[BUILD_ID_MAX_BYTES])
+{
+	uint64_t offset = 0;
+
+	/* The sizes in a note have 32 bits: no sum here can overflow. */
+	while (offset + sizeof(Elf64_Nhdr) <= size) {
+		Elf64_Nhdr note;
+
+		memcpy(&note, notes + offset, sizeof(note));
+		uint64_t name = offset + sizeof(note);
+		uint64_t desc = align_up(name + note.n_namesz, alignment);
+
+		if (desc + note.n_descsz > size)
+			return 0;
+		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof(ELF_NOTE_GNU) &&
+		    memcmp(notes + name, ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU)) == 0 &&
+		    note.n_descsz <= BUILD_ID_MAX_BYTES) {
+			memcpy(ret_build_id, notes + desc, note.n_descsz);
+			return note.n_descsz;
+		}
+		offset = align_up(desc + note.n_descsz, alignment);
+	}
+	return 0;
+}
+
+static size_t read_build_id(const struct image *image, uint64_t file_offset, uint64_t size,
+			    uint64_t alignment, uint8_t ret_build_id[BUILD_ID_MAX_BYTES])
+{
+	char notes[NOTES_MAX_BYTES];
+
+	if (size > sizeof(notes))
+		size = sizeof(notes);
+	if (image_read(image, file_offset, notes, size))
+		return 0;
+	return find_build_id(notes, size, alignment == 8 ? 8 : 4, ret_build_id);
+}
+
+size_t image_build_id(const struct image *image, uint8_t ret_build_id[BUILD_ID_MAX_BYTES])
+{
+	size_t length = 0;
+
+	for (size_t i = 0; !length && i < image->nr_segments; i++) {
+		const Elf64_Phdr *segment = &image->segments[i];
+
+		if (segment->p_type == PT_NOTE)
+			length = read_build_id(image, segment->p_offset, segment->p_filesz,
+					       segment->p_align, ret_build_id);
+	}
+	for (size_t i = 0; !length && i < image->nr_sections; i++) {
+		const Elf64_Shdr *section = &image->sections[i];
+
+		if (section->sh_type == SHT_NOTE)
+			length = read_build_id(image, section->sh_offset, section->sh_size,
+					       section->sh_addralign, ret_build_id);
+	}
+	return length;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One ELF file that a target has mapped: opened safely, never executed, never
+ * trusted. Everything is read with pread; nothing of it is mapped here.
+ *
+ * A path found in a maps file says nothing in our mount namespace. The file is
+ * taken from /proc/PID/map_files (needs CAP_SYS_ADMIN or
+ * CAP_CHECKPOINT_RESTORE), from /proc/PID/exe, or from the path below
+ * /proc/PID/root or our own root; if it is the mapping's file, else not at all.
+ *
+ * Source: the System V ABI, chapters "Object Files" and "Program Loading".
+ */
+#pragma once
+
+#include <elf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "procmem/maps.h"
+#include "procmem/memory.h"
+#include "procmem/process.h"
+
+#define BUILD_ID_MAX_BYTES 64
+
+/* More program headers are an error (linkers write about a dozen)… */
+#define IMAGE_MAX_SEGMENTS 1024
+/* …more section headers, or more bytes of section names, mean that there are none. */
+#define IMAGE_MAX_SECTIONS	     65536
+#define IMAGE_MAX_SECTION_NAME_BYTES (1u << 20)
+
+struct image;
+
+/*
+ * Open the file that mapping maps. 0; -ENOENT (no way to it), -EPERM, -EBADMSG
+ * (not a 64-bit little-endian ELF file of this machine), -ENOMEM, or another
+ * errno. image_close() accepts NULL.
+ */
+int image_open(const struct process *process, const struct mapping *mapping,
+	       struct image **ret_image);
+
+/*
+ * Open an ELF file by descriptor (tests, core files). The image owns fd, also on
+ * failure. 0; -EBADMSG (also for what is no regular file), -E2BIG, -ENOMEM, or
+ * another errno.
+ */
+int image_open_fd(int fd, struct image **ret_image);
+void image_close(struct image *image);
+
+/*
+ * What must be added to a _vaddr of the file to get its _addr in the target,
+ * given one mapping of the file: from the PT_LOAD segment that covers the
+ * mapping's file offset. Segments may share a page of the file: permissions then
+ * tell which one is meant, at last the order; an executable mapping, or the first
+ * of a module, is always told right. 0 or -ENOENT (no segment covers it).
+ */
+int image_load_bias(const struct image *image, const struct mapping *mapping,
+		    uint64_t *ret_load_bias);
+
+/*
+ * A section by name: its vaddr and size. 0; -ENOENT (none, or the file has no
+ * section headers).
+ */
+int image_section(const struct image *image, const char *name, uint64_t *ret_vaddr,
+		  uint64_t *ret_size_bytes);
+
+/*
+ * The GNU build ID: at most BUILD_ID_MAX_BYTES into ret_build_id, its length as
+ * the result; 0 if the file has none.
+ */
+size_t image_build_id(const struct image *image, uint8_t ret_build_id[BUILD_ID_MAX_BYTES]);
+
+/*
+ * The program headers and the section headers (none if they are stripped or
+ * damaged), as the file has them: nothing in them was checked. Borrowed from the
+ * image.
+ */
+const Elf64_Phdr *image_segments(const struct image *image, size_t *ret_nr_segments);
+const Elf64_Shdr *image_sections(const struct image *image, size_t *ret_nr_sections);
+
+/* Read size bytes of the file, all of them. 0; -EBADMSG (beyond its end), or another errno. */
+int image_read(const struct image *image, uint64_t file_offset, void *buffer, size_t size);
+
+/*
+ * Read size bytes at a vaddr as the file has them, not as the program has
+ * changed them. 0; -EFAULT (not wholly in one PT_LOAD segment's file part), or an
+ * error of image_read().
+ */
+int image_read_vaddr(const struct image *image, uint64_t vaddr, void *buffer, size_t size);

@@ -1,0 +1,604 @@
+/* SPDX-License-Identifier: MIT */
+#include "symbols/image.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <link.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "procmem/cleanup.h"
+#include "symbols/symtab.h"
+
+/* Symbols of this program that are looked for; not static, so that the linker keeps them. */
+int image_test_data[3];
+int image_test_function(void);
+
+int image_test_function(void)
+{
+	return image_test_data[1];
+}
+
+/* A local symbol that only .symtab has. */
+static int image_test_local[5];
+
+/* Where the C library lies: the file and the bias that the loader gave it. */
+struct library {
+	char path[PATH_MAX];
+	uint64_t load_bias;
+	uint64_t symbol_addr; /* of getppid */
+};
+
+static struct library find_library(void)
+{
+	void *symbol = dlsym(RTLD_DEFAULT, "getppid");
+	struct library library = {.symbol_addr = (uintptr_t)symbol};
+	Dl_info info;
+
+	cr_assert(ne(ptr, symbol, NULL));
+	cr_assert(ne(int, dladdr(symbol, &info), 0));
+	cr_assert(ne(ptr, realpath(info.dli_fname, library.path), NULL));
+	library.load_bias = (uintptr_t)info.dli_fbase; /* its first segment has vaddr 0 */
+	return library;
+}
+
+/* All bytes of a file; free() them. */
+static char *read_file(const char *path, size_t *ret_size)
+{
+	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+
+	cr_assert(ge(int, fd, 0), "%s", path);
+	cr_assert(zero(int, fstat(fd, &st)));
+	*ret_size = (size_t)st.st_size;
+	char *bytes = malloc(*ret_size);
+
+	cr_assert(eq(sz, (size_t)read(fd, bytes, *ret_size), *ret_size));
+	return bytes;
+}
+
+static int memory_file(const char *bytes, size_t size)
+{
+	int fd = memfd_create("image", MFD_CLOEXEC);
+
+	cr_assert(ge(int, fd, 0));
+	cr_assert(eq(sz, (size_t)write(fd, bytes, size), size));
+	return fd;
+}
+
+static struct image *open_bytes(const char *bytes, size_t size)
+{
+	struct image *image = NULL;
+
+	cr_assert(zero(int, image_open_fd(memory_file(bytes, size), &image)));
+	return image;
+}
+
+static struct image *open_path(const char *path)
+{
+	struct image *image = NULL;
+
+	cr_assert(zero(int, image_open_fd(open(path, O_RDONLY | O_CLOEXEC), &image)), "%s", path);
+	return image;
+}
+
+Test(image, symbols_and_sections_of_this_program)
+{
+	struct image *image = open_path("/proc/self/exe");
+	uint64_t load_bias = ((struct link_map *)dlopen(NULL, RTLD_LAZY))->l_addr;
+	uint64_t vaddr = 0;
+	uint64_t size = 0;
+	struct {
+		char name[32];
+		uint64_t addr;
+		uint64_t size; /* 0: any */
+	} symbols[] = {
+		{"image_test_data", (uintptr_t)image_test_data, sizeof(image_test_data)},
+		{"image_test_local", (uintptr_t)image_test_local, sizeof(image_test_local)},
+		{"image_test_function", (uintptr_t)image_test_function, 0},
+	};
+
+	image_test_local[0] = 1;
+	for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {
+		cr_expect(zero(int, symtab_find(image, symbols[i].name, &vaddr, &size)), "%s",
+			  symbols[i].name);
+		cr_expect(eq(u64, vaddr + load_bias, symbols[i].addr), "%s", symbols[i].name);
+		cr_expect(eq(u64, size, symbols[i].size ? symbols[i].size : size), "%s",
+			  symbols[i].name);
+	}
+	cr_expect(eq(int, symtab_find(image, "image_test", &vaddr, &size), -ENOENT));
+	cr_expect(eq(int, symtab_find(image, "", &vaddr, &size), -ENOENT));
+	cr_expect(eq(int, symtab_find(image, "getppid_", &vaddr, &size), -ENOENT));
+
+	cr_assert(zero(int, image_section(image, ".text", &vaddr, &size)));
+	cr_expect(ge(u64, (uintptr_t)image_test_function, vaddr + load_bias));
+	cr_expect(lt(u64, (uintptr_t)image_test_function, vaddr + load_bias + size));
+	cr_expect(eq(int, image_section(image, ".tex", &vaddr, &size), -ENOENT));
+	cr_expect(eq(int, image_section(image, "", &vaddr, &size), -ENOENT));
+	image_close(image);
+	image_close(NULL);
+}
+
+/* Every mapping of every loaded file gives the bias that the loader used. */
+static int check_bias(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	const struct maps *maps = arg;
+	cleanup_free char *path =
+		realpath(info->dlpi_name[0] ? info->dlpi_name : "/proc/self/exe", NULL);
+	struct image *image;
+
+	(void)size;
+	if (!path)
+		return 0; /* the vDSO */
+	image = open_path(path);
+	for (size_t i = 0, first = 1; i < maps->nr_mappings; i++) {
+		const struct mapping *mapping = &maps->mappings[i];
+		uint64_t load_bias = 1;
+
+		if (strcmp(mapping->path, path) != 0)
+			continue;
+		cr_expect(zero(int, image_load_bias(image, mapping, &load_bias)), "%s", path);
+		if (first || mapping->executable || mapping->writable)
+			cr_expect(eq(u64, load_bias, info->dlpi_addr), "%s at offset %llx", path,
+				  (unsigned long long)mapping->file_offset);
+		first = 0;
+	}
+	image_close(image);
+	return 0;
+}
+
+Test(image, load_bias_is_the_loaders)
+{
+	struct process process = PROCESS_CLOSED;
+	struct maps maps;
+
+	cr_assert(zero(int, process_open(getpid(), &process, NULL)));
+	cr_assert(zero(int, maps_read(&process, &maps)));
+	dl_iterate_phdr(check_bias, &maps);
+	maps_done(&maps);
+	process_close(&process);
+}
+
+/* The layouts of linkers that put several segments on one page of the file. */
+Test(image, load_bias_where_segments_share_a_page)
+{
+	struct {
+		Elf64_Ehdr header;
+		Elf64_Phdr segments[5];
+		char rest[0x800];
+	} file = {
+		.header = {.e_ident = {0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+			   .e_type = ET_DYN,
+			   .e_phoff = sizeof(Elf64_Ehdr),
+			   .e_phentsize = sizeof(Elf64_Phdr),
+			   .e_phnum = 5},
+		.segments =
+			{
+				{PT_LOAD, PF_R, 0, 0, 0, 0x200, 0x200, 0x10000},
+				{PT_LOAD, PF_R | PF_X, 0x200, 0x10200, 0, 0x200, 0x200, 0x10000},
+				{PT_LOAD, PF_R | PF_W, 0x400, 0x20400, 0, 0x100, 0x100, 0x10000},
+				{PT_LOAD, PF_R | PF_W, 0x500, 0x30500, 0, 0x100, 0x900, 0x10000},
+				{PT_GNU_RELRO, PF_R, 0x400, 0x20400, 0, 0x100, 0xc00, 1},
+			},
+	};
+	static const struct {
+		char perms[4];
+		uint64_t file_offset;
+		uint64_t start;
+		int err;
+	} cases[] = {
+		{"r--", 0, 0x7f0000000000, 0},
+		{"r-x", 0, 0x7f0000010000, 0},
+		{"rw-", 0, 0x7f0000030000, 0},
+		{"r--", 0x100000, 0x7f0000000000, -ENOENT},
+	};
+	Elf64_Ehdr own;
+	size_t size;
+	cleanup_free char *exe = read_file("/proc/self/exe", &size);
+
+	memcpy(&own, exe, sizeof(own));
+	file.header.e_machine = own.e_machine;
+	struct image *image = open_bytes((char *)&file, sizeof(file));
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct mapping mapping = {.start = cases[i].start,
+					  .end = cases[i].start + 0x10000,
+					  .file_offset = cases[i].file_offset,
+					  .readable = true,
+					  .writable = cases[i].perms[1] == 'w',
+					  .executable = cases[i].perms[2] == 'x',
+					  .path = "/x"};
+		uint64_t load_bias = 0x7f0000000000;
+
+		cr_expect(eq(int, image_load_bias(image, &mapping, &load_bias), cases[i].err), "%s",
+			  cases[i].perms);
+		cr_expect(eq(u64, load_bias, 0x7f0000000000), "%s", cases[i].perms);
+	}
+	image_close(image);
+}
+
+Test(image, dynamic_symbols_without_section_headers)
+{
+	struct library library = find_library();
+	uint64_t vaddr = 0;
+	uint64_t symbol_size = 0;
+	size_t size;
+	cleanup_free char *bytes = read_file(library.path, &size);
+	Elf64_Ehdr header;
+
+	memcpy(&header, bytes, sizeof(header));
+	header.e_shoff = 0;
+	header.e_shnum = 0;
+	header.e_shstrndx = 0;
+	memcpy(bytes, &header, sizeof(header));
+	struct image *image = open_bytes(bytes, size);
+
+	cr_expect(eq(int, image_section(image, ".text", &vaddr, &symbol_size), -ENOENT));
+	cr_expect(zero(int, symtab_find(image, "getppid", &vaddr, &symbol_size)));
+	cr_expect(eq(u64, vaddr + library.load_bias, library.symbol_addr));
+	cr_expect(gt(u64, symbol_size, 0));
+	cr_expect(eq(int, symtab_find(image, "getppi", &vaddr, &symbol_size), -ENOENT));
+	image_close(image);
+}
+
+/* The entry of the dynamic segment with that tag; NULL if there is none. */
+static Elf64_Dyn *dynamic_entry(char *bytes, int64_t tag)
+{
+	const Elf64_Ehdr *header = (void *)bytes;
+	const Elf64_Phdr *segments = (void *)(bytes + header->e_phoff);
+
+	for (size_t i = 0; i < header->e_phnum; i++) {
+		Elf64_Dyn *entry = (void *)(bytes + segments[i].p_offset);
+
+		for (; segments[i].p_type == PT_DYNAMIC && entry->d_tag != DT_NULL; entry++)
+			if (entry->d_tag == tag)
+				return entry;
+	}
+	return NULL;
+}
+
+Test(image, dynamic_symbols_by_each_hash)
+{
+	static const struct {
+		int64_t kept;
+		int64_t hidden;
+	} cases[] = {{DT_HASH, DT_GNU_HASH}, {DT_GNU_HASH, DT_HASH}};
+	struct library library = find_library();
+
+	for (size_t i = 0; i < 2; i++) {
+		uint64_t vaddr = 0;
+		uint64_t symbol_size;
+		size_t size;
+		cleanup_free char *bytes = read_file(library.path, &size);
+		Elf64_Dyn *hidden = dynamic_entry(bytes, cases[i].hidden);
+
+		if (!dynamic_entry(bytes, cases[i].kept)) {
+			cr_log_warn("not tested here: hash table %llx (the C library has none)",
+				    (unsigned long long)cases[i].kept);
+			continue;
+		}
+		if (hidden)
+			hidden->d_tag = DT_DEBUG;
+		((Elf64_Ehdr *)(void *)bytes)->e_shoff = 0;
+		struct image *image = open_bytes(bytes, size);
+
+		cr_expect(zero(int, symtab_find(image, "getppid", &vaddr, &symbol_size)));
+		cr_expect(eq(u64, vaddr + library.load_bias, library.symbol_addr));
+		cr_expect(eq(int, symtab_find(image, "getppid_", &vaddr, &symbol_size), -ENOENT));
+		image_close(image);
+	}
+}
+
+Test(image, build_id_is_what_readelf_says)
+{
+	struct library library = find_library();
+	struct image *image = open_path(library.path);
+	uint8_t build_id[BUILD_ID_MAX_BYTES];
+	char command[PATH_MAX + 64];
+	char expected[256] = "";
+	char got[2 * BUILD_ID_MAX_BYTES + 1] = "";
+
+	(void)snprintf(command, sizeof(command), "LC_ALL=C readelf -n '%s' 2>&1", library.path);
+	FILE *readelf = popen(command, "re");
+
+	for (char line[256]; fgets(line, sizeof(line), readelf);)
+		(void)sscanf(line, " Build ID: %255s", expected);
+	if (pclose(readelf))
+		cr_skip("not tested here: build IDs (no readelf)");
+	size_t length = image_build_id(image, build_id);
+
+	for (size_t i = 0; i < length; i++)
+		(void)snprintf(got + 2 * i, 3, "%02x", build_id[i]);
+	cr_expect(eq(str, got, expected));
+	image_close(image);
+}
+
+/* A file of one note segment, which holds a note of another kind and then a build ID. */
+static size_t build_id_behind(uint32_t desc_bytes, uint32_t gap_bytes, uint64_t alignment,
+			      uint32_t id_bytes, uint8_t ret_build_id[BUILD_ID_MAX_BYTES])
+{
+	struct {
+		Elf64_Ehdr header;
+		Elf64_Phdr segment;
+		char notes[256];
+	} file = {.segment = {.p_type = PT_NOTE,
+			      .p_offset = offsetof(typeof(file), notes),
+			      .p_filesz = sizeof(file.notes),
+			      .p_align = alignment}};
+	Elf64_Nhdr first = {.n_namesz = 4, .n_descsz = desc_bytes, .n_type = 5};
+	Elf64_Nhdr second = {.n_namesz = 4, .n_descsz = id_bytes, .n_type = NT_GNU_BUILD_ID};
+	size_t size;
+	cleanup_free char *exe = read_file("/proc/self/exe", &size);
+	char *note = file.notes;
+
+	memcpy(&file.header, exe, sizeof(file.header));
+	file.header.e_phoff = offsetof(typeof(file), segment);
+	file.header.e_phnum = 1;
+	file.header.e_shoff = 0;
+	memcpy(note, &first, sizeof(first));
+	memcpy(note + sizeof(first), "GNU", 4);
+	note += sizeof(first) + 4 + desc_bytes + gap_bytes;
+	memcpy(note, &second, sizeof(second));
+	memcpy(note + sizeof(second), "GNU", 4);
+	memset(note + sizeof(second) + 4, 0xab, 20);
+	struct image *image = open_bytes((char *)&file, sizeof(file));
+	size_t length = image_build_id(image, ret_build_id);
+
+	image_close(image);
+	return length;
+}
+
+Test(image, build_id_behind_other_notes)
+{
+	static const struct {
+		uint32_t desc_bytes; /* of the note before */
+		uint32_t gap_bytes;  /* its padding */
+		uint64_t alignment;
+		uint32_t id_bytes;
+		size_t expected;
+	} cases[] = {
+		{16, 0, 4, 20, 20}, {4, 0, 4, 20, 20},	{5, 3, 4, 20, 20},
+		{4, 4, 8, 20, 20},  {4, 0, 1, 20, 20},	{16, 0, 8, 20, 20},
+		{4, 4, 4, 20, 0},   {4, 0, 4, 65, 0},	{4, 0, 4, 64, 64},
+		{4, 0, 4, 0, 0},    {4, 0, 4, 4000, 0}, {4, 0, 4, UINT32_MAX, 0},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint8_t build_id[BUILD_ID_MAX_BYTES] = {0};
+		size_t length = build_id_behind(cases[i].desc_bytes, cases[i].gap_bytes,
+						cases[i].alignment, cases[i].id_bytes, build_id);
+
+		cr_expect(eq(sz, length, cases[i].expected), "%zu", i);
+		cr_expect(eq(u8, build_id[0], cases[i].expected ? 0xab : 0), "%zu", i);
+	}
+}
+
+/* Use everything that takes an image; what comes out does not matter. */
+static void use_everything(const struct image *image)
+{
+	const struct mapping mapping = {.start = 0x1000, .end = 0x2000, .path = ""};
+	uint8_t build_id[BUILD_ID_MAX_BYTES];
+	uint64_t a;
+	uint64_t b;
+
+	(void)image_load_bias(image, &mapping, &a);
+	(void)image_section(image, ".text", &a, &b);
+	(void)image_build_id(image, build_id);
+	(void)symtab_find(image, "getppid", &a, &b);
+	(void)symtab_find(image, "no such symbol", &a, &b);
+}
+
+Test(image, cut_files_are_safe)
+{
+	struct library library = find_library();
+	size_t size;
+	cleanup_free char *bytes = read_file(library.path, &size);
+	int fd = memory_file(bytes, size);
+
+	/* Shorter and shorter: every length among the headers, then some between. */
+	for (size_t cut = size; cut-- > 0; cut -= cut > 2048 ? cut / 256 : 0) {
+		struct image *image = NULL;
+
+		cr_assert(zero(int, ftruncate(fd, (off_t)cut)));
+		int err = image_open_fd(dup(fd), &image);
+
+		if (!err)
+			use_everything(image);
+		else
+			cr_expect(eq(int, err, -EBADMSG), "%zu", cut);
+		image_close(image);
+	}
+	(void)close(fd);
+}
+
+Test(image, a_file_that_shrinks_while_it_is_open)
+{
+	struct library library = find_library();
+	size_t size;
+	cleanup_free char *bytes = read_file(library.path, &size);
+	int fd = memory_file(bytes, size);
+	struct image *image = NULL;
+	char byte;
+
+	cr_assert(zero(int, image_open_fd(dup(fd), &image)));
+	cr_assert(zero(int, image_read(image, size - 1, &byte, 1)));
+	cr_assert(zero(int, ftruncate(fd, 1000)));
+	cr_expect(eq(int, image_read(image, size - 1, &byte, 1), -EBADMSG));
+	use_everything(image);
+	image_close(image);
+	(void)close(fd);
+}
+
+Test(image, refuses_what_is_no_image_of_this_machine)
+{
+	static const struct {
+		char name[16];
+		size_t offset; /* in the ELF header */
+		uint8_t value;
+		int err;
+	} cases[] = {
+		{"magic", 0, 'x', -EBADMSG},
+		{"32 bits", EI_CLASS, ELFCLASS32, -EBADMSG},
+		{"big-endian", EI_DATA, ELFDATA2MSB, -EBADMSG},
+		{"machine", offsetof(Elf64_Ehdr, e_machine), EM_MIPS, -EBADMSG},
+		{"header size", offsetof(Elf64_Ehdr, e_phentsize), 32, -EBADMSG},
+		{"header count", offsetof(Elf64_Ehdr, e_phnum) + 1, 0x80, -E2BIG},
+		{"header place", offsetof(Elf64_Ehdr, e_phoff) + 7, 0xff, -EBADMSG},
+	};
+	struct image *image = NULL;
+	size_t size;
+	cleanup_free char *bytes = read_file("/proc/self/exe", &size);
+	int pipe_fds[2];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char kept = bytes[cases[i].offset];
+
+		bytes[cases[i].offset] = (char)cases[i].value;
+		cr_expect(eq(int, image_open_fd(memory_file(bytes, size), &image), cases[i].err),
+			  "%s", cases[i].name);
+		bytes[cases[i].offset] = kept;
+	}
+	cr_expect(eq(int, image_open_fd(open("/dev/zero", O_RDONLY), &image), -EBADMSG));
+	cr_expect(eq(int, image_open_fd(open("/", O_RDONLY), &image), -EBADMSG));
+	cr_assert(zero(int, pipe(pipe_fds)));
+	cr_expect(eq(int, image_open_fd(pipe_fds[0], &image), -EBADMSG));
+	cr_expect(eq(int, fcntl(pipe_fds[0], F_GETFD), -1), "closed on failure, too");
+	(void)close(pipe_fds[1]);
+}
+
+/* A mapping that nobody has: map_files does not know it, only its path and its file count. */
+static struct mapping forge(const char *path)
+{
+	struct stat st;
+
+	cr_assert(zero(int, stat(path, &st)), "%s", path);
+	return (struct mapping){.start = 0x1000,
+				.end = 0x2000,
+				.inode = st.st_ino,
+				.dev_major = major(st.st_dev),
+				.dev_minor = minor(st.st_dev),
+				.path = path};
+}
+
+Test(image, a_path_counts_only_with_device_and_inode)
+{
+	struct library library = find_library();
+	struct process process = PROCESS_CLOSED;
+	struct image *image = NULL;
+	struct mapping mapping = forge(library.path);
+
+	cr_assert(zero(int, process_open(getpid(), &process, NULL)));
+	cr_expect(zero(int, image_open(&process, &mapping, &image)));
+	image_close(image);
+
+	mapping.inode++;
+	cr_expect(eq(int, image_open(&process, &mapping, &image), -ENOENT), "inode");
+	mapping = forge(library.path);
+	mapping.dev_minor++;
+	cr_expect(eq(int, image_open(&process, &mapping, &image), -ENOENT), "minor");
+	mapping = forge(library.path);
+	mapping.dev_major++;
+	cr_expect(eq(int, image_open(&process, &mapping, &image), -ENOENT), "major");
+	mapping = forge(library.path);
+	mapping.inode = 0;
+	cr_expect(eq(int, image_open(&process, &mapping, &image), -ENOENT), "anonymous");
+	mapping = forge(library.path);
+	mapping.path = "[heap]";
+	cr_expect(eq(int, image_open(&process, &mapping, &image), -ENOENT), "no path");
+	process_close(&process);
+}
+
+Test(image, the_exe_link_counts_without_its_device)
+{
+	struct process process = PROCESS_CLOSED;
+	struct image *image = NULL;
+	char path[PATH_MAX];
+
+	cr_assert(ne(ptr, realpath("/proc/self/exe", path), NULL));
+	cr_assert(zero(int, process_open(getpid(), &process, NULL)));
+	struct mapping mapping = forge(path);
+
+	mapping.dev_minor++;
+	cr_expect(zero(int, image_open(&process, &mapping, &image)));
+	image_close(image);
+	mapping.inode++;
+	cr_expect(eq(int, image_open(&process, &mapping, &image), -ENOENT), "inode");
+	mapping = forge(path);
+	mapping.dev_minor++;
+	mapping.path = "/proc/self/exe";
+	cr_expect(eq(int, image_open(&process, &mapping, &image), -ENOENT), "another path");
+	process_close(&process);
+}
+
+Test(image, a_fifo_in_the_place_of_a_file_is_not_opened, .timeout = 60)
+{
+	char folder[] = "/tmp/pysample-test-XXXXXX";
+	char path[64];
+	struct process process = PROCESS_CLOSED;
+	struct image *image = NULL;
+
+	cr_assert(ne(ptr, mkdtemp(folder), NULL));
+	(void)snprintf(path, sizeof(path), "%s/fifo", folder);
+	cr_assert(zero(int, mkfifo(path, 0600)));
+	struct mapping mapping = forge(path);
+
+	cr_assert(zero(int, process_open(getpid(), &process, NULL)));
+	cr_expect(eq(int, image_open(&process, &mapping, &image), -ENOENT));
+	process_close(&process);
+	(void)unlink(path);
+	(void)rmdir(folder);
+}
+
+Test(image, a_replaced_file_is_never_taken_for_the_mapped_one)
+{
+	struct library library = find_library();
+	struct process process = PROCESS_CLOSED;
+	struct image *image = NULL;
+	struct maps maps;
+	char path[] = "/tmp/pysample-test-XXXXXX";
+	char moved[sizeof(path) + 1];
+	size_t size;
+	cleanup_free char *bytes = read_file(library.path, &size);
+	cleanup_close int fd = mkstemp(path);
+
+	cr_assert(eq(sz, (size_t)write(fd, bytes, size), size));
+	void *mapped = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+
+	cr_assert(ne(ptr, mapped, MAP_FAILED));
+	/* An impostor that would open: this program in the place of the library. */
+	(void)snprintf(moved, sizeof(moved), "%s2", path);
+	size_t exe_size;
+	cleanup_free char *exe = read_file("/proc/self/exe", &exe_size);
+	cleanup_close int moved_fd = open(moved, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	cr_assert(eq(sz, (size_t)write(moved_fd, exe, exe_size), exe_size));
+	cr_assert(zero(int, rename(moved, path)));
+	cr_assert(zero(int, process_open(getpid(), &process, NULL)));
+	cr_assert(zero(int, maps_read(&process, &maps)));
+	const struct mapping *mapping = maps_find(&maps, (uintptr_t)mapped);
+
+	cr_assert(ne(ptr, (void *)mapping, NULL));
+	cr_expect(mapping->deleted);
+	int err = image_open(&process, mapping, &image);
+
+	/* map_files leads to the file, if it may be used. */
+	cr_expect(err == 0 || err == -ENOENT, "%d", err);
+	if (!err) {
+		char *copy = malloc(size);
+
+		cr_expect(zero(int, image_read(image, 0, copy, size)));
+		cr_expect(zero(int, memcmp(copy, bytes, size)));
+		free(copy);
+	}
+	image_close(image);
+	maps_done(&maps);
+	process_close(&process);
+	(void)unlink(path);
+}
