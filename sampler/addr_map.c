@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/addr_map.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+enum { FIRST_NR_SLOTS = 256 };
+
+static void slots_insert(struct addr_map *map, remote_addr addr, void *value)
+{
+	size_t mask = map->nr_slots - 1;
+	size_t i = (size_t)(addr * 0x9e3779b97f4a7c15u >> 32) & mask;
+
+	while (map->slots[i].value)
+		i = (i + 1) & mask;
+	map->slots[i] = (struct addr_map_slot){.addr = addr, .value = value};
+	map->nr_used++;
+}
+
+static int addr_map_grow(struct addr_map *map)
+{
+	struct addr_map larger = {.nr_slots = map->nr_slots ? map->nr_slots * 2 : FIRST_NR_SLOTS};
+
+	larger.slots = calloc(larger.nr_slots, sizeof(*larger.slots));
+	if (!larger.slots)
+		return -ENOMEM;
+	for (size_t i = 0; i < map->nr_slots; i++)
+		if (map->slots[i].value)
+			slots_insert(&larger, map->slots[i].addr, map->slots[i].value);
+	free(map->slots);
+	*map = larger;
+	return 0;
+}
+
+int addr_map_put(struct addr_map *map, remote_addr addr, void *value)
+{
+	assert(value && !addr_map_get(map, addr));
+	if (map->nr_used + 1 > map->nr_slots / 4 * 3) {
+		int err = addr_map_grow(map);
+
+		if (err)
+			return err;
+	}
+	slots_insert(map, addr, value);
+	return 0;
+}
+
+void addr_map_done(struct addr_map *map)
+{
+	free(map->slots);
+	*map = (struct addr_map){0};
+}

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/python/code.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "procmem/cleanup.h"
+#include "sampler/python/strings.h"
+
+enum { LINE_UNDECODED = -1 };
+
+/* ob_size is a number of code units; CPython's jumps cannot reach further than this. */
+#define CODE_MAX_BYTECODE_BYTES (1u << 30)
+
+/* A frame is at most a chunk of this size; CPython's co_stacksize and locals are ints. */
+#define FRAME_SIZE_MAX_BYTES (64u << 20)
+
+/*
+ * Functions with more code units get no line cache, and none of their instructions
+ * is known to be a return: 64 Ki units are 128 kB of bytecode.
+ */
+#define MAX_CACHED_UNITS (64u << 10)
+
+void code_cache_init(struct code_cache *cache, struct remote_memory *memory,
+		     const struct py_build *build)
+{
+	*cache = (struct code_cache){.memory = memory, .build = build};
+}
+
+static void code_clear(struct code *code)
+{
+	free(code->linetable);
+	free(code->lines);
+	free(code->returns);
+	*code = (struct code){.addr = code->addr, .nr_loads = code->nr_loads + 1};
+}
+
+void code_cache_done(struct code_cache *cache)
+{
+	for (size_t i = 0; i < cache->codes.nr_slots; i++) {
+		struct code *code = cache->codes.slots[i].value;
+
+		if (code)
+			code_clear(code);
+		free(code);
+	}
+	free(cache->queue);
+	free(cache->ranges);
+	free(cache->objects);
+	addr_map_done(&cache->codes);
+	function_table_done(&cache->functions);
+}
+
+/* Whether type_addr is PyCode_Type: by address once it was told by name. */
+static bool is_code_type(struct code_cache *cache, remote_addr type_addr)
+{
+	const struct py_offsets *offsets = &cache->build->offsets;
+	uint64_t name_addr;
+	char name[sizeof("code")];
+
+	if (cache->code_type_addr)
+		return type_addr == cache->code_type_addr;
+	if (remote_memory_read_u64(cache->memory, type_addr + offsets->object.tp_name,
+				   &name_addr) != 0 ||
+	    remote_memory_read(cache->memory, name_addr, name, sizeof(name)) != 0 ||
+	    memcmp(name, "code", sizeof(name)) != 0)
+		return false;
+	cache->code_type_addr = type_addr;
+	return true;
+}
+
+static uint32_t optional_u32(const uint8_t *object, uint32_t offset)
+{
+	return offset == OFFSET_ABSENT ? 0 : field_u32(object, offset);
+}
+
+/* The fingerprint of an object that was read. -EBADMSG if it is no code object. */
+static int take_fingerprint(struct code_cache *cache, const uint8_t *object,
+			    struct code_fingerprint *ret_fingerprint)
+{
+	const struct py_offsets *offsets = &cache->build->offsets;
+
+	if (!is_code_type(cache, field_u64(object, offsets->object.ob_type)))
+		return -EBADMSG;
+	*ret_fingerprint = (struct code_fingerprint){
+		.filename = field_u64(object, offsets->code.filename),
+		.qualname = field_u64(object, offsets->code.qualname),
+		.linetable = field_u64(object, offsets->code.linetable),
+		.ob_size = field_u64(object, offsets->code.ob_size),
+		.first_line = field_u32(object, offsets->code.firstlineno),
+		.framesize = optional_u32(object, offsets->code.framesize),
+		.version = optional_u32(object, offsets->code.version),
+		.first_traceable = field_u32(object, offsets->code.firsttraceable),
+	};
+	return 0;
+}
+
+/* Read the head of the object at addr. 0; -EBADMSG if it is no code object; -EFAULT… */
+static int read_object(struct code_cache *cache, remote_addr addr, uint8_t object[CODE_MAX_BYTES],
+		       struct code_fingerprint *ret_fingerprint)
+{
+	int err;
+
+	if (addr % sizeof(uint64_t))
+		return -EBADMSG;
+	err = remote_memory_read(cache->memory, addr, object,
+				 cache->build->offsets.code.code_adaptive);
+	return err ? err : take_fingerprint(cache, object, ret_fingerprint);
+}
+
+/* The frame's size, or 0 for a number that cannot be. */
+static uint32_t frame_size(const struct py_build *build, const uint8_t *object,
+			   const struct code_fingerprint *fingerprint)
+{
+	const struct py_offsets *offsets = &build->offsets;
+	uint64_t words = fingerprint->framesize;
+
+	if (offsets->code.framesize == OFFSET_ABSENT)
+		words = (uint64_t)field_u32(object, offsets->code.nlocalsplus) +
+			field_u32(object, offsets->code.stacksize) +
+			build->traits.extra_frame_words;
+	if (words > FRAME_SIZE_MAX_BYTES / sizeof(uint64_t) ||
+	    words * sizeof(uint64_t) < offsets->frame.localsplus)
+		return 0;
+	return (uint32_t)(words * sizeof(uint64_t));
+}
+
+/* Whether a code unit is an instruction that ends its frame. */
+static bool is_return(const struct return_opcodes *returns, uint16_t unit)
+{
+	uint8_t opcode = (uint8_t)unit;
+
+	if (unit == returns->value)
+		return true;
+	return opcode && (opcode == returns->instrumented_value || opcode == returns->constant ||
+			  opcode == returns->instrumented_constant);
+}
+
+/* Find the instructions that end a frame of code. 0, -EFAULT, -ENOMEM… */
+static int find_returns(struct code_cache *cache, struct code *code)
+{
+	size_t nr_units = (code->code_end_addr - code->code_start_addr) / 2;
+	cleanup_free uint16_t *units = NULL;
+	int err;
+
+	if (!cache->build->traits.returns.value || nr_units > MAX_CACHED_UNITS || !nr_units)
+		return 0;
+	units = malloc(nr_units * sizeof(*units));
+	code->returns = calloc(nr_units / 8 + 1, 1);
+	if (!units || !code->returns)
+		return -ENOMEM;
+	err = remote_memory_read(cache->memory, code->code_start_addr, units,
+				 nr_units * sizeof(*units));
+	for (size_t i = 0; !err && i < nr_units; i++)
+		if (is_return(&cache->build->traits.returns, units[i]))
+			code->returns[i / 8] = (uint8_t)(code->returns[i / 8] | 1u << i % 8);
+	return err;
+}
+
+bool code_at_return(const struct code *code, remote_addr instr_addr)
+{
+	uint64_t unit = (instr_addr - code->code_start_addr) / 2;
+
+	return code->returns && instr_addr >= code->code_start_addr &&
+	       instr_addr < code->code_end_addr && code->returns[unit / 8] >> unit % 8 & 1;
+}
+
+/* Give code its name, table and numbers from an object that was read. 0, -EBADMSG, … */
+static int code_fill(struct code_cache *cache, struct code *code, const uint8_t *object,
+		     const struct code_fingerprint *fingerprint)
+{
+	const struct py_offsets *offsets = &cache->build->offsets;
+	cleanup_free char *qualname = NULL;
+	cleanup_free char *path = NULL;
+	uint64_t code_bytes;
+	int err;
+
+	if (__builtin_mul_overflow(fingerprint->ob_size, 2, &code_bytes) ||
+	    code_bytes > CODE_MAX_BYTECODE_BYTES)
+		return -EBADMSG;
+	code->frame_size_bytes = frame_size(cache->build, object, fingerprint);
+	if (!code->frame_size_bytes)
+		return -EBADMSG;
+	err = string_read(cache->memory, offsets, fingerprint->qualname, &qualname);
+	if (!err)
+		err = string_read(cache->memory, offsets, fingerprint->filename, &path);
+	if (!err)
+		err = bytes_read(cache->memory, offsets, fingerprint->linetable,
+				 LINETABLE_MAX_BYTES, &code->linetable, &code->linetable_bytes);
+	if (err && err != -E2BIG)
+		return err;
+	code->function = function_table_get(&cache->functions, qualname, path,
+					    (int32_t)fingerprint->first_line);
+	if (!code->function)
+		return -ENOMEM;
+	code->fingerprint = *fingerprint;
+	code->code_start_addr = code->addr + offsets->code.code_adaptive;
+	code->code_end_addr = code->code_start_addr + code_bytes;
+	code->first_traceable_addr = code->code_start_addr + 2ull * fingerprint->first_traceable;
+	return find_returns(cache, code);
+}
+
+/*
+ * Whether an object that was just read already existed at clock. With neither
+ * counter there is nothing to hold against it.
+ */
+static bool existed_at(struct code_cache *cache, uint32_t version, const struct code_clock *clock)
+{
+	const struct py_offsets *offsets = &cache->build->offsets;
+	uint64_t generation;
+	uint8_t now[sizeof(uint32_t)];
+
+	if (version && version < clock->version_before && !cache->next_version_unusable)
+		return true;
+	if (clock->has_next_version && clock->next_version && version &&
+	    !cache->next_version_unusable) {
+		if (remote_memory_read(cache->memory,
+				       clock->interp_addr + offsets->interpreter.next_code_version,
+				       now, sizeof(now)) == 0 &&
+		    version < field_u32(now, 0))
+			return false;
+		cache->next_version_unusable = true;
+	}
+	if (clock->has_generation)
+		return remote_memory_read_u64(cache->memory,
+					      clock->interp_addr +
+						      offsets->interpreter.code_object_generation,
+					      &generation) == 0 &&
+		       generation == clock->generation;
+	return true;
+}
+
+/* Read the object at code->addr anew. On any error the entry says "not a code object". */
+static int code_load(struct code_cache *cache, struct code *code, const struct code_clock *clock)
+{
+	uint8_t object[CODE_MAX_BYTES];
+	struct code_fingerprint fingerprint, again;
+	int err;
+
+	code_clear(code);
+	err = read_object(cache, code->addr, object, &fingerprint);
+	if (!err)
+		err = code_fill(cache, code, object, &fingerprint);
+	if (!err)
+		err = read_object(cache, code->addr, object, &again);
+	if (!err && (memcmp(&fingerprint, &again, sizeof(again)) != 0 ||
+		     !existed_at(cache, fingerprint.version, clock)))
+		err = -EAGAIN;
+	if (err)
+		code_clear(code);
+	/* That there is no code object any more is worth knowing, too. */
+	if (!err || err == -EBADMSG || err == -EFAULT)
+		code->checked = *clock;
+	return err;
+}
+
+static struct code_negative *negative_slot(struct code_cache *cache, remote_addr addr)
+{
+	return &cache->negatives[(addr >> 4) % NR_CODE_NEGATIVES];
+}
+
+/* Look at an address for the first time: make an entry for it if it holds a code object. */
+static int code_make(struct code_cache *cache, remote_addr addr, const struct code_clock *clock,
+		     struct code **ret_code)
+{
+	struct code_negative *negative = negative_slot(cache, addr);
+	struct code *code;
+	int err;
+
+	if (negative->addr == addr &&
+	    (negative->clock.tick == clock->tick || code_clock_stands(&negative->clock, clock)))
+		return -EBADMSG;
+	code = calloc(1, sizeof(*code));
+	if (!code)
+		return -ENOMEM;
+	code->addr = addr;
+	err = code_load(cache, code, clock);
+	if (!err)
+		err = addr_map_put(&cache->codes, addr, code);
+	if (err) {
+		code_clear(code);
+		free(code);
+		if (err == -EBADMSG || err == -EFAULT)
+			*negative = (struct code_negative){.addr = addr, .clock = *clock};
+		return err;
+	}
+	*ret_code = code;
+	return 0;
+}
+
+int code_cache_get(struct code_cache *cache, remote_addr addr, const struct code_clock *clock,
+		   struct code **ret_code)
+{
+	struct code *code = addr_map_get(&cache->codes, addr);
+	uint8_t object[CODE_MAX_BYTES];
+	struct code_fingerprint fingerprint;
+	int err = 0;
+
+	if (!code)
+		return code_make(cache, addr, clock, ret_code);
+	if (code_cache_holds(cache, code, clock)) {
+		err = code->function ? 0 : -EBADMSG;
+	} else if (!code->function) {
+		err = code_load(cache, code, clock);
+	} else {
+		err = read_object(cache, addr, object, &fingerprint);
+		if (err || memcmp(&fingerprint, &code->fingerprint, sizeof(fingerprint)) != 0)
+			err = code_load(cache, code, clock);
+		else
+			code->checked = *clock;
+	}
+	if (err)
+		return err;
+	*ret_code = code;
+	return 0;
+}
+
+int code_cache_queue(struct code_cache *cache, struct code *code, const struct code_clock *clock)
+{
+	if (!code->function || code->queued_tick == clock->tick)
+		return 0;
+	if (cache->nr_queued == cache->max_queued) {
+		size_t max_queued = cache->max_queued ? cache->max_queued * 2 : 64;
+		struct code **queue = reallocarray(cache->queue, max_queued, sizeof(struct code *));
+
+		if (!queue)
+			return -ENOMEM;
+		cache->queue = queue;
+		cache->max_queued = max_queued;
+		free(cache->ranges);
+		free(cache->objects);
+		cache->ranges = calloc(max_queued, sizeof(*cache->ranges));
+		cache->objects = calloc(max_queued, CODE_MAX_BYTES);
+		if (!cache->ranges || !cache->objects)
+			return -ENOMEM;
+	}
+	code->queued_tick = clock->tick;
+	cache->queue[cache->nr_queued++] = code;
+	return 0;
+}
+
+int code_cache_recheck(struct code_cache *cache, const struct code_clock *clock)
+{
+	size_t nr = cache->nr_queued;
+	int err;
+
+	cache->nr_queued = 0;
+	for (size_t i = 0; i < nr; i++)
+		cache->ranges[i] = (struct remote_range){
+			.addr = cache->queue[i]->addr,
+			.buffer = cache->objects + i * CODE_MAX_BYTES,
+			.size = cache->build->offsets.code.code_adaptive,
+		};
+	err = remote_memory_read_ranges(cache->memory, cache->ranges, nr);
+	for (size_t i = 0; !err && i < nr; i++) {
+		struct code_fingerprint now;
+
+		if (cache->ranges[i].done_bytes == cache->ranges[i].size &&
+		    take_fingerprint(cache, cache->ranges[i].buffer, &now) == 0 &&
+		    memcmp(&now, &cache->queue[i]->fingerprint, sizeof(now)) == 0)
+			cache->queue[i]->checked = *clock;
+	}
+	return err;
+}
+
+struct source_position code_position(const struct code *code, remote_addr instr_addr)
+{
+	if (!code->linetable)
+		return (struct source_position){.column = -1, .end_column = -1};
+	return linetable_find_311(code->linetable, code->linetable_bytes,
+				  code->function->first_line,
+				  (int32_t)(instr_addr - code->code_start_addr));
+}
+
+int32_t code_line(struct code *code, remote_addr instr_addr)
+{
+	size_t nr_units = (code->code_end_addr - code->code_start_addr) / 2;
+	size_t unit = (instr_addr - code->code_start_addr) / 2;
+
+	/* An instruction just before the first one wraps around and is not cached either. */
+	if (unit >= nr_units || nr_units > MAX_CACHED_UNITS)
+		return code_position(code, instr_addr).line;
+	if (!code->lines) {
+		code->lines = malloc(nr_units * sizeof(*code->lines));
+		if (!code->lines)
+			return code_position(code, instr_addr).line;
+		for (size_t i = 0; i < nr_units; i++)
+			code->lines[i] = LINE_UNDECODED;
+	}
+	if (code->lines[unit] == LINE_UNDECODED)
+		code->lines[unit] = code_position(code, instr_addr).line;
+	return code->lines[unit];
+}

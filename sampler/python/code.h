@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Code objects: what a frame needs of one, cached by address, and the proof that
+ * the object at that address is still (and was already) the one that ran.
+ *
+ * CPython frees code objects and uses their memory again. Two of its own
+ * counters tell: every code object gets a co_version from
+ * interp->func_state.next_version (3.12+), and _code_object_generation counts
+ * those that were freed (3.14+). While either stands still since an entry was
+ * checked, the entry holds. A new object is accepted for a frame that was copied
+ * earlier only if its version is below the counter as it was copied before the
+ * frame: then it existed when the frame was copied, and as it still does, it is
+ * the one that ran. 3.11 has neither counter: there each entry is read again
+ * once a tick, and a new object is believed.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "procmem/memory.h"
+#include "sampler/addr_map.h"
+#include "sampler/function_table.h"
+#include "sampler/python/linetable.h"
+#include "sampler/python/offsets.h"
+
+/* A larger location table gives no lines. Seen: 67 kB for a 5,000-line function. */
+#define LINETABLE_MAX_BYTES (16u << 20)
+
+/* CPython's counters, copied together with the frames that code_cache_get() is asked about. */
+struct code_clock {
+	remote_addr interp_addr; /* whose counters they are */
+	uint64_t tick;		 /* ours: rises with every snapshot */
+	uint64_t generation;	 /* _code_object_generation */
+	uint32_t next_version;	 /* func_state.next_version behind the frames; 0: exhausted */
+	uint32_t version_before; /* what it was before the frames, at the latest; 0: not known */
+	bool has_generation;
+	bool has_next_version;
+};
+
+/* What can only change when the object at the address is another one. */
+struct code_fingerprint {
+	uint64_t filename, qualname, linetable;
+	uint64_t ob_size;
+	uint32_t first_line, framesize, version, first_traceable;
+};
+
+struct code {
+	remote_addr addr;
+	const struct function *function; /* NULL: the address no longer holds a code object */
+	remote_addr code_start_addr;	 /* the bytecode, [start, end) */
+	remote_addr code_end_addr;
+	remote_addr first_traceable_addr; /* a frame before it has not begun */
+	uint32_t frame_size_bytes;	  /* of a frame on the data stack, specials included */
+	struct code_fingerprint fingerprint;
+	uint64_t queued_tick;	   /* when it was last put on the list of code_cache_queue() */
+	uint32_t nr_loads;	   /* rises when another object is found at the address */
+	struct code_clock checked; /* when the entry was last known to hold */
+	uint8_t *linetable;	   /* owned; NULL if it could not be read */
+	size_t linetable_bytes;
+	uint8_t *returns; /* owned; a bit per code unit: an instruction that ends the frame;
+			     NULL where it is not asked for */
+	int32_t *lines;	  /* owned; a line per code unit, LINE_UNDECODED until asked for */
+};
+
+/* An address that held no code object at clock: garbage behind a stack is met again and again. */
+struct code_negative {
+	remote_addr addr;
+	struct code_clock clock;
+};
+
+enum { NR_CODE_NEGATIVES = 256 };
+
+struct code_cache {
+	struct code_negative negatives[NR_CODE_NEGATIVES]; /* by address; the last one stays */
+	struct remote_memory *memory;			   /* borrowed */
+	const struct py_build *build;			   /* borrowed */
+	struct function_table functions;		   /* live until code_cache_done() */
+	struct addr_map codes;
+	remote_addr code_type_addr; /* &PyCode_Type, once it is known */
+	bool next_version_unusable; /* the counter is not where our table says */
+	struct code **queue;	    /* to be rechecked; owned */
+	size_t nr_queued, max_queued;
+	struct remote_range *ranges; /* of the recheck, max_queued of them; owned */
+	uint8_t *objects;	     /* what they read; owned */
+};
+
+void code_cache_init(struct code_cache *cache, struct remote_memory *memory,
+		     const struct py_build *build);
+void code_cache_done(struct code_cache *cache);
+
+/* Whether no code object can have come, or none gone, between two clocks. */
+static inline bool code_clock_stands(const struct code_clock *from, const struct code_clock *to)
+{
+	if (from->interp_addr != to->interp_addr)
+		return false;
+	if (to->has_next_version && to->next_version && from->next_version == to->next_version)
+		return true;
+	return to->has_generation && from->generation == to->generation;
+}
+
+/*
+ * Whether no code object can have come (or gone) at clock since the entry was
+ * checked, so that it needs no second look.
+ */
+static inline bool code_cache_holds(const struct code_cache *cache, const struct code *code,
+				    const struct code_clock *clock)
+{
+	if (code->checked.tick == clock->tick && code->checked.interp_addr == clock->interp_addr)
+		return true;
+	if (cache->next_version_unusable)
+		return clock->has_generation && code->checked.interp_addr == clock->interp_addr &&
+		       code->checked.generation == clock->generation;
+	return code_clock_stands(&code->checked, clock);
+}
+
+/*
+ * The code object at addr for a frame that was copied at clock.
+ *
+ * 0; -EBADMSG (there is none), -EAGAIN (the object at addr may be younger than
+ * the frame), -EFAULT, -ENOMEM, -ESRCH, -EPERM. *ret_code is valid until the next
+ * call for the same addr.
+ */
+int code_cache_get(struct code_cache *cache, remote_addr addr, const struct code_clock *clock,
+		   struct code **ret_code);
+
+/*
+ * Where neither counter tells: put an entry on the list of those to be read again
+ * for this tick, and read all of them in one call. Those that still hold need no
+ * read of their own in code_cache_get(). 0, -ENOMEM; -ESRCH, -EPERM.
+ */
+int code_cache_queue(struct code_cache *cache, struct code *code, const struct code_clock *clock);
+int code_cache_recheck(struct code_cache *cache, const struct code_clock *clock);
+
+/* The line of the instruction at instr_addr, which is inside the code or just before it. */
+int32_t code_line(struct code *code, remote_addr instr_addr);
+
+/*
+ * Whether the instruction at instr_addr ends the frame. False where that is not
+ * known. (An inline cache entry may look like one; the word of a cache that a
+ * frame can point to does so only for one version number in 65,536.)
+ */
+bool code_at_return(const struct code *code, remote_addr instr_addr);
+
+/* Line and columns of the instruction at instr_addr. */
+struct source_position code_position(const struct code *code, remote_addr instr_addr);

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The frames of one thread as the last walk found them, kept from tick to tick so
+ * that what stands where it stood needs no second look.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sampler/python/code.h"
+
+/* Deeper stacks are not sampled: 1 Mi frames are about 100 MB of data stack. */
+#define MAX_FRAMES (1u << 20)
+
+/* One frame that was walked over. */
+struct walked_frame {
+	remote_addr addr;
+	uint64_t previous;
+	uint64_t executable; /* tag bits masked */
+	uint64_t instr_ptr;
+	struct code *code;
+	uint32_t code_nr_loads; /* of code when the frame was walked */
+	int32_t stacktop;	/* -1: executing (3.11–3.13) */
+	uint32_t nr_begun;	/* of the frames up to this one, so many are not hidden */
+	uint32_t jumped_by;	/* index of the frame whose links jump over this one: it is dying */
+	bool hidden;		/* has not begun: not part of the stack that people see */
+};
+
+#define NOT_JUMPED UINT32_MAX
+
+/* The frames of one thread; kept from tick to tick, outermost first. */
+struct frame_list {
+	struct walked_frame *frames;
+	uint32_t nr_frames; /* of the last walk; dying and hidden ones included */
+	uint32_t max_frames;
+	uint32_t nr_known;	  /* entries that hold something of an earlier walk */
+	uint32_t nr_plain;	  /* outermost frames that hang directly on each other */
+	struct code_clock walked; /* of the last walk, if that was complete; else its tick is 0 */
+	uint32_t nr_unchanged;	  /* outermost frames that are what they were in the last walk */
+	bool changed;		  /* a frame that is not was put into the list by this walk */
+	bool has_dying;		  /* some frame is jumped over */
+};
+
+/* Whether people see that frame of the list: it has begun and is not dying. */
+static inline bool frame_visible(const struct frame_list *list, uint32_t i)
+{
+	return !list->frames[i].hidden && list->frames[i].jumped_by >= list->nr_frames;
+}
+
+/* Begin a walk: the list is empty, and what it held is what the walk is compared with. */
+void frame_list_begin(struct frame_list *list);
+
+/* Append a frame. 0, -E2BIG, -ENOMEM. */
+int frame_list_append(struct frame_list *list, const struct walked_frame *frame);
+
+/* Turn the list around. */
+void frame_list_reverse(struct frame_list *list);
+
+/* The number of frames up to the one at addr, or 0; the topmost max_frames are looked at. */
+uint32_t frame_list_find(const struct frame_list *list, remote_addr addr, uint32_t max_frames);
+
+void frame_list_done(struct frame_list *list);

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the two walkers of frames.h share: the words of a frame, and how a frame is
+ * checked and put into the list.
+ */
+#pragma once
+
+#include <limits.h>
+
+#include "sampler/python/frames.h"
+
+/* enum _frameowner of CPython, all versions. */
+enum { OWNED_BY_THREAD = 0, OWNED_BY_GENERATOR = 1 };
+
+/* stacktop of a frame that executes, or is inside C. */
+enum { STACKTOP_EXECUTING = -1 };
+
+/* f_executable is a tagged reference since 3.14; the mask does no harm before. */
+enum { EXECUTABLE_TAG_MASK = 3 };
+
+/* The words of a frame that the walk looks at, out of a copy of it. */
+struct frame_words {
+	uint64_t executable;
+	uint64_t previous;
+	uint64_t instr_ptr;
+	int32_t stacktop;
+	uint8_t owner;
+	bool is_entry;
+};
+
+/* Take them from a copy of the frame, which has at least localsplus bytes. */
+static inline struct frame_words frame_words(const struct py_offsets *offsets, const uint8_t *frame)
+{
+	return (struct frame_words){
+		.executable = field_u64(frame, offsets->frame.executable) &
+			      ~(uint64_t)EXECUTABLE_TAG_MASK,
+		.previous = field_u64(frame, offsets->frame.previous),
+		.instr_ptr = field_u64(frame, offsets->frame.instr_ptr),
+		.stacktop = offsets->frame.stacktop == OFFSET_ABSENT
+				    ? INT_MAX
+				    : field_i32(frame, offsets->frame.stacktop),
+		.owner = field_u8(frame, offsets->frame.owner),
+		.is_entry = offsets->frame.is_entry != OFFSET_ABSENT &&
+			    field_u8(frame, offsets->frame.is_entry) != 0,
+	};
+}
+
+/* Give up the walk for that reason: sets walk->loss, returns -EBADMSG. */
+int walk_lost(struct frame_walk *walk, enum sample_loss loss);
+
+/*
+ * The code that the words of a frame name. 0; -ENOENT if they cannot be a frame's
+ * (the code is none, or the instruction lies outside of it); -EBADMSG as
+ * walk_lost(), -ENOMEM, -ESRCH, -EPERM.
+ */
+int walk_check(struct frame_walk *walk, const struct frame_words *words, struct code **ret_code);
+
+/* Append a frame that was checked. 0, -EBADMSG as walk_lost(), -ENOMEM. */
+int walk_append(struct frame_walk *walk, remote_addr addr, const struct frame_words *words,
+		struct code *code);
+
+/* Check and append. */
+int walk_frame(struct frame_walk *walk, remote_addr addr, const struct frame_words *words);

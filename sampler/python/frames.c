@@ -1,0 +1,589 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/python/frames.h"
+
+#include <errno.h>
+
+#include "sampler/python/frame_walk.h"
+
+/*
+ * Whether a generator's frame was the same one, and ran for the same caller,
+ * before and after the chunks were copied. Generators die young and their memory
+ * is used again at once, by the next one: with one copy alone every third stack
+ * of a program that makes one per microsecond names a wrong one. If it changed,
+ * its caller ran in between, and the stack is trimmed to that.
+ */
+static bool link_stable(struct frame_walk *walk, const struct link_copy *link)
+{
+	const struct py_offsets *offsets = &walk->build->offsets;
+	bool stable;
+
+	if (!link_is_generator(link, offsets))
+		return true;
+	stable = link->again_valid &&
+		 field_u64(link->bytes, offsets->frame.executable) ==
+			 field_u64(link->again, offsets->frame.executable) &&
+		 field_u64(link->bytes, offsets->frame.previous) ==
+			 field_u64(link->again, offsets->frame.previous);
+	if (!stable)
+		walk->trimmed = true;
+	return stable;
+}
+
+/*
+ * Whether the frame of the data stack that a generator hangs on was the same one when
+ * the chunks were copied and when all was over. Two chains that take turns use the
+ * same memory: a generator may have gone and come again in between.
+ */
+static bool caller_stable(struct frame_walk *walk, const struct link_copy *link, uint32_t nr_below)
+{
+	const struct py_offsets *offsets = &walk->build->offsets;
+	const struct walked_frame *below;
+	bool stable;
+
+	if (!nr_below || !link_is_generator(link, offsets))
+		return true;
+	below = &walk->list->frames[nr_below - 1];
+	if (!stack_copy_holds(walk->copy, below->addr))
+		return true; /* a generator itself, whose own link was looked at */
+	stable = link->below_valid && link->below_addr == below->addr &&
+		 (link->below_executable & ~(uint64_t)EXECUTABLE_TAG_MASK) == below->executable;
+	if (!stable)
+		walk->trimmed = true;
+	return stable;
+}
+
+/* More generators and shims between two data-stack frames are taken for damage. */
+#define PATH_MAX_LINKS 256
+
+/* More frames than this cannot be dying at once: each has run a __del__ into the next. */
+#define MAX_DYING_FRAMES 256
+
+/* How a frame hangs on the frames walked so far. */
+struct link_path {
+	struct link_copy *links[PATH_MAX_LINKS]; /* from the frame down */
+	uint32_t nr_links;
+	uint32_t nr_below; /* frames of the list that lie below; the others are dying */
+};
+
+/* caller_stable() of the link that hangs on the frames walked so far. */
+static bool path_stable(struct frame_walk *walk, const struct link_path *path)
+{
+	return !path->nr_links ||
+	       caller_stable(walk, path->links[path->nr_links - 1], path->nr_below);
+}
+
+static bool is_bottom(const struct frame_walk *walk, remote_addr addr)
+{
+	remote_addr base_addr = walk->copy->base_frame_addr;
+
+	return base_addr ? addr == base_addr : !addr;
+}
+
+/*
+ * Follow the links from a frame whose `previous` is addr to a frame of the list
+ * or the bottom. 0; -ENOENT if they do not lead there; -EAGAIN if one must be
+ * copied first.
+ *
+ * That the links end at a lower frame than the topmost means that what lies
+ * between is dying: its locals are being destroyed, a __del__ runs above it. The
+ * bottom is below everything only if the shim of the first frame says so: the
+ * `previous` of a generator that is suspended is NULL, too, and so may be what a
+ * shim has left on the C stack.
+ */
+static int walk_links(struct frame_walk *walk, remote_addr addr, struct link_path *ret_path)
+{
+	const struct frame_list *list = walk->list;
+	remote_addr last_addr = 0; /* of the last link */
+
+	ret_path->nr_links = 0;
+	ret_path->nr_below = 0;
+	for (;;) {
+		struct link_copy *link;
+		struct frame_words words;
+
+		if (list->nr_frames && list->frames[list->nr_frames - 1].addr == addr) {
+			ret_path->nr_below = list->nr_frames;
+			return path_stable(walk, ret_path) ? 0 : -ENOENT;
+		}
+		if (is_bottom(walk, addr))
+			return !list->nr_frames || last_addr == walk->copy->root_shim_addr
+				       ? 0
+				       : -ENOENT;
+		if (!list->nr_frames && addr == walk->copy->root_shim_addr)
+			return 0;
+		link = stack_copy_find_link(walk->copy, addr);
+		if (!link) {
+			ret_path->nr_below = frame_list_find(list, addr, MAX_DYING_FRAMES + 1);
+			if (ret_path->nr_below)
+				return path_stable(walk, ret_path) ? 0 : -ENOENT;
+			walk->wanted_link_addr = addr;
+			return -EAGAIN;
+		}
+		if (!link->valid || ret_path->nr_links == PATH_MAX_LINKS ||
+		    !link_stable(walk, link))
+			return -ENOENT;
+		words = frame_words(&walk->build->offsets, link->bytes);
+		if (words.owner < walk->build->traits.shim_owner &&
+		    words.owner != OWNED_BY_GENERATOR)
+			return -ENOENT;
+		ret_path->links[ret_path->nr_links++] = link;
+		last_addr = addr;
+		addr = words.previous;
+	}
+}
+
+/* Append the generators of a path. */
+static int walk_append_path(struct frame_walk *walk, const struct link_path *path)
+{
+	for (uint32_t i = path->nr_links; i > 0; i--) {
+		struct link_copy *link = path->links[i - 1];
+		struct frame_words words = frame_words(&walk->build->offsets, link->bytes);
+		int err;
+
+		link->used_tick = walk->clock->tick;
+		if (words.owner != OWNED_BY_GENERATOR)
+			continue;
+		err = walk_frame(walk, link->addr, &words);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/*
+ * Append the frame at addr with what lies between it and the frames walked so
+ * far. 0; -ENOENT (it is no live frame), -EAGAIN, other errors of the walk.
+ */
+static int walk_push(struct frame_walk *walk, remote_addr addr, const struct frame_words *words)
+{
+	struct frame_list *list = walk->list;
+	uint32_t nr_frames = list->nr_frames;
+	struct link_path path;
+	struct code *code;
+	/* The code first: words that are no frame's must not send us after links. */
+	int err = walk_check(walk, words, &code);
+
+	/* The bottom is learnt anew with every other first frame. */
+	if (!nr_frames && (!list->nr_known || list->frames[0].executable != words->executable))
+		walk->copy->root_shim_addr = 0;
+	if (!err)
+		err = walk_links(walk, words->previous, &path);
+	if (err)
+		return err;
+	if (!nr_frames && path.nr_links == 1 &&
+	    !link_is_generator(path.links[0], &walk->build->offsets))
+		walk->copy->root_shim_addr = words->previous;
+	/* An executing frame has no callee of its own kind: this one was popped. */
+	if (path.nr_links == 0 && path.nr_below > 0 && !words->is_entry &&
+	    list->frames[path.nr_below - 1].stacktop == STACKTOP_EXECUTING)
+		return -ENOENT;
+	if (nr_frames - path.nr_below > MAX_DYING_FRAMES)
+		return walk_lost(walk, LOSS_LINK);
+	err = walk_append_path(walk, &path);
+	if (!err)
+		err = walk_append(walk, addr, words, code);
+	if (err) {
+		list->nr_frames = nr_frames;
+		return err;
+	}
+	if ((!nr_frames || !path.nr_links) && list->nr_plain == nr_frames &&
+	    path.nr_below == nr_frames && list->nr_frames == nr_frames + 1)
+		list->nr_plain = list->nr_frames;
+	for (uint32_t i = path.nr_below; i < nr_frames; i++) {
+		list->has_dying = true;
+		if (list->frames[i].jumped_by == NOT_JUMPED)
+			list->frames[i].jumped_by = nr_frames;
+	}
+	return 0;
+}
+
+/*
+ * Whether the frame at addr is what stood at its place of the list in the last
+ * walk and hangs directly on the one below: then the list has it already. Most
+ * frames of most stacks are. Every word that is looked at is compared: nothing
+ * less proves sameness.
+ */
+static bool walk_again(struct frame_walk *walk, remote_addr addr, const struct frame_words *words)
+{
+	struct frame_list *list = walk->list;
+	struct walked_frame *known;
+	const struct walked_frame *below;
+
+	if (list->changed || !list->nr_frames || list->nr_frames >= list->nr_known)
+		return false;
+	known = &list->frames[list->nr_frames];
+	below = known - 1;
+	if (known->addr != addr || known->executable != words->executable ||
+	    known->instr_ptr != words->instr_ptr || known->previous != words->previous ||
+	    known->stacktop != words->stacktop || words->previous != below->addr ||
+	    words->is_entry || below->stacktop == STACKTOP_EXECUTING ||
+	    known->code_nr_loads != known->code->nr_loads ||
+	    !code_cache_holds(walk->codes, known->code, walk->clock))
+		return false;
+	known->jumped_by = NOT_JUMPED;
+	known->nr_begun = below->nr_begun + !known->hidden;
+	if (list->nr_plain == list->nr_frames)
+		list->nr_plain++;
+	list->nr_unchanged = ++list->nr_frames;
+	return true;
+}
+
+/* What lies at one place of a chunk. */
+enum slot { SLOT_FRAME, SLOT_EMPTY, SLOT_BEYOND_COPY };
+
+/*
+ * Look at the place offset bytes into chunk; if a live frame is there it is
+ * appended and *ret_slot is SLOT_FRAME. 0 or an error of the walk.
+ */
+static int walk_slot(struct frame_walk *walk, const struct chunk_copy *chunk, size_t offset,
+		     enum slot *ret_slot)
+{
+	const struct py_offsets *offsets = &walk->build->offsets;
+	struct frame_words words;
+	int err;
+
+	*ret_slot = SLOT_EMPTY;
+	if (offset + offsets->frame.localsplus > chunk->done_bytes) {
+		/* No frame fits behind the end of the chunk. */
+		if (offset + offsets->frame.localsplus <= chunk->size_bytes)
+			*ret_slot = SLOT_BEYOND_COPY;
+		return 0;
+	}
+	words = frame_words(offsets, chunk->bytes + offset);
+	if (!words.executable || words.owner != OWNED_BY_THREAD)
+		return 0;
+	if (walk_again(walk, chunk->addr + offset, &words)) {
+		*ret_slot = SLOT_FRAME;
+		return 0;
+	}
+	err = walk_push(walk, chunk->addr + offset, &words);
+	if (err == -ENOENT)
+		return 0;
+	if (!err)
+		*ret_slot = SLOT_FRAME;
+	return err;
+}
+
+/* Whether the chunk's header is that of the chunk above below (NULL: of the oldest one). */
+static bool chunk_linked(const struct frame_walk *walk, const struct chunk_copy *chunk,
+			 const struct chunk_copy *below)
+{
+	const struct py_offsets *offsets = &walk->build->offsets;
+
+	return chunk->done_bytes >= offsets->chunk.data &&
+	       field_u64(chunk->bytes, offsets->chunk.previous) == (below ? below->addr : 0);
+}
+
+/* Where the words that were used when a newer chunk was made end, in bytes from the start. */
+static size_t chunk_top(const struct frame_walk *walk, const struct chunk_copy *chunk)
+{
+	const struct py_offsets *offsets = &walk->build->offsets;
+	uint64_t top_bytes;
+
+	if (__builtin_mul_overflow(field_u64(chunk->bytes, offsets->chunk.top), sizeof(uint64_t),
+				   &top_bytes) ||
+	    top_bytes > chunk->size_bytes)
+		return 0;
+	return offsets->chunk.data + (size_t)top_bytes;
+}
+
+/*
+ * Walk one chunk from its first frame. *ret_offset is where the walk ended;
+ * *ret_slot why. When it comes to where the next chunk was begun, next is asked
+ * for its first frame and *ret_slot is SLOT_FRAME if it went on there.
+ */
+static int walk_chunk(struct frame_walk *walk, const struct chunk_copy *chunk,
+		      const struct chunk_copy *next, size_t *ret_offset, enum slot *ret_slot)
+{
+	const struct py_offsets *offsets = &walk->build->offsets;
+	size_t first_offset = offsets->chunk.data;
+	size_t offset = *ret_offset;
+	int err;
+
+	for (;;) {
+		*ret_offset = offset;
+		if (next && offset == chunk_top(walk, chunk) && chunk_linked(walk, next, chunk)) {
+			err = walk_slot(walk, next, first_offset, ret_slot);
+			if (err || *ret_slot == SLOT_FRAME)
+				return err;
+		}
+		err = walk_slot(walk, chunk, offset, ret_slot);
+		if (err || *ret_slot != SLOT_FRAME)
+			return err;
+		/* Generators come before the frame that was found. */
+		offset += walk->list->frames[walk->list->nr_frames - 1].code->frame_size_bytes;
+	}
+}
+
+/*
+ * How many of the outermost frames of the last walk need no look at all: they hang
+ * directly on each other, no code object came or went, and all bytes of the chunks
+ * up to their words equal those of the copy that they were found in. Comparing
+ * memory is several times faster than walking it.
+ */
+static uint32_t nr_frames_same(const struct frame_walk *walk)
+{
+	const struct frame_list *list = walk->list;
+	const struct stack_copy *copy = walk->copy;
+	uint32_t nr_same = 0;
+
+	if (!list->walked.tick || list->walked.tick != copy->before_tick ||
+	    !code_clock_stands(&list->walked, walk->clock))
+		return 0;
+	for (size_t i = 0; i < copy->nr_chunks; i++) {
+		const struct chunk_copy *chunk = &copy->chunks[i];
+		size_t same_bytes = chunk_copy_same_bytes(chunk);
+
+		for (; nr_same < list->nr_plain; nr_same++) {
+			remote_addr offset = list->frames[nr_same].addr - chunk->addr;
+
+			if (offset >= chunk->size_bytes)
+				break;
+			/* Another thread's walk may have found another object there. */
+			if (list->frames[nr_same].code_nr_loads !=
+			    list->frames[nr_same].code->nr_loads)
+				return nr_same;
+			if (offset + walk->build->offsets.frame.localsplus > same_bytes)
+				return nr_same;
+		}
+	}
+	return nr_same;
+}
+
+/* Begin with the frames that need no look. *ret_chunk and *ret_offset: what comes next. */
+static void walk_resume(struct frame_walk *walk, size_t *ret_chunk, size_t *ret_offset)
+{
+	struct frame_list *list = walk->list;
+	const struct stack_copy *copy = walk->copy;
+	uint32_t nr_same = nr_frames_same(walk);
+	const struct walked_frame *last;
+	size_t i = 0;
+
+	frame_list_begin(list);
+	/* push_chunk() leaves the first word of the oldest chunk unused. */
+	*ret_chunk = 0;
+	*ret_offset = walk->build->offsets.chunk.data + sizeof(uint64_t);
+	if (!nr_same)
+		return;
+	list->nr_frames = nr_same;
+	list->nr_unchanged = nr_same;
+	list->nr_plain = nr_same;
+	last = &list->frames[nr_same - 1];
+	while (last->addr - copy->chunks[i].addr >= copy->chunks[i].size_bytes)
+		i++;
+	*ret_chunk = i;
+	*ret_offset = last->addr - copy->chunks[i].addr + last->code->frame_size_bytes;
+}
+
+static int walk_chunks(struct frame_walk *walk)
+{
+	const struct py_offsets *offsets = &walk->build->offsets;
+	const struct stack_copy *copy = walk->copy;
+	enum slot slot = SLOT_EMPTY;
+	size_t offset;
+	size_t i;
+	int err;
+
+	walk_resume(walk, &i, &offset);
+	if (!copy->nr_chunks)
+		return copy->newest_chunk_addr ? walk_lost(walk, LOSS_CHUNK) : 0;
+	if (!chunk_linked(walk, &copy->chunks[0], NULL))
+		return walk_lost(walk, LOSS_CHUNK);
+	for (; i < copy->nr_chunks; i++) {
+		const struct chunk_copy *chunk = &copy->chunks[i];
+		const struct chunk_copy *next = i + 1 < copy->nr_chunks ? chunk + 1 : NULL;
+
+		err = walk_chunk(walk, chunk, next, &offset, &slot);
+		if (err)
+			return err;
+		if (slot != SLOT_FRAME)
+			break;
+		offset = offsets->chunk.data +
+			 walk->list->frames[walk->list->nr_frames - 1].code->frame_size_bytes;
+	}
+	if (slot == SLOT_BEYOND_COPY)
+		return walk_lost(walk, LOSS_GREW);
+	/* A chunk that was made after the copy began may hold the rest. */
+	if (i < copy->nr_chunks && copy->newest_chunk_addr != copy->chunks[i].addr &&
+	    offset == chunk_top(walk, &copy->chunks[i]) &&
+	    (i + 1 == copy->nr_chunks || !copy->chunks[i + 1].done_bytes))
+		return walk_lost(walk, LOSS_CHUNK);
+	return 0;
+}
+
+/* The last frame that executes, as a count of frames; 0 if none does. */
+static uint32_t nr_up_to_executing(const struct frame_list *list)
+{
+	uint32_t n = list->nr_frames;
+
+	while (n > 0 && list->frames[n - 1].stacktop != STACKTOP_EXECUTING)
+		n--;
+	return n;
+}
+
+/*
+ * Without shims (3.11) a generator that is all there is of a stack has no previous
+ * either, like one that is suspended; but it is the current frame.
+ */
+static bool is_lone_generator(const struct frame_walk *walk, const struct link_copy *link)
+{
+	return walk->build->traits.shim_owner == UINT8_MAX && !walk->list->nr_frames &&
+	       walk->copy->current_frame_addr == link->addr;
+}
+
+/*
+ * The generator that runs on top of one of the frames from the nr_least-th on,
+ * the deepest if generators run on generators. 0 and *ret_link (NULL if there is
+ * none); -EAGAIN if a link must be copied first.
+ */
+static int find_top_generator(struct frame_walk *walk, uint32_t nr_least,
+			      struct link_copy **ret_link, struct link_path *ret_path)
+{
+	struct stack_copy *copy = walk->copy;
+	const struct frame_list *list = walk->list;
+	struct link_path path;
+
+	*ret_link = NULL;
+	ret_path->nr_links = 0;
+	ret_path->nr_below = 0;
+	for (size_t i = 0; i < copy->nr_links; i++) {
+		struct link_copy *link = &copy->links[i];
+		struct frame_words words;
+		int err;
+
+		if (!link_is_generator(link, &walk->build->offsets) ||
+		    link->used_tick == walk->clock->tick)
+			continue;
+		words = frame_words(&walk->build->offsets, link->bytes);
+		if (!words.executable || !link_stable(walk, link) ||
+		    (!words.previous && !is_lone_generator(walk, link)))
+			continue;
+		err = walk_links(walk, words.previous, &path);
+		if (err == -EAGAIN)
+			return err;
+		if (err || path.nr_below < nr_least ||
+		    (!path.nr_links && !caller_stable(walk, link, path.nr_below)))
+			continue;
+		/* A frame that executes has no generator directly on top. */
+		if (path.nr_links == 0 && path.nr_below > 0 && !words.is_entry &&
+		    list->frames[path.nr_below - 1].stacktop == STACKTOP_EXECUTING)
+			continue;
+		if (!*ret_link || path.nr_below > ret_path->nr_below ||
+		    (path.nr_below == ret_path->nr_below && path.nr_links > ret_path->nr_links)) {
+			*ret_link = link;
+			*ret_path = path;
+		}
+	}
+	return 0;
+}
+
+/* Put the generators on top of the list that run there, if any. */
+static int walk_top_generators(struct frame_walk *walk, uint32_t nr_least, bool *ret_found)
+{
+	struct link_copy *link;
+	struct link_path path;
+	struct frame_words words;
+	int err = find_top_generator(walk, nr_least, &link, &path);
+
+	*ret_found = false;
+	if (err || !link)
+		return err;
+	words = frame_words(&walk->build->offsets, link->bytes);
+	walk->list->nr_frames = path.nr_below;
+	err = walk_append_path(walk, &path);
+	if (!err)
+		err = walk_frame(walk, link->addr, &words);
+	if (err == -ENOENT)
+		return walk_lost(walk, LOSS_LINK);
+	link->used_tick = walk->clock->tick;
+	*ret_found = true;
+	return err;
+}
+
+/* Whether the current frame lies where nothing was copied: a generator not known yet. */
+static bool current_frame_unknown(struct frame_walk *walk)
+{
+	struct stack_copy *copy = walk->copy;
+
+	if (!copy->current_frame_addr || copy->current_frame_addr == copy->base_frame_addr)
+		return false;
+	for (size_t i = 0; i < copy->nr_chunks; i++)
+		if (copy->current_frame_addr - copy->chunks[i].addr < copy->chunks[i].size_bytes)
+			return false;
+	return !stack_copy_find_link(copy, copy->current_frame_addr);
+}
+
+/* Whether a frame lies below the top of the data stack as it was copied last. */
+static bool is_below_top(const struct frame_walk *walk, const struct walked_frame *frame)
+{
+	const struct stack_copy *copy = walk->copy;
+	size_t i = 0;
+
+	while (i < copy->nr_chunks &&
+	       frame->addr - copy->chunks[i].addr >= copy->chunks[i].size_bytes)
+		i++;
+	if (i == copy->nr_chunks)
+		return false;
+	if (copy->chunks[i].addr == copy->newest_chunk_addr)
+		return frame->addr + frame->code->frame_size_bytes <= copy->datastack_top_addr;
+	/* All of an older chunk is below; a spare one is above. */
+	return i + 1 < copy->nr_chunks;
+}
+
+/*
+ * Cut the list behind the innermost live frame where popped frames keep their
+ * contents. Up to the last executing frame all are live. What lies above it is
+ * suspended or was popped, and both look alike but for the instruction: a frame
+ * that stands at a return was popped, or will be in a moment (its `previous` is
+ * the current frame already); one that has not begun is being called; any other
+ * is suspended in a call, as long as the data stack, whose top was copied a
+ * moment later, reaches so far.
+ */
+static void cut_by_stacktop(struct frame_walk *walk)
+{
+	struct frame_list *list = walk->list;
+	uint32_t n = nr_up_to_executing(list);
+
+	while (n < list->nr_frames) {
+		const struct walked_frame *next = &list->frames[n];
+
+		if (next->hidden || code_at_return(next->code, next->instr_ptr) ||
+		    !is_below_top(walk, next))
+			break;
+		n++;
+	}
+	list->nr_frames = n;
+}
+
+int frames_walk_up(struct frame_walk *walk)
+{
+	struct frame_list *list = walk->list;
+	bool stacktop = walk->build->traits.leaf_rule == LEAF_BY_STACKTOP;
+	bool found;
+	int err;
+
+	walk->trimmed = false;
+	walk->copy->next_link = 0;
+	err = walk_chunks(walk);
+	list->walked.tick = 0;
+	if (err)
+		return err;
+	if (current_frame_unknown(walk)) {
+		walk->wanted_link_addr = walk->copy->current_frame_addr;
+		return -EAGAIN;
+	}
+	/* Making a generator leaves a frame that looks live, but has not begun. */
+	while (list->nr_frames && list->frames[list->nr_frames - 1].hidden)
+		list->nr_frames--;
+	err = walk_top_generators(walk, stacktop ? nr_up_to_executing(list) : list->nr_frames,
+				  &found);
+	if (err)
+		return err;
+	if (stacktop && !found)
+		cut_by_stacktop(walk);
+	if (list->nr_plain > list->nr_frames)
+		list->nr_plain = list->nr_frames;
+	if (!list->has_dying)
+		list->walked = *walk->clock;
+	return 0;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/python/frames.h"
+
+#include <errno.h>
+
+#include "sampler/python/frame_walk.h"
+
+/*
+ * Walk one frame down from addr, which was read. *ret_next is its `previous`.
+ */
+static int exact_step(struct frame_walk *walk, const uint8_t *bytes, remote_addr addr,
+		      remote_addr *ret_next)
+{
+	struct frame_words words = frame_words(&walk->build->offsets, bytes);
+	int err = 0;
+
+	*ret_next = words.previous;
+	if (words.owner < walk->build->traits.shim_owner && words.executable)
+		err = walk_frame(walk, addr, &words);
+	if (err == -EBADMSG && walk->loss == LOSS_TOO_DEEP)
+		return -E2BIG;
+	return err == -ENOENT ? -EBADMSG : err;
+}
+
+int frames_walk_exact(struct code_cache *codes, const struct code_clock *clock,
+		      remote_addr current_frame_addr, remote_addr base_frame_addr,
+		      struct frame_list *list)
+{
+	struct frame_walk walk = {
+		.build = codes->build,
+		.codes = codes,
+		.clock = clock,
+		.list = list,
+	};
+	remote_addr addr = current_frame_addr;
+	remote_addr kept_addr = 0;
+	uint8_t bytes[FRAME_MAX_BYTES];
+	int err = 0;
+
+	list->nr_known = 0;
+	list->walked.tick = 0;
+	frame_list_begin(list);
+	/*
+	 * Brent's method finds a chain that goes in a circle: an address is kept
+	 * while the distance to it doubles. A shim stands at most behind each frame.
+	 */
+	for (uint64_t steps = 0; addr && addr != base_frame_addr; steps++) {
+		if (addr == kept_addr || steps > 2ull * MAX_FRAMES) {
+			err = -E2BIG;
+			break;
+		}
+		if ((steps & (steps - 1)) == 0)
+			kept_addr = addr;
+		err = remote_memory_read(codes->memory, addr, bytes,
+					 codes->build->offsets.frame.size);
+		if (!err)
+			err = exact_step(&walk, bytes, addr, &addr);
+		if (err)
+			break;
+	}
+	frame_list_reverse(list);
+	/* A stack that 3.15 has a bottom for must end there. */
+	if (!err && base_frame_addr && current_frame_addr && !addr)
+		err = -EAGAIN;
+	return err;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where things lie in the structs of one CPython build. Loaded once per target,
+ * checked once, constant afterwards: nothing else in pysample asks for a
+ * version.
+ *
+ * 3.13 and newer carry the numbers themselves (_Py_DebugOffsets at the start of
+ * _PyRuntime); what those lack, and everything of 3.11, comes from the tables in
+ * offsets_tables.h, each number of which is proved against CPython's own headers
+ * when the tests are built.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "procmem/memory.h"
+#include "procmem/message.h"
+
+/* A field that this version does not have. Never 0: 0 is a valid offset. */
+#define OFFSET_ABSENT UINT32_MAX
+
+/*
+ * Buffers for one struct each; a target whose struct's used fields do not fit is
+ * refused. Measured: thread states end their used part at 280 (3.15), code
+ * objects have 192 to 216 bytes, frames 80 to 88.
+ */
+#define THREAD_STATE_MAX_BYTES 1024
+#define CODE_MAX_BYTES	       512
+#define FRAME_MAX_BYTES	       128
+
+/* Every member is a uint32_t: the struct is also read as an array of them. */
+struct py_offsets {
+	struct {
+		uint32_t size;
+		uint32_t interpreters_head;
+		uint32_t gil_locked; /* before 3.12 the GIL is the runtime's */
+		uint32_t gil_last_holder;
+	} runtime;
+	struct {
+		uint32_t size;
+		uint32_t id;
+		uint32_t next;
+		uint32_t threads_head;
+		uint32_t gil_locked;
+		uint32_t gil_last_holder;
+		uint32_t code_object_generation; /* u64, counts freed code objects */
+		uint32_t next_code_version;	 /* u32, above every co_version there is */
+	} interpreter;
+	struct {
+		uint32_t size;
+		uint32_t next;
+		uint32_t interp;
+		uint32_t current_frame;
+		uint32_t cframe; /* 3.11: points to what points to the current frame */
+		uint32_t base_frame;
+		uint32_t thread_id;
+		uint32_t native_thread_id;
+		uint32_t datastack_chunk;
+		uint32_t datastack_top;
+	} thread;
+	struct {
+		uint32_t current_frame;
+	} cframe;
+	struct {
+		uint32_t size;
+		uint32_t executable;
+		uint32_t previous;
+		uint32_t instr_ptr; /* 3.11: prev_instr */
+		uint32_t stacktop;  /* int; -1 while the frame executes (3.11–3.13) */
+		uint32_t is_entry;  /* bool; called from C (3.11) */
+		uint32_t owner;	    /* char, enum _frameowner */
+		uint32_t localsplus;
+	} frame;
+	struct {
+		uint32_t previous;
+		uint32_t size;
+		uint32_t top; /* words used, of a chunk that has a newer one */
+		uint32_t data;
+	} chunk;
+	struct {
+		uint32_t size;
+		uint32_t ob_size; /* code units in co_code_adaptive */
+		uint32_t filename;
+		uint32_t name;
+		uint32_t qualname;
+		uint32_t linetable;
+		uint32_t firstlineno;
+		uint32_t framesize; /* words; absent in 3.11 */
+		uint32_t nlocalsplus;
+		uint32_t stacksize;
+		uint32_t version;	 /* u32, unique to the object; 0 once they ran out */
+		uint32_t firsttraceable; /* int, code units */
+		uint32_t code_adaptive;
+	} code;
+	struct {
+		uint32_t ob_type;
+		uint32_t tp_name;
+	} object;
+	struct {
+		uint32_t length;
+		uint32_t state;
+		uint32_t state_kind_shift; /* bit of the 3-bit kind; compact and ascii follow */
+		uint32_t ascii_data;
+		uint32_t compact_data;
+		uint32_t data; /* data.any of a str that is not compact */
+	} unicode;
+	struct {
+		uint32_t ob_size;
+		uint32_t ob_sval;
+	} bytes;
+};
+
+/* How the innermost live frame of a data stack is told from what lies behind it. */
+enum leaf_rule {
+	LEAF_BY_EXECUTABLE, /* a popped frame's executable is NULL (3.14 and newer) */
+	LEAF_BY_STACKTOP,   /* popped frames keep all contents; stacktop tells (3.11–3.13) */
+};
+
+/*
+ * The instructions that end a frame, where that is asked (3.11–3.13); 0 where a
+ * version has fewer. value ones have no argument, const ones have any.
+ */
+struct return_opcodes {
+	uint8_t value, instrumented_value;
+	uint8_t constant, instrumented_constant;
+};
+
+/* What differs between versions and is no offset. */
+struct py_traits {
+	enum leaf_rule leaf_rule;
+	uint8_t shim_owner;	   /* frames with this owner or a higher one are entry shims */
+	uint8_t extra_frame_words; /* without framesize: nlocalsplus + stacksize + this */
+	struct return_opcodes returns;
+};
+
+/* Everything known about one CPython build. */
+struct py_build {
+	uint32_t version_hex; /* PY_VERSION_HEX */
+	bool free_threaded;
+	struct py_offsets offsets;
+	struct py_traits traits;
+};
+
+/*
+ * Load the offsets of the interpreter whose _PyRuntime lies at runtime_addr.
+ * version_hex is its PY_VERSION_HEX if that is known from elsewhere, else 0: a
+ * runtime that carries debug offsets says it itself.
+ *
+ * 0; -ENOTSUP with a sentence (a version or flavour that is not supported),
+ * -EBADMSG with a sentence (offsets that cannot be: outside of the struct they
+ * claim, too large for our buffers), -EFAULT, -ESRCH, -EPERM.
+ *
+ * Source: CPython Include/internal/pycore_debug_offsets.h, 3.13 to 3.15.
+ */
+int offsets_load(struct remote_memory *memory, remote_addr runtime_addr, uint32_t version_hex,
+		 struct py_build *ret_build, struct message *reterr);
+
+/* The eight bytes at the start of a _PyRuntime of 3.13 and newer. */
+#define DEBUG_OFFSETS_COOKIE "xdebugpy"
+
+/* "3.15.2", "3.14.0rc1" of a PY_VERSION_HEX; "3.10" where the rest of it is 0: not known. */
+#define VERSION_MAX_BYTES 24
+void version_format(uint32_t version_hex, char ret_text[VERSION_MAX_BYTES]);

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/python/stack_copy.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* CPython's smallest chunk has 16 KiB; a frame of the largest co_stacksize needs 64 MiB. */
+enum { CHUNK_MIN_BYTES = 1024, CHUNK_MAX_BYTES = 256 << 20 };
+
+/*
+ * How much behind the furthest use of a chunk is copied as well, so that calls
+ * that go a little deeper than ever before are not lost; and for how many ticks
+ * the furthest use is remembered (that long to twice that long). Unused memory
+ * behind the stack is cheap to copy: nobody writes it.
+ */
+enum { WINDOW_SLACK_BYTES = 512, WINDOW_EPOCH_TICKS = 512 };
+
+/* Of a larger new chunk only so much is copied until it is seen to be used. */
+enum { FIRST_WINDOW_BYTES = 64 << 10 };
+
+/* A chunk that was dropped is watched for so many ticks; it is often taken again. */
+enum { SPARE_MAX_TICKS = 1024 };
+
+/* Links that were not part of a stack for so many ticks are forgotten. */
+enum { LINK_MAX_UNUSED_TICKS = 8 };
+
+/* FRAME_OWNED_BY_GENERATOR, all versions. */
+enum { OWNED_BY_GENERATOR = 1 };
+
+static void drop_chunks(struct stack_copy *stack, size_t nr_kept)
+{
+	for (size_t i = nr_kept; i < stack->nr_chunks; i++) {
+		free(stack->chunks[i].bytes);
+		free(stack->chunks[i].before);
+	}
+	if (nr_kept < stack->nr_chunks)
+		stack->nr_chunks = nr_kept;
+}
+
+void stack_copy_done(struct stack_copy *stack)
+{
+	drop_chunks(stack, 0);
+	free(stack->chunks);
+	free(stack->links);
+	*stack = (struct stack_copy){0};
+}
+
+size_t chunk_copy_begin(struct chunk_copy *chunk)
+{
+	size_t high = chunk->high_bytes[0] > chunk->high_bytes[1] ? chunk->high_bytes[0]
+								  : chunk->high_bytes[1];
+	size_t want = high + WINDOW_SLACK_BYTES;
+	uint8_t *bytes = chunk->before;
+	size_t max_bytes = chunk->before_max_bytes;
+
+	if (want > chunk->size_bytes)
+		want = chunk->size_bytes;
+	chunk->before = chunk->bytes;
+	chunk->before_bytes = chunk->done_bytes;
+	chunk->before_max_bytes = chunk->max_bytes;
+	chunk->bytes = bytes;
+	chunk->max_bytes = max_bytes;
+	chunk->done_bytes = 0;
+	if (want > max_bytes) {
+		bytes = realloc(bytes, want);
+		if (!bytes)
+			return 0;
+		chunk->bytes = bytes;
+		chunk->max_bytes = want;
+	}
+	return want;
+}
+
+size_t chunk_copy_same_bytes(const struct chunk_copy *chunk)
+{
+	enum { BLOCK_BYTES = 128 };
+	size_t end =
+		chunk->done_bytes < chunk->before_bytes ? chunk->done_bytes : chunk->before_bytes;
+	size_t same = 0;
+
+	while (end - same >= BLOCK_BYTES &&
+	       memcmp(chunk->bytes + same, chunk->before + same, BLOCK_BYTES) == 0)
+		same += BLOCK_BYTES;
+	while (same < end && chunk->bytes[same] == chunk->before[same])
+		same++;
+	return same;
+}
+
+static size_t chunk_index(const struct stack_copy *stack, remote_addr addr)
+{
+	size_t i = stack->nr_chunks;
+
+	/* The one asked for is nearly always the newest or the one before. */
+	while (i > 0 && stack->chunks[i - 1].addr != addr)
+		i--;
+	return i ? i - 1 : stack->nr_chunks;
+}
+
+/* A chunk as its header tells. */
+struct chunk_header {
+	remote_addr addr;
+	remote_addr previous_addr;
+	size_t size_bytes;
+};
+
+static int read_chunk_header(struct remote_memory *memory, const struct py_offsets *offsets,
+			     remote_addr addr, struct chunk_header *ret_header)
+{
+	uint8_t header[32];
+	uint64_t size;
+	int err = remote_memory_read(memory, addr, header, offsets->chunk.data);
+
+	if (err)
+		return err;
+	size = field_u64(header, offsets->chunk.size);
+	if (addr % sizeof(uint64_t) || size < CHUNK_MIN_BYTES || size > CHUNK_MAX_BYTES)
+		return -EBADMSG;
+	*ret_header = (struct chunk_header){
+		.addr = addr,
+		.previous_addr = field_u64(header, offsets->chunk.previous),
+		.size_bytes = (size_t)size,
+	};
+	return 0;
+}
+
+static int append_chunk(struct stack_copy *stack, const struct chunk_header *header)
+{
+	size_t first_bytes = header->size_bytes;
+
+	if (stack->nr_chunks == stack->max_chunks) {
+		size_t max_chunks = stack->max_chunks ? stack->max_chunks * 2 : 2;
+		struct chunk_copy *chunks =
+			reallocarray(stack->chunks, max_chunks, sizeof(*chunks));
+
+		if (!chunks)
+			return -ENOMEM;
+		stack->chunks = chunks;
+		stack->max_chunks = max_chunks;
+	}
+	if (first_bytes > FIRST_WINDOW_BYTES)
+		first_bytes = FIRST_WINDOW_BYTES;
+	stack->chunks[stack->nr_chunks++] = (struct chunk_copy){
+		.addr = header->addr,
+		.size_bytes = header->size_bytes,
+		.high_bytes = {0, first_bytes},
+	};
+	return 0;
+}
+
+/* The headers of chunks that are new, newest first, and the known one below them (0: none). */
+struct chunk_headers {
+	struct chunk_header *headers; /* owned */
+	size_t nr_headers;
+	remote_addr known_addr;
+};
+
+/*
+ * Read headers from addr down until stack knows the chunk, or to the oldest. -E2BIG
+ * for more than a stack can have, and for a circle, which Brent's method finds: an
+ * address is kept while the distance to it doubles.
+ */
+static int read_headers(const struct stack_copy *stack, struct remote_memory *memory,
+			const struct py_offsets *offsets, remote_addr addr,
+			struct chunk_headers *found)
+{
+	remote_addr kept_addr = 0;
+	size_t total_bytes = 0;
+
+	while (addr && chunk_index(stack, addr) == stack->nr_chunks) {
+		size_t nr = found->nr_headers;
+		int err;
+
+		if (addr == kept_addr || nr == MAX_CHUNKS || total_bytes > STACK_MAX_BYTES)
+			return -E2BIG;
+		if ((nr & (nr - 1)) == 0) {
+			struct chunk_header *larger =
+				reallocarray(found->headers, nr ? nr * 2 : 1, sizeof(*larger));
+
+			if (!larger)
+				return -ENOMEM;
+			found->headers = larger;
+			kept_addr = addr;
+		}
+		err = read_chunk_header(memory, offsets, addr, &found->headers[nr]);
+		if (err)
+			return err;
+		total_bytes += found->headers[nr].size_bytes;
+		addr = found->headers[nr].previous_addr;
+		found->nr_headers++;
+	}
+	found->known_addr = addr;
+	return 0;
+}
+
+/* Whether known and new chunks together are what a stack can have. */
+static bool bounded(const struct stack_copy *stack, const struct chunk_headers *found)
+{
+	size_t total_bytes = 0;
+
+	for (size_t i = 0; i < stack->nr_chunks; i++)
+		total_bytes += stack->chunks[i].size_bytes;
+	for (size_t i = 0; i < found->nr_headers; i++)
+		total_bytes += found->headers[i].size_bytes;
+	return total_bytes <= STACK_MAX_BYTES && stack->nr_chunks + found->nr_headers <= MAX_CHUNKS;
+}
+
+int stack_copy_follow(struct stack_copy *stack, struct remote_memory *memory,
+		      const struct py_offsets *offsets, remote_addr newest_addr)
+{
+	struct chunk_headers found = {0};
+	int err = read_headers(stack, memory, offsets, newest_addr, &found);
+
+	if (!err)
+		drop_chunks(stack, found.known_addr ? chunk_index(stack, found.known_addr) + 1 : 0);
+	if (!err && !bounded(stack, &found)) {
+		drop_chunks(stack, 0);
+		err = -E2BIG;
+	}
+	/* They came newest first and are kept oldest first. */
+	while (!err && found.nr_headers > 0)
+		err = append_chunk(stack, &found.headers[--found.nr_headers]);
+	free(found.headers);
+	return err == -EFAULT || err == -EBADMSG || err == -E2BIG ? 0 : err;
+}
+
+static void learn_window(const struct stack_copy *stack, const struct py_offsets *offsets,
+			 struct chunk_copy *chunk, bool grew)
+{
+	uint64_t used = stack->datastack_top_addr - chunk->addr;
+	uint64_t top;
+
+	if (stack->epoch_tick == stack->tick) {
+		chunk->high_bytes[1] = chunk->high_bytes[0];
+		chunk->high_bytes[0] = 0;
+	}
+	if (used <= chunk->size_bytes && used > chunk->high_bytes[0])
+		chunk->high_bytes[0] = used;
+	if (chunk->done_bytes >= offsets->chunk.data) {
+		top = field_u64(chunk->bytes, offsets->chunk.top);
+		if (top < chunk->size_bytes / sizeof(uint64_t) &&
+		    top * sizeof(uint64_t) + offsets->chunk.data > chunk->high_bytes[0])
+			chunk->high_bytes[0] = top * sizeof(uint64_t) + offsets->chunk.data;
+	}
+	if (grew)
+		chunk->high_bytes[0] = chunk->size_bytes;
+}
+
+/*
+ * Forget links that have not been used for long, and those that cannot be read:
+ * each of them would break the tick's read in two. The order of the others stays.
+ */
+static void drop_links(struct stack_copy *stack)
+{
+	size_t nr_kept = 0;
+
+	for (size_t i = 0; i < stack->nr_links; i++) {
+		const struct link_copy *link = &stack->links[i];
+
+		if (!link->valid || stack->tick - link->used_tick > LINK_MAX_UNUSED_TICKS)
+			continue;
+		if (nr_kept != i)
+			stack->links[nr_kept] = *link;
+		nr_kept++;
+	}
+	stack->nr_links = nr_kept;
+}
+
+int stack_copy_learn(struct stack_copy *stack, struct remote_memory *memory,
+		     const struct py_offsets *offsets, bool grew)
+{
+	size_t newest = chunk_index(stack, stack->newest_chunk_addr);
+
+	if (stack->tick >= stack->epoch_tick + WINDOW_EPOCH_TICKS)
+		stack->epoch_tick = stack->tick;
+	for (size_t i = 0; i < stack->nr_chunks; i++)
+		learn_window(stack, offsets, &stack->chunks[i], grew && i + 2 >= stack->nr_chunks);
+	drop_links(stack);
+	if (newest == stack->nr_chunks) {
+		stack->spare_ticks = 0;
+		return stack_copy_follow(stack, memory, offsets, stack->newest_chunk_addr);
+	}
+	/* One chunk above the newest is kept as long as it may be taken again. */
+	drop_chunks(stack, newest + 2);
+	if (newest + 2 == stack->nr_chunks) {
+		bool gone = !stack->chunks[newest + 1].done_bytes;
+
+		if (gone || stack->spare_ticks++ > SPARE_MAX_TICKS)
+			drop_chunks(stack, newest + 1);
+	} else {
+		stack->spare_ticks = 0;
+	}
+	return 0;
+}
+
+int stack_copy_add_link(struct stack_copy *stack, struct remote_memory *memory,
+			const struct py_offsets *offsets, remote_addr addr)
+{
+	struct link_copy *link;
+	struct remote_range range;
+	int err;
+
+	if (stack->nr_links == MAX_LINKS)
+		return -E2BIG;
+	if (stack->nr_links == stack->max_links) {
+		size_t max_links = stack->max_links ? stack->max_links * 2 : 8;
+		struct link_copy *links = reallocarray(stack->links, max_links, sizeof(*links));
+
+		if (!links)
+			return -ENOMEM;
+		stack->links = links;
+		stack->max_links = max_links;
+	}
+	link = &stack->links[stack->nr_links++];
+	*link = (struct link_copy){.addr = addr};
+	range = (struct remote_range){
+		.addr = addr,
+		.buffer = link->bytes,
+		.size = offsets->frame.localsplus,
+	};
+	err = remote_memory_read_ranges(memory, &range, 1);
+	link->valid = !err && range.done_bytes == range.size;
+	link->twice = link_is_generator(link, offsets);
+	/* Not part of a stack yet, but not to be forgotten at once either. */
+	link->used_tick = stack->tick - 1;
+	return err;
+}
+
+bool stack_copy_holds(const struct stack_copy *stack, remote_addr addr)
+{
+	for (size_t i = 0; i < stack->nr_chunks; i++)
+		if (addr - stack->chunks[i].addr < stack->chunks[i].size_bytes)
+			return true;
+	return false;
+}
+
+struct link_copy *stack_copy_find_link(struct stack_copy *stack, remote_addr addr)
+{
+	for (size_t n = 0, i = stack->next_link; n < stack->nr_links; n++, i++) {
+		if (i >= stack->nr_links)
+			i = 0;
+		if (stack->links[i].addr == addr) {
+			stack->next_link = i + 1;
+			return &stack->links[i];
+		}
+	}
+	return NULL;
+}
+
+bool link_is_generator(const struct link_copy *link, const struct py_offsets *offsets)
+{
+	return link->valid && field_u8(link->bytes, offsets->frame.owner) == OWNED_BY_GENERATOR;
+}

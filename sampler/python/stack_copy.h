@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What was copied of one thread's stack at one tick, and what is known of where
+ * the next copy has to be taken: the data-stack chunks and how much of each is in
+ * use, and the links (frames that live elsewhere).
+ *
+ * Source: CPython Python/pystate.c (push_chunk, _PyThreadState_PopFrame).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "procmem/memory.h"
+#include "sampler/python/offsets.h"
+
+/* More chunks than this are taken for damage: 16 KiB each, it is 1 GiB of stack. */
+#define MAX_CHUNKS 65536
+
+/* What all chunks of a thread together may claim; a stack of MAX_FRAMES has about 100 MB. */
+#define STACK_MAX_BYTES (512u << 20)
+
+/* So many links (generators and shims) one thread may have; each is a piece of the read. */
+#define MAX_LINKS (1u << 14)
+
+/* A copy of the first bytes of one data-stack chunk, and the copy before that. */
+struct chunk_copy {
+	remote_addr addr;
+	uint8_t *bytes; /* owned; done_bytes of them are good */
+	size_t done_bytes;
+	size_t max_bytes; /* room in bytes */
+	uint8_t *before;  /* owned; the last copy, before_bytes of it good */
+	size_t before_bytes;
+	size_t before_max_bytes;
+	size_t size_bytes;    /* of the chunk in the target */
+	size_t high_bytes[2]; /* furthest use seen in this epoch and the one before */
+};
+
+/* A copy of one frame that is no data-stack frame: a generator's or an entry shim. */
+struct link_copy {
+	remote_addr addr;
+	uint8_t bytes[FRAME_MAX_BYTES];
+	uint8_t again[FRAME_MAX_BYTES]; /* a generator's, copied once more behind the chunks */
+	bool valid;			/* bytes were read */
+	bool twice;			/* again is to be copied: it was a generator's last time */
+	bool again_valid;		/* again was read */
+	/*
+	 * A generator's caller, as the copy before this one named it, if it is a
+	 * data-stack frame: its executable once more, behind everything else.
+	 */
+	remote_addr below_addr; /* 0: not copied */
+	uint64_t below_executable;
+	bool below_valid;
+	uint64_t used_tick; /* when it was last part of a stack */
+};
+
+/* Zero-initialised nothing is known of the thread yet. */
+struct stack_copy {
+	struct chunk_copy *chunks; /* oldest first; the last may be a spare, popped lately */
+	size_t nr_chunks, max_chunks;
+	uint32_t spare_ticks; /* for how long it has been one */
+	struct link_copy *links;
+	size_t nr_links, max_links;
+	size_t next_link;     /* where the search for the next link starts */
+	uint64_t tick;	      /* of this copy; 0: none yet */
+	uint64_t epoch_tick;  /* when the epoch of the windows began */
+	uint64_t before_tick; /* of the one before, which the chunks still hold */
+	/* From the thread state, copied last: */
+	remote_addr newest_chunk_addr;
+	remote_addr datastack_top_addr;
+	remote_addr current_frame_addr;
+	remote_addr base_frame_addr; /* 3.15: the sentinel at the bottom; else 0 */
+	/*
+	 * The shim that was proven to be the bottom below the first frame of the
+	 * oldest chunk. It lies on the C stack and calls that frame as long as it
+	 * is named by it: it is learnt once and not copied again.
+	 */
+	remote_addr root_shim_addr;
+};
+
+void stack_copy_done(struct stack_copy *stack);
+
+/*
+ * Make the chunk ready for its next copy: what it holds becomes the copy before,
+ * and there is room for the window in use. The window's size, 0 if out of memory.
+ */
+size_t chunk_copy_begin(struct chunk_copy *chunk);
+
+/* How many bytes from the start equal those of the copy before. */
+size_t chunk_copy_same_bytes(const struct chunk_copy *chunk);
+
+/*
+ * Learn the chunks from newest_addr down to one that is known, or to the oldest,
+ * by their headers. Chunks that vanish meanwhile or go in a circle are looked for
+ * at the next tick. 0; -ENOMEM, -ESRCH, -EPERM.
+ */
+int stack_copy_follow(struct stack_copy *stack, struct remote_memory *memory,
+		      const struct py_offsets *offsets, remote_addr newest_addr);
+
+/*
+ * After a tick: learn how much of the chunks is in use, follow those that were
+ * added or dropped, forget links that are not used any more. grew: the walk came
+ * to the end of the copy. Errors of stack_copy_follow().
+ */
+int stack_copy_learn(struct stack_copy *stack, struct remote_memory *memory,
+		     const struct py_offsets *offsets, bool grew);
+
+/*
+ * Copy the frame at addr into the links now, and with every copy from now on as
+ * long as it is used. 0; -E2BIG, -ENOMEM, -ESRCH, -EPERM. (A frame that cannot be
+ * read is a link that is not valid.)
+ */
+int stack_copy_add_link(struct stack_copy *stack, struct remote_memory *memory,
+			const struct py_offsets *offsets, remote_addr addr);
+
+/* Whether addr lies in one of the data-stack chunks. */
+bool stack_copy_holds(const struct stack_copy *stack, remote_addr addr);
+
+/* The copy of the frame at addr, or NULL. Links are used in the order they are kept in. */
+struct link_copy *stack_copy_find_link(struct stack_copy *stack, remote_addr addr);
+
+/* Whether a link is a generator's (or coroutine's) frame, so far as its copy tells. */
+bool link_is_generator(const struct link_copy *link, const struct py_offsets *offsets);

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Copies str and bytes objects out of the target. Only the fields that are
+ * needed are read, never a whole header: a small object may be the last thing in
+ * a mapping.
+ */
+#include "sampler/python/strings.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "procmem/cleanup.h"
+
+/* Appended to a text that was cut: "…", U+2026. */
+#define ELLIPSIS	  "\xe2\x80\xa6"
+#define ELLIPSIS_BYTES	  (sizeof(ELLIPSIS) - 1)
+#define REPLACEMENT	  0xfffdu /* U+FFFD, for a number that is no code point */
+#define CODE_POINT_MAX	  0x10ffffu
+#define ENCODED_MAX_BYTES 6 /* of one code point: "\udc80" */
+
+/*
+ * In the state word, from state_kind_shift upwards. The kind is the bytes a
+ * character has; 0 is (in 3.11 and older) that of a legacy string whose characters
+ * are still wchar_t, which no name or path of a code object is.
+ */
+#define STATE_KIND_MASK 7u
+#define STATE_COMPACT	(1u << 3) /* the characters follow the struct */
+#define STATE_ASCII	(1u << 4) /* and the struct is the short one */
+#define STATE_LAST_BIT	4
+
+/* The characters of a str object, still in the target. */
+struct remote_text {
+	remote_addr addr;
+	size_t nr_chars;   /* at most STRING_MAX_CHARS */
+	size_t char_bytes; /* 1, 2 or 4 */
+	bool is_cut;	   /* the object has more characters than nr_chars */
+};
+
+/* An address in an object. No object wraps around the end of the address space. */
+static int field_addr(remote_addr object, uint64_t offset, remote_addr *ret_addr)
+{
+	return __builtin_add_overflow(object, offset, ret_addr) ? -EFAULT : 0;
+}
+
+/* The length and the state word of the str object at addr, read at one go. */
+static int read_header(struct remote_memory *memory, const struct py_offsets *offsets,
+		       remote_addr addr, uint64_t *ret_length, uint32_t *ret_state)
+{
+	uint64_t length;
+	uint32_t state;
+	struct remote_range fields[2] = {
+		{.buffer = &length, .size = sizeof(length)},
+		{.buffer = &state, .size = sizeof(state)},
+	};
+	int err = field_addr(addr, offsets->unicode.length, &fields[0].addr);
+
+	if (!err)
+		err = field_addr(addr, offsets->unicode.state, &fields[1].addr);
+	if (!err)
+		err = remote_memory_read_ranges(memory, fields, 2);
+	if (err)
+		return err;
+	if (fields[0].done_bytes != sizeof(length) || fields[1].done_bytes != sizeof(state))
+		return -EFAULT;
+	*ret_length = length;
+	*ret_state = state;
+	return 0;
+}
+
+/* Where the characters start: behind the struct, or at data.any (a subclass of str). */
+static int find_chars(struct remote_memory *memory, const struct py_offsets *offsets,
+		      remote_addr addr, uint32_t flags, remote_addr *ret_addr)
+{
+	remote_addr data_addr;
+	int err;
+
+	if (flags & STATE_COMPACT && flags & STATE_ASCII)
+		return field_addr(addr, offsets->unicode.ascii_data, ret_addr);
+	if (flags & STATE_COMPACT)
+		return field_addr(addr, offsets->unicode.compact_data, ret_addr);
+	err = field_addr(addr, offsets->unicode.data, &data_addr);
+	if (err)
+		return err;
+	return remote_memory_read_u64(memory, data_addr, ret_addr);
+}
+
+static int find_text(struct remote_memory *memory, const struct py_offsets *offsets,
+		     remote_addr addr, struct remote_text *ret_text)
+{
+	uint64_t length;
+	uint64_t size_bytes;
+	remote_addr chars_addr;
+	remote_addr end;
+	uint32_t state;
+	int err = read_header(memory, offsets, addr, &length, &state);
+
+	if (err)
+		return err;
+	uint32_t flags = state >> offsets->unicode.state_kind_shift;
+	uint32_t kind = flags & STATE_KIND_MASK;
+	if (kind != 1 && kind != 2 && kind != 4)
+		return -EBADMSG;
+	if (flags & STATE_ASCII && kind != 1)
+		return -EBADMSG;
+	/* A Py_ssize_t counts the bytes, too (PyUnicode_New). */
+	if (__builtin_mul_overflow(length, kind, &size_bytes) || size_bytes > INT64_MAX)
+		return -EBADMSG;
+	err = find_chars(memory, offsets, addr, flags, &chars_addr);
+	if (err)
+		return err;
+	if (__builtin_add_overflow(chars_addr, size_bytes, &end))
+		return -EBADMSG;
+
+	ret_text->addr = chars_addr;
+	ret_text->is_cut = length > STRING_MAX_CHARS;
+	ret_text->nr_chars = ret_text->is_cut ? STRING_MAX_CHARS : (size_t)length;
+	ret_text->char_bytes = kind;
+	return 0;
+}
+
+static uint32_t char_at(const uint8_t *chars, size_t char_bytes, size_t index)
+{
+	if (char_bytes == 1)
+		return chars[index];
+	if (char_bytes == 2)
+		return field_u16(chars, index * 2);
+	return field_u32(chars, index * 4);
+}
+
+static char continuation(uint32_t bits)
+{
+	return (char)(0x80 | (bits & 0x3f));
+}
+
+/*
+ * One code point as UTF-8, or as the text that stands for it: str may hold what
+ * UTF-8 may not (surrogates, each on its own) and what ends a C string. Returns
+ * how many bytes were written.
+ */
+static size_t encode_char(uint32_t c, char out[ENCODED_MAX_BYTES])
+{
+	static const char nul[] = {'\\', 'x', '0', '0'};
+	static const char hex[] = "0123456789abcdef";
+
+	if (c == 0) {
+		memcpy(out, nul, sizeof(nul));
+		return sizeof(nul);
+	}
+	if (c < 0x80) {
+		out[0] = (char)c;
+		return 1;
+	}
+	if (c < 0x800) {
+		out[0] = (char)(0xc0 | c >> 6);
+		out[1] = continuation(c);
+		return 2;
+	}
+	if (c >= 0xd800 && c <= 0xdfff) {
+		out[0] = '\\';
+		out[1] = 'u';
+		for (size_t i = 0; i < 4; i++)
+			out[2 + i] = hex[c >> (12 - 4 * i) & 15];
+		return 6;
+	}
+	if (c > CODE_POINT_MAX)
+		c = REPLACEMENT;
+	if (c < 0x10000) {
+		out[0] = (char)(0xe0 | c >> 12);
+		out[1] = continuation(c >> 6);
+		out[2] = continuation(c);
+		return 3;
+	}
+	out[0] = (char)(0xf0 | c >> 18);
+	out[1] = continuation(c >> 12);
+	out[2] = continuation(c >> 6);
+	out[3] = continuation(c);
+	return 4;
+}
+
+/* The whole text, allocated to its exact size (it is kept as long as its code object). */
+static char *encode_text(const struct remote_text *text, const uint8_t *chars)
+{
+	char scratch[ENCODED_MAX_BYTES];
+	size_t size_bytes = text->is_cut ? ELLIPSIS_BYTES : 0;
+
+	for (size_t i = 0; i < text->nr_chars; i++)
+		size_bytes += encode_char(char_at(chars, text->char_bytes, i), scratch);
+
+	char *utf8 = malloc(size_bytes + 1);
+	if (!utf8)
+		return NULL;
+	char *end = utf8;
+	for (size_t i = 0; i < text->nr_chars; i++) {
+		size_t nr_bytes = encode_char(char_at(chars, text->char_bytes, i), scratch);
+
+		memcpy(end, scratch, nr_bytes);
+		end += nr_bytes;
+	}
+	if (text->is_cut) {
+		memcpy(end, ELLIPSIS, ELLIPSIS_BYTES);
+		end += ELLIPSIS_BYTES;
+	}
+	*end = '\0';
+	return utf8;
+}
+
+int string_read(struct remote_memory *memory, const struct py_offsets *offsets, remote_addr addr,
+		char **ret_text)
+{
+	uint8_t chars[STRING_MAX_CHARS * 4];
+	struct remote_text text;
+	int err;
+
+	assert(offsets->unicode.state_kind_shift < 32 - STATE_LAST_BIT);
+	err = find_text(memory, offsets, addr, &text);
+	if (err)
+		return err;
+	err = remote_memory_read(memory, text.addr, chars, text.nr_chars * text.char_bytes);
+	if (err)
+		return err;
+	char *utf8 = encode_text(&text, chars);
+	if (!utf8)
+		return -ENOMEM;
+	*ret_text = utf8;
+	return 0;
+}
+
+int bytes_read(struct remote_memory *memory, const struct py_offsets *offsets, remote_addr addr,
+	       size_t max_bytes, uint8_t **ret_data, size_t *ret_size_bytes)
+{
+	remote_addr size_addr;
+	remote_addr data_addr;
+	remote_addr end;
+	uint64_t size_bytes;
+	int err = field_addr(addr, offsets->bytes.ob_size, &size_addr);
+
+	if (!err)
+		err = field_addr(addr, offsets->bytes.ob_sval, &data_addr);
+	if (!err)
+		err = remote_memory_read_u64(memory, size_addr, &size_bytes);
+	if (err)
+		return err;
+	if (size_bytes > INT64_MAX || __builtin_add_overflow(data_addr, size_bytes, &end))
+		return -EBADMSG;
+	if (size_bytes > max_bytes)
+		return -E2BIG;
+
+	/* malloc(0) may give NULL, which would look like a lack of memory. */
+	cleanup_free uint8_t *data = malloc(size_bytes ? size_bytes : 1);
+	if (!data)
+		return -ENOMEM;
+	err = remote_memory_read(memory, data_addr, data, size_bytes);
+	if (err)
+		return err;
+	*ret_data = take_ptr(data);
+	*ret_size_bytes = size_bytes;
+	return 0;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Text and bytes out of the target's str and bytes objects: every width, always
+ * bounded, always valid UTF-8 in the end.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "procmem/memory.h"
+#include "sampler/python/offsets.h"
+
+/*
+ * A longer str is cut after so many code points and ends in "…". Qualified names
+ * and paths (PATH_MAX is 4096 bytes) are shorter.
+ */
+#define STRING_MAX_CHARS 4096
+
+/*
+ * The str object at addr as UTF-8, allocated and terminated (free() it). A
+ * surrogate, as surrogateescape leaves in a file name, becomes "\udcXX" (each half
+ * of a pair its own: to str they are two characters); a NUL becomes "\x00"; what is
+ * no code point becomes U+FFFD; other control characters stay, for the writers to
+ * escape. Never more than 6 bytes a character.
+ *
+ * 0; -EBADMSG (not a str by its state word, or a length that cannot be), -EFAULT,
+ * -ENOMEM, -ESRCH, -EPERM.
+ *
+ * Source: CPython Include/cpython/unicodeobject.h at 3.11, 3.13, 3.15.
+ */
+int string_read(struct remote_memory *memory, const struct py_offsets *offsets, remote_addr addr,
+		char **ret_text);
+
+/*
+ * The contents of the bytes object at addr, allocated (free() it). -E2BIG if
+ * longer than max_bytes; else the errors of string_read().
+ */
+int bytes_read(struct remote_memory *memory, const struct py_offsets *offsets, remote_addr addr,
+	       size_t max_bytes, uint8_t **ret_data, size_t *ret_size_bytes);

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/python/threads.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+void thread_list_done(struct thread_list *list)
+{
+	free(list->interpreters);
+	free(list->threads);
+	*list = (struct thread_list){0};
+}
+
+/* Make room for one more element of an array of nr, doubling at powers of two. */
+static void *array_grow(void *array, size_t nr, size_t element_bytes)
+{
+	if (nr & (nr - 1))
+		return array;
+	return reallocarray(array, nr ? nr * 2 : 1, element_bytes);
+}
+
+static int read_interpreter(struct remote_memory *memory, const struct py_offsets *offsets,
+			    remote_addr addr, struct interpreter_ref *ret_interpreter)
+{
+	struct interpreter_ref interpreter = {.addr = addr};
+	uint64_t id = 0;
+	struct remote_range ranges[] = {
+		{.addr = addr + offsets->interpreter.next,
+		 .buffer = &interpreter.next_addr,
+		 .size = sizeof(interpreter.next_addr)},
+		{.addr = addr + offsets->interpreter.id, .buffer = &id, .size = sizeof(id)},
+		{.addr = addr + offsets->interpreter.threads_head,
+		 .buffer = &interpreter.threads_head_addr,
+		 .size = sizeof(interpreter.threads_head_addr)},
+	};
+	const size_t nr_ranges = sizeof(ranges) / sizeof(*ranges);
+	int err = remote_memory_read_ranges(memory, ranges, nr_ranges);
+
+	if (err)
+		return err;
+	for (size_t i = 0; i < nr_ranges; i++)
+		if (ranges[i].done_bytes != ranges[i].size)
+			return -EFAULT;
+	interpreter.id = (int64_t)id;
+	*ret_interpreter = interpreter;
+	return 0;
+}
+
+static int read_thread(struct remote_memory *memory, const struct py_offsets *offsets,
+		       remote_addr addr, remote_addr interp_addr, struct thread_ref *ret_thread)
+{
+	uint8_t state[THREAD_STATE_MAX_BYTES];
+	size_t size = offsets->thread.datastack_top + sizeof(uint64_t);
+	int err = remote_memory_read(memory, addr, state, size);
+
+	if (err)
+		return err;
+	if (field_u64(state, offsets->thread.interp) != interp_addr)
+		return -EBADMSG;
+	*ret_thread = (struct thread_ref){
+		.addr = addr,
+		.next_addr = field_u64(state, offsets->thread.next),
+		.native_tid = field_u64(state, offsets->thread.native_thread_id),
+	};
+	return 0;
+}
+
+static int list_threads(struct remote_memory *memory, const struct py_build *build,
+			size_t interpreter, struct thread_list *list)
+{
+	const struct interpreter_ref *ref = &list->interpreters[interpreter];
+	remote_addr addr = ref->threads_head_addr;
+
+	while (addr) {
+		struct thread_ref *threads;
+		int err;
+
+		if (list->nr_threads == MAX_THREADS)
+			return -E2BIG;
+		threads = array_grow(list->threads, list->nr_threads, sizeof(*threads));
+		if (!threads)
+			return -ENOMEM;
+		list->threads = threads;
+		err = read_thread(memory, &build->offsets, addr, ref->addr,
+				  &threads[list->nr_threads]);
+		if (err)
+			return err;
+		threads[list->nr_threads].interpreter = interpreter;
+		addr = threads[list->nr_threads++].next_addr;
+	}
+	return 0;
+}
+
+static int list_interpreters(struct remote_memory *memory, const struct py_build *build,
+			     remote_addr addr, struct thread_list *list)
+{
+	while (addr) {
+		struct interpreter_ref *interpreters;
+		int err;
+
+		if (list->nr_interpreters == MAX_INTERPRETERS)
+			return -E2BIG;
+		interpreters = array_grow(list->interpreters, list->nr_interpreters,
+					  sizeof(*interpreters));
+		if (!interpreters)
+			return -ENOMEM;
+		list->interpreters = interpreters;
+		err = read_interpreter(memory, &build->offsets, addr,
+				       &interpreters[list->nr_interpreters]);
+		if (err)
+			return err;
+		addr = interpreters[list->nr_interpreters++].next_addr;
+		err = list_threads(memory, build, list->nr_interpreters - 1, list);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int thread_list_read(struct remote_memory *memory, const struct py_build *build,
+		     remote_addr runtime_addr, struct thread_list *ret_list)
+{
+	struct thread_list list = {0};
+	remote_addr head_addr;
+	int err = remote_memory_read_u64(
+		memory, runtime_addr + build->offsets.runtime.interpreters_head, &head_addr);
+
+	if (!err && !head_addr)
+		err = -ENOENT;
+	if (!err)
+		err = list_interpreters(memory, build, head_addr, &list);
+	if (err) {
+		thread_list_done(&list);
+		return err;
+	}
+	*ret_list = list;
+	return 0;
+}

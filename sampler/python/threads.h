@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* The interpreter states and thread states of a target, by following CPython's own lists. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "procmem/memory.h"
+#include "sampler/python/offsets.h"
+
+/* Longer lists are taken for damage (a cycle, a torn link): -E2BIG. */
+#define MAX_INTERPRETERS 4096
+#define MAX_THREADS	 65536
+
+struct interpreter_ref {
+	remote_addr addr;
+	int64_t id; /* 0 is the main interpreter */
+	remote_addr next_addr;
+	remote_addr threads_head_addr;
+};
+
+struct thread_ref {
+	remote_addr addr; /* of the PyThreadState */
+	remote_addr next_addr;
+	size_t interpreter;  /* index into the list's interpreters */
+	uint64_t native_tid; /* as the thread sees itself; 0 if it was never bound */
+};
+
+/* Both lists, newest first as CPython keeps them. Zero-initialised it is empty. */
+struct thread_list {
+	struct interpreter_ref *interpreters;
+	size_t nr_interpreters;
+	struct thread_ref *threads;
+	size_t nr_threads;
+};
+
+/*
+ * Read the lists. 0; -ENOENT (the runtime has no interpreter yet, or none any
+ * more), -EBADMSG (a thread state that is not of its interpreter: the list
+ * changed, or this is no runtime), -E2BIG, -EFAULT, -ENOMEM, -ESRCH, -EPERM.
+ */
+int thread_list_read(struct remote_memory *memory, const struct py_build *build,
+		     remote_addr runtime_addr, struct thread_list *ret_list);
+void thread_list_done(struct thread_list *list);

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The data model between the sampler and whatever consumes samples. Data only.
+ *
+ * A tick is one instant for the whole process; a sample is what one thread did
+ * at it. Frames are kept outermost first: a thread's consecutive samples share
+ * their outer frames, so a consumer that keeps a tree needs to look only at the
+ * frames behind nr_unchanged.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/*
+ * A function that was seen running. There is one object for each distinct
+ * (qualname, path, first_line), valid until the sampler is destroyed, so that
+ * pointers and ids can be compared.
+ */
+struct function {
+	uint32_t id;	      /* 0, 1, 2, … in the order first seen */
+	int32_t first_line;   /* of the def; 0 if not known */
+	const char *qualname; /* UTF-8, control characters not escaped */
+	const char *path;     /* as the interpreter has it */
+};
+
+/* One frame of a stack. */
+struct frame {
+	const struct function *function;
+	int32_t line; /* being executed; 0 if not known */
+};
+
+/* A thread of the target, valid until the sampler is destroyed. */
+struct sample_thread {
+	uint32_t id;		/* 0, 1, 2, … in the order first seen; never reused */
+	pid_t tid;		/* OS thread id in our PID namespace; 0 if not known */
+	int64_t interpreter_id; /* 0 is the main interpreter */
+	char name[16];		/* OS name (comm) when first seen; not escaped */
+	bool is_main;		/* the main thread of its process */
+};
+
+enum sample_flags {
+	SAMPLE_HOLDS_GIL = 1u << 0,
+	SAMPLE_UNPROVEN = 1u << 1, /* the thread ran while it was read; only in dumps */
+};
+
+/* What one thread did at one tick. Valid only during sample_sink_ops.sample(). */
+struct sample {
+	uint64_t time_ns; /* the tick: CLOCK_MONOTONIC, the same for all threads of it */
+	uint64_t
+		wall_ns; /* since this thread's previous sample (or the previous tick): its weight */
+	const struct sample_thread *thread;
+	const struct frame *frames; /* outermost first */
+	uint32_t nr_frames;	    /* 0: a thread that runs no Python code */
+	uint32_t nr_unchanged; /* so many outermost frames equal this thread's previous sample's */
+	uint32_t flags;	       /* enum sample_flags */
+};
+
+/* Why a stack was not accepted; counted, never guessed around. */
+enum sample_loss {
+	LOSS_GREW,	 /* it was larger than the copied window */
+	LOSS_CHUNK,	 /* its newest data-stack chunk changed under the copy */
+	LOSS_LINK,	 /* links between frames do not agree */
+	LOSS_CODE,	 /* a frame's code object is none, or was replaced */
+	LOSS_UNREADABLE, /* memory could not be read */
+	LOSS_TOO_DEEP,	 /* more frames than the named limit */
+	LOSS_SLOW,	 /* the copy took so long that its parts may not belong together */
+	NR_SAMPLE_LOSSES,
+};
+
+/* Counters of a run, exact. */
+struct sampler_stats {
+	uint64_t ticks;	     /* taken */
+	uint64_t late_ticks; /* skipped because their time had passed */
+	uint64_t samples;    /* stacks accepted */
+	uint64_t trimmed;    /* of those, so many without their innermost generators: they
+				 were made or destroyed while they were copied */
+	uint64_t lost[NR_SAMPLE_LOSSES];
+	uint64_t reads;		  /* process_vm_readv calls */
+	uint64_t other_syscalls;  /* the sampling loop's others: sleeps, /proc, pidfd */
+	uint64_t start_ns;	  /* CLOCK_MONOTONIC at the first tick */
+	uint64_t end_ns;	  /* and at the end */
+	uint64_t max_lateness_ns; /* the latest that a tick came after its deadline */
+};
+
+struct sample_sink;
+
+/* What consumes samples. A negative errno from any of them ends the run. */
+struct sample_sink_ops {
+	/* One sample; called for every thread of a tick, then for the next tick. */
+	int (*sample)(struct sample_sink *sink, const struct sample *sample);
+};
+
+/* The first member of every sink. */
+struct sample_sink {
+	const struct sample_sink_ops *ops;
+};

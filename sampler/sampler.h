@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The sampling loop: one snapshot a tick, one walk a thread, one sample to the
+ * sink for each stack that was proven. A stack is collected whole before anything
+ * is handed on; one that cannot be proven is counted by reason and left out, for
+ * that thread only.
+ */
+#pragma once
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "procmem/memory.h"
+#include "procmem/process.h"
+#include "sampler/python/offsets.h"
+#include "sampler/sample.h"
+
+struct sampler_options {
+	double rate_hz;			   /* 0: as fast as can be */
+	uint64_t duration_ns;		   /* 0: until the target ends or *stop is set */
+	const volatile sig_atomic_t *stop; /* borrowed; may be NULL */
+};
+
+/* Why sampler_run() came back. */
+enum sampler_end {
+	END_DURATION, /* the time asked for is over */
+	END_STOPPED,  /* *stop was set */
+	END_TARGET,   /* the process has ended */
+	END_REPLACED, /* its interpreter is gone: exec, or Py_Finalize */
+};
+
+struct sampler;
+
+/*
+ * process names threads and may be NULL (a tape); memory, build and process are
+ * borrowed until sampler_destroy(), which accepts NULL. 0, -ENOMEM, -ENOTSUP.
+ */
+int sampler_create(const struct process *process, struct remote_memory *memory,
+		   const struct py_build *build, remote_addr runtime_addr,
+		   struct sampler **ret_sampler);
+void sampler_destroy(struct sampler *sampler);
+
+/*
+ * Sample into sink until the end. 0 and *ret_end; -EPERM, -ENOMEM, or what the
+ * sink returned.
+ */
+int sampler_run(struct sampler *sampler, const struct sampler_options *options,
+		struct sample_sink *sink, enum sampler_end *ret_end);
+
+/*
+ * Take one tick, now, and hand its samples to sink. 0; -ESRCH, -EPERM, -ENOMEM,
+ * -ENOENT (no interpreter there any more), or what the sink returned.
+ */
+int sampler_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns);
+
+/*
+ * Hand one sample of every thread to sink, oldest thread first: the stack that
+ * following `previous` gives, if two walks in a row agree (the thread stands
+ * still, or nearly); else what the sampling walk proves within a few ticks; else
+ * the last of the first kind, marked SAMPLE_UNPROVEN. Errors of sampler_tick().
+ */
+int sampler_dump(struct sampler *sampler, struct sample_sink *sink);
+
+/* The counters so far; borrowed. reads is left 0: only the memory knows. */
+const struct sampler_stats *sampler_stats(const struct sampler *sampler);

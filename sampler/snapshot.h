@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One tick's copy of a whole process: for every thread its data-stack chunks and
+ * the links between them, then its thread state; for every interpreter the words
+ * that tell whether the thread list or the code objects changed. In the steady
+ * state that is one vectored read.
+ *
+ * Order matters: copying a cache line that the target is writing takes it away
+ * from the target's core, and what is copied later in the same call is seen in
+ * that stalled state. So what changes fastest comes first: per thread the
+ * links, the chunks from the newest down, generators once more, the thread state
+ * last. What has to be older than the frames comes before all of it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "procmem/memory.h"
+#include "sampler/python/code.h"
+#include "sampler/python/offsets.h"
+#include "sampler/python/stack_copy.h"
+#include "sampler/python/threads.h"
+
+struct snapshot_thread {
+	struct thread_ref ref;
+	uint32_t slot; /* its place in the user's own array; reused after it ended */
+	bool is_new;   /* not seen in a tick yet; the user resets it */
+	bool copied;   /* the thread state was read and is still the thread's */
+	bool seen;     /* used while the list is refreshed */
+	struct stack_copy stack;
+	struct code_clock clock; /* of the copy of its stack */
+	bool holds_gil;		 /* at that copy */
+	uint8_t state[THREAD_STATE_MAX_BYTES];
+	remote_addr cframe_addr; /* 3.11: where the current frame was named last */
+	uint8_t cframe[16];
+};
+
+/* Room for the fields of an interpreter state from the first to the last one used. */
+#define INTERPRETER_WINDOW_BYTES 1024
+
+struct snapshot_interpreter {
+	struct interpreter_ref ref;
+	uint8_t window[INTERPRETER_WINDOW_BYTES];
+	uint32_t version_before;   /* func_state.next_version, copied first */
+	uint32_t version_after;	   /* the same, copied last */
+	bool reads_version_before; /* they are part of this tick's read */
+	bool reads_version_after;
+	uint64_t churn_tick;	     /* when code objects were last seen to come or go */
+	struct code_clock clock;     /* of this tick */
+	remote_addr gil_holder_addr; /* thread state, or 0 */
+};
+
+struct snapshot {
+	struct remote_memory *memory; /* borrowed */
+	const struct py_build *build; /* borrowed */
+	remote_addr runtime_addr;
+	struct snapshot_interpreter *interpreters;
+	size_t nr_interpreters;
+	struct snapshot_thread **threads; /* each allocated; owned */
+	size_t nr_threads;
+	uint32_t nr_slots; /* one above the highest slot that was given out */
+	uint64_t tick;	   /* snapshots taken */
+	bool stale;	   /* the thread list has changed: refresh before the next tick */
+
+	struct remote_range *ranges;
+	size_t nr_ranges, max_ranges;
+	uint32_t window_offset, window_bytes; /* of the interpreter state */
+	remote_addr head_addr;		      /* interpreters_head */
+	uint64_t head_tick;		      /* when it was read last */
+	bool reads_head;		      /* it is part of this tick's read */
+	uint8_t gil[16];		      /* before 3.12: the runtime's */
+};
+
+/* 0, or -ENOTSUP: the fields of an interpreter state lie too far apart. */
+int snapshot_init(struct snapshot *snapshot, struct remote_memory *memory,
+		  const struct py_build *build, remote_addr runtime_addr);
+void snapshot_done(struct snapshot *snapshot);
+
+/*
+ * Read the thread list anew; threads that are still there keep what was learnt of
+ * them. 0, or the errors of thread_list_read() (the old list then stays).
+ */
+int snapshot_refresh(struct snapshot *snapshot);
+
+/*
+ * Take one: copies everything and decodes it. Threads whose state could not be
+ * read, or is another thread's by now, have copied == false, and stale is set.
+ * 0; -ESRCH, -EPERM, -ENOMEM.
+ */
+int snapshot_take(struct snapshot *snapshot);
+
+/*
+ * Copy one thread again, with the links it has now, as if the tick had come a
+ * moment later. Errors of snapshot_take().
+ */
+int snapshot_retake(struct snapshot *snapshot, struct snapshot_thread *thread);

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Any bytes as a location table. The input is first line (4 bytes), offset (4
+ * bytes, then also every offset the table can reach), table.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "procmem/cleanup.h"
+#include "sampler/python/linetable.h"
+
+#define HEADER_BYTES	8
+#define TABLE_MAX_BYTES 512 /* all offsets of a longer one take too long */
+#define ENTRY_MAX_BYTES 16  /* of code that one byte of the table can cover */
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(const uint8_t *table, size_t size_bytes, int32_t first_line, int32_t offset)
+{
+	struct source_position p = linetable_find_311(table, size_bytes, first_line, offset);
+
+	if (p.line < 0 || p.end_line < p.line || p.column < -1 || p.end_column < -1)
+		abort();
+	if (offset >= 0 && (size_t)offset >= size_bytes * ENTRY_MAX_BYTES && p.end_line)
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	int32_t first_line;
+	int32_t offset;
+
+	if (size < HEADER_BYTES || size > HEADER_BYTES + TABLE_MAX_BYTES)
+		return 0;
+	memcpy(&first_line, data, sizeof(first_line));
+	memcpy(&offset, data + 4, sizeof(offset));
+	size_t size_bytes = size - HEADER_BYTES;
+	cleanup_free uint8_t *table = malloc(size_bytes + !size_bytes);
+	if (!table)
+		return 0;
+	memcpy(table, data + HEADER_BYTES, size_bytes);
+
+	check(table, size_bytes, first_line, offset);
+	for (size_t i = 0; i <= size_bytes * ENTRY_MAX_BYTES; i += 2)
+		check(table, size_bytes, first_line, (int32_t)i);
+	return 0;
+}

@@ -1,0 +1,334 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Compare the location table decoder with CPython's own, instruction by instruction.
+
+    linetable_oracle.py CLI            test against the interpreter that runs this
+    linetable_oracle.py --emit         only print the cases of this interpreter
+    linetable_oracle.py --check CLI    only check such cases, read from stdin
+
+CLI is the built tests/support/linetable_cli. The last two are for an interpreter
+that lives where CLI cannot run:
+
+    chroot ROOT python3.15 - --emit < linetable_oracle.py | linetable_oracle.py --check CLI
+
+A case is a line of text: first line, offset, table (see linetable_cli.c), "|",
+then the four numbers that co_positions() gives and where they are from. The last
+line is "end", so that what is cut off is not taken for all. Needs CPython 3.11 or
+newer for its own cases, nothing but the standard library.
+"""
+import ast
+import importlib.util
+import itertools
+import random
+import subprocess
+import sys
+import types
+import unittest
+
+MODULES = """
+    _collections_abc _pydecimal _pyio abc argparse ast asyncio.base_events asyncio.tasks
+    base64 bisect calendar codecs collections concurrent.futures.thread configparser
+    contextlib copy csv dataclasses datetime difflib dis email.message enum fnmatch
+    fractions functools glob gzip heapq html.parser http.client http.cookies importlib
+    importlib._bootstrap inspect io ipaddress json.decoder keyword linecache locale
+    logging logging.config mimetypes multiprocessing.pool ntpath opcode os pathlib
+    pickle pickletools platform plistlib posixpath pprint queue random re
+    sched selectors shlex shutil socket ssl stat statistics string subprocess tarfile
+    tempfile textwrap threading timeit token tokenize traceback types typing unittest.case
+    unittest.mock urllib.parse uuid warnings weakref xml.etree.ElementTree zipfile
+""".split()
+
+# Statements over several lines, in every construct that leaves a mark in the table.
+NASTY = (
+    """
+def call(a, b,
+         c=None, *, d=(
+             1,
+             2)):
+    return call(
+        a,
+
+        call(b,
+             call(c, d=
+                  d)),
+        c=[x
+           for x
+           in (
+               a, b)
+           if x]
+    ) + \\
+        call(a, b) ; a = \\
+        b
+""",
+    """
+@call
+@call(
+    1,
+    2)
+class Outer(
+        Base, metaclass
+        =Meta):
+    '''doc
+    string'''
+    field: int = (yielded :=
+                  3)
+    class Inner:
+        def method(self): return lambda: (lambda *a:
+            super().method(
+                *a, **{}))
+""",
+    """
+async def waits(it):
+    async with it as a, \\
+            it as b:
+        async for x in it: await x; yield (await
+            it)
+    done = [y async for y in
+            it if await y]
+""",
+    """
+def handles():
+    try:
+        with a as b, c as d: return b
+    except (ValueError,
+            KeyError) as e:
+        raise TypeError(
+            e) from e
+    except: pass
+    finally:
+        for i in range(3):
+            if i: continue
+            else: break
+        else:
+            del i
+    try: call()
+    except* (
+            OSError): pass
+""",
+    """
+def matches(x):
+    match x:
+        case {"a": [1, *rest], **kw} if (rest
+                                         and kw):
+            return rest
+        case Point(x=0, y=(0 |
+                           1)): return f"{x!r:>{y}} {x}"
+        case _: assert x, (
+            "no")
+    global g; g = x if x else (
+        not x)
+    return 1 < x < \\
+        3 < y
+""",
+    """
+def umlauts(): return "\u00e4\u00f6\u00fc", "\U0001f600" + call("\u4e2d\u6587",
+    "\u4e2d") + \u00e4(1)
+""",
+)
+NASTY_SINCE_312 = (
+    "type Alias[T: (int,\n str)] = list[\nT]\ndef generic[T](\n x: T): return T\n",
+    'def formats(x): return f"{x!r:>{\n x\n}} {\n x.y}" f"{\nx}"\n',
+)
+
+
+def nasty_sources():
+    yield from NASTY
+    if sys.version_info >= (3, 12):
+        yield from NASTY_SINCE_312
+    yield "x = " + "f(" * 60 + ",\n".join("a" * 3 for _ in range(200)) + ")" * 60
+    for width in (79, 80, 94, 127, 128, 200, 4095, 4096, 70000):
+        yield "x = (" + " " * width + "f(a)" + " " * width + ", b.c)\n"
+        yield "def f(): return" + " " * width + " a." + "b" * width + ".c\n"
+    for gap in (1, 2, 3, 15, 31, 32, 63, 64, 1000, 40000):
+        yield "f(a," + "\n" * gap + "b)(" + "\n" * gap + "c, d)\n" + "\n" * gap + "g()\n"
+
+
+def nested(where, code):
+    """A code object and all that it holds, each with where it is from."""
+    yield where, code
+    for const in code.co_consts:
+        if isinstance(const, types.CodeType):
+            yield from nested(where, const)
+
+
+def library_codes():
+    for name in MODULES:
+        try:
+            code = importlib.util.find_spec(name).loader.get_code(name)
+        except (ImportError, AttributeError):  # not in this version or installation
+            continue
+        yield from nested(name, code)
+
+
+def nasty_codes():
+    for source in nasty_sources():
+        yield from nested("<nasty>", compile(source, "<nasty>", "exec", dont_inherit=True))
+
+
+def scattered_codes():
+    """Code made from a syntax tree whose positions jump about, or have no columns."""
+    dice = random.Random(311)
+    for source, scale in itertools.product(NASTY, (3, 100, 10**6, 2**30)):
+        tree = ast.parse(source)
+        for node in ast.walk(tree):
+            if hasattr(node, "lineno"):
+                node.lineno = dice.randint(1, scale)
+                node.end_lineno = node.lineno + dice.choice((0, 0, 1, scale // 2))
+                node.col_offset = dice.choice((0, 7, 79, 80, 128, 10**5))
+                node.end_col_offset = node.col_offset + dice.choice((0, 1, 15, 16, 10**5))
+                if dice.random() < 0.3:
+                    node.end_lineno = node.lineno
+                    node.col_offset = node.end_col_offset = -1
+        code = compile(tree, "<scattered>", "exec", dont_inherit=True)
+        yield from nested("<scattered>", code)
+
+
+def varint(value):
+    chunks = []
+    while value >= 64:
+        chunks.append(value & 63 | 64)
+        value >>= 6
+    return bytes(chunks + [value])
+
+
+def svarint(value):
+    return varint(-value << 1 | 1 if value < 0 else value << 1)
+
+
+def random_entry(dice, units):
+    """One location entry of any kind."""
+    kind = dice.randrange(16)
+    head = bytes([0x80 | kind << 3 | units - 1])
+    delta = svarint(dice.choice((0, 1, -1, 3, -3, 31, 32, -32, 5000, -5000, 10**6)))
+    if kind < 10:
+        return head + bytes([dice.randrange(128)])
+    if kind < 13:
+        return head + bytes([dice.randrange(128), dice.randrange(128)])
+    if kind == 13:
+        return head + delta
+    if kind == 14:
+        rest = (dice.choice((0, 1, 63, 64, 10**6)), dice.choice((0, 1, 64, 10**6)),
+                dice.choice((0, 1, 64, 10**6)))
+        return head + delta + b"".join(map(varint, rest))
+    return head
+
+
+def made_up_codes():
+    """Real bytecode with tables that no compiler writes, but which are valid."""
+    dice = random.Random(657)
+    code = compile(NASTY[0], "<made up>", "exec", dont_inherit=True)
+    for _ in range(200):
+        table = b""
+        units = len(code.co_code) // 2
+        while units:
+            length = dice.randint(1, min(8, units))
+            table += random_entry(dice, length)
+            units -= length
+        first = dice.choice((1, 100, 10**8))
+        yield "<made up>", code.replace(co_linetable=table, co_firstlineno=first)
+
+
+def known(position):
+    """CPython's None, and lines below 0, as the decoder says it."""
+    line, end_line, column, end_column = position
+    return (max(line or 0, 0), max(end_line or 0, 0),
+            -1 if column is None else column, -1 if end_column is None else end_column)
+
+
+def cases(where, code):
+    """The cases of a code object: each instruction, and one offset beyond each end."""
+    table = code.co_linetable.hex() or "-"
+    first = code.co_firstlineno
+    positions = [known(p) for p in code.co_positions()]
+    expected = itertools.chain(
+        [(-2, (first, first, -1, -1))],
+        ((2 * i, p) for i, p in enumerate(positions)),
+        [(2 * len(positions), (0, 0, -1, -1))],
+    )
+    for offset, position in expected:
+        yield f"{first} {offset} {table} | {' '.join(map(str, position))} {where}"
+        table = "="
+
+
+def all_cases(*groups):
+    for group in groups:
+        for where, code in group():
+            yield from cases(f"{where}:{code.co_qualname}".replace(" ", "_"), code)
+
+
+def failures(cli, lines):
+    """Run the cases through cli; return how many there were and what was wrong."""
+    inputs, expected = [], []
+    for line in lines:
+        question, answer = line.rstrip("\n").split(" | ")
+        inputs.append(question + "\n")
+        expected.append(answer.rsplit(" ", 1))
+    run = subprocess.run([cli], input="".join(inputs), capture_output=True, text=True)
+    outputs = run.stdout.splitlines()
+    wrong = [
+        f"{where}: {question.split()[:2]}: expected {position}, not {output}"
+        for question, (position, where), output in zip(inputs, expected, outputs)
+        if position != output
+    ]
+    if run.returncode or len(outputs) != len(inputs):
+        wrong.append(f"{cli}: status {run.returncode}, {len(outputs)} lines for "
+                     f"{len(inputs)} cases\n{run.stderr}")
+    return len(inputs), wrong
+
+
+def emit():
+    for case in all_cases(library_codes, nasty_codes, scattered_codes, made_up_codes):
+        print(case)
+    print("end")
+    return 0
+
+
+def check(cli, lines):
+    """Check what emit() printed and print a summary; the exit status."""
+    if not lines or lines[-1] != "end\n":
+        print("the cases are incomplete", file=sys.stderr)
+        return 1
+    nr_cases, wrong = failures(cli, lines[:-1])
+    print(*wrong[:20], f"{nr_cases} cases, {len(wrong)} wrong", sep="\n")
+    return 1 if wrong else 0
+
+
+class LinetableOracle(unittest.TestCase):
+    cli = None
+
+    def expect_same(self, group):
+        nr_cases, wrong = failures(self.cli, all_cases(group))
+        self.assertGreater(nr_cases, 1000)
+        self.assertEqual(wrong[:20], [], f"{len(wrong)} of {nr_cases} cases are wrong")
+
+    def test_standard_library(self):
+        self.assertGreater(len({where for where, _ in library_codes()}), len(MODULES) // 2)
+        self.expect_same(library_codes)
+
+    def test_nasty_source(self):
+        self.expect_same(nasty_codes)
+
+    def test_scattered_positions(self):
+        self.expect_same(scattered_codes)
+
+    def test_made_up_tables(self):
+        self.expect_same(made_up_codes)
+
+
+def main(arguments):
+    if len(arguments) == 2 and arguments[0] == "--check":
+        return check(arguments[1], sys.stdin.readlines())
+    if len(arguments) != 1 or (arguments[0].startswith("-") and arguments[0] != "--emit"):
+        print(__doc__, file=sys.stderr)
+        return 2
+    if sys.version_info < (3, 11):
+        print("not tested here: location tables need CPython 3.11 or newer", file=sys.stderr)
+        return 77
+    if arguments[0] == "--emit":
+        return emit()
+    LinetableOracle.cli = arguments[0]
+    return not unittest.main(argv=sys.argv[:1], exit=False).result.wasSuccessful()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Compile the offset proofs against every CPython header set that is found.
+
+usage: prove.py SOURCE_ROOT CC
+
+A proof that does not compile is a number of ours that is wrong. Exit status: 0
+proved, 1 not so, 77 (skipped) if there are no headers at all.
+"""
+import os
+import pathlib
+import subprocess
+import sys
+
+VERSIONS = ("3.11", "3.13", "3.14", "3.15")
+FLAGS = ["-std=gnu17", "-D_GNU_SOURCE", "-O2", "-w", "-c", "-o", os.devnull]
+
+
+def testbed(root):
+    """The folder of scripts/testbed, whether it exists or not."""
+    done = subprocess.run([root / "scripts/testbed", "--path"], capture_output=True, text=True)
+    return pathlib.Path(done.stdout.strip() or "/nonexistent")
+
+
+def include_folders(root, version):
+    """Every list of include folders that makes a whole set of headers of version."""
+    name = f"include/python{version}"
+    sid = testbed(root) / "usr"
+    candidates = [pathlib.Path("/usr") / name, pathlib.Path("/usr/local") / name, sid / name]
+    candidates += sorted((pathlib.Path.home() / ".pyenv/versions").glob(f"*/{name}"))
+    for folder in candidates:
+        if not (folder / "internal/pycore_frame.h").exists():
+            continue
+        folders = [folder, folder / "internal"]
+        if folder.is_relative_to(sid):  # its pyconfig.h names that of the architecture
+            folders.append(sid / "include")
+        yield folders
+
+
+def prove(root, cc, version, folders):
+    """Whether the tables of version are as the headers in folders say."""
+    source = root / "tests/offsets" / f"prove_{version.replace('.', '_')}.c"
+    # That folder holds a whole libc as well: only after the system's own.
+    includes = [flag for f in folders[:2] for flag in ("-I", f)]
+    includes += [flag for f in folders[2:] for flag in ("-idirafter", f)]
+    done = subprocess.run([*cc, *FLAGS, "-I", root, *includes, source], capture_output=True, text=True)
+    print(f"{'proved' if done.returncode == 0 else 'WRONG'}: {version} by {folders[0]}")
+    print(done.stderr, end="")
+    return done.returncode == 0
+
+
+def main():
+    root = pathlib.Path(sys.argv[1])
+    cc = sys.argv[2:] or ["cc"]
+    results = []
+    for version in VERSIONS:
+        found = list(include_folders(root, version))
+        if not found:
+            print(f"not proved here: {version} (no headers)")
+        results += [prove(root, cc, version, folders) for folders in found]
+    if not results:
+        return 77
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

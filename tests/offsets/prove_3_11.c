@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/offsets/prove.h"
+#include "tests/offsets/prove_python.h"
+
+#include <opcode.h>
+
+_Static_assert(PY_VERSION_HEX >> 16 == 0x030b, "the headers of 3.11");
+_Static_assert(FRAME_SPECIALS_SIZE == 9, "extra_frame_words");
+_Static_assert(FRAME_OWNED_BY_THREAD == 0 && FRAME_OWNED_BY_GENERATOR == 1, "owners");
+_Static_assert(sizeof(((_PyInterpreterFrame *)0)->stacktop) == 4, "stacktop is an int");
+_Static_assert(sizeof(((_PyRuntimeState *)0)->ceval.gil.locked) == 4, "locked is an int");
+/* snapshot.c reads the two with one window of 16 bytes. */
+_Static_assert(offsetof(_PyRuntimeState, ceval.gil.locked) ==
+		       offsetof(_PyRuntimeState, ceval.gil.last_holder) + 8,
+	       "the GIL's words");
+
+static const struct py_offsets truth = {
+	.runtime =
+		{
+			.size = sizeof(_PyRuntimeState),
+			.interpreters_head = offsetof(_PyRuntimeState, interpreters.head),
+			.gil_locked = offsetof(_PyRuntimeState, ceval.gil.locked),
+			.gil_last_holder = offsetof(_PyRuntimeState, ceval.gil.last_holder),
+		},
+	.interpreter =
+		{
+			.size = sizeof(PyInterpreterState),
+			.id = offsetof(PyInterpreterState, id),
+			.next = offsetof(PyInterpreterState, next),
+			.threads_head = offsetof(PyInterpreterState, threads.head),
+			.gil_locked = OFFSET_ABSENT,
+			.gil_last_holder = OFFSET_ABSENT,
+			.code_object_generation = OFFSET_ABSENT,
+			.next_code_version = OFFSET_ABSENT,
+		},
+	.thread =
+		{
+			.size = sizeof(PyThreadState),
+			.next = offsetof(PyThreadState, next),
+			.interp = offsetof(PyThreadState, interp),
+			.current_frame = OFFSET_ABSENT,
+			.cframe = offsetof(PyThreadState, cframe),
+			.base_frame = OFFSET_ABSENT,
+			.thread_id = offsetof(PyThreadState, thread_id),
+			.native_thread_id = offsetof(PyThreadState, native_thread_id),
+			.datastack_chunk = offsetof(PyThreadState, datastack_chunk),
+			.datastack_top = offsetof(PyThreadState, datastack_top),
+		},
+	.cframe = {.current_frame = offsetof(_PyCFrame, current_frame)},
+	.frame =
+		{
+			.size = sizeof(_PyInterpreterFrame),
+			.executable = offsetof(_PyInterpreterFrame, f_code),
+			.previous = offsetof(_PyInterpreterFrame, previous),
+			.instr_ptr = offsetof(_PyInterpreterFrame, prev_instr),
+			.stacktop = offsetof(_PyInterpreterFrame, stacktop),
+			.is_entry = offsetof(_PyInterpreterFrame, is_entry),
+			.owner = offsetof(_PyInterpreterFrame, owner),
+			.localsplus = offsetof(_PyInterpreterFrame, localsplus),
+		},
+	.chunk =
+		{
+			.previous = offsetof(_PyStackChunk, previous),
+			.size = offsetof(_PyStackChunk, size),
+			.top = offsetof(_PyStackChunk, top),
+			.data = offsetof(_PyStackChunk, data),
+		},
+	.code =
+		{
+			.size = sizeof(PyCodeObject),
+			.ob_size = offsetof(PyCodeObject, ob_base.ob_size),
+			.filename = offsetof(PyCodeObject, co_filename),
+			.name = offsetof(PyCodeObject, co_name),
+			.qualname = offsetof(PyCodeObject, co_qualname),
+			.linetable = offsetof(PyCodeObject, co_linetable),
+			.firstlineno = offsetof(PyCodeObject, co_firstlineno),
+			.framesize = OFFSET_ABSENT,
+			.nlocalsplus = offsetof(PyCodeObject, co_nlocalsplus),
+			.stacksize = offsetof(PyCodeObject, co_stacksize),
+			.version = OFFSET_ABSENT,
+			.firsttraceable = offsetof(PyCodeObject, _co_firsttraceable),
+			.code_adaptive = offsetof(PyCodeObject, co_code_adaptive),
+		},
+	.object =
+		{
+			.ob_type = offsetof(PyObject, ob_type),
+			.tp_name = offsetof(PyTypeObject, tp_name),
+		},
+	.unicode =
+		{
+			.length = offsetof(PyASCIIObject, length),
+			.state = offsetof(PyASCIIObject, state),
+			.state_kind_shift = 2,
+			.ascii_data = sizeof(PyASCIIObject),
+			.compact_data = sizeof(PyCompactUnicodeObject),
+			.data = offsetof(PyUnicodeObject, data),
+		},
+	.bytes =
+		{
+			.ob_size = offsetof(PyBytesObject, ob_base.ob_size),
+			.ob_sval = offsetof(PyBytesObject, ob_sval),
+		},
+};
+
+void prove_tables(void)
+{
+	static const struct return_opcodes returns = {.value = RETURN_VALUE};
+	const union unicode_state kind_one = {.fields = {.kind = 1}};
+
+	prove_offsets(&offsets_3_11, &truth);
+	prove_returns(&return_opcodes_3_11, &returns);
+	prove(kind_one.word, 1u << 2);
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/offsets/prove_debug_offsets.h"
+
+_Static_assert(PY_VERSION_HEX >> 16 == 0x030f, "the headers of 3.15");
+_Static_assert(FRAME_OWNED_BY_INTERPRETER == 3, "shim_owner");
+_Static_assert(offsetof(PyInterpreterState, func_state.next_version) == NEXT_CODE_VERSION_3_15,
+	       "next_code_version");
+
+void prove_tables(void)
+{
+	prove_layout(&debug_offsets_layouts[2]);
+}

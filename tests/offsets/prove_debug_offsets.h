@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the proofs of 3.13 and newer share: where each number stands in
+ * _Py_DebugOffsets, and the constants relative to fields that it does tell.
+ */
+#pragma once
+
+#include "tests/offsets/prove.h"
+#include "tests/offsets/prove_python.h"
+
+#define AT(field) offsetof(struct _Py_DebugOffsets, field)
+
+static const struct py_offsets debug_offsets_truth = {
+	.runtime =
+		{
+			.size = AT(runtime_state.size),
+			.interpreters_head = AT(runtime_state.interpreters_head),
+		},
+	.interpreter =
+		{
+			.size = AT(interpreter_state.size),
+			.id = AT(interpreter_state.id),
+			.next = AT(interpreter_state.next),
+			.threads_head = AT(interpreter_state.threads_head),
+			.gil_locked = AT(interpreter_state.gil_runtime_state_locked),
+			.gil_last_holder = AT(interpreter_state.gil_runtime_state_holder),
+#if PY_VERSION_HEX >= 0x030e0000
+			.code_object_generation = AT(interpreter_state.code_object_generation),
+#endif
+		},
+	.thread =
+		{
+			.size = AT(thread_state.size),
+			.next = AT(thread_state.next),
+			.interp = AT(thread_state.interp),
+			.current_frame = AT(thread_state.current_frame),
+#if PY_VERSION_HEX >= 0x030f0000
+			.base_frame = AT(thread_state.base_frame),
+#endif
+			.thread_id = AT(thread_state.thread_id),
+			.native_thread_id = AT(thread_state.native_thread_id),
+			.datastack_chunk = AT(thread_state.datastack_chunk),
+		},
+	.frame =
+		{
+			.size = AT(interpreter_frame.size),
+			.previous = AT(interpreter_frame.previous),
+			.executable = AT(interpreter_frame.executable),
+			.instr_ptr = AT(interpreter_frame.instr_ptr),
+			.localsplus = AT(interpreter_frame.localsplus),
+			.owner = AT(interpreter_frame.owner),
+		},
+	.code =
+		{
+			.size = AT(code_object.size),
+			.filename = AT(code_object.filename),
+			.name = AT(code_object.name),
+			.qualname = AT(code_object.qualname),
+			.linetable = AT(code_object.linetable),
+			.firstlineno = AT(code_object.firstlineno),
+			.code_adaptive = AT(code_object.co_code_adaptive),
+		},
+	.object = {.ob_type = AT(pyobject.ob_type), .tp_name = AT(type_object.tp_name)},
+	.unicode =
+		{
+			.state = AT(unicode_object.state),
+			.length = AT(unicode_object.length),
+			.ascii_data = AT(unicode_object.asciiobject_size),
+#if PY_VERSION_HEX >= 0x030f0000
+			.compact_data = AT(unicode_object.compactunicodeobject_size),
+#endif
+		},
+	.bytes = {.ob_size = AT(bytes_object.ob_size), .ob_sval = AT(bytes_object.ob_sval)},
+};
+
+_Static_assert(AT(version) == 8 && AT(free_threaded) == 16, "what stands before the layouts");
+_Static_assert(sizeof(_Py_Debug_Cookie) == 9, "the cookie has eight bytes");
+
+_Static_assert(offsetof(PyCodeObject, co_framesize) ==
+		       offsetof(PyCodeObject, co_firstlineno) + FRAMESIZE_AFTER_FIRSTLINENO,
+	       "co_framesize");
+_Static_assert(offsetof(PyCodeObject, co_version) ==
+		       offsetof(PyCodeObject, co_firstlineno) + VERSION_AFTER_FIRSTLINENO,
+	       "co_version");
+_Static_assert(offsetof(PyCodeObject, _co_firsttraceable) ==
+		       offsetof(PyCodeObject, co_code_adaptive) -
+			       FIRSTTRACEABLE_BEFORE_CODE_ADAPTIVE,
+	       "_co_firsttraceable");
+_Static_assert(offsetof(PyThreadState, datastack_top) ==
+		       offsetof(PyThreadState, datastack_chunk) + DATASTACK_TOP_AFTER_CHUNK,
+	       "datastack_top");
+_Static_assert(sizeof(PyCompactUnicodeObject) ==
+		       sizeof(PyASCIIObject) + COMPACT_DATA_AFTER_ASCII_DATA,
+	       "the characters of a compact str");
+_Static_assert(offsetof(PyUnicodeObject, data) == sizeof(PyCompactUnicodeObject), "data.any");
+_Static_assert(offsetof(PyCodeObject, ob_base.ob_size) == CODE_OB_SIZE, "ob_size");
+_Static_assert(offsetof(_PyStackChunk, previous) == CHUNK_PREVIOUS, "chunk: previous");
+_Static_assert(offsetof(_PyStackChunk, size) == CHUNK_SIZE, "chunk: size");
+_Static_assert(offsetof(_PyStackChunk, top) == CHUNK_TOP, "chunk: top");
+_Static_assert(offsetof(_PyStackChunk, data) == CHUNK_DATA, "chunk: data");
+_Static_assert(FRAME_OWNED_BY_THREAD == 0 && FRAME_OWNED_BY_GENERATOR == 1, "owners");
+
+/* Prove one layout, and what is the same for all three. */
+static inline __attribute__((always_inline)) void
+prove_layout(const struct debug_offsets_layout *layout)
+{
+	const union unicode_state kind_one = {.fields = {.kind = 1}};
+	const union unicode_state compact = {.fields = {.compact = 1}};
+	const union unicode_state ascii = {.fields = {.ascii = 1}};
+
+	prove(layout->minor, PY_MINOR_VERSION);
+	prove(layout->size, sizeof(struct _Py_DebugOffsets));
+	prove_offsets(&layout->at, &debug_offsets_truth);
+	prove(kind_one.word, 1u << 2);
+	prove(compact.word, 1u << (2 + 3));
+	prove(ascii.word, 1u << (2 + 4));
+}

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/support/fake_python.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sampler/python/offsets_tables.h"
+
+#define RUNTIME_ADDR 0x5500000000u
+#define INTERP_ADDR  0x5600000000u
+#define OBJECTS_ADDR 0x5700000000u
+
+/* Where the sentinel of 3.15 lies, in the thread state here. */
+#define BASE_FRAME_OFFSET 512
+#define THREAD_BYTES	  832
+
+const uint32_t fake_python_minors[NR_FAKE_PYTHONS] = {11, 13, 14, 15};
+
+/* The numbers that 3.13.9, 3.14.0 and 3.15.2 say of themselves (release, x86-64). */
+static const struct py_offsets told_offsets[] = {
+	{
+		.runtime = {.size = 283408, .interpreters_head = 632},
+		.interpreter = {.size = 194984,
+				.id = 7272,
+				.next = 7264,
+				.threads_head = 7344,
+				.gil_locked = 7768,
+				.gil_last_holder = 7760},
+		.thread = {.size = 312,
+			   .next = 8,
+			   .interp = 16,
+			   .current_frame = 72,
+			   .thread_id = 152,
+			   .native_thread_id = 160,
+			   .datastack_chunk = 232},
+		.frame = {.size = 80,
+			  .executable = 0,
+			  .previous = 8,
+			  .instr_ptr = 56,
+			  .owner = 70,
+			  .localsplus = 72},
+		.code = {.size = 208,
+			 .filename = 112,
+			 .name = 120,
+			 .qualname = 128,
+			 .linetable = 136,
+			 .firstlineno = 68,
+			 .code_adaptive = 200},
+		.object = {.ob_type = 8, .tp_name = 24},
+		.unicode = {.length = 16, .state = 32, .ascii_data = 40},
+		.bytes = {.ob_size = 16, .ob_sval = 32},
+	},
+	{
+		.runtime = {.size = 316616, .interpreters_head = 808},
+		.interpreter = {.size = 225864,
+				.id = 7280,
+				.next = 7272,
+				.threads_head = 7344,
+				.gil_locked = 7800,
+				.gil_last_holder = 7792,
+				.code_object_generation = 7992},
+		.thread = {.size = 832,
+			   .next = 8,
+			   .interp = 16,
+			   .current_frame = 72,
+			   .thread_id = 152,
+			   .native_thread_id = 160,
+			   .datastack_chunk = 232},
+		.frame = {.size = 88,
+			  .executable = 0,
+			  .previous = 8,
+			  .instr_ptr = 56,
+			  .owner = 74,
+			  .localsplus = 80},
+		.code = {.size = 216,
+			 .filename = 112,
+			 .name = 120,
+			 .qualname = 128,
+			 .linetable = 136,
+			 .firstlineno = 68,
+			 .code_adaptive = 208},
+		.object = {.ob_type = 8, .tp_name = 24},
+		.unicode = {.length = 16, .state = 32, .ascii_data = 40},
+		.bytes = {.ob_size = 16, .ob_sval = 32},
+	},
+	{
+		.runtime = {.size = 346568, .interpreters_head = 936},
+		.interpreter = {.size = 226240,
+				.id = 7272,
+				.next = 7264,
+				.threads_head = 7336,
+				.gil_locked = 7752,
+				.gil_last_holder = 7744,
+				.code_object_generation = 7944},
+		.thread = {.size = 888,
+			   .next = 8,
+			   .interp = 16,
+			   .current_frame = 72,
+			   .base_frame = 80,
+			   .thread_id = 176,
+			   .native_thread_id = 184,
+			   .datastack_chunk = 256},
+		.frame = {.size = 88,
+			  .executable = 0,
+			  .previous = 8,
+			  .instr_ptr = 56,
+			  .owner = 74,
+			  .localsplus = 80},
+		.code = {.size = 216,
+			 .filename = 112,
+			 .name = 120,
+			 .qualname = 128,
+			 .linetable = 136,
+			 .firstlineno = 68,
+			 .code_adaptive = 208},
+		.object = {.ob_type = 8, .tp_name = 24},
+		.unicode = {.length = 16, .state = 32, .ascii_data = 40, .compact_data = 56},
+		.bytes = {.ob_size = 16, .ob_sval = 32},
+	},
+};
+
+static _Noreturn void misuse(const char *what)
+{
+	(void)fprintf(stderr, "fake_python: %s\n", what);
+	abort();
+}
+
+static uint32_t version_hex(uint32_t minor)
+{
+	return 0x030000f0u | minor << 16 | 2 << 8;
+}
+
+size_t fake_debug_offsets(uint32_t minor, uint8_t *image, size_t size_bytes)
+{
+	const struct debug_offsets_layout *layout = &debug_offsets_layouts[minor - 13];
+	const uint32_t *at = (const uint32_t *)&layout->at;
+	const uint32_t *values = (const uint32_t *)&told_offsets[minor - 13];
+	const uint64_t version = version_hex(minor);
+
+	if (minor < 13 || minor > 15 || layout->size > size_bytes)
+		misuse("no such debug offsets");
+	memset(image, 0, layout->size);
+	memcpy(image, DEBUG_OFFSETS_COOKIE, 8);
+	memcpy(image + 8, &version, sizeof(version));
+	for (size_t i = 0; i < sizeof(layout->at) / sizeof(*at); i++) {
+		uint64_t value = values[i];
+
+		if (at[i])
+			memcpy(image + at[i], &value, sizeof(value));
+	}
+	return layout->size;
+}
+
+static void set_u64(struct fake_python *py, remote_addr addr, uint32_t offset, uint64_t value)
+{
+	if (offset != OFFSET_ABSENT)
+		fake_memory_write_u64(&py->fake, addr + offset, value);
+}
+
+static void set_u32(struct fake_python *py, remote_addr addr, uint32_t offset, uint32_t value)
+{
+	if (offset != OFFSET_ABSENT)
+		fake_memory_write_u32(&py->fake, addr + offset, value);
+}
+
+remote_addr fake_python_alloc(struct fake_python *py, size_t size_bytes)
+{
+	remote_addr addr = py->free_addr;
+
+	(void)fake_memory_map(&py->fake, addr, size_bytes);
+	/* A gap between objects, so that none is read together with its neighbour. */
+	py->free_addr += (size_bytes + 63) / 16 * 16;
+	return addr;
+}
+
+/* PyCode_Type, and a type whose instances are no code objects. */
+static void make_types(struct fake_python *py)
+{
+	const struct py_offsets *offsets = &py->build.offsets;
+	static const char *const names[] = {"code", "NoneType"};
+	remote_addr types[2];
+
+	for (size_t i = 0; i < 2; i++) {
+		remote_addr name_addr = fake_python_alloc(py, strlen(names[i]) + 1);
+
+		fake_memory_write(&py->fake, name_addr, names[i], strlen(names[i]) + 1);
+		types[i] = fake_python_alloc(py, 400);
+		set_u64(py, types[i], offsets->object.tp_name, name_addr);
+	}
+	py->code_type_addr = types[0];
+	py->none_addr = fake_python_alloc(py, 512);
+	set_u64(py, py->none_addr, offsets->object.ob_type, types[1]);
+}
+
+static void write_counters(struct fake_python *py)
+{
+	const struct py_offsets *offsets = &py->build.offsets;
+
+	set_u32(py, py->interp_addr, offsets->interpreter.next_code_version, py->next_version);
+	set_u64(py, py->interp_addr, offsets->interpreter.code_object_generation, py->generation);
+}
+
+void fake_python_init(struct fake_python *py, uint32_t minor)
+{
+	uint8_t image[1024];
+	size_t image_bytes = 0;
+
+	*py = (struct fake_python){
+		.minor = minor,
+		.runtime_addr = RUNTIME_ADDR,
+		.interp_addr = INTERP_ADDR,
+		.free_addr = OBJECTS_ADDR,
+		.next_version = 100,
+		.generation = 7,
+	};
+	fake_memory_init(&py->fake);
+	if (minor != 11)
+		image_bytes = fake_debug_offsets(minor, image, sizeof(image));
+	(void)fake_memory_map(&py->fake, py->runtime_addr, 4096);
+	fake_memory_write(&py->fake, py->runtime_addr, image, image_bytes);
+	if (offsets_load(&py->fake.memory, py->runtime_addr, version_hex(minor), &py->build, NULL))
+		misuse("offsets_load() refuses the image");
+	(void)fake_memory_map(&py->fake, py->interp_addr, 20000);
+	set_u64(py, py->runtime_addr, py->build.offsets.runtime.interpreters_head, py->interp_addr);
+	make_types(py);
+	write_counters(py);
+}
+
+void fake_python_done(struct fake_python *py)
+{
+	fake_memory_done(&py->fake);
+}
+
+remote_addr fake_python_str(struct fake_python *py, const char *ascii)
+{
+	const struct py_offsets *offsets = &py->build.offsets;
+	size_t length = strlen(ascii);
+	remote_addr addr = fake_python_alloc(py, offsets->unicode.ascii_data + length + 1);
+
+	set_u64(py, addr, offsets->unicode.length, length);
+	/* kind 1, compact, ascii */
+	set_u32(py, addr, offsets->unicode.state,
+		(1u | 1u << 3 | 1u << 4) << offsets->unicode.state_kind_shift);
+	fake_memory_write(&py->fake, addr + offsets->unicode.ascii_data, ascii, length + 1);
+	return addr;
+}
+
+remote_addr fake_python_bytes(struct fake_python *py, const void *bytes, size_t size_bytes)
+{
+	const struct py_offsets *offsets = &py->build.offsets;
+	remote_addr addr = fake_python_alloc(py, offsets->bytes.ob_sval + size_bytes + 1);
+
+	set_u64(py, addr, offsets->bytes.ob_size, size_bytes);
+	fake_memory_write(&py->fake, addr + offsets->bytes.ob_sval, bytes, size_bytes);
+	return addr;
+}
+
+static uint32_t nr_units(const struct fake_code *code)
+{
+	return code->nr_units ? code->nr_units : 8;
+}
+
+/* One entry a unit, in the form "no column": the first on first_line, each next a line on. */
+static remote_addr make_linetable(struct fake_python *py, const struct fake_code *code)
+{
+	uint8_t table[512];
+	uint32_t nr = nr_units(code);
+
+	if (2 * nr > sizeof(table))
+		misuse("too many units");
+	for (uint32_t i = 0; i < nr; i++) {
+		table[2 * i] = 0x80 | 13 << 3;
+		table[2 * i + 1] = i ? 1 << 1 : 0;
+	}
+	return fake_python_bytes(py, table, 2u * nr);
+}
+
+size_t fake_python_code_bytes(const struct fake_python *py, const struct fake_code *code)
+{
+	return py->build.offsets.code.code_adaptive + 2u * nr_units(code);
+}
+
+void fake_python_code_at(struct fake_python *py, remote_addr addr, const struct fake_code *code)
+{
+	const struct py_offsets *offsets = &py->build.offsets;
+	uint32_t words = code->frame_words ? code->frame_words : 20;
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/%s.py", code->name);
+	set_u64(py, addr, offsets->object.ob_type, py->code_type_addr);
+	set_u64(py, addr, offsets->code.ob_size, nr_units(code));
+	set_u64(py, addr, offsets->code.filename, fake_python_str(py, path));
+	set_u64(py, addr, offsets->code.qualname, fake_python_str(py, code->name));
+	set_u64(py, addr, offsets->code.linetable, make_linetable(py, code));
+	set_u32(py, addr, offsets->code.firstlineno, code->first_line ? code->first_line : 1);
+	set_u32(py, addr, offsets->code.framesize, words);
+	set_u32(py, addr, offsets->code.nlocalsplus, 1);
+	set_u32(py, addr, offsets->code.stacksize, words - 1 - py->build.traits.extra_frame_words);
+	set_u32(py, addr, offsets->code.version, py->next_version);
+	set_u32(py, addr, offsets->code.firsttraceable, code->first_traceable);
+	for (uint32_t i = 0; i < nr_units(code); i++) {
+		bool returns = code->return_unit && i == code->return_unit;
+		/* 9 is an instruction that ends no frame, in every version. */
+		uint16_t unit = returns ? py->build.traits.returns.value : 9;
+
+		fake_memory_write_u16(&py->fake, addr + offsets->code.code_adaptive + 2 * i, unit);
+	}
+	py->next_version++;
+	write_counters(py);
+}
+
+remote_addr fake_python_code(struct fake_python *py, const struct fake_code *code)
+{
+	remote_addr addr = fake_python_alloc(py, fake_python_code_bytes(py, code));
+
+	fake_python_code_at(py, addr, code);
+	return addr;
+}
+
+void fake_python_code_free(struct fake_python *py, remote_addr addr)
+{
+	set_u64(py, addr, py->build.offsets.object.ob_type, 0);
+	py->generation++;
+	write_counters(py);
+}
+
+void fake_python_set_threads(struct fake_python *py, remote_addr head_addr)
+{
+	set_u64(py, py->interp_addr, py->build.offsets.interpreter.threads_head, head_addr);
+}
+
+void fake_python_thread_at(struct fake_python *py, remote_addr addr, uint64_t tid,
+			   remote_addr next_addr)
+{
+	const struct py_offsets *offsets = &py->build.offsets;
+
+	set_u64(py, addr, offsets->thread.next, next_addr);
+	set_u64(py, addr, offsets->thread.interp, py->interp_addr);
+	set_u64(py, addr, offsets->thread.native_thread_id, tid);
+	set_u64(py, addr, offsets->thread.base_frame, addr + BASE_FRAME_OFFSET);
+	if (offsets->thread.cframe != OFFSET_ABSENT)
+		set_u64(py, addr, offsets->thread.cframe, fake_python_alloc(py, 24));
+	fake_python_set_stack(py, addr, 0, 0, fake_python_base(py, addr));
+}
+
+remote_addr fake_python_thread(struct fake_python *py, uint64_t tid)
+{
+	uint32_t head = py->build.offsets.interpreter.threads_head;
+	remote_addr addr = fake_python_alloc(py, THREAD_BYTES);
+	remote_addr next_addr;
+
+	if (remote_memory_read_u64(&py->fake.memory, py->interp_addr + head, &next_addr))
+		misuse("no interpreter");
+	fake_python_thread_at(py, addr, tid, next_addr);
+	fake_python_set_threads(py, addr);
+	return addr;
+}
+
+remote_addr fake_python_base(const struct fake_python *py, remote_addr thread_addr)
+{
+	return py->build.offsets.thread.base_frame == OFFSET_ABSENT
+		       ? 0
+		       : thread_addr + BASE_FRAME_OFFSET;
+}
+
+void fake_python_set_stack(struct fake_python *py, remote_addr thread_addr, remote_addr chunk_addr,
+			   remote_addr top_addr, remote_addr current_addr)
+{
+	const struct py_offsets *offsets = &py->build.offsets;
+	remote_addr cframe_addr;
+
+	set_u64(py, thread_addr, offsets->thread.datastack_chunk, chunk_addr);
+	set_u64(py, thread_addr, offsets->thread.datastack_top, top_addr);
+	set_u64(py, thread_addr, offsets->thread.current_frame, current_addr);
+	if (offsets->thread.cframe == OFFSET_ABSENT)
+		return;
+	if (remote_memory_read_u64(&py->fake.memory, thread_addr + offsets->thread.cframe,
+				   &cframe_addr))
+		misuse("no cframe");
+	set_u64(py, cframe_addr, offsets->cframe.current_frame, current_addr);
+}
+
+remote_addr fake_python_chunk(struct fake_python *py, remote_addr previous_addr,
+			      uint64_t size_bytes)
+{
+	const struct py_offsets *offsets = &py->build.offsets;
+	remote_addr addr = fake_python_alloc(py, size_bytes);
+
+	set_u64(py, addr, offsets->chunk.previous, previous_addr);
+	set_u64(py, addr, offsets->chunk.size, size_bytes);
+	return addr;
+}
+
+void fake_python_frame(struct fake_python *py, remote_addr addr, const struct fake_frame *frame)
+{
+	const struct py_offsets *offsets = &py->build.offsets;
+	remote_addr start_addr = frame->executable + offsets->code.code_adaptive;
+
+	set_u64(py, addr, offsets->frame.executable, frame->executable);
+	set_u64(py, addr, offsets->frame.previous, frame->previous);
+	set_u64(py, addr, offsets->frame.instr_ptr, start_addr + 2ull * frame->unit);
+	set_u32(py, addr, offsets->frame.stacktop, (uint32_t)frame->stacktop);
+	fake_memory_write_u8(&py->fake, addr + offsets->frame.owner, frame->owner);
+	if (offsets->frame.is_entry != OFFSET_ABSENT)
+		fake_memory_write_u8(&py->fake, addr + offsets->frame.is_entry, frame->is_entry);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Decodes location tables for tests/live/linetable_oracle.py. Each line on stdin
+ * is "FIRSTLINE OFFSET HEXTABLE", where "=" is the table of the line before (a
+ * code object has many instructions) and "-" the empty one; for each it prints
+ * "LINE END_LINE COLUMN END_COLUMN".
+ */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+
+#include "procmem/cleanup.h"
+#include "sampler/python/linetable.h"
+
+/* Decodes the hexadecimal digits in place; returns the number of bytes, -1 if they are none. */
+static ssize_t parse_hex(char *text)
+{
+	ssize_t size_bytes = 0;
+	const char *digits = text;
+
+	for (; isxdigit((unsigned char)digits[0]) && isxdigit((unsigned char)digits[1]);
+	     digits += 2) {
+		const char byte[] = {digits[0], digits[1], '\0'};
+
+		text[size_bytes++] = (char)strtoul(byte, NULL, 16);
+	}
+	return *digits == '\n' || *digits == '\0' ? size_bytes : -1;
+}
+
+/* A decimal number and the space behind it; returns what follows, NULL if it is none. */
+static char *parse_i32(char *text, int32_t *ret_value)
+{
+	char *end;
+	long value = strtol(text, &end, 10);
+
+	if (end == text || *end != ' ' || value < INT32_MIN || value > INT32_MAX)
+		return NULL;
+	*ret_value = (int32_t)value;
+	return end + 1;
+}
+
+int main(void)
+{
+	cleanup_free char *line = NULL;
+	cleanup_free uint8_t *table = NULL;
+	size_t line_bytes = 0;
+	size_t table_bytes = 0;
+
+	while (getline(&line, &line_bytes, stdin) > 0) {
+		int32_t first_line;
+		int32_t offset;
+		char *hex = parse_i32(line, &first_line);
+
+		if (hex)
+			hex = parse_i32(hex, &offset);
+		if (!hex)
+			return EXIT_FAILURE;
+		if (*hex == '-') {
+			table_bytes = 0;
+		} else if (*hex != '=') {
+			ssize_t size_bytes = parse_hex(hex);
+
+			if (size_bytes < 0)
+				return EXIT_FAILURE;
+			/* A buffer of the table's own size lets a sanitizer see a read behind it. */
+			free(table);
+			table = malloc((size_t)size_bytes + !size_bytes);
+			if (!table)
+				return EXIT_FAILURE;
+			memcpy(table, hex, (size_t)size_bytes);
+			table_bytes = (size_t)size_bytes;
+		}
+		struct source_position position =
+			linetable_find_311(table, table_bytes, first_line, offset);
+		(void)printf("%" PRId32 " %" PRId32 " %" PRId32 " %" PRId32 "\n", position.line,
+			     position.end_line, position.column, position.end_column);
+	}
+	return ferror(stdin) || fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
+}

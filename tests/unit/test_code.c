@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/python/code.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <errno.h>
+
+#include "tests/support/fake_python.h"
+
+static struct code_clock clock_now(const struct fake_python *py, uint64_t tick)
+{
+	const struct py_offsets *offsets = &py->build.offsets;
+
+	return (struct code_clock){
+		.interp_addr = py->interp_addr,
+		.tick = tick,
+		.generation = py->generation,
+		.next_version = py->next_version,
+		.version_before = py->next_version,
+		.has_generation = offsets->interpreter.code_object_generation != OFFSET_ABSENT,
+		.has_next_version = offsets->interpreter.next_code_version != OFFSET_ABSENT,
+	};
+}
+
+static void expect_string(const char *got, const char *wanted)
+{
+	cr_expect(zero(int, strcmp(got, wanted)), "%s, not %s", got, wanted);
+}
+
+static void expect_name(struct code_cache *cache, remote_addr addr, const struct code_clock *clock,
+			const char *name)
+{
+	struct code *code = NULL;
+
+	cr_assert(zero(int, code_cache_get(cache, addr, clock, &code)), "%s", name);
+	expect_string(code->function->qualname, name);
+}
+
+Test(code, tells_what_a_frame_needs)
+{
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		struct fake_python py;
+		struct code_cache cache;
+		struct code *code;
+
+		fake_python_init(&py, fake_python_minors[v]);
+		code_cache_init(&cache, &py.fake.memory, &py.build);
+		remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = "f",
+									     .first_line = 10,
+									     .frame_words = 33,
+									     .nr_units = 6,
+									     .first_traceable = 2,
+									     .return_unit = 5});
+		struct code_clock clock = clock_now(&py, 1);
+		cr_assert(zero(int, code_cache_get(&cache, addr, &clock, &code)));
+		expect_string(code->function->qualname, "f");
+		expect_string(code->function->path, "/f.py");
+		cr_expect(eq(int, code->function->first_line, 10));
+		cr_expect(eq(uint, code->frame_size_bytes, 33 * 8));
+		remote_addr start = addr + py.build.offsets.code.code_adaptive;
+		cr_expect(eq(u64, code->code_start_addr, start));
+		cr_expect(eq(u64, code->code_end_addr, start + 12));
+		cr_expect(eq(u64, code->first_traceable_addr, start + 4));
+		cr_expect(eq(int, code_line(code, start - 2), 10));
+		for (int i = 0; i < 6; i++)
+			cr_expect(eq(int, code_line(code, start + 2 * i), 10 + i));
+		bool asked = py.build.traits.returns.value;
+		cr_expect(eq(int, code_at_return(code, start + 10), asked));
+		cr_expect(not(code_at_return(code, start + 8)));
+		cr_expect(not(code_at_return(code, start - 2)));
+		cr_expect(not(code_at_return(code, start + 12)));
+		code_cache_done(&cache);
+		fake_python_done(&py);
+	}
+}
+
+/* Put code "new" where an object was. */
+static void replace(struct fake_python *py, remote_addr addr)
+{
+	fake_python_code_free(py, addr);
+	fake_python_code_at(py, addr, &(struct fake_code){.name = "new"});
+}
+
+Test(code, object_replaced_at_its_address_gives_the_new_name)
+{
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		struct fake_python py;
+		struct code_cache cache;
+
+		fake_python_init(&py, fake_python_minors[v]);
+		code_cache_init(&cache, &py.fake.memory, &py.build);
+		remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = "old"});
+		struct code_clock clock = clock_now(&py, 1);
+		expect_name(&cache, addr, &clock, "old");
+		replace(&py, addr);
+		clock = clock_now(&py, 2);
+		expect_name(&cache, addr, &clock, "new");
+		code_cache_done(&cache);
+		fake_python_done(&py);
+	}
+}
+
+Test(code, entry_holds_while_a_counter_stands_still)
+{
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		struct fake_python py;
+		struct code_cache cache;
+		struct code *code;
+
+		fake_python_init(&py, fake_python_minors[v]);
+		code_cache_init(&cache, &py.fake.memory, &py.build);
+		remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = "f"});
+		struct code_clock clock = clock_now(&py, 1);
+		expect_name(&cache, addr, &clock, "f");
+		uint64_t nr_calls = py.fake.nr_calls;
+		cr_assert(zero(int, code_cache_get(&cache, addr, &clock, &code)));
+		cr_expect(eq(u64, py.fake.nr_calls, nr_calls), "the same tick");
+
+		struct code_clock later = clock_now(&py, 2);
+		bool counters = later.has_generation || later.has_next_version;
+		cr_expect(eq(int, code_cache_holds(&cache, code, &later), counters));
+
+		/* A code object is made, none is freed: the generation stands still. */
+		py.next_version++;
+		later = clock_now(&py, 3);
+		cr_expect(eq(int, code_cache_holds(&cache, code, &later), later.has_generation));
+		/* One is freed, none is made: the version stands still. */
+		py.next_version--;
+		py.generation++;
+		later = clock_now(&py, 4);
+		cr_expect(eq(int, code_cache_holds(&cache, code, &later), later.has_next_version));
+		/* Both have moved. */
+		py.next_version++;
+		later = clock_now(&py, 5);
+		cr_expect(not(code_cache_holds(&cache, code, &later)));
+		/* The versions ran out: 0 stands still for ever and says nothing. */
+		later.next_version = 0;
+		code->checked.next_version = 0;
+		cr_expect(not(code_cache_holds(&cache, code, &later)));
+		/* Another interpreter's counters say nothing. */
+		later = code->checked;
+		later.interp_addr += 8;
+		cr_expect(not(code_cache_holds(&cache, code, &later)));
+		code_cache_done(&cache);
+		fake_python_done(&py);
+	}
+}
+
+Test(code, object_younger_than_the_frame_is_refused)
+{
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		struct fake_python py;
+		struct code_cache cache;
+		struct code *code;
+
+		fake_python_init(&py, fake_python_minors[v]);
+		code_cache_init(&cache, &py.fake.memory, &py.build);
+		remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = "old"});
+		struct code_clock copied = clock_now(&py, 1);
+		replace(&py, addr); /* after the copy, before the look */
+		bool told = copied.has_next_version;
+		cr_expect(
+			eq(int, code_cache_get(&cache, addr, &copied, &code), told ? -EAGAIN : 0));
+		/* It is believed for frames that are copied from now on. */
+		struct code_clock later = clock_now(&py, 2);
+		expect_name(&cache, addr, &later, "new");
+		code_cache_done(&cache);
+		fake_python_done(&py);
+	}
+}
+
+/* Known, then the counters move, then a frame is copied, then the object is replaced. */
+Test(code, known_object_replaced_after_the_copy_is_not_believed)
+{
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		struct fake_python py;
+		struct code_cache cache;
+		struct code *code;
+
+		fake_python_init(&py, fake_python_minors[v]);
+		code_cache_init(&cache, &py.fake.memory, &py.build);
+		remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = "old"});
+		struct code_clock clock = clock_now(&py, 1);
+		expect_name(&cache, addr, &clock, "old");
+		fake_python_code_free(&py, fake_python_code(&py, &(struct fake_code){.name = "x"}));
+		clock = clock_now(&py, 2);
+		replace(&py, addr);
+		cr_expect(eq(int, code_cache_get(&cache, addr, &clock, &code),
+			     clock.has_next_version ? -EAGAIN : 0));
+		code_cache_done(&cache);
+		fake_python_done(&py);
+	}
+}
+
+/* Once the versions have run out every new object has version 0: the generation tells. */
+Test(code, generation_tells_when_versions_ran_out)
+{
+	for (uint32_t minor = 14; minor <= 15; minor++) {
+		struct fake_python py;
+		struct code_cache cache;
+		struct code *code;
+
+		fake_python_init(&py, minor);
+		code_cache_init(&cache, &py.fake.memory, &py.build);
+		remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = "old"});
+		py.next_version = 0;
+		struct code_clock copied = clock_now(&py, 1);
+		replace(&py, addr);
+		py.next_version = 0;
+		cr_expect(eq(int, code_cache_get(&cache, addr, &copied, &code), -EAGAIN));
+		struct code_clock later = clock_now(&py, 2);
+		expect_name(&cache, addr, &later, "new");
+		code_cache_done(&cache);
+		fake_python_done(&py);
+	}
+}
+
+Test(code, what_is_no_code_object_is_remembered)
+{
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		struct fake_python py;
+		struct code_cache cache;
+		struct code *code;
+
+		fake_python_init(&py, fake_python_minors[v]);
+		code_cache_init(&cache, &py.fake.memory, &py.build);
+		/* The type is known by name before and by address after the first. */
+		struct code_clock clock = clock_now(&py, 1);
+		cr_expect(eq(int, code_cache_get(&cache, py.none_addr, &clock, &code), -EBADMSG));
+		remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = "f"});
+		clock = clock_now(&py, 2);
+		expect_name(&cache, addr, &clock, "f");
+		cr_expect(eq(int, code_cache_get(&cache, py.none_addr, &clock, &code), -EBADMSG));
+		cr_expect(eq(int, code_cache_get(&cache, addr + 4, &clock, &code), -EBADMSG));
+		cr_expect(eq(int, code_cache_get(&cache, 0x1000, &clock, &code), -EFAULT));
+		uint64_t nr_calls = py.fake.nr_calls;
+		cr_expect(eq(int, code_cache_get(&cache, py.none_addr, &clock, &code), -EBADMSG));
+		cr_expect(eq(int, code_cache_get(&cache, 0x1000, &clock, &code), -EBADMSG));
+		cr_expect(eq(u64, py.fake.nr_calls, nr_calls));
+		/* A code object may be made where there was none. */
+		remote_addr later_addr = fake_python_alloc(&py, 512);
+		cr_expect(eq(int, code_cache_get(&cache, later_addr, &clock, &code), -EBADMSG));
+		fake_python_code_at(&py, later_addr, &(struct fake_code){.name = "late"});
+		py.generation++;
+		clock = clock_now(&py, 3);
+		expect_name(&cache, later_addr, &clock, "late");
+		code_cache_done(&cache);
+		fake_python_done(&py);
+	}
+}
+
+Test(code, numbers_that_cannot_be_are_refused)
+{
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		struct fake_python py;
+
+		fake_python_init(&py, fake_python_minors[v]);
+		const struct py_offsets *offsets = &py.build.offsets;
+		const struct {
+			char name[32];
+			uint32_t offset;
+			uint64_t value;
+			unsigned int width;
+		} cases[] = {
+			{"bytecode of 2^63 units", offsets->code.ob_size, 1ull << 63, 8},
+			{"bytecode of 2^31 units", offsets->code.ob_size, 1ull << 31, 8},
+			{"frame size 0", offsets->code.framesize, 0, 4},
+			{"frame size -1", offsets->code.framesize, UINT32_MAX, 4},
+			{"locals -1", offsets->code.nlocalsplus, UINT32_MAX, 4},
+			{"stack of 2 GiB", offsets->code.stacksize, INT32_MAX, 4},
+			{"no name", offsets->code.qualname, 0, 8},
+			{"no file", offsets->code.filename, 0x1001, 8},
+			{"no table", offsets->code.linetable, UINT64_MAX, 8},
+		};
+
+		for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+			struct code_cache cache;
+			struct code *code;
+			bool framesize = offsets->code.framesize != OFFSET_ABSENT;
+
+			if (cases[i].offset == OFFSET_ABSENT ||
+			    (framesize && (cases[i].offset == offsets->code.nlocalsplus ||
+					   cases[i].offset == offsets->code.stacksize)))
+				continue;
+			code_cache_init(&cache, &py.fake.memory, &py.build);
+			remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = "f"});
+			fake_memory_write(&py.fake, addr + cases[i].offset, &cases[i].value,
+					  cases[i].width);
+			struct code_clock clock = clock_now(&py, i + 1);
+			cr_expect(ne(int, code_cache_get(&cache, addr, &clock, &code), 0), "%s",
+				  cases[i].name);
+			code_cache_done(&cache);
+		}
+		fake_python_done(&py);
+	}
+}

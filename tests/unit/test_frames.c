@@ -1,0 +1,549 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/python/frames.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <errno.h>
+
+#include "sampler/snapshot.h"
+#include "tests/support/fake_stack.h"
+
+enum { CHUNK_BYTES = 16384, WORDS = 20, MAX_TRIES = 64, RETURN_UNIT = 6 };
+
+/* One fake interpreter with a thread, and both walkers on it. */
+struct stage {
+	struct fake_python py;
+	struct fake_stack stack;
+	remote_addr f, g, h; /* code objects, WORDS a frame; they return at RETURN_UNIT */
+	remote_addr gen;     /* a generator's */
+	struct snapshot snapshot;
+	struct code_cache codes;
+	struct frame_list list;
+	struct frame_list exact;
+};
+
+static remote_addr make_code(struct fake_python *py, const char *name)
+{
+	return fake_python_code(py, &(struct fake_code){.name = name,
+							.frame_words = WORDS,
+							.nr_units = 8,
+							.first_traceable = 1,
+							.return_unit = RETURN_UNIT});
+}
+
+static void stage_init(struct stage *stage, uint32_t minor, uint64_t chunk_bytes)
+{
+	*stage = (struct stage){0};
+	fake_python_init(&stage->py, minor);
+	stage->f = make_code(&stage->py, "f");
+	stage->g = make_code(&stage->py, "g");
+	stage->h = make_code(&stage->py, "h");
+	stage->gen = make_code(&stage->py, "gen");
+	fake_stack_init(&stage->stack, &stage->py, 1000, chunk_bytes);
+	code_cache_init(&stage->codes, &stage->py.fake.memory, &stage->py.build);
+	cr_assert(zero(int, snapshot_init(&stage->snapshot, &stage->py.fake.memory,
+					  &stage->py.build, stage->py.runtime_addr)));
+}
+
+static void stage_done(struct stage *stage)
+{
+	frame_list_done(&stage->list);
+	frame_list_done(&stage->exact);
+	code_cache_done(&stage->codes);
+	snapshot_done(&stage->snapshot);
+	fake_python_done(&stage->py);
+}
+
+static remote_addr call(struct stage *stage, remote_addr code)
+{
+	return fake_stack_call(&stage->stack, code, WORDS);
+}
+
+/* The walk over the copy; links that are asked for are copied, and counted. */
+static int walk_copy(struct stage *stage, enum sample_loss *ret_loss, int *ret_nr_added)
+{
+	struct snapshot_thread *thread = stage->snapshot.threads[0];
+	struct frame_walk walk = {
+		.build = &stage->py.build,
+		.codes = &stage->codes,
+		.clock = &stage->snapshot.interpreters[0].clock,
+		.copy = &thread->stack,
+		.list = &stage->list,
+	};
+	int err = -EAGAIN;
+
+	*ret_nr_added = 0;
+	for (int i = 0; i < MAX_TRIES && err == -EAGAIN; i++) {
+		err = frames_walk_up(&walk);
+		if (err != -EAGAIN)
+			break;
+		if (stack_copy_add_link(&thread->stack, stage->snapshot.memory,
+					&stage->py.build.offsets, walk.wanted_link_addr) != 0)
+			return -E2BIG;
+		++*ret_nr_added;
+	}
+	*ret_loss = walk.loss;
+	return err;
+}
+
+/* One tick, as the sampler takes it. */
+static int tick(struct stage *stage, enum sample_loss *ret_loss, int *ret_nr_added)
+{
+	int learn_err, err = snapshot_take(&stage->snapshot);
+
+	if (err || !stage->snapshot.nr_threads)
+		return err ? err : -ENOENT;
+	err = walk_copy(stage, ret_loss, ret_nr_added);
+	learn_err = stack_copy_learn(&stage->snapshot.threads[0]->stack, stage->snapshot.memory,
+				     &stage->py.build.offsets, err && *ret_loss == LOSS_GREW);
+	return learn_err ? learn_err : err;
+}
+
+/* Ticks until nothing new was learnt at one: chunks, the current frame (3.11), links. */
+static int walk_up(struct stage *stage, enum sample_loss *ret_loss)
+{
+	enum { NR_TICKS_TO_LEARN = 3, MAX_TICKS = 8 };
+	int nr_added = 0;
+	int err = 0;
+
+	if (stage->snapshot.stale)
+		err = snapshot_refresh(&stage->snapshot);
+	for (int i = 0; i < MAX_TICKS && (i < NR_TICKS_TO_LEARN || nr_added); i++) {
+		if (!err || err == -EBADMSG)
+			err = tick(stage, ret_loss, &nr_added);
+	}
+	return err;
+}
+
+static int walk_exact(struct stage *stage)
+{
+	const struct stack_copy *copy = &stage->snapshot.threads[0]->stack;
+
+	return frames_walk_exact(&stage->codes, &stage->snapshot.interpreters[0].clock,
+				 copy->current_frame_addr, copy->base_frame_addr, &stage->exact);
+}
+
+static void check_list(const struct frame_list *list, const struct fake_stack *stack,
+		       const char *name, uint32_t minor, const char *walker)
+{
+	size_t nr = 0;
+
+	for (uint32_t i = 0; i < list->nr_frames; i++) {
+		if (!frame_visible(list, i))
+			continue;
+		if (nr < stack->nr_expected)
+			cr_expect(eq(u64, list->frames[i].addr, stack->expected[nr]),
+				  "%s, 3.%u, %s: frame %zu", name, minor, walker, nr);
+		nr++;
+	}
+	cr_expect(eq(sz, nr, stack->nr_expected), "%s, 3.%u, %s", name, minor, walker);
+}
+
+static void build_plain(struct stage *stage)
+{
+	call(stage, stage->f);
+	call(stage, stage->g);
+	call(stage, stage->f);
+	call(stage, stage->h);
+}
+
+static void build_empty(struct stage *stage)
+{
+	stage->stack.previous_addr = fake_python_base(&stage->py, stage->stack.thread_addr);
+}
+
+static void build_chunks(struct stage *stage)
+{
+	call(stage, stage->f);
+	call(stage, stage->g);
+	fake_stack_new_chunk(&stage->stack, CHUNK_BYTES);
+	call(stage, stage->h);
+	call(stage, stage->g);
+	fake_stack_new_chunk(&stage->stack, 2 * CHUNK_BYTES);
+	call(stage, stage->f);
+}
+
+static void build_spare_chunk(struct stage *stage)
+{
+	build_chunks(stage);
+	fake_stack_pop(&stage->stack, stage->stack.expected[4], stage->stack.expected[3], stage->f,
+		       RETURN_UNIT);
+}
+
+static void build_shim(struct stage *stage)
+{
+	call(stage, stage->f);
+	fake_stack_call_c(&stage->stack);
+	call(stage, stage->g);
+	call(stage, stage->h);
+	fake_stack_call_c(&stage->stack);
+	call(stage, stage->f);
+}
+
+static void build_generator_inside(struct stage *stage)
+{
+	call(stage, stage->f);
+	fake_stack_resume(&stage->stack, stage->gen);
+	call(stage, stage->g);
+	fake_stack_call_c(&stage->stack);
+	fake_stack_resume(&stage->stack, stage->gen);
+	fake_stack_resume(&stage->stack, stage->gen);
+	call(stage, stage->h);
+}
+
+static void build_generator_on_top(struct stage *stage)
+{
+	call(stage, stage->f);
+	call(stage, stage->g);
+	fake_stack_resume(&stage->stack, stage->gen);
+}
+
+static void build_generator_from_c_on_top(struct stage *stage)
+{
+	call(stage, stage->f);
+	fake_stack_call_c(&stage->stack);
+	fake_stack_resume(&stage->stack, stage->gen);
+}
+
+static void build_generators_on_top(struct stage *stage)
+{
+	call(stage, stage->f);
+	for (int i = 0; i < 6; i++) {
+		if (i == 3)
+			fake_stack_call_c(&stage->stack);
+		fake_stack_resume(&stage->stack, stage->gen);
+	}
+}
+
+static void build_generator_alone(struct stage *stage)
+{
+	fake_stack_resume(&stage->stack, stage->gen);
+}
+
+/* g's locals are destroyed: __del__ is called, and its links jump over g to f. */
+static void build_dying(struct stage *stage)
+{
+	remote_addr f = call(stage, stage->f);
+
+	call(stage, stage->g);
+	stage->stack.nr_expected--;
+	stage->stack.previous_addr = f;
+	fake_stack_call_c(&stage->stack);
+	call(stage, stage->h);
+}
+
+/* Being called, and not begun: its instruction is before the first traceable one. */
+static void make_incomplete(struct stage *stage, remote_addr frame, remote_addr code)
+{
+	const struct py_offsets *offsets = &stage->py.build.offsets;
+
+	fake_memory_write_u64(&stage->py.fake, frame + offsets->frame.instr_ptr,
+			      code + offsets->code.code_adaptive);
+}
+
+static void build_incomplete_leaf(struct stage *stage)
+{
+	call(stage, stage->f);
+	make_incomplete(stage, call(stage, stage->g), stage->g);
+	stage->stack.nr_expected--;
+}
+
+/* As the frame of 3.13's __init__ shim, which runs only cleanup and is not shown. */
+static void build_incomplete_inside(struct stage *stage)
+{
+	call(stage, stage->f);
+	make_incomplete(stage, call(stage, stage->g), stage->g);
+	stage->stack.nr_expected--;
+	call(stage, stage->h);
+}
+
+static void build_popped(struct stage *stage)
+{
+	build_plain(stage);
+	for (size_t i = 3; i > 1; i--)
+		fake_stack_pop(&stage->stack, stage->stack.expected[i],
+			       stage->stack.expected[i - 1], i == 3 ? stage->h : stage->f,
+			       RETURN_UNIT);
+}
+
+/*
+ * The frame has returned, and the caller is the current one, but executes not yet;
+ * the data stack still reaches over both.
+ */
+static void build_returning(struct stage *stage)
+{
+	const struct py_offsets *offsets = &stage->py.build.offsets;
+	remote_addr caller, top_addr;
+
+	build_plain(stage);
+	caller = stage->stack.expected[2];
+	top_addr = stage->stack.next_addr;
+	fake_stack_pop(&stage->stack, stage->stack.expected[3], caller, stage->h, RETURN_UNIT);
+	stage->stack.next_addr = top_addr;
+	if (offsets->frame.stacktop != OFFSET_ABSENT)
+		fake_memory_write_u32(&stage->py.fake, caller + offsets->frame.stacktop,
+				      FAKE_SUSPENDED);
+}
+
+/* g was called by a generator that still runs, and has returned. */
+static void build_popped_above_generator(struct stage *stage)
+{
+	call(stage, stage->f);
+	remote_addr gen = fake_stack_resume(&stage->stack, stage->gen);
+	remote_addr g = call(stage, stage->g);
+	fake_stack_pop(&stage->stack, g, gen, stage->g, RETURN_UNIT);
+}
+
+/* The same, and g's code object is gone: what it left must not hide the generator. */
+static void build_freed_above_generator(struct stage *stage)
+{
+	build_popped_above_generator(stage);
+	fake_python_code_free(&stage->py, stage->g);
+}
+
+/*
+ * The same while the next function is being called from the generator: its
+ * executable and links are written, its instruction is still what was there.
+ */
+static void build_called_above_generator(struct stage *stage)
+{
+	remote_addr next;
+
+	build_popped_above_generator(stage);
+	next = stage->stack.next_addr;
+	fake_python_frame(&stage->py, next,
+			  &(struct fake_frame){.executable = stage->h,
+					       .previous = stage->stack.previous_addr,
+					       .unit = 1000});
+}
+
+static const struct {
+	char name[32];
+	void (*build)(struct stage *stage);
+	uint64_t chunk_bytes;
+	/* 3.11 has no shims: a generator that hangs on nothing looks suspended. */
+	bool needs_shims;
+} scenarios[] = {
+	{"plain", build_plain, CHUNK_BYTES, false},
+	{"no frame", build_empty, CHUNK_BYTES, false},
+	{"no frame, no chunk", build_empty, 0, false},
+	{"chunks", build_chunks, CHUNK_BYTES, false},
+	{"spare chunk", build_spare_chunk, CHUNK_BYTES, false},
+	{"shims", build_shim, CHUNK_BYTES, false},
+	{"generators inside", build_generator_inside, CHUNK_BYTES, false},
+	{"generator on top", build_generator_on_top, CHUNK_BYTES, false},
+	{"generator from C on top", build_generator_from_c_on_top, CHUNK_BYTES, false},
+	{"generators on top", build_generators_on_top, CHUNK_BYTES, false},
+	{"generator alone", build_generator_alone, CHUNK_BYTES, true},
+	{"generator alone, no chunk", build_generator_alone, 0, true},
+	{"dying", build_dying, CHUNK_BYTES, false},
+	{"incomplete leaf", build_incomplete_leaf, CHUNK_BYTES, false},
+	{"incomplete inside", build_incomplete_inside, CHUNK_BYTES, false},
+	{"popped", build_popped, CHUNK_BYTES, false},
+	{"returning", build_returning, CHUNK_BYTES, false},
+	{"popped above generator", build_popped_above_generator, CHUNK_BYTES, false},
+	{"freed above generator", build_freed_above_generator, CHUNK_BYTES, false},
+	{"called above generator", build_called_above_generator, CHUNK_BYTES, false},
+};
+
+enum { NR_SCENARIOS = sizeof(scenarios) / sizeof(scenarios[0]) };
+
+Test(frames, both_walkers_see_the_stack_that_was_built)
+{
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		for (size_t i = 0; i < NR_SCENARIOS; i++) {
+			uint32_t minor = fake_python_minors[v];
+			enum sample_loss loss;
+			struct stage stage;
+
+			if (scenarios[i].needs_shims && minor == 11)
+				continue;
+			stage_init(&stage, minor, scenarios[i].chunk_bytes);
+			scenarios[i].build(&stage);
+			fake_stack_finish(&stage.stack);
+			cr_expect(zero(int, walk_up(&stage, &loss)), "%s, 3.%u", scenarios[i].name,
+				  minor);
+			check_list(&stage.list, &stage.stack, scenarios[i].name, minor, "up");
+			cr_expect(zero(int, walk_exact(&stage)), "%s, 3.%u", scenarios[i].name,
+				  minor);
+			check_list(&stage.exact, &stage.stack, scenarios[i].name, minor, "exact");
+			stage_done(&stage);
+		}
+	}
+}
+
+/* The copy is taken of a stack that grows afterwards, past the window that was learnt. */
+Test(frames, stack_beyond_the_copied_window_is_counted_as_grown)
+{
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		enum sample_loss loss = LOSS_LINK;
+		struct stage stage;
+		int nr_added;
+
+		stage_init(&stage, fake_python_minors[v], CHUNK_BYTES);
+		build_plain(&stage);
+		fake_stack_finish(&stage.stack);
+		cr_assert(zero(int, walk_up(&stage, &loss)));
+		/* Two epochs forget that all of the chunk was wanted at first. */
+		for (int i = 0; i < 2048; i++) {
+			cr_assert(zero(int, snapshot_take(&stage.snapshot)));
+			cr_assert(zero(int, stack_copy_learn(&stage.snapshot.threads[0]->stack,
+							     stage.snapshot.memory,
+							     &stage.py.build.offsets, false)));
+		}
+		for (int i = 0; i < 20; i++)
+			call(&stage, stage.f);
+		fake_stack_finish(&stage.stack);
+		cr_expect(eq(int, tick(&stage, &loss, &nr_added), -EBADMSG));
+		cr_expect(eq(int, loss, LOSS_GREW));
+		cr_expect(zero(int, tick(&stage, &loss, &nr_added)));
+		check_list(&stage.list, &stage.stack, "grown", fake_python_minors[v], "up");
+		stage_done(&stage);
+	}
+}
+
+static void set_previous(struct stage *stage, remote_addr frame, remote_addr previous)
+{
+	fake_memory_write_u64(&stage->py.fake, frame + stage->py.build.offsets.frame.previous,
+			      previous);
+}
+
+/* Never a frame above the break: what is shown must be a stack that was built. */
+static void check_is_prefix(const struct stage *stage, uint32_t minor)
+{
+	size_t nr = 0;
+
+	for (uint32_t i = 0; i < stage->list.nr_frames; i++)
+		if (frame_visible(&stage->list, i) && nr < stage->stack.nr_expected)
+			cr_expect(eq(u64, stage->list.frames[i].addr, stage->stack.expected[nr++]),
+				  "3.%u", minor);
+}
+
+Test(frames, broken_links_never_join_what_does_not_belong_together)
+{
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		const remote_addr wrong[] = {8, 0x123456, UINT64_MAX - 7, 0x5700000001};
+
+		for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+			enum sample_loss loss;
+			struct stage stage;
+
+			stage_init(&stage, fake_python_minors[v], CHUNK_BYTES);
+			build_plain(&stage);
+			set_previous(&stage, stage.stack.expected[2], wrong[i]);
+			fake_stack_finish(&stage.stack);
+			if (walk_up(&stage, &loss) == 0)
+				check_is_prefix(&stage, fake_python_minors[v]);
+			cr_expect(ne(int, walk_exact(&stage), 0));
+			stage_done(&stage);
+		}
+	}
+}
+
+Test(frames, cycles_end)
+{
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		enum sample_loss loss;
+		struct stage stage;
+
+		/* Two generators that each say the other one resumed it, and h on top. */
+		stage_init(&stage, fake_python_minors[v], CHUNK_BYTES);
+		call(&stage, stage.f);
+		remote_addr first = fake_stack_resume(&stage.stack, stage.gen);
+		remote_addr second = fake_stack_resume(&stage.stack, stage.gen);
+		call(&stage, stage.h);
+		set_previous(&stage, first, second);
+		fake_stack_finish(&stage.stack);
+		if (walk_up(&stage, &loss) == 0)
+			cr_expect(le(uint, stage.list.nr_frames, 1));
+		cr_expect(ne(int, walk_exact(&stage), 0));
+		stage_done(&stage);
+	}
+}
+
+Test(frames, object_that_is_no_code_ends_the_stack_or_loses_it)
+{
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		struct stage stage;
+		enum sample_loss loss;
+
+		stage_init(&stage, fake_python_minors[v], CHUNK_BYTES);
+		call(&stage, stage.f);
+		call(&stage, stage.py.none_addr);
+		call(&stage, stage.g);
+		fake_stack_finish(&stage.stack);
+		if (walk_up(&stage, &loss) == 0)
+			check_is_prefix(&stage, fake_python_minors[v]);
+		cr_expect(le(uint, stage.list.nr_frames, 1));
+		cr_expect(eq(int, walk_exact(&stage), -EBADMSG));
+		stage_done(&stage);
+	}
+}
+
+static uint64_t random_next(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+/* Overwrite up to eight bytes of a random piece; what was there goes to saved. */
+static void corrupt(struct fake_memory *fake, uint64_t *random, remote_addr *ret_addr,
+		    uint64_t *ret_saved)
+{
+	const struct fake_segment *to, *from;
+
+	do {
+		to = &fake->segments[random_next(random) % fake->nr_segments];
+	} while (to->size_bytes < 16);
+	from = &fake->segments[random_next(random) % fake->nr_segments];
+	size_t used = to->size_bytes < 1024 ? to->size_bytes : 1024;
+	size_t offset = random_next(random) % (used / 8) * 8;
+	uint64_t value = random_next(random);
+
+	if (value % 4 == 0)
+		value = from->addr;
+	else if (value % 4 == 1)
+		value = from->addr + value / 4 % from->size_bytes;
+	else if (value % 4 == 2)
+		value = value / 4 % 300;
+	*ret_addr = to->addr + offset;
+	memcpy(ret_saved, to->bytes + offset, 8);
+	memcpy(to->bytes + offset, &value, 8);
+}
+
+Test(frames, any_corruption_ends_in_an_answer)
+{
+	enum { NR_CORRUPTIONS = 10000, AT_ONCE = 3 };
+	uint64_t random = 0x9e3779b97f4a7c15u;
+
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		struct stage stage;
+
+		stage_init(&stage, fake_python_minors[v], 1024);
+		build_generator_inside(&stage);
+		fake_stack_new_chunk(&stage.stack, 1024);
+		build_generators_on_top(&stage);
+		fake_stack_finish(&stage.stack);
+		for (int i = 0; i < NR_CORRUPTIONS / NR_FAKE_PYTHONS; i++) {
+			remote_addr addrs[AT_ONCE];
+			uint64_t saved[AT_ONCE];
+			enum sample_loss loss;
+
+			for (size_t k = 0; k < AT_ONCE; k++)
+				corrupt(&stage.py.fake, &random, &addrs[k], &saved[k]);
+			if (walk_up(&stage, &loss) == 0)
+				(void)walk_exact(&stage);
+			for (size_t k = AT_ONCE; k > 0; k--)
+				fake_memory_write_u64(&stage.py.fake, addrs[k - 1], saved[k - 1]);
+			stage.snapshot.stale = true;
+		}
+		stage.py.generation += 2; /* nothing that was learnt meanwhile holds */
+		fake_python_code_free(&stage.py, make_code(&stage.py, "gone"));
+		enum sample_loss loss;
+		cr_expect(zero(int, walk_up(&stage, &loss)), "3.%u", fake_python_minors[v]);
+		check_list(&stage.list, &stage.stack, "restored", fake_python_minors[v], "up");
+		stage_done(&stage);
+	}
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/function_table.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <stdio.h>
+
+Test(function_table, equal_functions_are_one)
+{
+	struct function_table table = {0};
+	char name[] = "C.f";
+	const struct function *first = function_table_get(&table, name, "/a.py", 3);
+
+	cr_assert(ne(ptr, (void *)first, NULL));
+	name[0] = 'X'; /* the strings are copies */
+	cr_expect(zero(int, strcmp(first->qualname, "C.f")));
+	cr_expect(zero(int, strcmp(first->path, "/a.py")));
+	cr_expect(eq(int, first->first_line, 3));
+	cr_expect(zero(uint, first->id));
+	cr_expect(eq(ptr, (void *)function_table_get(&table, "C.f", "/a.py", 3), (void *)first));
+	cr_expect(eq(uint, table.nr_functions, 1));
+	function_table_done(&table);
+}
+
+Test(function_table, each_part_tells_functions_apart)
+{
+	static const struct {
+		char qualname[8];
+		char path[8];
+		int32_t first_line;
+	} functions[] = {
+		{"f", "/a.py", 1},  {"g", "/a.py", 1}, {"f", "/b.py", 1}, {"f", "/a.py", 2},
+		{"f", "/a.py", -1}, {"", "", 0},       {"f/", "a.py", 1}, {"", "f/a.py", 1},
+	};
+	struct function_table table = {0};
+
+	for (int round = 0; round < 2; round++)
+		for (uint32_t i = 0; i < sizeof(functions) / sizeof(*functions); i++)
+			cr_expect(eq(uint,
+				     function_table_get(&table, functions[i].qualname,
+							functions[i].path, functions[i].first_line)
+					     ->id,
+				     i));
+	function_table_done(&table);
+}
+
+Test(function_table, pointers_stay_while_it_grows)
+{
+	enum { NR_FUNCTIONS = 5000 };
+	static const struct function *functions[NR_FUNCTIONS];
+	struct function_table table = {0};
+	char name[16];
+
+	for (int i = 0; i < NR_FUNCTIONS; i++) {
+		(void)snprintf(name, sizeof(name), "f%d", i);
+		functions[i] = function_table_get(&table, name, "/a.py", i);
+		cr_assert(eq(uint, functions[i]->id, i));
+	}
+	for (int i = 0; i < NR_FUNCTIONS; i++) {
+		(void)snprintf(name, sizeof(name), "f%d", i);
+		cr_assert(eq(ptr, (void *)function_table_get(&table, name, "/a.py", i),
+			     (void *)functions[i]));
+	}
+	function_table_done(&table);
+}

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/python/offsets.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <errno.h>
+
+#include "sampler/python/offsets_tables.h"
+#include "tests/support/fake_python.h"
+
+#define RUNTIME_ADDR 0x10000u
+
+enum { IMAGE_MAX_BYTES = 1024, NR_OFFSETS = sizeof(struct py_offsets) / sizeof(uint32_t) };
+
+static int load(const uint8_t *image, size_t size_bytes, uint32_t version_hex,
+		struct py_build *build, struct message *message)
+{
+	struct fake_memory fake;
+	int err;
+
+	fake_memory_init(&fake);
+	fake_memory_map_bytes(&fake, RUNTIME_ADDR, image, size_bytes);
+	*message = (struct message){0};
+	err = offsets_load(&fake.memory, RUNTIME_ADDR, version_hex, build, message);
+	fake_memory_done(&fake);
+	return err;
+}
+
+struct bounded_field {
+	uint32_t offset, width, end;
+};
+
+static bool all_inside(const struct bounded_field *fields, size_t nr_fields)
+{
+	for (size_t i = 0; i < nr_fields; i++)
+		if (fields[i].offset != OFFSET_ABSENT &&
+		    (uint64_t)fields[i].offset + fields[i].width > fields[i].end)
+			return false;
+	return true;
+}
+
+/* Whatever was accepted: no used field ends outside the buffer its struct is read into. */
+static bool within_buffers(const struct py_build *build)
+{
+	const struct py_offsets *o = &build->offsets;
+	const struct bounded_field fields[] = {
+		{o->thread.next, 8, THREAD_STATE_MAX_BYTES},
+		{o->thread.interp, 8, THREAD_STATE_MAX_BYTES},
+		{o->thread.current_frame, 8, THREAD_STATE_MAX_BYTES},
+		{o->thread.base_frame, 8, THREAD_STATE_MAX_BYTES},
+		{o->thread.native_thread_id, 8, THREAD_STATE_MAX_BYTES},
+		{o->thread.datastack_chunk, 8, THREAD_STATE_MAX_BYTES},
+		{o->thread.datastack_top, 8, THREAD_STATE_MAX_BYTES},
+		{o->frame.localsplus, 8, FRAME_MAX_BYTES},
+		{o->frame.size, 0, FRAME_MAX_BYTES},
+		{o->code.code_adaptive, 0, CODE_MAX_BYTES},
+	};
+
+	return all_inside(fields, sizeof(fields) / sizeof(*fields));
+}
+
+/* A frame's copy ends where its locals begin, a code object's where its bytecode does. */
+static bool within_copies(const struct py_build *build)
+{
+	const struct py_offsets *o = &build->offsets;
+	const struct bounded_field fields[] = {
+		{o->frame.executable, 8, o->frame.localsplus},
+		{o->frame.previous, 8, o->frame.localsplus},
+		{o->frame.instr_ptr, 8, o->frame.localsplus},
+		{o->frame.stacktop, 4, o->frame.localsplus},
+		{o->frame.owner, 1, o->frame.localsplus},
+		{o->code.filename, 8, o->code.code_adaptive},
+		{o->code.qualname, 8, o->code.code_adaptive},
+		{o->code.linetable, 8, o->code.code_adaptive},
+		{o->code.firstlineno, 4, o->code.code_adaptive},
+		{o->code.framesize, 4, o->code.code_adaptive},
+		{o->code.version, 4, o->code.code_adaptive},
+		{o->code.firsttraceable, 4, o->code.code_adaptive},
+	};
+
+	return all_inside(fields, sizeof(fields) / sizeof(*fields));
+}
+
+Test(offsets, each_version_is_loaded)
+{
+	for (uint32_t minor = 13; minor <= 15; minor++) {
+		uint8_t image[IMAGE_MAX_BYTES];
+		size_t size_bytes = fake_debug_offsets(minor, image, sizeof(image));
+		struct message message;
+		struct py_build build;
+
+		cr_assert(zero(int, load(image, size_bytes, 0, &build, &message)));
+		cr_expect(eq(chr, message.text[0], 0));
+		cr_expect(eq(uint, build.version_hex >> 16, 0x300 | minor));
+		cr_expect(not(build.free_threaded));
+		cr_expect(within_buffers(&build) && within_copies(&build));
+		const struct py_offsets *o = &build.offsets;
+		/* From the target, and supplemented. */
+		cr_expect(eq(uint, o->frame.instr_ptr, 56));
+		cr_expect(eq(uint, o->code.framesize, 76));
+		cr_expect(eq(uint, o->code.version, 92));
+		cr_expect(eq(uint, o->code.firsttraceable, o->code.code_adaptive - 16));
+		cr_expect(eq(uint, o->thread.datastack_top, o->thread.datastack_chunk + 8));
+		cr_expect(eq(uint, o->frame.stacktop, minor == 13 ? 64 : OFFSET_ABSENT));
+		cr_expect(eq(uint, o->thread.base_frame, minor == 15 ? 80 : OFFSET_ABSENT));
+		cr_expect(eq(uint, o->thread.cframe, OFFSET_ABSENT));
+		cr_expect(eq(uint, o->interpreter.code_object_generation,
+			     minor == 13   ? OFFSET_ABSENT
+			     : minor == 14 ? 7992
+					   : 7944));
+		cr_expect(eq(uint, o->unicode.compact_data, 56));
+		cr_expect(eq(int, build.traits.leaf_rule,
+			     minor == 13 ? LEAF_BY_STACKTOP : LEAF_BY_EXECUTABLE));
+		cr_expect(eq(uint, build.traits.shim_owner, 3));
+		cr_expect(ne(u8, build.traits.shim_owner, UINT8_MAX));
+	}
+}
+
+Test(offsets, 3_11_is_a_table)
+{
+	static const uint8_t image[64];
+	struct message message;
+	struct py_build build;
+
+	cr_assert(zero(int, load(image, sizeof(image), 0x030b0ef0, &build, &message)));
+	cr_expect(zero(int, memcmp(&build.offsets, &offsets_3_11, sizeof(offsets_3_11))));
+	cr_expect(eq(int, build.traits.leaf_rule, LEAF_BY_STACKTOP));
+	cr_expect(eq(u8, build.traits.shim_owner, UINT8_MAX));
+	cr_expect(within_buffers(&build) && within_copies(&build));
+}
+
+Test(offsets, other_versions_are_refused_with_a_sentence)
+{
+	static const struct {
+		uint32_t in_table; /* 0: there is none */
+		uint32_t elsewhere;
+		char names[8]; /* what the sentence tells */
+	} cases[] = {
+		{0x031000f0, 0, "3.16"}, {0x040000f0, 0, "4.0"},  {0x030c01f0, 0, "3.12"},
+		{0x020d01f0, 0, "2.13"}, {0, 0, "cannot"},	  {0, 0x030c01f0, "3.12"},
+		{0, 0x030a0df0, "3.10"}, {0, 0x030d00f0, "3.13"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		uint8_t image[IMAGE_MAX_BYTES] = {0};
+		size_t size_bytes = sizeof(image);
+		struct py_build build = {.version_hex = 77};
+		struct message message;
+
+		if (cases[i].in_table) {
+			size_bytes = fake_debug_offsets(15, image, sizeof(image));
+			memcpy(image + 8, &cases[i].in_table, sizeof(uint32_t));
+		}
+		cr_expect(eq(int, load(image, size_bytes, cases[i].elsewhere, &build, &message),
+			     -ENOTSUP));
+		cr_expect(ne(ptr, strstr(message.text, cases[i].names), NULL), "%s: %s",
+			  cases[i].names, message.text);
+		cr_expect(eq(uint, build.version_hex, 77));
+	}
+}
+
+Test(offsets, free_threaded_builds_are_refused_with_a_sentence)
+{
+	for (uint32_t minor = 13; minor <= 15; minor++) {
+		uint8_t image[IMAGE_MAX_BYTES];
+		size_t size_bytes = fake_debug_offsets(minor, image, sizeof(image));
+		struct message message;
+		struct py_build build;
+
+		image[16] = 1;
+		cr_expect(eq(int, load(image, size_bytes, 0, &build, &message), -ENOTSUP));
+		cr_expect(ne(ptr, strstr(message.text, "free-threaded"), NULL));
+	}
+}
+
+/*
+ * Every number of the table in turn is one that cannot be. Those that nothing
+ * but an address is made of may be anything up to the largest struct; all others
+ * are refused with a sentence.
+ */
+Test(offsets, absurd_numbers_are_refused_with_a_sentence)
+{
+	static const uint64_t absurd[] = {UINT64_MAX, 1ull << 63, UINT32_MAX, 1ull << 32,
+					  (4u << 20) + 8};
+
+	for (uint32_t minor = 13; minor <= 15; minor++) {
+		const struct debug_offsets_layout *layout = &debug_offsets_layouts[minor - 13];
+		const uint32_t *at = (const uint32_t *)&layout->at;
+
+		for (size_t i = 0; i < NR_OFFSETS; i++) {
+			for (size_t k = 0; at[i] && k < sizeof(absurd) / sizeof(*absurd); k++) {
+				uint8_t image[IMAGE_MAX_BYTES];
+				size_t size = fake_debug_offsets(minor, image, sizeof(image));
+				struct message message;
+				struct py_build build;
+
+				memcpy(image + at[i], &absurd[k], sizeof(absurd[k]));
+				cr_expect(eq(int, load(image, size, 0, &build, &message), -EBADMSG),
+					  "3.%u, number %zu", minor, i);
+				cr_expect(ne(ptr, strstr(message.text, "contradict"), NULL));
+			}
+		}
+	}
+}
+
+struct wrong_number {
+	char name[32];
+	uint32_t at;
+	uint64_t value;
+};
+
+static void expect_refused(uint32_t minor, const struct wrong_number *cases, size_t nr_cases)
+{
+	for (size_t i = 0; i < nr_cases; i++) {
+		uint8_t image[IMAGE_MAX_BYTES];
+		size_t size = fake_debug_offsets(minor, image, sizeof(image));
+		struct message message;
+		struct py_build build;
+
+		memcpy(image + cases[i].at, &cases[i].value, sizeof(cases[i].value));
+		cr_expect(eq(int, load(image, size, 0, &build, &message), -EBADMSG), "3.%u: %s",
+			  minor, cases[i].name);
+	}
+}
+
+/* A struct that is said to be smaller than its fields, or larger than its buffer. */
+Test(offsets, numbers_that_contradict_each_other_are_refused)
+{
+	for (uint32_t minor = 13; minor <= 15; minor++) {
+		const struct py_offsets *at = &debug_offsets_layouts[minor - 13].at;
+		const struct wrong_number cases[] = {
+			{"runtime of nothing", at->runtime.size, 0},
+			{"interpreter of nothing", at->interpreter.size, 16},
+			{"thread of nothing", at->thread.size, 8},
+			{"frame of nothing", at->frame.size, 0},
+			{"frame too large", at->frame.size, FRAME_MAX_BYTES + 8},
+			{"frame as large as can be", at->frame.size, 4u << 20},
+			{"code of nothing", at->code.size, 0},
+			{"code too large", at->code.code_adaptive, CODE_MAX_BYTES + 8},
+			{"thread field too far", at->thread.datastack_chunk,
+			 THREAD_STATE_MAX_BYTES},
+			{"unaligned", at->frame.previous, 9},
+			{"str fields behind the str", at->unicode.length, 40},
+		};
+
+		expect_refused(minor, cases, sizeof(cases) / sizeof(*cases));
+	}
+}
+
+/* Frames are copied up to their locals, code objects up to their bytecode. */
+Test(offsets, fields_behind_what_is_copied_are_refused)
+{
+	for (uint32_t minor = 13; minor <= 15; minor++) {
+		const struct py_offsets *at = &debug_offsets_layouts[minor - 13].at;
+		const struct wrong_number cases[] = {
+			{"no locals", at->frame.localsplus, 0},
+			{"locals before the fields", at->frame.localsplus, 16},
+			{"bytecode before the fields", at->code.code_adaptive, 16},
+		};
+
+		expect_refused(minor, cases, sizeof(cases) / sizeof(*cases));
+	}
+}
+
+Test(offsets, table_that_is_cut_short_is_unreadable)
+{
+	for (uint32_t minor = 13; minor <= 15; minor++) {
+		uint8_t image[IMAGE_MAX_BYTES];
+		size_t size_bytes = fake_debug_offsets(minor, image, sizeof(image));
+		struct message message;
+		struct py_build build;
+
+		for (size_t cut = 1; cut < size_bytes; cut += 7)
+			cr_expect(eq(int, load(image, cut, 0, &build, &message), -EFAULT));
+	}
+}
+
+static void flip_bits(bool (*holds)(const struct py_build *build))
+{
+	enum { NR_ROUNDS = 10000 };
+	uint64_t random = 88172645463325252u;
+
+	for (int i = 0; i < NR_ROUNDS; i++) {
+		uint32_t minor = 13 + (uint32_t)i % 3;
+		uint8_t image[IMAGE_MAX_BYTES];
+		size_t size_bytes = fake_debug_offsets(minor, image, sizeof(image));
+		struct message message;
+		struct py_build build;
+
+		for (int k = 0; k <= i % 4; k++) {
+			random ^= random << 13;
+			random ^= random >> 7;
+			random ^= random << 17;
+			/* Two of three flips hit low bytes: plausible numbers. */
+			size_t byte = random / 8 % size_bytes;
+			if (random >> 32 & 3)
+				byte = byte / 8 * 8 + (random >> 40 & 1);
+			image[byte] ^= (uint8_t)(1u << random % 8);
+		}
+		int err = load(image, size_bytes, 0, &build, &message);
+		/* Another version's table may be longer than what is mapped: -EFAULT. */
+		if (err && err != -EFAULT)
+			cr_expect(ne(chr, message.text[0], 0));
+		else if (!err)
+			cr_expect(holds(&build), "round %d", i);
+	}
+}
+
+Test(offsets, flipped_bits_never_lead_outside_the_buffers)
+{
+	flip_bits(within_buffers);
+}
+
+Test(offsets, flipped_bits_never_lead_outside_the_copies)
+{
+	flip_bits(within_copies);
+}
+
+Test(offsets, versions_read_as_people_write_them)
+{
+	static const struct {
+		uint32_t version_hex;
+		char text[VERSION_MAX_BYTES];
+	} cases[] = {
+		{0x030f02f0, "3.15.2"},
+		{0x030e00c1, "3.14.0rc1"},
+		{0x030d00a6, "3.13.0a6"},
+		{0x030d00b2, "3.13.0b2"},
+		{0x030a0000, "3.10"},
+		{0x030b0ef0, "3.11.14"},
+		{0, "0.0"},
+		{0xffffffff, "255.255.255"},
+		{0xffffffcf, "255.255.255rc15"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		char text[VERSION_MAX_BYTES];
+
+		version_format(cases[i].version_hex, text);
+		cr_expect(zero(int, strcmp(text, cases[i].text)), "%s, not %s", text,
+			  cases[i].text);
+	}
+}

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/snapshot.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <errno.h>
+
+#include "tests/support/fake_stack.h"
+
+enum { CHUNK_BYTES = 4096, WORDS = 20 };
+
+static void begin(struct fake_python *py, struct snapshot *snapshot, uint32_t minor)
+{
+	fake_python_init(py, minor);
+	cr_assert(
+		zero(int, snapshot_init(snapshot, &py->fake.memory, &py->build, py->runtime_addr)));
+	cr_assert(snapshot->stale);
+}
+
+static void end(struct fake_python *py, struct snapshot *snapshot)
+{
+	snapshot_done(snapshot);
+	fake_python_done(py);
+}
+
+static bool has_thread(const struct snapshot *snapshot, uint64_t tid)
+{
+	for (size_t i = 0; i < snapshot->nr_threads; i++)
+		if (snapshot->threads[i]->ref.native_tid == tid)
+			return true;
+	return false;
+}
+
+static const struct snapshot_thread *find(const struct snapshot *snapshot, uint64_t tid)
+{
+	size_t i = 0;
+
+	while (i < snapshot->nr_threads && snapshot->threads[i]->ref.native_tid != tid)
+		i++;
+	cr_assert(lt(sz, i, snapshot->nr_threads));
+	return snapshot->threads[i];
+}
+
+static void check_slots(const struct snapshot *snapshot)
+{
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		cr_expect(lt(uint, snapshot->threads[i]->slot, snapshot->nr_slots));
+		for (size_t j = 0; j < i; j++)
+			cr_expect(ne(uint, snapshot->threads[i]->slot, snapshot->threads[j]->slot));
+	}
+}
+
+static void learn_all(struct snapshot *snapshot)
+{
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		snapshot->threads[i]->is_new = false;
+		cr_assert(zero(int, stack_copy_learn(&snapshot->threads[i]->stack, snapshot->memory,
+						     &snapshot->build->offsets, false)));
+	}
+}
+
+static void tick(struct snapshot *snapshot)
+{
+	if (snapshot->stale)
+		cr_assert(zero(int, snapshot_refresh(snapshot)));
+	cr_assert(zero(int, snapshot_take(snapshot)));
+	learn_all(snapshot);
+}
+
+Test(snapshot, threads_come_and_go)
+{
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		struct fake_python py;
+		struct snapshot snapshot;
+
+		begin(&py, &snapshot, fake_python_minors[v]);
+		remote_addr first = fake_python_thread(&py, 1);
+		(void)fake_python_thread(&py, 2);
+		tick(&snapshot);
+		cr_expect(eq(sz, snapshot.nr_threads, 2));
+		cr_expect(not(snapshot.stale));
+		uint32_t slot = find(&snapshot, 1)->slot;
+
+		/* A new head is seen at the next tick, and known from the one behind it on. */
+		remote_addr third = fake_python_thread(&py, 3);
+		tick(&snapshot);
+		cr_expect(snapshot.stale);
+		tick(&snapshot);
+		cr_expect(eq(sz, snapshot.nr_threads, 3));
+		check_slots(&snapshot);
+		cr_expect(eq(uint, find(&snapshot, 1)->slot, slot));
+
+		/* The one in the middle ends: the link of the one before it moves. */
+		fake_memory_write_u64(&py.fake, third + py.build.offsets.thread.next, first);
+		tick(&snapshot);
+		cr_expect(snapshot.stale);
+		tick(&snapshot);
+		cr_expect(eq(sz, snapshot.nr_threads, 2));
+		cr_expect(not(has_thread(&snapshot, 2)));
+		check_slots(&snapshot);
+		cr_expect(eq(uint, find(&snapshot, 1)->slot, slot));
+
+		/* Its slot is used again. */
+		(void)fake_python_thread(&py, 4);
+		tick(&snapshot);
+		tick(&snapshot);
+		cr_expect(eq(uint, snapshot.nr_slots, 3));
+		check_slots(&snapshot);
+		end(&py, &snapshot);
+	}
+}
+
+Test(snapshot, thread_state_used_again_is_another_thread)
+{
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		struct fake_python py;
+		struct snapshot snapshot;
+
+		begin(&py, &snapshot, fake_python_minors[v]);
+		remote_addr addr = fake_python_thread(&py, 1);
+		tick(&snapshot);
+		fake_python_thread_at(&py, addr, 2, 0);
+		cr_assert(zero(int, snapshot_take(&snapshot)));
+		cr_expect(not(snapshot.threads[0]->copied));
+		cr_expect(snapshot.stale);
+		cr_assert(zero(int, snapshot_refresh(&snapshot)));
+		cr_assert(eq(sz, snapshot.nr_threads, 1));
+		cr_expect(eq(u64, snapshot.threads[0]->ref.native_tid, 2));
+		cr_expect(snapshot.threads[0]->is_new);
+		cr_expect(zero(sz, snapshot.threads[0]->stack.nr_chunks));
+		end(&py, &snapshot);
+	}
+}
+
+Test(snapshot, thread_state_that_is_unmapped_is_not_copied)
+{
+	struct fake_python py;
+	struct snapshot snapshot;
+
+	begin(&py, &snapshot, 14);
+	(void)fake_python_thread(&py, 1);
+	remote_addr addr = fake_python_thread(&py, 2);
+	tick(&snapshot);
+	fake_memory_unmap(&py.fake, addr);
+	cr_assert(zero(int, snapshot_take(&snapshot)));
+	cr_expect(snapshot.stale);
+	cr_expect(not(find(&snapshot, 2)->copied));
+	cr_expect(find(&snapshot, 1)->copied);
+	/* The old list stays while the new one cannot be read. */
+	cr_expect(eq(int, snapshot_refresh(&snapshot), -EFAULT));
+	cr_expect(eq(sz, snapshot.nr_threads, 2));
+	end(&py, &snapshot);
+}
+
+Test(snapshot, steady_state_is_one_read)
+{
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		struct fake_python py;
+		struct snapshot snapshot;
+
+		begin(&py, &snapshot, fake_python_minors[v]);
+		for (uint64_t tid = 1; tid <= 3; tid++) {
+			remote_addr thread = fake_python_thread(&py, tid);
+			remote_addr chunk = fake_python_chunk(&py, 0, CHUNK_BYTES);
+
+			fake_python_set_stack(&py, thread, chunk, chunk + 32, 0);
+		}
+		tick(&snapshot);
+		tick(&snapshot);
+		uint64_t nr_calls = py.fake.nr_calls;
+		for (int i = 0; i < 10; i++)
+			tick(&snapshot);
+		cr_expect(eq(u64, py.fake.nr_calls, nr_calls + 10));
+		end(&py, &snapshot);
+	}
+}
+
+Test(snapshot, chunks_are_followed_up_and_down)
+{
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		struct fake_python py;
+		struct snapshot snapshot;
+		struct fake_stack stack;
+
+		begin(&py, &snapshot, fake_python_minors[v]);
+		fake_stack_init(&stack, &py, 1, CHUNK_BYTES);
+		fake_stack_finish(&stack);
+		remote_addr oldest = stack.chunk_addr;
+		tick(&snapshot);
+		struct stack_copy *copy = &snapshot.threads[0]->stack;
+		cr_assert(eq(sz, copy->nr_chunks, 1));
+
+		fake_stack_new_chunk(&stack, CHUNK_BYTES);
+		fake_stack_new_chunk(&stack, 2 * CHUNK_BYTES);
+		fake_stack_finish(&stack);
+		tick(&snapshot);
+		cr_assert(eq(sz, copy->nr_chunks, 3));
+		cr_expect(eq(u64, copy->chunks[0].addr, oldest));
+		cr_expect(eq(u64, copy->chunks[2].addr, stack.chunk_addr));
+		cr_expect(eq(sz, copy->chunks[2].size_bytes, 2 * CHUNK_BYTES));
+		tick(&snapshot);
+		cr_expect(eq(sz, copy->chunks[2].done_bytes, 2 * CHUNK_BYTES));
+
+		/* One above the newest is kept: it is often taken again. */
+		fake_python_set_stack(&py, stack.thread_addr, copy->chunks[1].addr,
+				      copy->chunks[1].addr + 100, 0);
+		tick(&snapshot);
+		cr_expect(eq(sz, copy->nr_chunks, 3));
+		fake_python_set_stack(&py, stack.thread_addr, oldest, oldest + 100, 0);
+		tick(&snapshot);
+		cr_expect(eq(sz, copy->nr_chunks, 2));
+
+		/* Not for ever, and not when it is unmapped. */
+		fake_memory_unmap(&py.fake, copy->chunks[1].addr);
+		tick(&snapshot);
+		cr_expect(eq(sz, copy->nr_chunks, 1));
+		end(&py, &snapshot);
+	}
+}
+
+Test(snapshot, spare_chunk_is_forgotten_in_the_end)
+{
+	struct fake_python py;
+	struct snapshot snapshot;
+	struct fake_stack stack;
+
+	begin(&py, &snapshot, 14);
+	fake_stack_init(&stack, &py, 1, CHUNK_BYTES);
+	remote_addr oldest = stack.chunk_addr;
+	fake_stack_new_chunk(&stack, CHUNK_BYTES);
+	fake_stack_finish(&stack);
+	tick(&snapshot);
+	fake_python_set_stack(&py, stack.thread_addr, oldest, oldest + 100, 0);
+	int nr_ticks = 0;
+	while (snapshot.threads[0]->stack.nr_chunks == 2 && nr_ticks < 100000) {
+		tick(&snapshot);
+		nr_ticks++;
+	}
+	cr_expect(eq(sz, snapshot.threads[0]->stack.nr_chunks, 1));
+	cr_expect(gt(int, nr_ticks, 10));
+	end(&py, &snapshot);
+}
+
+Test(snapshot, copy_shrinks_to_what_is_used)
+{
+	struct fake_python py;
+	struct snapshot snapshot;
+	struct fake_stack stack;
+
+	begin(&py, &snapshot, 15);
+	fake_stack_init(&stack, &py, 1, 1 << 20);
+	fake_stack_finish(&stack);
+	tick(&snapshot);
+	tick(&snapshot);
+	const struct chunk_copy *chunk = &snapshot.threads[0]->stack.chunks[0];
+	cr_expect(gt(sz, chunk->done_bytes, 4096), "of a new chunk much is copied");
+	for (int i = 0; i < 3000; i++)
+		tick(&snapshot);
+	cr_expect(lt(sz, chunk->done_bytes, 4096));
+	end(&py, &snapshot);
+}
+
+/* Headers that no chunk has are looked at, and nothing is made of them. */
+Test(snapshot, chunk_headers_are_not_believed)
+{
+	static const struct {
+		char name[32];
+		uint64_t previous, size;
+	} cases[] = {
+		{"too small", 0, 8},
+		{"empty", 0, 0},
+		{"too large", 0, 1ull << 40},
+		{"all ones", UINT64_MAX, UINT64_MAX},
+		{"previous unmapped", 0x1000, CHUNK_BYTES},
+		{"previous unaligned", 0x5700000001, CHUNK_BYTES},
+		{"previous wraps", UINT64_MAX - 7, CHUNK_BYTES},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct fake_python py;
+		struct snapshot snapshot;
+
+		begin(&py, &snapshot, 14);
+		remote_addr thread = fake_python_thread(&py, 1);
+		remote_addr chunk = fake_python_chunk(&py, cases[i].previous, CHUNK_BYTES);
+		fake_memory_write_u64(&py.fake, chunk + 8, cases[i].size);
+		fake_python_set_stack(&py, thread, chunk, chunk + 32, 0);
+		tick(&snapshot);
+		cr_expect(zero(sz, snapshot.threads[0]->stack.nr_chunks), "%s", cases[i].name);
+		end(&py, &snapshot);
+	}
+}
+
+Test(snapshot, chunks_in_a_circle_end)
+{
+	struct fake_python py;
+	struct snapshot snapshot;
+
+	begin(&py, &snapshot, 14);
+	remote_addr thread = fake_python_thread(&py, 1);
+	remote_addr first = fake_python_chunk(&py, 0, CHUNK_BYTES);
+	remote_addr second = fake_python_chunk(&py, first, CHUNK_BYTES);
+	fake_memory_write_u64(&py.fake, first, second);
+	fake_python_set_stack(&py, thread, second, second + 32, 0);
+	tick(&snapshot);
+	cr_expect(zero(sz, snapshot.threads[0]->stack.nr_chunks));
+	end(&py, &snapshot);
+}
+
+Test(snapshot, lists_in_a_circle_end)
+{
+	struct fake_python py;
+	struct snapshot snapshot;
+
+	begin(&py, &snapshot, 14);
+	remote_addr thread = fake_python_thread(&py, 1);
+	fake_memory_write_u64(&py.fake, thread + py.build.offsets.thread.next, thread);
+	cr_expect(eq(int, snapshot_refresh(&snapshot), -E2BIG));
+	fake_memory_write_u64(&py.fake, thread + py.build.offsets.thread.next, 0);
+	fake_memory_write_u64(&py.fake, py.interp_addr + py.build.offsets.interpreter.next,
+			      py.interp_addr);
+	cr_expect(eq(int, snapshot_refresh(&snapshot), -E2BIG));
+	end(&py, &snapshot);
+}
+
+Test(snapshot, gil_holder_is_told)
+{
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		struct fake_python py;
+		struct snapshot snapshot;
+
+		begin(&py, &snapshot, fake_python_minors[v]);
+		const struct py_offsets *offsets = &py.build.offsets;
+		bool runtime = offsets->interpreter.gil_locked == OFFSET_ABSENT;
+		remote_addr base = runtime ? py.runtime_addr : py.interp_addr;
+		uint32_t locked =
+			runtime ? offsets->runtime.gil_locked : offsets->interpreter.gil_locked;
+		uint32_t holder = runtime ? offsets->runtime.gil_last_holder
+					  : offsets->interpreter.gil_last_holder;
+		remote_addr thread = fake_python_thread(&py, 1);
+
+		fake_memory_write_u64(&py.fake, base + holder, thread);
+		tick(&snapshot);
+		cr_expect(zero(u64, snapshot.interpreters[0].gil_holder_addr));
+		fake_memory_write_u32(&py.fake, base + locked, 1);
+		tick(&snapshot);
+		cr_expect(eq(u64, snapshot.interpreters[0].gil_holder_addr, thread));
+		end(&py, &snapshot);
+	}
+}
+
+Test(snapshot, errors_of_the_memory_are_passed_on)
+{
+	struct fake_python py;
+	struct snapshot snapshot;
+
+	begin(&py, &snapshot, 13);
+	(void)fake_python_thread(&py, 1);
+	tick(&snapshot);
+	py.fake.error = -ESRCH;
+	cr_expect(eq(int, snapshot_take(&snapshot), -ESRCH));
+	py.fake.error = -EPERM;
+	cr_expect(eq(int, snapshot_take(&snapshot), -EPERM));
+	cr_expect(eq(int, snapshot_refresh(&snapshot), -EPERM));
+	py.fake.error = 0;
+	fake_memory_write_u64(&py.fake,
+			      py.runtime_addr + py.build.offsets.runtime.interpreters_head, 0);
+	cr_expect(eq(int, snapshot_refresh(&snapshot), -ENOENT));
+	end(&py, &snapshot);
+}
