@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Collapsed stacks, the format that flamegraph.pl, inferno, speedscope and others
+ * read: a line for each distinct stack, frames outermost first and separated by
+ * ';', a space, and how many samples it was seen in.
+ */
+#pragma once
+
+#include <stdio.h>
+
+#include "output/profile.h"
+
+/*
+ * Write profile to out and flush it. Stacks come in the order first seen; the one
+ * without any Python frame is LABEL_NO_PYTHON_FRAMES. Labels are those of
+ * label_append_frame(), LABEL_COLLAPSED.
+ *
+ * 0; -ENOMEM; the stream's error as negative errno.
+ */
+int collapsed_write(const struct profile *profile, FILE *out);

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+#include "output/dump.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "output/json.h"
+#include "output/label.h"
+#include "output/text.h"
+
+/* A sample that is kept: its thread and frames copied. Functions live as long as the sampler. */
+struct dumped {
+	struct sample_thread thread;
+	uint32_t flags;
+	uint32_t nr_frames;
+	struct frame *frames; /* owned */
+};
+
+struct dump {
+	struct sample_sink sink;
+	struct dumped *threads;
+	size_t nr_threads, max_threads;
+};
+
+static int dump_sample(struct sample_sink *sink, const struct sample *sample)
+{
+	struct dump *dump = (struct dump *)sink;
+	struct dumped *dumped;
+	struct frame *frames;
+
+	if (dump->nr_threads == dump->max_threads) {
+		size_t max_threads = dump->max_threads ? dump->max_threads * 2 : 16;
+		struct dumped *threads = reallocarray(dump->threads, max_threads, sizeof(*threads));
+
+		if (!threads)
+			return -ENOMEM;
+		dump->threads = threads;
+		dump->max_threads = max_threads;
+	}
+	frames = malloc((sample->nr_frames + 1ull) * sizeof(*frames));
+	if (!frames)
+		return -ENOMEM;
+	if (sample->nr_frames)
+		memcpy(frames, sample->frames, sample->nr_frames * sizeof(*frames));
+	dumped = &dump->threads[dump->nr_threads++];
+	*dumped = (struct dumped){
+		.thread = *sample->thread,
+		.flags = sample->flags,
+		.nr_frames = sample->nr_frames,
+		.frames = frames,
+	};
+	return 0;
+}
+
+static const struct sample_sink_ops dump_ops = {.sample = dump_sample};
+
+struct dump *dump_create(void)
+{
+	struct dump *dump = calloc(1, sizeof(*dump));
+
+	if (dump)
+		dump->sink.ops = &dump_ops;
+	return dump;
+}
+
+void dump_destroy(struct dump *dump)
+{
+	if (!dump)
+		return;
+	for (size_t i = 0; i < dump->nr_threads; i++)
+		free(dump->threads[i].frames);
+	free(dump->threads);
+	free(dump);
+}
+
+struct sample_sink *dump_sink(struct dump *dump)
+{
+	return &dump->sink;
+}
+
+static void append_name(struct text *text, const char *name)
+{
+	label_append_escaped(text, name, strlen(name), LABEL_DISPLAY);
+}
+
+static void append_thread(struct text *text, const struct dumped *dumped)
+{
+	const struct sample_thread *thread = &dumped->thread;
+
+	text_printf(text, "\nThread %d", thread->tid);
+	if (thread->name[0]) {
+		text_puts(text, " \"");
+		append_name(text, thread->name);
+		text_puts(text, "\"");
+	}
+	if (thread->interpreter_id)
+		text_printf(text, " in interpreter %lld", (long long)thread->interpreter_id);
+	if (thread->is_main)
+		text_puts(text, ", main");
+	if (dumped->flags & SAMPLE_HOLDS_GIL)
+		text_puts(text, ", holds the GIL");
+	text_puts(text,
+		  dumped->nr_frames ? " (most recent call last):\n" : ": runs no Python code\n");
+	if (dumped->flags & SAMPLE_UNPROVEN)
+		text_puts(text, "  (it ran while it was read: these frames may not belong "
+				"together)\n");
+	for (uint32_t i = 0; i < dumped->nr_frames; i++) {
+		const struct frame *frame = &dumped->frames[i];
+
+		text_puts(text, "  File \"");
+		append_name(text, frame->function->path);
+		text_printf(text, "\", line %d, in ", frame->line);
+		append_name(text, frame->function->qualname);
+		text_puts(text, "\n");
+	}
+}
+
+int dump_write_text(const struct dump *dump, const struct run_info *info, FILE *out)
+{
+	struct text text = {0};
+	int err;
+
+	text_printf(&text, "Process %d: ", info->pid);
+	append_name(&text, info->command_line);
+	text_printf(&text, "\nCPython %s\n", info->python);
+	for (size_t i = 0; i < dump->nr_threads; i++)
+		append_thread(&text, &dump->threads[i]);
+	err = text_write(&text, out);
+	text_done(&text);
+	return err;
+}
+
+static void write_frame(struct json *json, const struct frame *frame)
+{
+	json_object_begin(json);
+	json_key(json, "name");
+	json_string(json, frame->function->qualname);
+	json_key(json, "path");
+	json_string(json, frame->function->path);
+	json_key(json, "line");
+	json_i64(json, frame->line);
+	json_key(json, "first_line");
+	json_i64(json, frame->function->first_line);
+	json_object_end(json);
+}
+
+static void write_thread(struct json *json, const struct dumped *dumped)
+{
+	json_object_begin(json);
+	json_key(json, "tid");
+	json_i64(json, dumped->thread.tid);
+	json_key(json, "name");
+	json_string(json, dumped->thread.name);
+	json_key(json, "interpreter");
+	json_i64(json, dumped->thread.interpreter_id);
+	json_key(json, "main");
+	json_bool(json, dumped->thread.is_main);
+	json_key(json, "holds_gil");
+	json_bool(json, (dumped->flags & SAMPLE_HOLDS_GIL) != 0);
+	json_key(json, "proven");
+	json_bool(json, !(dumped->flags & SAMPLE_UNPROVEN));
+	json_key(json, "frames");
+	json_array_begin(json);
+	for (uint32_t i = 0; i < dumped->nr_frames; i++)
+		write_frame(json, &dumped->frames[i]);
+	json_array_end(json);
+	json_object_end(json);
+}
+
+int dump_write_json(const struct dump *dump, const struct run_info *info, FILE *out)
+{
+	struct json json;
+
+	json_init(&json, out, 2);
+	json_object_begin(&json);
+	json_key(&json, "pid");
+	json_i64(&json, info->pid);
+	json_key(&json, "python");
+	json_string(&json, info->python);
+	json_key(&json, "command");
+	json_string(&json, info->command_line);
+	json_key(&json, "threads");
+	json_array_begin(&json);
+	for (size_t i = 0; i < dump->nr_threads; i++)
+		write_thread(&json, &dump->threads[i]);
+	json_array_end(&json);
+	json_object_end(&json);
+	return json_finish(&json);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The stacks of all threads at one moment, as text in traceback order or as JSON.
+ * A sink that keeps one sample per thread and writes them when asked.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "output/run_info.h"
+#include "sampler/sample.h"
+
+struct dump; /* a struct sample_sink */
+
+/* NULL if out of memory. dump_destroy() accepts NULL. */
+struct dump *dump_create(void);
+void dump_destroy(struct dump *dump);
+
+/* The sink to hand to a sampler; borrowed from dump. */
+struct sample_sink *dump_sink(struct dump *dump);
+
+/*
+ * Write what was taken, threads in the order they came: for people, most recent
+ * call last, control characters escaped. 0, or the stream's error.
+ */
+int dump_write_text(const struct dump *dump, const struct run_info *info, FILE *out);
+
+/*
+ * One JSON object: pid, python, command, threads: an array of tid, name,
+ * interpreter, main, holds_gil, proven, frames: an array, outermost first, of name,
+ * path, line, first_line. 0, or the stream's error.
+ */
+int dump_write_json(const struct dump *dump, const struct run_info *info, FILE *out);

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Writes JSON to a stream, value by value, and keeps no more of it than where it
+ * is: commas, indentation and escaping are done here, so what comes out is JSON
+ * (RFC 8259) whatever the strings hold. Calling it in an order that makes no
+ * JSON is a bug, and asserted.
+ *
+ *	json_object_begin(&json);
+ *	json_key(&json, "pid");
+ *	json_i64(&json, 42);
+ *	json_object_end(&json);
+ *	err = json_finish(&json);
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct json {
+	FILE *out;	 /* borrowed */
+	unsigned indent; /* spaces for each level; 0: all on one line */
+	unsigned depth;
+	bool has_items; /* the innermost object or array has */
+	bool has_key;	/* a key waits for its value */
+	int error;	/* the first error of the stream, negative errno */
+};
+
+void json_init(struct json *json, FILE *out, unsigned indent);
+
+/* End the line and flush. 0, or the first error of the stream as negative errno. */
+int json_finish(struct json *json);
+
+void json_object_begin(struct json *json);
+void json_object_end(struct json *json);
+void json_array_begin(struct json *json);
+void json_array_end(struct json *json);
+
+/* A member's name, escaped like a string; its value must follow. */
+void json_key(struct json *json, const char *key);
+
+/* A byte that is not UTF-8 becomes U+FFFD. json_string() takes NULL for null. */
+void json_string(struct json *json, const char *string);
+void json_string_n(struct json *json, const char *bytes, size_t length);
+
+/*
+ * A double with as many digits (15 to 17) as it takes to read the same one back;
+ * null if it is not finite. The decimal point is the locale's, so LC_NUMERIC has to stay "C".
+ */
+void json_double(struct json *json, double value);
+void json_u64(struct json *json, uint64_t value);
+void json_i64(struct json *json, int64_t value);
+void json_bool(struct json *json, bool value);
+void json_null(struct json *json);

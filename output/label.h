@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names for people: what a frame or a thread is called in a text. Names come
+ * from the target and may hold anything; what these functions append is valid
+ * UTF-8 without control characters. Failures are kept in the text.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "output/profile.h"
+#include "output/text.h"
+
+/* The row of samples that have no Python frame. */
+#define LABEL_NO_PYTHON_FRAMES "[no python frames]"
+
+enum label_style {
+	LABEL_DISPLAY,	 /* for a screen or a field of its own */
+	LABEL_COLLAPSED, /* for collapsed stacks: ';' separates frames, so it becomes ':' */
+};
+
+/*
+ * Append bytes, made harmless: a control character becomes \x0a, one outside
+ * ASCII \u0085, and a byte that is not UTF-8 \xff. Backslashes stay as they are,
+ * so this is for reading, not for parsing back.
+ */
+void label_append_escaped(struct text *text, const char *bytes, size_t length,
+			  enum label_style style);
+
+/* "path:line", "path" if the line is not known (0), nothing if the path is empty. */
+void label_append_location(struct text *text, const char *path, int32_t line,
+			   enum label_style style);
+
+/* "qualname (path:line)"; "?" for an empty name, no parentheses for an empty path. */
+void label_append_function(struct text *text, const char *qualname, const char *path, int32_t line,
+			   enum label_style style);
+
+/* "thread NAME (TID)", without what is not known. */
+void label_append_thread(struct text *text, const struct profile_thread *thread,
+			 enum label_style style);
+
+/*
+ * The label of a row of the profile, of whichever kind. In LABEL_COLLAPSED also
+ * safe as the last frame of a line: label_end_leaf() was applied.
+ */
+void label_append_frame(struct text *text, const struct profile *profile, uint32_t frame,
+			enum label_style style);
+
+/*
+ * Append " ()" if the text ends in a space and a number: the viewers of collapsed
+ * stacks would take that for a second count, that of a differential profile.
+ *
+ * Source: flamegraph.pl, "there may be an extra samples column for differentials".
+ */
+void label_end_leaf(struct text *text);

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The aggregate of many samples: functions, frames and the tree of stacks with
+ * their weights. A sample sink; every writer reads this and nothing else.
+ *
+ * It copies what it keeps: it may outlive the sampler.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sampler/sample.h"
+
+#define PROFILE_NONE UINT32_MAX /* no parent, no line, no thread */
+
+/* A function, by its id in the samples. */
+struct profile_function {
+	char *qualname;
+	char *path;
+	int32_t first_line;
+};
+
+/* A row of the profile: a function, or one line of it if rows are lines. */
+struct profile_frame {
+	uint32_t function; /* index into functions; PROFILE_NONE for a thread's root */
+	int32_t line;	   /* executing line if rows are lines, else first_line */
+	uint32_t thread;   /* index into threads for a thread's root, else PROFILE_NONE */
+};
+
+/*
+ * A node of the stack tree: a frame below its caller. Parents come before children.
+ *
+ * A sample without a Python frame has no node, except that with by_thread it
+ * counts as the self of its thread's root.
+ */
+struct profile_node {
+	uint32_t parent; /* PROFILE_NONE for outermost frames */
+	uint32_t frame;
+	uint64_t self_samples; /* samples whose innermost frame this is */
+	uint64_t self_wall_ns;
+};
+
+struct profile_thread {
+	pid_t tid;
+	int64_t interpreter_id;
+	char name[16];
+};
+
+struct profile_options {
+	bool by_line;	/* a row per line instead of a row per function */
+	bool by_thread; /* a root frame per thread */
+};
+
+struct profile; /* a struct sample_sink */
+
+/* NULL if out of memory. profile_destroy() accepts NULL. */
+struct profile *profile_create(const struct profile_options *options);
+void profile_destroy(struct profile *profile);
+
+/*
+ * The sink to hand to a sampler; borrowed from profile. Its sample() returns 0, or
+ * -ENOMEM when the sample was not added; the profile stays usable either way.
+ *
+ * One profile takes the samples of one sampler, whose ids it relies on. Memory
+ * grows with the distinct functions, rows, stacks and threads, not with samples.
+ */
+struct sample_sink *profile_sink(struct profile *profile);
+
+/* Samples taken in all, and of those the ones without a Python frame. */
+uint64_t profile_nr_samples(const struct profile *profile);
+uint64_t profile_nr_idle_samples(const struct profile *profile);
+
+/* The same in time: the sum of the samples' weights. */
+uint64_t profile_wall_ns(const struct profile *profile);
+uint64_t profile_idle_wall_ns(const struct profile *profile);
+
+/* The tables, each with its length; borrowed, valid until the next sample. */
+const struct profile_function *profile_functions(const struct profile *profile, uint32_t *ret_nr);
+const struct profile_frame *profile_frames(const struct profile *profile, uint32_t *ret_nr);
+const struct profile_node *profile_nodes(const struct profile *profile, uint32_t *ret_nr);
+const struct profile_thread *profile_threads(const struct profile *profile, uint32_t *ret_nr);
+
+/* Self and total of one row; recursion counts once. */
+struct profile_total {
+	uint32_t frame;
+	uint64_t self_samples;
+	uint64_t total_samples;
+	uint64_t self_wall_ns;
+	uint64_t total_wall_ns;
+};
+
+/*
+ * Self and total of every frame, indexed like profile_frames(); allocated
+ * (free() it). 0 or -ENOMEM.
+ */
+int profile_totals(const struct profile *profile, struct profile_total **ret_totals);

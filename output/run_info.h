@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* What was sampled and what sampling it cost, for the reports. Data only. */
+#pragma once
+
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Strings are borrowed, as the target has them, not escaped; NULL if not known. */
+struct run_info {
+	const char *command_line;     /* of the target, arguments separated by spaces */
+	pid_t pid;		      /* of the target, in our PID namespace; 0 if not known */
+	const char *python;	      /* version of the interpreter: "3.12.1" */
+	const char *runtime_found_by; /* how its runtime state was found: one word or phrase */
+	double asked_hz;	      /* ticks per second asked for; 0: as fast as possible */
+
+	/* Of pysample itself, as getrusage(2) counts them. */
+	uint64_t cpu_user_ns;
+	uint64_t cpu_sys_ns;
+	uint64_t max_rss_kib;
+};

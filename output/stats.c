@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+#include "output/stats.h"
+
+#include "output/json.h"
+#include "output/loss.h"
+
+#define NS_PER_S  1e9
+#define NS_PER_US 1e3
+
+double stats_wall_s(const struct sampler_stats *stats)
+{
+	if (stats->end_ns <= stats->start_ns)
+		return 0;
+	return (double)(stats->end_ns - stats->start_ns) / NS_PER_S;
+}
+
+double stats_achieved_hz(const struct sampler_stats *stats)
+{
+	double wall_s = stats_wall_s(stats);
+
+	return wall_s > 0 ? (double)stats->ticks / wall_s : 0;
+}
+
+static void member_u64(struct json *json, const char *key, uint64_t value)
+{
+	json_key(json, key);
+	json_u64(json, value);
+}
+
+static void member_double(struct json *json, const char *key, double value)
+{
+	json_key(json, key);
+	json_double(json, value);
+}
+
+static void member_string(struct json *json, const char *key, const char *value)
+{
+	json_key(json, key);
+	json_string(json, value);
+}
+
+static void write_counters(struct json *json, const struct sampler_stats *stats)
+{
+	member_u64(json, "ticks", stats->ticks);
+	member_u64(json, "samples", stats->samples);
+	json_key(json, "lost");
+	json_object_begin(json);
+	for (int i = 0; i < NR_SAMPLE_LOSSES; i++)
+		member_u64(json, loss_name((enum sample_loss)i), stats->lost[i]);
+	json_object_end(json);
+	member_u64(json, "trimmed", stats->trimmed);
+	member_u64(json, "late_ticks", stats->late_ticks);
+	member_double(json, "max_lateness_us", (double)stats->max_lateness_ns / NS_PER_US);
+	member_u64(json, "reads", stats->reads);
+	member_u64(json, "other_syscalls", stats->other_syscalls);
+	member_double(json, "achieved_hz", stats_achieved_hz(stats));
+	member_double(json, "wall_s", stats_wall_s(stats));
+}
+
+static void write_info(struct json *json, const struct run_info *info)
+{
+	json_key(json, "asked_hz");
+	if (info->asked_hz > 0)
+		json_double(json, info->asked_hz);
+	else
+		json_null(json);
+	member_double(json, "cpu_user_s", (double)info->cpu_user_ns / NS_PER_S);
+	member_double(json, "cpu_sys_s", (double)info->cpu_sys_ns / NS_PER_S);
+	member_u64(json, "max_rss_kib", info->max_rss_kib);
+	member_string(json, "command_line", info->command_line);
+	json_key(json, "pid");
+	if (info->pid)
+		json_i64(json, info->pid);
+	else
+		json_null(json);
+	member_string(json, "python", info->python);
+	member_string(json, "runtime_found_by", info->runtime_found_by);
+}
+
+int stats_write_json(const struct sampler_stats *stats, const struct run_info *info, FILE *out)
+{
+	struct json json;
+
+	json_init(&json, out, 2);
+	json_object_begin(&json);
+	write_counters(&json, stats);
+	write_info(&json, info);
+	json_object_end(&json);
+	return json_finish(&json);
+}

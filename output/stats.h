@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* The counters of a run, for machines: --stats-json. */
+#pragma once
+
+#include <stdio.h>
+
+#include "output/run_info.h"
+#include "sampler/sample.h"
+
+/* From the first tick to the end; 0 if there was none. */
+double stats_wall_s(const struct sampler_stats *stats);
+
+/* Ticks taken per second of that; 0 if no time passed. */
+double stats_achieved_hz(const struct sampler_stats *stats);
+
+/*
+ * Write one JSON object to out and flush it. Its keys are stable: ticks, samples,
+ * lost (an object of loss_name() → count), trimmed,
+ * late_ticks, max_lateness_us, asked_hz,
+ * achieved_hz, wall_s, cpu_user_s, cpu_sys_s, max_rss_kib, reads, other_syscalls,
+ * command_line, pid, python, runtime_found_by. What is not known is null.
+ *
+ * 0, or the stream's error as negative errno.
+ */
+int stats_write_json(const struct sampler_stats *stats, const struct run_info *info, FILE *out);

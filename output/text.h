@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Text that grows. The first failure is kept and everything after it does
+ * nothing, so that only who uses the result has to look at .error.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdio.h>
+
+/* All zero is an empty text. */
+struct text {
+	char *bytes;   /* owned, terminated; NULL while nothing was appended */
+	size_t length; /* without the terminator */
+	size_t max;
+	int error; /* 0 or -ENOMEM */
+};
+
+void text_done(struct text *text);
+
+/* Forget the contents but keep the memory, and the error. */
+void text_clear(struct text *text);
+
+/* The contents, terminated, "" if there are none; valid until the next change. */
+const char *text_string(const struct text *text);
+
+void text_append(struct text *text, const char *bytes, size_t length);
+void text_puts(struct text *text, const char *string);
+void text_pad(struct text *text, size_t nr_spaces);
+void text_printf(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Write the contents to out. 0; the text's own error; the stream's, as negative errno. */
+int text_write(const struct text *text, FILE *out);
+
+#define cleanup_text __attribute__((cleanup(text_done)))

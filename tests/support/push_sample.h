@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* Samples by hand, for tests of what consumes them. */
+#pragma once
+
+#include "output/profile.h"
+
+/* Hand one sample to profile's sink; nr_unchanged is passed on unchecked. */
+static inline int push_sample(struct profile *profile, const struct sample_thread *thread,
+			      const struct frame *frames, uint32_t nr_frames, uint32_t nr_unchanged,
+			      uint64_t wall_ns)
+{
+	struct sample_sink *sink = profile_sink(profile);
+	const struct sample sample = {
+		.wall_ns = wall_ns,
+		.thread = thread,
+		.frames = frames,
+		.nr_frames = nr_frames,
+		.nr_unchanged = nr_unchanged,
+	};
+
+	return sink->ops->sample(sink, &sample);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * record_tape PID OUT.tape: keeps what is read to take the stacks of a parked
+ * process, and prints them: the expected text that belongs to the tape.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "procmem/live.h"
+#include "procmem/maps.h"
+#include "procmem/process.h"
+#include "sampler/python/runtime.h"
+#include "tests/support/take_stacks.h"
+#include "tests/support/tape.h"
+
+static int record(struct remote_memory *memory, const struct runtime *runtime, const char *path)
+{
+	uint32_t version_hex = runtime->build.version_hex;
+	struct tape_recorder recorder;
+	int err;
+
+	tape_recorder_init(&recorder, memory);
+	err = take_stacks(&recorder.memory, runtime->addr, version_hex, stdout);
+	if (!err)
+		err = tape_recorder_save(&recorder, runtime->addr, version_hex, path);
+	tape_recorder_done(&recorder);
+	return err;
+}
+
+int main(int argc, char **argv)
+{
+	struct process process = PROCESS_CLOSED;
+	struct message message = {0};
+	struct maps maps = {0};
+	struct live_memory live;
+	struct runtime runtime;
+	int err;
+
+	if (argc != 3) {
+		(void)fputs("usage: record_tape PID OUT.tape\n", stderr);
+		return EXIT_FAILURE;
+	}
+	err = process_open((pid_t)strtol(argv[1], NULL, 10), &process, &message);
+	if (!err)
+		err = maps_read(&process, &maps);
+	live_memory_init(&live, process.pid);
+	if (!err)
+		err = runtime_find(&process, &maps, &live.memory, &runtime, &message);
+	if (!err)
+		err = record(&live.memory, &runtime, argv[2]);
+	if (err)
+		(void)fprintf(stderr, "record_tape: %s\n",
+			      message.text[0] ? message.text : strerror(-err));
+	maps_done(&maps);
+	process_close(&process);
+	return err ? EXIT_FAILURE : EXIT_SUCCESS;
+}

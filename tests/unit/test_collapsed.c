@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <errno.h>
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "output/collapsed.h"
+#include "procmem/cleanup.h"
+#include "tests/support/push_sample.h"
+
+#define NR(array) (sizeof(array) / sizeof((array)[0]))
+
+static const struct {
+	struct function function;
+	const char *label;
+} nasty[] = {
+	{{0, 1, "<module>", "app.py"}, "<module> (app.py:1)"},
+	{{1, 7, "<lambda>", "app.py"}, "<lambda> (app.py:7)"},
+	{{2, 8, "a;b", "c;d.py"}, "a:b (c:d.py:8)"},
+	{{3, 9, "new\nline 7\n", "a\n 1"}, "new\\x0aline 7\\x0a (a\\x0a 1:9)"},
+	{{4, 0, "x 5", ""}, "x 5 ()"},
+	{{5, 5, "x 5", "p 6.5"}, "x 5 (p 6.5:5)"},
+	{{6, 2, "\xf0\x9f\x90\x8d", "\xc3\xa9.py"}, "\xf0\x9f\x90\x8d (\xc3\xa9.py:2)"},
+	{{7, 3, "\033]0;title\007", "\xff"}, "\\x1b]0:title\\x07 (\\xff:3)"},
+	{{8, 0, "", ""}, "?"},
+	{{9, 0, "f", "built-in"}, "f (built-in)"},
+};
+static const struct sample_thread thread = {.id = 0, .tid = 42, .name = "a b;c"};
+
+static struct profile *new_profile(bool by_thread)
+{
+	const struct profile_options options = {.by_thread = by_thread};
+	struct profile *profile = profile_create(&options);
+
+	cr_assert(profile != NULL);
+	return profile;
+}
+
+static char *write_text(const struct profile *profile)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	cr_assert(out != NULL);
+	cr_assert(eq(int, collapsed_write(profile, out), 0));
+	cr_assert(eq(int, fclose(out), 0));
+	return text;
+}
+
+Test(collapsed, one_line_for_each_stack)
+{
+	static const struct {
+		bool by_thread;
+		const char *expected;
+	} cases[] = {
+		{false, "<module> (app.py:1);<lambda> (app.py:7) 2\n"
+			"<module> (app.py:1);x 5 () 1\n"
+			"[no python frames] 1\n"},
+		{true, "thread a b:c (42);[no python frames] 1\n"
+		       "thread a b:c (42);<module> (app.py:1);<lambda> (app.py:7) 2\n"
+		       "thread a b:c (42);<module> (app.py:1);x 5 () 1\n"},
+	};
+	const struct frame one[] = {{&nasty[0].function, 1}, {&nasty[1].function, 1}};
+	const struct frame two[] = {{&nasty[0].function, 1}, {&nasty[4].function, 1}};
+
+	for (size_t i = 0; i < NR(cases); i++) {
+		struct profile *profile = new_profile(cases[i].by_thread);
+		cleanup_free char *text = NULL;
+
+		cr_assert(eq(int, push_sample(profile, &thread, one, 2, 0, 1), 0));
+		cr_assert(eq(int, push_sample(profile, &thread, two, 2, 1, 1), 0));
+		cr_assert(eq(int, push_sample(profile, &thread, NULL, 0, 0, 1), 0));
+		cr_assert(eq(int, push_sample(profile, &thread, one, 2, 0, 1), 0));
+		text = write_text(profile);
+		cr_expect(eq(str, text, (char *)cases[i].expected));
+		profile_destroy(profile);
+	}
+}
+
+Test(collapsed, nothing)
+{
+	struct profile *profile = new_profile(false);
+	cleanup_free char *text = write_text(profile);
+
+	cr_expect(eq(str, text, (char *)""));
+	profile_destroy(profile);
+}
+
+Test(collapsed, says_when_the_stream_fails)
+{
+	const struct frame frame = {&nasty[0].function, 1};
+	struct profile *profile = new_profile(false);
+	FILE *out = fopen("/dev/full", "w");
+
+	if (!out)
+		cr_skip("no /dev/full");
+	cr_assert(eq(int, push_sample(profile, &thread, &frame, 1, 0, 1), 0));
+	cr_expect(eq(int, collapsed_write(profile, out), -ENOSPC));
+	(void)setvbuf(out, NULL, _IONBF, 0);
+	cr_expect(eq(int, collapsed_write(profile, out), -ENOSPC));
+	(void)fclose(out);
+	profile_destroy(profile);
+}
+
+/* Random stacks of nasty names, counted by index; then the text is read back. */
+#define NR_SAMPLES 2000
+#define MAX_DEPTH  5
+
+struct stack {
+	uint32_t index[MAX_DEPTH];
+	uint32_t nr;
+};
+
+static void stack_random(struct stack *stack, struct frame *frames, uint32_t *random)
+{
+	*random = *random * 1664525u + 1013904223u;
+	stack->nr = (*random >> 16) % (MAX_DEPTH + 1);
+	for (uint32_t i = 0; i < stack->nr; i++) {
+		*random = *random * 1664525u + 1013904223u;
+		stack->index[i] = (*random >> 16) % NR(nasty);
+		frames[i] = (struct frame){&nasty[stack->index[i]].function, 0};
+	}
+}
+
+/* Read "a;b 5"; false if it is not in that form. */
+static bool line_parse(char *line, struct stack *stack, unsigned long *ret_count)
+{
+	char *count = strrchr(line, ' ');
+	char *end;
+
+	if (!count)
+		return false;
+	*count++ = '\0';
+	*ret_count = strtoul(count, &end, 10);
+	stack->nr = 0;
+	if (*end || end == count)
+		return false;
+	if (strcmp(line, "[no python frames]") == 0)
+		return true;
+	for (char *label = strtok(line, ";"); label; label = strtok(NULL, ";")) {
+		uint32_t i = 0;
+
+		while (i < NR(nasty) && strcmp(nasty[i].label, label) != 0)
+			i++;
+		if (i == NR(nasty) || stack->nr == MAX_DEPTH)
+			return false;
+		stack->index[stack->nr++] = i;
+	}
+	return true;
+}
+
+static bool stack_equal(const struct stack *a, const struct stack *b)
+{
+	return a->nr == b->nr && memcmp(a->index, b->index, a->nr * sizeof(a->index[0])) == 0;
+}
+
+Test(collapsed, reads_back)
+{
+	static struct stack stacks[NR_SAMPLES];
+	struct profile *profile = new_profile(false);
+	cleanup_free char *text = NULL;
+	unsigned long all = 0;
+	uint32_t random = 1;
+	regex_t second_count;
+	char *next;
+
+	/* What flamegraph.pl looks for behind the frames of a line. */
+	cr_assert(
+		eq(int, regcomp(&second_count, "[[:space:]][0-9]+(\\.[0-9]*)?$", REG_EXTENDED), 0));
+	for (size_t i = 0; i < NR_SAMPLES; i++) {
+		struct frame frames[MAX_DEPTH];
+
+		stack_random(&stacks[i], frames, &random);
+		cr_assert(eq(int, push_sample(profile, &thread, frames, stacks[i].nr, 0, 1), 0));
+	}
+	text = write_text(profile);
+	for (char *line = text; *line; line = next) {
+		unsigned long expected = 0;
+		unsigned long count;
+		struct stack stack;
+
+		next = strchr(line, '\n');
+		cr_assert(next != NULL);
+		*next++ = '\0';
+		cr_assert(line_parse(line, &stack, &count), "%s", line);
+		cr_expect(regexec(&second_count, line, 0, NULL, 0) == REG_NOMATCH, "%s", line);
+		for (size_t i = 0; i < NR_SAMPLES; i++)
+			expected += stack_equal(&stack, &stacks[i]);
+		cr_expect(eq(ulong, count, expected), "%s", line);
+		all += count;
+	}
+	cr_expect(eq(ulong, all, NR_SAMPLES));
+	regfree(&second_count);
+	profile_destroy(profile);
+}

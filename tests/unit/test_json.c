@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <errno.h>
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "output/json.h"
+#include "procmem/cleanup.h"
+
+#define NR(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Where a test's JSON goes. */
+struct sheet {
+	struct json json;
+	FILE *out;
+	char *text;
+	size_t size;
+};
+
+static void sheet_open(struct sheet *sheet, unsigned indent)
+{
+	sheet->out = open_memstream(&sheet->text, &sheet->size);
+	cr_assert(sheet->out != NULL);
+	json_init(&sheet->json, sheet->out, indent);
+}
+
+static void sheet_expect(struct sheet *sheet, const char *expected)
+{
+	cr_expect(eq(int, json_finish(&sheet->json), 0));
+	cr_assert(eq(int, fclose(sheet->out), 0));
+	cr_expect(eq(str, sheet->text, (char *)expected));
+	free(sheet->text);
+}
+
+static void write_sample(struct json *json)
+{
+	json_object_begin(json);
+	json_key(json, "empty");
+	json_array_begin(json);
+	json_array_end(json);
+	json_key(json, "list");
+	json_array_begin(json);
+	json_u64(json, UINT64_MAX);
+	json_i64(json, INT64_MIN);
+	json_object_begin(json);
+	json_object_end(json);
+	json_array_begin(json);
+	json_bool(json, true);
+	json_bool(json, false);
+	json_null(json);
+	json_array_end(json);
+	json_string(json, NULL);
+	json_array_end(json);
+	json_key(json, "a\"b");
+	json_string(json, "x");
+	json_object_end(json);
+}
+
+Test(json, commas)
+{
+	struct sheet sheet;
+
+	sheet_open(&sheet, 0);
+	write_sample(&sheet.json);
+	sheet_expect(&sheet, "{\"empty\":[],\"list\":[18446744073709551615,"
+			     "-9223372036854775808,{},[true,false,null],null],\"a\\\"b\":\"x\"}\n");
+}
+
+Test(json, indentation)
+{
+	struct sheet sheet;
+
+	sheet_open(&sheet, 2);
+	write_sample(&sheet.json);
+	sheet_expect(&sheet, "{\n"
+			     "  \"empty\": [],\n"
+			     "  \"list\": [\n"
+			     "    18446744073709551615,\n"
+			     "    -9223372036854775808,\n"
+			     "    {},\n"
+			     "    [\n"
+			     "      true,\n"
+			     "      false,\n"
+			     "      null\n"
+			     "    ],\n"
+			     "    null\n"
+			     "  ],\n"
+			     "  \"a\\\"b\": \"x\"\n"
+			     "}\n");
+}
+
+Test(json, strings)
+{
+	static const struct {
+		const char *bytes, *expected;
+	} cases[] = {
+		{"", "\"\"\n"},
+		{"a/b", "\"a/b\"\n"},
+		{"\"\\", "\"\\\"\\\\\"\n"},
+		{"a\n\t\033", "\"a\\u000a\\u0009\\u001b\"\n"},
+		{"\x7f\xc2\x85", "\"\\u007f\\u0085\"\n"},
+		{"\xe2\x80\xa8", "\"\\u2028\"\n"},
+		{"\xe4\xb8\xad\xf0\x9f\x90\x8d", "\"\xe4\xb8\xad\xf0\x9f\x90\x8d\"\n"},
+		{"a\xff\xe2\x80z", "\"a\\ufffd\\ufffd\\ufffdz\"\n"},
+		{"\xed\xa0\x80", "\"\\ufffd\\ufffd\\ufffd\"\n"},
+	};
+	struct sheet sheet;
+
+	for (size_t i = 0; i < NR(cases); i++) {
+		sheet_open(&sheet, 0);
+		json_string(&sheet.json, cases[i].bytes);
+		sheet_expect(&sheet, cases[i].expected);
+	}
+	sheet_open(&sheet, 0);
+	json_string_n(&sheet.json, "a\0b", 3);
+	sheet_expect(&sheet, "\"a\\u0000b\"\n");
+}
+
+Test(json, doubles)
+{
+	static const struct {
+		double value;
+		const char *expected;
+	} cases[] = {
+		{0, "0\n"},	      {-0.0, "-0\n"},
+		{0.1, "0.1\n"},	      {1.0 / 3, "0.3333333333333333\n"},
+		{1e300, "1e+300\n"},  {-2.5, "-2.5\n"},
+		{1000, "1000\n"},     {999.5, "999.5\n"},
+		{HUGE_VAL, "null\n"}, {-HUGE_VAL, "null\n"},
+		{NAN, "null\n"},
+	};
+	static const double exact[] = {DBL_MAX, DBL_MIN, DBL_TRUE_MIN, 0.1 + 0.2,
+				       12345.678901234567};
+	struct sheet sheet;
+
+	for (size_t i = 0; i < NR(cases); i++) {
+		sheet_open(&sheet, 0);
+		json_double(&sheet.json, cases[i].value);
+		sheet_expect(&sheet, cases[i].expected);
+	}
+	for (size_t i = 0; i < NR(exact); i++) {
+		sheet_open(&sheet, 0);
+		json_double(&sheet.json, exact[i]);
+		cr_assert(eq(int, json_finish(&sheet.json), 0));
+		cr_assert(eq(int, fclose(sheet.out), 0));
+		cr_expect(strtod(sheet.text, NULL) == exact[i], "%s", sheet.text);
+		free(sheet.text);
+	}
+}
+
+/* Every byte and every pair of bytes, read by another's parser. */
+Test(json, python_can_read_it)
+{
+	FILE *out;
+	struct json json;
+
+	if (system("python3 -c 0 >/dev/null 2>&1") != 0)
+		cr_skip("no python3");
+	out = popen(
+		"python3 -c 'import json, sys; d = json.load(sys.stdin.buffer);"
+		"sys.exit(not (len(d) == 65536 and d[0x4142] == \"AB\" and d[0x0a22] == \"\\n\\\"\""
+		" and d[0xc3a9] == \"\\u00e9\" and d[0xff41] == \"\\ufffdA\"))'",
+		"w");
+	cr_assert(out != NULL);
+	json_init(&json, out, 1);
+	json_array_begin(&json);
+	for (unsigned i = 0; i < 65536; i++) {
+		const char bytes[2] = {(char)(i >> 8), (char)i};
+
+		json_string_n(&json, bytes, sizeof(bytes));
+	}
+	json_array_end(&json);
+	cr_expect(eq(int, json_finish(&json), 0));
+	cr_expect(eq(int, pclose(out), 0));
+}
+
+Test(json, keeps_the_first_error)
+{
+	FILE *out = fopen("/dev/full", "w");
+	struct json json;
+
+	if (!out)
+		cr_skip("no /dev/full");
+	json_init(&json, out, 0);
+	json_array_begin(&json);
+	for (int i = 0; i < 10000; i++)
+		json_i64(&json, i);
+	cr_expect(eq(int, json.error, -ENOSPC));
+	json_array_end(&json);
+	cr_expect(eq(int, json_finish(&json), -ENOSPC));
+	(void)fclose(out);
+}
+
+Test(json, small_output_fails_at_the_end)
+{
+	FILE *out = fopen("/dev/full", "w");
+	struct json json;
+
+	if (!out)
+		cr_skip("no /dev/full");
+	json_init(&json, out, 0);
+	json_null(&json);
+	cr_expect(eq(int, json.error, 0));
+	cr_expect(eq(int, json_finish(&json), -ENOSPC));
+	(void)fclose(out);
+}

@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: MIT */
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "output/profile.h"
+#include "tests/support/push_sample.h"
+
+#define NR(array) (sizeof(array) / sizeof((array)[0]))
+
+static const struct function functions[] = {
+	{0, 10, "main", "app.py"},
+	{1, 20, "fib", "app.py"},
+	{2, 30, "leaf", "lib.py"},
+};
+static const struct sample_thread main_thread = {.id = 0, .tid = 100, .name = "python3"};
+static const struct sample_thread worker = {.id = 1, .tid = 101, .name = "worker"};
+
+static struct profile *new_profile(bool by_line, bool by_thread)
+{
+	const struct profile_options options = {.by_line = by_line, .by_thread = by_thread};
+	struct profile *profile = profile_create(&options);
+
+	cr_assert(profile != NULL);
+	return profile;
+}
+
+static uint32_t nr_nodes(const struct profile *profile)
+{
+	uint32_t nr;
+
+	(void)profile_nodes(profile, &nr);
+	return nr;
+}
+
+static uint32_t nr_frames(const struct profile *profile)
+{
+	uint32_t nr;
+
+	(void)profile_frames(profile, &nr);
+	return nr;
+}
+
+Test(profile, empty)
+{
+	struct profile *profile = new_profile(false, false);
+	struct profile_total *totals;
+
+	cr_expect(eq(u32, nr_nodes(profile), 0));
+	cr_expect(eq(u64, profile_nr_samples(profile), 0));
+	cr_assert(eq(int, profile_totals(profile, &totals), 0));
+	free(totals);
+	profile_destroy(profile);
+	profile_destroy(NULL);
+}
+
+Test(profile, recursion_counts_once)
+{
+	const struct frame frames[] = {
+		{&functions[0], 11}, {&functions[1], 21}, {&functions[2], 31},
+		{&functions[1], 22}, {&functions[1], 21},
+	};
+	struct profile *profile = new_profile(false, false);
+	struct profile_total *totals;
+
+	cr_assert(eq(int, push_sample(profile, &main_thread, frames, 5, 0, 7), 0));
+	cr_assert(eq(int, push_sample(profile, &main_thread, frames, 2, 2, 5), 0));
+	cr_assert(eq(int, profile_totals(profile, &totals), 0));
+
+	cr_expect(eq(u32, nr_nodes(profile), 5));
+	cr_expect(eq(u32, nr_frames(profile), 3));
+	cr_expect(eq(u64, totals[0].total_samples, 2));
+	cr_expect(eq(u64, totals[0].self_samples, 0));
+	cr_expect(eq(u64, totals[1].total_samples, 2));
+	cr_expect(eq(u64, totals[1].self_samples, 2));
+	cr_expect(eq(u64, totals[1].total_wall_ns, 12));
+	cr_expect(eq(u64, totals[2].total_wall_ns, 7));
+	cr_expect(eq(u64, totals[2].self_wall_ns, 0));
+	free(totals);
+	profile_destroy(profile);
+}
+
+Test(profile, rows_are_functions_or_lines)
+{
+	const struct frame one[] = {{&functions[0], 11}, {&functions[2], 31}};
+	const struct frame two[] = {{&functions[0], 12}, {&functions[2], 31}};
+	static const struct {
+		bool by_line;
+		uint32_t nr_nodes, nr_frames;
+		int32_t line;
+	} cases[] = {{false, 2, 2, 10}, {true, 4, 3, 11}};
+
+	for (size_t i = 0; i < NR(cases); i++) {
+		struct profile *profile = new_profile(cases[i].by_line, false);
+		uint32_t nr;
+
+		cr_assert(eq(int, push_sample(profile, &main_thread, one, 2, 0, 1), 0));
+		cr_assert(eq(int, push_sample(profile, &main_thread, two, 2, 0, 1), 0));
+		cr_expect(eq(u32, nr_nodes(profile), cases[i].nr_nodes));
+		cr_expect(eq(u32, nr_frames(profile), cases[i].nr_frames));
+		cr_expect(eq(i32, profile_frames(profile, &nr)[0].line, cases[i].line));
+		cr_expect(eq(i32, profile_functions(profile, &nr)[0].first_line, 10));
+		cr_expect(eq(u32, nr, 2));
+		profile_destroy(profile);
+	}
+}
+
+Test(profile, threads_have_roots_and_paths_of_their_own)
+{
+	const struct frame frames[] = {{&functions[0], 11}, {&functions[1], 21}};
+	struct profile *profile = new_profile(false, true);
+	const struct profile_thread *threads;
+	const struct profile_frame *rows;
+	uint32_t nr;
+
+	cr_assert(eq(int, push_sample(profile, &worker, frames, 2, 0, 1), 0));
+	cr_assert(eq(int, push_sample(profile, &main_thread, frames, 1, 0, 1), 0));
+	cr_assert(eq(int, push_sample(profile, &worker, frames, 2, 2, 1), 0));
+	cr_assert(eq(int, push_sample(profile, &main_thread, NULL, 0, 0, 9), 0));
+
+	threads = profile_threads(profile, &nr);
+	cr_assert(eq(u32, nr, 2));
+	cr_expect(eq(str, (char *)threads[0].name, (char *)"worker"));
+	cr_expect(eq(i32, threads[1].tid, 100));
+	rows = profile_frames(profile, &nr);
+	cr_assert(eq(u32, nr, 4));
+	cr_expect(eq(u32, rows[0].function, PROFILE_NONE));
+	cr_expect(eq(u32, rows[0].thread, 0));
+	cr_expect(eq(u32, rows[1].thread, PROFILE_NONE));
+	cr_expect(eq(u32, nr_nodes(profile), 5));
+	/* worker, main, fib; python3 (with the idle sample), main */
+	cr_expect(eq(u64, profile_nodes(profile, &nr)[2].self_samples, 2));
+	cr_expect(eq(u64, profile_nodes(profile, &nr)[3].self_samples, 1));
+	cr_expect(eq(u64, profile_nodes(profile, &nr)[3].self_wall_ns, 9));
+	cr_expect(eq(u64, profile_nr_idle_samples(profile), 1));
+	cr_expect(eq(u64, profile_idle_wall_ns(profile), 9));
+	cr_expect(eq(u64, profile_wall_ns(profile), 12));
+	profile_destroy(profile);
+}
+
+Test(profile, idle_samples_have_no_node)
+{
+	struct profile *profile = new_profile(false, false);
+
+	cr_assert(eq(int, push_sample(profile, &main_thread, NULL, 0, 0, 3), 0));
+	cr_expect(eq(u32, nr_nodes(profile), 0));
+	cr_expect(eq(u64, profile_nr_samples(profile), 1));
+	cr_expect(eq(u64, profile_nr_idle_samples(profile), 1));
+	profile_destroy(profile);
+}
+
+/* More unchanged frames than there are, or than there were, are frames to look at. */
+Test(profile, nr_unchanged_is_bounded)
+{
+	const struct frame frames[] = {
+		{&functions[0], 11}, {&functions[1], 21}, {&functions[2], 31}};
+	struct profile *profile = new_profile(false, false);
+	uint32_t nr;
+
+	cr_assert(eq(int, push_sample(profile, &main_thread, frames, 1, 1, 1), 0));
+	cr_assert(eq(int, push_sample(profile, &main_thread, frames, 3, UINT32_MAX, 1), 0));
+	cr_assert(eq(int, push_sample(profile, &main_thread, frames, 2, 3, 1), 0));
+	cr_assert(eq(int, push_sample(profile, &main_thread, NULL, 0, 7, 1), 0));
+	cr_assert(eq(int, push_sample(profile, &main_thread, frames, 3, 2, 1), 0));
+	cr_expect(eq(u32, nr_nodes(profile), 3));
+	cr_expect(eq(u64, profile_nodes(profile, &nr)[0].self_samples, 1));
+	cr_expect(eq(u64, profile_nodes(profile, &nr)[1].self_samples, 1));
+	cr_expect(eq(u64, profile_nodes(profile, &nr)[2].self_samples, 2));
+	profile_destroy(profile);
+}
+
+Test(profile, outlives_what_it_was_given)
+{
+	char name[] = "gone";
+	char path[] = "gone.py";
+	const struct function function = {0, 1, name, path};
+	const struct frame frame = {&function, 2};
+	struct profile *profile = new_profile(true, false);
+	uint32_t nr;
+
+	cr_assert(eq(int, push_sample(profile, &main_thread, &frame, 1, 0, 1), 0));
+	memset(name, 'x', sizeof(name) - 1);
+	memset(path, 'x', sizeof(path) - 1);
+	cr_expect(eq(str, profile_functions(profile, &nr)[0].qualname, (char *)"gone"));
+	cr_expect(eq(str, profile_functions(profile, &nr)[0].path, (char *)"gone.py"));
+	profile_destroy(profile);
+}
+
+#define NR_STACKS 100000u
+
+Test(profile, many_stacks)
+{
+	struct profile *profile = new_profile(true, false);
+	struct profile_total *totals;
+	uint64_t self = 0;
+
+	for (int round = 0; round < 2; round++) {
+		for (uint32_t i = 0; i < NR_STACKS; i++) {
+			const struct frame frames[] = {
+				{&functions[0], 1},
+				{&functions[1], (int32_t)(i % 1000)},
+				{&functions[2], (int32_t)(i / 1000)},
+			};
+
+			cr_assert(eq(int, push_sample(profile, &main_thread, frames, 3, 1, 1), 0));
+		}
+	}
+	cr_expect(eq(u32, nr_nodes(profile), 1 + 1000 + NR_STACKS));
+	cr_expect(eq(u32, nr_frames(profile), 1 + 1000 + NR_STACKS / 1000));
+	cr_assert(eq(int, profile_totals(profile, &totals), 0));
+	for (uint32_t i = 0; i < nr_frames(profile); i++)
+		self += totals[i].self_samples;
+	cr_expect(eq(u64, self, 2 * NR_STACKS));
+	cr_expect(eq(u64, totals[0].total_samples, 2 * NR_STACKS));
+	free(totals);
+	profile_destroy(profile);
+}
+
+/* A tree deeper than any C stack would bear. */
+Test(profile, very_deep)
+{
+	enum { DEPTH = 1000000 };
+	struct frame *frames = calloc(DEPTH, sizeof(*frames));
+	struct profile *profile = new_profile(false, false);
+	struct profile_total *totals;
+
+	cr_assert(frames != NULL);
+	for (int i = 0; i < DEPTH; i++)
+		frames[i].function = &functions[i % 2];
+	cr_assert(eq(int, push_sample(profile, &main_thread, frames, DEPTH, 0, 1), 0));
+	cr_assert(eq(int, profile_totals(profile, &totals), 0));
+	cr_expect(eq(u64, totals[0].total_samples, 1));
+	cr_expect(eq(u64, totals[1].total_samples, 1));
+	free(totals);
+	free(frames);
+	profile_destroy(profile);
+}
+
+/*
+ * Pseudo-random samples, counted a second time in the most naive way: a list of
+ * all samples, each a list of (function, line) rows.
+ */
+#define NR_SAMPLES   1500
+#define MAX_DEPTH    12
+#define NR_FUNCTIONS 6
+#define NR_THREADS   3
+
+struct row {
+	uint32_t function; /* NR_FUNCTIONS + thread for a thread's root */
+	int32_t line;
+};
+
+struct seen {
+	struct row rows[MAX_DEPTH + 1];
+	uint32_t nr;
+	uint64_t wall_ns;
+};
+
+struct world {
+	struct function functions[NR_FUNCTIONS];
+	char names[NR_FUNCTIONS][4];
+	struct sample_thread threads[NR_THREADS];
+	struct frame stacks[NR_THREADS][MAX_DEPTH];
+	uint32_t depths[NR_THREADS];
+	struct seen seen[NR_SAMPLES];
+};
+
+static uint32_t next_random(uint32_t *state)
+{
+	*state = *state * 1664525u + 1013904223u;
+	return *state >> 16;
+}
+
+static struct world *world_create(void)
+{
+	struct world *world = calloc(1, sizeof(*world));
+
+	cr_assert(world != NULL);
+	for (uint32_t i = 0; i < NR_FUNCTIONS; i++) {
+		(void)snprintf(world->names[i], sizeof(world->names[i]), "f%u", i);
+		world->functions[i] = (struct function){i, (int32_t)i, world->names[i], "p"};
+	}
+	for (uint32_t i = 0; i < NR_THREADS; i++)
+		world->threads[i] = (struct sample_thread){.id = i, .tid = (pid_t)i + 1};
+	return world;
+}
+
+/* Change a thread's stack from some depth on; returns how many frames are as before. */
+static uint32_t stack_change(struct world *world, uint32_t thread, uint32_t *random)
+{
+	struct frame *stack = world->stacks[thread];
+	uint32_t kept = next_random(random) % (world->depths[thread] + 1);
+
+	world->depths[thread] = kept + next_random(random) % (MAX_DEPTH + 1 - kept);
+	for (uint32_t i = kept; i < world->depths[thread]; i++) {
+		stack[i].function = &world->functions[next_random(random) % NR_FUNCTIONS];
+		stack[i].line = (int32_t)(next_random(random) % 3);
+	}
+	return kept;
+}
+
+static void remember(struct seen *seen, const struct world *world, uint32_t thread,
+		     const struct profile_options *options)
+{
+	if (options->by_thread)
+		seen->rows[seen->nr++] = (struct row){NR_FUNCTIONS + thread, 0};
+	for (uint32_t i = 0; i < world->depths[thread]; i++) {
+		const struct frame *frame = &world->stacks[thread][i];
+
+		seen->rows[seen->nr++] = (struct row){
+			frame->function->id,
+			options->by_line ? frame->line : frame->function->first_line,
+		};
+	}
+}
+
+static struct row row_of(const struct profile *profile, uint32_t frame)
+{
+	uint32_t nr;
+	const struct profile_frame *row = &profile_frames(profile, &nr)[frame];
+
+	if (row->function == PROFILE_NONE)
+		return (struct row){
+			NR_FUNCTIONS + (uint32_t)profile_threads(profile, &nr)[row->thread].tid - 1,
+			0};
+	return (struct row){
+		(uint32_t)atoi(profile_functions(profile, &nr)[row->function].qualname + 1),
+		row->line};
+}
+
+static bool row_equal(struct row a, struct row b)
+{
+	return a.function == b.function && a.line == b.line;
+}
+
+static bool node_equals(const struct profile *profile, uint32_t node, const struct seen *seen)
+{
+	uint32_t nr;
+	const struct profile_node *nodes = profile_nodes(profile, &nr);
+
+	for (uint32_t i = seen->nr; i-- > 0; node = nodes[node].parent) {
+		if (node == PROFILE_NONE ||
+		    !row_equal(row_of(profile, nodes[node].frame), seen->rows[i]))
+			return false;
+	}
+	return node == PROFILE_NONE;
+}
+
+static void check_nodes(const struct profile *profile, const struct world *world)
+{
+	uint32_t nr;
+	const struct profile_node *nodes = profile_nodes(profile, &nr);
+
+	for (uint32_t node = 0; node < nr; node++) {
+		uint64_t samples = 0;
+		uint64_t wall_ns = 0;
+
+		cr_assert(nodes[node].parent == PROFILE_NONE || nodes[node].parent < node);
+		for (size_t i = 0; i < NR_SAMPLES; i++) {
+			if (node_equals(profile, node, &world->seen[i])) {
+				samples++;
+				wall_ns += world->seen[i].wall_ns;
+			}
+		}
+		cr_assert(eq(u64, nodes[node].self_samples, samples), "node %u", node);
+		cr_assert(eq(u64, nodes[node].self_wall_ns, wall_ns), "node %u", node);
+	}
+}
+
+static void check_totals(const struct profile *profile, const struct world *world)
+{
+	struct profile_total *totals;
+	uint64_t all_self = profile_nr_idle_samples(profile);
+	uint32_t nr = nr_frames(profile);
+
+	cr_assert(eq(int, profile_totals(profile, &totals), 0));
+	for (uint32_t frame = 0; frame < nr; frame++) {
+		struct row row = row_of(profile, frame);
+		struct profile_total expected = {.frame = frame};
+
+		for (size_t i = 0; i < NR_SAMPLES; i++) {
+			const struct seen *seen = &world->seen[i];
+			bool found = false;
+
+			for (uint32_t j = 0; j < seen->nr; j++)
+				found |= row_equal(seen->rows[j], row);
+			expected.total_samples += found;
+			expected.total_wall_ns += found ? seen->wall_ns : 0;
+			found = seen->nr && row_equal(seen->rows[seen->nr - 1], row);
+			expected.self_samples += found;
+			expected.self_wall_ns += found ? seen->wall_ns : 0;
+		}
+		cr_assert(memcmp(&totals[frame], &expected, sizeof(expected)) == 0, "frame %u",
+			  frame);
+		if (row.function < NR_FUNCTIONS)
+			all_self += expected.self_samples;
+	}
+	cr_expect(eq(u64, all_self, NR_SAMPLES));
+	free(totals);
+}
+
+Test(profile, equals_a_naive_count)
+{
+	for (uint32_t seed = 0; seed < 8; seed++) {
+		const struct profile_options options = {seed & 1, seed & 2};
+		struct profile *profile = new_profile(options.by_line, options.by_thread);
+		struct world *world = world_create();
+		uint32_t random = seed * 2654435761u + 1;
+
+		for (size_t i = 0; i < NR_SAMPLES; i++) {
+			uint32_t thread = next_random(&random) % NR_THREADS;
+			uint32_t kept = stack_change(world, thread, &random);
+
+			/* Fewer than there are is no lie. */
+			if (next_random(&random) % 4 == 0)
+				kept /= 2;
+			world->seen[i].wall_ns = next_random(&random) % 1000;
+			remember(&world->seen[i], world, thread, &options);
+			cr_assert(eq(int,
+				     push_sample(profile, &world->threads[thread],
+						 world->stacks[thread], world->depths[thread], kept,
+						 world->seen[i].wall_ns),
+				     0));
+		}
+		check_nodes(profile, world);
+		check_totals(profile, world);
+		cr_expect(eq(u64, profile_nr_samples(profile), NR_SAMPLES));
+		free(world);
+		profile_destroy(profile);
+	}
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "output/loss.h"
+#include "output/stats.h"
+
+static const struct sampler_stats some = {
+	.ticks = 1000,
+	.trimmed = 5,
+	.late_ticks = 2,
+	.samples = 2994,
+	.lost = {[LOSS_GREW] = 1, [LOSS_CHUNK] = 2, [LOSS_LINK] = 3},
+	.reads = 1100,
+	.other_syscalls = 1050,
+	.start_ns = 5000000000,
+	.end_ns = 6250000000,
+	.max_lateness_ns = 12345,
+};
+
+static void expect_json(const struct sampler_stats *stats, const struct run_info *info,
+			const char *expected)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	cr_assert(out != NULL);
+	cr_expect(eq(int, stats_write_json(stats, info, out), 0));
+	cr_assert(eq(int, fclose(out), 0));
+	cr_expect(eq(str, text, (char *)expected));
+	free(text);
+}
+
+Test(stats, everything)
+{
+	const struct run_info info = {
+		.command_line = "python3 \"a\".py",
+		.pid = 42,
+		.python = "3.12.1",
+		.runtime_found_by = "section",
+		.asked_hz = 1000,
+		.cpu_user_ns = 1500000000,
+		.cpu_sys_ns = 250000000,
+		.max_rss_kib = 2048,
+	};
+
+	expect_json(&some, &info,
+		    "{\n"
+		    "  \"ticks\": 1000,\n"
+		    "  \"samples\": 2994,\n"
+		    "  \"lost\": {\n"
+		    "    \"grew\": 1,\n"
+		    "    \"chunk\": 2,\n"
+		    "    \"link\": 3,\n"
+		    "    \"code\": 0,\n"
+		    "    \"unreadable\": 0,\n"
+		    "    \"too_deep\": 0,\n"
+		    "    \"slow\": 0\n"
+		    "  },\n"
+		    "  \"trimmed\": 5,\n"
+		    "  \"late_ticks\": 2,\n"
+		    "  \"max_lateness_us\": 12.345,\n"
+		    "  \"reads\": 1100,\n"
+		    "  \"other_syscalls\": 1050,\n"
+		    "  \"achieved_hz\": 800,\n"
+		    "  \"wall_s\": 1.25,\n"
+		    "  \"asked_hz\": 1000,\n"
+		    "  \"cpu_user_s\": 1.5,\n"
+		    "  \"cpu_sys_s\": 0.25,\n"
+		    "  \"max_rss_kib\": 2048,\n"
+		    "  \"command_line\": \"python3 \\\"a\\\".py\",\n"
+		    "  \"pid\": 42,\n"
+		    "  \"python\": \"3.12.1\",\n"
+		    "  \"runtime_found_by\": \"section\"\n"
+		    "}\n");
+}
+
+Test(stats, nothing_known)
+{
+	const struct sampler_stats none = {0};
+	const struct run_info info = {0};
+
+	expect_json(&none, &info,
+		    "{\n"
+		    "  \"ticks\": 0,\n"
+		    "  \"samples\": 0,\n"
+		    "  \"lost\": {\n"
+		    "    \"grew\": 0,\n"
+		    "    \"chunk\": 0,\n"
+		    "    \"link\": 0,\n"
+		    "    \"code\": 0,\n"
+		    "    \"unreadable\": 0,\n"
+		    "    \"too_deep\": 0,\n"
+		    "    \"slow\": 0\n"
+		    "  },\n"
+		    "  \"trimmed\": 0,\n"
+		    "  \"late_ticks\": 0,\n"
+		    "  \"max_lateness_us\": 0,\n"
+		    "  \"reads\": 0,\n"
+		    "  \"other_syscalls\": 0,\n"
+		    "  \"achieved_hz\": 0,\n"
+		    "  \"wall_s\": 0,\n"
+		    "  \"asked_hz\": null,\n"
+		    "  \"cpu_user_s\": 0,\n"
+		    "  \"cpu_sys_s\": 0,\n"
+		    "  \"max_rss_kib\": 0,\n"
+		    "  \"command_line\": null,\n"
+		    "  \"pid\": null,\n"
+		    "  \"python\": null,\n"
+		    "  \"runtime_found_by\": null\n"
+		    "}\n");
+}
+
+Test(stats, figures)
+{
+	const struct sampler_stats none = {0};
+	const struct sampler_stats backwards = {.ticks = 1, .start_ns = 2, .end_ns = 1};
+
+	cr_expect(eq(u64, loss_total(&some), 6));
+	cr_expect(epsilon_eq(dbl, loss_percent(&some), 0.2, 1e-12));
+	cr_expect(loss_percent(&none) == 0);
+	cr_expect(stats_wall_s(&backwards) == 0);
+	cr_expect(stats_achieved_hz(&backwards) == 0);
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "output/summary.h"
+#include "output/utf8.h"
+#include "procmem/cleanup.h"
+#include "tests/support/push_sample.h"
+
+#define NS_PER_MS 1000000ull
+
+static const struct function functions[] = {
+	{0, 1, "main", "app.py"},
+	{1, 20, "Parser.parse", "/usr/lib/python3/dist-packages/parser/core/parser.py"},
+	{2, 3, "evil\n\033[2J", "e\xc2\x9bvil.py"},
+	{3, 4, "\xe4\xb8\xad\xe6\x96\x87\xe5\x90\x8d", "wide.py"},
+};
+static const struct sample_thread thread = {.id = 0, .tid = 42, .name = "python3"};
+static const struct sampler_stats stats = {
+	.ticks = 1999,
+	.samples = 2000,
+	.lost = {[LOSS_GREW] = 1},
+	.late_ticks = 1,
+	.start_ns = 0,
+	.end_ns = 2000 * NS_PER_MS,
+};
+static const struct run_info info = {
+	.command_line = "python3 app.py --name=a\nb",
+	.pid = 42,
+	.python = "3.12.1",
+	.asked_hz = 1000,
+};
+
+/* main calls everything else: 1 s in parse, 0.75 s in evil, 0.2 s in the wide one, 0.05 s idle */
+static struct profile *new_profile(bool by_thread)
+{
+	const struct profile_options options = {.by_thread = by_thread};
+	const struct frame parse[] = {{&functions[0], 1}, {&functions[1], 1}};
+	const struct frame evil[] = {{&functions[0], 1}, {&functions[2], 1}};
+	const struct frame wide[] = {{&functions[0], 1}, {&functions[3], 1}};
+	struct profile *profile = profile_create(&options);
+
+	cr_assert(profile != NULL);
+	cr_assert(eq(int, push_sample(profile, &thread, wide, 2, 0, 200 * NS_PER_MS), 0));
+	cr_assert(eq(int, push_sample(profile, &thread, parse, 2, 1, 1000 * NS_PER_MS), 0));
+	cr_assert(eq(int, push_sample(profile, &thread, evil, 2, 1, 750 * NS_PER_MS), 0));
+	cr_assert(eq(int, push_sample(profile, &thread, NULL, 0, 0, 50 * NS_PER_MS), 0));
+	return profile;
+}
+
+static char *write_text(const struct profile *profile, const struct summary_options *options)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	cr_assert(out != NULL);
+	cr_assert(eq(int, summary_write(profile, &stats, &info, options, out), 0));
+	cr_assert(eq(int, fclose(out), 0));
+	return text;
+}
+
+Test(summary, table)
+{
+	const struct summary_options options = {.max_rows = 10};
+	struct profile *profile = new_profile(false);
+	cleanup_free char *text = write_text(profile, &options);
+
+	cr_expect(eq(str, text,
+		     (char *)"python3 app.py --name=a\\x0ab\n"
+			     "pid 42 · Python 3.12.1 · 1 thread · 2.0 s\n"
+			     "1000 Hz of 1000 asked · 2000 samples · 0.05% lost · 1 late tick\n"
+			     "\n"
+			     " self%  total%   self s  total s  function            where\n"
+			     "  50.0    50.0    1.000    1.000  Parser.parse        "
+			     "/usr/lib/python3/dist-packages/parser/core/parser.py:20\n"
+			     "  37.5    37.5    0.750    0.750  evil\\x0a\\x1b[2J     "
+			     "e\\u009bvil.py:3\n"
+			     "  10.0    10.0    0.200    0.200  中文名              wide.py:4\n"
+			     "   2.5     2.5    0.050    0.050  [no python frames]\n"
+			     "   0.0    97.5    0.000    1.950  main                app.py:1\n"));
+	profile_destroy(profile);
+}
+
+Test(summary, rows_that_do_not_fit)
+{
+	const struct summary_options options = {.max_rows = 2};
+	struct profile *profile = new_profile(true);
+	cleanup_free char *text = write_text(profile, &options);
+	const char *more = strstr(text, "evil.py:3\n");
+
+	cr_assert(more == NULL); /* it is escaped */
+	more = strstr(text, "vil.py:3\n");
+	cr_assert(more != NULL);
+	cr_expect(eq(str, (char *)more, (char *)"vil.py:3\n     …  and 3 more\n"));
+	profile_destroy(profile);
+}
+
+/* A thread's root has the thread's idle time as its own and needs no row for it. */
+Test(summary, threads)
+{
+	const struct summary_options options = {.max_rows = 10};
+	struct profile *profile = new_profile(true);
+	cleanup_free char *text = write_text(profile, &options);
+
+	cr_expect(strstr(text, "   2.5   100.0    0.050    2.000  thread python3 (42)\n") != NULL,
+		  "%s", text);
+	cr_expect(strstr(text, "[no python frames]") == NULL, "%s", text);
+	profile_destroy(profile);
+}
+
+static unsigned line_width(const char *line, const char *end)
+{
+	unsigned width = 0;
+	uint32_t code_point;
+
+	while (line < end) {
+		size_t length = utf8_decode(line, (size_t)(end - line), &code_point);
+
+		cr_assert(length > 0);
+		width += utf8_width(code_point);
+		line += length;
+	}
+	return width;
+}
+
+Test(summary, keeps_to_the_width)
+{
+	struct profile *profile = new_profile(false);
+
+	for (unsigned columns = 1; columns < 140; columns++) {
+		const struct summary_options options = {.max_rows = 10, .columns = columns};
+		cleanup_free char *text = write_text(profile, &options);
+		const char *end;
+
+		for (const char *line = text; *line; line = end + 1) {
+			end = strchr(line, '\n');
+			cr_assert(end != NULL);
+			cr_expect(line_width(line, end) <= (columns < 60 ? 60 : columns),
+				  "%u columns: %.*s", columns, (int)(end - line), line);
+		}
+		cr_expect(strstr(text, "py:20\n") != NULL, "%u columns: %s", columns, text);
+	}
+	profile_destroy(profile);
+}
+
+Test(summary, colour_only_when_asked)
+{
+	struct profile *profile = new_profile(false);
+	const struct summary_options plain = {.max_rows = 10};
+	const struct summary_options colour = {.max_rows = 10, .colour = true};
+	cleanup_free char *without = write_text(profile, &plain);
+	cleanup_free char *with = write_text(profile, &colour);
+	char *to = with;
+
+	cr_expect(strchr(without, '\033') == NULL);
+	cr_expect(strstr(with, "\033[1m self%") != NULL);
+	for (const char *from = with; *from;) {
+		if (*from == '\033')
+			from = strchr(from, 'm') + 1;
+		else
+			*to++ = *from++;
+	}
+	*to = '\0';
+	cr_expect(eq(str, with, without));
+	profile_destroy(profile);
+}
+
+Test(summary, no_samples)
+{
+	const struct profile_options by_function = {0};
+	const struct summary_options options = {.max_rows = 10, .columns = 80};
+	const struct sampler_stats none = {0};
+	const struct run_info unknown = {0};
+	struct profile *profile = profile_create(&by_function);
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	cr_assert(out != NULL);
+	cr_assert(eq(int, summary_write(profile, &none, &unknown, &options, out), 0));
+	cr_assert(eq(int, fclose(out), 0));
+	cr_expect(eq(str, text,
+		     (char *)"0 threads · 0.0 s\n"
+			     "0 Hz · 0 samples · 0% lost · 0 late ticks\n"
+			     "\n"
+			     "no samples\n"));
+	free(text);
+	profile_destroy(profile);
+}
+
+Test(summary, says_when_the_stream_fails)
+{
+	const struct summary_options options = {.max_rows = 10};
+	struct profile *profile = new_profile(false);
+	FILE *out = fopen("/dev/full", "w");
+
+	if (!out)
+		cr_skip("no /dev/full");
+	cr_expect(eq(int, summary_write(profile, &stats, &info, &options, out), -ENOSPC));
+	(void)fclose(out);
+	profile_destroy(profile);
+}
