@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* What the commands share: how they are called and what they exit with. */
+#pragma once
+
+/* Exit statuses, as in the man page. */
+enum exit_status {
+	EXIT_OK = 0,
+	EXIT_ERROR = 1,
+	EXIT_USAGE = 2,
+	EXIT_NOT_PYTHON = 3,
+	EXIT_PERMISSION = 4,
+	EXIT_NO_SAMPLE = 5,
+};
+
+/* argv[0] is the command's name. Each parses its options, runs, and prints what went wrong. */
+enum exit_status command_attach(int argc, char **argv);
+enum exit_status command_doctor(int argc, char **argv);
+enum exit_status command_dump(int argc, char **argv);

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/* pysample dump: the stacks of every thread, once. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+
+#include "cmd/command.h"
+#include "cmd/options.h"
+#include "cmd/output_file.h"
+#include "cmd/print.h"
+#include "cmd/target.h"
+#include "output/dump.h"
+#include "sampler/sampler.h"
+
+static const char help[] =
+	"usage: pysample dump [OPTION]… PID\n"
+	"\n"
+	"Prints the stack of every Python thread of a process, most recent call last. The\n"
+	"process is not stopped; a stopped one is not woken.\n"
+	"\n"
+	"      --json       one JSON object, frames outermost first\n"
+	"  -v, --verbose    say how the interpreter was found\n"
+	"  -h, --help       this text\n"
+	"\n"
+	"Exit status: 0 printed, 1 error, 2 usage, 3 not a Python process or an unknown\n"
+	"version, 4 permission denied, 5 the process ended.\n"
+	"\n"
+	"Examples:\n"
+	"  pysample dump 1234\n"
+	"  pysample dump --json 1234 | jq '.threads[] | select(.holds_gil)'\n";
+
+struct dump_options {
+	pid_t pid;
+	bool json;
+	bool verbose;
+};
+
+enum { OPTION_JSON = 256 };
+
+/* EXIT_OK; EXIT_USAGE after an error was printed; *ret_done if --help was all there was to do. */
+static enum exit_status parse_options(int argc, char **argv, struct dump_options *options,
+				      bool *ret_done)
+{
+	static const struct option long_options[] = {
+		{"json", no_argument, NULL, OPTION_JSON},
+		{"verbose", no_argument, NULL, 'v'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
+	int option;
+
+	*ret_done = false;
+	while ((option = getopt_long(argc, argv, "vh", long_options, NULL)) != -1) {
+		switch (option) {
+		case OPTION_JSON:
+			options->json = true;
+			break;
+		case 'v':
+			options->verbose = true;
+			break;
+		case 'h':
+			(void)fputs(help, stdout);
+			*ret_done = true;
+			return EXIT_OK;
+		default: /* getopt_long() has printed what is wrong */
+			print_error("'pysample dump --help' lists the options");
+			return EXIT_USAGE;
+		}
+	}
+	return parse_only_pid(argc, argv, optind, &options->pid) ? EXIT_OK : EXIT_USAGE;
+}
+
+static enum exit_status write_dump(const struct dump_options *options, const struct target *target,
+				   const struct dump *dump, struct message *reterr)
+{
+	const struct run_info info = {
+		.command_line = target->command_line,
+		.pid = options->pid,
+		.python = target->version,
+		.runtime_found_by = target->runtime.found_by,
+	};
+	struct output_file output;
+	int err = output_file_open(NULL, &output, reterr);
+
+	if (!err)
+		err = output_file_finish(&output,
+					 options->json
+						 ? dump_write_json(dump, &info, output.stream)
+						 : dump_write_text(dump, &info, output.stream),
+					 reterr);
+	return err ? EXIT_ERROR : EXIT_OK;
+}
+
+static enum exit_status dump_target(const struct dump_options *options, struct target *target,
+				    struct message *reterr)
+{
+	struct sampler *sampler = NULL;
+	struct dump *dump = dump_create();
+	enum exit_status status;
+	int err = -ENOMEM;
+
+	if (dump)
+		err = sampler_create(&target->process, &target->live.memory, &target->runtime.build,
+				     target->runtime.addr, &sampler);
+	if (!err)
+		err = sampler_dump(sampler, dump_sink(dump));
+	status = err ? target_explain(target, err, reterr)
+		     : write_dump(options, target, dump, reterr);
+	dump_destroy(dump);
+	sampler_destroy(sampler);
+	return status;
+}
+
+enum exit_status command_dump(int argc, char **argv)
+{
+	struct dump_options options = {0};
+	struct message message = {0};
+	struct target target;
+	bool done;
+	enum exit_status status = parse_options(argc, argv, &options, &done);
+
+	if (status != EXIT_OK || done)
+		return status;
+	status = target_open(options.pid, &target, &message);
+	if (status == EXIT_OK && options.verbose)
+		print_note("_PyRuntime at 0x%llx by %s in %s",
+			   (unsigned long long)target.runtime.addr, target.runtime.found_by,
+			   target.runtime.image_path);
+	if (status == EXIT_OK)
+		status = dump_target(&options, &target, &message);
+	if (status != EXIT_OK)
+		print_error("%s", message.text);
+	target_close(&target);
+	return status;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd/command.h"
+#include "cmd/print.h"
+
+static const struct {
+	const char *name;
+	enum exit_status (*run)(int argc, char **argv);
+	const char *summary;
+} commands[] = {
+	{"attach", command_attach, "sample a running process until it ends, -d runs out or Ctrl-C"},
+	{"dump", command_dump, "print the stacks of every thread, once"},
+	{"doctor", command_doctor,
+	 "tell what can be read of a process, and what to do if it cannot"},
+};
+
+enum { NR_COMMANDS = sizeof(commands) / sizeof(*commands) };
+
+static void print_help(void)
+{
+	(void)printf("usage: pysample COMMAND [OPTION]… PID\n"
+		     "\n"
+		     "A sampling profiler for CPython: reads the memory of a running process and\n"
+		     "never stops, changes or instruments it.\n"
+		     "\n"
+		     "Commands:\n");
+	for (int i = 0; i < NR_COMMANDS; i++)
+		(void)printf("  %-8s %s\n", commands[i].name, commands[i].summary);
+	(void)printf("\n"
+		     "  pysample COMMAND --help    the options of a command, with examples\n"
+		     "  pysample --version\n"
+		     "\n"
+		     "Try: pysample attach -d 5 $(pgrep -n python3)\n");
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2) {
+		print_error("which command? 'pysample --help' lists them");
+		return EXIT_USAGE;
+	}
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+	    strcmp(argv[1], "help") == 0) {
+		print_help();
+		return EXIT_OK;
+	}
+	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
+		(void)printf("pysample %s (CPython 3.11, 3.13, 3.14, 3.15)\n", PYSAMPLE_VERSION);
+		return EXIT_OK;
+	}
+	for (int i = 0; i < NR_COMMANDS; i++)
+		if (strcmp(argv[1], commands[i].name) == 0)
+			return (int)commands[i].run(argc - 1, argv + 1);
+	print_error("there is no command '%s'; 'pysample --help' lists them", argv[1]);
+	return EXIT_USAGE;
+}

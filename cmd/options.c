@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/options.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "cmd/print.h"
+
+#define MIN_RATE_HZ    0.01
+#define MAX_RATE_HZ    1e6
+#define MAX_DURATION_S (366.0 * 24 * 3600)
+
+struct unit {
+	const char *suffix;
+	double factor;
+};
+
+/* A decimal number and one of the suffixes (without regard to case). */
+static bool parse_number(const char *text, const struct unit *units, size_t nr_units,
+			 double *ret_value)
+{
+	char *end;
+	double value;
+
+	/* strtod() also takes hexadecimal, "inf" and leading blanks. */
+	if (strspn(text, "0123456789.") == 0)
+		return false;
+	if (text[0] == '0' && (text[1] == 'x' || text[1] == 'X'))
+		return false;
+	errno = 0;
+	value = strtod(text, &end);
+	if (errno || !isfinite(value))
+		return false;
+	for (size_t i = 0; i < nr_units; i++)
+		if (strcasecmp(end, units[i].suffix) == 0) {
+			*ret_value = value * units[i].factor;
+			return true;
+		}
+	return false;
+}
+
+bool parse_pid(const char *text, pid_t *ret_pid)
+{
+	char *end;
+	long pid;
+
+	if (text[0] < '0' || text[0] > '9')
+		return false;
+	errno = 0;
+	pid = strtol(text, &end, 10);
+	if (errno || *end || pid < 1 || pid > INT32_MAX)
+		return false;
+	*ret_pid = (pid_t)pid;
+	return true;
+}
+
+bool parse_rate(const char *text, double *ret_rate_hz)
+{
+	static const struct unit units[] = {{"", 1}, {"hz", 1}, {"k", 1e3}, {"khz", 1e3}};
+	double rate_hz;
+
+	if (strcasecmp(text, "max") == 0) {
+		*ret_rate_hz = 0;
+		return true;
+	}
+	if (!parse_number(text, units, sizeof(units) / sizeof(*units), &rate_hz) ||
+	    rate_hz < MIN_RATE_HZ || rate_hz > MAX_RATE_HZ)
+		return false;
+	*ret_rate_hz = rate_hz;
+	return true;
+}
+
+bool parse_duration(const char *text, uint64_t *ret_duration_ns)
+{
+	static const struct unit units[] = {
+		{"", 1}, {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}};
+	double duration_s;
+
+	if (!parse_number(text, units, sizeof(units) / sizeof(*units), &duration_s) ||
+	    duration_s <= 0 || duration_s > MAX_DURATION_S)
+		return false;
+	*ret_duration_ns = (uint64_t)(duration_s * 1e9);
+	return true;
+}
+
+bool parse_only_pid(int argc, char **argv, int first, pid_t *ret_pid)
+{
+	if (first >= argc) {
+		print_error("which process? give its id: pysample %s PID", argv[0]);
+		return false;
+	}
+	if (first + 1 < argc) {
+		print_error("one process id, please: '%s' is too much", argv[first + 1]);
+		return false;
+	}
+	if (!parse_pid(argv[first], ret_pid)) {
+		print_error("'%s' is not a process id; pgrep -f NAME finds one", argv[first]);
+		return false;
+	}
+	return true;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/print.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "output/label.h"
+#include "output/text.h"
+
+enum { MAX_LINE_BYTES = 2048 };
+
+/* Names of the target's files stand in messages: nothing in them may steer a terminal. */
+static void print_line(const char *format, va_list args)
+{
+	char line[MAX_LINE_BYTES];
+	struct text text = {0};
+
+	(void)vsnprintf(line, sizeof(line), format, args);
+	text_puts(&text, "pysample: ");
+	label_append_escaped(&text, line, strlen(line), LABEL_DISPLAY);
+	text_puts(&text, "\n");
+	(void)text_write(&text, stderr);
+	text_done(&text);
+}
+
+void print_error(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	print_line(format, args);
+	va_end(args);
+}
+
+void print_note(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	print_line(format, args);
+	va_end(args);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/target.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum exit_status target_explain(const struct target *target, int err, struct message *reterr)
+{
+	switch (err) {
+	case -EPERM:
+	case -EACCES:
+		process_explain_eperm(&target->process, reterr);
+		return EXIT_PERMISSION;
+	case -ESRCH:
+		message_set(reterr, "process %d has ended", target->process.pid);
+		return EXIT_NO_SAMPLE;
+	case -ENOENT:
+	case -ENOTSUP:
+		if (!reterr->text[0])
+			message_set(reterr, "process %d has no interpreter that can be read",
+				    target->process.pid);
+		return EXIT_NOT_PYTHON;
+	default:
+		if (!reterr->text[0])
+			message_set(reterr, "process %d could not be read: %s", target->process.pid,
+				    strerror(-err));
+		return EXIT_ERROR;
+	}
+}
+
+enum exit_status target_open(pid_t pid, struct target *ret_target, struct message *reterr)
+{
+	struct target *target = ret_target;
+	int err;
+
+	memset(target, 0, sizeof(*target));
+	target->process = PROCESS_CLOSED;
+	err = process_open(pid, &target->process, reterr);
+	if (err) {
+		if (!reterr->text[0])
+			message_set(reterr, "process %d could not be opened: %s", pid,
+				    strerror(-err));
+		return err == -EPERM ? EXIT_PERMISSION : EXIT_ERROR;
+	}
+	process_command_line(&target->process, target->command_line, sizeof(target->command_line));
+	live_memory_init(&target->live, pid);
+	err = maps_read(&target->process, &target->maps);
+	if (!err)
+		err = runtime_find(&target->process, &target->maps, &target->live.memory,
+				   &target->runtime, reterr);
+	if (err)
+		return target_explain(target, err, reterr);
+	version_format(target->runtime.build.version_hex, target->version);
+	return EXIT_OK;
+}
+
+void target_close(struct target *target)
+{
+	maps_done(&target->maps);
+	process_close(&target->process);
+}

@@ -1,0 +1,424 @@
+# SPDX-License-Identifier: MIT
+"""What the live tests share: interpreters, targets, and running pysample.
+
+Nothing that is started here outlives its context manager, or this process: a
+target asks the kernel to be killed with its parent.
+"""
+import atexit
+import collections
+import contextlib
+import dataclasses
+import functools
+import glob
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+TARGETS = os.path.join(ROOT, "tests", "targets")
+PYSAMPLE = os.path.abspath(os.environ.get("PYSAMPLE", os.path.join(ROOT, "build", "pysample")))
+
+# A hang is a failure; nothing here takes anywhere near that long.
+PATIENCE_S = 60
+
+SUPPORTED = ("3.11", "3.13", "3.14", "3.15")
+REFUSED = ("2.7", "3.6", "3.10", "3.12")
+TESTBED_VERSIONS = ("3.13", "3.14", "3.15")
+
+
+def read(path):
+    with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
+        return file.read()
+
+
+# ---- interpreters ---------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Interpreter:
+    path: str  # as seen inside root
+    version: str  # "3.15.2"
+    root: str = ""  # of the file system it lives in; "" is ours
+    origin: str = "system"
+
+    @property
+    def minor(self):
+        return ".".join(self.version.split(".")[:2])
+
+    @property
+    def label(self):
+        return "%s_%s" % (self.origin, self.version.replace(".", "_"))
+
+    def command(self):
+        return (["chroot", self.root] if self.root else []) + [self.path]
+
+    def __str__(self):
+        return "%s (%s)" % (self.version, self.origin)
+
+
+def _version_of(command):
+    """ "3.15.2", or None if it does not run."""
+    try:
+        result = subprocess.run(command + ["--version"], capture_output=True, text=True,
+                                timeout=PATIENCE_S)
+    except OSError:
+        return None
+    found = re.match(r"Python (\d+\.\d+\.\d+)", result.stdout + result.stderr)
+    return found and found.group(1)
+
+
+def _testbed_root():
+    result = subprocess.run([os.path.join(ROOT, "scripts", "testbed"), "--path"],
+                            capture_output=True, text=True)
+    return result.stdout.strip()
+
+
+def _candidates():
+    yield Interpreter("/usr/bin/python3", "", origin="system")
+    for path in sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/*/bin/python"))):
+        yield Interpreter(path, "", origin="pyenv")
+    root = _testbed_root()
+    if os.geteuid() == 0 and os.path.isdir(root):
+        for version in TESTBED_VERSIONS:
+            if os.path.exists("%s/usr/bin/python%s" % (root, version)):
+                yield Interpreter("/usr/bin/python" + version, "", root=root, origin="testbed")
+
+
+@functools.lru_cache(maxsize=None)
+def all_interpreters():
+    found = []
+    for candidate in _candidates():
+        version = _version_of(candidate.command())
+        if version:
+            found.append(dataclasses.replace(candidate, version=version))
+    return found
+
+
+def supported_interpreters():
+    return [found for found in all_interpreters() if found.minor in SUPPORTED]
+
+
+def refused_interpreters():
+    """One of each version that is not supported, as far as they are here."""
+    by_minor = {found.minor: found for found in all_interpreters() if found.minor in REFUSED}
+    return [by_minor[minor] for minor in sorted(by_minor)]
+
+
+def newest_interpreter():
+    """One is enough where the version does not matter; ours is always there."""
+    return max(supported_interpreters(),
+               key=lambda found: [int(part) for part in found.version.split(".")])
+
+
+def absent_versions():
+    """A line for each version that the tests are for and that is not here."""
+    present = {found.minor for found in all_interpreters()}
+    for minor in SUPPORTED + REFUSED:
+        if minor not in present:
+            why = "no testbed" if minor in TESTBED_VERSIONS else "no such interpreter here"
+            yield "not tested here: %s (%s)" % (minor, why)
+    for minor in TESTBED_VERSIONS:
+        if minor in present and not any(found.minor == minor and found.origin == "testbed"
+                                        for found in all_interpreters()):
+            yield "not tested here: %s of Debian, non-PIE and stripped (no testbed)" % minor
+
+
+def per_interpreter(base):
+    """Replace a test case by one for each supported interpreter; it finds its own in
+    self.interpreter."""
+    module = sys.modules[base.__module__]
+    for interpreter in supported_interpreters():
+        name = "%s_%s" % (base.__name__, interpreter.label)
+        case = type(name, (base,), {"interpreter": interpreter, "__module__": base.__module__})
+        setattr(module, name, case)
+
+
+# ---- targets ----------------------------------------------------------------------
+
+
+@dataclasses.dataclass
+class Target:
+    process: subprocess.Popen
+    report: dict  # what it printed first
+    errors: str  # the file with its stderr
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def stderr(self):
+        return read(self.errors)
+
+    def state(self):
+        """One letter, as in proc_pid_stat(5)."""
+        return read("/proc/%d/stat" % self.pid).rpartition(")")[2].split()[0]
+
+    def runs(self):
+        return self.process.poll() is None
+
+
+def wait_until(condition, what):
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError("waited in vain until " + what)
+        time.sleep(0.005)
+
+
+def _kill(process):
+    if process.poll() is None:
+        process.kill()
+    process.wait(timeout=PATIENCE_S)
+    if process.stdout:
+        process.stdout.close()
+
+
+@contextlib.contextmanager
+def fresh_folder(root=""):
+    """A folder that anybody may enter, as seen from outside root and from inside."""
+    outside = tempfile.mkdtemp(prefix="pysample-test-", dir=root + "/tmp")
+    os.chmod(outside, 0o755)
+    try:
+        yield outside, outside[len(root):]
+    finally:
+        shutil.rmtree(outside, ignore_errors=True)
+
+
+# A target dies with this process, however that ends.
+TIED_TO_US = ["setpriv", "--pdeathsig", "KILL", "--"]
+
+
+def target_environment(folder):
+    return {
+        "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
+        "HOME": "/",
+        "LC_ALL": "C.UTF-8",
+        "TMPDIR": folder,
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONNOUSERSITE": "1",
+    }
+
+
+@contextlib.contextmanager
+def python_target(interpreter, name, *args, wrapper=()):
+    """Run tests/targets/NAME.py until the block ends; its first line is in the report."""
+    with fresh_folder(interpreter.root) as (outside, inside), contextlib.ExitStack() as stack:
+        for path in glob.glob(os.path.join(TARGETS, "*.py")):
+            shutil.copy(path, outside)
+        errors = os.path.join(outside, "stderr")
+        with open(errors, "wb") as file:
+            process = subprocess.Popen(
+                TIED_TO_US + list(wrapper) + interpreter.command() + ["%s/%s.py" % (inside, name)]
+                + [str(arg) for arg in args],
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=file,
+                env=target_environment(inside))
+        stack.callback(_kill, process)
+        line = process.stdout.readline()
+        target = Target(process, {}, errors)
+        if not line:
+            raise AssertionError("%s.py did not begin under %s: %s"
+                                 % (name, interpreter, target.stderr()))
+        target.report = json.loads(line)
+        yield target
+
+
+def wait_until_parked(target, pid):
+    """Until the thread that told the truth has ended."""
+    told = {thread["tid"] for thread in target.report["threads"]}
+    wait_until(lambda: set(innermost_tids(pid).values()) == told, "only parked threads are left")
+
+
+def reads_from(pid, tid, descriptor):
+    """Whether the thread is in a system call whose first argument is descriptor."""
+    words = read("/proc/%d/task/%d/syscall" % (pid, tid)).split()
+    return len(words) > 1 and int(words[1], 16) == descriptor
+
+
+@contextlib.contextmanager
+def parked_target(interpreter, name):
+    """A target made with parking.py whose threads are all where they say they are."""
+    with python_target(interpreter, name) as target:
+        wait_until_parked(target, target.pid)
+        yield target
+
+
+# A PID and a mount namespace of its own, as a container has.
+IN_A_CONTAINER = ["unshare", "--pid", "--fork", "--mount", "--kill-child", "--"]
+
+
+def child_of(pid):
+    """The only child of a process."""
+    (child,) = read("/proc/%d/task/%d/children" % (pid, pid)).split()
+    return int(child)
+
+
+def innermost_tids(pid):
+    """{tid in our PID namespace: tid as the process itself sees it}"""
+    tids = {}
+    for tid in os.listdir("/proc/%d/task" % pid):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
+            status = read("/proc/%d/task/%s/status" % (pid, tid))
+            tids[int(tid)] = int(re.search(r"^NSpid:.*?(\d+)$", status, re.M).group(1))
+    return tids
+
+
+@contextlib.contextmanager
+def plain_target(*command):
+    """A process that is no Python."""
+    process = subprocess.Popen(TIED_TO_US + list(command), stdin=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        wanted = os.path.realpath(shutil.which(command[0]))
+        wait_until(lambda: os.path.realpath("/proc/%d/exe" % process.pid) == wanted,
+                   command[0] + " has begun")
+        yield process
+    finally:
+        _kill(process)
+
+
+# ---- pysample -----------------------------------------------------------------------
+
+
+@dataclasses.dataclass
+class Result:
+    status: int
+    stdout: str
+    stderr: str
+
+
+SANITIZER_REPORT = re.compile(
+    r"ERROR: (Address|Leak)Sanitizer|runtime error:|LeakSanitizer has encountered")
+
+
+def is_sanitized():
+    """Whether pysample is built with sanitizers: several times slower, so that bounds
+    of throughput mean nothing."""
+    with open(PYSAMPLE, "rb") as file:
+        return b"__asan_init" in file.read()
+
+
+def _finished(process, stdout, stderr):
+    result = Result(process.returncode, stdout.decode("utf-8"),
+                    stderr.decode("utf-8", errors="replace"))
+    if SANITIZER_REPORT.search(result.stderr):
+        raise AssertionError("a sanitizer reports:\n" + result.stderr)
+    return result
+
+
+def start_pysample(*args, wrapper=(), **kwargs):
+    return subprocess.Popen([*wrapper, PYSAMPLE, *[str(arg) for arg in args]],
+                            stdin=subprocess.DEVNULL, stdout=kwargs.pop("stdout", subprocess.PIPE),
+                            stderr=subprocess.PIPE, **kwargs)
+
+
+def finish(process):
+    """Wait for one that was started."""
+    try:
+        stdout, stderr = process.communicate(timeout=PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        raise AssertionError("pysample did not end: %s" % (process.args,)) from None
+    return _finished(process, stdout or b"", stderr)
+
+
+def pysample(*args, **kwargs):
+    """Run it to its end."""
+    return finish(start_pysample(*args, **kwargs))
+
+
+@functools.lru_cache(maxsize=None)
+def pysample_for_nobody():
+    """A copy of the program that any user can execute, wherever the build folder is."""
+    folder = tempfile.mkdtemp(prefix="pysample-test-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    os.chmod(folder, 0o755)
+    copy = os.path.join(folder, "pysample")
+    shutil.copy(PYSAMPLE, copy)
+    os.chmod(copy, 0o755)
+    return copy
+
+
+AS_NOBODY = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "--inh-caps=-all",
+             "--no-new-privs", "--"]
+
+
+def pysample_as_nobody(*args):
+    process = subprocess.Popen([*AS_NOBODY, pysample_for_nobody(), *[str(arg) for arg in args]],
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, cwd="/")
+    return finish(process)
+
+
+# ---- what it prints --------------------------------------------------------------------
+
+
+def shown(text):
+    """A str of the target as pysample has it: UTF-8 has no lone surrogates, C no NUL."""
+    text = re.sub("[\ud800-\udfff]", lambda found: "\\u%04x" % ord(found.group()), text)
+    return text.replace("\0", "\\x00")
+
+
+def expected_frames(thread):
+    """A thread's frames as `dump --json` has to print them."""
+    return [dict(frame, name=shown(frame["name"]), path=shown(frame["path"]))
+            for frame in thread["frames"]]
+
+
+def parse_collapsed(text):
+    """{tuple of labels: count}; every line is checked for its form."""
+    stacks = collections.Counter()
+    for line in text.split("\n")[:-1]:
+        labels, separator, count = line.rpartition(" ")
+        if not separator or not count.isdigit() or re.search(r"[\x00-\x1f\x7f]", line):
+            raise AssertionError("not a line of collapsed stacks: %r" % line)
+        stacks[tuple(labels.split(";"))] += int(count)
+    if text and not text.endswith("\n"):
+        raise AssertionError("the last line is cut: %r" % text[-80:])
+    return stacks
+
+
+def label(frame, line):
+    """What a frame is called in collapsed stacks; line is "line" or "first_line"."""
+
+    def escape(found):
+        code = ord(found.group())
+        return ":" if code == ord(";") else "\\x%02x" % code
+
+    name, path = (re.sub(r"[;\x00-\x1f\x7f]", escape, shown(frame[key]))
+                  for key in ("name", "path"))
+    return "%s (%s:%d)" % (name, path, frame[line]) if frame[line] else "%s (%s)" % (name, path)
+
+
+NO_PYTHON_FRAMES = "[no python frames]"
+
+
+def expected_stack(thread, line="first_line"):
+    """A thread's stack as a key of parse_collapsed()."""
+    return tuple(label(frame, line) for frame in thread["frames"]) or (NO_PYTHON_FRAMES,)
+
+
+LABEL = re.compile(r"(?P<name>.*) \((?P<path>.*):(?P<line>\d+)\)$")
+
+
+def parse_label(text):
+    """(name, path, line)"""
+    found = LABEL.match(text)
+    if not found:
+        raise AssertionError("not a label: %r" % text)
+    return found.group("name"), found.group("path"), int(found.group("line"))
+
+
+def names(stack):
+    return [parse_label(text)[0] for text in stack if text != NO_PYTHON_FRAMES]
+
+
+def end_by_signal(process, number=signal.SIGTERM):
+    process.send_signal(number)
+    return finish(process)

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: MIT
+"""`pysample doctor`: whether a process can be read, and what helps if not."""
+import os
+import subprocess
+import unittest
+
+import support
+from support import per_interpreter, pysample
+
+
+@per_interpreter
+class Healthy(unittest.TestCase):
+    def test_says_what_it_found(self):
+        with support.python_target(self.interpreter, "busy") as target:
+            result = pysample("doctor", target.pid)
+            self.assertEqual(result.status, 0, result)
+            self.assertIn(str(target.pid), result.stdout)
+            self.assertIn(self.interpreter.version, result.stdout)
+
+    @unittest.skipIf(os.geteuid() != 0, "needs root: a PID namespace")
+    def test_in_a_container(self):
+        with support.python_target(self.interpreter, "busy",
+                                   wrapper=support.IN_A_CONTAINER) as target:
+            result = pysample("doctor", support.child_of(target.pid))
+            self.assertEqual(result.status, 0, result)
+            self.assertIn(self.interpreter.version, result.stdout)
+            self.assertRegex(result.stdout, "(?i)namespace|container")
+
+
+class Unhealthy(unittest.TestCase):
+    def test_not_python(self):
+        with support.plain_target("sleep", "60") as target:
+            result = pysample("doctor", target.pid)
+            self.assertEqual(result.status, 3, result)
+            self.assertRegex(result.stdout + result.stderr, "(?i)python")
+
+    def test_no_such_process(self):
+        gone = subprocess.Popen(["true"])
+        gone.wait()
+        result = pysample("doctor", gone.pid)
+        self.assertEqual(result.status, 1, result)
+        self.assertIn(str(gone.pid), result.stdout + result.stderr)
+
+    def test_versions_that_are_not_supported(self):
+        for interpreter in support.refused_interpreters():
+            with self.subTest(version=interpreter.version):
+                command = [*interpreter.command(), "-c", "import time; time.sleep(60)"]
+                with support.plain_target(*command) as target:
+                    result = pysample("doctor", target.pid)
+                    self.assertEqual(result.status, 3, result)
+                    self.assertRegex(result.stdout + result.stderr, "(?i)python")
+
+    @unittest.skipIf(os.geteuid() != 0, "needs root: another user's process")
+    def test_another_users_process(self):
+        with support.python_target(support.newest_interpreter(), "busy") as target:
+            result = support.pysample_as_nobody("doctor", target.pid)
+            self.assertEqual(result.status, 4, result)
+            self.assertRegex(result.stdout + result.stderr, "CAP_SYS_PTRACE|sudo|root")
+
+
+if __name__ == "__main__":
+    unittest.main()

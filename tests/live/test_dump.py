@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: MIT
+"""`pysample dump`: every thread of a parked process is where the interpreter says it is."""
+import json
+import os
+import re
+import signal
+import unittest
+
+import support
+from support import per_interpreter, pysample
+
+
+def dump(pid):
+    result = pysample("dump", pid, "--json")
+    if result.status:
+        raise AssertionError("dump ended with %d: %s" % (result.status, result.stderr))
+    return json.loads(result.stdout)
+
+
+class DumpTestCase(unittest.TestCase):
+    """Has the comparison with the truth."""
+
+    maxDiff = 4000
+
+    def assert_frames(self, thread, truth):
+        """The first frame that differs says more than two stacks of a thousand."""
+        expected = support.expected_frames(truth)
+        for got, wanted in zip(thread["frames"], expected):
+            self.assertEqual(got, wanted)
+        self.assertEqual(len(thread["frames"]), len(expected),
+                         "differ in length; ends: %r %r" % (thread["frames"][-2:], expected[-2:]))
+
+    def assert_truth(self, dumped, truths, own_tid=lambda tid: tid):
+        threads = {own_tid(thread["tid"]): thread for thread in dumped["threads"]}
+        self.assertEqual(len(threads), len(dumped["threads"]), "a thread is there twice")
+        self.assertEqual(set(threads), {truth["tid"] for truth in truths})
+        for truth in truths:
+            with self.subTest(situation=truth["situation"]):
+                thread = threads[truth["tid"]]
+                self.assert_frames(thread, truth)
+                self.assertEqual(thread["main"], truth["main"])
+                self.assertEqual(thread["interpreter"], 0)
+
+
+@per_interpreter
+class Corpus(DumpTestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.target = cls.enterClassContext(support.parked_target(cls.interpreter, "corpus"))
+
+    def test_json_equals_truth(self):
+        dumped = dump(self.target.pid)
+        self.assertEqual(dumped["pid"], self.target.pid)
+        self.assertEqual(dumped["python"], self.target.report["python"])
+        self.assertIn("corpus.py", dumped["command"])
+        self.assert_truth(dumped, self.target.report["threads"])
+
+    def test_nobody_holds_the_gil(self):
+        holders = [thread for thread in dump(self.target.pid)["threads"] if thread["holds_gil"]]
+        self.assertEqual(holders, [])
+
+    def test_text_has_every_thread_and_frame(self):
+        result = pysample("dump", self.target.pid)
+        self.assertEqual(result.status, 0, result.stderr)
+        self.assertNotRegex(result.stdout, r"[\x00-\x09\x0b-\x1f\x7f]")
+        for truth in self.target.report["threads"]:
+            self.assertRegex(result.stdout, r"\b%d\b" % truth["tid"])
+            if truth["situation"].startswith("executed_with_odd_names"):
+                continue
+            for frame in support.expected_frames(truth):
+                if frame["line"] and len(truth["frames"]) < 100:
+                    self.assertIn('"%s", line %d, in %s\n' % (
+                        frame["path"], frame["line"], frame["name"]), result.stdout)
+
+    def test_a_stopped_process_stays_stopped(self):
+        os.kill(self.target.pid, signal.SIGSTOP)
+        try:
+            support.wait_until(lambda: self.target.state() == "T", "the target is stopped")
+            dumped = dump(self.target.pid)
+            self.assertEqual(self.target.state(), "T")
+        finally:
+            os.kill(self.target.pid, signal.SIGCONT)
+        self.assert_truth(dumped, self.target.report["threads"])
+
+
+@per_interpreter
+class Dump(DumpTestCase):
+    def test_every_depth_around_the_end_of_a_chunk(self):
+        with support.parked_target(self.interpreter, "boundary") as target:
+            self.assert_truth(dump(target.pid), target.report["threads"])
+
+    def test_gil_holder(self):
+        with support.python_target(self.interpreter, "busy") as target:
+            # Another thread that is still starting may have it for a moment.
+            holders = []
+            for _ in range(10):
+                threads = dump(target.pid)["threads"]
+                self.assertEqual(len(threads), 3)
+                holders.append([thread["tid"] for thread in threads if thread["holds_gil"]])
+            self.assertLessEqual(max(map(len, holders)), 1)
+            self.assertEqual(holders[-1], [target.report["tid"]])
+
+    def test_sub_interpreters(self):
+        with support.python_target(self.interpreter, "subinterpreters") as target:
+            for tid in [target.pid] + [truth["tid"] for truth in target.report["threads"]]:
+                support.wait_until(
+                    lambda tid=tid: support.reads_from(target.pid, tid, target.report["parking"]),
+                    "everybody is parked")
+            threads = dump(target.pid)["threads"]
+            subs = {thread["tid"]: thread for thread in threads if thread["interpreter"] != 0}
+            self.assertEqual(len({thread["interpreter"] for thread in subs.values()}), 3)
+            self.assertEqual(set(subs), {truth["tid"] for truth in target.report["threads"]})
+            for truth in target.report["threads"]:
+                self.assert_frames(subs[truth["tid"]], truth)
+            (main,) = [thread for thread in threads if thread["main"]]
+            self.assertEqual([frame["name"] for frame in main["frames"]],
+                             ["<module>", "main", "park"])
+
+    @unittest.skipIf(os.geteuid() != 0, "needs root: a PID namespace")
+    def test_in_a_container(self):
+        with support.python_target(self.interpreter, "corpus",
+                                   wrapper=support.IN_A_CONTAINER) as target:
+            pid = support.child_of(target.pid)
+            support.wait_until_parked(target, pid)
+            tids = support.innermost_tids(pid)
+            self.assert_truth(dump(pid), target.report["threads"], tids.get)
+
+
+class DumpOfWorking(unittest.TestCase):
+    def test_a_process_at_full_speed(self):
+        """Whatever is caught is one of the stacks that there can be."""
+        with support.python_target(support.newest_interpreter(), "alternating") as target:
+            for _ in range(20):
+                (thread,) = dump(target.pid)["threads"]
+                stack = " ".join(frame["name"] for frame in thread["frames"])
+                self.assertTrue(re.fullmatch(r"<module> alternate( [ab]00\d)*", stack), stack)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: MIT
+"""What cannot be done ends with the right status and one sentence that says why."""
+import os
+import subprocess
+import unittest
+
+import support
+from support import pysample
+
+COMMANDS = ("attach", "dump", "doctor")
+
+
+class ErrorTestCase(unittest.TestCase):
+    def assert_fails(self, result, status, pattern="."):
+        self.assertEqual(result.status, status, result)
+        self.assertEqual(result.stdout, "")
+        self.assertRegex(result.stderr, r"\Apysample[^\n]*\n\Z")
+        self.assertRegex(result.stderr, pattern)
+
+
+class Usage(unittest.TestCase):
+    def test_help(self):
+        for args in (["--help"], *([command, "--help"] for command in COMMANDS)):
+            with self.subTest(args=args):
+                result = pysample(*args)
+                self.assertEqual((result.status, result.stderr), (0, ""))
+                self.assertRegex(result.stdout, r"(?i)usage: pysample")
+
+    def test_help_names_every_option(self):
+        options = {
+            "attach": ["-r", "-d", "-o", "-f", "-t", "--lines", "--functions", "--stats-json",
+                       "-q", "-v"],
+            "dump": ["--json", "-v"],
+        }
+        for command, expected in options.items():
+            text = pysample(command, "--help").stdout
+            for option in expected:
+                with self.subTest(command=command, option=option):
+                    self.assertRegex(text, r"(?<![\w-])%s(?![\w-])" % option)
+
+    def test_version(self):
+        result = pysample("--version")
+        self.assertEqual((result.status, result.stderr), (0, ""))
+        self.assertRegex(result.stdout, r"\Apysample \d+\.\d+\.\d+\b[^\n]*\n\Z")
+
+    def test_wrong_usage(self):
+        pid = os.getpid()
+        cases = [
+            [], ["nonsense"], ["--nonsense"],
+            ["attach"], ["attach", "x"], ["attach", ""], ["attach", "0"], ["attach", "-1"],
+            ["attach", pid, pid], ["attach", pid, "--nonsense"], ["attach", "99999999999999999999"],
+            ["attach", pid, "-f", "nonsense"], ["attach", pid, "-o"],
+            ["dump"], ["dump", "x"], ["dump", pid, "--nonsense"],
+            ["doctor"], ["doctor", "x"], ["doctor", pid, "--nonsense"],
+        ]
+        cases += [["attach", pid, "-d", value] for value in
+                  ("", "x", "-1", "0", "nan", "inf", "1x", "1e400", " ", "0x")]
+        cases += [["attach", pid, "-r", value] for value in
+                  ("", "x", "-1", "0", "nan", "inf", "1x", "1e400", "maximal")]
+        for args in cases:
+            with self.subTest(args=args):
+                result = pysample(*args)
+                self.assertEqual(result.status, 2, result)
+                self.assertEqual(result.stdout, "")
+                self.assertIn("pysample", result.stderr)
+
+
+class NoTarget(ErrorTestCase):
+    def test_no_such_process(self):
+        gone = subprocess.Popen(["true"])
+        gone.wait()
+        for command in ("attach", "dump"):
+            with self.subTest(command):
+                self.assert_fails(pysample(command, gone.pid), 1, str(gone.pid))
+
+    def test_thread_id(self):
+        with support.python_target(support.newest_interpreter(), "busy") as target:
+            tids = {int(tid) for tid in os.listdir("/proc/%d/task" % target.pid)}
+            tid = max(tids - {target.pid})
+            for command in ("attach", "dump"):
+                with self.subTest(command):
+                    self.assert_fails(pysample(command, tid), 1, str(tid))
+
+    def test_zombie(self):
+        zombie = subprocess.Popen(["true"])
+        os.waitid(os.P_PID, zombie.pid, os.WEXITED | os.WNOWAIT)
+        try:
+            for command in ("attach", "dump"):
+                with self.subTest(command):
+                    self.assert_fails(pysample(command, zombie.pid), 5, str(zombie.pid))
+        finally:
+            zombie.wait()
+
+    def test_not_python(self):
+        with support.plain_target("sleep", "60") as target:
+            for command in ("attach", "dump"):
+                with self.subTest(command):
+                    self.assert_fails(pysample(command, target.pid), 3, "(?i)python")
+
+    def test_versions_that_are_not_supported(self):
+        for interpreter in support.refused_interpreters():
+            with self.subTest(version=interpreter.version):
+                command = [*interpreter.command(), "-c", "import time; time.sleep(60)"]
+                with support.plain_target(*command) as target:
+                    for subcommand in ("attach", "dump"):
+                        self.assert_fails(pysample(subcommand, target.pid), 3,
+                                          r"(?i)python|interpreter")
+
+
+@unittest.skipIf(os.geteuid() != 0, "needs root: another user's process")
+class NotAllowed(ErrorTestCase):
+    def test_another_users_process(self):
+        with support.python_target(support.newest_interpreter(), "busy") as target:
+            for command in ("attach", "dump"):
+                with self.subTest(command):
+                    self.assert_fails(support.pysample_as_nobody(command, target.pid), 4,
+                                      "CAP_SYS_PTRACE|sudo|root")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: MIT
+"""Two chains of calls that take turns, a microsecond or two each, for ever.
+
+A stack is possible only if it is the beginning of one chain: whatever mixes
+them, or leaves a link out, was never there. With the argument "generators" the
+links 1 to 3 are generators: run by a for loop, by yield from, and by C. A second
+argument says how many steps a leaf takes, 25 to 50 ns each.
+"""
+import sys
+
+import ready
+
+LEAF_STEPS = int(sys.argv[2]) if len(sys.argv) > 2 else 40  # a microsecond or so
+
+
+def a000():
+    a001()
+
+
+def a001():
+    a002()
+
+
+def a002():
+    a003()
+
+
+def a003():
+    a004()
+
+
+def a004():
+    a005()
+
+
+def a005():
+    n = 0
+    while n < LEAF_STEPS:
+        n += 1
+
+
+def b000():
+    b001()
+
+
+def b001():
+    b002()
+
+
+def b002():
+    b003()
+
+
+def b003():
+    b004()
+
+
+def b004():
+    b005()
+
+
+def b005():
+    n = 0
+    while n < LEAF_STEPS:
+        n += 1
+
+
+def generator_a000():
+    for _ in generator_a001():
+        pass
+
+
+def generator_a001():
+    yield from generator_a002()
+
+
+def generator_a002():
+    yield list(generator_a003())
+
+
+def generator_a003():
+    yield a004()
+    yield a004()
+
+
+def generator_b000():
+    for _ in generator_b001():
+        pass
+
+
+def generator_b001():
+    yield from generator_b002()
+
+
+def generator_b002():
+    yield list(generator_b003())
+
+
+def generator_b003():
+    yield b004()
+    yield b004()
+
+
+def alternate(first, second):
+    while True:
+        first()
+        second()
+
+
+if sys.argv[1:2] == ["generators"]:
+    chains = (generator_a000, generator_b000)
+else:
+    chains = (a000, b000)
+ready.announce()
+alternate(*chains)

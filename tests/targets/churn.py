@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: MIT
+"""Threads that begin and end all the time, a few at once, of which half hardly live."""
+import threading
+
+import ready
+
+
+def leaf(steps):
+    n = 0
+    while n < steps:
+        n += 1
+
+
+def worker(depth, steps):
+    if depth:
+        worker(depth - 1, steps)
+    else:
+        leaf(steps)
+
+
+def churn():
+    depth = 0
+    while True:
+        threads = [threading.Thread(target=worker, args=(depth % 150, steps))
+                   for steps in (0, 100, 1000, 20000, 40000, 60000)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        depth += 7
+
+
+ready.announce()
+churn()

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: MIT
+"""Parks threads and tells the truth about where they are parked.
+
+A situation is a function that calls its argument, park, once, somewhere. Each
+runs in a thread of its own, and park never returns: it reads a pipe that nobody
+writes to. When all are there, a line of JSON says what the interpreter itself
+has to say about every thread (sys._current_frames), which is what a profiler
+has to see.
+
+That every thread is in its final place when the truth is taken needs no waiting
+time: park announces itself with the GIL held and gives it up only inside
+read(2), because the switch interval is too long for the GIL to be taken away.
+"""
+import functools
+import itertools
+import json
+import os
+import sys
+import threading
+import time
+import _thread
+
+ENOUGH_TO_SPECIALIZE = 60
+
+_read_end, _write_end = os.pipe()
+_arrived = {}  # ident -> native id
+
+
+class _Announcement:
+    """The number 1, as os.read() asks for it at the very last moment."""
+
+    def __index__(self):
+        _arrived[_thread.get_ident()] = _thread.get_native_id()
+        return 1
+
+
+# A partial object is called from C: the frame that parks is the situation's own.
+park = functools.partial(os.read, _read_end, _Announcement())
+
+
+def warm(situation):
+    """The situation after so many harmless runs that its code is specialised."""
+
+    @functools.wraps(situation)
+    def after_warming_up(park):
+        for _ in range(ENOUGH_TO_SPECIALIZE):
+            situation(int)
+        situation(park)
+
+    return after_warming_up
+
+
+def frames_of(frame):
+    """The stack that ends in frame, outermost first."""
+    frames = []
+    while frame is not None:
+        code = frame.f_code
+        frames.append({
+            "name": code.co_qualname,
+            "path": code.co_filename,
+            "line": frame.f_lineno or 0,
+            "first_line": code.co_firstlineno,
+        })
+        frame = frame.f_back
+    return frames[::-1]
+
+
+def _truth(names):
+    frames = sys._current_frames()
+    main = threading.main_thread().ident
+    return [
+        {
+            "tid": tid,
+            "situation": names.get(ident, "main"),
+            "main": ident == main,
+            "frames": frames_of(frames.get(ident)),
+        }
+        for ident, tid in _arrived.items()
+    ]
+
+
+def _monitor(nr_expected, names, before_report):
+    while len(_arrived) < nr_expected:
+        time.sleep(0.001)
+    before_report()
+    report = {
+        "pid": os.getpid(),
+        "python": "%d.%d.%d" % sys.version_info[:3],
+        "monitor": _thread.get_native_id(),
+        "threads": _truth(names),
+    }
+    print(json.dumps(report), flush=True)
+
+
+def main(situations, raw_threads=(), in_main_thread=lambda park: park(),
+         before_report=lambda: None):
+    """Park every (name, situation) and every (name, function, args), then the main thread.
+
+    The functions of raw_threads are started without threading.Thread and get
+    no park: what they do ends in parking.park anyhow. before_report is called
+    when everybody is parked.
+    """
+    sys.setswitchinterval(1000)
+    names = {}
+    for name, situation in situations:
+        thread = threading.Thread(target=situation, args=(park,), name=name, daemon=True)
+        thread.start()
+        names[thread.ident] = name
+    for name, function, args in raw_threads:
+        names[_thread.start_new_thread(function, args)] = name
+    _thread.start_new_thread(_monitor, (len(names) + 1, names, before_report))
+    in_main_thread(park)
+
+
+def numbered(function, numbers):
+    """Situations that differ in one number."""
+    return [
+        ("%s %d" % (function.__name__, number), functools.partial(function, number))
+        for number in itertools.chain(numbers)
+    ]
