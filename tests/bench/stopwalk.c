@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The benchmark's truth: stops a process at random moments, reads the stacks of
+ * its threads while they stand still, and writes them as collapsed stacks.
+ *
+ *	stopwalk [-r MEAN_HZ] PID COUNT
+ *
+ * The time between two stops is exponentially distributed, so that nothing the
+ * target does periodically can hide from them. This is not part of the product,
+ * which never stops anything.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "output/collapsed.h"
+#include "output/profile.h"
+#include "procmem/cleanup.h"
+#include "procmem/live.h"
+#include "procmem/maps.h"
+#include "procmem/message.h"
+#include "procmem/process.h"
+#include "sampler/python/runtime.h"
+#include "sampler/sampler.h"
+#include "sampler/ticker.h"
+
+#define DEFAULT_MEAN_HZ 1000.0
+#define MIN_MEAN_HZ	0.1
+#define MAX_MEAN_HZ	100000.0
+#define MAX_STOPS	10000000
+
+/* A process that does not stop within this time has a thread in an uninterruptible sleep. */
+#define STOP_PATIENCE_NS 5000000000u
+#define STOP_POLL_NS	 5000
+
+#define NS_PER_S 1000000000u
+
+/* Set by SIGINT, SIGTERM and SIGHUP: write what there is. */
+static volatile sig_atomic_t stop_requested;
+
+/* Counts the stacks that stood still; one that did not is no truth and is left out. */
+struct truth_sink {
+	struct sample_sink sink;
+	struct sample_sink *profile; /* borrowed */
+	unsigned long nr_unproven;
+};
+
+struct stopwalk {
+	pid_t pid;
+	long nr_stops;
+	double mean_hz;
+	struct process process;
+	struct maps maps;
+	struct live_memory live;
+	struct runtime runtime;
+	struct profile *profile;
+	struct truth_sink sink;
+	pid_t keeper_pid; /* see keeper_start() */
+	int keeper_fd;	  /* -1 if there is none */
+};
+
+static int truth_sample(struct sample_sink *sink, const struct sample *sample)
+{
+	struct truth_sink *truth = (struct truth_sink *)sink;
+
+	if (sample->flags & SAMPLE_UNPROVEN) {
+		truth->nr_unproven++;
+		return 0;
+	}
+	return truth->profile->ops->sample(truth->profile, sample);
+}
+
+static int send_signal(const struct process *process, int signal_number)
+{
+	return syscall(SYS_pidfd_send_signal, process->pidfd, signal_number, NULL, 0) == 0 ? 0
+											   : -errno;
+}
+
+/*
+ * Start a process that continues the target when this one ends, however it ends:
+ * not even SIGKILL can leave the target stopped. 0 or negative errno.
+ */
+static int keeper_start(struct stopwalk *walk)
+{
+	int ends[2];
+	char byte;
+
+	if (pipe(ends) != 0)
+		return -errno;
+	walk->keeper_pid = fork();
+	if (walk->keeper_pid < 0) {
+		int err = -errno;
+
+		(void)close(ends[0]);
+		(void)close(ends[1]);
+		return err;
+	}
+	if (walk->keeper_pid > 0) {
+		(void)close(ends[0]);
+		walk->keeper_fd = ends[1];
+		return 0;
+	}
+	/* A Ctrl-C reaches the whole group; the keeper has to outlive it. */
+	(void)setsid();
+	(void)close(ends[1]);
+	(void)close(STDOUT_FILENO);
+	while (read(ends[0], &byte, 1) < 0 && errno == EINTR)
+		;
+	(void)send_signal(&walk->process, SIGCONT);
+	_exit(0);
+}
+
+static void keeper_end(struct stopwalk *walk)
+{
+	if (walk->keeper_fd < 0)
+		return;
+	(void)close(walk->keeper_fd);
+	while (waitpid(walk->keeper_pid, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
+/* The state letter of proc_pid_stat(5), behind the name; '\0' if the thread is gone. */
+static char thread_state(const struct process *process, pid_t tid)
+{
+	char path[64], text[512];
+	const char *end;
+
+	(void)snprintf(path, sizeof(path), "task/%d/stat", tid);
+	if (process_read_file(process, path, text, sizeof(text)) < 0)
+		return '\0';
+	end = strrchr(text, ')');
+	return end && end[1] == ' ' ? end[2] : '\0';
+}
+
+/* Whether no thread of the process can run. *ret_stopped, or negative errno. */
+static int all_stopped(const struct process *process, bool *ret_stopped)
+{
+	cleanup_free struct process_thread *threads = NULL;
+	size_t nr_threads;
+	int err = process_threads(process, &threads, &nr_threads);
+
+	if (err)
+		return err;
+	*ret_stopped = nr_threads > 0;
+	for (size_t i = 0; i < nr_threads && *ret_stopped; i++) {
+		char state = thread_state(process, threads[i].tid);
+
+		*ret_stopped = state == 'T' || state == 'Z' || state == 'X';
+	}
+	return 0;
+}
+
+static void sleep_ns(uint64_t duration_ns)
+{
+	struct timespec duration = {
+		.tv_sec = (time_t)(duration_ns / NS_PER_S),
+		.tv_nsec = (long)(duration_ns % NS_PER_S),
+	};
+
+	(void)nanosleep(&duration, NULL);
+}
+
+/* Stop the process and wait until it stands still. 0, -ETIMEDOUT, or another errno. */
+static int stop_target(const struct process *process)
+{
+	uint64_t deadline_ns = clock_now_ns() + STOP_PATIENCE_NS;
+	int err = send_signal(process, SIGSTOP);
+
+	while (!err) {
+		bool stopped = false;
+
+		err = all_stopped(process, &stopped);
+		if (err || stopped)
+			break;
+		if (clock_now_ns() > deadline_ns)
+			return -ETIMEDOUT;
+		sleep_ns(STOP_POLL_NS);
+	}
+	return err;
+}
+
+/* A draw from the exponential distribution of that mean. 0 or negative errno. */
+static int random_pause(double mean_ns, uint64_t *ret_ns)
+{
+	uint32_t random;
+
+	if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
+		return -EIO;
+	/* In (0, 1]: the logarithm of 0 is not wanted. */
+	*ret_ns = (uint64_t)(-log(((double)random + 1.0) / 4294967296.0) * mean_ns);
+	return 0;
+}
+
+/* One stop: the target runs again whatever happens in between. */
+static int stop_and_walk(struct stopwalk *walk, struct sampler *sampler)
+{
+	int err = stop_target(&walk->process);
+	int continue_err;
+
+	if (!err)
+		err = sampler_dump(sampler, &walk->sink.sink);
+	continue_err = send_signal(&walk->process, SIGCONT);
+	return err ? err : continue_err;
+}
+
+static int collect(struct stopwalk *walk)
+{
+	struct sampler *sampler;
+	int err = sampler_create(&walk->process, &walk->live.memory, &walk->runtime.build,
+				 walk->runtime.addr, &sampler);
+
+	if (err)
+		return err;
+	for (long i = 0; !err && i < walk->nr_stops && !stop_requested; i++) {
+		uint64_t pause_ns;
+
+		err = random_pause((double)NS_PER_S / walk->mean_hz, &pause_ns);
+		if (err)
+			break;
+		sleep_ns(pause_ns);
+		err = stop_and_walk(walk, sampler);
+	}
+	sampler_destroy(sampler);
+	return err;
+}
+
+/* Find the interpreter. 0; negative errno, perhaps with a sentence. */
+static int find_target(struct stopwalk *walk, struct message *reterr)
+{
+	int err = process_open(walk->pid, &walk->process, reterr);
+
+	if (err)
+		return err;
+	if (walk->process.pidfd < 0) {
+		message_set(reterr, "this kernel has no pidfd: a signal could hit another process");
+		return -ENOTSUP;
+	}
+	if (thread_state(&walk->process, walk->pid) == 'T') {
+		message_set(reterr, "process %d is stopped already; it would be continued",
+			    walk->pid);
+		return -EBUSY;
+	}
+	live_memory_init(&walk->live, walk->pid);
+	err = maps_read(&walk->process, &walk->maps);
+	return err ? err
+		   : runtime_find(&walk->process, &walk->maps, &walk->live.memory, &walk->runtime,
+				  reterr);
+}
+
+static int run(struct stopwalk *walk, struct message *reterr)
+{
+	static const struct sample_sink_ops ops = {.sample = truth_sample};
+	const struct profile_options layout = {0};
+	int err = find_target(walk, reterr);
+
+	if (err)
+		return err;
+	walk->profile = profile_create(&layout);
+	if (!walk->profile)
+		return -ENOMEM;
+	walk->sink = (struct truth_sink){
+		.sink.ops = &ops,
+		.profile = profile_sink(walk->profile),
+	};
+	err = keeper_start(walk);
+	if (!err)
+		err = collect(walk);
+	if (!err)
+		err = collapsed_write(walk->profile, stdout);
+	if (walk->sink.nr_unproven)
+		(void)fprintf(stderr, "stopwalk: %lu stacks could not be proven\n",
+			      walk->sink.nr_unproven);
+	return err;
+}
+
+static void on_signal(int signal_number)
+{
+	(void)signal_number;
+	stop_requested = 1;
+}
+
+static void catch_signals(void)
+{
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+	struct sigaction action = {.sa_handler = on_signal};
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
+		(void)sigaction(signals[i], &action, NULL);
+	(void)signal(SIGPIPE, SIG_IGN);
+}
+
+static bool parse_long(const char *text, long max, long *ret_number)
+{
+	char *end;
+	long number;
+
+	errno = 0;
+	number = strtol(text, &end, 10);
+	if (errno || end == text || *end || number < 1 || number > max)
+		return false;
+	*ret_number = number;
+	return true;
+}
+
+static bool parse_arguments(int argc, char **argv, struct stopwalk *walk)
+{
+	int option;
+	long pid;
+
+	while ((option = getopt(argc, argv, "r:")) != -1) {
+		char *end;
+
+		if (option != 'r')
+			return false;
+		walk->mean_hz = strtod(optarg, &end);
+		if (end == optarg || *end ||
+		    !(walk->mean_hz >= MIN_MEAN_HZ && walk->mean_hz <= MAX_MEAN_HZ))
+			return false;
+	}
+	if (argc - optind != 2 || !parse_long(argv[optind], INT32_MAX, &pid) ||
+	    !parse_long(argv[optind + 1], MAX_STOPS, &walk->nr_stops))
+		return false;
+	walk->pid = (pid_t)pid;
+	return true;
+}
+
+int main(int argc, char **argv)
+{
+	struct stopwalk walk = {
+		.mean_hz = DEFAULT_MEAN_HZ,
+		.process = PROCESS_CLOSED,
+		.keeper_fd = -1,
+	};
+	struct message message = {0};
+	int err;
+
+	if (!parse_arguments(argc, argv, &walk)) {
+		(void)fputs("usage: stopwalk [-r MEAN_HZ] PID COUNT\n", stderr);
+		return 2;
+	}
+	catch_signals();
+	/* The default slack of 50 µs would spoil the distribution of the pauses. */
+	(void)prctl(PR_SET_TIMERSLACK, 1UL);
+	err = run(&walk, &message);
+	keeper_end(&walk);
+	if (err)
+		(void)fprintf(stderr, "stopwalk: %s\n",
+			      message.text[0] ? message.text : strerror(-err));
+	profile_destroy(walk.profile);
+	maps_done(&walk.maps);
+	process_close(&walk.process);
+	return err ? 1 : 0;
+}
