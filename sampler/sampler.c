@@ -16,6 +16,9 @@
 /* So many links may be learnt in one tick for one thread; the rest at the next ones. */
 enum { MAX_NEW_LINKS = 64 };
 
+/* So often a thread is copied again in one tick because of code objects never seen before. */
+enum { MAX_RETAKES = 4 };
+
 /*
  * A copy that takes so many times longer than usual, and so much at least, was
  * interrupted: its parts may come from different moments. Whether that happens
@@ -203,42 +206,63 @@ static int walk_once(struct sampler *sampler, struct snapshot_thread *thread,
 	return err;
 }
 
+/* Walk a thread's stack, learning the links that turn out to be missing: *ret_nr_learnt. */
+static int walk_links(struct sampler *sampler, struct snapshot_thread *thread,
+		      struct frame_walk *walk, int *ret_nr_learnt)
+{
+	int err = walk_once(sampler, thread, walk);
+	int i;
+
+	for (i = 0; i < MAX_NEW_LINKS && err == -EAGAIN; i++) {
+		err = stack_copy_add_link(&thread->stack, sampler->snapshot.memory,
+					  &sampler->build->offsets, walk->wanted_link_addr);
+		if (err) {
+			walk->loss = LOSS_LINK;
+			return err == -E2BIG ? -EBADMSG : err;
+		}
+		err = walk_once(sampler, thread, walk);
+	}
+	*ret_nr_learnt = i;
+	if (err != -EAGAIN)
+		return err;
+	walk->loss = LOSS_LINK;
+	return -EBADMSG;
+}
+
 /*
- * Walk a thread's stack, learning the links that turn out to be missing. A new
- * generator proves nothing by a copy that came after the chunks': the thread is
- * copied again once, with the links it has by then. That is no choice among
- * states: whatever the second copy shows is taken.
+ * Walk a thread's stack. A new generator proves nothing by a copy that came after the
+ * chunks', nor does a new code object where no counter tells its age: the thread is
+ * copied again, with what is known by then. That is no choice among states: whatever
+ * the next copy shows is taken.
  */
 static int walk_thread(struct sampler *sampler, struct snapshot_thread *thread,
 		       enum sample_loss *ret_loss)
 {
-	struct snapshot *snapshot = &sampler->snapshot;
 	struct frame_walk walk;
-	bool retaken = false;
-	int err = walk_once(sampler, thread, &walk);
+	int nr_learnt;
+	int err = walk_links(sampler, thread, &walk, &nr_learnt);
+	bool again = !err && walk.trimmed && nr_learnt > 0;
 
-	*ret_loss = LOSS_LINK;
-	for (int i = 0; i < MAX_NEW_LINKS && err == -EAGAIN; i++) {
-		err = stack_copy_add_link(&thread->stack, snapshot->memory,
-					  &sampler->build->offsets, walk.wanted_link_addr);
-		if (err)
-			return err == -E2BIG ? -EBADMSG : err;
-		err = walk_once(sampler, thread, &walk);
-		if (err || !walk.trimmed || retaken)
-			continue;
-		err = snapshot_retake(snapshot, thread);
+	for (int i = 0; !err && (again || (walk.has_new_code && i < MAX_RETAKES)); i++) {
+		err = snapshot_retake(&sampler->snapshot, thread);
 		if (err)
 			return err;
-		if (!thread->copied)
+		if (!thread->copied) {
+			*ret_loss = LOSS_LINK;
 			return -EBADMSG;
-		retaken = true;
-		err = walk_once(sampler, thread, &walk);
+		}
+		again = false;
+		err = walk_links(sampler, thread, &walk, &nr_learnt);
+	}
+	if (!err && walk.has_new_code) {
+		walk.loss = LOSS_CODE;
+		err = -EBADMSG;
 	}
 	if (err == -EBADMSG)
 		*ret_loss = walk.loss;
 	if (!err && walk.trimmed)
 		sampler->stats.trimmed++;
-	return err == -EAGAIN ? -EBADMSG : err;
+	return err;
 }
 
 /* Put the frames that people see into sampled->frames. *ret_nr_frames or -ENOMEM. */

@@ -48,6 +48,7 @@ void code_cache_done(struct code_cache *cache)
 	free(cache->queue);
 	free(cache->ranges);
 	free(cache->objects);
+	free(cache->name_heads);
 	addr_map_done(&cache->codes);
 	function_table_done(&cache->functions);
 }
@@ -107,6 +108,37 @@ static int read_object(struct code_cache *cache, remote_addr addr, uint8_t objec
 	err = remote_memory_read(cache->memory, addr, object,
 				 cache->build->offsets.code.code_adaptive);
 	return err ? err : take_fingerprint(cache, object, ret_fingerprint);
+}
+
+/* Where the name's head is read: its reference count, before that, changes all the time. */
+static struct remote_range name_head_range(const struct code_cache *cache,
+					   const struct code_fingerprint *fingerprint,
+					   struct code_name_head *head)
+{
+	return (struct remote_range){
+		.addr = fingerprint->qualname + cache->build->offsets.unicode.length,
+		.buffer = head->bytes,
+		.size = sizeof(head->bytes),
+	};
+}
+
+/* Read the head of the name of an object. 0; -ESRCH, -EPERM. */
+static int read_name_head(struct code_cache *cache, const struct code_fingerprint *fingerprint,
+			  struct code_name_head *ret_head)
+{
+	struct remote_range range = name_head_range(cache, fingerprint, ret_head);
+
+	*ret_head = (struct code_name_head){0};
+	return remote_memory_read_ranges(cache->memory, &range, 1);
+}
+
+/* Whether what was read is the object of an entry. */
+static bool is_same(const struct code *code, const struct code_fingerprint *fingerprint,
+		    const struct code_name_head *name_head)
+{
+	return memcmp(fingerprint, &code->fingerprint, sizeof(*fingerprint)) == 0 &&
+	       (fingerprint->version ||
+		memcmp(name_head, &code->name_head, sizeof(*name_head)) == 0);
 }
 
 /* The frame's size, or 0 for a number that cannot be. */
@@ -182,7 +214,9 @@ static int code_fill(struct code_cache *cache, struct code *code, const uint8_t 
 	code->frame_size_bytes = frame_size(cache->build, object, fingerprint);
 	if (!code->frame_size_bytes)
 		return -EBADMSG;
-	err = string_read(cache->memory, offsets, fingerprint->qualname, &qualname);
+	err = read_name_head(cache, fingerprint, &code->name_head);
+	if (!err)
+		err = string_read(cache->memory, offsets, fingerprint->qualname, &qualname);
 	if (!err)
 		err = string_read(cache->memory, offsets, fingerprint->filename, &path);
 	if (!err)
@@ -252,7 +286,24 @@ static int code_load(struct code_cache *cache, struct code *code, const struct c
 	/* That there is no code object any more is worth knowing, too. */
 	if (!err || err == -EBADMSG || err == -EFAULT)
 		code->checked = *clock;
+	code->loaded_tick = clock->tick;
 	return err;
+}
+
+/* Whether the entry still holds by its object read once more; else load what is there. */
+static int code_check(struct code_cache *cache, struct code *code, const struct code_clock *clock)
+{
+	uint8_t object[CODE_MAX_BYTES];
+	struct code_fingerprint fingerprint;
+	struct code_name_head name_head;
+	int err = read_object(cache, code->addr, object, &fingerprint);
+
+	if (!err && !fingerprint.version)
+		err = read_name_head(cache, &fingerprint, &name_head);
+	if (err || !is_same(code, &fingerprint, &name_head))
+		return code_load(cache, code, clock);
+	code->checked = *clock;
+	return 0;
 }
 
 static struct code_negative *negative_slot(struct code_cache *cache, remote_addr addr)
@@ -293,23 +344,16 @@ int code_cache_get(struct code_cache *cache, remote_addr addr, const struct code
 		   struct code **ret_code)
 {
 	struct code *code = addr_map_get(&cache->codes, addr);
-	uint8_t object[CODE_MAX_BYTES];
-	struct code_fingerprint fingerprint;
-	int err = 0;
+	int err;
 
 	if (!code)
 		return code_make(cache, addr, clock, ret_code);
-	if (code_cache_holds(cache, code, clock)) {
+	if (code_cache_holds(cache, code, clock))
 		err = code->function ? 0 : -EBADMSG;
-	} else if (!code->function) {
+	else if (!code->function)
 		err = code_load(cache, code, clock);
-	} else {
-		err = read_object(cache, addr, object, &fingerprint);
-		if (err || memcmp(&fingerprint, &code->fingerprint, sizeof(fingerprint)) != 0)
-			err = code_load(cache, code, clock);
-		else
-			code->checked = *clock;
-	}
+	else
+		err = code_check(cache, code, clock);
 	if (err)
 		return err;
 	*ret_code = code;
@@ -330,14 +374,29 @@ int code_cache_queue(struct code_cache *cache, struct code *code, const struct c
 		cache->max_queued = max_queued;
 		free(cache->ranges);
 		free(cache->objects);
-		cache->ranges = calloc(max_queued, sizeof(*cache->ranges));
+		free(cache->name_heads);
+		cache->ranges = calloc(max_queued, 2 * sizeof(*cache->ranges));
 		cache->objects = calloc(max_queued, CODE_MAX_BYTES);
-		if (!cache->ranges || !cache->objects)
+		cache->name_heads = calloc(max_queued, sizeof(*cache->name_heads));
+		if (!cache->ranges || !cache->objects || !cache->name_heads)
 			return -ENOMEM;
 	}
 	code->queued_tick = clock->tick;
 	cache->queue[cache->nr_queued++] = code;
 	return 0;
+}
+
+/* Whether the i-th of those queued is still what was read of it before. */
+static bool still_same(struct code_cache *cache, size_t i)
+{
+	const struct remote_range *object = &cache->ranges[2 * i];
+	const struct remote_range *name = object + 1;
+	struct code_fingerprint now;
+
+	memset((uint8_t *)name->buffer + name->done_bytes, 0, name->size - name->done_bytes);
+	return object->done_bytes == object->size &&
+	       take_fingerprint(cache, object->buffer, &now) == 0 &&
+	       is_same(cache->queue[i], &now, &cache->name_heads[i]);
 }
 
 int code_cache_recheck(struct code_cache *cache, const struct code_clock *clock)
@@ -346,21 +405,19 @@ int code_cache_recheck(struct code_cache *cache, const struct code_clock *clock)
 	int err;
 
 	cache->nr_queued = 0;
-	for (size_t i = 0; i < nr; i++)
-		cache->ranges[i] = (struct remote_range){
+	for (size_t i = 0; i < nr; i++) {
+		cache->ranges[2 * i] = (struct remote_range){
 			.addr = cache->queue[i]->addr,
 			.buffer = cache->objects + i * CODE_MAX_BYTES,
 			.size = cache->build->offsets.code.code_adaptive,
 		};
-	err = remote_memory_read_ranges(cache->memory, cache->ranges, nr);
-	for (size_t i = 0; !err && i < nr; i++) {
-		struct code_fingerprint now;
-
-		if (cache->ranges[i].done_bytes == cache->ranges[i].size &&
-		    take_fingerprint(cache, cache->ranges[i].buffer, &now) == 0 &&
-		    memcmp(&now, &cache->queue[i]->fingerprint, sizeof(now)) == 0)
-			cache->queue[i]->checked = *clock;
+		cache->ranges[2 * i + 1] = name_head_range(cache, &cache->queue[i]->fingerprint,
+							   &cache->name_heads[i]);
 	}
+	err = remote_memory_read_ranges(cache->memory, cache->ranges, 2 * nr);
+	for (size_t i = 0; !err && i < nr; i++)
+		if (still_same(cache, i))
+			cache->queue[i]->checked = *clock;
 	return err;
 }
 

@@ -10,8 +10,9 @@
  * checked, the entry holds. A new object is accepted for a frame that was copied
  * earlier only if its version is below the counter as it was copied before the
  * frame: then it existed when the frame was copied, and as it still does, it is
- * the one that ran. 3.11 has neither counter: there each entry is read again
- * once a tick, and a new object is believed.
+ * the one that ran. 3.11 has neither counter: there each entry is read again, with
+ * the characters of its name, after every copy, and proves only frames that were
+ * copied after it had been read once before (code_is_too_new()).
  */
 #pragma once
 
@@ -45,6 +46,17 @@ struct code_fingerprint {
 	uint32_t first_line, framesize, version, first_traceable;
 };
 
+/* Room for the length of a str object and its first characters, 72 at the least. */
+enum { CODE_NAME_HEAD_BYTES = 128 };
+
+/*
+ * The qualified name's object from its length on. Where objects have no version one
+ * may follow another with every pointer and number the same, but not with the name.
+ */
+struct code_name_head {
+	uint8_t bytes[CODE_NAME_HEAD_BYTES]; /* zero behind what could be read */
+};
+
 struct code {
 	remote_addr addr;
 	const struct function *function; /* NULL: the address no longer holds a code object */
@@ -53,6 +65,8 @@ struct code {
 	remote_addr first_traceable_addr; /* a frame before it has not begun */
 	uint32_t frame_size_bytes;	  /* of a frame on the data stack, specials included */
 	struct code_fingerprint fingerprint;
+	struct code_name_head name_head;
+	uint64_t loaded_tick;	   /* of the clock that the object was read for first */
 	uint64_t queued_tick;	   /* when it was last put on the list of code_cache_queue() */
 	uint32_t nr_loads;	   /* rises when another object is found at the address */
 	struct code_clock checked; /* when the entry was last known to hold */
@@ -81,8 +95,9 @@ struct code_cache {
 	bool next_version_unusable; /* the counter is not where our table says */
 	struct code **queue;	    /* to be rechecked; owned */
 	size_t nr_queued, max_queued;
-	struct remote_range *ranges; /* of the recheck, max_queued of them; owned */
-	uint8_t *objects;	     /* what they read; owned */
+	struct remote_range *ranges;	   /* of the recheck, two for each of max_queued; owned */
+	uint8_t *objects;		   /* what they read; owned */
+	struct code_name_head *name_heads; /* and of names; owned */
 };
 
 void code_cache_init(struct code_cache *cache, struct remote_memory *memory,
@@ -115,7 +130,19 @@ static inline bool code_cache_holds(const struct code_cache *cache, const struct
 }
 
 /*
- * The code object at addr for a frame that was copied at clock.
+ * Whether nothing tells that the object was there when a frame was copied at clock:
+ * there is no counter, and it was read for the first time afterwards. The frame must
+ * be copied again.
+ */
+static inline bool code_is_too_new(const struct code *code, const struct code_clock *clock)
+{
+	return !clock->has_generation && !clock->has_next_version &&
+	       code->loaded_tick >= clock->tick;
+}
+
+/*
+ * The code object at addr for a frame that was copied at clock; where there is no
+ * counter it may be one that code_is_too_new() for it.
  *
  * 0; -EBADMSG (there is none), -EAGAIN (the object at addr may be younger than
  * the frame), -EFAULT, -ENOMEM, -ESRCH, -EPERM. *ret_code is valid until the next

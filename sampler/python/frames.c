@@ -555,6 +555,18 @@ static void cut_by_stacktop(struct frame_walk *walk)
 	list->nr_frames = n;
 }
 
+/* Whether nothing tells that the code of some frame was there when it was copied. */
+static bool has_new_code(const struct frame_walk *walk)
+{
+	const struct code_clock *clock = walk->clock;
+	const struct frame_list *list = walk->list;
+	uint32_t n = clock->has_generation || clock->has_next_version ? 0 : list->nr_frames;
+
+	while (n > 0 && !code_is_too_new(list->frames[n - 1].code, clock))
+		n--;
+	return n > 0;
+}
+
 int frames_walk_up(struct frame_walk *walk)
 {
 	struct frame_list *list = walk->list;
@@ -585,5 +597,6 @@ int frames_walk_up(struct frame_walk *walk)
 		list->nr_plain = list->nr_frames;
 	if (!list->has_dying)
 		list->walked = *walk->clock;
+	walk->has_new_code = has_new_code(walk);
 	return 0;
 }

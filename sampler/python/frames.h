@@ -37,6 +37,7 @@ struct frame_walk {
 	struct frame_list *list;
 	remote_addr wanted_link_addr; /* set with -EAGAIN: copy this frame and walk again */
 	enum sample_loss loss;	      /* set with any other error */
+	bool has_new_code;	      /* a code object is too new for the copy: copy again */
 	bool trimmed; /* the innermost frames could not be told, and were left out */
 };
 

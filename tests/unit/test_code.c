@@ -192,6 +192,76 @@ Test(code, known_object_replaced_after_the_copy_is_not_believed)
 	}
 }
 
+/* Where nothing counts them, an object that was first read behind the copy proves no frame of it. */
+Test(code, without_counters_an_object_is_too_new_for_its_first_copy)
+{
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		struct fake_python py;
+		struct code_cache cache;
+		struct code *code;
+
+		fake_python_init(&py, fake_python_minors[v]);
+		code_cache_init(&cache, &py.fake.memory, &py.build);
+		remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = "old"});
+		struct code_clock clock = clock_now(&py, 1);
+		bool counters = clock.has_generation || clock.has_next_version;
+		cr_assert(zero(int, code_cache_get(&cache, addr, &clock, &code)));
+		cr_expect(eq(int, code_is_too_new(code, &clock), !counters));
+		struct code_clock later = clock_now(&py, 2);
+		cr_assert(zero(int, code_cache_get(&cache, addr, &later, &code)));
+		cr_expect(not(code_is_too_new(code, &later)));
+		replace(&py, addr);
+		later = clock_now(&py, 3);
+		cr_assert(zero(int, code_cache_get(&cache, addr, &later, &code)));
+		cr_expect(eq(int, code_is_too_new(code, &later), !counters));
+		code_cache_done(&cache);
+		fake_python_done(&py);
+	}
+}
+
+/* An object is freed, and the next one gets its memory and its parts', all of the same sizes. */
+Test(code, name_tells_where_all_pointers_are_the_same)
+{
+	struct fake_python py;
+	struct code_cache cache;
+	struct code *code;
+	uint64_t name_addr;
+
+	fake_python_init(&py, 11);
+	code_cache_init(&cache, &py.fake.memory, &py.build);
+	const struct py_offsets *offsets = &py.build.offsets;
+	remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = "f1"});
+	struct code_clock clock = clock_now(&py, 1);
+	expect_name(&cache, addr, &clock, "f1");
+	cr_assert(zero(int, remote_memory_read_u64(&py.fake.memory, addr + offsets->code.qualname,
+						   &name_addr)));
+	for (uint64_t tick = 2; tick < 6; tick++) {
+		char digit = (char)('0' + tick);
+		char name[] = {'f', digit, '\0'};
+
+		clock = clock_now(&py, tick);
+		cr_assert(zero(int, code_cache_get(&cache, addr, &clock, &code)));
+		clock = clock_now(&py, 10 * tick);
+		fake_memory_write_u8(&py.fake, name_addr + offsets->unicode.ascii_data + 1,
+				     (uint8_t)digit);
+		/* Read again among others, or alone. */
+		if (tick % 2) {
+			cr_assert(zero(int, code_cache_queue(&cache, code, &clock)));
+			cr_assert(zero(int, code_cache_recheck(&cache, &clock)));
+			cr_expect(not(code_cache_holds(&cache, code, &clock)));
+		}
+		expect_name(&cache, addr, &clock, name);
+	}
+	/* Its reference count says nothing. */
+	fake_memory_write_u64(&py.fake, name_addr, 12345);
+	clock = clock_now(&py, 100);
+	cr_assert(zero(int, code_cache_queue(&cache, code, &clock)));
+	cr_assert(zero(int, code_cache_recheck(&cache, &clock)));
+	cr_expect(code_cache_holds(&cache, code, &clock));
+	code_cache_done(&cache);
+	fake_python_done(&py);
+}
+
 /* Once the versions have run out every new object has version 0: the generation tells. */
 Test(code, generation_tells_when_versions_ran_out)
 {
