@@ -25,7 +25,7 @@ enum { MAX_RETAKES = 4 };
  * has nothing to do with what the target does. A stack that is as it was, that of
  * a thread that waits, cannot be torn and is kept.
  */
-enum { SLOW_FACTOR = 8, SLOW_LEAST_NS = 50000, USUAL_WEIGHT = 16 };
+enum { SLOW_FACTOR = 3, SLOW_LEAST_NS = 10000, USUAL_WEIGHT = 16 };
 
 /* How often a dump tries to catch a running thread in a state that can be proven. */
 enum { DUMP_MAX_TRIES = 50 };
