@@ -122,14 +122,26 @@ static struct remote_range name_head_range(const struct code_cache *cache,
 	};
 }
 
+/* Clear what was read beyond the name's own bytes. */
+static void trim_name_head(const struct code_cache *cache, const struct remote_range *range)
+{
+	uint8_t *bytes = range->buffer;
+	size_t own_bytes =
+		string_own_bytes(&cache->build->offsets, range->buffer, range->done_bytes);
+
+	memset(bytes + own_bytes, 0, range->size - own_bytes);
+}
+
 /* Read the head of the name of an object. 0; -ESRCH, -EPERM. */
 static int read_name_head(struct code_cache *cache, const struct code_fingerprint *fingerprint,
 			  struct code_name_head *ret_head)
 {
 	struct remote_range range = name_head_range(cache, fingerprint, ret_head);
+	int err = remote_memory_read_ranges(cache->memory, &range, 1);
 
-	*ret_head = (struct code_name_head){0};
-	return remote_memory_read_ranges(cache->memory, &range, 1);
+	if (!err)
+		trim_name_head(cache, &range);
+	return err;
 }
 
 /* Whether what was read is the object of an entry. */
@@ -393,7 +405,7 @@ static bool still_same(struct code_cache *cache, size_t i)
 	const struct remote_range *name = object + 1;
 	struct code_fingerprint now;
 
-	memset((uint8_t *)name->buffer + name->done_bytes, 0, name->size - name->done_bytes);
+	trim_name_head(cache, name);
 	return object->done_bytes == object->size &&
 	       take_fingerprint(cache, object->buffer, &now) == 0 &&
 	       is_same(cache->queue[i], &now, &cache->name_heads[i]);

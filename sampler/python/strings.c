@@ -259,3 +259,23 @@ int bytes_read(struct remote_memory *memory, const struct py_offsets *offsets, r
 	*ret_size_bytes = size_bytes;
 	return 0;
 }
+
+size_t string_own_bytes(const struct py_offsets *offsets, const uint8_t *bytes, size_t size_bytes)
+{
+	uint32_t state_offset = offsets->unicode.state - offsets->unicode.length;
+	uint32_t data_offset = offsets->unicode.ascii_data - offsets->unicode.length;
+	uint64_t chars_bytes;
+	uint32_t flags;
+
+	if (size_bytes < state_offset + sizeof(flags))
+		return size_bytes;
+	flags = field_u32(bytes, state_offset) >> offsets->unicode.state_kind_shift;
+	if (!(flags & STATE_ASCII))
+		data_offset = offsets->unicode.compact_data - offsets->unicode.length;
+	if (size_bytes <= data_offset || !(flags & STATE_COMPACT))
+		return size_bytes < data_offset ? size_bytes : data_offset;
+	if (__builtin_mul_overflow(field_u64(bytes, 0), flags & STATE_KIND_MASK, &chars_bytes) ||
+	    chars_bytes > size_bytes - data_offset)
+		return size_bytes;
+	return data_offset + (size_t)chars_bytes;
+}

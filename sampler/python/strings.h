@@ -33,6 +33,12 @@ int string_read(struct remote_memory *memory, const struct py_offsets *offsets, 
 		char **ret_text);
 
 /*
+ * How many of size_bytes bytes that were read of a str object, from its length on, are
+ * its own: what is behind its last character belongs to others.
+ */
+size_t string_own_bytes(const struct py_offsets *offsets, const uint8_t *bytes, size_t size_bytes);
+
+/*
  * The contents of the bytes object at addr, allocated (free() it). -E2BIG if
  * longer than max_bytes; else the errors of string_read().
  */

@@ -252,8 +252,9 @@ Test(code, name_tells_where_all_pointers_are_the_same)
 		}
 		expect_name(&cache, addr, &clock, name);
 	}
-	/* Its reference count says nothing. */
+	/* Its reference count says nothing, nor does what lies behind it. */
 	fake_memory_write_u64(&py.fake, name_addr, 12345);
+	fake_memory_map_bytes(&py.fake, name_addr + offsets->unicode.ascii_data + 3, "next", 4);
 	clock = clock_now(&py, 100);
 	cr_assert(zero(int, code_cache_queue(&cache, code, &clock)));
 	cr_assert(zero(int, code_cache_recheck(&cache, &clock)));
