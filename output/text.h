@@ -31,5 +31,3 @@ void text_printf(struct text *text, const char *format, ...) __attribute__((form
 
 /* Write the contents to out. 0; the text's own error; the stream's, as negative errno. */
 int text_write(const struct text *text, FILE *out);
-
-#define cleanup_text __attribute__((cleanup(text_done)))

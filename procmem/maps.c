@@ -246,25 +246,6 @@ void maps_done(struct maps *maps)
 	*maps = (struct maps){.text = NULL};
 }
 
-const struct mapping *maps_find(const struct maps *maps, remote_addr addr)
-{
-	size_t low = 0;
-	size_t high = maps->nr_mappings;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct mapping *mapping = &maps->mappings[middle];
-
-		if (addr < mapping->start)
-			high = middle;
-		else if (addr >= mapping->end)
-			low = middle + 1;
-		else
-			return mapping;
-	}
-	return NULL;
-}
-
 static bool same_file(const struct mapping *a, const struct mapping *b)
 {
 	return a->inode == b->inode && a->dev_major == b->dev_major && a->dev_minor == b->dev_minor;

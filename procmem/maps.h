@@ -54,9 +54,6 @@ void maps_done(struct maps *maps);
  */
 int maps_parse(const char *text, size_t size, struct maps *ret_maps);
 
-/* The mapping that holds addr, or NULL. */
-const struct mapping *maps_find(const struct maps *maps, remote_addr addr);
-
 /*
  * The run of mappings of the same file (device and inode) that first belongs
  * to: the first index behind it in *ret_end. Anonymous mappings between two of

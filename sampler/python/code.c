@@ -433,7 +433,8 @@ int code_cache_recheck(struct code_cache *cache, const struct code_clock *clock)
 	return err;
 }
 
-struct source_position code_position(const struct code *code, remote_addr instr_addr)
+/* Line and columns of the instruction at instr_addr. */
+static struct source_position code_position(const struct code *code, remote_addr instr_addr)
 {
 	if (!code->linetable)
 		return (struct source_position){.column = -1, .end_column = -1};

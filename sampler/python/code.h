@@ -168,6 +168,3 @@ int32_t code_line(struct code *code, remote_addr instr_addr);
  * frame can point to does so only for one version number in 65,536.)
  */
 bool code_at_return(const struct code *code, remote_addr instr_addr);
-
-/* Line and columns of the instruction at instr_addr. */
-struct source_position code_position(const struct code *code, remote_addr instr_addr);

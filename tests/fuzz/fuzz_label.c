@@ -49,7 +49,7 @@ static bool ends_in_count(const char *label)
 static void check_labels(const char *qualname, const char *path, const char *name,
 			 enum label_style style)
 {
-	cleanup_text struct text text = {0};
+	__attribute__((cleanup(text_done))) struct text text = {0};
 	struct profile_thread thread = {.tid = 1};
 
 	label_append_function(&text, qualname, path, 5, style);

@@ -16,6 +16,7 @@
 
 #include "procmem/cleanup.h"
 #include "symbols/symtab.h"
+#include "tests/support/mapping_at.h"
 
 /* Symbols of this program that are looked for; not static, so that the linker keeps them. */
 int image_test_data[3];
@@ -582,7 +583,7 @@ Test(image, a_replaced_file_is_never_taken_for_the_mapped_one)
 	cr_assert(zero(int, rename(moved, path)));
 	cr_assert(zero(int, process_open(getpid(), &process, NULL)));
 	cr_assert(zero(int, maps_read(&process, &maps)));
-	const struct mapping *mapping = maps_find(&maps, (uintptr_t)mapped);
+	const struct mapping *mapping = mapping_at(&maps, (uintptr_t)mapped);
 
 	cr_assert(ne(ptr, (void *)mapping, NULL));
 	cr_expect(mapping->deleted);

@@ -47,7 +47,7 @@ Test(label, escapes)
 		{"overlong ;", "\xc0\xbb", "\\xc0\\xbb", "\\xc0\\xbb"},
 		{"backslash", "a\\b", "a\\b", "a\\b"},
 	};
-	cleanup_text struct text text = {0};
+	__attribute__((cleanup(text_done))) struct text text = {0};
 
 	for (size_t i = 0; i < NR(cases); i++) {
 		size_t length = strlen(cases[i].bytes);
@@ -78,7 +78,7 @@ Test(label, functions)
 		{"<lambda>", "<frozen importlib._bootstrap>", 241,
 		 "<lambda> (<frozen importlib._bootstrap>:241)"},
 	};
-	cleanup_text struct text text = {0};
+	__attribute__((cleanup(text_done))) struct text text = {0};
 
 	for (size_t i = 0; i < NR(cases); i++) {
 		label_append_function(&text, cases[i].qualname, cases[i].path, cases[i].line,
@@ -100,7 +100,7 @@ Test(label, threads)
 		{{.tid = 1, .name = "0123456789abcde"}, "thread 0123456789abcde (1)"},
 	};
 	struct profile_thread full = {.tid = 1};
-	cleanup_text struct text text = {0};
+	__attribute__((cleanup(text_done))) struct text text = {0};
 
 	for (size_t i = 0; i < NR(cases); i++) {
 		label_append_thread(&text, &cases[i].thread, LABEL_COLLAPSED);
@@ -131,7 +131,7 @@ Test(label, leaf_ends_in_no_number)
 		{"x ", "x "},
 		{".", "."},
 	};
-	cleanup_text struct text text = {0};
+	__attribute__((cleanup(text_done))) struct text text = {0};
 
 	for (size_t i = 0; i < NR(cases); i++) {
 		text_puts(&text, cases[i].label);
@@ -142,7 +142,7 @@ Test(label, leaf_ends_in_no_number)
 
 Test(label, growing_text)
 {
-	cleanup_text struct text text = {0};
+	__attribute__((cleanup(text_done))) struct text text = {0};
 
 	cr_expect(eq(str, (char *)text_string(&text), (char *)""));
 	for (int i = 0; i < 1000; i++) {

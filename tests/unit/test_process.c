@@ -14,6 +14,7 @@
 #include "procmem/cleanup.h"
 #include "procmem/live.h"
 #include "procmem/maps.h"
+#include "tests/support/mapping_at.h"
 
 /* What a child runs before it says that it is ready; it is killed at the end of the test. */
 struct child {
@@ -202,7 +203,7 @@ Test(process, lives_on_without_its_main_thread)
 	cr_expect(eq(int, tid, child.said));
 
 	cr_expect(zero(int, maps_read(&process, &maps)));
-	cr_expect(ne(ptr, (void *)maps_find(&maps, (uintptr_t)child_start), NULL));
+	cr_expect(ne(ptr, (void *)mapping_at(&maps, (uintptr_t)child_start), NULL));
 	maps_done(&maps);
 
 	live_memory_init(&live, child.pid);
