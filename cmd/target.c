@@ -43,7 +43,7 @@ enum exit_status target_open(pid_t pid, struct target *ret_target, struct messag
 		return err == -EPERM ? EXIT_PERMISSION : EXIT_ERROR;
 	}
 	process_command_line(&target->process, target->command_line, sizeof(target->command_line));
-	live_memory_init(&target->live, pid);
+	live_memory_init(&target->live, &target->process);
 	err = maps_read(&target->process, &target->maps);
 	if (!err)
 		err = runtime_find(&target->process, &target->maps, &target->live.memory,

@@ -4,12 +4,22 @@
 #include <errno.h>
 #include <limits.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 /*
  * Bytes asked for in one call. The kernel silently cuts a call to MAX_RW_COUNT
  * (2 GiB less a page); below it, a short count means a fault and nothing else.
  */
 #define LIVE_MAX_CALL_BYTES ((size_t)1 << 30)
+
+/*
+ * A thread that is ending has no memory any more shortly before /proc says that it
+ * has ended: so often, a millisecond apart, it is asked whether another one goes on.
+ */
+enum { ENDING_MAX_TRIES = 10, ENDING_PAUSE_US = 1000 };
+
+/* In one read so many threads may turn out to have ended; then the target has. */
+enum { MAX_THREAD_CHANGES = 64 };
 
 /* One process_vm_readv call: a run of ranges, each from its done_bytes on. */
 struct live_batch {
@@ -84,11 +94,29 @@ static int fatal_error(int error)
 	}
 }
 
+/* Go on under the id of another thread; live->tid has no memory. 0 or -ESRCH: there is none. */
+static int change_thread(struct live_memory *live)
+{
+	for (int i = 0; i < ENDING_MAX_TRIES; i++) {
+		pid_t tid;
+
+		if (process_live_thread(live->process, &tid))
+			return -ESRCH;
+		if (tid != live->tid) {
+			live->tid = tid;
+			return 0;
+		}
+		(void)usleep(ENDING_PAUSE_US);
+	}
+	return -ESRCH;
+}
+
 static int live_read_ranges(struct remote_memory *memory, struct remote_range *ranges,
 			    size_t nr_ranges)
 {
 	struct live_memory *live = (struct live_memory *)memory;
 	struct live_batch batch; /* not initialised: only what a call uses is ever touched */
+	unsigned int nr_changes = 0;
 
 	for (size_t i = 0; i < nr_ranges; i++)
 		ranges[i].done_bytes = 0;
@@ -96,11 +124,14 @@ static int live_read_ranges(struct remote_memory *memory, struct remote_range *r
 	while (nr_ranges > 0) {
 		batch_fill(&batch, ranges, nr_ranges);
 		live->nr_reads++;
-		ssize_t read_bytes = process_vm_readv(live->pid, batch.local, batch.nr_ranges,
+		ssize_t read_bytes = process_vm_readv(live->tid, batch.local, batch.nr_ranges,
 						      batch.remote, batch.nr_ranges, 0);
 		if (read_bytes < 0) {
 			int err = fatal_error(errno);
 
+			if (err == -ESRCH && nr_changes++ < MAX_THREAD_CHANGES &&
+			    change_thread(live) == 0)
+				continue;
 			if (err)
 				return err;
 			read_bytes = 0;
@@ -113,14 +144,26 @@ static int live_read_ranges(struct remote_memory *memory, struct remote_range *r
 	return 0;
 }
 
+static int live_check(struct remote_memory *memory)
+{
+	struct live_memory *live = (struct live_memory *)memory;
+
+	live->nr_checks += 2;
+	if (process_memory_gone(live->process))
+		return -ESRCH;
+	return process_has_thread(live->process, live->tid) ? 0 : change_thread(live);
+}
+
 static const struct remote_memory_ops live_memory_ops = {
 	.read_ranges = live_read_ranges,
+	.check = live_check,
 };
 
-void live_memory_init(struct live_memory *live, pid_t pid)
+void live_memory_init(struct live_memory *live, const struct process *process)
 {
 	*live = (struct live_memory){
 		.memory = {.ops = &live_memory_ops},
-		.pid = pid,
+		.process = process,
+		.tid = process->pid,
 	};
 }

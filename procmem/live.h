@@ -10,16 +10,23 @@
 #include <sys/types.h>
 
 #include "procmem/memory.h"
+#include "procmem/process.h"
 
 struct live_memory {
 	struct remote_memory memory;
-	pid_t pid;	   /* the process, or any of its threads that has not ended */
-	uint64_t nr_reads; /* process_vm_readv calls so far */
+	const struct process *process; /* borrowed */
+	pid_t tid;		       /* the thread of it whose id the calls take */
+	uint64_t nr_reads;	       /* process_vm_readv calls so far */
+	uint64_t nr_checks;	       /* system calls of remote_memory_check() so far */
 };
 
 /*
- * Prepare to read the process pid; nothing is opened, nothing can fail. Once the
- * main thread has ended while others run on, reads give -ESRCH: the kernel then
- * finds the memory under another thread's id only (process_live_thread()).
+ * Prepare to read a process, which is borrowed as long as the memory is used;
+ * nothing is opened, nothing can fail. The kernel finds the memory under the id of
+ * a thread that has not ended: once the main one has, reads go on under another's.
+ *
+ * An id can be given to another process between two calls. remote_memory_check()
+ * tells: 0 means that the memory is that of the program which ran when process
+ * was opened, and that the id is one of its threads'.
  */
-void live_memory_init(struct live_memory *live, pid_t pid);
+void live_memory_init(struct live_memory *live, const struct process *process);

@@ -45,6 +45,13 @@ struct remote_memory_ops {
 	 */
 	int (*read_ranges)(struct remote_memory *memory, struct remote_range *ranges,
 			   size_t nr_ranges);
+
+	/*
+	 * Whether what is read is still the memory of the program that was opened.
+	 * 0; -ESRCH: the target is gone, or runs another program, be it the same one
+	 * again. NULL for a memory that cannot change hands.
+	 */
+	int (*check)(struct remote_memory *memory);
 };
 
 /* The first member of every kind of memory. */
@@ -60,6 +67,12 @@ static inline int remote_memory_read_ranges(struct remote_memory *memory,
 					    struct remote_range *ranges, size_t nr_ranges)
 {
 	return memory->ops->read_ranges(memory, ranges, nr_ranges);
+}
+
+/* As remote_memory_ops.check says: 0 or -ESRCH. A few microseconds for a live process. */
+static inline int remote_memory_check(struct remote_memory *memory)
+{
+	return memory->ops->check ? memory->ops->check(memory) : 0;
 }
 
 /*

@@ -5,18 +5,16 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "procmem/cleanup.h"
 #include "procmem/procfile.h"
 
-/* Room for /proc/PID/stat up to field 22: 64 bytes of name and 22 numbers. */
+/* Room for /proc/PID/stat up to field 3, the state: a number and 64 bytes of name. */
 #define STAT_MAX_BYTES 1024
 
 /* Room for "task/", a thread id, and the name of a file. */
@@ -40,6 +38,11 @@ static int open_file(const struct process *process, const char *name)
 	if (strncmp(name, "task/", strlen("task/")) == 0)
 		return -ESRCH;
 	return faccessat(process->proc_fd, "stat", F_OK, 0) ? -ESRCH : -ENOENT;
+}
+
+static void task_name(char name[TASK_NAME_MAX_BYTES], pid_t tid, const char *file)
+{
+	(void)snprintf(name, TASK_NAME_MAX_BYTES, "task/%d/%s", tid, file);
 }
 
 ssize_t process_read_file(const struct process *process, const char *name, char *buffer,
@@ -67,48 +70,19 @@ static int read_status(const struct process *process, const char *name, char **r
 	return process_read_whole_file(process, name, PROCFILE_STATUS_MAX_BYTES, ret_status, &size);
 }
 
-/* What one line of /proc/PID/stat tells. Source: proc_pid_stat(5). */
-struct task_stat {
-	char state;
-	uint64_t start_ticks;
-};
-
-static int parse_stat(const char *text, struct task_stat *ret_stat)
-{
-	/* The name is the target's choice: it may hold ')' and digits. */
-	const char *p = strrchr(text, ')');
-	char *end;
-
-	if (!p || p[1] != ' ' || p[2] == '\0')
-		return -EBADMSG;
-	char state = p[2];
-
-	for (int field = 2; field < 22; field++) {
-		p = strchr(p, ' ');
-		if (!p)
-			return -EBADMSG;
-		p++;
-	}
-	errno = 0;
-	uint64_t start_ticks = strtoull(p, &end, 10);
-
-	if (end == p || errno)
-		return -EBADMSG;
-	*ret_stat = (struct task_stat){.state = state, .start_ticks = start_ticks};
-	return 0;
-}
-
-static int read_stat(const struct process *process, const char *name, struct task_stat *ret_stat)
+/*
+ * Whether a thread has not ended, by its stat file. The name before the state is
+ * the target's choice: it may hold ')' and digits. Source: proc_pid_stat(5).
+ */
+static bool thread_alive(const struct process *process, const char *name)
 {
 	char text[STAT_MAX_BYTES];
-	ssize_t size = process_read_file(process, name, text, sizeof(text));
+	const char *name_end;
 
-	return size < 0 ? (int)size : parse_stat(text, ret_stat);
-}
-
-static bool stat_ended(const struct task_stat *stat)
-{
-	return stat->state == 'Z' || stat->state == 'X' || stat->state == 'x';
+	if (process_read_file(process, name, text, sizeof(text)) < 0)
+		return false;
+	name_end = strrchr(text, ')');
+	return name_end && name_end[1] == ' ' && name_end[2] && !strchr("ZXx", name_end[2]);
 }
 
 /* Opening. */
@@ -164,38 +138,33 @@ static int check_status(const struct process *process, uid_t *ret_uid, struct me
 	return 0;
 }
 
-/* A pidfd; -1 where the kernel (or a seccomp filter older than the call) has none. */
-static int open_pidfd(pid_t pid, int *ret_fd)
+/* The memory of the program that runs now; -1 if it has none, or may not be read. */
+static int open_memory(const struct process *process)
 {
-	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	char name[TASK_NAME_MAX_BYTES];
+	pid_t tid;
+	int fd;
 
-	if (fd < 0 && errno != ENOSYS && errno != EPERM)
-		return -errno;
-	*ret_fd = fd;
-	return 0;
+	if (process_live_thread(process, &tid))
+		return -1;
+	task_name(name, tid, "mem");
+	fd = procfile_open(process->proc_fd, name);
+	return fd < 0 ? -1 : fd;
 }
 
 int process_open(pid_t pid, struct process *ret_process, struct message *reterr)
 {
-	struct process process = {.pid = pid, .pidfd = -1};
+	struct process process = PROCESS_CLOSED;
 	struct message reason = {""};
-	struct task_stat stat = {0};
 	int err;
 
+	process.pid = pid;
 	process.proc_fd = open_proc_dir(pid, reterr);
 	if (process.proc_fd < 0)
 		return process.proc_fd;
 	err = check_status(&process, &process.uid, &reason);
-	if (!err)
-		err = open_pidfd(pid, &process.pidfd);
-	/*
-	 * Last: a process that /proc/PID still shows had its id all along, so the
-	 * pidfd is of the same one.
-	 */
-	if (!err)
-		err = read_stat(&process, "stat", &stat);
 	if (!err) {
-		process.start_ticks = stat.start_ticks;
+		process.memory_fd = open_memory(&process);
 		*ret_process = process;
 		return 0;
 	}
@@ -210,7 +179,7 @@ int process_open(pid_t pid, struct process *ret_process, struct message *reterr)
 
 void process_close(struct process *process)
 {
-	cleanup_close_fn(&process->pidfd);
+	cleanup_close_fn(&process->memory_fd);
 	cleanup_close_fn(&process->proc_fd);
 	*process = PROCESS_CLOSED;
 }
@@ -244,23 +213,11 @@ static pid_t next_task(DIR *tasks)
 	return 0;
 }
 
-static void task_name(char name[TASK_NAME_MAX_BYTES], pid_t tid, const char *file)
-{
-	(void)snprintf(name, TASK_NAME_MAX_BYTES, "task/%d/%s", tid, file);
-}
-
 int process_live_thread(const struct process *process, pid_t *ret_tid)
 {
 	__attribute__((cleanup(cleanup_closedir_fn))) DIR *tasks = NULL;
-	struct task_stat stat;
-	int err;
 
-	err = read_stat(process, "stat", &stat);
-	if (err)
-		return -ESRCH;
-	if (stat.start_ticks != process->start_ticks)
-		return -ESRCH;
-	if (!stat_ended(&stat)) {
+	if (thread_alive(process, "stat")) {
 		*ret_tid = process->pid;
 		return 0;
 	}
@@ -270,7 +227,7 @@ int process_live_thread(const struct process *process, pid_t *ret_tid)
 		char name[TASK_NAME_MAX_BYTES];
 
 		task_name(name, tid, "stat");
-		if (!read_stat(process, name, &stat) && !stat_ended(&stat)) {
+		if (thread_alive(process, name)) {
 			*ret_tid = tid;
 			return 0;
 		}
@@ -278,15 +235,24 @@ int process_live_thread(const struct process *process, pid_t *ret_tid)
 	return -ESRCH;
 }
 
-bool process_alive(const struct process *process)
+bool process_has_thread(const struct process *process, pid_t tid)
 {
-	struct pollfd poll_fd = {.fd = process->pidfd, .events = POLLIN};
-	pid_t tid;
+	char name[TASK_NAME_MAX_BYTES];
 
-	/* Readable once the last thread has ended, before anybody waits for it. pidfd_open(2) */
-	if (process->pidfd >= 0 && poll(&poll_fd, 1, 0) == 1 && (poll_fd.revents & POLLIN))
-		return false;
-	return process_live_thread(process, &tid) == 0;
+	task_name(name, tid, "");
+	return faccessat(process->proc_fd, name, F_OK, 0) == 0;
+}
+
+bool process_memory_gone(const struct process *process)
+{
+	char byte;
+
+	/*
+	 * The descriptor stays with the memory of the program that ran when it was
+	 * opened. Once nobody uses that, a read is at its end; until then it gives the
+	 * byte or, since nothing lies at 0, EIO (mem_rw() in fs/proc/base.c).
+	 */
+	return process->memory_fd >= 0 && pread(process->memory_fd, &byte, 1, 0) == 0;
 }
 
 /* The thread's id in its innermost PID namespace, the last of its NSpid line. */

@@ -1,28 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One running process, held by pidfd and /proc descriptor so that a reused
- * process id is never mistaken for it. Refuses nothing: whether its memory may
- * be read is found by reading it (procmem/live.h).
+ * One running process, held by descriptors of /proc/PID and of its memory, which
+ * never show another process or another program: that is how a process id that
+ * was used again and an exec are told. Refuses nothing: whether its memory may be
+ * read is found by reading it (procmem/live.h).
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "procmem/message.h"
 
 struct process {
 	pid_t pid;
-	int pidfd;	      /* -1 on a kernel without pidfd_open (before 5.3) */
-	int proc_fd;	      /* the folder /proc/PID; never shows another process's files */
-	uint64_t start_ticks; /* field 22 of /proc/PID/stat: clock ticks since boot */
-	uid_t uid;	      /* effective user id when it was opened */
+	int proc_fd;   /* the folder /proc/PID; never shows another process's files */
+	int memory_fd; /* the file mem of it: of the program of that moment; -1: not allowed */
+	uid_t uid;     /* effective user id when it was opened */
 };
 
 /* A process that is not open; process_close() accepts it. */
-#define PROCESS_CLOSED ((struct process){.pidfd = -1, .proc_fd = -1})
+#define PROCESS_CLOSED ((struct process){.proc_fd = -1, .memory_fd = -1})
 
 /*
  * Open the process pid (as seen in our own PID namespace). 0; -ESRCH with a
@@ -32,10 +31,18 @@ int process_open(pid_t pid, struct process *ret_process, struct message *reterr)
 void process_close(struct process *process);
 
 /*
- * Whether the process that was opened still runs. A zombie does not; one whose
- * main thread has ended while others run does.
+ * Whether the memory that the process had when it was opened is gone: the process
+ * has ended, or has called exec, for the same program or another one. False also
+ * where it cannot be told: memory_fd is -1, or yet another process shares the
+ * memory (a child of vfork(2) before its own exec). One system call.
  */
-bool process_alive(const struct process *process);
+bool process_memory_gone(const struct process *process);
+
+/*
+ * Whether tid is a thread of the process, one that has ended and keeps its id
+ * included: the main one, until somebody waits for the process. One system call.
+ */
+bool process_has_thread(const struct process *process, pid_t tid);
 
 /*
  * Read a small file of /proc/PID (name relative to it, e.g. "task/7/comm") into

@@ -81,10 +81,12 @@ static int truth_sample(struct sample_sink *sink, const struct sample *sample)
 	return truth->profile->ops->sample(truth->profile, sample);
 }
 
+/* Through the folder of the process, which never leads to another one. pidfd_send_signal(2) */
 static int send_signal(const struct process *process, int signal_number)
 {
-	return syscall(SYS_pidfd_send_signal, process->pidfd, signal_number, NULL, 0) == 0 ? 0
-											   : -errno;
+	return syscall(SYS_pidfd_send_signal, process->proc_fd, signal_number, NULL, 0) == 0
+		       ? 0
+		       : -errno;
 }
 
 /*
@@ -242,16 +244,12 @@ static int find_target(struct stopwalk *walk, struct message *reterr)
 
 	if (err)
 		return err;
-	if (walk->process.pidfd < 0) {
-		message_set(reterr, "this kernel has no pidfd: a signal could hit another process");
-		return -ENOTSUP;
-	}
 	if (thread_state(&walk->process, walk->pid) == 'T') {
 		message_set(reterr, "process %d is stopped already; it would be continued",
 			    walk->pid);
 		return -EBUSY;
 	}
-	live_memory_init(&walk->live, walk->pid);
+	live_memory_init(&walk->live, &walk->process);
 	err = maps_read(&walk->process, &walk->maps);
 	return err ? err
 		   : runtime_find(&walk->process, &walk->maps, &walk->live.memory, &walk->runtime,

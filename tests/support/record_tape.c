@@ -44,7 +44,7 @@ int main(int argc, char **argv)
 	err = process_open((pid_t)strtol(argv[1], NULL, 10), &process, &message);
 	if (!err)
 		err = maps_read(&process, &maps);
-	live_memory_init(&live, process.pid);
+	live_memory_init(&live, &process);
 	if (!err)
 		err = runtime_find(&process, &maps, &live.memory, &runtime, &message);
 	if (!err)

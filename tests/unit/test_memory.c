@@ -5,6 +5,7 @@
 #include <criterion/new/assert.h>
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,6 +14,13 @@
 #include "procmem/message.h"
 
 #define PAGE_BYTES 4096
+
+/* Open a process, to be closed at the end, and its memory. */
+static void begin(pid_t pid, struct process *process, struct live_memory *live)
+{
+	cr_assert(zero(int, process_open(pid, process, NULL)));
+	live_memory_init(live, process);
+}
 
 /* Two pages, of which the second cannot be read; every byte tells where it lies. */
 static unsigned char *map_island(void)
@@ -52,6 +60,7 @@ Test(memory, reads_each_range_however_the_others_fare)
 	enum { NR_CASES = sizeof(cases) / sizeof(cases[0]) };
 	static unsigned char buffers[NR_CASES][PAGE_BYTES];
 	struct remote_range ranges[NR_CASES];
+	struct process process;
 	struct live_memory live;
 
 	for (size_t i = 0; i < NR_CASES; i++)
@@ -60,7 +69,7 @@ Test(memory, reads_each_range_however_the_others_fare)
 						  .size = cases[i].size,
 						  .done_bytes = 999};
 	ranges[NR_CASES - 1].addr = UINT64_MAX - 31;
-	live_memory_init(&live, getpid());
+	begin(getpid(), &process, &live);
 	cr_assert(zero(int, remote_memory_read_ranges(&live.memory, ranges, NR_CASES)));
 	for (size_t i = 0; i < NR_CASES; i++) {
 		cr_expect(eq(sz, ranges[i].done_bytes, cases[i].done), "%s", cases[i].name);
@@ -68,6 +77,7 @@ Test(memory, reads_each_range_however_the_others_fare)
 					   cases[i].done)),
 			  "%s", cases[i].name);
 	}
+	process_close(&process);
 }
 
 Test(memory, few_ranges_take_one_call)
@@ -75,6 +85,7 @@ Test(memory, few_ranges_take_one_call)
 	uint64_t from[20];
 	uint64_t to[20];
 	struct remote_range ranges[20];
+	struct process process;
 	struct live_memory live;
 
 	for (size_t i = 0; i < 20; i++) {
@@ -82,10 +93,11 @@ Test(memory, few_ranges_take_one_call)
 		ranges[i] = (struct remote_range){
 			.addr = (uintptr_t)&from[i], .buffer = &to[i], .size = sizeof(to[i])};
 	}
-	live_memory_init(&live, getpid());
+	begin(getpid(), &process, &live);
 	cr_assert(zero(int, remote_memory_read_ranges(&live.memory, ranges, 20)));
 	cr_expect(eq(u64, live.nr_reads, 1));
 	cr_expect(zero(int, memcmp(from, to, sizeof(to))));
+	process_close(&process);
 }
 
 Test(memory, many_ranges_take_as_few_calls_as_can_be)
@@ -94,6 +106,7 @@ Test(memory, many_ranges_take_as_few_calls_as_can_be)
 	static uint32_t from[NR_RANGES];
 	static uint32_t to[NR_RANGES];
 	static struct remote_range ranges[NR_RANGES];
+	struct process process;
 	struct live_memory live;
 
 	for (uint32_t i = 0; i < NR_RANGES; i++) {
@@ -101,18 +114,21 @@ Test(memory, many_ranges_take_as_few_calls_as_can_be)
 		ranges[i] = (struct remote_range){
 			.addr = (uintptr_t)&from[i], .buffer = &to[i], .size = sizeof(to[i])};
 	}
-	live_memory_init(&live, getpid());
+	begin(getpid(), &process, &live);
 	cr_assert(zero(int, remote_memory_read_ranges(&live.memory, ranges, NR_RANGES)));
 	cr_expect(eq(u64, live.nr_reads, 3));
 	cr_expect(zero(int, memcmp(from, to, sizeof(to))));
+	process_close(&process);
 }
 
 Test(memory, reads_nothing)
 {
+	struct process process;
 	struct live_memory live;
 
-	live_memory_init(&live, getpid());
+	begin(getpid(), &process, &live);
 	cr_expect(zero(int, remote_memory_read_ranges(&live.memory, NULL, 0)));
+	process_close(&process);
 }
 
 Test(memory, single_reads)
@@ -121,10 +137,11 @@ Test(memory, single_reads)
 	uint64_t expected;
 	uint64_t value = 5;
 	char buffer[16];
+	struct process process;
 	struct live_memory live;
 
 	memcpy(&expected, page + 8, sizeof(expected));
-	live_memory_init(&live, getpid());
+	begin(getpid(), &process, &live);
 	cr_expect(zero(int, remote_memory_read_u64(&live.memory, (uintptr_t)page + 8, &value)));
 	cr_expect(eq(u64, value, expected));
 	cr_expect(zero(int, remote_memory_read(&live.memory, (uintptr_t)page, buffer, 16)));
@@ -134,19 +151,26 @@ Test(memory, single_reads)
 		     -EFAULT));
 	cr_expect(eq(int, remote_memory_read_u64(&live.memory, 0, &value), -EFAULT));
 	cr_expect(eq(u64, value, expected), "a failed read writes nothing");
+	process_close(&process);
 }
 
 Test(memory, process_that_is_gone)
 {
 	pid_t pid = fork();
+	struct process process;
 	struct live_memory live;
-	uint64_t value;
+	uint64_t value = 0;
 
-	if (pid == 0)
-		_exit(0);
+	while (pid == 0)
+		(void)pause();
+	begin(pid, &process, &live);
+	cr_expect(zero(int, remote_memory_check(&live.memory)));
+	cr_expect(zero(int, remote_memory_read_u64(&live.memory, (uintptr_t)&value, &value)));
+	cr_assert(zero(int, kill(pid, SIGKILL)));
 	cr_assert(eq(int, waitpid(pid, NULL, 0), pid));
-	live_memory_init(&live, pid);
 	cr_expect(eq(int, remote_memory_read_u64(&live.memory, (uintptr_t)&value, &value), -ESRCH));
+	cr_expect(eq(int, remote_memory_check(&live.memory), -ESRCH));
+	process_close(&process);
 }
 
 Test(memory, fields_need_no_alignment)

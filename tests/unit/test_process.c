@@ -125,42 +125,73 @@ Test(process, opens_and_notices_the_exit)
 {
 	struct child child = child_start(run_pause);
 	struct process process = PROCESS_CLOSED;
-	struct process no_pidfd = PROCESS_CLOSED;
+	char buffer[64];
+	pid_t tid = 0;
 
 	cr_assert(zero(int, process_open(child.pid, &process, NULL)));
-	cr_assert(zero(int, process_open(child.pid, &no_pidfd, NULL)));
-	cleanup_close_fn(&no_pidfd.pidfd);
-	no_pidfd.pidfd = -1;
 	cr_expect(eq(int, process.pid, child.pid));
 	cr_expect(eq(int, process.uid, geteuid()));
-	cr_expect(process_alive(&process));
-	cr_expect(process_alive(&no_pidfd));
+	cr_expect(not(process_memory_gone(&process)));
+	cr_expect(process_has_thread(&process, child.pid));
+	cr_expect(not(process_has_thread(&process, getpid())), "another process's");
+	cr_expect(zero(int, process_live_thread(&process, &tid)));
+	cr_expect(eq(int, tid, child.pid));
 
 	(void)kill(child.pid, SIGKILL);
 	await_state(child.pid, 'Z');
-	cr_expect(not(process_alive(&process)), "a zombie");
-	cr_expect(not(process_alive(&no_pidfd)), "a zombie");
+	cr_expect(process_memory_gone(&process), "a zombie");
+	cr_expect(process_has_thread(&process, child.pid), "a zombie keeps its id");
+	cr_expect(eq(int, process_live_thread(&process, &tid), -ESRCH), "a zombie");
 
 	child_end(&child);
-	char buffer[64];
-
-	cr_expect(not(process_alive(&process)), "reaped");
-	cr_expect(not(process_alive(&no_pidfd)), "reaped");
+	cr_expect(process_memory_gone(&process), "reaped");
+	cr_expect(not(process_has_thread(&process, child.pid)), "reaped");
+	cr_expect(eq(int, process_live_thread(&process, &tid), -ESRCH), "reaped");
 	cr_expect(eq(int, process_read_file(&process, "stat", buffer, sizeof(buffer)), -ESRCH));
 	process_close(&process);
-	process_close(&no_pidfd);
 	process_close(&process);
 }
 
-Test(process, another_start_time_is_another_process)
+/* Says a byte, then becomes another program, which says four more. */
+static void run_exec(int ready_fd)
 {
-	struct child child = child_start(run_pause);
-	struct process process = PROCESS_CLOSED;
+	char byte = 0;
 
+	say(ready_fd, 0);
+	(void)raise(SIGSTOP);
+	(void)dup2(ready_fd, STDOUT_FILENO);
+	(void)!write(ready_fd, &byte, 1);
+	(void)execl("/bin/sh", "sh", "-c", "printf 1234; kill -STOP $$", NULL);
+	_exit(1);
+}
+
+Test(process, notices_an_exec)
+{
+	struct child child = child_start(run_exec);
+	struct process process = PROCESS_CLOSED;
+	struct process after = PROCESS_CLOSED;
+	struct process no_memory = PROCESS_CLOSED;
+	struct live_memory live;
+	char said[5];
+
+	await_state(child.pid, 'T');
 	cr_assert(zero(int, process_open(child.pid, &process, NULL)));
-	process.start_ticks++;
-	cr_expect(not(process_alive(&process)));
+	live_memory_init(&live, &process);
+	cr_expect(not(process_memory_gone(&process)));
+	cr_expect(zero(int, remote_memory_check(&live.memory)));
+	(void)kill(child.pid, SIGCONT);
+	cr_assert(eq(int, read(child.ready_fd, said, 1), 1));
+	cr_assert(eq(int, read(child.ready_fd, said, 4), 4));
+	cr_expect(process_memory_gone(&process));
+	cr_expect(process_has_thread(&process, child.pid));
+	cr_expect(eq(int, remote_memory_check(&live.memory), -ESRCH));
+
+	cr_assert(zero(int, process_open(child.pid, &after, NULL)));
+	cr_expect(not(process_memory_gone(&after)), "the new program's is another memory");
+	no_memory.proc_fd = process.proc_fd;
+	cr_expect(not(process_memory_gone(&no_memory)), "it cannot be told");
 	process_close(&process);
+	process_close(&after);
 	child_end(&child);
 }
 
@@ -198,7 +229,7 @@ Test(process, lives_on_without_its_main_thread)
 
 	await_state(child.pid, 'Z');
 	cr_assert(zero(int, process_open(child.pid, &process, NULL)));
-	cr_expect(process_alive(&process));
+	cr_expect(not(process_memory_gone(&process)));
 	cr_expect(zero(int, process_live_thread(&process, &tid)));
 	cr_expect(eq(int, tid, child.said));
 
@@ -206,17 +237,37 @@ Test(process, lives_on_without_its_main_thread)
 	cr_expect(ne(ptr, (void *)mapping_at(&maps, (uintptr_t)child_start), NULL));
 	maps_done(&maps);
 
-	live_memory_init(&live, child.pid);
-	cr_expect(eq(int, remote_memory_read_u64(&live.memory, (uintptr_t)child_start, &value),
-		     -ESRCH));
-	live_memory_init(&live, tid);
+	live_memory_init(&live, &process);
+	cr_expect(eq(int, live.tid, child.pid));
 	cr_expect(zero(int, remote_memory_read_u64(&live.memory, (uintptr_t)child_start, &value)));
+	cr_expect(eq(int, live.tid, child.said));
+	cr_expect(eq(u64, live.nr_reads, 2));
+	cr_expect(zero(int, remote_memory_check(&live.memory)));
 
-	cleanup_close_fn(&process.pidfd);
-	process.pidfd = -1;
-	cr_expect(process_alive(&process), "without a pidfd");
+	/* An id that is none of its threads' is never gone on with. */
+	live.tid = getpid();
+	cr_expect(zero(int, remote_memory_check(&live.memory)));
+	cr_expect(eq(int, live.tid, child.said));
 	process_close(&process);
 	child_end(&child);
+}
+
+Test(process, ends_with_its_last_thread)
+{
+	struct child child = child_start(run_headless);
+	struct process process = PROCESS_CLOSED;
+	struct live_memory live;
+	uint64_t value = 5;
+
+	await_state(child.pid, 'Z');
+	cr_assert(zero(int, process_open(child.pid, &process, NULL)));
+	live_memory_init(&live, &process);
+	cr_expect(zero(int, remote_memory_read_u64(&live.memory, (uintptr_t)child_start, &value)));
+	child_end(&child);
+	cr_expect(eq(int, remote_memory_read_u64(&live.memory, (uintptr_t)child_start, &value),
+		     -ESRCH));
+	cr_expect(eq(int, remote_memory_check(&live.memory), -ESRCH));
+	process_close(&process);
 }
 
 Test(process, maps_of_a_zombie)
@@ -239,22 +290,19 @@ Test(process, a_name_is_only_a_name)
 {
 	struct child child = child_start(run_named);
 	struct process process = PROCESS_CLOSED;
-	struct process self = PROCESS_CLOSED;
 	struct process_thread *threads = NULL;
 	size_t nr_threads = 0;
+	pid_t tid = 0;
 
 	cr_assert(zero(int, process_open(child.pid, &process, NULL)));
-	cr_assert(zero(int, process_open(getpid(), &self, NULL)));
-	cr_expect(process_alive(&process));
-	cr_expect(ge(u64, process.start_ticks, self.start_ticks));
-	cr_expect(gt(u64, self.start_ticks, 0));
+	cr_expect(zero(int, process_live_thread(&process, &tid)), "no 'Z' of the name's");
+	cr_expect(eq(int, tid, child.pid));
 	cr_assert(zero(int, process_threads(&process, &threads, &nr_threads)));
 	cr_expect(eq(sz, nr_threads, 1));
 	cr_expect(eq(str, threads[0].name, (char *)"x) Z 1 (\n1 2"));
 	cr_expect(eq(int, threads[0].tid, child.pid));
 	free(threads);
 	process_close(&process);
-	process_close(&self);
 	child_end(&child);
 }
 
@@ -392,7 +440,7 @@ static void explain_as_nobody(pid_t pid, struct message *ret_message)
 		if (setresgid(NOBODY, NOBODY, NOBODY) || setresuid(NOBODY, NOBODY, NOBODY) ||
 		    process_open(pid, &process, &message))
 			_exit(1);
-		live_memory_init(&live, pid);
+		live_memory_init(&live, &process);
 		if (remote_memory_read_u64(&live.memory, (uintptr_t)child_start, &value) != -EPERM)
 			_exit(2);
 		process_explain_eperm(&process, &message);
