@@ -434,14 +434,15 @@ static enum exit_status sample(struct attach *attach, struct message *reterr)
 		.duration_ns = attach->options.duration_ns,
 		.stop = &stop_requested,
 	};
-	uint64_t nr_reads = attach->target.live.nr_reads;
+	const struct live_memory before = attach->target.live;
 	enum sampler_end end;
 	int err;
 
 	print_begin(attach);
 	err = sampler_run(attach->sampler, &options, profile_sink(attach->profile), &end);
 	attach->stats = *sampler_stats(attach->sampler);
-	attach->stats.reads = attach->target.live.nr_reads - nr_reads;
+	attach->stats.reads = attach->target.live.nr_reads - before.nr_reads;
+	attach->stats.other_syscalls += attach->target.live.nr_checks - before.nr_checks;
 	/* Samples that were taken are written whatever came after them. */
 	if (err && !attach->stats.samples)
 		return target_explain(&attach->target, err, reterr);

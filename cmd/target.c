@@ -4,7 +4,15 @@
 #include <errno.h>
 #include <string.h>
 
-enum exit_status target_explain(const struct target *target, int err, struct message *reterr)
+/* Whether there is a program to be read still: then it is another one. */
+static bool is_replaced(struct target *target)
+{
+	uint64_t word;
+
+	return remote_memory_read_u64(&target->live.memory, target->runtime.addr, &word) != -ESRCH;
+}
+
+enum exit_status target_explain(struct target *target, int err, struct message *reterr)
 {
 	switch (err) {
 	case -EPERM:
@@ -12,7 +20,10 @@ enum exit_status target_explain(const struct target *target, int err, struct mes
 		process_explain_eperm(&target->process, reterr);
 		return EXIT_PERMISSION;
 	case -ESRCH:
-		message_set(reterr, "process %d has ended", target->process.pid);
+		message_set(reterr,
+			    is_replaced(target) ? "process %d has replaced its program: try again"
+						: "process %d has ended",
+			    target->process.pid);
 		return EXIT_NO_SAMPLE;
 	case -ENOENT:
 	case -ENOTSUP:

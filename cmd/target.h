@@ -27,5 +27,8 @@ struct target {
 enum exit_status target_open(pid_t pid, struct target *ret_target, struct message *reterr);
 void target_close(struct target *target);
 
-/* The status and the sentence for an error of a read or a tick after target_open(). */
-enum exit_status target_explain(const struct target *target, int err, struct message *reterr);
+/*
+ * The status and the sentence for an error of a read or a tick after target_open().
+ * Reads once more where the target is gone, to tell an exec from its end.
+ */
+enum exit_status target_explain(struct target *target, int err, struct message *reterr);

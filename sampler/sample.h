@@ -78,7 +78,8 @@ struct sampler_stats {
 				 were made or destroyed while they were copied */
 	uint64_t lost[NR_SAMPLE_LOSSES];
 	uint64_t reads;		  /* process_vm_readv calls */
-	uint64_t other_syscalls;  /* the sampling loop's others: sleeps, /proc, pidfd */
+	uint64_t other_syscalls;  /* the sampling loop's others: sleeps, checks of the process,
+				     what names a new thread */
 	uint64_t start_ns;	  /* CLOCK_MONOTONIC at the first tick */
 	uint64_t end_ns;	  /* and at the end */
 	uint64_t max_lateness_ns; /* the latest that a tick came after its deadline */

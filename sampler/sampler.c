@@ -30,9 +30,12 @@ enum { SLOW_FACTOR = 3, SLOW_LEAST_NS = 10000, USUAL_WEIGHT = 16 };
 /* How often a dump tries to catch a running thread in a state that can be proven. */
 enum { DUMP_MAX_TRIES = 50 };
 
-/* A target whose interpreter cannot be found for so long has replaced its program. */
+/* A target whose interpreter cannot be found for so long has ended it. */
 #define REPLACED_AFTER_NS 500000000u
 #define REFRESH_PAUSE_US  1000
+
+/* How often it is made sure that it is still the same program, beside each new thread list. */
+#define CHECK_EVERY_NS 250000000u
 
 /* What is kept of one thread from tick to tick. */
 struct sampled_thread {
@@ -57,6 +60,7 @@ struct sampler {
 	struct sample_thread **infos; /* every thread ever seen, by id; owned */
 	uint32_t nr_infos;
 	uint64_t last_tick_ns;	/* 0: none yet */
+	uint64_t last_check_ns; /* of a run: when the memory was found to be the program's */
 	uint64_t usual_copy_ns; /* running mean of how long a snapshot takes; 0: none yet */
 	bool copy_was_slow;	/* this tick's took far longer */
 	struct sampler_stats stats;
@@ -571,6 +575,30 @@ static bool is_passing(int err)
 	return err == -ENOENT || err == -EBADMSG || err == -EFAULT || err == -E2BIG;
 }
 
+/* A tick, of the program that it began with: else -ESRCH. Errors of sampler_tick(). */
+static int checked_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns)
+{
+	if (now_ns - sampler->last_check_ns >= CHECK_EVERY_NS) {
+		int err = remote_memory_check(sampler->snapshot.memory);
+
+		if (err)
+			return err;
+		sampler->last_check_ns = now_ns;
+	}
+	return sampler_tick(sampler, sink, now_ns);
+}
+
+/* Why the target is gone: another program can be read in its place, or nothing. */
+static enum sampler_end target_end(const struct sampler *sampler)
+{
+	uint64_t word;
+
+	return remote_memory_read_u64(sampler->snapshot.memory, sampler->snapshot.runtime_addr,
+				      &word) == -ESRCH
+		       ? END_TARGET
+		       : END_REPLACED;
+}
+
 /* The loop of sampler_run(), without the accounts. */
 static int run_loop(struct sampler *sampler, const struct sampler_options *options,
 		    struct sample_sink *sink, struct ticker *ticker, enum sampler_end *ret_end)
@@ -592,10 +620,11 @@ static int run_loop(struct sampler *sampler, const struct sampler_options *optio
 			return 0;
 		if (!due)
 			continue;
-		err = sampler_tick(sampler, sink, now_ns);
-		*ret_end = END_TARGET;
-		if (err == -ESRCH)
+		err = checked_tick(sampler, sink, now_ns);
+		if (err == -ESRCH) {
+			*ret_end = target_end(sampler);
 			return 0;
+		}
 		if (!err) {
 			good_ns = now_ns;
 			continue;

@@ -27,7 +27,7 @@ enum sampler_end {
 	END_DURATION, /* the time asked for is over */
 	END_STOPPED,  /* *stop was set */
 	END_TARGET,   /* the process has ended */
-	END_REPLACED, /* its interpreter is gone: exec, or Py_Finalize */
+	END_REPLACED, /* its interpreter is gone: exec, also of the same program, or Py_Finalize */
 };
 
 struct sampler;
@@ -42,7 +42,9 @@ int sampler_create(const struct process *process, struct remote_memory *memory,
 void sampler_destroy(struct sampler *sampler);
 
 /*
- * Sample into sink until the end. 0 and *ret_end; -EPERM, -ENOMEM, or what the
+ * Sample into sink until the end. Whether the target is still the same process and
+ * program is made sure of with each new thread list and every 250 ms: samples of
+ * so long may be another program's. 0 and *ret_end; -EPERM, -ENOMEM, or what the
  * sink returned.
  */
 int sampler_run(struct sampler *sampler, const struct sampler_options *options,
@@ -62,5 +64,8 @@ int sampler_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now
  */
 int sampler_dump(struct sampler *sampler, struct sample_sink *sink);
 
-/* The counters so far; borrowed. reads is left 0: only the memory knows. */
+/*
+ * The counters so far; borrowed. reads is left 0, and other_syscalls without the
+ * memory's checks: only the memory knows.
+ */
 const struct sampler_stats *sampler_stats(const struct sampler *sampler);

@@ -184,14 +184,30 @@ static void replace_threads(struct snapshot *snapshot, struct snapshot_thread **
 	snapshot->stale = false;
 }
 
+/* Read the lists, of this program and no other. Errors of thread_list_read(). */
+static int read_list(struct snapshot *snapshot, struct thread_list *ret_list)
+{
+	struct thread_list list;
+	int err =
+		thread_list_read(snapshot->memory, snapshot->build, snapshot->runtime_addr, &list);
+	/* Behind the read, and also where that failed: an exec may be why. */
+	int check_err = remote_memory_check(snapshot->memory);
+
+	if (!err && check_err)
+		thread_list_done(&list);
+	if (err || check_err)
+		return check_err ? check_err : err;
+	*ret_list = list;
+	return 0;
+}
+
 int snapshot_refresh(struct snapshot *snapshot)
 {
 	struct thread_list list;
 	struct snapshot_thread **threads;
 	uint8_t *slots_used;
 	bool complete;
-	int err =
-		thread_list_read(snapshot->memory, snapshot->build, snapshot->runtime_addr, &list);
+	int err = read_list(snapshot, &list);
 
 	if (err)
 		return err;

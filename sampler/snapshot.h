@@ -79,7 +79,8 @@ void snapshot_done(struct snapshot *snapshot);
 
 /*
  * Read the thread list anew; threads that are still there keep what was learnt of
- * them. 0, or the errors of thread_list_read() (the old list then stays).
+ * them. 0, or the errors of thread_list_read() (the old list then stays); -ESRCH
+ * also if the target runs another program by now (remote_memory_check()).
  */
 int snapshot_refresh(struct snapshot *snapshot);
 

@@ -248,6 +248,17 @@ def parked_target(interpreter, name):
         yield target
 
 
+@contextlib.contextmanager
+def headless_target(interpreter):
+    """A process whose main thread has ended while another one works."""
+    with python_target(interpreter, "headless") as target:
+        wait_until(lambda: target.state() == "Z", "the main thread has ended")
+        yield target
+
+
+# The same program lies at the same addresses each time.
+FIXED_ADDRESSES = ["setarch", "--addr-no-randomize", "--"]
+
 # A PID and a mount namespace of its own, as a container has.
 IN_A_CONTAINER = ["unshare", "--pid", "--fork", "--mount", "--kill-child", "--"]
 

@@ -272,6 +272,32 @@ class Changing(AttachTestCase):
             self.assertTrue(any("work" in names(stack) for stack in profile.stacks))
             self.assertTrue(target.runs())
 
+    def test_target_becomes_the_same_program_again(self):
+        """Without randomisation everything lies where it was, under the same thread id."""
+        with support.python_target(self.interpreter, "execs_itself",
+                                   wrapper=support.FIXED_ADDRESSES) as target:
+            profile = self.new_profile()
+            result = pysample("attach", target.pid, *profile.options())
+            self.assert_ended_well(result)
+            self.assertIn("replaced its program", result.stderr)
+            self.assertTrue(target.runs())
+        self.assert_consistent(profile.load())
+        self.assertTrue(any("first" in names(stack) for stack in profile.stacks))
+
+    def test_main_thread_has_ended(self):
+        with support.headless_target(self.interpreter) as target:
+            profile = self.profile(target, "-t", "-d", "0.5")
+            self.assertTrue(target.runs())
+        self.assertTrue(any("(%d)" % target.report["worker"] in stack[0] and "work" in stack[-1]
+                            for stack in profile.stacks), profile.stacks)
+
+    def test_main_thread_ends_meanwhile(self):
+        with support.python_target(self.interpreter, "headless", "later") as target:
+            profile = self.profile(target, "-r", "1000", "-d", "3")
+            self.assertEqual(target.state(), "Z", "the main thread has ended")
+            self.assertTrue(target.runs())
+        self.assertTrue(any("later" in names(stack) for stack in profile.stacks))
+
     def test_target_is_killed(self):
         with support.python_target(self.interpreter, "busy") as target:
             profile = self.new_profile()

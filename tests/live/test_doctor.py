@@ -17,6 +17,12 @@ class Healthy(unittest.TestCase):
             self.assertIn(str(target.pid), result.stdout)
             self.assertIn(self.interpreter.version, result.stdout)
 
+    def test_main_thread_has_ended(self):
+        with support.headless_target(self.interpreter) as target:
+            result = pysample("doctor", target.pid)
+            self.assertEqual(result.status, 0, result)
+            self.assertIn("it can be sampled", result.stdout)
+
     @unittest.skipIf(os.geteuid() != 0, "needs root: a PID namespace")
     def test_in_a_container(self):
         with support.python_target(self.interpreter, "busy",

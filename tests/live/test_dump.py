@@ -100,6 +100,12 @@ class Dump(DumpTestCase):
             self.assertLessEqual(max(map(len, holders)), 1)
             self.assertEqual(holders[-1], [target.report["tid"]])
 
+    def test_main_thread_has_ended(self):
+        with support.headless_target(self.interpreter) as target:
+            threads = {thread["tid"]: thread for thread in dump(target.pid)["threads"]}
+            worker = threads[target.report["worker"]]
+            self.assertIn("work", [frame["name"] for frame in worker["frames"]])
+
     def test_sub_interpreters(self):
         with support.python_target(self.interpreter, "subinterpreters") as target:
             for tid in [target.pid] + [truth["tid"] for truth in target.report["threads"]]:
