@@ -143,7 +143,8 @@ static void describe_thread(struct sampler *sampler, const struct snapshot_threa
 	(void)process_read_file(sampler->process, path, info->name, sizeof(info->name));
 	length = strcspn(info->name, "\n");
 	info->name[length < sizeof(info->name) ? length : sizeof(info->name) - 1] = '\0';
-	sampler->stats.other_syscalls += 3;
+	/* Two links of namespaces; opening, reading to the end and closing the name. */
+	sampler->stats.other_syscalls += 6;
 }
 
 /* Give a new thread its slot and its description. 0 or -ENOMEM. */
