@@ -34,6 +34,9 @@ enum { DUMP_MAX_TRIES = 50 };
 #define REPLACED_AFTER_NS 500000000u
 #define REFRESH_PAUSE_US  1000
 
+/* How often a dump tries to read a thread list that changes while it is read. */
+enum { REFRESH_MAX_TRIES = 200 };
+
 /* How often it is made sure that it is still the same program, beside each new thread list. */
 #define CHECK_EVERY_NS 250000000u
 
@@ -548,10 +551,28 @@ static int dump_thread(struct sampler *sampler, struct snapshot_thread *thread, 
 	return is_passing_walk(err) || err == -E2BIG ? 0 : err;
 }
 
+/* Whether an error of a tick may be gone at the next one: the lists were in motion. */
+static bool is_passing(int err)
+{
+	return err == -ENOENT || err == -EBADMSG || err == -EFAULT || err == -E2BIG;
+}
+
+/* Read the thread list of a process that may be starting and ending threads all the time. */
+static int refresh_patiently(struct snapshot *snapshot)
+{
+	int err = snapshot_refresh(snapshot);
+
+	for (int i = 1; i < REFRESH_MAX_TRIES && is_passing(err); i++) {
+		(void)usleep(REFRESH_PAUSE_US);
+		err = snapshot_refresh(snapshot);
+	}
+	return err;
+}
+
 int sampler_dump(struct sampler *sampler, struct sample_sink *sink)
 {
 	struct snapshot *snapshot = &sampler->snapshot;
-	int err = snapshot_refresh(snapshot);
+	int err = refresh_patiently(snapshot);
 
 	if (!err)
 		err = snapshot_take(snapshot);
@@ -568,12 +589,6 @@ int sampler_dump(struct sampler *sampler, struct sample_sink *sink)
 			err = emit_sample(sampler, thread, 0, proven ? 0 : SAMPLE_UNPROVEN, sink);
 	}
 	return err;
-}
-
-/* Whether an error of a tick may be gone at the next one: the lists were in motion. */
-static bool is_passing(int err)
-{
-	return err == -ENOENT || err == -EBADMSG || err == -EFAULT || err == -E2BIG;
 }
 
 /* A tick, of the program that it began with: else -ESRCH. Errors of sampler_tick(). */

@@ -17,6 +17,12 @@ class Healthy(unittest.TestCase):
             self.assertIn(str(target.pid), result.stdout)
             self.assertIn(self.interpreter.version, result.stdout)
 
+    def test_threads_that_come_and_go(self):
+        with support.python_target(self.interpreter, "churn") as target:
+            for _ in range(5):
+                result = pysample("doctor", target.pid)
+                self.assertEqual(result.status, 0, result)
+
     def test_main_thread_has_ended(self):
         with support.headless_target(self.interpreter) as target:
             result = pysample("doctor", target.pid)

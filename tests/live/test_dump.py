@@ -133,6 +133,14 @@ class Dump(DumpTestCase):
 
 
 class DumpOfWorking(unittest.TestCase):
+    def test_threads_that_come_and_go(self):
+        """The thread list is in motion whenever it is looked at."""
+        with support.python_target(support.newest_interpreter(), "churn") as target:
+            for _ in range(50):
+                threads = dump(target.pid)["threads"]
+                (main,) = [thread for thread in threads if thread["main"]]
+                self.assertEqual(main["frames"][0]["name"], "<module>")
+
     def test_a_process_at_full_speed(self):
         """Whatever is caught is one of the stacks that there can be."""
         with support.python_target(support.newest_interpreter(), "alternating") as target:
