@@ -14,8 +14,6 @@
 #include "output/dump.h"
 #include "output/label.h"
 #include "output/text.h"
-#include "procmem/cleanup.h"
-#include "sampler/python/threads.h"
 #include "sampler/sampler.h"
 
 static const char help[] =
@@ -27,7 +25,11 @@ static const char help[] =
 	"  -h, --help       this text\n"
 	"\n"
 	"Exit status: 0 it can be sampled, 1 error, 2 usage, 3 not a Python process or an\n"
-	"unknown version, 4 permission denied, 5 the process ended.\n";
+	"unknown version, 4 permission denied, 5 the process ended, or none of its stacks\n"
+	"can be followed.\n";
+
+/* Stacks that cannot be followed are told one by one up to so many; all are counted. */
+enum { MAX_TOLD_STACKS = 10 };
 
 /* One line of the report: a heading and what was found, made harmless for a terminal. */
 static void report(const char *heading, const char *format, ...)
@@ -83,43 +85,84 @@ static void report_interpreter(const struct target *target)
 		report("build ID", "%s", runtime->build_id);
 }
 
-/* Try what attach and dump do: list the threads and walk their stacks. */
-static int try_threads(struct target *target)
+/* What became of the stacks. A sink. */
+struct stack_count {
+	struct sample_sink sink;
+	size_t nr_interpreters;
+	int64_t interpreter_id; /* of the last sample: an interpreter's come in a row */
+	size_t nr_proven;
+	size_t nr_unproven;
+	size_t nr_broken;
+};
+
+static int count_stack(struct sample_sink *sink, const struct sample *sample)
 {
+	struct stack_count *count = (struct stack_count *)sink;
+	const struct sample_thread *thread = sample->thread;
+
+	if (!count->nr_interpreters || thread->interpreter_id != count->interpreter_id)
+		count->nr_interpreters++;
+	count->interpreter_id = thread->interpreter_id;
+	if (sample->error) {
+		if (count->nr_broken++ < MAX_TOLD_STACKS)
+			report("stack", "of thread %d \"%s\" cannot be followed: %s", thread->tid,
+			       thread->name, dump_error_text(sample->error));
+	} else if (sample->flags & SAMPLE_UNPROVEN) {
+		count->nr_unproven++;
+	} else {
+		count->nr_proven++;
+	}
+	return 0;
+}
+
+static void report_threads(const struct stack_count *count)
+{
+	struct text line = {0};
+
+	text_printf(&line, "%zu in %zu interpreter%s, %zu stack%s proven",
+		    count->nr_proven + count->nr_unproven + count->nr_broken,
+		    count->nr_interpreters, count->nr_interpreters == 1 ? "" : "s",
+		    count->nr_proven, count->nr_proven == 1 ? "" : "s");
+	if (count->nr_unproven)
+		text_printf(&line, ", %zu could be followed but not proven (%s running)",
+			    count->nr_unproven, count->nr_unproven == 1 ? "it was" : "they were");
+	if (count->nr_broken)
+		text_printf(&line, ", %zu could not be followed", count->nr_broken);
+	report("threads", "%s", text_string(&line));
+	text_done(&line);
+}
+
+/* Try what attach and dump do: list the threads and walk their stacks. */
+static enum exit_status try_threads(struct target *target, struct message *reterr)
+{
+	static const struct sample_sink_ops ops = {.sample = count_stack};
+	struct stack_count count = {.sink.ops = &ops};
 	struct sampler *sampler = NULL;
-	struct thread_list list = {0};
-	struct dump *dump = dump_create();
-	int err = dump ? sampler_create(&target->process, &target->live.memory,
-					&target->runtime.build, target->runtime.addr, &sampler)
-		       : -ENOMEM;
+	int err = sampler_create(&target->process, &target->live.memory, &target->runtime.build,
+				 target->runtime.addr, &sampler);
 
 	if (!err)
-		err = thread_list_read(&target->live.memory, &target->runtime.build,
-				       target->runtime.addr, &list);
-	if (!err)
-		err = sampler_dump(sampler, dump_sink(dump));
-	if (!err)
-		report("threads", "%zu in %zu interpreter%s, all stacks could be walked",
-		       list.nr_threads, list.nr_interpreters, list.nr_interpreters == 1 ? "" : "s");
-	thread_list_done(&list);
+		err = sampler_dump(sampler, &count.sink);
 	sampler_destroy(sampler);
-	dump_destroy(dump);
-	return err;
+	if (err)
+		return target_explain(target, err, reterr);
+	report_threads(&count);
+	if (count.nr_proven || count.nr_unproven)
+		return EXIT_OK;
+	message_set(reterr, "no stack of process %d can be followed", target->process.pid);
+	return EXIT_NO_SAMPLE;
 }
 
 static enum exit_status examine(pid_t pid, struct target *target)
 {
 	struct message message = {0};
 	enum exit_status status = target_open(pid, target, &message);
-	int err;
 
 	if (target->process.proc_fd >= 0)
 		report_process(target);
 	if (status == EXIT_OK) {
 		report_interpreter(target);
-		err = try_threads(target);
-		if (err)
-			status = target_explain(target, err, &message);
+		status = try_threads(target, &message);
 	} else if (status == EXIT_PERMISSION) {
 		report("memory", "cannot be read");
 	} else if (status == EXIT_NOT_PYTHON) {

@@ -13,6 +13,7 @@
 struct dumped {
 	struct sample_thread thread;
 	uint32_t flags;
+	int error;
 	uint32_t nr_frames;
 	struct frame *frames; /* owned */
 };
@@ -47,6 +48,7 @@ static int dump_sample(struct sample_sink *sink, const struct sample *sample)
 	*dumped = (struct dumped){
 		.thread = *sample->thread,
 		.flags = sample->flags,
+		.error = sample->error,
 		.nr_frames = sample->nr_frames,
 		.frames = frames,
 	};
@@ -79,6 +81,18 @@ struct sample_sink *dump_sink(struct dump *dump)
 	return &dump->sink;
 }
 
+const char *dump_error_text(int error)
+{
+	switch (error) {
+	case -EFAULT:
+		return "memory that had to be there was not";
+	case -E2BIG:
+		return "it has too many frames, or they go in a circle";
+	default: /* -EAGAIN, -EBADMSG */
+		return "its frames do not hang together";
+	}
+}
+
 static void append_name(struct text *text, const char *name)
 {
 	label_append_escaped(text, name, strlen(name), LABEL_DISPLAY);
@@ -100,9 +114,12 @@ static void append_thread(struct text *text, const struct dumped *dumped)
 		text_puts(text, ", main");
 	if (dumped->flags & SAMPLE_HOLDS_GIL)
 		text_puts(text, ", holds the GIL");
-	text_puts(text,
-		  dumped->nr_frames ? " (most recent call last):\n" : ": runs no Python code\n");
-	if (dumped->flags & SAMPLE_UNPROVEN)
+	text_puts(text, dumped->nr_frames || dumped->error ? " (most recent call last):\n"
+							   : ": runs no Python code\n");
+	if (dumped->error)
+		text_printf(text, "  (its stack could not be followed to the bottom: %s)\n",
+			    dump_error_text(dumped->error));
+	else if (dumped->flags & SAMPLE_UNPROVEN)
 		text_puts(text, "  (it ran while it was read: these frames may not belong "
 				"together)\n");
 	for (uint32_t i = 0; i < dumped->nr_frames; i++) {
@@ -160,6 +177,8 @@ static void write_thread(struct json *json, const struct dumped *dumped)
 	json_bool(json, (dumped->flags & SAMPLE_HOLDS_GIL) != 0);
 	json_key(json, "proven");
 	json_bool(json, !(dumped->flags & SAMPLE_UNPROVEN));
+	json_key(json, "error");
+	json_string(json, dumped->error ? dump_error_text(dumped->error) : NULL);
 	json_key(json, "frames");
 	json_array_begin(json);
 	for (uint32_t i = 0; i < dumped->nr_frames; i++)

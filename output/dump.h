@@ -20,6 +20,9 @@ void dump_destroy(struct dump *dump);
 /* The sink to hand to a sampler; borrowed from dump. */
 struct sample_sink *dump_sink(struct dump *dump);
 
+/* What sample.error, which is not 0, means: a few words that end a sentence. */
+const char *dump_error_text(int error);
+
 /*
  * Write what was taken, threads in the order they came: for people, most recent
  * call last, control characters escaped. 0, or the stream's error.
@@ -28,7 +31,8 @@ int dump_write_text(const struct dump *dump, const struct run_info *info, FILE *
 
 /*
  * One JSON object: pid, python, command, threads: an array of tid, name,
- * interpreter, main, holds_gil, proven, frames: an array, outermost first, of name,
- * path, line, first_line. 0, or the stream's error.
+ * interpreter, main, holds_gil, proven, error (null, or why the stack could not be
+ * followed to its bottom), frames: an array, outermost first, of name, path, line,
+ * first_line. 0, or the stream's error.
  */
 int dump_write_json(const struct dump *dump, const struct run_info *info, FILE *out);

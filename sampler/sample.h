@@ -42,7 +42,8 @@ struct sample_thread {
 
 enum sample_flags {
 	SAMPLE_HOLDS_GIL = 1u << 0,
-	SAMPLE_UNPROVEN = 1u << 1, /* the thread ran while it was read; only in dumps */
+	SAMPLE_UNPROVEN = 1u << 1, /* only in dumps: the thread ran while it was read, or its
+				      stack could not be followed (error) */
 };
 
 /* What one thread did at one tick. Valid only during sample_sink_ops.sample(). */
@@ -55,6 +56,13 @@ struct sample {
 	uint32_t nr_frames;	    /* 0: a thread that runs no Python code */
 	uint32_t nr_unchanged; /* so many outermost frames equal this thread's previous sample's */
 	uint32_t flags;	       /* enum sample_flags */
+	/*
+	 * Why the stack could not be followed to its bottom, in a dump; frames are then
+	 * the innermost ones, if there are any, and flags has SAMPLE_UNPROVEN. 0;
+	 * -EAGAIN or -EBADMSG (they do not hang together), -EFAULT (memory that had to
+	 * be there was not), -E2BIG (too many, or in a circle).
+	 */
+	int error;
 };
 
 /* Why a stack was not accepted; counted, never guessed around. */

@@ -315,26 +315,23 @@ static int show_frames(struct sampled_thread *sampled, uint32_t *ret_nr_frames)
 	return 0;
 }
 
+/* Hand on what is in the thread's list; of sample, time_ns, flags and error are set. */
 static int emit_sample(struct sampler *sampler, const struct snapshot_thread *thread,
-		       uint64_t now_ns, uint32_t flags, struct sample_sink *sink)
+		       struct sample sample, struct sample_sink *sink)
 {
 	struct sampled_thread *sampled = &sampler->threads[thread->slot];
-	struct sample sample = {
-		.time_ns = now_ns,
-		.wall_ns = sampled->last_ns ? now_ns - sampled->last_ns : 0,
-		.thread = sampled->info,
-		.flags = flags,
-	};
 	int err = show_frames(sampled, &sample.nr_frames);
 
 	if (err)
 		return err;
+	sample.wall_ns = sampled->last_ns ? sample.time_ns - sampled->last_ns : 0;
+	sample.thread = sampled->info;
 	sample.frames = sampled->frames;
 	sample.nr_unchanged =
 		sampled->nr_same < sample.nr_frames ? sampled->nr_same : sample.nr_frames;
 	if (thread->holds_gil)
 		sample.flags |= SAMPLE_HOLDS_GIL;
-	sampled->last_ns = now_ns;
+	sampled->last_ns = sample.time_ns;
 	err = sink->ops->sample(sink, &sample);
 	sampled->nr_same = sample.nr_frames;
 	sampler->stats.samples++;
@@ -367,7 +364,7 @@ static int sample_thread(struct sampler *sampler, struct snapshot_thread *thread
 		loss = LOSS_SLOW;
 	}
 	if (!walk_err)
-		err = emit_sample(sampler, thread, now_ns, 0, sink);
+		err = emit_sample(sampler, thread, (struct sample){.time_ns = now_ns}, sink);
 	else if (walk_err != -EBADMSG)
 		return walk_err;
 	else
@@ -504,7 +501,10 @@ static bool is_passing_walk(int err)
 	return !err || err == -EAGAIN || err == -EBADMSG || err == -EFAULT;
 }
 
-/* What the sampling walk makes of one more copy of the thread: 0, -EBADMSG, or worse. */
+/*
+ * What the sampling walk makes of one more copy of the thread: 0, -EBADMSG, -ENOENT
+ * (it has ended), or worse.
+ */
 static int dump_by_copy(struct sampler *sampler, struct snapshot_thread *thread)
 {
 	enum sample_loss loss;
@@ -513,42 +513,66 @@ static int dump_by_copy(struct sampler *sampler, struct snapshot_thread *thread)
 
 	if (err)
 		return err;
-	if (!thread->copied) { /* it has ended */
-		sampler->threads[thread->slot].list.nr_frames = 0;
-		return 0;
-	}
+	if (!thread->copied)
+		return -ENOENT;
 	err = walk_thread(sampler, thread, &loss);
 	learn_err = stack_copy_learn(&thread->stack, sampler->snapshot.memory,
 				     &sampler->build->offsets, err && loss == LOSS_GREW);
 	return err ? err : learn_err;
 }
 
-/* Have the thread's stack in its list. *ret_proven tells whether it is proven. */
-static int dump_thread(struct sampler *sampler, struct snapshot_thread *thread, bool *ret_proven)
+/*
+ * Have the thread's stack in its list, and in ret_sample whether it is proven or
+ * could be followed at all. 0; -ENOENT: the thread has ended; or what ends the dump.
+ */
+static int walk_for_dump(struct sampler *sampler, struct snapshot_thread *thread,
+			 struct sample *ret_sample)
 {
 	struct sampled_thread *sampled = &sampler->threads[thread->slot];
 	struct frame_list again = {0};
+	bool proven = false;
 	int err = 0;
 
-	*ret_proven = false;
-	for (int i = 0; i < DUMP_MAX_TRIES && !*ret_proven; i++) {
+	for (int i = 0; i < DUMP_MAX_TRIES && !proven; i++) {
 		int again_err = walk_exact(sampler, thread, &again);
 
 		err = walk_exact(sampler, thread, &sampled->list);
-		*ret_proven = !err && !again_err && lists_equal(&sampled->list, &again);
-		if (*ret_proven || !is_passing_walk(err))
+		proven = !err && !again_err && lists_equal(&sampled->list, &again);
+		if (proven || !is_passing_walk(err))
 			break;
 		err = dump_by_copy(sampler, thread);
-		*ret_proven = !err;
+		proven = !err;
 		if (!is_passing_walk(err))
 			break;
 	}
 	/* What is shown for want of a proof is the chain as it could be followed last. */
-	if (!*ret_proven && is_passing_walk(err))
+	if (!proven && is_passing_walk(err))
 		err = walk_exact(sampler, thread, &sampled->list);
 	sampled->nr_shown = 0;
 	frame_list_done(&again);
-	return is_passing_walk(err) || err == -E2BIG ? 0 : err;
+	if (!is_passing_walk(err) && err != -E2BIG)
+		return err;
+	*ret_sample = (struct sample){.flags = proven ? 0 : SAMPLE_UNPROVEN, .error = err};
+	return 0;
+}
+
+/* Hand on one thread as it is now, unless it has ended. Errors of sampler_dump(). */
+static int dump_thread(struct sampler *sampler, struct snapshot_thread *thread,
+		       struct sample_sink *sink)
+{
+	struct sample sample;
+	int err;
+
+	if (!thread->copied)
+		return 0;
+	err = thread_begin(sampler, thread);
+	if (err)
+		return err;
+	thread->is_new = false;
+	err = walk_for_dump(sampler, thread, &sample);
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	return emit_sample(sampler, thread, sample, sink);
 }
 
 /* Whether an error of a tick may be gone at the next one: the lists were in motion. */
@@ -576,18 +600,8 @@ int sampler_dump(struct sampler *sampler, struct sample_sink *sink)
 
 	if (!err)
 		err = snapshot_take(snapshot);
-	for (size_t i = snapshot->nr_threads; !err && i > 0; i--) {
-		struct snapshot_thread *thread = snapshot->threads[i - 1];
-		bool proven;
-
-		err = thread_begin(sampler, thread);
-		if (err)
-			break;
-		thread->is_new = false;
-		err = dump_thread(sampler, thread, &proven);
-		if (!err)
-			err = emit_sample(sampler, thread, 0, proven ? 0 : SAMPLE_UNPROVEN, sink);
-	}
+	for (size_t i = snapshot->nr_threads; !err && i > 0; i--)
+		err = dump_thread(sampler, snapshot->threads[i - 1], sink);
 	return err;
 }
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """`pysample doctor`: whether a process can be read, and what helps if not."""
 import os
+import re
 import subprocess
 import unittest
 
@@ -16,6 +17,22 @@ class Healthy(unittest.TestCase):
             self.assertEqual(result.status, 0, result)
             self.assertIn(str(target.pid), result.stdout)
             self.assertIn(self.interpreter.version, result.stdout)
+            self.assertRegex(result.stdout, r"\nthreads +3 in 1 interpreter, ")
+            self.assertEqual(self.nr_stacks(result), 3, result)
+
+    def test_parked_threads_are_proven(self):
+        with support.parked_target(self.interpreter, "corpus") as target:
+            result = pysample("doctor", target.pid)
+            nr_threads = len(target.report["threads"])
+            self.assertEqual(result.status, 0, result)
+            self.assertRegex(result.stdout, r"\nthreads +%d in 1 interpreter, %d stacks proven\n"
+                             % (nr_threads, nr_threads))
+
+    @staticmethod
+    def nr_stacks(result):
+        """How many there are of whatever kind."""
+        counts = re.findall(r"(\d+)(?= stacks? proven| could )", result.stdout)
+        return sum(map(int, counts))
 
     def test_threads_that_come_and_go(self):
         with support.python_target(self.interpreter, "churn") as target:

@@ -27,14 +27,16 @@ static int test_sink_sample(struct sample_sink *sink, const struct sample *sampl
 	return 0;
 }
 
-/* The stack of one thread: f, which is called from C and executes. */
-static void begin_stack(struct fake_stack *stack, struct fake_python *py, uint64_t tid)
+/* The stack of one thread: f, which is called from C and executes. Its frame is returned. */
+static remote_addr begin_stack(struct fake_stack *stack, struct fake_python *py, uint64_t tid)
 {
-	const struct fake_code code = {.name = "f"};
+	const struct fake_code code = {.name = "f", .nr_units = 64};
+	remote_addr frame_addr;
 
 	fake_stack_init(stack, py, tid, CHUNK_BYTES);
-	(void)fake_stack_call(stack, fake_python_code(py, &code), 20);
+	frame_addr = fake_stack_call(stack, fake_python_code(py, &code), 20);
 	fake_stack_finish(stack);
+	return frame_addr;
 }
 
 static int dump(struct fake_python *py, struct test_sink *ret_sink)
@@ -60,7 +62,7 @@ Test(sampler, dump_hands_on_every_thread)
 
 		fake_python_init(&py, fake_python_minors[v]);
 		for (uint64_t i = 0; i < 2; i++)
-			begin_stack(&stacks[i], &py, i + 1);
+			(void)begin_stack(&stacks[i], &py, i + 1);
 		cr_assert(zero(int, dump(&py, &sink)), "3.%u", py.minor);
 		cr_assert(eq(sz, sink.nr_samples, 2));
 		for (size_t i = 0; i < 2; i++) {
@@ -108,7 +110,7 @@ Test(sampler, dump_reads_a_list_in_motion_again)
 		struct test_sink sink;
 
 		fake_python_init(&py, 14);
-		begin_stack(&stack, &py, 1);
+		(void)begin_stack(&stack, &py, 1);
 		struct motion motion = {
 			.addr = py.runtime_addr + py.build.offsets.runtime.interpreters_head,
 			.whole = py.interp_addr,
@@ -136,5 +138,94 @@ Test(sampler, dump_of_what_is_gone_is_not_tried_again)
 		cr_expect(eq(int, dump(&py, &sink), errors[i]));
 		cr_expect(lt(u64, py.fake.nr_calls, 10));
 		fake_python_done(&py);
+	}
+}
+
+/* More than a walk of one frame has reads, and a prime: no two walks in a row see the same. */
+enum { NR_STEPS = 31 };
+
+/* A frame whose instruction pointer moves on whenever anything was looked at. */
+struct running {
+	remote_addr instr_addr;
+	uint64_t first_instr;
+	unsigned int nr_looks;
+};
+
+static void run_on(struct fake_memory *fake, size_t range_index)
+{
+	struct running *running = fake->context;
+
+	(void)range_index;
+	fake_memory_write_u64(fake, running->instr_addr,
+			      running->first_instr + running->nr_looks++ % NR_STEPS * 2ull);
+}
+
+/* No chunk of it can be copied: only the chain of its frames is left. */
+static void hide_chunks(struct fake_python *py, remote_addr thread_addr)
+{
+	fake_memory_write_u64(&py->fake, thread_addr + py->build.offsets.thread.datastack_chunk,
+			      0x10);
+}
+
+Test(sampler, dump_marks_what_it_cannot_prove)
+{
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		struct fake_python py;
+		struct fake_stack stack;
+		struct test_sink sink;
+
+		fake_python_init(&py, fake_python_minors[v]);
+		struct running running = {.instr_addr = begin_stack(&stack, &py, 1) +
+							py.build.offsets.frame.instr_ptr};
+
+		hide_chunks(&py, stack.thread_addr);
+		cr_assert(zero(int, remote_memory_read_u64(&py.fake.memory, running.instr_addr,
+							   &running.first_instr)));
+		py.fake.before_range = run_on;
+		py.fake.context = &running;
+		cr_assert(zero(int, dump(&py, &sink)), "3.%u", py.minor);
+		cr_assert(eq(sz, sink.nr_samples, 1));
+		cr_expect(eq(uint, sink.samples[0].flags, SAMPLE_UNPROVEN), "3.%u", py.minor);
+		cr_expect(zero(int, sink.samples[0].error));
+		cr_expect(eq(uint, sink.samples[0].nr_frames, 1));
+		fake_python_done(&py);
+	}
+}
+
+/* One thread whose stack is damaged does not keep the others from being told. */
+Test(sampler, dump_tells_what_cannot_be_followed)
+{
+	static const struct {
+		char name[32];
+		uint64_t previous; /* of the frame; 1: the frame itself */
+		int err;
+	} cases[] = {
+		{"unmapped", 0x10, -EFAULT},
+		{"in a circle", 1, -E2BIG},
+	};
+
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+			struct fake_python py;
+			struct fake_stack stacks[2];
+			struct test_sink sink;
+
+			fake_python_init(&py, fake_python_minors[v]);
+			remote_addr frame_addr = begin_stack(&stacks[0], &py, 1);
+
+			(void)begin_stack(&stacks[1], &py, 2);
+			hide_chunks(&py, stacks[0].thread_addr);
+			fake_memory_write_u64(
+				&py.fake, frame_addr + py.build.offsets.frame.previous,
+				cases[i].previous == 1 ? frame_addr : cases[i].previous);
+			cr_assert(zero(int, dump(&py, &sink)), "3.%u %s", py.minor, cases[i].name);
+			cr_assert(eq(sz, sink.nr_samples, 2));
+			cr_expect(eq(uint, sink.samples[0].flags, SAMPLE_UNPROVEN));
+			cr_expect(eq(int, sink.samples[0].error, cases[i].err), "3.%u %s", py.minor,
+				  cases[i].name);
+			cr_expect(zero(uint, sink.samples[1].flags));
+			cr_expect(zero(int, sink.samples[1].error));
+			fake_python_done(&py);
+		}
 	}
 }
