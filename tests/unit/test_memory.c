@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -161,8 +162,11 @@ Test(memory, process_that_is_gone)
 	struct live_memory live;
 	uint64_t value = 0;
 
-	while (pid == 0)
-		(void)pause();
+	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			(void)pause();
+	}
 	begin(pid, &process, &live);
 	cr_expect(zero(int, remote_memory_check(&live.memory)));
 	cr_expect(zero(int, remote_memory_read_u64(&live.memory, (uintptr_t)&value, &value)));
