@@ -51,8 +51,9 @@ int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 		struct sample_sink *sink, enum sampler_end *ret_end);
 
 /*
- * Take one tick, now, and hand its samples to sink. 0; -ESRCH, -EPERM, -ENOMEM,
- * -ENOENT (no interpreter there any more), or what the sink returned.
+ * Take one tick, now, and hand its samples to sink. 0; -ESRCH (the process has
+ * ended or runs another program), -EPERM, -ENOMEM, -ENOENT (no interpreter there
+ * any more), or what the sink returned.
  */
 int sampler_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns);
 
