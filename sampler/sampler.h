@@ -62,8 +62,9 @@ int sampler_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now
  * following `previous` gives, if two walks in a row agree (the thread stands
  * still, or nearly); else what the sampling walk proves within a few ticks; else
  * the last of the first kind, marked SAMPLE_UNPROVEN, with its error if it could
- * not be followed to the bottom. Threads that have ended meanwhile are left out. A thread list that changes
- * while it is read is read again for a fifth of a second. Errors of sampler_tick().
+ * not be followed to the bottom. Threads that have ended meanwhile are left out. A
+ * thread list that changes while it is read is read again for a fifth of a second.
+ * Errors of sampler_tick().
  */
 int sampler_dump(struct sampler *sampler, struct sample_sink *sink);
 

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <unistd.h>
+
+#include "sampler/python/frames.h"
+#include "sampler/sampler_state.h"
+
+/* How often a dump tries to catch a running thread in a state that can be proven. */
+enum { DUMP_MAX_TRIES = 50 };
+
+/* How often a dump tries to read a thread list that changes while it is read. */
+enum { REFRESH_MAX_TRIES = 200 };
+
+/* The current frame of a thread and the sentinel at the bottom of its stack (0 before 3.15). */
+static int read_current_frame(struct sampler *sampler, const struct snapshot_thread *thread,
+			      remote_addr *ret_current_addr, remote_addr *ret_base_addr)
+{
+	const struct py_offsets *offsets = &sampler->build->offsets;
+	struct remote_memory *memory = sampler->snapshot.memory;
+	uint64_t addr = thread->ref.addr + offsets->thread.current_frame;
+	int err = 0;
+
+	if (offsets->thread.cframe != OFFSET_ABSENT) {
+		err = remote_memory_read_u64(memory, thread->ref.addr + offsets->thread.cframe,
+					     &addr);
+		addr += offsets->cframe.current_frame;
+	}
+	*ret_base_addr = 0;
+	if (!err && offsets->thread.base_frame != OFFSET_ABSENT)
+		err = remote_memory_read_u64(memory, thread->ref.addr + offsets->thread.base_frame,
+					     ret_base_addr);
+	return err ? err : remote_memory_read_u64(memory, addr, ret_current_addr);
+}
+
+static int walk_exact(struct sampler *sampler, const struct snapshot_thread *thread,
+		      struct frame_list *list)
+{
+	const struct code_clock *clock = &thread->clock;
+	remote_addr current_addr, base_addr;
+	int err;
+
+	list->nr_frames = 0;
+	err = read_current_frame(sampler, thread, &current_addr, &base_addr);
+	return err ? err : frames_walk_exact(&sampler->codes, clock, current_addr, base_addr, list);
+}
+
+static bool lists_equal(const struct frame_list *a, const struct frame_list *b)
+{
+	if (a->nr_frames != b->nr_frames)
+		return false;
+	for (uint32_t i = 0; i < a->nr_frames; i++)
+		if (a->frames[i].addr != b->frames[i].addr ||
+		    a->frames[i].executable != b->frames[i].executable ||
+		    a->frames[i].instr_ptr != b->frames[i].instr_ptr)
+			return false;
+	return true;
+}
+
+/* Whether the thread, and not the whole target, was in the way. */
+static bool is_passing_walk(int err)
+{
+	return !err || err == -EAGAIN || err == -EBADMSG || err == -EFAULT;
+}
+
+/*
+ * What the sampling walk makes of one more copy of the thread: 0, -EBADMSG, -ENOENT
+ * (it has ended), or worse.
+ */
+static int dump_by_copy(struct sampler *sampler, struct snapshot_thread *thread)
+{
+	enum sample_loss loss;
+	int err = snapshot_retake(&sampler->snapshot, thread);
+	int learn_err;
+
+	if (err)
+		return err;
+	if (!thread->copied)
+		return -ENOENT;
+	err = sampler_thread_walk(sampler, thread, &loss);
+	learn_err = stack_copy_learn(&thread->stack, sampler->snapshot.memory,
+				     &sampler->build->offsets, err && loss == LOSS_GREW);
+	return err ? err : learn_err;
+}
+
+/*
+ * Have the thread's stack in its list, and in ret_sample whether it is proven or
+ * could be followed at all. 0; -ENOENT: the thread has ended; or what ends the dump.
+ */
+static int walk_for_dump(struct sampler *sampler, struct snapshot_thread *thread,
+			 struct sample *ret_sample)
+{
+	struct sampled_thread *sampled = &sampler->threads[thread->slot];
+	struct frame_list again = {0};
+	bool proven = false;
+	int err = 0;
+
+	for (int i = 0; i < DUMP_MAX_TRIES && !proven; i++) {
+		int again_err = walk_exact(sampler, thread, &again);
+
+		err = walk_exact(sampler, thread, &sampled->list);
+		proven = !err && !again_err && lists_equal(&sampled->list, &again);
+		if (proven || !is_passing_walk(err))
+			break;
+		err = dump_by_copy(sampler, thread);
+		proven = !err;
+		if (!is_passing_walk(err))
+			break;
+	}
+	/* What is shown for want of a proof is the chain as it could be followed last. */
+	if (!proven && is_passing_walk(err))
+		err = walk_exact(sampler, thread, &sampled->list);
+	sampled->nr_shown = 0;
+	frame_list_done(&again);
+	if (!is_passing_walk(err) && err != -E2BIG)
+		return err;
+	*ret_sample = (struct sample){.flags = proven ? 0 : SAMPLE_UNPROVEN, .error = err};
+	return 0;
+}
+
+/* Hand on one thread as it is now, unless it has ended. Errors of sampler_dump(). */
+static int dump_thread(struct sampler *sampler, struct snapshot_thread *thread,
+		       struct sample_sink *sink)
+{
+	struct sample sample;
+	int err;
+
+	if (!thread->copied)
+		return 0;
+	err = sampler_thread_begin(sampler, thread);
+	if (err)
+		return err;
+	thread->is_new = false;
+	err = walk_for_dump(sampler, thread, &sample);
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	return sampler_thread_emit(sampler, thread, sample, sink);
+}
+
+/* Read the thread list of a process that may be starting and ending threads all the time. */
+static int refresh_patiently(struct snapshot *snapshot)
+{
+	int err = snapshot_refresh(snapshot);
+
+	for (int i = 1; i < REFRESH_MAX_TRIES && sampler_is_passing(err); i++) {
+		(void)usleep(REFRESH_PAUSE_US);
+		err = snapshot_refresh(snapshot);
+	}
+	return err;
+}
+
+int sampler_dump(struct sampler *sampler, struct sample_sink *sink)
+{
+	struct snapshot *snapshot = &sampler->snapshot;
+	int err = refresh_patiently(snapshot);
+
+	if (!err)
+		err = snapshot_take(snapshot);
+	for (size_t i = snapshot->nr_threads; !err && i > 0; i--)
+		err = dump_thread(sampler, snapshot->threads[i - 1], sink);
+	return err;
+}

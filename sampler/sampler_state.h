@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The inside of a sampler, for the files that make it up: sampler.c takes ticks,
+ * sampler_dump.c one careful look, sampler_thread.c does what both do for a thread.
+ */
+#pragma once
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sampler/python/code.h"
+#include "sampler/python/frame_list.h"
+#include "sampler/sampler.h"
+#include "sampler/snapshot.h"
+
+/* What is kept of one thread from tick to tick. */
+struct sampled_thread {
+	struct sample_thread *info; /* owned by the sampler; NULL if the slot is free */
+	struct frame_list list;
+	struct frame *frames; /* the stack as people see it, outermost first */
+	uint32_t max_frames;
+	uint32_t nr_same;   /* so many of frames are as in the last sample handed on */
+	uint32_t nr_shown;  /* so many of list's frames have been put into frames as they are */
+	uint32_t nr_listed; /* list's length when it was shown last */
+	bool shown_dying;   /* some of those were left out as dying */
+	uint64_t last_ns;   /* time of that sample; 0: none yet */
+};
+
+struct sampler {
+	const struct process *process; /* borrowed, may be NULL */
+	const struct py_build *build;  /* borrowed */
+	struct snapshot snapshot;
+	struct code_cache codes;
+	struct sampled_thread *threads; /* by slot */
+	uint32_t nr_threads;
+	struct sample_thread **infos; /* every thread ever seen, by id; owned */
+	uint32_t nr_infos;
+	uint64_t last_tick_ns;	/* 0: none yet */
+	uint64_t last_check_ns; /* of a run: when the memory was found to be the program's */
+	uint64_t usual_copy_ns; /* running mean of how long a snapshot takes; 0: none yet */
+	bool copy_was_slow;	/* this tick's took far longer */
+	struct sampler_stats stats;
+};
+
+/* How long to wait before a thread list that is in motion is read again. */
+#define REFRESH_PAUSE_US 1000
+
+/* Whether an error of a tick may be gone at the next one: the lists were in motion. */
+static inline bool sampler_is_passing(int err)
+{
+	return err == -ENOENT || err == -EBADMSG || err == -EFAULT || err == -E2BIG;
+}
+
+/* Give a thread that was not seen before its slot and its description. 0 or -ENOMEM. */
+int sampler_thread_begin(struct sampler *sampler, const struct snapshot_thread *thread);
+
+/*
+ * Walk the copied stack of a thread into its list, copying what turns out to be
+ * missing. A new generator proves nothing by a copy that came after the chunks',
+ * nor does a new code object where no counter tells its age: the thread is copied
+ * again, with what is known by then. That is no choice among states: whatever the
+ * next copy shows is taken.
+ *
+ * 0; -EBADMSG: it cannot be proven, *ret_loss says why; -ENOMEM, -ESRCH, -EPERM.
+ */
+int sampler_thread_walk(struct sampler *sampler, struct snapshot_thread *thread,
+			enum sample_loss *ret_loss);
+
+/*
+ * Hand what is in the thread's list to sink; of sample, time_ns, flags and error are
+ * set. 0, -ENOMEM, or what the sink returned.
+ */
+int sampler_thread_emit(struct sampler *sampler, const struct snapshot_thread *thread,
+			struct sample sample, struct sample_sink *sink);

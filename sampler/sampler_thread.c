@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "procmem/cleanup.h"
+#include "sampler/python/frames.h"
+#include "sampler/sampler_state.h"
+
+/* So many links may be learnt in one tick for one thread; the rest at the next ones. */
+enum { MAX_NEW_LINKS = 64 };
+
+/* So often a thread is copied again in one tick because of code objects never seen before. */
+enum { MAX_RETAKES = 4 };
+
+/* The thread id in our namespace of one that the thread itself knows as native_tid. */
+static pid_t host_tid(const struct sampler *sampler, uint64_t native_tid)
+{
+	cleanup_free struct process_thread *threads = NULL;
+	size_t nr_threads = 0;
+	bool other;
+
+	if (!native_tid || native_tid > INT32_MAX || !sampler->process)
+		return (pid_t)(native_tid > INT32_MAX ? 0 : native_tid);
+	if (process_other_namespace(sampler->process, "pid", &other) != 0 || !other)
+		return (pid_t)native_tid;
+	if (process_threads(sampler->process, &threads, &nr_threads) != 0)
+		return 0;
+	for (size_t i = 0; i < nr_threads; i++)
+		if (threads[i].ns_tid == (pid_t)native_tid)
+			return threads[i].tid;
+	return 0;
+}
+
+static void describe_thread(struct sampler *sampler, const struct snapshot_thread *thread,
+			    struct sample_thread *info)
+{
+	char path[64];
+	size_t length;
+
+	info->tid = host_tid(sampler, thread->ref.native_tid);
+	info->interpreter_id = sampler->snapshot.interpreters[thread->ref.interpreter].ref.id;
+	if (!sampler->process || !info->tid)
+		return;
+	info->is_main = info->tid == sampler->process->pid && info->interpreter_id == 0;
+	(void)snprintf(path, sizeof(path), "task/%d/comm", info->tid);
+	(void)process_read_file(sampler->process, path, info->name, sizeof(info->name));
+	length = strcspn(info->name, "\n");
+	info->name[length < sizeof(info->name) ? length : sizeof(info->name) - 1] = '\0';
+	/* Two links of namespaces; opening, reading to the end and closing the name. */
+	sampler->stats.other_syscalls += 6;
+}
+
+int sampler_thread_begin(struct sampler *sampler, const struct snapshot_thread *thread)
+{
+	struct sampled_thread *sampled;
+	struct sample_thread *info;
+
+	if (thread->slot >= sampler->nr_threads) {
+		uint32_t nr = sampler->snapshot.nr_slots;
+		struct sampled_thread *threads =
+			reallocarray(sampler->threads, nr, sizeof(*threads));
+
+		if (!threads)
+			return -ENOMEM;
+		memset(threads + sampler->nr_threads, 0,
+		       (nr - sampler->nr_threads) * sizeof(*threads));
+		sampler->threads = threads;
+		sampler->nr_threads = nr;
+	}
+	if ((sampler->nr_infos & (sampler->nr_infos - 1)) == 0) {
+		uint32_t nr = sampler->nr_infos ? sampler->nr_infos * 2 : 1;
+		struct sample_thread **infos =
+			reallocarray(sampler->infos, nr, sizeof(struct sample_thread *));
+
+		if (!infos)
+			return -ENOMEM;
+		sampler->infos = infos;
+	}
+	info = calloc(1, sizeof(*info));
+	if (!info)
+		return -ENOMEM;
+	info->id = sampler->nr_infos;
+	sampler->infos[sampler->nr_infos++] = info;
+	describe_thread(sampler, thread, info);
+	sampled = &sampler->threads[thread->slot];
+	sampled->info = info;
+	sampled->nr_same = 0;
+	sampled->nr_shown = 0;
+	sampled->last_ns = sampler->last_tick_ns;
+	return 0;
+}
+
+/* Walk a thread's copied stack once. */
+static int walk_once(struct sampler *sampler, struct snapshot_thread *thread,
+		     struct frame_walk *ret_walk)
+{
+	struct sampled_thread *sampled = &sampler->threads[thread->slot];
+	int err;
+
+	*ret_walk = (struct frame_walk){
+		.build = sampler->build,
+		.codes = &sampler->codes,
+		.clock = &thread->clock,
+		.copy = &thread->stack,
+		.list = &sampled->list,
+	};
+	/* A counter that is not where our table says proves nothing. */
+	if (sampler->codes.next_version_unusable)
+		thread->clock.has_next_version = false;
+	err = frames_walk_up(ret_walk);
+	if (sampled->nr_shown > sampled->list.nr_unchanged)
+		sampled->nr_shown = sampled->list.nr_unchanged;
+	return err;
+}
+
+/* Walk a thread's stack, learning the links that turn out to be missing: *ret_nr_learnt. */
+static int walk_links(struct sampler *sampler, struct snapshot_thread *thread,
+		      struct frame_walk *walk, int *ret_nr_learnt)
+{
+	int err = walk_once(sampler, thread, walk);
+	int i;
+
+	for (i = 0; i < MAX_NEW_LINKS && err == -EAGAIN; i++) {
+		err = stack_copy_add_link(&thread->stack, sampler->snapshot.memory,
+					  &sampler->build->offsets, walk->wanted_link_addr);
+		if (err) {
+			walk->loss = LOSS_LINK;
+			return err == -E2BIG ? -EBADMSG : err;
+		}
+		err = walk_once(sampler, thread, walk);
+	}
+	*ret_nr_learnt = i;
+	if (err != -EAGAIN)
+		return err;
+	walk->loss = LOSS_LINK;
+	return -EBADMSG;
+}
+
+int sampler_thread_walk(struct sampler *sampler, struct snapshot_thread *thread,
+			enum sample_loss *ret_loss)
+{
+	struct frame_walk walk;
+	int nr_learnt;
+	int err = walk_links(sampler, thread, &walk, &nr_learnt);
+	bool again = !err && walk.trimmed && nr_learnt > 0;
+
+	for (int i = 0; !err && (again || (walk.has_new_code && i < MAX_RETAKES)); i++) {
+		err = snapshot_retake(&sampler->snapshot, thread);
+		if (err)
+			return err;
+		if (!thread->copied) {
+			*ret_loss = LOSS_LINK;
+			return -EBADMSG;
+		}
+		again = false;
+		err = walk_links(sampler, thread, &walk, &nr_learnt);
+	}
+	if (!err && walk.has_new_code) {
+		walk.loss = LOSS_CODE;
+		err = -EBADMSG;
+	}
+	if (err == -EBADMSG)
+		*ret_loss = walk.loss;
+	if (!err && walk.trimmed)
+		sampler->stats.trimmed++;
+	return err;
+}
+
+/* Put the frames that people see into sampled->frames. *ret_nr_frames or -ENOMEM. */
+static int show_frames(struct sampled_thread *sampled, uint32_t *ret_nr_frames)
+{
+	const struct frame_list *list = &sampled->list;
+	uint32_t first = sampled->nr_shown < list->nr_frames ? sampled->nr_shown : list->nr_frames;
+	uint32_t nr;
+
+	if (list->has_dying || sampled->shown_dying)
+		first = 0;
+	nr = first ? list->frames[first - 1].nr_begun : 0;
+	if (list->nr_frames > sampled->max_frames) {
+		struct frame *frames =
+			reallocarray(sampled->frames, list->max_frames, sizeof(*frames));
+
+		if (!frames)
+			return -ENOMEM;
+		sampled->frames = frames;
+		sampled->max_frames = list->max_frames;
+	}
+	for (uint32_t i = first; i < list->nr_frames; i++) {
+		const struct walked_frame *walked = &list->frames[i];
+		struct frame *frame = &sampled->frames[nr];
+		int32_t line;
+
+		if (!frame_visible(list, i))
+			continue;
+		line = code_line(walked->code, walked->instr_ptr);
+		if (nr >= sampled->nr_same || frame->function != walked->code->function ||
+		    frame->line != line) {
+			*frame = (struct frame){.function = walked->code->function, .line = line};
+			if (sampled->nr_same > nr)
+				sampled->nr_same = nr;
+		}
+		nr++;
+	}
+	sampled->nr_shown = list->nr_frames;
+	sampled->nr_listed = list->nr_frames;
+	sampled->shown_dying = list->has_dying;
+	*ret_nr_frames = nr;
+	return 0;
+}
+
+int sampler_thread_emit(struct sampler *sampler, const struct snapshot_thread *thread,
+			struct sample sample, struct sample_sink *sink)
+{
+	struct sampled_thread *sampled = &sampler->threads[thread->slot];
+	int err = show_frames(sampled, &sample.nr_frames);
+
+	if (err)
+		return err;
+	sample.wall_ns = sampled->last_ns ? sample.time_ns - sampled->last_ns : 0;
+	sample.thread = sampled->info;
+	sample.frames = sampled->frames;
+	sample.nr_unchanged =
+		sampled->nr_same < sample.nr_frames ? sampled->nr_same : sample.nr_frames;
+	if (thread->holds_gil)
+		sample.flags |= SAMPLE_HOLDS_GIL;
+	sampled->last_ns = sample.time_ns;
+	err = sink->ops->sample(sink, &sample);
+	sampled->nr_same = sample.nr_frames;
+	sampler->stats.samples++;
+	return err;
+}
