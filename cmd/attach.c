@@ -30,6 +30,9 @@
 #define DEFAULT_RATE_HZ	 1000.0
 #define SUMMARY_MAX_ROWS 30
 
+/* So many trimmed samples, in percent, shift a profile enough to be told without -v. */
+#define WORTH_A_NOTE 1.0
+
 /* Set by SIGINT, SIGTERM and SIGHUP: finish the profile and write it. */
 static volatile sig_atomic_t stop_requested;
 
@@ -354,16 +357,16 @@ static void print_end(const struct attach *attach, enum sampler_end end)
 		   reasons[end], (unsigned long long)stats->samples,
 		   (unsigned long long)stats->ticks, stats_wall_s(stats), loss_percent(stats),
 		   (unsigned long long)stats->late_ticks);
+	if (stats->trimmed && (attach->options.verbose || trimmed_percent(stats) >= WORTH_A_NOTE))
+		print_note("%.2f %% without their innermost generators, which came or went "
+			   "meanwhile: their time is the caller's",
+			   trimmed_percent(stats));
 	if (!attach->options.verbose)
 		return;
 	for (int loss = 0; loss < NR_SAMPLE_LOSSES; loss++)
 		if (stats->lost[loss])
 			print_note("lost, %s: %llu", loss_name((enum sample_loss)loss),
 				   (unsigned long long)stats->lost[loss]);
-	if (stats->trimmed)
-		print_note("%llu samples without their innermost generators, which came or went "
-			   "meanwhile",
-			   (unsigned long long)stats->trimmed);
 	print_note("%llu reads, %llu other system calls, latest tick %.1f µs late",
 		   (unsigned long long)stats->reads, (unsigned long long)stats->other_syscalls,
 		   (double)stats->max_lateness_ns / 1e3);

@@ -36,3 +36,8 @@ double loss_percent(const struct sampler_stats *stats)
 
 	return tried > 0 ? 100 * lost / tried : 0;
 }
+
+double trimmed_percent(const struct sampler_stats *stats)
+{
+	return stats->samples ? 100 * (double)stats->trimmed / (double)stats->samples : 0;
+}

@@ -376,22 +376,31 @@ static void append_asked(struct text *line, double asked_hz)
 	text_puts(line, " asked");
 }
 
+/* " · 0.12% WHAT". */
+static void append_share(struct text *line, double percent, const char *what)
+{
+	text_puts(line, " · ");
+	if (percent > 0 && percent < 0.01)
+		text_puts(line, "<0.01");
+	else
+		text_printf(line, "%.*f", percent > 0 ? 2 : 0, percent);
+	text_printf(line, "%% %s", what);
+}
+
 static void header_sampling(struct table *table, const struct sampler_stats *stats,
 			    const struct run_info *info)
 {
 	struct text *line = &table->cell;
-	double lost = loss_percent(stats);
 
 	append_rate(line, stats_achieved_hz(stats));
 	text_puts(line, " Hz");
 	if (info->asked_hz > 0)
 		append_asked(line, info->asked_hz);
-	text_printf(line, " · %" PRIu64 " sample%s · ", stats->samples, plural(stats->samples));
-	if (lost > 0 && lost < 0.01)
-		text_puts(line, "<0.01");
-	else
-		text_printf(line, "%.*f", lost > 0 ? 2 : 0, lost);
-	text_printf(line, "%% lost · %" PRIu64 " late tick%s", stats->late_ticks,
+	text_printf(line, " · %" PRIu64 " sample%s", stats->samples, plural(stats->samples));
+	append_share(line, loss_percent(stats), "lost");
+	if (stats->trimmed)
+		append_share(line, trimmed_percent(stats), "trimmed to the caller");
+	text_printf(line, " · %" PRIu64 " late tick%s", stats->late_ticks,
 		    plural(stats->late_ticks));
 	header_line(table, "");
 }

@@ -23,6 +23,7 @@ static const struct sample_thread thread = {.id = 0, .tid = 42, .name = "python3
 static const struct sampler_stats stats = {
 	.ticks = 1999,
 	.samples = 2000,
+	.trimmed = 250,
 	.lost = {[LOSS_GREW] = 1},
 	.late_ticks = 1,
 	.start_ns = 0,
@@ -73,7 +74,8 @@ Test(summary, table)
 	cr_expect(eq(str, text,
 		     (char *)"python3 app.py --name=a\\x0ab\n"
 			     "pid 42 · Python 3.12.1 · 1 thread · 2.0 s\n"
-			     "1000 Hz of 1000 asked · 2000 samples · 0.05% lost · 1 late tick\n"
+			     "1000 Hz of 1000 asked · 2000 samples · 0.05% lost · "
+			     "12.50% trimmed to the caller · 1 late tick\n"
 			     "\n"
 			     " self%  total%   self s  total s  function            where\n"
 			     "  50.0    50.0    1.000    1.000  Parser.parse        "
