@@ -10,20 +10,23 @@
  * before and after the chunks were copied. Generators die young and their memory
  * is used again at once, by the next one: with one copy alone every third stack
  * of a program that makes one per microsecond names a wrong one. If it changed,
- * its caller ran in between, and the stack is trimmed to that.
+ * its caller ran in between, and the stack is trimmed to that. One that was suspended
+ * meanwhile (no `previous`) is the same one still.
  */
 static bool link_stable(struct frame_walk *walk, const struct link_copy *link)
 {
 	const struct py_offsets *offsets = &walk->build->offsets;
+	uint64_t previous_again;
 	bool stable;
 
 	if (!link_is_generator(link, offsets))
 		return true;
+	previous_again = field_u64(link->again, offsets->frame.previous);
 	stable = link->again_valid &&
 		 field_u64(link->bytes, offsets->frame.executable) ==
 			 field_u64(link->again, offsets->frame.executable) &&
-		 field_u64(link->bytes, offsets->frame.previous) ==
-			 field_u64(link->again, offsets->frame.previous);
+		 (!previous_again ||
+		  field_u64(link->bytes, offsets->frame.previous) == previous_again);
 	if (!stable)
 		walk->trimmed = true;
 	return stable;
@@ -455,8 +458,8 @@ static int find_top_generator(struct frame_walk *walk, uint32_t nr_least,
 		    link->used_tick == walk->clock->tick)
 			continue;
 		words = frame_words(&walk->build->offsets, link->bytes);
-		if (!words.executable || !link_stable(walk, link) ||
-		    (!words.previous && !is_lone_generator(walk, link)))
+		if (!words.executable || (!words.previous && !is_lone_generator(walk, link)) ||
+		    !link_stable(walk, link))
 			continue;
 		err = walk_links(walk, words.previous, &path);
 		if (err == -EAGAIN)
