@@ -233,11 +233,15 @@ static void on_signal(int signal_number)
 	stop_requested = 1;
 }
 
-/* The first signal finishes the profile, a second one aborts. */
-static void catch_signals(void)
+/*
+ * The first signal finishes the profile, a second one aborts. flags: SA_RESTART once
+ * the profile is written, so that the first one does not end that; 0 before, where it
+ * has to end the opening of a pipe that nobody reads.
+ */
+static void catch_signals(int flags)
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-	struct sigaction action = {.sa_handler = on_signal};
+	struct sigaction action = {.sa_handler = on_signal, .sa_flags = flags};
 
 	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++) {
 		struct sigaction before;
@@ -328,6 +332,7 @@ static enum exit_status write_outputs(struct attach *attach)
 	struct message message = {0};
 	enum exit_status status = EXIT_OK;
 
+	catch_signals(SA_RESTART);
 	if (output_file_finish(&attach->output, write_profile(attach, &info), &message) != 0)
 		status = EXIT_ERROR;
 	if (attach->stats_output.stream &&
@@ -472,7 +477,7 @@ enum exit_status command_attach(int argc, char **argv)
 
 	if (status != EXIT_OK || done)
 		return status;
-	catch_signals();
+	catch_signals(0);
 	status = prepare(&attach, &message);
 	if (status == EXIT_OK)
 		status = sample(&attach, &message);

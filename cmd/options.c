@@ -11,6 +11,7 @@
 
 #define MIN_RATE_HZ    0.01
 #define MAX_RATE_HZ    1e6
+#define MIN_DURATION_S 1e-9 /* less would be rounded to none, which means no end */
 #define MAX_DURATION_S (366.0 * 24 * 3600)
 
 struct unit {
@@ -80,7 +81,7 @@ bool parse_duration(const char *text, uint64_t *ret_duration_ns)
 	double duration_s;
 
 	if (!parse_number(text, units, sizeof(units) / sizeof(*units), &duration_s) ||
-	    duration_s <= 0 || duration_s > MAX_DURATION_S)
+	    duration_s < MIN_DURATION_S || duration_s > MAX_DURATION_S)
 		return false;
 	*ret_duration_ns = (uint64_t)(duration_s * 1e9);
 	return true;

@@ -574,6 +574,7 @@ int frames_walk_up(struct frame_walk *walk)
 {
 	struct frame_list *list = walk->list;
 	bool stacktop = walk->build->traits.leaf_rule == LEAF_BY_STACKTOP;
+	bool unusable = walk->codes->next_version_unusable;
 	bool found;
 	int err;
 
@@ -598,6 +599,9 @@ int frames_walk_up(struct frame_walk *walk)
 		cut_by_stacktop(walk);
 	if (list->nr_plain > list->nr_frames)
 		list->nr_plain = list->nr_frames;
+	/* What the counter proved before it was found wrong may have been read anew since. */
+	if (unusable != walk->codes->next_version_unusable)
+		return walk_lost(walk, LOSS_CODE);
 	if (!list->has_dying)
 		list->walked = *walk->clock;
 	walk->has_new_code = has_new_code(walk);

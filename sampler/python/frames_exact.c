@@ -35,6 +35,7 @@ int frames_walk_exact(struct code_cache *codes, const struct code_clock *clock,
 	remote_addr addr = current_frame_addr;
 	remote_addr kept_addr = 0;
 	uint8_t bytes[FRAME_MAX_BYTES];
+	bool unusable = codes->next_version_unusable;
 	int err = 0;
 
 	list->nr_known = 0;
@@ -57,6 +58,11 @@ int frames_walk_exact(struct code_cache *codes, const struct code_clock *clock,
 			err = exact_step(&walk, bytes, addr, &addr);
 		if (err)
 			break;
+	}
+	/* What the counter proved before it was found wrong may have been read anew since. */
+	if (unusable != codes->next_version_unusable) {
+		list->nr_frames = 0;
+		return -EAGAIN;
 	}
 	frame_list_reverse(list);
 	/* A stack that 3.15 has a bottom for must end there. */

@@ -54,7 +54,7 @@ class Usage(unittest.TestCase):
             ["doctor"], ["doctor", "x"], ["doctor", pid, "--nonsense"],
         ]
         cases += [["attach", pid, "-d", value] for value in
-                  ("", "x", "-1", "0", "nan", "inf", "1x", "1e400", " ", "0x")]
+                  ("", "x", "-1", "0", "1e-10", "nan", "inf", "1x", "1e400", " ", "0x")]
         cases += [["attach", pid, "-r", value] for value in
                   ("", "x", "-1", "0", "nan", "inf", "1x", "1e400", "maximal")]
         for args in cases:

@@ -22,6 +22,8 @@ static int test_sink_sample(struct sample_sink *sink, const struct sample *sampl
 	struct test_sink *test = (struct test_sink *)sink;
 
 	cr_assert(lt(sz, test->nr_samples, MAX_SAMPLES));
+	for (uint32_t i = 0; i < sample->nr_frames; i++)
+		cr_expect(sample->frames[i].function != NULL, "frame %u has no function", i);
 	test->threads[test->nr_samples] = *sample->thread;
 	test->samples[test->nr_samples++] = *sample;
 	return 0;
@@ -228,4 +230,45 @@ Test(sampler, dump_tells_what_cannot_be_followed)
 			fake_python_done(&py);
 		}
 	}
+}
+
+/*
+ * The target says that no code object came, so f's is believed without a look; but
+ * another frame's has a version that cannot be, so the counter says nothing, and what
+ * is read of f's second frame is no code object any more.
+ */
+Test(sampler, counter_found_wrong_in_the_middle_of_a_walk_proves_nothing)
+{
+	static const struct sample_sink_ops ops = {.sample = test_sink_sample};
+	const struct fake_code code = {.name = "x", .nr_units = 64};
+	struct test_sink sink = {.sink.ops = &ops};
+	struct fake_python py;
+	struct fake_stack stack;
+	struct sampler *sampler;
+
+	fake_python_init(&py, 13);
+	const struct py_offsets *offsets = &py.build.offsets;
+	remote_addr outer_addr = fake_python_code(&py, &code);
+	remote_addr believed_addr = fake_python_code(&py, &code);
+	remote_addr liar_addr = fake_python_code(&py, &code);
+	fake_memory_write_u32(&py.fake, liar_addr + offsets->code.version, INT32_MAX);
+	fake_stack_init(&stack, &py, 1, CHUNK_BYTES);
+	(void)fake_stack_call(&stack, outer_addr, 20);
+	remote_addr frame_addr = fake_stack_call(&stack, believed_addr, 20);
+	fake_stack_finish(&stack);
+	cr_assert(zero(
+		int, sampler_create(NULL, &py.fake.memory, &py.build, py.runtime_addr, &sampler)));
+	for (uint64_t tick = 1; tick <= 3; tick++)
+		cr_assert(zero(int, sampler_tick(sampler, &sink.sink, tick)));
+	cr_assert(eq(sz, sink.nr_samples, 3));
+	fake_memory_write_u64(&py.fake, believed_addr + offsets->object.ob_type, 0x1234);
+	fake_memory_write_u64(&py.fake, frame_addr + offsets->frame.instr_ptr,
+			      believed_addr + offsets->code.code_adaptive + 10);
+	(void)fake_stack_call(&stack, liar_addr, 20);
+	(void)fake_stack_call(&stack, believed_addr, 20);
+	fake_stack_finish(&stack);
+	cr_assert(zero(int, sampler_tick(sampler, &sink.sink, 4)));
+	cr_expect(eq(u64, sampler_stats(sampler)->lost[LOSS_CODE], 1));
+	sampler_destroy(sampler);
+	fake_python_done(&py);
 }
