@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <gelf.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,28 +22,23 @@
 #error "the ELF machine of this architecture is not known"
 #endif
 
-/* Notes are looked at in this many bytes of a segment or section; most have under 100. */
+/* Notes are looked at in this many bytes of a segment; most have under 100. */
 #define NOTES_MAX_BYTES 4096
 
 struct image {
 	int fd;
-	uint64_t size_bytes;
-	Elf64_Phdr *segments;
+	Elf *elf;
+	const Elf64_Phdr *segments; /* owned by elf */
 	size_t nr_segments;
-	Elf64_Shdr *sections;
-	size_t nr_sections;
-	char *section_names; /* section_names_bytes, and a NUL behind them */
-	size_t section_names_bytes;
 };
 
 /* Reading. */
 
 int image_read(const struct image *image, uint64_t file_offset, void *buffer, size_t size)
 {
-	uint64_t end;
 	size_t done = 0;
 
-	if (__builtin_add_overflow(file_offset, size, &end) || end > image->size_bytes)
+	if (file_offset > INT64_MAX || size > INT64_MAX - file_offset)
 		return -EBADMSG;
 	while (done < size) {
 		ssize_t n = pread(image->fd, (char *)buffer + done, size - done,
@@ -52,49 +48,35 @@ int image_read(const struct image *image, uint64_t file_offset, void *buffer, si
 			continue;
 		if (n < 0)
 			return -errno;
-		if (n == 0) /* cut since it was opened */
+		if (n == 0) /* its end */
 			return -EBADMSG;
 		done += (size_t)n;
 	}
 	return 0;
 }
 
-/* Read size bytes into new memory with a NUL behind them. */
-static int read_copy(const struct image *image, uint64_t file_offset, size_t size, void **ret_copy)
-{
-	uint64_t end;
-	int err;
-
-	/* Before memory is taken: a lying header must not cost more than the file has. */
-	if (__builtin_add_overflow(file_offset, size, &end) || end > image->size_bytes)
-		return -EBADMSG;
-	cleanup_free char *copy = malloc(size + 1);
-
-	if (!copy)
-		return -ENOMEM;
-	err = image_read(image, file_offset, copy, size);
-	if (err)
-		return err;
-	copy[size] = '\0';
-	*ret_copy = take_ptr(copy);
-	return 0;
-}
-
-int image_read_vaddr(const struct image *image, uint64_t vaddr, void *buffer, size_t size)
+int image_file_offset(const struct image *image, uint64_t vaddr, uint64_t size,
+		      uint64_t *ret_file_offset)
 {
 	for (size_t i = 0; i < image->nr_segments; i++) {
 		const Elf64_Phdr *segment = &image->segments[i];
 		uint64_t offset = vaddr - segment->p_vaddr;
-		uint64_t file_offset;
 
-		if (segment->p_type != PT_LOAD || vaddr < segment->p_vaddr ||
-		    offset > segment->p_filesz || size > segment->p_filesz - offset)
-			continue;
-		if (__builtin_add_overflow(segment->p_offset, offset, &file_offset))
-			continue;
-		return image_read(image, file_offset, buffer, size);
+		if (segment->p_type == PT_LOAD && vaddr >= segment->p_vaddr &&
+		    offset <= segment->p_filesz && size <= segment->p_filesz - offset &&
+		    !__builtin_add_overflow(segment->p_offset, offset, ret_file_offset))
+			return 0;
 	}
 	return -EFAULT;
+}
+
+int image_read_vaddr(const struct image *image, uint64_t vaddr, void *buffer, size_t size)
+{
+	uint64_t file_offset;
+	int err;
+
+	err = image_file_offset(image, vaddr, size, &file_offset);
+	return err ? err : image_read(image, file_offset, buffer, size);
 }
 
 /* Opening an ELF file. */
@@ -103,81 +85,28 @@ static bool header_is_ours(const Elf64_Ehdr *header)
 {
 	return memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 &&
 	       header->e_ident[EI_CLASS] == ELFCLASS64 && header->e_ident[EI_DATA] == ELFDATA2LSB &&
-	       header->e_machine == IMAGE_MACHINE;
-}
-
-static int load_segments(struct image *image, const Elf64_Ehdr *header)
-{
-	void *segments;
-	int err;
-
-	if (header->e_phnum == 0)
-		return 0;
-	if (header->e_phentsize != sizeof(Elf64_Phdr))
-		return -EBADMSG;
-	if (header->e_phnum > IMAGE_MAX_SEGMENTS)
-		return -E2BIG;
-	err = read_copy(image, header->e_phoff, header->e_phnum * sizeof(Elf64_Phdr), &segments);
-	if (err)
-		return err;
-	image->segments = segments;
-	image->nr_segments = header->e_phnum;
-	return 0;
-}
-
-static int load_section_names(struct image *image, size_t index)
-{
-	void *names;
-	int err;
-
-	if (index >= image->nr_sections)
-		return -EBADMSG;
-	const Elf64_Shdr *section = &image->sections[index];
-
-	if (section->sh_type != SHT_STRTAB || section->sh_size > IMAGE_MAX_SECTION_NAME_BYTES)
-		return -EBADMSG;
-	err = read_copy(image, section->sh_offset, section->sh_size, &names);
-	if (err)
-		return err;
-	image->section_names = names;
-	image->section_names_bytes = section->sh_size;
-	return 0;
+	       header->e_machine == IMAGE_MACHINE &&
+	       (header->e_phnum == 0 || header->e_phentsize == sizeof(Elf64_Phdr));
 }
 
 /*
- * Load the section headers, which nothing that runs needs: a file whose headers
- * are missing or damaged is one without. 0 also then; -ENOMEM.
+ * A number of sections too large for the ELF header is in the first section's
+ * (gABI, "Sections"), and elf_begin() takes memory for as many as that says, as
+ * long as their headers fit the file. It reads it again: who changes it meanwhile
+ * can have us take about four times the length of the file.
  */
-static int load_sections(struct image *image, const Elf64_Ehdr *header)
+static bool has_too_many_sections(const struct image *image, const Elf64_Ehdr *header)
 {
-	uint64_t nr_sections = header->e_shnum;
-	size_t names_index = header->e_shstrndx;
 	Elf64_Shdr first;
-	void *sections;
-	int err;
 
-	if (header->e_shoff == 0 || header->e_shentsize != sizeof(Elf64_Shdr) ||
-	    image_read(image, header->e_shoff, &first, sizeof(first)))
-		return 0;
-	/* Numbers too large for the ELF header are in the first section's. gABI, "Sections" */
-	if (nr_sections == 0)
-		nr_sections = first.sh_size;
-	if (names_index == SHN_XINDEX)
-		names_index = first.sh_link;
-	if (nr_sections == 0 || nr_sections > IMAGE_MAX_SECTIONS)
-		return 0;
-	err = read_copy(image, header->e_shoff, nr_sections * sizeof(Elf64_Shdr), &sections);
-	if (err)
-		return err == -ENOMEM ? err : 0;
-	image->sections = sections;
-	image->nr_sections = nr_sections;
-	err = load_section_names(image, names_index);
-	return err == -ENOMEM ? err : 0;
+	return header->e_shnum == 0 && header->e_shoff != 0 &&
+	       !image_read(image, header->e_shoff, &first, sizeof(first)) &&
+	       first.sh_size > IMAGE_MAX_SECTIONS;
 }
 
-static int load_headers(struct image *image)
+/* What libelf would not check, or only after it has taken memory for it. */
+static int check_file(const struct image *image, Elf64_Ehdr *ret_header)
 {
-	Elf64_Ehdr header;
 	struct stat st;
 	int err;
 
@@ -185,14 +114,30 @@ static int load_headers(struct image *image)
 		return -errno;
 	if (!S_ISREG(st.st_mode))
 		return -EBADMSG;
-	image->size_bytes = (uint64_t)st.st_size;
-	err = image_read(image, 0, &header, sizeof(header));
+	err = image_read(image, 0, ret_header, sizeof(*ret_header));
 	if (err)
 		return err;
-	if (!header_is_ours(&header))
+	if (!header_is_ours(ret_header))
 		return -EBADMSG;
-	err = load_segments(image, &header);
-	return err ? err : load_sections(image, &header);
+	if (ret_header->e_phnum > IMAGE_MAX_SEGMENTS || has_too_many_sections(image, ret_header))
+		return -E2BIG;
+	return 0;
+}
+
+static int load_headers(struct image *image)
+{
+	Elf64_Ehdr header;
+	int err;
+
+	err = check_file(image, &header);
+	if (err)
+		return err;
+	(void)elf_version(EV_CURRENT);
+	image->elf = elf_begin(image->fd, ELF_C_READ, NULL); /* which reads, and maps nothing */
+	if (!image->elf || elf_getphdrnum(image->elf, &image->nr_segments))
+		return -EBADMSG;
+	image->segments = elf64_getphdr(image->elf);
+	return image->nr_segments > 0 && !image->segments ? -EBADMSG : 0;
 }
 
 int image_open_fd(int fd, struct image **ret_image)
@@ -217,10 +162,8 @@ void image_close(struct image *image)
 {
 	if (!image)
 		return;
+	(void)elf_end(image->elf);
 	cleanup_close_fn(&image->fd);
-	free(image->segments);
-	free(image->sections);
-	free(image->section_names);
 	free(image);
 }
 
@@ -420,83 +363,78 @@ int image_load_bias(const struct image *image, const struct mapping *mapping,
 
 /* Headers. */
 
+Elf *image_elf(const struct image *image)
+{
+	return image->elf;
+}
+
 const Elf64_Phdr *image_segments(const struct image *image, size_t *ret_nr_segments)
 {
 	*ret_nr_segments = image->nr_segments;
 	return image->segments;
 }
 
-const Elf64_Shdr *image_sections(const struct image *image, size_t *ret_nr_sections)
+const Elf_Data *image_section_data(const struct image *image, size_t index, uint32_t type,
+				   uint64_t max_bytes)
 {
-	*ret_nr_sections = image->nr_sections;
-	return image->sections;
+	Elf_Scn *section = elf_getscn(image->elf, index);
+	const Elf64_Shdr *header = elf64_getshdr(section);
+
+	if (!header || header->sh_type != type || (header->sh_flags & SHF_COMPRESSED) ||
+	    header->sh_size == 0 || header->sh_size > max_bytes)
+		return NULL;
+	return elf_rawdata(section, NULL);
+}
+
+const Elf_Data *image_strings(const struct image *image, size_t index, uint64_t max_bytes)
+{
+	const Elf_Data *strings = image_section_data(image, index, SHT_STRTAB, max_bytes);
+
+	return strings && ((const char *)strings->d_buf)[strings->d_size - 1] == '\0' ? strings
+										      : NULL;
 }
 
 int image_section(const struct image *image, const char *name, uint64_t *ret_vaddr,
 		  uint64_t *ret_size_bytes)
 {
-	for (size_t i = 0; i < image->nr_sections; i++) {
-		const Elf64_Shdr *section = &image->sections[i];
+	const Elf_Data *names = NULL;
+	Elf_Scn *section = NULL;
+	size_t index;
 
-		if (section->sh_type == SHT_NULL || section->sh_name >= image->section_names_bytes)
+	if (!elf_getshdrstrndx(image->elf, &index))
+		names = image_strings(image, index, IMAGE_MAX_SECTION_NAME_BYTES);
+	while (names && (section = elf_nextscn(image->elf, section))) {
+		const Elf64_Shdr *header = elf64_getshdr(section);
+
+		if (!header || header->sh_type == SHT_NULL || header->sh_name >= names->d_size ||
+		    strcmp((const char *)names->d_buf + header->sh_name, name) != 0)
 			continue;
-		if (strcmp(image->section_names + section->sh_name, name) == 0) {
-			*ret_vaddr = section->sh_addr;
-			*ret_size_bytes = section->sh_size;
-			return 0;
-		}
+		*ret_vaddr = header->sh_addr;
+		*ret_size_bytes = header->sh_size;
+		return 0;
 	}
 	return -ENOENT;
 }
 
 /* Build ID. */
 
-static uint64_t align_up(uint64_t number, uint64_t alignment)
+static size_t find_build_id(Elf_Data *notes, uint8_t ret_build_id[BUILD_ID_MAX_BYTES])
 {
-	return (number + alignment - 1) & ~(alignment - 1);
-}
+	GElf_Nhdr note;
+	size_t name;
+	size_t desc;
 
-/*
- * Look for the build ID in a run of notes. Name and descriptor are padded to four
- * bytes; to eight where the notes say so (Linux gABI supplement,
- * .note.gnu.property).
- */
-static size_t find_build_id(const char *notes, size_t size, uint64_t alignment,
-			    uint8_t ret_build_id[BUILD_ID_MAX_BYTES])
-{
-	uint64_t offset = 0;
+	for (size_t next = 0; (next = gelf_getnote(notes, next, &note, &name, &desc)) > 0;) {
+		const char *bytes = notes->d_buf;
 
-	/* The sizes in a note have 32 bits: no sum here can overflow. */
-	while (offset + sizeof(Elf64_Nhdr) <= size) {
-		Elf64_Nhdr note;
-
-		memcpy(&note, notes + offset, sizeof(note));
-		uint64_t name = offset + sizeof(note);
-		uint64_t desc = align_up(name + note.n_namesz, alignment);
-
-		if (desc + note.n_descsz > size)
-			return 0;
 		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof(ELF_NOTE_GNU) &&
-		    memcmp(notes + name, ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU)) == 0 &&
+		    memcmp(bytes + name, ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU)) == 0 &&
 		    note.n_descsz <= BUILD_ID_MAX_BYTES) {
-			memcpy(ret_build_id, notes + desc, note.n_descsz);
+			memcpy(ret_build_id, bytes + desc, note.n_descsz);
 			return note.n_descsz;
 		}
-		offset = align_up(desc + note.n_descsz, alignment);
 	}
 	return 0;
-}
-
-static size_t read_build_id(const struct image *image, uint64_t file_offset, uint64_t size,
-			    uint64_t alignment, uint8_t ret_build_id[BUILD_ID_MAX_BYTES])
-{
-	char notes[NOTES_MAX_BYTES];
-
-	if (size > sizeof(notes))
-		size = sizeof(notes);
-	if (image_read(image, file_offset, notes, size))
-		return 0;
-	return find_build_id(notes, size, alignment == 8 ? 8 : 4, ret_build_id);
 }
 
 size_t image_build_id(const struct image *image, uint8_t ret_build_id[BUILD_ID_MAX_BYTES])
@@ -505,17 +443,16 @@ size_t image_build_id(const struct image *image, uint8_t ret_build_id[BUILD_ID_M
 
 	for (size_t i = 0; !length && i < image->nr_segments; i++) {
 		const Elf64_Phdr *segment = &image->segments[i];
+		size_t size =
+			segment->p_filesz < NOTES_MAX_BYTES ? segment->p_filesz : NOTES_MAX_BYTES;
 
-		if (segment->p_type == PT_NOTE)
-			length = read_build_id(image, segment->p_offset, segment->p_filesz,
-					       segment->p_align, ret_build_id);
-	}
-	for (size_t i = 0; !length && i < image->nr_sections; i++) {
-		const Elf64_Shdr *section = &image->sections[i];
+		if (segment->p_type != PT_NOTE)
+			continue;
+		Elf_Data *notes =
+			elf_getdata_rawchunk(image->elf, (int64_t)segment->p_offset, size,
+					     segment->p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
 
-		if (section->sh_type == SHT_NOTE)
-			length = read_build_id(image, section->sh_offset, section->sh_size,
-					       section->sh_addralign, ret_build_id);
+		length = notes ? find_build_id(notes, ret_build_id) : 0;
 	}
 	return length;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One ELF file that a target has mapped: opened safely, never executed, never
- * trusted. Everything is read with pread; nothing of it is mapped here.
+ * trusted. libelf reads it with pread; nothing of it is mapped here.
  *
  * A path found in a maps file says nothing in our mount namespace. The file is
  * taken from /proc/PID/map_files (needs CAP_SYS_ADMIN or
@@ -12,7 +12,7 @@
  */
 #pragma once
 
-#include <elf.h>
+#include <libelf.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -23,10 +23,10 @@
 
 #define BUILD_ID_MAX_BYTES 64
 
-/* More program headers are an error (linkers write about a dozen)… */
+/* More program headers (linkers write about a dozen), or more section headers, are an error… */
 #define IMAGE_MAX_SEGMENTS 1024
-/* …more section headers, or more bytes of section names, mean that there are none. */
-#define IMAGE_MAX_SECTIONS	     65536
+#define IMAGE_MAX_SECTIONS 65536
+/* …more bytes of section names mean that the sections have none. */
 #define IMAGE_MAX_SECTION_NAME_BYTES (1u << 20)
 
 struct image;
@@ -41,8 +41,8 @@ int image_open(const struct process *process, const struct mapping *mapping,
 
 /*
  * Open an ELF file by descriptor (tests, core files). The image owns fd, also on
- * failure. 0; -EBADMSG (also for what is no regular file), -E2BIG, -ENOMEM, or
- * another errno.
+ * failure. 0; -EBADMSG (also for what is no regular file, or if libelf lacks
+ * memory), -E2BIG, -ENOMEM, or another errno.
  */
 int image_open_fd(int fd, struct image **ret_image);
 void image_close(struct image *image);
@@ -65,25 +65,46 @@ int image_section(const struct image *image, const char *name, uint64_t *ret_vad
 		  uint64_t *ret_size_bytes);
 
 /*
- * The GNU build ID: at most BUILD_ID_MAX_BYTES into ret_build_id, its length as
- * the result; 0 if the file has none.
+ * The GNU build ID, from the PT_NOTE segments: at most BUILD_ID_MAX_BYTES into
+ * ret_build_id, its length as the result; 0 if the file has none.
  */
 size_t image_build_id(const struct image *image, uint8_t ret_build_id[BUILD_ID_MAX_BYTES]);
 
 /*
- * The program headers and the section headers (none if they are stripped or
- * damaged), as the file has them: nothing in them was checked. Borrowed from the
- * image.
+ * libelf's handle, for reading only. Check a size that the file tells against a
+ * named limit before asking for data of it: libelf keeps all data until the image
+ * is closed, and takes as much as the file is long. Borrowed from the image.
+ */
+Elf *image_elf(const struct image *image);
+
+/*
+ * The program headers as the file has them: nothing in them was checked. Borrowed
+ * from the image.
  */
 const Elf64_Phdr *image_segments(const struct image *image, size_t *ret_nr_segments);
-const Elf64_Shdr *image_sections(const struct image *image, size_t *ret_nr_sections);
+
+/*
+ * The bytes of section index as the file has them; of a string table only if the
+ * last one is a NUL. NULL if there is no such section of that type, or it is
+ * empty, compressed, longer than max_bytes, or not wholly in the file. Borrowed
+ * from the image.
+ */
+const Elf_Data *image_section_data(const struct image *image, size_t index, uint32_t type,
+				   uint64_t max_bytes);
+const Elf_Data *image_strings(const struct image *image, size_t index, uint64_t max_bytes);
+
+/*
+ * Where in the file the size bytes at a vaddr are. 0 or -EFAULT (not wholly in
+ * one PT_LOAD segment's file part).
+ */
+int image_file_offset(const struct image *image, uint64_t vaddr, uint64_t size,
+		      uint64_t *ret_file_offset);
 
 /* Read size bytes of the file, all of them. 0; -EBADMSG (beyond its end), or another errno. */
 int image_read(const struct image *image, uint64_t file_offset, void *buffer, size_t size);
 
 /*
  * Read size bytes at a vaddr as the file has them, not as the program has
- * changed them. 0; -EFAULT (not wholly in one PT_LOAD segment's file part), or an
- * error of image_read().
+ * changed them. 0, or an error of image_file_offset() or image_read().
  */
 int image_read_vaddr(const struct image *image, uint64_t vaddr, void *buffer, size_t size);

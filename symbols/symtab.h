@@ -12,11 +12,11 @@
  */
 #define SYMTAB_MAX_NAMES_BYTES (512u << 20)
 
-/* A hash chain longer than this is damaged: they have a symbol or two. */
+/* A chain of DT_GNU_HASH longer than this is damaged: they have a symbol or two. */
 #define SYMTAB_MAX_CHAIN 4096
 
-/* Symbols of one table that are looked at: the largest libraries seen have 1 Mi. */
-#define SYMTAB_MAX_SYMBOLS (16u << 20)
+/* A table of more symbols is not searched: the largest libraries seen have 1 Mi. */
+#define SYMTAB_MAX_SYMBOLS (8u << 20)
 
 /* Entries of the dynamic segment that are looked at; linkers write about thirty. */
 #define SYMTAB_MAX_DYNAMIC 1024
@@ -25,7 +25,9 @@
  * The defined data or function symbol called name: its vaddr and size (0 if the
  * file does not say). The dynamic symbols are asked first, through the dynamic
  * segment where section headers are stripped. A global one goes before a local
- * one. 0; -ENOENT (also if the tables are damaged), -ENOMEM.
+ * one. What was read stays with the image until it is closed, and without section
+ * headers each call reads it anew. 0 or -ENOENT (also if the tables are damaged,
+ * or libelf lacks memory).
  */
 int symtab_find(const struct image *image, const char *name, uint64_t *ret_vaddr,
 		uint64_t *ret_size_bytes);

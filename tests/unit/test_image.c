@@ -474,6 +474,90 @@ Test(image, refuses_what_is_no_image_of_this_machine)
 	(void)close(pipe_fds[1]);
 }
 
+/* A file whose section headers say something else; the names are at 4096 and long enough. */
+struct sections_file {
+	Elf64_Ehdr header;
+	Elf64_Shdr sections[3]; /* none, the names, .found */
+};
+
+static struct sections_file sections_file(void)
+{
+	struct sections_file file = {
+		.sections = {[1] = {.sh_type = SHT_STRTAB, .sh_offset = 4096, .sh_size = 8},
+			     [2] = {.sh_name = 1, .sh_type = SHT_PROGBITS, .sh_addr = 0x1234}}};
+	size_t size;
+	cleanup_free char *exe = read_file("/proc/self/exe", &size);
+
+	memcpy(&file.header, exe, sizeof(file.header));
+	file.header.e_phnum = 0;
+	file.header.e_shoff = offsetof(struct sections_file, sections);
+	file.header.e_shnum = 3;
+	file.header.e_shstrndx = 1;
+	return file;
+}
+
+static int open_sections_file(const struct sections_file *file, struct image **ret_image)
+{
+	int fd = memory_file((const char *)file, sizeof(*file));
+
+	cr_assert(zero(int, ftruncate(fd, 4096 + 2 * IMAGE_MAX_SECTION_NAME_BYTES)));
+	cr_assert(eq(sz, (size_t)pwrite(fd, "\0.found", 8, 4096), 8));
+	return image_open_fd(fd, ret_image);
+}
+
+Test(image, section_names_that_are_damaged_or_too_long)
+{
+	static const struct {
+		char what[16];
+		uint32_t type;
+		uint64_t flags;
+		uint64_t size;
+		int err;
+	} cases[] = {
+		{"short", SHT_STRTAB, 0, 8, 0},
+		{"longest", SHT_STRTAB, 0, IMAGE_MAX_SECTION_NAME_BYTES, 0},
+		{"too long", SHT_STRTAB, 0, IMAGE_MAX_SECTION_NAME_BYTES + 1, -ENOENT},
+		{"no NUL", SHT_STRTAB, 0, 7, -ENOENT},
+		{"empty", SHT_STRTAB, 0, 0, -ENOENT},
+		{"beyond the file", SHT_STRTAB, 0, UINT64_MAX, -ENOENT},
+		{"compressed", SHT_STRTAB, SHF_COMPRESSED, 8, -ENOENT},
+		{"not in the file", SHT_NOBITS, 0, 8, -ENOENT},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct sections_file file = sections_file();
+		struct image *image = NULL;
+		uint64_t vaddr = 0;
+		uint64_t size;
+
+		file.sections[1].sh_type = cases[i].type;
+		file.sections[1].sh_flags = cases[i].flags;
+		file.sections[1].sh_size = cases[i].size;
+		cr_assert(zero(int, open_sections_file(&file, &image)));
+		cr_expect(eq(int, image_section(image, ".found", &vaddr, &size), cases[i].err),
+			  "%s", cases[i].what);
+		cr_expect(eq(u64, vaddr, cases[i].err ? 0 : 0x1234), "%s", cases[i].what);
+		image_close(image);
+	}
+}
+
+/* Their number is in the first section's header if it does not fit the ELF header. */
+Test(image, number_of_sections_in_the_first_one)
+{
+	struct sections_file file = sections_file();
+	struct image *image = NULL;
+	uint64_t vaddr = 0;
+	uint64_t size;
+
+	file.header.e_shnum = 0;
+	file.sections[0].sh_size = 3;
+	cr_assert(zero(int, open_sections_file(&file, &image)));
+	cr_expect(zero(int, image_section(image, ".found", &vaddr, &size)));
+	image_close(image);
+	file.sections[0].sh_size = IMAGE_MAX_SECTIONS + 1;
+	cr_expect(eq(int, open_sections_file(&file, &image), -E2BIG));
+}
+
 /* A mapping that nobody has: map_files does not know it, only its path and its file count. */
 static struct mapping forge(const char *path)
 {
