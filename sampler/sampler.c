@@ -16,8 +16,12 @@
  */
 enum { SLOW_FACTOR = 8, SLOW_LEAST_NS = 50000, USUAL_WEIGHT = 16 };
 
-/* A target whose interpreter cannot be found for so long has ended it. */
+/*
+ * A target whose interpreter cannot be found for so long, and in so many ticks in a
+ * row, has ended it: at a low rate two ticks may be further apart than that.
+ */
 #define REPLACED_AFTER_NS 500000000u
+enum { REPLACED_AFTER_FAILURES = 4 };
 
 /* How often it is made sure that it is still the same program, beside each new thread list. */
 #define CHECK_EVERY_NS 250000000u
@@ -202,13 +206,28 @@ static enum sampler_end target_end(const struct sampler *sampler)
 		       : END_REPLACED;
 }
 
+/* The ticks that failed one after the other, up to now. */
+struct failures {
+	unsigned int nr;
+	uint64_t first_ns; /* when the first of them was */
+};
+
+/* Count one more. Whether the interpreter is gone by that. */
+static bool failures_add(struct failures *failures, uint64_t now_ns)
+{
+	if (!failures->nr++)
+		failures->first_ns = now_ns;
+	return failures->nr >= REPLACED_AFTER_FAILURES &&
+	       now_ns - failures->first_ns > REPLACED_AFTER_NS;
+}
+
 /* The loop of sampler_run(), without the accounts. */
 static int run_loop(struct sampler *sampler, const struct sampler_options *options,
 		    struct sample_sink *sink, struct ticker *ticker, enum sampler_end *ret_end)
 {
 	uint64_t start_ns = clock_now_ns();
-	uint64_t good_ns = start_ns;
 	uint64_t end_ns = options->duration_ns ? start_ns + options->duration_ns : UINT64_MAX;
+	struct failures failures = {0};
 
 	for (;;) {
 		bool due;
@@ -229,13 +248,13 @@ static int run_loop(struct sampler *sampler, const struct sampler_options *optio
 			return 0;
 		}
 		if (!err) {
-			good_ns = now_ns;
+			failures.nr = 0;
 			continue;
 		}
 		if (!sampler_is_passing(err))
 			return err;
 		*ret_end = END_REPLACED;
-		if (now_ns - good_ns > REPLACED_AFTER_NS)
+		if (failures_add(&failures, now_ns))
 			return 0;
 		if (!ticker->interval_ns)
 			(void)usleep(REFRESH_PAUSE_US);

@@ -4,6 +4,8 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 #include <errno.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include "tests/support/fake_stack.h"
 
@@ -270,5 +272,106 @@ Test(sampler, counter_found_wrong_in_the_middle_of_a_walk_proves_nothing)
 	cr_assert(zero(int, sampler_tick(sampler, &sink.sink, 4)));
 	cr_expect(eq(u64, sampler_stats(sampler)->lost[LOSS_CODE], 1));
 	sampler_destroy(sampler);
+	fake_python_done(&py);
+}
+
+/* A consumer for sampler_run() that does something at each sample. */
+struct acting_sink {
+	struct sample_sink sink;
+	struct fake_python *py;
+	volatile sig_atomic_t stop;
+	unsigned int nr_samples;
+	remote_addr whole_head; /* of the thread list */
+	uint64_t nr_calls;	/* reads that there were before it was read and found damaged */
+};
+
+/* Sample one thread, head_addr of the list, as fast as can be. */
+static int run(struct fake_python *py, remote_addr head_addr, struct acting_sink *sink,
+	       const struct sample_sink_ops *ops, enum sampler_end *ret_end)
+{
+	const struct sampler_options options = {.stop = &sink->stop};
+	struct sampler *sampler;
+	int err;
+
+	*sink = (struct acting_sink){.sink.ops = ops, .py = py, .whole_head = head_addr};
+	cr_assert(zero(int, sampler_create(NULL, &py->fake.memory, &py->build, py->runtime_addr,
+					   &sampler)));
+	err = sampler_run(sampler, &options, &sink->sink, ret_end);
+	sampler_destroy(sampler);
+	return err;
+}
+
+/* The list is whole again for the second attempt to read it. */
+static void mend_list(struct fake_memory *fake, size_t range_index)
+{
+	enum { CALLS_OF_ONE_ATTEMPT = 3 };
+	struct acting_sink *sink = fake->context;
+
+	(void)range_index;
+	if (sink->nr_calls && fake->nr_calls > sink->nr_calls + CALLS_OF_ONE_ATTEMPT)
+		fake_python_set_threads(sink->py, sink->whole_head);
+}
+
+/* The first tick sees the list change, the second is the last good one for a while. */
+static int sample_slowly_then_stop(struct sample_sink *sink, const struct sample *sample)
+{
+	enum { LONGER_THAN_A_TARGET_MAY_BE_AWAY_US = 600000 };
+	struct acting_sink *acting = (struct acting_sink *)sink;
+
+	(void)sample;
+	acting->nr_samples++;
+	if (acting->nr_samples == 1)
+		fake_python_set_threads(acting->py, 0x10);
+	if (acting->nr_samples == 2) {
+		acting->nr_calls = acting->py->fake.nr_calls;
+		(void)usleep(LONGER_THAN_A_TARGET_MAY_BE_AWAY_US);
+	}
+	if (acting->nr_samples == 3)
+		acting->stop = 1;
+	return 0;
+}
+
+Test(sampler, one_list_that_cannot_be_read_does_not_end_a_run)
+{
+	static const struct sample_sink_ops ops = {.sample = sample_slowly_then_stop};
+	struct fake_python py;
+	struct fake_stack stack;
+	struct acting_sink sink;
+	enum sampler_end end;
+
+	fake_python_init(&py, 14);
+	(void)begin_stack(&stack, &py, 1);
+	py.fake.before_range = mend_list;
+	py.fake.context = &sink;
+	cr_assert(zero(int, run(&py, stack.thread_addr, &sink, &ops, &end)));
+	cr_expect(eq(int, end, END_STOPPED));
+	cr_expect(eq(uint, sink.nr_samples, 3));
+	fake_python_done(&py);
+}
+
+static int sample_then_end_python(struct sample_sink *sink, const struct sample *sample)
+{
+	struct acting_sink *acting = (struct acting_sink *)sink;
+	struct fake_python *py = acting->py;
+
+	(void)sample;
+	fake_memory_write_u64(&py->fake,
+			      py->runtime_addr + py->build.offsets.runtime.interpreters_head, 0);
+	fake_python_set_threads(py, 0);
+	return 0;
+}
+
+Test(sampler, interpreter_that_is_gone_for_good_ends_a_run)
+{
+	static const struct sample_sink_ops ops = {.sample = sample_then_end_python};
+	struct fake_python py;
+	struct fake_stack stack;
+	struct acting_sink sink;
+	enum sampler_end end;
+
+	fake_python_init(&py, 14);
+	(void)begin_stack(&stack, &py, 1);
+	cr_assert(zero(int, run(&py, stack.thread_addr, &sink, &ops, &end)));
+	cr_expect(eq(int, end, END_REPLACED));
 	fake_python_done(&py);
 }
