@@ -61,6 +61,7 @@ void sampler_destroy(struct sampler *sampler)
 	for (uint32_t i = 0; i < sampler->nr_infos; i++)
 		free(sampler->infos[i]);
 	free(sampler->infos);
+	free(sampler->tasks);
 	free(sampler);
 }
 

@@ -27,6 +27,9 @@ struct sampled_thread {
 	uint64_t last_ns;   /* time of that sample; 0: none yet */
 };
 
+/* Whether the target counts its threads as we do. */
+enum pid_namespace { NAMESPACE_NOT_ASKED, NAMESPACE_OURS, NAMESPACE_OTHER };
+
 struct sampler {
 	const struct process *process; /* borrowed, may be NULL */
 	const struct py_build *build;  /* borrowed */
@@ -36,6 +39,10 @@ struct sampler {
 	uint32_t nr_threads;
 	struct sample_thread **infos; /* every thread ever seen, by id; owned */
 	uint32_t nr_infos;
+	enum pid_namespace pid_namespace;
+	struct process_thread *tasks; /* of another PID namespace, by rising ns_tid; owned */
+	size_t nr_tasks;
+	uint64_t tasks_refresh; /* snapshot.nr_refreshes when they were read; 0: never */
 	uint64_t last_tick_ns;	/* 0: none yet */
 	uint64_t last_check_ns; /* of a run: when the memory was found to be the program's */
 	uint64_t usual_copy_ns; /* running mean of how long a snapshot takes; 0: none yet */

@@ -181,6 +181,7 @@ static void replace_threads(struct snapshot *snapshot, struct snapshot_thread **
 	free(snapshot->threads);
 	snapshot->threads = threads;
 	snapshot->nr_threads = nr_threads;
+	snapshot->nr_refreshes++;
 	snapshot->stale = false;
 }
 

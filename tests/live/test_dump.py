@@ -131,6 +131,18 @@ class Dump(DumpTestCase):
             tids = support.innermost_tids(pid)
             self.assert_truth(dump(pid), target.report["threads"], tids.get)
 
+    @unittest.skipIf(os.geteuid() != 0, "needs root: a PID namespace")
+    def test_many_threads_in_a_container(self):
+        with support.python_target(self.interpreter, "manythreads", 50,
+                                   wrapper=support.IN_A_CONTAINER) as target:
+            pid = support.child_of(target.pid)
+            tids = support.innermost_tids(pid)
+            threads = {str(tids[thread["tid"]]): thread for thread in dump(pid)["threads"]}
+            (main,) = [tid for tid, thread in threads.items() if thread["main"]]
+            self.assertEqual(threads.pop(main)["tid"], pid)
+            self.assertEqual({tid: thread["name"] for tid, thread in threads.items()},
+                             target.report["named"])
+
 
 class DumpOfWorking(unittest.TestCase):
     def test_threads_that_come_and_go(self):
