@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sampler/addr_map.h"
+
 /*
  * Every piece of a read costs 0.3 to 0.5 µs. A new interpreter is noticed within so
  * many ticks; and the counter of code versions, which proves code objects younger
@@ -73,19 +75,35 @@ void snapshot_done(struct snapshot *snapshot)
 	*snapshot = (struct snapshot){0};
 }
 
+/* Store value for an address that a damaged list may have twice: the first stays. */
+static bool index_first(struct addr_map *map, remote_addr addr, void *value)
+{
+	return addr_map_get(map, addr) || addr_map_put(map, addr, value) == 0;
+}
+
 /* Copy the interpreters of a list that was read; false if out of memory. */
 static bool refresh_interpreters(struct snapshot *snapshot, const struct thread_list *list)
 {
 	struct snapshot_interpreter *interpreters =
 		calloc(list->nr_interpreters, sizeof(*interpreters));
+	struct addr_map known = {0};
+	bool complete = interpreters != NULL;
 
-	if (!interpreters)
-		return false;
-	for (size_t i = 0; i < list->nr_interpreters; i++) {
-		for (size_t j = 0; j < snapshot->nr_interpreters; j++)
-			if (snapshot->interpreters[j].ref.addr == list->interpreters[i].addr)
-				interpreters[i] = snapshot->interpreters[j];
+	for (size_t i = 0; complete && i < snapshot->nr_interpreters; i++)
+		complete = index_first(&known, snapshot->interpreters[i].ref.addr,
+				       &snapshot->interpreters[i]);
+	for (size_t i = 0; complete && i < list->nr_interpreters; i++) {
+		const struct snapshot_interpreter *interpreter =
+			addr_map_get(&known, list->interpreters[i].addr);
+
+		if (interpreter)
+			interpreters[i] = *interpreter;
 		interpreters[i].ref = list->interpreters[i];
+	}
+	addr_map_done(&known);
+	if (!complete) {
+		free(interpreters);
+		return false;
 	}
 	free(snapshot->interpreters);
 	snapshot->interpreters = interpreters;
@@ -94,36 +112,33 @@ static bool refresh_interpreters(struct snapshot *snapshot, const struct thread_
 }
 
 /* The known thread of a reference, or NULL. Thread states are used again: the tid tells. */
-static struct snapshot_thread *thread_find(const struct snapshot *snapshot,
-					   const struct thread_ref *ref, size_t hint)
+static struct snapshot_thread *thread_find(const struct addr_map *known,
+					   const struct thread_ref *ref)
 {
-	size_t nr = snapshot->nr_threads;
+	struct snapshot_thread *thread = addr_map_get(known, ref->addr);
 
-	for (size_t n = 0, i = hint; n < nr; n++, i++) {
-		struct snapshot_thread *thread = snapshot->threads[i % nr];
-
-		if (thread->ref.addr == ref->addr && thread->ref.native_tid == ref->native_tid &&
-		    !thread->seen)
-			return thread;
-	}
-	return NULL;
+	return thread && thread->ref.native_tid == ref->native_tid && !thread->seen ? thread : NULL;
 }
 
-/* Take the lowest slot that no thread has; slots_used has room for one more than there are. */
-static uint32_t slot_take(struct snapshot *snapshot, uint8_t *slots_used)
-{
-	uint32_t slot = 0;
+/* The slots while a list is taken over. */
+struct slots {
+	uint8_t *used; /* a byte each, for one more than there are threads; owned */
+	uint32_t next; /* none below it is free */
+};
 
-	while (slots_used[slot])
-		slot++;
-	slots_used[slot] = 1;
-	if (slot == snapshot->nr_slots)
+/* Take the lowest slot that no thread has. */
+static uint32_t slot_take(struct snapshot *snapshot, struct slots *slots)
+{
+	while (slots->used[slots->next])
+		slots->next++;
+	slots->used[slots->next] = 1;
+	if (slots->next == snapshot->nr_slots)
 		snapshot->nr_slots++;
-	return slot;
+	return slots->next;
 }
 
 static struct snapshot_thread *thread_create(struct snapshot *snapshot,
-					     const struct thread_ref *ref, uint8_t *slots_used)
+					     const struct thread_ref *ref, struct slots *slots)
 {
 	struct snapshot_thread *thread = calloc(1, sizeof(*thread));
 
@@ -131,26 +146,42 @@ static struct snapshot_thread *thread_create(struct snapshot *snapshot,
 		return NULL;
 	thread->ref = *ref;
 	thread->is_new = true;
-	thread->slot = slot_take(snapshot, slots_used);
+	thread->slot = slot_take(snapshot, slots);
 	return thread;
 }
 
-/* Fill threads[] from the list: known ones are taken over, the rest made. False: no memory. */
-static bool refresh_threads(struct snapshot *snapshot, const struct thread_list *list,
-			    struct snapshot_thread **threads, uint8_t *slots_used)
+/* Take over the threads of the list that are known, each at its place in threads[]. */
+static bool keep_known_threads(struct snapshot *snapshot, const struct thread_list *list,
+			       struct snapshot_thread **threads, struct slots *slots)
 {
-	for (size_t i = 0; i < list->nr_threads; i++) {
-		threads[i] = thread_find(snapshot, &list->threads[i], i);
+	struct addr_map known = {0};
+	bool complete = true;
+
+	for (size_t i = 0; complete && i < snapshot->nr_threads; i++)
+		complete =
+			index_first(&known, snapshot->threads[i]->ref.addr, snapshot->threads[i]);
+	for (size_t i = 0; complete && i < list->nr_threads; i++) {
+		threads[i] = thread_find(&known, &list->threads[i]);
 		if (!threads[i])
 			continue;
 		threads[i]->seen = true;
 		threads[i]->ref = list->threads[i];
-		slots_used[threads[i]->slot] = 1;
+		slots->used[threads[i]->slot] = 1;
 	}
+	addr_map_done(&known);
+	return complete;
+}
+
+/* Fill threads[] from the list: known ones are taken over, the rest made. False: no memory. */
+static bool refresh_threads(struct snapshot *snapshot, const struct thread_list *list,
+			    struct snapshot_thread **threads, struct slots *slots)
+{
+	if (!keep_known_threads(snapshot, list, threads, slots))
+		return false;
 	for (size_t i = 0; i < list->nr_threads; i++) {
 		if (threads[i])
 			continue;
-		threads[i] = thread_create(snapshot, &list->threads[i], slots_used);
+		threads[i] = thread_create(snapshot, &list->threads[i], slots);
 		if (!threads[i])
 			return false;
 	}
@@ -206,16 +237,16 @@ int snapshot_refresh(struct snapshot *snapshot)
 {
 	struct thread_list list;
 	struct snapshot_thread **threads;
-	uint8_t *slots_used;
+	struct slots slots = {0};
 	bool complete;
 	int err = read_list(snapshot, &list);
 
 	if (err)
 		return err;
 	threads = calloc(list.nr_threads + 1, sizeof(struct snapshot_thread *));
-	slots_used = calloc(snapshot->nr_slots + list.nr_threads + 1, 1);
-	complete = threads && slots_used && refresh_interpreters(snapshot, &list) &&
-		   refresh_threads(snapshot, &list, threads, slots_used);
+	slots.used = calloc(snapshot->nr_slots + list.nr_threads + 1, 1);
+	complete = threads && slots.used && refresh_interpreters(snapshot, &list) &&
+		   refresh_threads(snapshot, &list, threads, &slots);
 	if (complete) {
 		replace_threads(snapshot, threads, list.nr_threads);
 	} else {
@@ -226,7 +257,7 @@ int snapshot_refresh(struct snapshot *snapshot)
 	}
 	for (size_t i = 0; i < snapshot->nr_threads; i++)
 		snapshot->threads[i]->seen = false;
-	free(slots_used);
+	free(slots.used);
 	thread_list_done(&list);
 	err = complete ? 0 : -ENOMEM;
 	for (size_t i = 0; !err && i < snapshot->nr_threads; i++)

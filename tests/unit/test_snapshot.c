@@ -110,6 +110,42 @@ Test(snapshot, threads_come_and_go)
 	}
 }
 
+/* A list of the odd threads that there were and as many new ones, which are at its head. */
+Test(snapshot, many_threads_that_come_and_go_keep_their_slots)
+{
+	enum { NR_THREADS = 200 };
+	struct fake_python py;
+	struct snapshot snapshot;
+	remote_addr addrs[NR_THREADS];
+	uint32_t slots[NR_THREADS];
+	remote_addr next_addr = 0;
+
+	begin(&py, &snapshot, 14);
+	for (uint64_t i = 0; i < NR_THREADS; i++)
+		addrs[i] = fake_python_thread(&py, i + 1);
+	tick(&snapshot);
+	for (uint64_t i = 0; i < NR_THREADS; i++)
+		slots[i] = find(&snapshot, i + 1)->slot;
+	for (uint64_t i = 1; i < NR_THREADS; i += 2) {
+		fake_python_thread_at(&py, addrs[i], i + 1, next_addr);
+		next_addr = addrs[i];
+	}
+	fake_python_set_threads(&py, next_addr);
+	for (uint64_t i = 0; i < NR_THREADS / 2; i++)
+		(void)fake_python_thread(&py, 1000 + i);
+	cr_assert(zero(int, snapshot_refresh(&snapshot)));
+	cr_expect(eq(sz, snapshot.nr_threads, NR_THREADS));
+	cr_expect(eq(uint, snapshot.nr_slots, NR_THREADS), "free slots are used again");
+	check_slots(&snapshot);
+	for (uint64_t i = 1; i < NR_THREADS; i += 2) {
+		cr_expect(eq(uint, find(&snapshot, i + 1)->slot, slots[i]));
+		cr_expect(not(find(&snapshot, i + 1)->is_new));
+	}
+	for (uint64_t i = 0; i < NR_THREADS / 2; i++)
+		cr_expect(find(&snapshot, 1000 + i)->is_new);
+	end(&py, &snapshot);
+}
+
 Test(snapshot, thread_state_used_again_is_another_thread)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
