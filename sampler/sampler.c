@@ -159,6 +159,7 @@ int sampler_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now
 	bool refreshed = snapshot->stale;
 	int err;
 
+	code_cache_relieve(&sampler->codes);
 	if (snapshot->stale) {
 		err = snapshot_refresh(snapshot);
 		if (err)

@@ -130,6 +130,7 @@ static int dump_thread(struct sampler *sampler, struct snapshot_thread *thread,
 	if (err)
 		return err;
 	thread->is_new = false;
+	code_cache_relieve(&sampler->codes);
 	err = walk_for_dump(sampler, thread, &sample);
 	if (err)
 		return err == -ENOENT ? 0 : err;

@@ -8,8 +8,6 @@
 #include "procmem/cleanup.h"
 #include "sampler/python/strings.h"
 
-enum { LINE_UNDECODED = -1 };
-
 /* ob_size is a number of code units; CPython's jumps cannot reach further than this. */
 #define CODE_MAX_BYTECODE_BYTES (1u << 30)
 
@@ -17,10 +15,10 @@ enum { LINE_UNDECODED = -1 };
 #define FRAME_SIZE_MAX_BYTES (64u << 20)
 
 /*
- * Functions with more code units get no line cache, and none of their instructions
- * is known to be a return: 64 Ki units are 128 kB of bytecode.
+ * Of functions with more code units no instruction is known to be a return: 64 Ki units
+ * are 128 kB of bytecode.
  */
-#define MAX_CACHED_UNITS (64u << 10)
+#define MAX_UNITS_WITH_RETURNS (64u << 10)
 
 void code_cache_init(struct code_cache *cache, struct remote_memory *memory,
 		     const struct py_build *build)
@@ -28,8 +26,9 @@ void code_cache_init(struct code_cache *cache, struct remote_memory *memory,
 	*cache = (struct code_cache){.memory = memory, .build = build};
 }
 
-static void code_clear(struct code *code)
+static void code_clear(struct code_cache *cache, struct code *code)
 {
+	cache->table_bytes -= code->table_bytes;
 	free(code->linetable);
 	free(code->lines);
 	free(code->returns);
@@ -42,7 +41,7 @@ void code_cache_done(struct code_cache *cache)
 		struct code *code = cache->codes.slots[i].value;
 
 		if (code)
-			code_clear(code);
+			code_clear(cache, code);
 		free(code);
 	}
 	free(cache->queue);
@@ -51,6 +50,16 @@ void code_cache_done(struct code_cache *cache)
 	free(cache->name_heads);
 	addr_map_done(&cache->codes);
 	function_table_done(&cache->functions);
+}
+
+void code_cache_relieve(struct code_cache *cache)
+{
+	if (!cache->tables_full)
+		return;
+	for (size_t i = 0; i < cache->codes.nr_slots; i++)
+		if (cache->codes.slots[i].value)
+			code_clear(cache, cache->codes.slots[i].value);
+	cache->tables_full = false;
 }
 
 /* Whether type_addr is PyCode_Type: by address once it was told by name. */
@@ -181,14 +190,27 @@ static bool is_return(const struct return_opcodes *returns, uint16_t unit)
 			  opcode == returns->instrumented_constant);
 }
 
+static size_t nr_units_of(const struct code *code)
+{
+	return (code->code_end_addr - code->code_start_addr) / 2;
+}
+
+/* Whether the instructions of code that end a frame have to be known, and can be. */
+static bool wants_returns(const struct code_cache *cache, const struct code *code)
+{
+	size_t nr_units = nr_units_of(code);
+
+	return cache->build->traits.returns.value && nr_units && nr_units <= MAX_UNITS_WITH_RETURNS;
+}
+
 /* Find the instructions that end a frame of code. 0, -EFAULT, -ENOMEM… */
 static int find_returns(struct code_cache *cache, struct code *code)
 {
-	size_t nr_units = (code->code_end_addr - code->code_start_addr) / 2;
+	size_t nr_units = nr_units_of(code);
 	cleanup_free uint16_t *units = NULL;
 	int err;
 
-	if (!cache->build->traits.returns.value || nr_units > MAX_CACHED_UNITS || !nr_units)
+	if (!wants_returns(cache, code))
 		return 0;
 	units = malloc(nr_units * sizeof(*units));
 	code->returns = calloc(nr_units / 8 + 1, 1);
@@ -208,6 +230,37 @@ bool code_at_return(const struct code *code, remote_addr instr_addr)
 
 	return code->returns && instr_addr >= code->code_start_addr &&
 	       instr_addr < code->code_end_addr && code->returns[unit / 8] >> unit % 8 & 1;
+}
+
+/*
+ * Count what the tables of code take, the lines that are decoded later as well. 0;
+ * -EAGAIN: there is no room.
+ */
+static int claim_tables(struct code_cache *cache, struct code *code)
+{
+	size_t nr_units = nr_units_of(code);
+	size_t bytes;
+
+	code->nr_lines = code->linetable_bytes * LINETABLE_MAX_UNITS_PER_BYTE;
+	if (code->nr_lines > nr_units)
+		code->nr_lines = nr_units;
+	bytes = code->linetable_bytes + code->nr_lines * sizeof(*code->lines);
+	if (bytes > LINETABLE_MAX_BYTES) {
+		free(code->linetable);
+		code->linetable = NULL;
+		code->linetable_bytes = 0;
+		code->nr_lines = 0;
+		bytes = 0;
+	}
+	if (wants_returns(cache, code))
+		bytes += nr_units / 8 + 1;
+	if (bytes > CODE_TABLES_MAX_BYTES - cache->table_bytes) {
+		cache->tables_full = true;
+		return -EAGAIN;
+	}
+	code->table_bytes = bytes;
+	cache->table_bytes += bytes;
+	return 0;
 }
 
 /* Give code its name, table and numbers from an object that was read. 0, -EBADMSG, … */
@@ -236,14 +289,17 @@ static int code_fill(struct code_cache *cache, struct code *code, const uint8_t 
 				 LINETABLE_MAX_BYTES, &code->linetable, &code->linetable_bytes);
 	if (err && err != -E2BIG)
 		return err;
+	code->code_start_addr = code->addr + offsets->code.code_adaptive;
+	code->code_end_addr = code->code_start_addr + code_bytes;
+	code->first_traceable_addr = code->code_start_addr + 2ull * fingerprint->first_traceable;
+	err = claim_tables(cache, code);
+	if (err)
+		return err;
 	code->function = function_table_get(&cache->functions, qualname, path,
 					    (int32_t)fingerprint->first_line);
 	if (!code->function)
 		return -ENOMEM;
 	code->fingerprint = *fingerprint;
-	code->code_start_addr = code->addr + offsets->code.code_adaptive;
-	code->code_end_addr = code->code_start_addr + code_bytes;
-	code->first_traceable_addr = code->code_start_addr + 2ull * fingerprint->first_traceable;
 	return find_returns(cache, code);
 }
 
@@ -284,7 +340,7 @@ static int code_load(struct code_cache *cache, struct code *code, const struct c
 	struct code_fingerprint fingerprint, again;
 	int err;
 
-	code_clear(code);
+	code_clear(cache, code);
 	err = read_object(cache, code->addr, object, &fingerprint);
 	if (!err)
 		err = code_fill(cache, code, object, &fingerprint);
@@ -294,7 +350,7 @@ static int code_load(struct code_cache *cache, struct code *code, const struct c
 		     !existed_at(cache, fingerprint.version, clock)))
 		err = -EAGAIN;
 	if (err)
-		code_clear(code);
+		code_clear(cache, code);
 	/* That there is no code object any more is worth knowing, too. */
 	if (!err || err == -EBADMSG || err == -EFAULT)
 		code->checked = *clock;
@@ -342,7 +398,7 @@ static int code_make(struct code_cache *cache, remote_addr addr, const struct co
 	if (!err)
 		err = addr_map_put(&cache->codes, addr, code);
 	if (err) {
-		code_clear(code);
+		code_clear(cache, code);
 		free(code);
 		if (err == -EBADMSG || err == -EFAULT)
 			*negative = (struct code_negative){.addr = addr, .clock = *clock};
@@ -445,20 +501,18 @@ static struct source_position code_position(const struct code *code, remote_addr
 
 int32_t code_line(struct code *code, remote_addr instr_addr)
 {
-	size_t nr_units = (code->code_end_addr - code->code_start_addr) / 2;
 	size_t unit = (instr_addr - code->code_start_addr) / 2;
 
-	/* An instruction just before the first one wraps around and is not cached either. */
-	if (unit >= nr_units || nr_units > MAX_CACHED_UNITS)
+	if (instr_addr < code->code_start_addr)
 		return code_position(code, instr_addr).line;
+	if (unit >= code->nr_lines)
+		return 0;
 	if (!code->lines) {
-		code->lines = malloc(nr_units * sizeof(*code->lines));
+		code->lines = malloc(code->nr_lines * sizeof(*code->lines));
 		if (!code->lines)
 			return code_position(code, instr_addr).line;
-		for (size_t i = 0; i < nr_units; i++)
-			code->lines[i] = LINE_UNDECODED;
+		linetable_lines_311(code->linetable, code->linetable_bytes,
+				    code->function->first_line, code->lines, code->nr_lines);
 	}
-	if (code->lines[unit] == LINE_UNDECODED)
-		code->lines[unit] = code_position(code, instr_addr).line;
 	return code->lines[unit];
 }

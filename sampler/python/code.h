@@ -25,8 +25,18 @@
 #include "sampler/python/linetable.h"
 #include "sampler/python/offsets.h"
 
-/* A larger location table gives no lines. Seen: 67 kB for a 5,000-line function. */
+/*
+ * A location table that with the lines decoded from it takes more gives no lines. Seen:
+ * 67 kB of table for a 5,000-line function, and three times as much of lines.
+ */
 #define LINETABLE_MAX_BYTES (16u << 20)
+
+/*
+ * What the tables of all code objects together may take. A thousand bytes are usual for
+ * a function, so that is 100,000 functions that were seen running. Code that comes on
+ * top is not taken in this tick, and before the next one all is forgotten.
+ */
+#define CODE_TABLES_MAX_BYTES (128u << 20)
 
 /* CPython's counters, copied together with the frames that code_cache_get() is asked about. */
 struct code_clock {
@@ -72,9 +82,11 @@ struct code {
 	struct code_clock checked; /* when the entry was last known to hold */
 	uint8_t *linetable;	   /* owned; NULL if it could not be read */
 	size_t linetable_bytes;
-	uint8_t *returns; /* owned; a bit per code unit: an instruction that ends the frame;
+	uint8_t *returns;   /* owned; a bit per code unit: an instruction that ends the frame;
 			     NULL where it is not asked for */
-	int32_t *lines;	  /* owned; a line per code unit, LINE_UNDECODED until asked for */
+	int32_t *lines;	    /* owned; of the first nr_lines code units; NULL until asked for */
+	size_t nr_lines;    /* the others have none: the table is too short */
+	size_t table_bytes; /* what the tables count for in the cache's */
 };
 
 /* An address that held no code object at clock: garbage behind a stack is met again and again. */
@@ -93,6 +105,8 @@ struct code_cache {
 	struct addr_map codes;
 	remote_addr code_type_addr; /* &PyCode_Type, once it is known */
 	bool next_version_unusable; /* the counter is not where our table says */
+	size_t table_bytes;	    /* of all entries, lines not decoded yet included */
+	bool tables_full;	    /* something was refused for that */
 	struct code **queue;	    /* to be rechecked; owned */
 	size_t nr_queued, max_queued;
 	struct remote_range *ranges;	   /* of the recheck, two for each of max_queued; owned */
@@ -141,12 +155,18 @@ static inline bool code_is_too_new(const struct code *code, const struct code_cl
 }
 
 /*
+ * Between two ticks: forget what the entries say if there was no room for another one's
+ * tables. The entries stay, like those of objects that were replaced.
+ */
+void code_cache_relieve(struct code_cache *cache);
+
+/*
  * The code object at addr for a frame that was copied at clock; where there is no
  * counter it may be one that code_is_too_new() for it.
  *
  * 0; -EBADMSG (there is none), -EAGAIN (the object at addr may be younger than
- * the frame), -EFAULT, -ENOMEM, -ESRCH, -EPERM. *ret_code is valid until the next
- * call for the same addr.
+ * the frame, or there is no room for its tables), -EFAULT, -ENOMEM, -ESRCH, -EPERM.
+ * *ret_code is valid until the next call for the same addr.
  */
 int code_cache_get(struct code_cache *cache, remote_addr addr, const struct code_clock *clock,
 		   struct code **ret_code);

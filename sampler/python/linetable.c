@@ -17,6 +17,7 @@
 #include "sampler/python/linetable.h"
 
 #include <errno.h>
+#include <stdbool.h>
 
 #define CODE_UNIT_BYTES 2
 
@@ -194,6 +195,21 @@ static struct source_position known_lines(struct source_position position)
 	return position;
 }
 
+/* The next entry and how many code units it covers; false at the end and where it is torn. */
+static bool read_entry(struct table_reader *reader, int32_t *line,
+		       struct source_position *ret_position, size_t *ret_nr_units)
+{
+	unsigned int head;
+
+	if (reader->next == reader->size_bytes)
+		return false;
+	head = reader->table[reader->next++];
+	if (!(head & ENTRY_START) || read_location(reader, head >> 3 & 15, line, ret_position))
+		return false;
+	*ret_nr_units = (head & 7) + 1;
+	return true;
+}
+
 struct source_position linetable_find_311(const uint8_t *table, size_t size_bytes,
 					  int32_t first_line, int32_t code_offset_bytes)
 {
@@ -201,23 +217,36 @@ struct source_position linetable_find_311(const uint8_t *table, size_t size_byte
 	struct source_position position = no_position;
 	int32_t line = first_line;
 	size_t end = 0; /* cannot overflow: an entry of a byte adds at most 16 */
+	size_t nr_units;
 
 	if (code_offset_bytes < 0) {
 		position.line = first_line;
 		position.end_line = first_line;
 		return known_lines(position);
 	}
-	while (reader.next < size_bytes) {
-		unsigned int head = table[reader.next++];
-
-		if (!(head & ENTRY_START))
-			return no_position;
-		if (read_location(&reader, head >> 3 & 15, &line, &position))
-			return no_position;
-		size_t nr_units = (head & 7) + 1;
+	while (read_entry(&reader, &line, &position, &nr_units)) {
 		end += nr_units * CODE_UNIT_BYTES;
 		if ((size_t)code_offset_bytes < end)
 			return known_lines(position);
 	}
 	return no_position;
+}
+
+void linetable_lines_311(const uint8_t *table, size_t size_bytes, int32_t first_line,
+			 int32_t *ret_lines, size_t nr_units)
+{
+	struct table_reader reader = {.table = table, .size_bytes = size_bytes};
+	struct source_position position;
+	int32_t line = first_line;
+	size_t unit = 0;
+	size_t nr_covered;
+
+	while (unit < nr_units && read_entry(&reader, &line, &position, &nr_covered)) {
+		int32_t known_line = known_lines(position).line;
+
+		for (; nr_covered > 0 && unit < nr_units; nr_covered--)
+			ret_lines[unit++] = known_line;
+	}
+	while (unit < nr_units)
+		ret_lines[unit++] = 0;
 }

@@ -27,3 +27,13 @@ struct source_position {
  */
 struct source_position linetable_find_311(const uint8_t *table, size_t size_bytes,
 					  int32_t first_line, int32_t code_offset_bytes);
+
+/*
+ * The same for all of a function at once: the line of each of its nr_units code units, 0
+ * where there is none. One pass over the table, however long the function is.
+ */
+void linetable_lines_311(const uint8_t *table, size_t size_bytes, int32_t first_line,
+			 int32_t *ret_lines, size_t nr_units);
+
+/* A byte of a table describes at most so many code units: an entry has one byte at least. */
+#define LINETABLE_MAX_UNITS_PER_BYTE 8

@@ -26,6 +26,19 @@ static void check(const uint8_t *table, size_t size_bytes, int32_t first_line, i
 		abort();
 }
 
+/* All lines at once are those of one look-up each. */
+static void check_lines(const uint8_t *table, size_t size_bytes, int32_t first_line)
+{
+	int32_t lines[TABLE_MAX_BYTES * LINETABLE_MAX_UNITS_PER_BYTE + 1];
+	size_t nr_units = size_bytes * LINETABLE_MAX_UNITS_PER_BYTE + 1;
+
+	linetable_lines_311(table, size_bytes, first_line, lines, nr_units);
+	for (size_t i = 0; i < nr_units; i++)
+		if (lines[i] !=
+		    linetable_find_311(table, size_bytes, first_line, (int32_t)(2 * i)).line)
+			abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	int32_t first_line;
@@ -44,5 +57,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check(table, size_bytes, first_line, offset);
 	for (size_t i = 0; i <= size_bytes * ENTRY_MAX_BYTES; i += 2)
 		check(table, size_bytes, first_line, (int32_t)i);
+	check_lines(table, size_bytes, first_line);
 	return 0;
 }

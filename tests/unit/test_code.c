@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 #include <errno.h>
+#include <stdlib.h>
 
 #include "tests/support/fake_python.h"
 
@@ -364,4 +365,110 @@ Test(code, numbers_that_cannot_be_are_refused)
 		}
 		fake_python_done(&py);
 	}
+}
+
+/* A location table of one entry a unit, each a line on; free() it. */
+static uint8_t *make_table(size_t nr_units)
+{
+	uint8_t *table = malloc(2 * nr_units);
+
+	for (size_t i = 0; i < nr_units; i++) {
+		table[2 * i] = 0x80 | 13 << 3;
+		table[2 * i + 1] = i ? 1 << 1 : 0;
+	}
+	return table;
+}
+
+/* A code object with another table, of nr_units units that cannot be read. */
+static remote_addr code_with_table(struct fake_python *py, remote_addr table_addr, size_t nr_units)
+{
+	const struct py_offsets *offsets = &py->build.offsets;
+	remote_addr addr = fake_python_code(py, &(struct fake_code){.name = "f"});
+
+	fake_memory_write_u64(&py->fake, addr + offsets->code.linetable, table_addr);
+	fake_memory_write_u64(&py->fake, addr + offsets->code.ob_size, nr_units);
+	return addr;
+}
+
+Test(code, every_line_of_a_huge_function_is_known)
+{
+	enum { NR_UNITS = 100000 };
+	uint8_t *table = make_table(NR_UNITS);
+	struct fake_python py;
+	struct code_cache cache;
+	struct code *code;
+
+	fake_python_init(&py, 15);
+	code_cache_init(&cache, &py.fake.memory, &py.build);
+	remote_addr table_addr = fake_python_bytes(&py, table, 2 * NR_UNITS);
+	remote_addr addr = code_with_table(&py, table_addr, NR_UNITS + 1000);
+	struct code_clock clock = clock_now(&py, 1);
+	cr_assert(zero(int, code_cache_get(&cache, addr, &clock, &code)));
+	for (int i = 0; i < NR_UNITS; i++)
+		cr_assert(eq(int, code_line(code, code->code_start_addr + 2 * i), 1 + i));
+	cr_expect(zero(int, code_line(code, code->code_end_addr - 2)), "no line behind the table");
+	code_cache_done(&cache);
+	fake_python_done(&py);
+	free(table);
+}
+
+/* Many code objects that all name one large table. */
+Test(code, tables_of_all_together_are_bounded)
+{
+	enum { TABLE_BYTES = 10 << 20, NR_CODES = 30 };
+	uint8_t *table = make_table(TABLE_BYTES / 2);
+	struct fake_python py;
+	struct code_cache cache;
+	struct code *code;
+	int nr_known = 0;
+
+	fake_python_init(&py, 15);
+	code_cache_init(&cache, &py.fake.memory, &py.build);
+	remote_addr table_addr = fake_python_bytes(&py, table, TABLE_BYTES);
+	remote_addr addrs[NR_CODES];
+	for (int i = 0; i < NR_CODES; i++)
+		addrs[i] = code_with_table(&py, table_addr, 100);
+	struct code_clock clock = clock_now(&py, 1);
+	for (int i = 0; i < NR_CODES; i++) {
+		int err = code_cache_get(&cache, addrs[i], &clock, &code);
+
+		cr_expect(err == 0 || err == -EAGAIN);
+		nr_known += !err;
+	}
+	cr_expect(le(sz, (size_t)nr_known * TABLE_BYTES, CODE_TABLES_MAX_BYTES));
+	cr_expect(gt(int, nr_known, 1));
+
+	/* What is refused in one tick is known in the next. */
+	for (int i = 0; i < NR_CODES; i++) {
+		if (code_cache_get(&cache, addrs[i], &clock, &code) == -EAGAIN)
+			code_cache_relieve(&cache);
+		cr_assert(zero(int, code_cache_get(&cache, addrs[i], &clock, &code)));
+		cr_expect(eq(int, code_line(code, code->code_start_addr + 20), 11));
+	}
+	code_cache_done(&cache);
+	fake_python_done(&py);
+	free(table);
+}
+
+/* With the lines that are decoded from it. */
+Test(code, table_that_is_too_large_gives_no_lines)
+{
+	enum { NR_UNITS = 3 << 20 };
+	uint8_t *table = make_table(NR_UNITS);
+	struct fake_python py;
+	struct code_cache cache;
+	struct code *code;
+
+	fake_python_init(&py, 14);
+	code_cache_init(&cache, &py.fake.memory, &py.build);
+	remote_addr table_addr = fake_python_bytes(&py, table, 2 * NR_UNITS);
+	remote_addr addr = code_with_table(&py, table_addr, NR_UNITS);
+	struct code_clock clock = clock_now(&py, 1);
+	cr_assert(zero(int, code_cache_get(&cache, addr, &clock, &code)));
+	expect_string(code->function->qualname, "f");
+	cr_expect(zero(int, code_line(code, code->code_start_addr)));
+	cr_expect(zero(sz, cache.table_bytes));
+	code_cache_done(&cache);
+	fake_python_done(&py);
+	free(table);
 }

@@ -50,6 +50,24 @@ static void expect_position(const char *name, int32_t offset, struct source_posi
 		  name, offset);
 }
 
+/* The same line comes out if all lines up to that one are asked for at once. */
+static void expect_line(const struct lookup *l)
+{
+	size_t nr_units = l->offset < 0 ? 0 : (size_t)l->offset / 2 + 1;
+	uint8_t *copy = malloc(l->size_bytes + !l->size_bytes);
+	int32_t *lines = calloc(nr_units + 1, sizeof(*lines));
+
+	memcpy(copy, l->table, l->size_bytes);
+	lines[nr_units] = -1;
+	linetable_lines_311(copy, l->size_bytes, l->first_line, lines, nr_units);
+	cr_expect(eq(i32, lines[nr_units], -1), "%s: a line too many", l->name);
+	if (nr_units)
+		cr_expect(eq(i32, lines[nr_units - 1], l->expected.line), "%s, unit %zu", l->name,
+			  nr_units - 1);
+	free(copy);
+	free(lines);
+}
+
 static void expect_lookups(const struct lookup *lookups, size_t nr_lookups)
 {
 	for (size_t i = 0; i < nr_lookups; i++) {
@@ -58,6 +76,7 @@ static void expect_lookups(const struct lookup *lookups, size_t nr_lookups)
 		expect_position(l->name, l->offset,
 				find_in_copy(l->table, l->size_bytes, l->first_line, l->offset),
 				l->expected);
+		expect_line(l);
 	}
 }
 
