@@ -51,6 +51,7 @@ int snapshot_init(struct snapshot *snapshot, struct remote_memory *memory,
 		.memory = memory,
 		.build = build,
 		.runtime_addr = runtime_addr,
+		.budget.max_bytes = COPIES_MAX_BYTES,
 		.stale = true,
 	};
 	choose_window(snapshot);
@@ -146,6 +147,7 @@ static struct snapshot_thread *thread_create(struct snapshot *snapshot,
 		return NULL;
 	thread->ref = *ref;
 	thread->is_new = true;
+	thread->stack.budget = &snapshot->budget;
 	thread->slot = slot_take(snapshot, slots);
 	return thread;
 }
@@ -302,22 +304,39 @@ static void add_generator_again(struct snapshot *snapshot, const struct stack_co
 			  sizeof(link->below_executable));
 }
 
+/* The windows of the chunks. A thread for which there is no room loses them, and begins anew. */
+static int add_chunk_ranges(struct snapshot *snapshot, struct stack_copy *stack)
+{
+	const size_t nr_ranges = snapshot->nr_ranges;
+
+	for (size_t i = stack->nr_chunks; i > 0; i--) {
+		struct chunk_copy *chunk = &stack->chunks[i - 1];
+		size_t window_bytes;
+		int err = chunk_copy_begin(stack, chunk, &window_bytes);
+
+		if (err == -E2BIG) {
+			stack_copy_forget_chunks(stack);
+			snapshot->nr_ranges = nr_ranges;
+			return 0;
+		}
+		if (err)
+			return err;
+		add_range(snapshot, chunk->addr, chunk->bytes, window_bytes);
+	}
+	return 0;
+}
+
 static int add_thread_ranges(struct snapshot *snapshot, struct snapshot_thread *thread)
 {
 	struct stack_copy *stack = &thread->stack;
+	int err;
 
 	for (size_t i = 0; i < stack->nr_links; i++)
 		add_range(snapshot, stack->links[i].addr, stack->links[i].bytes,
 			  snapshot->build->offsets.frame.localsplus);
-	for (size_t i = stack->nr_chunks; i > 0; i--) {
-		struct chunk_copy *chunk = &stack->chunks[i - 1];
-
-		size_t window_bytes = chunk_copy_begin(chunk);
-
-		if (!window_bytes)
-			return -ENOMEM;
-		add_range(snapshot, chunk->addr, chunk->bytes, window_bytes);
-	}
+	err = add_chunk_ranges(snapshot, stack);
+	if (err)
+		return err;
 	for (size_t i = 0; i < stack->nr_links; i++) {
 		struct link_copy *link = &stack->links[i];
 

@@ -59,10 +59,11 @@ struct snapshot {
 	size_t nr_interpreters;
 	struct snapshot_thread **threads; /* each allocated; owned */
 	size_t nr_threads;
-	uint32_t nr_slots;     /* one above the highest slot that was given out */
-	uint64_t nr_refreshes; /* thread lists taken over */
-	uint64_t tick;	       /* snapshots taken */
-	bool stale;	       /* the thread list has changed: refresh before the next tick */
+	struct copy_budget budget; /* of the copies of all threads */
+	uint32_t nr_slots;	   /* one above the highest slot that was given out */
+	uint64_t nr_refreshes;	   /* thread lists taken over */
+	uint64_t tick;		   /* snapshots taken */
+	bool stale;		   /* the thread list has changed: refresh before the next tick */
 
 	struct remote_range *ranges;
 	size_t nr_ranges, max_ranges;

@@ -28,25 +28,95 @@ enum { LINK_MAX_UNUSED_TICKS = 8 };
 /* FRAME_OWNED_BY_GENERATOR, all versions. */
 enum { OWNED_BY_GENERATOR = 1 };
 
+/* An array that has room for so many times more than it holds is made smaller. */
+enum { TOO_MUCH_ROOM = 4, LEAST_TO_SHRINK = 64 };
+
+/*
+ * So many addresses may be compared to find where new chunks end on known ones. Beyond,
+ * all are read anew.
+ */
+#define MAX_HEADER_LOOKUPS (1u << 22)
+
+/* Take bytes out of what all threads share; false if there is not so much left. */
+static bool budget_take(struct stack_copy *stack, size_t bytes)
+{
+	struct copy_budget *budget = stack->budget;
+
+	if (!budget)
+		return true;
+	if (budget->used_bytes > budget->max_bytes ||
+	    bytes > budget->max_bytes - budget->used_bytes)
+		return false;
+	budget->used_bytes += bytes;
+	return true;
+}
+
+static void budget_give(struct stack_copy *stack, size_t bytes)
+{
+	if (stack->budget)
+		stack->budget->used_bytes -= bytes;
+}
+
 static void drop_chunks(struct stack_copy *stack, size_t nr_kept)
 {
+	size_t max_kept = nr_kept ? 2 * nr_kept : 2;
+	struct chunk_copy *chunks;
+
 	for (size_t i = nr_kept; i < stack->nr_chunks; i++) {
-		free(stack->chunks[i].bytes);
-		free(stack->chunks[i].before);
+		struct chunk_copy *chunk = &stack->chunks[i];
+
+		budget_give(stack, sizeof(*chunk) + chunk->max_bytes + chunk->before_max_bytes);
+		free(chunk->bytes);
+		free(chunk->before);
 	}
 	if (nr_kept < stack->nr_chunks)
 		stack->nr_chunks = nr_kept;
+	if (stack->max_chunks < LEAST_TO_SHRINK || stack->max_chunks / TOO_MUCH_ROOM < max_kept)
+		return;
+	chunks = reallocarray(stack->chunks, max_kept, sizeof(*chunks));
+	if (chunks) {
+		stack->chunks = chunks;
+		stack->max_chunks = max_kept;
+	}
+}
+
+void stack_copy_forget_chunks(struct stack_copy *stack)
+{
+	drop_chunks(stack, 0);
 }
 
 void stack_copy_done(struct stack_copy *stack)
 {
 	drop_chunks(stack, 0);
+	budget_give(stack, stack->nr_links * sizeof(*stack->links));
 	free(stack->chunks);
 	free(stack->links);
 	*stack = (struct stack_copy){0};
 }
 
-size_t chunk_copy_begin(struct chunk_copy *chunk)
+/* Give the buffer of a chunk room for so many bytes, not far too much. 0, -ENOMEM, -E2BIG. */
+static int make_room(struct stack_copy *stack, struct chunk_copy *chunk, size_t want)
+{
+	uint8_t *bytes;
+
+	if (want <= chunk->max_bytes && want >= chunk->max_bytes / TOO_MUCH_ROOM)
+		return 0;
+	if (want > chunk->max_bytes && !budget_take(stack, want - chunk->max_bytes))
+		return -E2BIG;
+	bytes = realloc(chunk->bytes, want);
+	if (!bytes) {
+		if (want > chunk->max_bytes)
+			budget_give(stack, want - chunk->max_bytes);
+		return -ENOMEM;
+	}
+	if (want < chunk->max_bytes)
+		budget_give(stack, chunk->max_bytes - want);
+	chunk->bytes = bytes;
+	chunk->max_bytes = want;
+	return 0;
+}
+
+int chunk_copy_begin(struct stack_copy *stack, struct chunk_copy *chunk, size_t *ret_window_bytes)
 {
 	size_t high = chunk->high_bytes[0] > chunk->high_bytes[1] ? chunk->high_bytes[0]
 								  : chunk->high_bytes[1];
@@ -62,14 +132,8 @@ size_t chunk_copy_begin(struct chunk_copy *chunk)
 	chunk->bytes = bytes;
 	chunk->max_bytes = max_bytes;
 	chunk->done_bytes = 0;
-	if (want > max_bytes) {
-		bytes = realloc(bytes, want);
-		if (!bytes)
-			return 0;
-		chunk->bytes = bytes;
-		chunk->max_bytes = want;
-	}
-	return want;
+	*ret_window_bytes = want;
+	return make_room(stack, chunk, want);
 }
 
 size_t chunk_copy_same_bytes(const struct chunk_copy *chunk)
@@ -128,13 +192,17 @@ static int append_chunk(struct stack_copy *stack, const struct chunk_header *hea
 {
 	size_t first_bytes = header->size_bytes;
 
+	if (!budget_take(stack, sizeof(*stack->chunks)))
+		return -E2BIG;
 	if (stack->nr_chunks == stack->max_chunks) {
 		size_t max_chunks = stack->max_chunks ? stack->max_chunks * 2 : 2;
 		struct chunk_copy *chunks =
 			reallocarray(stack->chunks, max_chunks, sizeof(*chunks));
 
-		if (!chunks)
+		if (!chunks) {
+			budget_give(stack, sizeof(*chunks));
 			return -ENOMEM;
+		}
 		stack->chunks = chunks;
 		stack->max_chunks = max_chunks;
 	}
@@ -155,6 +223,22 @@ struct chunk_headers {
 	remote_addr known_addr;
 };
 
+/* Whether the walk over headers, so many of which were new, has come to a known chunk. */
+static bool is_known(const struct stack_copy *stack, remote_addr addr, size_t nr_headers)
+{
+	return nr_headers * stack->nr_chunks <= MAX_HEADER_LOOKUPS &&
+	       chunk_index(stack, addr) < stack->nr_chunks;
+}
+
+/* Whether there is no room to keep so many more chunks. */
+static bool out_of_budget(const struct stack_copy *stack, size_t nr_chunks)
+{
+	const struct copy_budget *budget = stack->budget;
+
+	return budget &&
+	       nr_chunks * sizeof(*stack->chunks) + budget->used_bytes > budget->max_bytes;
+}
+
 /*
  * Read headers from addr down until stack knows the chunk, or to the oldest. -E2BIG
  * for more than a stack can have, and for a circle, which Brent's method finds: an
@@ -167,11 +251,12 @@ static int read_headers(const struct stack_copy *stack, struct remote_memory *me
 	remote_addr kept_addr = 0;
 	size_t total_bytes = 0;
 
-	while (addr && chunk_index(stack, addr) == stack->nr_chunks) {
+	while (addr && !is_known(stack, addr, found->nr_headers)) {
 		size_t nr = found->nr_headers;
 		int err;
 
-		if (addr == kept_addr || nr == MAX_CHUNKS || total_bytes > STACK_MAX_BYTES)
+		if (addr == kept_addr || nr == MAX_CHUNKS || total_bytes > STACK_MAX_BYTES ||
+		    out_of_budget(stack, nr + 1))
 			return -E2BIG;
 		if ((nr & (nr - 1)) == 0) {
 			struct chunk_header *larger =
@@ -252,6 +337,7 @@ static void learn_window(const struct stack_copy *stack, const struct py_offsets
  */
 static void drop_links(struct stack_copy *stack)
 {
+	struct link_copy *links;
 	size_t nr_kept = 0;
 
 	for (size_t i = 0; i < stack->nr_links; i++) {
@@ -263,7 +349,15 @@ static void drop_links(struct stack_copy *stack)
 			stack->links[nr_kept] = *link;
 		nr_kept++;
 	}
+	budget_give(stack, (stack->nr_links - nr_kept) * sizeof(*links));
 	stack->nr_links = nr_kept;
+	if (stack->max_links < LEAST_TO_SHRINK || nr_kept > stack->max_links / TOO_MUCH_ROOM)
+		return;
+	links = reallocarray(stack->links, stack->max_links / 2, sizeof(*links));
+	if (links) {
+		stack->links = links;
+		stack->max_links /= 2;
+	}
 }
 
 int stack_copy_learn(struct stack_copy *stack, struct remote_memory *memory,
@@ -300,14 +394,16 @@ int stack_copy_add_link(struct stack_copy *stack, struct remote_memory *memory,
 	struct remote_range range;
 	int err;
 
-	if (stack->nr_links == MAX_LINKS)
+	if (stack->nr_links == MAX_LINKS || !budget_take(stack, sizeof(*link)))
 		return -E2BIG;
 	if (stack->nr_links == stack->max_links) {
 		size_t max_links = stack->max_links ? stack->max_links * 2 : 8;
 		struct link_copy *links = reallocarray(stack->links, max_links, sizeof(*links));
 
-		if (!links)
+		if (!links) {
+			budget_give(stack, sizeof(*link));
 			return -ENOMEM;
+		}
 		stack->links = links;
 		stack->max_links = max_links;
 	}

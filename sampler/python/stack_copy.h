@@ -15,11 +15,24 @@
 #include "procmem/memory.h"
 #include "sampler/python/offsets.h"
 
-/* More chunks than this are taken for damage: 16 KiB each, it is 1 GiB of stack. */
-#define MAX_CHUNKS 65536
+/* More chunks than this are taken for damage: 16 KiB each, it is 256 MiB of stack. */
+#define MAX_CHUNKS 16384
 
 /* What all chunks of a thread together may claim; a stack of MAX_FRAMES has about 100 MB. */
 #define STACK_MAX_BYTES (512u << 20)
+
+/*
+ * What the copies of all threads of a process may take together: a target may have many
+ * threads name the same memory. Each chunk is kept twice; so that is two stacks of
+ * MAX_FRAMES, or 16,000 threads that are all new. What is beyond is lost (LOSS_CHUNK,
+ * LOSS_LINK) until others need less.
+ */
+#define COPIES_MAX_BYTES (512u << 20)
+
+struct copy_budget {
+	size_t used_bytes;
+	size_t max_bytes;
+};
 
 /* So many links (generators and shims) one thread may have; each is a piece of the read. */
 #define MAX_LINKS (1u << 14)
@@ -55,9 +68,10 @@ struct link_copy {
 	uint64_t used_tick; /* when it was last part of a stack */
 };
 
-/* Zero-initialised nothing is known of the thread yet. */
+/* Zero-initialised nothing is known of the thread yet, and nothing bounds the copies. */
 struct stack_copy {
-	struct chunk_copy *chunks; /* oldest first; the last may be a spare, popped lately */
+	struct copy_budget *budget; /* shared with other threads; borrowed, may be NULL */
+	struct chunk_copy *chunks;  /* oldest first; the last may be a spare, popped lately */
 	size_t nr_chunks, max_chunks;
 	uint32_t spare_ticks; /* for how long it has been one */
 	struct link_copy *links;
@@ -82,10 +96,14 @@ struct stack_copy {
 void stack_copy_done(struct stack_copy *stack);
 
 /*
- * Make the chunk ready for its next copy: what it holds becomes the copy before,
- * and there is room for the window in use. The window's size, 0 if out of memory.
+ * Make a chunk of stack ready for its next copy: what it holds becomes the copy before,
+ * and there is room for the window in use. 0 and the window's size; -ENOMEM, or -E2BIG
+ * beyond the budget.
  */
-size_t chunk_copy_begin(struct chunk_copy *chunk);
+int chunk_copy_begin(struct stack_copy *stack, struct chunk_copy *chunk, size_t *ret_window_bytes);
+
+/* Forget all chunks; stack_copy_learn() looks for them anew. */
+void stack_copy_forget_chunks(struct stack_copy *stack);
 
 /* How many bytes from the start equal those of the copy before. */
 size_t chunk_copy_same_bytes(const struct chunk_copy *chunk);

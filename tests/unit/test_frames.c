@@ -480,6 +480,41 @@ Test(frames, object_that_is_no_code_ends_the_stack_or_loses_it)
 	}
 }
 
+/* Links take of the same as chunks, and give it back when they are forgotten. */
+Test(frames, links_are_bounded_with_the_chunks)
+{
+	struct stage stage;
+	enum sample_loss loss;
+	int nr_added = 0;
+	struct copy_budget *budget = &stage.snapshot.budget;
+
+	stage_init(&stage, 14, CHUNK_BYTES);
+	build_generator_inside(&stage);
+	fake_stack_finish(&stage.stack);
+	cr_assert(zero(int, walk_up(&stage, &loss)));
+	struct stack_copy *copy = &stage.snapshot.threads[0]->stack;
+	cr_assert(gt(sz, copy->nr_links, 2));
+	budget->max_bytes = budget->used_bytes;
+	cr_expect(eq(int,
+		     stack_copy_add_link(copy, stage.snapshot.memory, &stage.py.build.offsets,
+					 stage.py.none_addr),
+		     -E2BIG));
+	cr_expect(zero(int, tick(&stage, &loss, &nr_added)));
+
+	/* The stack is empty again, and nothing uses them. */
+	size_t link_bytes = copy->nr_links * sizeof(*copy->links);
+	size_t used_bytes = budget->used_bytes;
+	fake_python_set_stack(&stage.py, stage.stack.thread_addr, stage.stack.chunk_addr, 0,
+			      fake_python_base(&stage.py, stage.stack.thread_addr));
+	fake_memory_write_u64(&stage.py.fake,
+			      stage.stack.expected[0] + stage.py.build.offsets.frame.executable, 0);
+	for (int i = 0; i < 20; i++)
+		(void)tick(&stage, &loss, &nr_added);
+	cr_expect(zero(sz, copy->nr_links));
+	cr_expect(le(sz, budget->used_bytes, used_bytes - link_bytes));
+	stage_done(&stage);
+}
+
 static uint64_t random_next(uint64_t *state)
 {
 	*state ^= *state << 13;

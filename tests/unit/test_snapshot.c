@@ -296,6 +296,67 @@ Test(snapshot, copy_shrinks_to_what_is_used)
 	end(&py, &snapshot);
 }
 
+/* Room that the copies of all threads have. */
+static size_t room_bytes(const struct snapshot *snapshot)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		const struct stack_copy *stack = &snapshot->threads[i]->stack;
+
+		for (size_t j = 0; j < stack->nr_chunks; j++)
+			bytes += stack->chunks[j].max_bytes + stack->chunks[j].before_max_bytes;
+	}
+	return bytes;
+}
+
+static size_t nr_threads_with_chunks(const struct snapshot *snapshot)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < snapshot->nr_threads; i++)
+		nr += snapshot->threads[i]->stack.nr_chunks > 0;
+	return nr;
+}
+
+/* Many threads that all say the same chunk is theirs, and that it is full. */
+Test(snapshot, copies_of_all_threads_are_bounded)
+{
+	enum { NR_THREADS = 20, SHARED_BYTES = 256 << 10, MAX_BYTES = 2 << 20 };
+	struct fake_python py;
+	struct snapshot snapshot;
+	remote_addr threads[NR_THREADS];
+
+	begin(&py, &snapshot, 15);
+	cr_expect(eq(sz, snapshot.budget.max_bytes, COPIES_MAX_BYTES));
+	snapshot.budget.max_bytes = MAX_BYTES;
+	remote_addr chunk = fake_python_chunk(&py, 0, SHARED_BYTES);
+	for (uint64_t i = 0; i < NR_THREADS; i++) {
+		threads[i] = fake_python_thread(&py, i + 1);
+		fake_python_set_stack(&py, threads[i], chunk, chunk + SHARED_BYTES, 0);
+	}
+	for (int i = 0; i < 10; i++) {
+		tick(&snapshot);
+		cr_assert(le(sz, room_bytes(&snapshot), MAX_BYTES));
+		cr_assert(le(sz, snapshot.budget.used_bytes, MAX_BYTES));
+		cr_expect(ge(sz, nr_threads_with_chunks(&snapshot), 3));
+	}
+	cr_expect(gt(sz, snapshot.budget.used_bytes, MAX_BYTES / 2));
+
+	/* Once the others need less there is room for all: the windows shrink in the end. */
+	for (uint64_t i = 0; i < NR_THREADS; i++)
+		fake_python_set_stack(&py, threads[i], chunk, chunk + 1000, 0);
+	for (int i = 0; i < 3000; i++)
+		tick(&snapshot);
+	cr_expect(eq(sz, nr_threads_with_chunks(&snapshot), NR_THREADS));
+
+	/* All is given back. */
+	fake_python_set_threads(&py, 0);
+	cr_assert(zero(int, snapshot_refresh(&snapshot)));
+	cr_expect(zero(sz, snapshot.budget.used_bytes));
+	end(&py, &snapshot);
+}
+
 /* Headers that no chunk has are looked at, and nothing is made of them. */
 Test(snapshot, chunk_headers_are_not_believed)
 {
