@@ -291,14 +291,16 @@ static size_t state_bytes(const struct snapshot *snapshot)
 }
 
 /* A generator once more, and who called it when it was copied last. */
-static void add_generator_again(struct snapshot *snapshot, const struct stack_copy *stack,
+static void add_generator_again(struct snapshot *snapshot, struct stack_copy *stack,
 				struct link_copy *link)
 {
 	const struct py_offsets *offsets = &snapshot->build->offsets;
 	remote_addr below_addr = field_u64(link->bytes, offsets->frame.previous);
 
 	add_range(snapshot, link->addr, link->again, offsets->frame.previous + sizeof(uint64_t));
-	link->below_addr = stack_copy_holds(stack, below_addr) ? below_addr : 0;
+	link->below_addr = stack->nr_steps <= MAX_WALK_STEPS && stack_copy_holds(stack, below_addr)
+				   ? below_addr
+				   : 0;
 	if (link->below_addr)
 		add_range(snapshot, below_addr + offsets->frame.executable, &link->below_executable,
 			  sizeof(link->below_executable));

@@ -85,7 +85,7 @@ static bool is_bottom(const struct frame_walk *walk, remote_addr addr)
 /*
  * Follow the links from a frame whose `previous` is addr to a frame of the list
  * or the bottom. 0; -ENOENT if they do not lead there; -EAGAIN if one must be
- * copied first.
+ * copied first; -EBADMSG after too many steps.
  *
  * That the links end at a lower frame than the topmost means that what lies
  * between is dying: its locals are being destroyed, a __del__ runs above it. The
@@ -104,6 +104,8 @@ static int walk_links(struct frame_walk *walk, remote_addr addr, struct link_pat
 		struct link_copy *link;
 		struct frame_words words;
 
+		if (walk->copy->nr_steps > MAX_WALK_STEPS)
+			return walk_lost(walk, LOSS_LINK);
 		if (list->nr_frames && list->frames[list->nr_frames - 1].addr == addr) {
 			ret_path->nr_below = list->nr_frames;
 			return path_stable(walk, ret_path) ? 0 : -ENOENT;
@@ -115,7 +117,9 @@ static int walk_links(struct frame_walk *walk, remote_addr addr, struct link_pat
 		if (!list->nr_frames && addr == walk->copy->root_shim_addr)
 			return 0;
 		link = stack_copy_find_link(walk->copy, addr);
+		walk->copy->nr_steps++;
 		if (!link) {
+			walk->copy->nr_steps += MAX_DYING_FRAMES;
 			ret_path->nr_below = frame_list_find(list, addr, MAX_DYING_FRAMES + 1);
 			if (ret_path->nr_below)
 				return path_stable(walk, ret_path) ? 0 : -ENOENT;
@@ -192,6 +196,7 @@ static int walk_push(struct frame_walk *walk, remote_addr addr, const struct fra
 	if ((!nr_frames || !path.nr_links) && list->nr_plain == nr_frames &&
 	    path.nr_below == nr_frames && list->nr_frames == nr_frames + 1)
 		list->nr_plain = list->nr_frames;
+	walk->copy->nr_steps += nr_frames - path.nr_below;
 	for (uint32_t i = path.nr_below; i < nr_frames; i++) {
 		list->has_dying = true;
 		if (list->frames[i].jumped_by == NOT_JUMPED)
@@ -437,7 +442,7 @@ static bool is_lone_generator(const struct frame_walk *walk, const struct link_c
 /*
  * The generator that runs on top of one of the frames from the nr_least-th on,
  * the deepest if generators run on generators. 0 and *ret_link (NULL if there is
- * none); -EAGAIN if a link must be copied first.
+ * none); -EAGAIN if a link must be copied first; -EBADMSG after too many steps.
  */
 static int find_top_generator(struct frame_walk *walk, uint32_t nr_least,
 			      struct link_copy **ret_link, struct link_path *ret_path)
@@ -462,7 +467,7 @@ static int find_top_generator(struct frame_walk *walk, uint32_t nr_least,
 		    !link_stable(walk, link))
 			continue;
 		err = walk_links(walk, words.previous, &path);
-		if (err == -EAGAIN)
+		if (err == -EAGAIN || err == -EBADMSG)
 			return err;
 		if (err || path.nr_below < nr_least ||
 		    (!path.nr_links && !caller_stable(walk, link, path.nr_below)))
@@ -516,15 +521,20 @@ static bool current_frame_unknown(struct frame_walk *walk)
 	return !stack_copy_find_link(copy, copy->current_frame_addr);
 }
 
-/* Whether a frame lies below the top of the data stack as it was copied last. */
-static bool is_below_top(const struct frame_walk *walk, const struct walked_frame *frame)
+/*
+ * Whether a frame lies below the top of the data stack as it was copied last. *chunk is
+ * the index of the chunk that the frame before lay in: frames follow the chunks.
+ */
+static bool is_below_top(const struct frame_walk *walk, const struct walked_frame *frame,
+			 size_t *chunk)
 {
 	const struct stack_copy *copy = walk->copy;
-	size_t i = 0;
+	size_t i = *chunk;
 
 	while (i < copy->nr_chunks &&
 	       frame->addr - copy->chunks[i].addr >= copy->chunks[i].size_bytes)
 		i++;
+	*chunk = i;
 	if (i == copy->nr_chunks)
 		return false;
 	if (copy->chunks[i].addr == copy->newest_chunk_addr)
@@ -546,12 +556,13 @@ static void cut_by_stacktop(struct frame_walk *walk)
 {
 	struct frame_list *list = walk->list;
 	uint32_t n = nr_up_to_executing(list);
+	size_t chunk = 0;
 
 	while (n < list->nr_frames) {
 		const struct walked_frame *next = &list->frames[n];
 
 		if (next->hidden || code_at_return(next->code, next->instr_ptr) ||
-		    !is_below_top(walk, next))
+		    !is_below_top(walk, next, &chunk))
 			break;
 		n++;
 	}
@@ -581,6 +592,7 @@ int frames_walk_up(struct frame_walk *walk)
 	walk->trimmed = false;
 	walk->copy->next_link = 0;
 	err = walk_chunks(walk);
+	walk->copy->nr_steps += list->nr_frames;
 	list->walked.tick = 0;
 	if (err)
 		return err;
@@ -595,6 +607,8 @@ int frames_walk_up(struct frame_walk *walk)
 				  &found);
 	if (err)
 		return err;
+	if (walk->copy->nr_steps > MAX_WALK_STEPS)
+		return walk_lost(walk, LOSS_LINK);
 	if (stacktop && !found)
 		cut_by_stacktop(walk);
 	if (list->nr_plain > list->nr_frames)

@@ -365,6 +365,7 @@ int stack_copy_learn(struct stack_copy *stack, struct remote_memory *memory,
 {
 	size_t newest = chunk_index(stack, stack->newest_chunk_addr);
 
+	stack->nr_steps = 0;
 	if (stack->tick >= stack->epoch_tick + WINDOW_EPOCH_TICKS)
 		stack->epoch_tick = stack->tick;
 	for (size_t i = 0; i < stack->nr_chunks; i++)
@@ -422,24 +423,30 @@ int stack_copy_add_link(struct stack_copy *stack, struct remote_memory *memory,
 	return err;
 }
 
-bool stack_copy_holds(const struct stack_copy *stack, remote_addr addr)
+bool stack_copy_holds(struct stack_copy *stack, remote_addr addr)
 {
-	for (size_t i = 0; i < stack->nr_chunks; i++)
-		if (addr - stack->chunks[i].addr < stack->chunks[i].size_bytes)
-			return true;
-	return false;
+	size_t i = 0;
+
+	while (i < stack->nr_chunks && addr - stack->chunks[i].addr >= stack->chunks[i].size_bytes)
+		i++;
+	stack->nr_steps += i;
+	return i < stack->nr_chunks;
 }
 
 struct link_copy *stack_copy_find_link(struct stack_copy *stack, remote_addr addr)
 {
-	for (size_t n = 0, i = stack->next_link; n < stack->nr_links; n++, i++) {
+	size_t i = stack->next_link;
+
+	for (size_t n = 0; n < stack->nr_links; n++, i++) {
 		if (i >= stack->nr_links)
 			i = 0;
 		if (stack->links[i].addr == addr) {
+			stack->nr_steps += n;
 			stack->next_link = i + 1;
 			return &stack->links[i];
 		}
 	}
+	stack->nr_steps += stack->nr_links;
 	return NULL;
 }
 

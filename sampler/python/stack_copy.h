@@ -37,6 +37,14 @@ struct copy_budget {
 /* So many links (generators and shims) one thread may have; each is a piece of the read. */
 #define MAX_LINKS (1u << 14)
 
+/*
+ * So many steps the walks of one thread in one tick may take through links, chunks and
+ * frames that do not follow one another; some 10 ns each. A stack of MAX_FRAMES can be
+ * walked eight times, or all of MAX_LINKS be looked through 512 times. What takes more is
+ * lost (LOSS_LINK).
+ */
+#define MAX_WALK_STEPS (1u << 23)
+
 /* A copy of the first bytes of one data-stack chunk, and the copy before that. */
 struct chunk_copy {
 	remote_addr addr;
@@ -77,6 +85,7 @@ struct stack_copy {
 	struct link_copy *links;
 	size_t nr_links, max_links;
 	size_t next_link;     /* where the search for the next link starts */
+	uint64_t nr_steps;    /* that walks took through links since the last tick */
 	uint64_t tick;	      /* of this copy; 0: none yet */
 	uint64_t epoch_tick;  /* when the epoch of the windows began */
 	uint64_t before_tick; /* of the one before, which the chunks still hold */
@@ -132,10 +141,14 @@ int stack_copy_learn(struct stack_copy *stack, struct remote_memory *memory,
 int stack_copy_add_link(struct stack_copy *stack, struct remote_memory *memory,
 			const struct py_offsets *offsets, remote_addr addr);
 
-/* Whether addr lies in one of the data-stack chunks. */
-bool stack_copy_holds(const struct stack_copy *stack, remote_addr addr);
+/* Whether addr lies in one of the data-stack chunks. Each that is looked at counts as a step. */
+bool stack_copy_holds(struct stack_copy *stack, remote_addr addr);
 
-/* The copy of the frame at addr, or NULL. Links are used in the order they are kept in. */
+/*
+ * The copy of the frame at addr, or NULL. Links are used in the order they are kept in:
+ * what is looked for is nearly always the next one. Every link that is looked at counts
+ * as a step.
+ */
 struct link_copy *stack_copy_find_link(struct stack_copy *stack, remote_addr addr);
 
 /* Whether a link is a generator's (or coroutine's) frame, so far as its copy tells. */

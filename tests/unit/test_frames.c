@@ -515,6 +515,47 @@ Test(frames, links_are_bounded_with_the_chunks)
 	stage_done(&stage);
 }
 
+/*
+ * Thousands of generators, each resumed by the one that is kept before it: to follow them
+ * from each would take a thousand million steps.
+ */
+Test(frames, maze_of_links_is_given_up)
+{
+	enum { NR_GENERATORS = 2000 };
+	struct stage stage;
+	enum sample_loss loss = LOSS_CODE;
+	remote_addr previous;
+	int nr_added;
+
+	stage_init(&stage, 15, CHUNK_BYTES);
+	previous = call(&stage, stage.f);
+	fake_stack_finish(&stage.stack);
+	cr_assert(zero(int, walk_up(&stage, &loss)));
+	struct stack_copy *copy = &stage.snapshot.threads[0]->stack;
+	for (int i = 0; i < NR_GENERATORS; i++) {
+		const struct fake_frame frame = {.executable = stage.gen,
+						 .previous = previous,
+						 .unit = 1,
+						 .owner = FAKE_OWNED_BY_GENERATOR};
+
+		previous = fake_python_alloc(&stage.py, stage.py.build.offsets.frame.size);
+		fake_python_frame(&stage.py, previous, &frame);
+		cr_assert(zero(int, stack_copy_add_link(copy, stage.snapshot.memory,
+							&stage.py.build.offsets, previous)));
+	}
+	cr_assert(zero(int, snapshot_take(&stage.snapshot)));
+	cr_expect(eq(int, walk_copy(&stage, &loss, &nr_added), -EBADMSG));
+	cr_expect(eq(int, loss, LOSS_LINK));
+	cr_expect(lt(u64, copy->nr_steps, MAX_WALK_STEPS + 2 * MAX_LINKS));
+
+	/* Nothing uses them, and once they are forgotten all is as it was. */
+	for (int i = 0; i < 20; i++)
+		(void)tick(&stage, &loss, &nr_added);
+	cr_expect(zero(int, tick(&stage, &loss, &nr_added)));
+	check_list(&stage.list, &stage.stack, "maze", 15, "up");
+	stage_done(&stage);
+}
+
 static uint64_t random_next(uint64_t *state)
 {
 	*state ^= *state << 13;
