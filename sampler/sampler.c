@@ -37,6 +37,7 @@ int sampler_create(const struct process *process, struct remote_memory *memory,
 		return -ENOMEM;
 	sampler->process = process;
 	sampler->build = build;
+	sampler->end_ns = UINT64_MAX;
 	code_cache_init(&sampler->codes, memory, build);
 	err = snapshot_init(&sampler->snapshot, memory, build, runtime_addr);
 	if (err) {
@@ -153,6 +154,20 @@ static void judge_copy(struct sampler *sampler, uint64_t copy_ns)
 	sampler->usual_copy_ns += copy_ns / USUAL_WEIGHT - sampler->usual_copy_ns / USUAL_WEIGHT;
 }
 
+/*
+ * Whether the run is over, after so many threads of a tick. That of a process of thousands
+ * of threads is long. The clock is not asked for each: it costs as much as a small stack.
+ */
+static bool is_over(const struct sampler *sampler, size_t nr_done)
+{
+	enum { CLOCK_EVERY = 16 };
+
+	if (!nr_done)
+		return false;
+	return snapshot_stopped(&sampler->snapshot) ||
+	       (nr_done % CLOCK_EVERY == 0 && clock_now_ns() >= sampler->end_ns);
+}
+
 int sampler_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns)
 {
 	struct snapshot *snapshot = &sampler->snapshot;
@@ -175,7 +190,7 @@ int sampler_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now
 	err = recheck_codes(sampler);
 	if (err)
 		return err;
-	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+	for (size_t i = 0; i < snapshot->nr_threads && !is_over(sampler, i); i++) {
 		err = sample_thread(sampler, snapshot->threads[i], now_ns, sink);
 		if (err)
 			return err;
@@ -227,20 +242,18 @@ static bool failures_add(struct failures *failures, uint64_t now_ns)
 static int run_loop(struct sampler *sampler, const struct sampler_options *options,
 		    struct sample_sink *sink, struct ticker *ticker, enum sampler_end *ret_end)
 {
-	uint64_t start_ns = clock_now_ns();
-	uint64_t end_ns = options->duration_ns ? start_ns + options->duration_ns : UINT64_MAX;
 	struct failures failures = {0};
 
 	for (;;) {
 		bool due;
-		uint64_t now_ns = ticker_wait(ticker, end_ns, &due);
+		uint64_t now_ns = ticker_wait(ticker, sampler->end_ns, &due);
 		int err;
 
 		*ret_end = END_STOPPED;
 		if (options->stop && *options->stop)
 			return 0;
 		*ret_end = END_DURATION;
-		if (now_ns >= end_ns)
+		if (now_ns >= sampler->end_ns)
 			return 0;
 		if (!due)
 			continue;
@@ -272,7 +285,12 @@ int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 
 	ticker_start(&ticker, options->rate_hz);
 	stats->start_ns = clock_now_ns();
+	sampler->snapshot.stop = options->stop;
+	if (options->duration_ns)
+		sampler->end_ns = stats->start_ns + options->duration_ns;
 	err = run_loop(sampler, options, sink, &ticker, ret_end);
+	sampler->snapshot.stop = NULL;
+	sampler->end_ns = UINT64_MAX;
 	stats->end_ns = clock_now_ns();
 	stats->late_ticks += ticker.late_ticks;
 	stats->other_syscalls += ticker.nr_sleeps;

@@ -262,7 +262,7 @@ int snapshot_refresh(struct snapshot *snapshot)
 	free(slots.used);
 	thread_list_done(&list);
 	err = complete ? 0 : -ENOMEM;
-	for (size_t i = 0; !err && i < snapshot->nr_threads; i++)
+	for (size_t i = 0; !err && i < snapshot->nr_threads && !snapshot_stopped(snapshot); i++)
 		if (snapshot->threads[i]->is_new && !snapshot->threads[i]->stack.nr_chunks)
 			err = learn_new_thread(snapshot, snapshot->threads[i]);
 	return err;

@@ -13,6 +13,7 @@
  */
 #pragma once
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -55,6 +56,8 @@ struct snapshot {
 	struct remote_memory *memory; /* borrowed */
 	const struct py_build *build; /* borrowed */
 	remote_addr runtime_addr;
+	const volatile sig_atomic_t
+		*stop; /* borrowed, may be NULL: once set, long work is cut off */
 	struct snapshot_interpreter *interpreters;
 	size_t nr_interpreters;
 	struct snapshot_thread **threads; /* each allocated; owned */
@@ -82,9 +85,15 @@ void snapshot_done(struct snapshot *snapshot);
 /*
  * Read the thread list anew; threads that are still there keep what was learnt of
  * them. 0, or the errors of thread_list_read() (the old list then stays); -ESRCH
- * also if the target runs another program by now (remote_memory_check()).
+ * also if the target runs another program by now (remote_memory_check()). Once *stop
+ * is set the chunks of new threads are not learnt any more.
  */
 int snapshot_refresh(struct snapshot *snapshot);
+
+static inline bool snapshot_stopped(const struct snapshot *snapshot)
+{
+	return snapshot->stop && *snapshot->stop;
+}
 
 /*
  * Take one: copies everything and decodes it. Threads whose state could not be

@@ -285,11 +285,12 @@ struct acting_sink {
 	uint64_t nr_calls;	/* reads that there were before it was read and found damaged */
 };
 
-/* Sample one thread, head_addr of the list, as fast as can be. */
-static int run(struct fake_python *py, remote_addr head_addr, struct acting_sink *sink,
-	       const struct sample_sink_ops *ops, enum sampler_end *ret_end)
+/* Sample as fast as can be. head_addr is of the thread list. */
+static int run(struct fake_python *py, remote_addr head_addr, uint64_t duration_ns,
+	       struct acting_sink *sink, const struct sample_sink_ops *ops,
+	       enum sampler_end *ret_end)
 {
-	const struct sampler_options options = {.stop = &sink->stop};
+	const struct sampler_options options = {.stop = &sink->stop, .duration_ns = duration_ns};
 	struct sampler *sampler;
 	int err;
 
@@ -343,7 +344,7 @@ Test(sampler, one_list_that_cannot_be_read_does_not_end_a_run)
 	(void)begin_stack(&stack, &py, 1);
 	py.fake.before_range = mend_list;
 	py.fake.context = &sink;
-	cr_assert(zero(int, run(&py, stack.thread_addr, &sink, &ops, &end)));
+	cr_assert(zero(int, run(&py, stack.thread_addr, 0, &sink, &ops, &end)));
 	cr_expect(eq(int, end, END_STOPPED));
 	cr_expect(eq(uint, sink.nr_samples, 3));
 	fake_python_done(&py);
@@ -371,7 +372,60 @@ Test(sampler, interpreter_that_is_gone_for_good_ends_a_run)
 
 	fake_python_init(&py, 14);
 	(void)begin_stack(&stack, &py, 1);
-	cr_assert(zero(int, run(&py, stack.thread_addr, &sink, &ops, &end)));
+	cr_assert(zero(int, run(&py, stack.thread_addr, 0, &sink, &ops, &end)));
 	cr_expect(eq(int, end, END_REPLACED));
 	fake_python_done(&py);
+}
+
+enum { NR_THREADS = 40 };
+
+static int sample_then_stop(struct sample_sink *sink, const struct sample *sample)
+{
+	struct acting_sink *acting = (struct acting_sink *)sink;
+
+	(void)sample;
+	acting->nr_samples++;
+	acting->stop = 1;
+	return 0;
+}
+
+static int sample_slowly(struct sample_sink *sink, const struct sample *sample)
+{
+	enum { TENTH_OF_THE_DURATION_US = 4000 };
+	struct acting_sink *acting = (struct acting_sink *)sink;
+
+	(void)sample;
+	acting->nr_samples++;
+	(void)usleep(TENTH_OF_THE_DURATION_US);
+	return 0;
+}
+
+Test(sampler, tick_is_cut_off_when_the_run_is_over)
+{
+	static const struct {
+		char name[16];
+		struct sample_sink_ops ops;
+		uint64_t duration_ns;
+		enum sampler_end end;
+		unsigned int max_samples; /* of NR_THREADS in one tick */
+	} cases[] = {
+		{"stopped", {.sample = sample_then_stop}, 0, END_STOPPED, 1},
+		{"duration", {.sample = sample_slowly}, 40000000, END_DURATION, 16},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct fake_python py;
+		struct fake_stack stack;
+		struct acting_sink sink;
+		enum sampler_end end;
+
+		fake_python_init(&py, 14);
+		for (uint64_t tid = 1; tid <= NR_THREADS; tid++)
+			(void)begin_stack(&stack, &py, tid);
+		cr_assert(zero(int, run(&py, stack.thread_addr, cases[i].duration_ns, &sink,
+					&cases[i].ops, &end)));
+		cr_expect(eq(int, end, cases[i].end), "%s", cases[i].name);
+		cr_expect(le(uint, sink.nr_samples, cases[i].max_samples), "%s", cases[i].name);
+		fake_python_done(&py);
+	}
 }
