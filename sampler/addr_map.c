@@ -4,13 +4,27 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
 
-enum { FIRST_NR_SLOTS = 256 };
+enum { FIRST_SLOT_BITS = 8 };
+
+/* An odd number that other processes do not know: of the 16 random bytes of getauxval(3). */
+static uint64_t secret_multiplier(void)
+{
+	/* An address, as the kernel hands it over. NOLINTNEXTLINE(performance-no-int-to-ptr) */
+	const void *random = (const void *)getauxval(AT_RANDOM);
+	uint64_t multiplier = 0x9e3779b97f4a7c15u;
+
+	if (random)
+		memcpy(&multiplier, random, sizeof(multiplier));
+	return multiplier | 1;
+}
 
 static void slots_insert(struct addr_map *map, remote_addr addr, void *value)
 {
 	size_t mask = map->nr_slots - 1;
-	size_t i = (size_t)(addr * 0x9e3779b97f4a7c15u >> 32) & mask;
+	size_t i = addr_map_first(map, addr);
 
 	while (map->slots[i].value)
 		i = (i + 1) & mask;
@@ -20,7 +34,11 @@ static void slots_insert(struct addr_map *map, remote_addr addr, void *value)
 
 static int addr_map_grow(struct addr_map *map)
 {
-	struct addr_map larger = {.nr_slots = map->nr_slots ? map->nr_slots * 2 : FIRST_NR_SLOTS};
+	struct addr_map larger = {
+		.nr_slots = map->nr_slots ? map->nr_slots * 2 : (size_t)1 << FIRST_SLOT_BITS,
+		.multiplier = map->nr_slots ? map->multiplier : secret_multiplier(),
+		.shift = map->nr_slots ? map->shift - 1 : 64 - FIRST_SLOT_BITS,
+	};
 
 	larger.slots = calloc(larger.nr_slots, sizeof(*larger.slots));
 	if (!larger.slots)

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* A hash table from addresses in the target to pointers of ours; keys are never removed. */
+/*
+ * A hash table from addresses in the target to pointers of ours; keys are never removed.
+ * The target chooses the addresses, so the hash is keyed by a secret number.
+ */
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "procmem/memory.h"
 
@@ -16,7 +20,15 @@ struct addr_map {
 	struct addr_map_slot *slots; /* a power of two of them, at most 3/4 used */
 	size_t nr_slots;
 	size_t nr_used;
+	uint64_t multiplier; /* odd and secret */
+	unsigned int shift;  /* what is left of the product is an index into slots */
 };
+
+/* Where the search for addr begins. The upper bits of a product depend on all bits below. */
+static inline size_t addr_map_first(const struct addr_map *map, remote_addr addr)
+{
+	return (size_t)(addr * map->multiplier >> map->shift);
+}
 
 /* The value stored for addr, or NULL. */
 static inline void *addr_map_get(const struct addr_map *map, remote_addr addr)
@@ -26,8 +38,7 @@ static inline void *addr_map_get(const struct addr_map *map, remote_addr addr)
 
 	if (!map->nr_slots)
 		return NULL;
-	/* Fibonacci hashing: objects are aligned, the low bits say little. */
-	i = (size_t)(addr * 0x9e3779b97f4a7c15u >> 32) & mask;
+	i = addr_map_first(map, addr);
 	while (map->slots[i].value && map->slots[i].addr != addr)
 		i = (i + 1) & mask;
 	return map->slots[i].value;

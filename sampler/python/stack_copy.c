@@ -28,6 +28,12 @@ enum { LINK_MAX_UNUSED_TICKS = 8 };
 /* FRAME_OWNED_BY_GENERATOR, all versions. */
 enum { OWNED_BY_GENERATOR = 1 };
 
+/*
+ * What a chunk, beside its buffers, and a link count for in the budget: more than the
+ * memory that they take, since each is up to three pieces of a read, 0.5 µs each.
+ */
+enum { PIECE_COST_BYTES = 1024 };
+
 /* An array that has room for so many times more than it holds is made smaller. */
 enum { TOO_MUCH_ROOM = 4, LEAST_TO_SHRINK = 64 };
 
@@ -65,7 +71,7 @@ static void drop_chunks(struct stack_copy *stack, size_t nr_kept)
 	for (size_t i = nr_kept; i < stack->nr_chunks; i++) {
 		struct chunk_copy *chunk = &stack->chunks[i];
 
-		budget_give(stack, sizeof(*chunk) + chunk->max_bytes + chunk->before_max_bytes);
+		budget_give(stack, PIECE_COST_BYTES + chunk->max_bytes + chunk->before_max_bytes);
 		free(chunk->bytes);
 		free(chunk->before);
 	}
@@ -88,7 +94,7 @@ void stack_copy_forget_chunks(struct stack_copy *stack)
 void stack_copy_done(struct stack_copy *stack)
 {
 	drop_chunks(stack, 0);
-	budget_give(stack, stack->nr_links * sizeof(*stack->links));
+	budget_give(stack, stack->nr_links * PIECE_COST_BYTES);
 	free(stack->chunks);
 	free(stack->links);
 	*stack = (struct stack_copy){0};
@@ -192,7 +198,7 @@ static int append_chunk(struct stack_copy *stack, const struct chunk_header *hea
 {
 	size_t first_bytes = header->size_bytes;
 
-	if (!budget_take(stack, sizeof(*stack->chunks)))
+	if (!budget_take(stack, PIECE_COST_BYTES))
 		return -E2BIG;
 	if (stack->nr_chunks == stack->max_chunks) {
 		size_t max_chunks = stack->max_chunks ? stack->max_chunks * 2 : 2;
@@ -200,7 +206,7 @@ static int append_chunk(struct stack_copy *stack, const struct chunk_header *hea
 			reallocarray(stack->chunks, max_chunks, sizeof(*chunks));
 
 		if (!chunks) {
-			budget_give(stack, sizeof(*chunks));
+			budget_give(stack, PIECE_COST_BYTES);
 			return -ENOMEM;
 		}
 		stack->chunks = chunks;
@@ -235,8 +241,7 @@ static bool out_of_budget(const struct stack_copy *stack, size_t nr_chunks)
 {
 	const struct copy_budget *budget = stack->budget;
 
-	return budget &&
-	       nr_chunks * sizeof(*stack->chunks) + budget->used_bytes > budget->max_bytes;
+	return budget && nr_chunks * PIECE_COST_BYTES + budget->used_bytes > budget->max_bytes;
 }
 
 /*
@@ -349,7 +354,7 @@ static void drop_links(struct stack_copy *stack)
 			stack->links[nr_kept] = *link;
 		nr_kept++;
 	}
-	budget_give(stack, (stack->nr_links - nr_kept) * sizeof(*links));
+	budget_give(stack, (stack->nr_links - nr_kept) * PIECE_COST_BYTES);
 	stack->nr_links = nr_kept;
 	if (stack->max_links < LEAST_TO_SHRINK || nr_kept > stack->max_links / TOO_MUCH_ROOM)
 		return;
@@ -395,14 +400,14 @@ int stack_copy_add_link(struct stack_copy *stack, struct remote_memory *memory,
 	struct remote_range range;
 	int err;
 
-	if (stack->nr_links == MAX_LINKS || !budget_take(stack, sizeof(*link)))
+	if (stack->nr_links == MAX_LINKS || !budget_take(stack, PIECE_COST_BYTES))
 		return -E2BIG;
 	if (stack->nr_links == stack->max_links) {
 		size_t max_links = stack->max_links ? stack->max_links * 2 : 8;
 		struct link_copy *links = reallocarray(stack->links, max_links, sizeof(*links));
 
 		if (!links) {
-			budget_give(stack, sizeof(*link));
+			budget_give(stack, PIECE_COST_BYTES);
 			return -ENOMEM;
 		}
 		stack->links = links;
