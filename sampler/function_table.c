@@ -44,6 +44,7 @@ static bool table_grow(struct function_table *table)
 	struct function_table larger = {
 		.nr_slots = table->nr_slots ? table->nr_slots * 2 : FIRST_NR_SLOTS,
 		.nr_functions = table->nr_functions,
+		.nr_bytes = table->nr_bytes,
 	};
 
 	larger.slots = calloc(larger.nr_slots, sizeof(struct function_entry *));
@@ -96,6 +97,8 @@ const struct function *function_table_get(struct function_table *table, const ch
 		if (!table->slots[i])
 			return NULL;
 		table->nr_functions++;
+		table->nr_bytes +=
+			sizeof(struct function_entry) + strlen(qualname) + strlen(path) + 2;
 	}
 	return &table->slots[i]->function;
 }

@@ -13,6 +13,7 @@ struct function_table {
 	struct function_entry **slots; /* open addressing; a power of two */
 	size_t nr_slots;
 	uint32_t nr_functions;
+	size_t nr_bytes; /* that the functions take */
 };
 
 /*

@@ -295,6 +295,8 @@ static int code_fill(struct code_cache *cache, struct code *code, const uint8_t 
 	err = claim_tables(cache, code);
 	if (err)
 		return err;
+	if (cache->functions.nr_bytes >= FUNCTIONS_MAX_BYTES)
+		return -EAGAIN;
 	code->function = function_table_get(&cache->functions, qualname, path,
 					    (int32_t)fingerprint->first_line);
 	if (!code->function)
@@ -390,6 +392,8 @@ static int code_make(struct code_cache *cache, remote_addr addr, const struct co
 	if (negative->addr == addr &&
 	    (negative->clock.tick == clock->tick || code_clock_stands(&negative->clock, clock)))
 		return -EBADMSG;
+	if (cache->codes.nr_used >= MAX_CODES)
+		return -EAGAIN;
 	code = calloc(1, sizeof(*code));
 	if (!code)
 		return -ENOMEM;

@@ -38,6 +38,14 @@
  */
 #define CODE_TABLES_MAX_BYTES (128u << 20)
 
+/*
+ * Entries and functions stay until the end: profiles name them. So many addresses may
+ * have held a code object (500 MB of ours), and names and paths may take so much: 150
+ * bytes are usual for a function. Code that is new beyond that is not taken.
+ */
+#define MAX_CODES	    (1u << 20)
+#define FUNCTIONS_MAX_BYTES (128u << 20)
+
 /* CPython's counters, copied together with the frames that code_cache_get() is asked about. */
 struct code_clock {
 	remote_addr interp_addr; /* whose counters they are */
@@ -165,7 +173,7 @@ void code_cache_relieve(struct code_cache *cache);
  * counter it may be one that code_is_too_new() for it.
  *
  * 0; -EBADMSG (there is none), -EAGAIN (the object at addr may be younger than
- * the frame, or there is no room for its tables), -EFAULT, -ENOMEM, -ESRCH, -EPERM.
+ * the frame, or there is no room for it), -EFAULT, -ENOMEM, -ESRCH, -EPERM.
  * *ret_code is valid until the next call for the same addr.
  */
 int code_cache_get(struct code_cache *cache, remote_addr addr, const struct code_clock *clock,

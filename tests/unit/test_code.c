@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "sampler/python/strings.h"
 #include "tests/support/fake_python.h"
 
 static struct code_clock clock_now(const struct fake_python *py, uint64_t tick)
@@ -471,4 +472,50 @@ Test(code, table_that_is_too_large_gives_no_lines)
 	code_cache_done(&cache);
 	fake_python_done(&py);
 	free(table);
+}
+
+/* A str of as many lone surrogates as are read, each of which takes six bytes. */
+static remote_addr long_str(struct fake_python *py)
+{
+	const struct py_offsets *offsets = &py->build.offsets;
+	remote_addr addr =
+		fake_python_alloc(py, offsets->unicode.compact_data + 2 * STRING_MAX_CHARS);
+
+	fake_memory_write_u64(&py->fake, addr + offsets->unicode.length, STRING_MAX_CHARS);
+	/* kind 2, compact */
+	fake_memory_write_u32(&py->fake, addr + offsets->unicode.state,
+			      (2u | 1u << 3) << offsets->unicode.state_kind_shift);
+	for (size_t i = 0; i < STRING_MAX_CHARS; i++)
+		fake_memory_write_u16(&py->fake, addr + offsets->unicode.compact_data + 2 * i,
+				      0xdc80);
+	return addr;
+}
+
+/* Code objects without end, all with the same long name. */
+Test(code, names_of_all_together_are_bounded)
+{
+	enum { NAME_BYTES = 6 * STRING_MAX_CHARS, NR_CODES = FUNCTIONS_MAX_BYTES / NAME_BYTES };
+	struct fake_python py;
+	struct code_cache cache;
+	struct code *code;
+	int nr_known = 0, err = 0;
+
+	fake_python_init(&py, 15);
+	code_cache_init(&cache, &py.fake.memory, &py.build);
+	remote_addr name_addr = long_str(&py);
+	for (int i = 0; !err && i < NR_CODES; i++) {
+		remote_addr addr = fake_python_code(
+			&py, &(struct fake_code){.name = "f", .first_line = i + 1});
+		struct code_clock clock = clock_now(&py, i + 1);
+
+		fake_memory_write_u64(&py.fake, addr + py.build.offsets.code.qualname, name_addr);
+		fake_memory_write_u64(&py.fake, addr + py.build.offsets.code.filename, name_addr);
+		err = code_cache_get(&cache, addr, &clock, &code);
+		nr_known += !err;
+	}
+	cr_expect(eq(int, err, -EAGAIN));
+	cr_expect(gt(int, nr_known, 1000));
+	cr_expect(le(sz, cache.functions.nr_bytes, FUNCTIONS_MAX_BYTES + 3 * NAME_BYTES));
+	code_cache_done(&cache);
+	fake_python_done(&py);
 }
