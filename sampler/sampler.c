@@ -23,6 +23,9 @@ enum { SLOW_FACTOR = 8, SLOW_LEAST_NS = 50000, USUAL_WEIGHT = 16 };
 #define REPLACED_AFTER_NS 500000000u
 enum { REPLACED_AFTER_FAILURES = 4 };
 
+/* A tick that began in time is brought to its end, unless it goes on so long after the run's. */
+#define CUT_OFF_AFTER_NS 1000000000u
+
 /* How often it is made sure that it is still the same program, beside each new thread list. */
 #define CHECK_EVERY_NS 250000000u
 
@@ -37,7 +40,7 @@ int sampler_create(const struct process *process, struct remote_memory *memory,
 		return -ENOMEM;
 	sampler->process = process;
 	sampler->build = build;
-	sampler->end_ns = UINT64_MAX;
+	sampler->cut_ns = UINT64_MAX;
 	code_cache_init(&sampler->codes, memory, build);
 	err = snapshot_init(&sampler->snapshot, memory, build, runtime_addr);
 	if (err) {
@@ -155,8 +158,8 @@ static void judge_copy(struct sampler *sampler, uint64_t copy_ns)
 }
 
 /*
- * Whether the run is over, after so many threads of a tick. That of a process of thousands
- * of threads is long. The clock is not asked for each: it costs as much as a small stack.
+ * Whether a tick has to be cut off after so many threads: *stop is set, or the end of the
+ * run is long past. The clock is not asked for each: it costs as much as a small stack.
  */
 static bool is_over(const struct sampler *sampler, size_t nr_done)
 {
@@ -165,7 +168,7 @@ static bool is_over(const struct sampler *sampler, size_t nr_done)
 	if (!nr_done)
 		return false;
 	return snapshot_stopped(&sampler->snapshot) ||
-	       (nr_done % CLOCK_EVERY == 0 && clock_now_ns() >= sampler->end_ns);
+	       (nr_done % CLOCK_EVERY == 0 && clock_now_ns() >= sampler->cut_ns);
 }
 
 int sampler_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns)
@@ -242,18 +245,23 @@ static bool failures_add(struct failures *failures, uint64_t now_ns)
 static int run_loop(struct sampler *sampler, const struct sampler_options *options,
 		    struct sample_sink *sink, struct ticker *ticker, enum sampler_end *ret_end)
 {
+	uint64_t start_ns = clock_now_ns();
+	uint64_t end_ns = options->duration_ns ? start_ns + options->duration_ns : UINT64_MAX;
 	struct failures failures = {0};
+
+	if (options->duration_ns)
+		sampler->cut_ns = end_ns + CUT_OFF_AFTER_NS;
 
 	for (;;) {
 		bool due;
-		uint64_t now_ns = ticker_wait(ticker, sampler->end_ns, &due);
+		uint64_t now_ns = ticker_wait(ticker, end_ns, &due);
 		int err;
 
 		*ret_end = END_STOPPED;
 		if (options->stop && *options->stop)
 			return 0;
 		*ret_end = END_DURATION;
-		if (now_ns >= sampler->end_ns)
+		if (now_ns >= end_ns)
 			return 0;
 		if (!due)
 			continue;
@@ -286,11 +294,9 @@ int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 	ticker_start(&ticker, options->rate_hz);
 	stats->start_ns = clock_now_ns();
 	sampler->snapshot.stop = options->stop;
-	if (options->duration_ns)
-		sampler->end_ns = stats->start_ns + options->duration_ns;
 	err = run_loop(sampler, options, sink, &ticker, ret_end);
 	sampler->snapshot.stop = NULL;
-	sampler->end_ns = UINT64_MAX;
+	sampler->cut_ns = UINT64_MAX;
 	stats->end_ns = clock_now_ns();
 	stats->late_ticks += ticker.late_ticks;
 	stats->other_syscalls += ticker.nr_sleeps;

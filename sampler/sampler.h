@@ -44,9 +44,9 @@ void sampler_destroy(struct sampler *sampler);
 /*
  * Sample into sink until the end. Whether the target is still the same process and
  * program is made sure of with each new thread list and every 250 ms: samples of
- * so long may be another program's. A tick in which the end comes is cut off: what was
- * handed on of it stays. 0 and *ret_end; -EPERM, -ENOMEM, or what the
- * sink returned.
+ * so long may be another program's. A tick in which *stop is set, or that goes on for
+ * a second after the duration, is cut off: what was handed on of it stays. 0 and
+ * *ret_end; -EPERM, -ENOMEM, or what the sink returned.
  */
 int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 		struct sample_sink *sink, enum sampler_end *ret_end);

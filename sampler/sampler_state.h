@@ -45,7 +45,7 @@ struct sampler {
 	uint64_t tasks_refresh; /* snapshot.nr_refreshes when they were read; 0: never */
 	uint64_t last_tick_ns;	/* 0: none yet */
 	uint64_t last_check_ns; /* of a run: when the memory was found to be the program's */
-	uint64_t end_ns;	/* of a run: when it is over; else UINT64_MAX */
+	uint64_t cut_ns;	/* of a run with an end: when a tick is cut off; else UINT64_MAX */
 	uint64_t usual_copy_ns; /* running mean of how long a snapshot takes; 0: none yet */
 	bool copy_was_slow;	/* this tick's took far longer */
 	struct sampler_stats stats;

@@ -57,7 +57,7 @@ static void read_tasks(struct sampler *sampler)
 	if (process_threads(sampler->process, &sampler->tasks, &sampler->nr_tasks) == 0)
 		qsort(sampler->tasks, sampler->nr_tasks, sizeof(*sampler->tasks), compare_tasks);
 	sampler->stats.other_syscalls +=
-		FOLDER_SYSCALLS + FILES_OF_A_THREAD * FILE_SYSCALLS * sampler->nr_tasks;
+		FOLDER_SYSCALLS + sampler->nr_tasks * FILES_OF_A_THREAD * FILE_SYSCALLS;
 }
 
 /* The thread that knows itself as native_tid; NULL if there is none. */

@@ -391,12 +391,12 @@ static int sample_then_stop(struct sample_sink *sink, const struct sample *sampl
 
 static int sample_slowly(struct sample_sink *sink, const struct sample *sample)
 {
-	enum { TENTH_OF_THE_DURATION_US = 4000 };
+	enum { SIXTEEN_ARE_TOO_LONG_US = 70000 };
 	struct acting_sink *acting = (struct acting_sink *)sink;
 
 	(void)sample;
 	acting->nr_samples++;
-	(void)usleep(TENTH_OF_THE_DURATION_US);
+	(void)usleep(SIXTEEN_ARE_TOO_LONG_US);
 	return 0;
 }
 
