@@ -166,7 +166,9 @@ static enum exit_status examine(pid_t pid, struct target *target)
 	} else if (status == EXIT_PERMISSION) {
 		report("memory", "cannot be read");
 	} else if (status == EXIT_NOT_PYTHON) {
-		report("memory", "can be read");
+		report("memory", process_is_kernel_thread(&target->process)
+					 ? "none of its own: a kernel thread"
+					 : "can be read");
 		report("interpreter", "none that can be used");
 	}
 	if (status == EXIT_OK)

@@ -55,6 +55,13 @@ enum exit_status target_open(pid_t pid, struct target *ret_target, struct messag
 	}
 	process_command_line(&target->process, target->command_line, sizeof(target->command_line));
 	live_memory_init(&target->live, &target->process);
+	if (process_is_kernel_thread(&target->process)) {
+		message_set(reterr,
+			    "process %d is a kernel thread, which runs no Python: pgrep -f NAME "
+			    "finds a process",
+			    pid);
+		return EXIT_NOT_PYTHON;
+	}
 	err = maps_read(&target->process, &target->maps);
 	if (!err)
 		err = runtime_find(&target->process, &target->maps, &target->live.memory,

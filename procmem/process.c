@@ -14,8 +14,11 @@
 #include "procmem/cleanup.h"
 #include "procmem/procfile.h"
 
-/* Room for /proc/PID/stat up to field 3, the state: a number and 64 bytes of name. */
+/* Room for /proc/PID/stat up to field 9: numbers and 64 bytes of name. */
 #define STAT_MAX_BYTES 1024
+
+/* Field 9 of it, and the flag there of a kernel thread: PF_KTHREAD, include/linux/sched.h. */
+enum { STAT_FLAGS_FIELD = 9, STAT_KERNEL_THREAD = 0x00200000 };
 
 /* Room for "task/", a thread id, and the name of a file. */
 #define TASK_NAME_MAX_BYTES 64
@@ -71,18 +74,37 @@ static int read_status(const struct process *process, const char *name, char **r
 }
 
 /*
- * Whether a thread has not ended, by its stat file. The name before the state is
- * the target's choice: it may hold ')' and digits. Source: proc_pid_stat(5).
+ * Read a stat file into text; the blank before field 3, the state, or NULL. The name
+ * before that is the target's choice: it may hold ')' and digits. Source: proc_pid_stat(5).
  */
+static const char *read_stat(const struct process *process, const char *name,
+			     char text[STAT_MAX_BYTES])
+{
+	const char *name_end;
+
+	if (process_read_file(process, name, text, STAT_MAX_BYTES) < 0)
+		return NULL;
+	name_end = strrchr(text, ')');
+	return name_end && name_end[1] == ' ' ? name_end + 1 : NULL;
+}
+
+/* Whether a thread has not ended, by its stat file. */
 static bool thread_alive(const struct process *process, const char *name)
 {
 	char text[STAT_MAX_BYTES];
-	const char *name_end;
+	const char *state = read_stat(process, name, text);
 
-	if (process_read_file(process, name, text, sizeof(text)) < 0)
-		return false;
-	name_end = strrchr(text, ')');
-	return name_end && name_end[1] == ' ' && name_end[2] && !strchr("ZXx", name_end[2]);
+	return state && state[1] && !strchr("ZXx", state[1]);
+}
+
+bool process_is_kernel_thread(const struct process *process)
+{
+	char text[STAT_MAX_BYTES];
+	const char *field = read_stat(process, "stat", text);
+
+	for (int i = 3; field && i < STAT_FLAGS_FIELD; i++)
+		field = strchr(field + 1, ' ');
+	return field && (strtoul(field, NULL, 10) & STAT_KERNEL_THREAD);
 }
 
 /* Opening. */

@@ -39,6 +39,12 @@ void process_close(struct process *process);
 bool process_memory_gone(const struct process *process);
 
 /*
+ * Whether it is a thread of the kernel: it has no memory of its own, no mappings and
+ * no program. False also where it cannot be told, as of a process that is gone.
+ */
+bool process_is_kernel_thread(const struct process *process);
+
+/*
  * Whether tid is a thread of the process, one that has ended and keeps its id
  * included: the main one, until somebody waits for the process. One system call.
  */

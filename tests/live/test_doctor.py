@@ -63,6 +63,15 @@ class Unhealthy(unittest.TestCase):
             self.assertEqual(result.status, 3, result)
             self.assertRegex(result.stdout + result.stderr, "(?i)python")
 
+    def test_kernel_thread(self):
+        pid = support.kernel_thread()
+        if not pid:
+            self.skipTest("no kernel thread to be seen: a PID namespace")
+        result = pysample("doctor", pid)
+        self.assertEqual(result.status, 3, result)
+        self.assertRegex(result.stdout, r"\nmemory +none of its own: a kernel thread\n")
+        self.assertRegex(result.stdout, r"\nverdict +[^\n]*kernel thread[^\n]*\n\Z")
+
     def test_no_such_process(self):
         gone = subprocess.Popen(["true"])
         gone.wait()
