@@ -4,6 +4,17 @@
 #include <errno.h>
 #include <string.h>
 
+/*
+ * The error that the user has to know of: what a process looks like while it ends or
+ * calls exec says nothing of it.
+ */
+static int underlying_error(struct target *target, int err)
+{
+	if (err == -EPERM || err == -EACCES || err == -ENOMEM)
+		return err;
+	return remote_memory_check(&target->live.memory) == -ESRCH ? -ESRCH : err;
+}
+
 /* Whether there is a program to be read still: then it is another one. */
 static bool is_replaced(struct target *target)
 {
@@ -14,7 +25,7 @@ static bool is_replaced(struct target *target)
 
 enum exit_status target_explain(struct target *target, int err, struct message *reterr)
 {
-	switch (err) {
+	switch (underlying_error(target, err)) {
 	case -EPERM:
 	case -EACCES:
 		process_explain_eperm(&target->process, reterr);
@@ -22,13 +33,15 @@ enum exit_status target_explain(struct target *target, int err, struct message *
 	case -ESRCH:
 		message_set(reterr,
 			    is_replaced(target) ? "process %d has replaced its program: try again"
-						: "process %d has ended",
+						: "process %d ended before the first sample",
 			    target->process.pid);
 		return EXIT_NO_SAMPLE;
 	case -ENOENT:
 	case -ENOTSUP:
 		if (!reterr->text[0])
-			message_set(reterr, "process %d has no interpreter that can be read",
+			message_set(reterr,
+				    "the interpreter of process %d is starting or ending: try "
+				    "again",
 				    target->process.pid);
 		return EXIT_NOT_PYTHON;
 	default:

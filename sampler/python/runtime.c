@@ -233,6 +233,36 @@ static bool refuse_by_name(const struct maps *maps, struct message *reterr)
 	return false;
 }
 
+/*
+ * Whether the process has ended or called exec since its mappings were read. A process
+ * that ends loses its memory before it is a zombie, and is there without mappings for a
+ * moment; the memory that was opened is given up shortly after no read can reach it.
+ */
+static bool ended_meanwhile(const struct search *search)
+{
+	return search->maps->nr_mappings == 0 || check_readable(search) == -ESRCH ||
+	       remote_memory_check(search->memory) == -ESRCH;
+}
+
+/* Why nothing was found. Errors of runtime_find(). */
+static int refuse(const struct search *search, struct message *reterr)
+{
+	if (ended_meanwhile(search))
+		return -ESRCH;
+	if (search->refusal_err && search->refusal.text[0]) {
+		if (reterr)
+			*reterr = search->refusal;
+		return search->refusal_err;
+	}
+	if (refuse_by_name(search->maps, reterr))
+		return -ENOTSUP;
+	message_set(reterr,
+		    "no CPython interpreter was found in process %d: give the id of the Python "
+		    "process itself (pgrep -f NAME finds one), or try again if it is just starting",
+		    search->process->pid);
+	return -ENOENT;
+}
+
 int runtime_find(const struct process *process, const struct maps *maps,
 		 struct remote_memory *memory, struct runtime *ret_runtime, struct message *reterr)
 {
@@ -256,16 +286,5 @@ int runtime_find(const struct process *process, const struct maps *maps,
 		*ret_runtime = runtime;
 		return 0;
 	}
-	if (search.refusal_err && search.refusal.text[0]) {
-		if (reterr)
-			*reterr = search.refusal;
-		return search.refusal_err;
-	}
-	if (refuse_by_name(maps, reterr))
-		return -ENOTSUP;
-	message_set(reterr,
-		    "no CPython interpreter was found in process %d: it is not a Python "
-		    "process, or one whose interpreter has not been loaded yet",
-		    process->pid);
-	return -ENOENT;
+	return refuse(&search, reterr);
 }

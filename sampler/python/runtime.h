@@ -27,7 +27,9 @@ struct runtime {
  * cookie of 3.13 and newer in every writable mapping of a file.
  *
  * 0; -ENOENT with a sentence (no CPython in it), -ENOTSUP with a sentence (one
- * that is not supported), -EPERM (ask process_explain_eperm()), -ESRCH, -ENOMEM.
+ * that is not supported), -EPERM (ask process_explain_eperm()), -ENOMEM; -ESRCH: it
+ * has ended or called exec meanwhile, so that nothing can be said of it (a kernel
+ * thread, which has no mappings, looks as if it had).
  */
 int runtime_find(const struct process *process, const struct maps *maps,
 		 struct remote_memory *memory, struct runtime *ret_runtime, struct message *reterr);

@@ -65,7 +65,30 @@ class Usage(unittest.TestCase):
                 self.assertIn("pysample", result.stderr)
 
 
+# Ends so many seconds after it said that it runs, at once and from where it is.
+SHORT_LIVED = """\
+import os, sys, time
+os.write(1, b"!")
+time.sleep(float(sys.argv[1]))
+os._exit(0)
+"""
+
+
 class NoTarget(ErrorTestCase):
+    def test_process_that_ends_meanwhile(self):
+        """Whenever it ends, that is what is said, and never that it is not Python."""
+        command = support.newest_interpreter().command()
+        for i in range(100):
+            with subprocess.Popen([*command, "-S", "-c", SHORT_LIVED, str(i % 50 * 5e-5)],
+                                  stdout=subprocess.PIPE) as target:
+                self.assertEqual(target.stdout.read(1), b"!")
+                result = pysample(*(["attach", "-d", "0.01"] if i < 50 else ["dump"]), target.pid)
+            with self.subTest(result=result):
+                self.assertIn(result.status, (0, 1, 5))
+                if result.status:
+                    self.assertRegex(result.stderr, r"%d (ended before|has just ended)|there is no "
+                                     "process %d" % (target.pid, target.pid))
+
     def test_no_such_process(self):
         gone = subprocess.Popen(["true"])
         gone.wait()
