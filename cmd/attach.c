@@ -217,12 +217,6 @@ static enum exit_status parse_options(int argc, char **argv, struct attach_optio
 	}
 	if (!parse_only_pid(argc, argv, optind, &options->pid) || !choose_format(options))
 		return EXIT_USAGE;
-	if (options->stats_path &&
-	    strcmp(options->stats_path, options->output_path ? options->output_path : "-") == 0) {
-		print_error(
-			"-o and --stats-json name the same file: give one of them another name");
-		return EXIT_USAGE;
-	}
 	return EXIT_OK;
 }
 
@@ -251,8 +245,9 @@ static void catch_signals(int flags)
 			continue;
 		(void)sigaction(signals[i], &action, NULL);
 	}
-	/* A closed pipe is an error of the write, to be reported as one. */
+	/* A closed pipe or a limit of size is an error of the write, to be reported as one. */
 	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGXFSZ, SIG_IGN);
 }
 
 static uint64_t timeval_ns(const struct timeval *time)
@@ -279,9 +274,9 @@ static struct run_info describe_run(const struct attach_options *options,
 
 	(void)getrusage(RUSAGE_SELF, &usage);
 	return (struct run_info){
-		.command_line = target->command_line,
+		.command_line = target->command_line[0] ? target->command_line : NULL,
 		.pid = target->process.pid,
-		.python = target->version,
+		.python = target->version[0] ? target->version : NULL,
 		.runtime_found_by = target->runtime.found_by,
 		.asked_hz = options->rate_hz,
 		.cpu_user_ns = timeval_ns(&usage.ru_utime),
@@ -314,9 +309,8 @@ struct attach {
 	struct sampler_stats stats;
 };
 
-static int write_profile(struct attach *attach, const struct run_info *info)
+static int write_profile(const struct attach *attach, const struct run_info *info, FILE *out)
 {
-	FILE *out = attach->output.stream;
 	struct summary_options layout;
 
 	if (attach->options.format == FORMAT_COLLAPSED)
@@ -325,24 +319,39 @@ static int write_profile(struct attach *attach, const struct run_info *info)
 	return summary_write(attach->profile, &attach->stats, info, &layout, out);
 }
 
-/* Write everything that was asked for. */
+static int write_stats(const struct attach *attach, const struct run_info *info, FILE *out)
+{
+	return stats_write_json(&attach->stats, info, out);
+}
+
+/* Write one file with one of the above; EXIT_ERROR after an error was printed. */
+static enum exit_status write_file(const struct attach *attach, const struct run_info *info,
+				   int (*write)(const struct attach *attach,
+						const struct run_info *info, FILE *out),
+				   struct output_file *file)
+{
+	struct message message = {0};
+	int err = output_file_begin(file, &message);
+
+	if (!err)
+		err = output_file_finish(file, write(attach, info, file->stream), &message);
+	if (err)
+		print_error("%s", message.text);
+	return err ? EXIT_ERROR : EXIT_OK;
+}
+
+/* Write everything that was asked for and that there is something to say in. */
 static enum exit_status write_outputs(struct attach *attach)
 {
 	struct run_info info = describe_run(&attach->options, &attach->target);
-	struct message message = {0};
-	enum exit_status status = EXIT_OK;
+	enum exit_status profile_status = EXIT_OK, stats_status = EXIT_OK;
 
 	catch_signals(SA_RESTART);
-	if (output_file_finish(&attach->output, write_profile(attach, &info), &message) != 0)
-		status = EXIT_ERROR;
-	if (attach->stats_output.stream &&
-	    output_file_finish(&attach->stats_output,
-			       stats_write_json(&attach->stats, &info, attach->stats_output.stream),
-			       &message) != 0)
-		status = EXIT_ERROR;
-	if (status != EXIT_OK)
-		print_error("%s", message.text);
-	return status;
+	if (attach->stats.samples)
+		profile_status = write_file(attach, &info, write_profile, &attach->output);
+	if (attach->options.stats_path)
+		stats_status = write_file(attach, &info, write_stats, &attach->stats_output);
+	return profile_status == EXIT_OK ? stats_status : profile_status;
 }
 
 /* One line that says what there is, and what was lost. */
@@ -391,6 +400,23 @@ static void print_begin(const struct attach *attach)
 			   runtime->found_by, runtime->image_path);
 }
 
+static enum exit_status open_outputs(struct attach *attach, struct message *reterr)
+{
+	const struct attach_options *options = &attach->options;
+
+	if (output_file_open(options->output_path, &attach->output, reterr) != 0)
+		return EXIT_ERROR;
+	if (!options->stats_path)
+		return EXIT_OK;
+	if (output_file_open(options->stats_path, &attach->stats_output, reterr) != 0)
+		return EXIT_ERROR;
+	if (!output_file_same(&attach->output, &attach->stats_output))
+		return EXIT_OK;
+	message_set(reterr,
+		    "-o and --stats-json name the same file: give one of them another name");
+	return EXIT_USAGE;
+}
+
 /* Open what can be refused before the sampling begins. */
 static enum exit_status prepare(struct attach *attach, struct message *reterr)
 {
@@ -398,10 +424,9 @@ static enum exit_status prepare(struct attach *attach, struct message *reterr)
 	enum exit_status status;
 	int err;
 
-	if (output_file_open(options->output_path, &attach->output, reterr) != 0 ||
-	    (options->stats_path &&
-	     output_file_open(options->stats_path, &attach->stats_output, reterr) != 0))
-		return EXIT_ERROR;
+	status = open_outputs(attach, reterr);
+	if (status != EXIT_OK)
+		return status;
 	status = target_open(options->pid, &attach->target, reterr);
 	if (status != EXIT_OK)
 		return status;
@@ -481,12 +506,12 @@ enum exit_status command_attach(int argc, char **argv)
 	status = prepare(&attach, &message);
 	if (status == EXIT_OK)
 		status = sample(&attach, &message);
+	if (message.text[0])
+		print_error("%s", message.text);
 	if (attach.stats.samples) {
 		enum exit_status written = write_outputs(&attach);
 
 		status = status == EXIT_OK ? written : status;
-	} else if (message.text[0]) {
-		print_error("%s", message.text);
 	}
 	output_file_discard(&attach.output);
 	output_file_discard(&attach.stats_output);

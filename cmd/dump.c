@@ -83,6 +83,8 @@ static enum exit_status write_dump(const struct dump_options *options, const str
 	int err = output_file_open(NULL, &output, reterr);
 
 	if (!err)
+		err = output_file_begin(&output, reterr);
+	if (!err)
 		err = output_file_finish(&output,
 					 options->json
 						 ? dump_write_json(dump, &info, output.stream)

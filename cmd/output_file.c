@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,12 +11,121 @@
 
 #include "procmem/cleanup.h"
 
-static int open_failed(const char *path, struct message *reterr)
-{
-	int err = errno;
+/* As many symbolic links in a row as the kernel follows: MAXSYMLINKS, include/linux/namei.h. */
+enum { MAX_LINKS = 40 };
 
-	message_set(reterr, "cannot write %s: %s", path, strerror(err));
-	return -err;
+/* Names. */
+
+/* The length of the folder's part of a name, with its '/'; 0 if there is none. */
+static int folder_length(const char *name)
+{
+	const char *slash = strrchr(name, '/');
+
+	return slash ? (int)(slash - name + 1) : 0;
+}
+
+/* What a symbolic link called name leads to, seen from where name is; NULL and errno. */
+static char *follow_link(const char *name)
+{
+	char text[PATH_MAX];
+	char *next;
+	ssize_t length = readlink(name, text, sizeof(text));
+
+	if (length < 0)
+		return NULL;
+	if (asprintf(&next, "%.*s%.*s", text[0] == '/' ? 0 : folder_length(name), name, (int)length,
+		     text) < 0)
+		return NULL;
+	return next;
+}
+
+/* The name behind all symbolic links, whether there is a file or not; NULL if out of memory. */
+static char *follow_links(const char *path)
+{
+	char *name = strdup(path);
+
+	for (int i = 0; name && i < MAX_LINKS; i++) {
+		char *next = follow_link(name);
+
+		if (!next)
+			break;
+		free(name);
+		name = next;
+	}
+	return name;
+}
+
+static bool same_inode(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* Whether two names are the same one in the same folder. */
+static bool same_name(const char *a, const char *b)
+{
+	cleanup_free char *a_folder = NULL, *b_folder = NULL;
+	struct stat a_status, b_status;
+
+	if (strcmp(a + folder_length(a), b + folder_length(b)) != 0)
+		return false;
+	if (asprintf(&a_folder, "%.*s.", folder_length(a), a) < 0)
+		a_folder = NULL;
+	if (asprintf(&b_folder, "%.*s.", folder_length(b), b) < 0)
+		b_folder = NULL;
+	return a_folder && b_folder && stat(a_folder, &a_status) == 0 &&
+	       stat(b_folder, &b_status) == 0 && same_inode(&a_status, &b_status);
+}
+
+/* The temporary file. */
+
+static void close_stream(struct output_file *file)
+{
+	if (file->stream && file->stream != stdout)
+		(void)fclose(file->stream);
+	file->stream = NULL;
+}
+
+/* Let the signals come, now that there is no temporary file any more. */
+static void forget_temporary(struct output_file *file)
+{
+	free(file->temporary);
+	file->temporary = NULL;
+	(void)sigprocmask(SIG_SETMASK, &file->signals, NULL);
+}
+
+static void remove_temporary(struct output_file *file)
+{
+	if (!file->temporary)
+		return;
+	(void)unlink(file->temporary);
+	forget_temporary(file);
+}
+
+static int open_temporary(struct output_file *file)
+{
+	sigset_t all;
+	int fd, err;
+
+	if (asprintf(&file->temporary, "%.*s.pysample-XXXXXX", folder_length(file->target),
+		     file->target) < 0) {
+		file->temporary = NULL;
+		return -ENOMEM;
+	}
+	(void)sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, &file->signals);
+	fd = mkostemp(file->temporary, O_CLOEXEC);
+	if (fd < 0) {
+		err = -errno;
+		forget_temporary(file);
+		return err;
+	}
+	file->stream = fdopen(fd, "w");
+	if (file->stream)
+		return 0;
+	err = -errno;
+	(void)close(fd);
+	remove_temporary(file);
+	return err;
 }
 
 /* The permissions that a new file gets from the umask. */
@@ -27,79 +137,180 @@ static mode_t new_file_mode(void)
 	return 0666 & ~mask;
 }
 
-static int open_temporary(const char *path, struct output_file *file, struct message *reterr)
+/* Give the temporary file what the file has that it replaces. The owner is root's to give. */
+static void keep_attributes(const struct output_file *file)
 {
-	cleanup_free char *temporary = NULL;
-	cleanup_close int fd = -1;
+	int fd = fileno(file->stream);
+	mode_t mode = new_file_mode();
+	struct stat status;
 
-	if (asprintf(&temporary, "%s.XXXXXX", path) < 0) {
-		temporary = NULL;
-		errno = ENOMEM;
-		return open_failed(path, reterr);
+	if (lstat(file->target, &status) == 0 && S_ISREG(status.st_mode)) {
+		mode = status.st_mode & 0777;
+		if (fchown(fd, status.st_uid, status.st_gid) != 0)
+			(void)fchown(fd, (uid_t)-1, status.st_gid);
 	}
-	fd = mkostemp(temporary, O_CLOEXEC);
-	if (fd < 0)
-		return open_failed(path, reterr);
-	(void)fchmod(fd, new_file_mode());
-	file->stream = fdopen(fd, "w");
-	if (!file->stream) {
-		(void)unlink(temporary);
-		return open_failed(path, reterr);
-	}
-	(void)take_fd(fd);
-	file->temporary = take_ptr(temporary);
+	(void)fchmod(fd, mode);
+}
+
+/* Opening. */
+
+static int failed(const struct output_file *file, int err, struct message *reterr)
+{
+	const char *name = file->path ? file->path : "the standard output";
+
+	message_set(reterr, "cannot write %s: %s", name, strerror(-err));
+	return err;
+}
+
+/* stdout was perhaps closed, or opened for reading only. */
+static int open_stdout(struct output_file *file)
+{
+	int flags = fcntl(STDOUT_FILENO, F_GETFL);
+
+	if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY)
+		return -EBADF;
+	file->stream = stdout;
 	return 0;
+}
+
+/* Whether path is what stdout is, so that writing it anew would lose what stands there. */
+static bool is_stdout(const char *path)
+{
+	struct stat status, out_status;
+
+	return stat(path, &status) == 0 && fstat(STDOUT_FILENO, &out_status) == 0 &&
+	       same_inode(&status, &out_status) && !S_ISCHR(status.st_mode);
+}
+
+/* Whether a new file of that name would be what the open one is now. */
+static bool is_replaceable(int fd, const char *name)
+{
+	struct stat opened, named;
+
+	return fstat(fd, &opened) == 0 && S_ISREG(opened.st_mode) &&
+	       (geteuid() == 0 || geteuid() == opened.st_uid) && lstat(name, &named) == 0 &&
+	       same_inode(&opened, &named);
+}
+
+/* Prepare to replace name, which is then owned by the file: a temporary one can be made there. */
+static int try_to_replace(struct output_file *file, char *name)
+{
+	int err = -ENOENT; /* of a folder */
+
+	file->target = name;
+	if (name[folder_length(name)])
+		err = open_temporary(file);
+	close_stream(file);
+	remove_temporary(file);
+	if (!err)
+		return 0;
+	free(name);
+	file->target = NULL;
+	return err;
+}
+
+static int open_in_place(struct output_file *file, int fd)
+{
+	file->stream = fdopen(fd, "w");
+	return file->stream ? 0 : -errno;
+}
+
+static int open_path(struct output_file *file)
+{
+	cleanup_close int fd = open(file->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+	bool exists = fd >= 0;
+	char *name;
+	int err;
+
+	if (!exists && errno != ENOENT)
+		return -errno;
+	name = follow_links(file->path);
+	if (!name)
+		return -ENOMEM;
+	if (!exists)
+		return try_to_replace(file, name);
+	if (!is_replaceable(fd, name))
+		free(name);
+	else if (try_to_replace(file, name) == 0)
+		return 0;
+	err = open_in_place(file, fd);
+	if (!err)
+		(void)take_fd(fd);
+	return err;
 }
 
 int output_file_open(const char *path, struct output_file *ret_file, struct message *reterr)
 {
-	struct output_file file = {.path = path};
-	struct stat status;
-	int err;
+	bool to_stdout = !path || strcmp(path, "-") == 0;
+	struct output_file file = {.path = to_stdout ? NULL : path};
+	int err = to_stdout || is_stdout(path) ? open_stdout(&file) : open_path(&file);
 
-	if (!path || strcmp(path, "-") == 0) {
-		*ret_file = (struct output_file){.stream = stdout};
-		return 0;
-	}
-	if (lstat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
-		file.stream = fopen(path, "we");
-		if (!file.stream)
-			return open_failed(path, reterr);
-	} else {
-		err = open_temporary(path, &file, reterr);
-		if (err)
-			return err;
-	}
+	if (err)
+		return failed(&file, err, reterr);
 	*ret_file = file;
 	return 0;
 }
 
+bool output_file_same(const struct output_file *a, const struct output_file *b)
+{
+	struct stat a_status, b_status;
+
+	if (a->target && b->target)
+		return same_name(a->target, b->target);
+	if (a->target || b->target)
+		return false;
+	if (a->stream == b->stream)
+		return true;
+	return fstat(fileno(a->stream), &a_status) == 0 &&
+	       fstat(fileno(b->stream), &b_status) == 0 && same_inode(&a_status, &b_status) &&
+	       !S_ISCHR(a_status.st_mode);
+}
+
+/* Writing. */
+
+int output_file_begin(struct output_file *file, struct message *reterr)
+{
+	struct stat status;
+	int err = 0;
+
+	if (file->target) {
+		err = open_temporary(file);
+		if (!err)
+			keep_attributes(file);
+	} else if (file->stream != stdout && fstat(fileno(file->stream), &status) == 0 &&
+		   S_ISREG(status.st_mode) && ftruncate(fileno(file->stream), 0) != 0) {
+		err = -errno;
+	}
+	if (!err)
+		return 0;
+	(void)failed(file, err, reterr);
+	output_file_discard(file);
+	return err;
+}
+
 int output_file_finish(struct output_file *file, int err, struct message *reterr)
 {
-	const char *name = file->path ? file->path : "the standard output";
-
 	if (!err && fflush(file->stream) != 0)
 		err = -errno;
 	if (file->stream != stdout && fclose(file->stream) != 0 && !err)
 		err = -errno;
 	file->stream = NULL;
-	if (!err && file->temporary && rename(file->temporary, file->path) != 0)
-		err = -errno;
-	if (err && file->temporary)
-		(void)unlink(file->temporary);
-	free(file->temporary);
-	file->temporary = NULL;
+	if (!err && file->temporary) {
+		if (rename(file->temporary, file->target) != 0)
+			err = -errno;
+		else
+			forget_temporary(file);
+	}
 	if (err)
-		message_set(reterr, "cannot write %s: %s", name, strerror(-err));
+		(void)failed(file, err, reterr);
+	output_file_discard(file);
 	return err;
 }
 
 void output_file_discard(struct output_file *file)
 {
-	if (file->stream && file->stream != stdout)
-		(void)fclose(file->stream);
-	if (file->temporary)
-		(void)unlink(file->temporary);
-	free(file->temporary);
+	close_stream(file);
+	remove_temporary(file);
+	free(file->target);
 	*file = (struct output_file){0};
 }

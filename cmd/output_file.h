@@ -1,30 +1,59 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A file that a command writes: opened before the work begins, so that a path
- * that cannot be written fails at once; under a temporary name in the same
- * folder, renamed when it is whole. What exists and is no regular file (a link, a
- * pipe, a terminal, /dev/null) is written as it is.
+ * A file that a command writes. Opening it, before the work begins, finds out whether
+ * it can be written, and changes nothing; what was there stays until the new contents
+ * are whole.
+ *
+ * A regular file, also one behind symbolic links, is replaced: the new one is written
+ * under a temporary name in its folder and renamed, with the old one's permissions
+ * and, if we may, its owner. What is no regular file (a pipe, a terminal, /dev/null),
+ * stdout under whatever name, and a file that cannot be replaced because it or its
+ * folder belongs to somebody else, is written in place.
  */
 #pragma once
 
+#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "procmem/message.h"
 
+/* All zero is a file that is not open. */
 struct output_file {
-	FILE *stream;
-	const char *path; /* borrowed; NULL: stdout */
-	char *temporary;  /* owned; NULL if path is written directly */
+	FILE *stream;	  /* to write to, from output_file_begin() to output_file_finish() */
+	const char *path; /* borrowed, as it was given; NULL: stdout */
+	char *target;	  /* owned; the name that is replaced; NULL if written in place */
+	char *temporary;  /* owned; what is renamed to target; NULL while there is none */
+	sigset_t signals; /* the mask to go back to when temporary is gone */
 };
 
-/* Open path, "-" or NULL for stdout. 0, or a negative errno and a sentence. */
+/*
+ * Open path, "-" or NULL for stdout. path is borrowed until the file is finished or
+ * discarded. Waits for the reader of a named pipe. 0; or a negative errno and a
+ * sentence: nothing is open then.
+ */
 int output_file_open(const char *path, struct output_file *ret_file, struct message *reterr);
 
 /*
+ * Whether two open files are one, by whatever names, so that one would spoil the other.
+ * False of a character device under two names: nothing is lost there.
+ */
+bool output_file_same(const struct output_file *a, const struct output_file *b);
+
+/*
+ * Make file->stream ready to be written from the beginning; output_file_finish() must
+ * follow. No signal is delivered from here until then if the file is replaced, so that
+ * none leaves the temporary one behind. 0; or a negative errno and a sentence: the file
+ * is closed then, and as it was before.
+ */
+int output_file_begin(struct output_file *file, struct message *reterr);
+
+/*
  * Close the file and give it its name, if err (what writing it returned) is 0;
- * else leave what was there before. 0, or a negative errno and a sentence.
+ * else leave what was there before. 0, or a negative errno and a sentence; the file is
+ * closed either way.
  */
 int output_file_finish(struct output_file *file, int err, struct message *reterr);
 
-/* Close without keeping anything; for a file that is open or zero-initialised. */
+/* Close without keeping anything; for a file that is open, closed or zero-initialised. */
 void output_file_discard(struct output_file *file);

@@ -345,10 +345,10 @@ def catches(process, number):
     return int(caught, 16) >> (number - 1) & 1
 
 
-def wait_until_sampling(process):
+def wait_until_sampling(process, pause_s=0.5):
     """Until it would write a profile if it were asked to."""
     support.wait_until(lambda: catches(process, signal.SIGTERM), "pysample catches signals")
-    time.sleep(0.5)
+    time.sleep(pause_s)
 
 
 class Ending(AttachTestCase):
@@ -379,6 +379,7 @@ class Ending(AttachTestCase):
         process.kill()
         process.communicate()
         self.assertEqual(support.read(path), "old\n")
+        self.assertEqual(os.listdir(self.folder), ["profile"])
 
     def test_nothing_but_the_files_asked_for(self):
         profile = self.profile(self.target, "-d", "0.2")
@@ -391,6 +392,116 @@ class Ending(AttachTestCase):
         with support.plain_target("sleep", "60") as other:
             self.assert_ended_well(pysample("attach", other.pid, "-o", path), 3)
         self.assertEqual(os.listdir(self.folder), [])
+
+    def file(self, name, text="", mode=0o644):
+        path = os.path.join(self.folder, name)
+        with open(path, "w", encoding="ascii") as file:
+            file.write(text)
+        os.chmod(path, mode)
+        return path
+
+    def link(self, name, target):
+        path = os.path.join(self.folder, name)
+        os.symlink(target, path)
+        return path
+
+    def attach_to(self, path, *options, **kwargs):
+        """A short run that writes collapsed stacks to path."""
+        return pysample("attach", self.target.pid, "-d", "0.1", "-f", "collapsed", "-o", path,
+                        *options, **kwargs)
+
+    def test_a_failure_leaves_what_a_link_leads_to(self):
+        self.file("real", "old\n")
+        self.link("second", "real")
+        path = self.link("link", "second")
+        with support.plain_target("sleep", "60") as other:
+            self.assert_ended_well(pysample("attach", other.pid, "-o", path), 3)
+        self.assertEqual(support.read(path), "old\n")
+        self.assertEqual(sorted(os.listdir(self.folder)), ["link", "real", "second"])
+
+    def test_a_link_stays_a_link(self):
+        self.file("real", "old\n", 0o640)
+        os.mkdir(os.path.join(self.folder, "folder"))
+        for name, target in ("link", "real"), ("folder/link", "../real"), ("to_none", "none"):
+            with self.subTest(name):
+                path = self.link(name, target)
+                self.assert_ended_well(self.attach_to(path))
+                self.assertEqual(os.readlink(path), target)
+                self.assertTrue(parse_collapsed(support.read(path)))
+        self.assertEqual(sorted(os.listdir(self.folder)),
+                         ["folder", "link", "none", "real", "to_none"])
+
+    def test_a_replaced_file_keeps_its_permissions(self):
+        path = self.file("profile", "old\n", 0o604)
+        if os.geteuid() == 0:
+            os.chown(path, 65534, 65533)
+        before = os.stat(path)
+        self.assert_ended_well(self.attach_to(path))
+        after = os.stat(path)
+        self.assertEqual((after.st_mode, after.st_uid, after.st_gid),
+                         (before.st_mode, before.st_uid, before.st_gid))
+        self.assertNotEqual(after.st_ino, before.st_ino)
+
+    def test_one_file_under_two_names(self):
+        self.file("profile", "old\n")
+        self.link("link", "profile")
+        self.link("to_none", "none")
+        for names in (("profile", "./profile"), ("profile", "link"), ("link", "profile"),
+                      ("new", "./new"), ("new", self.folder + "/new"), ("to_none", "none"),
+                      ("-", "-"), ("-", "/dev/stdout"), ("/dev/fd/1", "-")):
+            with self.subTest(names=names):
+                result = self.attach_to(names[0], "--stats-json", names[1], cwd=self.folder)
+                self.assert_ended_well(result, 2)
+                self.assertEqual(result.stdout, "")
+                self.assertIn("--stats-json", result.stderr)
+        self.assertEqual(support.read(os.path.join(self.folder, "profile")), "old\n")
+        self.assertEqual(sorted(os.listdir(self.folder)), ["link", "profile", "to_none"])
+
+    def test_stdout_by_name_goes_on_where_it_is(self):
+        path = self.file("log")
+        for name in "-", "/dev/stdout", "log":
+            with self.subTest(name), open(path, "w", encoding="ascii") as out:
+                out.write("before\n")
+                out.flush()
+                self.assert_ended_well(self.attach_to(name, stdout=out, cwd=self.folder))
+                out.write("behind\n")
+                out.flush()
+                first, *stacks, last = support.read(path).splitlines(keepends=True)
+                self.assertEqual((first, last), ("before\n", "behind\n"))
+                self.assertTrue(parse_collapsed("".join(stacks)))
+
+    def test_every_file_that_fails_is_told(self):
+        with open("/dev/full", "wb") as full:
+            result = self.attach_to("/dev/full", "--stats-json", "-", stdout=full)
+        self.assert_ended_well(result, 1)
+        self.assertRegex(result.stderr, r"(?s)cannot write /dev/full: .*"
+                         r"cannot write the standard output: ")
+
+    def test_a_file_that_is_too_large_leaves_the_old_one(self):
+        path = self.file("profile", "old\n")
+        limited = ["prlimit", "--fsize=16", "--"]
+        self.assert_ended_well(self.attach_to(path, wrapper=limited), 1)
+        self.assertEqual(support.read(path), "old\n")
+        self.assertEqual(os.listdir(self.folder), ["profile"])
+
+    def test_a_second_signal_leaves_nothing_behind(self):
+        """Whenever it comes: the old file, or the new one and whole."""
+        path = self.file("profile", "old\n")
+        for i in range(20):
+            process = support.start_pysample("attach", self.target.pid, "-f", "collapsed",
+                                             "-o", path)
+            wait_until_sampling(process, 0.02)
+            if i == 0:  # both at once, before anything is written
+                process.send_signal(signal.SIGSTOP)
+            process.send_signal(signal.SIGINT)
+            time.sleep(i * 0.0005)
+            process.send_signal(signal.SIGTERM)
+            process.send_signal(signal.SIGCONT)
+            self.assertIn(support.finish(process).status,
+                          (0, 5, 128 + signal.SIGINT, 128 + signal.SIGTERM))
+            self.assertEqual(os.listdir(self.folder), ["profile"])
+            text = support.read(path)
+            self.assertTrue(text == "old\n" or parse_collapsed(text))
 
     def test_output_that_cannot_be_written(self):
         result = pysample("attach", self.target.pid, "-d", "0.2", "-o", "/nonexistent/x")
