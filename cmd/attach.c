@@ -508,7 +508,8 @@ enum exit_status command_attach(int argc, char **argv)
 		status = sample(&attach, &message);
 	if (message.text[0])
 		print_error("%s", message.text);
-	if (attach.stats.samples) {
+	/* Without samples there are counters still, if only to say that there were none. */
+	if (attach.sampler || status == EXIT_NO_SAMPLE) {
 		enum exit_status written = write_outputs(&attach);
 
 		status = status == EXIT_OK ? written : status;

@@ -9,6 +9,7 @@ import pty
 import re
 import signal
 import stat
+import subprocess
 import threading
 import time
 import unittest
@@ -469,6 +470,27 @@ class Ending(AttachTestCase):
                 first, *stacks, last = support.read(path).splitlines(keepends=True)
                 self.assertEqual((first, last), ("before\n", "behind\n"))
                 self.assertTrue(parse_collapsed("".join(stacks)))
+
+    def no_sample(self, pid, *options):
+        """The counters of a run that ends with 5."""
+        profile = self.new_profile()
+        self.assert_ended_well(pysample("attach", pid, *profile.options(), *options), 5)
+        self.assertFalse(os.path.exists(profile.path))
+        stats = json.loads(support.read(profile.stats_path))
+        self.assertLessEqual(STATS_KEYS, set(stats))
+        self.assertEqual((stats["ticks"], stats["samples"], stats["pid"]), (0, 0, pid))
+        return stats
+
+    def test_counters_of_no_sample(self):
+        stats = self.no_sample(self.target.pid, "-d", "1e-9")
+        self.assertEqual(stats["python"], support.newest_interpreter().version)
+
+    def test_counters_of_a_target_that_has_ended(self):
+        with subprocess.Popen(["true"]) as zombie:
+            os.waitid(os.P_PID, zombie.pid, os.WEXITED | os.WNOWAIT)
+            stats = self.no_sample(zombie.pid)
+        self.assertIsNone(stats["python"])
+        self.assertIsNone(stats["runtime_found_by"])
 
     def test_every_file_that_fails_is_told(self):
         with open("/dev/full", "wb") as full:
