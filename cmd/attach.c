@@ -199,7 +199,7 @@ static bool apply_option(struct attach_options *options, int option, const char 
 	}
 }
 
-/* EXIT_OK; EXIT_USAGE after an error was printed; *ret_done if --help was all there was to do. */
+/* EXIT_OK, or another one after an error was printed; *ret_done if --help was all to be done. */
 static enum exit_status parse_options(int argc, char **argv, struct attach_options *options,
 				      bool *ret_done)
 {
@@ -210,7 +210,7 @@ static enum exit_status parse_options(int argc, char **argv, struct attach_optio
 		if (option == 'h') {
 			(void)fputs(help, stdout);
 			*ret_done = true;
-			return EXIT_OK;
+			return print_finish(EXIT_OK);
 		}
 		if (!apply_option(options, option, optarg))
 			return EXIT_USAGE;

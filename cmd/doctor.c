@@ -192,7 +192,7 @@ enum exit_status command_doctor(int argc, char **argv)
 	while ((option = getopt_long(argc, argv, "h", long_options, NULL)) != -1) {
 		if (option == 'h') {
 			(void)fputs(help, stdout);
-			return EXIT_OK;
+			return print_finish(EXIT_OK);
 		}
 		print_error("'pysample doctor --help' says how it is used");
 		return EXIT_USAGE;
@@ -201,5 +201,5 @@ enum exit_status command_doctor(int argc, char **argv)
 		return EXIT_USAGE;
 	status = examine(pid, &target);
 	target_close(&target);
-	return status;
+	return print_finish(status);
 }

@@ -37,7 +37,7 @@ struct dump_options {
 
 enum { OPTION_JSON = 256 };
 
-/* EXIT_OK; EXIT_USAGE after an error was printed; *ret_done if --help was all there was to do. */
+/* EXIT_OK, or another one after an error was printed; *ret_done if --help was all to be done. */
 static enum exit_status parse_options(int argc, char **argv, struct dump_options *options,
 				      bool *ret_done)
 {
@@ -61,7 +61,7 @@ static enum exit_status parse_options(int argc, char **argv, struct dump_options
 		case 'h':
 			(void)fputs(help, stdout);
 			*ret_done = true;
-			return EXIT_OK;
+			return print_finish(EXIT_OK);
 		default: /* getopt_long() has printed what is wrong */
 			print_error("'pysample dump --help' lists the options");
 			return EXIT_USAGE;

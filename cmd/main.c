@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+#include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd/command.h"
 #include "cmd/print.h"
@@ -35,8 +38,24 @@ static void print_help(void)
 		     "Try: pysample attach -d 5 $(pgrep -n python3)\n");
 }
 
+/*
+ * Put /dev/null where stdin, stdout or stderr are closed: a file that is opened later
+ * would get that number, and our notes with it. It is opened for the other direction,
+ * so that using it is an error as using the closed one was. False if there is none.
+ */
+static bool open_missing_descriptors(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 &&
+		    open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+			return false;
+	return true;
+}
+
 int main(int argc, char **argv)
 {
+	if (!open_missing_descriptors())
+		return EXIT_ERROR;
 	if (argc < 2) {
 		print_error("which command? 'pysample --help' lists them");
 		return EXIT_USAGE;
@@ -44,11 +63,11 @@ int main(int argc, char **argv)
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
 	    strcmp(argv[1], "help") == 0) {
 		print_help();
-		return EXIT_OK;
+		return (int)print_finish(EXIT_OK);
 	}
 	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
 		(void)printf("pysample %s (CPython 3.11, 3.13, 3.14, 3.15)\n", PYSAMPLE_VERSION);
-		return EXIT_OK;
+		return (int)print_finish(EXIT_OK);
 	}
 	for (int i = 0; i < NR_COMMANDS; i++)
 		if (strcmp(argv[1], commands[i].name) == 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cmd/print.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,4 +41,16 @@ void print_note(const char *format, ...)
 	va_start(args, format);
 	print_line(format, args);
 	va_end(args);
+}
+
+enum exit_status print_finish(enum exit_status status)
+{
+	int error = ferror(stdout) ? EIO : 0; /* why is not known any more */
+
+	if (fflush(stdout) != 0)
+		error = errno;
+	if (!error)
+		return status;
+	print_error("cannot write the standard output: %s", strerror(error));
+	return EXIT_ERROR;
 }

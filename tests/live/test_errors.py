@@ -65,6 +65,46 @@ class Usage(unittest.TestCase):
                 self.assertIn("pysample", result.stderr)
 
 
+def without(*descriptors):
+    """A wrapper that starts a program with these descriptors closed."""
+    return ["sh", "-c", 'exec "$0" "$@" %s' % " ".join("%d>&-" % number
+                                                        for number in descriptors)]
+
+
+class StandardStreams(ErrorTestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.target = cls.enterClassContext(
+            support.python_target(support.newest_interpreter(), "busy"))
+
+    def run_without(self, *descriptors):
+        """A short run that writes to a file; whose stderr it is not told what."""
+        with support.fresh_folder() as (folder, _):
+            path = os.path.join(folder, "profile")
+            result = pysample("attach", self.target.pid, "-d", "0.1", "-f", "collapsed", "-o", path,
+                              wrapper=without(*descriptors))
+            self.assertEqual(result.status, 0, result)
+            self.assertTrue(support.parse_collapsed(support.read(path)))
+
+    def test_no_note_gets_into_the_profile(self):
+        for descriptors in (0,), (1,), (2,), (0, 1, 2):
+            with self.subTest(closed=descriptors):
+                self.run_without(*descriptors)
+
+    def test_stdout_is_closed(self):
+        for args in (["attach", "-d", "60", self.target.pid], ["dump", self.target.pid],
+                     ["doctor", self.target.pid], ["--version"]):
+            with self.subTest(args=args):
+                self.assert_fails(pysample(*args, wrapper=without(1)), 1, "standard output")
+
+    def test_stdout_is_full(self):
+        for args in (["--help"], ["--version"], *([command, "--help"] for command in COMMANDS),
+                     *([command, self.target.pid] for command in ("dump", "doctor")),
+                     ["attach", "-q", "-d", "0.1", self.target.pid]):
+            with self.subTest(args=args), open("/dev/full", "wb") as full:
+                self.assert_fails(pysample(*args, stdout=full), 1, "standard output: No space left")
+
+
 # Ends so many seconds after it said that it runs, at once and from where it is.
 SHORT_LIVED = """\
 import os, sys, time
