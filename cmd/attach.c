@@ -152,7 +152,9 @@ static const struct option long_options[] = {
 	{NULL, 0, NULL, 0},
 };
 
-/* Apply one option; false after an error was printed. */
+static const char short_options[] = ":r:d:o:f:tqvh";
+
+/* Apply one option; false after an error was printed, or if there is no such option. */
 static bool apply_option(struct attach_options *options, int option, const char *value)
 {
 	switch (option) {
@@ -170,7 +172,7 @@ static bool apply_option(struct attach_options *options, int option, const char 
 	case 'f':
 		if (parse_format(value, &options->format))
 			return true;
-		print_error("there is no format '%s': collapsed or summary", value);
+		print_error("there is no format '%s': write collapsed or summary", value);
 		return false;
 	case 'o':
 		options->output_path = value;
@@ -193,8 +195,7 @@ static bool apply_option(struct attach_options *options, int option, const char 
 	case 'v':
 		options->verbose = true;
 		return true;
-	default: /* getopt_long() has printed what is wrong */
-		print_error("'pysample attach --help' lists the options");
+	default:
 		return false;
 	}
 }
@@ -206,12 +207,14 @@ static enum exit_status parse_options(int argc, char **argv, struct attach_optio
 	int option;
 
 	*ret_done = false;
-	while ((option = getopt_long(argc, argv, "r:d:o:f:tqvh", long_options, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, short_options, long_options, NULL)) != -1) {
 		if (option == 'h') {
 			(void)fputs(help, stdout);
 			*ret_done = true;
 			return print_finish(EXIT_OK);
 		}
+		if (option == '?' || option == ':')
+			print_option_error(option, short_options, argv);
 		if (!apply_option(options, option, optarg))
 			return EXIT_USAGE;
 	}
@@ -457,7 +460,10 @@ static void explain_no_sample(const struct attach *attach, enum sampler_end end,
 	else if (end == END_STOPPED)
 		message_set(reterr, "stopped before the first sample");
 	else
-		message_set(reterr, "the time was over before the first sample of process %d", pid);
+		message_set(reterr,
+			    "the time was over before the first sample of process %d: give -d "
+			    "more time",
+			    pid);
 }
 
 static enum exit_status sample(struct attach *attach, struct message *reterr)
@@ -483,11 +489,15 @@ static enum exit_status sample(struct attach *attach, struct message *reterr)
 		explain_no_sample(attach, end, reterr);
 		return EXIT_NO_SAMPLE;
 	}
-	if (err)
-		print_error("sampling ended early: %s", strerror(-err));
-	else
-		print_end(attach, end);
-	return err ? EXIT_ERROR : EXIT_OK;
+	if (err) {
+		struct message reason = {0};
+
+		(void)target_explain(&attach->target, err, &reason);
+		print_error("sampling ended early: %s", reason.text);
+		return EXIT_ERROR;
+	}
+	print_end(attach, end);
+	return EXIT_OK;
 }
 
 enum exit_status command_attach(int argc, char **argv)

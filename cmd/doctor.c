@@ -149,7 +149,10 @@ static enum exit_status try_threads(struct target *target, struct message *reter
 	report_threads(&count);
 	if (count.nr_proven || count.nr_unproven)
 		return EXIT_OK;
-	message_set(reterr, "no stack of process %d can be followed", target->process.pid);
+	message_set(reterr,
+		    "no stack of process %d can be followed: try again, or when it does "
+		    "something else",
+		    target->process.pid);
 	return EXIT_NO_SAMPLE;
 }
 
@@ -184,17 +187,18 @@ enum exit_status command_doctor(int argc, char **argv)
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
+	static const char short_options[] = ":h";
 	struct target target = {.process = PROCESS_CLOSED};
 	enum exit_status status;
 	pid_t pid;
 	int option;
 
-	while ((option = getopt_long(argc, argv, "h", long_options, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, short_options, long_options, NULL)) != -1) {
 		if (option == 'h') {
 			(void)fputs(help, stdout);
 			return print_finish(EXIT_OK);
 		}
-		print_error("'pysample doctor --help' says how it is used");
+		print_option_error(option, short_options, argv);
 		return EXIT_USAGE;
 	}
 	if (!parse_only_pid(argc, argv, optind, &pid))

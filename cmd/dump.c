@@ -47,10 +47,11 @@ static enum exit_status parse_options(int argc, char **argv, struct dump_options
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
+	static const char short_options[] = ":vh";
 	int option;
 
 	*ret_done = false;
-	while ((option = getopt_long(argc, argv, "vh", long_options, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, short_options, long_options, NULL)) != -1) {
 		switch (option) {
 		case OPTION_JSON:
 			options->json = true;
@@ -62,8 +63,8 @@ static enum exit_status parse_options(int argc, char **argv, struct dump_options
 			(void)fputs(help, stdout);
 			*ret_done = true;
 			return print_finish(EXIT_OK);
-		default: /* getopt_long() has printed what is wrong */
-			print_error("'pysample dump --help' lists the options");
+		default:
+			print_option_error(option, short_options, argv);
 			return EXIT_USAGE;
 		}
 	}

@@ -2,6 +2,8 @@
 #include "cmd/options.h"
 
 #include <errno.h>
+#include <getopt.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +45,7 @@ static bool parse_number(const char *text, const struct unit *units, size_t nr_u
 	return false;
 }
 
-bool parse_pid(const char *text, pid_t *ret_pid)
+static bool parse_pid(const char *text, pid_t *ret_pid)
 {
 	char *end;
 	long pid;
@@ -87,6 +89,27 @@ bool parse_duration(const char *text, uint64_t *ret_duration_ns)
 	return true;
 }
 
+void print_option_error(int result, const char *short_options, char **argv)
+{
+	const char *argument = argv[optind - 1];
+	const char *command = argv[0];
+
+	/* optopt is 0 for a long option that there is not, else what the option would be. */
+	if (result == ':')
+		print_error("the option %s needs a value; 'pysample %s --help' says which",
+			    argument, command);
+	else if (!optopt)
+		print_error("there is no option %s, or more than one that begins so; 'pysample %s "
+			    "--help' lists them",
+			    argument, command);
+	else if (optopt > UCHAR_MAX || strchr(short_options + 1, optopt))
+		print_error("the option %s takes no value; 'pysample %s --help' lists them",
+			    argument, command);
+	else
+		print_error("there is no option -%c; 'pysample %s --help' lists them", optopt,
+			    command);
+}
+
 bool parse_only_pid(int argc, char **argv, int first, pid_t *ret_pid)
 {
 	if (first >= argc) {
@@ -94,7 +117,7 @@ bool parse_only_pid(int argc, char **argv, int first, pid_t *ret_pid)
 		return false;
 	}
 	if (first + 1 < argc) {
-		print_error("one process id, please: '%s' is too much", argv[first + 1]);
+		print_error("one process id at a time, please: leave out '%s'", argv[first + 1]);
 		return false;
 	}
 	if (!parse_pid(argv[first], ret_pid)) {

@@ -6,9 +6,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* "1234". False if it is no process id. */
-bool parse_pid(const char *text, pid_t *ret_pid);
-
 /*
  * "100", "1khz", "20k", "0.5hz", in Hz; "max" is 0: as fast as can be. False if
  * it is none of these, or not between 0.01 Hz and 1 MHz.
@@ -19,7 +16,14 @@ bool parse_rate(const char *text, double *ret_rate_hz);
 bool parse_duration(const char *text, uint64_t *ret_duration_ns);
 
 /*
- * The process id that must be the only argument left. False after an error was
- * printed.
+ * Print what getopt_long() did not take when it returned result, '?' or ':'. Its
+ * short_options, given here too, begin with ':', so that it prints nothing itself;
+ * argv[0] is the command's name.
+ */
+void print_option_error(int result, const char *short_options, char **argv);
+
+/*
+ * The process id that must be the only argument left: argv[first]. False after an
+ * error was printed, if it is none or not the only one.
  */
 bool parse_only_pid(int argc, char **argv, int first, pid_t *ret_pid);

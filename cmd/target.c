@@ -44,10 +44,14 @@ enum exit_status target_explain(struct target *target, int err, struct message *
 				    "again",
 				    target->process.pid);
 		return EXIT_NOT_PYTHON;
+	case -ENOMEM:
+		message_set(reterr, "out of memory: a row per function needs less than --lines, "
+				    "and a shorter run (-d) less than a long one");
+		return EXIT_ERROR;
 	default:
 		if (!reterr->text[0])
-			message_set(reterr, "process %d could not be read: %s", target->process.pid,
-				    strerror(-err));
+			message_set(reterr, "process %d could not be read (%s): try again",
+				    target->process.pid, strerror(-err));
 		return EXIT_ERROR;
 	}
 }

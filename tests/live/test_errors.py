@@ -14,11 +14,11 @@ class ErrorTestCase(unittest.TestCase):
     def assert_fails(self, result, status, pattern="."):
         self.assertEqual(result.status, status, result)
         self.assertEqual(result.stdout, "")
-        self.assertRegex(result.stderr, r"\Apysample[^\n]*\n\Z")
+        self.assertRegex(result.stderr, r"\Apysample: [^\n]*\n\Z")
         self.assertRegex(result.stderr, pattern)
 
 
-class Usage(unittest.TestCase):
+class Usage(ErrorTestCase):
     def test_help(self):
         for args in (["--help"], *([command, "--help"] for command in COMMANDS)):
             with self.subTest(args=args):
@@ -60,9 +60,7 @@ class Usage(unittest.TestCase):
         for args in cases:
             with self.subTest(args=args):
                 result = pysample(*args)
-                self.assertEqual(result.status, 2, result)
-                self.assertEqual(result.stdout, "")
-                self.assertIn("pysample", result.stderr)
+                self.assert_fails(result, 2)
 
 
 def without(*descriptors):
@@ -112,6 +110,26 @@ os.write(1, b"!")
 time.sleep(float(sys.argv[1]))
 os._exit(0)
 """
+
+
+class Options(ErrorTestCase):
+    def test_each_mistake_is_named(self):
+        cases = {
+            "there is no option -x;": ["-x"],
+            "there is no option -y;": ["--lines", "-ty"],
+            "there is no option --nonsense,": ["--nonsense"],
+            "there is no option --f,": ["--f"],
+            "the option -o needs a value;": ["-o"],
+            "the option --output needs a value;": ["-t", "--output"],
+            "the option --lines=3 takes no value;": ["--lines=3"],
+            "the option --quiet=x takes no value;": ["--quiet=x"],
+            r"there is no option -\\x1b;": ["-\x1b"],
+        }
+        for pattern, options in cases.items():
+            with self.subTest(options=options):
+                self.assert_fails(pysample("attach", os.getpid(), *options), 2,
+                                  r"\Apysample: %s 'pysample attach --help'" %
+                                  pattern.replace(",", ", or more than one that begins so;"))
 
 
 class NoTarget(ErrorTestCase):
