@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """`pysample attach`: what a profile of a known program has to say, and how a run ends."""
 import collections
+import contextlib
 import itertools
 import json
 import math
@@ -340,10 +341,27 @@ def shortened(stack):
     return tuple("%s * %d" % (name, len(list(group))) for name, group in itertools.groupby(stack))
 
 
-def catches(process, number):
+PIPE_BYTES = 65536  # what one holds
+
+
+def has_signal(process, mask, number):
+    """Whether it is in that mask of the process; see proc_pid_status(5)."""
     status = support.read("/proc/%d/status" % process.pid)
-    caught = re.search(r"^SigCgt:\s*([0-9a-f]+)$", status, re.M).group(1)
-    return int(caught, 16) >> (number - 1) & 1
+    found = re.search(r"^%s:\s*([0-9a-f]+)$" % mask, status, re.M).group(1)
+    return int(found, 16) >> (number - 1) & 1
+
+
+def catches(process, number):
+    return has_signal(process, "SigCgt", number)
+
+
+def is_pending(process, number):
+    return has_signal(process, "ShdPnd", number)
+
+
+def is_writing(process):
+    """Whether it sleeps in write(2), which is 1 on x86-64."""
+    return support.read("/proc/%d/syscall" % process.pid).split()[0] == "1"
 
 
 def wait_until_sampling(process, pause_s=0.5):
@@ -540,6 +558,37 @@ class Ending(AttachTestCase):
             self.assertTrue(parse_collapsed(os.read(reader, 65536).decode("utf-8")))
         finally:
             os.close(reader)
+
+    def test_signal_while_writing(self):
+        """The first signal does not cut a profile that waits for its reader."""
+        with support.python_target(support.newest_interpreter(), "callheavy", 200) as target:
+            for name, number in itertools.product(("fifo", "-"), (signal.SIGHUP, signal.SIGINT)):
+                with self.subTest(name=name, number=number.name):
+                    text = self.signalled_while_writing(target.pid, name, number)
+                    self.assertGreater(len(text), 2 * PIPE_BYTES)
+                    self.assertTrue(parse_collapsed(text))
+
+    def signalled_while_writing(self, pid, name, number):
+        """The profile that is written to a pipe which was full when the signal came."""
+        path = os.path.join(self.folder, "fifo")
+        with contextlib.suppress(FileExistsError):
+            os.mkfifo(path)
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as reader:
+            writer = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+            os.write(writer, bytes(PIPE_BYTES))
+            os.set_blocking(writer, True)
+            process = support.start_pysample("attach", pid, "-q", "-d", "1", "-o", name,
+                                             stdout=writer, cwd=self.folder)
+            os.close(writer)
+            support.wait_until(lambda: is_writing(process), "the profile waits for its reader")
+            process.send_signal(number)
+            support.wait_until(lambda: not is_pending(process, number), "the signal has come")
+            os.set_blocking(reader.fileno(), True)
+            text = reader.read()
+        result = support.finish(process)
+        self.assert_ended_well(result)
+        self.assertEqual(result.stderr, "")
+        return text[PIPE_BYTES:].decode("utf-8")
 
     def test_stdout_gets_collapsed_stacks(self):
         for options in ([], ["-o", "-"]):
