@@ -249,6 +249,16 @@ def parked_target(interpreter, name):
 
 
 @contextlib.contextmanager
+def parked_sub_interpreters(interpreter):
+    """Three of them, each where it says it is, and the main one in park()."""
+    with python_target(interpreter, "subinterpreters") as target:
+        for tid in [target.pid] + [truth["tid"] for truth in target.report["threads"]]:
+            wait_until(lambda tid=tid: reads_from(target.pid, tid, target.report["parking"]),
+                       "everybody is parked")
+        yield target
+
+
+@contextlib.contextmanager
 def headless_target(interpreter):
     """A process whose main thread has ended while another one works."""
     with python_target(interpreter, "headless") as target:

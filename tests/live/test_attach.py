@@ -148,6 +148,29 @@ class Parked(AttachTestCase):
             for truth in truths})
 
 
+@per_interpreter
+class SubInterpreters(AttachTestCase):
+    """Three, parked; a thread has a stack in the main interpreter, too, that waits for its own."""
+
+    def test_all_are_in_the_profile(self):
+        with support.parked_sub_interpreters(self.interpreter) as target:
+            plain = self.profile(target, "-d", "0.3")
+            by_thread = self.profile(target, "-d", "0.3", "-t")
+        truths = target.report["threads"]
+        self.assertEqual(len(truths), 3)
+        self.assertEqual((plain.lost_share(), by_thread.lost_share()), (0, 0))
+        for truth in truths:
+            stack = support.expected_stack(truth)
+            with self.subTest(situation=truth["situation"]):
+                self.assertEqual(plain.stacks[stack], plain.stats["ticks"])
+                roots = [found[0] for found in by_thread.stacks if found[1:] == stack]
+                self.assertEqual(len(roots), 1)
+                self.assertRegex(roots[0], r"\Athread (.* )?\(%d\)\Z" % truth["tid"])
+                self.assertEqual(by_thread.stacks[(roots[0],) + stack], by_thread.stats["ticks"])
+        parked = [names(stack)[-1:] for stack in plain.stacks]
+        self.assertIn(["park"], parked)
+
+
 CHAINS = {
     "calls": "%s000 %s001 %s002 %s003 %s004 %s005",
     "generators": "generator_%s000 generator_%s001 generator_%s002 generator_%s003 %s004 %s005",

@@ -107,11 +107,7 @@ class Dump(DumpTestCase):
             self.assertIn("work", [frame["name"] for frame in worker["frames"]])
 
     def test_sub_interpreters(self):
-        with support.python_target(self.interpreter, "subinterpreters") as target:
-            for tid in [target.pid] + [truth["tid"] for truth in target.report["threads"]]:
-                support.wait_until(
-                    lambda tid=tid: support.reads_from(target.pid, tid, target.report["parking"]),
-                    "everybody is parked")
+        with support.parked_sub_interpreters(self.interpreter) as target:
             threads = dump(target.pid)["threads"]
             subs = {thread["tid"]: thread for thread in threads if thread["interpreter"] != 0}
             self.assertEqual(len({thread["interpreter"] for thread in subs.values()}), 3)
