@@ -12,7 +12,10 @@ enum exit_status {
 	EXIT_NO_SAMPLE = 5,
 };
 
-/* argv[0] is the command's name. Each parses its options, runs, and prints what went wrong. */
+/*
+ * The commands; argv[0] is the command's name. Each parses its options, runs, prints
+ * what went wrong, has stdout flushed, and returns the status to exit with.
+ */
 enum exit_status command_attach(int argc, char **argv);
 enum exit_status command_doctor(int argc, char **argv);
 enum exit_status command_dump(int argc, char **argv);

@@ -78,7 +78,6 @@ static enum exit_status write_dump(const struct dump_options *options, const str
 		.command_line = target->command_line,
 		.pid = options->pid,
 		.python = target->version,
-		.runtime_found_by = target->runtime.found_by,
 	};
 	struct output_file output;
 	int err = output_file_open(NULL, &output, reterr);

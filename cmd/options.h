@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Values of options, as people write them. */
+/* Options and their values, as people write them. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,7 +12,10 @@
  */
 bool parse_rate(const char *text, double *ret_rate_hz);
 
-/* "10", "2.5", "500ms", "90s", "5m", "1h". False if it is none of these, zero, or above a year. */
+/*
+ * "10", "2.5", "500ms", "90s", "5m", "1h", in nanoseconds. False if it is none of
+ * these, zero, or above a year.
+ */
 bool parse_duration(const char *text, uint64_t *ret_duration_ns);
 
 /*

@@ -309,6 +309,8 @@ int output_file_finish(struct output_file *file, int err, struct message *reterr
 
 void output_file_discard(struct output_file *file)
 {
+	if (!file)
+		return;
 	close_stream(file);
 	remove_temporary(file);
 	free(file->target);

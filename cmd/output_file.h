@@ -55,5 +55,5 @@ int output_file_begin(struct output_file *file, struct message *reterr);
  */
 int output_file_finish(struct output_file *file, int err, struct message *reterr);
 
-/* Close without keeping anything; for a file that is open, closed or zero-initialised. */
+/* Close without keeping anything; for NULL and a file that is open, closed or all zero. */
 void output_file_discard(struct output_file *file);

@@ -91,6 +91,8 @@ enum exit_status target_open(pid_t pid, struct target *ret_target, struct messag
 
 void target_close(struct target *target)
 {
+	if (!target)
+		return;
 	maps_done(&target->maps);
 	process_close(&target->process);
 }

@@ -22,13 +22,20 @@ struct target {
 
 /*
  * Open process pid and find its interpreter. EXIT_OK, or the status to exit with
- * and a sentence; target_close() is to be called either way.
+ * and a sentence; target_close() is to be called either way, and *ret_target must not
+ * be moved until then: its parts refer to each other.
  */
 enum exit_status target_open(pid_t pid, struct target *ret_target, struct message *reterr);
+
+/*
+ * Free and close everything. For NULL, one that target_open() was called with, or one
+ * that is zero but for its process, PROCESS_CLOSED.
+ */
 void target_close(struct target *target);
 
 /*
  * The status and the sentence for an error of a read or a tick after target_open().
- * Reads once more where the target is gone, to tell an exec from its end.
+ * A sentence that is there already stays, where the error says no more. Reads once
+ * more, to tell whether the target is gone, and an exec from its end. Never EXIT_OK.
  */
 enum exit_status target_explain(struct target *target, int err, struct message *reterr);

@@ -13,11 +13,15 @@
 
 struct dump; /* a struct sample_sink */
 
-/* NULL if out of memory. dump_destroy() accepts NULL. */
+/* One without samples. NULL if out of memory. dump_destroy() accepts NULL. */
 struct dump *dump_create(void);
 void dump_destroy(struct dump *dump);
 
-/* The sink to hand to a sampler; borrowed from dump. */
+/*
+ * The sink to hand to a sampler; borrowed from dump. Its sample() copies all but the
+ * functions, which are borrowed from the sampler for as long as dump is written. 0, or
+ * -ENOMEM when the sample was not added.
+ */
 struct sample_sink *dump_sink(struct dump *dump);
 
 /* What sample.error, which is not 0, means: a few words that end a sentence. */
@@ -25,7 +29,8 @@ const char *dump_error_text(int error);
 
 /*
  * Write what was taken, threads in the order they came: for people, most recent
- * call last, control characters escaped. 0, or the stream's error.
+ * call last, control characters escaped. Not flushed. 0; -ENOMEM; the stream's error
+ * as negative errno.
  */
 int dump_write_text(const struct dump *dump, const struct run_info *info, FILE *out);
 
@@ -33,6 +38,6 @@ int dump_write_text(const struct dump *dump, const struct run_info *info, FILE *
  * One JSON object: pid, python, command, threads: an array of tid, name,
  * interpreter, main, holds_gil, proven, error (null, or why the stack could not be
  * followed to its bottom), frames: an array, outermost first, of name, path, line,
- * first_line. 0, or the stream's error.
+ * first_line. Flushed. 0, or the stream's error as negative errno.
  */
 int dump_write_json(const struct dump *dump, const struct run_info *info, FILE *out);

@@ -27,11 +27,13 @@ struct json {
 	int error;	/* the first error of the stream, negative errno */
 };
 
+/* Begin a document. out is borrowed until json_finish(). */
 void json_init(struct json *json, FILE *out, unsigned indent);
 
 /* End the line and flush. 0, or the first error of the stream as negative errno. */
 int json_finish(struct json *json);
 
+/* An object or array, as the document, an element, or the value of a key; they nest. */
 void json_object_begin(struct json *json);
 void json_object_end(struct json *json);
 void json_array_begin(struct json *json);
@@ -40,7 +42,10 @@ void json_array_end(struct json *json);
 /* A member's name, escaped like a string; its value must follow. */
 void json_key(struct json *json, const char *key);
 
-/* A byte that is not UTF-8 becomes U+FFFD. json_string() takes NULL for null. */
+/*
+ * A string, escaped: control characters as \u…, a byte that is not UTF-8 as U+FFFD.
+ * json_string() takes NULL for null; json_string_n() takes length bytes, NULs among them.
+ */
 void json_string(struct json *json, const char *string);
 void json_string_n(struct json *json, const char *bytes, size_t length);
 
@@ -49,6 +54,8 @@ void json_string_n(struct json *json, const char *bytes, size_t length);
  * null if it is not finite. The decimal point is the locale's, so LC_NUMERIC has to stay "C".
  */
 void json_double(struct json *json, double value);
+
+/* The other values, all digits of a number. */
 void json_u64(struct json *json, uint64_t value);
 void json_i64(struct json *json, int64_t value);
 void json_bool(struct json *json, bool value);

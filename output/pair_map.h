@@ -25,6 +25,7 @@ struct pair_map {
 	size_t nr;
 };
 
+/* Free what the map holds; it is empty then. Accepts NULL. */
 void pair_map_done(struct pair_map *map);
 
 /* The value of a pair; PAIR_MAP_NONE if it was never added. */

@@ -27,7 +27,6 @@ struct profile {
 	struct sample_sink sink; /* first: the sink is the profile */
 	struct profile_options options;
 
-	uint64_t nr_samples;
 	uint64_t nr_idle_samples;
 	uint64_t wall_ns;
 	uint64_t idle_wall_ns;
@@ -96,7 +95,7 @@ static int function_add(struct profile *profile, const struct function *function
 			uint32_t *ret_index)
 {
 	struct profile_function *functions;
-	struct profile_function copy = {.first_line = function->first_line};
+	struct profile_function copy = {0};
 	int err;
 
 	functions = array_reserve(profile->functions, profile->nr_functions + 1,
@@ -233,10 +232,7 @@ static int thread_add(struct profile *profile, const struct sample_thread *threa
 	if (err)
 		return err;
 
-	threads[index] = (struct profile_thread){
-		.tid = thread->tid,
-		.interpreter_id = thread->interpreter_id,
-	};
+	threads[index] = (struct profile_thread){.tid = thread->tid};
 	memcpy(threads[index].name, thread->name, sizeof(threads[index].name) - 1);
 	paths[index] = (struct thread_path){.root = root};
 	profile->thread_of_id.index[thread->id] = index;
@@ -307,7 +303,6 @@ static void sample_count(struct profile *profile, const struct thread_path *path
 		profile->nr_idle_samples++;
 		profile->idle_wall_ns += sample->wall_ns;
 	}
-	profile->nr_samples++;
 	profile->wall_ns += sample->wall_ns;
 }
 
@@ -368,11 +363,6 @@ struct sample_sink *profile_sink(struct profile *profile)
 	return &profile->sink;
 }
 
-uint64_t profile_nr_samples(const struct profile *profile)
-{
-	return profile->nr_samples;
-}
-
 uint64_t profile_nr_idle_samples(const struct profile *profile)
 {
 	return profile->nr_idle_samples;
@@ -417,7 +407,7 @@ struct tree_walk {
 	uint32_t *first_child; /* one more than nodes: the last one's are the outermost nodes */
 	uint32_t *next_sibling;
 	uint32_t *nr_active;	   /* for each frame: how often it is on the path being walked */
-	struct profile_node *sums; /* the nodes, each self including all that is below it */
+	struct profile_node *sums; /* the nodes, the time of each including all that is below it */
 };
 
 static void tree_walk_done(struct tree_walk *walk)
@@ -459,7 +449,6 @@ static void tree_walk_link(struct tree_walk *walk, const struct profile *profile
 
 		walk->next_sibling[i] = walk->first_child[owner];
 		walk->first_child[owner] = i;
-		sums[owner].self_samples += sums[i].self_samples;
 		sums[owner].self_wall_ns += sums[i].self_wall_ns;
 	}
 }
@@ -487,10 +476,8 @@ static void tree_walk_total(struct tree_walk *walk, uint32_t nr_nodes, struct pr
 	while (node != PROFILE_NONE) {
 		const struct profile_node *sum = &walk->sums[node];
 
-		if (walk->nr_active[sum->frame]++ == 0) {
-			totals[sum->frame].total_samples += sum->self_samples;
+		if (walk->nr_active[sum->frame]++ == 0)
 			totals[sum->frame].total_wall_ns += sum->self_wall_ns;
-		}
 		if (walk->first_child[node] != PROFILE_NONE)
 			node = walk->first_child[node];
 		else
@@ -506,14 +493,8 @@ static struct profile_total *totals_create(const struct profile *profile)
 
 	if (!totals)
 		return NULL;
-	for (uint32_t i = 0; i < profile->nr_frames; i++)
-		totals[i].frame = i;
-	for (uint32_t i = 0; i < profile->nr_nodes; i++) {
-		const struct profile_node *node = &profile->nodes[i];
-
-		totals[node->frame].self_samples += node->self_samples;
-		totals[node->frame].self_wall_ns += node->self_wall_ns;
-	}
+	for (uint32_t i = 0; i < profile->nr_nodes; i++)
+		totals[profile->nodes[i].frame].self_wall_ns += profile->nodes[i].self_wall_ns;
 	return totals;
 }
 

@@ -18,13 +18,12 @@
 struct profile_function {
 	char *qualname;
 	char *path;
-	int32_t first_line;
 };
 
 /* A row of the profile: a function, or one line of it if rows are lines. */
 struct profile_frame {
 	uint32_t function; /* index into functions; PROFILE_NONE for a thread's root */
-	int32_t line;	   /* executing line if rows are lines, else first_line */
+	int32_t line;	   /* executing line if rows are lines, else the function's first */
 	uint32_t thread;   /* index into threads for a thread's root, else PROFILE_NONE */
 };
 
@@ -43,7 +42,6 @@ struct profile_node {
 
 struct profile_thread {
 	pid_t tid;
-	int64_t interpreter_id;
 	char name[16];
 };
 
@@ -54,7 +52,10 @@ struct profile_options {
 
 struct profile; /* a struct sample_sink */
 
-/* NULL if out of memory. profile_destroy() accepts NULL. */
+/*
+ * An empty profile; options are copied. NULL if out of memory. profile_destroy()
+ * accepts NULL.
+ */
 struct profile *profile_create(const struct profile_options *options);
 void profile_destroy(struct profile *profile);
 
@@ -67,11 +68,10 @@ void profile_destroy(struct profile *profile);
  */
 struct sample_sink *profile_sink(struct profile *profile);
 
-/* Samples taken in all, and of those the ones without a Python frame. */
-uint64_t profile_nr_samples(const struct profile *profile);
+/* How many of the samples had no Python frame. */
 uint64_t profile_nr_idle_samples(const struct profile *profile);
 
-/* The same in time: the sum of the samples' weights. */
+/* The time that all samples stand for, the sum of their weights, and of that the idle ones'. */
 uint64_t profile_wall_ns(const struct profile *profile);
 uint64_t profile_idle_wall_ns(const struct profile *profile);
 
@@ -81,11 +81,8 @@ const struct profile_frame *profile_frames(const struct profile *profile, uint32
 const struct profile_node *profile_nodes(const struct profile *profile, uint32_t *ret_nr);
 const struct profile_thread *profile_threads(const struct profile *profile, uint32_t *ret_nr);
 
-/* Self and total of one row; recursion counts once. */
+/* Self and total time of one row; recursion counts once. */
 struct profile_total {
-	uint32_t frame;
-	uint64_t self_samples;
-	uint64_t total_samples;
 	uint64_t self_wall_ns;
 	uint64_t total_wall_ns;
 };

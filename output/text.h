@@ -16,6 +16,7 @@ struct text {
 	int error; /* 0 or -ENOMEM */
 };
 
+/* Free what the text holds; it is empty then, without an error. Accepts NULL. */
 void text_done(struct text *text);
 
 /* Forget the contents but keep the memory, and the error. */
@@ -24,10 +25,11 @@ void text_clear(struct text *text);
 /* The contents, terminated, "" if there are none; valid until the next change. */
 const char *text_string(const struct text *text);
 
+/* Append bytes, a string, so many spaces, or as printf(3). Bytes are copied as they are. */
 void text_append(struct text *text, const char *bytes, size_t length);
 void text_puts(struct text *text, const char *string);
 void text_pad(struct text *text, size_t nr_spaces);
 void text_printf(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Write the contents to out. 0; the text's own error; the stream's, as negative errno. */
+/* Write the contents to out, not flushed. 0; the text's own error; the stream's, as negative errno. */
 int text_write(const struct text *text, FILE *out);
