@@ -158,17 +158,21 @@ class SubInterpreters(AttachTestCase):
             by_thread = self.profile(target, "-d", "0.3", "-t")
         truths = target.report["threads"]
         self.assertEqual(len(truths), 3)
-        self.assertEqual((plain.lost_share(), by_thread.lost_share()), (0, 0))
         for truth in truths:
             stack = support.expected_stack(truth)
             with self.subTest(situation=truth["situation"]):
-                self.assertEqual(plain.stacks[stack], plain.stats["ticks"])
+                self.assert_at_every_tick(plain, stack)
                 roots = [found[0] for found in by_thread.stacks if found[1:] == stack]
                 self.assertEqual(len(roots), 1)
                 self.assertRegex(roots[0], r"\Athread (.* )?\(%d\)\Z" % truth["tid"])
-                self.assertEqual(by_thread.stacks[(roots[0],) + stack], by_thread.stats["ticks"])
-        parked = [names(stack)[-1:] for stack in plain.stacks]
-        self.assertIn(["park"], parked)
+                self.assert_at_every_tick(by_thread, (roots[0],) + stack)
+        self.assertIn(["park"], [names(stack)[-1:] for stack in plain.stacks])
+
+    def assert_at_every_tick(self, profile, stack):
+        """But for those that were lost, which a loaded machine may cause."""
+        self.assertLessEqual(profile.stacks[stack], profile.stats["ticks"])
+        self.assertGreaterEqual(profile.stacks[stack],
+                                max(1, profile.stats["ticks"] - profile.lost - profile.trimmed))
 
 
 CHAINS = {
