@@ -139,6 +139,11 @@ def per_interpreter(base):
         setattr(module, name, case)
 
 
+def state(pid):
+    """One letter, as in proc_pid_stat(5)."""
+    return read("/proc/%d/stat" % pid).rpartition(")")[2].split()[0]
+
+
 # ---- targets ----------------------------------------------------------------------
 
 
@@ -156,8 +161,7 @@ class Target:
         return read(self.errors)
 
     def state(self):
-        """One letter, as in proc_pid_stat(5)."""
-        return read("/proc/%d/stat" % self.pid).rpartition(")")[2].split()[0]
+        return state(self.pid)
 
     def runs(self):
         return self.process.poll() is None

@@ -595,6 +595,41 @@ class Ending(AttachTestCase):
                     self.assertGreater(len(text), 2 * PIPE_BYTES)
                     self.assertTrue(parse_collapsed(text))
 
+    def test_two_signals_while_a_file_is_written(self):
+        """They wait until the temporary file is gone; the profile is whole."""
+        path = os.path.join(self.folder, "profile")
+        with support.python_target(support.newest_interpreter(), "callheavy", 200) as target:
+            for _ in range(50):
+                process = support.start_pysample("attach", target.pid, "-q", "-d", "0.5", "-f",
+                                                 "collapsed", "-o", path)
+                caught = self.stopped_while_writing(process)
+                if caught:
+                    process.send_signal(signal.SIGINT)
+                    process.send_signal(signal.SIGTERM)
+                process.send_signal(signal.SIGCONT)
+                result = support.finish(process)
+                self.assertEqual(os.listdir(self.folder), ["profile"])
+                self.assertTrue(parse_collapsed(support.read(path)))
+                if caught:
+                    self.assertIn(result.status, (128 + signal.SIGINT, 128 + signal.SIGTERM))
+                    return
+        self.fail("the temporary file was never seen")
+
+    def stopped_while_writing(self, process):
+        """Stop it as soon as it has a temporary file; False if that was gone by then."""
+
+        def temporaries():
+            return [name for name in os.listdir(self.folder) if name != "profile"]
+
+        support.wait_until(lambda: catches(process, signal.SIGTERM), "pysample catches signals")
+        time.sleep(0.3)  # opening is over
+        while process.poll() is None and not temporaries():
+            pass
+        process.send_signal(signal.SIGSTOP)
+        support.wait_until(lambda: process.poll() is not None or support.state(process.pid) in "TZ",
+                           "it is stopped")
+        return process.poll() is None and bool(temporaries())
+
     def signalled_while_writing(self, pid, name, number):
         """The profile that is written to a pipe which was full when the signal came."""
         path = os.path.join(self.folder, "fifo")
