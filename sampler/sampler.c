@@ -14,7 +14,7 @@
  * has nothing to do with what the target does. A stack that is as it was, that of
  * a thread that waits, cannot be torn and is kept.
  */
-enum { SLOW_FACTOR = 8, SLOW_LEAST_NS = 50000, USUAL_WEIGHT = 16 };
+enum { SLOW_FACTOR = 3, SLOW_LEAST_NS = 10000, USUAL_WEIGHT = 16 };
 
 /*
  * A target whose interpreter cannot be found for so long, and in so many ticks in a
@@ -74,9 +74,14 @@ const struct sampler_stats *sampler_stats(const struct sampler *sampler)
 	return &sampler->stats;
 }
 
-/* Whether the stack is another one than was handed on last. */
+/*
+ * Whether the stack is another one than was handed on last. One of which a generator
+ * was not known then may have grown, without that its thread has moved.
+ */
 static bool stack_moved(const struct sampled_thread *sampled)
 {
+	if (sampled->listed_trimmed && sampled->list.nr_unchanged >= sampled->nr_listed)
+		return false;
 	return sampled->list.changed || sampled->list.nr_frames != sampled->nr_listed;
 }
 

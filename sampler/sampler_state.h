@@ -20,11 +20,13 @@ struct sampled_thread {
 	struct frame_list list;
 	struct frame *frames; /* the stack as people see it, outermost first */
 	uint32_t max_frames;
-	uint32_t nr_same;   /* so many of frames are as in the last sample handed on */
-	uint32_t nr_shown;  /* so many of list's frames have been put into frames as they are */
-	uint32_t nr_listed; /* list's length when it was shown last */
-	bool shown_dying;   /* some of those were left out as dying */
-	uint64_t last_ns;   /* time of that sample; 0: none yet */
+	uint32_t nr_same;    /* so many of frames are as in the last sample handed on */
+	uint32_t nr_shown;   /* so many of list's frames have been put into frames as they are */
+	uint32_t nr_listed;  /* list's length when it was shown last */
+	bool trimmed;	     /* the last walk left out innermost generators */
+	bool listed_trimmed; /* so did the one that was shown last */
+	bool shown_dying;    /* some of those were left out as dying */
+	uint64_t last_ns;    /* time of that sample; 0: none yet */
 };
 
 /* Whether the target counts its threads as we do. */

@@ -219,6 +219,7 @@ int sampler_thread_walk(struct sampler *sampler, struct snapshot_thread *thread,
 	}
 	if (err == -EBADMSG)
 		*ret_loss = walk.loss;
+	sampler->threads[thread->slot].trimmed = !err && walk.trimmed;
 	if (!err && walk.trimmed)
 		sampler->stats.trimmed++;
 	return err;
@@ -261,6 +262,7 @@ static int show_frames(struct sampled_thread *sampled, uint32_t *ret_nr_frames)
 	}
 	sampled->nr_shown = list->nr_frames;
 	sampled->nr_listed = list->nr_frames;
+	sampled->listed_trimmed = sampled->trimmed;
 	sampled->shown_dying = list->has_dying;
 	*ret_nr_frames = nr;
 	return 0;

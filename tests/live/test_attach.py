@@ -223,10 +223,7 @@ class Alternating(AttachTestCase):
         self.assertLessEqual(profile.lost_share(), max_lost, profile.stats)
 
     def test_calls_at_1_khz(self):
-        # Popped frames keep their links before 3.14, so that a copy torn between two
-        # moments may fit together: 0.53 % were seen in one process of 3.13, 0 in others.
-        keeps_links = self.interpreter.minor in ("3.11", "3.13")
-        self.check("calls", 40, "1000", 0.005 if keeps_links else 0.001, 0.02)
+        self.check("calls", 40, "1000", 0.001, 0.02)
 
     def test_calls_at_full_speed(self):
         self.check("calls", 40, "max", 0.005, 0.02)
