@@ -290,20 +290,32 @@ static size_t state_bytes(const struct snapshot *snapshot)
 	return snapshot->build->offsets.thread.datastack_top + sizeof(uint64_t);
 }
 
+/* The data-stack frame that runs a generator, so far as is known, or 0. */
+static remote_addr generator_caller(struct stack_copy *stack, const struct link_copy *link,
+				    const struct py_offsets *offsets)
+{
+	remote_addr addr = link->driver_addr;
+	const struct link_copy *shim;
+
+	if (!addr || stack->nr_steps > MAX_WALK_STEPS)
+		return 0;
+	shim = link->reused ? stack_copy_find_link(stack, addr) : NULL;
+	if (shim && shim->valid && !link_is_generator(shim, offsets))
+		addr = field_u64(shim->bytes, offsets->frame.previous);
+	return stack_copy_holds(stack, addr) ? addr : 0;
+}
+
 /* A generator once more, and who called it when it was copied last. */
 static void add_generator_again(struct snapshot *snapshot, struct stack_copy *stack,
 				struct link_copy *link)
 {
 	const struct py_offsets *offsets = &snapshot->build->offsets;
-	remote_addr below_addr = field_u64(link->bytes, offsets->frame.previous);
 
 	add_range(snapshot, link->addr, link->again, offsets->frame.previous + sizeof(uint64_t));
-	link->below_addr = stack->nr_steps <= MAX_WALK_STEPS && stack_copy_holds(stack, below_addr)
-				   ? below_addr
-				   : 0;
+	link->below_addr = generator_caller(stack, link, offsets);
 	if (link->below_addr)
-		add_range(snapshot, below_addr + offsets->frame.executable, &link->below_executable,
-			  sizeof(link->below_executable));
+		add_range(snapshot, link->below_addr + offsets->frame.executable,
+			  &link->below_executable, sizeof(link->below_executable));
 }
 
 /* The windows of the chunks. A thread for which there is no room loses them, and begins anew. */
@@ -454,6 +466,7 @@ static void decode_thread(struct snapshot *snapshot, struct snapshot_thread *thr
 		link->again_valid = link->twice && range_complete((*range)++);
 		link->below_valid = link->twice && link->below_addr && range_complete((*range)++);
 		link->twice = link_is_generator(link, offsets);
+		link_learn_driver(link, offsets);
 	}
 	if (has_cframe(snapshot))
 		cframe_read = range_complete((*range)++);

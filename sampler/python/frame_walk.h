@@ -9,14 +9,11 @@
 
 #include "sampler/python/frames.h"
 
-/* enum _frameowner of CPython, all versions. */
-enum { OWNED_BY_THREAD = 0, OWNED_BY_GENERATOR = 1 };
-
 /* stacktop of a frame that executes, or is inside C. */
 enum { STACKTOP_EXECUTING = -1 };
 
-/* f_executable is a tagged reference since 3.14; the mask does no harm before. */
-enum { EXECUTABLE_TAG_MASK = 3 };
+/* f_executable and the words of a frame's stack are tagged references since 3.14; harmless before. */
+enum { OBJECT_TAG_MASK = 3 };
 
 /* The words of a frame that the walk looks at, out of a copy of it. */
 struct frame_words {
@@ -32,8 +29,8 @@ struct frame_words {
 static inline struct frame_words frame_words(const struct py_offsets *offsets, const uint8_t *frame)
 {
 	return (struct frame_words){
-		.executable = field_u64(frame, offsets->frame.executable) &
-			      ~(uint64_t)EXECUTABLE_TAG_MASK,
+		.executable =
+			field_u64(frame, offsets->frame.executable) & ~(uint64_t)OBJECT_TAG_MASK,
 		.previous = field_u64(frame, offsets->frame.previous),
 		.instr_ptr = field_u64(frame, offsets->frame.instr_ptr),
 		.stacktop = offsets->frame.stacktop == OFFSET_ABSENT

@@ -4,140 +4,7 @@
 #include <errno.h>
 
 #include "sampler/python/frame_walk.h"
-
-/*
- * Whether a generator's frame was the same one, and ran for the same caller,
- * before and after the chunks were copied. Generators die young and their memory
- * is used again at once, by the next one: with one copy alone every third stack
- * of a program that makes one per microsecond names a wrong one. If it changed,
- * its caller ran in between, and the stack is trimmed to that. One that was suspended
- * meanwhile (no `previous`) is the same one still.
- */
-static bool link_stable(struct frame_walk *walk, const struct link_copy *link)
-{
-	const struct py_offsets *offsets = &walk->build->offsets;
-	uint64_t previous_again;
-	bool stable;
-
-	if (!link_is_generator(link, offsets))
-		return true;
-	previous_again = field_u64(link->again, offsets->frame.previous);
-	stable = link->again_valid &&
-		 field_u64(link->bytes, offsets->frame.executable) ==
-			 field_u64(link->again, offsets->frame.executable) &&
-		 (!previous_again ||
-		  field_u64(link->bytes, offsets->frame.previous) == previous_again);
-	if (!stable)
-		walk->trimmed = true;
-	return stable;
-}
-
-/*
- * Whether the frame of the data stack that a generator hangs on was the same one when
- * the chunks were copied and when all was over. Two chains that take turns use the
- * same memory: a generator may have gone and come again in between.
- */
-static bool caller_stable(struct frame_walk *walk, const struct link_copy *link, uint32_t nr_below)
-{
-	const struct py_offsets *offsets = &walk->build->offsets;
-	const struct walked_frame *below;
-	bool stable;
-
-	if (!nr_below || !link_is_generator(link, offsets))
-		return true;
-	below = &walk->list->frames[nr_below - 1];
-	if (!stack_copy_holds(walk->copy, below->addr))
-		return true; /* a generator itself, whose own link was looked at */
-	stable = link->below_valid && link->below_addr == below->addr &&
-		 (link->below_executable & ~(uint64_t)EXECUTABLE_TAG_MASK) == below->executable;
-	if (!stable)
-		walk->trimmed = true;
-	return stable;
-}
-
-/* More generators and shims between two data-stack frames are taken for damage. */
-#define PATH_MAX_LINKS 256
-
-/* More frames than this cannot be dying at once: each has run a __del__ into the next. */
-#define MAX_DYING_FRAMES 256
-
-/* How a frame hangs on the frames walked so far. */
-struct link_path {
-	struct link_copy *links[PATH_MAX_LINKS]; /* from the frame down */
-	uint32_t nr_links;
-	uint32_t nr_below; /* frames of the list that lie below; the others are dying */
-};
-
-/* caller_stable() of the link that hangs on the frames walked so far. */
-static bool path_stable(struct frame_walk *walk, const struct link_path *path)
-{
-	return !path->nr_links ||
-	       caller_stable(walk, path->links[path->nr_links - 1], path->nr_below);
-}
-
-static bool is_bottom(const struct frame_walk *walk, remote_addr addr)
-{
-	remote_addr base_addr = walk->copy->base_frame_addr;
-
-	return base_addr ? addr == base_addr : !addr;
-}
-
-/*
- * Follow the links from a frame whose `previous` is addr to a frame of the list
- * or the bottom. 0; -ENOENT if they do not lead there; -EAGAIN if one must be
- * copied first; -EBADMSG after too many steps.
- *
- * That the links end at a lower frame than the topmost means that what lies
- * between is dying: its locals are being destroyed, a __del__ runs above it. The
- * bottom is below everything only if the shim of the first frame says so: the
- * `previous` of a generator that is suspended is NULL, too, and so may be what a
- * shim has left on the C stack.
- */
-static int walk_links(struct frame_walk *walk, remote_addr addr, struct link_path *ret_path)
-{
-	const struct frame_list *list = walk->list;
-	remote_addr last_addr = 0; /* of the last link */
-
-	ret_path->nr_links = 0;
-	ret_path->nr_below = 0;
-	for (;;) {
-		struct link_copy *link;
-		struct frame_words words;
-
-		if (walk->copy->nr_steps > MAX_WALK_STEPS)
-			return walk_lost(walk, LOSS_LINK);
-		if (list->nr_frames && list->frames[list->nr_frames - 1].addr == addr) {
-			ret_path->nr_below = list->nr_frames;
-			return path_stable(walk, ret_path) ? 0 : -ENOENT;
-		}
-		if (is_bottom(walk, addr))
-			return !list->nr_frames || last_addr == walk->copy->root_shim_addr
-				       ? 0
-				       : -ENOENT;
-		if (!list->nr_frames && addr == walk->copy->root_shim_addr)
-			return 0;
-		link = stack_copy_find_link(walk->copy, addr);
-		walk->copy->nr_steps++;
-		if (!link) {
-			walk->copy->nr_steps += MAX_DYING_FRAMES;
-			ret_path->nr_below = frame_list_find(list, addr, MAX_DYING_FRAMES + 1);
-			if (ret_path->nr_below)
-				return path_stable(walk, ret_path) ? 0 : -ENOENT;
-			walk->wanted_link_addr = addr;
-			return -EAGAIN;
-		}
-		if (!link->valid || ret_path->nr_links == PATH_MAX_LINKS ||
-		    !link_stable(walk, link))
-			return -ENOENT;
-		words = frame_words(&walk->build->offsets, link->bytes);
-		if (words.owner < walk->build->traits.shim_owner &&
-		    words.owner != OWNED_BY_GENERATOR)
-			return -ENOENT;
-		ret_path->links[ret_path->nr_links++] = link;
-		last_addr = addr;
-		addr = words.previous;
-	}
-}
+#include "sampler/python/link_path.h"
 
 /* Append the generators of a path. */
 static int walk_append_path(struct frame_walk *walk, const struct link_path *path)
@@ -173,8 +40,11 @@ static int walk_push(struct frame_walk *walk, remote_addr addr, const struct fra
 	/* The bottom is learnt anew with every other first frame. */
 	if (!nr_frames && (!list->nr_known || list->frames[0].executable != words->executable))
 		walk->copy->root_shim_addr = 0;
-	if (!err)
-		err = walk_links(walk, words->previous, &path);
+	if (err)
+		return err;
+	err = link_path_follow(walk, words->previous, &path);
+	if (err == -ENOENT && walk->build->traits.leaf_rule == LEAF_BY_EXECUTABLE)
+		walk->trimmed = true; /* it is live, and is left out with all above it */
 	if (err)
 		return err;
 	if (!nr_frames && path.nr_links == 1 &&
@@ -466,11 +336,10 @@ static int find_top_generator(struct frame_walk *walk, uint32_t nr_least,
 		if (!words.executable || (!words.previous && !is_lone_generator(walk, link)) ||
 		    !link_stable(walk, link))
 			continue;
-		err = walk_links(walk, words.previous, &path);
+		err = link_path_follow(walk, words.previous, &path);
 		if (err == -EAGAIN || err == -EBADMSG)
 			return err;
-		if (err || path.nr_below < nr_least ||
-		    (!path.nr_links && !caller_stable(walk, link, path.nr_below)))
+		if (err || path.nr_below < nr_least || !link_path_holds(walk, link, &path))
 			continue;
 		/* A frame that executes has no generator directly on top. */
 		if (path.nr_links == 0 && path.nr_below > 0 && !words.is_entry &&

@@ -84,8 +84,10 @@ static void offsets_supplement(uint32_t minor, struct py_offsets *offsets)
 
 	offsets->interpreter.next_code_version = next_code_version[minor];
 	offsets->thread.datastack_top = offsets->thread.datastack_chunk + DATASTACK_TOP_AFTER_CHUNK;
-	if (minor == 13)
+	if (minor == 13) {
 		offsets->frame.stacktop = offsets->frame.instr_ptr + STACKTOP_AFTER_INSTR_PTR;
+		offsets->generator.iframe = GENERATOR_IFRAME;
+	}
 	offsets->chunk.previous = CHUNK_PREVIOUS;
 	offsets->chunk.size = CHUNK_SIZE;
 	offsets->chunk.top = CHUNK_TOP;
@@ -159,6 +161,7 @@ static bool states_consistent(const struct py_offsets *o)
 /* Of frames what lies before localsplus is read, of code objects what lies before the bytecode. */
 static bool objects_consistent(const struct py_offsets *o)
 {
+	const uint32_t any = STRUCT_MAX_BYTES;
 	const uint32_t most = CODE_MAX_BYTES;
 	const uint32_t code_end = o->code.code_adaptive;
 	const uint32_t frame_end = o->frame.localsplus;
@@ -167,8 +170,10 @@ static bool objects_consistent(const struct py_offsets *o)
 		{o->frame.previous, 8, frame_end, FRAME_MAX_BYTES},
 		{o->frame.instr_ptr, 8, frame_end, FRAME_MAX_BYTES},
 		{o->frame.stacktop, 4, frame_end, FRAME_MAX_BYTES},
+		{o->frame.stackpointer, 8, frame_end, FRAME_MAX_BYTES},
 		{o->frame.owner, 1, frame_end, FRAME_MAX_BYTES},
 		{o->frame.localsplus, 8, o->frame.size, FRAME_MAX_BYTES},
+		{o->generator.iframe, 8, any, any},
 		{o->code.ob_size, 8, code_end, most},
 		{o->code.filename, 8, code_end, most},
 		{o->code.name, 8, code_end, most},

@@ -69,9 +69,14 @@ struct py_offsets {
 		uint32_t instr_ptr; /* 3.11: prev_instr */
 		uint32_t stacktop;  /* int; -1 while the frame executes (3.11–3.13) */
 		uint32_t is_entry;  /* bool; called from C (3.11) */
-		uint32_t owner;	    /* char, enum _frameowner */
+		uint32_t
+			stackpointer; /* where the frame's own stack ends, while it calls (3.14+) */
+		uint32_t owner;	      /* char, enum _frameowner */
 		uint32_t localsplus;
 	} frame;
+	struct {
+		uint32_t iframe; /* the frame inside of a generator, coroutine, … object */
+	} generator;
 	struct {
 		uint32_t previous;
 		uint32_t size;
@@ -110,6 +115,9 @@ struct py_offsets {
 		uint32_t ob_sval;
 	} bytes;
 };
+
+/* enum _frameowner of CPython, what is the same in all versions. */
+enum frame_owner { OWNED_BY_THREAD = 0, OWNED_BY_GENERATOR = 1 };
 
 /* How the innermost live frame of a data stack is told from what lies behind it. */
 enum leaf_rule {

@@ -57,8 +57,13 @@ static const struct py_offsets offsets_3_11 = {
 			.instr_ptr = 56,
 			.stacktop = 64,
 			.is_entry = 68,
+			.stackpointer = OFFSET_ABSENT,
 			.owner = 69,
 			.localsplus = 72,
+		},
+	.generator =
+		{
+			.iframe = 80,
 		},
 	.chunk =
 		{
@@ -200,7 +205,9 @@ static const struct debug_offsets_layout debug_offsets_layouts[] = {
 						.instr_ptr = 272,
 						.localsplus = 280,
 						.owner = 288,
+						.stackpointer = 296,
 					},
+				.generator = {.iframe = 680},
 				.code =
 					{
 						.size = 312,
@@ -251,7 +258,9 @@ static const struct debug_offsets_layout debug_offsets_layouts[] = {
 						.instr_ptr = 336,
 						.localsplus = 344,
 						.owner = 352,
+						.stackpointer = 360,
 					},
+				.generator = {.iframe = 808},
 				.code =
 					{
 						.size = 376,
@@ -284,6 +293,7 @@ enum {
 	VERSION_AFTER_FIRSTLINENO = 24,
 	FIRSTTRACEABLE_BEFORE_CODE_ADAPTIVE = 16,
 	STACKTOP_AFTER_INSTR_PTR = 8, /* 3.13 only */
+	GENERATOR_IFRAME = 72,	      /* 3.13 only */
 	DATASTACK_TOP_AFTER_CHUNK = 8,
 	COMPACT_DATA_AFTER_ASCII_DATA = 16,
 	CODE_OB_SIZE = 16,

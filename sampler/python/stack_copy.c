@@ -25,9 +25,6 @@ enum { SPARE_MAX_TICKS = 1024 };
 /* Links that were not part of a stack for so many ticks are forgotten. */
 enum { LINK_MAX_UNUSED_TICKS = 8 };
 
-/* FRAME_OWNED_BY_GENERATOR, all versions. */
-enum { OWNED_BY_GENERATOR = 1 };
-
 /*
  * What a chunk, beside its buffers, and a link count for in the budget: more than the
  * memory that they take, since each is up to three pieces of a read, 0.5 µs each.
@@ -423,19 +420,25 @@ int stack_copy_add_link(struct stack_copy *stack, struct remote_memory *memory,
 	err = remote_memory_read_ranges(memory, &range, 1);
 	link->valid = !err && range.done_bytes == range.size;
 	link->twice = link_is_generator(link, offsets);
+	link_learn_driver(link, offsets);
 	/* Not part of a stack yet, but not to be forgotten at once either. */
 	link->used_tick = stack->tick - 1;
 	return err;
 }
 
+const struct chunk_copy *stack_copy_chunk_of(struct stack_copy *stack, remote_addr addr)
+{
+	size_t i = stack->nr_chunks;
+
+	while (i > 0 && addr - stack->chunks[i - 1].addr >= stack->chunks[i - 1].size_bytes)
+		i--;
+	stack->nr_steps += stack->nr_chunks - i;
+	return i > 0 ? &stack->chunks[i - 1] : NULL;
+}
+
 bool stack_copy_holds(struct stack_copy *stack, remote_addr addr)
 {
-	size_t i = 0;
-
-	while (i < stack->nr_chunks && addr - stack->chunks[i].addr >= stack->chunks[i].size_bytes)
-		i++;
-	stack->nr_steps += i;
-	return i < stack->nr_chunks;
+	return stack_copy_chunk_of(stack, addr) != NULL;
 }
 
 struct link_copy *stack_copy_find_link(struct stack_copy *stack, remote_addr addr)
@@ -458,4 +461,24 @@ struct link_copy *stack_copy_find_link(struct stack_copy *stack, remote_addr add
 bool link_is_generator(const struct link_copy *link, const struct py_offsets *offsets)
 {
 	return link->valid && field_u8(link->bytes, offsets->frame.owner) == OWNED_BY_GENERATOR;
+}
+
+void link_learn_driver(struct link_copy *link, const struct py_offsets *offsets)
+{
+	uint64_t executable = field_u64(link->bytes, offsets->frame.executable);
+	remote_addr driver_addr = field_u64(link->bytes, offsets->frame.previous);
+
+	if (!link_is_generator(link, offsets))
+		return;
+	if (!driver_addr && link->again_valid &&
+	    field_u64(link->again, offsets->frame.executable) == executable)
+		driver_addr = field_u64(link->again, offsets->frame.previous);
+	if (executable != link->driven_executable) {
+		link->reused = link->reused || link->driven_executable;
+		link->driver_addr = 0;
+		link->held = false;
+	}
+	if (driver_addr)
+		link->driver_addr = driver_addr;
+	link->driven_executable = executable;
 }

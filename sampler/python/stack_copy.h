@@ -66,9 +66,17 @@ struct link_copy {
 	bool valid;			/* bytes were read */
 	bool twice;			/* again is to be copied: it was a generator's last time */
 	bool again_valid;		/* again was read */
+	bool held;   /* a generator that its caller's frame held when it was seen to run */
+	bool reused; /* generators of more than one function have been seen there */
 	/*
-	 * A generator's caller, as the copy before this one named it, if it is a
-	 * data-stack frame: its executable once more, behind everything else.
+	 * The `previous` of a generator when it was last seen to run, which it has no
+	 * more once it is suspended, and its executable at that time.
+	 */
+	remote_addr driver_addr; /* 0: never seen */
+	uint64_t driven_executable;
+	/*
+	 * The data-stack frame that drives it, through one shim at most: its executable
+	 * once more, behind everything else.
 	 */
 	remote_addr below_addr; /* 0: not copied */
 	uint64_t below_executable;
@@ -141,6 +149,9 @@ int stack_copy_learn(struct stack_copy *stack, struct remote_memory *memory,
 int stack_copy_add_link(struct stack_copy *stack, struct remote_memory *memory,
 			const struct py_offsets *offsets, remote_addr addr);
 
+/* The data-stack chunk that addr lies in, or NULL. Counts its steps. */
+const struct chunk_copy *stack_copy_chunk_of(struct stack_copy *stack, remote_addr addr);
+
 /* Whether addr lies in one of the data-stack chunks. Each that is looked at counts as a step. */
 bool stack_copy_holds(struct stack_copy *stack, remote_addr addr);
 
@@ -153,3 +164,9 @@ struct link_copy *stack_copy_find_link(struct stack_copy *stack, remote_addr add
 
 /* Whether a link is a generator's (or coroutine's) frame, so far as its copy tells. */
 bool link_is_generator(const struct link_copy *link, const struct py_offsets *offsets);
+
+/*
+ * Remember who drives a generator that was just copied; another one in the same
+ * memory begins without.
+ */
+void link_learn_driver(struct link_copy *link, const struct py_offsets *offsets);

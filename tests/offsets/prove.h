@@ -44,6 +44,7 @@ static inline __attribute__((always_inline)) void prove_offsets(const struct py_
 	prove_struct(&table->thread, &truth->thread, sizeof(truth->thread));
 	prove_struct(&table->cframe, &truth->cframe, sizeof(truth->cframe));
 	prove_struct(&table->frame, &truth->frame, sizeof(truth->frame));
+	prove_struct(&table->generator, &truth->generator, sizeof(truth->generator));
 	prove_struct(&table->chunk, &truth->chunk, sizeof(truth->chunk));
 	prove_struct(&table->code, &truth->code, sizeof(truth->code));
 	prove_struct(&table->object, &truth->object, sizeof(truth->object));

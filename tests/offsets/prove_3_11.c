@@ -55,9 +55,11 @@ static const struct py_offsets truth = {
 			.instr_ptr = offsetof(_PyInterpreterFrame, prev_instr),
 			.stacktop = offsetof(_PyInterpreterFrame, stacktop),
 			.is_entry = offsetof(_PyInterpreterFrame, is_entry),
+			.stackpointer = OFFSET_ABSENT,
 			.owner = offsetof(_PyInterpreterFrame, owner),
 			.localsplus = offsetof(_PyInterpreterFrame, localsplus),
 		},
+	.generator = {.iframe = offsetof(PyGenObject, gi_iframe)},
 	.chunk =
 		{
 			.previous = offsetof(_PyStackChunk, previous),

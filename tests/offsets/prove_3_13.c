@@ -10,6 +10,7 @@ _Static_assert(offsetof(PyInterpreterState, func_state.next_version) == NEXT_COD
 _Static_assert(offsetof(_PyInterpreterFrame, stacktop) ==
 		       offsetof(_PyInterpreterFrame, instr_ptr) + STACKTOP_AFTER_INSTR_PTR,
 	       "stacktop");
+_Static_assert(offsetof(PyGenObject, gi_iframe) == GENERATOR_IFRAME, "gi_iframe");
 
 void prove_tables(void)
 {

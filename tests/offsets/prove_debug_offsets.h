@@ -49,7 +49,13 @@ static const struct py_offsets debug_offsets_truth = {
 			.instr_ptr = AT(interpreter_frame.instr_ptr),
 			.localsplus = AT(interpreter_frame.localsplus),
 			.owner = AT(interpreter_frame.owner),
+#if PY_VERSION_HEX >= 0x030e0000
+			.stackpointer = AT(interpreter_frame.stackpointer),
+#endif
 		},
+#if PY_VERSION_HEX >= 0x030e0000
+	.generator = {.iframe = AT(gen_object.gi_iframe)},
+#endif
 	.code =
 		{
 			.size = AT(code_object.size),

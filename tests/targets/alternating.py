@@ -3,10 +3,12 @@
 
 A stack is possible only if it is the beginning of one chain: whatever mixes
 them, or leaves a link out, was never there. With the argument "generators" the
-links 1 to 3 are generators: run by a for loop, by yield from, and by C. A second
-argument says how many steps a leaf takes, 25 to 50 ns each.
+links 1 to 3 are generators, made anew for each turn: run by a for loop, by yield
+from, and by C. With "coroutines" the links 1 and 2 are coroutines, made once. A
+second argument says how many steps a leaf takes, 25 to 50 ns each.
 """
 import sys
+import types
 
 import ready
 
@@ -101,6 +103,39 @@ def generator_b003():
     yield b004()
 
 
+@types.coroutine
+def pause():
+    yield
+
+
+async def coroutine_a001():
+    await coroutine_a002()
+
+
+async def coroutine_a002():
+    while True:
+        a005()
+        await pause()
+
+
+async def coroutine_b001():
+    await coroutine_b002()
+
+
+async def coroutine_b002():
+    while True:
+        b005()
+        await pause()
+
+
+def send_a000():
+    CHAIN_A.send(None)
+
+
+def send_b000():
+    CHAIN_B.send(None)
+
+
 def alternate(first, second):
     while True:
         first()
@@ -109,6 +144,10 @@ def alternate(first, second):
 
 if sys.argv[1:2] == ["generators"]:
     chains = (generator_a000, generator_b000)
+elif sys.argv[1:2] == ["coroutines"]:
+    CHAIN_A = coroutine_a001()
+    CHAIN_B = coroutine_b001()
+    chains = (send_a000, send_b000)
 else:
     chains = (a000, b000)
 ready.announce()

@@ -440,6 +440,78 @@ Test(frames, broken_links_never_join_what_does_not_belong_together)
 	}
 }
 
+/*
+ * The chunks show a function called by a generator, which was suspended before and after
+ * they were copied: it names nobody then, but it is known who drives it.
+ */
+Test(frames, generator_suspended_meanwhile_keeps_its_driver)
+{
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		enum sample_loss loss;
+		struct stage stage;
+
+		stage_init(&stage, fake_python_minors[v], CHUNK_BYTES);
+		build_generator_inside(&stage);
+		fake_stack_finish(&stage.stack);
+		cr_assert(zero(int, walk_up(&stage, &loss)));
+		set_previous(&stage, stage.stack.expected[1], 0);
+		set_previous(&stage, stage.stack.expected[4], 0);
+		cr_assert(zero(int, walk_up(&stage, &loss)));
+		check_list(&stage.list, &stage.stack, "suspended", fake_python_minors[v], "up");
+		stage_done(&stage);
+	}
+}
+
+/* Let the frame hold a generator's object, or 0, as the only word of its stack. */
+static void hold(struct stage *stage, remote_addr frame, remote_addr generator)
+{
+	const struct py_offsets *offsets = &stage->py.build.offsets;
+	remote_addr stack_addr = frame + offsets->frame.localsplus;
+	remote_addr object_addr = generator ? generator - offsets->generator.iframe : 0;
+
+	fake_memory_write_u64(&stage->py.fake, stack_addr, object_addr);
+	if (offsets->frame.stackpointer != OFFSET_ABSENT)
+		fake_memory_write_u64(&stage->py.fake, frame + offsets->frame.stackpointer,
+				      stack_addr + sizeof(uint64_t));
+}
+
+/*
+ * Two generators that take turns may both have run for the frame when they were copied.
+ * The one that the frame held in the chunks' copy is on top; if it held none, neither is.
+ */
+Test(frames, generator_on_top_is_the_one_that_is_held)
+{
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		enum sample_loss loss;
+		struct stage stage;
+
+		stage_init(&stage, fake_python_minors[v], CHUNK_BYTES);
+		remote_addr f = call(&stage, stage.f);
+		remote_addr gens[2];
+
+		for (size_t i = 0; i < 2; i++) {
+			fake_stack_call_c(&stage.stack);
+			gens[i] = fake_stack_resume(&stage.stack, stage.gen);
+			fake_stack_finish(&stage.stack);
+			hold(&stage, f, gens[i]);
+			cr_assert(zero(int, walk_up(&stage, &loss)));
+			cr_assert(eq(u32, stage.list.nr_frames, 2), "3.%u, %zu", fake_python_minors[v], i);
+			stage.stack.previous_addr = f;
+			stage.stack.caller_addr = f;
+		}
+		for (size_t i = 0; i < 4; i++) {
+			hold(&stage, f, i == 3 ? 0 : gens[i % 2]);
+			cr_assert(zero(int, walk_up(&stage, &loss)));
+			cr_assert(eq(u32, stage.list.nr_frames, i == 3 ? 1 : 2), "3.%u, turn %zu",
+				  fake_python_minors[v], i);
+			cr_expect(eq(u64, stage.list.frames[stage.list.nr_frames - 1].addr,
+				     i == 3 ? f : gens[i % 2]),
+				  "3.%u, turn %zu", fake_python_minors[v], i);
+		}
+		stage_done(&stage);
+	}
+}
+
 Test(frames, cycles_end)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
