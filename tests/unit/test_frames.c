@@ -495,7 +495,8 @@ Test(frames, generator_on_top_is_the_one_that_is_held)
 			fake_stack_finish(&stage.stack);
 			hold(&stage, f, gens[i]);
 			cr_assert(zero(int, walk_up(&stage, &loss)));
-			cr_assert(eq(u32, stage.list.nr_frames, 2), "3.%u, %zu", fake_python_minors[v], i);
+			cr_assert(eq(u32, stage.list.nr_frames, 2), "3.%u, %zu",
+				  fake_python_minors[v], i);
 			stage.stack.previous_addr = f;
 			stage.stack.caller_addr = f;
 		}
