@@ -27,10 +27,16 @@ struct json {
 	int error;	/* the first error of the stream, negative errno */
 };
 
-/* Begin a document. out is borrowed until json_finish(). */
+/*
+ * Begin a document; indent as in struct json. out is borrowed until json_finish(). Nothing
+ * is owned: a document that is given up needs no end.
+ */
 void json_init(struct json *json, FILE *out, unsigned indent);
 
-/* End the line and flush. 0, or the first error of the stream as negative errno. */
+/*
+ * End the document, which is whole, with a newline, and flush. 0, or the first error of
+ * the stream since json_init(), as negative errno: the calls between keep it.
+ */
 int json_finish(struct json *json);
 
 /* An object or array, as the document, an element, or the value of a key; they nest. */
@@ -55,7 +61,7 @@ void json_string_n(struct json *json, const char *bytes, size_t length);
  */
 void json_double(struct json *json, double value);
 
-/* The other values, all digits of a number. */
+/* The other values, numbers with all their digits; a value of a key, an element or the document. */
 void json_u64(struct json *json, uint64_t value);
 void json_i64(struct json *json, int64_t value);
 void json_bool(struct json *json, bool value);

@@ -25,7 +25,11 @@ void text_clear(struct text *text);
 /* The contents, terminated, "" if there are none; valid until the next change. */
 const char *text_string(const struct text *text);
 
-/* Append bytes, a string, so many spaces, or as printf(3). Bytes are copied as they are. */
+/*
+ * Append bytes, a string, so many spaces, or as printf(3) formats. Bytes are copied as
+ * they are, NULs among them, and may not be the text's own. -ENOMEM is kept in error;
+ * the contents stay then as they were.
+ */
 void text_append(struct text *text, const char *bytes, size_t length);
 void text_puts(struct text *text, const char *string);
 void text_pad(struct text *text, size_t nr_spaces);

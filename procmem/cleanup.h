@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/* What the guards call with the address of the variable: NULL and -1 hold nothing. */
 static inline void cleanup_free_fn(void *p)
 {
 	free(*(void **)p);

@@ -241,6 +241,8 @@ int maps_read(const struct process *process, struct maps *ret_maps)
 
 void maps_done(struct maps *maps)
 {
+	if (!maps)
+		return;
 	free(maps->mappings);
 	free(maps->text);
 	*maps = (struct maps){.text = NULL};

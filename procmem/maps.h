@@ -43,7 +43,7 @@ struct maps {
 /*
  * Read the mappings of a process; when its main thread has ended, those of
  * another thread. 0; -ESRCH, -EPERM, -EBADMSG, -E2BIG, -ENOMEM. maps_done()
- * frees, and accepts an empty one.
+ * frees what the maps hold, which are empty then; it accepts NULL and empty ones.
  */
 int maps_read(const struct process *process, struct maps *ret_maps);
 void maps_done(struct maps *maps);

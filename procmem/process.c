@@ -201,6 +201,8 @@ int process_open(pid_t pid, struct process *ret_process, struct message *reterr)
 
 void process_close(struct process *process)
 {
+	if (!process)
+		return;
 	cleanup_close_fn(&process->memory_fd);
 	cleanup_close_fn(&process->proc_fd);
 	*process = PROCESS_CLOSED;

@@ -20,12 +20,13 @@ struct process {
 	uid_t uid;     /* effective user id when it was opened */
 };
 
-/* A process that is not open; process_close() accepts it. */
+/* A process that is not open. */
 #define PROCESS_CLOSED ((struct process){.proc_fd = -1, .memory_fd = -1})
 
 /*
  * Open the process pid (as seen in our own PID namespace). 0; -ESRCH with a
  * sentence (no such process, or a thread id), or the errno of a system call.
+ * process_close() accepts NULL and PROCESS_CLOSED, and leaves the latter.
  */
 int process_open(pid_t pid, struct process *ret_process, struct message *reterr);
 void process_close(struct process *process);

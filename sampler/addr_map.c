@@ -66,6 +66,8 @@ int addr_map_put(struct addr_map *map, remote_addr addr, void *value)
 
 void addr_map_done(struct addr_map *map)
 {
+	if (!map)
+		return;
 	free(map->slots);
 	*map = (struct addr_map){0};
 }

@@ -105,6 +105,8 @@ const struct function *function_table_get(struct function_table *table, const ch
 
 void function_table_done(struct function_table *table)
 {
+	if (!table)
+		return;
 	for (size_t i = 0; i < table->nr_slots; i++)
 		free(table->slots[i]);
 	free(table->slots);

@@ -22,4 +22,6 @@ struct function_table {
  */
 const struct function *function_table_get(struct function_table *table, const char *qualname,
 					  const char *path, int32_t first_line);
+
+/* Free the table, which is empty then, and all its functions. Accepts NULL. */
 void function_table_done(struct function_table *table);

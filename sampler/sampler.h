@@ -33,8 +33,10 @@ enum sampler_end {
 struct sampler;
 
 /*
- * process names threads and may be NULL (a tape); memory, build and process are
- * borrowed until sampler_destroy(), which accepts NULL. 0, -ENOMEM, -ENOTSUP.
+ * A sampler of the interpreter whose _PyRuntime lies at runtime_addr; nothing is read
+ * yet. process names threads and may be NULL (a tape); memory, build and process are
+ * borrowed until sampler_destroy(), which frees all that samples named, and accepts
+ * NULL. 0; -ENOMEM, or -ENOTSUP: the fields of an interpreter state lie too far apart.
  */
 int sampler_create(const struct process *process, struct remote_memory *memory,
 		   const struct py_build *build, remote_addr runtime_addr,

@@ -77,7 +77,12 @@ struct snapshot {
 	uint8_t gil[16];		      /* before 3.12: the runtime's */
 };
 
-/* 0, or -ENOTSUP: the fields of an interpreter state lie too far apart. */
+/*
+ * A snapshot of nothing yet; memory and build are borrowed until snapshot_done(). 0, or
+ * -ENOTSUP: the fields of an interpreter state lie too far apart. snapshot_done() frees
+ * the threads and what was copied of them; also for one that snapshot_init() refused,
+ * or that is all zero.
+ */
 int snapshot_init(struct snapshot *snapshot, struct remote_memory *memory,
 		  const struct py_build *build, remote_addr runtime_addr);
 void snapshot_done(struct snapshot *snapshot);
@@ -90,6 +95,7 @@ void snapshot_done(struct snapshot *snapshot);
  */
 int snapshot_refresh(struct snapshot *snapshot);
 
+/* Whether the user wants long work to be cut off. */
 static inline bool snapshot_stopped(const struct snapshot *snapshot)
 {
 	return snapshot->stop && *snapshot->stop;

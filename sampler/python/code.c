@@ -37,6 +37,8 @@ static void code_clear(struct code_cache *cache, struct code *code)
 
 void code_cache_done(struct code_cache *cache)
 {
+	if (!cache)
+		return;
 	for (size_t i = 0; i < cache->codes.nr_slots; i++) {
 		struct code *code = cache->codes.slots[i].value;
 

@@ -122,6 +122,11 @@ struct code_cache {
 	struct code_name_head *name_heads; /* and of names; owned */
 };
 
+/*
+ * A cache without entries; memory and build are borrowed until code_cache_done(), which
+ * frees all entries, and the functions that they and samples name. It accepts NULL and
+ * one that is all zero.
+ */
 void code_cache_init(struct code_cache *cache, struct remote_memory *memory,
 		     const struct py_build *build);
 void code_cache_done(struct code_cache *cache);
@@ -187,7 +192,10 @@ int code_cache_get(struct code_cache *cache, remote_addr addr, const struct code
 int code_cache_queue(struct code_cache *cache, struct code *code, const struct code_clock *clock);
 int code_cache_recheck(struct code_cache *cache, const struct code_clock *clock);
 
-/* The line of the instruction at instr_addr, which is inside the code or just before it. */
+/*
+ * The line of the instruction at instr_addr, which is inside the code or just before it;
+ * 0 if it has none. The lines of code are decoded when it is first asked, and kept.
+ */
 int32_t code_line(struct code *code, remote_addr instr_addr);
 
 /*

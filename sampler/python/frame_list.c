@@ -6,6 +6,8 @@
 
 void frame_list_done(struct frame_list *list)
 {
+	if (!list)
+		return;
 	free(list->frames);
 	*list = (struct frame_list){0};
 }

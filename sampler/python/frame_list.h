@@ -29,7 +29,7 @@ struct walked_frame {
 
 #define NOT_JUMPED UINT32_MAX
 
-/* The frames of one thread; kept from tick to tick, outermost first. */
+/* The frames of one thread; kept from tick to tick, outermost first. All zero it is empty. */
 struct frame_list {
 	struct walked_frame *frames;
 	uint32_t nr_frames; /* of the last walk; dying and hidden ones included */
@@ -48,16 +48,17 @@ static inline bool frame_visible(const struct frame_list *list, uint32_t i)
 	return !list->frames[i].hidden && list->frames[i].jumped_by >= list->nr_frames;
 }
 
+/* Free the list, which is empty then; codes are the cache's. Accepts NULL. */
+void frame_list_done(struct frame_list *list);
+
 /* Begin a walk: the list is empty, and what it held is what the walk is compared with. */
 void frame_list_begin(struct frame_list *list);
 
-/* Append a frame. 0, -E2BIG, -ENOMEM. */
+/* Append a copy of frame. 0; -E2BIG (it would be the MAX_FRAMES + 1st), -ENOMEM. */
 int frame_list_append(struct frame_list *list, const struct walked_frame *frame);
 
-/* Turn the list around. */
+/* Turn the list around: a walk that follows `previous` comes by the innermost one first. */
 void frame_list_reverse(struct frame_list *list);
 
 /* The number of frames up to the one at addr, or 0; the topmost max_frames are looked at. */
 uint32_t frame_list_find(const struct frame_list *list, remote_addr addr, uint32_t max_frames);
-
-void frame_list_done(struct frame_list *list);

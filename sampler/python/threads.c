@@ -6,6 +6,8 @@
 
 void thread_list_done(struct thread_list *list)
 {
+	if (!list)
+		return;
 	free(list->interpreters);
 	free(list->threads);
 	*list = (struct thread_list){0};

@@ -38,6 +38,11 @@ struct thread_list {
  * Read the lists. 0; -ENOENT (the runtime has no interpreter yet, or none any
  * more), -EBADMSG (a thread state that is not of its interpreter: the list
  * changed, or this is no runtime), -E2BIG, -EFAULT, -ENOMEM, -ESRCH, -EPERM.
+ * thread_list_done() frees what the list holds, which is empty then; it accepts NULL
+ * and an empty one.
+ *
+ * Source: CPython 3.11–3.15 Python/pystate.c (PyInterpreterState_Head,
+ * PyInterpreterState_ThreadHead and their Next).
  */
 int thread_list_read(struct remote_memory *memory, const struct py_build *build,
 		     remote_addr runtime_addr, struct thread_list *ret_list);

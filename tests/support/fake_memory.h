@@ -50,7 +50,7 @@ struct fake_memory {
 	void *context; /* for before_range */
 };
 
-/* Nothing is mapped. fake_memory_done() frees all that was. */
+/* Nothing is mapped. fake_memory_done() frees all that was; it accepts NULL. */
 void fake_memory_init(struct fake_memory *fake);
 void fake_memory_done(struct fake_memory *fake);
 

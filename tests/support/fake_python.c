@@ -233,6 +233,8 @@ void fake_python_init(struct fake_python *py, uint32_t minor)
 
 void fake_python_done(struct fake_python *py)
 {
+	if (!py)
+		return;
 	fake_memory_done(&py->fake);
 }
 

@@ -61,7 +61,10 @@ struct fake_frame {
 	bool is_entry;
 };
 
-/* An interpreter without threads. */
+/*
+ * An interpreter of 3.minor without threads. fake_python_done() unmaps and frees
+ * everything; it accepts NULL.
+ */
 void fake_python_init(struct fake_python *py, uint32_t minor);
 void fake_python_done(struct fake_python *py);
 
@@ -74,10 +77,14 @@ size_t fake_debug_offsets(uint32_t minor, uint8_t *image, size_t size_bytes);
 /* Map size_bytes somewhere. */
 remote_addr fake_python_alloc(struct fake_python *py, size_t size_bytes);
 
+/* A str object of ASCII characters; a bytes object. Their addresses. */
 remote_addr fake_python_str(struct fake_python *py, const char *ascii);
 remote_addr fake_python_bytes(struct fake_python *py, const void *bytes, size_t size_bytes);
 
-/* A code object with the next version, or the same at an address that is mapped already. */
+/*
+ * A code object with the next version, or the same at an address where as much as
+ * fake_python_code_bytes() says is mapped already.
+ */
 remote_addr fake_python_code(struct fake_python *py, const struct fake_code *code);
 void fake_python_code_at(struct fake_python *py, remote_addr addr, const struct fake_code *code);
 size_t fake_python_code_bytes(const struct fake_python *py, const struct fake_code *code);
@@ -102,4 +109,5 @@ remote_addr fake_python_base(const struct fake_python *py, remote_addr thread_ad
 remote_addr fake_python_chunk(struct fake_python *py, remote_addr previous_addr,
 			      uint64_t size_bytes);
 
+/* Write a frame at addr, where it is mapped already; what frame does not tell stays. */
 void fake_python_frame(struct fake_python *py, remote_addr addr, const struct fake_frame *frame);

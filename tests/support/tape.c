@@ -96,6 +96,8 @@ int tape_load(const char *path, struct tape *ret_tape)
 
 void tape_done(struct tape *tape)
 {
+	if (!tape)
+		return;
 	fake_memory_done(&tape->fake);
 }
 
@@ -150,6 +152,8 @@ void tape_recorder_init(struct tape_recorder *recorder, struct remote_memory *in
 
 void tape_recorder_done(struct tape_recorder *recorder)
 {
+	if (!recorder)
+		return;
 	for (size_t i = 0; i < recorder->nr_pieces; i++)
 		free(recorder->pieces[i].bytes);
 	free(recorder->pieces);

@@ -38,11 +38,11 @@ struct tape {
 
 /*
  * Load the file at path. 0; -EBADMSG (it is no tape, or damaged), -E2BIG, -ENOMEM,
- * or the errno of a system call. tape_done() frees it.
+ * or the errno of a system call. tape_done() frees it; it accepts NULL.
  */
 int tape_load(const char *path, struct tape *ret_tape);
 
-/* The same from the bytes of a file. */
+/* The same from the bytes of a file, which are copied. */
 int tape_parse(const void *bytes, size_t size_bytes, struct tape *ret_tape);
 void tape_done(struct tape *tape);
 
@@ -60,6 +60,10 @@ struct tape_recorder {
 	int error; /* the first of its own; it records no more */
 };
 
+/*
+ * Memory that passes reads on to inner, borrowed until tape_recorder_done(), and keeps
+ * what came back; that frees it, and accepts NULL.
+ */
 void tape_recorder_init(struct tape_recorder *recorder, struct remote_memory *inner);
 void tape_recorder_done(struct tape_recorder *recorder);
 

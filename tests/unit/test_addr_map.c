@@ -47,5 +47,6 @@ Test(addr_map, addresses_zero_and_last_are_keys)
 	cr_expect(eq(ptr, addr_map_get(&map, 0), &first));
 	cr_expect(eq(ptr, addr_map_get(&map, UINT64_MAX), &last));
 	addr_map_done(&map);
+	addr_map_done(NULL);
 	cr_expect(eq(ptr, addr_map_get(&map, 0), NULL));
 }

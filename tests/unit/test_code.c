@@ -74,6 +74,7 @@ Test(code, tells_what_a_frame_needs)
 		code_cache_done(&cache);
 		fake_python_done(&py);
 	}
+	code_cache_done(NULL);
 }
 
 /* Put code "new" where an object was. */

@@ -62,4 +62,5 @@ Test(function_table, pointers_stay_while_it_grows)
 			     (void *)functions[i]));
 	}
 	function_table_done(&table);
+	function_table_done(NULL);
 }

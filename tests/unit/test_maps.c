@@ -151,6 +151,8 @@ Test(maps, too_many_lines)
 	cr_expect(eq(int, maps_parse(text, nr_lines, &maps), -E2BIG));
 	cr_expect(eq(int, maps_parse(text, nr_lines - 1, &maps), -EBADMSG));
 	free(text);
+	maps_done(&maps);
+	maps_done(NULL);
 }
 
 Test(maps, module_end)

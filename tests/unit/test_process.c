@@ -216,6 +216,8 @@ Test(process, refuses_what_is_no_process)
 	}
 	cr_expect(eq(int, process_open(child.pid, &process, NULL), -ESRCH), "reaped");
 	cr_expect(eq(int, process.proc_fd, -1), "untouched by a failure");
+	process_close(&process);
+	process_close(NULL);
 }
 
 Test(process, lives_on_without_its_main_thread)
