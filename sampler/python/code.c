@@ -236,7 +236,7 @@ bool code_at_return(const struct code *code, remote_addr instr_addr)
 
 /*
  * Count what the tables of code take, the lines that are decoded later as well. 0;
- * -EAGAIN: there is no room.
+ * -E2BIG: there is no room.
  */
 static int claim_tables(struct code_cache *cache, struct code *code)
 {
@@ -258,7 +258,7 @@ static int claim_tables(struct code_cache *cache, struct code *code)
 		bytes += nr_units / 8 + 1;
 	if (bytes > CODE_TABLES_MAX_BYTES - cache->table_bytes) {
 		cache->tables_full = true;
-		return -EAGAIN;
+		return -E2BIG;
 	}
 	code->table_bytes = bytes;
 	cache->table_bytes += bytes;
@@ -298,7 +298,7 @@ static int code_fill(struct code_cache *cache, struct code *code, const uint8_t 
 	if (err)
 		return err;
 	if (cache->functions.nr_bytes >= FUNCTIONS_MAX_BYTES)
-		return -EAGAIN;
+		return -E2BIG;
 	code->function = function_table_get(&cache->functions, qualname, path,
 					    (int32_t)fingerprint->first_line);
 	if (!code->function)
@@ -395,7 +395,7 @@ static int code_make(struct code_cache *cache, remote_addr addr, const struct co
 	    (negative->clock.tick == clock->tick || code_clock_stands(&negative->clock, clock)))
 		return -EBADMSG;
 	if (cache->codes.nr_used >= MAX_CODES)
-		return -EAGAIN;
+		return -E2BIG;
 	code = calloc(1, sizeof(*code));
 	if (!code)
 		return -ENOMEM;

@@ -178,7 +178,8 @@ void code_cache_relieve(struct code_cache *cache);
  * counter it may be one that code_is_too_new() for it.
  *
  * 0; -EBADMSG (there is none), -EAGAIN (the object at addr may be younger than
- * the frame, or there is no room for it), -EFAULT, -ENOMEM, -ESRCH, -EPERM.
+ * the frame), -E2BIG (a limit above leaves no room for it), -EFAULT, -ENOMEM, -ESRCH,
+ * -EPERM.
  * *ret_code is valid until the next call for the same addr.
  */
 int code_cache_get(struct code_cache *cache, remote_addr addr, const struct code_clock *clock,

@@ -9,18 +9,6 @@ int walk_lost(struct frame_walk *walk, enum sample_loss loss)
 	return -EBADMSG;
 }
 
-/* Errors of the code cache and the list as errors of the walk. */
-static int walk_error(struct frame_walk *walk, int err)
-{
-	if (err == -EAGAIN || err == -EBADMSG)
-		return walk_lost(walk, LOSS_CODE);
-	if (err == -EFAULT)
-		return walk_lost(walk, LOSS_UNREADABLE);
-	if (err == -E2BIG)
-		return walk_lost(walk, LOSS_TOO_DEEP);
-	return err;
-}
-
 /*
  * The code object of the frame that becomes the next of the list. The one that
  * stood there at the last tick is most likely it.
@@ -48,8 +36,10 @@ int walk_check(struct frame_walk *walk, const struct frame_words *words, struct 
 
 	if (err == -EBADMSG || err == -EFAULT)
 		return -ENOENT;
+	if (err == -EAGAIN || err == -E2BIG)
+		return walk_lost(walk, LOSS_CODE);
 	if (err)
-		return walk_error(walk, err);
+		return err;
 	/* 3.11's and 3.12's prev_instr is one unit before the code at first. */
 	if (words->instr_ptr + 2 < code->code_start_addr || words->instr_ptr >= code->code_end_addr)
 		return -ENOENT;
@@ -74,7 +64,7 @@ int walk_append(struct frame_walk *walk, remote_addr addr, const struct frame_wo
 	};
 	int err = frame_list_append(walk->list, &frame);
 
-	return err ? walk_error(walk, err) : 0;
+	return err == -E2BIG ? walk_lost(walk, LOSS_TOO_DEEP) : err;
 }
 
 int walk_frame(struct frame_walk *walk, remote_addr addr, const struct frame_words *words)

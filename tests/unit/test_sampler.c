@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "sampler/sampler_state.h"
 #include "tests/support/fake_stack.h"
 
 enum { CHUNK_BYTES = 4096, MAX_SAMPLES = 8 };
@@ -271,6 +272,30 @@ Test(sampler, counter_found_wrong_in_the_middle_of_a_walk_proves_nothing)
 	fake_stack_finish(&stack);
 	cr_assert(zero(int, sampler_tick(sampler, &sink.sink, 4)));
 	cr_expect(eq(u64, sampler_stats(sampler)->lost[LOSS_CODE], 1));
+	sampler_destroy(sampler);
+	fake_python_done(&py);
+}
+
+/* Functions take all that they may: a stack with one more is not a stack that is too deep. */
+Test(sampler, stack_with_code_there_is_no_room_for_is_lost_as_code)
+{
+	static const struct sample_sink_ops ops = {.sample = test_sink_sample};
+	struct test_sink sink = {.sink.ops = &ops};
+	struct fake_python py;
+	struct fake_stack stack;
+	struct sampler *sampler;
+
+	fake_python_init(&py, 15);
+	(void)begin_stack(&stack, &py, 1);
+	cr_assert(zero(
+		int, sampler_create(NULL, &py.fake.memory, &py.build, py.runtime_addr, &sampler)));
+	sampler->codes.functions.nr_bytes = FUNCTIONS_MAX_BYTES;
+	cr_assert(zero(int, sampler_tick(sampler, &sink.sink, 1)));
+	cr_expect(eq(u64, sampler_stats(sampler)->lost[LOSS_CODE], 1));
+	cr_expect(zero(sz, sink.nr_samples));
+	sampler->codes.functions.nr_bytes = 0;
+	cr_assert(zero(int, sampler_tick(sampler, &sink.sink, 2)));
+	cr_expect(eq(sz, sink.nr_samples, 1));
 	sampler_destroy(sampler);
 	fake_python_done(&py);
 }
