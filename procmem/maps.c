@@ -116,7 +116,7 @@ static bool parse_line(struct line *line, struct mapping *ret_mapping)
 	    !take_flag(line, 'r', '-', &mapping.readable) ||
 	    !take_flag(line, 'w', '-', &mapping.writable) ||
 	    !take_flag(line, 'x', '-', &mapping.executable) ||
-	    !take_flag(line, 's', 'p', &mapping.shared) || !take_char(line, ' ') ||
+	    (!take_char(line, 's') && !take_char(line, 'p')) || !take_char(line, ' ') ||
 	    !take_number(line, 16, &mapping.file_offset) || !take_char(line, ' ') ||
 	    !take_device(line, &mapping) || !take_char(line, ' ') ||
 	    !take_number(line, 10, &mapping.inode))

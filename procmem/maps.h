@@ -21,7 +21,6 @@ struct mapping {
 	bool readable;
 	bool writable;
 	bool executable;
-	bool shared;
 	bool deleted; /* the kernel marked the path " (deleted)"; the mark is cut off */
 	/*
 	 * "" for anonymous memory; "[heap]", "[stack]", …; an escaped newline is one

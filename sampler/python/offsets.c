@@ -207,7 +207,6 @@ static int load_debug_offsets(struct remote_memory *memory, remote_addr runtime_
 	int err;
 
 	version_format(build->version_hex, version);
-	build->free_threaded = field_u64(head, FREE_THREADED_OFFSET) != 0;
 	if (build->version_hex >> 24 != 3 || !layout) {
 		message_set(reterr,
 			    "the target runs CPython %s; this pysample knows 3.11 and 3.13 "
@@ -215,7 +214,7 @@ static int load_debug_offsets(struct remote_memory *memory, remote_addr runtime_
 			    version, NEWEST_MINOR);
 		return -ENOTSUP;
 	}
-	if (build->free_threaded) {
+	if (field_u64(head, FREE_THREADED_OFFSET)) {
 		message_set(reterr,
 			    "the target runs a free-threaded CPython %s, which this "
 			    "pysample does not support yet",

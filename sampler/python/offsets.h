@@ -145,7 +145,6 @@ struct py_traits {
 /* Everything known about one CPython build. */
 struct py_build {
 	uint32_t version_hex; /* PY_VERSION_HEX */
-	bool free_threaded;
 	struct py_offsets offsets;
 	struct py_traits traits;
 };

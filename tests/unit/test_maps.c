@@ -20,32 +20,31 @@ Test(maps, lines)
 	} cases[] = {
 		{"564b8ba4b000-564b8ba51000 r-xp 00002000 fe:00 247498            /usr/bin/head\n",
 		 {0x564b8ba4b000, 0x564b8ba51000, 0x2000, 247498, 0xfe, 0, true, false, true, false,
-		  false, "/usr/bin/head"}},
+		  "/usr/bin/head"}},
 		{"7ff1aa19f000-7ff1aa1ac000 rw-p 00000000 00:00 0 \n",
-		 {0x7ff1aa19f000, 0x7ff1aa1ac000, 0, 0, 0, 0, true, true, false, false, false, ""}},
+		 {0x7ff1aa19f000, 0x7ff1aa1ac000, 0, 0, 0, 0, true, true, false, false, ""}},
 		{"1000-2000 ---s 00000000 00:00 0\n",
-		 {0x1000, 0x2000, 0, 0, 0, 0, false, false, false, true, false, ""}},
+		 {0x1000, 0x2000, 0, 0, 0, 0, false, false, false, false, ""}},
 		{"1000-2000 rw-p 00000000 00:00 0                          [heap]\n",
-		 {0x1000, 0x2000, 0, 0, 0, 0, true, true, false, false, false, "[heap]"}},
+		 {0x1000, 0x2000, 0, 0, 0, 0, true, true, false, false, "[heap]"}},
 		{"ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0 [vsyscall]",
 		 {0xffffffffff600000, 0xffffffffff601000, 0, 0, 0, 0, false, false, true, false,
-		  false, "[vsyscall]"}},
+		  "[vsyscall]"}},
 		{"1000-2000 r--p 7fffffff000 103:1f 18446744073709551615 /a b/c\n",
 		 {0x1000, 0x2000, 0x7fffffff000, UINT64_MAX, 0x103, 0x1f, true, false, false, false,
-		  false, "/a b/c"}},
+		  "/a b/c"}},
 		{"1000-2000 r--p 00000000 00:01 7 /memfd:x (deleted)\n",
-		 {0x1000, 0x2000, 0, 7, 0, 1, true, false, false, false, true, "/memfd:x"}},
+		 {0x1000, 0x2000, 0, 7, 0, 1, true, false, false, true, "/memfd:x"}},
 		{"1000-2000 r--p 00000000 00:01 7 /x (deleted) (deleted)\n",
-		 {0x1000, 0x2000, 0, 7, 0, 1, true, false, false, false, true, "/x (deleted)"}},
+		 {0x1000, 0x2000, 0, 7, 0, 1, true, false, false, true, "/x (deleted)"}},
 		{"1000-2000 r--p 00000000 00:01 7 /x (deleted)y\n",
-		 {0x1000, 0x2000, 0, 7, 0, 1, true, false, false, false, false, "/x (deleted)y"}},
+		 {0x1000, 0x2000, 0, 7, 0, 1, true, false, false, false, "/x (deleted)y"}},
 		{"1000-2000 r--p 00000000 00:01 7 /new\\012line\\012\n",
-		 {0x1000, 0x2000, 0, 7, 0, 1, true, false, false, false, false, "/new\nline\n"}},
+		 {0x1000, 0x2000, 0, 7, 0, 1, true, false, false, false, "/new\nline\n"}},
 		{"1000-2000 r--p 00000000 00:01 7 /back\\134slash\\01\n",
-		 {0x1000, 0x2000, 0, 7, 0, 1, true, false, false, false, false,
-		  "/back\\134slash\\01"}},
+		 {0x1000, 0x2000, 0, 7, 0, 1, true, false, false, false, "/back\\134slash\\01"}},
 		{"1000-2000 r--p 00000000 00:01 7 /\\012 (deleted)\n",
-		 {0x1000, 0x2000, 0, 7, 0, 1, true, false, false, false, true, "/\n"}},
+		 {0x1000, 0x2000, 0, 7, 0, 1, true, false, false, true, "/\n"}},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -66,7 +65,6 @@ Test(maps, lines)
 		cr_expect(eq(int, got->readable, want->readable), "%s", cases[i].line);
 		cr_expect(eq(int, got->writable, want->writable), "%s", cases[i].line);
 		cr_expect(eq(int, got->executable, want->executable), "%s", cases[i].line);
-		cr_expect(eq(int, got->shared, want->shared), "%s", cases[i].line);
 		cr_expect(eq(int, got->deleted, want->deleted), "%s", cases[i].line);
 		cr_expect(eq(str, (char *)got->path, (char *)want->path), "%s", cases[i].line);
 		maps_done(&maps);
