@@ -6,13 +6,8 @@
 const char *loss_name(enum sample_loss loss)
 {
 	static const char *const names[] = {
-		[LOSS_GREW] = "grew",
-		[LOSS_CHUNK] = "chunk",
-		[LOSS_LINK] = "link",
-		[LOSS_CODE] = "code",
-		[LOSS_UNREADABLE] = "unreadable",
-		[LOSS_TOO_DEEP] = "too_deep",
-		[LOSS_SLOW] = "slow",
+		[LOSS_GREW] = "grew", [LOSS_CHUNK] = "chunk",	    [LOSS_LINK] = "link",
+		[LOSS_CODE] = "code", [LOSS_TOO_DEEP] = "too_deep", [LOSS_SLOW] = "slow",
 	};
 
 	_Static_assert(sizeof(names) / sizeof(names[0]) == NR_SAMPLE_LOSSES, "a name each");

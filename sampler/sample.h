@@ -67,13 +67,12 @@ struct sample {
 
 /* Why a stack was not accepted; counted, never guessed around. */
 enum sample_loss {
-	LOSS_GREW,	 /* it was larger than the copied window */
-	LOSS_CHUNK,	 /* its newest data-stack chunk changed under the copy */
-	LOSS_LINK,	 /* links between frames do not agree */
-	LOSS_CODE,	 /* a frame's code object is none, or was replaced */
-	LOSS_UNREADABLE, /* memory could not be read */
-	LOSS_TOO_DEEP,	 /* more frames than the named limit */
-	LOSS_SLOW,	 /* the copy took so long that its parts may not belong together */
+	LOSS_GREW,     /* it was larger than the copied window */
+	LOSS_CHUNK,    /* its newest data-stack chunk changed under the copy */
+	LOSS_LINK,     /* links between frames do not agree */
+	LOSS_CODE,     /* a frame's code object is none, or was replaced */
+	LOSS_TOO_DEEP, /* more frames than the named limit */
+	LOSS_SLOW,     /* the copy took so long that its parts may not belong together */
 	NR_SAMPLE_LOSSES,
 };
 

@@ -18,7 +18,7 @@ import unittest
 import support
 from support import names, parse_collapsed, parse_label, per_interpreter, pysample
 
-LOST_KEYS = {"grew", "chunk", "link", "code", "unreadable", "too_deep", "slow"}
+LOST_KEYS = {"grew", "chunk", "link", "code", "too_deep", "slow"}
 STATS_KEYS = {"ticks", "samples", "lost", "trimmed", "late_ticks", "achieved_hz", "wall_s",
               "cpu_user_s", "cpu_sys_s", "max_rss_kib", "reads", "other_syscalls", "python",
               "runtime_found_by"}
