@@ -7,6 +7,7 @@
 
 #include "cmd/command.h"
 #include "cmd/print.h"
+#include "sampler/python/offsets.h"
 
 static const struct {
 	const char *name;
@@ -66,7 +67,7 @@ int main(int argc, char **argv)
 		return (int)print_finish(EXIT_OK);
 	}
 	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
-		(void)printf("pysample %s (CPython 3.11, 3.13, 3.14, 3.15)\n", PYSAMPLE_VERSION);
+		(void)printf("pysample %s (CPython %s)\n", PYSAMPLE_VERSION, SUPPORTED_VERSIONS);
 		return (int)print_finish(EXIT_OK);
 	}
 	for (int i = 0; i < NR_COMMANDS; i++)

@@ -15,9 +15,6 @@
 
 enum { COOKIE_BYTES = 8, VERSION_OFFSET = 8, FREE_THREADED_OFFSET = 16 };
 
-/* The last version that was tested, and the oldest with debug offsets. */
-enum { NEWEST_MINOR = 15, FIRST_MINOR_WITH_DEBUG_OFFSETS = 13 };
-
 void version_format(uint32_t version_hex, char ret_text[VERSION_MAX_BYTES])
 {
 	static const struct {
@@ -209,9 +206,9 @@ static int load_debug_offsets(struct remote_memory *memory, remote_addr runtime_
 	version_format(build->version_hex, version);
 	if (build->version_hex >> 24 != 3 || !layout) {
 		message_set(reterr,
-			    "the target runs CPython %s; this pysample knows 3.11 and 3.13 "
-			    "to 3.%d: look for a newer pysample",
-			    version, NEWEST_MINOR);
+			    "the target runs CPython %s; this pysample knows " SUPPORTED_VERSIONS
+			    ": look for a newer pysample",
+			    version);
 		return -ENOTSUP;
 	}
 	if (field_u64(head, FREE_THREADED_OFFSET)) {
@@ -272,11 +269,10 @@ int offsets_load(struct remote_memory *memory, remote_addr runtime_addr, uint32_
 		version_format(version_hex, version);
 		message_set(reterr,
 			    version_hex ? "the target runs CPython %s; this pysample "
-					  "knows 3.11 and 3.13 to 3.%d"
+					  "knows " SUPPORTED_VERSIONS
 					: "the version of the target's CPython cannot be "
-					  "told%.0s; this pysample knows 3.11 and 3.13 to "
-					  "3.%d",
-			    version, NEWEST_MINOR);
+					  "told%.0s; this pysample knows " SUPPORTED_VERSIONS,
+			    version);
 		return -ENOTSUP;
 	}
 	if (err)

@@ -17,6 +17,9 @@
 #include "procmem/memory.h"
 #include "procmem/message.h"
 
+/* The versions that offsets_load() accepts, for sentences. */
+#define SUPPORTED_VERSIONS "3.11 and 3.13 to 3.15"
+
 /* A field that this version does not have. Never 0: 0 is a valid offset. */
 #define OFFSET_ABSENT UINT32_MAX
 

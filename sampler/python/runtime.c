@@ -226,7 +226,7 @@ static bool refuse_by_name(const struct maps *maps, struct message *reterr)
 		version_format(version_hex, version);
 		message_set(reterr,
 			    "the target maps %s, a Python %s that this pysample cannot "
-			    "read; it knows CPython 3.11 and 3.13 to 3.15",
+			    "read; it knows CPython " SUPPORTED_VERSIONS,
 			    mapping->path, version);
 		return true;
 	}

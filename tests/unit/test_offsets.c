@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 #include <errno.h>
+#include <stdio.h>
 
 #include "sampler/python/offsets_tables.h"
 #include "tests/support/fake_python.h"
@@ -154,8 +155,21 @@ Test(offsets, other_versions_are_refused_with_a_sentence)
 			     -ENOTSUP));
 		cr_expect(ne(ptr, strstr(message.text, cases[i].names), NULL), "%s: %s",
 			  cases[i].names, message.text);
+		cr_expect(ne(ptr, strstr(message.text, "knows " SUPPORTED_VERSIONS), NULL), "%s",
+			  message.text);
 		cr_expect(eq(uint, build.version_hex, 77));
 	}
+}
+
+/* A version that is added to the tables has to be added to the sentences. */
+Test(offsets, newest_version_is_named)
+{
+	size_t nr_layouts = sizeof(debug_offsets_layouts) / sizeof(*debug_offsets_layouts);
+	char newest[16];
+
+	(void)snprintf(newest, sizeof(newest), "to 3.%u",
+		       debug_offsets_layouts[nr_layouts - 1].minor);
+	cr_expect(ne(ptr, strstr(SUPPORTED_VERSIONS, newest), NULL), "%s", newest);
 }
 
 Test(offsets, free_threaded_builds_are_refused_with_a_sentence)
