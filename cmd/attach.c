@@ -255,7 +255,7 @@ static void catch_signals(int flags)
 
 static uint64_t timeval_ns(const struct timeval *time)
 {
-	return (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_usec * 1000u;
+	return (uint64_t)time->tv_sec * NS_PER_S + (uint64_t)time->tv_usec * 1000u;
 }
 
 /* The peak of our own memory. ru_maxrss would count what our parent had before exec, too. */

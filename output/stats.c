@@ -4,7 +4,6 @@
 #include "output/json.h"
 #include "output/loss.h"
 
-#define NS_PER_S  1e9
 #define NS_PER_US 1e3
 
 double stats_wall_s(const struct sampler_stats *stats)

@@ -14,7 +14,6 @@
 #include "procmem/cleanup.h"
 
 #define MIN_COLUMNS    60
-#define NS_PER_S       1e9
 #define MIN_TIME_WIDTH 7 /* "total s" */
 #define BOLD	       "\033[1m"
 #define DIM	       "\033[2m"
@@ -275,7 +274,7 @@ static void widths_find(struct table *table)
 			longest_ns = table->rows[i].total_ns;
 	}
 	/* Milliseconds tell nothing in a run of hours. */
-	table->time_decimals = (double)longest_ns < 1000 * NS_PER_S ? 3 : 1;
+	table->time_decimals = longest_ns < 1000ull * NS_PER_S ? 3 : 1;
 	table->time_width =
 		snprintf(NULL, 0, "%.*f", table->time_decimals, (double)longest_ns / NS_PER_S);
 	if (table->time_width < MIN_TIME_WIDTH)

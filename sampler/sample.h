@@ -13,6 +13,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* All times are in nanoseconds. */
+#define NS_PER_S 1000000000u
+
 /*
  * A function that was seen running. There is one object for each distinct
  * (qualname, path, first_line), valid until the sampler is destroyed, so that

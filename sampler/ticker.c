@@ -4,7 +4,7 @@
 #include <sys/prctl.h>
 #include <time.h>
 
-#define NS_PER_S 1000000000u
+#include "sampler/sample.h"
 
 uint64_t clock_now_ns(void)
 {

@@ -44,8 +44,6 @@
 #define STOP_PATIENCE_NS 5000000000u
 #define STOP_POLL_NS	 5000
 
-#define NS_PER_S 1000000000u
-
 /* Set by SIGINT, SIGTERM and SIGHUP: write what there is. */
 static volatile sig_atomic_t stop_requested;
 

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <sys/time.h>
 
-#define NS_PER_S 1000000000u
+#include "sampler/sample.h"
 
 Test(ticker, rate_is_an_interval)
 {
