@@ -9,6 +9,18 @@
 #include "sampler/python/strings.h"
 #include "tests/support/fake_python.h"
 
+static void begin(struct fake_python *py, struct code_cache *cache, uint32_t minor)
+{
+	fake_python_init(py, minor);
+	code_cache_init(cache, &py->fake.memory, &py->build);
+}
+
+static void end(struct fake_python *py, struct code_cache *cache)
+{
+	code_cache_done(cache);
+	fake_python_done(py);
+}
+
 static struct code_clock clock_now(const struct fake_python *py, uint64_t tick)
 {
 	const struct py_offsets *offsets = &py->build.offsets;
@@ -45,8 +57,7 @@ Test(code, tells_what_a_frame_needs)
 		struct code_cache cache;
 		struct code *code;
 
-		fake_python_init(&py, fake_python_minors[v]);
-		code_cache_init(&cache, &py.fake.memory, &py.build);
+		begin(&py, &cache, fake_python_minors[v]);
 		remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = "f",
 									     .first_line = 10,
 									     .frame_words = 33,
@@ -71,8 +82,7 @@ Test(code, tells_what_a_frame_needs)
 		cr_expect(not(code_at_return(code, start + 8)));
 		cr_expect(not(code_at_return(code, start - 2)));
 		cr_expect(not(code_at_return(code, start + 12)));
-		code_cache_done(&cache);
-		fake_python_done(&py);
+		end(&py, &cache);
 	}
 	code_cache_done(NULL);
 }
@@ -90,16 +100,14 @@ Test(code, object_replaced_at_its_address_gives_the_new_name)
 		struct fake_python py;
 		struct code_cache cache;
 
-		fake_python_init(&py, fake_python_minors[v]);
-		code_cache_init(&cache, &py.fake.memory, &py.build);
+		begin(&py, &cache, fake_python_minors[v]);
 		remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = "old"});
 		struct code_clock clock = clock_now(&py, 1);
 		expect_name(&cache, addr, &clock, "old");
 		replace(&py, addr);
 		clock = clock_now(&py, 2);
 		expect_name(&cache, addr, &clock, "new");
-		code_cache_done(&cache);
-		fake_python_done(&py);
+		end(&py, &cache);
 	}
 }
 
@@ -110,8 +118,7 @@ Test(code, entry_holds_while_a_counter_stands_still)
 		struct code_cache cache;
 		struct code *code;
 
-		fake_python_init(&py, fake_python_minors[v]);
-		code_cache_init(&cache, &py.fake.memory, &py.build);
+		begin(&py, &cache, fake_python_minors[v]);
 		remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = "f"});
 		struct code_clock clock = clock_now(&py, 1);
 		expect_name(&cache, addr, &clock, "f");
@@ -144,8 +151,7 @@ Test(code, entry_holds_while_a_counter_stands_still)
 		later = code->checked;
 		later.interp_addr += 8;
 		cr_expect(not(code_cache_holds(&cache, code, &later)));
-		code_cache_done(&cache);
-		fake_python_done(&py);
+		end(&py, &cache);
 	}
 }
 
@@ -156,8 +162,7 @@ Test(code, object_younger_than_the_frame_is_refused)
 		struct code_cache cache;
 		struct code *code;
 
-		fake_python_init(&py, fake_python_minors[v]);
-		code_cache_init(&cache, &py.fake.memory, &py.build);
+		begin(&py, &cache, fake_python_minors[v]);
 		remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = "old"});
 		struct code_clock copied = clock_now(&py, 1);
 		replace(&py, addr); /* after the copy, before the look */
@@ -167,8 +172,7 @@ Test(code, object_younger_than_the_frame_is_refused)
 		/* It is believed for frames that are copied from now on. */
 		struct code_clock later = clock_now(&py, 2);
 		expect_name(&cache, addr, &later, "new");
-		code_cache_done(&cache);
-		fake_python_done(&py);
+		end(&py, &cache);
 	}
 }
 
@@ -180,8 +184,7 @@ Test(code, known_object_replaced_after_the_copy_is_not_believed)
 		struct code_cache cache;
 		struct code *code;
 
-		fake_python_init(&py, fake_python_minors[v]);
-		code_cache_init(&cache, &py.fake.memory, &py.build);
+		begin(&py, &cache, fake_python_minors[v]);
 		remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = "old"});
 		struct code_clock clock = clock_now(&py, 1);
 		expect_name(&cache, addr, &clock, "old");
@@ -190,8 +193,7 @@ Test(code, known_object_replaced_after_the_copy_is_not_believed)
 		replace(&py, addr);
 		cr_expect(eq(int, code_cache_get(&cache, addr, &clock, &code),
 			     clock.has_next_version ? -EAGAIN : 0));
-		code_cache_done(&cache);
-		fake_python_done(&py);
+		end(&py, &cache);
 	}
 }
 
@@ -203,8 +205,7 @@ Test(code, without_counters_an_object_is_too_new_for_its_first_copy)
 		struct code_cache cache;
 		struct code *code;
 
-		fake_python_init(&py, fake_python_minors[v]);
-		code_cache_init(&cache, &py.fake.memory, &py.build);
+		begin(&py, &cache, fake_python_minors[v]);
 		remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = "old"});
 		struct code_clock clock = clock_now(&py, 1);
 		bool counters = clock.has_generation || clock.has_next_version;
@@ -217,8 +218,7 @@ Test(code, without_counters_an_object_is_too_new_for_its_first_copy)
 		later = clock_now(&py, 3);
 		cr_assert(zero(int, code_cache_get(&cache, addr, &later, &code)));
 		cr_expect(eq(int, code_is_too_new(code, &later), !counters));
-		code_cache_done(&cache);
-		fake_python_done(&py);
+		end(&py, &cache);
 	}
 }
 
@@ -230,8 +230,7 @@ Test(code, name_tells_where_all_pointers_are_the_same)
 	struct code *code;
 	uint64_t name_addr;
 
-	fake_python_init(&py, 11);
-	code_cache_init(&cache, &py.fake.memory, &py.build);
+	begin(&py, &cache, 11);
 	const struct py_offsets *offsets = &py.build.offsets;
 	remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = "f1"});
 	struct code_clock clock = clock_now(&py, 1);
@@ -262,8 +261,7 @@ Test(code, name_tells_where_all_pointers_are_the_same)
 	cr_assert(zero(int, code_cache_queue(&cache, code, &clock)));
 	cr_assert(zero(int, code_cache_recheck(&cache, &clock)));
 	cr_expect(code_cache_holds(&cache, code, &clock));
-	code_cache_done(&cache);
-	fake_python_done(&py);
+	end(&py, &cache);
 }
 
 /* Once the versions have run out every new object has version 0: the generation tells. */
@@ -274,8 +272,7 @@ Test(code, generation_tells_when_versions_ran_out)
 		struct code_cache cache;
 		struct code *code;
 
-		fake_python_init(&py, minor);
-		code_cache_init(&cache, &py.fake.memory, &py.build);
+		begin(&py, &cache, minor);
 		remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = "old"});
 		py.next_version = 0;
 		struct code_clock copied = clock_now(&py, 1);
@@ -284,8 +281,7 @@ Test(code, generation_tells_when_versions_ran_out)
 		cr_expect(eq(int, code_cache_get(&cache, addr, &copied, &code), -EAGAIN));
 		struct code_clock later = clock_now(&py, 2);
 		expect_name(&cache, addr, &later, "new");
-		code_cache_done(&cache);
-		fake_python_done(&py);
+		end(&py, &cache);
 	}
 }
 
@@ -296,8 +292,7 @@ Test(code, what_is_no_code_object_is_remembered)
 		struct code_cache cache;
 		struct code *code;
 
-		fake_python_init(&py, fake_python_minors[v]);
-		code_cache_init(&cache, &py.fake.memory, &py.build);
+		begin(&py, &cache, fake_python_minors[v]);
 		/* The type is known by name before and by address after the first. */
 		struct code_clock clock = clock_now(&py, 1);
 		cr_expect(eq(int, code_cache_get(&cache, py.none_addr, &clock, &code), -EBADMSG));
@@ -318,8 +313,7 @@ Test(code, what_is_no_code_object_is_remembered)
 		py.generation++;
 		clock = clock_now(&py, 3);
 		expect_name(&cache, later_addr, &clock, "late");
-		code_cache_done(&cache);
-		fake_python_done(&py);
+		end(&py, &cache);
 	}
 }
 
@@ -400,8 +394,7 @@ Test(code, every_line_of_a_huge_function_is_known)
 	struct code_cache cache;
 	struct code *code;
 
-	fake_python_init(&py, 15);
-	code_cache_init(&cache, &py.fake.memory, &py.build);
+	begin(&py, &cache, 15);
 	remote_addr table_addr = fake_python_bytes(&py, table, 2 * NR_UNITS);
 	remote_addr addr = code_with_table(&py, table_addr, NR_UNITS + 1000);
 	struct code_clock clock = clock_now(&py, 1);
@@ -409,8 +402,7 @@ Test(code, every_line_of_a_huge_function_is_known)
 	for (int i = 0; i < NR_UNITS; i++)
 		cr_assert(eq(int, code_line(code, code->code_start_addr + 2 * i), 1 + i));
 	cr_expect(zero(int, code_line(code, code->code_end_addr - 2)), "no line behind the table");
-	code_cache_done(&cache);
-	fake_python_done(&py);
+	end(&py, &cache);
 	free(table);
 }
 
@@ -424,8 +416,7 @@ Test(code, tables_of_all_together_are_bounded)
 	struct code *code;
 	int nr_known = 0;
 
-	fake_python_init(&py, 15);
-	code_cache_init(&cache, &py.fake.memory, &py.build);
+	begin(&py, &cache, 15);
 	remote_addr table_addr = fake_python_bytes(&py, table, TABLE_BYTES);
 	remote_addr addrs[NR_CODES];
 	for (int i = 0; i < NR_CODES; i++)
@@ -447,8 +438,7 @@ Test(code, tables_of_all_together_are_bounded)
 		cr_assert(zero(int, code_cache_get(&cache, addrs[i], &clock, &code)));
 		cr_expect(eq(int, code_line(code, code->code_start_addr + 20), 11));
 	}
-	code_cache_done(&cache);
-	fake_python_done(&py);
+	end(&py, &cache);
 	free(table);
 }
 
@@ -461,8 +451,7 @@ Test(code, table_that_is_too_large_gives_no_lines)
 	struct code_cache cache;
 	struct code *code;
 
-	fake_python_init(&py, 14);
-	code_cache_init(&cache, &py.fake.memory, &py.build);
+	begin(&py, &cache, 14);
 	remote_addr table_addr = fake_python_bytes(&py, table, 2 * NR_UNITS);
 	remote_addr addr = code_with_table(&py, table_addr, NR_UNITS);
 	struct code_clock clock = clock_now(&py, 1);
@@ -470,8 +459,7 @@ Test(code, table_that_is_too_large_gives_no_lines)
 	expect_string(code->function->qualname, "f");
 	cr_expect(zero(int, code_line(code, code->code_start_addr)));
 	cr_expect(zero(sz, cache.table_bytes));
-	code_cache_done(&cache);
-	fake_python_done(&py);
+	end(&py, &cache);
 	free(table);
 }
 
@@ -501,8 +489,7 @@ Test(code, names_of_all_together_are_bounded)
 	struct code *code;
 	int nr_known = 0, err = 0;
 
-	fake_python_init(&py, 15);
-	code_cache_init(&cache, &py.fake.memory, &py.build);
+	begin(&py, &cache, 15);
 	remote_addr name_addr = long_str(&py);
 	for (int i = 0; !err && i < NR_CODES; i++) {
 		remote_addr addr = fake_python_code(
@@ -517,6 +504,5 @@ Test(code, names_of_all_together_are_bounded)
 	cr_expect(eq(int, err, -E2BIG));
 	cr_expect(gt(int, nr_known, 1000));
 	cr_expect(le(sz, cache.functions.nr_bytes, FUNCTIONS_MAX_BYTES + 3 * NAME_BYTES));
-	code_cache_done(&cache);
-	fake_python_done(&py);
+	end(&py, &cache);
 }

@@ -27,6 +27,17 @@ static int load(const uint8_t *image, size_t size_bytes, uint32_t version_hex,
 	return err;
 }
 
+/* The error for the table of 3.minor with another number at a place in it, and the sentence. */
+static int load_changed(uint32_t minor, uint32_t at, uint64_t value, struct message *message)
+{
+	uint8_t image[IMAGE_MAX_BYTES];
+	size_t size_bytes = fake_debug_offsets(minor, image, sizeof(image));
+	struct py_build build;
+
+	memcpy(image + at, &value, sizeof(value));
+	return load(image, size_bytes, 0, &build, message);
+}
+
 struct bounded_field {
 	uint32_t offset, width, end;
 };
@@ -175,13 +186,9 @@ Test(offsets, newest_version_is_named)
 Test(offsets, free_threaded_builds_are_refused_with_a_sentence)
 {
 	for (uint32_t minor = 13; minor <= 15; minor++) {
-		uint8_t image[IMAGE_MAX_BYTES];
-		size_t size_bytes = fake_debug_offsets(minor, image, sizeof(image));
 		struct message message;
-		struct py_build build;
 
-		image[16] = 1;
-		cr_expect(eq(int, load(image, size_bytes, 0, &build, &message), -ENOTSUP));
+		cr_expect(eq(int, load_changed(minor, 16, 1, &message), -ENOTSUP));
 		cr_expect(ne(ptr, strstr(message.text, "free-threaded"), NULL));
 	}
 }
@@ -202,13 +209,10 @@ Test(offsets, absurd_numbers_are_refused_with_a_sentence)
 
 		for (size_t i = 0; i < NR_OFFSETS; i++) {
 			for (size_t k = 0; at[i] && k < sizeof(absurd) / sizeof(*absurd); k++) {
-				uint8_t image[IMAGE_MAX_BYTES];
-				size_t size = fake_debug_offsets(minor, image, sizeof(image));
 				struct message message;
-				struct py_build build;
 
-				memcpy(image + at[i], &absurd[k], sizeof(absurd[k]));
-				cr_expect(eq(int, load(image, size, 0, &build, &message), -EBADMSG),
+				cr_expect(eq(int, load_changed(minor, at[i], absurd[k], &message),
+					     -EBADMSG),
 					  "3.%u, number %zu", minor, i);
 				cr_expect(ne(ptr, strstr(message.text, "contradict"), NULL));
 			}
@@ -225,14 +229,11 @@ struct wrong_number {
 static void expect_refused(uint32_t minor, const struct wrong_number *cases, size_t nr_cases)
 {
 	for (size_t i = 0; i < nr_cases; i++) {
-		uint8_t image[IMAGE_MAX_BYTES];
-		size_t size = fake_debug_offsets(minor, image, sizeof(image));
 		struct message message;
-		struct py_build build;
 
-		memcpy(image + cases[i].at, &cases[i].value, sizeof(cases[i].value));
-		cr_expect(eq(int, load(image, size, 0, &build, &message), -EBADMSG), "3.%u: %s",
-			  minor, cases[i].name);
+		cr_expect(eq(int, load_changed(minor, cases[i].at, cases[i].value, &message),
+			     -EBADMSG),
+			  "3.%u: %s", minor, cases[i].name);
 	}
 }
 
