@@ -495,11 +495,11 @@ int code_cache_recheck(struct code_cache *cache, const struct code_clock *clock)
 	return err;
 }
 
-/* Line and columns of the instruction at instr_addr. */
-static struct source_position code_position(const struct code *code, remote_addr instr_addr)
+/* The line of the instruction at instr_addr, from the table alone. */
+static int32_t find_line(const struct code *code, remote_addr instr_addr)
 {
 	if (!code->linetable)
-		return (struct source_position){.column = -1, .end_column = -1};
+		return 0;
 	return linetable_find_311(code->linetable, code->linetable_bytes,
 				  code->function->first_line,
 				  (int32_t)(instr_addr - code->code_start_addr));
@@ -510,13 +510,13 @@ int32_t code_line(struct code *code, remote_addr instr_addr)
 	size_t unit = (instr_addr - code->code_start_addr) / 2;
 
 	if (instr_addr < code->code_start_addr)
-		return code_position(code, instr_addr).line;
+		return find_line(code, instr_addr);
 	if (unit >= code->nr_lines)
 		return 0;
 	if (!code->lines) {
 		code->lines = malloc(code->nr_lines * sizeof(*code->lines));
 		if (!code->lines)
-			return code_position(code, instr_addr).line;
+			return find_line(code, instr_addr);
 		linetable_lines_311(code->linetable, code->linetable_bytes,
 				    code->function->first_line, code->lines, code->nr_lines);
 	}

@@ -10,9 +10,9 @@
  *       | 0 | payload, by kind …   |  zero or more bytes
  *       +---+----------------------+
  *
- * Bit 7 marks the first byte of an entry and no other, so an entry that was cut
- * short or overwritten is noticed. CPython's own reader looks for the next marked
- * byte instead; the compiler never writes a table in which that makes a difference.
+ * Bit 7 marks the first byte of an entry and no other. Behind the line everything up to
+ * the next marked byte is passed over, as CPython's own reader does: columns, and how many
+ * lines the source of the instruction goes on for.
  */
 #include "sampler/python/linetable.h"
 
@@ -33,7 +33,7 @@
  * Source: CPython Include/cpython/code.h, enum _PyCodeLocationInfoKind.
  */
 enum location_kind {
-	LOCATION_ONE_LINE_0 = 10, /* the line, 0 to 2 behind the previous entry's; two columns */
+	LOCATION_ONE_LINE_0 = 10, /* 0 to 2 lines behind the previous entry; two columns */
 	LOCATION_ONE_LINE_1 = 11,
 	LOCATION_ONE_LINE_2 = 12,
 	LOCATION_NO_COLUMNS = 13, /* a line delta */
@@ -46,8 +46,6 @@ struct table_reader {
 	size_t size_bytes;
 	size_t next; /* index of the byte to read next; at most size_bytes */
 };
-
-static const struct source_position no_position = {.column = -1, .end_column = -1};
 
 /* One byte that is not the first of an entry. */
 static int read_payload(struct table_reader *reader, uint32_t *ret_byte)
@@ -94,159 +92,79 @@ static int read_svarint(struct table_reader *reader, int32_t *ret_value)
 	return 0;
 }
 
-/* A column of the long form, which keeps 0 for "not known". */
-static int read_long_column(struct table_reader *reader, int32_t *ret_column)
+/*
+ * By how many lines an entry of that kind is behind the one before it: read from its
+ * payload, or told by the kind itself.
+ */
+static int read_delta(struct table_reader *reader, unsigned int kind, int32_t *ret_delta)
 {
-	uint32_t value;
-	int err = read_varint(reader, &value);
-
-	if (err)
-		return err;
-	if (value > INT32_MAX)
-		return -EBADMSG;
-	*ret_column = (int32_t)value - 1;
+	if (kind == LOCATION_NO_COLUMNS || kind == LOCATION_LONG)
+		return read_svarint(reader, ret_delta);
+	*ret_delta = kind < LOCATION_ONE_LINE_0 ? 0 : (int32_t)kind - LOCATION_ONE_LINE_0;
 	return 0;
-}
-
-static int read_short(struct table_reader *reader, unsigned int kind,
-		      struct source_position *position)
-{
-	uint32_t byte;
-	int err = read_payload(reader, &byte);
-
-	if (err)
-		return err;
-	position->column = (int32_t)(kind << 3 | byte >> 4);
-	position->end_column = position->column + (int32_t)(byte & 15);
-	return 0;
-}
-
-static int read_one_line(struct table_reader *reader, struct source_position *position)
-{
-	uint32_t column;
-	uint32_t end_column;
-	int err = read_payload(reader, &column);
-
-	if (!err)
-		err = read_payload(reader, &end_column);
-	if (err)
-		return err;
-	position->column = (int32_t)column;
-	position->end_column = (int32_t)end_column;
-	return 0;
-}
-
-/* The long form behind its line delta; position->line is already known. */
-static int read_long(struct table_reader *reader, struct source_position *position)
-{
-	uint32_t further_lines;
-	int err = read_varint(reader, &further_lines);
-
-	if (err)
-		return err;
-	if (__builtin_add_overflow(position->line, further_lines, &position->end_line))
-		return -EBADMSG;
-	err = read_long_column(reader, &position->column);
-	if (err)
-		return err;
-	return read_long_column(reader, &position->end_column);
 }
 
 /*
- * Decode the payload of an entry. *line is the line of the entry before it, which
- * entries without a line hand on, and becomes this entry's.
+ * The next entry: its line, 0 if it has none, and how many code units it covers. *line is
+ * the line of the entry before it, which entries without a line hand on, and becomes this
+ * entry's. False at the end and where the table is torn.
  */
-static int read_location(struct table_reader *reader, unsigned int kind, int32_t *line,
-			 struct source_position *ret_position)
+static bool read_entry(struct table_reader *reader, int32_t *line, int32_t *ret_line,
+		       size_t *ret_nr_units)
 {
-	int32_t delta = 0;
-	int err = 0;
-
-	*ret_position = no_position;
-	if (kind == LOCATION_NONE)
-		return 0;
-	if (kind == LOCATION_NO_COLUMNS || kind == LOCATION_LONG)
-		err = read_svarint(reader, &delta);
-	else if (kind >= LOCATION_ONE_LINE_0)
-		delta = (int32_t)kind - LOCATION_ONE_LINE_0;
-	if (err)
-		return err;
-	if (__builtin_add_overflow(*line, delta, line))
-		return -EBADMSG;
-	ret_position->line = *line;
-	ret_position->end_line = *line;
-
-	if (kind == LOCATION_NO_COLUMNS)
-		return 0;
-	if (kind == LOCATION_LONG)
-		return read_long(reader, ret_position);
-	if (kind >= LOCATION_ONE_LINE_0)
-		return read_one_line(reader, ret_position);
-	return read_short(reader, kind, ret_position);
-}
-
-/* Lines count from 1 in a source file; below that (hand-made code can be) there is none. */
-static struct source_position known_lines(struct source_position position)
-{
-	if (position.line < 0)
-		position.line = 0;
-	if (position.end_line < 0)
-		position.end_line = 0;
-	return position;
-}
-
-/* The next entry and how many code units it covers; false at the end and where it is torn. */
-static bool read_entry(struct table_reader *reader, int32_t *line,
-		       struct source_position *ret_position, size_t *ret_nr_units)
-{
-	unsigned int head;
+	unsigned int head, kind;
+	int32_t delta;
 
 	if (reader->next == reader->size_bytes)
 		return false;
 	head = reader->table[reader->next++];
-	if (!(head & ENTRY_START) || read_location(reader, head >> 3 & 15, line, ret_position))
+	if (!(head & ENTRY_START))
 		return false;
+	kind = head >> 3 & 15;
+	*ret_line = 0;
+	if (kind != LOCATION_NONE) {
+		if (read_delta(reader, kind, &delta) || __builtin_add_overflow(*line, delta, line))
+			return false;
+		/* Lines count from 1; below that (hand-made code can be) there is none. */
+		*ret_line = *line < 0 ? 0 : *line;
+	}
+	while (reader->next < reader->size_bytes && !(reader->table[reader->next] & ENTRY_START))
+		reader->next++;
 	*ret_nr_units = (head & 7) + 1;
 	return true;
 }
 
-struct source_position linetable_find_311(const uint8_t *table, size_t size_bytes,
-					  int32_t first_line, int32_t code_offset_bytes)
+int32_t linetable_find_311(const uint8_t *table, size_t size_bytes, int32_t first_line,
+			   int32_t code_offset_bytes)
 {
 	struct table_reader reader = {.table = table, .size_bytes = size_bytes};
-	struct source_position position = no_position;
 	int32_t line = first_line;
+	int32_t entry_line;
 	size_t end = 0; /* cannot overflow: an entry of a byte adds at most 16 */
 	size_t nr_units;
 
-	if (code_offset_bytes < 0) {
-		position.line = first_line;
-		position.end_line = first_line;
-		return known_lines(position);
-	}
-	while (read_entry(&reader, &line, &position, &nr_units)) {
+	if (code_offset_bytes < 0)
+		return first_line < 0 ? 0 : first_line;
+	while (read_entry(&reader, &line, &entry_line, &nr_units)) {
 		end += nr_units * CODE_UNIT_BYTES;
 		if ((size_t)code_offset_bytes < end)
-			return known_lines(position);
+			return entry_line;
 	}
-	return no_position;
+	return 0;
 }
 
 void linetable_lines_311(const uint8_t *table, size_t size_bytes, int32_t first_line,
 			 int32_t *ret_lines, size_t nr_units)
 {
 	struct table_reader reader = {.table = table, .size_bytes = size_bytes};
-	struct source_position position;
 	int32_t line = first_line;
+	int32_t entry_line;
 	size_t unit = 0;
 	size_t nr_covered;
 
-	while (unit < nr_units && read_entry(&reader, &line, &position, &nr_covered)) {
-		int32_t known_line = known_lines(position).line;
-
+	while (unit < nr_units && read_entry(&reader, &line, &entry_line, &nr_covered))
 		for (; nr_covered > 0 && unit < nr_units; nr_covered--)
-			ret_lines[unit++] = known_line;
-	}
+			ret_lines[unit++] = entry_line;
 	while (unit < nr_units)
 		ret_lines[unit++] = 0;
 }

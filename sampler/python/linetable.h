@@ -8,25 +8,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Where an instruction came from. A value that is not known is 0 (lines) or -1 (columns). */
-struct source_position {
-	int32_t line;
-	int32_t end_line;
-	int32_t column;	    /* in bytes of the UTF-8 source line, from 0 */
-	int32_t end_column; /* exclusive */
-};
-
 /*
- * Decode the location table of 3.11 and newer (PEP 657): the entry that covers
- * the instruction at code_offset_bytes (a multiple of 2, from the start of the
- * bytecode; negative, as of a frame that has not begun, gives first_line). An
- * instruction without a line, an offset behind the table or a torn table give
- * line 0.
+ * The line of the instruction at code_offset_bytes (a multiple of 2, from the start of
+ * the bytecode; negative, as of a frame that has not begun, gives first_line), from the
+ * location table of 3.11 and newer (PEP 657). 0 for an instruction without a line, an
+ * offset behind the table, or one where the table is torn or behind that.
  *
  * Source: CPython 3.11 Objects/locations.md, Objects/codeobject.c (advance).
  */
-struct source_position linetable_find_311(const uint8_t *table, size_t size_bytes,
-					  int32_t first_line, int32_t code_offset_bytes);
+int32_t linetable_find_311(const uint8_t *table, size_t size_bytes, int32_t first_line,
+			   int32_t code_offset_bytes);
 
 /*
  * The same for all of a function at once: the line of each of its nr_units code units, 0

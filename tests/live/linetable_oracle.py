@@ -12,7 +12,7 @@ that lives where CLI cannot run:
     chroot ROOT python3.15 - --emit < linetable_oracle.py | linetable_oracle.py --check CLI
 
 A case is a line of text: first line, offset, table (see linetable_cli.c), "|",
-then the four numbers that co_positions() gives and where they are from. The last
+then the line that co_positions() gives and where it is from. The last
 line is "end", so that what is cut off is not taken for all. Needs CPython 3.11 or
 newer for its own cases, nothing but the standard library.
 """
@@ -229,24 +229,19 @@ def made_up_codes():
 
 
 def known(position):
-    """CPython's None, and lines below 0, as the decoder says it."""
-    line, end_line, column, end_column = position
-    return (max(line or 0, 0), max(end_line or 0, 0),
-            -1 if column is None else column, -1 if end_column is None else end_column)
+    """The line; CPython's None, and lines below 0, as the decoder says it."""
+    return max(position[0] or 0, 0)
 
 
 def cases(where, code):
     """The cases of a code object: each instruction, and one offset beyond each end."""
     table = code.co_linetable.hex() or "-"
     first = code.co_firstlineno
-    positions = [known(p) for p in code.co_positions()]
-    expected = itertools.chain(
-        [(-2, (first, first, -1, -1))],
-        ((2 * i, p) for i, p in enumerate(positions)),
-        [(2 * len(positions), (0, 0, -1, -1))],
-    )
-    for offset, position in expected:
-        yield f"{first} {offset} {table} | {' '.join(map(str, position))} {where}"
+    lines = [known(p) for p in code.co_positions()]
+    expected = itertools.chain([(-2, first)], ((2 * i, line) for i, line in enumerate(lines)),
+                               [(2 * len(lines), 0)])
+    for offset, line in expected:
+        yield f"{first} {offset} {table} | {line} {where}"
         table = "="
 
 
@@ -266,9 +261,9 @@ def failures(cli, lines):
     run = subprocess.run([cli], input="".join(inputs), capture_output=True, text=True)
     outputs = run.stdout.splitlines()
     wrong = [
-        f"{where}: {question.split()[:2]}: expected {position}, not {output}"
-        for question, (position, where), output in zip(inputs, expected, outputs)
-        if position != output
+        f"{where}: {question.split()[:2]}: expected {line}, not {output}"
+        for question, (line, where), output in zip(inputs, expected, outputs)
+        if line != output
     ]
     if run.returncode or len(outputs) != len(inputs):
         wrong.append(f"{cli}: status {run.returncode}, {len(outputs)} lines for "

@@ -3,7 +3,7 @@
  * Decodes location tables for tests/live/linetable_oracle.py. Each line on stdin
  * is "FIRSTLINE OFFSET HEXTABLE", where "=" is the table of the line before (a
  * code object has many instructions) and "-" the empty one; for each it prints
- * "LINE END_LINE COLUMN END_COLUMN".
+ * the line.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -73,10 +73,8 @@ int main(void)
 			memcpy(table, hex, (size_t)size_bytes);
 			table_bytes = (size_t)size_bytes;
 		}
-		struct source_position position =
-			linetable_find_311(table, table_bytes, first_line, offset);
-		(void)printf("%" PRId32 " %" PRId32 " %" PRId32 " %" PRId32 "\n", position.line,
-			     position.end_line, position.column, position.end_column);
+		(void)printf("%" PRId32 "\n",
+			     linetable_find_311(table, table_bytes, first_line, offset));
 	}
 	return ferror(stdin) || fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
 }
