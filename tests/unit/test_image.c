@@ -16,111 +16,20 @@
 
 #include "procmem/cleanup.h"
 #include "symbols/symtab.h"
+#include "tests/support/image_file.h"
 #include "tests/support/mapping_at.h"
 
-/* Symbols of this program that are looked for; not static, so that the linker keeps them. */
-int image_test_data[3];
-int image_test_function(void);
-
-int image_test_function(void)
-{
-	return image_test_data[1];
-}
-
-/* A local symbol that only .symtab has. */
-static int image_test_local[5];
-
-/* Where the C library lies: the file and the bias that the loader gave it. */
-struct library {
-	char path[PATH_MAX];
-	uint64_t load_bias;
-	uint64_t symbol_addr; /* of getppid */
-};
-
-static struct library find_library(void)
-{
-	void *symbol = dlsym(RTLD_DEFAULT, "getppid");
-	struct library library = {.symbol_addr = (uintptr_t)symbol};
-	Dl_info info;
-
-	cr_assert(ne(ptr, symbol, NULL));
-	cr_assert(ne(int, dladdr(symbol, &info), 0));
-	cr_assert(ne(ptr, realpath(info.dli_fname, library.path), NULL));
-	library.load_bias = (uintptr_t)info.dli_fbase; /* its first segment has vaddr 0 */
-	return library;
-}
-
-/* All bytes of a file; free() them. */
-static char *read_file(const char *path, size_t *ret_size)
-{
-	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct stat st;
-
-	cr_assert(ge(int, fd, 0), "%s", path);
-	cr_assert(zero(int, fstat(fd, &st)));
-	*ret_size = (size_t)st.st_size;
-	char *bytes = malloc(*ret_size);
-
-	cr_assert(eq(sz, (size_t)read(fd, bytes, *ret_size), *ret_size));
-	return bytes;
-}
-
-static int memory_file(const char *bytes, size_t size)
-{
-	int fd = memfd_create("image", MFD_CLOEXEC);
-
-	cr_assert(ge(int, fd, 0));
-	cr_assert(eq(sz, (size_t)write(fd, bytes, size), size));
-	return fd;
-}
-
-static struct image *open_bytes(const char *bytes, size_t size)
-{
-	struct image *image = NULL;
-
-	cr_assert(zero(int, image_open_fd(memory_file(bytes, size), &image)));
-	return image;
-}
-
-static struct image *open_path(const char *path)
-{
-	struct image *image = NULL;
-
-	cr_assert(zero(int, image_open_fd(open(path, O_RDONLY | O_CLOEXEC), &image)), "%s", path);
-	return image;
-}
-
-Test(image, symbols_and_sections_of_this_program)
+Test(image, sections_of_this_program)
 {
 	struct image *image = open_path("/proc/self/exe");
 	uint64_t load_bias = ((struct link_map *)dlopen(NULL, RTLD_LAZY))->l_addr;
+	uint64_t function_addr = (uintptr_t)find_library; /* some function of ours */
 	uint64_t vaddr = 0;
 	uint64_t size = 0;
-	struct {
-		char name[32];
-		uint64_t addr;
-		uint64_t size; /* 0: any */
-	} symbols[] = {
-		{"image_test_data", (uintptr_t)image_test_data, sizeof(image_test_data)},
-		{"image_test_local", (uintptr_t)image_test_local, sizeof(image_test_local)},
-		{"image_test_function", (uintptr_t)image_test_function, 0},
-	};
-
-	image_test_local[0] = 1;
-	for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {
-		cr_expect(zero(int, symtab_find(image, symbols[i].name, &vaddr, &size)), "%s",
-			  symbols[i].name);
-		cr_expect(eq(u64, vaddr + load_bias, symbols[i].addr), "%s", symbols[i].name);
-		cr_expect(eq(u64, size, symbols[i].size ? symbols[i].size : size), "%s",
-			  symbols[i].name);
-	}
-	cr_expect(eq(int, symtab_find(image, "image_test", &vaddr, &size), -ENOENT));
-	cr_expect(eq(int, symtab_find(image, "", &vaddr, &size), -ENOENT));
-	cr_expect(eq(int, symtab_find(image, "getppid_", &vaddr, &size), -ENOENT));
 
 	cr_assert(zero(int, image_section(image, ".text", &vaddr, &size)));
-	cr_expect(ge(u64, (uintptr_t)image_test_function, vaddr + load_bias));
-	cr_expect(lt(u64, (uintptr_t)image_test_function, vaddr + load_bias + size));
+	cr_expect(ge(u64, function_addr, vaddr + load_bias));
+	cr_expect(lt(u64, function_addr, vaddr + load_bias + size));
 	cr_expect(eq(int, image_section(image, ".tex", &vaddr, &size), -ENOENT));
 	cr_expect(eq(int, image_section(image, "", &vaddr, &size), -ENOENT));
 	image_close(image);
@@ -223,78 +132,6 @@ Test(image, load_bias_where_segments_share_a_page)
 		cr_expect(eq(u64, load_bias, 0x7f0000000000), "%s", cases[i].perms);
 	}
 	image_close(image);
-}
-
-Test(image, dynamic_symbols_without_section_headers)
-{
-	struct library library = find_library();
-	uint64_t vaddr = 0;
-	uint64_t symbol_size = 0;
-	size_t size;
-	cleanup_free char *bytes = read_file(library.path, &size);
-	Elf64_Ehdr header;
-
-	memcpy(&header, bytes, sizeof(header));
-	header.e_shoff = 0;
-	header.e_shnum = 0;
-	header.e_shstrndx = 0;
-	memcpy(bytes, &header, sizeof(header));
-	struct image *image = open_bytes(bytes, size);
-
-	cr_expect(eq(int, image_section(image, ".text", &vaddr, &symbol_size), -ENOENT));
-	cr_expect(zero(int, symtab_find(image, "getppid", &vaddr, &symbol_size)));
-	cr_expect(eq(u64, vaddr + library.load_bias, library.symbol_addr));
-	cr_expect(gt(u64, symbol_size, 0));
-	cr_expect(eq(int, symtab_find(image, "getppi", &vaddr, &symbol_size), -ENOENT));
-	image_close(image);
-}
-
-/* The entry of the dynamic segment with that tag; NULL if there is none. */
-static Elf64_Dyn *dynamic_entry(char *bytes, int64_t tag)
-{
-	const Elf64_Ehdr *header = (void *)bytes;
-	const Elf64_Phdr *segments = (void *)(bytes + header->e_phoff);
-
-	for (size_t i = 0; i < header->e_phnum; i++) {
-		Elf64_Dyn *entry = (void *)(bytes + segments[i].p_offset);
-
-		for (; segments[i].p_type == PT_DYNAMIC && entry->d_tag != DT_NULL; entry++)
-			if (entry->d_tag == tag)
-				return entry;
-	}
-	return NULL;
-}
-
-Test(image, dynamic_symbols_by_each_hash)
-{
-	static const struct {
-		int64_t kept;
-		int64_t hidden;
-	} cases[] = {{DT_HASH, DT_GNU_HASH}, {DT_GNU_HASH, DT_HASH}};
-	struct library library = find_library();
-
-	for (size_t i = 0; i < 2; i++) {
-		uint64_t vaddr = 0;
-		uint64_t symbol_size;
-		size_t size;
-		cleanup_free char *bytes = read_file(library.path, &size);
-		Elf64_Dyn *hidden = dynamic_entry(bytes, cases[i].hidden);
-
-		if (!dynamic_entry(bytes, cases[i].kept)) {
-			cr_log_warn("not tested here: hash table %llx (the C library has none)",
-				    (unsigned long long)cases[i].kept);
-			continue;
-		}
-		if (hidden)
-			hidden->d_tag = DT_DEBUG;
-		((Elf64_Ehdr *)(void *)bytes)->e_shoff = 0;
-		struct image *image = open_bytes(bytes, size);
-
-		cr_expect(zero(int, symtab_find(image, "getppid", &vaddr, &symbol_size)));
-		cr_expect(eq(u64, vaddr + library.load_bias, library.symbol_addr));
-		cr_expect(eq(int, symtab_find(image, "getppid_", &vaddr, &symbol_size), -ENOENT));
-		image_close(image);
-	}
 }
 
 Test(image, build_id_is_what_readelf_says)
