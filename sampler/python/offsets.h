@@ -57,7 +57,6 @@ struct py_offsets {
 		uint32_t current_frame;
 		uint32_t cframe; /* 3.11: points to what points to the current frame */
 		uint32_t base_frame;
-		uint32_t thread_id;
 		uint32_t native_thread_id;
 		uint32_t datastack_chunk;
 		uint32_t datastack_top;
@@ -90,7 +89,6 @@ struct py_offsets {
 		uint32_t size;
 		uint32_t ob_size; /* code units in co_code_adaptive */
 		uint32_t filename;
-		uint32_t name;
 		uint32_t qualname;
 		uint32_t linetable;
 		uint32_t firstlineno;

@@ -90,6 +90,8 @@ void stack_copy_forget_chunks(struct stack_copy *stack)
 
 void stack_copy_done(struct stack_copy *stack)
 {
+	if (!stack)
+		return;
 	drop_chunks(stack, 0);
 	budget_give(stack, stack->nr_links * PIECE_COST_BYTES);
 	free(stack->chunks);

@@ -110,6 +110,7 @@ struct stack_copy {
 	remote_addr root_shim_addr;
 };
 
+/* Free the copies and give back what they took of the budget. NULL and a zeroed one are fine. */
 void stack_copy_done(struct stack_copy *stack);
 
 /*

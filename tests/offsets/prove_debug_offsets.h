@@ -37,7 +37,6 @@ static const struct py_offsets debug_offsets_truth = {
 #if PY_VERSION_HEX >= 0x030f0000
 			.base_frame = AT(thread_state.base_frame),
 #endif
-			.thread_id = AT(thread_state.thread_id),
 			.native_thread_id = AT(thread_state.native_thread_id),
 			.datastack_chunk = AT(thread_state.datastack_chunk),
 		},
@@ -60,7 +59,6 @@ static const struct py_offsets debug_offsets_truth = {
 		{
 			.size = AT(code_object.size),
 			.filename = AT(code_object.filename),
-			.name = AT(code_object.name),
 			.qualname = AT(code_object.qualname),
 			.linetable = AT(code_object.linetable),
 			.firstlineno = AT(code_object.firstlineno),

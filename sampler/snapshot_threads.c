@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/snapshot.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sampler/addr_map.h"
+
+static void thread_destroy(struct snapshot_thread *thread)
+{
+	if (!thread)
+		return;
+	stack_copy_done(&thread->stack);
+	free(thread);
+}
+
+void snapshot_done(struct snapshot *snapshot)
+{
+	for (size_t i = 0; i < snapshot->nr_threads; i++)
+		thread_destroy(snapshot->threads[i]);
+	free(snapshot->threads);
+	free(snapshot->interpreters);
+	free(snapshot->ranges);
+	*snapshot = (struct snapshot){0};
+}
+
+/* Store value for an address that a damaged list may have twice: the first stays. */
+static bool index_first(struct addr_map *map, remote_addr addr, void *value)
+{
+	return addr_map_get(map, addr) || addr_map_put(map, addr, value) == 0;
+}
+
+/* Copy the interpreters of a list that was read; false if out of memory. */
+static bool refresh_interpreters(struct snapshot *snapshot, const struct thread_list *list)
+{
+	struct snapshot_interpreter *interpreters =
+		calloc(list->nr_interpreters, sizeof(*interpreters));
+	struct addr_map known = {0};
+	bool complete = interpreters != NULL;
+
+	for (size_t i = 0; complete && i < snapshot->nr_interpreters; i++)
+		complete = index_first(&known, snapshot->interpreters[i].ref.addr,
+				       &snapshot->interpreters[i]);
+	for (size_t i = 0; complete && i < list->nr_interpreters; i++) {
+		const struct snapshot_interpreter *interpreter =
+			addr_map_get(&known, list->interpreters[i].addr);
+
+		if (interpreter)
+			interpreters[i] = *interpreter;
+		interpreters[i].ref = list->interpreters[i];
+	}
+	addr_map_done(&known);
+	if (!complete) {
+		free(interpreters);
+		return false;
+	}
+	free(snapshot->interpreters);
+	snapshot->interpreters = interpreters;
+	snapshot->nr_interpreters = list->nr_interpreters;
+	return true;
+}
+
+/* The known thread of a reference, or NULL. Thread states are used again: the tid tells. */
+static struct snapshot_thread *thread_find(const struct addr_map *known,
+					   const struct thread_ref *ref)
+{
+	struct snapshot_thread *thread = addr_map_get(known, ref->addr);
+
+	return thread && thread->ref.native_tid == ref->native_tid && !thread->seen ? thread : NULL;
+}
+
+/* The slots while a list is taken over. */
+struct slots {
+	uint8_t *used; /* a byte each, for one more than there are threads; owned */
+	uint32_t next; /* none below it is free */
+};
+
+/* Take the lowest slot that no thread has. */
+static uint32_t slot_take(struct snapshot *snapshot, struct slots *slots)
+{
+	while (slots->used[slots->next])
+		slots->next++;
+	slots->used[slots->next] = 1;
+	if (slots->next == snapshot->nr_slots)
+		snapshot->nr_slots++;
+	return slots->next;
+}
+
+static struct snapshot_thread *thread_create(struct snapshot *snapshot,
+					     const struct thread_ref *ref, struct slots *slots)
+{
+	struct snapshot_thread *thread = calloc(1, sizeof(*thread));
+
+	if (!thread)
+		return NULL;
+	thread->ref = *ref;
+	thread->is_new = true;
+	thread->stack.budget = &snapshot->budget;
+	thread->slot = slot_take(snapshot, slots);
+	return thread;
+}
+
+/* Take over the threads of the list that are known, each at its place in threads[]. */
+static bool keep_known_threads(struct snapshot *snapshot, const struct thread_list *list,
+			       struct snapshot_thread **threads, struct slots *slots)
+{
+	struct addr_map known = {0};
+	bool complete = true;
+
+	for (size_t i = 0; complete && i < snapshot->nr_threads; i++)
+		complete =
+			index_first(&known, snapshot->threads[i]->ref.addr, snapshot->threads[i]);
+	for (size_t i = 0; complete && i < list->nr_threads; i++) {
+		threads[i] = thread_find(&known, &list->threads[i]);
+		if (!threads[i])
+			continue;
+		threads[i]->seen = true;
+		threads[i]->ref = list->threads[i];
+		slots->used[threads[i]->slot] = 1;
+	}
+	addr_map_done(&known);
+	return complete;
+}
+
+/* Fill threads[] from the list: known ones are taken over, the rest made. False: no memory. */
+static bool refresh_threads(struct snapshot *snapshot, const struct thread_list *list,
+			    struct snapshot_thread **threads, struct slots *slots)
+{
+	if (!keep_known_threads(snapshot, list, threads, slots))
+		return false;
+	for (size_t i = 0; i < list->nr_threads; i++) {
+		if (threads[i])
+			continue;
+		threads[i] = thread_create(snapshot, &list->threads[i], slots);
+		if (!threads[i])
+			return false;
+	}
+	return true;
+}
+
+/* Have the chunks of a new thread in its first tick already. */
+static int learn_new_thread(struct snapshot *snapshot, struct snapshot_thread *thread)
+{
+	remote_addr newest_addr;
+	int err = remote_memory_read_u64(
+		snapshot->memory,
+		thread->ref.addr + snapshot->build->offsets.thread.datastack_chunk, &newest_addr);
+
+	if (!err && newest_addr)
+		err = stack_copy_follow(&thread->stack, snapshot->memory, &snapshot->build->offsets,
+					newest_addr);
+	return err == -EFAULT ? 0 : err;
+}
+
+/* Put the new array in the place of the old one; threads that are not in it end here. */
+static void replace_threads(struct snapshot *snapshot, struct snapshot_thread **threads,
+			    size_t nr_threads)
+{
+	for (size_t i = 0; i < snapshot->nr_threads; i++)
+		if (!snapshot->threads[i]->seen)
+			thread_destroy(snapshot->threads[i]);
+	free(snapshot->threads);
+	snapshot->threads = threads;
+	snapshot->nr_threads = nr_threads;
+	snapshot->nr_refreshes++;
+	snapshot->stale = false;
+}
+
+/* Read the lists, of this program and no other. Errors of thread_list_read(). */
+static int read_list(struct snapshot *snapshot, struct thread_list *ret_list)
+{
+	struct thread_list list;
+	int err =
+		thread_list_read(snapshot->memory, snapshot->build, snapshot->runtime_addr, &list);
+	/* Behind the read, and also where that failed: an exec may be why. */
+	int check_err = remote_memory_check(snapshot->memory);
+
+	if (!err && check_err)
+		thread_list_done(&list);
+	if (err || check_err)
+		return check_err ? check_err : err;
+	*ret_list = list;
+	return 0;
+}
+
+int snapshot_refresh(struct snapshot *snapshot)
+{
+	struct thread_list list;
+	struct snapshot_thread **threads;
+	struct slots slots = {0};
+	bool complete;
+	int err = read_list(snapshot, &list);
+
+	if (err)
+		return err;
+	threads = calloc(list.nr_threads + 1, sizeof(struct snapshot_thread *));
+	slots.used = calloc(snapshot->nr_slots + list.nr_threads + 1, 1);
+	complete = threads && slots.used && refresh_interpreters(snapshot, &list) &&
+		   refresh_threads(snapshot, &list, threads, &slots);
+	if (complete) {
+		replace_threads(snapshot, threads, list.nr_threads);
+	} else {
+		for (size_t i = 0; threads && i < list.nr_threads; i++)
+			if (threads[i] && !threads[i]->seen) /* made here */
+				thread_destroy(threads[i]);
+		free(threads);
+	}
+	for (size_t i = 0; i < snapshot->nr_threads; i++)
+		snapshot->threads[i]->seen = false;
+	free(slots.used);
+	thread_list_done(&list);
+	err = complete ? 0 : -ENOMEM;
+	for (size_t i = 0; !err && i < snapshot->nr_threads && !snapshot_stopped(snapshot); i++)
+		if (snapshot->threads[i]->is_new && !snapshot->threads[i]->stack.nr_chunks)
+			err = learn_new_thread(snapshot, snapshot->threads[i]);
+	return err;
+}
