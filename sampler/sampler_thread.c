@@ -10,7 +10,7 @@
 /* So many links may be learnt in one tick for one thread; the rest at the next ones. */
 enum { MAX_NEW_LINKS = 64 };
 
-/* So often a thread is copied again in one tick because of code objects never seen before. */
+/* So often a thread is copied again in one tick because of what was never seen before. */
 enum { MAX_RETAKES = 4 };
 
 /* System calls of reading a file of /proc: it is opened, read to its end, and closed. */
@@ -194,15 +194,20 @@ static int walk_links(struct sampler *sampler, struct snapshot_thread *thread,
 	return -EBADMSG;
 }
 
+/* Whether the walk came upon what had not been seen before the copy was taken. */
+static bool proves_nothing(const struct frame_walk *walk, int nr_learnt)
+{
+	return walk->has_new_code || (walk->trimmed && nr_learnt > 0);
+}
+
 int sampler_thread_walk(struct sampler *sampler, struct snapshot_thread *thread,
 			enum sample_loss *ret_loss)
 {
 	struct frame_walk walk;
 	int nr_learnt;
 	int err = walk_links(sampler, thread, &walk, &nr_learnt);
-	bool again = !err && walk.trimmed && nr_learnt > 0;
 
-	for (int i = 0; !err && (again || (walk.has_new_code && i < MAX_RETAKES)); i++) {
+	for (int i = 0; !err && i < MAX_RETAKES && proves_nothing(&walk, nr_learnt); i++) {
 		err = snapshot_retake(&sampler->snapshot, thread);
 		if (err)
 			return err;
@@ -210,7 +215,6 @@ int sampler_thread_walk(struct sampler *sampler, struct snapshot_thread *thread,
 			*ret_loss = LOSS_LINK;
 			return -EBADMSG;
 		}
-		again = false;
 		err = walk_links(sampler, thread, &walk, &nr_learnt);
 	}
 	if (!err && walk.has_new_code) {
@@ -220,8 +224,6 @@ int sampler_thread_walk(struct sampler *sampler, struct snapshot_thread *thread,
 	if (err == -EBADMSG)
 		*ret_loss = walk.loss;
 	sampler->threads[thread->slot].trimmed = !err && walk.trimmed;
-	if (!err && walk.trimmed)
-		sampler->stats.trimmed++;
 	return err;
 }
 
@@ -287,5 +289,7 @@ int sampler_thread_emit(struct sampler *sampler, const struct snapshot_thread *t
 	err = sink->ops->sample(sink, &sample);
 	sampled->nr_same = sample.nr_frames;
 	sampler->stats.samples++;
+	if (sampled->trimmed)
+		sampler->stats.trimmed++;
 	return err;
 }

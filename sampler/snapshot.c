@@ -253,7 +253,7 @@ static void decode_thread(struct snapshot *snapshot, struct snapshot_thread *thr
 		link->again_valid = link->twice && range_complete((*range)++);
 		link->below_valid = link->twice && link->below_addr && range_complete((*range)++);
 		link->twice = link_is_generator(link, offsets);
-		link_learn_driver(link, offsets);
+		link_learn(link, offsets, stack->tick);
 	}
 	if (has_cframe(snapshot))
 		cframe_read = range_complete((*range)++);

@@ -181,6 +181,16 @@ static uint32_t frame_size(const struct py_build *build, const uint8_t *object,
 	return (uint32_t)(words * sizeof(uint64_t));
 }
 
+/* Where a frame's stack begins; its end for a number that cannot be. */
+static uint32_t stack_offset(const struct py_offsets *offsets, const uint8_t *object,
+			     uint32_t frame_size_bytes)
+{
+	uint64_t bytes = offsets->frame.localsplus +
+			 field_u32(object, offsets->code.nlocalsplus) * sizeof(uint64_t);
+
+	return bytes < frame_size_bytes ? (uint32_t)bytes : frame_size_bytes;
+}
+
 /* Whether a code unit is an instruction that ends its frame. */
 static bool is_return(const struct return_opcodes *returns, uint16_t unit)
 {
@@ -281,6 +291,7 @@ static int code_fill(struct code_cache *cache, struct code *code, const uint8_t 
 	code->frame_size_bytes = frame_size(cache->build, object, fingerprint);
 	if (!code->frame_size_bytes)
 		return -EBADMSG;
+	code->stack_offset = stack_offset(offsets, object, code->frame_size_bytes);
 	err = read_name_head(cache, fingerprint, &code->name_head);
 	if (!err)
 		err = string_read(cache->memory, offsets, fingerprint->qualname, &qualname);

@@ -82,6 +82,7 @@ struct code {
 	remote_addr code_end_addr;
 	remote_addr first_traceable_addr; /* a frame before it has not begun */
 	uint32_t frame_size_bytes;	  /* of a frame on the data stack, specials included */
+	uint32_t stack_offset;		  /* where a frame's own stack begins, behind its locals */
 	struct code_fingerprint fingerprint;
 	struct code_name_head name_head;
 	uint64_t loaded_tick;	   /* of the clock that the object was read for first */

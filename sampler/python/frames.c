@@ -360,11 +360,13 @@ static int walk_top_generators(struct frame_walk *walk, uint32_t nr_least, bool 
 	struct link_copy *link;
 	struct link_path path;
 	struct frame_words words;
+	bool trimmed = walk->trimmed;
 	int err = find_top_generator(walk, nr_least, &link, &path);
 
 	*ret_found = false;
 	if (err || !link)
 		return err;
+	walk->trimmed = trimmed; /* those that were refused are not it */
 	words = frame_words(&walk->build->offsets, link->bytes);
 	walk->list->nr_frames = path.nr_below;
 	err = walk_append_path(walk, &path);

@@ -38,15 +38,10 @@ bool link_stable(struct frame_walk *walk, const struct link_copy *link)
  * the chunks were copied and when all was over. Two chains that take turns use the
  * same memory: a generator may have gone and come again in between.
  */
-static bool caller_stable(struct frame_walk *walk, const struct link_copy *link,
-			  const struct walked_frame *below)
+static bool caller_stable(const struct link_copy *link, const struct walked_frame *below)
 {
-	bool stable = link->below_valid && link->below_addr == below->addr &&
-		      (link->below_executable & ~(uint64_t)OBJECT_TAG_MASK) == below->executable;
-
-	if (!stable)
-		walk->trimmed = true;
-	return stable;
+	return link->below_valid && link->below_addr == below->addr &&
+	       (link->below_executable & ~(uint64_t)OBJECT_TAG_MASK) == below->executable;
 }
 
 /* The copied bytes of a data-stack frame, as many as *ret_bytes; NULL if it is none. */
@@ -67,22 +62,22 @@ static const uint8_t *frame_copy(const struct frame_walk *walk, const struct wal
 	return chunk->bytes + offset;
 }
 
-/* What a data-stack frame says of a generator, in the words of its locals and its stack. */
-enum holding { HOLDS, HOLDS_ANOTHER, HOLDS_NONE };
+/* What a data-stack frame says of a generator by the words of its own stack. */
+enum holding { HOLDS, HOLDS_ANOTHER, HOLDS_NONE, HOLDS_BOTH };
 
 /*
- * Whether a frame held a generator when the chunks were copied: who runs one has it on
- * its stack, as the iterator of a loop or as an argument of next(), send(), sum() and
- * the like; unless it is inside of another object, as a task's coroutine. The copy of
- * the frame is as old as all other frames', which copies of the generator are not.
- * Where it is known how far the stack reaches (3.14+), what lies on top counts.
+ * Whether a frame held a generator on its stack when the chunks were copied, as the
+ * iterator of a loop or an argument of next(), send(), sum() and the like. The copy of
+ * the frame is as old as all other frames', which copies of the generator are not. What
+ * lies on top counts. Before 3.14 it is not known how far the stack reaches, and there
+ * may be another one in words that are left over: then nothing is told.
  */
 static enum holding frame_holds(const struct frame_walk *walk, const struct walked_frame *frame,
 				const struct link_copy *link)
 {
 	const struct py_offsets *offsets = &walk->build->offsets;
-	remote_addr object_addr = link->addr - offsets->generator.iframe;
 	bool has_top = offsets->frame.stackpointer != OFFSET_ABSENT;
+	enum holding holding = HOLDS_NONE;
 	size_t end;
 	const uint8_t *bytes = frame_copy(walk, frame, &end);
 
@@ -90,24 +85,50 @@ static enum holding frame_holds(const struct frame_walk *walk, const struct walk
 		return HOLDS_NONE;
 	if (has_top && field_u64(bytes, offsets->frame.stackpointer) - frame->addr < end)
 		end = field_u64(bytes, offsets->frame.stackpointer) - frame->addr;
-	for (int i = 0; i < HELD_MAX_WORDS; i++) {
+	for (int i = 0; i < HELD_MAX_WORDS && end >= frame->code->stack_offset + 8; i++) {
+		const struct link_copy *held;
 		uint64_t word;
-		const struct link_copy *other;
 
-		if (end < offsets->frame.localsplus + sizeof(word))
-			return HOLDS_NONE;
 		end -= sizeof(word);
 		word = field_u64(bytes, (uint32_t)end) & ~(uint64_t)OBJECT_TAG_MASK;
-		if (word == object_addr)
-			return HOLDS;
-		other = has_top && word
-				? stack_copy_find_link(walk->copy, word + offsets->generator.iframe)
-				: NULL;
-		walk->copy->nr_steps++;
-		if (other && link_is_generator(other, offsets))
-			return HOLDS_ANOTHER;
+		held = word ? stack_copy_find_link(walk->copy, word + offsets->generator.iframe)
+			    : NULL;
+		if (!held || !link_is_generator(held, offsets))
+			continue;
+		if (has_top)
+			return held == link ? HOLDS : HOLDS_ANOTHER;
+		if (holding != HOLDS_NONE && (holding == HOLDS) != (held == link))
+			return HOLDS_BOTH;
+		holding = held == link ? HOLDS : HOLDS_ANOTHER;
 	}
-	return HOLDS_NONE;
+	return holding;
+}
+
+/*
+ * Whether a generator was run by that frame when the chunks were copied, through a shim
+ * or directly. If both copies show it running for the same caller it ran all the time
+ * in between, but if it is so fast that it may have stopped and begun again: then it is
+ * asked whether the frame held it.
+ */
+static bool ran_for(struct frame_walk *walk, struct link_copy *link,
+		    const struct walked_frame *below, bool through_shim)
+{
+	const struct py_offsets *offsets = &walk->build->offsets;
+	enum holding holding;
+
+	if (!link_is_fast(link))
+		return through_shim || caller_stable(link, below) ||
+		       (field_u64(link->bytes, offsets->frame.previous) &&
+			link_agrees(link, offsets));
+	holding = frame_holds(walk, below, link);
+	if (holding == HOLDS)
+		link->held = true;
+	if (holding == HOLDS_ANOTHER || holding == HOLDS_BOTH ||
+	    (holding == HOLDS_NONE && link->held))
+		return false;
+	if (!link->reused && (holding == HOLDS || through_shim))
+		return true;
+	return caller_stable(link, below);
 }
 
 bool link_path_holds(struct frame_walk *walk, struct link_copy *link, const struct link_path *path)
@@ -116,7 +137,7 @@ bool link_path_holds(struct frame_walk *walk, struct link_copy *link, const stru
 	uint32_t nr_links = path->nr_links;
 	const struct walked_frame *below;
 	struct link_copy *outermost;
-	enum holding holding;
+	bool ran;
 
 	while (nr_links > 0 && !link_is_generator(path->links[nr_links - 1], offsets))
 		nr_links--;
@@ -126,14 +147,10 @@ bool link_path_holds(struct frame_walk *walk, struct link_copy *link, const stru
 	below = &walk->list->frames[path->nr_below - 1];
 	if (!stack_copy_holds(walk->copy, below->addr))
 		return true; /* a generator itself, whose own link was looked at */
-	holding = frame_holds(walk, below, outermost);
-	if (holding == HOLDS)
-		outermost->held = true;
-	if (holding == HOLDS_ANOTHER || (holding == HOLDS_NONE && outermost->held))
-		return false;
-	if (!outermost->reused && (holding == HOLDS || nr_links < path->nr_links))
-		return true;
-	return caller_stable(walk, outermost, below);
+	ran = ran_for(walk, outermost, below, nr_links < path->nr_links);
+	if (!ran)
+		walk->trimmed = true;
+	return ran;
 }
 
 static bool is_bottom(const struct frame_walk *walk, remote_addr addr)

@@ -47,6 +47,6 @@ bool link_stable(struct frame_walk *walk, const struct link_copy *link);
 /*
  * Whether the outermost generator of path, or link where it has none (NULL: there is
  * none at all), was run by the frame of the list below when the chunks were copied. If
- * another one was, no; if it cannot be told, no, and walk->trimmed is set.
+ * not, or if it cannot be told, walk->trimmed is set.
  */
 bool link_path_holds(struct frame_walk *walk, struct link_copy *link, const struct link_path *path);

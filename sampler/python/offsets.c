@@ -90,6 +90,7 @@ static void offsets_supplement(uint32_t minor, struct py_offsets *offsets)
 	offsets->chunk.top = CHUNK_TOP;
 	offsets->chunk.data = CHUNK_DATA;
 	offsets->code.ob_size = CODE_OB_SIZE;
+	offsets->code.nlocalsplus = offsets->code.firstlineno + NLOCALSPLUS_AFTER_FIRSTLINENO;
 	offsets->code.framesize = offsets->code.firstlineno + FRAMESIZE_AFTER_FIRSTLINENO;
 	offsets->code.version = offsets->code.firstlineno + VERSION_AFTER_FIRSTLINENO;
 	offsets->code.firsttraceable =
@@ -175,6 +176,7 @@ static bool objects_consistent(const struct py_offsets *o)
 		{o->code.qualname, 8, code_end, most},
 		{o->code.linetable, 8, code_end, most},
 		{o->code.firstlineno, 4, code_end, most},
+		{o->code.nlocalsplus, 4, code_end, most},
 		{o->code.framesize, 4, code_end, most},
 		{o->code.version, 4, code_end, most},
 		{o->code.firsttraceable, 4, code_end, most},

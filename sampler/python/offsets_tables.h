@@ -282,6 +282,7 @@ static const struct debug_offsets_layout debug_offsets_layouts[] = {
  */
 enum {
 	FRAMESIZE_AFTER_FIRSTLINENO = 8,
+	NLOCALSPLUS_AFTER_FIRSTLINENO = 4,
 	VERSION_AFTER_FIRSTLINENO = 24,
 	FIRSTTRACEABLE_BEFORE_CODE_ADAPTIVE = 16,
 	STACKTOP_AFTER_INSTR_PTR = 8, /* 3.13 only */

@@ -22,8 +22,11 @@ enum { FIRST_WINDOW_BYTES = 64 << 10 };
 /* A chunk that was dropped is watched for so many ticks; it is often taken again. */
 enum { SPARE_MAX_TICKS = 1024 };
 
-/* Links that were not part of a stack for so many ticks are forgotten. */
-enum { LINK_MAX_UNUSED_TICKS = 8 };
+/*
+ * Links that were not part of a stack for so many ticks are forgotten; those that ran all
+ * the same, but may not have when the chunks were copied, a little later.
+ */
+enum { LINK_MAX_UNUSED_TICKS = 8, LINK_MAX_REFUSED_TICKS = 64 };
 
 /*
  * What a chunk, beside its buffers, and a link count for in the budget: more than the
@@ -346,8 +349,10 @@ static void drop_links(struct stack_copy *stack)
 
 	for (size_t i = 0; i < stack->nr_links; i++) {
 		const struct link_copy *link = &stack->links[i];
+		bool ran = stack->tick - link->ran_tick <= LINK_MAX_UNUSED_TICKS;
 
-		if (!link->valid || stack->tick - link->used_tick > LINK_MAX_UNUSED_TICKS)
+		if (!link->valid || stack->tick - link->used_tick >
+					    (ran ? LINK_MAX_REFUSED_TICKS : LINK_MAX_UNUSED_TICKS))
 			continue;
 		if (nr_kept != i)
 			stack->links[nr_kept] = *link;
@@ -422,7 +427,7 @@ int stack_copy_add_link(struct stack_copy *stack, struct remote_memory *memory,
 	err = remote_memory_read_ranges(memory, &range, 1);
 	link->valid = !err && range.done_bytes == range.size;
 	link->twice = link_is_generator(link, offsets);
-	link_learn_driver(link, offsets);
+	link_learn(link, offsets, stack->tick);
 	/* Not part of a stack yet, but not to be forgotten at once either. */
 	link->used_tick = stack->tick - 1;
 	return err;
@@ -465,13 +470,47 @@ bool link_is_generator(const struct link_copy *link, const struct py_offsets *of
 	return link->valid && field_u8(link->bytes, offsets->frame.owner) == OWNED_BY_GENERATOR;
 }
 
-void link_learn_driver(struct link_copy *link, const struct py_offsets *offsets)
+bool link_agrees(const struct link_copy *link, const struct py_offsets *offsets)
+{
+	return link->again_valid &&
+	       field_u64(link->bytes, offsets->frame.executable) ==
+		       field_u64(link->again, offsets->frame.executable) &&
+	       field_u64(link->bytes, offsets->frame.previous) ==
+		       field_u64(link->again, offsets->frame.previous);
+}
+
+/* Count a pair of copies, one of which at least shows it running; old ones fade away. */
+static void learn_pace(struct link_copy *link, const struct py_offsets *offsets, uint64_t tick)
+{
+	if (!link->again_valid || !(field_u64(link->bytes, offsets->frame.previous) ||
+				    field_u64(link->again, offsets->frame.previous)))
+		return;
+	if (link->nr_pairs == UINT8_MAX) {
+		link->nr_pairs /= 2;
+		link->nr_differing /= 2;
+	}
+	link->ran_tick = tick;
+	link->nr_pairs++;
+	if (!link_agrees(link, offsets))
+		link->nr_differing++;
+}
+
+bool link_is_fast(const struct link_copy *link)
+{
+	enum { LEAST_DIFFERING = 3, ONE_OF = 8 };
+
+	return link->nr_differing >= LEAST_DIFFERING &&
+	       link->nr_differing * ONE_OF > link->nr_pairs;
+}
+
+void link_learn(struct link_copy *link, const struct py_offsets *offsets, uint64_t tick)
 {
 	uint64_t executable = field_u64(link->bytes, offsets->frame.executable);
 	remote_addr driver_addr = field_u64(link->bytes, offsets->frame.previous);
 
 	if (!link_is_generator(link, offsets))
 		return;
+	learn_pace(link, offsets, tick);
 	if (!driver_addr && link->again_valid &&
 	    field_u64(link->again, offsets->frame.executable) == executable)
 		driver_addr = field_u64(link->again, offsets->frame.previous);

@@ -66,8 +66,10 @@ struct link_copy {
 	bool valid;			/* bytes were read */
 	bool twice;			/* again is to be copied: it was a generator's last time */
 	bool again_valid;		/* again was read */
-	bool held;   /* a generator that its caller's frame held when it was seen to run */
-	bool reused; /* generators of more than one function have been seen there */
+	uint8_t nr_pairs;     /* of its two copies, lately, where it runs in one of them */
+	uint8_t nr_differing; /* of those, so many that differ */
+	bool held;	      /* its caller's frame held it on its stack when it was seen to run */
+	bool reused;	      /* generators of more than one function have been seen there */
 	/*
 	 * The `previous` of a generator when it was last seen to run, which it has no
 	 * more once it is suspended, and its executable at that time.
@@ -82,6 +84,7 @@ struct link_copy {
 	uint64_t below_executable;
 	bool below_valid;
 	uint64_t used_tick; /* when it was last part of a stack */
+	uint64_t ran_tick;  /* when a copy last showed a generator running */
 };
 
 /* Zero-initialised nothing is known of the thread yet, and nothing bounds the copies. */
@@ -166,8 +169,17 @@ struct link_copy *stack_copy_find_link(struct stack_copy *stack, remote_addr add
 /* Whether a link is a generator's (or coroutine's) frame, so far as its copy tells. */
 bool link_is_generator(const struct link_copy *link, const struct py_offsets *offsets);
 
+/* Whether both copies of a generator show the same function, and the same caller or none. */
+bool link_agrees(const struct link_copy *link, const struct py_offsets *offsets);
+
 /*
- * Remember who drives a generator that was just copied; another one in the same
- * memory begins without.
+ * Whether a generator is found in another state by its second copy so often, one time
+ * in eight, that it turns over within the microsecond or two between the copies.
  */
-void link_learn_driver(struct link_copy *link, const struct py_offsets *offsets);
+bool link_is_fast(const struct link_copy *link);
+
+/*
+ * Learn from a generator that was just copied who drives it and how fast it turns
+ * over; another function's in the same memory begins without a driver.
+ */
+void link_learn(struct link_copy *link, const struct py_offsets *offsets, uint64_t tick);

@@ -83,6 +83,9 @@ _Static_assert(sizeof(_Py_Debug_Cookie) == 9, "the cookie has eight bytes");
 _Static_assert(offsetof(PyCodeObject, co_framesize) ==
 		       offsetof(PyCodeObject, co_firstlineno) + FRAMESIZE_AFTER_FIRSTLINENO,
 	       "co_framesize");
+_Static_assert(offsetof(PyCodeObject, co_nlocalsplus) ==
+		       offsetof(PyCodeObject, co_firstlineno) + NLOCALSPLUS_AFTER_FIRSTLINENO,
+	       "co_nlocalsplus");
 _Static_assert(offsetof(PyCodeObject, co_version) ==
 		       offsetof(PyCodeObject, co_firstlineno) + VERSION_AFTER_FIRSTLINENO,
 	       "co_version");
