@@ -375,8 +375,8 @@ static void print_end(const struct attach *attach, enum sampler_end end)
 		   (unsigned long long)stats->ticks, stats_wall_s(stats), loss_percent(stats),
 		   (unsigned long long)stats->late_ticks);
 	if (stats->trimmed && (attach->options.verbose || trimmed_percent(stats) >= WORTH_A_NOTE))
-		print_note("%.2f %% without their innermost generators, which came or went "
-			   "meanwhile: their time is the caller's",
+		print_note("%.2f %% without their innermost generators, which may not have run "
+			   "just then: their time is the caller's",
 			   trimmed_percent(stats));
 	if (!attach->options.verbose)
 		return;

@@ -182,14 +182,33 @@ static bool is_stdout(const char *path)
 	       same_inode(&status, &out_status) && !S_ISCHR(status.st_mode);
 }
 
-/* Whether a new file of that name would be what the open one is now. */
+/* Whether something is mounted over the name itself, as containers get single files. */
+static bool is_mount_point(const char *name)
+{
+	struct statx status;
+
+	return statx(AT_FDCWD, name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &status) == 0 &&
+	       (status.stx_attributes & STATX_ATTR_MOUNT_ROOT);
+}
+
+/* Whether a path names a file by a descriptor that somebody has open. */
+static bool is_descriptor(const char *path)
+{
+	return strncmp(path, "/dev/fd/", strlen("/dev/fd/")) == 0 ||
+	       strncmp(path, "/proc/", strlen("/proc/")) == 0;
+}
+
+/*
+ * Whether a new file of that name would be what the open one is now, to everybody: it
+ * has no other name, and belongs to nobody else.
+ */
 static bool is_replaceable(int fd, const char *name)
 {
 	struct stat opened, named;
 
-	return fstat(fd, &opened) == 0 && S_ISREG(opened.st_mode) &&
+	return fstat(fd, &opened) == 0 && S_ISREG(opened.st_mode) && opened.st_nlink == 1 &&
 	       (geteuid() == 0 || geteuid() == opened.st_uid) && lstat(name, &named) == 0 &&
-	       same_inode(&opened, &named);
+	       same_inode(&opened, &named) && !is_mount_point(name);
 }
 
 /* Prepare to replace name, which is then owned by the file: a temporary one can be made there. */
@@ -229,7 +248,7 @@ static int open_path(struct output_file *file)
 		return -ENOMEM;
 	if (!exists)
 		return try_to_replace(file, name);
-	if (!is_replaceable(fd, name))
+	if (is_descriptor(file->path) || !is_replaceable(fd, name))
 		free(name);
 	else if (try_to_replace(file, name) == 0)
 		return 0;
@@ -296,13 +315,15 @@ int output_file_finish(struct output_file *file, int err, struct message *reterr
 		err = -errno;
 	file->stream = NULL;
 	if (!err && file->temporary) {
-		if (rename(file->temporary, file->target) != 0)
+		if (rename(file->temporary, file->target) != 0) {
 			err = -errno;
-		else
-			forget_temporary(file);
-	}
-	if (err)
+			message_set(reterr, "cannot replace %s: %s; what was written is in %s",
+				    file->path, strerror(-err), file->temporary);
+		}
+		forget_temporary(file); /* what was written stays, in any case */
+	} else if (err) {
 		(void)failed(file, err, reterr);
+	}
 	output_file_discard(file);
 	return err;
 }

@@ -495,6 +495,30 @@ class Ending(AttachTestCase):
                          (before.st_mode, before.st_uid, before.st_gid))
         self.assertNotEqual(after.st_ino, before.st_ino)
 
+    def test_what_cannot_be_replaced_for_all_is_written_in_place(self):
+        path = self.file("profile", "old\n")
+        os.link(path, os.path.join(self.folder, "other_name"))
+        with open(path, encoding="utf-8") as reader:
+            for name in path, "/dev/fd/%d" % reader.fileno():
+                with self.subTest(name):
+                    self.assert_ended_well(self.attach_to(name, pass_fds=(reader.fileno(),)))
+                    reader.seek(0)
+                    self.assertTrue(parse_collapsed(reader.read()))
+                if os.path.exists(os.path.join(self.folder, "other_name")):
+                    os.remove(os.path.join(self.folder, "other_name"))
+        self.assertEqual(os.listdir(self.folder), ["profile"])
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can mount a file")
+    def test_a_file_that_is_mounted_alone(self):
+        path = self.file("profile", "old\n")
+        mounted = self.file("mounted", "")
+        script = 'mount --bind "$1" "$2" && shift 2 && exec "$@"'
+        command = ["unshare", "--mount", "sh", "-c", script, "sh", path, mounted,
+                   support.PYSAMPLE, "attach", str(self.target.pid), "-d", "0.1", "-q", "-f",
+                   "collapsed", "-o", mounted]
+        subprocess.run(command, check=True)
+        self.assertTrue(parse_collapsed(support.read(path)))
+
     def test_one_file_under_two_names(self):
         self.file("profile", "old\n")
         self.link("link", "profile")
