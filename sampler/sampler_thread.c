@@ -10,8 +10,11 @@
 /* So many links may be learnt in one tick for one thread; the rest at the next ones. */
 enum { MAX_NEW_LINKS = 64 };
 
-/* So often a thread is copied again in one tick because of what was never seen before. */
-enum { MAX_RETAKES = 4 };
+/*
+ * So often a thread is copied again in one tick because of generators never seen before,
+ * and so often at all: theirs are code objects that were never seen either.
+ */
+enum { MAX_RETAKES_FOR_LINKS = 4, MAX_RETAKES = 8 };
 
 /* System calls of reading a file of /proc: it is opened, read to its end, and closed. */
 enum { FILE_SYSCALLS = 4 };
@@ -195,9 +198,11 @@ static int walk_links(struct sampler *sampler, struct snapshot_thread *thread,
 }
 
 /* Whether the walk came upon what had not been seen before the copy was taken. */
-static bool proves_nothing(const struct frame_walk *walk, int nr_learnt)
+static bool needs_retake(const struct frame_walk *walk, int nr_learnt, int nr_retakes)
 {
-	return walk->has_new_code || (walk->trimmed && nr_learnt > 0);
+	if (walk->has_new_code)
+		return nr_retakes < MAX_RETAKES;
+	return walk->trimmed && nr_learnt > 0 && nr_retakes < MAX_RETAKES_FOR_LINKS;
 }
 
 int sampler_thread_walk(struct sampler *sampler, struct snapshot_thread *thread,
@@ -207,7 +212,7 @@ int sampler_thread_walk(struct sampler *sampler, struct snapshot_thread *thread,
 	int nr_learnt;
 	int err = walk_links(sampler, thread, &walk, &nr_learnt);
 
-	for (int i = 0; !err && i < MAX_RETAKES && proves_nothing(&walk, nr_learnt); i++) {
+	for (int i = 0; !err && needs_retake(&walk, nr_learnt, i); i++) {
 		err = snapshot_retake(&sampler->snapshot, thread);
 		if (err)
 			return err;
