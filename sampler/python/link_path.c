@@ -104,25 +104,38 @@ static enum holding frame_holds(const struct frame_walk *walk, const struct walk
 	return holding;
 }
 
+/* Whether the copies of a generator before and after the chunks' say that the frame ran it. */
+static bool copies_agree(const struct frame_walk *walk, const struct link_copy *link,
+			 const struct walked_frame *below, bool through_shim)
+{
+	const struct py_offsets *offsets = &walk->build->offsets;
+
+	return through_shim || caller_stable(link, below) ||
+	       (field_u64(link->bytes, offsets->frame.previous) && link_agrees(link, offsets));
+}
+
 /*
  * Whether a generator was run by that frame when the chunks were copied, through a shim
  * or directly. If both copies show it running for the same caller it ran all the time
  * in between, but if it is so fast that it may have stopped and begun again: then it is
- * asked whether the frame held it.
+ * asked whether the frame held it. What turns over less often may still do so in step
+ * with the copying; there only that the frame held another one counts against it.
  */
 static bool ran_for(struct frame_walk *walk, struct link_copy *link,
 		    const struct walked_frame *below, bool through_shim)
 {
-	const struct py_offsets *offsets = &walk->build->offsets;
+	enum link_pace pace = link_pace(link);
 	enum holding holding;
 
-	if (!link_is_fast(link))
-		return through_shim || caller_stable(link, below) ||
-		       (field_u64(link->bytes, offsets->frame.previous) &&
-			link_agrees(link, offsets));
+	if (pace == PACE_STEADY)
+		return copies_agree(walk, link, below, through_shim);
 	holding = frame_holds(walk, below, link);
 	if (holding == HOLDS)
 		link->held = true;
+	if (link->held && holding == HOLDS_ANOTHER)
+		return false;
+	if (pace == PACE_BETWEEN)
+		return copies_agree(walk, link, below, through_shim);
 	if (holding == HOLDS_ANOTHER || holding == HOLDS_BOTH ||
 	    (holding == HOLDS_NONE && link->held))
 		return false;

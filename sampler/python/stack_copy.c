@@ -495,12 +495,16 @@ static void learn_pace(struct link_copy *link, const struct py_offsets *offsets,
 		link->nr_differing++;
 }
 
-bool link_is_fast(const struct link_copy *link)
+enum link_pace link_pace(const struct link_copy *link)
 {
-	enum { LEAST_DIFFERING = 3, ONE_OF = 8 };
+	enum { LEAST_DIFFERING = 3, FAST_IS_ONE_OF = 8, STEADY_IS_ONE_OF = 32 };
 
+	if (link->nr_differing * STEADY_IS_ONE_OF <= link->nr_pairs)
+		return PACE_STEADY;
 	return link->nr_differing >= LEAST_DIFFERING &&
-	       link->nr_differing * ONE_OF > link->nr_pairs;
+			       link->nr_differing * FAST_IS_ONE_OF > link->nr_pairs
+		       ? PACE_FAST
+		       : PACE_BETWEEN;
 }
 
 void link_learn(struct link_copy *link, const struct py_offsets *offsets, uint64_t tick)

@@ -173,10 +173,13 @@ bool link_is_generator(const struct link_copy *link, const struct py_offsets *of
 bool link_agrees(const struct link_copy *link, const struct py_offsets *offsets);
 
 /*
- * Whether a generator is found in another state by its second copy so often, one time
- * in eight, that it turns over within the microsecond or two between the copies.
+ * How often the second copy of a generator finds it in another state than the first, a
+ * microsecond or two earlier: a fast one one time in eight or more often, a steady one at
+ * most one time in 32.
  */
-bool link_is_fast(const struct link_copy *link);
+enum link_pace { PACE_STEADY, PACE_BETWEEN, PACE_FAST };
+
+enum link_pace link_pace(const struct link_copy *link);
 
 /*
  * Learn from a generator that was just copied who drives it and how fast it turns
