@@ -14,7 +14,7 @@
  * has nothing to do with what the target does. A stack that is as it was, that of
  * a thread that waits, cannot be torn and is kept.
  */
-enum { SLOW_FACTOR = 3, SLOW_LEAST_NS = 10000, USUAL_WEIGHT = 16 };
+enum { SLOW_FACTOR = 4, SLOW_LEAST_NS = 20000, USUAL_WEIGHT = 16 };
 
 /*
  * A target whose interpreter cannot be found for so long, and in so many ticks in a
