@@ -42,7 +42,7 @@ static int walk_push(struct frame_walk *walk, remote_addr addr, const struct fra
 		walk->copy->root_shim_addr = 0;
 	if (err)
 		return err;
-	err = link_path_follow(walk, words->previous, &path);
+	err = link_path_follow(walk, NULL, words->previous, &path);
 	if (err == -ENOENT && walk->build->traits.leaf_rule == LEAF_BY_EXECUTABLE)
 		walk->trimmed = true; /* it is live, and is left out with all above it */
 	if (err)
@@ -336,10 +336,10 @@ static int find_top_generator(struct frame_walk *walk, uint32_t nr_least,
 		if (!words.executable || (!words.previous && !is_lone_generator(walk, link)) ||
 		    !link_stable(walk, link))
 			continue;
-		err = link_path_follow(walk, words.previous, &path);
+		err = link_path_follow(walk, link, words.previous, &path);
 		if (err == -EAGAIN || err == -EBADMSG)
 			return err;
-		if (err || path.nr_below < nr_least || !link_path_holds(walk, link, &path))
+		if (err || path.nr_below < nr_least)
 			continue;
 		/* A frame that executes has no generator directly on top. */
 		if (path.nr_links == 0 && path.nr_below > 0 && !words.is_entry &&

@@ -144,7 +144,12 @@ static bool ran_for(struct frame_walk *walk, struct link_copy *link,
 	return caller_stable(link, below);
 }
 
-bool link_path_holds(struct frame_walk *walk, struct link_copy *link, const struct link_path *path)
+/*
+ * Whether the outermost generator of path, or top where it has none (NULL: there is none
+ * at all), was run by the frame of the list below when the chunks were copied. If not, or
+ * if it cannot be told, walk->trimmed is set.
+ */
+static bool path_ran(struct frame_walk *walk, struct link_copy *top, const struct link_path *path)
 {
 	const struct py_offsets *offsets = &walk->build->offsets;
 	uint32_t nr_links = path->nr_links;
@@ -154,7 +159,7 @@ bool link_path_holds(struct frame_walk *walk, struct link_copy *link, const stru
 
 	while (nr_links > 0 && !link_is_generator(path->links[nr_links - 1], offsets))
 		nr_links--;
-	outermost = nr_links > 0 ? path->links[nr_links - 1] : link;
+	outermost = nr_links > 0 ? path->links[nr_links - 1] : top;
 	if (!path->nr_below || !outermost || !link_is_generator(outermost, offsets))
 		return true;
 	below = &walk->list->frames[path->nr_below - 1];
@@ -173,13 +178,8 @@ static bool is_bottom(const struct frame_walk *walk, remote_addr addr)
 	return base_addr ? addr == base_addr : !addr;
 }
 
-/* Whether a path that ends at a frame of the list was there when the chunks were copied. */
-static int path_end(struct frame_walk *walk, const struct link_path *path)
-{
-	return link_path_holds(walk, NULL, path) ? 0 : -ENOENT;
-}
-
-int link_path_follow(struct frame_walk *walk, remote_addr addr, struct link_path *ret_path)
+int link_path_follow(struct frame_walk *walk, struct link_copy *top, remote_addr addr,
+		     struct link_path *ret_path)
 {
 	const struct frame_list *list = walk->list;
 	remote_addr last_addr = 0; /* of the last link */
@@ -194,7 +194,7 @@ int link_path_follow(struct frame_walk *walk, remote_addr addr, struct link_path
 			return walk_lost(walk, LOSS_LINK);
 		if (list->nr_frames && list->frames[list->nr_frames - 1].addr == addr) {
 			ret_path->nr_below = list->nr_frames;
-			return path_end(walk, ret_path);
+			return path_ran(walk, top, ret_path) ? 0 : -ENOENT;
 		}
 		if (is_bottom(walk, addr))
 			return !list->nr_frames || last_addr == walk->copy->root_shim_addr
@@ -208,7 +208,7 @@ int link_path_follow(struct frame_walk *walk, remote_addr addr, struct link_path
 			walk->copy->nr_steps += MAX_DYING_FRAMES;
 			ret_path->nr_below = frame_list_find(list, addr, MAX_DYING_FRAMES + 1);
 			if (ret_path->nr_below)
-				return path_end(walk, ret_path);
+				return path_ran(walk, top, ret_path) ? 0 : -ENOENT;
 			walk->wanted_link_addr = addr;
 			return -EAGAIN;
 		}

@@ -25,10 +25,11 @@ struct link_path {
 };
 
 /*
- * Follow the links from a frame whose `previous` is addr to a frame of the list
- * or the bottom. 0; -ENOENT if they do not lead there, or did not when the chunks
- * were copied, so far as can be told; -EAGAIN if walk->wanted_link_addr must be
- * copied first; -EBADMSG as walk_lost().
+ * Follow the links from a frame whose `previous` is addr, the generator top or, if that
+ * is NULL, a data-stack frame, to a frame of the list or the bottom. 0; -ENOENT if they
+ * do not lead there, or it cannot be told that they did when the chunks were copied
+ * (walk->trimmed is set then); -EAGAIN if walk->wanted_link_addr must be copied first;
+ * -EBADMSG as walk_lost().
  *
  * That the links end at a lower frame than the topmost means that what lies
  * between is dying: its locals are being destroyed, a __del__ runs above it. The
@@ -36,17 +37,11 @@ struct link_path {
  * `previous` of a generator that is suspended is NULL, too, and so may be what a
  * shim has left on the C stack.
  */
-int link_path_follow(struct frame_walk *walk, remote_addr addr, struct link_path *ret_path);
+int link_path_follow(struct frame_walk *walk, struct link_copy *top, remote_addr addr,
+		     struct link_path *ret_path);
 
 /*
  * Whether a generator was the same one before and after the chunks were copied; else
  * sets walk->trimmed.
  */
 bool link_stable(struct frame_walk *walk, const struct link_copy *link);
-
-/*
- * Whether the outermost generator of path, or link where it has none (NULL: there is
- * none at all), was run by the frame of the list below when the chunks were copied. If
- * not, or if it cannot be told, walk->trimmed is set.
- */
-bool link_path_holds(struct frame_walk *walk, struct link_copy *link, const struct link_path *path);

@@ -68,12 +68,11 @@ struct py_offsets {
 		uint32_t size;
 		uint32_t executable;
 		uint32_t previous;
-		uint32_t instr_ptr; /* 3.11: prev_instr */
-		uint32_t stacktop;  /* int; -1 while the frame executes (3.11–3.13) */
-		uint32_t is_entry;  /* bool; called from C (3.11) */
-		uint32_t
-			stackpointer; /* where the frame's own stack ends, while it calls (3.14+) */
-		uint32_t owner;	      /* char, enum _frameowner */
+		uint32_t instr_ptr;    /* 3.11: prev_instr */
+		uint32_t stacktop;     /* int; -1 while the frame executes (3.11–3.13) */
+		uint32_t is_entry;     /* bool; called from C (3.11) */
+		uint32_t stackpointer; /* where its own stack ends, while it calls (3.14+) */
+		uint32_t owner;	       /* char, enum _frameowner */
 		uint32_t localsplus;
 	} frame;
 	struct {
