@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "sampler/python/offsets.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 
-#include "procmem/cleanup.h"
+#include "sampler/python/debug_offsets.h"
 #include "sampler/python/offsets_tables.h"
-
-#define NR_OFFSETS (sizeof(struct py_offsets) / sizeof(uint32_t))
-
-/* No struct of CPython is larger: 3.15's runtime has 350 kB. */
-#define STRUCT_MAX_BYTES (4u << 20)
-
-enum { COOKIE_BYTES = 8, VERSION_OFFSET = 8, FREE_THREADED_OFFSET = 16 };
 
 void version_format(uint32_t version_hex, char ret_text[VERSION_MAX_BYTES])
 {
@@ -36,70 +28,6 @@ void version_format(uint32_t version_hex, char ret_text[VERSION_MAX_BYTES])
 		if (levels[i].level == level)
 			(void)snprintf(ret_text + used, VERSION_MAX_BYTES - (size_t)used, "%s%u",
 				       levels[i].mark, version_hex & 0xf);
-}
-
-static const struct debug_offsets_layout *layout_find(uint32_t minor)
-{
-	for (size_t i = 0; i < sizeof(debug_offsets_layouts) / sizeof(*debug_offsets_layouts); i++)
-		if (debug_offsets_layouts[i].minor == minor)
-			return &debug_offsets_layouts[i];
-	return NULL;
-}
-
-/* Fill ret_offsets from the target's table: 0, or -EBADMSG for a number no offset can be. */
-static int offsets_convert(const uint8_t *table, const struct debug_offsets_layout *layout,
-			   struct py_offsets *ret_offsets)
-{
-	uint32_t at[NR_OFFSETS];
-	uint32_t values[NR_OFFSETS] = {0};
-
-	memcpy(at, &layout->at, sizeof(at));
-	for (size_t i = 0; i < NR_OFFSETS; i++) {
-		uint64_t value;
-
-		values[i] = OFFSET_ABSENT;
-		if (!at[i])
-			continue;
-		assert(at[i] + sizeof(uint64_t) <= layout->size);
-		value = field_u64(table, at[i]);
-		if (value > STRUCT_MAX_BYTES)
-			return -EBADMSG;
-		values[i] = (uint32_t)value;
-	}
-	memcpy(ret_offsets, values, sizeof(values));
-	return 0;
-}
-
-/* Add what the debug offsets of no version carry. */
-static void offsets_supplement(uint32_t minor, struct py_offsets *offsets)
-{
-	static const uint32_t next_code_version[] = {
-		[13] = NEXT_CODE_VERSION_3_13,
-		[14] = NEXT_CODE_VERSION_3_14,
-		[15] = NEXT_CODE_VERSION_3_15,
-	};
-
-	offsets->interpreter.next_code_version = next_code_version[minor];
-	offsets->thread.datastack_top = offsets->thread.datastack_chunk + DATASTACK_TOP_AFTER_CHUNK;
-	if (minor == 13) {
-		offsets->frame.stacktop = offsets->frame.instr_ptr + STACKTOP_AFTER_INSTR_PTR;
-		offsets->generator.iframe = GENERATOR_IFRAME;
-	}
-	offsets->chunk.previous = CHUNK_PREVIOUS;
-	offsets->chunk.size = CHUNK_SIZE;
-	offsets->chunk.top = CHUNK_TOP;
-	offsets->chunk.data = CHUNK_DATA;
-	offsets->code.ob_size = CODE_OB_SIZE;
-	offsets->code.nlocalsplus = offsets->code.firstlineno + NLOCALSPLUS_AFTER_FIRSTLINENO;
-	offsets->code.framesize = offsets->code.firstlineno + FRAMESIZE_AFTER_FIRSTLINENO;
-	offsets->code.version = offsets->code.firstlineno + VERSION_AFTER_FIRSTLINENO;
-	offsets->code.firsttraceable =
-		offsets->code.code_adaptive - FIRSTTRACEABLE_BEFORE_CODE_ADAPTIVE;
-	offsets->unicode.state_kind_shift = 2;
-	if (offsets->unicode.compact_data == OFFSET_ABSENT)
-		offsets->unicode.compact_data =
-			offsets->unicode.ascii_data + COMPACT_DATA_AFTER_ASCII_DATA;
-	offsets->unicode.data = offsets->unicode.compact_data;
 }
 
 /* A field that will be used, and what it has to lie inside of. */
@@ -194,53 +122,38 @@ static bool objects_consistent(const struct py_offsets *o)
 	       o->frame.size <= FRAME_MAX_BYTES && o->frame.localsplus >= 32;
 }
 
-static int load_debug_offsets(struct remote_memory *memory, remote_addr runtime_addr,
-			      const uint8_t *head, struct py_build *build, struct message *reterr)
+static const struct version_table *table_find(uint32_t version_hex)
 {
-	char version[VERSION_MAX_BYTES];
-	uint32_t minor = build->version_hex >> 16 & 0xff;
-	const struct debug_offsets_layout *layout = layout_find(minor);
-	cleanup_free uint8_t *table = NULL;
-	int err;
+	static const struct version_table *const tables[] = {&version_3_11};
 
-	version_format(build->version_hex, version);
-	if (build->version_hex >> 24 != 3 || !layout) {
-		message_set(reterr,
-			    "the target runs CPython %s; this pysample knows " SUPPORTED_VERSIONS
-			    ": look for a newer pysample",
-			    version);
-		return -ENOTSUP;
+	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++)
+		if (version_hex >> 16 == (0x0300u | tables[i]->minor) && version_hex & 0xffff)
+			return tables[i];
+	return NULL;
+}
+
+/* Fill ret_build for a version that carries no offsets. 0 or -ENOTSUP with a sentence. */
+static int load_table(uint32_t version_hex, struct py_build *ret_build, struct message *reterr)
+{
+	const struct version_table *table = table_find(version_hex);
+	char version[VERSION_MAX_BYTES];
+
+	if (table) {
+		*ret_build = (struct py_build){
+			.version_hex = version_hex,
+			.offsets = table->offsets,
+			.traits = table->traits,
+		};
+		return 0;
 	}
-	if (field_u64(head, FREE_THREADED_OFFSET)) {
-		message_set(reterr,
-			    "the target runs a free-threaded CPython %s, which this "
-			    "pysample does not support yet",
-			    version);
-		return -ENOTSUP;
-	}
-	table = malloc(layout->size);
-	if (!table)
-		return -ENOMEM;
-	err = remote_memory_read(memory, runtime_addr, table, layout->size);
-	if (!err)
-		err = offsets_convert(table, layout, &build->offsets);
-	if (!err) {
-		offsets_supplement(minor, &build->offsets);
-		if (!states_consistent(&build->offsets) || !objects_consistent(&build->offsets))
-			err = -EBADMSG;
-	}
-	if (err == -EBADMSG)
-		message_set(reterr,
-			    "the debug offsets of this CPython %s contradict themselves: "
-			    "a patched build or damaged memory",
-			    version);
-	build->traits = (struct py_traits){
-		.leaf_rule = minor == 13 ? LEAF_BY_STACKTOP : LEAF_BY_EXECUTABLE,
-		.shim_owner = 3, /* FRAME_OWNED_BY_CSTACK in 3.13, _INTERPRETER since 3.14 */
-	};
-	if (minor == 13)
-		build->traits.returns = return_opcodes_3_13;
-	return err;
+	version_format(version_hex, version);
+	message_set(reterr,
+		    version_hex ? "the target runs CPython %s; this pysample "
+				  "knows " SUPPORTED_VERSIONS
+				: "the version of the target's CPython cannot be "
+				  "told%.0s; this pysample knows " SUPPORTED_VERSIONS,
+		    version);
+	return -ENOTSUP;
 }
 
 int offsets_load(struct remote_memory *memory, remote_addr runtime_addr, uint32_t version_hex,
@@ -248,32 +161,18 @@ int offsets_load(struct remote_memory *memory, remote_addr runtime_addr, uint32_
 {
 	struct py_build build = {.version_hex = version_hex};
 	char version[VERSION_MAX_BYTES];
-	uint8_t head[FREE_THREADED_OFFSET + sizeof(uint64_t)];
-	int err;
+	int err = debug_offsets_load(memory, runtime_addr, &build, reterr);
 
-	err = remote_memory_read(memory, runtime_addr, head, sizeof(head));
-	if (err)
-		return err;
-	if (memcmp(head, DEBUG_OFFSETS_COOKIE, COOKIE_BYTES) == 0) {
-		build.version_hex = (uint32_t)field_u64(head, VERSION_OFFSET);
-		err = load_debug_offsets(memory, runtime_addr, head, &build, reterr);
-	} else if (version_hex >> 16 == 0x030b && version_hex & 0xffff) {
-		build.offsets = offsets_3_11;
-		build.traits = (struct py_traits){
-			.leaf_rule = LEAF_BY_STACKTOP,
-			.shim_owner = UINT8_MAX,
-			.extra_frame_words = 9, /* FRAME_SPECIALS_SIZE */
-			.returns = return_opcodes_3_11,
-		};
-	} else {
-		version_format(version_hex, version);
+	if (err == -ENOENT)
+		err = load_table(version_hex, &build, reterr);
+	if (!err && (!states_consistent(&build.offsets) || !objects_consistent(&build.offsets)))
+		err = -EBADMSG;
+	if (err == -EBADMSG) {
+		version_format(build.version_hex, version);
 		message_set(reterr,
-			    version_hex ? "the target runs CPython %s; this pysample "
-					  "knows " SUPPORTED_VERSIONS
-					: "the version of the target's CPython cannot be "
-					  "told%.0s; this pysample knows " SUPPORTED_VERSIONS,
+			    "the debug offsets of this CPython %s contradict themselves: "
+			    "a patched build or damaged memory",
 			    version);
-		return -ENOTSUP;
 	}
 	if (err)
 		return err;

@@ -5,8 +5,8 @@
  * version.
  *
  * 3.13 and newer carry the numbers themselves (_Py_DebugOffsets at the start of
- * _PyRuntime); what those lack, and everything of 3.11, comes from the tables in
- * offsets_tables.h, each number of which is proved against CPython's own headers
+ * _PyRuntime: debug_offsets.h); what those lack, and everything of older versions, comes
+ * from tables of ours, each number of which is proved against CPython's own headers
  * when the tests are built.
  */
 #pragma once
@@ -19,6 +19,9 @@
 
 /* The versions that offsets_load() accepts, for sentences. */
 #define SUPPORTED_VERSIONS "3.11 and 3.13 to 3.15"
+
+/* No struct of CPython is larger: 3.15's runtime has 350 kB. */
+#define STRUCT_MAX_BYTES (4u << 20)
 
 /* A field that this version does not have. Never 0: 0 is a valid offset. */
 #define OFFSET_ABSENT UINT32_MAX
@@ -162,9 +165,6 @@ struct py_build {
  */
 int offsets_load(struct remote_memory *memory, remote_addr runtime_addr, uint32_t version_hex,
 		 struct py_build *ret_build, struct message *reterr);
-
-/* The eight bytes at the start of a _PyRuntime of 3.13 and newer. */
-#define DEBUG_OFFSETS_COOKIE "xdebugpy"
 
 /* "3.15.2", "3.14.0rc1" of a PY_VERSION_HEX; "3.10" where the rest of it is 0: not known. */
 #define VERSION_MAX_BYTES 24

@@ -7,303 +7,120 @@
 
 #include "sampler/python/offsets.h"
 
+/* What is known of a version that does not carry its offsets itself. */
+struct version_table {
+	uint32_t minor;
+	struct py_offsets offsets;
+	struct py_traits traits;
+};
+
 /*
  * CPython 3.11, release build, x86-64 and aarch64. The layout did not change
  * between 3.11.0 and 3.11.14.
  * Source: Include/internal/pycore_frame.h, pycore_interp.h, pycore_runtime.h,
  * Include/cpython/code.h, pystate.h, unicodeobject.h.
  */
-static const struct py_offsets offsets_3_11 = {
-	.runtime =
+static const struct version_table version_3_11 = {
+	.minor = 11,
+	.offsets =
 		{
-			.size = 166688,
-			.interpreters_head = 40,
-			.gil_locked = 376,
-			.gil_last_holder = 368,
+			.runtime =
+				{
+					.size = 166688,
+					.interpreters_head = 40,
+					.gil_locked = 376,
+					.gil_last_holder = 368,
+				},
+			.interpreter =
+				{
+					.size = 107752,
+					.id = 48,
+					.next = 0,
+					.threads_head = 16,
+					.gil_locked = OFFSET_ABSENT,
+					.gil_last_holder = OFFSET_ABSENT,
+					.code_object_generation = OFFSET_ABSENT,
+					.next_code_version = OFFSET_ABSENT,
+				},
+			.thread =
+				{
+					.size = 360,
+					.next = 8,
+					.interp = 16,
+					.current_frame = OFFSET_ABSENT,
+					.cframe = 56,
+					.base_frame = OFFSET_ABSENT,
+					.native_thread_id = 160,
+					.datastack_chunk = 296,
+					.datastack_top = 304,
+				},
+			.cframe =
+				{
+					.current_frame = 8,
+				},
+			.frame =
+				{
+					.size = 80,
+					.executable = 32,
+					.previous = 48,
+					.instr_ptr = 56,
+					.stacktop = 64,
+					.is_entry = 68,
+					.stackpointer = OFFSET_ABSENT,
+					.owner = 69,
+					.localsplus = 72,
+				},
+			.generator =
+				{
+					.iframe = 80,
+				},
+			.chunk =
+				{
+					.previous = 0,
+					.size = 8,
+					.top = 16,
+					.data = 24,
+				},
+			.code =
+				{
+					.size = 192,
+					.ob_size = 16,
+					.filename = 112,
+					.qualname = 128,
+					.linetable = 136,
+					.firstlineno = 72,
+					.framesize = OFFSET_ABSENT,
+					.nlocalsplus = 76,
+					.stacksize = 68,
+					.version = OFFSET_ABSENT,
+					.firsttraceable = 168,
+					.code_adaptive = 184,
+				},
+			.object =
+				{
+					.ob_type = 8,
+					.tp_name = 24,
+				},
+			.unicode =
+				{
+					.length = 16,
+					.state = 32,
+					.state_kind_shift = 2,
+					.ascii_data = 48,
+					.compact_data = 72,
+					.data = 72,
+				},
+			.bytes =
+				{
+					.ob_size = 16,
+					.ob_sval = 32,
+				},
 		},
-	.interpreter =
+	.traits =
 		{
-			.size = 107752,
-			.id = 48,
-			.next = 0,
-			.threads_head = 16,
-			.gil_locked = OFFSET_ABSENT,
-			.gil_last_holder = OFFSET_ABSENT,
-			.code_object_generation = OFFSET_ABSENT,
-			.next_code_version = OFFSET_ABSENT,
+			.leaf_rule = LEAF_BY_STACKTOP,
+			.shim_owner = UINT8_MAX,
+			.extra_frame_words = 9, /* FRAME_SPECIALS_SIZE */
+			.returns = {.value = 83},
 		},
-	.thread =
-		{
-			.size = 360,
-			.next = 8,
-			.interp = 16,
-			.current_frame = OFFSET_ABSENT,
-			.cframe = 56,
-			.base_frame = OFFSET_ABSENT,
-			.native_thread_id = 160,
-			.datastack_chunk = 296,
-			.datastack_top = 304,
-		},
-	.cframe =
-		{
-			.current_frame = 8,
-		},
-	.frame =
-		{
-			.size = 80,
-			.executable = 32,
-			.previous = 48,
-			.instr_ptr = 56,
-			.stacktop = 64,
-			.is_entry = 68,
-			.stackpointer = OFFSET_ABSENT,
-			.owner = 69,
-			.localsplus = 72,
-		},
-	.generator =
-		{
-			.iframe = 80,
-		},
-	.chunk =
-		{
-			.previous = 0,
-			.size = 8,
-			.top = 16,
-			.data = 24,
-		},
-	.code =
-		{
-			.size = 192,
-			.ob_size = 16,
-			.filename = 112,
-			.qualname = 128,
-			.linetable = 136,
-			.firstlineno = 72,
-			.framesize = OFFSET_ABSENT,
-			.nlocalsplus = 76,
-			.stacksize = 68,
-			.version = OFFSET_ABSENT,
-			.firsttraceable = 168,
-			.code_adaptive = 184,
-		},
-	.object =
-		{
-			.ob_type = 8,
-			.tp_name = 24,
-		},
-	.unicode =
-		{
-			.length = 16,
-			.state = 32,
-			.state_kind_shift = 2,
-			.ascii_data = 48,
-			.compact_data = 72,
-			.data = 72,
-		},
-	.bytes =
-		{
-			.ob_size = 16,
-			.ob_sval = 32,
-		},
-};
-
-/*
- * Where each number stands in _Py_DebugOffsets, in bytes from its start; 0
- * (where the cookie is) for what that version does not carry. The struct is
- * followed by no size of its own: size is where it ends.
- * Source: Include/internal/pycore_debug_offsets.h (3.13: pycore_runtime.h).
- */
-struct debug_offsets_layout {
-	uint32_t minor;
-	uint32_t size;
-	struct py_offsets at;
-};
-
-static const struct debug_offsets_layout debug_offsets_layouts[] = {
-	{
-		.minor = 13,
-		.size = 584,
-		.at =
-			{
-				.runtime = {.size = 24, .interpreters_head = 40},
-				.interpreter =
-					{
-						.size = 48,
-						.id = 56,
-						.next = 64,
-						.threads_head = 72,
-						.gil_locked = 136,
-						.gil_last_holder = 144,
-					},
-				.thread =
-					{
-						.size = 152,
-						.next = 168,
-						.interp = 176,
-						.current_frame = 184,
-						.native_thread_id = 200,
-						.datastack_chunk = 208,
-					},
-				.frame =
-					{
-						.size = 224,
-						.previous = 232,
-						.executable = 240,
-						.instr_ptr = 248,
-						.localsplus = 256,
-						.owner = 264,
-					},
-				.code =
-					{
-						.size = 272,
-						.filename = 280,
-						.qualname = 296,
-						.linetable = 304,
-						.firstlineno = 312,
-						.code_adaptive = 344,
-					},
-				.object = {.ob_type = 360, .tp_name = 376},
-				.bytes = {.ob_size = 520, .ob_sval = 528},
-				.unicode = {.state = 544, .length = 552, .ascii_data = 560},
-			},
-	},
-	{
-		.minor = 14,
-		.size = 760,
-		.at =
-			{
-				.runtime = {.size = 24, .interpreters_head = 40},
-				.interpreter =
-					{
-						.size = 48,
-						.id = 56,
-						.next = 64,
-						.threads_head = 72,
-						.gil_locked = 144,
-						.gil_last_holder = 152,
-						.code_object_generation = 160,
-					},
-				.thread =
-					{
-						.size = 176,
-						.next = 192,
-						.interp = 200,
-						.current_frame = 208,
-						.native_thread_id = 224,
-						.datastack_chunk = 232,
-					},
-				.frame =
-					{
-						.size = 248,
-						.previous = 256,
-						.executable = 264,
-						.instr_ptr = 272,
-						.localsplus = 280,
-						.owner = 288,
-						.stackpointer = 296,
-					},
-				.generator = {.iframe = 680},
-				.code =
-					{
-						.size = 312,
-						.filename = 320,
-						.qualname = 336,
-						.linetable = 344,
-						.firstlineno = 352,
-						.code_adaptive = 384,
-					},
-				.object = {.ob_type = 408, .tp_name = 424},
-				.bytes = {.ob_size = 600, .ob_sval = 608},
-				.unicode = {.state = 624, .length = 632, .ascii_data = 640},
-			},
-	},
-	{
-		.minor = 15,
-		.size = 888,
-		.at =
-			{
-				.runtime = {.size = 24, .interpreters_head = 40},
-				.interpreter =
-					{
-						.size = 48,
-						.id = 56,
-						.next = 64,
-						.threads_head = 72,
-						.gil_locked = 144,
-						.gil_last_holder = 152,
-						.code_object_generation = 160,
-					},
-				.thread =
-					{
-						.size = 176,
-						.next = 192,
-						.interp = 200,
-						.current_frame = 208,
-						.base_frame = 216,
-						.native_thread_id = 248,
-						.datastack_chunk = 256,
-					},
-				.frame =
-					{
-						.size = 312,
-						.previous = 320,
-						.executable = 328,
-						.instr_ptr = 336,
-						.localsplus = 344,
-						.owner = 352,
-						.stackpointer = 360,
-					},
-				.generator = {.iframe = 808},
-				.code =
-					{
-						.size = 376,
-						.filename = 384,
-						.qualname = 400,
-						.linetable = 408,
-						.firstlineno = 416,
-						.code_adaptive = 448,
-					},
-				.object = {.ob_type = 472, .tp_name = 488},
-				.bytes = {.ob_size = 696, .ob_sval = 704},
-				.unicode =
-					{
-						.state = 720,
-						.length = 728,
-						.ascii_data = 736,
-						.compact_data = 744,
-					},
-			},
-	},
-};
-
-/*
- * What no version's debug offsets carry, relative to a field that they do.
- * Proved for 3.13, 3.14 and 3.15.
- */
-enum {
-	FRAMESIZE_AFTER_FIRSTLINENO = 8,
-	NLOCALSPLUS_AFTER_FIRSTLINENO = 4,
-	VERSION_AFTER_FIRSTLINENO = 24,
-	FIRSTTRACEABLE_BEFORE_CODE_ADAPTIVE = 16,
-	STACKTOP_AFTER_INSTR_PTR = 8, /* 3.13 only */
-	GENERATOR_IFRAME = 72,	      /* 3.13 only */
-	DATASTACK_TOP_AFTER_CHUNK = 8,
-	COMPACT_DATA_AFTER_ASCII_DATA = 16,
-	CODE_OB_SIZE = 16,
-	CHUNK_PREVIOUS = 0,
-	CHUNK_SIZE = 8,
-	CHUNK_TOP = 16,
-	CHUNK_DATA = 24,
-	NEXT_CODE_VERSION_3_13 = 17000, /* of a release build; checked against the codes seen */
-	NEXT_CODE_VERSION_3_14 = 14256,
-	NEXT_CODE_VERSION_3_15 = 14264,
-};
-
-/* Source: Include/opcode.h (3.11), Include/opcode_ids.h (3.13). */
-static const struct return_opcodes return_opcodes_3_11 = {.value = 83};
-static const struct return_opcodes return_opcodes_3_13 = {
-	.value = 36,
-	.instrumented_value = 239,
-	.constant = 103,
-	.instrumented_constant = 240,
 };

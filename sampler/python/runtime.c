@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "procmem/cleanup.h"
+#include "sampler/python/debug_offsets.h"
 #include "symbols/symtab.h"
 
 /* The cookie scan reads so much at a time, and no mapping beyond so much. */

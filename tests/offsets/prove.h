@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sampler/python/debug_offsets_tables.h"
 #include "sampler/python/offsets_tables.h"
 
 void wrong_number(void) __attribute__((error("this table differs from CPython's headers")));

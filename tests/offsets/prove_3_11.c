@@ -107,7 +107,7 @@ void prove_tables(void)
 	static const struct return_opcodes returns = {.value = RETURN_VALUE};
 	const union unicode_state kind_one = {.fields = {.kind = 1}};
 
-	prove_offsets(&offsets_3_11, &truth);
-	prove_returns(&return_opcodes_3_11, &returns);
+	prove_offsets(&version_3_11.offsets, &truth);
+	prove_returns(&version_3_11.traits.returns, &returns);
 	prove(kind_one.word, 1u << 2);
 }

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sampler/python/offsets_tables.h"
+#include "sampler/python/debug_offsets.h"
+#include "sampler/python/debug_offsets_tables.h"
 
 #define RUNTIME_ADDR 0x5500000000u
 #define INTERP_ADDR  0x5600000000u

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "sampler/python/debug_offsets_tables.h"
 #include "sampler/python/offsets_tables.h"
 #include "tests/support/fake_python.h"
 
@@ -134,7 +135,7 @@ Test(offsets, 3_11_is_a_table)
 	struct py_build build;
 
 	cr_assert(zero(int, load(image, sizeof(image), 0x030b0ef0, &build, &message)));
-	cr_expect(zero(int, memcmp(&build.offsets, &offsets_3_11, sizeof(offsets_3_11))));
+	cr_expect(zero(int, memcmp(&build.offsets, &version_3_11.offsets, sizeof(build.offsets))));
 	cr_expect(eq(int, build.traits.leaf_rule, LEAF_BY_STACKTOP));
 	cr_expect(eq(u8, build.traits.shim_owner, UINT8_MAX));
 	cr_expect(within_buffers(&build) && within_copies(&build));

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The numbers behind debug_offsets.c, in a header of their own so that the tests can
+ * prove each one against CPython's headers (tests/offsets/).
+ */
+#pragma once
+
+#include "sampler/python/offsets.h"
+
+/*
+ * Where each number stands in _Py_DebugOffsets, in bytes from its start; 0
+ * (where the cookie is) for what that version does not carry. The struct is
+ * followed by no size of its own: size is where it ends.
+ * Source: Include/internal/pycore_debug_offsets.h (3.13: pycore_runtime.h).
+ */
+struct debug_offsets_layout {
+	uint32_t minor;
+	uint32_t size;
+	struct py_offsets at;
+};
+
+static const struct debug_offsets_layout debug_offsets_layouts[] = {
+	{
+		.minor = 13,
+		.size = 584,
+		.at =
+			{
+				.runtime = {.size = 24, .interpreters_head = 40},
+				.interpreter =
+					{
+						.size = 48,
+						.id = 56,
+						.next = 64,
+						.threads_head = 72,
+						.gil_locked = 136,
+						.gil_last_holder = 144,
+					},
+				.thread =
+					{
+						.size = 152,
+						.next = 168,
+						.interp = 176,
+						.current_frame = 184,
+						.native_thread_id = 200,
+						.datastack_chunk = 208,
+					},
+				.frame =
+					{
+						.size = 224,
+						.previous = 232,
+						.executable = 240,
+						.instr_ptr = 248,
+						.localsplus = 256,
+						.owner = 264,
+					},
+				.code =
+					{
+						.size = 272,
+						.filename = 280,
+						.qualname = 296,
+						.linetable = 304,
+						.firstlineno = 312,
+						.code_adaptive = 344,
+					},
+				.object = {.ob_type = 360, .tp_name = 376},
+				.bytes = {.ob_size = 520, .ob_sval = 528},
+				.unicode = {.state = 544, .length = 552, .ascii_data = 560},
+			},
+	},
+	{
+		.minor = 14,
+		.size = 760,
+		.at =
+			{
+				.runtime = {.size = 24, .interpreters_head = 40},
+				.interpreter =
+					{
+						.size = 48,
+						.id = 56,
+						.next = 64,
+						.threads_head = 72,
+						.gil_locked = 144,
+						.gil_last_holder = 152,
+						.code_object_generation = 160,
+					},
+				.thread =
+					{
+						.size = 176,
+						.next = 192,
+						.interp = 200,
+						.current_frame = 208,
+						.native_thread_id = 224,
+						.datastack_chunk = 232,
+					},
+				.frame =
+					{
+						.size = 248,
+						.previous = 256,
+						.executable = 264,
+						.instr_ptr = 272,
+						.localsplus = 280,
+						.owner = 288,
+						.stackpointer = 296,
+					},
+				.generator = {.iframe = 680},
+				.code =
+					{
+						.size = 312,
+						.filename = 320,
+						.qualname = 336,
+						.linetable = 344,
+						.firstlineno = 352,
+						.code_adaptive = 384,
+					},
+				.object = {.ob_type = 408, .tp_name = 424},
+				.bytes = {.ob_size = 600, .ob_sval = 608},
+				.unicode = {.state = 624, .length = 632, .ascii_data = 640},
+			},
+	},
+	{
+		.minor = 15,
+		.size = 888,
+		.at =
+			{
+				.runtime = {.size = 24, .interpreters_head = 40},
+				.interpreter =
+					{
+						.size = 48,
+						.id = 56,
+						.next = 64,
+						.threads_head = 72,
+						.gil_locked = 144,
+						.gil_last_holder = 152,
+						.code_object_generation = 160,
+					},
+				.thread =
+					{
+						.size = 176,
+						.next = 192,
+						.interp = 200,
+						.current_frame = 208,
+						.base_frame = 216,
+						.native_thread_id = 248,
+						.datastack_chunk = 256,
+					},
+				.frame =
+					{
+						.size = 312,
+						.previous = 320,
+						.executable = 328,
+						.instr_ptr = 336,
+						.localsplus = 344,
+						.owner = 352,
+						.stackpointer = 360,
+					},
+				.generator = {.iframe = 808},
+				.code =
+					{
+						.size = 376,
+						.filename = 384,
+						.qualname = 400,
+						.linetable = 408,
+						.firstlineno = 416,
+						.code_adaptive = 448,
+					},
+				.object = {.ob_type = 472, .tp_name = 488},
+				.bytes = {.ob_size = 696, .ob_sval = 704},
+				.unicode =
+					{
+						.state = 720,
+						.length = 728,
+						.ascii_data = 736,
+						.compact_data = 744,
+					},
+			},
+	},
+};
+
+/*
+ * What no version's debug offsets carry, relative to a field that they do.
+ * Proved for 3.13, 3.14 and 3.15.
+ */
+enum {
+	FRAMESIZE_AFTER_FIRSTLINENO = 8,
+	NLOCALSPLUS_AFTER_FIRSTLINENO = 4,
+	VERSION_AFTER_FIRSTLINENO = 24,
+	FIRSTTRACEABLE_BEFORE_CODE_ADAPTIVE = 16,
+	STACKTOP_AFTER_INSTR_PTR = 8, /* 3.13 only */
+	GENERATOR_IFRAME = 72,	      /* 3.13 only */
+	DATASTACK_TOP_AFTER_CHUNK = 8,
+	COMPACT_DATA_AFTER_ASCII_DATA = 16,
+	CODE_OB_SIZE = 16,
+	CHUNK_PREVIOUS = 0,
+	CHUNK_SIZE = 8,
+	CHUNK_TOP = 16,
+	CHUNK_DATA = 24,
+	NEXT_CODE_VERSION_3_13 = 17000, /* of a release build; checked against the codes seen */
+	NEXT_CODE_VERSION_3_14 = 14256,
+	NEXT_CODE_VERSION_3_15 = 14264,
+};
+
+/* Source: Include/opcode_ids.h. */
+static const struct return_opcodes return_opcodes_3_13 = {
+	.value = 36,
+	.instrumented_value = 239,
+	.constant = 103,
+	.instrumented_constant = 240,
+};
