@@ -75,6 +75,7 @@ static bool states_consistent(const struct py_offsets *o)
 		{o->thread.current_frame, 8, thread_end, most},
 		{o->thread.cframe, 8, thread_end, most},
 		{o->thread.base_frame, 8, thread_end, most},
+		{o->thread.thread_id, 8, thread_end, most},
 		{o->thread.native_thread_id, 8, thread_end, most},
 		{o->thread.datastack_chunk, 8, thread_end, most},
 		{o->thread.datastack_top, 8, o->thread.size, most},

@@ -60,6 +60,7 @@ struct py_offsets {
 		uint32_t current_frame;
 		uint32_t cframe; /* 3.11: points to what points to the current frame */
 		uint32_t base_frame;
+		uint32_t thread_id; /* pthread_t, what threading calls ident */
 		uint32_t native_thread_id;
 		uint32_t datastack_chunk;
 		uint32_t datastack_top;

@@ -50,6 +50,7 @@ static const struct version_table version_3_11 = {
 					.current_frame = OFFSET_ABSENT,
 					.cframe = 56,
 					.base_frame = OFFSET_ABSENT,
+					.thread_id = 152,
 					.native_thread_id = 160,
 					.datastack_chunk = 296,
 					.datastack_top = 304,

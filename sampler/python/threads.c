@@ -62,6 +62,7 @@ static int read_thread(struct remote_memory *memory, const struct py_offsets *of
 	*ret_thread = (struct thread_ref){
 		.addr = addr,
 		.next_addr = field_u64(state, offsets->thread.next),
+		.thread_id = field_u64(state, offsets->thread.thread_id),
 		.native_tid = field_u64(state, offsets->thread.native_thread_id),
 	};
 	return 0;

@@ -23,6 +23,7 @@ struct thread_ref {
 	remote_addr addr; /* of the PyThreadState */
 	remote_addr next_addr;
 	size_t interpreter;  /* index into the list's interpreters */
+	uint64_t thread_id;  /* pthread_t; 0 if it was never bound to a thread */
 	uint64_t native_tid; /* as the thread sees itself; 0 if it was never bound */
 };
 

@@ -41,6 +41,7 @@ static const struct py_offsets truth = {
 			.current_frame = OFFSET_ABSENT,
 			.cframe = offsetof(PyThreadState, cframe),
 			.base_frame = OFFSET_ABSENT,
+			.thread_id = offsetof(PyThreadState, thread_id),
 			.native_thread_id = offsetof(PyThreadState, native_thread_id),
 			.datastack_chunk = offsetof(PyThreadState, datastack_chunk),
 			.datastack_top = offsetof(PyThreadState, datastack_top),

@@ -37,6 +37,7 @@ static const struct py_offsets debug_offsets_truth = {
 #if PY_VERSION_HEX >= 0x030f0000
 			.base_frame = AT(thread_state.base_frame),
 #endif
+			.thread_id = AT(thread_state.thread_id),
 			.native_thread_id = AT(thread_state.native_thread_id),
 			.datastack_chunk = AT(thread_state.datastack_chunk),
 		},
