@@ -168,7 +168,8 @@ static int walk_once(struct sampler *sampler, struct snapshot_thread *thread,
 	/* A counter that is not where our table says proves nothing. */
 	if (sampler->codes.next_version_unusable)
 		thread->clock.has_next_version = false;
-	err = frames_walk_up(ret_walk);
+	err = sampler->build->traits.frames_on_heap ? frames_walk_heap(ret_walk)
+						    : frames_walk_up(ret_walk);
 	if (sampled->nr_shown > sampled->list.nr_unchanged)
 		sampled->nr_shown = sampled->list.nr_unchanged;
 	return err;
@@ -202,6 +203,8 @@ static bool needs_retake(const struct frame_walk *walk, int nr_learnt, int nr_re
 {
 	if (walk->has_new_code)
 		return nr_retakes < MAX_RETAKES;
+	if (walk->nr_late)
+		return nr_retakes < MAX_RETAKES_FOR_LINKS;
 	return walk->trimmed && nr_learnt > 0 && nr_retakes < MAX_RETAKES_FOR_LINKS;
 }
 
@@ -233,7 +236,8 @@ int sampler_thread_walk(struct sampler *sampler, struct snapshot_thread *thread,
 }
 
 /* Put the frames that people see into sampled->frames. *ret_nr_frames or -ENOMEM. */
-static int show_frames(struct sampled_thread *sampled, uint32_t *ret_nr_frames)
+static int show_frames(const struct code_cache *codes, struct sampled_thread *sampled,
+		       uint32_t *ret_nr_frames)
 {
 	const struct frame_list *list = &sampled->list;
 	uint32_t first = sampled->nr_shown < list->nr_frames ? sampled->nr_shown : list->nr_frames;
@@ -258,7 +262,7 @@ static int show_frames(struct sampled_thread *sampled, uint32_t *ret_nr_frames)
 
 		if (!frame_visible(list, i))
 			continue;
-		line = code_line(walked->code, walked->instr_ptr);
+		line = code_line(codes, walked->code, walked->instr_ptr);
 		if (nr >= sampled->nr_same || frame->function != walked->code->function ||
 		    frame->line != line) {
 			*frame = (struct frame){.function = walked->code->function, .line = line};
@@ -279,7 +283,7 @@ int sampler_thread_emit(struct sampler *sampler, const struct snapshot_thread *t
 			struct sample sample, struct sample_sink *sink)
 {
 	struct sampled_thread *sampled = &sampler->threads[thread->slot];
-	int err = show_frames(sampled, &sample.nr_frames);
+	int err = show_frames(&sampler->codes, sampled, &sample.nr_frames);
 
 	if (err)
 		return err;

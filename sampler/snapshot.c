@@ -71,12 +71,6 @@ static bool has_cframe(const struct snapshot *snapshot)
 	return snapshot->build->offsets.thread.cframe != OFFSET_ABSENT;
 }
 
-/* The end of what is read of a thread state. */
-static size_t state_bytes(const struct snapshot *snapshot)
-{
-	return snapshot->build->offsets.thread.datastack_top + sizeof(uint64_t);
-}
-
 /* The data-stack frame that runs a generator, so far as is known, or 0. */
 static remote_addr generator_caller(struct stack_copy *stack, const struct link_copy *link,
 				    const struct py_offsets *offsets)
@@ -127,14 +121,36 @@ static int add_chunk_ranges(struct snapshot *snapshot, struct stack_copy *stack)
 	return 0;
 }
 
+static void add_link_ranges(struct snapshot *snapshot, struct stack_copy *stack)
+{
+	for (size_t i = 0; i < stack->nr_links; i++)
+		add_range(snapshot, stack->links[i].addr, stack->links[i].bytes,
+			  frame_head_bytes(&snapshot->build->offsets));
+}
+
+static void add_state_range(struct snapshot *snapshot, struct snapshot_thread *thread)
+{
+	add_range(snapshot, thread->ref.addr, thread->state,
+		  thread_head_bytes(&snapshot->build->offsets));
+}
+
+/* Frames that are objects: the thread state says which is the innermost, and comes first. */
+static void add_heap_ranges(struct snapshot *snapshot, struct snapshot_thread *thread)
+{
+	add_state_range(snapshot, thread);
+	add_link_ranges(snapshot, &thread->stack);
+}
+
 static int add_thread_ranges(struct snapshot *snapshot, struct snapshot_thread *thread)
 {
 	struct stack_copy *stack = &thread->stack;
 	int err;
 
-	for (size_t i = 0; i < stack->nr_links; i++)
-		add_range(snapshot, stack->links[i].addr, stack->links[i].bytes,
-			  snapshot->build->offsets.frame.localsplus);
+	if (snapshot->build->traits.frames_on_heap) {
+		add_heap_ranges(snapshot, thread);
+		return 0;
+	}
+	add_link_ranges(snapshot, stack);
 	err = add_chunk_ranges(snapshot, stack);
 	if (err)
 		return err;
@@ -146,7 +162,7 @@ static int add_thread_ranges(struct snapshot *snapshot, struct snapshot_thread *
 	}
 	if (has_cframe(snapshot))
 		add_range(snapshot, thread->cframe_addr, thread->cframe, sizeof(thread->cframe));
-	add_range(snapshot, thread->ref.addr, thread->state, state_bytes(snapshot));
+	add_state_range(snapshot, thread);
 	return 0;
 }
 
@@ -234,17 +250,30 @@ static int build_ranges(struct snapshot *snapshot, const struct snapshot_thread 
 	return 0;
 }
 
-/* Decode one thread from its ranges, the first of which is *range. */
-static void decode_thread(struct snapshot *snapshot, struct snapshot_thread *thread,
-			  const struct remote_range **range)
+/* Whether the thread state that was copied is the thread's still. */
+static bool state_is_own(const struct snapshot *snapshot, const struct snapshot_thread *thread)
 {
 	const struct py_offsets *offsets = &snapshot->build->offsets;
-	struct stack_copy *stack = &thread->stack;
-	const uint8_t *state = thread->state;
-	bool cframe_read = false;
+	const struct thread_ref *ref = &thread->ref;
+
+	if (field_u64(thread->state, offsets->thread.interp) !=
+		    snapshot->interpreters[ref->interpreter].ref.addr ||
+	    field_u64(thread->state, offsets->thread.thread_id) != ref->thread_id)
+		return false;
+	return offsets->thread.native_thread_id == OFFSET_ABSENT ||
+	       field_u64(thread->state, offsets->thread.native_thread_id) == ref->native_tid;
+}
+
+/* Decode the links and chunks of a thread, as add_thread_ranges() has put them. */
+static void decode_stack(struct snapshot *snapshot, struct stack_copy *stack,
+			 const struct remote_range **range)
+{
+	const struct py_offsets *offsets = &snapshot->build->offsets;
 
 	for (size_t i = 0; i < stack->nr_links; i++)
 		stack->links[i].valid = range_complete((*range)++);
+	if (snapshot->build->traits.frames_on_heap)
+		return;
 	for (size_t i = stack->nr_chunks; i > 0; i--)
 		stack->chunks[i - 1].done_bytes = (*range)++->done_bytes;
 	for (size_t i = 0; i < stack->nr_links; i++) {
@@ -255,23 +284,22 @@ static void decode_thread(struct snapshot *snapshot, struct snapshot_thread *thr
 		link->twice = link_is_generator(link, offsets);
 		link_learn(link, offsets, stack->tick);
 	}
-	if (has_cframe(snapshot))
-		cframe_read = range_complete((*range)++);
-	stack->before_tick = stack->tick;
-	stack->tick = snapshot->tick;
-	thread->copied =
-		range_complete((*range)++) &&
-		field_u64(state, offsets->thread.interp) ==
-			snapshot->interpreters[thread->ref.interpreter].ref.addr &&
-		field_u64(state, offsets->thread.native_thread_id) == thread->ref.native_tid;
-	if (!thread->copied) {
-		snapshot->stale = true;
-		return;
-	}
+}
+
+/* Take over what the thread state says of the stack. */
+static void decode_state(struct snapshot *snapshot, struct snapshot_thread *thread,
+			 bool cframe_read)
+{
+	const struct py_offsets *offsets = &snapshot->build->offsets;
+	struct stack_copy *stack = &thread->stack;
+	const uint8_t *state = thread->state;
+
 	if (field_u64(state, offsets->thread.next) != thread->ref.next_addr)
 		snapshot->stale = true;
-	stack->newest_chunk_addr = field_u64(state, offsets->thread.datastack_chunk);
-	stack->datastack_top_addr = field_u64(state, offsets->thread.datastack_top);
+	if (!snapshot->build->traits.frames_on_heap) {
+		stack->newest_chunk_addr = field_u64(state, offsets->thread.datastack_chunk);
+		stack->datastack_top_addr = field_u64(state, offsets->thread.datastack_top);
+	}
 	stack->base_frame_addr = offsets->thread.base_frame == OFFSET_ABSENT
 					 ? 0
 					 : field_u64(state, offsets->thread.base_frame);
@@ -284,6 +312,31 @@ static void decode_thread(struct snapshot *snapshot, struct snapshot_thread *thr
 		stack->current_frame_addr =
 			field_u64(thread->cframe, offsets->cframe.current_frame);
 	thread->cframe_addr = field_u64(state, offsets->thread.cframe);
+}
+
+/* Decode one thread from its ranges, the first of which is *range. */
+static void decode_thread(struct snapshot *snapshot, struct snapshot_thread *thread,
+			  const struct remote_range **range)
+{
+	bool on_heap = snapshot->build->traits.frames_on_heap;
+	struct stack_copy *stack = &thread->stack;
+	bool cframe_read = false;
+	bool state_read = false;
+
+	if (on_heap)
+		state_read = range_complete((*range)++);
+	decode_stack(snapshot, stack, range);
+	if (has_cframe(snapshot))
+		cframe_read = range_complete((*range)++);
+	if (!on_heap)
+		state_read = range_complete((*range)++);
+	stack->before_tick = stack->tick;
+	stack->tick = snapshot->tick;
+	thread->copied = state_read && state_is_own(snapshot, thread);
+	if (thread->copied)
+		decode_state(snapshot, thread, cframe_read);
+	else
+		snapshot->stale = true;
 }
 
 static uint64_t window_u64(const struct snapshot *snapshot,

@@ -9,7 +9,8 @@
  * from the target's core, and what is copied later in the same call is seen in
  * that stalled state. So what changes fastest comes first: per thread the
  * links, the chunks from the newest down, generators once more, the thread state
- * last. What has to be older than the frames comes before all of it.
+ * last. Where frames are objects it comes first, and they from the innermost on. What has to
+ * be older than the frames comes before all of it.
  */
 #pragma once
 
@@ -38,7 +39,7 @@ struct snapshot_thread {
 };
 
 /* Room for the fields of an interpreter state from the first to the last one used. */
-#define INTERPRETER_WINDOW_BYTES 1024
+#define INTERPRETER_WINDOW_BYTES 1536
 
 struct snapshot_interpreter {
 	struct interpreter_ref ref;

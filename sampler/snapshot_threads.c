@@ -61,13 +61,16 @@ static bool refresh_interpreters(struct snapshot *snapshot, const struct thread_
 	return true;
 }
 
-/* The known thread of a reference, or NULL. Thread states are used again: the tid tells. */
+/* The known thread of a reference, or NULL. Thread states are used again: the ids tell. */
 static struct snapshot_thread *thread_find(const struct addr_map *known,
 					   const struct thread_ref *ref)
 {
 	struct snapshot_thread *thread = addr_map_get(known, ref->addr);
 
-	return thread && thread->ref.native_tid == ref->native_tid && !thread->seen ? thread : NULL;
+	return thread && thread->ref.native_tid == ref->native_tid &&
+			       thread->ref.thread_id == ref->thread_id && !thread->seen
+		       ? thread
+		       : NULL;
 }
 
 /* The slots while a list is taken over. */
@@ -143,7 +146,11 @@ static bool refresh_threads(struct snapshot *snapshot, const struct thread_list 
 static int learn_new_thread(struct snapshot *snapshot, struct snapshot_thread *thread)
 {
 	remote_addr newest_addr;
-	int err = remote_memory_read_u64(
+	int err;
+
+	if (snapshot->build->traits.frames_on_heap)
+		return 0;
+	err = remote_memory_read_u64(
 		snapshot->memory,
 		thread->ref.addr + snapshot->build->offsets.thread.datastack_chunk, &newest_addr);
 

@@ -87,6 +87,11 @@ static uint32_t optional_u32(const uint8_t *object, uint32_t offset)
 	return offset == OFFSET_ABSENT ? 0 : field_u32(object, offset);
 }
 
+static uint64_t optional_u64(const uint8_t *object, uint32_t offset)
+{
+	return offset == OFFSET_ABSENT ? 0 : field_u64(object, offset);
+}
+
 /* The fingerprint of an object that was read. -EBADMSG if it is no code object. */
 static int take_fingerprint(struct code_cache *cache, const uint8_t *object,
 			    struct code_fingerprint *ret_fingerprint)
@@ -99,11 +104,12 @@ static int take_fingerprint(struct code_cache *cache, const uint8_t *object,
 		.filename = field_u64(object, offsets->code.filename),
 		.qualname = field_u64(object, offsets->code.qualname),
 		.linetable = field_u64(object, offsets->code.linetable),
-		.ob_size = field_u64(object, offsets->code.ob_size),
+		.bytecode = optional_u64(object, offsets->code.bytecode),
+		.ob_size = optional_u64(object, offsets->code.ob_size),
 		.first_line = field_u32(object, offsets->code.firstlineno),
 		.framesize = optional_u32(object, offsets->code.framesize),
 		.version = optional_u32(object, offsets->code.version),
-		.first_traceable = field_u32(object, offsets->code.firsttraceable),
+		.first_traceable = optional_u32(object, offsets->code.firsttraceable),
 	};
 	return 0;
 }
@@ -117,7 +123,7 @@ static int read_object(struct code_cache *cache, remote_addr addr, uint8_t objec
 	if (addr % sizeof(uint64_t))
 		return -EBADMSG;
 	err = remote_memory_read(cache->memory, addr, object,
-				 cache->build->offsets.code.code_adaptive);
+				 code_head_bytes(&cache->build->offsets));
 	return err ? err : take_fingerprint(cache, object, ret_fingerprint);
 }
 
@@ -253,9 +259,12 @@ static int claim_tables(struct code_cache *cache, struct code *code)
 	size_t nr_units = nr_units_of(code);
 	size_t bytes;
 
-	code->nr_lines = code->linetable_bytes * LINETABLE_MAX_UNITS_PER_BYTE;
+	code->nr_lines =
+		linetable_max_units(cache->build->traits.linetable_format, code->linetable_bytes);
 	if (code->nr_lines > nr_units)
 		code->nr_lines = nr_units;
+	if (!code->linetable)
+		code->nr_lines = 0;
 	bytes = code->linetable_bytes + code->nr_lines * sizeof(*code->lines);
 	if (bytes > LINETABLE_MAX_BYTES) {
 		free(code->linetable);
@@ -275,6 +284,46 @@ static int claim_tables(struct code_cache *cache, struct code *code)
 	return 0;
 }
 
+/* Where the bytecode lies that is an object of its own, and its size. */
+static int find_bytecode(struct code_cache *cache, remote_addr object_addr, remote_addr *ret_addr,
+			 uint64_t *ret_bytes)
+{
+	const struct py_offsets *offsets = &cache->build->offsets;
+
+	*ret_addr = object_addr + offsets->bytes.ob_sval;
+	return remote_memory_read_u64(cache->memory, object_addr + offsets->bytes.ob_size,
+				      ret_bytes);
+}
+
+/* Where code's instructions lie, and the size of its frames on a data stack. 0, -EBADMSG, … */
+static int fill_bytecode(struct code_cache *cache, struct code *code, const uint8_t *object,
+			 const struct code_fingerprint *fingerprint)
+{
+	const struct py_offsets *offsets = &cache->build->offsets;
+	uint64_t code_bytes;
+	int err = 0;
+
+	code->code_start_addr = code->addr + offsets->code.code_adaptive;
+	if (fingerprint->bytecode)
+		err = find_bytecode(cache, fingerprint->bytecode, &code->code_start_addr,
+				    &code_bytes);
+	else if (__builtin_mul_overflow(fingerprint->ob_size, 2, &code_bytes))
+		err = -EBADMSG;
+	if (err)
+		return err;
+	if (code_bytes > CODE_MAX_BYTECODE_BYTES)
+		return -EBADMSG;
+	code->code_end_addr = code->code_start_addr + code_bytes;
+	if (cache->build->traits.frames_on_heap)
+		return 0;
+	code->first_traceable_addr = code->code_start_addr + 2ull * fingerprint->first_traceable;
+	code->frame_size_bytes = frame_size(cache->build, object, fingerprint);
+	if (!code->frame_size_bytes)
+		return -EBADMSG;
+	code->stack_offset = stack_offset(offsets, object, code->frame_size_bytes);
+	return 0;
+}
+
 /* Give code its name, table and numbers from an object that was read. 0, -EBADMSG, … */
 static int code_fill(struct code_cache *cache, struct code *code, const uint8_t *object,
 		     const struct code_fingerprint *fingerprint)
@@ -282,17 +331,11 @@ static int code_fill(struct code_cache *cache, struct code *code, const uint8_t 
 	const struct py_offsets *offsets = &cache->build->offsets;
 	cleanup_free char *qualname = NULL;
 	cleanup_free char *path = NULL;
-	uint64_t code_bytes;
 	int err;
 
-	if (__builtin_mul_overflow(fingerprint->ob_size, 2, &code_bytes) ||
-	    code_bytes > CODE_MAX_BYTECODE_BYTES)
-		return -EBADMSG;
-	code->frame_size_bytes = frame_size(cache->build, object, fingerprint);
-	if (!code->frame_size_bytes)
-		return -EBADMSG;
-	code->stack_offset = stack_offset(offsets, object, code->frame_size_bytes);
-	err = read_name_head(cache, fingerprint, &code->name_head);
+	err = fill_bytecode(cache, code, object, fingerprint);
+	if (!err)
+		err = read_name_head(cache, fingerprint, &code->name_head);
 	if (!err)
 		err = string_read(cache->memory, offsets, fingerprint->qualname, &qualname);
 	if (!err)
@@ -302,9 +345,6 @@ static int code_fill(struct code_cache *cache, struct code *code, const uint8_t 
 				 LINETABLE_MAX_BYTES, &code->linetable, &code->linetable_bytes);
 	if (err && err != -E2BIG)
 		return err;
-	code->code_start_addr = code->addr + offsets->code.code_adaptive;
-	code->code_end_addr = code->code_start_addr + code_bytes;
-	code->first_traceable_addr = code->code_start_addr + 2ull * fingerprint->first_traceable;
 	err = claim_tables(cache, code);
 	if (err)
 		return err;
@@ -494,7 +534,7 @@ int code_cache_recheck(struct code_cache *cache, const struct code_clock *clock)
 		cache->ranges[2 * i] = (struct remote_range){
 			.addr = cache->queue[i]->addr,
 			.buffer = cache->objects + i * CODE_MAX_BYTES,
-			.size = cache->build->offsets.code.code_adaptive,
+			.size = code_head_bytes(&cache->build->offsets),
 		};
 		cache->ranges[2 * i + 1] = name_head_range(cache, &cache->queue[i]->fingerprint,
 							   &cache->name_heads[i]);
@@ -507,29 +547,31 @@ int code_cache_recheck(struct code_cache *cache, const struct code_clock *clock)
 }
 
 /* The line of the instruction at instr_addr, from the table alone. */
-static int32_t find_line(const struct code *code, remote_addr instr_addr)
+static int32_t find_line(const struct code_cache *cache, const struct code *code,
+			 remote_addr instr_addr)
 {
 	if (!code->linetable)
 		return 0;
-	return linetable_find_311(code->linetable, code->linetable_bytes,
-				  code->function->first_line,
-				  (int32_t)(instr_addr - code->code_start_addr));
+	return linetable_find(cache->build->traits.linetable_format, code->linetable,
+			      code->linetable_bytes, code->function->first_line,
+			      (int32_t)(instr_addr - code->code_start_addr));
 }
 
-int32_t code_line(struct code *code, remote_addr instr_addr)
+int32_t code_line(const struct code_cache *cache, struct code *code, remote_addr instr_addr)
 {
 	size_t unit = (instr_addr - code->code_start_addr) / 2;
 
 	if (instr_addr < code->code_start_addr)
-		return find_line(code, instr_addr);
+		return find_line(cache, code, instr_addr);
 	if (unit >= code->nr_lines)
 		return 0;
 	if (!code->lines) {
 		code->lines = malloc(code->nr_lines * sizeof(*code->lines));
 		if (!code->lines)
-			return find_line(code, instr_addr);
-		linetable_lines_311(code->linetable, code->linetable_bytes,
-				    code->function->first_line, code->lines, code->nr_lines);
+			return find_line(cache, code, instr_addr);
+		linetable_lines(cache->build->traits.linetable_format, code->linetable,
+				code->linetable_bytes, code->function->first_line, code->lines,
+				code->nr_lines);
 	}
 	return code->lines[unit];
 }

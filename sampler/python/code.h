@@ -60,6 +60,7 @@ struct code_clock {
 /* What can only change when the object at the address is another one. */
 struct code_fingerprint {
 	uint64_t filename, qualname, linetable;
+	uint64_t bytecode; /* the object of it; 0 where it is part of this one */
 	uint64_t ob_size;
 	uint32_t first_line, framesize, version, first_traceable;
 };
@@ -80,9 +81,9 @@ struct code {
 	const struct function *function; /* NULL: the address no longer holds a code object */
 	remote_addr code_start_addr;	 /* the bytecode, [start, end) */
 	remote_addr code_end_addr;
-	remote_addr first_traceable_addr; /* a frame before it has not begun */
-	uint32_t frame_size_bytes;	  /* of a frame on the data stack, specials included */
-	uint32_t stack_offset;		  /* where a frame's own stack begins, behind its locals */
+	remote_addr first_traceable_addr; /* a frame before it has not begun; 0: none has not */
+	uint32_t frame_size_bytes; /* of a frame on the data stack, specials included; or 0 */
+	uint32_t stack_offset;	   /* where a frame's own stack begins, behind its locals */
 	struct code_fingerprint fingerprint;
 	struct code_name_head name_head;
 	uint64_t loaded_tick;	   /* of the clock that the object was read for first */
@@ -198,7 +199,7 @@ int code_cache_recheck(struct code_cache *cache, const struct code_clock *clock)
  * The line of the instruction at instr_addr, which is inside the code or just before it;
  * 0 if it has none. The lines of code are decoded when it is first asked, and kept.
  */
-int32_t code_line(struct code *code, remote_addr instr_addr);
+int32_t code_line(const struct code_cache *cache, struct code *code, remote_addr instr_addr);
 
 /*
  * Whether the instruction at instr_addr ends the frame. False where that is not

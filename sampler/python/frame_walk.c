@@ -29,7 +29,22 @@ static int walk_code(struct frame_walk *walk, uint64_t executable, struct code *
 	return code_cache_get(walk->codes, executable, walk->clock, ret_code);
 }
 
-int walk_check(struct frame_walk *walk, const struct frame_words *words, struct code **ret_code)
+/*
+ * Where the instruction lies that a frame object knows by its index, which is -1 before
+ * the first one: its address then is one before the code.
+ */
+static int find_instruction(const struct frame_walk *walk, struct frame_words *words,
+			    const struct code *code)
+{
+	int64_t offset = (int64_t)words->lasti * walk->build->traits.lasti_unit_bytes;
+
+	if (words->lasti < -1 || offset >= (int64_t)(code->code_end_addr - code->code_start_addr))
+		return -ENOENT;
+	words->instr_ptr = code->code_start_addr + (uint64_t)offset;
+	return 0;
+}
+
+int walk_check(struct frame_walk *walk, struct frame_words *words, struct code **ret_code)
 {
 	struct code *code;
 	int err = walk_code(walk, words->executable, &code);
@@ -40,10 +55,12 @@ int walk_check(struct frame_walk *walk, const struct frame_words *words, struct 
 		return walk_lost(walk, LOSS_CODE);
 	if (err)
 		return err;
+	*ret_code = code;
+	if (walk->build->traits.frames_on_heap)
+		return find_instruction(walk, words, code);
 	/* 3.11's and 3.12's prev_instr is one unit before the code at first. */
 	if (words->instr_ptr + 2 < code->code_start_addr || words->instr_ptr >= code->code_end_addr)
 		return -ENOENT;
-	*ret_code = code;
 	return 0;
 }
 
@@ -67,10 +84,21 @@ int walk_append(struct frame_walk *walk, remote_addr addr, const struct frame_wo
 	return err == -E2BIG ? walk_lost(walk, LOSS_TOO_DEEP) : err;
 }
 
-int walk_frame(struct frame_walk *walk, remote_addr addr, const struct frame_words *words)
+int walk_frame(struct frame_walk *walk, remote_addr addr, struct frame_words *words)
 {
 	struct code *code;
 	int err = walk_check(walk, words, &code);
 
 	return err ? err : walk_append(walk, addr, words, code);
+}
+
+bool walk_has_new_code(const struct frame_walk *walk)
+{
+	const struct code_clock *clock = walk->clock;
+	const struct frame_list *list = walk->list;
+	uint32_t n = clock->has_generation || clock->has_next_version ? 0 : list->nr_frames;
+
+	while (n > 0 && !code_is_too_new(list->frames[n - 1].code, clock))
+		n--;
+	return n > 0;
 }

@@ -19,7 +19,9 @@ enum { OBJECT_TAG_MASK = 3 };
 struct frame_words {
 	uint64_t executable;
 	uint64_t previous;
-	uint64_t instr_ptr;
+	uint64_t instr_ptr; /* where there is lasti instead: 0 until walk_check() */
+	int32_t lasti;
+	uint8_t state;
 	int32_t stacktop;
 	uint8_t owner;
 	bool is_entry;
@@ -28,9 +30,18 @@ struct frame_words {
 /* Take them from a copy of the frame, which has at least localsplus bytes. */
 static inline struct frame_words frame_words(const struct py_offsets *offsets, const uint8_t *frame)
 {
+	uint64_t executable = field_u64(frame, offsets->frame.executable);
+
+	if (offsets->frame.lasti != OFFSET_ABSENT)
+		return (struct frame_words){
+			.executable = executable,
+			.previous = field_u64(frame, offsets->frame.previous),
+			.lasti = field_i32(frame, offsets->frame.lasti),
+			.state = field_u8(frame, offsets->frame.state),
+			.stacktop = INT_MAX,
+		};
 	return (struct frame_words){
-		.executable =
-			field_u64(frame, offsets->frame.executable) & ~(uint64_t)OBJECT_TAG_MASK,
+		.executable = executable & ~(uint64_t)OBJECT_TAG_MASK,
 		.previous = field_u64(frame, offsets->frame.previous),
 		.instr_ptr = field_u64(frame, offsets->frame.instr_ptr),
 		.stacktop = offsets->frame.stacktop == OFFSET_ABSENT
@@ -46,15 +57,18 @@ static inline struct frame_words frame_words(const struct py_offsets *offsets, c
 int walk_lost(struct frame_walk *walk, enum sample_loss loss);
 
 /*
- * The code that the words of a frame name. 0; -ENOENT if they cannot be a frame's
- * (the code is none, or the instruction lies outside of it); -EBADMSG as
- * walk_lost(), -ENOMEM, -ESRCH, -EPERM.
+ * The code that the words of a frame name; what has the instruction as an index gets its
+ * address. 0; -ENOENT if they cannot be a frame's (the code is none, or the instruction
+ * lies outside of it); -EBADMSG as walk_lost(), -ENOMEM, -ESRCH, -EPERM.
  */
-int walk_check(struct frame_walk *walk, const struct frame_words *words, struct code **ret_code);
+int walk_check(struct frame_walk *walk, struct frame_words *words, struct code **ret_code);
 
 /* Append a frame that was checked. 0, -EBADMSG as walk_lost(), -ENOMEM. */
 int walk_append(struct frame_walk *walk, remote_addr addr, const struct frame_words *words,
 		struct code *code);
 
 /* Check and append. */
-int walk_frame(struct frame_walk *walk, remote_addr addr, const struct frame_words *words);
+int walk_frame(struct frame_walk *walk, remote_addr addr, struct frame_words *words);
+
+/* Whether nothing tells that the code of some frame of the list was there when it was copied. */
+bool walk_has_new_code(const struct frame_walk *walk);

@@ -28,7 +28,7 @@ static int walk_append_path(struct frame_walk *walk, const struct link_path *pat
  * Append the frame at addr with what lies between it and the frames walked so
  * far. 0; -ENOENT (it is no live frame), -EAGAIN, other errors of the walk.
  */
-static int walk_push(struct frame_walk *walk, remote_addr addr, const struct frame_words *words)
+static int walk_push(struct frame_walk *walk, remote_addr addr, struct frame_words *words)
 {
 	struct frame_list *list = walk->list;
 	uint32_t nr_frames = list->nr_frames;
@@ -440,18 +440,6 @@ static void cut_by_stacktop(struct frame_walk *walk)
 	list->nr_frames = n;
 }
 
-/* Whether nothing tells that the code of some frame was there when it was copied. */
-static bool has_new_code(const struct frame_walk *walk)
-{
-	const struct code_clock *clock = walk->clock;
-	const struct frame_list *list = walk->list;
-	uint32_t n = clock->has_generation || clock->has_next_version ? 0 : list->nr_frames;
-
-	while (n > 0 && !code_is_too_new(list->frames[n - 1].code, clock))
-		n--;
-	return n > 0;
-}
-
 int frames_walk_up(struct frame_walk *walk)
 {
 	struct frame_list *list = walk->list;
@@ -489,6 +477,6 @@ int frames_walk_up(struct frame_walk *walk)
 		return walk_lost(walk, LOSS_CODE);
 	if (!list->has_dying)
 		list->walked = *walk->clock;
-	walk->has_new_code = has_new_code(walk);
+	walk->has_new_code = walk_has_new_code(walk);
 	return 0;
 }

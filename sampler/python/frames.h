@@ -10,6 +10,11 @@
  * entry shims of 3.12+ on the C stack) are named by the `previous` of the frame
  * above them; copies of those ride along as links.
  *
+ * Before 3.11 frames are objects of their own, and frames_walk_heap() takes the place
+ * of frames_walk_up(): it follows `f_back` through copies that were taken, in one read
+ * with the thread state, at the addresses where frames were found before. CPython uses
+ * the memory of frames again at once, so few have to be looked for.
+ *
  * frames_walk_exact() follows `previous` from the current frame down. It is
  * right whenever the thread stands still, and serves dumps and as the first
  * one's oracle in tests.
@@ -36,9 +41,10 @@ struct frame_walk {
 	struct stack_copy *copy;
 	struct frame_list *list;
 	remote_addr wanted_link_addr; /* set with -EAGAIN: copy this frame and walk again */
-	enum sample_loss loss;	      /* set with any other error */
-	bool has_new_code;	      /* a code object is too new for the copy: copy again */
-	bool trimmed; /* the innermost frames could not be told, and were left out */
+	uint32_t nr_late;      /* frames that frames_walk_heap() had to read behind the copy */
+	enum sample_loss loss; /* set with any other error */
+	bool has_new_code;     /* a code object is too new for the copy: copy again */
+	bool trimmed;	       /* the innermost frames could not be told, and were left out */
 };
 
 /*
@@ -47,6 +53,12 @@ struct frame_walk {
  * loss says why. -ENOMEM, -ESRCH, -EPERM.
  */
 int frames_walk_up(struct frame_walk *walk);
+
+/*
+ * The same for frames that are objects. Frames that were not copied are read, and copied
+ * from then on; nr_late tells how many. Errors of frames_walk_up(), but for -EAGAIN.
+ */
+int frames_walk_heap(struct frame_walk *walk);
 
 /*
  * Follow `previous` from current_frame_addr to the bottom, through the memory and

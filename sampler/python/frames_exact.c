@@ -15,6 +15,10 @@ static int exact_step(struct frame_walk *walk, const uint8_t *bytes, remote_addr
 	int err = 0;
 
 	*ret_next = words.previous;
+	/* A generator that is suspended by now hangs on nobody. */
+	if (walk->build->traits.frames_on_heap && !words.previous &&
+	    words.state != walk->build->traits.executing)
+		return -EAGAIN;
 	if (words.owner < walk->build->traits.shim_owner && words.executable)
 		err = walk_frame(walk, addr, &words);
 	if (err == -EBADMSG && walk->loss == LOSS_TOO_DEEP)
@@ -53,7 +57,7 @@ int frames_walk_exact(struct code_cache *codes, const struct code_clock *clock,
 		if ((steps & (steps - 1)) == 0)
 			kept_addr = addr;
 		err = remote_memory_read(codes->memory, addr, bytes,
-					 codes->build->offsets.frame.size);
+					 frame_head_bytes(&codes->build->offsets));
 		if (!err)
 			err = exact_step(&walk, bytes, addr, &addr);
 		if (err)

@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Decodes the location table of 3.11 and newer, a sequence of entries in the
- * order of the code:
+ * All three formats are a sequence of entries in the order of the code, each of which
+ * covers some of it.
+ *
+ * 3.6 to 3.9: pairs of bytes, by how much the address rises to the next line, unsigned,
+ * and by how much the line changes there, signed. The last line goes on to the end.
+ *
+ * 3.10: pairs of bytes, how many bytes of code it covers, unsigned, and by how much their
+ * line differs from the one before, signed; -128: they have none.
+ *
+ * 3.11 and newer:
  *
  *   bit   7   6       3   2      0
  *       +---+-----------+----------+
@@ -41,10 +49,22 @@ enum location_kind {
 	LOCATION_NONE = 15,	  /* code that the compiler made up: no line */
 };
 
+/* In 3.10's table: no line. */
+enum { LINE_DELTA_NONE = -128 };
+
 struct table_reader {
+	enum linetable_format format;
 	const uint8_t *table; /* the caller's */
 	size_t size_bytes;
-	size_t next; /* index of the byte to read next; at most size_bytes */
+	size_t next;  /* index of the byte to read next; at most size_bytes */
+	int32_t line; /* of the last entry that had one */
+	bool ended;   /* lnotab: what is behind the table was handed on */
+};
+
+/* What an entry says of the code that it covers. */
+struct table_entry {
+	int32_t line; /* 0: none */
+	size_t nr_bytes;
 };
 
 /* One byte that is not the first of an entry. */
@@ -104,13 +124,14 @@ static int read_delta(struct table_reader *reader, unsigned int kind, int32_t *r
 	return 0;
 }
 
-/*
- * The next entry: its line, 0 if it has none, and how many code units it covers. *line is
- * the line of the entry before it, which entries without a line hand on, and becomes this
- * entry's. False at the end and where the table is torn.
- */
-static bool read_entry(struct table_reader *reader, int32_t *line, int32_t *ret_line,
-		       size_t *ret_nr_units)
+/* Lines count from 1; below that (hand-made code can be) there is none. */
+static int32_t valid_line(int32_t line)
+{
+	return line < 0 ? 0 : line;
+}
+
+/* One entry of 3.11's table; those without a line hand on the line before theirs. */
+static bool read_location(struct table_reader *reader, struct table_entry *ret_entry)
 {
 	unsigned int head, kind;
 	int32_t delta;
@@ -121,50 +142,135 @@ static bool read_entry(struct table_reader *reader, int32_t *line, int32_t *ret_
 	if (!(head & ENTRY_START))
 		return false;
 	kind = head >> 3 & 15;
-	*ret_line = 0;
+	ret_entry->line = 0;
 	if (kind != LOCATION_NONE) {
-		if (read_delta(reader, kind, &delta) || __builtin_add_overflow(*line, delta, line))
+		if (read_delta(reader, kind, &delta) ||
+		    __builtin_add_overflow(reader->line, delta, &reader->line))
 			return false;
-		/* Lines count from 1; below that (hand-made code can be) there is none. */
-		*ret_line = *line < 0 ? 0 : *line;
+		ret_entry->line = valid_line(reader->line);
 	}
 	while (reader->next < reader->size_bytes && !(reader->table[reader->next] & ENTRY_START))
 		reader->next++;
-	*ret_nr_units = (head & 7) + 1;
+	ret_entry->nr_bytes = (size_t)((head & 7) + 1) * CODE_UNIT_BYTES;
 	return true;
 }
 
-int32_t linetable_find_311(const uint8_t *table, size_t size_bytes, int32_t first_line,
-			   int32_t code_offset_bytes)
+/* The two bytes of an older entry; false at the end, where one alone counts for nothing. */
+static bool read_pair(struct table_reader *reader, uint8_t *ret_code_delta, int8_t *ret_line_delta)
 {
-	struct table_reader reader = {.table = table, .size_bytes = size_bytes};
-	int32_t line = first_line;
-	int32_t entry_line;
-	size_t end = 0; /* cannot overflow: an entry of a byte adds at most 16 */
-	size_t nr_units;
+	if (reader->size_bytes - reader->next < 2)
+		return false;
+	*ret_code_delta = reader->table[reader->next];
+	*ret_line_delta = (int8_t)reader->table[reader->next + 1];
+	reader->next += 2;
+	return true;
+}
+
+static bool read_range(struct table_reader *reader, struct table_entry *ret_entry)
+{
+	uint8_t code_delta;
+	int8_t line_delta;
+
+	if (!read_pair(reader, &code_delta, &line_delta))
+		return false;
+	ret_entry->nr_bytes = code_delta;
+	ret_entry->line = 0;
+	if (line_delta == LINE_DELTA_NONE)
+		return true;
+	if (__builtin_add_overflow(reader->line, line_delta, &reader->line))
+		return false;
+	ret_entry->line = valid_line(reader->line);
+	return true;
+}
+
+/* A pair of lnotab ends what has the line before it. */
+static bool read_lnotab(struct table_reader *reader, struct table_entry *ret_entry)
+{
+	uint8_t code_delta;
+	int8_t line_delta;
+
+	if (reader->ended)
+		return false;
+	ret_entry->line = valid_line(reader->line);
+	if (!read_pair(reader, &code_delta, &line_delta)) {
+		ret_entry->nr_bytes = INT32_MAX;
+		reader->ended = true;
+		return true;
+	}
+	ret_entry->nr_bytes = code_delta;
+	reader->ended = __builtin_add_overflow(reader->line, line_delta, &reader->line);
+	return true;
+}
+
+/* The next entry. False at the end and where the table is torn. */
+static bool read_entry(struct table_reader *reader, struct table_entry *ret_entry)
+{
+	switch (reader->format) {
+	case LINETABLE_LOCATIONS:
+		return read_location(reader, ret_entry);
+	case LINETABLE_RANGES:
+		return read_range(reader, ret_entry);
+	case LINETABLE_LNOTAB:
+		return read_lnotab(reader, ret_entry);
+	}
+	return false;
+}
+
+int32_t linetable_find(enum linetable_format format, const uint8_t *table, size_t size_bytes,
+		       int32_t first_line, int32_t code_offset_bytes)
+{
+	struct table_reader reader = {
+		.format = format,
+		.table = table,
+		.size_bytes = size_bytes,
+		.line = first_line,
+	};
+	struct table_entry entry;
+	size_t end = 0; /* cannot overflow: but for the last, a byte adds at most 255 */
 
 	if (code_offset_bytes < 0)
-		return first_line < 0 ? 0 : first_line;
-	while (read_entry(&reader, &line, &entry_line, &nr_units)) {
-		end += nr_units * CODE_UNIT_BYTES;
+		return valid_line(first_line);
+	while (read_entry(&reader, &entry)) {
+		end += entry.nr_bytes;
 		if ((size_t)code_offset_bytes < end)
-			return entry_line;
+			return entry.line;
 	}
 	return 0;
 }
 
-void linetable_lines_311(const uint8_t *table, size_t size_bytes, int32_t first_line,
-			 int32_t *ret_lines, size_t nr_units)
+void linetable_lines(enum linetable_format format, const uint8_t *table, size_t size_bytes,
+		     int32_t first_line, int32_t *ret_lines, size_t nr_units)
 {
-	struct table_reader reader = {.table = table, .size_bytes = size_bytes};
-	int32_t line = first_line;
-	int32_t entry_line;
+	struct table_reader reader = {
+		.format = format,
+		.table = table,
+		.size_bytes = size_bytes,
+		.line = first_line,
+	};
+	struct table_entry entry;
 	size_t unit = 0;
-	size_t nr_covered;
+	size_t end = 0;
 
-	while (unit < nr_units && read_entry(&reader, &line, &entry_line, &nr_covered))
-		for (; nr_covered > 0 && unit < nr_units; nr_covered--)
-			ret_lines[unit++] = entry_line;
+	while (unit < nr_units && read_entry(&reader, &entry)) {
+		end += entry.nr_bytes;
+		while (unit < nr_units && unit * CODE_UNIT_BYTES < end)
+			ret_lines[unit++] = entry.line;
+	}
 	while (unit < nr_units)
 		ret_lines[unit++] = 0;
+}
+
+size_t linetable_max_units(enum linetable_format format, size_t size_bytes)
+{
+	/* Of 3.11 an entry has a byte at least and covers eight units at most; older ones
+	   are two bytes and cover 255 bytes. */
+	switch (format) {
+	case LINETABLE_LOCATIONS:
+		return size_bytes * 8;
+	case LINETABLE_RANGES:
+		return size_bytes * 64;
+	case LINETABLE_LNOTAB:
+		break;
+	}
+	return SIZE_MAX;
 }

@@ -6,6 +6,7 @@
 
 #include "sampler/python/debug_offsets.h"
 #include "sampler/python/offsets_tables.h"
+#include "sampler/python/offsets_tables_heap.h"
 
 void version_format(uint32_t version_hex, char ret_text[VERSION_MAX_BYTES])
 {
@@ -59,8 +60,7 @@ static bool states_consistent(const struct py_offsets *o)
 {
 	const uint32_t any = STRUCT_MAX_BYTES;
 	const uint32_t most = THREAD_STATE_MAX_BYTES;
-	const uint32_t top = o->thread.datastack_top;
-	const uint32_t thread_end = top < most ? top + 8 : 0;
+	const uint32_t thread_end = thread_head_bytes(o);
 	const struct field fields[] = {
 		{o->runtime.interpreters_head, 8, o->runtime.size, any},
 		{o->interpreter.id, 8, o->interpreter.size, any},
@@ -84,17 +84,19 @@ static bool states_consistent(const struct py_offsets *o)
 	return fields_fit(fields, sizeof(fields) / sizeof(*fields));
 }
 
-/* Of frames what lies before localsplus is read, of code objects what lies before the bytecode. */
+/* Of frames and code objects the heads are read. */
 static bool objects_consistent(const struct py_offsets *o)
 {
 	const uint32_t any = STRUCT_MAX_BYTES;
 	const uint32_t most = CODE_MAX_BYTES;
-	const uint32_t code_end = o->code.code_adaptive;
-	const uint32_t frame_end = o->frame.localsplus;
+	const uint32_t code_end = code_head_bytes(o);
+	const uint32_t frame_end = frame_head_bytes(o);
 	const struct field fields[] = {
 		{o->frame.executable, 8, frame_end, FRAME_MAX_BYTES},
 		{o->frame.previous, 8, frame_end, FRAME_MAX_BYTES},
 		{o->frame.instr_ptr, 8, frame_end, FRAME_MAX_BYTES},
+		{o->frame.lasti, 4, frame_end, FRAME_MAX_BYTES},
+		{o->frame.state, 1, frame_end, FRAME_MAX_BYTES},
 		{o->frame.stacktop, 4, frame_end, FRAME_MAX_BYTES},
 		{o->frame.stackpointer, 8, frame_end, FRAME_MAX_BYTES},
 		{o->frame.owner, 1, frame_end, FRAME_MAX_BYTES},
@@ -110,6 +112,7 @@ static bool objects_consistent(const struct py_offsets *o)
 		{o->code.version, 4, code_end, most},
 		{o->code.firsttraceable, 4, code_end, most},
 		{o->code.code_adaptive, 8, o->code.size, most},
+		{o->code.bytecode, 8, code_end, most},
 		{o->object.ob_type, 8, code_end, most},
 		{o->object.tp_name, 8, most, most},
 		{o->unicode.length, 8, o->unicode.ascii_data, most},
@@ -119,16 +122,19 @@ static bool objects_consistent(const struct py_offsets *o)
 		{o->bytes.ob_sval, 1, most, most},
 	};
 
-	return fields_fit(fields, sizeof(fields) / sizeof(*fields)) &&
-	       o->frame.size <= FRAME_MAX_BYTES && o->frame.localsplus >= 32;
+	if (o->frame.localsplus != OFFSET_ABSENT && o->frame.size > FRAME_MAX_BYTES)
+		return false;
+	return fields_fit(fields, sizeof(fields) / sizeof(*fields)) && frame_end >= 32;
 }
 
 static const struct version_table *table_find(uint32_t version_hex)
 {
-	static const struct version_table *const tables[] = {&version_3_11};
+	static const struct version_table *const tables[] = {
+		&version_3_6,  &version_3_7,  &version_3_8, &version_3_9,
+		&version_3_10, &version_3_11, &version_3_12};
 
 	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++)
-		if (version_hex >> 16 == (0x0300u | tables[i]->minor) && version_hex & 0xffff)
+		if (version_hex >> 16 == (0x0300u | tables[i]->minor))
 			return tables[i];
 	return NULL;
 }

@@ -16,9 +16,10 @@
 
 #include "procmem/memory.h"
 #include "procmem/message.h"
+#include "sampler/python/linetable.h"
 
 /* The versions that offsets_load() accepts, for sentences. */
-#define SUPPORTED_VERSIONS "3.11 and 3.13 to 3.15"
+#define SUPPORTED_VERSIONS "3.6 to 3.15"
 
 /* No struct of CPython is larger: 3.15's runtime has 350 kB. */
 #define STRUCT_MAX_BYTES (4u << 20)
@@ -29,13 +30,16 @@
 /*
  * Buffers for one struct each; a target whose struct's used fields do not fit is
  * refused. Measured: thread states end their used part at 280 (3.15), code
- * objects have 192 to 216 bytes, frames 80 to 88.
+ * objects have 144 to 216 bytes, frames 80 to 88; of frame objects 133 are read (3.6).
  */
 #define THREAD_STATE_MAX_BYTES 1024
 #define CODE_MAX_BYTES	       512
-#define FRAME_MAX_BYTES	       128
+#define FRAME_MAX_BYTES	       136
 
-/* Every member is a uint32_t: the struct is also read as an array of them. */
+/*
+ * What a version does not have is OFFSET_ABSENT. Every member is a uint32_t: the struct
+ * is also read as an array of them.
+ */
 struct py_offsets {
 	struct {
 		uint32_t size;
@@ -58,7 +62,7 @@ struct py_offsets {
 		uint32_t next;
 		uint32_t interp;
 		uint32_t current_frame;
-		uint32_t cframe; /* 3.11: points to what points to the current frame */
+		uint32_t cframe; /* 3.11, 3.12: points to what points to the current frame */
 		uint32_t base_frame;
 		uint32_t thread_id; /* pthread_t, what threading calls ident */
 		uint32_t native_thread_id;
@@ -70,9 +74,11 @@ struct py_offsets {
 	} cframe;
 	struct {
 		uint32_t size;
-		uint32_t executable;
-		uint32_t previous;
-		uint32_t instr_ptr;    /* 3.11: prev_instr */
+		uint32_t executable;   /* before 3.11: f_code */
+		uint32_t previous;     /* before 3.11: f_back */
+		uint32_t instr_ptr;    /* 3.11, 3.12: prev_instr */
+		uint32_t lasti;	       /* int; the instruction as an index (before 3.11) */
+		uint32_t state;	       /* char; f_executing, in 3.10 f_state (before 3.11) */
 		uint32_t stacktop;     /* int; -1 while the frame executes (3.11–3.13) */
 		uint32_t is_entry;     /* bool; called from C (3.11) */
 		uint32_t stackpointer; /* where its own stack ends, while it calls (3.14+) */
@@ -92,8 +98,8 @@ struct py_offsets {
 		uint32_t size;
 		uint32_t ob_size; /* code units in co_code_adaptive */
 		uint32_t filename;
-		uint32_t qualname;
-		uint32_t linetable;
+		uint32_t qualname;  /* before 3.11: co_name */
+		uint32_t linetable; /* before 3.10: co_lnotab */
 		uint32_t firstlineno;
 		uint32_t framesize; /* words; absent in 3.11 */
 		uint32_t nlocalsplus;
@@ -101,6 +107,7 @@ struct py_offsets {
 		uint32_t version;	 /* u32, unique to the object; 0 once they ran out */
 		uint32_t firsttraceable; /* int, code units */
 		uint32_t code_adaptive;
+		uint32_t bytecode; /* the bytes object of it (before 3.11) */
 	} code;
 	struct {
 		uint32_t ob_type;
@@ -123,6 +130,31 @@ struct py_offsets {
 /* enum _frameowner of CPython, what is the same in all versions. */
 enum frame_owner { OWNED_BY_THREAD = 0, OWNED_BY_GENERATOR = 1 };
 
+/* How much of a frame is copied: what lies before its locals, or up to the last field used. */
+static inline uint32_t frame_head_bytes(const struct py_offsets *offsets)
+{
+	return offsets->frame.lasti == OFFSET_ABSENT
+		       ? offsets->frame.localsplus
+		       : offsets->frame.state + (uint32_t)sizeof(char);
+}
+
+/* How much of a thread state is copied, from its start. */
+static inline uint32_t thread_head_bytes(const struct py_offsets *offsets)
+{
+	uint32_t last = offsets->thread.datastack_top == OFFSET_ABSENT
+				? offsets->thread.thread_id
+				: offsets->thread.datastack_top;
+
+	return last + (uint32_t)sizeof(uint64_t);
+}
+
+/* How much of a code object is read, from its start. */
+static inline uint32_t code_head_bytes(const struct py_offsets *offsets)
+{
+	return offsets->code.code_adaptive == OFFSET_ABSENT ? offsets->code.size
+							    : offsets->code.code_adaptive;
+}
+
 /* How the innermost live frame of a data stack is told from what lies behind it. */
 enum leaf_rule {
 	LEAF_BY_EXECUTABLE, /* a popped frame's executable is NULL (3.14 and newer) */
@@ -141,6 +173,10 @@ struct return_opcodes {
 /* What differs between versions and is no offset. */
 struct py_traits {
 	enum leaf_rule leaf_rule;
+	enum linetable_format linetable_format;
+	bool frames_on_heap;	   /* frames are objects (before 3.11), else on data stacks */
+	uint8_t lasti_unit_bytes;  /* of such a frame's lasti */
+	uint8_t executing;	   /* such a frame's state while it runs, or calls */
 	uint8_t shim_owner;	   /* frames with this owner or a higher one are entry shims */
 	uint8_t extra_frame_words; /* without framesize: nlocalsplus + stacksize + this */
 	struct return_opcodes returns;

@@ -65,6 +65,8 @@ static const struct version_table version_3_11 = {
 					.executable = 32,
 					.previous = 48,
 					.instr_ptr = 56,
+					.lasti = OFFSET_ABSENT,
+					.state = OFFSET_ABSENT,
 					.stacktop = 64,
 					.is_entry = 68,
 					.stackpointer = OFFSET_ABSENT,
@@ -96,6 +98,7 @@ static const struct version_table version_3_11 = {
 					.version = OFFSET_ABSENT,
 					.firsttraceable = 168,
 					.code_adaptive = 184,
+					.bytecode = OFFSET_ABSENT,
 				},
 			.object =
 				{
@@ -123,5 +126,124 @@ static const struct version_table version_3_11 = {
 			.shim_owner = UINT8_MAX,
 			.extra_frame_words = 9, /* FRAME_SPECIALS_SIZE */
 			.returns = {.value = 83},
+		},
+};
+
+/*
+ * CPython 3.12, release build, x86-64 and aarch64. Between its patch levels only
+ * next_code_version moved, which is checked against the codes that are seen.
+ * Source: as of 3.11; Include/internal/pycore_function.h.
+ */
+static const struct version_table version_3_12 = {
+	.minor = 12,
+	.offsets =
+		{
+			.runtime =
+				{
+					.size = 459944,
+					.interpreters_head = 40,
+					.gil_locked = OFFSET_ABSENT,
+					.gil_last_holder = OFFSET_ABSENT,
+				},
+			.interpreter =
+				{
+					.size = 383552,
+					.id = 8,
+					.next = 0,
+					.threads_head = 72,
+					.gil_locked = 1056,
+					.gil_last_holder = 1048,
+					.code_object_generation = OFFSET_ABSENT,
+					.next_code_version = 269816,
+				},
+			.thread =
+				{
+					.size = 288,
+					.next = 8,
+					.interp = 16,
+					.current_frame = OFFSET_ABSENT,
+					.cframe = 56,
+					.base_frame = OFFSET_ABSENT,
+					.thread_id = 136,
+					.native_thread_id = 144,
+					.datastack_chunk = 232,
+					.datastack_top = 240,
+				},
+			.cframe =
+				{
+					.current_frame = 0,
+				},
+			.frame =
+				{
+					.size = 80,
+					.executable = 0,
+					.previous = 8,
+					.instr_ptr = 56,
+					.lasti = OFFSET_ABSENT,
+					.state = OFFSET_ABSENT,
+					.stacktop = 64,
+					.is_entry = OFFSET_ABSENT,
+					.stackpointer = OFFSET_ABSENT,
+					.owner = 70,
+					.localsplus = 72,
+				},
+			.generator =
+				{
+					.iframe = 72,
+				},
+			.chunk =
+				{
+					.previous = 0,
+					.size = 8,
+					.top = 16,
+					.data = 24,
+				},
+			.code =
+				{
+					.size = 200,
+					.ob_size = 16,
+					.filename = 112,
+					.qualname = 128,
+					.linetable = 136,
+					.firstlineno = 68,
+					.framesize = 76,
+					.nlocalsplus = 72,
+					.stacksize = 64,
+					.version = 92,
+					.firsttraceable = 176,
+					.code_adaptive = 192,
+					.bytecode = OFFSET_ABSENT,
+				},
+			.object =
+				{
+					.ob_type = 8,
+					.tp_name = 24,
+				},
+			.unicode =
+				{
+					.length = 16,
+					.state = 32,
+					.state_kind_shift = 2,
+					.ascii_data = 40,
+					.compact_data = 56,
+					.data = 56,
+				},
+			.bytes =
+				{
+					.ob_size = 16,
+					.ob_sval = 32,
+				},
+		},
+	.traits =
+		{
+			.leaf_rule = LEAF_BY_STACKTOP,
+			.shim_owner = 3, /* FRAME_OWNED_BY_CSTACK */
+			.returns =
+				{
+					.value = 83,
+					.instrumented_value = 242,
+					.constant = 121,
+					.instrumented_constant = 247,
+				},
 		},
 };

@@ -422,7 +422,7 @@ int stack_copy_add_link(struct stack_copy *stack, struct remote_memory *memory,
 	range = (struct remote_range){
 		.addr = addr,
 		.buffer = link->bytes,
-		.size = offsets->frame.localsplus,
+		.size = frame_head_bytes(offsets),
 	};
 	err = remote_memory_read_ranges(memory, &range, 1);
 	link->valid = !err && range.done_bytes == range.size;
@@ -467,7 +467,8 @@ struct link_copy *stack_copy_find_link(struct stack_copy *stack, remote_addr add
 
 bool link_is_generator(const struct link_copy *link, const struct py_offsets *offsets)
 {
-	return link->valid && field_u8(link->bytes, offsets->frame.owner) == OWNED_BY_GENERATOR;
+	return offsets->frame.owner != OFFSET_ABSENT && link->valid &&
+	       field_u8(link->bytes, offsets->frame.owner) == OWNED_BY_GENERATOR;
 }
 
 bool link_agrees(const struct link_copy *link, const struct py_offsets *offsets)

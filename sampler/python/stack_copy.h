@@ -34,7 +34,7 @@ struct copy_budget {
 	size_t max_bytes;
 };
 
-/* So many links (generators and shims) one thread may have; each is a piece of the read. */
+/* So many links one thread may have (before 3.11, frames); each is a piece of the read. */
 #define MAX_LINKS (1u << 14)
 
 /*
@@ -58,7 +58,10 @@ struct chunk_copy {
 	size_t high_bytes[2]; /* furthest use seen in this epoch and the one before */
 };
 
-/* A copy of one frame that is no data-stack frame: a generator's or an entry shim. */
+/*
+ * A copy of one frame that is no data-stack frame: a generator's, an entry shim, or, before
+ * 3.11, any frame.
+ */
 struct link_copy {
 	remote_addr addr;
 	uint8_t bytes[FRAME_MAX_BYTES];
@@ -83,6 +86,7 @@ struct link_copy {
 	remote_addr below_addr; /* 0: not copied */
 	uint64_t below_executable;
 	bool below_valid;
+	uint32_t callee;    /* of a frame object: the index of the one that it calls */
 	uint64_t used_tick; /* when it was last part of a stack */
 	uint64_t ran_tick;  /* when a copy last showed a generator running */
 };

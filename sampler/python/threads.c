@@ -30,12 +30,13 @@ static int read_interpreter(struct remote_memory *memory, const struct py_offset
 		{.addr = addr + offsets->interpreter.next,
 		 .buffer = &interpreter.next_addr,
 		 .size = sizeof(interpreter.next_addr)},
-		{.addr = addr + offsets->interpreter.id, .buffer = &id, .size = sizeof(id)},
 		{.addr = addr + offsets->interpreter.threads_head,
 		 .buffer = &interpreter.threads_head_addr,
 		 .size = sizeof(interpreter.threads_head_addr)},
+		{.addr = addr + offsets->interpreter.id, .buffer = &id, .size = sizeof(id)},
 	};
-	const size_t nr_ranges = sizeof(ranges) / sizeof(*ranges);
+	/* 3.6 gives no ids. */
+	const size_t nr_ranges = offsets->interpreter.id == OFFSET_ABSENT ? 2 : 3;
 	int err = remote_memory_read_ranges(memory, ranges, nr_ranges);
 
 	if (err)
@@ -52,8 +53,7 @@ static int read_thread(struct remote_memory *memory, const struct py_offsets *of
 		       remote_addr addr, remote_addr interp_addr, struct thread_ref *ret_thread)
 {
 	uint8_t state[THREAD_STATE_MAX_BYTES];
-	size_t size = offsets->thread.datastack_top + sizeof(uint64_t);
-	int err = remote_memory_read(memory, addr, state, size);
+	int err = remote_memory_read(memory, addr, state, thread_head_bytes(offsets));
 
 	if (err)
 		return err;
@@ -63,7 +63,9 @@ static int read_thread(struct remote_memory *memory, const struct py_offsets *of
 		.addr = addr,
 		.next_addr = field_u64(state, offsets->thread.next),
 		.thread_id = field_u64(state, offsets->thread.thread_id),
-		.native_tid = field_u64(state, offsets->thread.native_thread_id),
+		.native_tid = offsets->thread.native_thread_id == OFFSET_ABSENT
+				      ? 0
+				      : field_u64(state, offsets->thread.native_thread_id),
 	};
 	return 0;
 }
@@ -132,6 +134,10 @@ int thread_list_read(struct remote_memory *memory, const struct py_build *build,
 		err = -ENOENT;
 	if (!err)
 		err = list_interpreters(memory, build, head_addr, &list);
+	/* The main interpreter is the oldest, and so the last. */
+	for (size_t i = 0;
+	     build->offsets.interpreter.id == OFFSET_ABSENT && i < list.nr_interpreters; i++)
+		list.interpreters[i].id = (int64_t)(list.nr_interpreters - 1 - i);
 	if (err) {
 		thread_list_done(&list);
 		return err;

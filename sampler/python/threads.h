@@ -14,7 +14,7 @@
 
 struct interpreter_ref {
 	remote_addr addr;
-	int64_t id; /* 0 is the main interpreter */
+	int64_t id; /* 0 is the main interpreter; 3.6 has none: its place in the list */
 	remote_addr next_addr;
 	remote_addr threads_head_addr;
 };
@@ -24,7 +24,7 @@ struct thread_ref {
 	remote_addr next_addr;
 	size_t interpreter;  /* index into the list's interpreters */
 	uint64_t thread_id;  /* pthread_t; 0 if it was never bound to a thread */
-	uint64_t native_tid; /* as the thread sees itself; 0 if it was never bound */
+	uint64_t native_tid; /* as the thread sees itself; 0 if never bound, or before 3.11 */
 };
 
 /* Both lists, newest first as CPython keeps them. Zero-initialised it is empty. */

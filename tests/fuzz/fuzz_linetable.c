@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as a location table. The input is first line (4 bytes), offset (4
+ * Any bytes as a line table of each format. The input is first line (4 bytes), offset (4
  * bytes, then also every offset the table can reach), table.
  */
 #include <stdint.h>
@@ -12,30 +12,42 @@
 
 #define HEADER_BYTES	8
 #define TABLE_MAX_BYTES 512 /* all offsets of a longer one take too long */
-#define ENTRY_MAX_BYTES 16  /* of code that one byte of the table can cover */
+#define ENTRY_MAX_BYTES 16  /* of code that one byte of 3.11's table can cover */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check(const uint8_t *table, size_t size_bytes, int32_t first_line, int32_t offset)
+static void check(enum linetable_format format, const uint8_t *table, size_t size_bytes,
+		  int32_t first_line, int32_t offset)
 {
-	int32_t line = linetable_find_311(table, size_bytes, first_line, offset);
+	int32_t line = linetable_find(format, table, size_bytes, first_line, offset);
 
 	if (line < 0)
 		abort();
-	if (offset >= 0 && (size_t)offset >= size_bytes * ENTRY_MAX_BYTES && line)
+	if (offset >= 0 && (size_t)offset / 2 >= linetable_max_units(format, size_bytes) && line)
 		abort();
 }
 
 /* All lines at once are those of one look-up each. */
-static void check_lines(const uint8_t *table, size_t size_bytes, int32_t first_line)
+static void check_lines(enum linetable_format format, const uint8_t *table, size_t size_bytes,
+			int32_t first_line)
 {
-	int32_t lines[TABLE_MAX_BYTES * LINETABLE_MAX_UNITS_PER_BYTE + 1];
-	size_t nr_units = size_bytes * LINETABLE_MAX_UNITS_PER_BYTE + 1;
+	int32_t lines[TABLE_MAX_BYTES * ENTRY_MAX_BYTES / 2 + 1];
+	size_t nr_units = size_bytes * ENTRY_MAX_BYTES / 2 + 1;
 
-	linetable_lines_311(table, size_bytes, first_line, lines, nr_units);
+	linetable_lines(format, table, size_bytes, first_line, lines, nr_units);
 	for (size_t i = 0; i < nr_units; i++)
-		if (lines[i] != linetable_find_311(table, size_bytes, first_line, (int32_t)(2 * i)))
+		if (lines[i] !=
+		    linetable_find(format, table, size_bytes, first_line, (int32_t)(2 * i)))
 			abort();
+}
+
+static void check_format(enum linetable_format format, const uint8_t *table, size_t size_bytes,
+			 int32_t first_line, int32_t offset)
+{
+	check(format, table, size_bytes, first_line, offset);
+	for (size_t i = 0; i <= size_bytes * ENTRY_MAX_BYTES; i += 2)
+		check(format, table, size_bytes, first_line, (int32_t)i);
+	check_lines(format, table, size_bytes, first_line);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -53,9 +65,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	memcpy(table, data + HEADER_BYTES, size_bytes);
 
-	check(table, size_bytes, first_line, offset);
-	for (size_t i = 0; i <= size_bytes * ENTRY_MAX_BYTES; i += 2)
-		check(table, size_bytes, first_line, (int32_t)i);
-	check_lines(table, size_bytes, first_line);
+	check_format(LINETABLE_LOCATIONS, table, size_bytes, first_line, offset);
+	check_format(LINETABLE_RANGES, table, size_bytes, first_line, offset);
+	check_format(LINETABLE_LNOTAB, table, size_bytes, first_line, offset);
 	return 0;
 }

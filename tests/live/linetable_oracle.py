@@ -258,7 +258,7 @@ def failures(cli, lines):
         question, answer = line.rstrip("\n").split(" | ")
         inputs.append(question + "\n")
         expected.append(answer.rsplit(" ", 1))
-    run = subprocess.run([cli], input="".join(inputs), capture_output=True, text=True)
+    run = subprocess.run([cli, "locations"], input="".join(inputs), capture_output=True, text=True)
     outputs = run.stdout.splitlines()
     wrong = [
         f"{where}: {question.split()[:2]}: expected {line}, not {output}"

@@ -12,7 +12,7 @@ import pathlib
 import subprocess
 import sys
 
-VERSIONS = ("3.11", "3.13", "3.14", "3.15")
+VERSIONS = tuple(f"3.{minor}" for minor in range(6, 16))
 FLAGS = ["-std=gnu17", "-D_GNU_SOURCE", "-O2", "-w", "-c", "-o", os.devnull]
 
 
@@ -24,12 +24,14 @@ def testbed(root):
 
 def include_folders(root, version):
     """Every list of include folders that makes a whole set of headers of version."""
-    name = f"include/python{version}"
+    name = f"include/python{version}" + ("m" if version in ("3.6", "3.7") else "")
     sid = testbed(root) / "usr"
     candidates = [pathlib.Path("/usr") / name, pathlib.Path("/usr/local") / name, sid / name]
     candidates += sorted((pathlib.Path.home() / ".pyenv/versions").glob(f"*/{name}"))
     for folder in candidates:
-        if not (folder / "internal/pycore_frame.h").exists():
+        # A distribution may have the public headers without the internal ones.
+        if not (folder / "Python.h").exists() or (
+                version != "3.6" and not (folder / "internal").exists()):
             continue
         folders = [folder, folder / "internal"]
         if folder.is_relative_to(sid):  # its pyconfig.h names that of the architecture

@@ -53,6 +53,8 @@ static const struct py_offsets truth = {
 			.executable = offsetof(_PyInterpreterFrame, f_code),
 			.previous = offsetof(_PyInterpreterFrame, previous),
 			.instr_ptr = offsetof(_PyInterpreterFrame, prev_instr),
+			.lasti = OFFSET_ABSENT,
+			.state = OFFSET_ABSENT,
 			.stacktop = offsetof(_PyInterpreterFrame, stacktop),
 			.is_entry = offsetof(_PyInterpreterFrame, is_entry),
 			.stackpointer = OFFSET_ABSENT,
@@ -81,6 +83,7 @@ static const struct py_offsets truth = {
 			.version = OFFSET_ABSENT,
 			.firsttraceable = offsetof(PyCodeObject, _co_firsttraceable),
 			.code_adaptive = offsetof(PyCodeObject, co_code_adaptive),
+			.bytecode = OFFSET_ABSENT,
 		},
 	.object =
 		{

@@ -16,7 +16,10 @@
 #define BASE_FRAME_OFFSET 512
 #define THREAD_BYTES	  832
 
-const uint32_t fake_python_minors[NR_FAKE_PYTHONS] = {11, 13, 14, 15};
+/* Up to the last field that is used; 3.12's counter of code versions lies far behind. */
+#define INTERP_BYTES 270336
+
+const uint32_t fake_python_minors[NR_FAKE_PYTHONS] = {11, 12, 13, 14, 15};
 
 /* The numbers that 3.13.9, 3.14.0 and 3.15.2 say of themselves (release, x86-64). */
 static const struct py_offsets told_offsets[] = {
@@ -217,13 +220,13 @@ void fake_python_init(struct fake_python *py, uint32_t minor)
 		.generation = 7,
 	};
 	fake_memory_init(&py->fake);
-	if (minor != 11)
+	if (minor >= 13)
 		image_bytes = fake_debug_offsets(minor, image, sizeof(image));
 	(void)fake_memory_map(&py->fake, py->runtime_addr, 4096);
 	fake_memory_write(&py->fake, py->runtime_addr, image, image_bytes);
 	if (offsets_load(&py->fake.memory, py->runtime_addr, version_hex(minor), &py->build, NULL))
 		misuse("offsets_load() refuses the image");
-	(void)fake_memory_map(&py->fake, py->interp_addr, 20000);
+	(void)fake_memory_map(&py->fake, py->interp_addr, INTERP_BYTES);
 	set_u64(py, py->runtime_addr, py->build.offsets.runtime.interpreters_head, py->interp_addr);
 	make_types(py);
 	write_counters(py);

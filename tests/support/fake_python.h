@@ -19,9 +19,9 @@
 #include "sampler/python/offsets.h"
 #include "tests/support/fake_memory.h"
 
-/* The minor versions there are. */
+/* The minor versions whose frames lie on data stacks; older ones can be made, too. */
 extern const uint32_t fake_python_minors[];
-#define NR_FAKE_PYTHONS 4
+#define NR_FAKE_PYTHONS 5
 
 /* enum _frameowner. */
 enum { FAKE_OWNED_BY_THREAD = 0, FAKE_OWNED_BY_GENERATOR = 1, FAKE_SHIM = 3 };

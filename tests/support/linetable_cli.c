@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Decodes location tables for tests/live/linetable_oracle.py. Each line on stdin
+ * linetable_cli FORMAT: decodes line tables for tests/live/linetable_oracle.py, where
+ * FORMAT is locations (3.11 and newer), ranges (3.10) or lnotab. Each line on stdin
  * is "FIRSTLINE OFFSET HEXTABLE", where "=" is the table of the line before (a
  * code object has many instructions) and "-" the empty one; for each it prints
  * the line.
  */
 #include <ctype.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,13 +44,32 @@ static char *parse_i32(char *text, int32_t *ret_value)
 	return end + 1;
 }
 
-int main(void)
+static bool parse_format(const char *name, enum linetable_format *ret_format)
 {
+	static const char *const names[] = {
+		[LINETABLE_LOCATIONS] = "locations",
+		[LINETABLE_RANGES] = "ranges",
+		[LINETABLE_LNOTAB] = "lnotab",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (strcmp(name, names[i]) == 0) {
+			*ret_format = (enum linetable_format)i;
+			return true;
+		}
+	return false;
+}
+
+int main(int argc, char **argv)
+{
+	enum linetable_format format;
 	cleanup_free char *line = NULL;
 	cleanup_free uint8_t *table = NULL;
 	size_t line_bytes = 0;
 	size_t table_bytes = 0;
 
+	if (argc != 2 || !parse_format(argv[1], &format))
+		return EXIT_FAILURE;
 	while (getline(&line, &line_bytes, stdin) > 0) {
 		int32_t first_line;
 		int32_t offset;
@@ -74,7 +95,7 @@ int main(void)
 			table_bytes = (size_t)size_bytes;
 		}
 		(void)printf("%" PRId32 "\n",
-			     linetable_find_311(table, table_bytes, first_line, offset));
+			     linetable_find(format, table, table_bytes, first_line, offset));
 	}
 	return ferror(stdin) || fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -74,9 +74,9 @@ Test(code, tells_what_a_frame_needs)
 		cr_expect(eq(u64, code->code_start_addr, start));
 		cr_expect(eq(u64, code->code_end_addr, start + 12));
 		cr_expect(eq(u64, code->first_traceable_addr, start + 4));
-		cr_expect(eq(int, code_line(code, start - 2), 10));
+		cr_expect(eq(int, code_line(&cache, code, start - 2), 10));
 		for (int i = 0; i < 6; i++)
-			cr_expect(eq(int, code_line(code, start + 2 * i), 10 + i));
+			cr_expect(eq(int, code_line(&cache, code, start + 2 * i), 10 + i));
 		bool asked = py.build.traits.returns.value;
 		cr_expect(eq(int, code_at_return(code, start + 10), asked));
 		cr_expect(not(code_at_return(code, start + 8)));
@@ -400,8 +400,9 @@ Test(code, every_line_of_a_huge_function_is_known)
 	struct code_clock clock = clock_now(&py, 1);
 	cr_assert(zero(int, code_cache_get(&cache, addr, &clock, &code)));
 	for (int i = 0; i < NR_UNITS; i++)
-		cr_assert(eq(int, code_line(code, code->code_start_addr + 2 * i), 1 + i));
-	cr_expect(zero(int, code_line(code, code->code_end_addr - 2)), "no line behind the table");
+		cr_assert(eq(int, code_line(&cache, code, code->code_start_addr + 2 * i), 1 + i));
+	cr_expect(zero(int, code_line(&cache, code, code->code_end_addr - 2)),
+		  "no line behind the table");
 	end(&py, &cache);
 	free(table);
 }
@@ -436,7 +437,7 @@ Test(code, tables_of_all_together_are_bounded)
 		if (code_cache_get(&cache, addrs[i], &clock, &code) == -E2BIG)
 			code_cache_relieve(&cache);
 		cr_assert(zero(int, code_cache_get(&cache, addrs[i], &clock, &code)));
-		cr_expect(eq(int, code_line(code, code->code_start_addr + 20), 11));
+		cr_expect(eq(int, code_line(&cache, code, code->code_start_addr + 20), 11));
 	}
 	end(&py, &cache);
 	free(table);
@@ -457,7 +458,7 @@ Test(code, table_that_is_too_large_gives_no_lines)
 	struct code_clock clock = clock_now(&py, 1);
 	cr_assert(zero(int, code_cache_get(&cache, addr, &clock, &code)));
 	expect_string(code->function->qualname, "f");
-	cr_expect(zero(int, code_line(code, code->code_start_addr)));
+	cr_expect(zero(int, code_line(&cache, code, code->code_start_addr)));
 	cr_expect(zero(sz, cache.table_bytes));
 	end(&py, &cache);
 	free(table);

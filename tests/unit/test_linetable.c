@@ -18,6 +18,7 @@
 
 struct lookup {
 	const char *name;
+	enum linetable_format format; /* 3.11's unless another is given */
 	uint8_t table[MAX_TABLE_BYTES];
 	size_t size_bytes;
 	int32_t first_line;
@@ -26,14 +27,14 @@ struct lookup {
 };
 
 /* Looks up in a heap copy of exactly the table's size: a read behind it is seen by ASan. */
-static int32_t find_in_copy(const uint8_t *table, size_t size_bytes, int32_t first_line,
-			    int32_t offset)
+static int32_t find_in_copy(enum linetable_format format, const uint8_t *table, size_t size_bytes,
+			    int32_t first_line, int32_t offset)
 {
 	uint8_t *copy = size_bytes ? malloc(size_bytes) : NULL;
 
 	if (size_bytes)
 		memcpy(copy, table, size_bytes);
-	int32_t line = linetable_find_311(copy, size_bytes, first_line, offset);
+	int32_t line = linetable_find(format, copy, size_bytes, first_line, offset);
 	free(copy);
 	return line;
 }
@@ -47,7 +48,7 @@ static void expect_line(const struct lookup *l)
 
 	memcpy(copy, l->table, l->size_bytes);
 	lines[nr_units] = -1;
-	linetable_lines_311(copy, l->size_bytes, l->first_line, lines, nr_units);
+	linetable_lines(l->format, copy, l->size_bytes, l->first_line, lines, nr_units);
 	cr_expect(eq(i32, lines[nr_units], -1), "%s: a line too many", l->name);
 	if (nr_units)
 		cr_expect(eq(i32, lines[nr_units - 1], l->expected), "%s, unit %zu", l->name,
@@ -61,7 +62,9 @@ static void expect_lookups(const struct lookup *lookups, size_t nr_lookups)
 	for (size_t i = 0; i < nr_lookups; i++) {
 		const struct lookup *l = &lookups[i];
 
-		cr_expect(eq(i32, find_in_copy(l->table, l->size_bytes, l->first_line, l->offset),
+		cr_expect(eq(i32,
+			     find_in_copy(l->format, l->table, l->size_bytes, l->first_line,
+					  l->offset),
 			     l->expected),
 			  "%s, offset %d", l->name, l->offset);
 		expect_line(l);
@@ -83,11 +86,14 @@ static void expect_runs(const char *name, const uint8_t *table, size_t size_byte
 
 	for (size_t i = 0; i < nr_runs; i++)
 		for (; offset < runs[i].end; offset += 2)
-			cr_expect(eq(i32, find_in_copy(table, size_bytes, first_line, offset),
+			cr_expect(eq(i32,
+				     find_in_copy(LINETABLE_LOCATIONS, table, size_bytes,
+						  first_line, offset),
 				     runs[i].line),
 				  "%s, offset %d", name, offset);
-	cr_expect(zero(i32, find_in_copy(table, size_bytes, first_line, offset)), "%s, behind it",
-		  name);
+	cr_expect(
+		zero(i32, find_in_copy(LINETABLE_LOCATIONS, table, size_bytes, first_line, offset)),
+		"%s, behind it", name);
 }
 
 #define EXPECT_RUNS(name, table, first_line, runs)                        \
@@ -249,10 +255,47 @@ Test(linetable, every_prefix)
 
 	for (size_t size = 0; size < sizeof(table); size++) {
 		for (int32_t offset = 0; offset < 32; offset += 2) {
-			int32_t whole = linetable_find_311(table, sizeof(table), 1, offset);
-			int32_t cut = find_in_copy(table, size, 1, offset);
+			int32_t whole = linetable_find(LINETABLE_LOCATIONS, table, sizeof(table), 1,
+						       offset);
+			int32_t cut = find_in_copy(LINETABLE_LOCATIONS, table, size, 1, offset);
 
 			cr_expect(cut == 0 || cut == whole, "%zu bytes, offset %d", size, offset);
 		}
 	}
+}
+
+Test(linetable, before_3_11)
+{
+	/* def f(a):            3.10.13 and 3.9.18, first line 1
+	       if a:
+	           g(a,
+	             a)
+	       for i in a:
+	           return i     */
+	const struct lookup lookups[] = {
+		{"lnotab starts at the first line", LINETABLE_LNOTAB, TABLE(0, 1, 4, 1), 1, 0, 2},
+		{"lnotab's pair ends the line before", LINETABLE_LNOTAB, TABLE(0, 1, 4, 1), 1, 2,
+		 2},
+		{"lnotab's next line", LINETABLE_LNOTAB, TABLE(0, 1, 4, 1), 1, 4, 3},
+		{"lnotab's last line goes on", LINETABLE_LNOTAB, TABLE(0, 1, 4, 1), 1, 4000, 3},
+		{"lnotab without a pair", LINETABLE_LNOTAB, TABLE(9), 7, 100, 7},
+		{"lnotab goes back", LINETABLE_LNOTAB, TABLE(6, 4, 6, 0xfd), 1, 12, 2},
+		{"lnotab in two steps", LINETABLE_LNOTAB, TABLE(255, 0, 1, 100), 1, 254, 1},
+		{"lnotab behind two steps", LINETABLE_LNOTAB, TABLE(255, 0, 1, 100), 1, 256, 101},
+		{"lnotab's line grows in two", LINETABLE_LNOTAB, TABLE(2, 127, 0, 10), 1, 2, 138},
+		{"lnotab below the first line", LINETABLE_LNOTAB, TABLE(2, 0x80), 1, 2, 0},
+		{"lnotab before the code", LINETABLE_LNOTAB, TABLE(2, 5), 3, -1, 3},
+		{"ranges", LINETABLE_RANGES, TABLE(4, 1, 8, 2), 1, 2, 2},
+		{"ranges, the next", LINETABLE_RANGES, TABLE(4, 1, 8, 2), 1, 4, 4},
+		{"ranges have an end", LINETABLE_RANGES, TABLE(4, 1, 8, 2), 1, 12, 0},
+		{"ranges without a line", LINETABLE_RANGES, TABLE(4, 1, 2, 0x80, 2, 1), 1, 4, 0},
+		{"ranges behind one without", LINETABLE_RANGES, TABLE(4, 1, 2, 0x80, 2, 1), 1, 6,
+		 3},
+		{"ranges go back", LINETABLE_RANGES, TABLE(4, 5, 4, 0xff), 1, 4, 5},
+		{"ranges that cover nothing", LINETABLE_RANGES, TABLE(0, 127, 4, 3), 1, 0, 131},
+		{"ranges, torn", LINETABLE_RANGES, TABLE(4, 1, 4), 1, 4, 0},
+		{"ranges, lines overflow", LINETABLE_RANGES, TABLE(4, 1), INT32_MAX, 0, 0},
+	};
+
+	EXPECT_LOOKUPS(lookups);
 }

@@ -8,6 +8,7 @@
 
 #include "sampler/python/debug_offsets_tables.h"
 #include "sampler/python/offsets_tables.h"
+#include "sampler/python/offsets_tables_heap.h"
 #include "tests/support/fake_python.h"
 
 #define RUNTIME_ADDR 0x10000u
@@ -64,9 +65,9 @@ static bool within_buffers(const struct py_build *build)
 		{o->thread.native_thread_id, 8, THREAD_STATE_MAX_BYTES},
 		{o->thread.datastack_chunk, 8, THREAD_STATE_MAX_BYTES},
 		{o->thread.datastack_top, 8, THREAD_STATE_MAX_BYTES},
-		{o->frame.localsplus, 8, FRAME_MAX_BYTES},
-		{o->frame.size, 0, FRAME_MAX_BYTES},
-		{o->code.code_adaptive, 0, CODE_MAX_BYTES},
+		{frame_head_bytes(o), 0, FRAME_MAX_BYTES},
+		{code_head_bytes(o), 0, CODE_MAX_BYTES},
+		{thread_head_bytes(o), 0, THREAD_STATE_MAX_BYTES},
 	};
 
 	return all_inside(fields, sizeof(fields) / sizeof(*fields));
@@ -76,19 +77,17 @@ static bool within_buffers(const struct py_build *build)
 static bool within_copies(const struct py_build *build)
 {
 	const struct py_offsets *o = &build->offsets;
+	const uint32_t frame_end = frame_head_bytes(o);
+	const uint32_t code_end = code_head_bytes(o);
 	const struct bounded_field fields[] = {
-		{o->frame.executable, 8, o->frame.localsplus},
-		{o->frame.previous, 8, o->frame.localsplus},
-		{o->frame.instr_ptr, 8, o->frame.localsplus},
-		{o->frame.stacktop, 4, o->frame.localsplus},
-		{o->frame.owner, 1, o->frame.localsplus},
-		{o->code.filename, 8, o->code.code_adaptive},
-		{o->code.qualname, 8, o->code.code_adaptive},
-		{o->code.linetable, 8, o->code.code_adaptive},
-		{o->code.firstlineno, 4, o->code.code_adaptive},
-		{o->code.framesize, 4, o->code.code_adaptive},
-		{o->code.version, 4, o->code.code_adaptive},
-		{o->code.firsttraceable, 4, o->code.code_adaptive},
+		{o->frame.executable, 8, frame_end},   {o->frame.previous, 8, frame_end},
+		{o->frame.instr_ptr, 8, frame_end},    {o->frame.lasti, 4, frame_end},
+		{o->frame.state, 1, frame_end},	       {o->frame.stacktop, 4, frame_end},
+		{o->frame.owner, 1, frame_end},	       {o->code.filename, 8, code_end},
+		{o->code.qualname, 8, code_end},       {o->code.linetable, 8, code_end},
+		{o->code.firstlineno, 4, code_end},    {o->code.bytecode, 8, code_end},
+		{o->code.framesize, 4, code_end},      {o->code.version, 4, code_end},
+		{o->code.firsttraceable, 4, code_end},
 	};
 
 	return all_inside(fields, sizeof(fields) / sizeof(*fields));
@@ -128,17 +127,27 @@ Test(offsets, each_version_is_loaded)
 	}
 }
 
-Test(offsets, 3_11_is_a_table)
+Test(offsets, older_versions_are_tables)
 {
+	static const struct version_table *const tables[] = {
+		[6] = &version_3_6,   [7] = &version_3_7,   [8] = &version_3_8,
+		[9] = &version_3_9,   [10] = &version_3_10, [11] = &version_3_11,
+		[12] = &version_3_12,
+	};
 	static const uint8_t image[64];
-	struct message message;
-	struct py_build build;
 
-	cr_assert(zero(int, load(image, sizeof(image), 0x030b0ef0, &build, &message)));
-	cr_expect(zero(int, memcmp(&build.offsets, &version_3_11.offsets, sizeof(build.offsets))));
-	cr_expect(eq(int, build.traits.leaf_rule, LEAF_BY_STACKTOP));
-	cr_expect(eq(u8, build.traits.shim_owner, UINT8_MAX));
-	cr_expect(within_buffers(&build) && within_copies(&build));
+	for (uint32_t minor = 6; minor <= 12; minor++) {
+		uint32_t version_hex = 0x030001f0 | minor << 16;
+		struct message message;
+		struct py_build build;
+
+		cr_assert(zero(int, load(image, sizeof(image), version_hex, &build, &message)));
+		cr_expect(zero(int, memcmp(&build.offsets, &tables[minor]->offsets,
+					   sizeof(build.offsets))));
+		cr_expect(eq(int, build.traits.frames_on_heap, minor <= 10));
+		cr_expect(eq(u8, build.traits.shim_owner, minor <= 11 ? UINT8_MAX : 3));
+		cr_expect(within_buffers(&build) && within_copies(&build), "3.%u", minor);
+	}
 }
 
 Test(offsets, other_versions_are_refused_with_a_sentence)
@@ -149,8 +158,8 @@ Test(offsets, other_versions_are_refused_with_a_sentence)
 		char names[8]; /* what the sentence tells */
 	} cases[] = {
 		{0x031000f0, 0, "3.16"}, {0x040000f0, 0, "4.0"},  {0x030c01f0, 0, "3.12"},
-		{0x020d01f0, 0, "2.13"}, {0, 0, "cannot"},	  {0, 0x030c01f0, "3.12"},
-		{0, 0x030a0df0, "3.10"}, {0, 0x030d00f0, "3.13"},
+		{0x020d01f0, 0, "2.13"}, {0, 0, "cannot"},	  {0, 0x030502f0, "3.5"},
+		{0, 0x020712f0, "2.7"},	 {0, 0x030d00f0, "3.13"},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {

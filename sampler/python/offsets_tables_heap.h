@@ -1,0 +1,563 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * As offsets_tables.h, for the versions whose frames are objects: 3.6 to 3.10, release
+ * builds, x86-64 and aarch64.
+ * Source: Include/frameobject.h (3.10: cpython/frameobject.h), code.h, pystate.h,
+ * unicodeobject.h, internal/pystate.h (3.8 and newer: pycore_pystate.h, pycore_interp.h,
+ * pycore_runtime.h). In the patch levels of 3.7 and 3.8 the place of the GIL's words has
+ * moved: where they make no sense nobody is said to hold it.
+ */
+#pragma once
+
+#include "sampler/python/offsets_tables.h"
+
+/* 3.6 has no _PyRuntime: the list begins at a variable of its own, interp_head. */
+static const struct version_table version_3_6 = {
+	.minor = 6,
+	.offsets =
+		{
+			.runtime =
+				{
+					.size = 8,
+					.interpreters_head = 0,
+					.gil_locked = OFFSET_ABSENT,
+					.gil_last_holder = OFFSET_ABSENT,
+				},
+			.interpreter =
+				{
+					.size = 120,
+					.id = OFFSET_ABSENT,
+					.next = 0,
+					.threads_head = 8,
+					.gil_locked = OFFSET_ABSENT,
+					.gil_last_holder = OFFSET_ABSENT,
+					.code_object_generation = OFFSET_ABSENT,
+					.next_code_version = OFFSET_ABSENT,
+				},
+			.thread =
+				{
+					.size = 2272,
+					.next = 8,
+					.interp = 16,
+					.current_frame = 24,
+					.cframe = OFFSET_ABSENT,
+					.base_frame = OFFSET_ABSENT,
+					.thread_id = 152,
+					.native_thread_id = OFFSET_ABSENT,
+					.datastack_chunk = OFFSET_ABSENT,
+					.datastack_top = OFFSET_ABSENT,
+				},
+			.cframe =
+				{
+					.current_frame = OFFSET_ABSENT,
+				},
+			.frame =
+				{
+					.size = 384,
+					.executable = 32,
+					.previous = 24,
+					.instr_ptr = OFFSET_ABSENT,
+					.lasti = 120,
+					.state = 132,
+					.stacktop = OFFSET_ABSENT,
+					.is_entry = OFFSET_ABSENT,
+					.stackpointer = OFFSET_ABSENT,
+					.owner = OFFSET_ABSENT,
+					.localsplus = OFFSET_ABSENT,
+				},
+			.generator =
+				{
+					.iframe = OFFSET_ABSENT,
+				},
+			.chunk =
+				{
+					.previous = OFFSET_ABSENT,
+					.size = OFFSET_ABSENT,
+					.top = OFFSET_ABSENT,
+					.data = OFFSET_ABSENT,
+				},
+			.code =
+				{
+					.size = 144,
+					.ob_size = OFFSET_ABSENT,
+					.filename = 96,
+					.qualname = 104,
+					.linetable = 112,
+					.firstlineno = 36,
+					.framesize = OFFSET_ABSENT,
+					.nlocalsplus = OFFSET_ABSENT,
+					.stacksize = OFFSET_ABSENT,
+					.version = OFFSET_ABSENT,
+					.firsttraceable = OFFSET_ABSENT,
+					.code_adaptive = OFFSET_ABSENT,
+					.bytecode = 40,
+				},
+			.object =
+				{
+					.ob_type = 8,
+					.tp_name = 24,
+				},
+			.unicode =
+				{
+					.length = 16,
+					.state = 32,
+					.state_kind_shift = 2,
+					.ascii_data = 48,
+					.compact_data = 72,
+					.data = 72,
+				},
+			.bytes =
+				{
+					.ob_size = 16,
+					.ob_sval = 32,
+				},
+		},
+	.traits =
+		{
+			.frames_on_heap = true,
+			.linetable_format = LINETABLE_LNOTAB,
+			.lasti_unit_bytes = 1,
+			.executing = 1,
+			.shim_owner = UINT8_MAX,
+		},
+};
+
+static const struct version_table version_3_7 = {
+	.minor = 7,
+	.offsets =
+		{
+			.runtime =
+				{
+					.size = 1520,
+					.interpreters_head = 24,
+					.gil_locked = 1280,
+					.gil_last_holder = 1272,
+				},
+			.interpreter =
+				{
+					.size = 2568,
+					.id = 16,
+					.next = 0,
+					.threads_head = 8,
+					.gil_locked = OFFSET_ABSENT,
+					.gil_last_holder = OFFSET_ABSENT,
+					.code_object_generation = OFFSET_ABSENT,
+					.next_code_version = OFFSET_ABSENT,
+				},
+			.thread =
+				{
+					.size = 280,
+					.next = 8,
+					.interp = 16,
+					.current_frame = 24,
+					.cframe = OFFSET_ABSENT,
+					.base_frame = OFFSET_ABSENT,
+					.thread_id = 176,
+					.native_thread_id = OFFSET_ABSENT,
+					.datastack_chunk = OFFSET_ABSENT,
+					.datastack_top = OFFSET_ABSENT,
+				},
+			.cframe =
+				{
+					.current_frame = OFFSET_ABSENT,
+				},
+			.frame =
+				{
+					.size = 368,
+					.executable = 32,
+					.previous = 24,
+					.instr_ptr = OFFSET_ABSENT,
+					.lasti = 104,
+					.state = 116,
+					.stacktop = OFFSET_ABSENT,
+					.is_entry = OFFSET_ABSENT,
+					.stackpointer = OFFSET_ABSENT,
+					.owner = OFFSET_ABSENT,
+					.localsplus = OFFSET_ABSENT,
+				},
+			.generator =
+				{
+					.iframe = OFFSET_ABSENT,
+				},
+			.chunk =
+				{
+					.previous = OFFSET_ABSENT,
+					.size = OFFSET_ABSENT,
+					.top = OFFSET_ABSENT,
+					.data = OFFSET_ABSENT,
+				},
+			.code =
+				{
+					.size = 144,
+					.ob_size = OFFSET_ABSENT,
+					.filename = 96,
+					.qualname = 104,
+					.linetable = 112,
+					.firstlineno = 36,
+					.framesize = OFFSET_ABSENT,
+					.nlocalsplus = OFFSET_ABSENT,
+					.stacksize = OFFSET_ABSENT,
+					.version = OFFSET_ABSENT,
+					.firsttraceable = OFFSET_ABSENT,
+					.code_adaptive = OFFSET_ABSENT,
+					.bytecode = 40,
+				},
+			.object =
+				{
+					.ob_type = 8,
+					.tp_name = 24,
+				},
+			.unicode =
+				{
+					.length = 16,
+					.state = 32,
+					.state_kind_shift = 2,
+					.ascii_data = 48,
+					.compact_data = 72,
+					.data = 72,
+				},
+			.bytes =
+				{
+					.ob_size = 16,
+					.ob_sval = 32,
+				},
+		},
+	.traits =
+		{
+			.frames_on_heap = true,
+			.linetable_format = LINETABLE_LNOTAB,
+			.lasti_unit_bytes = 1,
+			.executing = 1,
+			.shim_owner = UINT8_MAX,
+		},
+};
+
+static const struct version_table version_3_8 = {
+	.minor = 8,
+	.offsets =
+		{
+			.runtime =
+				{
+					.size = 1464,
+					.interpreters_head = 32,
+					.gil_locked = 1168,
+					.gil_last_holder = 1160,
+				},
+			.interpreter =
+				{
+					.size = 2720,
+					.id = 16,
+					.next = 0,
+					.threads_head = 8,
+					.gil_locked = OFFSET_ABSENT,
+					.gil_last_holder = OFFSET_ABSENT,
+					.code_object_generation = OFFSET_ABSENT,
+					.next_code_version = OFFSET_ABSENT,
+				},
+			.thread =
+				{
+					.size = 264,
+					.next = 8,
+					.interp = 16,
+					.current_frame = 24,
+					.cframe = OFFSET_ABSENT,
+					.base_frame = OFFSET_ABSENT,
+					.thread_id = 176,
+					.native_thread_id = OFFSET_ABSENT,
+					.datastack_chunk = OFFSET_ABSENT,
+					.datastack_top = OFFSET_ABSENT,
+				},
+			.cframe =
+				{
+					.current_frame = OFFSET_ABSENT,
+				},
+			.frame =
+				{
+					.size = 368,
+					.executable = 32,
+					.previous = 24,
+					.instr_ptr = OFFSET_ABSENT,
+					.lasti = 104,
+					.state = 116,
+					.stacktop = OFFSET_ABSENT,
+					.is_entry = OFFSET_ABSENT,
+					.stackpointer = OFFSET_ABSENT,
+					.owner = OFFSET_ABSENT,
+					.localsplus = OFFSET_ABSENT,
+				},
+			.generator =
+				{
+					.iframe = OFFSET_ABSENT,
+				},
+			.chunk =
+				{
+					.previous = OFFSET_ABSENT,
+					.size = OFFSET_ABSENT,
+					.top = OFFSET_ABSENT,
+					.data = OFFSET_ABSENT,
+				},
+			.code =
+				{
+					.size = 176,
+					.ob_size = OFFSET_ABSENT,
+					.filename = 104,
+					.qualname = 112,
+					.linetable = 120,
+					.firstlineno = 40,
+					.framesize = OFFSET_ABSENT,
+					.nlocalsplus = OFFSET_ABSENT,
+					.stacksize = OFFSET_ABSENT,
+					.version = OFFSET_ABSENT,
+					.firsttraceable = OFFSET_ABSENT,
+					.code_adaptive = OFFSET_ABSENT,
+					.bytecode = 48,
+				},
+			.object =
+				{
+					.ob_type = 8,
+					.tp_name = 24,
+				},
+			.unicode =
+				{
+					.length = 16,
+					.state = 32,
+					.state_kind_shift = 2,
+					.ascii_data = 48,
+					.compact_data = 72,
+					.data = 72,
+				},
+			.bytes =
+				{
+					.ob_size = 16,
+					.ob_sval = 32,
+				},
+		},
+	.traits =
+		{
+			.frames_on_heap = true,
+			.linetable_format = LINETABLE_LNOTAB,
+			.lasti_unit_bytes = 1,
+			.executing = 1,
+			.shim_owner = UINT8_MAX,
+		},
+};
+
+static const struct version_table version_3_9 = {
+	.minor = 9,
+	.offsets =
+		{
+			.runtime =
+				{
+					.size = 656,
+					.interpreters_head = 32,
+					.gil_locked = 368,
+					.gil_last_holder = 360,
+				},
+			.interpreter =
+				{
+					.size = 5656,
+					.id = 24,
+					.next = 0,
+					.threads_head = 8,
+					.gil_locked = OFFSET_ABSENT,
+					.gil_last_holder = OFFSET_ABSENT,
+					.code_object_generation = OFFSET_ABSENT,
+					.next_code_version = OFFSET_ABSENT,
+				},
+			.thread =
+				{
+					.size = 264,
+					.next = 8,
+					.interp = 16,
+					.current_frame = 24,
+					.cframe = OFFSET_ABSENT,
+					.base_frame = OFFSET_ABSENT,
+					.thread_id = 176,
+					.native_thread_id = OFFSET_ABSENT,
+					.datastack_chunk = OFFSET_ABSENT,
+					.datastack_top = OFFSET_ABSENT,
+				},
+			.cframe =
+				{
+					.current_frame = OFFSET_ABSENT,
+				},
+			.frame =
+				{
+					.size = 368,
+					.executable = 32,
+					.previous = 24,
+					.instr_ptr = OFFSET_ABSENT,
+					.lasti = 104,
+					.state = 116,
+					.stacktop = OFFSET_ABSENT,
+					.is_entry = OFFSET_ABSENT,
+					.stackpointer = OFFSET_ABSENT,
+					.owner = OFFSET_ABSENT,
+					.localsplus = OFFSET_ABSENT,
+				},
+			.generator =
+				{
+					.iframe = OFFSET_ABSENT,
+				},
+			.chunk =
+				{
+					.previous = OFFSET_ABSENT,
+					.size = OFFSET_ABSENT,
+					.top = OFFSET_ABSENT,
+					.data = OFFSET_ABSENT,
+				},
+			.code =
+				{
+					.size = 176,
+					.ob_size = OFFSET_ABSENT,
+					.filename = 104,
+					.qualname = 112,
+					.linetable = 120,
+					.firstlineno = 40,
+					.framesize = OFFSET_ABSENT,
+					.nlocalsplus = OFFSET_ABSENT,
+					.stacksize = OFFSET_ABSENT,
+					.version = OFFSET_ABSENT,
+					.firsttraceable = OFFSET_ABSENT,
+					.code_adaptive = OFFSET_ABSENT,
+					.bytecode = 48,
+				},
+			.object =
+				{
+					.ob_type = 8,
+					.tp_name = 24,
+				},
+			.unicode =
+				{
+					.length = 16,
+					.state = 32,
+					.state_kind_shift = 2,
+					.ascii_data = 48,
+					.compact_data = 72,
+					.data = 72,
+				},
+			.bytes =
+				{
+					.ob_size = 16,
+					.ob_sval = 32,
+				},
+		},
+	.traits =
+		{
+			.frames_on_heap = true,
+			.linetable_format = LINETABLE_LNOTAB,
+			.lasti_unit_bytes = 1,
+			.executing = 1,
+			.shim_owner = UINT8_MAX,
+		},
+};
+
+static const struct version_table version_3_10 = {
+	.minor = 10,
+	.offsets =
+		{
+			.runtime =
+				{
+					.size = 672,
+					.interpreters_head = 32,
+					.gil_locked = 368,
+					.gil_last_holder = 360,
+				},
+			.interpreter =
+				{
+					.size = 113528,
+					.id = 24,
+					.next = 0,
+					.threads_head = 8,
+					.gil_locked = OFFSET_ABSENT,
+					.gil_last_holder = OFFSET_ABSENT,
+					.code_object_generation = OFFSET_ABSENT,
+					.next_code_version = OFFSET_ABSENT,
+				},
+			.thread =
+				{
+					.size = 280,
+					.next = 8,
+					.interp = 16,
+					.current_frame = 24,
+					.cframe = OFFSET_ABSENT,
+					.base_frame = OFFSET_ABSENT,
+					.thread_id = 176,
+					.native_thread_id = OFFSET_ABSENT,
+					.datastack_chunk = OFFSET_ABSENT,
+					.datastack_top = OFFSET_ABSENT,
+				},
+			.cframe =
+				{
+					.current_frame = OFFSET_ABSENT,
+				},
+			.frame =
+				{
+					.size = 360,
+					.executable = 32,
+					.previous = 24,
+					.instr_ptr = OFFSET_ABSENT,
+					.lasti = 96,
+					.state = 108,
+					.stacktop = OFFSET_ABSENT,
+					.is_entry = OFFSET_ABSENT,
+					.stackpointer = OFFSET_ABSENT,
+					.owner = OFFSET_ABSENT,
+					.localsplus = OFFSET_ABSENT,
+				},
+			.generator =
+				{
+					.iframe = OFFSET_ABSENT,
+				},
+			.chunk =
+				{
+					.previous = OFFSET_ABSENT,
+					.size = OFFSET_ABSENT,
+					.top = OFFSET_ABSENT,
+					.data = OFFSET_ABSENT,
+				},
+			.code =
+				{
+					.size = 176,
+					.ob_size = OFFSET_ABSENT,
+					.filename = 104,
+					.qualname = 112,
+					.linetable = 120,
+					.firstlineno = 40,
+					.framesize = OFFSET_ABSENT,
+					.nlocalsplus = OFFSET_ABSENT,
+					.stacksize = OFFSET_ABSENT,
+					.version = OFFSET_ABSENT,
+					.firsttraceable = OFFSET_ABSENT,
+					.code_adaptive = OFFSET_ABSENT,
+					.bytecode = 48,
+				},
+			.object =
+				{
+					.ob_type = 8,
+					.tp_name = 24,
+				},
+			.unicode =
+				{
+					.length = 16,
+					.state = 32,
+					.state_kind_shift = 2,
+					.ascii_data = 48,
+					.compact_data = 72,
+					.data = 72,
+				},
+			.bytes =
+				{
+					.ob_size = 16,
+					.ob_sval = 32,
+				},
+		},
+	.traits =
+		{
+			.frames_on_heap = true,
+			.linetable_format = LINETABLE_RANGES,
+			.lasti_unit_bytes = 2,
+			.executing = 0, /* FRAME_EXECUTING */
+			.shim_owner = UINT8_MAX,
+		},
+};

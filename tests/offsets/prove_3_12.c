@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/offsets/prove.h"
+#include "tests/offsets/prove_python.h"
+
+#include <opcode.h>
+
+_Static_assert(PY_VERSION_HEX >> 16 == 0x030c, "the headers of 3.12");
+_Static_assert(FRAME_OWNED_BY_CSTACK == 3, "shim_owner");
+_Static_assert(FRAME_OWNED_BY_THREAD == 0 && FRAME_OWNED_BY_GENERATOR == 1, "owners");
+_Static_assert(sizeof(((_PyInterpreterFrame *)0)->stacktop) == 4, "stacktop is an int");
+_Static_assert(sizeof(((PyInterpreterState *)0)->_gil.locked) == 4, "locked is an int");
+
+/* It moved; code.c checks it against the codes that are seen. */
+#if PY_MICRO_VERSION <= 1
+#define NEXT_CODE_VERSION offsetof(PyInterpreterState, func_state.next_version)
+#else
+#define NEXT_CODE_VERSION 269816
+#endif
+
+static const struct py_offsets truth = {
+	.runtime =
+		{
+			.size = sizeof(_PyRuntimeState),
+			.interpreters_head = offsetof(_PyRuntimeState, interpreters.head),
+			.gil_locked = OFFSET_ABSENT,
+			.gil_last_holder = OFFSET_ABSENT,
+		},
+	.interpreter =
+		{
+			.size = sizeof(PyInterpreterState),
+			.id = offsetof(PyInterpreterState, id),
+			.next = offsetof(PyInterpreterState, next),
+			.threads_head = offsetof(PyInterpreterState, threads.head),
+			.gil_locked = offsetof(PyInterpreterState, _gil.locked),
+			.gil_last_holder = offsetof(PyInterpreterState, _gil.last_holder),
+			.code_object_generation = OFFSET_ABSENT,
+			.next_code_version = NEXT_CODE_VERSION,
+		},
+	.thread =
+		{
+			.size = sizeof(PyThreadState),
+			.next = offsetof(PyThreadState, next),
+			.interp = offsetof(PyThreadState, interp),
+			.current_frame = OFFSET_ABSENT,
+			.cframe = offsetof(PyThreadState, cframe),
+			.base_frame = OFFSET_ABSENT,
+			.thread_id = offsetof(PyThreadState, thread_id),
+			.native_thread_id = offsetof(PyThreadState, native_thread_id),
+			.datastack_chunk = offsetof(PyThreadState, datastack_chunk),
+			.datastack_top = offsetof(PyThreadState, datastack_top),
+		},
+	.cframe = {.current_frame = offsetof(_PyCFrame, current_frame)},
+	.frame =
+		{
+			.size = sizeof(_PyInterpreterFrame),
+			.executable = offsetof(_PyInterpreterFrame, f_code),
+			.previous = offsetof(_PyInterpreterFrame, previous),
+			.instr_ptr = offsetof(_PyInterpreterFrame, prev_instr),
+			.lasti = OFFSET_ABSENT,
+			.state = OFFSET_ABSENT,
+			.stacktop = offsetof(_PyInterpreterFrame, stacktop),
+			.is_entry = OFFSET_ABSENT,
+			.stackpointer = OFFSET_ABSENT,
+			.owner = offsetof(_PyInterpreterFrame, owner),
+			.localsplus = offsetof(_PyInterpreterFrame, localsplus),
+		},
+	.generator = {.iframe = offsetof(PyGenObject, gi_iframe)},
+	.chunk =
+		{
+			.previous = offsetof(_PyStackChunk, previous),
+			.size = offsetof(_PyStackChunk, size),
+			.top = offsetof(_PyStackChunk, top),
+			.data = offsetof(_PyStackChunk, data),
+		},
+	.code =
+		{
+			.size = sizeof(PyCodeObject),
+			.ob_size = offsetof(PyCodeObject, ob_base.ob_size),
+			.filename = offsetof(PyCodeObject, co_filename),
+			.qualname = offsetof(PyCodeObject, co_qualname),
+			.linetable = offsetof(PyCodeObject, co_linetable),
+			.firstlineno = offsetof(PyCodeObject, co_firstlineno),
+			.framesize = offsetof(PyCodeObject, co_framesize),
+			.nlocalsplus = offsetof(PyCodeObject, co_nlocalsplus),
+			.stacksize = offsetof(PyCodeObject, co_stacksize),
+			.version = offsetof(PyCodeObject, co_version),
+			.firsttraceable = offsetof(PyCodeObject, _co_firsttraceable),
+			.code_adaptive = offsetof(PyCodeObject, co_code_adaptive),
+			.bytecode = OFFSET_ABSENT,
+		},
+	.object =
+		{
+			.ob_type = offsetof(PyObject, ob_type),
+			.tp_name = offsetof(PyTypeObject, tp_name),
+		},
+	.unicode =
+		{
+			.length = offsetof(PyASCIIObject, length),
+			.state = offsetof(PyASCIIObject, state),
+			.state_kind_shift = 2,
+			.ascii_data = sizeof(PyASCIIObject),
+			.compact_data = sizeof(PyCompactUnicodeObject),
+			.data = offsetof(PyUnicodeObject, data),
+		},
+	.bytes =
+		{
+			.ob_size = offsetof(PyBytesObject, ob_base.ob_size),
+			.ob_sval = offsetof(PyBytesObject, ob_sval),
+		},
+};
+
+void prove_tables(void)
+{
+	static const struct return_opcodes returns = {
+		.value = RETURN_VALUE,
+		.instrumented_value = INSTRUMENTED_RETURN_VALUE,
+		.constant = RETURN_CONST,
+		.instrumented_constant = INSTRUMENTED_RETURN_CONST,
+	};
+	const union unicode_state kind_one = {.fields = {.kind = 1}};
+
+	prove_offsets(&version_3_12.offsets, &truth);
+	prove_returns(&version_3_12.traits.returns, &returns);
+	prove(kind_one.word, 1u << 2);
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* The proof of a version whose frames are objects, 3.6 to 3.10; TABLE is its table's name. */
+#pragma once
+
+#include "sampler/python/offsets_tables_heap.h"
+#include "tests/offsets/prove.h"
+
+#define Py_BUILD_CORE 1
+#include <Python.h>
+
+#include <frameobject.h>
+
+#if PY_VERSION_HEX >= 0x03080000
+#include "internal/pycore_pystate.h"
+#elif PY_VERSION_HEX >= 0x03070000
+#include "internal/pystate.h"
+#endif
+#if PY_VERSION_HEX >= 0x03090000
+#include "internal/pycore_interp.h"
+#include "internal/pycore_runtime.h"
+#endif
+
+/* PyASCIIObject.state as the word that is read, to see at which bit a field lies. */
+union unicode_state {
+	__typeof__(((PyASCIIObject *)0)->state) fields;
+	uint32_t word;
+};
+
+#if PY_VERSION_HEX >= 0x030a0000
+#define STATE_OFFSET offsetof(PyFrameObject, f_state)
+#define EXECUTING    FRAME_EXECUTING
+#define LINES_OFFSET offsetof(PyCodeObject, co_linetable)
+#else
+#define STATE_OFFSET offsetof(PyFrameObject, f_executing)
+#define EXECUTING    1 /* _PyEval_EvalFrameDefault() */
+#define LINES_OFFSET offsetof(PyCodeObject, co_lnotab)
+#endif
+
+static const struct py_offsets truth = {
+#if PY_VERSION_HEX >= 0x03070000
+	.runtime =
+		{
+			.size = sizeof(_PyRuntimeState),
+			.interpreters_head = offsetof(_PyRuntimeState, interpreters.head),
+			.gil_locked = offsetof(_PyRuntimeState, ceval.gil.locked),
+			.gil_last_holder = offsetof(_PyRuntimeState, ceval.gil.last_holder),
+		},
+#else
+	.runtime =
+		{
+			.size = sizeof(PyInterpreterState *),
+			.interpreters_head = 0,
+			.gil_locked = OFFSET_ABSENT,
+			.gil_last_holder = OFFSET_ABSENT,
+		},
+#endif
+	.interpreter =
+		{
+			.size = sizeof(PyInterpreterState),
+#if PY_VERSION_HEX >= 0x03070000
+			.id = offsetof(PyInterpreterState, id),
+#else
+			.id = OFFSET_ABSENT,
+#endif
+			.next = offsetof(PyInterpreterState, next),
+			.threads_head = offsetof(PyInterpreterState, tstate_head),
+			.gil_locked = OFFSET_ABSENT,
+			.gil_last_holder = OFFSET_ABSENT,
+			.code_object_generation = OFFSET_ABSENT,
+			.next_code_version = OFFSET_ABSENT,
+		},
+	.thread =
+		{
+			.size = sizeof(PyThreadState),
+			.next = offsetof(PyThreadState, next),
+			.interp = offsetof(PyThreadState, interp),
+			.current_frame = offsetof(PyThreadState, frame),
+			.cframe = OFFSET_ABSENT,
+			.base_frame = OFFSET_ABSENT,
+			.thread_id = offsetof(PyThreadState, thread_id),
+			.native_thread_id = OFFSET_ABSENT,
+			.datastack_chunk = OFFSET_ABSENT,
+			.datastack_top = OFFSET_ABSENT,
+		},
+	.cframe = {.current_frame = OFFSET_ABSENT},
+	.frame =
+		{
+			.size = sizeof(PyFrameObject),
+			.executable = offsetof(PyFrameObject, f_code),
+			.previous = offsetof(PyFrameObject, f_back),
+			.instr_ptr = OFFSET_ABSENT,
+			.lasti = offsetof(PyFrameObject, f_lasti),
+			.state = STATE_OFFSET,
+			.stacktop = OFFSET_ABSENT,
+			.is_entry = OFFSET_ABSENT,
+			.stackpointer = OFFSET_ABSENT,
+			.owner = OFFSET_ABSENT,
+			.localsplus = OFFSET_ABSENT,
+		},
+	.generator = {.iframe = OFFSET_ABSENT},
+	.chunk =
+		{
+			.previous = OFFSET_ABSENT,
+			.size = OFFSET_ABSENT,
+			.top = OFFSET_ABSENT,
+			.data = OFFSET_ABSENT,
+		},
+	.code =
+		{
+			.size = sizeof(PyCodeObject),
+			.ob_size = OFFSET_ABSENT,
+			.filename = offsetof(PyCodeObject, co_filename),
+			.qualname = offsetof(PyCodeObject, co_name),
+			.linetable = LINES_OFFSET,
+			.firstlineno = offsetof(PyCodeObject, co_firstlineno),
+			.framesize = OFFSET_ABSENT,
+			.nlocalsplus = OFFSET_ABSENT,
+			.stacksize = OFFSET_ABSENT,
+			.version = OFFSET_ABSENT,
+			.firsttraceable = OFFSET_ABSENT,
+			.code_adaptive = OFFSET_ABSENT,
+			.bytecode = offsetof(PyCodeObject, co_code),
+		},
+	.object =
+		{
+			.ob_type = offsetof(PyObject, ob_type),
+			.tp_name = offsetof(PyTypeObject, tp_name),
+		},
+	.unicode =
+		{
+			.length = offsetof(PyASCIIObject, length),
+			.state = offsetof(PyASCIIObject, state),
+			.state_kind_shift = 2,
+			.ascii_data = sizeof(PyASCIIObject),
+			.compact_data = sizeof(PyCompactUnicodeObject),
+			.data = offsetof(PyUnicodeObject, data),
+		},
+	.bytes =
+		{
+			.ob_size = offsetof(PyBytesObject, ob_base.ob_size),
+			.ob_sval = offsetof(PyBytesObject, ob_sval),
+		},
+};
+
+void prove_tables(void)
+{
+	const union unicode_state kind_one = {.fields = {.kind = 1}};
+
+	prove_offsets(&TABLE.offsets, &truth);
+	prove(TABLE.minor, PY_MINOR_VERSION);
+	prove(TABLE.traits.executing, EXECUTING);
+	prove(kind_one.word, 1u << 2);
+}
