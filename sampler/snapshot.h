@@ -34,7 +34,7 @@ struct snapshot_thread {
 	struct code_clock clock; /* of the copy of its stack */
 	bool holds_gil;		 /* at that copy */
 	uint8_t state[THREAD_STATE_MAX_BYTES];
-	remote_addr cframe_addr; /* 3.11: where the current frame was named last */
+	remote_addr cframe_addr; /* 3.11, 3.12: where the current frame was named last */
 	uint8_t cframe[16];
 };
 

@@ -142,18 +142,21 @@ static bool refresh_threads(struct snapshot *snapshot, const struct thread_list 
 	return true;
 }
 
-/* Have the chunks of a new thread in its first tick already. */
+/* Have the chunks of a new thread, and its current frame, in its first tick already. */
 static int learn_new_thread(struct snapshot *snapshot, struct snapshot_thread *thread)
 {
+	const struct py_offsets *offsets = &snapshot->build->offsets;
 	remote_addr newest_addr;
 	int err;
 
 	if (snapshot->build->traits.frames_on_heap)
 		return 0;
 	err = remote_memory_read_u64(
-		snapshot->memory,
-		thread->ref.addr + snapshot->build->offsets.thread.datastack_chunk, &newest_addr);
-
+		snapshot->memory, thread->ref.addr + offsets->thread.datastack_chunk, &newest_addr);
+	if (!err && offsets->thread.cframe != OFFSET_ABSENT)
+		err = remote_memory_read_u64(snapshot->memory,
+					     thread->ref.addr + offsets->thread.cframe,
+					     &thread->cframe_addr);
 	if (!err && newest_addr)
 		err = stack_copy_follow(&thread->stack, snapshot->memory, &snapshot->build->offsets,
 					newest_addr);

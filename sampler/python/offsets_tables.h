@@ -130,9 +130,8 @@ static const struct version_table version_3_11 = {
 };
 
 /*
- * CPython 3.12, release build, x86-64 and aarch64. Between its patch levels only
- * next_code_version moved, which is checked against the codes that are seen.
- * Source: as of 3.11; Include/internal/pycore_function.h.
+ * CPython 3.12, release build, x86-64 and aarch64.
+ * Source: as of 3.11; Objects/codeobject.c (_Py_next_func_version).
  */
 static const struct version_table version_3_12 = {
 	.minor = 12,
@@ -154,7 +153,8 @@ static const struct version_table version_3_12 = {
 					.gil_locked = 1056,
 					.gil_last_holder = 1048,
 					.code_object_generation = OFFSET_ABSENT,
-					.next_code_version = 269816,
+					.next_code_version =
+						OFFSET_ABSENT, /* a variable of its own */
 				},
 			.thread =
 				{

@@ -10,13 +10,6 @@ _Static_assert(FRAME_OWNED_BY_THREAD == 0 && FRAME_OWNED_BY_GENERATOR == 1, "own
 _Static_assert(sizeof(((_PyInterpreterFrame *)0)->stacktop) == 4, "stacktop is an int");
 _Static_assert(sizeof(((PyInterpreterState *)0)->_gil.locked) == 4, "locked is an int");
 
-/* It moved; code.c checks it against the codes that are seen. */
-#if PY_MICRO_VERSION <= 1
-#define NEXT_CODE_VERSION offsetof(PyInterpreterState, func_state.next_version)
-#else
-#define NEXT_CODE_VERSION 269816
-#endif
-
 static const struct py_offsets truth = {
 	.runtime =
 		{
@@ -34,7 +27,7 @@ static const struct py_offsets truth = {
 			.gil_locked = offsetof(PyInterpreterState, _gil.locked),
 			.gil_last_holder = offsetof(PyInterpreterState, _gil.last_holder),
 			.code_object_generation = OFFSET_ABSENT,
-			.next_code_version = NEXT_CODE_VERSION,
+			.next_code_version = OFFSET_ABSENT,
 		},
 	.thread =
 		{

@@ -16,8 +16,8 @@
 #define BASE_FRAME_OFFSET 512
 #define THREAD_BYTES	  832
 
-/* Up to the last field that is used; 3.12's counter of code versions lies far behind. */
-#define INTERP_BYTES 270336
+/* Up to the last field that is used. */
+#define INTERP_BYTES 20480
 
 const uint32_t fake_python_minors[NR_FAKE_PYTHONS] = {11, 12, 13, 14, 15};
 
