@@ -268,24 +268,37 @@ static uint32_t nr_units(const struct fake_code *code)
 	return code->nr_units ? code->nr_units : 8;
 }
 
-/* One entry a unit, in the form "no column": the first on first_line, each next a line on. */
+/* One entry a unit (of 3.11 "no column"): the first on first_line, each next a line on. */
 static remote_addr make_linetable(struct fake_python *py, const struct fake_code *code)
 {
+	enum linetable_format format = py->build.traits.linetable_format;
 	uint8_t table[512];
 	uint32_t nr = nr_units(code);
 
 	if (2 * nr > sizeof(table))
 		misuse("too many units");
 	for (uint32_t i = 0; i < nr; i++) {
-		table[2 * i] = 0x80 | 13 << 3;
-		table[2 * i + 1] = i ? 1 << 1 : 0;
+		table[2 * i] = format == LINETABLE_LOCATIONS ? 0x80 | 13 << 3 : 2;
+		table[2 * i + 1] = format == LINETABLE_LNOTAB ? 1 : i ? 1 : 0;
+		if (format == LINETABLE_LOCATIONS)
+			table[2 * i + 1] = (uint8_t)(table[2 * i + 1] << 1);
 	}
 	return fake_python_bytes(py, table, 2u * nr);
 }
 
+/* The bytecode as an object of its own, before 3.11. */
+static void make_bytecode(struct fake_python *py, remote_addr addr, const struct fake_code *code)
+{
+	static const uint8_t bytecode[512];
+
+	set_u64(py, addr, py->build.offsets.code.bytecode,
+		fake_python_bytes(py, bytecode, 2u * nr_units(code)));
+}
+
 size_t fake_python_code_bytes(const struct fake_python *py, const struct fake_code *code)
 {
-	return py->build.offsets.code.code_adaptive + 2u * nr_units(code);
+	return code_head_bytes(&py->build.offsets) +
+	       (py->build.traits.frames_on_heap ? 0 : 2u * nr_units(code));
 }
 
 void fake_python_code_at(struct fake_python *py, remote_addr addr, const struct fake_code *code)
@@ -306,7 +319,9 @@ void fake_python_code_at(struct fake_python *py, remote_addr addr, const struct 
 	set_u32(py, addr, offsets->code.stacksize, words - 1 - py->build.traits.extra_frame_words);
 	set_u32(py, addr, offsets->code.version, py->next_version);
 	set_u32(py, addr, offsets->code.firsttraceable, code->first_traceable);
-	for (uint32_t i = 0; i < nr_units(code); i++) {
+	if (py->build.traits.frames_on_heap)
+		make_bytecode(py, addr, code);
+	for (uint32_t i = 0; i < nr_units(code) && !py->build.traits.frames_on_heap; i++) {
 		bool returns = code->return_unit && i == code->return_unit;
 		/* 9 is an instruction that ends no frame, in every version. */
 		uint16_t unit = returns ? py->build.traits.returns.value : 9;
@@ -345,6 +360,7 @@ void fake_python_thread_at(struct fake_python *py, remote_addr addr, uint64_t ti
 	set_u64(py, addr, offsets->thread.next, next_addr);
 	set_u64(py, addr, offsets->thread.interp, py->interp_addr);
 	set_u64(py, addr, offsets->thread.native_thread_id, tid);
+	set_u64(py, addr, offsets->thread.thread_id, 0x7f0000000000 + tid);
 	set_u64(py, addr, offsets->thread.base_frame, addr + BASE_FRAME_OFFSET);
 	if (offsets->thread.cframe != OFFSET_ABSENT)
 		set_u64(py, addr, offsets->thread.cframe, fake_python_alloc(py, 24));
@@ -411,4 +427,19 @@ void fake_python_frame(struct fake_python *py, remote_addr addr, const struct fa
 	fake_memory_write_u8(&py->fake, addr + offsets->frame.owner, frame->owner);
 	if (offsets->frame.is_entry != OFFSET_ABSENT)
 		fake_memory_write_u8(&py->fake, addr + offsets->frame.is_entry, frame->is_entry);
+}
+
+void fake_python_frame_object(struct fake_python *py, remote_addr addr,
+			      const struct fake_frame_object *frame)
+{
+	const struct py_offsets *offsets = &py->build.offsets;
+	const struct py_traits *traits = &py->build.traits;
+	int32_t lasti = frame->unit < 0 ? -1 : frame->unit * 2 / traits->lasti_unit_bytes;
+
+	set_u64(py, addr, offsets->frame.executable, frame->code);
+	set_u64(py, addr, offsets->frame.previous, frame->back);
+	set_u32(py, addr, offsets->frame.lasti, (uint32_t)lasti);
+	fake_memory_write_u8(&py->fake, addr + offsets->frame.state,
+			     frame->suspended ? (uint8_t)(traits->executing + 0xff)
+					      : traits->executing);
 }

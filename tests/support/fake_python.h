@@ -61,6 +61,14 @@ struct fake_frame {
 	bool is_entry;
 };
 
+/* A frame that is an object, before 3.11. */
+struct fake_frame_object {
+	remote_addr code;
+	remote_addr back;
+	int32_t unit;	/* of the instruction that is executed; -1: it has not begun */
+	bool suspended; /* it does not run, nor does anything that it called */
+};
+
 /*
  * An interpreter of 3.minor without threads. fake_python_done() unmaps and frees
  * everything; it accepts NULL.
@@ -111,3 +119,5 @@ remote_addr fake_python_chunk(struct fake_python *py, remote_addr previous_addr,
 
 /* Write a frame at addr, where it is mapped already; what frame does not tell stays. */
 void fake_python_frame(struct fake_python *py, remote_addr addr, const struct fake_frame *frame);
+void fake_python_frame_object(struct fake_python *py, remote_addr addr,
+			      const struct fake_frame_object *frame);
