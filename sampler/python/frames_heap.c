@@ -31,22 +31,27 @@ static int link_of(struct frame_walk *walk, remote_addr addr, uint32_t *ret_inde
 }
 
 /*
- * Who called the frame of a link. A generator that was suspended before its copy was taken
- * has no caller any more; it is taken for called by whoever called it last. 0: nobody, it
- * is the outermost. Else -EBADMSG as walk_lost().
+ * Who called the frame of a link. One that is not executing any more returned, or was
+ * suspended, before its copy was taken: a generator then has no caller, and another frame
+ * has one still, or is in a list of free ones by the same word. Such a frame is taken for
+ * called by whoever called it last, unless it names somebody else. 0: nobody, it is the
+ * outermost. Else -EBADMSG as walk_lost(); walk->moved is set.
  */
 static int find_caller(struct frame_walk *walk, struct link_copy *link, remote_addr *ret_addr)
 {
 	struct frame_words words = frame_words(&walk->build->offsets, link->bytes);
 
 	*ret_addr = words.previous;
-	if (words.previous || words.state == walk->build->traits.executing) {
+	if (words.state == walk->build->traits.executing) {
 		link->driver_addr = words.previous;
 		link->driven_executable = words.executable;
 		return 0;
 	}
-	if (!link->driver_addr || link->driven_executable != words.executable)
+	if (!link->driver_addr || link->driven_executable != words.executable ||
+	    (words.previous && words.previous != link->driver_addr)) {
+		walk->moved = true;
 		return walk_lost(walk, LOSS_LINK);
+	}
 	*ret_addr = link->driver_addr;
 	return 0;
 }
@@ -89,6 +94,7 @@ int frames_walk_heap(struct frame_walk *walk)
 
 	frame_list_begin(walk->list);
 	walk->nr_late = 0;
+	walk->moved = false;
 	walk->trimmed = false;
 	walk->has_new_code = false;
 	copy->next_link = 0;

@@ -24,9 +24,15 @@ enum { SPARE_MAX_TICKS = 1024 };
 
 /*
  * Links that were not part of a stack for so many ticks are forgotten; those that ran all
- * the same, but may not have when the chunks were copied, a little later.
+ * the same, but may not have when the chunks were copied, a little later. The memory of
+ * frame objects is used again for longer: of generators of a microsecond on 3.8, 3.2 % of
+ * the samples were lost with 8 ticks and 0.1 % with 64, with no more reads.
  */
-enum { LINK_MAX_UNUSED_TICKS = 8, LINK_MAX_REFUSED_TICKS = 64 };
+enum {
+	LINK_MAX_UNUSED_TICKS = 8,
+	LINK_MAX_REFUSED_TICKS = 64,
+	FRAME_MAX_UNUSED_TICKS = 64,
+};
 
 /*
  * What a chunk, beside its buffers, and a link count for in the budget: more than the
@@ -338,21 +344,30 @@ static void learn_window(const struct stack_copy *stack, const struct py_offsets
 		chunk->high_bytes[0] = chunk->size_bytes;
 }
 
+/* For how long a link is kept that is not part of a stack. */
+static uint64_t max_unused_ticks(const struct stack_copy *stack, const struct py_offsets *offsets,
+				 const struct link_copy *link)
+{
+	if (offsets->frame.lasti != OFFSET_ABSENT)
+		return FRAME_MAX_UNUSED_TICKS;
+	return stack->tick - link->ran_tick <= LINK_MAX_UNUSED_TICKS ? LINK_MAX_REFUSED_TICKS
+								     : LINK_MAX_UNUSED_TICKS;
+}
+
 /*
  * Forget links that have not been used for long, and those that cannot be read:
  * each of them would break the tick's read in two. The order of the others stays.
  */
-static void drop_links(struct stack_copy *stack)
+static void drop_links(struct stack_copy *stack, const struct py_offsets *offsets)
 {
 	struct link_copy *links;
 	size_t nr_kept = 0;
 
 	for (size_t i = 0; i < stack->nr_links; i++) {
 		const struct link_copy *link = &stack->links[i];
-		bool ran = stack->tick - link->ran_tick <= LINK_MAX_UNUSED_TICKS;
 
-		if (!link->valid || stack->tick - link->used_tick >
-					    (ran ? LINK_MAX_REFUSED_TICKS : LINK_MAX_UNUSED_TICKS))
+		if (!link->valid ||
+		    stack->tick - link->used_tick > max_unused_ticks(stack, offsets, link))
 			continue;
 		if (nr_kept != i)
 			stack->links[nr_kept] = *link;
@@ -379,7 +394,7 @@ int stack_copy_learn(struct stack_copy *stack, struct remote_memory *memory,
 		stack->epoch_tick = stack->tick;
 	for (size_t i = 0; i < stack->nr_chunks; i++)
 		learn_window(stack, offsets, &stack->chunks[i], grew && i + 2 >= stack->nr_chunks);
-	drop_links(stack);
+	drop_links(stack, offsets);
 	if (newest == stack->nr_chunks) {
 		stack->spare_ticks = 0;
 		return stack_copy_follow(stack, memory, offsets, stack->newest_chunk_addr);

@@ -199,6 +199,25 @@ Test(frames_heap, generator_that_is_suspended_keeps_its_caller)
 	}
 }
 
+/* Returned before its copy was taken, a frame is believed if it names whom it named before. */
+Test(frames_heap, frame_that_returned_meanwhile)
+{
+	struct stage stage;
+
+	stage_init(&stage, LAST_MINOR, 4);
+	cr_assert(zero(int, tick(&stage)));
+	set_frame(&stage, 3, stage.frames[2], true);
+	cr_assert(zero(int, tick(&stage)));
+	expect_stack(&stage);
+	set_frame(&stage, 3, stage.frames[6], true);
+	cr_expect(eq(int, tick(&stage), -EBADMSG), "the next free one");
+	cr_expect(stage.walk.moved);
+	set_frame(&stage, 3, stage.frames[1], false);
+	cr_assert(zero(int, tick(&stage)));
+	cr_expect(eq(uint, stage.list.nr_frames, 3), "it runs, called by another one");
+	stage_done(&stage);
+}
+
 /* What is no frame loses the stack, whatever is wrong with it. */
 Test(frames_heap, damage_is_told)
 {
