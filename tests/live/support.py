@@ -53,7 +53,7 @@ class Interpreter:
 
     @property
     def label(self):
-        return "%s_%s" % (self.origin, self.version.replace(".", "_"))
+        return "%s_%s" % (self.origin.replace("-", "_"), self.version.replace(".", "_"))
 
     def command(self):
         return (["chroot", self.root] if self.root else []) + [self.path]
@@ -86,8 +86,10 @@ def _candidates():
     root = _testbed_root()
     if os.geteuid() == 0 and os.path.isdir(root):
         for version in TESTBED_VERSIONS:
-            if os.path.exists("%s/usr/bin/python%s" % (root, version)):
-                yield Interpreter("/usr/bin/python" + version, "", root=root, origin="testbed")
+            for suffix, origin in ("", "testbed"), ("d", "testbed-dbg"):
+                path = "/usr/bin/python%s%s" % (version, suffix)
+                if os.path.exists(root + path):
+                    yield Interpreter(path, "", root=root, origin=origin)
 
 
 @functools.lru_cache(maxsize=None)
