@@ -199,12 +199,15 @@ static void add_interpreter_ranges(struct snapshot *snapshot,
 	if (interpreter->reads_version_after)
 		add_range(snapshot, interpreter->ref.addr + offsets->interpreter.next_code_version,
 			  &interpreter->version_after, sizeof(interpreter->version_after));
+	if (snapshot->build->tlbc.generation)
+		add_range(snapshot, interpreter->ref.addr + snapshot->build->tlbc.generation,
+			  &interpreter->tlbc_generation, sizeof(interpreter->tlbc_generation));
 }
 
 /* Room for every range of a tick. */
 static int reserve_ranges(struct snapshot *snapshot)
 {
-	size_t nr = 2 + 3 * snapshot->nr_interpreters;
+	size_t nr = 2 + 4 * snapshot->nr_interpreters;
 	struct remote_range *ranges;
 
 	for (size_t i = 0; i < snapshot->nr_threads; i++)
@@ -370,6 +373,10 @@ static void decode_clock(struct snapshot *snapshot, struct snapshot_interpreter 
 			interpreter->churn_tick = snapshot->tick;
 		interpreter->version_before = clock->next_version;
 	}
+	/* A piece that could not be read leaves it as it was. */
+	if (snapshot->build->tlbc.generation)
+		(*range)++;
+	clock->tlbc_generation = interpreter->tlbc_generation;
 }
 
 static void decode_interpreter(struct snapshot *snapshot, struct snapshot_interpreter *interpreter,

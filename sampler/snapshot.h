@@ -46,6 +46,7 @@ struct snapshot_interpreter {
 	uint8_t window[INTERPRETER_WINDOW_BYTES];
 	uint32_t version_before;   /* func_state.next_version, copied first */
 	uint32_t version_after;	   /* the same, copied last */
+	uint32_t tlbc_generation;  /* of thread-local bytecode, copied last */
 	bool reads_version_before; /* they are part of this tick's read */
 	bool reads_version_after;
 	uint64_t churn_tick;	     /* when code objects were last seen to come or go */

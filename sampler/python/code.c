@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "procmem/cleanup.h"
+#include "sampler/python/code_place.h"
 #include "sampler/python/strings.h"
 
 /* ob_size is a number of code units; CPython's jumps cannot reach further than this. */
@@ -32,6 +33,7 @@ static void code_clear(struct code_cache *cache, struct code *code)
 	free(code->linetable);
 	free(code->lines);
 	free(code->returns);
+	code_copies_done(&code->copies);
 	*code = (struct code){.addr = code->addr, .nr_loads = code->nr_loads + 1};
 }
 
@@ -559,8 +561,11 @@ static int32_t find_line(const struct code_cache *cache, const struct code *code
 
 int32_t code_line(const struct code_cache *cache, struct code *code, remote_addr instr_addr)
 {
-	size_t unit = (instr_addr - code->code_start_addr) / 2;
+	size_t unit;
 
+	if (!code_known_place(code, instr_addr, &instr_addr))
+		return 0;
+	unit = (instr_addr - code->code_start_addr) / 2;
 	if (instr_addr < code->code_start_addr)
 		return find_line(cache, code, instr_addr);
 	if (unit >= code->nr_lines)

@@ -22,6 +22,7 @@
 #include "procmem/memory.h"
 #include "sampler/addr_map.h"
 #include "sampler/function_table.h"
+#include "sampler/python/code_copies.h"
 #include "sampler/python/linetable.h"
 #include "sampler/python/offsets.h"
 
@@ -48,11 +49,12 @@
 
 /* CPython's counters, copied together with the frames that code_cache_get() is asked about. */
 struct code_clock {
-	remote_addr interp_addr; /* whose counters they are */
-	uint64_t tick;		 /* ours: rises with every snapshot */
-	uint64_t generation;	 /* _code_object_generation */
-	uint32_t next_version;	 /* func_state.next_version behind the frames; 0: exhausted */
-	uint32_t version_before; /* what it was before the frames, at the latest; 0: not known */
+	remote_addr interp_addr;  /* whose counters they are */
+	uint64_t tick;		  /* ours: rises with every snapshot */
+	uint64_t generation;	  /* _code_object_generation */
+	uint32_t next_version;	  /* func_state.next_version behind the frames; 0: exhausted */
+	uint32_t version_before;  /* what it was before the frames, at the latest; 0: not known */
+	uint32_t tlbc_generation; /* of thread-local bytecode, where there is any */
 	bool has_generation;
 	bool has_next_version;
 };
@@ -90,6 +92,7 @@ struct code {
 	uint64_t queued_tick;	   /* when it was last put on the list of code_cache_queue() */
 	uint32_t nr_loads;	   /* rises when another object is found at the address */
 	struct code_clock checked; /* when the entry was last known to hold */
+	struct code_copies copies; /* of its bytecode; empty until a frame stands in one */
 	uint8_t *linetable;	   /* owned; NULL if it could not be read */
 	size_t linetable_bytes;
 	uint8_t *returns;   /* owned; a bit per code unit: an instruction that ends the frame;
@@ -196,7 +199,8 @@ int code_cache_queue(struct code_cache *cache, struct code *code, const struct c
 int code_cache_recheck(struct code_cache *cache, const struct code_clock *clock);
 
 /*
- * The line of the instruction at instr_addr, which is inside the code or just before it;
+ * The line of the instruction at instr_addr, which is inside the code (or a copy of it that
+ * code_place() found) or just before it;
  * 0 if it has none. The lines of code are decoded when it is first asked, and kept.
  */
 int32_t code_line(const struct code_cache *cache, struct code *code, remote_addr instr_addr);

@@ -1,76 +1,99 @@
 /* SPDX-License-Identifier: MIT */
 #include "sampler/python/debug_offsets.h"
 
-#include <assert.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include "procmem/cleanup.h"
-#include "sampler/python/debug_offsets_tables.h"
 
 #define NR_OFFSETS (sizeof(struct py_offsets) / sizeof(uint32_t))
 
-enum { COOKIE_BYTES = 8, VERSION_OFFSET = 8, FREE_THREADED_OFFSET = 16 };
+enum { COOKIE_BYTES = 8, VERSION_OFFSET = 8, FREE_THREADED_OFFSET = 16, HEAD_BYTES = 24 };
 
-static const struct debug_offsets_layout *layout_find(uint32_t minor)
+int debug_offsets_read(struct remote_memory *memory, remote_addr runtime_addr,
+		       struct debug_offsets *ret_table)
 {
-	for (size_t i = 0; i < sizeof(debug_offsets_layouts) / sizeof(*debug_offsets_layouts); i++)
-		if (debug_offsets_layouts[i].minor == minor)
-			return &debug_offsets_layouts[i];
-	return NULL;
-}
+	struct debug_offsets table = {0};
+	struct remote_range range = {
+		.addr = runtime_addr,
+		.buffer = table.bytes,
+		.size = sizeof(table.bytes),
+	};
+	uint64_t version, free_threaded;
+	int err = remote_memory_read_ranges(memory, &range, 1);
 
-/* Fill ret_offsets from the target's table: 0, or -EBADMSG for a number no offset can be. */
-static int offsets_convert(const uint8_t *table, const struct debug_offsets_layout *layout,
-			   struct py_offsets *ret_offsets)
-{
-	uint32_t at[NR_OFFSETS];
-	uint32_t values[NR_OFFSETS] = {0};
-
-	memcpy(at, &layout->at, sizeof(at));
-	for (size_t i = 0; i < NR_OFFSETS; i++) {
-		uint64_t value;
-
-		values[i] = OFFSET_ABSENT;
-		if (!at[i])
-			continue;
-		assert(at[i] + sizeof(uint64_t) <= layout->size);
-		value = field_u64(table, at[i]);
-		if (value > STRUCT_MAX_BYTES)
-			return -EBADMSG;
-		values[i] = (uint32_t)value;
-	}
-	memcpy(ret_offsets, values, sizeof(values));
+	if (err)
+		return err;
+	if (range.done_bytes < HEAD_BYTES)
+		return -EFAULT;
+	if (memcmp(table.bytes, DEBUG_OFFSETS_COOKIE, COOKIE_BYTES) != 0)
+		return -ENOENT;
+	version = field_u64(table.bytes, VERSION_OFFSET);
+	free_threaded = field_u64(table.bytes, FREE_THREADED_OFFSET);
+	if (version > UINT32_MAX || free_threaded > 1)
+		return -EBADMSG;
+	table.version_hex = (uint32_t)version;
+	table.free_threaded = free_threaded != 0;
+	table.nr_bytes = range.done_bytes;
+	*ret_table = table;
 	return 0;
 }
 
-/* Add what the debug offsets of no version carry. */
-static void offsets_supplement(uint32_t minor, struct py_offsets *offsets)
+/* The number at a place of the table; no place is 0. -EBADMSG: no offset; -EFAULT: not read. */
+static int take_number(const struct debug_offsets *table, uint32_t at, uint32_t absent,
+		       uint32_t *ret_value)
 {
-	static const uint32_t next_code_version[] = {
-		[13] = NEXT_CODE_VERSION_3_13,
-		[14] = NEXT_CODE_VERSION_3_14,
-		[15] = NEXT_CODE_VERSION_3_15,
-	};
+	uint64_t value;
 
-	offsets->interpreter.next_code_version = next_code_version[minor];
+	*ret_value = absent;
+	if (!at)
+		return 0;
+	if (at + sizeof(value) > table->nr_bytes)
+		return -EFAULT;
+	value = field_u64(table->bytes, at);
+	if (value > STRUCT_MAX_BYTES)
+		return -EBADMSG;
+	*ret_value = (uint32_t)value;
+	return 0;
+}
+
+static int take_offsets(const struct debug_offsets *table, const struct py_offsets *at,
+			struct py_offsets *ret_offsets)
+{
+	uint32_t places[NR_OFFSETS];
+	uint32_t values[NR_OFFSETS] = {0};
+	int err = 0;
+
+	memcpy(places, at, sizeof(places));
+	for (size_t i = 0; !err && i < NR_OFFSETS; i++)
+		err = take_number(table, places[i], OFFSET_ABSENT, &values[i]);
+	memcpy(ret_offsets, values, sizeof(values));
+	return err;
+}
+
+/* Add what the debug offsets of no version carry. */
+static void supplement_objects(uint32_t minor, struct py_build *build)
+{
+	struct py_offsets *offsets = &build->offsets;
+
 	offsets->thread.datastack_top = offsets->thread.datastack_chunk + DATASTACK_TOP_AFTER_CHUNK;
 	if (minor == 13) {
 		offsets->frame.stacktop = offsets->frame.instr_ptr + STACKTOP_AFTER_INSTR_PTR;
-		offsets->generator.iframe = GENERATOR_IFRAME;
+		offsets->generator.iframe = offsets->object.ob_type + GENERATOR_IFRAME_AFTER_TYPE;
 	}
 	offsets->chunk.previous = CHUNK_PREVIOUS;
 	offsets->chunk.size = CHUNK_SIZE;
 	offsets->chunk.top = CHUNK_TOP;
 	offsets->chunk.data = CHUNK_DATA;
-	offsets->code.ob_size = CODE_OB_SIZE;
+	offsets->code.ob_size = offsets->object.ob_type + CODE_OB_SIZE_AFTER_TYPE;
 	offsets->code.nlocalsplus = offsets->code.firstlineno + NLOCALSPLUS_AFTER_FIRSTLINENO;
 	offsets->code.framesize = offsets->code.firstlineno + FRAMESIZE_AFTER_FIRSTLINENO;
 	offsets->code.version = offsets->code.firstlineno + VERSION_AFTER_FIRSTLINENO;
 	offsets->code.firsttraceable =
-		offsets->code.code_adaptive - FIRSTTRACEABLE_BEFORE_CODE_ADAPTIVE;
-	offsets->unicode.state_kind_shift = 2;
+		build->tlbc.code_array
+			? build->tlbc.code_array - FIRSTTRACEABLE_BEFORE_TLBC
+			: offsets->code.code_adaptive - FIRSTTRACEABLE_BEFORE_CODE_ADAPTIVE;
+	offsets->unicode.state_kind_shift = build->free_threaded && minor > 13
+						    ? STATE_KIND_SHIFT_FREE_THREADED_3_14
+						    : STATE_KIND_SHIFT;
 	if (offsets->unicode.compact_data == OFFSET_ABSENT)
 		offsets->unicode.compact_data =
 			offsets->unicode.ascii_data + COMPACT_DATA_AFTER_ASCII_DATA;
@@ -86,59 +109,32 @@ static struct py_traits traits_of(uint32_t minor)
 	};
 }
 
-/* The layout of the table that head begins, or NULL after saying why not. */
-static const struct debug_offsets_layout *choose_layout(const uint8_t *head, uint32_t version_hex,
-							struct message *reterr)
+int debug_offsets_convert(const struct debug_offsets *table,
+			  const struct debug_offsets_layout *layout, struct py_build *ret_build)
 {
-	const struct debug_offsets_layout *layout = layout_find(version_hex >> 16 & 0xff);
-	char version[VERSION_MAX_BYTES];
-
-	version_format(version_hex, version);
-	if (version_hex >> 24 != 3 || !layout) {
-		message_set(reterr,
-			    "the target runs CPython %s; this pysample knows " SUPPORTED_VERSIONS
-			    ": look for a newer pysample",
-			    version);
-		return NULL;
-	}
-	if (field_u64(head, FREE_THREADED_OFFSET)) {
-		message_set(reterr,
-			    "the target runs a free-threaded CPython %s, which this "
-			    "pysample does not support yet",
-			    version);
-		return NULL;
-	}
-	return layout;
-}
-
-int debug_offsets_load(struct remote_memory *memory, remote_addr runtime_addr,
-		       struct py_build *ret_build, struct message *reterr)
-{
-	uint8_t head[FREE_THREADED_OFFSET + sizeof(uint64_t)];
-	const struct debug_offsets_layout *layout;
-	cleanup_free uint8_t *table = NULL;
-	struct py_build build = {0};
+	uint32_t minor = table->version_hex >> 16 & 0xff;
+	struct py_build build = {
+		.version_hex = table->version_hex,
+		.free_threaded = table->free_threaded,
+		.traits = traits_of(minor),
+	};
 	int err;
 
-	err = remote_memory_read(memory, runtime_addr, head, sizeof(head));
-	if (err)
-		return err;
-	if (memcmp(head, DEBUG_OFFSETS_COOKIE, COOKIE_BYTES) != 0)
-		return -ENOENT;
-	build.version_hex = (uint32_t)field_u64(head, VERSION_OFFSET);
-	layout = choose_layout(head, build.version_hex, reterr);
-	if (!layout)
-		return -ENOTSUP;
-	table = malloc(layout->size);
-	if (!table)
-		return -ENOMEM;
-	err = remote_memory_read(memory, runtime_addr, table, layout->size);
+	if (layout->size > table->nr_bytes)
+		return -EFAULT;
+	err = take_offsets(table, &layout->at, &build.offsets);
+	/* Builds with the GIL tell 0 for both. */
 	if (!err)
-		err = offsets_convert(table, layout, &build.offsets);
+		err = take_number(table, layout->tlbc_at.code_array, 0, &build.tlbc.code_array);
+	if (!err)
+		err = take_number(table, layout->tlbc_at.generation, 0, &build.tlbc.generation);
 	if (err)
 		return err;
-	offsets_supplement(layout->minor, &build.offsets);
-	build.traits = traits_of(layout->minor);
+	supplement_objects(minor, &build);
+	build.offsets.interpreter.next_code_version = OFFSET_ABSENT;
+	if (minor == layout->minor)
+		build.offsets.interpreter.next_code_version =
+			next_code_version_offsets[minor - 13][build.free_threaded];
 	*ret_build = build;
 	return 0;
 }

@@ -17,6 +17,7 @@ struct debug_offsets_layout {
 	uint32_t minor;
 	uint32_t size;
 	struct py_offsets at;
+	struct py_tlbc tlbc_at;
 };
 
 static const struct debug_offsets_layout debug_offsets_layouts[] = {
@@ -118,6 +119,7 @@ static const struct debug_offsets_layout debug_offsets_layouts[] = {
 				.bytes = {.ob_size = 600, .ob_sval = 608},
 				.unicode = {.state = 624, .length = 632, .ascii_data = 640},
 			},
+		.tlbc_at = {.code_array = 392, .generation = 168},
 	},
 	{
 		.minor = 15,
@@ -176,31 +178,45 @@ static const struct debug_offsets_layout debug_offsets_layouts[] = {
 						.compact_data = 744,
 					},
 			},
+		.tlbc_at = {.code_array = 456, .generation = 168},
 	},
 };
 
 /*
- * What no version's debug offsets carry, relative to a field that they do.
- * Proved for 3.13, 3.14 and 3.15.
+ * What no version's debug offsets carry, relative to a field that they do. Proved for
+ * 3.13, 3.14 and 3.15, builds with the GIL and free-threaded ones.
  */
 enum {
 	FRAMESIZE_AFTER_FIRSTLINENO = 8,
 	NLOCALSPLUS_AFTER_FIRSTLINENO = 4,
 	VERSION_AFTER_FIRSTLINENO = 24,
 	FIRSTTRACEABLE_BEFORE_CODE_ADAPTIVE = 16,
-	STACKTOP_AFTER_INSTR_PTR = 8, /* 3.13 only */
-	GENERATOR_IFRAME = 72,	      /* 3.13 only */
+	FIRSTTRACEABLE_BEFORE_TLBC = 16,  /* where there is thread-local bytecode */
+	STACKTOP_AFTER_INSTR_PTR = 8,	  /* 3.13 only */
+	GENERATOR_IFRAME_AFTER_TYPE = 64, /* 3.13 only */
 	DATASTACK_TOP_AFTER_CHUNK = 8,
 	COMPACT_DATA_AFTER_ASCII_DATA = 16,
-	CODE_OB_SIZE = 16,
+	CODE_OB_SIZE_AFTER_TYPE = 8,
 	CHUNK_PREVIOUS = 0,
 	CHUNK_SIZE = 8,
 	CHUNK_TOP = 16,
 	CHUNK_DATA = 24,
-	NEXT_CODE_VERSION_3_13 = 17000, /* of a release build; checked against the codes seen */
-	NEXT_CODE_VERSION_3_14 = 14256,
-	NEXT_CODE_VERSION_3_15 = 14264,
+	CODE_ARRAY_SIZE = 0, /* of _PyCodeArray, the copies of thread-local bytecode */
+	CODE_ARRAY_ENTRIES = 8,
 };
+
+/*
+ * func_state.next_version of release builds: [minor - 13][free_threaded]. The numbers of
+ * debug builds are 16 to 80 bytes higher: build_check.h finds them.
+ */
+static const uint32_t next_code_version_offsets[][2] = {
+	{17000, 20092},
+	{14256, 20052},
+	{14264, 20004},
+};
+
+/* The bit of a str's kind in its state: `interned` has a byte for itself there since 3.14. */
+enum { STATE_KIND_SHIFT = 2, STATE_KIND_SHIFT_FREE_THREADED_3_14 = 8 };
 
 /* Source: Include/opcode_ids.h. */
 static const struct return_opcodes return_opcodes_3_13 = {

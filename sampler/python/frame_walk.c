@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+#include "sampler/python/code_place.h"
+
 int walk_lost(struct frame_walk *walk, enum sample_loss loss)
 {
 	walk->loss = loss;
@@ -46,6 +48,7 @@ static int find_instruction(const struct frame_walk *walk, struct frame_words *w
 
 int walk_check(struct frame_walk *walk, struct frame_words *words, struct code **ret_code)
 {
+	remote_addr place_addr;
 	struct code *code;
 	int err = walk_code(walk, words->executable, &code);
 
@@ -58,10 +61,17 @@ int walk_check(struct frame_walk *walk, struct frame_words *words, struct code *
 	*ret_code = code;
 	if (walk->build->traits.frames_on_heap)
 		return find_instruction(walk, words, code);
-	/* 3.11's and 3.12's prev_instr is one unit before the code at first. */
-	if (words->instr_ptr + 2 < code->code_start_addr || words->instr_ptr >= code->code_end_addr)
-		return -ENOENT;
-	return 0;
+	err = code_place(walk->codes, code, walk->clock, words->instr_ptr, &place_addr);
+	return err == -E2BIG ? walk_lost(walk, LOSS_CODE) : err;
+}
+
+/* Whether a frame that stands there has come to its first traceable instruction. */
+static bool has_begun(const struct code *code, remote_addr instr_addr)
+{
+	remote_addr place_addr;
+
+	return code_known_place(code, instr_addr, &place_addr) &&
+	       place_addr >= code->first_traceable_addr;
 }
 
 int walk_append(struct frame_walk *walk, remote_addr addr, const struct frame_words *words,
@@ -76,8 +86,7 @@ int walk_append(struct frame_walk *walk, remote_addr addr, const struct frame_wo
 		.code_nr_loads = code->nr_loads,
 		.stacktop = words->stacktop,
 		.jumped_by = NOT_JUMPED,
-		.hidden = words->owner != OWNED_BY_GENERATOR &&
-			  words->instr_ptr < code->first_traceable_addr,
+		.hidden = words->owner != OWNED_BY_GENERATOR && !has_begun(code, words->instr_ptr),
 	};
 	int err = frame_list_append(walk->list, &frame);
 

@@ -170,6 +170,16 @@ struct return_opcodes {
 	uint8_t constant, instrumented_constant;
 };
 
+/*
+ * Thread-local bytecode of free-threaded builds, 3.14 and newer: each thread has a copy
+ * of a code object's instructions for itself, and its frames' instr_ptr lies in that.
+ * All 0 where there is none. Source: _PyCodeArray of Include/cpython/code.h.
+ */
+struct py_tlbc {
+	uint32_t code_array; /* in the code object: address of the array of copies */
+	uint32_t generation; /* in the interpreter: u32, changes with who has which copy */
+};
+
 /* What differs between versions and is no offset. */
 struct py_traits {
 	enum leaf_rule leaf_rule;
@@ -184,8 +194,11 @@ struct py_traits {
 
 /* Everything known about one CPython build. */
 struct py_build {
-	uint32_t version_hex; /* PY_VERSION_HEX */
+	uint32_t version_hex;	/* PY_VERSION_HEX */
+	bool free_threaded;	/* built without the GIL */
+	bool newer_than_tested; /* a minor version, or a layout, that no table of ours is of */
 	struct py_offsets offsets;
+	struct py_tlbc tlbc;
 	struct py_traits traits;
 };
 

@@ -13,6 +13,7 @@ import subprocess
 import sys
 
 VERSIONS = tuple(f"3.{minor}" for minor in range(6, 16))
+FREE_THREADED = ("3.13", "3.14", "3.15")
 FLAGS = ["-std=gnu17", "-D_GNU_SOURCE", "-O2", "-w", "-c", "-o", os.devnull]
 
 
@@ -22,9 +23,9 @@ def testbed(root):
     return pathlib.Path(done.stdout.strip() or "/nonexistent")
 
 
-def include_folders(root, version):
+def include_folders(root, version, suffix=""):
     """Every list of include folders that makes a whole set of headers of version."""
-    name = f"include/python{version}" + ("m" if version in ("3.6", "3.7") else "")
+    name = f"include/python{version}{suffix}" + ("m" if version in ("3.6", "3.7") else "")
     sid = testbed(root) / "usr"
     candidates = [pathlib.Path("/usr") / name, pathlib.Path("/usr/local") / name, sid / name]
     candidates += sorted((pathlib.Path.home() / ".pyenv/versions").glob(f"*/{name}"))
@@ -39,16 +40,25 @@ def include_folders(root, version):
         yield folders
 
 
-def prove(root, cc, version, folders):
+def prove(root, cc, version, folders, flavour=()):
     """Whether the tables of version are as the headers in folders say."""
     source = root / "tests/offsets" / f"prove_{version.replace('.', '_')}.c"
     # That folder holds a whole libc as well: only after the system's own.
     includes = [flag for f in folders[:2] for flag in ("-I", f)]
     includes += [flag for f in folders[2:] for flag in ("-idirafter", f)]
-    done = subprocess.run([*cc, *FLAGS, "-I", root, *includes, source], capture_output=True, text=True)
-    print(f"{'proved' if done.returncode == 0 else 'WRONG'}: {version} by {folders[0]}")
+    done = subprocess.run([*cc, *FLAGS, *flavour, "-I", root, *includes, source],
+                          capture_output=True, text=True)
+    print(f"{'proved' if done.returncode == 0 else 'WRONG'}: {version} by {folders[0]}", *flavour)
     print(done.stderr, end="")
     return done.returncode == 0
+
+
+def flavours(version, folders):
+    """What else the headers in folders can be compiled for, as lists of flags."""
+    if folders[0].name.endswith("d"):
+        yield []
+    if version in FREE_THREADED:
+        yield ["-DPy_GIL_DISABLED=1"]
 
 
 def main():
@@ -60,6 +70,10 @@ def main():
         if not found:
             print(f"not proved here: {version} (no headers)")
         results += [prove(root, cc, version, folders) for folders in found]
+        # Debug builds have headers of their own, free-threaded ones those of the others.
+        found += include_folders(root, version, "d")
+        results += [prove(root, cc, version, folders, flavour) for folders in found
+                    for flavour in flavours(version, folders)]
     if not results:
         return 77
     return 0 if all(results) else 1

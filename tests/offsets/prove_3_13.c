@@ -5,12 +5,9 @@
 
 _Static_assert(PY_VERSION_HEX >> 16 == 0x030d, "the headers of 3.13");
 _Static_assert(FRAME_OWNED_BY_CSTACK == 3, "shim_owner");
-_Static_assert(offsetof(PyInterpreterState, func_state.next_version) == NEXT_CODE_VERSION_3_13,
-	       "next_code_version");
 _Static_assert(offsetof(_PyInterpreterFrame, stacktop) ==
 		       offsetof(_PyInterpreterFrame, instr_ptr) + STACKTOP_AFTER_INSTR_PTR,
 	       "stacktop");
-_Static_assert(offsetof(PyGenObject, gi_iframe) == GENERATOR_IFRAME, "gi_iframe");
 
 void prove_tables(void)
 {

@@ -90,10 +90,24 @@ _Static_assert(offsetof(PyCodeObject, co_nlocalsplus) ==
 _Static_assert(offsetof(PyCodeObject, co_version) ==
 		       offsetof(PyCodeObject, co_firstlineno) + VERSION_AFTER_FIRSTLINENO,
 	       "co_version");
+#if defined(Py_GIL_DISABLED) && PY_VERSION_HEX >= 0x030e0000
+_Static_assert(offsetof(PyCodeObject, _co_firsttraceable) ==
+		       offsetof(PyCodeObject, co_tlbc) - FIRSTTRACEABLE_BEFORE_TLBC,
+	       "_co_firsttraceable");
+_Static_assert(offsetof(PyCodeObject, co_tlbc) == offsetof(PyCodeObject, co_code_adaptive) - 8,
+	       "co_tlbc");
+_Static_assert(offsetof(_PyCodeArray, size) == CODE_ARRAY_SIZE, "array of copies: size");
+_Static_assert(offsetof(_PyCodeArray, entries) == CODE_ARRAY_ENTRIES, "array of copies: entries");
+_Static_assert(sizeof(((PyInterpreterState *)0)->tlbc_indices.tlbc_generation) == 4,
+	       "tlbc_generation");
+enum { STATE_SHIFT = STATE_KIND_SHIFT_FREE_THREADED_3_14 };
+#else
 _Static_assert(offsetof(PyCodeObject, _co_firsttraceable) ==
 		       offsetof(PyCodeObject, co_code_adaptive) -
 			       FIRSTTRACEABLE_BEFORE_CODE_ADAPTIVE,
 	       "_co_firsttraceable");
+enum { STATE_SHIFT = STATE_KIND_SHIFT };
+#endif
 _Static_assert(offsetof(PyThreadState, datastack_top) ==
 		       offsetof(PyThreadState, datastack_chunk) + DATASTACK_TOP_AFTER_CHUNK,
 	       "datastack_top");
@@ -101,7 +115,28 @@ _Static_assert(sizeof(PyCompactUnicodeObject) ==
 		       sizeof(PyASCIIObject) + COMPACT_DATA_AFTER_ASCII_DATA,
 	       "the characters of a compact str");
 _Static_assert(offsetof(PyUnicodeObject, data) == sizeof(PyCompactUnicodeObject), "data.any");
-_Static_assert(offsetof(PyCodeObject, ob_base.ob_size) == CODE_OB_SIZE, "ob_size");
+_Static_assert(offsetof(PyCodeObject, ob_base.ob_size) ==
+		       offsetof(PyObject, ob_type) + CODE_OB_SIZE_AFTER_TYPE,
+	       "ob_size");
+_Static_assert(offsetof(PyGenObject, gi_iframe) ==
+		       offsetof(PyObject, ob_type) + GENERATOR_IFRAME_AFTER_TYPE,
+	       "gi_iframe");
+#ifdef Py_GIL_DISABLED
+_Static_assert(offsetof(PyObject, ob_type) == 24, "ob_type");
+enum { FREE_THREADED = 1 };
+#else
+_Static_assert(offsetof(PyObject, ob_type) == 8, "ob_type");
+enum { FREE_THREADED = 0 };
+#endif
+
+/* The pointer into dtoa's pool, by which a build's own place of the counter is found. */
+_Static_assert(offsetof(PyInterpreterState, dtoa.preallocated_next) ==
+		       offsetof(PyInterpreterState, func_state.next_version) / 8 * 8 - 8,
+	       "what stands before func_state");
+_Static_assert(offsetof(PyInterpreterState, dtoa.preallocated_next) -
+			       offsetof(PyInterpreterState, dtoa.preallocated) ==
+		       2304,
+	       "dtoa's pool");
 _Static_assert(offsetof(_PyStackChunk, previous) == CHUNK_PREVIOUS, "chunk: previous");
 _Static_assert(offsetof(_PyStackChunk, size) == CHUNK_SIZE, "chunk: size");
 _Static_assert(offsetof(_PyStackChunk, top) == CHUNK_TOP, "chunk: top");
@@ -119,7 +154,18 @@ prove_layout(const struct debug_offsets_layout *layout)
 	prove(layout->minor, PY_MINOR_VERSION);
 	prove(layout->size, sizeof(struct _Py_DebugOffsets));
 	prove_offsets(&layout->at, &debug_offsets_truth);
-	prove(kind_one.word, 1u << 2);
-	prove(compact.word, 1u << (2 + 3));
-	prove(ascii.word, 1u << (2 + 4));
+#if PY_VERSION_HEX >= 0x030e0000
+	prove(layout->tlbc_at.code_array, AT(code_object.co_tlbc));
+	prove(layout->tlbc_at.generation, AT(interpreter_state.tlbc_generation));
+#else
+	prove(layout->tlbc_at.code_array, 0);
+	prove(layout->tlbc_at.generation, 0);
+#endif
+#ifndef Py_DEBUG
+	prove(next_code_version_offsets[PY_MINOR_VERSION - 13][FREE_THREADED],
+	      offsetof(PyInterpreterState, func_state.next_version));
+#endif
+	prove(kind_one.word, 1u << STATE_SHIFT);
+	prove(compact.word, 1u << (STATE_SHIFT + 3));
+	prove(ascii.word, 1u << (STATE_SHIFT + 4));
 }

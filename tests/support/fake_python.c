@@ -16,10 +16,19 @@
 #define BASE_FRAME_OFFSET 512
 #define THREAD_BYTES	  832
 
-/* Up to the last field that is used. */
-#define INTERP_BYTES 20480
+/* So much is searched for the counter of code versions. */
+#define INTERP_BYTES 32768
 
-const uint32_t fake_python_minors[NR_FAKE_PYTHONS] = {11, 12, 13, 14, 15};
+const uint32_t fake_python_minors[NR_FAKE_PYTHONS] = {
+	11,
+	12,
+	13,
+	14,
+	15,
+	FAKE_FREE_THREADED + 13,
+	FAKE_FREE_THREADED + 14,
+	FAKE_FREE_THREADED + 15,
+};
 
 /* The numbers that 3.13.9, 3.14.0 and 3.15.2 say of themselves (release, x86-64). */
 static const struct py_offsets told_offsets[] = {
@@ -125,6 +134,116 @@ static const struct py_offsets told_offsets[] = {
 	},
 };
 
+/* The same of free-threaded builds, by the headers of 3.13.18, 3.14.10 and 3.15.2. */
+static const struct py_offsets told_free_threaded[] = {
+	{
+		.runtime = {.size = 328384, .interpreters_head = 632},
+		.interpreter = {.size = 215616,
+				.id = 7272,
+				.next = 7264,
+				.threads_head = 7344,
+				.gil_locked = 7784,
+				.gil_last_holder = 7776},
+		.thread = {.size = 312,
+			   .next = 8,
+			   .interp = 16,
+			   .current_frame = 72,
+			   .thread_id = 152,
+			   .native_thread_id = 160,
+			   .datastack_chunk = 232},
+		.frame = {.size = 80,
+			  .executable = 0,
+			  .previous = 8,
+			  .instr_ptr = 56,
+			  .owner = 70,
+			  .localsplus = 72},
+		.code = {.size = 224,
+			 .filename = 128,
+			 .qualname = 144,
+			 .linetable = 152,
+			 .firstlineno = 84,
+			 .code_adaptive = 216},
+		.object = {.ob_type = 24, .tp_name = 40},
+		.unicode = {.length = 32, .state = 48, .ascii_data = 56},
+		.bytes = {.ob_size = 32, .ob_sval = 48},
+	},
+	{
+		.runtime = {.size = 365624, .interpreters_head = 808},
+		.interpreter = {.size = 249976,
+				.id = 7280,
+				.next = 7272,
+				.threads_head = 7344,
+				.gil_locked = 7832,
+				.gil_last_holder = 7824,
+				.code_object_generation = 8024},
+		.thread = {.size = 832,
+			   .next = 8,
+			   .interp = 16,
+			   .current_frame = 72,
+			   .thread_id = 152,
+			   .native_thread_id = 160,
+			   .datastack_chunk = 232},
+		.frame = {.size = 88,
+			  .executable = 0,
+			  .previous = 8,
+			  .instr_ptr = 56,
+			  .stackpointer = 64,
+			  .owner = 78,
+			  .localsplus = 80},
+		.generator = {.iframe = 88},
+		.code = {.size = 240,
+			 .filename = 128,
+			 .qualname = 144,
+			 .linetable = 152,
+			 .firstlineno = 84,
+			 .code_adaptive = 232},
+		.object = {.ob_type = 24, .tp_name = 40},
+		.unicode = {.length = 32, .state = 48, .ascii_data = 56},
+		.bytes = {.ob_size = 32, .ob_sval = 48},
+	},
+	{
+		.runtime = {.size = 409296, .interpreters_head = 936},
+		.interpreter = {.size = 250328,
+				.id = 7272,
+				.next = 7264,
+				.threads_head = 7336,
+				.gil_locked = 7760,
+				.gil_last_holder = 7752,
+				.code_object_generation = 7952},
+		.thread = {.size = 888,
+			   .next = 8,
+			   .interp = 16,
+			   .current_frame = 72,
+			   .base_frame = 80,
+			   .thread_id = 176,
+			   .native_thread_id = 184,
+			   .datastack_chunk = 256},
+		.frame = {.size = 88,
+			  .executable = 0,
+			  .previous = 8,
+			  .instr_ptr = 56,
+			  .stackpointer = 64,
+			  .owner = 78,
+			  .localsplus = 80},
+		.generator = {.iframe = 88},
+		.code = {.size = 240,
+			 .filename = 128,
+			 .qualname = 144,
+			 .linetable = 152,
+			 .firstlineno = 84,
+			 .code_adaptive = 232},
+		.object = {.ob_type = 24, .tp_name = 40},
+		.unicode = {.length = 32, .state = 48, .ascii_data = 56, .compact_data = 72},
+		.bytes = {.ob_size = 32, .ob_sval = 48},
+	},
+};
+
+static const struct py_tlbc told_tlbc[] = {
+	{0},
+	{.code_array = 224, .generation = 17300},
+	{.code_array = 224, .generation = 17252},
+};
+
 static _Noreturn void misuse(const char *what)
 {
 	(void)fprintf(stderr, "fake_python: %s\n", what);
@@ -133,26 +252,35 @@ static _Noreturn void misuse(const char *what)
 
 static uint32_t version_hex(uint32_t minor)
 {
-	return 0x030000f0u | minor << 16 | 2 << 8;
+	return 0x030000f0u | minor % FAKE_FREE_THREADED << 16 | 2 << 8;
+}
+
+static void put_u64(uint8_t *image, uint32_t at, uint64_t value)
+{
+	if (at)
+		memcpy(image + at, &value, sizeof(value));
 }
 
 size_t fake_debug_offsets(uint32_t minor, uint8_t *image, size_t size_bytes)
 {
-	const struct debug_offsets_layout *layout = &debug_offsets_layouts[minor - 13];
+	bool free_threaded = minor > FAKE_FREE_THREADED;
+	uint32_t index = minor % FAKE_FREE_THREADED - 13;
+	const struct debug_offsets_layout *layout = &debug_offsets_layouts[index];
 	const uint32_t *at = (const uint32_t *)&layout->at;
-	const uint32_t *values = (const uint32_t *)&told_offsets[minor - 13];
-	const uint64_t version = version_hex(minor);
+	const uint32_t *values = free_threaded ? (const uint32_t *)&told_free_threaded[index]
+					       : (const uint32_t *)&told_offsets[index];
 
-	if (minor < 13 || minor > 15 || layout->size > size_bytes)
+	if (index > 2 || layout->size > size_bytes)
 		misuse("no such debug offsets");
 	memset(image, 0, layout->size);
 	memcpy(image, DEBUG_OFFSETS_COOKIE, 8);
-	memcpy(image + 8, &version, sizeof(version));
-	for (size_t i = 0; i < sizeof(layout->at) / sizeof(*at); i++) {
-		uint64_t value = values[i];
-
-		if (at[i])
-			memcpy(image + at[i], &value, sizeof(value));
+	put_u64(image, 8, version_hex(minor));
+	put_u64(image, 16, free_threaded);
+	for (size_t i = 0; i < sizeof(layout->at) / sizeof(*at); i++)
+		put_u64(image, at[i], values[i]);
+	if (free_threaded) {
+		put_u64(image, layout->tlbc_at.code_array, told_tlbc[index].code_array);
+		put_u64(image, layout->tlbc_at.generation, told_tlbc[index].generation);
 	}
 	return layout->size;
 }
@@ -179,14 +307,14 @@ remote_addr fake_python_alloc(struct fake_python *py, size_t size_bytes)
 	return addr;
 }
 
-/* PyCode_Type, and a type whose instances are no code objects. */
+/* PyCode_Type, types whose instances are no code objects, and None. */
 static void make_types(struct fake_python *py)
 {
 	const struct py_offsets *offsets = &py->build.offsets;
-	static const char *const names[] = {"code", "NoneType"};
-	remote_addr types[2];
+	static const char *const names[] = {"code", "NoneType", "str", "bytes"};
+	remote_addr types[4];
 
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < 4; i++) {
 		remote_addr name_addr = fake_python_alloc(py, strlen(names[i]) + 1);
 
 		fake_memory_write(&py->fake, name_addr, names[i], strlen(names[i]) + 1);
@@ -194,6 +322,8 @@ static void make_types(struct fake_python *py)
 		set_u64(py, types[i], offsets->object.tp_name, name_addr);
 	}
 	py->code_type_addr = types[0];
+	py->str_type_addr = types[2];
+	py->bytes_type_addr = types[3];
 	py->none_addr = fake_python_alloc(py, 512);
 	set_u64(py, py->none_addr, offsets->object.ob_type, types[1]);
 }
@@ -245,6 +375,7 @@ remote_addr fake_python_str(struct fake_python *py, const char *ascii)
 	size_t length = strlen(ascii);
 	remote_addr addr = fake_python_alloc(py, offsets->unicode.ascii_data + length + 1);
 
+	set_u64(py, addr, offsets->object.ob_type, py->str_type_addr);
 	set_u64(py, addr, offsets->unicode.length, length);
 	/* kind 1, compact, ascii */
 	set_u32(py, addr, offsets->unicode.state,
@@ -258,6 +389,7 @@ remote_addr fake_python_bytes(struct fake_python *py, const void *bytes, size_t 
 	const struct py_offsets *offsets = &py->build.offsets;
 	remote_addr addr = fake_python_alloc(py, offsets->bytes.ob_sval + size_bytes + 1);
 
+	set_u64(py, addr, offsets->object.ob_type, py->bytes_type_addr);
 	set_u64(py, addr, offsets->bytes.ob_size, size_bytes);
 	fake_memory_write(&py->fake, addr + offsets->bytes.ob_sval, bytes, size_bytes);
 	return addr;
@@ -301,6 +433,46 @@ size_t fake_python_code_bytes(const struct fake_python *py, const struct fake_co
 	       (py->build.traits.frames_on_heap ? 0 : 2u * nr_units(code));
 }
 
+static void write_bytecode(struct fake_python *py, remote_addr start_addr,
+			   const struct fake_code *code)
+{
+	for (uint32_t i = 0; i < nr_units(code); i++) {
+		bool returns = code->return_unit && i == code->return_unit;
+		/* 9 is an instruction that ends no frame, in every version. */
+		uint16_t unit = returns ? py->build.traits.returns.value : 9;
+
+		fake_memory_write_u16(&py->fake, start_addr + 2 * i, unit);
+	}
+}
+
+/* The array of copies has the code's own, none, and one that frames stand in. */
+void fake_python_move_bytecode(struct fake_python *py, remote_addr addr,
+			       const struct fake_code *code)
+{
+	remote_addr array_addr = fake_python_alloc(py, 32);
+	remote_addr copy_addr = fake_python_alloc(py, 2ull * nr_units(code));
+
+	write_bytecode(py, copy_addr, code);
+	set_u64(py, array_addr, 0, 3);
+	set_u64(py, array_addr, 8, addr + py->build.offsets.code.code_adaptive);
+	set_u64(py, array_addr, 24, copy_addr);
+	set_u64(py, addr, py->build.tlbc.code_array, array_addr);
+	py->tlbc_generation++;
+	set_u32(py, py->interp_addr, py->build.tlbc.generation, py->tlbc_generation);
+}
+
+remote_addr fake_python_bytecode(struct fake_python *py, remote_addr addr)
+{
+	remote_addr array_addr, copy_addr;
+
+	if (!py->build.tlbc.code_array ||
+	    remote_memory_read_u64(&py->fake.memory, addr + py->build.tlbc.code_array,
+				   &array_addr) ||
+	    remote_memory_read_u64(&py->fake.memory, array_addr + 24, &copy_addr))
+		return addr + py->build.offsets.code.code_adaptive;
+	return copy_addr;
+}
+
 void fake_python_code_at(struct fake_python *py, remote_addr addr, const struct fake_code *code)
 {
 	const struct py_offsets *offsets = &py->build.offsets;
@@ -321,13 +493,10 @@ void fake_python_code_at(struct fake_python *py, remote_addr addr, const struct 
 	set_u32(py, addr, offsets->code.firsttraceable, code->first_traceable);
 	if (py->build.traits.frames_on_heap)
 		make_bytecode(py, addr, code);
-	for (uint32_t i = 0; i < nr_units(code) && !py->build.traits.frames_on_heap; i++) {
-		bool returns = code->return_unit && i == code->return_unit;
-		/* 9 is an instruction that ends no frame, in every version. */
-		uint16_t unit = returns ? py->build.traits.returns.value : 9;
-
-		fake_memory_write_u16(&py->fake, addr + offsets->code.code_adaptive + 2 * i, unit);
-	}
+	else
+		write_bytecode(py, addr + offsets->code.code_adaptive, code);
+	if (py->build.tlbc.code_array)
+		fake_python_move_bytecode(py, addr, code);
 	py->next_version++;
 	write_counters(py);
 }
@@ -418,7 +587,7 @@ remote_addr fake_python_chunk(struct fake_python *py, remote_addr previous_addr,
 void fake_python_frame(struct fake_python *py, remote_addr addr, const struct fake_frame *frame)
 {
 	const struct py_offsets *offsets = &py->build.offsets;
-	remote_addr start_addr = frame->executable + offsets->code.code_adaptive;
+	remote_addr start_addr = fake_python_bytecode(py, frame->executable);
 
 	set_u64(py, addr, offsets->frame.executable, frame->executable);
 	set_u64(py, addr, offsets->frame.previous, frame->previous);

@@ -21,7 +21,10 @@
 
 /* The minor versions whose frames lie on data stacks; older ones can be made, too. */
 extern const uint32_t fake_python_minors[];
-#define NR_FAKE_PYTHONS 5
+#define NR_FAKE_PYTHONS 8
+
+/* Added to a minor version of 3.13 to 3.15: its free-threaded build. */
+enum { FAKE_FREE_THREADED = 100 };
 
 /* enum _frameowner. */
 enum { FAKE_OWNED_BY_THREAD = 0, FAKE_OWNED_BY_GENERATOR = 1, FAKE_SHIM = 3 };
@@ -35,10 +38,12 @@ struct fake_python {
 	remote_addr runtime_addr;
 	remote_addr interp_addr;
 	remote_addr code_type_addr;
+	remote_addr str_type_addr, bytes_type_addr;
 	remote_addr none_addr; /* some object that is no code object */
 	remote_addr free_addr; /* the next object goes here */
 	uint32_t next_version; /* func_state.next_version */
 	uint64_t generation;   /* _code_object_generation */
+	uint32_t tlbc_generation;
 };
 
 /* A code object. Each unit has a line of its own: first_line, first_line + 1, … */
@@ -96,6 +101,19 @@ remote_addr fake_python_bytes(struct fake_python *py, const void *bytes, size_t 
 remote_addr fake_python_code(struct fake_python *py, const struct fake_code *code);
 void fake_python_code_at(struct fake_python *py, remote_addr addr, const struct fake_code *code);
 size_t fake_python_code_bytes(const struct fake_python *py, const struct fake_code *code);
+
+/*
+ * The bytecode that frames of the code object at addr stand in: its own or, where there
+ * is thread-local bytecode, a copy that fake_python_code() made with it.
+ */
+remote_addr fake_python_bytecode(struct fake_python *py, remote_addr addr);
+
+/*
+ * Have another thread make a copy of the bytecode at the copy's old place and the code's
+ * frames stand in a new one: what was known of the array is wrong.
+ */
+void fake_python_move_bytecode(struct fake_python *py, remote_addr addr,
+			       const struct fake_code *code);
 
 /* Free a code object as CPython does: the memory stays, the generation rises. */
 void fake_python_code_free(struct fake_python *py, remote_addr addr);

@@ -157,9 +157,9 @@ Test(offsets, other_versions_are_refused_with_a_sentence)
 		uint32_t elsewhere;
 		char names[8]; /* what the sentence tells */
 	} cases[] = {
-		{0x031000f0, 0, "3.16"}, {0x040000f0, 0, "4.0"},  {0x030c01f0, 0, "3.12"},
-		{0x020d01f0, 0, "2.13"}, {0, 0, "cannot"},	  {0, 0x030502f0, "3.5"},
-		{0, 0x020712f0, "2.7"},	 {0, 0x030d00f0, "3.13"},
+		{0x030c01f0, 0, "3.12"}, {0x020d01f0, 0, "2.13"}, {0, 0, "cannot"},
+		{0x040000f0, 0, "4.0"},	 {0, 0x030502f0, "3.5"},  {0, 0x020712f0, "2.7"},
+		{0, 0x030d00f0, "3.13"},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -193,14 +193,84 @@ Test(offsets, newest_version_is_named)
 	cr_expect(ne(ptr, strstr(SUPPORTED_VERSIONS, newest), NULL), "%s", newest);
 }
 
-Test(offsets, free_threaded_builds_are_refused_with_a_sentence)
+/* A flag that is neither, and one that the objects' headers contradict. */
+Test(offsets, free_threaded_flag_must_be_true)
 {
 	for (uint32_t minor = 13; minor <= 15; minor++) {
 		struct message message;
 
-		cr_expect(eq(int, load_changed(minor, 16, 1, &message), -ENOTSUP));
-		cr_expect(ne(ptr, strstr(message.text, "free-threaded"), NULL));
+		for (uint64_t flag = 1; flag <= 2; flag++) {
+			cr_expect(eq(int, load_changed(minor, 16, flag, &message), -EBADMSG));
+			cr_expect(ne(ptr, strstr(message.text, "contradict"), NULL));
+		}
+		cr_expect(eq(int, load_changed(FAKE_FREE_THREADED + minor, 16, 0, &message),
+			     -EBADMSG));
 	}
+}
+
+Test(offsets, free_threaded_builds_are_loaded)
+{
+	for (uint32_t minor = 13; minor <= 15; minor++) {
+		uint8_t image[IMAGE_MAX_BYTES];
+		size_t size_bytes =
+			fake_debug_offsets(FAKE_FREE_THREADED + minor, image, sizeof(image));
+		struct message message;
+		struct py_build build;
+
+		cr_assert(zero(int, load(image, size_bytes, 0, &build, &message)));
+		const struct py_offsets *o = &build.offsets;
+		cr_expect(build.free_threaded && !build.newer_than_tested);
+		cr_expect(within_buffers(&build) && within_copies(&build));
+		cr_expect(eq(uint, o->object.ob_type, 24));
+		cr_expect(eq(uint, o->code.ob_size, 32));
+		cr_expect(eq(uint, o->code.framesize, 92));
+		cr_expect(eq(uint, o->code.firsttraceable, minor == 13 ? 200 : 208));
+		cr_expect(eq(uint, o->generator.iframe, 88));
+		cr_expect(eq(uint, o->unicode.state_kind_shift, minor == 13 ? 2 : 8));
+		cr_expect(eq(uint, o->unicode.compact_data, 72));
+		cr_expect(eq(uint, build.tlbc.code_array, minor == 13 ? 0 : 224));
+		cr_expect(eq(uint, o->interpreter.next_code_version,
+			     minor == 13   ? 20092
+			     : minor == 14 ? 20052
+					   : 20004));
+	}
+}
+
+/* What comes after the newest has its layout, until it proves otherwise. */
+Test(offsets, newer_versions_are_loaded_and_flagged)
+{
+	static const uint32_t versions[] = {0x031000a1, 0x031002f0, 0x031100f0};
+
+	for (size_t i = 0; i < sizeof(versions) / sizeof(*versions); i++) {
+		uint8_t image[IMAGE_MAX_BYTES];
+		size_t size_bytes = fake_debug_offsets(15, image, sizeof(image));
+		struct message message;
+		struct py_build build;
+
+		memcpy(image + 8, &versions[i], sizeof(uint32_t));
+		cr_assert(zero(int, load(image, size_bytes, 0, &build, &message)));
+		cr_expect(build.newer_than_tested && !build.free_threaded);
+		cr_expect(eq(uint, build.version_hex, versions[i]));
+		cr_expect(eq(uint, build.offsets.frame.instr_ptr, 56));
+		/* Nothing tells it, and no interpreter is there that could. */
+		cr_expect(eq(uint, build.offsets.interpreter.next_code_version, OFFSET_ABSENT));
+		cr_expect(eq(int, build.traits.leaf_rule, LEAF_BY_EXECUTABLE));
+	}
+}
+
+Test(offsets, newer_versions_that_make_no_sense_are_refused)
+{
+	uint8_t image[IMAGE_MAX_BYTES];
+	size_t size_bytes = fake_debug_offsets(15, image, sizeof(image));
+	const uint64_t version = 0x031000f0, wrong = 72;
+	struct message message;
+	struct py_build build;
+
+	memcpy(image + 8, &version, sizeof(version));
+	memcpy(image + debug_offsets_layouts[2].at.frame.previous, &wrong, sizeof(wrong));
+	cr_expect(eq(int, load(image, size_bytes, 0, &build, &message), -EBADMSG));
+	cr_expect(ne(ptr, strstr(message.text, "3.16"), NULL));
+	cr_expect(ne(ptr, strstr(message.text, "newer pysample"), NULL));
 }
 
 /*
@@ -322,7 +392,7 @@ static void flip_bits(bool (*holds)(const struct py_build *build))
 			image[byte] ^= (uint8_t)(1u << random % 8);
 		}
 		int err = load(image, size_bytes, 0, &build, &message);
-		/* Another version's table may be longer than what is mapped: -EFAULT. */
+		/* A newer version's table may be longer than what is mapped: -EFAULT. */
 		if (err && err != -EFAULT)
 			cr_expect(ne(chr, message.text[0], 0));
 		else if (!err)

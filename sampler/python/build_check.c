@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/python/build_check.h"
+
+#include <stdlib.h>
+
+#include "procmem/cleanup.h"
+
+/* A field that will be used, and what it has to lie inside of. */
+struct field {
+	uint32_t offset;
+	uint32_t width;
+	uint32_t end; /* of what is read of the struct, or of the struct */
+	uint32_t buffer_size;
+};
+
+/* Whether every field is absent, or aligned and inside. */
+static bool fields_fit(const struct field *fields, size_t nr_fields)
+{
+	for (size_t i = 0; i < nr_fields; i++) {
+		uint32_t end;
+
+		if (fields[i].offset == OFFSET_ABSENT)
+			continue;
+		if (fields[i].offset % fields[i].width ||
+		    __builtin_add_overflow(fields[i].offset, fields[i].width, &end) ||
+		    end > fields[i].end || end > fields[i].buffer_size)
+			return false;
+	}
+	return true;
+}
+
+/* The runtime's and interpreters' fields are read one by one, threads' up to the last one. */
+static bool states_consistent(const struct py_offsets *o)
+{
+	const uint32_t any = STRUCT_MAX_BYTES;
+	const uint32_t most = THREAD_STATE_MAX_BYTES;
+	const uint32_t thread_end = thread_head_bytes(o);
+	const struct field fields[] = {
+		{o->runtime.interpreters_head, 8, o->runtime.size, any},
+		{o->interpreter.id, 8, o->interpreter.size, any},
+		{o->interpreter.next, 8, o->interpreter.size, any},
+		{o->interpreter.threads_head, 8, o->interpreter.size, any},
+		{o->interpreter.gil_locked, 4, o->interpreter.size, any},
+		{o->interpreter.gil_last_holder, 8, o->interpreter.size, any},
+		{o->interpreter.code_object_generation, 8, o->interpreter.size, any},
+		{o->interpreter.next_code_version, 4, o->interpreter.size, any},
+		{o->thread.next, 8, thread_end, most},
+		{o->thread.interp, 8, thread_end, most},
+		{o->thread.current_frame, 8, thread_end, most},
+		{o->thread.cframe, 8, thread_end, most},
+		{o->thread.base_frame, 8, thread_end, most},
+		{o->thread.thread_id, 8, thread_end, most},
+		{o->thread.native_thread_id, 8, thread_end, most},
+		{o->thread.datastack_chunk, 8, thread_end, most},
+		{o->thread.datastack_top, 8, o->thread.size, most},
+	};
+
+	return fields_fit(fields, sizeof(fields) / sizeof(*fields));
+}
+
+/* Of frames and code objects the heads are read. */
+static bool objects_consistent(const struct py_offsets *o)
+{
+	const uint32_t any = STRUCT_MAX_BYTES;
+	const uint32_t most = CODE_MAX_BYTES;
+	const uint32_t code_end = code_head_bytes(o);
+	const uint32_t frame_end = frame_head_bytes(o);
+	const struct field fields[] = {
+		{o->frame.executable, 8, frame_end, FRAME_MAX_BYTES},
+		{o->frame.previous, 8, frame_end, FRAME_MAX_BYTES},
+		{o->frame.instr_ptr, 8, frame_end, FRAME_MAX_BYTES},
+		{o->frame.lasti, 4, frame_end, FRAME_MAX_BYTES},
+		{o->frame.state, 1, frame_end, FRAME_MAX_BYTES},
+		{o->frame.stacktop, 4, frame_end, FRAME_MAX_BYTES},
+		{o->frame.stackpointer, 8, frame_end, FRAME_MAX_BYTES},
+		{o->frame.owner, 1, frame_end, FRAME_MAX_BYTES},
+		{o->frame.localsplus, 8, o->frame.size, FRAME_MAX_BYTES},
+		{o->generator.iframe, 8, any, any},
+		{o->code.ob_size, 8, code_end, most},
+		{o->code.filename, 8, code_end, most},
+		{o->code.qualname, 8, code_end, most},
+		{o->code.linetable, 8, code_end, most},
+		{o->code.firstlineno, 4, code_end, most},
+		{o->code.nlocalsplus, 4, code_end, most},
+		{o->code.framesize, 4, code_end, most},
+		{o->code.version, 4, code_end, most},
+		{o->code.firsttraceable, 4, code_end, most},
+		{o->code.code_adaptive, 8, o->code.size, most},
+		{o->code.bytecode, 8, code_end, most},
+		{o->object.ob_type, 8, code_end, most},
+		{o->object.tp_name, 8, most, most},
+		{o->unicode.length, 8, o->unicode.ascii_data, most},
+		{o->unicode.state, 4, o->unicode.ascii_data, most},
+		{o->unicode.compact_data, 8, most, most},
+		{o->bytes.ob_size, 8, most, most},
+		{o->bytes.ob_sval, 1, most, most},
+	};
+
+	if (o->frame.localsplus != OFFSET_ABSENT && o->frame.size > FRAME_MAX_BYTES)
+		return false;
+	return fields_fit(fields, sizeof(fields) / sizeof(*fields)) && frame_end >= 32;
+}
+
+/* Thread-local bytecode, if there is any. */
+static bool tlbc_consistent(const struct py_build *build)
+{
+	const struct py_tlbc *tlbc = &build->tlbc;
+	const struct field fields[] = {
+		{tlbc->code_array, 8, code_head_bytes(&build->offsets), CODE_MAX_BYTES},
+		{tlbc->generation, 4, build->offsets.interpreter.size, STRUCT_MAX_BYTES},
+	};
+
+	return fields_fit(fields, sizeof(fields) / sizeof(*fields));
+}
+
+bool build_consistent(const struct py_build *build)
+{
+	return states_consistent(&build->offsets) && objects_consistent(&build->offsets) &&
+	       tlbc_consistent(build);
+}
+
+/* So many interpreters, threads of each and frames of each are looked at. */
+enum { LIVE_INTERPRETERS = 4, LIVE_THREADS = 8, LIVE_FRAMES = 16, LIVE_TRIES = 3 };
+
+/* PID_MAX_LIMIT of Linux. */
+#define TID_MAX (1u << 22)
+
+/* _PyThreadStateImpl has 2 kB in 3.15. */
+#define THREAD_OBJECT_MAX_BYTES (64u << 10)
+
+/* What is looked at, and what is known so far. */
+struct live {
+	struct remote_memory *memory;
+	const struct py_build *build;
+	bool fits;	  /* a thread is its interpreter's */
+	bool has_foreign; /* an executable was met that is no code object */
+	bool has_code;	  /* one was met that is */
+};
+
+/* Whether the object at addr has a type of that name. */
+static bool type_is_named(const struct live *live, remote_addr addr, const char *name)
+{
+	const struct py_offsets *offsets = &live->build->offsets;
+	uint64_t type_addr, name_addr;
+	char text[8];
+	size_t size = strlen(name) + 1;
+
+	return remote_memory_read_u64(live->memory, addr + offsets->object.ob_type, &type_addr) ==
+		       0 &&
+	       remote_memory_read_u64(live->memory, type_addr + offsets->object.tp_name,
+				      &name_addr) == 0 &&
+	       size <= sizeof(text) &&
+	       remote_memory_read(live->memory, name_addr, text, size) == 0 &&
+	       memcmp(text, name, size) == 0;
+}
+
+/* Whether the name and file of the code object at addr are of type str, its table bytes. */
+static bool code_is_whole(const struct live *live, remote_addr addr)
+{
+	const struct py_offsets *offsets = &live->build->offsets;
+	uint64_t qualname, filename, linetable;
+
+	return remote_memory_read_u64(live->memory, addr + offsets->code.qualname, &qualname) ==
+		       0 &&
+	       remote_memory_read_u64(live->memory, addr + offsets->code.filename, &filename) ==
+		       0 &&
+	       remote_memory_read_u64(live->memory, addr + offsets->code.linetable, &linetable) ==
+		       0 &&
+	       type_is_named(live, qualname, "str") && type_is_named(live, filename, "str") &&
+	       type_is_named(live, linetable, "bytes");
+}
+
+/* Whether one of the frames from addr down has a whole code object. */
+static bool frames_have_code(struct live *live, remote_addr addr)
+{
+	const struct py_offsets *offsets = &live->build->offsets;
+	/* f_executable is a tagged reference since 3.14. */
+	const uint64_t tags = 3;
+
+	for (int i = 0; addr && i < LIVE_FRAMES; i++) {
+		uint64_t executable;
+
+		if (remote_memory_read_u64(live->memory, addr + offsets->frame.executable,
+					   &executable) != 0)
+			return false;
+		if (!type_is_named(live, executable & ~tags, "code"))
+			live->has_foreign = true;
+		else if (code_is_whole(live, executable & ~tags))
+			return true;
+		else
+			live->has_code = true;
+		if (remote_memory_read_u64(live->memory, addr + offsets->frame.previous, &addr) !=
+		    0)
+			return false;
+	}
+	return false;
+}
+
+/* The current frame by a copy of the thread state; 0 if there is none. */
+static remote_addr current_frame(const struct live *live, const uint8_t *state)
+{
+	const struct py_offsets *offsets = &live->build->offsets;
+	uint64_t frame_addr = 0;
+
+	if (offsets->thread.current_frame != OFFSET_ABSENT)
+		return field_u64(state, offsets->thread.current_frame);
+	if (offsets->thread.cframe != OFFSET_ABSENT &&
+	    remote_memory_read_u64(live->memory,
+				   field_u64(state, offsets->thread.cframe) +
+					   offsets->cframe.current_frame,
+				   &frame_addr) != 0)
+		return 0;
+	return frame_addr;
+}
+
+/* Whether the thread has an id that Linux gives, and a data stack whose top lies in it. */
+static bool thread_has_stack(const struct live *live, const uint8_t *state)
+{
+	const struct py_offsets *offsets = &live->build->offsets;
+	uint64_t chunk_addr, top_addr, tid, size;
+
+	if (offsets->thread.native_thread_id != OFFSET_ABSENT) {
+		tid = field_u64(state, offsets->thread.native_thread_id);
+		if (!tid || tid > TID_MAX)
+			return false;
+	}
+	if (offsets->thread.datastack_chunk == OFFSET_ABSENT)
+		return true;
+	chunk_addr = field_u64(state, offsets->thread.datastack_chunk);
+	top_addr = field_u64(state, offsets->thread.datastack_top);
+	return remote_memory_read_u64(live->memory, chunk_addr + offsets->chunk.size, &size) == 0 &&
+	       top_addr >= chunk_addr && top_addr - chunk_addr <= size;
+}
+
+/* Look at the threads of one interpreter, the first of which is at addr. */
+static enum build_live check_threads(struct live *live, remote_addr interp_addr, remote_addr addr)
+{
+	const struct py_offsets *offsets = &live->build->offsets;
+	uint8_t state[THREAD_STATE_MAX_BYTES];
+
+	for (int i = 0; addr && i < LIVE_THREADS; i++) {
+		if (addr % sizeof(uint64_t) ||
+		    remote_memory_read(live->memory, addr, state, thread_head_bytes(offsets)) !=
+			    0 ||
+		    field_u64(state, offsets->thread.interp) != interp_addr)
+			return BUILD_LIVE_CONTRADICTS;
+		/* The sentinel below a stack lies behind the thread state, in the same object. */
+		if (offsets->thread.base_frame != OFFSET_ABSENT &&
+		    field_u64(state, offsets->thread.base_frame) - addr >= THREAD_OBJECT_MAX_BYTES)
+			return BUILD_LIVE_CONTRADICTS;
+		live->fits = true;
+		if (frames_have_code(live, current_frame(live, state)) &&
+		    thread_has_stack(live, state))
+			return BUILD_LIVE_PROVEN;
+		addr = field_u64(state, offsets->thread.next);
+	}
+	return BUILD_LIVE_UNKNOWN;
+}
+
+/* One look. */
+static enum build_live check_once(struct live *live, remote_addr runtime_addr)
+{
+	const struct py_offsets *offsets = &live->build->offsets;
+	remote_addr interp_addr, thread_addr;
+	enum build_live found;
+
+	if (remote_memory_read_u64(live->memory, runtime_addr + offsets->runtime.interpreters_head,
+				   &interp_addr) != 0)
+		return BUILD_LIVE_UNKNOWN;
+	for (int i = 0; interp_addr && i < LIVE_INTERPRETERS; i++) {
+		if (interp_addr % sizeof(uint64_t) ||
+		    remote_memory_read_u64(live->memory,
+					   interp_addr + offsets->interpreter.threads_head,
+					   &thread_addr) != 0)
+			return BUILD_LIVE_CONTRADICTS;
+		found = check_threads(live, interp_addr, thread_addr);
+		if (found != BUILD_LIVE_UNKNOWN)
+			return found;
+		if (remote_memory_read_u64(live->memory, interp_addr + offsets->interpreter.next,
+					   &interp_addr) != 0)
+			return BUILD_LIVE_CONTRADICTS;
+	}
+	if (live->has_foreign && !live->has_code)
+		return BUILD_LIVE_FOREIGN;
+	return live->fits ? BUILD_LIVE_FITS : BUILD_LIVE_UNKNOWN;
+}
+
+enum build_live build_check_live(struct remote_memory *memory, remote_addr runtime_addr,
+				 const struct py_build *build)
+{
+	enum build_live found = BUILD_LIVE_UNKNOWN;
+
+	for (int i = 0; i < LIVE_TRIES; i++) {
+		struct live live = {.memory = memory, .build = build};
+
+		found = check_once(&live, runtime_addr);
+		if (found == BUILD_LIVE_UNKNOWN || found == BUILD_LIVE_PROVEN)
+			break;
+	}
+	return found;
+}
+
+/* dtoa.preallocated, right before the pointer into it: PRIVATE_MEM of pycore_dtoa.h. */
+#define DTOA_POOL_BYTES 2304
+
+/* func_state lies within so much of an interpreter state: at 20092 in 3.13, free-threaded. */
+#define CODE_VERSION_MAX_OFFSET (32u << 10)
+
+/*
+ * Where next_code_version is if the pointer at offset of the interpreter state is
+ * dtoa.preallocated_next; else 0. Of free-threaded builds a lock comes before it.
+ */
+static uint32_t version_behind_pool(const struct py_build *build, const uint8_t *bytes,
+				    remote_addr interp_addr, uint32_t offset)
+{
+	uint64_t own_addr = interp_addr + offset;
+	uint64_t next_addr = field_u64(bytes, offset);
+	uint32_t first = field_u32(bytes, offset + 8);
+	uint32_t second = field_u32(bytes, offset + 12);
+
+	/* Lists that are empty point at or right before themselves: the last two doubles. */
+	if (own_addr - next_addr > DTOA_POOL_BYTES || own_addr - next_addr < 24 ||
+	    next_addr % sizeof(uint64_t))
+		return 0;
+	if (build->free_threaded)
+		return first < 256 && second ? offset + 12 : 0;
+	return first && !second ? offset + 8 : 0;
+}
+
+/* Whether the field, where our table has it, is behind a pool that may be used up. */
+static bool version_is_in_place(const struct py_build *build, const uint8_t *bytes, size_t size,
+				remote_addr interp_addr)
+{
+	uint32_t at = build->offsets.interpreter.next_code_version;
+	uint32_t pointer;
+
+	if (at == OFFSET_ABSENT || at < 16 || at + 8 > size)
+		return false;
+	pointer = at / 8 * 8 - 8;
+	return interp_addr + pointer - field_u64(bytes, pointer) <= DTOA_POOL_BYTES;
+}
+
+/* The only place in the interpreter state that can be, or OFFSET_ABSENT. */
+static uint32_t search_code_version(const struct py_build *build, const uint8_t *bytes, size_t size,
+				    remote_addr interp_addr)
+{
+	uint32_t found = OFFSET_ABSENT;
+
+	for (uint32_t offset = 0; offset + 16 <= size; offset += 8) {
+		uint32_t at = version_behind_pool(build, bytes, interp_addr, offset);
+
+		if (at && found != OFFSET_ABSENT)
+			return OFFSET_ABSENT;
+		if (at)
+			found = at;
+	}
+	return found;
+}
+
+void build_find_code_version(struct remote_memory *memory, remote_addr runtime_addr,
+			     struct py_build *build)
+{
+	struct py_offsets *offsets = &build->offsets;
+	cleanup_free uint8_t *bytes = NULL;
+	remote_addr interp_addr;
+	size_t size = offsets->interpreter.size;
+
+	if (remote_memory_read_u64(memory, runtime_addr + offsets->runtime.interpreters_head,
+				   &interp_addr) != 0 ||
+	    !interp_addr)
+		return;
+	if (size > CODE_VERSION_MAX_OFFSET)
+		size = CODE_VERSION_MAX_OFFSET;
+	bytes = malloc(size);
+	if (!bytes || remote_memory_read(memory, interp_addr, bytes, size) != 0)
+		return;
+	if (!version_is_in_place(build, bytes, size, interp_addr))
+		offsets->interpreter.next_code_version =
+			search_code_version(build, bytes, size, interp_addr);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Whether the numbers of a build can be true: by themselves, and by the interpreter
+ * that they are said to be of.
+ */
+#pragma once
+
+#include "sampler/python/offsets.h"
+
+/* Whether each used field is aligned, and inside of its struct and our buffers. */
+bool build_consistent(const struct py_build *build);
+
+/* What a look at the interpreter says of a build. */
+enum build_live {
+	BUILD_LIVE_UNKNOWN,	/* there is no interpreter or thread to look at (yet) */
+	BUILD_LIVE_CONTRADICTS, /* a list does not lead where it must */
+	BUILD_LIVE_FOREIGN, /* threads are their interpreters', but no frame has a code object */
+	BUILD_LIVE_FITS,    /* threads are their interpreters'; there may be no frame */
+	BUILD_LIVE_PROVEN,  /* and one has a stack, and a frame with a named code object */
+};
+
+/*
+ * Follow the runtime to its newest interpreter, that to its newest thread, and that to
+ * one of its frames and its code object. The build is consistent. Lists change while they
+ * are followed: what contradicts is looked at again. Takes a bounded number of reads.
+ */
+enum build_live build_check_live(struct remote_memory *memory, remote_addr runtime_addr,
+				 const struct py_build *build);
+
+/*
+ * Set next_code_version by the interpreter, if there is one: nothing tells it, and debug
+ * builds have it elsewhere than release builds. The u64 before func_state is
+ * dtoa.preallocated_next, which points into the array of 288 doubles before itself. Where
+ * that holds for no place or for several, the field is absent.
+ *
+ * Source: CPython 3.13–3.15 Include/internal/pycore_interp.h, pycore_dtoa.h.
+ */
+void build_find_code_version(struct remote_memory *memory, remote_addr runtime_addr,
+			     struct py_build *build);

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/python/debug_offsets_match.h"
+
+#include <errno.h>
+
+#include "sampler/python/build_check.h"
+
+#define NR_LAYOUTS (sizeof(debug_offsets_layouts) / sizeof(*debug_offsets_layouts))
+
+/*
+ * The words of a group begin at most so far behind those of the one before: 26 words lie
+ * between type objects and bytes in 3.15, other objects' that are not used.
+ */
+enum { MAX_WORDS_BETWEEN = 64 };
+
+/*
+ * A table that takes more steps or looks at the interpreter to search is refused as one
+ * that no layout fits. What pre-releases may have been takes 5,000 steps and 17 looks.
+ */
+enum { MAX_STEPS = 40000, MAX_LOOKS = 64 };
+
+static bool runtime_plausible(const struct py_offsets *o)
+{
+	return o->runtime.size >= 64u << 10 && o->runtime.interpreters_head < 64u << 10;
+}
+
+static bool interpreter_plausible(const struct py_offsets *o)
+{
+	return o->interpreter.size >= 64u << 10 && o->interpreter.id == o->interpreter.next + 8 &&
+	       o->interpreter.threads_head > o->interpreter.id &&
+	       o->interpreter.threads_head < o->interpreter.id + 1024;
+}
+
+static bool gil_plausible(const struct py_offsets *o)
+{
+	return o->interpreter.gil_locked == o->interpreter.gil_last_holder + 8 &&
+	       o->interpreter.gil_last_holder > o->interpreter.threads_head &&
+	       o->interpreter.gil_locked < o->interpreter.next + 1024 &&
+	       (o->interpreter.code_object_generation == OFFSET_ABSENT ||
+		(o->interpreter.code_object_generation > o->interpreter.gil_locked &&
+		 o->interpreter.code_object_generation < o->interpreter.next + 1016));
+}
+
+static bool thread_plausible(const struct py_offsets *o)
+{
+	return o->thread.size >= 256 && o->thread.size < 64u << 10 && o->thread.next == 8 &&
+	       o->thread.interp == 16 && o->thread.current_frame > 16 &&
+	       (o->thread.base_frame == OFFSET_ABSENT ||
+		o->thread.base_frame == o->thread.current_frame + 8);
+}
+
+static bool thread_ids_plausible(const struct py_offsets *o)
+{
+	return o->thread.native_thread_id == o->thread.thread_id + 8 &&
+	       o->thread.thread_id > o->thread.current_frame &&
+	       o->thread.datastack_chunk > o->thread.native_thread_id + 8;
+}
+
+static bool frame_plausible(const struct py_offsets *o)
+{
+	return o->frame.executable == 0 && o->frame.previous == 8 && o->frame.instr_ptr >= 24 &&
+	       o->frame.instr_ptr < o->frame.owner && o->frame.owner < o->frame.localsplus &&
+	       o->frame.localsplus % 8 == 0 && o->frame.size == o->frame.localsplus + 8 &&
+	       (o->frame.stackpointer == OFFSET_ABSENT ||
+		o->frame.stackpointer == o->frame.instr_ptr + 8);
+}
+
+static bool code_plausible(const struct py_offsets *o)
+{
+	return o->code.size == o->code.code_adaptive + 8 &&
+	       o->code.qualname == o->code.filename + 16 &&
+	       o->code.linetable == o->code.qualname + 8 && o->code.firstlineno >= 64 &&
+	       o->code.firstlineno < o->code.filename && o->code.filename < o->code.code_adaptive;
+}
+
+static bool object_plausible(const struct py_offsets *o)
+{
+	return (o->object.ob_type == 8 || o->object.ob_type == 24) &&
+	       o->object.tp_name == o->object.ob_type + 16;
+}
+
+static bool bytes_plausible(const struct py_offsets *o)
+{
+	return o->bytes.ob_size == o->object.ob_type + 8 &&
+	       o->bytes.ob_sval == o->bytes.ob_size + 16;
+}
+
+static bool unicode_plausible(const struct py_offsets *o)
+{
+	return o->unicode.length == o->object.ob_type + 8 &&
+	       o->unicode.state == o->unicode.length + 16 &&
+	       o->unicode.ascii_data == o->unicode.state + 8 &&
+	       (o->unicode.compact_data == OFFSET_ABSENT ||
+		o->unicode.compact_data == o->unicode.ascii_data + 16);
+}
+
+static bool generator_plausible(const struct py_offsets *o)
+{
+	return o->generator.iframe == OFFSET_ABSENT ||
+	       o->generator.iframe == o->object.ob_type + GENERATOR_IFRAME_AFTER_TYPE;
+}
+
+/* The numbers of a struct that stand together: members of py_offsets from first to last. */
+struct group {
+	bool (*plausible)(const struct py_offsets *offsets);
+	size_t first, last;
+};
+
+#define INDEX(member) (offsetof(struct py_offsets, member) / sizeof(uint32_t))
+
+static const struct group groups[] = {
+	{runtime_plausible, INDEX(runtime.size), INDEX(runtime.interpreters_head)},
+	{interpreter_plausible, INDEX(interpreter.size), INDEX(interpreter.threads_head)},
+	{gil_plausible, INDEX(interpreter.gil_locked), INDEX(interpreter.code_object_generation)},
+	{thread_plausible, INDEX(thread.size), INDEX(thread.base_frame)},
+	{thread_ids_plausible, INDEX(thread.thread_id), INDEX(thread.datastack_chunk)},
+	{frame_plausible, INDEX(frame.size), INDEX(frame.localsplus)},
+	{code_plausible, INDEX(code.size), INDEX(code.code_adaptive)},
+	{object_plausible, INDEX(object.ob_type), INDEX(object.tp_name)},
+	{bytes_plausible, INDEX(bytes.ob_size), INDEX(bytes.ob_sval)},
+	{unicode_plausible, INDEX(unicode.length), INDEX(unicode.data)},
+	{generator_plausible, INDEX(generator.iframe), INDEX(generator.iframe)},
+};
+
+#define NR_GROUPS (sizeof(groups) / sizeof(*groups))
+
+bool debug_offsets_plausible(const struct py_build *build)
+{
+	const struct py_offsets *o = &build->offsets;
+
+	for (size_t i = 0; i < NR_GROUPS; i++)
+		if (!groups[i].plausible(o))
+			return false;
+	return o->object.ob_type == (build->free_threaded ? 24 : 8) &&
+	       (build->tlbc.code_array != 0) ==
+		       (build->free_threaded && build->traits.leaf_rule == LEAF_BY_EXECUTABLE) &&
+	       (!build->tlbc.code_array ||
+		build->tlbc.code_array == o->code.code_adaptive - sizeof(uint64_t));
+}
+
+/* Whether the table says something that can be, if it has that layout. */
+static int try_layout(const struct debug_offsets *table, const struct debug_offsets_layout *layout,
+		      struct py_build *ret_build)
+{
+	int err = debug_offsets_convert(table, layout, ret_build);
+
+	if (!err && (!build_consistent(ret_build) || !debug_offsets_plausible(ret_build)))
+		err = -EBADMSG;
+	return err;
+}
+
+#define NR_OFFSETS (sizeof(struct py_offsets) / sizeof(uint32_t))
+
+/* Where numbers stand in a table, by index: 0 where one is absent. */
+struct places {
+	uint32_t at[NR_OFFSETS];
+};
+
+static struct places places_of(const struct debug_offsets_layout *layout)
+{
+	struct places places;
+
+	memcpy(&places, &layout->at, sizeof(places));
+	return places;
+}
+
+/* The first place of a group, or 0 if all of it is absent. */
+static uint32_t group_start(const struct group *group, const struct places *places)
+{
+	uint32_t start = 0;
+
+	for (size_t i = group->first; i <= group->last; i++)
+		if (places->at[i] && (!start || places->at[i] < start))
+			start = places->at[i];
+	return start;
+}
+
+static uint32_t group_end(const struct group *group, const struct places *places)
+{
+	uint32_t end = 0;
+
+	for (size_t i = group->first; i <= group->last; i++)
+		if (places->at[i] && places->at[i] + 8 > end)
+			end = places->at[i] + 8;
+	return end;
+}
+
+/* Whether a group has the same fields in the same order in two layouts. */
+static bool same_shape(const struct group *group, const struct places *a, const struct places *b)
+{
+	uint32_t shift = group_start(group, a) - group_start(group, b);
+
+	for (size_t i = group->first; i <= group->last; i++)
+		if (!a->at[i] != !b->at[i] || (a->at[i] && a->at[i] != b->at[i] + shift))
+			return false;
+	return true;
+}
+
+/* A search, and what it has found. */
+struct search {
+	struct remote_memory *memory;
+	remote_addr runtime_addr;
+	const struct debug_offsets *table;
+	struct places known[NR_LAYOUTS];
+	struct places places; /* of the groups that were placed so far */
+	uint32_t nr_steps, nr_looks;
+	uint32_t nr_found;
+	struct py_build found;
+};
+
+/* Whether a says all that b says, and nothing else about it. */
+static bool says_all_of(const struct py_build *a, const struct py_build *b)
+{
+	uint32_t ours[NR_OFFSETS], theirs[NR_OFFSETS];
+
+	memcpy(ours, &a->offsets, sizeof(ours));
+	memcpy(theirs, &b->offsets, sizeof(theirs));
+	for (size_t i = 0; i < NR_OFFSETS; i++)
+		if (ours[i] != theirs[i] && theirs[i] != OFFSET_ABSENT)
+			return false;
+	return true;
+}
+
+/* What the table says with the groups placed so far. Errors of debug_offsets_convert(). */
+static int convert_placed(const struct search *search, struct py_build *ret_build)
+{
+	struct debug_offsets_layout layout = {0};
+
+	memcpy(&layout.at, &search->places, sizeof(layout.at));
+	/* co_tlbc and tlbc_generation came with the fields that they stand behind. */
+	if (search->table->free_threaded && layout.at.interpreter.code_object_generation) {
+		layout.tlbc_at.generation = layout.at.interpreter.code_object_generation + 8;
+		if (layout.at.code.code_adaptive)
+			layout.tlbc_at.code_array = layout.at.code.code_adaptive + 8;
+	}
+	return debug_offsets_convert(search->table, &layout, ret_build);
+}
+
+/* All groups have their place: keep what comes out if the interpreter agrees. */
+static void search_judge(struct search *search)
+{
+	struct py_build build;
+
+	if (convert_placed(search, &build) != 0 || !build_consistent(&build) ||
+	    !debug_offsets_plausible(&build) ||
+	    (search->nr_found && says_all_of(&search->found, &build)))
+		return;
+	search->nr_looks++;
+	if (build_check_live(search->memory, search->runtime_addr, &build) != BUILD_LIVE_PROVEN)
+		return;
+	if (!search->nr_found || !says_all_of(&build, &search->found))
+		search->nr_found++;
+	search->found = build;
+}
+
+static void search_group(struct search *search, size_t group_index, uint32_t from);
+
+/* Try one place for a group, with the shape that it has in a known layout. */
+static void search_place(struct search *search, size_t group_index, const struct places *known,
+			 uint32_t start)
+{
+	const struct group *group = &groups[group_index];
+	uint32_t known_start = group_start(group, known);
+	struct places before = search->places;
+	struct py_build build;
+
+	search->nr_steps++;
+	for (size_t i = group->first; i <= group->last; i++)
+		search->places.at[i] = known->at[i] ? known->at[i] - known_start + start : 0;
+	if (convert_placed(search, &build) == 0 && group->plausible(&build.offsets)) {
+		uint32_t end = group_end(group, &search->places);
+
+		search_group(search, group_index + 1, end ? end : start);
+	}
+	search->places = before;
+}
+
+static bool search_over(const struct search *search)
+{
+	return search->nr_found > 1 || search->nr_steps >= MAX_STEPS ||
+	       search->nr_looks >= MAX_LOOKS;
+}
+
+/* Try every place and shape for a group, from that place of the table on. */
+static void search_group(struct search *search, size_t group_index, uint32_t from)
+{
+	if (group_index == NR_GROUPS) {
+		search_judge(search);
+		return;
+	}
+	for (size_t i = NR_LAYOUTS; i > 0; i--) {
+		const struct places *known = &search->known[i - 1];
+		bool is_new = true;
+
+		for (size_t k = NR_LAYOUTS; is_new && k > i; k--)
+			is_new = !same_shape(&groups[group_index], known, &search->known[k - 1]);
+		if (is_new && !group_start(&groups[group_index], known))
+			search_place(search, group_index, known, from);
+		else if (is_new)
+			for (uint32_t n = 0; n <= MAX_WORDS_BETWEEN && !search_over(search); n++)
+				search_place(search, group_index, known, from + 8 * n);
+	}
+}
+
+/* Search the table for the one layout that fits. 0, or -EBADMSG. */
+static int search_layout(struct remote_memory *memory, remote_addr runtime_addr,
+			 const struct debug_offsets *table, struct py_build *ret_build)
+{
+	struct search search = {.memory = memory, .runtime_addr = runtime_addr, .table = table};
+
+	for (size_t i = 0; i < NR_LAYOUTS; i++)
+		search.known[i] = places_of(&debug_offsets_layouts[i]);
+	/* The runtime's own words follow the cookie, the version and the flag. */
+	search_group(&search, 0, 24);
+	if (search_over(&search) || !search.nr_found)
+		return -EBADMSG;
+	*ret_build = search.found;
+	return 0;
+}
+
+/* The layout of a minor version; of one that is newer than all, the newest. */
+static const struct debug_offsets_layout *layout_of(uint32_t minor)
+{
+	for (size_t i = 0; i < NR_LAYOUTS; i++)
+		if (debug_offsets_layouts[i].minor == minor)
+			return &debug_offsets_layouts[i];
+	return &debug_offsets_layouts[NR_LAYOUTS - 1];
+}
+
+int debug_offsets_match(struct remote_memory *memory, remote_addr runtime_addr,
+			const struct debug_offsets *table, struct py_build *ret_build)
+{
+	uint32_t minor = table->version_hex >> 16 & 0xff;
+	const struct debug_offsets_layout *layout = layout_of(minor);
+	struct py_build build;
+	int err = try_layout(table, layout, &build);
+
+	if (err && err != -EBADMSG)
+		return err;
+	if (!err && build_check_live(memory, runtime_addr, &build) == BUILD_LIVE_CONTRADICTS)
+		err = -EBADMSG;
+	if (!err) {
+		build.newer_than_tested = minor != layout->minor;
+	} else {
+		err = search_layout(memory, runtime_addr, table, &build);
+		if (err)
+			return err;
+		build.newer_than_tested = true;
+	}
+	build_find_code_version(memory, runtime_addr, &build);
+	*ret_build = build;
+	return 0;
+}

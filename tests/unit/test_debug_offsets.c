@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/python/debug_offsets_match.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <errno.h>
+
+#include "sampler/python/build_check.h"
+#include "tests/support/fake_stack.h"
+
+enum { CHUNK_BYTES = 4096, WORDS = 20, MAX_EDITS = 8, TABLE_BYTES = 1024 };
+
+static const uint32_t minors[] = {
+	13, 14, 15, FAKE_FREE_THREADED + 13, FAKE_FREE_THREADED + 14, FAKE_FREE_THREADED + 15,
+};
+
+enum { NR_MINORS = sizeof(minors) / sizeof(*minors) };
+
+/* An interpreter whose thread runs a function. */
+static void begin(struct fake_python *py, uint32_t minor)
+{
+	struct fake_stack stack;
+	remote_addr code;
+
+	fake_python_init(py, minor);
+	code = fake_python_code(py, &(struct fake_code){.name = "f", .frame_words = WORDS});
+	fake_stack_init(&stack, py, 1000, CHUNK_BYTES);
+	fake_stack_call_c(&stack);
+	fake_stack_call(&stack, code, WORDS);
+	fake_stack_finish(&stack);
+}
+
+/* Words put into a table before its field at `at`, or taken away from there on if negative. */
+struct edit {
+	uint32_t at;
+	int words;
+	uint64_t value; /* of the first word that is put in; the others are 8 more each */
+};
+
+struct layout_case {
+	const char *name;
+	uint32_t minor;
+	struct edit edits[MAX_EDITS]; /* by falling `at` */
+};
+
+/* Give the interpreter a table that was edited, of 3.version_minor. */
+static void edit_table(struct fake_python *py, const struct edit *edits, uint32_t version_minor)
+{
+	uint8_t table[TABLE_BYTES + 256] = {0};
+	const uint64_t version = 0x030000a1 | version_minor % FAKE_FREE_THREADED << 16;
+
+	(void)fake_debug_offsets(py->minor, table, TABLE_BYTES);
+	memcpy(table + 8, &version, sizeof(version));
+	for (size_t i = 0; i < MAX_EDITS && edits[i].words; i++) {
+		uint8_t *at = table + edits[i].at;
+		size_t words = (size_t)abs(edits[i].words);
+		size_t behind = TABLE_BYTES - edits[i].at - 8 * words;
+
+		if (edits[i].words < 0) {
+			memmove(at, at + 8 * words, behind);
+			continue;
+		}
+		memmove(at + 8 * words, at, behind);
+		for (size_t k = 0; k < words; k++) {
+			uint64_t value = edits[i].value + 8 * k;
+
+			memcpy(at + 8 * k, &value, sizeof(value));
+		}
+	}
+	fake_memory_write(&py->fake, py->runtime_addr, table, TABLE_BYTES);
+	/* The words of the runtime lie behind its table. */
+	fake_memory_write_u64(&py->fake,
+			      py->runtime_addr + py->build.offsets.runtime.interpreters_head,
+			      py->interp_addr);
+}
+
+static int load(struct fake_python *py, struct py_build *build, struct message *message)
+{
+	*message = (struct message){0};
+	return offsets_load(&py->fake.memory, py->runtime_addr, 0, build, message);
+}
+
+/* Fields that a pre-release of 3.15 or 3.14 lacked, or a later version may have more. */
+static const struct layout_case cases[] = {
+	{"nothing", 15, {{0}}},
+	{"thread: a field more before the ids", 15, {{240, 1, 104}}},
+	{"thread: three more before the ids", 14, {{216, 3, 80}}},
+	{"thread: fields more at its end", 13, {{216, 4, 240}}},
+	{"interpreter: a field more at its end", 15, {{176, 1, 7960}}},
+	{"interpreter: a field more before the GIL", 14, {{136, 2, 7700}}},
+	{"frame: a field more at its end", 15, {{376, 1, 76}}},
+	{"code: a field more at its end", 14, {{400, 2, 200}}},
+	{"a struct more before the frame", 15, {{312, 3, 32}}},
+	{"a struct less before the frame", 15, {{304, -1, 0}}},
+	{"two structs more before bytes", 13, {{512, 8, 48}}},
+	{"type and heap type as in 3.14", 15, {{536, -2, 0}, {520, -2, 0}}},
+	{"no last_profiled_frame", 15, {{224, -2, 0}}},
+	{"no last_profiled_frame_seq, and a struct more", 15, {{312, 2, 16}, {232, -1, 0}}},
+	{"the same of a free-threaded build",
+	 FAKE_FREE_THREADED + 15,
+	 {{312, 3, 32}, {240, 1, 104}}},
+	{"and of 3.14's", FAKE_FREE_THREADED + 14, {{512, 2, 48}, {216, 1, 104}}},
+	{"all over", 15, {{696, 2, 24}, {376, 1, 76}, {312, 1, 8}, {240, 1, 104}, {176, 1, 7960}}},
+};
+
+/* Whether two builds are the same but for what only some layouts tell. */
+static void expect_same(const struct py_build *got, const struct py_build *want, const char *name)
+{
+	const uint32_t *ours = (const uint32_t *)&got->offsets;
+	const uint32_t *theirs = (const uint32_t *)&want->offsets;
+
+	for (size_t i = 0; i < sizeof(got->offsets) / sizeof(uint32_t); i++)
+		cr_expect(eq(uint, ours[i], theirs[i]), "%s: number %zu", name, i);
+	cr_expect(eq(uint, got->tlbc.code_array, want->tlbc.code_array), "%s", name);
+	cr_expect(eq(uint, got->tlbc.generation, want->tlbc.generation), "%s", name);
+}
+
+Test(debug_offsets, fields_more_or_less_are_found_by_the_interpreter)
+{
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct fake_python py;
+		struct message message;
+		struct py_build build;
+		struct py_build want;
+
+		begin(&py, cases[i].minor);
+		want = py.build;
+		want.offsets.interpreter.next_code_version = OFFSET_ABSENT;
+		edit_table(&py, cases[i].edits, cases[i].minor);
+		cr_expect(zero(int, load(&py, &build, &message)), "%s", cases[i].name);
+		build.offsets.interpreter.next_code_version = OFFSET_ABSENT;
+		expect_same(&build, &want, cases[i].name);
+		cr_expect(eq(int, build.newer_than_tested, cases[i].edits[0].words != 0), "%s",
+			  cases[i].name);
+		fake_python_done(&py);
+	}
+}
+
+/* A newer version with the newest layout, or more fields in it, is known by its interpreter. */
+Test(debug_offsets, newer_versions_may_have_more_fields)
+{
+	static const struct edit edits[2][MAX_EDITS] = {{{0}}, {{376, 1, 76}, {176, 1, 7960}}};
+
+	for (uint32_t minor = 16; minor <= 17; minor++) {
+		for (size_t i = 0; i < 2; i++) {
+			struct fake_python py;
+			struct message message;
+			struct py_build build;
+
+			begin(&py, 15);
+			edit_table(&py, edits[i], minor);
+			cr_assert(zero(int, load(&py, &build, &message)), "%s", message.text);
+			cr_expect(build.newer_than_tested);
+			cr_expect(eq(uint, build.offsets.frame.owner, 74));
+			cr_expect(eq(uint, build.offsets.bytes.ob_sval, 32));
+			fake_python_done(&py);
+		}
+	}
+}
+
+/* Without a frame there is nothing that proves a layout which is not its version's. */
+Test(debug_offsets, unknown_layout_without_frames_is_refused)
+{
+	const struct edit edits[MAX_EDITS] = {{240, 1, 104}};
+
+	for (size_t v = 0; v < NR_MINORS; v++) {
+		struct fake_python py;
+		struct message message;
+		struct py_build build;
+
+		fake_python_init(&py, minors[v]);
+		fake_python_thread(&py, 1000);
+		edit_table(&py, edits, minors[v]);
+		cr_expect(eq(int, load(&py, &build, &message), -EBADMSG));
+		cr_expect(ne(ptr, strstr(message.text, "pre-release"), NULL), "%s", message.text);
+		fake_python_done(&py);
+	}
+}
+
+/* Its own layout, but a list that leads nowhere: not this CPython's structs. */
+Test(debug_offsets, known_layout_that_the_interpreter_contradicts_is_refused)
+{
+	for (size_t v = 0; v < NR_MINORS; v++) {
+		struct fake_python py;
+		struct message message;
+		struct py_build build;
+		remote_addr thread_addr;
+
+		begin(&py, minors[v]);
+		cr_assert(zero(int, load(&py, &build, &message)));
+		thread_addr = fake_python_thread(&py, 1001);
+		fake_memory_write_u64(&py.fake, thread_addr + build.offsets.thread.interp,
+				      py.interp_addr + 8);
+		cr_expect(eq(int, load(&py, &build, &message), -EBADMSG));
+		fake_python_done(&py);
+	}
+}
+
+/* Two places that fit: the ids of the thread, told twice with different offsets. */
+Test(debug_offsets, two_layouts_that_fit_are_refused)
+{
+	const struct edit edits[MAX_EDITS] = {{240, 3, 600}};
+	const uint64_t more[] = {600, 608, 640};
+	struct fake_python py;
+	struct message message;
+	struct py_build build;
+	remote_addr thread_addr;
+	uint64_t value;
+
+	begin(&py, 15);
+	edit_table(&py, edits, 15);
+	fake_memory_write(&py.fake, py.runtime_addr + 240, more, sizeof(more));
+	cr_assert(zero(int, remote_memory_read_u64(
+				    &py.fake.memory,
+				    py.interp_addr + py.build.offsets.interpreter.threads_head,
+				    &thread_addr)));
+	cr_assert(zero(int, load(&py, &build, &message)), "only one of them fits yet");
+	for (uint32_t offset = 0; offset <= 16; offset += 8) {
+		const uint32_t *own = &py.build.offsets.thread.native_thread_id;
+		uint32_t from = offset == 0 ? *own : py.build.offsets.thread.datastack_chunk;
+
+		from += offset == 16 ? 8 : 0;
+		cr_assert(zero(
+			int, remote_memory_read_u64(&py.fake.memory, thread_addr + from, &value)));
+		fake_memory_write_u64(&py.fake, thread_addr + (offset == 0 ? 608 : 632 + offset),
+				      value);
+	}
+	cr_expect(eq(int, load(&py, &build, &message), -EBADMSG));
+	fake_python_done(&py);
+}
+
+/* Where func_state of a debug build or a newer version is, the pointer before it tells. */
+Test(debug_offsets, code_version_is_found_where_it_is)
+{
+	static const struct {
+		int moved;     /* from where the table has it */
+		uint64_t used; /* of the pool */
+		bool found;
+	} counters[] = {
+		{0, 776, true},	    {16, 776, true},   {80, 0, true},	  {-40, 1496, true},
+		{-40, 1500, false}, {16, 2304, false}, {16, 2312, false}, {0, 2304, true},
+	};
+
+	for (size_t v = 0; v < NR_MINORS; v++) {
+		for (size_t i = 0; i < sizeof(counters) / sizeof(*counters); i++) {
+			struct fake_python py;
+			struct message message;
+			struct py_build build;
+			uint32_t table_at, at;
+			remote_addr pool_end;
+
+			begin(&py, minors[v]);
+			table_at = py.build.offsets.interpreter.next_code_version;
+			at = table_at + (uint32_t)counters[i].moved;
+			pool_end = py.interp_addr + at / 8 * 8 - 8;
+			fake_memory_write_u32(&py.fake, py.interp_addr + table_at, 0);
+			fake_memory_write_u64(&py.fake, pool_end,
+					      pool_end - 2304 + counters[i].used);
+			fake_memory_write_u32(&py.fake, py.interp_addr + at, 1654);
+			cr_assert(zero(int, load(&py, &build, &message)));
+			cr_expect(eq(uint, build.offsets.interpreter.next_code_version,
+				     counters[i].found ? at : OFFSET_ABSENT),
+				  "3.%u, %zu", minors[v], i);
+			fake_python_done(&py);
+		}
+	}
+}
