@@ -280,6 +280,8 @@ static struct run_info describe_run(const struct attach_options *options,
 		.command_line = target->command_line[0] ? target->command_line : NULL,
 		.pid = target->process.pid,
 		.python = target->version[0] ? target->version : NULL,
+		.python_free_threaded = target->runtime.build.free_threaded,
+		.python_newer_than_tested = target->runtime.build.newer_than_tested,
 		.runtime_found_by = target->runtime.found_by,
 		.asked_hz = options->rate_hz,
 		.cpu_user_ns = timeval_ns(&usage.ru_utime),
@@ -398,6 +400,7 @@ static void print_begin(const struct attach *attach)
 		return;
 	print_note("sampling process %d, CPython %s%s", options->pid, attach->target.version,
 		   options->duration_ns ? "" : "; Ctrl-C ends it and writes the profile");
+	target_print_doubts(&attach->target);
 	if (options->verbose)
 		print_note("_PyRuntime at 0x%llx by %s in %s", (unsigned long long)runtime->addr,
 			   runtime->found_by, runtime->image_path);

@@ -129,6 +129,8 @@ enum exit_status command_dump(int argc, char **argv)
 			   (unsigned long long)target.runtime.addr, target.runtime.found_by,
 			   target.runtime.image_path);
 	if (status == EXIT_OK)
+		target_print_doubts(&target);
+	if (status == EXIT_OK)
 		status = dump_target(&options, &target, &message);
 	if (status != EXIT_OK)
 		print_error("%s", message.text);

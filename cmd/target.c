@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "cmd/print.h"
+
 /*
  * The error that the user has to know of: what a process looks like while it ends or
  * calls exec says nothing of it.
@@ -87,6 +89,14 @@ enum exit_status target_open(pid_t pid, struct target *ret_target, struct messag
 		return target_explain(target, err, reterr);
 	version_format(target->runtime.build.version_hex, target->version);
 	return EXIT_OK;
+}
+
+void target_print_doubts(const struct target *target)
+{
+	if (target->runtime.build.newer_than_tested)
+		print_note("CPython %s is newer than this pysample was tested with, or a "
+			   "pre-release: its structs were told by what they hold",
+			   target->version);
 }
 
 void target_close(struct target *target)

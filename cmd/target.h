@@ -33,6 +33,9 @@ enum exit_status target_open(pid_t pid, struct target *ret_target, struct messag
  */
 void target_close(struct target *target);
 
+/* Note on stderr if its CPython is newer than any that this pysample was tested with. */
+void target_print_doubts(const struct target *target);
+
 /*
  * The status and the sentence for an error of a read or a tick after target_open().
  * A sentence that is there already stays, where the error says no more. Reads once

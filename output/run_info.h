@@ -2,14 +2,17 @@
 /* What was sampled and what sampling it cost, for the reports. Data only. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 /* Strings are borrowed, as the target has them, not escaped; NULL if not known. */
 struct run_info {
-	const char *command_line;     /* of the target, arguments separated by spaces */
-	pid_t pid;		      /* of the target, in our PID namespace; 0 if not known */
-	const char *python;	      /* version of the interpreter: "3.12.1" */
+	const char *command_line;  /* of the target, arguments separated by spaces */
+	pid_t pid;		   /* of the target, in our PID namespace; 0 if not known */
+	const char *python;	   /* version of the interpreter: "3.12.1" */
+	bool python_free_threaded; /* built without the GIL */
+	bool python_newer_than_tested;
 	const char *runtime_found_by; /* how its runtime state was found: one word or phrase */
 	double asked_hz;	      /* ticks per second asked for; 0: as fast as possible */
 

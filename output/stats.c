@@ -73,6 +73,10 @@ static void write_info(struct json *json, const struct run_info *info)
 	else
 		json_null(json);
 	member_string(json, "python", info->python);
+	json_key(json, "python_free_threaded");
+	json_bool(json, info->python_free_threaded);
+	json_key(json, "python_newer_than_tested");
+	json_bool(json, info->python_newer_than_tested);
 	member_string(json, "runtime_found_by", info->runtime_found_by);
 }
 

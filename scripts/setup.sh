@@ -6,7 +6,8 @@
 # shellcheck disable=SC2034 # used by those who source this
 build_packages='gcc libc6-dev libelf-dev meson ninja-build pkg-config libzstd-dev python3'
 # shellcheck disable=SC2034
-test_packages='libcriterion-dev clang-format clang-tidy cppcheck shellcheck util-linux'
+test_packages='libcriterion-dev clang-format clang-tidy cppcheck shellcheck util-linux
+	python3.11-dbg'
 
 # The distribution's, whatever else comes first in PATH.
 python=/usr/bin/python3

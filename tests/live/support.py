@@ -81,6 +81,7 @@ def _testbed_root():
 
 def _candidates():
     yield Interpreter("/usr/bin/python3", "", origin="system")
+    yield Interpreter("/usr/bin/python3.11d", "", origin="system-dbg")
     for path in sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/*/bin/python"))):
         yield Interpreter(path, "", origin="pyenv")
     root = _testbed_root()

@@ -21,7 +21,7 @@ from support import names, parse_collapsed, parse_label, per_interpreter, pysamp
 LOST_KEYS = {"grew", "chunk", "link", "code", "too_deep", "slow"}
 STATS_KEYS = {"ticks", "samples", "lost", "trimmed", "late_ticks", "achieved_hz", "wall_s",
               "cpu_user_s", "cpu_sys_s", "max_rss_kib", "reads", "other_syscalls", "python",
-              "runtime_found_by"}
+              "python_free_threaded", "python_newer_than_tested", "runtime_found_by"}
 
 
 class Profile:

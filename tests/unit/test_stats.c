@@ -40,6 +40,8 @@ Test(stats, everything)
 		.command_line = "python3 \"a\".py",
 		.pid = 42,
 		.python = "3.12.1",
+		.python_free_threaded = true,
+		.python_newer_than_tested = true,
 		.runtime_found_by = "section",
 		.asked_hz = 1000,
 		.cpu_user_ns = 1500000000,
@@ -73,6 +75,8 @@ Test(stats, everything)
 		    "  \"command_line\": \"python3 \\\"a\\\".py\",\n"
 		    "  \"pid\": 42,\n"
 		    "  \"python\": \"3.12.1\",\n"
+		    "  \"python_free_threaded\": true,\n"
+		    "  \"python_newer_than_tested\": true,\n"
 		    "  \"runtime_found_by\": \"section\"\n"
 		    "}\n");
 }
@@ -108,6 +112,8 @@ Test(stats, nothing_known)
 		    "  \"command_line\": null,\n"
 		    "  \"pid\": null,\n"
 		    "  \"python\": null,\n"
+		    "  \"python_free_threaded\": false,\n"
+		    "  \"python_newer_than_tested\": false,\n"
 		    "  \"runtime_found_by\": null\n"
 		    "}\n");
 }
