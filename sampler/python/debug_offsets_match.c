@@ -202,7 +202,8 @@ struct search {
 	remote_addr runtime_addr;
 	const struct debug_offsets *table;
 	struct places known[NR_LAYOUTS];
-	struct places places; /* of the groups that were placed so far */
+	struct places places;	  /* of the groups that were placed so far */
+	struct py_offsets values; /* what stands there */
 	uint32_t nr_steps, nr_looks;
 	uint32_t nr_found;
 	struct py_build found;
@@ -255,24 +256,42 @@ static void search_judge(struct search *search)
 
 static void search_group(struct search *search, size_t group_index, uint32_t from);
 
+/* Place a group from start on. False if what stands there is no offsets. */
+static bool place_group(struct search *search, const struct group *group,
+			const struct places *known, uint32_t start)
+{
+	uint32_t known_start = group_start(group, known);
+	uint32_t values[NR_OFFSETS];
+
+	memcpy(values, &search->values, sizeof(values));
+	for (size_t i = group->first; i <= group->last; i++) {
+		uint32_t at = known->at[i] ? known->at[i] - known_start + start : 0;
+
+		search->places.at[i] = at;
+		values[i] = OFFSET_ABSENT;
+		if (!at)
+			continue;
+		if (at + sizeof(uint64_t) > search->table->nr_bytes ||
+		    field_u64(search->table->bytes, at) > STRUCT_MAX_BYTES)
+			return false;
+		values[i] = (uint32_t)field_u64(search->table->bytes, at);
+	}
+	memcpy(&search->values, values, sizeof(values));
+	return true;
+}
+
 /* Try one place for a group, with the shape that it has in a known layout. */
 static void search_place(struct search *search, size_t group_index, const struct places *known,
 			 uint32_t start)
 {
 	const struct group *group = &groups[group_index];
-	uint32_t known_start = group_start(group, known);
-	struct places before = search->places;
-	struct py_build build;
 
 	search->nr_steps++;
-	for (size_t i = group->first; i <= group->last; i++)
-		search->places.at[i] = known->at[i] ? known->at[i] - known_start + start : 0;
-	if (convert_placed(search, &build) == 0 && group->plausible(&build.offsets)) {
+	if (place_group(search, group, known, start) && group->plausible(&search->values)) {
 		uint32_t end = group_end(group, &search->places);
 
 		search_group(search, group_index + 1, end ? end : start);
 	}
-	search->places = before;
 }
 
 static bool search_over(const struct search *search)
