@@ -196,6 +196,35 @@ Test(debug_offsets, known_layout_that_the_interpreter_contradicts_is_refused)
 	}
 }
 
+/* A table of ours is of release builds: in others, objects may begin with other words. */
+Test(debug_offsets, frames_without_code_refute_a_table)
+{
+	static const uint32_t old[] = {11, 12};
+
+	for (size_t v = 0; v < sizeof(old) / sizeof(*old); v++) {
+		struct fake_python py;
+		struct message message = {0};
+		struct py_build build;
+		struct fake_stack stack;
+		remote_addr code;
+
+		fake_python_init(&py, old[v]);
+		code = fake_python_code(&py, &(struct fake_code){.name = "f"});
+		fake_stack_init(&stack, &py, 1000, CHUNK_BYTES);
+		fake_stack_call(&stack, code, WORDS);
+		fake_stack_finish(&stack);
+		cr_expect(zero(int, offsets_load(&py.fake.memory, py.runtime_addr,
+						 py.build.version_hex, &build, &message)));
+		fake_memory_write_u64(&py.fake, code + build.offsets.object.ob_type, py.none_addr);
+		cr_expect(eq(int,
+			     offsets_load(&py.fake.memory, py.runtime_addr, py.build.version_hex,
+					  &build, &message),
+			     -ENOTSUP));
+		cr_expect(ne(ptr, strstr(message.text, "unusual"), NULL), "%s", message.text);
+		fake_python_done(&py);
+	}
+}
+
 /* Two places that fit: the ids of the thread, told twice with different offsets. */
 Test(debug_offsets, two_layouts_that_fit_are_refused)
 {

@@ -13,6 +13,25 @@
 #include "sampler/sampler.h"
 #include "tests/support/fake_stack.h"
 
+/* Every version that there is a fake of. */
+static const uint32_t minors[] = {
+	6,
+	7,
+	8,
+	9,
+	10,
+	11,
+	12,
+	13,
+	14,
+	15,
+	FAKE_FREE_THREADED + 13,
+	FAKE_FREE_THREADED + 14,
+	FAKE_FREE_THREADED + 15,
+};
+
+enum { NR_MINORS = sizeof(minors) / sizeof(*minors) };
+
 enum { NR_ROUNDS = 10000, CHUNK_BYTES = 1024, WORDS = 20, NR_TICKS = 3, TABLE_BYTES = 888 };
 
 /*
@@ -84,11 +103,33 @@ static void build_threads(struct fake_python *py)
 	fake_stack_finish(&stack);
 }
 
+/* One thread whose frames are objects, before 3.11. */
+static void build_heap_thread(struct fake_python *py)
+{
+	remote_addr code = fake_python_code(py, &(struct fake_code){.name = "f"});
+	remote_addr thread_addr = fake_python_thread(py, 1);
+	remote_addr back = 0;
+
+	for (int i = 0; i < 4; i++) {
+		remote_addr addr = fake_python_alloc(py, frame_head_bytes(&py->build.offsets));
+
+		fake_python_frame_object(
+			py, addr,
+			&(struct fake_frame_object){.code = code, .back = back, .unit = 1});
+		back = addr;
+	}
+	fake_memory_write_u64(&py->fake, thread_addr + py->build.offsets.thread.current_frame,
+			      back);
+}
+
 static void stage_init(struct stage *stage, uint32_t minor)
 {
 	*stage = (struct stage){.counting.sink.ops = &counting_ops};
 	fake_python_init(&stage->py, minor);
-	build_threads(&stage->py);
+	if (stage->py.build.traits.frames_on_heap)
+		build_heap_thread(&stage->py);
+	else
+		build_threads(&stage->py);
 	stage->saved = calloc(stage->py.fake.nr_segments, sizeof(*stage->saved));
 	for (size_t i = 0; i < stage->py.fake.nr_segments; i++) {
 		const struct fake_segment *segment = &stage->py.fake.segments[i];
@@ -241,18 +282,18 @@ Test(hostile, versions)
 	struct random random = {362436069};
 	struct stage stage;
 
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_MINORS; v++) {
 		size_t runtime;
 
-		stage_init(&stage, fake_python_minors[v]);
+		stage_init(&stage, minors[v]);
 		runtime = segment_at(&stage, stage.py.runtime_addr);
-		for (uint32_t round = 0; round < NR_ROUNDS / NR_FAKE_PYTHONS; round++) {
+		for (uint32_t round = 0; round < NR_ROUNDS / NR_MINORS; round++) {
 			uint32_t version = (uint32_t)random_next(&random);
 
 			/* Most are of Python 3, and some minor version that is or may be. */
 			if (round % 4)
 				version = 0x03000000 | (version & 0x1fffff);
-			if (fake_python_minors[v] >= 13)
+			if (minors[v] >= 13)
 				memcpy(stage.py.fake.segments[runtime].bytes + 8, &version,
 				       sizeof(version));
 			(void)stage_load(&stage, version, round);
@@ -268,11 +309,11 @@ Test(hostile, states)
 	struct random random = {521288629};
 	uint64_t nr_samples = 0;
 
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_MINORS; v++) {
 		struct stage stage;
 
-		stage_init(&stage, fake_python_minors[v]);
-		for (uint32_t round = 0; round < NR_ROUNDS / NR_FAKE_PYTHONS; round++) {
+		stage_init(&stage, minors[v]);
+		for (uint32_t round = 0; round < NR_ROUNDS / NR_MINORS; round++) {
 			size_t hit[8];
 			size_t nr = 1 + round % 8;
 
