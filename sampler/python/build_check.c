@@ -119,8 +119,8 @@ bool build_consistent(const struct py_build *build)
 	       tlbc_consistent(build);
 }
 
-/* So many interpreters, threads of each and frames of each are looked at. */
-enum { LIVE_INTERPRETERS = 4, LIVE_THREADS = 8, LIVE_FRAMES = 16, LIVE_TRIES = 3 };
+/* So many interpreters, threads of each and frames in all are looked at: about 500 reads. */
+enum { LIVE_INTERPRETERS = 4, LIVE_THREADS = 8, LIVE_FRAMES = 32, LIVE_TRIES = 3 };
 
 /* PID_MAX_LIMIT of Linux. */
 #define TID_MAX (1u << 22)
@@ -132,9 +132,11 @@ enum { LIVE_INTERPRETERS = 4, LIVE_THREADS = 8, LIVE_FRAMES = 16, LIVE_TRIES = 3
 struct live {
 	struct remote_memory *memory;
 	const struct py_build *build;
-	bool fits;	  /* a thread is its interpreter's */
-	bool has_foreign; /* an executable was met that is no code object */
-	bool has_code;	  /* one was met that is */
+	bool only_threads;	/* not at frames */
+	unsigned int nr_frames; /* looked at */
+	bool fits;		/* a thread is its interpreter's */
+	bool has_foreign;	/* an executable was met that is no code object */
+	bool has_code;		/* one was met that is */
 };
 
 /* Whether the object at addr has a type of that name. */
@@ -177,18 +179,19 @@ static bool frames_have_code(struct live *live, remote_addr addr)
 	/* f_executable is a tagged reference since 3.14. */
 	const uint64_t tags = 3;
 
-	for (int i = 0; addr && i < LIVE_FRAMES; i++) {
+	for (; addr && live->nr_frames < LIVE_FRAMES; live->nr_frames++) {
 		uint64_t executable;
 
 		if (remote_memory_read_u64(live->memory, addr + offsets->frame.executable,
 					   &executable) != 0)
 			return false;
-		if (!type_is_named(live, executable & ~tags, "code"))
+		if (!type_is_named(live, executable & ~tags, "code")) {
 			live->has_foreign = true;
-		else if (code_is_whole(live, executable & ~tags))
-			return true;
-		else
+		} else {
 			live->has_code = true;
+			if (code_is_whole(live, executable & ~tags))
+				return true;
+		}
 		if (remote_memory_read_u64(live->memory, addr + offsets->frame.previous, &addr) !=
 		    0)
 			return false;
@@ -249,8 +252,8 @@ static enum build_live check_threads(struct live *live, remote_addr interp_addr,
 		    field_u64(state, offsets->thread.base_frame) - addr >= THREAD_OBJECT_MAX_BYTES)
 			return BUILD_LIVE_CONTRADICTS;
 		live->fits = true;
-		if (frames_have_code(live, current_frame(live, state)) &&
-		    thread_has_stack(live, state))
+		if (thread_has_stack(live, state) &&
+		    (live->only_threads || frames_have_code(live, current_frame(live, state))))
 			return BUILD_LIVE_PROVEN;
 		addr = field_u64(state, offsets->thread.next);
 	}
@@ -285,19 +288,35 @@ static enum build_live check_once(struct live *live, remote_addr runtime_addr)
 	return live->fits ? BUILD_LIVE_FITS : BUILD_LIVE_UNKNOWN;
 }
 
-enum build_live build_check_live(struct remote_memory *memory, remote_addr runtime_addr,
-				 const struct py_build *build)
+static enum build_live check(struct remote_memory *memory, remote_addr runtime_addr,
+			     const struct py_build *build, bool only_threads)
 {
 	enum build_live found = BUILD_LIVE_UNKNOWN;
 
 	for (int i = 0; i < LIVE_TRIES; i++) {
-		struct live live = {.memory = memory, .build = build};
+		struct live live = {
+			.memory = memory,
+			.build = build,
+			.only_threads = only_threads,
+		};
 
 		found = check_once(&live, runtime_addr);
 		if (found == BUILD_LIVE_UNKNOWN || found == BUILD_LIVE_PROVEN)
 			break;
 	}
 	return found;
+}
+
+enum build_live build_check_live(struct remote_memory *memory, remote_addr runtime_addr,
+				 const struct py_build *build)
+{
+	return check(memory, runtime_addr, build, false);
+}
+
+enum build_live build_check_threads(struct remote_memory *memory, remote_addr runtime_addr,
+				    const struct py_build *build)
+{
+	return check(memory, runtime_addr, build, true);
 }
 
 /* dtoa.preallocated, right before the pointer into it: PRIVATE_MEM of pycore_dtoa.h. */

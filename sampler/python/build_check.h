@@ -28,6 +28,13 @@ enum build_live build_check_live(struct remote_memory *memory, remote_addr runti
 				 const struct py_build *build);
 
 /*
+ * The same of a build of which only the runtime's, interpreters', threads' and chunks'
+ * fields are known: BUILD_LIVE_PROVEN if a thread has an id and a data stack.
+ */
+enum build_live build_check_threads(struct remote_memory *memory, remote_addr runtime_addr,
+				    const struct py_build *build);
+
+/*
  * Set next_code_version by the interpreter, if there is one: nothing tells it, and debug
  * builds have it elsewhere than release builds. The u64 before func_state is
  * dtoa.preallocated_next, which points into the array of 288 doubles before itself. Where

@@ -71,23 +71,25 @@ static int load_table(uint32_t version_hex, struct py_build *ret_build, struct m
 	return -ENOTSUP;
 }
 
-/* Why debug offsets were refused. */
-static void explain_contradiction(uint32_t version_hex, struct message *reterr)
+/* Why debug offsets were refused: a sentence and the error that goes with it. */
+static int explain_contradiction(uint32_t version_hex, struct message *reterr)
 {
 	char version[VERSION_MAX_BYTES];
 
 	version_format(version_hex, version);
-	if ((version_hex >> 16 & 0xff) > NEWEST_MINOR)
+	if ((version_hex >> 16 & 0xff) > NEWEST_MINOR) {
 		message_set(reterr,
 			    "the target runs CPython %s, whose debug offsets make no sense to this "
 			    "pysample, which knows " SUPPORTED_VERSIONS
 			    ": look for a newer pysample",
 			    version);
-	else
-		message_set(reterr,
-			    "the debug offsets of this CPython %s contradict themselves: "
-			    "a pre-release, a patched build or damaged memory",
-			    version);
+		return -ENOTSUP;
+	}
+	message_set(reterr,
+		    "the debug offsets of this CPython %s contradict themselves: "
+		    "a pre-release, a patched build or damaged memory",
+		    version);
+	return -EBADMSG;
 }
 
 /* Fill ret_build from a runtime that carries offsets. -ENOENT: it does not. */
@@ -108,7 +110,7 @@ static int load_debug_offsets(struct remote_memory *memory, remote_addr runtime_
 	if (!err)
 		err = debug_offsets_match(memory, runtime_addr, &table, ret_build);
 	if (err == -EBADMSG)
-		explain_contradiction(table.version_hex, reterr);
+		err = explain_contradiction(table.version_hex, reterr);
 	return err;
 }
 
