@@ -93,14 +93,31 @@ def _candidates():
                     yield Interpreter(path, "", root=root, origin=origin)
 
 
-@functools.lru_cache(maxsize=None)
-def all_interpreters():
+def _that_run(candidates):
     found = []
-    for candidate in _candidates():
+    for candidate in candidates:
         version = _version_of(candidate.command())
         if version:
             found.append(dataclasses.replace(candidate, version=version))
     return found
+
+
+@functools.lru_cache(maxsize=None)
+def all_interpreters():
+    return _that_run(_candidates())
+
+
+@functools.lru_cache(maxsize=None)
+def other_builds():
+    """The debug (3.Nd) and free-threaded (3.Nt) builds of the distribution and the testbed."""
+    root = _testbed_root()
+    origins = {"system": ""}
+    if os.geteuid() == 0 and os.path.isdir(root):
+        origins["testbed"] = root
+    return _that_run(
+        Interpreter(path[len(root):], "", root=root, origin="%s_%s" % (origin, path[-1]))
+        for origin, root in origins.items()
+        for path in sorted(glob.glob(root + "/usr/bin/python3.[0-9]*[dt]")))
 
 
 def supported_interpreters():
@@ -213,7 +230,7 @@ def target_environment(folder):
 
 
 @contextlib.contextmanager
-def python_target(interpreter, name, *args, wrapper=()):
+def python_target(interpreter, name, *args, wrapper=(), environment=None):
     """Run tests/targets/NAME.py until the block ends; its first line is in the report."""
     with fresh_folder(interpreter.root) as (outside, inside), contextlib.ExitStack() as stack:
         for path in glob.glob(os.path.join(TARGETS, "*.py")):
@@ -224,7 +241,7 @@ def python_target(interpreter, name, *args, wrapper=()):
                 TIED_TO_US + list(wrapper) + interpreter.command() + ["%s/%s.py" % (inside, name)]
                 + [str(arg) for arg in args],
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=file,
-                env=target_environment(inside))
+                env={**target_environment(inside), **(environment or {})})
         stack.callback(_kill, process)
         line = process.stdout.readline()
         target = Target(process, {}, errors)

@@ -3,7 +3,7 @@
 
 A situation is a function that calls its argument, park, once, somewhere. Each
 runs in a thread of its own, and park never returns: it reads a pipe that nobody
-writes to. When all are there, a line of JSON says what the interpreter itself
+writes to. Runs on CPython 3.6 and newer. When all are there, a line of JSON says what the interpreter itself
 has to say about every thread (sys._current_frames), which is what a profiler
 has to see.
 
@@ -26,11 +26,18 @@ _read_end, _write_end = os.pipe()
 _arrived = {}  # ident -> native id
 
 
+def native_id():
+    """The kernel's id of this thread; CPython tells it from 3.8 on."""
+    if hasattr(_thread, "get_native_id"):
+        return _thread.get_native_id()
+    return int(os.readlink("/proc/thread-self").rpartition("/")[2])
+
+
 class _Announcement:
     """The number 1, as os.read() asks for it at the very last moment."""
 
     def __index__(self):
-        _arrived[_thread.get_ident()] = _thread.get_native_id()
+        _arrived[_thread.get_ident()] = native_id()
         return 1
 
 
@@ -56,7 +63,7 @@ def frames_of(frame):
     while frame is not None:
         code = frame.f_code
         frames.append({
-            "name": code.co_qualname,
+            "name": getattr(code, "co_qualname", code.co_name),  # told from 3.11 on
             "path": code.co_filename,
             "line": frame.f_lineno or 0,
             "first_line": code.co_firstlineno,
@@ -86,7 +93,7 @@ def _monitor(nr_expected, names, before_report):
     report = {
         "pid": os.getpid(),
         "python": "%d.%d.%d" % sys.version_info[:3],
-        "monitor": _thread.get_native_id(),
+        "monitor": native_id(),
         "threads": _truth(names),
     }
     print(json.dumps(report), flush=True)
