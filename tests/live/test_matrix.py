@@ -9,9 +9,11 @@ A changed interpreter is a copy of its executable, and of its libpython if it ha
 one, in a folder of their own, with PYTHONHOME and LD_LIBRARY_PATH to find the rest.
 """
 import collections
+import collections.abc
 import concurrent.futures
 import contextlib
 import dataclasses
+import functools
 import json
 import multiprocessing
 import os
@@ -72,18 +74,6 @@ class Copy:
     files: list  # their paths: the executable, and the libpython of a shared build
     environment: dict
 
-    def moved(self, names):
-        """Rename the files; a libpython is still found by its name, through a link."""
-        moved = []
-        for path, name in zip(self.files, names):
-            moved.append(os.path.join(self.folder, name))
-            os.rename(path, moved[-1])
-        for path, name in zip(self.files[1:], names[1:]):
-            os.symlink(name, path)
-        self.files = moved
-        path = moved[0][len(self.interpreter.root):]
-        self.interpreter = dataclasses.replace(self.interpreter, path=path)
-
 
 def files_of(interpreter):
     """Its executable and, of a shared build, its libpython, as seen from outside."""
@@ -95,50 +85,65 @@ def files_of(interpreter):
     return [executable] + [path for path in paths if os.path.exists(path)][:1]
 
 
+def prefix_of(interpreter):
+    """Where its library is, as it sees it itself."""
+    return os.path.dirname(os.path.dirname(files_of(interpreter)[0]))[len(interpreter.root):]
+
+
 @contextlib.contextmanager
-def copied(interpreter):
-    originals = files_of(interpreter)
-    prefix = os.path.dirname(os.path.dirname(originals[0]))[len(interpreter.root):]
-    with support.fresh_folder(interpreter.root) as (outside, inside):
-        files = [shutil.copy(path, outside) for path in originals]
+def copied(interpreter, into=None):
+    """A copy in its own root; or in that of into, an interpreter that sees the same files."""
+    into = into or interpreter
+    with support.fresh_folder(into.root) as (outside, inside):
+        files = [shutil.copy(path, outside) for path in files_of(interpreter)]
         for path in files:
             os.chmod(path, 0o755)
-        copy = dataclasses.replace(
-            interpreter, path=os.path.join(inside, os.path.basename(files[0])))
-        yield Copy(copy, outside, files, {"PYTHONHOME": prefix, "LD_LIBRARY_PATH": inside})
+        copy = dataclasses.replace(into, path=os.path.join(inside, os.path.basename(files[0])))
+        yield Copy(copy, outside, files, {"PYTHONHOME": prefix_of(interpreter),
+                                          "LD_LIBRARY_PATH": inside})
+
+
+@dataclasses.dataclass
+class Subject:
+    """What is looked at, and who looks."""
+
+    target: support.Target
+    pid: int  # in our namespace
+    pysample: collections.abc.Callable = pysample
+
+    def assert_maps(self, paths, suffix=""):
+        maps = support.read("/proc/%d/maps" % self.pid)
+        for path in paths:
+            if " %s%s\n" % (path, suffix) not in maps:
+                raise AssertionError("the target does not map %s%s" % (path, suffix))
 
 
 @contextlib.contextmanager
-def target_of(copy):
-    with support.python_target(copy.interpreter, "few", environment=copy.environment) as target:
-        executable = os.path.realpath("/proc/%d/exe" % target.pid)
-        if executable != copy.files[0]:
-            raise AssertionError("%s runs, not %s" % (executable, copy.files[0]))
-        for path in copy.files:
-            if " %s\n" % path not in support.read("/proc/%d/maps" % target.pid):
-                raise AssertionError("the target does not use " + path)
-        yield target
+def subject(interpreter, environment=None):
+    with support.python_target(interpreter, "few", environment=environment) as target:
+        yield Subject(target, target.pid)
+
+
+@contextlib.contextmanager
+def subject_of(copy):
+    with subject(copy.interpreter, copy.environment) as found:
+        found.assert_maps(copy.files)
+        yield found
 
 
 # ---- variants --------------------------------------------------------------------------
 #
-# Each is a context manager that yields (target, its process id in our namespace).
+# Each is a context manager that yields a Subject.
 
 
-@contextlib.contextmanager
 def as_is(interpreter):
-    with support.python_target(interpreter, "few") as target:
-        yield target, target.pid
+    return subject(interpreter)
 
 
-@contextlib.contextmanager
-def stripped(interpreter):
+def strip(copy):
     if not shutil.which("strip"):
         raise NotPossible("no strip here (binutils)")
-    with copied(interpreter) as copy:
-        subprocess.run(["strip", *copy.files], check=True, stderr=subprocess.DEVNULL)
-        with target_of(copy) as target:
-            yield target, target.pid
+    subprocess.run(["strip", *copy.files], check=True, stderr=subprocess.DEVNULL)
 
 
 # Where an ELF64 header has e_shoff, and e_shnum with e_shstrndx behind it (elf(5)).
@@ -146,46 +151,63 @@ SHOFF, SHOFF_BYTES = 0x28, 8
 SHNUM, SHNUM_BYTES = 0x3C, 4
 
 
-@contextlib.contextmanager
-def no_sections(interpreter):
-    with copied(interpreter) as copy:
-        for path in copy.files:
-            with open(path, "r+b") as file:
-                if file.read(5) != b"\x7fELF\x02":
-                    raise NotPossible("only for 64-bit ELF files")
-                for offset, size in ((SHOFF, SHOFF_BYTES), (SHNUM, SHNUM_BYTES)):
-                    file.seek(offset)
-                    file.write(bytes(size))
-        with target_of(copy) as target:
-            yield target, target.pid
-
-
-@contextlib.contextmanager
-def renamed(interpreter):
-    with copied(interpreter) as copy:
-        copy.moved(["app", "engine.so"])
-        with target_of(copy) as target:
-            yield target, target.pid
-
-
-def assert_deleted(target, copy):
+def drop_sections(copy):
     for path in copy.files:
-        if " %s (deleted)\n" % path not in support.read("/proc/%d/maps" % target.pid):
-            raise AssertionError(path + " is not deleted")
+        with open(path, "r+b") as file:
+            if file.read(5) != b"\x7fELF\x02":
+                raise NotPossible("only for 64-bit ELF files")
+            for offset, size in ((SHOFF, SHOFF_BYTES), (SHNUM, SHNUM_BYTES)):
+                file.seek(offset)
+                file.write(bytes(size))
+
+
+def rename(copy):
+    """A libpython is still found by its name, through a link; what is mapped is the file."""
+    for path, name in zip(list(copy.files), ("app", "engine.so")):
+        new = os.path.join(copy.folder, name)
+        os.rename(path, new)
+        if copy.files.index(path):
+            os.symlink(name, path)
+        copy.files[copy.files.index(path)] = new
+    copy.interpreter = dataclasses.replace(
+        copy.interpreter, path=copy.files[0][len(copy.interpreter.root):])
+
+
+def delete(found, copy):
+    for path in copy.files:
+        os.unlink(path)
+    found.assert_maps(copy.files, " (deleted)")
+
+
+@contextlib.contextmanager
+def changed(change, interpreter):
+    with copied(interpreter) as copy:
+        change(copy)
+        with subject_of(copy) as found:
+            yield found
 
 
 @contextlib.contextmanager
 def deleted(interpreter):
-    with copied(interpreter) as copy, target_of(copy) as target:
-        for path in copy.files:
-            os.unlink(path)
-        assert_deleted(target, copy)
-        yield target, target.pid
+    with copied(interpreter) as copy, subject_of(copy) as found:
+        delete(found, copy)
+        yield found
+
+
+@contextlib.contextmanager
+def bare(interpreter):
+    """All of these at once."""
+    with copied(interpreter) as copy:
+        for change in (strip, drop_sections, rename):
+            change(copy)
+        with subject_of(copy) as found:
+            delete(found, copy)
+            yield found
 
 
 def other_files(interpreter):
-    """Those of the next interpreter: what an upgrade leaves at the path. Ours if there
-    is only one."""
+    """Those of the next interpreter, as an upgrade would leave them; ours if there is no
+    other."""
     others = matrix_interpreters()
     other = others[(others.index(interpreter) + 1) % len(others)]
     files = [support.PYSAMPLE] if other == interpreter else files_of(other)
@@ -194,12 +216,12 @@ def other_files(interpreter):
 
 @contextlib.contextmanager
 def replaced(interpreter):
-    with copied(interpreter) as copy, target_of(copy) as target:
+    with copied(interpreter) as copy, subject_of(copy) as found:
         for path, other in zip(copy.files, other_files(interpreter)):
             shutil.copy(other, path + ".new")
             os.rename(path + ".new", path)
-        assert_deleted(target, copy)
-        yield target, target.pid
+        found.assert_maps(copy.files, " (deleted)")
+        yield found
 
 
 # $1 is the new root; what follows are the folders to be seen in it, "--" and a command.
@@ -233,37 +255,80 @@ def make_root(root, prefix):
 
 
 @contextlib.contextmanager
-def own_root(interpreter):
-    """In a PID and a mount namespace; a testbed's has a root of its own anyhow."""
+def rooted(interpreter):
+    """The interpreter in a root of its own, and the command that makes PID and mount
+    namespaces for it. A testbed's has such a root anyhow."""
     if os.geteuid() != 0:
-        raise NotPossible("needs root: namespaces and a root of its own")
-    with contextlib.ExitStack() as stack:
-        wrapper = list(support.IN_A_CONTAINER)
-        if not interpreter.root:
-            root, _ = stack.enter_context(support.fresh_folder())
-            prefix = os.path.dirname(os.path.dirname(files_of(interpreter)[0]))
-            wrapper += ["sh", "-c", ENTER_ROOT, "sh", root, *make_root(root, prefix), "--"]
-            interpreter = dataclasses.replace(interpreter, root=root)
-        target = stack.enter_context(support.python_target(interpreter, "few", wrapper=wrapper))
-        yield target, support.child_of(target.pid)
+        raise NotPossible("needs root: namespaces, a root of its own, another user")
+    if interpreter.root:
+        yield interpreter, support.IN_A_CONTAINER
+        return
+    with support.fresh_folder() as (root, _):
+        enter = ["sh", "-c", ENTER_ROOT, "sh", root, *make_root(root, prefix_of(interpreter)), "--"]
+        yield dataclasses.replace(interpreter, root=root), support.IN_A_CONTAINER + enter
+
+
+@contextlib.contextmanager
+def subject_in_root(interpreter, wrapper, environment=None):
+    with support.python_target(interpreter, "few", wrapper=wrapper,
+                               environment=environment) as target:
+        yield Subject(target, support.child_of(target.pid))
+
+
+@contextlib.contextmanager
+def own_root(interpreter):
+    with rooted(interpreter) as (inside, wrapper), subject_in_root(inside, wrapper) as found:
+        yield found
+
+
+class NobodysInterpreter(Interpreter):
+    """Another user's, without any capability; it still dies with its parent."""
+
+    def command(self):
+        return ["chroot", self.root, "setpriv", "--pdeathsig", "KILL", "--reuid=65534",
+                "--regid=65534", "--clear-groups", "--inh-caps=-all", "--", self.path]
+
+
+@contextlib.contextmanager
+def nobodys(interpreter):
+    """In a root of its own, because another user may not see where it lives. Who looks is
+    that user, too."""
+    with rooted(interpreter) as (inside, wrapper):
+        inside = NobodysInterpreter(**vars(inside))
+        with subject_in_root(inside, wrapper) as found:
+            found.pysample = support.pysample_as_nobody
+            yield found
+
+
+@contextlib.contextmanager
+def nobodys_deleted(interpreter):
+    with rooted(interpreter) as (inside, wrapper), \
+            copied(interpreter, NobodysInterpreter(**vars(inside))) as copy, \
+            subject_in_root(copy.interpreter, wrapper, copy.environment) as found:
+        delete(found, copy)
+        found.pysample = support.pysample_as_nobody
+        yield found
 
 
 VARIANTS = {
     "as is": as_is,
-    "stripped": stripped,
-    "no sections": no_sections,
-    "renamed": renamed,
+    "stripped": functools.partial(changed, strip),
+    "no sections": functools.partial(changed, drop_sections),
+    "renamed": functools.partial(changed, rename),
     "deleted": deleted,
     "replaced": replaced,
+    "bare": bare,
     "own root": own_root,
+    "nobody": nobodys,
+    "nobody, deleted": nobodys_deleted,
 }
 
 
 # ---- a cell ------------------------------------------------------------------------------
 
 
-def run(*arguments):
-    result = pysample(*arguments)
+def run(found, *arguments):
+    result = found.pysample(*arguments)
     if result.status:
         raise Wrong("%s: status %d: %s" % (arguments[0], result.status, result.stderr.strip()))
     return result.stdout
@@ -276,11 +341,12 @@ def first_difference(got, expected):
     return "%d frames, not %d" % (len(got), len(expected))
 
 
-def check_dump(target, pid):
-    dumped = json.loads(run("dump", pid, "--json"))
+def check_dump(found):
+    dumped = json.loads(run(found, "dump", found.pid, "--json"))
+    target = found.target
     if dumped["python"] != target.report["python"]:
         raise Wrong("dump: version %(python)s" % dumped)
-    tids = support.innermost_tids(pid)
+    tids = support.innermost_tids(found.pid)
     threads = {tids.get(thread["tid"]): thread["frames"] for thread in dumped["threads"]}
     truths = {truth["tid"]: truth for truth in target.report["threads"]}
     if set(threads) != set(truths) or len(threads) != len(dumped["threads"]):
@@ -292,19 +358,20 @@ def check_dump(target, pid):
                                           first_difference(threads[tid], expected)))
 
 
-def check_attach(target, pid):
+def check_attach(found):
     """Every stack is there, and none but those; a first sample may be without its generators."""
     with support.fresh_folder() as (folder, _):
+        os.chmod(folder, 0o777)
         stats_path = os.path.join(folder, "stats.json")
         got = support.parse_collapsed(run(
-            "attach", pid, "-q", "-d", "0.3", "-r", "1khz", "-f", "collapsed", "--lines",
+            found, "attach", found.pid, "-q", "-d", "0.3", "-r", "1khz", "-f", "collapsed", "--lines",
             "--stats-json", stats_path))
         stats = json.loads(support.read(stats_path))
     expected = collections.Counter(
-        support.expected_stack(truth, "line") for truth in target.report["threads"])
+        support.expected_stack(truth, "line") for truth in found.target.report["threads"])
     for stack in expected:
         if stack not in got:
-            nearest = max(got, key=lambda found: len(os.path.commonprefix([found, stack])),
+            nearest = max(got, key=lambda other: len(os.path.commonprefix([other, stack])),
                           default=())
             raise Wrong("attach: " + first_difference(nearest, stack))
     extra = {stack: nr for stack, nr in got.items() if stack not in expected}
@@ -318,10 +385,10 @@ def check_attach(target, pid):
 def check_cell(interpreter, variant):
     """None if all is well, else the exception that says why not."""
     try:
-        with VARIANTS[variant](interpreter) as (target, pid):
-            support.wait_until_parked(target, pid)
-            check_dump(target, pid)
-            check_attach(target, pid)
+        with VARIANTS[variant](interpreter) as found:
+            support.wait_until_parked(found.target, found.pid)
+            check_dump(found)
+            check_attach(found)
     except (NotPossible, Wrong) as reason:
         return reason
     except Exception as error:  # of this test, and shown as such
@@ -370,6 +437,10 @@ def tearDownModule():
 
 class Matrix(unittest.TestCase):
     """One test for each interpreter."""
+
+    @classmethod
+    def setUpClass(cls):
+        support.pysample_for_nobody()  # made here, not in a child that cannot take it away
 
     def check_row(self, interpreter):
         # No threads: a child that has not called exec yet holds what another one writes
