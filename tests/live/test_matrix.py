@@ -42,9 +42,10 @@ def version_key(interpreter):
 
 
 def matrix_interpreters():
-    found = support.all_interpreters() + support.other_builds()
-    return sorted((interpreter for interpreter in found
-                   if version_key(interpreter) >= [3, OLDEST_MINOR]), key=version_key)
+    found = {(one.root, one.path): one
+             for one in support.other_builds() + support.all_interpreters()}
+    return sorted((one for one in found.values() if version_key(one) >= [3, OLDEST_MINOR]),
+                  key=version_key)
 
 
 def not_tested_here():
@@ -53,7 +54,7 @@ def not_tested_here():
     minors = ["3.%d" % minor for minor in range(OLDEST_MINOR, NEWEST_MINOR + 1)]
     kinds = {
         "CPython": {one.minor for one in found},
-        "debug builds of": {one.minor for one in found if one.origin.endswith("_d")},
+        "debug builds of": {one.minor for one in found if one.path.endswith("d")},
         "a shared libpython of": {one.minor for one in found if len(files_of(one)) > 1},
     }
     for kind, there in kinds.items():

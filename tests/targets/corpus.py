@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Parked in every situation that has ever confused a stack walker; see parking.py."""
+"""Parked in every situation that has ever confused a stack walker; see parking.py.
+
+Runs on CPython 3.6 and newer; what a version does not have is left out. Lines are
+the matter of statements.py and its companions.
+"""
 import abc
 import asyncio
 import collections
 import contextlib
-import contextvars
-import dataclasses
 import functools
 import gc
 import importlib
@@ -20,6 +22,13 @@ import tempfile
 import weakref
 
 import parking
+import statements
+
+try:
+    import contextvars
+    import dataclasses
+except ImportError:  # 3.6
+    contextvars = dataclasses = None
 
 SITUATIONS = []
 COLD_ONLY = []
@@ -35,6 +44,17 @@ def situation_once(function):
     """Parked once: it cannot be repeated."""
     COLD_ONLY.append(function)
     return function
+
+
+def since(minor, decorator):
+    """What 3.MINOR was the first to have."""
+    return decorator if sys.version_info >= (3, minor) else lambda function: function
+
+
+def run_coroutine(coroutine):
+    if hasattr(asyncio, "run"):  # 3.7
+        return asyncio.run(coroutine)
+    return asyncio.new_event_loop().run_until_complete(coroutine)
 
 
 # ---- calls -----------------------------------------------------------------
@@ -118,7 +138,7 @@ def nested_functions_and_classes(park):
 
 @situation
 def defaults_and_starred(park):
-    def many(a, b=2, /, c=3, *args, d, e=5, **kwargs):
+    def many(a, b=2, c=3, *args, d, e=5, **kwargs):
         return park(), a, b, c, args, d, e, kwargs
 
     return many(*[1, 2, 3, 4, 5], **{"d": 1, "z": 26})
@@ -308,7 +328,7 @@ def coroutines_under_asyncio(park):
             await asyncio.sleep(0)
             park()
 
-    asyncio.run(main())
+    run_coroutine(main())
 
 
 @situation
@@ -324,10 +344,10 @@ def async_generator(park):
             await asyncio.sleep(0)
         return [n async for n in numbers()]
 
-    asyncio.run(main())
+    run_coroutine(main())
 
 
-@situation
+@since(7, situation)
 def async_with(park):
     @contextlib.asynccontextmanager
     async def managed():
@@ -339,7 +359,7 @@ def async_with(park):
         async with managed():
             pass
 
-    asyncio.run(main())
+    run_coroutine(main())
 
 
 # ---- special methods and attributes ----------------------------------------
@@ -419,7 +439,7 @@ SPECIAL_USES = {
 }
 
 
-@situation
+@since(8, situation)
 def cached_property(park):
     """With a class of its own: until 3.12 all objects of a class share a lock."""
 
@@ -480,7 +500,7 @@ def new(park):
     return Made(park)
 
 
-@situation
+@since(7, situation)
 def dataclass_post_init(park):
     @dataclasses.dataclass
     class Point:
@@ -615,14 +635,14 @@ def default_factory(park):
 
 @situation
 def cached_function(park):
-    @functools.lru_cache
+    @functools.lru_cache()
     def compute(n):
         return park()
 
     return compute(1)
 
 
-@situation
+@since(7, situation)
 def single_dispatch(park):
     @functools.singledispatch
     def dispatched(_):
@@ -635,7 +655,7 @@ def single_dispatch(park):
     return dispatched(1)
 
 
-@situation
+@since(7, situation)
 def context_run(park):
     def inside():
         return park()
@@ -776,15 +796,17 @@ def executed_text(park):
     exec(source, {"park": park})
 
 
-@situation
+@since(8, situation)
 def executed_with_odd_names(park):
     """Names that would break a line of collapsed stacks, or a terminal."""
 
     def template(park):
         park()
 
-    code = template.__code__.replace(
-        co_name="a;b\n\x1b[31m c", co_qualname="a;b\n\x1b[31m c", co_filename="/x;y/\t\"z\"\\.py")
+    name = "a;b\n\x1b[31m c"
+    names = {"co_name": name, "co_qualname": name, "co_filename": "/x;y/\t\"z\"\\.py"}
+    code = template.__code__
+    code = code.replace(**{key: value for key, value in names.items() if hasattr(code, key)})
     type(template)(code, {})(park)
 
 
@@ -811,14 +833,15 @@ def far_apart_lines(park):
     namespace["far"](park)
 
 
-@situation
+@since(8, situation)
 def no_line_numbers(park):
-    """A code object whose location table is empty."""
+    """A code object whose line table is empty."""
 
     def template(park):
         park()
 
-    code = template.__code__.replace(co_linetable=b"")
+    table = "co_linetable" if hasattr(template.__code__, "co_linetable") else "co_lnotab"
+    code = template.__code__.replace(**{table: b""})
     type(template)(code, {})(park)
 
 
@@ -983,6 +1006,7 @@ def main():
     repeated += [(function.__name__, function) for function in SITUATIONS]
     situations = repeated + [(name + ", warm", parking.warm(use)) for name, use in repeated]
     situations += [(function.__name__, function) for function in COLD_ONLY]
+    situations += statements.situations()
     # The module is loaded by whoever needs it first, so before anybody is parked.
     importlib.import_module("módulo_日本_𐌰")
     parking.main(situations, RAW_THREADS, signal_handler,

@@ -9,7 +9,7 @@ import ready
 
 
 def work():
-    ready.announce(worker=threading.get_native_id())
+    ready.announce(worker=ready.native_id())
     begun.set()
     while True:
         sum(range(100))

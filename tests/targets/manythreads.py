@@ -15,7 +15,7 @@ everybody_is_named = threading.Barrier(int(sys.argv[1]) + 1)
 
 def sleep(name):
     libc.prctl(PR_SET_NAME, name.encode())
-    named[threading.get_native_id()] = name
+    named[ready.native_id()] = name
     everybody_is_named.wait()
     time.sleep(3600)
 

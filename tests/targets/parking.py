@@ -20,17 +20,12 @@ import threading
 import time
 import _thread
 
+from ready import native_id
+
 ENOUGH_TO_SPECIALIZE = 60
 
 _read_end, _write_end = os.pipe()
 _arrived = {}  # ident -> native id
-
-
-def native_id():
-    """The kernel's id of this thread; CPython tells it from 3.8 on."""
-    if hasattr(_thread, "get_native_id"):
-        return _thread.get_native_id()
-    return int(os.readlink("/proc/thread-self").rpartition("/")[2])
 
 
 class _Announcement:

@@ -16,8 +16,8 @@ import json, os, _thread, sys
 def frames(frame):
     while frame is not None:
         code = frame.f_code
-        yield {{"name": code.co_qualname, "path": code.co_filename, "line": frame.f_lineno,
-               "first_line": code.co_firstlineno}}
+        yield {{"name": getattr(code, "co_qualname", code.co_name), "path": code.co_filename,
+               "line": frame.f_lineno, "first_line": code.co_firstlineno}}
         frame = frame.f_back
 
 def tell(frame):
