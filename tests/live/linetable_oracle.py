@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Compare the location table decoder with CPython's own, instruction by instruction.
+"""Compare the line table decoder with CPython's own, instruction by instruction.
 
     linetable_oracle.py CLI            test against the interpreter that runs this
     linetable_oracle.py --emit         only print the cases of this interpreter
@@ -11,12 +11,14 @@ that lives where CLI cannot run:
 
     chroot ROOT python3.15 - --emit < linetable_oracle.py | linetable_oracle.py --check CLI
 
-A case is a line of text: first line, offset, table (see linetable_cli.c), "|",
-then the line that co_positions() gives and where it is from. The last
-line is "end", so that what is cut off is not taken for all. Needs CPython 3.11 or
-newer for its own cases, nothing but the standard library.
+What is printed begins with the format of the table, as linetable_cli knows it. A
+case is a line of text: first line, offset, table, "|", then the line that CPython
+gives (co_positions(); co_lines() on 3.10, dis.findlinestarts() before) and where it
+is from. The last line is "end", so that what is cut off is not taken for all. Needs
+CPython 3.6 or newer, nothing but the standard library.
 """
 import ast
+import dis
 import importlib.util
 import itertools
 import random
@@ -70,7 +72,7 @@ class Outer(
         =Meta):
     '''doc
     string'''
-    field: int = (yielded :=
+    field: int = (
                   3)
     class Inner:
         def method(self): return lambda: (lambda *a:
@@ -101,19 +103,18 @@ def handles():
             else: break
         else:
             del i
-    try: call()
-    except* (
-            OSError): pass
+    for a, \\
+            b in c:
+        try: return a
+        finally: call(
+            b)
+    while (a or
+           b): a = f"{a!r:>{b}}" \\
+        f"{b}"
 """,
     """
-def matches(x):
-    match x:
-        case {"a": [1, *rest], **kw} if (rest
-                                         and kw):
-            return rest
-        case Point(x=0, y=(0 |
-                           1)): return f"{x!r:>{y}} {x}"
-        case _: assert x, (
+def chains(x):
+    assert x, (
             "no")
     global g; g = x if x else (
         not x)
@@ -125,16 +126,59 @@ def umlauts(): return "\u00e4\u00f6\u00fc", "\U0001f600" + call("\u4e2d\u6587",
     "\u4e2d") + \u00e4(1)
 """,
 )
-NASTY_SINCE_312 = (
-    "type Alias[T: (int,\n str)] = list[\nT]\ndef generic[T](\n x: T): return T\n",
-    'def formats(x): return f"{x!r:>{\n x\n}} {\n x.y}" f"{\nx}"\n',
-)
+NASTY_SINCE = {
+    8: (
+        """
+def walrus(a, b=1, /, *, c=(yielded :=
+                            3)):
+    while (d := call(
+            a)) and (e :=
+                     d): continue
+    try: call()
+    finally:
+        for f in a:
+            try: return f
+            finally: continue
+""",
+    ),
+    10: (
+        """
+def matches(x):
+    match x:
+        case {"a": [1, *rest], **kw} if (rest
+                                         and kw):
+            return rest
+        case Point(x=0, y=(0 |
+                           1)): return f"{x!r:>{y}} {x}"
+        case _: pass
+    with (call(x) as y,
+          call(y)
+          ): return y
+""",
+    ),
+    11: (
+        """
+def groups():
+    try: call()
+    except* (
+            OSError): pass
+""",
+    ),
+    12: (
+        "type Alias[T: (int,\n str)] = list[\nT]\ndef generic[T](\n x: T): return T\n",
+        'def formats(x): return f"{x!r:>{\n x\n}} {\n x.y}" f"{\nx}"\n',
+    ),
+}
+
+
+def nasty_texts():
+    """What this version can compile."""
+    since = [texts for minor, texts in NASTY_SINCE.items() if sys.version_info >= (3, minor)]
+    return list(itertools.chain(NASTY, *since))
 
 
 def nasty_sources():
-    yield from NASTY
-    if sys.version_info >= (3, 12):
-        yield from NASTY_SINCE_312
+    yield from nasty_texts()
     yield "x = " + "f(" * 60 + ",\n".join("a" * 3 for _ in range(200)) + ")" * 60
     for width in (79, 80, 94, 127, 128, 200, 4095, 4096, 70000):
         yield "x = (" + " " * width + "f(a)" + " " * width + ", b.c)\n"
@@ -168,7 +212,9 @@ def nasty_codes():
 def scattered_codes():
     """Code made from a syntax tree whose positions jump about, or have no columns."""
     dice = random.Random(311)
-    for source, scale in itertools.product(NASTY, (3, 100, 10**6, 2**30)):
+    # A step of 127 lines is an entry in the older tables.
+    scales = (3, 100, 10**6, 2**30) if FORMAT == "locations" else (3, 100, 400, 10**4)
+    for source, scale in itertools.product(nasty_texts(), scales):
         tree = ast.parse(source)
         for node in ast.walk(tree):
             if hasattr(node, "lineno"):
@@ -183,6 +229,16 @@ def scattered_codes():
         yield from nested("<scattered>", code)
 
 
+def with_table(code, table, first_line):
+    if hasattr(code, "replace"):  # 3.8
+        name = "co_lnotab" if FORMAT == "lnotab" else "co_linetable"
+        return code.replace(co_firstlineno=first_line, **{name: table})
+    return types.CodeType(
+        code.co_argcount, code.co_kwonlyargcount, code.co_nlocals, code.co_stacksize,
+        code.co_flags, code.co_code, code.co_consts, code.co_names, code.co_varnames,
+        code.co_filename, code.co_name, first_line, table, code.co_freevars, code.co_cellvars)
+
+
 def varint(value):
     chunks = []
     while value >= 64:
@@ -195,8 +251,18 @@ def svarint(value):
     return varint(-value << 1 | 1 if value < 0 else value << 1)
 
 
+def random_pairs(dice, units):
+    """One entry of an older table, in one or two pairs."""
+    nones = [b"\x80"] if FORMAT == "ranges" else []
+    deltas = [bytes([delta & 255]) for delta in (0, 1, -1, 5, -3, 126, 127, -127)] + nones
+    extra = b"\0" + bytes([dice.choice((1, 127, 129))]) if dice.random() < 0.3 else b""
+    return extra + bytes([2 * units]) + dice.choice(deltas)
+
+
 def random_entry(dice, units):
-    """One location entry of any kind."""
+    """One entry of any kind."""
+    if FORMAT != "locations":
+        return random_pairs(dice, units)
     kind = dice.randrange(16)
     head = bytes([0x80 | kind << 3 | units - 1])
     delta = svarint(dice.choice((0, 1, -1, 3, -3, 31, 32, -32, 5000, -5000, 10**6)))
@@ -225,21 +291,49 @@ def made_up_codes():
             table += random_entry(dice, length)
             units -= length
         first = dice.choice((1, 100, 10**8))
-        yield "<made up>", code.replace(co_linetable=table, co_firstlineno=first)
+        yield "<made up>", with_table(code, table, first)
 
 
-def known(position):
-    """The line; CPython's None, and lines below 0, as the decoder says it."""
-    return max(position[0] or 0, 0)
+def by_line_starts(code):
+    lines = []
+    starts = [start for start in dis.findlinestarts(code) if start[0] < len(code.co_code)]
+    for (begin, line), (end, _) in zip(starts, starts[1:] + [(len(code.co_code), None)]):
+        lines += [line] * ((end - begin) // 2)
+    return lines
+
+
+def by_ranges(code):
+    return [line for begin, end, line in code.co_lines() for _ in range(begin, end, 2)]
+
+
+def by_positions(code):
+    return [position[0] for position in code.co_positions()]
+
+
+# What the tables of this version are called by linetable_cli, and who knows their lines.
+if sys.version_info >= (3, 11):
+    FORMAT, lines_of = "locations", by_positions
+elif sys.version_info >= (3, 10):
+    FORMAT, lines_of = "ranges", by_ranges
+else:
+    FORMAT, lines_of = "lnotab", by_line_starts
+
+
+def known(line):
+    """CPython's None, and lines below 0, as the decoder says it."""
+    return max(line or 0, 0)
 
 
 def cases(where, code):
     """The cases of a code object: each instruction, and one offset beyond each end."""
-    table = code.co_linetable.hex() or "-"
+    table = (code.co_lnotab if FORMAT == "lnotab" else code.co_linetable).hex() or "-"
     first = code.co_firstlineno
-    lines = [known(p) for p in code.co_positions()]
-    expected = itertools.chain([(-2, first)], ((2 * i, line) for i, line in enumerate(lines)),
-                               [(2 * len(lines), 0)])
+    lines = list(map(known, lines_of(code)))
+    if len(lines) != len(code.co_code) // 2:
+        raise AssertionError("%s: %d lines for %d units" % (where, len(lines), len(code.co_code)))
+    expected = [(-2, first)] + [(2 * i, line) for i, line in enumerate(lines)]
+    if FORMAT != "lnotab":  # which has no end
+        expected.append((2 * len(lines), 0))
     for offset, line in expected:
         yield f"{first} {offset} {table} | {line} {where}"
         table = "="
@@ -248,17 +342,19 @@ def cases(where, code):
 def all_cases(*groups):
     for group in groups:
         for where, code in group():
-            yield from cases(f"{where}:{code.co_qualname}".replace(" ", "_"), code)
+            name = getattr(code, "co_qualname", code.co_name)
+            yield from cases(f"{where}:{name}".replace(" ", "_"), code)
 
 
-def failures(cli, lines):
+def failures(cli, table_format, lines):
     """Run the cases through cli; return how many there were and what was wrong."""
     inputs, expected = [], []
     for line in lines:
         question, answer = line.rstrip("\n").split(" | ")
         inputs.append(question + "\n")
         expected.append(answer.rsplit(" ", 1))
-    run = subprocess.run([cli, "locations"], input="".join(inputs), capture_output=True, text=True)
+    run = subprocess.run([cli, table_format], input="".join(inputs), stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, universal_newlines=True)
     outputs = run.stdout.splitlines()
     wrong = [
         f"{where}: {question.split()[:2]}: expected {line}, not {output}"
@@ -272,6 +368,7 @@ def failures(cli, lines):
 
 
 def emit():
+    print(FORMAT)
     for case in all_cases(library_codes, nasty_codes, scattered_codes, made_up_codes):
         print(case)
     print("end")
@@ -283,7 +380,7 @@ def check(cli, lines):
     if not lines or lines[-1] != "end\n":
         print("the cases are incomplete", file=sys.stderr)
         return 1
-    nr_cases, wrong = failures(cli, lines[:-1])
+    nr_cases, wrong = failures(cli, lines[0].strip(), lines[1:-1])
     print(*wrong[:20], f"{nr_cases} cases, {len(wrong)} wrong", sep="\n")
     return 1 if wrong else 0
 
@@ -292,7 +389,7 @@ class LinetableOracle(unittest.TestCase):
     cli = None
 
     def expect_same(self, group):
-        nr_cases, wrong = failures(self.cli, all_cases(group))
+        nr_cases, wrong = failures(self.cli, FORMAT, all_cases(group))
         self.assertGreater(nr_cases, 1000)
         self.assertEqual(wrong[:20], [], f"{len(wrong)} of {nr_cases} cases are wrong")
 
@@ -316,9 +413,6 @@ def main(arguments):
     if len(arguments) != 1 or (arguments[0].startswith("-") and arguments[0] != "--emit"):
         print(__doc__, file=sys.stderr)
         return 2
-    if sys.version_info < (3, 11):
-        print("not tested here: location tables need CPython 3.11 or newer", file=sys.stderr)
-        return 77
     if arguments[0] == "--emit":
         return emit()
     LinetableOracle.cli = arguments[0]
