@@ -29,6 +29,7 @@ PATIENCE_S = 60
 
 SUPPORTED = ("3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14", "3.15")
 REFUSED = ("2.7",)
+OLDEST_MINOR, NEWEST_MINOR = 6, 15  # of 3.N, what some tests are for
 TESTBED_VERSIONS = ("3.13", "3.14", "3.15")
 
 
@@ -120,6 +121,17 @@ def other_builds():
         for path in sorted(glob.glob(root + "/usr/bin/python3.[0-9]*[dt]")))
 
 
+def version_key(interpreter):
+    return [int(part) for part in interpreter.version.split(".")]
+
+
+def interpreters_since_36():
+    """Every build that is here, the oldest first, whether it is supported or not."""
+    found = {(one.root, one.path): one for one in other_builds() + all_interpreters()}
+    return sorted((one for one in found.values() if version_key(one) >= [3, OLDEST_MINOR]),
+                  key=version_key)
+
+
 def supported_interpreters():
     return [found for found in all_interpreters() if found.minor in SUPPORTED]
 
@@ -132,8 +144,7 @@ def refused_interpreters():
 
 def newest_interpreter():
     """One is enough where the version does not matter; ours is always there."""
-    return max(supported_interpreters(),
-               key=lambda found: [int(part) for part in found.version.split(".")])
+    return max(supported_interpreters(), key=version_key)
 
 
 def absent_versions():
@@ -157,6 +168,16 @@ def per_interpreter(base):
         name = "%s_%s" % (base.__name__, interpreter.label)
         case = type(name, (base,), {"interpreter": interpreter, "__module__": base.__module__})
         setattr(module, name, case)
+
+
+def one_test_each(case, check, interpreters):
+    """Give a test case a test for each of the interpreters, which is what check gets."""
+    for interpreter in interpreters:
+
+        def test(self, interpreter=interpreter):
+            check(self, interpreter)
+
+        setattr(case, "test_" + interpreter.label, test)
 
 
 def state(pid):

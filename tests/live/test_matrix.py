@@ -25,7 +25,6 @@ import unittest
 import support
 from support import Interpreter, pysample
 
-OLDEST_MINOR, NEWEST_MINOR = 6, 15
 NR_AT_A_TIME = 2
 
 
@@ -37,21 +36,10 @@ class Wrong(Exception):
     """What pysample said that is not so."""
 
 
-def version_key(interpreter):
-    return [int(part) for part in interpreter.version.split(".")]
-
-
-def matrix_interpreters():
-    found = {(one.root, one.path): one
-             for one in support.other_builds() + support.all_interpreters()}
-    return sorted((one for one in found.values() if version_key(one) >= [3, OLDEST_MINOR]),
-                  key=version_key)
-
-
 def not_tested_here():
     """A line for each kind of interpreter that there is none of."""
-    found = matrix_interpreters()
-    minors = ["3.%d" % minor for minor in range(OLDEST_MINOR, NEWEST_MINOR + 1)]
+    found = support.interpreters_since_36()
+    minors = ["3.%d" % minor for minor in range(support.OLDEST_MINOR, support.NEWEST_MINOR + 1)]
     kinds = {
         "CPython": {one.minor for one in found},
         "debug builds of": {one.minor for one in found if one.path.endswith("d")},
@@ -209,7 +197,7 @@ def bare(interpreter):
 def other_files(interpreter):
     """Those of the next interpreter, as an upgrade would leave them; ours if there is no
     other."""
-    others = matrix_interpreters()
+    others = support.interpreters_since_36()
     other = others[(others.index(interpreter) + 1) % len(others)]
     files = [support.PYSAMPLE] if other == interpreter else files_of(other)
     return files[0], files[-1]
@@ -422,7 +410,7 @@ def table_lines():
 
     rows = [["interpreter", *VARIANTS]] + [
         [str(interpreter), *(shown(cells[variant]) for variant in VARIANTS)]
-        for interpreter, cells in sorted(TABLE.items(), key=lambda row: version_key(row[0]))]
+        for interpreter, cells in sorted(TABLE.items(), key=lambda row: support.version_key(row[0]))]
     widths = [max(map(len, column)) for column in zip(*rows)]
     for row in rows:
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip()
@@ -458,15 +446,7 @@ class Matrix(unittest.TestCase):
                     self.fail(str(reason))
 
 
-def add_tests():
-    for interpreter in matrix_interpreters():
-        def test(self, interpreter=interpreter):
-            self.check_row(interpreter)
-
-        setattr(Matrix, "test_" + interpreter.label, test)
-
-
-add_tests()
+support.one_test_each(Matrix, Matrix.check_row, support.interpreters_since_36())
 
 if __name__ == "__main__":
     unittest.main()

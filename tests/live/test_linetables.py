@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: MIT
+"""Line tables that each version makes, decoded as it does itself; see linetable_oracle.py."""
+import os
+import subprocess
+import sys
+import unittest
+
+import support
+
+ORACLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "linetable_oracle.py")
+CLI = os.path.join(os.path.dirname(support.PYSAMPLE), "tests", "linetable_cli")
+
+
+class LineTables(unittest.TestCase):
+    """One test for each version."""
+
+    def check(self, interpreter):
+        if not os.access(CLI, os.X_OK):
+            self.skipTest("%s is not built" % CLI)
+        with open(ORACLE, "rb") as source:
+            cases = subprocess.run(interpreter.command() + ["-W", "ignore", "-", "--emit"], stdin=source,
+                                   stdout=subprocess.PIPE, timeout=support.PATIENCE_S)
+        self.assertEqual(cases.returncode, 0)
+        checked = subprocess.run([sys.executable, ORACLE, "--check", CLI],
+                                 input=cases.stdout, capture_output=True,
+                                 timeout=support.PATIENCE_S)
+        self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
+        self.assertGreater(cases.stdout.count(b"\n"), 100000)
+
+
+# All builds of a version have one compiler.
+ONE_OF_EACH = {found.minor: found for found in support.interpreters_since_36()
+               if not found.path.endswith("d")}
+support.one_test_each(LineTables, LineTables.check, ONE_OF_EACH.values())
+
+if __name__ == "__main__":
+    unittest.main()
