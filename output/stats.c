@@ -54,6 +54,7 @@ static void write_counters(struct json *json, const struct sampler_stats *stats)
 	member_u64(json, "other_syscalls", stats->other_syscalls);
 	member_double(json, "achieved_hz", stats_achieved_hz(stats));
 	member_double(json, "wall_s", stats_wall_s(stats));
+	member_u64(json, "first_sample_ns", stats->first_sample_ns);
 }
 
 static void write_info(struct json *json, const struct run_info *info)

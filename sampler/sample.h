@@ -91,6 +91,7 @@ struct sampler_stats {
 	uint64_t other_syscalls;  /* the sampling loop's others: sleeps, checks of the process,
 				     what names a new thread */
 	uint64_t start_ns;	  /* CLOCK_MONOTONIC at the first tick */
+	uint64_t first_sample_ns; /* and when the first sample had been handed on; 0 before */
 	uint64_t end_ns;	  /* and at the end */
 	uint64_t max_lateness_ns; /* the latest that a tick came after its deadline */
 };

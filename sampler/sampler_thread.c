@@ -6,6 +6,7 @@
 
 #include "sampler/python/frames.h"
 #include "sampler/sampler_state.h"
+#include "sampler/ticker.h"
 
 /* So many links may be learnt in one tick for one thread; the rest at the next ones. */
 enum { MAX_NEW_LINKS = 64 };
@@ -297,7 +298,8 @@ int sampler_thread_emit(struct sampler *sampler, const struct snapshot_thread *t
 	sampled->last_ns = sample.time_ns;
 	err = sink->ops->sample(sink, &sample);
 	sampled->nr_same = sample.nr_frames;
-	sampler->stats.samples++;
+	if (!sampler->stats.samples++)
+		sampler->stats.first_sample_ns = clock_now_ns();
 	if (sampled->trimmed)
 		sampler->stats.trimmed++;
 	return err;

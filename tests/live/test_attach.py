@@ -20,8 +20,9 @@ from support import names, parse_collapsed, parse_label, per_interpreter, pysamp
 
 LOST_KEYS = {"grew", "chunk", "link", "code", "too_deep", "slow"}
 STATS_KEYS = {"ticks", "samples", "lost", "trimmed", "late_ticks", "achieved_hz", "wall_s",
-              "cpu_user_s", "cpu_sys_s", "max_rss_kib", "reads", "other_syscalls", "python",
-              "python_free_threaded", "python_newer_than_tested", "runtime_found_by"}
+              "first_sample_ns", "cpu_user_s", "cpu_sys_s", "max_rss_kib", "reads",
+              "other_syscalls", "python", "python_free_threaded", "python_newer_than_tested",
+              "runtime_found_by"}
 
 
 class Profile:
@@ -67,6 +68,7 @@ class AttachTestCase(unittest.TestCase):
         self.assertEqual(sum(profile.stacks.values()), stats["samples"])
         self.assertGreater(stats["ticks"], 0)
         self.assertGreaterEqual(stats["reads"], stats["ticks"])
+        self.assertEqual(bool(stats["first_sample_ns"]), bool(stats["samples"]))
 
     def profile(self, target, *options):
         profile = self.new_profile()

@@ -16,6 +16,7 @@ static const struct sampler_stats some = {
 	.reads = 1100,
 	.other_syscalls = 1050,
 	.start_ns = 5000000000,
+	.first_sample_ns = 5000123456,
 	.end_ns = 6250000000,
 	.max_lateness_ns = 12345,
 };
@@ -68,6 +69,7 @@ Test(stats, everything)
 		    "  \"other_syscalls\": 1050,\n"
 		    "  \"achieved_hz\": 800,\n"
 		    "  \"wall_s\": 1.25,\n"
+		    "  \"first_sample_ns\": 5000123456,\n"
 		    "  \"asked_hz\": 1000,\n"
 		    "  \"cpu_user_s\": 1.5,\n"
 		    "  \"cpu_sys_s\": 0.25,\n"
@@ -105,6 +107,7 @@ Test(stats, nothing_known)
 		    "  \"other_syscalls\": 0,\n"
 		    "  \"achieved_hz\": 0,\n"
 		    "  \"wall_s\": 0,\n"
+		    "  \"first_sample_ns\": 0,\n"
 		    "  \"asked_hz\": null,\n"
 		    "  \"cpu_user_s\": 0,\n"
 		    "  \"cpu_sys_s\": 0,\n"
