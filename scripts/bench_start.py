@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: MIT
+"""How long it takes to begin, and to look once; a part of scripts/bench.
+
+The target is one thread that sleeps. Every program is run in turn, again and again,
+so that a busy machine hits all of them; the files are in the page cache by then.
+"""
+import dataclasses
+import json
+import os
+import re
+import shutil
+import statistics
+import sys
+import time
+
+PATIENCE_S = 120
+NR_RSS_RUNS = 3  # beside the others: watching takes time
+
+# {program: what follows it, with the process id at the end}
+OTHERS = {"py-spy": ["dump", "--pid"], "austin": ["--where"]}
+
+
+@dataclasses.dataclass
+class Look:
+    """One command that looks at the target."""
+
+    name: str
+    command: list
+    stats_path: str | None = None
+    first_sample_ms: list = dataclasses.field(default_factory=list)
+    wall_ms: list = dataclasses.field(default_factory=list)
+    cpu_ms: list = dataclasses.field(default_factory=list)
+    rss_kib: int = 0
+
+    def spawn(self, stdout):
+        null = [(os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_DUP2, stdout, 1),
+                (os.POSIX_SPAWN_OPEN, 2, "/dev/null", os.O_WRONLY, 0)]
+        return os.posix_spawnp(self.command[0], self.command, os.environ, file_actions=null)
+
+    def check(self, status):
+        if status:
+            raise RuntimeError("%s: status %d" % (" ".join(self.command),
+                                                  os.waitstatus_to_exitcode(status)))
+
+    def run(self, stdout):
+        begin_ns = time.monotonic_ns()
+        _, status, usage = os.wait4(self.spawn(stdout), 0)
+        end_ns = time.monotonic_ns()
+        self.check(status)
+        self.wall_ms.append((end_ns - begin_ns) / 1e6)
+        self.cpu_ms.append((usage.ru_utime + usage.ru_stime) * 1e3)
+        if self.stats_path:
+            with open(self.stats_path, encoding="utf-8") as file:
+                self.first_sample_ms.append((json.load(file)["first_sample_ns"] - begin_ns) / 1e6)
+
+    def watch(self):
+        """Its resident peak, when it writes what it has found into a pipe that is full.
+        That of getrusage(2) would begin with ours, before exec."""
+        reader, writer = full_pipe()
+        pid = self.spawn(writer)
+        os.close(writer)
+        deadline = time.monotonic() + PATIENCE_S
+        while not is_writing(pid) and time.monotonic() < deadline:
+            time.sleep(0.001)
+        found = re.search(r"VmHWM:\s+(\d+)", read("/proc/%d/status" % pid))
+        self.rss_kib = max(self.rss_kib, int(found.group(1)) if found else 0)
+        while os.read(reader, 65536):
+            pass
+        os.close(reader)
+        self.check(os.waitpid(pid, 0)[1])
+
+
+def read(path):
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
+def full_pipe():
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    try:
+        while True:
+            os.write(writer, bytes(4096))
+    except BlockingIOError:
+        os.set_blocking(writer, True)
+    return reader, writer
+
+
+def is_writing(pid):
+    """Whether it is in a system call on its stdout, or has ended."""
+    if re.search(r"State:\s+Z", read("/proc/%d/status" % pid)):
+        return True
+    return read("/proc/%d/syscall" % pid).split()[1:2] == ["0x1"]
+
+
+def looks(pysample, target, rival_runs):
+    pid = str(target.pid)
+    stats_path = os.path.join(target.outside, "stats.json")
+    found = [
+        Look("pysample dump", [pysample, "dump", pid]),
+        Look("pysample attach", [pysample, "attach", "-q", "-d", "0.05", "-f", "collapsed",
+                                 "--stats-json", stats_path, pid], stats_path),
+    ]
+    if rival_runs:
+        found.append(Look("profiling.sampling dump", target.interpreter.command() + [
+            "-m", "profiling.sampling", "dump", pid]))
+    found += [Look(name, [name, *arguments, pid]) for name, arguments in OTHERS.items()
+              if shutil.which(name)]
+    return found
+
+
+def run_in_turn(measured, nr_runs):
+    """Without those that failed, which are told; the first turn does not count, because it
+    may have to read files from the disk."""
+    with open(os.devnull, "wb") as null:
+        for turn in range(nr_runs + 1):
+            for look in measured[::1 if turn % 2 else -1]:
+                try:
+                    look.run(null.fileno())
+                except RuntimeError as error:
+                    print("bench: no figures: %s" % error, file=sys.stderr)
+                    measured = [other for other in measured if other is not look]
+            if turn == 0:
+                for look in measured:
+                    look.first_sample_ms, look.wall_ms, look.cpu_ms = [], [], []
+    return measured
+
+
+def measure(pysample, target, rival_runs, nr_runs):
+    measured = run_in_turn(looks(pysample, target, rival_runs), nr_runs)
+    for look in measured:
+        for _ in range(NR_RSS_RUNS):
+            look.watch()
+    return measured
+
+
+def spread(values):
+    """Median and the range of nine in ten."""
+    if not values:
+        return "–"
+    tenths = statistics.quantiles(values, n=20)
+    return "%.1f (%.1f–%.1f)" % (statistics.median(values), tenths[0], tenths[-1])
+
+
+def print_looks(rows, nr_runs):
+    """rows: [(version, Look)]"""
+    print("\n### Beginning, and one look: ms of %d runs each, median (5 %%–95 %%)\n" % nr_runs)
+    print("| python | program | first sample | wall | CPU | RSS MiB |")
+    print("| --- | --- | ---: | ---: | ---: | ---: |")
+    for version, look in rows:
+        # How long attach runs is what it is told.
+        wall = "–" if look.first_sample_ms else spread(look.wall_ms)
+        print("| %s | %s | %s | %s | %s | %.1f |" % (
+            version, look.name, spread(look.first_sample_ms), wall, spread(look.cpu_ms),
+            look.rss_kib / 1024))
+    for name in OTHERS:
+        if not shutil.which(name):
+            print("\nnot measured: %s (not installed)" % name)
+    sys.stdout.flush()

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: MIT
+"""One thread that sleeps, a few calls deep: what is looked at is all the same."""
+import time
+
+
+def recurse(depth):
+    if depth:
+        recurse(depth - 1)
+    else:
+        print("ready", flush=True)
+        time.sleep(3600)
+
+
+recurse(10)
