@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TARGETS = os.path.join(ROOT, "tests", "targets")
@@ -296,6 +297,8 @@ def parked_target(interpreter, name):
 @contextlib.contextmanager
 def parked_sub_interpreters(interpreter):
     """Three of them, each where it says it is, and the main one in park()."""
+    if version_key(interpreter) < [3, 8]:
+        raise unittest.SkipTest("Python code of %s cannot make interpreters" % interpreter.minor)
     with python_target(interpreter, "subinterpreters") as target:
         for tid in [target.pid] + [truth["tid"] for truth in target.report["threads"]]:
             wait_until(lambda tid=tid: reads_from(target.pid, tid, target.report["parking"]),
@@ -441,6 +444,11 @@ def shown(text):
     return text.replace("\0", "\\x00")
 
 
+def name_in(interpreter, qualified):
+    """A function's name in that version: code objects know where it is from since 3.11."""
+    return qualified if version_key(interpreter) >= [3, 11] else qualified.rpartition(".")[2]
+
+
 def expected_frames(thread):
     """A thread's frames as `dump --json` has to print them."""
     return [dict(frame, name=shown(frame["name"]), path=shown(frame["path"]))
@@ -478,6 +486,13 @@ NO_PYTHON_FRAMES = "[no python frames]"
 def expected_stack(thread, line="first_line"):
     """A thread's stack as a key of parse_collapsed()."""
     return tuple(label(frame, line) for frame in thread["frames"]) or (NO_PYTHON_FRAMES,)
+
+
+def is_beginning(stack, full):
+    """Whether it is what a sample shows of a stack that lacks its innermost frames, maybe all."""
+    if stack[-1:] == (NO_PYTHON_FRAMES,):
+        stack = stack[:-1]
+    return stack == full[:len(stack)]
 
 
 LABEL = re.compile(r"(?P<name>.*) \((?P<path>.*):(?P<line>\d+)\)$")

@@ -365,7 +365,7 @@ def check_attach(found):
             raise Wrong("attach: " + first_difference(nearest, stack))
     extra = {stack: nr for stack, nr in got.items() if stack not in expected}
     for stack in extra:
-        if not any(stack == full[:len(stack)] for full in expected):
+        if not any(support.is_beginning(stack, full) for full in expected):
             raise Wrong("attach: no such stack: %s" % (stack,))
     if sum(extra.values()) > stats["trimmed"]:
         raise Wrong("attach: %s" % extra)
