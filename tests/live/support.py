@@ -109,28 +109,33 @@ def all_interpreters():
     return _that_run(_candidates())
 
 
+BUILD_NAME = re.compile(r"python3\.\d+([dt]*)")
+
+
+def _builds_in(folder, root, origin):
+    """Whatever has a version in its name; with d it is a debug build, with t one without GIL."""
+    for name in sorted(os.listdir(root + folder) if os.path.isdir(root + folder) else []):
+        found = BUILD_NAME.fullmatch(name)
+        if found:
+            kind = "_".join(filter(None, (origin, found.group(1))))
+            yield Interpreter("%s/%s" % (folder, name), "", root=root, origin=kind)
+
+
 @functools.lru_cache(maxsize=None)
-def other_builds():
-    """The debug (3.Nd) and free-threaded (3.Nt) builds of the distribution and the testbed."""
+def interpreters_since_36():
+    """Every build that is here, the oldest first, whether it is supported or not."""
     root = _testbed_root()
-    origins = {"system": ""}
+    builds = [*_builds_in("/usr/bin", "", "system"), *_builds_in("/usr/local/bin", "", "local")]
     if os.geteuid() == 0 and os.path.isdir(root):
-        origins["testbed"] = root
-    return _that_run(
-        Interpreter(path[len(root):], "", root=root, origin="%s_%s" % (origin, path[-1]))
-        for origin, root in origins.items()
-        for path in sorted(glob.glob(root + "/usr/bin/python3.[0-9]*[dt]")))
+        builds += _builds_in("/usr/bin", root, "testbed")
+    found = {os.path.realpath(one.root + one.path): one
+             for one in _that_run(builds) + all_interpreters()}
+    return sorted((one for one in found.values() if version_key(one) >= [3, OLDEST_MINOR]),
+                  key=version_key)
 
 
 def version_key(interpreter):
     return [int(part) for part in interpreter.version.split(".")]
-
-
-def interpreters_since_36():
-    """Every build that is here, the oldest first, whether it is supported or not."""
-    found = {(one.root, one.path): one for one in other_builds() + all_interpreters()}
-    return sorted((one for one in found.values() if version_key(one) >= [3, OLDEST_MINOR]),
-                  key=version_key)
 
 
 def supported_interpreters():
@@ -178,7 +183,10 @@ def one_test_each(case, check, interpreters):
         def test(self, interpreter=interpreter):
             check(self, interpreter)
 
-        setattr(case, "test_" + interpreter.label, test)
+        name = "test_" + interpreter.label
+        while hasattr(case, name):  # another build of that version
+            name += "_other"
+        setattr(case, name, test)
 
 
 def state(pid):

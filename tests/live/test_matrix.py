@@ -8,7 +8,6 @@ printed at the end; what is not "ok" has a number, and the reason below.
 A changed interpreter is a copy of its executable, and of its libpython if it has
 one, in a folder of their own, with PYTHONHOME and LD_LIBRARY_PATH to find the rest.
 """
-import collections
 import collections.abc
 import concurrent.futures
 import contextlib
@@ -353,11 +352,11 @@ def check_attach(found):
         os.chmod(folder, 0o777)
         stats_path = os.path.join(folder, "stats.json")
         got = support.parse_collapsed(run(
-            found, "attach", found.pid, "-q", "-d", "0.3", "-r", "1khz", "-f", "collapsed", "--lines",
-            "--stats-json", stats_path))
+            found, "attach", found.pid, "-q", "-d", "0.3", "-r", "1khz", "-f", "collapsed",
+            "--lines", "--stats-json", stats_path))
         stats = json.loads(support.read(stats_path))
-    expected = collections.Counter(
-        support.expected_stack(truth, "line") for truth in found.target.report["threads"])
+    expected = {support.expected_stack(truth, "line")
+                for truth in found.target.report["threads"]}
     for stack in expected:
         if stack not in got:
             nearest = max(got, key=lambda other: len(os.path.commonprefix([other, stack])),
@@ -408,9 +407,9 @@ def table_lines():
         return "%s [%d]" % ("—" if isinstance(reason, NotPossible) else "RED",
                             notes.index(text) + 1)
 
-    rows = [["interpreter", *VARIANTS]] + [
-        [str(interpreter), *(shown(cells[variant]) for variant in VARIANTS)]
-        for interpreter, cells in sorted(TABLE.items(), key=lambda row: support.version_key(row[0]))]
+    rows = [["interpreter", *VARIANTS]]
+    for interpreter in sorted(TABLE, key=support.version_key):
+        rows.append([str(interpreter), *map(shown, TABLE[interpreter].values())])
     widths = [max(map(len, column)) for column in zip(*rows)]
     for row in rows:
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip()
