@@ -18,8 +18,9 @@ class LineTables(unittest.TestCase):
         if not os.access(CLI, os.X_OK):
             self.skipTest("%s is not built" % CLI)
         with open(ORACLE, "rb") as source:
-            cases = subprocess.run(interpreter.command() + ["-W", "ignore", "-", "--emit"], stdin=source,
-                                   stdout=subprocess.PIPE, timeout=support.PATIENCE_S)
+            cases = subprocess.run(
+                interpreter.command() + ["-W", "ignore", "-", "--emit"], stdin=source,
+                stdout=subprocess.PIPE, timeout=support.PATIENCE_S)
         self.assertEqual(cases.returncode, 0)
         checked = subprocess.run([sys.executable, ORACLE, "--check", CLI],
                                  input=cases.stdout, capture_output=True,

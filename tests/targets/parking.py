@@ -3,9 +3,9 @@
 
 A situation is a function that calls its argument, park, once, somewhere. Each
 runs in a thread of its own, and park never returns: it reads a pipe that nobody
-writes to. Runs on CPython 3.6 and newer. When all are there, a line of JSON says what the interpreter itself
+writes to. When all are there, a line of JSON says what the interpreter itself
 has to say about every thread (sys._current_frames), which is what a profiler
-has to see.
+has to see. Runs on CPython 3.6 and newer.
 
 That every thread is in its final place when the truth is taken needs no waiting
 time: park announces itself with the GIL held and gives it up only inside
