@@ -109,16 +109,17 @@ def all_interpreters():
     return _that_run(_candidates())
 
 
-BUILD_NAME = re.compile(r"python3\.\d+([dt]*)")
+BUILD_NAME = re.compile(r"python3\.\d+(|d|t|td)")
+BUILDS = {"": "", "d": "-dbg", "t": "-nogil", "td": "-nogil-dbg"}  # after the name's end
 
 
 def _builds_in(folder, root, origin):
-    """Whatever has a version in its name; with d it is a debug build, with t one without GIL."""
+    """Whatever has a version in its name."""
     for name in sorted(os.listdir(root + folder) if os.path.isdir(root + folder) else []):
         found = BUILD_NAME.fullmatch(name)
         if found:
-            kind = "_".join(filter(None, (origin, found.group(1))))
-            yield Interpreter("%s/%s" % (folder, name), "", root=root, origin=kind)
+            yield Interpreter("%s/%s" % (folder, name), "", root=root,
+                              origin=origin + BUILDS[found.group(1)])
 
 
 @functools.lru_cache(maxsize=None)
