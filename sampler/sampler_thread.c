@@ -213,7 +213,7 @@ int sampler_thread_walk(struct sampler *sampler, struct snapshot_thread *thread,
 			enum sample_loss *ret_loss)
 {
 	struct frame_walk walk;
-	int nr_learnt;
+	int nr_learnt = 0;
 	int err = walk_links(sampler, thread, &walk, &nr_learnt);
 
 	for (int i = 0; (!err || walk.moved) && needs_retake(&walk, nr_learnt, i); i++) {

@@ -123,9 +123,12 @@ static int add_chunk_ranges(struct snapshot *snapshot, struct stack_copy *stack)
 
 static void add_link_ranges(struct snapshot *snapshot, struct stack_copy *stack)
 {
-	for (size_t i = 0; i < stack->nr_links; i++)
-		add_range(snapshot, stack->links[i].addr, stack->links[i].bytes,
+	for (size_t i = 0; i < stack->nr_links; i++) {
+		struct link_copy *link = &stack->links[stack->link_order[i]];
+
+		add_range(snapshot, link->addr, link->bytes,
 			  frame_head_bytes(&snapshot->build->offsets));
+	}
 }
 
 static void add_state_range(struct snapshot *snapshot, struct snapshot_thread *thread)
@@ -274,7 +277,7 @@ static void decode_stack(struct snapshot *snapshot, struct stack_copy *stack,
 	const struct py_offsets *offsets = &snapshot->build->offsets;
 
 	for (size_t i = 0; i < stack->nr_links; i++)
-		stack->links[i].valid = range_complete((*range)++);
+		stack->links[stack->link_order[i]].valid = range_complete((*range)++);
 	if (snapshot->build->traits.frames_on_heap)
 		return;
 	for (size_t i = stack->nr_chunks; i > 0; i--)

@@ -77,7 +77,10 @@ static int follow_back(struct frame_walk *walk, uint32_t *ret_index)
 			return walk_lost(walk, LOSS_LINK);
 		link = &copy->links[index];
 		link->callee = *ret_index;
+		if (*ret_index != NO_CALLEE)
+			copy->links[*ret_index].caller = index;
 		link->used_tick = walk->clock->tick;
+		copy->next_link = link->caller;
 		*ret_index = index;
 		err = find_caller(walk, link, &addr);
 		if (err)
@@ -103,11 +106,14 @@ int frames_walk_heap(struct frame_walk *walk)
 		const struct link_copy *link = &copy->links[index];
 		struct frame_words words = frame_words(&walk->build->offsets, link->bytes);
 
+		copy->links[index].depth = walk->list->nr_frames;
 		err = walk_frame(walk, link->addr, &words);
 		index = link->callee;
 	}
 	if (err == -ENOENT)
 		return walk_lost(walk, LOSS_CODE);
+	if (walk->nr_late)
+		stack_copy_sort_links(copy);
 	if (!err)
 		walk->has_new_code = walk_has_new_code(walk);
 	return err;

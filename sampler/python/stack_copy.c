@@ -105,6 +105,7 @@ void stack_copy_done(struct stack_copy *stack)
 	budget_give(stack, stack->nr_links * PIECE_COST_BYTES);
 	free(stack->chunks);
 	free(stack->links);
+	free(stack->link_order);
 	*stack = (struct stack_copy){0};
 }
 
@@ -395,6 +396,7 @@ int stack_copy_learn(struct stack_copy *stack, struct remote_memory *memory,
 	for (size_t i = 0; i < stack->nr_chunks; i++)
 		learn_window(stack, offsets, &stack->chunks[i], grew && i + 2 >= stack->nr_chunks);
 	drop_links(stack, offsets);
+	stack_copy_sort_links(stack);
 	if (newest == stack->nr_chunks) {
 		stack->spare_ticks = 0;
 		return stack_copy_follow(stack, memory, offsets, stack->newest_chunk_addr);
@@ -412,6 +414,24 @@ int stack_copy_learn(struct stack_copy *stack, struct remote_memory *memory,
 	return 0;
 }
 
+/* Make room for as many links again. False: out of memory. */
+static bool grow_links(struct stack_copy *stack)
+{
+	size_t max_links = stack->max_links ? stack->max_links * 2 : 8;
+	struct link_copy *links = reallocarray(stack->links, max_links, sizeof(*links));
+	uint32_t *order;
+
+	if (!links)
+		return false;
+	stack->links = links;
+	order = reallocarray(stack->link_order, 2 * max_links, sizeof(*order));
+	if (!order)
+		return false;
+	stack->link_order = order;
+	stack->max_links = max_links;
+	return true;
+}
+
 int stack_copy_add_link(struct stack_copy *stack, struct remote_memory *memory,
 			const struct py_offsets *offsets, remote_addr addr)
 {
@@ -421,17 +441,11 @@ int stack_copy_add_link(struct stack_copy *stack, struct remote_memory *memory,
 
 	if (stack->nr_links == MAX_LINKS || !budget_take(stack, PIECE_COST_BYTES))
 		return -E2BIG;
-	if (stack->nr_links == stack->max_links) {
-		size_t max_links = stack->max_links ? stack->max_links * 2 : 8;
-		struct link_copy *links = reallocarray(stack->links, max_links, sizeof(*links));
-
-		if (!links) {
-			budget_give(stack, PIECE_COST_BYTES);
-			return -ENOMEM;
-		}
-		stack->links = links;
-		stack->max_links = max_links;
+	if (stack->nr_links == stack->max_links && !grow_links(stack)) {
+		budget_give(stack, PIECE_COST_BYTES);
+		return -ENOMEM;
 	}
+	stack->link_order[stack->nr_links] = (uint32_t)stack->nr_links;
 	link = &stack->links[stack->nr_links++];
 	*link = (struct link_copy){.addr = addr};
 	range = (struct remote_range){
@@ -446,6 +460,35 @@ int stack_copy_add_link(struct stack_copy *stack, struct remote_memory *memory,
 	/* Not part of a stack yet, but not to be forgotten at once either. */
 	link->used_tick = stack->tick - 1;
 	return err;
+}
+
+/* The depth of a link as far as sorting goes: a stack has no more frames than links. */
+static uint32_t link_depth(const struct stack_copy *stack, uint32_t index)
+{
+	uint32_t depth = stack->links[index].depth;
+
+	return depth < stack->nr_links ? depth : (uint32_t)stack->nr_links - 1;
+}
+
+void stack_copy_sort_links(struct stack_copy *stack)
+{
+	uint32_t nr = (uint32_t)stack->nr_links;
+	uint32_t *next = stack->link_order + stack->max_links; /* place, by depth */
+	uint32_t first = 0;
+
+	if (!nr)
+		return;
+	memset(next, 0, nr * sizeof(*next));
+	for (uint32_t i = 0; i < nr; i++)
+		next[link_depth(stack, i)]++;
+	for (uint32_t depth = nr; depth > 0; depth--) {
+		uint32_t nr_here = next[depth - 1];
+
+		next[depth - 1] = first;
+		first += nr_here;
+	}
+	for (uint32_t i = 0; i < nr; i++)
+		stack->link_order[next[link_depth(stack, i)]++] = i;
 }
 
 const struct chunk_copy *stack_copy_chunk_of(struct stack_copy *stack, remote_addr addr)
@@ -465,7 +508,7 @@ bool stack_copy_holds(struct stack_copy *stack, remote_addr addr)
 
 struct link_copy *stack_copy_find_link(struct stack_copy *stack, remote_addr addr)
 {
-	size_t i = stack->next_link;
+	size_t i = stack->next_link < stack->nr_links ? stack->next_link : 0;
 
 	for (size_t n = 0; n < stack->nr_links; n++, i++) {
 		if (i >= stack->nr_links)

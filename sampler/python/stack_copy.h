@@ -86,7 +86,9 @@ struct link_copy {
 	remote_addr below_addr; /* 0: not copied */
 	uint64_t below_executable;
 	bool below_valid;
-	uint32_t callee;    /* of a frame object: the index of the one that it calls */
+	/* Of frame objects: the indices of the one that it calls, and of its caller's last time. */
+	uint32_t callee, caller;
+	uint32_t depth; /* how many callers it had when it was last part of a stack */
 	uint64_t used_tick; /* when it was last part of a stack */
 	uint64_t ran_tick;  /* when a copy last showed a generator running */
 };
@@ -99,6 +101,7 @@ struct stack_copy {
 	uint32_t spare_ticks; /* for how long it has been one */
 	struct link_copy *links;
 	size_t nr_links, max_links;
+	uint32_t *link_order; /* indices in the order of copying, and as much again to sort */
 	size_t next_link;     /* where the search for the next link starts */
 	uint64_t nr_steps;    /* that walks took through links since the last tick */
 	uint64_t tick;	      /* of this copy; 0: none yet */
@@ -156,6 +159,13 @@ int stack_copy_learn(struct stack_copy *stack, struct remote_memory *memory,
  */
 int stack_copy_add_link(struct stack_copy *stack, struct remote_memory *memory,
 			const struct py_offsets *offsets, remote_addr addr);
+
+/*
+ * Put the links in order for the next copy: the deepest first, so that a frame and its
+ * caller are of the same moment, or nearly. Those of equal depth (all, where frames lie on
+ * data stacks) stay as they are.
+ */
+void stack_copy_sort_links(struct stack_copy *stack);
 
 /* The data-stack chunk that addr lies in, or NULL. Counts its steps. */
 const struct chunk_copy *stack_copy_chunk_of(struct stack_copy *stack, remote_addr addr);

@@ -368,8 +368,11 @@ class Changing(AttachTestCase):
         for stack, count in profile.stacks.items():
             if not possible.fullmatch(" ".join(names(stack))):
                 counts[shortened(names(stack))] += count
-        self.assertLessEqual(sum(counts.values()), at_most(0.005, profile.stats["samples"]), counts)
-        if not support.is_sanitized():
+        # Before 3.11 the frames of a stack lie anywhere and are copied one by one.
+        on_heap = support.version_key(self.interpreter) < [3, 11]
+        self.assertLessEqual(sum(counts.values()),
+                             at_most(0.15 if on_heap else 0.005, profile.stats["samples"]), counts)
+        if not support.is_sanitized() and not on_heap:
             self.assertLessEqual(profile.lost_share(), 0.02, profile.stats)
 
 

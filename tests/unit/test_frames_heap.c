@@ -155,6 +155,26 @@ Test(frames_heap, depth_changes_from_tick_to_tick)
 	stage_done(&stage);
 }
 
+/* A frame and its caller are copied one right after the other. */
+Test(frames_heap, deepest_frames_are_copied_first)
+{
+	static const uint32_t depths[] = {3, 6, 4, 2};
+	struct stage stage;
+
+	stage_init(&stage, LAST_MINOR, 1);
+	for (size_t i = 0; i < sizeof(depths) / sizeof(*depths); i++) {
+		const struct stack_copy *copy;
+
+		set_depth(&stage, depths[i]);
+		cr_assert(zero(int, tick(&stage)));
+		copy = &stage.snapshot.threads[0]->stack;
+		for (size_t k = 0; k < copy->nr_links; k++)
+			cr_expect(eq(u64, copy->links[copy->link_order[k]].addr,
+				     stage.frames[copy->nr_links - 1 - k]));
+	}
+	stage_done(&stage);
+}
+
 /* A frame that has not begun is there, on the first line of its function. */
 Test(frames_heap, frame_that_has_not_begun)
 {
