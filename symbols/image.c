@@ -81,7 +81,7 @@ int image_read_vaddr(const struct image *image, uint64_t vaddr, void *buffer, si
 
 /* Opening an ELF file. */
 
-static bool header_is_ours(const Elf64_Ehdr *header)
+bool image_header_is_ours(const Elf64_Ehdr *header)
 {
 	return memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 &&
 	       header->e_ident[EI_CLASS] == ELFCLASS64 && header->e_ident[EI_DATA] == ELFDATA2LSB &&
@@ -117,7 +117,7 @@ static int check_file(const struct image *image, Elf64_Ehdr *ret_header)
 	err = image_read(image, 0, ret_header, sizeof(*ret_header));
 	if (err)
 		return err;
-	if (!header_is_ours(ret_header))
+	if (!image_header_is_ours(ret_header))
 		return -EBADMSG;
 	if (ret_header->e_phnum > IMAGE_MAX_SEGMENTS || has_too_many_sections(image, ret_header))
 		return -E2BIG;

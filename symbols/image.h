@@ -31,6 +31,9 @@
 
 struct image;
 
+/* Whether an ELF header is that of a 64-bit little-endian file of this machine. */
+bool image_header_is_ours(const Elf64_Ehdr *header);
+
 /*
  * Open the file that mapping maps. 0; -ENOENT (no way to it), -EPERM, -EBADMSG
  * (not a 64-bit little-endian ELF file of this machine), -ENOMEM, or another

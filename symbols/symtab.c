@@ -6,11 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/*
- * Whether a symbol is a place in the file: not TLS offsets, not resolvers
- * (IFUNC), not plain numbers (SHN_ABS), not what another file defines.
- */
-static bool is_place(const Elf64_Sym *symbol)
+bool symtab_is_place(const Elf64_Sym *symbol)
 {
 	switch (ELF64_ST_TYPE(symbol->st_info)) {
 	case STT_NOTYPE: /* written in assembler, or made by the linker */
@@ -50,7 +46,7 @@ static int table_find(const struct table *table, const char *name, const Elf64_S
 	for (size_t i = 0; i < table->nr_symbols; i++) {
 		const Elf64_Sym *symbol = &table->symbols[i];
 
-		if (!is_place(symbol) || symbol->st_name >= table->names_bytes ||
+		if (!symtab_is_place(symbol) || symbol->st_name >= table->names_bytes ||
 		    strcmp(table->names + symbol->st_name, name) != 0)
 			continue;
 		if (ELF64_ST_BIND(symbol->st_info) != STB_LOCAL) {

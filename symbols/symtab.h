@@ -2,6 +2,7 @@
 /* The symbols of one ELF file: .dynsym (found without section headers) and .symtab. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "symbols/image.h"
@@ -31,3 +32,9 @@
  */
 int symtab_find(const struct image *image, const char *name, uint64_t *ret_vaddr,
 		uint64_t *ret_size_bytes);
+
+/*
+ * Whether a symbol is a place in the file: not TLS offsets, not resolvers
+ * (IFUNC), not plain numbers (SHN_ABS), not what another file defines.
+ */
+bool symtab_is_place(const Elf64_Sym *symbol);
