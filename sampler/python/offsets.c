@@ -47,8 +47,7 @@ static const struct version_table *table_find(uint32_t version_hex)
 	return NULL;
 }
 
-/* Fill ret_build for a version that carries no offsets. 0 or -ENOTSUP with a sentence. */
-static int load_table(uint32_t version_hex, struct py_build *ret_build, struct message *reterr)
+int offsets_of_version(uint32_t version_hex, struct py_build *ret_build, struct message *reterr)
 {
 	const struct version_table *table = table_find(version_hex);
 	char version[VERSION_MAX_BYTES];
@@ -138,7 +137,7 @@ int offsets_load(struct remote_memory *memory, remote_addr runtime_addr, uint32_
 	int err = load_debug_offsets(memory, runtime_addr, &build, reterr);
 
 	if (err == -ENOENT) {
-		err = load_table(version_hex, &build, reterr);
+		err = offsets_of_version(version_hex, &build, reterr);
 		if (!err)
 			err = check_table(memory, runtime_addr, &build, reterr);
 	}

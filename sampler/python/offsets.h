@@ -216,6 +216,12 @@ struct py_build {
 int offsets_load(struct remote_memory *memory, remote_addr runtime_addr, uint32_t version_hex,
 		 struct py_build *ret_build, struct message *reterr);
 
+/*
+ * Fill ret_build for a version that does not carry its offsets itself, from the tables
+ * alone. 0 or -ENOTSUP with a sentence.
+ */
+int offsets_of_version(uint32_t version_hex, struct py_build *ret_build, struct message *reterr);
+
 /* "3.15.2", "3.14.0rc1" of a PY_VERSION_HEX; "3.10" where the rest of it is 0: not known. */
 #define VERSION_MAX_BYTES 24
 void version_format(uint32_t version_hex, char ret_text[VERSION_MAX_BYTES]);

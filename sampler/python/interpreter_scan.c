@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/python/interpreter_scan.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "procmem/cleanup.h"
+#include "sampler/python/threads.h"
+
+/* Words that are looked at in one read. */
+#define BATCH_MAX 1024
+
+/* A list in motion is looked at so often. */
+#define MAX_LOOKS 3
+
+/* A word that may be the head, and what was read where it points. */
+struct candidate {
+	remote_addr word_addr;
+	remote_addr interp_addr;   /* its value */
+	remote_addr threads_head;  /* of that interpreter */
+	remote_addr thread_interp; /* of that thread */
+};
+
+struct scan {
+	struct remote_memory *memory;
+	const struct maps *maps;
+	const struct py_build *build;
+	const struct mapping *last;   /* where the last pointer led */
+	struct candidate *candidates; /* BATCH_MAX of them */
+	struct remote_range *ranges;  /* as many */
+	size_t nr_candidates;
+	unsigned int nr_tries_left;
+	size_t best_length; /* interpreters that the best word leads to; 0: none is found */
+	remote_addr best_addr;
+	bool done;
+};
+
+/* Whether a word can be a pointer to a CPython state: where a program writes, and aligned. */
+static bool points_to_data(struct scan *scan, remote_addr addr)
+{
+	const struct maps *maps = scan->maps;
+	size_t low = 0;
+	size_t high = maps->nr_mappings;
+
+	if (!addr || addr % 8)
+		return false;
+	if (scan->last && addr >= scan->last->start && addr < scan->last->end)
+		return true;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (maps->mappings[middle].end <= addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == maps->nr_mappings || addr < maps->mappings[low].start ||
+	    !maps->mappings[low].readable || !maps->mappings[low].writable)
+		return false;
+	scan->last = &maps->mappings[low];
+	return true;
+}
+
+/* Whether CPython keeps interpreters.main behind interpreters.head. */
+static bool has_main(const struct py_offsets *offsets)
+{
+	return offsets->runtime.size >= offsets->runtime.interpreters_head + 2 * sizeof(uint64_t);
+}
+
+/* Whether the word behind the head is one of its interpreters. */
+static bool main_is_right(struct scan *scan, remote_addr word_addr, const struct thread_list *list)
+{
+	remote_addr main_addr;
+
+	if (!has_main(&scan->build->offsets))
+		return true;
+	if (remote_memory_read_u64(scan->memory, word_addr + sizeof(uint64_t), &main_addr))
+		return false;
+	for (size_t i = 0; i < list->nr_interpreters; i++)
+		if (list->interpreters[i].addr == main_addr)
+			return true;
+	return false;
+}
+
+/* Follow a candidate to the end of its lists. 0 also if it is none. */
+static int try_candidate(struct scan *scan, const struct candidate *candidate)
+{
+	remote_addr runtime_addr =
+		candidate->word_addr - scan->build->offsets.runtime.interpreters_head;
+	struct thread_list list = {0};
+	int err;
+
+	if (scan->nr_tries_left == 0)
+		return 0;
+	scan->nr_tries_left--;
+	err = thread_list_read(scan->memory, scan->build, runtime_addr, &list);
+	if (err)
+		return err == -ESRCH || err == -EPERM || err == -ENOMEM ? err : 0;
+	if (list.nr_interpreters > scan->best_length &&
+	    main_is_right(scan, candidate->word_addr, &list)) {
+		scan->best_length = list.nr_interpreters;
+		scan->best_addr = runtime_addr;
+		scan->done = has_main(&scan->build->offsets);
+	}
+	thread_list_done(&list);
+	return 0;
+}
+
+/* Read a word at an offset from a member of every candidate; what cannot be read is 0. */
+static int read_words(struct scan *scan, size_t from_member, uint32_t offset, size_t to_member)
+{
+	for (size_t i = 0; i < scan->nr_candidates; i++) {
+		uint8_t *candidate = (uint8_t *)&scan->candidates[i];
+
+		memset(candidate + to_member, 0, sizeof(uint64_t));
+		scan->ranges[i] = (struct remote_range){
+			.addr = field_u64(candidate, from_member) + offset,
+			.buffer = candidate + to_member,
+			.size = sizeof(uint64_t),
+		};
+	}
+	return remote_memory_read_ranges(scan->memory, scan->ranges, scan->nr_candidates);
+}
+
+/* Keep the candidates whose threads_head is a pointer. */
+static void drop_without_threads(struct scan *scan)
+{
+	size_t nr_kept = 0;
+
+	for (size_t i = 0; i < scan->nr_candidates; i++)
+		if (points_to_data(scan, scan->candidates[i].threads_head))
+			scan->candidates[nr_kept++] = scan->candidates[i];
+	scan->nr_candidates = nr_kept;
+}
+
+/* Judge what was collected, and be ready to collect anew. */
+static int try_batch(struct scan *scan)
+{
+	const struct py_offsets *offsets = &scan->build->offsets;
+	int err = read_words(scan, offsetof(struct candidate, interp_addr),
+			     offsets->interpreter.threads_head,
+			     offsetof(struct candidate, threads_head));
+
+	if (err)
+		return err;
+	drop_without_threads(scan);
+	err = read_words(scan, offsetof(struct candidate, threads_head), offsets->thread.interp,
+			 offsetof(struct candidate, thread_interp));
+	for (size_t i = 0; !err && !scan->done && i < scan->nr_candidates; i++)
+		if (scan->candidates[i].thread_interp == scan->candidates[i].interp_addr)
+			err = try_candidate(scan, &scan->candidates[i]);
+	scan->nr_candidates = 0;
+	return err;
+}
+
+/* Whether a word of a block can be the head: a pointer and, in a struct, another one behind it. */
+static bool may_be_head(struct scan *scan, const struct module_data *data, size_t offset)
+{
+	if (!points_to_data(scan, field_u64(data->block, offset)))
+		return false;
+	if (!has_main(&scan->build->offsets))
+		return true;
+	offset += sizeof(uint64_t);
+	return offset < data->size && points_to_data(scan, field_u64(data->block, offset));
+}
+
+/* Look at every word of a block; the last one is looked at with the block behind it. */
+static int scan_block(struct scan *scan, const struct module_data *data)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && !scan->done && i < data->size; i += sizeof(uint64_t)) {
+		if (!may_be_head(scan, data, i))
+			continue;
+		scan->candidates[scan->nr_candidates++] = (struct candidate){
+			.word_addr = data->addr + i, .interp_addr = field_u64(data->block, i)};
+		if (scan->nr_candidates == BATCH_MAX)
+			err = try_batch(scan);
+	}
+	return err;
+}
+
+static int scan_module(struct scan *scan, const struct module *module)
+{
+	struct module_data data;
+	int err = 0;
+
+	module_data_init(&data, scan->memory, scan->maps, module);
+	while (!err && !scan->done && module_data_next(&data))
+		err = scan_block(scan, &data);
+	if (!err && !scan->done)
+		err = try_batch(scan);
+	module_data_done(&data);
+	return err;
+}
+
+int interpreter_scan(struct remote_memory *memory, const struct maps *maps,
+		     const struct module *module, const struct py_build *build,
+		     remote_addr *ret_runtime_addr)
+{
+	cleanup_free struct candidate *candidates = calloc(BATCH_MAX, sizeof(*candidates));
+	cleanup_free struct remote_range *ranges = calloc(BATCH_MAX, sizeof(*ranges));
+	struct scan scan = {
+		.memory = memory,
+		.maps = maps,
+		.build = build,
+		.candidates = candidates,
+		.ranges = ranges,
+		.nr_tries_left = INTERPRETER_SCAN_MAX_TRIES,
+	};
+	int err = candidates && ranges ? 0 : -ENOMEM;
+
+	for (int i = 0; !err && !scan.best_length && i < MAX_LOOKS; i++)
+		err = scan_module(&scan, module);
+	if (err)
+		return err;
+	if (!scan.best_length)
+		return -ENOENT;
+	*ret_runtime_addr = scan.best_addr;
+	return 0;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Finding CPython's list of interpreters among a module's variables by its structure
+ * alone, where neither a symbol, nor a section, nor debug offsets lead to it: stripped
+ * programs with a CPython before 3.13 in them.
+ */
+#pragma once
+
+#include "procmem/maps.h"
+#include "procmem/memory.h"
+#include "sampler/python/modules.h"
+#include "sampler/python/offsets.h"
+
+/* Words that look right at first sight are followed to the end so often, then no more. */
+#define INTERPRETER_SCAN_MAX_TRIES 64
+
+/*
+ * Find the head of the list in the variables of module: a word that points to an
+ * interpreter state whose thread states all name it. Where the runtime is a struct, the
+ * word behind it must be its interpreters.main, one of the list, and the lowest such word
+ * is taken; where there is none (3.6: runtime.size ends with the head), that from which
+ * most interpreters are reached, the lowest of those. So in a 3.6 without symbols
+ * interpreters that begin later may be missed.
+ *
+ * ret_runtime_addr is what build's offsets count from. 0; -ENOENT (none, or nothing runs
+ * in it now), -ENOMEM, -ESRCH, -EPERM.
+ *
+ * Source: struct pyinterpreters in Include/internal/pycore_runtime.h of 3.7 to 3.12;
+ * interp_head in Python/pystate.c of 3.6.
+ */
+int interpreter_scan(struct remote_memory *memory, const struct maps *maps,
+		     const struct module *module, const struct py_build *build,
+		     remote_addr *ret_runtime_addr);

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/python/interpreter_scan.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "tests/support/fake_python.h"
+
+/*
+ * A program whose runtime fake_python made: the variables before it, its page, and
+ * behind that a .bss. The states that it refers to lie in writable memory.
+ */
+struct program {
+	struct fake_python py;
+	struct mapping mappings[3];
+	struct maps maps;
+	struct module module;
+	remote_addr head_addr;
+	remote_addr thread_addr;
+};
+
+enum { BEFORE_BYTES = 0x80000, BEHIND_BYTES = 0x1000, NR_DECOYS = 5000, POINTERS_BYTES = 400 };
+
+static struct mapping data_mapping(remote_addr start, remote_addr end)
+{
+	return (struct mapping){
+		.start = start, .end = end, .readable = true, .writable = true, .path = ""};
+}
+
+static void program_init(struct program *program)
+{
+	struct fake_python *py = &program->py;
+
+	fake_python_init(py, 11);
+	program->mappings[0] = data_mapping(py->runtime_addr - BEFORE_BYTES,
+					    py->runtime_addr + 0x1000 + BEHIND_BYTES);
+	program->mappings[1] = data_mapping(py->interp_addr, py->interp_addr + 0x200000);
+	program->thread_addr = fake_python_thread(py, 7);
+	remote_addr pointers_addr = fake_python_alloc(py, POINTERS_BYTES);
+
+	for (uint64_t i = 0; i < POINTERS_BYTES; i += 8)
+		fake_memory_write_u64(&py->fake, pointers_addr + i, pointers_addr + 8);
+	program->mappings[2] =
+		data_mapping(py->interp_addr + 0x100000000, py->free_addr + 0x100000);
+	program->maps = (struct maps){.mappings = program->mappings, .nr_mappings = 3};
+	program->module = (struct module){.first = 0, .end = 1};
+	(void)fake_memory_map(&py->fake, py->runtime_addr - BEFORE_BYTES, BEFORE_BYTES);
+	(void)fake_memory_map(&py->fake, py->runtime_addr + 0x1000, BEHIND_BYTES);
+	program->head_addr = py->runtime_addr + py->build.offsets.runtime.interpreters_head;
+	fake_memory_write_u64(&py->fake, program->head_addr + 8, py->interp_addr);
+	/*
+	 * Words that look like something: pairs of pointers into the state, some to it, and
+	 * to where every word points to something.
+	 */
+	for (uint64_t i = 0; i < NR_DECOYS; i++) {
+		remote_addr addr = py->runtime_addr - BEFORE_BYTES + i * 24;
+
+		fake_memory_write_u64(&py->fake, addr,
+				      i % 3 ? py->interp_addr + i % 512 * 8 : pointers_addr);
+		fake_memory_write_u64(&py->fake, addr + 8, py->interp_addr + 8);
+	}
+}
+
+static int scan(struct program *program, remote_addr *ret_runtime_addr)
+{
+	return interpreter_scan(&program->py.fake.memory, &program->maps, &program->module,
+				&program->py.build, ret_runtime_addr);
+}
+
+static void nothing(struct program *program)
+{
+	(void)program;
+}
+
+static void wrong_main(struct program *program)
+{
+	fake_memory_write_u64(&program->py.fake, program->head_addr + 8, program->thread_addr);
+}
+
+static void no_interpreter(struct program *program)
+{
+	fake_memory_write_u64(&program->py.fake, program->head_addr, 0);
+}
+
+static void no_thread(struct program *program)
+{
+	fake_python_set_threads(&program->py, 0);
+}
+
+static void thread_of_another(struct program *program)
+{
+	fake_memory_write_u64(&program->py.fake,
+			      program->thread_addr + program->py.build.offsets.thread.interp,
+			      program->py.interp_addr + 8);
+}
+
+static void ring_of_threads(struct program *program)
+{
+	fake_memory_write_u64(&program->py.fake,
+			      program->thread_addr + program->py.build.offsets.thread.next,
+			      program->thread_addr);
+}
+
+static void not_writable(struct program *program)
+{
+	program->mappings[1].writable = false;
+}
+
+static void no_head_in_the_struct(struct program *program)
+{
+	program->py.build.offsets.runtime.interpreters_head = 0;
+	program->py.build.offsets.runtime.size = 8;
+}
+
+Test(interpreter_scan, finds_the_head_or_nothing)
+{
+	static const struct {
+		const char *name;
+		void (*change)(struct program *program);
+		int err;
+	} cases[] = {
+		{"as it should be", nothing, 0},
+		{"main is no interpreter", wrong_main, -ENOENT},
+		{"no interpreter", no_interpreter, -ENOENT},
+		{"no thread", no_thread, -ENOENT},
+		{"a thread of another interpreter", thread_of_another, -ENOENT},
+		{"threads in a ring", ring_of_threads, -ENOENT},
+		{"an interpreter where nobody writes", not_writable, -ENOENT},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		remote_addr runtime_addr = 0;
+		struct program program;
+
+		program_init(&program);
+		cases[i].change(&program);
+		program.py.fake.nr_calls = 0;
+		cr_expect(eq(int, scan(&program, &runtime_addr), cases[i].err), "%s",
+			  cases[i].name);
+		cr_expect(eq(u64, runtime_addr, cases[i].err ? 0 : program.py.runtime_addr), "%s",
+			  cases[i].name);
+		if (cases[i].change != ring_of_threads) /* each try follows it to the limit */
+			cr_expect(lt(u64, program.py.fake.nr_calls, 500), "%s", cases[i].name);
+		fake_python_done(&program.py);
+	}
+}
+
+/* 3.6: there is no struct around it, and a second variable names the first interpreter. */
+Test(interpreter_scan, takes_the_longest_list_where_there_is_no_main)
+{
+	remote_addr runtime_addr = 0;
+	remote_addr newer_addr;
+	struct program program;
+
+	program_init(&program);
+	struct fake_python *py = &program.py;
+	remote_addr other_addr = py->runtime_addr + 0x1000;
+
+	no_head_in_the_struct(&program);
+	memset(fake_memory_map(&py->fake, py->interp_addr + 0x100000, 0x100), 0, 0x100);
+	newer_addr = py->interp_addr + 0x100000;
+	fake_memory_write_u64(&py->fake, newer_addr + py->build.offsets.interpreter.next,
+			      py->interp_addr);
+	fake_memory_write_u64(&py->fake, other_addr, newer_addr);
+	/* Without a thread of its own it is not sure of the newer one. */
+	cr_expect(zero(int, scan(&program, &runtime_addr)));
+	cr_expect(ne(u64, runtime_addr, other_addr));
+	remote_addr thread_addr = fake_python_alloc(py, 832);
+
+	fake_python_thread_at(py, thread_addr, 8, 0);
+	fake_memory_write_u64(&py->fake, thread_addr + py->build.offsets.thread.interp, newer_addr);
+	fake_memory_write_u64(&py->fake, newer_addr + py->build.offsets.interpreter.threads_head,
+			      thread_addr);
+	cr_expect(zero(int, scan(&program, &runtime_addr)));
+	cr_expect(eq(u64, runtime_addr, other_addr));
+	fake_python_done(py);
+}
+
+Test(interpreter_scan, the_process_ends)
+{
+	remote_addr runtime_addr;
+	struct program program;
+
+	program_init(&program);
+	program.py.fake.error = -ESRCH;
+	cr_expect(lt(int, scan(&program, &runtime_addr), 0));
+	fake_python_done(&program.py);
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/python/modules.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/support/fake_memory.h"
+
+/* A line of maps without its end: the mapping has one page. */
+static int parse(struct maps *ret_maps, const char *const lines[], size_t nr_lines)
+{
+	char text[4096];
+	size_t used = 0;
+
+	for (size_t i = 0; i < nr_lines && lines[i]; i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s\n", lines[i]);
+	return maps_parse(text, used, ret_maps);
+}
+
+enum { MAX_LINES = 12, MAX_EXPECTED = 4 };
+
+Test(modules, what_is_loaded)
+{
+	static const struct {
+		const char *name;
+		const char *lines[MAX_LINES];
+		struct {
+			enum module_kind kind;
+			size_t code; /* all as indices of mappings */
+			size_t header;
+			size_t first;
+			size_t end;
+		} expected[MAX_EXPECTED];
+		size_t nr_expected;
+	} cases[] = {
+		{"a library with a .bss behind",
+		 {"1000-2000 r--p 00000000 08:01 7 /lib/liba.so",
+		  "2000-3000 r-xp 00001000 08:01 7 /lib/liba.so",
+		  "3000-4000 rw-p 00002000 08:01 7 /lib/liba.so", "4000-5000 rw-p 00000000 00:00 0",
+		  "5000-6000 rw-p 00000000 00:00 0 [heap]"},
+		 {{MODULE_OTHER, 1, 0, 0, 4}},
+		 1},
+		{"libpython goes first, data files are none",
+		 {"1000-2000 r-xp 00000000 08:01 7 /lib/liba.so",
+		  "2000-3000 rw-s 00000000 08:01 8 /var/data",
+		  "3000-4000 r--p 00000000 08:01 9 /lib/libpython3.so",
+		  "4000-5000 r-xp 00001000 08:01 9 /lib/libpython3.so"},
+		 {{MODULE_LIBPYTHON, 3, 2, 2, 4}, {MODULE_OTHER, 0, 0, 0, 1}},
+		 2},
+		{"a libpython whose code is elsewhere",
+		 {"1000-2000 r--p 00000000 08:01 9 /lib/libpython3.so",
+		  "2000-3000 rwxp 00000000 00:00 0"},
+		 {{MODULE_LIBPYTHON, 0, 0, 0, 2}},
+		 1},
+		{"loaded twice",
+		 {"1000-2000 r--p 00000000 08:01 7 /lib/liba.so",
+		  "2000-3000 r-xp 00001000 08:01 7 /lib/liba.so",
+		  "4000-5000 r--p 00000000 08:01 7 /lib/liba.so",
+		  "5000-6000 r-xp 00001000 08:01 7 /lib/liba.so"},
+		 {{MODULE_OTHER, 1, 0, 0, 4}, {MODULE_OTHER, 3, 2, 3, 4}},
+		 2},
+		{"code in two pieces",
+		 {"1000-2000 r-xp 00000000 08:01 7 /lib/liba.so",
+		  "2000-3000 rwxp 00001000 08:01 7 /lib/liba.so"},
+		 {{MODULE_OTHER, 0, 0, 0, 2}},
+		 1},
+		{"nothing", {NULL}, {{0}}, 0},
+	};
+	const struct process process = {.pid = 1, .proc_fd = -1, .memory_fd = -1};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct modules modules = {0};
+		struct maps maps = {0};
+
+		cr_assert(zero(int, parse(&maps, cases[i].lines, MAX_LINES)), "%s", cases[i].name);
+		cr_assert(zero(int, modules_list(&process, &maps, &modules)));
+		cr_assert(eq(sz, modules.nr_modules, cases[i].nr_expected), "%s", cases[i].name);
+		for (size_t j = 0; j < modules.nr_modules; j++) {
+			const struct module *module = &modules.modules[j];
+
+			cr_expect(eq(int, module->kind, cases[i].expected[j].kind), "%s",
+				  cases[i].name);
+			cr_expect(eq(sz, (size_t)(module->code - maps.mappings),
+				     cases[i].expected[j].code),
+				  "%s", cases[i].name);
+			cr_expect(eq(sz, (size_t)(module->header - maps.mappings),
+				     cases[i].expected[j].header),
+				  "%s", cases[i].name);
+			cr_expect(eq(sz, module->first, cases[i].expected[j].first), "%s",
+				  cases[i].name);
+			cr_expect(eq(sz, module->end, cases[i].expected[j].end), "%s",
+				  cases[i].name);
+		}
+		modules_done(&modules);
+		maps_done(&maps);
+	}
+	modules_done(NULL);
+}
+
+Test(modules, the_program_goes_first)
+{
+	struct process process = PROCESS_CLOSED;
+	struct modules modules;
+	struct maps maps;
+	char exe[4096];
+	ssize_t length = readlink("/proc/self/exe", exe, sizeof(exe));
+
+	cr_assert(zero(int, process_open(getpid(), &process, NULL)));
+	cr_assert(zero(int, maps_read(&process, &maps)));
+	cr_assert(zero(int, modules_list(&process, &maps, &modules)));
+	cr_assert(gt(sz, modules.nr_modules, 1));
+	cr_expect(eq(int, modules.modules[0].kind, MODULE_EXECUTABLE));
+	cr_expect(eq(sz, strlen(modules.modules[0].code->path), (size_t)length));
+	cr_expect(zero(int, memcmp(modules.modules[0].code->path, exe, (size_t)length)));
+	cr_expect(eq(int, modules.modules[1].kind, MODULE_OTHER));
+	modules_done(&modules);
+	maps_done(&maps);
+	process_close(&process);
+}
+
+/* Every word of it is seen, and nothing else; what is unmapped is passed over. */
+Test(modules, data)
+{
+	static const char *const lines[] = {
+		"1000-2000 r-xp 00000000 08:01 7 /lib/liba.so",
+		"2000-100000 rw-p 00001000 08:01 7 /lib/liba.so",
+		"100000-200000 rw-p 00000000 00:00 0",
+		"200000-300000 rw-p 00000000 08:01 8 /lib/libb.so",
+	};
+	struct module module = {.first = 0, .end = 3};
+	uint64_t next = 0x2000;
+	struct module_data data;
+	struct fake_memory fake;
+	struct maps maps;
+
+	cr_assert(zero(int, parse(&maps, lines, 4)));
+	fake_memory_init(&fake);
+	(void)fake_memory_map(&fake, 0x1000, 0x2ff000);
+	for (uint64_t addr = 0x1000; addr < 0x300000; addr += 8)
+		fake_memory_write_u64(&fake, addr, addr);
+	for (module_data_init(&data, &fake.memory, &maps, &module); module_data_next(&data);) {
+		cr_expect(le(u64, data.addr, next));
+		cr_expect(zero(u64, data.addr % 8 + data.size % 8));
+		for (size_t i = 0; i < data.size; i += 8)
+			cr_assert(eq(u64, field_u64(data.block, i), data.addr + i));
+		if (data.addr > 0x2000)
+			cr_expect(eq(u64, next - data.addr, MODULE_DATA_OVERLAP_BYTES));
+		next = data.addr + data.size;
+	}
+	cr_expect(eq(u64, next, 0x200000));
+	module_data_done(&data);
+	fake_memory_done(&fake);
+	maps_done(&maps);
+}
