@@ -40,6 +40,7 @@ enum exit_status target_explain(struct target *target, int err, struct message *
 		return EXIT_NO_SAMPLE;
 	case -ENOENT:
 	case -ENOTSUP:
+	case -EAGAIN:
 		if (!reterr->text[0])
 			message_set(reterr,
 				    "the interpreter of process %d is starting or ending: try "

@@ -6,192 +6,351 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "procmem/cleanup.h"
 #include "sampler/python/debug_offsets.h"
+#include "sampler/python/interpreter_scan.h"
+#include "sampler/python/modules.h"
+#include "sampler/python/version_text.h"
+#include "symbols/memory_image.h"
 #include "symbols/symtab.h"
 
-/* The cookie scan reads so much at a time, and no mapping beyond so much. */
-#define SCAN_BLOCK_BYTES (64u << 10)
-#define SCAN_MAX_BYTES	 (64u << 20)
+/* So much of all modules' variables is looked at; beyond it nothing is found by a scan. */
+#define SCAN_MAX_BYTES (256u << 20)
 
-/* What is being searched, and the first refusal of something that was found. */
+/* What is being searched, and the best reason against what was found. */
 struct search {
 	const struct process *process;
 	const struct maps *maps;
 	struct remote_memory *memory;
+	struct modules modules;
 	struct runtime *ret_runtime;
+	uint64_t scanned_bytes;
 	struct message refusal;
 	int refusal_err; /* 0 while nothing was refused */
 };
 
+/* Where a module says that its CPython is. */
+struct place {
+	remote_addr runtime_addr;
+	uint32_t version_hex; /* 0: not told */
+	const char *found_by;
+};
+
+/* How much a refusal says: an interpreter to come is less than one that must be refused. */
+static int refusal_rank(int err)
+{
+	switch (err) {
+	case 0:
+		return 0;
+	case -EFAULT:
+		return 1;
+	case -EAGAIN:
+		return 2;
+	default:
+		return 3;
+	}
+}
+
+/* Remember why something was refused: another module may hold a better one. */
+static void search_refuse(struct search *search, int err, const struct message *refusal)
+{
+	if (refusal_rank(err) <= refusal_rank(search->refusal_err))
+		return;
+	search->refusal = *refusal;
+	search->refusal_err = err;
+}
+
+/* Remember that module has a CPython without an interpreter. */
+static void search_refuse_idle(struct search *search, const struct module *module)
+{
+	struct message refusal = {0};
+
+	message_set(&refusal,
+		    "process %d has CPython loaded (%s), but no interpreter runs in it yet, or "
+		    "none any more: try again in a moment",
+		    search->process->pid, module->code->path);
+	search_refuse(search, -EAGAIN, &refusal);
+}
+
 /*
- * Try runtime_addr as _PyRuntime. True if the search is over. A candidate that
- * is a CPython we must refuse is remembered: another module may hold a better
- * one, and if none does the refusal is the answer.
+ * Whether a runtime is at addr whose version has to be known from elsewhere; the text
+ * that tells it is written when the interpreter begins.
  */
-static bool search_try(struct search *search, remote_addr runtime_addr, uint32_t version_hex,
-		       const char *found_by, const struct mapping *mapping)
+static bool lacks_version(const struct search *search, const struct place *place)
+{
+	uint64_t word;
+
+	return !place->version_hex &&
+	       remote_memory_read_u64(search->memory, place->runtime_addr, &word) == 0 &&
+	       memcmp(&word, DEBUG_OFFSETS_COOKIE, sizeof(word)) != 0;
+}
+
+/* Try a place. True if the search is over; a refusal is remembered. */
+static bool search_try(struct search *search, const struct module *module,
+		       const struct place *place)
 {
 	struct runtime *runtime = search->ret_runtime;
 	struct message refusal = {0};
-	int err =
-		offsets_load(search->memory, runtime_addr, version_hex, &runtime->build, &refusal);
+	remote_addr head_addr = 0;
+	int err;
 
-	if (err) {
-		if (!search->refusal_err || search->refusal_err == -EFAULT) {
-			search->refusal = refusal;
-			search->refusal_err = err;
-		}
+	if (lacks_version(search, place)) {
+		search_refuse_idle(search, module);
 		return false;
 	}
-	runtime->addr = runtime_addr;
-	runtime->found_by = found_by;
-	(void)snprintf(runtime->image_path, sizeof(runtime->image_path), "%s", mapping->path);
+	err = offsets_load(search->memory, place->runtime_addr, place->version_hex, &runtime->build,
+			   &refusal);
+	if (!err)
+		err = remote_memory_read_u64(
+			search->memory,
+			place->runtime_addr + runtime->build.offsets.runtime.interpreters_head,
+			&head_addr);
+	if (err)
+		search_refuse(search, err, &refusal);
+	else if (!head_addr)
+		search_refuse_idle(search, module);
+	if (err || !head_addr)
+		return false;
+	runtime->addr = place->runtime_addr;
+	runtime->found_by = place->found_by;
+	(void)snprintf(runtime->image_path, sizeof(runtime->image_path), "%s", module->code->path);
 	return true;
 }
 
-/* PY_VERSION_HEX from the variable Py_Version that 3.11 and newer export; 0 if there is none. */
-static uint32_t read_version(const struct search *search, const struct image *image,
-			     uint64_t load_bias)
-{
-	uint64_t vaddr, size_bytes, value;
+/* Names. */
 
-	if (symtab_find(image, "Py_Version", &vaddr, &size_bytes) != 0 ||
-	    remote_memory_read_u64(search->memory, vaddr + load_bias, &value) != 0)
+/* PY_VERSION_HEX from the variable Py_Version that 3.11 and newer export; 0 if it is none. */
+static uint32_t read_version(const struct search *search, remote_addr addr)
+{
+	uint64_t value;
+
+	if (remote_memory_read_u64(search->memory, addr, &value) != 0)
 		return 0;
 	return value > UINT32_MAX ? 0 : (uint32_t)value;
 }
 
-/*
- * Before Py_Version there is only the name of the file to go by, "python3.10" or
- * "libpython2.7.so.1.0"; used for refusals alone. The patch level stays 0: unknown.
- */
-static uint32_t version_from_path(const char *path)
+/* The address of a symbol, by the file of the module. 0 or a negative errno. */
+static int file_symbol(const struct search *search, const struct module *module, const char *name,
+		       remote_addr *ret_addr)
 {
-	const char *name = strrchr(path, '/');
-	const char *version = NULL;
-	char *end;
-	unsigned long major, minor;
+	struct image *image = NULL;
+	uint64_t vaddr, size_bytes, load_bias;
+	int err = image_open(search->process, module->code, &image);
 
-	name = name ? name + 1 : path;
-	if (strncmp(name, "libpython", 9) == 0)
-		version = name + 9;
-	else if (strncmp(name, "python", 6) == 0)
-		version = name + 6;
-	if (!version || *version < '2' || *version > '3' || version[1] != '.')
-		return 0;
-	major = (unsigned long)(*version - '0');
-	minor = strtoul(version + 2, &end, 10);
-	if (end == version + 2 || minor > 99)
-		return 0;
-	return (uint32_t)(major << 24 | minor << 16);
+	if (!err)
+		err = symtab_find(image, name, &vaddr, &size_bytes);
+	if (!err)
+		err = image_load_bias(image, module->code, &load_bias);
+	image_close(image);
+	if (!err)
+		*ret_addr = vaddr + load_bias;
+	return err;
 }
 
-static void keep_build_id(struct runtime *runtime, const struct image *image)
+static int place_in_image(const struct search *search, const struct module *module,
+			  const struct image *image, struct place *ret_place)
 {
+	struct place place = {.found_by = "section"};
+	uint64_t vaddr, size_bytes, load_bias;
+	int err = image_load_bias(image, module->code, &load_bias);
+
+	if (!err && image_section(image, ".PyRuntime", &vaddr, &size_bytes) != 0) {
+		place.found_by = "symbol";
+		err = symtab_find(image, "_PyRuntime", &vaddr, &size_bytes);
+	}
+	if (err)
+		return err;
+	place.runtime_addr = vaddr + load_bias;
+	if (symtab_find(image, "Py_Version", &vaddr, &size_bytes) == 0)
+		place.version_hex = read_version(search, vaddr + load_bias);
+	*ret_place = place;
+	return 0;
+}
+
+static int place_in_file(const struct search *search, const struct module *module,
+			 struct place *ret_place)
+{
+	struct image *image = NULL;
+	int err = image_open(search->process, module->code, &image);
+
+	if (!err)
+		err = place_in_image(search, module, image, ret_place);
+	image_close(image);
+	return err;
+}
+
+static int place_in_memory(const struct search *search, const struct module *module,
+			   struct place *ret_place)
+{
+	struct place place = {.found_by = "symbol in memory"};
+	struct memory_image image = {0};
+	remote_addr version_addr;
+	int err = module->header ? memory_image_open(search->memory, module->header->start, &image)
+				 : -ENOENT;
+
+	if (!err)
+		err = memory_image_symbol(&image, "_PyRuntime", &place.runtime_addr);
+	if (!err && memory_image_symbol(&image, "Py_Version", &version_addr) == 0)
+		place.version_hex = read_version(search, version_addr);
+	memory_image_close(&image);
+	if (!err)
+		*ret_place = place;
+	return err;
+}
+
+/* Variables. */
+
+/* Find the text of sys.version. */
+static bool find_version_text(struct search *search, const struct module *module,
+			      struct version_text *ret_version)
+{
+	struct module_data data;
+	bool found = false;
+
+	module_data_init(&data, search->memory, search->maps, module);
+	while (!found && search->scanned_bytes < SCAN_MAX_BYTES && module_data_next(&data)) {
+		search->scanned_bytes += data.size;
+		for (size_t i = 0; !found && i < data.size; i += 8)
+			found = version_text_may_begin(data.block + i) &&
+				version_text_parse((const char *)data.block + i, data.size - i,
+						   ret_version);
+	}
+	module_data_done(&data);
+	return found;
+}
+
+/* Find debug offsets by the cookie that they begin with. True if the search is over. */
+static bool search_cookie(struct search *search, const struct module *module)
+{
+	struct place place = {.found_by = "cookie"};
+	struct module_data data;
+	bool found = false;
+
+	module_data_init(&data, search->memory, search->maps, module);
+	while (!found && search->scanned_bytes < SCAN_MAX_BYTES && module_data_next(&data)) {
+		search->scanned_bytes += data.size;
+		for (size_t i = 0; !found && i < data.size; i += 8) {
+			place.runtime_addr = data.addr + i;
+			found = memcmp(data.block + i, DEBUG_OFFSETS_COOKIE, 8) == 0 &&
+				search_try(search, module, &place);
+		}
+	}
+	module_data_done(&data);
+	return found;
+}
+
+/* The list of interpreters of a version that has neither a symbol left nor debug offsets. */
+static int place_by_scan(const struct search *search, const struct module *module,
+			 const struct py_build *build, struct place *ret_place)
+{
+	struct place place = {.version_hex = build->version_hex, .found_by = "symbol"};
+	int err = -ENOENT;
+
+	/* 3.6 has no _PyRuntime, and this variable, which is not exported. */
+	if (build->offsets.runtime.interpreters_head == 0)
+		err = file_symbol(search, module, "interp_head", &place.runtime_addr);
+	if (err) {
+		place.found_by = "scan";
+		err = interpreter_scan(search->memory, search->maps, module, build,
+				       &place.runtime_addr);
+	}
+	if (!err)
+		*ret_place = place;
+	return err;
+}
+
+/* Module has the text of a version, but nothing that leads to its runtime. */
+static bool search_by_version(struct search *search, const struct module *module,
+			      const struct version_text *version)
+{
+	struct message refusal = {0};
+	struct py_build build;
+	struct place place;
+	int err;
+
+	if (version->is_pypy) {
+		message_set(&refusal,
+			    "process %d runs PyPy, which is no CPython: pysample reads "
+			    "CPython " SUPPORTED_VERSIONS,
+			    search->process->pid);
+		search_refuse(search, -ENOENT, &refusal);
+		return false;
+	}
+	err = offsets_of_version(version->version_hex, &build, &refusal);
+	if (err) {
+		search_refuse(search, err, &refusal);
+		return false;
+	}
+	err = place_by_scan(search, module, &build, &place);
+	if (!err)
+		return search_try(search, module, &place);
+	if (err == -ENOENT)
+		search_refuse_idle(search, module);
+	else
+		search_refuse(search, err, &refusal);
+	return false;
+}
+
+/* The search. */
+
+static bool search_names(struct search *search, const struct module *module)
+{
+	struct version_text version;
+	struct place place;
+
+	if (place_in_file(search, module, &place) && place_in_memory(search, module, &place))
+		return false;
+	if (lacks_version(search, &place) && find_version_text(search, module, &version))
+		place.version_hex = version.version_hex;
+	return search_try(search, module, &place);
+}
+
+static bool search_variables(struct search *search, const struct module *module)
+{
+	struct version_text version;
+
+	return search_cookie(search, module) || (find_version_text(search, module, &version) &&
+						 search_by_version(search, module, &version));
+}
+
+/* The module of the interpreter, by its names if there are any, else by its variables. */
+static const struct module *search_modules(struct search *search)
+{
+	static bool (*const ways[])(struct search * search,
+				    const struct module *module) = {search_names, search_variables};
+	const struct modules *list = &search->modules;
+
+	for (size_t way = 0; way < sizeof(ways) / sizeof(ways[0]); way++)
+		for (size_t i = 0; i < list->nr_modules; i++)
+			if (ways[way](search, &list->modules[i]))
+				return &list->modules[i];
+	return NULL;
+}
+
+static size_t read_build_id(const struct search *search, const struct module *module,
+			    uint8_t ret_build_id[BUILD_ID_MAX_BYTES])
+{
+	struct memory_image memory_image = {0};
+	struct image *image = NULL;
+	size_t size_bytes = 0;
+
+	if (image_open(search->process, module->code, &image) == 0)
+		size_bytes = image_build_id(image, ret_build_id);
+	else if (module->header &&
+		 memory_image_open(search->memory, module->header->start, &memory_image) == 0)
+		size_bytes = memory_image_build_id(&memory_image, ret_build_id);
+	memory_image_close(&memory_image);
+	image_close(image);
+	return size_bytes;
+}
+
+static void keep_build_id(struct search *search, const struct module *module)
+{
+	struct runtime *runtime = search->ret_runtime;
 	uint8_t build_id[BUILD_ID_MAX_BYTES];
-	size_t size_bytes = image_build_id(image, build_id);
+	size_t size_bytes = read_build_id(search, module, build_id);
 
 	for (size_t i = 0; i < size_bytes; i++)
 		(void)snprintf(runtime->build_id + 2 * i, 3, "%02x", build_id[i]);
-}
-
-static bool search_image(struct search *search, const struct image *image,
-			 const struct mapping *mapping)
-{
-	uint64_t vaddr, size_bytes, load_bias;
-	const char *found_by = "section";
-	uint32_t version_hex;
-
-	if (image_load_bias(image, mapping, &load_bias) != 0)
-		return false;
-	if (image_section(image, ".PyRuntime", &vaddr, &size_bytes) != 0) {
-		found_by = "symbol";
-		if (symtab_find(image, "_PyRuntime", &vaddr, &size_bytes) != 0)
-			return false;
-	}
-	version_hex = read_version(search, image, load_bias);
-	if (!version_hex)
-		version_hex = version_from_path(mapping->path);
-	if (!search_try(search, vaddr + load_bias, version_hex, found_by, mapping))
-		return false;
-	keep_build_id(search->ret_runtime, image);
-	return true;
-}
-
-enum module_kind { MODULE_EXECUTABLE, MODULE_LIBPYTHON, MODULE_OTHER, NR_MODULE_KINDS };
-
-static enum module_kind module_kind(const struct search *search, const struct mapping *mapping)
-{
-	const char *name = strrchr(mapping->path, '/');
-	char exe[sizeof(((struct runtime *)0)->image_path)];
-	ssize_t length = readlinkat(search->process->proc_fd, "exe", exe, sizeof(exe) - 1);
-
-	if (length > 0) {
-		exe[length] = '\0';
-		if (strncmp(exe, mapping->path, strlen(mapping->path)) == 0 && *mapping->path)
-			return MODULE_EXECUTABLE;
-	}
-	return name && strncmp(name, "/libpython", 10) == 0 ? MODULE_LIBPYTHON : MODULE_OTHER;
-}
-
-static bool search_modules(struct search *search, enum module_kind kind)
-{
-	const struct maps *maps = search->maps;
-	size_t end;
-
-	for (size_t i = 0; i < maps->nr_mappings; i = end) {
-		const struct mapping *mapping = &maps->mappings[i];
-		struct image *image = NULL;
-		bool found;
-
-		end = maps_module_end(maps, i);
-		if (!mapping->inode || module_kind(search, mapping) != kind)
-			continue;
-		if (image_open(search->process, mapping, &image) != 0)
-			continue;
-		found = search_image(search, image, mapping);
-		image_close(image);
-		if (found)
-			return true;
-	}
-	return false;
-}
-
-/* Look for the cookie in one mapping; blocks that cannot be read are passed over. */
-static bool scan_mapping(struct search *search, const struct mapping *mapping, uint8_t *block)
-{
-	remote_addr end = mapping->end;
-
-	if (end - mapping->start > SCAN_MAX_BYTES)
-		end = mapping->start + SCAN_MAX_BYTES;
-	for (remote_addr addr = mapping->start; addr < end; addr += SCAN_BLOCK_BYTES) {
-		size_t size = end - addr < SCAN_BLOCK_BYTES ? end - addr : SCAN_BLOCK_BYTES;
-
-		if (remote_memory_read(search->memory, addr, block, size) != 0)
-			continue;
-		for (size_t i = 0; i + 8 <= size; i += 8)
-			if (memcmp(block + i, DEBUG_OFFSETS_COOKIE, 8) == 0 &&
-			    search_try(search, addr + i, 0, "cookie", mapping))
-				return true;
-	}
-	return false;
-}
-
-static bool search_cookie(struct search *search)
-{
-	cleanup_free uint8_t *block = malloc(SCAN_BLOCK_BYTES);
-
-	if (!block)
-		return false;
-	for (size_t i = 0; i < search->maps->nr_mappings; i++) {
-		const struct mapping *mapping = &search->maps->mappings[i];
-
-		if (mapping->inode && mapping->readable && mapping->writable &&
-		    scan_mapping(search, mapping, block))
-			return true;
-	}
-	return false;
 }
 
 /* -EPERM or -ESRCH if the process cannot be read at all, else 0. */
@@ -210,28 +369,47 @@ static int check_readable(const struct search *search)
 	return err == -EFAULT ? 0 : err;
 }
 
-/*
- * Nothing of a known CPython was found. If a file is mapped that by its name is an
- * old one (before 3.7 there was no _PyRuntime), say that instead of "not Python".
- */
-static bool refuse_by_name(const struct maps *maps, struct message *reterr)
+/* "2" or "3" of a file whose name is that of a Python, like libpython3.10.so.1.0; else 0. */
+static char major_in_name(const char *path)
 {
-	char version[VERSION_MAX_BYTES];
+	const char *name = strrchr(path, '/');
 
-	for (size_t i = 0; i < maps->nr_mappings; i++) {
-		const struct mapping *mapping = &maps->mappings[i];
-		uint32_t version_hex = mapping->executable ? version_from_path(mapping->path) : 0;
+	name = name ? name + 1 : path;
+	if (strncmp(name, "lib", 3) == 0)
+		name += 3;
+	if (strncmp(name, "python", 6) != 0)
+		return 0;
+	return name[6] == '2' || name[6] == '3' ? name[6] : 0;
+}
 
-		if (!version_hex)
-			continue;
-		version_format(version_hex, version);
-		message_set(reterr,
-			    "the target maps %s, a Python %s that this pysample cannot "
-			    "read; it knows CPython " SUPPORTED_VERSIONS,
-			    mapping->path, version);
-		return true;
+/* Nothing was found. If a program is mapped that by its name is a Python, say that. */
+static int refuse_by_name(const struct search *search, struct message *reterr)
+{
+	for (size_t i = 0; i < search->maps->nr_mappings; i++) {
+		const struct mapping *mapping = &search->maps->mappings[i];
+		char major = mapping->executable ? major_in_name(mapping->path) : 0;
+
+		if (major == '2') {
+			message_set(reterr,
+				    "the target maps %s, a Python 2; pysample reads "
+				    "CPython " SUPPORTED_VERSIONS,
+				    mapping->path);
+			return -ENOTSUP;
+		}
+		if (major) {
+			message_set(reterr,
+				    "process %d has %s mapped, but no interpreter was found in it: "
+				    "try again if it is just starting; pysample reads "
+				    "CPython " SUPPORTED_VERSIONS,
+				    search->process->pid, mapping->path);
+			return -EAGAIN;
+		}
 	}
-	return false;
+	message_set(reterr,
+		    "no CPython interpreter was found in process %d: give the id of the Python "
+		    "process itself (pgrep -f NAME finds one), or try again if it is just starting",
+		    search->process->pid);
+	return -ENOENT;
 }
 
 /*
@@ -250,18 +428,11 @@ static int refuse(const struct search *search, struct message *reterr)
 {
 	if (ended_meanwhile(search))
 		return -ESRCH;
-	if (search->refusal_err && search->refusal.text[0]) {
-		if (reterr)
-			*reterr = search->refusal;
-		return search->refusal_err;
-	}
-	if (refuse_by_name(search->maps, reterr))
-		return -ENOTSUP;
-	message_set(reterr,
-		    "no CPython interpreter was found in process %d: give the id of the Python "
-		    "process itself (pgrep -f NAME finds one), or try again if it is just starting",
-		    search->process->pid);
-	return -ENOENT;
+	if (!search->refusal_err || !search->refusal.text[0])
+		return refuse_by_name(search, reterr);
+	if (reterr)
+		*reterr = search->refusal;
+	return search->refusal_err;
 }
 
 int runtime_find(const struct process *process, const struct maps *maps,
@@ -274,18 +445,20 @@ int runtime_find(const struct process *process, const struct maps *maps,
 		.memory = memory,
 		.ret_runtime = &runtime,
 	};
-	bool found = false;
+	const struct module *module;
 	int err = check_readable(&search);
 
+	if (!err)
+		err = modules_list(process, maps, &search.modules);
 	if (err)
 		return err;
-	for (int kind = 0; !found && kind < NR_MODULE_KINDS; kind++)
-		found = search_modules(&search, (enum module_kind)kind);
-	if (!found && !search.refusal_err)
-		found = search_cookie(&search);
-	if (found) {
+	module = search_modules(&search);
+	if (module) {
+		keep_build_id(&search, module);
 		*ret_runtime = runtime;
-		return 0;
+	} else {
+		err = refuse(&search, reterr);
 	}
-	return refuse(&search, reterr);
+	modules_done(&search.modules);
+	return err;
 }

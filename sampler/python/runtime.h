@@ -14,20 +14,28 @@
 #include "symbols/image.h"
 
 struct runtime {
-	remote_addr addr;     /* of _PyRuntime */
-	const char *found_by; /* "section", "symbol" or "cookie"; static */
+	remote_addr addr; /* of _PyRuntime; of interp_head in 3.6, which has none */
+	/* "section", "symbol", "symbol in memory", "cookie" or "scan"; static */
+	const char *found_by;
 	char image_path[256]; /* of the file it lies in, as the target has it; cut if longer */
 	char build_id[2 * BUILD_ID_MAX_BYTES + 1]; /* of that file, in hex; "" if not known */
 	struct py_build build;
 };
 
 /*
- * Find the interpreter. Order: section .PyRuntime, symbol _PyRuntime — in the
- * executable, then in files called libpython…, then in all others — and last the
- * cookie of 3.13 and newer in every writable mapping of a file.
+ * Find the interpreter. The modules are gone through in the order executable, files
+ * called libpython…, all others (sampler/python/modules.h): first for the section
+ * .PyRuntime or the symbol _PyRuntime, by the file or, if that cannot be opened or does
+ * not tell, by its image in memory; then for the cookie of 3.13 and newer and for the
+ * text of sys.version among their variables, which leads to the symbol interp_head of
+ * 3.6 and else to a scan for the list of interpreters (sampler/python/interpreter_scan.h).
+ * The first one that has an interpreter is it; one without does not count. Before 3.13 the
+ * version is that of Py_Version or of the text, never one that a name of a file tells.
  *
  * 0; -ENOENT with a sentence (no CPython in it), -ENOTSUP with a sentence (one
- * that is not supported), -EPERM (ask process_explain_eperm()), -ENOMEM; -ESRCH: it
+ * that is not supported), -EAGAIN with a sentence (a CPython is loaded, or a file that by
+ * its name is one is mapped, but no interpreter runs in it yet, or none any more: ask
+ * again later), -EPERM (ask process_explain_eperm()), -ENOMEM; -ESRCH: it
  * has ended or called exec meanwhile, so that nothing can be said of it (a kernel
  * thread, which has no mappings, looks as if it had).
  */

@@ -26,14 +26,21 @@ static void end_now(struct fake_memory *fake, size_t range_index)
 	fake->error = -ESRCH;
 }
 
-/* Mappings of no file, so that none is opened: of no Python, and of an old one by its name. */
+/* Mappings of no file, so that none is opened: of no Python, and of two by their names. */
 static struct mapping no_python = {.start = 0x1000, .end = 0x2000, .readable = true, .path = ""};
 static struct mapping old_python = {
 	.start = 0x1000,
 	.end = 0x2000,
 	.readable = true,
 	.executable = true,
-	.path = "/usr/bin/python3.6",
+	.path = "/usr/bin/python2.7",
+};
+static struct mapping python = {
+	.start = 0x1000,
+	.end = 0x2000,
+	.readable = true,
+	.executable = true,
+	.path = "/usr/lib/libpython3.6m.so.1.0",
 };
 
 /* Whatever would be said of the process, if it has ended meanwhile that is the answer. */
@@ -51,6 +58,8 @@ Test(runtime, refuses_nothing_that_has_ended)
 		 still_there,
 		 NULL,
 		 -ENOENT},
+		{"idle", {.mappings = &python, .nr_mappings = 1}, still_there, NULL, -EAGAIN},
+		{"idle, gone", {.mappings = &python, .nr_mappings = 1}, gone, NULL, -ESRCH},
 		{"old", {.mappings = &old_python, .nr_mappings = 1}, still_there, NULL, -ENOTSUP},
 		{"no check", {.mappings = &old_python, .nr_mappings = 1}, NULL, NULL, -ENOTSUP},
 		{"gone", {.mappings = &no_python, .nr_mappings = 1}, gone, NULL, -ESRCH},
