@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "procmem/cleanup.h"
 #include "sampler/python/threads.h"
@@ -12,6 +13,9 @@
 
 /* A list in motion is looked at so often. */
 #define MAX_LOOKS 3
+
+/* What was no interpreter is remembered in so many slots: types are pointed to often. */
+#define NR_REJECTED 4096
 
 /* A word that may be the head, and what was read where it points. */
 struct candidate {
@@ -29,6 +33,7 @@ struct scan {
 	struct candidate *candidates; /* BATCH_MAX of them */
 	struct remote_range *ranges;  /* as many */
 	size_t nr_candidates;
+	remote_addr *rejected; /* NR_REJECTED of them: what was no interpreter, or 0 */
 	unsigned int nr_tries_left;
 	size_t best_length; /* interpreters that the best word leads to; 0: none is found */
 	remote_addr best_addr;
@@ -122,14 +127,24 @@ static int read_words(struct scan *scan, size_t from_member, uint32_t offset, si
 	return remote_memory_read_ranges(scan->memory, scan->ranges, scan->nr_candidates);
 }
 
+static remote_addr *rejected_slot(const struct scan *scan, remote_addr interp_addr)
+{
+	return &scan->rejected[interp_addr / 16 % NR_REJECTED];
+}
+
 /* Keep the candidates whose threads_head is a pointer. */
 static void drop_without_threads(struct scan *scan)
 {
 	size_t nr_kept = 0;
 
-	for (size_t i = 0; i < scan->nr_candidates; i++)
-		if (points_to_data(scan, scan->candidates[i].threads_head))
-			scan->candidates[nr_kept++] = scan->candidates[i];
+	for (size_t i = 0; i < scan->nr_candidates; i++) {
+		const struct candidate *candidate = &scan->candidates[i];
+
+		if (points_to_data(scan, candidate->threads_head))
+			scan->candidates[nr_kept++] = *candidate;
+		else
+			*rejected_slot(scan, candidate->interp_addr) = candidate->interp_addr;
+	}
 	scan->nr_candidates = nr_kept;
 }
 
@@ -156,7 +171,9 @@ static int try_batch(struct scan *scan)
 /* Whether a word of a block can be the head: a pointer and, in a struct, another one behind it. */
 static bool may_be_head(struct scan *scan, const struct module_data *data, size_t offset)
 {
-	if (!points_to_data(scan, field_u64(data->block, offset)))
+	remote_addr interp_addr = field_u64(data->block, offset);
+
+	if (!points_to_data(scan, interp_addr) || *rejected_slot(scan, interp_addr) == interp_addr)
 		return false;
 	if (!has_main(&scan->build->offsets))
 		return true;
@@ -200,18 +217,22 @@ int interpreter_scan(struct remote_memory *memory, const struct maps *maps,
 {
 	cleanup_free struct candidate *candidates = calloc(BATCH_MAX, sizeof(*candidates));
 	cleanup_free struct remote_range *ranges = calloc(BATCH_MAX, sizeof(*ranges));
+	cleanup_free remote_addr *rejected = calloc(NR_REJECTED, sizeof(*rejected));
 	struct scan scan = {
 		.memory = memory,
 		.maps = maps,
 		.build = build,
 		.candidates = candidates,
 		.ranges = ranges,
+		.rejected = rejected,
 		.nr_tries_left = INTERPRETER_SCAN_MAX_TRIES,
 	};
-	int err = candidates && ranges ? 0 : -ENOMEM;
+	int err = candidates && ranges && rejected ? 0 : -ENOMEM;
 
-	for (int i = 0; !err && !scan.best_length && i < MAX_LOOKS; i++)
+	for (int i = 0; !err && !scan.best_length && i < MAX_LOOKS; i++) {
+		memset(rejected, 0, NR_REJECTED * sizeof(*rejected));
 		err = scan_module(&scan, module);
+	}
 	if (err)
 		return err;
 	if (!scan.best_length)

@@ -167,11 +167,12 @@ static int place_in_image(const struct search *search, const struct module *modu
 }
 
 static int place_in_file(const struct search *search, const struct module *module,
-			 struct place *ret_place)
+			 struct place *ret_place, bool *ret_opened)
 {
 	struct image *image = NULL;
 	int err = image_open(search->process, module->code, &image);
 
+	*ret_opened = !err;
 	if (!err)
 		err = place_in_image(search, module, image, ret_place);
 	image_close(image);
@@ -296,8 +297,12 @@ static bool search_names(struct search *search, const struct module *module)
 {
 	struct version_text version;
 	struct place place;
+	bool opened;
+	int err = place_in_file(search, module, &place, &opened);
 
-	if (place_in_file(search, module, &place) && place_in_memory(search, module, &place))
+	if (!opened)
+		err = place_in_memory(search, module, &place);
+	if (err)
 		return false;
 	if (lacks_version(search, &place) && find_version_text(search, module, &version))
 		place.version_hex = version.version_hex;

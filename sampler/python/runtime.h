@@ -25,8 +25,8 @@ struct runtime {
 /*
  * Find the interpreter. The modules are gone through in the order executable, files
  * called libpython…, all others (sampler/python/modules.h): first for the section
- * .PyRuntime or the symbol _PyRuntime, by the file or, if that cannot be opened or does
- * not tell, by its image in memory; then for the cookie of 3.13 and newer and for the
+ * .PyRuntime or the symbol _PyRuntime, by the file or, if that cannot be opened, by its
+ * image in memory; then for the cookie of 3.13 and newer and for the
  * text of sys.version among their variables, which leads to the symbol interp_head of
  * 3.6 and else to a scan for the list of interpreters (sampler/python/interpreter_scan.h).
  * The first one that has an interpreter is it; one without does not count. Before 3.13 the
