@@ -19,6 +19,7 @@
 struct lister {
 	const struct maps *maps;
 	struct modules list;
+	size_t nr_of_kind[NR_MODULE_KINDS];
 	char exe[PATH_MAX]; /* what the process runs; "" if that cannot be told */
 };
 
@@ -49,10 +50,13 @@ static enum module_kind kind_of(const struct lister *lister, const struct mappin
 	return name && strncmp(name, "/libpython", 10) == 0 ? MODULE_LIBPYTHON : MODULE_OTHER;
 }
 
-static int add_module(struct modules *list, const struct module *module)
+static int add_module(struct lister *lister, const struct module *module)
 {
-	if (list->nr_modules >= MODULES_MAX)
+	struct modules *list = &lister->list;
+
+	if (lister->nr_of_kind[module->kind] == MODULES_MAX)
 		return 0;
+	lister->nr_of_kind[module->kind]++;
 	if ((list->nr_modules & (list->nr_modules - 1)) == 0) {
 		struct module *grown = reallocarray(
 			list->modules, list->nr_modules ? list->nr_modules * 2 : 1, sizeof(*grown));
@@ -101,7 +105,7 @@ static int add_loadings(struct lister *lister, size_t first, size_t end)
 		if (!mapping->inode || !mapping->executable)
 			continue;
 		if (module.code && mapping->file_offset <= last_offset) {
-			err = add_module(&lister->list, &module);
+			err = add_module(lister, &module);
 			module.first = i;
 			module.code = NULL;
 		}
@@ -115,7 +119,7 @@ static int add_loadings(struct lister *lister, size_t first, size_t end)
 		module.code = &maps->mappings[first];
 		module.header = header;
 	}
-	return err || !module.code ? err : add_module(&lister->list, &module);
+	return err || !module.code ? err : add_module(lister, &module);
 }
 
 static int list_all(struct lister *lister)

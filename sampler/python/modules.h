@@ -15,8 +15,8 @@
 /* The order of the search. */
 enum module_kind { MODULE_EXECUTABLE, MODULE_LIBPYTHON, MODULE_OTHER, NR_MODULE_KINDS };
 
-/* Modules beyond so many are not looked at; a browser has some 200. */
-#define MODULES_MAX 4096
+/* Modules of one kind beyond so many are not looked at; a browser has some 200. */
+#define MODULES_MAX 1024
 
 /* Of one stretch of variables so much is looked at; CPython has 1 MiB of them. */
 #define MODULE_MAX_DATA_BYTES (32u << 20)

@@ -156,3 +156,27 @@ Test(modules, data)
 	fake_memory_done(&fake);
 	maps_done(&maps);
 }
+
+/* Whoever maps one file thousands of times does not hide a libpython behind them. */
+Test(modules, too_many)
+{
+	enum { NR = 3 * MODULES_MAX };
+	const struct process process = {.pid = 1, .proc_fd = -1, .memory_fd = -1};
+	struct mapping *mappings = calloc(NR + 1, sizeof(*mappings));
+	struct maps maps = {.mappings = mappings, .nr_mappings = NR + 1};
+	struct modules modules;
+
+	for (size_t i = 0; i <= NR; i++)
+		mappings[i] = (struct mapping){.start = 0x10000 + i * 0x1000,
+					       .end = 0x11000 + i * 0x1000,
+					       .inode = i == NR ? 2 : 1,
+					       .readable = true,
+					       .executable = true,
+					       .path = i == NR ? "/libpython3.so" : "/x"};
+	cr_assert(zero(int, modules_list(&process, &maps, &modules)));
+	cr_expect(eq(sz, modules.nr_modules, MODULES_MAX + 1));
+	cr_expect(eq(int, modules.modules[0].kind, MODULE_LIBPYTHON));
+	cr_expect(eq(ptr, (void *)modules.modules[1].code, mappings));
+	modules_done(&modules);
+	free(mappings);
+}
