@@ -88,6 +88,9 @@ static void report_interpreter(const struct target *target)
 				  "structs were told by what they hold");
 	if (runtime->build_id[0])
 		report("build ID", "%s", runtime->build_id);
+	if (runtime->nr_others)
+		report("others", "%u more CPython%s in this process, which cannot be sampled",
+		       runtime->nr_others, runtime->nr_others == 1 ? " runs" : "s run");
 }
 
 /* What became of the stacks. A sink. */

@@ -331,6 +331,21 @@ static const struct module *search_modules(struct search *search)
 	return NULL;
 }
 
+/* Count the CPythons that run besides the one that was found in module. */
+static unsigned int count_others(const struct search *search, const struct module *module)
+{
+	const struct modules *list = &search->modules;
+	struct runtime runtime = {0};
+	struct search others = *search;
+	unsigned int nr_others = 0;
+
+	others.ret_runtime = &runtime;
+	for (module++; module < list->modules + list->nr_modules; module++)
+		if (module->kind != MODULE_OTHER)
+			nr_others += search_names(&others, module);
+	return nr_others;
+}
+
 static size_t read_build_id(const struct search *search, const struct module *module,
 			    uint8_t ret_build_id[BUILD_ID_MAX_BYTES])
 {
@@ -460,6 +475,7 @@ int runtime_find(const struct process *process, const struct maps *maps,
 	module = search_modules(&search);
 	if (module) {
 		keep_build_id(&search, module);
+		runtime.nr_others = count_others(&search, module);
 		*ret_runtime = runtime;
 	} else {
 		err = refuse(&search, reterr);

@@ -20,6 +20,11 @@ struct runtime {
 	char image_path[256]; /* of the file it lies in, as the target has it; cut if longer */
 	char build_id[2 * BUILD_ID_MAX_BYTES + 1]; /* of that file, in hex; "" if not known */
 	struct py_build build;
+	/*
+	 * How many more CPythons run, as far as the program and files called libpython…
+	 * behind that one tell; nothing else is known of them.
+	 */
+	unsigned int nr_others;
 };
 
 /*

@@ -234,6 +234,22 @@ class Loaded(LocatorTestCase):
                         [self.embed, *order, "run", self.script], home=used.home) as program:
                     self.assert_found(program.pid, program.truth())
 
+    def test_two_that_run(self):
+        """One of them is sampled, and doctor knows of the other."""
+        pair = [library for library in read_libraries() if library.version in ("3.10", "3.11")]
+        if len(pair) < 2:
+            self.skipTest("not tested here: two interpreters (no 3.10 and 3.11)")
+        for order in (pair, pair[::-1]):
+            commands = [word for library in order
+                        for word in ("home", library.home, "load", library.path, "begin")]
+            with self.subTest(order=[str(library) for library in order]), running(
+                    [self.embed, *commands, "run", self.script]) as program:
+                program.truth()
+                result = pysample("dump", program.pid, "--json")
+                self.assertEqual(result.status, 0, result)
+                self.assertRegex(json.loads(result.stdout)["python"], r"^3\.1[01]\.")
+                self.assertIn("1 more CPython runs", pysample("doctor", program.pid).stdout)
+
 
 class Archive:
     """A libpython to link with."""

@@ -3,6 +3,7 @@
  * A program that has CPython in it, by its commands:
  *
  *	load FILE     dlopen() a libpython; what follows is about that one
+ *	home FOLDER   set PYTHONHOME
  *	wait          print "waiting", and go on when a line comes
  *	begin         Py_InitializeEx()
  *	run SCRIPT    run it; it does not come back
@@ -38,7 +39,7 @@ static void *function(void *library, const char *name)
 
 static void run(void *library, const char *script)
 {
-	int (*run_file)(FILE *file, const char *name, int close, void *flags) =
+	int (*run_file)(FILE * file, const char *name, int close, void *flags) =
 		function(library, "PyRun_SimpleFileExFlags");
 
 	exit(run_file(fopen(script, "r"), script, 1, NULL));
@@ -63,6 +64,8 @@ int main(int argc, char **argv)
 				fprintf(stderr, "%s\n", dlerror());
 				return 1;
 			}
+		} else if (strcmp(argv[i], "home") == 0 && i + 1 < argc) {
+			setenv("PYTHONHOME", argv[++i], 1);
 		} else if (strcmp(argv[i], "run") == 0 && i + 1 < argc) {
 			run(library, argv[++i]);
 		}

@@ -4,8 +4,9 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 #include <errno.h>
+#include <string.h>
 
-#include "tests/support/fake_memory.h"
+#include "tests/support/fake_python.h"
 
 static int gone(struct remote_memory *memory)
 {
@@ -89,5 +90,123 @@ Test(runtime, refuses_nothing_that_has_ended)
 		cr_expect(eq(int, message.text[0] != '\0', cases[i].expected != -ESRCH), "%s",
 			  cases[i].name);
 		fake_memory_done(&fake);
+	}
+}
+
+/*
+ * A library that cannot be opened, with a CPython of 3.minor in its variables: code and
+ * data of a file, then .bss with the text of sys.version. Nothing of it has a name.
+ */
+struct library {
+	struct fake_python py;
+	struct mapping mappings[5];
+	struct maps maps;
+	remote_addr text_addr;
+};
+
+enum { TEXT_BYTES = 0x1000 };
+
+static const struct process no_process = {.pid = 1, .proc_fd = -1, .memory_fd = -1};
+
+static struct mapping mapping_of(remote_addr start, remote_addr end, uint64_t inode,
+				 const char *path)
+{
+	return (struct mapping){.start = start,
+				.end = end,
+				.inode = inode,
+				.readable = true,
+				.writable = true,
+				.path = path};
+}
+
+static void library_init(struct library *library, uint32_t minor, const char *text)
+{
+	struct fake_python *py = &library->py;
+
+	fake_python_init(py, minor);
+	(void)fake_python_thread(py, 7);
+	remote_addr data_addr = py->runtime_addr & ~0xfffull;
+	remote_addr bss_addr = (py->runtime_addr + 0x8000) & ~0xfffull;
+
+	library->text_addr = bss_addr + 0x800;
+	library->mappings[0] = mapping_of(data_addr - 0x1000, data_addr, 5, "/app/plugin.so");
+	library->mappings[0].executable = true;
+	library->mappings[0].writable = false;
+	library->mappings[1] = mapping_of(data_addr, bss_addr, 5, "/app/plugin.so");
+	library->mappings[2] = mapping_of(bss_addr, bss_addr + TEXT_BYTES, 0, "");
+	library->mappings[3] =
+		mapping_of(py->interp_addr & ~0xfffull, py->interp_addr + 0x100000, 0, "[heap]");
+	library->mappings[4] = mapping_of(0x5700000000, 0x5800000000, 0, "");
+	library->maps = (struct maps){.mappings = library->mappings, .nr_mappings = 5};
+	(void)fake_memory_map(&py->fake, data_addr - 0x1000, 0x1000);
+	(void)fake_memory_map(&py->fake, py->runtime_addr + 4096,
+			      bss_addr + TEXT_BYTES - py->runtime_addr - 4096);
+	fake_memory_write(&py->fake, library->text_addr, text, strlen(text));
+	fake_memory_write_u64(&py->fake,
+			      py->runtime_addr + py->build.offsets.runtime.interpreters_head + 8,
+			      py->interp_addr);
+}
+
+/* No interpreter yet, or none any more. */
+static void library_end(struct library *library)
+{
+	uint32_t head = library->py.build.offsets.runtime.interpreters_head;
+
+	fake_memory_write_u64(&library->py.fake, library->py.runtime_addr + head, 0);
+	fake_memory_write_u64(&library->py.fake, library->py.runtime_addr + head + 8, 0);
+}
+
+static int find(struct library *library, struct runtime *ret_runtime, struct message *reterr)
+{
+	return runtime_find(&no_process, &library->maps, &library->py.fake.memory, ret_runtime,
+			    reterr);
+}
+
+#define TEXT_OF(version) version " (main, May  9 2026, 10:00:00) \n[GCC 12.2.0]"
+
+Test(runtime, by_variables_alone)
+{
+	static const struct {
+		uint32_t minor;
+		const char *text;
+		bool ended;
+		int err;
+		const char *found_by;
+		const char *said; /* in the sentence */
+	} cases[] = {
+		{11, TEXT_OF("3.11.2"), false, 0, "scan", ""},
+		{12, TEXT_OF("3.12.2"), false, 0, "scan", ""},
+		{13, "", false, 0, "cookie", ""},
+		{14, TEXT_OF("2.7.18"), false, 0, "cookie", ""},
+		{15, TEXT_OF("3.15.2"), false, 0, "cookie", ""},
+		{11, TEXT_OF("3.11.2"), true, -EAGAIN, "", "/app/plugin.so"},
+		{14, "", true, -EAGAIN, "", "/app/plugin.so"},
+		{11, "", false, -ENOENT, "", "no CPython"},
+		{11, TEXT_OF("2.7.18"), false, -ENOTSUP, "", "2.7.18"},
+		{11, TEXT_OF("3.5.10"), false, -ENOTSUP, "", "3.5.10"},
+		{11, "3.11.2 (feeb267ead3e, Dec 29 2022, 14:23:21)\n[PyPy 7.3.11]", false, -ENOENT,
+		 "", "PyPy"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct message message = {0};
+		struct runtime runtime = {.found_by = ""};
+		struct library library;
+
+		library_init(&library, cases[i].minor, cases[i].text);
+		if (cases[i].ended)
+			library_end(&library);
+		cr_expect(eq(int, find(&library, &runtime, &message), cases[i].err), "%zu: %s", i,
+			  message.text);
+		cr_expect(eq(str, (char *)runtime.found_by, (char *)cases[i].found_by), "%zu", i);
+		cr_expect(ne(ptr, (void *)strstr(message.text, cases[i].said), NULL), "%zu: %s", i,
+			  message.text);
+		if (!cases[i].err) {
+			cr_expect(eq(u64, runtime.addr, library.py.runtime_addr));
+			cr_expect(
+				eq(u32, runtime.build.version_hex >> 16, 0x0300 + cases[i].minor));
+			cr_expect(zero(int, strcmp(runtime.image_path, "/app/plugin.so")));
+		}
+		fake_python_done(&library.py);
 	}
 }
