@@ -11,7 +11,10 @@
 #include "sampler/python/modules.h"
 #include "sampler/python/offsets.h"
 
-/* Words that look right at first sight are followed to the end so often, then no more. */
+/*
+ * Words that look right at first sight are followed to the end so often, then no more; a
+ * list without an end leaves an eighth of the tries that were left.
+ */
 #define INTERPRETER_SCAN_MAX_TRIES 64
 
 /*
