@@ -24,9 +24,9 @@ static const char help[] =
 	"\n"
 	"  -h, --help       this text\n"
 	"\n"
-	"Exit status: 0 it can be sampled, 1 error, 2 usage, 3 not a Python process or an\n"
-	"unknown version, 4 permission denied, 5 the process ended, or none of its stacks\n"
-	"can be followed.\n";
+	"Exit status: 0 it can be sampled, 1 error, 2 usage, 3 not a Python process, one\n"
+	"whose interpreter does not run yet, or an unknown version, 4 permission denied,\n"
+	"5 the process ended, or none of its stacks can be followed.\n";
 
 /* Stacks that cannot be followed are told one by one up to so many; all are counted. */
 enum { MAX_TOLD_STACKS = 10 };
