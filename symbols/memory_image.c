@@ -80,7 +80,7 @@ static int find_load_bias(struct memory_image *image, remote_addr header_addr)
 		if (segment->p_type != PT_LOAD || segment->p_offset > page_mask)
 			continue;
 		image->load_bias = header_addr - (segment->p_vaddr - segment->p_offset);
-		return image->load_bias & page_mask ? -EBADMSG : 0;
+		return (image->load_bias & page_mask) ? -EBADMSG : 0;
 	}
 	return -EBADMSG;
 }

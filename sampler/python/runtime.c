@@ -389,8 +389,8 @@ static int check_readable(const struct search *search)
 	return err == -EFAULT ? 0 : err;
 }
 
-/* "2" or "3" of a file whose name is that of a Python, like libpython3.10.so.1.0; else 0. */
-static char major_in_name(const char *path)
+/* '2' or '3' of a file whose name is that of a Python, like libpython3.10.so.1.0; else 0. */
+static int major_in_name(const char *path)
 {
 	const char *name = strrchr(path, '/');
 
@@ -407,7 +407,7 @@ static int refuse_by_name(const struct search *search, struct message *reterr)
 {
 	for (size_t i = 0; i < search->maps->nr_mappings; i++) {
 		const struct mapping *mapping = &search->maps->mappings[i];
-		char major = mapping->executable ? major_in_name(mapping->path) : 0;
+		int major = mapping->executable ? major_in_name(mapping->path) : 0;
 
 		if (major == '2') {
 			message_set(reterr,
