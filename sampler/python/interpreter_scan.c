@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "procmem/cleanup.h"
+#include "sampler/python/build_check.h"
 #include "sampler/python/threads.h"
 
 /* Words that are looked at in one read. */
@@ -35,7 +36,7 @@ struct scan {
 	size_t nr_candidates;
 	remote_addr *rejected; /* NR_REJECTED of them: what was no interpreter, or 0 */
 	unsigned int nr_tries_left;
-	size_t best_length; /* interpreters that the best word leads to; 0: none is found */
+	size_t best_points; /* of the best word, see judge(); 0: none is found */
 	remote_addr best_addr;
 	bool done;
 };
@@ -72,7 +73,7 @@ static bool has_main(const struct py_offsets *offsets)
 	return offsets->runtime.size >= offsets->runtime.interpreters_head + 2 * sizeof(uint64_t);
 }
 
-/* Whether the word behind the head is one of its interpreters. */
+/* Whether the word behind the head is one of its interpreters, and the first there was. */
 static bool main_is_right(struct scan *scan, remote_addr word_addr, const struct thread_list *list)
 {
 	remote_addr main_addr;
@@ -83,8 +84,38 @@ static bool main_is_right(struct scan *scan, remote_addr word_addr, const struct
 		return false;
 	for (size_t i = 0; i < list->nr_interpreters; i++)
 		if (list->interpreters[i].addr == main_addr)
-			return true;
+			return list->interpreters[i].id == 0;
 	return false;
+}
+
+/* How good a candidate with these lists is: a stack that is one counts more than any list. */
+static size_t judge(struct scan *scan, remote_addr runtime_addr, const struct thread_list *list)
+{
+	switch (build_check_live(scan->memory, runtime_addr, scan->build)) {
+	case BUILD_LIVE_CONTRADICTS:
+		return 0;
+	case BUILD_LIVE_PROVEN:
+		return MAX_INTERPRETERS + list->nr_interpreters;
+	case BUILD_LIVE_UNKNOWN:
+	case BUILD_LIVE_FOREIGN:
+	case BUILD_LIVE_FITS:
+	default:
+		return list->nr_interpreters;
+	}
+}
+
+static void judge_candidate(struct scan *scan, remote_addr word_addr, remote_addr runtime_addr,
+			    const struct thread_list *list)
+{
+	size_t points = 0;
+
+	if (main_is_right(scan, word_addr, list))
+		points = judge(scan, runtime_addr, list);
+	if (points <= scan->best_points)
+		return;
+	scan->best_points = points;
+	scan->best_addr = runtime_addr;
+	scan->done = points > MAX_INTERPRETERS && has_main(&scan->build->offsets);
 }
 
 /* Follow a candidate to the end of its lists. 0 also if it is none. */
@@ -103,12 +134,7 @@ static int try_candidate(struct scan *scan, const struct candidate *candidate)
 		scan->nr_tries_left /= 8;
 	if (err)
 		return err == -ESRCH || err == -EPERM || err == -ENOMEM ? err : 0;
-	if (list.nr_interpreters > scan->best_length &&
-	    main_is_right(scan, candidate->word_addr, &list)) {
-		scan->best_length = list.nr_interpreters;
-		scan->best_addr = runtime_addr;
-		scan->done = has_main(&scan->build->offsets);
-	}
+	judge_candidate(scan, candidate->word_addr, runtime_addr, &list);
 	thread_list_done(&list);
 	return 0;
 }
@@ -134,7 +160,10 @@ static remote_addr *rejected_slot(const struct scan *scan, remote_addr interp_ad
 	return &scan->rejected[interp_addr / 16 % NR_REJECTED];
 }
 
-/* Keep the candidates whose threads_head is a pointer. */
+/*
+ * Keep the candidates whose threads_head is a pointer, and to something else: usedpools of
+ * CPython's obmalloc.c is a list of rings of one.
+ */
 static void drop_without_threads(struct scan *scan)
 {
 	size_t nr_kept = 0;
@@ -142,7 +171,8 @@ static void drop_without_threads(struct scan *scan)
 	for (size_t i = 0; i < scan->nr_candidates; i++) {
 		const struct candidate *candidate = &scan->candidates[i];
 
-		if (points_to_data(scan, candidate->threads_head))
+		if (candidate->threads_head != candidate->interp_addr &&
+		    points_to_data(scan, candidate->threads_head))
 			scan->candidates[nr_kept++] = *candidate;
 		else
 			*rejected_slot(scan, candidate->interp_addr) = candidate->interp_addr;
@@ -231,13 +261,13 @@ int interpreter_scan(struct remote_memory *memory, const struct maps *maps,
 	};
 	int err = candidates && ranges && rejected ? 0 : -ENOMEM;
 
-	for (int i = 0; !err && !scan.best_length && i < MAX_LOOKS; i++) {
+	for (int i = 0; !err && !scan.best_points && i < MAX_LOOKS; i++) {
 		memset(rejected, 0, NR_REJECTED * sizeof(*rejected));
 		err = scan_module(&scan, module);
 	}
 	if (err)
 		return err;
-	if (!scan.best_length)
+	if (!scan.best_points)
 		return -ENOENT;
 	*ret_runtime_addr = scan.best_addr;
 	return 0;

@@ -20,10 +20,11 @@
 /*
  * Find the head of the list in the variables of module: a word that points to an
  * interpreter state whose thread states all name it. Where the runtime is a struct, the
- * word behind it must be its interpreters.main, one of the list, and the lowest such word
- * is taken; where there is none (3.6: runtime.size ends with the head), that from which
- * most interpreters are reached, the lowest of those. So in a 3.6 without symbols
- * interpreters that begin later may be missed.
+ * word behind it must be its interpreters.main, one of the list and with the id 0. A word
+ * that leads to a thread with a stack goes before one that does not, and the lowest of
+ * them is taken; where there is no struct (3.6: runtime.size ends with the head), that
+ * from which most interpreters are reached, the lowest of those. So in a 3.6 without
+ * symbols interpreters that begin later may be missed.
  *
  * ret_runtime_addr is what build's offsets count from. 0; -ENOENT (none, or nothing runs
  * in it now), -ENOMEM, -ESRCH, -EPERM.

@@ -270,7 +270,7 @@ def archives():
     found = [Archive(path, ["-lcrypt"]) for path in sorted(paths)]
     # Debian's is for programs at a fixed address.
     found += [Archive(path, ["-no-pie", "-lexpat", "-lz"])
-              for path in glob.glob("/usr/lib/python3*/config-3*/libpython3.*[0-9].a")]
+              for path in glob.glob("/usr/lib/python3*/config-3*/libpython3.*[0-9d].a")]
     return [archive for archive in found if archive.version in READ]
 
 
@@ -319,6 +319,24 @@ class Linked(LocatorTestCase):
             self.check(archive, copy, "(cookie|scan)")
             self.check(archive, copy, "(cookie|scan)", wrapper=support.FIXED_ADDRESSES)
             self.check(archive, self.stripped(exporting, False), "(symbol|scan)")
+
+    def waiting(self, archive, path):
+        """How its threads are dumped, before any Python runs."""
+        with running([path, "begin", "wait"], home=archive.home) as program:
+            program.line()
+            result = pysample("dump", program.pid, "--json")
+        self.assertEqual(result.status, 0, result)
+        return [(thread["main"], thread["interpreter"], thread["frames"])
+                for thread in json.loads(result.stdout)["threads"]]
+
+    def test_without_a_stack(self):
+        """The interpreter has begun, and its thread is in the program's own code: what a
+        scan finds is what the names lead to."""
+        for archive, plain, _ in self.programs:
+            with self.subTest(str(archive)):
+                stripped = self.waiting(archive, self.stripped(plain, False))
+                self.assertEqual(len(stripped), 1)
+                self.assertEqual(stripped, self.waiting(archive, plain))
 
     def test_not_begun(self):
         """Nothing can be told of a program without a name, a symbol and a section header."""

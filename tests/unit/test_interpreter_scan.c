@@ -8,6 +8,7 @@
 
 #include "sampler/python/threads.h"
 #include "tests/support/fake_python.h"
+#include "tests/support/fake_stack.h"
 
 /*
  * A program whose runtime fake_python made: the variables before it, its page, and
@@ -51,6 +52,13 @@ static void program_init(struct program *program)
 	(void)fake_memory_map(&py->fake, py->runtime_addr + 0x1000, BEHIND_BYTES);
 	program->head_addr = py->runtime_addr + py->build.offsets.runtime.interpreters_head;
 	fake_memory_write_u64(&py->fake, program->head_addr + 8, py->interp_addr);
+	/* obmalloc's usedpools: pairs of pointers to 16 bytes before themselves. */
+	for (uint64_t i = 0; i < 64; i++) {
+		remote_addr addr = py->runtime_addr - 0x1000 + i * 16;
+
+		fake_memory_write_u64(&py->fake, addr, addr - 16);
+		fake_memory_write_u64(&py->fake, addr + 8, addr - 16);
+	}
 	/*
 	 * Words that look like something: pairs of pointers into the state, some to it, and
 	 * to where every word points to something.
@@ -78,6 +86,13 @@ static void nothing(struct program *program)
 static void wrong_main(struct program *program)
 {
 	fake_memory_write_u64(&program->py.fake, program->head_addr + 8, program->thread_addr);
+}
+
+static void newer_main(struct program *program)
+{
+	fake_memory_write_u64(&program->py.fake,
+			      program->py.interp_addr + program->py.build.offsets.interpreter.id,
+			      1);
 }
 
 static void no_interpreter(struct program *program)
@@ -126,6 +141,7 @@ Test(interpreter_scan, finds_the_head_or_nothing)
 	} cases[] = {
 		{"as it should be", nothing, 0},
 		{"main is no interpreter", wrong_main, -ENOENT},
+		{"main is not the first one", newer_main, -ENOENT},
 		{"no interpreter", no_interpreter, -ENOENT},
 		{"no thread", no_thread, -ENOENT},
 		{"a thread of another interpreter", thread_of_another, -ENOENT},
@@ -180,6 +196,34 @@ Test(interpreter_scan, takes_the_longest_list_where_there_is_no_main)
 			      thread_addr);
 	cr_expect(zero(int, scan(&program, &runtime_addr)));
 	cr_expect(eq(u64, runtime_addr, other_addr));
+	fake_python_done(py);
+}
+
+/* States that are another's, or what looks like some, lie lower and have no stack. */
+Test(interpreter_scan, prefers_a_stack)
+{
+	remote_addr runtime_addr = 0;
+	struct fake_stack stack;
+	struct program program;
+
+	program_init(&program);
+	struct fake_python *py = &program.py;
+	remote_addr other_addr = fake_python_alloc(py, 4096);
+	remote_addr thread_addr = fake_python_alloc(py, 4096);
+	remote_addr word_addr = py->runtime_addr - 0x1008;
+
+	fake_memory_write_u64(&py->fake, word_addr, other_addr);
+	fake_memory_write_u64(&py->fake, word_addr + 8, other_addr);
+	fake_memory_write_u64(&py->fake, other_addr + py->build.offsets.interpreter.threads_head,
+			      thread_addr);
+	fake_memory_write_u64(&py->fake, thread_addr + py->build.offsets.thread.interp, other_addr);
+	cr_expect(zero(int, scan(&program, &runtime_addr)));
+	cr_expect(lt(u64, runtime_addr, py->runtime_addr));
+	fake_stack_init(&stack, py, 8, 4096);
+	(void)fake_stack_call(&stack, fake_python_code(py, &(struct fake_code){.name = "f"}), 20);
+	fake_stack_finish(&stack);
+	cr_expect(zero(int, scan(&program, &runtime_addr)));
+	cr_expect(eq(u64, runtime_addr, py->runtime_addr));
 	fake_python_done(py);
 }
 
