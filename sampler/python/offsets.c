@@ -9,8 +9,8 @@
 #include "sampler/python/offsets_tables.h"
 #include "sampler/python/offsets_tables_heap.h"
 
-/* The newest version that a table of ours is of. */
-enum { NEWEST_MINOR = 15 };
+/* The newest version whose debug offsets are known; the tables of those that have none. */
+enum { NEWEST_MINOR = 15, NR_TABLES = 7 };
 
 void version_format(uint32_t version_hex, char ret_text[VERSION_MAX_BYTES])
 {
@@ -37,11 +37,11 @@ void version_format(uint32_t version_hex, char ret_text[VERSION_MAX_BYTES])
 
 static const struct version_table *table_find(uint32_t version_hex)
 {
-	static const struct version_table *const tables[] = {
+	static const struct version_table *const tables[NR_TABLES] = {
 		&version_3_6,  &version_3_7,  &version_3_8, &version_3_9,
 		&version_3_10, &version_3_11, &version_3_12};
 
-	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++)
+	for (size_t i = 0; i < NR_TABLES; i++)
 		if (version_hex >> 16 == (0x0300u | tables[i]->minor))
 			return tables[i];
 	return NULL;

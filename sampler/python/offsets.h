@@ -207,9 +207,11 @@ struct py_build {
  * version_hex is its PY_VERSION_HEX if that is known from elsewhere, else 0: a
  * runtime that carries debug offsets says it itself.
  *
- * 0; -ENOTSUP with a sentence (a version or flavour that is not supported),
- * -EBADMSG with a sentence (offsets that cannot be: outside of the struct they
- * claim, too large for our buffers), -EFAULT, -ESRCH, -EPERM.
+ * 0; -ENOTSUP with a sentence (a version that is not known, or a build that the
+ * interpreter shows to be another one than the table is of), -EBADMSG with a sentence
+ * (debug offsets that make no sense in any layout), -EFAULT, -ESRCH, -EPERM. Reads the
+ * interpreter's lists a bounded number of times; one that is still starting has none, and
+ * its version's own layout is then taken by its numbers alone.
  *
  * Source: CPython Include/internal/pycore_debug_offsets.h, 3.13 to 3.15.
  */

@@ -81,6 +81,9 @@ struct fake_frame_object {
 void fake_python_init(struct fake_python *py, uint32_t minor);
 void fake_python_done(struct fake_python *py);
 
+/* PY_VERSION_HEX of the fake of minor. */
+uint32_t fake_version_hex(uint32_t minor);
+
 /*
  * The _Py_DebugOffsets image of minor, of size_bytes at most: what a release
  * build of Debian has. Returns its size.

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+/* What CPythons tell of their own structs. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sampler/python/debug_offsets.h"
+#include "tests/support/fake_python.h"
+
+/* The numbers that 3.13.9, 3.14.0 and 3.15.2 say of themselves (release, x86-64). */
+static const struct py_offsets told_offsets[] = {
+	{
+		.runtime = {.size = 283408, .interpreters_head = 632},
+		.interpreter = {.size = 194984,
+				.id = 7272,
+				.next = 7264,
+				.threads_head = 7344,
+				.gil_locked = 7768,
+				.gil_last_holder = 7760},
+		.thread = {.size = 312,
+			   .next = 8,
+			   .interp = 16,
+			   .current_frame = 72,
+			   .thread_id = 152,
+			   .native_thread_id = 160,
+			   .datastack_chunk = 232},
+		.frame = {.size = 80,
+			  .executable = 0,
+			  .previous = 8,
+			  .instr_ptr = 56,
+			  .owner = 70,
+			  .localsplus = 72},
+		.code = {.size = 208,
+			 .filename = 112,
+			 .qualname = 128,
+			 .linetable = 136,
+			 .firstlineno = 68,
+			 .code_adaptive = 200},
+		.object = {.ob_type = 8, .tp_name = 24},
+		.unicode = {.length = 16, .state = 32, .ascii_data = 40},
+		.bytes = {.ob_size = 16, .ob_sval = 32},
+	},
+	{
+		.runtime = {.size = 316616, .interpreters_head = 808},
+		.interpreter = {.size = 225864,
+				.id = 7280,
+				.next = 7272,
+				.threads_head = 7344,
+				.gil_locked = 7800,
+				.gil_last_holder = 7792,
+				.code_object_generation = 7992},
+		.thread = {.size = 832,
+			   .next = 8,
+			   .interp = 16,
+			   .current_frame = 72,
+			   .thread_id = 152,
+			   .native_thread_id = 160,
+			   .datastack_chunk = 232},
+		.frame = {.size = 88,
+			  .executable = 0,
+			  .previous = 8,
+			  .instr_ptr = 56,
+			  .stackpointer = 64,
+			  .owner = 74,
+			  .localsplus = 80},
+		.generator = {.iframe = 72},
+		.code = {.size = 216,
+			 .filename = 112,
+			 .qualname = 128,
+			 .linetable = 136,
+			 .firstlineno = 68,
+			 .code_adaptive = 208},
+		.object = {.ob_type = 8, .tp_name = 24},
+		.unicode = {.length = 16, .state = 32, .ascii_data = 40},
+		.bytes = {.ob_size = 16, .ob_sval = 32},
+	},
+	{
+		.runtime = {.size = 346568, .interpreters_head = 936},
+		.interpreter = {.size = 226240,
+				.id = 7272,
+				.next = 7264,
+				.threads_head = 7336,
+				.gil_locked = 7752,
+				.gil_last_holder = 7744,
+				.code_object_generation = 7944},
+		.thread = {.size = 888,
+			   .next = 8,
+			   .interp = 16,
+			   .current_frame = 72,
+			   .base_frame = 80,
+			   .thread_id = 176,
+			   .native_thread_id = 184,
+			   .datastack_chunk = 256},
+		.frame = {.size = 88,
+			  .executable = 0,
+			  .previous = 8,
+			  .instr_ptr = 56,
+			  .stackpointer = 64,
+			  .owner = 74,
+			  .localsplus = 80},
+		.generator = {.iframe = 72},
+		.code = {.size = 216,
+			 .filename = 112,
+			 .qualname = 128,
+			 .linetable = 136,
+			 .firstlineno = 68,
+			 .code_adaptive = 208},
+		.object = {.ob_type = 8, .tp_name = 24},
+		.unicode = {.length = 16, .state = 32, .ascii_data = 40, .compact_data = 56},
+		.bytes = {.ob_size = 16, .ob_sval = 32},
+	},
+};
+
+/* The same of free-threaded builds, by the headers of 3.13.18, 3.14.10 and 3.15.2. */
+static const struct py_offsets told_free_threaded[] = {
+	{
+		.runtime = {.size = 328384, .interpreters_head = 632},
+		.interpreter = {.size = 215616,
+				.id = 7272,
+				.next = 7264,
+				.threads_head = 7344,
+				.gil_locked = 7784,
+				.gil_last_holder = 7776},
+		.thread = {.size = 312,
+			   .next = 8,
+			   .interp = 16,
+			   .current_frame = 72,
+			   .thread_id = 152,
+			   .native_thread_id = 160,
+			   .datastack_chunk = 232},
+		.frame = {.size = 80,
+			  .executable = 0,
+			  .previous = 8,
+			  .instr_ptr = 56,
+			  .owner = 70,
+			  .localsplus = 72},
+		.code = {.size = 224,
+			 .filename = 128,
+			 .qualname = 144,
+			 .linetable = 152,
+			 .firstlineno = 84,
+			 .code_adaptive = 216},
+		.object = {.ob_type = 24, .tp_name = 40},
+		.unicode = {.length = 32, .state = 48, .ascii_data = 56},
+		.bytes = {.ob_size = 32, .ob_sval = 48},
+	},
+	{
+		.runtime = {.size = 365624, .interpreters_head = 808},
+		.interpreter = {.size = 249976,
+				.id = 7280,
+				.next = 7272,
+				.threads_head = 7344,
+				.gil_locked = 7832,
+				.gil_last_holder = 7824,
+				.code_object_generation = 8024},
+		.thread = {.size = 832,
+			   .next = 8,
+			   .interp = 16,
+			   .current_frame = 72,
+			   .thread_id = 152,
+			   .native_thread_id = 160,
+			   .datastack_chunk = 232},
+		.frame = {.size = 88,
+			  .executable = 0,
+			  .previous = 8,
+			  .instr_ptr = 56,
+			  .stackpointer = 64,
+			  .owner = 78,
+			  .localsplus = 80},
+		.generator = {.iframe = 88},
+		.code = {.size = 240,
+			 .filename = 128,
+			 .qualname = 144,
+			 .linetable = 152,
+			 .firstlineno = 84,
+			 .code_adaptive = 232},
+		.object = {.ob_type = 24, .tp_name = 40},
+		.unicode = {.length = 32, .state = 48, .ascii_data = 56},
+		.bytes = {.ob_size = 32, .ob_sval = 48},
+	},
+	{
+		.runtime = {.size = 409296, .interpreters_head = 936},
+		.interpreter = {.size = 250328,
+				.id = 7272,
+				.next = 7264,
+				.threads_head = 7336,
+				.gil_locked = 7760,
+				.gil_last_holder = 7752,
+				.code_object_generation = 7952},
+		.thread = {.size = 888,
+			   .next = 8,
+			   .interp = 16,
+			   .current_frame = 72,
+			   .base_frame = 80,
+			   .thread_id = 176,
+			   .native_thread_id = 184,
+			   .datastack_chunk = 256},
+		.frame = {.size = 88,
+			  .executable = 0,
+			  .previous = 8,
+			  .instr_ptr = 56,
+			  .stackpointer = 64,
+			  .owner = 78,
+			  .localsplus = 80},
+		.generator = {.iframe = 88},
+		.code = {.size = 240,
+			 .filename = 128,
+			 .qualname = 144,
+			 .linetable = 152,
+			 .firstlineno = 84,
+			 .code_adaptive = 232},
+		.object = {.ob_type = 24, .tp_name = 40},
+		.unicode = {.length = 32, .state = 48, .ascii_data = 56, .compact_data = 72},
+		.bytes = {.ob_size = 32, .ob_sval = 48},
+	},
+};
+
+static const struct py_tlbc told_tlbc[] = {
+	{0},
+	{.code_array = 224, .generation = 17300},
+	{.code_array = 224, .generation = 17252},
+};
+
+uint32_t fake_version_hex(uint32_t minor)
+{
+	return 0x030000f0u | minor % FAKE_FREE_THREADED << 16 | 2 << 8;
+}
+
+static void put_u64(uint8_t *image, uint32_t at, uint64_t value)
+{
+	if (at)
+		memcpy(image + at, &value, sizeof(value));
+}
+
+size_t fake_debug_offsets(uint32_t minor, uint8_t *image, size_t size_bytes)
+{
+	bool free_threaded = minor > FAKE_FREE_THREADED;
+	uint32_t index = minor % FAKE_FREE_THREADED - 13;
+	const struct debug_offsets_layout *layout = &debug_offsets_layouts[index];
+	const uint32_t *at = (const uint32_t *)&layout->at;
+	const uint32_t *values = free_threaded ? (const uint32_t *)&told_free_threaded[index]
+					       : (const uint32_t *)&told_offsets[index];
+
+	if (index > 2 || layout->size > size_bytes) {
+		(void)fprintf(stderr, "fake_debug_offsets: 3.%u has none\n", minor);
+		abort();
+	}
+	memset(image, 0, layout->size);
+	memcpy(image, DEBUG_OFFSETS_COOKIE, 8);
+	put_u64(image, 8, fake_version_hex(minor));
+	put_u64(image, 16, free_threaded);
+	for (size_t i = 0; i < sizeof(layout->at) / sizeof(*at); i++)
+		put_u64(image, at[i], values[i]);
+	if (free_threaded) {
+		put_u64(image, layout->tlbc_at.code_array, told_tlbc[index].code_array);
+		put_u64(image, layout->tlbc_at.generation, told_tlbc[index].generation);
+	}
+	return layout->size;
+}
