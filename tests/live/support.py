@@ -28,7 +28,7 @@ PYSAMPLE = os.path.abspath(os.environ.get("PYSAMPLE", os.path.join(ROOT, "build"
 # A hang is a failure; nothing here takes anywhere near that long.
 PATIENCE_S = 60
 
-SUPPORTED = ("3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14", "3.15")
+SUPPORTED = ("3.6", "3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14", "3.15")
 REFUSED = ("2.7",)
 OLDEST_MINOR, NEWEST_MINOR = 6, 15  # of 3.N, what some tests are for
 TESTBED_VERSIONS = ("3.13", "3.14", "3.15")
