@@ -2,6 +2,7 @@
 #include "sampler/python/threads.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 void thread_list_done(struct thread_list *list)
@@ -70,17 +71,35 @@ static int read_thread(struct remote_memory *memory, const struct py_offsets *of
 	return 0;
 }
 
+/* A list that is followed, to tell one that goes in a circle by Brent's method. */
+struct circle {
+	remote_addr kept_addr; /* of an element before: how far back doubles */
+	size_t nr;
+};
+
+/* Whether the list comes to an element, at addr, where it was before. */
+static bool circle_closes(struct circle *circle, remote_addr addr)
+{
+	if (addr == circle->kept_addr)
+		return true;
+	if ((circle->nr & (circle->nr - 1)) == 0)
+		circle->kept_addr = addr;
+	circle->nr++;
+	return false;
+}
+
 static int list_threads(struct remote_memory *memory, const struct py_build *build,
 			size_t interpreter, struct thread_list *list)
 {
 	const struct interpreter_ref *ref = &list->interpreters[interpreter];
 	remote_addr addr = ref->threads_head_addr;
+	struct circle circle = {0};
 
 	while (addr) {
 		struct thread_ref *threads;
 		int err;
 
-		if (list->nr_threads == MAX_THREADS)
+		if (list->nr_threads == MAX_THREADS || circle_closes(&circle, addr))
 			return -E2BIG;
 		threads = array_grow(list->threads, list->nr_threads, sizeof(*threads));
 		if (!threads)
@@ -99,11 +118,13 @@ static int list_threads(struct remote_memory *memory, const struct py_build *bui
 static int list_interpreters(struct remote_memory *memory, const struct py_build *build,
 			     remote_addr addr, struct thread_list *list)
 {
+	struct circle circle = {0};
+
 	while (addr) {
 		struct interpreter_ref *interpreters;
 		int err;
 
-		if (list->nr_interpreters == MAX_INTERPRETERS)
+		if (list->nr_interpreters == MAX_INTERPRETERS || circle_closes(&circle, addr))
 			return -E2BIG;
 		interpreters = array_grow(list->interpreters, list->nr_interpreters,
 					  sizeof(*interpreters));

@@ -8,7 +8,7 @@
 #include "procmem/memory.h"
 #include "sampler/python/offsets.h"
 
-/* Longer lists are taken for damage (a cycle, a torn link): -E2BIG. */
+/* Longer lists are taken for damage (a torn link), as circles are: -E2BIG. */
 #define MAX_INTERPRETERS 4096
 #define MAX_THREADS	 65536
 

@@ -258,6 +258,15 @@ Test(debug_offsets, two_layouts_that_fit_are_refused)
 	fake_python_done(&py);
 }
 
+/* A list head that points to itself twice, and what comes behind it. */
+static void add_empty_list(struct fake_python *py, uint32_t offset, uint64_t behind)
+{
+	const uint64_t addr = py->interp_addr + offset;
+	const uint64_t words[] = {addr, addr, behind};
+
+	fake_memory_write(&py->fake, addr, words, sizeof(words));
+}
+
 /* Where func_state of a debug build or a newer version is, the pointer before it tells. */
 Test(debug_offsets, code_version_is_found_where_it_is)
 {
@@ -286,6 +295,8 @@ Test(debug_offsets, code_version_is_found_where_it_is)
 			fake_memory_write_u64(&py.fake, pool_end,
 					      pool_end - 2304 + counters[i].used);
 			fake_memory_write_u32(&py.fake, py.interp_addr + at, 1654);
+			add_empty_list(&py, 8480, 12289912);
+			add_empty_list(&py, 8544, 10 | 77ull << 32);
 			cr_assert(zero(int, load(&py, &build, &message)));
 			cr_expect(eq(uint, build.offsets.interpreter.next_code_version,
 				     counters[i].found ? at : OFFSET_ABSENT),

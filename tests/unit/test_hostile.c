@@ -34,11 +34,8 @@ enum { NR_MINORS = sizeof(minors) / sizeof(*minors) };
 
 enum { NR_ROUNDS = 10000, CHUNK_BYTES = 1024, WORDS = 20, NR_TICKS = 3, TABLE_BYTES = 888 };
 
-/*
- * What one tick, one dump or one load may read. The longest list that is followed to its
- * end has 65,536 threads, which is 0.1 s of a live process.
- */
-enum { MAX_CALLS = 150000, MAX_BYTES = 128 << 20 };
+/* What one tick, one dump or one load may read. A call is a microsecond of a live process. */
+enum { MAX_CALLS = 20000, MAX_BYTES = 16 << 20 };
 
 struct random {
 	uint64_t state;
@@ -331,4 +328,41 @@ Test(hostile, states)
 		stage_done(&stage);
 	}
 	cr_expect(gt(u64, nr_samples, NR_ROUNDS));
+}
+
+/* Lists that go in a circle: of threads, interpreters, chunks and frames. */
+Test(hostile, circles)
+{
+	for (size_t v = 0; v < NR_MINORS; v++) {
+		struct stage stage;
+		const struct py_offsets *o = &stage.py.build.offsets;
+		remote_addr thread_addr, chunk_addr = 0, frame_addr;
+
+		stage_init(&stage, minors[v]);
+		cr_assert(zero(int, remote_memory_read_u64(&stage.py.fake.memory,
+							   stage.py.interp_addr +
+								   o->interpreter.threads_head,
+							   &thread_addr)));
+		if (o->thread.datastack_chunk != OFFSET_ABSENT)
+			cr_assert(zero(
+				int, remote_memory_read_u64(&stage.py.fake.memory,
+							    thread_addr + o->thread.datastack_chunk,
+							    &chunk_addr)));
+		frame_addr = chunk_addr + o->chunk.data + 8;
+		if (chunk_addr) {
+			fake_memory_write_u64(&stage.py.fake, frame_addr + o->frame.previous,
+					      frame_addr);
+			stage_run(&stage, &stage.py.build, (uint32_t)v);
+			fake_memory_write_u64(&stage.py.fake, chunk_addr + o->chunk.previous,
+					      chunk_addr);
+			stage_run(&stage, &stage.py.build, (uint32_t)v);
+		}
+		fake_memory_write_u64(&stage.py.fake, thread_addr + o->thread.next, thread_addr);
+		stage_run(&stage, &stage.py.build, (uint32_t)v);
+		fake_memory_write_u64(&stage.py.fake, stage.py.interp_addr + o->interpreter.next,
+				      stage.py.interp_addr);
+		stage_run(&stage, &stage.py.build, (uint32_t)v);
+		(void)stage_load(&stage, stage.py.build.version_hex, (uint32_t)v);
+		stage_done(&stage);
+	}
 }
