@@ -88,7 +88,7 @@ struct link_copy {
 	bool below_valid;
 	/* Of frame objects: the indices of the one that it calls, and of its caller's last time. */
 	uint32_t callee, caller;
-	uint32_t depth; /* how many callers it had when it was last part of a stack */
+	uint32_t depth;	    /* how many callers it had when it was last part of a stack */
 	uint64_t used_tick; /* when it was last part of a stack */
 	uint64_t ran_tick;  /* when a copy last showed a generator running */
 };
