@@ -29,6 +29,7 @@ PYSAMPLE = os.path.abspath(os.environ.get("PYSAMPLE", os.path.join(ROOT, "build"
 PATIENCE_S = 60
 
 SUPPORTED = ("3.6", "3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14", "3.15")
+SANITIZED = ("3.6", "3.10", "3.11", "3.12", "3.13", "3.15")
 REFUSED = ("2.7",)
 OLDEST_MINOR, NEWEST_MINOR = 6, 15  # of 3.N, what some tests are for
 TESTBED_VERSIONS = ("3.13", "3.14", "3.15")
@@ -143,6 +144,22 @@ def supported_interpreters():
     return [found for found in all_interpreters() if found.minor in SUPPORTED]
 
 
+def _preference(interpreter):
+    origins = ("testbed", "system", "local", "pyenv")
+    return origins.index(interpreter.origin) if interpreter.origin in origins else len(origins)
+
+
+def tested_interpreters():
+    """One of each version: every build there is goes through test_matrix.py. A program with
+    sanitizers is slow, and only meets the versions that differ most."""
+    minors = SANITIZED if is_sanitized() else SUPPORTED
+    best = {}
+    for found in sorted(supported_interpreters(), key=_preference, reverse=True):
+        if found.minor in minors:
+            best[found.minor] = found
+    return [best[minor] for minor in minors if minor in best]
+
+
 def refused_interpreters():
     """One of each version that is not supported, as far as they are here."""
     by_minor = {found.minor: found for found in all_interpreters() if found.minor in REFUSED}
@@ -168,10 +185,10 @@ def absent_versions():
 
 
 def per_interpreter(base):
-    """Replace a test case by one for each supported interpreter; it finds its own in
+    """Replace a test case by one for each of tested_interpreters(); it finds its own in
     self.interpreter."""
     module = sys.modules[base.__module__]
-    for interpreter in supported_interpreters():
+    for interpreter in tested_interpreters():
         name = "%s_%s" % (base.__name__, interpreter.label)
         case = type(name, (base,), {"interpreter": interpreter, "__module__": base.__module__})
         setattr(module, name, case)
