@@ -31,29 +31,31 @@ static int link_of(struct frame_walk *walk, remote_addr addr, uint32_t *ret_inde
 }
 
 /*
- * Who called the frame of a link. One that is not executing any more returned, or was
- * suspended, before its copy was taken: a generator then has no caller, and another frame
- * has one still, or is in a list of free ones by the same word. Such a frame is taken for
- * called by whoever called it last, unless it names somebody else. 0: nobody, it is the
- * outermost. Else -EBADMSG as walk_lost(); walk->moved is set.
+ * Who called the frame of a link. One that is not executing (any more) is unwinding, or it
+ * returned or was suspended before its copy was taken: a generator then has no caller, and
+ * another frame has one still, or is in a list of free ones by the same word. Such a frame
+ * is taken for called by whoever called it last, unless it names somebody else than in the
+ * copy before. 0: nobody, it is the outermost. Else -EBADMSG as walk_lost(); walk->moved is
+ * set.
  */
 static int find_caller(struct frame_walk *walk, struct link_copy *link, remote_addr *ret_addr)
 {
 	struct frame_words words = frame_words(&walk->build->offsets, link->bytes);
+	remote_addr known_addr =
+		link->driven_executable == words.executable ? link->driver_addr : 0;
+	bool executing = words.state == walk->build->traits.executing;
 
-	*ret_addr = words.previous;
-	if (words.state == walk->build->traits.executing) {
+	if (words.previous || executing) {
 		link->driver_addr = words.previous;
 		link->driven_executable = words.executable;
+	}
+	*ret_addr = words.previous ? words.previous : known_addr;
+	if (executing)
+		*ret_addr = words.previous;
+	if (executing || (known_addr && *ret_addr == known_addr))
 		return 0;
-	}
-	if (!link->driver_addr || link->driven_executable != words.executable ||
-	    (words.previous && words.previous != link->driver_addr)) {
-		walk->moved = true;
-		return walk_lost(walk, LOSS_LINK);
-	}
-	*ret_addr = link->driver_addr;
-	return 0;
+	walk->moved = true;
+	return walk_lost(walk, LOSS_LINK);
 }
 
 /*

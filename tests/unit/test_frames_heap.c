@@ -232,6 +232,10 @@ Test(frames_heap, frame_that_returned_meanwhile)
 	set_frame(&stage, 3, stage.frames[6], true);
 	cr_expect(eq(int, tick(&stage), -EBADMSG), "the next free one");
 	cr_expect(stage.walk.moved);
+	set_frame(&stage, 3, stage.frames[2], true);
+	cr_expect(eq(int, tick(&stage), -EBADMSG), "another one than in the copy before");
+	cr_assert(zero(int, tick(&stage)), "it unwinds");
+	expect_stack(&stage);
 	set_frame(&stage, 3, stage.frames[1], false);
 	cr_assert(zero(int, tick(&stage)));
 	cr_expect(eq(uint, stage.list.nr_frames, 3), "it runs, called by another one");
