@@ -3,9 +3,14 @@
  * The memory of a running process, read with process_vm_readv: no ptrace, no
  * stop, no write. Each call reads its pieces one after the other while the
  * target runs on.
+ *
+ * Where that system call is forbidden or missing (a seccomp filter; a kernel without
+ * CONFIG_CROSS_MEMORY_ATTACH) the file /proc/PID/mem is read, which asks for the same
+ * right: a call for each piece, so that it is slower and the pieces lie further apart.
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -16,7 +21,8 @@ struct live_memory {
 	struct remote_memory memory;
 	const struct process *process; /* borrowed */
 	pid_t tid;		       /* the thread of it whose id the calls take */
-	uint64_t nr_reads;	       /* process_vm_readv calls so far */
+	bool through_file;	       /* process->memory_fd is read; decided at the first read */
+	uint64_t nr_reads;	       /* system calls that read so far */
 	uint64_t nr_checks;	       /* system calls of remote_memory_check() so far */
 };
 
@@ -30,3 +36,10 @@ struct live_memory {
  * was opened, and that the id is one of its threads'.
  */
 void live_memory_init(struct live_memory *live, const struct process *process);
+
+/*
+ * Read a byte of our own the way that a target's are read: 0, or the errno with which
+ * process_vm_readv is refused to us whatever the target, negative. Our own memory may
+ * always be read, so it is -ENOSYS or what a seccomp filter says.
+ */
+int live_memory_probe(void);

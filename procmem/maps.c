@@ -253,6 +253,22 @@ static bool same_file(const struct mapping *a, const struct mapping *b)
 	return a->inode == b->inode && a->dev_major == b->dev_major && a->dev_minor == b->dev_minor;
 }
 
+bool maps_same(const struct maps *a, const struct maps *b)
+{
+	if (a->nr_mappings != b->nr_mappings)
+		return false;
+	for (size_t i = 0; i < a->nr_mappings; i++) {
+		const struct mapping *x = &a->mappings[i];
+		const struct mapping *y = &b->mappings[i];
+
+		if (x->start != y->start || x->end != y->end || !same_file(x, y) ||
+		    x->file_offset != y->file_offset || x->readable != y->readable ||
+		    x->writable != y->writable || x->executable != y->executable)
+			return false;
+	}
+	return true;
+}
+
 size_t maps_module_end(const struct maps *maps, size_t first)
 {
 	const struct mapping *module = &maps->mappings[first];

@@ -54,6 +54,12 @@ void maps_done(struct maps *maps);
 int maps_parse(const char *text, size_t size, struct maps *ret_maps);
 
 /*
+ * Whether both have the same mappings of the same files at the same addresses: no
+ * module was loaded or unloaded and nothing grew between the one and the other.
+ */
+bool maps_same(const struct maps *a, const struct maps *b);
+
+/*
  * The run of mappings of the same file (device and inode) that first belongs
  * to: the first index behind it in *ret_end. Anonymous mappings between two of
  * the file's (its .bss) count as part of the run. Used to walk module by module.

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "procmem/cleanup.h"
+#include "procmem/live.h"
 #include "procmem/procfile.h"
 
 /* Of a longer uid_map the beginning is compared; containers have a line or three. */
@@ -23,7 +23,8 @@
  * access mode checking".
  */
 struct rights {
-	uint64_t uids[3];	/* real, effective, saved */
+	uint64_t uids[3]; /* real, effective, saved */
+	uint64_t gids[3];
 	uint64_t cap_permitted; /* bit n: capability n */
 	bool cap_sys_ptrace;	/* in the effective set */
 	bool seccomp_filter;
@@ -35,8 +36,10 @@ static struct rights parse_rights(const char *status)
 	uint64_t cap_effective = 0;
 	uint64_t seccomp = 0;
 
-	for (unsigned int i = 0; i < 3; i++)
+	for (unsigned int i = 0; i < 3; i++) {
 		(void)procfile_number(status, "Uid", i, 10, &rights.uids[i]);
+		(void)procfile_number(status, "Gid", i, 10, &rights.gids[i]);
+	}
 	(void)procfile_number(status, "CapPrm", 0, 16, &rights.cap_permitted);
 	(void)procfile_number(status, "CapEff", 0, 16, &cap_effective);
 	(void)procfile_number(status, "Seccomp", 0, 10, &seccomp);
@@ -79,17 +82,6 @@ static int yama_scope(void)
 	return (int)strtol(text, NULL, 10); /* 0, too, where there is no Yama */
 }
 
-/* The errno of reading our own memory the way a target's is read; 0 if that works. */
-static int probe_own_read(void)
-{
-	char from = 0;
-	char to;
-	struct iovec local = {.iov_base = &to, .iov_len = 1};
-	struct iovec remote = {.iov_base = &from, .iov_len = 1};
-
-	return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == 1 ? 0 : errno;
-}
-
 /*
  * Whether the target lives in another user namespace. Its ns/user link needs the
  * very right that is missing; its uid_map does not, and differs in nearly every
@@ -104,7 +96,7 @@ static bool other_user_namespace(const struct process *process)
 	if (process_other_namespace(process, "user", &other) == 0)
 		return other;
 	read_setting("/proc/self/uid_map", ours, sizeof(ours));
-	return process_read_file(process, "uid_map", theirs, sizeof(theirs)) > 0 &&
+	return process_read_file(process, "uid_map", theirs, sizeof(theirs)) >= 0 &&
 	       strcmp(ours, theirs) != 0;
 }
 
@@ -116,31 +108,39 @@ static bool undumpable(const struct process *process)
 	return fstatat(process->proc_fd, "stat", &st, 0) == 0 && st.st_uid != process->uid;
 }
 
-static void explain_own_read(int error, const struct rights *ours, struct message *ret_message)
+/* Whether these are ids of ours alone: the kernel compares our real one with all three. */
+static bool all_ours(const uint64_t ids[3], uint64_t our_id)
 {
-	if (error == ENOSYS)
-		message_set(ret_message,
-			    "the system call process_vm_readv is missing here: the kernel needs "
-			    "CONFIG_CROSS_MEMORY_ATTACH, and a sandbox must not hide the call "
-			    "(Docker: --security-opt seccomp=unconfined)");
-	else
-		message_set(ret_message,
-			    "%s forbids the system call process_vm_readv, even on ourselves: start "
-			    "our container with --cap-add=SYS_PTRACE, or with --security-opt "
-			    "seccomp=unconfined",
-			    ours->seccomp_filter ? "a seccomp filter" : "a security module");
+	return ids[0] == our_id && ids[1] == our_id && ids[2] == our_id;
+}
+
+/* The system call is refused to us whatever the target, and its file mem could not be opened. */
+static void explain_own_read(int err, const struct process *process, struct message *ret_message)
+{
+	message_set(ret_message,
+		    "the system call process_vm_readv is %s, and /proc/%d/mem, which would do "
+		    "instead, cannot be opened: start our container with --cap-add=SYS_PTRACE, "
+		    "or with --security-opt seccomp=unconfined",
+		    err == -ENOSYS ? "missing here (a sandbox hides it, or the kernel lacks "
+				     "CONFIG_CROSS_MEMORY_ATTACH)"
+				   : "forbidden to us by a seccomp filter",
+		    process->pid);
 }
 
 /* The sentence for someone who has CAP_SYS_PTRACE already. */
 static void explain_privileged(const struct process *process, const struct rights *ours,
 			       struct message *ret_message)
 {
+	int err = live_memory_probe();
+
 	if (other_user_namespace(process))
 		message_set(ret_message,
 			    "process %d lives in another user namespace, where our CAP_SYS_PTRACE "
 			    "does not count: run pysample as root on the host, outside any "
 			    "container",
 			    process->pid);
+	else if (err)
+		explain_own_read(err, process, ret_message);
 	else
 		message_set(
 			ret_message,
@@ -150,62 +150,79 @@ static void explain_privileged(const struct process *process, const struct right
 			process->pid, ours->seccomp_filter ? " or a seccomp filter" : "");
 }
 
+/* Yama's sentence; false where Yama allows what the kernel does. */
+static bool explain_yama(int scope, const char *remedy, struct message *ret_message)
+{
+	if (scope != 1 && scope != 2)
+		return false;
+	message_set(ret_message,
+		    "kernel.yama.ptrace_scope is %d, which %s: %s, or set sysctl "
+		    "kernel.yama.ptrace_scope=0 (for a container: on the host)",
+		    scope,
+		    scope == 1 ? "lets us read our own children only" : "needs CAP_SYS_PTRACE",
+		    remedy);
+	return true;
+}
+
+/* What sets the target apart from us; NULL if nothing that we can see. */
+static const char *target_difference(const struct process *process, const struct rights *ours,
+				     const struct rights *theirs)
+{
+	if (!all_ours(theirs->gids, ours->gids[0]))
+		return "runs with another group than ours";
+	if (undumpable(process))
+		return "has made itself undumpable (a set-user-ID program, one with file "
+		       "capabilities or that may not be read, or prctl PR_SET_DUMPABLE)";
+	if (other_user_namespace(process))
+		return "lives in another user namespace";
+	if (theirs->cap_permitted & ~ours->cap_permitted)
+		return "has more capabilities than we have";
+	return NULL;
+}
+
 /* The sentence for someone who lacks CAP_SYS_PTRACE, in the order of the kernel's checks. */
 static void explain_unprivileged(const struct process *process, const struct rights *ours,
 				 const struct rights *theirs, struct message *ret_message)
 {
 	const char *remedy = ours->uids[1] == 0
-				     ? "add the capability (Docker: --cap-add=SYS_PTRACE)"
+				     ? "add the capability (Docker: --cap-add=SYS_PTRACE; "
+				       "Kubernetes: securityContext.capabilities.add "
+				       "[\"SYS_PTRACE\"])"
 				     : "run as root (sudo pysample …; in a container also "
 				       "--cap-add=SYS_PTRACE)";
+	const char *difference = target_difference(process, ours, theirs);
 	unsigned long long our_uid = ours->uids[0];
-	int scope = yama_scope();
 	pid_t pid = process->pid;
+	int err;
 
-	if (theirs->uids[0] != our_uid || theirs->uids[1] != our_uid || theirs->uids[2] != our_uid)
+	if (!all_ours(theirs->uids, our_uid))
 		message_set(ret_message,
 			    "process %d belongs to another user (uid %llu, ours is %llu) and we "
 			    "lack CAP_SYS_PTRACE: %s",
 			    pid, (unsigned long long)theirs->uids[1], our_uid, remedy);
-	else if (undumpable(process))
-		message_set(ret_message,
-			    "process %d has made itself undumpable (a set-user-ID program, or "
-			    "prctl PR_SET_DUMPABLE) and we lack CAP_SYS_PTRACE: %s",
-			    pid, remedy);
-	else if (other_user_namespace(process) || (theirs->cap_permitted & ~ours->cap_permitted))
-		message_set(ret_message,
-			    "process %d lives in another user namespace or has more capabilities "
-			    "than we have, and we lack CAP_SYS_PTRACE: %s",
-			    pid, remedy);
-	else if (scope == 1)
-		message_set(ret_message,
-			    "kernel.yama.ptrace_scope is 1, which lets us read our own children "
-			    "only: %s, or set sysctl "
-			    "kernel.yama.ptrace_scope=0",
-			    remedy);
-	else if (scope == 2)
-		message_set(ret_message,
-			    "kernel.yama.ptrace_scope is 2, which needs CAP_SYS_PTRACE: %s, or set "
-			    "sysctl kernel.yama.ptrace_scope=0",
-			    remedy);
-	else
-		message_set(ret_message,
-			    "process %d may not be read and we lack CAP_SYS_PTRACE%s: %s", pid,
-			    ours->seccomp_filter ? " (and run under a seccomp filter)" : "",
-			    remedy);
+	else if (difference)
+		message_set(ret_message, "process %d %s and we lack CAP_SYS_PTRACE: %s", pid,
+			    difference, remedy);
+	else if (!explain_yama(yama_scope(), remedy, ret_message)) {
+		err = live_memory_probe();
+		if (err)
+			explain_own_read(err, process, ret_message);
+		else
+			message_set(ret_message,
+				    "process %d may not be read and we lack CAP_SYS_PTRACE%s: %s",
+				    pid,
+				    ours->seccomp_filter ? " (and run under a seccomp filter)" : "",
+				    remedy);
+	}
 }
 
 void process_explain_eperm(const struct process *process, struct message *ret_message)
 {
 	struct rights ours = {.cap_permitted = 0};
 	struct rights theirs;
-	int error;
 
 	(void)read_rights(AT_FDCWD, "/proc/self/status", &ours);
-	error = probe_own_read();
-	if (error)
-		explain_own_read(error, &ours, ret_message);
-	else if (yama_scope() == 3)
+	if (yama_scope() == 3)
 		message_set(
 			ret_message,
 			"kernel.yama.ptrace_scope is 3, which forbids reading any process until "

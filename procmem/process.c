@@ -9,16 +9,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "procmem/cleanup.h"
 #include "procmem/procfile.h"
 
-/* Room for /proc/PID/stat up to field 9: numbers and 64 bytes of name. */
+/* Room for /proc/PID/stat up to field 22: numbers and 64 bytes of name. */
 #define STAT_MAX_BYTES 1024
 
 /* Field 9 of it, and the flag there of a kernel thread: PF_KTHREAD, include/linux/sched.h. */
 enum { STAT_FLAGS_FIELD = 9, STAT_KERNEL_THREAD = 0x00200000 };
+
+/* Field 22: when it was started, in clock ticks since the system was. */
+enum { STAT_START_FIELD = 22 };
 
 /* Room for "task/", a thread id, and the name of a file. */
 #define TASK_NAME_MAX_BYTES 64
@@ -97,14 +101,42 @@ static bool thread_alive(const struct process *process, const char *name)
 	return state && state[1] && !strchr("ZXx", state[1]);
 }
 
-bool process_is_kernel_thread(const struct process *process)
+/* A number of the process's stat file, from field 4 on; false if it cannot be told. */
+static bool stat_number(const struct process *process, int field_index,
+			unsigned long long *ret_number)
 {
 	char text[STAT_MAX_BYTES];
 	const char *field = read_stat(process, "stat", text);
 
-	for (int i = 3; field && i < STAT_FLAGS_FIELD; i++)
+	for (int i = 3; field && i < field_index; i++)
 		field = strchr(field + 1, ' ');
-	return field && (strtoul(field, NULL, 10) & STAT_KERNEL_THREAD);
+	if (!field)
+		return false;
+	*ret_number = strtoull(field, NULL, 10);
+	return true;
+}
+
+bool process_is_kernel_thread(const struct process *process)
+{
+	unsigned long long flags;
+
+	return stat_number(process, STAT_FLAGS_FIELD, &flags) && (flags & STAT_KERNEL_THREAD);
+}
+
+uint64_t process_age_ns(const struct process *process)
+{
+	unsigned long long start_ticks;
+	struct timespec now;
+	long ticks_per_s = sysconf(_SC_CLK_TCK);
+	uint64_t now_ns, start_ns;
+
+	if (ticks_per_s <= 0 || clock_gettime(CLOCK_BOOTTIME, &now) != 0 ||
+	    !stat_number(process, STAT_START_FIELD, &start_ticks))
+		return UINT64_MAX;
+	now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	if (__builtin_mul_overflow(start_ticks, 1000000000u / (uint64_t)ticks_per_s, &start_ns))
+		return UINT64_MAX;
+	return now_ns > start_ns ? now_ns - start_ns : 0;
 }
 
 /* Opening. */
@@ -121,7 +153,7 @@ static int open_proc_dir(pid_t pid, struct message *reterr)
 		return fd;
 	int err = pid > 0 ? -errno : -ENOENT;
 
-	if (err != -ENOENT) {
+	if (err != -ENOENT && err != -EPERM && err != -EACCES) {
 		message_set(reterr, "cannot open %s: %s", name, strerror(-err));
 		return err;
 	}
@@ -172,6 +204,15 @@ static int open_memory(const struct process *process)
 	task_name(name, tid, "mem");
 	fd = procfile_open(process->proc_fd, name);
 	return fd < 0 ? -1 : fd;
+}
+
+int process_renew_memory(struct process *process)
+{
+	pid_t tid;
+
+	cleanup_close_fn(&process->memory_fd);
+	process->memory_fd = open_memory(process);
+	return process->memory_fd < 0 ? process_live_thread(process, &tid) : 0;
 }
 
 int process_open(pid_t pid, struct process *ret_process, struct message *reterr)

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "procmem/message.h"
@@ -30,6 +31,18 @@ struct process {
  */
 int process_open(pid_t pid, struct process *ret_process, struct message *reterr);
 void process_close(struct process *process);
+
+/*
+ * Have process->memory_fd be that of the program that runs now, after an exec. 0;
+ * -ESRCH: the process has ended, and never that another one has its id.
+ */
+int process_renew_memory(struct process *process);
+
+/*
+ * How long ago the process was started, in nanoseconds; its exec may be younger. The
+ * kernel tells it by hundredths of a second. UINT64_MAX if it cannot be told.
+ */
+uint64_t process_age_ns(const struct process *process);
 
 /*
  * Whether the memory that the process had when it was opened is gone: the process
@@ -104,8 +117,9 @@ int process_other_namespace(const struct process *process, const char *kind, boo
 
 /*
  * Why the memory of the process cannot be read, as one sentence with the remedy,
- * after a read or an open of it gave -EPERM: another user's process, Yama's
+ * after a read or an open of it gave -EPERM: another user's or group's process, Yama's
  * ptrace_scope, a missing CAP_SYS_PTRACE, a user namespace, a process that made
- * itself undumpable. Reads settings only.
+ * itself undumpable or has more capabilities, a seccomp filter or a security module.
+ * Reads settings only. Source: ptrace(2), "Ptrace access mode checking".
  */
 void process_explain_eperm(const struct process *process, struct message *ret_message);

@@ -87,7 +87,7 @@ struct sampler_stats {
 	uint64_t trimmed;    /* of those, so many without their innermost generators: they
 				 were made or destroyed while they were copied */
 	uint64_t lost[NR_SAMPLE_LOSSES];
-	uint64_t reads;		  /* process_vm_readv calls */
+	uint64_t reads;		  /* system calls that read memory */
 	uint64_t other_syscalls;  /* the sampling loop's others: sleeps, checks of the process,
 				     what names a new thread */
 	uint64_t start_ns;	  /* CLOCK_MONOTONIC at the first tick */

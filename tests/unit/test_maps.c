@@ -153,6 +153,37 @@ Test(maps, too_many_lines)
 	maps_done(NULL);
 }
 
+Test(maps, same)
+{
+	static const char base[] =
+		"1000-2000 r-xp 00000000 fe:00 7 /a\n3000-4000 rw-p 00000000 00:00 0\n";
+	static const struct {
+		const char *text;
+		bool same;
+	} cases[] = {
+		{base, true},
+		{"1000-2000 r-xp 00000000 fe:00 7 /b\n3000-4000 rw-p 00000000 00:00 0\n", true},
+		{"1000-2000 r-xp 00000000 fe:00 7 /a\n", false},
+		{"1000-2000 r-xp 00000000 fe:00 7 /a\n3000-5000 rw-p 00000000 00:00 0\n", false},
+		{"0800-2000 r-xp 00000000 fe:00 7 /a\n3000-4000 rw-p 00000000 00:00 0\n", false},
+		{"1000-2000 r-xp 00000000 fe:00 8 /a\n3000-4000 rw-p 00000000 00:00 0\n", false},
+		{"1000-2000 r-xp 00000000 fe:01 7 /a\n3000-4000 rw-p 00000000 00:00 0\n", false},
+		{"1000-2000 r-xp 00001000 fe:00 7 /a\n3000-4000 rw-p 00000000 00:00 0\n", false},
+		{"1000-2000 r--p 00000000 fe:00 7 /a\n3000-4000 rw-p 00000000 00:00 0\n", false},
+	};
+	struct maps first;
+
+	cr_assert(zero(int, maps_parse(base, strlen(base), &first)));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct maps second;
+
+		cr_assert(zero(int, maps_parse(cases[i].text, strlen(cases[i].text), &second)));
+		cr_expect(eq(int, maps_same(&first, &second), cases[i].same), "%s", cases[i].text);
+		maps_done(&second);
+	}
+	maps_done(&first);
+}
+
 Test(maps, module_end)
 {
 	static const char text[] = "1000-2000 r--p 00000000 08:01 7 /lib/a\n"  /* 0 */

@@ -5,9 +5,13 @@
 #include <criterion/new/assert.h>
 #include <errno.h>
 #include <limits.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
+#include <stddef.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -36,7 +40,8 @@ static unsigned char *map_island(void)
 	return page;
 }
 
-Test(memory, reads_each_range_however_the_others_fare)
+/* However it is read: by system calls for memory, or through /proc/PID/mem. */
+static void check_each_range(bool through_file)
 {
 	unsigned char *page = map_island();
 	remote_addr base = (uintptr_t)page;
@@ -71,6 +76,7 @@ Test(memory, reads_each_range_however_the_others_fare)
 						  .done_bytes = 999};
 	ranges[NR_CASES - 1].addr = UINT64_MAX - 31;
 	begin(getpid(), &process, &live);
+	live.through_file = through_file;
 	cr_assert(zero(int, remote_memory_read_ranges(&live.memory, ranges, NR_CASES)));
 	for (size_t i = 0; i < NR_CASES; i++) {
 		cr_expect(eq(sz, ranges[i].done_bytes, cases[i].done), "%s", cases[i].name);
@@ -79,6 +85,12 @@ Test(memory, reads_each_range_however_the_others_fare)
 			  "%s", cases[i].name);
 	}
 	process_close(&process);
+}
+
+Test(memory, reads_each_range_however_the_others_fare)
+{
+	check_each_range(false);
+	check_each_range(true);
 }
 
 Test(memory, few_ranges_take_one_call)
@@ -155,7 +167,7 @@ Test(memory, single_reads)
 	process_close(&process);
 }
 
-Test(memory, process_that_is_gone)
+static void check_process_that_ends(bool through_file)
 {
 	pid_t pid = fork();
 	struct process process;
@@ -168,6 +180,7 @@ Test(memory, process_that_is_gone)
 			(void)pause();
 	}
 	begin(pid, &process, &live);
+	live.through_file = through_file;
 	cr_expect(zero(int, remote_memory_check(&live.memory)));
 	cr_expect(zero(int, remote_memory_read_u64(&live.memory, (uintptr_t)&value, &value)));
 	cr_assert(zero(int, kill(pid, SIGKILL)));
@@ -175,6 +188,59 @@ Test(memory, process_that_is_gone)
 	cr_expect(eq(int, remote_memory_read_u64(&live.memory, (uintptr_t)&value, &value), -ESRCH));
 	cr_expect(eq(int, remote_memory_check(&live.memory), -ESRCH));
 	process_close(&process);
+}
+
+Test(memory, process_that_is_gone)
+{
+	check_process_that_ends(false);
+	check_process_that_ends(true);
+}
+
+/* Have the kernel answer process_vm_readv with EPERM or ENOSYS from now on, as sandboxes do. */
+static void forbid_reads(uint32_t error)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = {.len = 4, .filter = code};
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		cr_skip("not tested here: a seccomp filter (it is not allowed)");
+}
+
+static void check_without_the_call(int error)
+{
+	const uint64_t from = 0x1122334455667788;
+	struct process process;
+	struct live_memory live;
+	uint64_t value = 0;
+
+	cr_expect(zero(int, live_memory_probe()));
+	forbid_reads((uint32_t)error);
+	cr_expect(eq(int, live_memory_probe(), -error));
+	begin(getpid(), &process, &live);
+	cr_expect(zero(int, remote_memory_read_u64(&live.memory, (uintptr_t)&from, &value)));
+	cr_expect(eq(u64, value, from));
+	cr_expect(live.through_file);
+	cr_expect(zero(int, remote_memory_check(&live.memory)));
+	process_close(&process);
+	process.memory_fd = -1;
+	live_memory_init(&live, &process);
+	cr_expect(eq(int, remote_memory_read_u64(&live.memory, (uintptr_t)&from, &value), -EPERM));
+}
+
+Test(memory, call_that_is_forbidden)
+{
+	check_without_the_call(EPERM);
+}
+
+Test(memory, call_that_is_missing)
+{
+	check_without_the_call(ENOSYS);
 }
 
 Test(memory, fields_need_no_alignment)

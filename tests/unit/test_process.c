@@ -165,6 +165,16 @@ static void run_exec(int ready_fd)
 	_exit(1);
 }
 
+/* Have it become the other program, and wait until that runs. */
+static void finish_exec(const struct child *child)
+{
+	char said[5];
+
+	(void)kill(child->pid, SIGCONT);
+	cr_assert(eq(int, read(child->ready_fd, said, 1), 1));
+	cr_assert(eq(int, read(child->ready_fd, said, 4), 4));
+}
+
 Test(process, notices_an_exec)
 {
 	struct child child = child_start(run_exec);
@@ -172,16 +182,13 @@ Test(process, notices_an_exec)
 	struct process after = PROCESS_CLOSED;
 	struct process no_memory = PROCESS_CLOSED;
 	struct live_memory live;
-	char said[5];
 
 	await_state(child.pid, 'T');
 	cr_assert(zero(int, process_open(child.pid, &process, NULL)));
 	live_memory_init(&live, &process);
 	cr_expect(not(process_memory_gone(&process)));
 	cr_expect(zero(int, remote_memory_check(&live.memory)));
-	(void)kill(child.pid, SIGCONT);
-	cr_assert(eq(int, read(child.ready_fd, said, 1), 1));
-	cr_assert(eq(int, read(child.ready_fd, said, 4), 4));
+	finish_exec(&child);
 	cr_expect(process_memory_gone(&process));
 	cr_expect(process_has_thread(&process, child.pid));
 	cr_expect(eq(int, remote_memory_check(&live.memory), -ESRCH));
@@ -193,6 +200,42 @@ Test(process, notices_an_exec)
 	process_close(&process);
 	process_close(&after);
 	child_end(&child);
+}
+
+Test(process, follows_an_exec)
+{
+	struct child child = child_start(run_exec);
+	struct process process = PROCESS_CLOSED;
+
+	await_state(child.pid, 'T');
+	cr_assert(zero(int, process_open(child.pid, &process, NULL)));
+	finish_exec(&child);
+	cr_assert(process_memory_gone(&process));
+	cr_expect(zero(int, process_renew_memory(&process)));
+	cr_expect(not(process_memory_gone(&process)), "the new program's");
+	(void)kill(child.pid, SIGKILL);
+	await_state(child.pid, 'Z');
+	cr_expect(process_memory_gone(&process));
+	cr_expect(eq(int, process_renew_memory(&process), -ESRCH), "a zombie");
+	child_end(&child);
+	cr_expect(eq(int, process_renew_memory(&process), -ESRCH), "reaped");
+	process_close(&process);
+}
+
+Test(process, age)
+{
+	struct child child = child_start(run_pause);
+	struct process ours = PROCESS_CLOSED;
+	struct process theirs = PROCESS_CLOSED;
+
+	cr_assert(zero(int, process_open(getpid(), &ours, NULL)));
+	cr_assert(zero(int, process_open(child.pid, &theirs, NULL)));
+	cr_expect(le(u64, process_age_ns(&theirs), process_age_ns(&ours)));
+	child_end(&child);
+	cr_expect(eq(u64, process_age_ns(&theirs), UINT64_MAX), "it is gone");
+	cr_expect(ne(u64, process_age_ns(&ours), UINT64_MAX));
+	process_close(&ours);
+	process_close(&theirs);
 }
 
 Test(process, refuses_what_is_no_process)
@@ -458,11 +501,32 @@ static void explain_as_nobody(pid_t pid, struct message *ret_message)
 	(void)close(fds[1]);
 }
 
+/* The signal of a parent that dies goes with the credentials, and is set again. */
+static void become_nobody(gid_t gid, bool dumpable)
+{
+	if (setresgid(gid, gid, gid) || setresuid(NOBODY, NOBODY, NOBODY) ||
+	    prctl(PR_SET_DUMPABLE, dumpable) || prctl(PR_SET_PDEATHSIG, SIGKILL))
+		_exit(1);
+}
+
 static void run_undumpable(int ready_fd)
 {
-	if (setresgid(NOBODY, NOBODY, NOBODY) || setresuid(NOBODY, NOBODY, NOBODY) ||
-	    prctl(PR_SET_DUMPABLE, 0))
+	become_nobody(NOBODY, false);
+	run_pause(ready_fd);
+}
+
+static void run_in_other_group(int ready_fd)
+{
+	become_nobody(1, true);
+	run_pause(ready_fd);
+}
+
+/* It loses its effective capabilities, and keeps those that it is permitted. */
+static void run_with_capabilities(int ready_fd)
+{
+	if (prctl(PR_SET_KEEPCAPS, 1))
 		_exit(1);
+	become_nobody(NOBODY, true);
 	run_pause(ready_fd);
 }
 
@@ -475,6 +539,8 @@ Test(process, explains_why_it_may_not_be_read)
 	} cases[] = {
 		{"another user", run_pause, "another user (uid 0, ours is"},
 		{"undumpable", run_undumpable, "undumpable"},
+		{"another group", run_in_other_group, "another group than ours"},
+		{"capabilities", run_with_capabilities, "more capabilities than we have"},
 	};
 
 	if (geteuid() != 0)
