@@ -34,6 +34,8 @@ struct profile {
 	struct profile_function *functions;
 	uint32_t nr_functions, max_functions;
 	struct id_map function_of_id;
+	struct pair_map function_of_name; /* hashes of (name, path) → function; filled as needed */
+	uint32_t nr_named;		  /* so many functions are in it */
 
 	struct profile_frame *frames;
 	uint32_t nr_frames, max_frames;
@@ -47,6 +49,8 @@ struct profile {
 	struct thread_path *paths; /* one for each thread */
 	uint32_t nr_threads, max_threads, max_paths;
 	struct id_map thread_of_id;
+	uint32_t main_thread; /* the last one that was a main thread; PROFILE_NONE: none yet */
+	bool sampler_changed; /* there are rows that another sampler's ids stood for */
 };
 
 /*
@@ -91,6 +95,56 @@ static int id_map_reserve(struct id_map *map, uint32_t id)
 	return 0;
 }
 
+static void id_map_clear(struct id_map *map)
+{
+	for (uint32_t i = 0; i < map->max; i++)
+		map->index[i] = PROFILE_NONE;
+}
+
+/* FNV-1a, 32 bits. */
+static uint32_t hash_string(const char *string)
+{
+	uint32_t hash = 0x811c9dc5u;
+
+	for (; *string; string++)
+		hash = (hash ^ (unsigned char)*string) * 0x01000193u;
+	return hash;
+}
+
+/*
+ * The function of that name and path that another sampler has shown; PROFILE_NONE if
+ * there is none. (Of two whose hashes are both equal only the first is ever found: the
+ * other has two rows then.)
+ */
+static uint32_t function_find(const struct profile *profile, const struct function *function)
+{
+	uint32_t index;
+
+	if (!profile->sampler_changed)
+		return PROFILE_NONE;
+	index = pair_map_find(&profile->function_of_name, hash_string(function->qualname),
+			      hash_string(function->path));
+	if (index == PAIR_MAP_NONE ||
+	    strcmp(profile->functions[index].qualname, function->qualname) != 0 ||
+	    strcmp(profile->functions[index].path, function->path) != 0)
+		return PROFILE_NONE;
+	return index;
+}
+
+/* Have every function so far be found by its name. Out of memory, some are not. */
+static void name_functions(struct profile *profile)
+{
+	for (; profile->nr_named < profile->nr_functions; profile->nr_named++) {
+		const struct profile_function *function = &profile->functions[profile->nr_named];
+		uint32_t name = hash_string(function->qualname);
+		uint32_t path = hash_string(function->path);
+
+		if (pair_map_find(&profile->function_of_name, name, path) == PAIR_MAP_NONE)
+			(void)pair_map_add(&profile->function_of_name, name, path,
+					   profile->nr_named);
+	}
+}
+
 static int function_add(struct profile *profile, const struct function *function,
 			uint32_t *ret_index)
 {
@@ -119,6 +173,23 @@ static int function_add(struct profile *profile, const struct function *function
 	return 0;
 }
 
+/* The function of an id that was not seen yet. */
+static int function_get(struct profile *profile, const struct function *function,
+			uint32_t *ret_index)
+{
+	uint32_t index = function_find(profile, function);
+	int err;
+
+	if (index == PROFILE_NONE)
+		return function_add(profile, function, ret_index);
+	err = id_map_reserve(&profile->function_of_id, function->id);
+	if (err)
+		return err;
+	profile->function_of_id.index[function->id] = index;
+	*ret_index = index;
+	return 0;
+}
+
 static int frame_add(struct profile *profile, const struct profile_frame *frame,
 		     uint32_t *ret_index)
 {
@@ -143,7 +214,7 @@ static int frame_get(struct profile *profile, const struct frame *frame, uint32_
 	int err;
 
 	if (function == PROFILE_NONE) {
-		err = function_add(profile, frame->function, &function);
+		err = function_get(profile, frame->function, &function);
 		if (err)
 			return err;
 	}
@@ -241,6 +312,37 @@ static int thread_add(struct profile *profile, const struct sample_thread *threa
 	return 0;
 }
 
+/* Whether the thread is the main one that another sampler has shown. */
+static bool is_former_main(const struct profile *profile, const struct sample_thread *thread)
+{
+	const struct profile_thread *former;
+
+	if (!profile->sampler_changed || !thread->is_main || profile->main_thread == PROFILE_NONE)
+		return false;
+	former = &profile->threads[profile->main_thread];
+	return former->tid == thread->tid && strcmp(former->name, thread->name) == 0;
+}
+
+/* The thread of an id that was not seen yet. */
+static int thread_get(struct profile *profile, const struct sample_thread *thread,
+		      uint32_t *ret_index)
+{
+	int err;
+
+	if (is_former_main(profile, thread)) {
+		err = id_map_reserve(&profile->thread_of_id, thread->id);
+		if (err)
+			return err;
+		profile->thread_of_id.index[thread->id] = profile->main_thread;
+		*ret_index = profile->main_thread;
+		return 0;
+	}
+	err = thread_add(profile, thread, ret_index);
+	if (!err && thread->is_main)
+		profile->main_thread = *ret_index;
+	return err;
+}
+
 /* True if a node is that frame below that parent. */
 static bool node_is(const struct profile_node *node, uint32_t parent, uint32_t frame)
 {
@@ -313,7 +415,7 @@ static int profile_sample(struct sample_sink *sink, const struct sample *sample)
 	int err;
 
 	if (thread == PROFILE_NONE) {
-		err = thread_add(profile, sample->thread, &thread);
+		err = thread_get(profile, sample->thread, &thread);
 		if (err)
 			return err;
 	}
@@ -333,6 +435,7 @@ struct profile *profile_create(const struct profile_options *options)
 		return NULL;
 	profile->sink.ops = &ops;
 	profile->options = *options;
+	profile->main_thread = PROFILE_NONE;
 	return profile;
 }
 
@@ -348,6 +451,7 @@ void profile_destroy(struct profile *profile)
 		free(profile->paths[i].nodes);
 	free(profile->functions);
 	free(profile->function_of_id.index);
+	pair_map_done(&profile->function_of_name);
 	free(profile->frames);
 	pair_map_done(&profile->frame_of_line);
 	free(profile->nodes);
@@ -361,6 +465,14 @@ void profile_destroy(struct profile *profile)
 struct sample_sink *profile_sink(struct profile *profile)
 {
 	return &profile->sink;
+}
+
+void profile_change_sampler(struct profile *profile)
+{
+	name_functions(profile);
+	id_map_clear(&profile->function_of_id);
+	id_map_clear(&profile->thread_of_id);
+	profile->sampler_changed = true;
 }
 
 uint64_t profile_nr_idle_samples(const struct profile *profile)
@@ -400,119 +512,4 @@ const struct profile_thread *profile_threads(const struct profile *profile, uint
 {
 	*ret_nr = profile->nr_threads;
 	return profile->threads;
-}
-
-/* What profile_totals() works with, all owned. */
-struct tree_walk {
-	uint32_t *first_child; /* one more than nodes: the last one's are the outermost nodes */
-	uint32_t *next_sibling;
-	uint32_t *nr_active;	   /* for each frame: how often it is on the path being walked */
-	struct profile_node *sums; /* the nodes, the time of each including all that is below it */
-};
-
-static void tree_walk_done(struct tree_walk *walk)
-{
-	free(walk->first_child);
-	free(walk->next_sibling);
-	free(walk->nr_active);
-	free(walk->sums);
-}
-
-static int tree_walk_init(struct tree_walk *walk, const struct profile *profile)
-{
-	size_t nr = profile->nr_nodes;
-
-	/* One more of each, as in totals_create(). */
-	*walk = (struct tree_walk){
-		.first_child = calloc(nr + 1, sizeof(*walk->first_child)),
-		.next_sibling = calloc(nr + 1, sizeof(*walk->next_sibling)),
-		.nr_active = calloc((size_t)profile->nr_frames + 1, sizeof(*walk->nr_active)),
-		.sums = calloc(nr + 1, sizeof(*walk->sums)),
-	};
-	if (!walk->first_child || !walk->next_sibling || !walk->nr_active || !walk->sums)
-		return -ENOMEM;
-	for (size_t i = 0; i <= nr; i++)
-		walk->first_child[i] = PROFILE_NONE;
-	if (nr)
-		memcpy(walk->sums, profile->nodes, nr * sizeof(*walk->sums));
-	return 0;
-}
-
-/* Link the children and sum up the weights; children come after their parents. */
-static void tree_walk_link(struct tree_walk *walk, const struct profile *profile)
-{
-	struct profile_node *sums = walk->sums;
-
-	for (uint32_t i = profile->nr_nodes; i-- > 0;) {
-		uint32_t parent = sums[i].parent;
-		uint32_t owner = parent == PROFILE_NONE ? profile->nr_nodes : parent;
-
-		walk->next_sibling[i] = walk->first_child[owner];
-		walk->first_child[owner] = i;
-		sums[owner].self_wall_ns += sums[i].self_wall_ns;
-	}
-}
-
-/* Leave a node that has no (more) children; returns the next one to enter. */
-static uint32_t tree_walk_leave(struct tree_walk *walk, uint32_t node)
-{
-	for (; node != PROFILE_NONE; node = walk->sums[node].parent) {
-		walk->nr_active[walk->sums[node].frame]--;
-		if (walk->next_sibling[node] != PROFILE_NONE)
-			return walk->next_sibling[node];
-	}
-	return PROFILE_NONE;
-}
-
-/*
- * Add every node's sum to its frame's total, except below another node of that
- * frame, which has it already. Depth first and without recursion: the target
- * decides how deep the tree is.
- */
-static void tree_walk_total(struct tree_walk *walk, uint32_t nr_nodes, struct profile_total *totals)
-{
-	uint32_t node = walk->first_child[nr_nodes];
-
-	while (node != PROFILE_NONE) {
-		const struct profile_node *sum = &walk->sums[node];
-
-		if (walk->nr_active[sum->frame]++ == 0)
-			totals[sum->frame].total_wall_ns += sum->self_wall_ns;
-		if (walk->first_child[node] != PROFILE_NONE)
-			node = walk->first_child[node];
-		else
-			node = tree_walk_leave(walk, node);
-	}
-}
-
-/* A total for every frame, with what is its own already in it. */
-static struct profile_total *totals_create(const struct profile *profile)
-{
-	size_t max = (size_t)profile->nr_frames + 1; /* never 0, for which calloc() may give NULL */
-	struct profile_total *totals = calloc(max, sizeof(*totals));
-
-	if (!totals)
-		return NULL;
-	for (uint32_t i = 0; i < profile->nr_nodes; i++)
-		totals[profile->nodes[i].frame].self_wall_ns += profile->nodes[i].self_wall_ns;
-	return totals;
-}
-
-int profile_totals(const struct profile *profile, struct profile_total **ret_totals)
-{
-	struct profile_total *totals = totals_create(profile);
-	struct tree_walk walk;
-	int err = tree_walk_init(&walk, profile);
-
-	if (!totals)
-		err = -ENOMEM;
-	if (!err) {
-		tree_walk_link(&walk, profile);
-		tree_walk_total(&walk, profile->nr_nodes, totals);
-		*ret_totals = totals;
-	} else {
-		free(totals);
-	}
-	tree_walk_done(&walk);
-	return err;
 }

@@ -63,10 +63,17 @@ void profile_destroy(struct profile *profile);
  * The sink to hand to a sampler; borrowed from profile. Its sample() returns 0, or
  * -ENOMEM when the sample was not added; the profile stays usable either way.
  *
- * One profile takes the samples of one sampler, whose ids it relies on. Memory
- * grows with the distinct functions, rows, stacks and threads, not with samples.
+ * It relies on the ids of one sampler. Memory grows with the distinct functions, rows,
+ * stacks and threads, not with samples.
  */
 struct sample_sink *profile_sink(struct profile *profile);
+
+/*
+ * What follows is another sampler's, whose ids mean other functions and threads: of the
+ * same process after an exec. Functions of the same name and path are the same, and so
+ * is a main thread that is called as it was.
+ */
+void profile_change_sampler(struct profile *profile);
 
 /* How many of the samples had no Python frame. */
 uint64_t profile_nr_idle_samples(const struct profile *profile);

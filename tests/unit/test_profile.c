@@ -139,6 +139,48 @@ Test(profile, threads_have_roots_and_paths_of_their_own)
 	profile_destroy(profile);
 }
 
+/* After an exec ids begin at 0 again, and mean something else. */
+Test(profile, takes_over_from_another_sampler)
+{
+	static const struct function others[] = {
+		{0, 30, "leaf", "lib.py"},
+		{1, 10, "main", "app.py"},
+		{2, 5, "main", "other.py"},
+	};
+	static const struct sample_thread first = {
+		.id = 0, .tid = 100, .name = "python3", .is_main = true};
+	static const struct sample_thread again = {
+		.id = 1, .tid = 100, .name = "python3", .is_main = true};
+	static const struct sample_thread renamed = {
+		.id = 0, .tid = 100, .name = "other", .is_main = true};
+	const struct frame before[] = {{&functions[0], 11}, {&functions[2], 31}};
+	const struct frame after[] = {{&others[1], 11}, {&others[0], 31}, {&others[2], 6}};
+	struct profile *profile = new_profile(false, true);
+	const struct profile_function *rows;
+	uint32_t nr;
+
+	cr_assert(eq(int, push_sample(profile, &first, before, 2, 0, 1), 0));
+	profile_change_sampler(profile);
+	cr_assert(eq(int, push_sample(profile, &again, after, 2, 0, 1), 0));
+	cr_assert(eq(int, push_sample(profile, &again, after, 3, 2, 1), 0));
+	profile_change_sampler(profile);
+	cr_assert(eq(int, push_sample(profile, &renamed, &before[1], 1, 0, 1), 0));
+
+	rows = profile_functions(profile, &nr);
+	cr_assert(eq(u32, nr, 3));
+	cr_expect(eq(str, rows[2].path, (char *)"other.py"));
+	cr_expect(eq(u32, nr_frames(profile), 5), "three functions, two threads' roots");
+	(void)profile_threads(profile, &nr);
+	cr_expect(eq(u32, nr, 2), "a main thread of another name is another one");
+	/* python3, main, leaf (of both programs), main of the other file; other, leaf */
+	cr_assert(eq(u32, nr_nodes(profile), 6));
+	cr_expect(eq(u64, profile_nodes(profile, &nr)[2].self_samples, 2));
+	cr_expect(eq(u64, profile_nodes(profile, &nr)[3].self_samples, 1));
+	cr_expect(eq(u64, profile_nodes(profile, &nr)[5].self_samples, 1));
+	cr_expect(eq(u64, profile_wall_ns(profile), 4));
+	profile_destroy(profile);
+}
+
 Test(profile, idle_samples_have_no_node)
 {
 	struct profile *profile = new_profile(false, false);
