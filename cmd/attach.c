@@ -2,7 +2,6 @@
 /* pysample attach: samples a running process. */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cmd/attach_options.h"
 #include "cmd/command.h"
-#include "cmd/options.h"
 #include "cmd/output_file.h"
 #include "cmd/print.h"
 #include "cmd/target.h"
@@ -26,8 +25,8 @@
 #include "procmem/cleanup.h"
 #include "procmem/procfile.h"
 #include "sampler/sampler.h"
+#include "sampler/ticker.h"
 
-#define DEFAULT_RATE_HZ	 1000.0
 #define SUMMARY_MAX_ROWS 30
 
 /* So many trimmed samples, in percent, shift a profile enough to be told without -v. */
@@ -35,193 +34,6 @@
 
 /* Set by SIGINT, SIGTERM and SIGHUP: finish the profile and write it. */
 static volatile sig_atomic_t stop_requested;
-
-enum format { FORMAT_AUTO, FORMAT_COLLAPSED, FORMAT_SUMMARY };
-
-struct attach_options {
-	pid_t pid;
-	double rate_hz;
-	uint64_t duration_ns;
-	const char *output_path;
-	const char *stats_path;
-	enum format format;
-	struct profile_options profile;
-	bool quiet;
-	bool verbose;
-};
-
-static const char help[] =
-	"usage: pysample attach [OPTION]… PID\n"
-	"\n"
-	"Samples every thread of every interpreter of a running CPython process until it\n"
-	"ends, the duration is over, or Ctrl-C; then writes the profile. The process is\n"
-	"never stopped and nothing is written to it.\n"
-	"\n"
-	"  -r, --rate HZ          samples a second: 100, 1khz, 20k, max (default: 1khz)\n"
-	"  -d, --duration TIME    10, 2.5, 500ms, 90s, 5m, 1h (default: until the process\n"
-	"                         ends)\n"
-	"  -o, --output FILE      where to write; - is stdout (default: stdout)\n"
-	"  -f, --format NAME      collapsed: a line per stack, for flamegraph.pl, inferno,\n"
-	"                         speedscope; summary: a table of functions. Default: from\n"
-	"                         the suffix of FILE (.collapsed, .folded, .txt; .summary),\n"
-	"                         else summary on a terminal and collapsed in a file or pipe\n"
-	"  -t, --threads          a root frame per thread\n"
-	"      --functions        a row per function, with the line it begins at (default)\n"
-	"      --lines            a row per line that was executing\n"
-	"      --stats-json FILE  the counters of the run as one JSON object\n"
-	"  -q, --quiet            nothing on stderr but errors\n"
-	"  -v, --verbose          say what was found and what sampling cost\n"
-	"  -h, --help             this text\n"
-	"\n"
-	"Exit status: 0 profile written, 1 error, 2 usage, 3 not a Python process or an\n"
-	"unknown version, 4 permission denied, 5 no sample could be taken.\n"
-	"\n"
-	"Examples:\n"
-	"  pysample attach -d 10 1234                     a table of the hottest functions\n"
-	"  pysample attach -d 10 1234 | flamegraph.pl > out.svg\n"
-	"  pysample attach -r 10k -d 5 -t -o out.collapsed 1234\n";
-
-static bool parse_format(const char *name, enum format *ret_format)
-{
-	if (strcmp(name, "collapsed") == 0)
-		*ret_format = FORMAT_COLLAPSED;
-	else if (strcmp(name, "summary") == 0)
-		*ret_format = FORMAT_SUMMARY;
-	else
-		return false;
-	return true;
-}
-
-/* The format of a file that none was given for. False if its suffix tells another one. */
-static bool format_from_path(const char *path, enum format *ret_format)
-{
-	static const struct {
-		const char *suffix;
-		enum format format;
-	} suffixes[] = {
-		{".collapsed", FORMAT_COLLAPSED},
-		{".folded", FORMAT_COLLAPSED},
-		{".summary", FORMAT_SUMMARY},
-		{".txt", FORMAT_COLLAPSED},
-	};
-	const char *name = strrchr(path, '/');
-	const char *suffix = strrchr(name ? name : path, '.');
-	struct stat status;
-
-	for (size_t i = 0; suffix && i < sizeof(suffixes) / sizeof(*suffixes); i++)
-		if (strcmp(suffix, suffixes[i].suffix) == 0) {
-			*ret_format = suffixes[i].format;
-			return true;
-		}
-	*ret_format = FORMAT_COLLAPSED;
-	return !suffix || (stat(path, &status) == 0 && !S_ISREG(status.st_mode));
-}
-
-/* Choose the format where -f did not; false after an error was printed. */
-static bool choose_format(struct attach_options *options)
-{
-	bool to_stdout = !options->output_path || strcmp(options->output_path, "-") == 0;
-
-	if (options->format != FORMAT_AUTO)
-		return true;
-	if (to_stdout) {
-		options->format = isatty(STDOUT_FILENO) ? FORMAT_SUMMARY : FORMAT_COLLAPSED;
-		return true;
-	}
-	if (format_from_path(options->output_path, &options->format))
-		return true;
-	print_error("the name %s does not tell a format: add -f collapsed or -f summary",
-		    options->output_path);
-	return false;
-}
-
-enum { OPTION_LINES = 256, OPTION_FUNCTIONS, OPTION_STATS_JSON };
-
-static const struct option long_options[] = {
-	{"rate", required_argument, NULL, 'r'},
-	{"duration", required_argument, NULL, 'd'},
-	{"output", required_argument, NULL, 'o'},
-	{"format", required_argument, NULL, 'f'},
-	{"threads", no_argument, NULL, 't'},
-	{"lines", no_argument, NULL, OPTION_LINES},
-	{"functions", no_argument, NULL, OPTION_FUNCTIONS},
-	{"stats-json", required_argument, NULL, OPTION_STATS_JSON},
-	{"quiet", no_argument, NULL, 'q'},
-	{"verbose", no_argument, NULL, 'v'},
-	{"help", no_argument, NULL, 'h'},
-	{NULL, 0, NULL, 0},
-};
-
-static const char short_options[] = ":r:d:o:f:tqvh";
-
-/* Apply one option; false after an error was printed, or if there is no such option. */
-static bool apply_option(struct attach_options *options, int option, const char *value)
-{
-	switch (option) {
-	case 'r':
-		if (parse_rate(value, &options->rate_hz))
-			return true;
-		print_error("'%s' is not a rate: write 100, 1khz, 20k or max (0.01 Hz to 1 MHz)",
-			    value);
-		return false;
-	case 'd':
-		if (parse_duration(value, &options->duration_ns))
-			return true;
-		print_error("'%s' is not a duration: write 10, 2.5, 500ms, 90s, 5m or 1h", value);
-		return false;
-	case 'f':
-		if (parse_format(value, &options->format))
-			return true;
-		print_error("there is no format '%s': write collapsed or summary", value);
-		return false;
-	case 'o':
-		options->output_path = value;
-		return true;
-	case 't':
-		options->profile.by_thread = true;
-		return true;
-	case OPTION_LINES:
-		options->profile.by_line = true;
-		return true;
-	case OPTION_FUNCTIONS:
-		options->profile.by_line = false;
-		return true;
-	case OPTION_STATS_JSON:
-		options->stats_path = value;
-		return true;
-	case 'q':
-		options->quiet = true;
-		return true;
-	case 'v':
-		options->verbose = true;
-		return true;
-	default:
-		return false;
-	}
-}
-
-/* EXIT_OK, or another one after an error was printed; *ret_done if --help was all to be done. */
-static enum exit_status parse_options(int argc, char **argv, struct attach_options *options,
-				      bool *ret_done)
-{
-	int option;
-
-	*ret_done = false;
-	while ((option = getopt_long(argc, argv, short_options, long_options, NULL)) != -1) {
-		if (option == 'h') {
-			(void)fputs(help, stdout);
-			*ret_done = true;
-			return print_finish(EXIT_OK);
-		}
-		if (option == '?' || option == ':')
-			print_option_error(option, short_options, argv);
-		if (!apply_option(options, option, optarg))
-			return EXIT_USAGE;
-	}
-	if (!parse_only_pid(argc, argv, optind, &options->pid) || !choose_format(options))
-		return EXIT_USAGE;
-	return EXIT_OK;
-}
 
 static void on_signal(int signal_number)
 {
@@ -311,7 +123,11 @@ struct attach {
 	struct profile *profile;
 	struct output_file output;
 	struct output_file stats_output;
-	struct sampler_stats stats;
+	struct sampler_stats stats;  /* of all programs together */
+	unsigned int nr_followed;    /* programs that came after the first */
+	enum target_next after;	     /* what came after the last one, if it is gone */
+	struct message not_followed; /* why that was refused */
+	bool begun;		     /* there are counters to be told */
 };
 
 static int write_profile(const struct attach *attach, const struct run_info *info, FILE *out)
@@ -359,23 +175,39 @@ static enum exit_status write_outputs(struct attach *attach)
 	return profile_status == EXIT_OK ? stats_status : profile_status;
 }
 
+/* How the run ended, for the line that says what there is. */
+static const char *end_reason(const struct attach *attach, enum sampler_end end)
+{
+	static const char *const reasons[] = {
+		[TARGET_ENDED] = "the process has ended; ",
+		[TARGET_NO_PYTHON] =
+			"the process has replaced its program by one without CPython; ",
+		[TARGET_NO_INTERPRETER] = "the process has ended its interpreter, or begun none; ",
+		[TARGET_REFUSED] = "the process has replaced its program; ",
+	};
+
+	if (end == END_DURATION)
+		return "";
+	return end == END_STOPPED ? "stopped; " : reasons[attach->after];
+}
+
 /* One line that says what there is, and what was lost. */
 static void print_end(const struct attach *attach, enum sampler_end end)
 {
-	static const char *const reasons[] = {
-		[END_DURATION] = "",
-		[END_STOPPED] = "stopped; ",
-		[END_TARGET] = "the process has ended; ",
-		[END_REPLACED] = "the process has replaced its program or ended its interpreter; ",
-	};
 	const struct sampler_stats *stats = &attach->stats;
+	struct message followed = {0};
 
 	if (attach->options.quiet)
 		return;
-	print_note("%s%llu samples of %llu ticks in %.1f s, %.2f %% lost, %llu ticks late",
-		   reasons[end], (unsigned long long)stats->samples,
+	if (attach->nr_followed)
+		message_set(&followed, "followed into %s%s; ", attach->target.command_line,
+			    attach->nr_followed > 1 ? ", the last of several programs" : "");
+	print_note("%s%s%llu samples of %llu ticks in %.1f s, %.2f %% lost, %llu ticks late",
+		   followed.text, end_reason(attach, end), (unsigned long long)stats->samples,
 		   (unsigned long long)stats->ticks, stats_wall_s(stats), loss_percent(stats),
 		   (unsigned long long)stats->late_ticks);
+	if (attach->not_followed.text[0])
+		print_note("not followed: %s", attach->not_followed.text);
 	if (stats->trimmed && (attach->options.verbose || trimmed_percent(stats) >= WORTH_A_NOTE))
 		print_note("%.2f %% without their innermost generators, which may not have run "
 			   "just then: their time is the caller's",
@@ -394,7 +226,6 @@ static void print_end(const struct attach *attach, enum sampler_end end)
 static void print_begin(const struct attach *attach)
 {
 	const struct attach_options *options = &attach->options;
-	const struct runtime *runtime = &attach->target.runtime;
 
 	if (options->quiet)
 		return;
@@ -402,8 +233,7 @@ static void print_begin(const struct attach *attach)
 		   options->duration_ns ? "" : "; Ctrl-C ends it and writes the profile");
 	target_print_doubts(&attach->target);
 	if (options->verbose)
-		print_note("_PyRuntime at 0x%llx by %s in %s", (unsigned long long)runtime->addr,
-			   runtime->found_by, runtime->image_path);
+		target_print_found(&attach->target);
 }
 
 static enum exit_status open_outputs(struct attach *attach, struct message *reterr)
@@ -423,6 +253,14 @@ static enum exit_status open_outputs(struct attach *attach, struct message *rete
 	return EXIT_USAGE;
 }
 
+static int create_sampler(struct attach *attach)
+{
+	struct target *target = &attach->target;
+
+	return sampler_create(&target->process, &target->live.memory, &target->runtime.build,
+			      target->runtime.addr, &attach->sampler);
+}
+
 /* Open what can be refused before the sampling begins. */
 static enum exit_status prepare(struct attach *attach, struct message *reterr)
 {
@@ -433,14 +271,12 @@ static enum exit_status prepare(struct attach *attach, struct message *reterr)
 	status = open_outputs(attach, reterr);
 	if (status != EXIT_OK)
 		return status;
-	status = target_open(options->pid, &attach->target, reterr);
+	status = target_open(options->pid, &options->wait, &attach->target, reterr);
 	if (status != EXIT_OK)
 		return status;
 	attach->profile = profile_create(&options->profile);
-	err = attach->profile ? sampler_create(&attach->target.process, &attach->target.live.memory,
-					       &attach->target.runtime.build,
-					       attach->target.runtime.addr, &attach->sampler)
-			      : -ENOMEM;
+	err = attach->profile ? create_sampler(attach) : -ENOMEM;
+	attach->begun = !err;
 	return err ? target_explain(&attach->target, err, reterr) : EXIT_OK;
 }
 
@@ -469,22 +305,103 @@ static void explain_no_sample(const struct attach *attach, enum sampler_end end,
 			    pid);
 }
 
-static enum exit_status sample(struct attach *attach, struct message *reterr)
+/* What is left of the duration; 0 if it has none. False if it is over. */
+static bool time_left(const struct attach *attach, uint64_t *ret_left_ns)
+{
+	uint64_t duration_ns = attach->options.duration_ns;
+	uint64_t gone_ns = attach->stats.start_ns ? clock_now_ns() - attach->stats.start_ns : 0;
+
+	*ret_left_ns = duration_ns ? duration_ns - gone_ns : 0;
+	return !duration_ns || gone_ns < duration_ns;
+}
+
+/* Sample the program that runs now and add its counters to the run's. */
+static int sample_program(struct attach *attach, uint64_t duration_ns, enum sampler_end *ret_end)
 {
 	const struct sampler_options options = {
 		.rate_hz = attach->options.rate_hz,
-		.duration_ns = attach->options.duration_ns,
+		.duration_ns = duration_ns,
 		.stop = &stop_requested,
 	};
-	const struct live_memory before = attach->target.live;
+	const struct live_memory *live = &attach->target.live;
+	const struct live_memory before = *live;
+	int err = sampler_run(attach->sampler, &options, profile_sink(attach->profile), ret_end);
+
+	sampler_stats_add(&attach->stats, sampler_stats(attach->sampler));
+	attach->stats.reads += live->nr_reads - before.nr_reads;
+	attach->stats.other_syscalls += live->nr_checks - before.nr_checks;
+	return err;
+}
+
+/* Begin with the program that came after the last one. 0; errors of sampler_create(). */
+static int begin_next(struct attach *attach)
+{
+	attach->nr_followed++;
+	profile_change_sampler(attach->profile);
+	if (attach->options.verbose && !attach->options.quiet) {
+		print_note("followed into %s, CPython %s", attach->target.command_line,
+			   attach->target.version);
+		target_print_doubts(&attach->target);
+		target_print_found(&attach->target);
+	}
+	return create_sampler(attach);
+}
+
+/* Whether there is an interpreter to go on with. Else *ret_end says why not. */
+static bool follow(struct attach *attach, enum sampler_end *ret_end)
+{
+	struct target_wait wait = {
+		.wait_ns = attach->options.wait.wait_ns,
+		.for_any = true,
+		.stop = &stop_requested,
+	};
+	uint64_t left_ns;
+
+	/* The new program has just begun, whatever was said of the first one. */
+	if (wait.wait_ns < TARGET_STARTING_NS)
+		wait.wait_ns = TARGET_STARTING_NS;
+	*ret_end = END_DURATION;
+	if (!time_left(attach, &left_ns))
+		return false;
+	if (left_ns && left_ns < wait.wait_ns)
+		wait.wait_ns = left_ns;
+	sampler_destroy(attach->sampler);
+	attach->sampler = NULL;
+	attach->after = target_follow(&attach->target, &wait, &attach->not_followed);
+	if (attach->after == TARGET_FOLLOWED)
+		return true;
+	if (attach->after == TARGET_NOT_AWAITED)
+		*ret_end = END_STOPPED;
+	else
+		*ret_end = attach->after == TARGET_ENDED ? END_TARGET : END_REPLACED;
+	return false;
+}
+
+/* Sample until the end of the run, one program of the process after the other. */
+static int sample_programs(struct attach *attach, enum sampler_end *ret_end)
+{
+	*ret_end = END_DURATION;
+	for (uint64_t left_ns; time_left(attach, &left_ns);) {
+		int err = sample_program(attach, left_ns, ret_end);
+
+		if (err || *ret_end == END_DURATION || *ret_end == END_STOPPED)
+			return err;
+		if (!follow(attach, ret_end))
+			return 0;
+		err = begin_next(attach);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static enum exit_status sample(struct attach *attach, struct message *reterr)
+{
 	enum sampler_end end;
 	int err;
 
 	print_begin(attach);
-	err = sampler_run(attach->sampler, &options, profile_sink(attach->profile), &end);
-	attach->stats = *sampler_stats(attach->sampler);
-	attach->stats.reads = attach->target.live.nr_reads - before.nr_reads;
-	attach->stats.other_syscalls += attach->target.live.nr_checks - before.nr_checks;
+	err = sample_programs(attach, &end);
 	/* Samples that were taken are written whatever came after them. */
 	if (err && !attach->stats.samples)
 		return target_explain(&attach->target, err, reterr);
@@ -505,16 +422,14 @@ static enum exit_status sample(struct attach *attach, struct message *reterr)
 
 enum exit_status command_attach(int argc, char **argv)
 {
-	struct attach attach = {
-		.options = {.rate_hz = DEFAULT_RATE_HZ},
-		.target.process = PROCESS_CLOSED,
-	};
+	struct attach attach = {.target.process = PROCESS_CLOSED};
 	struct message message = {0};
 	bool done;
-	enum exit_status status = parse_options(argc, argv, &attach.options, &done);
+	enum exit_status status = attach_options_parse(argc, argv, &attach.options, &done);
 
 	if (status != EXIT_OK || done)
 		return status;
+	attach.options.wait.stop = &stop_requested;
 	catch_signals(0);
 	status = prepare(&attach, &message);
 	if (status == EXIT_OK)
@@ -522,7 +437,7 @@ enum exit_status command_attach(int argc, char **argv)
 	if (message.text[0])
 		print_error("%s", message.text);
 	/* Without samples there are counters still, if only to say that there were none. */
-	if (attach.sampler || status == EXIT_NO_SAMPLE) {
+	if (attach.begun || status == EXIT_NO_SAMPLE) {
 		enum exit_status written = write_outputs(&attach);
 
 		status = status == EXIT_OK ? written : status;

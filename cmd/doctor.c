@@ -17,16 +17,21 @@
 #include "sampler/sampler.h"
 
 static const char help[] =
-	"usage: pysample doctor PID\n"
+	"usage: pysample doctor [--wait TIME] PID\n"
 	"\n"
 	"Goes through what sampling a process needs, one line each, and says what to do\n"
 	"about the first thing that is missing.\n"
 	"\n"
+	"      --wait TIME  how long to wait for a process that has no interpreter yet\n"
+	"                   (default: 500ms, if it was started just now or has loaded\n"
+	"                   CPython; with --wait any process); 0: not at all\n"
 	"  -h, --help       this text\n"
 	"\n"
 	"Exit status: 0 it can be sampled, 1 error, 2 usage, 3 not a Python process, one\n"
 	"whose interpreter does not run yet, or an unknown version, 4 permission denied,\n"
 	"5 the process ended, or none of its stacks can be followed.\n";
+
+enum { OPTION_WAIT = 256 };
 
 /* Stacks that cannot be followed are told one by one up to so many; all are counted. */
 enum { MAX_TOLD_STACKS = 10 };
@@ -74,11 +79,16 @@ static void report_process(const struct target *target)
 	text_done(&others);
 }
 
+static void report_memory(const struct target *target)
+{
+	report("memory", "can be read%s", target->live.through_file ? TARGET_THROUGH_FILE : "");
+}
+
 static void report_interpreter(const struct target *target)
 {
 	const struct runtime *runtime = &target->runtime;
 
-	report("memory", "can be read");
+	report_memory(target);
 	report("interpreter", "CPython %s, by %s in %s", target->version, runtime->found_by,
 	       runtime->image_path);
 	if (runtime->build.free_threaded)
@@ -164,10 +174,10 @@ static enum exit_status try_threads(struct target *target, struct message *reter
 	return EXIT_NO_SAMPLE;
 }
 
-static enum exit_status examine(pid_t pid, struct target *target)
+static enum exit_status examine(pid_t pid, const struct target_wait *wait, struct target *target)
 {
 	struct message message = {0};
-	enum exit_status status = target_open(pid, target, &message);
+	enum exit_status status = target_open(pid, wait, target, &message);
 
 	if (target->process.proc_fd >= 0)
 		report_process(target);
@@ -177,9 +187,10 @@ static enum exit_status examine(pid_t pid, struct target *target)
 	} else if (status == EXIT_PERMISSION) {
 		report("memory", "cannot be read");
 	} else if (status == EXIT_NOT_PYTHON) {
-		report("memory", process_is_kernel_thread(&target->process)
-					 ? "none of its own: a kernel thread"
-					 : "can be read");
+		if (process_is_kernel_thread(&target->process))
+			report("memory", "none of its own: a kernel thread");
+		else
+			report_memory(target);
 		report("interpreter", "none that can be used");
 	}
 	if (status == EXIT_OK)
@@ -192,11 +203,13 @@ static enum exit_status examine(pid_t pid, struct target *target)
 enum exit_status command_doctor(int argc, char **argv)
 {
 	static const struct option long_options[] = {
+		{"wait", required_argument, NULL, OPTION_WAIT},
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
 	static const char short_options[] = ":h";
 	struct target target = {.process = PROCESS_CLOSED};
+	struct target_wait wait = TARGET_WAIT_DEFAULT;
 	enum exit_status status;
 	pid_t pid;
 	int option;
@@ -206,12 +219,16 @@ enum exit_status command_doctor(int argc, char **argv)
 			(void)fputs(help, stdout);
 			return print_finish(EXIT_OK);
 		}
+		if (option == OPTION_WAIT && target_parse_wait(optarg, &wait))
+			continue;
+		if (option == OPTION_WAIT)
+			return EXIT_USAGE;
 		print_option_error(option, short_options, argv);
 		return EXIT_USAGE;
 	}
 	if (!parse_only_pid(argc, argv, optind, &pid))
 		return EXIT_USAGE;
-	status = examine(pid, &target);
+	status = examine(pid, &wait, &target);
 	target_close(&target);
 	return print_finish(status);
 }

@@ -19,7 +19,10 @@ static const char help[] =
 	"process is not stopped; a stopped one is not woken.\n"
 	"\n"
 	"      --json       one JSON object, frames outermost first\n"
-	"  -v, --verbose    say how the interpreter was found\n"
+	"      --wait TIME  how long to wait for a process that has no interpreter yet\n"
+	"                   (default: 500ms, if it was started just now or has loaded\n"
+	"                   CPython; with --wait any process); 0: not at all\n"
+	"  -v, --verbose    say how the interpreter was found, and how it is read\n"
 	"  -h, --help       this text\n"
 	"\n"
 	"Exit status: 0 printed, 1 error, 2 usage, 3 not a Python process or an unknown\n"
@@ -31,11 +34,12 @@ static const char help[] =
 
 struct dump_options {
 	pid_t pid;
+	struct target_wait wait;
 	bool json;
 	bool verbose;
 };
 
-enum { OPTION_JSON = 256 };
+enum { OPTION_JSON = 256, OPTION_WAIT };
 
 /* EXIT_OK, or another one after an error was printed; *ret_done if --help was all to be done. */
 static enum exit_status parse_options(int argc, char **argv, struct dump_options *options,
@@ -43,6 +47,7 @@ static enum exit_status parse_options(int argc, char **argv, struct dump_options
 {
 	static const struct option long_options[] = {
 		{"json", no_argument, NULL, OPTION_JSON},
+		{"wait", required_argument, NULL, OPTION_WAIT},
 		{"verbose", no_argument, NULL, 'v'},
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
@@ -55,6 +60,10 @@ static enum exit_status parse_options(int argc, char **argv, struct dump_options
 		switch (option) {
 		case OPTION_JSON:
 			options->json = true;
+			break;
+		case OPTION_WAIT:
+			if (!target_parse_wait(optarg, &options->wait))
+				return EXIT_USAGE;
 			break;
 		case 'v':
 			options->verbose = true;
@@ -115,7 +124,7 @@ static enum exit_status dump_target(const struct dump_options *options, struct t
 
 enum exit_status command_dump(int argc, char **argv)
 {
-	struct dump_options options = {0};
+	struct dump_options options = {.wait = TARGET_WAIT_DEFAULT};
 	struct message message = {0};
 	struct target target;
 	bool done;
@@ -123,11 +132,9 @@ enum exit_status command_dump(int argc, char **argv)
 
 	if (status != EXIT_OK || done)
 		return status;
-	status = target_open(options.pid, &target, &message);
+	status = target_open(options.pid, &options.wait, &target, &message);
 	if (status == EXIT_OK && options.verbose)
-		print_note("_PyRuntime at 0x%llx by %s in %s",
-			   (unsigned long long)target.runtime.addr, target.runtime.found_by,
-			   target.runtime.image_path);
+		target_print_found(&target);
 	if (status == EXIT_OK)
 		target_print_doubts(&target);
 	if (status == EXIT_OK)

@@ -89,6 +89,14 @@ bool parse_duration(const char *text, uint64_t *ret_duration_ns)
 	return true;
 }
 
+bool parse_wait(const char *text, uint64_t *ret_wait_ns)
+{
+	if (strcmp(text, "0") != 0)
+		return parse_duration(text, ret_wait_ns);
+	*ret_wait_ns = 0;
+	return true;
+}
+
 void print_option_error(int result, const char *short_options, char **argv)
 {
 	const char *argument = argv[optind - 1];

@@ -18,6 +18,9 @@ bool parse_rate(const char *text, double *ret_rate_hz);
  */
 bool parse_duration(const char *text, uint64_t *ret_duration_ns);
 
+/* The same, and "0": none. */
+bool parse_wait(const char *text, uint64_t *ret_wait_ns);
+
 /*
  * Print what getopt_long() did not take when it returned result, '?' or ':'. Its
  * short_options, given here too, begin with ':', so that it prints nothing itself;

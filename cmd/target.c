@@ -3,8 +3,16 @@
 
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
+#include "cmd/options.h"
 #include "cmd/print.h"
+#include "sampler/python/threads.h"
+#include "sampler/sample.h"
+#include "sampler/ticker.h"
+
+/* The pauses between two looks at a process that has no interpreter yet. */
+enum { FIRST_PAUSE_NS = 1000000, MAX_PAUSE_NS = 50000000 };
 
 /*
  * The error that the user has to know of: what a process looks like while it ends or
@@ -43,8 +51,8 @@ enum exit_status target_explain(struct target *target, int err, struct message *
 	case -EAGAIN:
 		if (!reterr->text[0])
 			message_set(reterr,
-				    "the interpreter of process %d is starting or ending: try "
-				    "again",
+				    "the interpreter of process %d is starting or ending: wait "
+				    "for it (--wait 10), or try again",
 				    target->process.pid);
 		return EXIT_NOT_PYTHON;
 	case -ENOMEM:
@@ -59,20 +67,187 @@ enum exit_status target_explain(struct target *target, int err, struct message *
 	}
 }
 
-enum exit_status target_open(pid_t pid, struct target *ret_target, struct message *reterr)
+bool target_parse_wait(const char *text, struct target_wait *ret_wait)
+{
+	if (!parse_wait(text, &ret_wait->wait_ns)) {
+		print_error("'%s' is not a time to wait: write 10, 2.5, 500ms, 5m, or 0 for none",
+			    text);
+		return false;
+	}
+	ret_wait->for_any = ret_wait->wait_ns > 0;
+	return true;
+}
+
+/* 0, or -EAGAIN: the runtime has no interpreter. What else may be wrong is the sampler's. */
+static int check_interpreter(struct target *target, const struct runtime *runtime)
+{
+	struct thread_list list = {0};
+	int err = thread_list_read(&target->live.memory, &runtime->build, runtime->addr, &list);
+
+	thread_list_done(&list);
+	return err == -ENOENT ? -EAGAIN : 0;
+}
+
+/* A wait for an interpreter: what the last look saw, and when it is over. */
+struct lookout {
+	const struct target_wait *wait;
+	uint64_t start_ns;
+	uint64_t end_ns;
+	uint64_t pause_ns;
+	int err; /* of the last look; 0 before the first */
+};
+
+/*
+ * Look once. Errors of runtime_find(). A program without Python that has loaded nothing
+ * since the last look is not searched again, but by the last one.
+ */
+static int look(struct target *target, const struct lookout *lookout, bool is_last,
+		struct message *reterr)
+{
+	struct maps maps = {0};
+	struct runtime runtime;
+	bool same;
+	int err = maps_read(&target->process, &maps);
+
+	if (err)
+		return err;
+	same = lookout->err == -ENOENT && !is_last && maps_same(&maps, &target->maps);
+	maps_done(&target->maps);
+	target->maps = maps;
+	if (same)
+		return -ENOENT;
+	*reterr = (struct message){0};
+	err = runtime_find(&target->process, &target->maps, &target->live.memory, &runtime, reterr);
+	if (!err)
+		err = check_interpreter(target, &runtime);
+	if (!err)
+		target->runtime = runtime;
+	return err;
+}
+
+/*
+ * Whether what the last look found may be different soon. What looks like a CPython that
+ * must be refused may have its libpython or its data mapped a moment later; after that
+ * moment it is refused, however long a wait was asked for.
+ */
+static bool worth_waiting(struct target *target, const struct lookout *lookout, uint64_t now_ns)
+{
+	bool may_change =
+		lookout->wait->for_any || process_age_ns(&target->process) < TARGET_STARTING_NS;
+	pid_t tid;
+
+	switch (lookout->err) {
+	case -EAGAIN:
+		return true;
+	case -ENOENT:
+		return may_change;
+	case -ENOTSUP:
+	case -EBADMSG:
+	case -EFAULT:
+		return may_change && now_ns - lookout->start_ns < TARGET_STARTING_NS;
+	case -ESRCH: /* its program is being replaced, unless it is ending */
+		return process_live_thread(&target->process, &tid) == 0;
+	default:
+		return false;
+	}
+}
+
+/* Sleep until the next look, or until a signal. */
+static void pause_looking(struct lookout *lookout, uint64_t now_ns)
+{
+	uint64_t left_ns = lookout->end_ns - now_ns;
+	uint64_t pause_ns = left_ns < lookout->pause_ns ? left_ns : lookout->pause_ns;
+	struct timespec pause = {
+		.tv_sec = (time_t)(pause_ns / NS_PER_S),
+		.tv_nsec = (long)(pause_ns % NS_PER_S),
+	};
+
+	(void)nanosleep(&pause, NULL);
+	lookout->pause_ns *= 2;
+	if (lookout->pause_ns > MAX_PAUSE_NS)
+		lookout->pause_ns = MAX_PAUSE_NS;
+}
+
+/*
+ * Look until there is an interpreter or the wait is over. Errors of runtime_find(), and
+ * -EINTR: *wait->stop was set.
+ */
+static int find_interpreter(struct target *target, const struct target_wait *wait,
+			    struct message *reterr)
+{
+	const uint64_t start_ns = clock_now_ns();
+	struct lookout lookout = {
+		.wait = wait,
+		.start_ns = start_ns,
+		.end_ns = start_ns + wait->wait_ns,
+		.pause_ns = FIRST_PAUSE_NS,
+	};
+
+	for (;;) {
+		uint64_t now_ns = clock_now_ns();
+		bool is_last = now_ns >= lookout.end_ns;
+
+		if (process_memory_gone(&target->process) &&
+		    process_renew_memory(&target->process) != 0)
+			return -ESRCH;
+		lookout.err = look(target, &lookout, is_last, reterr);
+		if (!lookout.err || is_last || !worth_waiting(target, &lookout, now_ns))
+			return lookout.err;
+		if (wait->stop && *wait->stop)
+			return -EINTR;
+		pause_looking(&lookout, now_ns);
+	}
+}
+
+/* Say what helps after a wait that was asked for, where the search itself does not know. */
+static void explain_wait(const struct target *target, const struct target_wait *wait, int err,
+			 struct message *reterr)
+{
+	double wait_s = (double)wait->wait_ns / NS_PER_S;
+
+	if (err == -ENOENT && wait->for_any)
+		message_set(reterr,
+			    "no CPython interpreter was found in process %d in %g s: give the id "
+			    "of the Python process itself (pgrep -f NAME finds one), or wait "
+			    "longer (--wait %g)",
+			    target->process.pid, wait_s, 2 * wait_s);
+	else if (err == -EAGAIN)
+		message_set(reterr,
+			    "the CPython of process %d has no interpreter after %g s: it is "
+			    "ending, or wait longer for it (--wait %g)",
+			    target->process.pid, wait_s, wait_s < 5 ? 10 : 2 * wait_s);
+}
+
+/* Take what is told of the program that was found. */
+static void describe(struct target *target)
+{
+	process_command_line(&target->process, target->command_line, sizeof(target->command_line));
+	version_format(target->runtime.build.version_hex, target->version);
+}
+
+static enum exit_status open_process(pid_t pid, struct target *target, struct message *reterr)
+{
+	int err = process_open(pid, &target->process, reterr);
+
+	if (!err)
+		return EXIT_OK;
+	if (!reterr->text[0])
+		message_set(reterr, "process %d could not be opened: %s", pid, strerror(-err));
+	return err == -EPERM || err == -EACCES ? EXIT_PERMISSION : EXIT_ERROR;
+}
+
+enum exit_status target_open(pid_t pid, const struct target_wait *wait, struct target *ret_target,
+			     struct message *reterr)
 {
 	struct target *target = ret_target;
+	enum exit_status status;
 	int err;
 
 	memset(target, 0, sizeof(*target));
 	target->process = PROCESS_CLOSED;
-	err = process_open(pid, &target->process, reterr);
-	if (err) {
-		if (!reterr->text[0])
-			message_set(reterr, "process %d could not be opened: %s", pid,
-				    strerror(-err));
-		return err == -EPERM ? EXIT_PERMISSION : EXIT_ERROR;
-	}
+	status = open_process(pid, target, reterr);
+	if (status != EXIT_OK)
+		return status;
 	process_command_line(&target->process, target->command_line, sizeof(target->command_line));
 	live_memory_init(&target->live, &target->process);
 	if (process_is_kernel_thread(&target->process)) {
@@ -82,14 +257,59 @@ enum exit_status target_open(pid_t pid, struct target *ret_target, struct messag
 			    pid);
 		return EXIT_NOT_PYTHON;
 	}
-	err = maps_read(&target->process, &target->maps);
-	if (!err)
-		err = runtime_find(&target->process, &target->maps, &target->live.memory,
-				   &target->runtime, reterr);
-	if (err)
+	err = find_interpreter(target, wait, reterr);
+	if (err == -EINTR) {
+		message_set(reterr, "stopped before the first sample");
+		return EXIT_NO_SAMPLE;
+	}
+	if (err) {
+		explain_wait(target, wait, err, reterr);
 		return target_explain(target, err, reterr);
-	version_format(target->runtime.build.version_hex, target->version);
+	}
+	describe(target);
 	return EXIT_OK;
+}
+
+enum target_next target_follow(struct target *target, const struct target_wait *wait,
+			       struct message *reterr)
+{
+	char command_line[COMMAND_LINE_MAX_BYTES];
+	int err = process_renew_memory(&target->process);
+
+	live_memory_init(&target->live, &target->process);
+	if (!err)
+		err = find_interpreter(target, wait, reterr);
+	switch (err) {
+	case 0:
+		describe(target);
+		return TARGET_FOLLOWED;
+	case -ESRCH:
+		*reterr = (struct message){0};
+		return TARGET_ENDED;
+	case -EINTR:
+		*reterr = (struct message){0};
+		return TARGET_NOT_AWAITED;
+	case -ENOENT:
+		process_command_line(&target->process, command_line, sizeof(command_line));
+		message_set(reterr, "there is no CPython in %s", command_line);
+		return TARGET_NO_PYTHON;
+	case -EAGAIN:
+		*reterr = (struct message){0};
+		return TARGET_NO_INTERPRETER;
+	default:
+		(void)target_explain(target, err, reterr);
+		return TARGET_REFUSED;
+	}
+}
+
+void target_print_found(const struct target *target)
+{
+	const struct runtime *runtime = &target->runtime;
+
+	print_note("_PyRuntime at 0x%llx by %s in %s", (unsigned long long)runtime->addr,
+		   runtime->found_by, runtime->image_path);
+	if (target->live.through_file)
+		print_note("the memory is read" TARGET_THROUGH_FILE);
 }
 
 void target_print_doubts(const struct target *target)

@@ -2,6 +2,10 @@
 /* The process a command works on: opened, its mappings read, its interpreter found. */
 #pragma once
 
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "cmd/command.h"
 #include "procmem/live.h"
 #include "procmem/maps.h"
@@ -10,6 +14,11 @@
 #include "sampler/python/runtime.h"
 
 enum { COMMAND_LINE_MAX_BYTES = 4096 };
+
+/* What is said of a live memory that reads the file, behind "can be read". */
+#define TARGET_THROUGH_FILE                                                            \
+	" through /proc/PID/mem only: process_vm_readv is forbidden or missing here; " \
+	"slower, and the pieces of a copy lie further apart"
 
 struct target {
 	struct process process;
@@ -21,11 +30,53 @@ struct target {
 };
 
 /*
+ * How long a process that has no interpreter yet is looked at again. A program that is
+ * no Python is waited for only if that was asked for, or if it was started less than
+ * TARGET_STARTING_NS ago: it may load its libpython late, or be a shell before its exec.
+ */
+struct target_wait {
+	uint64_t wait_ns;		   /* 0: one look */
+	bool for_any;			   /* any program, however long it has been running */
+	const volatile sig_atomic_t *stop; /* ends the wait; borrowed, may be NULL */
+};
+
+#define TARGET_STARTING_NS  500000000u
+#define TARGET_WAIT_DEFAULT ((struct target_wait){.wait_ns = TARGET_STARTING_NS})
+
+/* What --wait asks for; false after an error was printed. */
+bool target_parse_wait(const char *text, struct target_wait *ret_wait);
+
+/*
  * Open process pid and find its interpreter. EXIT_OK, or the status to exit with
  * and a sentence; target_close() is to be called either way, and *ret_target must not
  * be moved until then: its parts refer to each other.
+ *
+ * Between two looks it sleeps, 1 ms at first and up to 50 ms; a look at a program that
+ * was no Python and whose mappings are as they were costs no more than reading those.
  */
-enum exit_status target_open(pid_t pid, struct target *ret_target, struct message *reterr);
+enum exit_status target_open(pid_t pid, const struct target_wait *wait, struct target *ret_target,
+			     struct message *reterr);
+
+/* What target_follow() found. */
+enum target_next {
+	TARGET_FOLLOWED,       /* an interpreter: of a new program, or a new one of the old */
+	TARGET_ENDED,	       /* the process has ended */
+	TARGET_NOT_AWAITED,    /* *stop was set before that could be told */
+	TARGET_NO_PYTHON,      /* a program without CPython */
+	TARGET_NO_INTERPRETER, /* CPython that has no interpreter any more, or not yet */
+	TARGET_REFUSED,	       /* one that cannot be read, with a sentence that says why */
+};
+
+/*
+ * Find the interpreter again after the program or its interpreter was gone. Nothing may
+ * use the memory, the process or the build any more. Unless it was followed the version,
+ * the runtime and the command line are left as they were.
+ */
+enum target_next target_follow(struct target *target, const struct target_wait *wait,
+			       struct message *reterr);
+
+/* For -v: a note where the runtime lies, and one if its memory is read in the slower way. */
+void target_print_found(const struct target *target);
 
 /*
  * Free and close everything. For NULL, one that target_open() was called with, or one

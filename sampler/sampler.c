@@ -74,6 +74,23 @@ const struct sampler_stats *sampler_stats(const struct sampler *sampler)
 	return &sampler->stats;
 }
 
+void sampler_stats_add(struct sampler_stats *sum, const struct sampler_stats *stats)
+{
+	sum->ticks += stats->ticks;
+	sum->late_ticks += stats->late_ticks;
+	sum->samples += stats->samples;
+	sum->trimmed += stats->trimmed;
+	for (int loss = 0; loss < NR_SAMPLE_LOSSES; loss++)
+		sum->lost[loss] += stats->lost[loss];
+	sum->reads += stats->reads;
+	sum->other_syscalls += stats->other_syscalls;
+	if (!sum->start_ns)
+		sum->start_ns = stats->start_ns;
+	sum->end_ns = stats->end_ns;
+	if (sum->max_lateness_ns < stats->max_lateness_ns)
+		sum->max_lateness_ns = stats->max_lateness_ns;
+}
+
 /*
  * Whether the stack is another one than was handed on last. One of which a generator
  * was not known then may have grown, without that its thread has moved.

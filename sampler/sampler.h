@@ -76,3 +76,9 @@ int sampler_dump(struct sampler *sampler, struct sample_sink *sink);
  * memory's checks: only the memory knows.
  */
 const struct sampler_stats *sampler_stats(const struct sampler *sampler);
+
+/*
+ * Add the counters of one run to those of runs before it; sum is all zero before the
+ * first. The time of the sum goes from the first one's start to the last one's end.
+ */
+void sampler_stats_add(struct sampler_stats *sum, const struct sampler_stats *stats);

@@ -308,29 +308,6 @@ class Changing(AttachTestCase):
             self.assertTrue(any("work" in names(stack) for stack in profile.stacks))
             self.assertEqual(target.process.wait(timeout=support.PATIENCE_S), 0)
 
-    def test_target_becomes_another_program(self):
-        with support.python_target(self.interpreter, "execs") as target:
-            profile = self.profile(target)
-            self.assertTrue(any("work" in names(stack) for stack in profile.stacks))
-            self.assertTrue(target.runs())
-
-    def test_target_becomes_the_same_program_again(self):
-        """Without randomisation everything lies where it was, under the same thread id.
-
-        At a low rate hardly any tick sees the interpreter while it begins.
-        """
-        for rate in ("1000", "2.3"):
-            with self.subTest(rate=rate), support.python_target(
-                    self.interpreter, "execs_itself",
-                    wrapper=support.FIXED_ADDRESSES) as target:
-                profile = self.new_profile()
-                result = pysample("attach", target.pid, "-r", rate, *profile.options())
-                self.assert_ended_well(result)
-                self.assertIn("replaced its program", result.stderr)
-                self.assertTrue(target.runs())
-                self.assert_consistent(profile.load())
-                self.assertTrue(any("first" in names(stack) for stack in profile.stacks))
-
     def test_main_thread_has_ended(self):
         with support.headless_target(self.interpreter) as target:
             profile = self.profile(target, "-t", "-d", "0.5")

@@ -29,8 +29,9 @@ class Usage(ErrorTestCase):
     def test_help_names_every_option(self):
         options = {
             "attach": ["-r", "-d", "-o", "-f", "-t", "--lines", "--functions", "--stats-json",
-                       "-q", "-v"],
-            "dump": ["--json", "-v"],
+                       "--wait", "-q", "-v"],
+            "dump": ["--json", "--wait", "-v"],
+            "doctor": ["--wait"],
         }
         for command, expected in options.items():
             text = pysample(command, "--help").stdout
@@ -57,6 +58,8 @@ class Usage(ErrorTestCase):
                   ("", "x", "-1", "0", "1e-10", "nan", "inf", "1x", "1e400", " ", "0x")]
         cases += [["attach", pid, "-r", value] for value in
                   ("", "x", "-1", "0", "nan", "inf", "1x", "1e400", "maximal")]
+        cases += [[command, pid, "--wait", value] for command in COMMANDS for value in
+                  ("", "x", "-1", "nan", "inf", "1x")]
         for args in cases:
             with self.subTest(args=args):
                 result = pysample(*args)

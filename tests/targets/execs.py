@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Works for a second, then becomes another program."""
+"""Works for a second, then becomes another program: its arguments, or sleep."""
 import os
+import sys
 import time
 
 import ready
@@ -13,4 +14,5 @@ def work(until):
 
 ready.announce()
 work(time.monotonic() + 1)
-os.execv("/bin/sleep", ["sleep", "60"])
+command = sys.argv[1:] or ["sleep", "60"]
+os.execvp(command[0], command)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Works for a second, then becomes the same program again, which works on."""
+"""Works for a second, then becomes the same program again, which works for two and ends."""
 import os
 import sys
 import time
@@ -7,19 +7,22 @@ import time
 import ready
 
 
-def first():
-    until = time.monotonic() + 1
+def work(until):
     while time.monotonic() < until:
         sum(range(100))
 
 
+def first():
+    work(time.monotonic() + 1)
+
+
 def second():
-    while True:
-        sum(range(100))
+    work(time.monotonic() + 2)
 
 
 if len(sys.argv) > 1:
     second()
+    sys.exit()
 ready.announce()
 first()
 os.execv(sys.executable, [sys.executable, __file__, "again"])

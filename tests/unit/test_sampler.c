@@ -454,3 +454,46 @@ Test(sampler, tick_is_cut_off_when_the_run_is_over)
 		fake_python_done(&py);
 	}
 }
+
+Test(sampler, counters_of_several_add_up)
+{
+	const struct sampler_stats runs[] = {
+		{.ticks = 1,
+		 .late_ticks = 2,
+		 .samples = 3,
+		 .trimmed = 4,
+		 .lost = {5, 6, 7, 8, 9, 10},
+		 .reads = 11,
+		 .other_syscalls = 12,
+		 .start_ns = 100,
+		 .end_ns = 200,
+		 .max_lateness_ns = 13},
+		{.ticks = 10,
+		 .late_ticks = 20,
+		 .samples = 30,
+		 .trimmed = 40,
+		 .lost = {50, 60, 70, 80, 90, 100},
+		 .reads = 110,
+		 .other_syscalls = 120,
+		 .start_ns = 300,
+		 .end_ns = 400,
+		 .max_lateness_ns = 5},
+	};
+	const struct sampler_stats expected = {
+		.ticks = 11,
+		.late_ticks = 22,
+		.samples = 33,
+		.trimmed = 44,
+		.lost = {55, 66, 77, 88, 99, 110},
+		.reads = 121,
+		.other_syscalls = 132,
+		.start_ns = 100,
+		.end_ns = 400,
+		.max_lateness_ns = 13,
+	};
+	struct sampler_stats sum = {0};
+
+	sampler_stats_add(&sum, &runs[0]);
+	sampler_stats_add(&sum, &runs[1]);
+	cr_expect(zero(int, memcmp(&sum, &expected, sizeof(sum))));
+}

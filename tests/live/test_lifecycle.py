@@ -1,0 +1,347 @@
+# SPDX-License-Identifier: MIT
+"""How targets begin, become others, fork, stop and end, and what is said of each."""
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+import support
+from support import names, parse_collapsed, per_interpreter, pysample
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def interpreters_without_root():
+    """Those that see the same files as we do."""
+    return [found for found in support.supported_interpreters() if not found.root]
+
+
+class LifecycleTestCase(unittest.TestCase):
+    maxDiff = 4000
+
+    def setUp(self):
+        self.folder, _ = self.enterContext(support.fresh_folder())
+
+    def attach(self, pid, *options, status=0, **kwargs):
+        """Run to the end: the result, with the stacks and the counters if there are any."""
+        path = os.path.join(self.folder, "profile")
+        stats = os.path.join(self.folder, "stats")
+        result = pysample("attach", pid, "-f", "collapsed", "-o", path, "--stats-json", stats,
+                          *options, **kwargs)
+        self.assertEqual(result.status, status, result.stderr)
+        if status == 0:
+            result.stacks = parse_collapsed(support.read(path))
+            result.stats = json.loads(support.read(stats))
+            self.assertEqual(sum(result.stacks.values()), result.stats["samples"])
+        return result
+
+    def assert_learnt(self, result, truths):
+        """Every parked thread is there; of the first ticks some stacks are trimmed, and
+        counted as such, while it is learnt where their generators are."""
+        expected = set(map(support.expected_stack, truths))
+        self.assertLessEqual(expected, set(result.stacks))
+        extra = {stack: nr for stack, nr in result.stacks.items() if stack not in expected}
+        for stack in extra:
+            self.assertTrue(any(stack == full[:len(stack)] for full in expected), stack)
+        self.assertLessEqual(sum(extra.values()), result.stats["trimmed"])
+        self.assertLessEqual(result.stats["trimmed"], result.stats["samples"] / 50)
+
+    def assert_seen(self, result, *functions):
+        seen = {name for stack in result.stacks for name in names(stack)}
+        self.assertLessEqual(set(functions), seen, result.stderr)
+
+
+@per_interpreter
+class Exec(LifecycleTestCase):
+    def test_the_same_program_again(self):
+        """Without randomisation everything lies where it was, under the same thread id.
+
+        At a low rate hardly any tick sees the interpreter while it begins.
+        """
+        for rate, wrapper in (("1000", support.FIXED_ADDRESSES), ("2.3", support.FIXED_ADDRESSES),
+                              ("1000", ())):
+            with self.subTest(rate=rate, wrapper=wrapper), support.python_target(
+                    self.interpreter, "execs_itself", wrapper=wrapper) as target:
+                result = self.attach(target.pid, "-r", rate, "-v")
+                self.assertRegex(result.stderr, r"\nsampling|followed into .*execs_itself.py again, "
+                                 r"CPython %s" % self.interpreter.version.replace(".", r"\."))
+                self.assertRegex(result.stderr, "followed into .*again; the process has ended; ")
+                self.assert_seen(result, "first", "second")
+
+    def test_a_program_without_python(self):
+        with support.python_target(self.interpreter, "execs") as target:
+            result = self.attach(target.pid)
+            self.assert_seen(result, "work")
+            self.assertRegex(result.stderr, "replaced its program by one without CPython; ")
+            self.assertRegex(result.stderr, "not followed: there is no CPython in sleep 60\n")
+            self.assertTrue(target.runs())
+
+
+class ExecOnce(LifecycleTestCase):
+    """What does not depend on the version."""
+
+    def test_through_a_shell_and_into_another_version(self):
+        first, *_, last = interpreters_without_root()
+        script = "sleep 0.1; exec %s %s" % (
+            last.path, os.path.join(support.TARGETS, "exits.py"))
+        with support.python_target(first, "execs", "sh", "-c", script) as target:
+            result = self.attach(target.pid, "-t")
+        self.assertRegex(result.stderr, "followed into .*exits.py; the process has ended")
+        self.assertEqual(result.stats["python"], last.version)
+        paths = {support.parse_label(label)[1] for stack in result.stacks for label in stack[1:]
+                 if label != support.NO_PYTHON_FRAMES}
+        self.assertTrue(any(path.endswith("execs.py") for path in paths), paths)
+        self.assertTrue(any(path.endswith("exits.py") for path in paths), paths)
+
+    def test_the_duration_goes_on(self):
+        with support.python_target(support.newest_interpreter(), "execs_itself") as target:
+            result = self.attach(target.pid, "-d", "2")
+            self.assertTrue(target.runs())
+        self.assert_seen(result, "first", "second")
+        self.assertRegex(result.stderr, "followed into [^\n]*again; [0-9]+ samples")
+
+    def test_a_program_that_cannot_be_sampled(self):
+        for refused in support.refused_interpreters()[:1]:
+            command = [refused.path, "-c", "import time; time.sleep(60)"]
+            with support.python_target(interpreters_without_root()[0], "execs",
+                                       *command) as target:
+                result = self.attach(target.pid)
+                self.assert_seen(result, "work")
+                self.assertRegex(result.stderr, "replaced its program; ")
+                self.assertRegex(result.stderr, "not followed: .*%s" % refused.minor)
+
+    def test_a_signal_while_it_is_looked_for(self):
+        with support.python_target(support.newest_interpreter(), "execs", "sleep", "60") as target:
+            process = support.start_pysample("attach", target.pid, "--wait", "60")
+            support.wait_until(lambda: os.readlink("/proc/%d/exe" % target.pid).endswith("sleep"),
+                               "it is another program")
+            time.sleep(0.5)
+            result = support.end_by_signal(process)
+            self.assertEqual(result.status, 0, result)
+            self.assertRegex(result.stderr, "stopped; [1-9]")
+
+    def test_a_loop_of_execs(self):
+        script = "import os, sys; os.execv(sys.executable, sys.orig_argv)"
+        command = support.newest_interpreter().command()
+        with subprocess.Popen([*support.TIED_TO_US, *command, "-c", script]) as target:
+            try:
+                result = pysample("attach", target.pid, "-d", "2", "-r", "max")
+                self.assertIn(result.status, (0, 5), result)
+                self.assertIsNone(target.poll())
+            finally:
+                target.kill()
+
+
+def python_library():
+    """A libpython of a version that is supported, or None."""
+    for found in interpreters_without_root():
+        path = os.path.join(os.path.dirname(os.path.dirname(found.path)), "lib",
+                            "libpython%s.so.1.0" % found.minor)
+        if os.path.exists(path):
+            return path
+    return None
+
+
+class Wait(LifecycleTestCase):
+    def late_python(self, *args):
+        """A program that becomes a Python late."""
+        library, compiler = python_library(), shutil.which("cc")
+        if not library or not compiler:
+            self.skipTest("not tested here: libpython loaded late (no C compiler, or no libpython)")
+        program = os.path.join(self.folder, "late_python")
+        source = os.path.join(support.ROOT, "tests", "support", "late_python.c")
+        subprocess.run([compiler, "-o", program, source, "-ldl"], check=True)
+        return support.plain_target(program, library, *args)
+
+    def test_as_soon_as_it_is_there(self):
+        """Whatever it is just then: a fork of us, setpriv, or a Python that begins."""
+        command = [*support.TIED_TO_US, *support.newest_interpreter().command(), "-c",
+                   "import time; time.sleep(60)"]
+        for i in range(20):
+            with subprocess.Popen(command) as target:
+                try:
+                    result = pysample("dump", target.pid, "--wait", "30")
+                finally:
+                    target.kill()
+            with self.subTest(i):
+                self.assertIn(result.status, (0, 5), result)
+                if result.status:  # looked at right before an exec
+                    self.assertIn("has replaced its program", result.stderr)
+
+    def test_libpython_that_is_loaded_late(self):
+        with self.late_python("0.7") as target:
+            result = self.attach(target.pid, "-d", "1", "--wait", "30")
+            self.assert_seen(result, "late")
+        with self.late_python("0.7") as target:
+            result = pysample("doctor", target.pid, "--wait", "30")
+            self.assertEqual(result.status, 0, result)
+            self.assertIn("it can be sampled", result.stdout)
+
+    def test_a_wait_in_vain(self):
+        with support.plain_target("sleep", "60") as target:
+            for command in ("attach", "dump"):
+                for wait, pattern in (("0", "no CPython interpreter"),
+                                      ("0.7", r"in 0\.7 s: .*--wait 1\.4")):
+                    with self.subTest(command=command, wait=wait):
+                        result = pysample(command, target.pid, "--wait", wait)
+                        self.assertEqual(result.status, 3, result)
+                        self.assertRegex(result.stderr, r"\Apysample: [^\n]*%s[^\n]*\n\Z" % pattern)
+
+    def test_it_ends_while_it_is_waited_for(self):
+        with support.plain_target("sleep", "0.5") as target:
+            result = pysample("dump", target.pid, "--wait", "60")
+            self.assertEqual(result.status, 5, result)
+            self.assertIn("%d ended before the first sample" % target.pid, result.stderr)
+
+    def test_a_signal_ends_it(self):
+        with support.plain_target("sleep", "60") as target:
+            process = support.start_pysample("attach", target.pid, "--wait", "60")
+            support.wait_until(lambda: self.catches(process), "it catches signals")
+            time.sleep(0.2)
+            result = support.end_by_signal(process)
+            self.assertEqual(result.status, 5, result)
+            self.assertIn("stopped before the first sample", result.stderr)
+
+    @staticmethod
+    def catches(process):
+        for line in support.read("/proc/%d/status" % process.pid).splitlines():
+            if line.startswith("SigCgt:"):
+                return int(line.split()[1], 16) >> (signal.SIGTERM - 1) & 1
+        return False
+
+
+class Fork(LifecycleTestCase):
+    def test_the_parent_alone_is_sampled(self):
+        with support.python_target(support.newest_interpreter(), "forks") as target:
+            result = self.attach(target.pid, "-d", "1", "-r", "2k")
+            self.assertTrue(target.runs())
+        self.assert_seen(result, "in_parent")
+        self.assertFalse([stack for stack in result.stacks if "in_child" in names(stack)])
+        self.assertEqual(len({stack[0] for stack in result.stacks if names(stack)}), 1)
+
+
+@per_interpreter
+class Stopped(LifecycleTestCase):
+    def test_it_stays_stopped(self):
+        with support.parked_target(self.interpreter, "corpus") as target:
+            os.kill(target.pid, signal.SIGSTOP)
+            support.wait_until(lambda: target.state() == "T", "the target is stopped")
+            for args in (["dump"], ["doctor"]):
+                self.assertEqual(pysample(*args, target.pid).status, 0)
+                self.assertEqual(target.state(), "T")
+            result = self.attach(target.pid, "-d", "0.3")
+            self.assertEqual(target.state(), "T")
+            os.kill(target.pid, signal.SIGCONT)
+        self.assert_learnt(result, target.report["threads"])
+
+
+class Killed(LifecycleTestCase):
+    def test_at_any_moment(self):
+        interpreter = support.newest_interpreter()
+        path = os.path.join(self.folder, "profile")
+        moments = random.Random(1)
+        for i in range(50):
+            with support.python_target(interpreter, "callheavy", 50) as target:
+                process = support.start_pysample("attach", target.pid, "-r", "max", "-f",
+                                                 "collapsed", "-o", path)
+                time.sleep(moments.uniform(0, 0.1))
+                target.process.kill()
+                target.process.wait()
+                result = support.finish(process)
+            with self.subTest(i, result=result):
+                if result.status == 0:
+                    self.assertRegex(result.stderr, r"the process has ended; [1-9]")
+                    self.assertTrue(parse_collapsed(support.read(path)))
+                elif result.status == 5:
+                    self.assertRegex(result.stderr, "ended before the first sample")
+                else:  # before it was opened
+                    self.assertEqual(result.status, 1)
+                    self.assertRegex(result.stderr, "there is no process|has just ended")
+
+
+# Runs as the first process of a PID namespace: a Python is sampled, killed, and its id is
+# given to another one at once. Prints what became of pysample.
+REUSE = """\
+import json, os, subprocess, sys, time
+pysample, python, busy, alternating, out = sys.argv[1:]
+victim = subprocess.Popen([python, busy], stdout=subprocess.PIPE)
+victim.stdout.readline()
+sampler = subprocess.Popen([pysample, "attach", str(victim.pid), "-r", "max", "-f", "collapsed",
+                            "-o", out], stderr=subprocess.PIPE, text=True)
+time.sleep(0.5)
+victim.kill()
+victim.wait()
+with open("/proc/sys/kernel/ns_last_pid", "w") as file:
+    file.write(str(victim.pid - 1))
+other = subprocess.Popen([python, alternating], stdout=subprocess.PIPE)
+other.stdout.readline()
+stderr = sampler.communicate(timeout=50)[1]
+print(json.dumps([victim.pid, other.pid, sampler.returncode, stderr, other.poll()]), flush=True)
+other.kill()
+"""
+
+
+@unittest.skipIf(os.geteuid() != 0, "needs root: a PID namespace")
+class IdThatIsUsedAgain(LifecycleTestCase):
+    def test_the_other_process_is_not_followed(self):
+        python = interpreters_without_root()[0].path
+        out = os.path.join(self.folder, "profile")
+        targets = [os.path.join(support.TARGETS, name) for name in ("busy.py", "alternating.py")]
+        for wrapper in ([], support.FIXED_ADDRESSES):
+            with self.subTest(wrapper=wrapper):
+                command = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child", "--",
+                           *wrapper, sys.executable, "-c", REUSE, support.PYSAMPLE, python,
+                           *targets, out]
+                run = subprocess.run(command, capture_output=True, text=True,
+                                     timeout=support.PATIENCE_S)
+                self.assertEqual(run.returncode, 0, run.stderr)
+                victim, other, status, stderr, other_status = json.loads(run.stdout)
+                self.assertEqual(victim, other, "the id was not used again")
+                self.assertIsNone(other_status)
+                self.assertEqual(status, 0, stderr)
+                self.assertIn("the process has ended; ", stderr)
+                self.assertTrue(parse_collapsed(support.read(out)))
+
+
+@per_interpreter
+class WithoutTheCall(LifecycleTestCase):
+    """Where a seccomp filter forbids process_vm_readv, or hides it."""
+
+    def test_everything_agrees_with_the_truth(self):
+        with support.parked_target(self.interpreter, "corpus") as target:
+            truths = {truth["tid"]: truth for truth in target.report["threads"]}
+            for error in ("EPERM", "ENOSYS"):
+                wrapper = [sys.executable, os.path.join(HERE, "forbid_reads.py"), error]
+                with self.subTest(error):
+                    result = pysample("dump", target.pid, "--json", wrapper=wrapper)
+                    self.assertEqual((result.status, result.stderr), (0, ""))
+                    threads = json.loads(result.stdout)["threads"]
+                    self.assertEqual({thread["tid"] for thread in threads}, set(truths))
+                    for thread in threads:
+                        self.assertEqual(thread["frames"],
+                                         support.expected_frames(truths[thread["tid"]]))
+                    self.check_attach(target, truths, wrapper)
+                    result = pysample("doctor", target.pid, wrapper=wrapper)
+                    self.assertEqual(result.status, 0, result)
+                    self.assertRegex(result.stdout, r"\nmemory +can be read through /proc/PID/mem")
+
+    def check_attach(self, target, truths, wrapper):
+        result = self.attach(target.pid, "-d", "0.5", "-v", wrapper=wrapper)
+        self.assert_learnt(result, truths.values())
+        self.assertIn("read through /proc/PID/mem", result.stderr)
+
+    def test_a_target_that_works(self):
+        wrapper = [sys.executable, os.path.join(HERE, "forbid_reads.py"), "EPERM"]
+        with support.python_target(self.interpreter, "execs_itself") as target:
+            result = self.attach(target.pid, wrapper=wrapper)
+        self.assert_seen(result, "first", "second")
+        self.assertRegex(result.stderr, "followed into .*the process has ended; ")
+
+
+if __name__ == "__main__":
+    unittest.main()
