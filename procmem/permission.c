@@ -176,7 +176,8 @@ static const char *target_difference(const struct process *process, const struct
 	if (other_user_namespace(process))
 		return "lives in another user namespace";
 	if (theirs->cap_permitted & ~ours->cap_permitted)
-		return "has more capabilities than we have";
+		return "has more capabilities than we have (its program has file "
+		       "capabilities, or it was given them)";
 	return NULL;
 }
 
