@@ -211,7 +211,7 @@ static void explain_wait(const struct target *target, const struct target_wait *
 			    "of the Python process itself (pgrep -f NAME finds one), or wait "
 			    "longer (--wait %g)",
 			    target->process.pid, wait_s, 2 * wait_s);
-	else if (err == -EAGAIN)
+	else if (err == -EAGAIN && (wait->for_any || !reterr->text[0]))
 		message_set(reterr,
 			    "the CPython of process %d has no interpreter after %g s: it is "
 			    "ending, or wait longer for it (--wait %g)",
@@ -294,7 +294,6 @@ enum target_next target_follow(struct target *target, const struct target_wait *
 		message_set(reterr, "there is no CPython in %s", command_line);
 		return TARGET_NO_PYTHON;
 	case -EAGAIN:
-		*reterr = (struct message){0};
 		return TARGET_NO_INTERPRETER;
 	default:
 		(void)target_explain(target, err, reterr);
