@@ -557,3 +557,53 @@ Test(process, explains_why_it_may_not_be_read)
 		child_end(&child);
 	}
 }
+
+static void run_undumpable_later(int ready_fd)
+{
+	become_nobody(NOBODY, true);
+	say(ready_fd, 0);
+	(void)raise(SIGSTOP);
+	(void)prctl(PR_SET_DUMPABLE, 0);
+	run_pause(ready_fd);
+}
+
+/* Read a child before and after it has become undumpable; 0 or the number of what is wrong. */
+static int read_as_nobody(const struct child *child)
+{
+	struct process process = PROCESS_CLOSED;
+	struct live_memory live;
+	uint64_t value;
+	pid_t said;
+
+	if (setresgid(NOBODY, NOBODY, NOBODY) || setresuid(NOBODY, NOBODY, NOBODY) ||
+	    process_open(child->pid, &process, NULL))
+		return 1;
+	live_memory_init(&live, &process);
+	if (remote_memory_read_u64(&live.memory, (uintptr_t)child_start, &value))
+		return 2;
+	if (kill(child->pid, SIGCONT) ||
+	    read(child->ready_fd, &said, sizeof(said)) != (ssize_t)sizeof(said))
+		return 3;
+	if (remote_memory_read_u64(&live.memory, (uintptr_t)child_start, &value) != -EPERM)
+		return 4;
+	return live.through_file ? 5 : 0;
+}
+
+Test(process, what_is_forbidden_later_is_not_read_through_its_file)
+{
+	struct child child;
+	int status = -1;
+	pid_t reader;
+
+	if (geteuid() != 0)
+		cr_skip("not tested here: refusals (needs root to become another user)");
+	child = child_start(run_undumpable_later);
+	await_state(child.pid, 'T');
+	reader = fork();
+	if (reader == 0)
+		_exit(read_as_nobody(&child));
+	cr_expect(eq(int, waitpid(reader, &status, 0), reader));
+	if (WEXITSTATUS(status) != 2) /* Yama may forbid even the first read */
+		cr_expect(zero(int, status));
+	child_end(&child);
+}
