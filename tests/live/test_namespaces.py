@@ -57,7 +57,7 @@ def descendant(pid):
 def interpreter_of(*origins):
     """The newest one that came from one of these."""
     found = [found for found in support.supported_interpreters() if found.origin in origins]
-    return found[-1] if found else None
+    return max(found, key=lambda one: [int(part) for part in one.version.split(".")], default=None)
 
 
 class NamespaceTestCase(unittest.TestCase):

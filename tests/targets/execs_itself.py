@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Works for a second, then becomes the same program again, which works for two and ends."""
+"""Works for 0.6 s, then becomes the same program again, which works for 1.2 s and ends."""
 import os
 import sys
 import time
@@ -13,11 +13,11 @@ def work(until):
 
 
 def first():
-    work(time.monotonic() + 1)
+    work(time.monotonic() + 0.6)
 
 
 def second():
-    work(time.monotonic() + 2)
+    work(time.monotonic() + 1.2)
 
 
 if len(sys.argv) > 1:
