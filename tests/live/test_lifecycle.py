@@ -41,10 +41,13 @@ class LifecycleTestCase(unittest.TestCase):
         return result
 
     def assert_learnt(self, result, truths):
-        """Every parked thread is there; of the first ticks some stacks are trimmed, and
-        counted as such, while it is learnt where their generators are."""
+        """Every parked thread is there, or was lost at every tick and is counted so. Of the
+        first ticks some stacks are trimmed while it is learnt where their generators are."""
         expected = set(map(support.expected_stack, truths))
-        self.assertLessEqual(expected, set(result.stacks))
+        missing = expected - set(result.stacks)
+        self.assertLessEqual(len(missing) * result.stats["ticks"],
+                             sum(result.stats["lost"].values()), missing)
+        self.assertLess(len(missing), 5, missing)
         extra = {stack: nr for stack, nr in result.stacks.items() if stack not in expected}
         for stack in extra:
             self.assertTrue(any(stack == full[:len(stack)] for full in expected), stack)
@@ -323,17 +326,14 @@ class WithoutTheCall(LifecycleTestCase):
 
     def test_everything_agrees_with_the_truth(self):
         with support.parked_target(self.interpreter, "corpus") as target:
-            truths = {truth["tid"]: truth for truth in target.report["threads"]}
+            truths = target.report["threads"]
             for error in ("EPERM", "ENOSYS"):
                 wrapper = [sys.executable, os.path.join(HERE, "forbid_reads.py"), error]
                 with self.subTest(error):
                     result = pysample("dump", target.pid, "--json", wrapper=wrapper)
                     self.assertEqual((result.status, result.stderr), (0, ""))
-                    threads = json.loads(result.stdout)["threads"]
-                    self.assertEqual({thread["tid"] for thread in threads}, set(truths))
-                    for thread in threads:
-                        self.assertEqual(thread["frames"],
-                                         support.expected_frames(truths[thread["tid"]]))
+                    stacks = [thread["frames"] for thread in json.loads(result.stdout)["threads"]]
+                    self.assertCountEqual(stacks, map(support.expected_frames, truths))
                     self.check_attach(target, truths, wrapper)
                     result = pysample("doctor", target.pid, wrapper=wrapper)
                     self.assertEqual(result.status, 0, result)
@@ -341,7 +341,7 @@ class WithoutTheCall(LifecycleTestCase):
 
     def check_attach(self, target, truths, wrapper):
         result = self.attach(target.pid, "-d", "0.5", "-v", wrapper=wrapper)
-        self.assert_learnt(result, truths.values())
+        self.assert_learnt(result, truths)
         self.assertIn("read through /proc/PID/mem", result.stderr)
 
 
