@@ -25,10 +25,11 @@ NAMESPACES = {
 }
 
 # A root with little more than the libraries that pysample needs; then the command in it. The
-# first argument is the new root's folder, the second the program that is put there.
+# first argument is the new root's folder, the second the program that is put there, the third
+# the capabilities that are left, as a container has few of root's.
 IN_ANOTHER_ROOT = """\
-root=$1 program=$2
-shift 2
+root=$1 program=$2 capabilities=$3
+shift 3
 mount -t tmpfs tmpfs "$root"
 mkdir "$root/proc" "$root/usr" "$root/tmp"
 for folder in bin lib lib64 sbin; do ln -s "usr/$folder" "$root/$folder"; done
@@ -37,7 +38,7 @@ mount --bind /usr/lib "$root/usr/lib"
 mount --bind /usr/lib64 "$root/usr/lib64"
 cp "$program" "$root/pysample"
 mount -t proc proc "$root/proc"
-exec chroot "$root" "$@"
+exec setpriv --bounding-set="$capabilities" --inh-caps=-all -- chroot "$root" "$@"
 """
 
 
@@ -128,16 +129,17 @@ class FromASidecar(NamespaceTestCase):
     def setUp(self):
         self.folder, _ = self.enterContext(support.fresh_folder())
 
-    def sidecar(self, pid, *options):
-        return ["nsenter", "--pid", "--target", str(pid), "--", "unshare", "--mount", *options,
-                "sh", "-ec", IN_ANOTHER_ROOT, "sh", self.folder, support.PYSAMPLE, "/pysample"]
+    def sidecar(self, pid, capabilities="+all"):
+        return ["nsenter", "--pid", "--target", str(pid), "--", "unshare", "--mount",
+                "sh", "-ec", IN_ANOTHER_ROOT, "sh", self.folder, support.PYSAMPLE, capabilities,
+                "/pysample"]
 
-    def check(self, wrapper, interpreter):
+    def check(self, wrapper, interpreter, capabilities="+all"):
         with support.python_target(interpreter, "corpus", wrapper=wrapper) as target:
             pid = descendant(target.pid)
             support.wait_until_parked(target, pid)
             inside = support.innermost_tids(pid)[pid]
-            sidecar = self.sidecar(pid)
+            sidecar = self.sidecar(pid, capabilities)
             self.assert_truth(self.run_json(*sidecar, "dump", "--json", str(inside)), target)
             attach = subprocess.run([*sidecar, "attach", "-d", "0.3", "-q", "-f", "collapsed",
                                      str(inside)], capture_output=True, text=True)
@@ -155,6 +157,15 @@ class FromASidecar(NamespaceTestCase):
             if interpreter:
                 with self.subTest(origin):
                     self.check([*UNSHARE, "--pid", "--mount", "--"], interpreter)
+
+    def test_with_the_one_capability(self):
+        """SYS_PTRACE is enough, as the remedy says (and SYS_CHROOT, for the sidecar itself)."""
+        for origin in ("system", "pyenv"):
+            interpreter = interpreter_of(origin)
+            if interpreter:
+                with self.subTest(origin):
+                    self.check([*UNSHARE, "--pid", "--mount", "--"], interpreter,
+                               "-all,+sys_ptrace,+sys_chroot")
 
     def test_one_pid_namespace_further_out(self):
         """The sidecar's namespace is the middle one of three: ids are neither's."""
