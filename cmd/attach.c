@@ -384,6 +384,11 @@ static int sample_programs(struct attach *attach, enum sampler_end *ret_end)
 	for (uint64_t left_ns; time_left(attach, &left_ns);) {
 		int err = sample_program(attach, left_ns, ret_end);
 
+		/* A set-user-ID program, for one, may not be read; whether it may is asked anew. */
+		if (err == -EPERM && process_memory_gone(&attach->target.process)) {
+			err = 0;
+			*ret_end = END_REPLACED;
+		}
 		if (err || *ret_end == END_DURATION || *ret_end == END_STOPPED)
 			return err;
 		if (!follow(attach, ret_end))

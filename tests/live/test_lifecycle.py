@@ -128,6 +128,13 @@ class ExecOnce(LifecycleTestCase):
             self.assertEqual(result.status, 0, result)
             self.assertRegex(result.stderr, "stopped; [1-9]")
 
+    def test_a_thread_that_is_not_the_main_one(self):
+        """It takes over the id of the main one, and the others are gone."""
+        with support.python_target(support.newest_interpreter(), "execs_itself", "thread") as target:
+            result = self.attach(target.pid, "-r", "max")
+        self.assert_seen(result, "Condition.wait", "first", "second")
+        self.assertRegex(result.stderr, "followed into .*again; the process has ended; ")
+
     def test_a_loop_of_execs(self):
         script = "import os, sys; os.execv(sys.executable, sys.orig_argv)"
         command = support.newest_interpreter().command()

@@ -303,6 +303,20 @@ class Unprivileged(NamespaceTestCase):
             self.skipTest("not tested here: a set-user-ID program (/tmp is mounted nosuid)")
         self.assert_refused(target.pid, "another user .uid 1, ours is 65534")
 
+    def test_an_exec_of_a_set_user_id_program(self):
+        python = self.copy_of_python()
+        os.chown(python, 1, -1)
+        os.chmod(python, 0o4755)
+        command = [python, "-c", "import time; time.sleep(60)"]
+        with support.python_target(interpreter_of("system"), "execs", *command,
+                                   wrapper=NOBODYS) as target:
+            result = support.pysample_as_nobody("attach", "-f", "collapsed", target.pid)
+            if "\nUid:\t65534\t1\t" not in support.read("/proc/%d/status" % target.pid):
+                self.skipTest("not tested here: a set-user-ID program (/tmp is mounted nosuid)")
+        self.assertEqual(result.status, 0, result)
+        self.assertRegex(result.stderr, "replaced its program; [1-9]")
+        self.assertRegex(result.stderr, "not followed: process [0-9]+ belongs to another user")
+
     def test_file_capabilities(self):
         python = self.copy_of_python()
         if not shutil.which("setcap") or subprocess.run(
