@@ -7,7 +7,6 @@
 
 #include "cmd/options.h"
 #include "cmd/print.h"
-#include "sampler/python/threads.h"
 #include "sampler/sample.h"
 #include "sampler/ticker.h"
 
@@ -78,16 +77,6 @@ bool target_parse_wait(const char *text, struct target_wait *ret_wait)
 	return true;
 }
 
-/* 0, or -EAGAIN: the runtime has no interpreter. What else may be wrong is the sampler's. */
-static int check_interpreter(struct target *target, const struct runtime *runtime)
-{
-	struct thread_list list = {0};
-	int err = thread_list_read(&target->live.memory, &runtime->build, runtime->addr, &list);
-
-	thread_list_done(&list);
-	return err == -ENOENT ? -EAGAIN : 0;
-}
-
 /* A wait for an interpreter: what the last look saw, and when it is over. */
 struct lookout {
 	const struct target_wait *wait;
@@ -118,8 +107,6 @@ static int look(struct target *target, const struct lookout *lookout, bool is_la
 		return -ENOENT;
 	*reterr = (struct message){0};
 	err = runtime_find(&target->process, &target->maps, &target->live.memory, &runtime, reterr);
-	if (!err)
-		err = check_interpreter(target, &runtime);
 	if (!err)
 		target->runtime = runtime;
 	return err;
