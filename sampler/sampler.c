@@ -86,6 +86,8 @@ void sampler_stats_add(struct sampler_stats *sum, const struct sampler_stats *st
 	sum->other_syscalls += stats->other_syscalls;
 	if (!sum->start_ns)
 		sum->start_ns = stats->start_ns;
+	if (!sum->first_sample_ns)
+		sum->first_sample_ns = stats->first_sample_ns;
 	sum->end_ns = stats->end_ns;
 	if (sum->max_lateness_ns < stats->max_lateness_ns)
 		sum->max_lateness_ns = stats->max_lateness_ns;
