@@ -69,6 +69,29 @@ static int take_offsets(const struct debug_offsets *table, const struct py_offse
 	return err;
 }
 
+/* Add what leads to the attributes of an instance. */
+static void supplement_attributes(struct py_build *build)
+{
+	struct py_offsets *offsets = &build->offsets;
+
+	/* Where the layout had to be searched, nothing is known of types: no names then. */
+	if (offsets->type.basicsize == OFFSET_ABSENT && offsets->type.flags != OFFSET_ABSENT) {
+		offsets->type.basicsize = offsets->object.tp_name + BASICSIZE_AFTER_NAME;
+		offsets->type.dictoffset = offsets->type.flags + DICTOFFSET_AFTER_FLAGS;
+		offsets->type.cached_keys = offsets->type.flags + CACHED_KEYS_AFTER_FLAGS;
+	}
+	offsets->instance.dict_before =
+		build->free_threaded ? INSTANCE_DICT_BEFORE_FREE_THREADED : INSTANCE_DICT_BEFORE;
+	offsets->dict_keys.log2_size = DICT_KEYS_LOG2_SIZE;
+	offsets->dict_keys.log2_index_bytes = DICT_KEYS_LOG2_INDEX_BYTES;
+	offsets->dict_keys.kind = DICT_KEYS_KIND;
+	offsets->dict_keys.nr_entries = DICT_KEYS_NR_ENTRIES;
+	offsets->dict_keys.indices = DICT_KEYS_INDICES;
+	offsets->dict_values.valid = DICT_VALUES_VALID;
+	offsets->dict_values.values = DICT_VALUES_VALUES;
+	offsets->integer.size_shift = INTEGER_SIZE_SHIFT;
+}
+
 /* Add what the debug offsets of no version carry. */
 static void supplement_objects(uint32_t minor, struct py_build *build)
 {
@@ -98,12 +121,14 @@ static void supplement_objects(uint32_t minor, struct py_build *build)
 		offsets->unicode.compact_data =
 			offsets->unicode.ascii_data + COMPACT_DATA_AFTER_ASCII_DATA;
 	offsets->unicode.data = offsets->unicode.compact_data;
+	supplement_attributes(build);
 }
 
 static struct py_traits traits_of(uint32_t minor)
 {
 	return (struct py_traits){
 		.leaf_rule = minor == 13 ? LEAF_BY_STACKTOP : LEAF_BY_EXECUTABLE,
+		.attribute_rule = ATTRIBUTES_INLINE,
 		.shim_owner = 3, /* FRAME_OWNED_BY_CSTACK in 3.13, _INTERPRETER since 3.14 */
 		.returns = minor == 13 ? return_opcodes_3_13 : (struct return_opcodes){0},
 	};

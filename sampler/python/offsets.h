@@ -35,6 +35,7 @@
 #define THREAD_STATE_MAX_BYTES 1024
 #define CODE_MAX_BYTES	       512
 #define FRAME_MAX_BYTES	       136
+#define DICT_KEYS_MAX_BYTES    64 /* in front of the hash table: 40 (3.10), 32 (3.11+) */
 
 /*
  * What a version does not have is OFFSET_ABSENT. Every member is a uint32_t: the struct
@@ -52,6 +53,7 @@ struct py_offsets {
 		uint32_t id;
 		uint32_t next;
 		uint32_t threads_head;
+		uint32_t modules; /* sys.modules */
 		uint32_t gil_locked;
 		uint32_t gil_last_holder;
 		uint32_t code_object_generation; /* u64, counts freed code objects */
@@ -66,6 +68,7 @@ struct py_offsets {
 		uint32_t base_frame;
 		uint32_t thread_id; /* pthread_t, what threading calls ident */
 		uint32_t native_thread_id;
+		uint32_t unique_id; /* u64, never used again; only where 3.7 to 3.10 need it */
 		uint32_t datastack_chunk;
 		uint32_t datastack_top;
 	} thread;
@@ -114,6 +117,38 @@ struct py_offsets {
 		uint32_t tp_name;
 	} object;
 	struct {
+		uint32_t flags;
+		uint32_t basicsize;
+		uint32_t dictoffset;
+		uint32_t cached_keys; /* of a heap type: what its instances' attributes share */
+	} type;
+	struct {
+		/* In front of the object, so many bytes; see enum attribute_rule. */
+		uint32_t dict_before;
+		uint32_t values_before;
+	} instance;
+	struct {
+		uint32_t keys;
+		uint32_t values;
+	} dict;
+	struct {
+		uint32_t size; /* Py_ssize_t, slots of the hash table (before 3.11) */
+		uint32_t log2_size;
+		uint32_t log2_index_bytes;
+		uint32_t kind;
+		uint32_t nr_entries;
+		uint32_t indices; /* the hash table; the entries follow it */
+	} dict_keys;
+	struct {
+		uint32_t valid; /* u8, of the values inside of an object (3.13+) */
+		uint32_t values;
+	} dict_values;
+	struct {
+		uint32_t size;	     /* how many digits, and more bits below that */
+		uint32_t size_shift; /* so many */
+		uint32_t digits;     /* u32 each, of 30 bits */
+	} integer;
+	struct {
 		uint32_t length;
 		uint32_t state;
 		uint32_t state_kind_shift; /* bit of the 3-bit kind; compact and ascii follow */
@@ -141,10 +176,12 @@ static inline uint32_t frame_head_bytes(const struct py_offsets *offsets)
 /* How much of a thread state is copied, from its start. */
 static inline uint32_t thread_head_bytes(const struct py_offsets *offsets)
 {
-	uint32_t last = offsets->thread.datastack_top == OFFSET_ABSENT
-				? offsets->thread.thread_id
-				: offsets->thread.datastack_top;
+	uint32_t last = offsets->thread.datastack_top;
 
+	if (last == OFFSET_ABSENT)
+		last = offsets->thread.unique_id;
+	if (last == OFFSET_ABSENT)
+		last = offsets->thread.thread_id;
 	return last + (uint32_t)sizeof(uint64_t);
 }
 
@@ -180,9 +217,18 @@ struct py_tlbc {
 	uint32_t generation; /* in the interpreter: u32, changes with who has which copy */
 };
 
+/* Where an instance has its attributes, if its type does not keep a dict at tp_dictoffset. */
+enum attribute_rule {
+	ATTRIBUTES_IN_DICT,	   /* there is no other way (3.10 and older) */
+	ATTRIBUTES_BY_TWO_WORDS,   /* in front of it values or a dict, a pointer each (3.11) */
+	ATTRIBUTES_BY_TAGGED_WORD, /* in front of it one word: a dict, or values + 1 (3.12) */
+	ATTRIBUTES_INLINE,	   /* in front of it a dict; else values behind it (3.13+) */
+};
+
 /* What differs between versions and is no offset. */
 struct py_traits {
 	enum leaf_rule leaf_rule;
+	enum attribute_rule attribute_rule;
 	enum linetable_format linetable_format;
 	bool frames_on_heap;	   /* frames are objects (before 3.11), else on data stacks */
 	uint8_t lasti_unit_bytes;  /* of such a frame's lasti */

@@ -37,6 +37,7 @@ static const struct version_table version_3_11 = {
 					.id = 48,
 					.next = 0,
 					.threads_head = 16,
+					.modules = 888,
 					.gil_locked = OFFSET_ABSENT,
 					.gil_last_holder = OFFSET_ABSENT,
 					.code_object_generation = OFFSET_ABSENT,
@@ -52,6 +53,7 @@ static const struct version_table version_3_11 = {
 					.base_frame = OFFSET_ABSENT,
 					.thread_id = 152,
 					.native_thread_id = 160,
+					.unique_id = OFFSET_ABSENT,
 					.datastack_chunk = 296,
 					.datastack_top = 304,
 				},
@@ -105,6 +107,43 @@ static const struct version_table version_3_11 = {
 					.ob_type = 8,
 					.tp_name = 24,
 				},
+			.type =
+				{
+					.flags = 168,
+					.basicsize = 32,
+					.dictoffset = 288,
+					.cached_keys = 872,
+				},
+			.instance =
+				{
+					.dict_before = 24,
+					.values_before = 32,
+				},
+			.dict =
+				{
+					.keys = 32,
+					.values = 40,
+				},
+			.dict_keys =
+				{
+					.size = OFFSET_ABSENT,
+					.log2_size = 8,
+					.log2_index_bytes = 9,
+					.kind = 10,
+					.nr_entries = 24,
+					.indices = 32,
+				},
+			.dict_values =
+				{
+					.valid = OFFSET_ABSENT,
+					.values = 0,
+				},
+			.integer =
+				{
+					.size = 16,
+					.size_shift = 0,
+					.digits = 24,
+				},
 			.unicode =
 				{
 					.length = 16,
@@ -123,6 +162,7 @@ static const struct version_table version_3_11 = {
 	.traits =
 		{
 			.leaf_rule = LEAF_BY_STACKTOP,
+			.attribute_rule = ATTRIBUTES_BY_TWO_WORDS,
 			.shim_owner = UINT8_MAX,
 			.extra_frame_words = 9, /* FRAME_SPECIALS_SIZE */
 			.returns = {.value = 83},
@@ -150,6 +190,7 @@ static const struct version_table version_3_12 = {
 					.id = 8,
 					.next = 0,
 					.threads_head = 72,
+					.modules = 944,
 					.gil_locked = 1056,
 					.gil_last_holder = 1048,
 					.code_object_generation = OFFSET_ABSENT,
@@ -166,6 +207,7 @@ static const struct version_table version_3_12 = {
 					.base_frame = OFFSET_ABSENT,
 					.thread_id = 136,
 					.native_thread_id = 144,
+					.unique_id = OFFSET_ABSENT,
 					.datastack_chunk = 232,
 					.datastack_top = 240,
 				},
@@ -219,6 +261,43 @@ static const struct version_table version_3_12 = {
 					.ob_type = 8,
 					.tp_name = 24,
 				},
+			.type =
+				{
+					.flags = 168,
+					.basicsize = 32,
+					.dictoffset = 288,
+					.cached_keys = 880,
+				},
+			.instance =
+				{
+					.dict_before = 24,
+					.values_before = OFFSET_ABSENT,
+				},
+			.dict =
+				{
+					.keys = 32,
+					.values = 40,
+				},
+			.dict_keys =
+				{
+					.size = OFFSET_ABSENT,
+					.log2_size = 8,
+					.log2_index_bytes = 9,
+					.kind = 10,
+					.nr_entries = 24,
+					.indices = 32,
+				},
+			.dict_values =
+				{
+					.valid = OFFSET_ABSENT,
+					.values = 0,
+				},
+			.integer =
+				{
+					.size = 16,
+					.size_shift = 3,
+					.digits = 24,
+				},
 			.unicode =
 				{
 					.length = 16,
@@ -237,6 +316,7 @@ static const struct version_table version_3_12 = {
 	.traits =
 		{
 			.leaf_rule = LEAF_BY_STACKTOP,
+			.attribute_rule = ATTRIBUTES_BY_TAGGED_WORD,
 			.shim_owner = 3, /* FRAME_OWNED_BY_CSTACK */
 			.returns =
 				{

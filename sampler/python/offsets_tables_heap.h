@@ -29,6 +29,7 @@ static const struct version_table version_3_6 = {
 					.id = OFFSET_ABSENT,
 					.next = 0,
 					.threads_head = 8,
+					.modules = 16,
 					.gil_locked = OFFSET_ABSENT,
 					.gil_last_holder = OFFSET_ABSENT,
 					.code_object_generation = OFFSET_ABSENT,
@@ -44,6 +45,7 @@ static const struct version_table version_3_6 = {
 					.base_frame = OFFSET_ABSENT,
 					.thread_id = 152,
 					.native_thread_id = OFFSET_ABSENT,
+					.unique_id = OFFSET_ABSENT,
 					.datastack_chunk = OFFSET_ABSENT,
 					.datastack_top = OFFSET_ABSENT,
 				},
@@ -97,6 +99,43 @@ static const struct version_table version_3_6 = {
 					.ob_type = 8,
 					.tp_name = 24,
 				},
+			.type =
+				{
+					.flags = 168,
+					.basicsize = 32,
+					.dictoffset = 288,
+					.cached_keys = 856,
+				},
+			.instance =
+				{
+					.dict_before = OFFSET_ABSENT,
+					.values_before = OFFSET_ABSENT,
+				},
+			.dict =
+				{
+					.keys = 32,
+					.values = 40,
+				},
+			.dict_keys =
+				{
+					.size = 8,
+					.log2_size = OFFSET_ABSENT,
+					.log2_index_bytes = OFFSET_ABSENT,
+					.kind = OFFSET_ABSENT,
+					.nr_entries = 32,
+					.indices = 40,
+				},
+			.dict_values =
+				{
+					.valid = OFFSET_ABSENT,
+					.values = 0,
+				},
+			.integer =
+				{
+					.size = 16,
+					.size_shift = 0,
+					.digits = 24,
+				},
 			.unicode =
 				{
 					.length = 16,
@@ -114,6 +153,7 @@ static const struct version_table version_3_6 = {
 		},
 	.traits =
 		{
+			.attribute_rule = ATTRIBUTES_IN_DICT,
 			.frames_on_heap = true,
 			.linetable_format = LINETABLE_LNOTAB,
 			.lasti_unit_bytes = 1,
@@ -139,6 +179,7 @@ static const struct version_table version_3_7 = {
 					.id = 16,
 					.next = 0,
 					.threads_head = 8,
+					.modules = 40,
 					.gil_locked = OFFSET_ABSENT,
 					.gil_last_holder = OFFSET_ABSENT,
 					.code_object_generation = OFFSET_ABSENT,
@@ -154,6 +195,7 @@ static const struct version_table version_3_7 = {
 					.base_frame = OFFSET_ABSENT,
 					.thread_id = 176,
 					.native_thread_id = OFFSET_ABSENT,
+					.unique_id = 272,
 					.datastack_chunk = OFFSET_ABSENT,
 					.datastack_top = OFFSET_ABSENT,
 				},
@@ -207,6 +249,43 @@ static const struct version_table version_3_7 = {
 					.ob_type = 8,
 					.tp_name = 24,
 				},
+			.type =
+				{
+					.flags = 168,
+					.basicsize = 32,
+					.dictoffset = 288,
+					.cached_keys = 856,
+				},
+			.instance =
+				{
+					.dict_before = OFFSET_ABSENT,
+					.values_before = OFFSET_ABSENT,
+				},
+			.dict =
+				{
+					.keys = 32,
+					.values = 40,
+				},
+			.dict_keys =
+				{
+					.size = 8,
+					.log2_size = OFFSET_ABSENT,
+					.log2_index_bytes = OFFSET_ABSENT,
+					.kind = OFFSET_ABSENT,
+					.nr_entries = 32,
+					.indices = 40,
+				},
+			.dict_values =
+				{
+					.valid = OFFSET_ABSENT,
+					.values = 0,
+				},
+			.integer =
+				{
+					.size = 16,
+					.size_shift = 0,
+					.digits = 24,
+				},
 			.unicode =
 				{
 					.length = 16,
@@ -224,6 +303,7 @@ static const struct version_table version_3_7 = {
 		},
 	.traits =
 		{
+			.attribute_rule = ATTRIBUTES_IN_DICT,
 			.frames_on_heap = true,
 			.linetable_format = LINETABLE_LNOTAB,
 			.lasti_unit_bytes = 1,
@@ -249,6 +329,7 @@ static const struct version_table version_3_8 = {
 					.id = 16,
 					.next = 0,
 					.threads_head = 8,
+					.modules = 56,
 					.gil_locked = OFFSET_ABSENT,
 					.gil_last_holder = OFFSET_ABSENT,
 					.code_object_generation = OFFSET_ABSENT,
@@ -264,6 +345,7 @@ static const struct version_table version_3_8 = {
 					.base_frame = OFFSET_ABSENT,
 					.thread_id = 176,
 					.native_thread_id = OFFSET_ABSENT,
+					.unique_id = 256,
 					.datastack_chunk = OFFSET_ABSENT,
 					.datastack_top = OFFSET_ABSENT,
 				},
@@ -317,6 +399,43 @@ static const struct version_table version_3_8 = {
 					.ob_type = 8,
 					.tp_name = 24,
 				},
+			.type =
+				{
+					.flags = 168,
+					.basicsize = 32,
+					.dictoffset = 288,
+					.cached_keys = 872,
+				},
+			.instance =
+				{
+					.dict_before = OFFSET_ABSENT,
+					.values_before = OFFSET_ABSENT,
+				},
+			.dict =
+				{
+					.keys = 32,
+					.values = 40,
+				},
+			.dict_keys =
+				{
+					.size = 8,
+					.log2_size = OFFSET_ABSENT,
+					.log2_index_bytes = OFFSET_ABSENT,
+					.kind = OFFSET_ABSENT,
+					.nr_entries = 32,
+					.indices = 40,
+				},
+			.dict_values =
+				{
+					.valid = OFFSET_ABSENT,
+					.values = 0,
+				},
+			.integer =
+				{
+					.size = 16,
+					.size_shift = 0,
+					.digits = 24,
+				},
 			.unicode =
 				{
 					.length = 16,
@@ -334,6 +453,7 @@ static const struct version_table version_3_8 = {
 		},
 	.traits =
 		{
+			.attribute_rule = ATTRIBUTES_IN_DICT,
 			.frames_on_heap = true,
 			.linetable_format = LINETABLE_LNOTAB,
 			.lasti_unit_bytes = 1,
@@ -359,6 +479,7 @@ static const struct version_table version_3_9 = {
 					.id = 24,
 					.next = 0,
 					.threads_head = 8,
+					.modules = 856,
 					.gil_locked = OFFSET_ABSENT,
 					.gil_last_holder = OFFSET_ABSENT,
 					.code_object_generation = OFFSET_ABSENT,
@@ -374,6 +495,7 @@ static const struct version_table version_3_9 = {
 					.base_frame = OFFSET_ABSENT,
 					.thread_id = 176,
 					.native_thread_id = OFFSET_ABSENT,
+					.unique_id = 256,
 					.datastack_chunk = OFFSET_ABSENT,
 					.datastack_top = OFFSET_ABSENT,
 				},
@@ -427,6 +549,43 @@ static const struct version_table version_3_9 = {
 					.ob_type = 8,
 					.tp_name = 24,
 				},
+			.type =
+				{
+					.flags = 168,
+					.basicsize = 32,
+					.dictoffset = 288,
+					.cached_keys = 864,
+				},
+			.instance =
+				{
+					.dict_before = OFFSET_ABSENT,
+					.values_before = OFFSET_ABSENT,
+				},
+			.dict =
+				{
+					.keys = 32,
+					.values = 40,
+				},
+			.dict_keys =
+				{
+					.size = 8,
+					.log2_size = OFFSET_ABSENT,
+					.log2_index_bytes = OFFSET_ABSENT,
+					.kind = OFFSET_ABSENT,
+					.nr_entries = 32,
+					.indices = 40,
+				},
+			.dict_values =
+				{
+					.valid = OFFSET_ABSENT,
+					.values = 0,
+				},
+			.integer =
+				{
+					.size = 16,
+					.size_shift = 0,
+					.digits = 24,
+				},
 			.unicode =
 				{
 					.length = 16,
@@ -444,6 +603,7 @@ static const struct version_table version_3_9 = {
 		},
 	.traits =
 		{
+			.attribute_rule = ATTRIBUTES_IN_DICT,
 			.frames_on_heap = true,
 			.linetable_format = LINETABLE_LNOTAB,
 			.lasti_unit_bytes = 1,
@@ -469,6 +629,7 @@ static const struct version_table version_3_10 = {
 					.id = 24,
 					.next = 0,
 					.threads_head = 8,
+					.modules = 856,
 					.gil_locked = OFFSET_ABSENT,
 					.gil_last_holder = OFFSET_ABSENT,
 					.code_object_generation = OFFSET_ABSENT,
@@ -484,6 +645,7 @@ static const struct version_table version_3_10 = {
 					.base_frame = OFFSET_ABSENT,
 					.thread_id = 176,
 					.native_thread_id = OFFSET_ABSENT,
+					.unique_id = 256,
 					.datastack_chunk = OFFSET_ABSENT,
 					.datastack_top = OFFSET_ABSENT,
 				},
@@ -537,6 +699,43 @@ static const struct version_table version_3_10 = {
 					.ob_type = 8,
 					.tp_name = 24,
 				},
+			.type =
+				{
+					.flags = 168,
+					.basicsize = 32,
+					.dictoffset = 288,
+					.cached_keys = 872,
+				},
+			.instance =
+				{
+					.dict_before = OFFSET_ABSENT,
+					.values_before = OFFSET_ABSENT,
+				},
+			.dict =
+				{
+					.keys = 32,
+					.values = 40,
+				},
+			.dict_keys =
+				{
+					.size = 8,
+					.log2_size = OFFSET_ABSENT,
+					.log2_index_bytes = OFFSET_ABSENT,
+					.kind = OFFSET_ABSENT,
+					.nr_entries = 32,
+					.indices = 40,
+				},
+			.dict_values =
+				{
+					.valid = OFFSET_ABSENT,
+					.values = 0,
+				},
+			.integer =
+				{
+					.size = 16,
+					.size_shift = 0,
+					.digits = 24,
+				},
 			.unicode =
 				{
 					.length = 16,
@@ -554,6 +753,7 @@ static const struct version_table version_3_10 = {
 		},
 	.traits =
 		{
+			.attribute_rule = ATTRIBUTES_IN_DICT,
 			.frames_on_heap = true,
 			.linetable_format = LINETABLE_RANGES,
 			.lasti_unit_bytes = 2,

@@ -279,3 +279,20 @@ size_t string_own_bytes(const struct py_offsets *offsets, const uint8_t *bytes, 
 		return size_bytes;
 	return data_offset + (size_t)chars_bytes;
 }
+
+size_t string_head_bytes(const struct py_offsets *offsets, size_t nr_chars)
+{
+	return offsets->unicode.ascii_data - offsets->unicode.length + nr_chars;
+}
+
+bool string_is(const struct py_offsets *offsets, const uint8_t *bytes, const char *text)
+{
+	const uint32_t wanted = 1u | STATE_COMPACT | STATE_ASCII;
+	const size_t nr_chars = strlen(text);
+	uint32_t flags = field_u32(bytes, offsets->unicode.state - offsets->unicode.length) >>
+			 offsets->unicode.state_kind_shift;
+
+	return field_u64(bytes, 0) == nr_chars &&
+	       (flags & (STATE_KIND_MASK | STATE_COMPACT | STATE_ASCII)) == wanted &&
+	       memcmp(bytes + string_head_bytes(offsets, 0), text, nr_chars) == 0;
+}

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -44,3 +45,10 @@ size_t string_own_bytes(const struct py_offsets *offsets, const uint8_t *bytes, 
  */
 int bytes_read(struct remote_memory *memory, const struct py_offsets *offsets, remote_addr addr,
 	       size_t max_bytes, uint8_t **ret_data, size_t *ret_size_bytes);
+
+/*
+ * How many bytes of a str object of nr_chars ASCII characters have to be read, from its
+ * length on, for string_is(); and whether such bytes are of the str text, which is ASCII.
+ */
+size_t string_head_bytes(const struct py_offsets *offsets, size_t nr_chars);
+bool string_is(const struct py_offsets *offsets, const uint8_t *bytes, const char *text);

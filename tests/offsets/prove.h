@@ -49,6 +49,12 @@ static inline __attribute__((always_inline)) void prove_offsets(const struct py_
 	prove_struct(&table->chunk, &truth->chunk, sizeof(truth->chunk));
 	prove_struct(&table->code, &truth->code, sizeof(truth->code));
 	prove_struct(&table->object, &truth->object, sizeof(truth->object));
+	prove_struct(&table->type, &truth->type, sizeof(truth->type));
+	prove_struct(&table->instance, &truth->instance, sizeof(truth->instance));
+	prove_struct(&table->dict, &truth->dict, sizeof(truth->dict));
+	prove_struct(&table->dict_keys, &truth->dict_keys, sizeof(truth->dict_keys));
+	prove_struct(&table->dict_values, &truth->dict_values, sizeof(truth->dict_values));
+	prove_struct(&table->integer, &truth->integer, sizeof(truth->integer));
 	prove_struct(&table->unicode, &truth->unicode, sizeof(truth->unicode));
 	prove_struct(&table->bytes, &truth->bytes, sizeof(truth->bytes));
 }

@@ -28,6 +28,7 @@ static const struct py_offsets truth = {
 			.id = offsetof(PyInterpreterState, id),
 			.next = offsetof(PyInterpreterState, next),
 			.threads_head = offsetof(PyInterpreterState, threads.head),
+			.modules = offsetof(PyInterpreterState, modules),
 			.gil_locked = OFFSET_ABSENT,
 			.gil_last_holder = OFFSET_ABSENT,
 			.code_object_generation = OFFSET_ABSENT,
@@ -43,6 +44,7 @@ static const struct py_offsets truth = {
 			.base_frame = OFFSET_ABSENT,
 			.thread_id = offsetof(PyThreadState, thread_id),
 			.native_thread_id = offsetof(PyThreadState, native_thread_id),
+			.unique_id = OFFSET_ABSENT,
 			.datastack_chunk = offsetof(PyThreadState, datastack_chunk),
 			.datastack_top = offsetof(PyThreadState, datastack_top),
 		},
@@ -89,6 +91,35 @@ static const struct py_offsets truth = {
 		{
 			.ob_type = offsetof(PyObject, ob_type),
 			.tp_name = offsetof(PyTypeObject, tp_name),
+		},
+	.type =
+		{
+			.flags = offsetof(PyTypeObject, tp_flags),
+			.basicsize = offsetof(PyTypeObject, tp_basicsize),
+			.dictoffset = offsetof(PyTypeObject, tp_dictoffset),
+			.cached_keys = offsetof(PyHeapTypeObject, ht_cached_keys),
+		},
+	/* _PyObject_ManagedDictPointer(), _PyObject_ValuesPointer() */
+	.instance = {.dict_before = -MANAGED_DICT_OFFSET, .values_before = 4 * sizeof(PyObject *)},
+	.dict =
+		{
+			.keys = offsetof(PyDictObject, ma_keys),
+			.values = offsetof(PyDictObject, ma_values),
+		},
+	.dict_keys =
+		{
+			.size = OFFSET_ABSENT,
+			.log2_size = offsetof(PyDictKeysObject, dk_log2_size),
+			.log2_index_bytes = offsetof(PyDictKeysObject, dk_log2_index_bytes),
+			.kind = offsetof(PyDictKeysObject, dk_kind),
+			.nr_entries = offsetof(PyDictKeysObject, dk_nentries),
+			.indices = offsetof(PyDictKeysObject, dk_indices),
+		},
+	.dict_values = {.valid = OFFSET_ABSENT, .values = offsetof(struct _dictvalues, values)},
+	.integer =
+		{
+			.size = offsetof(PyVarObject, ob_size),
+			.digits = offsetof(PyLongObject, ob_digit),
 		},
 	.unicode =
 		{

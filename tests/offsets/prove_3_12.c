@@ -24,6 +24,7 @@ static const struct py_offsets truth = {
 			.id = offsetof(PyInterpreterState, id),
 			.next = offsetof(PyInterpreterState, next),
 			.threads_head = offsetof(PyInterpreterState, threads.head),
+			.modules = offsetof(PyInterpreterState, imports.modules),
 			.gil_locked = offsetof(PyInterpreterState, _gil.locked),
 			.gil_last_holder = offsetof(PyInterpreterState, _gil.last_holder),
 			.code_object_generation = OFFSET_ABSENT,
@@ -39,6 +40,7 @@ static const struct py_offsets truth = {
 			.base_frame = OFFSET_ABSENT,
 			.thread_id = offsetof(PyThreadState, thread_id),
 			.native_thread_id = offsetof(PyThreadState, native_thread_id),
+			.unique_id = OFFSET_ABSENT,
 			.datastack_chunk = offsetof(PyThreadState, datastack_chunk),
 			.datastack_top = offsetof(PyThreadState, datastack_top),
 		},
@@ -85,6 +87,36 @@ static const struct py_offsets truth = {
 		{
 			.ob_type = offsetof(PyObject, ob_type),
 			.tp_name = offsetof(PyTypeObject, tp_name),
+		},
+	.type =
+		{
+			.flags = offsetof(PyTypeObject, tp_flags),
+			.basicsize = offsetof(PyTypeObject, tp_basicsize),
+			.dictoffset = offsetof(PyTypeObject, tp_dictoffset),
+			.cached_keys = offsetof(PyHeapTypeObject, ht_cached_keys),
+		},
+	/* _PyObject_DictOrValuesPointer() */
+	.instance = {.dict_before = 3 * sizeof(PyObject *), .values_before = OFFSET_ABSENT},
+	.dict =
+		{
+			.keys = offsetof(PyDictObject, ma_keys),
+			.values = offsetof(PyDictObject, ma_values),
+		},
+	.dict_keys =
+		{
+			.size = OFFSET_ABSENT,
+			.log2_size = offsetof(PyDictKeysObject, dk_log2_size),
+			.log2_index_bytes = offsetof(PyDictKeysObject, dk_log2_index_bytes),
+			.kind = offsetof(PyDictKeysObject, dk_kind),
+			.nr_entries = offsetof(PyDictKeysObject, dk_nentries),
+			.indices = offsetof(PyDictKeysObject, dk_indices),
+		},
+	.dict_values = {.valid = OFFSET_ABSENT, .values = offsetof(struct _dictvalues, values)},
+	.integer =
+		{
+			.size = offsetof(PyLongObject, long_value.lv_tag),
+			.size_shift = NON_SIZE_BITS,
+			.digits = offsetof(PyLongObject, long_value.ob_digit),
 		},
 	.unicode =
 		{

@@ -22,6 +22,7 @@ static const struct py_offsets debug_offsets_truth = {
 			.id = AT(interpreter_state.id),
 			.next = AT(interpreter_state.next),
 			.threads_head = AT(interpreter_state.threads_head),
+			.modules = AT(interpreter_state.imports_modules),
 			.gil_locked = AT(interpreter_state.gil_runtime_state_locked),
 			.gil_last_holder = AT(interpreter_state.gil_runtime_state_holder),
 #if PY_VERSION_HEX >= 0x030e0000
@@ -66,6 +67,17 @@ static const struct py_offsets debug_offsets_truth = {
 			.code_adaptive = AT(code_object.co_code_adaptive),
 		},
 	.object = {.ob_type = AT(pyobject.ob_type), .tp_name = AT(type_object.tp_name)},
+	.type =
+		{
+			.flags = AT(type_object.tp_flags),
+#if PY_VERSION_HEX >= 0x030f0000
+			.basicsize = AT(type_object.tp_basicsize),
+			.dictoffset = AT(type_object.tp_dictoffset),
+			.cached_keys = AT(heap_type_object.ht_cached_keys),
+#endif
+		},
+	.dict = {.keys = AT(dict_object.ma_keys), .values = AT(dict_object.ma_values)},
+	.integer = {.size = AT(long_object.lv_tag), .digits = AT(long_object.ob_digit)},
 	.unicode =
 		{
 			.state = AT(unicode_object.state),
@@ -114,6 +126,33 @@ _Static_assert(offsetof(PyThreadState, datastack_top) ==
 _Static_assert(sizeof(PyCompactUnicodeObject) ==
 		       sizeof(PyASCIIObject) + COMPACT_DATA_AFTER_ASCII_DATA,
 	       "the characters of a compact str");
+_Static_assert(offsetof(PyTypeObject, tp_basicsize) ==
+		       offsetof(PyTypeObject, tp_name) + BASICSIZE_AFTER_NAME,
+	       "tp_basicsize");
+_Static_assert(offsetof(PyTypeObject, tp_dictoffset) ==
+		       offsetof(PyTypeObject, tp_flags) + DICTOFFSET_AFTER_FLAGS,
+	       "tp_dictoffset");
+#if PY_VERSION_HEX < 0x030f0000
+_Static_assert(offsetof(PyHeapTypeObject, ht_cached_keys) ==
+		       offsetof(PyTypeObject, tp_flags) + CACHED_KEYS_AFTER_FLAGS,
+	       "ht_cached_keys");
+#endif
+#ifdef Py_GIL_DISABLED
+_Static_assert(MANAGED_DICT_OFFSET == -INSTANCE_DICT_BEFORE_FREE_THREADED, "an instance's dict");
+#else
+_Static_assert(MANAGED_DICT_OFFSET == -INSTANCE_DICT_BEFORE, "an instance's dict");
+#endif
+_Static_assert(offsetof(PyDictKeysObject, dk_log2_size) == DICT_KEYS_LOG2_SIZE &&
+		       offsetof(PyDictKeysObject, dk_log2_index_bytes) ==
+			       DICT_KEYS_LOG2_INDEX_BYTES &&
+		       offsetof(PyDictKeysObject, dk_kind) == DICT_KEYS_KIND &&
+		       offsetof(PyDictKeysObject, dk_nentries) == DICT_KEYS_NR_ENTRIES &&
+		       offsetof(PyDictKeysObject, dk_indices) == DICT_KEYS_INDICES,
+	       "the keys of a dict");
+_Static_assert(offsetof(struct _dictvalues, valid) == DICT_VALUES_VALID &&
+		       offsetof(struct _dictvalues, values) == DICT_VALUES_VALUES,
+	       "the values of a split table");
+_Static_assert(NON_SIZE_BITS == INTEGER_SIZE_SHIFT, "the digits of an int");
 _Static_assert(offsetof(PyUnicodeObject, data) == sizeof(PyCompactUnicodeObject), "data.any");
 _Static_assert(offsetof(PyCodeObject, ob_base.ob_size) ==
 		       offsetof(PyObject, ob_type) + CODE_OB_SIZE_AFTER_TYPE,

@@ -36,6 +36,16 @@ union unicode_state {
 #define LINES_OFFSET offsetof(PyCodeObject, co_lnotab)
 #endif
 
+/* Objects/dict-common.h of 3.6 to 3.10, which is not installed: copied. */
+struct dict_keys {
+	Py_ssize_t dk_refcnt;
+	Py_ssize_t dk_size;
+	void *dk_lookup;
+	Py_ssize_t dk_usable;
+	Py_ssize_t dk_nentries;
+	char dk_indices[];
+};
+
 static const struct py_offsets truth = {
 #if PY_VERSION_HEX >= 0x03070000
 	.runtime =
@@ -64,6 +74,7 @@ static const struct py_offsets truth = {
 #endif
 			.next = offsetof(PyInterpreterState, next),
 			.threads_head = offsetof(PyInterpreterState, tstate_head),
+			.modules = offsetof(PyInterpreterState, modules),
 			.gil_locked = OFFSET_ABSENT,
 			.gil_last_holder = OFFSET_ABSENT,
 			.code_object_generation = OFFSET_ABSENT,
@@ -79,6 +90,11 @@ static const struct py_offsets truth = {
 			.base_frame = OFFSET_ABSENT,
 			.thread_id = offsetof(PyThreadState, thread_id),
 			.native_thread_id = OFFSET_ABSENT,
+#if PY_VERSION_HEX >= 0x03070000
+			.unique_id = offsetof(PyThreadState, id),
+#else
+			.unique_id = OFFSET_ABSENT,
+#endif
 			.datastack_chunk = OFFSET_ABSENT,
 			.datastack_top = OFFSET_ABSENT,
 		},
@@ -125,6 +141,34 @@ static const struct py_offsets truth = {
 		{
 			.ob_type = offsetof(PyObject, ob_type),
 			.tp_name = offsetof(PyTypeObject, tp_name),
+		},
+	.type =
+		{
+			.flags = offsetof(PyTypeObject, tp_flags),
+			.basicsize = offsetof(PyTypeObject, tp_basicsize),
+			.dictoffset = offsetof(PyTypeObject, tp_dictoffset),
+			.cached_keys = offsetof(PyHeapTypeObject, ht_cached_keys),
+		},
+	.instance = {.dict_before = OFFSET_ABSENT, .values_before = OFFSET_ABSENT},
+	.dict =
+		{
+			.keys = offsetof(PyDictObject, ma_keys),
+			.values = offsetof(PyDictObject, ma_values),
+		},
+	.dict_keys =
+		{
+			.size = offsetof(struct dict_keys, dk_size),
+			.log2_size = OFFSET_ABSENT,
+			.log2_index_bytes = OFFSET_ABSENT,
+			.kind = OFFSET_ABSENT,
+			.nr_entries = offsetof(struct dict_keys, dk_nentries),
+			.indices = offsetof(struct dict_keys, dk_indices),
+		},
+	.dict_values = {.valid = OFFSET_ABSENT, .values = 0},
+	.integer =
+		{
+			.size = offsetof(PyVarObject, ob_size),
+			.digits = offsetof(PyLongObject, ob_digit),
 		},
 	.unicode =
 		{

@@ -8,9 +8,14 @@
 #include <frameobject.h>
 
 #include "internal/pycore_code.h"
+#include "internal/pycore_dict.h"
 #include "internal/pycore_frame.h"
 #include "internal/pycore_interp.h"
+#include "internal/pycore_object.h"
 #include "internal/pycore_runtime.h"
+#if PY_VERSION_HEX >= 0x030c0000
+#include "internal/pycore_long.h"
+#endif
 #if PY_VERSION_HEX >= 0x030e0000
 #include "internal/pycore_debug_offsets.h"
 #include "internal/pycore_interpframe_structs.h"

@@ -103,6 +103,16 @@ static const struct layout_case cases[] = {
 	{"all over", 15, {{696, 2, 24}, {376, 1, 76}, {312, 1, 8}, {240, 1, 104}, {176, 1, 7960}}},
 };
 
+/* What a search does not look for: it leads to the names of threads. */
+static bool is_searched(size_t index)
+{
+	const size_t bytes = index * sizeof(uint32_t);
+
+	return bytes != offsetof(struct py_offsets, interpreter.modules) &&
+	       (bytes < offsetof(struct py_offsets, type) ||
+		bytes >= offsetof(struct py_offsets, unicode));
+}
+
 /* Whether two builds are the same but for what only some layouts tell. */
 static void expect_same(const struct py_build *got, const struct py_build *want, const char *name)
 {
@@ -110,7 +120,8 @@ static void expect_same(const struct py_build *got, const struct py_build *want,
 	const uint32_t *theirs = (const uint32_t *)&want->offsets;
 
 	for (size_t i = 0; i < sizeof(got->offsets) / sizeof(uint32_t); i++)
-		cr_expect(eq(uint, ours[i], theirs[i]), "%s: number %zu", name, i);
+		if (is_searched(i))
+			cr_expect(eq(uint, ours[i], theirs[i]), "%s: number %zu", name, i);
 	cr_expect(eq(uint, got->tlbc.code_array, want->tlbc.code_array), "%s", name);
 	cr_expect(eq(uint, got->tlbc.generation, want->tlbc.generation), "%s", name);
 }

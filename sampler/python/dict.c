@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/python/dict.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "sampler/python/strings.h"
+
+/* dk_kind: anything as keys, with their hashes; only str; only str, of split tables. */
+enum keys_kind { KEYS_GENERAL, KEYS_UNICODE, KEYS_SPLIT };
+
+/* An entry's words: the hash, where there is one, the key, the value. */
+enum { GENERAL_WORDS = 3, UNICODE_WORDS = 2 };
+
+/* Hash tables have 2^32 slots at most here: far more than DICT_MAX_ENTRIES need. */
+enum { LOG2_SIZE_MAX = 32, LOG2_SLOT_BYTES_MAX = 3 };
+
+/* Py_TPFLAGS_MANAGED_DICT (3.11+) and Py_TPFLAGS_INLINE_VALUES (3.13+), Include/object.h. */
+enum { TYPE_INLINE_VALUES = 1 << 2, TYPE_MANAGED_DICT = 1 << 4 };
+
+/* What is read of a type. */
+struct type {
+	uint64_t flags;
+	int64_t basicsize;
+	int64_t dictoffset;
+	remote_addr cached_keys_addr; /* 0 if it is not read or there are none */
+};
+
+/* Read ranges, all of them whole. */
+static int read_all(struct remote_memory *memory, struct remote_range *ranges, size_t nr_ranges)
+{
+	int err = remote_memory_read_ranges(memory, ranges, nr_ranges);
+
+	for (size_t i = 0; !err && i < nr_ranges; i++)
+		if (ranges[i].done_bytes != ranges[i].size)
+			err = -EFAULT;
+	return err;
+}
+
+/* addr + offset. No object wraps around the end of the address space. */
+static int add(remote_addr addr, uint64_t offset, remote_addr *ret_addr)
+{
+	return __builtin_add_overflow(addr, offset, ret_addr) ? -EFAULT : 0;
+}
+
+/* The keys. */
+
+/* How many bytes the hash table of 3.10 and older has. Source: DK_IXSIZE(). */
+static int old_table_bytes(uint64_t size, uint64_t *ret_bytes)
+{
+	uint64_t slot_bytes = size <= UINT8_MAX ? 1 : size <= UINT16_MAX ? 2 : 4;
+
+	if (size > UINT32_MAX || (size & (size - 1)))
+		return -EBADMSG;
+	*ret_bytes = size * slot_bytes;
+	return 0;
+}
+
+/* The same of 3.11 and newer, whose head tells it; and what it says of the entries. */
+static int table_bytes(const struct py_offsets *offsets, const uint8_t *head, uint64_t *ret_bytes,
+		       enum keys_kind *ret_kind)
+{
+	uint8_t log2_size = field_u8(head, offsets->dict_keys.log2_size);
+	uint8_t log2_bytes = field_u8(head, offsets->dict_keys.log2_index_bytes);
+	uint8_t kind = field_u8(head, offsets->dict_keys.kind);
+
+	if (log2_size > LOG2_SIZE_MAX || log2_bytes < log2_size ||
+	    log2_bytes > log2_size + LOG2_SLOT_BYTES_MAX || kind > KEYS_SPLIT)
+		return -EBADMSG;
+	*ret_bytes = 1ull << log2_bytes;
+	*ret_kind = kind;
+	return 0;
+}
+
+/* Fill ret_dict from the keys object at keys_addr; values_addr is 0 of a combined table. */
+static int open_keys(struct remote_memory *memory, const struct py_build *build,
+		     remote_addr keys_addr, remote_addr values_addr, struct dict *ret_dict)
+{
+	const struct py_offsets *offsets = &build->offsets;
+	uint8_t head[DICT_KEYS_MAX_BYTES];
+	enum keys_kind kind = KEYS_GENERAL;
+	uint64_t bytes, nr_entries;
+	int err = remote_memory_read(memory, keys_addr, head, offsets->dict_keys.indices);
+
+	if (err)
+		return err;
+	nr_entries = field_u64(head, offsets->dict_keys.nr_entries);
+	if (offsets->dict_keys.kind == OFFSET_ABSENT)
+		err = old_table_bytes(field_u64(head, offsets->dict_keys.size), &bytes);
+	else
+		err = table_bytes(offsets, head, &bytes, &kind);
+	if (err)
+		return err;
+	if (nr_entries > DICT_MAX_ENTRIES)
+		return nr_entries > INT64_MAX ? -EBADMSG : -E2BIG;
+	/* No table is ever more than two thirds full; 3.6 has one of a byte for no entry. */
+	if (nr_entries > bytes)
+		return -EBADMSG;
+	*ret_dict = (struct dict){
+		.values_addr = values_addr,
+		.nr_entries = (uint32_t)nr_entries,
+		.has_hashes = kind == KEYS_GENERAL,
+	};
+	return add(keys_addr, offsets->dict_keys.indices + bytes, &ret_dict->entries_addr);
+}
+
+int dict_open(struct remote_memory *memory, const struct py_build *build, remote_addr addr,
+	      struct dict *ret_dict)
+{
+	const struct py_offsets *offsets = &build->offsets;
+	remote_addr keys_addr = 0;
+	remote_addr values_addr = 0;
+	struct remote_range ranges[] = {
+		{.addr = addr + offsets->dict.keys, .buffer = &keys_addr, .size = 8},
+		{.addr = addr + offsets->dict.values, .buffer = &values_addr, .size = 8},
+	};
+	int err = read_all(memory, ranges, sizeof(ranges) / sizeof(*ranges));
+
+	if (!err && values_addr)
+		err = add(values_addr, offsets->dict_values.values, &values_addr);
+	return err ? err : open_keys(memory, build, keys_addr, values_addr, ret_dict);
+}
+
+/* The attributes of an instance. */
+
+static int read_type(struct remote_memory *memory, const struct py_build *build, remote_addr addr,
+		     struct type *ret_type)
+{
+	const struct py_offsets *offsets = &build->offsets;
+	struct type type = {0};
+	struct remote_range ranges[] = {
+		{.addr = addr + offsets->type.flags, .buffer = &type.flags, .size = 8},
+		{.addr = addr + offsets->type.basicsize, .buffer = &type.basicsize, .size = 8},
+		{.addr = addr + offsets->type.dictoffset, .buffer = &type.dictoffset, .size = 8},
+		{.addr = addr + offsets->type.cached_keys,
+		 .buffer = &type.cached_keys_addr,
+		 .size = 8},
+	};
+	const size_t nr_ranges = sizeof(ranges) / sizeof(*ranges);
+	int err = remote_memory_read_ranges(memory, ranges, nr_ranges);
+
+	/* A static type ends before the last one. */
+	if (!(type.flags & TYPE_MANAGED_DICT))
+		ranges[nr_ranges - 1].done_bytes = ranges[nr_ranges - 1].size;
+	for (size_t i = 0; !err && i < nr_ranges; i++)
+		if (ranges[i].done_bytes != ranges[i].size)
+			err = -EFAULT;
+	*ret_type = type;
+	return err;
+}
+
+/* Open the dict that the word at addr names. */
+static int open_dict_at(struct remote_memory *memory, const struct py_build *build,
+			remote_addr addr, struct dict *ret_dict)
+{
+	remote_addr dict_addr;
+	int err = remote_memory_read_u64(memory, addr, &dict_addr);
+
+	if (err)
+		return err;
+	return dict_addr ? dict_open(memory, build, dict_addr, ret_dict) : -ENOENT;
+}
+
+/* Open values at values_addr, the keys of which the type has. */
+static int open_values(struct remote_memory *memory, const struct py_build *build,
+		       const struct type *type, remote_addr values_addr, struct dict *ret_dict)
+{
+	int err = add(values_addr, build->offsets.dict_values.values, &values_addr);
+
+	if (err)
+		return err;
+	if (!type->cached_keys_addr)
+		return -EBADMSG;
+	return open_keys(memory, build, type->cached_keys_addr, values_addr, ret_dict);
+}
+
+/* 3.13 and newer, without a dict: the values lie behind the instance, if they are valid. */
+static int open_inline(struct remote_memory *memory, const struct py_build *build, remote_addr addr,
+		       const struct type *type, struct dict *ret_dict)
+{
+	remote_addr values_addr;
+	uint8_t valid;
+	int err;
+
+	if (!(type->flags & TYPE_INLINE_VALUES))
+		return -ENOENT;
+	if (type->basicsize <= 0)
+		return -EBADMSG;
+	err = add(addr, (uint64_t)type->basicsize, &values_addr);
+	if (!err)
+		err = remote_memory_read(memory, values_addr + build->offsets.dict_values.valid,
+					 &valid, sizeof(valid));
+	if (err)
+		return err;
+	return valid == 1 ? open_values(memory, build, type, values_addr, ret_dict) : -ENOENT;
+}
+
+/* What lies in front of an instance of a type with TYPE_MANAGED_DICT. */
+static int open_managed(struct remote_memory *memory, const struct py_build *build,
+			remote_addr addr, const struct type *type, struct dict *ret_dict)
+{
+	const struct py_offsets *offsets = &build->offsets;
+	const enum attribute_rule rule = build->traits.attribute_rule;
+	remote_addr values_addr;
+	remote_addr dict_addr;
+	int err = remote_memory_read_u64(memory, addr - offsets->instance.dict_before, &dict_addr);
+
+	if (err)
+		return err;
+	if (rule == ATTRIBUTES_BY_TWO_WORDS) {
+		err = remote_memory_read_u64(memory, addr - offsets->instance.values_before,
+					     &values_addr);
+		if (!err && values_addr)
+			return open_values(memory, build, type, values_addr, ret_dict);
+	} else if (rule == ATTRIBUTES_BY_TAGGED_WORD && dict_addr & 1) {
+		return open_values(memory, build, type, dict_addr + 1, ret_dict);
+	} else if (rule == ATTRIBUTES_INLINE && !dict_addr) {
+		return open_inline(memory, build, addr, type, ret_dict);
+	}
+	if (err)
+		return err;
+	return dict_addr ? dict_open(memory, build, dict_addr, ret_dict) : -ENOENT;
+}
+
+int dict_open_attributes(struct remote_memory *memory, const struct py_build *build,
+			 remote_addr addr, struct dict *ret_dict)
+{
+	remote_addr type_addr;
+	struct type type;
+	int err = remote_memory_read_u64(memory, addr + build->offsets.object.ob_type, &type_addr);
+
+	if (!err)
+		err = read_type(memory, build, type_addr, &type);
+	if (err)
+		return err;
+	if (build->traits.attribute_rule != ATTRIBUTES_IN_DICT && type.flags & TYPE_MANAGED_DICT)
+		return open_managed(memory, build, addr, &type, ret_dict);
+	/* Below 0 it counts from the end of what has no fixed size: int, tuple, … */
+	if (type.dictoffset <= 0)
+		return -ENOENT;
+	err = add(addr, (uint64_t)type.dictoffset, &addr);
+	return err ? err : open_dict_at(memory, build, addr, ret_dict);
+}
+
+/* The entries. */
+
+int dict_read(struct remote_memory *memory, const struct dict *dict, uint32_t first, uint32_t nr,
+	      struct dict_entry *ret_entries)
+{
+	const size_t nr_words = dict->has_hashes ? GENERAL_WORDS : UNICODE_WORDS;
+	uint64_t words[DICT_PIECE_ENTRIES * GENERAL_WORDS] = {0};
+	uint64_t values[DICT_PIECE_ENTRIES] = {0};
+	struct remote_range ranges[] = {
+		{.addr = dict->entries_addr + first * nr_words * sizeof(*words),
+		 .buffer = words,
+		 .size = nr * nr_words * sizeof(*words)},
+		{.addr = dict->values_addr + first * sizeof(*values),
+		 .buffer = values,
+		 .size = nr * sizeof(*values)},
+	};
+	int err;
+
+	assert(nr <= DICT_PIECE_ENTRIES);
+	err = read_all(memory, ranges, dict->values_addr ? 2 : 1);
+	for (uint32_t i = 0; !err && i < nr; i++) {
+		const uint64_t *entry = &words[i * nr_words];
+
+		ret_entries[i] = (struct dict_entry){
+			.hash = dict->has_hashes ? entry[0] : 0,
+			.key_addr = entry[nr_words - 2],
+			.value_addr = dict->values_addr ? values[i] : entry[nr_words - 1],
+		};
+	}
+	return err;
+}
+
+/* What is read of a key: a str from its length to its characters, as many as are wanted. */
+enum { KEY_MAX_BYTES = 64 + DICT_KEY_MAX_CHARS };
+
+/* A key that is looked for. */
+struct search {
+	struct remote_memory *memory;
+	const struct py_offsets *offsets;
+	const struct dict *dict;
+	const char *key;
+	size_t head_bytes; /* so many are read of each key */
+};
+
+/*
+ * Look among nr entries, DICT_PIECE_ENTRIES at most: *ret_index, nr if it is not there. A
+ * key that cannot be read, or is removed, is not the one.
+ */
+static int find_among(const struct search *search, const struct dict_entry *entries, uint32_t nr,
+		      uint32_t *ret_index)
+{
+	uint8_t objects[DICT_PIECE_ENTRIES][KEY_MAX_BYTES];
+	struct remote_range ranges[DICT_PIECE_ENTRIES];
+	uint32_t i;
+	int err;
+
+	for (i = 0; i < nr; i++)
+		ranges[i] = (struct remote_range){
+			.addr = entries[i].key_addr + search->offsets->unicode.length,
+			.buffer = objects[i],
+			.size = entries[i].key_addr && entries[i].value_addr ? search->head_bytes
+									     : 0,
+		};
+	err = remote_memory_read_ranges(search->memory, ranges, nr);
+	if (err)
+		return err;
+	for (i = 0; i < nr; i++)
+		if (ranges[i].size && ranges[i].done_bytes == ranges[i].size &&
+		    string_is(search->offsets, objects[i], search->key))
+			break;
+	*ret_index = i;
+	return 0;
+}
+
+/* Look among nr entries from *first on, which becomes the one found. 0 or -ENOENT, or worse. */
+static int find_in_piece(const struct search *search, uint32_t *first, uint32_t nr,
+			 remote_addr *ret_value_addr)
+{
+	struct dict_entry entries[DICT_PIECE_ENTRIES];
+	uint32_t i = 0;
+	int err = dict_read(search->memory, search->dict, *first, nr, entries);
+
+	if (!err)
+		err = find_among(search, entries, nr, &i);
+	if (err || i == nr)
+		return err ? err : -ENOENT;
+	*first += i;
+	*ret_value_addr = entries[i].value_addr;
+	return 0;
+}
+
+int dict_find(struct remote_memory *memory, const struct py_build *build, const struct dict *dict,
+	      const char *key, uint32_t *hint, remote_addr *ret_value_addr)
+{
+	const struct search search = {
+		.memory = memory,
+		.offsets = &build->offsets,
+		.dict = dict,
+		.key = key,
+		.head_bytes = string_head_bytes(&build->offsets, strlen(key)),
+	};
+	uint32_t nr;
+	int err = -ENOENT;
+
+	assert(strlen(key) <= DICT_KEY_MAX_CHARS);
+	if (search.head_bytes > KEY_MAX_BYTES)
+		return -EBADMSG;
+	if (*hint < dict->nr_entries)
+		err = find_in_piece(&search, hint, 1, ret_value_addr);
+	for (uint32_t i = 0; err == -ENOENT && i < dict->nr_entries; i += nr) {
+		uint32_t found = i;
+
+		nr = dict->nr_entries - i;
+		if (nr > DICT_PIECE_ENTRIES)
+			nr = DICT_PIECE_ENTRIES;
+		err = find_in_piece(&search, &found, nr, ret_value_addr);
+		if (!err)
+			*hint = found;
+	}
+	return err;
+}
+
+int integer_read(struct remote_memory *memory, const struct py_offsets *offsets, remote_addr addr,
+		 uint64_t *ret_value)
+{
+	enum { DIGIT_BITS = 30, MAX_DIGITS = 3, TOP_DIGIT_END = 1 << 3, SIGN_BITS = 3 };
+	uint32_t digits[MAX_DIGITS] = {0};
+	uint64_t size;
+	struct remote_range ranges[] = {
+		{.addr = addr + offsets->integer.size, .buffer = &size, .size = sizeof(size)},
+		{.addr = addr + offsets->integer.digits, .buffer = digits, .size = sizeof(digits)},
+	};
+	int err = remote_memory_read_ranges(memory, ranges, 2);
+
+	if (err)
+		return err;
+	if (ranges[0].done_bytes != sizeof(size))
+		return -EFAULT;
+	/* Below the count is the sign, 0 for what is above 0 and 1 for 0, and one bit more. */
+	if (offsets->integer.size_shift && size & SIGN_BITS && size >> offsets->integer.size_shift)
+		return -EBADMSG;
+	size >>= offsets->integer.size_shift;
+	if (size > MAX_DIGITS)
+		return -EBADMSG;
+	/* An int may be the last thing in a mapping; what lies behind it is not its own. */
+	if (ranges[1].done_bytes < size * sizeof(*digits))
+		return -EFAULT;
+	memset(digits + size, 0, (MAX_DIGITS - size) * sizeof(*digits));
+	if ((digits[0] | digits[1]) >> DIGIT_BITS || digits[2] >= TOP_DIGIT_END)
+		return -EBADMSG;
+	*ret_value = digits[0] | (uint64_t)digits[1] << DIGIT_BITS |
+		     (uint64_t)digits[2] << (2 * DIGIT_BITS);
+	return 0;
+}

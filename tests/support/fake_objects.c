@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/support/fake_objects.h"
+
+enum { TYPE_BYTES = 1024, LOG2_SLOTS = 6, SLOTS = 1 << LOG2_SLOTS, KEYS_SPLIT = 2 };
+
+/* Py_TPFLAGS_INLINE_VALUES and Py_TPFLAGS_MANAGED_DICT; where a class without has its dict. */
+enum { INLINE_VALUES = 1 << 2, MANAGED_DICT = 1 << 4, DICT_OFFSET = 16, BASIC_SIZE = 32 };
+
+const uint32_t fake_versions[NR_FAKE_VERSIONS] = {6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+
+static void put(struct fake_python *py, remote_addr addr, uint64_t value)
+{
+	fake_memory_write_u64(&py->fake, addr, value);
+}
+
+remote_addr fake_int(struct fake_python *py, uint64_t value)
+{
+	const struct py_offsets *offsets = &py->build.offsets;
+	remote_addr addr = fake_python_alloc(py, offsets->integer.digits + 12);
+	uint64_t nr = 0;
+
+	for (; value; value >>= 30)
+		fake_memory_write_u32(&py->fake, addr + offsets->integer.digits + 4 * nr++,
+				      value & ((1u << 30) - 1));
+	put(py, addr + offsets->integer.size, nr << offsets->integer.size_shift);
+	return addr;
+}
+
+/* The head of a keys object, of which the kind is one of 3.11's. */
+static void write_head(struct fake_python *py, remote_addr addr, uint8_t kind, size_t nr_items)
+{
+	const struct py_offsets *offsets = &py->build.offsets;
+
+	if (offsets->dict_keys.kind == OFFSET_ABSENT) {
+		put(py, addr + offsets->dict_keys.size, SLOTS);
+	} else {
+		fake_memory_write_u8(&py->fake, addr + offsets->dict_keys.log2_size, LOG2_SLOTS);
+		fake_memory_write_u8(&py->fake, addr + offsets->dict_keys.log2_index_bytes,
+				     LOG2_SLOTS);
+		fake_memory_write_u8(&py->fake, addr + offsets->dict_keys.kind, kind);
+	}
+	put(py, addr + offsets->dict_keys.nr_entries, nr_items);
+}
+
+/* A keys object; in a split table the entries have no values. */
+static void make_keys(struct fake_python *py, bool is_split, const struct fake_item *items,
+		      size_t nr_items, struct fake_dict *dict)
+{
+	const uint32_t indices = py->build.offsets.dict_keys.indices;
+	const bool is_old = py->build.offsets.dict_keys.kind == OFFSET_ABSENT;
+	bool has_hashes = is_old || (nr_items && !items[0].text);
+	size_t nr_words = has_hashes ? 3 : 2;
+	uint8_t kind = is_split ? KEYS_SPLIT : !has_hashes;
+
+	dict->keys_addr = fake_python_alloc(py, indices + SLOTS + 8 * nr_words * nr_items);
+	dict->entries_addr = dict->keys_addr + indices + SLOTS;
+	write_head(py, dict->keys_addr, kind, nr_items);
+	for (size_t i = 0; i < nr_items; i++) {
+		remote_addr addr = dict->entries_addr + 8 * nr_words * i;
+		const struct fake_item *item = &items[i];
+
+		if (has_hashes)
+			put(py, addr, item->text ? 0x1234 : item->number);
+		put(py, addr + 8 * (nr_words - 2),
+		    item->text ? fake_python_str(py, item->text) : fake_int(py, item->number));
+		put(py, addr + 8 * (nr_words - 1), is_split ? 0 : item->value_addr);
+	}
+}
+
+/* Write the values of a split table at addr, in a struct _dictvalues. */
+static void write_values(struct fake_python *py, remote_addr addr, const struct fake_item *items,
+			 size_t nr_items)
+{
+	const struct py_offsets *offsets = &py->build.offsets;
+
+	if (offsets->dict_values.valid != OFFSET_ABSENT)
+		fake_memory_write_u8(&py->fake, addr + offsets->dict_values.valid, 1);
+	for (size_t i = 0; i < nr_items; i++)
+		put(py, addr + offsets->dict_values.values + 8 * i, items[i].value_addr);
+}
+
+static remote_addr make_dict(struct fake_python *py, remote_addr keys_addr, remote_addr values_addr)
+{
+	const struct py_offsets *offsets = &py->build.offsets;
+	remote_addr addr = fake_python_alloc(py, offsets->dict.values + 8);
+
+	put(py, addr + offsets->dict.keys, keys_addr);
+	put(py, addr + offsets->dict.values, values_addr);
+	return addr;
+}
+
+struct fake_dict fake_dict(struct fake_python *py, const struct fake_item *items, size_t nr_items)
+{
+	struct fake_dict dict = {0};
+
+	make_keys(py, false, items, nr_items, &dict);
+	dict.addr = make_dict(py, dict.keys_addr, 0);
+	return dict;
+}
+
+static remote_addr make_type(struct fake_python *py, remote_addr keys_addr)
+{
+	const struct py_offsets *offsets = &py->build.offsets;
+	const enum attribute_rule rule = py->build.traits.attribute_rule;
+	remote_addr addr = fake_python_alloc(py, TYPE_BYTES);
+	uint64_t flags = rule == ATTRIBUTES_IN_DICT  ? 0
+			 : rule == ATTRIBUTES_INLINE ? MANAGED_DICT | INLINE_VALUES
+						     : MANAGED_DICT;
+
+	put(py, addr + offsets->type.flags, flags);
+	put(py, addr + offsets->type.basicsize, BASIC_SIZE);
+	put(py, addr + offsets->type.dictoffset, flags ? UINT64_MAX : DICT_OFFSET);
+	put(py, addr + offsets->type.cached_keys, keys_addr);
+	return addr;
+}
+
+/* Write where the instance at addr has its attributes: a dict, or values if that is 0. */
+static void write_attributes(struct fake_python *py, remote_addr addr, remote_addr dict_addr,
+			     remote_addr values_addr)
+{
+	const struct py_offsets *offsets = &py->build.offsets;
+
+	switch (py->build.traits.attribute_rule) {
+	case ATTRIBUTES_IN_DICT:
+		put(py, addr + DICT_OFFSET, dict_addr);
+		break;
+	case ATTRIBUTES_BY_TWO_WORDS:
+		put(py, addr - offsets->instance.dict_before, dict_addr);
+		put(py, addr - offsets->instance.values_before, dict_addr ? 0 : values_addr);
+		break;
+	case ATTRIBUTES_BY_TAGGED_WORD:
+		put(py, addr - offsets->instance.dict_before,
+		    dict_addr ? dict_addr : values_addr - 1);
+		break;
+	case ATTRIBUTES_INLINE:
+		put(py, addr - offsets->instance.dict_before, dict_addr);
+		break;
+	}
+}
+
+remote_addr fake_instance(struct fake_python *py, enum fake_form form,
+			  const struct fake_item *items, size_t nr_items,
+			  struct fake_dict *ret_dict)
+{
+	enum { BEFORE = 32 };
+	const bool is_inline = py->build.traits.attribute_rule == ATTRIBUTES_INLINE;
+	const size_t values_bytes = py->build.offsets.dict_values.values + 8 * nr_items;
+	remote_addr addr = fake_python_alloc(py, BEFORE + BASIC_SIZE + values_bytes) + BEFORE;
+	struct fake_dict dict = {0};
+
+	make_keys(py, form != FAKE_OWN_DICT, items, nr_items, &dict);
+	if (form != FAKE_OWN_DICT) {
+		dict.values_addr =
+			is_inline ? addr + BASIC_SIZE : fake_python_alloc(py, values_bytes);
+		write_values(py, dict.values_addr, items, nr_items);
+	}
+	if (form != FAKE_NO_DICT || py->build.traits.attribute_rule == ATTRIBUTES_IN_DICT)
+		dict.addr = make_dict(py, dict.keys_addr, dict.values_addr);
+	put(py, addr + py->build.offsets.object.ob_type,
+	    make_type(py, form == FAKE_OWN_DICT ? 0 : dict.keys_addr));
+	write_attributes(py, addr, dict.addr, dict.values_addr);
+	if (ret_dict)
+		*ret_dict = dict;
+	return addr;
+}
+
+remote_addr fake_thread_object(struct fake_python *py, enum fake_form form, uint64_t ident,
+			       const char *name)
+{
+	const struct fake_item items[] = {
+		{"_target", 0, 0},
+		{"_name", 0, fake_python_str(py, name)},
+		{"_daemonic", 0, py->none_addr},
+		{"_ident", 0, fake_int(py, ident)},
+		{"_native_id", 0, fake_int(py, FAKE_NATIVE_ID(ident))},
+	};
+
+	/* 3.7 and older have no _native_id. */
+	return fake_instance(py, form, items, py->minor < 8 ? 4 : 5, NULL);
+}
+
+struct fake_dict fake_threading(struct fake_python *py, const struct fake_item *threads,
+				size_t nr_threads)
+{
+	struct fake_dict active = fake_dict(py, threads, nr_threads);
+	const struct fake_item globals[] = {
+		{"_limbo", 0, py->none_addr},
+		{"_active_limbo_lock", 0, py->none_addr},
+		{"_active", 0, active.addr},
+	};
+	const struct fake_item modules[] = {
+		{"sys", 0, py->none_addr},
+		{"threading", 0, fake_instance(py, FAKE_OWN_DICT, globals, 3, NULL)},
+	};
+
+	put(py, py->interp_addr + py->build.offsets.interpreter.modules,
+	    fake_dict(py, modules, 2).addr);
+	return active;
+}
