@@ -73,8 +73,16 @@ void label_append_thread(struct text *text, const struct profile_thread *thread,
 	if (length)
 		text_puts(text, " ");
 	label_append_escaped(text, thread->name, length, style);
+	if (thread->tid || thread->interpreter_id)
+		text_puts(text, " (");
 	if (thread->tid)
-		text_printf(text, " (%jd)", (intmax_t)thread->tid);
+		text_printf(text, "%jd", (intmax_t)thread->tid);
+	if (thread->tid && thread->interpreter_id)
+		text_puts(text, ", ");
+	if (thread->interpreter_id)
+		text_printf(text, "interpreter %" PRId64, thread->interpreter_id);
+	if (thread->tid || thread->interpreter_id)
+		text_puts(text, ")");
 }
 
 void label_append_frame(struct text *text, const struct profile *profile, uint32_t frame,

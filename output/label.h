@@ -37,7 +37,10 @@ void label_append_location(struct text *text, const char *path, int32_t line,
 void label_append_function(struct text *text, const char *qualname, const char *path, int32_t line,
 			   enum label_style style);
 
-/* "thread NAME (TID)", without what is not known. */
+/*
+ * "thread NAME (TID)", without what is not known; in a sub-interpreter "thread NAME (TID,
+ * interpreter ID)".
+ */
 void label_append_thread(struct text *text, const struct profile_thread *thread,
 			 enum label_style style);
 

@@ -303,7 +303,10 @@ static int thread_add(struct profile *profile, const struct sample_thread *threa
 	if (err)
 		return err;
 
-	threads[index] = (struct profile_thread){.tid = thread->tid};
+	threads[index] = (struct profile_thread){
+		.tid = thread->tid,
+		.interpreter_id = thread->interpreter_id,
+	};
 	memcpy(threads[index].name, thread->name, sizeof(threads[index].name) - 1);
 	paths[index] = (struct thread_path){.root = root};
 	profile->thread_of_id.index[thread->id] = index;
@@ -426,9 +429,22 @@ static int profile_sample(struct sample_sink *sink, const struct sample *sample)
 	return 0;
 }
 
+static void profile_renamed(struct sample_sink *sink, const struct sample_thread *thread)
+{
+	struct profile *profile = (struct profile *)sink;
+	uint32_t index = id_map_find(&profile->thread_of_id, thread->id);
+
+	if (index != PROFILE_NONE)
+		memcpy(profile->threads[index].name, thread->name,
+		       sizeof(profile->threads[index].name) - 1);
+}
+
 struct profile *profile_create(const struct profile_options *options)
 {
-	static const struct sample_sink_ops ops = {.sample = profile_sample};
+	static const struct sample_sink_ops ops = {
+		.sample = profile_sample,
+		.renamed = profile_renamed,
+	};
 	struct profile *profile = calloc(1, sizeof(*profile));
 
 	if (!profile)

@@ -42,7 +42,8 @@ struct profile_node {
 
 struct profile_thread {
 	pid_t tid;
-	char name[16];
+	int64_t interpreter_id;
+	char name[THREAD_NAME_MAX_BYTES]; /* the last one that it was known by */
 };
 
 struct profile_options {

@@ -34,13 +34,25 @@ struct frame {
 	int32_t line; /* being executed; 0 if not known */
 };
 
+/*
+ * Room for a thread's name and a NUL. People's names for threads are shorter; a longer one
+ * is cut.
+ */
+#define THREAD_NAME_MAX_BYTES 128
+
 /* A thread of the target, valid until the sampler is destroyed. */
 struct sample_thread {
 	uint32_t id;		/* 0, 1, 2, … in the order first seen; never reused */
 	pid_t tid;		/* OS thread id in our PID namespace; 0 if not known */
 	int64_t interpreter_id; /* 0 is the main interpreter */
-	char name[16];		/* OS name (comm) when first seen; not escaped */
-	bool is_main;		/* the main thread of its process */
+	/*
+	 * What Python's threading calls it, UTF-8, control characters not escaped; else
+	 * os_name. It may change: sample_sink_ops.renamed().
+	 */
+	char name[THREAD_NAME_MAX_BYTES];
+	char os_name[16]; /* what the kernel calls it (comm) when first seen; not escaped */
+	bool is_named;	  /* name is threading's */
+	bool is_main;	  /* the main thread of its process */
 };
 
 enum sample_flags {
@@ -102,6 +114,9 @@ struct sample_sink;
 struct sample_sink_ops {
 	/* One sample; called for every thread of a tick, then for the next tick. */
 	int (*sample)(struct sample_sink *sink, const struct sample *sample);
+
+	/* A thread that samples of may have come has another name now. NULL: never mind. */
+	void (*renamed)(struct sample_sink *sink, const struct sample_thread *thread);
 };
 
 /* The first member of every sink. */

@@ -66,6 +66,7 @@ void sampler_destroy(struct sampler *sampler)
 		free(sampler->infos[i]);
 	free(sampler->infos);
 	free(sampler->tasks);
+	addr_map_done(&sampler->idents);
 	free(sampler);
 }
 
@@ -223,7 +224,7 @@ int sampler_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now
 			return err;
 	}
 	sampler->last_tick_ns = now_ns;
-	return 0;
+	return sampler_names_tick(sampler, sink, now_ns);
 }
 
 /* A tick, of the program that it began with: else -ESRCH. Errors of sampler_tick(). */
@@ -308,6 +309,14 @@ static int run_loop(struct sampler *sampler, const struct sampler_options *optio
 	}
 }
 
+/* Threads may have other names by the end of a run; a target that is gone has none. */
+static int read_last_names(struct sampler *sampler, struct sample_sink *sink)
+{
+	if (remote_memory_check(sampler->snapshot.memory))
+		return 0;
+	return sampler_names_read(sampler, NAMES_OF_ALL, sink) == -ENOMEM ? -ENOMEM : 0;
+}
+
 int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 		struct sample_sink *sink, enum sampler_end *ret_end)
 {
@@ -319,6 +328,8 @@ int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 	stats->start_ns = clock_now_ns();
 	sampler->snapshot.stop = options->stop;
 	err = run_loop(sampler, options, sink, &ticker, ret_end);
+	if (!err && (*ret_end == END_DURATION || *ret_end == END_STOPPED))
+		err = read_last_names(sampler, sink);
 	sampler->snapshot.stop = NULL;
 	sampler->cut_ns = UINT64_MAX;
 	stats->end_ns = clock_now_ns();

@@ -126,10 +126,6 @@ static int dump_thread(struct sampler *sampler, struct snapshot_thread *thread,
 
 	if (!thread->copied)
 		return 0;
-	err = sampler_thread_begin(sampler, thread);
-	if (err)
-		return err;
-	thread->is_new = false;
 	code_cache_relieve(&sampler->codes);
 	err = walk_for_dump(sampler, thread, &sample);
 	if (err)
@@ -149,6 +145,23 @@ static int refresh_patiently(struct snapshot *snapshot)
 	return err;
 }
 
+/* Say who the threads are, all of them, before the stacks are asked for. */
+static int begin_threads(struct sampler *sampler)
+{
+	struct snapshot *snapshot = &sampler->snapshot;
+	int err = 0;
+
+	for (size_t i = snapshot->nr_threads; !err && i > 0; i--) {
+		struct snapshot_thread *thread = snapshot->threads[i - 1];
+
+		if (!thread->copied)
+			continue;
+		err = sampler_thread_begin(sampler, thread);
+		thread->is_new = false;
+	}
+	return err ? err : sampler_names_read(sampler, NAMES_OF_NEW, NULL);
+}
+
 int sampler_dump(struct sampler *sampler, struct sample_sink *sink)
 {
 	struct snapshot *snapshot = &sampler->snapshot;
@@ -156,6 +169,8 @@ int sampler_dump(struct sampler *sampler, struct sample_sink *sink)
 
 	if (!err)
 		err = snapshot_take(snapshot);
+	if (!err)
+		err = begin_threads(sampler);
 	for (size_t i = snapshot->nr_threads; !err && i > 0; i--)
 		err = dump_thread(sampler, snapshot->threads[i - 1], sink);
 	return err;

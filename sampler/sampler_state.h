@@ -9,8 +9,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sampler/addr_map.h"
 #include "sampler/python/code.h"
 #include "sampler/python/frame_list.h"
+#include "sampler/python/pthread_ids.h"
+#include "sampler/python/thread_names.h"
 #include "sampler/sampler.h"
 #include "sampler/snapshot.h"
 
@@ -23,6 +26,9 @@ struct sampled_thread {
 	uint32_t nr_same;    /* so many of frames are as in the last sample handed on */
 	uint32_t nr_shown;   /* so many of list's frames have been put into frames as they are */
 	uint32_t nr_listed;  /* list's length when it was shown last */
+	pid_t own_tid;	     /* as it sees itself; 0 if not known */
+	uint64_t first_ns;   /* the tick before it was seen first */
+	uint32_t nr_named;   /* so often its name was looked for: NAME_READINGS at most */
 	bool trimmed;	     /* the last walk left out innermost generators */
 	bool listed_trimmed; /* so did the one that was shown last */
 	bool shown_dying;    /* some of those were left out as dying */
@@ -44,13 +50,27 @@ struct sampler {
 	enum pid_namespace pid_namespace;
 	struct process_thread *tasks; /* of another PID namespace, by rising ns_tid; owned */
 	size_t nr_tasks;
-	uint64_t tasks_refresh; /* snapshot.nr_refreshes when they were read; 0: never */
+	uint64_t tasks_refresh;		/* snapshot.nr_refreshes when they were read; 0: never */
+	struct addr_map idents;		/* the oldest snapshot thread of each ident */
+	uint64_t idents_refresh;	/* snapshot.nr_refreshes when that was made; 0: never */
+	struct pthread_layout pthreads; /* before 3.11: where thread ids are */
+	uint64_t pthreads_refresh;	/* snapshot.nr_refreshes when that was learnt; 0: never */
+	struct thread_name_hints name_hints;
+	bool has_new_threads;	/* since names were read last */
+	uint64_t names_due_ns;	/* when those of new threads are read again; 0: never */
 	uint64_t last_tick_ns;	/* 0: none yet */
 	uint64_t last_check_ns; /* of a run: when the memory was found to be the program's */
 	uint64_t cut_ns;	/* of a run with an end: when a tick is cut off; else UINT64_MAX */
 	uint64_t usual_copy_ns; /* running mean of how long a snapshot takes; 0: none yet */
 	bool copy_was_slow;	/* this tick's took far longer */
 	struct sampler_stats stats;
+};
+
+/* Which threads' names to read. */
+enum names_wanted {
+	NAMES_OF_NEW,	 /* of which none was looked for yet */
+	NAMES_OF_RECENT, /* and those that were looked for once, long enough ago */
+	NAMES_OF_ALL,
 };
 
 /* How long to wait before a thread list that is in motion is read again. */
@@ -64,6 +84,41 @@ static inline bool sampler_is_passing(int err)
 
 /* Give a thread that was not seen before its slot and its description. 0 or -ENOMEM. */
 int sampler_thread_begin(struct sampler *sampler, const struct snapshot_thread *thread);
+
+/*
+ * Whether a thread state belongs to a thread that has not begun: up to 3.11 it has the ids
+ * of the thread that makes it until then, which has an older one in that interpreter.
+ */
+bool sampler_thread_is_unbound(struct sampler *sampler, const struct snapshot_thread *thread);
+
+/*
+ * Say who a thread is: in *info, which is zero else, its interpreter, its id in our namespace
+ * and what the kernel calls it, 0 and "" where that cannot be told; the latter also as its
+ * name. Returns its id in its own namespace, or 0.
+ */
+pid_t sampler_identify(struct sampler *sampler, const struct snapshot_thread *thread,
+		       struct sample_thread *info);
+
+/*
+ * Whether a pthread_t is that of the thread own_tid now. True also where that cannot be told:
+ * from 3.11 on, where nobody needs it.
+ */
+bool sampler_has_pthread(struct sampler *sampler, uint64_t ident, pid_t own_tid);
+
+/*
+ * Read the names that Python's threading has for threads, in one pass for each interpreter,
+ * and tell sink, which may be NULL, of those that changed. That of a thread that has none
+ * stays the kernel's. 0 (also if there are no names to be read); -ENOMEM, -ESRCH, -EPERM.
+ */
+int sampler_names_read(struct sampler *sampler, enum names_wanted wanted, struct sample_sink *sink);
+
+/*
+ * Read at the end of a tick what names are due: at once those of new threads, and, since
+ * a thread state is listed before threading knows its thread, and a thread may be given
+ * a name after its start, once more at the first tick 100 ms later. Errors of
+ * sampler_names_read().
+ */
+int sampler_names_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns);
 
 /*
  * Walk the copied stack of a thread into its list, copying what turns out to be

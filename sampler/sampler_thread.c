@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,101 +15,6 @@ enum { MAX_NEW_LINKS = 64 };
  * and so often at all: theirs are code objects that were never seen either.
  */
 enum { MAX_RETAKES_FOR_LINKS = 4, MAX_RETAKES = 8 };
-
-/* System calls of reading a file of /proc: it is opened, read to its end, and closed. */
-enum { FILE_SYSCALLS = 4 };
-
-/* Whether the target lives in another PID namespace than we; it never changes. */
-static bool in_other_namespace(struct sampler *sampler)
-{
-	enum { NR_LINKS = 2 };
-	bool other;
-
-	if (sampler->pid_namespace == NAMESPACE_NOT_ASKED) {
-		sampler->stats.other_syscalls += NR_LINKS;
-		if (process_other_namespace(sampler->process, "pid", &other) != 0)
-			other = false;
-		sampler->pid_namespace = other ? NAMESPACE_OTHER : NAMESPACE_OURS;
-	}
-	return sampler->pid_namespace == NAMESPACE_OTHER;
-}
-
-static int compare_tasks(const void *a, const void *b)
-{
-	pid_t x = ((const struct process_thread *)a)->ns_tid;
-	pid_t y = ((const struct process_thread *)b)->ns_tid;
-
-	return (x > y) - (x < y);
-}
-
-/*
- * Have the kernel's list of threads. One reading serves all that are new with a thread
- * list: each costs two files for every thread there is.
- */
-static void read_tasks(struct sampler *sampler)
-{
-	/* Of the folder: opened, made a stream (2), read in one piece and to the end, closed. */
-	enum { FOLDER_SYSCALLS = 6, FILES_OF_A_THREAD = 2 };
-
-	if (sampler->tasks_refresh == sampler->snapshot.nr_refreshes)
-		return;
-	free(sampler->tasks);
-	sampler->tasks = NULL;
-	sampler->nr_tasks = 0;
-	sampler->tasks_refresh = sampler->snapshot.nr_refreshes;
-	if (process_threads(sampler->process, &sampler->tasks, &sampler->nr_tasks) == 0)
-		qsort(sampler->tasks, sampler->nr_tasks, sizeof(*sampler->tasks), compare_tasks);
-	sampler->stats.other_syscalls +=
-		FOLDER_SYSCALLS + sampler->nr_tasks * FILES_OF_A_THREAD * FILE_SYSCALLS;
-}
-
-/* The thread that knows itself as native_tid; NULL if there is none. */
-static const struct process_thread *find_task(struct sampler *sampler, pid_t native_tid)
-{
-	const struct process_thread wanted = {.ns_tid = native_tid};
-
-	read_tasks(sampler);
-	if (!sampler->nr_tasks)
-		return NULL;
-	return bsearch(&wanted, sampler->tasks, sampler->nr_tasks, sizeof(wanted), compare_tasks);
-}
-
-/* Read the name of the thread info->tid. */
-static void read_name(struct sampler *sampler, struct sample_thread *info)
-{
-	char path[64];
-	size_t length;
-
-	(void)snprintf(path, sizeof(path), "task/%d/comm", info->tid);
-	(void)process_read_file(sampler->process, path, info->name, sizeof(info->name));
-	length = strcspn(info->name, "\n");
-	info->name[length < sizeof(info->name) ? length : sizeof(info->name) - 1] = '\0';
-	sampler->stats.other_syscalls += FILE_SYSCALLS;
-}
-
-/* Give a thread its id in our namespace and its name: 0 and "" if they cannot be told. */
-static void describe_thread(struct sampler *sampler, const struct snapshot_thread *thread,
-			    struct sample_thread *info)
-{
-	const uint64_t native_tid = thread->ref.native_tid;
-
-	info->interpreter_id = sampler->snapshot.interpreters[thread->ref.interpreter].ref.id;
-	if (!native_tid || native_tid > INT32_MAX)
-		return;
-	info->tid = (pid_t)native_tid;
-	if (!sampler->process)
-		return;
-	if (in_other_namespace(sampler)) {
-		const struct process_thread *task = find_task(sampler, (pid_t)native_tid);
-
-		info->tid = task ? task->tid : 0;
-		if (task)
-			memcpy(info->name, task->name, sizeof(info->name));
-	} else {
-		read_name(sampler, info);
-	}
-	info->is_main = info->tid == sampler->process->pid && info->interpreter_id == 0;
-}
 
 int sampler_thread_begin(struct sampler *sampler, const struct snapshot_thread *thread)
 {
@@ -143,11 +47,14 @@ int sampler_thread_begin(struct sampler *sampler, const struct snapshot_thread *
 		return -ENOMEM;
 	info->id = sampler->nr_infos;
 	sampler->infos[sampler->nr_infos++] = info;
-	describe_thread(sampler, thread, info);
 	sampled = &sampler->threads[thread->slot];
 	sampled->info = info;
+	sampled->own_tid = sampler_identify(sampler, thread, info);
 	sampled->nr_same = 0;
 	sampled->nr_shown = 0;
+	sampled->nr_named = 0;
+	sampled->first_ns = sampler->last_tick_ns;
+	sampler->has_new_threads = true;
 	sampled->last_ns = sampler->last_tick_ns;
 	return 0;
 }

@@ -260,14 +260,10 @@ static int build_ranges(struct snapshot *snapshot, const struct snapshot_thread 
 static bool state_is_own(const struct snapshot *snapshot, const struct snapshot_thread *thread)
 {
 	const struct py_offsets *offsets = &snapshot->build->offsets;
-	const struct thread_ref *ref = &thread->ref;
 
-	if (field_u64(thread->state, offsets->thread.interp) !=
-		    snapshot->interpreters[ref->interpreter].ref.addr ||
-	    field_u64(thread->state, offsets->thread.thread_id) != ref->thread_id)
-		return false;
-	return offsets->thread.native_thread_id == OFFSET_ABSENT ||
-	       field_u64(thread->state, offsets->thread.native_thread_id) == ref->native_tid;
+	return field_u64(thread->state, offsets->thread.interp) ==
+		       snapshot->interpreters[thread->ref.interpreter].ref.addr &&
+	       thread_ref_matches(&thread->ref, offsets, thread->state);
 }
 
 /* Decode the links and chunks of a thread, as add_thread_ranges() has put them. */

@@ -67,8 +67,9 @@ static struct snapshot_thread *thread_find(const struct addr_map *known,
 {
 	struct snapshot_thread *thread = addr_map_get(known, ref->addr);
 
-	return thread && thread->ref.native_tid == ref->native_tid &&
-			       thread->ref.thread_id == ref->thread_id && !thread->seen
+	return thread && !thread->seen && thread->ref.native_tid == ref->native_tid &&
+			       thread->ref.thread_id == ref->thread_id &&
+			       thread->ref.unique_id == ref->unique_id
 		       ? thread
 		       : NULL;
 }

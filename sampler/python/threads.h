@@ -2,6 +2,7 @@
 /* The interpreter states and thread states of a target, by following CPython's own lists. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,6 +26,7 @@ struct thread_ref {
 	size_t interpreter;  /* index into the list's interpreters */
 	uint64_t thread_id;  /* pthread_t; 0 if it was never bound to a thread */
 	uint64_t native_tid; /* as the thread sees itself; 0 if never bound, or before 3.11 */
+	uint64_t unique_id;  /* of 3.7 to 3.10, else 0; the other ids are used again */
 };
 
 /* Both lists, newest first as CPython keeps them. Zero-initialised it is empty. */
@@ -48,3 +50,11 @@ struct thread_list {
 int thread_list_read(struct remote_memory *memory, const struct py_build *build,
 		     remote_addr runtime_addr, struct thread_list *ret_list);
 void thread_list_done(struct thread_list *list);
+
+/*
+ * Whether a thread state, of which thread_head_bytes() were read, is still that of the
+ * thread: memory, pthread_t and thread ids are all used again, seldom all at once. (3.6 has
+ * none but the first two.)
+ */
+bool thread_ref_matches(const struct thread_ref *ref, const struct py_offsets *offsets,
+			const uint8_t *state);

@@ -106,6 +106,23 @@ Test(profile, rows_are_functions_or_lines)
 	}
 }
 
+Test(profile, a_thread_that_is_renamed_keeps_its_root)
+{
+	const struct frame frames[] = {{&functions[0], 11}};
+	struct profile *profile = new_profile(false, true);
+	struct sample_thread renamed = worker;
+	uint32_t nr;
+
+	(void)strcpy(renamed.name, "another name");
+	profile_sink(profile)->ops->renamed(profile_sink(profile), &renamed); /* not known yet */
+	cr_assert(eq(int, push_sample(profile, &worker, frames, 1, 0, 1), 0));
+	profile_sink(profile)->ops->renamed(profile_sink(profile), &renamed);
+	cr_assert(eq(int, push_sample(profile, &renamed, frames, 1, 1, 1), 0));
+	cr_expect(eq(str, (char *)profile_threads(profile, &nr)[0].name, (char *)"another name"));
+	cr_expect(eq(u32, nr, 1));
+	profile_destroy(profile);
+}
+
 Test(profile, threads_have_roots_and_paths_of_their_own)
 {
 	const struct frame frames[] = {{&functions[0], 11}, {&functions[1], 21}};

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+/* Who a thread is: its id, its main-ness, and what the kernel calls it. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "procmem/cleanup.h"
+#include "sampler/python/pthread_ids.h"
+#include "sampler/sampler_state.h"
+
+/* System calls of reading a file of /proc: it is opened, read to its end, and closed. */
+enum { FILE_SYSCALLS = 4 };
+
+/* Whether the target lives in another PID namespace than we; it never changes. */
+static bool in_other_namespace(struct sampler *sampler)
+{
+	enum { NR_LINKS = 2 };
+	bool other;
+
+	if (sampler->pid_namespace == NAMESPACE_NOT_ASKED) {
+		sampler->stats.other_syscalls += NR_LINKS;
+		if (process_other_namespace(sampler->process, "pid", &other) != 0)
+			other = false;
+		sampler->pid_namespace = other ? NAMESPACE_OTHER : NAMESPACE_OURS;
+	}
+	return sampler->pid_namespace == NAMESPACE_OTHER;
+}
+
+static int compare_tasks(const void *a, const void *b)
+{
+	pid_t x = ((const struct process_thread *)a)->ns_tid;
+	pid_t y = ((const struct process_thread *)b)->ns_tid;
+
+	return (x > y) - (x < y);
+}
+
+/*
+ * Have the kernel's list of threads. One reading serves all that are new with a thread
+ * list: each costs two files for every thread there is.
+ */
+static void read_tasks(struct sampler *sampler)
+{
+	/* Of the folder: opened, made a stream (2), read in one piece and to the end, closed. */
+	enum { FOLDER_SYSCALLS = 6, FILES_OF_A_THREAD = 2 };
+
+	if (sampler->tasks_refresh == sampler->snapshot.nr_refreshes)
+		return;
+	free(sampler->tasks);
+	sampler->tasks = NULL;
+	sampler->nr_tasks = 0;
+	sampler->tasks_refresh = sampler->snapshot.nr_refreshes;
+	if (process_threads(sampler->process, &sampler->tasks, &sampler->nr_tasks) == 0)
+		qsort(sampler->tasks, sampler->nr_tasks, sizeof(*sampler->tasks), compare_tasks);
+	sampler->stats.other_syscalls +=
+		FOLDER_SYSCALLS + sampler->nr_tasks * FILES_OF_A_THREAD * FILE_SYSCALLS;
+}
+
+/* The thread that knows itself as native_tid; NULL if there is none. */
+static const struct process_thread *find_task(struct sampler *sampler, pid_t native_tid)
+{
+	const struct process_thread wanted = {.ns_tid = native_tid};
+
+	read_tasks(sampler);
+	if (!sampler->nr_tasks)
+		return NULL;
+	return bsearch(&wanted, sampler->tasks, sampler->nr_tasks, sizeof(wanted), compare_tasks);
+}
+
+/* Read what the kernel calls the thread info->tid. */
+static void read_os_name(struct sampler *sampler, struct sample_thread *info)
+{
+	char path[64];
+	size_t length;
+
+	(void)snprintf(path, sizeof(path), "task/%d/comm", info->tid);
+	(void)process_read_file(sampler->process, path, info->os_name, sizeof(info->os_name));
+	length = strcspn(info->os_name, "\n");
+	info->os_name[length < sizeof(info->os_name) ? length : sizeof(info->os_name) - 1] = '\0';
+	sampler->stats.other_syscalls += FILE_SYSCALLS;
+}
+
+/* Learn where the C library of the target keeps thread ids, of the threads that there are. */
+static void learn_pthreads(struct sampler *sampler)
+{
+	const struct snapshot *snapshot = &sampler->snapshot;
+	cleanup_free uint64_t *idents = calloc(snapshot->nr_threads + 1, sizeof(*idents));
+	cleanup_free pid_t *tids = NULL;
+
+	sampler->pthreads_refresh = snapshot->nr_refreshes;
+	read_tasks(sampler);
+	tids = calloc(sampler->nr_tasks + 1, sizeof(*tids));
+	if (!idents || !tids)
+		return;
+	for (size_t i = 0; i < snapshot->nr_threads; i++)
+		idents[i] = snapshot->threads[i]->ref.thread_id;
+	for (size_t i = 0; i < sampler->nr_tasks; i++)
+		tids[i] = sampler->tasks[i].ns_tid;
+	(void)pthread_layout_learn(snapshot->memory, idents, snapshot->nr_threads, tids,
+				   sampler->nr_tasks, &sampler->pthreads);
+}
+
+/*
+ * The id of a thread as it sees itself, by its pthread_t: 0 if it cannot be told. What was
+ * learnt of few threads is learnt again with more.
+ */
+static pid_t read_pthread(struct sampler *sampler, uint64_t ident)
+{
+	pid_t tid;
+
+	if (!sampler->pthreads.is_sure &&
+	    sampler->pthreads_refresh != sampler->snapshot.nr_refreshes)
+		learn_pthreads(sampler);
+	if (!sampler->pthreads.is_known ||
+	    pthread_read_tid(sampler->snapshot.memory, &sampler->pthreads, ident, &tid))
+		return 0;
+	return tid;
+}
+
+/* The id that a thread has in its own namespace; 0 if it cannot be told. */
+static pid_t native_tid(struct sampler *sampler, const struct thread_ref *ref)
+{
+	if (ref->native_tid || !ref->thread_id || !sampler->process)
+		return ref->native_tid > INT32_MAX ? 0 : (pid_t)ref->native_tid;
+	return read_pthread(sampler, ref->thread_id);
+}
+
+/* Its ident in its interpreter, as a key: a pthread_t has 47 bits, MAX_INTERPRETERS 12. */
+static remote_addr ident_key(const struct thread_ref *ref)
+{
+	return ref->thread_id | (uint64_t)ref->interpreter << 48;
+}
+
+/* Have the oldest thread of each ident. False if out of memory. */
+static bool index_idents(struct sampler *sampler)
+{
+	const struct snapshot *snapshot = &sampler->snapshot;
+
+	if (sampler->idents_refresh == snapshot->nr_refreshes)
+		return true;
+	addr_map_done(&sampler->idents);
+	for (size_t i = snapshot->nr_threads; i > 0; i--) {
+		struct snapshot_thread *thread = snapshot->threads[i - 1];
+		remote_addr key = ident_key(&thread->ref);
+
+		if (!addr_map_get(&sampler->idents, key) &&
+		    addr_map_put(&sampler->idents, key, thread))
+			return false;
+	}
+	sampler->idents_refresh = snapshot->nr_refreshes;
+	return true;
+}
+
+bool sampler_thread_is_unbound(struct sampler *sampler, const struct snapshot_thread *thread)
+{
+	return thread->ref.thread_id && index_idents(sampler) &&
+	       addr_map_get(&sampler->idents, ident_key(&thread->ref)) != thread;
+}
+
+/*
+ * Whether it is the main thread, which has ended: CPython keeps its thread state, the
+ * oldest one, but the C library's struct has lost its id.
+ */
+static bool is_ended_main(const struct sampler *sampler, const struct snapshot_thread *thread)
+{
+	const struct snapshot *snapshot = &sampler->snapshot;
+	pid_t live_tid;
+
+	return sampler->pthreads.is_known &&
+	       thread == snapshot->threads[snapshot->nr_threads - 1] &&
+	       process_live_thread(sampler->process, &live_tid) == 0 &&
+	       live_tid != sampler->process->pid;
+}
+
+/* Find the thread that sees itself as own_tid: its id in our namespace, and the OS name. */
+static void find_thread(struct sampler *sampler, pid_t own_tid, struct sample_thread *info)
+{
+	const struct process_thread *task;
+
+	if (in_other_namespace(sampler)) {
+		task = find_task(sampler, own_tid);
+		info->tid = task ? task->tid : 0;
+		if (task)
+			memcpy(info->os_name, task->name, sizeof(info->os_name));
+		return;
+	}
+	info->tid = own_tid;
+	read_os_name(sampler, info);
+}
+
+bool sampler_has_pthread(struct sampler *sampler, uint64_t ident, pid_t own_tid)
+{
+	return !sampler->pthreads.is_known || !own_tid || read_pthread(sampler, ident) == own_tid;
+}
+
+pid_t sampler_identify(struct sampler *sampler, const struct snapshot_thread *thread,
+		       struct sample_thread *info)
+{
+	pid_t own_tid;
+
+	info->interpreter_id = sampler->snapshot.interpreters[thread->ref.interpreter].ref.id;
+	if (sampler_thread_is_unbound(sampler, thread))
+		return 0;
+	own_tid = native_tid(sampler, &thread->ref);
+	if (!sampler->process) {
+		info->tid = own_tid;
+		return own_tid;
+	}
+	if (own_tid) {
+		find_thread(sampler, own_tid, info);
+		/* What was read of the target's memory must be a thread of the process. */
+		if (!thread->ref.native_tid && info->tid && !info->os_name[0] &&
+		    !process_has_thread(sampler->process, info->tid))
+			info->tid = 0;
+	} else if (!thread->ref.native_tid && is_ended_main(sampler, thread)) {
+		info->tid = sampler->process->pid;
+		read_os_name(sampler, info);
+	}
+	memcpy(info->name, info->os_name, sizeof(info->os_name));
+	info->is_main = info->tid == sampler->process->pid && info->interpreter_id == 0;
+	return own_tid;
+}

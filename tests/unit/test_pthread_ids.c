@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* Structs of the C library, made up, with thread ids somewhere in them. */
+#include "sampler/python/pthread_ids.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <errno.h>
+
+#include "tests/support/fake_memory.h"
+
+enum { MAX_THREADS = 40, PTHREAD_BYTES = 2304, FIRST_TID = 4711 };
+
+#define PTHREAD_ADDR 0x7f0000000000u
+
+/* Threads whose ids lie at offset, other words all the same. */
+struct library {
+	struct fake_memory fake;
+	uint64_t idents[MAX_THREADS];
+	pid_t tids[MAX_THREADS];
+	size_t nr;
+};
+
+static void library_init(struct library *library, size_t nr, uint32_t offset)
+{
+	library->nr = nr;
+	fake_memory_init(&library->fake);
+	for (size_t i = 0; i < nr; i++) {
+		library->idents[i] = PTHREAD_ADDR + i * 0x10000;
+		library->tids[i] = FIRST_TID + (pid_t)i;
+		(void)fake_memory_map(&library->fake, library->idents[i], PTHREAD_BYTES);
+		for (uint32_t at = 0; at < PTHREAD_BYTES; at += 8)
+			fake_memory_write_u64(&library->fake, library->idents[i] + at,
+					      PTHREAD_ADDR + at);
+		fake_memory_write_u32(&library->fake, library->idents[i] + offset,
+				      FIRST_TID + (uint32_t)i);
+	}
+}
+
+static int learn(struct library *library, struct pthread_layout *ret_layout)
+{
+	*ret_layout = (struct pthread_layout){0};
+	return pthread_layout_learn(&library->fake.memory, library->idents, library->nr,
+				    library->tids, library->nr, ret_layout);
+}
+
+Test(pthread_ids, are_found_wherever_they_lie)
+{
+	static const uint32_t offsets[] = {720, 208, 48, 0, 1044, 2044};
+
+	for (size_t i = 0; i < sizeof(offsets) / sizeof(*offsets); i++)
+		for (size_t nr = 1; nr <= MAX_THREADS; nr += 13) {
+			struct library library;
+			struct pthread_layout layout;
+			pid_t tid;
+
+			library_init(&library, nr, offsets[i]);
+			cr_assert(zero(int, learn(&library, &layout)), "%u", offsets[i]);
+			cr_expect(eq(u32, layout.tid_offset, offsets[i]));
+			cr_expect(eq(int, layout.is_sure, nr > 1));
+			for (size_t t = 0; t < nr; t++) {
+				cr_assert(zero(int, pthread_read_tid(&library.fake.memory, &layout,
+								     library.idents[t], &tid)));
+				cr_expect(eq(i32, tid, library.tids[t]));
+			}
+			fake_memory_done(&library.fake);
+		}
+}
+
+/* The process's id in each struct, as old C libraries have it behind the thread's. */
+Test(pthread_ids, the_process_id_is_none)
+{
+	for (size_t nr = 1; nr < 4; nr++) {
+		struct library library;
+		struct pthread_layout layout;
+
+		library_init(&library, nr, 720);
+		for (size_t i = 0; i < nr; i++) {
+			fake_memory_write_u32(&library.fake, library.idents[i] + 724, FIRST_TID);
+			fake_memory_write_u32(&library.fake, library.idents[i] + 16, FIRST_TID);
+		}
+		cr_assert(zero(int, learn(&library, &layout)));
+		cr_expect(eq(u32, layout.tid_offset, 720));
+		fake_memory_done(&library.fake);
+	}
+}
+
+Test(pthread_ids, threads_that_have_ended_have_none)
+{
+	struct library library;
+	struct pthread_layout layout;
+	pid_t tid = 1;
+
+	library_init(&library, 4, 720);
+	fake_memory_write_u32(&library.fake, library.idents[1] + 720, 0);
+	fake_memory_unmap(&library.fake, library.idents[2]);
+	cr_assert(zero(int, learn(&library, &layout)));
+	cr_expect(eq(u32, layout.tid_offset, 720));
+	cr_expect(eq(int, pthread_read_tid(&library.fake.memory, &layout, library.idents[1], &tid),
+		     -ENOENT));
+	cr_expect(eq(int, pthread_read_tid(&library.fake.memory, &layout, library.idents[2], &tid),
+		     -EFAULT));
+	fake_memory_write_u32(&library.fake, library.idents[1] + 720, 0xffffffff);
+	cr_expect(eq(int, pthread_read_tid(&library.fake.memory, &layout, library.idents[1], &tid),
+		     -EBADMSG));
+	fake_memory_done(&library.fake);
+}
+
+Test(pthread_ids, no_place_fits)
+{
+	struct library library;
+	struct pthread_layout layout;
+
+	library_init(&library, 3, 720);
+	fake_memory_write_u32(&library.fake, library.idents[1] + 720, 1); /* no thread of it */
+	cr_expect(eq(int, learn(&library, &layout), -ENOENT));
+	fake_memory_write_u32(&library.fake, library.idents[1] + 720, FIRST_TID); /* another's */
+	cr_expect(eq(int, learn(&library, &layout), -ENOENT));
+	cr_expect(not(layout.is_known));
+	library.nr = 0;
+	cr_expect(eq(int, learn(&library, &layout), -ENOENT));
+	library.nr = 3;
+	library.fake.error = -ESRCH;
+	cr_expect(eq(int, learn(&library, &layout), -ESRCH));
+	fake_memory_done(&library.fake);
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/* The names of threads in a fake threading module, whole, torn and damaged. */
+#include "sampler/python/thread_names.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "tests/support/fake_objects.h"
+
+enum { NR_THREADS = 3 };
+
+static const uint64_t idents[NR_THREADS] = {0x7f0000003640, 0x7f0000001640, 0x7f0000002640};
+
+static int read_names(struct fake_python *py, struct named_thread threads[NR_THREADS])
+{
+	struct thread_name_hints hints = {0};
+
+	for (size_t i = 0; i < NR_THREADS; i++)
+		threads[i] = (struct named_thread){
+			.ident = idents[i],
+			.native_id = i ? FAKE_NATIVE_ID(idents[i]) : 0,
+			.index = i,
+			.name = "old",
+		};
+	return thread_names_read(&py->fake.memory, &py->build, py->interp_addr, &hints, threads,
+				 NR_THREADS);
+}
+
+static const char *name_of(const struct named_thread threads[NR_THREADS], size_t index)
+{
+	for (size_t i = 0; i < NR_THREADS; i++)
+		if (threads[i].index == index)
+			return threads[i].name;
+	cr_assert(false, "thread %zu is gone", index);
+	return "";
+}
+
+static void make_items(struct fake_python *py, enum fake_form form,
+		       struct fake_item items[NR_THREADS])
+{
+	static const char *const names[NR_THREADS] = {"MainThread", "worker", "a\nb"};
+
+	for (size_t i = 0; i < NR_THREADS; i++)
+		items[i] = (struct fake_item){NULL, idents[i],
+					      fake_thread_object(py, form, idents[i], names[i])};
+}
+
+Test(thread_names, of_every_form)
+{
+	for (size_t v = 0; v < NR_FAKE_VERSIONS; v++)
+		for (enum fake_form form = 0; form < NR_FAKE_FORMS; form++) {
+			struct fake_python py;
+			struct fake_item items[NR_THREADS];
+			struct named_thread threads[NR_THREADS];
+
+			fake_python_init(&py, fake_versions[v]);
+			make_items(&py, form, items);
+			(void)fake_threading(&py, items, NR_THREADS);
+			cr_assert(zero(int, read_names(&py, threads)), "3.%u", py.minor);
+			cr_expect(eq(str, (char *)name_of(threads, 0), (char *)"MainThread"));
+			cr_expect(eq(str, (char *)name_of(threads, 1), (char *)"worker"));
+			cr_expect(eq(str, (char *)name_of(threads, 2), (char *)"a\nb"));
+			fake_python_done(&py);
+		}
+}
+
+Test(thread_names, only_of_a_thread_that_says_so_itself)
+{
+	for (size_t v = 0; v < NR_FAKE_VERSIONS; v++) {
+		struct fake_python py;
+		struct fake_item items[NR_THREADS];
+		struct named_thread threads[NR_THREADS];
+
+		fake_python_init(&py, fake_versions[v]);
+		make_items(&py, FAKE_NO_DICT, items);
+		items[0].value_addr = items[1].value_addr; /* another's Thread */
+		items[1].value_addr = 0;		   /* removed */
+		(void)fake_threading(&py, items, NR_THREADS);
+		cr_assert(zero(int, read_names(&py, threads)));
+		cr_expect(eq(str, (char *)name_of(threads, 0), (char *)""));
+		cr_expect(eq(str, (char *)name_of(threads, 1), (char *)""));
+		cr_expect(eq(str, (char *)name_of(threads, 2), (char *)"a\nb"));
+		fake_python_done(&py);
+	}
+}
+
+/* A thread has ended, and the next one has its ident. */
+Test(thread_names, not_of_the_next_thread)
+{
+	for (size_t v = 0; v < NR_FAKE_VERSIONS; v++) {
+		struct fake_python py;
+		struct fake_item items[NR_THREADS];
+		struct thread_name_hints hints = {0};
+		struct named_thread thread = {.ident = idents[1], .native_id = 5000};
+
+		fake_python_init(&py, fake_versions[v]);
+		make_items(&py, FAKE_NO_DICT, items);
+		(void)fake_threading(&py, items, NR_THREADS);
+		cr_assert(zero(int, thread_names_read(&py.fake.memory, &py.build, py.interp_addr,
+						      &hints, &thread, 1)));
+		cr_expect(eq(str, (char *)thread.name, (char *)(py.minor < 8 ? "worker" : "")),
+			  "3.%u", py.minor);
+		fake_python_done(&py);
+	}
+}
+
+Test(thread_names, are_cut_between_code_points)
+{
+	for (size_t v = 0; v < NR_FAKE_VERSIONS; v++)
+		for (size_t extra = 0; extra < 4; extra++) {
+			struct fake_python py;
+			struct fake_item items[NR_THREADS];
+			struct named_thread threads[NR_THREADS];
+			char ascii[200];
+			remote_addr thread_addr;
+
+			fake_python_init(&py, fake_versions[v]);
+			memset(ascii, 'x', sizeof(ascii));
+			ascii[126 + extra] = '\0';
+			make_items(&py, FAKE_NO_DICT, items);
+			thread_addr = fake_thread_object(&py, FAKE_OWN_DICT, idents[0], ascii);
+			items[0].value_addr = thread_addr;
+			(void)fake_threading(&py, items, NR_THREADS);
+			cr_assert(zero(int, read_names(&py, threads)));
+			cr_expect(eq(sz, strlen(name_of(threads, 0)),
+				     extra ? THREAD_NAME_MAX_BYTES - 1 : 126));
+			fake_python_done(&py);
+		}
+}
+
+Test(thread_names, none_without_threading)
+{
+	for (size_t v = 0; v < NR_FAKE_VERSIONS; v++) {
+		static const struct fake_item modules[] = {{"sys", 0, 8}};
+		struct fake_python py;
+		struct named_thread threads[NR_THREADS];
+		uint64_t modules_at;
+
+		fake_python_init(&py, fake_versions[v]);
+		modules_at = py.interp_addr + py.build.offsets.interpreter.modules;
+		cr_expect(eq(int, read_names(&py, threads), -ENOENT));
+		fake_memory_write_u64(&py.fake, modules_at, fake_dict(&py, modules, 1).addr);
+		cr_expect(eq(int, read_names(&py, threads), -ENOENT));
+		fake_memory_write_u64(&py.fake, modules_at, 64);
+		cr_expect(eq(int, read_names(&py, threads), -ENOENT));
+		py.fake.error = -ESRCH;
+		cr_expect(eq(int, read_names(&py, threads), -ESRCH));
+		fake_python_done(&py);
+	}
+}
+
+/* Whether every name is one that there is, or none. */
+static bool names_are_true(const struct named_thread threads[NR_THREADS])
+{
+	static const char *const names[NR_THREADS] = {"MainThread", "worker", "a\nb"};
+
+	for (size_t i = 0; i < NR_THREADS; i++) {
+		const char *name = name_of(threads, i);
+
+		if (name[0] && strcmp(name, names[i]) != 0)
+			return false;
+	}
+	return true;
+}
+
+Test(thread_names, of_a_torn_dict_are_true_or_none)
+{
+	for (size_t v = 0; v < NR_FAKE_VERSIONS; v++) {
+		struct fake_python py;
+		struct fake_item items[NR_THREADS];
+		struct named_thread threads[NR_THREADS];
+		struct fake_dict active;
+		size_t nr_bytes;
+
+		fake_python_init(&py, fake_versions[v]);
+		make_items(&py, FAKE_NO_DICT, items);
+		active = fake_threading(&py, items, NR_THREADS);
+		nr_bytes = active.entries_addr + 3 * 24 - active.keys_addr;
+		for (size_t i = 0; i < nr_bytes; i++)
+			for (unsigned int bit = 0; bit < 8; bit++) {
+				remote_addr addr = active.keys_addr + i;
+				uint8_t byte, damaged;
+
+				cr_assert(zero(
+					int, remote_memory_read(&py.fake.memory, addr, &byte, 1)));
+				damaged = byte ^ (uint8_t)(1u << bit);
+				fake_memory_write_u8(&py.fake, addr, damaged);
+				if (read_names(&py, threads) == 0)
+					cr_expect(names_are_true(threads), "3.%u byte %zu bit %u",
+						  py.minor, i, bit);
+				fake_memory_write_u8(&py.fake, addr, byte);
+			}
+		fake_python_done(&py);
+	}
+}
