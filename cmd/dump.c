@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cmd/command.h"
 #include "cmd/options.h"
@@ -10,6 +11,8 @@
 #include "cmd/print.h"
 #include "cmd/target.h"
 #include "output/dump.h"
+#include "procmem/cleanup.h"
+#include "procmem/task.h"
 #include "sampler/sampler.h"
 
 static const char help[] =
@@ -22,7 +25,8 @@ static const char help[] =
 	"      --wait TIME  how long to wait for a process that has no interpreter yet\n"
 	"                   (default: 500ms, if it was started just now or has loaded\n"
 	"                   CPython; with --wait any process); 0: not at all\n"
-	"  -v, --verbose    say how the interpreter was found, and how it is read\n"
+	"  -v, --verbose    say how the interpreter was found, and how it is read; list the\n"
+	"                   process's native threads, too: those that Python does not know\n"
 	"  -h, --help       this text\n"
 	"\n"
 	"Exit status: 0 printed, 1 error, 2 usage, 3 not a Python process or an unknown\n"
@@ -102,6 +106,31 @@ static enum exit_status write_dump(const struct dump_options *options, const str
 	return err ? EXIT_ERROR : EXIT_OK;
 }
 
+/*
+ * Add what the kernel knows of the threads that the dump does not have. Threads may end
+ * meanwhile, and those are left out. 0, or the errno of process_threads().
+ */
+static int add_native_threads(const struct target *target, struct dump *dump)
+{
+	cleanup_free struct process_thread *threads = NULL;
+	size_t nr_threads;
+	int err = process_threads(&target->process, &threads, &nr_threads);
+
+	dump_want_native(dump);
+	for (size_t i = 0; !err && i < nr_threads; i++) {
+		struct native_thread native = {.tid = threads[i].tid};
+		struct task_state state;
+
+		if (task_read_state(&target->process, native.tid, &state))
+			continue;
+		native.state = state.letter;
+		memcpy(native.name, threads[i].name, sizeof(native.name));
+		memcpy(native.wchan, state.wchan, sizeof(native.wchan));
+		err = dump_add_native(dump, &native);
+	}
+	return err;
+}
+
 static enum exit_status dump_target(const struct dump_options *options, struct target *target,
 				    struct message *reterr)
 {
@@ -115,6 +144,8 @@ static enum exit_status dump_target(const struct dump_options *options, struct t
 				     target->runtime.addr, &sampler);
 	if (!err)
 		err = sampler_dump(sampler, dump_sink(dump));
+	if (!err && options->verbose)
+		err = add_native_threads(target, dump);
 	status = err ? target_explain(target, err, reterr)
 		     : write_dump(options, target, dump, reterr);
 	dump_destroy(dump);

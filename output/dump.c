@@ -2,6 +2,7 @@
 #include "output/dump.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,23 +23,39 @@ struct dump {
 	struct sample_sink sink;
 	struct dumped *threads;
 	size_t nr_threads, max_threads;
+	bool wants_native;
+	struct native_thread *natives;
+	size_t nr_natives, max_natives;
 };
+
+/*
+ * array with room for one element more than nr; NULL if out of memory, and then array is
+ * still there.
+ */
+static void *array_reserve(void *array, size_t nr, size_t *max, size_t element_bytes)
+{
+	size_t grown = *max ? *max * 2 : 16;
+	void *ret;
+
+	if (nr < *max)
+		return array;
+	ret = reallocarray(array, grown, element_bytes);
+	if (ret)
+		*max = grown;
+	return ret;
+}
 
 static int dump_sample(struct sample_sink *sink, const struct sample *sample)
 {
 	struct dump *dump = (struct dump *)sink;
+	struct dumped *threads = array_reserve(dump->threads, dump->nr_threads, &dump->max_threads,
+					       sizeof(*threads));
 	struct dumped *dumped;
 	struct frame *frames;
 
-	if (dump->nr_threads == dump->max_threads) {
-		size_t max_threads = dump->max_threads ? dump->max_threads * 2 : 16;
-		struct dumped *threads = reallocarray(dump->threads, max_threads, sizeof(*threads));
-
-		if (!threads)
-			return -ENOMEM;
-		dump->threads = threads;
-		dump->max_threads = max_threads;
-	}
+	if (!threads)
+		return -ENOMEM;
+	dump->threads = threads;
 	frames = malloc((sample->nr_frames + 1ull) * sizeof(*frames));
 	if (!frames)
 		return -ENOMEM;
@@ -73,12 +90,34 @@ void dump_destroy(struct dump *dump)
 	for (size_t i = 0; i < dump->nr_threads; i++)
 		free(dump->threads[i].frames);
 	free(dump->threads);
+	free(dump->natives);
 	free(dump);
 }
 
 struct sample_sink *dump_sink(struct dump *dump)
 {
 	return &dump->sink;
+}
+
+void dump_want_native(struct dump *dump)
+{
+	dump->wants_native = true;
+}
+
+int dump_add_native(struct dump *dump, const struct native_thread *thread)
+{
+	struct native_thread *natives;
+
+	for (size_t i = 0; i < dump->nr_threads; i++)
+		if (dump->threads[i].thread.tid == thread->tid)
+			return 0;
+	natives = array_reserve(dump->natives, dump->nr_natives, &dump->max_natives,
+				sizeof(*natives));
+	if (!natives)
+		return -ENOMEM;
+	dump->natives = natives;
+	natives[dump->nr_natives++] = *thread;
+	return 0;
 }
 
 const char *dump_error_text(int error)
@@ -133,6 +172,38 @@ static void append_thread(struct text *text, const struct dumped *dumped)
 	}
 }
 
+/* What a thread does, by its state. Source: proc_pid_stat(5). */
+static const char *state_text(char state)
+{
+	switch (state) {
+	case 'R':
+		return "runs";
+	case 'D':
+		return "waits for a device";
+	case 'T':
+		return "is stopped";
+	case 't':
+		return "is stopped by a tracer";
+	case 'Z':
+	case 'X':
+		return "has ended";
+	default:
+		return "waits";
+	}
+}
+
+static void append_native(struct text *text, const struct native_thread *thread)
+{
+	text_printf(text, "  Thread %d \"", thread->tid);
+	append_name(text, thread->name);
+	text_printf(text, "\": %s", state_text(thread->state));
+	if (thread->wchan[0]) {
+		text_puts(text, " in ");
+		append_name(text, thread->wchan);
+	}
+	text_puts(text, "\n");
+}
+
 int dump_write_text(const struct dump *dump, const struct run_info *info, FILE *out)
 {
 	struct text text = {0};
@@ -143,6 +214,12 @@ int dump_write_text(const struct dump *dump, const struct run_info *info, FILE *
 	text_printf(&text, "\nCPython %s\n", info->python);
 	for (size_t i = 0; i < dump->nr_threads; i++)
 		append_thread(&text, &dump->threads[i]);
+	if (dump->wants_native)
+		text_puts(&text, dump->nr_natives
+					 ? "\nNative threads, which Python does not know:\n"
+					 : "\nNo native threads beside these.\n");
+	for (size_t i = 0; i < dump->nr_natives; i++)
+		append_native(&text, &dump->natives[i]);
 	err = text_write(&text, out);
 	text_done(&text);
 	return err;
@@ -169,6 +246,8 @@ static void write_thread(struct json *json, const struct dumped *dumped)
 	json_i64(json, dumped->thread.tid);
 	json_key(json, "name");
 	json_string(json, dumped->thread.name);
+	json_key(json, "os_name");
+	json_string(json, dumped->thread.os_name);
 	json_key(json, "interpreter");
 	json_i64(json, dumped->thread.interpreter_id);
 	json_key(json, "main");
@@ -185,6 +264,35 @@ static void write_thread(struct json *json, const struct dumped *dumped)
 		write_frame(json, &dumped->frames[i]);
 	json_array_end(json);
 	json_object_end(json);
+}
+
+static void write_native(struct json *json, const struct native_thread *thread)
+{
+	const char state[] = {thread->state, '\0'};
+
+	json_object_begin(json);
+	json_key(json, "tid");
+	json_i64(json, thread->tid);
+	json_key(json, "name");
+	json_string(json, thread->name);
+	json_key(json, "state");
+	json_string(json, state);
+	json_key(json, "wchan");
+	json_string(json, thread->wchan[0] ? thread->wchan : NULL);
+	json_object_end(json);
+}
+
+static void write_natives(struct json *json, const struct dump *dump)
+{
+	json_key(json, "native_threads");
+	if (!dump->wants_native) {
+		json_string(json, NULL);
+		return;
+	}
+	json_array_begin(json);
+	for (size_t i = 0; i < dump->nr_natives; i++)
+		write_native(json, &dump->natives[i]);
+	json_array_end(json);
 }
 
 int dump_write_json(const struct dump *dump, const struct run_info *info, FILE *out)
@@ -204,6 +312,7 @@ int dump_write_json(const struct dump *dump, const struct run_info *info, FILE *
 	for (size_t i = 0; i < dump->nr_threads; i++)
 		write_thread(&json, &dump->threads[i]);
 	json_array_end(&json);
+	write_natives(&json, dump);
 	json_object_end(&json);
 	return json_finish(&json);
 }

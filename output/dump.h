@@ -13,6 +13,14 @@
 
 struct dump; /* a struct sample_sink */
 
+/* A thread of the process that Python knows nothing of. */
+struct native_thread {
+	pid_t tid;	/* in our PID namespace */
+	char name[16];	/* the comm, not escaped */
+	char state;	/* a letter of proc_pid_stat(5) */
+	char wchan[64]; /* where in the kernel it waits; "" if that is not told */
+};
+
 /* One without samples. NULL if out of memory. dump_destroy() accepts NULL. */
 struct dump *dump_create(void);
 void dump_destroy(struct dump *dump);
@@ -24,20 +32,30 @@ void dump_destroy(struct dump *dump);
  */
 struct sample_sink *dump_sink(struct dump *dump);
 
+/*
+ * Have native threads in the dump as well, from now on: a dump without this call says
+ * nothing of them.
+ */
+void dump_want_native(struct dump *dump);
+
+/* Add one, unless a sample came of it; it is copied. 0 or -ENOMEM. */
+int dump_add_native(struct dump *dump, const struct native_thread *thread);
+
 /* What sample.error, which is not 0, means: a few words that end a sentence. */
 const char *dump_error_text(int error);
 
 /*
- * Write what was taken, threads in the order they came: for people, most recent
- * call last, control characters escaped. Not flushed. 0; -ENOMEM; the stream's error
+ * Write what was taken, threads in the order they came, native ones last: for people, most
+ * recent call last, control characters escaped. Not flushed. 0; -ENOMEM; the stream's error
  * as negative errno.
  */
 int dump_write_text(const struct dump *dump, const struct run_info *info, FILE *out);
 
 /*
- * One JSON object: pid, python, command, threads: an array of tid, name,
- * interpreter, main, holds_gil, proven, error (null, or why the stack could not be
+ * One JSON object: pid, python, command, threads: an array of tid, name
+ * (Python's, else the kernel's), os_name (the kernel's), interpreter, main, holds_gil, proven, error (null, or why the stack could not be
  * followed to its bottom), frames: an array, outermost first, of name, path, line,
- * first_line. Flushed. 0, or the stream's error as negative errno.
+ * first_line; native_threads: null if they are not wanted, else an array of tid, name,
+ * state (a letter), wchan (null if not told). Flushed. 0, or the stream's error as negative errno.
  */
 int dump_write_json(const struct dump *dump, const struct run_info *info, FILE *out);

@@ -136,7 +136,7 @@ class Dump(DumpTestCase):
             threads = {str(tids[thread["tid"]]): thread for thread in dump(pid)["threads"]}
             (main,) = [tid for tid, thread in threads.items() if thread["main"]]
             self.assertEqual(threads.pop(main)["tid"], pid)
-            self.assertEqual({tid: thread["name"] for tid, thread in threads.items()},
+            self.assertEqual({tid: thread["os_name"] for tid, thread in threads.items()},
                              target.report["named"])
 
 
