@@ -111,6 +111,8 @@ struct stack_count {
 	size_t nr_proven;
 	size_t nr_unproven;
 	size_t nr_broken;
+	size_t nr_named; /* by Python's threading */
+	size_t nr_known; /* with an id of the kernel's */
 };
 
 static int count_stack(struct sample_sink *sink, const struct sample *sample)
@@ -121,6 +123,8 @@ static int count_stack(struct sample_sink *sink, const struct sample *sample)
 	if (!count->nr_interpreters || thread->interpreter_id != count->interpreter_id)
 		count->nr_interpreters++;
 	count->interpreter_id = thread->interpreter_id;
+	count->nr_named += thread->is_named;
+	count->nr_known += thread->tid != 0;
 	if (sample->error) {
 		if (count->nr_broken++ < MAX_TOLD_STACKS)
 			report("stack", "of thread %d \"%s\" cannot be followed: %s", thread->tid,
@@ -135,10 +139,10 @@ static int count_stack(struct sample_sink *sink, const struct sample *sample)
 
 static void report_threads(const struct stack_count *count)
 {
+	const size_t nr_threads = count->nr_proven + count->nr_unproven + count->nr_broken;
 	struct text line = {0};
 
-	text_printf(&line, "%zu in %zu interpreter%s, %zu stack%s proven",
-		    count->nr_proven + count->nr_unproven + count->nr_broken,
+	text_printf(&line, "%zu in %zu interpreter%s, %zu stack%s proven", nr_threads,
 		    count->nr_interpreters, count->nr_interpreters == 1 ? "" : "s",
 		    count->nr_proven, count->nr_proven == 1 ? "" : "s");
 	if (count->nr_unproven)
@@ -147,6 +151,8 @@ static void report_threads(const struct stack_count *count)
 	if (count->nr_broken)
 		text_printf(&line, ", %zu could not be followed", count->nr_broken);
 	report("threads", "%s", text_string(&line));
+	report("names", "%zu of %zu thread%s named by threading, %zu with the kernel's id",
+	       count->nr_named, nr_threads, nr_threads == 1 ? "" : "s", count->nr_known);
 	text_done(&line);
 }
 

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: MIT
+"""Who threads are: names, ids, interpreters, and those that Python does not know."""
+import json
+import os
+import re
+import signal
+import unittest
+
+import support
+from support import per_interpreter, pysample
+from test_attach import wait_until_sampling
+
+NAME_MAX_BYTES = 127
+
+
+def dump(pid, *options):
+    result = pysample("dump", pid, "--json", *options)
+    if result.status:
+        raise AssertionError("dump ended with %d: %s" % (result.status, result.stderr))
+    return json.loads(result.stdout)
+
+
+def name_shown(name):
+    """A name as pysample keeps it."""
+    return support.shown(name).encode()[:NAME_MAX_BYTES].decode(errors="ignore")
+
+
+def names_of(report, key):
+    return {int(tid): name_shown(name) for tid, name in report[key].items()}
+
+
+def root_label(name, tid):
+    escaped = re.sub(r"[;\x00-\x1f\x7f]",
+                     lambda found: ":" if found.group() == ";" else "\\x%02x" % ord(found.group()),
+                     name)
+    return "thread %s (%d)" % (escaped, tid)
+
+
+@per_interpreter
+class Threads(unittest.TestCase):
+    maxDiff = 4000
+
+    def setUp(self):
+        self.target = self.enterContext(support.python_target(self.interpreter, "named"))
+        self.report = self.target.report
+
+    def assert_dumped(self, dumped, report, own_tid=lambda tid: tid):
+        by_tid = {}
+        for thread in dumped["threads"]:
+            # Until 3.11 the main thread has a state in each interpreter that it made.
+            by_tid.setdefault(own_tid(thread["tid"]), []).append(thread)
+        named = names_of(report, "named")
+        for tid, name in named.items():
+            self.assertIn(name, [thread["name"] for thread in by_tid[tid]])
+        for tid in report["unnamed"]:
+            (thread,) = by_tid[tid]
+            self.assertEqual(thread["name"], thread["os_name"])
+        for tid, name in names_of(report, "subs").items():
+            inner = [thread for thread in by_tid[tid] if thread["interpreter"]]
+            self.assertEqual([thread["name"] for thread in inner], [name])
+        (main,) = [thread for thread in dumped["threads"] if thread["main"]]
+        self.assertEqual(own_tid(main["tid"]), report["main"])
+        self.assertEqual(main["name"], "MainThread")
+        self.assertTrue(all(by_tid), "a thread's id is not known")
+        told = set(named) | set(report["unnamed"]) | set(names_of(report, "subs"))
+        self.assertEqual(set(by_tid), told)
+
+    def test_names_and_ids(self):
+        self.assert_dumped(dump(self.target.pid), self.report)
+
+    def native_tids(self):
+        """Those of the kernel's that no Python thread has told: one of them."""
+        told = [int(tid) for key in ("named", "subs") for tid in self.report[key]]
+        tids = {int(tid) for tid in os.listdir("/proc/%d/task" % self.target.pid)}
+        return sorted(tids - set(told) - set(self.report["unnamed"]))
+
+    def test_os_names_are_the_kernels(self):
+        for thread in dump(self.target.pid)["threads"]:
+            comm = support.read("/proc/%d/task/%d/comm" % (self.target.pid, thread["tid"]))
+            self.assertEqual(thread["os_name"].encode()[:5], comm.rstrip("\n").encode(
+                errors="surrogateescape")[:5])
+
+    def test_native_threads(self):
+        dumped = dump(self.target.pid, "-v")
+        native = dumped["native_threads"]
+        self.assertEqual([thread["tid"] for thread in native], self.native_tids())
+        self.assertEqual(len(native), 1)
+        self.assertEqual({thread["state"] for thread in native}, {"S"})
+        self.assertIsNone(dump(self.target.pid)["native_threads"])
+        text = pysample("dump", "-v", self.target.pid).stdout
+        self.assertRegex(text, r'\n  Thread %d ".*": waits' % native[0]["tid"])
+
+    def test_text_escapes_names(self):
+        text = pysample("dump", self.target.pid).stdout
+        self.assertIn('"tab\\x09and\\x0aline; and colon"', text)
+        self.assertNotRegex(text, r"[\x00-\x09\x0b-\x1f\x7f]")
+        for tid, name in names_of(self.report, "subs").items():
+            self.assertRegex(text, r'Thread %d "%s" in interpreter [1-9]' % (tid, name))
+
+    def test_roots_of_a_profile(self):
+        result = pysample("attach", "-t", "-d", "0.5", "-f", "collapsed", self.target.pid)
+        self.assertEqual(result.status, 0, result.stderr)
+        roots = {stack[0] for stack in support.parse_collapsed(result.stdout)}
+        for tid, name in names_of(self.report, "named").items():
+            self.assertIn(root_label(name, tid), roots)
+        for tid, name in names_of(self.report, "subs").items():
+            self.assertTrue(any(re.fullmatch(r"thread %s \(%d, interpreter [1-9]\d*\)"
+                                             % (name, tid), root) for root in roots), roots)
+
+    def test_renamed_while_it_is_sampled(self):
+        process = support.start_pysample("attach", "-t", "-f", "collapsed", self.target.pid)
+        wait_until_sampling(process)
+        os.kill(self.target.pid, signal.SIGUSR1)
+        new_name = json.loads(self.target.process.stdout.readline())
+        result = support.end_by_signal(process)
+        roots = {stack[0] for stack in support.parse_collapsed(result.stdout)}
+        tid = self.report["renamed"]
+        self.assertIn("thread %s (%d)" % (new_name, tid), roots)
+        self.assertEqual([root for root in roots if "(%d)" % tid in root],
+                         ["thread %s (%d)" % (new_name, tid)])
+
+    def test_doctor_counts_them(self):
+        result = pysample("doctor", self.target.pid)
+        nr_threads = len(dump(self.target.pid)["threads"])
+        nr_named = nr_threads - len(self.report["unnamed"])
+        self.assertRegex(result.stdout, r"(?m)^names +%d of %d threads named by threading, "
+                         r"%d with the kernel's id$" % (nr_named, nr_threads, nr_threads))
+
+    @unittest.skipIf(os.geteuid() != 0, "needs root: a PID namespace")
+    def test_in_a_container(self):
+        with support.python_target(self.interpreter, "named",
+                                   wrapper=support.IN_A_CONTAINER) as target:
+            pid = support.child_of(target.pid)
+            tids = support.innermost_tids(pid)
+            self.assert_dumped(dump(pid), target.report, tids.get)
+
+
+@per_interpreter
+class NewThreads(unittest.TestCase):
+    def test_threads_that_are_named_soon_after_they_start(self):
+        """None of a process that makes threads all the time is ever called wrongly."""
+        with support.python_target(self.interpreter, "naming") as target:
+            result = pysample("attach", "-t", "-d", "1", "-f", "collapsed", target.pid)
+        self.assertEqual(result.status, 0, result.stderr)
+        roots = {stack[0] for stack in support.parse_collapsed(result.stdout)}
+        right = [found for found in map(re.compile(r"thread worker of (\d+) \((\d+)\)").match,
+                                        roots) if found]
+        self.assertGreater(len(right), 1)
+        for found in right:
+            self.assertEqual(found.group(1), found.group(2))
+
+
+if __name__ == "__main__":
+    unittest.main()
