@@ -209,7 +209,7 @@ static void print_end(const struct attach *attach, enum sampler_end end)
 	if (attach->not_followed.text[0])
 		print_note("not followed: %s", attach->not_followed.text);
 	if (stats->trimmed && (attach->options.verbose || trimmed_percent(stats) >= WORTH_A_NOTE))
-		print_note("%.2f %% without their innermost generators, which may not have run "
+		print_note("%.2f %% without their innermost frames, which may not have run "
 			   "just then: their time is the caller's",
 			   trimmed_percent(stats));
 	if (!attach->options.verbose)

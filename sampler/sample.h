@@ -96,8 +96,8 @@ struct sampler_stats {
 	uint64_t ticks;	     /* taken */
 	uint64_t late_ticks; /* skipped because their time had passed */
 	uint64_t samples;    /* stacks accepted */
-	uint64_t trimmed;    /* of those, so many without their innermost generators: they
-				 were made or destroyed while they were copied */
+	uint64_t trimmed;    /* of those, so many without their innermost generators (before
+				 3.11: frames), which came or went while they were copied */
 	uint64_t lost[NR_SAMPLE_LOSSES];
 	uint64_t reads;		  /* system calls that read memory */
 	uint64_t other_syscalls;  /* the sampling loop's others: sleeps, checks of the process,

@@ -29,7 +29,7 @@ struct sampled_thread {
 	pid_t own_tid;	     /* as it sees itself; 0 if not known */
 	uint64_t first_ns;   /* the tick before it was seen first */
 	uint32_t nr_named;   /* so often its name was looked for: NAME_READINGS at most */
-	bool trimmed;	     /* the last walk left out innermost generators */
+	bool trimmed;	     /* the last walk left out innermost frames */
 	bool listed_trimmed; /* so did the one that was shown last */
 	bool shown_dying;    /* some of those were left out as dying */
 	uint64_t last_ns;    /* time of that sample; 0: none yet */

@@ -111,7 +111,7 @@ static bool needs_retake(const struct frame_walk *walk, int nr_learnt, int nr_re
 {
 	if (walk->has_new_code)
 		return nr_retakes < MAX_RETAKES;
-	if (walk->nr_late || walk->moved)
+	if (walk->nr_late)
 		return nr_retakes < MAX_RETAKES_FOR_LINKS;
 	return walk->trimmed && nr_learnt > 0 && nr_retakes < MAX_RETAKES_FOR_LINKS;
 }
@@ -123,7 +123,7 @@ int sampler_thread_walk(struct sampler *sampler, struct snapshot_thread *thread,
 	int nr_learnt = 0;
 	int err = walk_links(sampler, thread, &walk, &nr_learnt);
 
-	for (int i = 0; (!err || walk.moved) && needs_retake(&walk, nr_learnt, i); i++) {
+	for (int i = 0; !err && needs_retake(&walk, nr_learnt, i); i++) {
 		err = snapshot_retake(&sampler->snapshot, thread);
 		if (err)
 			return err;

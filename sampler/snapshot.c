@@ -137,11 +137,23 @@ static void add_state_range(struct snapshot *snapshot, struct snapshot_thread *t
 		  thread_head_bytes(&snapshot->build->offsets));
 }
 
-/* Frames that are objects: the thread state says which is the innermost, and comes first. */
+/*
+ * Frames that are objects: the thread state, which says which is the innermost, between
+ * two copies of those that may change, the outermost first and then last.
+ */
 static void add_heap_ranges(struct snapshot *snapshot, struct snapshot_thread *thread)
 {
+	struct stack_copy *stack = &thread->stack;
+
+	for (size_t i = stack->nr_links; i > 0; i--) {
+		struct link_copy *link = &stack->links[stack->link_order[i - 1]];
+
+		if (link->twice)
+			add_range(snapshot, link->addr, link->again,
+				  frame_head_bytes(&snapshot->build->offsets));
+	}
 	add_state_range(snapshot, thread);
-	add_link_ranges(snapshot, &thread->stack);
+	add_link_ranges(snapshot, stack);
 }
 
 static int add_thread_ranges(struct snapshot *snapshot, struct snapshot_thread *thread)
@@ -266,6 +278,16 @@ static bool state_is_own(const struct snapshot *snapshot, const struct snapshot_
 	       thread_ref_matches(&thread->ref, offsets, thread->state);
 }
 
+/* Decode what add_heap_ranges() has put before the thread state. */
+static void decode_frames_before(struct stack_copy *stack, const struct remote_range **range)
+{
+	for (size_t i = stack->nr_links; i > 0; i--) {
+		struct link_copy *link = &stack->links[stack->link_order[i - 1]];
+
+		link->again_valid = link->twice && range_complete((*range)++);
+	}
+}
+
 /* Decode the links and chunks of a thread, as add_thread_ranges() has put them. */
 static void decode_stack(struct snapshot *snapshot, struct stack_copy *stack,
 			 const struct remote_range **range)
@@ -325,8 +347,10 @@ static void decode_thread(struct snapshot *snapshot, struct snapshot_thread *thr
 	bool cframe_read = false;
 	bool state_read = false;
 
-	if (on_heap)
+	if (on_heap) {
+		decode_frames_before(stack, range);
 		state_read = range_complete((*range)++);
+	}
 	decode_stack(snapshot, stack, range);
 	if (has_cframe(snapshot))
 		cframe_read = range_complete((*range)++);

@@ -41,7 +41,6 @@ struct frame_walk {
 	struct stack_copy *copy;
 	struct frame_list *list;
 	remote_addr wanted_link_addr; /* set with -EAGAIN: copy this frame and walk again */
-	bool moved; /* frames_walk_heap() failed since it returned before its frames were copied */
 	uint32_t nr_late;      /* frames that frames_walk_heap() had to read behind the copy */
 	enum sample_loss loss; /* set with any other error */
 	bool has_new_code;     /* a code object is too new for the copy: copy again */

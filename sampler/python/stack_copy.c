@@ -34,6 +34,9 @@ enum {
 	FRAME_MAX_UNUSED_TICKS = 64,
 };
 
+/* A frame object that did not change for so many ticks is a caller that stays. */
+enum { FRAME_SETTLED_TICKS = 64 };
+
 /*
  * What a chunk, beside its buffers, and a link count for in the budget: more than the
  * memory that they take, since each is up to three pieces of a read, 0.5 µs each.
@@ -372,6 +375,7 @@ static void drop_links(struct stack_copy *stack, const struct py_offsets *offset
 			continue;
 		if (nr_kept != i)
 			stack->links[nr_kept] = *link;
+		stack->link_order[nr_kept] = (uint32_t)nr_kept;
 		nr_kept++;
 	}
 	budget_give(stack, (stack->nr_links - nr_kept) * PIECE_COST_BYTES);
@@ -396,7 +400,8 @@ int stack_copy_learn(struct stack_copy *stack, struct remote_memory *memory,
 	for (size_t i = 0; i < stack->nr_chunks; i++)
 		learn_window(stack, offsets, &stack->chunks[i], grew && i + 2 >= stack->nr_chunks);
 	drop_links(stack, offsets);
-	stack_copy_sort_links(stack);
+	if (offsets->frame.lasti != OFFSET_ABSENT)
+		stack_copy_sort_frames(stack);
 	if (newest == stack->nr_chunks) {
 		stack->spare_ticks = 0;
 		return stack_copy_follow(stack, memory, offsets, stack->newest_chunk_addr);
@@ -459,6 +464,7 @@ int stack_copy_add_link(struct stack_copy *stack, struct remote_memory *memory,
 	link_learn(link, offsets, stack->tick);
 	/* Not part of a stack yet, but not to be forgotten at once either. */
 	link->used_tick = stack->tick - 1;
+	link->changed_tick = stack->tick;
 	return err;
 }
 
@@ -470,7 +476,7 @@ static uint32_t link_depth(const struct stack_copy *stack, uint32_t index)
 	return depth < stack->nr_links ? depth : (uint32_t)stack->nr_links - 1;
 }
 
-void stack_copy_sort_links(struct stack_copy *stack)
+void stack_copy_sort_frames(struct stack_copy *stack)
 {
 	uint32_t nr = (uint32_t)stack->nr_links;
 	uint32_t *next = stack->link_order + stack->max_links; /* place, by depth */
@@ -479,8 +485,15 @@ void stack_copy_sort_links(struct stack_copy *stack)
 	if (!nr)
 		return;
 	memset(next, 0, nr * sizeof(*next));
-	for (uint32_t i = 0; i < nr; i++)
+	for (uint32_t i = 0; i < nr; i++) {
+		struct link_copy *link = &stack->links[i];
+
+		if (stack->tick - link->called_tick >= FRAME_SETTLED_TICKS)
+			link->called_tick = 0;
+		link->twice =
+			link->called_tick && stack->tick - link->changed_tick < FRAME_SETTLED_TICKS;
 		next[link_depth(stack, i)]++;
+	}
 	for (uint32_t depth = nr; depth > 0; depth--) {
 		uint32_t nr_here = next[depth - 1];
 

@@ -65,10 +65,11 @@ struct chunk_copy {
 struct link_copy {
 	remote_addr addr;
 	uint8_t bytes[FRAME_MAX_BYTES];
-	uint8_t again[FRAME_MAX_BYTES]; /* a generator's, copied once more behind the chunks */
-	bool valid;			/* bytes were read */
-	bool twice;			/* again is to be copied: it was a generator's last time */
-	bool again_valid;		/* again was read */
+	/* Once more: a generator's behind the chunks, a frame object's before the thread state. */
+	uint8_t again[FRAME_MAX_BYTES];
+	bool valid; /* bytes were read */
+	bool twice; /* again is to be copied: of generators, of frame objects that may change */
+	bool again_valid;     /* again was read */
 	uint8_t nr_pairs;     /* of its two copies, lately, where it runs in one of them */
 	uint8_t nr_differing; /* of those, so many that differ */
 	bool held;	      /* its caller's frame held it on its stack when it was seen to run */
@@ -88,9 +89,12 @@ struct link_copy {
 	bool below_valid;
 	/* Of frame objects: the indices of the one that it calls, and of its caller's last time. */
 	uint32_t callee, caller;
-	uint32_t depth;	    /* how many callers it had when it was last part of a stack */
-	uint64_t used_tick; /* when it was last part of a stack */
-	uint64_t ran_tick;  /* when a copy last showed a generator running */
+	bool firm;	       /* it did not change while the thread was copied */
+	uint64_t changed_tick; /* when it was last seen to be called by another one than before */
+	uint64_t called_tick;  /* when it was last seen to call another one; 0: not lately */
+	uint32_t depth;	       /* how many callers it had when it was last part of a stack */
+	uint64_t used_tick;    /* when it was last part of a stack */
+	uint64_t ran_tick;     /* when a copy last showed a generator running */
 };
 
 /* Zero-initialised nothing is known of the thread yet, and nothing bounds the copies. */
@@ -161,11 +165,11 @@ int stack_copy_add_link(struct stack_copy *stack, struct remote_memory *memory,
 			const struct py_offsets *offsets, remote_addr addr);
 
 /*
- * Put the links in order for the next copy: the deepest first, so that a frame and its
- * caller are of the same moment, or nearly. Those of equal depth (all, where frames lie on
- * data stacks) stay as they are.
+ * Make frame objects ready for the next copy: the deepest come first, so that a frame and
+ * its caller are of the same moment, or nearly, and those that have changed lately are
+ * copied twice.
  */
-void stack_copy_sort_links(struct stack_copy *stack);
+void stack_copy_sort_frames(struct stack_copy *stack);
 
 /* The data-stack chunk that addr lies in, or NULL. Counts its steps. */
 const struct chunk_copy *stack_copy_chunk_of(struct stack_copy *stack, remote_addr addr);
