@@ -66,9 +66,11 @@ struct judged_frame {
  * Judge a frame by its copies, and learn from them who calls it. One that is not executing
  * (any more) is unwinding, or it returned or was suspended: a generator then has no caller,
  * and another frame has one still, or is in a list of free ones by the same word. It is
- * taken for called by whoever called it before.
+ * taken for called by whoever called it before. is_still: the thread stands where it stood at
+ * the last walk; else a caller that was seen to execute in neither copy proves nothing.
  */
-static struct judged_frame judge(const struct frame_walk *walk, struct link_copy *link)
+static struct judged_frame judge(const struct frame_walk *walk, struct link_copy *link,
+				 bool is_still)
 {
 	const uint8_t executing = walk->build->traits.executing;
 	struct frame_words now = frame_words(&walk->build->offsets, link->bytes);
@@ -76,6 +78,7 @@ static struct judged_frame judge(const struct frame_walk *walk, struct link_copy
 	bool same = now.executable && before.executable == now.executable;
 	remote_addr known_addr =
 		same && before.previous ? before.previous : last_caller(link, &now);
+	bool executing_once = now.state == executing || before.state == executing;
 	struct judged_frame judged = {.caller_addr = now.previous};
 
 	if (now.state != executing && !now.previous)
@@ -83,8 +86,9 @@ static struct judged_frame judge(const struct frame_walk *walk, struct link_copy
 	judged.executing = same && now.state == executing && before.state == executing;
 	judged.doubtful = now.state != executing &&
 			  !(same && before.previous && before.previous == judged.caller_addr);
-	judged.firm = same && (before.previous == judged.caller_addr ||
-			       (!before.previous && !now.previous && known_addr));
+	judged.firm = same && (!link->twice || executing_once || is_still) &&
+		      (before.previous == judged.caller_addr ||
+		       (!before.previous && !now.previous && known_addr));
 	if (!now.previous && now.state != executing)
 		return judged;
 	if (link->driver_addr != now.previous || link->driven_executable != now.executable)
@@ -92,6 +96,18 @@ static struct judged_frame judge(const struct frame_walk *walk, struct link_copy
 	link->driver_addr = now.previous;
 	link->driven_executable = now.executable;
 	return judged;
+}
+
+/* Whether the innermost frame is where it was at the last walk; learns where it is. */
+static bool stands_still(const struct frame_walk *walk, const struct link_copy *link)
+{
+	struct stack_copy *copy = walk->copy;
+	int32_t lasti = frame_words(&walk->build->offsets, link->bytes).lasti;
+	bool still = copy->walked_frame_addr == link->addr && copy->walked_lasti == lasti;
+
+	copy->walked_frame_addr = link->addr;
+	copy->walked_lasti = lasti;
+	return still;
 }
 
 /* The frames of a thread, from the innermost one on. */
@@ -128,6 +144,7 @@ static int follow_back(struct frame_walk *walk, remote_addr addr, struct back_pa
 {
 	struct back_path path = {NO_CALLEE, NO_CALLEE};
 	struct judged_frame judged = {.caller_addr = addr};
+	bool is_still = false;
 
 	for (size_t nr = 0; judged.caller_addr; nr++) {
 		bool doubtful = judged.doubtful;
@@ -137,7 +154,9 @@ static int follow_back(struct frame_walk *walk, remote_addr addr, struct back_pa
 			return err;
 		if (nr > walk->copy->nr_links) /* in a circle */
 			return walk_lost(walk, LOSS_LINK);
-		judged = judge(walk, &walk->copy->links[path.outermost]);
+		if (nr == 0)
+			is_still = stands_still(walk, &walk->copy->links[path.outermost]);
+		judged = judge(walk, &walk->copy->links[path.outermost], is_still);
 		if (doubtful && !judged.executing)
 			return -EAGAIN;
 		if (nr && !judged.firm)

@@ -468,40 +468,49 @@ int stack_copy_add_link(struct stack_copy *stack, struct remote_memory *memory,
 	return err;
 }
 
-/* The depth of a link as far as sorting goes: a stack has no more frames than links. */
-static uint32_t link_depth(const struct stack_copy *stack, uint32_t index)
+/* Whether a frame object has called others lately, and came and went, or changed. */
+static bool changes(const struct stack_copy *stack, const struct link_copy *link)
 {
-	uint32_t depth = stack->links[index].depth;
+	return link->called_tick && stack->tick - link->called_tick < FRAME_SETTLED_TICKS &&
+	       stack->tick - link->changed_tick < FRAME_SETTLED_TICKS;
+}
 
-	return depth < stack->nr_links ? depth : (uint32_t)stack->nr_links - 1;
+/* The place of a link among places by depth: a stack has no more frames than links. */
+static uint32_t depth_of(const struct stack_copy *stack, const struct link_copy *link)
+{
+	uint32_t deepest = (uint32_t)stack->nr_links - 1;
+
+	return link->depth < deepest ? deepest - link->depth : 0;
+}
+
+/* Put the links that are copied twice, or the others, in order from place first on. */
+static uint32_t sort_by_depth(struct stack_copy *stack, bool twice, uint32_t first)
+{
+	uint32_t nr = (uint32_t)stack->nr_links;
+	uint32_t *next = stack->link_order + stack->max_links; /* place, by depth */
+
+	memset(next, 0, nr * sizeof(*next));
+	for (uint32_t i = 0; i < nr; i++)
+		if (stack->links[i].twice == twice)
+			next[depth_of(stack, &stack->links[i])]++;
+	for (uint32_t depth = 0; depth < nr; depth++) {
+		uint32_t nr_here = next[depth];
+
+		next[depth] = first;
+		first += nr_here;
+	}
+	for (uint32_t i = 0; i < nr; i++)
+		if (stack->links[i].twice == twice)
+			stack->link_order[next[depth_of(stack, &stack->links[i])]++] = i;
+	return first;
 }
 
 void stack_copy_sort_frames(struct stack_copy *stack)
 {
-	uint32_t nr = (uint32_t)stack->nr_links;
-	uint32_t *next = stack->link_order + stack->max_links; /* place, by depth */
-	uint32_t first = 0;
-
-	if (!nr)
-		return;
-	memset(next, 0, nr * sizeof(*next));
-	for (uint32_t i = 0; i < nr; i++) {
-		struct link_copy *link = &stack->links[i];
-
-		if (stack->tick - link->called_tick >= FRAME_SETTLED_TICKS)
-			link->called_tick = 0;
-		link->twice =
-			link->called_tick && stack->tick - link->changed_tick < FRAME_SETTLED_TICKS;
-		next[link_depth(stack, i)]++;
-	}
-	for (uint32_t depth = nr; depth > 0; depth--) {
-		uint32_t nr_here = next[depth - 1];
-
-		next[depth - 1] = first;
-		first += nr_here;
-	}
-	for (uint32_t i = 0; i < nr; i++)
-		stack->link_order[next[link_depth(stack, i)]++] = i;
+	for (size_t i = 0; i < stack->nr_links; i++)
+		stack->links[i].twice = changes(stack, &stack->links[i]);
+	if (stack->nr_links)
+		(void)sort_by_depth(stack, false, sort_by_depth(stack, true, 0));
 }
 
 const struct chunk_copy *stack_copy_chunk_of(struct stack_copy *stack, remote_addr addr)

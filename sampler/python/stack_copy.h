@@ -105,6 +105,8 @@ struct stack_copy {
 	uint32_t spare_ticks; /* for how long it has been one */
 	struct link_copy *links;
 	size_t nr_links, max_links;
+	remote_addr walked_frame_addr; /* of frame objects, the innermost at the last walk */
+	int32_t walked_lasti;	       /* and its instruction */
 	uint32_t *link_order; /* indices in the order of copying, and as much again to sort */
 	size_t next_link;     /* where the search for the next link starts */
 	uint64_t nr_steps;    /* that walks took through links since the last tick */
@@ -165,9 +167,8 @@ int stack_copy_add_link(struct stack_copy *stack, struct remote_memory *memory,
 			const struct py_offsets *offsets, remote_addr addr);
 
 /*
- * Make frame objects ready for the next copy: the deepest come first, so that a frame and
- * its caller are of the same moment, or nearly, and those that have changed lately are
- * copied twice.
+ * Make frame objects ready for the next copy: those that call others and have changed
+ * lately are copied twice, and come first; of these and of the others the deepest do.
  */
 void stack_copy_sort_frames(struct stack_copy *stack);
 

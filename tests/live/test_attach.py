@@ -354,6 +354,18 @@ class Changing(AttachTestCase):
             self.assertLessEqual(profile.lost_share(), 0.02, profile.stats)
 
 
+    def test_function_that_two_share(self):
+        """Two callers of a function that goes on to another one for each of them."""
+        with support.python_target(self.interpreter, "shared", 300) as target:
+            profile = self.profile(target, "-r", "1000", "-d", "1")
+        possible = re.compile(r"<module>( by_a( shared( leaf_a)?)?| by_b( shared( leaf_b)?)?)?")
+        counts = collections.Counter()
+        for stack, count in profile.stacks.items():
+            if not possible.fullmatch(" ".join(names(stack))):
+                counts[names(stack)] += count
+        self.assertLessEqual(sum(counts.values()), at_most(0.005, profile.stats["samples"]), counts)
+
+
 def shortened(stack):
     """("descend * 200", …) for names in a row that are equal."""
     return tuple("%s * %d" % (name, len(list(group))) for name, group in itertools.groupby(stack))
