@@ -362,7 +362,7 @@ class Changing(AttachTestCase):
         counts = collections.Counter()
         for stack, count in profile.stacks.items():
             if not possible.fullmatch(" ".join(names(stack))):
-                counts[names(stack)] += count
+                counts[tuple(names(stack))] += count
         self.assertLessEqual(sum(counts.values()), at_most(0.005, profile.stats["samples"]), counts)
 
 
