@@ -88,8 +88,8 @@ class ExecOnce(LifecycleTestCase):
     """What does not depend on the version."""
 
     def test_through_a_shell_and_into_another_version(self):
-        first, *_, last = sorted(interpreters_without_root(), key=lambda found: [
-            int(part) for part in found.version.split(".")])
+        found = sorted(interpreters_without_root(), key=support.version_key)
+        first, last = found[0], found[-1]
         script = "sleep 0.1; exec %s %s" % (
             last.path, os.path.join(support.TARGETS, "exits.py"))
         with support.python_target(first, "execs", "sh", "-c", script) as target:
@@ -103,7 +103,7 @@ class ExecOnce(LifecycleTestCase):
 
     def test_the_duration_goes_on(self):
         with support.python_target(support.newest_interpreter(), "execs_itself") as target:
-            result = self.attach(target.pid, "-d", "1.4")
+            result = self.attach(target.pid, "-d", "4")
             self.assertTrue(target.runs())
         self.assert_seen(result, "first", "second")
         self.assertRegex(result.stderr, "followed into [^\n]*again; [0-9]+ samples")
@@ -203,7 +203,7 @@ class Wait(LifecycleTestCase):
                         self.assertRegex(result.stderr, r"\Apysample: [^\n]*%s[^\n]*\n\Z" % pattern)
 
     def test_it_ends_while_it_is_waited_for(self):
-        with support.plain_target("sleep", "0.5") as target:
+        with support.plain_target("sleep", "3") as target:
             result = pysample("dump", target.pid, "--wait", "60")
             self.assertEqual(result.status, 5, result)
             self.assertIn("%d ended before the first sample" % target.pid, result.stderr)
