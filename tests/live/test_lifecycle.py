@@ -103,7 +103,7 @@ class ExecOnce(LifecycleTestCase):
 
     def test_the_duration_goes_on(self):
         with support.python_target(support.newest_interpreter(), "execs_itself") as target:
-            result = self.attach(target.pid, "-d", "4")
+            result = self.attach(target.pid, "-d", "1.4")
             self.assertTrue(target.runs())
         self.assert_seen(result, "first", "second")
         self.assertRegex(result.stderr, "followed into [^\n]*again; [0-9]+ samples")
