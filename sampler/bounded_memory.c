@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/bounded_memory.h"
+
+#include <errno.h>
+
+#include "sampler/ticker.h"
+
+static int bounded_read_ranges(struct remote_memory *memory, struct remote_range *ranges,
+			       size_t nr_ranges)
+{
+	struct bounded_memory *bounded = (struct bounded_memory *)memory;
+
+	if (nr_ranges > bounded->nr_left || (bounded->stop && *bounded->stop) ||
+	    (bounded->cut_ns != UINT64_MAX && clock_now_ns() >= bounded->cut_ns)) {
+		bounded->nr_left = 0;
+		return -E2BIG;
+	}
+	bounded->nr_left -= nr_ranges;
+	return remote_memory_read_ranges(bounded->inner, ranges, nr_ranges);
+}
+
+static int bounded_check(struct remote_memory *memory)
+{
+	return remote_memory_check(((struct bounded_memory *)memory)->inner);
+}
+
+static const struct remote_memory_ops bounded_ops = {
+	.read_ranges = bounded_read_ranges,
+	.check = bounded_check,
+};
+
+void bounded_memory_init(struct bounded_memory *bounded, struct remote_memory *inner,
+			 size_t max_ranges, const volatile sig_atomic_t *stop, uint64_t cut_ns)
+{
+	*bounded = (struct bounded_memory){
+		.memory.ops = &bounded_ops,
+		.inner = inner,
+		.nr_left = max_ranges,
+		.stop = stop,
+		.cut_ns = cut_ns,
+	};
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/bounded_memory.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <errno.h>
+
+#include "sampler/ticker.h"
+#include "tests/support/fake_memory.h"
+
+enum { ADDR = 4096 };
+
+/* Read nr pieces of eight bytes at once. */
+static int read_pieces(struct bounded_memory *bounded, size_t nr)
+{
+	struct remote_range ranges[4];
+	uint64_t word;
+
+	for (size_t i = 0; i < nr; i++)
+		ranges[i] = (struct remote_range){.addr = ADDR, .buffer = &word, .size = 8};
+	return remote_memory_read_ranges(&bounded->memory, ranges, nr);
+}
+
+Test(bounded_memory, ends_after_so_many_pieces)
+{
+	struct fake_memory fake;
+	struct bounded_memory bounded;
+
+	fake_memory_init(&fake);
+	(void)fake_memory_map(&fake, ADDR, 8);
+	bounded_memory_init(&bounded, &fake.memory, 5, NULL, UINT64_MAX);
+	cr_expect(zero(int, read_pieces(&bounded, 3)));
+	cr_expect(eq(sz, bounded.nr_left, 2));
+	cr_expect(zero(int, read_pieces(&bounded, 2)));
+	cr_expect(eq(int, read_pieces(&bounded, 1), -E2BIG));
+	cr_expect(eq(u64, fake.nr_ranges, 5), "nothing is read beyond");
+	fake_memory_done(&fake);
+}
+
+Test(bounded_memory, more_than_are_left_are_the_last)
+{
+	struct fake_memory fake;
+	struct bounded_memory bounded;
+
+	fake_memory_init(&fake);
+	(void)fake_memory_map(&fake, ADDR, 8);
+	bounded_memory_init(&bounded, &fake.memory, 3, NULL, UINT64_MAX);
+	cr_expect(eq(int, read_pieces(&bounded, 4), -E2BIG));
+	cr_expect(eq(int, read_pieces(&bounded, 1), -E2BIG));
+	cr_expect(zero(u64, fake.nr_ranges));
+	fake_memory_done(&fake);
+}
+
+Test(bounded_memory, ends_when_stopped_or_late)
+{
+	struct {
+		sig_atomic_t stop;
+		uint64_t cut_ns;
+		int err;
+	} cases[] = {
+		{0, UINT64_MAX, 0},
+		{0, clock_now_ns() + 3600ull * 1000000000, 0},
+		{1, UINT64_MAX, -E2BIG},
+		{0, 1, -E2BIG},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		volatile sig_atomic_t stop = cases[i].stop;
+		struct bounded_memory bounded;
+		struct fake_memory fake;
+
+		fake_memory_init(&fake);
+		(void)fake_memory_map(&fake, ADDR, 8);
+		bounded_memory_init(&bounded, &fake.memory, 5, &stop, cases[i].cut_ns);
+		cr_expect(eq(int, read_pieces(&bounded, 1), cases[i].err), "case %zu", i);
+		fake_memory_done(&fake);
+	}
+}
+
+Test(bounded_memory, hands_on_errors)
+{
+	struct bounded_memory bounded;
+	struct fake_memory fake;
+
+	fake_memory_init(&fake);
+	bounded_memory_init(&bounded, &fake.memory, 5, NULL, UINT64_MAX);
+	cr_expect(zero(int, remote_memory_check(&bounded.memory)));
+	fake.error = -ESRCH;
+	cr_expect(eq(int, read_pieces(&bounded, 1), -ESRCH));
+	fake_memory_done(&fake);
+}
