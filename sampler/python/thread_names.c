@@ -23,6 +23,31 @@ static bool is_damage(int err)
 	return err == -ENOENT || err == -EBADMSG || err == -EFAULT || err == -E2BIG;
 }
 
+/* As dict_find() among max_entries at most. */
+static int find(const struct pass *pass, struct dict dict, uint32_t max_entries, const char *key,
+		uint32_t *hint, remote_addr *ret_value_addr)
+{
+	if (dict.nr_entries > max_entries)
+		dict.nr_entries = max_entries;
+	return dict_find(pass->memory, pass->build, &dict, key, hint, ret_value_addr);
+}
+
+/* Find the module threading, and remember where there is none: programs without it are many. */
+static int find_threading(const struct pass *pass, const struct dict *modules,
+			  remote_addr *ret_addr)
+{
+	struct thread_name_hints *hints = pass->hints;
+	int err;
+
+	if (modules->entries_addr == hints->missing_entries_addr &&
+	    modules->nr_entries == hints->nr_missing_entries)
+		return -ENOENT;
+	err = find(pass, *modules, THREAD_NAMES_MAX_KEYS, "threading", &hints->threading, ret_addr);
+	hints->missing_entries_addr = err == -ENOENT ? modules->entries_addr : 0;
+	hints->nr_missing_entries = modules->nr_entries;
+	return err;
+}
+
 /* The dict threading._active of an interpreter. */
 static int find_active(const struct pass *pass, remote_addr interp_addr, struct dict *ret_dict)
 {
@@ -39,13 +64,12 @@ static int find_active(const struct pass *pass, remote_addr interp_addr, struct 
 	if (!err)
 		err = dict_open(pass->memory, pass->build, modules_addr, &dict);
 	if (!err)
-		err = dict_find(pass->memory, pass->build, &dict, "threading",
-				&pass->hints->threading, &module_addr);
+		err = find_threading(pass, &dict, &module_addr);
 	if (!err)
 		err = dict_open_attributes(pass->memory, pass->build, module_addr, &dict);
 	if (!err)
-		err = dict_find(pass->memory, pass->build, &dict, "_active", &pass->hints->active,
-				&active_addr);
+		err = find(pass, dict, THREAD_NAMES_MAX_KEYS, "_active", &pass->hints->active,
+			   &active_addr);
 	return err ? err : dict_open(pass->memory, pass->build, active_addr, ret_dict);
 }
 
@@ -69,7 +93,7 @@ static int check_number(const struct pass *pass, const struct dict *attributes, 
 {
 	remote_addr addr;
 	uint64_t number;
-	int err = dict_find(pass->memory, pass->build, attributes, key, hint, &addr);
+	int err = find(pass, *attributes, THREAD_MAX_ATTRIBUTES, key, hint, &addr);
 
 	if (!err)
 		err = integer_read(pass->memory, &pass->build->offsets, addr, &number);
@@ -103,8 +127,8 @@ static int read_thread(const struct pass *pass, remote_addr addr, struct named_t
 	if (!err)
 		err = check_thread(pass, &attributes, thread);
 	if (!err)
-		err = dict_find(pass->memory, pass->build, &attributes, "_name", &pass->hints->name,
-				&name_addr);
+		err = find(pass, attributes, THREAD_MAX_ATTRIBUTES, "_name", &pass->hints->name,
+			   &name_addr);
 	if (!err)
 		err = string_read(pass->memory, offsets, name_addr, &name);
 	if (!err)
@@ -120,28 +144,60 @@ static int compare_idents(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* The threads whose names are wanted. */
+struct wanted {
+	struct named_thread *threads; /* sorted */
+	size_t nr_threads;
+	size_t nr_found; /* so many of them have been */
+};
+
 /*
- * Read the threads among the entries. The hash of an int below 2^61 - 1 is the int
- * (Python/pyhash.c), so the keys need no look; the _ident of the Thread proves it.
+ * Read the threads among entries, the first of which is the first of _active. The hash of an
+ * int below 2^61 - 1 is the int (Python/pyhash.c), so the keys need no look; the _ident of
+ * the Thread proves it.
  */
-static int read_entries(const struct pass *pass, const struct dict_entry *entries, uint32_t nr,
-			struct named_thread *threads, size_t nr_threads)
+static int read_entries(const struct pass *pass, const struct dict_entry *entries, uint32_t first,
+			uint32_t nr, struct wanted *wanted)
 {
 	for (uint32_t i = 0; i < nr; i++) {
-		const struct named_thread wanted = {.ident = entries[i].hash};
+		const struct named_thread key = {.ident = entries[i].hash};
 		struct named_thread *thread;
 		int err;
 
-		if (!entries[i].key_addr || !entries[i].value_addr || !wanted.ident)
+		if (!entries[i].key_addr || !entries[i].value_addr || !key.ident)
 			continue;
-		thread = bsearch(&wanted, threads, nr_threads, sizeof(wanted), compare_idents);
+		thread = bsearch(&key, wanted->threads, wanted->nr_threads, sizeof(key),
+				 compare_idents);
 		if (!thread || thread->name[0])
 			continue;
 		err = read_thread(pass, entries[i].value_addr, thread);
 		if (err && !is_damage(err))
 			return err;
+		if (err)
+			continue;
+		wanted->nr_found++;
+		pass->hints->next_entry = first + i + 1;
 	}
 	return 0;
+}
+
+/* Read the threads among the entries of active from first to end. */
+static int read_span(const struct pass *pass, const struct dict *active, uint32_t first,
+		     uint32_t end, struct wanted *wanted)
+{
+	struct dict_entry entries[DICT_PIECE_ENTRIES];
+	uint32_t nr;
+	int err = 0;
+
+	for (; !err && first < end && wanted->nr_found < wanted->nr_threads; first += nr) {
+		nr = end - first;
+		if (nr > DICT_PIECE_ENTRIES)
+			nr = DICT_PIECE_ENTRIES;
+		err = dict_read(pass->memory, active, first, nr, entries);
+		if (!err)
+			err = read_entries(pass, entries, first, nr, wanted);
+	}
+	return err;
 }
 
 int thread_names_read(struct remote_memory *memory, const struct py_build *build,
@@ -149,9 +205,9 @@ int thread_names_read(struct remote_memory *memory, const struct py_build *build
 		      struct named_thread *threads, size_t nr_threads)
 {
 	const struct pass pass = {.memory = memory, .build = build, .hints = hints};
-	struct dict_entry entries[DICT_PIECE_ENTRIES];
+	struct wanted wanted = {.threads = threads, .nr_threads = nr_threads};
 	struct dict active;
-	uint32_t nr = 0;
+	uint32_t middle;
 	int err = find_active(&pass, interp_addr, &active);
 
 	if (err)
@@ -159,13 +215,12 @@ int thread_names_read(struct remote_memory *memory, const struct py_build *build
 	for (size_t i = 0; i < nr_threads; i++)
 		threads[i].name[0] = '\0';
 	qsort(threads, nr_threads, sizeof(*threads), compare_idents);
-	for (uint32_t i = 0; !err && active.has_hashes && i < active.nr_entries; i += nr) {
-		nr = active.nr_entries - i;
-		if (nr > DICT_PIECE_ENTRIES)
-			nr = DICT_PIECE_ENTRIES;
-		err = dict_read(memory, &active, i, nr, entries);
-		if (!err)
-			err = read_entries(&pass, entries, nr, threads, nr_threads);
-	}
+	if (!active.has_hashes)
+		return 0;
+	/* Threads are listed in the order in which they began, and mostly asked for in it. */
+	middle = hints->next_entry < active.nr_entries ? hints->next_entry : 0;
+	err = read_span(&pass, &active, middle, active.nr_entries, &wanted);
+	if (!err)
+		err = read_span(&pass, &active, 0, middle, &wanted);
 	return err && !is_damage(err) ? err : 0;
 }

@@ -23,11 +23,26 @@ struct named_thread {
 };
 
 /*
- * Where what was found lay last: in the modules, in threading, in a Thread. Zero is good
- * to begin with; wrong ones cost time only.
+ * Only so many keys are looked at in sys.modules, from the first on, and in a module: big
+ * programs have some thousand modules, and import threading early. What lies behind them
+ * is not found.
+ */
+#define THREAD_NAMES_MAX_KEYS 8192
+
+/* The same of a Thread, which has about 20 attributes of its own, before those of others. */
+#define THREAD_MAX_ATTRIBUTES 128
+
+/*
+ * What was found out of one interpreter: where it lay last, in the modules, in threading, in
+ * a Thread; the entry of _active behind that of the last name; which table of modules has no
+ * threading. Zero is good to begin with. Wrong places cost time only; the table is looked
+ * into again when it lies elsewhere or has more entries.
  */
 struct thread_name_hints {
 	uint32_t threading, active, ident, native_id, name;
+	uint32_t next_entry;
+	uint32_t nr_missing_entries;
+	remote_addr missing_entries_addr; /* 0: none */
 };
 
 /*
@@ -37,6 +52,11 @@ struct thread_name_hints {
  * the thread's, and whose _native_id is (3.8 and newer): an ident is used again as soon as
  * its thread has ended. After a fork the _native_id of the thread that is left is old. A
  * dict that was torn or damaged gives no names, never an error.
+ *
+ * The dict is read from hints->next_entry on, and no further than to the last name that is
+ * wanted. A hostile one has 131,072 entries that each cost hundreds of reads: whoever cannot
+ * wait for that hands in a struct bounded_memory, and gets the names that were read until
+ * its bound.
  *
  * 0; -ENOENT (no threading there: not imported, or not to be read), -ENOMEM, -ESRCH, -EPERM.
  *

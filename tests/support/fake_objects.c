@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/support/fake_objects.h"
 
-enum { TYPE_BYTES = 1024, LOG2_SLOTS = 6, SLOTS = 1 << LOG2_SLOTS, KEYS_SPLIT = 2 };
+enum { TYPE_BYTES = 1024, MIN_LOG2_SLOTS = 6, KEYS_SPLIT = 2 };
 
 /* Py_TPFLAGS_INLINE_VALUES and Py_TPFLAGS_MANAGED_DICT; where a class without has its dict. */
 enum { INLINE_VALUES = 1 << 2, MANAGED_DICT = 1 << 4, DICT_OFFSET = 16, BASIC_SIZE = 32 };
@@ -26,44 +26,83 @@ remote_addr fake_int(struct fake_python *py, uint64_t value)
 	return addr;
 }
 
+static uint8_t log2_slots(size_t nr_items)
+{
+	uint8_t log2 = MIN_LOG2_SLOTS;
+
+	while (nr_items > 1ull << log2)
+		log2++;
+	return log2;
+}
+
+static bool has_old_keys(const struct fake_python *py)
+{
+	return py->build.offsets.dict_keys.kind == OFFSET_ABSENT;
+}
+
+/* How many bytes the hash table has; slots of two bytes are enough for newer ones here. */
+static size_t table_bytes(const struct fake_python *py, size_t nr_items)
+{
+	size_t nr_slots = 1ull << log2_slots(nr_items);
+
+	return !has_old_keys(py) || nr_slots <= UINT8_MAX ? nr_slots
+	       : nr_slots <= UINT16_MAX			  ? 2 * nr_slots
+							  : 4 * nr_slots;
+}
+
 /* The head of a keys object, of which the kind is one of 3.11's. */
 static void write_head(struct fake_python *py, remote_addr addr, uint8_t kind, size_t nr_items)
 {
 	const struct py_offsets *offsets = &py->build.offsets;
+	const uint8_t log2 = log2_slots(nr_items);
 
-	if (offsets->dict_keys.kind == OFFSET_ABSENT) {
-		put(py, addr + offsets->dict_keys.size, SLOTS);
+	if (has_old_keys(py)) {
+		put(py, addr + offsets->dict_keys.size, 1ull << log2);
 	} else {
-		fake_memory_write_u8(&py->fake, addr + offsets->dict_keys.log2_size, LOG2_SLOTS);
-		fake_memory_write_u8(&py->fake, addr + offsets->dict_keys.log2_index_bytes,
-				     LOG2_SLOTS);
+		fake_memory_write_u8(&py->fake, addr + offsets->dict_keys.log2_size, log2);
+		fake_memory_write_u8(&py->fake, addr + offsets->dict_keys.log2_index_bytes, log2);
 		fake_memory_write_u8(&py->fake, addr + offsets->dict_keys.kind, kind);
 	}
 	put(py, addr + offsets->dict_keys.nr_entries, nr_items);
 }
 
-/* A keys object; in a split table the entries have no values. */
-static void make_keys(struct fake_python *py, bool is_split, const struct fake_item *items,
-		      size_t nr_items, struct fake_dict *dict)
+/* An entry as its words: the hash, the key and the value, the last nr_words of them. */
+static void write_entry(struct fake_python *py, remote_addr addr, size_t nr_words,
+			const uint64_t words[3])
 {
-	const uint32_t indices = py->build.offsets.dict_keys.indices;
-	const bool is_old = py->build.offsets.dict_keys.kind == OFFSET_ABSENT;
-	bool has_hashes = is_old || (nr_items && !items[0].text);
+	for (size_t i = 0; i < nr_words; i++)
+		put(py, addr + 8 * i, words[3 - nr_words + i]);
+}
+
+/*
+ * A keys object of nr_pads entries that are all as pad and of items; in a split table the
+ * entries have no values.
+ */
+static void make_keys(struct fake_python *py, bool is_split, const struct fake_item *pad,
+		      size_t nr_pads, const struct fake_item *items, size_t nr_items,
+		      struct fake_dict *dict)
+{
+	const size_t nr = nr_pads + nr_items;
+	const struct fake_item *first = nr_pads ? pad : items;
+	const size_t before = py->build.offsets.dict_keys.indices + table_bytes(py, nr);
+	bool has_hashes = has_old_keys(py) || (nr && !first->text);
 	size_t nr_words = has_hashes ? 3 : 2;
 	uint8_t kind = is_split ? KEYS_SPLIT : !has_hashes;
+	uint64_t words[3] = {0};
 
-	dict->keys_addr = fake_python_alloc(py, indices + SLOTS + 8 * nr_words * nr_items);
-	dict->entries_addr = dict->keys_addr + indices + SLOTS;
-	write_head(py, dict->keys_addr, kind, nr_items);
-	for (size_t i = 0; i < nr_items; i++) {
-		remote_addr addr = dict->entries_addr + 8 * nr_words * i;
-		const struct fake_item *item = &items[i];
+	dict->keys_addr = fake_python_alloc(py, before + 8 * nr_words * nr);
+	dict->entries_addr = dict->keys_addr + before;
+	write_head(py, dict->keys_addr, kind, nr);
+	for (size_t i = 0; i < nr; i++) {
+		const struct fake_item *item = i < nr_pads ? pad : &items[i - nr_pads];
 
-		if (has_hashes)
-			put(py, addr, item->text ? 0x1234 : item->number);
-		put(py, addr + 8 * (nr_words - 2),
-		    item->text ? fake_python_str(py, item->text) : fake_int(py, item->number));
-		put(py, addr + 8 * (nr_words - 1), is_split ? 0 : item->value_addr);
+		if (i == 0 || i >= nr_pads) {
+			words[0] = item->text ? 0x1234 : item->number;
+			words[1] = item->text ? fake_python_str(py, item->text)
+					      : fake_int(py, item->number);
+			words[2] = is_split ? 0 : item->value_addr;
+		}
+		write_entry(py, dict->entries_addr + 8 * nr_words * i, nr_words, words);
 	}
 }
 
@@ -89,13 +128,19 @@ static remote_addr make_dict(struct fake_python *py, remote_addr keys_addr, remo
 	return addr;
 }
 
-struct fake_dict fake_dict(struct fake_python *py, const struct fake_item *items, size_t nr_items)
+struct fake_dict fake_long_dict(struct fake_python *py, const struct fake_item *pad, size_t nr_pads,
+				const struct fake_item *items, size_t nr_items)
 {
 	struct fake_dict dict = {0};
 
-	make_keys(py, false, items, nr_items, &dict);
+	make_keys(py, false, pad, nr_pads, items, nr_items, &dict);
 	dict.addr = make_dict(py, dict.keys_addr, 0);
 	return dict;
+}
+
+struct fake_dict fake_dict(struct fake_python *py, const struct fake_item *items, size_t nr_items)
+{
+	return fake_long_dict(py, NULL, 0, items, nr_items);
 }
 
 static remote_addr make_type(struct fake_python *py, remote_addr keys_addr)
@@ -148,7 +193,7 @@ remote_addr fake_instance(struct fake_python *py, enum fake_form form,
 	remote_addr addr = fake_python_alloc(py, BEFORE + BASIC_SIZE + values_bytes) + BEFORE;
 	struct fake_dict dict = {0};
 
-	make_keys(py, form != FAKE_OWN_DICT, items, nr_items, &dict);
+	make_keys(py, form != FAKE_OWN_DICT, NULL, 0, items, nr_items, &dict);
 	if (form != FAKE_OWN_DICT) {
 		dict.values_addr =
 			is_inline ? addr + BASIC_SIZE : fake_python_alloc(py, values_bytes);
@@ -179,21 +224,47 @@ remote_addr fake_thread_object(struct fake_python *py, enum fake_form form, uint
 	return fake_instance(py, form, items, py->minor < 8 ? 4 : 5, NULL);
 }
 
+remote_addr fake_long_thread(struct fake_python *py, const struct fake_item *pad, size_t nr_pads,
+			     uint64_t ident, const char *name)
+{
+	const struct fake_item items[] = {
+		{"_name", 0, fake_python_str(py, name)},
+		{"_ident", 0, fake_int(py, ident)},
+	};
+	struct fake_dict dict;
+	remote_addr addr = fake_instance(py, FAKE_OWN_DICT, NULL, 0, &dict);
+
+	put(py, dict.addr + py->build.offsets.dict.keys,
+	    fake_long_dict(py, pad, nr_pads, items, 2).keys_addr);
+	return addr;
+}
+
+remote_addr fake_threading_module(struct fake_python *py, const struct fake_dict *active)
+{
+	const struct fake_item globals[] = {
+		{"_limbo", 0, py->none_addr},
+		{"_active_limbo_lock", 0, py->none_addr},
+		{"_active", 0, active->addr},
+	};
+
+	return fake_instance(py, FAKE_OWN_DICT, globals, 3, NULL);
+}
+
+void fake_set_modules(struct fake_python *py, const struct fake_dict *modules)
+{
+	put(py, py->interp_addr + py->build.offsets.interpreter.modules, modules->addr);
+}
+
 struct fake_dict fake_threading(struct fake_python *py, const struct fake_item *threads,
 				size_t nr_threads)
 {
 	struct fake_dict active = fake_dict(py, threads, nr_threads);
-	const struct fake_item globals[] = {
-		{"_limbo", 0, py->none_addr},
-		{"_active_limbo_lock", 0, py->none_addr},
-		{"_active", 0, active.addr},
-	};
-	const struct fake_item modules[] = {
+	const struct fake_item items[] = {
 		{"sys", 0, py->none_addr},
-		{"threading", 0, fake_instance(py, FAKE_OWN_DICT, globals, 3, NULL)},
+		{"threading", 0, fake_threading_module(py, &active)},
 	};
+	struct fake_dict modules = fake_dict(py, items, 2);
 
-	put(py, py->interp_addr + py->build.offsets.interpreter.modules,
-	    fake_dict(py, modules, 2).addr);
+	fake_set_modules(py, &modules);
 	return active;
 }

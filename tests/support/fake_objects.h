@@ -42,6 +42,10 @@ remote_addr fake_int(struct fake_python *py, uint64_t value);
 /* A dict with a table of its own. */
 struct fake_dict fake_dict(struct fake_python *py, const struct fake_item *items, size_t nr_items);
 
+/* The same, but that so many entries, all as pad, are before the items. */
+struct fake_dict fake_long_dict(struct fake_python *py, const struct fake_item *pad, size_t nr_pads,
+				const struct fake_item *items, size_t nr_items);
+
 /* An instance of a class of its own; *ret_dict, if asked for, has the parts that there are. */
 remote_addr fake_instance(struct fake_python *py, enum fake_form form,
 			  const struct fake_item *items, size_t nr_items,
@@ -51,6 +55,16 @@ remote_addr fake_instance(struct fake_python *py, enum fake_form form,
 #define FAKE_NATIVE_ID(ident) ((ident) % 1000 + 1)
 remote_addr fake_thread_object(struct fake_python *py, enum fake_form form, uint64_t ident,
 			       const char *name);
+
+/* A Thread with so many attributes as pad before its name and ident. */
+remote_addr fake_long_thread(struct fake_python *py, const struct fake_item *pad, size_t nr_pads,
+			     uint64_t ident, const char *name);
+
+/* A module that has this dict as _active. */
+remote_addr fake_threading_module(struct fake_python *py, const struct fake_dict *active);
+
+/* Have the interpreter's sys.modules be this dict. */
+void fake_set_modules(struct fake_python *py, const struct fake_dict *modules);
 
 /* Have sys.modules["threading"]._active be a dict of these; its parts. */
 struct fake_dict fake_threading(struct fake_python *py, const struct fake_item *threads,

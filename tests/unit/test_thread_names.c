@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "sampler/bounded_memory.h"
 #include "tests/support/fake_objects.h"
 
 enum { NR_THREADS = 3 };
@@ -192,6 +193,189 @@ Test(thread_names, of_a_torn_dict_are_true_or_none)
 						  py.minor, i, bit);
 				fake_memory_write_u8(&py.fake, addr, byte);
 			}
+		fake_python_done(&py);
+	}
+}
+
+/* Read the name of the thread idents[0] with these hints: "" if there is none. */
+static void read_one(struct fake_python *py, struct remote_memory *memory,
+		     struct thread_name_hints *hints, int expected, struct named_thread *ret_thread)
+{
+	*ret_thread = (struct named_thread){.ident = idents[0]};
+	cr_expect(eq(int,
+		     thread_names_read(memory, &py->build, py->interp_addr, hints, ret_thread, 1),
+		     expected),
+		  "3.%u", py->minor);
+}
+
+/* A Thread may have attributes of its owner's before its own. */
+Test(thread_names, behind_some_attributes_but_not_many)
+{
+	static const struct {
+		size_t nr_pads;
+		const char *name;
+	} cases[] = {{THREAD_MAX_ATTRIBUTES - 2, "worker"}, {THREAD_MAX_ATTRIBUTES, ""}};
+
+	for (size_t v = 0; v < NR_FAKE_VERSIONS; v++)
+		for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+			struct thread_name_hints hints = {0};
+			struct fake_item item = {.number = idents[0]};
+			struct named_thread thread;
+			struct fake_python py;
+			struct fake_item pad;
+
+			fake_python_init(&py, fake_versions[v]);
+			pad = (struct fake_item){"pad", 0, py.none_addr};
+			item.value_addr =
+				fake_long_thread(&py, &pad, cases[i].nr_pads, idents[0], "worker");
+			(void)fake_threading(&py, &item, 1);
+			read_one(&py, &py.fake.memory, &hints, 0, &thread);
+			cr_expect(eq(str, (char *)thread.name, (char *)cases[i].name), "3.%u",
+				  py.minor);
+			fake_python_done(&py);
+		}
+}
+
+/* Keys with the hash of an ident, whose values are no Threads and have no end. */
+Test(thread_names, of_a_hostile_dict_within_bounds)
+{
+	enum { NR_KEYS = 1500, NR_ATTRIBUTES = 100000, MAX_READS = 5000 };
+
+	for (size_t v = 0; v < NR_FAKE_VERSIONS; v++) {
+		struct thread_name_hints hints = {0};
+		struct bounded_memory bounded;
+		struct named_thread thread;
+		struct fake_dict active;
+		struct fake_python py;
+		struct fake_item pad;
+
+		fake_python_init(&py, fake_versions[v]);
+		pad = (struct fake_item){"pad", 0, py.none_addr};
+		pad.value_addr = fake_long_thread(&py, &pad, NR_ATTRIBUTES, idents[0], "x");
+		pad = (struct fake_item){NULL, idents[0], pad.value_addr};
+		(void)fake_threading(&py, NULL, 0);
+		active = fake_long_dict(&py, &pad, NR_KEYS, NULL, 0);
+		pad = (struct fake_item){"threading", 0, fake_threading_module(&py, &active)};
+		active = fake_dict(&py, &pad, 1);
+		fake_set_modules(&py, &active);
+
+		py.fake.nr_ranges = 0;
+		read_one(&py, &py.fake.memory, &hints, 0, &thread);
+		cr_expect(gt(u64, py.fake.nr_ranges, MAX_READS), "the test is none");
+		cr_expect(lt(u64, py.fake.nr_ranges, NR_KEYS * (THREAD_MAX_ATTRIBUTES + 40)),
+			  "3.%u: %zu reads of one after the other", py.minor,
+			  (size_t)py.fake.nr_ranges);
+
+		py.fake.nr_ranges = 0;
+		bounded_memory_init(&bounded, &py.fake.memory, MAX_READS, NULL, UINT64_MAX);
+		read_one(&py, &bounded.memory, &hints, 0, &thread);
+		cr_expect(le(u64, py.fake.nr_ranges, MAX_READS), "3.%u", py.minor);
+		cr_expect(zero(sz, bounded.nr_left));
+		cr_expect(eq(str, (char *)thread.name, (char *)""));
+		fake_python_done(&py);
+	}
+}
+
+/* A program without threading, that has it later. */
+Test(thread_names, misses_are_remembered)
+{
+	enum { NR_MODULES = 3000, FEW = 8 };
+
+	for (size_t v = 0; v < NR_FAKE_VERSIONS; v++) {
+		struct fake_item items[NR_THREADS];
+		struct thread_name_hints hints = {0};
+		struct named_thread thread;
+		struct fake_dict modules, active;
+		struct fake_python py;
+		struct fake_item pad;
+
+		fake_python_init(&py, fake_versions[v]);
+		make_items(&py, FAKE_NO_DICT, items);
+		active = fake_dict(&py, items, NR_THREADS);
+		pad = (struct fake_item){"pad", 0, py.none_addr};
+		items[0] = (struct fake_item){"threading", 0, fake_threading_module(&py, &active)};
+		modules = fake_long_dict(&py, &pad, NR_MODULES, items, 1);
+		fake_set_modules(&py, &modules);
+		fake_memory_write_u64(&py.fake,
+				      modules.keys_addr + py.build.offsets.dict_keys.nr_entries,
+				      NR_MODULES);
+		for (int i = 0; i < 2; i++) {
+			py.fake.nr_ranges = 0;
+			read_one(&py, &py.fake.memory, &hints, -ENOENT, &thread);
+			cr_expect(i ? py.fake.nr_ranges < FEW : py.fake.nr_ranges > NR_MODULES,
+				  "3.%u: %zu reads", py.minor, (size_t)py.fake.nr_ranges);
+		}
+		/* A bound that ends the search proves nothing. */
+		fake_memory_write_u64(&py.fake,
+				      modules.keys_addr + py.build.offsets.dict_keys.nr_entries,
+				      NR_MODULES + 1);
+		for (size_t max_reads = 0; max_reads < NR_MODULES; max_reads += 500) {
+			struct bounded_memory bounded;
+
+			bounded_memory_init(&bounded, &py.fake.memory, max_reads, NULL, UINT64_MAX);
+			read_one(&py, &bounded.memory, &hints, -ENOENT, &thread);
+		}
+		read_one(&py, &py.fake.memory, &hints, 0, &thread);
+		cr_expect(eq(str, (char *)thread.name, (char *)"MainThread"), "3.%u", py.minor);
+		fake_python_done(&py);
+	}
+}
+
+/* More modules than are looked at. */
+Test(thread_names, not_behind_too_many_modules)
+{
+	for (size_t nr = THREAD_NAMES_MAX_KEYS - 1; nr <= THREAD_NAMES_MAX_KEYS; nr++) {
+		struct fake_item items[NR_THREADS];
+		struct thread_name_hints hints = {0};
+		struct named_thread thread;
+		struct fake_dict modules, active;
+		struct fake_python py;
+		struct fake_item pad;
+
+		fake_python_init(&py, 14);
+		make_items(&py, FAKE_NO_DICT, items);
+		active = fake_dict(&py, items, NR_THREADS);
+		pad = (struct fake_item){"pad", 0, py.none_addr};
+		items[0] = (struct fake_item){"threading", 0, fake_threading_module(&py, &active)};
+		modules = fake_long_dict(&py, &pad, nr, items, 1);
+		fake_set_modules(&py, &modules);
+		read_one(&py, &py.fake.memory, &hints, nr < THREAD_NAMES_MAX_KEYS ? 0 : -ENOENT,
+			 &thread);
+		fake_python_done(&py);
+	}
+}
+
+/* The names of threads that began one after the other cost no look at all others. */
+Test(thread_names, are_read_from_the_last_one_on)
+{
+	enum { NR_OTHERS = 6000, MAX_READS = 70 };
+	static const size_t order[] = {0, 1, 2, 0, 1, 0, 1, 2};
+
+	for (size_t v = 0; v < NR_FAKE_VERSIONS; v++) {
+		struct thread_name_hints hints = {0};
+		struct fake_item items[NR_THREADS];
+		struct fake_item pad = {NULL, 77, 64};
+		struct fake_dict active;
+		struct fake_python py;
+
+		fake_python_init(&py, fake_versions[v]);
+		make_items(&py, FAKE_NO_DICT, items);
+		active = fake_long_dict(&py, &pad, NR_OTHERS, items, NR_THREADS);
+		pad = (struct fake_item){"threading", 0, fake_threading_module(&py, &active)};
+		active = fake_dict(&py, &pad, 1);
+		fake_set_modules(&py, &active);
+		for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++) {
+			const char *const names[NR_THREADS] = {"MainThread", "worker", "a\nb"};
+			struct named_thread thread = {.ident = idents[order[i]]};
+
+			py.fake.nr_ranges = 0;
+			cr_assert(zero(int, thread_names_read(&py.fake.memory, &py.build,
+							      py.interp_addr, &hints, &thread, 1)));
+			cr_expect(eq(str, (char *)thread.name, (char *)names[order[i]]));
+			if (order[i] && order[i - 1] == order[i] - 1)
+				cr_expect(lt(u64, py.fake.nr_ranges, MAX_READS), "3.%u: %zu reads",
+					  py.minor, (size_t)py.fake.nr_ranges);
+		}
 		fake_python_done(&py);
 	}
 }
