@@ -314,7 +314,7 @@ static int read_last_names(struct sampler *sampler, struct sample_sink *sink)
 {
 	if (remote_memory_check(sampler->snapshot.memory))
 		return 0;
-	return sampler_names_read(sampler, NAMES_OF_ALL, sink) == -ENOMEM ? -ENOMEM : 0;
+	return sampler_names_end(sampler, sink) == -ENOMEM ? -ENOMEM : 0;
 }
 
 int sampler_run(struct sampler *sampler, const struct sampler_options *options,

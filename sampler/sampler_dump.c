@@ -159,7 +159,7 @@ static int begin_threads(struct sampler *sampler)
 		err = sampler_thread_begin(sampler, thread);
 		thread->is_new = false;
 	}
-	return err ? err : sampler_names_read(sampler, NAMES_OF_NEW, NULL);
+	return err ? err : sampler_names_read(sampler);
 }
 
 int sampler_dump(struct sampler *sampler, struct sample_sink *sink)

@@ -28,7 +28,7 @@ struct sampled_thread {
 	uint32_t nr_listed;  /* list's length when it was shown last */
 	pid_t own_tid;	     /* as it sees itself; 0 if not known */
 	uint64_t first_ns;   /* the tick before it was seen first */
-	uint32_t nr_named;   /* so often its name was looked for: NAME_READINGS at most */
+	uint32_t nr_named;   /* so often its name was looked for; NAMED_AT_END: for good */
 	bool trimmed;	     /* the last walk left out innermost frames */
 	bool listed_trimmed; /* so did the one that was shown last */
 	bool shown_dying;    /* some of those were left out as dying */
@@ -55,10 +55,9 @@ struct sampler {
 	uint64_t idents_refresh;	/* snapshot.nr_refreshes when that was made; 0: never */
 	struct pthread_layout pthreads; /* before 3.11: where thread ids are */
 	uint64_t pthreads_refresh;	/* snapshot.nr_refreshes when that was learnt; 0: never */
-	struct thread_name_hints name_hints;
-	bool has_new_threads;	/* since names were read last */
-	uint64_t names_due_ns;	/* when those of new threads are read again; 0: never */
-	uint64_t last_tick_ns;	/* 0: none yet */
+	bool has_new_threads;		/* whose names were not looked for */
+	uint64_t names_due_ns;		/* when those of new threads are read again; 0: never */
+	uint64_t last_tick_ns;		/* 0: none yet */
 	uint64_t last_check_ns; /* of a run: when the memory was found to be the program's */
 	uint64_t cut_ns;	/* of a run with an end: when a tick is cut off; else UINT64_MAX */
 	uint64_t usual_copy_ns; /* running mean of how long a snapshot takes; 0: none yet */
@@ -66,12 +65,21 @@ struct sampler {
 	struct sampler_stats stats;
 };
 
-/* Which threads' names to read. */
-enum names_wanted {
-	NAMES_OF_NEW,	 /* of which none was looked for yet */
-	NAMES_OF_RECENT, /* and those that were looked for once, long enough ago */
-	NAMES_OF_ALL,
-};
+/*
+ * What reading names may cost. A tick looks for so many threads, 0.5 ms of work; those
+ * beyond come at the next ones.
+ */
+enum { NAMES_OF_TICK = 16 };
+
+/*
+ * Any reading of names reads so many pieces of memory, and so many more for each thread that
+ * may be looked for, whose names take about 25 then: looking once through all modules that
+ * are looked at takes half of the first, an interpreter that is new some hundred. It takes so
+ * long at most, a dump's and the one at the end of a run. What lies beyond keeps its name.
+ */
+enum { NAMES_MAX_READS = 16384, NAME_MAX_READS = 256 };
+#define NAMES_OF_DUMP_NS 1000000000u
+#define NAMES_AT_END_NS	 100000000u
 
 /* How long to wait before a thread list that is in motion is read again. */
 #define REFRESH_PAUSE_US 1000
@@ -106,19 +114,26 @@ pid_t sampler_identify(struct sampler *sampler, const struct snapshot_thread *th
 bool sampler_has_pthread(struct sampler *sampler, uint64_t ident, pid_t own_tid);
 
 /*
- * Read the names that Python's threading has for threads, in one pass for each interpreter,
- * and tell sink, which may be NULL, of those that changed. That of a thread that has none
- * stays the kernel's. 0 (also if there are no names to be read); -ENOMEM, -ESRCH, -EPERM.
+ * Read for a dump the names that Python's threading has for threads. That of a thread that
+ * has none stays the kernel's. 0 (also if there are no names to be read, or not all within
+ * the limits above); -ENOMEM, -ESRCH, -EPERM.
  */
-int sampler_names_read(struct sampler *sampler, enum names_wanted wanted, struct sample_sink *sink);
+int sampler_names_read(struct sampler *sampler);
 
 /*
  * Read at the end of a tick what names are due: at once those of new threads, and, since
  * a thread state is listed before threading knows its thread, and a thread may be given
- * a name after its start, once more at the first tick 100 ms later. Errors of
- * sampler_names_read().
+ * a name after its start, once more at the first tick 100 ms later; NAMES_OF_TICK at most.
+ * sink, which may be NULL, is told of those that changed. *stop and the run's cut-off end
+ * it. Errors of sampler_names_read().
  */
 int sampler_names_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns);
+
+/*
+ * Read the names at the end of a run once more, those that were not looked for yet first;
+ * *stop is not asked. sink as in sampler_names_tick(), errors of sampler_names_read().
+ */
+int sampler_names_end(struct sampler *sampler, struct sample_sink *sink);
 
 /*
  * Walk the copied stack of a thread into its list, copying what turns out to be

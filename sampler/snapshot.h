@@ -22,6 +22,7 @@
 #include "sampler/python/code.h"
 #include "sampler/python/offsets.h"
 #include "sampler/python/stack_copy.h"
+#include "sampler/python/thread_names.h"
 #include "sampler/python/threads.h"
 
 struct snapshot_thread {
@@ -49,9 +50,10 @@ struct snapshot_interpreter {
 	uint32_t tlbc_generation;  /* of thread-local bytecode, copied last */
 	bool reads_version_before; /* they are part of this tick's read */
 	bool reads_version_after;
-	uint64_t churn_tick;	     /* when code objects were last seen to come or go */
-	struct code_clock clock;     /* of this tick */
-	remote_addr gil_holder_addr; /* thread state, or 0 */
+	uint64_t churn_tick;		     /* when code objects were last seen to come or go */
+	struct code_clock clock;	     /* of this tick */
+	remote_addr gil_holder_addr;	     /* thread state, or 0 */
+	struct thread_name_hints name_hints; /* the user's, kept while it is listed */
 };
 
 struct snapshot {

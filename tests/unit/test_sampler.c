@@ -502,33 +502,6 @@ Test(sampler, counters_of_several_add_up)
 	cr_expect(zero(int, memcmp(&sum, &expected, sizeof(sum))));
 }
 
-/* A sink that counts what threads are renamed to. */
-struct renaming_sink {
-	struct sample_sink sink;
-	char name[THREAD_NAME_MAX_BYTES];
-	size_t nr_renamed;
-};
-
-static int renaming_sample(struct sample_sink *sink, const struct sample *sample)
-{
-	(void)sink;
-	(void)sample;
-	return 0;
-}
-
-static void renaming_renamed(struct sample_sink *sink, const struct sample_thread *thread)
-{
-	struct renaming_sink *renaming = (struct renaming_sink *)sink;
-
-	memcpy(renaming->name, thread->name, sizeof(renaming->name));
-	renaming->nr_renamed++;
-}
-
-static const struct sample_sink_ops renaming_ops = {
-	.sample = renaming_sample,
-	.renamed = renaming_renamed,
-};
-
 /* Threading with one thread, which has this name. */
 static void name_thread(struct fake_python *py, uint64_t ident, const char *name)
 {
@@ -536,41 +509,6 @@ static void name_thread(struct fake_python *py, uint64_t ident, const char *name
 				       fake_thread_object(py, FAKE_OWN_DICT, ident, name)};
 
 	(void)fake_threading(py, &item, 1);
-}
-
-Test(sampler, names_are_read_when_a_thread_is_new_and_once_more)
-{
-	enum { MS = 1000000, IDENT = 4096 };
-
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
-		struct renaming_sink sink = {.sink.ops = &renaming_ops};
-		struct fake_python py;
-		struct fake_stack stack;
-		struct sampler *sampler;
-
-		fake_python_init(&py, fake_python_minors[v]);
-		(void)begin_stack(&stack, &py, FAKE_NATIVE_ID(IDENT));
-		fake_memory_write_u64(&py.fake,
-				      stack.thread_addr + py.build.offsets.thread.thread_id, IDENT);
-		name_thread(&py, IDENT, "first");
-		cr_assert(zero(int, sampler_create(NULL, &py.fake.memory, &py.build,
-						   py.runtime_addr, &sampler)));
-		cr_assert(zero(int, sampler_tick(sampler, &sink.sink, 1000 * MS)));
-		cr_expect(eq(str, sink.name, (char *)"first"), "3.%u", py.minor);
-		name_thread(&py, IDENT, "second");
-		cr_assert(zero(int, sampler_tick(sampler, &sink.sink, 1050 * MS)));
-		cr_expect(eq(sz, sink.nr_renamed, 1), "not looked for again so soon");
-		cr_assert(zero(int, sampler_tick(sampler, &sink.sink, 1101 * MS)));
-		cr_expect(eq(str, sink.name, (char *)"second"));
-		name_thread(&py, IDENT, "third");
-		for (uint64_t ms = 1200; ms < 2000; ms += 100)
-			cr_assert(zero(int, sampler_tick(sampler, &sink.sink, ms * MS)));
-		cr_expect(eq(sz, sink.nr_renamed, 2), "never again");
-		cr_assert(zero(int, sampler_names_read(sampler, NAMES_OF_ALL, &sink.sink)));
-		cr_expect(eq(str, sink.name, (char *)"third"), "but at the end");
-		sampler_destroy(sampler);
-		fake_python_done(&py);
-	}
 }
 
 /* Two thread states with one ident: the newer is of a thread that has not begun. */

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+/* When a sampler reads names of threads, and how much of them. */
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sampler/sampler_state.h"
+#include "tests/support/fake_objects.h"
+
+enum { MS = 1000000, IDENT = 4096, NR_MANY = 40 };
+
+/* A sink that counts what threads are renamed to. */
+struct renaming_sink {
+	struct sample_sink sink;
+	char name[THREAD_NAME_MAX_BYTES];
+	size_t nr_renamed;
+};
+
+static int renaming_sample(struct sample_sink *sink, const struct sample *sample)
+{
+	(void)sink;
+	(void)sample;
+	return 0;
+}
+
+static void renaming_renamed(struct sample_sink *sink, const struct sample_thread *thread)
+{
+	struct renaming_sink *renaming = (struct renaming_sink *)sink;
+
+	memcpy(renaming->name, thread->name, sizeof(renaming->name));
+	renaming->nr_renamed++;
+}
+
+static const struct sample_sink_ops renaming_ops = {
+	.sample = renaming_sample,
+	.renamed = renaming_renamed,
+};
+
+/* So many threads of the interpreter, of idents from first on, the oldest first. */
+static void begin_threads(struct fake_python *py, uint64_t first, size_t nr)
+{
+	for (uint64_t ident = first; ident < first + nr; ident++) {
+		remote_addr addr = fake_python_thread(py, FAKE_NATIVE_ID(ident));
+
+		fake_memory_write_u64(&py->fake, addr + py->build.offsets.thread.thread_id, ident);
+	}
+}
+
+/* Threading with those threads, called PREFIX and their number. */
+static void name_threads(struct fake_python *py, uint64_t first, size_t nr, const char *prefix)
+{
+	struct fake_item items[NR_MANY];
+
+	cr_assert(le(sz, nr, NR_MANY));
+	for (size_t i = 0; i < nr; i++) {
+		char name[32];
+
+		(void)snprintf(name, sizeof(name), "%s%zu", prefix, i);
+		items[i] = (struct fake_item){
+			NULL, first + i, fake_thread_object(py, FAKE_OWN_DICT, first + i, name)};
+	}
+	(void)fake_threading(py, items, nr);
+}
+
+static struct sampler *begin_sampler(struct fake_python *py)
+{
+	struct sampler *sampler;
+
+	cr_assert(zero(int, sampler_create(NULL, &py->fake.memory, &py->build, py->runtime_addr,
+					   &sampler)));
+	return sampler;
+}
+
+Test(sampler_names, when_a_thread_is_new_and_once_more)
+{
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		struct renaming_sink sink = {.sink.ops = &renaming_ops};
+		struct fake_python py;
+		struct sampler *sampler;
+
+		fake_python_init(&py, fake_python_minors[v]);
+		begin_threads(&py, IDENT, 1);
+		name_threads(&py, IDENT, 1, "first");
+		sampler = begin_sampler(&py);
+		cr_assert(zero(int, sampler_tick(sampler, &sink.sink, 1000 * MS)));
+		cr_expect(eq(str, sink.name, (char *)"first0"), "3.%u", py.minor);
+		name_threads(&py, IDENT, 1, "second");
+		cr_assert(zero(int, sampler_tick(sampler, &sink.sink, 1050 * MS)));
+		cr_expect(eq(sz, sink.nr_renamed, 1), "not looked for again so soon");
+		cr_assert(zero(int, sampler_tick(sampler, &sink.sink, 1101 * MS)));
+		cr_expect(eq(str, sink.name, (char *)"second0"));
+		name_threads(&py, IDENT, 1, "third");
+		for (uint64_t ms = 1200; ms < 2000; ms += 100)
+			cr_assert(zero(int, sampler_tick(sampler, &sink.sink, ms * MS)));
+		cr_expect(eq(sz, sink.nr_renamed, 2), "never again");
+		cr_assert(zero(int, sampler_names_end(sampler, &sink.sink)));
+		cr_expect(eq(str, sink.name, (char *)"third0"), "but at the end");
+		sampler_destroy(sampler);
+		fake_python_done(&py);
+	}
+}
+
+static size_t min_size(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+Test(sampler_names, of_many_threads_come_over_some_ticks)
+{
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		struct renaming_sink sink = {.sink.ops = &renaming_ops};
+		struct fake_python py;
+		struct sampler *sampler;
+		uint64_t ms;
+
+		fake_python_init(&py, fake_python_minors[v]);
+		begin_threads(&py, IDENT, NR_MANY);
+		name_threads(&py, IDENT, NR_MANY, "a");
+		sampler = begin_sampler(&py);
+		for (ms = 1000; ms < 1005; ms++) {
+			cr_assert(zero(int, sampler_tick(sampler, &sink.sink, ms * MS)));
+			cr_expect(eq(sz, sink.nr_renamed,
+				     min_size((ms - 999) * NAMES_OF_TICK, NR_MANY)),
+				  "3.%u after %zu ms", py.minor, (size_t)ms);
+		}
+		/* And those that are read once more as well. */
+		name_threads(&py, IDENT, NR_MANY, "b");
+		for (ms = 1150; ms < 1155; ms++) {
+			cr_assert(zero(int, sampler_tick(sampler, &sink.sink, ms * MS)));
+			cr_expect(eq(sz, sink.nr_renamed,
+				     NR_MANY + min_size((ms - 1149) * NAMES_OF_TICK, NR_MANY)),
+				  "3.%u after %zu ms", py.minor, (size_t)ms);
+		}
+		sampler_destroy(sampler);
+		fake_python_done(&py);
+	}
+}
+
+Test(sampler_names, that_no_tick_came_to_are_read_at_the_end)
+{
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		struct renaming_sink sink = {.sink.ops = &renaming_ops};
+		struct fake_python py;
+		struct sampler *sampler;
+
+		fake_python_init(&py, fake_python_minors[v]);
+		begin_threads(&py, IDENT, NR_MANY);
+		name_threads(&py, IDENT, NR_MANY, "a");
+		sampler = begin_sampler(&py);
+		cr_assert(zero(int, sampler_tick(sampler, &sink.sink, 1000 * MS)));
+		py.fake.nr_ranges = 0;
+		name_threads(&py, IDENT, NR_MANY, "b");
+		cr_assert(zero(int, sampler_names_end(sampler, &sink.sink)));
+		cr_expect(eq(sz, sink.nr_renamed, NAMES_OF_TICK + NR_MANY), "3.%u", py.minor);
+		cr_expect(eq(str, sink.name, (char *)"b15"), "those without a name come first");
+		py.fake.nr_ranges = 0;
+		cr_assert(zero(int, sampler_names_end(sampler, &sink.sink)));
+		cr_expect(zero(u64, py.fake.nr_ranges), "none is read twice");
+		sampler_destroy(sampler);
+		fake_python_done(&py);
+	}
+}
+
+/* Threads whose idents a dict has over and over, for objects that have attributes without end. */
+static void make_hostile(struct fake_python *py)
+{
+	enum { NR_KEYS = 3000, NR_ATTRIBUTES = 5000 };
+	const struct fake_item attribute = {"pad", 0, py->none_addr};
+	const struct fake_item key = {NULL, IDENT,
+				      fake_long_thread(py, &attribute, NR_ATTRIBUTES, IDENT, "x")};
+	const struct fake_dict active = fake_long_dict(py, &key, NR_KEYS, NULL, 0);
+	const struct fake_item item = {"threading", 0, fake_threading_module(py, &active)};
+	const struct fake_dict modules = fake_dict(py, &item, 1);
+
+	fake_set_modules(py, &modules);
+}
+
+Test(sampler_names, of_a_hostile_target_are_bounded)
+{
+	enum { MAX_READS = NAMES_MAX_READS + NAMES_OF_TICK * NAME_MAX_READS, REST = 200 };
+
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		struct renaming_sink sink = {.sink.ops = &renaming_ops};
+		volatile sig_atomic_t stop = 1;
+		struct fake_python py;
+		struct sampler *sampler;
+
+		fake_python_init(&py, fake_python_minors[v]);
+		begin_threads(&py, IDENT, 1);
+		make_hostile(&py);
+		sampler = begin_sampler(&py);
+		cr_assert(zero(int, sampler_tick(sampler, &sink.sink, 1000 * MS)));
+		cr_expect(gt(u64, py.fake.nr_ranges, NAMES_MAX_READS), "the test is none");
+		cr_expect(lt(u64, py.fake.nr_ranges, MAX_READS + REST), "3.%u", py.minor);
+		py.fake.nr_ranges = 0;
+		sampler->snapshot.stop = &stop;
+		cr_assert(zero(int, sampler_tick(sampler, &sink.sink, 1200 * MS)));
+		cr_expect(lt(u64, py.fake.nr_ranges, REST), "3.%u: it was stopped", py.minor);
+		sampler_destroy(sampler);
+
+		sampler = begin_sampler(&py);
+		sampler->cut_ns = 1;
+		py.fake.nr_ranges = 0;
+		cr_assert(zero(int, sampler_tick(sampler, &sink.sink, 1000 * MS)));
+		cr_expect(lt(u64, py.fake.nr_ranges, REST), "3.%u: it is over", py.minor);
+		py.fake.nr_ranges = 0;
+		cr_assert(zero(int, sampler_names_end(sampler, &sink.sink)));
+		cr_expect(lt(u64, py.fake.nr_ranges, MAX_READS), "3.%u", py.minor);
+		sampler_destroy(sampler);
+
+		sampler = begin_sampler(&py);
+		py.fake.nr_ranges = 0;
+		cr_assert(zero(int, sampler_dump(sampler, &sink.sink)));
+		cr_expect(lt(u64, py.fake.nr_ranges, MAX_READS + REST), "3.%u", py.minor);
+		sampler_destroy(sampler);
+		fake_python_done(&py);
+	}
+}
+
+/* Go on with another interpreter of that target, which is listed behind those there are. */
+static void add_interpreter(struct fake_python *py)
+{
+	enum { INTERP_BYTES = 32768 };
+	remote_addr addr = fake_python_alloc(py, INTERP_BYTES);
+
+	fake_memory_write_u64(&py->fake, py->interp_addr + py->build.offsets.interpreter.next,
+			      addr);
+	py->interp_addr = addr;
+}
+
+/* Interpreters that imported threading at different times. */
+Test(sampler_names, are_found_where_they_were_in_each_interpreter)
+{
+	enum { NR_INTERPRETERS = 2, NR_MODULES = 2000, NR_NEW = 3, FEW = 400 };
+
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		struct renaming_sink sink = {.sink.ops = &renaming_ops};
+		remote_addr interpreters[NR_INTERPRETERS];
+		struct fake_python py;
+		struct sampler *sampler;
+
+		fake_python_init(&py, fake_python_minors[v]);
+		for (uint64_t i = 0; i < NR_INTERPRETERS; i++) {
+			const struct fake_item pad = {"pad", 0, py.none_addr};
+			struct fake_item item = {"threading", 0, 0};
+			struct fake_item threads[NR_NEW];
+			struct fake_dict dict;
+
+			if (i)
+				add_interpreter(&py);
+			interpreters[i] = py.interp_addr;
+			for (uint64_t n = 0; n < NR_NEW; n++)
+				threads[n] = (struct fake_item){
+					NULL, IDENT + n,
+					fake_thread_object(&py, FAKE_OWN_DICT, IDENT + n, "a")};
+			dict = fake_dict(&py, threads, NR_NEW);
+			item.value_addr = fake_threading_module(&py, &dict);
+			dict = fake_long_dict(&py, &pad, NR_MODULES + i, &item, 1);
+			fake_set_modules(&py, &dict);
+		}
+		sampler = begin_sampler(&py);
+		for (uint64_t n = 0; n < NR_NEW; n++) {
+			for (size_t i = 0; i < NR_INTERPRETERS; i++) {
+				py.interp_addr = interpreters[i];
+				begin_threads(&py, IDENT + n, 1);
+			}
+			sampler->snapshot.stale = true;
+			py.fake.nr_ranges = 0;
+			cr_assert(zero(int, sampler_tick(sampler, &sink.sink, (1000 + n) * MS)));
+			cr_expect(eq(sz, sink.nr_renamed, (n + 1) * NR_INTERPRETERS), "3.%u",
+				  py.minor);
+			if (n)
+				cr_expect(lt(u64, py.fake.nr_ranges, FEW), "3.%u: %zu", py.minor,
+					  (size_t)py.fake.nr_ranges);
+		}
+		sampler_destroy(sampler);
+		fake_python_done(&py);
+	}
+}
