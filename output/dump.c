@@ -24,6 +24,8 @@ struct dump {
 	struct dumped *threads;
 	size_t nr_threads, max_threads;
 	bool wants_native;
+	pid_t *tids; /* of the first nr_tids threads, by rising value; owned */
+	size_t nr_tids;
 	struct native_thread *natives;
 	size_t nr_natives, max_natives;
 };
@@ -90,6 +92,7 @@ void dump_destroy(struct dump *dump)
 	for (size_t i = 0; i < dump->nr_threads; i++)
 		free(dump->threads[i].frames);
 	free(dump->threads);
+	free(dump->tids);
 	free(dump->natives);
 	free(dump);
 }
@@ -104,13 +107,41 @@ void dump_want_native(struct dump *dump)
 	dump->wants_native = true;
 }
 
+static int compare_tids(const void *a, const void *b)
+{
+	pid_t x = *(const pid_t *)a;
+	pid_t y = *(const pid_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Have the ids of all threads sorted. False if out of memory. */
+static bool sort_tids(struct dump *dump)
+{
+	pid_t *tids;
+
+	if (dump->nr_tids == dump->nr_threads)
+		return true;
+	tids = reallocarray(dump->tids, dump->nr_threads, sizeof(*tids));
+	if (!tids)
+		return false;
+	dump->tids = tids;
+	dump->nr_tids = dump->nr_threads;
+	for (size_t i = 0; i < dump->nr_tids; i++)
+		tids[i] = dump->threads[i].thread.tid;
+	qsort(tids, dump->nr_tids, sizeof(*tids), compare_tids);
+	return true;
+}
+
 int dump_add_native(struct dump *dump, const struct native_thread *thread)
 {
 	struct native_thread *natives;
 
-	for (size_t i = 0; i < dump->nr_threads; i++)
-		if (dump->threads[i].thread.tid == thread->tid)
-			return 0;
+	if (!sort_tids(dump))
+		return -ENOMEM;
+	if (dump->nr_tids &&
+	    bsearch(&thread->tid, dump->tids, dump->nr_tids, sizeof(*dump->tids), compare_tids))
+		return 0;
 	natives = array_reserve(dump->natives, dump->nr_natives, &dump->max_natives,
 				sizeof(*natives));
 	if (!natives)
@@ -204,6 +235,36 @@ static void append_native(struct text *text, const struct native_thread *thread)
 	text_puts(text, "\n");
 }
 
+/* How many threads of Python's have no id: any native one may be one of those. */
+static size_t count_unknown(const struct dump *dump)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < dump->nr_threads; i++)
+		nr += dump->threads[i].thread.tid == 0;
+	return nr;
+}
+
+static void append_natives(struct text *text, const struct dump *dump)
+{
+	const size_t nr_unknown = count_unknown(dump);
+
+	if (!dump->nr_natives) {
+		text_puts(text, "\nNo native threads beside these.\n");
+		return;
+	}
+	if (nr_unknown) {
+		text_printf(text,
+			    "\nNative threads cannot be told from these: the ids of %zu are not "
+			    "known.\n",
+			    nr_unknown);
+		return;
+	}
+	text_puts(text, "\nNative threads, which Python does not know:\n");
+	for (size_t i = 0; i < dump->nr_natives; i++)
+		append_native(text, &dump->natives[i]);
+}
+
 int dump_write_text(const struct dump *dump, const struct run_info *info, FILE *out)
 {
 	struct text text = {0};
@@ -215,11 +276,7 @@ int dump_write_text(const struct dump *dump, const struct run_info *info, FILE *
 	for (size_t i = 0; i < dump->nr_threads; i++)
 		append_thread(&text, &dump->threads[i]);
 	if (dump->wants_native)
-		text_puts(&text, dump->nr_natives
-					 ? "\nNative threads, which Python does not know:\n"
-					 : "\nNo native threads beside these.\n");
-	for (size_t i = 0; i < dump->nr_natives; i++)
-		append_native(&text, &dump->natives[i]);
+		append_natives(&text, dump);
 	err = text_write(&text, out);
 	text_done(&text);
 	return err;
@@ -285,7 +342,7 @@ static void write_native(struct json *json, const struct native_thread *thread)
 static void write_natives(struct json *json, const struct dump *dump)
 {
 	json_key(json, "native_threads");
-	if (!dump->wants_native) {
+	if (!dump->wants_native || (dump->nr_natives && count_unknown(dump))) {
 		json_string(json, NULL);
 		return;
 	}

@@ -38,7 +38,10 @@ struct sample_sink *dump_sink(struct dump *dump);
  */
 void dump_want_native(struct dump *dump);
 
-/* Add one, unless a sample came of it; it is copied. 0 or -ENOMEM. */
+/*
+ * Add one, unless a sample came of it; it is copied. Samples with threads whose tid is 0 may
+ * be of any: then the dump says how many those are, and names no native ones. 0 or -ENOMEM.
+ */
 int dump_add_native(struct dump *dump, const struct native_thread *thread);
 
 /* What sample.error, which is not 0, means: a few words that end a sentence. */
@@ -55,7 +58,7 @@ int dump_write_text(const struct dump *dump, const struct run_info *info, FILE *
  * One JSON object: pid, python, command, threads: an array of tid, name
  * (Python's, else the kernel's), os_name (the kernel's), interpreter, main, holds_gil, proven, error (null, or why the stack could not be
  * followed to its bottom), frames: an array, outermost first, of name, path, line,
- * first_line; native_threads: null if they are not wanted, else an array of tid, name,
- * state (a letter), wchan (null if not told). Flushed. 0, or the stream's error as negative errno.
+ * first_line; native_threads: null if they are not wanted, or any may be one of threads
+ * with a tid of 0, else an array of tid, name, state (a letter), wchan (null if not told). Flushed. 0, or the stream's error as negative errno.
  */
 int dump_write_json(const struct dump *dump, const struct run_info *info, FILE *out);

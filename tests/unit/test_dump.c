@@ -65,3 +65,125 @@ Test(dump, tells_how_sure_a_stack_is)
 			  "%s", text);
 	}
 }
+
+static void add_thread(struct dump *dump, pid_t tid)
+{
+	const struct sample_thread thread = {.tid = tid, .name = "python"};
+	const struct sample sample = {.thread = &thread};
+
+	cr_assert(zero(int, dump_sink(dump)->ops->sample(dump_sink(dump), &sample)));
+}
+
+/* Add all threads that the kernel has. */
+static void add_natives(struct dump *dump, pid_t nr_threads)
+{
+	dump_want_native(dump);
+	for (pid_t tid = 1; tid <= nr_threads; tid++) {
+		struct native_thread thread = {.tid = tid, .name = "native", .state = 'S'};
+
+		cr_assert(zero(int, dump_add_native(dump, &thread)));
+	}
+}
+
+static void write_text(const struct dump *dump,
+		       int (*write)(const struct dump *, const struct run_info *, FILE *),
+		       char *ret_text, size_t max_bytes)
+{
+	const struct run_info info = {.command_line = "python a.py", .pid = 7, .python = "3.14.1"};
+	FILE *out = fmemopen(ret_text, max_bytes, "w");
+
+	cr_assert(ne(ptr, out, NULL));
+	cr_assert(zero(int, write(dump, &info, out)));
+	(void)fclose(out);
+}
+
+static size_t count_of(const char *text, const char *what)
+{
+	size_t nr = 0;
+
+	while ((text = strstr(text, what))) {
+		nr++;
+		text++;
+	}
+	return nr;
+}
+
+Test(dump, native_threads_are_those_that_python_does_not_know)
+{
+	/* Python does not know those whose ids end in 7; the others come in no order. */
+	enum { NR_THREADS = 100, STEP = 37 };
+	struct dump *dump = dump_create();
+	char text[4 * MAX_TEXT_BYTES] = "";
+
+	cr_assert(ne(ptr, dump, NULL));
+	for (pid_t i = 0; i < NR_THREADS; i++) {
+		pid_t tid = i * STEP % NR_THREADS + 1;
+
+		if (tid % 10 != 7)
+			add_thread(dump, tid);
+	}
+	add_natives(dump, NR_THREADS);
+	write_text(dump, dump_write_text, text, sizeof(text));
+	cr_expect(eq(sz, count_of(text, "\"native\": waits\n"), NR_THREADS / 10));
+	for (pid_t tid = 1; tid <= NR_THREADS; tid++) {
+		char line[64];
+
+		(void)snprintf(line, sizeof(line), "Thread %d \"%s\"", tid,
+			       tid % 10 == 7 ? "native" : "python");
+		cr_expect(eq(sz, count_of(text, line), 1), "%s", line);
+	}
+	/* One that is found later, as a sample. */
+	add_thread(dump, NR_THREADS + 1);
+	add_natives(dump, NR_THREADS + 1);
+	write_text(dump, dump_write_text, text, sizeof(text));
+	cr_expect(zero(sz, count_of(text, "101 \"native\"")));
+	dump_destroy(dump);
+}
+
+/* A thread whose id is not known may be any that the kernel has. */
+Test(dump, no_thread_is_listed_twice)
+{
+	static const struct {
+		pid_t tid;
+		size_t nr_natives;
+		const char *text, *json;
+	} cases[] = {
+		{1, 1, "Native threads, which Python does not know:\n", "\"tid\": 2,"},
+		{0, 0, "\nNative threads cannot be told from these: the ids of 1 are not known.\n",
+		 "\"native_threads\": null"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct dump *dump = dump_create();
+		char text[MAX_TEXT_BYTES];
+
+		cr_assert(ne(ptr, dump, NULL));
+		add_thread(dump, cases[i].tid);
+		add_natives(dump, 2);
+		write_text(dump, dump_write_text, text, sizeof(text));
+		cr_expect(ne(ptr, strstr(text, cases[i].text), NULL), "%s", text);
+		cr_expect(eq(sz, count_of(text, "\"native\""), cases[i].nr_natives));
+		write_text(dump, dump_write_json, text, sizeof(text));
+		cr_expect(ne(ptr, strstr(text, cases[i].json), NULL), "%s", text);
+		cr_expect(eq(sz, count_of(text, "\"native\""), cases[i].nr_natives));
+		dump_destroy(dump);
+	}
+}
+
+Test(dump, tells_that_there_are_no_native_threads)
+{
+	for (pid_t tid = 0; tid < 2; tid++) {
+		struct dump *dump = dump_create();
+		char text[MAX_TEXT_BYTES];
+
+		cr_assert(ne(ptr, dump, NULL));
+		add_thread(dump, tid);
+		add_natives(dump, tid);
+		write_text(dump, dump_write_text, text, sizeof(text));
+		cr_expect(ne(ptr, strstr(text, "No native threads beside these."), NULL), "%s",
+			  text);
+		write_text(dump, dump_write_json, text, sizeof(text));
+		cr_expect(ne(ptr, strstr(text, "\"native_threads\": []"), NULL), "%s", text);
+		dump_destroy(dump);
+	}
+}
