@@ -184,6 +184,7 @@ static const char *end_reason(const struct attach *attach, enum sampler_end end)
 			"the process has replaced its program by one without CPython; ",
 		[TARGET_NO_INTERPRETER] = "the process has ended its interpreter, or begun none; ",
 		[TARGET_REFUSED] = "the process has replaced its program; ",
+		[TARGET_SAME] = "the threads of the interpreter cannot be listed any more; ",
 	};
 
 	if (end == END_DURATION)
@@ -293,6 +294,11 @@ static void explain_no_sample(const struct attach *attach, enum sampler_end end,
 			    pid, (unsigned long long)loss_total(&attach->stats), pid);
 	else if (end == END_TARGET)
 		message_set(reterr, "process %d ended before the first sample", pid);
+	else if (end == END_REPLACED && attach->after == TARGET_SAME)
+		message_set(reterr,
+			    "the threads of process %d could not be listed: 'pysample doctor %d' "
+			    "says more",
+			    pid, pid);
 	else if (end == END_REPLACED)
 		message_set(reterr, "the interpreter of process %d ended before the first sample",
 			    pid);
@@ -333,12 +339,14 @@ static int sample_program(struct attach *attach, uint64_t duration_ns, enum samp
 	return err;
 }
 
-/* Begin with the program that came after the last one. 0; errors of sampler_create(). */
+/* Begin with what came after the last interpreter. 0; errors of sampler_create(). */
 static int begin_next(struct attach *attach)
 {
-	attach->nr_followed++;
+	bool is_new = attach->after == TARGET_FOLLOWED;
+
+	attach->nr_followed += is_new;
 	profile_change_sampler(attach->profile);
-	if (attach->options.verbose && !attach->options.quiet) {
+	if (is_new && attach->options.verbose && !attach->options.quiet) {
 		print_note("followed into %s, CPython %s", attach->target.command_line,
 			   attach->target.version);
 		target_print_doubts(&attach->target);
@@ -347,7 +355,11 @@ static int begin_next(struct attach *attach)
 	return create_sampler(attach);
 }
 
-/* Whether there is an interpreter to go on with. Else *ret_end says why not. */
+/*
+ * Whether there is an interpreter to go on with. Else *ret_end says why not. The one that
+ * was sampled is gone on with only if there was a tick of it since it was found last: what
+ * cannot be read for good would be found again and again.
+ */
 static bool follow(struct attach *attach, enum sampler_end *ret_end)
 {
 	struct target_wait wait = {
@@ -355,6 +367,7 @@ static bool follow(struct attach *attach, enum sampler_end *ret_end)
 		.for_any = true,
 		.stop = &stop_requested,
 	};
+	bool had_ticks = sampler_stats(attach->sampler)->ticks > 0;
 	uint64_t left_ns;
 
 	/* The new program has just begun, whatever was said of the first one. */
@@ -368,7 +381,7 @@ static bool follow(struct attach *attach, enum sampler_end *ret_end)
 	sampler_destroy(attach->sampler);
 	attach->sampler = NULL;
 	attach->after = target_follow(&attach->target, &wait, &attach->not_followed);
-	if (attach->after == TARGET_FOLLOWED)
+	if (attach->after == TARGET_FOLLOWED || (attach->after == TARGET_SAME && had_ticks))
 		return true;
 	if (attach->after == TARGET_NOT_AWAITED)
 		*ret_end = END_STOPPED;

@@ -7,6 +7,7 @@
 
 #include "cmd/options.h"
 #include "cmd/print.h"
+#include "sampler/python/threads.h"
 #include "sampler/sample.h"
 #include "sampler/ticker.h"
 
@@ -57,6 +58,12 @@ enum exit_status target_explain(struct target *target, int err, struct message *
 	case -ENOMEM:
 		message_set(reterr, "out of memory: a row per function needs less than --lines, "
 				    "and a shorter run (-d) less than a long one");
+		return EXIT_ERROR;
+	case -E2BIG:
+		message_set(reterr,
+			    "process %d has more threads than are read (%u), or a list of them "
+			    "without an end",
+			    target->process.pid, MAX_THREADS);
 		return EXIT_ERROR;
 	default:
 		if (!reterr->text[0])
@@ -261,6 +268,8 @@ enum target_next target_follow(struct target *target, const struct target_wait *
 			       struct message *reterr)
 {
 	char command_line[COMMAND_LINE_MAX_BYTES];
+	bool same_program = !process_memory_gone(&target->process);
+	const remote_addr before_addr = target->runtime.addr;
 	int err = process_renew_memory(&target->process);
 
 	live_memory_init(&target->live, &target->process);
@@ -269,7 +278,8 @@ enum target_next target_follow(struct target *target, const struct target_wait *
 	switch (err) {
 	case 0:
 		describe(target);
-		return TARGET_FOLLOWED;
+		return same_program && target->runtime.addr == before_addr ? TARGET_SAME
+									   : TARGET_FOLLOWED;
 	case -ESRCH:
 		*reterr = (struct message){0};
 		return TARGET_ENDED;

@@ -59,7 +59,8 @@ enum exit_status target_open(pid_t pid, const struct target_wait *wait, struct t
 
 /* What target_follow() found. */
 enum target_next {
-	TARGET_FOLLOWED,       /* an interpreter: of a new program, or a new one of the old */
+	TARGET_FOLLOWED,       /* an interpreter of a new program, or at another place */
+	TARGET_SAME,	       /* the one that was there before, or one in its place */
 	TARGET_ENDED,	       /* the process has ended */
 	TARGET_NOT_AWAITED,    /* *stop was set before that could be told */
 	TARGET_NO_PYTHON,      /* a program without CPython */
@@ -69,8 +70,10 @@ enum target_next {
 
 /*
  * Find the interpreter again after the program or its interpreter was gone. Nothing may
- * use the memory, the process or the build any more. Unless it was followed the version,
- * the runtime and the command line are left as they were.
+ * use the memory, the process or the build any more. Unless an interpreter was found the
+ * version, the runtime and the command line are left as they were. That it is the same
+ * needs no exec in between (process_memory_gone()) and _PyRuntime where it was: it began
+ * again after Py_Finalize(), or it was there all the time and could not be read.
  */
 enum target_next target_follow(struct target *target, const struct target_wait *wait,
 			       struct message *reterr);

@@ -135,6 +135,26 @@ class ExecOnce(LifecycleTestCase):
         self.assert_seen(result, "Condition.wait", "first", "second")
         self.assertRegex(result.stderr, "followed into .*again; the process has ended; ")
 
+    def test_what_cannot_be_read_for_good_is_no_new_program(self):
+        """A list of threads that is a ring, at once or later: the run ends, without -d too."""
+        for interpreter in support.supported_interpreters():
+            if interpreter.minor not in ("3.13", "3.14", "3.15"):
+                continue
+            for samples in (False, True):
+                with self.subTest(interpreter.version, samples=samples), support.python_target(
+                        interpreter, "ring", *(["later"] if samples else [])) as target:
+                    process = support.start_pysample("attach", target.pid, "-v", "-o", "/dev/null")
+                    if samples:
+                        self.assertIn(b"sampling process", process.stderr.readline())
+                        time.sleep(0.5)
+                        target.process.send_signal(signal.SIGUSR1)
+                    result = support.finish(process)
+                    self.assertTrue(target.runs())
+                    self.assertNotIn("followed into", result.stderr)
+                    self.assertEqual(result.status, 0 if samples else 5, result)
+                    self.assertRegex(result.stderr, "threads of the interpreter cannot be listed "
+                                     "any more; [1-9]" if samples else "could not be listed: ")
+
     def test_a_loop_of_execs(self):
         script = "import os, sys; os.execv(sys.executable, sys.orig_argv)"
         command = support.newest_interpreter().command()
