@@ -273,7 +273,7 @@ static bool search_by_version(struct search *search, const struct module *module
 			    "process %d runs PyPy, which is no CPython: pysample reads "
 			    "CPython " SUPPORTED_VERSIONS,
 			    search->process->pid);
-		search_refuse(search, -ENOENT, &refusal);
+		search_refuse(search, -ENOTSUP, &refusal);
 		return false;
 	}
 	err = offsets_of_version(version->version_hex, &build, &refusal);

@@ -177,6 +177,14 @@ def python_library():
     return None
 
 
+PYPY = b"""#include <unistd.h>
+static char version[] __attribute__((aligned(32))) =
+	"3.9.18 (c5262994620471e725f57f652d78d842270649d6, Sep 27 2023, 13:43:44)\\n"
+	"[PyPy 7.3.13 with GCC 10.2.1]";
+int main(void) { for (;;) { version[100] = 0; pause(); } }
+"""
+
+
 class Wait(LifecycleTestCase):
     def late_python(self, *args):
         """A program that becomes a Python late."""
@@ -221,6 +229,19 @@ class Wait(LifecycleTestCase):
                         result = pysample(command, target.pid, "--wait", wait)
                         self.assertEqual(result.status, 3, result)
                         self.assertRegex(result.stderr, r"\Apysample: [^\n]*%s[^\n]*\n\Z" % pattern)
+
+    def test_what_is_no_cpython_is_not_waited_for(self):
+        """A program with PyPy's text in its variables never becomes one."""
+        compiler = shutil.which("cc")
+        if not compiler:
+            self.skipTest("not tested here: PyPy's text (no C compiler)")
+        program = os.path.join(self.folder, "pypy")
+        subprocess.run([compiler, "-x", "c", "-o", program, "-"], input=PYPY, check=True)
+        with support.plain_target(program) as target:
+            for options in ((), ("--wait", "3600")):
+                result = pysample("dump", target.pid, *options)
+                self.assertEqual(result.status, 3, result)
+                self.assertIn("runs PyPy, which is no CPython", result.stderr)
 
     def test_it_ends_while_it_is_waited_for(self):
         with support.plain_target("sleep", "3") as target:

@@ -184,7 +184,7 @@ Test(runtime, by_variables_alone)
 		{11, "", false, -ENOENT, "", "no CPython"},
 		{11, TEXT_OF("2.7.18"), false, -ENOTSUP, "", "2.7.18"},
 		{11, TEXT_OF("3.5.10"), false, -ENOTSUP, "", "3.5.10"},
-		{11, "3.11.2 (feeb267ead3e, Dec 29 2022, 14:23:21)\n[PyPy 7.3.11]", false, -ENOENT,
+		{11, "3.11.2 (feeb267ead3e, Dec 29 2022, 14:23:21)\n[PyPy 7.3.11]", false, -ENOTSUP,
 		 "", "PyPy"},
 	};
 
