@@ -5,14 +5,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "cmd/lookout.h"
 #include "cmd/options.h"
 #include "cmd/print.h"
 #include "sampler/python/threads.h"
 #include "sampler/sample.h"
 #include "sampler/ticker.h"
-
-/* The pauses between two looks at a process that has no interpreter yet. */
-enum { FIRST_PAUSE_NS = 1000000, MAX_PAUSE_NS = 50000000 };
 
 /*
  * The error that the user has to know of: what a process looks like while it ends or
@@ -84,36 +82,24 @@ bool target_parse_wait(const char *text, struct target_wait *ret_wait)
 	return true;
 }
 
-/* A wait for an interpreter: what the last look saw, and when it is over. */
-struct lookout {
-	const struct target_wait *wait;
-	uint64_t start_ns;
-	uint64_t end_ns;
-	uint64_t pause_ns;
-	int err; /* of the last look; 0 before the first */
-};
-
-/*
- * Look once. Errors of runtime_find(). A program without Python that has loaded nothing
- * since the last look is not searched again, but by the last one.
- */
-static int look(struct target *target, const struct lookout *lookout, bool is_last,
-		struct message *reterr)
+/* Look once. Errors of runtime_find(). What needs no search has the error of the last one. */
+static int look(struct target *target, struct lookout *lookout, struct message *reterr)
 {
 	struct maps maps = {0};
 	struct runtime runtime;
-	bool same;
+	bool unchanged;
 	int err = maps_read(&target->process, &maps);
 
 	if (err)
 		return err;
-	same = lookout->err == -ENOENT && !is_last && maps_same(&maps, &target->maps);
+	unchanged = maps_same(&maps, &target->maps);
 	maps_done(&target->maps);
 	target->maps = maps;
-	if (same)
-		return -ENOENT;
+	if (!lookout_must_search(lookout, unchanged, clock_now_ns()))
+		return lookout->err;
 	*reterr = (struct message){0};
 	err = runtime_find(&target->process, &target->maps, &target->live.memory, &runtime, reterr);
+	lookout_searched(lookout, err, clock_now_ns());
 	if (!err)
 		target->runtime = runtime;
 	return err;
@@ -124,13 +110,13 @@ static int look(struct target *target, const struct lookout *lookout, bool is_la
  * must be refused may have its libpython or its data mapped a moment later; after that
  * moment it is refused, however long a wait was asked for.
  */
-static bool worth_waiting(struct target *target, const struct lookout *lookout, uint64_t now_ns)
+static bool worth_waiting(struct target *target, const struct target_wait *wait, int err,
+			  uint64_t waited_ns)
 {
-	bool may_change =
-		lookout->wait->for_any || process_age_ns(&target->process) < TARGET_STARTING_NS;
+	bool may_change = wait->for_any || process_age_ns(&target->process) < TARGET_STARTING_NS;
 	pid_t tid;
 
-	switch (lookout->err) {
+	switch (err) {
 	case -EAGAIN:
 		return true;
 	case -ENOENT:
@@ -138,7 +124,7 @@ static bool worth_waiting(struct target *target, const struct lookout *lookout, 
 	case -ENOTSUP:
 	case -EBADMSG:
 	case -EFAULT:
-		return may_change && now_ns - lookout->start_ns < TARGET_STARTING_NS;
+		return may_change && waited_ns < TARGET_STARTING_NS;
 	case -ESRCH: /* its program is being replaced, unless it is ending */
 		return process_live_thread(&target->process, &tid) == 0;
 	default:
@@ -146,50 +132,43 @@ static bool worth_waiting(struct target *target, const struct lookout *lookout, 
 	}
 }
 
-/* Sleep until the next look, or until a signal. */
-static void pause_looking(struct lookout *lookout, uint64_t now_ns)
+/* Sleep, or until a signal. */
+static void pause_looking(uint64_t pause_ns)
 {
-	uint64_t left_ns = lookout->end_ns - now_ns;
-	uint64_t pause_ns = left_ns < lookout->pause_ns ? left_ns : lookout->pause_ns;
 	struct timespec pause = {
 		.tv_sec = (time_t)(pause_ns / NS_PER_S),
 		.tv_nsec = (long)(pause_ns % NS_PER_S),
 	};
 
 	(void)nanosleep(&pause, NULL);
-	lookout->pause_ns *= 2;
-	if (lookout->pause_ns > MAX_PAUSE_NS)
-		lookout->pause_ns = MAX_PAUSE_NS;
 }
 
 /*
- * Look until there is an interpreter or the wait is over. Errors of runtime_find(), and
- * -EINTR: *wait->stop was set.
+ * Look until there is an interpreter or the wait is over. Errors of runtime_find(); -EINTR:
+ * *wait->stop was set.
  */
 static int find_interpreter(struct target *target, const struct target_wait *wait,
 			    struct message *reterr)
 {
-	const uint64_t start_ns = clock_now_ns();
-	struct lookout lookout = {
-		.wait = wait,
-		.start_ns = start_ns,
-		.end_ns = start_ns + wait->wait_ns,
-		.pause_ns = FIRST_PAUSE_NS,
-	};
+	struct lookout lookout;
 
+	lookout_init(&lookout, clock_now_ns(), wait->wait_ns);
 	for (;;) {
-		uint64_t now_ns = clock_now_ns();
-		bool is_last = now_ns >= lookout.end_ns;
+		uint64_t begin_ns = clock_now_ns();
+		uint64_t end_ns;
+		int err;
 
 		if (process_memory_gone(&target->process) &&
 		    process_renew_memory(&target->process) != 0)
 			return -ESRCH;
-		lookout.err = look(target, &lookout, is_last, reterr);
-		if (!lookout.err || is_last || !worth_waiting(target, &lookout, now_ns))
-			return lookout.err;
+		err = look(target, &lookout, reterr);
+		if (!err || begin_ns >= lookout.end_ns ||
+		    !worth_waiting(target, wait, err, begin_ns - lookout.start_ns))
+			return err;
 		if (wait->stop && *wait->stop)
 			return -EINTR;
-		pause_looking(&lookout, now_ns);
+		end_ns = clock_now_ns();
+		pause_looking(lookout_pause_ns(&lookout, end_ns, end_ns - begin_ns));
 	}
 }
 

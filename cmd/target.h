@@ -51,8 +51,10 @@ bool target_parse_wait(const char *text, struct target_wait *ret_wait);
  * and a sentence; target_close() is to be called either way, and *ret_target must not
  * be moved until then: its parts refer to each other.
  *
- * Between two looks it sleeps, 1 ms at first and up to 50 ms; a look at a program that
- * was no Python and whose mappings are as they were costs no more than reading those.
+ * Between two looks it sleeps, 1 ms at first and up to 50 ms. A look at a process whose
+ * mappings are as they were costs no more than reading those, but for a search twice a
+ * second if it has a CPython, whose interpreter may begin in memory that is there
+ * (cmd/lookout.h).
  */
 enum exit_status target_open(pid_t pid, const struct target_wait *wait, struct target *ret_target,
 			     struct message *reterr);

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/lookout.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <errno.h>
+
+#define MS 1000000ull
+
+/* A wait of a minute, of a process that stands still: how much is looked and searched. */
+struct wait {
+	unsigned int nr_looks, nr_searches;
+	uint64_t looked_ns;
+	uint64_t max_pause_ns;
+};
+
+static struct wait wait_a_minute(int err, bool unchanged, uint64_t look_ns)
+{
+	struct wait wait = {0};
+	struct lookout lookout;
+	uint64_t now_ns = 5 * MS;
+
+	lookout_init(&lookout, now_ns, 60000 * MS);
+	while (wait.nr_looks < 100000) {
+		bool is_last = now_ns >= lookout.end_ns;
+		bool searches = lookout_must_search(&lookout, unchanged, now_ns);
+		uint64_t pause_ns;
+
+		wait.nr_looks++;
+		wait.looked_ns += look_ns;
+		now_ns += look_ns;
+		if (searches) {
+			wait.nr_searches++;
+			lookout_searched(&lookout, err, now_ns);
+		}
+		if (is_last) {
+			cr_expect(searches, "the last look searches");
+			return wait;
+		}
+		pause_ns = lookout_pause_ns(&lookout, now_ns, look_ns);
+		cr_expect(le(u64, now_ns + pause_ns, lookout.end_ns + look_ns));
+		if (wait.max_pause_ns < pause_ns)
+			wait.max_pause_ns = pause_ns;
+		now_ns += pause_ns;
+	}
+	return wait;
+}
+
+Test(lookout, searches_little_of_what_stands_still)
+{
+	static const struct {
+		int err;
+		bool unchanged;
+		unsigned int min_searches, max_searches;
+	} cases[] = {
+		{-ENOENT, true, 2, 2},	   /* the first look and the last one */
+		{-EAGAIN, true, 100, 150}, /* twice a second, and while it may be starting */
+		{-ENOENT, false, 1100, 1300}, {-EAGAIN, false, 1100, 1300},
+		{-ESRCH, true, 1100, 1300},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct wait wait = wait_a_minute(cases[i].err, cases[i].unchanged, 0);
+
+		cr_expect(ge(uint, wait.nr_searches, cases[i].min_searches), "%zu", i);
+		cr_expect(le(uint, wait.nr_searches, cases[i].max_searches), "%zu", i);
+		cr_expect(ge(uint, wait.nr_looks, 1100), "%zu: what begins is seen soon", i);
+		cr_expect(eq(u64, wait.max_pause_ns, 50 * MS), "%zu", i);
+	}
+}
+
+/* What is dear to look at is looked at less often. */
+Test(lookout, takes_a_twentieth_of_the_time)
+{
+	for (uint64_t look_ns = MS; look_ns <= 25 * MS; look_ns += MS) {
+		struct wait wait = wait_a_minute(-EAGAIN, false, look_ns);
+
+		cr_expect(le(u64, wait.looked_ns, 60000 * MS / 18), "%u looks", wait.nr_looks);
+		cr_expect(ge(uint, wait.nr_looks, 120));
+		cr_expect(le(u64, wait.max_pause_ns, 500 * MS));
+	}
+}
+
+/* While it may be starting it is looked at soon again, however dear that is. */
+Test(lookout, begins_with_short_pauses)
+{
+	struct lookout lookout;
+	uint64_t now_ns = 0;
+
+	lookout_init(&lookout, now_ns, 10000 * MS);
+	for (uint64_t pause_ns = MS; pause_ns <= 32 * MS; pause_ns *= 2) {
+		cr_expect(lookout_must_search(&lookout, true, now_ns));
+		lookout_searched(&lookout, -EAGAIN, now_ns);
+		cr_expect(eq(u64, lookout_pause_ns(&lookout, now_ns, 20 * MS), pause_ns));
+		now_ns += pause_ns;
+	}
+}
+
+/* One look, if no wait was asked for. */
+Test(lookout, the_first_look_can_be_the_last)
+{
+	struct lookout lookout;
+
+	lookout_init(&lookout, 7, 0);
+	cr_expect(ge(u64, 7, lookout.end_ns));
+	cr_expect(lookout_must_search(&lookout, true, 7));
+	cr_expect(zero(u64, lookout_pause_ns(&lookout, 7, MS)));
+}
