@@ -2,6 +2,7 @@
 #include "sampler/python/build_check.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "procmem/cleanup.h"
 
@@ -122,18 +123,24 @@ bool build_consistent(const struct py_build *build)
 /* So many interpreters, threads of each and frames in all are looked at: about 500 reads. */
 enum { LIVE_INTERPRETERS = 4, LIVE_THREADS = 8, LIVE_FRAMES = 32, LIVE_TRIES = 3 };
 
+/*
+ * What a known version is refused for is looked at so often, with pauses: a process that
+ * begins and ends threads all the time shows torn lists several times in a row.
+ */
+enum { PATIENT_TRIES = 10, PATIENT_PAUSE_US = 1000 };
+
 /* PID_MAX_LIMIT of Linux. */
 #define TID_MAX (1u << 22)
 
 /* _PyThreadStateImpl has 2 kB in 3.15. */
 #define THREAD_OBJECT_MAX_BYTES (64u << 10)
 
-/* What is looked at, and what is known so far. */
+/* What is looked at, and what is known so far, by all tries. */
 struct live {
 	struct remote_memory *memory;
 	const struct py_build *build;
 	bool only_threads;	/* not at frames */
-	unsigned int nr_frames; /* looked at */
+	unsigned int nr_frames; /* looked at, of this try */
 	bool fits;		/* a thread is its interpreter's */
 	bool has_foreign;	/* an executable was met that is no code object */
 	bool has_code;		/* one was met that is */
@@ -235,29 +242,43 @@ static bool thread_has_stack(const struct live *live, const uint8_t *state)
 	       top_addr >= chunk_addr && top_addr - chunk_addr <= size;
 }
 
-/* Look at the threads of one interpreter, the first of which is at addr. */
+/* Whether a copy of the thread state at addr can be one of that interpreter. */
+static bool thread_fits(const struct py_offsets *offsets, const uint8_t *state, remote_addr addr,
+			remote_addr interp_addr)
+{
+	if (field_u64(state, offsets->thread.interp) != interp_addr)
+		return false;
+	/* The sentinel below a stack lies behind the thread state, in the same object. */
+	return offsets->thread.base_frame == OFFSET_ABSENT ||
+	       field_u64(state, offsets->thread.base_frame) - addr < THREAD_OBJECT_MAX_BYTES;
+}
+
+/*
+ * Look at the threads of one interpreter, the first of which is at addr. Threads begin and
+ * end at that end of the list: what does not fit there is passed by if it leads on.
+ */
 static enum build_live check_threads(struct live *live, remote_addr interp_addr, remote_addr addr)
 {
 	const struct py_offsets *offsets = &live->build->offsets;
+	enum build_live found = BUILD_LIVE_UNKNOWN;
 	uint8_t state[THREAD_STATE_MAX_BYTES];
 
 	for (int i = 0; addr && i < LIVE_THREADS; i++) {
 		if (addr % sizeof(uint64_t) ||
-		    remote_memory_read(live->memory, addr, state, thread_head_bytes(offsets)) !=
-			    0 ||
-		    field_u64(state, offsets->thread.interp) != interp_addr)
+		    remote_memory_read(live->memory, addr, state, thread_head_bytes(offsets)) != 0)
 			return BUILD_LIVE_CONTRADICTS;
-		/* The sentinel below a stack lies behind the thread state, in the same object. */
-		if (offsets->thread.base_frame != OFFSET_ABSENT &&
-		    field_u64(state, offsets->thread.base_frame) - addr >= THREAD_OBJECT_MAX_BYTES)
-			return BUILD_LIVE_CONTRADICTS;
-		live->fits = true;
-		if (thread_has_stack(live, state) &&
-		    (live->only_threads || frames_have_code(live, current_frame(live, state))))
-			return BUILD_LIVE_PROVEN;
+		if (thread_fits(offsets, state, addr, interp_addr)) {
+			live->fits = true;
+			if (thread_has_stack(live, state) &&
+			    (live->only_threads ||
+			     frames_have_code(live, current_frame(live, state))))
+				return BUILD_LIVE_PROVEN;
+		} else {
+			found = BUILD_LIVE_CONTRADICTS;
+		}
 		addr = field_u64(state, offsets->thread.next);
 	}
-	return BUILD_LIVE_UNKNOWN;
+	return found;
 }
 
 /* One look. */
@@ -288,19 +309,20 @@ static enum build_live check_once(struct live *live, remote_addr runtime_addr)
 	return live->fits ? BUILD_LIVE_FITS : BUILD_LIVE_UNKNOWN;
 }
 
-static enum build_live check(struct remote_memory *memory, remote_addr runtime_addr,
-			     const struct py_build *build, bool only_threads)
+/* Whether a build is refused for it. */
+static bool is_refusal(enum build_live found)
+{
+	return found == BUILD_LIVE_CONTRADICTS || found == BUILD_LIVE_FOREIGN;
+}
+
+/* Look, and again at what may have been a list in motion. */
+static enum build_live check(struct live *live, remote_addr runtime_addr)
 {
 	enum build_live found = BUILD_LIVE_UNKNOWN;
 
 	for (int i = 0; i < LIVE_TRIES; i++) {
-		struct live live = {
-			.memory = memory,
-			.build = build,
-			.only_threads = only_threads,
-		};
-
-		found = check_once(&live, runtime_addr);
+		live->nr_frames = 0;
+		found = check_once(live, runtime_addr);
 		if (found == BUILD_LIVE_UNKNOWN || found == BUILD_LIVE_PROVEN)
 			break;
 	}
@@ -310,13 +332,34 @@ static enum build_live check(struct remote_memory *memory, remote_addr runtime_a
 enum build_live build_check_live(struct remote_memory *memory, remote_addr runtime_addr,
 				 const struct py_build *build)
 {
-	return check(memory, runtime_addr, build, false);
+	struct live live = {.memory = memory, .build = build};
+
+	return check(&live, runtime_addr);
 }
 
 enum build_live build_check_threads(struct remote_memory *memory, remote_addr runtime_addr,
 				    const struct py_build *build)
 {
-	return check(memory, runtime_addr, build, true);
+	struct live live = {.memory = memory, .build = build, .only_threads = true};
+
+	return check(&live, runtime_addr);
+}
+
+enum build_live build_check_known(struct remote_memory *memory, remote_addr runtime_addr,
+				  const struct py_build *build)
+{
+	struct live live = {.memory = memory, .build = build};
+	enum build_live found = check(&live, runtime_addr);
+
+	for (int i = LIVE_TRIES; is_refusal(found) && i < PATIENT_TRIES; i++) {
+		(void)usleep(PATIENT_PAUSE_US);
+		live.nr_frames = 0;
+		found = check_once(&live, runtime_addr);
+	}
+	if (found != BUILD_LIVE_CONTRADICTS || !live.fits)
+		return found;
+	/* In motion to the end: a thread was where only this build has one. */
+	return live.has_foreign && !live.has_code ? BUILD_LIVE_FOREIGN : BUILD_LIVE_FITS;
 }
 
 /* dtoa.preallocated, right before the pointer into it: PRIVATE_MEM of pycore_dtoa.h. */

@@ -20,12 +20,22 @@ enum build_live {
 };
 
 /*
- * Follow the runtime to its newest interpreter, that to its newest thread, and that to
- * one of its frames and its code object. The build is consistent. Lists change while they
- * are followed: what contradicts is looked at again. Takes a bounded number of reads.
+ * Follow the runtime to its newest interpreter, that to its newest threads, and one of these
+ * to one of its frames and its code object. The build is consistent. Lists change while they
+ * are followed: what contradicts is looked at again, twice and at once. What was seen in
+ * one try (that a thread fits, a code object) holds for all. Takes a bounded number of reads.
  */
 enum build_live build_check_live(struct remote_memory *memory, remote_addr runtime_addr,
 				 const struct py_build *build);
+
+/*
+ * The same of a build that is refused if it is contradicted, though by its version and its
+ * own numbers it is right: what contradicts is looked at up to ten times, with pauses of
+ * a millisecond, and is BUILD_LIVE_FITS if ever a thread was found to fit: threads that
+ * come and go are no reason for a refusal.
+ */
+enum build_live build_check_known(struct remote_memory *memory, remote_addr runtime_addr,
+				  const struct py_build *build);
 
 /*
  * The same of a build of which only the runtime's, interpreters', threads' and chunks'

@@ -373,7 +373,7 @@ int debug_offsets_match(struct remote_memory *memory, remote_addr runtime_addr,
 
 	if (err && err != -EBADMSG)
 		return err;
-	if (!err && build_check_live(memory, runtime_addr, &build) == BUILD_LIVE_CONTRADICTS)
+	if (!err && build_check_known(memory, runtime_addr, &build) == BUILD_LIVE_CONTRADICTS)
 		err = -EBADMSG;
 	if (!err) {
 		build.newer_than_tested = minor != layout->minor;

@@ -117,7 +117,7 @@ static int load_debug_offsets(struct remote_memory *memory, remote_addr runtime_
 static int check_table(struct remote_memory *memory, remote_addr runtime_addr,
 		       const struct py_build *build, struct message *reterr)
 {
-	enum build_live found = build_check_live(memory, runtime_addr, build);
+	enum build_live found = build_check_known(memory, runtime_addr, build);
 	char version[VERSION_MAX_BYTES];
 
 	if (found != BUILD_LIVE_CONTRADICTS && found != BUILD_LIVE_FOREIGN)

@@ -188,6 +188,18 @@ Test(debug_offsets, unknown_layout_without_frames_is_refused)
 	}
 }
 
+static remote_addr newest_thread(const struct fake_python *py)
+{
+	struct remote_memory *memory = (struct remote_memory *)&py->fake.memory;
+	const struct py_offsets *offsets = &py->build.offsets;
+	remote_addr thread_addr;
+
+	cr_assert(zero(int, remote_memory_read_u64(
+				    memory, py->interp_addr + offsets->interpreter.threads_head,
+				    &thread_addr)));
+	return thread_addr;
+}
+
 /* Its own layout, but a list that leads nowhere: not this CPython's structs. */
 Test(debug_offsets, known_layout_that_the_interpreter_contradicts_is_refused)
 {
@@ -199,11 +211,71 @@ Test(debug_offsets, known_layout_that_the_interpreter_contradicts_is_refused)
 
 		begin(&py, minors[v]);
 		cr_assert(zero(int, load(&py, &build, &message)));
-		thread_addr = fake_python_thread(&py, 1001);
+		thread_addr = newest_thread(&py);
 		fake_memory_write_u64(&py.fake, thread_addr + build.offsets.thread.interp,
 				      py.interp_addr + 8);
 		cr_expect(eq(int, load(&py, &build, &message), -EBADMSG));
 		fake_python_done(&py);
+	}
+}
+
+/* Whether the only thread has ended until so many reads were done: more than three looks take. */
+enum { TORN_READS = 24 };
+
+static void mend_later(struct fake_memory *fake, size_t range_index)
+{
+	const struct fake_python *py = fake->context;
+
+	if (range_index != 0 || fake->nr_calls < TORN_READS)
+		return;
+	fake->before_range = NULL;
+	fake_memory_write_u64(fake, newest_thread(py) + py->build.offsets.thread.interp,
+			      py->interp_addr);
+}
+
+static void ends_for_a_while(struct fake_python *py)
+{
+	fake_memory_write_u64(&py->fake, newest_thread(py) + py->build.offsets.thread.interp, 0);
+	py->fake.nr_calls = 0;
+	py->fake.context = py;
+	py->fake.before_range = mend_later;
+}
+
+static void newest_has_ended(struct fake_python *py)
+{
+	remote_addr thread_addr = fake_python_thread(py, 1001);
+
+	fake_memory_write_u64(&py->fake, thread_addr + py->build.offsets.thread.interp, 0);
+}
+
+static void leads_nowhere_behind_the_first(struct fake_python *py)
+{
+	remote_addr thread_addr = fake_python_thread(py, 1001);
+
+	fake_memory_write_u64(&py->fake, thread_addr + py->build.offsets.thread.next, 0x1230);
+}
+
+/* Threads that begin and end while their list is followed make no other version of it. */
+Test(debug_offsets, a_list_in_motion_refutes_nothing)
+{
+	static void (*const motions[])(struct fake_python * py) = {
+		ends_for_a_while, newest_has_ended, leads_nowhere_behind_the_first};
+
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		for (size_t i = 0; i < sizeof(motions) / sizeof(*motions); i++) {
+			struct fake_python py;
+			struct message message = {0};
+			struct py_build build;
+
+			begin(&py, fake_python_minors[v]);
+			motions[i](&py);
+			cr_expect(zero(int, offsets_load(&py.fake.memory, py.runtime_addr,
+							 py.build.version_hex, &build, &message)),
+				  "3.%u, %zu: %s", fake_python_minors[v], i, message.text);
+			cr_expect(not(build.newer_than_tested), "3.%u, %zu", fake_python_minors[v],
+				  i);
+			fake_python_done(&py);
+		}
 	}
 }
 
