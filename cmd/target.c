@@ -83,7 +83,8 @@ bool target_parse_wait(const char *text, struct target_wait *ret_wait)
 }
 
 /* Look once. Errors of runtime_find(). What needs no search has the error of the last one. */
-static int look(struct target *target, struct lookout *lookout, struct message *reterr)
+static int look(struct target *target, struct lookout *lookout, const volatile sig_atomic_t *stop,
+		struct message *reterr)
 {
 	struct maps maps = {0};
 	struct runtime runtime;
@@ -98,7 +99,8 @@ static int look(struct target *target, struct lookout *lookout, struct message *
 	if (!lookout_must_search(lookout, unchanged, clock_now_ns()))
 		return lookout->err;
 	*reterr = (struct message){0};
-	err = runtime_find(&target->process, &target->maps, &target->live.memory, &runtime, reterr);
+	err = runtime_find(&target->process, &target->maps, &target->live.memory, stop, &runtime,
+			   reterr);
 	lookout_searched(lookout, err, clock_now_ns());
 	if (!err)
 		target->runtime = runtime;
@@ -161,7 +163,7 @@ static int find_interpreter(struct target *target, const struct target_wait *wai
 		if (process_memory_gone(&target->process) &&
 		    process_renew_memory(&target->process) != 0)
 			return -ESRCH;
-		err = look(target, &lookout, reterr);
+		err = look(target, &lookout, wait->stop, reterr);
 		if (!err || begin_ns >= lookout.end_ns ||
 		    !worth_waiting(target, wait, err, begin_ns - lookout.start_ns))
 			return err;

@@ -239,3 +239,50 @@ int symtab_find(const struct image *image, const char *name, uint64_t *ret_vaddr
 	*ret_size_bytes = symbol->st_size;
 	return 0;
 }
+
+/* The bytes of a section, if it is one that would be read. */
+static uint64_t section_bytes(Elf_Scn *section, uint64_t max_bytes)
+{
+	const Elf64_Shdr *header = section ? elf64_getshdr(section) : NULL;
+
+	return header && header->sh_size <= max_bytes ? header->sh_size : 0;
+}
+
+/* Of the tables that section headers lead to; *ret_dynamic: one of dynamic symbols is there. */
+static uint64_t sections_bytes(const struct image *image, bool *ret_dynamic)
+{
+	Elf *elf = image_elf(image);
+	Elf_Scn *section = NULL;
+	uint64_t nr_bytes = 0;
+
+	*ret_dynamic = false;
+	while ((section = elf_nextscn(elf, section))) {
+		const Elf64_Shdr *header = elf64_getshdr(section);
+
+		if (!header || (header->sh_type != SHT_SYMTAB && header->sh_type != SHT_DYNSYM))
+			continue;
+		*ret_dynamic |= header->sh_type == SHT_DYNSYM;
+		nr_bytes += section_bytes(section, SYMTAB_MAX_SYMBOLS * sizeof(Elf64_Sym)) +
+			    section_bytes(elf_getscn(elf, header->sh_link), SYMTAB_MAX_NAMES_BYTES);
+	}
+	return nr_bytes;
+}
+
+uint64_t symtab_bytes(const struct image *image)
+{
+	bool has_dynamic;
+	uint64_t nr_bytes = sections_bytes(image, &has_dynamic);
+	uint64_t longest = 0;
+	size_t nr_segments;
+	const Elf64_Phdr *segments = image_segments(image, &nr_segments);
+
+	if (has_dynamic)
+		return nr_bytes;
+	/* How many dynamic symbols there are is told by their hashes only: not more than fit. */
+	for (size_t i = 0; i < nr_segments; i++)
+		if (segments[i].p_type == PT_LOAD && segments[i].p_filesz > longest)
+			longest = segments[i].p_filesz;
+	if (longest > SYMTAB_MAX_SYMBOLS * sizeof(Elf64_Sym))
+		longest = SYMTAB_MAX_SYMBOLS * sizeof(Elf64_Sym);
+	return nr_bytes + longest;
+}

@@ -34,6 +34,12 @@ int symtab_find(const struct image *image, const char *name, uint64_t *ret_vaddr
 		uint64_t *ret_size_bytes);
 
 /*
+ * How many bytes of symbols and names symtab_find() reads of the file at most, by what its
+ * headers say: none of these is read.
+ */
+uint64_t symtab_bytes(const struct image *image);
+
+/*
  * Whether a symbol is a place in the file: not TLS offsets, not resolvers
  * (IFUNC), not plain numbers (SHN_ABS), not what another file defines.
  */

@@ -265,7 +265,7 @@ int interpreter_scan(struct remote_memory *memory, const struct maps *maps,
 		memset(rejected, 0, NR_REJECTED * sizeof(*rejected));
 		err = scan_module(&scan, module);
 	}
-	if (err)
+	if (err && !(err == -E2BIG && scan.best_points))
 		return err;
 	if (!scan.best_points)
 		return -ENOENT;

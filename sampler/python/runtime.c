@@ -6,24 +6,38 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "procmem/memory_budget.h"
 #include "sampler/python/debug_offsets.h"
+#include "sampler/python/file_names.h"
 #include "sampler/python/interpreter_scan.h"
 #include "sampler/python/modules.h"
 #include "sampler/python/version_text.h"
 #include "symbols/memory_image.h"
-#include "symbols/symtab.h"
 
 /* So much of all modules' variables is looked at; beyond it nothing is found by a scan. */
 #define SCAN_MAX_BYTES (256u << 20)
+
+/*
+ * A search takes so many reads (memory_budget.h) and then finds nothing more: half a second
+ * to a second. A scan of all SCAN_MAX_BYTES takes half of them; CPython in a large server
+ * is found with 2,000.
+ */
+#define SEARCH_MAX_READS (1u << 19)
+
+/* So many places are tried; a process has one CPython, few have two. */
+#define SEARCH_MAX_TRIES 64
 
 /* What is being searched, and the best reason against what was found. */
 struct search {
 	const struct process *process;
 	const struct maps *maps;
-	struct remote_memory *memory;
+	struct remote_memory *memory;	   /* read through a budget */
+	const volatile sig_atomic_t *stop; /* may be NULL */
 	struct modules modules;
+	struct file_names_cache files;
 	struct runtime *ret_runtime;
 	uint64_t scanned_bytes;
+	unsigned int nr_tries;
 	struct message refusal;
 	int refusal_err; /* 0 while nothing was refused */
 };
@@ -40,6 +54,7 @@ static int refusal_rank(int err)
 {
 	switch (err) {
 	case 0:
+	case -E2BIG: /* of our own reads: nothing is known of what they were of */
 		return 0;
 	case -EFAULT:
 		return 1;
@@ -93,6 +108,9 @@ static bool search_try(struct search *search, const struct module *module,
 	remote_addr head_addr = 0;
 	int err;
 
+	if (search->nr_tries == SEARCH_MAX_TRIES)
+		return false;
+	search->nr_tries++;
 	if (lacks_version(search, place)) {
 		search_refuse_idle(search, module);
 		return false;
@@ -128,54 +146,42 @@ static uint32_t read_version(const struct search *search, remote_addr addr)
 	return value > UINT32_MAX ? 0 : (uint32_t)value;
 }
 
-/* The address of a symbol, by the file of the module. 0 or a negative errno. */
-static int file_symbol(const struct search *search, const struct module *module, const char *name,
-		       remote_addr *ret_addr)
+/* -ENOENT if the file has no such name; other errors: what it has is not known. */
+static int place_in_file(struct search *search, const struct module *module,
+			 struct place *ret_place, bool *ret_was_read)
 {
-	struct image *image = NULL;
-	uint64_t vaddr, size_bytes, load_bias;
-	int err = image_open(search->process, module->code, &image);
+	struct file_names names;
+	uint64_t load_bias;
+	int err = file_names_find(&search->files, search->process, module->code, false, &names,
+				  &load_bias);
 
-	if (!err)
-		err = symtab_find(image, name, &vaddr, &size_bytes);
-	if (!err)
-		err = image_load_bias(image, module->code, &load_bias);
-	image_close(image);
-	if (!err)
-		*ret_addr = vaddr + load_bias;
-	return err;
-}
-
-static int place_in_image(const struct search *search, const struct module *module,
-			  const struct image *image, struct place *ret_place)
-{
-	struct place place = {.found_by = "section"};
-	uint64_t vaddr, size_bytes, load_bias;
-	int err = image_load_bias(image, module->code, &load_bias);
-
-	if (!err && image_section(image, ".PyRuntime", &vaddr, &size_bytes) != 0) {
-		place.found_by = "symbol";
-		err = symtab_find(image, "_PyRuntime", &vaddr, &size_bytes);
-	}
+	*ret_was_read = !err;
+	if (!err && !names.runtime_vaddr)
+		err = -ENOENT;
 	if (err)
 		return err;
-	place.runtime_addr = vaddr + load_bias;
-	if (symtab_find(image, "Py_Version", &vaddr, &size_bytes) == 0)
-		place.version_hex = read_version(search, vaddr + load_bias);
-	*ret_place = place;
+	*ret_place = (struct place){
+		.runtime_addr = names.runtime_vaddr + load_bias,
+		.found_by = names.found_by,
+	};
+	if (names.version_vaddr)
+		ret_place->version_hex = read_version(search, names.version_vaddr + load_bias);
 	return 0;
 }
 
-static int place_in_file(const struct search *search, const struct module *module,
-			 struct place *ret_place, bool *ret_opened)
+/* The variable interp_head of 3.6, which has no _PyRuntime; it is not exported. */
+static int find_interp_head(struct search *search, const struct module *module,
+			    remote_addr *ret_addr)
 {
-	struct image *image = NULL;
-	int err = image_open(search->process, module->code, &image);
+	struct file_names names;
+	uint64_t load_bias;
+	int err = file_names_find(&search->files, search->process, module->code, true, &names,
+				  &load_bias);
 
-	*ret_opened = !err;
+	if (!err && !names.interp_head_vaddr)
+		err = -ENOENT;
 	if (!err)
-		err = place_in_image(search, module, image, ret_place);
-	image_close(image);
+		*ret_addr = names.interp_head_vaddr + load_bias;
 	return err;
 }
 
@@ -240,15 +246,14 @@ static bool search_cookie(struct search *search, const struct module *module)
 }
 
 /* The list of interpreters of a version that has neither a symbol left nor debug offsets. */
-static int place_by_scan(const struct search *search, const struct module *module,
+static int place_by_scan(struct search *search, const struct module *module,
 			 const struct py_build *build, struct place *ret_place)
 {
 	struct place place = {.version_hex = build->version_hex, .found_by = "symbol"};
 	int err = -ENOENT;
 
-	/* 3.6 has no _PyRuntime, and this variable, which is not exported. */
 	if (build->offsets.runtime.interpreters_head == 0)
-		err = file_symbol(search, module, "interp_head", &place.runtime_addr);
+		err = find_interp_head(search, module, &place.runtime_addr);
 	if (err) {
 		place.found_by = "scan";
 		err = interpreter_scan(search->memory, search->maps, module, build,
@@ -257,6 +262,25 @@ static int place_by_scan(const struct search *search, const struct module *modul
 	if (!err)
 		*ret_place = place;
 	return err;
+}
+
+/* Remember that a scan of module gave err. */
+static void search_refuse_scan(struct search *search, const struct module *module, int err)
+{
+	struct message refusal = {0};
+
+	if (err == -ENOENT) {
+		search_refuse_idle(search, module);
+		return;
+	}
+	if (err == -E2BIG) {
+		err = -ENOENT;
+		message_set(&refusal,
+			    "so much in process %d looks like an interpreter that the search for "
+			    "one was given up",
+			    search->process->pid);
+	}
+	search_refuse(search, err, &refusal);
 }
 
 /* Module has the text of a version, but nothing that leads to its runtime. */
@@ -284,10 +308,7 @@ static bool search_by_version(struct search *search, const struct module *module
 	err = place_by_scan(search, module, &build, &place);
 	if (!err)
 		return search_try(search, module, &place);
-	if (err == -ENOENT)
-		search_refuse_idle(search, module);
-	else
-		search_refuse(search, err, &refusal);
+	search_refuse_scan(search, module, err);
 	return false;
 }
 
@@ -297,10 +318,10 @@ static bool search_names(struct search *search, const struct module *module)
 {
 	struct version_text version;
 	struct place place;
-	bool opened;
-	int err = place_in_file(search, module, &place, &opened);
+	bool was_read;
+	int err = place_in_file(search, module, &place, &was_read);
 
-	if (!opened)
+	if (!was_read)
 		err = place_in_memory(search, module, &place);
 	if (err)
 		return false;
@@ -317,6 +338,11 @@ static bool search_variables(struct search *search, const struct module *module)
 						 search_by_version(search, module, &version));
 }
 
+static bool is_stopped(const struct search *search)
+{
+	return search->stop && *search->stop;
+}
+
 /* The module of the interpreter, by its names if there are any, else by its variables. */
 static const struct module *search_modules(struct search *search)
 {
@@ -325,24 +351,25 @@ static const struct module *search_modules(struct search *search)
 	const struct modules *list = &search->modules;
 
 	for (size_t way = 0; way < sizeof(ways) / sizeof(ways[0]); way++)
-		for (size_t i = 0; i < list->nr_modules; i++)
+		for (size_t i = 0; i < list->nr_modules && !is_stopped(search); i++)
 			if (ways[way](search, &list->modules[i]))
 				return &list->modules[i];
 	return NULL;
 }
 
 /* Count the CPythons that run besides the one that was found in module. */
-static unsigned int count_others(const struct search *search, const struct module *module)
+static unsigned int count_others(struct search *search, const struct module *module)
 {
 	const struct modules *list = &search->modules;
-	struct runtime runtime = {0};
-	struct search others = *search;
+	struct runtime *found = search->ret_runtime;
+	struct runtime other = {0};
 	unsigned int nr_others = 0;
 
-	others.ret_runtime = &runtime;
+	search->ret_runtime = &other;
 	for (module++; module < list->modules + list->nr_modules; module++)
 		if (module->kind != MODULE_OTHER)
-			nr_others += search_names(&others, module);
+			nr_others += search_names(search, module);
+	search->ret_runtime = found;
 	return nr_others;
 }
 
@@ -446,6 +473,8 @@ static bool ended_meanwhile(const struct search *search)
 /* Why nothing was found. Errors of runtime_find(). */
 static int refuse(const struct search *search, struct message *reterr)
 {
+	if (is_stopped(search))
+		return -EINTR;
 	if (ended_meanwhile(search))
 		return -ESRCH;
 	if (!search->refusal_err || !search->refusal.text[0])
@@ -456,18 +485,23 @@ static int refuse(const struct search *search, struct message *reterr)
 }
 
 int runtime_find(const struct process *process, const struct maps *maps,
-		 struct remote_memory *memory, struct runtime *ret_runtime, struct message *reterr)
+		 struct remote_memory *memory, const volatile sig_atomic_t *stop,
+		 struct runtime *ret_runtime, struct message *reterr)
 {
 	struct runtime runtime = {0};
+	struct memory_budget budget;
 	struct search search = {
 		.process = process,
 		.maps = maps,
-		.memory = memory,
+		.memory = &budget.memory,
+		.stop = stop,
 		.ret_runtime = &runtime,
 	};
 	const struct module *module;
-	int err = check_readable(&search);
+	int err;
 
+	memory_budget_init(&budget, memory, SEARCH_MAX_READS);
+	err = check_readable(&search);
 	if (!err)
 		err = modules_list(process, maps, &search.modules);
 	if (err)
@@ -481,5 +515,6 @@ int runtime_find(const struct process *process, const struct maps *maps,
 		err = refuse(&search, reterr);
 	}
 	modules_done(&search.modules);
+	file_names_cache_done(&search.files);
 	return err;
 }

@@ -6,6 +6,8 @@
  */
 #pragma once
 
+#include <signal.h>
+
 #include "procmem/maps.h"
 #include "procmem/memory.h"
 #include "procmem/message.h"
@@ -37,7 +39,11 @@ struct runtime {
  * The first one that has an interpreter is it; one without does not count. Before 3.13 the
  * version is that of Py_Version or of the text, never one that a name of a file tells.
  *
- * 0; -ENOENT with a sentence (no CPython in it), -ENOTSUP with a sentence (one
+ * However the process is made, a search takes so many reads (SEARCH_MAX_READS), bytes of
+ * symbols (FILE_NAMES_MAX_BYTES) and of variables at most; what they do not reach is not
+ * found. *stop ends it between two modules; stop may be NULL.
+ *
+ * 0; -EINTR (*stop was set), -ENOENT with a sentence (no CPython in it), -ENOTSUP with a sentence (one
  * that is not supported), -EAGAIN with a sentence (a CPython is loaded, or a file that by
  * its name is one is mapped, but no interpreter runs in it yet, or none any more: ask
  * again later), -EPERM (ask process_explain_eperm()), -ENOMEM; -ESRCH: it
@@ -45,4 +51,5 @@ struct runtime {
  * thread, which has no mappings, looks as if it had).
  */
 int runtime_find(const struct process *process, const struct maps *maps,
-		 struct remote_memory *memory, struct runtime *ret_runtime, struct message *reterr);
+		 struct remote_memory *memory, const volatile sig_atomic_t *stop,
+		 struct runtime *ret_runtime, struct message *reterr);

@@ -250,8 +250,8 @@ static int find_target(struct stopwalk *walk, struct message *reterr)
 	live_memory_init(&walk->live, &walk->process);
 	err = maps_read(&walk->process, &walk->maps);
 	return err ? err
-		   : runtime_find(&walk->process, &walk->maps, &walk->live.memory, &walk->runtime,
-				  reterr);
+		   : runtime_find(&walk->process, &walk->maps, &walk->live.memory, NULL,
+				  &walk->runtime, reterr);
 }
 
 static int run(struct stopwalk *walk, struct message *reterr)

@@ -46,7 +46,7 @@ int main(int argc, char **argv)
 		err = maps_read(&process, &maps);
 	live_memory_init(&live, &process);
 	if (!err)
-		err = runtime_find(&process, &maps, &live.memory, &runtime, &message);
+		err = runtime_find(&process, &maps, &live.memory, NULL, &runtime, &message);
 	if (!err)
 		err = record(&live.memory, &runtime, argv[2]);
 	if (err)

@@ -82,11 +82,11 @@ Test(runtime, refuses_nothing_that_has_ended)
 		ops.check = cases[i].check;
 		fake.memory.ops = &ops;
 		fake.before_range = cases[i].before_range;
-		cr_expect(
-			eq(int,
-			   runtime_find(&process, &cases[i].maps, &fake.memory, &runtime, &message),
-			   cases[i].expected),
-			"%s", cases[i].name);
+		cr_expect(eq(int,
+			     runtime_find(&process, &cases[i].maps, &fake.memory, NULL, &runtime,
+					  &message),
+			     cases[i].expected),
+			  "%s", cases[i].name);
 		cr_expect(eq(int, message.text[0] != '\0', cases[i].expected != -ESRCH), "%s",
 			  cases[i].name);
 		fake_memory_done(&fake);
@@ -158,8 +158,8 @@ static void library_end(struct library *library)
 
 static int find(struct library *library, struct runtime *ret_runtime, struct message *reterr)
 {
-	return runtime_find(&no_process, &library->maps, &library->py.fake.memory, ret_runtime,
-			    reterr);
+	return runtime_find(&no_process, &library->maps, &library->py.fake.memory, NULL,
+			    ret_runtime, reterr);
 }
 
 #define TEXT_OF(version) version " (main, May  9 2026, 10:00:00) \n[GCC 12.2.0]"
@@ -209,4 +209,59 @@ Test(runtime, by_variables_alone)
 		}
 		fake_python_done(&library.py);
 	}
+}
+
+/* Lists that are right until their end, which many words lead to: as long as we like to read. */
+static void add_long_lists(struct library *library)
+{
+	enum { NR_THREADS = 20000, THREAD_BYTES = 512, NR_WORDS = 100 };
+	struct fake_python *py = &library->py;
+	const struct py_offsets *offsets = &py->build.offsets;
+	const remote_addr first_addr = 0x5780000000;
+	uint8_t *bytes = fake_memory_map(&py->fake, first_addr, NR_THREADS * THREAD_BYTES);
+
+	for (uint64_t i = 0; i < NR_THREADS; i++) {
+		uint64_t next_addr = i + 1 < NR_THREADS ? first_addr + (i + 1) * THREAD_BYTES : 0;
+
+		memcpy(bytes + i * THREAD_BYTES + offsets->thread.next, &next_addr, 8);
+		memcpy(bytes + i * THREAD_BYTES + offsets->thread.interp, &py->interp_addr, 8);
+	}
+	fake_memory_write_u64(&py->fake, py->interp_addr + offsets->interpreter.threads_head,
+			      first_addr);
+	/* It is not the first interpreter, so that none of them is the head. */
+	fake_memory_write_u64(&py->fake, py->interp_addr + offsets->interpreter.id, 1);
+	for (uint64_t i = 0; i < NR_WORDS; i++)
+		fake_memory_write_u64(&py->fake, library->text_addr + 0x100 + 8 * i,
+				      py->interp_addr);
+}
+
+Test(runtime, takes_a_bounded_number_of_reads)
+{
+	struct message message = {0};
+	struct runtime runtime;
+	struct library library;
+
+	library_init(&library, 11, TEXT_OF("3.11.2"));
+	add_long_lists(&library);
+	cr_expect(eq(int, find(&library, &runtime, &message), -ENOENT));
+	cr_expect(ne(ptr, strstr(message.text, "given up"), NULL), "%s", message.text);
+	cr_expect(gt(u64, library.py.fake.nr_calls, 100000), "the lists are read");
+	cr_expect(lt(u64, library.py.fake.nr_calls, 600000));
+	fake_python_done(&library.py);
+}
+
+Test(runtime, a_signal_ends_it)
+{
+	const volatile sig_atomic_t stop = 1;
+	struct message message = {0};
+	struct runtime runtime;
+	struct library library;
+
+	library_init(&library, 11, TEXT_OF("3.11.2"));
+	cr_expect(eq(int,
+		     runtime_find(&no_process, &library.maps, &library.py.fake.memory, &stop,
+				  &runtime, &message),
+		     -EINTR));
+	cr_expect(lt(u64, library.py.fake.nr_calls, 10));
+	fake_python_done(&library.py);
 }

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/python/file_names.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbols/image.h"
+#include "symbols/symtab.h"
+
+/* What is known of one file. */
+struct known_file {
+	const struct mapping *mapping; /* one of it, borrowed from the maps */
+	struct file_names names;
+	int err;	 /* why nothing is known */
+	bool knows_head; /* interp_head was asked for */
+};
+
+void file_names_cache_done(struct file_names_cache *cache)
+{
+	if (!cache)
+		return;
+	free(cache->files);
+	*cache = (struct file_names_cache){0};
+}
+
+/* The path, too: inodes of Btrfs subvolumes are the same, and so is the device in the maps. */
+static bool same_file(const struct mapping *a, const struct mapping *b)
+{
+	return a->inode == b->inode && a->dev_major == b->dev_major &&
+	       a->dev_minor == b->dev_minor && strcmp(a->path, b->path) == 0;
+}
+
+/* The entry of a file, a new one with err 0 and no mapping; NULL if there are too many. */
+static struct known_file *find_entry(struct file_names_cache *cache, const struct mapping *mapping)
+{
+	for (size_t i = 0; i < cache->nr_files; i++)
+		if (same_file(cache->files[i].mapping, mapping))
+			return &cache->files[i];
+	if (cache->nr_files == FILE_NAMES_MAX_FILES)
+		return NULL;
+	if (!cache->files)
+		cache->files = calloc(FILE_NAMES_MAX_FILES, sizeof(*cache->files));
+	return cache->files ? &cache->files[cache->nr_files++] : NULL;
+}
+
+/* Whether the limit allows to read the symbols of a file; then they are counted. */
+static bool afford(struct file_names_cache *cache, const struct image *image)
+{
+	uint64_t nr_bytes = symtab_bytes(image);
+
+	if (nr_bytes > FILE_NAMES_MAX_BYTES - cache->nr_bytes)
+		return false;
+	cache->nr_bytes += nr_bytes;
+	return true;
+}
+
+static uint64_t symbol_or_0(const struct image *image, const char *name)
+{
+	uint64_t vaddr, size_bytes;
+
+	return symtab_find(image, name, &vaddr, &size_bytes) == 0 ? vaddr : 0;
+}
+
+static void read_names(const struct image *image, struct file_names *ret_names)
+{
+	uint64_t vaddr, size_bytes;
+
+	if (image_section(image, ".PyRuntime", &vaddr, &size_bytes) == 0)
+		*ret_names = (struct file_names){.runtime_vaddr = vaddr, .found_by = "section"};
+	else
+		*ret_names = (struct file_names){
+			.runtime_vaddr = symbol_or_0(image, "_PyRuntime"),
+			.found_by = "symbol",
+		};
+	if (ret_names->runtime_vaddr)
+		ret_names->version_vaddr = symbol_or_0(image, "Py_Version");
+}
+
+/* Read of an image what is not known yet. 0 or -E2BIG. */
+static int learn(struct file_names_cache *cache, const struct image *image, bool is_new,
+		 bool with_head, struct known_file *file)
+{
+	bool lacks_head = with_head && !file->knows_head;
+
+	if ((is_new || lacks_head) && !afford(cache, image))
+		return -E2BIG;
+	if (is_new)
+		read_names(image, &file->names);
+	if (lacks_head)
+		file->names.interp_head_vaddr = symbol_or_0(image, "interp_head");
+	file->knows_head |= with_head;
+	return 0;
+}
+
+static bool has_name(const struct file_names *names, bool with_head)
+{
+	return names->runtime_vaddr || (with_head && names->interp_head_vaddr);
+}
+
+int file_names_find(struct file_names_cache *cache, const struct process *process,
+		    const struct mapping *mapping, bool with_head, struct file_names *ret_names,
+		    uint64_t *ret_load_bias)
+{
+	struct known_file *file = find_entry(cache, mapping);
+	bool is_new = file && !file->mapping;
+	struct image *image = NULL;
+	int err;
+
+	if (!file)
+		return -E2BIG;
+	file->mapping = mapping;
+	*ret_names = (struct file_names){0};
+	if (file->err)
+		return file->err;
+	if (!is_new && (!with_head || file->knows_head) && !has_name(&file->names, with_head))
+		return 0;
+	err = image_open(process, mapping, &image);
+	if (!err)
+		err = learn(cache, image, is_new, with_head, file);
+	file->err = err;
+	if (!err && has_name(&file->names, with_head) &&
+	    image_load_bias(image, mapping, ret_load_bias) == 0)
+		*ret_names = file->names;
+	image_close(image);
+	return err;
+}
