@@ -126,7 +126,8 @@ static const struct group groups[] = {
 
 #define NR_GROUPS (sizeof(groups) / sizeof(*groups))
 
-bool debug_offsets_plausible(const struct py_build *build)
+/* Whether the relations between the numbers hold that hold in 3.13 to 3.15. */
+static bool numbers_plausible(const struct py_build *build)
 {
 	const struct py_offsets *o = &build->offsets;
 
@@ -146,7 +147,7 @@ static int try_layout(const struct debug_offsets *table, const struct debug_offs
 {
 	int err = debug_offsets_convert(table, layout, ret_build);
 
-	if (!err && (!build_consistent(ret_build) || !debug_offsets_plausible(ret_build)))
+	if (!err && (!build_consistent(ret_build) || !numbers_plausible(ret_build)))
 		err = -EBADMSG;
 	return err;
 }
@@ -245,8 +246,7 @@ static void search_judge(struct search *search)
 	struct py_build build;
 
 	if (convert_placed(search, &build) != 0 || !build_consistent(&build) ||
-	    !debug_offsets_plausible(&build) ||
-	    (search->nr_found && says_all_of(&search->found, &build)))
+	    !numbers_plausible(&build) || (search->nr_found && says_all_of(&search->found, &build)))
 		return;
 	search->nr_looks++;
 	if (build_check_live(search->memory, search->runtime_addr, &build) != BUILD_LIVE_PROVEN)

@@ -13,9 +13,6 @@
 
 #include "sampler/python/debug_offsets.h"
 
-/* Whether the relations between the numbers hold that hold in 3.13 to 3.15. */
-bool debug_offsets_plausible(const struct py_build *build);
-
 /*
  * Fill ret_build from the debug offsets at runtime_addr, a copy of which is table.
  *
