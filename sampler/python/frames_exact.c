@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "sampler/python/circle.h"
 #include "sampler/python/frame_walk.h"
 
 /*
@@ -37,7 +38,7 @@ int frames_walk_exact(struct code_cache *codes, const struct code_clock *clock,
 		.list = list,
 	};
 	remote_addr addr = current_frame_addr;
-	remote_addr kept_addr = 0;
+	struct circle circle = {0};
 	uint8_t bytes[FRAME_MAX_BYTES];
 	bool unusable = codes->next_version_unusable;
 	int err = 0;
@@ -45,17 +46,12 @@ int frames_walk_exact(struct code_cache *codes, const struct code_clock *clock,
 	list->nr_known = 0;
 	list->walked.tick = 0;
 	frame_list_begin(list);
-	/*
-	 * Brent's method finds a chain that goes in a circle: an address is kept
-	 * while the distance to it doubles. A shim stands at most behind each frame.
-	 */
-	for (uint64_t steps = 0; addr && addr != base_frame_addr; steps++) {
-		if (addr == kept_addr || steps > 2ull * MAX_FRAMES) {
+	/* A shim stands at most behind each frame. */
+	while (addr && addr != base_frame_addr) {
+		if (circle_closes(&circle, addr) || circle.nr > 2ull * MAX_FRAMES + 1) {
 			err = -E2BIG;
 			break;
 		}
-		if ((steps & (steps - 1)) == 0)
-			kept_addr = addr;
 		err = remote_memory_read(codes->memory, addr, bytes,
 					 frame_head_bytes(&codes->build->offsets));
 		if (!err)

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sampler/python/circle.h"
+
 /* CPython's smallest chunk has 16 KiB; a frame of the largest co_stacksize needs 64 MiB. */
 enum { CHUNK_MIN_BYTES = 1024, CHUNK_MAX_BYTES = 256 << 20 };
 
@@ -258,22 +260,21 @@ static bool out_of_budget(const struct stack_copy *stack, size_t nr_chunks)
 
 /*
  * Read headers from addr down until stack knows the chunk, or to the oldest. -E2BIG
- * for more than a stack can have, and for a circle, which Brent's method finds: an
- * address is kept while the distance to it doubles.
+ * for more than a stack can have, and for a circle.
  */
 static int read_headers(const struct stack_copy *stack, struct remote_memory *memory,
 			const struct py_offsets *offsets, remote_addr addr,
 			struct chunk_headers *found)
 {
-	remote_addr kept_addr = 0;
+	struct circle circle = {0};
 	size_t total_bytes = 0;
 
 	while (addr && !is_known(stack, addr, found->nr_headers)) {
 		size_t nr = found->nr_headers;
 		int err;
 
-		if (addr == kept_addr || nr == MAX_CHUNKS || total_bytes > STACK_MAX_BYTES ||
-		    out_of_budget(stack, nr + 1))
+		if (circle_closes(&circle, addr) || nr == MAX_CHUNKS ||
+		    total_bytes > STACK_MAX_BYTES || out_of_budget(stack, nr + 1))
 			return -E2BIG;
 		if ((nr & (nr - 1)) == 0) {
 			struct chunk_header *larger =
@@ -282,7 +283,6 @@ static int read_headers(const struct stack_copy *stack, struct remote_memory *me
 			if (!larger)
 				return -ENOMEM;
 			found->headers = larger;
-			kept_addr = addr;
 		}
 		err = read_chunk_header(memory, offsets, addr, &found->headers[nr]);
 		if (err)

@@ -2,8 +2,9 @@
 #include "sampler/python/threads.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
+
+#include "sampler/python/circle.h"
 
 void thread_list_done(struct thread_list *list)
 {
@@ -82,23 +83,6 @@ bool thread_ref_matches(const struct thread_ref *ref, const struct py_offsets *o
 	return field_u64(state, offsets->thread.thread_id) == ref->thread_id &&
 	       field_if_any(state, offsets->thread.native_thread_id) == ref->native_tid &&
 	       field_if_any(state, offsets->thread.unique_id) == ref->unique_id;
-}
-
-/* A list that is followed, to tell one that goes in a circle by Brent's method. */
-struct circle {
-	remote_addr kept_addr; /* of an element before: how far back doubles */
-	size_t nr;
-};
-
-/* Whether the list comes to an element, at addr, where it was before. */
-static bool circle_closes(struct circle *circle, remote_addr addr)
-{
-	if (addr == circle->kept_addr)
-		return true;
-	if ((circle->nr & (circle->nr - 1)) == 0)
-		circle->kept_addr = addr;
-	circle->nr++;
-	return false;
 }
 
 static int list_threads(struct remote_memory *memory, const struct py_build *build,
