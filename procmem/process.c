@@ -24,9 +24,6 @@ enum { STAT_FLAGS_FIELD = 9, STAT_KERNEL_THREAD = 0x00200000 };
 /* Field 22: when it was started, in clock ticks since the system was. */
 enum { STAT_START_FIELD = 22 };
 
-/* Room for "task/", a thread id, and the name of a file. */
-#define TASK_NAME_MAX_BYTES 64
-
 static void cleanup_closedir_fn(DIR **dir)
 {
 	if (*dir)
@@ -47,9 +44,9 @@ static int open_file(const struct process *process, const char *name)
 	return faccessat(process->proc_fd, "stat", F_OK, 0) ? -ESRCH : -ENOENT;
 }
 
-static void task_name(char name[TASK_NAME_MAX_BYTES], pid_t tid, const char *file)
+void process_task_name(char ret_name[PROCESS_TASK_NAME_MAX_BYTES], pid_t tid, const char *file)
 {
-	(void)snprintf(name, TASK_NAME_MAX_BYTES, "task/%d/%s", tid, file);
+	(void)snprintf(ret_name, PROCESS_TASK_NAME_MAX_BYTES, "task/%d/%s", tid, file);
 }
 
 ssize_t process_read_file(const struct process *process, const char *name, char *buffer,
@@ -195,13 +192,13 @@ static int check_status(const struct process *process, uid_t *ret_uid, struct me
 /* The memory of the program that runs now; -1 if it has none, or may not be read. */
 static int open_memory(const struct process *process)
 {
-	char name[TASK_NAME_MAX_BYTES];
+	char name[PROCESS_TASK_NAME_MAX_BYTES];
 	pid_t tid;
 	int fd;
 
 	if (process_live_thread(process, &tid))
 		return -1;
-	task_name(name, tid, "mem");
+	process_task_name(name, tid, "mem");
 	fd = procfile_open(process->proc_fd, name);
 	return fd < 0 ? -1 : fd;
 }
@@ -289,9 +286,9 @@ int process_live_thread(const struct process *process, pid_t *ret_tid)
 	if (open_tasks(process, &tasks))
 		return -ESRCH;
 	for (pid_t tid; (tid = next_task(tasks));) {
-		char name[TASK_NAME_MAX_BYTES];
+		char name[PROCESS_TASK_NAME_MAX_BYTES];
 
-		task_name(name, tid, "stat");
+		process_task_name(name, tid, "stat");
 		if (thread_alive(process, name)) {
 			*ret_tid = tid;
 			return 0;
@@ -302,9 +299,9 @@ int process_live_thread(const struct process *process, pid_t *ret_tid)
 
 bool process_has_thread(const struct process *process, pid_t tid)
 {
-	char name[TASK_NAME_MAX_BYTES];
+	char name[PROCESS_TASK_NAME_MAX_BYTES];
 
-	task_name(name, tid, "");
+	process_task_name(name, tid, "");
 	return faccessat(process->proc_fd, name, F_OK, 0) == 0;
 }
 
@@ -335,15 +332,15 @@ static int read_thread(const struct process *process, pid_t tid, struct process_
 {
 	cleanup_free char *status = NULL;
 	struct process_thread thread = {.tid = tid};
-	char name[TASK_NAME_MAX_BYTES];
+	char name[PROCESS_TASK_NAME_MAX_BYTES];
 	char comm[sizeof(thread.name) + 1]; /* the kernel ends the name with a newline */
 	int err;
 
-	task_name(name, tid, "status");
+	process_task_name(name, tid, "status");
 	err = read_status(process, name, &status);
 	if (err)
 		return err;
-	task_name(name, tid, "comm");
+	process_task_name(name, tid, "comm");
 	ssize_t length = process_read_file(process, name, comm, sizeof(comm));
 
 	if (length < 0)

@@ -64,6 +64,15 @@ bool process_is_kernel_thread(const struct process *process);
  */
 bool process_has_thread(const struct process *process, pid_t tid);
 
+/* Room for "task/", a thread id, and the name of a file. */
+#define PROCESS_TASK_NAME_MAX_BYTES 64
+
+/*
+ * The name, relative to /proc/PID, of a file of the thread tid: "task/7/comm". Of the
+ * folder itself, "task/7/", if file is "".
+ */
+void process_task_name(char ret_name[PROCESS_TASK_NAME_MAX_BYTES], pid_t tid, const char *file);
+
 /*
  * Read a small file of /proc/PID (name relative to it, e.g. "task/7/comm") into
  * buffer: at most max_bytes - 1 bytes and a terminating NUL. Returns the

@@ -2,21 +2,20 @@
 #include "procmem/task.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
-/* Room for "task/", a thread id and a name; and for a stat file up to the state. */
-enum { NAME_MAX_BYTES = 64, STAT_MAX_BYTES = 256 };
+/* Room for a stat file up to the state. */
+enum { STAT_MAX_BYTES = 256 };
 
 /* The letter behind the thread's own name, which may hold anything. */
 static int read_letter(const struct process *process, pid_t tid, char *ret_letter)
 {
-	char name[NAME_MAX_BYTES];
+	char name[PROCESS_TASK_NAME_MAX_BYTES];
 	char stat[STAT_MAX_BYTES];
 	const char *name_end;
 	ssize_t length;
 
-	(void)snprintf(name, sizeof(name), "task/%d/stat", tid);
+	process_task_name(name, tid, "stat");
 	length = process_read_file(process, name, stat, sizeof(stat));
 	if (length < 0)
 		return (int)length;
@@ -30,9 +29,9 @@ static int read_letter(const struct process *process, pid_t tid, char *ret_lette
 /* The kernel says "0" for what it does not tell, and for a thread that does not wait. */
 static void read_wchan(const struct process *process, pid_t tid, char wchan[TASK_WCHAN_MAX_BYTES])
 {
-	char name[NAME_MAX_BYTES];
+	char name[PROCESS_TASK_NAME_MAX_BYTES];
 
-	(void)snprintf(name, sizeof(name), "task/%d/wchan", tid);
+	process_task_name(name, tid, "wchan");
 	if (process_read_file(process, name, wchan, TASK_WCHAN_MAX_BYTES) < 0 ||
 	    strcmp(wchan, "0") == 0)
 		wchan[0] = '\0';

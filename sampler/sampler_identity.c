@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Who a thread is: its id, its main-ness, and what the kernel calls it. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,10 +69,10 @@ static const struct process_thread *find_task(struct sampler *sampler, pid_t nat
 /* Read what the kernel calls the thread info->tid. */
 static void read_os_name(struct sampler *sampler, struct sample_thread *info)
 {
-	char path[64];
+	char path[PROCESS_TASK_NAME_MAX_BYTES];
 	size_t length;
 
-	(void)snprintf(path, sizeof(path), "task/%d/comm", info->tid);
+	process_task_name(path, info->tid, "comm");
 	(void)process_read_file(sampler->process, path, info->os_name, sizeof(info->os_name));
 	length = strcspn(info->os_name, "\n");
 	info->os_name[length < sizeof(info->os_name) ? length : sizeof(info->os_name) - 1] = '\0';

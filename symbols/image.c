@@ -228,13 +228,13 @@ static int open_map_file(const struct process *process, const struct mapping *ma
  * one file system to the next: the link is trusted without the device only if it
  * also reads as the mapping's path does.
  */
-static int open_exe(const struct process *process, const char *task, const struct mapping *mapping)
+static int open_exe(const struct process *process, pid_t tid, const struct mapping *mapping)
 {
-	char name[64];
+	char name[PROCESS_TASK_NAME_MAX_BYTES];
 	char target[PATH_MAX];
 	size_t path_length = strlen(mapping->path);
 
-	(void)snprintf(name, sizeof(name), "%s/exe", task);
+	process_task_name(name, tid, "exe");
 	ssize_t length = readlinkat(process->proc_fd, name, target, sizeof(target));
 
 	if (length < 0)
@@ -248,13 +248,15 @@ static int open_exe(const struct process *process, const char *task, const struc
 }
 
 /* Open the mapping's path below the process's root; below ours where it is written so (chroot). */
-static int open_path(const struct process *process, const char *task, const struct mapping *mapping)
+static int open_path(const struct process *process, pid_t tid, const struct mapping *mapping)
 {
+	char root[PROCESS_TASK_NAME_MAX_BYTES];
 	cleanup_free char *name = NULL;
 
 	if (mapping->path[0] != '/')
 		return -ENOENT;
-	if (asprintf(&name, "%s/root%s", task, mapping->path) < 0) {
+	process_task_name(root, tid, "root");
+	if (asprintf(&name, "%s%s", root, mapping->path) < 0) {
 		name = NULL; /* asprintf() leaves it undefined */
 		return -ENOMEM;
 	}
@@ -270,7 +272,6 @@ static int open_path(const struct process *process, const char *task, const stru
 int image_open(const struct process *process, const struct mapping *mapping,
 	       struct image **ret_image)
 {
-	char task[32];
 	pid_t tid;
 
 	if (mapping->inode == 0)
@@ -281,10 +282,9 @@ int image_open(const struct process *process, const struct mapping *mapping,
 		/* The links of a main thread that has ended lead nowhere. */
 		if (process_live_thread(process, &tid))
 			return -ENOENT;
-		(void)snprintf(task, sizeof(task), "task/%d", tid);
-		int exe_fd = open_exe(process, task, mapping);
+		int exe_fd = open_exe(process, tid, mapping);
 
-		fd = exe_fd >= 0 ? exe_fd : open_path(process, task, mapping);
+		fd = exe_fd >= 0 ? exe_fd : open_path(process, tid, mapping);
 	}
 	return fd < 0 ? fd : image_open_fd(fd, ret_image);
 }

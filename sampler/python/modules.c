@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -27,13 +26,13 @@ struct lister {
 static void read_exe(const struct process *process, char exe[PATH_MAX])
 {
 	static const char mark[] = " (deleted)";
-	char name[64];
+	char name[PROCESS_TASK_NAME_MAX_BYTES];
 	pid_t tid;
 
 	exe[0] = '\0';
 	if (process_live_thread(process, &tid))
 		return;
-	(void)snprintf(name, sizeof(name), "task/%d/exe", tid);
+	process_task_name(name, tid, "exe");
 	ssize_t length = readlinkat(process->proc_fd, name, exe, PATH_MAX - 1);
 
 	exe[length > 0 ? length : 0] = '\0';
