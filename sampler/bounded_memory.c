@@ -5,17 +5,28 @@
 
 #include "sampler/ticker.h"
 
+static size_t cost_of(const struct remote_range *ranges, size_t nr_ranges)
+{
+	size_t cost = nr_ranges;
+
+	for (size_t i = 0; i < nr_ranges; i++)
+		cost += ranges[i].size / BOUNDED_BYTES_PER_PIECE;
+	return cost;
+}
+
 static int bounded_read_ranges(struct remote_memory *memory, struct remote_range *ranges,
 			       size_t nr_ranges)
 {
 	struct bounded_memory *bounded = (struct bounded_memory *)memory;
 
-	if (nr_ranges > bounded->nr_left || (bounded->stop && *bounded->stop) ||
+	size_t cost = cost_of(ranges, nr_ranges);
+
+	if (!bounded->nr_left || cost > bounded->nr_left || (bounded->stop && *bounded->stop) ||
 	    (bounded->cut_ns != UINT64_MAX && clock_now_ns() >= bounded->cut_ns)) {
 		bounded->nr_left = 0;
 		return -E2BIG;
 	}
-	bounded->nr_left -= nr_ranges;
+	bounded->nr_left -= cost;
 	return remote_memory_read_ranges(bounded->inner, ranges, nr_ranges);
 }
 

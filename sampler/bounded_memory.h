@@ -2,7 +2,7 @@
 /*
  * A memory that is read through another one, and only so much: for work whose length the
  * target decides, so that a hostile one cannot make it endless. Every piece of a read counts,
- * since each may cost a system call if it is not mapped.
+ * since each may cost a system call if it is not mapped, and a long one for several.
  */
 #pragma once
 
@@ -11,6 +11,9 @@
 #include <stdint.h>
 
 #include "procmem/memory.h"
+
+/* So many bytes cost as much as a piece more. */
+enum { BOUNDED_BYTES_PER_PIECE = 1024 };
 
 struct bounded_memory {
 	struct remote_memory memory;	   /* what is handed on */
@@ -21,7 +24,7 @@ struct bounded_memory {
 };
 
 /*
- * A memory with the errors of inner, and -E2BIG for every read after max_ranges pieces, after
+ * A memory with the errors of inner, and -E2BIG for every read after max_pieces, after
  * cut_ns, or while *stop is set. A read that asks for more pieces than are left is the last.
  * Nothing is owned.
  */

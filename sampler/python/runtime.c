@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "procmem/memory_budget.h"
+#include "sampler/bounded_memory.h"
 #include "sampler/python/debug_offsets.h"
 #include "sampler/python/file_names.h"
 #include "sampler/python/interpreter_scan.h"
@@ -18,11 +18,11 @@
 #define SCAN_MAX_BYTES (256u << 20)
 
 /*
- * A search takes so many reads (memory_budget.h) and then finds nothing more: half a second
- * to a second. A scan of all SCAN_MAX_BYTES takes half of them; CPython in a large server
- * is found with 2,000.
+ * A search reads so many pieces (bounded_memory.h) and then finds nothing more: half a second
+ * to a second. A scan of all SCAN_MAX_BYTES takes half of them; CPython in a large server is
+ * found with 2,000.
  */
-#define SEARCH_MAX_READS (1u << 19)
+#define SEARCH_MAX_PIECES (1u << 19)
 
 /* So many places are tried; a process has one CPython, few have two. */
 #define SEARCH_MAX_TRIES 64
@@ -489,18 +489,18 @@ int runtime_find(const struct process *process, const struct maps *maps,
 		 struct runtime *ret_runtime, struct message *reterr)
 {
 	struct runtime runtime = {0};
-	struct memory_budget budget;
+	struct bounded_memory bounded;
 	struct search search = {
 		.process = process,
 		.maps = maps,
-		.memory = &budget.memory,
+		.memory = &bounded.memory,
 		.stop = stop,
 		.ret_runtime = &runtime,
 	};
 	const struct module *module;
 	int err;
 
-	memory_budget_init(&budget, memory, SEARCH_MAX_READS);
+	bounded_memory_init(&bounded, memory, SEARCH_MAX_PIECES, NULL, UINT64_MAX);
 	err = check_readable(&search);
 	if (!err)
 		err = modules_list(process, maps, &search.modules);

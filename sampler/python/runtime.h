@@ -39,7 +39,7 @@ struct runtime {
  * The first one that has an interpreter is it; one without does not count. Before 3.13 the
  * version is that of Py_Version or of the text, never one that a name of a file tells.
  *
- * However the process is made, a search takes so many reads (SEARCH_MAX_READS), bytes of
+ * However the process is made, a search takes so many reads (SEARCH_MAX_PIECES), bytes of
  * symbols (FILE_NAMES_MAX_BYTES) and of variables at most; what they do not reach is not
  * found. *stop ends it between two modules; stop may be NULL.
  *

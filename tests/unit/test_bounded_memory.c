@@ -51,6 +51,22 @@ Test(bounded_memory, more_than_are_left_are_the_last)
 	fake_memory_done(&fake);
 }
 
+Test(bounded_memory, long_pieces_count_for_several)
+{
+	static uint8_t buffer[4 * BOUNDED_BYTES_PER_PIECE];
+	struct fake_memory fake;
+	struct bounded_memory bounded;
+
+	fake_memory_init(&fake);
+	(void)fake_memory_map(&fake, ADDR, sizeof(buffer));
+	bounded_memory_init(&bounded, &fake.memory, 8, NULL, UINT64_MAX);
+	cr_expect(zero(int, remote_memory_read(&bounded.memory, ADDR, buffer, sizeof(buffer))));
+	cr_expect(eq(sz, bounded.nr_left, 3));
+	cr_expect(
+		eq(int, remote_memory_read(&bounded.memory, ADDR, buffer, sizeof(buffer)), -E2BIG));
+	fake_memory_done(&fake);
+}
+
 Test(bounded_memory, ends_when_stopped_or_late)
 {
 	struct {

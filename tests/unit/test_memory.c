@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "procmem/live.h"
-#include "procmem/memory_budget.h"
 #include "procmem/message.h"
 #include "tests/support/fake_memory.h"
 
@@ -268,31 +267,4 @@ Test(memory, message_is_cut_and_keeps_errno)
 	cr_expect(eq(sz, strlen(message.text), MESSAGE_MAX_BYTES - 1));
 	message_set(NULL, "%s", longest);
 	cr_expect(eq(int, errno, EXDEV));
-}
-
-/* What a read costs, and that nothing is read any more once a read was too dear. */
-Test(memory, a_budget_of_reads)
-{
-	static uint8_t buffer[16 * BUDGET_BYTES_PER_READ];
-	struct remote_range ranges[BUDGET_PIECES_PER_READ] = {{0}};
-	struct memory_budget budget;
-	struct fake_memory fake;
-	uint64_t word;
-
-	fake_memory_init(&fake);
-	(void)fake_memory_map(&fake, 0x10000, sizeof(buffer));
-	memory_budget_init(&budget, &fake.memory, 20);
-	cr_expect(zero(int, remote_memory_read_u64(&budget.memory, 0x10000, &word)));
-	cr_expect(eq(u64, budget.reads_left, 19));
-	cr_expect(eq(int, remote_memory_read_u64(&budget.memory, 0x1000, &word), -EFAULT));
-	cr_expect(eq(u64, budget.reads_left, 18));
-	cr_expect(zero(int,
-		       remote_memory_read_ranges(&budget.memory, ranges, BUDGET_PIECES_PER_READ)));
-	cr_expect(eq(u64, budget.reads_left, 16));
-	cr_expect(eq(int, remote_memory_read(&budget.memory, 0x10000, buffer, sizeof(buffer)),
-		     -E2BIG));
-	fake.nr_calls = 0;
-	cr_expect(eq(int, remote_memory_read_u64(&budget.memory, 0x10000, &word), -E2BIG));
-	cr_expect(zero(u64, fake.nr_calls));
-	fake_memory_done(&fake);
 }
