@@ -89,7 +89,6 @@ struct link_copy {
 	bool below_valid;
 	/* Of frame objects: the indices of the one that it calls, and of its caller's last time. */
 	uint32_t callee, caller;
-	bool firm;	       /* it did not change while the thread was copied */
 	uint64_t changed_tick; /* when it was last seen to be called by another one than before */
 	uint64_t called_tick;  /* when it was last seen to call another one; 0: not lately */
 	uint32_t depth;	       /* how many callers it had when it was last part of a stack */
