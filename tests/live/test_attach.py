@@ -171,7 +171,7 @@ class SubInterpreters(AttachTestCase):
                 roots = [found[0] for found in by_thread.stacks if found[1:] == stack]
                 self.assertEqual(len(roots), 1)
                 self.assertRegex(roots[0],
-                                 r"\Athread (.* )?\(%d(, interpreter \d+)?\)\Z" % truth["tid"])
+                                 r"\Athread (.* )?\(%d, interpreter [1-9]\d*\)\Z" % truth["tid"])
                 self.assert_at_every_tick(by_thread, (roots[0],) + stack)
         self.assertIn(["park"], [names(stack)[-1:] for stack in plain.stacks])
 

@@ -41,13 +41,10 @@ class LifecycleTestCase(unittest.TestCase):
         return result
 
     def assert_learnt(self, result, truths):
-        """Every parked thread is there, or was lost at every tick and is counted so. Of the
-        first ticks some stacks are trimmed while it is learnt where their generators are."""
+        """Every parked thread is there. Of the first ticks some stacks are trimmed while it is
+        learnt where their generators are."""
         expected = set(map(support.expected_stack, truths))
-        missing = expected - set(result.stacks)
-        self.assertLessEqual(len(missing) * result.stats["ticks"],
-                             sum(result.stats["lost"].values()), missing)
-        self.assertLess(len(missing), 5, missing)
+        self.assertEqual(expected - set(result.stacks), set())
         extra = {stack: nr for stack, nr in result.stacks.items() if stack not in expected}
         for stack in extra:
             self.assertTrue(any(stack == full[:len(stack)] for full in expected), stack)
