@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "sampler/snapshot_pieces.h"
+
 /*
  * Every piece of a read costs 0.3 to 0.5 µs. A new interpreter is noticed within so
  * many ticks; and the counter of code versions, which proves code objects younger
@@ -55,132 +57,6 @@ int snapshot_init(struct snapshot *snapshot, struct remote_memory *memory,
 	return snapshot->window_bytes > INTERPRETER_WINDOW_BYTES ? -ENOTSUP : 0;
 }
 
-static bool range_complete(const struct remote_range *range)
-{
-	return range->done_bytes == range->size;
-}
-
-static void add_range(struct snapshot *snapshot, remote_addr addr, void *buffer, size_t size)
-{
-	snapshot->ranges[snapshot->nr_ranges++] =
-		(struct remote_range){.addr = addr, .buffer = buffer, .size = size};
-}
-
-static bool has_cframe(const struct snapshot *snapshot)
-{
-	return snapshot->build->offsets.thread.cframe != OFFSET_ABSENT;
-}
-
-/* The data-stack frame that runs a generator, so far as is known, or 0. */
-static remote_addr generator_caller(struct stack_copy *stack, const struct link_copy *link,
-				    const struct py_offsets *offsets)
-{
-	remote_addr addr = link->driver_addr;
-	const struct link_copy *shim;
-
-	if (!addr || stack->nr_steps > MAX_WALK_STEPS)
-		return 0;
-	shim = link->reused ? stack_copy_find_link(stack, addr) : NULL;
-	if (shim && shim->valid && !link_is_generator(shim, offsets))
-		addr = field_u64(shim->bytes, offsets->frame.previous);
-	return stack_copy_holds(stack, addr) ? addr : 0;
-}
-
-/* A generator once more, and who called it when it was copied last. */
-static void add_generator_again(struct snapshot *snapshot, struct stack_copy *stack,
-				struct link_copy *link)
-{
-	const struct py_offsets *offsets = &snapshot->build->offsets;
-
-	add_range(snapshot, link->addr, link->again, offsets->frame.previous + sizeof(uint64_t));
-	link->below_addr = generator_caller(stack, link, offsets);
-	if (link->below_addr)
-		add_range(snapshot, link->below_addr + offsets->frame.executable,
-			  &link->below_executable, sizeof(link->below_executable));
-}
-
-/* The windows of the chunks. A thread for which there is no room loses them, and begins anew. */
-static int add_chunk_ranges(struct snapshot *snapshot, struct stack_copy *stack)
-{
-	const size_t nr_ranges = snapshot->nr_ranges;
-
-	for (size_t i = stack->nr_chunks; i > 0; i--) {
-		struct chunk_copy *chunk = &stack->chunks[i - 1];
-		size_t window_bytes;
-		int err = chunk_copy_begin(stack, chunk, &window_bytes);
-
-		if (err == -E2BIG) {
-			stack_copy_forget_chunks(stack);
-			snapshot->nr_ranges = nr_ranges;
-			return 0;
-		}
-		if (err)
-			return err;
-		add_range(snapshot, chunk->addr, chunk->bytes, window_bytes);
-	}
-	return 0;
-}
-
-static void add_link_ranges(struct snapshot *snapshot, struct stack_copy *stack)
-{
-	for (size_t i = 0; i < stack->nr_links; i++) {
-		struct link_copy *link = &stack->links[stack->link_order[i]];
-
-		add_range(snapshot, link->addr, link->bytes,
-			  frame_head_bytes(&snapshot->build->offsets));
-	}
-}
-
-static void add_state_range(struct snapshot *snapshot, struct snapshot_thread *thread)
-{
-	add_range(snapshot, thread->ref.addr, thread->state,
-		  thread_head_bytes(&snapshot->build->offsets));
-}
-
-/*
- * Frames that are objects: the thread state, which says which is the innermost, between
- * two copies of those that may change, the outermost first and then last.
- */
-static void add_heap_ranges(struct snapshot *snapshot, struct snapshot_thread *thread)
-{
-	struct stack_copy *stack = &thread->stack;
-
-	for (size_t i = stack->nr_links; i > 0; i--) {
-		struct link_copy *link = &stack->links[stack->link_order[i - 1]];
-
-		if (link->twice)
-			add_range(snapshot, link->addr, link->again,
-				  frame_head_bytes(&snapshot->build->offsets));
-	}
-	add_state_range(snapshot, thread);
-	add_link_ranges(snapshot, stack);
-}
-
-static int add_thread_ranges(struct snapshot *snapshot, struct snapshot_thread *thread)
-{
-	struct stack_copy *stack = &thread->stack;
-	int err;
-
-	if (snapshot->build->traits.frames_on_heap) {
-		add_heap_ranges(snapshot, thread);
-		return 0;
-	}
-	add_link_ranges(snapshot, stack);
-	err = add_chunk_ranges(snapshot, stack);
-	if (err)
-		return err;
-	for (size_t i = 0; i < stack->nr_links; i++) {
-		struct link_copy *link = &stack->links[i];
-
-		if (link->twice)
-			add_generator_again(snapshot, stack, link);
-	}
-	if (has_cframe(snapshot))
-		add_range(snapshot, thread->cframe_addr, thread->cframe, sizeof(thread->cframe));
-	add_state_range(snapshot, thread);
-	return 0;
-}
-
 static bool is_churning(const struct snapshot *snapshot,
 			const struct snapshot_interpreter *interpreter)
 {
@@ -195,8 +71,9 @@ static void add_version_before(struct snapshot *snapshot, struct snapshot_interp
 	interpreter->reads_version_before =
 		offset != OFFSET_ABSENT && is_churning(snapshot, interpreter);
 	if (interpreter->reads_version_before)
-		add_range(snapshot, interpreter->ref.addr + offset, &interpreter->version_before,
-			  sizeof(interpreter->version_before));
+		snapshot_add_range(snapshot, interpreter->ref.addr + offset,
+				   &interpreter->version_before,
+				   sizeof(interpreter->version_before));
 }
 
 static void add_interpreter_ranges(struct snapshot *snapshot,
@@ -204,19 +81,21 @@ static void add_interpreter_ranges(struct snapshot *snapshot,
 {
 	const struct py_offsets *offsets = &snapshot->build->offsets;
 
-	add_range(snapshot, interpreter->ref.addr + snapshot->window_offset, interpreter->window,
-		  snapshot->window_bytes);
+	snapshot_add_range(snapshot, interpreter->ref.addr + snapshot->window_offset,
+			   interpreter->window, snapshot->window_bytes);
 	/* Behind the frames it tells whether any object came; the count of freed ones does, too. */
 	interpreter->reads_version_after =
 		offsets->interpreter.next_code_version != OFFSET_ABSENT &&
 		(offsets->interpreter.code_object_generation == OFFSET_ABSENT ||
 		 is_churning(snapshot, interpreter));
 	if (interpreter->reads_version_after)
-		add_range(snapshot, interpreter->ref.addr + offsets->interpreter.next_code_version,
-			  &interpreter->version_after, sizeof(interpreter->version_after));
+		snapshot_add_range(snapshot,
+				   interpreter->ref.addr + offsets->interpreter.next_code_version,
+				   &interpreter->version_after, sizeof(interpreter->version_after));
 	if (snapshot->build->tlbc.generation)
-		add_range(snapshot, interpreter->ref.addr + snapshot->build->tlbc.generation,
-			  &interpreter->tlbc_generation, sizeof(interpreter->tlbc_generation));
+		snapshot_add_range(
+			snapshot, interpreter->ref.addr + snapshot->build->tlbc.generation,
+			&interpreter->tlbc_generation, sizeof(interpreter->tlbc_generation));
 }
 
 /* Room for every range of a tick. */
@@ -226,8 +105,7 @@ static int reserve_ranges(struct snapshot *snapshot)
 	struct remote_range *ranges;
 
 	for (size_t i = 0; i < snapshot->nr_threads; i++)
-		nr += 2 + snapshot->threads[i]->stack.nr_chunks +
-		      3 * snapshot->threads[i]->stack.nr_links;
+		nr += snapshot_max_pieces(snapshot->threads[i]);
 	if (nr <= snapshot->max_ranges)
 		return 0;
 	ranges = reallocarray(snapshot->ranges, nr * 2, sizeof(*ranges));
@@ -251,118 +129,23 @@ static int build_ranges(struct snapshot *snapshot, const struct snapshot_thread 
 		add_version_before(snapshot, &snapshot->interpreters[i]);
 	for (size_t i = 0; !err && i < snapshot->nr_threads; i++)
 		if (!only || snapshot->threads[i] == only)
-			err = add_thread_ranges(snapshot, snapshot->threads[i]);
+			err = snapshot_add_thread(snapshot, snapshot->threads[i]);
 	if (err)
 		return err;
 	for (size_t i = 0; i < snapshot->nr_interpreters; i++)
 		add_interpreter_ranges(snapshot, &snapshot->interpreters[i]);
 	if (offsets->runtime.gil_locked != OFFSET_ABSENT)
-		add_range(snapshot, snapshot->runtime_addr + offsets->runtime.gil_last_holder,
-			  snapshot->gil, sizeof(snapshot->gil));
+		snapshot_add_range(snapshot,
+				   snapshot->runtime_addr + offsets->runtime.gil_last_holder,
+				   snapshot->gil, sizeof(snapshot->gil));
 	snapshot->reads_head = !only && snapshot->tick >= snapshot->head_tick + HEAD_TICKS;
 	if (snapshot->reads_head) {
 		snapshot->head_tick = snapshot->tick;
-		add_range(snapshot, snapshot->runtime_addr + offsets->runtime.interpreters_head,
-			  &snapshot->head_addr, sizeof(snapshot->head_addr));
+		snapshot_add_range(snapshot,
+				   snapshot->runtime_addr + offsets->runtime.interpreters_head,
+				   &snapshot->head_addr, sizeof(snapshot->head_addr));
 	}
 	return 0;
-}
-
-/* Whether the thread state that was copied is the thread's still. */
-static bool state_is_own(const struct snapshot *snapshot, const struct snapshot_thread *thread)
-{
-	const struct py_offsets *offsets = &snapshot->build->offsets;
-
-	return field_u64(thread->state, offsets->thread.interp) ==
-		       snapshot->interpreters[thread->ref.interpreter].ref.addr &&
-	       thread_ref_matches(&thread->ref, offsets, thread->state);
-}
-
-/* Decode what add_heap_ranges() has put before the thread state. */
-static void decode_frames_before(struct stack_copy *stack, const struct remote_range **range)
-{
-	for (size_t i = stack->nr_links; i > 0; i--) {
-		struct link_copy *link = &stack->links[stack->link_order[i - 1]];
-
-		link->again_valid = link->twice && range_complete((*range)++);
-	}
-}
-
-/* Decode the links and chunks of a thread, as add_thread_ranges() has put them. */
-static void decode_stack(struct snapshot *snapshot, struct stack_copy *stack,
-			 const struct remote_range **range)
-{
-	const struct py_offsets *offsets = &snapshot->build->offsets;
-
-	for (size_t i = 0; i < stack->nr_links; i++)
-		stack->links[stack->link_order[i]].valid = range_complete((*range)++);
-	if (snapshot->build->traits.frames_on_heap)
-		return;
-	for (size_t i = stack->nr_chunks; i > 0; i--)
-		stack->chunks[i - 1].done_bytes = (*range)++->done_bytes;
-	for (size_t i = 0; i < stack->nr_links; i++) {
-		struct link_copy *link = &stack->links[i];
-
-		link->again_valid = link->twice && range_complete((*range)++);
-		link->below_valid = link->twice && link->below_addr && range_complete((*range)++);
-		link->twice = link_is_generator(link, offsets);
-		link_learn(link, offsets, stack->tick);
-	}
-}
-
-/* Take over what the thread state says of the stack. */
-static void decode_state(struct snapshot *snapshot, struct snapshot_thread *thread,
-			 bool cframe_read)
-{
-	const struct py_offsets *offsets = &snapshot->build->offsets;
-	struct stack_copy *stack = &thread->stack;
-	const uint8_t *state = thread->state;
-
-	if (field_u64(state, offsets->thread.next) != thread->ref.next_addr)
-		snapshot->stale = true;
-	if (!snapshot->build->traits.frames_on_heap) {
-		stack->newest_chunk_addr = field_u64(state, offsets->thread.datastack_chunk);
-		stack->datastack_top_addr = field_u64(state, offsets->thread.datastack_top);
-	}
-	stack->base_frame_addr = offsets->thread.base_frame == OFFSET_ABSENT
-					 ? 0
-					 : field_u64(state, offsets->thread.base_frame);
-	if (!has_cframe(snapshot)) {
-		stack->current_frame_addr = field_u64(state, offsets->thread.current_frame);
-		return;
-	}
-	stack->current_frame_addr = 0;
-	if (cframe_read && thread->cframe_addr == field_u64(state, offsets->thread.cframe))
-		stack->current_frame_addr =
-			field_u64(thread->cframe, offsets->cframe.current_frame);
-	thread->cframe_addr = field_u64(state, offsets->thread.cframe);
-}
-
-/* Decode one thread from its ranges, the first of which is *range. */
-static void decode_thread(struct snapshot *snapshot, struct snapshot_thread *thread,
-			  const struct remote_range **range)
-{
-	bool on_heap = snapshot->build->traits.frames_on_heap;
-	struct stack_copy *stack = &thread->stack;
-	bool cframe_read = false;
-	bool state_read = false;
-
-	if (on_heap) {
-		decode_frames_before(stack, range);
-		state_read = range_complete((*range)++);
-	}
-	decode_stack(snapshot, stack, range);
-	if (has_cframe(snapshot))
-		cframe_read = range_complete((*range)++);
-	if (!on_heap)
-		state_read = range_complete((*range)++);
-	stack->before_tick = stack->tick;
-	stack->tick = snapshot->tick;
-	thread->copied = state_read && state_is_own(snapshot, thread);
-	if (thread->copied)
-		decode_state(snapshot, thread, cframe_read);
-	else
-		snapshot->stale = true;
 }
 
 static uint64_t window_u64(const struct snapshot *snapshot,
@@ -469,7 +252,7 @@ static int take(struct snapshot *snapshot, struct snapshot_thread *only)
 			snapshot->interpreters[i].version_before = 0;
 	for (size_t i = 0; i < snapshot->nr_threads; i++)
 		if (!only || snapshot->threads[i] == only)
-			decode_thread(snapshot, snapshot->threads[i], &range);
+			snapshot_decode_thread(snapshot, snapshot->threads[i], &range);
 	for (size_t i = 0; i < snapshot->nr_interpreters; i++)
 		decode_interpreter(snapshot, &snapshot->interpreters[i], &range);
 	decode_runtime(snapshot, range);

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/snapshot_pieces.h"
+
+#include <errno.h>
+
+static bool has_cframe(const struct snapshot *snapshot)
+{
+	return snapshot->build->offsets.thread.cframe != OFFSET_ABSENT;
+}
+
+/* The data-stack frame that runs a generator, so far as is known, or 0. */
+static remote_addr generator_caller(struct stack_copy *stack, const struct link_copy *link,
+				    const struct py_offsets *offsets)
+{
+	remote_addr addr = link->driver_addr;
+	const struct link_copy *shim;
+
+	if (!addr || stack->nr_steps > MAX_WALK_STEPS)
+		return 0;
+	shim = link->reused ? stack_copy_find_link(stack, addr) : NULL;
+	if (shim && shim->valid && !link_is_generator(shim, offsets))
+		addr = field_u64(shim->bytes, offsets->frame.previous);
+	return stack_copy_holds(stack, addr) ? addr : 0;
+}
+
+/* A generator once more, and who called it when it was copied last. */
+static void add_generator_again(struct snapshot *snapshot, struct stack_copy *stack,
+				struct link_copy *link)
+{
+	const struct py_offsets *offsets = &snapshot->build->offsets;
+
+	snapshot_add_range(snapshot, link->addr, link->again,
+			   offsets->frame.previous + sizeof(uint64_t));
+	link->below_addr = generator_caller(stack, link, offsets);
+	if (link->below_addr)
+		snapshot_add_range(snapshot, link->below_addr + offsets->frame.executable,
+				   &link->below_executable, sizeof(link->below_executable));
+}
+
+/* The windows of the chunks. A thread for which there is no room loses them, and begins anew. */
+static int add_chunk_ranges(struct snapshot *snapshot, struct stack_copy *stack)
+{
+	const size_t nr_ranges = snapshot->nr_ranges;
+
+	for (size_t i = stack->nr_chunks; i > 0; i--) {
+		struct chunk_copy *chunk = &stack->chunks[i - 1];
+		size_t window_bytes;
+		int err = chunk_copy_begin(stack, chunk, &window_bytes);
+
+		if (err == -E2BIG) {
+			stack_copy_forget_chunks(stack);
+			snapshot->nr_ranges = nr_ranges;
+			return 0;
+		}
+		if (err)
+			return err;
+		snapshot_add_range(snapshot, chunk->addr, chunk->bytes, window_bytes);
+	}
+	return 0;
+}
+
+static void add_link_ranges(struct snapshot *snapshot, struct stack_copy *stack)
+{
+	for (size_t i = 0; i < stack->nr_links; i++) {
+		struct link_copy *link = &stack->links[stack->link_order[i]];
+
+		snapshot_add_range(snapshot, link->addr, link->bytes,
+				   frame_head_bytes(&snapshot->build->offsets));
+	}
+}
+
+static void add_state_range(struct snapshot *snapshot, struct snapshot_thread *thread)
+{
+	snapshot_add_range(snapshot, thread->ref.addr, thread->state,
+			   thread_head_bytes(&snapshot->build->offsets));
+}
+
+/*
+ * Frames that are objects: the thread state, which says which is the innermost, between
+ * two copies of those that may change, the outermost first and then last.
+ */
+static void add_heap_ranges(struct snapshot *snapshot, struct snapshot_thread *thread)
+{
+	struct stack_copy *stack = &thread->stack;
+
+	for (size_t i = stack->nr_links; i > 0; i--) {
+		struct link_copy *link = &stack->links[stack->link_order[i - 1]];
+
+		if (link->twice)
+			snapshot_add_range(snapshot, link->addr, link->again,
+					   frame_head_bytes(&snapshot->build->offsets));
+	}
+	add_state_range(snapshot, thread);
+	add_link_ranges(snapshot, stack);
+}
+
+size_t snapshot_max_pieces(const struct snapshot_thread *thread)
+{
+	return 2 + thread->stack.nr_chunks + 3 * thread->stack.nr_links;
+}
+
+int snapshot_add_thread(struct snapshot *snapshot, struct snapshot_thread *thread)
+{
+	struct stack_copy *stack = &thread->stack;
+	int err;
+
+	if (snapshot->build->traits.frames_on_heap) {
+		add_heap_ranges(snapshot, thread);
+		return 0;
+	}
+	add_link_ranges(snapshot, stack);
+	err = add_chunk_ranges(snapshot, stack);
+	if (err)
+		return err;
+	for (size_t i = 0; i < stack->nr_links; i++) {
+		struct link_copy *link = &stack->links[i];
+
+		if (link->twice)
+			add_generator_again(snapshot, stack, link);
+	}
+	if (has_cframe(snapshot))
+		snapshot_add_range(snapshot, thread->cframe_addr, thread->cframe,
+				   sizeof(thread->cframe));
+	add_state_range(snapshot, thread);
+	return 0;
+}
+
+/* Whether the thread state that was copied is the thread's still. */
+static bool state_is_own(const struct snapshot *snapshot, const struct snapshot_thread *thread)
+{
+	const struct py_offsets *offsets = &snapshot->build->offsets;
+
+	return field_u64(thread->state, offsets->thread.interp) ==
+		       snapshot->interpreters[thread->ref.interpreter].ref.addr &&
+	       thread_ref_matches(&thread->ref, offsets, thread->state);
+}
+
+/* Decode what add_heap_ranges() has put before the thread state. */
+static void decode_frames_before(struct stack_copy *stack, const struct remote_range **range)
+{
+	for (size_t i = stack->nr_links; i > 0; i--) {
+		struct link_copy *link = &stack->links[stack->link_order[i - 1]];
+
+		link->again_valid = link->twice && range_complete((*range)++);
+	}
+}
+
+/* Decode the links and chunks of a thread, as add_thread_ranges() has put them. */
+static void decode_stack(struct snapshot *snapshot, struct stack_copy *stack,
+			 const struct remote_range **range)
+{
+	const struct py_offsets *offsets = &snapshot->build->offsets;
+
+	for (size_t i = 0; i < stack->nr_links; i++)
+		stack->links[stack->link_order[i]].valid = range_complete((*range)++);
+	if (snapshot->build->traits.frames_on_heap)
+		return;
+	for (size_t i = stack->nr_chunks; i > 0; i--)
+		stack->chunks[i - 1].done_bytes = (*range)++->done_bytes;
+	for (size_t i = 0; i < stack->nr_links; i++) {
+		struct link_copy *link = &stack->links[i];
+
+		link->again_valid = link->twice && range_complete((*range)++);
+		link->below_valid = link->twice && link->below_addr && range_complete((*range)++);
+		link->twice = link_is_generator(link, offsets);
+		link_learn(link, offsets, stack->tick);
+	}
+}
+
+/* Take over what the thread state says of the stack. */
+static void decode_state(struct snapshot *snapshot, struct snapshot_thread *thread,
+			 bool cframe_read)
+{
+	const struct py_offsets *offsets = &snapshot->build->offsets;
+	struct stack_copy *stack = &thread->stack;
+	const uint8_t *state = thread->state;
+
+	if (field_u64(state, offsets->thread.next) != thread->ref.next_addr)
+		snapshot->stale = true;
+	if (!snapshot->build->traits.frames_on_heap) {
+		stack->newest_chunk_addr = field_u64(state, offsets->thread.datastack_chunk);
+		stack->datastack_top_addr = field_u64(state, offsets->thread.datastack_top);
+	}
+	stack->base_frame_addr = offsets->thread.base_frame == OFFSET_ABSENT
+					 ? 0
+					 : field_u64(state, offsets->thread.base_frame);
+	if (!has_cframe(snapshot)) {
+		stack->current_frame_addr = field_u64(state, offsets->thread.current_frame);
+		return;
+	}
+	stack->current_frame_addr = 0;
+	if (cframe_read && thread->cframe_addr == field_u64(state, offsets->thread.cframe))
+		stack->current_frame_addr =
+			field_u64(thread->cframe, offsets->cframe.current_frame);
+	thread->cframe_addr = field_u64(state, offsets->thread.cframe);
+}
+
+/* Decode one thread from its ranges, the first of which is *range. */
+void snapshot_decode_thread(struct snapshot *snapshot, struct snapshot_thread *thread,
+			    const struct remote_range **range)
+{
+	bool on_heap = snapshot->build->traits.frames_on_heap;
+	struct stack_copy *stack = &thread->stack;
+	bool cframe_read = false;
+	bool state_read = false;
+
+	if (on_heap) {
+		decode_frames_before(stack, range);
+		state_read = range_complete((*range)++);
+	}
+	decode_stack(snapshot, stack, range);
+	if (has_cframe(snapshot))
+		cframe_read = range_complete((*range)++);
+	if (!on_heap)
+		state_read = range_complete((*range)++);
+	stack->before_tick = stack->tick;
+	stack->tick = snapshot->tick;
+	thread->copied = state_read && state_is_own(snapshot, thread);
+	if (thread->copied)
+		decode_state(snapshot, thread, cframe_read);
+	else
+		snapshot->stale = true;
+}
