@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "sampler/dormancy.h"
 #include "sampler/sampler_state.h"
 #include "sampler/ticker.h"
 
@@ -105,14 +106,29 @@ static bool stack_moved(const struct sampled_thread *sampled)
 	return sampled->list.changed || sampled->list.nr_frames != sampled->nr_listed;
 }
 
+/* See to it that a thread that moves, or is not whole, is copied at the next ticks, too. */
+static void mind_movement(struct sampler *sampler, struct snapshot_thread *thread, int walk_err)
+{
+	const struct sampled_thread *sampled = &sampler->threads[thread->slot];
+
+	if (!walk_err && !sampled->trimmed && !stack_moved(sampled))
+		return;
+	if (!walk_err && !sampled->trimmed && thread->checked)
+		dormancy_distrust(&sampler->snapshot);
+	dormancy_wake(&sampler->snapshot, thread);
+}
+
 static int sample_thread(struct sampler *sampler, struct snapshot_thread *thread, uint64_t now_ns,
 			 struct sample_sink *sink)
 {
+	const bool was_new = thread->is_new;
 	enum sample_loss loss;
 	int walk_err, err;
 
 	if (!thread->copied)
 		return 0; /* it has ended */
+	if (thread->unchanged)
+		return sampler_thread_repeat(sampler, thread, now_ns, sink);
 	if (thread->is_new) {
 		err = sampler_thread_begin(sampler, thread);
 		if (err)
@@ -124,6 +140,8 @@ static int sample_thread(struct sampler *sampler, struct snapshot_thread *thread
 		walk_err = -EBADMSG;
 		loss = LOSS_SLOW;
 	}
+	if (!was_new)
+		mind_movement(sampler, thread, walk_err);
 	if (!walk_err)
 		err = sampler_thread_emit(sampler, thread, (struct sample){.time_ns = now_ns},
 					  sink);
@@ -155,7 +173,7 @@ static int recheck_codes(struct sampler *sampler)
 
 		if (sampler->codes.next_version_unusable)
 			thread->clock.has_next_version = false;
-		if (thread->is_new || thread->clock.has_generation ||
+		if (thread->is_new || thread->unchanged || thread->clock.has_generation ||
 		    thread->clock.has_next_version)
 			continue;
 		if (clock && clock->interp_addr != thread->clock.interp_addr)
@@ -168,18 +186,19 @@ static int recheck_codes(struct sampler *sampler)
 	return err || !clock ? err : code_cache_recheck(&sampler->codes, clock);
 }
 
-/* Judge how long the copy of this tick took. */
+/* Judge how long the copy of this tick took, by how many pieces it had. */
 static void judge_copy(struct sampler *sampler, uint64_t copy_ns)
 {
-	uint64_t limit_ns = sampler->usual_copy_ns * SLOW_FACTOR + SLOW_LEAST_NS;
+	uint64_t usual_ns = sampler->usual_piece_ns * sampler->snapshot.nr_pieces;
+	uint64_t piece_ns = copy_ns / sampler->snapshot.nr_pieces;
 
-	sampler->copy_was_slow = sampler->usual_copy_ns && copy_ns > limit_ns;
+	sampler->copy_was_slow = usual_ns && copy_ns > usual_ns * SLOW_FACTOR + SLOW_LEAST_NS;
 	/* A target that has become slower to copy is followed, one interruption is not. */
 	if (sampler->copy_was_slow)
-		copy_ns = sampler->usual_copy_ns * 2 + 1;
-	if (!sampler->usual_copy_ns)
-		sampler->usual_copy_ns = copy_ns;
-	sampler->usual_copy_ns += copy_ns / USUAL_WEIGHT - sampler->usual_copy_ns / USUAL_WEIGHT;
+		piece_ns = sampler->usual_piece_ns * 2 + 1;
+	if (!sampler->usual_piece_ns)
+		sampler->usual_piece_ns = piece_ns;
+	sampler->usual_piece_ns += piece_ns / USUAL_WEIGHT - sampler->usual_piece_ns / USUAL_WEIGHT;
 }
 
 /*

@@ -58,10 +58,10 @@ struct sampler {
 	bool has_new_threads;		/* whose names were not looked for */
 	uint64_t names_due_ns;		/* when those of new threads are read again; 0: never */
 	uint64_t last_tick_ns;		/* 0: none yet */
-	uint64_t last_check_ns; /* of a run: when the memory was found to be the program's */
-	uint64_t cut_ns;	/* of a run with an end: when a tick is cut off; else UINT64_MAX */
-	uint64_t usual_copy_ns; /* running mean of how long a snapshot takes; 0: none yet */
-	bool copy_was_slow;	/* this tick's took far longer */
+	uint64_t last_check_ns;	 /* of a run: when the memory was found to be the program's */
+	uint64_t cut_ns;	 /* of a run with an end: when a tick is cut off; else UINT64_MAX */
+	uint64_t usual_piece_ns; /* running mean of a snapshot's time by its pieces; 0: none yet */
+	bool copy_was_slow;	 /* this tick's took far longer */
 	struct sampler_stats stats;
 };
 
@@ -153,3 +153,10 @@ int sampler_thread_walk(struct sampler *sampler, struct snapshot_thread *thread,
  */
 int sampler_thread_emit(struct sampler *sampler, const struct snapshot_thread *thread,
 			struct sample sample, struct sample_sink *sink);
+
+/*
+ * Hand on once more what the thread's last sample showed: it has not moved since. 0 or what
+ * the sink returned.
+ */
+int sampler_thread_repeat(struct sampler *sampler, const struct snapshot_thread *thread,
+			  uint64_t time_ns, struct sample_sink *sink);

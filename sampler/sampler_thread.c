@@ -187,14 +187,13 @@ static int show_frames(const struct code_cache *codes, struct sampled_thread *sa
 	return 0;
 }
 
-int sampler_thread_emit(struct sampler *sampler, const struct snapshot_thread *thread,
-			struct sample sample, struct sample_sink *sink)
+/* Hand on the first nr_frames frames that are kept of a thread. */
+static int hand_on(struct sampler *sampler, const struct snapshot_thread *thread,
+		   struct sample sample, struct sample_sink *sink)
 {
 	struct sampled_thread *sampled = &sampler->threads[thread->slot];
-	int err = show_frames(&sampler->codes, sampled, &sample.nr_frames);
+	int err;
 
-	if (err)
-		return err;
 	sample.wall_ns = sampled->last_ns ? sample.time_ns - sampled->last_ns : 0;
 	sample.thread = sampled->info;
 	sample.frames = sampled->frames;
@@ -210,4 +209,23 @@ int sampler_thread_emit(struct sampler *sampler, const struct snapshot_thread *t
 	if (sampled->trimmed)
 		sampler->stats.trimmed++;
 	return err;
+}
+
+int sampler_thread_emit(struct sampler *sampler, const struct snapshot_thread *thread,
+			struct sample sample, struct sample_sink *sink)
+{
+	int err = show_frames(&sampler->codes, &sampler->threads[thread->slot], &sample.nr_frames);
+
+	return err ? err : hand_on(sampler, thread, sample, sink);
+}
+
+int sampler_thread_repeat(struct sampler *sampler, const struct snapshot_thread *thread,
+			  uint64_t time_ns, struct sample_sink *sink)
+{
+	const struct sample sample = {
+		.time_ns = time_ns,
+		.nr_frames = sampler->threads[thread->slot].nr_same,
+	};
+
+	return hand_on(sampler, thread, sample, sink);
 }

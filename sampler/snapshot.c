@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "sampler/dormancy.h"
 #include "sampler/snapshot_pieces.h"
 
 /*
@@ -30,7 +31,9 @@ static void choose_window(struct snapshot *snapshot)
 		offsets->interpreter.gil_last_holder,
 		offsets->interpreter.code_object_generation,
 	};
-	uint32_t end = 0;
+	uint32_t end = offsets->interpreter.gil_last_holder == OFFSET_ABSENT
+			       ? 0
+			       : offsets->interpreter.gil_last_holder + GIL_BYTES;
 
 	snapshot->window_offset = OFFSET_ABSENT;
 	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
@@ -105,7 +108,8 @@ static int reserve_ranges(struct snapshot *snapshot)
 	struct remote_range *ranges;
 
 	for (size_t i = 0; i < snapshot->nr_threads; i++)
-		nr += snapshot_max_pieces(snapshot->threads[i]);
+		if (snapshot->threads[i]->due)
+			nr += snapshot_max_pieces(snapshot->threads[i]);
 	if (nr <= snapshot->max_ranges)
 		return 0;
 	ranges = reallocarray(snapshot->ranges, nr * 2, sizeof(*ranges));
@@ -116,8 +120,8 @@ static int reserve_ranges(struct snapshot *snapshot)
 	return 0;
 }
 
-/* The pieces of a read: of all threads, or of one. */
-static int build_ranges(struct snapshot *snapshot, const struct snapshot_thread *only)
+/* The pieces of a read: of all threads that are due. */
+static int build_ranges(struct snapshot *snapshot)
 {
 	const struct py_offsets *offsets = &snapshot->build->offsets;
 	int err = reserve_ranges(snapshot);
@@ -128,7 +132,7 @@ static int build_ranges(struct snapshot *snapshot, const struct snapshot_thread 
 	for (size_t i = 0; i < snapshot->nr_interpreters; i++)
 		add_version_before(snapshot, &snapshot->interpreters[i]);
 	for (size_t i = 0; !err && i < snapshot->nr_threads; i++)
-		if (!only || snapshot->threads[i] == only)
+		if (snapshot->threads[i]->due)
 			err = snapshot_add_thread(snapshot, snapshot->threads[i]);
 	if (err)
 		return err;
@@ -138,7 +142,7 @@ static int build_ranges(struct snapshot *snapshot, const struct snapshot_thread 
 		snapshot_add_range(snapshot,
 				   snapshot->runtime_addr + offsets->runtime.gil_last_holder,
 				   snapshot->gil, sizeof(snapshot->gil));
-	snapshot->reads_head = !only && snapshot->tick >= snapshot->head_tick + HEAD_TICKS;
+	snapshot->reads_head = snapshot->tick >= snapshot->head_tick + HEAD_TICKS;
 	if (snapshot->reads_head) {
 		snapshot->head_tick = snapshot->tick;
 		snapshot_add_range(snapshot,
@@ -194,7 +198,8 @@ static void decode_interpreter(struct snapshot *snapshot, struct snapshot_interp
 	uint64_t generation;
 
 	decode_clock(snapshot, interpreter, range);
-	interpreter->gil_holder_addr = 0;
+	interpreter->gil_before = interpreter->gil;
+	interpreter->gil = (struct gil){0};
 	if (!window_read) {
 		snapshot->stale = true;
 		return;
@@ -212,46 +217,49 @@ static void decode_interpreter(struct snapshot *snapshot, struct snapshot_interp
 	    window_u64(snapshot, interpreter, offsets->interpreter.threads_head) !=
 		    interpreter->ref.threads_head_addr)
 		snapshot->stale = true;
-	if (offsets->interpreter.gil_locked != OFFSET_ABSENT &&
-	    (int32_t)window_u64(snapshot, interpreter, offsets->interpreter.gil_locked) == 1)
-		interpreter->gil_holder_addr =
-			window_u64(snapshot, interpreter, offsets->interpreter.gil_last_holder);
+	if (offsets->interpreter.gil_locked != OFFSET_ABSENT)
+		interpreter->gil = gil_decode(
+			interpreter->window + offsets->interpreter.gil_last_holder -
+				snapshot->window_offset,
+			offsets->interpreter.gil_locked - offsets->interpreter.gil_last_holder);
+}
+
+/*
+ * Interpreters that have no GIL of their own: all before 3.12; later those that share that of
+ * the main one, which is the oldest and so the last. Theirs nobody ever held.
+ */
+static void share_gil(struct snapshot *snapshot, const struct remote_range **range)
+{
+	const struct py_offsets *offsets = &snapshot->build->offsets;
+	struct gil gil = {0};
+
+	if (offsets->runtime.gil_locked != OFFSET_ABSENT && range_complete((*range)++))
+		gil = gil_decode(snapshot->gil,
+				 offsets->runtime.gil_locked - offsets->runtime.gil_last_holder);
+	else if (snapshot->nr_interpreters)
+		gil = snapshot->interpreters[snapshot->nr_interpreters - 1].gil;
+	for (size_t i = 0; i < snapshot->nr_interpreters; i++)
+		if (!snapshot->interpreters[i].gil.known)
+			snapshot->interpreters[i].gil = gil;
 }
 
 static void decode_runtime(struct snapshot *snapshot, const struct remote_range *range)
 {
-	const struct py_offsets *offsets = &snapshot->build->offsets;
-
-	if (offsets->runtime.gil_locked != OFFSET_ABSENT) {
-		uint32_t locked = offsets->runtime.gil_locked - offsets->runtime.gil_last_holder;
-		bool held = range_complete(range++) && field_i32(snapshot->gil, locked) == 1;
-
-		for (size_t i = 0; i < snapshot->nr_interpreters; i++)
-			snapshot->interpreters[i].gil_holder_addr =
-				held ? field_u64(snapshot->gil, 0) : 0;
-	}
+	share_gil(snapshot, &range);
 	if (snapshot->reads_head && (!range_complete(range) || !snapshot->nr_interpreters ||
 				     snapshot->head_addr != snapshot->interpreters[0].ref.addr))
 		snapshot->stale = true;
 }
 
-static int take(struct snapshot *snapshot, struct snapshot_thread *only)
+static void decode(struct snapshot *snapshot)
 {
-	const struct remote_range *range;
-	int err = build_ranges(snapshot, only);
+	const struct remote_range *range = snapshot->ranges;
 
-	if (err)
-		return err;
-	err = remote_memory_read_ranges(snapshot->memory, snapshot->ranges, snapshot->nr_ranges);
-	if (err)
-		return err;
-	snapshot->tick++;
-	range = snapshot->ranges;
 	for (size_t i = 0; i < snapshot->nr_interpreters; i++)
 		if (snapshot->interpreters[i].reads_version_before && !range_complete(range++))
 			snapshot->interpreters[i].version_before = 0;
 	for (size_t i = 0; i < snapshot->nr_threads; i++)
-		if (!only || snapshot->threads[i] == only)
+		if (snapshot->threads[i]->due)
 			snapshot_decode_thread(snapshot, snapshot->threads[i], &range);
 	for (size_t i = 0; i < snapshot->nr_interpreters; i++)
 		decode_interpreter(snapshot, &snapshot->interpreters[i], &range);
@@ -261,20 +269,45 @@ static int take(struct snapshot *snapshot, struct snapshot_thread *only)
 		const struct snapshot_interpreter *interpreter =
 			&snapshot->interpreters[thread->ref.interpreter];
 
-		if (only && thread != only)
+		if (!thread->due)
 			continue;
 		thread->clock = interpreter->clock;
-		thread->holds_gil = interpreter->gil_holder_addr == thread->ref.addr;
+		thread->holds_gil = gil_holder_addr(&interpreter->gil) == thread->ref.addr;
 	}
+}
+
+/* Copy the threads that are due. */
+static int copy(struct snapshot *snapshot)
+{
+	int err = build_ranges(snapshot);
+
+	if (!err)
+		err = remote_memory_read_ranges(snapshot->memory, snapshot->ranges,
+						snapshot->nr_ranges);
+	if (err)
+		return err;
+	snapshot->tick++;
+	snapshot->nr_pieces += snapshot->nr_ranges;
+	decode(snapshot);
+	dormancy_note(snapshot);
 	return 0;
 }
 
 int snapshot_take(struct snapshot *snapshot)
 {
-	return take(snapshot, NULL);
+	int err;
+
+	snapshot->nr_pieces = 0;
+	dormancy_choose(snapshot);
+	err = copy(snapshot);
+	if (err || !dormancy_follow(snapshot))
+		return err;
+	return copy(snapshot);
 }
 
 int snapshot_retake(struct snapshot *snapshot, struct snapshot_thread *thread)
 {
-	return take(snapshot, thread);
+	for (size_t i = 0; i < snapshot->nr_threads; i++)
+		snapshot->threads[i]->due = snapshot->threads[i] == thread;
+	return copy(snapshot);
 }

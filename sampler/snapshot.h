@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "procmem/memory.h"
+#include "sampler/gil.h"
 #include "sampler/python/code.h"
 #include "sampler/python/offsets.h"
 #include "sampler/python/stack_copy.h"
@@ -30,7 +31,15 @@ struct snapshot_thread {
 	uint32_t slot; /* its place in the user's own array; reused after it ended */
 	bool is_new;   /* not seen in a tick yet; the user resets it */
 	bool copied;   /* the thread state was read and is still the thread's */
-	bool seen;     /* used while the list is refreshed */
+	/*
+	 * This tick did not copy it: the GIL proves that it is where it was. What was copied
+	 * last stands.
+	 */
+	bool unchanged;
+	bool due;	     /* it is part of the read under way */
+	bool checked;	     /* copied to see whether the GIL tells the truth */
+	uint64_t awake_tick; /* up to this one it is copied at every tick */
+	bool seen;	     /* used while the list is refreshed */
 	struct stack_copy stack;
 	struct code_clock clock; /* of the copy of its stack */
 	bool holds_gil;		 /* at that copy */
@@ -52,7 +61,7 @@ struct snapshot_interpreter {
 	bool reads_version_after;
 	uint64_t churn_tick;		     /* when code objects were last seen to come or go */
 	struct code_clock clock;	     /* of this tick */
-	remote_addr gil_holder_addr;	     /* thread state, or 0 */
+	struct gil gil, gil_before;	     /* as read last, and by the read before */
 	struct thread_name_hints name_hints; /* the user's, kept while it is listed */
 };
 
@@ -78,7 +87,9 @@ struct snapshot {
 	remote_addr head_addr;		      /* interpreters_head */
 	uint64_t head_tick;		      /* when it was read last */
 	bool reads_head;		      /* it is part of this tick's read */
-	uint8_t gil[16];		      /* before 3.12: the runtime's */
+	uint8_t gil[GIL_BYTES];		      /* before 3.12: the runtime's */
+	bool gil_distrusted;		      /* a thread moved without having had it */
+	size_t nr_pieces;		      /* that this tick's reads had */
 };
 
 /*
@@ -106,9 +117,9 @@ static inline bool snapshot_stopped(const struct snapshot *snapshot)
 }
 
 /*
- * Take one: copies everything and decodes it. Threads whose state could not be
- * read, or is another thread's by now, have copied == false, and stale is set.
- * 0; -ESRCH, -EPERM, -ENOMEM.
+ * Take one: copies every thread that may have run since it was copied last, and decodes it
+ * (dormancy.h tells which). Threads whose state could not be read, or is another thread's
+ * by now, have copied == false, and stale is set. 0; -ESRCH, -EPERM, -ENOMEM.
  */
 int snapshot_take(struct snapshot *snapshot);
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Who threads are: names, ids, interpreters, and those that Python does not know."""
+import collections
 import json
 import os
 import re
@@ -7,6 +8,7 @@ import signal
 import unittest
 
 import support
+import test_attach
 from support import per_interpreter, pysample
 from test_attach import wait_until_sampling
 
@@ -133,6 +135,39 @@ class Threads(unittest.TestCase):
             pid = support.child_of(target.pid)
             tids = support.innermost_tids(pid)
             self.assert_dumped(dump(pid), target.report, tids.get)
+
+
+@per_interpreter
+class Baton(test_attach.AttachTestCase):
+    """Threads that run one after the other: who waits is not copied, who runs must be."""
+
+    def told(self, target):
+        os.kill(target.pid, signal.SIGUSR1)
+        return json.loads(target.process.stdout.readline())
+
+    def check(self, *options):
+        with support.python_target(self.interpreter, "baton") as target:
+            self.told(target)
+            profile = self.profile(target, "-t", "-d", "3", *options)
+            told = self.told(target)
+        seen = collections.Counter()
+        for stack, count in profile.stacks.items():
+            if "work" in support.names(stack[1:]):
+                index = int(re.search(r"baton-(\d+)", stack[0]).group(1))
+                seen[index] += count / profile.stats["ticks"]
+        distance = sum(abs(seen[index] - share) for index, share in enumerate(told))
+        self.assertLessEqual(distance, 0.3, (told, seen))
+        # Where two had the baton at one tick, one of them was shown where it is no more.
+        self.assertLessEqual(sum(seen.values()), 1)
+
+    def test_at_1_khz(self):
+        self.check()
+
+    def test_at_full_speed(self):
+        """Where all but one sleep, in the sampler's eyes."""
+        if support.is_sanitized():
+            self.skipTest("too slow for any to fall asleep")
+        self.check("-r", "max")
 
 
 @per_interpreter

@@ -20,6 +20,10 @@
 #include "internal/pycore_runtime.h"
 #endif
 
+#if PY_VERSION_HEX >= 0x03070000
+#include "tests/offsets/prove_gil.h"
+#endif
+
 /* PyASCIIObject.state as the word that is read, to see at which bit a field lies. */
 union unicode_state {
 	__typeof__(((PyASCIIObject *)0)->state) fields;

@@ -21,6 +21,8 @@
 #include "internal/pycore_interpframe_structs.h"
 #endif
 
+#include "tests/offsets/prove_gil.h"
+
 /* PyASCIIObject.state as the word that is read, to see at which bit a field lies. */
 union unicode_state {
 	__typeof__(((PyASCIIObject *)0)->state) fields;

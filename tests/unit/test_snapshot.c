@@ -438,10 +438,10 @@ Test(snapshot, gil_holder_is_told)
 
 		fake_memory_write_u64(&py.fake, base + holder, thread);
 		tick(&snapshot);
-		cr_expect(zero(u64, snapshot.interpreters[0].gil_holder_addr));
+		cr_expect(zero(u64, gil_holder_addr(&snapshot.interpreters[0].gil)));
 		fake_memory_write_u32(&py.fake, base + locked, 1);
 		tick(&snapshot);
-		cr_expect(eq(u64, snapshot.interpreters[0].gil_holder_addr, thread));
+		cr_expect(eq(u64, gil_holder_addr(&snapshot.interpreters[0].gil), thread));
 		end(&py, &snapshot);
 	}
 }

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What can be told from a GIL: who holds it, and which threads cannot have run Python code
+ * between two looks at it.
+ *
+ * The interpreter counts how often the GIL went to another thread than the one that had it
+ * last. Frames change only under the GIL, so a thread that had it at neither look, with the
+ * count not moved by more than one in between, is where it was.
+ *
+ * Source: CPython take_gil(), Python/ceval_gil.c (3.7 to 3.11: ceval_gil.h); struct
+ * _gil_runtime_state, where last_holder, locked and switch_number follow one another.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "procmem/memory.h"
+
+/* Of the struct, from last_holder on. */
+enum { GIL_BYTES = 24, GIL_SWITCHES_OFFSET = 16 };
+
+struct gil {
+	bool known; /* it was read, and somebody has held it */
+	bool held;
+	remote_addr last_holder_addr; /* thread state that holds it, or had it last */
+	uint64_t nr_switches;	      /* how often it went to another one */
+};
+
+/*
+ * From the words that begin at last_holder, locked_offset behind which is the int that tells
+ * whether it is held. A GIL that nobody ever held is not known: it is that of an interpreter
+ * that shares another one's.
+ */
+struct gil gil_decode(const uint8_t words[GIL_BYTES], uint32_t locked_offset);
+
+/* Its holder's thread state; 0 if nobody holds it, or that is not known. */
+static inline remote_addr gil_holder_addr(const struct gil *gil)
+{
+	return gil->known && gil->held ? gil->last_holder_addr : 0;
+}
+
+/* Whether so much as one other thread may have run between two looks. */
+static inline bool gil_moved(const struct gil *before, const struct gil *now)
+{
+	return !before->known || !now->known || before->nr_switches != now->nr_switches ||
+	       before->last_holder_addr != now->last_holder_addr;
+}
+
+/* Whether more threads may have run in between than those that had it at the two looks. */
+static inline bool gil_unclear(const struct gil *before, const struct gil *now)
+{
+	return gil_moved(before, now) &&
+	       (!before->known || !now->known || now->nr_switches != before->nr_switches + 1);
+}
+
+/* Whether a thread is one of the two that are known to have had it. */
+static inline bool gil_names(const struct gil *before, const struct gil *now,
+			     remote_addr thread_addr)
+{
+	return (before->known && before->last_holder_addr == thread_addr) ||
+	       (now->known && now->last_holder_addr == thread_addr);
+}
