@@ -158,7 +158,7 @@ int chunk_copy_begin(struct stack_copy *stack, struct chunk_copy *chunk, size_t 
 
 size_t chunk_copy_same_bytes(const struct chunk_copy *chunk)
 {
-	enum { BLOCK_BYTES = 128 };
+	enum { BLOCK_BYTES = 128, WORD_BYTES = sizeof(uint64_t) };
 	size_t end =
 		chunk->done_bytes < chunk->before_bytes ? chunk->done_bytes : chunk->before_bytes;
 	size_t same = 0;
@@ -166,8 +166,9 @@ size_t chunk_copy_same_bytes(const struct chunk_copy *chunk)
 	while (end - same >= BLOCK_BYTES &&
 	       memcmp(chunk->bytes + same, chunk->before + same, BLOCK_BYTES) == 0)
 		same += BLOCK_BYTES;
-	while (same < end && chunk->bytes[same] == chunk->before[same])
-		same++;
+	while (end - same >= WORD_BYTES &&
+	       field_u64(chunk->bytes, same) == field_u64(chunk->before, same))
+		same += WORD_BYTES;
 	return same;
 }
 

@@ -138,7 +138,7 @@ int chunk_copy_begin(struct stack_copy *stack, struct chunk_copy *chunk, size_t 
 /* Forget all chunks; stack_copy_learn() looks for them anew. */
 void stack_copy_forget_chunks(struct stack_copy *stack);
 
-/* How many bytes from the start equal those of the copy before. */
+/* How many bytes from the start, in whole words, equal those of the copy before. */
 size_t chunk_copy_same_bytes(const struct chunk_copy *chunk);
 
 /*
