@@ -3,8 +3,9 @@
  * The benchmark's truth: stops a process at random moments, reads the stacks of
  * its threads while they stand still, and writes them as collapsed stacks.
  *
- *	stopwalk [-r MEAN_HZ] PID COUNT
+ *	stopwalk [-r MEAN_HZ] [-d SECONDS] PID COUNT
  *
+ * It stops so often, or for as long, whichever is over first.
  * The time between two stops is exponentially distributed, so that nothing the
  * target does periodically can hide from them. This is not part of the product,
  * which never stops anything.
@@ -39,6 +40,7 @@
 #define MIN_MEAN_HZ	0.1
 #define MAX_MEAN_HZ	100000.0
 #define MAX_STOPS	10000000
+#define MAX_SECONDS	1000000.0
 
 /* A process that does not stop within this time has a thread in an uninterruptible sleep. */
 #define STOP_PATIENCE_NS 5000000000u
@@ -58,6 +60,7 @@ struct stopwalk {
 	pid_t pid;
 	long nr_stops;
 	double mean_hz;
+	double seconds;
 	struct process process;
 	struct maps maps;
 	struct live_memory live;
@@ -216,6 +219,7 @@ static int stop_and_walk(struct stopwalk *walk, struct sampler *sampler)
 
 static int collect(struct stopwalk *walk)
 {
+	uint64_t end_ns = clock_now_ns() + (uint64_t)(walk->seconds * NS_PER_S);
 	struct sampler *sampler;
 	int err = sampler_create(&walk->process, &walk->live.memory, &walk->runtime.build,
 				 walk->runtime.addr, &sampler);
@@ -225,6 +229,8 @@ static int collect(struct stopwalk *walk)
 	for (long i = 0; !err && i < walk->nr_stops && !stop_requested; i++) {
 		uint64_t pause_ns;
 
+		if (clock_now_ns() >= end_ns)
+			break;
 		err = random_pause((double)NS_PER_S / walk->mean_hz, &pause_ns);
 		if (err)
 			break;
@@ -309,19 +315,32 @@ static bool parse_long(const char *text, long max, long *ret_number)
 	return true;
 }
 
+static bool parse_double(const char *text, double min, double max, double *ret_number)
+{
+	char *end;
+	double number = strtod(text, &end);
+
+	if (end == text || *end || !(number >= min && number <= max))
+		return false;
+	*ret_number = number;
+	return true;
+}
+
 static bool parse_arguments(int argc, char **argv, struct stopwalk *walk)
 {
 	int option;
 	long pid;
 
-	while ((option = getopt(argc, argv, "r:")) != -1) {
-		char *end;
+	while ((option = getopt(argc, argv, "r:d:")) != -1) {
+		bool is_number;
 
-		if (option != 'r')
+		if (option == 'r')
+			is_number = parse_double(optarg, MIN_MEAN_HZ, MAX_MEAN_HZ, &walk->mean_hz);
+		else if (option == 'd')
+			is_number = parse_double(optarg, 0, MAX_SECONDS, &walk->seconds);
+		else
 			return false;
-		walk->mean_hz = strtod(optarg, &end);
-		if (end == optarg || *end ||
-		    !(walk->mean_hz >= MIN_MEAN_HZ && walk->mean_hz <= MAX_MEAN_HZ))
+		if (!is_number)
 			return false;
 	}
 	if (argc - optind != 2 || !parse_long(argv[optind], INT32_MAX, &pid) ||
@@ -335,6 +354,7 @@ int main(int argc, char **argv)
 {
 	struct stopwalk walk = {
 		.mean_hz = DEFAULT_MEAN_HZ,
+		.seconds = MAX_SECONDS,
 		.process = PROCESS_CLOSED,
 		.keeper_fd = -1,
 	};
@@ -342,7 +362,7 @@ int main(int argc, char **argv)
 	int err;
 
 	if (!parse_arguments(argc, argv, &walk)) {
-		(void)fputs("usage: stopwalk [-r MEAN_HZ] PID COUNT\n", stderr);
+		(void)fputs("usage: stopwalk [-r MEAN_HZ] [-d SECONDS] PID COUNT\n", stderr);
 		return 2;
 	}
 	catch_signals();

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How long it takes to begin, and to look once; a part of scripts/bench.
+"""How long it takes to begin, and to look once.
 
 The target is one thread that sleeps. Every program is run in turn, again and again,
 so that a busy machine hits all of them; the files are in the page cache by then.

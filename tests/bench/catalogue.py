@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: MIT
+"""The programs that are measured, and which stacks each of them can have at all.
+
+That is known from its text alone (tests/bench/programs), so that a stack that never was
+needs no second opinion.
+"""
+import dataclasses
+import re
+
+NR_WIDE_LOCALS = 1800
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    name: str
+    file: str
+    argument: int | None
+    possible: re.Pattern  # of the names of a stack, outermost first, joined by ";"
+    possible_cut: re.Pattern  # of its innermost ones, where outer ones were cut off
+    parked: re.Pattern  # stacks of threads that wait for ever, and tell nothing about time
+    numbering: re.Pattern  # the part of a name in which functions differ that are alike
+    nr_threads: int = 1
+    quick: bool = False
+
+    def command(self, interpreter, folder):
+        return interpreter.command() + ["-B", "%s/%s.py" % (folder, self.file)] + (
+            [str(self.argument)] if self.argument else [])
+
+    def can_have(self, names, max_frames=None):
+        """Whether it can ever have that stack. max_frames: what saw it keeps so many and no
+        more, the innermost."""
+        pattern = self.possible_cut if len(names) == max_frames else self.possible
+        text = ";".join(names)
+        return bool(pattern.fullmatch(text) or self.parked.fullmatch(text))
+
+    def is_parked(self, names):
+        return bool(self.parked.fullmatch(";".join(names)))
+
+
+NEVER = re.compile(r"(?!)")
+
+
+def program(file, argument, possible, possible_cut=NEVER, parked=NEVER, numbering=NEVER,
+            nr_threads=1, quick=False):
+    name = file + ("-%d" % argument if argument else "")
+    return Program(name, file, argument, re.compile(possible), re.compile(possible_cut),
+                   re.compile(parked), re.compile(numbering), nr_threads, quick)
+
+
+# ---- parts of patterns ---------------------------------------------------------------
+
+
+def beginnings(names):
+    """The first none, one, two… of the names."""
+    pattern = ""
+    for name in reversed(names):
+        pattern = "(;%s%s)?" % (name, pattern)
+    return pattern
+
+
+def within(name, classes):
+    """A function's name; code objects know where it is from since 3.11."""
+    return r"(%s)?%s" % (re.escape(classes), name)
+
+
+def chain(letter):
+    return beginnings(["%s_%d" % (letter, i) for i in range(6)])
+
+
+def generator(letter):
+    return beginnings([part + letter for part in ("outer_", "inner_", "leaf_")])
+
+
+def coroutine(letter):
+    return r"(;send_%s(;outer_%s(;inner_%s(;leaf_%s|;pause)?)?)?)?" % ((letter,) * 4)
+
+
+def sharing(letter):
+    return beginnings(["by_" + letter, "shared", "leaf_" + letter])
+
+
+def expression(letter):
+    return beginnings(["add_" + letter, within("<genexpr>", "add_%s.<locals>." % letter),
+                       "leaf_" + letter])
+
+
+def driver(letter):
+    """Every level of the recursion resumes the generator when the deeper ones are back."""
+    return r"((;drive_%s){1,20}%s)?" % (letter, beginnings(["shared", "leaf_" + letter]))
+
+
+def wide(letter):
+    return beginnings(["outer_" + letter, "inner_" + letter, "leaf_" + letter])
+
+
+def dying(letter):
+    """What dies when a function returns dies in its caller: they are never in one stack."""
+    kind = "Dying" + letter.upper()
+    return "(;make_%s(;%s)?(;work_%s)?|;%s(;leaf_%s)?)?" % (
+        letter, within("__init__", kind + "."), letter, within("__del__", kind + "."), letter)
+
+
+CALLS = r"calls(;leaf_b)?(;leaf_a)?"
+FRESH = r"<module>;churn(;<module>|;fresh_(?P<n>\d+)(;inner_(?P=n)(;leaf)?)?)?"
+
+
+def alternate(of):
+    return "<module>;alternate(%s|%s)" % (of("a"), of("b"))
+
+
+ALL_PROGRAMS = [
+    *(program("calls", depth, r"<module>(;recurse){%d};%s" % (depth, CALLS),
+              r"(recurse;)+" + CALLS, quick=True)
+      for depth in (10, 100, 1000)),
+    *(program("flat", depth, r"<module>(;recurse){%d};flat" % depth, r"(recurse;)+flat",
+              quick=depth == 10)
+      for depth in (10, 100, 1000)),
+    program("chains", None, alternate(chain), quick=True),
+    *(program("shared", steps, alternate(sharing)) for steps in (5, 30, 200)),
+    program("generators", None, alternate(generator), quick=True),
+    program("drivers", None, alternate(driver), quick=True),
+    program("coroutines", None, alternate(coroutine), quick=True),
+    program("genexprs", None, alternate(expression), quick=True),
+    *(program("recursion", depth,
+              r"<module>;alternate((;down_a){0,%d}|(;down_b){0,%d})" % (depth, depth),
+              r"down_a(;down_a)*|down_b(;down_b)*", quick=depth == 300)
+      for depth in (300, 1000, 5000)),
+    program("locals", NR_WIDE_LOCALS, alternate(wide), quick=True),
+    program("dying", None, alternate(dying), quick=True),
+    program("churn", None, FRESH, numbering=r"_\d+$", quick=True),
+    *(program("threads", count, r"<module>(;recurse){10};" + CALLS,
+              parked=r"start(;descend){9};park", nr_threads=count, quick=count in (1, 64))
+      for count in (1, 8, 64, 256, 1000)),
+]
+
+# What tells its own work.
+WORKERS = [program("work", depth, r"<module>(;recurse){%d};%s" % (depth, CALLS))
+           for depth in (10, 100, 1000)]
+
+IDLE = program("idle", None, r"<module>(;recurse){11}")
+
+
+def named(names):
+    """Those of that name, or of that file."""
+    return [one for one in ALL_PROGRAMS + WORKERS if {one.name, one.file} & set(names)]

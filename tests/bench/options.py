@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: MIT
+"""The command line of scripts/bench."""
+import argparse
+import dataclasses
+import os
+
+from bench import ROOT
+from bench.catalogue import ALL_PROGRAMS, WORKERS, named
+from bench.samplers import RATES
+from bench.surroundings import RIVAL_PYTHON
+
+ALL_PYTHONS = ["3.%d" % minor for minor in range(15, 5, -1)]
+
+# Of each run, as it takes to see enough stacks at that rate.
+SECONDS = {"max": 0.5, "10 kHz": 1.0, "1 kHz": 2.0}
+QUICK_SECONDS = {"max": 0.3, "10 kHz": 0.5, "1 kHz": 1.0}
+
+STOPS = 1000
+TRUTH_SECONDS = 4.0  # a stop of 1000 threads takes long
+
+EPILOGUE = """
+attach (the default) measures sampling, start how long it takes to begin and to look once,
+work what sampling does to the target's speed, and compare A B two builds on one process:
+folders with a pysample, or programs. docs/benchmarks.md says how to read it.
+"""
+
+
+@dataclasses.dataclass
+class Options:
+    what: str
+    builds: list
+    folder: str
+    quick: bool
+    anyway: bool
+    no_build: bool
+    programs: list
+    pythons: list
+    rates: list
+    seconds: float | None
+    turns: int | None
+    processes: int
+    stops: int
+    runs: int
+    pairs: int
+    json: str | None
+    resume: str | None
+    truth_seconds: float = TRUTH_SECONDS
+
+    def seconds_at(self, rate):
+        return self.seconds or (QUICK_SECONDS if self.quick else SECONDS)[rate]
+
+    def turns_of(self, minor):
+        """The newest version is looked at twice as long."""
+        return self.turns or (2 if minor == RIVAL_PYTHON and not self.quick else 1)
+
+
+def rate_named(text):
+    found = [rate for rate in RATES if rate.replace(" ", "").lower().startswith(text.lower())]
+    if len(found) != 1:
+        raise argparse.ArgumentTypeError("%r is none of %s" % (text, ", ".join(RATES)))
+    return found[0]
+
+
+def positive(kind):
+    def parse(text):
+        number = kind(text)
+        if not number > 0:
+            raise ValueError
+        return number
+    parse.__name__ = "positive number"
+    return parse
+
+
+def make_parser(description):
+    parser = argparse.ArgumentParser(prog="scripts/bench", description=description,
+                                     epilog=EPILOGUE)
+    parser.add_argument("what", nargs="?", choices=["attach", "start", "work", "compare"],
+                        default="attach")
+    parser.add_argument("builds", nargs="*", metavar="BUILD", help="A and B, with compare")
+    parser.add_argument("--quick", action="store_true",
+                        help="fewer programs, shorter runs, %s only: four minutes or so"
+                        % RIVAL_PYTHON)
+    parser.add_argument("--only", action="append", metavar="NAME",
+                        help="of the programs only this one, in all sizes if none is given: "
+                        + ", ".join(one.name for one in ALL_PROGRAMS))
+    parser.add_argument("--python", metavar="LIST",
+                        help="versions (default: 3.15 to 3.6; quick, work and compare: %s)"
+                        % RIVAL_PYTHON)
+    parser.add_argument("--rate", action="append", type=rate_named, metavar="RATE",
+                        help="of the rates only this one: max, 10k, 1k")
+    parser.add_argument("--seconds", type=positive(float), metavar="S",
+                        help="of each run (default: 0.5 at max, 1 at 10 kHz, 2 at 1 kHz)")
+    parser.add_argument("--turns", type=positive(int), metavar="N",
+                        help="runs of each kind on a process (default: 2 of %s, else 1; "
+                        "compare: 2)" % RIVAL_PYTHON)
+    parser.add_argument("--processes", type=positive(int), default=3, metavar="N",
+                        help="with compare (default 3)")
+    parser.add_argument("--stops", type=positive(int), default=STOPS, metavar="N",
+                        help="of the target for the truth, each time (default %d)" % STOPS)
+    parser.add_argument("--runs", type=positive(int), default=40, metavar="N",
+                        help="of each program, with start (default 40)")
+    parser.add_argument("--pairs", type=positive(int), default=60, metavar="N",
+                        help="of on and off, with work (default 60)")
+    parser.add_argument("--build", default=os.path.join(ROOT, "build"), metavar="FOLDER",
+                        help="(default build/)")
+    parser.add_argument("--no-build", action="store_true", help="measure what is there")
+    parser.add_argument("--json", metavar="FILE", help="write every row, for machines")
+    parser.add_argument("--resume", metavar="FILE",
+                        help="the same, but go on with a run that was stopped: what is in the "
+                        "file is not measured again")
+    parser.add_argument("--anyway", action="store_true",
+                        help="measure also if the machine is busy with other work")
+    return parser
+
+
+def choose_programs(asked):
+    if asked.only:
+        return named(asked.only)
+    if asked.what == "work":
+        return WORKERS[:1]
+    return [one for one in ALL_PROGRAMS if one.quick or not asked.quick]
+
+
+def parse(description):
+    parser = make_parser(description)
+    asked = parser.parse_args()
+    if len(asked.builds) != (2 if asked.what == "compare" else 0):
+        parser.error("compare takes two builds, nothing else takes any")
+    if asked.json and asked.resume:
+        parser.error("--resume FILE writes that file; there is no need for --json")
+    programs = choose_programs(asked)
+    if not programs:
+        parser.error("no program has that name")
+    few = asked.quick or asked.what in ("work", "compare")
+    pythons = asked.python.split(",") if asked.python else [RIVAL_PYTHON] if few else ALL_PYTHONS
+    return Options(
+        asked.what, asked.builds, os.path.abspath(asked.build), asked.quick, asked.anyway,
+        asked.no_build, programs, pythons, asked.rate or list(RATES), asked.seconds,
+        asked.turns or (2 if asked.what == "compare" else None), asked.processes, asked.stops,
+        asked.runs, asked.pairs, asked.json or asked.resume, asked.resume)

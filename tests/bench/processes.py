@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: MIT
+"""Starting what is measured and what measures, and accounting for it."""
+import contextlib
+import dataclasses
+import os
+import re
+import shutil
+import subprocess
+import time
+
+import support
+
+from bench import ROOT
+from bench.catalogue import Program
+
+PROGRAMS = os.path.join(ROOT, "tests", "bench", "programs")
+TARGET_CORE = 1
+SAMPLER_CORE = 0
+POLL_S = 0.02
+SETTLE_S = 0.2  # the target's code specialises
+PATIENCE_S = 120  # beyond this a child hangs
+
+
+def pinned(core):
+    """The beginning of a command that runs on that core alone, if that can be had."""
+    if core not in os.sched_getaffinity(0) or not shutil.which("taskset"):
+        return []
+    return ["taskset", "-c", str(core)]
+
+
+@dataclasses.dataclass
+class Finished:
+    stdout: str
+    stderr: str
+    cpu_s: float  # user and system
+    wall_s: float
+    waited_s: float | None  # ready to run but not running; None if the kernel does not count it
+    rss_kib: int  # the highest that was seen
+    target_waited_percent: float | None  # of the time, the same of the target
+
+    @property
+    def waited_percent(self):
+        return None if self.waited_s is None else 100 * self.waited_s / self.wall_s
+
+
+def read_number(path, pattern):
+    """The first number that pattern finds in a file of /proc; None if there is none."""
+    try:
+        found = re.search(pattern, support.read(path))
+    except OSError:
+        return None
+    return int(found.group(1)) if found else None
+
+
+def start(command, **kwargs):
+    """A process that ends with this one."""
+    return subprocess.Popen(support.TIED_TO_US + command, stdin=subprocess.DEVNULL, **kwargs)
+
+
+def wait_for_end(process):
+    """Its resident peak in KiB, once it has ended; it is still a zombie then."""
+    deadline = time.monotonic() + PATIENCE_S
+    peak_kib = 0
+    while not os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG):
+        # The peak of getrusage(2) would begin with that of this script, before exec.
+        peak_kib = max(peak_kib, read_number("/proc/%d/status" % process.pid,
+                                             r"VmHWM:\s+(\d+)") or 0)
+        if time.monotonic() > deadline:
+            raise RuntimeError("%s does not end" % process.args)
+        time.sleep(POLL_S)
+    return peak_kib
+
+
+class Waiting:
+    """How long the main thread of a process has waited for its core since this was made."""
+
+    def __init__(self, pid):
+        self.path = "/proc/%d/task/%d/schedstat" % (pid, pid)
+        self.begin_s, self.begin_ns = time.monotonic(), self.waited_ns()
+
+    def waited_ns(self):
+        return read_number(self.path, r"^\d+ (\d+)")
+
+    def percent(self):
+        """None if the kernel does not count it."""
+        waited_ns = self.waited_ns()
+        if waited_ns is None or self.begin_ns is None:
+            return None
+        return (waited_ns - self.begin_ns) / 1e7 / (time.monotonic() - self.begin_s)
+
+
+def run(command, target, good=(0,)):
+    """Run a command that looks at the target to its end and account for it. RuntimeError if
+    its exit status is not a good one."""
+    with open(os.path.join(target.outside, "stdout"), "w+") as stdout, \
+            open(os.path.join(target.outside, "stderr"), "w+") as stderr:
+        target_waiting = Waiting(target.pid)
+        begin = time.monotonic()
+        process = start(command, stdout=stdout, stderr=stderr)
+        try:
+            rss_kib = wait_for_end(process)
+            wall_s = time.monotonic() - begin
+            target_waited_percent = target_waiting.percent()
+            waited_ns = read_number("/proc/%d/schedstat" % process.pid, r"^\d+ (\d+)")
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        finally:
+            end(process)
+        stdout.seek(0)
+        stderr.seek(0)
+        output, errors = stdout.read(), stderr.read()
+    if process.returncode not in good:
+        raise RuntimeError("%s: %s" % (" ".join(command), errors.strip()[-300:]))
+    return Finished(output, errors, usage.ru_utime + usage.ru_stime, wall_s,
+                    waited_ns / 1e9 if waited_ns is not None else None, rss_kib,
+                    target_waited_percent)
+
+
+def end(process):
+    """Whatever it does, it is gone afterwards."""
+    if process.returncode is None:
+        process.kill()
+        process.wait()
+
+
+@dataclasses.dataclass
+class Target:
+    pid: int
+    program: Program
+    interpreter: support.Interpreter
+    outside: str  # the folder of the programs and of all output
+    inside: str  # the same as the interpreter's root sees it
+
+
+@contextlib.contextmanager
+def running(interpreter, program):
+    """Run a program until the block ends."""
+    with support.fresh_folder(interpreter.root) as (outside, inside):
+        for name in os.listdir(PROGRAMS):
+            if name.endswith(".py"):
+                shutil.copy(os.path.join(PROGRAMS, name), outside)
+        process = start(pinned(TARGET_CORE) + program.command(interpreter, inside),
+                        stdout=subprocess.PIPE, env=support.target_environment(inside))
+        try:
+            if process.stdout.readline().strip() != b"ready":
+                raise RuntimeError("%s did not begin under %s" % (program.name, interpreter))
+            time.sleep(SETTLE_S)
+            yield Target(process.pid, program, interpreter, outside, inside)
+        finally:
+            end(process)
+            process.stdout.close()

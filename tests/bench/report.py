@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: MIT
+"""The results as Markdown."""
+import itertools
+import sys
+
+from bench import quiet
+from bench.estimates import ratio
+
+# (heading, field of Row, digits)
+COLUMNS = (
+    ("stacks/s", "stacks_per_s", 0),
+    ("ticks/s", "ticks_per_s", 0),
+    ("CPU µs/stack", "cpu_us_per_stack", 2),
+    ("CPU/sleep", "sleep_ratio", 2),
+    ("lost %", "lost_percent", 2),
+    ("trimmed %", "trimmed_percent", 2),
+    ("impossible %", "impossible_percent", 3),
+    ("TVD %", "distance_percent", 1),
+    ("floor %", "floor_percent", 1),
+    ("drift %", "drift_percent", 1),
+    ("reads/tick", "reads_per_tick", 2),
+    ("sleeps/tick", "sleeps_per_tick", 2),
+    ("clocks/tick", "clock_reads_per_tick", 2),
+    ("late %", "late_percent", 1),
+    ("p99 late µs", "p99_late_us", 0),
+    ("RSS MiB", "rss_mib", 1),
+    ("waited %", "waited_percent", 1),
+    ("target waited %", "target_waited_percent", 1),
+    ("load", "load", 2),
+)
+
+
+def cell(value, digits):
+    return "–" if value is None else "%.*f" % (digits, value)
+
+
+def mark(row):
+    """What a row gets that was measured while the machine was busy."""
+    return " (!)" if row.load > quiet.MAX_LOAD or quiet.disturbed(
+        getattr(row, "waited_percent", None), row.target_waited_percent) else ""
+
+
+def line(cells):
+    return "| " + " | ".join(cells) + " |"
+
+
+def print_table(headings, nr_texts, rows):
+    """nr_texts: the columns on the left that are no numbers."""
+    print(line(headings))
+    print(line(["---"] * nr_texts + ["---:"] * (len(headings) - nr_texts)))
+    for row in rows:
+        print(line(row))
+    sys.stdout.flush()
+
+
+def told_columns(rows):
+    """Those that at least one row has something for."""
+    return [column for column in COLUMNS
+            if any(getattr(row, column[1]) is not None for row in rows)]
+
+
+def print_rows(version, rows):
+    columns = told_columns(rows)
+    print("\n### CPython %s\n" % version)
+    print_table(("program", "rate", "sampler") + tuple(one[0] for one in columns), 3, [
+        (row.program + mark(row), row.rate, row.sampler) + tuple(
+            cell(getattr(row, field), digits) for _, field, digits in columns)
+        for row in rows])
+
+
+def print_ratios(rows):
+    """pysample's figures over each rival's."""
+    ours = {(row.python, row.program, row.rate): row for row in rows if row.sampler == "pysample"}
+    others = [row for row in rows if row.sampler != "pysample"]
+    if not others:
+        return
+    print("\n### pysample / others\n")
+    print_table(
+        ("python", "program", "rate", "other", "stacks/s", "CPU/stack", "RSS"), 4,
+        [(row.python, row.program, row.rate, row.sampler) + tuple(
+            cell(ratio(getattr(mine, field), getattr(row, field)), 2)
+            for field in ("stacks_per_s", "cpu_us_per_stack", "rss_mib"))
+         for row in others for mine in [ours.get((row.python, row.program, row.rate))] if mine])
+
+
+def print_work(rows):
+    if not rows:
+        return
+    print("\n### The target's work per second of its CPU time, sampler on / off\n")
+    print_table(
+        ("python", "program", "rate", "sampler", "pairs", "on / off", "95 % interval",
+         "per second of wall time", "sampler's CPU %", "target waited %", "load"), 4,
+        [(row.python, row.program + mark(row), row.rate, row.sampler, str(row.pairs),
+          cell(row.ratio, 4), "%s–%s" % (cell(row.low, 4), cell(row.high, 4)),
+          cell(row.wall_ratio, 4),
+          cell(row.sampler_cpu_percent, 1), cell(row.target_waited_percent, 1),
+          cell(row.load, 2)) for row in rows])
+
+
+def print_results(results):
+    print(results.machine)
+    print(", ".join("%s %s" % item for item in sorted(results.settings.items())
+                    if item[1] is not None))
+    for version, rows in itertools.groupby(results.rows, lambda row: row.python):
+        print_rows(version, list(rows))
+    print_ratios(results.rows)
+    print_work(results.work)

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT
+"""What a run has measured so far, in a file, so that it can go on where it was stopped."""
+import dataclasses
+import hashlib
+import json
+import os
+
+import support
+
+from bench.rows import Row
+from bench.work import WorkRow
+
+FORMAT = 1
+
+
+def digest(path):
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()[:16]
+
+
+def settings(tools, options):
+    """What has to be the same in all of a run."""
+    return {"pysample": digest(tools.pysample), "seconds": options.seconds, "turns": options.turns,
+            "stops": options.stops, "quick": options.quick, "rates": options.rates,
+            "pairs": options.pairs}
+
+
+@dataclasses.dataclass
+class Results:
+    path: str | None
+    settings: dict
+    machine: str
+    rows: list = dataclasses.field(default_factory=list)
+    work: list = dataclasses.field(default_factory=list)
+    done: set = dataclasses.field(default_factory=set)  # units of measurement, as text
+
+    def add(self, unit, rows=(), work=()):
+        self.rows += rows
+        self.work += work
+        self.done.add(unit)
+        if self.path:
+            self.save()
+
+    def save(self):
+        content = {"format": FORMAT, "machine": self.machine, "settings": self.settings,
+                   "done": sorted(self.done), "rows": [vars(row) for row in self.rows],
+                   "work": [vars(row) for row in self.work]}
+        with open(self.path + ".new", "w", encoding="utf-8") as file:
+            json.dump(content, file, indent=1)
+        os.replace(self.path + ".new", self.path)
+
+
+def known(kind, values):
+    """An object out of what a file has of it: fields that another version of this script
+    wrote are left out, and those that it did not write are not known."""
+    return kind(**{field.name: values.get(field.name) for field in dataclasses.fields(kind)})
+
+
+def begin(path, resumed, machine, asked):
+    """Empty, or what the file holds of the run that is to go on. RuntimeError if it is of
+    another one."""
+    if not resumed or not os.path.exists(path):
+        return Results(path, asked, machine)
+    content = json.loads(support.read(path))
+    if content.get("format") != FORMAT or content["settings"] != asked:
+        raise RuntimeError("%s is of another build of pysample or of other options; "
+                           "remove it, or repeat them" % path)
+    return Results(path, asked, content["machine"], [known(Row, row) for row in content["rows"]],
+                   [known(WorkRow, row) for row in content["work"]], set(content["done"]))

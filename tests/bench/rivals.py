@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: MIT
+"""Other samplers, each by its own command line and the output that it documents.
+
+CPython 3.15's profiling.sampling is in the testbed. py-spy (0.4) and austin (3.x: text; 4.x
+writes only its binary format) are measured if they are installed.
+"""
+import math
+import os
+import re
+import shutil
+import subprocess
+
+import support
+
+from bench import say, stacks
+from bench.processes import SAMPLER_CORE, pinned, run
+from bench.samplers import ENDLESS_S, IDLE_HZ, Run
+from bench.surroundings import RIVAL_PYTHON
+
+
+def whole(seconds):
+    """They take no fractions."""
+    return max(math.ceil(seconds), 1)
+
+
+class Rival:
+    max_frames = None
+    every_turn = False  # they take long, and are only for comparison
+    overhead_s = 0.5
+
+    def __init__(self):
+        self.start_cpu_s = 0.0
+
+    @property
+    def can_be_stopped(self):
+        """Whether the target runs on then: not if the sampler has just stopped it."""
+        return True
+
+    def endless(self, target, rate_hz):
+        """The command that samples until it is killed."""
+        return self.command(target, rate_hz, ENDLESS_S)
+
+    def learn_start_cost(self, target):
+        """Of the first program: it is nearly the same for all, and takes long."""
+        if not self.start_cpu_s:
+            self.start_cpu_s = min(self.run(target, IDLE_HZ, 1).cpu_s for _ in range(2))
+
+    @staticmethod
+    def seconds_of(seconds):
+        return whole(seconds)
+
+
+class ProfilingSampling(Rival):
+    """Of CPython 3.15, in its cheapest format; the recording is turned into stacks afterwards,
+    at no charge."""
+
+    max_frames = 256  # of a stack in that format
+    overhead_s = 1.0
+    max_hz = 1000000  # it counts in whole µs
+
+    def __init__(self, blocking):
+        super().__init__()
+        self.name = "profiling.sampling" + (" --blocking" if blocking else "")
+        self.options = ["--blocking"] if blocking else []
+
+    @staticmethod
+    def profiler(target):
+        return target.interpreter.command() + ["-m", "profiling.sampling"]
+
+    def command(self, target, rate_hz, seconds):
+        threads = ["-a"] if target.program.nr_threads > 1 else []
+        return pinned(SAMPLER_CORE) + self.profiler(target) + [
+            "attach", "-r", "%dhz" % (rate_hz or self.max_hz), "-d", str(whole(seconds)),
+            *threads, *self.options, "--binary", "-o", target.inside + "/rival.bin",
+            str(target.pid)]
+
+    @property
+    def can_be_stopped(self):
+        return not self.options
+
+    def run(self, target, rate_hz, seconds):
+        finished = run(self.command(target, rate_hz, seconds), target)
+        # Only what a profile holds counts as a stack: the failed ones are not in it.
+        run(self.profiler(target) + ["replay", "--collapsed", "-o", target.inside +
+                                     "/rival.collapsed", target.inside + "/rival.bin"],
+            target)
+        return profiling_sampling_run(
+            finished, support.read(os.path.join(target.outside, "rival.collapsed")),
+            target.program.nr_threads)
+
+
+CAPTURED = re.compile(r"Captured ([\d,]+) samples in ([\d.]+) seconds")
+
+
+def profiling_sampling_run(finished, collapsed, nr_threads):
+    captured = CAPTURED.search(finished.stdout)
+    if not captured:
+        raise RuntimeError("profiling.sampling says nothing of its samples: "
+                           + finished.stdout[-300:])
+    nr_ticks = int(captured.group(1).replace(",", ""))
+    seen = stacks.of_profiling_sampling(collapsed)
+    return Run(nr_ticks * nr_threads, seen.total(), nr_ticks, float(captured.group(2)),
+               finished.cpu_s, finished.rss_kib, finished.waited_percent,
+               finished.target_waited_percent, seen)
+
+
+class PySpy(Rival):
+    """`py-spy record -f raw`. It stops the target for every sample, unless it is told not to."""
+
+    max_hz = 100000
+
+    def __init__(self, nonblocking):
+        super().__init__()
+        self.name = "py-spy" + (" --nonblocking" if nonblocking else "")
+        self.options = ["--nonblocking"] if nonblocking else []
+
+    def command(self, target, rate_hz, seconds):
+        return pinned(SAMPLER_CORE) + [
+            "py-spy", "record", "-f", "raw", "-o", target.outside + "/py-spy.raw", "-d",
+            str(whole(seconds)), "-r", str(rate_hz or self.max_hz), "--idle", *self.options,
+            "--pid", str(target.pid)]
+
+    @property
+    def can_be_stopped(self):
+        return bool(self.options)
+
+    def run(self, target, rate_hz, seconds):
+        finished = run(self.command(target, rate_hz, seconds), target)
+        path = target.outside + "/py-spy.raw"
+        return py_spy_run(finished, support.read(path), target.program.nr_threads)
+
+
+COUNTED = re.compile(r"Samples: ?(\d+) Errors: ?(\d+)")
+
+
+def py_spy_run(finished, raw, nr_threads):
+    """It tells how often a look at the process failed; -d counts intervals, and not time."""
+    seen = stacks.of_py_spy(raw)
+    counted = COUNTED.search(finished.stdout + finished.stderr)
+    nr_errors = int(counted.group(2)) if counted else 0
+    return Run(seen.total() + nr_errors * nr_threads, seen.total(), seen.total() / nr_threads,
+               finished.wall_s, finished.cpu_s, finished.rss_kib, finished.waited_percent,
+               finished.target_waited_percent, seen)
+
+
+class Austin(Rival):
+    """`austin -o`: a line per sample."""
+
+    name = "austin"
+
+    def command(self, target, rate_hz, seconds):
+        return pinned(SAMPLER_CORE) + [
+            "austin", "-i", str(1000000 // rate_hz if rate_hz else 1), "-x",
+            str(whole(seconds)), "-o", target.outside + "/austin.txt", "-p", str(target.pid)]
+
+    def run(self, target, rate_hz, seconds):
+        finished = run(self.command(target, rate_hz, seconds), target)
+        path = target.outside + "/austin.txt"
+        return austin_run(finished, support.read(path), target.program.nr_threads)
+
+
+def austin_run(finished, text, nr_threads):
+    """The metadata has the errors as "3/1000" and the time in µs."""
+    if text.startswith("MOJ"):
+        raise RuntimeError("this austin writes its binary format, which is not read here")
+    seen, nr_invalid, metadata = stacks.of_austin(text)
+    nr_errors = int(metadata.get("errors", "0").partition("/")[0])
+    lost = max(nr_errors, nr_invalid)
+    sampled_s = int(metadata["duration"]) / 1e6 if "duration" in metadata else finished.wall_s
+    return Run(seen.total() + lost, seen.total(), (seen.total() + lost) / nr_threads, sampled_s,
+               finished.cpu_s, finished.rss_kib, finished.waited_percent,
+               finished.target_waited_percent, seen)
+
+
+def is_profiler(name, word):
+    """Other programs have such names, too."""
+    if not shutil.which(name):
+        return False
+    told = subprocess.run([name, "--help"], stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, errors="replace")
+    return word in (told.stdout + told.stderr).lower()
+
+
+def tell_absent():
+    for name, word in INSTALLED.items():
+        if not is_profiler(name, word):
+            say("%s is not measured: it is not installed" % name)
+
+
+INSTALLED = {"py-spy": "python", "austin": "python"}
+
+
+def rivals_of(interpreter, profiling_sampling_runs):
+    found = []
+    if interpreter.minor == RIVAL_PYTHON and profiling_sampling_runs:
+        found += [ProfilingSampling(blocking) for blocking in (False, True)]
+    if is_profiler("py-spy", INSTALLED["py-spy"]):
+        found += [PySpy(nonblocking) for nonblocking in (False, True)]
+    if is_profiler("austin", INSTALLED["austin"]):
+        found.append(Austin())
+    return found

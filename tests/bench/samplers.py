@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: MIT
+"""What is measured: pysample, and beside it whatever else is here."""
+import collections
+import dataclasses
+import json
+import os
+
+import support
+
+from bench import stacks
+from bench.processes import SAMPLER_CORE, pinned, run
+
+# {name: ticks a second; None is as fast as can be}
+RATES = {"max": None, "10 kHz": 10000, "1 kHz": 1000}
+IDLE_HZ = 10
+IDLE_SECONDS = 0.2
+ENDLESS_S = 100000
+NO_SAMPLE = 5  # the exit status of pysample that could take none: all were lost
+
+
+@dataclasses.dataclass
+class Run:
+    """One run of one sampler. A field is None if the sampler does not tell."""
+    tried: int
+    complete: int  # stacks that reached the profile
+    ticks: float  # looks at the whole process
+    sampled_s: float  # from the first to the last of them
+    cpu_s: float  # start and end of the program included
+    rss_kib: int
+    waited_percent: float | None
+    target_waited_percent: float | None
+    stacks: collections.Counter = dataclasses.field(repr=False)
+    trimmed: int | None = None  # complete, but the innermost frame was left out
+    reads: int | None = None
+    sleeps: int | None = None
+    clock_reads: int | None = None
+    late_ticks: int | None = None
+    p99_late_us: float | None = None
+
+
+class Pysample:
+    max_frames = None
+    every_turn = True
+    overhead_s = 0.1
+
+    def __init__(self, path, name="pysample"):
+        self.path = path
+        self.name = name
+        self.start_cpu_s = 0.0
+
+    @staticmethod
+    def seconds_of(seconds):
+        return seconds
+
+    def learn_start_cost(self, target):
+        """The CPU time of a run that samples next to nothing, to be taken off the others: it
+        depends on the program, whose stack has to be found and named."""
+        self.start_cpu_s = min(self.run(target, IDLE_HZ, IDLE_SECONDS).cpu_s for _ in range(2))
+
+    def command(self, target, rate_hz, seconds, *options):
+        return pinned(SAMPLER_CORE) + [
+            self.path, "attach", "-q", "-f", "collapsed", "-r", "%d" % rate_hz if rate_hz else
+            "max", "-d", "%.3f" % seconds, *options, str(target.pid)]
+
+    def run(self, target, rate_hz, seconds):
+        stats_path = os.path.join(target.outside, "stats.json")
+        finished = run(self.command(target, rate_hz, seconds, "--stats-json", stats_path),
+                       target, (0, NO_SAMPLE))
+        return pysample_run(finished, json.loads(support.read(stats_path)))
+
+    def endless(self, target, rate_hz):
+        """The command that samples until it is killed."""
+        return self.command(target, rate_hz, ENDLESS_S)
+
+
+def told(stats, *keys):
+    """What one of the keys says; older builds tell less."""
+    return next((stats[key] for key in keys if key in stats), None)
+
+
+def pysample_run(finished, stats):
+    lost = sum(stats["lost"].values())
+    return Run(
+        stats["samples"] + lost, stats["samples"], stats["ticks"], stats["wall_s"],
+        finished.cpu_s, finished.rss_kib, finished.waited_percent,
+        finished.target_waited_percent, stacks.of_pysample(finished.stdout),
+        told(stats, "trimmed"), told(stats, "reads"), told(stats, "other_syscalls"),
+        told(stats, "clock_reads"), told(stats, "late_ticks"),
+        told(stats, "p99_lateness_us", "lateness_p99_us"))
+
+
+def stop_hz(program):
+    """When a process is continued, all its threads wake and go to sleep again, before the one
+    that works gets far: that needs time between two stops."""
+    return 1000 / (1 + program.nr_threads / 16)
+
+
+def take_truth(tools, target, nr_stops, seconds):
+    """The stacks of so many stops, or of those that fit into the time."""
+    finished = run(pinned(SAMPLER_CORE) + [
+        tools.stopwalk, "-d", "%.3f" % seconds, "-r", "%.3f" % stop_hz(target.program),
+        str(target.pid), str(nr_stops)], target)
+    return stacks.of_pysample(finished.stdout)
+
+
+def sleep_cost(tools, target, rate_hz, seconds):
+    """CPU µs of one wake of a loop that sleeps at that rate and does nothing else."""
+    finished = run(pinned(SAMPLER_CORE) + [tools.sleeploop, str(rate_hz), "%.3f" % seconds],
+                   target)
+    nr_wakes, cpu_ns = map(int, finished.stdout.split())
+    return cpu_ns / 1e3 / max(nr_wakes, 1)

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: MIT
+"""Stacks as samplers write them, and what can be told of a set of them.
+
+A set of stacks is a Counter: {names, outermost first: how often it was seen}.
+"""
+import collections
+import math
+import re
+
+import support
+
+# What is no function: a sampler's marker for what the thread was doing.
+MARKERS = ("<GC>", "<native>", ":GC:")
+
+def name_before_place(label):
+    """Of "FUNCTION (FILE:LINE)", as pysample and py-spy write it."""
+    return label.rpartition(" (")[0] or label
+
+
+def name_between_colons(label):
+    """Of "FILE:FUNCTION:LINE", as profiling.sampling and austin write it."""
+    return label.rsplit(":", 2)[1] if label.count(":") >= 2 and label[0] != ":" else label
+
+
+def names_of(labels, name_of):
+    return tuple(name for name in map(name_of, labels) if name not in MARKERS)
+
+
+def parse(text, name_of, is_thread=None):
+    """Collapsed stacks. is_thread: whether a label is the thread's, which is left out."""
+    stacks = collections.Counter()
+    for labels, count in support.parse_collapsed(text).items():
+        frames = [label for label in labels if not (is_thread and is_thread(label))]
+        stacks[names_of(frames, name_of)] += count
+    return stacks
+
+
+def of_pysample(text):
+    return parse(text, name_before_place)
+
+
+def of_profiling_sampling(text):
+    return parse(text, name_between_colons, lambda label: label.startswith("tid:"))
+
+
+def of_py_spy(text):
+    """Of `record -f raw`."""
+    return parse(text, name_before_place,
+                 lambda label: label.startswith(("process ", "thread ")))
+
+
+AUSTIN_LINE = re.compile(r"P[^;]*;T[^;]*;?(?P<frames>.*) (?P<metric>\d+)")
+AUSTIN_METADATA = re.compile(r"# (?P<key>\w+): (?P<value>.*)")
+
+
+def of_austin(text):
+    """(stacks, how many lines are no stack, {key: value of the metadata}). A line of austin is
+    one sample, and its number the time that it stands for."""
+    stacks, metadata, nr_invalid = collections.Counter(), {}, 0
+    for line in text.splitlines():
+        about = AUSTIN_METADATA.fullmatch(line)
+        sample = AUSTIN_LINE.fullmatch(line)
+        if about:
+            metadata[about["key"]] = about["value"]
+        elif sample:
+            labels = sample["frames"].split(";")
+            if ":INVALID:" in labels:
+                nr_invalid += 1
+            else:
+                stacks[names_of(labels, name_between_colons)] += 1
+    return stacks, nr_invalid, metadata
+
+
+# ---- what they tell ------------------------------------------------------------------
+
+
+def pooled(sets):
+    return sum(sets, collections.Counter())
+
+
+def percent(part, whole):
+    return 100 * part / whole if whole else 0.0
+
+
+def impossible_percent(stacks, program, max_frames=None):
+    bad = sum(count for names, count in stacks.items() if not program.can_have(names, max_frames))
+    return percent(bad, stacks.total())
+
+
+def pairs(stacks, program):
+    """{(caller, leaf): how often}, of the threads that do something."""
+    counts = collections.Counter()
+    for names, count in stacks.items():
+        if not program.is_parked(names):
+            counts[tuple(program.numbering.sub("", name) for name in names[-2:])] += count
+    return counts
+
+
+def distance_percent(one, other):
+    """Total variation distance of two Counters; None if one is empty."""
+    if not one.total() or not other.total():
+        return None
+    return 50 * sum(abs(one[key] / one.total() - other[key] / other.total())
+                    for key in one.keys() | other.keys())
+
+
+def expected_distance_percent(truth, nr_samples):
+    """The distance that so many samples without any fault would have on average, by chance
+    alone, from so many stops: half the sum of the mean absolute differences of normal
+    distributions. None if there is nothing to tell from."""
+    nr_stops = truth.total()
+    if not nr_stops or not nr_samples:
+        return None
+    spread = math.sqrt(2 / math.pi * (1 / nr_stops + 1 / nr_samples))
+    return 50 * spread * sum(math.sqrt(count / nr_stops * (1 - count / nr_stops))
+                             for count in truth.values())

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: MIT
+"""What there is to measure with: interpreters, tools, namespaces."""
+import dataclasses
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import support
+
+from bench import ROOT, say
+from bench.processes import SAMPLER_CORE, TARGET_CORE, pinned
+
+RIVAL_PYTHON = "3.15"  # profiling.sampling reads only its own version
+
+# Set in the second life of scripts/bench, see enter_mount_namespace().
+INSIDE = "PYSAMPLE_BENCH_HAS_A_MOUNT_NAMESPACE"
+
+
+@dataclasses.dataclass(frozen=True)
+class Tools:
+    """Of one build folder."""
+    folder: str
+
+    @property
+    def pysample(self):
+        return os.path.join(self.folder, "pysample")
+
+    @property
+    def stopwalk(self):
+        return os.path.join(self.folder, "tests", "stopwalk")
+
+    @property
+    def sleeploop(self):
+        return os.path.join(self.folder, "tests", "sleeploop")
+
+    def build(self):
+        if not os.path.exists(os.path.join(self.folder, "build.ninja")):
+            subprocess.run(["meson", "setup", self.folder, ROOT], check=True, stdout=sys.stderr)
+        subprocess.run(["ninja", "-C", self.folder, "pysample", "tests/stopwalk",
+                        "tests/sleeploop"], check=True, stdout=subprocess.DEVNULL)
+
+
+def enter_mount_namespace():
+    """Start this script again where /proc can be mounted into the testbed, for whoever
+    runs inside it to find processes in; the mount is gone with the script.
+
+    Target and sampler have to share the namespace: the paths in /proc/PID/maps are
+    relative to the reader's root only within one."""
+    if INSIDE in os.environ or os.geteuid() != 0 or not shutil.which("unshare"):
+        return
+    if subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode == 0:
+        os.environ[INSIDE] = "1"
+        os.execvp("unshare", ["unshare", "--mount", "--", sys.executable, *sys.argv])
+
+
+def can_run_profiling_sampling(interpreters):
+    """Whether it can run; says why not."""
+    found = interpreters.get(RIVAL_PYTHON)
+    if not found:
+        return False
+    if not found.root or os.path.exists(found.root + "/proc/self"):
+        return True
+    why = "no mount namespace can be made"
+    if INSIDE in os.environ:
+        result = subprocess.run(["mount", "-t", "proc", "proc", found.root + "/proc"],
+                                capture_output=True, text=True)
+        if result.returncode == 0:
+            return True
+        why = result.stderr.strip()
+    say("profiling.sampling is not measured: /proc cannot be mounted in the testbed (%s)" % why)
+    return False
+
+
+def choose_interpreters(wanted):
+    """{minor version: interpreter}, the testbed's before others; says what is absent."""
+    preference = ("testbed", "system", "pyenv")
+    chosen = {}
+    for minor in wanted:
+        found = [one for one in support.all_interpreters()
+                 if one.minor == minor and one.origin in preference]
+        if found:
+            chosen[minor] = min(found, key=lambda one: preference.index(one.origin))
+        else:
+            why = ("scripts/testbed makes it, as root" if minor in support.TESTBED_VERSIONS
+                   else "there is none here")
+            say("not measured: CPython %s (%s)" % (minor, why))
+    return chosen
+
+
+def tell_if_not_pinned():
+    if not (pinned(TARGET_CORE) and pinned(SAMPLER_CORE)):
+        say("target and sampler are not pinned to cores of their own (taskset and two cores)")
+
+
+def describe_machine():
+    model = re.search(r"model name\s*: (.*)", support.read("/proc/cpuinfo"))
+    return "%s, %d cores, Linux %s" % (
+        model.group(1) if model else os.uname().machine, os.cpu_count(), os.uname().release)

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: MIT
+"""What sampling does to the target: its work per second of its own CPU time, with the sampler
+on and off in turn.
+
+The sampler runs all the time and is stopped and continued by signals: then nothing begins or
+ends in between that would look at the target in another way than sampling does (finding the
+interpreter, names and code objects for the first time), or use the machine otherwise. A
+sampler that itself stops the target cannot be measured so: it might never let it go.
+"""
+import contextlib
+import dataclasses
+import mmap
+import os
+import signal
+import struct
+import subprocess
+import time
+
+from bench import quiet, say
+from bench.estimates import median, median_interval
+from bench.processes import SAMPLER_CORE, Waiting, end, pinned, read_number, running, start
+from bench.samplers import RATES
+
+PHASE_S = 0.4
+SETTLE_S = 0.05  # after each change; who catches up on what it missed does it here, mostly
+BEGIN_S = 0.7  # until a sampler samples
+RECORD = struct.Struct("=QdQ")  # as in programs/work.py
+
+
+@dataclasses.dataclass
+class WorkRow:
+    python: str
+    program: str
+    rate: str
+    sampler: str
+    pairs: int
+    ratio: float  # work per CPU second, on / off: the median of the pairs
+    low: float | None  # its 95 % interval
+    high: float | None
+    wall_ratio: float  # work per second, on / off
+    sampler_cpu_percent: float  # of a core, while it is on
+    target_waited_percent: float | None
+    load: float
+
+
+class SleepLoop:
+    """Never looks at the target: what the method itself comes to."""
+
+    name = "a loop that only sleeps"
+
+    def __init__(self, tools):
+        self.path = tools.sleeploop
+
+    def endless(self, target, rate_hz):
+        return pinned(SAMPLER_CORE) + [self.path, str(rate_hz), "100000"]
+
+
+@dataclasses.dataclass
+class Moment:
+    wall_s: float
+    work: int  # rounds of the target
+    cpu_s: float  # of the target
+    sampler_s: float
+
+
+class Phases:
+    """Measures the target between changes of the sampler."""
+
+    def __init__(self, page, sampler):
+        self.page, self.sampler = page, sampler
+        self.on = True
+
+    def moment(self):
+        while True:
+            number, cpu_s, again = RECORD.unpack(self.page[:RECORD.size])
+            if number == again:
+                break
+        sampler_ns = read_number("/proc/%d/schedstat" % self.sampler.pid, r"^(\d+)") or 0
+        return Moment(time.monotonic(), number, cpu_s, sampler_ns / 1e9)
+
+    def switch(self, on):
+        if on != self.on:
+            self.sampler.send_signal(signal.SIGCONT if on else signal.SIGSTOP)
+            self.on = on
+        time.sleep(SETTLE_S)
+
+    def measure(self, on):
+        """(first moment, last moment)"""
+        self.switch(on)
+        first = self.moment()
+        time.sleep(PHASE_S)
+        last = self.moment()
+        if self.sampler.poll() is not None:
+            raise RuntimeError("%s has ended" % self.sampler.args)
+        return first, last
+
+    def pairs(self, count):
+        """[(phase with, phase without)], on off, off on, on off, …: what drifts hits both."""
+        found = []
+        for i in range(count):
+            phases = {on: self.measure(on) for on in ((True, False) if i % 2 == 0 else
+                                                      (False, True))}
+            found.append((phases[True], phases[False]))
+        return found
+
+
+def per_cpu_second(phase):
+    first, last = phase
+    return (last.work - first.work) / (last.cpu_s - first.cpu_s)
+
+
+def per_second(phase):
+    first, last = phase
+    return (last.work - first.work) / (last.wall_s - first.wall_s)
+
+
+def sampler_percent(phase):
+    first, last = phase
+    return 100 * (last.sampler_s - first.sampler_s) / (last.wall_s - first.wall_s)
+
+
+@contextlib.contextmanager
+def sampling(sampler, target, rate_hz):
+    process = start(sampler.endless(target, rate_hz), stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL)
+    try:
+        time.sleep(BEGIN_S)
+        yield process
+    finally:
+        end(process)
+
+
+def measure_one(target, page, sampler, rate, options):
+    load = quiet.wait(options.anyway, target.pid)
+    with sampling(sampler, target, RATES[rate]) as process:
+        waiting = Waiting(target.pid)
+        pairs = Phases(page, process).pairs(options.pairs)
+        waited_percent = waiting.percent()
+    ratios = [per_cpu_second(on) / per_cpu_second(off) for on, off in pairs]
+    ratio, low, high = median_interval(ratios)
+    return WorkRow(
+        target.interpreter.version, target.program.name, rate, sampler.name, len(pairs), ratio,
+        low, high, median(per_second(on) / per_second(off) for on, off in pairs),
+        median(sampler_percent(on) for on, _ in pairs), waited_percent, load)
+
+
+def unit(interpreter, program, sampler, rate):
+    return "work %s %s %s %s" % (interpreter.minor, program.name, sampler.name, rate)
+
+
+def measure_program(interpreter, program, samplers, options, results):
+    """Adds a row at a time to the results."""
+    units = [(sampler, rate) for rate in options.rates for sampler in samplers
+             if (RATES[rate] or not isinstance(sampler, SleepLoop))
+             and unit(interpreter, program, sampler, rate) not in results.done]
+    if not units:
+        return
+    with running(interpreter, program) as target, \
+            open(os.path.join(target.outside, "work.count"), "rb") as file, \
+            mmap.mmap(file.fileno(), mmap.PAGESIZE, access=mmap.ACCESS_READ) as page:
+        for sampler, rate in units:
+            say("CPython %s, %s, %s at %s: %.0f s" % (
+                interpreter, program.name, sampler.name, rate,
+                2 * options.pairs * (PHASE_S + SETTLE_S)))
+            results.add(unit(interpreter, program, sampler, rate),
+                        work=[measure_one(target, page, sampler, rate, options)])
