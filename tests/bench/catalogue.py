@@ -96,7 +96,7 @@ def wide(letter):
 def dying(letter):
     """What dies when a function returns dies in its caller: they are never in one stack."""
     kind = "Dying" + letter.upper()
-    return "(;make_%s(;%s)?(;work_%s)?|;%s(;leaf_%s)?)?" % (
+    return "(;make_%s(;%s|;work_%s)?|;%s(;leaf_%s)?)?" % (
         letter, within("__init__", kind + "."), letter, within("__del__", kind + "."), letter)
 
 

@@ -44,6 +44,7 @@ class Options:
     pairs: int
     json: str | None
     resume: str | None
+    is_full: bool  # everything there is
     truth_seconds: float = TRUTH_SECONDS
 
     def seconds_at(self, rate):
@@ -137,4 +138,5 @@ def parse(description):
         asked.what, asked.builds, os.path.abspath(asked.build), asked.quick, asked.anyway,
         asked.no_build, programs, pythons, asked.rate or list(RATES), asked.seconds,
         asked.turns or (2 if asked.what == "compare" else None), asked.processes, asked.stops,
-        asked.runs, asked.pairs, asked.json or asked.resume, asked.resume)
+        asked.runs, asked.pairs, asked.json or asked.resume, asked.resume,
+        not asked.only and not asked.quick)

@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import os
 import re
+import select
 import shutil
 import subprocess
 import time
@@ -16,7 +17,7 @@ from bench.catalogue import Program
 PROGRAMS = os.path.join(ROOT, "tests", "bench", "programs")
 TARGET_CORE = 1
 SAMPLER_CORE = 0
-POLL_S = 0.02
+RSS_POLL_S = 0.1
 SETTLE_S = 0.2  # the target's code specialises
 PATIENCE_S = 120  # beyond this a child hangs
 
@@ -61,13 +62,16 @@ def wait_for_end(process):
     """Its resident peak in KiB, once it has ended; it is still a zombie then."""
     deadline = time.monotonic() + PATIENCE_S
     peak_kib = 0
-    while not os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG):
+    descriptor = os.pidfd_open(process.pid)
+    try:
         # The peak of getrusage(2) would begin with that of this script, before exec.
-        peak_kib = max(peak_kib, read_number("/proc/%d/status" % process.pid,
-                                             r"VmHWM:\s+(\d+)") or 0)
-        if time.monotonic() > deadline:
-            raise RuntimeError("%s does not end" % process.args)
-        time.sleep(POLL_S)
+        while not select.select([descriptor], [], [], RSS_POLL_S)[0]:
+            peak_kib = max(peak_kib, read_number("/proc/%d/status" % process.pid,
+                                                 r"VmHWM:\s+(\d+)") or 0)
+            if time.monotonic() > deadline:
+                raise RuntimeError("%s does not end" % process.args)
+    finally:
+        os.close(descriptor)
     return peak_kib
 
 

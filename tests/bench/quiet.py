@@ -20,6 +20,10 @@ LOOK_S = 0.5
 PATIENCE_S = 180
 
 
+class Busy(Exception):
+    """The figures would mean nothing; says why."""
+
+
 def busy_s():
     """The CPU time of all cores so far; what the host took away counts, too."""
     user, nice, system, _idle, _iowait, irq, softirq, steal = map(
@@ -44,15 +48,14 @@ def look(target_pid):
 
 
 def wait(anyway, target_pid=None):
-    """Until the machine is quiet; its load, in cores. RuntimeError if it never is, unless
-    anyway."""
+    """Until the machine is quiet; its load, in cores. Busy if it never is, unless anyway."""
     deadline = time.monotonic() + PATIENCE_S
     load = look(target_pid)
     if load > MAX_LOAD and not anyway:
         say("waiting for a quiet machine: %.2f cores are busy" % load)
     while load > MAX_LOAD and not anyway:
         if time.monotonic() > deadline:
-            raise RuntimeError(
+            raise Busy(
                 "%.2f cores are busy with other work (%.2f are allowed) after %d s of waiting; "
                 "--anyway measures all the same" % (load, MAX_LOAD, PATIENCE_S))
         load = look(target_pid)

@@ -36,7 +36,7 @@ def cell(value, digits):
 
 def mark(row):
     """What a row gets that was measured while the machine was busy."""
-    return " (!)" if row.load > quiet.MAX_LOAD or quiet.disturbed(
+    return " (!)" if (row.load or 0) > quiet.MAX_LOAD or quiet.disturbed(
         getattr(row, "waited_percent", None), row.target_waited_percent) else ""
 
 

@@ -82,7 +82,7 @@ def pysample_run(finished, stats):
     lost = sum(stats["lost"].values())
     return Run(
         stats["samples"] + lost, stats["samples"], stats["ticks"], stats["wall_s"],
-        finished.cpu_s, finished.rss_kib, finished.waited_percent,
+        finished.cpu_s, max(finished.rss_kib, stats["max_rss_kib"]), finished.waited_percent,
         finished.target_waited_percent, stacks.of_pysample(finished.stdout),
         told(stats, "trimmed"), told(stats, "reads"), told(stats, "other_syscalls"),
         told(stats, "clock_reads"), told(stats, "late_ticks"),

@@ -19,7 +19,8 @@ import time
 from bench import quiet, say
 from bench.estimates import median, median_interval
 from bench.processes import SAMPLER_CORE, Waiting, end, pinned, read_number, running, start
-from bench.samplers import RATES
+from bench.rivals import rivals_of
+from bench.samplers import RATES, Pysample
 
 PHASE_S = 0.4
 SETTLE_S = 0.05  # after each change; who catches up on what it missed does it here, mostly
@@ -148,19 +149,39 @@ def unit(interpreter, program, sampler, rate):
     return "work %s %s %s %s" % (interpreter.minor, program.name, sampler.name, rate)
 
 
-def measure_program(interpreter, program, samplers, options, results):
+def seconds_of(options):
+    """Of one row."""
+    return 2 * options.pairs * (PHASE_S + SETTLE_S) + BEGIN_S + quiet.LOOK_S
+
+
+def samplers_for(tools, interpreter, rival_runs):
+    return [Pysample(tools.pysample), SleepLoop(tools),
+            *(one for one in rivals_of(interpreter, rival_runs) if one.can_be_stopped)]
+
+
+def units_of(samplers, rates):
+    """[(sampler, rate)]: one that sleeps cannot do so as fast as can be."""
+    return [(sampler, rate) for rate in rates for sampler in samplers
+            if RATES[rate] or not isinstance(sampler, SleepLoop)]
+
+
+def measure_program(interpreter, program, units, options, results):
     """Adds a row at a time to the results."""
-    units = [(sampler, rate) for rate in options.rates for sampler in samplers
-             if (RATES[rate] or not isinstance(sampler, SleepLoop))
-             and unit(interpreter, program, sampler, rate) not in results.done]
-    if not units:
-        return
     with running(interpreter, program) as target, \
             open(os.path.join(target.outside, "work.count"), "rb") as file, \
             mmap.mmap(file.fileno(), mmap.PAGESIZE, access=mmap.ACCESS_READ) as page:
         for sampler, rate in units:
-            say("CPython %s, %s, %s at %s: %.0f s" % (
-                interpreter, program.name, sampler.name, rate,
-                2 * options.pairs * (PHASE_S + SETTLE_S)))
+            say("CPython %s, %s, %s at %s" % (interpreter, program.name, sampler.name, rate))
             results.add(unit(interpreter, program, sampler, rate),
                         work=[measure_one(target, page, sampler, rate, options)])
+
+
+def measure(tools, interpreter, rival_runs, programs, options, results):
+    """Adds to the results what they do not have yet."""
+    samplers = samplers_for(tools, interpreter, rival_runs)
+    for program in programs:
+        units = [(sampler, rate) for sampler, rate in units_of(samplers, options.rates)
+                 if unit(interpreter, program, sampler, rate) not in results.done]
+        if units:
+            say("about %.0f minutes" % max(len(units) * seconds_of(options) / 60, 1))
+            measure_program(interpreter, program, units, options, results)

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: MIT
+import collections
+import random
+import unittest
+
+from bench import stacks
+from bench.catalogue import ALL_PROGRAMS
+
+CALLS = next(one for one in ALL_PROGRAMS if one.name == "calls-10")
+CHURN = next(one for one in ALL_PROGRAMS if one.name == "churn")
+THREADS = next(one for one in ALL_PROGRAMS if one.name == "threads-8")
+CHAINS = next(one for one in ALL_PROGRAMS if one.name == "chains")
+
+AUSTIN = """\
+# austin: 3.7.0
+# mode: wall
+P12;T0:12;/x/calls.py:<module>:38;/x/calls.py:calls:26 103
+P12;T0:12;/x/calls.py:<module>:38;/x/calls.py:calls:27;:GC: 99
+P12;T0:12;/x/calls.py:<module>:38;:INVALID: 99
+P12;T0:12;C:/x/calls.py:<module>:38 99
+# duration: 400
+# errors: 2/5
+"""
+
+
+class Formats(unittest.TestCase):
+    def test_pysample(self):
+        text = ("<module> (/x y/calls.py:1);calls (/x y/calls.py:20) 3\n"
+                "<module> (/x y/calls.py:1);calls (/x y/calls.py:21) 2\n"
+                "[no python frames] 1\n"
+                "<module> (/x y/calls.py:1);<GC> 4\n")
+        self.assertEqual(stacks.of_pysample(text), {
+            ("<module>", "calls"): 5, ("[no python frames]",): 1, ("<module>",): 4})
+
+    def test_profiling_sampling(self):
+        text = ("tid:17;/x/calls.py:<module>:38;/x/calls.py:calls:26;<GC>:0 3\n"
+                "tid:17;/x/calls.py:<module>:38;<native> 1\n")
+        text = text.replace("<GC>:0", "~:<GC>:0")
+        self.assertEqual(stacks.of_profiling_sampling(text),
+                         {("<module>", "calls"): 3, ("<module>",): 1})
+
+    def test_py_spy(self):
+        text = ("process 12:\"python calls.py\";thread (12): MainThread;"
+                "<module> (calls.py:38);calls (calls.py:26) 7\n"
+                "<module> (calls.py:38) 2\n")
+        self.assertEqual(stacks.of_py_spy(text), {("<module>", "calls"): 7, ("<module>",): 2})
+
+    def test_austin(self):
+        seen, nr_invalid, metadata = stacks.of_austin(AUSTIN)
+        self.assertEqual(seen, {("<module>", "calls"): 2, ("<module>",): 1})
+        self.assertEqual(nr_invalid, 1)
+        self.assertEqual(metadata["duration"], "400")
+
+    def test_what_is_no_profile_is_refused(self):
+        with self.assertRaises(AssertionError):
+            stacks.of_pysample("Error: no such process\n")
+
+
+class Distance(unittest.TestCase):
+    def test_pairs_are_of_the_innermost_two(self):
+        seen = {("<module>", "a_0", "a_1"): 2, ("x", "a_0", "a_1"): 1, ("a_1",): 4}
+        self.assertEqual(stacks.pairs(seen, CHAINS), {("a_0", "a_1"): 3, ("a_1",): 4})
+
+    def test_numbers_of_functions_that_are_alike_do_not_count(self):
+        seen = {("fresh_1", "inner_1"): 2, ("fresh_20", "inner_20"): 3}
+        self.assertEqual(stacks.pairs(seen, CHURN), {("fresh", "inner"): 5})
+
+    def test_parked_threads_do_not_count(self):
+        parked = ("start",) + ("descend",) * 9 + ("park",)
+        self.assertEqual(stacks.pairs({parked: 70, ("calls", "leaf_a"): 10}, THREADS),
+                         {("calls", "leaf_a"): 10})
+
+    def test_distance(self):
+        one, other = collections.Counter(a=9, b=1), collections.Counter(a=80, b=15, c=5)
+        self.assertAlmostEqual(stacks.distance_percent(one, other), 10)
+        self.assertEqual(stacks.distance_percent(one, one), 0)
+        self.assertEqual(stacks.distance_percent(one, collections.Counter(c=1)), 100)
+        self.assertIsNone(stacks.distance_percent(one, collections.Counter()))
+
+    def test_expected_distance_is_what_chance_gives(self):
+        generator = random.Random(3)
+        shares = {"a": 0.5, "b": 0.3, "c": 0.15, "d": 0.05}
+
+        def draw(count):
+            return collections.Counter(generator.choices(list(shares), shares.values(), k=count))
+
+        seen = [stacks.distance_percent(draw(400), draw(1500)) for _ in range(400)]
+        expected = stacks.expected_distance_percent(
+            collections.Counter({key: round(share * 400) for key, share in shares.items()}), 1500)
+        self.assertAlmostEqual(sum(seen) / len(seen) / expected, 1, delta=0.1)
+
+    def test_nothing_is_expected_of_nothing(self):
+        self.assertIsNone(stacks.expected_distance_percent(collections.Counter(), 5))
+        self.assertIsNone(stacks.expected_distance_percent(collections.Counter(a=1), 0))
+
+
+class Impossible(unittest.TestCase):
+    def test_percent(self):
+        good = ("<module>",) + ("recurse",) * 10 + ("calls",)
+        seen = collections.Counter({good: 97, good + ("calls",): 2, (): 1})
+        self.assertEqual(stacks.impossible_percent(seen, CALLS), 3)
+        self.assertEqual(stacks.impossible_percent(collections.Counter(), CALLS), 0)
+
+    def test_one_that_was_cut_off_is_judged_by_what_is_left(self):
+        seen = collections.Counter({("recurse", "calls"): 1, ("calls", "recurse"): 1})
+        self.assertEqual(stacks.impossible_percent(seen, CALLS), 100)
+        self.assertEqual(stacks.impossible_percent(seen, CALLS, 2), 50)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: MIT
+"""scripts/bench runs to its end; what it measures is of no interest here."""
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+
+import support
+
+BUILD = os.path.dirname(support.PYSAMPLE)
+RATES = {"max", "10 kHz", "1 kHz"}
+
+
+def bench(*args):
+    result = subprocess.run(
+        [os.path.join(support.ROOT, "scripts", "bench"), *args, "--no-build", "--build", BUILD,
+         "--anyway", "--python", support.newest_interpreter().minor],
+        capture_output=True, text=True, timeout=10 * support.PATIENCE_S)
+    if result.returncode != 0:
+        raise AssertionError("status %d: %s" % (result.returncode, result.stderr[-2000:]))
+    return result.stdout
+
+
+@unittest.skipUnless(os.access(os.path.join(BUILD, "tests", "stopwalk"), os.X_OK),
+                     "the benchmark's own programs are not beside pysample")
+class Bench(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = os.path.join(folder.name, "run.json")
+
+    def results(self):
+        return json.loads(support.read(self.path))
+
+    def test_sampling(self):
+        asked = ["--quick", "--only", "calls-10", "--seconds", "0.2", "--stops", "50",
+                 "--resume", self.path]
+        text = bench(*asked)
+        found = self.results()
+        ours = [row for row in found["rows"] if row["sampler"] == "pysample"]
+        self.assertEqual({row["rate"] for row in ours}, RATES)
+        for row in ours:
+            self.assertEqual(row["program"], "calls-10")
+            self.assertGreater(row["samples"], 0)
+            self.assertEqual(row["stops"], 100)  # before and after
+            self.assertLess(row["distance_percent"], 100)
+            self.assertIsNotNone(row["floor_percent"])
+        self.assertIn("| calls-10 ", text)
+        self.assertIn("### Aimed at, and reached", text)
+        # A run that is complete is not measured again.
+        self.assertEqual(bench(*asked), text)
+        self.assertEqual(self.results(), found)
+
+    def test_compare(self):
+        text = bench("compare", support.PYSAMPLE, BUILD, "--only", "chains", "--rate", "10k",
+                     "--seconds", "0.2", "--stops", "50", "--turns", "1", "--processes", "1")
+        for build in "AB":
+            self.assertRegex(text, r"\| chains \| 10 kHz \| %s \| \d" % build)
+        self.assertRegex(text, r"\| chains \| 10 kHz \| 1 \| \d")
+
+    def test_work(self):
+        bench("work", "--rate", "1k", "--pairs", "2", "--json", self.path)
+        found = {row["sampler"]: row for row in self.results()["work"]}
+        for sampler in "pysample", "a loop that only sleeps":
+            self.assertEqual(found[sampler]["pairs"], 2)
+            self.assertGreater(found[sampler]["ratio"], 0)
+            self.assertGreater(found[sampler]["sampler_cpu_percent"], 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
