@@ -63,6 +63,11 @@ class Rows(unittest.TestCase):
         self.assertEqual(self.row.drift_percent, 0)
         self.assertEqual((self.row.samples, self.row.stops), (90, 200))
 
+    def test_drift_is_between_the_halves_of_the_truth(self):
+        truths = [collections.Counter({HOT: 10, HOT + ("leaf_a",): count}) for count in (10, 30)]
+        found = make_row(TARGET, "max", SAMPLER, [run(1, 0, 0.2, 1.0, {HOT: 1})], truths, None, 0)
+        self.assertAlmostEqual(found.drift_percent, 25)
+
     def test_a_sampler_that_got_nothing_has_a_row(self):
         found = make_row(TARGET, "1 kHz", SAMPLER, [run(0, 5, 0.2, 1.0, {})], [], None, 0.0)
         self.assertEqual((found.stacks_per_s, found.lost_percent), (0, 100))
