@@ -7,8 +7,6 @@ needs no second opinion.
 import dataclasses
 import re
 
-NR_WIDE_LOCALS = 1800
-
 
 @dataclasses.dataclass(frozen=True)
 class Program:
@@ -125,7 +123,7 @@ ALL_PROGRAMS = [
               r"<module>;alternate((;down_a){0,%d}|(;down_b){0,%d})" % (depth, depth),
               r"down_a(;down_a)*|down_b(;down_b)*", quick=depth == 300)
       for depth in (300, 1000, 5000)),
-    program("locals", NR_WIDE_LOCALS, alternate(wide), quick=True),
+    program("locals", 1800, alternate(wide), quick=True),
     program("dying", None, alternate(dying), quick=True),
     program("churn", None, FRESH, numbering=r"_\d+$", quick=True),
     *(program("threads", count, r"<module>(;recurse){10};" + CALLS,
