@@ -8,6 +8,15 @@ static bool has_cframe(const struct snapshot *snapshot)
 	return snapshot->build->offsets.thread.cframe != OFFSET_ABSENT;
 }
 
+/* The data-stack frame that a frame of an extension was linked to, or 0. */
+static remote_addr foreign_caller(struct stack_copy *stack, const struct link_copy *link,
+				  const struct py_offsets *offsets)
+{
+	remote_addr addr = field_u64(link->bytes, offsets->frame.previous);
+
+	return stack_copy_holds(stack, addr) ? addr : 0;
+}
+
 /* The data-stack frame that runs a generator, so far as is known, or 0. */
 static remote_addr generator_caller(struct stack_copy *stack, const struct link_copy *link,
 				    const struct py_offsets *offsets)
@@ -23,18 +32,28 @@ static remote_addr generator_caller(struct stack_copy *stack, const struct link_
 	return stack_copy_holds(stack, addr) ? addr : 0;
 }
 
-/* A generator once more, and who called it when it was copied last. */
-static void add_generator_again(struct snapshot *snapshot, struct stack_copy *stack,
-				struct link_copy *link)
+/* The executable of the data-stack frame that called a link when it was copied last. */
+static void add_below(struct snapshot *snapshot, struct stack_copy *stack, struct link_copy *link)
+{
+	const struct py_offsets *offsets = &snapshot->build->offsets;
+
+	link->below_addr = link->foreign ? foreign_caller(stack, link, offsets)
+					 : generator_caller(stack, link, offsets);
+	if (link->below_addr)
+		snapshot_add_range(snapshot, link->below_addr + offsets->frame.executable,
+				   &link->below_executable, sizeof(link->below_executable));
+}
+
+/* A generator, or frame of an extension, once more, and who called it. */
+static void add_again(struct snapshot *snapshot, struct stack_copy *stack, struct link_copy *link)
 {
 	const struct py_offsets *offsets = &snapshot->build->offsets;
 
 	snapshot_add_range(snapshot, link->addr, link->again,
 			   offsets->frame.previous + sizeof(uint64_t));
-	link->below_addr = generator_caller(stack, link, offsets);
-	if (link->below_addr)
-		snapshot_add_range(snapshot, link->below_addr + offsets->frame.executable,
-				   &link->below_executable, sizeof(link->below_executable));
+	link->later = link->foreign && link->was_top;
+	if (!link->later)
+		add_below(snapshot, stack, link);
 }
 
 /* The windows of the chunks. A thread for which there is no room loses them, and begins anew. */
@@ -69,6 +88,25 @@ static void add_link_ranges(struct snapshot *snapshot, struct stack_copy *stack)
 	}
 }
 
+/*
+ * The frames of extensions that were the current one, once more behind the thread state, which
+ * alone tells that they are linked, and who called them.
+ */
+static void add_foreign_last(struct snapshot *snapshot, struct stack_copy *stack)
+{
+	const struct py_offsets *offsets = &snapshot->build->offsets;
+
+	for (size_t i = 0; i < stack->nr_links; i++) {
+		struct link_copy *link = &stack->links[i];
+
+		if (!link->later)
+			continue;
+		snapshot_add_range(snapshot, link->addr, link->last,
+				   offsets->frame.previous + sizeof(uint64_t));
+		add_below(snapshot, stack, link);
+	}
+}
+
 static void add_state_range(struct snapshot *snapshot, struct snapshot_thread *thread)
 {
 	snapshot_add_range(snapshot, thread->ref.addr, thread->state,
@@ -96,7 +134,7 @@ static void add_heap_ranges(struct snapshot *snapshot, struct snapshot_thread *t
 
 size_t snapshot_max_pieces(const struct snapshot_thread *thread)
 {
-	return 2 + thread->stack.nr_chunks + 3 * thread->stack.nr_links;
+	return 2 + thread->stack.nr_chunks + 4 * thread->stack.nr_links;
 }
 
 int snapshot_add_thread(struct snapshot *snapshot, struct snapshot_thread *thread)
@@ -116,12 +154,13 @@ int snapshot_add_thread(struct snapshot *snapshot, struct snapshot_thread *threa
 		struct link_copy *link = &stack->links[i];
 
 		if (link->twice)
-			add_generator_again(snapshot, stack, link);
+			add_again(snapshot, stack, link);
 	}
 	if (has_cframe(snapshot))
 		snapshot_add_range(snapshot, thread->cframe_addr, thread->cframe,
 				   sizeof(thread->cframe));
 	add_state_range(snapshot, thread);
+	add_foreign_last(snapshot, stack);
 	return 0;
 }
 
@@ -161,9 +200,24 @@ static void decode_stack(struct snapshot *snapshot, struct stack_copy *stack,
 		struct link_copy *link = &stack->links[i];
 
 		link->again_valid = link->twice && range_complete((*range)++);
-		link->below_valid = link->twice && link->below_addr && range_complete((*range)++);
-		link->twice = link_is_generator(link, offsets);
+		link->below_valid = link->twice && !link->later && link->below_addr &&
+				    range_complete((*range)++);
+		link->later = link->twice && link->later;
+		link->twice = link->foreign || link_is_generator(link, offsets);
 		link_learn(link, offsets, stack->tick);
+	}
+}
+
+/* Decode what add_foreign_last() has put behind the thread state. */
+static void decode_foreign_last(struct stack_copy *stack, const struct remote_range **range)
+{
+	for (size_t i = 0; i < stack->nr_links; i++) {
+		struct link_copy *link = &stack->links[i];
+
+		if (!link->later)
+			continue;
+		link->last_valid = range_complete((*range)++);
+		link->below_valid = link->below_addr && range_complete((*range)++);
 	}
 }
 
@@ -211,8 +265,10 @@ void snapshot_decode_thread(struct snapshot *snapshot, struct snapshot_thread *t
 	decode_stack(snapshot, stack, range);
 	if (has_cframe(snapshot))
 		cframe_read = range_complete((*range)++);
-	if (!on_heap)
+	if (!on_heap) {
 		state_read = range_complete((*range)++);
+		decode_foreign_last(stack, range);
+	}
 	stack->before_tick = stack->tick;
 	stack->tick = snapshot->tick;
 	thread->copied = state_read && state_is_own(snapshot, thread);

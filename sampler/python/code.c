@@ -7,6 +7,7 @@
 
 #include "procmem/cleanup.h"
 #include "sampler/python/code_place.h"
+#include "sampler/python/executable.h"
 #include "sampler/python/strings.h"
 
 /* ob_size is a number of code units; CPython's jumps cannot reach further than this. */
@@ -52,12 +53,14 @@ void code_cache_done(struct code_cache *cache)
 	free(cache->ranges);
 	free(cache->objects);
 	free(cache->name_heads);
+	executable_cache_destroy(cache->executables);
 	addr_map_done(&cache->codes);
 	function_table_done(&cache->functions);
 }
 
 void code_cache_relieve(struct code_cache *cache)
 {
+	executable_cache_relieve(cache->executables);
 	if (!cache->tables_full)
 		return;
 	for (size_t i = 0; i < cache->codes.nr_slots; i++)
@@ -489,7 +492,7 @@ int code_cache_get(struct code_cache *cache, remote_addr addr, const struct code
 
 int code_cache_queue(struct code_cache *cache, struct code *code, const struct code_clock *clock)
 {
-	if (!code->function || code->queued_tick == clock->tick)
+	if (!code->function || code->foreign || code->queued_tick == clock->tick)
 		return 0;
 	if (cache->nr_queued == cache->max_queued) {
 		size_t max_queued = cache->max_queued ? cache->max_queued * 2 : 64;
@@ -563,6 +566,8 @@ int32_t code_line(const struct code_cache *cache, struct code *code, remote_addr
 {
 	size_t unit;
 
+	if (code->foreign)
+		return code->function->first_line;
 	if (!code_known_place(code, instr_addr, &instr_addr))
 		return 0;
 	unit = (instr_addr - code->code_start_addr) / 2;

@@ -91,6 +91,8 @@ struct code {
 	uint64_t loaded_tick;	   /* of the clock that the object was read for first */
 	uint64_t queued_tick;	   /* when it was last put on the list of code_cache_queue() */
 	uint32_t nr_loads;	   /* rises when another object is found at the address */
+	bool foreign;		   /* no code object (executable.h): of what is here only function,
+				      nr_loads and loaded_tick are set */
 	struct code_clock checked; /* when the entry was last known to hold */
 	struct code_copies copies; /* of its bytecode; empty until a frame stands in one */
 	uint8_t *linetable;	   /* owned; NULL if it could not be read */
@@ -110,17 +112,26 @@ struct code_negative {
 
 enum { NR_CODE_NEGATIVES = 256 };
 
+/* So many executables of frames that are not shown are known at once: None, and before 3.13 one
+   of each interpreter. The others are looked at again in every tick. */
+enum { MAX_NOTHINGS = 16 };
+
+struct executable_cache;
+
 struct code_cache {
 	struct code_negative negatives[NR_CODE_NEGATIVES]; /* by address; the last one stays */
 	struct remote_memory *memory;			   /* borrowed */
 	const struct py_build *build;			   /* borrowed */
 	struct function_table functions;		   /* live until code_cache_done() */
 	struct addr_map codes;
-	remote_addr code_type_addr; /* &PyCode_Type, once it is known */
-	bool next_version_unusable; /* the counter is not where our table says */
-	size_t table_bytes;	    /* of all entries, lines not decoded yet included */
-	bool tables_full;	    /* something was refused for that */
-	struct code **queue;	    /* to be rechecked; owned */
+	struct executable_cache *executables; /* what is no code object; owned, NULL at first */
+	remote_addr nothings[MAX_NOTHINGS];   /* executables of frames that are not shown */
+	uint32_t nr_nothings;		      /* so many were found; the first make room */
+	remote_addr code_type_addr;	      /* &PyCode_Type, once it is known */
+	bool next_version_unusable;	      /* the counter is not where our table says */
+	size_t table_bytes;		      /* of all entries, lines not decoded yet included */
+	bool tables_full;		      /* something was refused for that */
+	struct code **queue;		      /* to be rechecked; owned */
 	size_t nr_queued, max_queued;
 	struct remote_range *ranges;	   /* of the recheck, two for each of max_queued; owned */
 	uint8_t *objects;		   /* what they read; owned */
@@ -163,12 +174,12 @@ static inline bool code_cache_holds(const struct code_cache *cache, const struct
 
 /*
  * Whether nothing tells that the object was there when a frame was copied at clock:
- * there is no counter, and it was read for the first time afterwards. The frame must
+ * there is no counter (of its kind), and it was read for the first time afterwards. The frame must
  * be copied again.
  */
 static inline bool code_is_too_new(const struct code *code, const struct code_clock *clock)
 {
-	return !clock->has_generation && !clock->has_next_version &&
+	return (code->foreign || (!clock->has_generation && !clock->has_next_version)) &&
 	       code->loaded_tick >= clock->tick;
 }
 
@@ -201,7 +212,8 @@ int code_cache_recheck(struct code_cache *cache, const struct code_clock *clock)
 /*
  * The line of the instruction at instr_addr, which is inside the code (or a copy of it that
  * code_place() found) or just before it;
- * 0 if it has none. The lines of code are decoded when it is first asked, and kept.
+ * 0 if it has none. The lines of code are decoded when it is first asked, and kept. What is
+ * no code object has one line for all.
  */
 int32_t code_line(const struct code_cache *cache, struct code *code, remote_addr instr_addr);
 

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "sampler/python/executable_offsets.h"
+
 #define NR_OFFSETS (sizeof(struct py_offsets) / sizeof(uint32_t))
 
 enum { COOKIE_BYTES = 8, VERSION_OFFSET = 8, FREE_THREADED_OFFSET = 16, HEAD_BYTES = 24 };
@@ -129,6 +131,8 @@ static struct py_traits traits_of(uint32_t minor)
 	return (struct py_traits){
 		.leaf_rule = minor == 13 ? LEAF_BY_STACKTOP : LEAF_BY_EXECUTABLE,
 		.attribute_rule = ATTRIBUTES_INLINE,
+		.tuple_items_after_type =
+			minor == 13 ? TUPLE_ITEMS_AFTER_TYPE : TUPLE_ITEMS_AFTER_TYPE_3_14,
 		.shim_owner = 3, /* FRAME_OWNED_BY_CSTACK in 3.13, _INTERPRETER since 3.14 */
 		.returns = minor == 13 ? return_opcodes_3_13 : (struct return_opcodes){0},
 	};

@@ -62,6 +62,7 @@ void frame_list_begin(struct frame_list *list)
 	list->nr_plain = 0;
 	list->changed = false;
 	list->has_dying = false;
+	list->has_foreign = false;
 }
 
 void frame_list_reverse(struct frame_list *list)

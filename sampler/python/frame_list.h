@@ -40,6 +40,7 @@ struct frame_list {
 	uint32_t nr_unchanged;	  /* outermost frames that are what they were in the last walk */
 	bool changed;		  /* a frame that is not was put into the list by this walk */
 	bool has_dying;		  /* some frame is jumped over */
+	bool has_foreign;	  /* some frame's executable is no code object */
 };
 
 /* Whether people see that frame of the list: it has begun and is not dying. */

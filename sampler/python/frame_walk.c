@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "sampler/python/code_place.h"
+#include "sampler/python/executable.h"
 
 int walk_lost(struct frame_walk *walk, enum sample_loss loss)
 {
@@ -86,10 +87,12 @@ int walk_append(struct frame_walk *walk, remote_addr addr, const struct frame_wo
 		.code_nr_loads = code->nr_loads,
 		.stacktop = words->stacktop,
 		.jumped_by = NOT_JUMPED,
-		.hidden = words->owner != OWNED_BY_GENERATOR && !has_begun(code, words->instr_ptr),
+		.hidden = !code->foreign && words->owner != OWNED_BY_GENERATOR &&
+			  !has_begun(code, words->instr_ptr),
 	};
 	int err = frame_list_append(walk->list, &frame);
 
+	walk->list->has_foreign = walk->list->has_foreign || code->foreign;
 	return err == -E2BIG ? walk_lost(walk, LOSS_TOO_DEEP) : err;
 }
 
@@ -101,11 +104,36 @@ int walk_frame(struct frame_walk *walk, remote_addr addr, struct frame_words *wo
 	return err ? err : walk_append(walk, addr, words, code);
 }
 
+int walk_link(struct frame_walk *walk, remote_addr addr, struct frame_words *words)
+{
+	struct code *code;
+	int err = -ENOENT;
+
+	if (words->owner == OWNED_BY_GENERATOR)
+		err = walk_frame(walk, addr, words);
+	if (err != -ENOENT)
+		return err;
+	err = executable_get(walk->codes, words->executable, walk->clock, &code);
+	if (err == -EBADMSG || err == -EFAULT)
+		return -ENOENT;
+	if (err == -EAGAIN || err == -E2BIG)
+		return walk_lost(walk, LOSS_CODE);
+	if (err || !code)
+		return err;
+	/* Whatever stands there, it is no frame of the data stack that executes. */
+	words->stacktop = INT_MAX;
+	if (code->foreign)
+		return walk_append(walk, addr, words, code);
+	/* One that does not say where it stands has not begun, for CPython too. */
+	return words->instr_ptr ? walk_frame(walk, addr, words) : 0;
+}
+
 bool walk_has_new_code(const struct frame_walk *walk)
 {
 	const struct code_clock *clock = walk->clock;
 	const struct frame_list *list = walk->list;
-	uint32_t n = clock->has_generation || clock->has_next_version ? 0 : list->nr_frames;
+	bool all_counted = clock->has_generation || clock->has_next_version;
+	uint32_t n = all_counted && !list->has_foreign ? 0 : list->nr_frames;
 
 	while (n > 0 && !code_is_too_new(list->frames[n - 1].code, clock))
 		n--;

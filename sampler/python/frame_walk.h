@@ -70,5 +70,12 @@ int walk_append(struct frame_walk *walk, remote_addr addr, const struct frame_wo
 /* Check and append. */
 int walk_frame(struct frame_walk *walk, remote_addr addr, struct frame_words *words);
 
+/*
+ * Check and append a frame of a link: a generator's, or one that an extension has linked,
+ * which may run anything (executable.h). A frame that is not shown is left out. Errors of
+ * walk_check().
+ */
+int walk_link(struct frame_walk *walk, remote_addr addr, struct frame_words *words);
+
 /* Whether nothing tells that the code of some frame of the list was there when it was copied. */
 bool walk_has_new_code(const struct frame_walk *walk);

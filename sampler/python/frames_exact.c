@@ -4,7 +4,19 @@
 #include <errno.h>
 
 #include "sampler/python/circle.h"
+#include "sampler/python/executable.h"
 #include "sampler/python/frame_walk.h"
+
+/* Append a frame of the data stack, a link's, or a shim's that turns out to be one. */
+static int exact_frame(struct frame_walk *walk, remote_addr addr, struct frame_words *words)
+{
+	bool is_shim = words->owner >= walk->build->traits.shim_owner;
+	int err = is_shim ? -ENOENT : walk_frame(walk, addr, words);
+
+	if (err == -ENOENT)
+		err = walk_link(walk, addr, words);
+	return is_shim && err == -ENOENT ? 0 : err;
+}
 
 /*
  * Walk one frame down from addr, which was read. *ret_next is its `previous`.
@@ -20,8 +32,10 @@ static int exact_step(struct frame_walk *walk, const uint8_t *bytes, remote_addr
 	if (walk->build->traits.frames_on_heap && !words.previous &&
 	    words.state != walk->build->traits.executing)
 		return -EAGAIN;
-	if (words.owner < walk->build->traits.shim_owner && words.executable)
-		err = walk_frame(walk, addr, &words);
+	if (walk->build->traits.frames_on_heap)
+		err = words.executable ? walk_frame(walk, addr, &words) : 0;
+	else if (!executable_is_nothing(walk->codes, words.executable))
+		err = exact_frame(walk, addr, &words);
 	if (err == -EBADMSG && walk->loss == LOSS_TOO_DEEP)
 		return -E2BIG;
 	return err == -ENOENT ? -EBADMSG : err;

@@ -3,10 +3,32 @@
 
 #include <errno.h>
 
+#include "sampler/python/executable.h"
 #include "sampler/python/frame_walk.h"
 
 /* So many words on top of a frame's stack are looked at for a generator. */
 enum { HELD_MAX_WORDS = 256 };
+
+/*
+ * The frame of an extension stays on the C stack as it was when it is not linked any more,
+ * and the next one may be made at its place. What a frame of the chunks, or the thread state,
+ * leads to is the one of that moment if it is what was there before and is there after.
+ */
+static bool foreign_stable(struct frame_walk *walk, const struct link_copy *link)
+{
+	const struct py_offsets *offsets = &walk->build->offsets;
+	bool stable = link_agrees(link, offsets);
+
+	if (stable && link->later)
+		stable = link->last_valid &&
+			 field_u64(link->last, offsets->frame.executable) ==
+				 field_u64(link->bytes, offsets->frame.executable) &&
+			 field_u64(link->last, offsets->frame.previous) ==
+				 field_u64(link->bytes, offsets->frame.previous);
+	if (!stable)
+		walk->trimmed = true;
+	return stable;
+}
 
 /*
  * Generators die young and their memory is used again at once, by the next one: with
@@ -20,6 +42,8 @@ bool link_stable(struct frame_walk *walk, const struct link_copy *link)
 	uint64_t previous, previous_again;
 	bool stable;
 
+	if (link->foreign)
+		return foreign_stable(walk, link);
 	if (!link_is_generator(link, offsets))
 		return true;
 	previous = field_u64(link->bytes, offsets->frame.previous);
@@ -171,6 +195,67 @@ static bool path_ran(struct frame_walk *walk, struct link_copy *top, const struc
 	return ran;
 }
 
+/*
+ * Whether the outermost frame of an extension in path, or top where there is no path, hung
+ * on the frame of the list below when the chunks were copied. If not, walk->trimmed is set.
+ */
+static bool foreign_hung(struct frame_walk *walk, const struct link_copy *top,
+			 const struct link_path *path)
+{
+	const struct link_copy *outermost = path->nr_links ? path->links[path->nr_links - 1] : top;
+	const struct walked_frame *below;
+	bool hung;
+
+	if (!path->nr_below || !outermost || !outermost->foreign)
+		return true;
+	below = &walk->list->frames[path->nr_below - 1];
+	hung = !stack_copy_holds(walk->copy, below->addr) || caller_stable(outermost, below);
+	if (!hung)
+		walk->trimmed = true;
+	return hung;
+}
+
+bool link_in_generator(const struct frame_walk *walk, struct link_copy *link)
+{
+	const struct py_offsets *offsets = &walk->build->offsets;
+	remote_addr object_addr = link->addr - offsets->generator.iframe;
+
+	if (link->container == CONTAINER_NOT_ASKED)
+		link->container = executable_is_generator(walk->codes, object_addr)
+					  ? CONTAINER_GENERATOR
+					  : CONTAINER_OTHER;
+	return link->container == CONTAINER_GENERATOR;
+}
+
+/* Whether all that a path leads over was what it is when the chunks were copied. */
+static bool path_held(struct frame_walk *walk, struct link_copy *top, const struct link_path *path)
+{
+	return foreign_hung(walk, top, path) && path_ran(walk, top, path);
+}
+
+int link_is_foreign(struct frame_walk *walk, struct link_copy *link, bool *ret_foreign)
+{
+	struct frame_words words = frame_words(&walk->build->offsets, link->bytes);
+	bool is_shim = words.owner >= walk->build->traits.shim_owner;
+	struct code *code = NULL;
+	int err = 0;
+
+	link->foreign = false;
+	if (words.owner != OWNED_BY_GENERATOR &&
+	    !executable_is_nothing(walk->codes, words.executable))
+		err = executable_get(walk->codes, words.executable, walk->clock, &code);
+	if (err == -EAGAIN || err == -E2BIG)
+		return walk_lost(walk, LOSS_CODE);
+	if (err == -EBADMSG || err == -EFAULT)
+		err = is_shim ? 0 : -ENOENT;
+	if (err)
+		return err;
+	link->foreign = code;
+	link->twice = link->twice || link->foreign;
+	*ret_foreign = code;
+	return 0;
+}
+
 static bool is_bottom(const struct frame_walk *walk, remote_addr addr)
 {
 	remote_addr base_addr = walk->copy->base_frame_addr;
@@ -189,12 +274,14 @@ int link_path_follow(struct frame_walk *walk, struct link_copy *top, remote_addr
 	for (;;) {
 		struct link_copy *link;
 		struct frame_words words;
+		bool foreign;
+		int err;
 
 		if (walk->copy->nr_steps > MAX_WALK_STEPS)
 			return walk_lost(walk, LOSS_LINK);
 		if (list->nr_frames && list->frames[list->nr_frames - 1].addr == addr) {
 			ret_path->nr_below = list->nr_frames;
-			return path_ran(walk, top, ret_path) ? 0 : -ENOENT;
+			return path_held(walk, top, ret_path) ? 0 : -ENOENT;
 		}
 		if (is_bottom(walk, addr))
 			return !list->nr_frames || last_addr == walk->copy->root_shim_addr
@@ -208,17 +295,18 @@ int link_path_follow(struct frame_walk *walk, struct link_copy *top, remote_addr
 			walk->copy->nr_steps += MAX_DYING_FRAMES;
 			ret_path->nr_below = frame_list_find(list, addr, MAX_DYING_FRAMES + 1);
 			if (ret_path->nr_below)
-				return path_ran(walk, top, ret_path) ? 0 : -ENOENT;
+				return path_held(walk, top, ret_path) ? 0 : -ENOENT;
 			walk->wanted_link_addr = addr;
 			return -EAGAIN;
 		}
-		if (!link->valid || ret_path->nr_links == PATH_MAX_LINKS ||
-		    !link_stable(walk, link))
+		if (!link->valid || ret_path->nr_links == PATH_MAX_LINKS)
+			return -ENOENT;
+		err = link_is_foreign(walk, link, &foreign);
+		if (err)
+			return err;
+		if (!link_stable(walk, link))
 			return -ENOENT;
 		words = frame_words(&walk->build->offsets, link->bytes);
-		if (words.owner < walk->build->traits.shim_owner &&
-		    words.owner != OWNED_BY_GENERATOR)
-			return -ENOENT;
 		ret_path->links[ret_path->nr_links++] = link;
 		last_addr = addr;
 		addr = words.previous ? words.previous : link->driver_addr;

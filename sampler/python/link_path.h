@@ -32,7 +32,9 @@ struct link_path {
  * -EBADMSG as walk_lost().
  *
  * That the links end at a lower frame than the topmost means that what lies
- * between is dying: its locals are being destroyed, a __del__ runs above it. The
+ * between is dying: its locals are being destroyed, a __del__ runs above it. A frame
+ * that an extension has linked is part of the path if it was the same before and after
+ * everything else was copied, and so was the data-stack frame below it. The
  * bottom is below everything only if the shim of the first frame says so: the
  * `previous` of a generator that is suspended is NULL, too, and so may be what a
  * shim has left on the C stack.
@@ -41,7 +43,20 @@ int link_path_follow(struct frame_walk *walk, struct link_copy *top, remote_addr
 		     struct link_path *ret_path);
 
 /*
- * Whether a generator was the same one before and after the chunks were copied; else
+ * Whether a link is no generator, shim or other frame that is not shown, but was linked by
+ * an extension; it is copied once more behind everything else then. 0 and *ret_foreign;
+ * -ENOENT: it runs nothing that could be told; other errors of walk_check().
+ */
+int link_is_foreign(struct frame_walk *walk, struct link_copy *link, bool *ret_foreign);
+
+/*
+ * Whether a frame that says it is a generator's lies in a generator, coroutine or the like,
+ * and not anywhere as an extension has made it. That is read once for each link.
+ */
+bool link_in_generator(const struct frame_walk *walk, struct link_copy *link);
+
+/*
+ * Whether a generator, or a frame of an extension, was the same one before and after the chunks were copied; else
  * sets walk->trimmed.
  */
 bool link_stable(struct frame_walk *walk, const struct link_copy *link);

@@ -230,11 +230,12 @@ struct py_traits {
 	enum leaf_rule leaf_rule;
 	enum attribute_rule attribute_rule;
 	enum linetable_format linetable_format;
-	bool frames_on_heap;	   /* frames are objects (before 3.11), else on data stacks */
-	uint8_t lasti_unit_bytes;  /* of such a frame's lasti */
-	uint8_t executing;	   /* such a frame's state while it runs, or calls */
-	uint8_t shim_owner;	   /* frames with this owner or a higher one are entry shims */
-	uint8_t extra_frame_words; /* without framesize: nlocalsplus + stacksize + this */
+	bool frames_on_heap;		/* frames are objects (before 3.11), else on data stacks */
+	uint8_t lasti_unit_bytes;	/* of such a frame's lasti */
+	uint8_t executing;		/* such a frame's state while it runs, or calls */
+	uint8_t shim_owner;		/* frames with this owner or a higher one are entry shims */
+	uint8_t tuple_items_after_type; /* bytes between a tuple's ob_type and its items */
+	uint8_t extra_frame_words;	/* without framesize: nlocalsplus + stacksize + this */
 	struct return_opcodes returns;
 };
 

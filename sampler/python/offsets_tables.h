@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "sampler/python/executable_offsets.h"
 #include "sampler/python/offsets.h"
 
 /* What is known of a version that does not carry its offsets itself. */
@@ -164,6 +165,7 @@ static const struct version_table version_3_11 = {
 			.leaf_rule = LEAF_BY_STACKTOP,
 			.attribute_rule = ATTRIBUTES_BY_TWO_WORDS,
 			.shim_owner = UINT8_MAX,
+			.tuple_items_after_type = TUPLE_ITEMS_AFTER_TYPE,
 			.extra_frame_words = 9, /* FRAME_SPECIALS_SIZE */
 			.returns = {.value = 83},
 		},
@@ -318,6 +320,7 @@ static const struct version_table version_3_12 = {
 			.leaf_rule = LEAF_BY_STACKTOP,
 			.attribute_rule = ATTRIBUTES_BY_TAGGED_WORD,
 			.shim_owner = 3, /* FRAME_OWNED_BY_CSTACK */
+			.tuple_items_after_type = TUPLE_ITEMS_AFTER_TYPE,
 			.returns =
 				{
 					.value = 83,

@@ -58,6 +58,9 @@ struct chunk_copy {
 	size_t high_bytes[2]; /* furthest use seen in this epoch and the one before */
 };
 
+/* What a frame that says it is a generator's lies in. */
+enum link_container { CONTAINER_NOT_ASKED, CONTAINER_GENERATOR, CONTAINER_OTHER };
+
 /*
  * A copy of one frame that is no data-stack frame: a generator's, an entry shim, or, before
  * 3.11, any frame.
@@ -65,15 +68,24 @@ struct chunk_copy {
 struct link_copy {
 	remote_addr addr;
 	uint8_t bytes[FRAME_MAX_BYTES];
-	/* Once more: a generator's behind the chunks, a frame object's before the thread state. */
+	/*
+	 * Once more: a generator's or an extension's behind the chunks, a frame object's before
+	 * the thread state.
+	 */
 	uint8_t again[FRAME_MAX_BYTES];
-	bool valid; /* bytes were read */
-	bool twice; /* again is to be copied: of generators, of frame objects that may change */
-	bool again_valid;     /* again was read */
-	uint8_t nr_pairs;     /* of its two copies, lately, where it runs in one of them */
-	uint8_t nr_differing; /* of those, so many that differ */
-	bool held;	      /* its caller's frame held it on its stack when it was seen to run */
-	bool reused;	      /* generators of more than one function have been seen there */
+	bool valid;	  /* bytes were read */
+	bool twice;	  /* again is to be copied: of all but shims and frame objects that stay */
+	bool again_valid; /* again was read */
+	uint8_t nr_pairs; /* of its two copies, lately, where it runs in one of them */
+	uint8_t nr_differing;	       /* of those, so many that differ */
+	uint8_t last[FRAME_MAX_BYTES]; /* an extension's that was the current frame: behind that */
+	bool foreign; /* an extension has linked it, by its executable when it was walked last */
+	bool was_top; /* as the current frame */
+	enum link_container container;
+	bool later; /* last was asked for, and below behind it */
+	bool last_valid;
+	bool held;   /* its caller's frame held it on its stack when it was seen to run */
+	bool reused; /* generators of more than one function have been seen there */
 	/*
 	 * The `previous` of a generator when it was last seen to run, which it has no
 	 * more once it is suspended, and its executable at that time.

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/offsets/prove.h"
+#include "tests/offsets/prove_executables.h"
 #include "tests/offsets/prove_python.h"
 
 #include <opcode.h>

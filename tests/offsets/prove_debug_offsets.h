@@ -6,6 +6,7 @@
 #pragma once
 
 #include "tests/offsets/prove.h"
+#include "tests/offsets/prove_executables.h"
 #include "tests/offsets/prove_python.h"
 
 #define AT(field) offsetof(struct _Py_DebugOffsets, field)

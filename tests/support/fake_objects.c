@@ -13,6 +13,23 @@ static void put(struct fake_python *py, remote_addr addr, uint64_t value)
 	fake_memory_write_u64(&py->fake, addr, value);
 }
 
+remote_addr fake_object(struct fake_python *py, const char *type_name, const uint64_t *words,
+			size_t nr_words)
+{
+	const struct py_offsets *offsets = &py->build.offsets;
+	const uint32_t head = offsets->object.ob_type + 8;
+	remote_addr name_addr = fake_python_alloc(py, strlen(type_name) + 1);
+	remote_addr type_addr = fake_python_alloc(py, 400);
+	remote_addr addr = fake_python_alloc(py, head + 8 * nr_words);
+
+	fake_memory_write(&py->fake, name_addr, type_name, strlen(type_name) + 1);
+	put(py, type_addr + offsets->object.tp_name, name_addr);
+	put(py, addr + offsets->object.ob_type, type_addr);
+	for (size_t i = 0; i < nr_words; i++)
+		put(py, addr + head + 8 * i, words[i]);
+	return addr;
+}
+
 remote_addr fake_int(struct fake_python *py, uint64_t value)
 {
 	const struct py_offsets *offsets = &py->build.offsets;

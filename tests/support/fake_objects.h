@@ -37,6 +37,10 @@ enum fake_form {
 	NR_FAKE_FORMS,
 };
 
+/* An object of a static type of that name, with so many words behind its type. */
+remote_addr fake_object(struct fake_python *py, const char *type_name, const uint64_t *words,
+			size_t nr_words);
+
 remote_addr fake_int(struct fake_python *py, uint64_t value);
 
 /* A dict with a table of its own. */

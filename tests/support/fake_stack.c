@@ -83,6 +83,15 @@ remote_addr fake_stack_resume(struct fake_stack *stack, remote_addr code_addr)
 	return addr;
 }
 
+remote_addr fake_stack_link(struct fake_stack *stack, remote_addr executable, uint8_t owner)
+{
+	remote_addr addr = fake_python_alloc(stack->py, stack->py->build.offsets.frame.size);
+
+	stack->entered = true;
+	enter(stack, addr, executable, owner);
+	return addr;
+}
+
 void fake_stack_new_chunk(struct fake_stack *stack, uint64_t chunk_bytes)
 {
 	const struct py_offsets *offsets = &stack->py->build.offsets;

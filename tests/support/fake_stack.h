@@ -39,6 +39,12 @@ void fake_stack_call_c(struct fake_stack *stack);
 /* Resume a generator, whose frame lies on the heap. */
 remote_addr fake_stack_resume(struct fake_stack *stack, remote_addr code_addr);
 
+/*
+ * Link a frame as an extension does: the one called last is inside of C, and what is called
+ * next is called from there.
+ */
+remote_addr fake_stack_link(struct fake_stack *stack, remote_addr executable, uint8_t owner);
+
 /* Begin a chunk: the next call's frame is its first. */
 void fake_stack_new_chunk(struct fake_stack *stack, uint64_t chunk_bytes);
 

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "sampler/snapshot.h"
+#include "tests/support/fake_objects.h"
 #include "tests/support/fake_stack.h"
 
 enum { CHUNK_BYTES = 16384, WORDS = 20, MAX_TRIES = 64, RETURN_UNIT = 6 };
@@ -220,6 +221,46 @@ static void build_generator_alone(struct stage *stage)
 	fake_stack_resume(&stage->stack, stage->gen);
 }
 
+/* Frames of an extension that run a code object and anything, of each owner, inside and on top. */
+static void build_linked(struct stage *stage)
+{
+	const remote_addr frame = fake_object(&stage->py, "mod.Frame", NULL, 0);
+
+	call(stage, stage->f);
+	for (uint8_t owner = 0; owner < 4; owner++) {
+		fake_stack_link(&stage->stack, frame, owner);
+		fake_stack_link(&stage->stack, stage->h, owner);
+		fake_stack_call_c(&stage->stack);
+		call(stage, stage->g);
+	}
+	fake_stack_link(&stage->stack, stage->h, FAKE_OWNED_BY_THREAD);
+	fake_stack_link(&stage->stack, frame, FAKE_SHIM);
+}
+
+/* The same between a thread's first frame and the bottom, and with generators. */
+static void build_linked_below(struct stage *stage)
+{
+	const remote_addr frame = fake_object(&stage->py, "mod.Frame", NULL, 0);
+
+	stage->stack.previous_addr = fake_python_base(&stage->py, stage->stack.thread_addr);
+	fake_stack_link(&stage->stack, frame, FAKE_OWNED_BY_THREAD);
+	fake_stack_call_c(&stage->stack);
+	call(stage, stage->f);
+	fake_stack_link(&stage->stack, frame, FAKE_OWNED_BY_THREAD);
+	fake_stack_call_c(&stage->stack);
+	fake_stack_resume(&stage->stack, stage->gen);
+	call(stage, stage->g);
+	fake_stack_resume(&stage->stack, stage->gen);
+	fake_stack_link(&stage->stack, frame, FAKE_OWNED_BY_THREAD);
+}
+
+static void build_linked_alone(struct stage *stage)
+{
+	stage->stack.previous_addr = fake_python_base(&stage->py, stage->stack.thread_addr);
+	fake_stack_link(&stage->stack, fake_object(&stage->py, "mod.Frame", NULL, 0),
+			FAKE_OWNED_BY_THREAD);
+}
+
 /* g's locals are destroyed: __del__ is called, and its links jump over g to f. */
 static void build_dying(struct stage *stage)
 {
@@ -336,6 +377,10 @@ static const struct {
 	{"generators on top", build_generators_on_top, CHUNK_BYTES, false},
 	{"generator alone", build_generator_alone, CHUNK_BYTES, true},
 	{"generator alone, no chunk", build_generator_alone, 0, true},
+	{"linked", build_linked, CHUNK_BYTES, true},
+	{"linked below", build_linked_below, CHUNK_BYTES, false},
+	{"linked alone", build_linked_alone, CHUNK_BYTES, false},
+	{"linked alone, no chunk", build_linked_alone, 0, false},
 	{"dying", build_dying, CHUNK_BYTES, false},
 	{"incomplete leaf", build_incomplete_leaf, CHUNK_BYTES, false},
 	{"incomplete inside", build_incomplete_inside, CHUNK_BYTES, false},
@@ -555,6 +600,77 @@ Test(frames, slow_generator_is_believed_whoever_holds_it)
 	}
 }
 
+/*
+ * The frame of an extension stays where it was when it is not linked any more. Only what is
+ * the same before and after the chunks' copy, and below it, is part of the stack.
+ */
+Test(frames, linked_frame_that_may_not_be_the_one_is_left_out)
+{
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		for (size_t i = 0; i < 3; i++) {
+			enum sample_loss loss;
+			struct stage stage;
+			int nr_added;
+
+			stage_init(&stage, fake_python_minors[v], CHUNK_BYTES);
+			remote_addr frames[] = {fake_object(&stage.py, "mod.A", NULL, 0),
+						fake_object(&stage.py, "mod.B", NULL, 0)};
+
+			call(&stage, stage.f);
+			fake_stack_link(&stage.stack, frames[0], FAKE_OWNED_BY_THREAD);
+			fake_stack_call_c(&stage.stack);
+			call(&stage, stage.g);
+			fake_stack_finish(&stage.stack);
+			cr_assert(zero(int, walk_up(&stage, &loss)));
+			cr_assert(eq(u32, stage.list.nr_frames, 3));
+			cr_assert(zero(int, snapshot_take(&stage.snapshot)));
+			struct stack_copy *copy = &stage.snapshot.threads[0]->stack;
+			struct link_copy *link =
+				stack_copy_find_link(copy, stage.stack.expected[1]);
+			const uint32_t at = stage.py.build.offsets.frame.executable;
+
+			cr_assert(link && link->again_valid && link->below_valid);
+			if (i == 0)
+				memcpy(link->bytes + at, &frames[1], 8);
+			else if (i == 1)
+				memcpy(link->again + at, &frames[1], 8);
+			else
+				link->below_executable = stage.h;
+			cr_assert(zero(int, walk_copy(&stage, &loss, &nr_added)));
+			cr_expect(eq(u32, stage.list.nr_frames, 1), "3.%u, %zu",
+				  fake_python_minors[v], i);
+			stage_done(&stage);
+		}
+	}
+}
+
+/* Two frames of an extension that each name the other one; and one that names itself. */
+Test(frames, linked_frames_in_a_circle_end)
+{
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		for (size_t i = 0; i < 2; i++) {
+			enum sample_loss loss;
+			struct stage stage;
+
+			stage_init(&stage, fake_python_minors[v], CHUNK_BYTES);
+			remote_addr frame = fake_object(&stage.py, "mod.Frame", NULL, 0);
+
+			call(&stage, stage.f);
+			remote_addr first =
+				fake_stack_link(&stage.stack, frame, FAKE_OWNED_BY_THREAD);
+			remote_addr second =
+				fake_stack_link(&stage.stack, frame, FAKE_OWNED_BY_THREAD);
+
+			set_previous(&stage, first, i ? first : second);
+			fake_stack_finish(&stage.stack);
+			if (walk_up(&stage, &loss) == 0)
+				cr_expect(le(uint, stage.list.nr_frames, 1));
+			cr_expect(ne(int, walk_exact(&stage), 0));
+			stage_done(&stage);
+		}
+	}
+}
+
 Test(frames, cycles_end)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
@@ -590,7 +706,9 @@ Test(frames, object_that_is_no_code_ends_the_stack_or_loses_it)
 		if (walk_up(&stage, &loss) == 0)
 			check_is_prefix(&stage, fake_python_minors[v]);
 		cr_expect(le(uint, stage.list.nr_frames, 1));
-		cr_expect(eq(int, walk_exact(&stage), -EBADMSG));
+		/* By its links, a frame that runs None is one that is not shown. */
+		cr_expect(zero(int, walk_exact(&stage)));
+		cr_expect(eq(u32, stage.exact.nr_frames, 2));
 		stage_done(&stage);
 	}
 }

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What frames run that CPython has not made itself: extensions link frames from the C stack
+ * or the heap whose executable is a code object or any other object (executable_kinds.h).
+ * This is the cache of such objects by address, with the proof that what is there was there
+ * when the frame was copied.
+ *
+ * No counter tells when they come and go, so all that was read of the objects of the last
+ * ticks is read again after every copy, in one call, and must be the same. An object that is
+ * new proves only frames that were copied after it had been read once (code_is_too_new()).
+ * A code object's type is read again in the same way: the code clock tells when another code
+ * object took its place, not when another object did.
+ *
+ * Programs without such frames pay for the first look at None, which all shims run, alone.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sampler/python/code.h"
+
+/*
+ * So many addresses may have held an executable, about 1.5 kB of ours each; what was read
+ * of all together may take so much. What is new beyond is not taken (LOSS_CODE); before the
+ * next tick all that was read is forgotten, and read anew for those still in use.
+ */
+#define MAX_EXECUTABLES	      (1u << 14)
+#define EXECUTABLES_MAX_BYTES (16u << 20)
+
+struct executable_cache;
+
+/* Free the cache of codes, or forget what was read if there was no room. Accept NULL. */
+void executable_cache_destroy(struct executable_cache *cache);
+void executable_cache_relieve(struct executable_cache *cache);
+
+/* Whether a frame with that executable is known to be not shown: NULL, None, 3.12's trampoline. */
+static inline bool executable_is_nothing(const struct code_cache *codes, remote_addr addr)
+{
+	if (!addr)
+		return true;
+	for (uint32_t i = 0; i < codes->nr_nothings && i < MAX_NOTHINGS; i++)
+		if (codes->nothings[i] == addr)
+			return true;
+	return false;
+}
+
+/* Whether the object at addr is a generator, coroutine or asynchronous generator of CPython. */
+bool executable_is_generator(struct code_cache *codes, remote_addr addr);
+
+/*
+ * The executable at addr for a frame that was copied at clock, which may be one that
+ * code_is_too_new() for it: a code object, or an entry that is `foreign` and has a function
+ * and nothing else; NULL if its frames are not shown.
+ *
+ * 0; -EBADMSG or -EFAULT (there is no object), -EAGAIN (it changed while it was read),
+ * -E2BIG (no room), -ENOMEM, -ESRCH, -EPERM. *ret_code is valid until code_cache_done().
+ */
+int executable_get(struct code_cache *codes, remote_addr addr, const struct code_clock *clock,
+		   struct code **ret_code);

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: MIT
+"""Frames that an extension module links: they are shown as what they run, and no stack is made
+of two that never were one."""
+import collections
+import contextlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import unittest
+
+import support
+from support import per_interpreter, pysample
+from test_attach import AttachTestCase, at_most
+
+# Before, the executable of a frame is a code object, whoever links it.
+FIRST_WITH_OBJECTS = [3, 12]
+
+
+def include_folders(interpreter):
+    """(those before the system's own, those behind them), or None without internal headers."""
+    suffix = "d" if interpreter.path.endswith("d") else ""
+    suffix = "m" if interpreter.minor in ("3.6", "3.7") else suffix
+    prefix = interpreter.root + os.path.dirname(os.path.dirname(interpreter.path))
+    folder = "%s/include/python%s%s" % (prefix, interpreter.minor, suffix)
+    internal = os.path.join(folder, "internal")
+    has_internal = os.path.isdir(internal) or support.version_key(interpreter) < [3, 7]
+    if not os.path.exists(os.path.join(folder, "Python.h")) or not has_internal:
+        return None
+    # The folder of all headers has a whole libc as well.
+    return [folder, internal], ["%s/include" % prefix]
+
+
+def build_module(interpreter, folder):
+    """Compile framelink.c there; a skipped test where that cannot be done."""
+    folders, compiler = include_folders(interpreter), shutil.which("cc")
+    if not folders or not compiler:
+        raise unittest.SkipTest("not tested here: linked frames of %s (no %s)" % (
+            interpreter, "compiler" if folders else "headers"))
+    command = [compiler, "-w", "-O2", "-shared", "-fPIC", "-o", os.path.join(folder, "framelink.so"),
+               os.path.join(support.TARGETS, "framelink.c")]
+    command += [flag for path in folders[0] for flag in ("-I", path)]
+    command += [flag for path in folders[1] for flag in ("-idirafter", path)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise AssertionError("framelink.c: " + done.stderr)
+
+
+def name_of(label):
+    """A frame's name; frames that are no code object's may have no line."""
+    return re.fullmatch(r"(.*) \(.*\)", label).group(1)
+
+
+@per_interpreter
+class Linked(AttachTestCase):
+    @contextlib.contextmanager
+    def target(self, *args):
+        with support.fresh_folder(self.interpreter.root) as (outside, inside):
+            build_module(self.interpreter, outside)
+            with support.python_target(self.interpreter, "framelinks", inside, *args) as target:
+                yield target
+
+    def has_objects(self):
+        return support.version_key(self.interpreter) >= FIRST_WITH_OBJECTS
+
+    def test_all_kinds_and_places(self):
+        """By a dump, and in every sample."""
+        with self.target("park") as target:
+            truths = {truth["tid"]: truth for truth in target.report["threads"]}
+            result = pysample("dump", target.pid, "--json")
+            self.assertEqual(result.status, 0, result.stderr)
+            threads = {thread["tid"]: thread for thread in json.loads(result.stdout)["threads"]}
+            profile = self.profile(target, "-r", "100", "-d", "1", "-t")
+        stacks = collections.defaultdict(set)
+        for stack in profile.stacks:
+            tid = re.search(r"\((\d+)\)$", stack[0])
+            stacks[tid and int(tid.group(1))].add(tuple(
+                name_of(label) for label in stack[1:] if label != support.NO_PYTHON_FRAMES))
+        for tid, truth in truths.items():
+            with self.subTest(truth["what"]):
+                self.assertEqual([frame["name"] for frame in threads[tid]["frames"]],
+                                 truth["names"])
+                self.assertEqual(stacks[tid], {tuple(truth["names"])})
+        self.assertEqual(profile.lost, 0, profile.stats)
+        if not self.has_objects():
+            return
+        linked = [frame for thread in threads.values() for frame in thread["frames"]
+                  if frame["name"] == "translated"]
+        self.assertTrue(linked)
+        for frame in linked:
+            self.assertEqual((frame["path"], frame["line"]), ("/src/translated.pyx", 1234567))
+
+    def check_fast(self, mode, owner):
+        with self.target(mode, 40, owner) as target:
+            profile = self.profile(target, "-r", "max", "-d", "2")
+        counts = collections.Counter()
+        for stack, count in profile.stacks.items():
+            counts[tuple(map(name_of, stack))] += count
+        chains = [("<module>", "fast", "alternate") + tuple(
+            name + letter for name in ("low_", "high_", "middle_", "leaf_", "top_"))
+            for letter in "ab"] + [("<module>", "fast", "announce")]
+        impossible = {stack: count for stack, count in counts.items()
+                      if not any(chain[:len(stack)] == stack for chain in chains)}
+        for chain in chains[:2]:
+            for length in (7, 8):
+                self.assertIn(chain[:length], counts, profile.stats)
+        if support.version_key(self.interpreter) >= [3, 11]:
+            self.assertLessEqual(sum(impossible.values()), at_most(0, sum(counts.values())),
+                                 "%s of %d" % (impossible, sum(counts.values())))
+        if not support.is_sanitized():
+            self.assertLessEqual(profile.lost / (profile.lost + profile.stats["samples"]), 0.05,
+                                 profile.stats)
+
+    def test_code_objects_at_full_speed(self):
+        self.check_fast("fast-code", 0)
+
+    def test_tuples_at_full_speed(self):
+        if not self.has_objects():
+            self.skipTest("before 3.12 frames run code objects alone")
+        self.check_fast("fast-tuple", 3)
+
+    def test_objects_that_are_made_and_freed(self):
+        """The next one is made where the last one was."""
+        if not self.has_objects():
+            self.skipTest("before 3.12 frames run code objects alone")
+        for steps in (40, 4000):
+            with self.target("fresh", steps, 3) as target:
+                profile = self.profile(target, "-r", "max", "-d", "1")
+            wrong = [stack for stack in profile.stacks if not self.belongs_together(stack)]
+            self.assertEqual(wrong, [])
+        self.assertTrue(any("made_" in label for stack in profile.stacks for label in stack))
+
+    @staticmethod
+    def belongs_together(stack):
+        numbers = [set(map(int, re.findall(r"\d{7}", label))) for label in stack
+                   if label.startswith("made_")]
+        callers = [int(label[len("caller_")]) for label in stack if label.startswith("caller_")]
+        return len(numbers) <= 1 and all(
+            len(three) == 1 and callers == [min(three) % 3] for three in numbers)

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/python/executable.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sampler/python/executable_kinds.h"
+#include "sampler/python/executable_offsets.h"
+#include "tests/support/fake_objects.h"
+
+/* tp_flags */
+enum { HEAP_TYPE = 1 << 9 };
+
+static const uint32_t minors[] = {11, 12, 13, 14, 15, 15 + FAKE_FREE_THREADED};
+enum { NR_MINORS = sizeof(minors) / sizeof(*minors) };
+
+static void begin(struct fake_python *py, struct code_cache *codes, uint32_t minor)
+{
+	fake_python_init(py, minor);
+	code_cache_init(codes, &py->fake.memory, &py->build);
+}
+
+static void end(struct fake_python *py, struct code_cache *codes)
+{
+	code_cache_done(codes);
+	fake_python_done(py);
+}
+
+static remote_addr c_string(struct fake_python *py, const char *text)
+{
+	remote_addr addr = fake_python_alloc(py, strlen(text) + 1);
+
+	fake_memory_write(&py->fake, addr, text, strlen(text) + 1);
+	return addr;
+}
+
+static remote_addr make_type(struct fake_python *py, const char *name, uint64_t flags)
+{
+	const struct py_offsets *offsets = &py->build.offsets;
+	remote_addr addr = fake_python_alloc(py, 400);
+
+	fake_memory_write_u64(&py->fake, addr + offsets->object.tp_name, c_string(py, name));
+	fake_memory_write_u64(&py->fake, addr + offsets->type.flags, flags);
+	return addr;
+}
+
+static void set_type(struct fake_python *py, remote_addr addr, remote_addr type_addr)
+{
+	fake_memory_write_u64(&py->fake, addr + py->build.offsets.object.ob_type, type_addr);
+}
+
+static remote_addr make_int(struct fake_python *py, uint64_t value)
+{
+	remote_addr addr = fake_int(py, value);
+
+	set_type(py, addr, make_type(py, "int", 0));
+	return addr;
+}
+
+static remote_addr make_tuple(struct fake_python *py, uint64_t size, remote_addr name,
+			      remote_addr path, remote_addr line)
+{
+	uint64_t words[6] = {size};
+	uint64_t *items = words + py->build.traits.tuple_items_after_type / 8;
+
+	items[0] = name;
+	items[1] = path;
+	items[2] = line;
+	return fake_object(py, "tuple", words, 6);
+}
+
+static struct code_clock clock_at(const struct fake_python *py, uint64_t tick)
+{
+	const struct py_offsets *offsets = &py->build.offsets;
+
+	return (struct code_clock){
+		.interp_addr = py->interp_addr,
+		.tick = tick,
+		.generation = py->generation,
+		.next_version = py->next_version,
+		.version_before = py->next_version,
+		.has_generation = offsets->interpreter.code_object_generation != OFFSET_ABSENT,
+		.has_next_version = offsets->interpreter.next_code_version != OFFSET_ABSENT,
+	};
+}
+
+static void expect_named(struct fake_python *py, struct code_cache *codes, remote_addr addr,
+			 uint64_t tick, const char *name)
+{
+	struct code_clock clock = clock_at(py, tick);
+	struct code *code = NULL;
+
+	cr_assert(zero(int, executable_get(codes, addr, &clock, &code)), "3.%u: %s", py->minor,
+		  name);
+	cr_assert(code != NULL, "3.%u: %s", py->minor, name);
+	cr_expect(zero(int, strcmp(code->function->qualname, name)), "3.%u: %s, not %s", py->minor,
+		  code->function->qualname, name);
+}
+
+static remote_addr builtin(struct fake_python *py, remote_addr name_addr, remote_addr self_addr,
+			   remote_addr module_addr)
+{
+	remote_addr ml_addr = fake_python_alloc(py, 32);
+	const uint64_t words[] = {ml_addr, self_addr, module_addr};
+
+	fake_memory_write_u64(&py->fake, ml_addr + METHOD_DEF_NAME, name_addr);
+	return fake_object(py, "builtin_function_or_method", words, 3);
+}
+
+Test(executable, says_what_each_kind_is_called)
+{
+	for (size_t v = 0; v < NR_MINORS; v++) {
+		struct fake_python py;
+		struct code_cache codes;
+		struct code_clock clock;
+		struct code *code;
+
+		begin(&py, &codes, minors[v]);
+		remote_addr str = fake_python_str(&py, "join");
+		remote_addr list = fake_object(&py, "list", NULL, 0);
+		remote_addr sleep =
+			builtin(&py, c_string(&py, "sleep"), 0, fake_python_str(&py, "time"));
+		remote_addr run = fake_python_code(&py, &(struct fake_code){.name = "Class.run"});
+		const uint64_t function_words[] = {0, 0, 0, 0, run};
+		remote_addr function = fake_object(&py, "function", function_words, 5);
+		const uint64_t descriptor_words[] = {make_type(&py, "str", 0), str};
+
+		fake_memory_write_u64(&py.fake, py.code_type_addr + py.build.offsets.type.flags, 0);
+		expect_named(&py, &codes, sleep, 1, "time.sleep");
+		expect_named(
+			&py, &codes,
+			builtin(&py, c_string(&py, "len"), 0, fake_python_str(&py, "builtins")), 1,
+			"len");
+		expect_named(&py, &codes, builtin(&py, c_string(&py, "append"), list, 0), 1,
+			     "list.append");
+		expect_named(&py, &codes,
+			     fake_object(&py, "method_descriptor", descriptor_words, 2), 1,
+			     "str.join");
+		expect_named(&py, &codes, fake_object(&py, "method", &function, 1), 1, "Class.run");
+		expect_named(&py, &codes, fake_object(&py, "method", &sleep, 1), 1, "time.sleep");
+		expect_named(&py, &codes, fake_object(&py, "mod.Frame", NULL, 0), 1, "<mod.Frame>");
+		expect_named(&py, &codes,
+			     make_tuple(&py, 3, str, fake_python_str(&py, "/f.pyx"),
+					make_int(&py, 1ull << 30)),
+			     1, "join");
+
+		clock = clock_at(&py, 1);
+		cr_assert(zero(int, executable_get(&codes, py.none_addr, &clock, &code)));
+		cr_expect(code == NULL);
+		cr_expect(executable_is_nothing(&codes, py.none_addr));
+		cr_assert(zero(int, executable_get(&codes, run, &clock, &code)));
+		cr_assert(code != NULL);
+		cr_expect(not(code->foreign));
+		cr_expect(eq(u64, code->addr, run));
+		end(&py, &codes);
+	}
+}
+
+Test(executable, line_and_path_of_a_tuple)
+{
+	static const uint64_t lines[] = {0, 1, 1234567, (1u << 30) + 5, INT32_MAX};
+
+	for (size_t v = 0; v < NR_MINORS; v++) {
+		struct fake_python py;
+		struct code_cache codes;
+
+		begin(&py, &codes, minors[v]);
+		for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+			struct code_clock clock = clock_at(&py, 1);
+			struct code *code;
+			remote_addr tuple =
+				make_tuple(&py, 3, fake_python_str(&py, "f"),
+					   fake_python_str(&py, "/f.pyx"), make_int(&py, lines[i]));
+
+			cr_assert(zero(int, executable_get(&codes, tuple, &clock, &code)));
+			cr_expect(eq(i32, code_line(&codes, code, 0), (int32_t)lines[i]));
+			cr_expect(zero(int, strcmp(code->function->path, "/f.pyx")));
+		}
+		end(&py, &codes);
+	}
+}
+
+/* A tuple that is no (str, str, int) is called by its type, and not read any further. */
+Test(executable, other_tuples_are_called_by_their_type)
+{
+	static const uint64_t sizes[] = {0, 2, 4, 1ull << 60, UINT64_MAX};
+
+	for (size_t v = 0; v < NR_MINORS; v++) {
+		struct fake_python py;
+		struct code_cache codes;
+
+		begin(&py, &codes, minors[v]);
+		remote_addr str = fake_python_str(&py, "f");
+		remote_addr line = make_int(&py, 3);
+
+		for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
+			expect_named(&py, &codes, make_tuple(&py, sizes[i], str, str, line), 1,
+				     "<tuple>");
+		expect_named(&py, &codes, make_tuple(&py, 3, line, str, line), 1, "<tuple>");
+		expect_named(&py, &codes, make_tuple(&py, 3, str, py.none_addr, line), 1,
+			     "<tuple>");
+		expect_named(&py, &codes, make_tuple(&py, 3, str, str, str), 1, "<tuple>");
+		expect_named(&py, &codes, make_tuple(&py, 3, str, str, 0x1234560), 1, "<tuple>");
+		expect_named(&py, &codes, make_tuple(&py, 3, str, str, make_int(&py, 1ull << 31)),
+			     1, "<tuple>");
+		end(&py, &codes);
+	}
+}
+
+/* A class of the program's own may have any name: what it makes is not read as something else. */
+Test(executable, types_that_only_have_the_name_are_unknown)
+{
+	static const char *const names[] = {"NoneType", "code", "tuple", "function", "method"};
+
+	for (size_t v = 0; v < NR_MINORS; v++) {
+		struct fake_python py;
+		struct code_cache codes;
+
+		begin(&py, &codes, minors[v]);
+		for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+			remote_addr addr = fake_object(&py, "", NULL, 0);
+			char expected[32];
+
+			(void)snprintf(expected, sizeof(expected), "<%s>", names[i]);
+			set_type(&py, addr, make_type(&py, names[i], HEAP_TYPE));
+			expect_named(&py, &codes, addr, 1, expected);
+		}
+		end(&py, &codes);
+	}
+}
+
+Test(executable, name_without_end_is_cut)
+{
+	struct fake_python py;
+	struct code_cache codes;
+	char expected[C_STRING_MAX_BYTES + 8];
+
+	begin(&py, &codes, 15);
+	remote_addr name_addr = fake_python_alloc(&py, 1 << 16);
+
+	for (size_t i = 0; i < 1 << 16; i++)
+		fake_memory_write_u8(&py.fake, name_addr + i, 'x');
+	memset(expected, 'x', C_STRING_MAX_BYTES);
+	memcpy(expected + C_STRING_MAX_BYTES, "\xe2\x80\xa6", 4);
+	expect_named(&py, &codes, builtin(&py, name_addr, 0, 0), 1, expected);
+	/* One that ends with its mapping, before its end, is none. */
+	name_addr = fake_python_alloc(&py, 4);
+	fake_memory_write(&py.fake, name_addr, "abcd", 4);
+	expect_named(&py, &codes, builtin(&py, name_addr, 0, 0), 1, "<builtin_function_or_method>");
+	end(&py, &codes);
+}
+
+Test(executable, pointers_to_nowhere_are_no_objects)
+{
+	static const remote_addr nowhere[] = {1,	  8,	     0x12345678, UINT64_MAX - 7,
+					      UINT64_MAX, 1ull << 63};
+
+	for (size_t v = 0; v < NR_MINORS; v++) {
+		struct fake_python py;
+		struct code_cache codes;
+		struct code_clock clock;
+		struct code *code;
+
+		begin(&py, &codes, minors[v]);
+		clock = clock_at(&py, 1);
+		for (size_t i = 0; i < sizeof(nowhere) / sizeof(*nowhere); i++) {
+			int err = executable_get(&codes, nowhere[i], &clock, &code);
+
+			cr_expect(err == -EFAULT || err == -EBADMSG);
+			remote_addr addr = fake_object(&py, "", NULL, 0);
+
+			set_type(&py, addr, nowhere[i]);
+			err = executable_get(&codes, addr, &clock, &code);
+			cr_expect(err == -EFAULT || err == -EBADMSG);
+			expect_named(&py, &codes,
+				     fake_object(&py, "builtin_function_or_method",
+						 (uint64_t[]){nowhere[i], nowhere[i], nowhere[i]},
+						 3),
+				     1, "<builtin_function_or_method>");
+			expect_named(&py, &codes,
+				     fake_object(&py, "method", (uint64_t[]){nowhere[i]}, 1), 1,
+				     "<method>");
+		}
+		/* A method of itself. */
+		remote_addr method = fake_object(&py, "method", (uint64_t[]){0}, 1);
+
+		fake_memory_write_u64(&py.fake, method + py.build.offsets.object.ob_type + 8,
+				      method);
+		expect_named(&py, &codes, method, 1, "<method>");
+		end(&py, &codes);
+	}
+}
+
+/* The name that was there when a frame was copied, or none: never that of the one before. */
+Test(executable, object_that_took_another_ones_place_is_too_new)
+{
+	for (size_t v = 0; v < NR_MINORS; v++) {
+		struct fake_python py;
+		struct code_cache codes;
+		struct code_clock clock;
+		struct code *code;
+
+		begin(&py, &codes, minors[v]);
+		remote_addr first = fake_python_str(&py, "first");
+		remote_addr second = fake_python_str(&py, "secnd");
+		remote_addr tuple = make_tuple(&py, 3, first, first, make_int(&py, 3));
+		const uint32_t item = py.build.offsets.object.ob_type + 8 +
+				      py.build.traits.tuple_items_after_type;
+
+		for (uint64_t tick = 1; tick < 4; tick++) {
+			clock = clock_at(&py, tick);
+			expect_named(&py, &codes, tuple, tick, "first");
+			cr_assert(zero(int, executable_get(&codes, tuple, &clock, &code)));
+			cr_expect(eq(int, code_is_too_new(code, &clock), tick == 1));
+		}
+		/* Another object at the place, by its item, and then by the item's characters. */
+		fake_memory_write_u64(&py.fake, tuple + item, second);
+		for (uint64_t tick = 4; tick < 6; tick++) {
+			clock = clock_at(&py, tick);
+			expect_named(&py, &codes, tuple, tick, "secnd");
+			cr_assert(zero(int, executable_get(&codes, tuple, &clock, &code)));
+			cr_expect(eq(int, code_is_too_new(code, &clock), tick == 4));
+		}
+		fake_memory_write(&py.fake, second + py.build.offsets.unicode.ascii_data, "third",
+				  5);
+		expect_named(&py, &codes, tuple, 6, "third");
+		/* One that was not asked for in a while. */
+		expect_named(&py, &codes, tuple, 20, "third");
+		fake_memory_write(&py.fake, second + py.build.offsets.unicode.ascii_data, "fourt",
+				  5);
+		expect_named(&py, &codes, tuple, 30, "fourt");
+		end(&py, &codes);
+	}
+}
+
+/* Where a code object was, and no other was made, there may be another object. */
+Test(executable, object_in_the_place_of_a_code_object)
+{
+	for (size_t v = 0; v < NR_MINORS; v++) {
+		struct fake_python py;
+		struct code_cache codes;
+		struct code_clock clock;
+		struct code *code;
+
+		begin(&py, &codes, minors[v]);
+		remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = "f"});
+
+		for (uint64_t tick = 1; tick < 3; tick++) {
+			clock = clock_at(&py, tick);
+			cr_assert(zero(int, executable_get(&codes, addr, &clock, &code)));
+			cr_expect(not(code->foreign));
+		}
+		set_type(&py, addr, make_type(&py, "mod.Frame", 0));
+		expect_named(&py, &codes, addr, 3, "<mod.Frame>");
+		end(&py, &codes);
+	}
+}
+
+/* What is known costs one read a tick, for all together; None costs none. */
+Test(executable, known_ones_are_read_again_in_one_call)
+{
+	enum { NR = 20 };
+	struct fake_python py;
+	struct code_cache codes;
+	remote_addr addrs[NR];
+
+	begin(&py, &codes, 14);
+	for (size_t i = 0; i < NR; i++)
+		addrs[i] = builtin(&py, c_string(&py, "f"), 0, 0);
+	for (uint64_t tick = 1; tick < 5; tick++) {
+		uint64_t nr_calls = py.fake.nr_calls;
+
+		for (size_t i = 0; i < NR; i++)
+			expect_named(&py, &codes, addrs[i], tick, "f");
+		if (tick > 1)
+			cr_expect(eq(u64, py.fake.nr_calls, nr_calls + 1));
+	}
+	end(&py, &codes);
+}
+
+Test(executable, too_many_are_refused)
+{
+	struct fake_python py;
+	struct code_cache codes;
+	struct code_clock clock;
+	struct code *code;
+
+	begin(&py, &codes, 13);
+	clock = clock_at(&py, 1);
+	for (uint32_t i = 0; i < MAX_EXECUTABLES; i++)
+		(void)executable_get(&codes, 8ull * i + 8, &clock, &code);
+	cr_expect(eq(int,
+		     executable_get(&codes, builtin(&py, c_string(&py, "f"), 0, 0), &clock, &code),
+		     -E2BIG));
+	end(&py, &codes);
+}
