@@ -51,6 +51,12 @@ static void add_again(struct snapshot *snapshot, struct stack_copy *stack, struc
 
 	snapshot_add_range(snapshot, link->addr, link->again,
 			   offsets->frame.previous + sizeof(uint64_t));
+	link->above_addr = link->foreign && stack_copy_holds(stack, link->next_above_addr)
+				   ? link->next_above_addr
+				   : 0;
+	if (link->above_addr)
+		snapshot_add_range(snapshot, link->above_addr + offsets->frame.executable,
+				   &link->above_executable, sizeof(link->above_executable));
 	link->later = link->foreign && link->was_top;
 	if (!link->later)
 		add_below(snapshot, stack, link);
@@ -134,7 +140,7 @@ static void add_heap_ranges(struct snapshot *snapshot, struct snapshot_thread *t
 
 size_t snapshot_max_pieces(const struct snapshot_thread *thread)
 {
-	return 2 + thread->stack.nr_chunks + 4 * thread->stack.nr_links;
+	return 2 + thread->stack.nr_chunks + 5 * thread->stack.nr_links;
 }
 
 int snapshot_add_thread(struct snapshot *snapshot, struct snapshot_thread *thread)
@@ -200,6 +206,7 @@ static void decode_stack(struct snapshot *snapshot, struct stack_copy *stack,
 		struct link_copy *link = &stack->links[i];
 
 		link->again_valid = link->twice && range_complete((*range)++);
+		link->above_valid = link->twice && link->above_addr && range_complete((*range)++);
 		link->below_valid = link->twice && !link->later && link->below_addr &&
 				    range_complete((*range)++);
 		link->later = link->twice && link->later;

@@ -42,7 +42,9 @@ static int walk_push(struct frame_walk *walk, remote_addr addr, struct frame_wor
 		walk->copy->root_shim_addr = 0;
 	if (err)
 		return err;
-	err = link_path_follow(walk, NULL, words->previous, &path);
+	err = link_path_follow(walk, NULL, words->previous, addr, &path);
+	if (!err && !link_path_called(walk, &path, addr, words->executable))
+		err = -ENOENT;
 	if (err == -ENOENT && walk->build->traits.leaf_rule == LEAF_BY_EXECUTABLE)
 		walk->trimmed = true; /* it is live, and is left out with all above it */
 	if (err)
@@ -349,7 +351,7 @@ static int consider_top(struct frame_walk *walk, struct link_copy *link, uint32_
 	int err = link_stable(walk, link) ? 0 : -ENOENT;
 
 	if (!err)
-		err = link_path_follow(walk, link, words.previous, &path);
+		err = link_path_follow(walk, link, words.previous, 0, &path);
 	if (err || path.nr_below < nr_least)
 		return err == -ENOENT ? 0 : err;
 	if (path.nr_links == 0 && path.nr_below > 0 &&
@@ -388,7 +390,7 @@ static int find_top_foreign(struct frame_walk *walk, struct link_copy **ret_link
 	/* One that is not shown may stand above a generator that is not known yet. */
 	if (!err && !foreign && !link_is_generator(link, &walk->build->offsets))
 		err = link_path_follow(walk, NULL,
-				       frame_words(&walk->build->offsets, link->bytes).previous,
+				       frame_words(&walk->build->offsets, link->bytes).previous, 0,
 				       &path);
 	return err == -ENOENT ? 0 : err;
 }

@@ -263,8 +263,24 @@ static bool is_bottom(const struct frame_walk *walk, remote_addr addr)
 	return base_addr ? addr == base_addr : !addr;
 }
 
+bool link_path_called(struct frame_walk *walk, const struct link_path *path, remote_addr above_addr,
+		      uint64_t executable)
+{
+	for (uint32_t i = 0; i < path->nr_links; i++) {
+		const struct link_copy *link = path->links[i];
+
+		if (!link->foreign ||
+		    (link->above_valid && link->above_addr == above_addr &&
+		     (link->above_executable & ~(uint64_t)OBJECT_TAG_MASK) == executable))
+			continue;
+		walk->trimmed = true;
+		return false;
+	}
+	return true;
+}
+
 int link_path_follow(struct frame_walk *walk, struct link_copy *top, remote_addr addr,
-		     struct link_path *ret_path)
+		     remote_addr above_addr, struct link_path *ret_path)
 {
 	const struct frame_list *list = walk->list;
 	remote_addr last_addr = 0; /* of the last link */
@@ -304,6 +320,8 @@ int link_path_follow(struct frame_walk *walk, struct link_copy *top, remote_addr
 		err = link_is_foreign(walk, link, &foreign);
 		if (err)
 			return err;
+		if (foreign && above_addr)
+			link->next_above_addr = above_addr;
 		if (!link_stable(walk, link))
 			return -ENOENT;
 		words = frame_words(&walk->build->offsets, link->bytes);

@@ -31,6 +31,9 @@ struct link_path {
  * (walk->trimmed is set then); -EAGAIN if walk->wanted_link_addr must be copied first;
  * -EBADMSG as walk_lost().
  *
+ * above_addr is the data-stack frame that the path is of, or 0: that is what extensions'
+ * frames are copied with from now on.
+ *
  * That the links end at a lower frame than the topmost means that what lies
  * between is dying: its locals are being destroyed, a __del__ runs above it. A frame
  * that an extension has linked is part of the path if it was the same before and after
@@ -40,7 +43,15 @@ struct link_path {
  * shim has left on the C stack.
  */
 int link_path_follow(struct frame_walk *walk, struct link_copy *top, remote_addr addr,
-		     struct link_path *ret_path);
+		     remote_addr above_addr, struct link_path *ret_path);
+
+/*
+ * Whether the data-stack frame above a path, at that address and with that executable, was
+ * still there when the extensions' frames of the path were copied once more. They may be
+ * what was left over else. If not, walk->trimmed is set.
+ */
+bool link_path_called(struct frame_walk *walk, const struct link_path *path, remote_addr above_addr,
+		      uint64_t executable);
 
 /*
  * Whether a link is no generator, shim or other frame that is not shown, but was linked by

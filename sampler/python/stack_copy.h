@@ -79,6 +79,13 @@ struct link_copy {
 	uint8_t nr_pairs; /* of its two copies, lately, where it runs in one of them */
 	uint8_t nr_differing;	       /* of those, so many that differ */
 	uint8_t last[FRAME_MAX_BYTES]; /* an extension's that was the current frame: behind that */
+	/*
+	 * The data-stack frame that was called from an extension's, and its executable once
+	 * more: while it is there the one below is linked, and not what was left over.
+	 */
+	remote_addr above_addr, next_above_addr; /* as copied; to be copied; 0: none */
+	uint64_t above_executable;
+	bool above_valid;
 	bool foreign; /* an extension has linked it, by its executable when it was walked last */
 	bool was_top; /* as the current frame */
 	enum link_container container;
