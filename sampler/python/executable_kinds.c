@@ -55,7 +55,7 @@ static int read_field(const struct description *of, remote_addr object_addr, uin
 static int c_string_length(const struct description *of, remote_addr addr, size_t *ret_length)
 {
 	enum { PAGE_BYTES = 4096 };
-	char bytes[C_STRING_MAX_BYTES];
+	char bytes[C_STRING_MAX_BYTES] = {0};
 	size_t here = PAGE_BYTES - addr % PAGE_BYTES;
 	const char *end;
 	size_t nr_bytes;
@@ -102,7 +102,7 @@ static int read_type_name(const struct description *of, remote_addr addr,
 			  char ret_name[C_STRING_MAX_BYTES + sizeof(ELLIPSIS)])
 {
 	remote_addr name_addr;
-	int err = addr % sizeof(uint64_t) ? -EBADMSG : 0;
+	int err = (addr % sizeof(uint64_t)) ? -EBADMSG : 0;
 
 	if (!err)
 		err = remote_memory_read_u64(&of->reads->memory,
@@ -117,7 +117,7 @@ static int read_type_name(const struct description *of, remote_addr addr,
 static int read_type(const struct description *of, remote_addr object_addr, struct type *ret_type)
 {
 	const struct py_offsets *offsets = &of->build->offsets;
-	int err = object_addr % sizeof(uint64_t) ? -EBADMSG : 0;
+	int err = (object_addr % sizeof(uint64_t)) ? -EBADMSG : 0;
 
 	if (!err)
 		err = remote_memory_read_u64(

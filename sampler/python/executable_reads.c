@@ -65,15 +65,17 @@ void executable_reads_done(struct executable_reads *reads)
 }
 
 void executable_reads_again(const struct executable_reads *reads, struct remote_range *ranges,
-			    uint8_t *bytes)
+			    void *bytes)
 {
+	size_t nr_bytes = 0;
+
 	for (size_t i = 0; i < reads->nr_reads; i++) {
 		ranges[i] = (struct remote_range){
 			.addr = reads->reads[i].addr,
-			.buffer = bytes,
+			.buffer = (uint8_t *)bytes + nr_bytes,
 			.size = reads->reads[i].nr_bytes,
 		};
-		bytes += reads->reads[i].nr_bytes;
+		nr_bytes += reads->reads[i].nr_bytes;
 	}
 }
 

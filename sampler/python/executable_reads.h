@@ -44,7 +44,7 @@ void executable_reads_done(struct executable_reads *reads);
  * for nr_bytes; ranges has room for nr_reads.
  */
 void executable_reads_again(const struct executable_reads *reads, struct remote_range *ranges,
-			    uint8_t *bytes);
+			    void *bytes);
 
 /* Whether what those pieces gave is what was there before. */
 bool executable_reads_same(const struct executable_reads *reads, const struct remote_range *ranges);

@@ -290,7 +290,7 @@ int link_path_follow(struct frame_walk *walk, struct link_copy *top, remote_addr
 	for (;;) {
 		struct link_copy *link;
 		struct frame_words words;
-		bool foreign;
+		bool foreign = false;
 		int err;
 
 		if (walk->copy->nr_steps > MAX_WALK_STEPS)

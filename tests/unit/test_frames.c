@@ -607,7 +607,7 @@ Test(frames, slow_generator_is_believed_whoever_holds_it)
 Test(frames, linked_frame_that_may_not_be_the_one_is_left_out)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
-		for (size_t i = 0; i < 3; i++) {
+		for (size_t i = 0; i < 4; i++) {
 			enum sample_loss loss;
 			struct stage stage;
 			int nr_added;
@@ -634,8 +634,10 @@ Test(frames, linked_frame_that_may_not_be_the_one_is_left_out)
 				memcpy(link->bytes + at, &frames[1], 8);
 			else if (i == 1)
 				memcpy(link->again + at, &frames[1], 8);
-			else
+			else if (i == 2)
 				link->below_executable = stage.h;
+			else
+				link->above_executable = stage.h;
 			cr_assert(zero(int, walk_copy(&stage, &loss, &nr_added)));
 			cr_expect(eq(u32, stage.list.nr_frames, 1), "3.%u, %zu",
 				  fake_python_minors[v], i);
