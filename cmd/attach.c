@@ -219,9 +219,15 @@ static void print_end(const struct attach *attach, enum sampler_end end)
 		if (stats->lost[loss])
 			print_note("lost, %s: %llu", loss_name((enum sample_loss)loss),
 				   (unsigned long long)stats->lost[loss]);
-	print_note("%llu reads, %llu other system calls, latest tick %.1f µs late",
-		   (unsigned long long)stats->reads, (unsigned long long)stats->other_syscalls,
-		   (double)stats->max_lateness_ns / 1e3);
+	if (stats->failed_ticks)
+		print_note("%llu ticks failed: the list of threads was in motion, or gone",
+			   (unsigned long long)stats->failed_ticks);
+	print_note("%llu reads, %llu other system calls", (unsigned long long)stats->reads,
+		   (unsigned long long)stats->other_syscalls);
+	if (stats->lateness.nr)
+		print_note("ticks came late by %.1f µs (median), %.1f µs (99 %%), %.1f µs (most)",
+			   (double)stats->p50_lateness_ns / 1e3,
+			   (double)stats->p99_lateness_ns / 1e3, (double)stats->lateness.max / 1e3);
 }
 
 static void print_begin(const struct attach *attach)
@@ -326,6 +332,7 @@ static int sample_program(struct attach *attach, uint64_t duration_ns, enum samp
 {
 	const struct sampler_options options = {
 		.rate_hz = attach->options.rate_hz,
+		.jitter = attach->options.jitter,
 		.duration_ns = duration_ns,
 		.stop = &stop_requested,
 	};

@@ -21,6 +21,9 @@ static const char help[] =
 	"with CPython (exec), sampling goes on into the same profile.\n"
 	"\n"
 	"  -r, --rate HZ          samples a second: 100, 1khz, 20k, max (default: 1khz)\n"
+	"      --jitter           each sample anywhere in its interval, so that a program\n"
+	"                         with a rhythm of its own is seen as it is (default)\n"
+	"      --no-jitter        samples evenly spaced\n"
 	"  -d, --duration TIME    10, 2.5, 500ms, 90s, 5m, 1h (default: until the process\n"
 	"                         ends)\n"
 	"  -o, --output FILE      where to write; - is stdout (default: stdout)\n"
@@ -101,10 +104,19 @@ static bool choose_format(struct attach_options *options)
 	return false;
 }
 
-enum { OPTION_LINES = 256, OPTION_FUNCTIONS, OPTION_STATS_JSON, OPTION_WAIT };
+enum {
+	OPTION_LINES = 256,
+	OPTION_FUNCTIONS,
+	OPTION_JITTER,
+	OPTION_NO_JITTER,
+	OPTION_STATS_JSON,
+	OPTION_WAIT,
+};
 
 static const struct option long_options[] = {
 	{"rate", required_argument, NULL, 'r'},
+	{"jitter", no_argument, NULL, OPTION_JITTER},
+	{"no-jitter", no_argument, NULL, OPTION_NO_JITTER},
 	{"duration", required_argument, NULL, 'd'},
 	{"output", required_argument, NULL, 'o'},
 	{"format", required_argument, NULL, 'f'},
@@ -153,6 +165,10 @@ static bool apply_option(struct attach_options *options, int option, const char 
 	case OPTION_FUNCTIONS:
 		options->profile.by_line = false;
 		return true;
+	case OPTION_JITTER:
+	case OPTION_NO_JITTER:
+		options->jitter = option == OPTION_JITTER;
+		return true;
 	case OPTION_STATS_JSON:
 		options->stats_path = value;
 		return true;
@@ -176,6 +192,7 @@ enum exit_status attach_options_parse(int argc, char **argv, struct attach_optio
 
 	*options = (struct attach_options){
 		.rate_hz = DEFAULT_RATE_HZ,
+		.jitter = true,
 		.wait = TARGET_WAIT_DEFAULT,
 	};
 	*ret_done = false;

@@ -15,6 +15,7 @@ enum format { FORMAT_AUTO, FORMAT_COLLAPSED, FORMAT_SUMMARY }; /* FORMAT_AUTO: n
 struct attach_options {
 	pid_t pid;
 	double rate_hz;	      /* 0: as fast as can be */
+	bool jitter;	      /* ticks anywhere in their intervals */
 	uint64_t duration_ns; /* 0: none */
 	const char *output_path;
 	const char *stats_path;

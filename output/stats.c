@@ -4,8 +4,6 @@
 #include "output/json.h"
 #include "output/loss.h"
 
-#define NS_PER_US 1e3
-
 double stats_wall_s(const struct sampler_stats *stats)
 {
 	if (stats->end_ns <= stats->start_ns)
@@ -49,7 +47,10 @@ static void write_counters(struct json *json, const struct sampler_stats *stats)
 	json_object_end(json);
 	member_u64(json, "trimmed", stats->trimmed);
 	member_u64(json, "late_ticks", stats->late_ticks);
-	member_double(json, "max_lateness_us", (double)stats->max_lateness_ns / NS_PER_US);
+	member_u64(json, "failed_ticks", stats->failed_ticks);
+	member_u64(json, "p50_lateness_ns", stats->p50_lateness_ns);
+	member_u64(json, "p99_lateness_ns", stats->p99_lateness_ns);
+	member_u64(json, "max_lateness_ns", stats->lateness.max);
 	member_u64(json, "reads", stats->reads);
 	member_u64(json, "other_syscalls", stats->other_syscalls);
 	member_double(json, "achieved_hz", stats_achieved_hz(stats));

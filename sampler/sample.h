@@ -13,6 +13,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "sampler/histogram.h"
+
 /* All times are in nanoseconds. */
 #define NS_PER_S 1000000000u
 
@@ -93,19 +95,22 @@ enum sample_loss {
 
 /* Counters of a run, exact. */
 struct sampler_stats {
-	uint64_t ticks;	     /* taken */
-	uint64_t late_ticks; /* skipped because their time had passed */
-	uint64_t samples;    /* stacks accepted */
-	uint64_t trimmed;    /* of those, so many without their innermost generators (before
+	uint64_t ticks;	       /* taken */
+	uint64_t late_ticks;   /* skipped because their time had passed */
+	uint64_t failed_ticks; /* begun, but the list of threads was in motion, or gone */
+	uint64_t samples;      /* stacks accepted */
+	uint64_t trimmed;      /* of those, so many without their innermost generators (before
 				 3.11: frames), which came or went while they were copied */
 	uint64_t lost[NR_SAMPLE_LOSSES];
-	uint64_t reads;		  /* system calls that read memory */
-	uint64_t other_syscalls;  /* the sampling loop's others: sleeps, checks of the process,
+	uint64_t reads;		   /* system calls that read memory */
+	uint64_t other_syscalls;   /* the sampling loop's others: sleeps, checks of the process,
 				     what names a new thread */
-	uint64_t start_ns;	  /* CLOCK_MONOTONIC at the first tick */
-	uint64_t first_sample_ns; /* and when the first sample had been handed on; 0 before */
-	uint64_t end_ns;	  /* and at the end */
-	uint64_t max_lateness_ns; /* the latest that a tick came after its deadline */
+	uint64_t start_ns;	   /* CLOCK_MONOTONIC at the first tick */
+	uint64_t first_sample_ns;  /* and when the first sample had been handed on; 0 before */
+	uint64_t end_ns;	   /* and at the end */
+	struct histogram lateness; /* ns from the deadline of each tick that was not skipped */
+	uint64_t p50_lateness_ns;  /* of it, at the end of the run */
+	uint64_t p99_lateness_ns;
 };
 
 struct sample_sink;

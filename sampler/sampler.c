@@ -80,6 +80,7 @@ void sampler_stats_add(struct sampler_stats *sum, const struct sampler_stats *st
 {
 	sum->ticks += stats->ticks;
 	sum->late_ticks += stats->late_ticks;
+	sum->failed_ticks += stats->failed_ticks;
 	sum->samples += stats->samples;
 	sum->trimmed += stats->trimmed;
 	for (int loss = 0; loss < NR_SAMPLE_LOSSES; loss++)
@@ -91,8 +92,9 @@ void sampler_stats_add(struct sampler_stats *sum, const struct sampler_stats *st
 	if (!sum->first_sample_ns)
 		sum->first_sample_ns = stats->first_sample_ns;
 	sum->end_ns = stats->end_ns;
-	if (sum->max_lateness_ns < stats->max_lateness_ns)
-		sum->max_lateness_ns = stats->max_lateness_ns;
+	histogram_merge(&sum->lateness, &stats->lateness);
+	sum->p50_lateness_ns = histogram_quantile(&sum->lateness, 500);
+	sum->p99_lateness_ns = histogram_quantile(&sum->lateness, 990);
 }
 
 /*
@@ -287,18 +289,15 @@ static bool failures_add(struct failures *failures, uint64_t now_ns)
 
 /* The loop of sampler_run(), without the accounts. */
 static int run_loop(struct sampler *sampler, const struct sampler_options *options,
-		    struct sample_sink *sink, struct ticker *ticker, enum sampler_end *ret_end)
+		    struct sample_sink *sink, struct ticker *ticker, uint64_t end_ns,
+		    enum sampler_end *ret_end)
 {
-	uint64_t start_ns = clock_now_ns();
-	uint64_t end_ns = options->duration_ns ? start_ns + options->duration_ns : UINT64_MAX;
 	struct failures failures = {0};
-
-	if (options->duration_ns)
-		sampler->cut_ns = end_ns + CUT_OFF_AFTER_NS;
 
 	for (;;) {
 		bool due;
 		uint64_t now_ns = ticker_wait(ticker, end_ns, &due);
+		uint64_t nr_ticks = sampler->stats.ticks;
 		int err;
 
 		*ret_end = END_STOPPED;
@@ -310,13 +309,14 @@ static int run_loop(struct sampler *sampler, const struct sampler_options *optio
 		if (!due)
 			continue;
 		err = checked_tick(sampler, sink, now_ns);
-		if (err == -ESRCH) {
-			*ret_end = target_end(sampler);
-			return 0;
-		}
 		if (!err) {
 			failures.nr = 0;
 			continue;
+		}
+		sampler->stats.failed_ticks += sampler->stats.ticks == nr_ticks;
+		if (err == -ESRCH) {
+			*ret_end = target_end(sampler);
+			return 0;
 		}
 		if (!sampler_is_passing(err))
 			return err;
@@ -336,25 +336,43 @@ static int read_last_names(struct sampler *sampler, struct sample_sink *sink)
 	return sampler_names_end(sampler, sink) == -ENOMEM ? -ENOMEM : 0;
 }
 
+/* Have the ticker's accounts in the run's, whose last tick was due before end_ns. */
+static void account_ticks(struct sampler_stats *stats, struct ticker *ticker, uint64_t end_ns)
+{
+	ticker_finish(ticker, end_ns < stats->end_ns ? end_ns : stats->end_ns);
+	stats->late_ticks += ticker->late_ticks;
+	stats->other_syscalls += ticker->nr_sleeps;
+	histogram_merge(&stats->lateness, &ticker->lateness);
+	stats->p50_lateness_ns = histogram_quantile(&stats->lateness, 500);
+	stats->p99_lateness_ns = histogram_quantile(&stats->lateness, 990);
+}
+
 int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 		struct sample_sink *sink, enum sampler_end *ret_end)
 {
 	struct sampler_stats *stats = &sampler->stats;
 	struct ticker ticker;
+	uint64_t end_ns = UINT64_MAX;
 	int err;
 
-	ticker_start(&ticker, options->rate_hz);
-	stats->start_ns = clock_now_ns();
+	ticker_start(&ticker, &(struct ticker_options){
+				      .rate_hz = options->rate_hz,
+				      .jitter = options->jitter,
+				      .seed = clock_now_ns(),
+			      });
+	stats->start_ns = ticker.begin_ns;
+	if (options->duration_ns) {
+		end_ns = stats->start_ns + options->duration_ns;
+		sampler->cut_ns = end_ns + CUT_OFF_AFTER_NS;
+	}
 	sampler->snapshot.stop = options->stop;
-	err = run_loop(sampler, options, sink, &ticker, ret_end);
+	err = run_loop(sampler, options, sink, &ticker, end_ns, ret_end);
+	stats->end_ns = clock_now_ns();
+	account_ticks(stats, &ticker, end_ns);
 	if (!err && (*ret_end == END_DURATION || *ret_end == END_STOPPED))
 		err = read_last_names(sampler, sink);
 	sampler->snapshot.stop = NULL;
 	sampler->cut_ns = UINT64_MAX;
 	stats->end_ns = clock_now_ns();
-	stats->late_ticks += ticker.late_ticks;
-	stats->other_syscalls += ticker.nr_sleeps;
-	if (stats->max_lateness_ns < ticker.max_lateness_ns)
-		stats->max_lateness_ns = ticker.max_lateness_ns;
 	return err;
 }

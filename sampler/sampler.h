@@ -18,6 +18,7 @@
 
 struct sampler_options {
 	double rate_hz;			   /* 0: as fast as can be */
+	bool jitter;			   /* ticks anywhere in their intervals: ticker.h */
 	uint64_t duration_ns;		   /* 0: until the target ends or *stop is set */
 	const volatile sig_atomic_t *stop; /* borrowed; may be NULL */
 };

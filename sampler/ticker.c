@@ -6,6 +6,16 @@
 
 #include "sampler/sample.h"
 
+/*
+ * Of how late a sleep ends: the weight of the last one, that of its distance from the mean,
+ * and how many such distances above the mean are still usual. (RFC 6298 tells in this way
+ * when an answer is overdue.) One that was far later counts as so many times the usual.
+ */
+enum { WAKE_WEIGHT = 8, SPREAD_WEIGHT = 4, USUAL_SPREADS = 2, WAKE_OUTLIER = 4 };
+
+/* While nothing is slept what is known of sleeps fades, until one is tried again. */
+enum { WAKE_FADES = 4096 };
+
 uint64_t clock_now_ns(void)
 {
 	struct timespec now;
@@ -14,61 +24,208 @@ uint64_t clock_now_ns(void)
 	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
-void ticker_start(struct ticker *ticker, double rate_hz)
+static uint64_t monotonic_now_ns(void *context)
 {
-	/* The default slack of 50 µs would delay every tick at 10 kHz by half of it. */
-	(void)prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
-	*ticker = (struct ticker){
-		.interval_ns = rate_hz > 0 ? (uint64_t)(NS_PER_S / rate_hz) : 0,
-		.deadline_ns = clock_now_ns(),
-	};
+	(void)context;
+	return clock_now_ns();
 }
 
-/* Set the next deadline after a tick that was due at deadline_ns and came at now_ns. */
-static void ticker_advance(struct ticker *ticker, uint64_t now_ns)
-{
-	uint64_t lateness_ns = now_ns - ticker->deadline_ns;
-	uint64_t nr_missed = lateness_ns / ticker->interval_ns;
-
-	if (lateness_ns > ticker->max_lateness_ns)
-		ticker->max_lateness_ns = lateness_ns;
-	ticker->late_ticks += nr_missed;
-	ticker->deadline_ns += (nr_missed + 1) * ticker->interval_ns;
-}
-
-/* Sleep until an absolute time; a signal ends it early. */
-static void sleep_until(uint64_t time_ns)
+/* A signal ends it early. */
+static void monotonic_sleep_until(void *context, uint64_t time_ns)
 {
 	const struct timespec time = {
 		.tv_sec = (time_t)(time_ns / NS_PER_S),
 		.tv_nsec = (long)(time_ns % NS_PER_S),
 	};
 
+	(void)context;
 	(void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL);
+}
+
+static const struct ticker_clock monotonic = {
+	.now_ns = monotonic_now_ns,
+	.sleep_until = monotonic_sleep_until,
+};
+
+static uint64_t now(const struct ticker *ticker)
+{
+	return ticker->clock->now_ns(ticker->clock->context);
+}
+
+void ticker_start(struct ticker *ticker, const struct ticker_options *options)
+{
+	const double rate_hz = options->rate_hz;
+
+	/* The default slack of 50 µs would delay every tick at 10 kHz by half of it. */
+	(void)prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
+	*ticker = (struct ticker){
+		.clock = options->clock ? options->clock : &monotonic,
+		.interval_ns = rate_hz > 0 ? (uint64_t)(NS_PER_S / rate_hz) : 0,
+		.jitter = options->jitter,
+		/* Spread over all bits; never 0, which would stay 0. */
+		.random = (options->seed * 0x9e3779b97f4a7c15u) | 1,
+	};
+	ticker->begin_ns = now(ticker);
+	ticker->deadline_ns = ticker->begin_ns;
+	ticker->left_ns = ticker->begin_ns;
+}
+
+/* A number below bound, each as likely: xorshift64* (Vigna 2016), its upper half. */
+static uint64_t random_below(struct ticker *ticker, uint64_t bound)
+{
+	uint64_t x = ticker->random;
+	uint64_t upper;
+
+	x ^= x >> 12;
+	x ^= x << 25;
+	x ^= x >> 27;
+	ticker->random = x;
+	upper = (x * 0x2545f4914f6cdd1du) >> 32;
+	/* upper * bound / 2^32, whatever bound is */
+	return upper * (bound >> 32) + (upper * (bound & UINT32_MAX) >> 32);
+}
+
+/*
+ * Set the next deadline after a tick that came at now_ns: in the next interval of which there
+ * is anything left; the others are skipped. With jitter it lies in what is left of it: a
+ * tick that ends in the next one's interval, as at high rates every other does, costs none.
+ */
+static void ticker_advance(struct ticker *ticker, uint64_t now_ns)
+{
+	const uint64_t interval_ns = ticker->interval_ns;
+	uint64_t begin_ns = ticker->begin_ns + interval_ns;
+	uint64_t gone_ns = now_ns > begin_ns ? now_ns - begin_ns : 0;
+
+	if (gone_ns >= interval_ns) {
+		uint64_t nr_missed = gone_ns / interval_ns;
+
+		ticker->late_ticks += nr_missed;
+		begin_ns += nr_missed * interval_ns;
+		gone_ns -= nr_missed * interval_ns;
+	}
+	if (!ticker->jitter && gone_ns) {
+		ticker->late_ticks++;
+		begin_ns += interval_ns;
+	}
+	ticker->begin_ns = begin_ns;
+	ticker->deadline_ns = begin_ns;
+	if (ticker->jitter)
+		ticker->deadline_ns += gone_ns + random_below(ticker, interval_ns - gone_ns);
+}
+
+/* How late a sleep ends at the usual worst. */
+static uint64_t usual_wake_ns(const struct ticker *ticker)
+{
+	return ticker->wake_ns + USUAL_SPREADS * ticker->wake_spread_ns;
+}
+
+/* Move a running mean towards a value, by one part of so many. */
+static void approach(uint64_t *mean, uint64_t value, unsigned int weight)
+{
+	*mean = *mean - *mean / weight + value / weight;
+}
+
+/* Learn from a sleep that ended so late. */
+static void learn_wake(struct ticker *ticker, uint64_t late_ns)
+{
+	uint64_t most_ns = WAKE_OUTLIER * usual_wake_ns(ticker);
+
+	if (!most_ns) {
+		ticker->wake_ns = late_ns;
+		return;
+	}
+	if (late_ns > most_ns)
+		late_ns = most_ns;
+	approach(&ticker->wake_spread_ns,
+		 late_ns > ticker->wake_ns ? late_ns - ticker->wake_ns : ticker->wake_ns - late_ns,
+		 SPREAD_WEIGHT);
+	approach(&ticker->wake_ns, late_ns, WAKE_WEIGHT);
+}
+
+/* Whether sleeps that end as late as they usually do would make ticks miss their time. */
+static bool must_spin(const struct ticker *ticker, uint64_t now_ns)
+{
+	return ticker->interval_ns < TICKER_SPIN_BELOW_NS &&
+	       now_ns - ticker->left_ns + usual_wake_ns(ticker) >= ticker->interval_ns;
+}
+
+/* Sleep until wake_ns. Returns the time then. */
+static uint64_t sleep_until(struct ticker *ticker, uint64_t wake_ns)
+{
+	uint64_t now_ns;
+
+	ticker->nr_sleeps++;
+	ticker->clock->sleep_until(ticker->clock->context, wake_ns);
+	now_ns = now(ticker);
+	if (now_ns >= wake_ns)
+		learn_wake(ticker, now_ns - wake_ns);
+	return now_ns;
+}
+
+/* Let what is known of sleeps fade by one part of WAKE_FADES. */
+static void fade(uint64_t *mean)
+{
+	*mean -= (*mean + WAKE_FADES - 1) / WAKE_FADES;
+}
+
+/* Be there at wake_ns: sleep only where that is worth a wake-up, and spin for the rest. */
+static uint64_t spin_until(struct ticker *ticker, uint64_t wake_ns, uint64_t now_ns)
+{
+	const uint64_t usual_ns = usual_wake_ns(ticker);
+
+	if (wake_ns - now_ns > 2 * usual_ns) {
+		now_ns = sleep_until(ticker, wake_ns - usual_ns);
+	} else {
+		fade(&ticker->wake_ns);
+		fade(&ticker->wake_spread_ns);
+	}
+	while (now_ns < wake_ns)
+		now_ns = now(ticker);
+	return now_ns;
+}
+
+/* Be there at the next deadline, or earlier where ticker_wait() has to come back. */
+static uint64_t wait_until(struct ticker *ticker, uint64_t until_ns, uint64_t now_ns)
+{
+	uint64_t wake_ns = now_ns + TICKER_MAX_SLEEP_NS;
+
+	if (wake_ns > until_ns)
+		wake_ns = until_ns;
+	if (wake_ns > ticker->deadline_ns)
+		wake_ns = ticker->deadline_ns;
+	if (wake_ns <= now_ns)
+		return now_ns;
+	return must_spin(ticker, now_ns) ? spin_until(ticker, wake_ns, now_ns)
+					 : sleep_until(ticker, wake_ns);
 }
 
 uint64_t ticker_wait(struct ticker *ticker, uint64_t until_ns, bool *ret_due)
 {
-	uint64_t now_ns = clock_now_ns();
+	uint64_t now_ns = now(ticker);
 
 	*ret_due = true;
 	if (!ticker->interval_ns)
 		return now_ns;
-	if (now_ns < ticker->deadline_ns) {
-		uint64_t wake_ns = now_ns + TICKER_MAX_SLEEP_NS;
-
-		if (wake_ns > until_ns)
-			wake_ns = until_ns;
-		if (wake_ns > ticker->deadline_ns)
-			wake_ns = ticker->deadline_ns;
-		ticker->nr_sleeps++;
-		sleep_until(wake_ns);
-		now_ns = clock_now_ns();
-		if (now_ns < ticker->deadline_ns) {
-			*ret_due = false;
-			return now_ns;
-		}
+	if (now_ns < ticker->deadline_ns)
+		now_ns = wait_until(ticker, until_ns, now_ns);
+	if (now_ns < ticker->deadline_ns || now_ns >= until_ns) {
+		*ret_due = false;
+		return now_ns;
 	}
+	ticker->left_ns = now_ns;
+	histogram_add(&ticker->lateness, now_ns - ticker->deadline_ns);
 	ticker_advance(ticker, now_ns);
 	return now_ns;
+}
+
+void ticker_finish(struct ticker *ticker, uint64_t end_ns)
+{
+	uint64_t nr_over;
+
+	if (!ticker->interval_ns || ticker->deadline_ns >= end_ns)
+		return;
+	nr_over = (end_ns - ticker->begin_ns) / ticker->interval_ns;
+	ticker->late_ticks += nr_over ? nr_over : 1;
+	ticker->begin_ns += (nr_over ? nr_over : 1) * ticker->interval_ns;
+	ticker->deadline_ns = ticker->begin_ns;
 }

@@ -1,32 +1,75 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * When to sample: absolute deadlines on CLOCK_MONOTONIC. A deadline that has
- * passed is skipped and counted, never caught up in a burst.
+ * When to sample. Time is cut into intervals of one tick each, from an absolute moment on;
+ * a tick comes at the beginning of its interval or, with jitter, anywhere in it, each
+ * place as likely. One whose time has passed is skipped and counted, never caught up in a
+ * burst.
+ *
+ * Without jitter a program with a period of the tick, or a simple fraction or multiple of it,
+ * is always met at the same places of its period, and what it does at others is never seen.
+ * A place that is anywhere in the whole interval, and nothing less, meets each part of any
+ * such period as often as it lasts; one tick an interval keeps the rate.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-struct ticker {
-	uint64_t interval_ns; /* 0: no waiting, as fast as can be */
-	uint64_t deadline_ns; /* of the next tick */
-	uint64_t late_ticks;  /* skipped so far */
-	uint64_t max_lateness_ns;
-	uint64_t nr_sleeps;
+#include "sampler/histogram.h"
+
+/* Where the time comes from: CLOCK_MONOTONIC, or a test's own. */
+struct ticker_clock {
+	uint64_t (*now_ns)(void *context);
+	/* Sleep until an absolute time; may end early. */
+	void (*sleep_until)(void *context, uint64_t time_ns);
+	void *context;
 };
 
 /* CLOCK_MONOTONIC in nanoseconds. */
 uint64_t clock_now_ns(void);
 
-/* The first deadline is now. rate_hz 0: as fast as can be. */
-void ticker_start(struct ticker *ticker, double rate_hz);
+struct ticker_options {
+	double rate_hz; /* 0 or less: as fast as can be */
+	bool jitter;
+	uint64_t seed;			  /* of the places of this run's ticks */
+	const struct ticker_clock *clock; /* borrowed; NULL: CLOCK_MONOTONIC */
+};
+
+struct ticker {
+	const struct ticker_clock *clock; /* borrowed */
+	uint64_t interval_ns;		  /* 0: no waiting, as fast as can be */
+	uint64_t begin_ns;		  /* of the next tick's interval */
+	uint64_t deadline_ns;		  /* of the next tick */
+	uint64_t left_ns;		  /* when the last wait ended */
+	bool jitter;
+	uint64_t random;
+	uint64_t wake_ns;	 /* running mean of how late a sleep ends */
+	uint64_t wake_spread_ns; /* and of how far that lies from its mean */
+	uint64_t late_ticks;	 /* skipped so far */
+	uint64_t nr_sleeps;
+	struct histogram lateness; /* of the ticks that were not: ns after their deadlines */
+};
+
+/*
+ * Ticks this far apart, 20 kHz, or further are only slept for: a core is not burnt for them.
+ * Closer ones are spun for, if a sleep's usual end would be too late for them.
+ */
+#define TICKER_SPIN_BELOW_NS 50000u
+
+/* The first tick is at once, at deadline_ns. */
+void ticker_start(struct ticker *ticker, const struct ticker_options *options);
 
 /*
  * Sleep until the next deadline or until_ns, whichever is first, but never longer
  * than TICKER_MAX_SLEEP_NS, so that a signal that came just before is noticed.
  * Returns the time at which it came back; *ret_due tells whether the deadline was
- * reached (a tick is to be taken).
+ * reached before until_ns (a tick is to be taken).
  */
 #define TICKER_MAX_SLEEP_NS 100000000u
 uint64_t ticker_wait(struct ticker *ticker, uint64_t until_ns, bool *ret_due);
+
+/*
+ * Count the ticks that were still to come before end_ns as skipped. Every interval that
+ * was over by then has either been due once or is among late_ticks.
+ */
+void ticker_finish(struct ticker *ticker, uint64_t end_ns);

@@ -19,7 +19,8 @@ import support
 from support import names, parse_collapsed, parse_label, per_interpreter, pysample
 
 LOST_KEYS = {"grew", "chunk", "link", "code", "too_deep", "slow"}
-STATS_KEYS = {"ticks", "samples", "lost", "trimmed", "late_ticks", "achieved_hz", "wall_s",
+STATS_KEYS = {"ticks", "samples", "lost", "trimmed", "late_ticks", "failed_ticks",
+              "p50_lateness_ns", "p99_lateness_ns", "max_lateness_ns", "achieved_hz", "wall_s",
               "first_sample_ns", "cpu_user_s", "cpu_sys_s", "max_rss_kib", "reads",
               "other_syscalls", "python", "python_free_threaded", "python_newer_than_tested",
               "runtime_found_by"}
@@ -269,6 +270,31 @@ def generation_of(label):
     numbers.add(int(path.rpartition(" ")[2]))
     offset = 2 if found.group("inner") else 1
     return numbers if line == min(numbers) % 1000 + offset else numbers | {-1}
+
+
+class Ticks(AttachTestCase):
+    """Every interval of a run has its tick, taken or counted; no version makes a difference."""
+
+    def test_none_is_missing(self):
+        cases = [(rate, jitter) for rate in (1000, 20000, 100000)
+                 for jitter in ("--jitter", "--no-jitter")]
+        with support.python_target(support.newest_interpreter(), "callheavy") as target:
+            for rate, jitter in cases:
+                with self.subTest(rate=rate, jitter=jitter):
+                    stats = self.profile(target, "-r", rate, "-d", "0.5", jitter).stats
+                    self.assertEqual(stats["ticks"] + stats["late_ticks"] + stats["failed_ticks"],
+                                     rate // 2)
+                    self.assertEqual(stats["samples"] + sum(stats["lost"].values()),
+                                     stats["ticks"])
+                    self.assertLessEqual(stats["p50_lateness_ns"], stats["p99_lateness_ns"])
+                    self.assertLessEqual(stats["p99_lateness_ns"], stats["max_lateness_ns"])
+                    self.assertGreater(stats["max_lateness_ns"], 0)
+
+    def test_as_fast_as_can_be(self):
+        with support.python_target(support.newest_interpreter(), "callheavy") as target:
+            stats = self.profile(target, "-r", "max", "-d", "0.3").stats
+        for key in "late_ticks", "p50_lateness_ns", "p99_lateness_ns", "max_lateness_ns":
+            self.assertEqual(stats[key], 0, key)
 
 
 @per_interpreter

@@ -469,7 +469,8 @@ Test(sampler, counters_of_several_add_up)
 		 .other_syscalls = 12,
 		 .start_ns = 100,
 		 .end_ns = 200,
-		 .max_lateness_ns = 13},
+		 .failed_ticks = 14,
+		 .lateness = {.counts = {[2] = 3}, .nr = 3, .max = 2}},
 		{.ticks = 10,
 		 .late_ticks = 20,
 		 .samples = 30,
@@ -480,7 +481,8 @@ Test(sampler, counters_of_several_add_up)
 		 .first_sample_ns = 350,
 		 .start_ns = 300,
 		 .end_ns = 400,
-		 .max_lateness_ns = 5},
+		 .failed_ticks = 140,
+		 .lateness = {.counts = {[1] = 2, [5] = 1}, .nr = 3, .max = 5}},
 	};
 	const struct sampler_stats expected = {
 		.ticks = 11,
@@ -493,7 +495,10 @@ Test(sampler, counters_of_several_add_up)
 		.first_sample_ns = 350,
 		.start_ns = 100,
 		.end_ns = 400,
-		.max_lateness_ns = 13,
+		.failed_ticks = 154,
+		.lateness = {.counts = {[1] = 2, [2] = 3, [5] = 1}, .nr = 6, .max = 5},
+		.p50_lateness_ns = 2,
+		.p99_lateness_ns = 5,
 	};
 	struct sampler_stats sum = {0};
 

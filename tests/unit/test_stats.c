@@ -18,7 +18,10 @@ static const struct sampler_stats some = {
 	.start_ns = 5000000000,
 	.first_sample_ns = 5000123456,
 	.end_ns = 6250000000,
-	.max_lateness_ns = 12345,
+	.failed_ticks = 3,
+	.lateness.max = 12345,
+	.p50_lateness_ns = 1234,
+	.p99_lateness_ns = 11263,
 };
 
 static void expect_json(const struct sampler_stats *stats, const struct run_info *info,
@@ -64,7 +67,10 @@ Test(stats, everything)
 		    "  },\n"
 		    "  \"trimmed\": 5,\n"
 		    "  \"late_ticks\": 2,\n"
-		    "  \"max_lateness_us\": 12.345,\n"
+		    "  \"failed_ticks\": 3,\n"
+		    "  \"p50_lateness_ns\": 1234,\n"
+		    "  \"p99_lateness_ns\": 11263,\n"
+		    "  \"max_lateness_ns\": 12345,\n"
 		    "  \"reads\": 1100,\n"
 		    "  \"other_syscalls\": 1050,\n"
 		    "  \"achieved_hz\": 800,\n"
@@ -102,7 +108,10 @@ Test(stats, nothing_known)
 		    "  },\n"
 		    "  \"trimmed\": 0,\n"
 		    "  \"late_ticks\": 0,\n"
-		    "  \"max_lateness_us\": 0,\n"
+		    "  \"failed_ticks\": 0,\n"
+		    "  \"p50_lateness_ns\": 0,\n"
+		    "  \"p99_lateness_ns\": 0,\n"
+		    "  \"max_lateness_ns\": 0,\n"
 		    "  \"reads\": 0,\n"
 		    "  \"other_syscalls\": 0,\n"
 		    "  \"achieved_hz\": 0,\n"

@@ -9,6 +9,65 @@
 
 #include "sampler/sample.h"
 
+/* A clock that goes on only when it is looked at or slept by. */
+struct fake_clock {
+	uint64_t now_ns;
+	uint64_t look_ns; /* what one look takes */
+	uint64_t wake_ns; /* so late a sleep ends */
+	uint64_t slept_ns;
+	struct ticker_clock clock;
+};
+
+static uint64_t fake_now_ns(void *context)
+{
+	struct fake_clock *fake = context;
+
+	fake->now_ns += fake->look_ns;
+	return fake->now_ns;
+}
+
+static void fake_sleep_until(void *context, uint64_t time_ns)
+{
+	struct fake_clock *fake = context;
+	uint64_t end_ns = time_ns + fake->wake_ns;
+
+	if (end_ns <= fake->now_ns)
+		return;
+	fake->slept_ns += end_ns - fake->now_ns;
+	fake->now_ns = end_ns;
+}
+
+enum { START_NS = 1000000007 };
+
+static void fake_start(struct fake_clock *fake, struct ticker *ticker, double rate_hz, bool jitter)
+{
+	fake->now_ns = START_NS - fake->look_ns;
+	fake->clock = (struct ticker_clock){fake_now_ns, fake_sleep_until, fake};
+	ticker_start(ticker, &(struct ticker_options){
+				     .rate_hz = rate_hz,
+				     .jitter = jitter,
+				     .seed = 42,
+				     .clock = &fake->clock,
+			     });
+}
+
+/* Wait until a tick is due, and let it take so long. Returns its time. */
+static uint64_t fake_tick(struct fake_clock *fake, struct ticker *ticker, uint64_t work_ns)
+{
+	bool due = false;
+	uint64_t now_ns = 0;
+
+	while (!due)
+		now_ns = ticker_wait(ticker, UINT64_MAX, &due);
+	fake->now_ns += work_ns;
+	return now_ns;
+}
+
+static struct ticker_options of_rate(double rate_hz)
+{
+	return (struct ticker_options){.rate_hz = rate_hz};
+}
+
 Test(ticker, rate_is_an_interval)
 {
 	static const struct {
@@ -18,9 +77,10 @@ Test(ticker, rate_is_an_interval)
 		     {1000, 1000000}, {10000, 100000}, {0.5, 2 * (uint64_t)NS_PER_S}};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const struct ticker_options options = of_rate(cases[i].rate_hz);
 		struct ticker ticker;
 
-		ticker_start(&ticker, cases[i].rate_hz);
+		ticker_start(&ticker, &options);
 		cr_expect(eq(u64, ticker.interval_ns, cases[i].interval_ns));
 		cr_expect(le(u64, ticker.deadline_ns, clock_now_ns()));
 		cr_expect(zero(u64, ticker.late_ticks));
@@ -29,45 +89,236 @@ Test(ticker, rate_is_an_interval)
 
 Test(ticker, without_a_rate_every_wait_is_due)
 {
+	const struct ticker_options options = of_rate(0);
 	struct ticker ticker;
 	bool due = false;
 
-	ticker_start(&ticker, 0);
+	ticker_start(&ticker, &options);
 	uint64_t before_ns = clock_now_ns();
 	uint64_t now_ns = ticker_wait(&ticker, UINT64_MAX, &due);
 	cr_expect(due);
 	cr_expect(ge(u64, now_ns, before_ns));
+	ticker_finish(&ticker, now_ns + NS_PER_S);
 	cr_expect(zero(u64, ticker.nr_sleeps));
 	cr_expect(zero(u64, ticker.late_ticks));
+}
+
+/* The first tick is at once; the others lie on its grid, or one in each of its intervals. */
+Test(ticker, one_tick_an_interval)
+{
+	enum { INTERVAL_NS = 100000, NR_TICKS = 20000 };
+
+	for (int jitter = 0; jitter <= 1; jitter++) {
+		struct fake_clock fake = {.look_ns = 20};
+		struct ticker ticker;
+		uint64_t sum_ns = 0;
+
+		fake_start(&fake, &ticker, 1e9 / INTERVAL_NS, jitter);
+		cr_expect(lt(u64, fake_tick(&fake, &ticker, 0) - START_NS, 1000));
+		for (uint64_t i = 1; i < NR_TICKS; i++) {
+			uint64_t place_ns =
+				fake_tick(&fake, &ticker, 3000) - START_NS - i * INTERVAL_NS;
+
+			cr_expect(lt(u64, place_ns, jitter ? INTERVAL_NS + 100 : 100));
+			sum_ns += place_ns;
+		}
+		cr_expect(zero(u64, ticker.late_ticks));
+		cr_expect(le(u64, histogram_quantile(&ticker.lateness, 1000), jitter ? 3100 : 100));
+		/* The middle of the interval: 289 ns is its standard error, and 3 µs what a tick takes */
+		if (jitter)
+			cr_expect(lt(u64, sum_ns / NR_TICKS - INTERVAL_NS / 2 + 2000, 4000));
+	}
+}
+
+/* Another seed, other places. */
+Test(ticker, seeds_differ)
+{
+	struct fake_clock fake = {0};
+	struct ticker tickers[2];
+
+	fake_start(&fake, &tickers[0], 1000, true);
+	ticker_start(&tickers[1], &(struct ticker_options){
+					  .rate_hz = 1000,
+					  .jitter = true,
+					  .seed = 43,
+					  .clock = &fake.clock,
+				  });
+	(void)fake_tick(&fake, &tickers[0], 0);
+	(void)fake_tick(&fake, &tickers[1], 0);
+	cr_expect(ne(u64, tickers[0].deadline_ns, tickers[1].deadline_ns));
+}
+
+/*
+ * A program that spends 30 % of each of its periods in one function, from a place on. Periods
+ * that are the tick's, a part of it or some of it are seen at one place, or at a few;
+ * with jitter each function has its share.
+ */
+Test(ticker, jitter_gives_periodic_programs_their_shares)
+{
+	enum { INTERVAL_NS = 1000000, NR_TICKS = 40000, FROM = 35, SHARE = 30 };
+	static const uint64_t periods_ns[] = {INTERVAL_NS, INTERVAL_NS / 2, INTERVAL_NS / 7,
+					      2 * INTERVAL_NS, 3 * INTERVAL_NS};
+
+	for (size_t p = 0; p < sizeof(periods_ns) / sizeof(*periods_ns); p++) {
+		for (int jitter = 0; jitter <= 1; jitter++) {
+			struct fake_clock fake = {.look_ns = 20, .wake_ns = 25000};
+			struct ticker ticker;
+			unsigned int nr_seen = 0;
+
+			fake_start(&fake, &ticker, 1e9 / INTERVAL_NS, jitter);
+			for (int i = 0; i < NR_TICKS; i++) {
+				uint64_t now_ns = fake_tick(&fake, &ticker, 4000) - START_NS;
+				uint64_t place = now_ns % periods_ns[p] * 100 / periods_ns[p];
+
+				nr_seen += place >= FROM && place < FROM + SHARE;
+			}
+			/* 0.23 % is a standard error */
+			double percent = 100.0 * nr_seen / NR_TICKS;
+			bool is_right = percent > SHARE - 1.2 && percent < SHARE + 1.2;
+
+			if (jitter)
+				cr_expect(is_right, "period %zu: %.2f %%", p, percent);
+			else
+				cr_expect(not(is_right), "period %zu: %.2f %%", p, percent);
+		}
+	}
+}
+
+/*
+ * Sleeps alone take all ticks up to 20 kHz, where they end 25 µs late; above, those that they
+ * would miss are spun for, and the others still slept for.
+ */
+Test(ticker, spins_only_where_sleeps_come_too_late)
+{
+	static const struct {
+		double rate_hz;
+		uint64_t wake_ns;
+		bool spins;
+	} cases[] = {
+		{1000, 25000, false},  {20000, 25000, false}, {20000, 60000, false},
+		{25000, 25000, false}, {50000, 25000, true},  {50000, 5000, false},
+		{100000, 5000, false}, {100000, 9000, true},  {200000, 1000, false},
+		{200000, 25000, true},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		for (int jitter = 0; jitter <= 1; jitter++) {
+			enum { NR_TICKS = 50000 };
+			struct fake_clock fake = {.look_ns = 20, .wake_ns = cases[i].wake_ns};
+			struct ticker ticker;
+			bool in_time = cases[i].rate_hz * cases[i].wake_ns < 1e9;
+			uint64_t nr_slots;
+
+			fake_start(&fake, &ticker, cases[i].rate_hz, jitter);
+			for (int tick = 0; tick < NR_TICKS; tick++)
+				(void)fake_tick(&fake, &ticker, 2000);
+			nr_slots = NR_TICKS + ticker.late_ticks;
+			if (in_time || cases[i].spins)
+				cr_expect(lt(u64, ticker.late_ticks, NR_TICKS / 100),
+					  "case %zu: %llu", i,
+					  (unsigned long long)ticker.late_ticks);
+			else
+				cr_expect(gt(u64, ticker.late_ticks, NR_TICKS / 100), "case %zu",
+					  i);
+			/* With jitter some are due before the last one's work is done. */
+			if (!cases[i].spins)
+				cr_expect(ge(u64, ticker.nr_sleeps,
+					     NR_TICKS * (jitter ? 50 : 98) / 100),
+					  "case %zu", i);
+			else
+				cr_expect(lt(u64, ticker.nr_sleeps, NR_TICKS / 2), "case %zu", i);
+			/* Each interval was due once, or is counted as late. */
+			cr_expect(eq(u64, nr_slots,
+				     (ticker.begin_ns - START_NS) / ticker.interval_ns));
+		}
+	}
+}
+
+/* One sleep that ended very late does not make it spin for ever. */
+Test(ticker, sleeps_again_after_a_bad_moment)
+{
+	struct fake_clock fake = {.look_ns = 20, .wake_ns = 40000};
+	struct ticker ticker;
+	uint64_t nr_sleeps;
+
+	fake_start(&fake, &ticker, 40000, true);
+	for (int i = 0; i < 2000; i++)
+		(void)fake_tick(&fake, &ticker, 2000);
+	fake.wake_ns = 3000;
+	for (int i = 0; i < 20000; i++)
+		(void)fake_tick(&fake, &ticker, 2000);
+	nr_sleeps = ticker.nr_sleeps;
+	for (int i = 0; i < 1000; i++)
+		(void)fake_tick(&fake, &ticker, 2000);
+	cr_expect(ge(u64, ticker.nr_sleeps - nr_sleeps, 900));
 }
 
 /* Deadlines stay on the grid of the first one; those that passed are counted once. */
 Test(ticker, missed_deadlines_are_skipped_and_counted)
 {
-	enum { INTERVAL_NS = 1000000, NR_MISSED = 7 };
-	struct ticker ticker = {.interval_ns = INTERVAL_NS};
-	bool due = false;
+	enum { INTERVAL_NS = 1000000 };
 
-	ticker.deadline_ns = clock_now_ns() - NR_MISSED * INTERVAL_NS;
-	uint64_t first_ns = ticker.deadline_ns;
-	uint64_t now_ns = ticker_wait(&ticker, UINT64_MAX, &due);
-	uint64_t nr_missed = (now_ns - first_ns) / INTERVAL_NS;
-	cr_expect(due);
-	cr_expect(zero(u64, ticker.nr_sleeps));
-	cr_expect(ge(u64, nr_missed, NR_MISSED));
-	cr_expect(eq(u64, ticker.late_ticks, nr_missed));
-	cr_expect(eq(u64, ticker.max_lateness_ns, now_ns - first_ns));
-	cr_expect(gt(u64, ticker.deadline_ns, now_ns));
-	cr_expect(le(u64, ticker.deadline_ns - now_ns, INTERVAL_NS));
-	cr_expect(zero(u64, (ticker.deadline_ns - first_ns) % INTERVAL_NS));
+	for (int jitter = 0; jitter <= 1; jitter++) {
+		struct fake_clock fake = {0};
+		struct ticker ticker;
+		uint64_t now_ns;
+
+		fake_start(&fake, &ticker, 1e9 / INTERVAL_NS, jitter);
+		fake.now_ns += 7 * INTERVAL_NS + INTERVAL_NS / 2;
+		now_ns = fake_tick(&fake, &ticker, 0);
+		cr_expect(eq(u64, now_ns, START_NS + 7 * INTERVAL_NS + INTERVAL_NS / 2));
+		cr_expect(zero(u64, ticker.nr_sleeps));
+		/* Of the seventh there is still something left, but with a grid its time is over. */
+		cr_expect(eq(u64, ticker.late_ticks, jitter ? 6 : 7));
+		cr_expect(eq(u64, ticker.lateness.max, now_ns - START_NS));
+		cr_expect(eq(u64, ticker.begin_ns,
+			     START_NS + (uint64_t)(jitter ? 7 : 8) * INTERVAL_NS));
+		cr_expect(ge(u64, ticker.deadline_ns, now_ns));
+		cr_expect(lt(u64, ticker.deadline_ns, ticker.begin_ns + INTERVAL_NS));
+		cr_expect(zero(u64, (ticker.begin_ns - START_NS) % INTERVAL_NS));
+	}
+}
+
+/* Whatever happens, a run of ten intervals has ten ticks, taken or late. */
+Test(ticker, the_end_counts_what_was_not_taken)
+{
+	enum { INTERVAL_NS = 1000000, NR_INTERVALS = 10 };
+
+	for (int jitter = 0; jitter <= 1; jitter++) {
+		for (uint64_t work_ns = 1; work_ns < 20ull * INTERVAL_NS;
+		     work_ns = work_ns * 3 + 7) {
+			struct fake_clock fake = {.wake_ns = 25000};
+			struct ticker ticker;
+			uint64_t nr_taken = 0;
+			const uint64_t end_ns = START_NS + NR_INTERVALS * (uint64_t)INTERVAL_NS;
+
+			fake_start(&fake, &ticker, 1e9 / INTERVAL_NS, jitter);
+			for (;;) {
+				bool due;
+				uint64_t now_ns = ticker_wait(&ticker, end_ns, &due);
+
+				if (now_ns >= end_ns)
+					break;
+				nr_taken += due;
+				fake.now_ns += due ? work_ns : 0;
+			}
+			ticker_finish(&ticker, end_ns);
+			cr_expect(eq(u64, nr_taken + ticker.late_ticks, NR_INTERVALS),
+				  "jitter %d, work %llu: %llu + %llu", jitter,
+				  (unsigned long long)work_ns, (unsigned long long)nr_taken,
+				  (unsigned long long)ticker.late_ticks);
+		}
+	}
 }
 
 Test(ticker, sleeps_until_the_deadline_and_not_before)
 {
-	struct ticker ticker = {.interval_ns = NS_PER_S};
+	const struct ticker_options options = of_rate(1);
+	struct ticker ticker;
 	bool due = false;
 
-	ticker.deadline_ns = clock_now_ns() + 2000000;
+	ticker_start(&ticker, &options);
+	ticker.begin_ns = ticker.deadline_ns = clock_now_ns() + 2000000;
 	uint64_t deadline_ns = ticker.deadline_ns;
 	uint64_t now_ns = ticker_wait(&ticker, UINT64_MAX, &due);
 	cr_expect(due);
@@ -86,9 +337,11 @@ Test(ticker, signal_wakes_it_without_a_tick)
 {
 	const struct sigaction action = {.sa_handler = on_alarm};
 	const struct itimerval soon = {.it_value.tv_usec = 1000};
-	struct ticker ticker = {.interval_ns = NS_PER_S};
+	const struct ticker_options options = of_rate(1);
+	struct ticker ticker;
 	bool due = true;
 
+	ticker_start(&ticker, &options);
 	ticker.deadline_ns = clock_now_ns() + 3600ull * NS_PER_S;
 	uint64_t deadline_ns = ticker.deadline_ns;
 	cr_assert(zero(int, sigaction(SIGALRM, &action, NULL)));
