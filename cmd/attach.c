@@ -213,6 +213,11 @@ static void print_end(const struct attach *attach, enum sampler_end end)
 		print_note("%.2f %% without their innermost frames, which may not have run "
 			   "just then: their time is the caller's",
 			   trimmed_percent(stats));
+	if (profile_nr_other_samples(attach->profile))
+		print_note("%llu samples are in " PROFILE_OTHER_STACKS
+			   ": there was no room for more "
+			   "stacks",
+			   (unsigned long long)profile_nr_other_samples(attach->profile));
 	if (!attach->options.verbose)
 		return;
 	for (int loss = 0; loss < NR_SAMPLE_LOSSES; loss++)

@@ -91,7 +91,9 @@ void label_append_frame(struct text *text, const struct profile *profile, uint32
 	uint32_t nr;
 	const struct profile_frame *row = &profile_frames(profile, &nr)[frame];
 
-	if (row->function == PROFILE_NONE) {
+	if (row->function == PROFILE_NONE && row->thread == PROFILE_NONE) {
+		text_puts(text, LABEL_OTHER_THREADS);
+	} else if (row->function == PROFILE_NONE) {
 		label_append_thread(text, &profile_threads(profile, &nr)[row->thread], style);
 	} else {
 		const struct profile_function *function =

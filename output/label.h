@@ -16,6 +16,9 @@
 /* The row of samples that have no Python frame. */
 #define LABEL_NO_PYTHON_FRAMES "[no python frames]"
 
+/* The root of threads that came when there was no place for one more. */
+#define LABEL_OTHER_THREADS "[other threads]"
+
 enum label_style {
 	LABEL_DISPLAY,	 /* for a screen or a field of its own */
 	LABEL_COLLAPSED, /* for collapsed stacks: ';' separates frames, so it becomes ':' */

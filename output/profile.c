@@ -5,22 +5,31 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "output/array.h"
+#include "output/function_rows.h"
 #include "output/pair_map.h"
 
-#define MIN_ROWS 16
-
-/* From the sampler's dense ids to our indices; PROFILE_NONE where there is none yet. */
-struct id_map {
-	uint32_t *index; /* owned */
-	uint32_t max;
-};
-
-/* Where the previous sample of a thread lies in the tree. */
+/* Where the previous sample of the thread in a slot lies in the tree. */
 struct thread_path {
+	bool is_used;	 /* a thread had samples; else only nodes and max_nodes count */
+	uint32_t id;	 /* the thread's */
+	uint32_t row;	 /* its index in threads; PROFILE_NONE if it has none */
 	uint32_t root;	 /* node of the thread's root; PROFILE_NONE without by_thread */
 	uint32_t *nodes; /* owned; outermost first, the root not among them */
 	uint32_t nr_nodes;
 	uint32_t max_nodes;
+	uint32_t nr_shallow; /* samples in a row that needed far less room than there is */
+};
+
+/* Room for far more nodes than a thread needed for so many samples is given back. */
+enum { SHALLOW_SAMPLES = 4096, SHALLOW_PART = 8, SHALLOW_LEAST = 128 };
+
+/* The last one that was a main thread. */
+struct main_thread {
+	bool is_known;
+	pid_t tid;
+	char name[THREAD_NAME_MAX_BYTES];
+	uint32_t row, root; /* as in its path */
 };
 
 struct profile {
@@ -28,14 +37,11 @@ struct profile {
 	struct profile_options options;
 
 	uint64_t nr_idle_samples;
+	uint64_t nr_other_samples;
 	uint64_t wall_ns;
 	uint64_t idle_wall_ns;
 
-	struct profile_function *functions;
-	uint32_t nr_functions, max_functions;
-	struct id_map function_of_id;
-	struct pair_map function_of_name; /* hashes of (name, path) → function; filled as needed */
-	uint32_t nr_named;		  /* so many functions are in it */
+	struct function_rows functions;
 
 	struct profile_frame *frames;
 	uint32_t nr_frames, max_frames;
@@ -43,152 +49,18 @@ struct profile {
 
 	struct profile_node *nodes;
 	uint32_t nr_nodes, max_nodes;
+	uint32_t other_node; /* of PROFILE_OTHER_STACKS; PROFILE_NONE as long as all have a place */
 	struct pair_map node_of_call; /* (parent, frame) → node */
 
 	struct profile_thread *threads;
-	struct thread_path *paths; /* one for each thread */
-	uint32_t nr_threads, max_threads, max_paths;
-	struct id_map thread_of_id;
-	uint32_t main_thread; /* the last one that was a main thread; PROFILE_NONE: none yet */
+	uint32_t nr_threads, max_threads;
+	uint32_t shared_root; /* of threads without a row; PROFILE_NONE: there are none */
+	uint64_t nr_threads_seen;
+	struct main_thread main_thread;
+	struct thread_path *paths; /* by slot */
+	uint32_t nr_paths;
 	bool sampler_changed; /* there are rows that another sampler's ids stood for */
 };
-
-/*
- * array, enlarged if needed for needed elements; NULL if out of memory, and then
- * array is still there. The last index stays free for PROFILE_NONE.
- */
-static void *array_reserve(void *array, uint32_t needed, uint32_t *max, size_t element_size)
-{
-	uint32_t grown = *max ? *max : MIN_ROWS;
-	void *ret;
-
-	if (array && needed <= *max)
-		return array;
-	if (needed == PROFILE_NONE)
-		return NULL;
-	while (grown < needed)
-		grown = grown > PROFILE_NONE / 2 ? PROFILE_NONE : grown * 2;
-	ret = reallocarray(array, grown, element_size);
-	if (ret)
-		*max = grown;
-	return ret;
-}
-
-static uint32_t id_map_find(const struct id_map *map, uint32_t id)
-{
-	return id < map->max ? map->index[id] : PROFILE_NONE;
-}
-
-static int id_map_reserve(struct id_map *map, uint32_t id)
-{
-	uint32_t max = map->max;
-	uint32_t *index;
-
-	if (id == PROFILE_NONE)
-		return -ENOMEM;
-	index = array_reserve(map->index, id + 1, &map->max, sizeof(*index));
-	if (!index)
-		return -ENOMEM;
-	map->index = index;
-	for (; max < map->max; max++)
-		index[max] = PROFILE_NONE;
-	return 0;
-}
-
-static void id_map_clear(struct id_map *map)
-{
-	for (uint32_t i = 0; i < map->max; i++)
-		map->index[i] = PROFILE_NONE;
-}
-
-/* FNV-1a, 32 bits. */
-static uint32_t hash_string(const char *string)
-{
-	uint32_t hash = 0x811c9dc5u;
-
-	for (; *string; string++)
-		hash = (hash ^ (unsigned char)*string) * 0x01000193u;
-	return hash;
-}
-
-/*
- * The function of that name and path that another sampler has shown; PROFILE_NONE if
- * there is none. (Of two whose hashes are both equal only the first is ever found: the
- * other has two rows then.)
- */
-static uint32_t function_find(const struct profile *profile, const struct function *function)
-{
-	uint32_t index;
-
-	if (!profile->sampler_changed)
-		return PROFILE_NONE;
-	index = pair_map_find(&profile->function_of_name, hash_string(function->qualname),
-			      hash_string(function->path));
-	if (index == PAIR_MAP_NONE ||
-	    strcmp(profile->functions[index].qualname, function->qualname) != 0 ||
-	    strcmp(profile->functions[index].path, function->path) != 0)
-		return PROFILE_NONE;
-	return index;
-}
-
-/* Have every function so far be found by its name. Out of memory, some are not. */
-static void name_functions(struct profile *profile)
-{
-	for (; profile->nr_named < profile->nr_functions; profile->nr_named++) {
-		const struct profile_function *function = &profile->functions[profile->nr_named];
-		uint32_t name = hash_string(function->qualname);
-		uint32_t path = hash_string(function->path);
-
-		if (pair_map_find(&profile->function_of_name, name, path) == PAIR_MAP_NONE)
-			(void)pair_map_add(&profile->function_of_name, name, path,
-					   profile->nr_named);
-	}
-}
-
-static int function_add(struct profile *profile, const struct function *function,
-			uint32_t *ret_index)
-{
-	struct profile_function *functions;
-	struct profile_function copy = {0};
-	int err;
-
-	functions = array_reserve(profile->functions, profile->nr_functions + 1,
-				  &profile->max_functions, sizeof(*functions));
-	if (!functions)
-		return -ENOMEM;
-	profile->functions = functions;
-	err = id_map_reserve(&profile->function_of_id, function->id);
-	if (err)
-		return err;
-	copy.qualname = strdup(function->qualname);
-	copy.path = strdup(function->path);
-	if (!copy.qualname || !copy.path) {
-		free(copy.qualname);
-		free(copy.path);
-		return -ENOMEM;
-	}
-	functions[profile->nr_functions] = copy;
-	profile->function_of_id.index[function->id] = profile->nr_functions;
-	*ret_index = profile->nr_functions++;
-	return 0;
-}
-
-/* The function of an id that was not seen yet. */
-static int function_get(struct profile *profile, const struct function *function,
-			uint32_t *ret_index)
-{
-	uint32_t index = function_find(profile, function);
-	int err;
-
-	if (index == PROFILE_NONE)
-		return function_add(profile, function, ret_index);
-	err = id_map_reserve(&profile->function_of_id, function->id);
-	if (err)
-		return err;
-	profile->function_of_id.index[function->id] = index;
-	*ret_index = index;
-	return 0;
-}
 
 static int frame_add(struct profile *profile, const struct profile_frame *frame,
 		     uint32_t *ret_index)
@@ -205,16 +77,27 @@ static int frame_add(struct profile *profile, const struct profile_frame *frame,
 	return 0;
 }
 
-/* The row that a frame belongs to, made if it is new. */
+/*
+ * Whether what is not in the tree yet has no place there. Two nodes are kept free: for the
+ * stacks, and for the threads, that have no place.
+ */
+static bool is_full(const struct profile *profile)
+{
+	return profile->nr_nodes + 2 >= profile->options.max_nodes;
+}
+
+/* The row that a frame belongs to, made if it is new; -E2BIG if it could have no node. */
 static int frame_get(struct profile *profile, const struct frame *frame, uint32_t *ret_index)
 {
 	int32_t line = profile->options.by_line ? frame->line : frame->function->first_line;
-	uint32_t function = id_map_find(&profile->function_of_id, frame->function->id);
+	uint32_t function = function_rows_find(&profile->functions, frame->function->id);
 	uint32_t index;
 	int err;
 
 	if (function == PROFILE_NONE) {
-		err = function_get(profile, frame->function, &function);
+		if (is_full(profile))
+			return -E2BIG;
+		err = function_rows_get(&profile->functions, frame->function, &function);
 		if (err)
 			return err;
 	}
@@ -222,6 +105,8 @@ static int frame_get(struct profile *profile, const struct frame *frame, uint32_
 	if (index == PAIR_MAP_NONE) {
 		struct profile_frame row = {function, line, PROFILE_NONE};
 
+		if (is_full(profile))
+			return -E2BIG;
 		err = frame_add(profile, &row, &index);
 		if (err)
 			return err;
@@ -253,18 +138,19 @@ static int node_add(struct profile *profile, uint32_t parent, uint32_t frame, ui
 	return 0;
 }
 
-/* The node of a frame below parent, made if it is new. */
+/* The node of a frame below parent, made if it is new; -E2BIG if there is no place. */
 static int node_get(struct profile *profile, uint32_t parent, uint32_t frame, uint32_t *ret_index)
 {
 	uint32_t index = pair_map_find(&profile->node_of_call, parent, frame);
 
 	if (index == PAIR_MAP_NONE)
-		return node_add(profile, parent, frame, ret_index);
+		return is_full(profile) ? -E2BIG : node_add(profile, parent, frame, ret_index);
 	*ret_index = index;
 	return 0;
 }
 
-static int thread_root_add(struct profile *profile, uint32_t thread, uint32_t *ret_node)
+/* Make a root, of the thread with that row. */
+static int root_add(struct profile *profile, uint32_t thread, uint32_t *ret_node)
 {
 	struct profile_frame row = {PROFILE_NONE, 0, thread};
 	uint32_t frame;
@@ -279,71 +165,131 @@ static int thread_root_add(struct profile *profile, uint32_t thread, uint32_t *r
 	return err;
 }
 
+/* Give a thread its row and root, in path, or the root that the last ones share. */
 static int thread_add(struct profile *profile, const struct sample_thread *thread,
-		      uint32_t *ret_index)
+		      struct thread_path *path)
 {
-	uint32_t index = profile->nr_threads;
-	uint32_t root = PROFILE_NONE;
 	struct profile_thread *threads;
-	struct thread_path *paths;
-	int err;
+	int err = 0;
 
-	threads =
-		array_reserve(profile->threads, index + 1, &profile->max_threads, sizeof(*threads));
+	if (profile->nr_threads >= PROFILE_MAX_THREADS || is_full(profile)) {
+		if (profile->shared_root == PROFILE_NONE)
+			err = root_add(profile, PROFILE_NONE, &profile->shared_root);
+		path->root = profile->shared_root;
+		return err;
+	}
+	threads = array_reserve(profile->threads, profile->nr_threads + 1, &profile->max_threads,
+				sizeof(*threads));
 	if (!threads)
 		return -ENOMEM;
 	profile->threads = threads;
-	paths = array_reserve(profile->paths, index + 1, &profile->max_paths, sizeof(*paths));
-	if (!paths)
-		return -ENOMEM;
-	profile->paths = paths;
-	err = id_map_reserve(&profile->thread_of_id, thread->id);
-	if (!err && profile->options.by_thread)
-		err = thread_root_add(profile, index, &root);
+	err = root_add(profile, profile->nr_threads, &path->root);
 	if (err)
 		return err;
-
-	threads[index] = (struct profile_thread){
+	path->row = profile->nr_threads++;
+	threads[path->row] = (struct profile_thread){
 		.tid = thread->tid,
 		.interpreter_id = thread->interpreter_id,
 	};
-	memcpy(threads[index].name, thread->name, sizeof(threads[index].name) - 1);
-	paths[index] = (struct thread_path){.root = root};
-	profile->thread_of_id.index[thread->id] = index;
-	profile->nr_threads++;
-	*ret_index = index;
+	memcpy(threads[path->row].name, thread->name, sizeof(thread->name) - 1);
 	return 0;
 }
 
 /* Whether the thread is the main one that another sampler has shown. */
 static bool is_former_main(const struct profile *profile, const struct sample_thread *thread)
 {
-	const struct profile_thread *former;
+	const struct main_thread *former = &profile->main_thread;
 
-	if (!profile->sampler_changed || !thread->is_main || profile->main_thread == PROFILE_NONE)
-		return false;
-	former = &profile->threads[profile->main_thread];
-	return former->tid == thread->tid && strcmp(former->name, thread->name) == 0;
+	return profile->sampler_changed && thread->is_main && former->is_known &&
+	       former->tid == thread->tid && strcmp(former->name, thread->name) == 0;
 }
 
-/* The thread of an id that was not seen yet. */
-static int thread_get(struct profile *profile, const struct sample_thread *thread,
-		      uint32_t *ret_index)
+static void remember_main(struct profile *profile, const struct sample_thread *thread,
+			  const struct thread_path *path)
+{
+	profile->main_thread = (struct main_thread){
+		.is_known = true,
+		.tid = thread->tid,
+		.row = path->row,
+		.root = path->root,
+	};
+	memcpy(profile->main_thread.name, thread->name, sizeof(thread->name) - 1);
+}
+
+/* Begin with a thread whose slot was another one's, or nobody's. */
+static int path_begin(struct profile *profile, const struct sample_thread *thread,
+		      struct thread_path *path)
 {
 	int err;
 
+	path->is_used = false;
+	path->nr_nodes = 0;
+	path->id = thread->id;
+	path->row = PROFILE_NONE;
+	path->root = PROFILE_NONE;
 	if (is_former_main(profile, thread)) {
-		err = id_map_reserve(&profile->thread_of_id, thread->id);
+		path->row = profile->main_thread.row;
+		path->root = profile->main_thread.root;
+	} else {
+		err = profile->options.by_thread ? thread_add(profile, thread, path) : 0;
 		if (err)
 			return err;
-		profile->thread_of_id.index[thread->id] = profile->main_thread;
-		*ret_index = profile->main_thread;
-		return 0;
+		profile->nr_threads_seen++;
+		if (thread->is_main)
+			remember_main(profile, thread, path);
 	}
-	err = thread_add(profile, thread, ret_index);
-	if (!err && thread->is_main)
-		profile->main_thread = *ret_index;
-	return err;
+	path->is_used = true;
+	return 0;
+}
+
+/* The path of a thread in its slot; NULL if it has none there. */
+static struct thread_path *path_find(const struct profile *profile,
+				     const struct sample_thread *thread)
+{
+	struct thread_path *path;
+
+	if (thread->slot >= profile->nr_paths)
+		return NULL;
+	path = &profile->paths[thread->slot];
+	return path->is_used && path->id == thread->id ? path : NULL;
+}
+
+/* The same, of a thread whose samples begin. */
+static int path_get(struct profile *profile, const struct sample_thread *thread,
+		    struct thread_path **ret_path)
+{
+	uint32_t nr_paths = profile->nr_paths;
+	struct thread_path *paths;
+
+	if (thread->slot == PROFILE_NONE)
+		return -ENOMEM;
+	paths = array_reserve(profile->paths, thread->slot + 1, &profile->nr_paths, sizeof(*paths));
+	if (!paths)
+		return -ENOMEM;
+	memset(paths + nr_paths, 0, (profile->nr_paths - nr_paths) * sizeof(*paths));
+	profile->paths = paths;
+	*ret_path = &paths[thread->slot];
+	return path_begin(profile, thread, *ret_path);
+}
+
+/* Give back the room of stacks that were far deeper than the last ones. */
+static void path_fit(struct thread_path *path)
+{
+	uint32_t max_nodes = path->max_nodes / (SHALLOW_PART / 2);
+	uint32_t *nodes;
+
+	if (path->max_nodes <= SHALLOW_LEAST || path->nr_nodes > max_nodes / 2) {
+		path->nr_shallow = 0;
+		return;
+	}
+	if (++path->nr_shallow < SHALLOW_SAMPLES)
+		return;
+	path->nr_shallow = 0;
+	nodes = reallocarray(path->nodes, max_nodes, sizeof(*nodes));
+	if (!nodes)
+		return;
+	path->nodes = nodes;
+	path->max_nodes = max_nodes;
 }
 
 /* True if a node is that frame below that parent. */
@@ -411,32 +357,61 @@ static void sample_count(struct profile *profile, const struct thread_path *path
 	profile->wall_ns += sample->wall_ns;
 }
 
+/* Make the row and the node of the stacks that have no place in the tree. */
+static int other_node_add(struct profile *profile)
+{
+	struct profile_frame row = {.thread = PROFILE_NONE};
+	uint32_t frame;
+	int err =
+		function_rows_append(&profile->functions, PROFILE_OTHER_STACKS, "", &row.function);
+
+	if (!err)
+		err = frame_add(profile, &row, &frame);
+	return err ? err : node_add(profile, PROFILE_NONE, frame, &profile->other_node);
+}
+
+/* Count a sample whose stack has no place in the tree. */
+static int sample_count_other(struct profile *profile, const struct sample *sample)
+{
+	int err = profile->other_node == PROFILE_NONE ? other_node_add(profile) : 0;
+
+	if (err)
+		return err;
+	profile->nodes[profile->other_node].self_samples++;
+	profile->nodes[profile->other_node].self_wall_ns += sample->wall_ns;
+	profile->nr_other_samples++;
+	profile->wall_ns += sample->wall_ns;
+	return 0;
+}
+
 static int profile_sample(struct sample_sink *sink, const struct sample *sample)
 {
 	struct profile *profile = (struct profile *)sink;
-	uint32_t thread = id_map_find(&profile->thread_of_id, sample->thread->id);
-	int err;
+	struct thread_path *path = path_find(profile, sample->thread);
+	int err = path ? 0 : path_get(profile, sample->thread, &path);
 
-	if (thread == PROFILE_NONE) {
-		err = thread_get(profile, sample->thread, &thread);
-		if (err)
-			return err;
-	}
-	err = path_follow(profile, &profile->paths[thread], sample);
+	if (!err)
+		err = path_follow(profile, path, sample);
+	if (err == -E2BIG)
+		return sample_count_other(profile, sample);
 	if (err)
 		return err;
-	sample_count(profile, &profile->paths[thread], sample);
+	sample_count(profile, path, sample);
+	path_fit(path);
 	return 0;
 }
 
 static void profile_renamed(struct sample_sink *sink, const struct sample_thread *thread)
 {
 	struct profile *profile = (struct profile *)sink;
-	uint32_t index = id_map_find(&profile->thread_of_id, thread->id);
+	const struct thread_path *path = path_find(profile, thread);
 
-	if (index != PROFILE_NONE)
-		memcpy(profile->threads[index].name, thread->name,
-		       sizeof(profile->threads[index].name) - 1);
+	if (!path)
+		return;
+	if (path->row != PROFILE_NONE)
+		memcpy(profile->threads[path->row].name, thread->name, sizeof(thread->name) - 1);
+	if (thread->is_main)
+		memcpy(profile->main_thread.name, thread->name, sizeof(thread->name) - 1);
 }
 
 struct profile *profile_create(const struct profile_options *options)
@@ -451,7 +426,10 @@ struct profile *profile_create(const struct profile_options *options)
 		return NULL;
 	profile->sink.ops = &ops;
 	profile->options = *options;
-	profile->main_thread = PROFILE_NONE;
+	if (!options->max_nodes)
+		profile->options.max_nodes = PROFILE_MAX_NODES;
+	profile->other_node = PROFILE_NONE;
+	profile->shared_root = PROFILE_NONE;
 	return profile;
 }
 
@@ -459,22 +437,15 @@ void profile_destroy(struct profile *profile)
 {
 	if (!profile)
 		return;
-	for (uint32_t i = 0; i < profile->nr_functions; i++) {
-		free(profile->functions[i].qualname);
-		free(profile->functions[i].path);
-	}
-	for (uint32_t i = 0; i < profile->nr_threads; i++)
+	for (uint32_t i = 0; i < profile->nr_paths; i++)
 		free(profile->paths[i].nodes);
-	free(profile->functions);
-	free(profile->function_of_id.index);
-	pair_map_done(&profile->function_of_name);
+	function_rows_done(&profile->functions);
 	free(profile->frames);
 	pair_map_done(&profile->frame_of_line);
 	free(profile->nodes);
 	pair_map_done(&profile->node_of_call);
 	free(profile->threads);
 	free(profile->paths);
-	free(profile->thread_of_id.index);
 	free(profile);
 }
 
@@ -485,15 +456,25 @@ struct sample_sink *profile_sink(struct profile *profile)
 
 void profile_change_sampler(struct profile *profile)
 {
-	name_functions(profile);
-	id_map_clear(&profile->function_of_id);
-	id_map_clear(&profile->thread_of_id);
+	function_rows_change_ids(&profile->functions);
+	for (uint32_t i = 0; i < profile->nr_paths; i++)
+		profile->paths[i].is_used = false;
 	profile->sampler_changed = true;
 }
 
 uint64_t profile_nr_idle_samples(const struct profile *profile)
 {
 	return profile->nr_idle_samples;
+}
+
+uint64_t profile_nr_other_samples(const struct profile *profile)
+{
+	return profile->nr_other_samples;
+}
+
+uint64_t profile_nr_threads(const struct profile *profile)
+{
+	return profile->nr_threads_seen;
 }
 
 uint64_t profile_wall_ns(const struct profile *profile)
@@ -508,8 +489,8 @@ uint64_t profile_idle_wall_ns(const struct profile *profile)
 
 const struct profile_function *profile_functions(const struct profile *profile, uint32_t *ret_nr)
 {
-	*ret_nr = profile->nr_functions;
-	return profile->functions;
+	*ret_nr = profile->functions.nr;
+	return profile->functions.rows;
 }
 
 const struct profile_frame *profile_frames(const struct profile *profile, uint32_t *ret_nr)

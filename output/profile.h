@@ -24,7 +24,8 @@ struct profile_function {
 struct profile_frame {
 	uint32_t function; /* index into functions; PROFILE_NONE for a thread's root */
 	int32_t line;	   /* executing line if rows are lines, else the function's first */
-	uint32_t thread;   /* index into threads for a thread's root, else PROFILE_NONE */
+	uint32_t thread;   /* index into threads for a thread's root; PROFILE_NONE for the
+			    one that threads without a row of their own share, and else */
 };
 
 /*
@@ -46,9 +47,20 @@ struct profile_thread {
 	char name[THREAD_NAME_MAX_BYTES]; /* the last one that it was known by */
 };
 
+/*
+ * What a profile holds at most, however long it runs: so many nodes take 200 MB with their
+ * rows and tables, and programs that recurse in many ways had a hundredth of it. A sample
+ * whose stack has no place counts as a stack of PROFILE_OTHER_STACKS alone. With by_thread so
+ * many threads have a root of their own, 10 MB; those that come later share one.
+ */
+#define PROFILE_MAX_NODES    (1u << 22)
+#define PROFILE_MAX_THREADS  (1u << 16)
+#define PROFILE_OTHER_STACKS "[other stacks]"
+
 struct profile_options {
-	bool by_line;	/* a row per line instead of a row per function */
-	bool by_thread; /* a root frame per thread */
+	bool by_line;	    /* a row per line instead of a row per function */
+	bool by_thread;	    /* a root frame per thread */
+	uint32_t max_nodes; /* 0: PROFILE_MAX_NODES */
 };
 
 struct profile; /* a struct sample_sink */
@@ -64,8 +76,8 @@ void profile_destroy(struct profile *profile);
  * The sink to hand to a sampler; borrowed from profile. Its sample() returns 0, or
  * -ENOMEM when the sample was not added; the profile stays usable either way.
  *
- * It relies on the ids of one sampler. Memory grows with the distinct functions, rows,
- * stacks and threads, not with samples.
+ * It relies on the ids and slots of one sampler. Memory grows with the distinct functions,
+ * rows and stacks, up to the limits above, and with the threads that there are at once.
  */
 struct sample_sink *profile_sink(struct profile *profile);
 
@@ -79,11 +91,20 @@ void profile_change_sampler(struct profile *profile);
 /* How many of the samples had no Python frame. */
 uint64_t profile_nr_idle_samples(const struct profile *profile);
 
+/* How many are counted as PROFILE_OTHER_STACKS. */
+uint64_t profile_nr_other_samples(const struct profile *profile);
+
+/* How many threads had samples. */
+uint64_t profile_nr_threads(const struct profile *profile);
+
 /* The time that all samples stand for, the sum of their weights, and of that the idle ones'. */
 uint64_t profile_wall_ns(const struct profile *profile);
 uint64_t profile_idle_wall_ns(const struct profile *profile);
 
-/* The tables, each with its length; borrowed, valid until the next sample. */
+/*
+ * The tables, each with its length; borrowed, valid until the next sample. Threads have rows
+ * with by_thread only.
+ */
 const struct profile_function *profile_functions(const struct profile *profile, uint32_t *ret_nr);
 const struct profile_frame *profile_frames(const struct profile *profile, uint32_t *ret_nr);
 const struct profile_node *profile_nodes(const struct profile *profile, uint32_t *ret_nr);

@@ -347,9 +347,8 @@ static void header_target(struct table *table, const struct sampler_stats *stats
 			  const struct run_info *info)
 {
 	struct text *line = &table->cell;
-	uint32_t nr_threads;
+	uint64_t nr_threads = profile_nr_threads(table->profile);
 
-	(void)profile_threads(table->profile, &nr_threads);
 	if (info->pid)
 		text_printf(line, "pid %jd · ", (intmax_t)info->pid);
 	if (info->python) {
@@ -357,7 +356,7 @@ static void header_target(struct table *table, const struct sampler_stats *stats
 		label_append_escaped(line, info->python, strlen(info->python), LABEL_DISPLAY);
 		text_puts(line, " · ");
 	}
-	text_printf(line, "%" PRIu32 " thread%s · %.1f s", nr_threads, plural(nr_threads),
+	text_printf(line, "%" PRIu64 " thread%s · %.1f s", nr_threads, plural(nr_threads),
 		    stats_wall_s(stats));
 	header_line(table, "");
 }

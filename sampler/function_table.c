@@ -45,6 +45,7 @@ static bool table_grow(struct function_table *table)
 		.nr_slots = table->nr_slots ? table->nr_slots * 2 : FIRST_NR_SLOTS,
 		.nr_functions = table->nr_functions,
 		.nr_bytes = table->nr_bytes,
+		.max_bytes = table->max_bytes,
 	};
 
 	larger.slots = calloc(larger.nr_slots, sizeof(struct function_entry *));
@@ -80,26 +81,39 @@ static struct function_entry *entry_create(const struct function *wanted, uint64
 	return entry;
 }
 
+static uint64_t hash_function(const struct function *function)
+{
+	uint64_t hash =
+		hash_bytes(0xcbf29ce484222325u, function->qualname, strlen(function->qualname) + 1);
+
+	hash = hash_bytes(hash, function->path, strlen(function->path) + 1);
+	return hash_bytes(hash, &function->first_line, sizeof(function->first_line));
+}
+
+bool function_is_other(const struct function *function)
+{
+	return !function->path[0] && strcmp(function->qualname, FUNCTION_TABLE_OTHER) == 0;
+}
+
 const struct function *function_table_get(struct function_table *table, const char *qualname,
 					  const char *path, int32_t first_line)
 {
 	struct function wanted = {.qualname = qualname, .path = path, .first_line = first_line};
-	uint64_t hash = hash_bytes(0xcbf29ce484222325u, qualname, strlen(qualname) + 1);
+	uint64_t hash = hash_function(&wanted);
 	size_t i;
 
-	hash = hash_bytes(hash, path, strlen(path) + 1);
-	hash = hash_bytes(hash, &first_line, sizeof(first_line));
 	if (table->nr_functions + 1u > table->nr_slots / 4 * 3 && !table_grow(table))
 		return NULL;
 	i = slot_find(table, hash, &wanted);
-	if (!table->slots[i]) {
-		table->slots[i] = entry_create(&wanted, hash, table->nr_functions);
-		if (!table->slots[i])
-			return NULL;
-		table->nr_functions++;
-		table->nr_bytes +=
-			sizeof(struct function_entry) + strlen(qualname) + strlen(path) + 2;
-	}
+	if (table->slots[i])
+		return &table->slots[i]->function;
+	if (table->max_bytes && table->nr_bytes >= table->max_bytes && !function_is_other(&wanted))
+		return function_table_get(table, FUNCTION_TABLE_OTHER, "", 0);
+	table->slots[i] = entry_create(&wanted, hash, table->nr_functions);
+	if (!table->slots[i])
+		return NULL;
+	table->nr_functions++;
+	table->nr_bytes += sizeof(struct function_entry) + strlen(qualname) + strlen(path) + 2;
 	return &table->slots[i]->function;
 }
 

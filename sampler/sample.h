@@ -42,9 +42,13 @@ struct frame {
  */
 #define THREAD_NAME_MAX_BYTES 128
 
-/* A thread of the target, valid until the sampler is destroyed. */
+/*
+ * A thread of the target, valid during the sink's call. Who keeps something for each
+ * thread keeps it by slot, so that it need not grow with every thread that there ever was.
+ */
 struct sample_thread {
 	uint32_t id;		/* 0, 1, 2, … in the order first seen; never reused */
+	uint32_t slot;		/* no other thread's while this one has samples; then another's */
 	pid_t tid;		/* OS thread id in our PID namespace; 0 if not known */
 	int64_t interpreter_id; /* 0 is the main interpreter */
 	/*

@@ -61,11 +61,9 @@ void sampler_destroy(struct sampler *sampler)
 	for (uint32_t i = 0; i < sampler->nr_threads; i++) {
 		frame_list_done(&sampler->threads[i].list);
 		free(sampler->threads[i].frames);
+		free(sampler->threads[i].info);
 	}
 	free(sampler->threads);
-	for (uint32_t i = 0; i < sampler->nr_infos; i++)
-		free(sampler->infos[i]);
-	free(sampler->infos);
 	free(sampler->tasks);
 	addr_map_done(&sampler->idents);
 	free(sampler);
@@ -224,6 +222,7 @@ int sampler_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now
 	int err;
 
 	code_cache_relieve(&sampler->codes);
+	sampler->nr_os_names_left = NAMES_OF_TICK;
 	if (snapshot->stale) {
 		err = snapshot_refresh(snapshot);
 		if (err)

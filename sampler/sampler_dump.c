@@ -151,6 +151,7 @@ static int begin_threads(struct sampler *sampler)
 	struct snapshot *snapshot = &sampler->snapshot;
 	int err = 0;
 
+	sampler->nr_os_names_left = UINT32_MAX;
 	for (size_t i = snapshot->nr_threads; !err && i > 0; i--) {
 		struct snapshot_thread *thread = snapshot->threads[i - 1];
 

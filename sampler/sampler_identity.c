@@ -66,12 +66,18 @@ static const struct process_thread *find_task(struct sampler *sampler, pid_t nat
 	return bsearch(&wanted, sampler->tasks, sampler->nr_tasks, sizeof(wanted), compare_tasks);
 }
 
-/* Read what the kernel calls the thread info->tid. */
-static void read_os_name(struct sampler *sampler, struct sample_thread *info)
+/* Read what the kernel calls the thread sampled->info->tid, if there may be one more. */
+static void read_os_name(struct sampler *sampler, struct sampled_thread *sampled)
 {
+	struct sample_thread *info = sampled->info;
 	char path[PROCESS_TASK_NAME_MAX_BYTES];
 	size_t length;
 
+	sampled->needs_os_name = !sampler->nr_os_names_left && info->tid != sampler->process->pid;
+	if (sampled->needs_os_name)
+		return;
+	if (sampler->nr_os_names_left)
+		sampler->nr_os_names_left--;
 	process_task_name(path, info->tid, "comm");
 	(void)process_read_file(sampler->process, path, info->os_name, sizeof(info->os_name));
 	length = strcspn(info->os_name, "\n");
@@ -171,9 +177,11 @@ static bool is_ended_main(const struct sampler *sampler, const struct snapshot_t
 	       live_tid != sampler->process->pid;
 }
 
-/* Find the thread that sees itself as own_tid: its id in our namespace, and the OS name. */
-static void find_thread(struct sampler *sampler, pid_t own_tid, struct sample_thread *info)
+/* Find the thread by its own_tid: its id in our namespace, and the OS name. */
+static void find_thread(struct sampler *sampler, struct sampled_thread *sampled)
 {
+	const pid_t own_tid = sampled->own_tid;
+	struct sample_thread *info = sampled->info;
 	const struct process_thread *task;
 
 	if (in_other_namespace(sampler)) {
@@ -184,7 +192,7 @@ static void find_thread(struct sampler *sampler, pid_t own_tid, struct sample_th
 		return;
 	}
 	info->tid = own_tid;
-	read_os_name(sampler, info);
+	read_os_name(sampler, sampled);
 }
 
 bool sampler_has_pthread(struct sampler *sampler, uint64_t ident, pid_t own_tid)
@@ -192,30 +200,52 @@ bool sampler_has_pthread(struct sampler *sampler, uint64_t ident, pid_t own_tid)
 	return !sampler->pthreads.is_known || !own_tid || read_pthread(sampler, ident) == own_tid;
 }
 
-pid_t sampler_identify(struct sampler *sampler, const struct snapshot_thread *thread,
-		       struct sample_thread *info)
+/* Have the id of a thread in our namespace, and what the kernel calls it. */
+static void identify_task(struct sampler *sampler, const struct snapshot_thread *thread,
+			  struct sampled_thread *sampled)
 {
-	pid_t own_tid;
+	struct sample_thread *info = sampled->info;
 
-	info->interpreter_id = sampler->snapshot.interpreters[thread->ref.interpreter].ref.id;
-	if (sampler_thread_is_unbound(sampler, thread))
-		return 0;
-	own_tid = native_tid(sampler, &thread->ref);
-	if (!sampler->process) {
-		info->tid = own_tid;
-		return own_tid;
-	}
-	if (own_tid) {
-		find_thread(sampler, own_tid, info);
+	if (sampled->own_tid) {
+		find_thread(sampler, sampled);
 		/* What was read of the target's memory must be a thread of the process. */
 		if (!thread->ref.native_tid && info->tid && !info->os_name[0] &&
-		    !process_has_thread(sampler->process, info->tid))
+		    !process_has_thread(sampler->process, info->tid)) {
 			info->tid = 0;
+			sampled->needs_os_name = false;
+		}
 	} else if (!thread->ref.native_tid && is_ended_main(sampler, thread)) {
 		info->tid = sampler->process->pid;
-		read_os_name(sampler, info);
+		read_os_name(sampler, sampled);
 	}
+}
+
+void sampler_identify(struct sampler *sampler, const struct snapshot_thread *thread,
+		      struct sampled_thread *sampled)
+{
+	struct sample_thread *info = sampled->info;
+
+	sampled->own_tid = 0;
+	sampled->needs_os_name = false;
+	info->interpreter_id = sampler->snapshot.interpreters[thread->ref.interpreter].ref.id;
+	if (sampler_thread_is_unbound(sampler, thread))
+		return;
+	sampled->own_tid = native_tid(sampler, &thread->ref);
+	if (!sampler->process) {
+		info->tid = sampled->own_tid;
+		return;
+	}
+	identify_task(sampler, thread, sampled);
 	memcpy(info->name, info->os_name, sizeof(info->os_name));
 	info->is_main = info->tid == sampler->process->pid && info->interpreter_id == 0;
-	return own_tid;
+}
+
+void sampler_identify_late(struct sampler *sampler, struct sampled_thread *sampled)
+{
+	struct sample_thread *info = sampled->info;
+
+	sampler->nr_os_names_left = 1;
+	read_os_name(sampler, sampled);
+	if (!info->is_named)
+		memcpy(info->name, info->os_name, sizeof(info->os_name));
 }

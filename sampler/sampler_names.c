@@ -66,6 +66,16 @@ static bool is_wanted(const struct reading *reading, const struct snapshot_threa
 	       !sampler_thread_is_unbound(sampler, thread);
 }
 
+/* Read the kernel's name of a thread that had none yet, and tell the sink. */
+static void name_late(struct reading *reading, struct sampled_thread *sampled)
+{
+	struct sample_sink *sink = reading->sink;
+
+	sampler_identify_late(reading->sampler, sampled);
+	if (sink && sink->ops->renamed && !sampled->info->is_named)
+		sink->ops->renamed(sink, sampled->info);
+}
+
 /*
  * Put the next wanted threads of one interpreter into names, of those in front of *end, the
  * last of which is the oldest, and move *end to where to go on.
@@ -86,6 +96,8 @@ static void collect(struct reading *reading, size_t *end, struct names *names)
 		if (!is_wanted(reading, thread))
 			continue;
 		sampled = &sampler->threads[thread->slot];
+		if (sampled->needs_os_name)
+			name_late(reading, sampled);
 		sampled->nr_named = reading->is_last ? NAMED_AT_END : sampled->nr_named + 1;
 		names->threads[names->nr_threads++] = (struct named_thread){
 			.ident = thread->ref.thread_id,

@@ -19,20 +19,23 @@
 
 /* What is kept of one thread from tick to tick. */
 struct sampled_thread {
-	struct sample_thread *info; /* owned by the sampler; NULL if the slot is free */
+	struct sample_thread *info; /* owned; of the last thread in the slot; NULL: none yet */
 	struct frame_list list;
 	struct frame *frames; /* the stack as people see it, outermost first */
 	uint32_t max_frames;
-	uint32_t nr_same;    /* so many of frames are as in the last sample handed on */
-	uint32_t nr_shown;   /* so many of list's frames have been put into frames as they are */
-	uint32_t nr_listed;  /* list's length when it was shown last */
-	pid_t own_tid;	     /* as it sees itself; 0 if not known */
-	uint64_t first_ns;   /* the tick before it was seen first */
-	uint32_t nr_named;   /* so often its name was looked for; NAMED_AT_END: for good */
-	bool trimmed;	     /* the last walk left out innermost frames */
-	bool listed_trimmed; /* so did the one that was shown last */
-	bool shown_dying;    /* some of those were left out as dying */
-	uint64_t last_ns;    /* time of that sample; 0: none yet */
+	uint32_t most_frames; /* list's greatest length since ROOM_TICKS began */
+	uint32_t nr_walks;    /* since then */
+	uint32_t nr_same;     /* so many of frames are as in the last sample handed on */
+	uint32_t nr_shown;    /* so many of list's frames have been put into frames as they are */
+	uint32_t nr_listed;   /* list's length when it was shown last */
+	pid_t own_tid;	      /* as it sees itself; 0 if not known */
+	uint64_t first_ns;    /* the tick before it was seen first */
+	uint32_t nr_named;    /* so often its name was looked for; NAMED_AT_END: for good */
+	bool needs_os_name;   /* the kernel's was not read yet */
+	bool trimmed;	      /* the last walk left out innermost frames */
+	bool listed_trimmed;  /* so did the one that was shown last */
+	bool shown_dying;     /* some of those were left out as dying */
+	uint64_t last_ns;     /* time of that sample; 0: none yet */
 };
 
 /* Whether the target counts its threads as we do. */
@@ -45,8 +48,8 @@ struct sampler {
 	struct code_cache codes;
 	struct sampled_thread *threads; /* by slot */
 	uint32_t nr_threads;
-	struct sample_thread **infos; /* every thread ever seen, by id; owned */
-	uint32_t nr_infos;
+	uint32_t nr_seen;	   /* threads ever; the next one's id */
+	uint32_t nr_os_names_left; /* so many of the kernel's names may be read in this tick */
 	enum pid_namespace pid_namespace;
 	struct process_thread *tasks; /* of another PID namespace, by rising ns_tid; owned */
 	size_t nr_tasks;
@@ -66,8 +69,8 @@ struct sampler {
 };
 
 /*
- * What reading names may cost. A tick looks for so many threads, 0.5 ms of work; those
- * beyond come at the next ones.
+ * What reading names may cost. A tick looks for so many threads, 0.5 ms of work, and for so
+ * many kernel's names of new ones, four system calls each; those beyond come at the next ones.
  */
 enum { NAMES_OF_TICK = 16 };
 
@@ -90,6 +93,12 @@ static inline bool sampler_is_passing(int err)
 	return err == -ENOENT || err == -EBADMSG || err == -EFAULT || err == -E2BIG;
 }
 
+/*
+ * The room for frames is that of the deepest stack in so many walks of a thread, or in as many
+ * before: what was deeper longer ago is given back.
+ */
+enum { ROOM_TICKS = 4096 };
+
 /* Give a thread that was not seen before its slot and its description. 0 or -ENOMEM. */
 int sampler_thread_begin(struct sampler *sampler, const struct snapshot_thread *thread);
 
@@ -100,12 +109,16 @@ int sampler_thread_begin(struct sampler *sampler, const struct snapshot_thread *
 bool sampler_thread_is_unbound(struct sampler *sampler, const struct snapshot_thread *thread);
 
 /*
- * Say who a thread is: in *info, which is zero else, its interpreter, its id in our namespace
- * and what the kernel calls it, 0 and "" where that cannot be told; the latter also as its
- * name. Returns its id in its own namespace, or 0.
+ * Say who a thread is: in sampled its id in its own namespace, in sampled->info, which is zero
+ * else, its interpreter, its id in our namespace and what the kernel calls it, 0 and "" where
+ * that cannot be told; the latter also as its name. If nr_os_names_left is used up
+ * needs_os_name is set, but not for a main thread.
  */
-pid_t sampler_identify(struct sampler *sampler, const struct snapshot_thread *thread,
-		       struct sample_thread *info);
+void sampler_identify(struct sampler *sampler, const struct snapshot_thread *thread,
+		      struct sampled_thread *sampled);
+
+/* Read what the kernel calls a thread whose needs_os_name is set; it is its name, too, so far. */
+void sampler_identify_late(struct sampler *sampler, struct sampled_thread *sampled);
 
 /*
  * Whether a pthread_t is that of the thread own_tid now. True also where that cannot be told:

@@ -19,7 +19,6 @@ enum { MAX_RETAKES_FOR_LINKS = 4, MAX_RETAKES = 8 };
 int sampler_thread_begin(struct sampler *sampler, const struct snapshot_thread *thread)
 {
 	struct sampled_thread *sampled;
-	struct sample_thread *info;
 
 	if (thread->slot >= sampler->nr_threads) {
 		uint32_t nr = sampler->snapshot.nr_slots;
@@ -33,23 +32,13 @@ int sampler_thread_begin(struct sampler *sampler, const struct snapshot_thread *
 		sampler->threads = threads;
 		sampler->nr_threads = nr;
 	}
-	if ((sampler->nr_infos & (sampler->nr_infos - 1)) == 0) {
-		uint32_t nr = sampler->nr_infos ? sampler->nr_infos * 2 : 1;
-		struct sample_thread **infos =
-			reallocarray(sampler->infos, nr, sizeof(struct sample_thread *));
-
-		if (!infos)
-			return -ENOMEM;
-		sampler->infos = infos;
-	}
-	info = calloc(1, sizeof(*info));
-	if (!info)
-		return -ENOMEM;
-	info->id = sampler->nr_infos;
-	sampler->infos[sampler->nr_infos++] = info;
 	sampled = &sampler->threads[thread->slot];
-	sampled->info = info;
-	sampled->own_tid = sampler_identify(sampler, thread, info);
+	if (!sampled->info)
+		sampled->info = malloc(sizeof(*sampled->info));
+	if (!sampled->info)
+		return -ENOMEM;
+	*sampled->info = (struct sample_thread){.id = sampler->nr_seen++, .slot = thread->slot};
+	sampler_identify(sampler, thread, sampled);
 	sampled->nr_same = 0;
 	sampled->nr_shown = 0;
 	sampled->nr_named = 0;
@@ -57,6 +46,28 @@ int sampler_thread_begin(struct sampler *sampler, const struct snapshot_thread *
 	sampler->has_new_threads = true;
 	sampled->last_ns = sampler->last_tick_ns;
 	return 0;
+}
+
+/* Give back the room of stacks that were far deeper than any is now. */
+static void fit_room(struct sampled_thread *sampled)
+{
+	struct frame_list *list = &sampled->list;
+	struct frame *frames;
+
+	if (sampled->most_frames < list->nr_frames)
+		sampled->most_frames = list->nr_frames;
+	if (++sampled->nr_walks < ROOM_TICKS)
+		return;
+	frame_list_fit(list, sampled->most_frames);
+	if (sampled->max_frames > list->max_frames) {
+		frames = reallocarray(sampled->frames, list->max_frames, sizeof(*frames));
+		if (frames) {
+			sampled->frames = frames;
+			sampled->max_frames = list->max_frames;
+		}
+	}
+	sampled->most_frames = list->nr_frames;
+	sampled->nr_walks = 0;
 }
 
 /* Walk a thread's copied stack once. */
@@ -204,6 +215,7 @@ static int hand_on(struct sampler *sampler, const struct snapshot_thread *thread
 	sampled->last_ns = sample.time_ns;
 	err = sink->ops->sample(sink, &sample);
 	sampled->nr_same = sample.nr_frames;
+	fit_room(sampled);
 	if (!sampler->stats.samples++)
 		sampler->stats.first_sample_ns = clock_now_ns();
 	if (sampled->trimmed)

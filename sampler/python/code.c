@@ -25,7 +25,11 @@
 void code_cache_init(struct code_cache *cache, struct remote_memory *memory,
 		     const struct py_build *build)
 {
-	*cache = (struct code_cache){.memory = memory, .build = build};
+	*cache = (struct code_cache){
+		.memory = memory,
+		.build = build,
+		.functions.max_bytes = FUNCTIONS_MAX_BYTES,
+	};
 }
 
 static void code_clear(struct code_cache *cache, struct code *code)
@@ -255,6 +259,15 @@ bool code_at_return(const struct code *code, remote_addr instr_addr)
 	       instr_addr < code->code_end_addr && code->returns[unit / 8] >> unit % 8 & 1;
 }
 
+/* Have no lines: the table is too large, or the function stands for many. */
+static void forget_lines(struct code *code)
+{
+	free(code->linetable);
+	code->linetable = NULL;
+	code->linetable_bytes = 0;
+	code->nr_lines = 0;
+}
+
 /*
  * Count what the tables of code take, the lines that are decoded later as well. 0;
  * -E2BIG: there is no room.
@@ -272,10 +285,7 @@ static int claim_tables(struct code_cache *cache, struct code *code)
 		code->nr_lines = 0;
 	bytes = code->linetable_bytes + code->nr_lines * sizeof(*code->lines);
 	if (bytes > LINETABLE_MAX_BYTES) {
-		free(code->linetable);
-		code->linetable = NULL;
-		code->linetable_bytes = 0;
-		code->nr_lines = 0;
+		forget_lines(code);
 		bytes = 0;
 	}
 	if (wants_returns(cache, code))
@@ -353,12 +363,12 @@ static int code_fill(struct code_cache *cache, struct code *code, const uint8_t 
 	err = claim_tables(cache, code);
 	if (err)
 		return err;
-	if (cache->functions.nr_bytes >= FUNCTIONS_MAX_BYTES)
-		return -E2BIG;
 	code->function = function_table_get(&cache->functions, qualname, path,
 					    (int32_t)fingerprint->first_line);
 	if (!code->function)
 		return -ENOMEM;
+	if (function_is_other(code->function))
+		forget_lines(code);
 	code->fingerprint = *fingerprint;
 	return find_returns(cache, code);
 }

@@ -41,8 +41,8 @@
 
 /*
  * Entries and functions stay until the end: profiles name them. So many addresses may
- * have held a code object (500 MB of ours), and names and paths may take so much: 150
- * bytes are usual for a function. Code that is new beyond that is not taken.
+ * have held a code object (500 MB of ours): code at others is not taken. Names and paths
+ * may take so much, 150 bytes are usual for a function; new ones beyond share one name.
  */
 #define MAX_CODES	    (1u << 20)
 #define FUNCTIONS_MAX_BYTES (128u << 20)

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+enum { FIRST_MAX_FRAMES = 64 };
+
 void frame_list_done(struct frame_list *list)
 {
 	if (!list)
@@ -30,7 +32,7 @@ static bool frames_equal(const struct walked_frame *a, const struct walked_frame
 int frame_list_append(struct frame_list *list, const struct walked_frame *frame)
 {
 	if (list->nr_frames == list->max_frames) {
-		uint32_t max_frames = list->max_frames ? list->max_frames * 2 : 64;
+		uint32_t max_frames = list->max_frames ? list->max_frames * 2 : FIRST_MAX_FRAMES;
 		struct walked_frame *frames;
 
 		if (list->nr_frames >= MAX_FRAMES)
@@ -53,6 +55,22 @@ int frame_list_append(struct frame_list *list, const struct walked_frame *frame)
 	if (list->nr_known < list->nr_frames)
 		list->nr_known = list->nr_frames;
 	return 0;
+}
+
+void frame_list_fit(struct frame_list *list, uint32_t nr_frames)
+{
+	uint32_t max_frames = nr_frames < FIRST_MAX_FRAMES / 2 ? FIRST_MAX_FRAMES : nr_frames * 2;
+	struct walked_frame *frames;
+
+	if (list->nr_frames > max_frames || list->max_frames / 4 < max_frames)
+		return;
+	frames = realloc(list->frames, max_frames * sizeof(*frames));
+	if (!frames)
+		return;
+	list->frames = frames;
+	list->max_frames = max_frames;
+	if (list->nr_known > max_frames)
+		list->nr_known = max_frames;
 }
 
 void frame_list_begin(struct frame_list *list)

@@ -58,6 +58,12 @@ void frame_list_begin(struct frame_list *list);
 /* Append a copy of frame. 0; -E2BIG (it would be the MAX_FRAMES + 1st), -ENOMEM. */
 int frame_list_append(struct frame_list *list, const struct walked_frame *frame);
 
+/*
+ * Give back room if there is four times as much as twice nr_frames needs. What the list holds
+ * stays; of an earlier walk, what is beyond is forgotten.
+ */
+void frame_list_fit(struct frame_list *list, uint32_t nr_frames);
+
 /* Turn the list around: a walk that follows `previous` comes by the innermost one first. */
 void frame_list_reverse(struct frame_list *list);
 

@@ -64,3 +64,23 @@ Test(function_table, pointers_stay_while_it_grows)
 	function_table_done(&table);
 	function_table_done(NULL);
 }
+
+Test(function_table, new_ones_beyond_the_bound_share_one)
+{
+	struct function_table table = {.max_bytes = 1};
+	const struct function *known = function_table_get(&table, "f", "/a.py", 1);
+	const struct function *other = function_table_get(&table, "g", "/a.py", 2);
+	size_t nr_bytes = table.nr_bytes;
+
+	cr_expect(not(function_is_other(known)));
+	cr_expect(function_is_other(other));
+	cr_expect(eq(str, (char *)other->path, (char *)""));
+	cr_expect(zero(i32, other->first_line));
+	cr_expect(eq(ptr, (void *)function_table_get(&table, "h", "/b.py", 3), (void *)other));
+	cr_expect(eq(ptr, (void *)function_table_get(&table, "f", "/a.py", 1), (void *)known));
+	for (int line = 0; line < 1000; line++)
+		cr_expect(eq(ptr, (void *)function_table_get(&table, "g", "/a.py", line + 2),
+			     (void *)other));
+	cr_expect(eq(sz, table.nr_bytes, nr_bytes));
+	function_table_done(&table);
+}

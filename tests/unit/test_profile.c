@@ -16,7 +16,7 @@ static const struct function functions[] = {
 	{2, 30, "leaf", "lib.py"},
 };
 static const struct sample_thread main_thread = {.id = 0, .tid = 100, .name = "python3"};
-static const struct sample_thread worker = {.id = 1, .tid = 101, .name = "worker"};
+static const struct sample_thread worker = {.id = 1, .slot = 1, .tid = 101, .name = "worker"};
 
 static struct profile *new_profile(bool by_line, bool by_thread)
 {
@@ -153,6 +153,131 @@ Test(profile, threads_have_roots_and_paths_of_their_own)
 	cr_expect(eq(u64, profile_nr_idle_samples(profile), 1));
 	cr_expect(eq(u64, profile_idle_wall_ns(profile), 9));
 	cr_expect(eq(u64, profile_wall_ns(profile), 12));
+	profile_destroy(profile);
+}
+
+/* A thread has ended and another one has its slot: its stack is looked at as a whole. */
+Test(profile, a_slot_is_taken_over)
+{
+	const struct frame frames[] = {{&functions[0], 11}, {&functions[1], 21}};
+
+	for (int by_thread = 0; by_thread <= 1; by_thread++) {
+		struct profile *profile = new_profile(false, by_thread);
+		struct sample_thread next = {.id = 2, .slot = worker.slot, .tid = 102};
+		struct sample_thread renamed = worker;
+		const struct profile_thread *threads;
+		uint32_t nr;
+
+		cr_assert(zero(int, push_sample(profile, &worker, frames, 2, 0, 1)));
+		cr_assert(zero(int, push_sample(profile, &next, frames + 1, 1, 1, 1)));
+		(void)strcpy(renamed.name, "too late");
+		profile_sink(profile)->ops->renamed(profile_sink(profile), &renamed);
+		(void)strcpy(next.name, "next");
+		profile_sink(profile)->ops->renamed(profile_sink(profile), &next);
+		cr_expect(eq(u64, profile_nr_threads(profile), 2));
+		threads = profile_threads(profile, &nr);
+		cr_assert(eq(u32, nr, by_thread ? 2 : 0));
+		if (by_thread) {
+			cr_expect(eq(str, (char *)threads[0].name, (char *)"worker"));
+			cr_expect(eq(str, (char *)threads[1].name, (char *)"next"));
+		}
+		/* main, fib; fib; and the two roots */
+		cr_expect(eq(u32, nr_nodes(profile), by_thread ? 5 : 3));
+		profile_destroy(profile);
+	}
+}
+
+/* What a sample is counted as. */
+static uint64_t self_samples_of(const struct profile *profile, const char *qualname)
+{
+	uint32_t nr, nr_functions;
+	const struct profile_node *nodes = profile_nodes(profile, &nr);
+	const struct profile_frame *rows = profile_frames(profile, &nr_functions);
+	const struct profile_function *names = profile_functions(profile, &nr_functions);
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		uint32_t function = rows[nodes[i].frame].function;
+
+		if (function != PROFILE_NONE && strcmp(names[function].qualname, qualname) == 0)
+			sum += nodes[i].self_samples;
+	}
+	return sum;
+}
+
+Test(profile, stacks_beyond_the_limit_share_a_row)
+{
+	enum { NR_STACKS = 100, MAX_NODES = 10 };
+	const struct profile_options options = {.by_line = true, .max_nodes = MAX_NODES};
+	struct profile *profile = profile_create(&options);
+
+	cr_assert(ne(ptr, profile, NULL));
+	for (int i = 0; i < NR_STACKS; i++) {
+		const struct frame frames[] = {{&functions[0], 11}, {&functions[1], i}};
+
+		cr_assert(zero(int, push_sample(profile, &worker, frames, 2, 1, 3)));
+	}
+	/* One that is known has its place still. */
+	const struct frame known[] = {{&functions[0], 11}};
+	cr_assert(zero(int, push_sample(profile, &worker, known, 1, 1, 3)));
+	cr_expect(le(u32, nr_nodes(profile), MAX_NODES));
+	cr_expect(eq(u64, self_samples_of(profile, "main"), 1));
+	cr_expect(eq(u64, self_samples_of(profile, "fib"), MAX_NODES - 3));
+	cr_expect(eq(u64, profile_nr_other_samples(profile), NR_STACKS - (MAX_NODES - 3)));
+	cr_expect(eq(u64, self_samples_of(profile, PROFILE_OTHER_STACKS),
+		     profile_nr_other_samples(profile)));
+	cr_expect(eq(u64, profile_wall_ns(profile), 3 * (NR_STACKS + 1)));
+	profile_destroy(profile);
+}
+
+/* Threads without end, one after the other. */
+Test(profile, threads_beyond_the_limit_share_a_root)
+{
+	enum { NR_MORE = 1000 };
+	const struct frame frames[] = {{&functions[0], 11}};
+
+	for (int by_thread = 0; by_thread <= 1; by_thread++) {
+		struct profile *profile = new_profile(false, by_thread);
+		const struct profile_frame *rows;
+		uint32_t nr, nr_shared = 0;
+
+		for (uint32_t id = 0; id < PROFILE_MAX_THREADS + NR_MORE; id++) {
+			const struct sample_thread thread = {.id = id, .tid = (pid_t)id};
+
+			cr_assert(zero(int, push_sample(profile, &thread, frames, 1, 0, 1)));
+		}
+		cr_expect(eq(u64, profile_nr_threads(profile), PROFILE_MAX_THREADS + NR_MORE));
+		(void)profile_threads(profile, &nr);
+		cr_expect(eq(u32, nr, by_thread ? PROFILE_MAX_THREADS : 0));
+		rows = profile_frames(profile, &nr);
+		for (uint32_t i = 0; i < nr; i++)
+			nr_shared +=
+				rows[i].function == PROFILE_NONE && rows[i].thread == PROFILE_NONE;
+		cr_expect(eq(u32, nr_shared, by_thread));
+		cr_expect(
+			eq(u32, nr_nodes(profile), by_thread ? 2 * (PROFILE_MAX_THREADS + 1) : 1));
+		cr_expect(eq(u64, profile_nodes(profile, &nr)[nr_nodes(profile) - 1].self_samples,
+			     by_thread ? NR_MORE : PROFILE_MAX_THREADS + NR_MORE));
+		profile_destroy(profile);
+	}
+}
+
+/* A stack that was deep once leaves nothing behind that matters. */
+Test(profile, stays_right_when_it_gives_back_room)
+{
+	enum { DEPTH = 5000, NR_SHALLOW = 20000 };
+	static struct frame frames[DEPTH];
+	struct profile *profile = new_profile(false, false);
+
+	for (size_t i = 0; i < DEPTH; i++)
+		frames[i] = (struct frame){&functions[i % 3], 1};
+	for (int turn = 0; turn < 2; turn++) {
+		cr_assert(zero(int, push_sample(profile, &worker, frames, DEPTH, turn ? 2 : 0, 1)));
+		for (int i = 0; i < NR_SHALLOW; i++)
+			cr_assert(zero(int, push_sample(profile, &worker, frames, 2, 2, 1)));
+	}
+	cr_expect(eq(u32, nr_nodes(profile), DEPTH));
+	cr_expect(eq(u64, self_samples_of(profile, "fib"), 2 * NR_SHALLOW + 2));
 	profile_destroy(profile);
 }
 
@@ -341,7 +466,7 @@ static struct world *world_create(void)
 		world->functions[i] = (struct function){i, (int32_t)i, world->names[i], "p"};
 	}
 	for (uint32_t i = 0; i < NR_THREADS; i++)
-		world->threads[i] = (struct sample_thread){.id = i, .tid = (pid_t)i + 1};
+		world->threads[i] = (struct sample_thread){.id = i, .slot = i, .tid = (pid_t)i + 1};
 	return world;
 }
 
@@ -460,7 +585,7 @@ static void check_totals(const struct profile *profile, const struct world *worl
 Test(profile, equals_a_naive_count)
 {
 	for (uint32_t seed = 0; seed < 8; seed++) {
-		const struct profile_options options = {seed & 1, seed & 2};
+		const struct profile_options options = {.by_line = seed & 1, .by_thread = seed & 2};
 		struct profile *profile = new_profile(options.by_line, options.by_thread);
 		struct world *world = world_create();
 		uint32_t random = seed * 2654435761u + 1;

@@ -278,8 +278,32 @@ Test(sampler, counter_found_wrong_in_the_middle_of_a_walk_proves_nothing)
 	fake_python_done(&py);
 }
 
-/* Functions take all that they may: a stack with one more is not a stack that is too deep. */
+/* Tables take all that they may: a stack with one more is not a stack that is too deep. */
 Test(sampler, stack_with_code_there_is_no_room_for_is_lost_as_code)
+{
+	static const struct sample_sink_ops ops = {.sample = test_sink_sample};
+	struct test_sink sink = {.sink.ops = &ops};
+	struct fake_python py;
+	struct fake_stack stack;
+	struct sampler *sampler;
+
+	fake_python_init(&py, 15);
+	(void)begin_stack(&stack, &py, 1);
+	cr_assert(zero(
+		int, sampler_create(NULL, &py.fake.memory, &py.build, py.runtime_addr, &sampler)));
+	sampler->codes.table_bytes = CODE_TABLES_MAX_BYTES;
+	cr_assert(zero(int, sampler_tick(sampler, &sink.sink, 1)));
+	cr_expect(eq(u64, sampler_stats(sampler)->lost[LOSS_CODE], 1));
+	cr_expect(zero(sz, sink.nr_samples));
+	sampler->codes.table_bytes = 0;
+	cr_assert(zero(int, sampler_tick(sampler, &sink.sink, 2)));
+	cr_expect(eq(sz, sink.nr_samples, 1));
+	sampler_destroy(sampler);
+	fake_python_done(&py);
+}
+
+/* Names take all that they may: the stack is right but for the names of new functions. */
+Test(sampler, stack_with_a_name_there_is_no_room_for_is_taken)
 {
 	static const struct sample_sink_ops ops = {.sample = test_sink_sample};
 	struct test_sink sink = {.sink.ops = &ops};
@@ -293,11 +317,10 @@ Test(sampler, stack_with_code_there_is_no_room_for_is_lost_as_code)
 		int, sampler_create(NULL, &py.fake.memory, &py.build, py.runtime_addr, &sampler)));
 	sampler->codes.functions.nr_bytes = FUNCTIONS_MAX_BYTES;
 	cr_assert(zero(int, sampler_tick(sampler, &sink.sink, 1)));
-	cr_expect(eq(u64, sampler_stats(sampler)->lost[LOSS_CODE], 1));
-	cr_expect(zero(sz, sink.nr_samples));
-	sampler->codes.functions.nr_bytes = 0;
-	cr_assert(zero(int, sampler_tick(sampler, &sink.sink, 2)));
-	cr_expect(eq(sz, sink.nr_samples, 1));
+	cr_assert(eq(sz, sink.nr_samples, 1));
+	cr_assert(eq(u32, sampler->threads[0].list.nr_frames, 1));
+	cr_expect(function_is_other(sampler->threads[0].frames[0].function));
+	cr_expect(zero(i32, sampler->threads[0].frames[0].line));
 	sampler_destroy(sampler);
 	fake_python_done(&py);
 }
@@ -540,6 +563,43 @@ Test(sampler, a_thread_that_has_not_begun_has_no_name)
 		cr_expect(eq(i32, sink.threads[0].tid, FAKE_NATIVE_ID(IDENT)));
 		cr_expect(eq(str, sink.threads[1].name, (char *)""));
 		cr_expect(eq(i32, sink.threads[1].tid, 0));
+		fake_python_done(&py);
+	}
+}
+
+/* Threads that come and go: each has an id of its own, but the slots are used again. */
+Test(sampler, threads_without_end_take_few_slots)
+{
+	enum { NR_TURNS = 40 };
+
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		static const struct sample_sink_ops ops = {.sample = test_sink_sample};
+		struct test_sink sink = {.sink.ops = &ops};
+		struct fake_python py;
+		struct fake_stack stack;
+		struct sampler *sampler;
+		uint32_t last_id = 0;
+
+		fake_python_init(&py, fake_python_minors[v]);
+		(void)begin_stack(&stack, &py, 1);
+		cr_assert(zero(int, sampler_create(NULL, &py.fake.memory, &py.build,
+						   py.runtime_addr, &sampler)));
+		for (int turn = 0; turn < NR_TURNS; turn++) {
+			/* The same thread state and stack, but another thread. */
+			fake_memory_write_u64(&py.fake,
+					      stack.thread_addr + py.build.offsets.thread.thread_id,
+					      4096 + (uint64_t)turn);
+			sampler->snapshot.stale = true;
+			sink.nr_samples = 0;
+			cr_assert(zero(int, sampler_tick(sampler, &sink.sink, turn + 1)));
+			cr_assert(eq(sz, sink.nr_samples, 1), "3.%u", py.minor);
+			cr_expect(turn == 0 || sink.threads[0].id > last_id, "3.%u", py.minor);
+			cr_expect(lt(u32, sink.threads[0].slot, 2));
+			last_id = sink.threads[0].id;
+		}
+		cr_expect(eq(u32, sampler->nr_seen, NR_TURNS), "3.%u", py.minor);
+		cr_expect(le(u32, sampler->nr_threads, 2));
+		sampler_destroy(sampler);
 		fake_python_done(&py);
 	}
 }
