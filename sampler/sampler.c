@@ -215,6 +215,16 @@ static bool is_over(const struct sampler *sampler, size_t nr_done)
 	       (nr_done % CLOCK_EVERY == 0 && clock_now_ns() >= sampler->cut_ns);
 }
 
+/* Have the code cache drop what no thread's last stack needs, when there is much of it. */
+static void drop_codes(struct sampler *sampler)
+{
+	if (!code_cache_is_due(&sampler->codes))
+		return;
+	for (uint32_t i = 0; i < sampler->nr_threads; i++)
+		frame_list_use_codes(&sampler->threads[i].list);
+	code_cache_drop_unused(&sampler->codes);
+}
+
 int sampler_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns)
 {
 	struct snapshot *snapshot = &sampler->snapshot;
@@ -222,6 +232,7 @@ int sampler_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now
 	int err;
 
 	code_cache_relieve(&sampler->codes);
+	drop_codes(sampler);
 	sampler->nr_os_names_left = NAMES_OF_TICK;
 	if (snapshot->stale) {
 		err = snapshot_refresh(snapshot);

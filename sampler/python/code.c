@@ -22,57 +22,6 @@
  */
 #define MAX_UNITS_WITH_RETURNS (64u << 10)
 
-void code_cache_init(struct code_cache *cache, struct remote_memory *memory,
-		     const struct py_build *build)
-{
-	*cache = (struct code_cache){
-		.memory = memory,
-		.build = build,
-		.functions.max_bytes = FUNCTIONS_MAX_BYTES,
-	};
-}
-
-static void code_clear(struct code_cache *cache, struct code *code)
-{
-	cache->table_bytes -= code->table_bytes;
-	free(code->linetable);
-	free(code->lines);
-	free(code->returns);
-	code_copies_done(&code->copies);
-	*code = (struct code){.addr = code->addr, .nr_loads = code->nr_loads + 1};
-}
-
-void code_cache_done(struct code_cache *cache)
-{
-	if (!cache)
-		return;
-	for (size_t i = 0; i < cache->codes.nr_slots; i++) {
-		struct code *code = cache->codes.slots[i].value;
-
-		if (code)
-			code_clear(cache, code);
-		free(code);
-	}
-	free(cache->queue);
-	free(cache->ranges);
-	free(cache->objects);
-	free(cache->name_heads);
-	executable_cache_destroy(cache->executables);
-	addr_map_done(&cache->codes);
-	function_table_done(&cache->functions);
-}
-
-void code_cache_relieve(struct code_cache *cache)
-{
-	executable_cache_relieve(cache->executables);
-	if (!cache->tables_full)
-		return;
-	for (size_t i = 0; i < cache->codes.nr_slots; i++)
-		if (cache->codes.slots[i].value)
-			code_clear(cache, cache->codes.slots[i].value);
-	cache->tables_full = false;
-}
-
 /* Whether type_addr is PyCode_Type: by address once it was told by name. */
 static bool is_code_type(struct code_cache *cache, remote_addr type_addr)
 {
@@ -410,7 +359,7 @@ static int code_load(struct code_cache *cache, struct code *code, const struct c
 	struct code_fingerprint fingerprint, again;
 	int err;
 
-	code_clear(cache, code);
+	code_forget(cache, code);
 	err = read_object(cache, code->addr, object, &fingerprint);
 	if (!err)
 		err = code_fill(cache, code, object, &fingerprint);
@@ -420,7 +369,7 @@ static int code_load(struct code_cache *cache, struct code *code, const struct c
 		     !existed_at(cache, fingerprint.version, clock)))
 		err = -EAGAIN;
 	if (err)
-		code_clear(cache, code);
+		code_forget(cache, code);
 	/* That there is no code object any more is worth knowing, too. */
 	if (!err || err == -EBADMSG || err == -EFAULT)
 		code->checked = *clock;
@@ -469,8 +418,9 @@ static int code_make(struct code_cache *cache, remote_addr addr, const struct co
 	err = code_load(cache, code, clock);
 	if (!err)
 		err = addr_map_put(&cache->codes, addr, code);
+	cache->nr_new += !err;
 	if (err) {
-		code_clear(cache, code);
+		code_forget(cache, code);
 		free(code);
 		if (err == -EBADMSG || err == -EFAULT)
 			*negative = (struct code_negative){.addr = addr, .clock = *clock};
@@ -488,6 +438,7 @@ int code_cache_get(struct code_cache *cache, remote_addr addr, const struct code
 
 	if (!code)
 		return code_make(cache, addr, clock, ret_code);
+	code->in_use = true;
 	if (code_cache_holds(cache, code, clock))
 		err = code->function ? 0 : -EBADMSG;
 	else if (!code->function)

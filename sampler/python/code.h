@@ -40,11 +40,18 @@
 #define CODE_TABLES_MAX_BYTES (128u << 20)
 
 /*
- * Entries and functions stay until the end: profiles name them. So many addresses may
- * have held a code object (500 MB of ours): code at others is not taken. Names and paths
- * may take so much, 150 bytes are usual for a function; new ones beyond share one name.
+ * Whenever so many addresses have come to hold a code object, those that no stack and no look
+ * has asked for since the last time are dropped: 1 kB each, of programs that make and drop
+ * code all the time. So many addresses there may be at all (500 MB of ours): code at others
+ * is not taken.
  */
-#define MAX_CODES	    (1u << 20)
+#define CODES_OF_A_TURN 2048u
+#define MAX_CODES	(1u << 20)
+
+/*
+ * Functions stay until the end: profiles name them. Names and paths may take so much, 150
+ * bytes are usual for a function; new ones beyond share one name.
+ */
 #define FUNCTIONS_MAX_BYTES (128u << 20)
 
 /* CPython's counters, copied together with the frames that code_cache_get() is asked about. */
@@ -90,6 +97,7 @@ struct code {
 	struct code_name_head name_head;
 	uint64_t loaded_tick;	   /* of the clock that the object was read for first */
 	uint64_t queued_tick;	   /* when it was last put on the list of code_cache_queue() */
+	bool in_use;		   /* since unused ones were dropped last */
 	uint32_t nr_loads;	   /* rises when another object is found at the address */
 	bool foreign;		   /* no code object (executable.h): of what is here only function,
 				      nr_loads and loaded_tick are set */
@@ -131,6 +139,7 @@ struct code_cache {
 	bool next_version_unusable;	      /* the counter is not where our table says */
 	size_t table_bytes;		      /* of all entries, lines not decoded yet included */
 	bool tables_full;		      /* something was refused for that */
+	uint32_t nr_new;		      /* entries since unused ones were dropped last */
 	struct code **queue;		      /* to be rechecked; owned */
 	size_t nr_queued, max_queued;
 	struct remote_range *ranges;	   /* of the recheck, two for each of max_queued; owned */
@@ -189,6 +198,21 @@ static inline bool code_is_too_new(const struct code *code, const struct code_cl
  */
 void code_cache_relieve(struct code_cache *cache);
 
+/* Whether so many entries are new that those not in use are to be dropped. */
+static inline bool code_cache_is_due(const struct code_cache *cache)
+{
+	return cache->nr_new >= CODES_OF_A_TURN;
+}
+
+/*
+ * Between two ticks: drop the entries that are not in_use, which whoever still has a
+ * pointer to one has set before, and begin anew with the others. Out of memory all stay.
+ */
+void code_cache_drop_unused(struct code_cache *cache);
+
+/* Have an entry say "not a code object". */
+void code_forget(struct code_cache *cache, struct code *code);
+
 /*
  * The code object at addr for a frame that was copied at clock; where there is no
  * counter it may be one that code_is_too_new() for it.
@@ -196,7 +220,7 @@ void code_cache_relieve(struct code_cache *cache);
  * 0; -EBADMSG (there is none), -EAGAIN (the object at addr may be younger than
  * the frame), -E2BIG (a limit above leaves no room for it), -EFAULT, -ENOMEM, -ESRCH,
  * -EPERM.
- * *ret_code is valid until the next call for the same addr.
+ * *ret_code is valid until the next call for the same addr, or until unused ones are dropped.
  */
 int code_cache_get(struct code_cache *cache, remote_addr addr, const struct code_clock *clock,
 		   struct code **ret_code);

@@ -73,6 +73,13 @@ void frame_list_fit(struct frame_list *list, uint32_t nr_frames)
 		list->nr_known = max_frames;
 }
 
+void frame_list_use_codes(const struct frame_list *list)
+{
+	for (uint32_t i = 0; i < list->nr_known; i++)
+		if (list->frames[i].code)
+			list->frames[i].code->in_use = true;
+}
+
 void frame_list_begin(struct frame_list *list)
 {
 	list->nr_frames = 0;

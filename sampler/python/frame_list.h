@@ -64,6 +64,9 @@ int frame_list_append(struct frame_list *list, const struct walked_frame *frame)
  */
 void frame_list_fit(struct frame_list *list, uint32_t nr_frames);
 
+/* Have all codes that the list names, also those of an earlier walk, be in use. */
+void frame_list_use_codes(const struct frame_list *list);
+
 /* Turn the list around: a walk that follows `previous` comes by the innermost one first. */
 void frame_list_reverse(struct frame_list *list);
 

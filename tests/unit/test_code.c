@@ -509,3 +509,41 @@ Test(code, names_of_all_together_are_bounded)
 	cr_expect(le(sz, cache.functions.nr_bytes, FUNCTIONS_MAX_BYTES + 3 * NAME_BYTES));
 	end(&py, &cache);
 }
+
+/* Code at new addresses without end: what nobody asks for twice does not stay. */
+Test(code, that_is_not_used_is_dropped)
+{
+	enum { NR_TURNS = 5, NR_USED = 10 };
+	struct fake_python py;
+	struct code_cache cache;
+	struct code *code, *listed, *used[NR_USED];
+	remote_addr used_addrs[NR_USED];
+	int nr_drops = 0;
+
+	begin(&py, &cache, 15);
+	for (uint32_t i = 0; i < NR_TURNS * CODES_OF_A_TURN; i++) {
+		remote_addr addr =
+			fake_python_code(&py, &(struct fake_code){.name = "f", .nr_units = 4});
+		struct code_clock clock = clock_now(&py, i + 1);
+
+		cr_assert(zero(int, code_cache_get(&cache, addr, &clock, &code)));
+		if (i == 0)
+			listed = code;
+		else if (i <= NR_USED)
+			used_addrs[i - 1] = addr, used[i - 1] = code;
+		for (uint32_t u = 0; i > NR_USED && u < NR_USED; u++) {
+			cr_assert(zero(int, code_cache_get(&cache, used_addrs[u], &clock, &code)));
+			cr_assert(eq(ptr, code, used[u]));
+		}
+		if (code_cache_is_due(&cache)) {
+			listed->in_use = true;
+			code_cache_drop_unused(&cache);
+			nr_drops++;
+			cr_expect(eq(sz, cache.codes.nr_used, NR_USED + 1));
+			cr_expect(eq(ptr, addr_map_get(&cache.codes, listed->addr), listed));
+		}
+	}
+	cr_expect(ge(int, nr_drops, NR_TURNS - 1));
+	cr_expect(eq(uint, cache.functions.nr_functions, 1), "functions stay");
+	end(&py, &cache);
+}

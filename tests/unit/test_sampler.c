@@ -603,3 +603,40 @@ Test(sampler, threads_without_end_take_few_slots)
 		fake_python_done(&py);
 	}
 }
+
+/* A thread that runs another function at each tick, of code that is never the same again. */
+Test(sampler, code_without_end_takes_little_room)
+{
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		static const struct sample_sink_ops ops = {.sample = test_sink_sample};
+		const struct fake_code code = {.name = "f", .nr_units = 64};
+		struct test_sink sink = {.sink.ops = &ops};
+		struct fake_python py;
+		struct fake_stack stack;
+		struct sampler *sampler;
+
+		fake_python_init(&py, fake_python_minors[v]);
+		remote_addr frame_addr = begin_stack(&stack, &py, 1);
+		const struct py_offsets *offsets = &py.build.offsets;
+
+		cr_assert(zero(int, sampler_create(NULL, &py.fake.memory, &py.build,
+						   py.runtime_addr, &sampler)));
+		for (uint64_t tick = 1; tick <= 3 * CODES_OF_A_TURN; tick++) {
+			remote_addr code_addr = fake_python_code(&py, &code);
+
+			fake_memory_write_u64(&py.fake, frame_addr + offsets->frame.executable,
+					      code_addr);
+			fake_memory_write_u64(&py.fake, frame_addr + offsets->frame.instr_ptr,
+					      code_addr + offsets->code.code_adaptive + 20);
+			sink.nr_samples = 0;
+			cr_assert(zero(int, sampler_tick(sampler, &sink.sink, tick)));
+		}
+		/* Before 3.13 each is asked for twice: it stays for one turn more. */
+		cr_expect(le(sz, sampler->codes.codes.nr_used, 2 * CODES_OF_A_TURN + 2), "3.%u",
+			  py.minor);
+		cr_expect(gt(u64, sampler_stats(sampler)->samples, CODES_OF_A_TURN), "3.%u",
+			  py.minor);
+		sampler_destroy(sampler);
+		fake_python_done(&py);
+	}
+}

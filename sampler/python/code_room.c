@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* The memory of the code cache: where it begins and ends, and what it gives back meanwhile. */
+#include <stdlib.h>
+
+#include "sampler/python/code.h"
+#include "sampler/python/executable.h"
+
+void code_cache_init(struct code_cache *cache, struct remote_memory *memory,
+		     const struct py_build *build)
+{
+	*cache = (struct code_cache){
+		.memory = memory,
+		.build = build,
+		.functions.max_bytes = FUNCTIONS_MAX_BYTES,
+	};
+}
+
+void code_forget(struct code_cache *cache, struct code *code)
+{
+	cache->table_bytes -= code->table_bytes;
+	free(code->linetable);
+	free(code->lines);
+	free(code->returns);
+	code_copies_done(&code->copies);
+	*code = (struct code){
+		.addr = code->addr,
+		.nr_loads = code->nr_loads + 1,
+		.in_use = code->in_use,
+	};
+}
+
+static void code_destroy(struct code_cache *cache, struct code *code)
+{
+	if (!code)
+		return;
+	code_forget(cache, code);
+	free(code);
+}
+
+void code_cache_done(struct code_cache *cache)
+{
+	if (!cache)
+		return;
+	for (size_t i = 0; i < cache->codes.nr_slots; i++)
+		code_destroy(cache, cache->codes.slots[i].value);
+	free(cache->queue);
+	free(cache->ranges);
+	free(cache->objects);
+	free(cache->name_heads);
+	executable_cache_destroy(cache->executables);
+	addr_map_done(&cache->codes);
+	function_table_done(&cache->functions);
+}
+
+void code_cache_relieve(struct code_cache *cache)
+{
+	executable_cache_relieve(cache->executables);
+	if (!cache->tables_full)
+		return;
+	for (size_t i = 0; i < cache->codes.nr_slots; i++)
+		if (cache->codes.slots[i].value)
+			code_forget(cache, cache->codes.slots[i].value);
+	cache->tables_full = false;
+}
+
+/* A table of the entries in use. False if out of memory. */
+static bool index_used(const struct code_cache *cache, struct addr_map *ret_used)
+{
+	struct addr_map used = {0};
+
+	for (size_t i = 0; i < cache->codes.nr_slots; i++) {
+		struct code *code = cache->codes.slots[i].value;
+
+		if (code && code->in_use && addr_map_put(&used, code->addr, code)) {
+			addr_map_done(&used);
+			return false;
+		}
+	}
+	*ret_used = used;
+	return true;
+}
+
+void code_cache_drop_unused(struct code_cache *cache)
+{
+	struct addr_map used;
+
+	cache->nr_new = 0;
+	if (!index_used(cache, &used))
+		return;
+	for (size_t i = 0; i < cache->codes.nr_slots; i++) {
+		struct code *code = cache->codes.slots[i].value;
+
+		if (code && !code->in_use)
+			code_destroy(cache, code);
+		else if (code)
+			code->in_use = false;
+	}
+	addr_map_done(&cache->codes);
+	cache->codes = used;
+}
