@@ -45,7 +45,7 @@
  * code all the time. So many addresses there may be at all (500 MB of ours): code at others
  * is not taken.
  */
-#define CODES_OF_A_TURN 2048u
+#define CODES_OF_A_TURN 512u
 #define MAX_CODES	(1u << 20)
 
 /*
