@@ -17,10 +17,11 @@ PROGRAMS = ("code", "threads", "tasks", "recursion")
 RATES = ("1khz", "max")
 RATE_HZ = {"1khz": 1000}  # those that are no "max"
 
-# What counts as growth: behind the warm-up the resident memory may rise by as much as a
-# line through it says in a minute, or its last third lie so much above the first.
+# What counts as growth: behind the warm-up the last third of the resident memory lies so much
+# above the first, or the line through it rises faster than that, and by so much as a whole.
+# Less is noise: buffers of a megabyte come and go, and pages with them.
+MAX_RISE_KIB = 128
 MAX_SLOPE_KIB_A_MINUTE = 64
-MAX_RISE_KIB = 96
 
 WARM_UP_S = 60  # the caches fill, new stacks are seen
 WARM_UP_SHARE = 0.4  # of the run at most
@@ -87,7 +88,8 @@ class Run:
     def growth_violations(self):
         slope = self.slope_kib_a_minute()
         first, last = self.thirds_kib()
-        if slope > MAX_SLOPE_KIB_A_MINUTE:
+        minutes = (self.rss_kib[-1][0] - self.rss_kib[0][0]) / 60
+        if slope > MAX_SLOPE_KIB_A_MINUTE and slope * minutes > MAX_RISE_KIB:
             yield "memory grows by %.0f KiB a minute" % slope
         if last - first > MAX_RISE_KIB:
             yield "memory rose from %d to %d KiB" % (first, last)
