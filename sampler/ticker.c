@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "sampler/ticker.h"
 
+#include <assert.h>
 #include <sys/prctl.h>
 #include <time.h>
 
@@ -96,6 +97,7 @@ static void ticker_advance(struct ticker *ticker, uint64_t now_ns)
 	uint64_t begin_ns = ticker->begin_ns + interval_ns;
 	uint64_t gone_ns = now_ns > begin_ns ? now_ns - begin_ns : 0;
 
+	assert(interval_ns > 0);
 	if (gone_ns >= interval_ns) {
 		uint64_t nr_missed = gone_ns / interval_ns;
 

@@ -78,6 +78,11 @@ def told(stats, *keys):
     return next((stats[key] for key in keys if key in stats), None)
 
 
+def p99_late_us(stats):
+    late_ns = told(stats, "p99_lateness_ns")
+    return None if late_ns is None else late_ns / 1e3
+
+
 def pysample_run(finished, stats):
     lost = sum(stats["lost"].values())
     return Run(
@@ -86,7 +91,7 @@ def pysample_run(finished, stats):
         finished.target_waited_percent, stacks.of_pysample(finished.stdout),
         told(stats, "trimmed"), told(stats, "reads"), told(stats, "other_syscalls"),
         told(stats, "clock_reads"), told(stats, "late_ticks"),
-        told(stats, "p99_lateness_us", "lateness_p99_us"))
+        p99_late_us(stats))
 
 
 def stop_hz(program):

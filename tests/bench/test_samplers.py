@@ -20,7 +20,7 @@ class Adapters(unittest.TestCase):
     def test_pysample(self):
         run = pysample_run(finished("<module> (x.py:1) 90\n"),
                            {**STATS, "reads": 51, "other_syscalls": 100, "clock_reads": 60,
-                            "trimmed": 3, "late_ticks": 1, "p99_lateness_us": 7.5})
+                            "trimmed": 3, "late_ticks": 1, "p99_lateness_ns": 7500})
         self.assertEqual((run.tried, run.complete, run.ticks), (100, 90, 50))
         self.assertEqual(run.stacks, {("<module>",): 90})
         self.assertEqual((run.reads, run.sleeps, run.clock_reads), (51, 100, 60))
