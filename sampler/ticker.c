@@ -48,7 +48,7 @@ static const struct ticker_clock monotonic = {
 	.sleep_until = monotonic_sleep_until,
 };
 
-static uint64_t now(const struct ticker *ticker)
+static uint64_t ticker_now(const struct ticker *ticker)
 {
 	return ticker->clock->now_ns(ticker->clock->context);
 }
@@ -66,7 +66,7 @@ void ticker_start(struct ticker *ticker, const struct ticker_options *options)
 		/* Spread over all bits; never 0, which would stay 0. */
 		.random = (options->seed * 0x9e3779b97f4a7c15u) | 1,
 	};
-	ticker->begin_ns = now(ticker);
+	ticker->begin_ns = ticker_now(ticker);
 	ticker->deadline_ns = ticker->begin_ns;
 	ticker->left_ns = ticker->begin_ns;
 }
@@ -158,7 +158,7 @@ static uint64_t sleep_until(struct ticker *ticker, uint64_t wake_ns)
 
 	ticker->nr_sleeps++;
 	ticker->clock->sleep_until(ticker->clock->context, wake_ns);
-	now_ns = now(ticker);
+	now_ns = ticker_now(ticker);
 	if (now_ns >= wake_ns)
 		learn_wake(ticker, now_ns - wake_ns);
 	return now_ns;
@@ -182,7 +182,7 @@ static uint64_t spin_until(struct ticker *ticker, uint64_t wake_ns, uint64_t now
 		fade(&ticker->wake_spread_ns);
 	}
 	while (now_ns < wake_ns)
-		now_ns = now(ticker);
+		now_ns = ticker_now(ticker);
 	return now_ns;
 }
 
@@ -203,7 +203,7 @@ static uint64_t wait_until(struct ticker *ticker, uint64_t until_ns, uint64_t no
 
 uint64_t ticker_wait(struct ticker *ticker, uint64_t until_ns, bool *ret_due)
 {
-	uint64_t now_ns = now(ticker);
+	uint64_t now_ns = ticker_now(ticker);
 
 	*ret_due = true;
 	if (!ticker->interval_ns)
