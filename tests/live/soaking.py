@@ -18,8 +18,8 @@ RATES = ("1khz", "max")
 RATE_HZ = {"1khz": 1000}  # those that are no "max"
 
 # What counts as growth: behind the warm-up the last third of the resident memory lies so much
-# above the first, or the line through it rises faster than that, and by so much as a whole.
-# Less is noise: buffers of a megabyte come and go, and pages with them.
+# above the first, or the line through it rises so fast, and by that much as a whole. Less is
+# noise.
 MAX_RISE_KIB = 128
 MAX_SLOPE_KIB_A_MINUTE = 64
 
@@ -27,6 +27,7 @@ WARM_UP_S = 60  # the caches fill, new stacks are seen
 WARM_UP_SHARE = 0.4  # of the run at most
 
 POLL_S = 0.25
+LOOKS, LOOKS_APART_S = 3, 0.01
 SETTLE_S = 1.0  # before the end of a run: then the profile is written
 
 
@@ -102,9 +103,13 @@ class Run:
 
 
 def _rss_kib(pid):
-    """Exact, unlike that of status."""
-    return int(re.search(r"^Rss:\s+(\d+)", support.read("/proc/%d/smaps_rollup" % pid),
-                         re.M).group(1))
+    """Exact, unlike that of status; the least of some looks, between which buffers are freed."""
+    sizes = []
+    for _ in range(LOOKS):
+        rollup = support.read("/proc/%d/smaps_rollup" % pid)
+        sizes.append(int(re.search(r"^Rss:\s+(\d+)", rollup, re.M).group(1)))
+        time.sleep(LOOKS_APART_S)
+    return min(sizes)
 
 
 def _watch(process, run):
