@@ -8,7 +8,7 @@
  * Order matters: copying a cache line that the target is writing takes it away
  * from the target's core, and what is copied later in the same call is seen in
  * that stalled state. So what changes fastest comes first: per thread the
- * links, the chunks from the newest down, generators once more, the thread state
+ * links, the chunks from the oldest up, generators once more, the thread state
  * last. Where frames are objects it comes first, and they from the innermost on. What has to
  * be older than the frames comes before all of it.
  */

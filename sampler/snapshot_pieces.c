@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+#include "sampler/python/chunk_order.h"
+
 static bool has_cframe(const struct snapshot *snapshot)
 {
 	return snapshot->build->offsets.thread.cframe != OFFSET_ABSENT;
@@ -67,8 +69,8 @@ static int add_chunk_ranges(struct snapshot *snapshot, struct stack_copy *stack)
 {
 	const size_t nr_ranges = snapshot->nr_ranges;
 
-	for (size_t i = stack->nr_chunks; i > 0; i--) {
-		struct chunk_copy *chunk = &stack->chunks[i - 1];
+	for (size_t i = 0; i < stack->nr_chunks; i++) {
+		struct chunk_copy *chunk = &stack->chunks[i];
 		size_t window_bytes;
 		int err = chunk_copy_begin(stack, chunk, &window_bytes);
 
@@ -80,6 +82,12 @@ static int add_chunk_ranges(struct snapshot *snapshot, struct stack_copy *stack)
 		if (err)
 			return err;
 		snapshot_add_range(snapshot, chunk->addr, chunk->bytes, window_bytes);
+		chunk->below_valid = chunk_comes_and_goes(stack, chunk) && chunk->below_addr;
+		if (chunk->below_valid)
+			snapshot_add_range(
+				snapshot,
+				chunk->below_addr + snapshot->build->offsets.frame.executable,
+				&chunk->below_executable, sizeof(chunk->below_executable));
 	}
 	return 0;
 }
@@ -140,7 +148,7 @@ static void add_heap_ranges(struct snapshot *snapshot, struct snapshot_thread *t
 
 size_t snapshot_max_pieces(const struct snapshot_thread *thread)
 {
-	return 2 + thread->stack.nr_chunks + 5 * thread->stack.nr_links;
+	return 2 + 2 * thread->stack.nr_chunks + 5 * thread->stack.nr_links;
 }
 
 int snapshot_add_thread(struct snapshot *snapshot, struct snapshot_thread *thread)
@@ -190,6 +198,13 @@ static void decode_frames_before(struct stack_copy *stack, const struct remote_r
 	}
 }
 
+static void decode_chunk(struct chunk_copy *chunk, const struct remote_range **range)
+{
+	chunk->done_bytes = (*range)++->done_bytes;
+	if (chunk->below_valid)
+		chunk->below_valid = range_complete((*range)++);
+}
+
 /* Decode the links and chunks of a thread, as add_thread_ranges() has put them. */
 static void decode_stack(struct snapshot *snapshot, struct stack_copy *stack,
 			 const struct remote_range **range)
@@ -200,8 +215,9 @@ static void decode_stack(struct snapshot *snapshot, struct stack_copy *stack,
 		stack->links[stack->link_order[i]].valid = range_complete((*range)++);
 	if (snapshot->build->traits.frames_on_heap)
 		return;
-	for (size_t i = stack->nr_chunks; i > 0; i--)
-		stack->chunks[i - 1].done_bytes = (*range)++->done_bytes;
+	for (size_t i = 0; i < stack->nr_chunks; i++)
+		decode_chunk(&stack->chunks[i], range);
+	chunk_order_renew(stack, offsets);
 	for (size_t i = 0; i < stack->nr_links; i++) {
 		struct link_copy *link = &stack->links[i];
 

@@ -168,23 +168,47 @@ static size_t chunk_top(const struct frame_walk *walk, const struct chunk_copy *
 }
 
 /*
+ * Look for the first frame of a chunk above the one that was walked. The two were copied one
+ * after the other, and in between the stack may have gone down and come up again: then the
+ * frame where they meet was another one behind the second copy than in the first, and the
+ * stack is trimmed to it.
+ */
+static int walk_next_chunk(struct frame_walk *walk, struct chunk_copy *next, enum slot *ret_slot)
+{
+	struct frame_list *list = walk->list;
+	uint32_t nr_frames = list->nr_frames;
+	const struct walked_frame below =
+		nr_frames ? list->frames[nr_frames - 1] : (struct walked_frame){0};
+	int err = walk_slot(walk, next, walk->build->offsets.chunk.data, ret_slot);
+
+	if (err || *ret_slot != SLOT_FRAME)
+		return err;
+	if (next->below_valid && next->below_addr == below.addr &&
+	    (next->below_executable & ~(uint64_t)OBJECT_TAG_MASK) != below.executable) {
+		list->nr_frames = nr_frames;
+		walk->trimmed = true;
+		*ret_slot = SLOT_EMPTY;
+	}
+	next->below_addr = below.addr;
+	return 0;
+}
+
+/*
  * Walk one chunk from its first frame. *ret_offset is where the walk ended;
  * *ret_slot why. When it comes to where the next chunk was begun, next is asked
  * for its first frame and *ret_slot is SLOT_FRAME if it went on there.
  */
 static int walk_chunk(struct frame_walk *walk, const struct chunk_copy *chunk,
-		      const struct chunk_copy *next, size_t *ret_offset, enum slot *ret_slot)
+		      struct chunk_copy *next, size_t *ret_offset, enum slot *ret_slot)
 {
-	const struct py_offsets *offsets = &walk->build->offsets;
-	size_t first_offset = offsets->chunk.data;
 	size_t offset = *ret_offset;
 	int err;
 
 	for (;;) {
 		*ret_offset = offset;
 		if (next && offset == chunk_top(walk, chunk) && chunk_linked(walk, next, chunk)) {
-			err = walk_slot(walk, next, first_offset, ret_slot);
-			if (err || *ret_slot == SLOT_FRAME)
+			err = walk_next_chunk(walk, next, ret_slot);
+			if (err || *ret_slot == SLOT_FRAME || walk->trimmed)
 				return err;
 		}
 		err = walk_slot(walk, chunk, offset, ret_slot);
@@ -255,10 +279,18 @@ static void walk_resume(struct frame_walk *walk, size_t *ret_chunk, size_t *ret_
 	*ret_offset = last->addr - copy->chunks[i].addr + last->code->frame_size_bytes;
 }
 
+/* Whether the newest chunk, as the thread state says behind them, is one of the oldest nr. */
+static bool newest_is_known(const struct stack_copy *copy, size_t nr)
+{
+	while (nr > 0 && copy->chunks[nr - 1].addr != copy->newest_chunk_addr)
+		nr--;
+	return nr > 0;
+}
+
 static int walk_chunks(struct frame_walk *walk)
 {
 	const struct py_offsets *offsets = &walk->build->offsets;
-	const struct stack_copy *copy = walk->copy;
+	struct stack_copy *copy = walk->copy;
 	enum slot slot = SLOT_EMPTY;
 	size_t offset;
 	size_t i;
@@ -270,8 +302,8 @@ static int walk_chunks(struct frame_walk *walk)
 	if (!chunk_linked(walk, &copy->chunks[0], NULL))
 		return walk_lost(walk, LOSS_CHUNK);
 	for (; i < copy->nr_chunks; i++) {
-		const struct chunk_copy *chunk = &copy->chunks[i];
-		const struct chunk_copy *next = i + 1 < copy->nr_chunks ? chunk + 1 : NULL;
+		struct chunk_copy *chunk = &copy->chunks[i];
+		struct chunk_copy *next = i + 1 < copy->nr_chunks ? chunk + 1 : NULL;
 
 		err = walk_chunk(walk, chunk, next, &offset, &slot);
 		if (err)
@@ -284,7 +316,7 @@ static int walk_chunks(struct frame_walk *walk)
 	if (slot == SLOT_BEYOND_COPY)
 		return walk_lost(walk, LOSS_GREW);
 	/* A chunk that was made after the copy began may hold the rest. */
-	if (i < copy->nr_chunks && copy->newest_chunk_addr != copy->chunks[i].addr &&
+	if (i < copy->nr_chunks && !newest_is_known(copy, i + 1) &&
 	    offset == chunk_top(walk, &copy->chunks[i]) &&
 	    (i + 1 == copy->nr_chunks || !copy->chunks[i + 1].done_bytes))
 		return walk_lost(walk, LOSS_CHUNK);
@@ -508,6 +540,21 @@ static void cut_by_stacktop(struct frame_walk *walk)
 	list->nr_frames = n;
 }
 
+/*
+ * Whether a stack without frames ends at its oldest chunk: one that was popped names no
+ * other chunk either. The oldest one is known by the frames that were found in it, or ends
+ * where it begins.
+ */
+static bool chunk_is_root(const struct frame_walk *walk)
+{
+	const struct stack_copy *copy = walk->copy;
+	const struct chunk_copy *root = copy->chunks;
+
+	return !copy->nr_chunks || root->addr == copy->root_chunk_addr ||
+	       copy->datastack_top_addr ==
+		       root->addr + walk->build->offsets.chunk.data + sizeof(uint64_t);
+}
+
 int frames_walk_up(struct frame_walk *walk)
 {
 	struct frame_list *list = walk->list;
@@ -523,6 +570,10 @@ int frames_walk_up(struct frame_walk *walk)
 	list->walked.tick = 0;
 	if (err)
 		return err;
+	if (list->nr_frames)
+		walk->copy->root_chunk_addr = walk->copy->chunks[0].addr;
+	else if (!chunk_is_root(walk))
+		return walk_lost(walk, LOSS_CHUNK);
 	if (current_frame_unknown(walk)) {
 		walk->wanted_link_addr = walk->copy->current_frame_addr;
 		return -EAGAIN;

@@ -22,7 +22,7 @@ enum { WINDOW_SLACK_BYTES = 512, WINDOW_EPOCH_TICKS = 512 };
 enum { FIRST_WINDOW_BYTES = 64 << 10 };
 
 /* A chunk that was dropped is watched for so many ticks; it is often taken again. */
-enum { SPARE_MAX_TICKS = 1024 };
+enum { SPARE_MAX_TICKS = 1024, MAX_SPARES = 2, GONE_MAX_TICKS = 64 };
 
 /*
  * Links that were not part of a stack for so many ticks are forgotten; those that ran all
@@ -187,14 +187,15 @@ struct chunk_header {
 	remote_addr addr;
 	remote_addr previous_addr;
 	size_t size_bytes;
+	uint64_t first_word; /* unused in the oldest chunk (push_chunk()) */
 };
 
 static int read_chunk_header(struct remote_memory *memory, const struct py_offsets *offsets,
 			     remote_addr addr, struct chunk_header *ret_header)
 {
-	uint8_t header[32];
+	uint8_t header[40];
 	uint64_t size;
-	int err = remote_memory_read(memory, addr, header, offsets->chunk.data);
+	int err = remote_memory_read(memory, addr, header, offsets->chunk.data + sizeof(uint64_t));
 
 	if (err)
 		return err;
@@ -205,6 +206,7 @@ static int read_chunk_header(struct remote_memory *memory, const struct py_offse
 		.addr = addr,
 		.previous_addr = field_u64(header, offsets->chunk.previous),
 		.size_bytes = (size_t)size,
+		.first_word = field_u64(header, offsets->chunk.data),
 	};
 	return 0;
 }
@@ -308,12 +310,24 @@ static bool bounded(const struct stack_copy *stack, const struct chunk_headers *
 	return total_bytes <= STACK_MAX_BYTES && stack->nr_chunks + found->nr_headers <= MAX_CHUNKS;
 }
 
+/*
+ * Whether the headers end at a chunk that was popped meanwhile: CPython keeps one of those,
+ * which names no other chunk then, like the oldest one; but it was used from the start.
+ */
+static bool ends_popped(const struct chunk_headers *found)
+{
+	return !found->known_addr && found->nr_headers &&
+	       found->headers[found->nr_headers - 1].first_word;
+}
+
 int stack_copy_follow(struct stack_copy *stack, struct remote_memory *memory,
 		      const struct py_offsets *offsets, remote_addr newest_addr)
 {
 	struct chunk_headers found = {0};
 	int err = read_headers(stack, memory, offsets, newest_addr, &found);
 
+	if (!err && stack->nr_chunks && ends_popped(&found))
+		err = -EBADMSG;
 	if (!err)
 		drop_chunks(stack, found.known_addr ? chunk_index(stack, found.known_addr) + 1 : 0);
 	if (!err && !bounded(stack, &found)) {
@@ -390,6 +404,30 @@ static void drop_links(struct stack_copy *stack, const struct py_offsets *offset
 	}
 }
 
+/*
+ * Chunks that were popped are kept as long as they may be taken again, the first ones
+ * above the newest.
+ */
+static void learn_spares(struct stack_copy *stack, size_t first)
+{
+	size_t nr_kept = first;
+
+	drop_chunks(stack, first + MAX_SPARES);
+	if (stack->nr_chunks == first)
+		stack->spare_ticks = 0;
+	else if (stack->spare_ticks++ > SPARE_MAX_TICKS)
+		drop_chunks(stack, first);
+	for (size_t i = first; i < stack->nr_chunks; i++) {
+		struct chunk_copy *chunk = &stack->chunks[i];
+
+		chunk->spare_tick = stack->tick;
+		chunk->gone_ticks = chunk->done_bytes ? 0 : chunk->gone_ticks + 1;
+		if (chunk->gone_ticks <= GONE_MAX_TICKS)
+			nr_kept = i + 1;
+	}
+	drop_chunks(stack, nr_kept);
+}
+
 int stack_copy_learn(struct stack_copy *stack, struct remote_memory *memory,
 		     const struct py_offsets *offsets, bool grew)
 {
@@ -407,16 +445,7 @@ int stack_copy_learn(struct stack_copy *stack, struct remote_memory *memory,
 		stack->spare_ticks = 0;
 		return stack_copy_follow(stack, memory, offsets, stack->newest_chunk_addr);
 	}
-	/* One chunk above the newest is kept as long as it may be taken again. */
-	drop_chunks(stack, newest + 2);
-	if (newest + 2 == stack->nr_chunks) {
-		bool gone = !stack->chunks[newest + 1].done_bytes;
-
-		if (gone || stack->spare_ticks++ > SPARE_MAX_TICKS)
-			drop_chunks(stack, newest + 1);
-	} else {
-		stack->spare_ticks = 0;
-	}
+	learn_spares(stack, newest + 1);
 	return 0;
 }
 

@@ -56,6 +56,15 @@ struct chunk_copy {
 	size_t before_max_bytes;
 	size_t size_bytes;    /* of the chunk in the target */
 	size_t high_bytes[2]; /* furthest use seen in this epoch and the one before */
+	uint64_t spare_tick;  /* when it was last seen popped; 0: never */
+	uint32_t gone_ticks;  /* for how long it could not be read */
+	/*
+	 * The last frame of the chunk below, by the last walk: its executable once more, behind
+	 * this chunk.
+	 */
+	remote_addr below_addr; /* 0: not known */
+	uint64_t below_executable;
+	bool below_valid; /* it was copied */
 };
 
 /* What a frame that says it is a generator's lies in. */
@@ -131,6 +140,7 @@ struct stack_copy {
 	uint64_t tick;	      /* of this copy; 0: none yet */
 	uint64_t epoch_tick;  /* when the epoch of the windows began */
 	uint64_t before_tick; /* of the one before, which the chunks still hold */
+	remote_addr root_chunk_addr; /* the oldest one, in which frames were found; or 0 */
 	/* From the thread state, copied last: */
 	remote_addr newest_chunk_addr;
 	remote_addr datastack_top_addr;

@@ -398,7 +398,7 @@ Test(frames, both_walkers_see_the_stack_that_was_built)
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
 		for (size_t i = 0; i < NR_SCENARIOS; i++) {
 			uint32_t minor = fake_python_minors[v];
-			enum sample_loss loss;
+			enum sample_loss loss = LOSS_LINK;
 			struct stage stage;
 
 			if (scenarios[i].needs_shims && minor == 11)
@@ -447,6 +447,115 @@ Test(frames, stack_beyond_the_copied_window_is_counted_as_grown)
 	}
 }
 
+/* Three chunks, the second and third of which are full but for the frames that they hold. */
+static void build_three_chunks(struct stage *stage, remote_addr ret_chunks[3])
+{
+	ret_chunks[0] = stage->stack.chunk_addr;
+	call(stage, stage->f);
+	call(stage, stage->g);
+	for (int i = 1; i < 3; i++) {
+		fake_stack_new_chunk(&stage->stack, CHUNK_BYTES);
+		ret_chunks[i] = stage->stack.chunk_addr;
+		call(stage, stage->f);
+		call(stage, stage->h);
+	}
+	fake_stack_finish(&stage->stack);
+}
+
+/* Both of the newer chunks are popped, and taken again the other way round. */
+Test(frames, chunks_in_another_order_are_walked_at_once)
+{
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		enum sample_loss loss = LOSS_LINK;
+		remote_addr chunks[3];
+		struct stage stage;
+		int nr_added;
+
+		stage_init(&stage, fake_python_minors[v], CHUNK_BYTES);
+		struct fake_memory *fake = &stage.py.fake;
+		const struct py_offsets *offsets = &stage.py.build.offsets;
+		build_three_chunks(&stage, chunks);
+		cr_assert(zero(int, walk_up(&stage, &loss)));
+		check_list(&stage.list, &stage.stack, "three", fake_python_minors[v], "up");
+
+		fake_memory_write_u64(fake, chunks[2] + offsets->chunk.previous, chunks[0]);
+		fake_memory_write_u64(fake, chunks[2] + offsets->chunk.top, 2 * WORDS);
+		fake_memory_write_u64(fake, chunks[1] + offsets->chunk.previous, chunks[2]);
+		fake_memory_write_u64(fake, chunks[1] + offsets->chunk.top, 0);
+		stage.stack.chunk_addr = chunks[0];
+		stage.stack.nr_expected = 2;
+		stage.stack.previous_addr = stage.stack.caller_addr = stage.stack.expected[1];
+		for (int i = 2; i > 0; i--) {
+			stage.stack.chunk_addr = chunks[i];
+			stage.stack.next_addr = chunks[i] + offsets->chunk.data;
+			call(&stage, stage.g);
+			call(&stage, stage.h);
+		}
+		fake_stack_finish(&stage.stack);
+		cr_expect(zero(int, tick(&stage, &loss, &nr_added)), "loss %d", (int)loss);
+		check_list(&stage.list, &stage.stack, "swapped", fake_python_minors[v], "up");
+		stage_done(&stage);
+	}
+}
+
+/* The frame below a chunk was another function's behind its copy than in its own chunk's. */
+Test(frames, chunk_above_another_frame_is_left_out)
+{
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		enum sample_loss loss = LOSS_LINK;
+		remote_addr chunks[3];
+		struct stage stage;
+
+		stage_init(&stage, fake_python_minors[v], CHUNK_BYTES);
+		build_three_chunks(&stage, chunks);
+		fake_stack_finish(&stage.stack);
+		cr_assert(zero(int, walk_up(&stage, &loss)));
+		for (int changed = 0; changed < 2; changed++) {
+			struct stack_copy *copy = &stage.snapshot.threads[0]->stack;
+			int nr_added;
+
+			/* It was popped once: only then its border is copied again. */
+			copy->chunks[2].spare_tick = copy->tick;
+			cr_assert(zero(int, snapshot_take(&stage.snapshot)));
+			cr_assert(copy->chunks[2].below_valid);
+			cr_assert(eq(u64, copy->chunks[2].below_addr, stage.stack.expected[3]));
+			cr_assert(
+				eq(u64, copy->chunks[2].below_executable & ~(uint64_t)3, stage.h));
+			if (changed) {
+				copy->chunks[2].below_executable = stage.g;
+				stage.list.walked.tick = 0; /* as if its bytes had changed */
+				stage.stack.nr_expected = 4;
+			}
+			cr_expect(zero(int, walk_copy(&stage, &loss, &nr_added)));
+			check_list(&stage.list, &stage.stack, "border", fake_python_minors[v],
+				   "up");
+		}
+		stage_done(&stage);
+	}
+}
+
+/* A chunk that names no other and holds no frame is the oldest only if it was found to be. */
+Test(frames, popped_chunk_is_no_stack_without_frames)
+{
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		enum sample_loss loss = LOSS_LINK;
+		struct stage stage;
+		int nr_added;
+
+		stage_init(&stage, fake_python_minors[v], CHUNK_BYTES);
+		fake_stack_finish(&stage.stack);
+		cr_expect(zero(int, walk_up(&stage, &loss)));
+		cr_expect(zero(u32, stage.list.nr_frames));
+		stage.stack.next_addr += 8 * WORDS;
+		fake_stack_finish(&stage.stack);
+		cr_expect(eq(int, tick(&stage, &loss, &nr_added), -EBADMSG));
+		cr_expect(eq(int, loss, LOSS_CHUNK));
+		stage.snapshot.threads[0]->stack.root_chunk_addr = stage.stack.chunk_addr;
+		cr_expect(zero(int, tick(&stage, &loss, &nr_added)));
+		stage_done(&stage);
+	}
+}
+
 static void set_previous(struct stage *stage, remote_addr frame, remote_addr previous)
 {
 	fake_memory_write_u64(&stage->py.fake, frame + stage->py.build.offsets.frame.previous,
@@ -470,7 +579,7 @@ Test(frames, broken_links_never_join_what_does_not_belong_together)
 		const remote_addr wrong[] = {8, 0x123456, UINT64_MAX - 7, 0x5700000001};
 
 		for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
-			enum sample_loss loss;
+			enum sample_loss loss = LOSS_LINK;
 			struct stage stage;
 
 			stage_init(&stage, fake_python_minors[v], CHUNK_BYTES);
@@ -492,7 +601,7 @@ Test(frames, broken_links_never_join_what_does_not_belong_together)
 Test(frames, generator_suspended_meanwhile_keeps_its_driver)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
-		enum sample_loss loss;
+		enum sample_loss loss = LOSS_LINK;
 		struct stage stage;
 
 		stage_init(&stage, fake_python_minors[v], CHUNK_BYTES);
@@ -539,7 +648,7 @@ static void turn_over_fast(struct stage *stage)
 Test(frames, fast_generator_on_top_is_the_one_that_is_held)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
-		enum sample_loss loss;
+		enum sample_loss loss = LOSS_LINK;
 		struct stage stage;
 
 		stage_init(&stage, fake_python_minors[v], CHUNK_BYTES);
@@ -575,7 +684,7 @@ Test(frames, fast_generator_on_top_is_the_one_that_is_held)
 Test(frames, slow_generator_is_believed_whoever_holds_it)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
-		enum sample_loss loss;
+		enum sample_loss loss = LOSS_LINK;
 		struct stage stage;
 
 		stage_init(&stage, fake_python_minors[v], CHUNK_BYTES);
@@ -676,7 +785,7 @@ Test(frames, linked_frames_in_a_circle_end)
 Test(frames, cycles_end)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
-		enum sample_loss loss;
+		enum sample_loss loss = LOSS_LINK;
 		struct stage stage;
 
 		/* Two generators that each say the other one resumed it, and h on top. */
@@ -698,7 +807,7 @@ Test(frames, object_that_is_no_code_ends_the_stack_or_loses_it)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
 		struct stage stage;
-		enum sample_loss loss;
+		enum sample_loss loss = LOSS_LINK;
 
 		stage_init(&stage, fake_python_minors[v], CHUNK_BYTES);
 		call(&stage, stage.f);
@@ -719,7 +828,7 @@ Test(frames, object_that_is_no_code_ends_the_stack_or_loses_it)
 Test(frames, links_are_bounded_with_the_chunks)
 {
 	struct stage stage;
-	enum sample_loss loss;
+	enum sample_loss loss = LOSS_LINK;
 	int nr_added = 0;
 	struct copy_budget *budget = &stage.snapshot.budget;
 
@@ -840,7 +949,7 @@ Test(frames, any_corruption_ends_in_an_answer)
 		for (int i = 0; i < NR_CORRUPTIONS / NR_FAKE_PYTHONS; i++) {
 			remote_addr addrs[AT_ONCE];
 			uint64_t saved[AT_ONCE];
-			enum sample_loss loss;
+			enum sample_loss loss = LOSS_LINK;
 
 			for (size_t k = 0; k < AT_ONCE; k++)
 				corrupt(&stage.py.fake, &random, &addrs[k], &saved[k]);
@@ -852,7 +961,7 @@ Test(frames, any_corruption_ends_in_an_answer)
 		}
 		stage.py.generation += 2; /* nothing that was learnt meanwhile holds */
 		fake_python_code_free(&stage.py, make_code(&stage.py, "gone"));
-		enum sample_loss loss;
+		enum sample_loss loss = LOSS_LINK;
 		cr_expect(zero(int, walk_up(&stage, &loss)), "3.%u", fake_python_minors[v]);
 		check_list(&stage.list, &stage.stack, "restored", fake_python_minors[v], "up");
 		stage_done(&stage);

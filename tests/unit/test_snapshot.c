@@ -237,19 +237,59 @@ Test(snapshot, chunks_are_followed_up_and_down)
 		tick(&snapshot);
 		cr_expect(eq(sz, copy->chunks[2].done_bytes, 2 * CHUNK_BYTES));
 
-		/* One above the newest is kept: it is often taken again. */
+		/* Two above the newest are kept: they are often taken again. */
 		fake_python_set_stack(&py, stack.thread_addr, copy->chunks[1].addr,
 				      copy->chunks[1].addr + 100, 0);
 		tick(&snapshot);
 		cr_expect(eq(sz, copy->nr_chunks, 3));
+		fake_stack_new_chunk(&stack, CHUNK_BYTES);
+		fake_stack_finish(&stack);
+		tick(&snapshot);
+		cr_expect(eq(sz, copy->nr_chunks, 4));
 		fake_python_set_stack(&py, stack.thread_addr, oldest, oldest + 100, 0);
 		tick(&snapshot);
-		cr_expect(eq(sz, copy->nr_chunks, 2));
+		cr_expect(eq(sz, copy->nr_chunks, 3));
 
-		/* Not for ever, and not when it is unmapped. */
-		fake_memory_unmap(&py.fake, copy->chunks[1].addr);
+		/* Not for ever, and not for long when they are unmapped. */
+		fake_memory_unmap(&py.fake, copy->chunks[2].addr);
+		for (int i = 0; i < 100; i++)
+			tick(&snapshot);
+		cr_expect(eq(sz, copy->nr_chunks, 2));
+		end(&py, &snapshot);
+	}
+}
+
+/*
+ * A chunk that was popped before its header was read names no other, as an oldest one does,
+ * but was used from its first word on.
+ */
+Test(snapshot, popped_chunk_is_not_taken_for_the_oldest)
+{
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		struct fake_python py;
+		struct snapshot snapshot;
+		struct fake_stack stack;
+
+		begin(&py, &snapshot, fake_python_minors[v]);
+		const struct py_offsets *offsets = &py.build.offsets;
+		fake_stack_init(&stack, &py, 1, CHUNK_BYTES);
+		fake_stack_finish(&stack);
+		remote_addr oldest = stack.chunk_addr;
 		tick(&snapshot);
-		cr_expect(eq(sz, copy->nr_chunks, 1));
+		const struct stack_copy *copy = &snapshot.threads[0]->stack;
+
+		fake_stack_new_chunk(&stack, CHUNK_BYTES);
+		fake_memory_write_u64(&py.fake, stack.chunk_addr + offsets->chunk.previous, 0);
+		fake_memory_write_u64(&py.fake, stack.chunk_addr + offsets->chunk.data, 1);
+		fake_stack_finish(&stack);
+		tick(&snapshot);
+		cr_assert(eq(sz, copy->nr_chunks, 1));
+		cr_expect(eq(u64, copy->chunks[0].addr, oldest));
+
+		fake_memory_write_u64(&py.fake, stack.chunk_addr + offsets->chunk.previous, oldest);
+		tick(&snapshot);
+		cr_assert(eq(sz, copy->nr_chunks, 2));
+		cr_expect(eq(u64, copy->chunks[1].addr, stack.chunk_addr));
 		end(&py, &snapshot);
 	}
 }
