@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "sampler/python/chunk_order.h"
+#include "sampler/python/link_copy.h"
 
 static bool has_cframe(const struct snapshot *snapshot)
 {

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "sampler/python/frame_walk.h"
+#include "sampler/python/link_copy.h"
 #include "sampler/python/link_path.h"
 
 /* Append the generators of a path, and the frames of extensions. */

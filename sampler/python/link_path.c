@@ -5,6 +5,7 @@
 
 #include "sampler/python/executable.h"
 #include "sampler/python/frame_walk.h"
+#include "sampler/python/link_copy.h"
 
 /* So many words on top of a frame's stack are looked at for a generator. */
 enum { HELD_MAX_WORDS = 256 };

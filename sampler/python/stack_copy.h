@@ -212,24 +212,3 @@ bool stack_copy_holds(struct stack_copy *stack, remote_addr addr);
  * as a step.
  */
 struct link_copy *stack_copy_find_link(struct stack_copy *stack, remote_addr addr);
-
-/* Whether a link is a generator's (or coroutine's) frame, so far as its copy tells. */
-bool link_is_generator(const struct link_copy *link, const struct py_offsets *offsets);
-
-/* Whether both copies of a generator show the same function, and the same caller or none. */
-bool link_agrees(const struct link_copy *link, const struct py_offsets *offsets);
-
-/*
- * How often the second copy of a generator finds it in another state than the first, a
- * microsecond or two earlier: a fast one one time in eight or more often, a steady one at
- * most one time in 32.
- */
-enum link_pace { PACE_STEADY, PACE_BETWEEN, PACE_FAST };
-
-enum link_pace link_pace(const struct link_copy *link);
-
-/*
- * Learn from a generator that was just copied who drives it and how fast it turns
- * over; another function's in the same memory begins without a driver.
- */
-void link_learn(struct link_copy *link, const struct py_offsets *offsets, uint64_t tick);
