@@ -30,6 +30,21 @@ static bool fields_fit(const struct field *fields, size_t nr_fields)
 	return true;
 }
 
+/* The collector's struct lies in another one, and each of the two tells of the other. */
+static bool collector_consistent(const struct py_offsets *o)
+{
+	const bool is_own = o->interpreter.gc != OFFSET_ABSENT;
+	const uint32_t start = is_own ? o->interpreter.gc : o->runtime.gc;
+	const uint32_t size = is_own ? o->interpreter.size : o->runtime.size;
+	const struct field fields[] = {
+		{start, 8, size, STRUCT_MAX_BYTES},
+		{o->gc.collecting, 4, size - start, STRUCT_MAX_BYTES},
+		{o->gc.frame, 8, size - start, STRUCT_MAX_BYTES},
+	};
+
+	return start == OFFSET_ABSENT || fields_fit(fields, sizeof(fields) / sizeof(*fields));
+}
+
 /* The runtime's and interpreters' fields are read one by one, threads' up to the last one. */
 static bool states_consistent(const struct py_offsets *o)
 {
@@ -54,9 +69,16 @@ static bool states_consistent(const struct py_offsets *o)
 		{o->thread.native_thread_id, 8, thread_end, most},
 		{o->thread.datastack_chunk, 8, thread_end, most},
 		{o->thread.datastack_top, 8, o->thread.size, most},
+		{o->thread.gil_requested, 4, thread_end, most},
+		{o->thread.raised, 8, thread_end, most},
+		{o->thread.exc_info, 8, thread_end, most},
+		{o->thread.exc_state, 8, o->thread.size, most},
+		{o->exc_item.previous, 8, EXC_ITEM_MAX_BYTES, EXC_ITEM_MAX_BYTES},
 	};
 
-	return fields_fit(fields, sizeof(fields) / sizeof(*fields));
+	/* The item's first word is the one that is looked at. */
+	return fields_fit(fields, sizeof(fields) / sizeof(*fields)) && collector_consistent(o) &&
+	       (o->exc_item.value == 0 || o->exc_item.value == OFFSET_ABSENT);
 }
 
 /* Of frames and code objects the heads are read. */

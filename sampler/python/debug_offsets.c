@@ -94,6 +94,23 @@ static void supplement_attributes(struct py_build *build)
 	offsets->integer.size_shift = INTEGER_SIZE_SHIFT;
 }
 
+/*
+ * Add what leads to the exceptions that a thread handles. A layout that had to be searched
+ * tells nothing of it: minor is another one then.
+ */
+static void supplement_exceptions(uint32_t minor, struct py_offsets *offsets)
+{
+	if (minor == 13 || minor == 14) {
+		offsets->thread.raised = offsets->thread.current_frame + RAISED_AFTER_CURRENT_FRAME;
+		offsets->thread.exc_state = offsets->thread.datastack_chunk + EXC_STATE_AFTER_CHUNK;
+		offsets->exc_item.value = EXC_ITEM_VALUE;
+	}
+	if (offsets->thread.raised == OFFSET_ABSENT)
+		return;
+	offsets->thread.exc_info = offsets->thread.raised + EXC_INFO_AFTER_RAISED;
+	offsets->exc_item.previous = EXC_ITEM_PREVIOUS;
+}
+
 /* Add what the debug offsets of no version carry. */
 static void supplement_objects(uint32_t minor, struct py_build *build)
 {
@@ -160,6 +177,7 @@ int debug_offsets_convert(const struct debug_offsets *table,
 	if (err)
 		return err;
 	supplement_objects(minor, &build);
+	supplement_exceptions(layout->minor, &build.offsets);
 	build.offsets.interpreter.next_code_version = OFFSET_ABSENT;
 	if (minor == layout->minor)
 		build.offsets.interpreter.next_code_version =

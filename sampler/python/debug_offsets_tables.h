@@ -36,7 +36,9 @@ static const struct debug_offsets_layout debug_offsets_layouts[] = {
 						.modules = 88,
 						.gil_locked = 136,
 						.gil_last_holder = 144,
-					},
+.gc = 80,
+},
+.gc = {.collecting = 576},
 				.thread =
 					{
 						.size = 152,
@@ -89,7 +91,9 @@ static const struct debug_offsets_layout debug_offsets_layouts[] = {
 						.gil_locked = 144,
 						.gil_last_holder = 152,
 						.code_object_generation = 160,
-					},
+.gc = 88,
+},
+.gc = {.collecting = 656},
 				.thread =
 					{
 						.size = 176,
@@ -145,7 +149,9 @@ static const struct debug_offsets_layout debug_offsets_layouts[] = {
 						.gil_locked = 144,
 						.gil_last_holder = 152,
 						.code_object_generation = 160,
-					},
+.gc = 88,
+},
+.gc = {.collecting = 760, .frame = 768},
 				.thread =
 					{
 						.size = 176,
@@ -156,7 +162,11 @@ static const struct debug_offsets_layout debug_offsets_layouts[] = {
 						.thread_id = 240,
 						.native_thread_id = 248,
 						.datastack_chunk = 256,
-					},
+.gil_requested = 280,
+.raised = 288,
+.exc_state = 296,
+},
+.exc_item = {.value = 304},
 				.frame =
 					{
 						.size = 312,
@@ -213,6 +223,11 @@ enum {
 	STACKTOP_AFTER_INSTR_PTR = 8,	  /* 3.13 only */
 	GENERATOR_IFRAME_AFTER_TYPE = 64, /* 3.13 only */
 	DATASTACK_TOP_AFTER_CHUNK = 8,
+	RAISED_AFTER_CURRENT_FRAME = 40, /* 3.13 and 3.14; 3.15 tells it */
+	EXC_STATE_AFTER_CHUNK = 24,	 /* the same */
+	EXC_INFO_AFTER_RAISED = 8,
+	EXC_ITEM_VALUE = 0, /* 3.13 and 3.14 */
+	EXC_ITEM_PREVIOUS = 8,
 	COMPACT_DATA_AFTER_ASCII_DATA = 16,
 	CODE_OB_SIZE_AFTER_TYPE = 8,
 	BASICSIZE_AFTER_NAME = 8, /* 3.15 tells it, and the next two */

@@ -35,6 +35,7 @@
 #define THREAD_STATE_MAX_BYTES 1024
 #define CODE_MAX_BYTES	       512
 #define FRAME_MAX_BYTES	       136
+#define EXC_ITEM_MAX_BYTES     32 /* 32 (3.7), 16 (3.11) */
 #define DICT_KEYS_MAX_BYTES    64 /* in front of the hash table: 40 (3.10), 32 (3.11+) */
 
 /*
@@ -47,6 +48,7 @@ struct py_offsets {
 		uint32_t interpreters_head;
 		uint32_t gil_locked; /* before 3.12 the GIL is the runtime's */
 		uint32_t gil_last_holder;
+		uint32_t gc; /* the collector's struct, the runtime's before 3.9 (3.7, 3.8) */
 	} runtime;
 	struct {
 		uint32_t size;
@@ -58,7 +60,12 @@ struct py_offsets {
 		uint32_t gil_last_holder;
 		uint32_t code_object_generation; /* u64, counts freed code objects */
 		uint32_t next_code_version;	 /* u32, above every co_version there is */
+		uint32_t gc;			 /* the collector's struct (3.9+) */
 	} interpreter;
+	struct {
+		uint32_t collecting; /* int; 1 during a collection */
+		uint32_t frame;	     /* the frame that began it, else NULL (3.15) */
+	} gc;
 	struct {
 		uint32_t size;
 		uint32_t next;
@@ -71,7 +78,15 @@ struct py_offsets {
 		uint32_t unique_id; /* u64, never used again; only where 3.7 to 3.10 need it */
 		uint32_t datastack_chunk;
 		uint32_t datastack_top;
+		uint32_t gil_requested; /* int; 1 while it waits for the GIL (3.15) */
+		uint32_t raised;	/* the exception on its way up; until 3.11 its type */
+		uint32_t exc_info;	/* address of the innermost item of those handled (3.7+) */
+		uint32_t exc_state;	/* the outermost of these items, in the thread state */
 	} thread;
+	struct {
+		uint32_t value;	   /* the exception handled, NULL or None; until 3.10 its type */
+		uint32_t previous; /* the item around it (3.7+) */
+	} exc_item;
 	struct {
 		uint32_t current_frame;
 	} cframe;
@@ -182,6 +197,8 @@ static inline uint32_t thread_head_bytes(const struct py_offsets *offsets)
 		last = offsets->thread.unique_id;
 	if (last == OFFSET_ABSENT)
 		last = offsets->thread.thread_id;
+	if (offsets->thread.exc_state != OFFSET_ABSENT && offsets->thread.exc_state > last)
+		last = offsets->thread.exc_state;
 	return last + (uint32_t)sizeof(uint64_t);
 }
 
@@ -230,10 +247,11 @@ struct py_traits {
 	enum leaf_rule leaf_rule;
 	enum attribute_rule attribute_rule;
 	enum linetable_format linetable_format;
-	bool frames_on_heap;		/* frames are objects (before 3.11), else on data stacks */
-	uint8_t lasti_unit_bytes;	/* of such a frame's lasti */
-	uint8_t executing;		/* such a frame's state while it runs, or calls */
-	uint8_t shim_owner;		/* frames with this owner or a higher one are entry shims */
+	bool handled_none;	  /* while no exception is handled, an item may be None (to 3.12) */
+	bool frames_on_heap;	  /* frames are objects (before 3.11), else on data stacks */
+	uint8_t lasti_unit_bytes; /* of such a frame's lasti */
+	uint8_t executing;	  /* such a frame's state while it runs, or calls */
+	uint8_t shim_owner;	  /* frames with this owner or a higher one are entry shims */
 	uint8_t tuple_items_after_type; /* bytes between a tuple's ob_type and its items */
 	uint8_t extra_frame_words;	/* without framesize: nlocalsplus + stacksize + this */
 	struct return_opcodes returns;

@@ -31,6 +31,7 @@ static const struct version_table version_3_11 = {
 					.interpreters_head = 40,
 					.gil_locked = 376,
 					.gil_last_holder = 368,
+					.gc = OFFSET_ABSENT,
 				},
 			.interpreter =
 				{
@@ -43,6 +44,12 @@ static const struct version_table version_3_11 = {
 					.gil_last_holder = OFFSET_ABSENT,
 					.code_object_generation = OFFSET_ABSENT,
 					.next_code_version = OFFSET_ABSENT,
+					.gc = 648,
+				},
+			.gc =
+				{
+					.collecting = 200,
+					.frame = OFFSET_ABSENT,
 				},
 			.thread =
 				{
@@ -57,6 +64,15 @@ static const struct version_table version_3_11 = {
 					.unique_id = OFFSET_ABSENT,
 					.datastack_chunk = 296,
 					.datastack_top = 304,
+					.gil_requested = OFFSET_ABSENT,
+					.raised = 96,
+					.exc_info = 120,
+					.exc_state = 320,
+				},
+			.exc_item =
+				{
+					.value = 0,
+					.previous = 8,
 				},
 			.cframe =
 				{
@@ -164,6 +180,7 @@ static const struct version_table version_3_11 = {
 		{
 			.leaf_rule = LEAF_BY_STACKTOP,
 			.attribute_rule = ATTRIBUTES_BY_TWO_WORDS,
+			.handled_none = true,
 			.shim_owner = UINT8_MAX,
 			.tuple_items_after_type = TUPLE_ITEMS_AFTER_TYPE,
 			.extra_frame_words = 9, /* FRAME_SPECIALS_SIZE */
@@ -185,6 +202,7 @@ static const struct version_table version_3_12 = {
 					.interpreters_head = 40,
 					.gil_locked = OFFSET_ABSENT,
 					.gil_last_holder = OFFSET_ABSENT,
+					.gc = OFFSET_ABSENT,
 				},
 			.interpreter =
 				{
@@ -198,6 +216,12 @@ static const struct version_table version_3_12 = {
 					.code_object_generation = OFFSET_ABSENT,
 					.next_code_version =
 						OFFSET_ABSENT, /* a variable of its own */
+					.gc = 112,
+				},
+			.gc =
+				{
+					.collecting = 200,
+					.frame = OFFSET_ABSENT,
 				},
 			.thread =
 				{
@@ -212,6 +236,15 @@ static const struct version_table version_3_12 = {
 					.unique_id = OFFSET_ABSENT,
 					.datastack_chunk = 232,
 					.datastack_top = 240,
+					.gil_requested = OFFSET_ABSENT,
+					.raised = 96,
+					.exc_info = 104,
+					.exc_state = 256,
+				},
+			.exc_item =
+				{
+					.value = 0,
+					.previous = 8,
 				},
 			.cframe =
 				{
@@ -319,6 +352,7 @@ static const struct version_table version_3_12 = {
 		{
 			.leaf_rule = LEAF_BY_STACKTOP,
 			.attribute_rule = ATTRIBUTES_BY_TAGGED_WORD,
+			.handled_none = true,
 			.shim_owner = 3, /* FRAME_OWNED_BY_CSTACK */
 			.tuple_items_after_type = TUPLE_ITEMS_AFTER_TYPE,
 			.returns =

@@ -22,6 +22,7 @@ static const struct version_table version_3_6 = {
 					.interpreters_head = 0,
 					.gil_locked = OFFSET_ABSENT,
 					.gil_last_holder = OFFSET_ABSENT,
+					.gc = OFFSET_ABSENT,
 				},
 			.interpreter =
 				{
@@ -34,6 +35,12 @@ static const struct version_table version_3_6 = {
 					.gil_last_holder = OFFSET_ABSENT,
 					.code_object_generation = OFFSET_ABSENT,
 					.next_code_version = OFFSET_ABSENT,
+					.gc = OFFSET_ABSENT,
+				},
+			.gc =
+				{
+					.collecting = OFFSET_ABSENT,
+					.frame = OFFSET_ABSENT,
 				},
 			.thread =
 				{
@@ -48,6 +55,15 @@ static const struct version_table version_3_6 = {
 					.unique_id = OFFSET_ABSENT,
 					.datastack_chunk = OFFSET_ABSENT,
 					.datastack_top = OFFSET_ABSENT,
+					.gil_requested = OFFSET_ABSENT,
+					.raised = 80,
+					.exc_info = OFFSET_ABSENT,
+					.exc_state = 104,
+				},
+			.exc_item =
+				{
+					.value = 0,
+					.previous = OFFSET_ABSENT,
 				},
 			.cframe =
 				{
@@ -154,6 +170,7 @@ static const struct version_table version_3_6 = {
 	.traits =
 		{
 			.attribute_rule = ATTRIBUTES_IN_DICT,
+			.handled_none = true,
 			.frames_on_heap = true,
 			.linetable_format = LINETABLE_LNOTAB,
 			.lasti_unit_bytes = 1,
@@ -172,6 +189,7 @@ static const struct version_table version_3_7 = {
 					.interpreters_head = 24,
 					.gil_locked = 1280,
 					.gil_last_holder = 1272,
+					.gc = 320,
 				},
 			.interpreter =
 				{
@@ -184,6 +202,12 @@ static const struct version_table version_3_7 = {
 					.gil_last_holder = OFFSET_ABSENT,
 					.code_object_generation = OFFSET_ABSENT,
 					.next_code_version = OFFSET_ABSENT,
+					.gc = OFFSET_ABSENT,
+				},
+			.gc =
+				{
+					.collecting = 312,
+					.frame = OFFSET_ABSENT,
 				},
 			.thread =
 				{
@@ -198,6 +222,15 @@ static const struct version_table version_3_7 = {
 					.unique_id = 272,
 					.datastack_chunk = OFFSET_ABSENT,
 					.datastack_top = OFFSET_ABSENT,
+					.gil_requested = OFFSET_ABSENT,
+					.raised = 88,
+					.exc_info = 144,
+					.exc_state = 112,
+				},
+			.exc_item =
+				{
+					.value = 0,
+					.previous = 24,
 				},
 			.cframe =
 				{
@@ -304,6 +337,7 @@ static const struct version_table version_3_7 = {
 	.traits =
 		{
 			.attribute_rule = ATTRIBUTES_IN_DICT,
+			.handled_none = true,
 			.frames_on_heap = true,
 			.linetable_format = LINETABLE_LNOTAB,
 			.lasti_unit_bytes = 1,
@@ -322,6 +356,7 @@ static const struct version_table version_3_8 = {
 					.interpreters_head = 32,
 					.gil_locked = 1168,
 					.gil_last_holder = 1160,
+					.gc = 344,
 				},
 			.interpreter =
 				{
@@ -334,6 +369,12 @@ static const struct version_table version_3_8 = {
 					.gil_last_holder = OFFSET_ABSENT,
 					.code_object_generation = OFFSET_ABSENT,
 					.next_code_version = OFFSET_ABSENT,
+					.gc = OFFSET_ABSENT,
+				},
+			.gc =
+				{
+					.collecting = 200,
+					.frame = OFFSET_ABSENT,
 				},
 			.thread =
 				{
@@ -348,6 +389,15 @@ static const struct version_table version_3_8 = {
 					.unique_id = 256,
 					.datastack_chunk = OFFSET_ABSENT,
 					.datastack_top = OFFSET_ABSENT,
+					.gil_requested = OFFSET_ABSENT,
+					.raised = 88,
+					.exc_info = 144,
+					.exc_state = 112,
+				},
+			.exc_item =
+				{
+					.value = 0,
+					.previous = 24,
 				},
 			.cframe =
 				{
@@ -454,6 +504,7 @@ static const struct version_table version_3_8 = {
 	.traits =
 		{
 			.attribute_rule = ATTRIBUTES_IN_DICT,
+			.handled_none = true,
 			.frames_on_heap = true,
 			.linetable_format = LINETABLE_LNOTAB,
 			.lasti_unit_bytes = 1,
@@ -472,6 +523,7 @@ static const struct version_table version_3_9 = {
 					.interpreters_head = 32,
 					.gil_locked = 368,
 					.gil_last_holder = 360,
+					.gc = OFFSET_ABSENT,
 				},
 			.interpreter =
 				{
@@ -484,6 +536,12 @@ static const struct version_table version_3_9 = {
 					.gil_last_holder = OFFSET_ABSENT,
 					.code_object_generation = OFFSET_ABSENT,
 					.next_code_version = OFFSET_ABSENT,
+					.gc = 616,
+				},
+			.gc =
+				{
+					.collecting = 200,
+					.frame = OFFSET_ABSENT,
 				},
 			.thread =
 				{
@@ -498,6 +556,15 @@ static const struct version_table version_3_9 = {
 					.unique_id = 256,
 					.datastack_chunk = OFFSET_ABSENT,
 					.datastack_top = OFFSET_ABSENT,
+					.gil_requested = OFFSET_ABSENT,
+					.raised = 88,
+					.exc_info = 144,
+					.exc_state = 112,
+				},
+			.exc_item =
+				{
+					.value = 0,
+					.previous = 24,
 				},
 			.cframe =
 				{
@@ -604,6 +671,7 @@ static const struct version_table version_3_9 = {
 	.traits =
 		{
 			.attribute_rule = ATTRIBUTES_IN_DICT,
+			.handled_none = true,
 			.frames_on_heap = true,
 			.linetable_format = LINETABLE_LNOTAB,
 			.lasti_unit_bytes = 1,
@@ -622,6 +690,7 @@ static const struct version_table version_3_10 = {
 					.interpreters_head = 32,
 					.gil_locked = 368,
 					.gil_last_holder = 360,
+					.gc = OFFSET_ABSENT,
 				},
 			.interpreter =
 				{
@@ -634,6 +703,12 @@ static const struct version_table version_3_10 = {
 					.gil_last_holder = OFFSET_ABSENT,
 					.code_object_generation = OFFSET_ABSENT,
 					.next_code_version = OFFSET_ABSENT,
+					.gc = 616,
+				},
+			.gc =
+				{
+					.collecting = 200,
+					.frame = OFFSET_ABSENT,
 				},
 			.thread =
 				{
@@ -648,6 +723,15 @@ static const struct version_table version_3_10 = {
 					.unique_id = 256,
 					.datastack_chunk = OFFSET_ABSENT,
 					.datastack_top = OFFSET_ABSENT,
+					.gil_requested = OFFSET_ABSENT,
+					.raised = 88,
+					.exc_info = 144,
+					.exc_state = 112,
+				},
+			.exc_item =
+				{
+					.value = 0,
+					.previous = 24,
 				},
 			.cframe =
 				{
@@ -754,6 +838,7 @@ static const struct version_table version_3_10 = {
 	.traits =
 		{
 			.attribute_rule = ATTRIBUTES_IN_DICT,
+			.handled_none = true,
 			.frames_on_heap = true,
 			.linetable_format = LINETABLE_RANGES,
 			.lasti_unit_bytes = 2,

@@ -42,7 +42,9 @@ static inline __attribute__((always_inline)) void prove_offsets(const struct py_
 {
 	prove_struct(&table->runtime, &truth->runtime, sizeof(truth->runtime));
 	prove_struct(&table->interpreter, &truth->interpreter, sizeof(truth->interpreter));
+	prove_struct(&table->gc, &truth->gc, sizeof(truth->gc));
 	prove_struct(&table->thread, &truth->thread, sizeof(truth->thread));
+	prove_struct(&table->exc_item, &truth->exc_item, sizeof(truth->exc_item));
 	prove_struct(&table->cframe, &truth->cframe, sizeof(truth->cframe));
 	prove_struct(&table->frame, &truth->frame, sizeof(truth->frame));
 	prove_struct(&table->generator, &truth->generator, sizeof(truth->generator));

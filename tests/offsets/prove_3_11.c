@@ -22,6 +22,7 @@ static const struct py_offsets truth = {
 			.interpreters_head = offsetof(_PyRuntimeState, interpreters.head),
 			.gil_locked = offsetof(_PyRuntimeState, ceval.gil.locked),
 			.gil_last_holder = offsetof(_PyRuntimeState, ceval.gil.last_holder),
+			.gc = OFFSET_ABSENT,
 		},
 	.interpreter =
 		{
@@ -34,6 +35,12 @@ static const struct py_offsets truth = {
 			.gil_last_holder = OFFSET_ABSENT,
 			.code_object_generation = OFFSET_ABSENT,
 			.next_code_version = OFFSET_ABSENT,
+			.gc = offsetof(PyInterpreterState, gc),
+		},
+	.gc =
+		{
+			.collecting = offsetof(struct _gc_runtime_state, collecting),
+			.frame = OFFSET_ABSENT,
 		},
 	.thread =
 		{
@@ -48,6 +55,15 @@ static const struct py_offsets truth = {
 			.unique_id = OFFSET_ABSENT,
 			.datastack_chunk = offsetof(PyThreadState, datastack_chunk),
 			.datastack_top = offsetof(PyThreadState, datastack_top),
+			.gil_requested = OFFSET_ABSENT,
+			.raised = offsetof(PyThreadState, curexc_type),
+			.exc_info = offsetof(PyThreadState, exc_info),
+			.exc_state = offsetof(PyThreadState, exc_state),
+		},
+	.exc_item =
+		{
+			.value = offsetof(_PyErr_StackItem, exc_value),
+			.previous = offsetof(_PyErr_StackItem, previous_item),
 		},
 	.cframe = {.current_frame = offsetof(_PyCFrame, current_frame)},
 	.frame =

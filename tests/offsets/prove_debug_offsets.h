@@ -29,6 +29,14 @@ static const struct py_offsets debug_offsets_truth = {
 #if PY_VERSION_HEX >= 0x030e0000
 			.code_object_generation = AT(interpreter_state.code_object_generation),
 #endif
+			.gc = AT(interpreter_state.gc),
+		},
+	.gc =
+		{
+			.collecting = AT(gc.collecting),
+#if PY_VERSION_HEX >= 0x030f0000
+			.frame = AT(gc.frame),
+#endif
 		},
 	.thread =
 		{
@@ -42,7 +50,15 @@ static const struct py_offsets debug_offsets_truth = {
 			.thread_id = AT(thread_state.thread_id),
 			.native_thread_id = AT(thread_state.native_thread_id),
 			.datastack_chunk = AT(thread_state.datastack_chunk),
+#if PY_VERSION_HEX >= 0x030f0000
+			.gil_requested = AT(thread_state.gil_requested),
+			.raised = AT(thread_state.current_exception),
+			.exc_state = AT(thread_state.exc_state),
+#endif
 		},
+#if PY_VERSION_HEX >= 0x030f0000
+	.exc_item = {.value = AT(err_stackitem.exc_value)},
+#endif
 	.frame =
 		{
 			.size = AT(interpreter_frame.size),
@@ -177,6 +193,20 @@ _Static_assert(offsetof(PyInterpreterState, dtoa.preallocated_next) -
 			       offsetof(PyInterpreterState, dtoa.preallocated) ==
 		       2304,
 	       "dtoa's pool");
+#if PY_VERSION_HEX < 0x030f0000
+_Static_assert(offsetof(PyThreadState, current_exception) ==
+		       offsetof(PyThreadState, current_frame) + RAISED_AFTER_CURRENT_FRAME,
+	       "current_exception");
+_Static_assert(offsetof(PyThreadState, exc_state) ==
+		       offsetof(PyThreadState, datastack_chunk) + EXC_STATE_AFTER_CHUNK,
+	       "exc_state");
+_Static_assert(offsetof(_PyErr_StackItem, exc_value) == EXC_ITEM_VALUE, "exc_value");
+#endif
+_Static_assert(offsetof(PyThreadState, exc_info) ==
+		       offsetof(PyThreadState, current_exception) + EXC_INFO_AFTER_RAISED,
+	       "exc_info");
+_Static_assert(offsetof(_PyErr_StackItem, previous_item) == EXC_ITEM_PREVIOUS, "previous_item");
+_Static_assert(sizeof(((struct _gc_runtime_state *)0)->collecting) == 4, "collecting is an int");
 _Static_assert(offsetof(_PyStackChunk, previous) == CHUNK_PREVIOUS, "chunk: previous");
 _Static_assert(offsetof(_PyStackChunk, size) == CHUNK_SIZE, "chunk: size");
 _Static_assert(offsetof(_PyStackChunk, top) == CHUNK_TOP, "chunk: top");

@@ -58,6 +58,11 @@ static const struct py_offsets truth = {
 			.interpreters_head = offsetof(_PyRuntimeState, interpreters.head),
 			.gil_locked = offsetof(_PyRuntimeState, ceval.gil.locked),
 			.gil_last_holder = offsetof(_PyRuntimeState, ceval.gil.last_holder),
+#if PY_VERSION_HEX < 0x03090000
+			.gc = offsetof(_PyRuntimeState, gc),
+#else
+			.gc = OFFSET_ABSENT,
+#endif
 		},
 #else
 	.runtime =
@@ -66,6 +71,7 @@ static const struct py_offsets truth = {
 			.interpreters_head = 0,
 			.gil_locked = OFFSET_ABSENT,
 			.gil_last_holder = OFFSET_ABSENT,
+			.gc = OFFSET_ABSENT,
 		},
 #endif
 	.interpreter =
@@ -83,6 +89,20 @@ static const struct py_offsets truth = {
 			.gil_last_holder = OFFSET_ABSENT,
 			.code_object_generation = OFFSET_ABSENT,
 			.next_code_version = OFFSET_ABSENT,
+#if PY_VERSION_HEX >= 0x03090000
+			.gc = offsetof(PyInterpreterState, gc),
+#else
+			.gc = OFFSET_ABSENT,
+#endif
+		},
+	.gc =
+		{
+#if PY_VERSION_HEX >= 0x03070000
+			.collecting = offsetof(struct _gc_runtime_state, collecting),
+#else
+			.collecting = OFFSET_ABSENT, /* a variable of Modules/gcmodule.c */
+#endif
+			.frame = OFFSET_ABSENT,
 		},
 	.thread =
 		{
@@ -101,6 +121,25 @@ static const struct py_offsets truth = {
 #endif
 			.datastack_chunk = OFFSET_ABSENT,
 			.datastack_top = OFFSET_ABSENT,
+			.gil_requested = OFFSET_ABSENT,
+			.raised = offsetof(PyThreadState, curexc_type),
+#if PY_VERSION_HEX >= 0x03070000
+			.exc_info = offsetof(PyThreadState, exc_info),
+			.exc_state = offsetof(PyThreadState, exc_state),
+#else
+			.exc_info = OFFSET_ABSENT,
+			.exc_state = offsetof(PyThreadState, exc_type),
+#endif
+		},
+	.exc_item =
+		{
+#if PY_VERSION_HEX >= 0x03070000
+			.value = offsetof(_PyErr_StackItem, exc_type),
+			.previous = offsetof(_PyErr_StackItem, previous_item),
+#else
+			.value = 0,
+			.previous = OFFSET_ABSENT,
+#endif
 		},
 	.cframe = {.current_frame = OFFSET_ABSENT},
 	.frame =

@@ -103,12 +103,19 @@ static const struct layout_case cases[] = {
 	{"all over", 15, {{696, 2, 24}, {376, 1, 76}, {312, 1, 8}, {240, 1, 104}, {176, 1, 7960}}},
 };
 
-/* What a search does not look for: it leads to the names of threads. */
+/*
+ * What a search does not look for: it leads to the names of threads, their exceptions and the
+ * garbage collector.
+ */
 static bool is_searched(size_t index)
 {
 	const size_t bytes = index * sizeof(uint32_t);
 
 	return bytes != offsetof(struct py_offsets, interpreter.modules) &&
+	       (bytes < offsetof(struct py_offsets, interpreter.gc) ||
+		bytes >= offsetof(struct py_offsets, thread)) &&
+	       (bytes < offsetof(struct py_offsets, thread.gil_requested) ||
+		bytes >= offsetof(struct py_offsets, cframe)) &&
 	       (bytes < offsetof(struct py_offsets, type) ||
 		bytes >= offsetof(struct py_offsets, unicode));
 }
