@@ -63,15 +63,25 @@ struct sample_thread {
 
 enum sample_flags {
 	SAMPLE_HOLDS_GIL = 1u << 0,
-	SAMPLE_UNPROVEN = 1u << 1, /* only in dumps: the thread ran while it was read, or its
+	SAMPLE_UNPROVEN = 1u << 1,	/* only in dumps: the thread ran while it was read, or its
 				      stack could not be followed (error) */
+	SAMPLE_WAITS_FOR_GIL = 1u << 2, /* 3.15, of threads that have run lately (dormancy.h) */
+	SAMPLE_GC = 1u << 3,		/* collects garbage: SAMPLE_GC_NAME is among the frames */
+	SAMPLE_EXCEPTION = 1u << 4,	/* handles an exception, or one is on its way up; what only
+					   a generator handles counts if that was asked for */
+	SAMPLE_CPU_MEASURED = 1u << 5,	/* cpu_ns says how much, be it 0 */
+	SAMPLE_ON_CPU = 1u << 6,	/* has run since its previous sample: cpu_ns is not 0 */
 };
+
+/* The frame of the garbage collector: a function without a path, of line 0. */
+#define SAMPLE_GC_NAME "<GC>"
 
 /* What one thread did at one tick. Valid only during sample_sink_ops.sample(). */
 struct sample {
 	uint64_t time_ns; /* the tick: CLOCK_MONOTONIC, the same for all threads of it */
 	uint64_t
 		wall_ns; /* since this thread's previous sample (or the previous tick): its weight */
+	uint64_t cpu_ns; /* CPU time since this thread's previous sample; 0 if not measured */
 	const struct sample_thread *thread;
 	const struct frame *frames; /* outermost first */
 	uint32_t nr_frames;	    /* 0: a thread that runs no Python code */
@@ -107,6 +117,9 @@ struct sampler_stats {
 				 3.11: frames), which came or went while they were copied */
 	uint64_t lost[NR_SAMPLE_LOSSES];
 	uint64_t reads;		   /* system calls that read memory */
+	uint64_t clock_reads;	   /* of CPU clocks, a system call each */
+	uint64_t clockless;	   /* threads whose CPU time could not be measured */
+	uint64_t rough_clocks;	   /* threads whose CPU clock is told at timer ticks only */
 	uint64_t other_syscalls;   /* the sampling loop's others: sleeps, checks of the process,
 				     what names a new thread */
 	uint64_t start_ns;	   /* CLOCK_MONOTONIC at the first tick */

@@ -62,11 +62,19 @@ void sampler_destroy(struct sampler *sampler)
 		frame_list_done(&sampler->threads[i].list);
 		free(sampler->threads[i].frames);
 		free(sampler->threads[i].info);
+		cpu_clock_close(&sampler->threads[i].cpu.clock);
 	}
 	free(sampler->threads);
 	free(sampler->tasks);
 	addr_map_done(&sampler->idents);
 	free(sampler);
+}
+
+void sampler_set_looks(struct sampler *sampler, const struct sampler_looks *looks)
+{
+	sampler->looks = *looks;
+	if (looks->cpu)
+		cpu_clock_raise_limit();
 }
 
 const struct sampler_stats *sampler_stats(const struct sampler *sampler)
@@ -84,6 +92,9 @@ void sampler_stats_add(struct sampler_stats *sum, const struct sampler_stats *st
 	for (int loss = 0; loss < NR_SAMPLE_LOSSES; loss++)
 		sum->lost[loss] += stats->lost[loss];
 	sum->reads += stats->reads;
+	sum->clock_reads += stats->clock_reads;
+	sum->clockless += stats->clockless;
+	sum->rough_clocks += stats->rough_clocks;
 	sum->other_syscalls += stats->other_syscalls;
 	if (!sum->start_ns)
 		sum->start_ns = stats->start_ns;

@@ -23,6 +23,13 @@ struct sampler_options {
 	const volatile sig_atomic_t *stop; /* borrowed; may be NULL */
 };
 
+/* What is looked at beside the stacks. */
+struct sampler_looks {
+	bool cpu; /* CPU time: a system call for each sample, and a descriptor for each thread */
+	bool gc;  /* a frame for the garbage collector */
+	bool exceptions; /* also those that only generators handle: reads, if there are any */
+};
+
 /* Why sampler_run() came back. */
 enum sampler_end {
 	END_DURATION, /* the time asked for is over */
@@ -43,6 +50,9 @@ int sampler_create(const struct process *process, struct remote_memory *memory,
 		   const struct py_build *build, remote_addr runtime_addr,
 		   struct sampler **ret_sampler);
 void sampler_destroy(struct sampler *sampler);
+
+/* Say what to look at beside the stacks, before the first tick. Without it: nothing. */
+void sampler_set_looks(struct sampler *sampler, const struct sampler_looks *looks);
 
 /*
  * Sample into sink until the end. Whether the target is still the same process and

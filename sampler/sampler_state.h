@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "procmem/cpu_clock.h"
 #include "sampler/addr_map.h"
 #include "sampler/python/code.h"
 #include "sampler/python/frame_list.h"
@@ -16,26 +17,38 @@
 #include "sampler/python/thread_names.h"
 #include "sampler/sampler.h"
 #include "sampler/snapshot.h"
+#include "sampler/thread_state.h"
+
+/* The CPU time of a thread. */
+struct cpu_account {
+	struct cpu_clock clock;
+	uint64_t last_ns; /* at the last sample handed on, if has_last */
+	bool has_last;
+};
 
 /* What is kept of one thread from tick to tick. */
 struct sampled_thread {
+	/* First what handing on its last sample once more needs, so that it is one cache line. */
 	struct sample_thread *info; /* owned; of the last thread in the slot; NULL: none yet */
+	struct frame *frames;	    /* the stack as people see it, outermost first */
+	uint64_t last_ns;	    /* time of the last sample handed on; 0: none yet */
+	uint32_t nr_same;	    /* so many of frames are as in that one */
+	uint32_t flags;		    /* of that one, those that thread_state_flags() has told */
+	uint32_t collector;	    /* below so many frames of that one was the collector's */
+	bool trimmed;		    /* the last walk left out innermost frames */
+	bool listed_trimmed;	    /* so did the one that was shown last */
+	bool shown_dying;	    /* some of those were left out as dying */
+	struct cpu_account cpu;
 	struct frame_list list;
-	struct frame *frames; /* the stack as people see it, outermost first */
 	uint32_t max_frames;
 	uint32_t most_frames; /* list's greatest length since ROOM_TICKS began */
 	uint32_t nr_walks;    /* since then */
-	uint32_t nr_same;     /* so many of frames are as in the last sample handed on */
 	uint32_t nr_shown;    /* so many of list's frames have been put into frames as they are */
 	uint32_t nr_listed;   /* list's length when it was shown last */
 	pid_t own_tid;	      /* as it sees itself; 0 if not known */
 	uint64_t first_ns;    /* the tick before it was seen first */
 	uint32_t nr_named;    /* so often its name was looked for; NAMED_AT_END: for good */
 	bool needs_os_name;   /* the kernel's was not read yet */
-	bool trimmed;	      /* the last walk left out innermost frames */
-	bool listed_trimmed;  /* so did the one that was shown last */
-	bool shown_dying;     /* some of those were left out as dying */
-	uint64_t last_ns;     /* time of that sample; 0: none yet */
 };
 
 /* Whether the target counts its threads as we do. */
@@ -65,6 +78,9 @@ struct sampler {
 	uint64_t cut_ns;	 /* of a run with an end: when a tick is cut off; else UINT64_MAX */
 	uint64_t usual_piece_ns; /* running mean of a snapshot's time by its pieces; 0: none yet */
 	bool copy_was_slow;	 /* this tick's took far longer */
+	struct sampler_looks looks;
+	const struct function *collector; /* in codes' table; NULL: not met yet */
+	struct known_none none;
 	struct sampler_stats stats;
 };
 
@@ -159,6 +175,22 @@ int sampler_names_end(struct sampler *sampler, struct sample_sink *sink);
  */
 int sampler_thread_walk(struct sampler *sampler, struct snapshot_thread *thread,
 			enum sample_loss *ret_loss);
+
+/* Open the CPU clock of a thread that begins, in a slot that may have had another's. */
+void sampler_cpu_begin(struct sampler *sampler, struct sampled_thread *sampled);
+
+/* Set cpu_ns and its flags of a sample that is handed on now, if its thread's clock tells. */
+void sampler_cpu_measure(struct sampler *sampler, struct sampled_thread *sampled,
+			 struct sample *sample);
+
+/*
+ * Put the collector's frame into a sample whose frames are sampled->frames, if the thread
+ * collects garbage, and set nr_unchanged, which is that of the frames without it.
+ * sampler_collector_remove() takes it out again behind the sink. 0 or -ENOMEM.
+ */
+int sampler_collector_add(struct sampler *sampler, const struct snapshot_thread *thread,
+			  struct sampled_thread *sampled, struct sample *sample);
+void sampler_collector_remove(struct sampled_thread *sampled, const struct sample *sample);
 
 /*
  * Hand what is in the thread's list to sink; of sample, time_ns, flags and error are

@@ -42,6 +42,8 @@ int sampler_thread_begin(struct sampler *sampler, const struct snapshot_thread *
 	sampled->nr_same = 0;
 	sampled->nr_shown = 0;
 	sampled->nr_named = 0;
+	sampled->collector = NOT_COLLECTING;
+	sampler_cpu_begin(sampler, sampled);
 	sampled->first_ns = sampler->last_tick_ns;
 	sampler->has_new_threads = true;
 	sampled->last_ns = sampler->last_tick_ns;
@@ -165,14 +167,15 @@ static int show_frames(const struct code_cache *codes, struct sampled_thread *sa
 	if (list->has_dying || sampled->shown_dying)
 		first = 0;
 	nr = first ? list->frames[first - 1].nr_begun : 0;
-	if (list->nr_frames > sampled->max_frames) {
-		struct frame *frames =
-			reallocarray(sampled->frames, list->max_frames, sizeof(*frames));
+	/* One more, for the collector's. */
+	if (list->nr_frames >= sampled->max_frames) {
+		uint32_t max_frames = list->max_frames + 1;
+		struct frame *frames = reallocarray(sampled->frames, max_frames, sizeof(*frames));
 
 		if (!frames)
 			return -ENOMEM;
 		sampled->frames = frames;
-		sampled->max_frames = list->max_frames;
+		sampled->max_frames = max_frames;
 	}
 	for (uint32_t i = first; i < list->nr_frames; i++) {
 		const struct walked_frame *walked = &list->frames[i];
@@ -203,18 +206,22 @@ static int hand_on(struct sampler *sampler, const struct snapshot_thread *thread
 		   struct sample sample, struct sample_sink *sink)
 {
 	struct sampled_thread *sampled = &sampler->threads[thread->slot];
+	const uint32_t nr_frames = sample.nr_frames;
 	int err;
 
 	sample.wall_ns = sampled->last_ns ? sample.time_ns - sampled->last_ns : 0;
 	sample.thread = sampled->info;
 	sample.frames = sampled->frames;
-	sample.nr_unchanged =
-		sampled->nr_same < sample.nr_frames ? sampled->nr_same : sample.nr_frames;
-	if (thread->holds_gil)
-		sample.flags |= SAMPLE_HOLDS_GIL;
+	sample.nr_unchanged = sampled->nr_same < nr_frames ? sampled->nr_same : nr_frames;
+	sample.flags |= sampled->flags;
+	err = sampler_collector_add(sampler, thread, sampled, &sample);
+	if (err)
+		return err;
+	sampler_cpu_measure(sampler, sampled, &sample);
 	sampled->last_ns = sample.time_ns;
 	err = sink->ops->sample(sink, &sample);
-	sampled->nr_same = sample.nr_frames;
+	sampler_collector_remove(sampled, &sample);
+	sampled->nr_same = nr_frames;
 	fit_room(sampled);
 	if (!sampler->stats.samples++)
 		sampler->stats.first_sample_ns = clock_now_ns();
@@ -226,8 +233,11 @@ static int hand_on(struct sampler *sampler, const struct snapshot_thread *thread
 int sampler_thread_emit(struct sampler *sampler, const struct snapshot_thread *thread,
 			struct sample sample, struct sample_sink *sink)
 {
-	int err = show_frames(&sampler->codes, &sampler->threads[thread->slot], &sample.nr_frames);
+	struct sampled_thread *sampled = &sampler->threads[thread->slot];
+	int err = show_frames(&sampler->codes, sampled, &sample.nr_frames);
 
+	sampled->flags = thread_state_flags(&sampler->snapshot, thread, sampler->looks.exceptions,
+					    &sampler->none);
 	return err ? err : hand_on(sampler, thread, sample, sink);
 }
 

@@ -62,6 +62,8 @@ struct snapshot_interpreter {
 	uint64_t churn_tick;		     /* when code objects were last seen to come or go */
 	struct code_clock clock;	     /* of this tick */
 	struct gil gil, gil_before;	     /* as read last, and by the read before */
+	bool collecting;		     /* garbage, some thread of it */
+	remote_addr gc_frame_addr;	     /* 3.15: where that was begun, or 0 */
 	struct thread_name_hints name_hints; /* the user's, kept while it is listed */
 };
 
@@ -84,10 +86,12 @@ struct snapshot {
 	struct remote_range *ranges;
 	size_t nr_ranges, max_ranges;
 	uint32_t window_offset, window_bytes; /* of the interpreter state */
+	bool window_has_gc;		      /* the collector's words are in it */
 	remote_addr head_addr;		      /* interpreters_head */
 	uint64_t head_tick;		      /* when it was read last */
 	bool reads_head;		      /* it is part of this tick's read */
 	uint8_t gil[GIL_BYTES];		      /* before 3.12: the runtime's */
+	uint32_t runtime_collecting;	      /* before 3.9: the runtime's */
 	bool gil_distrusted;		      /* a thread moved without having had it */
 	size_t nr_pieces;		      /* that this tick's reads had */
 };

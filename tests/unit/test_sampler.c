@@ -640,3 +640,77 @@ Test(sampler, code_without_end_takes_little_room)
 		fake_python_done(&py);
 	}
 }
+
+/* Keeps the names of the last sample and holds the next one's nr_unchanged against them. */
+struct stack_sink {
+	struct sample_sink sink;
+	char text[64]; /* "f <GC> g " */
+	uint32_t flags;
+	const struct function *functions[4];
+	uint32_t nr_frames;
+};
+
+static int stack_sink_sample(struct sample_sink *sink, const struct sample *sample)
+{
+	struct stack_sink *stack = (struct stack_sink *)sink;
+	uint32_t nr_same = 0;
+
+	cr_assert(le(uint, sample->nr_frames, 4));
+	while (nr_same < sample->nr_frames && nr_same < stack->nr_frames &&
+	       sample->frames[nr_same].function == stack->functions[nr_same])
+		nr_same++;
+	cr_expect(eq(uint, sample->nr_unchanged, nr_same), "behind '%s'", stack->text);
+	stack->text[0] = '\0';
+	for (uint32_t i = 0; i < sample->nr_frames; i++) {
+		stack->functions[i] = sample->frames[i].function;
+		(void)strcat(strcat(stack->text, stack->functions[i]->qualname), " ");
+	}
+	stack->nr_frames = sample->nr_frames;
+	stack->flags = sample->flags;
+	return 0;
+}
+
+/* The collector's frame comes and goes, at all places, and frames around it. */
+Test(sampler, collector_has_a_frame)
+{
+	static const struct {
+		unsigned int collector; /* frame that began it, from 1; 0: none */
+		char text[32];
+	} cases[] = {
+		{0, "f g "}, {2, "f g <GC> "}, {2, "f g <GC> "}, {1, "f <GC> g "}, {1, "f <GC> g "},
+		{0, "f g "}, {1, "f <GC> g "}, {2, "f g <GC> "}, {0, "f g "},
+	};
+	static const struct sample_sink_ops ops = {.sample = stack_sink_sample};
+	const struct fake_code codes[] = {{.name = "f", .nr_units = 64}, {.name = "g"}};
+	struct stack_sink sink = {.sink.ops = &ops};
+	remote_addr frames[3] = {0};
+	struct fake_python py;
+	struct fake_stack stack;
+	struct sampler *sampler;
+
+	fake_python_init(&py, 15);
+	fake_stack_init(&stack, &py, 1, CHUNK_BYTES);
+	for (size_t i = 0; i < 2; i++)
+		frames[i + 1] = fake_stack_call(&stack, fake_python_code(&py, &codes[i]), 20);
+	fake_stack_finish(&stack);
+	cr_assert(zero(
+		int, sampler_create(NULL, &py.fake.memory, &py.build, py.runtime_addr, &sampler)));
+	for (unsigned int looks = 0; looks < 2; looks++) {
+		sampler_set_looks(sampler, &(struct sampler_looks){.gc = looks != 0});
+		for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+			const char *text = looks ? cases[i].text : "f g ";
+
+			fake_memory_write_u64(&py.fake,
+					      py.interp_addr + py.build.offsets.interpreter.gc +
+						      py.build.offsets.gc.frame,
+					      frames[cases[i].collector]);
+			cr_assert(
+				zero(int, sampler_tick(sampler, &sink.sink, looks * 100 + i + 1)));
+			cr_expect(eq(str, sink.text, (char *)text));
+			cr_expect(eq(uint, sink.flags & SAMPLE_GC,
+				     looks && cases[i].collector ? SAMPLE_GC : 0));
+		}
+	}
+	sampler_destroy(sampler);
+	fake_python_done(&py);
+}

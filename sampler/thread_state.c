@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/thread_state.h"
+
+#include <string.h>
+
+/* Whether the object at addr is of type NoneType. */
+static bool object_is_none(const struct snapshot *snapshot, remote_addr addr)
+{
+	static const char none_type[] = "NoneType";
+	const struct py_offsets *offsets = &snapshot->build->offsets;
+	uint64_t type_addr, name_addr;
+	char name[sizeof(none_type)];
+
+	return remote_memory_read_u64(snapshot->memory, addr + offsets->object.ob_type,
+				      &type_addr) == 0 &&
+	       remote_memory_read_u64(snapshot->memory, type_addr + offsets->object.tp_name,
+				      &name_addr) == 0 &&
+	       remote_memory_read(snapshot->memory, name_addr, name, sizeof(name)) == 0 &&
+	       memcmp(name, none_type, sizeof(name)) == 0;
+}
+
+/* Whether what an item holds is an exception. */
+static bool is_exception(const struct snapshot *snapshot, remote_addr addr, struct known_none *none)
+{
+	if (!addr || addr == none->addr)
+		return false;
+	if (!snapshot->build->traits.handled_none || none->addr || addr == none->other_addr)
+		return true;
+	if (!object_is_none(snapshot, addr)) {
+		none->other_addr = addr;
+		return true;
+	}
+	none->addr = addr;
+	return false;
+}
+
+/* Whether one of the items around the running generators holds an exception. */
+static bool generators_handle(const struct snapshot *snapshot, const struct snapshot_thread *thread,
+			      struct known_none *none)
+{
+	const struct py_offsets *offsets = &snapshot->build->offsets;
+	const remote_addr last_addr = thread->ref.addr + offsets->thread.exc_state;
+	const size_t size = offsets->exc_item.previous + sizeof(uint64_t);
+	remote_addr addr = field_u64(thread->state, offsets->thread.exc_info);
+	uint8_t item[EXC_ITEM_MAX_BYTES];
+
+	for (int i = 0; i < EXC_ITEMS_MAX && addr && addr != last_addr; i++) {
+		if (remote_memory_read(snapshot->memory, addr, item, size) != 0)
+			return false;
+		if (is_exception(snapshot, field_u64(item, offsets->exc_item.value), none))
+			return true;
+		addr = field_u64(item, offsets->exc_item.previous);
+	}
+	return false;
+}
+
+static bool handles_exception(const struct snapshot *snapshot, const struct snapshot_thread *thread,
+			      bool follow, struct known_none *none)
+{
+	const struct py_offsets *offsets = &snapshot->build->offsets;
+
+	if (offsets->thread.raised == OFFSET_ABSENT || offsets->thread.exc_state == OFFSET_ABSENT)
+		return false;
+	if (field_u64(thread->state, offsets->thread.raised) ||
+	    is_exception(
+		    snapshot,
+		    field_u64(thread->state, offsets->thread.exc_state + offsets->exc_item.value),
+		    none))
+		return true;
+	return follow && offsets->thread.exc_info != OFFSET_ABSENT &&
+	       generators_handle(snapshot, thread, none);
+}
+
+uint32_t thread_state_flags(const struct snapshot *snapshot, const struct snapshot_thread *thread,
+			    bool follow, struct known_none *none)
+{
+	const uint32_t requested = snapshot->build->offsets.thread.gil_requested;
+	uint32_t flags = 0;
+
+	if (thread->holds_gil)
+		flags |= SAMPLE_HOLDS_GIL;
+	else if (requested != OFFSET_ABSENT && field_i32(thread->state, requested) == 1)
+		flags |= SAMPLE_WAITS_FOR_GIL;
+	if (handles_exception(snapshot, thread, follow, none))
+		flags |= SAMPLE_EXCEPTION;
+	return flags;
+}
+
+/* How many of the first nr frames people see. */
+static uint32_t count_visible(const struct frame_list *list, uint32_t nr)
+{
+	uint32_t nr_visible = 0;
+
+	for (uint32_t i = 0; i < nr; i++)
+		nr_visible += frame_visible(list, i);
+	return nr_visible;
+}
+
+uint32_t thread_state_collector(const struct snapshot *snapshot,
+				const struct snapshot_thread *thread, const struct frame_list *list)
+{
+	const struct snapshot_interpreter *interpreter =
+		&snapshot->interpreters[thread->ref.interpreter];
+	uint32_t nr;
+
+	if (!interpreter->collecting)
+		return NOT_COLLECTING;
+	if (snapshot->build->offsets.gc.frame == OFFSET_ABSENT)
+		return thread->holds_gil ? count_visible(list, list->nr_frames) : NOT_COLLECTING;
+	nr = frame_list_find(list, interpreter->gc_frame_addr, list->nr_frames);
+	return nr ? count_visible(list, nr) : NOT_COLLECTING;
+}
