@@ -23,6 +23,7 @@
 #include "output/stats.h"
 #include "output/summary.h"
 #include "procmem/cleanup.h"
+#include "procmem/cpu_clock.h"
 #include "procmem/procfile.h"
 #include "sampler/sampler.h"
 #include "sampler/ticker.h"
@@ -82,9 +83,11 @@ static uint64_t max_rss_kib(void)
 	return kib;
 }
 
+/* profile is NULL if there was no target. */
 static struct run_info describe_run(const struct attach_options *options,
-				    const struct target *target)
+				    const struct target *target, const struct profile *profile)
 {
+	const struct profile_account nothing = {0};
 	struct rusage usage;
 
 	(void)getrusage(RUSAGE_SELF, &usage);
@@ -95,6 +98,9 @@ static struct run_info describe_run(const struct attach_options *options,
 		.python_free_threaded = target->runtime.build.free_threaded,
 		.python_newer_than_tested = target->runtime.build.newer_than_tested,
 		.runtime_found_by = target->runtime.found_by,
+		.mode = options->profile.mode,
+		.account = profile ? *profile_account(profile) : nothing,
+		.shown_ns = profile ? profile_time_ns(profile) : 0,
 		.asked_hz = options->rate_hz,
 		.cpu_user_ns = timeval_ns(&usage.ru_utime),
 		.cpu_sys_ns = timeval_ns(&usage.ru_stime),
@@ -164,7 +170,7 @@ static enum exit_status write_file(const struct attach *attach, const struct run
 /* Write everything that was asked for and that there is something to say in. */
 static enum exit_status write_outputs(struct attach *attach)
 {
-	struct run_info info = describe_run(&attach->options, &attach->target);
+	struct run_info info = describe_run(&attach->options, &attach->target, attach->profile);
 	enum exit_status profile_status = EXIT_OK, stats_status = EXIT_OK;
 
 	catch_signals(SA_RESTART);
@@ -192,6 +198,30 @@ static const char *end_reason(const struct attach *attach, enum sampler_end end)
 	return end == END_STOPPED ? "stopped; " : reasons[attach->after];
 }
 
+/* What the mode shows of it, and how well CPU times were measured. */
+static void print_mode(const struct attach *attach)
+{
+	const struct sampler_stats *stats = &attach->stats;
+	const enum profile_mode mode = attach->options.profile.mode;
+
+	if (mode != PROFILE_WALL)
+		print_note("mode %s: %llu samples shown, %.3f s of %s%s", profile_mode_name(mode),
+			   (unsigned long long)profile_account(attach->profile)->nr_shown,
+			   (double)profile_time_ns(attach->profile) / NS_PER_S,
+			   profile_mode_time(mode),
+			   attach->options.format == FORMAT_COLLAPSED && mode == PROFILE_CPU
+				   ? "; stacks are counted in microseconds"
+				   : "");
+	if (stats->clockless)
+		print_note("the CPU time of %llu threads could not be measured: no descriptors "
+			   "were left (ulimit -n), or they ended at once",
+			   (unsigned long long)stats->clockless);
+	if (stats->rough_clocks)
+		print_note("perf_event_open is not allowed (kernel.perf_event_paranoid): the CPU "
+			   "time of %llu threads is only told at the kernel's timer ticks",
+			   (unsigned long long)stats->rough_clocks);
+}
+
 /* One line that says what there is, and what was lost. */
 static void print_end(const struct attach *attach, enum sampler_end end)
 {
@@ -207,6 +237,7 @@ static void print_end(const struct attach *attach, enum sampler_end end)
 		   followed.text, end_reason(attach, end), (unsigned long long)stats->samples,
 		   (unsigned long long)stats->ticks, stats_wall_s(stats), loss_percent(stats),
 		   (unsigned long long)stats->late_ticks);
+	print_mode(attach);
 	if (attach->not_followed.text[0])
 		print_note("not followed: %s", attach->not_followed.text);
 	if (stats->trimmed && (attach->options.verbose || trimmed_percent(stats) >= WORTH_A_NOTE))
@@ -227,7 +258,8 @@ static void print_end(const struct attach *attach, enum sampler_end end)
 	if (stats->failed_ticks)
 		print_note("%llu ticks failed: the list of threads was in motion, or gone",
 			   (unsigned long long)stats->failed_ticks);
-	print_note("%llu reads, %llu other system calls", (unsigned long long)stats->reads,
+	print_note("%llu reads, %llu of clocks, %llu other system calls",
+		   (unsigned long long)stats->reads, (unsigned long long)stats->clock_reads,
 		   (unsigned long long)stats->other_syscalls);
 	if (stats->lateness.nr)
 		print_note("ticks came late by %.1f µs (median), %.1f µs (99 %%), %.1f µs (most)",
@@ -269,8 +301,56 @@ static int create_sampler(struct attach *attach)
 {
 	struct target *target = &attach->target;
 
-	return sampler_create(&target->process, &target->live.memory, &target->runtime.build,
-			      target->runtime.addr, &attach->sampler);
+	int err = sampler_create(&target->process, &target->live.memory, &target->runtime.build,
+				 target->runtime.addr, &attach->sampler);
+
+	if (!err)
+		sampler_set_looks(attach->sampler, &attach->options.looks);
+	return err;
+}
+
+/* What a mode needs and this build of CPython does not tell; NULL if there is nothing. */
+static const char *missing_for_mode(const struct py_offsets *offsets, enum profile_mode mode)
+{
+	if (mode == PROFILE_GIL && offsets->runtime.gil_locked == OFFSET_ABSENT &&
+	    offsets->interpreter.gil_locked == OFFSET_ABSENT)
+		return "who holds the GIL";
+	if (mode == PROFILE_EXCEPTION && offsets->thread.raised == OFFSET_ABSENT)
+		return "what exceptions are handled";
+	return NULL;
+}
+
+/* Whether the kernel tells CPU times at all. */
+static bool has_cpu_times(const struct process *process)
+{
+	struct cpu_clock clock = {0};
+	pid_t tid;
+	int err = process_live_thread(process, &tid);
+
+	if (!err)
+		err = cpu_clock_open(process, tid, &clock);
+	cpu_clock_close(&clock);
+	return err != -ENOTSUP;
+}
+
+/* Whether this target can be shown in the mode asked for; EXIT_ERROR with a sentence if not. */
+static enum exit_status check_mode(const struct attach *attach, struct message *reterr)
+{
+	const struct target *target = &attach->target;
+	const enum profile_mode mode = attach->options.profile.mode;
+	const char *missing = missing_for_mode(&target->runtime.build.offsets, mode);
+
+	if (missing) {
+		message_set(reterr,
+			    "of CPython %s %s cannot be told: use --mode wall or --mode cpu",
+			    target->version, missing);
+		return EXIT_ERROR;
+	}
+	if (mode != PROFILE_CPU || has_cpu_times(&target->process))
+		return EXIT_OK;
+	message_set(reterr, "this kernel tells the CPU time of threads neither by perf_event_open "
+			    "nor by /proc/PID/task/TID/schedstat: use --mode wall");
+	return EXIT_ERROR;
 }
 
 /* Open what can be refused before the sampling begins. */
@@ -284,6 +364,9 @@ static enum exit_status prepare(struct attach *attach, struct message *reterr)
 	if (status != EXIT_OK)
 		return status;
 	status = target_open(options->pid, &options->wait, &attach->target, reterr);
+	if (status != EXIT_OK)
+		return status;
+	status = check_mode(attach, reterr);
 	if (status != EXIT_OK)
 		return status;
 	attach->profile = profile_create(&options->profile);

@@ -31,6 +31,13 @@ static const char help[] =
 	"                         speedscope; summary: a table of functions. Default: from\n"
 	"                         the suffix of FILE (.collapsed, .folded, .txt; .summary),\n"
 	"                         else summary on a terminal and collapsed in a file or pipe\n"
+	"      --mode NAME        wall: all samples, by the time that passed (default); cpu: by\n"
+	"                         the CPU time that a thread used since its last sample; gil:\n"
+	"                         only samples that hold the GIL; exception: only samples that\n"
+	"                         handle an exception\n"
+	"      --cpu              measure CPU times in the other modes, too\n"
+	"      --gc, --no-gc      a frame <GC> where garbage is collected, or none (default:\n"
+	"                         --gc)\n"
 	"  -t, --threads          a root frame per thread\n"
 	"      --functions        a row per function, with the line it begins at (default)\n"
 	"      --lines            a row per line that was executing\n"
@@ -111,6 +118,10 @@ enum {
 	OPTION_NO_JITTER,
 	OPTION_STATS_JSON,
 	OPTION_WAIT,
+	OPTION_MODE,
+	OPTION_CPU,
+	OPTION_GC,
+	OPTION_NO_GC,
 };
 
 static const struct option long_options[] = {
@@ -120,6 +131,10 @@ static const struct option long_options[] = {
 	{"duration", required_argument, NULL, 'd'},
 	{"output", required_argument, NULL, 'o'},
 	{"format", required_argument, NULL, 'f'},
+	{"mode", required_argument, NULL, OPTION_MODE},
+	{"cpu", no_argument, NULL, OPTION_CPU},
+	{"gc", no_argument, NULL, OPTION_GC},
+	{"no-gc", no_argument, NULL, OPTION_NO_GC},
 	{"threads", no_argument, NULL, 't'},
 	{"lines", no_argument, NULL, OPTION_LINES},
 	{"functions", no_argument, NULL, OPTION_FUNCTIONS},
@@ -153,6 +168,11 @@ static bool apply_option(struct attach_options *options, int option, const char 
 			return true;
 		print_error("there is no format '%s': write collapsed or summary", value);
 		return false;
+	case OPTION_MODE:
+		if (profile_mode_parse(value, &options->profile.mode))
+			return true;
+		print_error("there is no mode '%s': write wall, cpu, gil or exception", value);
+		return false;
 	case 'o':
 		options->output_path = value;
 		return true;
@@ -168,6 +188,13 @@ static bool apply_option(struct attach_options *options, int option, const char 
 	case OPTION_JITTER:
 	case OPTION_NO_JITTER:
 		options->jitter = option == OPTION_JITTER;
+		return true;
+	case OPTION_CPU:
+		options->looks.cpu = true;
+		return true;
+	case OPTION_GC:
+	case OPTION_NO_GC:
+		options->looks.gc = option == OPTION_GC;
 		return true;
 	case OPTION_STATS_JSON:
 		options->stats_path = value;
@@ -194,6 +221,7 @@ enum exit_status attach_options_parse(int argc, char **argv, struct attach_optio
 		.rate_hz = DEFAULT_RATE_HZ,
 		.jitter = true,
 		.wait = TARGET_WAIT_DEFAULT,
+		.looks = {.gc = true},
 	};
 	*ret_done = false;
 	while ((option = getopt_long(argc, argv, short_options, long_options, NULL)) != -1) {
@@ -209,5 +237,7 @@ enum exit_status attach_options_parse(int argc, char **argv, struct attach_optio
 	}
 	if (!parse_only_pid(argc, argv, optind, &options->pid) || !choose_format(options))
 		return EXIT_USAGE;
+	options->looks.cpu |= options->profile.mode == PROFILE_CPU;
+	options->looks.exceptions = options->profile.mode == PROFILE_EXCEPTION;
 	return EXIT_OK;
 }

@@ -9,6 +9,7 @@
 #include "cmd/command.h"
 #include "cmd/target.h"
 #include "output/profile.h"
+#include "sampler/sampler.h"
 
 enum format { FORMAT_AUTO, FORMAT_COLLAPSED, FORMAT_SUMMARY }; /* FORMAT_AUTO: not given */
 
@@ -21,6 +22,7 @@ struct attach_options {
 	const char *stats_path;
 	enum format format;
 	struct profile_options profile;
+	struct sampler_looks looks;
 	struct target_wait wait;
 	bool quiet;
 	bool verbose;

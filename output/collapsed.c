@@ -8,6 +8,8 @@
 #include "output/label.h"
 #include "output/text.h"
 
+#define NS_PER_US 1000u
+
 /* The label of every frame: made once, used in many lines. */
 struct frame_labels {
 	struct text text; /* one after the other, each terminated */
@@ -89,6 +91,12 @@ static int line_write(struct writer *writer, uint64_t count)
 	return err;
 }
 
+/* The number behind a stack. */
+static uint64_t stack_count(const struct profile *profile, uint64_t nr_samples, uint64_t ns)
+{
+	return profile_mode(profile) == PROFILE_CPU ? (ns + NS_PER_US / 2) / NS_PER_US : nr_samples;
+}
+
 static int node_write(struct writer *writer, uint32_t node)
 {
 	const struct frame_labels *labels = &writer->labels;
@@ -112,34 +120,37 @@ static int node_write(struct writer *writer, uint32_t node)
 	}
 	if (frames[self->frame].function == PROFILE_NONE)
 		text_puts(line, ";" LABEL_NO_PYTHON_FRAMES);
-	return line_write(writer, self->self_samples);
+	return line_write(writer, stack_count(writer->profile, self->self_samples, self->self_ns));
 }
 
-/* Samples without a Python frame that no thread's root has counted. */
-static uint64_t rootless_idle_samples(const struct profile *profile)
+/* The number for samples without a Python frame that no thread's root has counted. */
+static uint64_t rootless_idle_count(const struct profile *profile)
 {
-	uint64_t idle = profile_nr_idle_samples(profile);
+	uint64_t nr_samples = profile_nr_idle_samples(profile);
+	uint64_t ns = profile_idle_ns(profile);
 	uint32_t nr_nodes;
 	uint32_t nr_frames;
 	const struct profile_node *nodes = profile_nodes(profile, &nr_nodes);
 	const struct profile_frame *frames = profile_frames(profile, &nr_frames);
 
 	for (uint32_t i = 0; i < nr_nodes; i++) {
-		if (frames[nodes[i].frame].function == PROFILE_NONE)
-			idle -= nodes[i].self_samples;
+		if (frames[nodes[i].frame].function != PROFILE_NONE)
+			continue;
+		nr_samples -= nodes[i].self_samples;
+		ns -= nodes[i].self_ns;
 	}
-	return idle;
+	return stack_count(profile, nr_samples, ns);
 }
 
 static int stacks_write(struct writer *writer)
 {
-	uint64_t idle = rootless_idle_samples(writer->profile);
+	uint64_t idle = rootless_idle_count(writer->profile);
 	uint32_t nr;
 	const struct profile_node *nodes = profile_nodes(writer->profile, &nr);
 	int err;
 
 	for (uint32_t i = 0; i < nr; i++) {
-		if (!nodes[i].self_samples)
+		if (!stack_count(writer->profile, nodes[i].self_samples, nodes[i].self_ns))
 			continue;
 		err = node_write(writer, i);
 		if (err)

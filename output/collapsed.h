@@ -2,7 +2,8 @@
 /*
  * Collapsed stacks, the format that flamegraph.pl, inferno, speedscope and others
  * read: a line for each distinct stack, frames outermost first and separated by
- * ';', a space, and how many samples it was seen in.
+ * ';', a space, and how many samples it was seen in; by CPU time, how many microseconds, of
+ * which those below a half are left out.
  */
 #pragma once
 

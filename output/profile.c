@@ -36,10 +36,11 @@ struct profile {
 	struct sample_sink sink; /* first: the sink is the profile */
 	struct profile_options options;
 
+	struct profile_account account;
 	uint64_t nr_idle_samples;
 	uint64_t nr_other_samples;
-	uint64_t wall_ns;
-	uint64_t idle_wall_ns;
+	uint64_t time_ns;
+	uint64_t idle_ns;
 
 	struct function_rows functions;
 
@@ -342,19 +343,19 @@ static int path_follow(struct profile *profile, struct thread_path *path,
 
 /* Count a sample whose nodes path holds. */
 static void sample_count(struct profile *profile, const struct thread_path *path,
-			 const struct sample *sample)
+			 const struct sample *sample, uint64_t weight_ns)
 {
 	uint32_t leaf = path->nr_nodes ? path->nodes[path->nr_nodes - 1] : path->root;
 
 	if (leaf != PROFILE_NONE) {
 		profile->nodes[leaf].self_samples++;
-		profile->nodes[leaf].self_wall_ns += sample->wall_ns;
+		profile->nodes[leaf].self_ns += weight_ns;
 	}
 	if (!sample->nr_frames) {
 		profile->nr_idle_samples++;
-		profile->idle_wall_ns += sample->wall_ns;
+		profile->idle_ns += weight_ns;
 	}
-	profile->wall_ns += sample->wall_ns;
+	profile->time_ns += weight_ns;
 }
 
 /* Make the row and the node of the stacks that have no place in the tree. */
@@ -371,33 +372,62 @@ static int other_node_add(struct profile *profile)
 }
 
 /* Count a sample whose stack has no place in the tree. */
-static int sample_count_other(struct profile *profile, const struct sample *sample)
+static int sample_count_other(struct profile *profile, uint64_t weight_ns)
 {
 	int err = profile->other_node == PROFILE_NONE ? other_node_add(profile) : 0;
 
 	if (err)
 		return err;
 	profile->nodes[profile->other_node].self_samples++;
-	profile->nodes[profile->other_node].self_wall_ns += sample->wall_ns;
+	profile->nodes[profile->other_node].self_ns += weight_ns;
 	profile->nr_other_samples++;
-	profile->wall_ns += sample->wall_ns;
+	profile->time_ns += weight_ns;
 	return 0;
 }
 
-static int profile_sample(struct sample_sink *sink, const struct sample *sample)
+/* Leave a sample out: the path is right for the next one only so far as both are the same. */
+static void sample_pass_over(struct profile *profile, const struct sample *sample)
 {
-	struct profile *profile = (struct profile *)sink;
+	struct thread_path *path = path_find(profile, sample->thread);
+
+	if (path && path->nr_nodes > sample->nr_unchanged)
+		path->nr_nodes = sample->nr_unchanged;
+}
+
+static int sample_add(struct profile *profile, const struct sample *sample, uint64_t weight_ns)
+{
 	struct thread_path *path = path_find(profile, sample->thread);
 	int err = path ? 0 : path_get(profile, sample->thread, &path);
 
 	if (!err)
 		err = path_follow(profile, path, sample);
 	if (err == -E2BIG)
-		return sample_count_other(profile, sample);
+		return sample_count_other(profile, weight_ns);
 	if (err)
 		return err;
-	sample_count(profile, path, sample);
+	sample_count(profile, path, sample, weight_ns);
 	path_fit(path);
+	return 0;
+}
+
+static int profile_sample(struct sample_sink *sink, const struct sample *sample)
+{
+	struct profile *profile = (struct profile *)sink;
+	uint64_t weight_ns;
+	bool shown = profile_mode_shows(profile->options.mode, sample, &weight_ns);
+	int err = 0;
+
+	if (shown)
+		err = sample_add(profile, sample, weight_ns);
+	else
+		sample_pass_over(profile, sample);
+	if (err)
+		return err;
+	profile->account.nr_shown += shown;
+	profile->account.nr_samples++;
+	profile->account.wall_ns += sample->wall_ns;
+	profile->account.cpu_ns += sample->cpu_ns;
+	profile->account.nr_cpu_measured += (sample->flags & SAMPLE_CPU_MEASURED) != 0;
 	return 0;
 }
 
@@ -462,6 +492,16 @@ void profile_change_sampler(struct profile *profile)
 	profile->sampler_changed = true;
 }
 
+const struct profile_account *profile_account(const struct profile *profile)
+{
+	return &profile->account;
+}
+
+enum profile_mode profile_mode(const struct profile *profile)
+{
+	return profile->options.mode;
+}
+
 uint64_t profile_nr_idle_samples(const struct profile *profile)
 {
 	return profile->nr_idle_samples;
@@ -477,14 +517,14 @@ uint64_t profile_nr_threads(const struct profile *profile)
 	return profile->nr_threads_seen;
 }
 
-uint64_t profile_wall_ns(const struct profile *profile)
+uint64_t profile_time_ns(const struct profile *profile)
 {
-	return profile->wall_ns;
+	return profile->time_ns;
 }
 
-uint64_t profile_idle_wall_ns(const struct profile *profile)
+uint64_t profile_idle_ns(const struct profile *profile)
 {
-	return profile->idle_wall_ns;
+	return profile->idle_ns;
 }
 
 const struct profile_function *profile_functions(const struct profile *profile, uint32_t *ret_nr)

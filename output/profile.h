@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "output/profile_mode.h"
 #include "sampler/sample.h"
 
 #define PROFILE_NONE UINT32_MAX /* no parent, no line, no thread */
@@ -38,7 +39,7 @@ struct profile_node {
 	uint32_t parent; /* PROFILE_NONE for outermost frames */
 	uint32_t frame;
 	uint64_t self_samples; /* samples whose innermost frame this is */
-	uint64_t self_wall_ns;
+	uint64_t self_ns;      /* their weights, of the profile's mode */
 };
 
 struct profile_thread {
@@ -58,6 +59,7 @@ struct profile_thread {
 #define PROFILE_OTHER_STACKS "[other stacks]"
 
 struct profile_options {
+	enum profile_mode mode;
 	bool by_line;	    /* a row per line instead of a row per function */
 	bool by_thread;	    /* a root frame per thread */
 	uint32_t max_nodes; /* 0: PROFILE_MAX_NODES */
@@ -88,7 +90,20 @@ struct sample_sink *profile_sink(struct profile *profile);
  */
 void profile_change_sampler(struct profile *profile);
 
-/* How many of the samples had no Python frame. */
+/* What was taken in, whether the mode shows it or not. */
+struct profile_account {
+	uint64_t nr_samples;
+	uint64_t nr_shown;	  /* by the mode */
+	uint64_t wall_ns, cpu_ns; /* the weights of all samples */
+	uint64_t nr_cpu_measured; /* so many have told their CPU time, be it 0 */
+};
+
+/* The accounts so far; borrowed. */
+const struct profile_account *profile_account(const struct profile *profile);
+
+enum profile_mode profile_mode(const struct profile *profile);
+
+/* How many of the samples shown had no Python frame. */
 uint64_t profile_nr_idle_samples(const struct profile *profile);
 
 /* How many are counted as PROFILE_OTHER_STACKS. */
@@ -97,9 +112,12 @@ uint64_t profile_nr_other_samples(const struct profile *profile);
 /* How many threads had samples. */
 uint64_t profile_nr_threads(const struct profile *profile);
 
-/* The time that all samples stand for, the sum of their weights, and of that the idle ones'. */
-uint64_t profile_wall_ns(const struct profile *profile);
-uint64_t profile_idle_wall_ns(const struct profile *profile);
+/*
+ * The time that all samples shown stand for, the sum of their weights, and of that the idle
+ * ones'.
+ */
+uint64_t profile_time_ns(const struct profile *profile);
+uint64_t profile_idle_ns(const struct profile *profile);
 
 /*
  * The tables, each with its length; borrowed, valid until the next sample. Threads have rows
@@ -112,8 +130,8 @@ const struct profile_thread *profile_threads(const struct profile *profile, uint
 
 /* Self and total time of one row; recursion counts once. */
 struct profile_total {
-	uint64_t self_wall_ns;
-	uint64_t total_wall_ns;
+	uint64_t self_ns;
+	uint64_t total_ns;
 };
 
 /*

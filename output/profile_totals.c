@@ -59,7 +59,7 @@ static void tree_walk_link(struct tree_walk *walk)
 
 		walk->next_sibling[i] = walk->first_child[owner];
 		walk->first_child[owner] = i;
-		sums[owner].self_wall_ns += sums[i].self_wall_ns;
+		sums[owner].self_ns += sums[i].self_ns;
 	}
 }
 
@@ -87,7 +87,7 @@ static void tree_walk_total(struct tree_walk *walk, struct profile_total *totals
 		const struct profile_node *sum = &walk->sums[node];
 
 		if (walk->nr_active[sum->frame]++ == 0)
-			totals[sum->frame].total_wall_ns += sum->self_wall_ns;
+			totals[sum->frame].total_ns += sum->self_ns;
 		if (walk->first_child[node] != PROFILE_NONE)
 			node = walk->first_child[node];
 		else
@@ -109,7 +109,7 @@ static struct profile_total *totals_create(const struct profile *profile)
 	if (!totals)
 		return NULL;
 	for (uint32_t i = 0; i < nr_nodes; i++)
-		totals[nodes[i].frame].self_wall_ns += nodes[i].self_wall_ns;
+		totals[nodes[i].frame].self_ns += nodes[i].self_ns;
 	return totals;
 }
 

@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "output/profile.h"
+
 /* Strings are borrowed, as the target has them, not escaped; NULL if not known. */
 struct run_info {
 	const char *command_line;  /* of the target, arguments separated by spaces */
@@ -14,7 +16,10 @@ struct run_info {
 	bool python_free_threaded; /* built without the GIL */
 	bool python_newer_than_tested;
 	const char *runtime_found_by; /* how its runtime state was found: one word or phrase */
-	double asked_hz;	      /* ticks per second asked for; 0: as fast as possible */
+	enum profile_mode mode;
+	struct profile_account account;
+	uint64_t shown_ns; /* the weights of the samples that the mode shows */
+	double asked_hz;   /* ticks per second asked for; 0: as fast as possible */
 
 	/* Of pysample itself, as getrusage(2) counts them. */
 	uint64_t cpu_user_ns;

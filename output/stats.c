@@ -52,10 +52,28 @@ static void write_counters(struct json *json, const struct sampler_stats *stats)
 	member_u64(json, "p99_lateness_ns", stats->p99_lateness_ns);
 	member_u64(json, "max_lateness_ns", stats->lateness.max);
 	member_u64(json, "reads", stats->reads);
+	member_u64(json, "clock_reads", stats->clock_reads);
+	member_u64(json, "clockless_threads", stats->clockless);
+	member_u64(json, "rough_clock_threads", stats->rough_clocks);
 	member_u64(json, "other_syscalls", stats->other_syscalls);
 	member_double(json, "achieved_hz", stats_achieved_hz(stats));
 	member_double(json, "wall_s", stats_wall_s(stats));
 	member_u64(json, "first_sample_ns", stats->first_sample_ns);
+}
+
+/* What the profile shows, and the weights of all samples. */
+static void write_account(struct json *json, const struct run_info *info)
+{
+	member_string(json, "mode", profile_mode_name(info->mode));
+	member_string(json, "unit", profile_mode_unit(info->mode));
+	member_u64(json, "shown_samples", info->account.nr_shown);
+	member_double(json, "shown_s", (double)info->shown_ns / NS_PER_S);
+	member_double(json, "sampled_wall_s", (double)info->account.wall_ns / NS_PER_S);
+	json_key(json, "sampled_cpu_s");
+	if (info->account.nr_cpu_measured)
+		json_double(json, (double)info->account.cpu_ns / NS_PER_S);
+	else
+		json_null(json);
 }
 
 static void write_info(struct json *json, const struct run_info *info)
@@ -89,6 +107,7 @@ int stats_write_json(const struct sampler_stats *stats, const struct run_info *i
 	json_init(&json, out, 2);
 	json_object_begin(&json);
 	write_counters(&json, stats);
+	write_account(&json, info);
 	write_info(&json, info);
 	json_object_end(&json);
 	return json_finish(&json);

@@ -16,8 +16,12 @@ double stats_achieved_hz(const struct sampler_stats *stats);
 /*
  * Write one JSON object to out and flush it. Its keys are stable: ticks, samples,
  * lost (an object of loss_name() → count), trimmed, late_ticks, failed_ticks,
- * p50_lateness_ns, p99_lateness_ns, max_lateness_ns, asked_hz, achieved_hz, wall_s, cpu_user_s, cpu_sys_s, max_rss_kib, reads, other_syscalls,
- * command_line, pid, python, runtime_found_by. What is not known is null.
+ * p50_lateness_ns, p99_lateness_ns, max_lateness_ns, asked_hz, achieved_hz, wall_s,
+ * cpu_user_s, cpu_sys_s, max_rss_kib, reads, clock_reads, clockless_threads,
+ * rough_clock_threads, other_syscalls, mode (profile_mode_name()), unit (of collapsed stacks:
+ * profile_mode_unit()), shown_samples and shown_s (of the mode), sampled_wall_s and
+ * sampled_cpu_s (the weights of all samples), command_line, pid, python, runtime_found_by.
+ * What is not known is null.
  *
  * 0, or the stream's error as negative errno.
  */

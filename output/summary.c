@@ -193,7 +193,7 @@ static int row_compare(const void *left, const void *right, void *profile)
 /* Time without a Python frame that no thread's root has as its own. */
 static uint64_t rootless_idle_ns(const struct table *table)
 {
-	uint64_t idle_ns = profile_idle_wall_ns(table->profile);
+	uint64_t idle_ns = profile_idle_ns(table->profile);
 
 	for (uint32_t i = 0; i < table->nr_rows; i++) {
 		if (!row_function(table->profile, &table->rows[i]))
@@ -217,7 +217,7 @@ static int rows_collect(struct table *table)
 	if (!table->rows)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < nr; i++) {
-		table->rows[i] = (struct row){i, totals[i].self_wall_ns, totals[i].total_wall_ns};
+		table->rows[i] = (struct row){i, totals[i].self_ns, totals[i].total_ns};
 		table->nr_rows++;
 	}
 	idle_ns = rootless_idle_ns(table);
@@ -284,7 +284,7 @@ static void widths_find(struct table *table)
 
 static void row_print(struct table *table, const struct row *row)
 {
-	double whole_ns = (double)profile_wall_ns(table->profile);
+	double whole_ns = (double)profile_time_ns(table->profile);
 	double percent_per_ns = whole_ns > 0 ? 100 / whole_ns : 0;
 	struct text *out = &table->out;
 	size_t name_width = table->name_width;
@@ -356,8 +356,10 @@ static void header_target(struct table *table, const struct sampler_stats *stats
 		label_append_escaped(line, info->python, strlen(info->python), LABEL_DISPLAY);
 		text_puts(line, " · ");
 	}
-	text_printf(line, "%" PRIu64 " thread%s · %.1f s", nr_threads, plural(nr_threads),
-		    stats_wall_s(stats));
+	text_printf(line, "%" PRIu64 " thread%s · %.1f s · %s", nr_threads, plural(nr_threads),
+		    stats_wall_s(stats), profile_mode_time(profile_mode(table->profile)));
+	if (profile_mode(table->profile) != PROFILE_CPU && info->account.nr_cpu_measured)
+		text_printf(line, " · %.3f s of CPU time", (double)info->account.cpu_ns / NS_PER_S);
 	header_line(table, "");
 }
 

@@ -61,11 +61,12 @@ static void fit_room(struct sampled_thread *sampled)
 	if (++sampled->nr_walks < ROOM_TICKS)
 		return;
 	frame_list_fit(list, sampled->most_frames);
-	if (sampled->max_frames > list->max_frames) {
-		frames = reallocarray(sampled->frames, list->max_frames, sizeof(*frames));
+	if (sampled->max_frames > list->max_frames + 1) {
+		/* One more, for the collector's. */
+		frames = reallocarray(sampled->frames, list->max_frames + 1, sizeof(*frames));
 		if (frames) {
 			sampled->frames = frames;
-			sampled->max_frames = list->max_frames;
+			sampled->max_frames = list->max_frames + 1;
 		}
 	}
 	sampled->most_frames = list->nr_frames;

@@ -507,6 +507,15 @@ def label(frame, line):
 
 
 NO_PYTHON_FRAMES = "[no python frames]"
+GC = "<GC>"  # the garbage collector's frame
+
+
+def without_gc(stacks):
+    """Stacks by functions of the program alone: it is chance when garbage is collected."""
+    counts = collections.Counter()
+    for stack, count in stacks.items():
+        counts[tuple(label for label in stack if label != GC)] += count
+    return counts
 
 
 def expected_stack(thread, line="first_line"):
@@ -533,7 +542,7 @@ def parse_label(text):
 
 
 def names(stack):
-    return [parse_label(text)[0] for text in stack if text != NO_PYTHON_FRAMES]
+    return [parse_label(text)[0] for text in stack if text not in (NO_PYTHON_FRAMES, GC)]
 
 
 def end_by_signal(process, number=signal.SIGTERM):

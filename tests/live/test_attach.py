@@ -22,8 +22,9 @@ LOST_KEYS = {"grew", "chunk", "link", "code", "too_deep", "slow"}
 STATS_KEYS = {"ticks", "samples", "lost", "trimmed", "late_ticks", "failed_ticks",
               "p50_lateness_ns", "p99_lateness_ns", "max_lateness_ns", "achieved_hz", "wall_s",
               "first_sample_ns", "cpu_user_s", "cpu_sys_s", "max_rss_kib", "reads",
-              "other_syscalls", "python", "python_free_threaded", "python_newer_than_tested",
-              "runtime_found_by"}
+              "other_syscalls", "clock_reads", "clockless_threads", "rough_clock_threads", "mode",
+              "unit", "shown_samples", "shown_s", "sampled_wall_s", "sampled_cpu_s", "python",
+              "python_free_threaded", "python_newer_than_tested", "runtime_found_by"}
 
 
 class Profile:
@@ -37,7 +38,7 @@ class Profile:
         return ["-o", self.path, "-f", "collapsed", "--stats-json", self.stats_path]
 
     def load(self):
-        self.stacks = parse_collapsed(support.read(self.path))
+        self.stacks = support.without_gc(parse_collapsed(support.read(self.path)))
         self.stats = json.loads(support.read(self.stats_path))
         self.lost = sum(self.stats["lost"].values())
         self.trimmed = self.stats["trimmed"]

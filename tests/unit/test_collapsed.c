@@ -197,3 +197,35 @@ Test(collapsed, reads_back)
 	regfree(&second_count);
 	profile_destroy(profile);
 }
+
+/* Microseconds, rounded; what is less than a half is left out, as is the thread that rests. */
+Test(collapsed, by_cpu_time)
+{
+	static const struct frame frames[] = {{&nasty[0].function, 1}, {&nasty[1].function, 1}};
+	static const struct {
+		uint32_t nr_frames;
+		uint64_t cpu_ns;
+	} samples[] = {{2, 1000000}, {2, 1499}, {1, 499}, {0, 2500}, {0, 0}};
+	const struct profile_options options = {.mode = PROFILE_CPU};
+	struct profile *profile = profile_create(&options);
+	struct sample_sink *sink = profile_sink(profile);
+	cleanup_free char *text = NULL;
+
+	for (size_t i = 0; i < NR(samples); i++) {
+		const struct sample sample = {
+			.wall_ns = 1000000,
+			.cpu_ns = samples[i].cpu_ns,
+			.thread = &thread,
+			.frames = frames,
+			.nr_frames = samples[i].nr_frames,
+			.flags = samples[i].cpu_ns ? SAMPLE_ON_CPU : 0,
+		};
+
+		cr_assert(zero(int, sink->ops->sample(sink, &sample)));
+	}
+	text = write_text(profile);
+	cr_expect(eq(str, text,
+		     (char *)"<module> (app.py:1);<lambda> (app.py:7) 1001\n"
+			     "[no python frames] 3\n"));
+	profile_destroy(profile);
+}

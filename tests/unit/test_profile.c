@@ -49,7 +49,7 @@ Test(profile, empty)
 	struct profile_total *totals;
 
 	cr_expect(eq(u32, nr_nodes(profile), 0));
-	cr_expect(eq(u64, profile_wall_ns(profile), 0));
+	cr_expect(eq(u64, profile_time_ns(profile), 0));
 	cr_assert(eq(int, profile_totals(profile, &totals), 0));
 	free(totals);
 	profile_destroy(profile);
@@ -71,12 +71,12 @@ Test(profile, recursion_counts_once)
 
 	cr_expect(eq(u32, nr_nodes(profile), 5));
 	cr_expect(eq(u32, nr_frames(profile), 3));
-	cr_expect(eq(u64, totals[0].total_wall_ns, 12));
-	cr_expect(eq(u64, totals[0].self_wall_ns, 0));
-	cr_expect(eq(u64, totals[1].total_wall_ns, 12));
-	cr_expect(eq(u64, totals[1].self_wall_ns, 12));
-	cr_expect(eq(u64, totals[2].total_wall_ns, 7));
-	cr_expect(eq(u64, totals[2].self_wall_ns, 0));
+	cr_expect(eq(u64, totals[0].total_ns, 12));
+	cr_expect(eq(u64, totals[0].self_ns, 0));
+	cr_expect(eq(u64, totals[1].total_ns, 12));
+	cr_expect(eq(u64, totals[1].self_ns, 12));
+	cr_expect(eq(u64, totals[2].total_ns, 7));
+	cr_expect(eq(u64, totals[2].self_ns, 0));
 	free(totals);
 	profile_destroy(profile);
 }
@@ -149,10 +149,10 @@ Test(profile, threads_have_roots_and_paths_of_their_own)
 	/* worker, main, fib; python3 (with the idle sample), main */
 	cr_expect(eq(u64, profile_nodes(profile, &nr)[2].self_samples, 2));
 	cr_expect(eq(u64, profile_nodes(profile, &nr)[3].self_samples, 1));
-	cr_expect(eq(u64, profile_nodes(profile, &nr)[3].self_wall_ns, 9));
+	cr_expect(eq(u64, profile_nodes(profile, &nr)[3].self_ns, 9));
 	cr_expect(eq(u64, profile_nr_idle_samples(profile), 1));
-	cr_expect(eq(u64, profile_idle_wall_ns(profile), 9));
-	cr_expect(eq(u64, profile_wall_ns(profile), 12));
+	cr_expect(eq(u64, profile_idle_ns(profile), 9));
+	cr_expect(eq(u64, profile_time_ns(profile), 12));
 	profile_destroy(profile);
 }
 
@@ -226,7 +226,7 @@ Test(profile, stacks_beyond_the_limit_share_a_row)
 	cr_expect(eq(u64, profile_nr_other_samples(profile), NR_STACKS - (MAX_NODES - 3)));
 	cr_expect(eq(u64, self_samples_of(profile, PROFILE_OTHER_STACKS),
 		     profile_nr_other_samples(profile)));
-	cr_expect(eq(u64, profile_wall_ns(profile), 3 * (NR_STACKS + 1)));
+	cr_expect(eq(u64, profile_time_ns(profile), 3 * (NR_STACKS + 1)));
 	profile_destroy(profile);
 }
 
@@ -319,7 +319,7 @@ Test(profile, takes_over_from_another_sampler)
 	cr_expect(eq(u64, profile_nodes(profile, &nr)[2].self_samples, 2));
 	cr_expect(eq(u64, profile_nodes(profile, &nr)[3].self_samples, 1));
 	cr_expect(eq(u64, profile_nodes(profile, &nr)[5].self_samples, 1));
-	cr_expect(eq(u64, profile_wall_ns(profile), 4));
+	cr_expect(eq(u64, profile_time_ns(profile), 4));
 	profile_destroy(profile);
 }
 
@@ -329,7 +329,7 @@ Test(profile, idle_samples_have_no_node)
 
 	cr_assert(eq(int, push_sample(profile, &main_thread, NULL, 0, 0, 3), 0));
 	cr_expect(eq(u32, nr_nodes(profile), 0));
-	cr_expect(eq(u64, profile_wall_ns(profile), 3));
+	cr_expect(eq(u64, profile_time_ns(profile), 3));
 	cr_expect(eq(u64, profile_nr_idle_samples(profile), 1));
 	profile_destroy(profile);
 }
@@ -394,9 +394,9 @@ Test(profile, many_stacks)
 	cr_expect(eq(u32, nr_frames(profile), 1 + 1000 + NR_STACKS / 1000));
 	cr_assert(eq(int, profile_totals(profile, &totals), 0));
 	for (uint32_t i = 0; i < nr_frames(profile); i++)
-		self += totals[i].self_wall_ns;
+		self += totals[i].self_ns;
 	cr_expect(eq(u64, self, 2 * NR_STACKS));
-	cr_expect(eq(u64, totals[0].total_wall_ns, 2 * NR_STACKS));
+	cr_expect(eq(u64, totals[0].total_ns, 2 * NR_STACKS));
 	free(totals);
 	profile_destroy(profile);
 }
@@ -414,8 +414,8 @@ Test(profile, very_deep)
 		frames[i].function = &functions[i % 2];
 	cr_assert(eq(int, push_sample(profile, &main_thread, frames, DEPTH, 0, 1), 0));
 	cr_assert(eq(int, profile_totals(profile, &totals), 0));
-	cr_expect(eq(u64, totals[0].total_wall_ns, 1));
-	cr_expect(eq(u64, totals[1].total_wall_ns, 1));
+	cr_expect(eq(u64, totals[0].total_ns, 1));
+	cr_expect(eq(u64, totals[1].total_ns, 1));
 	free(totals);
 	free(frames);
 	profile_destroy(profile);
@@ -548,14 +548,14 @@ static void check_nodes(const struct profile *profile, const struct world *world
 			}
 		}
 		cr_assert(eq(u64, nodes[node].self_samples, samples), "node %u", node);
-		cr_assert(eq(u64, nodes[node].self_wall_ns, wall_ns), "node %u", node);
+		cr_assert(eq(u64, nodes[node].self_ns, wall_ns), "node %u", node);
 	}
 }
 
 static void check_totals(const struct profile *profile, const struct world *world)
 {
 	struct profile_total *totals;
-	uint64_t all_self_ns = profile_idle_wall_ns(profile);
+	uint64_t all_self_ns = profile_idle_ns(profile);
 	uint32_t nr = nr_frames(profile);
 
 	cr_assert(eq(int, profile_totals(profile, &totals), 0));
@@ -569,16 +569,16 @@ static void check_totals(const struct profile *profile, const struct world *worl
 
 			for (uint32_t j = 0; j < seen->nr; j++)
 				found |= row_equal(seen->rows[j], row);
-			expected.total_wall_ns += found ? seen->wall_ns : 0;
+			expected.total_ns += found ? seen->wall_ns : 0;
 			found = seen->nr && row_equal(seen->rows[seen->nr - 1], row);
-			expected.self_wall_ns += found ? seen->wall_ns : 0;
+			expected.self_ns += found ? seen->wall_ns : 0;
 		}
 		cr_assert(memcmp(&totals[frame], &expected, sizeof(expected)) == 0, "frame %u",
 			  frame);
 		if (row.function < NR_FUNCTIONS)
-			all_self_ns += expected.self_wall_ns;
+			all_self_ns += expected.self_ns;
 	}
-	cr_expect(eq(u64, all_self_ns, profile_wall_ns(profile)));
+	cr_expect(eq(u64, all_self_ns, profile_time_ns(profile)));
 	free(totals);
 }
 
@@ -610,4 +610,100 @@ Test(profile, equals_a_naive_count)
 		free(world);
 		profile_destroy(profile);
 	}
+}
+
+/* One sample of what the modes tell apart. */
+static int push(struct profile *profile, const struct sample_thread *thread, uint32_t nr_frames,
+		uint32_t nr_unchanged, uint32_t flags, uint64_t cpu_ns)
+{
+	static const struct frame frames[] = {
+		{&functions[0], 11}, {&functions[1], 21}, {&functions[2], 31}};
+	struct sample_sink *sink = profile_sink(profile);
+	const struct sample sample = {
+		.wall_ns = 100,
+		.cpu_ns = cpu_ns,
+		.thread = thread,
+		.frames = frames,
+		.nr_frames = nr_frames,
+		.nr_unchanged = nr_unchanged,
+		.flags = flags,
+	};
+
+	return sink->ops->sample(sink, &sample);
+}
+
+/* Each sample's weight is in the profile once, or nowhere: no other one's has it, too. */
+Test(profile, modes_choose_samples_and_weights)
+{
+	static const struct {
+		enum profile_mode mode;
+		uint64_t nr_shown, ns;
+	} cases[] = {
+		{PROFILE_WALL, 5, 500},
+		{PROFILE_CPU, 2, 107},
+		{PROFILE_GIL, 2, 200},
+		{PROFILE_EXCEPTION, 1, 100},
+	};
+	const uint32_t ran = SAMPLE_CPU_MEASURED | SAMPLE_ON_CPU;
+
+	for (size_t i = 0; i < NR(cases); i++) {
+		const struct profile_options options = {.mode = cases[i].mode, .by_thread = true};
+		struct profile *profile = profile_create(&options);
+		const char *name = profile_mode_name(cases[i].mode);
+		const struct profile_account *account = profile_account(profile);
+		enum profile_mode parsed;
+		uint32_t nr_threads;
+
+		cr_assert(zero(int, push(profile, &main_thread, 3, 0, 0, 0)));
+		cr_assert(zero(int, push(profile, &main_thread, 3, 3, SAMPLE_CPU_MEASURED, 0)));
+		cr_assert(zero(int, push(profile, &main_thread, 3, 3, ran | SAMPLE_HOLDS_GIL, 7)));
+		cr_assert(zero(int, push(profile, &main_thread, 2, 2,
+					 ran | SAMPLE_HOLDS_GIL | SAMPLE_EXCEPTION, 100)));
+		cr_assert(zero(int, push(profile, &worker, 1, 0, SAMPLE_WAITS_FOR_GIL, 0)));
+		cr_expect(eq(u64, profile_time_ns(profile), cases[i].ns), "%s", name);
+		cr_expect(eq(u64, account->nr_shown, cases[i].nr_shown), "%s", name);
+		cr_expect(eq(u64, account->nr_samples, 5), "%s", name);
+		cr_expect(eq(u64, account->wall_ns, 500), "%s", name);
+		cr_expect(eq(u64, account->cpu_ns, 107), "%s", name);
+		cr_expect(eq(u64, account->nr_cpu_measured, 3), "%s", name);
+		(void)profile_threads(profile, &nr_threads);
+		cr_expect(eq(u32, nr_threads, cases[i].mode == PROFILE_WALL ? 2 : 1), "%s", name);
+		cr_assert(profile_mode_parse(name, &parsed), "%s", name);
+		cr_expect(eq(int, (int)parsed, (int)cases[i].mode));
+		profile_destroy(profile);
+	}
+	cr_expect(not(profile_mode_parse("", &(enum profile_mode){0})));
+}
+
+/* What is said to be unchanged is so since a sample that the profile has not looked at. */
+Test(profile, samples_left_out_do_not_spoil_the_path)
+{
+	static const struct frame before[] = {
+		{&functions[0], 11}, {&functions[1], 21}, {&functions[2], 31}};
+	static const struct frame after[] = {
+		{&functions[0], 11}, {&functions[2], 31}, {&functions[1], 21}};
+	const struct profile_options options = {.mode = PROFILE_GIL};
+	struct profile *profile = profile_create(&options);
+	struct sample_sink *sink = profile_sink(profile);
+	struct sample sample = {.wall_ns = 1,
+				.thread = &main_thread,
+				.frames = before,
+				.nr_frames = 3,
+				.flags = SAMPLE_HOLDS_GIL};
+	struct profile_total *totals;
+
+	cr_assert(zero(int, sink->ops->sample(sink, &sample)));
+	sample.frames = after;
+	sample.nr_unchanged = 1;
+	sample.flags = 0;
+	cr_assert(zero(int, sink->ops->sample(sink, &sample)));
+	sample.nr_unchanged = 3;
+	sample.flags = SAMPLE_HOLDS_GIL;
+	cr_assert(zero(int, sink->ops->sample(sink, &sample)));
+	cr_expect(eq(u32, nr_nodes(profile), 5));
+	cr_assert(zero(int, profile_totals(profile, &totals)));
+	cr_expect(eq(u64, totals[1].self_ns, 1), "fib");
+	cr_expect(eq(u64, totals[2].self_ns, 1), "leaf");
+	free(totals);
+	profile_destroy(profile);
 }

@@ -17,6 +17,9 @@ static const struct sampler_stats some = {
 	.other_syscalls = 1050,
 	.start_ns = 5000000000,
 	.first_sample_ns = 5000123456,
+	.clock_reads = 77,
+	.clockless = 4,
+	.rough_clocks = 3,
 	.end_ns = 6250000000,
 	.failed_ticks = 3,
 	.lateness.max = 12345,
@@ -47,6 +50,12 @@ Test(stats, everything)
 		.python_free_threaded = true,
 		.python_newer_than_tested = true,
 		.runtime_found_by = "section",
+		.mode = PROFILE_CPU,
+		.account = {.nr_shown = 7,
+			    .wall_ns = 2500000000,
+			    .cpu_ns = 1250000000,
+			    .nr_cpu_measured = 9},
+		.shown_ns = 1125000000,
 		.asked_hz = 1000,
 		.cpu_user_ns = 1500000000,
 		.cpu_sys_ns = 250000000,
@@ -72,10 +81,19 @@ Test(stats, everything)
 		    "  \"p99_lateness_ns\": 11263,\n"
 		    "  \"max_lateness_ns\": 12345,\n"
 		    "  \"reads\": 1100,\n"
+		    "  \"clock_reads\": 77,\n"
+		    "  \"clockless_threads\": 4,\n"
+		    "  \"rough_clock_threads\": 3,\n"
 		    "  \"other_syscalls\": 1050,\n"
 		    "  \"achieved_hz\": 800,\n"
 		    "  \"wall_s\": 1.25,\n"
 		    "  \"first_sample_ns\": 5000123456,\n"
+		    "  \"mode\": \"cpu\",\n"
+		    "  \"unit\": \"microseconds\",\n"
+		    "  \"shown_samples\": 7,\n"
+		    "  \"shown_s\": 1.125,\n"
+		    "  \"sampled_wall_s\": 2.5,\n"
+		    "  \"sampled_cpu_s\": 1.25,\n"
 		    "  \"asked_hz\": 1000,\n"
 		    "  \"cpu_user_s\": 1.5,\n"
 		    "  \"cpu_sys_s\": 0.25,\n"
@@ -113,10 +131,19 @@ Test(stats, nothing_known)
 		    "  \"p99_lateness_ns\": 0,\n"
 		    "  \"max_lateness_ns\": 0,\n"
 		    "  \"reads\": 0,\n"
+		    "  \"clock_reads\": 0,\n"
+		    "  \"clockless_threads\": 0,\n"
+		    "  \"rough_clock_threads\": 0,\n"
 		    "  \"other_syscalls\": 0,\n"
 		    "  \"achieved_hz\": 0,\n"
 		    "  \"wall_s\": 0,\n"
 		    "  \"first_sample_ns\": 0,\n"
+		    "  \"mode\": \"wall\",\n"
+		    "  \"unit\": \"samples\",\n"
+		    "  \"shown_samples\": 0,\n"
+		    "  \"shown_s\": 0,\n"
+		    "  \"sampled_wall_s\": 0,\n"
+		    "  \"sampled_cpu_s\": null,\n"
 		    "  \"asked_hz\": null,\n"
 		    "  \"cpu_user_s\": 0,\n"
 		    "  \"cpu_sys_s\": 0,\n"

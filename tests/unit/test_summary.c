@@ -73,7 +73,7 @@ Test(summary, table)
 
 	cr_expect(eq(str, text,
 		     (char *)"python3 app.py --name=a\\x0ab\n"
-			     "pid 42 · Python 3.12.1 · 1 thread · 2.0 s\n"
+			     "pid 42 · Python 3.12.1 · 1 thread · 2.0 s · wall time\n"
 			     "1000 Hz of 1000 asked · 2000 samples · 0.05% lost · "
 			     "12.50% trimmed to the caller · 1 late tick\n"
 			     "\n"
@@ -187,7 +187,7 @@ Test(summary, no_samples)
 	cr_assert(eq(int, summary_write(profile, &none, &unknown, &options, out), 0));
 	cr_assert(eq(int, fclose(out), 0));
 	cr_expect(eq(str, text,
-		     (char *)"0 threads · 0.0 s\n"
+		     (char *)"0 threads · 0.0 s · wall time\n"
 			     "0 Hz · 0 samples · 0% lost · 0 late ticks\n"
 			     "\n"
 			     "no samples\n"));

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+#include "output/profile_mode.h"
+
+#include <string.h>
+
+static const struct {
+	const char *name;
+	const char *time;
+	const char *unit;
+	uint32_t flags; /* that a sample needs to be shown */
+} modes[NR_PROFILE_MODES] = {
+	[PROFILE_WALL] = {"wall", "wall time", "samples", 0},
+	[PROFILE_CPU] = {"cpu", "CPU time", "microseconds", SAMPLE_ON_CPU},
+	[PROFILE_GIL] = {"gil", "wall time with the GIL", "samples", SAMPLE_HOLDS_GIL},
+	[PROFILE_EXCEPTION] = {"exception", "wall time handling exceptions", "samples",
+			       SAMPLE_EXCEPTION},
+};
+
+bool profile_mode_shows(enum profile_mode mode, const struct sample *sample, uint64_t *ret_ns)
+{
+	if ((sample->flags & modes[mode].flags) != modes[mode].flags)
+		return false;
+	*ret_ns = mode == PROFILE_CPU ? sample->cpu_ns : sample->wall_ns;
+	return true;
+}
+
+const char *profile_mode_name(enum profile_mode mode)
+{
+	return modes[mode].name;
+}
+
+bool profile_mode_parse(const char *name, enum profile_mode *ret_mode)
+{
+	for (int mode = 0; mode < NR_PROFILE_MODES; mode++)
+		if (strcmp(name, modes[mode].name) == 0) {
+			*ret_mode = (enum profile_mode)mode;
+			return true;
+		}
+	return false;
+}
+
+const char *profile_mode_time(enum profile_mode mode)
+{
+	return modes[mode].time;
+}
+
+const char *profile_mode_unit(enum profile_mode mode)
+{
+	return modes[mode].unit;
+}
