@@ -358,7 +358,8 @@ class IdThatIsUsedAgain(LifecycleTestCase):
 
 class WithoutTheCallOnce(LifecycleTestCase):
     def test_a_target_that_works(self):
-        wrapper = [sys.executable, os.path.join(HERE, "forbid_reads.py"), "EPERM"]
+        wrapper = [sys.executable, os.path.join(HERE, "forbid_call.py"),
+                   "process_vm_readv", "EPERM"]
         with support.python_target(support.newest_interpreter(), "execs_itself") as target:
             result = self.attach(target.pid, wrapper=wrapper)
         self.assert_seen(result, "first", "second")
@@ -373,7 +374,8 @@ class WithoutTheCall(LifecycleTestCase):
         with support.parked_target(self.interpreter, "corpus") as target:
             truths = target.report["threads"]
             for error in ("EPERM", "ENOSYS"):
-                wrapper = [sys.executable, os.path.join(HERE, "forbid_reads.py"), error]
+                wrapper = [sys.executable, os.path.join(HERE, "forbid_call.py"),
+                           "process_vm_readv", error]
                 with self.subTest(error):
                     result = pysample("dump", target.pid, "--json", wrapper=wrapper)
                     self.assertEqual((result.status, result.stderr), (0, ""))

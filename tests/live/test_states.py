@@ -5,10 +5,13 @@ import collections
 import json
 import os
 import re
+import sys
 import unittest
 
 import support
 from support import GC, per_interpreter, pysample
+
+HERE = os.path.dirname(os.path.abspath(__file__))
 
 # A thread is in its state nearly all the time; a machine that is busy otherwise takes the rest.
 NEARLY_ALL = 0.9
@@ -34,13 +37,14 @@ class StatesTestCase(unittest.TestCase):
         if self.minor() < TOLD_IN[what]:
             self.skipTest("3.%d does not tell" % self.minor())
 
-    def profile(self, target, *options, run=pysample):
+    def profile(self, target, *options, run=pysample, **kwargs):
         """{name of a thread of states.py: {its stack behind the function of that name: count}},
         and the counters."""
         stats_path = os.path.join(self.folder, "stats.json")
         if run is pysample:
             options += ("--stats-json", stats_path)
-        result = run("attach", target.pid, "-d", "1", "-f", "collapsed", "-t", *options)
+        result = run("attach", target.pid, "-d", "1", "-f", "collapsed", "-t", *options,
+                     **kwargs)
         self.assertEqual(result.status, 0, result.stderr)
         names = {tid: name for name, tid in target.report["threads"].items()}
         counts = collections.defaultdict(collections.Counter)
@@ -90,12 +94,12 @@ class Gil(StatesTestCase):
 
 @per_interpreter
 class Cpu(StatesTestCase):
-    def check(self, run=pysample, as_user=()):
+    def check(self, run=pysample, as_user=(), **kwargs):
         """Each thread's weight is what the kernel says that it used meanwhile."""
         with support.python_target(self.interpreter, "states", "spin", "half", "compute", "sleep",
                                    wrapper=as_user) as target:
             before = cpu_times(target.pid, target.report["threads"])
-            shown, stats = self.profile(target, "--mode", "cpu", run=run)
+            shown, stats = self.profile(target, "--mode", "cpu", run=run, **kwargs)
             after = cpu_times(target.pid, target.report["threads"])
         weights = {name: sum(counts.values()) / 1e6 for name, counts in shown.items()}
         used = {name: after[name] - before[name] for name in after}
@@ -114,6 +118,7 @@ class Cpu(StatesTestCase):
         stats = self.check()
         self.assertEqual((stats["mode"], stats["unit"]), ("cpu", "microseconds"))
         self.assertEqual(stats["clockless_threads"], 0)
+        self.assertIn(stats["rough_clock_threads"], (0, 5))  # all, where perf is forbidden to us
         # A look at each thread when it is first seen, and one for each sample.
         self.assertGreaterEqual(stats["clock_reads"], stats["samples"])
         self.assertLessEqual(stats["clock_reads"], stats["samples"] + 6)
@@ -124,6 +129,14 @@ class Cpu(StatesTestCase):
         if self.interpreter.root or self.interpreter.path.startswith(os.path.expanduser("~")):
             self.skipTest("nobody may not execute it")
         self.check(run=support.pysample_as_nobody, as_user=support.AS_NOBODY)
+
+    def test_where_perf_is_forbidden(self):
+        """The kernel's account takes its place: the sums are right, at its timer's ticks."""
+        forbidden = [sys.executable, os.path.join(HERE, "forbid_call.py"), "perf_event_open",
+                     "EPERM"]
+        stats = self.check(wrapper=forbidden)
+        self.assertEqual(stats["rough_clock_threads"], 5)
+        self.assertEqual(stats["clockless_threads"], 0)
 
     def test_nothing_is_measured_unless_asked(self):
         with support.python_target(self.interpreter, "states", "spin") as target:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""forbid_reads.py ERRNO COMMAND...: runs it under a seccomp filter, as sandboxes have them,
-that answers process_vm_readv with that errno (EPERM, ENOSYS)."""
+"""forbid_call.py CALL ERRNO COMMAND...: runs it under a seccomp filter, as sandboxes have
+them, that answers a system call with that errno (EPERM, ENOSYS)."""
 import ctypes
 import errno
 import os
@@ -10,28 +10,28 @@ import sys
 PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS, SECCOMP_MODE_FILTER = 22, 38, 2  # linux/prctl.h, seccomp.h
 SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO = 0x7FFF0000, 0x00050000
 LOAD_WORD, JUMP_IF_EQUAL, RETURN = 0x20, 0x15, 0x06  # linux/bpf_common.h
-PROCESS_VM_READV = 310  # of x86-64
+CALLS = {"process_vm_readv": 310, "perf_event_open": 298}  # of x86-64
 
 
-def filter_program(number):
+def filter_program(call, number):
     """Allow every system call but one; the word at 0 of struct seccomp_data is its number."""
     instructions = [
         (LOAD_WORD, 0, 0, 0),
-        (JUMP_IF_EQUAL, 0, 1, PROCESS_VM_READV),
+        (JUMP_IF_EQUAL, 0, 1, CALLS[call]),
         (RETURN, 0, 0, SECCOMP_RET_ERRNO | number),
         (RETURN, 0, 0, SECCOMP_RET_ALLOW),
     ]
     return b"".join(struct.pack("HBBI", *instruction) for instruction in instructions)
 
 
-def forbid(number):
+def forbid(call, number):
     libc = ctypes.CDLL(None, use_errno=True)
-    code = ctypes.create_string_buffer(filter_program(number))
+    code = ctypes.create_string_buffer(filter_program(call, number))
     program = struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(code))
     if (libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or
             libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.c_char_p(program))):
         sys.exit("no seccomp filter: " + os.strerror(ctypes.get_errno()))
 
 
-forbid(getattr(errno, sys.argv[1]))
-os.execvp(sys.argv[2], sys.argv[2:])
+forbid(sys.argv[1], getattr(errno, sys.argv[2]))
+os.execvp(sys.argv[3], sys.argv[3:])
