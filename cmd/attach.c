@@ -300,10 +300,12 @@ static enum exit_status open_outputs(struct attach *attach, struct message *rete
 static int create_sampler(struct attach *attach)
 {
 	struct target *target = &attach->target;
+	int err;
 
-	int err = sampler_create(&target->process, &target->live.memory, &target->runtime.build,
-				 target->runtime.addr, &attach->sampler);
-
+	if (!attach->options.read_only)
+		live_memory_allow_writes(&target->live);
+	err = sampler_create(&target->process, &target->live.memory, &target->runtime.build,
+			     target->runtime.addr, &attach->sampler);
 	if (!err)
 		sampler_set_looks(attach->sampler, &attach->options.looks);
 	return err;
@@ -431,6 +433,7 @@ static int sample_program(struct attach *attach, uint64_t duration_ns, enum samp
 	sampler_stats_add(&attach->stats, sampler_stats(attach->sampler));
 	attach->stats.reads += live->nr_reads - before.nr_reads;
 	attach->stats.other_syscalls += live->nr_checks - before.nr_checks;
+	attach->stats.other_syscalls += live->nr_writes - before.nr_writes;
 	return err;
 }
 

@@ -24,6 +24,7 @@ struct attach_options {
 	struct profile_options profile;
 	struct sampler_looks looks;
 	struct target_wait wait;
+	bool read_only; /* nothing is ever written to the target */
 	bool quiet;
 	bool verbose;
 };

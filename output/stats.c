@@ -46,6 +46,9 @@ static void write_counters(struct json *json, const struct sampler_stats *stats)
 		member_u64(json, loss_name((enum sample_loss)i), stats->lost[i]);
 	json_object_end(json);
 	member_u64(json, "trimmed", stats->trimmed);
+	member_u64(json, "cached", stats->cached);
+	member_u64(json, "copied_again", stats->copied_again);
+	member_u64(json, "writes", stats->writes);
 	member_u64(json, "late_ticks", stats->late_ticks);
 	member_u64(json, "failed_ticks", stats->failed_ticks);
 	member_u64(json, "p50_lateness_ns", stats->p50_lateness_ns);

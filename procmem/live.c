@@ -216,9 +216,31 @@ static int live_check(struct remote_memory *memory)
 	return process_has_thread(live->process, live->tid) ? 0 : change_thread(live);
 }
 
+/* Memory is not written through the file, which would write where no one else may. */
+static int live_write_u64(struct remote_memory *memory, remote_addr addr, uint64_t value)
+{
+	struct live_memory *live = (struct live_memory *)memory;
+	struct iovec local = {.iov_base = &value, .iov_len = sizeof(value)};
+	/* Never used as a pointer here. NOLINTNEXTLINE(performance-no-int-to-ptr) */
+	struct iovec remote = {.iov_base = (void *)(uintptr_t)addr, .iov_len = sizeof(value)};
+
+	if (live->through_file || live->process->memory_fd < 0 || addr % sizeof(value))
+		return -EPERM;
+	live->nr_writes++;
+	if (process_vm_writev(live->tid, &local, 1, &remote, 1, 0) == (ssize_t)sizeof(value))
+		return 0;
+	return fatal_error(errno) ? fatal_error(errno) : -EFAULT;
+}
+
 static const struct remote_memory_ops live_memory_ops = {
 	.read_ranges = live_read_ranges,
 	.check = live_check,
+};
+
+static const struct remote_memory_ops writable_memory_ops = {
+	.read_ranges = live_read_ranges,
+	.check = live_check,
+	.write_u64 = live_write_u64,
 };
 
 void live_memory_init(struct live_memory *live, const struct process *process)
@@ -228,4 +250,9 @@ void live_memory_init(struct live_memory *live, const struct process *process)
 		.process = process,
 		.tid = process->pid,
 	};
+}
+
+void live_memory_allow_writes(struct live_memory *live)
+{
+	live->memory.ops = &writable_memory_ops;
 }

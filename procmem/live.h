@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The memory of a running process, read with process_vm_readv: no ptrace, no
- * stop, no write. Each call reads its pieces one after the other while the
+ * stop, and no write unless that was allowed. Each call reads its pieces one after the other while the
  * target runs on.
  *
  * Where that system call is forbidden or missing (a seccomp filter; a kernel without
@@ -24,6 +24,7 @@ struct live_memory {
 	bool through_file;	       /* process->memory_fd is read; decided at the first read */
 	uint64_t nr_reads;	       /* system calls that read so far */
 	uint64_t nr_checks;	       /* system calls of remote_memory_check() so far */
+	uint64_t nr_writes;	       /* system calls that wrote so far */
 };
 
 /*
@@ -36,6 +37,12 @@ struct live_memory {
  * was opened, and that the id is one of its threads'.
  */
 void live_memory_init(struct live_memory *live, const struct process *process);
+
+/*
+ * Allow single words to be written, with process_vm_writev. They are refused (-EPERM) where
+ * that is forbidden, and where an exec could not be told (no /proc/PID/mem).
+ */
+void live_memory_allow_writes(struct live_memory *live);
 
 /*
  * Read a byte of our own the way that a target's are read: 0, or the errno with which

@@ -20,6 +20,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -52,6 +53,13 @@ struct remote_memory_ops {
 	 * again. NULL for a memory that cannot change hands.
 	 */
 	int (*check)(struct remote_memory *memory);
+
+	/*
+	 * Write the aligned word at addr, in one piece. 0; -ESRCH, -EFAULT, or -EPERM: it is
+	 * not allowed, or it cannot be told whose memory it is. NULL for a memory that may
+	 * only be read.
+	 */
+	int (*write_u64)(struct remote_memory *memory, remote_addr addr, uint64_t value);
 };
 
 /* The first member of every kind of memory. */
@@ -73,6 +81,24 @@ static inline int remote_memory_read_ranges(struct remote_memory *memory,
 static inline int remote_memory_check(struct remote_memory *memory)
 {
 	return memory->ops->check ? memory->ops->check(memory) : 0;
+}
+
+/* Whether the memory may be written to at all, and can tell whose it is before that. */
+static inline bool remote_memory_is_writable(const struct remote_memory *memory)
+{
+	return memory->ops->write_u64 && memory->ops->check;
+}
+
+/*
+ * Write a word as remote_memory_ops.write_u64 says, after a check that the memory is still
+ * the program's: -ESRCH if not. For a memory that remote_memory_is_writable().
+ */
+static inline int remote_memory_write_u64(struct remote_memory *memory, remote_addr addr,
+					  uint64_t value)
+{
+	int err = memory->ops->check(memory);
+
+	return err ? err : memory->ops->write_u64(memory, addr, value);
 }
 
 /*

@@ -116,6 +116,9 @@ struct sampler_stats {
 	uint64_t trimmed;      /* of those, so many without their innermost generators (before
 				 3.11: frames), which came or went while they were copied */
 	uint64_t lost[NR_SAMPLE_LOSSES];
+	uint64_t cached;	   /* walks whose outer frames were not copied: frame_cache.h */
+	uint64_t copied_again;	   /* because those could not be kept, a moment later */
+	uint64_t writes;	   /* words that were written to the target for that */
 	uint64_t reads;		   /* system calls that read memory */
 	uint64_t clock_reads;	   /* of CPU clocks, a system call each */
 	uint64_t clockless;	   /* threads whose CPU time could not be measured */

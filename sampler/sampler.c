@@ -43,6 +43,7 @@ int sampler_create(const struct process *process, struct remote_memory *memory,
 	sampler->build = build;
 	sampler->cut_ns = UINT64_MAX;
 	code_cache_init(&sampler->codes, memory, build);
+	frame_cache_init(&sampler->cache, memory, build, runtime_addr, &sampler->codes);
 	err = snapshot_init(&sampler->snapshot, memory, build, runtime_addr);
 	if (err) {
 		sampler_destroy(sampler);
@@ -91,6 +92,9 @@ void sampler_stats_add(struct sampler_stats *sum, const struct sampler_stats *st
 	sum->trimmed += stats->trimmed;
 	for (int loss = 0; loss < NR_SAMPLE_LOSSES; loss++)
 		sum->lost[loss] += stats->lost[loss];
+	sum->cached += stats->cached;
+	sum->copied_again += stats->copied_again;
+	sum->writes += stats->writes;
 	sum->reads += stats->reads;
 	sum->clock_reads += stats->clock_reads;
 	sum->clockless += stats->clockless;
@@ -164,6 +168,8 @@ static int sample_thread(struct sampler *sampler, struct snapshot_thread *thread
 		sampler->stats.lost[loss]++;
 	if (err)
 		return err;
+	frame_cache_learn(&sampler->cache, thread, &sampler->threads[thread->slot].list, !walk_err,
+			  now_ns);
 	return stack_copy_learn(&thread->stack, sampler->snapshot.memory, &sampler->build->offsets,
 				walk_err && loss == LOSS_GREW);
 }
@@ -390,10 +396,14 @@ int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 	err = run_loop(sampler, options, sink, &ticker, end_ns, ret_end);
 	stats->end_ns = clock_now_ns();
 	account_ticks(stats, &ticker, end_ns);
+	frame_cache_end(&sampler->cache);
 	if (!err && (*ret_end == END_DURATION || *ret_end == END_STOPPED))
 		err = read_last_names(sampler, sink);
 	sampler->snapshot.stop = NULL;
 	sampler->cut_ns = UINT64_MAX;
 	stats->end_ns = clock_now_ns();
+	stats->cached = sampler->cache.nr_kept;
+	stats->copied_again = sampler->cache.nr_again;
+	stats->writes = sampler->cache.nr_writes;
 	return err;
 }

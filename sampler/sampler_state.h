@@ -11,6 +11,7 @@
 
 #include "procmem/cpu_clock.h"
 #include "sampler/addr_map.h"
+#include "sampler/frame_cache.h"
 #include "sampler/python/code.h"
 #include "sampler/python/frame_list.h"
 #include "sampler/python/pthread_ids.h"
@@ -59,6 +60,7 @@ struct sampler {
 	const struct py_build *build;  /* borrowed */
 	struct snapshot snapshot;
 	struct code_cache codes;
+	struct frame_cache cache;
 	struct sampled_thread *threads; /* by slot */
 	uint32_t nr_threads;
 	uint32_t nr_seen;	   /* threads ever; the next one's id */

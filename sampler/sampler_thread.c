@@ -47,6 +47,7 @@ int sampler_thread_begin(struct sampler *sampler, const struct snapshot_thread *
 	sampled->first_ns = sampler->last_tick_ns;
 	sampler->has_new_threads = true;
 	sampled->last_ns = sampler->last_tick_ns;
+	frame_cache_add_thread(&sampler->cache, thread);
 	return 0;
 }
 
@@ -130,22 +131,47 @@ static bool needs_retake(const struct frame_walk *walk, int nr_learnt, int nr_re
 	return walk->trimmed && nr_learnt > 0 && nr_retakes < MAX_RETAKES_FOR_LINKS;
 }
 
+/* Copy a thread again: 0, -EBADMSG if it has ended, errors of snapshot_retake(). */
+static int retake(struct sampler *sampler, struct snapshot_thread *thread)
+{
+	int err = snapshot_retake(&sampler->snapshot, thread);
+
+	return !err && !thread->copied ? -EBADMSG : err;
+}
+
+/*
+ * Have what was left out of the copy proven, or all of it copied, as if the tick had come a
+ * moment later. Errors of retake().
+ */
+static int make_whole(struct sampler *sampler, struct snapshot_thread *thread)
+{
+	const struct frame_list *list = &sampler->threads[thread->slot].list;
+	int err;
+
+	if (frame_cache_proves(&sampler->cache, thread, list))
+		return 0;
+	err = retake(sampler, thread);
+	if (!err)
+		(void)frame_cache_proves(&sampler->cache, thread, list); /* it is whole */
+	return err;
+}
+
 int sampler_thread_walk(struct sampler *sampler, struct snapshot_thread *thread,
 			enum sample_loss *ret_loss)
 {
-	struct frame_walk walk;
+	struct frame_walk walk = {.loss = LOSS_LINK};
 	int nr_learnt = 0;
-	int err = walk_links(sampler, thread, &walk, &nr_learnt);
+	int err = make_whole(sampler, thread);
 
-	for (int i = 0; !err && needs_retake(&walk, nr_learnt, i); i++) {
-		err = snapshot_retake(&sampler->snapshot, thread);
-		if (err)
-			return err;
-		if (!thread->copied) {
-			*ret_loss = LOSS_LINK;
-			return -EBADMSG;
-		}
+	if (!err)
 		err = walk_links(sampler, thread, &walk, &nr_learnt);
+	for (int i = 0; !err && needs_retake(&walk, nr_learnt, i); i++) {
+		walk.loss = LOSS_LINK;
+		err = retake(sampler, thread);
+		if (!err)
+			err = make_whole(sampler, thread);
+		if (!err)
+			err = walk_links(sampler, thread, &walk, &nr_learnt);
 	}
 	if (!err && walk.has_new_code) {
 		walk.loss = LOSS_CODE;

@@ -69,20 +69,30 @@ static void add_again(struct snapshot *snapshot, struct stack_copy *stack, struc
 static int add_chunk_ranges(struct snapshot *snapshot, struct stack_copy *stack)
 {
 	const size_t nr_ranges = snapshot->nr_ranges;
+	size_t from_bytes;
 
-	for (size_t i = 0; i < stack->nr_chunks; i++) {
+	stack_copy_choose_start(stack, &from_bytes);
+	for (size_t i = stack->first_chunk; i < stack->nr_chunks; i++) {
 		struct chunk_copy *chunk = &stack->chunks[i];
 		size_t window_bytes;
-		int err = chunk_copy_begin(stack, chunk, &window_bytes);
+		int err = chunk_copy_begin(stack, chunk, i == stack->first_chunk ? from_bytes : 0,
+					   &window_bytes);
 
 		if (err == -E2BIG) {
 			stack_copy_forget_chunks(stack);
+			stack->first_chunk = 0;
 			snapshot->nr_ranges = nr_ranges;
 			return 0;
 		}
 		if (err)
 			return err;
-		snapshot_add_range(snapshot, chunk->addr, chunk->bytes, window_bytes);
+		/* Where a newer chunk may be, its begin is told by the header of this one. */
+		if (chunk->from_bytes && i + 1 < stack->nr_chunks)
+			snapshot_add_range(snapshot, chunk->addr, chunk->bytes,
+					   snapshot->build->offsets.chunk.data);
+		snapshot_add_range(snapshot, chunk->addr + chunk->from_bytes,
+				   chunk->bytes + chunk->from_bytes,
+				   window_bytes - chunk->from_bytes);
 		chunk->below_valid = chunk_comes_and_goes(stack, chunk) && chunk->below_addr;
 		if (chunk->below_valid)
 			snapshot_add_range(
@@ -149,7 +159,7 @@ static void add_heap_ranges(struct snapshot *snapshot, struct snapshot_thread *t
 
 size_t snapshot_max_pieces(const struct snapshot_thread *thread)
 {
-	return 2 + 2 * thread->stack.nr_chunks + 5 * thread->stack.nr_links;
+	return 3 + 2 * thread->stack.nr_chunks + 5 * thread->stack.nr_links;
 }
 
 int snapshot_add_thread(struct snapshot *snapshot, struct snapshot_thread *thread)
@@ -199,9 +209,16 @@ static void decode_frames_before(struct stack_copy *stack, const struct remote_r
 	}
 }
 
-static void decode_chunk(struct chunk_copy *chunk, const struct remote_range **range)
+/* Decode a chunk, as add_chunk_ranges() has put it; has_newer: a newer one is known. */
+static void decode_chunk(struct chunk_copy *chunk, bool has_newer,
+			 const struct remote_range **range)
 {
-	chunk->done_bytes = (*range)++->done_bytes;
+	size_t read_bytes;
+
+	if (chunk->from_bytes && has_newer)
+		chunk->has_header = range_complete((*range)++);
+	read_bytes = (*range)++->done_bytes;
+	chunk->done_bytes = read_bytes ? chunk->from_bytes + read_bytes : 0;
 	if (chunk->below_valid)
 		chunk->below_valid = range_complete((*range)++);
 }
@@ -216,8 +233,8 @@ static void decode_stack(struct snapshot *snapshot, struct stack_copy *stack,
 		stack->links[stack->link_order[i]].valid = range_complete((*range)++);
 	if (snapshot->build->traits.frames_on_heap)
 		return;
-	for (size_t i = 0; i < stack->nr_chunks; i++)
-		decode_chunk(&stack->chunks[i], range);
+	for (size_t i = stack->first_chunk; i < stack->nr_chunks; i++)
+		decode_chunk(&stack->chunks[i], i + 1 < stack->nr_chunks, range);
 	chunk_order_renew(stack, offsets);
 	for (size_t i = 0; i < stack->nr_links; i++) {
 		struct link_copy *link = &stack->links[i];

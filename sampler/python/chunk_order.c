@@ -22,7 +22,7 @@ static bool follows(const struct chunk_copy *chunk, const struct chunk_copy *bel
 
 void chunk_order_renew(struct stack_copy *stack, const struct py_offsets *offsets)
 {
-	for (size_t i = 0; i + 1 < stack->nr_chunks; i++) {
+	for (size_t i = stack->first_chunk; i + 1 < stack->nr_chunks; i++) {
 		struct chunk_copy *chunks = stack->chunks;
 		size_t end = stack->nr_chunks - i - 1 > MAX_CHUNKS_APART ? i + 1 + MAX_CHUNKS_APART
 									 : stack->nr_chunks;

@@ -14,6 +14,7 @@ bool chunk_comes_and_goes(const struct stack_copy *stack, const struct chunk_cop
 
 /*
  * Put the chunks of stack in the order in which their headers name one another, the oldest
- * first; those that were popped come behind. A chunk that is not named keeps its place.
+ * first; those that were popped come behind. A chunk that is not named keeps its place, and
+ * so do those that were not copied (first_chunk).
  */
 void chunk_order_renew(struct stack_copy *stack, const struct py_offsets *offsets);

@@ -140,6 +140,7 @@ struct code_cache {
 	size_t table_bytes;		      /* of all entries, lines not decoded yet included */
 	bool tables_full;		      /* something was refused for that */
 	uint32_t nr_new;		      /* entries since unused ones were dropped last */
+	uint64_t nr_cleared;		      /* entries that stopped to say what they said */
 	struct code **queue;		      /* to be rechecked; owned */
 	size_t nr_queued, max_queued;
 	struct remote_range *ranges;	   /* of the recheck, two for each of max_queued; owned */

@@ -18,6 +18,7 @@ void code_cache_init(struct code_cache *cache, struct remote_memory *memory,
 void code_forget(struct code_cache *cache, struct code *code)
 {
 	cache->table_bytes -= code->table_bytes;
+	cache->nr_cleared += code->function != NULL;
 	free(code->linetable);
 	free(code->lines);
 	free(code->returns);

@@ -221,21 +221,21 @@ static int walk_chunk(struct frame_walk *walk, const struct chunk_copy *chunk,
 }
 
 /*
- * How many of the outermost frames of the last walk need no look at all: they hang
- * directly on each other, no code object came or went, and all bytes of the chunks
- * up to their words equal those of the copy that they were found in. Comparing
- * memory is several times faster than walking it.
+ * How many of the outermost frames of the last walk need no look at all: those that were
+ * left out of the copy, and those that hang directly on each other where no code object
+ * came or went, and all bytes of the chunks up to their words equal those of the copy
+ * that they were found in. Comparing memory is several times faster than walking it.
  */
 static uint32_t nr_frames_same(const struct frame_walk *walk)
 {
 	const struct frame_list *list = walk->list;
 	const struct stack_copy *copy = walk->copy;
-	uint32_t nr_same = 0;
+	uint32_t nr_same = copy->nr_kept;
 
 	if (!list->walked.tick || list->walked.tick != copy->before_tick ||
 	    !code_clock_stands(&list->walked, walk->clock))
-		return 0;
-	for (size_t i = 0; i < copy->nr_chunks; i++) {
+		return nr_same;
+	for (size_t i = copy->first_chunk; i < copy->nr_chunks; i++) {
 		const struct chunk_copy *chunk = &copy->chunks[i];
 		size_t same_bytes = chunk_copy_same_bytes(chunk);
 
@@ -255,6 +255,18 @@ static uint32_t nr_frames_same(const struct frame_walk *walk)
 	return nr_same;
 }
 
+/* Where a frame of the data stack lies: its chunk, one of the copy, and the offset in that. */
+static void find_frame(const struct stack_copy *copy, remote_addr addr, size_t *ret_chunk,
+		       size_t *ret_offset)
+{
+	size_t i = copy->first_chunk;
+
+	while (addr - copy->chunks[i].addr >= copy->chunks[i].size_bytes)
+		i++;
+	*ret_chunk = i;
+	*ret_offset = addr - copy->chunks[i].addr;
+}
+
 /* Begin with the frames that need no look. *ret_chunk and *ret_offset: what comes next. */
 static void walk_resume(struct frame_walk *walk, size_t *ret_chunk, size_t *ret_offset)
 {
@@ -262,7 +274,7 @@ static void walk_resume(struct frame_walk *walk, size_t *ret_chunk, size_t *ret_
 	const struct stack_copy *copy = walk->copy;
 	uint32_t nr_same = nr_frames_same(walk);
 	const struct walked_frame *last;
-	size_t i = 0;
+	uint32_t nr_plain = list->nr_plain;
 
 	frame_list_begin(list);
 	/* push_chunk() leaves the first word of the oldest chunk unused. */
@@ -272,12 +284,14 @@ static void walk_resume(struct frame_walk *walk, size_t *ret_chunk, size_t *ret_
 		return;
 	list->nr_frames = nr_same;
 	list->nr_unchanged = nr_same;
-	list->nr_plain = nr_same;
+	list->nr_plain = nr_plain < nr_same ? nr_plain : nr_same;
+	if (nr_same == copy->nr_kept) {
+		find_frame(copy, list->frames[nr_same].addr, ret_chunk, ret_offset);
+		return;
+	}
 	last = &list->frames[nr_same - 1];
-	while (last->addr - copy->chunks[i].addr >= copy->chunks[i].size_bytes)
-		i++;
-	*ret_chunk = i;
-	*ret_offset = last->addr - copy->chunks[i].addr + last->code->frame_size_bytes;
+	find_frame(copy, last->addr, ret_chunk, ret_offset);
+	*ret_offset += last->code->frame_size_bytes;
 }
 
 /* Whether the newest chunk, as the thread state says behind them, is one of the oldest nr. */
@@ -300,7 +314,7 @@ static int walk_chunks(struct frame_walk *walk)
 	walk_resume(walk, &i, &offset);
 	if (!copy->nr_chunks)
 		return copy->newest_chunk_addr ? walk_lost(walk, LOSS_CHUNK) : 0;
-	if (!chunk_linked(walk, &copy->chunks[0], NULL))
+	if (!copy->nr_kept && !chunk_linked(walk, &copy->chunks[0], NULL))
 		return walk_lost(walk, LOSS_CHUNK);
 	for (; i < copy->nr_chunks; i++) {
 		struct chunk_copy *chunk = &copy->chunks[i];

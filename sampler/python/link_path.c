@@ -79,7 +79,7 @@ static const uint8_t *frame_copy(const struct frame_walk *walk, const struct wal
 	if (!chunk)
 		return NULL;
 	offset = frame->addr - chunk->addr;
-	if (offset + walk->build->offsets.frame.localsplus > chunk->done_bytes)
+	if (!chunk_copy_has(walk->copy, chunk, offset, walk->build->offsets.frame.localsplus))
 		return NULL;
 	*ret_bytes = chunk->done_bytes - offset;
 	if (*ret_bytes > frame->code->frame_size_bytes)

@@ -78,10 +78,12 @@ struct py_offsets {
 		uint32_t unique_id; /* u64, never used again; only where 3.7 to 3.10 need it */
 		uint32_t datastack_chunk;
 		uint32_t datastack_top;
-		uint32_t gil_requested; /* int; 1 while it waits for the GIL (3.15) */
-		uint32_t raised;	/* the exception on its way up; until 3.11 its type */
-		uint32_t exc_info;	/* address of the innermost item of those handled (3.7+) */
-		uint32_t exc_state;	/* the outermost of these items, in the thread state */
+		uint32_t last_profiled_frame;	  /* see sampler/frame_cache.h (3.15) */
+		uint32_t last_profiled_frame_seq; /* u64, counts how often its frame was popped */
+		uint32_t gil_requested;		  /* int; 1 while it waits for the GIL (3.15) */
+		uint32_t raised;    /* the exception on its way up; until 3.11 its type */
+		uint32_t exc_info;  /* address of the innermost item of those handled (3.7+) */
+		uint32_t exc_state; /* the outermost of these items, in the thread state */
 	} thread;
 	struct {
 		uint32_t value;	   /* the exception handled, NULL or None; until 3.10 its type */

@@ -137,7 +137,8 @@ static int make_room(struct stack_copy *stack, struct chunk_copy *chunk, size_t 
 	return 0;
 }
 
-int chunk_copy_begin(struct stack_copy *stack, struct chunk_copy *chunk, size_t *ret_window_bytes)
+int chunk_copy_begin(struct stack_copy *stack, struct chunk_copy *chunk, size_t from_bytes,
+		     size_t *ret_window_bytes)
 {
 	size_t high = chunk->high_bytes[0] > chunk->high_bytes[1] ? chunk->high_bytes[0]
 								  : chunk->high_bytes[1];
@@ -148,10 +149,13 @@ int chunk_copy_begin(struct stack_copy *stack, struct chunk_copy *chunk, size_t 
 	if (want > chunk->size_bytes)
 		want = chunk->size_bytes;
 	chunk->before = chunk->bytes;
+	chunk->before_from_bytes = chunk->from_bytes;
 	chunk->before_bytes = chunk->done_bytes;
 	chunk->before_max_bytes = chunk->max_bytes;
 	chunk->bytes = bytes;
 	chunk->max_bytes = max_bytes;
+	chunk->from_bytes = from_bytes < want ? from_bytes : 0;
+	chunk->has_header = !chunk->from_bytes;
 	chunk->done_bytes = 0;
 	*ret_window_bytes = want;
 	return make_room(stack, chunk, want);
@@ -162,8 +166,10 @@ size_t chunk_copy_same_bytes(const struct chunk_copy *chunk)
 	enum { BLOCK_BYTES = 128, WORD_BYTES = sizeof(uint64_t) };
 	size_t end =
 		chunk->done_bytes < chunk->before_bytes ? chunk->done_bytes : chunk->before_bytes;
-	size_t same = 0;
+	size_t same = chunk->from_bytes;
 
+	if (chunk->before_from_bytes > same || end < same)
+		return same;
 	while (end - same >= BLOCK_BYTES &&
 	       memcmp(chunk->bytes + same, chunk->before + same, BLOCK_BYTES) == 0)
 		same += BLOCK_BYTES;
@@ -171,6 +177,23 @@ size_t chunk_copy_same_bytes(const struct chunk_copy *chunk)
 	       field_u64(chunk->bytes, same) == field_u64(chunk->before, same))
 		same += WORD_BYTES;
 	return same;
+}
+
+/*
+ * A window that begins so little behind the start of its chunk is copied from there: a
+ * header by itself costs as much as a page.
+ */
+enum { LEAST_TO_LEAVE_OUT = 2048 };
+
+void stack_copy_choose_start(struct stack_copy *stack, size_t *ret_from_bytes)
+{
+	const struct chunk_copy *chunk =
+		stack->from_addr ? stack_copy_chunk_of(stack, stack->from_addr) : NULL;
+
+	stack->first_chunk = chunk ? (size_t)(chunk - stack->chunks) : 0;
+	*ret_from_bytes = chunk ? (size_t)(stack->from_addr - chunk->addr) : 0;
+	if (*ret_from_bytes < LEAST_TO_LEAVE_OUT)
+		*ret_from_bytes = 0;
 }
 
 static size_t chunk_index(const struct stack_copy *stack, remote_addr addr)
@@ -354,7 +377,7 @@ static void learn_window(const struct stack_copy *stack, const struct py_offsets
 	}
 	if (used <= chunk->size_bytes && used > chunk->high_bytes[0])
 		chunk->high_bytes[0] = used;
-	if (chunk->done_bytes >= offsets->chunk.data) {
+	if (chunk->has_header && chunk->done_bytes >= offsets->chunk.data) {
 		top = field_u64(chunk->bytes, offsets->chunk.top);
 		if (top < chunk->size_bytes / sizeof(uint64_t) &&
 		    top * sizeof(uint64_t) + offsets->chunk.data > chunk->high_bytes[0])
@@ -437,7 +460,7 @@ int stack_copy_learn(struct stack_copy *stack, struct remote_memory *memory,
 	stack->nr_steps = 0;
 	if (stack->tick >= stack->epoch_tick + WINDOW_EPOCH_TICKS)
 		stack->epoch_tick = stack->tick;
-	for (size_t i = 0; i < stack->nr_chunks; i++)
+	for (size_t i = stack->first_chunk; i < stack->nr_chunks; i++)
 		learn_window(stack, offsets, &stack->chunks[i], grew && i + 2 >= stack->nr_chunks);
 	drop_links(stack, offsets);
 	if (offsets->frame.lasti != OFFSET_ABSENT)

@@ -48,10 +48,13 @@ struct copy_budget {
 /* A copy of the first bytes of one data-stack chunk, and the copy before that. */
 struct chunk_copy {
 	remote_addr addr;
-	uint8_t *bytes; /* owned; done_bytes of them are good */
+	uint8_t *bytes;	   /* owned; [from_bytes, done_bytes) of them are good */
+	size_t from_bytes; /* where the copy begins: 0, or behind what was left out */
 	size_t done_bytes;
+	bool has_header;  /* the header was copied, too, if from_bytes is not 0 */
 	size_t max_bytes; /* room in bytes */
-	uint8_t *before;  /* owned; the last copy, before_bytes of it good */
+	uint8_t *before;  /* owned; the last copy, [before_from_bytes, before_bytes) good */
+	size_t before_from_bytes;
 	size_t before_bytes;
 	size_t before_max_bytes;
 	size_t size_bytes;    /* of the chunk in the target */
@@ -134,6 +137,15 @@ struct stack_copy {
 	size_t nr_links, max_links;
 	remote_addr walked_frame_addr; /* of frame objects, the innermost at the last walk */
 	int32_t walked_lasti;	       /* and its instruction */
+	/*
+	 * The memory of the data stack below from_addr is to be left out of the copy; 0:
+	 * nothing is. Of the copy that was taken it was left out up to from_bytes of the
+	 * chunk first_chunk, older ones were not copied; it is proven that nr_kept outermost
+	 * frames of the list that lie there are what they were.
+	 */
+	remote_addr from_addr;
+	size_t first_chunk;
+	uint32_t nr_kept;
 	uint32_t *link_order; /* indices in the order of copying, and as much again to sort */
 	size_t next_link;     /* where the search for the next link starts */
 	uint64_t nr_steps;    /* that walks took through links since the last tick */
@@ -158,16 +170,34 @@ struct stack_copy {
 void stack_copy_done(struct stack_copy *stack);
 
 /*
- * Make a chunk of stack ready for its next copy: what it holds becomes the copy before,
- * and there is room for the window in use. 0 and the window's size; -ENOMEM, or -E2BIG
- * beyond the budget.
+ * Make a chunk of stack ready for its next copy, from the offset from_bytes on: what it
+ * holds becomes the copy before, and there is room for the window in use. 0 and the window's
+ * size, all of it if it does not reach behind from_bytes; -ENOMEM, or -E2BIG beyond the budget.
  */
-int chunk_copy_begin(struct stack_copy *stack, struct chunk_copy *chunk, size_t *ret_window_bytes);
+int chunk_copy_begin(struct stack_copy *stack, struct chunk_copy *chunk, size_t from_bytes,
+		     size_t *ret_window_bytes);
+
+/* Find where the next copy begins: first_chunk, and *ret_from_bytes of that chunk. */
+void stack_copy_choose_start(struct stack_copy *stack, size_t *ret_from_bytes);
+
+/* Whether something was left out of the copy. */
+static inline bool stack_copy_is_partial(const struct stack_copy *stack)
+{
+	return stack->first_chunk || (stack->nr_chunks && stack->chunks[0].from_bytes);
+}
+
+/* Whether the copy has the words at that offset of a chunk of stack. */
+static inline bool chunk_copy_has(const struct stack_copy *stack, const struct chunk_copy *chunk,
+				  size_t offset, size_t size)
+{
+	return chunk >= &stack->chunks[stack->first_chunk] && offset >= chunk->from_bytes &&
+	       offset + size <= chunk->done_bytes;
+}
 
 /* Forget all chunks; stack_copy_learn() looks for them anew. */
 void stack_copy_forget_chunks(struct stack_copy *stack);
 
-/* How many bytes from the start, in whole words, equal those of the copy before. */
+/* Up to which offset the bytes that were copied equal those of the copy before, by whole words. */
 size_t chunk_copy_same_bytes(const struct chunk_copy *chunk);
 
 /*

@@ -46,6 +46,8 @@ static const struct py_offsets debug_offsets_truth = {
 			.current_frame = AT(thread_state.current_frame),
 #if PY_VERSION_HEX >= 0x030f0000
 			.base_frame = AT(thread_state.base_frame),
+			.last_profiled_frame = AT(thread_state.last_profiled_frame),
+			.last_profiled_frame_seq = AT(thread_state.last_profiled_frame_seq),
 #endif
 			.thread_id = AT(thread_state.thread_id),
 			.native_thread_id = AT(thread_state.native_thread_id),

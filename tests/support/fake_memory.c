@@ -95,6 +95,40 @@ void fake_memory_init(struct fake_memory *fake)
 	*fake = (struct fake_memory){.memory.ops = &ops};
 }
 
+static int fake_check(struct remote_memory *memory)
+{
+	struct fake_memory *fake = (struct fake_memory *)memory;
+
+	fake->nr_checks++;
+	return fake->check_error;
+}
+
+static int fake_write_u64(struct remote_memory *memory, remote_addr addr, uint64_t value)
+{
+	struct fake_memory *fake = (struct fake_memory *)memory;
+
+	if (fake->before_write)
+		fake->before_write(fake);
+	fake->nr_writes++;
+	if (fake->write_error)
+		return fake->write_error;
+	fake_memory_write_u64(fake, addr, value);
+	fake->written_addr = addr;
+	fake->written_value = value;
+	return 0;
+}
+
+void fake_memory_allow_writes(struct fake_memory *fake)
+{
+	static const struct remote_memory_ops ops = {
+		.read_ranges = fake_read_ranges,
+		.check = fake_check,
+		.write_u64 = fake_write_u64,
+	};
+
+	fake->memory.ops = &ops;
+}
+
 void fake_memory_done(struct fake_memory *fake)
 {
 	if (!fake)

@@ -37,6 +37,10 @@ struct fake_memory {
 	uint64_t nr_calls; /* read_ranges() calls: system calls, were the target live */
 	uint64_t nr_ranges;
 	uint64_t nr_bytes; /* read successfully */
+	uint64_t nr_checks;
+	uint64_t nr_writes;
+	remote_addr written_addr; /* by the last one */
+	uint64_t written_value;
 
 	/* If not 0, every read fails with it: -ESRCH, -EPERM. */
 	int error;
@@ -47,12 +51,21 @@ struct fake_memory {
 	 * that changes while it is read. NULL: it stands still.
 	 */
 	void (*before_range)(struct fake_memory *fake, size_t range_index);
-	void *context; /* for before_range */
+	/* Called before a write by the code under test, likewise. */
+	void (*before_write)(struct fake_memory *fake);
+	void *context; /* for both */
+
+	/* If not 0, checks and writes fail with them. */
+	int check_error;
+	int write_error;
 };
 
 /* Nothing is mapped. fake_memory_done() frees all that was; it accepts NULL. */
 void fake_memory_init(struct fake_memory *fake);
 void fake_memory_done(struct fake_memory *fake);
+
+/* Let the code under test write, and ask whose memory it is. */
+void fake_memory_allow_writes(struct fake_memory *fake);
 
 /*
  * Map size_bytes of zeros at addr, where nothing may be mapped yet. Pieces may

@@ -105,7 +105,7 @@ static const struct layout_case cases[] = {
 
 /*
  * What a search does not look for: it leads to the names of threads, their exceptions and the
- * garbage collector.
+ * garbage collector, or would be written to.
  */
 static bool is_searched(size_t index)
 {
@@ -114,7 +114,7 @@ static bool is_searched(size_t index)
 	return bytes != offsetof(struct py_offsets, interpreter.modules) &&
 	       (bytes < offsetof(struct py_offsets, interpreter.gc) ||
 		bytes >= offsetof(struct py_offsets, thread)) &&
-	       (bytes < offsetof(struct py_offsets, thread.gil_requested) ||
+	       (bytes < offsetof(struct py_offsets, thread.last_profiled_frame) ||
 		bytes >= offsetof(struct py_offsets, cframe)) &&
 	       (bytes < offsetof(struct py_offsets, type) ||
 		bytes >= offsetof(struct py_offsets, unicode));
@@ -148,6 +148,9 @@ Test(debug_offsets, fields_more_or_less_are_found_by_the_interpreter)
 		cr_expect(zero(int, load(&py, &build, &message)), "%s", cases[i].name);
 		build.offsets.interpreter.next_code_version = OFFSET_ABSENT;
 		expect_same(&build, &want, cases[i].name);
+		if (build.newer_than_tested)
+			cr_expect(eq(uint, build.offsets.thread.last_profiled_frame, OFFSET_ABSENT),
+				  "%s", cases[i].name);
 		cr_expect(eq(int, build.newer_than_tested, cases[i].edits[0].words != 0), "%s",
 			  cases[i].name);
 		fake_python_done(&py);

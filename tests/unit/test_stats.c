@@ -10,6 +10,9 @@
 static const struct sampler_stats some = {
 	.ticks = 1000,
 	.trimmed = 5,
+	.cached = 2000,
+	.copied_again = 7,
+	.writes = 3,
 	.late_ticks = 2,
 	.samples = 2994,
 	.lost = {[LOSS_GREW] = 1, [LOSS_CHUNK] = 2, [LOSS_LINK] = 3},
@@ -75,6 +78,9 @@ Test(stats, everything)
 		    "    \"slow\": 0\n"
 		    "  },\n"
 		    "  \"trimmed\": 5,\n"
+		    "  \"cached\": 2000,\n"
+		    "  \"copied_again\": 7,\n"
+		    "  \"writes\": 3,\n"
 		    "  \"late_ticks\": 2,\n"
 		    "  \"failed_ticks\": 3,\n"
 		    "  \"p50_lateness_ns\": 1234,\n"
@@ -125,6 +131,9 @@ Test(stats, nothing_known)
 		    "    \"slow\": 0\n"
 		    "  },\n"
 		    "  \"trimmed\": 0,\n"
+		    "  \"cached\": 0,\n"
+		    "  \"copied_again\": 0,\n"
+		    "  \"writes\": 0,\n"
 		    "  \"late_ticks\": 0,\n"
 		    "  \"failed_ticks\": 0,\n"
 		    "  \"p50_lateness_ns\": 0,\n"
