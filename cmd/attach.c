@@ -129,11 +129,12 @@ struct attach {
 	struct profile *profile;
 	struct output_file output;
 	struct output_file stats_output;
-	struct sampler_stats stats;  /* of all programs together */
-	unsigned int nr_followed;    /* programs that came after the first */
-	enum target_next after;	     /* what came after the last one, if it is gone */
-	struct message not_followed; /* why that was refused */
-	bool begun;		     /* there are counters to be told */
+	struct sampler_stats stats;	      /* of all programs together */
+	unsigned int nr_followed;	      /* programs that came after the first */
+	enum target_next after;		      /* what came after the last one, if it is gone */
+	struct message not_followed;	      /* why that was refused */
+	bool begun;			      /* there are counters to be told */
+	enum frame_cache_reason cache_reason; /* of the last program */
 };
 
 static int write_profile(const struct attach *attach, const struct run_info *info, FILE *out)
@@ -222,6 +223,28 @@ static void print_mode(const struct attach *attach)
 			   (unsigned long long)stats->rough_clocks);
 }
 
+/* Whether deep stacks were copied in part, which takes a word in the target. */
+static void print_cache(const struct attach *attach)
+{
+	static const char *const reasons[] = {
+		[CACHE_NO_WORD] =
+			"this CPython has no last_profiled_frame, or it is not known where",
+		[CACHE_READ_ONLY] = "nothing is to be written to the process",
+		[CACHE_REFUSED] = "it cannot be written to",
+		[CACHE_SHARED] = "another profiler uses last_profiled_frame, too",
+	};
+	const struct sampler_stats *stats = &attach->stats;
+
+	if (attach->cache_reason != CACHE_USABLE)
+		print_note("frame cache off: %s", reasons[attach->cache_reason]);
+	if (stats->writes || attach->cache_reason == CACHE_USABLE)
+		print_note("frame cache: %llu stacks copied in part, %llu of them again, whole; "
+			   "%llu words written",
+			   (unsigned long long)(stats->cached + stats->copied_again),
+			   (unsigned long long)stats->copied_again,
+			   (unsigned long long)stats->writes);
+}
+
 /* One line that says what there is, and what was lost. */
 static void print_end(const struct attach *attach, enum sampler_end end)
 {
@@ -265,6 +288,7 @@ static void print_end(const struct attach *attach, enum sampler_end end)
 		print_note("ticks came late by %.1f µs (median), %.1f µs (99 %%), %.1f µs (most)",
 			   (double)stats->p50_lateness_ns / 1e3,
 			   (double)stats->p99_lateness_ns / 1e3, (double)stats->lateness.max / 1e3);
+	print_cache(attach);
 }
 
 static void print_begin(const struct attach *attach)
@@ -431,6 +455,7 @@ static int sample_program(struct attach *attach, uint64_t duration_ns, enum samp
 	int err = sampler_run(attach->sampler, &options, profile_sink(attach->profile), ret_end);
 
 	sampler_stats_add(&attach->stats, sampler_stats(attach->sampler));
+	attach->cache_reason = sampler_cache_reason(attach->sampler);
 	attach->stats.reads += live->nr_reads - before.nr_reads;
 	attach->stats.other_syscalls += live->nr_checks - before.nr_checks;
 	attach->stats.other_syscalls += live->nr_writes - before.nr_writes;

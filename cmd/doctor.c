@@ -96,6 +96,14 @@ static void report_interpreter(const struct target *target)
 	if (runtime->build.newer_than_tested)
 		report("version", "newer than this pysample was tested with, or a pre-release: its "
 				  "structs were told by what they hold");
+	if (frame_cache_has_words(&runtime->build))
+		report("frame cache", "%s",
+		       live_memory_can_write(&target->live)
+			       ? "for deep stacks of the main thread, by one word written to it, "
+				 "last_profiled_frame; attach --read-only does without"
+			       : "none: the process cannot be written to safely from here");
+	else
+		report("frame cache", "none: CPython has last_profiled_frame since 3.15");
 	if (runtime->build_id[0])
 		report("build ID", "%s", runtime->build_id);
 	if (runtime->nr_others)

@@ -224,7 +224,7 @@ static int live_write_u64(struct remote_memory *memory, remote_addr addr, uint64
 	/* Never used as a pointer here. NOLINTNEXTLINE(performance-no-int-to-ptr) */
 	struct iovec remote = {.iov_base = (void *)(uintptr_t)addr, .iov_len = sizeof(value)};
 
-	if (live->through_file || live->process->memory_fd < 0 || addr % sizeof(value))
+	if (!live_memory_can_write(live) || addr % sizeof(value))
 		return -EPERM;
 	live->nr_writes++;
 	if (process_vm_writev(live->tid, &local, 1, &remote, 1, 0) == (ssize_t)sizeof(value))

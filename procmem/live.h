@@ -44,6 +44,12 @@ void live_memory_init(struct live_memory *live, const struct process *process);
  */
 void live_memory_allow_writes(struct live_memory *live);
 
+/* Whether they are not refused for one of these reasons, so far as is known. */
+static inline bool live_memory_can_write(const struct live_memory *live)
+{
+	return !live->through_file && live->process->memory_fd >= 0;
+}
+
 /*
  * Read a byte of our own the way that a target's are read: 0, or the errno with which
  * process_vm_readv is refused to us whatever the target, negative. Our own memory may

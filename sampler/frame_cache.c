@@ -43,6 +43,13 @@ static void turn_off(struct frame_cache *cache, enum frame_cache_reason reason)
 	cache->reason = reason;
 }
 
+bool frame_cache_has_words(const struct py_build *build)
+{
+	return !build->newer_than_tested &&
+	       build->offsets.thread.last_profiled_frame != OFFSET_ABSENT &&
+	       build->offsets.thread.last_profiled_frame_seq != OFFSET_ABSENT;
+}
+
 void frame_cache_init(struct frame_cache *cache, struct remote_memory *memory,
 		      const struct py_build *build, remote_addr runtime_addr,
 		      const struct code_cache *codes)
@@ -56,9 +63,7 @@ void frame_cache_init(struct frame_cache *cache, struct remote_memory *memory,
 		.patience = LEAST_PATIENCE,
 	};
 	watch_anew(cache);
-	if (build->newer_than_tested ||
-	    build->offsets.thread.last_profiled_frame == OFFSET_ABSENT ||
-	    build->offsets.thread.last_profiled_frame_seq == OFFSET_ABSENT)
+	if (!frame_cache_has_words(build))
 		turn_off(cache, CACHE_NO_WORD);
 	else if (!remote_memory_is_writable(memory))
 		turn_off(cache, CACHE_READ_ONLY);

@@ -101,6 +101,9 @@ void frame_cache_init(struct frame_cache *cache, struct remote_memory *memory,
 		      const struct py_build *build, remote_addr runtime_addr,
 		      const struct code_cache *codes);
 
+/* Whether a build has the words, where we know them to be. */
+bool frame_cache_has_words(const struct py_build *build);
+
 /* Take notice of a thread that is new: it may be the one. */
 void frame_cache_add_thread(struct frame_cache *cache, const struct snapshot_thread *thread);
 

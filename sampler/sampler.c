@@ -83,6 +83,11 @@ const struct sampler_stats *sampler_stats(const struct sampler *sampler)
 	return &sampler->stats;
 }
 
+enum frame_cache_reason sampler_cache_reason(const struct sampler *sampler)
+{
+	return sampler->cache.reason;
+}
+
 void sampler_stats_add(struct sampler_stats *sum, const struct sampler_stats *stats)
 {
 	sum->ticks += stats->ticks;

@@ -13,6 +13,7 @@
 
 #include "procmem/memory.h"
 #include "procmem/process.h"
+#include "sampler/frame_cache.h"
 #include "sampler/python/offsets.h"
 #include "sampler/sample.h"
 
@@ -87,6 +88,9 @@ int sampler_dump(struct sampler *sampler, struct sample_sink *sink);
  * memory's checks: only the memory knows.
  */
 const struct sampler_stats *sampler_stats(const struct sampler *sampler);
+
+/* Why outer frames are copied at every tick; CACHE_USABLE if they need not be. */
+enum frame_cache_reason sampler_cache_reason(const struct sampler *sampler);
 
 /*
  * Add the counters of one run to those of runs before it; sum is all zero before the

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: MIT
+"""Deep stacks, of which 3.15 and newer say what need not be copied at every tick."""
+import json
+import os
+import re
+import shutil
+import struct
+import unittest
+
+import support
+from support import per_interpreter, pysample
+
+DEPTHS = (30, 300, 1000)
+LAST_PROFILED_FRAME = 88  # in the thread state of 3.15
+
+# Where a chain goes down or comes back, one copy in a thousand may mix two moments.
+MAX_IMPOSSIBLE = 0.001
+
+
+def possible(depth):
+    chains = "|".join(r"(;chain_%s){0,%d}|(;chain_%s){%d};leaf_%s" % (x, depth, x, depth, x)
+                      for x in "ab")
+    return re.compile(r"<module>(;trunk){%d};alternate(%s)" % (depth, chains))
+
+
+def has_word(interpreter):
+    """Those before are tested only to be left alone."""
+    return support.version_key(interpreter) >= [3, 15]
+
+
+@per_interpreter
+class Deep(unittest.TestCase):
+    def setUp(self):
+        self.folder, _ = self.enterContext(support.fresh_folder())
+
+    def attach(self, target, *options, wrapper=()):
+        stats = os.path.join(self.folder, "stats")
+        result = pysample("attach", target.pid, "-t", "-f", "collapsed", "--stats-json", stats,
+                          *options, wrapper=wrapper)
+        self.assertEqual(result.status, 0, result.stderr)
+        result.stats = json.loads(support.read(stats))
+        result.stacks = support.parse_collapsed(result.stdout)
+        return result
+
+    def anchor(self, target):
+        """What stands in the word of the main thread."""
+        with open("/proc/%d/mem" % target.pid, "rb") as memory:
+            memory.seek(target.report["thread_state"] + LAST_PROFILED_FRAME)
+            return struct.unpack("Q", memory.read(8))[0]
+
+    def assert_possible(self, stacks, depth):
+        pattern = possible(depth)
+        main = {stack: count for stack, count in stacks.items() if "MainThread" in stack[0]}
+        total = sum(main.values())
+        wrong = sum(count for stack, count in main.items()
+                    if not pattern.fullmatch(";".join(support.names(stack[1:]))))
+        self.assertGreater(total, 100)
+        self.assertLessEqual(wrong, MAX_IMPOSSIBLE * total)
+
+    def test_chains_that_take_turns(self):
+        for depth in DEPTHS if has_word(self.interpreter) else ():
+            for rate in ("2k", "max"):
+                with self.subTest(depth=depth, rate=rate), \
+                        support.python_target(self.interpreter, "deep", depth) as target:
+                    result = self.attach(target, "-d", "1.5", "-r", rate)
+                    self.assert_possible(result.stacks, depth)
+                    if depth > 100 and rate == "max":
+                        self.assertGreater(result.stats["cached"], result.stats["samples"] / 2)
+                    self.assertEqual(self.anchor(target), 0)
+
+    def test_nothing_is_written_with_read_only(self):
+        with support.python_target(self.interpreter, "deep", 300) as target:
+            result = self.attach(target, "-d", "0.5", "-r", "max", "-v", "--read-only")
+        self.assertEqual((result.stats["writes"], result.stats["cached"]), (0, 0))
+        self.assertIn("frame cache off: ", result.stderr)
+
+    @unittest.skipUnless(shutil.which("strace"), "needs strace")
+    def test_what_the_kernel_sees_of_writes(self):
+        """With threads that end all the time: only the main one's state is written to."""
+        log = os.path.join(self.folder, "log")
+        wrapper = ("strace", "-f", "-qq", "-e", "trace=process_vm_writev", "-o", log)
+        with support.python_target(self.interpreter, "deep", 300, "threads") as target:
+            for options in ([], ["--read-only"]):
+                seconds = "2" if has_word(self.interpreter) else "0.3"
+                result = self.attach(target, "-d", seconds, "-r", "2k", *options, wrapper=wrapper)
+                addrs = [int(addr, 16) for addr in re.findall(
+                    r"process_vm_writev\(.*\[\{iov_base=(0x[0-9a-f]+), iov_len=8\}\], 1, 0\)",
+                    support.read(log))]
+                self.assertEqual(len(addrs), result.stats["writes"])
+                if has_word(self.interpreter) and not options:
+                    self.assertEqual(set(addrs),
+                                     {target.report["thread_state"] + LAST_PROFILED_FRAME})
+                else:
+                    self.assertEqual(addrs, [])
+
+    def test_doctor_tells(self):
+        with support.python_target(self.interpreter, "deep", 30) as target:
+            result = pysample("doctor", target.pid)
+        self.assertEqual(result.status, 0, result.stderr)
+        self.assertRegex(result.stdout, r"(?m)^frame cache  %s" % (
+            "for deep stacks" if has_word(self.interpreter) else "none: "))
+
+
+if __name__ == "__main__":
+    unittest.main()
