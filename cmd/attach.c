@@ -240,7 +240,7 @@ static void print_cache(const struct attach *attach)
 	if (stats->writes || attach->cache_reason == CACHE_USABLE)
 		print_note("frame cache: %llu stacks copied in part, %llu of them again, whole; "
 			   "%llu words written",
-			   (unsigned long long)(stats->cached + stats->copied_again),
+			   (unsigned long long)stats->cached + stats->copied_again,
 			   (unsigned long long)stats->copied_again,
 			   (unsigned long long)stats->writes);
 }

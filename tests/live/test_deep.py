@@ -13,7 +13,8 @@ from support import per_interpreter, pysample
 DEPTHS = (30, 300, 1000)
 LAST_PROFILED_FRAME = 88  # in the thread state of 3.15
 
-# Where a chain goes down or comes back, one copy in a thousand may mix two moments.
+# Where a chain goes down or comes back a copy may mix two moments, with and without a cache: so
+# many of all, and two of few. Callers that are kept too long would be wrong for many ticks.
 MAX_IMPOSSIBLE = 0.001
 
 
@@ -55,7 +56,7 @@ class Deep(unittest.TestCase):
         wrong = sum(count for stack, count in main.items()
                     if not pattern.fullmatch(";".join(support.names(stack[1:]))))
         self.assertGreater(total, 100)
-        self.assertLessEqual(wrong, MAX_IMPOSSIBLE * total)
+        self.assertLessEqual(wrong, 2 + MAX_IMPOSSIBLE * total)
 
     def test_chains_that_take_turns(self):
         for depth in DEPTHS if has_word(self.interpreter) else ():
