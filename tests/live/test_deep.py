@@ -21,7 +21,7 @@ MAX_IMPOSSIBLE = 0.001
 def possible(depth):
     chains = "|".join(r"(;chain_%s){0,%d}|(;chain_%s){%d};leaf_%s" % (x, depth, x, depth, x)
                       for x in "ab")
-    return re.compile(r"<module>(;trunk){%d};alternate(%s)" % (depth, chains))
+    return re.compile(r"<module>(;trunk){%d};alternate(%s|;announce.*)" % (depth, chains))
 
 
 def has_word(interpreter):
