@@ -157,8 +157,9 @@ class Baton(test_attach.AttachTestCase):
                 seen[index] += count / profile.stats["ticks"]
         distance = sum(abs(seen[index] - share) for index, share in enumerate(told))
         self.assertLessEqual(distance, 0.3, (told, seen))
-        # Where two had the baton at one tick, one of them was shown where it is no more.
-        self.assertLessEqual(sum(seen.values()), 1)
+        # Where two had the baton at one tick, one of them was shown where it is no more; but
+        # it may be passed on, every 12 ms, in the tens of microseconds of a copy.
+        self.assertLessEqual(sum(seen.values()), 1.01)
 
     def test_at_1_khz(self):
         self.check()
