@@ -21,8 +21,8 @@ static bool is_told(const struct snapshot *snapshot)
 
 static void wake(const struct snapshot *snapshot, struct snapshot_thread *thread, uint64_t nr_ticks)
 {
-	if (thread->awake_tick < snapshot->tick + nr_ticks)
-		thread->awake_tick = snapshot->tick + nr_ticks;
+	if (thread->awake_take < snapshot->nr_takes + nr_ticks)
+		thread->awake_take = snapshot->nr_takes + nr_ticks;
 }
 
 static const struct gil *gil_of(const struct snapshot *snapshot,
@@ -42,13 +42,13 @@ void dormancy_choose(struct snapshot *snapshot)
 		if (thread->is_new || !thread->copied)
 			wake(snapshot, thread, NEW_TICKS);
 		thread->checked = false;
-		thread->due = !told || !gil->known || thread->awake_tick >= snapshot->tick ||
+		thread->due = !told || !gil->known || thread->awake_take >= snapshot->nr_takes ||
 			      gil->last_holder_addr == thread->ref.addr;
 		thread->unchanged = !thread->due;
 	}
 	if (told && snapshot->nr_threads) {
 		struct snapshot_thread *thread =
-			snapshot->threads[snapshot->tick % snapshot->nr_threads];
+			snapshot->threads[snapshot->nr_takes % snapshot->nr_threads];
 
 		thread->checked = thread->unchanged;
 		thread->due = true;
@@ -89,7 +89,7 @@ bool dormancy_follow(struct snapshot *snapshot)
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		struct snapshot_thread *thread = snapshot->threads[i];
 
-		thread->due = thread->unchanged && thread->awake_tick >= snapshot->tick;
+		thread->due = thread->unchanged && thread->awake_take >= snapshot->nr_takes;
 		if (!thread->due)
 			continue;
 		thread->unchanged = false;

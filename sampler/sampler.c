@@ -126,12 +126,16 @@ static bool stack_moved(const struct sampled_thread *sampled)
 	return sampled->list.changed || sampled->list.nr_frames != sampled->nr_listed;
 }
 
-/* See to it that a thread that moves, or is not whole, is copied at the next ticks, too. */
-static void mind_movement(struct sampler *sampler, struct snapshot_thread *thread, int walk_err)
+/*
+ * See to it that a thread that moves, or is not whole, is copied at the next ticks, too. One
+ * that is new (was_new) has not moved by that.
+ */
+static void mind_movement(struct sampler *sampler, struct snapshot_thread *thread, bool was_new,
+			  int walk_err)
 {
 	const struct sampled_thread *sampled = &sampler->threads[thread->slot];
 
-	if (!walk_err && !sampled->trimmed && !stack_moved(sampled))
+	if (!walk_err && !sampled->trimmed && (was_new || !stack_moved(sampled)))
 		return;
 	if (!walk_err && !sampled->trimmed && thread->checked)
 		dormancy_distrust(&sampler->snapshot);
@@ -160,8 +164,7 @@ static int sample_thread(struct sampler *sampler, struct snapshot_thread *thread
 		walk_err = -EBADMSG;
 		loss = LOSS_SLOW;
 	}
-	if (!was_new)
-		mind_movement(sampler, thread, walk_err);
+	mind_movement(sampler, thread, was_new, walk_err);
 	if (!walk_err)
 		err = sampler_thread_emit(sampler, thread, (struct sample){.time_ns = now_ns},
 					  sink);

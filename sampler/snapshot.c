@@ -359,6 +359,7 @@ int snapshot_take(struct snapshot *snapshot)
 	int err;
 
 	snapshot->nr_pieces = 0;
+	snapshot->nr_takes++;
 	dormancy_choose(snapshot);
 	err = copy(snapshot);
 	if (err || !dormancy_follow(snapshot))

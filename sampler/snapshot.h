@@ -38,7 +38,7 @@ struct snapshot_thread {
 	bool unchanged;
 	bool due;	     /* it is part of the read under way */
 	bool checked;	     /* copied to see whether the GIL tells the truth */
-	uint64_t awake_tick; /* up to this one it is copied at every tick */
+	uint64_t awake_take; /* up to this one it is copied by every snapshot_take() */
 	bool seen;	     /* used while the list is refreshed */
 	struct stack_copy stack;
 	struct code_clock clock; /* of the copy of its stack */
@@ -80,8 +80,9 @@ struct snapshot {
 	struct copy_budget budget; /* of the copies of all threads */
 	uint32_t nr_slots;	   /* one above the highest slot that was given out */
 	uint64_t nr_refreshes;	   /* thread lists taken over */
-	uint64_t tick;		   /* snapshots taken */
-	bool stale;		   /* the thread list has changed: refresh before the next tick */
+	uint64_t tick;		   /* reads, so many of them snapshot_take()s */
+	uint64_t nr_takes;
+	bool stale; /* the thread list has changed: refresh before the next tick */
 
 	struct remote_range *ranges;
 	size_t nr_ranges, max_ranges;

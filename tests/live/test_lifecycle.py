@@ -35,7 +35,7 @@ class LifecycleTestCase(unittest.TestCase):
                           *options, **kwargs)
         self.assertEqual(result.status, status, result.stderr)
         if status == 0:
-            result.stacks = parse_collapsed(support.read(path))
+            result.stacks = support.without_gc(parse_collapsed(support.read(path)))
             result.stats = json.loads(support.read(stats))
             self.assertEqual(sum(result.stacks.values()), result.stats["samples"])
         return result

@@ -351,9 +351,9 @@ def check_attach(found):
     with support.fresh_folder() as (folder, _):
         os.chmod(folder, 0o777)
         stats_path = os.path.join(folder, "stats.json")
-        got = support.parse_collapsed(run(
+        got = support.without_gc(support.parse_collapsed(run(
             found, "attach", found.pid, "-q", "-d", "0.3", "-r", "1khz", "-f", "collapsed",
-            "--lines", "--stats-json", stats_path))
+            "--lines", "--stats-json", stats_path)))
         stats = json.loads(support.read(stats_path))
     expected = {support.expected_stack(truth, "line")
                 for truth in found.target.report["threads"]}
