@@ -69,6 +69,8 @@ static bool states_consistent(const struct py_offsets *o)
 		{o->thread.native_thread_id, 8, thread_end, most},
 		{o->thread.datastack_chunk, 8, thread_end, most},
 		{o->thread.datastack_top, 8, o->thread.size, most},
+		{o->thread.last_profiled_frame, 8, thread_end, most},
+		{o->thread.last_profiled_frame_seq, 8, thread_end, most},
 		{o->thread.gil_requested, 4, thread_end, most},
 		{o->thread.raised, 8, thread_end, most},
 		{o->thread.exc_info, 8, thread_end, most},

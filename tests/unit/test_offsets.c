@@ -79,14 +79,24 @@ static bool within_copies(const struct py_build *build)
 	const struct py_offsets *o = &build->offsets;
 	const uint32_t frame_end = frame_head_bytes(o);
 	const uint32_t code_end = code_head_bytes(o);
+	const uint32_t thread_end = thread_head_bytes(o);
 	const struct bounded_field fields[] = {
-		{o->frame.executable, 8, frame_end},   {o->frame.previous, 8, frame_end},
-		{o->frame.instr_ptr, 8, frame_end},    {o->frame.lasti, 4, frame_end},
-		{o->frame.state, 1, frame_end},	       {o->frame.stacktop, 4, frame_end},
-		{o->frame.owner, 1, frame_end},	       {o->code.filename, 8, code_end},
-		{o->code.qualname, 8, code_end},       {o->code.linetable, 8, code_end},
-		{o->code.firstlineno, 4, code_end},    {o->code.bytecode, 8, code_end},
-		{o->code.framesize, 4, code_end},      {o->code.version, 4, code_end},
+		{o->thread.last_profiled_frame, 8, thread_end},
+		{o->thread.last_profiled_frame_seq, 8, thread_end},
+		{o->frame.executable, 8, frame_end},
+		{o->frame.previous, 8, frame_end},
+		{o->frame.instr_ptr, 8, frame_end},
+		{o->frame.lasti, 4, frame_end},
+		{o->frame.state, 1, frame_end},
+		{o->frame.stacktop, 4, frame_end},
+		{o->frame.owner, 1, frame_end},
+		{o->code.filename, 8, code_end},
+		{o->code.qualname, 8, code_end},
+		{o->code.linetable, 8, code_end},
+		{o->code.firstlineno, 4, code_end},
+		{o->code.bytecode, 8, code_end},
+		{o->code.framesize, 4, code_end},
+		{o->code.version, 4, code_end},
 		{o->code.firsttraceable, 4, code_end},
 	};
 
@@ -354,6 +364,20 @@ Test(offsets, fields_behind_what_is_copied_are_refused)
 
 		expect_refused(minor, cases, sizeof(cases) / sizeof(*cases));
 	}
+}
+
+/* A profiler's word of the thread state is read of its copy, and written to. */
+Test(offsets, words_for_profilers_outside_of_what_is_copied_are_refused)
+{
+	const struct py_offsets *at = &debug_offsets_layouts[15 - 13].at;
+	const struct wrong_number cases[] = {
+		{"frame behind the copy", at->thread.last_profiled_frame, THREAD_STATE_MAX_BYTES},
+		{"frame far behind", at->thread.last_profiled_frame, 1u << 20},
+		{"counter behind the copy", at->thread.last_profiled_frame_seq, 1u << 20},
+		{"frame unaligned", at->thread.last_profiled_frame, 9},
+	};
+
+	expect_refused(15, cases, sizeof(cases) / sizeof(*cases));
 }
 
 Test(offsets, table_that_is_cut_short_is_unreadable)
