@@ -47,11 +47,16 @@ static inline bool gil_moved(const struct gil *before, const struct gil *now)
 	       before->last_holder_addr != now->last_holder_addr;
 }
 
-/* Whether more threads may have run in between than those that had it at the two looks. */
+/*
+ * Whether more threads may have run in between than those that had it at the two looks. One
+ * switch is one from the thread that had it to another one; a count that tells of one, with
+ * the same thread as before, is what was copied while the words were written.
+ */
 static inline bool gil_unclear(const struct gil *before, const struct gil *now)
 {
 	return gil_moved(before, now) &&
-	       (!before->known || !now->known || now->nr_switches != before->nr_switches + 1);
+	       (!before->known || !now->known || now->nr_switches != before->nr_switches + 1 ||
+		now->last_holder_addr == before->last_holder_addr);
 }
 
 /* Whether a thread is one of the two that are known to have had it. */

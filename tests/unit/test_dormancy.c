@@ -161,6 +161,23 @@ Test(dormancy, a_holder_that_changes_without_the_count_tells_nothing)
 	end(&program);
 }
 
+/*
+ * The words are not written at once: a count that was seen to rise without another holder
+ * hides who had the GIL in between.
+ */
+Test(dormancy, a_count_that_changes_without_the_holder_tells_nothing)
+{
+	struct program program;
+
+	begin(&program, 15);
+	give_gil(&program, program.busy_addr, 1);
+	tick(&program);
+	cr_expect(not(find(&program, program.idle_addr)->unchanged));
+	tick(&program);
+	cr_expect(not(find(&program, program.idle_addr)->unchanged));
+	end(&program);
+}
+
 Test(dormancy, a_gil_that_cannot_be_read_tells_nothing)
 {
 	struct program program;
