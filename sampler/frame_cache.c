@@ -80,6 +80,7 @@ void frame_cache_add_thread(struct frame_cache *cache, const struct snapshot_thr
 		return;
 	/* There is one such thread state; it may be used for another thread by now. */
 	cache->thread_addr = thread->ref.addr;
+	cache->slot = thread->slot;
 	cache->state = CACHE_WATCHING;
 	cache->looked = false;
 	watch_anew(cache);
@@ -206,25 +207,33 @@ static bool codes_stand(struct frame_cache *cache, const struct frame_list *list
 	return true;
 }
 
+/* Whether it is the thread that index is meant of. A damaged list may have its state twice. */
+static bool is_its_thread(const struct frame_cache *cache, const struct snapshot_thread *thread)
+{
+	return thread->ref.addr == cache->thread_addr && thread->slot == cache->slot;
+}
+
 bool frame_cache_proves(struct frame_cache *cache, struct snapshot_thread *thread,
 			const struct frame_list *list)
 {
 	struct stack_copy *stack = &thread->stack;
+	bool its_thread = is_its_thread(cache, thread);
+	bool held;
 
 	stack->nr_kept = 0;
-	if (cache->state != CACHE_OFF && thread->ref.addr == cache->thread_addr)
+	if (cache->state != CACHE_OFF && its_thread)
 		look(cache, thread, list);
-	if (cache->state != CACHE_HELD)
+	held = cache->state == CACHE_HELD && its_thread;
+	if (!held)
 		stack->from_addr = 0;
 	if (!stack_copy_is_partial(stack))
 		return true;
-	if (cache->state == CACHE_HELD && shows_anchor(cache, stack, list) &&
-	    codes_stand(cache, list)) {
+	if (held && shows_anchor(cache, stack, list) && codes_stand(cache, list)) {
 		stack->nr_kept = cache->index;
 		cache->nr_kept++;
 		return true;
 	}
-	if (cache->state == CACHE_HELD)
+	if (held)
 		cache->state = CACHE_SEEN;
 	stack->from_addr = 0;
 	cache->nr_again++;
@@ -359,7 +368,7 @@ void frame_cache_learn(struct frame_cache *cache, struct snapshot_thread *thread
 	struct stack_copy *stack = &thread->stack;
 	uint32_t i;
 
-	if (cache->state == CACHE_OFF || thread->ref.addr != cache->thread_addr)
+	if (cache->state == CACHE_OFF || !is_its_thread(cache, thread))
 		return;
 	if (!cache->quiet_ns)
 		cache->quiet_ns = now_ns;

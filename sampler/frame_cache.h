@@ -72,13 +72,13 @@ struct frame_cache {
 	enum frame_cache_state state;
 	enum frame_cache_reason reason;
 	remote_addr thread_addr; /* the thread state that is written to; 0: none yet */
+	uint32_t slot;		 /* of the thread that has it */
 	/* What stood in the thread state behind the last copy, or was written since. */
 	bool looked; /* there was one */
 	remote_addr last_addr;
 	uint64_t last_seq;
-	bool owned;		  /* the anchor was ours at the last look */
-	uint64_t quiet_ns;	  /* when it changed last, if it is not ours; 0: not known */
-	remote_addr written_addr; /* what was written last */
+	bool owned;	   /* the anchor was ours at the last look */
+	uint64_t quiet_ns; /* when it changed last, if it is not ours; 0: not known */
 	uint64_t written_ns;
 	/* From CACHE_SEEN on: */
 	uint32_t index;	     /* the anchored frame's in the list of its thread */

@@ -192,6 +192,30 @@ Test(frame_cache, what_lies_below_the_anchor_is_not_copied)
 	end(&deep);
 }
 
+/* The list of threads may have changed while it was read, and name the state twice. */
+Test(frame_cache, another_thread_with_the_same_state_is_copied_whole)
+{
+	const struct frame_list none = {0};
+	struct deep deep;
+	struct snapshot_thread other;
+
+	begin(&deep, true, DEPTH);
+	start(&deep);
+	hold(&deep);
+	other = *deep.sampler->snapshot.threads[0];
+	other.slot++;
+	other.stack = (struct stack_copy){.from_addr = deep.frames[DEPTH - 1], .first_chunk = 1};
+	/* The anchor is seen to be popped. */
+	memset(other.state + deep.py.build.offsets.thread.last_profiled_frame_seq, 1, 1);
+	cr_expect(not(frame_cache_proves(&deep.sampler->cache, &other, &none)));
+	cr_expect(zero(u64, other.stack.from_addr));
+	frame_cache_learn(&deep.sampler->cache, &other, &none, true, deep.now_ns);
+	cr_expect(eq(int, deep.sampler->cache.state, CACHE_HELD));
+	tick(&deep);
+	cr_expect(eq(int, deep.sampler->cache.state, CACHE_HELD));
+	end(&deep);
+}
+
 Test(frame_cache, a_caller_that_was_copied_takes_the_place_of_the_anchor)
 {
 	/* The counter wraps around. */
