@@ -347,7 +347,6 @@ static int copy(struct snapshot *snapshot)
 						snapshot->nr_ranges);
 	if (err)
 		return err;
-	snapshot->tick++;
 	snapshot->nr_pieces += snapshot->nr_ranges;
 	decode(snapshot);
 	dormancy_note(snapshot);
@@ -361,9 +360,11 @@ int snapshot_take(struct snapshot *snapshot)
 	snapshot->nr_pieces = 0;
 	snapshot->nr_takes++;
 	dormancy_choose(snapshot);
+	snapshot->tick++;
 	err = copy(snapshot);
 	if (err || !dormancy_follow(snapshot))
 		return err;
+	/* Of the same tick: code that is read for a thread of the first is too new for these, too. */
 	return copy(snapshot);
 }
 
@@ -371,5 +372,6 @@ int snapshot_retake(struct snapshot *snapshot, struct snapshot_thread *thread)
 {
 	for (size_t i = 0; i < snapshot->nr_threads; i++)
 		snapshot->threads[i]->due = snapshot->threads[i] == thread;
+	snapshot->tick++;
 	return copy(snapshot);
 }

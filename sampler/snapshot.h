@@ -80,9 +80,9 @@ struct snapshot {
 	struct copy_budget budget; /* of the copies of all threads */
 	uint32_t nr_slots;	   /* one above the highest slot that was given out */
 	uint64_t nr_refreshes;	   /* thread lists taken over */
-	uint64_t tick;		   /* reads, so many of them snapshot_take()s */
-	uint64_t nr_takes;
-	bool stale; /* the thread list has changed: refresh before the next tick */
+	uint64_t tick;		   /* of the last snapshot; one that is taken again has its own */
+	uint64_t nr_takes;	   /* snapshots of the whole process */
+	bool stale;		   /* the thread list has changed: refresh before the next tick */
 
 	struct remote_range *ranges;
 	size_t nr_ranges, max_ranges;

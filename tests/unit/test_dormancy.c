@@ -131,6 +131,27 @@ Test(dormancy, a_thread_that_gets_the_gil_is_copied_in_the_same_tick)
 	end(&program);
 }
 
+/* Code that is read for the one, behind both copies, must not seem older than the other's. */
+Test(dormancy, a_thread_that_is_copied_behind_the_others_is_of_the_same_tick)
+{
+	/* In one of the two it is its turn to be checked, and it is copied with the others. */
+	for (int i = 0; i < 2; i++) {
+		struct program program;
+		uint64_t tick_before;
+
+		begin(&program, 11);
+		for (int t = 0; t < i; t++)
+			tick(&program);
+		tick_before = program.snapshot.tick;
+		give_gil(&program, program.idle_addr, 1);
+		tick(&program);
+		cr_expect(eq(u64, program.snapshot.tick, tick_before + 1));
+		cr_expect(eq(u64, find(&program, program.idle_addr)->clock.tick, tick_before + 1));
+		cr_expect(eq(u64, find(&program, program.busy_addr)->clock.tick, tick_before + 1));
+		end(&program);
+	}
+}
+
 Test(dormancy, what_the_count_cannot_tell_is_copied)
 {
 	static const uint64_t nr_more[] = {2, 3, 1000, (uint64_t)-1, (uint64_t)-5};
