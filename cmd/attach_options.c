@@ -153,6 +153,42 @@ static const struct option long_options[] = {
 
 static const char short_options[] = ":r:d:o:f:tqvh";
 
+/* Apply an option that takes no value; false if there is no such one. */
+static bool apply_flag(struct attach_options *options, int option)
+{
+	switch (option) {
+	case 't':
+		options->profile.by_thread = true;
+		return true;
+	case OPTION_LINES:
+	case OPTION_FUNCTIONS:
+		options->profile.by_line = option == OPTION_LINES;
+		return true;
+	case OPTION_JITTER:
+	case OPTION_NO_JITTER:
+		options->jitter = option == OPTION_JITTER;
+		return true;
+	case OPTION_CPU:
+		options->looks.cpu = true;
+		return true;
+	case OPTION_GC:
+	case OPTION_NO_GC:
+		options->looks.gc = option == OPTION_GC;
+		return true;
+	case OPTION_READ_ONLY:
+		options->read_only = true;
+		return true;
+	case 'q':
+		options->quiet = true;
+		return true;
+	case 'v':
+		options->verbose = true;
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* Apply one option; false after an error was printed, or if there is no such option. */
 static bool apply_option(struct attach_options *options, int option, const char *value)
 {
@@ -181,42 +217,13 @@ static bool apply_option(struct attach_options *options, int option, const char 
 	case 'o':
 		options->output_path = value;
 		return true;
-	case 't':
-		options->profile.by_thread = true;
-		return true;
-	case OPTION_LINES:
-		options->profile.by_line = true;
-		return true;
-	case OPTION_FUNCTIONS:
-		options->profile.by_line = false;
-		return true;
-	case OPTION_JITTER:
-	case OPTION_NO_JITTER:
-		options->jitter = option == OPTION_JITTER;
-		return true;
-	case OPTION_CPU:
-		options->looks.cpu = true;
-		return true;
-	case OPTION_GC:
-	case OPTION_NO_GC:
-		options->looks.gc = option == OPTION_GC;
-		return true;
 	case OPTION_STATS_JSON:
 		options->stats_path = value;
 		return true;
-	case OPTION_READ_ONLY:
-		options->read_only = true;
-		return true;
 	case OPTION_WAIT:
 		return target_parse_wait(value, &options->wait);
-	case 'q':
-		options->quiet = true;
-		return true;
-	case 'v':
-		options->verbose = true;
-		return true;
 	default:
-		return false;
+		return apply_flag(options, option);
 	}
 }
 
