@@ -440,7 +440,8 @@ int summary_write(const struct profile *profile, const struct sampler_stats *sta
 		if (table.nr_rows)
 			table_print(&table);
 		else
-			text_puts(&table.out, "no samples\n");
+			text_puts(&table.out,
+				  stats->samples ? "no samples of this mode\n" : "no samples\n");
 		err = table_write(&table, out);
 	}
 	free(table.rows);

@@ -172,6 +172,30 @@ Test(summary, colour_only_when_asked)
 	profile_destroy(profile);
 }
 
+/* There were samples, but none that the mode shows. */
+Test(summary, no_samples_of_the_mode)
+{
+	const struct profile_options by_cpu = {.mode = PROFILE_CPU};
+	const struct summary_options options = {.max_rows = 10, .columns = 80};
+	const struct sampler_stats some = {.ticks = 3, .samples = 3};
+	const struct run_info unknown = {0};
+	struct profile *profile = profile_create(&by_cpu);
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	cr_assert(out != NULL);
+	cr_assert(eq(int, summary_write(profile, &some, &unknown, &options, out), 0));
+	cr_assert(eq(int, fclose(out), 0));
+	cr_expect(eq(str, text,
+		     (char *)"0 threads · 0.0 s · CPU time\n"
+			     "0 Hz · 3 samples · 0% lost · 0 late ticks\n"
+			     "\n"
+			     "no samples of this mode\n"));
+	free(text);
+	profile_destroy(profile);
+}
+
 Test(summary, no_samples)
 {
 	const struct profile_options by_function = {0};
