@@ -28,7 +28,7 @@ static void print_help(void)
 	(void)printf("usage: pysample COMMAND [OPTION]… PID\n"
 		     "\n"
 		     "A sampling profiler for CPython: reads the memory of a running process and\n"
-		     "never stops, changes or instruments it.\n"
+		     "never stops or instruments it.\n"
 		     "\n"
 		     "Commands:\n");
 	for (int i = 0; i < NR_COMMANDS; i++)
