@@ -15,13 +15,14 @@ double stats_achieved_hz(const struct sampler_stats *stats);
 
 /*
  * Write one JSON object to out and flush it. Its keys are stable: ticks, samples,
- * lost (an object of loss_name() → count), trimmed, late_ticks, failed_ticks,
- * p50_lateness_ns, p99_lateness_ns, max_lateness_ns, asked_hz, achieved_hz, wall_s,
- * cpu_user_s, cpu_sys_s, max_rss_kib, reads, clock_reads, clockless_threads,
- * rough_clock_threads, other_syscalls, mode (profile_mode_name()), unit (of collapsed stacks:
+ * lost (an object of loss_name() → count), trimmed, cached, copied_again, writes, late_ticks,
+ * failed_ticks, p50_lateness_ns, p99_lateness_ns, max_lateness_ns, reads, clock_reads,
+ * clockless_threads, rough_clock_threads, other_syscalls, achieved_hz, wall_s,
+ * first_sample_ns, mode (profile_mode_name()), unit (of collapsed stacks:
  * profile_mode_unit()), shown_samples and shown_s (of the mode), sampled_wall_s and
- * sampled_cpu_s (the weights of all samples), command_line, pid, python, runtime_found_by.
- * What is not known is null.
+ * sampled_cpu_s (the weights of all samples), asked_hz, cpu_user_s, cpu_sys_s, max_rss_kib,
+ * command_line, pid, python, python_free_threaded, python_newer_than_tested,
+ * runtime_found_by. What is not known is null.
  *
  * 0, or the stream's error as negative errno.
  */
