@@ -218,8 +218,9 @@ static void print_mode(const struct attach *attach)
 			   "were left (ulimit -n), or they ended at once",
 			   (unsigned long long)stats->clockless);
 	if (stats->rough_clocks)
-		print_note("perf_event_open is not allowed (kernel.perf_event_paranoid): the CPU "
-			   "time of %llu threads is only told at the kernel's timer ticks",
+		print_note("perf_event_open is not allowed (kernel.perf_event_paranoid above 2, or "
+			   "a sandbox): CPU times are told at the kernel's timer ticks only "
+			   "(threads: %llu)",
 			   (unsigned long long)stats->rough_clocks);
 }
 
