@@ -40,7 +40,8 @@ void live_memory_init(struct live_memory *live, const struct process *process);
 
 /*
  * Allow single words to be written, with process_vm_writev. They are refused (-EPERM) where
- * that is forbidden, and where an exec could not be told (no /proc/PID/mem).
+ * that is forbidden, and where an exec could not be told (no /proc/PID/mem). Each write is
+ * preceded by remote_memory_check(); an exec in the microseconds between the two is not told.
  */
 void live_memory_allow_writes(struct live_memory *live);
 

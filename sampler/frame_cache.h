@@ -77,7 +77,7 @@ struct frame_cache {
 	bool looked; /* there was one */
 	remote_addr last_addr;
 	uint64_t last_seq;
-	bool owned;	   /* the anchor was ours at the last look */
+	bool owned;	   /* there was a write */
 	uint64_t quiet_ns; /* when it changed last, if it is not ours; 0: not known */
 	uint64_t written_ns;
 	/* From CACHE_SEEN on: */

@@ -128,13 +128,17 @@ static bool stack_moved(const struct sampled_thread *sampled)
 
 /*
  * See to it that a thread that moves, or is not whole, is copied at the next ticks, too. One
- * that is new (was_new) has not moved by that.
+ * that is new (was_new) has not moved by that. One that has no frames any more may have
+ * ended, which the thread before it in the list tells: that is copied then.
  */
-static void mind_movement(struct sampler *sampler, struct snapshot_thread *thread, bool was_new,
-			  int walk_err)
+static void mind_movement(struct sampler *sampler, size_t index, bool was_new, int walk_err)
 {
+	struct snapshot_thread **threads = sampler->snapshot.threads;
+	struct snapshot_thread *thread = threads[index];
 	const struct sampled_thread *sampled = &sampler->threads[thread->slot];
 
+	if (index > 0 && (walk_err || !sampled->list.nr_frames))
+		dormancy_wake(&sampler->snapshot, threads[index - 1]);
 	if (!walk_err && !sampled->trimmed && (was_new || !stack_moved(sampled)))
 		return;
 	if (!walk_err && !sampled->trimmed && thread->checked)
@@ -142,9 +146,10 @@ static void mind_movement(struct sampler *sampler, struct snapshot_thread *threa
 	dormancy_wake(&sampler->snapshot, thread);
 }
 
-static int sample_thread(struct sampler *sampler, struct snapshot_thread *thread, uint64_t now_ns,
+static int sample_thread(struct sampler *sampler, size_t index, uint64_t now_ns,
 			 struct sample_sink *sink)
 {
+	struct snapshot_thread *thread = sampler->snapshot.threads[index];
 	const bool was_new = thread->is_new;
 	enum sample_loss loss;
 	int walk_err, err;
@@ -164,7 +169,7 @@ static int sample_thread(struct sampler *sampler, struct snapshot_thread *thread
 		walk_err = -EBADMSG;
 		loss = LOSS_SLOW;
 	}
-	mind_movement(sampler, thread, was_new, walk_err);
+	mind_movement(sampler, index, was_new, walk_err);
 	if (!walk_err)
 		err = sampler_thread_emit(sampler, thread, (struct sample){.time_ns = now_ns},
 					  sink);
@@ -250,13 +255,24 @@ static void drop_codes(struct sampler *sampler)
 	code_cache_drop_unused(&sampler->codes);
 }
 
+/* Make room for the tables of code. Lists that name what was forgotten are another walk's. */
+static void relieve_codes(struct sampler *sampler)
+{
+	const struct snapshot *snapshot = &sampler->snapshot;
+
+	if (!code_cache_relieve(&sampler->codes))
+		return;
+	for (size_t i = 0; i < snapshot->nr_threads; i++)
+		dormancy_wake(snapshot, snapshot->threads[i]);
+}
+
 int sampler_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns)
 {
 	struct snapshot *snapshot = &sampler->snapshot;
 	bool refreshed = snapshot->stale;
 	int err;
 
-	code_cache_relieve(&sampler->codes);
+	relieve_codes(sampler);
 	drop_codes(sampler);
 	sampler->nr_os_names_left = NAMES_OF_TICK;
 	if (snapshot->stale) {
@@ -275,7 +291,7 @@ int sampler_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now
 	if (err)
 		return err;
 	for (size_t i = 0; i < snapshot->nr_threads && !is_over(sampler, i); i++) {
-		err = sample_thread(sampler, snapshot->threads[i], now_ns, sink);
+		err = sample_thread(sampler, i, now_ns, sink);
 		if (err)
 			return err;
 	}

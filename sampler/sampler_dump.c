@@ -126,7 +126,7 @@ static int dump_thread(struct sampler *sampler, struct snapshot_thread *thread,
 
 	if (!thread->copied)
 		return 0;
-	code_cache_relieve(&sampler->codes);
+	(void)code_cache_relieve(&sampler->codes);
 	err = walk_for_dump(sampler, thread, &sample);
 	if (err)
 		return err == -ENOENT ? 0 : err;

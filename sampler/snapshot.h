@@ -33,7 +33,7 @@ struct snapshot_thread {
 	bool copied;   /* the thread state was read and is still the thread's */
 	/*
 	 * This tick did not copy it: the GIL proves that it is where it was. What was copied
-	 * last stands.
+	 * last stands, but for what changes without the GIL: whether it waits for it.
 	 */
 	bool unchanged;
 	bool due;	     /* it is part of the read under way */

@@ -195,9 +195,9 @@ static inline bool code_is_too_new(const struct code *code, const struct code_cl
 
 /*
  * Between two ticks: forget what the entries say if there was no room for another one's
- * tables. The entries stay, like those of objects that were replaced.
+ * tables. The entries stay, like those of objects that were replaced. Whether any was forgotten.
  */
-void code_cache_relieve(struct code_cache *cache);
+bool code_cache_relieve(struct code_cache *cache);
 
 /* Whether so many entries are new that those not in use are to be dropped. */
 static inline bool code_cache_is_due(const struct code_cache *cache)

@@ -53,15 +53,17 @@ void code_cache_done(struct code_cache *cache)
 	function_table_done(&cache->functions);
 }
 
-void code_cache_relieve(struct code_cache *cache)
+bool code_cache_relieve(struct code_cache *cache)
 {
-	executable_cache_relieve(cache->executables);
+	bool relieved = executable_cache_relieve(cache->executables);
+
 	if (!cache->tables_full)
-		return;
+		return relieved;
 	for (size_t i = 0; i < cache->codes.nr_slots; i++)
 		if (cache->codes.slots[i].value)
 			code_forget(cache, cache->codes.slots[i].value);
 	cache->tables_full = false;
+	return true;
 }
 
 /* A table of the entries in use. False if out of memory. */

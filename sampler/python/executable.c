@@ -58,14 +58,15 @@ void executable_cache_destroy(struct executable_cache *cache)
 	free(cache);
 }
 
-void executable_cache_relieve(struct executable_cache *cache)
+bool executable_cache_relieve(struct executable_cache *cache)
 {
 	if (!cache || !cache->full)
-		return;
+		return false;
 	for (size_t i = 0; i < cache->nr_entries; i++)
 		if (cache->entries[i]->known)
 			forget(cache, cache->entries[i]);
 	cache->full = false;
+	return true;
 }
 
 /* The cache of codes, made when it is first asked for. NULL: out of memory. */

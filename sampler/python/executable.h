@@ -30,9 +30,12 @@
 
 struct executable_cache;
 
-/* Free the cache of codes, or forget what was read if there was no room. Accept NULL. */
+/*
+ * Free the cache of codes, or forget what was read if there was no room: whether there was
+ * anything. Accept NULL.
+ */
 void executable_cache_destroy(struct executable_cache *cache);
-void executable_cache_relieve(struct executable_cache *cache);
+bool executable_cache_relieve(struct executable_cache *cache);
 
 /* Whether a frame with that executable is known to be not shown: NULL, None, 3.12's trampoline. */
 static inline bool executable_is_nothing(const struct code_cache *codes, remote_addr addr)
@@ -54,7 +57,8 @@ bool executable_is_generator(struct code_cache *codes, remote_addr addr);
  * and nothing else; NULL if its frames are not shown.
  *
  * 0; -EBADMSG or -EFAULT (there is no object), -EAGAIN (it changed while it was read),
- * -E2BIG (no room), -ENOMEM, -ESRCH, -EPERM. *ret_code is valid until code_cache_done().
+ * -E2BIG (no room), -ENOMEM, -ESRCH, -EPERM. *ret_code is valid as that of
+ * code_cache_get() is.
  */
 int executable_get(struct code_cache *codes, remote_addr addr, const struct code_clock *clock,
 		   struct code **ret_code);

@@ -161,6 +161,8 @@ static size_t chunk_top(const struct frame_walk *walk, const struct chunk_copy *
 	const struct py_offsets *offsets = &walk->build->offsets;
 	uint64_t top_bytes;
 
+	if (!chunk->has_header)
+		return 0;
 	if (__builtin_mul_overflow(field_u64(chunk->bytes, offsets->chunk.top), sizeof(uint64_t),
 				   &top_bytes) ||
 	    top_bytes > chunk->size_bytes)
@@ -261,7 +263,7 @@ static void find_frame(const struct stack_copy *copy, remote_addr addr, size_t *
 {
 	size_t i = copy->first_chunk;
 
-	while (addr - copy->chunks[i].addr >= copy->chunks[i].size_bytes)
+	while (i + 1 < copy->nr_chunks && addr - copy->chunks[i].addr >= copy->chunks[i].size_bytes)
 		i++;
 	*ret_chunk = i;
 	*ret_offset = addr - copy->chunks[i].addr;
