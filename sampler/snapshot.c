@@ -368,7 +368,7 @@ int snapshot_take(struct snapshot *snapshot)
 	return copy(snapshot);
 }
 
-int snapshot_retake(struct snapshot *snapshot, struct snapshot_thread *thread)
+int snapshot_retake(struct snapshot *snapshot, const struct snapshot_thread *thread)
 {
 	for (size_t i = 0; i < snapshot->nr_threads; i++)
 		snapshot->threads[i]->due = snapshot->threads[i] == thread;

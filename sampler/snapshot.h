@@ -132,4 +132,4 @@ int snapshot_take(struct snapshot *snapshot);
  * Copy one thread again, with the links it has now, as if the tick had come a
  * moment later. Errors of snapshot_take().
  */
-int snapshot_retake(struct snapshot *snapshot, struct snapshot_thread *thread);
+int snapshot_retake(struct snapshot *snapshot, const struct snapshot_thread *thread);
