@@ -162,6 +162,8 @@ class Baton(test_attach.AttachTestCase):
         self.assertLessEqual(sum(seen.values()), 1.01)
 
     def test_at_1_khz(self):
+        if self.interpreter.minor != support.newest_interpreter().minor:
+            self.skipTest("the rates differ by what sleeps, not by the version")
         self.check()
 
     def test_at_full_speed(self):
