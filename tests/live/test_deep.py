@@ -78,6 +78,8 @@ class Deep(unittest.TestCase):
     @unittest.skipUnless(shutil.which("strace"), "needs strace")
     def test_what_the_kernel_sees_of_writes(self):
         """With threads that end all the time: only the main one's state is written to."""
+        if support.is_sanitized():
+            self.skipTest("LeakSanitizer does not work where another process traces")
         log = os.path.join(self.folder, "log")
         wrapper = ("strace", "-f", "-qq", "-e", "trace=process_vm_writev", "-o", log)
         with support.python_target(self.interpreter, "deep", 300, "threads") as target:
