@@ -7,7 +7,7 @@
 build_packages='gcc libc6-dev libelf-dev meson ninja-build pkg-config libzstd-dev python3'
 # shellcheck disable=SC2034
 test_packages='libcriterion-dev clang-format clang-tidy cppcheck shellcheck util-linux
-	python3.11-dbg libpython3-dev libexpat1-dev zlib1g-dev binutils'
+	python3.11-dbg libpython3-dev libexpat1-dev zlib1g-dev binutils strace'
 
 # The distribution's, whatever else comes first in PATH.
 python=/usr/bin/python3
