@@ -249,7 +249,6 @@ static int hand_on(struct sampler *sampler, const struct snapshot_thread *thread
 	err = sink->ops->sample(sink, &sample);
 	sampler_collector_remove(sampled, &sample);
 	sampled->nr_same = nr_frames;
-	fit_room(sampled);
 	if (!sampler->stats.samples++)
 		sampler->stats.first_sample_ns = clock_now_ns();
 	if (sampled->trimmed)
@@ -265,7 +264,10 @@ int sampler_thread_emit(struct sampler *sampler, const struct snapshot_thread *t
 
 	sampled->flags = thread_state_flags(&sampler->snapshot, thread, sampler->looks.exceptions,
 					    &sampler->none);
-	return err ? err : hand_on(sampler, thread, sample, sink);
+	if (!err)
+		err = hand_on(sampler, thread, sample, sink);
+	fit_room(sampled);
+	return err;
 }
 
 int sampler_thread_repeat(struct sampler *sampler, const struct snapshot_thread *thread,
