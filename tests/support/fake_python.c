@@ -265,6 +265,21 @@ void fake_python_code_free(struct fake_python *py, remote_addr addr)
 	write_counters(py);
 }
 
+struct code_clock fake_python_clock(const struct fake_python *py, uint64_t tick)
+{
+	const struct py_offsets *offsets = &py->build.offsets;
+
+	return (struct code_clock){
+		.interp_addr = py->interp_addr,
+		.tick = tick,
+		.generation = py->generation,
+		.next_version = py->next_version,
+		.version_before = py->next_version,
+		.has_generation = offsets->interpreter.code_object_generation != OFFSET_ABSENT,
+		.has_next_version = offsets->interpreter.next_code_version != OFFSET_ABSENT,
+	};
+}
+
 void fake_python_set_threads(struct fake_python *py, remote_addr head_addr)
 {
 	set_u64(py, py->interp_addr, py->build.offsets.interpreter.threads_head, head_addr);

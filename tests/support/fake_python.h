@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sampler/python/code.h"
 #include "sampler/python/offsets.h"
 #include "tests/support/fake_memory.h"
 
@@ -120,6 +121,9 @@ void fake_python_move_bytecode(struct fake_python *py, remote_addr addr,
 
 /* Free a code object as CPython does: the memory stays, the generation rises. */
 void fake_python_code_free(struct fake_python *py, remote_addr addr);
+
+/* The code clock of a copy at tick, by the counters as they are now. */
+struct code_clock fake_python_clock(const struct fake_python *py, uint64_t tick);
 
 /* A thread state, put at the head of the list; and one in memory that was another's. */
 remote_addr fake_python_thread(struct fake_python *py, uint64_t tid);

@@ -21,21 +21,6 @@ static void end(struct fake_python *py, struct code_cache *cache)
 	fake_python_done(py);
 }
 
-static struct code_clock clock_now(const struct fake_python *py, uint64_t tick)
-{
-	const struct py_offsets *offsets = &py->build.offsets;
-
-	return (struct code_clock){
-		.interp_addr = py->interp_addr,
-		.tick = tick,
-		.generation = py->generation,
-		.next_version = py->next_version,
-		.version_before = py->next_version,
-		.has_generation = offsets->interpreter.code_object_generation != OFFSET_ABSENT,
-		.has_next_version = offsets->interpreter.next_code_version != OFFSET_ABSENT,
-	};
-}
-
 static void expect_string(const char *got, const char *wanted)
 {
 	cr_expect(zero(int, strcmp(got, wanted)), "%s, not %s", got, wanted);
@@ -64,7 +49,7 @@ Test(code, tells_what_a_frame_needs)
 									     .nr_units = 6,
 									     .first_traceable = 2,
 									     .return_unit = 5});
-		struct code_clock clock = clock_now(&py, 1);
+		struct code_clock clock = fake_python_clock(&py, 1);
 		cr_assert(zero(int, code_cache_get(&cache, addr, &clock, &code)));
 		expect_string(code->function->qualname, "f");
 		expect_string(code->function->path, "/f.py");
@@ -102,10 +87,10 @@ Test(code, object_replaced_at_its_address_gives_the_new_name)
 
 		begin(&py, &cache, fake_python_minors[v]);
 		remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = "old"});
-		struct code_clock clock = clock_now(&py, 1);
+		struct code_clock clock = fake_python_clock(&py, 1);
 		expect_name(&cache, addr, &clock, "old");
 		replace(&py, addr);
-		clock = clock_now(&py, 2);
+		clock = fake_python_clock(&py, 2);
 		expect_name(&cache, addr, &clock, "new");
 		end(&py, &cache);
 	}
@@ -120,28 +105,28 @@ Test(code, entry_holds_while_a_counter_stands_still)
 
 		begin(&py, &cache, fake_python_minors[v]);
 		remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = "f"});
-		struct code_clock clock = clock_now(&py, 1);
+		struct code_clock clock = fake_python_clock(&py, 1);
 		expect_name(&cache, addr, &clock, "f");
 		uint64_t nr_calls = py.fake.nr_calls;
 		cr_assert(zero(int, code_cache_get(&cache, addr, &clock, &code)));
 		cr_expect(eq(u64, py.fake.nr_calls, nr_calls), "the same tick");
 
-		struct code_clock later = clock_now(&py, 2);
+		struct code_clock later = fake_python_clock(&py, 2);
 		bool counters = later.has_generation || later.has_next_version;
 		cr_expect(eq(int, code_cache_holds(&cache, code, &later), counters));
 
 		/* A code object is made, none is freed: the generation stands still. */
 		py.next_version++;
-		later = clock_now(&py, 3);
+		later = fake_python_clock(&py, 3);
 		cr_expect(eq(int, code_cache_holds(&cache, code, &later), later.has_generation));
 		/* One is freed, none is made: the version stands still. */
 		py.next_version--;
 		py.generation++;
-		later = clock_now(&py, 4);
+		later = fake_python_clock(&py, 4);
 		cr_expect(eq(int, code_cache_holds(&cache, code, &later), later.has_next_version));
 		/* Both have moved. */
 		py.next_version++;
-		later = clock_now(&py, 5);
+		later = fake_python_clock(&py, 5);
 		cr_expect(not(code_cache_holds(&cache, code, &later)));
 		/* The versions ran out: 0 stands still for ever and says nothing. */
 		later.next_version = 0;
@@ -164,13 +149,13 @@ Test(code, object_younger_than_the_frame_is_refused)
 
 		begin(&py, &cache, fake_python_minors[v]);
 		remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = "old"});
-		struct code_clock copied = clock_now(&py, 1);
+		struct code_clock copied = fake_python_clock(&py, 1);
 		replace(&py, addr); /* after the copy, before the look */
 		bool told = copied.has_next_version;
 		cr_expect(
 			eq(int, code_cache_get(&cache, addr, &copied, &code), told ? -EAGAIN : 0));
 		/* It is believed for frames that are copied from now on. */
-		struct code_clock later = clock_now(&py, 2);
+		struct code_clock later = fake_python_clock(&py, 2);
 		expect_name(&cache, addr, &later, "new");
 		end(&py, &cache);
 	}
@@ -186,10 +171,10 @@ Test(code, known_object_replaced_after_the_copy_is_not_believed)
 
 		begin(&py, &cache, fake_python_minors[v]);
 		remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = "old"});
-		struct code_clock clock = clock_now(&py, 1);
+		struct code_clock clock = fake_python_clock(&py, 1);
 		expect_name(&cache, addr, &clock, "old");
 		fake_python_code_free(&py, fake_python_code(&py, &(struct fake_code){.name = "x"}));
-		clock = clock_now(&py, 2);
+		clock = fake_python_clock(&py, 2);
 		replace(&py, addr);
 		cr_expect(eq(int, code_cache_get(&cache, addr, &clock, &code),
 			     clock.has_next_version ? -EAGAIN : 0));
@@ -207,15 +192,15 @@ Test(code, without_counters_an_object_is_too_new_for_its_first_copy)
 
 		begin(&py, &cache, fake_python_minors[v]);
 		remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = "old"});
-		struct code_clock clock = clock_now(&py, 1);
+		struct code_clock clock = fake_python_clock(&py, 1);
 		bool counters = clock.has_generation || clock.has_next_version;
 		cr_assert(zero(int, code_cache_get(&cache, addr, &clock, &code)));
 		cr_expect(eq(int, code_is_too_new(code, &clock), !counters));
-		struct code_clock later = clock_now(&py, 2);
+		struct code_clock later = fake_python_clock(&py, 2);
 		cr_assert(zero(int, code_cache_get(&cache, addr, &later, &code)));
 		cr_expect(not(code_is_too_new(code, &later)));
 		replace(&py, addr);
-		later = clock_now(&py, 3);
+		later = fake_python_clock(&py, 3);
 		cr_assert(zero(int, code_cache_get(&cache, addr, &later, &code)));
 		cr_expect(eq(int, code_is_too_new(code, &later), !counters));
 		end(&py, &cache);
@@ -233,7 +218,7 @@ Test(code, name_tells_where_all_pointers_are_the_same)
 	begin(&py, &cache, 11);
 	const struct py_offsets *offsets = &py.build.offsets;
 	remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = "f1"});
-	struct code_clock clock = clock_now(&py, 1);
+	struct code_clock clock = fake_python_clock(&py, 1);
 	expect_name(&cache, addr, &clock, "f1");
 	cr_assert(zero(int, remote_memory_read_u64(&py.fake.memory, addr + offsets->code.qualname,
 						   &name_addr)));
@@ -241,9 +226,9 @@ Test(code, name_tells_where_all_pointers_are_the_same)
 		char digit = (char)('0' + tick);
 		char name[] = {'f', digit, '\0'};
 
-		clock = clock_now(&py, tick);
+		clock = fake_python_clock(&py, tick);
 		cr_assert(zero(int, code_cache_get(&cache, addr, &clock, &code)));
-		clock = clock_now(&py, 10 * tick);
+		clock = fake_python_clock(&py, 10 * tick);
 		fake_memory_write_u8(&py.fake, name_addr + offsets->unicode.ascii_data + 1,
 				     (uint8_t)digit);
 		/* Read again among others, or alone. */
@@ -257,7 +242,7 @@ Test(code, name_tells_where_all_pointers_are_the_same)
 	/* Its reference count says nothing, nor does what lies behind it. */
 	fake_memory_write_u64(&py.fake, name_addr, 12345);
 	fake_memory_map_bytes(&py.fake, name_addr + offsets->unicode.ascii_data + 3, "next", 4);
-	clock = clock_now(&py, 100);
+	clock = fake_python_clock(&py, 100);
 	cr_assert(zero(int, code_cache_queue(&cache, code, &clock)));
 	cr_assert(zero(int, code_cache_recheck(&cache, &clock)));
 	cr_expect(code_cache_holds(&cache, code, &clock));
@@ -275,11 +260,11 @@ Test(code, generation_tells_when_versions_ran_out)
 		begin(&py, &cache, minor);
 		remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = "old"});
 		py.next_version = 0;
-		struct code_clock copied = clock_now(&py, 1);
+		struct code_clock copied = fake_python_clock(&py, 1);
 		replace(&py, addr);
 		py.next_version = 0;
 		cr_expect(eq(int, code_cache_get(&cache, addr, &copied, &code), -EAGAIN));
-		struct code_clock later = clock_now(&py, 2);
+		struct code_clock later = fake_python_clock(&py, 2);
 		expect_name(&cache, addr, &later, "new");
 		end(&py, &cache);
 	}
@@ -294,10 +279,10 @@ Test(code, what_is_no_code_object_is_remembered)
 
 		begin(&py, &cache, fake_python_minors[v]);
 		/* The type is known by name before and by address after the first. */
-		struct code_clock clock = clock_now(&py, 1);
+		struct code_clock clock = fake_python_clock(&py, 1);
 		cr_expect(eq(int, code_cache_get(&cache, py.none_addr, &clock, &code), -EBADMSG));
 		remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = "f"});
-		clock = clock_now(&py, 2);
+		clock = fake_python_clock(&py, 2);
 		expect_name(&cache, addr, &clock, "f");
 		cr_expect(eq(int, code_cache_get(&cache, py.none_addr, &clock, &code), -EBADMSG));
 		cr_expect(eq(int, code_cache_get(&cache, addr + 4, &clock, &code), -EBADMSG));
@@ -311,7 +296,7 @@ Test(code, what_is_no_code_object_is_remembered)
 		cr_expect(eq(int, code_cache_get(&cache, later_addr, &clock, &code), -EBADMSG));
 		fake_python_code_at(&py, later_addr, &(struct fake_code){.name = "late"});
 		py.generation++;
-		clock = clock_now(&py, 3);
+		clock = fake_python_clock(&py, 3);
 		expect_name(&cache, later_addr, &clock, "late");
 		end(&py, &cache);
 	}
@@ -354,7 +339,7 @@ Test(code, numbers_that_cannot_be_are_refused)
 			remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = "f"});
 			fake_memory_write(&py.fake, addr + cases[i].offset, &cases[i].value,
 					  cases[i].width);
-			struct code_clock clock = clock_now(&py, i + 1);
+			struct code_clock clock = fake_python_clock(&py, i + 1);
 			cr_expect(ne(int, code_cache_get(&cache, addr, &clock, &code), 0), "%s",
 				  cases[i].name);
 			code_cache_done(&cache);
@@ -397,7 +382,7 @@ Test(code, every_line_of_a_huge_function_is_known)
 	begin(&py, &cache, 15);
 	remote_addr table_addr = fake_python_bytes(&py, table, 2 * NR_UNITS);
 	remote_addr addr = code_with_table(&py, table_addr, NR_UNITS + 1000);
-	struct code_clock clock = clock_now(&py, 1);
+	struct code_clock clock = fake_python_clock(&py, 1);
 	cr_assert(zero(int, code_cache_get(&cache, addr, &clock, &code)));
 	for (int i = 0; i < NR_UNITS; i++)
 		cr_assert(eq(int, code_line(&cache, code, code->code_start_addr + 2 * i), 1 + i));
@@ -422,7 +407,7 @@ Test(code, tables_of_all_together_are_bounded)
 	remote_addr addrs[NR_CODES];
 	for (int i = 0; i < NR_CODES; i++)
 		addrs[i] = code_with_table(&py, table_addr, 100);
-	struct code_clock clock = clock_now(&py, 1);
+	struct code_clock clock = fake_python_clock(&py, 1);
 	for (int i = 0; i < NR_CODES; i++) {
 		int err = code_cache_get(&cache, addrs[i], &clock, &code);
 
@@ -455,7 +440,7 @@ Test(code, table_that_is_too_large_gives_no_lines)
 	begin(&py, &cache, 14);
 	remote_addr table_addr = fake_python_bytes(&py, table, 2 * NR_UNITS);
 	remote_addr addr = code_with_table(&py, table_addr, NR_UNITS);
-	struct code_clock clock = clock_now(&py, 1);
+	struct code_clock clock = fake_python_clock(&py, 1);
 	cr_assert(zero(int, code_cache_get(&cache, addr, &clock, &code)));
 	expect_string(code->function->qualname, "f");
 	cr_expect(zero(int, code_line(&cache, code, code->code_start_addr)));
@@ -495,7 +480,7 @@ Test(code, names_of_all_together_are_bounded)
 	for (int i = 0; i < NR_CODES; i++) {
 		remote_addr addr = fake_python_code(
 			&py, &(struct fake_code){.name = "f", .first_line = i + 1});
-		struct code_clock clock = clock_now(&py, i + 1);
+		struct code_clock clock = fake_python_clock(&py, i + 1);
 
 		fake_memory_write_u64(&py.fake, addr + py.build.offsets.code.qualname, name_addr);
 		fake_memory_write_u64(&py.fake, addr + py.build.offsets.code.filename, name_addr);
@@ -524,7 +509,7 @@ Test(code, that_is_not_used_is_dropped)
 	for (uint32_t i = 0; i < NR_TURNS * CODES_OF_A_TURN; i++) {
 		remote_addr addr =
 			fake_python_code(&py, &(struct fake_code){.name = "f", .nr_units = 4});
-		struct code_clock clock = clock_now(&py, i + 1);
+		struct code_clock clock = fake_python_clock(&py, i + 1);
 
 		cr_assert(zero(int, code_cache_get(&cache, addr, &clock, &code)));
 		if (i == 0)

@@ -72,25 +72,10 @@ static remote_addr make_tuple(struct fake_python *py, uint64_t size, remote_addr
 	return fake_object(py, "tuple", words, 6);
 }
 
-static struct code_clock clock_at(const struct fake_python *py, uint64_t tick)
-{
-	const struct py_offsets *offsets = &py->build.offsets;
-
-	return (struct code_clock){
-		.interp_addr = py->interp_addr,
-		.tick = tick,
-		.generation = py->generation,
-		.next_version = py->next_version,
-		.version_before = py->next_version,
-		.has_generation = offsets->interpreter.code_object_generation != OFFSET_ABSENT,
-		.has_next_version = offsets->interpreter.next_code_version != OFFSET_ABSENT,
-	};
-}
-
 static void expect_named(struct fake_python *py, struct code_cache *codes, remote_addr addr,
 			 uint64_t tick, const char *name)
 {
-	struct code_clock clock = clock_at(py, tick);
+	struct code_clock clock = fake_python_clock(py, tick);
 	struct code *code = NULL;
 
 	cr_assert(zero(int, executable_get(codes, addr, &clock, &code)), "3.%u: %s", py->minor,
@@ -147,7 +132,7 @@ Test(executable, says_what_each_kind_is_called)
 					make_int(&py, 1ull << 30)),
 			     1, "join");
 
-		clock = clock_at(&py, 1);
+		clock = fake_python_clock(&py, 1);
 		cr_assert(zero(int, executable_get(&codes, py.none_addr, &clock, &code)));
 		cr_expect(code == NULL);
 		cr_expect(executable_is_nothing(&codes, py.none_addr));
@@ -169,7 +154,7 @@ Test(executable, line_and_path_of_a_tuple)
 
 		begin(&py, &codes, minors[v]);
 		for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
-			struct code_clock clock = clock_at(&py, 1);
+			struct code_clock clock = fake_python_clock(&py, 1);
 			struct code *code;
 			remote_addr tuple =
 				make_tuple(&py, 3, fake_python_str(&py, "f"),
@@ -265,7 +250,7 @@ Test(executable, pointers_to_nowhere_are_no_objects)
 		struct code *code;
 
 		begin(&py, &codes, minors[v]);
-		clock = clock_at(&py, 1);
+		clock = fake_python_clock(&py, 1);
 		for (size_t i = 0; i < sizeof(nowhere) / sizeof(*nowhere); i++) {
 			int err = executable_get(&codes, nowhere[i], &clock, &code);
 
@@ -311,7 +296,7 @@ Test(executable, object_that_took_another_ones_place_is_too_new)
 				      py.build.traits.tuple_items_after_type;
 
 		for (uint64_t tick = 1; tick < 4; tick++) {
-			clock = clock_at(&py, tick);
+			clock = fake_python_clock(&py, tick);
 			expect_named(&py, &codes, tuple, tick, "first");
 			cr_assert(zero(int, executable_get(&codes, tuple, &clock, &code)));
 			cr_expect(eq(int, code_is_too_new(code, &clock), tick == 1));
@@ -319,7 +304,7 @@ Test(executable, object_that_took_another_ones_place_is_too_new)
 		/* Another object at the place, by its item, and then by the item's characters. */
 		fake_memory_write_u64(&py.fake, tuple + item, second);
 		for (uint64_t tick = 4; tick < 6; tick++) {
-			clock = clock_at(&py, tick);
+			clock = fake_python_clock(&py, tick);
 			expect_named(&py, &codes, tuple, tick, "secnd");
 			cr_assert(zero(int, executable_get(&codes, tuple, &clock, &code)));
 			cr_expect(eq(int, code_is_too_new(code, &clock), tick == 4));
@@ -349,7 +334,7 @@ Test(executable, object_in_the_place_of_a_code_object)
 		remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = "f"});
 
 		for (uint64_t tick = 1; tick < 3; tick++) {
-			clock = clock_at(&py, tick);
+			clock = fake_python_clock(&py, tick);
 			cr_assert(zero(int, executable_get(&codes, addr, &clock, &code)));
 			cr_expect(not(code->foreign));
 		}
@@ -389,7 +374,7 @@ Test(executable, too_many_are_refused)
 	struct code *code;
 
 	begin(&py, &codes, 13);
-	clock = clock_at(&py, 1);
+	clock = fake_python_clock(&py, 1);
 	for (uint32_t i = 0; i < MAX_EXECUTABLES; i++)
 		(void)executable_get(&codes, 8ull * i + 8, &clock, &code);
 	cr_expect(eq(int,
