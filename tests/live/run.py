@@ -1,13 +1,17 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Runs the live tests: run.py [-k PATTERN]... [--counts FILE]
+"""Runs the live tests: run.py [-k PATTERN]... [--all] [--jobs N] [--counts FILE]
 
 PYSAMPLE names the program to test (default: build/pysample). What cannot be
 tested on this machine is named. FILE gets the line "passed failed skipped".
 """
 import argparse
+import concurrent.futures
+import dataclasses
+import multiprocessing
 import os
 import sys
+import time
 import unittest
 
 sys.dont_write_bytecode = True
@@ -16,14 +20,45 @@ sys.path.insert(0, HERE)
 
 import support  # noqa: E402
 
+# More at once would starve the programs that are looked at.
+MAX_JOBS = 2
 
-class CountingResult(unittest.TextTestResult):
-    """A test fails once, however many of its sub-tests do."""
 
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
+@dataclasses.dataclass
+class Outcome:
+    """Of the tests of a class."""
+
+    lines: list
+    nr_passed: int
+    failed: list  # their names
+    nr_skipped: int
+
+
+class Lines(unittest.TestResult):
+    """A line for each test, with its duration. It fails once, however many of its sub-tests do."""
+
+    def __init__(self):
+        super().__init__()
+        self.lines, self.reports, self.reasons = [], [], []
         self.failed = set()
-        self.nr_passed = 0
+        self.nr_passed, self.begun = 0, 0.0
+
+    def startTest(self, test):
+        super().startTest(test)
+        self.reports, self.reasons, self.begun = [], [], time.monotonic()
+
+    def stopTest(self, test):
+        super().stopTest(test)
+        end = "FAILED" if test.id() in self.failed else "ok"
+        if end == "ok" and self.reasons:
+            end = "skipped: " + ", ".join(dict.fromkeys(self.reasons))
+        seconds = time.monotonic() - self.begun
+        self.lines += ["%s ... %s (%.1f s)" % (test.id(), end, seconds), *self.reports]
+        self.reports = []
+
+    def add_report(self, test, err):
+        self.failed.add(getattr(test, "test_case", test).id())
+        self.reports.append("%s\n%s" % (test, self._exc_info_to_string(err, test)))
 
     def addSuccess(self, test):
         super().addSuccess(test)
@@ -31,28 +66,82 @@ class CountingResult(unittest.TextTestResult):
 
     def addFailure(self, test, err):
         super().addFailure(test, err)
-        self.failed.add(test.id())
+        self.add_report(test, err)
 
     def addError(self, test, err):
         super().addError(test, err)
-        self.failed.add(test.id())
+        self.add_report(test, err)
 
     def addSubTest(self, test, subtest, err):
         super().addSubTest(test, subtest, err)
         if err:
-            self.failed.add(test.id())
+            self.add_report(subtest, err)
+
+    def addSkip(self, test, reason):
+        super().addSkip(test, reason)
+        self.reasons.append(reason)
 
     def addUnexpectedSuccess(self, test):
         super().addUnexpectedSuccess(test)
         self.failed.add(test.id())
 
 
+def run_class(tests):
+    result = Lines()
+    unittest.TestSuite(tests).run(result)
+    # What is reported outside of a test is of a class that could not be set up.
+    return Outcome(result.lines + result.reports, result.nr_passed, sorted(result.failed),
+                   len(result.skipped))
+
+
+def by_class(suite):
+    """[the tests of a class]"""
+    classes = {}
+
+    def add(found):
+        for test in found:
+            if isinstance(test, unittest.TestSuite):
+                add(test)
+            else:
+                classes.setdefault(type(test), []).append(test)
+
+    add(suite)
+    return list(classes.values())
+
+
+def outcomes(classes, nr_jobs):
+    """Of each class when it is done: nr_jobs at once first, then those that have to be alone."""
+    alone = [tests for tests in classes if nr_jobs < 2 or getattr(tests[0], "alone", False)]
+    together = [tests for tests in classes if tests not in alone]
+    # Processes: no test sees what another one opens, and each target dies with its own.
+    support.pysample_for_nobody()  # made here, not in a child that cannot take it away
+    with concurrent.futures.ProcessPoolExecutor(
+            nr_jobs, mp_context=multiprocessing.get_context("fork")) as pool:
+        jobs = [pool.submit(run_class, tests) for tests in together]
+        for job in concurrent.futures.as_completed(jobs):
+            yield job.result()
+    yield from map(run_class, alone)
+
+
 def options():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("-k", dest="patterns", metavar="PATTERN", action="append",
                         help="only tests whose name matches (as unittest -k)")
+    parser.add_argument("--all", action="store_true",
+                        help="every test on every version (docs/testing.md)")
+    parser.add_argument("--jobs", type=int, default=min(MAX_JOBS, os.cpu_count() or 1),
+                        help="so many at once (default %(default)s)")
     parser.add_argument("--counts", metavar="FILE", help="write: passed failed skipped")
     return parser.parse_args()
+
+
+def find_classes(asked):
+    loader = unittest.TestLoader()
+    loader.testNamePatterns = asked.patterns and [
+        name if "*" in name else "*%s*" % name for name in asked.patterns]
+    if asked.all:
+        os.environ[support.ALL] = "1"
+    return by_class(loader.discover(HERE))
 
 
 def main():
@@ -63,18 +152,19 @@ def main():
         print(line)
     print("testing %s with %s" % (support.PYSAMPLE, ", ".join(
         str(found) for found in support.supported_interpreters())), flush=True)
-    loader = unittest.TestLoader()
-    loader.testNamePatterns = asked.patterns and [
-        name if "*" in name else "*%s*" % name for name in asked.patterns]
-    suite = loader.discover(HERE)
-    runner = unittest.TextTestRunner(stream=sys.stdout, descriptions=False, verbosity=2,
-                                     resultclass=CountingResult)
-    result = runner.run(suite)
-    nr_failed, nr_skipped = len(result.failed), len(result.skipped)
+    begun = time.monotonic()
+    counts, failed = [0, 0, 0], []
+    for outcome in outcomes(find_classes(asked), asked.jobs):
+        print(*outcome.lines, sep="\n", flush=True)
+        failed += outcome.failed
+        counts = [sum(pair) for pair in zip(
+            counts, (outcome.nr_passed, len(outcome.failed), outcome.nr_skipped))]
+    print(*("FAILED: " + name for name in failed), sep="\n")
+    print("%d passed, %d failed, %d skipped in %.0f s" % (*counts, time.monotonic() - begun))
     if asked.counts:
         with open(asked.counts, "w", encoding="ascii") as file:
-            file.write("%d %d %d\n" % (result.nr_passed, nr_failed, nr_skipped))
-    sys.exit(bool(nr_failed))
+            file.write("%d %d %d\n" % tuple(counts))
+    sys.exit(bool(counts[1]))
 
 
 if __name__ == "__main__":

@@ -30,6 +30,10 @@ PATIENCE_S = 60
 
 SUPPORTED = ("3.6", "3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14", "3.15")
 SANITIZED = ("3.8", "3.11", "3.13", "3.15")
+# One of each way to lay out threads and frames: 3.7 to 3.9 are as 3.10, 3.13 as 3.12 with
+# tables as 3.14's.
+LAYOUTS = ("3.6", "3.10", "3.11", "3.12", "3.14", "3.15")
+ALL = "PYSAMPLE_TEST_ALL"  # in the environment: every test on every version
 REFUSED = ("2.7",)
 OLDEST_MINOR, NEWEST_MINOR = 6, 15  # of 3.N, what some tests are for
 TESTBED_VERSIONS = ("3.13", "3.14", "3.15")
@@ -184,14 +188,25 @@ def absent_versions():
             yield "not tested here: %s of Debian, non-PIE and stripped (no testbed)" % minor
 
 
-def per_interpreter(base):
+def per_interpreter(base, minors=SUPPORTED):
     """Replace a test case by one for each of tested_interpreters(); it finds its own in
-    self.interpreter."""
+    self.interpreter. Where all are asked for, minors are all."""
     module = sys.modules[base.__module__]
     for interpreter in tested_interpreters():
+        # With sanitizers they are few already.
+        if interpreter.minor not in minors and not os.environ.get(ALL) and not is_sanitized():
+            continue
         name = "%s_%s" % (base.__name__, interpreter.label)
         case = type(name, (base,), {"interpreter": interpreter, "__module__": base.__module__})
         setattr(module, name, case)
+
+
+def per_minor(*minors):
+    """per_interpreter() for what takes long: only these, unless all are asked for."""
+    return functools.partial(per_interpreter, minors=minors)
+
+
+per_layout = per_minor(*LAYOUTS)
 
 
 def one_test_each(case, check, interpreters):

@@ -207,13 +207,15 @@ def is_possible(stack, variant):
     return stack[:2] == ("<module>", "announce")
 
 
-@per_interpreter
+@support.per_layout
 class Alternating(AttachTestCase):
     """Two chains that take turns faster than anybody can look.
 
     A stack that could not be read in one piece has to be counted as lost or trimmed;
     a stack that never was must not be in the profile.
     """
+
+    alone = True  # how often copies mix two moments depends on what shares the processor's caches
 
     def check(self, variant, leaf_steps, rate, max_impossible, max_lost):
         if support.is_sanitized():

@@ -11,7 +11,7 @@ import subprocess
 import unittest
 
 import support
-from support import per_interpreter, pysample
+from support import per_layout, pysample
 from test_attach import AttachTestCase, at_most
 
 # Before, the executable of a frame is a code object, whoever links it.
@@ -52,7 +52,7 @@ def name_of(label):
     return re.fullmatch(r"(.*) \(.*\)", label).group(1)
 
 
-@per_interpreter
+@per_layout
 class Linked(AttachTestCase):
     @contextlib.contextmanager
     def target(self, *args):

@@ -426,6 +426,8 @@ def tearDownModule():
 class Matrix(unittest.TestCase):
     """One test for each interpreter."""
 
+    alone = True  # it does several at once itself
+
     @classmethod
     def setUpClass(cls):
         support.pysample_for_nobody()  # made here, not in a child that cannot take it away

@@ -9,7 +9,7 @@ import sys
 import unittest
 
 import support
-from support import GC, per_interpreter, pysample
+from support import GC, per_layout, pysample
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -60,7 +60,7 @@ def share(part, whole):
     return sum(part.values()) / max(1, sum(whole.values()))
 
 
-@per_interpreter
+@per_layout
 class Gil(StatesTestCase):
     def test_only_who_holds_it_is_shown(self):
         """Two that take turns, one that sleeps, one that computes without it."""
@@ -92,7 +92,7 @@ class Gil(StatesTestCase):
         self.assertIn("who holds the GIL cannot be told", result.stderr)
 
 
-@per_interpreter
+@per_layout
 class Cpu(StatesTestCase):
     def check(self, run=pysample, as_user=(), **kwargs):
         """Each thread's weight is what the kernel says that it used meanwhile."""
@@ -149,7 +149,7 @@ class Cpu(StatesTestCase):
         self.assertEqual(measured["shown_samples"], measured["samples"])
 
 
-@per_interpreter
+@per_layout
 class Collector(StatesTestCase):
     def test_it_runs_below_the_function_that_calls_it(self):
         self.need("<GC>")
@@ -176,7 +176,7 @@ class Collector(StatesTestCase):
         self.assertGreater(share(above, seen["finalise"]), 0.5, seen)
 
 
-@per_interpreter
+@per_layout
 class Exceptions(StatesTestCase):
     def test_only_who_handles_one_is_shown(self):
         handling = ["handle", "handle_in_generator", "handle_around_generator"]

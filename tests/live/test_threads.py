@@ -9,7 +9,7 @@ import unittest
 
 import support
 import test_attach
-from support import per_interpreter, pysample
+from support import per_interpreter, per_layout, pysample
 from test_attach import wait_until_sampling
 
 NAME_MAX_BYTES = 127
@@ -137,7 +137,7 @@ class Threads(unittest.TestCase):
             self.assert_dumped(dump(pid), target.report, tids.get)
 
 
-@per_interpreter
+@per_layout
 class Baton(test_attach.AttachTestCase):
     """Threads that run one after the other: who waits is not copied, who runs must be."""
 
