@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "cmd/attach_notes.h"
 
+#include <inttypes.h>
+
 #include "cmd/print.h"
 #include "output/loss.h"
 #include "output/stats.h"
+#include "output/text.h"
 #include "sampler/sample.h"
 
 /* So many trimmed samples, in percent, shift a profile enough to be told without -v. */
@@ -31,24 +34,26 @@ static void print_mode(const struct attach *attach)
 {
 	const struct sampler_stats *stats = &attach->stats;
 	const enum profile_mode mode = attach->options.profile.mode;
+	const uint64_t nr_shown = profile_account(attach->profile)->nr_shown;
 
 	if (mode != PROFILE_WALL)
-		print_note("mode %s: %llu samples shown, %.3f s of %s%s", profile_mode_name(mode),
-			   (unsigned long long)profile_account(attach->profile)->nr_shown,
+		print_note("mode %s: %" PRIu64 " sample%s shown, %.3f s of %s%s",
+			   profile_mode_name(mode), nr_shown, text_plural(nr_shown),
 			   (double)profile_time_ns(attach->profile) / NS_PER_S,
 			   profile_mode_time(mode),
 			   attach->options.format == FORMAT_COLLAPSED && mode == PROFILE_CPU
 				   ? "; stacks are counted in microseconds"
 				   : "");
 	if (stats->clockless)
-		print_note("the CPU time of %llu threads could not be measured: no descriptors "
-			   "were left (ulimit -n), or they ended at once",
-			   (unsigned long long)stats->clockless);
+		print_note("the CPU time of %" PRIu64 " thread%s could not be measured: no "
+			   "descriptors were left (ulimit -n), or %s ended at once",
+			   stats->clockless, text_plural(stats->clockless),
+			   stats->clockless == 1 ? "it" : "they");
 	if (stats->rough_clocks)
 		print_note("perf_event_open is not allowed (kernel.perf_event_paranoid above 2, or "
 			   "a sandbox): CPU times are told at the kernel's timer ticks only "
-			   "(threads: %llu)",
-			   (unsigned long long)stats->rough_clocks);
+			   "(threads: %" PRIu64 ")",
+			   stats->rough_clocks);
 }
 
 /* Whether deep stacks were copied in part, which takes a word in the target. */
@@ -65,28 +70,63 @@ static void print_cache(const struct attach *attach)
 
 	if (attach->cache_reason != CACHE_USABLE)
 		print_note("frame cache off: %s", reasons[attach->cache_reason]);
-	if (stats->writes || attach->cache_reason == CACHE_USABLE)
-		print_note("frame cache: %llu stacks copied in part, %llu of them again, whole; "
-			   "%llu words written",
-			   (unsigned long long)stats->cached + stats->copied_again,
-			   (unsigned long long)stats->copied_again,
-			   (unsigned long long)stats->writes);
+	if (stats->writes || attach->cache_reason == CACHE_USABLE) {
+		const uint64_t nr_cached = stats->cached + stats->copied_again;
+
+		print_note("frame cache: %" PRIu64 " stack%s copied in part, %" PRIu64
+			   " of them again, whole; %" PRIu64 " word%s written",
+			   nr_cached, text_plural(nr_cached), stats->copied_again, stats->writes,
+			   text_plural(stats->writes));
+	}
+}
+
+/* What --verbose adds: all the counters. */
+static void print_counters(const struct attach *attach)
+{
+	const struct sampler_stats *stats = &attach->stats;
+
+	for (int loss = 0; loss < NR_SAMPLE_LOSSES; loss++)
+		if (stats->lost[loss])
+			print_note("lost, %s: %" PRIu64, loss_name((enum sample_loss)loss),
+				   stats->lost[loss]);
+	if (stats->failed_ticks)
+		print_note("%" PRIu64 " tick%s failed: the list of threads was in motion, or gone",
+			   stats->failed_ticks, text_plural(stats->failed_ticks));
+	print_note("%" PRIu64 " read%s, %" PRIu64 " of clocks, %" PRIu64 " other system call%s",
+		   stats->reads, text_plural(stats->reads), stats->clock_reads,
+		   stats->other_syscalls, text_plural(stats->other_syscalls));
+	if (stats->lateness.nr)
+		print_note("ticks came late by %.1f µs (median), %.1f µs (99 %%), %.1f µs (most)",
+			   (double)stats->p50_lateness_ns / 1e3,
+			   (double)stats->p99_lateness_ns / 1e3, (double)stats->lateness.max / 1e3);
+	print_cache(attach);
+}
+
+/* The line that says what there is, and what was lost. */
+static void print_account(const struct attach *attach, enum sampler_end end)
+{
+	const struct sampler_stats *stats = &attach->stats;
+	struct message followed = {0};
+
+	if (attach->nr_followed)
+		message_set(&followed, "followed into %s%s; ", attach->target.command_line,
+			    attach->nr_followed > 1 ? ", the last of several programs" : "");
+	print_note("%s%s%" PRIu64 " sample%s of %" PRIu64
+		   " tick%s in %.1f s, %.2f %% lost, %" PRIu64 " tick%s late",
+		   followed.text, end_reason(attach, end), stats->samples,
+		   text_plural(stats->samples), stats->ticks, text_plural(stats->ticks),
+		   stats_wall_s(stats), loss_percent(stats), stats->late_ticks,
+		   text_plural(stats->late_ticks));
 }
 
 void attach_notes_end(const struct attach *attach, enum sampler_end end)
 {
 	const struct sampler_stats *stats = &attach->stats;
-	struct message followed = {0};
+	const uint64_t nr_other = profile_nr_other_samples(attach->profile);
 
 	if (attach->options.quiet)
 		return;
-	if (attach->nr_followed)
-		message_set(&followed, "followed into %s%s; ", attach->target.command_line,
-			    attach->nr_followed > 1 ? ", the last of several programs" : "");
-	print_note("%s%s%llu samples of %llu ticks in %.1f s, %.2f %% lost, %llu ticks late",
-		   followed.text, end_reason(attach, end), (unsigned long long)stats->samples,
-		   (unsigned long long)stats->ticks, stats_wall_s(stats), loss_percent(stats),
-		   (unsigned long long)stats->late_ticks);
+	print_account(attach, end);
 	print_mode(attach);
 	if (attach->not_followed.text[0])
 		print_note("not followed: %s", attach->not_followed.text);
@@ -94,28 +134,12 @@ void attach_notes_end(const struct attach *attach, enum sampler_end end)
 		print_note("%.2f %% without their innermost frames, which may not have run "
 			   "just then: their time is the caller's",
 			   trimmed_percent(stats));
-	if (profile_nr_other_samples(attach->profile))
-		print_note("%llu samples are in " PROFILE_OTHER_STACKS
-			   ": there was no room for more "
-			   "stacks",
-			   (unsigned long long)profile_nr_other_samples(attach->profile));
-	if (!attach->options.verbose)
-		return;
-	for (int loss = 0; loss < NR_SAMPLE_LOSSES; loss++)
-		if (stats->lost[loss])
-			print_note("lost, %s: %llu", loss_name((enum sample_loss)loss),
-				   (unsigned long long)stats->lost[loss]);
-	if (stats->failed_ticks)
-		print_note("%llu ticks failed: the list of threads was in motion, or gone",
-			   (unsigned long long)stats->failed_ticks);
-	print_note("%llu reads, %llu of clocks, %llu other system calls",
-		   (unsigned long long)stats->reads, (unsigned long long)stats->clock_reads,
-		   (unsigned long long)stats->other_syscalls);
-	if (stats->lateness.nr)
-		print_note("ticks came late by %.1f µs (median), %.1f µs (99 %%), %.1f µs (most)",
-			   (double)stats->p50_lateness_ns / 1e3,
-			   (double)stats->p99_lateness_ns / 1e3, (double)stats->lateness.max / 1e3);
-	print_cache(attach);
+	if (nr_other)
+		print_note("%" PRIu64 " sample%s in " PROFILE_OTHER_STACKS
+			   ": there was no room for more stacks",
+			   nr_other, nr_other == 1 ? " is" : "s are");
+	if (attach->options.verbose)
+		print_counters(attach);
 }
 
 void attach_notes_begin(const struct attach *attach)
@@ -135,12 +159,13 @@ void attach_explain_no_sample(const struct attach *attach, enum sampler_end end,
 			      struct message *reterr)
 {
 	const pid_t pid = attach->options.pid;
+	const uint64_t nr_lost = loss_total(&attach->stats);
 
-	if (loss_total(&attach->stats))
+	if (nr_lost)
 		message_set(reterr,
-			    "no stack of process %d could be proven (%llu were tried): 'pysample "
-			    "doctor %d' says more",
-			    pid, (unsigned long long)loss_total(&attach->stats), pid);
+			    "no stack of process %d could be proven (%" PRIu64 " %s tried): "
+			    "'pysample doctor %d' says more",
+			    pid, nr_lost, nr_lost == 1 ? "was" : "were", pid);
 	else if (end == END_TARGET)
 		message_set(reterr, "process %d ended before the first sample", pid);
 	else if (end == END_REPLACED && attach->after == TARGET_SAME)

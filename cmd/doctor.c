@@ -151,8 +151,8 @@ static void report_threads(const struct stack_count *count)
 	struct text line = {0};
 
 	text_printf(&line, "%zu in %zu interpreter%s, %zu stack%s proven", nr_threads,
-		    count->nr_interpreters, count->nr_interpreters == 1 ? "" : "s",
-		    count->nr_proven, count->nr_proven == 1 ? "" : "s");
+		    count->nr_interpreters, text_plural(count->nr_interpreters), count->nr_proven,
+		    text_plural(count->nr_proven));
 	if (count->nr_unproven)
 		text_printf(&line, ", %zu could be followed but not proven (%s running)",
 			    count->nr_unproven, count->nr_unproven == 1 ? "it was" : "they were");
@@ -160,7 +160,7 @@ static void report_threads(const struct stack_count *count)
 		text_printf(&line, ", %zu could not be followed", count->nr_broken);
 	report("threads", "%s", text_string(&line));
 	report("names", "%zu of %zu thread%s named by threading, %zu with the kernel's id",
-	       count->nr_named, nr_threads, nr_threads == 1 ? "" : "s", count->nr_known);
+	       count->nr_named, nr_threads, text_plural(nr_threads), count->nr_known);
 	text_done(&line);
 }
 

@@ -255,9 +255,9 @@ static void append_natives(struct text *text, const struct dump *dump)
 	}
 	if (nr_unknown) {
 		text_printf(text,
-			    "\nNative threads cannot be told from these: the ids of %zu are not "
+			    "\nNative threads cannot be told from these: the id%s of %zu %s not "
 			    "known.\n",
-			    nr_unknown);
+			    text_plural(nr_unknown), nr_unknown, nr_unknown == 1 ? "is" : "are");
 		return;
 	}
 	text_puts(text, "\nNative threads, which Python does not know:\n");

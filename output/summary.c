@@ -338,11 +338,6 @@ static void header_line(struct table *table, const char *style)
 	text_clear(&table->cell);
 }
 
-static const char *plural(uint64_t nr)
-{
-	return nr == 1 ? "" : "s";
-}
-
 static void header_target(struct table *table, const struct sampler_stats *stats,
 			  const struct run_info *info)
 {
@@ -356,7 +351,7 @@ static void header_target(struct table *table, const struct sampler_stats *stats
 		label_append_escaped(line, info->python, strlen(info->python), LABEL_DISPLAY);
 		text_puts(line, " · ");
 	}
-	text_printf(line, "%" PRIu64 " thread%s · %.1f s · %s", nr_threads, plural(nr_threads),
+	text_printf(line, "%" PRIu64 " thread%s · %.1f s · %s", nr_threads, text_plural(nr_threads),
 		    stats_wall_s(stats), profile_mode_time(profile_mode(table->profile)));
 	if (profile_mode(table->profile) != PROFILE_CPU && info->account.nr_cpu_measured)
 		text_printf(line, " · %.3f s of CPU time", (double)info->account.cpu_ns / NS_PER_S);
@@ -396,12 +391,12 @@ static void header_sampling(struct table *table, const struct sampler_stats *sta
 	text_puts(line, " Hz");
 	if (info->asked_hz > 0)
 		append_asked(line, info->asked_hz);
-	text_printf(line, " · %" PRIu64 " sample%s", stats->samples, plural(stats->samples));
+	text_printf(line, " · %" PRIu64 " sample%s", stats->samples, text_plural(stats->samples));
 	append_share(line, loss_percent(stats), "lost");
 	if (stats->trimmed)
 		append_share(line, trimmed_percent(stats), "trimmed to the caller");
 	text_printf(line, " · %" PRIu64 " late tick%s", stats->late_ticks,
-		    plural(stats->late_ticks));
+		    text_plural(stats->late_ticks));
 	header_line(table, "");
 }
 

@@ -98,6 +98,11 @@ void text_printf(struct text *text, const char *format, ...)
 	va_end(args);
 }
 
+const char *text_plural(uint64_t nr)
+{
+	return nr == 1 ? "" : "s";
+}
+
 int text_write(const struct text *text, FILE *out)
 {
 	if (text->error)

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 /* All zero is an empty text. */
@@ -34,6 +35,9 @@ void text_append(struct text *text, const char *bytes, size_t length);
 void text_puts(struct text *text, const char *string);
 void text_pad(struct text *text, size_t nr_spaces);
 void text_printf(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The ending of a noun that stands behind nr: "" for one, else "s"; static. */
+const char *text_plural(uint64_t nr);
 
 /* Write the contents to out, not flushed. 0; the text's own error; the stream's, as negative errno. */
 int text_write(const struct text *text, FILE *out);

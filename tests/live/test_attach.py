@@ -293,6 +293,13 @@ class Ticks(AttachTestCase):
                     self.assertLessEqual(stats["p99_lateness_ns"], stats["max_lateness_ns"])
                     self.assertGreater(stats["max_lateness_ns"], 0)
 
+    def test_one_is_no_plural(self):
+        with support.python_target(support.newest_interpreter(), "callheavy") as target:
+            result = support.pysample("attach", target.pid, "-r", "2", "-d", "0.4", "--no-jitter",
+                                      "-f", "collapsed")
+        self.assertRegex(result.stderr, r"(?m)^pysample: 1 sample of 1 tick in 0\.4 s, 0\.00 % lost, "
+                         r"0 ticks late$")
+
     def test_as_fast_as_can_be(self):
         with support.python_target(support.newest_interpreter(), "callheavy") as target:
             stats = self.profile(target, "-r", "max", "-d", "0.3").stats
