@@ -154,7 +154,7 @@ static enum exit_status write_outputs(struct attach *attach)
 	enum exit_status profile_status = EXIT_OK, stats_status = EXIT_OK;
 
 	catch_signals(SA_RESTART);
-	if (attach->stats.samples)
+	if (attach->profile && profile_account(attach->profile)->nr_shown)
 		profile_status = write_file(attach, &info, write_profile, &attach->output);
 	if (attach->options.stats_path)
 		stats_status = write_file(attach, &info, write_stats, &attach->stats_output);
@@ -382,10 +382,13 @@ static enum exit_status sample(struct attach *attach, struct message *reterr)
 
 		(void)target_explain(&attach->target, err, &reason);
 		print_error("sampling ended early: %s", reason.text);
-		return EXIT_ERROR;
+	} else {
+		attach_notes_end(attach, end);
 	}
-	attach_notes_end(attach, end);
-	return EXIT_OK;
+	if (profile_account(attach->profile)->nr_shown)
+		return err ? EXIT_ERROR : EXIT_OK;
+	attach_explain_none_shown(attach, reterr);
+	return err ? EXIT_ERROR : EXIT_NO_SAMPLE;
 }
 
 enum exit_status command_attach(int argc, char **argv)

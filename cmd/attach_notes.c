@@ -184,3 +184,20 @@ void attach_explain_no_sample(const struct attach *attach, enum sampler_end end,
 			    "more time",
 			    pid);
 }
+
+void attach_explain_none_shown(const struct attach *attach, struct message *reterr)
+{
+	static const char *const verbs[NR_PROFILE_MODES] = {
+		[PROFILE_WALL] = "could be kept",
+		[PROFILE_CPU] = "used CPU time",
+		[PROFILE_GIL] = "held the GIL",
+		[PROFILE_EXCEPTION] = "handled an exception",
+	};
+	const uint64_t nr_samples = profile_account(attach->profile)->nr_samples;
+
+	message_set(reterr,
+		    "of %" PRIu64 " sample%s of process %d none %s, so there is no profile: "
+		    "--mode wall shows where the threads were, a longer -d may see more",
+		    nr_samples, text_plural(nr_samples), attach->options.pid,
+		    verbs[attach->options.profile.mode]);
+}

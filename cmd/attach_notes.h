@@ -16,3 +16,6 @@ void attach_notes_end(const struct attach *attach, enum sampler_end end);
 /* Why a run that went well has no sample: one sentence with the remedy. */
 void attach_explain_no_sample(const struct attach *attach, enum sampler_end end,
 			      struct message *reterr);
+
+/* Why a run with samples has nothing to show in its mode: one sentence with the remedy. */
+void attach_explain_none_shown(const struct attach *attach, struct message *reterr);

@@ -159,7 +159,8 @@ def main():
         failed += outcome.failed
         counts = [sum(pair) for pair in zip(
             counts, (outcome.nr_passed, len(outcome.failed), outcome.nr_skipped))]
-    print(*("FAILED: " + name for name in failed), sep="\n")
+    for name in failed:
+        print("FAILED: " + name)
     print("%d passed, %d failed, %d skipped in %.0f s" % (*counts, time.monotonic() - begun))
     if asked.counts:
         with open(asked.counts, "w", encoding="ascii") as file:

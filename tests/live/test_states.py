@@ -193,6 +193,39 @@ class Exceptions(StatesTestCase):
         self.assertLess(stats["shown_s"], stats["sampled_wall_s"])
 
 
+class NothingToShow(unittest.TestCase):
+    """Where nobody does what the mode asks for there is no profile, but a sentence."""
+
+    CASES = {"gil": "held the GIL", "cpu": "used CPU time", "exception": "handled an exception"}
+
+    def check(self, target, mode, *options):
+        folder, _ = self.enterContext(support.fresh_folder())
+        profile, stats = (os.path.join(folder, name) for name in ("profile", "stats"))
+        result = pysample("attach", target.pid, "--mode", mode, "-o", profile, "--stats-json",
+                          stats, *options)
+        self.assertEqual((result.status, result.stdout), (5, ""), result.stderr)
+        self.assertFalse(os.path.exists(profile))
+        counted = json.loads(support.read(stats))
+        self.assertEqual(counted["shown_samples"], 0)
+        self.assertGreater(counted["samples"], 0)
+        self.assertRegex(result.stderr, r"(?m)^pysample: of %d samples? of process %d none %s, so "
+                         r"there is no profile: --mode wall shows " % (
+                             counted["samples"], target.pid, self.CASES[mode]))
+        return result
+
+    def test_of_threads_that_wait(self):
+        with support.parked_target(support.newest_interpreter(), "few") as target:
+            for mode in "gil", "cpu":
+                with self.subTest(mode):
+                    self.check(target, mode, "-d", "0.2", "-r", "100")
+                    quiet = self.check(target, mode, "-d", "0.2", "-r", "100", "-q")
+                    self.assertEqual(quiet.stderr.count("\n"), 1)
+
+    def test_of_code_without_exceptions(self):
+        with support.python_target(support.newest_interpreter(), "callheavy") as target:
+            self.check(target, "exception", "-d", "0.2", "-r", "100")
+
+
 class Options(unittest.TestCase):
     def test_modes_have_names(self):
         result = pysample("attach", "--mode", "walls", "1")
