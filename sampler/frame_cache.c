@@ -335,10 +335,12 @@ static bool may_move(const struct frame_cache *cache, const struct stack_copy *s
 
 static int write_word(struct frame_cache *cache, remote_addr addr)
 {
-	cache->nr_writes++;
-	return remote_memory_write_u64(
+	int err = remote_memory_write_u64(
 		cache->memory,
 		cache->thread_addr + cache->build->offsets.thread.last_profiled_frame, addr);
+
+	cache->nr_writes += !err;
+	return err;
 }
 
 static void write_anchor(struct frame_cache *cache, struct stack_copy *stack, remote_addr addr,

@@ -5,10 +5,13 @@ import os
 import re
 import shutil
 import struct
+import sys
 import unittest
 
 import support
 from support import pysample
+
+HERE = os.path.dirname(os.path.abspath(__file__))
 
 DEPTHS = (30, 300, 1000)
 LAST_PROFILED_FRAME = 88  # in the thread state of 3.15
@@ -76,6 +79,24 @@ class Deep(unittest.TestCase):
             result = self.attach(target, "-d", "0.5", "-r", "max", "-v", "--read-only")
         self.assertEqual((result.stats["writes"], result.stats["cached"]), (0, 0))
         self.assertIn("frame cache off: ", result.stderr)
+
+    def test_a_sandbox_that_forbids_to_write(self):
+        """Everything is as without the cache; only --verbose speaks of it."""
+        if not has_word(self.interpreter):
+            self.skipTest("nothing is written to it anyhow")
+        for number in "EPERM", "ENOSYS":
+            wrapper = (sys.executable, os.path.join(HERE, "forbid_call.py"), "process_vm_writev",
+                       number)
+            with self.subTest(number), \
+                    support.python_target(self.interpreter, "deep", 300) as target:
+                quiet = self.attach(target, "-d", "0.5", "-r", "max", wrapper=wrapper)
+                told = self.attach(target, "-d", "0.2", "-r", "max", "-v", wrapper=wrapper)
+                self.assertEqual(self.anchor(target), 0)
+            for result in quiet, told:
+                self.assert_possible(result.stacks, 300)
+                self.assertEqual((result.stats["writes"], result.stats["cached"]), (0, 0))
+            self.assertNotIn("cache", quiet.stderr)
+            self.assertIn("frame cache off: it cannot be written to\n", told.stderr)
 
     @unittest.skipUnless(shutil.which("strace"), "needs strace")
     def test_what_the_kernel_sees_of_writes(self):
