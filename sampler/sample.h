@@ -65,7 +65,8 @@ enum sample_flags {
 	SAMPLE_HOLDS_GIL = 1u << 0,
 	SAMPLE_UNPROVEN = 1u << 1,	/* only in dumps: the thread ran while it was read, or its
 				      stack could not be followed (error) */
-	SAMPLE_WAITS_FOR_GIL = 1u << 2, /* 3.15, of threads that have run lately (dormancy.h) */
+	SAMPLE_WAITS_FOR_GIL = 1u << 2, /* 3.15; of a thread that has not run for long only once it
+					   has run: it is not copied until then (dormancy.h) */
 	SAMPLE_GC = 1u << 3,		/* collects garbage: SAMPLE_GC_NAME is among the frames */
 	SAMPLE_EXCEPTION = 1u << 4,	/* handles an exception, or one is on its way up; what only
 					   a generator handles counts if that was asked for */
