@@ -19,9 +19,21 @@ STOPS = 1000
 TRUTH_SECONDS = 4.0  # a stop of 1000 threads takes long
 
 EPILOGUE = """
-attach (the default) measures sampling, start how long it takes to begin and to look once,
-work what sampling does to the target's speed, and compare A B two builds on one process:
-folders with a pysample, or programs. docs/benchmarks.md says how to read it.
+what is measured:
+  attach   stacks a second, CPU time a stack, what is lost, impossible or in the wrong
+           place, of every program at every rate (the default)
+  compare  the same of two builds A and B, in turns on one process: what a change does
+  start    how long it takes until the first sample, and to look once
+  work     how much slower the target is while it is sampled
+
+examples:
+  scripts/bench --quick                                     a first look
+  scripts/bench --only calls-100 --python 3.15,3.11 --rate max
+  scripts/bench compare build-old build --only recursion-300 --rate 1k --processes 5
+  scripts/bench --resume run.json                           hours, and can be stopped
+
+A figure of less than a few per cent between two runs is noise: repeat it, on a machine that
+does nothing else. docs/benchmarks.md says what each column means.
 """
 
 
@@ -74,9 +86,10 @@ def positive(kind):
 
 def make_parser(description):
     parser = argparse.ArgumentParser(prog="scripts/bench", description=description,
-                                     epilog=EPILOGUE)
+                                     epilog=EPILOGUE,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", nargs="?", choices=["attach", "start", "work", "compare"],
-                        default="attach")
+                        default="attach", help="see below (default: attach)")
     parser.add_argument("builds", nargs="*", metavar="BUILD", help="A and B, with compare")
     parser.add_argument("--quick", action="store_true",
                         help="fewer programs, shorter runs, %s only: four minutes or so"

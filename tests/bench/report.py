@@ -97,10 +97,21 @@ def print_work(rows):
           cell(row.load, 2)) for row in rows])
 
 
+def describe_settings(settings):
+    """What was asked for, in words."""
+    said = ["a quick run"] if settings["quick"] else []
+    said.append("rates: " + " and ".join(settings["rates"]))
+    said += ["%g s a run" % settings["seconds"]] if settings["seconds"] else []
+    said += ["%d turns of each" % settings["turns"]] if settings["turns"] else []
+    said.append("%d stops for the truth" % settings["stops"])
+    said.append("%d pairs of on and off with work" % settings["pairs"])
+    said.append("a pysample whose SHA-256 begins with %s" % settings["pysample"])
+    return "; ".join(said)
+
+
 def print_results(results):
     print(results.machine)
-    print(", ".join("%s %s" % item for item in sorted(results.settings.items())
-                    if item[1] is not None))
+    print(describe_settings(results.settings))
     for version, rows in itertools.groupby(results.rows, lambda row: row.python):
         print_rows(version, list(rows))
     print_ratios(results.rows)

@@ -126,6 +126,18 @@ def figures_of(rows, work=()):
     return {cells[0]: tuple(cells[1:]) for cells in lines[2:]}
 
 
+class Header(unittest.TestCase):
+    def test_settings_are_words(self):
+        as_ever = {"pysample": "0123456789abcdef", "seconds": None, "turns": None, "stops": 1000,
+                   "quick": False, "rates": ["max", "1 kHz"], "pairs": 60}
+        said = report.describe_settings(as_ever)
+        self.assertEqual(said, "rates: max and 1 kHz; 1000 stops for the truth; 60 pairs of on and "
+                         "off with work; a pysample whose SHA-256 begins with 0123456789abcdef")
+        said = report.describe_settings({**as_ever, "quick": True, "seconds": 0.2, "turns": 2})
+        self.assertTrue(said.startswith("a quick run; rates: max and 1 kHz; 0.2 s a run; 2 turns "
+                                        "of each; "), said)
+
+
 class Figures(unittest.TestCase):
     def test_reached_and_missed(self):
         found = figures_of([row(stacks_per_s=400000, cpu_us_per_stack=2.51),
