@@ -24,7 +24,8 @@ struct walked_frame {
 	int32_t stacktop;	/* -1: executing (3.11–3.13) */
 	uint32_t nr_begun;	/* of the frames up to this one, so many are not hidden */
 	uint32_t jumped_by;	/* index of the frame whose links jump over this one: it is dying */
-	bool hidden;		/* has not begun: not part of the stack that people see */
+	bool cleared;		/* its locals are being destroyed (3.13 and newer) */
+	bool hidden;		/* has not begun, or is cleared: not part of what people see */
 };
 
 #define NOT_JUMPED UINT32_MAX

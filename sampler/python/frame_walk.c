@@ -78,6 +78,8 @@ static bool has_begun(const struct code *code, remote_addr instr_addr)
 int walk_append(struct frame_walk *walk, remote_addr addr, const struct frame_words *words,
 		struct code *code)
 {
+	bool on_stack = !code->foreign && words->owner != OWNED_BY_GENERATOR;
+	bool cleared = on_stack && frame_cleared(&walk->build->offsets, code, addr, words);
 	const struct walked_frame frame = {
 		.addr = addr,
 		.previous = words->previous,
@@ -87,8 +89,8 @@ int walk_append(struct frame_walk *walk, remote_addr addr, const struct frame_wo
 		.code_nr_loads = code->nr_loads,
 		.stacktop = words->stacktop,
 		.jumped_by = NOT_JUMPED,
-		.hidden = !code->foreign && words->owner != OWNED_BY_GENERATOR &&
-			  !has_begun(code, words->instr_ptr),
+		.cleared = cleared,
+		.hidden = cleared || (on_stack && !has_begun(code, words->instr_ptr)),
 	};
 	int err = frame_list_append(walk->list, &frame);
 

@@ -23,6 +23,7 @@ struct frame_words {
 	int32_t lasti;
 	uint8_t state;
 	int32_t stacktop;
+	uint64_t stackpointer; /* 0 before 3.14 */
 	uint8_t owner;
 	bool is_entry;
 };
@@ -47,10 +48,27 @@ static inline struct frame_words frame_words(const struct py_offsets *offsets, c
 		.stacktop = offsets->frame.stacktop == OFFSET_ABSENT
 				    ? INT_MAX
 				    : field_i32(frame, offsets->frame.stacktop),
+		.stackpointer = offsets->frame.stackpointer == OFFSET_ABSENT
+					? 0
+					: field_u64(frame, offsets->frame.stackpointer),
 		.owner = field_u8(frame, offsets->frame.owner),
 		.is_entry = offsets->frame.is_entry != OFFSET_ABSENT &&
 			    field_u8(frame, offsets->frame.is_entry) != 0,
 	};
+}
+
+/*
+ * Whether the frame at addr has begun to be destroyed: its caller is the current frame by then.
+ * CPython takes the locals off a frame before it drops them, and those that are still there are
+ * below where a stack that is in use begins. A frame without locals does not tell, nor does any
+ * before 3.13. Source: _PyFrame_ClearLocals(), Python/frame.c.
+ */
+static inline bool frame_cleared(const struct py_offsets *offsets, const struct code *code,
+				 remote_addr addr, const struct frame_words *words)
+{
+	if (code->stack_offset <= offsets->frame.localsplus)
+		return false;
+	return words->stacktop == 0 || words->stackpointer == addr + offsets->frame.localsplus;
 }
 
 /* Give up the walk for that reason: sets walk->loss, returns -EBADMSG. */

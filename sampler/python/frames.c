@@ -46,6 +46,9 @@ static int walk_push(struct frame_walk *walk, remote_addr addr, struct frame_wor
 	err = link_path_follow(walk, NULL, words->previous, addr, &path);
 	if (!err && !link_path_called(walk, &path, addr, words->executable))
 		err = -ENOENT;
+	/* What one calls while its locals are destroyed is called by its caller. */
+	if (!err && path.nr_below > 0 && list->frames[path.nr_below - 1].cleared)
+		err = -ENOENT;
 	if (err == -ENOENT && walk->build->traits.leaf_rule == LEAF_BY_EXECUTABLE)
 		walk->trimmed = true; /* it is live, and is left out with all above it */
 	if (err)
@@ -97,7 +100,8 @@ static bool walk_again(struct frame_walk *walk, remote_addr addr, const struct f
 	if (known->addr != addr || known->executable != words->executable ||
 	    known->instr_ptr != words->instr_ptr || known->previous != words->previous ||
 	    known->stacktop != words->stacktop || words->previous != below->addr ||
-	    words->is_entry || below->stacktop == STACKTOP_EXECUTING ||
+	    words->is_entry || below->stacktop == STACKTOP_EXECUTING || known->cleared ||
+	    below->cleared || frame_cleared(&walk->build->offsets, known->code, addr, words) ||
 	    known->code_nr_loads != known->code->nr_loads ||
 	    !code_cache_holds(walk->codes, known->code, walk->clock))
 		return false;
@@ -595,7 +599,10 @@ int frames_walk_up(struct frame_walk *walk)
 		walk->wanted_link_addr = walk->copy->current_frame_addr;
 		return -EAGAIN;
 	}
-	/* Making a generator leaves a frame that looks live, but has not begun. */
+	/*
+	 * Making a generator leaves a frame that looks live, but has not begun; one whose locals
+	 * are being destroyed still names its code.
+	 */
 	while (list->nr_frames && list->frames[list->nr_frames - 1].hidden)
 		list->nr_frames--;
 	err = walk_top(walk, stacktop ? nr_up_to_executing(list) : list->nr_frames, &found);

@@ -273,6 +273,37 @@ static void build_dying(struct stage *stage)
 	call(stage, stage->h);
 }
 
+/* Begin to destroy the locals of g, which f, the current frame by now, has called. */
+static void clear(struct stage *stage, remote_addr g)
+{
+	const struct py_offsets *offsets = &stage->py.build.offsets;
+
+	if (offsets->frame.stackpointer != OFFSET_ABSENT)
+		fake_memory_write_u64(&stage->py.fake, g + offsets->frame.stackpointer,
+				      g + offsets->frame.localsplus);
+	else
+		fake_memory_write_u32(&stage->py.fake, g + offsets->frame.stacktop, 0);
+	stage->stack.nr_expected = 1;
+	stage->stack.previous_addr = stage->stack.expected[0];
+}
+
+static void build_cleared(struct stage *stage)
+{
+	call(stage, stage->f);
+	clear(stage, call(stage, stage->g));
+}
+
+/* h is what was there before, or came later than the copy of g. */
+static void build_called_by_cleared(struct stage *stage)
+{
+	remote_addr g;
+
+	call(stage, stage->f);
+	g = call(stage, stage->g);
+	call(stage, stage->h);
+	clear(stage, g);
+}
+
 /* Being called, and not begun: its instruction is before the first traceable one. */
 static void make_incomplete(struct stage *stage, remote_addr frame, remote_addr code)
 {
@@ -382,6 +413,8 @@ static const struct {
 	{"linked alone", build_linked_alone, CHUNK_BYTES, false},
 	{"linked alone, no chunk", build_linked_alone, 0, false},
 	{"dying", build_dying, CHUNK_BYTES, false},
+	{"cleared", build_cleared, CHUNK_BYTES, false},
+	{"called by cleared", build_called_by_cleared, CHUNK_BYTES, false},
 	{"incomplete leaf", build_incomplete_leaf, CHUNK_BYTES, false},
 	{"incomplete inside", build_incomplete_inside, CHUNK_BYTES, false},
 	{"popped", build_popped, CHUNK_BYTES, false},
@@ -414,6 +447,37 @@ Test(frames, both_walkers_see_the_stack_that_was_built)
 			check_list(&stage.exact, &stage.stack, scenarios[i].name, minor, "exact");
 			stage_done(&stage);
 		}
+	}
+}
+
+/* A frame that was there at the last tick is looked at again, and so is the next at its place. */
+Test(frames, frame_that_is_cleared_between_two_ticks_is_left_out)
+{
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		enum sample_loss loss = LOSS_LINK;
+		int nr_added;
+		struct stage stage;
+		remote_addr g;
+
+		stage_init(&stage, fake_python_minors[v], CHUNK_BYTES);
+		call(&stage, stage.f);
+		g = call(&stage, stage.g);
+		fake_stack_finish(&stage.stack);
+		cr_expect(zero(int, walk_up(&stage, &loss)));
+		check_list(&stage.list, &stage.stack, "before", fake_python_minors[v], "up");
+		clear(&stage, g);
+		cr_expect(zero(int, tick(&stage, &loss, &nr_added)));
+		check_list(&stage.list, &stage.stack, "cleared", fake_python_minors[v], "up");
+		stage.stack.next_addr = g;
+		call(&stage, stage.g);
+		fake_stack_finish(&stage.stack);
+		if (stage.py.build.offsets.frame.stackpointer != OFFSET_ABSENT)
+			fake_memory_write_u64(&stage.py.fake,
+					      g + stage.py.build.offsets.frame.stackpointer,
+					      g + stage.py.build.offsets.frame.localsplus + 8);
+		cr_expect(zero(int, tick(&stage, &loss, &nr_added)));
+		check_list(&stage.list, &stage.stack, "called again", fake_python_minors[v], "up");
+		stage_done(&stage);
 	}
 }
 
