@@ -3,17 +3,19 @@
 
 Nothing here asserts: a run has a list of violations, each a sentence.
 """
+import collections
 import dataclasses
 import json
 import os
 import re
+import shutil
 import signal
 import statistics
 import time
 
 import support
 
-PROGRAMS = ("code", "threads", "tasks", "recursion")
+PROGRAMS = ("code", "threads", "tasks", "recursion", "cached")
 RATES = ("1khz", "max")
 RATE_HZ = {"1khz": 1000}  # those that are no "max"
 
@@ -23,6 +25,10 @@ RATE_HZ = {"1khz": 1000}  # those that are no "max"
 MAX_RISE_KIB = 128
 MAX_SLOPE_KIB_A_MINUTE = 64
 
+LAST_PROFILED_FRAME = 88  # in a thread state of 3.15, the one word that is written
+WRITE = re.compile(r"process_vm_writev\(.*\[\{iov_base=(0x[0-9a-f]+), iov_len=8\}\], 1, 0\) = 8")
+
+BEGIN_S = 0.5  # when the first look at memory is taken
 WARM_UP_S = 60  # the caches fill, new stacks are seen
 WARM_UP_SHARE = 0.4  # of the run at most
 
@@ -41,7 +47,10 @@ class Run:
     report: dict = None  # of the program
     rss_kib: list = dataclasses.field(default_factory=list)  # (seconds, KiB) behind the warm-up
     fds: list = dataclasses.field(default_factory=list)
+    begin_kib: int = 0
     stderr: str = ""
+    writes: dict = None  # {address: how often}, as the kernel saw them; None: nobody looked
+    word: int = 0  # the address that may be written to
 
     @property
     def lost(self):
@@ -83,8 +92,28 @@ class Run:
             yield "a foreign write: %s at %d of a buffer of %d bytes" % (found, offset, size)
         if not self.report["turns"]:
             yield "the program did nothing"
-        if self.program == "threads" and not self.report["buffers"]:
+        if self.program in ("threads", "cached") and not self.report["buffers"]:
             yield "no buffer was looked through"
+        yield from self.write_violations()
+
+    def nr_foreign(self):
+        """Writes into buffers of the program, and what the kernel saw elsewhere."""
+        return len(self.report["foreign"]) + sum(
+            nr for addr, nr in (self.writes or {}).items() if addr != self.word)
+
+    def write_violations(self):
+        """Of what the kernel saw, whoever's the memory is."""
+        if self.writes is None:
+            return
+        for addr in self.writes:
+            if addr != self.word:
+                yield "%d writes to %#x, not to the main thread's word at %#x" % (
+                    self.writes[addr], addr, self.word)
+        if sum(self.writes.values()) != self.stats["writes"]:
+            yield "the kernel saw %d writes, not %d" % (
+                sum(self.writes.values()), self.stats["writes"])
+        if self.program == "cached" and self.word and not self.writes:
+            yield "nothing was written, so nothing was shown"
 
     def growth_violations(self):
         slope = self.slope_kib_a_minute()
@@ -120,6 +149,8 @@ def _watch(process, run):
         now = time.monotonic() - begin
         if now > run.seconds - SETTLE_S and run.rss_kib:
             break
+        if now > BEGIN_S and not run.begin_kib:
+            run.begin_kib = _rss_kib(process.pid)
         if now > warm_up_s:
             run.rss_kib.append((now, _rss_kib(process.pid)))
             run.fds.append(len(os.listdir("/proc/%d/fd" % process.pid)))
@@ -136,15 +167,30 @@ def _end(target):
     return json.loads(line)
 
 
+def _tracer(log):
+    """A command in front of pysample, which keeps its id; every write of it is in the log."""
+    if not shutil.which("strace") or support.is_sanitized():
+        return ()  # LeakSanitizer does not work where another process traces
+    return ("strace", "--daemonize", "--follow-forks", "--seccomp-bpf", "--trace",
+            "process_vm_writev", "--output", log)
+
+
+def _writes_in(log):
+    """When the tracer has seen pysample's end."""
+    support.wait_until(lambda: re.search(r"(?m)^\d+ +\+\+\+ ", support.read(log)), "strace ends")
+    return dict(collections.Counter(int(addr, 16) for addr in WRITE.findall(support.read(log))))
+
+
 def soak(interpreter, program, rate, seconds, *options, arguments=()):
     """One run, from the start of the program to its end."""
     run = Run(program, rate, seconds)
     with support.fresh_folder() as (folder, _), \
             support.python_target(interpreter, "soak", program, *arguments) as target:
-        profile, stats = (os.path.join(folder, name) for name in ("profile", "stats"))
+        profile, stats, log = (os.path.join(folder, name) for name in ("profile", "stats", "log"))
+        wrapper = _tracer(log)
         process = support.start_pysample(
             "attach", target.pid, "-r", rate, "-d", seconds, "-f", "collapsed", "-o", profile,
-            "--stats-json", stats, *options)
+            "--stats-json", stats, *options, wrapper=wrapper)
         _watch(process, run)
         result = support.finish(process)
         run.stderr = result.stderr
@@ -153,4 +199,8 @@ def soak(interpreter, program, rate, seconds, *options, arguments=()):
         run.report = _end(target)
         run.nr_in_profile = sum(support.parse_collapsed(support.read(profile)).values())
         run.stats = json.loads(support.read(stats))
+        if wrapper:
+            run.writes = _writes_in(log)
+        if target.report["thread_state"] and support.version_key(interpreter) >= [3, 15]:
+            run.word = target.report["thread_state"] + LAST_PROFILED_FRAME
     return run

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """scripts/soak for some seconds: counters are exact, and the program is not touched."""
+import dataclasses
 import unittest
 
 import soaking
@@ -15,6 +16,17 @@ class Soak(unittest.TestCase):
                 with self.subTest(program=program, rate=rate):
                     run = soaking.soak(support.newest_interpreter(), program, rate, SECONDS)
                     self.assertEqual(run.violations(growth=False), [], run.stats)
+
+    def test_where_the_kernel_saw_writes(self):
+        run = soaking.soak(support.newest_interpreter(), "cached", "1khz", SECONDS)
+        if run.writes is None:
+            self.skipTest("needs strace, and a pysample without sanitizers")
+        self.assertEqual((list(run.writes), run.nr_foreign()), ([run.word], 0))
+        self.assertGreater(run.stats["writes"], 1)
+        beside = dataclasses.replace(run, word=run.word + 8)
+        self.assertEqual(beside.nr_foreign(), run.stats["writes"])
+        self.assertRegex("\n".join(beside.violations(growth=False)),
+                         r"\A\d+ writes to 0x[0-9a-f]+, not to the main thread's word at 0x")
 
     def test_foreign_writes_are_found(self):
         run = soaking.soak(support.newest_interpreter(), "threads", "1khz", SECONDS,

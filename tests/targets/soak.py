@@ -6,6 +6,8 @@ threads    threads are made and joined all the time, and zero-filled buffers, th
            freed thread state and others, are looked through for what somebody else wrote
 tasks      asyncio tasks that wait for one another come and go
 recursion  a recursion goes deep for a moment and stays shallow for long
+cached     as threads, beside a main thread that is deep, so that 3.15 and newer are written
+           to; the first line tells where the main thread's state is
 
 SIGTERM ends it with a second line: how much was done, how many threads there were at
 once at the most, and what was found in buffers. With the argument "poke" one is damaged.
@@ -55,6 +57,16 @@ def code():
         report["turns"] += 1
 
 
+def thread_state():
+    try:
+        import ctypes
+    except ImportError:
+        return 0
+    get = ctypes.pythonapi.PyThreadState_Get
+    get.restype = ctypes.c_void_p
+    return get() or 0
+
+
 def look_through(buffers):
     """Count the buffers, and report what is not zero in them."""
     for buffer in buffers:
@@ -91,6 +103,22 @@ def threads():
         look_through(buffers)
 
 
+def stay(levels):
+    if levels:
+        return stay(levels - 1)
+    until = time.monotonic() + 0.05
+    while time.monotonic() < until:
+        descend(SHALLOW)
+
+
+def cached():
+    churn = threading.Thread(target=threads)
+    churn.start()
+    while not ends:
+        stay(DEEP)
+    churn.join()
+
+
 async def leaf(n):
     await asyncio.sleep(0)
     return sum(range(n))
@@ -125,9 +153,11 @@ def recursion():
         report["turns"] += 1
 
 
-program = {"code": code, "threads": threads, "tasks": tasks, "recursion": recursion}[sys.argv[1]]
-report["max_threads"] = 1 + NR_THREADS if program is threads else 1
+programs = {"code": code, "threads": threads, "tasks": tasks, "recursion": recursion,
+            "cached": cached}
+program = programs[sys.argv[1]]
+report["max_threads"] = {threads: 1 + NR_THREADS, cached: 2 + NR_THREADS}.get(program, 1)
 signal.signal(signal.SIGTERM, end)
-ready.announce()
+ready.announce(thread_state=thread_state())
 program()
 print(json.dumps(report), flush=True)
