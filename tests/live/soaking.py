@@ -141,6 +141,15 @@ def _rss_kib(pid):
     return min(sizes)
 
 
+def _nr_fds(pid):
+    """The least of some looks: a thread's file may be open for a moment, to learn its name."""
+    numbers = []
+    for _ in range(LOOKS):
+        numbers.append(len(os.listdir("/proc/%d/fd" % pid)))
+        time.sleep(LOOKS_APART_S)
+    return min(numbers)
+
+
 def _watch(process, run):
     """Look at pysample's memory and descriptors from the warm-up to shortly before the end."""
     begin = time.monotonic()
@@ -153,7 +162,7 @@ def _watch(process, run):
             run.begin_kib = _rss_kib(process.pid)
         if now > warm_up_s:
             run.rss_kib.append((now, _rss_kib(process.pid)))
-            run.fds.append(len(os.listdir("/proc/%d/fd" % process.pid)))
+            run.fds.append(_nr_fds(process.pid))
         time.sleep(POLL_S)
 
 
