@@ -149,7 +149,7 @@ Test(dump, no_thread_is_listed_twice)
 		const char *text, *json;
 	} cases[] = {
 		{1, 1, "Native threads, which Python does not know:\n", "\"tid\": 2,"},
-		{0, 0, "\nNative threads cannot be told from these: the ids of 1 are not known.\n",
+		{0, 0, "\nNative threads cannot be told from these: the id of 1 is not known.\n",
 		 "\"native_threads\": null"},
 	};
 
