@@ -255,5 +255,7 @@ enum exit_status attach_options_parse(int argc, char **argv, struct attach_optio
 		return EXIT_USAGE;
 	options->looks.cpu |= options->profile.mode == PROFILE_CPU;
 	options->looks.exceptions = options->profile.mode == PROFILE_EXCEPTION;
+	options->looks.states =
+		options->profile.mode == PROFILE_GIL || options->profile.mode == PROFILE_EXCEPTION;
 	return EXIT_OK;
 }

@@ -8,6 +8,7 @@ const char *loss_name(enum sample_loss loss)
 	static const char *const names[] = {
 		[LOSS_GREW] = "grew", [LOSS_CHUNK] = "chunk",	    [LOSS_LINK] = "link",
 		[LOSS_CODE] = "code", [LOSS_TOO_DEEP] = "too_deep", [LOSS_SLOW] = "slow",
+		[LOSS_HELD] = "held",
 	};
 
 	_Static_assert(sizeof(names) / sizeof(names[0]) == NR_SAMPLE_LOSSES, "a name each");

@@ -31,19 +31,44 @@ static const struct gil *gil_of(const struct snapshot *snapshot,
 	return &snapshot->interpreters[thread->ref.interpreter].gil;
 }
 
+/* Whether a thread is copied although another one has the GIL, or may have it. */
+static bool is_awake(const struct snapshot *snapshot, const struct snapshot_thread *thread)
+{
+	const struct gil *gil = gil_of(snapshot, thread);
+
+	return !gil->known || thread->awake_take >= snapshot->nr_takes ||
+	       gil->last_holder_addr == thread->ref.addr;
+}
+
+struct snapshot_thread *dormancy_lone(const struct snapshot *snapshot)
+{
+	struct snapshot_thread *lone = NULL;
+
+	if (snapshot->nr_threads > 1 && !is_told(snapshot))
+		return NULL;
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		struct snapshot_thread *thread = snapshot->threads[i];
+
+		if (snapshot->nr_threads > 1 && !is_awake(snapshot, thread))
+			continue;
+		if (lone)
+			return NULL;
+		lone = thread;
+	}
+	return lone;
+}
+
 void dormancy_choose(struct snapshot *snapshot)
 {
 	bool told = is_told(snapshot);
 
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		struct snapshot_thread *thread = snapshot->threads[i];
-		const struct gil *gil = gil_of(snapshot, thread);
 
 		if (thread->is_new || !thread->copied)
 			wake(snapshot, thread, NEW_TICKS);
 		thread->checked = false;
-		thread->due = !told || !gil->known || thread->awake_take >= snapshot->nr_takes ||
-			      gil->last_holder_addr == thread->ref.addr;
+		thread->due = !told || is_awake(snapshot, thread);
 		thread->unchanged = !thread->due;
 	}
 	if (told && snapshot->nr_threads) {

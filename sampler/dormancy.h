@@ -19,6 +19,12 @@
 /* At the beginning of a tick: which threads are due, and which are unchanged else. */
 void dormancy_choose(struct snapshot *snapshot);
 
+/*
+ * The thread that is the only one to be copied until the GIL moves; NULL if there are more,
+ * or the GIL does not tell.
+ */
+struct snapshot_thread *dormancy_lone(const struct snapshot *snapshot);
+
 /* Behind every read: who may have run since the one before stays awake for a time. */
 void dormancy_note(struct snapshot *snapshot);
 

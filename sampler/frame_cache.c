@@ -364,6 +364,22 @@ static void write_anchor(struct frame_cache *cache, struct stack_copy *stack, re
 	cache->state = CACHE_WRITTEN;
 }
 
+/* One more walk that found the thread's frames in list. */
+static void watch(struct frame_cache *cache, const struct frame_list *list)
+{
+	cache->nr_held++;
+	cache->nr_watched++;
+	if (cache->least_same > list->nr_unchanged)
+		cache->least_same = list->nr_unchanged;
+}
+
+void frame_cache_watch(struct frame_cache *cache, const struct snapshot_thread *thread,
+		       const struct frame_list *list)
+{
+	if (cache->state != CACHE_OFF && is_its_thread(cache, thread))
+		watch(cache, list);
+}
+
 void frame_cache_learn(struct frame_cache *cache, struct snapshot_thread *thread,
 		       const struct frame_list *list, bool walked, uint64_t now_ns)
 {
@@ -385,10 +401,8 @@ void frame_cache_learn(struct frame_cache *cache, struct snapshot_thread *thread
 			hold(cache, stack, list);
 		return;
 	}
-	cache->nr_held++;
-	if (cache->least_same > list->nr_unchanged)
-		cache->least_same = list->nr_unchanged;
-	if (++cache->nr_watched < cache->patience)
+	watch(cache, list);
+	if (cache->nr_watched < cache->patience)
 		return;
 	i = choose(cache, stack, list);
 	if (i && may_move(cache, stack, list->frames[i].addr, now_ns))

@@ -122,5 +122,15 @@ bool frame_cache_proves(struct frame_cache *cache, struct snapshot_thread *threa
 void frame_cache_learn(struct frame_cache *cache, struct snapshot_thread *thread,
 		       const struct frame_list *list, bool walked, uint64_t now_ns);
 
+/* The same for a copy that was held back (held_copies.h): nothing is written. */
+void frame_cache_watch(struct frame_cache *cache, const struct snapshot_thread *thread,
+		       const struct frame_list *list);
+
+/* Whether an anchor was written of which it is not known yet that its frame lives. */
+static inline bool frame_cache_is_unclear(const struct frame_cache *cache)
+{
+	return cache->state == CACHE_WRITTEN || cache->state == CACHE_SEEN;
+}
+
 /* The end of a run: if the anchor is ours still, 0 is written in its place. */
 void frame_cache_end(struct frame_cache *cache);

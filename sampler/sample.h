@@ -105,6 +105,7 @@ enum sample_loss {
 	LOSS_CODE,     /* a frame's code object is none, or was replaced */
 	LOSS_TOO_DEEP, /* more frames than the named limit */
 	LOSS_SLOW,     /* the copy took so long that its parts may not belong together */
+	LOSS_HELD,     /* it was held back, and what was to prove it changed, or did not come */
 	NR_SAMPLE_LOSSES,
 };
 

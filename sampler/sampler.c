@@ -27,6 +27,9 @@ enum { REPLACED_AFTER_FAILURES = 4 };
 /* A tick that began in time is brought to its end, unless it goes on so long after the run's. */
 #define CUT_OFF_AFTER_NS 1000000000u
 
+/* Above so many ticks a second some may be held back. */
+enum { HELD_LEAST_HZ = 20000 };
+
 /* How often it is made sure that it is still the same program, beside each new thread list. */
 #define CHECK_EVERY_NS 250000000u
 
@@ -57,6 +60,7 @@ void sampler_destroy(struct sampler *sampler)
 {
 	if (!sampler)
 		return;
+	held_copies_done(&sampler->held, &sampler->snapshot);
 	snapshot_done(&sampler->snapshot);
 	code_cache_done(&sampler->codes);
 	for (uint32_t i = 0; i < sampler->nr_threads; i++) {
@@ -116,17 +120,6 @@ void sampler_stats_add(struct sampler_stats *sum, const struct sampler_stats *st
 }
 
 /*
- * Whether the stack is another one than was handed on last. One of which a generator
- * was not known then may have grown, without that its thread has moved.
- */
-static bool stack_moved(const struct sampled_thread *sampled)
-{
-	if (sampled->listed_trimmed && sampled->list.nr_unchanged >= sampled->nr_listed)
-		return false;
-	return sampled->list.changed || sampled->list.nr_frames != sampled->nr_listed;
-}
-
-/*
  * See to it that a thread that moves, or is not whole, is copied at the next ticks, too. One
  * that is new (was_new) has not moved by that. One that has no frames any more may have
  * ended, which the thread before it in the list tells: that is copied then.
@@ -139,7 +132,7 @@ static void mind_movement(struct sampler *sampler, size_t index, bool was_new, i
 
 	if (index > 0 && (walk_err || !sampled->list.nr_frames))
 		dormancy_wake(&sampler->snapshot, threads[index - 1]);
-	if (!walk_err && !sampled->trimmed && (was_new || !stack_moved(sampled)))
+	if (!walk_err && !sampled->trimmed && (was_new || !sampler_stack_moved(sampled)))
 		return;
 	if (!walk_err && !sampled->trimmed && thread->checked)
 		dormancy_distrust(&sampler->snapshot);
@@ -165,7 +158,8 @@ static int sample_thread(struct sampler *sampler, size_t index, uint64_t now_ns,
 		thread->is_new = false;
 	}
 	walk_err = sampler_thread_walk(sampler, thread, &loss);
-	if (!walk_err && sampler->copy_was_slow && stack_moved(&sampler->threads[thread->slot])) {
+	if (!walk_err && sampler->copy_was_slow &&
+	    sampler_stack_moved(&sampler->threads[thread->slot])) {
 		walk_err = -EBADMSG;
 		loss = LOSS_SLOW;
 	}
@@ -216,13 +210,20 @@ static int recheck_codes(struct sampler *sampler)
 	return err || !clock ? err : code_cache_recheck(&sampler->codes, clock);
 }
 
+bool sampler_copy_is_slow(const struct sampler *sampler, uint64_t copy_ns, size_t nr_pieces)
+{
+	uint64_t usual_ns = sampler->usual_piece_ns * nr_pieces;
+
+	return usual_ns && copy_ns > usual_ns * SLOW_FACTOR + SLOW_LEAST_NS;
+}
+
 /* Judge how long the copy of this tick took, by how many pieces it had. */
 static void judge_copy(struct sampler *sampler, uint64_t copy_ns)
 {
-	uint64_t usual_ns = sampler->usual_piece_ns * sampler->snapshot.nr_pieces;
 	uint64_t piece_ns = copy_ns / sampler->snapshot.nr_pieces;
 
-	sampler->copy_was_slow = usual_ns && copy_ns > usual_ns * SLOW_FACTOR + SLOW_LEAST_NS;
+	sampler->copy_was_slow =
+		sampler_copy_is_slow(sampler, copy_ns, sampler->snapshot.nr_pieces);
 	/* A target that has become slower to copy is followed, one interruption is not. */
 	if (sampler->copy_was_slow)
 		piece_ns = sampler->usual_piece_ns * 2 + 1;
@@ -266,7 +267,8 @@ static void relieve_codes(struct sampler *sampler)
 		dormancy_wake(snapshot, snapshot->threads[i]);
 }
 
-int sampler_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns)
+/* The copy of a full tick, and what it proves of those before it that were held back. */
+static int take_and_prove(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns)
 {
 	struct snapshot *snapshot = &sampler->snapshot;
 	bool refreshed = snapshot->stale;
@@ -276,6 +278,7 @@ int sampler_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now
 	drop_codes(sampler);
 	sampler->nr_os_names_left = NAMES_OF_TICK;
 	if (snapshot->stale) {
+		sampler_lose_held(sampler);
 		err = snapshot_refresh(snapshot);
 		if (err)
 			return err;
@@ -288,6 +291,15 @@ int sampler_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now
 	if (!refreshed)
 		judge_copy(sampler, clock_now_ns() - now_ns);
 	err = recheck_codes(sampler);
+	return err ? err : sampler_hand_on_held(sampler, sink);
+}
+
+int sampler_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns)
+{
+	struct snapshot *snapshot = &sampler->snapshot;
+	int err = take_and_prove(sampler, sink, now_ns);
+
+	sampler_lose_held(sampler);
 	if (err)
 		return err;
 	for (size_t i = 0; i < snapshot->nr_threads && !is_over(sampler, i); i++) {
@@ -296,20 +308,38 @@ int sampler_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now
 			return err;
 	}
 	sampler->last_tick_ns = now_ns;
+	sampler_choose_held(sampler, now_ns);
 	return sampler_names_tick(sampler, sink, now_ns);
 }
 
 /* A tick, of the program that it began with: else -ESRCH. Errors of sampler_tick(). */
 static int checked_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns)
 {
-	if (now_ns - sampler->last_check_ns >= CHECK_EVERY_NS) {
-		int err = remote_memory_check(sampler->snapshot.memory);
+	bool held;
+	int err = sampler_hold(sampler, now_ns, &held);
 
+	if (err || held)
+		return err;
+	if (now_ns - sampler->last_check_ns >= CHECK_EVERY_NS) {
+		err = remote_memory_check(sampler->snapshot.memory);
 		if (err)
 			return err;
 		sampler->last_check_ns = now_ns;
 	}
 	return sampler_tick(sampler, sink, now_ns);
+}
+
+/* The end of a run: what is held back is proven by one more copy, of which no sample is taken. */
+static int prove_last(struct sampler *sampler, struct sample_sink *sink)
+{
+	int err = 0;
+
+	if (sampler->held.nr) {
+		err = take_and_prove(sampler, sink, clock_now_ns());
+		sampler->stats.ticks -= !err;
+	}
+	sampler_lose_held(sampler);
+	return err == -ENOMEM ? err : 0;
 }
 
 /* Why the target is gone: another program can be read in its place, or nothing. */
@@ -417,7 +447,12 @@ int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 		sampler->cut_ns = end_ns + CUT_OFF_AFTER_NS;
 	}
 	sampler->snapshot.stop = options->stop;
+	sampler->holds = (options->rate_hz <= 0 || options->rate_hz > HELD_LEAST_HZ) &&
+			 !sampler->looks.cpu && !sampler->looks.states;
 	err = run_loop(sampler, options, sink, &ticker, end_ns, ret_end);
+	if (!err)
+		err = prove_last(sampler, sink);
+	sampler->holds = false;
 	stats->end_ns = clock_now_ns();
 	account_ticks(stats, &ticker, end_ns);
 	frame_cache_end(&sampler->cache);

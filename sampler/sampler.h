@@ -26,8 +26,9 @@ struct sampler_options {
 
 /* What is looked at beside the stacks. */
 struct sampler_looks {
-	bool cpu; /* CPU time: a system call for each sample, and a descriptor for each thread */
-	bool gc;  /* a frame for the garbage collector */
+	bool cpu;    /* CPU time: a system call for each sample, and a descriptor for each thread */
+	bool gc;     /* a frame for the garbage collector */
+	bool states; /* each tick's own: whether it has the GIL, or handles an exception */
 	bool exceptions; /* also those that only generators handle: reads, if there are any */
 };
 

@@ -12,6 +12,7 @@
 #include "procmem/cpu_clock.h"
 #include "sampler/addr_map.h"
 #include "sampler/frame_cache.h"
+#include "sampler/held_copies.h"
 #include "sampler/python/code.h"
 #include "sampler/python/frame_list.h"
 #include "sampler/python/pthread_ids.h"
@@ -61,6 +62,8 @@ struct sampler {
 	struct snapshot snapshot;
 	struct code_cache codes;
 	struct frame_cache cache;
+	struct held_copies held;
+	bool holds; /* this run's ticks follow so closely that some may be held back */
 	struct sampled_thread *threads; /* by slot */
 	uint32_t nr_threads;
 	uint32_t nr_seen;	   /* threads ever; the next one's id */
@@ -177,6 +180,45 @@ int sampler_names_end(struct sampler *sampler, struct sample_sink *sink);
  */
 int sampler_thread_walk(struct sampler *sampler, struct snapshot_thread *thread,
 			enum sample_loss *ret_loss);
+
+/*
+ * The same for a copy that was held back and is in the thread's place now: nothing is copied
+ * besides, or again.
+ */
+int sampler_thread_walk_held(struct sampler *sampler, struct snapshot_thread *thread,
+			     const struct held_top *top, enum sample_loss *ret_loss);
+
+/*
+ * Whether the stack is another one than was handed on last. One of which a generator
+ * was not known then may have grown, without that its thread has moved.
+ */
+static inline bool sampler_stack_moved(const struct sampled_thread *sampled)
+{
+	if (sampled->listed_trimmed && sampled->list.nr_unchanged >= sampled->nr_listed)
+		return false;
+	return sampled->list.changed || sampled->list.nr_frames != sampled->nr_listed;
+}
+
+/* Whether a copy of so many pieces that took copy_ns was interrupted. */
+bool sampler_copy_is_slow(const struct sampler *sampler, uint64_t copy_ns, size_t nr_pieces);
+
+/*
+ * Take a tick whose samples are held back until the next full one, if that may be:
+ * *ret_held. 0; -ESRCH, -EPERM, -ENOMEM.
+ */
+int sampler_hold(struct sampler *sampler, uint64_t now_ns, bool *ret_held);
+
+/*
+ * Behind the copy of a full tick: hand on what was held back, of all threads, and count what
+ * it does not prove. Errors of sampler_tick().
+ */
+int sampler_hand_on_held(struct sampler *sampler, struct sample_sink *sink);
+
+/* Behind a full tick: whether the next ones may be held back. */
+void sampler_choose_held(struct sampler *sampler, uint64_t now_ns);
+
+/* Nothing will prove what is held back: count it lost. */
+void sampler_lose_held(struct sampler *sampler);
 
 /* Open the CPU clock of a thread that begins, in a slot that may have had another's. */
 void sampler_cpu_begin(struct sampler *sampler, struct sampled_thread *sampled);

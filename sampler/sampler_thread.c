@@ -183,6 +183,42 @@ int sampler_thread_walk(struct sampler *sampler, struct snapshot_thread *thread,
 	return err;
 }
 
+/* Walk a copy that was held back. *ret_loss also where it is -EAGAIN: a link is missing. */
+static int walk_held(struct sampler *sampler, struct snapshot_thread *thread,
+		     enum sample_loss *ret_loss)
+{
+	struct frame_walk walk;
+	int err = walk_once(sampler, thread, &walk);
+
+	*ret_loss = err == -EAGAIN ? LOSS_LINK : walk.loss;
+	sampler->threads[thread->slot].trimmed = !err && walk.trimmed;
+	if (err || !walk.has_new_code)
+		return err;
+	*ret_loss = LOSS_CODE;
+	return -EBADMSG;
+}
+
+int sampler_thread_walk_held(struct sampler *sampler, struct snapshot_thread *thread,
+			     const struct held_top *top, enum sample_loss *ret_loss)
+{
+	struct stack_copy *stack = &thread->stack;
+	const struct held_top now = {stack->newest_chunk_addr, stack->datastack_top_addr};
+	const remote_addr current_frame_addr = stack->current_frame_addr;
+	int err;
+
+	*ret_loss = LOSS_HELD;
+	if (!frame_cache_proves(&sampler->cache, thread, &sampler->threads[thread->slot].list))
+		return -EBADMSG;
+	stack->newest_chunk_addr = top->newest_chunk_addr;
+	stack->datastack_top_addr = top->datastack_top_addr;
+	stack->current_frame_addr = 0;
+	err = walk_held(sampler, thread, ret_loss);
+	stack->newest_chunk_addr = now.newest_chunk_addr;
+	stack->datastack_top_addr = now.datastack_top_addr;
+	stack->current_frame_addr = current_frame_addr;
+	return err == -EAGAIN ? -EBADMSG : err;
+}
+
 /* Put the frames that people see into sampled->frames. *ret_nr_frames or -ENOMEM. */
 static int show_frames(const struct code_cache *codes, struct sampled_thread *sampled,
 		       uint32_t *ret_nr_frames)

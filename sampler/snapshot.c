@@ -87,8 +87,8 @@ int snapshot_init(struct snapshot *snapshot, struct remote_memory *memory,
 	return snapshot->window_bytes > INTERPRETER_WINDOW_BYTES ? -ENOTSUP : 0;
 }
 
-static bool is_churning(const struct snapshot *snapshot,
-			const struct snapshot_interpreter *interpreter)
+bool snapshot_is_churning(const struct snapshot *snapshot,
+			  const struct snapshot_interpreter *interpreter)
 {
 	return interpreter->churn_tick + CHURN_TICKS > snapshot->tick;
 }
@@ -99,7 +99,7 @@ static void add_version_before(struct snapshot *snapshot, struct snapshot_interp
 	uint32_t offset = snapshot->build->offsets.interpreter.next_code_version;
 
 	interpreter->reads_version_before =
-		offset != OFFSET_ABSENT && is_churning(snapshot, interpreter);
+		offset != OFFSET_ABSENT && snapshot_is_churning(snapshot, interpreter);
 	if (interpreter->reads_version_before)
 		snapshot_add_range(snapshot, interpreter->ref.addr + offset,
 				   &interpreter->version_before,
@@ -117,7 +117,7 @@ static void add_interpreter_ranges(struct snapshot *snapshot,
 	interpreter->reads_version_after =
 		offsets->interpreter.next_code_version != OFFSET_ABSENT &&
 		(offsets->interpreter.code_object_generation == OFFSET_ABSENT ||
-		 is_churning(snapshot, interpreter));
+		 snapshot_is_churning(snapshot, interpreter));
 	if (interpreter->reads_version_after)
 		snapshot_add_range(snapshot,
 				   interpreter->ref.addr + offsets->interpreter.next_code_version,

@@ -133,3 +133,7 @@ int snapshot_take(struct snapshot *snapshot);
  * moment later. Errors of snapshot_take().
  */
 int snapshot_retake(struct snapshot *snapshot, const struct snapshot_thread *thread);
+
+/* Whether code objects of an interpreter have come or gone lately. */
+bool snapshot_is_churning(const struct snapshot *snapshot,
+			  const struct snapshot_interpreter *interpreter);

@@ -65,6 +65,12 @@ static void add_again(struct snapshot *snapshot, struct stack_copy *stack, struc
 		add_below(snapshot, stack, link);
 }
 
+/* Whether the header of a chunk is copied where its begin is not. */
+static bool has_header(const struct stack_copy *stack, size_t i)
+{
+	return i + 1 < stack->nr_chunks || stack->wants_header;
+}
+
 /* The windows of the chunks. A thread for which there is no room loses them, and begins anew. */
 static int add_chunk_ranges(struct snapshot *snapshot, struct stack_copy *stack)
 {
@@ -87,7 +93,7 @@ static int add_chunk_ranges(struct snapshot *snapshot, struct stack_copy *stack)
 		if (err)
 			return err;
 		/* Where a newer chunk may be, its begin is told by the header of this one. */
-		if (chunk->from_bytes && i + 1 < stack->nr_chunks)
+		if (chunk->from_bytes && has_header(stack, i))
 			snapshot_add_range(snapshot, chunk->addr, chunk->bytes,
 					   snapshot->build->offsets.chunk.data);
 		snapshot_add_range(snapshot, chunk->addr + chunk->from_bytes,
@@ -209,13 +215,13 @@ static void decode_frames_before(struct stack_copy *stack, const struct remote_r
 	}
 }
 
-/* Decode a chunk, as add_chunk_ranges() has put it; has_newer: a newer one is known. */
-static void decode_chunk(struct chunk_copy *chunk, bool has_newer,
+/* Decode a chunk, as add_chunk_ranges() has put it; own_header: its header was asked for. */
+static void decode_chunk(struct chunk_copy *chunk, bool own_header,
 			 const struct remote_range **range)
 {
 	size_t read_bytes;
 
-	if (chunk->from_bytes && has_newer)
+	if (chunk->from_bytes && own_header)
 		chunk->has_header = range_complete((*range)++);
 	read_bytes = (*range)++->done_bytes;
 	chunk->done_bytes = read_bytes ? chunk->from_bytes + read_bytes : 0;
@@ -234,7 +240,7 @@ static void decode_stack(struct snapshot *snapshot, struct stack_copy *stack,
 	if (snapshot->build->traits.frames_on_heap)
 		return;
 	for (size_t i = stack->first_chunk; i < stack->nr_chunks; i++)
-		decode_chunk(&stack->chunks[i], i + 1 < stack->nr_chunks, range);
+		decode_chunk(&stack->chunks[i], has_header(stack, i), range);
 	chunk_order_renew(stack, offsets);
 	for (size_t i = 0; i < stack->nr_links; i++) {
 		struct link_copy *link = &stack->links[i];

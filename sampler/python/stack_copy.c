@@ -458,6 +458,7 @@ int stack_copy_learn(struct stack_copy *stack, struct remote_memory *memory,
 	size_t newest = chunk_index(stack, stack->newest_chunk_addr);
 
 	stack->nr_steps = 0;
+	stack->wants_header = false;
 	if (stack->tick >= stack->epoch_tick + WINDOW_EPOCH_TICKS)
 		stack->epoch_tick = stack->tick;
 	for (size_t i = stack->first_chunk; i < stack->nr_chunks; i++)

@@ -146,6 +146,7 @@ struct stack_copy {
 	remote_addr from_addr;
 	size_t first_chunk;
 	uint32_t nr_kept;
+	bool wants_header; /* that of the newest chunk is to be copied also where its begin is not */
 	uint32_t *link_order; /* indices in the order of copying, and as much again to sort */
 	size_t next_link;     /* where the search for the next link starts */
 	uint64_t nr_steps;    /* that walks took through links since the last tick */

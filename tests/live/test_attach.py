@@ -18,7 +18,7 @@ import unittest
 import support
 from support import names, parse_collapsed, parse_label, per_interpreter, pysample
 
-LOST_KEYS = {"grew", "chunk", "link", "code", "too_deep", "slow"}
+LOST_KEYS = {"grew", "chunk", "link", "code", "too_deep", "slow", "held"}
 STATS_KEYS = {"ticks", "samples", "lost", "trimmed", "late_ticks", "failed_ticks",
               "p50_lateness_ns", "p99_lateness_ns", "max_lateness_ns", "achieved_hz", "wall_s",
               "first_sample_ns", "cpu_user_s", "cpu_sys_s", "max_rss_kib", "reads",
