@@ -332,14 +332,13 @@ static int checked_tick(struct sampler *sampler, struct sample_sink *sink, uint6
 /* The end of a run: what is held back is proven by one more copy, of which no sample is taken. */
 static int prove_last(struct sampler *sampler, struct sample_sink *sink)
 {
+	const uint64_t nr_ticks = sampler->stats.ticks;
 	int err = 0;
 
-	if (sampler->held.nr) {
+	if (sampler->held.nr && !remote_memory_check(sampler->snapshot.memory))
 		err = take_and_prove(sampler, sink, clock_now_ns());
-		sampler->stats.ticks -= !err;
-	}
-	sampler_lose_held(sampler);
-	return err == -ENOMEM ? err : 0;
+	sampler->stats.ticks = nr_ticks;
+	return sampler_is_passing(err) || err == -ESRCH || err == -EPERM ? 0 : err;
 }
 
 /* Why the target is gone: another program can be read in its place, or nothing. */
@@ -452,6 +451,7 @@ int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 	err = run_loop(sampler, options, sink, &ticker, end_ns, ret_end);
 	if (!err)
 		err = prove_last(sampler, sink);
+	sampler_lose_held(sampler);
 	sampler->holds = false;
 	stats->end_ns = clock_now_ns();
 	account_ticks(stats, &ticker, end_ns);

@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 #include <errno.h>
+#include <signal.h>
 
 #include "sampler/sampler_state.h"
 #include "tests/support/fake_stack.h"
@@ -359,4 +360,76 @@ Test(held_copies, the_end_of_a_run_loses_none)
 	cr_expect(eq(u64, stats->samples, stats->ticks));
 	cr_expect(zero(u32, program.sampler->held.nr));
 	end(&program);
+}
+
+/* A run that is stopped with some copies held. */
+struct stopped {
+	struct program program; /* first */
+	volatile sig_atomic_t stop;
+	int check_error; /* from then on */
+	int sink_error;
+};
+
+enum { STOP_AFTER = 3 };
+
+static void stop_while_held(struct fake_memory *fake, size_t range_index)
+{
+	struct stopped *stopped = fake->context;
+
+	(void)range_index;
+	if (stopped->program.sampler->held.nr + 1 != STOP_AFTER)
+		return;
+	stopped->stop = 1;
+	fake->check_error = stopped->check_error;
+}
+
+static int fail_sample(struct sample_sink *sink, const struct sample *sample)
+{
+	struct stopped *stopped = (struct stopped *)sink;
+
+	(void)sample;
+	return stopped->stop ? stopped->sink_error : 0;
+}
+
+Test(held_copies, a_run_that_ends_counts_all_it_tried)
+{
+	static const struct sample_sink_ops ops = {.sample = fail_sample};
+	static const struct {
+		const char *name;
+		int check_error, sink_error;
+		uint64_t nr_lost;
+	} cases[] = {
+		{"stopped", 0, 0, 0},
+		{"another program", -ESRCH, 0, STOP_AFTER},
+		{"no memory", 0, -ENOMEM, STOP_AFTER - 1},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct stopped stopped = {0};
+		struct program *program = &stopped.program;
+		const struct sampler_options options = {.stop = &stopped.stop};
+		const struct sampler_stats *stats;
+		enum sampler_end why;
+		uint64_t before;
+
+		begin(program, 15);
+		settle(program);
+		stopped.check_error = cases[i].check_error;
+		stopped.sink_error = cases[i].sink_error;
+		program->sink.ops = &ops;
+		program->py.fake.before_range = stop_while_held;
+		program->py.fake.context = &stopped;
+		fake_memory_allow_writes(&program->py.fake);
+		stats = sampler_stats(program->sampler);
+		before = stats->ticks - stats->samples;
+		cr_expect(eq(int, sampler_run(program->sampler, &options, &program->sink, &why),
+			     cases[i].sink_error),
+			  "%s", cases[i].name);
+		cr_expect(eq(u64, nr_lost(program, LOSS_HELD), cases[i].nr_lost), "%s",
+			  cases[i].name);
+		cr_expect(eq(u64, stats->samples + cases[i].nr_lost, stats->ticks - before), "%s",
+			  cases[i].name);
+		cr_expect(zero(u32, program->sampler->held.nr));
+		end(program);
+	}
 }
