@@ -236,7 +236,6 @@ bool frame_cache_proves(struct frame_cache *cache, struct snapshot_thread *threa
 	if (held)
 		cache->state = CACHE_SEEN;
 	stack->from_addr = 0;
-	cache->nr_again++;
 	return false;
 }
 

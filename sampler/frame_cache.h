@@ -90,7 +90,7 @@ struct frame_cache {
 	uint64_t nr_held;  /* ticks since CACHE_HELD began */
 	uint64_t nr_writes;
 	uint64_t nr_kept;  /* copies of which something was left out, and that were used */
-	uint64_t nr_again; /* copies that had to be taken again, whole */
+	uint64_t nr_again; /* the user's: copies that had to be taken again, whole */
 };
 
 /*

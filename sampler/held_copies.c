@@ -10,10 +10,11 @@
 #include "sampler/ticker.h"
 
 /*
- * After one that could not be proven so many full ticks follow: up to MAX_HELD_COPIES stacks
- * are lost with it, a third of a percent.
+ * After one that could not be proven so many full ticks follow. Up to MAX_HELD_COPIES stacks are
+ * lost with it, and as many before it may have been wrong, a third of a percent; where it happens
+ * again within as many full ticks it is twice as many, up to a second or so.
  */
-enum { OFF_TICKS = 2048 };
+enum { OFF_LEAST_TICKS = 2048, OFF_MOST_TICKS = 1 << 18 };
 
 /* Larger windows take far longer to copy than what is saved. */
 enum { HELD_MAX_BYTES = 64 << 10 };
@@ -37,17 +38,13 @@ void held_copies_done(struct held_copies *held, struct snapshot *snapshot)
 	*held = (struct held_copies){0};
 }
 
-/* Whether nothing happens in any interpreter that only full ticks show. */
-static bool is_calm(struct held_copies *held, const struct snapshot *snapshot)
+/* Whether code objects of any interpreter come and go. */
+static bool is_churning(const struct snapshot *snapshot)
 {
-	bool calm = true;
-
-	for (size_t i = 0; i < snapshot->nr_interpreters; i++) {
-		if (snapshot->interpreters[i].collecting)
-			held_copies_turn_off(held, snapshot);
-		calm = calm && !snapshot_is_churning(snapshot, &snapshot->interpreters[i]);
-	}
-	return calm && snapshot->nr_takes >= held->off_take;
+	for (size_t i = 0; i < snapshot->nr_interpreters; i++)
+		if (snapshot_is_churning(snapshot, &snapshot->interpreters[i]))
+			return true;
+	return false;
 }
 
 /* Whether the last copy and walk of a stack were of the plainest kind. */
@@ -80,7 +77,11 @@ void held_copies_choose(struct held_copies *held, struct snapshot_thread *thread
 {
 	struct stack_copy *stack = &thread->stack;
 
-	stack->wants_header = is_calm(held, snapshot) && thread->copied && is_plain(stack, list);
+	if (snapshot_is_collecting(snapshot)) {
+		held_copies_turn_off(held, snapshot);
+		return;
+	}
+	stack->wants_header = !is_churning(snapshot) && thread->copied && is_plain(stack, list);
 	if (!stack->wants_header || !stack->chunks[stack->first_chunk].has_header)
 		return;
 	held->thread = thread;
@@ -196,6 +197,16 @@ static void show(struct held_copies *held, struct chunk_copy *chunk, struct held
 	held->thread->stack.before_tick = held->thread->stack.tick;
 }
 
+/*
+ * Whether no newer chunk was begun elsewhere between the two full ticks, so far as the header
+ * tells which those that lack it get from the last one.
+ */
+static bool header_stands(const struct held_copies *held, const struct chunk_copy *chunk)
+{
+	return !held->copies[0].bytes.from_bytes ||
+	       (chunk->has_header && memcmp(chunk->before, chunk->bytes, held->header_bytes) == 0);
+}
+
 bool held_copies_show_next(struct held_copies *held, const struct held_copy **ret_copy)
 {
 	struct chunk_copy *chunk;
@@ -204,7 +215,7 @@ bool held_copies_show_next(struct held_copies *held, const struct held_copy **re
 	if (held->nr_shown == held->nr)
 		return false;
 	chunk = copied_chunk(held);
-	if (!chunk)
+	if (!chunk || (!held->nr_shown && !header_stands(held, chunk)))
 		return false;
 	copy = &held->copies[held->nr_shown];
 	show(held, chunk, copy->bytes);
@@ -228,5 +239,13 @@ void held_copies_drop(struct held_copies *held)
 
 void held_copies_turn_off(struct held_copies *held, const struct snapshot *snapshot)
 {
-	held->off_take = snapshot->nr_takes + OFF_TICKS;
+	const uint64_t now = snapshot->nr_takes;
+
+	if (now < held->off_take)
+		return; /* by another one of the same tick */
+	if (now - held->off_take >= held->nr_off_ticks)
+		held->nr_off_ticks = OFF_LEAST_TICKS;
+	else if (held->nr_off_ticks < OFF_MOST_TICKS)
+		held->nr_off_ticks *= 2;
+	held->off_take = now + held->nr_off_ticks;
 }

@@ -18,7 +18,7 @@
 #include "sampler/python/frame_list.h"
 #include "sampler/snapshot.h"
 
-/* So many between two full ticks, and for so long: what the proof does not cover is that short. */
+/* So many between two full ticks, and for so long after the first of those. */
 enum { MAX_HELD_COPIES = 7, HELD_MAX_NS = 50000 };
 
 /* Of a data-stack chunk, [from_bytes, done_bytes) of bytes are good. */
@@ -52,6 +52,7 @@ struct held_copies {
 	struct code_clock clock;	/* of the full tick before them */
 	uint64_t proven_ns;		/* when that was */
 	uint64_t off_take;		/* up to this snapshot all ticks are full */
+	uint64_t nr_off_ticks;		/* so many were the last time */
 	uint8_t state[THREAD_STATE_MAX_BYTES];
 };
 
@@ -86,12 +87,16 @@ int held_copies_add(struct held_copies *held, struct snapshot *snapshot, uint64_
 /*
  * Behind the copy of a full tick: put the held copies in the place of the thread's, one
  * after the other, each with the one before it to compare with, until held_copies_drop().
- * False: there are no more, or they are not of the memory that was copied now.
+ * False: there are no more, or they are not of the memory that was copied now, or a newer
+ * chunk was begun meanwhile.
  */
 bool held_copies_show_next(struct held_copies *held, const struct held_copy **ret_copy);
 
 /* Forget what was held; the copy of the full tick is in its place again. */
 void held_copies_drop(struct held_copies *held);
 
-/* One of them could not be proven: all ticks are full for a time. */
+/*
+ * One of them could not be proven: all ticks are full for a time, a longer one each time that
+ * this comes soon again. More than once in a tick is once.
+ */
 void held_copies_turn_off(struct held_copies *held, const struct snapshot *snapshot);

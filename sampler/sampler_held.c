@@ -34,15 +34,6 @@ void sampler_choose_held(struct sampler *sampler, uint64_t now_ns)
 				   now_ns);
 }
 
-/* Whether nobody was seen to collect garbage behind the copies. */
-static bool nobody_collects(const struct snapshot *snapshot)
-{
-	for (size_t i = 0; i < snapshot->nr_interpreters; i++)
-		if (snapshot->interpreters[i].collecting)
-			return false;
-	return true;
-}
-
 /* Count one that its walk does not prove. That a copy was interrupted tells nothing of others. */
 static void lose(struct sampler *sampler, struct sampled_thread *sampled, enum sample_loss loss)
 {
@@ -99,16 +90,16 @@ static int hand_on_tick(struct sampler *sampler, const struct held_copy *copy,
 }
 
 /*
- * Whether no generator runs on top, which nothing in the chunk tells of: where one is seen it
- * may have run before. What runs in a newer chunk shows in this one by where the stack ends.
+ * Whether no generator runs on top, and nothing in another chunk, a newer one or another
+ * greenlet's. Nothing in the chunk tells of these: where they are seen they may have run before.
  */
 static bool runs_in_chunk(const struct held_copies *held)
 {
 	struct stack_copy *stack = &held->thread->stack;
 	const remote_addr addr = stack->current_frame_addr;
 
-	return !addr || addr == stack->base_frame_addr ||
-	       stack->newest_chunk_addr != held->chunk_addr || stack_copy_holds(stack, addr);
+	return stack->newest_chunk_addr == held->chunk_addr &&
+	       (!addr || addr == stack->base_frame_addr || stack_copy_holds(stack, addr));
 }
 
 /* Whether code objects are what they were, so far as is counted; else all are read again. */
@@ -124,8 +115,10 @@ static bool codes_stand(const struct held_copies *held)
 static bool is_proven(const struct sampler *sampler)
 {
 	const struct held_copies *held = &sampler->held;
+	const struct snapshot_thread *thread = held->thread;
 
-	return held->thread->copied && nobody_collects(&sampler->snapshot) && codes_stand(held) &&
+	return thread->copied && !thread->unchanged &&
+	       !snapshot_is_collecting(&sampler->snapshot) && codes_stand(held) &&
 	       runs_in_chunk(held);
 }
 

@@ -145,11 +145,13 @@ static int retake(struct sampler *sampler, struct snapshot_thread *thread)
  */
 static int make_whole(struct sampler *sampler, struct snapshot_thread *thread)
 {
-	const struct frame_list *list = &sampler->threads[thread->slot].list;
+	struct frame_list *list = &sampler->threads[thread->slot].list;
 	int err;
 
 	if (frame_cache_proves(&sampler->cache, thread, list))
 		return 0;
+	sampler->cache.nr_again++;
+	list->walked.tick = 0; /* of a held copy it may be, not of the one that is replaced */
 	err = retake(sampler, thread);
 	if (!err)
 		(void)frame_cache_proves(&sampler->cache, thread, list); /* it is whole */

@@ -87,6 +87,14 @@ int snapshot_init(struct snapshot *snapshot, struct remote_memory *memory,
 	return snapshot->window_bytes > INTERPRETER_WINDOW_BYTES ? -ENOTSUP : 0;
 }
 
+bool snapshot_is_collecting(const struct snapshot *snapshot)
+{
+	for (size_t i = 0; i < snapshot->nr_interpreters; i++)
+		if (snapshot->interpreters[i].collecting)
+			return true;
+	return false;
+}
+
 bool snapshot_is_churning(const struct snapshot *snapshot,
 			  const struct snapshot_interpreter *interpreter)
 {

@@ -134,6 +134,9 @@ int snapshot_take(struct snapshot *snapshot);
  */
 int snapshot_retake(struct snapshot *snapshot, const struct snapshot_thread *thread);
 
+/* Whether garbage is collected in some interpreter. */
+bool snapshot_is_collecting(const struct snapshot *snapshot);
+
 /* Whether code objects of an interpreter have come or gone lately. */
 bool snapshot_is_churning(const struct snapshot *snapshot,
 			  const struct snapshot_interpreter *interpreter);

@@ -487,3 +487,93 @@ Test(frame_cache, another_newest_chunk_has_all_copied)
 	cr_expect(eq(u64, deep.sampler->cache.nr_again, 1));
 	end(&deep);
 }
+
+static int ignore_sample(struct sample_sink *sink, const struct sample *sample)
+{
+	((struct deep *)sink)->nr_samples += sample->nr_frames > 0;
+	return 0;
+}
+
+/* A tick as sampler_run() takes one at full speed. */
+static void fast_tick(struct deep *deep)
+{
+	bool held;
+
+	deep->now_ns += 1000;
+	deep->sampler->usual_piece_ns = 0; /* the time is not the clock's */
+	for (int i = 0; i < MAX_HELD_COPIES; i++)
+		deep->sampler->held.copies[i].copy_ns = 0;
+	cr_assert(zero(int, sampler_hold(deep->sampler, deep->now_ns, &held)));
+	if (!held)
+		cr_assert(zero(int, sampler_tick(deep->sampler, &deep->sink, deep->now_ns)));
+}
+
+/* Tick until so many copies of which something was left out are held. */
+static void hold_copies(struct deep *deep, uint32_t nr)
+{
+	static const struct sample_sink_ops ops = {.sample = ignore_sample};
+
+	ticks(deep, 2200); /* so long code objects may come and go */
+	cr_assert(eq(int, deep->sampler->cache.state, CACHE_HELD));
+	deep->sink.ops = &ops;
+	deep->sampler->holds = true;
+	for (int i = 0; i < MANY_TICKS && deep->sampler->held.nr < nr; i++)
+		fast_tick(deep);
+	cr_assert(eq(u32, deep->sampler->held.nr, nr));
+	cr_assert(gt(sz, deep->sampler->held.copies[0].bytes.from_bytes, 0));
+}
+
+Test(frame_cache, held_copies_of_a_part_are_proven)
+{
+	struct deep deep;
+	uint64_t nr_samples;
+
+	begin(&deep, true, DEPTH);
+	start(&deep);
+	hold_copies(&deep, MAX_HELD_COPIES);
+	nr_samples = deep.nr_samples;
+	fast_tick(&deep);
+	cr_expect(eq(u64, deep.nr_samples, nr_samples + MAX_HELD_COPIES + 1));
+	cr_expect(zero(u64, deep.sampler->cache.nr_again));
+	end(&deep);
+}
+
+/* The header of the one chunk that is copied is the last tick's, of a later newer chunk. */
+Test(frame_cache, held_copies_of_a_part_are_lost_if_a_newer_chunk_was_begun)
+{
+	struct deep deep;
+	uint64_t nr_samples;
+
+	begin(&deep, true, DEPTH);
+	start(&deep);
+	hold_copies(&deep, MAX_HELD_COPIES);
+	fake_memory_write_u64(&deep.py.fake,
+			      deep.stack.chunk_addr + deep.py.build.offsets.chunk.top, 7);
+	nr_samples = deep.nr_samples;
+	fast_tick(&deep);
+	cr_expect(eq(u64, deep.nr_samples, nr_samples + 1));
+	cr_expect(eq(u64, sampler_stats(deep.sampler)->lost[LOSS_HELD], MAX_HELD_COPIES));
+	end(&deep);
+}
+
+/* Held ones of which what was left out is not proven are lost, and not copied again. */
+Test(frame_cache, the_anchor_that_a_held_copy_does_not_show_has_all_copied)
+{
+	struct deep deep;
+	const uint32_t anchored = DEPTH - 1;
+
+	begin(&deep, true, DEPTH);
+	start(&deep);
+	hold_copies(&deep, MAX_HELD_COPIES - 2);
+	fake_memory_write_u64(&deep.py.fake,
+			      deep.frames[anchored] + deep.py.build.offsets.frame.executable,
+			      deep.codes[1]);
+	for (int i = 0; i < 3; i++)
+		fast_tick(&deep);
+	cr_expect(zero(u32, deep.sampler->held.nr));
+	cr_expect(eq(u64, sampler_stats(deep.sampler)->lost[LOSS_HELD], 2));
+	cr_expect(eq(u64, deep.sampler->cache.nr_again, 1), "not of those that were held");
+	cr_expect(eq(uint, deep.sampler->threads[0].list.nr_frames, anchored),
+		  "it does not stand in that code");
+	end(&deep);
+}

@@ -187,28 +187,78 @@ Test(held_copies, a_full_tick_comes_in_time)
 	end(&program);
 }
 
-/* What lies in a chunk that is not copied shows by where the stack ends in the one that is. */
-Test(held_copies, those_above_a_new_chunk_are_lost)
+/* When it was begun is not known. */
+Test(held_copies, those_before_another_chunk_is_in_use_are_lost)
 {
 	for (size_t v = 0; v < NR_MINORS; v++) {
 		struct program program;
 
 		begin(&program, minors[v]);
 		settle(&program);
-		hold(&program, 2);
+		hold(&program, MAX_HELD_COPIES);
 		fake_stack_new_chunk(&program.stack, CHUNK_BYTES);
 		call(&program, 'c');
 		tick(&program);
-		tick(&program);
-		while (program.sampler->held.nr)
-			tick(&program);
-		cr_expect(gt(u64, nr_lost(&program, LOSS_CHUNK), 0));
+		cr_expect(eq(u64, nr_lost(&program, LOSS_HELD), MAX_HELD_COPIES), "3.%u",
+			  minors[v]);
 		cr_expect(eq(ptr, program.sampler->held.thread, NULL), "off for a time");
-		cr_expect(eq(u64, program.nr_samples + nr_lost(&program, LOSS_CHUNK),
-			     program.nr_ticks),
-			  "3.%u", minors[v]);
 		end(&program);
 	}
+}
+
+/* What lies in a chunk that is not copied shows by where the stack ends in the one that is. */
+Test(held_copies, those_above_a_chunk_that_is_dropped_again_are_lost)
+{
+	for (size_t v = 0; v < NR_MINORS; v++) {
+		struct program program;
+		struct fake_stack before;
+		char leaf;
+
+		begin(&program, minors[v]);
+		settle(&program);
+		hold(&program, 2);
+		before = program.stack;
+		leaf = program.leaf;
+		fake_stack_new_chunk(&program.stack, CHUNK_BYTES);
+		call(&program, leaf == 'b' ? 'c' : 'b');
+		tick(&program);
+		tick(&program);
+		program.stack = before;
+		program.leaf = leaf;
+		fake_stack_finish(&program.stack);
+		while (program.sampler->held.nr)
+			tick(&program);
+		cr_expect(ge(u64, nr_lost(&program, LOSS_CHUNK), 2), "3.%u", minors[v]);
+		cr_expect(eq(u64, program.nr_samples + nr_lost(&program, LOSS_CHUNK),
+			     program.nr_ticks));
+		end(&program);
+	}
+}
+
+Test(held_copies, what_fails_again_soon_is_off_for_longer)
+{
+	struct held_copies held = {0};
+	struct snapshot snapshot = {.nr_takes = 100};
+	uint64_t least, longest = 0;
+
+	held_copies_turn_off(&held, &snapshot);
+	least = held.off_take - snapshot.nr_takes;
+	cr_expect(gt(u64, least, 0));
+	held_copies_turn_off(&held, &snapshot);
+	cr_expect(eq(u64, held.off_take - snapshot.nr_takes, least), "twice in a tick is once");
+	for (int i = 0; i < 20; i++) {
+		uint64_t nr;
+
+		snapshot.nr_takes = held.off_take + 1;
+		held_copies_turn_off(&held, &snapshot);
+		nr = held.off_take - snapshot.nr_takes;
+		cr_expect(eq(u64, nr, nr == longest ? longest : least << (i + 1)));
+		longest = nr;
+	}
+	cr_expect(eq(u64, longest, least << 7), "but not for good");
+	snapshot.nr_takes = held.off_take + longest;
+	held_copies_turn_off(&held, &snapshot);
+	cr_expect(eq(u64, held.off_take - snapshot.nr_takes, least));
 }
 
 static void set_collecting(struct program *program)
