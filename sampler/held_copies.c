@@ -122,36 +122,51 @@ static struct held_top decode_top(const struct py_offsets *offsets, const uint8_
 	};
 }
 
+/* What lies in [from_bytes, end_bytes) of the chunk, into its copy. */
+static struct remote_range piece(const struct chunk_copy *chunk, const struct held_bytes *bytes,
+				 size_t from_bytes, size_t end_bytes)
+{
+	return (struct remote_range){
+		.addr = chunk->addr + from_bytes,
+		.buffer = bytes->bytes + from_bytes,
+		.size = end_bytes - from_bytes,
+	};
+}
+
 int held_copies_add(struct held_copies *held, struct snapshot *snapshot, uint64_t now_ns)
 {
 	const struct py_build *build = snapshot->build;
 	const struct chunk_copy *chunk = copied_chunk(held);
 	struct held_copy *copy = &held->copies[held->nr];
 	const bool with_state = build->traits.leaf_rule == LEAF_BY_STACKTOP;
-	struct remote_range ranges[2];
+	/* What was not copied at the full tick is not here either. */
+	const size_t border_bytes =
+		chunk && chunk->border_bytes < chunk->done_bytes ? chunk->border_bytes : 0;
+	struct remote_range ranges[3];
+	size_t nr = 0, nr_done = 0;
 	int err = chunk ? make_room(&copy->bytes, &snapshot->budget, chunk->done_bytes) : -E2BIG;
 
 	if (err)
 		return err;
-	ranges[0] = (struct remote_range){
-		.addr = chunk->addr + chunk->from_bytes,
-		.buffer = copy->bytes.bytes + chunk->from_bytes,
-		.size = chunk->done_bytes - chunk->from_bytes,
-	};
-	ranges[1] = (struct remote_range){
-		.addr = held->thread->ref.addr,
-		.buffer = held->state,
-		.size = thread_head_bytes(&build->offsets),
-	};
-	err = remote_memory_read_ranges(snapshot->memory, ranges, with_state ? 2 : 1);
+	copy->bytes.border_bytes = border_bytes;
+	if (border_bytes)
+		ranges[nr++] = piece(chunk, &copy->bytes, border_bytes, chunk->done_bytes);
+	ranges[nr++] = piece(chunk, &copy->bytes, chunk->from_bytes,
+			     border_bytes ? border_bytes : chunk->done_bytes);
+	if (with_state)
+		ranges[nr++] = (struct remote_range){
+			.addr = held->thread->ref.addr,
+			.buffer = held->state,
+			.size = thread_head_bytes(&build->offsets),
+		};
+	err = remote_memory_read_ranges(snapshot->memory, ranges, nr);
 	if (err)
 		return err;
+	while (nr_done < nr && range_complete(&ranges[nr_done]))
+		nr_done++;
 	copy->time_ns = now_ns;
 	copy->bytes.from_bytes = chunk->from_bytes;
-	copy->bytes.done_bytes =
-		range_complete(&ranges[0]) && (!with_state || range_complete(&ranges[1]))
-			? chunk->done_bytes
-			: 0;
+	copy->bytes.done_bytes = nr_done == nr ? chunk->done_bytes : 0;
 	copy->top = with_state ? decode_top(&build->offsets, held->state) : (struct held_top){0};
 	copy->copy_ns = clock_now_ns() - now_ns;
 	held->nr++;
@@ -162,8 +177,9 @@ int held_copies_add(struct held_copies *held, struct snapshot *snapshot, uint64_
 static struct held_bytes replace(struct chunk_copy *chunk, struct held_bytes other)
 {
 	struct held_bytes old = {chunk->bytes, chunk->from_bytes, chunk->done_bytes,
-				 chunk->max_bytes};
+				 chunk->max_bytes, chunk->border_bytes};
 
+	chunk->border_bytes = other.border_bytes;
 	chunk->bytes = other.bytes;
 	chunk->from_bytes = other.from_bytes;
 	chunk->done_bytes = other.done_bytes;
@@ -175,7 +191,7 @@ static struct held_bytes replace(struct chunk_copy *chunk, struct held_bytes oth
 static struct held_bytes replace_before(struct chunk_copy *chunk, struct held_bytes other)
 {
 	struct held_bytes old = {chunk->before, chunk->before_from_bytes, chunk->before_bytes,
-				 chunk->before_max_bytes};
+				 chunk->before_max_bytes, 0};
 
 	chunk->before = other.bytes;
 	chunk->before_from_bytes = other.from_bytes;

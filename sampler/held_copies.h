@@ -25,6 +25,7 @@ enum { MAX_HELD_COPIES = 7, HELD_MAX_NS = 50000 };
 struct held_bytes {
 	uint8_t *bytes;
 	size_t from_bytes, done_bytes, max_bytes;
+	size_t border_bytes; /* what lies from there on was copied first; 0: nothing was */
 };
 
 /* What the thread state says of the stack; all 0 where it was not copied with it. */

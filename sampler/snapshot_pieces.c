@@ -71,6 +71,21 @@ static bool has_header(const struct stack_copy *stack, size_t i)
 	return i + 1 < stack->nr_chunks || stack->wants_header;
 }
 
+/* The window of a chunk, what lies behind a page border first. */
+static void add_window(struct snapshot *snapshot, const struct chunk_copy *chunk,
+		       size_t window_bytes)
+{
+	size_t end_bytes = window_bytes;
+
+	if (chunk->border_bytes) {
+		end_bytes = chunk->border_bytes;
+		snapshot_add_range(snapshot, chunk->addr + end_bytes, chunk->bytes + end_bytes,
+				   window_bytes - end_bytes);
+	}
+	snapshot_add_range(snapshot, chunk->addr + chunk->from_bytes,
+			   chunk->bytes + chunk->from_bytes, end_bytes - chunk->from_bytes);
+}
+
 /* The windows of the chunks. A thread for which there is no room loses them, and begins anew. */
 static int add_chunk_ranges(struct snapshot *snapshot, struct stack_copy *stack)
 {
@@ -96,9 +111,8 @@ static int add_chunk_ranges(struct snapshot *snapshot, struct stack_copy *stack)
 		if (chunk->from_bytes && has_header(stack, i))
 			snapshot_add_range(snapshot, chunk->addr, chunk->bytes,
 					   snapshot->build->offsets.chunk.data);
-		snapshot_add_range(snapshot, chunk->addr + chunk->from_bytes,
-				   chunk->bytes + chunk->from_bytes,
-				   window_bytes - chunk->from_bytes);
+		chunk->border_bytes = page_border_choose(stack, chunk, window_bytes);
+		add_window(snapshot, chunk, window_bytes);
 		chunk->below_valid = chunk_comes_and_goes(stack, chunk) && chunk->below_addr;
 		if (chunk->below_valid)
 			snapshot_add_range(
@@ -165,7 +179,7 @@ static void add_heap_ranges(struct snapshot *snapshot, struct snapshot_thread *t
 
 size_t snapshot_max_pieces(const struct snapshot_thread *thread)
 {
-	return 3 + 2 * thread->stack.nr_chunks + 5 * thread->stack.nr_links;
+	return 4 + 2 * thread->stack.nr_chunks + 5 * thread->stack.nr_links;
 }
 
 int snapshot_add_thread(struct snapshot *snapshot, struct snapshot_thread *thread)
@@ -219,11 +233,16 @@ static void decode_frames_before(struct stack_copy *stack, const struct remote_r
 static void decode_chunk(struct chunk_copy *chunk, bool own_header,
 			 const struct remote_range **range)
 {
+	const struct remote_range *behind;
 	size_t read_bytes;
 
 	if (chunk->from_bytes && own_header)
 		chunk->has_header = range_complete((*range)++);
-	read_bytes = (*range)++->done_bytes;
+	behind = chunk->border_bytes ? (*range)++ : NULL;
+	read_bytes = (*range)->done_bytes;
+	if (behind && range_complete(*range))
+		read_bytes += behind->done_bytes;
+	(*range)++;
 	chunk->done_bytes = read_bytes ? chunk->from_bytes + read_bytes : 0;
 	if (chunk->below_valid)
 		chunk->below_valid = range_complete((*range)++);

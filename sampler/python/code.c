@@ -171,12 +171,18 @@ static size_t nr_units_of(const struct code *code)
 	return (code->code_end_addr - code->code_start_addr) / 2;
 }
 
-/* Whether the instructions of code that end a frame have to be known, and can be. */
-static bool wants_returns(const struct code_cache *cache, const struct code *code)
+/* Whether the instructions of code that end a frame can be known. */
+static bool may_have_returns(const struct code_cache *cache, const struct code *code)
 {
 	size_t nr_units = nr_units_of(code);
 
 	return cache->build->traits.returns.value && nr_units && nr_units <= MAX_UNITS_WITH_RETURNS;
+}
+
+/* Whether they have to be, of every code object. */
+static bool wants_returns(const struct code_cache *cache, const struct code *code)
+{
+	return cache->build->traits.leaf_rule == LEAF_BY_STACKTOP && may_have_returns(cache, code);
 }
 
 /* Find the instructions that end a frame of code. 0, -EFAULT, -ENOMEM… */
@@ -186,8 +192,6 @@ static int find_returns(struct code_cache *cache, struct code *code)
 	cleanup_free uint16_t *units = NULL;
 	int err;
 
-	if (!wants_returns(cache, code))
-		return 0;
 	units = malloc(nr_units * sizeof(*units));
 	code->returns = calloc(nr_units / 8 + 1, 1);
 	if (!units || !code->returns)
@@ -198,6 +202,25 @@ static int find_returns(struct code_cache *cache, struct code *code)
 		if (is_return(&cache->build->traits.returns, units[i]))
 			code->returns[i / 8] = (uint8_t)(code->returns[i / 8] | 1u << i % 8);
 	return err;
+}
+
+int code_cache_find_returns(struct code_cache *cache, struct code *code)
+{
+	size_t bytes = nr_units_of(code) / 8 + 1;
+	int err;
+
+	if (code->returns || !may_have_returns(cache, code) ||
+	    bytes > CODE_TABLES_MAX_BYTES - cache->table_bytes)
+		return 0;
+	err = find_returns(cache, code);
+	if (err) {
+		free(code->returns);
+		code->returns = NULL;
+		return err == -EFAULT ? 0 : err;
+	}
+	code->table_bytes += bytes;
+	cache->table_bytes += bytes;
+	return 0;
 }
 
 bool code_at_return(const struct code *code, remote_addr instr_addr)
@@ -319,7 +342,7 @@ static int code_fill(struct code_cache *cache, struct code *code, const uint8_t 
 	if (function_is_other(code->function))
 		forget_lines(code);
 	code->fingerprint = *fingerprint;
-	return find_returns(cache, code);
+	return wants_returns(cache, code) ? find_returns(cache, code) : 0;
 }
 
 /*

@@ -243,6 +243,13 @@ int code_cache_recheck(struct code_cache *cache, const struct code_clock *clock)
 int32_t code_line(const struct code_cache *cache, struct code *code, remote_addr instr_addr);
 
 /*
+ * Have code_at_return() know of a code object, where that is not so of all of them (3.14 and
+ * newer). It still does not if there is no room, or the bytecode cannot be read. 0, -ENOMEM,
+ * -ESRCH, -EPERM.
+ */
+int code_cache_find_returns(struct code_cache *cache, struct code *code);
+
+/*
  * Whether the instruction at instr_addr ends the frame. False where that is not
  * known. (An inline cache entry may look like one; the word of a cache that a
  * frame can point to does so only for one version number in 65,536.)

@@ -267,9 +267,16 @@ static const uint32_t next_code_version_offsets[][2] = {
 enum { STATE_KIND_SHIFT = 2, STATE_KIND_SHIFT_FREE_THREADED_3_14 = 8 };
 
 /* Source: Include/opcode_ids.h. */
-static const struct return_opcodes return_opcodes_3_13 = {
-	.value = 36,
-	.instrumented_value = 239,
-	.constant = 103,
-	.instrumented_constant = 240,
+enum { NR_RETURN_OPCODES = 3 };
+
+static const struct return_opcodes return_opcodes[NR_RETURN_OPCODES] = {
+	/* [minor - 13] */
+	{
+		.value = 36,
+		.instrumented_value = 239,
+		.constant = 103,
+		.instrumented_constant = 240,
+	},
+	{.value = 35, .instrumented_value = 246},
+	{.value = 33, .instrumented_value = 245},
 };

@@ -89,6 +89,7 @@ int walk_append(struct frame_walk *walk, remote_addr addr, const struct frame_wo
 		.code_nr_loads = code->nr_loads,
 		.stacktop = words->stacktop,
 		.jumped_by = NOT_JUMPED,
+		.across = words->across,
 		.cleared = cleared,
 		.hidden = cleared || (on_stack && !has_begun(code, words->instr_ptr)),
 	};

@@ -26,6 +26,7 @@ struct frame_words {
 	uint64_t stackpointer; /* 0 before 3.14 */
 	uint8_t owner;
 	bool is_entry;
+	bool across; /* a page border (page_border.h): the executable is not the copied one */
 };
 
 /* Take them from a copy of the frame, which has at least localsplus bytes. */
@@ -61,14 +62,16 @@ static inline struct frame_words frame_words(const struct py_offsets *offsets, c
  * Whether the frame at addr has begun to be destroyed: its caller is the current frame by then.
  * CPython takes the locals off a frame before it drops them, and those that are still there are
  * below where a stack that is in use begins. A frame without locals does not tell, nor does any
- * before 3.13. Source: _PyFrame_ClearLocals(), Python/frame.c.
+ * before 3.13, nor one whose executable was copied with another page, and earlier than that. Source: _PyFrame_ClearLocals(), Python/frame.c.
  */
 static inline bool frame_cleared(const struct py_offsets *offsets, const struct code *code,
 				 remote_addr addr, const struct frame_words *words)
 {
 	if (code->stack_offset <= offsets->frame.localsplus)
 		return false;
-	return words->stacktop == 0 || words->stackpointer == addr + offsets->frame.localsplus;
+	if (words->stackpointer != addr + offsets->frame.localsplus)
+		return words->stacktop == 0;
+	return words->across || !page_border_in_head(offsets, addr);
 }
 
 /* Give up the walk for that reason: sets walk->loss, returns -EBADMSG. */

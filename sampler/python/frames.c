@@ -6,6 +6,7 @@
 #include "sampler/python/frame_walk.h"
 #include "sampler/python/link_copy.h"
 #include "sampler/python/link_path.h"
+#include "sampler/python/page_border.h"
 
 /* Append the generators of a path, and the frames of extensions. */
 static int walk_append_path(struct frame_walk *walk, const struct link_path *path)
@@ -106,6 +107,7 @@ static bool walk_again(struct frame_walk *walk, remote_addr addr, const struct f
 	    !code_cache_holds(walk->codes, known->code, walk->clock))
 		return false;
 	known->jumped_by = NOT_JUMPED;
+	known->across = words->across;
 	known->nr_begun = below->nr_begun + !known->hidden;
 	if (list->nr_plain == list->nr_frames)
 		list->nr_plain++;
@@ -135,6 +137,11 @@ static int walk_slot(struct frame_walk *walk, const struct chunk_copy *chunk, si
 		return 0;
 	}
 	words = frame_words(offsets, chunk->bytes + offset);
+	if (page_border_crosses(walk, chunk, offset)) {
+		err = page_border_judge(walk, chunk, offset, &words);
+		if (err)
+			return err == -ENOENT ? 0 : err;
+	}
 	if (!words.executable || words.owner != OWNED_BY_THREAD)
 		return 0;
 	if (walk_again(walk, chunk->addr + offset, &words)) {
@@ -250,6 +257,8 @@ static uint32_t nr_frames_same(const struct frame_walk *walk)
 
 			if (offset >= chunk->size_bytes)
 				break;
+			if (list->frames[nr_same].across)
+				return nr_same;
 			/* Another thread's walk may have found another object there. */
 			if (list->frames[nr_same].code_nr_loads !=
 			    list->frames[nr_same].code->nr_loads)
@@ -620,5 +629,6 @@ int frames_walk_up(struct frame_walk *walk)
 	if (!list->has_dying)
 		list->walked = *walk->clock;
 	walk->has_new_code = walk_has_new_code(walk);
+	page_border_learn(walk);
 	return 0;
 }

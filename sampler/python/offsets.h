@@ -218,7 +218,7 @@ enum leaf_rule {
 };
 
 /*
- * The instructions that end a frame, where that is asked (3.11–3.13); 0 where a
+ * The instructions that end a frame, where that is asked (3.11–3.15); 0 where a
  * version has fewer. value ones have no argument, const ones have any.
  */
 struct return_opcodes {

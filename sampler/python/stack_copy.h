@@ -14,6 +14,7 @@
 
 #include "procmem/memory.h"
 #include "sampler/python/offsets.h"
+#include "sampler/python/page_border.h"
 
 /* More chunks than this are taken for damage: 16 KiB each, it is 256 MiB of stack. */
 #define MAX_CHUNKS 16384
@@ -51,9 +52,10 @@ struct chunk_copy {
 	uint8_t *bytes;	   /* owned; [from_bytes, done_bytes) of them are good */
 	size_t from_bytes; /* where the copy begins: 0, or behind what was left out */
 	size_t done_bytes;
-	bool has_header;  /* the header was copied, too, if from_bytes is not 0 */
-	size_t max_bytes; /* room in bytes */
-	uint8_t *before;  /* owned; the last copy, [before_from_bytes, before_bytes) good */
+	size_t border_bytes; /* what lies from there on was copied first; 0: nothing was */
+	bool has_header;     /* the header was copied, too, if from_bytes is not 0 */
+	size_t max_bytes;    /* room in bytes */
+	uint8_t *before;     /* owned; the last copy, [before_from_bytes, before_bytes) good */
 	size_t before_from_bytes;
 	size_t before_bytes;
 	size_t before_max_bytes;
@@ -147,6 +149,7 @@ struct stack_copy {
 	size_t first_chunk;
 	uint32_t nr_kept;
 	bool wants_header; /* that of the newest chunk is to be copied also where its begin is not */
+	struct page_border border;
 	uint32_t *link_order; /* indices in the order of copying, and as much again to sort */
 	size_t next_link;     /* where the search for the next link starts */
 	uint64_t nr_steps;    /* that walks took through links since the last tick */

@@ -19,10 +19,11 @@ class Program:
     numbering: re.Pattern  # the part of a name in which functions differ that are alike
     nr_threads: int = 1
     quick: bool = False
+    depth: int | None = None  # a second argument: so many frames more are below the others
 
     def command(self, interpreter, folder):
-        return interpreter.command() + ["-B", "%s/%s.py" % (folder, self.file)] + (
-            [str(self.argument)] if self.argument else [])
+        return interpreter.command() + ["-B", "%s/%s.py" % (folder, self.file)] + [
+            str(argument) for argument in (self.argument, self.depth) if argument]
 
     def can_have(self, names, max_frames=None):
         """Whether it can ever have that stack. max_frames: what saw it keeps so many and no
@@ -39,10 +40,10 @@ NEVER = re.compile(r"(?!)")
 
 
 def program(file, argument, possible, possible_cut=NEVER, parked=NEVER, numbering=NEVER,
-            nr_threads=1, quick=False):
-    name = file + ("-%d" % argument if argument else "")
+            nr_threads=1, quick=False, depth=None):
+    name = "-".join([file] + [str(part) for part in (argument, depth) if part])
     return Program(name, file, argument, re.compile(possible), re.compile(possible_cut),
-                   re.compile(parked), re.compile(numbering), nr_threads, quick)
+                   re.compile(parked), re.compile(numbering), nr_threads, quick, depth)
 
 
 # ---- parts of patterns ---------------------------------------------------------------
@@ -102,8 +103,8 @@ CALLS = r"calls(;leaf_b)?(;leaf_a)?"
 FRESH = r"<module>;churn(;<module>|;fresh_(?P<n>\d+)(;inner_(?P=n)(;leaf)?)?)?"
 
 
-def alternate(of):
-    return "<module>;alternate(%s|%s)" % (of("a"), of("b"))
+def alternate(of, depth=0):
+    return "<module>%s;alternate(%s|%s)" % (";recurse" * depth, of("a"), of("b"))
 
 
 ALL_PROGRAMS = [
@@ -115,6 +116,8 @@ ALL_PROGRAMS = [
       for depth in (10, 100, 1000)),
     program("chains", None, alternate(chain), quick=True),
     *(program("shared", steps, alternate(sharing)) for steps in (5, 30, 200)),
+    # Since 3.14 a page border lies in the head of the leaf, of shared, of by_a and by_b.
+    *(program("shared", 5, alternate(sharing, depth), depth=depth) for depth in (64, 65, 66)),
     program("generators", None, alternate(generator), quick=True),
     program("drivers", None, alternate(driver), quick=True),
     program("coroutines", None, alternate(coroutine), quick=True),

@@ -27,6 +27,13 @@ CASES = {
         ["<module>;alternate;by_a", "<module>;alternate;by_b;shared;leaf_b"],
         ["<module>;alternate;by_a;shared;leaf_b", "<module>;alternate;shared",
          "<module>;alternate;by_a;leaf_a", "<module>;alternate;by_a;by_b"]),
+    "shared-5-64": (
+        ["<module>" + ";recurse" * 64 + below for below in (
+            ";alternate", ";alternate;by_a;shared;leaf_a", ";alternate;by_b;shared")],
+        ["<module>;alternate;by_a;shared;leaf_a",
+         "<module>" + ";recurse" * 63 + ";alternate;by_a",
+         "<module>" + ";recurse" * 64 + ";alternate;by_a;shared;leaf_b",
+         "<module>" + ";recurse" * 64 + ";alternate;shared"]),
     "generators": (
         ["<module>;alternate", "<module>;alternate;outer_a;inner_a;leaf_a",
          "<module>;alternate;outer_b;inner_b"],

@@ -19,5 +19,5 @@ void prove_tables(void)
 	};
 
 	prove_layout(&debug_offsets_layouts[0]);
-	prove_returns(&return_opcodes_3_13, &returns);
+	prove_returns(&return_opcodes[0], &returns);
 }

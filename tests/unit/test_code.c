@@ -62,8 +62,15 @@ Test(code, tells_what_a_frame_needs)
 		cr_expect(eq(int, code_line(&cache, code, start - 2), 10));
 		for (int i = 0; i < 6; i++)
 			cr_expect(eq(int, code_line(&cache, code, start + 2 * i), 10 + i));
-		bool asked = py.build.traits.returns.value;
+		bool known = py.build.traits.returns.value;
+		bool asked = known && py.build.traits.leaf_rule == LEAF_BY_STACKTOP;
+		size_t table_bytes = cache.table_bytes;
 		cr_expect(eq(int, code_at_return(code, start + 10), asked));
+		/* Of others they are found when they are asked for, once, and count. */
+		for (int i = 0; i < 2; i++)
+			cr_assert(zero(int, code_cache_find_returns(&cache, code)));
+		cr_expect(eq(int, code_at_return(code, start + 10), known));
+		cr_expect(eq(sz, cache.table_bytes, table_bytes + (known && !asked)));
 		cr_expect(not(code_at_return(code, start + 8)));
 		cr_expect(not(code_at_return(code, start - 2)));
 		cr_expect(not(code_at_return(code, start + 12)));

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Two functions call a third one in turns, which calls another leaf for each of them.
 
-Possible stacks: <module>; alternate, and then the beginning of by_a, shared, leaf_a or of
-by_b, shared, leaf_b. argv tells how many steps a leaf takes.
+Possible stacks: <module>; recurse (DEPTH times); alternate, and then the beginning of by_a,
+shared, leaf_a or of by_b, shared, leaf_b. argv tells how many steps a leaf takes, and DEPTH
+(none: 0), which tells where in a page their frames lie.
 """
 import sys
 
@@ -42,4 +43,14 @@ def alternate():
         by_b()
 
 
-alternate()
+def recurse(levels):
+    if levels > 1:
+        recurse(levels - 1)
+    else:
+        alternate()
+
+
+if len(sys.argv) > 2:
+    recurse(int(sys.argv[2]))
+else:
+    alternate()
