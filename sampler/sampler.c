@@ -277,6 +277,7 @@ static int take_and_prove(struct sampler *sampler, struct sample_sink *sink, uin
 	relieve_codes(sampler);
 	drop_codes(sampler);
 	sampler->nr_os_names_left = NAMES_OF_TICK;
+	sampler->nr_retakes_left = RETAKES_OF_TICK;
 	if (snapshot->stale) {
 		sampler_lose_held(sampler);
 		err = snapshot_refresh(snapshot);

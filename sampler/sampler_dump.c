@@ -76,6 +76,7 @@ static int dump_by_copy(struct sampler *sampler, struct snapshot_thread *thread)
 		return err;
 	if (!thread->copied)
 		return -ENOENT;
+	sampler->nr_retakes_left = RETAKES_OF_TICK;
 	err = sampler_thread_walk(sampler, thread, &loss);
 	learn_err = stack_copy_learn(&thread->stack, sampler->snapshot.memory,
 				     &sampler->build->offsets, err && loss == LOSS_GREW);

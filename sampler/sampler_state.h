@@ -68,6 +68,7 @@ struct sampler {
 	uint32_t nr_threads;
 	uint32_t nr_seen;	   /* threads ever; the next one's id */
 	uint32_t nr_os_names_left; /* so many of the kernel's names may be read in this tick */
+	uint32_t nr_retakes_left;  /* so many threads may be copied again in this tick */
 	enum pid_namespace pid_namespace;
 	struct process_thread *tasks; /* of another PID namespace, by rising ns_tid; owned */
 	size_t nr_tasks;
@@ -88,6 +89,12 @@ struct sampler {
 	struct known_none none;
 	struct sampler_stats stats;
 };
+
+/*
+ * So often threads are copied again in one tick, some 10 µs each in a process with 1000 of
+ * them. A stack that would need one more is lost, with the reason that it had, or trimmed.
+ */
+enum { RETAKES_OF_TICK = 256 };
 
 /*
  * What reading names may cost. A tick looks for so many threads, 0.5 ms of work, and for so
@@ -172,8 +179,9 @@ int sampler_names_end(struct sampler *sampler, struct sample_sink *sink);
 /*
  * Walk the copied stack of a thread into its list, copying what turns out to be
  * missing. A new generator proves nothing by a copy that came after the chunks',
- * nor does a new code object where no counter tells its age: the thread is copied
- * again, with what is known by then. That is no choice among states: whatever the
+ * nor does a new code object where no counter tells its age, and a stack that goes on
+ * where nothing was copied has no end: the thread is copied again, with what is known
+ * by then, nr_retakes_left times at most. That is no choice among states: whatever the
  * next copy shows is taken.
  *
  * 0; -EBADMSG: it cannot be proven, *ret_loss says why; -ENOMEM, -ESRCH, -EPERM.

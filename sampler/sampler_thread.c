@@ -11,10 +11,10 @@
 enum { MAX_NEW_LINKS = 64 };
 
 /*
- * So often a thread is copied again in one tick because of generators never seen before,
- * and so often at all: theirs are code objects that were never seen either.
+ * So often a thread is copied again in one tick because of generators never seen before, or
+ * of chunks; and so often at all: theirs are code objects that were never seen either.
  */
-enum { MAX_RETAKES_FOR_LINKS = 4, MAX_RETAKES = 8 };
+enum { MAX_RETAKES_FOR_LINKS = 4, MAX_RETAKES_FOR_CHUNKS = 4, MAX_RETAKES = 8 };
 
 int sampler_thread_begin(struct sampler *sampler, const struct snapshot_thread *thread)
 {
@@ -121,9 +121,21 @@ static int walk_links(struct sampler *sampler, struct snapshot_thread *thread,
 	return -EBADMSG;
 }
 
-/* Whether the walk came upon what had not been seen before the copy was taken. */
-static bool needs_retake(const struct frame_walk *walk, int nr_learnt, int nr_retakes)
+/* Whether the stack goes on where nothing was copied. */
+static bool is_outgrown(int walk_err, const struct frame_walk *walk)
 {
+	return walk_err == -EBADMSG && (walk->loss == LOSS_CHUNK || walk->loss == LOSS_GREW);
+}
+
+/*
+ * Whether the walk came upon what had not been seen before the copy was taken. Every such
+ * thread is copied again, whatever it showed and whatever the next copy shows, so nothing
+ * is chosen.
+ */
+static bool needs_retake(int walk_err, const struct frame_walk *walk, int nr_learnt, int nr_retakes)
+{
+	if (walk_err)
+		return is_outgrown(walk_err, walk) && nr_retakes < MAX_RETAKES_FOR_CHUNKS;
 	if (walk->has_new_code)
 		return nr_retakes < MAX_RETAKES;
 	if (walk->nr_late)
@@ -136,6 +148,7 @@ static int retake(struct sampler *sampler, struct snapshot_thread *thread)
 {
 	int err = snapshot_retake(&sampler->snapshot, thread);
 
+	sampler->nr_retakes_left -= sampler->nr_retakes_left > 0;
 	return !err && !thread->copied ? -EBADMSG : err;
 }
 
@@ -158,23 +171,39 @@ static int make_whole(struct sampler *sampler, struct snapshot_thread *thread)
 	return err;
 }
 
+/* Walk the stack of a copy: errors of walk_links(). */
+static int walk_copy(struct sampler *sampler, struct snapshot_thread *thread,
+		     struct frame_walk *walk, int *ret_nr_learnt)
+{
+	int err = make_whole(sampler, thread);
+
+	return err ? err : walk_links(sampler, thread, walk, ret_nr_learnt);
+}
+
+/* Copy a thread again with what the last walk has told, and walk it: errors of walk_copy(). */
+static int walk_anew(struct sampler *sampler, struct snapshot_thread *thread, int walk_err,
+		     struct frame_walk *walk, int *ret_nr_learnt)
+{
+	int err = 0;
+
+	if (walk_err)
+		err = stack_copy_learn(&thread->stack, sampler->snapshot.memory,
+				       &sampler->build->offsets, walk->loss == LOSS_GREW);
+	walk->loss = LOSS_LINK;
+	if (!err)
+		err = retake(sampler, thread);
+	return err ? err : walk_copy(sampler, thread, walk, ret_nr_learnt);
+}
+
 int sampler_thread_walk(struct sampler *sampler, struct snapshot_thread *thread,
 			enum sample_loss *ret_loss)
 {
 	struct frame_walk walk = {.loss = LOSS_LINK};
 	int nr_learnt = 0;
-	int err = make_whole(sampler, thread);
+	int err = walk_copy(sampler, thread, &walk, &nr_learnt);
 
-	if (!err)
-		err = walk_links(sampler, thread, &walk, &nr_learnt);
-	for (int i = 0; !err && needs_retake(&walk, nr_learnt, i); i++) {
-		walk.loss = LOSS_LINK;
-		err = retake(sampler, thread);
-		if (!err)
-			err = make_whole(sampler, thread);
-		if (!err)
-			err = walk_links(sampler, thread, &walk, &nr_learnt);
-	}
+	for (int i = 0; sampler->nr_retakes_left && needs_retake(err, &walk, nr_learnt, i); i++)
+		err = walk_anew(sampler, thread, err, &walk, &nr_learnt);
 	if (!err && walk.has_new_code) {
 		walk.loss = LOSS_CODE;
 		err = -EBADMSG;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "sampler/python/chunk_chain.h"
 #include "sampler/python/chunk_order.h"
 #include "sampler/python/link_copy.h"
 
@@ -100,7 +101,7 @@ static int add_chunk_ranges(struct snapshot *snapshot, struct stack_copy *stack)
 					   &window_bytes);
 
 		if (err == -E2BIG) {
-			stack_copy_forget_chunks(stack);
+			chunk_chain_drop(stack, 0);
 			stack->first_chunk = 0;
 			snapshot->nr_ranges = nr_ranges;
 			return 0;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sampler/addr_map.h"
+#include "sampler/python/chunk_chain.h"
 
 static void thread_destroy(struct snapshot_thread *thread)
 {
@@ -159,8 +160,8 @@ static int learn_new_thread(struct snapshot *snapshot, struct snapshot_thread *t
 					     thread->ref.addr + offsets->thread.cframe,
 					     &thread->cframe_addr);
 	if (!err && newest_addr)
-		err = stack_copy_follow(&thread->stack, snapshot->memory, &snapshot->build->offsets,
-					newest_addr);
+		err = chunk_chain_follow(&thread->stack, snapshot->memory,
+					 &snapshot->build->offsets, newest_addr);
 	return err == -EFAULT ? 0 : err;
 }
 

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "sampler/python/chunk_order.h"
 
-/* So far a chunk is looked for: few are popped and taken again at a time. */
-enum { MAX_CHUNKS_APART = 4 };
+#include <string.h>
+
+/*
+ * So many chunks are looked at in vain in one copy: enough for 360 that a recursion has taken
+ * again in the reverse order.
+ */
+enum { MAX_ORDER_STEPS = 1 << 16 };
 
 /* A chunk that was popped so many ticks ago stays where it is. */
 enum { SETTLED_TICKS = 1024 };
@@ -20,23 +25,29 @@ static bool follows(const struct chunk_copy *chunk, const struct chunk_copy *bel
 	       field_u64(chunk->bytes, offsets->chunk.previous) == below->addr;
 }
 
+/* Put the chunk at index from in the place of the one at to, before it. */
+static void move_down(struct chunk_copy *chunks, size_t from, size_t to)
+{
+	struct chunk_copy moved = chunks[from];
+
+	memmove(&chunks[to + 1], &chunks[to], (from - to) * sizeof(*chunks));
+	chunks[to] = moved;
+}
+
 void chunk_order_renew(struct stack_copy *stack, const struct py_offsets *offsets)
 {
+	struct chunk_copy *chunks = stack->chunks;
+	size_t nr_steps = 0;
+
 	for (size_t i = stack->first_chunk; i + 1 < stack->nr_chunks; i++) {
-		struct chunk_copy *chunks = stack->chunks;
-		size_t end = stack->nr_chunks - i - 1 > MAX_CHUNKS_APART ? i + 1 + MAX_CHUNKS_APART
-									 : stack->nr_chunks;
 		size_t next = i + 1;
 
-		while (next < end && !follows(&chunks[next], &chunks[i], offsets))
+		while (next < stack->nr_chunks && !follows(&chunks[next], &chunks[i], offsets))
 			next++;
-		if (next == end)
+		nr_steps += next - i - 1;
+		if (next == stack->nr_chunks || nr_steps > MAX_ORDER_STEPS)
 			return;
-		if (next != i + 1) {
-			struct chunk_copy moved = chunks[next];
-
-			chunks[next] = chunks[i + 1];
-			chunks[i + 1] = moved;
-		}
+		if (next != i + 1)
+			move_down(chunks, next, i + 1);
 	}
 }

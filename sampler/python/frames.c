@@ -343,6 +343,7 @@ static int walk_chunks(struct frame_walk *walk)
 		offset = offsets->chunk.data +
 			 walk->list->frames[walk->list->nr_frames - 1].code->frame_size_bytes;
 	}
+	copy->ended_chunk = i;
 	if (slot == SLOT_BEYOND_COPY)
 		return walk_lost(walk, LOSS_GREW);
 	/* A chunk that was made after the copy began may hold the rest. */

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "procmem/memory.h"
+#include "sampler/python/copy_budget.h"
 #include "sampler/python/offsets.h"
 #include "sampler/python/page_border.h"
 
@@ -21,19 +22,6 @@
 
 /* What all chunks of a thread together may claim; a stack of MAX_FRAMES has about 100 MB. */
 #define STACK_MAX_BYTES (512u << 20)
-
-/*
- * What the copies of all threads of a process may take together: a target may have many
- * threads name the same memory. Each chunk is kept twice; so that is two stacks of
- * MAX_FRAMES, or 16,000 threads that are all new. What is beyond is lost (LOSS_CHUNK,
- * LOSS_LINK) until others need less.
- */
-#define COPIES_MAX_BYTES (512u << 20)
-
-struct copy_budget {
-	size_t used_bytes;
-	size_t max_bytes;
-};
 
 /* So many links one thread may have (before 3.11, frames); each is a piece of the read. */
 #define MAX_LINKS (1u << 14)
@@ -61,8 +49,8 @@ struct chunk_copy {
 	size_t before_max_bytes;
 	size_t size_bytes;    /* of the chunk in the target */
 	size_t high_bytes[2]; /* furthest use seen in this epoch and the one before */
+	uint64_t used_tick;   /* when it was last part of a stack */
 	uint64_t spare_tick;  /* when it was last seen popped; 0: never */
-	uint32_t gone_ticks;  /* for how long it could not be read */
 	/*
 	 * The last frame of the chunk below, by the last walk: its executable once more, behind
 	 * this chunk.
@@ -132,9 +120,9 @@ struct link_copy {
 /* Zero-initialised nothing is known of the thread yet, and nothing bounds the copies. */
 struct stack_copy {
 	struct copy_budget *budget; /* shared with other threads; borrowed, may be NULL */
-	struct chunk_copy *chunks;  /* oldest first; the last may be a spare, popped lately */
+	struct chunk_copy *chunks;  /* oldest first; then spares, popped lately */
 	size_t nr_chunks, max_chunks;
-	uint32_t spare_ticks; /* for how long it has been one */
+	size_t ended_chunk; /* where the last walk ended */
 	struct link_copy *links;
 	size_t nr_links, max_links;
 	remote_addr walked_frame_addr; /* of frame objects, the innermost at the last walk */
@@ -198,24 +186,13 @@ static inline bool chunk_copy_has(const struct stack_copy *stack, const struct c
 	       offset + size <= chunk->done_bytes;
 }
 
-/* Forget all chunks; stack_copy_learn() looks for them anew. */
-void stack_copy_forget_chunks(struct stack_copy *stack);
-
 /* Up to which offset the bytes that were copied equal those of the copy before, by whole words. */
 size_t chunk_copy_same_bytes(const struct chunk_copy *chunk);
 
 /*
- * Learn the chunks from newest_addr down to one that is known, or to the oldest,
- * by their headers. Chunks that vanish meanwhile or go in a circle are looked for
- * at the next tick. 0; -ENOMEM, -ESRCH, -EPERM.
- */
-int stack_copy_follow(struct stack_copy *stack, struct remote_memory *memory,
-		      const struct py_offsets *offsets, remote_addr newest_addr);
-
-/*
  * After a tick: learn how much of the chunks is in use, follow those that were
  * added or dropped, forget links that are not used any more. grew: the walk came
- * to the end of the copy. Errors of stack_copy_follow().
+ * to the end of the copy of ended_chunk. Errors of chunk_chain_learn().
  */
 int stack_copy_learn(struct stack_copy *stack, struct remote_memory *memory,
 		     const struct py_offsets *offsets, bool grew);

@@ -480,6 +480,57 @@ Test(sampler, tick_is_cut_off_when_the_run_is_over)
 	}
 }
 
+/* Counts samples, and their frames. */
+struct counting_sink {
+	struct sample_sink sink;
+	uint32_t nr_samples, nr_frames;
+};
+
+static int count_sample(struct sample_sink *sink, const struct sample *sample)
+{
+	struct counting_sink *counting = (struct counting_sink *)sink;
+
+	counting->nr_samples++;
+	counting->nr_frames += sample->nr_frames;
+	return 0;
+}
+
+/* More threads than may be copied again in one tick, each of which has gone to a new chunk. */
+Test(sampler, stacks_that_outgrew_their_chunks_are_copied_again_at_once)
+{
+	enum { NR_OUTGROWN = RETAKES_OF_TICK + 2, NS = 1000000 };
+	static const struct sample_sink_ops ops = {.sample = count_sample};
+	static struct fake_stack stacks[NR_OUTGROWN];
+	struct counting_sink sink = {.sink.ops = &ops};
+	const struct fake_code code = {.name = "f", .nr_units = 64};
+	struct fake_python py;
+	struct sampler *sampler;
+
+	fake_python_init(&py, 14);
+	remote_addr code_addr = fake_python_code(&py, &code);
+	for (uint32_t i = 0; i < NR_OUTGROWN; i++) {
+		fake_stack_init(&stacks[i], &py, i + 1, CHUNK_BYTES);
+		(void)fake_stack_call(&stacks[i], code_addr, 20);
+		fake_stack_finish(&stacks[i]);
+	}
+	cr_assert(zero(
+		int, sampler_create(NULL, &py.fake.memory, &py.build, py.runtime_addr, &sampler)));
+	cr_assert(zero(int, sampler_tick(sampler, &sink.sink, NS)));
+	cr_expect(eq(u32, sink.nr_samples, NR_OUTGROWN));
+	for (uint32_t i = 0; i < NR_OUTGROWN; i++) {
+		fake_stack_new_chunk(&stacks[i], CHUNK_BYTES);
+		(void)fake_stack_call(&stacks[i], code_addr, 20);
+		fake_stack_finish(&stacks[i]);
+	}
+	sink = (struct counting_sink){.sink.ops = &ops};
+	cr_assert(zero(int, sampler_tick(sampler, &sink.sink, 2 * NS)));
+	cr_expect(eq(u32, sink.nr_samples, RETAKES_OF_TICK));
+	cr_expect(eq(u32, sink.nr_frames, 2 * RETAKES_OF_TICK));
+	cr_expect(eq(u64, sampler->stats.lost[LOSS_CHUNK], 2));
+	sampler_destroy(sampler);
+	fake_python_done(&py);
+}
+
 Test(sampler, counters_of_several_add_up)
 {
 	const struct sampler_stats runs[] = {

@@ -237,24 +237,31 @@ Test(snapshot, chunks_are_followed_up_and_down)
 		tick(&snapshot);
 		cr_expect(eq(sz, copy->chunks[2].done_bytes, 2 * CHUNK_BYTES));
 
-		/* Two above the newest are kept: they are often taken again. */
+		/* Those above the newest are kept: they are often taken again. */
 		fake_python_set_stack(&py, stack.thread_addr, copy->chunks[1].addr,
 				      copy->chunks[1].addr + 100, 0);
 		tick(&snapshot);
 		cr_expect(eq(sz, copy->nr_chunks, 3));
+		/* One that is new comes before them. */
+		remote_addr popped = copy->chunks[2].addr;
+		stack.chunk_addr = copy->chunks[1].addr;
+		stack.next_addr = stack.chunk_addr + 128;
 		fake_stack_new_chunk(&stack, CHUNK_BYTES);
 		fake_stack_finish(&stack);
 		tick(&snapshot);
-		cr_expect(eq(sz, copy->nr_chunks, 4));
-		fake_python_set_stack(&py, stack.thread_addr, oldest, oldest + 100, 0);
-		tick(&snapshot);
-		cr_expect(eq(sz, copy->nr_chunks, 3));
+		cr_assert(eq(sz, copy->nr_chunks, 4));
+		cr_expect(eq(u64, copy->chunks[2].addr, stack.chunk_addr));
+		cr_expect(eq(u64, copy->chunks[3].addr, popped));
 
-		/* Not for ever, and not for long when they are unmapped. */
+		/* Also while they are unmapped, but not for ever. */
 		fake_memory_unmap(&py.fake, copy->chunks[2].addr);
+		fake_python_set_stack(&py, stack.thread_addr, oldest, oldest + 100, 0);
 		for (int i = 0; i < 100; i++)
 			tick(&snapshot);
-		cr_expect(eq(sz, copy->nr_chunks, 2));
+		cr_expect(eq(sz, copy->nr_chunks, 4));
+		for (int i = 0; i < 2000; i++)
+			tick(&snapshot);
+		cr_expect(eq(sz, copy->nr_chunks, 1));
 		end(&py, &snapshot);
 	}
 }
