@@ -94,6 +94,14 @@ static int fatal_error(int error)
 	}
 }
 
+/* How many of the nr_behind ranges behind one that is settled are left out with it. */
+static size_t nr_left_out(const struct remote_range *range, size_t nr_behind)
+{
+	if (range->done_bytes || !range->size)
+		return 0;
+	return range->nr_with_it < nr_behind ? range->nr_with_it : nr_behind;
+}
+
 /* Go on under the id of another thread; live->tid has no memory. 0 or -ESRCH: there is none. */
 static int change_thread(struct live_memory *live)
 {
@@ -200,6 +208,8 @@ static int live_read_ranges(struct remote_memory *memory, struct remote_range *r
 		}
 		size_t nr_settled = batch_account(&batch, (size_t)read_bytes);
 
+		if (nr_settled)
+			nr_settled += nr_left_out(&ranges[nr_settled - 1], nr_ranges - nr_settled);
 		ranges += nr_settled;
 		nr_ranges -= nr_settled;
 	}

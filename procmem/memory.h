@@ -34,6 +34,11 @@ struct remote_range {
 	void *buffer;	   /* size bytes, the caller's */
 	size_t size;	   /* how many are wanted */
 	size_t done_bytes; /* how many were read, from the start; set by the read */
+	/*
+	 * So many behind it are of no use if nothing of it can be read: they may be left out
+	 * then, with done_bytes 0. Each that cannot be read costs a live process a system call.
+	 */
+	size_t nr_with_it;
 };
 
 struct remote_memory;

@@ -190,8 +190,10 @@ static int walk_anew(struct sampler *sampler, struct snapshot_thread *thread, in
 		err = stack_copy_learn(&thread->stack, sampler->snapshot.memory,
 				       &sampler->build->offsets, walk->loss == LOSS_GREW);
 	walk->loss = LOSS_LINK;
+	thread->stack.reads_spares = walk_err != 0;
 	if (!err)
 		err = retake(sampler, thread);
+	thread->stack.reads_spares = false;
 	return err ? err : walk_copy(sampler, thread, walk, ret_nr_learnt);
 }
 

@@ -345,6 +345,20 @@ static void decode(struct snapshot *snapshot)
 	}
 }
 
+/* How many pieces of the read were tried: some take others with them (nr_with_it). */
+static size_t count_tried(const struct snapshot *snapshot)
+{
+	const struct remote_range *ranges = snapshot->ranges;
+	size_t nr_tried = 0;
+
+	for (size_t i = 0; i < snapshot->nr_ranges; i++) {
+		nr_tried++;
+		if (ranges[i].size && !ranges[i].done_bytes)
+			i += ranges[i].nr_with_it;
+	}
+	return nr_tried;
+}
+
 /* Copy the threads that are due. */
 static int copy(struct snapshot *snapshot)
 {
@@ -355,7 +369,7 @@ static int copy(struct snapshot *snapshot)
 						snapshot->nr_ranges);
 	if (err)
 		return err;
-	snapshot->nr_pieces += snapshot->nr_ranges;
+	snapshot->nr_pieces += count_tried(snapshot);
 	decode(snapshot);
 	dormancy_note(snapshot);
 	return 0;

@@ -94,7 +94,7 @@ struct snapshot {
 	uint8_t gil[GIL_BYTES];		      /* before 3.12: the runtime's */
 	uint32_t runtime_collecting;	      /* before 3.9: the runtime's */
 	bool gil_distrusted;		      /* a thread moved without having had it */
-	size_t nr_pieces;		      /* that this tick's reads had */
+	size_t nr_pieces;		      /* that this tick's reads tried */
 };
 
 /*

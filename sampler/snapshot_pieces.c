@@ -87,10 +87,22 @@ static void add_window(struct snapshot *snapshot, const struct chunk_copy *chunk
 			   chunk->bytes + chunk->from_bytes, end_bytes - chunk->from_bytes);
 }
 
+/*
+ * Where a chunk that was popped is not mapped, those that lay above it are not either: a piece
+ * that cannot be read takes those behind it with it, from the one at index first on.
+ */
+static void bind_pieces(struct snapshot *snapshot, size_t first)
+{
+	for (size_t i = first; i < snapshot->nr_ranges; i++)
+		snapshot->ranges[i].nr_with_it = snapshot->nr_ranges - i - 1;
+}
+
 /* The windows of the chunks. A thread for which there is no room loses them, and begins anew. */
 static int add_chunk_ranges(struct snapshot *snapshot, struct stack_copy *stack)
 {
 	const size_t nr_ranges = snapshot->nr_ranges;
+	const size_t newest = chunk_chain_find(stack, stack->newest_chunk_addr);
+	size_t first_spare = SIZE_MAX;
 	size_t from_bytes;
 
 	stack_copy_choose_start(stack, &from_bytes);
@@ -100,6 +112,8 @@ static int add_chunk_ranges(struct snapshot *snapshot, struct stack_copy *stack)
 		int err = chunk_copy_begin(stack, chunk, i == stack->first_chunk ? from_bytes : 0,
 					   &window_bytes);
 
+		if (i == newest + 1)
+			first_spare = snapshot->nr_ranges;
 		if (err == -E2BIG) {
 			chunk_chain_drop(stack, 0);
 			stack->first_chunk = 0;
@@ -121,6 +135,8 @@ static int add_chunk_ranges(struct snapshot *snapshot, struct stack_copy *stack)
 				chunk->below_addr + snapshot->build->offsets.frame.executable,
 				&chunk->below_executable, sizeof(chunk->below_executable));
 	}
+	if (!stack->reads_spares)
+		bind_pieces(snapshot, first_spare);
 	return 0;
 }
 

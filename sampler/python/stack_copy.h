@@ -123,6 +123,7 @@ struct stack_copy {
 	struct chunk_copy *chunks;  /* oldest first; then spares, popped lately */
 	size_t nr_chunks, max_chunks;
 	size_t ended_chunk; /* where the last walk ended */
+	bool reads_spares;  /* the next copy tries each, also behind one that is not mapped */
 	struct link_copy *links;
 	size_t nr_links, max_links;
 	remote_addr walked_frame_addr; /* of frame objects, the innermost at the last walk */

@@ -135,6 +135,53 @@ Test(memory, many_ranges_take_as_few_calls_as_can_be)
 	process_close(&process);
 }
 
+/* Of five ranges, with nr_with_it each: how many are read, by how many calls. */
+Test(memory, what_is_of_no_use_behind_a_fault_is_left_out)
+{
+	enum { NR_RANGES = 5 };
+	static const struct {
+		char name[32];
+		size_t offset; /* of the second range, of 8 bytes; the others lie at 0 */
+		size_t nr_with_it[NR_RANGES];
+		size_t done[NR_RANGES];
+		uint64_t nr_reads;
+	} cases[] = {
+		{"none", PAGE_BYTES, {0}, {8, 0, 8, 8, 8}, 2},
+		{"two", PAGE_BYTES, {0, 2}, {8, 0, 0, 0, 8}, 2},
+		{"all", PAGE_BYTES, {0, 3}, {8, 0, 0, 0, 0}, 1},
+		{"more than there are", PAGE_BYTES, {0, SIZE_MAX}, {8, 0, 0, 0, 0}, 1},
+		{"of those that are read", PAGE_BYTES, {4, 0, 2, 1}, {8, 0, 8, 8, 8}, 2},
+		{"read in part", PAGE_BYTES - 4, {0, 3}, {8, 4, 8, 8, 8}, 2},
+		{"all are there", 8, {4, 3, 2, 1}, {8, 8, 8, 8, 8}, 1},
+	};
+	unsigned char *page = map_island();
+	struct process process;
+	struct live_memory live;
+
+	begin(getpid(), &process, &live);
+	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+		const uint64_t nr_reads = live.nr_reads;
+		uint64_t to[NR_RANGES];
+		struct remote_range ranges[NR_RANGES];
+
+		for (size_t i = 0; i < NR_RANGES; i++)
+			ranges[i] = (struct remote_range){
+				.addr = (uintptr_t)page + (i == 1 ? cases[c].offset : 0),
+				.buffer = &to[i],
+				.size = sizeof(to[i]),
+				.done_bytes = 999,
+				.nr_with_it = cases[c].nr_with_it[i],
+			};
+		cr_assert(zero(int, remote_memory_read_ranges(&live.memory, ranges, NR_RANGES)));
+		for (size_t i = 0; i < NR_RANGES; i++)
+			cr_expect(eq(sz, ranges[i].done_bytes, cases[c].done[i]), "%s: %zu",
+				  cases[c].name, i);
+		cr_expect(eq(u64, live.nr_reads - nr_reads, cases[c].nr_reads), "%s",
+			  cases[c].name);
+	}
+	process_close(&process);
+}
+
 Test(memory, reads_nothing)
 {
 	struct process process;

@@ -301,6 +301,61 @@ Test(snapshot, popped_chunk_is_not_taken_for_the_oldest)
 	}
 }
 
+/* The range of the copy that begins at addr. */
+static const struct remote_range *range_at(const struct snapshot *snapshot, remote_addr addr)
+{
+	size_t i = 0;
+
+	while (i < snapshot->nr_ranges && snapshot->ranges[i].addr != addr)
+		i++;
+	cr_assert(lt(sz, i, snapshot->nr_ranges));
+	return &snapshot->ranges[i];
+}
+
+Test(snapshot, popped_chunk_takes_those_above_out_of_the_read)
+{
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		remote_addr chunks[4];
+		struct fake_python py;
+		struct snapshot snapshot;
+		struct fake_stack stack;
+
+		begin(&py, &snapshot, fake_python_minors[v]);
+		fake_stack_init(&stack, &py, 1, CHUNK_BYTES);
+		chunks[0] = stack.chunk_addr;
+		for (int i = 1; i < 4; i++) {
+			fake_stack_new_chunk(&stack, CHUNK_BYTES);
+			chunks[i] = stack.chunk_addr;
+		}
+		fake_stack_finish(&stack);
+		tick(&snapshot);
+		tick(&snapshot);
+		for (int i = 0; i < 4; i++)
+			cr_expect(zero(sz, range_at(&snapshot, chunks[i])->nr_with_it));
+
+		/* The upper two are popped. */
+		fake_python_set_stack(&py, stack.thread_addr, chunks[1], chunks[1] + 100, 0);
+		tick(&snapshot);
+		tick(&snapshot);
+		cr_expect(zero(sz, range_at(&snapshot, chunks[1])->nr_with_it));
+		cr_expect(eq(sz, range_at(&snapshot, chunks[2])->nr_with_it, 1));
+		cr_expect(zero(sz, range_at(&snapshot, chunks[3])->nr_with_it));
+		cr_expect(eq(sz, snapshot.nr_pieces, snapshot.nr_ranges));
+
+		/* The lower one of them is unmapped. */
+		fake_memory_unmap(&py.fake, chunks[2]);
+		tick(&snapshot);
+		cr_expect(eq(sz, snapshot.nr_pieces, snapshot.nr_ranges - 1));
+
+		/* Of a stack that went on above them, none is left out. */
+		snapshot.threads[0]->stack.reads_spares = true;
+		cr_assert(zero(int, snapshot_take(&snapshot)));
+		for (int i = 0; i < 4; i++)
+			cr_expect(zero(sz, range_at(&snapshot, chunks[i])->nr_with_it));
+		end(&py, &snapshot);
+	}
+}
+
 Test(snapshot, spare_chunk_is_forgotten_in_the_end)
 {
 	struct fake_python py;
