@@ -411,10 +411,8 @@ static int consider_top(struct frame_walk *walk, struct link_copy *link, uint32_
 	const struct frame_list *list = walk->list;
 	struct frame_words words = frame_words(&walk->build->offsets, link->bytes);
 	struct link_path path;
-	int err = link_stable(walk, link) ? 0 : -ENOENT;
+	int err = link_path_follow(walk, link, words.previous, 0, &path);
 
-	if (!err)
-		err = link_path_follow(walk, link, words.previous, 0, &path);
 	if (err || path.nr_below < nr_least)
 		return err == -ENOENT ? 0 : err;
 	if (path.nr_links == 0 && path.nr_below > 0 &&

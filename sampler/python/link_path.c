@@ -37,7 +37,7 @@ static bool foreign_stable(struct frame_walk *walk, const struct link_copy *link
  * wrong one. If it changed, its caller ran in between, and the stack is trimmed to
  * that. One that was suspended at either moment (no `previous`) is the same one still.
  */
-bool link_stable(struct frame_walk *walk, const struct link_copy *link)
+static bool link_stable(struct frame_walk *walk, const struct link_copy *link)
 {
 	const struct py_offsets *offsets = &walk->build->offsets;
 	uint64_t previous, previous_again;
@@ -127,6 +127,60 @@ static enum holding frame_holds(const struct frame_walk *walk, const struct walk
 		holding = held == link ? HOLDS : HOLDS_ANOTHER;
 	}
 	return holding;
+}
+
+/* Whether another generator is known to run that one. */
+static bool has_generator_below(const struct frame_walk *walk, const struct link_copy *link)
+{
+	const struct py_offsets *offsets = &walk->build->offsets;
+	remote_addr addr = field_u64(link->bytes, offsets->frame.previous);
+	const struct link_copy *below;
+
+	if (!addr)
+		addr = link->driver_addr;
+	below = addr ? stack_copy_find_link(walk->copy, addr) : NULL;
+	return below && link_is_generator(below, offsets);
+}
+
+/* Whether a generator's words lead to another frame than that, directly or over a shim. */
+static bool leads_elsewhere(const struct frame_walk *walk, remote_addr addr,
+			    const struct walked_frame *frame)
+{
+	const struct py_offsets *offsets = &walk->build->offsets;
+	const struct link_copy *shim = addr ? stack_copy_find_link(walk->copy, addr) : NULL;
+
+	if (shim && shim->valid)
+		addr = field_u64(shim->bytes, offsets->frame.previous);
+	return addr && addr != frame->addr;
+}
+
+/*
+ * Whether the last frame of the list drives a generator although the generator's copies name
+ * another one, which drives it in turn with this one. The stack of the last frame tells, which is
+ * as old as the frame itself: it holds the generator on top. In memory that generators of
+ * several functions use in turn that does not tell which of them it was, nor does it before
+ * 3.14, where the words may be left over.
+ */
+static bool held_by_last(const struct frame_walk *walk, struct link_copy *link)
+{
+	const struct py_offsets *offsets = &walk->build->offsets;
+	const struct frame_list *list = walk->list;
+	const struct walked_frame *last;
+	remote_addr addr;
+
+	if (offsets->frame.stackpointer == OFFSET_ABSENT || !list->nr_frames || link->reused ||
+	    !link_is_generator(link, offsets))
+		return false;
+	last = &list->frames[list->nr_frames - 1];
+	addr = field_u64(link->bytes, offsets->frame.previous);
+	if (!leads_elsewhere(walk, addr ? addr : link->driver_addr, last) &&
+	    !(link->again_valid &&
+	      leads_elsewhere(walk, field_u64(link->again, offsets->frame.previous), last)))
+		return false;
+	if (frame_holds(walk, last, link) != HOLDS || has_generator_below(walk, link))
+		return false;
+	link->held = true;
+	return true;
 }
 
 /* Whether the copies of a generator before and after the chunks' say that the frame ran it. */
@@ -280,25 +334,97 @@ bool link_path_called(struct frame_walk *walk, const struct link_path *path, rem
 	return true;
 }
 
-int link_path_follow(struct frame_walk *walk, struct link_copy *top, remote_addr addr,
-		     remote_addr above_addr, struct link_path *ret_path)
+/* Leave out what the links lead to, and tell. */
+static int left_out(struct frame_walk *walk)
+{
+	walk->trimmed = true;
+	return -ENOENT;
+}
+
+/*
+ * Whether addr, to which the links lead, is that of a data-stack frame which drove a generator
+ * and has returned. In memory that generators of several functions use in turn, and of an
+ * extension's frame, that is not known.
+ */
+static bool has_returned(const struct frame_walk *walk, const struct link_copy *top,
+			 const struct link_path *path, remote_addr addr)
+{
+	const struct py_offsets *offsets = &walk->build->offsets;
+	bool generator = false;
+
+	for (uint32_t i = 0; i <= path->nr_links; i++) {
+		const struct link_copy *link = i < path->nr_links ? path->links[i] : top;
+
+		if (link && (link->foreign || link->reused))
+			return false;
+		generator = generator || (link && link_is_generator(link, offsets));
+	}
+	return generator && offsets->frame.stackpointer != OFFSET_ABSENT &&
+	       stack_copy_holds(walk->copy, addr);
+}
+
+/*
+ * The links end at a frame that is not the last one: those above it are dying, or it has
+ * returned since; else it is a link that is not known yet.
+ */
+static int end_at_frame(struct frame_walk *walk, struct link_copy *top, remote_addr addr,
+			struct link_path *path)
+{
+	walk->copy->nr_steps += MAX_DYING_FRAMES;
+	path->nr_below = frame_list_find(walk->list, addr, MAX_DYING_FRAMES + 1);
+	if (path->nr_below)
+		return path_held(walk, top, path) ? 0 : -ENOENT;
+	if (has_returned(walk, top, path, addr))
+		return left_out(walk);
+	walk->wanted_link_addr = addr;
+	return -EAGAIN;
+}
+
+/*
+ * Put a link on the path if it may be part of it. 0 and *ret_held, whether the last frame of
+ * the list holds it; else as link_path_follow().
+ */
+static int take_link(struct frame_walk *walk, struct link_copy *link, remote_addr above_addr,
+		     struct link_path *path, bool *ret_held)
+{
+	bool foreign = false;
+	bool held;
+	int err;
+
+	if (!link->valid)
+		return -ENOENT;
+	if (path->nr_links == PATH_MAX_LINKS)
+		return left_out(walk);
+	err = link_is_foreign(walk, link, &foreign);
+	if (err)
+		return err;
+	if (foreign && above_addr)
+		link->next_above_addr = above_addr;
+	held = held_by_last(walk, link);
+	if (!held && !link_stable(walk, link))
+		return -ENOENT;
+	path->links[path->nr_links++] = link;
+	*ret_held = held;
+	return 0;
+}
+
+/* link_path_follow() where not all is told by what is on top; path is empty. */
+static int follow_links(struct frame_walk *walk, struct link_copy *top, remote_addr addr,
+			remote_addr above_addr, struct link_path *path)
 {
 	const struct frame_list *list = walk->list;
 	remote_addr last_addr = 0; /* of the last link */
 
-	ret_path->nr_links = 0;
-	ret_path->nr_below = 0;
 	for (;;) {
 		struct link_copy *link;
-		struct frame_words words;
-		bool foreign = false;
+		bool held;
 		int err;
 
 		if (walk->copy->nr_steps > MAX_WALK_STEPS)
 			return walk_lost(walk, LOSS_LINK);
 		if (list->nr_frames && list->frames[list->nr_frames - 1].addr == addr) {
-			ret_path->nr_below = list->nr_frames;
-			return path_held(walk, top, ret_path) ? 0 : -ENOENT;
+			path->nr_below = list->nr_frames;
+			return path_held(walk, top, path) ? 0 : -ENOENT;
 		}
 		if (is_bottom(walk, addr))
 			return !list->nr_frames || last_addr == walk->copy->root_shim_addr
@@ -308,26 +434,31 @@ int link_path_follow(struct frame_walk *walk, struct link_copy *top, remote_addr
 			return 0;
 		link = stack_copy_find_link(walk->copy, addr);
 		walk->copy->nr_steps++;
-		if (!link) {
-			walk->copy->nr_steps += MAX_DYING_FRAMES;
-			ret_path->nr_below = frame_list_find(list, addr, MAX_DYING_FRAMES + 1);
-			if (ret_path->nr_below)
-				return path_held(walk, top, ret_path) ? 0 : -ENOENT;
-			walk->wanted_link_addr = addr;
-			return -EAGAIN;
-		}
-		if (!link->valid || ret_path->nr_links == PATH_MAX_LINKS)
-			return -ENOENT;
-		err = link_is_foreign(walk, link, &foreign);
+		if (!link)
+			return end_at_frame(walk, top, addr, path);
+		err = take_link(walk, link, above_addr, path, &held);
 		if (err)
 			return err;
-		if (foreign && above_addr)
-			link->next_above_addr = above_addr;
-		if (!link_stable(walk, link))
-			return -ENOENT;
-		words = frame_words(&walk->build->offsets, link->bytes);
-		ret_path->links[ret_path->nr_links++] = link;
+		if (held) {
+			path->nr_below = list->nr_frames;
+			return 0;
+		}
 		last_addr = addr;
-		addr = words.previous ? words.previous : link->driver_addr;
+		addr = field_u64(link->bytes, walk->build->offsets.frame.previous);
+		addr = addr ? addr : link->driver_addr;
 	}
+}
+
+int link_path_follow(struct frame_walk *walk, struct link_copy *top, remote_addr addr,
+		     remote_addr above_addr, struct link_path *ret_path)
+{
+	ret_path->nr_links = 0;
+	ret_path->nr_below = 0;
+	if (top && held_by_last(walk, top)) {
+		ret_path->nr_below = walk->list->nr_frames;
+		return 0;
+	}
+	if (top && !link_stable(walk, top))
+		return -ENOENT;
+	return follow_links(walk, top, addr, above_addr, ret_path);
 }

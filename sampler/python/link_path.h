@@ -65,9 +65,3 @@ int link_is_foreign(struct frame_walk *walk, struct link_copy *link, bool *ret_f
  * and not anywhere as an extension has made it. That is read once for each link.
  */
 bool link_in_generator(const struct frame_walk *walk, struct link_copy *link);
-
-/*
- * Whether a generator, or a frame of an extension, was the same one before and after the chunks were copied; else
- * sets walk->trimmed.
- */
-bool link_stable(struct frame_walk *walk, const struct link_copy *link);

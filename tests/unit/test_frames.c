@@ -693,6 +693,42 @@ static void hold(struct stage *stage, remote_addr frame, remote_addr generator)
 				      stack_addr + sizeof(uint64_t));
 }
 
+/*
+ * Two frames drive a generator in turn, and a moment later its words name the other one, which
+ * is not there yet, or not any more: the one that holds it drives it. It calls g, or is on top.
+ */
+Test(frames, generator_is_driven_by_the_frame_that_holds_it)
+{
+	for (size_t v = 0; v < 2 * NR_FAKE_PYTHONS; v++) {
+		uint32_t minor = fake_python_minors[v / 2];
+		enum sample_loss loss = LOSS_LINK;
+		struct stage stage;
+
+		stage_init(&stage, minor, CHUNK_BYTES);
+		if (stage.py.build.offsets.frame.stackpointer == OFFSET_ABSENT) {
+			stage_done(&stage);
+			continue;
+		}
+		remote_addr f = call(&stage, stage.f);
+
+		fake_stack_call_c(&stage.stack);
+		remote_addr gen = fake_stack_resume(&stage.stack, stage.gen);
+
+		if (v % 2)
+			call(&stage, stage.g);
+		fake_stack_finish(&stage.stack);
+		cr_assert(zero(int, walk_up(&stage, &loss)));
+		set_previous(&stage, gen, stage.stack.next_addr);
+		hold(&stage, f, gen);
+		cr_assert(zero(int, walk_up(&stage, &loss)));
+		check_list(&stage.list, &stage.stack, "held", minor, "up");
+		hold(&stage, f, 0);
+		cr_assert(zero(int, walk_up(&stage, &loss)));
+		cr_expect(eq(u32, stage.list.nr_frames, 1), "3.%u", minor);
+		stage_done(&stage);
+	}
+}
+
 /* What is known of generators whose two copies differ every second time. */
 static void turn_over_fast(struct stage *stage)
 {
