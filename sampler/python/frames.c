@@ -27,6 +27,21 @@ static int walk_append_path(struct frame_walk *walk, const struct link_path *pat
 }
 
 /*
+ * Whether a frame was popped that names the last frame walked so far as its caller: that one
+ * executes, and has no callee of its own kind. Its code may be gone already.
+ */
+static bool was_popped(const struct frame_walk *walk, const struct frame_words *words)
+{
+	const struct frame_list *list = walk->list;
+	const struct walked_frame *last;
+
+	if (!list->nr_frames || words->is_entry)
+		return false;
+	last = &list->frames[list->nr_frames - 1];
+	return last->stacktop == STACKTOP_EXECUTING && words->previous == last->addr;
+}
+
+/*
  * Append the frame at addr with what lies between it and the frames walked so
  * far. 0; -ENOENT (it is no live frame), -EAGAIN, other errors of the walk.
  */
@@ -148,6 +163,8 @@ static int walk_slot(struct frame_walk *walk, const struct chunk_copy *chunk, si
 		*ret_slot = SLOT_FRAME;
 		return 0;
 	}
+	if (was_popped(walk, &words))
+		return 0;
 	err = walk_push(walk, chunk->addr + offset, &words);
 	if (err == -ENOENT)
 		return 0;

@@ -924,6 +924,31 @@ Test(frames, object_that_is_no_code_ends_the_stack_or_loses_it)
 	}
 }
 
+/* The code object of a frame that was popped has been replaced. */
+Test(frames, code_of_a_popped_frame_that_is_gone_loses_nothing)
+{
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		struct stage stage;
+		enum sample_loss loss;
+
+		stage_init(&stage, fake_python_minors[v], CHUNK_BYTES);
+		call(&stage, stage.f);
+		call(&stage, stage.g);
+		call(&stage, stage.h);
+		fake_stack_pop(&stage.stack, stage.stack.expected[2], stage.stack.expected[1],
+			       stage.h, RETURN_UNIT);
+		fake_stack_finish(&stage.stack);
+		fake_python_code_free(&stage.py, stage.h);
+		fake_python_code_at(&stage.py, stage.h, &(struct fake_code){.name = "new"});
+		cr_expect(zero(int, walk_up(&stage, &loss)), "3.%u", fake_python_minors[v]);
+		check_is_prefix(&stage, fake_python_minors[v]);
+		cr_expect(eq(uint, stage.list.nr_frames, 2));
+		/* It was not even asked for: there is nothing that it could prove. */
+		cr_expect(zero(ptr, addr_map_get(&stage.codes.codes, stage.h)));
+		stage_done(&stage);
+	}
+}
+
 /* Links take of the same as chunks, and give it back when they are forgotten. */
 Test(frames, links_are_bounded_with_the_chunks)
 {
