@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "procmem/cleanup.h"
+#include "sampler/python/code_ahead.h"
 #include "sampler/python/code_place.h"
 #include "sampler/python/executable.h"
 #include "sampler/python/strings.h"
@@ -73,15 +74,14 @@ static int take_fingerprint(struct code_cache *cache, const uint8_t *object,
 }
 
 /* Read the head of the object at addr. 0; -EBADMSG if it is no code object; -EFAULT… */
-static int read_object(struct code_cache *cache, remote_addr addr, uint8_t object[CODE_MAX_BYTES],
-		       struct code_fingerprint *ret_fingerprint)
+static int read_object(struct code_cache *cache, struct remote_memory *memory, remote_addr addr,
+		       uint8_t object[CODE_MAX_BYTES], struct code_fingerprint *ret_fingerprint)
 {
 	int err;
 
 	if (addr % sizeof(uint64_t))
 		return -EBADMSG;
-	err = remote_memory_read(cache->memory, addr, object,
-				 code_head_bytes(&cache->build->offsets));
+	err = remote_memory_read(memory, addr, object, code_head_bytes(&cache->build->offsets));
 	return err ? err : take_fingerprint(cache, object, ret_fingerprint);
 }
 
@@ -108,11 +108,12 @@ static void trim_name_head(const struct code_cache *cache, const struct remote_r
 }
 
 /* Read the head of the name of an object. 0; -ESRCH, -EPERM. */
-static int read_name_head(struct code_cache *cache, const struct code_fingerprint *fingerprint,
+static int read_name_head(struct code_cache *cache, struct remote_memory *memory,
+			  const struct code_fingerprint *fingerprint,
 			  struct code_name_head *ret_head)
 {
 	struct remote_range range = name_head_range(cache, fingerprint, ret_head);
-	int err = remote_memory_read_ranges(cache->memory, &range, 1);
+	int err = remote_memory_read_ranges(memory, &range, 1);
 
 	if (!err)
 		trim_name_head(cache, &range);
@@ -186,7 +187,7 @@ static bool wants_returns(const struct code_cache *cache, const struct code *cod
 }
 
 /* Find the instructions that end a frame of code. 0, -EFAULT, -ENOMEM… */
-static int find_returns(struct code_cache *cache, struct code *code)
+static int find_returns(struct code_cache *cache, struct remote_memory *memory, struct code *code)
 {
 	size_t nr_units = nr_units_of(code);
 	cleanup_free uint16_t *units = NULL;
@@ -196,8 +197,7 @@ static int find_returns(struct code_cache *cache, struct code *code)
 	code->returns = calloc(nr_units / 8 + 1, 1);
 	if (!units || !code->returns)
 		return -ENOMEM;
-	err = remote_memory_read(cache->memory, code->code_start_addr, units,
-				 nr_units * sizeof(*units));
+	err = remote_memory_read(memory, code->code_start_addr, units, nr_units * sizeof(*units));
 	for (size_t i = 0; !err && i < nr_units; i++)
 		if (is_return(&cache->build->traits.returns, units[i]))
 			code->returns[i / 8] = (uint8_t)(code->returns[i / 8] | 1u << i % 8);
@@ -212,7 +212,7 @@ int code_cache_find_returns(struct code_cache *cache, struct code *code)
 	if (code->returns || !may_have_returns(cache, code) ||
 	    bytes > CODE_TABLES_MAX_BYTES - cache->table_bytes)
 		return 0;
-	err = find_returns(cache, code);
+	err = find_returns(cache, cache->memory, code);
 	if (err) {
 		free(code->returns);
 		code->returns = NULL;
@@ -311,25 +311,38 @@ static int fill_bytecode(struct code_cache *cache, struct code *code, const uint
 	return 0;
 }
 
-/* Give code its name, table and numbers from an object that was read. 0, -EBADMSG, … */
-static int code_fill(struct code_cache *cache, struct code *code, const uint8_t *object,
+/* Read what an object that was read names, in one call. 0; -ESRCH, -EPERM. */
+static int read_ahead(struct code_cache *cache, const struct code *code,
+		      const struct code_fingerprint *fingerprint, struct code_ahead *ret_ahead)
+{
+	const struct code_named named = {
+		.object_addr = code->addr,
+		.qualname = fingerprint->qualname,
+		.filename = fingerprint->filename,
+		.linetable = fingerprint->linetable,
+		.bytecode_addr = code->code_start_addr,
+		.bytecode_bytes = wants_returns(cache, code) ? 2 * nr_units_of(code) : 0,
+	};
+
+	return code_ahead_init(ret_ahead, cache->memory, &cache->build->offsets, &named);
+}
+
+/* Give code its name, table and numbers, all read from memory. 0, -EBADMSG, … */
+static int code_fill(struct code_cache *cache, struct remote_memory *memory, struct code *code,
 		     const struct code_fingerprint *fingerprint)
 {
 	const struct py_offsets *offsets = &cache->build->offsets;
 	cleanup_free char *qualname = NULL;
 	cleanup_free char *path = NULL;
-	int err;
+	int err = read_name_head(cache, memory, fingerprint, &code->name_head);
 
-	err = fill_bytecode(cache, code, object, fingerprint);
 	if (!err)
-		err = read_name_head(cache, fingerprint, &code->name_head);
+		err = string_read(memory, offsets, fingerprint->qualname, &qualname);
 	if (!err)
-		err = string_read(cache->memory, offsets, fingerprint->qualname, &qualname);
+		err = string_read(memory, offsets, fingerprint->filename, &path);
 	if (!err)
-		err = string_read(cache->memory, offsets, fingerprint->filename, &path);
-	if (!err)
-		err = bytes_read(cache->memory, offsets, fingerprint->linetable,
-				 LINETABLE_MAX_BYTES, &code->linetable, &code->linetable_bytes);
+		err = bytes_read(memory, offsets, fingerprint->linetable, LINETABLE_MAX_BYTES,
+				 &code->linetable, &code->linetable_bytes);
 	if (err && err != -E2BIG)
 		return err;
 	err = claim_tables(cache, code);
@@ -342,7 +355,7 @@ static int code_fill(struct code_cache *cache, struct code *code, const uint8_t 
 	if (function_is_other(code->function))
 		forget_lines(code);
 	code->fingerprint = *fingerprint;
-	return wants_returns(cache, code) ? find_returns(cache, code) : 0;
+	return wants_returns(cache, code) ? find_returns(cache, memory, code) : 0;
 }
 
 /*
@@ -375,22 +388,47 @@ static bool existed_at(struct code_cache *cache, uint32_t version, const struct 
 	return true;
 }
 
-/* Read the object at code->addr anew. On any error the entry says "not a code object". */
-static int code_load(struct code_cache *cache, struct code *code, const struct code_clock *clock)
+/* Take the object that was read at code->addr for the entry. 0, -EAGAIN, -EBADMSG, … */
+static int take_object(struct code_cache *cache, struct code *code, const uint8_t *object,
+		       const struct code_fingerprint *fingerprint, const struct code_clock *clock)
+{
+	uint8_t later_object[CODE_MAX_BYTES];
+	struct code_fingerprint later;
+	struct code_ahead ahead;
+	int err = fill_bytecode(cache, code, object, fingerprint);
+
+	if (!err)
+		err = read_ahead(cache, code, fingerprint, &ahead);
+	if (!err)
+		err = code_fill(cache, &ahead.memory, code, fingerprint);
+	if (!err)
+		err = read_object(cache, &ahead.memory, code->addr, later_object, &later);
+	if (!err && (memcmp(fingerprint, &later, sizeof(later)) != 0 ||
+		     !existed_at(cache, fingerprint->version, clock)))
+		return -EAGAIN;
+	return err;
+}
+
+/*
+ * Whether the entry still holds by its object read once more; else take what is there. On
+ * any error the entry says "not a code object".
+ */
+static int code_check(struct code_cache *cache, struct code *code, const struct code_clock *clock)
 {
 	uint8_t object[CODE_MAX_BYTES];
-	struct code_fingerprint fingerprint, again;
-	int err;
+	struct code_fingerprint fingerprint;
+	struct code_name_head name_head;
+	int err = read_object(cache, cache->memory, code->addr, object, &fingerprint);
 
+	if (!err && code->function && !fingerprint.version)
+		err = read_name_head(cache, cache->memory, &fingerprint, &name_head);
+	if (!err && code->function && is_same(code, &fingerprint, &name_head)) {
+		code->checked = *clock;
+		return 0;
+	}
 	code_forget(cache, code);
-	err = read_object(cache, code->addr, object, &fingerprint);
 	if (!err)
-		err = code_fill(cache, code, object, &fingerprint);
-	if (!err)
-		err = read_object(cache, code->addr, object, &again);
-	if (!err && (memcmp(&fingerprint, &again, sizeof(again)) != 0 ||
-		     !existed_at(cache, fingerprint.version, clock)))
-		err = -EAGAIN;
+		err = take_object(cache, code, object, &fingerprint, clock);
 	if (err)
 		code_forget(cache, code);
 	/* That there is no code object any more is worth knowing, too. */
@@ -398,22 +436,6 @@ static int code_load(struct code_cache *cache, struct code *code, const struct c
 		code->checked = *clock;
 	code->loaded_tick = clock->tick;
 	return err;
-}
-
-/* Whether the entry still holds by its object read once more; else load what is there. */
-static int code_check(struct code_cache *cache, struct code *code, const struct code_clock *clock)
-{
-	uint8_t object[CODE_MAX_BYTES];
-	struct code_fingerprint fingerprint;
-	struct code_name_head name_head;
-	int err = read_object(cache, code->addr, object, &fingerprint);
-
-	if (!err && !fingerprint.version)
-		err = read_name_head(cache, &fingerprint, &name_head);
-	if (err || !is_same(code, &fingerprint, &name_head))
-		return code_load(cache, code, clock);
-	code->checked = *clock;
-	return 0;
 }
 
 static struct code_negative *negative_slot(struct code_cache *cache, remote_addr addr)
@@ -438,7 +460,7 @@ static int code_make(struct code_cache *cache, remote_addr addr, const struct co
 	if (!code)
 		return -ENOMEM;
 	code->addr = addr;
-	err = code_load(cache, code, clock);
+	err = code_check(cache, code, clock);
 	if (!err)
 		err = addr_map_put(&cache->codes, addr, code);
 	cache->nr_new += !err;
@@ -464,8 +486,6 @@ int code_cache_get(struct code_cache *cache, remote_addr addr, const struct code
 	code->in_use = true;
 	if (code_cache_holds(cache, code, clock))
 		err = code->function ? 0 : -EBADMSG;
-	else if (!code->function)
-		err = code_load(cache, code, clock);
 	else
 		err = code_check(cache, code, clock);
 	if (err)

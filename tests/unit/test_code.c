@@ -168,6 +168,62 @@ Test(code, object_younger_than_the_frame_is_refused)
 	}
 }
 
+struct replacing {
+	struct fake_python *py;
+	remote_addr addr;
+};
+
+/* Replace the object of the context before the second piece of a read, once. */
+static void replace_in_a_read(struct fake_memory *fake, size_t range_index)
+{
+	const struct replacing *replacing = fake->context;
+
+	if (range_index != 1)
+		return;
+	fake->before_range = NULL;
+	replace(replacing->py, replacing->addr);
+}
+
+/* The name is the old one's, the rest the new one's; or the new name is read for the old object. */
+Test(code, object_replaced_while_its_parts_are_read_is_not_believed)
+{
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		struct fake_python py;
+		struct code_cache cache;
+		struct code *code;
+
+		begin(&py, &cache, fake_python_minors[v]);
+		remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = "old"});
+		struct code_clock clock = fake_python_clock(&py, 1);
+		struct replacing replacing = {.py = &py, .addr = addr};
+		py.fake.context = &replacing;
+		py.fake.before_range = replace_in_a_read;
+		cr_expect(eq(int, code_cache_get(&cache, addr, &clock, &code), -EAGAIN));
+		cr_expect(eq(int, py.fake.before_range == NULL, 1), "it was replaced");
+		end(&py, &cache);
+	}
+}
+
+/* Objects that live for microseconds are read in the calls that this takes. */
+Test(code, new_object_is_read_in_two_calls)
+{
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		struct fake_python py;
+		struct code_cache cache;
+
+		begin(&py, &cache, fake_python_minors[v]);
+		remote_addr known = fake_python_code(&py, &(struct fake_code){.name = "known"});
+		remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = "f"});
+		struct code_clock clock = fake_python_clock(&py, 1);
+		expect_name(&cache, known, &clock, "known"); /* and what code objects are */
+		uint64_t nr_calls = py.fake.nr_calls;
+		bool bytecode_apart = py.build.offsets.code.bytecode != OFFSET_ABSENT;
+		expect_name(&cache, addr, &clock, "f");
+		cr_expect(eq(u64, py.fake.nr_calls - nr_calls, bytecode_apart ? 3 : 2));
+		end(&py, &cache);
+	}
+}
+
 /* Known, then the counters move, then a frame is copied, then the object is replaced. */
 Test(code, known_object_replaced_after_the_copy_is_not_believed)
 {
