@@ -42,6 +42,47 @@ static bool was_popped(const struct frame_walk *walk, const struct frame_words *
 }
 
 /*
+ * Whether a frame at [addr, end_addr) lies below the top of the data stack as it was copied last.
+ * *chunk is the index of the chunk that the frame before lay in: frames follow the chunks.
+ */
+static bool is_below_top(const struct frame_walk *walk, remote_addr addr, remote_addr end_addr,
+			 size_t *chunk)
+{
+	const struct stack_copy *copy = walk->copy;
+	size_t i = *chunk;
+
+	while (i < copy->nr_chunks && addr - copy->chunks[i].addr >= copy->chunks[i].size_bytes)
+		i++;
+	*chunk = i;
+	if (i == copy->nr_chunks)
+		return false;
+	if (copy->chunks[i].addr == copy->newest_chunk_addr)
+		return end_addr <= copy->datastack_top_addr;
+	/* All of an older chunk is below; a spare one is above. */
+	return i + 1 < copy->nr_chunks;
+}
+
+/*
+ * Whether the frame at addr, which names no code object, was live when it was copied: its code
+ * object is gone since. It is known by its caller, the last frame walked so far, or by the object's
+ * address, which has held one before; where popped frames keep their contents by the top as well.
+ */
+static bool was_live(const struct frame_walk *walk, remote_addr addr,
+		     const struct frame_words *words)
+{
+	const struct frame_list *list = walk->list;
+	const struct code *code = addr_map_get(&walk->codes->codes, words->executable);
+	bool called = list->nr_frames &&
+		      words->previous == list->frames[list->nr_frames - 1].addr && !words->is_entry;
+	size_t chunk = 0;
+
+	if (code ? code->function != NULL : !called)
+		return false;
+	return walk->build->traits.leaf_rule == LEAF_BY_EXECUTABLE ||
+	       is_below_top(walk, addr, addr + walk->build->offsets.frame.localsplus, &chunk);
+}
+
+/*
  * Append the frame at addr with what lies between it and the frames walked so
  * far. 0; -ENOENT (it is no live frame), -EAGAIN, other errors of the walk.
  */
@@ -57,6 +98,8 @@ static int walk_push(struct frame_walk *walk, remote_addr addr, struct frame_wor
 	/* The bottom is learnt anew with every other first frame. */
 	if (!nr_frames && (!list->nr_known || list->frames[0].executable != words->executable))
 		walk->copy->root_shim_addr = 0;
+	if (err == -ENOENT && was_live(walk, addr, words))
+		return walk_lost(walk, LOSS_CODE);
 	if (err)
 		return err;
 	err = link_path_follow(walk, NULL, words->previous, addr, &path);
@@ -539,28 +582,6 @@ static bool current_frame_unknown(struct frame_walk *walk)
 }
 
 /*
- * Whether a frame lies below the top of the data stack as it was copied last. *chunk is
- * the index of the chunk that the frame before lay in: frames follow the chunks.
- */
-static bool is_below_top(const struct frame_walk *walk, const struct walked_frame *frame,
-			 size_t *chunk)
-{
-	const struct stack_copy *copy = walk->copy;
-	size_t i = *chunk;
-
-	while (i < copy->nr_chunks &&
-	       frame->addr - copy->chunks[i].addr >= copy->chunks[i].size_bytes)
-		i++;
-	*chunk = i;
-	if (i == copy->nr_chunks)
-		return false;
-	if (copy->chunks[i].addr == copy->newest_chunk_addr)
-		return frame->addr + frame->code->frame_size_bytes <= copy->datastack_top_addr;
-	/* All of an older chunk is below; a spare one is above. */
-	return i + 1 < copy->nr_chunks;
-}
-
-/*
  * Cut the list behind the innermost live frame where popped frames keep their
  * contents. Up to the last executing frame all are live. What lies above it is
  * suspended or was popped, and both look alike but for the instruction: a frame
@@ -579,7 +600,8 @@ static void cut_by_stacktop(struct frame_walk *walk)
 		const struct walked_frame *next = &list->frames[n];
 
 		if (next->hidden || code_at_return(next->code, next->instr_ptr) ||
-		    !is_below_top(walk, next, &chunk))
+		    !is_below_top(walk, next->addr, next->addr + next->code->frame_size_bytes,
+				  &chunk))
 			break;
 		n++;
 	}

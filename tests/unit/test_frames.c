@@ -949,6 +949,60 @@ Test(frames, code_of_a_popped_frame_that_is_gone_loses_nothing)
 	}
 }
 
+/* Drop the code object of a live frame, and make another somewhere. */
+static void drop_code(struct stage *stage, remote_addr code)
+{
+	fake_python_code_free(&stage->py, code);
+	make_code(&stage->py, "other");
+}
+
+/* The code object of a live frame is gone behind the copy: met here first, or known before. */
+Test(frames, code_of_a_live_frame_that_is_gone_loses_the_stack)
+{
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		for (size_t i = 0; i < 3; i++) {
+			struct stage stage;
+			enum sample_loss loss = LOSS_LINK;
+
+			stage_init(&stage, fake_python_minors[v], CHUNK_BYTES);
+			call(&stage, stage.f);
+			if (i == 2)
+				fake_stack_call_c(&stage.stack);
+			call(&stage, stage.g);
+			call(&stage, stage.h);
+			fake_stack_finish(&stage.stack);
+			if (i > 0)
+				cr_assert(zero(int, walk_up(&stage, &loss)));
+			drop_code(&stage, i == 2 ? stage.g : stage.h);
+			cr_expect(eq(int, walk_up(&stage, &loss), -EBADMSG), "3.%u, %zu",
+				  fake_python_minors[v], i);
+			cr_expect(eq(int, loss, LOSS_CODE), "3.%u, %zu", fake_python_minors[v], i);
+			stage_done(&stage);
+		}
+	}
+}
+
+/* What was popped above a frame that is inside of a generator names it as well. */
+Test(frames, code_of_a_popped_frame_above_one_in_a_call_loses_nothing)
+{
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		struct stage stage;
+		enum sample_loss loss;
+
+		stage_init(&stage, fake_python_minors[v], CHUNK_BYTES);
+		call(&stage, stage.f);
+		call(&stage, stage.h);
+		fake_stack_pop(&stage.stack, stage.stack.expected[1], stage.stack.expected[0],
+			       stage.h, RETURN_UNIT);
+		fake_stack_resume(&stage.stack, stage.gen);
+		fake_stack_finish(&stage.stack);
+		drop_code(&stage, stage.h);
+		cr_expect(zero(int, walk_up(&stage, &loss)), "3.%u", fake_python_minors[v]);
+		check_list(&stage.list, &stage.stack, "popped", fake_python_minors[v], "up");
+		stage_done(&stage);
+	}
+}
+
 /* Links take of the same as chunks, and give it back when they are forgotten. */
 Test(frames, links_are_bounded_with_the_chunks)
 {
