@@ -34,12 +34,15 @@ void sampler_choose_held(struct sampler *sampler, uint64_t now_ns)
 				   now_ns);
 }
 
-/* Count one that its walk does not prove. That a copy was interrupted tells nothing of others. */
+/*
+ * Count one that its walk does not prove. That a copy was interrupted, or code was met for the
+ * first time, tells nothing of others: code that comes and goes is told by its counters.
+ */
 static void lose(struct sampler *sampler, struct sampled_thread *sampled, enum sample_loss loss)
 {
 	sampler->stats.lost[loss]++;
 	sampled->list.walked.tick = 0; /* the copies that follow are not compared with its own */
-	if (loss != LOSS_SLOW)
+	if (loss != LOSS_SLOW && loss != LOSS_CODE)
 		held_copies_turn_off(&sampler->held, &sampler->snapshot);
 }
 
