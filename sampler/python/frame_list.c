@@ -109,3 +109,12 @@ uint32_t frame_list_find(const struct frame_list *list, remote_addr addr, uint32
 			return i;
 	return 0;
 }
+
+uint32_t frame_list_nr_to_executing(const struct frame_list *list)
+{
+	uint32_t n = list->nr_frames;
+
+	while (n > 0 && list->frames[n - 1].stacktop != STACKTOP_EXECUTING)
+		n--;
+	return n;
+}

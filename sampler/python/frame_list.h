@@ -13,6 +13,9 @@
 /* Deeper stacks are not sampled: 1 Mi frames are about 100 MB of data stack. */
 #define MAX_FRAMES (1u << 20)
 
+/* stacktop of a frame that executes, or is inside C. */
+enum { STACKTOP_EXECUTING = -1 };
+
 /* One frame that was walked over. */
 struct walked_frame {
 	remote_addr addr;
@@ -74,3 +77,6 @@ void frame_list_reverse(struct frame_list *list);
 
 /* The number of frames up to the one at addr, or 0; the topmost max_frames are looked at. */
 uint32_t frame_list_find(const struct frame_list *list, remote_addr addr, uint32_t max_frames);
+
+/* How many frames there are up to the last one that executes; 0 if none does. */
+uint32_t frame_list_nr_to_executing(const struct frame_list *list);

@@ -9,9 +9,6 @@
 
 #include "sampler/python/frames.h"
 
-/* stacktop of a frame that executes, or is inside C. */
-enum { STACKTOP_EXECUTING = -1 };
-
 /* f_executable and the words of a frame's stack are tagged references since 3.14; harmless before. */
 enum { OBJECT_TAG_MASK = 3 };
 

@@ -3,28 +3,11 @@
 
 #include <errno.h>
 
+#include "sampler/python/frame_top.h"
 #include "sampler/python/frame_walk.h"
 #include "sampler/python/link_copy.h"
 #include "sampler/python/link_path.h"
 #include "sampler/python/page_border.h"
-
-/* Append the generators of a path, and the frames of extensions. */
-static int walk_append_path(struct frame_walk *walk, const struct link_path *path)
-{
-	for (uint32_t i = path->nr_links; i > 0; i--) {
-		struct link_copy *link = path->links[i - 1];
-		struct frame_words words = frame_words(&walk->build->offsets, link->bytes);
-		int err;
-
-		link->used_tick = walk->clock->tick;
-		if (words.owner != OWNED_BY_GENERATOR && !link->foreign)
-			continue;
-		err = walk_link(walk, link->addr, &words);
-		if (err)
-			return err;
-	}
-	return 0;
-}
 
 /*
  * Whether a frame was popped that names the last frame walked so far as its caller: that one
@@ -121,7 +104,7 @@ static int walk_push(struct frame_walk *walk, remote_addr addr, struct frame_wor
 		return -ENOENT;
 	if (nr_frames - path.nr_below > MAX_DYING_FRAMES)
 		return walk_lost(walk, LOSS_LINK);
-	err = walk_append_path(walk, &path);
+	err = link_path_append(walk, &path);
 	if (!err)
 		err = walk_append(walk, addr, words, code);
 	if (err) {
@@ -414,173 +397,6 @@ static int walk_chunks(struct frame_walk *walk)
 	return 0;
 }
 
-/* The last frame that executes, as a count of frames; 0 if none does. */
-static uint32_t nr_up_to_executing(const struct frame_list *list)
-{
-	uint32_t n = list->nr_frames;
-
-	while (n > 0 && list->frames[n - 1].stacktop != STACKTOP_EXECUTING)
-		n--;
-	return n;
-}
-
-/*
- * Without shims (3.11) a generator that is all there is of a stack has no previous
- * either, like one that is suspended; but it is the current frame.
- */
-static bool is_lone_generator(const struct frame_walk *walk, const struct link_copy *link)
-{
-	return walk->build->traits.shim_owner == UINT8_MAX && !walk->list->nr_frames &&
-	       walk->copy->current_frame_addr == link->addr;
-}
-
-/*
- * Whether a link of which the words tell that it runs may hang directly on a frame of the
- * list. One that executes has no generator directly on top; one that does not is not inside
- * of an extension, where that is told. An extension may say that its frame is a generator's.
- */
-static bool may_hang_on(const struct frame_walk *walk, struct link_copy *link,
-			const struct frame_words *words, const struct walked_frame *below)
-{
-	bool executing = below->stacktop == STACKTOP_EXECUTING;
-
-	if (walk->build->traits.leaf_rule != LEAF_BY_STACKTOP)
-		return true;
-	if (link->foreign)
-		return executing;
-	if (words->is_entry || !executing)
-		return true;
-	return link->addr == walk->copy->current_frame_addr &&
-	       link_agrees(link, &walk->build->offsets) && !link_in_generator(walk, link);
-}
-
-/* What is on top of the frames of the list. */
-struct top {
-	struct link_copy *link; /* NULL: nothing */
-	struct link_path path;
-};
-
-/*
- * Look whether a link that runs is on top of one of the frames from the nr_least-th on: it
- * replaces *top if that is not as deep. 0; -EAGAIN if a link must be copied first; -EBADMSG
- * after too many steps.
- */
-static int consider_top(struct frame_walk *walk, struct link_copy *link, uint32_t nr_least,
-			struct top *top)
-{
-	const struct frame_list *list = walk->list;
-	struct frame_words words = frame_words(&walk->build->offsets, link->bytes);
-	struct link_path path;
-	int err = link_path_follow(walk, link, words.previous, 0, &path);
-
-	if (err || path.nr_below < nr_least)
-		return err == -ENOENT ? 0 : err;
-	if (path.nr_links == 0 && path.nr_below > 0 &&
-	    !may_hang_on(walk, link, &words, &list->frames[path.nr_below - 1]))
-		return 0;
-	if (!top->link || path.nr_below > top->path.nr_below ||
-	    (path.nr_below == top->path.nr_below && path.nr_links > top->path.nr_links))
-		*top = (struct top){link, path};
-	return 0;
-}
-
-/*
- * The frame of an extension that is the current one, which alone tells that it is linked:
- * the frame itself stays as it was. 0 and *ret_link, NULL if there is none; errors of
- * link_is_foreign().
- */
-static int find_top_foreign(struct frame_walk *walk, struct link_copy **ret_link)
-{
-	struct stack_copy *copy = walk->copy;
-	struct link_copy *link = copy->nr_links && !stack_copy_holds(copy, copy->current_frame_addr)
-					 ? stack_copy_find_link(copy, copy->current_frame_addr)
-					 : NULL;
-	struct link_path path;
-	bool foreign;
-	int err;
-
-	*ret_link = NULL;
-	if (!link || !link->valid || link->used_tick == walk->clock->tick)
-		return 0;
-	err = link_is_foreign(walk, link, &foreign);
-	if (!err && foreign) {
-		walk->trimmed = walk->trimmed || !link->later;
-		link->was_top = true;
-		*ret_link = link->later ? link : NULL;
-	}
-	/* One that is not shown may stand above a generator that is not known yet. */
-	if (!err && !foreign && !link_is_generator(link, &walk->build->offsets))
-		err = link_path_follow(walk, NULL,
-				       frame_words(&walk->build->offsets, link->bytes).previous, 0,
-				       &path);
-	return err == -ENOENT ? 0 : err;
-}
-
-/*
- * The generator, or frame of an extension, that runs on top of one of the frames from the
- * nr_least-th on, the deepest if one runs on another. 0 and *ret_top; -EAGAIN if a link must
- * be copied first; -EBADMSG as walk_lost().
- */
-static int find_top(struct frame_walk *walk, uint32_t nr_least, struct top *ret_top)
-{
-	struct stack_copy *copy = walk->copy;
-	struct link_copy *foreign;
-	int err = 0;
-
-	ret_top->link = NULL;
-	for (size_t i = 0; !err && i < copy->nr_links; i++) {
-		struct link_copy *link = &copy->links[i];
-		struct frame_words words = frame_words(&walk->build->offsets, link->bytes);
-
-		if (link_is_generator(link, &walk->build->offsets) &&
-		    link->used_tick != walk->clock->tick && words.executable &&
-		    (words.previous || is_lone_generator(walk, link)))
-			err = consider_top(walk, link, nr_least, ret_top);
-	}
-	if (!err)
-		err = find_top_foreign(walk, &foreign);
-	if (!err && foreign)
-		err = consider_top(walk, foreign, nr_least, ret_top);
-	return err;
-}
-
-/* Put what runs on top of the list there, if anything does. */
-static int walk_top(struct frame_walk *walk, uint32_t nr_least, bool *ret_found)
-{
-	struct top top;
-	struct frame_words words;
-	bool trimmed = walk->trimmed;
-	int err = find_top(walk, nr_least, &top);
-
-	*ret_found = false;
-	if (err || !top.link)
-		return err;
-	walk->trimmed = trimmed; /* those that were refused are not it */
-	words = frame_words(&walk->build->offsets, top.link->bytes);
-	walk->list->nr_frames = top.path.nr_below;
-	err = walk_append_path(walk, &top.path);
-	if (!err)
-		err = walk_link(walk, top.link->addr, &words);
-	if (err == -ENOENT)
-		return walk_lost(walk, LOSS_LINK);
-	top.link->used_tick = walk->clock->tick;
-	*ret_found = true;
-	return err;
-}
-
-/* Whether the current frame lies where nothing was copied: a generator not known yet. */
-static bool current_frame_unknown(struct frame_walk *walk)
-{
-	struct stack_copy *copy = walk->copy;
-
-	if (!copy->current_frame_addr || copy->current_frame_addr == copy->base_frame_addr)
-		return false;
-	for (size_t i = 0; i < copy->nr_chunks; i++)
-		if (copy->current_frame_addr - copy->chunks[i].addr < copy->chunks[i].size_bytes)
-			return false;
-	return !stack_copy_find_link(copy, copy->current_frame_addr);
-}
-
 /*
  * Cut the list behind the innermost live frame where popped frames keep their
  * contents. Up to the last executing frame all are live. What lies above it is
@@ -593,7 +409,7 @@ static bool current_frame_unknown(struct frame_walk *walk)
 static void cut_by_stacktop(struct frame_walk *walk)
 {
 	struct frame_list *list = walk->list;
-	uint32_t n = nr_up_to_executing(list);
+	uint32_t n = frame_list_nr_to_executing(list);
 	size_t chunk = 0;
 
 	while (n < list->nr_frames) {
@@ -642,7 +458,7 @@ int frames_walk_up(struct frame_walk *walk)
 		walk->copy->root_chunk_addr = walk->copy->chunks[0].addr;
 	else if (!chunk_is_root(walk))
 		return walk_lost(walk, LOSS_CHUNK);
-	if (current_frame_unknown(walk)) {
+	if (frame_top_unknown(walk)) {
 		walk->wanted_link_addr = walk->copy->current_frame_addr;
 		return -EAGAIN;
 	}
@@ -652,7 +468,8 @@ int frames_walk_up(struct frame_walk *walk)
 	 */
 	while (list->nr_frames && list->frames[list->nr_frames - 1].hidden)
 		list->nr_frames--;
-	err = walk_top(walk, stacktop ? nr_up_to_executing(list) : list->nr_frames, &found);
+	err = frame_top_walk(walk, stacktop ? frame_list_nr_to_executing(list) : list->nr_frames,
+			     &found);
 	if (err)
 		return err;
 	if (walk->copy->nr_steps > MAX_WALK_STEPS)

@@ -462,3 +462,20 @@ int link_path_follow(struct frame_walk *walk, struct link_copy *top, remote_addr
 		return -ENOENT;
 	return follow_links(walk, top, addr, above_addr, ret_path);
 }
+
+int link_path_append(struct frame_walk *walk, const struct link_path *path)
+{
+	for (uint32_t i = path->nr_links; i > 0; i--) {
+		struct link_copy *link = path->links[i - 1];
+		struct frame_words words = frame_words(&walk->build->offsets, link->bytes);
+		int err;
+
+		link->used_tick = walk->clock->tick;
+		if (words.owner != OWNED_BY_GENERATOR && !link->foreign)
+			continue;
+		err = walk_link(walk, link->addr, &words);
+		if (err)
+			return err;
+	}
+	return 0;
+}

@@ -65,3 +65,6 @@ int link_is_foreign(struct frame_walk *walk, struct link_copy *link, bool *ret_f
  * and not anywhere as an extension has made it. That is read once for each link.
  */
 bool link_in_generator(const struct frame_walk *walk, struct link_copy *link);
+
+/* Append the generators of a path, and the frames of extensions. 0; errors of walk_link(). */
+int link_path_append(struct frame_walk *walk, const struct link_path *path);
