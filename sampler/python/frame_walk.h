@@ -59,7 +59,8 @@ static inline struct frame_words frame_words(const struct py_offsets *offsets, c
  * Whether the frame at addr has begun to be destroyed: its caller is the current frame by then.
  * CPython takes the locals off a frame before it drops them, and those that are still there are
  * below where a stack that is in use begins. A frame without locals does not tell, nor does any
- * before 3.13, nor one whose executable was copied with another page, and earlier than that. Source: _PyFrame_ClearLocals(), Python/frame.c.
+ * before 3.13, nor one whose executable was copied with another page, and earlier than that.
+ * Source: _PyFrame_ClearLocals(), Python/frame.c.
  */
 static inline bool frame_cleared(const struct py_offsets *offsets, const struct code *code,
 				 remote_addr addr, const struct frame_words *words)
