@@ -92,9 +92,10 @@ struct sampler {
 
 /*
  * So often threads are copied again in one tick, some 10 µs each in a process with 1000 of
- * them. A stack that would need one more is lost, with the reason that it had, or trimmed.
+ * them. A stack that would need one more is lost, with the reason that it had, or trimmed. The
+ * first tick of so many needs a few for each, as none of their code is known.
  */
-enum { RETAKES_OF_TICK = 256 };
+enum { RETAKES_OF_TICK = 4096 };
 
 /*
  * What reading names may cost. A tick looks for so many threads, 0.5 ms of work, and for so
