@@ -142,16 +142,21 @@ static bool has_generator_below(const struct frame_walk *walk, const struct link
 	return below && link_is_generator(below, offsets);
 }
 
-/* Whether a generator's words lead to another frame than that, directly or over a shim. */
+/*
+ * Whether a generator's words lead to another frame of the data stack than that, directly or
+ * over a shim. A frame of an extension may stand in between, which the stack does not tell.
+ */
 static bool leads_elsewhere(const struct frame_walk *walk, remote_addr addr,
 			    const struct walked_frame *frame)
 {
 	const struct py_offsets *offsets = &walk->build->offsets;
 	const struct link_copy *shim = addr ? stack_copy_find_link(walk->copy, addr) : NULL;
 
-	if (shim && shim->valid)
+	if (shim && (!shim->valid || shim->foreign))
+		return false;
+	if (shim)
 		addr = field_u64(shim->bytes, offsets->frame.previous);
-	return addr && addr != frame->addr;
+	return addr != frame->addr && stack_copy_holds(walk->copy, addr);
 }
 
 /*
