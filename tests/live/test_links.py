@@ -54,6 +54,8 @@ def name_of(label):
 
 @per_layout
 class Linked(AttachTestCase):
+    alone = True  # how often copies mix two moments depends on what shares the processor's caches
+
     @contextlib.contextmanager
     def target(self, *args):
         with support.fresh_folder(self.interpreter.root) as (outside, inside):
