@@ -94,8 +94,8 @@ static struct run_info describe_run(const struct attach_options *options,
 		.python_newer_than_tested = target->runtime.build.newer_than_tested,
 		.runtime_found_by = target->runtime.found_by,
 		.mode = options->profile.mode,
-		.account = profile ? *profile_account(profile) : nothing,
-		.shown_ns = profile ? profile_time_ns(profile) : 0,
+		.account = profile ? profile_sums(profile, PROFILE_SELF)->account : nothing,
+		.shown_ns = profile ? profile_sums(profile, PROFILE_SELF)->time_ns : 0,
 		.asked_hz = options->rate_hz,
 		.cpu_user_ns = timeval_ns(&usage.ru_utime),
 		.cpu_sys_ns = timeval_ns(&usage.ru_stime),
@@ -103,13 +103,13 @@ static struct run_info describe_run(const struct attach_options *options,
 	};
 }
 
-static struct summary_options summary_layout(FILE *out)
+static struct artefact_options summary_layout(FILE *out)
 {
 	struct winsize size;
 	bool terminal = isatty(fileno(out));
 	const char *no_colour = getenv("NO_COLOR");
 
-	return (struct summary_options){
+	return (struct artefact_options){
 		.max_rows = SUMMARY_MAX_ROWS,
 		.columns = terminal && ioctl(fileno(out), TIOCGWINSZ, &size) == 0 ? size.ws_col : 0,
 		.colour = terminal && (!no_colour || !*no_colour),
@@ -118,12 +118,13 @@ static struct summary_options summary_layout(FILE *out)
 
 static int write_profile(const struct attach *attach, const struct run_info *info, FILE *out)
 {
-	struct summary_options layout;
+	const struct run run = {*info, attach->stats};
+	struct artefact artefact = {.profile = attach->profile, .runs = &run, .nr_runs = 1};
 
 	if (attach->options.format == FORMAT_COLLAPSED)
-		return collapsed_write(attach->profile, out);
-	layout = summary_layout(out);
-	return summary_write(attach->profile, &attach->stats, info, &layout, out);
+		return collapsed_write(&artefact, out);
+	artefact.options = summary_layout(out);
+	return summary_write(&artefact, out);
 }
 
 static int write_stats(const struct attach *attach, const struct run_info *info, FILE *out)
@@ -154,7 +155,7 @@ static enum exit_status write_outputs(struct attach *attach)
 	enum exit_status profile_status = EXIT_OK, stats_status = EXIT_OK;
 
 	catch_signals(SA_RESTART);
-	if (attach->profile && profile_account(attach->profile)->nr_shown)
+	if (attach->profile && profile_sums(attach->profile, PROFILE_SELF)->account.nr_shown)
 		profile_status = write_file(attach, &info, write_profile, &attach->output);
 	if (attach->options.stats_path)
 		stats_status = write_file(attach, &info, write_stats, &attach->stats_output);
@@ -385,7 +386,7 @@ static enum exit_status sample(struct attach *attach, struct message *reterr)
 	} else {
 		attach_notes_end(attach, end);
 	}
-	if (profile_account(attach->profile)->nr_shown)
+	if (profile_sums(attach->profile, PROFILE_SELF)->account.nr_shown)
 		return err ? EXIT_ERROR : EXIT_OK;
 	attach_explain_none_shown(attach, reterr);
 	return err ? EXIT_ERROR : EXIT_NO_SAMPLE;

@@ -34,12 +34,12 @@ static void print_mode(const struct attach *attach)
 {
 	const struct sampler_stats *stats = &attach->stats;
 	const enum profile_mode mode = attach->options.profile.mode;
-	const uint64_t nr_shown = profile_account(attach->profile)->nr_shown;
+	const uint64_t nr_shown = profile_sums(attach->profile, PROFILE_SELF)->account.nr_shown;
 
 	if (mode != PROFILE_WALL)
 		print_note("mode %s: %" PRIu64 " sample%s shown, %.3f s of %s%s",
 			   profile_mode_name(mode), nr_shown, text_plural(nr_shown),
-			   (double)profile_time_ns(attach->profile) / NS_PER_S,
+			   (double)profile_sums(attach->profile, PROFILE_SELF)->time_ns / NS_PER_S,
 			   profile_mode_time(mode),
 			   attach->options.format == FORMAT_COLLAPSED && mode == PROFILE_CPU
 				   ? "; stacks are counted in microseconds"
@@ -122,7 +122,7 @@ static void print_account(const struct attach *attach, enum sampler_end end)
 void attach_notes_end(const struct attach *attach, enum sampler_end end)
 {
 	const struct sampler_stats *stats = &attach->stats;
-	const uint64_t nr_other = profile_nr_other_samples(attach->profile);
+	const uint64_t nr_other = profile_sums(attach->profile, PROFILE_SELF)->nr_other_samples;
 
 	if (attach->options.quiet)
 		return;
@@ -193,7 +193,7 @@ void attach_explain_none_shown(const struct attach *attach, struct message *rete
 		[PROFILE_GIL] = "held the GIL",
 		[PROFILE_EXCEPTION] = "handled an exception",
 	};
-	const uint64_t nr_samples = profile_account(attach->profile)->nr_samples;
+	const uint64_t nr_samples = profile_sums(attach->profile, PROFILE_SELF)->account.nr_samples;
 
 	message_set(reterr,
 		    "of %" PRIu64 " sample%s of process %d none %s, so there is no profile: "

@@ -126,8 +126,8 @@ static int node_write(struct writer *writer, uint32_t node)
 /* The number for samples without a Python frame that no thread's root has counted. */
 static uint64_t rootless_idle_count(const struct profile *profile)
 {
-	uint64_t nr_samples = profile_nr_idle_samples(profile);
-	uint64_t ns = profile_idle_ns(profile);
+	uint64_t nr_samples = profile_sums(profile, PROFILE_SELF)->nr_idle_samples;
+	uint64_t ns = profile_sums(profile, PROFILE_SELF)->idle_ns;
 	uint32_t nr_nodes;
 	uint32_t nr_frames;
 	const struct profile_node *nodes = profile_nodes(profile, &nr_nodes);
@@ -165,8 +165,9 @@ static int stacks_write(struct writer *writer)
 	return fflush(writer->out) ? -errno : 0;
 }
 
-int collapsed_write(const struct profile *profile, FILE *out)
+int collapsed_write(const struct artefact *artefact, FILE *out)
 {
+	const struct profile *profile = artefact->profile;
 	struct writer writer = {.out = out, .profile = profile};
 	int err = frame_labels_init(&writer.labels, profile);
 

@@ -9,13 +9,13 @@
 
 #include <stdio.h>
 
-#include "output/profile.h"
+#include "output/artefact.h"
 
 /*
- * Write profile to out and flush it. Stacks come in the order first seen; the one
+ * Write the profile to out and flush it; of the runs there is no place to say anything. Stacks come in the order first seen; the one
  * without any Python frame is LABEL_NO_PYTHON_FRAMES. Labels are those of
  * label_append_frame(), LABEL_COLLAPSED.
  *
  * 0; -ENOMEM; the stream's error as negative errno.
  */
-int collapsed_write(const struct profile *profile, FILE *out);
+int collapsed_write(const struct artefact *artefact, FILE *out);

@@ -56,39 +56,55 @@ static uint32_t hash_string(const char *string)
 	return hash;
 }
 
+/* What a function is found by: two hashes of all that it is. */
+struct function_key {
+	uint32_t name, place;
+};
+
+static struct function_key function_key(const char *qualname, const char *path, int32_t first_line,
+					enum function_kind kind)
+{
+	return (struct function_key){
+		.name = hash_string(qualname) + (uint32_t)kind,
+		.place = hash_string(path) + (uint32_t)first_line * 0x9e3779b1u,
+	};
+}
+
 /*
- * The function of that name and path that another sampler has shown; PROFILE_NONE if
- * there is none. (Of two whose hashes are both equal only the first is ever found: the
- * other has two rows then.)
+ * The function that is like that one; PROFILE_NONE if none is known. (Of two whose hashes
+ * are both equal only the first is ever found: the other has two rows then.)
  */
 static uint32_t function_find(const struct function_rows *rows, const struct function *function)
 {
-	uint32_t index;
+	const struct function_key key = function_key(function->qualname, function->path,
+						     function->first_line, function->kind);
+	uint32_t index = pair_map_find(&rows->of_name, key.name, key.place);
+	const struct profile_function *row;
 
-	if (!rows->ids_changed)
+	if (index == PAIR_MAP_NONE)
 		return PROFILE_NONE;
-	index = pair_map_find(&rows->of_name, hash_string(function->qualname),
-			      hash_string(function->path));
-	if (index == PAIR_MAP_NONE || strcmp(rows->rows[index].qualname, function->qualname) != 0 ||
-	    strcmp(rows->rows[index].path, function->path) != 0)
+	row = &rows->rows[index];
+	if (row->first_line != function->first_line || row->kind != function->kind ||
+	    strcmp(row->qualname, function->qualname) != 0 ||
+	    strcmp(row->path, function->path) != 0)
 		return PROFILE_NONE;
 	return index;
 }
 
-/* Have every function so far be found by its name. Out of memory, some are not. */
+/* Have every function so far be found by what it is. Out of memory, some are not. */
 static void name_functions(struct function_rows *rows)
 {
 	for (; rows->nr_named < rows->nr; rows->nr_named++) {
-		const struct profile_function *function = &rows->rows[rows->nr_named];
-		uint32_t name = hash_string(function->qualname);
-		uint32_t path = hash_string(function->path);
+		const struct profile_function *row = &rows->rows[rows->nr_named];
+		const struct function_key key =
+			function_key(row->qualname, row->path, row->first_line, row->kind);
 
-		if (pair_map_find(&rows->of_name, name, path) == PAIR_MAP_NONE)
-			(void)pair_map_add(&rows->of_name, name, path, rows->nr_named);
+		if (pair_map_find(&rows->of_name, key.name, key.place) == PAIR_MAP_NONE)
+			(void)pair_map_add(&rows->of_name, key.name, key.place, rows->nr_named);
 	}
 }
 
-int function_rows_append(struct function_rows *rows, const char *qualname, const char *path,
+int function_rows_append(struct function_rows *rows, const struct function *function,
 			 uint32_t *ret_index)
 {
 	struct profile_function *functions;
@@ -98,7 +114,12 @@ int function_rows_append(struct function_rows *rows, const char *qualname, const
 	if (!functions)
 		return -ENOMEM;
 	rows->rows = functions;
-	copy = (struct profile_function){.qualname = strdup(qualname), .path = strdup(path)};
+	copy = (struct profile_function){
+		.qualname = strdup(function->qualname),
+		.path = strdup(function->path),
+		.first_line = function->first_line,
+		.kind = function->kind,
+	};
 	if (!copy.qualname || !copy.path) {
 		free(copy.qualname);
 		free(copy.path);
@@ -109,32 +130,30 @@ int function_rows_append(struct function_rows *rows, const char *qualname, const
 	return 0;
 }
 
-static int function_add(struct function_rows *rows, const struct function *function,
-			uint32_t *ret_index)
+int function_rows_intern(struct function_rows *rows, const struct function *function,
+			 uint32_t *ret_index)
 {
-	int err = id_map_reserve(&rows->of_id, function->id);
+	uint32_t index;
 
-	if (!err)
-		err = function_rows_append(rows, function->qualname, function->path, ret_index);
-	if (!err)
-		rows->of_id.index[function->id] = *ret_index;
-	return err;
+	name_functions(rows);
+	index = function_find(rows, function);
+	if (index == PROFILE_NONE)
+		return function_rows_append(rows, function, ret_index);
+	*ret_index = index;
+	return 0;
 }
 
 int function_rows_get(struct function_rows *rows, const struct function *function,
 		      uint32_t *ret_index)
 {
-	uint32_t index = function_find(rows, function);
-	int err;
+	int err = id_map_reserve(&rows->of_id, function->id);
 
-	if (index == PROFILE_NONE)
-		return function_add(rows, function, ret_index);
-	err = id_map_reserve(&rows->of_id, function->id);
-	if (err)
-		return err;
-	rows->of_id.index[function->id] = index;
-	*ret_index = index;
-	return 0;
+	if (!err)
+		err = rows->ids_changed ? function_rows_intern(rows, function, ret_index)
+					: function_rows_append(rows, function, ret_index);
+	if (!err)
+		rows->of_id.index[function->id] = *ret_index;
+	return err;
 }
 
 uint32_t function_rows_find(const struct function_rows *rows, uint32_t id)
@@ -144,7 +163,6 @@ uint32_t function_rows_find(const struct function_rows *rows, uint32_t id)
 
 void function_rows_change_ids(struct function_rows *rows)
 {
-	name_functions(rows);
 	id_map_clear(&rows->of_id);
 	rows->ids_changed = true;
 }

@@ -6,8 +6,17 @@
 #include <stdint.h>
 
 #include "output/pair_map.h"
-#include "output/profile.h"
 #include "sampler/sample.h"
+
+#define PROFILE_NONE UINT32_MAX /* no parent, no line, no thread */
+
+/* A function, by its id in the samples. */
+struct profile_function {
+	char *qualname;
+	char *path;
+	int32_t first_line; /* of the def; 0 if not known */
+	enum function_kind kind;
+};
 
 /* From the sampler's dense ids to our indices; PROFILE_NONE where there is none yet. */
 struct id_map {
@@ -20,23 +29,30 @@ struct function_rows {
 	struct profile_function *rows; /* owned, with their strings */
 	uint32_t nr, max;
 	struct id_map of_id;
-	struct pair_map of_name; /* hashes of (name, path) → row; filled as needed */
+	struct pair_map of_name; /* hashes of what it is → row; filled as needed */
 	uint32_t nr_named;	 /* so many rows are in it */
 	bool ids_changed;	 /* there are rows that another sampler's ids stood for */
 };
 
 void function_rows_done(struct function_rows *rows);
 
-/* Append a row with copies of the strings, which no id stands for. 0 or -ENOMEM. */
-int function_rows_append(struct function_rows *rows, const char *qualname, const char *path,
+/*
+ * Append a row like function, whose id is not looked at, with copies of its strings; no id
+ * stands for it. 0 or -ENOMEM.
+ */
+int function_rows_append(struct function_rows *rows, const struct function *function,
+			 uint32_t *ret_index);
+
+/* The row that is like function, whose id is not looked at, made if it is new. 0 or -ENOMEM. */
+int function_rows_intern(struct function_rows *rows, const struct function *function,
 			 uint32_t *ret_index);
 
 /* The row of an id; PROFILE_NONE if there is none yet. */
 uint32_t function_rows_find(const struct function_rows *rows, uint32_t id);
 
 /*
- * The row of a function whose id has none yet: that of another sampler's function of the
- * same name and path, or a new one. 0 or -ENOMEM.
+ * The row of a function whose id has none yet: that of another sampler's function that is
+ * like it, or a new one. 0 or -ENOMEM.
  */
 int function_rows_get(struct function_rows *rows, const struct function *function,
 		      uint32_t *ret_index);

@@ -6,23 +6,14 @@
 #include <string.h>
 
 #include "output/array.h"
-#include "output/function_rows.h"
-#include "output/pair_map.h"
 
-/* Where the previous sample of the thread in a slot lies in the tree. */
+/* The thread in a slot of the sampler's. */
 struct thread_path {
-	bool is_used;	 /* a thread had samples; else only nodes and max_nodes count */
-	uint32_t id;	 /* the thread's */
-	uint32_t row;	 /* its index in threads; PROFILE_NONE if it has none */
-	uint32_t root;	 /* node of the thread's root; PROFILE_NONE without by_thread */
-	uint32_t *nodes; /* owned; outermost first, the root not among them */
-	uint32_t nr_nodes;
-	uint32_t max_nodes;
-	uint32_t nr_shallow; /* samples in a row that needed far less room than there is */
+	bool is_used;		  /* a thread had samples; else only the path's room counts */
+	uint32_t id;		  /* the thread's */
+	uint32_t row;		  /* its index in threads; PROFILE_NONE if it has none */
+	struct profile_path path; /* its previous sample; with by_thread below its root */
 };
-
-/* Room for far more nodes than a thread needed for so many samples is given back. */
-enum { SHALLOW_SAMPLES = 4096, SHALLOW_PART = 8, SHALLOW_LEAST = 128 };
 
 /* The last one that was a main thread. */
 struct main_thread {
@@ -36,163 +27,217 @@ struct profile {
 	struct sample_sink sink; /* first: the sink is the profile */
 	struct profile_options options;
 
-	struct profile_account account;
-	uint64_t nr_idle_samples;
-	uint64_t nr_other_samples;
-	uint64_t time_ns;
-	uint64_t idle_ns;
-
-	struct function_rows functions;
-
-	struct profile_frame *frames;
-	uint32_t nr_frames, max_frames;
-	struct pair_map frame_of_line; /* (function, line) → frame; no threads' roots */
-
-	struct profile_node *nodes;
-	uint32_t nr_nodes, max_nodes;
+	struct profile_sums sums[NR_PROFILE_SIDES];
+	struct profile_tree tree;
 	uint32_t other_node; /* of PROFILE_OTHER_STACKS; PROFILE_NONE as long as all have a place */
-	struct pair_map node_of_call; /* (parent, frame) → node */
+	struct profile_weight *base; /* owned */
+	uint32_t nr_base, max_base;
+	struct profile_sample *samples; /* owned */
+	uint32_t nr_samples, max_samples;
 
-	struct profile_thread *threads;
-	uint32_t nr_threads, max_threads;
+	struct profile_process *processes; /* owned */
+	uint32_t nr_processes, max_processes;
+	struct profile_thread *threads; /* owned */
+	uint32_t *roots;		/* owned; parallel to threads; PROFILE_NONE: not made yet */
+	uint32_t nr_threads, max_threads, max_roots;
 	uint32_t shared_root; /* of threads without a row; PROFILE_NONE: there are none */
 	uint64_t nr_threads_seen;
+
 	struct main_thread main_thread;
 	struct thread_path *paths; /* by slot */
 	uint32_t nr_paths;
 	bool sampler_changed; /* there are rows that another sampler's ids stood for */
 };
 
-static int frame_add(struct profile *profile, const struct profile_frame *frame,
-		     uint32_t *ret_index)
+int profile_add_process(struct profile *profile, pid_t pid, const char *command_line)
 {
-	struct profile_frame *frames;
+	struct profile_process *processes;
+	char *copy = strdup(command_line ? command_line : "");
 
-	frames = array_reserve(profile->frames, profile->nr_frames + 1, &profile->max_frames,
-			       sizeof(*frames));
-	if (!frames)
+	if (!copy)
 		return -ENOMEM;
-	profile->frames = frames;
-	frames[profile->nr_frames] = *frame;
-	*ret_index = profile->nr_frames++;
-	return 0;
-}
-
-/*
- * Whether what is not in the tree yet has no place there. Two nodes are kept free: for the
- * stacks, and for the threads, that have no place.
- */
-static bool is_full(const struct profile *profile)
-{
-	return profile->nr_nodes + 2 >= profile->options.max_nodes;
-}
-
-/* The row that a frame belongs to, made if it is new; -E2BIG if it could have no node. */
-static int frame_get(struct profile *profile, const struct frame *frame, uint32_t *ret_index)
-{
-	int32_t line = profile->options.by_line ? frame->line : frame->function->first_line;
-	uint32_t function = function_rows_find(&profile->functions, frame->function->id);
-	uint32_t index;
-	int err;
-
-	if (function == PROFILE_NONE) {
-		if (is_full(profile))
-			return -E2BIG;
-		err = function_rows_get(&profile->functions, frame->function, &function);
-		if (err)
-			return err;
-	}
-	index = pair_map_find(&profile->frame_of_line, function, (uint32_t)line);
-	if (index == PAIR_MAP_NONE) {
-		struct profile_frame row = {function, line, PROFILE_NONE};
-
-		if (is_full(profile))
-			return -E2BIG;
-		err = frame_add(profile, &row, &index);
-		if (err)
-			return err;
-		err = pair_map_add(&profile->frame_of_line, function, (uint32_t)line, index);
-		if (err) {
-			profile->nr_frames--;
-			return err;
-		}
-	}
-	*ret_index = index;
-	return 0;
-}
-
-static int node_add(struct profile *profile, uint32_t parent, uint32_t frame, uint32_t *ret_index)
-{
-	struct profile_node *nodes;
-	int err;
-
-	nodes = array_reserve(profile->nodes, profile->nr_nodes + 1, &profile->max_nodes,
-			      sizeof(*nodes));
-	if (!nodes)
+	processes = array_reserve(profile->processes, profile->nr_processes + 1,
+				  &profile->max_processes, sizeof(*processes));
+	if (!processes) {
+		free(copy);
 		return -ENOMEM;
-	profile->nodes = nodes;
-	err = pair_map_add(&profile->node_of_call, parent, frame, profile->nr_nodes);
-	if (err)
-		return err;
-	nodes[profile->nr_nodes] = (struct profile_node){.parent = parent, .frame = frame};
-	*ret_index = profile->nr_nodes++;
+	}
+	profile->processes = processes;
+	processes[profile->nr_processes++] = (struct profile_process){pid, copy};
 	return 0;
 }
 
-/* The node of a frame below parent, made if it is new; -E2BIG if there is no place. */
-static int node_get(struct profile *profile, uint32_t parent, uint32_t frame, uint32_t *ret_index)
-{
-	uint32_t index = pair_map_find(&profile->node_of_call, parent, frame);
-
-	if (index == PAIR_MAP_NONE)
-		return is_full(profile) ? -E2BIG : node_add(profile, parent, frame, ret_index);
-	*ret_index = index;
-	return 0;
-}
-
-/* Make a root, of the thread with that row. */
-static int root_add(struct profile *profile, uint32_t thread, uint32_t *ret_node)
-{
-	struct profile_frame row = {PROFILE_NONE, 0, thread};
-	uint32_t frame;
-	int err;
-
-	err = frame_add(profile, &row, &frame);
-	if (err)
-		return err;
-	err = node_add(profile, PROFILE_NONE, frame, ret_node);
-	if (err)
-		profile->nr_frames--;
-	return err;
-}
-
-/* Give a thread its row and root, in path, or the root that the last ones share. */
-static int thread_add(struct profile *profile, const struct sample_thread *thread,
-		      struct thread_path *path)
+/* Room for one row more. */
+static int threads_reserve(struct profile *profile)
 {
 	struct profile_thread *threads;
-	int err = 0;
+	uint32_t *roots;
 
-	if (profile->nr_threads >= PROFILE_MAX_THREADS || is_full(profile)) {
-		if (profile->shared_root == PROFILE_NONE)
-			err = root_add(profile, PROFILE_NONE, &profile->shared_root);
-		path->root = profile->shared_root;
-		return err;
-	}
 	threads = array_reserve(profile->threads, profile->nr_threads + 1, &profile->max_threads,
 				sizeof(*threads));
 	if (!threads)
 		return -ENOMEM;
 	profile->threads = threads;
-	err = root_add(profile, profile->nr_threads, &path->root);
+	roots = array_reserve(profile->roots, profile->nr_threads + 1, &profile->max_roots,
+			      sizeof(*roots));
+	if (!roots)
+		return -ENOMEM;
+	profile->roots = roots;
+	return 0;
+}
+
+int profile_add_thread(struct profile *profile, const struct profile_thread *thread,
+		       uint32_t *ret_thread)
+{
+	int err;
+
+	profile->nr_threads_seen++;
+	*ret_thread = PROFILE_NONE;
+	if (!profile->options.by_thread && !profile->options.keep_samples)
+		return 0;
+	if (profile->nr_threads >= PROFILE_MAX_THREADS ||
+	    (profile->options.by_thread && profile_tree_is_full(&profile->tree)))
+		return 0;
+	err = threads_reserve(profile);
 	if (err)
 		return err;
-	path->row = profile->nr_threads++;
-	threads[path->row] = (struct profile_thread){
-		.tid = thread->tid,
-		.interpreter_id = thread->interpreter_id,
-	};
-	memcpy(threads[path->row].name, thread->name, sizeof(thread->name) - 1);
+	profile->threads[profile->nr_threads] = *thread;
+	profile->threads[profile->nr_threads].process =
+		profile->nr_processes ? profile->nr_processes - 1 : PROFILE_NONE;
+	profile->roots[profile->nr_threads] = PROFILE_NONE;
+	*ret_thread = profile->nr_threads++;
+	return 0;
+}
+
+int profile_thread_root(struct profile *profile, uint32_t thread, uint32_t *ret_node)
+{
+	const struct profile_frame frame = {PROFILE_NONE, 0, thread};
+	uint32_t *root = thread == PROFILE_NONE ? &profile->shared_root : &profile->roots[thread];
+	int err = 0;
+
+	if (!profile->options.by_thread)
+		*ret_node = PROFILE_NONE;
+	else if (*root == PROFILE_NONE)
+		err = profile_tree_add_root(&profile->tree, &frame, root);
+	if (!err && profile->options.by_thread)
+		*ret_node = *root;
+	return err;
+}
+
+void profile_rename_thread(struct profile *profile, uint32_t thread, const char *name)
+{
+	char *kept = profile->threads[thread].name;
+
+	(void)strncpy(kept, name, THREAD_NAME_MAX_BYTES - 1);
+	kept[THREAD_NAME_MAX_BYTES - 1] = '\0';
+}
+
+int profile_get_function(struct profile *profile, const struct function *function,
+			 uint32_t *ret_function)
+{
+	return function_rows_intern(&profile->tree.functions, function, ret_function);
+}
+
+int profile_get_node(struct profile *profile, uint32_t parent, uint32_t function, int32_t line,
+		     uint32_t *ret_node)
+{
+	uint32_t frame;
+	int err;
+
+	if (!profile->options.by_line)
+		line = profile->tree.functions.rows[function].first_line;
+	err = profile_tree_get_frame(&profile->tree, function, line, &frame);
+	return err ? err : profile_tree_get_node(&profile->tree, parent, frame, ret_node);
+}
+
+int profile_other_node(struct profile *profile, uint32_t *ret_node)
+{
+	const struct function function = {.qualname = PROFILE_OTHER_STACKS, .path = ""};
+	struct profile_frame frame = {.thread = PROFILE_NONE};
+	int err = 0;
+
+	if (profile->other_node == PROFILE_NONE) {
+		err = function_rows_append(&profile->tree.functions, &function, &frame.function);
+		if (!err)
+			err = profile_tree_add_root(&profile->tree, &frame, &profile->other_node);
+	}
+	if (!err)
+		*ret_node = profile->other_node;
+	return err;
+}
+
+static int keep_sample(struct profile *profile, const struct profile_sample *sample,
+		       uint64_t weight_ns)
+{
+	struct profile_sample *samples;
+
+	samples = array_reserve(profile->samples, profile->nr_samples + 1, &profile->max_samples,
+				sizeof(*samples));
+	if (!samples)
+		return -ENOMEM;
+	profile->samples = samples;
+	samples[profile->nr_samples] = *sample;
+	samples[profile->nr_samples++].weight_ns = weight_ns;
+	return 0;
+}
+
+/* Count a weight of the base. */
+static int count_base(struct profile *profile, uint32_t node, uint64_t weight_ns)
+{
+	struct profile_weight *base;
+
+	base = array_reserve(profile->base, node + 1, &profile->max_base, sizeof(*base));
+	if (!base)
+		return -ENOMEM;
+	profile->base = base;
+	for (; profile->nr_base <= node; profile->nr_base++)
+		base[profile->nr_base] = (struct profile_weight){0};
+	base[node].samples++;
+	base[node].ns += weight_ns;
+	return 0;
+}
+
+/* Count the weight of a sample shown. */
+static int count_weight(struct profile *profile, enum profile_side side,
+			const struct profile_sample *sample, uint64_t weight_ns)
+{
+	int err = 0;
+
+	if (side == PROFILE_BASE)
+		return sample->node == PROFILE_NONE ? 0
+						    : count_base(profile, sample->node, weight_ns);
+	if (profile->options.keep_samples)
+		err = keep_sample(profile, sample, weight_ns);
+	if (!err && sample->node != PROFILE_NONE) {
+		profile->tree.nodes[sample->node].self_samples++;
+		profile->tree.nodes[sample->node].self_ns += weight_ns;
+	}
+	return err;
+}
+
+int profile_add(struct profile *profile, enum profile_side side,
+		const struct profile_sample *sample, bool is_idle)
+{
+	struct profile_sums *sums = &profile->sums[side];
+	uint64_t weight_ns;
+
+	if (profile_mode_shows(profile->options.mode, sample->flags, sample->wall_ns,
+			       sample->cpu_ns, &weight_ns)) {
+		int err = count_weight(profile, side, sample, weight_ns);
+
+		if (err)
+			return err;
+		sums->account.nr_shown++;
+		sums->time_ns += weight_ns;
+		sums->nr_idle_samples += is_idle;
+		sums->idle_ns += is_idle ? weight_ns : 0;
+		sums->nr_other_samples +=
+			sample->node == profile->other_node && sample->node != PROFILE_NONE;
+	}
+	sums->account.nr_samples++;
+	sums->account.wall_ns += sample->wall_ns;
+	sums->account.cpu_ns += sample->cpu_ns;
+	sums->account.nr_cpu_measured += (sample->flags & SAMPLE_CPU_MEASURED) != 0;
 	return 0;
 }
 
@@ -212,9 +257,25 @@ static void remember_main(struct profile *profile, const struct sample_thread *t
 		.is_known = true,
 		.tid = thread->tid,
 		.row = path->row,
-		.root = path->root,
+		.root = path->path.root,
 	};
 	memcpy(profile->main_thread.name, thread->name, sizeof(thread->name) - 1);
+}
+
+/* Give a thread its row and root, or the root that the last ones share. */
+static int path_add_thread(struct profile *profile, const struct sample_thread *thread,
+			   struct thread_path *path)
+{
+	struct profile_thread row = {
+		.tid = thread->tid,
+		.interpreter_id = thread->interpreter_id,
+		.is_main = thread->is_main,
+	};
+	int err;
+
+	memcpy(row.name, thread->name, sizeof(thread->name) - 1);
+	err = profile_add_thread(profile, &row, &path->row);
+	return err ? err : profile_thread_root(profile, path->row, &path->path.root);
 }
 
 /* Begin with a thread whose slot was another one's, or nobody's. */
@@ -224,18 +285,15 @@ static int path_begin(struct profile *profile, const struct sample_thread *threa
 	int err;
 
 	path->is_used = false;
-	path->nr_nodes = 0;
+	path->path.nr_nodes = 0;
 	path->id = thread->id;
-	path->row = PROFILE_NONE;
-	path->root = PROFILE_NONE;
 	if (is_former_main(profile, thread)) {
 		path->row = profile->main_thread.row;
-		path->root = profile->main_thread.root;
+		path->path.root = profile->main_thread.root;
 	} else {
-		err = profile->options.by_thread ? thread_add(profile, thread, path) : 0;
+		err = path_add_thread(profile, thread, path);
 		if (err)
 			return err;
-		profile->nr_threads_seen++;
 		if (thread->is_main)
 			remember_main(profile, thread, path);
 	}
@@ -273,116 +331,21 @@ static int path_get(struct profile *profile, const struct sample_thread *thread,
 	return path_begin(profile, thread, *ret_path);
 }
 
-/* Give back the room of stacks that were far deeper than the last ones. */
-static void path_fit(struct thread_path *path)
+/* The node of a sample whose mode is shown. */
+static int sample_find(struct profile *profile, const struct sample *sample,
+		       struct profile_sample *entry)
 {
-	uint32_t max_nodes = path->max_nodes / (SHALLOW_PART / 2);
-	uint32_t *nodes;
-
-	if (path->max_nodes <= SHALLOW_LEAST || path->nr_nodes > max_nodes / 2) {
-		path->nr_shallow = 0;
-		return;
-	}
-	if (++path->nr_shallow < SHALLOW_SAMPLES)
-		return;
-	path->nr_shallow = 0;
-	nodes = reallocarray(path->nodes, max_nodes, sizeof(*nodes));
-	if (!nodes)
-		return;
-	path->nodes = nodes;
-	path->max_nodes = max_nodes;
-}
-
-/* True if a node is that frame below that parent. */
-static bool node_is(const struct profile_node *node, uint32_t parent, uint32_t frame)
-{
-	return node->parent == parent && node->frame == frame;
-}
-
-/*
- * Make path the nodes of the sample's frames: those that did not change are kept
- * unseen. Of the others many are still the same row (with a row per function, the
- * next line is), so the node of last time is tried before the tree is searched.
- */
-static int path_follow(struct profile *profile, struct thread_path *path,
-		       const struct sample *sample)
-{
-	uint32_t nr_before = path->nr_nodes;
-	uint32_t nr_kept = sample->nr_unchanged;
-	uint32_t *nodes;
-	uint32_t parent;
-	int err;
-
-	if (nr_kept > sample->nr_frames)
-		nr_kept = sample->nr_frames;
-	if (nr_kept > nr_before)
-		nr_kept = nr_before;
-	path->nr_nodes = nr_kept; /* if anything fails, the next sample relies on no more */
-	nodes = array_reserve(path->nodes, sample->nr_frames, &path->max_nodes, sizeof(*nodes));
-	if (!nodes)
-		return -ENOMEM;
-	path->nodes = nodes;
-
-	parent = nr_kept ? nodes[nr_kept - 1] : path->root;
-	for (uint32_t i = nr_kept; i < sample->nr_frames; i++) {
-		uint32_t frame;
-
-		err = frame_get(profile, &sample->frames[i], &frame);
-		if (err)
-			return err;
-		if (i >= nr_before || !node_is(&profile->nodes[nodes[i]], parent, frame)) {
-			err = node_get(profile, parent, frame, &nodes[i]);
-			if (err)
-				return err;
-		}
-		parent = nodes[i];
-		path->nr_nodes = i + 1;
-	}
-	return 0;
-}
-
-/* Count a sample whose nodes path holds. */
-static void sample_count(struct profile *profile, const struct thread_path *path,
-			 const struct sample *sample, uint64_t weight_ns)
-{
-	uint32_t leaf = path->nr_nodes ? path->nodes[path->nr_nodes - 1] : path->root;
-
-	if (leaf != PROFILE_NONE) {
-		profile->nodes[leaf].self_samples++;
-		profile->nodes[leaf].self_ns += weight_ns;
-	}
-	if (!sample->nr_frames) {
-		profile->nr_idle_samples++;
-		profile->idle_ns += weight_ns;
-	}
-	profile->time_ns += weight_ns;
-}
-
-/* Make the row and the node of the stacks that have no place in the tree. */
-static int other_node_add(struct profile *profile)
-{
-	struct profile_frame row = {.thread = PROFILE_NONE};
-	uint32_t frame;
-	int err =
-		function_rows_append(&profile->functions, PROFILE_OTHER_STACKS, "", &row.function);
-
-	if (!err)
-		err = frame_add(profile, &row, &frame);
-	return err ? err : node_add(profile, PROFILE_NONE, frame, &profile->other_node);
-}
-
-/* Count a sample whose stack has no place in the tree. */
-static int sample_count_other(struct profile *profile, uint64_t weight_ns)
-{
-	int err = profile->other_node == PROFILE_NONE ? other_node_add(profile) : 0;
+	struct thread_path *path = path_find(profile, sample->thread);
+	int err = path ? 0 : path_get(profile, sample->thread, &path);
 
 	if (err)
 		return err;
-	profile->nodes[profile->other_node].self_samples++;
-	profile->nodes[profile->other_node].self_ns += weight_ns;
-	profile->nr_other_samples++;
-	profile->time_ns += weight_ns;
-	return 0;
+	entry->thread = path->row;
+	err = profile_path_follow(&path->path, &profile->tree, sample);
+	if (err == -E2BIG)
+		return profile_other_node(profile, &entry->node);
+	entry->node = profile_path_leaf(&path->path);
+	return err;
 }
 
 /* Leave a sample out: the path is right for the next one only so far as both are the same. */
@@ -390,45 +353,30 @@ static void sample_pass_over(struct profile *profile, const struct sample *sampl
 {
 	struct thread_path *path = path_find(profile, sample->thread);
 
-	if (path && path->nr_nodes > sample->nr_unchanged)
-		path->nr_nodes = sample->nr_unchanged;
-}
-
-static int sample_add(struct profile *profile, const struct sample *sample, uint64_t weight_ns)
-{
-	struct thread_path *path = path_find(profile, sample->thread);
-	int err = path ? 0 : path_get(profile, sample->thread, &path);
-
-	if (!err)
-		err = path_follow(profile, path, sample);
-	if (err == -E2BIG)
-		return sample_count_other(profile, weight_ns);
-	if (err)
-		return err;
-	sample_count(profile, path, sample, weight_ns);
-	path_fit(path);
-	return 0;
+	if (path)
+		profile_path_cut(&path->path, sample->nr_unchanged);
 }
 
 static int profile_sample(struct sample_sink *sink, const struct sample *sample)
 {
 	struct profile *profile = (struct profile *)sink;
+	struct profile_sample entry = {
+		.time_ns = sample->time_ns,
+		.wall_ns = sample->wall_ns,
+		.cpu_ns = sample->cpu_ns,
+		.flags = sample->flags,
+		.node = PROFILE_NONE,
+		.thread = PROFILE_NONE,
+	};
 	uint64_t weight_ns;
-	bool shown = profile_mode_shows(profile->options.mode, sample, &weight_ns);
 	int err = 0;
 
-	if (shown)
-		err = sample_add(profile, sample, weight_ns);
+	if (profile_mode_shows(profile->options.mode, sample->flags, sample->wall_ns,
+			       sample->cpu_ns, &weight_ns))
+		err = sample_find(profile, sample, &entry);
 	else
 		sample_pass_over(profile, sample);
-	if (err)
-		return err;
-	profile->account.nr_shown += shown;
-	profile->account.nr_samples++;
-	profile->account.wall_ns += sample->wall_ns;
-	profile->account.cpu_ns += sample->cpu_ns;
-	profile->account.nr_cpu_measured += (sample->flags & SAMPLE_CPU_MEASURED) != 0;
-	return 0;
+	return err ? err : profile_add(profile, PROFILE_SELF, &entry, !sample->nr_frames);
 }
 
 static void profile_renamed(struct sample_sink *sink, const struct sample_thread *thread)
@@ -439,7 +387,7 @@ static void profile_renamed(struct sample_sink *sink, const struct sample_thread
 	if (!path)
 		return;
 	if (path->row != PROFILE_NONE)
-		memcpy(profile->threads[path->row].name, thread->name, sizeof(thread->name) - 1);
+		profile_rename_thread(profile, path->row, thread->name);
 	if (thread->is_main)
 		memcpy(profile->main_thread.name, thread->name, sizeof(thread->name) - 1);
 }
@@ -456,8 +404,8 @@ struct profile *profile_create(const struct profile_options *options)
 		return NULL;
 	profile->sink.ops = &ops;
 	profile->options = *options;
-	if (!options->max_nodes)
-		profile->options.max_nodes = PROFILE_MAX_NODES;
+	profile->tree.by_line = options->by_line;
+	profile->tree.max_nodes = options->max_nodes ? options->max_nodes : PROFILE_MAX_NODES;
 	profile->other_node = PROFILE_NONE;
 	profile->shared_root = PROFILE_NONE;
 	return profile;
@@ -468,13 +416,15 @@ void profile_destroy(struct profile *profile)
 	if (!profile)
 		return;
 	for (uint32_t i = 0; i < profile->nr_paths; i++)
-		free(profile->paths[i].nodes);
-	function_rows_done(&profile->functions);
-	free(profile->frames);
-	pair_map_done(&profile->frame_of_line);
-	free(profile->nodes);
-	pair_map_done(&profile->node_of_call);
+		free(profile->paths[i].path.nodes);
+	for (uint32_t i = 0; i < profile->nr_processes; i++)
+		free(profile->processes[i].command_line);
+	profile_tree_done(&profile->tree);
+	free(profile->base);
+	free(profile->samples);
+	free(profile->processes);
 	free(profile->threads);
+	free(profile->roots);
 	free(profile->paths);
 	free(profile);
 }
@@ -486,15 +436,15 @@ struct sample_sink *profile_sink(struct profile *profile)
 
 void profile_change_sampler(struct profile *profile)
 {
-	function_rows_change_ids(&profile->functions);
+	function_rows_change_ids(&profile->tree.functions);
 	for (uint32_t i = 0; i < profile->nr_paths; i++)
 		profile->paths[i].is_used = false;
 	profile->sampler_changed = true;
 }
 
-const struct profile_account *profile_account(const struct profile *profile)
+const struct profile_sums *profile_sums(const struct profile *profile, enum profile_side side)
 {
-	return &profile->account;
+	return &profile->sums[side];
 }
 
 enum profile_mode profile_mode(const struct profile *profile)
@@ -502,51 +452,59 @@ enum profile_mode profile_mode(const struct profile *profile)
 	return profile->options.mode;
 }
 
-uint64_t profile_nr_idle_samples(const struct profile *profile)
-{
-	return profile->nr_idle_samples;
-}
-
-uint64_t profile_nr_other_samples(const struct profile *profile)
-{
-	return profile->nr_other_samples;
-}
-
 uint64_t profile_nr_threads(const struct profile *profile)
 {
 	return profile->nr_threads_seen;
 }
 
-uint64_t profile_time_ns(const struct profile *profile)
-{
-	return profile->time_ns;
-}
-
-uint64_t profile_idle_ns(const struct profile *profile)
-{
-	return profile->idle_ns;
-}
-
 const struct profile_function *profile_functions(const struct profile *profile, uint32_t *ret_nr)
 {
-	*ret_nr = profile->functions.nr;
-	return profile->functions.rows;
+	*ret_nr = profile->tree.functions.nr;
+	return profile->tree.functions.rows;
 }
 
 const struct profile_frame *profile_frames(const struct profile *profile, uint32_t *ret_nr)
 {
-	*ret_nr = profile->nr_frames;
-	return profile->frames;
+	*ret_nr = profile->tree.nr_frames;
+	return profile->tree.frames;
 }
 
 const struct profile_node *profile_nodes(const struct profile *profile, uint32_t *ret_nr)
 {
-	*ret_nr = profile->nr_nodes;
-	return profile->nodes;
+	*ret_nr = profile->tree.nr_nodes;
+	return profile->tree.nodes;
+}
+
+const struct profile_weight *profile_base(const struct profile *profile, uint32_t *ret_nr)
+{
+	*ret_nr = profile->nr_base;
+	return profile->base;
+}
+
+const struct profile_process *profile_processes(const struct profile *profile, uint32_t *ret_nr)
+{
+	*ret_nr = profile->nr_processes;
+	return profile->processes;
 }
 
 const struct profile_thread *profile_threads(const struct profile *profile, uint32_t *ret_nr)
 {
 	*ret_nr = profile->nr_threads;
 	return profile->threads;
+}
+
+const struct profile_sample *profile_samples(const struct profile *profile, uint32_t *ret_nr)
+{
+	*ret_nr = profile->nr_samples;
+	return profile->samples;
+}
+
+struct profile_weight profile_weight(const struct profile *profile, enum profile_side side,
+				     uint32_t node)
+{
+	const struct profile_node *self = &profile->tree.nodes[node];
+
+	if (side == PROFILE_SELF)
+		return (struct profile_weight){self->self_samples, self->self_ns};
+	return node < profile->nr_base ? profile->base[node] : (struct profile_weight){0};
 }

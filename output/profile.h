@@ -11,40 +11,20 @@
 #include <stdint.h>
 
 #include "output/profile_mode.h"
+#include "output/profile_tree.h"
 #include "sampler/sample.h"
 
-#define PROFILE_NONE UINT32_MAX /* no parent, no line, no thread */
-
-/* A function, by its id in the samples. */
-struct profile_function {
-	char *qualname;
-	char *path;
-};
-
-/* A row of the profile: a function, or one line of it if rows are lines. */
-struct profile_frame {
-	uint32_t function; /* index into functions; PROFILE_NONE for a thread's root */
-	int32_t line;	   /* executing line if rows are lines, else the function's first */
-	uint32_t thread;   /* index into threads for a thread's root; PROFILE_NONE for the
-			    one that threads without a row of their own share, and else */
-};
-
-/*
- * A node of the stack tree: a frame below its caller. Parents come before children.
- *
- * A sample without a Python frame has no node, except that with by_thread it
- * counts as the self of its thread's root.
- */
-struct profile_node {
-	uint32_t parent; /* PROFILE_NONE for outermost frames */
-	uint32_t frame;
-	uint64_t self_samples; /* samples whose innermost frame this is */
-	uint64_t self_ns;      /* their weights, of the profile's mode */
+/* A process that samples came of. Strings are owned by the profile. */
+struct profile_process {
+	pid_t pid;	    /* in the PID namespace it was sampled from; 0 if not known */
+	char *command_line; /* as it has it, arguments separated by spaces; "" if not known */
 };
 
 struct profile_thread {
+	uint32_t process; /* index into processes; PROFILE_NONE if none was added */
 	pid_t tid;
 	int64_t interpreter_id;
+	bool is_main;
 	char name[THREAD_NAME_MAX_BYTES]; /* the last one that it was known by */
 };
 
@@ -62,7 +42,29 @@ struct profile_options {
 	enum profile_mode mode;
 	bool by_line;	    /* a row per line instead of a row per function */
 	bool by_thread;	    /* a root frame per thread */
+	bool keep_samples;  /* each of them, 48 bytes, not only their sums */
 	uint32_t max_nodes; /* 0: PROFILE_MAX_NODES */
+};
+
+/* One sample whose stack is in the tree. */
+struct profile_sample {
+	uint64_t time_ns; /* of its source's clock: in recordings CLOCK_REALTIME */
+	uint64_t wall_ns; /* as in struct sample */
+	uint64_t cpu_ns;
+	uint64_t weight_ns; /* of the profile's mode; set by profile_add() */
+	uint32_t node;	    /* of its innermost frame; PROFILE_NONE if it has none and no root */
+	uint32_t thread;    /* index into threads; PROFILE_NONE if it has no row */
+	uint32_t flags;	    /* enum sample_flags */
+};
+
+/*
+ * Whose weights: those of the samples themselves, or, in a comparison, those of the base that
+ * they are compared with.
+ */
+enum profile_side { PROFILE_SELF, PROFILE_BASE, NR_PROFILE_SIDES };
+
+struct profile_weight {
+	uint64_t samples, ns;
 };
 
 struct profile; /* a struct sample_sink */
@@ -84,6 +86,39 @@ void profile_destroy(struct profile *profile);
 struct sample_sink *profile_sink(struct profile *profile);
 
 /*
+ * Add a process; threads whose samples begin from now on are its own. The command line, NULL
+ * if not known, is copied. 0 or -ENOMEM.
+ */
+int profile_add_process(struct profile *profile, pid_t pid, const char *command_line);
+
+/*
+ * The other way in, for samples whose stacks are known by their nodes. A function is found by
+ * what it is (its id is not looked at); line is the executing one, which matters by_line only;
+ * parent is PROFILE_NONE for outermost frames, which with by_thread belong below
+ * profile_thread_root(). Of a thread a row is made, copied from thread, whose process is the
+ * last one added; its *ret_thread is PROFILE_NONE if rows are full. A stack that has no place
+ * has the node that profile_other_node() gives.
+ *
+ * 0; -ENOMEM; profile_get_node(): -E2BIG, there is no place.
+ */
+int profile_get_function(struct profile *profile, const struct function *function,
+			 uint32_t *ret_function);
+int profile_get_node(struct profile *profile, uint32_t parent, uint32_t function, int32_t line,
+		     uint32_t *ret_node);
+int profile_other_node(struct profile *profile, uint32_t *ret_node);
+int profile_add_thread(struct profile *profile, const struct profile_thread *thread,
+		       uint32_t *ret_thread);
+int profile_thread_root(struct profile *profile, uint32_t thread, uint32_t *ret_node);
+void profile_rename_thread(struct profile *profile, uint32_t thread, const char *name);
+
+/*
+ * Count a sample, if the mode shows it; is_idle: it has no Python frame. 0; -ENOMEM: it was
+ * not counted.
+ */
+int profile_add(struct profile *profile, enum profile_side side,
+		const struct profile_sample *sample, bool is_idle);
+
+/*
  * What follows is another sampler's, whose ids mean other functions and threads: of the
  * same process after an exec. Functions of the same name and path are the same, and so
  * is a main thread that is called as it was.
@@ -98,35 +133,40 @@ struct profile_account {
 	uint64_t nr_cpu_measured; /* so many have told their CPU time, be it 0 */
 };
 
-/* The accounts so far; borrowed. */
-const struct profile_account *profile_account(const struct profile *profile);
+/* Everything about one side but its nodes. */
+struct profile_sums {
+	struct profile_account account;
+	uint64_t time_ns;	   /* the weights of all samples shown */
+	uint64_t nr_idle_samples;  /* of those shown had no Python frame */
+	uint64_t idle_ns;	   /* their weights */
+	uint64_t nr_other_samples; /* are counted as PROFILE_OTHER_STACKS */
+};
+
+/* The sums so far; borrowed. */
+const struct profile_sums *profile_sums(const struct profile *profile, enum profile_side side);
 
 enum profile_mode profile_mode(const struct profile *profile);
-
-/* How many of the samples shown had no Python frame. */
-uint64_t profile_nr_idle_samples(const struct profile *profile);
-
-/* How many are counted as PROFILE_OTHER_STACKS. */
-uint64_t profile_nr_other_samples(const struct profile *profile);
 
 /* How many threads had samples. */
 uint64_t profile_nr_threads(const struct profile *profile);
 
 /*
- * The time that all samples shown stand for, the sum of their weights, and of that the idle
- * ones'.
- */
-uint64_t profile_time_ns(const struct profile *profile);
-uint64_t profile_idle_ns(const struct profile *profile);
-
-/*
  * The tables, each with its length; borrowed, valid until the next sample. Threads have rows
- * with by_thread only.
+ * with by_thread or keep_samples only, samples are kept with the latter, those of PROFILE_SELF,
+ * in the order that they came. The base's weights are parallel to the nodes, but may be fewer:
+ * those missing are zero; a node's own are in it.
  */
 const struct profile_function *profile_functions(const struct profile *profile, uint32_t *ret_nr);
 const struct profile_frame *profile_frames(const struct profile *profile, uint32_t *ret_nr);
 const struct profile_node *profile_nodes(const struct profile *profile, uint32_t *ret_nr);
+const struct profile_weight *profile_base(const struct profile *profile, uint32_t *ret_nr);
+const struct profile_process *profile_processes(const struct profile *profile, uint32_t *ret_nr);
 const struct profile_thread *profile_threads(const struct profile *profile, uint32_t *ret_nr);
+const struct profile_sample *profile_samples(const struct profile *profile, uint32_t *ret_nr);
+
+/* The weight of a node on one side. */
+struct profile_weight profile_weight(const struct profile *profile, enum profile_side side,
+				     uint32_t node);
 
 /* Self and total time of one row; recursion counts once. */
 struct profile_total {
@@ -138,4 +178,5 @@ struct profile_total {
  * Self and total of every frame, indexed like profile_frames(); allocated
  * (free() it). 0 or -ENOMEM.
  */
-int profile_totals(const struct profile *profile, struct profile_total **ret_totals);
+int profile_totals(const struct profile *profile, enum profile_side side,
+		   struct profile_total **ret_totals);

@@ -16,11 +16,12 @@ static const struct {
 			       SAMPLE_EXCEPTION},
 };
 
-bool profile_mode_shows(enum profile_mode mode, const struct sample *sample, uint64_t *ret_ns)
+bool profile_mode_shows(enum profile_mode mode, uint32_t flags, uint64_t wall_ns, uint64_t cpu_ns,
+			uint64_t *ret_ns)
 {
-	if ((sample->flags & modes[mode].flags) != modes[mode].flags)
+	if ((flags & modes[mode].flags) != modes[mode].flags)
 		return false;
-	*ret_ns = mode == PROFILE_CPU ? sample->cpu_ns : sample->wall_ns;
+	*ret_ns = mode == PROFILE_CPU ? cpu_ns : wall_ns;
 	return true;
 }
 

@@ -16,10 +16,11 @@ enum profile_mode {
 };
 
 /*
- * Whether a profile of that mode shows the sample, and its weight in *ret_ns then. The weight
+ * Whether a profile of that mode shows a sample, and its weight in *ret_ns then. The weight
  * of one that is left out is nobody's: no other sample has it as well.
  */
-bool profile_mode_shows(enum profile_mode mode, const struct sample *sample, uint64_t *ret_ns);
+bool profile_mode_shows(enum profile_mode mode, uint32_t flags, uint64_t wall_ns, uint64_t cpu_ns,
+			uint64_t *ret_ns);
 
 /* One word in lower case, as on the command line; stable. */
 const char *profile_mode_name(enum profile_mode mode);

@@ -23,7 +23,8 @@ static void tree_walk_done(struct tree_walk *walk)
 	free(walk->sums);
 }
 
-static int tree_walk_init(struct tree_walk *walk, const struct profile *profile)
+static int tree_walk_init(struct tree_walk *walk, const struct profile *profile,
+			  enum profile_side side)
 {
 	uint32_t nr_nodes;
 	uint32_t nr_frames;
@@ -45,6 +46,8 @@ static int tree_walk_init(struct tree_walk *walk, const struct profile *profile)
 		walk->first_child[i] = PROFILE_NONE;
 	if (nr)
 		memcpy(walk->sums, nodes, nr * sizeof(*walk->sums));
+	for (uint32_t i = 0; side != PROFILE_SELF && i < nr_nodes; i++)
+		walk->sums[i].self_ns = profile_weight(profile, side, i).ns;
 	return 0;
 }
 
@@ -96,7 +99,7 @@ static void tree_walk_total(struct tree_walk *walk, struct profile_total *totals
 }
 
 /* A total for every frame, with what is its own already in it. */
-static struct profile_total *totals_create(const struct profile *profile)
+static struct profile_total *totals_create(const struct profile *profile, enum profile_side side)
 {
 	uint32_t nr_nodes;
 	uint32_t nr_frames;
@@ -109,15 +112,16 @@ static struct profile_total *totals_create(const struct profile *profile)
 	if (!totals)
 		return NULL;
 	for (uint32_t i = 0; i < nr_nodes; i++)
-		totals[nodes[i].frame].self_ns += nodes[i].self_ns;
+		totals[nodes[i].frame].self_ns += profile_weight(profile, side, i).ns;
 	return totals;
 }
 
-int profile_totals(const struct profile *profile, struct profile_total **ret_totals)
+int profile_totals(const struct profile *profile, enum profile_side side,
+		   struct profile_total **ret_totals)
 {
-	struct profile_total *totals = totals_create(profile);
+	struct profile_total *totals = totals_create(profile, side);
 	struct tree_walk walk;
-	int err = tree_walk_init(&walk, profile);
+	int err = tree_walk_init(&walk, profile, side);
 
 	if (!totals)
 		err = -ENOMEM;

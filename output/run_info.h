@@ -10,6 +10,10 @@
 
 /* Strings are borrowed, as the target has them, not escaped; NULL if not known. */
 struct run_info {
+	const char *pysample;	   /* version of the sampler */
+	const char *arguments;	   /* of pysample itself, separated by spaces */
+	const char *host;	   /* name of the machine */
+	uint64_t start_unix_ns;	   /* CLOCK_REALTIME at stats.start_ns; 0 if not known */
 	const char *command_line;  /* of the target, arguments separated by spaces */
 	pid_t pid;		   /* of the target, in our PID namespace; 0 if not known */
 	const char *python;	   /* version of the interpreter: "3.12.1" */

@@ -27,7 +27,7 @@ struct row {
 
 struct table {
 	const struct profile *profile;
-	const struct summary_options *options;
+	const struct artefact_options *options;
 	struct text out;
 	struct text cell; /* being made */
 	struct row *rows; /* owned; hottest first */
@@ -193,7 +193,7 @@ static int row_compare(const void *left, const void *right, void *profile)
 /* Time without a Python frame that no thread's root has as its own. */
 static uint64_t rootless_idle_ns(const struct table *table)
 {
-	uint64_t idle_ns = profile_idle_ns(table->profile);
+	uint64_t idle_ns = profile_sums(table->profile, PROFILE_SELF)->idle_ns;
 
 	for (uint32_t i = 0; i < table->nr_rows; i++) {
 		if (!row_function(table->profile, &table->rows[i]))
@@ -209,7 +209,7 @@ static int rows_collect(struct table *table)
 	uint32_t nr;
 	int err;
 
-	err = profile_totals(table->profile, &totals);
+	err = profile_totals(table->profile, PROFILE_SELF, &totals);
 	if (err)
 		return err;
 	(void)profile_frames(table->profile, &nr);
@@ -284,7 +284,7 @@ static void widths_find(struct table *table)
 
 static void row_print(struct table *table, const struct row *row)
 {
-	double whole_ns = (double)profile_time_ns(table->profile);
+	double whole_ns = (double)profile_sums(table->profile, PROFILE_SELF)->time_ns;
 	double percent_per_ns = whole_ns > 0 ? 100 / whole_ns : 0;
 	struct text *out = &table->out;
 	size_t name_width = table->name_width;
@@ -423,20 +423,23 @@ static int table_write(const struct table *table, FILE *out)
 	return err;
 }
 
-int summary_write(const struct profile *profile, const struct sampler_stats *stats,
-		  const struct run_info *info, const struct summary_options *options, FILE *out)
+int summary_write(const struct artefact *artefact, FILE *out)
 {
-	struct table table = {.profile = profile, .options = options};
+	struct table table = {.profile = artefact->profile, .options = &artefact->options};
+	uint64_t nr_samples = 0;
 	int err = rows_collect(&table);
 
 	if (!err) {
 		widths_find(&table);
-		header_print(&table, stats, info);
+		for (uint32_t i = 0; i < artefact->nr_runs; i++) {
+			header_print(&table, &artefact->runs[i].stats, &artefact->runs[i].info);
+			nr_samples += artefact->runs[i].stats.samples;
+		}
 		if (table.nr_rows)
 			table_print(&table);
 		else
 			text_puts(&table.out,
-				  stats->samples ? "no samples of this mode\n" : "no samples\n");
+				  nr_samples ? "no samples of this mode\n" : "no samples\n");
 		err = table_write(&table, out);
 	}
 	free(table.rows);

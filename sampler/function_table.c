@@ -31,7 +31,8 @@ static size_t slot_find(const struct function_table *table, uint64_t hash,
 	for (; table->slots[i]; i = (i + 1) & mask) {
 		const struct function *seen = &table->slots[i]->function;
 
-		if (table->slots[i]->hash == hash && seen->first_line == wanted->first_line &&
+		if (table->slots[i]->hash == hash && seen->kind == wanted->kind &&
+		    seen->first_line == wanted->first_line &&
 		    strcmp(seen->qualname, wanted->qualname) == 0 &&
 		    strcmp(seen->path, wanted->path) == 0)
 			break;
@@ -74,6 +75,7 @@ static struct function_entry *entry_create(const struct function *wanted, uint64
 	entry->hash = hash;
 	entry->function = (struct function){
 		.id = id,
+		.kind = wanted->kind,
 		.first_line = wanted->first_line,
 		.qualname = entry->text,
 		.path = entry->text + name_bytes,
@@ -95,10 +97,16 @@ bool function_is_other(const struct function *function)
 	return !function->path[0] && strcmp(function->qualname, FUNCTION_TABLE_OTHER) == 0;
 }
 
-const struct function *function_table_get(struct function_table *table, const char *qualname,
-					  const char *path, int32_t first_line)
+const struct function *function_table_get(struct function_table *table, enum function_kind kind,
+					  const char *qualname, const char *path,
+					  int32_t first_line)
 {
-	struct function wanted = {.qualname = qualname, .path = path, .first_line = first_line};
+	struct function wanted = {
+		.kind = kind,
+		.qualname = qualname,
+		.path = path,
+		.first_line = first_line,
+	};
 	uint64_t hash = hash_function(&wanted);
 	size_t i;
 
@@ -108,7 +116,7 @@ const struct function *function_table_get(struct function_table *table, const ch
 	if (table->slots[i])
 		return &table->slots[i]->function;
 	if (table->max_bytes && table->nr_bytes >= table->max_bytes && !function_is_other(&wanted))
-		return function_table_get(table, FUNCTION_TABLE_OTHER, "", 0);
+		return function_table_get(table, FUNCTION_PYTHON, FUNCTION_TABLE_OTHER, "", 0);
 	table->slots[i] = entry_create(&wanted, hash, table->nr_functions);
 	if (!table->slots[i])
 		return NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Every function that was seen, once: equal name, path and first line are one object. */
+/* Every function that was seen, once: equal kind, name, path and first line are one object. */
 #pragma once
 
 #include <stdbool.h>
@@ -26,8 +26,9 @@ struct function_table {
  * new ones are all the same one, FUNCTION_TABLE_OTHER without a path or line. Valid until
  * function_table_done(). NULL if out of memory.
  */
-const struct function *function_table_get(struct function_table *table, const char *qualname,
-					  const char *path, int32_t first_line);
+const struct function *function_table_get(struct function_table *table, enum function_kind kind,
+					  const char *qualname, const char *path,
+					  int32_t first_line);
 
 /* Whether a function is the one that stands for all for which there was no room. */
 bool function_is_other(const struct function *function);

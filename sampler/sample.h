@@ -18,9 +18,19 @@
 /* All times are in nanoseconds. */
 #define NS_PER_S 1000000000u
 
+/* What runs a function's code. The numbers are those of recordings (docs/formats.md). */
+enum function_kind {
+	FUNCTION_PYTHON = 0,	/* the interpreter; also what stands for others in its frames */
+	FUNCTION_COLLECTOR = 1, /* the garbage collector: SAMPLE_GC_NAME */
+	FUNCTION_NATIVE = 2,	/* the processor, out of the module at path */
+	FUNCTION_JIT = 3,	/* the processor, code made at run time */
+	FUNCTION_KERNEL = 4,
+	NR_FUNCTION_KINDS,
+};
+
 /*
  * A function that was seen running. There is one object for each distinct
- * (qualname, path, first_line), valid until the sampler is destroyed, so that
+ * (kind, qualname, path, first_line), valid until the sampler is destroyed, so that
  * pointers and ids can be compared.
  */
 struct function {
@@ -28,6 +38,7 @@ struct function {
 	int32_t first_line;   /* of the def; 0 if not known */
 	const char *qualname; /* UTF-8, control characters not escaped */
 	const char *path;     /* as the interpreter has it */
+	enum function_kind kind;
 };
 
 /* One frame of a stack. */
@@ -144,6 +155,12 @@ struct sample_sink_ops {
 
 	/* A thread that samples of may have come has another name now. NULL: never mind. */
 	void (*renamed)(struct sample_sink *sink, const struct sample_thread *thread);
+
+	/*
+	 * A tick is over, at now_ns, whether any sample came of it or not: the time for what is
+	 * to be done now and then. NULL: nothing is.
+	 */
+	int (*tick)(struct sample_sink *sink, uint64_t now_ns);
 };
 
 /* The first member of every sink. */

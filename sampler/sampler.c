@@ -379,7 +379,7 @@ static int run_loop(struct sampler *sampler, const struct sampler_options *optio
 		bool due;
 		uint64_t now_ns = ticker_wait(ticker, end_ns, &due);
 		uint64_t nr_ticks = sampler->stats.ticks;
-		int err;
+		int err, sink_err;
 
 		*ret_end = END_STOPPED;
 		if (options->stop && *options->stop)
@@ -390,6 +390,9 @@ static int run_loop(struct sampler *sampler, const struct sampler_options *optio
 		if (!due)
 			continue;
 		err = checked_tick(sampler, sink, now_ns);
+		sink_err = sink->ops->tick ? sink->ops->tick(sink, now_ns) : 0;
+		if (sink_err)
+			return sink_err;
 		if (!err) {
 			failures.nr = 0;
 			continue;

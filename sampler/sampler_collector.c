@@ -34,8 +34,8 @@ int sampler_collector_add(struct sampler *sampler, const struct snapshot_thread 
 	if (now == NOT_COLLECTING && before == NOT_COLLECTING)
 		return 0;
 	if (now != NOT_COLLECTING && !sampler->collector) {
-		sampler->collector =
-			function_table_get(&sampler->codes.functions, SAMPLE_GC_NAME, "", 0);
+		sampler->collector = function_table_get(&sampler->codes.functions,
+							FUNCTION_COLLECTOR, SAMPLE_GC_NAME, "", 0);
 		if (!sampler->collector)
 			return -ENOMEM;
 	}

@@ -348,7 +348,7 @@ static int code_fill(struct code_cache *cache, struct remote_memory *memory, str
 	err = claim_tables(cache, code);
 	if (err)
 		return err;
-	code->function = function_table_get(&cache->functions, qualname, path,
+	code->function = function_table_get(&cache->functions, FUNCTION_PYTHON, qualname, path,
 					    (int32_t)fingerprint->first_line);
 	if (!code->function)
 		return -ENOMEM;

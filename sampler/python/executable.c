@@ -193,8 +193,8 @@ static int take_text(struct code_cache *codes, struct executable *executable,
 		return 0;
 	if (codes->functions.nr_bytes >= FUNCTIONS_MAX_BYTES)
 		return -E2BIG;
-	executable->code.function =
-		function_table_get(&codes->functions, text->qualname, text->path, text->line);
+	executable->code.function = function_table_get(&codes->functions, FUNCTION_PYTHON,
+						       text->qualname, text->path, text->line);
 	return executable->code.function ? 0 : -ENOMEM;
 }
 

@@ -279,7 +279,7 @@ static int run(struct stopwalk *walk, struct message *reterr)
 	if (!err)
 		err = collect(walk);
 	if (!err)
-		err = collapsed_write(walk->profile, stdout);
+		err = collapsed_write(&(struct artefact){.profile = walk->profile}, stdout);
 	if (walk->sink.nr_unproven)
 		(void)fprintf(stderr, "stopwalk: %lu stacks could not be proven\n",
 			      walk->sink.nr_unproven);

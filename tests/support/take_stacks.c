@@ -69,7 +69,7 @@ static int take_ticks(struct remote_memory *memory, const struct py_build *build
 	for (uint64_t i = 1; !err && i <= NR_LEARNING_TICKS + NR_TICKS; i++)
 		err = sampler_tick(sampler, &late.sink, i * TICK_NS);
 	if (!err)
-		err = collapsed_write(profile, out);
+		err = collapsed_write(&(struct artefact){.profile = profile}, out);
 	profile_destroy(profile);
 	sampler_destroy(sampler);
 	return err;

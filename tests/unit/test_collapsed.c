@@ -17,16 +17,17 @@ static const struct {
 	struct function function;
 	const char *label;
 } nasty[] = {
-	{{0, 1, "<module>", "app.py"}, "<module> (app.py:1)"},
-	{{1, 7, "<lambda>", "app.py"}, "<lambda> (app.py:7)"},
-	{{2, 8, "a;b", "c;d.py"}, "a:b (c:d.py:8)"},
-	{{3, 9, "new\nline 7\n", "a\n 1"}, "new\\x0aline 7\\x0a (a\\x0a 1:9)"},
-	{{4, 0, "x 5", ""}, "x 5 ()"},
-	{{5, 5, "x 5", "p 6.5"}, "x 5 (p 6.5:5)"},
-	{{6, 2, "\xf0\x9f\x90\x8d", "\xc3\xa9.py"}, "\xf0\x9f\x90\x8d (\xc3\xa9.py:2)"},
-	{{7, 3, "\033]0;title\007", "\xff"}, "\\x1b]0:title\\x07 (\\xff:3)"},
-	{{8, 0, "", ""}, "?"},
-	{{9, 0, "f", "built-in"}, "f (built-in)"},
+	{{0, 1, "<module>", "app.py", FUNCTION_PYTHON}, "<module> (app.py:1)"},
+	{{1, 7, "<lambda>", "app.py", FUNCTION_PYTHON}, "<lambda> (app.py:7)"},
+	{{2, 8, "a;b", "c;d.py", FUNCTION_PYTHON}, "a:b (c:d.py:8)"},
+	{{3, 9, "new\nline 7\n", "a\n 1", FUNCTION_PYTHON}, "new\\x0aline 7\\x0a (a\\x0a 1:9)"},
+	{{4, 0, "x 5", "", FUNCTION_PYTHON}, "x 5 ()"},
+	{{5, 5, "x 5", "p 6.5", FUNCTION_PYTHON}, "x 5 (p 6.5:5)"},
+	{{6, 2, "\xf0\x9f\x90\x8d", "\xc3\xa9.py", FUNCTION_PYTHON},
+	 "\xf0\x9f\x90\x8d (\xc3\xa9.py:2)"},
+	{{7, 3, "\033]0;title\007", "\xff", FUNCTION_PYTHON}, "\\x1b]0:title\\x07 (\\xff:3)"},
+	{{8, 0, "", "", FUNCTION_PYTHON}, "?"},
+	{{9, 0, "f", "built-in", FUNCTION_PYTHON}, "f (built-in)"},
 };
 static const struct sample_thread thread = {.id = 0, .tid = 42, .name = "a b;c"};
 
@@ -46,7 +47,7 @@ static char *write_text(const struct profile *profile)
 	FILE *out = open_memstream(&text, &size);
 
 	cr_assert(out != NULL);
-	cr_assert(eq(int, collapsed_write(profile, out), 0));
+	cr_assert(eq(int, collapsed_write(&(struct artefact){.profile = profile}, out), 0));
 	cr_assert(eq(int, fclose(out), 0));
 	return text;
 }
@@ -99,9 +100,9 @@ Test(collapsed, says_when_the_stream_fails)
 	if (!out)
 		cr_skip("no /dev/full");
 	cr_assert(eq(int, push_sample(profile, &thread, &frame, 1, 0, 1), 0));
-	cr_expect(eq(int, collapsed_write(profile, out), -ENOSPC));
+	cr_expect(eq(int, collapsed_write(&(struct artefact){.profile = profile}, out), -ENOSPC));
 	(void)setvbuf(out, NULL, _IONBF, 0);
-	cr_expect(eq(int, collapsed_write(profile, out), -ENOSPC));
+	cr_expect(eq(int, collapsed_write(&(struct artefact){.profile = profile}, out), -ENOSPC));
 	(void)fclose(out);
 	profile_destroy(profile);
 }

@@ -9,7 +9,8 @@ Test(function_table, equal_functions_are_one)
 {
 	struct function_table table = {0};
 	char name[] = "C.f";
-	const struct function *first = function_table_get(&table, name, "/a.py", 3);
+	const struct function *first =
+		function_table_get(&table, FUNCTION_PYTHON, name, "/a.py", 3);
 
 	cr_assert(ne(ptr, (void *)first, NULL));
 	name[0] = 'X'; /* the strings are copies */
@@ -17,7 +18,8 @@ Test(function_table, equal_functions_are_one)
 	cr_expect(zero(int, strcmp(first->path, "/a.py")));
 	cr_expect(eq(int, first->first_line, 3));
 	cr_expect(zero(uint, first->id));
-	cr_expect(eq(ptr, (void *)function_table_get(&table, "C.f", "/a.py", 3), (void *)first));
+	cr_expect(eq(ptr, (void *)function_table_get(&table, FUNCTION_PYTHON, "C.f", "/a.py", 3),
+		     (void *)first));
 	cr_expect(eq(uint, table.nr_functions, 1));
 	function_table_done(&table);
 }
@@ -37,8 +39,9 @@ Test(function_table, each_part_tells_functions_apart)
 	for (int round = 0; round < 2; round++)
 		for (uint32_t i = 0; i < sizeof(functions) / sizeof(*functions); i++)
 			cr_expect(eq(uint,
-				     function_table_get(&table, functions[i].qualname,
-							functions[i].path, functions[i].first_line)
+				     function_table_get(&table, FUNCTION_PYTHON,
+							functions[i].qualname, functions[i].path,
+							functions[i].first_line)
 					     ->id,
 				     i));
 	function_table_done(&table);
@@ -53,12 +56,13 @@ Test(function_table, pointers_stay_while_it_grows)
 
 	for (int i = 0; i < NR_FUNCTIONS; i++) {
 		(void)snprintf(name, sizeof(name), "f%d", i);
-		functions[i] = function_table_get(&table, name, "/a.py", i);
+		functions[i] = function_table_get(&table, FUNCTION_PYTHON, name, "/a.py", i);
 		cr_assert(eq(uint, functions[i]->id, i));
 	}
 	for (int i = 0; i < NR_FUNCTIONS; i++) {
 		(void)snprintf(name, sizeof(name), "f%d", i);
-		cr_assert(eq(ptr, (void *)function_table_get(&table, name, "/a.py", i),
+		cr_assert(eq(ptr,
+			     (void *)function_table_get(&table, FUNCTION_PYTHON, name, "/a.py", i),
 			     (void *)functions[i]));
 	}
 	function_table_done(&table);
@@ -68,19 +72,23 @@ Test(function_table, pointers_stay_while_it_grows)
 Test(function_table, new_ones_beyond_the_bound_share_one)
 {
 	struct function_table table = {.max_bytes = 1};
-	const struct function *known = function_table_get(&table, "f", "/a.py", 1);
-	const struct function *other = function_table_get(&table, "g", "/a.py", 2);
+	const struct function *known = function_table_get(&table, FUNCTION_PYTHON, "f", "/a.py", 1);
+	const struct function *other = function_table_get(&table, FUNCTION_PYTHON, "g", "/a.py", 2);
 	size_t nr_bytes = table.nr_bytes;
 
 	cr_expect(not(function_is_other(known)));
 	cr_expect(function_is_other(other));
 	cr_expect(eq(str, (char *)other->path, (char *)""));
 	cr_expect(zero(i32, other->first_line));
-	cr_expect(eq(ptr, (void *)function_table_get(&table, "h", "/b.py", 3), (void *)other));
-	cr_expect(eq(ptr, (void *)function_table_get(&table, "f", "/a.py", 1), (void *)known));
+	cr_expect(eq(ptr, (void *)function_table_get(&table, FUNCTION_PYTHON, "h", "/b.py", 3),
+		     (void *)other));
+	cr_expect(eq(ptr, (void *)function_table_get(&table, FUNCTION_PYTHON, "f", "/a.py", 1),
+		     (void *)known));
 	for (int line = 0; line < 1000; line++)
-		cr_expect(eq(ptr, (void *)function_table_get(&table, "g", "/a.py", line + 2),
-			     (void *)other));
+		cr_expect(eq(
+			ptr,
+			(void *)function_table_get(&table, FUNCTION_PYTHON, "g", "/a.py", line + 2),
+			(void *)other));
 	cr_expect(eq(sz, table.nr_bytes, nr_bytes));
 	function_table_done(&table);
 }

@@ -11,9 +11,9 @@
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
 
 static const struct function functions[] = {
-	{0, 10, "main", "app.py"},
-	{1, 20, "fib", "app.py"},
-	{2, 30, "leaf", "lib.py"},
+	{0, 10, "main", "app.py", FUNCTION_PYTHON},
+	{1, 20, "fib", "app.py", FUNCTION_PYTHON},
+	{2, 30, "leaf", "lib.py", FUNCTION_PYTHON},
 };
 static const struct sample_thread main_thread = {.id = 0, .tid = 100, .name = "python3"};
 static const struct sample_thread worker = {.id = 1, .slot = 1, .tid = 101, .name = "worker"};
@@ -49,8 +49,8 @@ Test(profile, empty)
 	struct profile_total *totals;
 
 	cr_expect(eq(u32, nr_nodes(profile), 0));
-	cr_expect(eq(u64, profile_time_ns(profile), 0));
-	cr_assert(eq(int, profile_totals(profile, &totals), 0));
+	cr_expect(eq(u64, profile_sums(profile, PROFILE_SELF)->time_ns, 0));
+	cr_assert(eq(int, profile_totals(profile, PROFILE_SELF, &totals), 0));
 	free(totals);
 	profile_destroy(profile);
 	profile_destroy(NULL);
@@ -67,7 +67,7 @@ Test(profile, recursion_counts_once)
 
 	cr_assert(eq(int, push_sample(profile, &main_thread, frames, 5, 0, 7), 0));
 	cr_assert(eq(int, push_sample(profile, &main_thread, frames, 2, 2, 5), 0));
-	cr_assert(eq(int, profile_totals(profile, &totals), 0));
+	cr_assert(eq(int, profile_totals(profile, PROFILE_SELF, &totals), 0));
 
 	cr_expect(eq(u32, nr_nodes(profile), 5));
 	cr_expect(eq(u32, nr_frames(profile), 3));
@@ -150,9 +150,9 @@ Test(profile, threads_have_roots_and_paths_of_their_own)
 	cr_expect(eq(u64, profile_nodes(profile, &nr)[2].self_samples, 2));
 	cr_expect(eq(u64, profile_nodes(profile, &nr)[3].self_samples, 1));
 	cr_expect(eq(u64, profile_nodes(profile, &nr)[3].self_ns, 9));
-	cr_expect(eq(u64, profile_nr_idle_samples(profile), 1));
-	cr_expect(eq(u64, profile_idle_ns(profile), 9));
-	cr_expect(eq(u64, profile_time_ns(profile), 12));
+	cr_expect(eq(u64, profile_sums(profile, PROFILE_SELF)->nr_idle_samples, 1));
+	cr_expect(eq(u64, profile_sums(profile, PROFILE_SELF)->idle_ns, 9));
+	cr_expect(eq(u64, profile_sums(profile, PROFILE_SELF)->time_ns, 12));
 	profile_destroy(profile);
 }
 
@@ -223,10 +223,11 @@ Test(profile, stacks_beyond_the_limit_share_a_row)
 	cr_expect(le(u32, nr_nodes(profile), MAX_NODES));
 	cr_expect(eq(u64, self_samples_of(profile, "main"), 1));
 	cr_expect(eq(u64, self_samples_of(profile, "fib"), MAX_NODES - 3));
-	cr_expect(eq(u64, profile_nr_other_samples(profile), NR_STACKS - (MAX_NODES - 3)));
+	cr_expect(eq(u64, profile_sums(profile, PROFILE_SELF)->nr_other_samples,
+		     NR_STACKS - (MAX_NODES - 3)));
 	cr_expect(eq(u64, self_samples_of(profile, PROFILE_OTHER_STACKS),
-		     profile_nr_other_samples(profile)));
-	cr_expect(eq(u64, profile_time_ns(profile), 3 * (NR_STACKS + 1)));
+		     profile_sums(profile, PROFILE_SELF)->nr_other_samples));
+	cr_expect(eq(u64, profile_sums(profile, PROFILE_SELF)->time_ns, 3 * (NR_STACKS + 1)));
 	profile_destroy(profile);
 }
 
@@ -285,9 +286,9 @@ Test(profile, stays_right_when_it_gives_back_room)
 Test(profile, takes_over_from_another_sampler)
 {
 	static const struct function others[] = {
-		{0, 30, "leaf", "lib.py"},
-		{1, 10, "main", "app.py"},
-		{2, 5, "main", "other.py"},
+		{0, 30, "leaf", "lib.py", FUNCTION_PYTHON},
+		{1, 10, "main", "app.py", FUNCTION_PYTHON},
+		{2, 5, "main", "other.py", FUNCTION_PYTHON},
 	};
 	static const struct sample_thread first = {
 		.id = 0, .tid = 100, .name = "python3", .is_main = true};
@@ -319,7 +320,7 @@ Test(profile, takes_over_from_another_sampler)
 	cr_expect(eq(u64, profile_nodes(profile, &nr)[2].self_samples, 2));
 	cr_expect(eq(u64, profile_nodes(profile, &nr)[3].self_samples, 1));
 	cr_expect(eq(u64, profile_nodes(profile, &nr)[5].self_samples, 1));
-	cr_expect(eq(u64, profile_time_ns(profile), 4));
+	cr_expect(eq(u64, profile_sums(profile, PROFILE_SELF)->time_ns, 4));
 	profile_destroy(profile);
 }
 
@@ -329,8 +330,8 @@ Test(profile, idle_samples_have_no_node)
 
 	cr_assert(eq(int, push_sample(profile, &main_thread, NULL, 0, 0, 3), 0));
 	cr_expect(eq(u32, nr_nodes(profile), 0));
-	cr_expect(eq(u64, profile_time_ns(profile), 3));
-	cr_expect(eq(u64, profile_nr_idle_samples(profile), 1));
+	cr_expect(eq(u64, profile_sums(profile, PROFILE_SELF)->time_ns, 3));
+	cr_expect(eq(u64, profile_sums(profile, PROFILE_SELF)->nr_idle_samples, 1));
 	profile_destroy(profile);
 }
 
@@ -358,7 +359,7 @@ Test(profile, outlives_what_it_was_given)
 {
 	char name[] = "gone";
 	char path[] = "gone.py";
-	const struct function function = {0, 1, name, path};
+	const struct function function = {0, 1, name, path, FUNCTION_PYTHON};
 	const struct frame frame = {&function, 2};
 	struct profile *profile = new_profile(true, false);
 	uint32_t nr;
@@ -392,7 +393,7 @@ Test(profile, many_stacks)
 	}
 	cr_expect(eq(u32, nr_nodes(profile), 1 + 1000 + NR_STACKS));
 	cr_expect(eq(u32, nr_frames(profile), 1 + 1000 + NR_STACKS / 1000));
-	cr_assert(eq(int, profile_totals(profile, &totals), 0));
+	cr_assert(eq(int, profile_totals(profile, PROFILE_SELF, &totals), 0));
 	for (uint32_t i = 0; i < nr_frames(profile); i++)
 		self += totals[i].self_ns;
 	cr_expect(eq(u64, self, 2 * NR_STACKS));
@@ -413,7 +414,7 @@ Test(profile, very_deep)
 	for (int i = 0; i < DEPTH; i++)
 		frames[i].function = &functions[i % 2];
 	cr_assert(eq(int, push_sample(profile, &main_thread, frames, DEPTH, 0, 1), 0));
-	cr_assert(eq(int, profile_totals(profile, &totals), 0));
+	cr_assert(eq(int, profile_totals(profile, PROFILE_SELF, &totals), 0));
 	cr_expect(eq(u64, totals[0].total_ns, 1));
 	cr_expect(eq(u64, totals[1].total_ns, 1));
 	free(totals);
@@ -463,7 +464,8 @@ static struct world *world_create(void)
 	cr_assert(world != NULL);
 	for (uint32_t i = 0; i < NR_FUNCTIONS; i++) {
 		(void)snprintf(world->names[i], sizeof(world->names[i]), "f%u", i);
-		world->functions[i] = (struct function){i, (int32_t)i, world->names[i], "p"};
+		world->functions[i] =
+			(struct function){i, (int32_t)i, world->names[i], "p", FUNCTION_PYTHON};
 	}
 	for (uint32_t i = 0; i < NR_THREADS; i++)
 		world->threads[i] = (struct sample_thread){.id = i, .slot = i, .tid = (pid_t)i + 1};
@@ -555,10 +557,10 @@ static void check_nodes(const struct profile *profile, const struct world *world
 static void check_totals(const struct profile *profile, const struct world *world)
 {
 	struct profile_total *totals;
-	uint64_t all_self_ns = profile_idle_ns(profile);
+	uint64_t all_self_ns = profile_sums(profile, PROFILE_SELF)->idle_ns;
 	uint32_t nr = nr_frames(profile);
 
-	cr_assert(eq(int, profile_totals(profile, &totals), 0));
+	cr_assert(eq(int, profile_totals(profile, PROFILE_SELF, &totals), 0));
 	for (uint32_t frame = 0; frame < nr; frame++) {
 		struct row row = row_of(profile, frame);
 		struct profile_total expected = {0};
@@ -578,7 +580,7 @@ static void check_totals(const struct profile *profile, const struct world *worl
 		if (row.function < NR_FUNCTIONS)
 			all_self_ns += expected.self_ns;
 	}
-	cr_expect(eq(u64, all_self_ns, profile_time_ns(profile)));
+	cr_expect(eq(u64, all_self_ns, profile_sums(profile, PROFILE_SELF)->time_ns));
 	free(totals);
 }
 
@@ -650,7 +652,8 @@ Test(profile, modes_choose_samples_and_weights)
 		const struct profile_options options = {.mode = cases[i].mode, .by_thread = true};
 		struct profile *profile = profile_create(&options);
 		const char *name = profile_mode_name(cases[i].mode);
-		const struct profile_account *account = profile_account(profile);
+		const struct profile_account *account =
+			&profile_sums(profile, PROFILE_SELF)->account;
 		enum profile_mode parsed;
 		uint32_t nr_threads;
 
@@ -660,7 +663,8 @@ Test(profile, modes_choose_samples_and_weights)
 		cr_assert(zero(int, push(profile, &main_thread, 2, 2,
 					 ran | SAMPLE_HOLDS_GIL | SAMPLE_EXCEPTION, 100)));
 		cr_assert(zero(int, push(profile, &worker, 1, 0, SAMPLE_WAITS_FOR_GIL, 0)));
-		cr_expect(eq(u64, profile_time_ns(profile), cases[i].ns), "%s", name);
+		cr_expect(eq(u64, profile_sums(profile, PROFILE_SELF)->time_ns, cases[i].ns), "%s",
+			  name);
 		cr_expect(eq(u64, account->nr_shown, cases[i].nr_shown), "%s", name);
 		cr_expect(eq(u64, account->nr_samples, 5), "%s", name);
 		cr_expect(eq(u64, account->wall_ns, 500), "%s", name);
@@ -701,7 +705,7 @@ Test(profile, samples_left_out_do_not_spoil_the_path)
 	sample.flags = SAMPLE_HOLDS_GIL;
 	cr_assert(zero(int, sink->ops->sample(sink, &sample)));
 	cr_expect(eq(u32, nr_nodes(profile), 5));
-	cr_assert(zero(int, profile_totals(profile, &totals)));
+	cr_assert(zero(int, profile_totals(profile, PROFILE_SELF, &totals)));
 	cr_expect(eq(u64, totals[1].self_ns, 1), "fib");
 	cr_expect(eq(u64, totals[2].self_ns, 1), "leaf");
 	free(totals);

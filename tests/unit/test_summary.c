@@ -14,10 +14,11 @@
 #define NS_PER_MS 1000000ull
 
 static const struct function functions[] = {
-	{0, 1, "main", "app.py"},
-	{1, 20, "Parser.parse", "/usr/lib/python3/dist-packages/parser/core/parser.py"},
-	{2, 3, "evil\n\033[2J", "e\xc2\x9bvil.py"},
-	{3, 4, "\xe4\xb8\xad\xe6\x96\x87\xe5\x90\x8d", "wide.py"},
+	{0, 1, "main", "app.py", FUNCTION_PYTHON},
+	{1, 20, "Parser.parse", "/usr/lib/python3/dist-packages/parser/core/parser.py",
+	 FUNCTION_PYTHON},
+	{2, 3, "evil\n\033[2J", "e\xc2\x9bvil.py", FUNCTION_PYTHON},
+	{3, 4, "\xe4\xb8\xad\xe6\x96\x87\xe5\x90\x8d", "wide.py", FUNCTION_PYTHON},
 };
 static const struct sample_thread thread = {.id = 0, .tid = 42, .name = "python3"};
 static const struct sampler_stats stats = {
@@ -53,21 +54,36 @@ static struct profile *new_profile(bool by_thread)
 	return profile;
 }
 
-static char *write_text(const struct profile *profile, const struct summary_options *options)
+static int write_summary(const struct profile *profile, const struct sampler_stats *counters,
+			 const struct run_info *about, const struct artefact_options *options,
+			 FILE *out)
+{
+	const struct run run = {*about, *counters};
+	const struct artefact artefact = {
+		.profile = profile,
+		.runs = &run,
+		.nr_runs = 1,
+		.options = *options,
+	};
+
+	return summary_write(&artefact, out);
+}
+
+static char *write_text(const struct profile *profile, const struct artefact_options *options)
 {
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
 	cr_assert(out != NULL);
-	cr_assert(eq(int, summary_write(profile, &stats, &info, options, out), 0));
+	cr_assert(eq(int, write_summary(profile, &stats, &info, options, out), 0));
 	cr_assert(eq(int, fclose(out), 0));
 	return text;
 }
 
 Test(summary, table)
 {
-	const struct summary_options options = {.max_rows = 10};
+	const struct artefact_options options = {.max_rows = 10};
 	struct profile *profile = new_profile(false);
 	cleanup_free char *text = write_text(profile, &options);
 
@@ -90,7 +106,7 @@ Test(summary, table)
 
 Test(summary, rows_that_do_not_fit)
 {
-	const struct summary_options options = {.max_rows = 2};
+	const struct artefact_options options = {.max_rows = 2};
 	struct profile *profile = new_profile(true);
 	cleanup_free char *text = write_text(profile, &options);
 	const char *more = strstr(text, "evil.py:3\n");
@@ -105,7 +121,7 @@ Test(summary, rows_that_do_not_fit)
 /* A thread's root has the thread's idle time as its own and needs no row for it. */
 Test(summary, threads)
 {
-	const struct summary_options options = {.max_rows = 10};
+	const struct artefact_options options = {.max_rows = 10};
 	struct profile *profile = new_profile(true);
 	cleanup_free char *text = write_text(profile, &options);
 
@@ -135,7 +151,7 @@ Test(summary, keeps_to_the_width)
 	struct profile *profile = new_profile(false);
 
 	for (unsigned columns = 1; columns < 140; columns++) {
-		const struct summary_options options = {.max_rows = 10, .columns = columns};
+		const struct artefact_options options = {.max_rows = 10, .columns = columns};
 		cleanup_free char *text = write_text(profile, &options);
 		const char *end;
 
@@ -153,8 +169,8 @@ Test(summary, keeps_to_the_width)
 Test(summary, colour_only_when_asked)
 {
 	struct profile *profile = new_profile(false);
-	const struct summary_options plain = {.max_rows = 10};
-	const struct summary_options colour = {.max_rows = 10, .colour = true};
+	const struct artefact_options plain = {.max_rows = 10};
+	const struct artefact_options colour = {.max_rows = 10, .colour = true};
 	cleanup_free char *without = write_text(profile, &plain);
 	cleanup_free char *with = write_text(profile, &colour);
 	char *to = with;
@@ -176,7 +192,7 @@ Test(summary, colour_only_when_asked)
 Test(summary, no_samples_of_the_mode)
 {
 	const struct profile_options by_cpu = {.mode = PROFILE_CPU};
-	const struct summary_options options = {.max_rows = 10, .columns = 80};
+	const struct artefact_options options = {.max_rows = 10, .columns = 80};
 	const struct sampler_stats some = {.ticks = 3, .samples = 3};
 	const struct run_info unknown = {0};
 	struct profile *profile = profile_create(&by_cpu);
@@ -185,7 +201,7 @@ Test(summary, no_samples_of_the_mode)
 	FILE *out = open_memstream(&text, &size);
 
 	cr_assert(out != NULL);
-	cr_assert(eq(int, summary_write(profile, &some, &unknown, &options, out), 0));
+	cr_assert(eq(int, write_summary(profile, &some, &unknown, &options, out), 0));
 	cr_assert(eq(int, fclose(out), 0));
 	cr_expect(eq(str, text,
 		     (char *)"0 threads · 0.0 s · CPU time\n"
@@ -199,7 +215,7 @@ Test(summary, no_samples_of_the_mode)
 Test(summary, no_samples)
 {
 	const struct profile_options by_function = {0};
-	const struct summary_options options = {.max_rows = 10, .columns = 80};
+	const struct artefact_options options = {.max_rows = 10, .columns = 80};
 	const struct sampler_stats none = {0};
 	const struct run_info unknown = {0};
 	struct profile *profile = profile_create(&by_function);
@@ -208,7 +224,7 @@ Test(summary, no_samples)
 	FILE *out = open_memstream(&text, &size);
 
 	cr_assert(out != NULL);
-	cr_assert(eq(int, summary_write(profile, &none, &unknown, &options, out), 0));
+	cr_assert(eq(int, write_summary(profile, &none, &unknown, &options, out), 0));
 	cr_assert(eq(int, fclose(out), 0));
 	cr_expect(eq(str, text,
 		     (char *)"0 threads · 0.0 s · wall time\n"
@@ -221,13 +237,13 @@ Test(summary, no_samples)
 
 Test(summary, says_when_the_stream_fails)
 {
-	const struct summary_options options = {.max_rows = 10};
+	const struct artefact_options options = {.max_rows = 10};
 	struct profile *profile = new_profile(false);
 	FILE *out = fopen("/dev/full", "w");
 
 	if (!out)
 		cr_skip("no /dev/full");
-	cr_expect(eq(int, summary_write(profile, &stats, &info, &options, out), -ENOSPC));
+	cr_expect(eq(int, write_summary(profile, &stats, &info, &options, out), -ENOSPC));
 	(void)fclose(out);
 	profile_destroy(profile);
 }

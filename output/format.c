@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+#include "output/format.h"
+
+#include <string.h>
+
+#include "output/collapsed.h"
+#include "output/summary.h"
+
+/* The first one that a suffix fits is not always the longest: ".json.gz" and ".gz". */
+static const struct format formats[] = {
+	{
+		.name = "collapsed",
+		.suffixes = {".collapsed", ".folded", ".txt"},
+		.summary = "a line per stack, for flamegraph.pl, inferno, speedscope",
+		.compares = true,
+		.write = collapsed_write,
+	},
+	{
+		.name = "summary",
+		.suffixes = {".summary"},
+		.summary = "a table of functions",
+		.compares = true,
+		.write = summary_write,
+	},
+};
+
+const struct format *format_list(size_t *ret_nr)
+{
+	*ret_nr = sizeof(formats) / sizeof(*formats);
+	return formats;
+}
+
+const struct format *format_find(const char *name)
+{
+	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++)
+		if (strcmp(name, formats[i].name) == 0)
+			return &formats[i];
+	return NULL;
+}
+
+/* The length of the suffix, if the name ends with it and is more than that; else 0. */
+static size_t suffix_length(const char *name, const char *suffix)
+{
+	size_t name_length = strlen(name);
+	size_t length = strlen(suffix);
+
+	if (length >= name_length || strcmp(name + name_length - length, suffix) != 0)
+		return 0;
+	return length;
+}
+
+const struct format *format_of_path(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+	const struct format *best = NULL;
+	size_t best_length = 0;
+
+	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++)
+		for (size_t k = 0; k < FORMAT_MAX_SUFFIXES && formats[i].suffixes[k]; k++) {
+			size_t length = suffix_length(name, formats[i].suffixes[k]);
+
+			if (length > best_length) {
+				best_length = length;
+				best = &formats[i];
+			}
+		}
+	return best;
+}
