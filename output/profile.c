@@ -2,6 +2,7 @@
 #include "output/profile.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -126,10 +127,7 @@ int profile_thread_root(struct profile *profile, uint32_t thread, uint32_t *ret_
 
 void profile_rename_thread(struct profile *profile, uint32_t thread, const char *name)
 {
-	char *kept = profile->threads[thread].name;
-
-	(void)strncpy(kept, name, THREAD_NAME_MAX_BYTES - 1);
-	kept[THREAD_NAME_MAX_BYTES - 1] = '\0';
+	(void)snprintf(profile->threads[thread].name, THREAD_NAME_MAX_BYTES, "%s", name);
 }
 
 int profile_get_function(struct profile *profile, const struct function *function,

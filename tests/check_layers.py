@@ -9,7 +9,8 @@ ALLOWED = {
     "procmem": {"procmem"},
     "symbols": {"symbols", "procmem"},
     "sampler": {"sampler", "symbols", "procmem"},
-    "output": {"output", "sampler/sample.h", "procmem/cleanup.h"},
+    "output": {"output", "sampler/sample.h", "procmem/cleanup.h",
+               "procmem/message.h"},
     "cmd": {"cmd", "output", "sampler", "symbols", "procmem"},
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
