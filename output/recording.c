@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+#include "output/recording.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "output/frame_reader.h"
+#include "output/recording_decoder.h"
+
+struct recording {
+	struct frame_reader reader;
+	struct run_told told;
+	bool has_end;
+	uint64_t good_bytes; /* of the file: frames that can be read */
+	uint64_t bad_bytes;  /* and behind them */
+};
+
+/* The first frame tells whether it is a recording, and of a version that we know. */
+static int check_first(struct recording *recording, struct message *reterr)
+{
+	const uint8_t *content;
+	size_t bytes;
+	unsigned int version = 0;
+	int err = frame_reader_next(&recording->reader, &content, &bytes);
+
+	if (!err)
+		version = recording_version(content, bytes);
+	if (err && err != -EBADMSG && err != -ENOENT) {
+		message_set(reterr, "cannot read the recording: %s", strerror(-err));
+		return err;
+	}
+	if (!version) {
+		message_set(reterr, "the file is not a recording of pysample, or nothing of it was "
+				    "written: make one with 'pysample attach -o FILE.pysample "
+				    "PID'");
+		return -EBADMSG;
+	}
+	if (version > RECORDING_VERSION) {
+		message_set(reterr,
+			    "the recording is of version %u, and this pysample knows versions up "
+			    "to %d: read it with the pysample that made it, or a newer one",
+			    version, RECORDING_VERSION);
+		return -EPROTO;
+	}
+	frame_reader_seek(&recording->reader, 0);
+	return 0;
+}
+
+/* Read all frames, up to what is no more to be read. Their end is in recording. */
+static int scan(struct recording *recording, struct recording_decoder *decoder)
+{
+	int err = 0;
+
+	while (!err) {
+		const uint8_t *content;
+		size_t bytes;
+
+		err = frame_reader_next(&recording->reader, &content, &bytes);
+		if (!err)
+			err = recording_decoder_take(decoder, content, bytes);
+		if (!err) {
+			recording->good_bytes = recording->reader.offset;
+			recording->has_end = decoder->has_end;
+		}
+	}
+	return err;
+}
+
+static int scan_file(struct recording *recording)
+{
+	struct recording_decoder *decoder = calloc(1, sizeof(*decoder));
+	struct stat file;
+	int err;
+
+	if (!decoder)
+		return -ENOMEM;
+	decoder->told = &recording->told;
+	err = scan(recording, decoder);
+	recording_decoder_done(decoder);
+	free(decoder);
+	if (err != -ENOENT && err != -EBADMSG)
+		return err;
+	if (fstat(recording->reader.fd, &file) != 0)
+		return -errno;
+	if ((err == -EBADMSG || !recording->has_end) &&
+	    (uint64_t)file.st_size > recording->good_bytes)
+		recording->bad_bytes = (uint64_t)file.st_size - recording->good_bytes;
+	return 0;
+}
+
+int recording_open(int fd, struct recording **ret_recording, struct message *reterr)
+{
+	struct recording *recording = calloc(1, sizeof(*recording));
+	int err = recording ? frame_reader_init(&recording->reader, fd) : -ENOMEM;
+
+	if (err) {
+		free(recording);
+		message_set(reterr, "cannot read the recording: %s", strerror(-err));
+		return err;
+	}
+	err = check_first(recording, reterr);
+	if (!err) {
+		err = scan_file(recording);
+		if (err)
+			message_set(reterr, "cannot read the recording: %s", strerror(-err));
+	}
+	if (err)
+		recording_close(recording);
+	else
+		*ret_recording = recording;
+	return err;
+}
+
+void recording_close(struct recording *recording)
+{
+	if (!recording)
+		return;
+	frame_reader_done(&recording->reader);
+	run_told_done(&recording->told);
+	free(recording);
+}
+
+const struct run *recording_run(const struct recording *recording)
+{
+	return &recording->told.run;
+}
+
+bool recording_is_torn(const struct recording *recording, uint64_t *ret_bytes)
+{
+	*ret_bytes = recording->bad_bytes;
+	return !recording->has_end || recording->bad_bytes;
+}
+
+static int read_frames(struct recording *recording, struct recording_decoder *decoder)
+{
+	int err = 0;
+
+	frame_reader_seek(&recording->reader, 0);
+	while (!err && recording->reader.offset < recording->good_bytes) {
+		const uint8_t *content;
+		size_t bytes;
+
+		err = frame_reader_next(&recording->reader, &content, &bytes);
+		if (!err)
+			err = recording_decoder_take(decoder, content, bytes);
+	}
+	return err;
+}
+
+int recording_read(struct recording *recording, const struct recording_ops *ops, void *context)
+{
+	struct recording_decoder *decoder = calloc(1, sizeof(*decoder));
+	int err;
+
+	if (!decoder)
+		return -ENOMEM;
+	decoder->ops = ops;
+	decoder->context = context;
+	err = read_frames(recording, decoder);
+	recording_decoder_done(decoder);
+	free(decoder);
+	return err;
+}

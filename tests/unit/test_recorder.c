@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT */
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "output/recorder.h"
+#include "output/recording.h"
+#include "tests/support/random_samples.h"
+
+static int new_file(void)
+{
+	int fd = memfd_create("recording", 0);
+
+	cr_assert(fd >= 0);
+	return fd;
+}
+
+static struct recorder *new_recorder(int fd, const struct run *run)
+{
+	struct recorder *recorder;
+
+	cr_assert(eq(int, recorder_create(fd, run, &recorder), 0));
+	return recorder;
+}
+
+static struct recording *open_file(int fd)
+{
+	struct recording *recording;
+	struct message message = {0};
+
+	cr_assert(eq(int, recording_open(fd, &recording, &message), 0), "%s", message.text);
+	return recording;
+}
+
+/* What a recording is made of, counted. */
+struct counts {
+	uint32_t nr_functions, nr_nodes, nr_threads, nr_samples, nr_resets;
+	uint32_t max_nodes, deepest; /* index of a sample's node */
+	uint64_t wall_ns, cpu_ns;
+};
+
+static int count_process(void *context, pid_t pid, const char *command_line)
+{
+	(void)context, (void)pid, (void)command_line;
+	return 0;
+}
+
+static int count_thread(void *context, uint32_t process, const struct profile_thread *thread)
+{
+	(void)process, (void)thread;
+	((struct counts *)context)->nr_threads++;
+	return 0;
+}
+
+static int count_function(void *context, const struct function *function)
+{
+	(void)function;
+	((struct counts *)context)->nr_functions++;
+	return 0;
+}
+
+static int count_node(void *context, uint32_t parent, uint32_t function, int32_t line)
+{
+	struct counts *counts = context;
+
+	(void)parent, (void)function, (void)line;
+	counts->nr_nodes++;
+	if (counts->nr_nodes > counts->max_nodes)
+		counts->max_nodes = counts->nr_nodes;
+	return 0;
+}
+
+static int count_renamed(void *context, uint32_t thread, const char *name)
+{
+	(void)context, (void)thread, (void)name;
+	return 0;
+}
+
+static int count_sample(void *context, const struct recorded_sample *sample)
+{
+	struct counts *counts = context;
+
+	cr_assert(sample->node == PROFILE_NONE || sample->node < counts->nr_nodes);
+	if (sample->node != PROFILE_NONE && sample->node > counts->deepest)
+		counts->deepest = sample->node;
+	counts->nr_samples++;
+	counts->wall_ns += sample->wall_ns;
+	counts->cpu_ns += sample->cpu_ns;
+	return 0;
+}
+
+static int count_reset(void *context)
+{
+	struct counts *counts = context;
+
+	counts->nr_functions = 0;
+	counts->nr_nodes = 0;
+	counts->nr_resets++;
+	return 0;
+}
+
+static struct counts count(int fd)
+{
+	static const struct recording_ops ops = {
+		.process = count_process,
+		.thread = count_thread,
+		.function = count_function,
+		.node = count_node,
+		.renamed = count_renamed,
+		.sample = count_sample,
+		.reset = count_reset,
+	};
+	struct recording *recording = open_file(fd);
+	struct counts counts = {0};
+
+	cr_assert(eq(int, recording_read(recording, &ops, &counts), 0));
+	recording_close(recording);
+	return counts;
+}
+
+static const struct function recurse = {0, 1, "recurse", "deep.py", FUNCTION_PYTHON};
+static const struct function leaf = {1, 9, "leaf", "deep.py", FUNCTION_PYTHON};
+static const struct sample_thread main_thread = {.tid = 100, .name = "MainThread", .is_main = true};
+
+/* Stacks of 50,000 frames, each of its own, are too many for one tree after 41 of them. */
+Test(recorder, begins_new_tables)
+{
+	enum { DEPTH = 50000, NR_SAMPLES = 100 };
+	const struct run run = {0};
+	int fd = new_file();
+	struct recorder *recorder = new_recorder(fd, &run);
+	struct sample_sink *sink = recorder_sink(recorder);
+	struct frame *frames = calloc(DEPTH, sizeof(*frames));
+	struct sample sample = {.thread = &main_thread, .frames = frames, .nr_frames = DEPTH};
+	struct counts counts;
+
+	for (int i = 0; i < DEPTH; i++)
+		frames[i] = (struct frame){&recurse, 2};
+	for (int i = 0; i < NR_SAMPLES; i++) {
+		frames[0] = (struct frame){&leaf, i};
+		sample.time_ns = 1000000 + (uint64_t)i * 1000;
+		sample.wall_ns = i ? 1000 : 0;
+		cr_assert(eq(int, sink->ops->sample(sink, &sample), 0));
+	}
+	cr_assert(eq(int, recorder_finish(recorder, &run), 0));
+	recorder_destroy(recorder);
+	counts = count(fd);
+	cr_assert(eq(u32, counts.nr_resets, NR_SAMPLES / 41));
+	cr_assert(eq(u32, counts.nr_samples, NR_SAMPLES));
+	cr_assert(eq(u32, counts.nr_threads, 1));
+	cr_assert(eq(u64, counts.wall_ns, (NR_SAMPLES - 1) * 1000));
+	cr_assert(counts.max_nodes <= 1u << 21);
+	free(frames);
+	(void)close(fd);
+}
+
+static int push(struct recorder *recorder, uint64_t time_ns, int32_t line)
+{
+	struct sample_sink *sink = recorder_sink(recorder);
+	const struct frame frame = {&leaf, line};
+
+	return sink->ops->sample(sink, &(struct sample){.time_ns = time_ns,
+							.thread = &main_thread,
+							.frames = &frame,
+							.nr_frames = 1});
+}
+
+/* Without an end, what is a second old is there, with the counters of then. */
+Test(recorder, flushes_every_second)
+{
+	const struct run run = {.info = {.host = "here", .asked_hz = 100}};
+	struct sampler_stats stats = {.start_ns = 5 * (uint64_t)NS_PER_S};
+	int fd = new_file();
+	struct recorder *recorder = new_recorder(fd, &run);
+	struct sample_sink *sink = recorder_sink(recorder);
+	const uint64_t begin_ns = stats.start_ns;
+	struct recording *recording = open_file(fd);
+
+	cr_assert(eq(str, (char *)recording_run(recording)->info.host, (char *)"here"));
+	recording_close(recording);
+	recorder_watch(recorder, &stats);
+	for (uint64_t i = 0; i < 1000; i++) {
+		const uint64_t now_ns = begin_ns + i * 10000000;
+		const struct run *read;
+		uint64_t torn_bytes;
+
+		cr_assert(eq(int, push(recorder, now_ns, (int32_t)i), 0));
+		stats.ticks++;
+		stats.samples++;
+		stats.lost[LOSS_GREW] += i % 7 == 0;
+		cr_assert(eq(int, sink->ops->tick(sink, now_ns), 0));
+		recording = open_file(fd);
+		read = recording_run(recording);
+		cr_assert(recording_is_torn(recording, &torn_bytes));
+		cr_assert(eq(u64, torn_bytes, 0));
+		cr_assert(read->stats.samples + 100 > stats.samples);
+		cr_assert(eq(u64, read->stats.samples, read->info.account.nr_samples));
+		cr_assert(eq(u64, read->stats.lost[LOSS_GREW], (read->stats.ticks + 6) / 7));
+		if (read->stats.ticks)
+			cr_assert(eq(u64, read->stats.end_ns - begin_ns,
+				     read->stats.ticks * 10000000));
+		if (i % 100 == 99)
+			cr_assert(eq(u32, count(fd).nr_samples, (uint32_t)read->stats.samples));
+		recording_close(recording);
+	}
+	recorder_destroy(recorder);
+	(void)close(fd);
+}
+
+/* A target that has nothing to show is told of as well, by ticks alone. */
+Test(recorder, flushes_without_samples)
+{
+	const struct run run = {0};
+	struct sampler_stats stats = {.start_ns = NS_PER_S};
+	int fd = new_file();
+	struct recorder *recorder = new_recorder(fd, &run);
+	struct sample_sink *sink = recorder_sink(recorder);
+	struct recording *recording;
+
+	recorder_watch(recorder, &stats);
+	for (stats.ticks = 1; stats.ticks <= 50; stats.ticks++)
+		cr_assert(eq(int, sink->ops->tick(sink, stats.ticks * NS_PER_S / 10), 0));
+	recording = open_file(fd);
+	cr_assert(recording_run(recording)->stats.ticks >= 40);
+	recording_close(recording);
+	recorder_destroy(recorder);
+	(void)close(fd);
+}
+
+/* The sums are those of the samples as they are read, whose total is exact. */
+Test(recorder, sums_what_it_stores)
+{
+	const struct random_options options = {
+		.seed = 21, .nr_ticks = 5000, .rate_hz = 1000, .measures_cpu = true};
+	struct random_samples samples;
+	int fd = new_file();
+	struct run run;
+	struct recorder *recorder;
+	struct counts counts;
+	const struct profile_sums *sums;
+
+	random_samples_init(&samples, &options);
+	run = random_samples_run(&samples);
+	recorder = new_recorder(fd, &run);
+	cr_assert(eq(int, random_samples_play(&samples, recorder), 0));
+	cr_assert(eq(int, recorder_finish(recorder, &run), 0));
+	sums = recorder_sums(recorder);
+	counts = count(fd);
+	cr_assert(eq(u64, sums->account.nr_samples, counts.nr_samples));
+	cr_assert(eq(u64, sums->account.nr_shown, counts.nr_samples));
+	cr_assert(eq(u64, sums->account.nr_cpu_measured, counts.nr_samples));
+	cr_assert(eq(u64, sums->account.wall_ns, counts.wall_ns));
+	cr_assert(eq(u64, sums->account.cpu_ns, counts.cpu_ns));
+	cr_assert(eq(u64, sums->time_ns, counts.wall_ns));
+	cr_assert(sums->idle_ns > 0 && sums->idle_ns < sums->time_ns);
+	recorder_destroy(recorder);
+	random_samples_done(&samples);
+	(void)close(fd);
+}
+
+/* A file that cannot grow: an error, again and again, and what was flushed is there. */
+Test(recorder, says_that_a_write_failed, .signal = 0)
+{
+	const struct run run = {.info = {.asked_hz = 1000}};
+	const struct rlimit limit = {20000, RLIM_INFINITY};
+	char path[] = "/tmp/test_recorder_XXXXXX";
+	int fd = mkstemp(path);
+	struct recorder *recorder = new_recorder(fd, &run);
+	uint64_t time_ns = NS_PER_S;
+	struct recording *recording;
+	uint64_t torn_bytes;
+	int err = 0;
+
+	cr_assert(fd >= 0 && unlink(path) == 0);
+	(void)signal(SIGXFSZ, SIG_IGN);
+	cr_assert(eq(int, setrlimit(RLIMIT_FSIZE, &limit), 0));
+	for (int32_t i = 0; !err && i < 1000000; i++)
+		err = push(recorder, time_ns += 1000000, (i * 7919) % 5003);
+	cr_assert(eq(int, err, -EFBIG));
+	cr_assert(eq(int, push(recorder, time_ns, 1), -EFBIG));
+	cr_assert(eq(int, push(recorder, time_ns + NS_PER_S, 1), -EFBIG));
+	cr_assert(eq(int, recorder_add_process(recorder, 1, NULL), -EFBIG));
+	cr_assert(eq(int, recorder_finish(recorder, &run), -EFBIG));
+	recorder_destroy(recorder);
+	cr_assert(eq(long, (long)lseek(fd, 0, SEEK_END), 20000));
+	recording = open_file(fd);
+	cr_assert(recording_is_torn(recording, &torn_bytes));
+	cr_assert(torn_bytes > 0);
+	recording_close(recording);
+	cr_assert(count(fd).nr_samples > 5000);
+	(void)close(fd);
+}
+
+Test(recorder, says_that_nobody_reads)
+{
+	const struct run run = {0};
+	struct recorder *recorder;
+	int fds[2];
+
+	(void)signal(SIGPIPE, SIG_IGN);
+	cr_assert(eq(int, pipe(fds), 0));
+	recorder = new_recorder(fds[1], &run);
+	(void)close(fds[0]);
+	cr_assert(eq(int, push(recorder, NS_PER_S, 1), 0));
+	cr_assert(eq(int, recorder_finish(recorder, &run), -EPIPE));
+	recorder_destroy(recorder);
+	cr_assert(eq(int, recorder_create(fds[1], &run, &recorder), -EPIPE));
+	recorder_destroy(NULL);
+	(void)close(fds[1]);
+}
+
+static uint32_t u32_at(const uint8_t *bytes)
+{
+	return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
+	       (uint32_t)bytes[3] << 24;
+}
+
+/* As those read it that know zstd's seekable format only. */
+Test(recorder, ends_with_a_seek_table)
+{
+	const struct run run = {0};
+	int fd = new_file();
+	struct recorder *recorder = new_recorder(fd, &run);
+	uint8_t bytes[4096];
+	ssize_t nr;
+	uint32_t nr_frames, table, at = 0;
+
+	for (uint64_t i = 1; i <= 5; i++)
+		cr_assert(eq(int, push(recorder, i * NS_PER_S, 1), 0));
+	cr_assert(eq(int, recorder_finish(recorder, &run), 0));
+	nr = pread(fd, bytes, sizeof(bytes), 0);
+	cr_assert(nr > 100 && nr < (ssize_t)sizeof(bytes));
+	cr_assert(eq(u64, recorder_bytes(recorder), (uint64_t)nr));
+	cr_assert(eq(u32, u32_at(bytes + nr - 4), 0x8F92EAB1));
+	cr_assert(eq(u8, bytes[nr - 5], 0));
+	nr_frames = u32_at(bytes + nr - 9);
+	table = (uint32_t)nr - 9 - 8 * nr_frames;
+	cr_assert(eq(u32, nr_frames, 6));
+	cr_assert(eq(u32, u32_at(bytes + table - 8), 0x184D2A5E));
+	cr_assert(eq(u32, u32_at(bytes + table - 4), 8 * nr_frames + 9));
+	for (uint32_t i = 0; i < nr_frames; i++) {
+		cr_assert(eq(u32, u32_at(bytes + at), 0xFD2FB528));
+		at += u32_at(bytes + table + 8 * i);
+	}
+	cr_assert(eq(u32, at, table - 8));
+	recorder_destroy(recorder);
+	(void)close(fd);
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "output/run.h"
+
+#define NR(array) (sizeof(array) / sizeof((array)[0]))
+
+static const struct run some = {
+	.info = {.pysample = "0.1.0",
+		 .arguments = "pysample attach -o a=b.pysample 7",
+		 .host = "böx\n",
+		 .start_unix_ns = UINT64_C(1700000000123456789),
+		 .command_line = "python3 -c 'x=1; y=2'",
+		 .pid = 4711,
+		 .python = "3.14.0",
+		 .python_free_threaded = true,
+		 .python_newer_than_tested = true,
+		 .runtime_found_by = "debug offsets",
+		 .mode = PROFILE_GIL,
+		 .account = {10, 9, 8000, 7000, 6},
+		 .shown_ns = 5000,
+		 .asked_hz = 0.1,
+		 .cpu_user_ns = 11,
+		 .cpu_sys_ns = 12,
+		 .max_rss_kib = 13},
+	.stats = {.ticks = 1000,
+		  .late_ticks = 2,
+		  .failed_ticks = 3,
+		  .samples = UINT64_MAX,
+		  .trimmed = 5,
+		  .lost = {21, 22, 23, 24, 25, 26, 27},
+		  .cached = 6,
+		  .copied_again = 7,
+		  .writes = 8,
+		  .reads = 9,
+		  .clock_reads = 10,
+		  .clockless = 11,
+		  .rough_clocks = 12,
+		  .other_syscalls = 13,
+		  .start_ns = 14,
+		  .first_sample_ns = 15,
+		  .end_ns = 14 + (uint64_t)2 * NS_PER_S,
+		  .lateness.max = 17,
+		  .p50_lateness_ns = 18,
+		  .p99_lateness_ns = 19},
+};
+
+/* Pairs as text, and into another run. */
+struct teller {
+	struct run_told told;
+	char text[8192];
+};
+
+static void take(void *context, const char *name, const char *value)
+{
+	struct teller *teller = context;
+
+	cr_assert(eq(int, run_told_take(&teller->told, name, value), 0));
+	(void)snprintf(teller->text + strlen(teller->text),
+		       sizeof(teller->text) - strlen(teller->text), "%s=%s\n", name, value);
+}
+
+static void expect_equal(const struct run *is, const struct run *expected)
+{
+	const char *const *strings[][2] = {
+		{&is->info.pysample, &expected->info.pysample},
+		{&is->info.arguments, &expected->info.arguments},
+		{&is->info.host, &expected->info.host},
+		{&is->info.command_line, &expected->info.command_line},
+		{&is->info.python, &expected->info.python},
+		{&is->info.runtime_found_by, &expected->info.runtime_found_by},
+	};
+	struct run bare_is = *is, bare_expected = *expected;
+	struct run *bare[] = {&bare_is, &bare_expected};
+
+	for (size_t i = 0; i < NR(strings); i++) {
+		cr_assert(eq(int, !*strings[i][0], !*strings[i][1]));
+		if (*strings[i][0])
+			cr_assert(eq(str, (char *)*strings[i][0], (char *)*strings[i][1]));
+	}
+	for (size_t i = 0; i < NR(bare); i++) {
+		bare[i]->info.pysample = bare[i]->info.arguments = bare[i]->info.host = NULL;
+		bare[i]->info.command_line = bare[i]->info.python = NULL;
+		bare[i]->info.runtime_found_by = NULL;
+	}
+	cr_assert(bare_is.info.asked_hz == bare_expected.info.asked_hz);
+	cr_assert(eq(int, memcmp(&bare_is, &bare_expected, sizeof(bare_is)), 0));
+}
+
+Test(run, is_what_was_told)
+{
+	static struct teller teller, again;
+
+	run_tell(&some, take, &teller);
+	expect_equal(&teller.told.run, &some);
+	cr_assert(strstr(teller.text, "asked_hz=0.1\n") != NULL);
+	cr_assert(strstr(teller.text, "achieved_hz=500\n") != NULL);
+	cr_assert(strstr(teller.text, "wall_s=2\n") != NULL);
+	cr_assert(strstr(teller.text, "mode=gil\n") != NULL);
+	cr_assert(strstr(teller.text, "lost.grew=21\n") != NULL);
+	cr_assert(strstr(teller.text, "samples=18446744073709551615\n") != NULL);
+
+	run_tell(&teller.told.run, take, &again);
+	cr_assert(eq(str, again.text, teller.text));
+	run_told_done(&teller.told);
+	run_told_done(&again.told);
+	run_told_done(&again.told);
+}
+
+Test(run, does_not_tell_what_is_not_known)
+{
+	static struct teller teller;
+	const struct run nothing = {0};
+
+	run_tell(&nothing, take, &teller);
+	expect_equal(&teller.told.run, &nothing);
+	cr_assert(strstr(teller.text, "pid=") == NULL);
+	cr_assert(strstr(teller.text, "host=") == NULL);
+	run_told_done(&teller.told);
+}
+
+Test(run, keeps_the_last_one_of_a_name)
+{
+	struct run_told told = {0};
+
+	for (int i = 0; i < 1000; i++) {
+		cr_assert(eq(int, run_told_take(&told, "host", "one"), 0));
+		cr_assert(eq(int, run_told_take(&told, "python", "3.1"), 0));
+		cr_assert(eq(int, run_told_take(&told, "ticks", "5"), 0));
+	}
+	cr_assert(eq(int, run_told_take(&told, "host", "two"), 0));
+	cr_assert(eq(int, run_told_take(&told, "ticks", "6"), 0));
+	cr_assert(eq(str, (char *)told.run.info.host, (char *)"two"));
+	cr_assert(eq(str, (char *)told.run.info.python, (char *)"3.1"));
+	cr_assert(eq(u64, told.run.stats.ticks, 6));
+	cr_assert(eq(u32, told.nr_strings, 2));
+	run_told_done(&told);
+}
+
+Test(run, passes_over_nonsense)
+{
+	static const char *const cases[][2] = {
+		{"ticks", ""},
+		{"ticks", "-1"},
+		{"ticks", "1.5"},
+		{"ticks", "18446744073709551616"},
+		{"ticks", "0x10"},
+		{"pid", "2147483648"},
+		{"mode", "fast"},
+		{"asked_hz", "nan"},
+		{"asked_hz", "1e999"},
+		{"asked_hz", "1 "},
+		{"python_free_threaded", "yes"},
+		{"lost.grew", "many"},
+		{"lost.", "1"},
+		{"lost.other", "1"},
+		{"", "1"},
+		{"achieved_hz", "1"},
+	};
+	const struct run nothing = {0};
+	struct run_told told = {0};
+
+	for (size_t i = 0; i < NR(cases); i++)
+		cr_assert(eq(int, run_told_take(&told, cases[i][0], cases[i][1]), 0));
+	expect_equal(&told.run, &nothing);
+	run_told_done(&told);
+}
