@@ -7,6 +7,12 @@
 #include "output/array.h"
 #include "sampler/sample.h"
 
+/*
+ * The node of a thread that has another one more often than not is told each time: that the
+ * gaps are all alike saves more than the nodes that could be left out.
+ */
+enum { ACTIVITY_PARTS = 16, ACTIVITY_MANY = ACTIVITY_PARTS * ACTIVITY_PARTS / 2 };
+
 void sample_batch_done(struct sample_batch *batch)
 {
 	tick_times_done(&batch->times);
@@ -63,6 +69,21 @@ static void add_slot(struct sample_batch *batch, uint32_t slot)
 	batch->is_other = true;
 }
 
+static void add_node(struct sample_batch *batch, struct sample_state *state, uint64_t node)
+{
+	state->moves -= state->moves / ACTIVITY_PARTS;
+	if (node == state->node && state->moves < ACTIVITY_MANY) {
+		batch->node_gap++;
+		return;
+	}
+	if (node != state->node)
+		state->moves += ACTIVITY_PARTS;
+	byte_buffer_uint(&batch->columns[SAMPLES_NODE_GAPS], batch->node_gap);
+	byte_buffer_uint(&batch->columns[SAMPLES_NODES], node);
+	batch->node_gap = 0;
+	state->node = node;
+}
+
 void sample_batch_add(struct sample_batch *batch, struct sample_state *state,
 		      const struct batch_sample *sample)
 {
@@ -71,14 +92,7 @@ void sample_batch_add(struct sample_batch *batch, struct sample_state *state,
 
 	add_slot(batch, sample->slot);
 	batch->nr_samples++;
-	if (sample->node == state->node) {
-		batch->node_gap++;
-	} else {
-		byte_buffer_uint(&columns[SAMPLES_NODE_GAPS], batch->node_gap);
-		byte_buffer_uint(&columns[SAMPLES_NODES], sample->node);
-		batch->node_gap = 0;
-		state->node = sample->node;
-	}
+	add_node(batch, state, sample->node);
 	if (sample->flags == state->flags) {
 		batch->flag_gap++;
 	} else {

@@ -30,6 +30,7 @@ struct sample_state {
 	bool has_time;
 	uint64_t units; /* of its tick */
 	uint64_t node;	/* + 1; 0: none */
+	uint32_t moves; /* how often it had another node, fading: ACTIVITY_PARTS^2 is always */
 	uint32_t flags; /* enum sample_flags, RECORD_WEIGHED */
 };
 
