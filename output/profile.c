@@ -94,7 +94,8 @@ int profile_add_thread(struct profile *profile, const struct profile_thread *thr
 
 	profile->nr_threads_seen++;
 	*ret_thread = PROFILE_NONE;
-	if (!profile->options.by_thread && !profile->options.keep_samples)
+	if (!profile->options.by_thread && !profile->options.keep_samples &&
+	    !profile->options.keep_threads)
 		return 0;
 	if (profile->nr_threads >= PROFILE_MAX_THREADS ||
 	    (profile->options.by_thread && profile_tree_is_full(&profile->tree)))
@@ -103,8 +104,6 @@ int profile_add_thread(struct profile *profile, const struct profile_thread *thr
 	if (err)
 		return err;
 	profile->threads[profile->nr_threads] = *thread;
-	profile->threads[profile->nr_threads].process =
-		profile->nr_processes ? profile->nr_processes - 1 : PROFILE_NONE;
 	profile->roots[profile->nr_threads] = PROFILE_NONE;
 	*ret_thread = profile->nr_threads++;
 	return 0;
@@ -265,6 +264,7 @@ static int path_add_thread(struct profile *profile, const struct sample_thread *
 			   struct thread_path *path)
 {
 	struct profile_thread row = {
+		.process = profile->nr_processes ? profile->nr_processes - 1 : PROFILE_NONE,
 		.tid = thread->tid,
 		.interpreter_id = thread->interpreter_id,
 		.is_main = thread->is_main,
@@ -448,6 +448,11 @@ const struct profile_sums *profile_sums(const struct profile *profile, enum prof
 enum profile_mode profile_mode(const struct profile *profile)
 {
 	return profile->options.mode;
+}
+
+const struct profile_options *profile_options(const struct profile *profile)
+{
+	return &profile->options;
 }
 
 uint64_t profile_nr_threads(const struct profile *profile)

@@ -43,6 +43,7 @@ struct profile_options {
 	bool by_line;	    /* a row per line instead of a row per function */
 	bool by_thread;	    /* a root frame per thread */
 	bool keep_samples;  /* each of them, 48 bytes, not only their sums */
+	bool keep_threads;  /* rows of threads, whatever the others say */
 	uint32_t max_nodes; /* 0: PROFILE_MAX_NODES */
 };
 
@@ -95,9 +96,9 @@ int profile_add_process(struct profile *profile, pid_t pid, const char *command_
  * The other way in, for samples whose stacks are known by their nodes. A function is found by
  * what it is (its id is not looked at); line is the executing one, which matters by_line only;
  * parent is PROFILE_NONE for outermost frames, which with by_thread belong below
- * profile_thread_root(). Of a thread a row is made, copied from thread, whose process is the
- * last one added; its *ret_thread is PROFILE_NONE if rows are full. A stack that has no place
- * has the node that profile_other_node() gives.
+ * profile_thread_root(). Of a thread a row is made, copied from thread; its *ret_thread is
+ * PROFILE_NONE if rows are full, or not kept. A stack that has no place has the node that
+ * profile_other_node() gives.
  *
  * 0; -ENOMEM; profile_get_node(): -E2BIG, there is no place.
  */
@@ -147,13 +148,16 @@ const struct profile_sums *profile_sums(const struct profile *profile, enum prof
 
 enum profile_mode profile_mode(const struct profile *profile);
 
+/* What it was created with; borrowed. */
+const struct profile_options *profile_options(const struct profile *profile);
+
 /* How many threads had samples. */
 uint64_t profile_nr_threads(const struct profile *profile);
 
 /*
  * The tables, each with its length; borrowed, valid until the next sample. Threads have rows
- * with by_thread or keep_samples only, samples are kept with the latter, those of PROFILE_SELF,
- * in the order that they came. The base's weights are parallel to the nodes, but may be fewer:
+ * with by_thread, keep_samples or keep_threads only, samples are kept with keep_samples, those of
+ * PROFILE_SELF, in the order that they came. The base's weights are parallel to the nodes, but may be fewer:
  * those missing are zero; a node's own are in it.
  */
 const struct profile_function *profile_functions(const struct profile *profile, uint32_t *ret_nr);
