@@ -45,16 +45,26 @@ static bool parse_number(const char *text, const struct unit *units, size_t nr_u
 	return false;
 }
 
-static bool parse_pid(const char *text, pid_t *ret_pid)
+bool parse_count(const char *text, uint32_t max, uint32_t *ret_count)
 {
 	char *end;
-	long pid;
+	unsigned long count;
 
 	if (text[0] < '0' || text[0] > '9')
 		return false;
 	errno = 0;
-	pid = strtol(text, &end, 10);
-	if (errno || *end || pid < 1 || pid > INT32_MAX)
+	count = strtoul(text, &end, 10);
+	if (errno || *end || count > max)
+		return false;
+	*ret_count = (uint32_t)count;
+	return true;
+}
+
+bool parse_pid(const char *text, pid_t *ret_pid)
+{
+	uint32_t pid;
+
+	if (!parse_count(text, INT32_MAX, &pid) || pid == 0)
 		return false;
 	*ret_pid = (pid_t)pid;
 	return true;
@@ -95,6 +105,36 @@ bool parse_wait(const char *text, uint64_t *ret_wait_ns)
 		return parse_duration(text, ret_wait_ns);
 	*ret_wait_ns = 0;
 	return true;
+}
+
+bool parse_moment(const char *text, int64_t *ret_moment_ns)
+{
+	const bool from_end = text[0] == '-';
+	uint64_t moment_ns;
+
+	if (!parse_wait(text + from_end, &moment_ns) || (from_end && !moment_ns))
+		return false;
+	*ret_moment_ns = from_end ? -(int64_t)moment_ns : (int64_t)moment_ns;
+	return true;
+}
+
+bool parse_percent(const char *text, double *ret_percent)
+{
+	static const struct unit units[] = {{"", 1}, {"%", 1}};
+	double percent;
+
+	if (!parse_number(text, units, sizeof(units) / sizeof(*units), &percent) || percent > 100)
+		return false;
+	*ret_percent = percent;
+	return true;
+}
+
+bool parse_mode(const char *name, enum profile_mode *ret_mode)
+{
+	if (profile_mode_parse(name, ret_mode))
+		return true;
+	print_error("there is no mode '%s': write wall, cpu, gil or exception", name);
+	return false;
 }
 
 void print_option_error(int result, const char *short_options, char **argv)

@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "output/profile_mode.h"
+
 /*
  * "100", "1khz", "20k", "0.5hz", in Hz; "max" is 0: as fast as can be. False if
  * it is none of these, or not between 0.01 Hz and 1 MHz.
@@ -20,6 +22,24 @@ bool parse_duration(const char *text, uint64_t *ret_duration_ns);
 
 /* The same, and "0": none. */
 bool parse_wait(const char *text, uint64_t *ret_wait_ns);
+
+/*
+ * A moment: since the beginning as parse_wait() has it, or before the end with a '-' in front.
+ * False if it is none.
+ */
+bool parse_moment(const char *text, int64_t *ret_moment_ns);
+
+/* "5", "2.5", "5%": percent, from 0 to 100. False if it is none. */
+bool parse_percent(const char *text, double *ret_percent);
+
+/* A process id. False if it is none. */
+bool parse_pid(const char *text, pid_t *ret_pid);
+
+/* A number from 0 to max, in decimal digits. False if it is none. */
+bool parse_count(const char *text, uint32_t max, uint32_t *ret_count);
+
+/* The mode of that name; false after an error was printed. */
+bool parse_mode(const char *name, enum profile_mode *ret_mode);
 
 /*
  * Print what getopt_long() did not take when it returned result, '?' or ':'. Its

@@ -14,6 +14,9 @@
 /* As many symbolic links in a row as the kernel follows: MAXSYMLINKS, include/linux/namei.h. */
 enum { MAX_LINKS = 40 };
 
+/* So many names are tried that others left behind, of processes that had our id. */
+enum { MAX_NAMES = 100 };
+
 /* Names. */
 
 /* The length of the folder's part of a name, with its '/'; 0 if there is none. */
@@ -101,9 +104,17 @@ static void remove_temporary(struct output_file *file)
 	forget_temporary(file);
 }
 
-static int open_temporary(struct output_file *file)
+/* Keep signals back until forget_temporary(). */
+static void hold_signals(struct output_file *file)
 {
 	sigset_t all;
+
+	(void)sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, &file->signals);
+}
+
+static int open_temporary(struct output_file *file)
+{
 	int fd, err;
 
 	if (asprintf(&file->temporary, "%.*s.pysample-XXXXXX", folder_length(file->target),
@@ -111,8 +122,7 @@ static int open_temporary(struct output_file *file)
 		file->temporary = NULL;
 		return -ENOMEM;
 	}
-	(void)sigfillset(&all);
-	(void)sigprocmask(SIG_SETMASK, &all, &file->signals);
+	hold_signals(file);
 	fd = mkostemp(file->temporary, O_CLOEXEC);
 	if (fd < 0) {
 		err = -errno;
@@ -126,6 +136,54 @@ static int open_temporary(struct output_file *file)
 	(void)close(fd);
 	remove_temporary(file);
 	return err;
+}
+
+/* A file without a name in target's folder, or with a temporary one where there are none. */
+static int open_unnamed(struct output_file *file)
+{
+	cleanup_free char *folder = NULL;
+	int fd, err;
+
+	if (asprintf(&folder, "%.*s.", folder_length(file->target), file->target) < 0) {
+		folder = NULL;
+		return -ENOMEM;
+	}
+	fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+	if (fd < 0) {
+		err = open_temporary(file);
+		if (!err)
+			(void)sigprocmask(SIG_SETMASK, &file->signals, NULL);
+		return err;
+	}
+	file->stream = fdopen(fd, "w");
+	if (file->stream)
+		return 0;
+	err = -errno;
+	(void)close(fd);
+	return err;
+}
+
+/* Give a file without a name a temporary one, that no other file has. */
+static int link_temporary(struct output_file *file)
+{
+	char opened[sizeof("/proc/self/fd/") + 11];
+
+	(void)snprintf(opened, sizeof(opened), "/proc/self/fd/%d", fileno(file->stream));
+	for (unsigned int i = 0; i < MAX_NAMES; i++) {
+		char *name;
+
+		if (asprintf(&name, "%.*s.pysample-%d-%u", folder_length(file->target),
+			     file->target, getpid(), i) < 0)
+			return -ENOMEM;
+		if (linkat(AT_FDCWD, opened, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0) {
+			file->temporary = name;
+			return 0;
+		}
+		free(name);
+		if (errno != EEXIST)
+			break;
+	}
+	return -errno;
 }
 
 /* The permissions that a new file gets from the umask. */
@@ -287,13 +345,15 @@ bool output_file_same(const struct output_file *a, const struct output_file *b)
 
 /* Writing. */
 
-int output_file_begin(struct output_file *file, struct message *reterr)
+/* Begin with a file of that kind, if it is replaced; else write it anew in place. */
+static int begin(struct output_file *file, int (*open_new)(struct output_file *file),
+		 struct message *reterr)
 {
 	struct stat status;
 	int err = 0;
 
 	if (file->target) {
-		err = open_temporary(file);
+		err = open_new(file);
 		if (!err)
 			keep_attributes(file);
 	} else if (file->stream != stdout && fstat(fileno(file->stream), &status) == 0 &&
@@ -307,23 +367,78 @@ int output_file_begin(struct output_file *file, struct message *reterr)
 	return err;
 }
 
+int output_file_begin(struct output_file *file, struct message *reterr)
+{
+	return begin(file, open_temporary, reterr);
+}
+
+int output_file_begin_growing(struct output_file *file, struct message *reterr)
+{
+	int err = begin(file, open_unnamed, reterr);
+
+	if (!err)
+		file->is_growing = true;
+	return err;
+}
+
+/* Rename the temporary file, which stays if that fails. */
+static int replace_target(struct output_file *file, struct message *reterr)
+{
+	int err = 0;
+
+	if (rename(file->temporary, file->target) != 0) {
+		err = -errno;
+		message_set(reterr, "cannot replace %s: %s; what was written is in %s", file->path,
+			    strerror(-err), file->temporary);
+	}
+	forget_temporary(file); /* what was written stays, in any case */
+	return err;
+}
+
+int output_file_publish(struct output_file *file, struct message *reterr)
+{
+	int err;
+
+	if (!file->target || file->is_published)
+		return 0;
+	file->is_published = true;
+	if (file->temporary)
+		return replace_target(file, reterr);
+	hold_signals(file);
+	err = link_temporary(file);
+	if (!err)
+		return replace_target(file, reterr);
+	(void)sigprocmask(SIG_SETMASK, &file->signals, NULL);
+	return failed(file, err, reterr);
+}
+
+int output_file_reopen(const struct output_file *file)
+{
+	char opened[sizeof("/proc/self/fd/") + 11];
+	struct stat status;
+	int fd;
+
+	if (file->stream == stdout || fstat(fileno(file->stream), &status) != 0 ||
+	    !S_ISREG(status.st_mode))
+		return -ESPIPE;
+	(void)snprintf(opened, sizeof(opened), "/proc/self/fd/%d", fileno(file->stream));
+	fd = open(opened, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
 int output_file_finish(struct output_file *file, int err, struct message *reterr)
 {
 	if (!err && fflush(file->stream) != 0)
 		err = -errno;
-	if (file->stream != stdout && fclose(file->stream) != 0 && !err)
-		err = -errno;
-	file->stream = NULL;
-	if (!err && file->temporary) {
-		if (rename(file->temporary, file->target) != 0) {
-			err = -errno;
-			message_set(reterr, "cannot replace %s: %s; what was written is in %s",
-				    file->path, strerror(-err), file->temporary);
-		}
-		forget_temporary(file); /* what was written stays, in any case */
-	} else if (err) {
+	if (!err && file->is_growing)
+		err = output_file_publish(file, reterr);
+	else if (err)
 		(void)failed(file, err, reterr);
-	}
+	if (file->stream != stdout && fclose(file->stream) != 0 && !err)
+		err = failed(file, -errno, reterr);
+	file->stream = NULL;
+	if (!err && file->temporary)
+		err = replace_target(file, reterr);
 	output_file_discard(file);
 	return err;
 }

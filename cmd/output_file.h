@@ -25,6 +25,8 @@ struct output_file {
 	char *target;	  /* owned; the name that is replaced; NULL if written in place */
 	char *temporary;  /* owned; what is renamed to target; NULL while there is none */
 	sigset_t signals; /* the mask to go back to when temporary is gone */
+	bool is_growing;  /* output_file_begin_growing() was called */
+	bool is_published;
 };
 
 /*
@@ -49,9 +51,28 @@ bool output_file_same(const struct output_file *a, const struct output_file *b);
 int output_file_begin(struct output_file *file, struct message *reterr);
 
 /*
+ * The same for a file that is to be read while it grows, which nothing ends in time: signals
+ * come, and what is there has its name from output_file_publish() on, whatever becomes of us.
+ * Until then a file that is replaced has no name, where the file system has such files.
+ */
+int output_file_begin_growing(struct output_file *file, struct message *reterr);
+
+/*
+ * Give a growing file its name, if it has not got it yet. 0; or a negative errno and a
+ * sentence: the file goes on, but has not got its name.
+ */
+int output_file_publish(struct output_file *file, struct message *reterr);
+
+/*
+ * Another descriptor of the file that is being written, to read it; the caller closes it. A
+ * negative errno, -ESPIPE among them: it cannot be read, or does not begin with what we write.
+ */
+int output_file_reopen(const struct output_file *file);
+
+/*
  * Close the file and give it its name, if err (what writing it returned) is 0;
- * else leave what was there before. 0, or a negative errno and a sentence; the file is
- * closed either way.
+ * else leave what was there before; a growing file that was published stays as it is. 0, or a
+ * negative errno and a sentence; the file is closed either way.
  */
 int output_file_finish(struct output_file *file, int err, struct message *reterr);
 

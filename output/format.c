@@ -16,6 +16,11 @@ static const struct format formats[] = {
 		.write = collapsed_write,
 	},
 	{
+		.name = "recording",
+		.suffixes = {".pysample"},
+		.summary = "every sample, for pysample report",
+	},
+	{
 		.name = "summary",
 		.suffixes = {".summary"},
 		.summary = "a table of functions",

@@ -101,6 +101,22 @@ static void write_info(struct json *json, const struct run_info *info)
 	json_key(json, "python_newer_than_tested");
 	json_bool(json, info->python_newer_than_tested);
 	member_string(json, "runtime_found_by", info->runtime_found_by);
+	member_string(json, "pysample", info->pysample);
+	member_string(json, "arguments", info->arguments);
+	member_string(json, "host", info->host);
+	json_key(json, "start_unix_ns");
+	if (info->start_unix_ns)
+		json_u64(json, info->start_unix_ns);
+	else
+		json_null(json);
+}
+
+void stats_append_json(struct json *json, const struct sampler_stats *stats,
+		       const struct run_info *info)
+{
+	write_counters(json, stats);
+	write_account(json, info);
+	write_info(json, info);
 }
 
 int stats_write_json(const struct sampler_stats *stats, const struct run_info *info, FILE *out)
@@ -109,9 +125,7 @@ int stats_write_json(const struct sampler_stats *stats, const struct run_info *i
 
 	json_init(&json, out, 2);
 	json_object_begin(&json);
-	write_counters(&json, stats);
-	write_account(&json, info);
-	write_info(&json, info);
+	stats_append_json(&json, stats, info);
 	json_object_end(&json);
 	return json_finish(&json);
 }

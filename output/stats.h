@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "output/json.h"
 #include "output/run_info.h"
 #include "sampler/sample.h"
 
@@ -22,8 +23,13 @@ double stats_achieved_hz(const struct sampler_stats *stats);
  * profile_mode_unit()), shown_samples and shown_s (of the mode), sampled_wall_s and
  * sampled_cpu_s (the weights of all samples), asked_hz, cpu_user_s, cpu_sys_s, max_rss_kib,
  * command_line, pid, python, python_free_threaded, python_newer_than_tested,
- * runtime_found_by. What is not known is null.
+ * runtime_found_by, pysample (its version), arguments (its own), host, start_unix_ns. What is not
+ * known is null.
  *
  * 0, or the stream's error as negative errno.
  */
 int stats_write_json(const struct sampler_stats *stats, const struct run_info *info, FILE *out);
+
+/* Append the members of that object to one of the caller's. */
+void stats_append_json(struct json *json, const struct sampler_stats *stats,
+		       const struct run_info *info);

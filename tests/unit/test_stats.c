@@ -53,6 +53,10 @@ Test(stats, everything)
 		.python_free_threaded = true,
 		.python_newer_than_tested = true,
 		.runtime_found_by = "section",
+		.pysample = "1.2.3",
+		.arguments = "pysample attach 42",
+		.host = "here",
+		.start_unix_ns = 1700000000000000001,
 		.mode = PROFILE_CPU,
 		.account = {.nr_shown = 7,
 			    .wall_ns = 2500000000,
@@ -110,7 +114,11 @@ Test(stats, everything)
 		    "  \"python\": \"3.12.1\",\n"
 		    "  \"python_free_threaded\": true,\n"
 		    "  \"python_newer_than_tested\": true,\n"
-		    "  \"runtime_found_by\": \"section\"\n"
+		    "  \"runtime_found_by\": \"section\",\n"
+		    "  \"pysample\": \"1.2.3\",\n"
+		    "  \"arguments\": \"pysample attach 42\",\n"
+		    "  \"host\": \"here\",\n"
+		    "  \"start_unix_ns\": 1700000000000000001\n"
 		    "}\n");
 }
 
@@ -164,7 +172,11 @@ Test(stats, nothing_known)
 		    "  \"python\": null,\n"
 		    "  \"python_free_threaded\": false,\n"
 		    "  \"python_newer_than_tested\": false,\n"
-		    "  \"runtime_found_by\": null\n"
+		    "  \"runtime_found_by\": null,\n"
+		    "  \"pysample\": null,\n"
+		    "  \"arguments\": null,\n"
+		    "  \"host\": null,\n"
+		    "  \"start_unix_ns\": null\n"
 		    "}\n");
 }
 

@@ -1,47 +1,46 @@
 /* SPDX-License-Identifier: MIT */
-#include "cmd/attach_options.h"
+#include "cmd/sampling_options.h"
 
 #include <getopt.h>
 #include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "cmd/options.h"
 #include "cmd/print.h"
+#include "cmd/stop.h"
 
 #define DEFAULT_RATE_HZ 1000.0
 
-static const char help[] =
-	"usage: pysample attach [OPTION]… PID\n"
-	"\n"
-	"Samples every thread of every interpreter of a running CPython process until it\n"
-	"ends, the duration is over, or Ctrl-C; then writes the profile. The process is\n"
-	"never stopped, and nothing is written to it but one word of 3.15 (--read-only).\n"
-	"If it replaces its program by one with CPython (exec), sampling goes on into the\n"
-	"same profile.\n"
-	"\n"
+/* Faster than that a recording has CPU times and states only if they were asked for. */
+#define MAX_LOOKS_RATE_HZ 20e3
+
+#define SUMMARY_MAX_ROWS 30
+
+static const char options_help[] =
 	"  -r, --rate HZ          samples a second: 100, 1khz, 20k, max (default: 1khz)\n"
 	"      --jitter           each sample anywhere in its interval, so that a program\n"
 	"                         with a rhythm of its own is seen as it is (default)\n"
 	"      --no-jitter        samples evenly spaced\n"
 	"  -d, --duration TIME    10, 2.5, 500ms, 90s, 5m, 1h (default: until the process\n"
 	"                         ends)\n"
-	"  -o, --output FILE      where to write; - is stdout (default: stdout)\n"
-	"  -f, --format NAME      collapsed: a line per stack, for flamegraph.pl, inferno,\n"
-	"                         speedscope; summary: a table of functions. Default: from\n"
-	"                         the suffix of FILE (.collapsed, .folded, .txt; .summary),\n"
-	"                         else summary on a terminal and collapsed in a file or pipe\n"
+	"  -o, --output FILE      where to write; - is stdout (default: stdout); several are\n"
+	"                         allowed. A recording (out.pysample) keeps every sample, and\n"
+	"                         'pysample report' makes any other format of it\n"
+	"  -f, --format NAME      of the -o that it stands next to, or of stdout. Default: from\n"
+	"                         the suffix of FILE, else summary on a terminal and collapsed\n"
+	"                         in a file or pipe\n"
 	"      --mode NAME        wall: all samples, by the time that passed (default); cpu: by\n"
 	"                         the CPU time that a thread used since its last sample; gil:\n"
 	"                         only samples that hold the GIL; exception: only samples that\n"
-	"                         handle an exception\n"
-	"      --cpu              measure CPU times in the other modes, too\n"
+	"                         handle an exception. A recording has all samples\n"
+	"      --cpu, --no-cpu    measure CPU times in the other modes, too, or not (default:\n"
+	"                         in recordings up to 20 kHz, and for the formats that are\n"
+	"                         made of them)\n"
 	"      --gc, --no-gc      a frame <GC> where garbage is collected, or none (default:\n"
 	"                         --gc)\n"
 	"  -t, --threads          a root frame per thread\n"
 	"      --functions        a row per function, with the line it begins at (default)\n"
 	"      --lines            a row per line that was executing\n"
+	"      --no-source        no source lines in the formats that show them\n"
 	"      --stats-json FILE  the counters of the run as one JSON object\n"
 	"      --wait TIME        how long to wait for a process that has no interpreter yet\n"
 	"                         (default: 500ms, if it was started just now or has loaded\n"
@@ -50,70 +49,7 @@ static const char help[] =
 	"                         faster with one word of it that is there for profilers\n"
 	"  -q, --quiet            nothing on stderr but errors\n"
 	"  -v, --verbose          say what was found and what sampling cost\n"
-	"  -h, --help             this text\n"
-	"\n"
-	"Exit status: 0 profile written, 1 error, 2 usage, 3 not a Python process or an\n"
-	"unknown version, 4 permission denied, 5 no sample could be taken, or none is of\n"
-	"the --mode.\n"
-	"\n"
-	"Examples:\n"
-	"  pysample attach -d 10 1234                     a table of the hottest functions\n"
-	"  pysample attach -d 10 1234 | flamegraph.pl > out.svg\n"
-	"  pysample attach -r 10k -d 5 -t -o out.collapsed 1234\n";
-
-static bool parse_format(const char *name, enum format *ret_format)
-{
-	if (strcmp(name, "collapsed") == 0)
-		*ret_format = FORMAT_COLLAPSED;
-	else if (strcmp(name, "summary") == 0)
-		*ret_format = FORMAT_SUMMARY;
-	else
-		return false;
-	return true;
-}
-
-/* The format of a file that none was given for. False if its suffix tells another one. */
-static bool format_from_path(const char *path, enum format *ret_format)
-{
-	static const struct {
-		const char *suffix;
-		enum format format;
-	} suffixes[] = {
-		{".collapsed", FORMAT_COLLAPSED},
-		{".folded", FORMAT_COLLAPSED},
-		{".summary", FORMAT_SUMMARY},
-		{".txt", FORMAT_COLLAPSED},
-	};
-	const char *name = strrchr(path, '/');
-	const char *suffix = strrchr(name ? name : path, '.');
-	struct stat status;
-
-	for (size_t i = 0; suffix && i < sizeof(suffixes) / sizeof(*suffixes); i++)
-		if (strcmp(suffix, suffixes[i].suffix) == 0) {
-			*ret_format = suffixes[i].format;
-			return true;
-		}
-	*ret_format = FORMAT_COLLAPSED;
-	return !suffix || (stat(path, &status) == 0 && !S_ISREG(status.st_mode));
-}
-
-/* Choose the format where -f did not; false after an error was printed. */
-static bool choose_format(struct attach_options *options)
-{
-	bool to_stdout = !options->output_path || strcmp(options->output_path, "-") == 0;
-
-	if (options->format != FORMAT_AUTO)
-		return true;
-	if (to_stdout) {
-		options->format = isatty(STDOUT_FILENO) ? FORMAT_SUMMARY : FORMAT_COLLAPSED;
-		return true;
-	}
-	if (format_from_path(options->output_path, &options->format))
-		return true;
-	print_error("the name %s does not tell a format: add -f collapsed or -f summary",
-		    options->output_path);
-	return false;
-}
+	"  -h, --help             this text\n";
 
 enum {
 	OPTION_LINES = 256,
@@ -124,8 +60,10 @@ enum {
 	OPTION_WAIT,
 	OPTION_MODE,
 	OPTION_CPU,
+	OPTION_NO_CPU,
 	OPTION_GC,
 	OPTION_NO_GC,
+	OPTION_NO_SOURCE,
 	OPTION_READ_ONLY,
 };
 
@@ -138,11 +76,13 @@ static const struct option long_options[] = {
 	{"format", required_argument, NULL, 'f'},
 	{"mode", required_argument, NULL, OPTION_MODE},
 	{"cpu", no_argument, NULL, OPTION_CPU},
+	{"no-cpu", no_argument, NULL, OPTION_NO_CPU},
 	{"gc", no_argument, NULL, OPTION_GC},
 	{"no-gc", no_argument, NULL, OPTION_NO_GC},
 	{"threads", no_argument, NULL, 't'},
 	{"lines", no_argument, NULL, OPTION_LINES},
 	{"functions", no_argument, NULL, OPTION_FUNCTIONS},
+	{"no-source", no_argument, NULL, OPTION_NO_SOURCE},
 	{"stats-json", required_argument, NULL, OPTION_STATS_JSON},
 	{"wait", required_argument, NULL, OPTION_WAIT},
 	{"read-only", no_argument, NULL, OPTION_READ_ONLY},
@@ -152,10 +92,8 @@ static const struct option long_options[] = {
 	{NULL, 0, NULL, 0},
 };
 
-static const char short_options[] = ":r:d:o:f:tqvh";
-
 /* Apply an option that takes no value; false if there is no such one. */
-static bool apply_flag(struct attach_options *options, int option)
+static bool apply_flag(struct sampling_options *options, int option)
 {
 	switch (option) {
 	case 't':
@@ -170,11 +108,16 @@ static bool apply_flag(struct attach_options *options, int option)
 		options->jitter = option == OPTION_JITTER;
 		return true;
 	case OPTION_CPU:
-		options->looks.cpu = true;
+	case OPTION_NO_CPU:
+		options->looks.cpu = option == OPTION_CPU;
+		options->cpu_is_given = true;
 		return true;
 	case OPTION_GC:
 	case OPTION_NO_GC:
 		options->looks.gc = option == OPTION_GC;
+		return true;
+	case OPTION_NO_SOURCE:
+		options->layout.no_source = true;
 		return true;
 	case OPTION_READ_ONLY:
 		options->read_only = true;
@@ -191,7 +134,7 @@ static bool apply_flag(struct attach_options *options, int option)
 }
 
 /* Apply one option; false after an error was printed, or if there is no such option. */
-static bool apply_option(struct attach_options *options, int option, const char *value)
+static bool apply_option(struct sampling_options *options, int option, const char *value)
 {
 	switch (option) {
 	case 'r':
@@ -206,18 +149,11 @@ static bool apply_option(struct attach_options *options, int option, const char 
 		print_error("'%s' is not a duration: write 10, 2.5, 500ms, 90s, 5m or 1h", value);
 		return false;
 	case 'f':
-		if (parse_format(value, &options->format))
-			return true;
-		print_error("there is no format '%s': write collapsed or summary", value);
-		return false;
-	case OPTION_MODE:
-		if (profile_mode_parse(value, &options->profile.mode))
-			return true;
-		print_error("there is no mode '%s': write wall, cpu, gil or exception", value);
-		return false;
+		return outputs_take_format(&options->outputs, value);
 	case 'o':
-		options->output_path = value;
-		return true;
+		return outputs_take_path(&options->outputs, value);
+	case OPTION_MODE:
+		return parse_mode(value, &options->profile.mode);
 	case OPTION_STATS_JSON:
 		options->stats_path = value;
 		return true;
@@ -228,34 +164,68 @@ static bool apply_option(struct attach_options *options, int option, const char 
 	}
 }
 
-enum exit_status attach_options_parse(int argc, char **argv, struct attach_options *options,
-				      bool *ret_done)
+static enum exit_status print_help(const struct sampling_help *help)
 {
+	(void)fputs(help->usage, stdout);
+	(void)fputs(options_help, stdout);
+	(void)fputs("\nFormats, and the suffixes that choose them:\n", stdout);
+	outputs_print_formats(stdout);
+	(void)fputs(help->examples, stdout);
+	return print_finish(EXIT_OK);
+}
+
+enum exit_status sampling_options_parse(int argc, char **argv, const struct sampling_help *help,
+					bool operands_end, struct sampling_options *options,
+					int *ret_first, bool *ret_done)
+{
+	static const char anywhere[] = ":r:d:o:f:tqvh", in_front[] = "+:r:d:o:f:tqvh";
 	int option;
 
-	*options = (struct attach_options){
+	*options = (struct sampling_options){
 		.rate_hz = DEFAULT_RATE_HZ,
 		.jitter = true,
 		.wait = TARGET_WAIT_DEFAULT,
 		.looks = {.gc = true},
+		.layout = {.max_rows = SUMMARY_MAX_ROWS},
 	};
+	options->wait.stop = stop_flag();
 	*ret_done = false;
-	while ((option = getopt_long(argc, argv, short_options, long_options, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, operands_end ? in_front : anywhere, long_options,
+				     NULL)) != -1) {
 		if (option == 'h') {
-			(void)fputs(help, stdout);
 			*ret_done = true;
-			return print_finish(EXIT_OK);
+			return print_help(help);
 		}
 		if (option == '?' || option == ':')
-			print_option_error(option, short_options, argv);
+			print_option_error(option, anywhere, argv);
 		if (!apply_option(options, option, optarg))
 			return EXIT_USAGE;
 	}
-	if (!parse_only_pid(argc, argv, optind, &options->pid) || !choose_format(options))
-		return EXIT_USAGE;
-	options->looks.cpu |= options->profile.mode == PROFILE_CPU;
-	options->looks.exceptions = options->profile.mode == PROFILE_EXCEPTION;
-	options->looks.states =
-		options->profile.mode == PROFILE_GIL || options->profile.mode == PROFILE_EXCEPTION;
+	*ret_first = optind;
 	return EXIT_OK;
+}
+
+/* What is to be looked at, as the mode and the outputs need it. */
+static void choose_looks(struct sampling_options *options)
+{
+	const enum profile_mode mode = options->profile.mode;
+	const bool keeps_all = outputs_need_samples(&options->outputs) && options->rate_hz > 0 &&
+			       options->rate_hz <= MAX_LOOKS_RATE_HZ;
+
+	if (!options->cpu_is_given)
+		options->looks.cpu = keeps_all || mode == PROFILE_CPU;
+	options->looks.exceptions = keeps_all || mode == PROFILE_EXCEPTION;
+	options->looks.states = keeps_all || mode == PROFILE_GIL || mode == PROFILE_EXCEPTION;
+}
+
+bool sampling_options_choose(struct sampling_options *options)
+{
+	if (!outputs_choose(&options->outputs))
+		return false;
+	if (options->profile.mode == PROFILE_CPU && options->cpu_is_given && !options->looks.cpu) {
+		print_error("--mode cpu shows CPU times: leave out --no-cpu");
+		return false;
+	}
+	choose_looks(options);
+	return true;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cmd/attach_notes.h"
+#include "cmd/session_notes.h"
 
 #include <inttypes.h>
 
@@ -13,7 +13,7 @@
 #define WORTH_A_NOTE 1.0
 
 /* How the run ended, for the line that says what there is. */
-static const char *end_reason(const struct attach *attach, enum sampler_end end)
+static const char *end_reason(const struct session *session)
 {
 	static const char *const reasons[] = {
 		[TARGET_ENDED] = "the process has ended; ",
@@ -24,24 +24,32 @@ static const char *end_reason(const struct attach *attach, enum sampler_end end)
 		[TARGET_SAME] = "the threads of the interpreter cannot be listed any more; ",
 	};
 
-	if (end == END_DURATION)
+	if (session->end == END_DURATION)
 		return "";
-	return end == END_STOPPED ? "stopped; " : reasons[attach->after];
+	return session->end == END_STOPPED ? "stopped; " : reasons[session->after];
+}
+
+static bool has_collapsed(const struct outputs *outputs)
+{
+	for (unsigned i = 0; i < outputs->nr; i++)
+		if (outputs->list[i].format == format_find("collapsed"))
+			return true;
+	return false;
 }
 
 /* What the mode shows of it, and how well CPU times were measured. */
-static void print_mode(const struct attach *attach)
+static void print_mode(const struct session *session)
 {
-	const struct sampler_stats *stats = &attach->stats;
-	const enum profile_mode mode = attach->options.profile.mode;
-	const uint64_t nr_shown = profile_sums(attach->profile, PROFILE_SELF)->account.nr_shown;
+	const struct sampler_stats *stats = &session->stats;
+	const enum profile_mode mode = session->options.profile.mode;
+	const uint64_t nr_shown = session_sink_sums(&session->sink)->account.nr_shown;
 
 	if (mode != PROFILE_WALL)
 		print_note("mode %s: %" PRIu64 " sample%s shown, %.3f s of %s%s",
 			   profile_mode_name(mode), nr_shown, text_plural(nr_shown),
-			   (double)profile_sums(attach->profile, PROFILE_SELF)->time_ns / NS_PER_S,
+			   (double)session_sink_sums(&session->sink)->time_ns / NS_PER_S,
 			   profile_mode_time(mode),
-			   attach->options.format == FORMAT_COLLAPSED && mode == PROFILE_CPU
+			   mode == PROFILE_CPU && has_collapsed(&session->options.outputs)
 				   ? "; stacks are counted in microseconds"
 				   : "");
 	if (stats->clockless)
@@ -57,7 +65,7 @@ static void print_mode(const struct attach *attach)
 }
 
 /* Whether deep stacks were copied in part, which takes a word in the target. */
-static void print_cache(const struct attach *attach)
+static void print_cache(const struct session *session)
 {
 	static const char *const reasons[] = {
 		[CACHE_NO_WORD] =
@@ -66,11 +74,11 @@ static void print_cache(const struct attach *attach)
 		[CACHE_REFUSED] = "it cannot be written to",
 		[CACHE_SHARED] = "another profiler uses last_profiled_frame, too",
 	};
-	const struct sampler_stats *stats = &attach->stats;
+	const struct sampler_stats *stats = &session->stats;
 
-	if (attach->cache_reason != CACHE_USABLE)
-		print_note("frame cache off: %s", reasons[attach->cache_reason]);
-	if (stats->writes || attach->cache_reason == CACHE_USABLE) {
+	if (session->cache_reason != CACHE_USABLE)
+		print_note("frame cache off: %s", reasons[session->cache_reason]);
+	if (stats->writes || session->cache_reason == CACHE_USABLE) {
 		const uint64_t nr_cached = stats->cached + stats->copied_again;
 
 		print_note("frame cache: %" PRIu64 " stack%s copied in part, %" PRIu64
@@ -81,9 +89,9 @@ static void print_cache(const struct attach *attach)
 }
 
 /* What --verbose adds: all the counters. */
-static void print_counters(const struct attach *attach)
+static void print_counters(const struct session *session)
 {
-	const struct sampler_stats *stats = &attach->stats;
+	const struct sampler_stats *stats = &session->stats;
 
 	for (int loss = 0; loss < NR_SAMPLE_LOSSES; loss++)
 		if (stats->lost[loss])
@@ -99,38 +107,37 @@ static void print_counters(const struct attach *attach)
 		print_note("ticks came late by %.1f µs (median), %.1f µs (99 %%), %.1f µs (most)",
 			   (double)stats->p50_lateness_ns / 1e3,
 			   (double)stats->p99_lateness_ns / 1e3, (double)stats->lateness.max / 1e3);
-	print_cache(attach);
+	print_cache(session);
 }
 
 /* The line that says what there is, and what was lost. */
-static void print_account(const struct attach *attach, enum sampler_end end)
+static void print_account(const struct session *session)
 {
-	const struct sampler_stats *stats = &attach->stats;
+	const struct sampler_stats *stats = &session->stats;
 	struct message followed = {0};
 
-	if (attach->nr_followed)
-		message_set(&followed, "followed into %s%s; ", attach->target.command_line,
-			    attach->nr_followed > 1 ? ", the last of several programs" : "");
+	if (session->nr_followed)
+		message_set(&followed, "followed into %s%s; ", session->target.command_line,
+			    session->nr_followed > 1 ? ", the last of several programs" : "");
 	print_note("%s%s%" PRIu64 " sample%s of %" PRIu64
 		   " tick%s in %.1f s, %.2f %% lost, %" PRIu64 " tick%s late",
-		   followed.text, end_reason(attach, end), stats->samples,
-		   text_plural(stats->samples), stats->ticks, text_plural(stats->ticks),
-		   stats_wall_s(stats), loss_percent(stats), stats->late_ticks,
-		   text_plural(stats->late_ticks));
+		   followed.text, end_reason(session), stats->samples, text_plural(stats->samples),
+		   stats->ticks, text_plural(stats->ticks), stats_wall_s(stats),
+		   loss_percent(stats), stats->late_ticks, text_plural(stats->late_ticks));
 }
 
-void attach_notes_end(const struct attach *attach, enum sampler_end end)
+void session_notes_end(const struct session *session)
 {
-	const struct sampler_stats *stats = &attach->stats;
-	const uint64_t nr_other = profile_sums(attach->profile, PROFILE_SELF)->nr_other_samples;
+	const struct sampler_stats *stats = &session->stats;
+	const uint64_t nr_other = session_sink_sums(&session->sink)->nr_other_samples;
 
-	if (attach->options.quiet)
+	if (session->options.quiet)
 		return;
-	print_account(attach, end);
-	print_mode(attach);
-	if (attach->not_followed.text[0])
-		print_note("not followed: %s", attach->not_followed.text);
-	if (stats->trimmed && (attach->options.verbose || trimmed_percent(stats) >= WORTH_A_NOTE))
+	print_account(session);
+	print_mode(session);
+	if (session->not_followed.text[0])
+		print_note("not followed: %s", session->not_followed.text);
+	if (stats->trimmed && (session->options.verbose || trimmed_percent(stats) >= WORTH_A_NOTE))
 		print_note("%.2f %% without their innermost frames, which may not have run "
 			   "just then: their time is the caller's",
 			   trimmed_percent(stats));
@@ -138,45 +145,54 @@ void attach_notes_end(const struct attach *attach, enum sampler_end end)
 		print_note("%" PRIu64 " sample%s in " PROFILE_OTHER_STACKS
 			   ": there was no room for more stacks",
 			   nr_other, nr_other == 1 ? " is" : "s are");
-	if (attach->options.verbose)
-		print_counters(attach);
+	if (session->options.verbose)
+		print_counters(session);
 }
 
-void attach_notes_begin(const struct attach *attach)
+void session_notes_begin(const struct session *session)
 {
-	const struct attach_options *options = &attach->options;
+	const struct sampling_options *options = &session->options;
 
 	if (options->quiet)
 		return;
-	print_note("sampling process %d, CPython %s%s", options->pid, attach->target.version,
+	print_note("sampling process %d, CPython %s%s", session->pid, session->target.version,
 		   options->duration_ns ? "" : "; Ctrl-C ends it and writes the profile");
-	target_print_doubts(&attach->target);
+	target_print_doubts(&session->target);
 	if (options->verbose)
-		target_print_found(&attach->target);
+		target_print_found(&session->target);
 }
 
-void attach_explain_no_sample(const struct attach *attach, enum sampler_end end,
-			      struct message *reterr)
+void session_notes_followed(const struct session *session)
 {
-	const pid_t pid = attach->options.pid;
-	const uint64_t nr_lost = loss_total(&attach->stats);
+	if (!session->options.verbose || session->options.quiet)
+		return;
+	print_note("followed into %s, CPython %s", session->target.command_line,
+		   session->target.version);
+	target_print_doubts(&session->target);
+	target_print_found(&session->target);
+}
+
+void session_explain_no_sample(const struct session *session, struct message *reterr)
+{
+	const pid_t pid = session->pid;
+	const uint64_t nr_lost = loss_total(&session->stats);
 
 	if (nr_lost)
 		message_set(reterr,
 			    "no stack of process %d could be proven (%" PRIu64 " %s tried): "
 			    "'pysample doctor %d' says more",
 			    pid, nr_lost, nr_lost == 1 ? "was" : "were", pid);
-	else if (end == END_TARGET)
+	else if (session->end == END_TARGET)
 		message_set(reterr, "process %d ended before the first sample", pid);
-	else if (end == END_REPLACED && attach->after == TARGET_SAME)
+	else if (session->end == END_REPLACED && session->after == TARGET_SAME)
 		message_set(reterr,
 			    "the threads of process %d could not be listed: 'pysample doctor %d' "
 			    "says more",
 			    pid, pid);
-	else if (end == END_REPLACED)
+	else if (session->end == END_REPLACED)
 		message_set(reterr, "the interpreter of process %d ended before the first sample",
 			    pid);
-	else if (end == END_STOPPED)
+	else if (session->end == END_STOPPED)
 		message_set(reterr, "stopped before the first sample");
 	else
 		message_set(reterr,
@@ -185,7 +201,7 @@ void attach_explain_no_sample(const struct attach *attach, enum sampler_end end,
 			    pid);
 }
 
-void attach_explain_none_shown(const struct attach *attach, struct message *reterr)
+void session_explain_none_shown(const struct session *session, struct message *reterr)
 {
 	static const char *const verbs[NR_PROFILE_MODES] = {
 		[PROFILE_WALL] = "could be kept",
@@ -193,11 +209,11 @@ void attach_explain_none_shown(const struct attach *attach, struct message *rete
 		[PROFILE_GIL] = "held the GIL",
 		[PROFILE_EXCEPTION] = "handled an exception",
 	};
-	const uint64_t nr_samples = profile_sums(attach->profile, PROFILE_SELF)->account.nr_samples;
+	const uint64_t nr_samples = session_sink_sums(&session->sink)->account.nr_samples;
 
 	message_set(reterr,
 		    "of %" PRIu64 " sample%s of process %d none %s, so there is no profile: "
 		    "--mode wall shows where the threads were, a longer -d may see more",
-		    nr_samples, text_plural(nr_samples), attach->options.pid,
-		    verbs[attach->options.profile.mode]);
+		    nr_samples, text_plural(nr_samples), session->pid,
+		    verbs[session->options.profile.mode]);
 }

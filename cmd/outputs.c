@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/outputs.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cmd/print.h"
+#include "output/text.h"
+
+/* Parsing. */
+
+/* Append one; false after an error was printed. */
+static bool add(struct outputs *outputs, const char *path, const struct format *format)
+{
+	if (outputs->nr == MAX_OUTPUTS) {
+		print_error("at most %d files can be written at once: make the others with "
+			    "'pysample report' from a recording",
+			    MAX_OUTPUTS);
+		return false;
+	}
+	outputs->list[outputs->nr++] = (struct output){
+		.path = path && strcmp(path, "-") != 0 ? path : NULL,
+		.format = format,
+	};
+	return true;
+}
+
+bool outputs_take_path(struct outputs *outputs, const char *path)
+{
+	const struct format *format = outputs->next;
+
+	outputs->next = NULL;
+	return add(outputs, path, format);
+}
+
+/* The names of all formats: "collapsed, summary or …". */
+static void append_names(struct text *text)
+{
+	size_t nr;
+	const struct format *formats = format_list(&nr);
+
+	for (size_t i = 0; i < nr; i++)
+		text_printf(text, "%s%s",
+			    i == 0	 ? ""
+			    : i + 1 < nr ? ", "
+					 : " or ",
+			    formats[i].name);
+}
+
+/* Print that a name does not say what is to be written, and which names there are. */
+static void print_formats(const char *what, const char *name, const char *remedy)
+{
+	struct text names = {0};
+
+	append_names(&names);
+	print_error("%s '%s'%s %s", what, name, remedy, text_string(&names));
+	text_done(&names);
+}
+
+bool outputs_take_format(struct outputs *outputs, const char *name)
+{
+	struct output *last = outputs->nr ? &outputs->list[outputs->nr - 1] : NULL;
+	const struct format *format = format_find(name);
+	const struct format *waiting = outputs->next;
+
+	if (!format) {
+		print_formats("there is no format", name, ": write");
+		return false;
+	}
+	if (last && !last->format) {
+		last->format = format;
+		return true;
+	}
+	outputs->next = format;
+	return waiting ? add(outputs, NULL, waiting) : true;
+}
+
+/* What a file is written in whose -o has no -f; NULL after an error was printed. */
+static const struct format *format_of_name(const char *path)
+{
+	const struct format *format = format_of_path(path);
+	const char *slash = strrchr(path, '/');
+	struct stat status;
+
+	if (format)
+		return format;
+	if (!strchr(slash ? slash + 1 : path, '.') ||
+	    (stat(path, &status) == 0 && !S_ISREG(status.st_mode)))
+		return format_find("collapsed");
+	print_formats("the name", path, " does not tell a format: add -f and one of");
+	return NULL;
+}
+
+static const struct format *format_of_stdout(void)
+{
+	return format_find(isatty(STDOUT_FILENO) ? "summary" : "collapsed");
+}
+
+/* Whether there is not more than one on stdout, and one recording; false after an error was printed. */
+static bool are_one_of_a_kind(const struct outputs *outputs)
+{
+	unsigned nr_stdout = 0, nr_recordings = 0;
+
+	for (unsigned i = 0; i < outputs->nr; i++) {
+		nr_stdout += !outputs->list[i].path;
+		nr_recordings += !outputs->list[i].format->write;
+	}
+	if (nr_stdout > 1)
+		print_error("only one output can go to stdout: name a file for each with -o");
+	else if (nr_recordings > 1)
+		print_error("only one recording can be written: copy it");
+	return nr_stdout <= 1 && nr_recordings <= 1;
+}
+
+bool outputs_choose(struct outputs *outputs)
+{
+	const struct format *left = outputs->next;
+
+	outputs->next = NULL;
+	if ((left || outputs->nr == 0) && !add(outputs, NULL, left))
+		return false;
+	for (unsigned i = 0; i < outputs->nr; i++) {
+		struct output *output = &outputs->list[i];
+
+		if (!output->format)
+			output->format =
+				output->path ? format_of_name(output->path) : format_of_stdout();
+		if (!output->format)
+			return false;
+	}
+	return are_one_of_a_kind(outputs);
+}
+
+void outputs_print_formats(FILE *out)
+{
+	size_t nr;
+	const struct format *formats = format_list(&nr);
+
+	for (size_t i = 0; i < nr; i++) {
+		(void)fprintf(out, "  %-12s %s (", formats[i].name, formats[i].summary);
+		for (size_t k = 0; k < FORMAT_MAX_SUFFIXES && formats[i].suffixes[k]; k++)
+			(void)fprintf(out, "%s%s", k ? ", " : "", formats[i].suffixes[k]);
+		(void)fputs(")\n", out);
+	}
+}
+
+/* Looking at them. */
+
+struct output *outputs_recording(struct outputs *outputs)
+{
+	for (unsigned i = 0; i < outputs->nr; i++)
+		if (!outputs->list[i].format->write)
+			return &outputs->list[i];
+	return NULL;
+}
+
+bool outputs_need_samples(const struct outputs *outputs)
+{
+	for (unsigned i = 0; i < outputs->nr; i++) {
+		const struct format *format = outputs->list[i].format;
+
+		if (!format->write || format->by_line || format->keep_samples)
+			return true;
+	}
+	return false;
+}
+
+bool outputs_have(const struct outputs *outputs, const struct output_file *other)
+{
+	for (unsigned i = 0; i < outputs->nr; i++)
+		if (output_file_same(&outputs->list[i].file, other))
+			return true;
+	return false;
+}
+
+/* Opening. */
+
+static const char *name_of(const struct output *output)
+{
+	return output->path ? output->path : "the standard output";
+}
+
+/* Whether it can be what it is to be: no recording goes to a terminal. */
+static bool is_fit(const struct output *output, struct message *reterr)
+{
+	const struct output_file *file = &output->file;
+
+	if (output->format->write || !file->stream || !isatty(fileno(file->stream)))
+		return true;
+	message_set(reterr, "a recording cannot be shown on a terminal: name a file for it, such "
+			    "as -o out.pysample");
+	return false;
+}
+
+/* Whether an output is another one than those in front of it. */
+static bool is_another(const struct outputs *outputs, unsigned index, struct message *reterr)
+{
+	const struct output *output = &outputs->list[index];
+
+	for (unsigned i = 0; i < index; i++)
+		if (output_file_same(&outputs->list[i].file, &output->file)) {
+			message_set(reterr, "%s and %s are the same file: give each its own name",
+				    name_of(&outputs->list[i]), name_of(output));
+			return false;
+		}
+	return true;
+}
+
+enum exit_status outputs_open(struct outputs *outputs, struct message *reterr)
+{
+	for (unsigned i = 0; i < outputs->nr; i++) {
+		struct output *output = &outputs->list[i];
+
+		if (output_file_open(output->path, &output->file, reterr) != 0)
+			return EXIT_ERROR;
+		if (!is_fit(output, reterr) || !is_another(outputs, i, reterr))
+			return EXIT_USAGE;
+	}
+	return EXIT_OK;
+}
+
+void outputs_discard(struct outputs *outputs)
+{
+	for (unsigned i = 0; i < outputs->nr; i++)
+		output_file_discard(&outputs->list[i].file);
+}
+
+/* Writing. */
+
+const struct output *outputs_next(const struct outputs *outputs)
+{
+	for (unsigned i = 0; i < outputs->nr; i++)
+		if (outputs->list[i].format->write && !outputs->list[i].is_written)
+			return &outputs->list[i];
+	return NULL;
+}
+
+struct profile_options output_profile_options(const struct output *output,
+					      const struct profile_options *asked)
+{
+	struct profile_options options = *asked;
+
+	options.by_line |= output->format->by_line;
+	options.keep_samples |= output->format->keep_samples;
+	return options;
+}
+
+/* How text has to look in that stream. */
+static void fit_stream(struct artefact_options *options, FILE *stream)
+{
+	struct winsize size;
+	bool terminal = isatty(fileno(stream));
+	const char *no_colour = getenv("NO_COLOR");
+
+	options->columns =
+		terminal && ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+	options->colour = terminal && (!no_colour || !*no_colour);
+}
+
+/* Write one; EXIT_ERROR after an error was printed. */
+static enum exit_status output_write(struct output *output, const struct artefact *artefact)
+{
+	struct artefact fitted = *artefact;
+	struct message message = {0};
+	int err = output_file_begin(&output->file, &message);
+
+	output->is_written = true;
+	if (!err) {
+		fit_stream(&fitted.options, output->file.stream);
+		err = output->format->write(&fitted, output->file.stream);
+		err = output_file_finish(&output->file, err, &message);
+	}
+	if (err)
+		print_error("%s", message.text);
+	return err ? EXIT_ERROR : EXIT_OK;
+}
+
+enum exit_status outputs_write(struct outputs *outputs, const struct artefact *artefact,
+			       const struct profile_options *asked)
+{
+	const struct profile_options *made = profile_options(artefact->profile);
+	enum exit_status status = EXIT_OK;
+
+	for (unsigned i = 0; i < outputs->nr; i++) {
+		struct output *output = &outputs->list[i];
+		const struct profile_options own = output_profile_options(output, asked);
+
+		if (output->is_written || !output->format->write || own.by_line != made->by_line ||
+		    own.keep_samples != made->keep_samples)
+			continue;
+		if (output_write(output, artefact) != EXIT_OK)
+			status = EXIT_ERROR;
+	}
+	return status;
+}

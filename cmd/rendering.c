@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/rendering.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "cmd/print.h"
+#include "procmem/cleanup.h"
+
+/* Add recordings to one side. */
+static int play(const struct rendering *rendering, struct recording *const *recordings,
+		uint32_t nr_recordings, struct profile *profile, enum profile_side side)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < nr_recordings; i++)
+		err = replay(recordings[i], &rendering->filter, profile, side);
+	return err;
+}
+
+int rendering_profile(const struct rendering *rendering, const struct profile_options *options,
+		      struct profile **ret_profile)
+{
+	struct profile *profile = profile_create(options);
+	int err = profile ? 0 : -ENOMEM;
+
+	if (!err)
+		err = play(rendering, rendering->recordings, rendering->nr_recordings, profile,
+			   PROFILE_SELF);
+	if (!err)
+		err = play(rendering, rendering->bases, rendering->nr_bases, profile, PROFILE_BASE);
+	if (err)
+		profile_destroy(profile);
+	else
+		*ret_profile = profile;
+	return err;
+}
+
+/* What recordings say of their runs, in an array that the caller frees; NULL: -ENOMEM. */
+static struct run *copy_runs(struct recording *const *recordings, uint32_t nr)
+{
+	struct run *runs = calloc((size_t)nr + 1, sizeof(*runs)); /* never 0 */
+
+	for (uint32_t i = 0; runs && i < nr; i++)
+		runs[i] = *recording_run(recordings[i]);
+	return runs;
+}
+
+/* Whether a side that was asked for has nothing to show. */
+static bool is_empty(const struct rendering *rendering)
+{
+	return !rendering->left[PROFILE_SELF].nr_shown ||
+	       (rendering->nr_bases && !rendering->left[PROFILE_BASE].nr_shown);
+}
+
+/* Write the outputs that are made from such a profile as the next one. */
+static enum exit_status write_some(struct rendering *rendering, struct artefact *artefact,
+				   struct outputs *outputs)
+{
+	struct profile_options options =
+		output_profile_options(outputs_next(outputs), &rendering->profile);
+	enum exit_status status = EXIT_NO_SAMPLE;
+	struct profile *profile = NULL;
+	int err;
+
+	options.keep_threads = true;
+	err = rendering_profile(rendering, &options, &profile);
+	if (err) {
+		print_error("cannot read the recording: %s", strerror(-err));
+		return EXIT_ERROR;
+	}
+	artefact->profile = profile;
+	for (int side = 0; side < NR_PROFILE_SIDES; side++)
+		rendering->left[side] = profile_sums(profile, (enum profile_side)side)->account;
+	if (!is_empty(rendering))
+		status = outputs_write(outputs, artefact, &rendering->profile);
+	profile_destroy(profile);
+	return status;
+}
+
+enum exit_status rendering_write(struct rendering *rendering, struct outputs *outputs)
+{
+	cleanup_free struct run *runs = copy_runs(rendering->recordings, rendering->nr_recordings);
+	cleanup_free struct run *base_runs = copy_runs(rendering->bases, rendering->nr_bases);
+	struct artefact artefact = {
+		.has_base = rendering->nr_bases > 0,
+		.runs = runs,
+		.nr_runs = rendering->nr_recordings,
+		.base_runs = base_runs,
+		.nr_base_runs = rendering->nr_bases,
+		.options = rendering->layout,
+	};
+	enum exit_status status = EXIT_OK;
+
+	if (!runs || !base_runs) {
+		print_error("out of memory");
+		return EXIT_ERROR;
+	}
+	for (const struct output *next; (next = outputs_next(outputs));) {
+		const enum exit_status written = write_some(rendering, &artefact, outputs);
+
+		if (written != EXIT_OK)
+			status = written;
+		if (outputs_next(outputs) == next)
+			break;
+	}
+	return status;
+}

@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cmd/print.h"
+#include "cmd/rendering.h"
+#include "cmd/session_notes.h"
+#include "cmd/stop.h"
+#include "output/recording.h"
+#include "output/run.h"
+#include "output/stats.h"
+#include "output/text.h"
+#include "procmem/cleanup.h"
+#include "procmem/cpu_clock.h"
+#include "procmem/procfile.h"
+#include "sampler/ticker.h"
+
+bool session_keep_arguments(struct session *session, int argc, char **argv)
+{
+	struct text text = {0};
+
+	text_puts(&text, "pysample");
+	for (int i = 0; i < argc; i++) {
+		text_puts(&text, " ");
+		text_puts(&text, argv[i]);
+	}
+	if (text.error) {
+		text_done(&text);
+		print_error("out of memory");
+		return false;
+	}
+	session->arguments = text.bytes;
+	return true;
+}
+
+/* What is told of the run. */
+
+static uint64_t timeval_ns(const struct timeval *time)
+{
+	return (uint64_t)time->tv_sec * NS_PER_S + (uint64_t)time->tv_usec * 1000u;
+}
+
+/* The peak of our own memory. ru_maxrss would count what our parent had before exec, too. */
+static uint64_t max_rss_kib(void)
+{
+	cleanup_close int proc_fd = procfile_open(AT_FDCWD, "/proc/self/status");
+	char text[4096];
+	uint64_t kib = 0;
+
+	if (proc_fd >= 0 && procfile_read(proc_fd, text, sizeof(text)) > 0)
+		(void)procfile_number(text, "VmHWM", 0, 10, &kib);
+	return kib;
+}
+
+static uint64_t realtime_now_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+/* The run so far; without a target only what is known of ourselves. */
+static struct run describe_run(const struct session *session)
+{
+	const struct sampling_options *options = &session->options;
+	const struct target *target = &session->target;
+	const struct profile_sums *sums = session_sink_sums(&session->sink);
+	const uint64_t start_ns = session->stats.start_ns;
+	struct rusage usage;
+
+	(void)getrusage(RUSAGE_SELF, &usage);
+	return (struct run){
+		.info =
+			{
+				.pysample = PYSAMPLE_VERSION,
+				.arguments = session->arguments,
+				.host = session->host[0] ? session->host : NULL,
+				.start_unix_ns = session->realtime_ns +
+						 (start_ns ? start_ns : clock_now_ns()),
+				.command_line =
+					target->command_line[0] ? target->command_line : NULL,
+				.pid = target->process.pid,
+				.python = target->version[0] ? target->version : NULL,
+				.python_free_threaded = target->runtime.build.free_threaded,
+				.python_newer_than_tested = target->runtime.build.newer_than_tested,
+				.runtime_found_by = target->runtime.found_by,
+				.mode = options->profile.mode,
+				.account = sums->account,
+				.shown_ns = sums->time_ns,
+				.asked_hz = options->rate_hz,
+				.cpu_user_ns = timeval_ns(&usage.ru_utime),
+				.cpu_sys_ns = timeval_ns(&usage.ru_stime),
+				.max_rss_kib = max_rss_kib(),
+			},
+		.stats = session->stats,
+	};
+}
+
+void session_count(const struct session *session, struct sampler_stats *ret_stats)
+{
+	*ret_stats = session->stats;
+	if (session->is_sampling)
+		sampler_stats_add(ret_stats, sampler_stats(session->sampler));
+}
+
+/* Opening. */
+
+enum exit_status session_open_outputs(struct session *session, struct message *reterr)
+{
+	struct sampling_options *options = &session->options;
+	enum exit_status status = outputs_open(&options->outputs, reterr);
+
+	if (status == EXIT_OK)
+		status = session_sink_open(&session->sink, &options->outputs, reterr);
+	if (status != EXIT_OK || !options->stats_path)
+		return status;
+	if (output_file_open(options->stats_path, &session->stats_output, reterr) != 0)
+		return EXIT_ERROR;
+	if (!outputs_have(&options->outputs, &session->stats_output))
+		return EXIT_OK;
+	message_set(reterr,
+		    "-o and --stats-json name the same file: give one of them another name");
+	return EXIT_USAGE;
+}
+
+static int create_sampler(struct session *session)
+{
+	struct target *target = &session->target;
+	int err;
+
+	if (!session->options.read_only)
+		live_memory_allow_writes(&target->live);
+	err = sampler_create(&target->process, &target->live.memory, &target->runtime.build,
+			     target->runtime.addr, &session->sampler);
+	if (!err)
+		sampler_set_looks(session->sampler, &session->options.looks);
+	return err;
+}
+
+/* What a mode needs and this build of CPython does not tell; NULL if there is nothing. */
+static const char *missing_for_mode(const struct py_offsets *offsets, enum profile_mode mode)
+{
+	if (mode == PROFILE_GIL && offsets->runtime.gil_locked == OFFSET_ABSENT &&
+	    offsets->interpreter.gil_locked == OFFSET_ABSENT)
+		return "who holds the GIL";
+	if (mode == PROFILE_EXCEPTION && offsets->thread.raised == OFFSET_ABSENT)
+		return "what exceptions are handled";
+	return NULL;
+}
+
+/* Whether the kernel tells CPU times at all. */
+static bool has_cpu_times(const struct process *process)
+{
+	struct cpu_clock clock = {0};
+	pid_t tid;
+	int err = process_live_thread(process, &tid);
+
+	if (!err)
+		err = cpu_clock_open(process, tid, &clock);
+	cpu_clock_close(&clock);
+	return err != -ENOTSUP;
+}
+
+/* Whether this target can be shown in the mode asked for; EXIT_ERROR with a sentence if not. */
+static enum exit_status check_mode(const struct session *session, struct message *reterr)
+{
+	const struct target *target = &session->target;
+	const enum profile_mode mode = session->options.profile.mode;
+	const char *missing = missing_for_mode(&target->runtime.build.offsets, mode);
+
+	if (missing) {
+		message_set(reterr,
+			    "of CPython %s %s cannot be told: use --mode wall or --mode cpu",
+			    target->version, missing);
+		return EXIT_ERROR;
+	}
+	if (mode != PROFILE_CPU || has_cpu_times(&target->process))
+		return EXIT_OK;
+	message_set(reterr, "this kernel tells the CPU time of threads neither by perf_event_open "
+			    "nor by /proc/PID/task/TID/schedstat: use --mode wall");
+	return EXIT_ERROR;
+}
+
+static int ticked(void *context, uint64_t now_ns)
+{
+	struct session *session = context;
+	const struct session_watcher *watcher = &session->watcher;
+
+	if (session->nr_followed)
+		session_count(session, &session->watched);
+	return watcher->ticked ? watcher->ticked(watcher->context, now_ns) : 0;
+}
+
+/* Be ready to take in what the sampler, which is created, will see. */
+static int begin_sink(struct session *session, struct message *reterr)
+{
+	const struct sampling_options *options = &session->options;
+	struct run run;
+
+	session->sink.watcher = (struct session_watcher){ticked, session};
+	session->realtime_ns = realtime_now_ns() - clock_now_ns();
+	(void)gethostname(session->host, sizeof(session->host) - 1);
+	run = describe_run(session);
+	return session_sink_begin(&session->sink, &options->outputs, &options->profile, &run,
+				  reterr);
+}
+
+enum exit_status session_open_target(struct session *session, pid_t pid, struct message *reterr)
+{
+	enum exit_status status;
+	int err;
+
+	session->pid = pid;
+	status = target_open(pid, &session->options.wait, &session->target, reterr);
+	if (status == EXIT_OK)
+		status = check_mode(session, reterr);
+	if (status != EXIT_OK)
+		return status;
+	err = create_sampler(session);
+	if (err)
+		return target_explain(&session->target, err, reterr);
+	if (begin_sink(session, reterr) != 0)
+		return EXIT_ERROR;
+	session->begun = true;
+	return EXIT_OK;
+}
+
+/* Sampling. */
+
+/* What is left of the duration; 0 if it has none. False if it is over. */
+static bool time_left(const struct session *session, uint64_t *ret_left_ns)
+{
+	uint64_t duration_ns = session->options.duration_ns;
+	uint64_t gone_ns = session->stats.start_ns ? clock_now_ns() - session->stats.start_ns : 0;
+
+	*ret_left_ns = duration_ns ? duration_ns - gone_ns : 0;
+	return !duration_ns || gone_ns < duration_ns;
+}
+
+/* Have a recording be told of the counters: of the first program its sampler's, later of all. */
+static void watch(struct session *session)
+{
+	const struct sampler_stats *own = sampler_stats(session->sampler);
+
+	session->is_sampling = true;
+	session_count(session, &session->watched);
+	session_sink_watch(&session->sink, session->nr_followed ? &session->watched : own);
+}
+
+/* Add the counters of a program that is not sampled any more to the run's. */
+static void count_program(struct session *session)
+{
+	session->is_sampling = false;
+	sampler_stats_add(&session->stats, sampler_stats(session->sampler));
+	session_sink_watch(&session->sink, &session->stats);
+	session->cache_reason = sampler_cache_reason(session->sampler);
+}
+
+/* Sample the program that runs now and add its counters to the run's. */
+static int sample_program(struct session *session, uint64_t duration_ns)
+{
+	const struct sampler_options options = {
+		.rate_hz = session->options.rate_hz,
+		.jitter = session->options.jitter,
+		.duration_ns = duration_ns,
+		.stop = stop_flag(),
+	};
+	const struct live_memory *live = &session->target.live;
+	const struct live_memory before = *live;
+	int err;
+
+	watch(session);
+	err = sampler_run(session->sampler, &options, &session->sink.sink, &session->end);
+	count_program(session);
+	session->stats.reads += live->nr_reads - before.nr_reads;
+	session->stats.other_syscalls += live->nr_checks - before.nr_checks;
+	session->stats.other_syscalls += live->nr_writes - before.nr_writes;
+	return err;
+}
+
+/* Begin with what came after the last interpreter. 0; errors of sampler_create(). */
+static int begin_next(struct session *session)
+{
+	bool is_new = session->after == TARGET_FOLLOWED;
+
+	session->nr_followed += is_new;
+	session_sink_change_sampler(&session->sink);
+	if (is_new)
+		session_notes_followed(session);
+	return create_sampler(session);
+}
+
+/*
+ * Whether there is an interpreter to go on with. Else session->end says why not. The one that
+ * was sampled is gone on with only if there was a tick of it since it was found last: what
+ * cannot be read for good would be found again and again.
+ */
+static bool follow(struct session *session)
+{
+	struct target_wait wait = {
+		.wait_ns = session->options.wait.wait_ns,
+		.for_any = true,
+		.stop = stop_flag(),
+	};
+	bool had_ticks = sampler_stats(session->sampler)->ticks > 0;
+	uint64_t left_ns;
+
+	/* The new program has just begun, whatever was said of the first one. */
+	if (wait.wait_ns < TARGET_STARTING_NS)
+		wait.wait_ns = TARGET_STARTING_NS;
+	session->end = END_DURATION;
+	if (!time_left(session, &left_ns))
+		return false;
+	if (left_ns && left_ns < wait.wait_ns)
+		wait.wait_ns = left_ns;
+	sampler_destroy(session->sampler);
+	session->sampler = NULL;
+	session->after = target_follow(&session->target, &wait, &session->not_followed);
+	if (session->after == TARGET_FOLLOWED || (session->after == TARGET_SAME && had_ticks))
+		return true;
+	if (session->after == TARGET_NOT_AWAITED)
+		session->end = END_STOPPED;
+	else
+		session->end = session->after == TARGET_ENDED ? END_TARGET : END_REPLACED;
+	return false;
+}
+
+/* Sample until the end of the run, one program of the process after the other. */
+static int sample_programs(struct session *session)
+{
+	session->end = END_DURATION;
+	for (uint64_t left_ns; time_left(session, &left_ns);) {
+		int err = sample_program(session, left_ns);
+
+		/* A set-user-ID program, for one, may not be read; whether it may is asked anew. */
+		if (err == -EPERM && !session->sink.error &&
+		    process_memory_gone(&session->target.process)) {
+			err = 0;
+			session->end = END_REPLACED;
+		}
+		if (err || session->end == END_DURATION || session->end == END_STOPPED)
+			return err;
+		if (!follow(session))
+			return 0;
+		err = begin_next(session);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* The status and the sentence for what ended the sampling too early. */
+static enum exit_status explain(struct session *session, int err, struct message *reterr)
+{
+	if (!session->sink.error)
+		return target_explain(&session->target, err, reterr);
+	*reterr = session->sink.reason;
+	return EXIT_ERROR;
+}
+
+enum exit_status session_sample(struct session *session, struct message *reterr)
+{
+	int err;
+
+	session_notes_begin(session);
+	err = sample_programs(session);
+	/* Samples that were taken are written whatever came after them. */
+	if (err && !session->stats.samples)
+		return explain(session, err, reterr);
+	if (!session->stats.samples) {
+		session_explain_no_sample(session, reterr);
+		return EXIT_NO_SAMPLE;
+	}
+	if (err) {
+		struct message reason = {0};
+
+		(void)explain(session, err, &reason);
+		print_error("sampling ended early: %s", reason.text);
+	} else {
+		session_notes_end(session);
+	}
+	/* A recording has the samples of all modes. */
+	if (session_sink_sums(&session->sink)->account.nr_shown ||
+	    !outputs_next(&session->options.outputs))
+		return err ? EXIT_ERROR : EXIT_OK;
+	session_explain_none_shown(session, reterr);
+	return err ? EXIT_ERROR : EXIT_NO_SAMPLE;
+}
+
+/* Writing. */
+
+/* Write the outputs that are made of the recording in fd. */
+static enum exit_status write_replayed(struct session *session, int fd)
+{
+	struct recording *recording;
+	struct message message = {0};
+	struct rendering rendering = {
+		.recordings = &recording,
+		.nr_recordings = 1,
+		.profile = session->options.profile,
+		.layout = session->options.layout,
+	};
+	enum exit_status status;
+
+	if (recording_open(fd, &recording, &message) != 0) {
+		print_error("%s", message.text);
+		return EXIT_ERROR;
+	}
+	status = rendering_write(&rendering, &session->options.outputs);
+	recording_close(recording);
+	return status;
+}
+
+/* End the recording and write what is made of it. */
+static enum exit_status write_recorded(struct session *session, const struct run *run)
+{
+	const bool is_known = session->sink.error != 0; /* it has been told why sampling ended */
+	const bool is_shown = session_sink_sums(&session->sink)->account.nr_shown > 0;
+	struct message message = {0};
+	enum exit_status status = EXIT_OK;
+	cleanup_close int fd = -1;
+
+	if (session_sink_finish(&session->sink, run, &session->options.outputs, &fd, &message)) {
+		status = EXIT_ERROR;
+		if (!is_known)
+			print_error("%s", message.text);
+	}
+	if (fd >= 0 && is_shown && write_replayed(session, fd) != EXIT_OK)
+		status = EXIT_ERROR;
+	return status;
+}
+
+static enum exit_status write_profile(struct session *session, const struct run *run)
+{
+	const struct sampling_options *options = &session->options;
+	const struct artefact artefact = {
+		.profile = session->sink.profile,
+		.runs = run,
+		.nr_runs = 1,
+		.options = options->layout,
+	};
+
+	if (!artefact.profile || !session_sink_sums(&session->sink)->account.nr_shown)
+		return EXIT_OK;
+	return outputs_write(&session->options.outputs, &artefact, &options->profile);
+}
+
+static enum exit_status write_stats(struct session *session, const struct run *run)
+{
+	struct output_file *file = &session->stats_output;
+	struct message message = {0};
+	int err;
+
+	if (!session->options.stats_path)
+		return EXIT_OK;
+	err = output_file_begin(file, &message);
+	if (!err)
+		err = output_file_finish(
+			file, stats_write_json(&run->stats, &run->info, file->stream), &message);
+	if (err)
+		print_error("%s", message.text);
+	return err ? EXIT_ERROR : EXIT_OK;
+}
+
+enum exit_status session_finish(struct session *session, enum exit_status status)
+{
+	enum exit_status written, stats_written;
+	struct run run;
+
+	/* Without samples there are counters still, if only to say that there were none. */
+	if (!session->begun && status != EXIT_NO_SAMPLE)
+		return status;
+	run = describe_run(session);
+	stop_let_finish();
+	if (session->sink.recorder)
+		written = write_recorded(session, &run);
+	else
+		written = write_profile(session, &run);
+	stats_written = write_stats(session, &run);
+	if (status == EXIT_OK)
+		status = written == EXIT_OK ? stats_written : written;
+	return status;
+}
+
+void session_close(struct session *session)
+{
+	outputs_discard(&session->options.outputs);
+	output_file_discard(&session->stats_output);
+	sampler_destroy(session->sampler);
+	session_sink_close(&session->sink);
+	target_close(&session->target);
+	free(session->arguments);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* What is told of a session, on stderr and beside the profile. */
+#pragma once
+
+#include "cmd/session.h"
+
+/* What is sampled, when it begins. Nothing with --quiet. */
+void session_notes_begin(const struct session *session);
+
+/* With --verbose what program of the process is sampled now. */
+void session_notes_followed(const struct session *session);
+
+/*
+ * What there is and what was lost, in one line, and what has to be known to read the
+ * profile; with --verbose all counters. Nothing with --quiet.
+ */
+void session_notes_end(const struct session *session);
+
+/* Why a run that went well has no sample: one sentence with the remedy. */
+void session_explain_no_sample(const struct session *session, struct message *reterr);
+
+/* Why a run with samples has nothing to show in its mode: one sentence with the remedy. */
+void session_explain_none_shown(const struct session *session, struct message *reterr);

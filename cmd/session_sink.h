@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where the samples of a session go: into a profile, or into a recording, which is one of the
+ * outputs or a temporary file that they are made of.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "cmd/outputs.h"
+#include "cmd/spool.h"
+#include "output/profile.h"
+#include "output/recorder.h"
+#include "sampler/sample.h"
+
+/*
+ * What is told of every tick, from the sampling loop: it has to be cheap. A negative errno ends
+ * the run. ticked is NULL if nobody is.
+ */
+struct session_watcher {
+	int (*ticked)(void *context, uint64_t now_ns);
+	void *context;
+};
+
+/* Private but for watcher, which is set before the sampling begins. */
+struct session_sink {
+	struct sample_sink sink; /* first: it is one */
+	struct session_watcher watcher;
+	struct profile *profile;   /* owned; one of the two */
+	struct recorder *recorder; /* owned */
+	struct sample_sink *next;  /* theirs */
+	struct output *recording;  /* what it writes; NULL: spool */
+	struct spool spool;
+	uint64_t header_bytes; /* of the recording, before any sample */
+	int error;	       /* the first one of the recording; 0 */
+	struct message reason; /* and its sentence */
+};
+
+#define SESSION_SINK_NONE ((struct session_sink){.spool = SPOOL_NONE})
+
+/*
+ * Find out, before the work begins, whether there is a place for what outputs need, which are
+ * open: one of them that is a recording has to be read back if there are others. EXIT_OK, or
+ * the status to exit with and a sentence. outputs stay where they are until session_sink_close().
+ */
+enum exit_status session_sink_open(struct session_sink *sink, struct outputs *outputs,
+				   struct message *reterr);
+
+/*
+ * Begin to take samples in: of process run->info.pid, for outputs that want a profile of those
+ * options. 0; a negative errno and a sentence.
+ */
+int session_sink_begin(struct session_sink *sink, const struct outputs *outputs,
+		       const struct profile_options *options, const struct run *run,
+		       struct message *reterr);
+
+/* What follows is another sampler's. */
+void session_sink_change_sampler(struct session_sink *sink);
+
+/* Have a recording tell these counters at every flush, borrowed until this is called again. */
+void session_sink_watch(struct session_sink *sink, const struct sampler_stats *stats);
+
+/* What was taken in so far, and the sums of what the mode shows of it; borrowed. */
+const struct profile_sums *session_sink_sums(const struct session_sink *sink);
+
+/* Bytes of the recording so far, spooled or not; 0 without one. */
+uint64_t session_sink_bytes(const struct session_sink *sink);
+
+/*
+ * End a recording, which gets its name now if it has samples, and open it to be read:
+ * *ret_fd, which the caller closes, or -1 if nobody needs that. 0; a negative errno and a
+ * sentence, and *ret_fd is -1 or what can be read still.
+ */
+int session_sink_finish(struct session_sink *sink, const struct run *run,
+			const struct outputs *outputs, int *ret_fd, struct message *reterr);
+
+/* Close and free everything. */
+void session_sink_close(struct session_sink *sink);

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cmd/outputs.h"
+
+#define NR(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Each test in an empty folder, stdout not a terminal, and no word of what is refused. */
+static void enter_folder(void)
+{
+	char folder[] = "/tmp/pysample-test-XXXXXX";
+
+	cr_assert(mkdtemp(folder) != NULL);
+	cr_assert(eq(int, chdir(folder), 0));
+	cr_assert(freopen("/dev/null", "w", stdout) != NULL);
+	cr_assert(freopen("/dev/null", "w", stderr) != NULL);
+}
+
+static void leave_folder(void)
+{
+	char folder[64];
+
+	cr_assert(getcwd(folder, sizeof(folder)) != NULL);
+	for (const char *const *name = (const char *const[]){"a.pysample", "b.collapsed",
+							     "c.summary", "link", "fifo", NULL};
+	     *name; name++)
+		(void)unlink(*name);
+	cr_expect(eq(int, rmdir(folder), 0));
+}
+
+TestSuite(outputs, .init = enter_folder, .fini = leave_folder);
+
+/* Take "o:PATH" and "f:NAME" one after the other, and choose. */
+static bool take(struct outputs *outputs, const char *const *options)
+{
+	*outputs = (struct outputs){0};
+	for (; *options; options++)
+		if (!(**options == 'o' ? outputs_take_path : outputs_take_format)(outputs,
+										  *options + 2))
+			return false;
+	return outputs_choose(outputs);
+}
+
+/* "PATH=FORMAT PATH=FORMAT …"; - is stdout. */
+static void tell(const struct outputs *outputs, char *text, size_t size)
+{
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (unsigned i = 0; i < outputs->nr; i++)
+		used += (size_t)snprintf(text + used, size - used, "%s%s=%s", i ? " " : "",
+					 outputs->list[i].path ? outputs->list[i].path : "-",
+					 outputs->list[i].format->name);
+}
+
+Test(outputs, each_has_its_format)
+{
+	static const struct {
+		const char *options[7];
+		const char *expected; /* NULL: refused */
+	} cases[] = {
+		{{NULL}, "-=collapsed"},
+		{{"o:-"}, "-=collapsed"},
+		{{"f:summary"}, "-=summary"},
+		{{"o:-", "f:summary"}, "-=summary"},
+		{{"o:x"}, "x=collapsed"},
+		{{"o:dir.d/x"}, "dir.d/x=collapsed"},
+		{{"o:x.collapsed"}, "x.collapsed=collapsed"},
+		{{"o:x.folded"}, "x.folded=collapsed"},
+		{{"o:x.txt"}, "x.txt=collapsed"},
+		{{"o:x.summary"}, "x.summary=summary"},
+		{{"o:x.pysample"}, "x.pysample=recording"},
+		{{"o:x.summary.txt"}, "x.summary.txt=collapsed"},
+		{{"o:/dev/null"}, "/dev/null=collapsed"},
+		{{"f:summary", "o:x"}, "x=summary"},
+		{{"o:x", "f:summary"}, "x=summary"},
+		{{"o:x.summary", "f:recording"}, "x.summary=recording"},
+		{{"o:x", "f:summary", "o:y", "f:collapsed"}, "x=summary y=collapsed"},
+		{{"f:summary", "o:x", "f:recording", "o:y"}, "x=summary y=recording"},
+		{{"o:x.summary", "o:y.pysample", "o:-"},
+		 "x.summary=summary y.pysample=recording "
+		 "-=collapsed"},
+		{{"f:recording", "o:x", "f:summary"}, "x=recording -=summary"},
+		{{"f:summary", "f:recording", "o:x"}, "-=summary x=recording"},
+		{{"o:x.nonsense"}, NULL},
+		{{"o:.collapsed"}, NULL},
+		{{"f:nonsense"}, NULL},
+		{{"o:-", "o:-"}, NULL},
+		{{"f:summary", "f:collapsed"}, NULL},
+		{{"o:x.pysample", "o:y.pysample"}, NULL},
+	};
+
+	for (size_t i = 0; i < NR(cases); i++) {
+		struct outputs outputs;
+		char text[256];
+		const bool done = take(&outputs, cases[i].options);
+
+		cr_expect(eq(int, done, cases[i].expected != NULL), "case %zu", i);
+		if (!done)
+			continue;
+		tell(&outputs, text, sizeof(text));
+		cr_expect(eq(str, text, (char *)cases[i].expected), "case %zu", i);
+	}
+}
+
+Test(outputs, not_without_end)
+{
+	struct outputs outputs = {0};
+
+	for (int i = 0; i < MAX_OUTPUTS; i++)
+		cr_assert(outputs_take_path(&outputs, "x"));
+	cr_expect(not(outputs_take_path(&outputs, "x")));
+}
+
+Test(outputs, what_needs_samples)
+{
+	static const struct {
+		const char *options[4];
+		bool needs_samples, has_recording;
+	} cases[] = {
+		{{"o:x.collapsed", "o:y.summary"}, false, false},
+		{{"o:x.collapsed", "o:y.pysample"}, true, true},
+	};
+
+	for (size_t i = 0; i < NR(cases); i++) {
+		struct outputs outputs;
+
+		cr_assert(take(&outputs, cases[i].options));
+		cr_expect(eq(int, outputs_need_samples(&outputs), cases[i].needs_samples));
+		cr_expect(eq(int, outputs_recording(&outputs) != NULL, cases[i].has_recording));
+		cr_expect(eq(str, (char *)outputs_next(&outputs)->path, (char *)"x.collapsed"));
+	}
+}
+
+Test(outputs, no_two_are_one_file)
+{
+	static const char *const same[] = {"o:b.collapsed", "o:link", NULL};
+	static const char *const different[] = {"o:b.collapsed", "o:c.summary", NULL};
+	struct outputs outputs;
+	struct output_file other = {0};
+	struct message message = {0};
+
+	cr_assert(eq(int, symlink("b.collapsed", "link"), 0));
+	cr_assert(take(&outputs, same));
+	cr_expect(eq(int, outputs_open(&outputs, &message), EXIT_USAGE));
+	cr_expect(strstr(message.text, "b.collapsed and link are the same file") != NULL);
+	outputs_discard(&outputs);
+
+	cr_assert(take(&outputs, different));
+	cr_assert(eq(int, outputs_open(&outputs, &message), EXIT_OK));
+	cr_assert(eq(int, output_file_open("./link", &other, &message), 0));
+	cr_expect(outputs_have(&outputs, &other));
+	output_file_discard(&other);
+	outputs_discard(&outputs);
+	cr_expect(eq(int, access("b.collapsed", F_OK), -1));
+}
+
+/* One that was never published leaves the old one, and nothing else behind. */
+Test(outputs, a_growing_file_has_its_name_when_it_is_published)
+{
+	static const char *const options[] = {"o:a.pysample", NULL};
+	struct outputs outputs;
+	struct output_file *file = &outputs.list[0].file;
+	struct stat status;
+	char text[8] = "";
+	FILE *old = fopen("a.pysample", "w");
+	int fd;
+
+	cr_assert(old != NULL);
+	(void)fputs("old", old);
+	cr_assert(eq(int, fclose(old), 0));
+	for (int publish = 0; publish < 2; publish++) {
+		cr_assert(take(&outputs, options));
+		cr_assert(eq(int, outputs_open(&outputs, NULL), EXIT_OK));
+		cr_assert(eq(int, output_file_begin_growing(file, NULL), 0));
+		cr_assert(eq(sz, (size_t)write(fileno(file->stream), "new", 3), 3));
+		cr_assert(eq(int, stat("a.pysample", &status), 0));
+		if (publish) {
+			cr_assert(eq(int, output_file_publish(file, NULL), 0));
+			cr_assert(eq(int, output_file_publish(file, NULL), 0));
+			cr_assert(eq(sz, (size_t)write(fileno(file->stream), "er", 2), 2));
+		}
+		fd = output_file_reopen(file);
+		cr_assert(fd >= 0);
+		cr_expect(eq(sz, (size_t)read(fd, text, sizeof(text)), publish ? 5 : 3));
+		cr_expect(eq(int, close(fd), 0));
+		outputs_discard(&outputs);
+		fd = open("a.pysample", O_RDONLY);
+		memset(text, 0, sizeof(text));
+		cr_assert(read(fd, text, sizeof(text)) > 0);
+		cr_expect(eq(str, (char *)text, (char *)(publish ? "newer" : "old")));
+		cr_expect(eq(int, close(fd), 0));
+	}
+}
+
+/* What ends well has its name whether it was published before or not; what failed keeps it. */
+Test(outputs, the_end_of_a_growing_file)
+{
+	static const struct {
+		bool publish;
+		int err;
+		bool is_there;
+	} cases[] = {{false, 0, true}, {true, 0, true}, {true, -5, true}, {false, -5, false}};
+	static const char *const options[] = {"o:a.pysample", NULL};
+
+	for (size_t i = 0; i < NR(cases); i++) {
+		struct outputs outputs;
+		struct output_file *file = &outputs.list[0].file;
+
+		(void)unlink("a.pysample");
+		cr_assert(take(&outputs, options));
+		cr_assert(eq(int, outputs_open(&outputs, NULL), EXIT_OK));
+		cr_assert(eq(int, output_file_begin_growing(file, NULL), 0));
+		if (cases[i].publish)
+			cr_assert(eq(int, output_file_publish(file, NULL), 0));
+		cr_expect(eq(int, output_file_finish(file, cases[i].err, NULL), cases[i].err));
+		cr_expect(eq(int, access("a.pysample", F_OK) == 0, cases[i].is_there), "case %zu",
+			  i);
+		outputs_discard(&outputs);
+	}
+}
+
+Test(outputs, what_cannot_be_read_back)
+{
+	struct output_file file = {0};
+	int fd;
+
+	cr_assert(eq(int, mkfifo("fifo", 0600), 0));
+	fd = open("fifo", O_RDONLY | O_NONBLOCK);
+	cr_assert(eq(int, output_file_open("fifo", &file, NULL), 0));
+	cr_assert(eq(int, output_file_begin_growing(&file, NULL), 0));
+	cr_expect(lt(int, output_file_reopen(&file), 0));
+	output_file_discard(&file);
+	cr_expect(eq(int, close(fd), 0));
+}
