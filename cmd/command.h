@@ -10,6 +10,7 @@ enum exit_status {
 	EXIT_NOT_PYTHON = 3,
 	EXIT_PERMISSION = 4,
 	EXIT_NO_SAMPLE = 5,
+	EXIT_GREW = 10, /* report: more than --fail-above allows */
 };
 
 /*
@@ -19,3 +20,4 @@ enum exit_status {
 enum exit_status command_attach(int argc, char **argv);
 enum exit_status command_doctor(int argc, char **argv);
 enum exit_status command_dump(int argc, char **argv);
+enum exit_status command_report(int argc, char **argv);

@@ -16,6 +16,7 @@ static const struct {
 	const char *summary;
 } commands[] = {
 	{"attach", command_attach, "sample a running process until it ends, -d runs out or Ctrl-C"},
+	{"report", command_report, "make any format of a recording, merge several, compare two"},
 	{"dump", command_dump, "print the stacks of every thread, once"},
 	{"doctor", command_doctor,
 	 "tell what can be read of a process, and what to do if it cannot"},
@@ -25,7 +26,7 @@ enum { NR_COMMANDS = sizeof(commands) / sizeof(*commands) };
 
 static void print_help(void)
 {
-	(void)printf("usage: pysample COMMAND [OPTION]… PID\n"
+	(void)printf("usage: pysample COMMAND [OPTION]… PID|FILE\n"
 		     "\n"
 		     "A sampling profiler for CPython: reads the memory of a running process and\n"
 		     "never stops or instruments it.\n"

@@ -20,7 +20,8 @@ class ErrorTestCase(unittest.TestCase):
 
 class Usage(ErrorTestCase):
     def test_help(self):
-        for args in (["--help"], *([command, "--help"] for command in COMMANDS)):
+        for args in (["--help"], ["report", "--help"],
+                     *([command, "--help"] for command in COMMANDS)):
             with self.subTest(args=args):
                 result = pysample(*args)
                 self.assertEqual((result.status, result.stderr), (0, ""))
@@ -29,7 +30,11 @@ class Usage(ErrorTestCase):
     def test_help_names_every_option(self):
         options = {
             "attach": ["-r", "-d", "-o", "-f", "-t", "--lines", "--functions", "--stats-json",
-                       "--wait", "-q", "-v"],
+                       "--wait", "-q", "-v", "--cpu", "--no-cpu", "--no-source"],
+            "report": ["-o", "-f", "-t", "--from", "--to", "--thread", "--pid", "--state",
+                       "--include", "--exclude", "--mode", "--lines", "--functions", "--no-source",
+                       "--rows", "--tree", "--callers", "--callees", "--diff", "--fail-above",
+                       "--info", "--json", "-q"],
             "dump": ["--json", "--wait", "-v"],
             "doctor": ["--wait"],
         }
