@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+#include "output/gzip.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <zlib.h>
+
+/* zlib.h, deflateInit2(): the largest window, and 16 for a gzip header and trailer. */
+#define GZIP_WINDOW_BITS  (15 + 16)
+#define DEFAULT_MEM_LEVEL 8
+
+/* What is compressed at a time, and room for what comes of it. */
+#define BUFFER_BYTES 65536u
+
+struct gzip {
+	FILE *out; /* borrowed */
+	z_stream zlib;
+	int error; /* the first one of out, negative errno */
+	unsigned char compressed[BUFFER_BYTES];
+};
+
+/* Write what zlib has made; afterwards it has room again. */
+static void compressed_write(struct gzip *gzip)
+{
+	size_t length = sizeof(gzip->compressed) - gzip->zlib.avail_out;
+
+	errno = EIO; /* should the stream fail without saying why */
+	if (!gzip->error && fwrite(gzip->compressed, 1, length, gzip->out) != length)
+		gzip->error = -errno;
+	gzip->zlib.next_out = gzip->compressed;
+	gzip->zlib.avail_out = sizeof(gzip->compressed);
+}
+
+/* Have zlib take its input; flush is Z_NO_FLUSH, or Z_FINISH for the end of the member. */
+static void input_compress(struct gzip *gzip, int flush)
+{
+	int status;
+
+	do {
+		/* Z_BUF_ERROR: there was nothing to do. Others come of wrong use only. */
+		status = deflate(&gzip->zlib, flush);
+		assert(status == Z_OK || status == Z_STREAM_END || status == Z_BUF_ERROR);
+		if (!gzip->zlib.avail_out || flush == Z_FINISH)
+			compressed_write(gzip);
+	} while (!gzip->error &&
+		 (flush == Z_FINISH ? status != Z_STREAM_END : gzip->zlib.avail_in > 0));
+}
+
+/* fopencookie(3): anything less than length is a failure, and 0 with errno tells of it. */
+static ssize_t cookie_write(void *cookie, const char *bytes, size_t length)
+{
+	struct gzip *gzip = cookie;
+	uInt step;
+
+	for (size_t done = 0; done < length && !gzip->error; done += step) {
+		step = length - done < BUFFER_BYTES ? (uInt)(length - done) : BUFFER_BYTES;
+		gzip->zlib.next_in = (z_const Bytef *)bytes + done;
+		gzip->zlib.avail_in = step;
+		input_compress(gzip, Z_NO_FLUSH);
+	}
+	if (!gzip->error)
+		return (ssize_t)length;
+	errno = -gzip->error;
+	return 0;
+}
+
+static int cookie_close(void *cookie)
+{
+	struct gzip *gzip = cookie;
+	int err;
+
+	gzip->zlib.avail_in = 0;
+	if (!gzip->error)
+		input_compress(gzip, Z_FINISH);
+	err = gzip->error;
+	(void)deflateEnd(&gzip->zlib);
+	free(gzip);
+	if (err)
+		errno = -err;
+	return err ? -1 : 0;
+}
+
+int gzip_open(FILE *out, FILE **ret_stream)
+{
+	static const cookie_io_functions_t functions = {
+		.write = cookie_write,
+		.close = cookie_close,
+	};
+	struct gzip *gzip = calloc(1, sizeof(*gzip));
+	FILE *stream;
+
+	if (!gzip)
+		return -ENOMEM;
+	gzip->out = out;
+	gzip->zlib.next_out = gzip->compressed;
+	gzip->zlib.avail_out = sizeof(gzip->compressed);
+	if (deflateInit2(&gzip->zlib, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW_BITS,
+			 DEFAULT_MEM_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK) {
+		free(gzip);
+		return -ENOMEM;
+	}
+	stream = fopencookie(gzip, "w", functions);
+	if (!stream) {
+		(void)deflateEnd(&gzip->zlib);
+		free(gzip);
+		return -ENOMEM;
+	}
+	*ret_stream = stream;
+	return 0;
+}
+
+int gzip_close(FILE *stream)
+{
+	if (!stream)
+		return 0;
+	errno = EIO;
+	return fclose(stream) ? -errno : 0;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A stream that compresses: what is written to it goes into another one as one member of
+ * gzip (RFC 1952), without a name or a time, so that the same bytes always make the same file.
+ *
+ *	err = gzip_open(out, &stream);
+ *	...
+ *	err = gzip_close(stream);
+ */
+#pragma once
+
+#include <stdio.h>
+
+/*
+ * Begin a member behind what was written to out, which is borrowed until gzip_close() and
+ * may not be written to before. It takes 400 kB of memory, whatever is written. 0 or -ENOMEM.
+ */
+int gzip_open(FILE *out, FILE **ret_stream);
+
+/*
+ * End the member and free the stream; out is neither flushed nor closed. Accepts NULL. 0, or
+ * the first error of out since gzip_open() as negative errno: then the member is torn.
+ */
+int gzip_close(FILE *stream);

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "output/gzip.h"
+#include "procmem/cleanup.h"
+
+#define NR(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Bytes that compress badly, so that the room for what was compressed fills. */
+static char *noise(size_t length)
+{
+	char *bytes = malloc(length + 1);
+	uint32_t state = 1;
+
+	cr_assert(bytes != NULL);
+	for (size_t i = 0; i < length; i++) {
+		state = state * 1664525 + 1013904223;
+		bytes[i] = (char)(state >> 24);
+	}
+	return bytes;
+}
+
+static char *compress_bytes(const char *bytes, size_t length, size_t piece, size_t *ret_length)
+{
+	char *file = NULL;
+	FILE *out = open_memstream(&file, ret_length);
+	FILE *stream;
+
+	cr_assert(eq(int, gzip_open(out, &stream), 0));
+	for (size_t i = 0; i < length; i += piece) {
+		size_t step = length - i < piece ? length - i : piece;
+
+		cr_assert(eq(sz, fwrite(bytes + i, 1, step, stream), step));
+	}
+	cr_assert(eq(int, gzip_close(stream), 0));
+	cr_assert(eq(int, fclose(out), 0));
+	return file;
+}
+
+static void expect_member(const char *file, size_t file_length, const char *bytes, size_t length)
+{
+	cleanup_free char *back = malloc(length + 1);
+	z_stream zlib = {
+		.next_in = (Bytef *)file,
+		.avail_in = (uInt)file_length,
+		.next_out = (Bytef *)back,
+		.avail_out = (uInt)length + 1,
+	};
+
+	cr_assert(eq(int, inflateInit2(&zlib, 15 + 16), Z_OK)); /* gzip, its checksum too */
+	cr_expect(eq(int, inflate(&zlib, Z_FINISH), Z_STREAM_END));
+	cr_expect(eq(uint, zlib.avail_in, 0));
+	cr_assert(eq(ulong, zlib.total_out, length));
+	cr_expect(eq(int, memcmp(back, bytes, length), 0));
+	cr_expect(eq(int, inflateEnd(&zlib), Z_OK));
+}
+
+Test(gzip, gives_back_what_was_written)
+{
+	static const struct {
+		size_t length, piece;
+	} cases[] = {{0, 1}, {1, 1}, {70000, 7}, {300000, 300000}, {1000000, 65536}};
+
+	for (size_t i = 0; i < NR(cases); i++) {
+		cleanup_free char *bytes = noise(cases[i].length);
+		size_t length;
+		cleanup_free char *file =
+			compress_bytes(bytes, cases[i].length, cases[i].piece, &length);
+
+		expect_member(file, length, bytes, cases[i].length);
+	}
+}
+
+Test(gzip, same_bytes_make_the_same_file)
+{
+	size_t one_length;
+	size_t other_length;
+	cleanup_free char *one = compress_bytes("spam", 4, 1, &one_length);
+	cleanup_free char *other = compress_bytes("spam", 4, 4, &other_length);
+
+	cr_assert(eq(sz, one_length, other_length));
+	cr_expect(eq(int, memcmp(one, other, one_length), 0));
+	cr_expect(eq(int, memcmp(one + 4, "\0\0\0", 4), 0), "no time");
+}
+
+Test(gzip, tells_that_its_file_failed)
+{
+	static const size_t lengths[] = {0, 1, 1000000};
+
+	for (size_t i = 0; i < NR(lengths); i++) {
+		cleanup_free char *bytes = noise(lengths[i]);
+		FILE *full = fopen("/dev/full", "w");
+		FILE *stream;
+
+		setbuf(full, NULL);
+		cr_assert(eq(int, gzip_open(full, &stream), 0));
+		(void)fwrite(bytes, 1, lengths[i], stream);
+		cr_expect(eq(int, gzip_close(stream), -ENOSPC));
+		(void)fclose(full);
+	}
+	cr_expect(eq(int, gzip_close(NULL), 0));
+}
