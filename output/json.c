@@ -11,12 +11,25 @@
 
 #include "output/utf8.h"
 
+/* The digits of 64 bits, a sign, a point. */
+enum { NUMBER_MAX_BYTES = 24 };
+
+/* Nobody else writes to the stream meanwhile: it need not be locked for every comma. */
 static void put_bytes(struct json *json, const char *bytes, size_t length)
 {
 	if (json->error || !length)
 		return;
 	errno = EIO; /* should the stream fail without saying why */
-	if (fwrite(bytes, 1, length, json->out) != length)
+	if (fwrite_unlocked(bytes, 1, length, json->out) != length)
+		json->error = -errno;
+}
+
+static void put_byte(struct json *json, char byte)
+{
+	if (json->error)
+		return;
+	errno = EIO;
+	if (putc_unlocked(byte, json->out) == EOF)
 		json->error = -errno;
 }
 
@@ -43,27 +56,27 @@ static void item_begin(struct json *json)
 	}
 	assert(json->depth || !json->has_items);
 	if (json->has_items)
-		put(json, ",");
+		put_byte(json, ',');
 	if (json->depth)
 		put_line_break(json);
 	json->has_items = true;
 }
 
-static void nest_begin(struct json *json, const char *bracket)
+static void nest_begin(struct json *json, char bracket)
 {
 	item_begin(json);
-	put(json, bracket);
+	put_byte(json, bracket);
 	json->depth++;
 	json->has_items = false;
 }
 
-static void nest_end(struct json *json, const char *bracket)
+static void nest_end(struct json *json, char bracket)
 {
 	assert(json->depth && !json->has_key);
 	json->depth--;
 	if (json->has_items)
 		put_line_break(json);
-	put(json, bracket);
+	put_byte(json, bracket);
 	json->has_items = true;
 }
 
@@ -83,22 +96,22 @@ int json_finish(struct json *json)
 
 void json_object_begin(struct json *json)
 {
-	nest_begin(json, "{");
+	nest_begin(json, '{');
 }
 
 void json_object_end(struct json *json)
 {
-	nest_end(json, "}");
+	nest_end(json, '}');
 }
 
 void json_array_begin(struct json *json)
 {
-	nest_begin(json, "[");
+	nest_begin(json, '[');
 }
 
 void json_array_end(struct json *json)
 {
-	nest_end(json, "]");
+	nest_end(json, ']');
 }
 
 /* True for what RFC 8259, section 7, wants escaped, and for what no text should hold raw. */
@@ -124,7 +137,7 @@ static void put_quoted(struct json *json, const char *bytes, size_t length)
 	size_t start = 0; /* of what was not written yet */
 	size_t step;
 
-	put(json, "\"");
+	put_byte(json, '"');
 	for (size_t i = 0; i < length; i += step) {
 		uint32_t code_point = 0xfffd;
 		size_t code_length = utf8_decode(bytes + i, length - i, &code_point);
@@ -137,7 +150,7 @@ static void put_quoted(struct json *json, const char *bytes, size_t length)
 		put_escape(json, code_point);
 	}
 	put_bytes(json, bytes + start, length - start);
-	put(json, "\"");
+	put_byte(json, '"');
 }
 
 void json_key(struct json *json, const char *key)
@@ -185,20 +198,57 @@ void json_double(struct json *json, double value)
 	put_value(json, number);
 }
 
+/* Write the digits of value so that they end before end; where they begin. */
+static char *digits_before(char *end, uint64_t value)
+{
+	do {
+		*--end = (char)('0' + value % 10);
+		value /= 10;
+	} while (value);
+	return end;
+}
+
+static void put_number(struct json *json, const char *start, const char *end)
+{
+	item_begin(json);
+	put_bytes(json, start, (size_t)(end - start));
+}
+
 void json_u64(struct json *json, uint64_t value)
 {
-	char number[24];
+	char number[NUMBER_MAX_BYTES];
+	char *end = number + sizeof(number);
 
-	(void)snprintf(number, sizeof(number), "%" PRIu64, value);
-	put_value(json, number);
+	put_number(json, digits_before(end, value), end);
 }
 
 void json_i64(struct json *json, int64_t value)
 {
-	char number[24];
+	char number[NUMBER_MAX_BYTES];
+	char *end = number + sizeof(number);
+	char *start = digits_before(end, value < 0 ? -(uint64_t)value : (uint64_t)value);
 
-	(void)snprintf(number, sizeof(number), "%" PRId64, value);
-	put_value(json, number);
+	if (value < 0)
+		*--start = '-';
+	put_number(json, start, end);
+}
+
+void json_fixed(struct json *json, uint64_t value, unsigned decimals)
+{
+	char number[NUMBER_MAX_BYTES];
+	char *end = number + sizeof(number);
+	char *start = end;
+
+	assert(decimals <= JSON_MAX_DECIMALS);
+	for (; decimals && value % 10 == 0; decimals--)
+		value /= 10;
+	for (; decimals; decimals--) {
+		*--start = (char)('0' + value % 10);
+		value /= 10;
+	}
+	if (start < end)
+		*--start = '.';
+	put_number(json, digits_before(start, value), end);
 }
 
 void json_bool(struct json *json, bool value)

@@ -66,3 +66,10 @@ void json_u64(struct json *json, uint64_t value);
 void json_i64(struct json *json, int64_t value);
 void json_bool(struct json *json, bool value);
 void json_null(struct json *json);
+
+/*
+ * value / 10^decimals, exactly and no longer than that takes: microseconds as milliseconds
+ * (1500, 3: 1.5). At most JSON_MAX_DECIMALS.
+ */
+enum { JSON_MAX_DECIMALS = 18 };
+void json_fixed(struct json *json, uint64_t value, unsigned decimals);

@@ -152,6 +152,56 @@ Test(json, doubles)
 	}
 }
 
+Test(json, whole_numbers)
+{
+	static const struct {
+		int64_t value;
+		const char *expected;
+	} cases[] = {
+		{0, "0\n"},
+		{-1, "-1\n"},
+		{1000, "1000\n"},
+		{INT64_MAX, "9223372036854775807\n"},
+		{INT64_MIN, "-9223372036854775808\n"},
+	};
+	struct sheet sheet;
+
+	for (size_t i = 0; i < NR(cases); i++) {
+		sheet_open(&sheet, 0);
+		json_i64(&sheet.json, cases[i].value);
+		sheet_expect(&sheet, cases[i].expected);
+	}
+	sheet_open(&sheet, 0);
+	json_u64(&sheet.json, UINT64_MAX);
+	sheet_expect(&sheet, "18446744073709551615\n");
+}
+
+Test(json, fixed_point)
+{
+	static const struct {
+		uint64_t value;
+		unsigned decimals;
+		const char *expected;
+	} cases[] = {
+		{0, 0, "0\n"},
+		{0, 6, "0\n"},
+		{1500, 3, "1.5\n"},
+		{1500, 0, "1500\n"},
+		{1000000, 6, "1\n"},
+		{7, 6, "0.000007\n"},
+		{10203040, 6, "10.20304\n"},
+		{1, JSON_MAX_DECIMALS, "0.000000000000000001\n"},
+		{UINT64_MAX, JSON_MAX_DECIMALS, "18.446744073709551615\n"},
+	};
+	struct sheet sheet;
+
+	for (size_t i = 0; i < NR(cases); i++) {
+		sheet_open(&sheet, 0);
+		json_fixed(&sheet.json, cases[i].value, cases[i].decimals);
+		sheet_expect(&sheet, cases[i].expected);
+	}
+}
+
 /* Every byte and every pair of bytes, read by another's parser. */
 Test(json, python_can_read_it)
 {
