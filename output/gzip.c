@@ -10,6 +10,9 @@
 #define GZIP_WINDOW_BITS  (15 + 16)
 #define DEFAULT_MEM_LEVEL 8
 
+/* The fastest level that looks ahead for a longer match: deflate.c, configuration_table. */
+#define FAST_LEVEL 4
+
 /* What is compressed at a time, and room for what comes of it. */
 #define BUFFER_BYTES 65536u
 
@@ -81,7 +84,7 @@ static int cookie_close(void *cookie)
 	return err ? -1 : 0;
 }
 
-int gzip_open(FILE *out, FILE **ret_stream)
+static int stream_open(FILE *out, int level, FILE **ret_stream)
 {
 	static const cookie_io_functions_t functions = {
 		.write = cookie_write,
@@ -95,8 +98,8 @@ int gzip_open(FILE *out, FILE **ret_stream)
 	gzip->out = out;
 	gzip->zlib.next_out = gzip->compressed;
 	gzip->zlib.avail_out = sizeof(gzip->compressed);
-	if (deflateInit2(&gzip->zlib, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW_BITS,
-			 DEFAULT_MEM_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK) {
+	if (deflateInit2(&gzip->zlib, level, Z_DEFLATED, GZIP_WINDOW_BITS, DEFAULT_MEM_LEVEL,
+			 Z_DEFAULT_STRATEGY) != Z_OK) {
 		free(gzip);
 		return -ENOMEM;
 	}
@@ -108,6 +111,16 @@ int gzip_open(FILE *out, FILE **ret_stream)
 	}
 	*ret_stream = stream;
 	return 0;
+}
+
+int gzip_open(FILE *out, FILE **ret_stream)
+{
+	return stream_open(out, Z_DEFAULT_COMPRESSION, ret_stream);
+}
+
+int gzip_open_fast(FILE *out, FILE **ret_stream)
+{
+	return stream_open(out, FAST_LEVEL, ret_stream);
 }
 
 int gzip_close(FILE *stream)

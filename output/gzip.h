@@ -17,6 +17,9 @@
  */
 int gzip_open(FILE *out, FILE **ret_stream);
 
+/* The same in a third of the time, for some percent more bytes: for text that is mostly numbers. */
+int gzip_open_fast(FILE *out, FILE **ret_stream);
+
 /*
  * End the member and free the stream; out is neither flushed nor closed. Accepts NULL. 0, or
  * the first error of out since gzip_open() as negative errno: then the member is torn.

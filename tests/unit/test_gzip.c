@@ -26,13 +26,16 @@ static char *noise(size_t length)
 	return bytes;
 }
 
-static char *compress_bytes(const char *bytes, size_t length, size_t piece, size_t *ret_length)
+typedef int open_function(FILE *out, FILE **ret_stream);
+
+static char *compress_with(open_function *open, const char *bytes, size_t length, size_t piece,
+			   size_t *ret_length)
 {
 	char *file = NULL;
 	FILE *out = open_memstream(&file, ret_length);
 	FILE *stream;
 
-	cr_assert(eq(int, gzip_open(out, &stream), 0));
+	cr_assert(eq(int, open(out, &stream), 0));
 	for (size_t i = 0; i < length; i += piece) {
 		size_t step = length - i < piece ? length - i : piece;
 
@@ -41,6 +44,11 @@ static char *compress_bytes(const char *bytes, size_t length, size_t piece, size
 	cr_assert(eq(int, gzip_close(stream), 0));
 	cr_assert(eq(int, fclose(out), 0));
 	return file;
+}
+
+static char *compress_bytes(const char *bytes, size_t length, size_t piece, size_t *ret_length)
+{
+	return compress_with(gzip_open, bytes, length, piece, ret_length);
 }
 
 static void expect_member(const char *file, size_t file_length, const char *bytes, size_t length)
@@ -75,6 +83,16 @@ Test(gzip, gives_back_what_was_written)
 
 		expect_member(file, length, bytes, cases[i].length);
 	}
+}
+
+Test(gzip, fast_gives_it_back_too)
+{
+	enum { LENGTH = 1000000 };
+	cleanup_free char *bytes = noise(LENGTH);
+	size_t length;
+	cleanup_free char *file = compress_with(gzip_open_fast, bytes, LENGTH, 7, &length);
+
+	expect_member(file, length, bytes, LENGTH);
 }
 
 Test(gzip, same_bytes_make_the_same_file)
