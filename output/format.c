@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "output/collapsed.h"
+#include "output/speedscope.h"
 #include "output/summary.h"
 
 /* The first one that a suffix fits is not always the longest: ".json.gz" and ".gz". */
@@ -19,6 +20,11 @@ static const struct format formats[] = {
 		.name = "recording",
 		.suffixes = {".pysample"},
 		.summary = "every sample, for pysample report",
+		.name = "speedscope",
+		.suffixes = {".speedscope.json"},
+		.summary = "stacks by time, a thread at a time, for speedscope.app",
+		.keep_samples = true,
+		.write = speedscope_write,
 	},
 	{
 		.name = "summary",
