@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "output/collapsed.h"
+#include "output/pprof.h"
 #include "output/speedscope.h"
 #include "output/summary.h"
 
@@ -25,6 +26,14 @@ static const struct format formats[] = {
 		.summary = "stacks by time, a thread at a time, for speedscope.app",
 		.keep_samples = true,
 		.write = speedscope_write,
+	},
+	{
+		.name = "pprof",
+		.suffixes = {".pb.gz", ".pprof"},
+		.summary = "protobuf, for go tool pprof, Pyroscope, Parca",
+		.by_line = true,
+		.keep_samples = true, /* a root for each thread takes more, and is limited */
+		.write = pprof_write,
 	},
 	{
 		.name = "summary",

@@ -1,0 +1,553 @@
+/* SPDX-License-Identifier: MIT */
+#include "output/pprof.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "output/array.h"
+#include "output/gzip.h"
+#include "output/label.h"
+#include "output/profile.pb-c.h"
+#include "output/stats.h"
+#include "output/string_table.h"
+#include "output/text.h"
+#include "output/thread_samples.h"
+
+typedef Perftools__Profiles__Profile Profile;
+
+/* What writing needs besides the profile. */
+struct writer {
+	FILE *out;
+	const struct profile *profile;
+	struct string_table strings; /* as the profile has them, by their place in the message */
+	struct string_table modules; /* of native functions, by their mapping's id less 2 */
+	struct text program;	     /* the first word of the command line */
+	struct text text;
+	uint8_t *packed; /* owned */
+	size_t max_packed;
+	uint64_t *path; /* owned; ids of a stack's locations, innermost first */
+	uint32_t max_path;
+	struct thread_samples samples;
+	struct profile_weight *weights; /* owned; of a thread's stacks, by node; idle is the last */
+	uint32_t *seen;			/* owned; those that have a weight */
+	uint32_t nr_nodes;
+	uint32_t nr_runs;
+	uint32_t run;	      /* whose comments are being written */
+	uint32_t nr_comments; /* so far; their strings come after all others */
+	int64_t time_type;    /* strings of the type and unit of the time */
+	int64_t nanoseconds;
+	int error; /* the first one, where it cannot be returned */
+};
+
+/* The program's own mapping is the first, which readers take for what was run. */
+enum { PROGRAM_MAPPING = 1, FIRST_MODULE_MAPPING = 2 };
+
+/* What stands for samples without a Python frame has the ids behind all others. */
+static uint64_t idle_id(uint32_t nr)
+{
+	return (uint64_t)nr + 1;
+}
+
+/*
+ * Write a message that has a few fields set, and is packed whole. One message after another
+ * is their sum: repeated fields are appended, and no other field is in two of them.
+ *
+ * Source: protobuf.dev/programming-guides/encoding, "Last One Wins"
+ */
+static int part_write(struct writer *writer, const Profile *part)
+{
+	size_t length = perftools__profiles__profile__get_packed_size(part);
+
+	if (length > writer->max_packed) {
+		size_t max = length > SIZE_MAX / 2 ? length : length * 2;
+		uint8_t *packed = realloc(writer->packed, max);
+
+		if (!packed)
+			return -ENOMEM;
+		writer->packed = packed;
+		writer->max_packed = max;
+	}
+	(void)perftools__profiles__profile__pack(part, writer->packed);
+	errno = EIO; /* should the stream fail without saying why */
+	return fwrite(writer->packed, 1, length, writer->out) == length ? 0 : -errno;
+}
+
+/* Write the next string of the table; what the format forbids is escaped as on a screen. */
+static int string_write(struct writer *writer, const char *string)
+{
+	Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
+	char *strings[1];
+
+	text_clear(&writer->text);
+	label_append_escaped(&writer->text, string, strlen(string), LABEL_DISPLAY);
+	if (writer->text.error)
+		return writer->text.error;
+	strings[0] = writer->text.bytes ? writer->text.bytes : (char[]){""};
+	part.n_string_table = 1;
+	part.string_table = strings;
+	return part_write(writer, &part);
+}
+
+/* The place of a string, which is written if it is new. It is borrowed until the end. */
+static int string_find(struct writer *writer, const char *string, int64_t *ret_index)
+{
+	uint32_t nr = writer->strings.nr;
+	uint32_t index;
+	int err = string_table_get(&writer->strings, string, &index);
+
+	if (!err && index == nr)
+		err = string_write(writer, string);
+	*ret_index = err ? 0 : index;
+	return err;
+}
+
+static int types_write(struct writer *writer)
+{
+	Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
+	Perftools__Profiles__ValueType count = PERFTOOLS__PROFILES__VALUE_TYPE__INIT;
+	Perftools__Profiles__ValueType time = PERFTOOLS__PROFILES__VALUE_TYPE__INIT;
+	Perftools__Profiles__ValueType *types[] = {&count, &time};
+	bool is_cpu = profile_mode(writer->profile) == PROFILE_CPU;
+	int64_t empty;
+	int err = string_find(writer, "", &empty); /* the first string has to be that */
+
+	if (!err)
+		err = string_find(writer, "samples", &count.type);
+	if (!err)
+		err = string_find(writer, "count", &count.unit);
+	if (!err)
+		err = string_find(writer, is_cpu ? "cpu" : "wall", &time.type);
+	if (!err)
+		err = string_find(writer, "nanoseconds", &time.unit);
+	writer->time_type = time.type;
+	writer->nanoseconds = time.unit;
+	part.n_sample_type = 2;
+	part.sample_type = types;
+	part.default_sample_type = time.type;
+	return err ? err : part_write(writer, &part);
+}
+
+/* Time between ticks, as asked for, else as it was. */
+static int64_t period_ns(const struct run *run)
+{
+	double hz = run->info.asked_hz > 0 ? run->info.asked_hz : stats_achieved_hz(&run->stats);
+
+	return hz > 0 ? (int64_t)(NS_PER_S / hz + 0.5) : 0;
+}
+
+static uint64_t run_end_ns(const struct run *run)
+{
+	uint64_t ns = run->stats.end_ns > run->stats.start_ns
+			      ? run->stats.end_ns - run->stats.start_ns
+			      : 0;
+
+	return run->info.start_unix_ns + ns;
+}
+
+/* When it was, of all runs together, and how often samples were taken, of the first. */
+static int times_write(struct writer *writer, const struct artefact *artefact)
+{
+	Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
+	Perftools__Profiles__ValueType type = PERFTOOLS__PROFILES__VALUE_TYPE__INIT;
+	uint64_t start_ns = UINT64_MAX;
+	uint64_t end_ns = 0;
+
+	for (uint32_t i = 0; i < artefact->nr_runs; i++) {
+		const struct run *run = &artefact->runs[i];
+
+		if (run->info.start_unix_ns < start_ns)
+			start_ns = run->info.start_unix_ns;
+		if (run_end_ns(run) > end_ns)
+			end_ns = run_end_ns(run);
+	}
+	if (!artefact->nr_runs)
+		return 0;
+	type.type = writer->time_type;
+	type.unit = writer->nanoseconds;
+	part.time_nanos = (int64_t)start_ns;
+	part.duration_nanos = (int64_t)(end_ns - start_ns);
+	part.period_type = &type;
+	part.period = period_ns(&artefact->runs[0]);
+	return part_write(writer, &part);
+}
+
+static int mapping_write(struct writer *writer, uint64_t id, const char *path)
+{
+	Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
+	Perftools__Profiles__Mapping mapping = PERFTOOLS__PROFILES__MAPPING__INIT;
+	Perftools__Profiles__Mapping *mappings[] = {&mapping};
+	int err = string_find(writer, path, &mapping.filename);
+
+	if (err)
+		return err;
+	mapping.id = id;
+	/* Nothing is left to be looked up in it. */
+	mapping.has_functions = true;
+	mapping.has_filenames = true;
+	mapping.has_line_numbers = true;
+	part.n_mapping = 1;
+	part.mapping = mappings;
+	return part_write(writer, &part);
+}
+
+static int program_write(struct writer *writer, const struct artefact *artefact)
+{
+	const char *command = artefact->nr_runs ? artefact->runs[0].info.command_line : NULL;
+
+	if (command)
+		text_append(&writer->program, command, strcspn(command, " "));
+	if (!writer->program.length)
+		text_puts(&writer->program, "python");
+	if (writer->program.error)
+		return writer->program.error;
+	return mapping_write(writer, PROGRAM_MAPPING, text_string(&writer->program));
+}
+
+static bool has_module(const struct profile_function *function)
+{
+	switch (function->kind) {
+	case FUNCTION_NATIVE:
+	case FUNCTION_KERNEL:
+		return function->path[0] != '\0';
+	case FUNCTION_PYTHON:
+	case FUNCTION_COLLECTOR:
+	case FUNCTION_JIT:
+	case NR_FUNCTION_KINDS:
+		break;
+	}
+	return false;
+}
+
+/* The mapping that a function lies in, which is written if it is new. */
+static int mapping_find(struct writer *writer, const struct profile_function *function,
+			uint64_t *ret_id)
+{
+	uint32_t nr = writer->modules.nr;
+	uint32_t index;
+	int err;
+
+	*ret_id = PROGRAM_MAPPING;
+	if (!has_module(function))
+		return 0;
+	err = string_table_get(&writer->modules, function->path, &index);
+	*ret_id = FIRST_MODULE_MAPPING + (uint64_t)index;
+	if (!err && index == nr)
+		err = mapping_write(writer, *ret_id, function->path);
+	return err;
+}
+
+/*
+ * A function. Its system_name stays empty: pprof takes one that equals the name for C++ and
+ * strips what is in angle brackets, of "<module>" all.
+ *
+ * Source: github.com/google/pprof, internal/symbolizer, Demangle()
+ */
+static int function_write(struct writer *writer, uint64_t id,
+			  const struct profile_function *function)
+{
+	Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
+	Perftools__Profiles__Function row = PERFTOOLS__PROFILES__FUNCTION__INIT;
+	Perftools__Profiles__Function *rows[] = {&row};
+	int err = string_find(writer, function->qualname[0] ? function->qualname : "?", &row.name);
+
+	if (!err)
+		err = string_find(writer, function->path, &row.filename);
+	if (err)
+		return err;
+	row.id = id;
+	row.start_line = function->first_line;
+	part.n_function = 1;
+	part.function = rows;
+	return part_write(writer, &part);
+}
+
+static int location_write(struct writer *writer, uint64_t id, uint64_t function_id,
+			  const struct profile_function *function, int32_t line_number)
+{
+	Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
+	Perftools__Profiles__Location row = PERFTOOLS__PROFILES__LOCATION__INIT;
+	Perftools__Profiles__Location *rows[] = {&row};
+	Perftools__Profiles__Line line = PERFTOOLS__PROFILES__LINE__INIT;
+	Perftools__Profiles__Line *lines[] = {&line};
+	int err = mapping_find(writer, function, &row.mapping_id);
+
+	if (err)
+		return err;
+	line.function_id = function_id;
+	line.line = line_number;
+	row.id = id;
+	row.n_line = 1;
+	row.line = lines;
+	part.n_location = 1;
+	part.location = rows;
+	return part_write(writer, &part);
+}
+
+/* Functions have their index and one as their id, locations their frame's. */
+static int functions_write(struct writer *writer)
+{
+	uint32_t nr_functions;
+	uint32_t nr_frames;
+	const struct profile_function *functions =
+		profile_functions(writer->profile, &nr_functions);
+	const struct profile_frame *frames = profile_frames(writer->profile, &nr_frames);
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < nr_functions; i++)
+		err = function_write(writer, (uint64_t)i + 1, &functions[i]);
+	for (uint32_t i = 0; !err && i < nr_frames; i++) {
+		uint32_t function = frames[i].function;
+
+		if (function != PROFILE_NONE) /* else a thread's root, which labels tell */
+			err = location_write(writer, (uint64_t)i + 1, (uint64_t)function + 1,
+					     &functions[function], frames[i].line);
+	}
+	return err;
+}
+
+/* What samples without a Python frame are in. */
+static int idle_function_write(struct writer *writer)
+{
+	static char name[] = LABEL_NO_PYTHON_FRAMES;
+	static char path[] = "";
+	static const struct profile_function idle = {.qualname = name, .path = path};
+	uint32_t nr_functions;
+	uint32_t nr_frames;
+	int err;
+
+	(void)profile_functions(writer->profile, &nr_functions);
+	(void)profile_frames(writer->profile, &nr_frames);
+	err = function_write(writer, idle_id(nr_functions), &idle);
+	return err ? err
+		   : location_write(writer, idle_id(nr_frames), idle_id(nr_functions), &idle, 0);
+}
+
+/* The labels of a thread's samples. */
+struct thread_labels {
+	Perftools__Profiles__Label labels[3];
+	Perftools__Profiles__Label *pointers[3];
+	size_t nr;
+};
+
+static int number_add(struct writer *writer, struct thread_labels *labels, const char *key,
+		      int64_t number)
+{
+	Perftools__Profiles__Label *label = &labels->labels[labels->nr];
+	int err;
+
+	if (!number) /* not known */
+		return 0;
+	err = string_find(writer, key, &label->key);
+	label->num = number;
+	labels->nr++;
+	return err;
+}
+
+/* thread is an index into threads; PROFILE_NONE for what those without a row share. */
+static int labels_make(struct writer *writer, uint32_t thread, struct thread_labels *labels)
+{
+	const struct profile_process *process = thread_samples_process(writer->profile, thread);
+	uint32_t nr;
+	const struct profile_thread *threads = profile_threads(writer->profile, &nr);
+	const char *name = thread == PROFILE_NONE ? LABEL_OTHER_THREADS : threads[thread].name;
+	int err = 0;
+
+	labels->nr = 0;
+	for (size_t i = 0; i < 3; i++) {
+		perftools__profiles__label__init(&labels->labels[i]);
+		labels->pointers[i] = &labels->labels[i];
+	}
+	if (name[0]) {
+		err = string_find(writer, "thread", &labels->labels[0].key);
+		if (!err)
+			err = string_find(writer, name, &labels->labels[0].str);
+		labels->nr = 1;
+	}
+	if (!err && thread != PROFILE_NONE)
+		err = number_add(writer, labels, "thread_id", threads[thread].tid);
+	if (!err && process)
+		err = number_add(writer, labels, "pid", process->pid);
+	return err;
+}
+
+static int sample_write(struct writer *writer, uint32_t nr_locations, struct profile_weight weight,
+			struct thread_labels *labels)
+{
+	Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
+	Perftools__Profiles__Sample row = PERFTOOLS__PROFILES__SAMPLE__INIT;
+	Perftools__Profiles__Sample *rows[] = {&row};
+	int64_t values[] = {(int64_t)weight.samples, (int64_t)weight.ns};
+
+	row.n_location_id = nr_locations;
+	row.location_id = writer->path;
+	row.n_value = 2;
+	row.value = values;
+	row.n_label = labels->nr;
+	row.label = labels->pointers;
+	part.n_sample = 1;
+	part.sample = rows;
+	return part_write(writer, &part);
+}
+
+static int path_append(struct writer *writer, uint32_t *nr, uint64_t id)
+{
+	uint64_t *path = array_reserve(writer->path, *nr + 1, &writer->max_path, sizeof(*path));
+
+	if (!path)
+		return -ENOMEM;
+	writer->path = path;
+	path[(*nr)++] = id;
+	return 0;
+}
+
+/* One stack of a thread; node is PROFILE_NONE for samples without a Python frame. */
+static int stack_write(struct writer *writer, uint32_t node, struct profile_weight weight,
+		       struct thread_labels *labels)
+{
+	uint32_t nr;
+	const struct profile_frame *frames = profile_frames(writer->profile, &nr);
+	const struct profile_node *nodes = profile_nodes(writer->profile, &nr);
+	uint32_t nr_frames;
+	uint32_t depth = 0;
+	int err = 0;
+
+	/* A thread's root is told by its labels. */
+	for (; !err && node != PROFILE_NONE && frames[nodes[node].frame].function != PROFILE_NONE;
+	     node = nodes[node].parent)
+		err = path_append(writer, &depth, (uint64_t)nodes[node].frame + 1);
+	(void)profile_frames(writer->profile, &nr_frames);
+	if (!err && !depth)
+		err = path_append(writer, &depth, idle_id(nr_frames));
+	return err ? err : sample_write(writer, depth, weight, labels);
+}
+
+/* Sum up a thread's samples by their nodes; how many of those have any is returned. */
+static uint32_t weights_sum(struct writer *writer, const struct thread_slice *slice)
+{
+	uint32_t nr;
+	const struct profile_sample *rows = profile_samples(writer->profile, &nr);
+	uint32_t nr_seen = 0;
+
+	for (uint32_t i = slice->first; i < slice->end; i++) {
+		const struct profile_sample *sample = &rows[writer->samples.order[i]];
+		uint32_t node = thread_samples_node(writer->profile, sample->node);
+		uint32_t index = node == PROFILE_NONE ? writer->nr_nodes : node;
+
+		if (!writer->weights[index].samples)
+			writer->seen[nr_seen++] = index;
+		writer->weights[index].samples++;
+		writer->weights[index].ns += sample->weight_ns;
+	}
+	return nr_seen;
+}
+
+static int thread_write(struct writer *writer, const struct thread_slice *slice)
+{
+	uint32_t nr_seen = weights_sum(writer, slice);
+	struct thread_labels labels;
+	int err = labels_make(writer, slice->thread, &labels);
+
+	for (uint32_t i = 0; !err && i < nr_seen; i++) {
+		uint32_t index = writer->seen[i];
+		uint32_t node = index == writer->nr_nodes ? PROFILE_NONE : index;
+
+		err = stack_write(writer, node, writer->weights[index], &labels);
+		writer->weights[index] = (struct profile_weight){0};
+	}
+	return err;
+}
+
+static int samples_write(struct writer *writer)
+{
+	int err = thread_samples_init(&writer->samples, writer->profile);
+
+	if (err)
+		return err;
+	(void)profile_nodes(writer->profile, &writer->nr_nodes);
+	writer->weights = calloc((size_t)writer->nr_nodes + 1, sizeof(*writer->weights));
+	writer->seen = calloc((size_t)writer->nr_nodes + 1, sizeof(*writer->seen));
+	if (!writer->weights || !writer->seen)
+		return -ENOMEM;
+	for (uint32_t i = 0; !err && i < writer->samples.nr_slices; i++)
+		err = thread_write(writer, &writer->samples.slices[i]);
+	return err;
+}
+
+/* run_tell(): "name: value", of several runs "run 2 name: value". */
+static void comment_write(void *context, const char *name, const char *value)
+{
+	struct writer *writer = context;
+	Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
+	struct text text = {0};
+	int64_t index = (int64_t)writer->strings.nr + writer->nr_comments;
+
+	if (writer->error)
+		return;
+	if (writer->nr_runs > 1)
+		text_printf(&text, "run %u ", writer->run + 1);
+	text_printf(&text, "%s: %s", name, value);
+	writer->error = text.error ? text.error : string_write(writer, text_string(&text));
+	text_done(&text);
+	part.n_comment = 1;
+	part.comment = &index;
+	if (!writer->error)
+		writer->error = part_write(writer, &part);
+	writer->nr_comments++;
+}
+
+/* Their strings are not kept: no other one may be found after this. */
+static int comments_write(struct writer *writer, const struct artefact *artefact)
+{
+	writer->nr_runs = artefact->nr_runs;
+	for (writer->run = 0; writer->run < writer->nr_runs; writer->run++)
+		run_tell(&artefact->runs[writer->run], comment_write, writer);
+	return writer->error;
+}
+
+static int message_write(struct writer *writer, const struct artefact *artefact)
+{
+	int err = types_write(writer);
+
+	if (!err)
+		err = times_write(writer, artefact);
+	if (!err)
+		err = program_write(writer, artefact);
+	if (!err)
+		err = functions_write(writer);
+	if (!err)
+		err = idle_function_write(writer);
+	if (!err)
+		err = samples_write(writer);
+	return err ? err : comments_write(writer, artefact);
+}
+
+static void writer_done(struct writer *writer)
+{
+	thread_samples_done(&writer->samples);
+	free(writer->weights);
+	free(writer->seen);
+	string_table_done(&writer->strings);
+	string_table_done(&writer->modules);
+	text_done(&writer->program);
+	text_done(&writer->text);
+	free(writer->packed);
+	free(writer->path);
+}
+
+int pprof_write(const struct artefact *artefact, FILE *out)
+{
+	struct writer writer = {.profile = artefact->profile};
+	int close_err;
+	int err = gzip_open(out, &writer.out);
+
+	if (err)
+		return err;
+	err = message_write(&writer, artefact);
+	close_err = gzip_close(writer.out);
+	writer_done(&writer);
+	if (err || close_err)
+		return err ? err : close_err;
+	return fflush(out) ? -errno : 0;
+}
