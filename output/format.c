@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "output/collapsed.h"
+#include "output/gecko.h"
 #include "output/pprof.h"
 #include "output/speedscope.h"
 #include "output/summary.h"
@@ -34,6 +35,14 @@ static const struct format formats[] = {
 		.by_line = true,
 		.keep_samples = true, /* a root for each thread takes more, and is limited */
 		.write = pprof_write,
+	},
+	{
+		.name = "gecko",
+		.suffixes = {".json.gz", ".gecko.json.gz"},
+		.summary = "threads by time, for profiler.firefox.com and Perfetto",
+		.by_line = true,
+		.keep_samples = true,
+		.write = gecko_write,
 	},
 	{
 		.name = "summary",
