@@ -172,6 +172,9 @@ const struct profile_sample *profile_samples(const struct profile *profile, uint
 struct profile_weight profile_weight(const struct profile *profile, enum profile_side side,
 				     uint32_t node);
 
+/* The weight of the samples without a Python frame that are no thread's root's. */
+struct profile_weight profile_rootless_idle(const struct profile *profile, enum profile_side side);
+
 /* Self and total time of one row; recursion counts once. */
 struct profile_total {
 	uint64_t self_ns;

@@ -1,137 +1,79 @@
 /* SPDX-License-Identifier: MIT */
-/* Self and total times of a profile's rows: profile_totals(). */
+/* What a profile's rows sum up to: profile_totals(), profile_rootless_idle(). */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "output/profile.h"
-
-/* What profile_totals() works with, all owned. */
-struct tree_walk {
-	uint32_t *first_child; /* one more than nodes: the last one's are the outermost nodes */
-	uint32_t *next_sibling;
-	uint32_t *nr_active;	   /* for each frame: how often it is on the path being walked */
-	struct profile_node *sums; /* the nodes, the time of each including all that is below it */
-	uint32_t nr_nodes;
-};
-
-static void tree_walk_done(struct tree_walk *walk)
-{
-	free(walk->first_child);
-	free(walk->next_sibling);
-	free(walk->nr_active);
-	free(walk->sums);
-}
-
-static int tree_walk_init(struct tree_walk *walk, const struct profile *profile,
-			  enum profile_side side)
-{
-	uint32_t nr_nodes;
-	uint32_t nr_frames;
-	const struct profile_node *nodes = profile_nodes(profile, &nr_nodes);
-	size_t nr = nr_nodes;
-
-	(void)profile_frames(profile, &nr_frames);
-	/* One more of each, as in totals_create(). */
-	*walk = (struct tree_walk){
-		.first_child = calloc(nr + 1, sizeof(*walk->first_child)),
-		.next_sibling = calloc(nr + 1, sizeof(*walk->next_sibling)),
-		.nr_active = calloc((size_t)nr_frames + 1, sizeof(*walk->nr_active)),
-		.sums = calloc(nr + 1, sizeof(*walk->sums)),
-		.nr_nodes = nr_nodes,
-	};
-	if (!walk->first_child || !walk->next_sibling || !walk->nr_active || !walk->sums)
-		return -ENOMEM;
-	for (size_t i = 0; i <= nr; i++)
-		walk->first_child[i] = PROFILE_NONE;
-	if (nr)
-		memcpy(walk->sums, nodes, nr * sizeof(*walk->sums));
-	for (uint32_t i = 0; side != PROFILE_SELF && i < nr_nodes; i++)
-		walk->sums[i].self_ns = profile_weight(profile, side, i).ns;
-	return 0;
-}
-
-/* Link the children and sum up the weights; children come after their parents. */
-static void tree_walk_link(struct tree_walk *walk)
-{
-	struct profile_node *sums = walk->sums;
-
-	for (uint32_t i = walk->nr_nodes; i-- > 0;) {
-		uint32_t parent = sums[i].parent;
-		uint32_t owner = parent == PROFILE_NONE ? walk->nr_nodes : parent;
-
-		walk->next_sibling[i] = walk->first_child[owner];
-		walk->first_child[owner] = i;
-		sums[owner].self_ns += sums[i].self_ns;
-	}
-}
-
-/* Leave a node that has no (more) children; returns the next one to enter. */
-static uint32_t tree_walk_leave(struct tree_walk *walk, uint32_t node)
-{
-	for (; node != PROFILE_NONE; node = walk->sums[node].parent) {
-		walk->nr_active[walk->sums[node].frame]--;
-		if (walk->next_sibling[node] != PROFILE_NONE)
-			return walk->next_sibling[node];
-	}
-	return PROFILE_NONE;
-}
+#include "output/tree_walk.h"
+#include "procmem/cleanup.h"
 
 /*
- * Add every node's sum to its frame's total, except below another node of that
- * frame, which has it already. Depth first and without recursion: the target
- * decides how deep the tree is.
+ * Add every node's sum to its frame's total, except below another node of that frame, which
+ * has it already. nr_active: for each frame, how often it is on the path being walked.
  */
-static void tree_walk_total(struct tree_walk *walk, struct profile_total *totals)
+static void add_totals(const struct tree_walk *walk, uint32_t *nr_active,
+		       struct profile_total *totals)
 {
-	uint32_t node = walk->first_child[walk->nr_nodes];
+	for (struct tree_step step = TREE_STEP_BEGIN; tree_walk_next(walk, &step);) {
+		uint32_t frame = walk->nodes[step.node].frame;
 
-	while (node != PROFILE_NONE) {
-		const struct profile_node *sum = &walk->sums[node];
-
-		if (walk->nr_active[sum->frame]++ == 0)
-			totals[sum->frame].total_ns += sum->self_ns;
-		if (walk->first_child[node] != PROFILE_NONE)
-			node = walk->first_child[node];
-		else
-			node = tree_walk_leave(walk, node);
+		if (step.leaves)
+			nr_active[frame]--;
+		else if (nr_active[frame]++ == 0)
+			totals[frame].total_ns += walk->sums[step.node].ns;
 	}
 }
 
-/* A total for every frame, with what is its own already in it. */
-static struct profile_total *totals_create(const struct profile *profile, enum profile_side side)
+static void add_selves(const struct profile *profile, enum profile_side side,
+		       struct profile_total *totals)
 {
-	uint32_t nr_nodes;
-	uint32_t nr_frames;
-	const struct profile_node *nodes = profile_nodes(profile, &nr_nodes);
-	struct profile_total *totals;
+	uint32_t nr;
+	const struct profile_node *nodes = profile_nodes(profile, &nr);
 
-	(void)profile_frames(profile, &nr_frames);
-	/* One more: never 0, for which calloc() may give NULL. */
-	totals = calloc((size_t)nr_frames + 1, sizeof(*totals));
-	if (!totals)
-		return NULL;
-	for (uint32_t i = 0; i < nr_nodes; i++)
+	for (uint32_t i = 0; i < nr; i++)
 		totals[nodes[i].frame].self_ns += profile_weight(profile, side, i).ns;
-	return totals;
 }
 
 int profile_totals(const struct profile *profile, enum profile_side side,
 		   struct profile_total **ret_totals)
 {
-	struct profile_total *totals = totals_create(profile, side);
+	cleanup_free uint32_t *nr_active = NULL;
+	struct profile_total *totals;
 	struct tree_walk walk;
+	uint32_t nr_frames;
 	int err = tree_walk_init(&walk, profile, side);
 
-	if (!totals)
+	(void)profile_frames(profile, &nr_frames);
+	/* One more of each: never 0, for which calloc() may give NULL. */
+	nr_active = calloc((size_t)nr_frames + 1, sizeof(*nr_active));
+	totals = calloc((size_t)nr_frames + 1, sizeof(*totals));
+	if (!nr_active || !totals)
 		err = -ENOMEM;
 	if (!err) {
-		tree_walk_link(&walk);
-		tree_walk_total(&walk, totals);
+		add_totals(&walk, nr_active, totals);
+		add_selves(profile, side, totals);
 		*ret_totals = totals;
 	} else {
 		free(totals);
 	}
 	tree_walk_done(&walk);
 	return err;
+}
+
+struct profile_weight profile_rootless_idle(const struct profile *profile, enum profile_side side)
+{
+	const struct profile_sums *sums = profile_sums(profile, side);
+	struct profile_weight idle = {sums->nr_idle_samples, sums->idle_ns};
+	uint32_t nr;
+	const struct profile_frame *frames = profile_frames(profile, &nr);
+	const struct profile_node *nodes = profile_nodes(profile, &nr);
+
+	for (uint32_t i = 0; i < nr; i++)
+		if (frames[nodes[i].frame].function == PROFILE_NONE) {
+			struct profile_weight root = profile_weight(profile, side, i);
+
+			idle.samples -= root.samples;
+			idle.ns -= root.ns;
+		}
+	return idle;
 }
