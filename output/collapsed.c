@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "output/label.h"
+#include "output/stack_path.h"
 #include "output/text.h"
 
 #define NS_PER_US 1000u
@@ -42,139 +44,132 @@ static int frame_labels_init(struct frame_labels *labels, const struct profile *
 struct writer {
 	FILE *out;
 	const struct profile *profile;
+	bool has_base;
 	struct frame_labels labels;
 	struct text line;
-	uint32_t *path; /* owned; frames of a stack, innermost first */
-	size_t max_path;
+	struct stack_path path;
 };
 
-/* Room for one frame more in the path. */
-static int path_reserve(struct writer *writer, size_t nr)
+/* The number behind a stack. */
+static uint64_t stack_count(const struct profile *profile, struct profile_weight weight)
 {
-	size_t max = writer->max_path ? writer->max_path * 2 : 64;
-	uint32_t *path;
-
-	if (nr < writer->max_path)
-		return 0;
-	path = reallocarray(writer->path, max, sizeof(*path));
-	if (!path)
-		return -ENOMEM;
-	writer->path = path;
-	writer->max_path = max;
-	return 0;
+	return profile_mode(profile) == PROFILE_CPU ? (weight.ns + NS_PER_US / 2) / NS_PER_US
+						    : weight.samples;
 }
 
-static int path_read(struct writer *writer, uint32_t node, size_t *ret_nr)
-{
-	uint32_t nr_nodes;
-	const struct profile_node *nodes = profile_nodes(writer->profile, &nr_nodes);
-	size_t nr = 0;
-	int err;
+/* The numbers behind a stack, by side; that of the base is 0 if there is none. */
+struct counts {
+	uint64_t of[NR_PROFILE_SIDES];
+};
 
-	for (; node != PROFILE_NONE; node = nodes[node].parent) {
-		err = path_reserve(writer, nr);
-		if (err)
-			return err;
-		writer->path[nr++] = nodes[node].frame;
-	}
-	*ret_nr = nr;
-	return 0;
+static bool counts_none(const struct counts *counts)
+{
+	return !counts->of[PROFILE_SELF] && !counts->of[PROFILE_BASE];
 }
 
-static int line_write(struct writer *writer, uint64_t count)
+static struct counts node_counts(const struct writer *writer, uint32_t node)
+{
+	struct counts counts = {0};
+
+	for (int side = PROFILE_SELF; side <= (writer->has_base ? PROFILE_BASE : PROFILE_SELF);
+	     side++)
+		counts.of[side] =
+			stack_count(writer->profile,
+				    profile_weight(writer->profile, (enum profile_side)side, node));
+	return counts;
+}
+
+/* Write the stack that is in the line. */
+static int line_write(struct writer *writer, const struct counts *counts)
 {
 	int err;
 
-	text_printf(&writer->line, " %" PRIu64 "\n", count);
+	if (writer->has_base)
+		text_printf(&writer->line, " %" PRIu64, counts->of[PROFILE_BASE]);
+	text_printf(&writer->line, " %" PRIu64 "\n", counts->of[PROFILE_SELF]);
 	err = text_write(&writer->line, writer->out);
 	text_clear(&writer->line);
 	return err;
 }
 
-/* The number behind a stack. */
-static uint64_t stack_count(const struct profile *profile, uint64_t nr_samples, uint64_t ns)
-{
-	return profile_mode(profile) == PROFILE_CPU ? (ns + NS_PER_US / 2) / NS_PER_US : nr_samples;
-}
-
-static int node_write(struct writer *writer, uint32_t node)
+static int node_write(struct writer *writer, uint32_t node, const struct counts *counts)
 {
 	const struct frame_labels *labels = &writer->labels;
+	const struct stack_path *path = &writer->path;
 	struct text *line = &writer->line;
 	uint32_t nr;
-	const struct profile_node *self = &profile_nodes(writer->profile, &nr)[node];
 	const struct profile_frame *frames = profile_frames(writer->profile, &nr);
-	size_t depth;
-	int err;
+	int err = stack_path_read(&writer->path, writer->profile, node);
 
-	err = path_read(writer, node, &depth);
 	if (err)
 		return err;
-	for (size_t i = depth; i-- > 0;) {
-		uint32_t frame = writer->path[i];
+	for (size_t i = path->start; i < path->max; i++) {
+		uint32_t frame = path->frames[i];
 		size_t start = labels->start[frame];
 
-		text_append(line, labels->text.bytes + start, labels->start[frame + 1] - start - 1);
-		if (i)
+		if (i > path->start)
 			text_puts(line, ";");
+		text_append(line, labels->text.bytes + start, labels->start[frame + 1] - start - 1);
 	}
-	if (frames[self->frame].function == PROFILE_NONE)
+	if (frames[path->frames[path->max - 1]].function == PROFILE_NONE)
 		text_puts(line, ";" LABEL_NO_PYTHON_FRAMES);
-	return line_write(writer, stack_count(writer->profile, self->self_samples, self->self_ns));
+	return line_write(writer, counts);
 }
 
 /* The number for samples without a Python frame that no thread's root has counted. */
-static uint64_t rootless_idle_count(const struct profile *profile)
+static uint64_t rootless_idle_count(const struct profile *profile, enum profile_side side)
 {
-	uint64_t nr_samples = profile_sums(profile, PROFILE_SELF)->nr_idle_samples;
-	uint64_t ns = profile_sums(profile, PROFILE_SELF)->idle_ns;
-	uint32_t nr_nodes;
-	uint32_t nr_frames;
-	const struct profile_node *nodes = profile_nodes(profile, &nr_nodes);
-	const struct profile_frame *frames = profile_frames(profile, &nr_frames);
+	return stack_count(profile, profile_rootless_idle(profile, side));
+}
 
-	for (uint32_t i = 0; i < nr_nodes; i++) {
-		if (frames[nodes[i].frame].function != PROFILE_NONE)
-			continue;
-		nr_samples -= nodes[i].self_samples;
-		ns -= nodes[i].self_ns;
-	}
-	return stack_count(profile, nr_samples, ns);
+static int idle_write(struct writer *writer)
+{
+	struct counts counts = {0};
+
+	counts.of[PROFILE_SELF] = rootless_idle_count(writer->profile, PROFILE_SELF);
+	if (writer->has_base)
+		counts.of[PROFILE_BASE] = rootless_idle_count(writer->profile, PROFILE_BASE);
+	if (counts_none(&counts))
+		return 0;
+	text_puts(&writer->line, LABEL_NO_PYTHON_FRAMES);
+	return line_write(writer, &counts);
 }
 
 static int stacks_write(struct writer *writer)
 {
-	uint64_t idle = rootless_idle_count(writer->profile);
 	uint32_t nr;
-	const struct profile_node *nodes = profile_nodes(writer->profile, &nr);
 	int err;
 
+	(void)profile_nodes(writer->profile, &nr);
 	for (uint32_t i = 0; i < nr; i++) {
-		if (!stack_count(writer->profile, nodes[i].self_samples, nodes[i].self_ns))
+		const struct counts counts = node_counts(writer, i);
+
+		if (counts_none(&counts))
 			continue;
-		err = node_write(writer, i);
+		err = node_write(writer, i, &counts);
 		if (err)
 			return err;
 	}
-	if (idle) {
-		text_puts(&writer->line, LABEL_NO_PYTHON_FRAMES);
-		err = line_write(writer, idle);
-		if (err)
-			return err;
-	}
+	err = idle_write(writer);
+	if (err)
+		return err;
 	return fflush(writer->out) ? -errno : 0;
 }
 
 int collapsed_write(const struct artefact *artefact, FILE *out)
 {
 	const struct profile *profile = artefact->profile;
-	struct writer writer = {.out = out, .profile = profile};
+	struct writer writer = {
+		.out = out,
+		.profile = profile,
+		.has_base = artefact->has_base,
+	};
 	int err = frame_labels_init(&writer.labels, profile);
 
 	if (!err)
 		err = stacks_write(&writer);
 	frame_labels_done(&writer.labels);
 	text_done(&writer.line);
-	free(writer.path);
+	stack_path_done(&writer.path);
 	return err;
 }

@@ -9,6 +9,7 @@
 
 #include "output/collapsed.h"
 #include "procmem/cleanup.h"
+#include "tests/support/add_stack.h"
 #include "tests/support/push_sample.h"
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
@@ -229,4 +230,45 @@ Test(collapsed, by_cpu_time)
 		     (char *)"<module> (app.py:1);<lambda> (app.py:7) 1001\n"
 			     "[no python frames] 3\n"));
 	profile_destroy(profile);
+}
+
+/* The base's number first; what one side does not have is 0 there. */
+Test(collapsed, differences)
+{
+	static const struct {
+		enum profile_mode mode;
+		const char *expected;
+	} cases[] = {
+		{PROFILE_WALL, "a (app.py:10) 2 1\na (app.py:10);b (app.py:20) 0 1\n"
+			       "c (app.py:30) 1 0\n[no python frames] 1 2\n"},
+		{PROFILE_CPU, "a (app.py:10) 4 1\na (app.py:10);b (app.py:20) 0 2\n"
+			      "c (app.py:30) 5 0\n[no python frames] 6 3\n"},
+	};
+	static const struct {
+		enum profile_side side;
+		const char *stack;
+		uint64_t us;
+	} samples[] = {
+		{PROFILE_SELF, "a", 1}, {PROFILE_SELF, "a;b", 2}, {PROFILE_SELF, "", 1},
+		{PROFILE_SELF, "", 2},	{PROFILE_BASE, "a", 3},	  {PROFILE_BASE, "a", 1},
+		{PROFILE_BASE, "c", 5}, {PROFILE_BASE, "", 6},
+	};
+
+	for (size_t i = 0; i < NR(cases); i++) {
+		const struct profile_options options = {.mode = cases[i].mode};
+		struct artefact artefact = {.has_base = true};
+		struct profile *profile = profile_create(&options);
+		cleanup_free char *text = NULL;
+		size_t size;
+		FILE *out = open_memstream(&text, &size);
+
+		cr_assert(profile != NULL && out != NULL);
+		for (size_t k = 0; k < NR(samples); k++)
+			add_stack(profile, samples[k].side, samples[k].stack, samples[k].us * 1000);
+		artefact.profile = profile;
+		cr_assert(eq(int, collapsed_write(&artefact, out), 0));
+		cr_assert(eq(int, fclose(out), 0));
+		cr_expect(eq(str, text, (char *)cases[i].expected));
+		profile_destroy(profile);
+	}
 }
