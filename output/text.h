@@ -23,6 +23,9 @@ void text_done(struct text *text);
 /* Forget the contents but keep the memory, and the error. */
 void text_clear(struct text *text);
 
+/* The same of what is behind the first length bytes; there are no fewer. */
+void text_cut(struct text *text, size_t length);
+
 /* The contents, terminated, "" if there are none; valid until the next change. */
 const char *text_string(const struct text *text);
 

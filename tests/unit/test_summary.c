@@ -93,6 +93,8 @@ Test(summary, table)
 			     "1000 Hz of 1000 asked · 2000 samples · 0.05% lost · "
 			     "12.50% trimmed to the caller · 1 late tick\n"
 			     "\n"
+			     "shown: 4 of 2000 samples · 2.000 s of wall time · 1 thread\n"
+			     "\n"
 			     " self%  total%   self s  total s  function            where\n"
 			     "  50.0    50.0    1.000    1.000  Parser.parse        "
 			     "/usr/lib/python3/dist-packages/parser/core/parser.py:20\n"
@@ -188,6 +190,57 @@ Test(summary, colour_only_when_asked)
 	profile_destroy(profile);
 }
 
+/* Of several runs, each is told in as many lines as one alone, or in one if they are many. */
+Test(summary, several_runs)
+{
+	static const struct {
+		uint32_t nr_runs, max_rows;
+		const char *head;
+	} cases[] = {
+		{3, 10,
+		 "one\npid 1 · 0.0 s · wall time\n0 Hz · 4 samples · 0% lost · 0 late ticks\n\n"
+		 "pid 2 · 2.0 s · wall time\n0 Hz · 5 samples · 0% lost · 0 late ticks\n\n"
+		 "0.0 s · wall time\n0 Hz · 0 samples · 0% lost · 0 late ticks\n\n"
+		 "shown: 4 of 9 samples · 2.000 s of wall time · 1 thread\n\n self%"},
+		{4, 10,
+		 "pid 1 · 0.0 s · 4 samples · 0% lost · one\n"
+		 "pid 2 · 2.0 s · 5 samples · 0% lost\n"
+		 "0.0 s · 0 samples · 0% lost\n"
+		 "0.0 s · 1 sample · 0% lost\n\n"
+		 "shown: 4 of 10 samples · 2.000 s of wall time · 1 thread\n\n self%"},
+		{4, 2,
+		 "pid 1 · 0.0 s · 4 samples · 0% lost · one\n"
+		 "pid 2 · 2.0 s · 5 samples · 0% lost\n"
+		 "… and 2 more\n\n"
+		 "shown: 4 of 10 samples · 2.000 s of wall time · 1 thread\n\n self%"},
+	};
+	static const struct run runs[] = {
+		{{.command_line = "one", .pid = 1}, {.samples = 4}},
+		{{.pid = 2}, {.samples = 5, .end_ns = 2000 * NS_PER_MS}},
+		{.stats = {.samples = 0}},
+		{.stats = {.samples = 1}},
+	};
+	struct profile *profile = new_profile(false);
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const struct artefact artefact = {
+			.profile = profile,
+			.runs = runs,
+			.nr_runs = cases[i].nr_runs,
+			.options = {.max_rows = cases[i].max_rows},
+		};
+		cleanup_free char *text = NULL;
+		size_t size;
+		FILE *out = open_memstream(&text, &size);
+
+		cr_assert(out != NULL);
+		cr_assert(eq(int, summary_write(&artefact, out), 0));
+		cr_assert(eq(int, fclose(out), 0));
+		cr_expect(strncmp(text, cases[i].head, strlen(cases[i].head)) == 0, "%s", text);
+	}
+	profile_destroy(profile);
+}
+
 /* There were samples, but none that the mode shows. */
 Test(summary, no_samples_of_the_mode)
 {
@@ -206,6 +259,8 @@ Test(summary, no_samples_of_the_mode)
 	cr_expect(eq(str, text,
 		     (char *)"0 threads · 0.0 s · CPU time\n"
 			     "0 Hz · 3 samples · 0% lost · 0 late ticks\n"
+			     "\n"
+			     "shown: 0 of 3 samples · 0.000 s of CPU time · 0 threads\n"
 			     "\n"
 			     "no samples of this mode\n"));
 	free(text);

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <stdio.h>
+
+#include "output/call_graph.h"
+#include "procmem/cleanup.h"
+#include "tests/support/add_stack.h"
+
+/* Few functions and lines, so that stacks recurse in every way. */
+#define NR_SAMPLES   500
+#define NR_FUNCTIONS 4
+#define NR_LINES     2
+#define MAX_DEPTH    7
+
+/* Callers of the oracle: a function on a line, and the one of what is outermost. */
+#define OUTERMOST (NR_FUNCTIONS * NR_LINES)
+
+struct stack {
+	uint32_t function[MAX_DEPTH];
+	uint32_t line[MAX_DEPTH];
+	uint32_t nr;
+	uint64_t ns;
+};
+
+/* The same sums as in the graph, by function and line. */
+struct oracle {
+	uint64_t self[NR_FUNCTIONS], total[NR_FUNCTIONS];
+	uint64_t seen[OUTERMOST + 1][NR_FUNCTIONS];
+	uint64_t first[OUTERMOST + 1][NR_FUNCTIONS];
+};
+
+static uint32_t random_next(uint32_t *random, uint32_t end)
+{
+	*random = *random * 1664525u + 1013904223u;
+	return (*random >> 16) % end;
+}
+
+static void stack_random(struct stack *stack, uint32_t *random)
+{
+	stack->nr = 1 + random_next(random, MAX_DEPTH);
+	stack->ns = 1 + random_next(random, 1000);
+	for (uint32_t i = 0; i < stack->nr; i++) {
+		stack->function[i] = random_next(random, NR_FUNCTIONS);
+		stack->line[i] = random_next(random, NR_LINES);
+	}
+}
+
+static void stack_add(const struct stack *stack, struct profile *profile)
+{
+	char text[MAX_DEPTH * 8] = "";
+
+	for (uint32_t i = 0; i < stack->nr; i++)
+		(void)snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%c@%u",
+			       i ? ";" : "", (int)('a' + stack->function[i]), stack->line[i] + 1);
+	add_stack(profile, PROFILE_SELF, text, stack->ns);
+}
+
+static uint32_t stack_caller(const struct stack *stack, uint32_t i, bool by_line)
+{
+	if (i == 0)
+		return OUTERMOST;
+	return stack->function[i - 1] * NR_LINES + (by_line ? stack->line[i - 1] : 0);
+}
+
+/* Sample by sample, as its definition says. */
+static void oracle_add(struct oracle *oracle, const struct stack *stack, bool by_line)
+{
+	bool party_seen[NR_FUNCTIONS] = {false};
+	bool call_seen[OUTERMOST + 1][NR_FUNCTIONS] = {{false}};
+
+	oracle->self[stack->function[stack->nr - 1]] += stack->ns;
+	for (uint32_t i = 0; i < stack->nr; i++) {
+		uint32_t callee = stack->function[i];
+		uint32_t caller = stack_caller(stack, i, by_line);
+
+		if (!party_seen[callee]) {
+			oracle->total[callee] += stack->ns;
+			oracle->first[caller][callee] += stack->ns;
+		}
+		if (!call_seen[caller][callee])
+			oracle->seen[caller][callee] += stack->ns;
+		party_seen[callee] = true;
+		call_seen[caller][callee] = true;
+	}
+}
+
+/* Which of the oracle's functions a party is. */
+static uint32_t party_function(const struct call_graph *graph, uint32_t party)
+{
+	return (uint32_t)(call_graph_function(graph, party)->qualname[0] - 'a');
+}
+
+static uint32_t call_caller(const struct call_graph *graph, const struct call *call)
+{
+	uint32_t nr;
+	const struct profile_frame *frame;
+
+	if (call->caller == PROFILE_NONE)
+		return OUTERMOST;
+	if (!graph->by_line)
+		return party_function(graph, call->caller) * NR_LINES;
+	frame = &profile_frames(graph->profile, &nr)[call->caller];
+	return party_function(graph, frame->function) * NR_LINES + (uint32_t)frame->line - 1;
+}
+
+static void graph_compare(const struct call_graph *graph, const struct oracle *oracle)
+{
+	uint32_t nr_expected = 0;
+
+	for (uint32_t i = 0; i <= OUTERMOST; i++)
+		for (uint32_t k = 0; k < NR_FUNCTIONS; k++)
+			nr_expected += oracle->seen[i][k] > 0;
+	cr_expect(eq(u32, graph->nr_calls, nr_expected));
+	cr_expect(eq(u32, graph->nr_parties, NR_FUNCTIONS));
+	for (uint32_t i = 0; i < graph->nr_parties; i++) {
+		uint32_t function = party_function(graph, i);
+
+		cr_expect(eq(u64, graph->parties[i].self.ns, oracle->self[function]));
+		cr_expect(eq(u64, graph->parties[i].total.ns, oracle->total[function]));
+	}
+	for (uint32_t i = 0; i < graph->nr_calls; i++) {
+		const struct call *call = &graph->calls[i];
+		uint32_t caller = call_caller(graph, call);
+		uint32_t callee = party_function(graph, call->callee);
+
+		cr_expect(eq(u64, call->seen.ns, oracle->seen[caller][callee]));
+		cr_expect(eq(u64, call->first.ns, oracle->first[caller][callee]));
+	}
+}
+
+Test(call_graph, counts_recursion_once)
+{
+	for (int by_line = 0; by_line < 2; by_line++) {
+		const struct profile_options options = {.by_line = by_line};
+		struct profile *profile = profile_create(&options);
+		static struct oracle oracle;
+		struct call_graph graph;
+		uint32_t random = 7;
+
+		cr_assert(profile != NULL);
+		memset(&oracle, 0, sizeof(oracle));
+		for (int i = 0; i < NR_SAMPLES; i++) {
+			struct stack stack;
+
+			stack_random(&stack, &random);
+			stack_add(&stack, profile);
+			oracle_add(&oracle, &stack, by_line);
+		}
+		cr_assert(eq(int, call_graph_init(&graph, profile, PROFILE_SELF, by_line), 0));
+		graph_compare(&graph, &oracle);
+		call_graph_done(&graph);
+		profile_destroy(profile);
+	}
+}
+
+/* A function that was a row on two lines is one party, named by its first line. */
+Test(call_graph, labels)
+{
+	const struct profile_options options = {.by_line = true, .by_thread = true};
+	struct profile *profile = profile_create(&options);
+	const struct profile_thread thread = {.tid = 42, .name = "worker"};
+	struct call_graph graph;
+	struct text text = {0};
+	uint32_t index;
+	uint32_t node;
+
+	cr_assert(profile != NULL);
+	add_stack(profile, PROFILE_SELF, "a@11;b@21", 1);
+	add_stack(profile, PROFILE_BASE, "a@12", 5);
+	cr_assert(eq(int, profile_add_thread(profile, &thread, &index), 0));
+	cr_assert(eq(int, profile_thread_root(profile, index, &node), 0));
+	cr_assert(eq(int, call_graph_init(&graph, profile, PROFILE_BASE, false), 0));
+	cr_assert(eq(u32, graph.nr_parties, 3));
+	for (uint32_t i = 0; i < graph.nr_parties; i++) {
+		call_graph_label(&graph, i, &text, LABEL_DISPLAY);
+		text_puts(&text, "\n");
+	}
+	cr_expect(eq(str, (char *)text_string(&text),
+		     (char *)"a (app.py:10)\nb (app.py:20)\nthread worker (42)\n"));
+	cr_expect(eq(u64, graph.parties[0].self.ns, 5));
+	text_done(&text);
+	call_graph_done(&graph);
+	profile_destroy(profile);
+}
