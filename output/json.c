@@ -94,6 +94,13 @@ int json_finish(struct json *json)
 	return json->error;
 }
 
+void json_next(struct json *json)
+{
+	assert(!json->depth && json->has_items);
+	put_byte(json, '\n');
+	json->has_items = false;
+}
+
 void json_object_begin(struct json *json)
 {
 	nest_begin(json, '{');
@@ -132,6 +139,12 @@ static void put_escape(struct json *json, uint32_t code_point)
 	put(json, escape);
 }
 
+/* Most bytes are these, and have nothing to be decoded. */
+static bool is_plain(char byte)
+{
+	return byte >= ' ' && byte < 0x7f && byte != '"' && byte != '\\';
+}
+
 static void put_quoted(struct json *json, const char *bytes, size_t length)
 {
 	size_t start = 0; /* of what was not written yet */
@@ -140,8 +153,12 @@ static void put_quoted(struct json *json, const char *bytes, size_t length)
 	put_byte(json, '"');
 	for (size_t i = 0; i < length; i += step) {
 		uint32_t code_point = 0xfffd;
-		size_t code_length = utf8_decode(bytes + i, length - i, &code_point);
+		size_t code_length;
 
+		step = 1;
+		if (is_plain(bytes[i]))
+			continue;
+		code_length = utf8_decode(bytes + i, length - i, &code_point);
 		step = code_length ? code_length : 1;
 		if (code_length && !must_escape(code_point))
 			continue;

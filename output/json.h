@@ -39,6 +39,9 @@ void json_init(struct json *json, FILE *out, unsigned indent);
  */
 int json_finish(struct json *json);
 
+/* End a document of JSON Lines and begin the next: a newline, nothing is flushed. */
+void json_next(struct json *json);
+
 /* An object or array, as the document, an element, or the value of a key; they nest. */
 void json_object_begin(struct json *json);
 void json_object_end(struct json *json);

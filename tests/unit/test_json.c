@@ -60,6 +60,21 @@ static void write_sample(struct json *json)
 	json_object_end(json);
 }
 
+/* Documents of JSON Lines do not know of one another. */
+Test(json, lines)
+{
+	struct sheet sheet;
+
+	sheet_open(&sheet, 0);
+	json_u64(&sheet.json, 1);
+	json_next(&sheet.json);
+	json_object_begin(&sheet.json);
+	json_object_end(&sheet.json);
+	json_next(&sheet.json);
+	json_null(&sheet.json);
+	sheet_expect(&sheet, "1\n{}\nnull\n");
+}
+
 Test(json, commas)
 {
 	struct sheet sheet;
