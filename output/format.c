@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "output/callgrind.h"
 #include "output/collapsed.h"
 #include "output/gecko.h"
 #include "output/pprof.h"
@@ -43,6 +44,12 @@ static const struct format formats[] = {
 		.by_line = true,
 		.keep_samples = true,
 		.write = gecko_write,
+		.name = "callgrind",
+		.suffixes = {".callgrind"},
+		.prefix = "callgrind.out.",
+		.summary = "for KCachegrind and callgrind_annotate",
+		.by_line = true,
+		.write = callgrind_write,
 	},
 	{
 		.name = "summary",
@@ -78,6 +85,18 @@ static size_t suffix_length(const char *name, const char *suffix)
 	return length;
 }
 
+/* The format whose files are called so; NULL if there is none. */
+static const struct format *format_of_prefix(const char *name)
+{
+	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
+		const char *prefix = formats[i].prefix;
+
+		if (prefix && strncmp(name, prefix, strlen(prefix)) == 0)
+			return &formats[i];
+	}
+	return NULL;
+}
+
 const struct format *format_of_path(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -94,5 +113,5 @@ const struct format *format_of_path(const char *path)
 				best = &formats[i];
 			}
 		}
-	return best;
+	return best ? best : format_of_prefix(name);
 }
