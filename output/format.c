@@ -8,6 +8,7 @@
 #include "output/gecko.h"
 #include "output/pprof.h"
 #include "output/speedscope.h"
+#include "output/jsonl.h"
 #include "output/summary.h"
 
 /* The first one that a suffix fits is not always the longest: ".json.gz" and ".gz". */
@@ -50,6 +51,14 @@ static const struct format formats[] = {
 		.summary = "for KCachegrind and callgrind_annotate",
 		.by_line = true,
 		.write = callgrind_write,
+	},
+	{
+		.name = "jsonl",
+		.suffixes = {".jsonl"},
+		.summary = "a line per sample and stack, for DuckDB, ClickHouse, jq",
+		.by_line = true,
+		.keep_samples = true,
+		.write = jsonl_write,
 	},
 	{
 		.name = "summary",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "output/label.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -103,6 +104,19 @@ void label_append_frame(struct text *text, const struct profile *profile, uint32
 	}
 	if (style == LABEL_COLLAPSED)
 		label_end_leaf(text);
+}
+
+const char *label_kind(enum function_kind kind)
+{
+	static const char *const kinds[] = {
+		[FUNCTION_PYTHON] = "python", [FUNCTION_COLLECTOR] = "collector",
+		[FUNCTION_NATIVE] = "native", [FUNCTION_JIT] = "jit",
+		[FUNCTION_KERNEL] = "kernel",
+	};
+
+	_Static_assert(sizeof(kinds) / sizeof(kinds[0]) == NR_FUNCTION_KINDS, "a word each");
+	assert(kind < NR_FUNCTION_KINDS);
+	return kinds[kind];
 }
 
 /* Where the digits that end before end begin; end if there are none. */

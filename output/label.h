@@ -54,6 +54,9 @@ void label_append_thread(struct text *text, const struct profile_thread *thread,
 void label_append_frame(struct text *text, const struct profile *profile, uint32_t frame,
 			enum label_style style);
 
+/* What runs a function's code, one word in lower case; stable. */
+const char *label_kind(enum function_kind kind);
+
 /*
  * Append " ()" if the text ends in a space and a number: the viewers of collapsed
  * stacks would take that for a second count, that of a differential profile.
