@@ -1,0 +1,730 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The profile of a page: its columns decoded, trees of its stacks, what filters leave of its
+ * samples, and sums over them. Nothing here knows of a document.
+ *
+ * Sums are triples: t is time (us of the profile's mode, or CPU time), n samples, b the
+ * base's, in whichever of the two is asked for; w is t or n, what things are wide by. Trees
+ * are numbered level by level with the children of a node together, in the order of their
+ * weight in the whole profile: a level is a range, sorted from left to right, so that drawing
+ * and pointing need a search and no walk, however deep it is. Node 0 is everything.
+ */
+export const NO_FRAMES = "[no python frames]";
+
+/* [flags looked at, their value, whether samples without a frame count, what it is called] */
+export const STATES = {
+	frames: [0, 0, false, "Idle hidden"],
+	all: [0, 0, true, "All states"],
+	cpu: [64, 64, true, "On CPU"],
+	off: [96, 32, false, "Off CPU"],
+	gil: [1, 1, true, "Holds the GIL"],
+	waits: [4, 4, true, "Waits for the GIL"],
+	gc: [8, 8, true, "Collects garbage"],
+	exception: [16, 16, true, "Handles an exception"],
+};
+const ON_CPU = 64, IN_GC = 8;
+export const STRIP_BINS = 2048;
+
+const CONTROL = /[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|\p{Cs}/gu;
+
+/* A name made harmless to look at, as output/label.h does. */
+export function shown(text) {
+	return text.replace(CONTROL, c => {
+		const hex = c.charCodeAt(0).toString(16);
+		return c < "\x80" ? "\\x" + hex.padStart(2, "0") : "\\u" + hex.padStart(4, "0");
+	});
+}
+
+/* The payload out of the page's base64. */
+export async function unpack(base64) {
+	let bytes;
+	if (Uint8Array.fromBase64) {
+		bytes = Uint8Array.fromBase64(base64);
+	} else {
+		const text = atob(base64);
+		bytes = new Uint8Array(text.length);
+		for (let i = 0; i < text.length; i++)
+			bytes[i] = text.charCodeAt(i);
+	}
+	const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+	return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+/* LEB128, zigzag if it is signed; numbers may be larger than 32 bits. */
+function numbers(bytes, at, column) {
+	const out = new Float64Array(column.count), signed = column.type === "s", end = at + column.bytes;
+	for (let i = 0; i < out.length; i++) {
+		let byte = bytes[at++], value = byte & 127;
+		for (let scale = 128; byte > 127; scale *= 128) {
+			byte = bytes[at++];
+			value += (byte & 127) * scale;
+		}
+		out[i] = signed ? (value % 2 ? -(value + 1) / 2 : value / 2) : value;
+	}
+	if (at !== end)
+		throw new Error(`the column ${column.name} is damaged`);
+	return out;
+}
+
+function running(deltas) {
+	for (let i = 1; i < deltas.length; i++)
+		deltas[i] += deltas[i - 1];
+	return deltas;
+}
+
+/* Samples lie thread by thread, each thread's in the order of time. */
+function decodeSamples(column, meta, idleNode) {
+	const ticks = running(column["tick.time"]), counts = column["thread.count"];
+	const tick = column["sample.tick"], weight = column["sample.weight"];
+	const time = new Float64Array(tick.length), node = new Int32Array(tick.length);
+	const threads = [];
+	let i = 0;
+	for (let t = 0; t < counts.length; t++) {
+		const start = i, end = i + counts[t];
+		let sum = 0;
+		for (let at = 0; i < end; i++) {
+			at += tick[i];
+			time[i] = ticks[at];
+			if (i > start)
+				weight[i] += time[i] - time[i - 1];
+			node[i] = column["sample.node"][i] ? column["sample.node"][i] - 1 : idleNode;
+			sum += weight[i];
+		}
+		const row = meta.threads[t] ?? { process: -1, tid: 0, name: "[other threads]" };
+		threads.push({ ...row, index: t, start, end, weight: sum });
+	}
+	const flags = Uint8Array.from(column["sample.flags"]);
+	const from = ticks.length ? ticks[0] : 0, to = ticks.length ? ticks[ticks.length - 1] + 1 : 1;
+	return { threads, from, to, nrTicks: ticks.length, samples: { n: i, time, node, weight, flags, cpu: column["sample.cpu"] } };
+}
+
+function decodeFunctions(column, meta) {
+	const n = column["function.name"].length, lines = running(column["function.line"]);
+	const name = [], path = [], first = Int32Array.from(lines);
+	for (let f = 0; f < n; f++) {
+		name.push(shown(meta.strings[column["function.name"][f]]) || "?");
+		path.push(shown(meta.strings[column["function.path"][f]]));
+	}
+	const origin = Array.from(column["function.origin"], o => meta.origins[o] ?? "other");
+	name.push(NO_FRAMES);
+	path.push("");
+	origin.push("other");
+	return { n: n + 1, name, path, first, origin, idle: n, pathIndex: column["function.path"] };
+}
+
+/* The whole profile out of the payload; what page-data is, docs/formats.md says. */
+export function decode(payload) {
+	const size = new DataView(payload.buffer, payload.byteOffset).getUint32(0, true);
+	const meta = JSON.parse(new TextDecoder().decode(payload.subarray(4, 4 + size)));
+	if (meta.version !== 1)
+		throw new Error(`the data has version ${meta.version}, the page knows 1`);
+	const column = {};
+	let at = 4 + size;
+	for (const c of meta.columns) {
+		column[c.name] = numbers(payload, at, c);
+		at += c.bytes;
+	}
+	const functions = decodeFunctions(column, meta);
+	const nr = column["node.frame"].length, nrFrames = column["frame.function"].length;
+	const func = new Int32Array(nr + 1), line = new Int32Array(nr + 1), parent = new Int32Array(nr + 1);
+	const frame = new Int32Array(nr + 1);
+	for (let i = 0; i < nr; i++) {
+		frame[i] = column["node.frame"][i];
+		func[i] = column["frame.function"][frame[i]];
+		line[i] = column["frame.line"][frame[i]] + functions.first[func[i]];
+		parent[i] = column["node.parent"][i] ? i - column["node.parent"][i] : -1;
+	}
+	func[nr] = functions.idle;
+	frame[nr] = nrFrames;
+	parent[nr] = -1;
+	const base = { t: new Float64Array(nr + 1), n: new Float64Array(nr + 1) };
+	if (meta.has_base)
+		running(column["base.node"]).forEach((node, i) => {
+			base.t[node] = column["base.weight"][i];
+			base.n[node] = column["base.samples"][i];
+		});
+	return {
+		meta, functions, base, nodes: { n: nr + 1, func, line, parent, frame, nrFrames: nrFrames + 1 },
+		...decodeSamples(column, meta, nr),
+	};
+}
+
+/* "qualname (path:line)" of a function, or with line of one of its lines. */
+export function label(functions, f, line = 0) {
+	const place = location(functions, f, line);
+	return functions.name[f] + (place && ` (${place})`);
+}
+
+export function location(functions, f, line = 0) {
+	const at = line || functions.first[f];
+	return functions.path[f] && functions.path[f] + (at ? ":" + at : "");
+}
+
+/* Where (parent, key) is told apart: nodes while a tree is made, each found by what it is. */
+class Nodes {
+	constructor(most) {
+		this.table = new Int32Array(2 ** Math.ceil(Math.log2(most * 2 + 2)));
+		this.parent = new Int32Array(most + 1);
+		this.key = new Int32Array(most + 1);
+		this.n = 1;
+		this.key[0] = -1;
+	}
+	find(parent, key) {
+		const { table } = this;
+		let h = Math.imul(parent, 0x9e3779b1) ^ Math.imul(key, 0x85ebca6b);
+		for (h ^= h >>> 15; ; h++) {
+			const i = table[h & (table.length - 1)];
+			if (i && this.parent[i] === parent && this.key[i] === key)
+				return i;
+			if (i)
+				continue;
+			table[h & (table.length - 1)] = this.n;
+			this.parent[this.n] = parent;
+			this.key[this.n] = key;
+			return this.n++;
+		}
+	}
+}
+
+/* Each node's first child, as if children of one were together; n + 1 of them. */
+function childStarts(parent, n) {
+	const starts = new Int32Array(n + 1);
+	for (let i = 1; i < n; i++)
+		starts[parent[i] + 1]++;
+	for (let i = 0; i < n; i++)
+		starts[i + 1] += starts[i];
+	return starts;
+}
+
+/* The order of levels: heavier children first, then as they came. */
+function levelOrder(parent, n, weight) {
+	const starts = childStarts(parent, n), children = new Int32Array(n), at = starts.slice();
+	for (let i = 1; i < n; i++)
+		children[at[parent[i]]++] = i;
+	const order = new Int32Array(n);
+	for (let i = 0, end = 1; i < n; i++) {
+		const own = children.subarray(starts[order[i]], starts[order[i] + 1]);
+		if (own.length > 1)
+			own.sort((a, b) => weight[b] - weight[a] || a - b);
+		order.set(own, end);
+		end += own.length;
+	}
+	return order;
+}
+
+/*
+ * The tree of all stacks, by functions, or with split a function's lines as nodes below it
+ * and what they call below those. map leads from the profile's nodes to where their stacks
+ * end; func and line (0: the function itself) say what a node is, key which of its siblings.
+ */
+export function buildTree(profile, split) {
+	const { nodes, samples, base } = profile, nrFunctions = profile.functions.n;
+	const made = new Nodes(nodes.n * (split ? 2 : 1)), where = new Int32Array(nodes.n);
+	for (let i = 0; i < nodes.n; i++) {
+		where[i] = made.find(nodes.parent[i] < 0 ? 0 : where[nodes.parent[i]], nodes.func[i]);
+		if (split && nodes.line[i])
+			where[i] = made.find(where[i], nrFunctions + nodes.frame[i]);
+	}
+	const { n } = made, weight = new Float64Array(n);
+	for (let i = 0; i < samples.n; i++)
+		weight[where[samples.node[i]]] += samples.weight[i];
+	for (let i = 0; i < nodes.n; i++)
+		weight[where[i]] += base.t[i];
+	for (let i = n - 1; i > 0; i--)
+		weight[made.parent[i]] += weight[i];
+	const order = levelOrder(made.parent, n, weight), place = new Int32Array(n);
+	order.forEach((old, i) => (place[old] = i));
+	const tree = {
+		split, n, parent: new Int32Array(n), key: new Int32Array(n), func: new Int32Array(n),
+		line: new Int32Array(n), depth: new Int32Array(n), jump: new Int32Array(n),
+		map: where.map(i => place[i]), levels: [0],
+	};
+	tree.key[0] = tree.func[0] = -1;
+	const frameOf = new Int32Array(nodes.nrFrames);
+	nodes.frame.forEach((frame, i) => (frameOf[frame] = i));
+	for (let i = 1; i < n; i++) {
+		const key = made.key[order[i]], p = place[made.parent[order[i]]];
+		const node = key < nrFunctions ? -1 : frameOf[key - nrFunctions];
+		tree.parent[i] = p;
+		tree.key[i] = key;
+		tree.func[i] = node < 0 ? key : nodes.func[node];
+		tree.line[i] = node < 0 ? 0 : nodes.line[node];
+		tree.depth[i] = tree.depth[p] + 1;
+		if (tree.depth[i] === tree.levels.length)
+			tree.levels.push(i);
+		const j = tree.jump[p], { depth } = tree;
+		tree.jump[i] = p && depth[p] - depth[j] === depth[j] - depth[tree.jump[j]] ? tree.jump[j] : p;
+	}
+	tree.levels.push(n);
+	tree.first = childStarts(tree.parent, n).map(s => s + 1);
+	return tree;
+}
+
+/* The ancestor of a node at a depth that is not below it, in so many steps as depth has digits. */
+export function ancestor(tree, node, depth) {
+	while (tree.depth[node] > depth)
+		node = tree.depth[tree.jump[node]] >= depth ? tree.jump[node] : tree.parent[node];
+	return node;
+}
+
+/* Which nodes are outermost with their group; groups below 0 are none. */
+export function outermost(tree, group, nrGroups) {
+	const open = new Int32Array(nrGroups), is = new Uint8Array(tree.n), next = tree.first.slice();
+	for (let i = 0; i >= 0; ) {
+		if (next[i] < tree.first[i + 1]) {
+			i = next[i]++;
+			if (group[i] >= 0 && !open[group[i]]++)
+				is[i] = 1;
+			continue;
+		}
+		if (i && group[i] >= 0)
+			open[group[i]]--;
+		i = i ? tree.parent[i] : -1;
+	}
+	return is;
+}
+
+/* Which nodes have all of the functions focus and none of exclude on their stacks; or null. */
+function stackMask({ nodes }, focus, exclude) {
+	if (!focus.length && !exclude.length)
+		return null;
+	const bit = new Map(), pass = new Uint8Array(nodes.n), bits = new Int32Array(nodes.n);
+	focus.forEach((f, i) => bit.set(f, 1 << i));
+	const wanted = (1 << focus.length) - 1, bad = 1 << 30;
+	exclude.forEach(f => bit.set(f, bad));
+	for (let i = 0; i < nodes.n; i++) {
+		bits[i] = (nodes.parent[i] < 0 ? 0 : bits[nodes.parent[i]]) | (bit.get(nodes.func[i]) ?? 0);
+		pass[i] = (bits[i] & wanted) === wanted && !(bits[i] & bad);
+	}
+	return pass;
+}
+
+/*
+ * Of each sample whether the filter shows it, whatever its time: 1, 0, or 2 if it is hidden as
+ * idle only. threads is null for all, or a Set of their indices.
+ */
+export function showing(profile, filter) {
+	const { samples: { n, node, flags }, nodes, threads } = profile, is = new Uint8Array(n);
+	const pass = stackMask(profile, filter.focus, filter.exclude), idleNode = nodes.n - 1;
+	const [looked, value, idleToo] = STATES[filter.state];
+	for (const thread of threads) {
+		if (filter.threads && !filter.threads.has(thread.index))
+			continue;
+		for (let i = thread.start; i < thread.end; i++) {
+			if (pass && !pass[node[i]])
+				continue;
+			const shows = (flags[i] & looked) === value && (idleToo || node[i] !== idleNode);
+			is[i] = shows ? 1 : node[i] === idleNode ? 2 : 0;
+		}
+	}
+	return is;
+}
+
+/*
+ * What the filter leaves of the samples that are showing(): sums by the profile's nodes, of
+ * what is hidden as idle, and by time for the strip, to which from and to (us, half open;
+ * null for all) do not matter.
+ */
+export function select(profile, filter, is) {
+	const { samples: { n: nr, time, node, flags, cpu, weight: own }, nodes, base } = profile;
+	const weight = filter.weight === "cpu" ? cpu : own, byCount = filter.weight === "samples";
+	const t = new Float64Array(nodes.n), n = new Float64Array(nodes.n), hidden = { t: 0, n: 0 };
+	const strip = ["all", "cpu", "gc"].map(() => new Float64Array(STRIP_BINS));
+	const scale = STRIP_BINS / (profile.to - profile.from);
+	const from = filter.from ?? -Infinity, to = filter.to ?? Infinity;
+	for (let i = 0; i < nr; i++) {
+		if (!is[i])
+			continue;
+		const inside = time[i] >= from && time[i] < to;
+		if (is[i] === 2) {
+			hidden.t += inside ? weight[i] : 0;
+			hidden.n += inside ? 1 : 0;
+			continue;
+		}
+		const bin = Math.floor((time[i] - profile.from) * scale), w = byCount ? 1 : weight[i];
+		strip[0][bin] += w;
+		if (flags[i] & IN_GC)
+			strip[2][bin] += w;
+		else if (flags[i] & ON_CPU)
+			strip[1][bin] += w;
+		if (inside) {
+			t[node[i]] += weight[i];
+			n[node[i]]++;
+		}
+	}
+	const pass = stackMask(profile, filter.focus, filter.exclude);
+	const b = (byCount ? base.n : base.t).map((v, i) => (!pass || pass[i] ? v : 0));
+	return { t, n, b, hidden, strip, byCount };
+}
+
+/*
+ * When each sample's time begins, for the time-ordered view: where its thread's previous one
+ * was, but no earlier than what it stands for.
+ */
+export function sampleStarts({ samples: { n, time, weight }, threads, meta, from, to, nrTicks }) {
+	const starts = new Float64Array(n), tick = 1.5 * (to - from) / Math.max(1, nrTicks - 1);
+	for (const thread of threads)
+		for (let i = thread.start; i < thread.end; i++) {
+			const most = meta.mode === "cpu" ? tick : Math.max(weight[i], 1);
+			starts[i] = Math.max(time[i] - most, i > thread.start ? time[i - 1] : from - tick);
+		}
+	return starts;
+}
+
+/* Sums of a selection over a tree: own and total ones by node, and where nodes begin. */
+export class Folded {
+	constructor(tree, selection) {
+		const { n, parent, first } = tree;
+		this.tree = tree;
+		this.byCount = selection.byCount;
+		this.own = {};
+		for (const sum of ["t", "n", "b"]) {
+			const own = new Float64Array(n);
+			selection[sum].forEach((v, i) => (own[tree.map[i]] += v));
+			const all = own.slice();
+			for (let i = n - 1; i > 0; i--)
+				all[parent[i]] += all[i];
+			this.own[sum] = own;
+			this[sum] = all;
+		}
+		this.own.w = this.byCount ? this.own.n : this.own.t;
+		this.w = this.byCount ? this.n : this.t;
+		this.left = new Float64Array(n);
+		for (let i = 0; i < n; i++)
+			for (let child = first[i], x = this.left[i]; child < first[i + 1]; child++) {
+				this.left[child] = x;
+				x += this.w[child];
+			}
+	}
+	func(i) { return this.tree.func[i]; }
+	line(i) { return this.tree.line[i]; }
+	parent(i) { return i ? this.tree.parent[i] : -1; }
+	depth(i) { return this.tree.depth[i]; }
+	level(d) { return d < this.tree.levels.length - 1 ? [this.tree.levels[d], this.tree.levels[d + 1]] : null; }
+	get size() { return this.tree.n; }
+	children(i) { return [this.tree.first[i], this.tree.first[i + 1]]; }
+	/* How many levels have something as wide as least between two places. */
+	height(least, from, to) {
+		let most = 0;
+		for (let i = 0; i < this.tree.n; i++)
+			if (this.w[i] >= least && this.left[i] < to && this.left[i] + this.w[i] > from)
+				most = this.tree.depth[i];
+		return most + 1;
+	}
+	/* Which nodes are at or below one. */
+	below(top) {
+		const { n, parent } = this.tree, is = new Uint8Array(n);
+		is[top] = 1;
+		for (let i = top + 1; i < n; i++)
+			is[i] = is[parent[i]];
+		return is;
+	}
+}
+
+/*
+ * Stacks merged from where they end outwards (up; of all that seeds holds), or from some
+ * nodes inwards. Levels are made when they are asked for, and only below what is as wide as
+ * this.least or on the path: keys from the root to the node zoomed to. A cursor is a node,
+ * times two; plus one when its line is still to be shown.
+ */
+export class Merged {
+	constructor(folded, seeds, up, func = -1) {
+		this.source = folded;
+		this.up = up;
+		this.rootFunc = func;
+		const root = this.group(-1, func, 0);
+		for (const node of seeds)
+			up ? this.put(root, node * 2, this.seed(node, func)) : this.spread(root, node);
+		if (!up)
+			for (const node of seeds)
+				this.sum(root, this.seed(node, func));
+		else if (func >= 0)
+			this.climb(root);
+		this.root = root;
+		this.open([], 0);
+	}
+	/* Begin again, with the path kept open; returns the node at its end, 0 if there is none. */
+	open(path, part) {
+		Object.assign(this, {
+			funcs: [], lines: [], keys: [], parents: [], depths: [], left: [], t: [], n: [], b: [],
+			starts: [0], least: Infinity, top: 0,
+		});
+		this.w = this.source.byCount ? this.n : this.t;
+		this.frontier = [];
+		this.emit(this.root, -1, 0, 0);
+		this.starts.push(1);
+		for (let d = 0; d < path.length; d++) {
+			this.grow();
+			let found = 0;
+			for (let i = this.starts[d + 1]; i < this.starts[d + 2]; i++)
+				if (this.keys[i] === path[d] && this.parents[i] === this.top)
+					found = i;
+			if (!found)
+				break;
+			this.top = found;
+		}
+		this.least = Math.max(this.w[this.top] * part, 1e-9);
+		return this.top;
+	}
+	func(i) { return this.funcs[i]; }
+	line(i) { return this.lines[i]; }
+	parent(i) { return this.parents[i]; }
+	depth(i) { return this.depths[i]; }
+	level(d) {
+		while (d >= this.starts.length - 1 && this.grow());
+		return d < this.starts.length - 1 ? [this.starts[d], this.starts[d + 1]] : null;
+	}
+	children(i) {
+		const range = this.level(this.depths[i] + 1) ?? [0, 0];
+		let [a, b] = range;
+		while (a < b && this.parents[a] !== i)
+			a++;
+		for (b = a; b < range[1] && this.parents[b] === i; )
+			b++;
+		return [a, b];
+	}
+	get size() { return this.funcs.length; }
+	path(i) {
+		const keys = [];
+		for (; i > 0; i = this.parents[i])
+			keys.unshift(this.keys[i]);
+		return keys;
+	}
+	/* At most; what is too narrow to be seen is not followed. */
+	height() {
+		const { tree } = this.source;
+		let most = 0;
+		for (const cursor of this.root.next.keys()) {
+			const d = tree.depth[cursor >> 1];
+			most = Math.max(most, this.up ? d + (tree.split ? 1 : 0) : tree.levels.length - 1 - d);
+		}
+		return most + 1;
+	}
+	seed(node, func) {
+		const from = this.up && func < 0 ? this.source.own : this.source;
+		return { t: from.t[node], n: from.n[node], b: from.b[node] };
+	}
+	group(key, func, line) { return { key, func, line, t: 0, n: 0, b: 0, next: new Map() }; }
+	sum(to, { t, n, b }) {
+		to.t += t;
+		to.n += n;
+		to.b += b;
+		return to;
+	}
+	put(group, cursor, sums) {
+		const old = group.next.get(cursor);
+		old ? this.sum(old, sums) : group.next.set(cursor, { ...sums });
+		if (this.up)
+			this.sum(group, sums);
+	}
+	/* Callers begin at the frames themselves: take the step to who called them. */
+	climb(root) {
+		const { tree } = this.source, at = [...root.next];
+		root.next = new Map();
+		Object.assign(root, { t: 0, n: 0, b: 0 });
+		for (const [cursor, sums] of at) {
+			const caller = tree.parent[cursor >> 1];
+			if (caller)
+				this.put(root, caller * 2, sums);
+			else
+				this.sum(root, sums);
+		}
+	}
+	spread(group, node) {
+		const { source } = this, [a, b] = source.children(node);
+		for (let i = a; i < b; i++)
+			if (source.t[i] || source.n[i] || source.b[i])
+				this.put(group, i * 2, { t: source.t[i], n: source.n[i], b: source.b[i] });
+	}
+	advance(group, cursor, sums) {
+		const { tree } = this.source, node = cursor >> 1, inner = cursor & 1;
+		this.sum(group, sums);
+		if (!this.up)
+			return this.spread(group, node);
+		if (tree.line[node] && !inner)
+			return group.next.set(cursor + 1, { ...sums });
+		const outer = tree.parent[tree.line[node] ? tree.parent[node] : node];
+		const old = group.next.get(outer * 2);
+		if (outer)
+			old ? this.sum(old, sums) : group.next.set(outer * 2, { ...sums });
+	}
+	emit(group, parent, left, depth) {
+		this.funcs.push(group.func);
+		this.lines.push(group.line);
+		this.keys.push(group.key);
+		this.parents.push(parent);
+		this.depths.push(depth);
+		this.left.push(left);
+		this.t.push(group.t);
+		this.n.push(group.n);
+		this.b.push(group.b);
+		this.frontier.push(group.next);
+	}
+	/* One more level; false if there is nothing in it. */
+	grow() {
+		const depth = this.starts.length - 1, start = this.starts[depth - 1], { tree } = this.source;
+		const above = this.frontier, made = this.funcs.length;
+		this.frontier = [];
+		for (let i = start; i < start + above.length; i++) {
+			if (this.w[i] < this.least && i !== this.top)
+				continue;
+			const groups = new Map();
+			for (const [cursor, sums] of above[i - start]) {
+				const node = cursor >> 1, inner = this.up ? cursor & 1 : tree.line[node];
+				const key = inner || !this.up ? tree.key[node] : tree.func[node];
+				if (!groups.has(key))
+					groups.set(key, this.group(key, tree.func[node], inner ? tree.line[node] : 0));
+				this.advance(groups.get(key), cursor, sums);
+			}
+			const w = this.source.byCount ? "n" : "t";
+			let left = this.left[i];
+			for (const group of [...groups.values()].sort((a, b) => b[w] - a[w] || b.b - a.b)) {
+				this.emit(group, i, left, depth);
+				left += group[w];
+			}
+		}
+		if (this.funcs.length === made)
+			return false;
+		this.starts.push(this.funcs.length);
+		return true;
+	}
+}
+
+/* The frames that stacks end in, for the inverted view. */
+export function leaves({ tree, own }) {
+	const out = [];
+	for (let i = 1; i < tree.n; i++)
+		if (own.n[i] || own.b[i])
+			out.push(i);
+	return out;
+}
+
+/* Self and total of every function; recursion counts once. outer is outermost() by function. */
+export function functionSums({ tree, own, t, n, b }, outer, nrFunctions) {
+	const out = {};
+	for (const [name, mine, all] of [["t", own.t, t], ["n", own.n, n], ["b", own.b, b]]) {
+		const self = (out["self_" + name] = new Float64Array(nrFunctions));
+		const total = (out["total_" + name] = new Float64Array(nrFunctions));
+		for (let i = 1; i < tree.n; i++) {
+			self[tree.func[i]] += mine[i];
+			if (outer[i])
+				total[tree.func[i]] += all[i];
+		}
+	}
+	return out;
+}
+
+/* Which functions an expression matches; capitals in it make case count. Throws if it is none. */
+export function matchFunctions(functions, text) {
+	const pattern = new RegExp(text, /\p{Lu}/u.test(text.replace(/\\./g, "")) ? "" : "i");
+	return Uint8Array.from(functions.name, (_, f) => (pattern.test(label(functions, f)) ? 1 : 0));
+}
+
+/* Which nodes are in a stack below a function of mask, themselves included. */
+export function matchNodes(tree, mask) {
+	const is = new Uint8Array(tree.n);
+	for (let i = 1; i < tree.n; i++)
+		is[i] = mask[tree.func[i]] | is[tree.parent[i]];
+	return is;
+}
+
+/* Which nodes' own weights are below the inverted view's zoom: their stacks end in path. */
+export function endingIn({ tree }, path) {
+	const is = new Uint8Array(tree.n);
+	for (let i = 1; i < tree.n; i++) {
+		let node = i, inner = 0, d = 0;
+		for (; d < path.length && node; d++) {
+			if (path[d] !== (inner ? tree.key[node] : tree.func[node]))
+				break;
+			if (tree.line[node] && !inner) {
+				inner = 1;
+				continue;
+			}
+			node = tree.parent[tree.line[node] ? tree.parent[node] : node];
+			inner = 0;
+		}
+		is[i] = d === path.length ? 1 : 0;
+	}
+	return is;
+}
+
+/* The sum of own weights where all of the masks that are given are set. */
+export function sumOwn(own, ...masks) {
+	const given = masks.filter(Boolean);
+	let t = 0, n = 0, b = 0;
+	for (let i = 0; i < own.t.length; i++)
+		if (given.every(mask => mask[i])) {
+			t += own.t[i];
+			n += own.n[i];
+			b += own.b[i];
+		}
+	return { t, n, b };
+}
+
+/*
+ * What the source view is made of, once for a split tree: group is a number for each distinct
+ * (path, line), outer says where a line is outermost, outerFile where a file is.
+ */
+export function sourceGroups(profile, tree) {
+	const ids = new Map(), group = new Int32Array(tree.n).fill(-1), lines = [];
+	const { pathIndex, path } = profile.functions, file = new Int32Array(tree.n).fill(-1);
+	for (let i = 1; i < tree.n; i++) {
+		const f = tree.func[i];
+		if (!path[f])
+			continue;
+		file[i] = pathIndex[f];
+		if (!tree.line[i])
+			continue;
+		const id = pathIndex[f] * 2 ** 31 + tree.line[i];
+		if (!ids.has(id)) {
+			ids.set(id, lines.length);
+			lines.push({ path: pathIndex[f], line: tree.line[i] });
+		}
+		group[i] = ids.get(id);
+	}
+	const nrFiles = profile.meta.strings.length;
+	return { group, file, lines, outer: outermost(tree, group, lines.length), outerFile: outermost(tree, file, nrFiles) };
+}
+
+/* Files with their sums and lines, by the index of their path; heaviest first. */
+export function sourceSums({ tree, own, t, n, w }, groups) {
+	const files = new Map(), { group, file, lines, outer, outerFile } = groups;
+	const zero = () => ({ self: 0, total: 0, selfN: 0, totalN: 0 });
+	const rows = lines.map(({ line }) => ({ line, funcs: new Set(), ...zero() }));
+	for (let i = 1; i < tree.n; i++) {
+		if (file[i] < 0 || !w[i])
+			continue;
+		if (!files.has(file[i]))
+			files.set(file[i], { path: file[i], lines: new Map(), ...zero() });
+		const of = files.get(file[i]), row = rows[group[i]];
+		for (const [sums, isOuter] of row ? [[of, outerFile[i]], [row, outer[i]]] : [[of, outerFile[i]]]) {
+			sums.self += own.t[i];
+			sums.selfN += own.n[i];
+			sums.total += isOuter ? t[i] : 0;
+			sums.totalN += isOuter ? n[i] : 0;
+		}
+		if (row) {
+			of.lines.set(row.line, row);
+			row.funcs.add(tree.func[i]);
+		}
+	}
+	return [...files.values()].sort((a, b) => b.self - a.self || b.total - a.total);
+}
+
+/* Who calls a line and whom it calls, as [node's function, its line, weight], heaviest first. */
+export function aroundLine({ tree, w }, { group, outer, lines }, path, line) {
+	const wanted = lines.findIndex(l => l.path === path && l.line === line), callers = new Map(), callees = new Map();
+	const add = (to, node, weight) => {
+		const key = tree.key[node], old = to.get(key);
+		if (weight)
+			to.set(key, [tree.func[node], tree.line[node], weight + (old ? old[2] : 0)]);
+	};
+	for (let i = 1; i < tree.n; i++) {
+		if (group[i] !== wanted || !outer[i])
+			continue;
+		add(callers, tree.parent[tree.parent[i]], w[i]);
+		for (let child = tree.first[i]; child < tree.first[i + 1]; child++)
+			add(callees, child, w[child]);
+	}
+	return [callers, callees].map(m => [...m.values()].filter(v => v[0] >= 0).sort((a, b) => b[2] - a[2]));
+}
