@@ -10,7 +10,7 @@
  *   totals()      of the current view, after every filter and its zoom: {total, samples, self,
  *                 totals, matched, hidden, all}: us (the base's apart in base), self and totals
  *                 as {"qualname (path:line)": us}, escaped as output/label.h does, of functions,
- *                 or of lines while they are split; matched: {us, samples} of the search, or null
+ *                 or of lines while they are split (totals: lines that are known); matched: {us, samples} of the search, or null
  *   loaded_ms     how long it took to decode and show
  */
 import {
@@ -658,12 +658,19 @@ class Page {
 	}
 	hot(step) { this.state.view === "source" ? this.source.hot(step) : this.nextMatch(step); }
 
-	/* window.pysample.totals() */
+	/* window.pysample.totals(): rows of the same label are one, on a stack as well. */
 	totals() {
 		const { folded, mask, sums } = this.scope(), { tree, own } = folded, { functions } = this.profile, self = {}, totals = {};
-		const found = this.matched(), { t } = mask ? totalsWithin(folded, mask) : folded, isOuter = tree.split ? this.groups().outer : this.outer(false);
-		const name = i => (!tree.split || tree.line[i] ? label(functions, tree.func[i], tree.line[i]) : functions.name[tree.func[i]] + (functions.path[tree.func[i]] && ` (${functions.path[tree.func[i]]})`));
-		const add = (to, i, us) => (to[name(i)] = (to[name(i)] ?? 0) + us);
+		const found = this.matched(), { t } = mask ? totalsWithin(folded, mask) : folded, labels = [], ids = new Map();
+		const group = tree.func.map((f, i) => {
+			const place = !tree.split || tree.line[i] ? location(functions, f, tree.line[i]) : functions.path[f];
+			labels[i] = i && functions.name[f] + (place && ` (${place})`);
+			if (i && !ids.has(labels[i]))
+				ids.set(labels[i], ids.size);
+			return !i || (tree.split && !tree.line[i]) ? -1 : ids.get(labels[i]);
+		});
+		const isOuter = outermost(tree, group, ids.size);
+		const add = (to, i, us) => (to[labels[i]] = (to[labels[i]] ?? 0) + us);
 		for (let i = 1; i < tree.n; i++) {
 			if (own.n[i] && (!mask || mask[i]))
 				add(self, i, own.t[i]);

@@ -3,7 +3,7 @@
 import { aroundLine, label, shown } from "./model.mjs";
 import { List, count, duration, el, percent } from "./stage.mjs";
 
-const HEIGHT = 20, TAB = "    ";
+const CODE_ROW = 20, TAB = "    ";
 const WORDS = "and as assert async await break case class continue def del elif else except finally for from global if import in is lambda match nonlocal not or pass raise return try while with yield None True False";
 const TOKEN = new RegExp(`("""|''')|(#.*)|("(?:\\\\.|[^"\\\\])*"?|'(?:\\\\.|[^'\\\\])*'?)|\\b(${WORDS.split(" ").join("|")})\\b|\\b(\\d[\\w.]*)`, "g");
 
@@ -45,7 +45,7 @@ export class Source {
 		Object.assign(this, { host, page, on, files: [], file: null, line: 0, rows: [] });
 		const find = id => host.querySelector(id);
 		this.list = new List(find(".files"), 40, i => this.fileRow(this.files[i]));
-		this.code = new List(find(".code"), HEIGHT, i => this.row(this.rows[i]));
+		this.code = new List(find(".code"), CODE_ROW, i => this.row(this.rows[i]));
 		this.map = find(".minimap");
 		this.title = find(".title");
 		this.around = find(".around");

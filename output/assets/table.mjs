@@ -4,14 +4,14 @@ import { Merged, label, location } from "./model.mjs";
 import { List, count, duration, el, percent } from "./stage.mjs";
 import { Flame } from "./flame.mjs";
 
-const HEIGHT = 26;
+const TABLE_ROW = 26;
 
 export class Table {
 	constructor(host, page, on) {
 		Object.assign(this, { host, page, on, sort: "self", down: true, order: [], func: -1 });
 		const find = id => host.querySelector(id);
 		this.head = find(".thead");
-		this.list = new List(find(".list"), HEIGHT, i => this.row(this.order[i]));
+		this.list = new List(find(".list"), TABLE_ROW, i => this.row(this.order[i]));
 		this.titles = [...host.querySelectorAll("h2")];
 		this.flames = ["#callers", "#callees"].map((id, n) => new Flame(find(id), page, {
 			...on, zoom: i => on.open(this.flames[n].view.func(i)), view: () => this.flames[n].view,
