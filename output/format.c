@@ -9,6 +9,7 @@
 #include "output/pprof.h"
 #include "output/speedscope.h"
 #include "output/jsonl.h"
+#include "output/flamegraph_html.h"
 #include "output/summary.h"
 
 /* The first one that a suffix fits is not always the longest: ".json.gz" and ".gz". */
@@ -59,6 +60,13 @@ static const struct format formats[] = {
 		.by_line = true,
 		.keep_samples = true,
 		.write = jsonl_write,
+		.name = "flamegraph",
+		.suffixes = {".html", ".htm"},
+		.summary = "an interactive flame graph in one file, for a browser",
+		.by_line = true,
+		.keep_samples = true,
+		.compares = true,
+		.write = flamegraph_html_write,
 	},
 	{
 		.name = "summary",

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "output/flamegraph_html.h"
+#include "procmem/cleanup.h"
+#include "tests/support/push_sample.h"
+
+#define NASTY "</script><img src=x onerror=alert(1)>&\"\n\033[1m\xff"
+
+enum { MAX_DATA_BYTES = 1 << 20 };
+
+static const struct function functions[] = {
+	{0, 1, "<module>", "/srv/app.py", FUNCTION_PYTHON},
+	{1, 7, NASTY, "/srv/" NASTY ".py", FUNCTION_PYTHON},
+};
+static const struct frame stack[] = {{&functions[0], 3}, {&functions[1], 9}, {&functions[1], 8}};
+static const struct sample_thread thread = {.tid = 42, .name = NASTY};
+
+static struct profile *make_profile(void)
+{
+	const struct profile_options options = {.by_line = true, .keep_samples = true};
+	struct profile *profile = profile_create(&options);
+
+	cr_assert(profile != NULL);
+	cr_assert(eq(int, profile_add_process(profile, 42, NASTY), 0));
+	for (uint32_t i = 1; i <= 3; i++)
+		cr_assert(eq(int, push_sample(profile, &thread, stack, i, 0, 1000000), 0));
+	return profile;
+}
+
+static char *write_page(const struct profile *profile)
+{
+	const struct run run = {.info = {.command_line = NASTY, .pysample = NASTY}};
+	const struct artefact artefact = {.profile = profile, .runs = &run, .nr_runs = 1};
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	cr_assert(out != NULL);
+	cr_assert(eq(int, flamegraph_html_write(&artefact, out), 0));
+	cr_assert(eq(int, fclose(out), 0));
+	cr_assert(eq(sz, strlen(text), size));
+	return text;
+}
+
+/* The bytes of base64 up to what is none. */
+static size_t decode_base64(const char *text, unsigned char *bytes)
+{
+	static const char alphabet[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	uint32_t bits = 0;
+	size_t nr_bits = 0;
+	size_t length = 0;
+	const char *digit;
+
+	for (; *text && (digit = strchr(alphabet, *text)); text++) {
+		bits = bits << 6 | (uint32_t)(digit - alphabet);
+		nr_bits += 6;
+		if (nr_bits < 8)
+			continue;
+		nr_bits -= 8;
+		bytes[length++] = (unsigned char)(bits >> nr_bits);
+	}
+	return length;
+}
+
+/* The data of a page, which are terminated. */
+static char *read_data(const char *page, size_t *ret_length)
+{
+	static const char start[] = "<script type=\"text/plain\" id=\"pysample-data\">";
+	const char *base64 = strstr(page, start);
+	cleanup_free unsigned char *packed = malloc(strlen(page));
+	char *data = calloc(MAX_DATA_BYTES, 1);
+	z_stream zlib = {.next_out = (Bytef *)data, .avail_out = MAX_DATA_BYTES - 1};
+
+	cr_assert(base64 != NULL);
+	zlib.next_in = packed;
+	zlib.avail_in = (uInt)decode_base64(base64 + sizeof(start) - 1, packed);
+	cr_assert(eq(int, inflateInit2(&zlib, 15 + 16), Z_OK));
+	cr_assert(eq(int, inflate(&zlib, Z_FINISH), Z_STREAM_END));
+	*ret_length = zlib.total_out;
+	(void)inflateEnd(&zlib);
+	return data;
+}
+
+/* The sizes of all columns, which the header names. */
+static size_t sum_bytes(const char *meta)
+{
+	static const char key[] = "\"bytes\":";
+	size_t sum = 0;
+
+	for (const char *next = strstr(meta, "\"columns\":"); (next = strstr(next, key)); next++)
+		sum += strtoul(next + sizeof(key) - 1, NULL, 10);
+	return sum;
+}
+
+Test(flamegraph_html, has_the_data_whole)
+{
+	struct profile *profile = make_profile();
+	cleanup_free char *page = write_page(profile);
+	size_t length;
+	cleanup_free char *data = read_data(page, &length);
+	const unsigned char *size = (const unsigned char *)data;
+	size_t meta_bytes = size[0] | size[1] << 8 | size[2] << 16 | (size_t)size[3] << 24;
+	cleanup_free char *meta = strndup(data + 4, meta_bytes);
+
+	cr_assert(meta_bytes < length);
+	cr_expect(eq(sz, 4 + meta_bytes + sum_bytes(meta), length));
+	cr_expect(eq(int, strncmp(meta, "{\"version\":1,\"pysample\":\"", 24), 0));
+	cr_expect(strstr(meta, "\"has_base\":false") != NULL);
+	cr_expect(strstr(meta, "\"threads\":[{\"process\":0,\"tid\":42,\"name\":") != NULL);
+	cr_expect(strstr(meta, "\"kinds\":[\"python\",\"collector\",") != NULL);
+	cr_expect(strstr(meta, "{\"name\":\"sample.weight\",\"type\":\"s\",\"count\":3,") != NULL);
+	cr_expect(eq(int, meta[meta_bytes - 1], '\n'));
+	profile_destroy(profile);
+}
+
+/* Outside of the data and the viewer's own blob there are names in the title and the table. */
+Test(flamegraph_html, holds_no_markup_of_the_target)
+{
+	struct profile *profile = make_profile();
+	cleanup_free char *page = write_page(profile);
+
+	cr_expect(eq(int, strncmp(page, "<!doctype html>\n", 16), 0));
+	cr_expect(strstr(page, "<img") == NULL);
+	cr_expect(strchr(page, '\033') == NULL);
+	cr_expect(strchr(page, '\xff') == NULL);
+	cr_expect(strstr(page, "<title>&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;&amp;&quot;"
+			       "\\x0a\\x1b[1m\\xff - pysample</title>") != NULL);
+	cr_expect(strstr(page, "default-src 'none'; script-src 'unsafe-inline';") != NULL);
+	profile_destroy(profile);
+}
+
+/* Both lines of the recursive function are one, and counted once. */
+Test(flamegraph_html, has_a_table_for_those_without_script)
+{
+	struct profile *profile = make_profile();
+	cleanup_free char *page = write_page(profile);
+	const char *table = strstr(page, "<noscript>");
+
+	cr_assert(table != NULL);
+	table = strstr(table, "<tr><td>");
+	cr_assert(table != NULL);
+	cr_expect(eq(
+		int,
+		strncmp(table, "<tr><td>0.002 s<td>66.7%<td>0.002 s<td>66.7%<td>&lt;/script", 59),
+		0));
+	cr_expect(strstr(table, "<tr><td>0.001 s<td>33.3%<td>0.003 s<td>100.0%"
+				"<td>&lt;module&gt; (/srv/app.py:1)\n</table>") != NULL);
+	profile_destroy(profile);
+}
+
+Test(flamegraph_html, tells_that_its_file_failed)
+{
+	struct profile *profile = make_profile();
+	const struct run run = {0};
+	const struct artefact artefact = {.profile = profile, .runs = &run, .nr_runs = 1};
+	FILE *full = fopen("/dev/full", "w");
+
+	cr_expect(eq(int, flamegraph_html_write(&artefact, full), -ENOSPC));
+	(void)fclose(full);
+	profile_destroy(profile);
+}
