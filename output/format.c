@@ -10,6 +10,7 @@
 #include "output/speedscope.h"
 #include "output/jsonl.h"
 #include "output/flamegraph_html.h"
+#include "output/flamegraph_svg.h"
 #include "output/summary.h"
 
 /* The first one that a suffix fits is not always the longest: ".json.gz" and ".gz". */
@@ -67,6 +68,13 @@ static const struct format formats[] = {
 		.keep_samples = true,
 		.compares = true,
 		.write = flamegraph_html_write,
+	},
+	{
+		.name = "svg",
+		.suffixes = {".svg"},
+		.summary = "a static flame graph, for mail and CI",
+		.compares = true,
+		.write = flamegraph_svg_write,
 	},
 	{
 		.name = "summary",
