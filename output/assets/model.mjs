@@ -87,7 +87,8 @@ function decodeSamples(column, meta, idleNode) {
 			time[i] = ticks[at];
 			if (i > start)
 				weight[i] += time[i] - time[i - 1];
-			node[i] = column["sample.node"][i] ? column["sample.node"][i] - 1 : idleNode;
+			const stack = column["stack.node"][column["sample.stack"][i]];
+			node[i] = stack ? stack - 1 : idleNode;
 			sum += weight[i];
 		}
 		const row = meta.threads[t] ?? { process: -1, tid: 0, name: "[other threads]" };
@@ -128,8 +129,9 @@ export function decode(payload) {
 	const nr = column["node.frame"].length, nrFrames = column["frame.function"].length;
 	const func = new Int32Array(nr + 1), line = new Int32Array(nr + 1), parent = new Int32Array(nr + 1);
 	const frame = new Int32Array(nr + 1);
+	let nextFrame = 0; /* the first that no node had yet */
 	for (let i = 0; i < nr; i++) {
-		frame[i] = column["node.frame"][i];
+		frame[i] = column["node.frame"][i] ? nextFrame - column["node.frame"][i] : nextFrame++;
 		func[i] = column["frame.function"][frame[i]];
 		line[i] = column["frame.line"][frame[i]] + functions.first[func[i]];
 		parent[i] = column["node.parent"][i] ? i - column["node.parent"][i] : -1;
@@ -138,6 +140,8 @@ export function decode(payload) {
 	frame[nr] = nrFrames;
 	parent[nr] = -1;
 	const base = { t: new Float64Array(nr + 1), n: new Float64Array(nr + 1) };
+	base.t[nr] = meta.base_idle?.weight ?? 0;
+	base.n[nr] = meta.base_idle?.samples ?? 0;
 	if (meta.has_base)
 		running(column["base.node"]).forEach((node, i) => {
 			base.t[node] = column["base.weight"][i];

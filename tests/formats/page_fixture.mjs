@@ -40,6 +40,16 @@ function leb(values, signed) {
 
 const deltas = values => values.map((v, i) => (i ? v - values[i - 1] : v));
 
+/* Numbers that are small for values which come often, and what they stand for. */
+function ranked(values) {
+	const counts = new Map();
+	for (const value of values)
+		counts.set(value, (counts.get(value) ?? 0) + 1);
+	const rows = [...counts.keys()].sort((a, b) => counts.get(b) - counts.get(a) || a - b);
+	const numbers = new Map(rows.map((value, i) => [value, i]));
+	return { rows, numbers: values.map(value => numbers.get(value)) };
+}
+
 /* A profile that is put together call by call. */
 export class Builder {
 	constructor() {
@@ -73,13 +83,15 @@ export class Builder {
 	columns() {
 		const { functions, frames, nodes, ticks } = this, by = [...this.threads.keys(), this.threads.length].map(t => this.samples.filter(s => s.thread === t));
 		const each = f => by.flatMap(list => list.map((s, i) => f(s, i ? list[i - 1] : null)));
+		const stacks = ranked(each(s => s.node + 1));
+		let nextFrame = 0; // the first that no node had yet
 		const base = [...this.base].sort((a, b) => a[0] - b[0]), out = [
 			["function.name", "u", functions.map(f => this.string(f.name))], ["function.path", "u", functions.map(f => this.string(f.path))],
 			["function.line", "s", deltas(functions.map(f => f.line))], ["function.kind", "u", functions.map(f => KINDS.indexOf(f.kind))],
 			["function.origin", "u", functions.map(f => ORIGINS.indexOf(f.origin))], ["frame.function", "u", frames.map(f => f.func)],
 			["frame.line", "s", frames.map(f => f.line - functions[f.func].line)], ["node.parent", "u", nodes.map((n, i) => (n.parent < 0 ? 0 : i - n.parent))],
-			["node.frame", "u", nodes.map(n => n.frame)], ["tick.time", "u", deltas(ticks)], ["thread.count", "u", by.map(list => list.length)],
-			["sample.tick", "u", each((s, before) => s.tick - (before ? before.tick : 0))], ["sample.node", "u", each(s => s.node + 1)],
+			["node.frame", "u", nodes.map(n => (n.frame === nextFrame ? nextFrame++ * 0 : nextFrame - n.frame))], ["stack.node", "u", stacks.rows], ["tick.time", "u", deltas(ticks)], ["thread.count", "u", by.map(list => list.length)],
+			["sample.tick", "u", each((s, before) => s.tick - (before ? before.tick : 0))], ["sample.stack", "u", stacks.numbers],
 			["sample.weight", "s", each((s, before) => s.weight - (before ? ticks[s.tick] - ticks[before.tick] : 0))], ["sample.flags", "u", each(s => s.flags)],
 		];
 		if (this.samples.some(s => s.flags & MEASURED))
@@ -251,9 +263,9 @@ function big() {
 		flags.push(MEASURED | (next() < 0.5 ? ON_CPU : 0));
 		weights.push(i % (nr / perThread) ? 0 : 1000);
 	}
-	const own = b.columns.bind(b);
+	const own = b.columns.bind(b), stacks = ranked(nodes);
 	b.columns = () => own().map(([name, type, values]) => [name, type, {
-		"thread.count": [250000, 250000, 250000, 250000, 0], "sample.tick": nodes.map((_, i) => (i % 250000 ? 1 : 0)), "sample.node": nodes, "sample.weight": weights, "sample.flags": flags,
+		"thread.count": [250000, 250000, 250000, 250000, 0], "sample.tick": nodes.map((_, i) => (i % 250000 ? 1 : 0)), "stack.node": stacks.rows, "sample.stack": stacks.numbers, "sample.weight": weights, "sample.flags": flags,
 	}[name] ?? values]);
 	return { builder: b };
 }
