@@ -138,6 +138,9 @@ ALL_PROGRAMS = [
 WORKERS = [program("work", depth, r"<module>(;recurse){%d};%s" % (depth, CALLS))
            for depth in (10, 100, 1000)]
 
+# Those whose recordings are measured: they call much, at once, and in many ways.
+RECORDED = ["calls-10", "recursion-300", "threads-8"]
+
 IDLE = program("idle", None, r"<module>(;recurse){11}")
 
 

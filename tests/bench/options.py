@@ -5,7 +5,7 @@ import dataclasses
 import os
 
 from bench import ROOT
-from bench.catalogue import ALL_PROGRAMS, WORKERS, named
+from bench.catalogue import ALL_PROGRAMS, RECORDED, WORKERS, named
 from bench.samplers import RATES
 from bench.surroundings import RIVAL_PYTHON
 
@@ -25,6 +25,7 @@ what is measured:
   compare  the same of two builds A and B, in turns on one process: what a change does
   start    how long it takes until the first sample, and to look once
   work     how much slower the target is while it is sampled
+  formats  what it takes to write each format, to record, and to open the page
 
 examples:
   scripts/bench --quick                                     a first look
@@ -88,8 +89,9 @@ def make_parser(description):
     parser = argparse.ArgumentParser(prog="scripts/bench", description=description,
                                      epilog=EPILOGUE,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="?", choices=["attach", "start", "work", "compare"],
-                        default="attach", help="see below (default: attach)")
+    parser.add_argument("what", nargs="?", default="attach",
+                        choices=["attach", "start", "work", "compare", "formats"],
+                        help="see below (default: attach)")
     parser.add_argument("builds", nargs="*", metavar="BUILD", help="A and B, with compare")
     parser.add_argument("--quick", action="store_true",
                         help="fewer programs, shorter runs, %s only: four minutes or so"
@@ -98,7 +100,7 @@ def make_parser(description):
                         help="of the programs only this one, in all sizes if none is given: "
                         + ", ".join(one.name for one in ALL_PROGRAMS))
     parser.add_argument("--python", metavar="LIST",
-                        help="versions (default: 3.15 to 3.6; quick, work and compare: %s)"
+                        help="versions (default: 3.15 to 3.6; quick, work, compare and formats: %s)"
                         % RIVAL_PYTHON)
     parser.add_argument("--rate", action="append", type=rate_named, metavar="RATE",
                         help="of the rates only this one: max, 10k, 1k")
@@ -106,7 +108,7 @@ def make_parser(description):
                         help="of each run (default: 0.5 at max, 1 at 10 kHz, 2 at 1 kHz)")
     parser.add_argument("--turns", type=positive(int), metavar="N",
                         help="runs of each kind on a process (default: 2 of %s, else 1; "
-                        "compare: 2)" % RIVAL_PYTHON)
+                        "compare: 2, formats: 5)" % RIVAL_PYTHON)
     parser.add_argument("--processes", type=positive(int), default=3, metavar="N",
                         help="with compare (default 3)")
     parser.add_argument("--stops", type=positive(int), default=STOPS, metavar="N",
@@ -132,6 +134,8 @@ def choose_programs(asked):
         return named(asked.only)
     if asked.what == "work":
         return WORKERS[:1]
+    if asked.what == "formats":
+        return named(RECORDED)
     return [one for one in ALL_PROGRAMS if one.quick or not asked.quick]
 
 
@@ -145,7 +149,7 @@ def parse(description):
     programs = choose_programs(asked)
     if not programs:
         parser.error("no program has that name")
-    few = asked.quick or asked.what in ("work", "compare")
+    few = asked.quick or asked.what in ("work", "compare", "formats")
     pythons = asked.python.split(",") if asked.python else [RIVAL_PYTHON] if few else ALL_PYTHONS
     return Options(
         asked.what, asked.builds, os.path.abspath(asked.build), asked.quick, asked.anyway,

@@ -35,11 +35,16 @@ class Tools:
     def sleeploop(self):
         return os.path.join(self.folder, "tests", "sleeploop")
 
+    @property
+    def make_recording(self):
+        return os.path.join(self.folder, "tests", "make_recording")
+
     def build(self):
         if not os.path.exists(os.path.join(self.folder, "build.ninja")):
             subprocess.run(["meson", "setup", self.folder, ROOT], check=True, stdout=sys.stderr)
         subprocess.run(["ninja", "-C", self.folder, "pysample", "tests/stopwalk",
-                        "tests/sleeploop"], check=True, stdout=subprocess.DEVNULL)
+                        "tests/sleeploop", "tests/make_recording"],
+                       check=True, stdout=subprocess.DEVNULL)
 
 
 def enter_mount_namespace():

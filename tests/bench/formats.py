@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: MIT
+"""What it costs to write each format, to record, and to open the page.
+
+The formats are made of a recording that tests/bench/make_recording.c makes: always the same
+million samples. What recordings cost is measured on a program, beside profiling.sampling's
+and beside collapsed stacks, in turns.
+"""
+import dataclasses
+import json
+import os
+import resource
+import shutil
+import statistics
+import subprocess
+import tempfile
+import time
+
+import support
+
+from bench import ROOT, quiet, rivals, say
+from bench.estimates import ratio
+from bench.processes import SAMPLER_CORE, pinned, read_number, running, start
+from bench.report import cell, print_table
+
+# {name: suffix}
+FORMATS = {"collapsed": ".collapsed", "summary": ".summary", "flamegraph": ".html", "svg": ".svg",
+           "speedscope": ".speedscope.json", "pprof": ".pb.gz", "gecko": ".json.gz",
+           "callgrind": ".callgrind", "jsonl": ".jsonl"}
+SAMPLES = {False: 1000000, True: 100000}  # by --quick
+NR_RUNS = 3
+USAGE = 2  # the exit status for a format that there is not
+POLL_S = 0.01
+CALM_HZ, FAST_HZ = 1000, 10000
+SECONDS = {False: 10, True: 3}
+NR_TURNS = {False: 5, True: 2}
+NR_OPENINGS = 5
+
+
+@dataclasses.dataclass
+class Cost:
+    wall_s: float
+    cpu_s: float
+    rss_mib: float
+
+
+def run_alone(command):
+    """The cost of a command, and its exit status."""
+    begin = time.monotonic()
+    process = start(pinned(SAMPLER_CORE) + command, stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL)
+    path = "/proc/%d/status" % process.pid
+    peak_kib = 0
+    while not os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG):
+        peak_kib = max(peak_kib, read_number(path, r"VmHWM:\s+(\d+)") or 0)
+        time.sleep(POLL_S)
+    wall_s = time.monotonic() - begin
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    # The peak of a child begins with ours, before exec: it says something if it is larger.
+    if usage.ru_maxrss > resource.getrusage(resource.RUSAGE_SELF).ru_maxrss:
+        peak_kib = usage.ru_maxrss
+    return Cost(wall_s, usage.ru_utime + usage.ru_stime, peak_kib / 1024), process.returncode
+
+
+def write_format(pysample, recording, name, suffix):
+    """The median run, and how long the file is; None if there is no such format."""
+    path = recording + suffix
+    costs = []
+    for _ in range(NR_RUNS):
+        cost, status = run_alone([pysample, "report", recording, "-f", name, "-o", path])
+        if status == USAGE:
+            say("not measured: %s (this build does not write it)" % name)
+            return None
+        if status:
+            raise RuntimeError("pysample report -f %s: exit status %d" % (name, status))
+        costs.append(cost)
+    costs.sort(key=lambda cost: cost.wall_s)
+    return costs[NR_RUNS // 2], os.path.getsize(path)
+
+
+def write_formats(tools, folder, nr_samples):
+    recording = os.path.join(folder, "made.pysample")
+    subprocess.run([tools.make_recording, recording, str(nr_samples)], check=True)
+    rows = []
+    for name, suffix in FORMATS.items():
+        say("%s of %d samples" % (name, nr_samples))
+        written = write_format(tools.pysample, recording, name, suffix)
+        if written:
+            cost, nr_bytes = written
+            rows.append((name, cell(cost.wall_s, 2), cell(cost.cpu_s, 2), cell(cost.rss_mib, 0),
+                         cell(nr_bytes / 1e6, 2)))
+    print("\n### Formats of %d samples, from a recording of %.2f MB\n" % (
+        nr_samples, os.path.getsize(recording) / 1e6))
+    print_table(("format", "wall s", "CPU s", "RSS MiB", "size MB"), 1, rows)
+
+
+# ---- recording -----------------------------------------------------------------------
+
+
+def attach(tools, target, rate_hz, seconds, suffix):
+    """What a run says of itself, and how long its file is."""
+    path = os.path.join(target.outside, "out" + suffix)
+    stats_path = os.path.join(target.outside, "stats.json")
+    subprocess.run(support.TIED_TO_US + pinned(SAMPLER_CORE) + [
+        tools.pysample, "attach", "-q", "-r", str(rate_hz), "-d", str(seconds), "-o", path,
+        "--stats-json", stats_path, str(target.pid)], check=True, stdin=subprocess.DEVNULL)
+    return json.loads(support.read(stats_path)), os.path.getsize(path)
+
+
+def core_percent(stats):
+    return 100 * (stats["cpu_user_s"] + stats["cpu_sys_s"]) / stats["wall_s"]
+
+
+def record_sizes(tools, target, rival_runs, seconds):
+    """Rows of the bytes that a sample takes."""
+    stats, nr_bytes = attach(tools, target, CALM_HZ, seconds, ".pysample")
+    rows = [(target.program.name, "pysample", str(stats["samples"]), str(nr_bytes),
+             cell(ratio(nr_bytes, stats["samples"]), 2))]
+    if rival_runs:
+        seen = rivals.ProfilingSampling(False).run(target, CALM_HZ, seconds)
+        nr_bytes = os.path.getsize(os.path.join(target.outside, "rival.bin"))
+        rows.append((target.program.name, "profiling.sampling --binary", str(seen.complete),
+                     str(nr_bytes), cell(ratio(nr_bytes, seen.complete), 2)))
+    return rows
+
+
+def record_cost(tools, target, seconds, nr_turns):
+    """What a core spends on sampling into collapsed stacks, and into a recording, in turns."""
+    suffixes = (".collapsed", ".pysample")
+    percents = {suffix: [] for suffix in suffixes}
+    rss_mib = {suffix: [] for suffix in suffixes}
+    for turn in range(nr_turns):
+        for suffix in suffixes[::1 if turn % 2 else -1]:
+            stats, _ = attach(tools, target, FAST_HZ, seconds, suffix)
+            percents[suffix].append(core_percent(stats))
+            rss_mib[suffix].append(stats["max_rss_kib"] / 1024)
+    collapsed, recording = (statistics.median(percents[suffix]) for suffix in suffixes)
+    return (target.program.name, cell(collapsed, 1), cell(recording, 1),
+            cell(recording - collapsed, 1),
+            *(cell(statistics.median(rss_mib[suffix]), 1) for suffix in suffixes))
+
+
+def record(tools, interpreter, programs, rival_runs, asked):
+    seconds, nr_turns = asked.seconds or SECONDS[asked.quick], asked.turns or NR_TURNS[asked.quick]
+    sizes, costs = [], []
+    for program in programs:
+        say("recording %s" % program.name)
+        with running(interpreter, program) as target:
+            sizes += record_sizes(tools, target, rival_runs, seconds)
+            costs.append(record_cost(tools, target, seconds, nr_turns))
+    print("\n### Recordings at 1 kHz, CPython %s\n" % interpreter.version)
+    print_table(("program", "sampler", "samples", "bytes", "bytes/sample"), 2, sizes)
+    print("\n### Recording at 10 kHz, %% of a core, medians of %d\n" % nr_turns)
+    print_table(("program", "collapsed", "recording", "more", "collapsed RSS MiB",
+                 "recording RSS MiB"), 1, costs)
+
+
+# ---- the page ------------------------------------------------------------------------
+
+
+def npm_folder():
+    script = os.path.join(ROOT, "scripts", "consumers")
+    if not os.path.exists(script):
+        return None
+    return subprocess.run([script, "--path"], check=True, capture_output=True,
+                          text=True).stdout.strip()
+
+
+def why_not_opened(npm):
+    if not shutil.which("node"):
+        return "no node"
+    if not npm or not os.path.exists(os.path.join(npm, "node_modules", "playwright-core")):
+        return "no playwright-core, which scripts/consumers installs"
+    if not shutil.which(os.environ.get("PYSAMPLE_CHROMIUM", "chromium")):
+        return "no chromium"
+    return None
+
+
+def open_page(page):
+    npm = npm_folder()
+    why_not = why_not_opened(npm)
+    if why_not:
+        say("opening the page is not measured: " + why_not)
+        return
+    found = subprocess.run(
+        ["node", os.path.join(ROOT, "tests", "bench", "open_page.mjs"), npm, page,
+         str(NR_OPENINGS)], check=True, capture_output=True, text=True)
+    times_ms = json.loads(found.stdout)
+    print("\n### Opening the page of those samples, headless Chromium, ms\n")
+    print_table(("runs", "median", "least", "most"), 0, [(
+        str(len(times_ms)), cell(statistics.median(times_ms), 0), cell(min(times_ms), 0),
+        cell(max(times_ms), 0))])
+
+
+def measure(tools, interpreter, programs, rival_runs, asked):
+    with tempfile.TemporaryDirectory() as folder:
+        quiet.wait(asked.anyway)
+        write_formats(tools, folder, SAMPLES[asked.quick])
+        open_page(os.path.join(folder, "made.pysample.html"))
+    if interpreter:
+        quiet.wait(asked.anyway)
+        record(tools, interpreter, programs, rival_runs, asked)
