@@ -5,12 +5,12 @@
 
 #include "output/callgrind.h"
 #include "output/collapsed.h"
-#include "output/gecko.h"
-#include "output/pprof.h"
-#include "output/speedscope.h"
-#include "output/jsonl.h"
 #include "output/flamegraph_html.h"
 #include "output/flamegraph_svg.h"
+#include "output/gecko.h"
+#include "output/jsonl.h"
+#include "output/pprof.h"
+#include "output/speedscope.h"
 #include "output/summary.h"
 
 /* The first one that a suffix fits is not always the longest: ".json.gz" and ".gz". */
@@ -26,6 +26,8 @@ static const struct format formats[] = {
 		.name = "recording",
 		.suffixes = {".pysample"},
 		.summary = "every sample, for pysample report",
+	},
+	{
 		.name = "speedscope",
 		.suffixes = {".speedscope.json"},
 		.summary = "stacks by time, a thread at a time, for speedscope.app",
@@ -47,6 +49,8 @@ static const struct format formats[] = {
 		.by_line = true,
 		.keep_samples = true,
 		.write = gecko_write,
+	},
+	{
 		.name = "callgrind",
 		.suffixes = {".callgrind"},
 		.prefix = "callgrind.out.",
@@ -61,6 +65,8 @@ static const struct format formats[] = {
 		.by_line = true,
 		.keep_samples = true,
 		.write = jsonl_write,
+	},
+	{
 		.name = "flamegraph",
 		.suffixes = {".html", ".htm"},
 		.summary = "an interactive flame graph in one file, for a browser",
