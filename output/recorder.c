@@ -257,13 +257,13 @@ static int find_node(struct recorder *recorder, struct recorder_thread *slot,
 	return 0;
 }
 
-/* Whole microseconds of a time and what was left of earlier ones. */
-static uint64_t take_us(uint64_t time_ns, uint32_t *rest_ns)
+/* The whole units of a time and what was left of earlier ones, in microseconds. */
+static uint64_t take_us(uint64_t time_ns, uint64_t unit_ns, uint32_t *rest_ns)
 {
 	uint64_t sum_ns = time_ns + *rest_ns;
 
-	*rest_ns = (uint32_t)(sum_ns % US_NS);
-	return sum_ns / US_NS;
+	*rest_ns = (uint32_t)(sum_ns % unit_ns);
+	return sum_ns / unit_ns * (unit_ns / US_NS);
 }
 
 /* The weights of a sample, which has been told the time of its tick. */
@@ -280,9 +280,11 @@ static void weigh(const struct recorder *recorder, struct recorder_thread *slot,
 		stored->flags |= RECORD_WEIGHED;
 	stored->wall_us =
 		stored->flags & RECORD_WEIGHED
-			? take_us(sample->wall_ns, &slot->wall_rest_ns)
+			? take_us(sample->wall_ns, US_NS, &slot->wall_rest_ns)
 			: (state->has_time ? (recorder->tick_units - state->units) * unit_us : 0);
-	stored->cpu_us = take_us(sample->cpu_ns, &slot->cpu_rest_ns);
+	if (stored->flags & RECORD_WEIGHED || (sample->flags & ran) == ran)
+		stored->cpu_us =
+			take_us(sample->cpu_ns, recorder->batch.times.unit_ns, &slot->cpu_rest_ns);
 }
 
 /* Count a sample as a profile of the recording would. */

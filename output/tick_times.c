@@ -7,7 +7,7 @@
 #include "output/recording_format.h"
 #include "sampler/sample.h"
 
-enum { UNITS_PER_INTERVAL = 100, MAX_SHIFT = 3 };
+enum { UNITS_PER_INTERVAL = 60, MAX_SHIFT = 4 };
 
 /* What a value of a column beside the offsets takes, with its gap. */
 enum { EXCEPTION_BITS = 20 };

@@ -48,9 +48,9 @@ void random_samples_init(struct random_samples *samples, const struct random_opt
 	};
 	if (!samples->thread_names)
 		abort();
-	/* docs/formats.md leaves it to the writer; up to a hundredth of an interval, and 8 µs. */
-	while (options->rate_hz > 0 && samples->unit_us < 8 &&
-	       (double)samples->unit_us * 2 * 100 <= 1e6 / options->rate_hz)
+	/* docs/formats.md leaves it to the writer; up to a sixtieth of an interval, and 16 µs. */
+	while (options->rate_hz > 0 && samples->unit_us < 16 &&
+	       (double)samples->unit_us * 2 * 60 <= 1e6 / options->rate_hz)
 		samples->unit_us *= 2;
 	for (uint32_t i = 0; i < RANDOM_FUNCTIONS; i++) {
 		(void)snprintf(samples->names[i], sizeof(samples->names[i]), "f%u", i / 2);
@@ -108,7 +108,7 @@ static uint32_t move_stack(struct random_samples *samples, struct random_thread 
 static void expect(struct random_samples *samples, struct random_thread *thread,
 		   const struct sample *sample)
 {
-	const uint64_t tick_ns = samples->tick_ns;
+	const uint64_t tick_ns = samples->tick_ns, unit_ns = samples->unit_us * 1000;
 	const uint64_t since_ns = thread->has_last ? tick_ns - thread->last_ns : 0;
 	struct expected_sample *expected;
 
@@ -133,8 +133,11 @@ static void expect(struct random_samples *samples, struct random_thread *thread,
 		expected->wall_us = (sample->wall_ns + thread->wall_rest_ns) / 1000;
 		thread->wall_rest_ns = (sample->wall_ns + thread->wall_rest_ns) % 1000;
 	}
-	expected->cpu_us = (sample->cpu_ns + thread->cpu_rest_ns) / 1000;
-	thread->cpu_rest_ns = (sample->cpu_ns + thread->cpu_rest_ns) % 1000;
+	thread->cpu_rest_ns += sample->cpu_ns;
+	if (sample->cpu_ns)
+		expected->cpu_us = thread->cpu_rest_ns / unit_ns * samples->unit_us;
+	if (sample->cpu_ns)
+		thread->cpu_rest_ns %= unit_ns;
 	thread->has_last = true;
 	thread->last_ns = tick_ns;
 	thread->last_us = expected->time_us;
