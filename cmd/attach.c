@@ -6,7 +6,7 @@
 #include "cmd/session.h"
 #include "cmd/stop.h"
 
-static const struct sampling_help help = {
+static const struct sampling_command command = {
 	.usage =
 		"usage: pysample attach [OPTION]… PID\n"
 		"\n"
@@ -36,8 +36,8 @@ static enum exit_status parse(int argc, char **argv, struct session *session, pi
 			      bool *ret_done)
 {
 	int first;
-	enum exit_status status = sampling_options_parse(argc, argv, &help, false,
-							 &session->options, &first, ret_done);
+	enum exit_status status =
+		sampling_options_parse(argc, argv, &command, &session->options, &first, ret_done);
 
 	if (status != EXIT_OK || *ret_done)
 		return status;

@@ -164,21 +164,23 @@ static bool apply_option(struct sampling_options *options, int option, const cha
 	}
 }
 
-static enum exit_status print_help(const struct sampling_help *help)
+static enum exit_status print_help(const struct sampling_command *command)
 {
-	(void)fputs(help->usage, stdout);
+	(void)fputs(command->usage, stdout);
 	(void)fputs(options_help, stdout);
 	(void)fputs("\nFormats, and the suffixes that choose them:\n", stdout);
 	outputs_print_formats(stdout);
-	(void)fputs(help->examples, stdout);
+	(void)fputs(command->examples, stdout);
 	return print_finish(EXIT_OK);
 }
 
-enum exit_status sampling_options_parse(int argc, char **argv, const struct sampling_help *help,
-					bool operands_end, struct sampling_options *options,
-					int *ret_first, bool *ret_done)
+enum exit_status sampling_options_parse(int argc, char **argv,
+					const struct sampling_command *command,
+					struct sampling_options *options, int *ret_first,
+					bool *ret_done)
 {
 	static const char anywhere[] = ":r:d:o:f:tqvh", in_front[] = "+:r:d:o:f:tqvh";
+	const char *const letters = command->operands_end ? in_front : anywhere;
 	int option;
 
 	*options = (struct sampling_options){
@@ -190,11 +192,10 @@ enum exit_status sampling_options_parse(int argc, char **argv, const struct samp
 	};
 	options->wait.stop = stop_flag();
 	*ret_done = false;
-	while ((option = getopt_long(argc, argv, operands_end ? in_front : anywhere, long_options,
-				     NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, letters, long_options, NULL)) != -1) {
 		if (option == 'h') {
 			*ret_done = true;
-			return print_help(help);
+			return print_help(command);
 		}
 		if (option == '?' || option == ':')
 			print_option_error(option, anywhere, argv);

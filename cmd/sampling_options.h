@@ -28,22 +28,24 @@ struct sampling_options {
 	bool verbose;
 };
 
-/* What a command's own part of the help text is; --help prints usage, the options, examples. */
-struct sampling_help {
+/* A command's own part of it; --help prints usage, the options and formats, examples. */
+struct sampling_command {
 	const char *usage;
 	const char *examples;
+	bool operands_end; /* options stand in front of its operands only */
 };
 
 /*
- * Parse the options in front of the first operand, or, if operands_end is not set, also those
+ * Parse the options in front of the first operand, or, unless operands_end is set, also those
  * behind it; argv[0] is the command's name. *ret_first is then the index of the first operand.
  * The options borrow the strings of argv. EXIT_OK; or another status after an error was
  * printed. *ret_done if --help was all to be done, and has been.
  * sampling_options_choose() is to follow.
  */
-enum exit_status sampling_options_parse(int argc, char **argv, const struct sampling_help *help,
-					bool operands_end, struct sampling_options *options,
-					int *ret_first, bool *ret_done);
+enum exit_status sampling_options_parse(int argc, char **argv,
+					const struct sampling_command *command,
+					struct sampling_options *options, int *ret_first,
+					bool *ret_done);
 
 /*
  * Choose what was left open, when all outputs are named: their formats (outputs_choose()), and
