@@ -177,8 +177,10 @@ static void nothing_print(const struct table *table)
 
 static void table_print(struct table *table)
 {
-	uint32_t nr_shown = table->nr_matches < MAX_MATCHES ? table->nr_matches : MAX_MATCHES;
+	uint32_t nr_shown = table->nr_matches;
 
+	if (nr_shown > MAX_MATCHES)
+		nr_shown = MAX_MATCHES;
 	if (!nr_shown)
 		nothing_print(table);
 	else
