@@ -4,7 +4,7 @@
  * as one block. A pixel shows the sample at its middle, so drawing costs as many steps as
  * there are pixels, whatever the number of samples.
  */
-import { ancestor, location } from "./model.mjs";
+import { ancestor, place } from "./model.mjs";
 import { ROW, Stage, block, duration, ink, labelType, outline, prepare } from "./stage.mjs";
 
 const HEAD = 24, GAP = 8;
@@ -205,7 +205,7 @@ export class Chart {
 					continue;
 				const f = tree.func[node], line = tree.line[node], { mask, colours } = this.page;
 				block(context, x, top + (d - 1) * ROW, end - x, colours.frame(f, line, mask && !mask[f]), inks,
-					line ? `line ${line}` : functions.name[f], line ? "" : location(functions, f));
+					line ? `line ${line}` : functions.name[f], line ? "" : place(functions, f), mask && !mask[f]);
 				for (let j = i - 1; j >= 0 && segments[j][2] === node && segments[j][0] >= x; j--)
 					segments[j][2] = tree.parent[node];
 			}

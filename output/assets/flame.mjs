@@ -4,7 +4,7 @@
  * Folded or a Merged of model.mjs. Only what is at least half a pixel wide is drawn, found by
  * searching its level.
  */
-import { location } from "./model.mjs";
+import { place } from "./model.mjs";
 import { ROW, Stage, block, ink, outline, prepare } from "./stage.mjs";
 
 const NARROW = 0.5;
@@ -138,7 +138,7 @@ export class Flame {
 			}
 			width = Math.min(width, stage.width - x);
 			const f = view.func(i), name = nodeName(functions, view, i, page.rootName(view));
-			block(context, x, y, width, this.fill(i), inks, name, f < 0 || view.line(i) ? "" : location(functions, f));
+			block(context, x, y, width, this.fill(i), inks, name, f < 0 || view.line(i) ? "" : place(functions, f), page.mask && !page.mask[f]);
 			i = endsBehind(view, i + 1, b, view.left[i] + view.w[i]);
 		}
 	}

@@ -81,7 +81,7 @@ function decodeSamples(column, meta, idleNode) {
 	let i = 0;
 	for (let t = 0; t < counts.length; t++) {
 		const start = i, end = i + counts[t];
-		let sum = 0;
+		let sum = 0, cpu = 0;
 		for (let at = 0; i < end; i++) {
 			at += tick[i];
 			time[i] = ticks[at];
@@ -90,9 +90,10 @@ function decodeSamples(column, meta, idleNode) {
 			const stack = column["stack.node"][column["sample.stack"][i]];
 			node[i] = stack ? stack - 1 : idleNode;
 			sum += weight[i];
+			cpu += column["sample.cpu"]?.[i] ?? 0;
 		}
 		const row = meta.threads[t] ?? { process: -1, tid: 0, name: "[other threads]" };
-		threads.push({ ...row, index: t, start, end, weight: sum });
+		threads.push({ ...row, index: t, start, end, weight: sum, cpu });
 	}
 	const flags = Uint8Array.from(column["sample.flags"]);
 	const from = ticks.length ? ticks[0] : 0, to = ticks.length ? ticks[ticks.length - 1] + 1 : 1;
@@ -110,7 +111,8 @@ function decodeFunctions(column, meta) {
 	name.push(NO_FRAMES);
 	path.push("");
 	origin.push("other");
-	return { n: n + 1, name, path, first, origin, idle: n, pathIndex: column["function.path"] };
+	const brief = path.map(p => p.replace(/^.*\/(site-packages|dist-packages|python3\.\d+t?)\//, "").split("/").slice(-3).join("/"));
+	return { n: n + 1, name, path, brief, first, origin, idle: n, pathIndex: column["function.path"] };
 }
 
 /* The whole profile out of the payload; what page-data is, docs/formats.md says. */
@@ -159,10 +161,13 @@ export function label(functions, f, line = 0) {
 	return functions.name[f] + (place && ` (${place})`);
 }
 
-export function location(functions, f, line = 0) {
+export function location(functions, f, line = 0, paths = functions.path) {
 	const at = line || functions.first[f];
-	return functions.path[f] && functions.path[f] + (at ? ":" + at : "");
+	return paths[f] && paths[f] + (at ? ":" + at : "");
 }
+
+/* The same with the end of its path only. */
+export const place = (functions, f, line) => location(functions, f, line, functions.brief);
 
 /* Where (parent, key) is told apart: nodes while a tree is made, each found by what it is. */
 class Nodes {
@@ -345,19 +350,21 @@ export function select(profile, filter, is) {
 			hidden.n += inside ? 1 : 0;
 			continue;
 		}
-		const bin = Math.floor((time[i] - profile.from) * scale), w = byCount ? 1 : weight[i];
-		strip[0][bin] += w;
-		if (flags[i] & IN_GC)
-			strip[2][bin] += w;
-		else if (flags[i] & ON_CPU)
-			strip[1][bin] += w;
+		const last = Math.floor((time[i] - profile.from) * scale), w = byCount ? 1 : weight[i];
+		const bin = Math.max(0, Math.floor((time[i] - own[i] - profile.from) * scale) + 1);
+		const layer = flags[i] & IN_GC ? strip[2] : flags[i] & ON_CPU ? strip[1] : null, part = w / Math.max(1, last - bin + 1);
+		for (let at = Math.min(bin, last); at <= last; at++) {
+			strip[0][at] += part;
+			if (layer)
+				layer[at] += part;
+		}
 		if (inside) {
 			t[node[i]] += weight[i];
 			n[node[i]]++;
 		}
 	}
 	const pass = stackMask(profile, filter.focus, filter.exclude);
-	const b = (byCount ? base.n : base.t).map((v, i) => (!pass || pass[i] ? v : 0));
+	const whole = byCount ? base.n : base.t, b = pass ? whole.map((v, i) => (pass[i] ? v : 0)) : whole;
 	return { t, n, b, hidden, strip, byCount };
 }
 
@@ -383,8 +390,9 @@ export class Folded {
 		this.byCount = selection.byCount;
 		this.own = {};
 		for (const sum of ["t", "n", "b"]) {
-			const own = new Float64Array(n);
-			selection[sum].forEach((v, i) => (own[tree.map[i]] += v));
+			const own = new Float64Array(n), from = selection[sum], { map } = tree;
+			for (let i = 0; i < map.length; i++)
+				own[map[i]] += from[i];
 			const all = own.slice();
 			for (let i = n - 1; i > 0; i--)
 				all[parent[i]] += all[i];
@@ -652,12 +660,11 @@ export function endingIn({ tree }, path) {
 	return is;
 }
 
-/* The sum of own weights where all of the masks that are given are set. */
-export function sumOwn(own, ...masks) {
-	const given = masks.filter(Boolean);
+/* The sum of own weights where a mask is set, and another if there is one. */
+export function sumOwn({ own }, mask, other) {
 	let t = 0, n = 0, b = 0;
 	for (let i = 0; i < own.t.length; i++)
-		if (given.every(mask => mask[i])) {
+		if (mask[i] && (!other || other[i])) {
 			t += own.t[i];
 			n += own.n[i];
 			b += own.b[i];

@@ -108,7 +108,7 @@ class Page {
 	scope() {
 		const { view, zoom, path } = this.state, folded = this.folded();
 		const mask = view === "flame" && zoom ? folded.below(zoom) : view === "inverted" && path.length ? endingIn(folded, path) : null;
-		return { folded, mask, sums: sumOwn(folded.own, mask) };
+		return { folded, mask, sums: mask ? sumOwn(folded, mask) : { t: folded.t[0], n: folded.n[0], b: folded.b[0] } };
 	}
 
 	set(patch) {
@@ -218,16 +218,18 @@ class Page {
 	}
 
 	/* What the views ask. */
-	rootName(view) { return view.up || !this.isDiff ? "all" : "all (compared)"; }
+	rootName() { return "all"; }
 	change(view, i) {
-		const now = view.w[i] / (view.w[0] || 1), then = view.b[i] / (view.b[0] || 1);
-		return this.state.norm ? now - then : (view.w[i] - view.b[i]) / Math.max(view.w[0], view.b[0], 1);
+		const { w, b } = view.source ?? view, now = view.w[i] / (w[0] || 1), then = view.b[i] / (b[0] || 1);
+		return this.state.norm ? now - then : (view.w[i] - view.b[i]) / Math.max(w[0], b[0], 1);
 	}
 	amount(us) { return this.byCount ? count(us) + " samples" : duration(us); }
 	threadName(thread) { return shown(thread.name) || `thread ${thread.tid}`; }
 	threadNote(thread) {
 		const process = this.profile.meta.processes[thread.process];
-		const parts = [thread.tid ? String(thread.tid) : "", thread.interpreter ? `interpreter ${thread.interpreter}` : "", percent(thread.weight / (this.whole().time || 1))];
+		const parts = [thread.tid ? String(thread.tid) : "", thread.interpreter ? `interpreter ${thread.interpreter}` : "", percent(thread.weight / (this.whole().time || 1)) + " of all"];
+		if (this.profile.samples.cpu && this.profile.meta.mode === "wall")
+			parts.push(percent(thread.cpu / (thread.weight || 1)) + " on CPU");
 		return [...(this.profile.meta.processes.length > 1 && process ? [`pid ${process.pid}`] : []), ...parts].filter(Boolean).join(" · ");
 	}
 	sortedThreads() { return [...this.profile.threads].sort((a, b) => a.process - b.process || !!b.main - !!a.main || b.weight - a.weight); }
@@ -251,7 +253,7 @@ class Page {
 		if (this.isDiff && f >= 0) {
 			const change = this.change(view, i);
 			lines.push(el("div", { className: change > 0 ? "grew" : "shrank" },
-				`base ${percent(view.b[i] / (view.b[0] || 1))}, ${change < 0 ? "−" : "+"}${percent(Math.abs(change))}` + (view.b[i] ? "" : " (new)")));
+				`base ${percent(view.b[i] / ((view.source ?? view).b[0] || 1))}, ${change < 0 ? "−" : "+"}${percent(Math.abs(change))}` + (view.b[i] ? "" : " (new)")));
 		}
 		this.showTip(event, lines);
 	}
@@ -364,7 +366,7 @@ class Page {
 		if (!this.mask)
 			return null;
 		const { folded, mask } = this.scope();
-		return sumOwn(folded.own, matchNodes(folded.tree, this.mask), mask);
+		return sumOwn(folded, matchNodes(folded.tree, this.mask), mask);
 	}
 	showFound() {
 		const { sums } = this.scope(), found = this.matched(), key = this.byCount ? "n" : "t";

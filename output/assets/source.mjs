@@ -107,7 +107,7 @@ export class Source {
 			className: "row", role: "option", "aria-selected": String(file === this.file), title: name,
 			onclick: () => this.on.open(file.path, 0),
 		}, bar, el("b", {}, name.slice(cut) || "?"), el("span", { className: "num" }, percent(file.self / this.all)),
-		el("small", {}, el("bdi", {}, name.slice(0, cut))));
+		el("small", {}, el("bdi", {}, name.slice(0, cut))), el("small", { className: "num" }, percent(file.total / this.all)));
 	}
 	row({ line, parts, heat }) {
 		if (!line)

@@ -10,7 +10,7 @@ export function el(name, properties = {}, ...children) {
 	return element;
 }
 
-export const percent = part => (part * 100).toFixed(Math.abs(part) < 0.0995 ? 2 : 1) + "\u202f%";
+export const percent = part => (!part ? "0" : (part * 100).toFixed(Math.abs(part) < 0.0995 ? 2 : 1)) + "\u202f%";
 export const count = n => Math.round(n).toLocaleString("en-US");
 export function duration(us) {
 	const size = Math.abs(us);
@@ -131,14 +131,14 @@ export function prepare(context) {
 }
 
 /* One frame: its block and, if there is room, its name and then its place. */
-export function block(context, x, y, width, fill, inks, name, place) {
+export function block(context, x, y, width, fill, inks, name, place, faded) {
 	const a = Math.round(x * 2) / 2, b = Math.round((x + width) * 2) / 2, type = labelType();
 	context.fillStyle = fill;
 	context.fillRect(a, y, Math.max(0.5, b - a - (width > 3 ? 1 : 0)), ROW - 1);
 	if (width < 26)
 		return;
 	const start = Math.max(a, 0) + 5, room = b - start - 5, text = type.fit(name, room);
-	context.fillStyle = inks.label;
+	context.fillStyle = faded ? inks.place : inks.label;
 	context.fillText(text, start, y + 10);
 	const rest = room - type.width(text) - 8;
 	if (!place || text !== name || rest < 40)

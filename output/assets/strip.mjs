@@ -90,8 +90,10 @@ export class Strip {
 			return;
 		const room = height - AXIS, columns = Math.max(1, Math.floor(width / 2));
 		const bars = strip.map(bins => {
-			const out = new Float64Array(columns);
-			bins.forEach((v, i) => (out[Math.floor(i / STRIP_BINS * columns)] += v));
+			const out = new Float64Array(columns), wide = STRIP_BINS / columns;
+			for (let i = 0; i < columns; i++)
+				for (let at = i * wide; at < (i + 1) * wide - 1e-6; at = Math.floor(at) + 1)
+					out[i] += bins[Math.floor(at)] * (Math.min((i + 1) * wide, Math.floor(at) + 1) - at);
 			return out;
 		});
 		const sorted = Float64Array.from(bars[0]).sort();

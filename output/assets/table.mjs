@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of functions, and beside it who calls the selected one and what it calls. */
-import { Merged, label, location } from "./model.mjs";
+import { Merged, label, place } from "./model.mjs";
 import { List, count, duration, el, percent } from "./stage.mjs";
 import { Flame } from "./flame.mjs";
 
@@ -70,7 +70,7 @@ export class Table {
 		swatch.style.background = page.colours.frame(f);
 		const gone = !sums.total_n[f] ? [el("em", {}, "gone")] : page.isDiff && !sums.total_b[f] ? [el("em", {}, "new")] : [];
 		const cells = [
-			el("span", { className: "c-name" }, swatch, el("b", {}, functions.name[f]), ...gone, el("span", {}, location(functions, f))),
+			el("span", { className: "c-name" }, swatch, el("b", {}, functions.name[f]), ...gone, el("span", {}, place(functions, f))),
 			this.amount("self", f), this.amount("total", f), el("span", { className: "c-samples" }, count(this.values.samples[f])),
 		];
 		if (page.isDiff)
