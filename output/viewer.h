@@ -6,7 +6,7 @@
  */
 #pragma once
 
-/* Base64 of its gzipped styles, markup and script. */
+/* Its styles, markup and script, gzipped, in printable characters. */
 extern const char viewer_blob[];
 
 /* The script that unpacks and starts it; it runs when the blob and the data are there. */

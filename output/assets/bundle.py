@@ -5,7 +5,6 @@
 usage: bundle.py OUT.c
        bundle.py --parts BLOB LOADER
 """
-import base64
 import gzip
 import pathlib
 import re
@@ -13,6 +12,58 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 MODULES = ["model", "colour", "stage", "flame", "chart", "strip", "table", "source", "export", "page"]
+
+
+WORD = re.compile(r"[\w$]+|\+\+|--")
+REGEX = re.compile(r"/(?![*/])(?:[^\\/\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+/[a-z]*")
+STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
+
+
+def tokens(text, at=0, until=None):
+    """Pairs (token, where it ends) of a script without comments; until: the } of a template."""
+    depth, last = 0, "("
+    while at < len(text):
+        char = text[at]
+        if char.isspace():
+            at += 1
+            continue
+        if char == until and not depth:
+            return
+        found = STRING.match(text, at) or WORD.match(text, at)
+        if char == "/" and (last in tuple("(,=:;!&|?{}[>") or last == "return"):
+            found = REGEX.match(text, at)
+        if char == "`":
+            token = template(text, at)
+        else:
+            token = found.group() if found else char
+        depth += (token == "{") - (token == "}")
+        at += len(token)
+        last = token
+        yield token, at
+
+
+def template(text, start):
+    """The template literal that starts there, as it stands."""
+    at = start + 1
+    while text[at] != "`":
+        if text.startswith("${", at):
+            at = max((end for _, end in tokens(text, at + 2, "}")), default=at + 2)
+            at = text.index("}", at)
+        at += 2 if text[at] == "\\" else 1
+    return text[start : at + 1]
+
+
+def compact(text):
+    """A script without the white space that it does not need; its statements end in ; or }."""
+    out, last = [], ""
+    for token, _ in tokens(text):
+        word = re.match(r"[\w$]", token) and re.search(r"[\w$]$", last)
+        same = token[0] in "+-" and last[-1:] == token[0]
+        if word or same:
+            out.append(" ")
+        out.append(token)
+        last = token
+    return "".join(out)
 
 
 def without_comments(text, line_comments):
@@ -30,7 +81,7 @@ def module(name):
 
 def script():
     body = without_comments("\n".join(module(name) for name in MODULES), True)
-    return '(()=>{"use strict";\n' + body + "\n})();"
+    return '(()=>{"use strict";' + compact(body) + "})();"
 
 
 def blob():
@@ -39,7 +90,18 @@ def blob():
     html = re.sub(r"<!--.*?-->", "", html, flags=re.S)
     html = "\n".join(line.strip() for line in html.split("\n") if line.strip())
     page = "\0".join([css, html, script()]).encode()
-    return base64.b64encode(gzip.compress(page, 9, mtime=0)).decode()
+    packed = gzip.compress(page, 9, mtime=0)
+    while len(packed) % 4:
+        page += b"\n"
+        packed = gzip.compress(page, 9, mtime=0)
+    return base85(packed)
+
+
+def base85(data):
+    """Five characters for four bytes, from ( on, with ~ for <; 6 % shorter than base64."""
+    words = (int.from_bytes(data[i : i + 4], "big") for i in range(0, len(data), 4))
+    digits = "".join(chr(40 + word // 85**power % 85) for word in words for power in (4, 3, 2, 1, 0))
+    return digits.replace("<", "~")
 
 
 def loader():

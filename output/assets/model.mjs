@@ -212,11 +212,11 @@ function levelOrder(parent, n, weight) {
 		children[at[parent[i]]++] = i;
 	const order = new Int32Array(n);
 	for (let i = 0, end = 1; i < n; i++) {
-		const own = children.subarray(starts[order[i]], starts[order[i] + 1]);
-		if (own.length > 1)
-			own.sort((a, b) => weight[b] - weight[a] || a - b);
-		order.set(own, end);
-		end += own.length;
+		const from = starts[order[i]], to = starts[order[i] + 1];
+		if (to - from > 1)
+			children.subarray(from, to).sort((a, b) => weight[b] - weight[a] || a - b);
+		for (let at = from; at < to; at++)
+			order[end++] = children[at];
 	}
 	return order;
 }
@@ -350,13 +350,14 @@ export function select(profile, filter, is) {
 			hidden.n += inside ? 1 : 0;
 			continue;
 		}
-		const last = Math.floor((time[i] - profile.from) * scale), w = byCount ? 1 : weight[i];
-		const bin = Math.max(0, Math.floor((time[i] - own[i] - profile.from) * scale) + 1);
-		const layer = flags[i] & IN_GC ? strip[2] : flags[i] & ON_CPU ? strip[1] : null, part = w / Math.max(1, last - bin + 1);
-		for (let at = Math.min(bin, last); at <= last; at++) {
-			strip[0][at] += part;
+		const end = (time[i] - profile.from) * scale, start = Math.max(0, Math.min(end - 1e-6, end - own[i] * scale));
+		const layer = flags[i] & IN_GC ? strip[2] : flags[i] & ON_CPU ? strip[1] : null;
+		const part = (byCount ? 1 : weight[i]) / Math.max(1e-6, end - start);
+		for (let at = Math.floor(start); at <= end; at++) {
+			const some = part * (Math.min(end, at + 1) - Math.max(start, at));
+			strip[0][at] += some;
 			if (layer)
-				layer[at] += part;
+				layer[at] += some;
 		}
 		if (inside) {
 			t[node[i]] += weight[i];
@@ -365,7 +366,7 @@ export function select(profile, filter, is) {
 	}
 	const pass = stackMask(profile, filter.focus, filter.exclude);
 	const whole = byCount ? base.n : base.t, b = pass ? whole.map((v, i) => (pass[i] ? v : 0)) : whole;
-	return { t, n, b, hidden, strip, byCount };
+	return { t, n, b, hidden, strip, byCount, hasBase: profile.meta.has_base };
 }
 
 /*
@@ -393,11 +394,10 @@ export class Folded {
 			const own = new Float64Array(n), from = selection[sum], { map } = tree;
 			for (let i = 0; i < map.length; i++)
 				own[map[i]] += from[i];
-			const all = own.slice();
-			for (let i = n - 1; i > 0; i--)
-				all[parent[i]] += all[i];
 			this.own[sum] = own;
-			this[sum] = all;
+			this[sum] = sum === "b" && !selection.hasBase ? own : own.slice();
+			for (let all = this[sum], i = all === own ? 0 : n - 1; i > 0; i--)
+				all[parent[i]] += all[i];
 		}
 		this.own.w = this.byCount ? this.own.n : this.own.t;
 		this.w = this.byCount ? this.n : this.t;

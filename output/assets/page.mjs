@@ -469,7 +469,7 @@ class Page {
 		}
 		this.threadRows = rows;
 		panel.hidden = !panel.hidden;
-		panel.style.left = Math.max(4, Math.min(box.left, innerWidth - 450)) + "px";
+		panel.style.left = Math.max(4, Math.min(box.left, innerWidth - 530)) + "px";
 		panel.style.top = box.bottom + 4 + "px";
 		panel.querySelector(".list").style.height = Math.min(rows.length * 30, 420) + "px";
 		this.threadList.set(rows.length);
