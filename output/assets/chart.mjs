@@ -229,6 +229,7 @@ export class Chart {
 		return true;
 	}
 	runText(run) {
-		return `${duration(run.to - run.from)} from ${duration(run.from)} to ${duration(run.to)}`;
+		const start = this.page.profile.from, from = Math.max(run.from, start);
+		return `${duration(run.to - from)} from ${duration(from - start)} to ${duration(run.to - start)}`;
 	}
 }

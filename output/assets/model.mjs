@@ -365,7 +365,10 @@ export function select(profile, filter, is) {
 		}
 	}
 	const pass = stackMask(profile, filter.focus, filter.exclude);
-	const whole = byCount ? base.n : base.t, b = pass ? whole.map((v, i) => (pass[i] ? v : 0)) : whole;
+	const b = (byCount ? base.n : base.t).slice();
+	for (let i = 0; i < nodes.n; i++)
+		if ((pass && !pass[i]) || (i === nodes.n - 1 && !STATES[filter.state][2]))
+			b[i] = 0;
 	return { t, n, b, hidden, strip, byCount, hasBase: profile.meta.has_base };
 }
 

@@ -340,6 +340,8 @@ class Page {
 		const { sums } = this.scope(), all = this.whole()[state.weight], w = this.byCount ? sums.n : sums.t;
 		const sum = el("span", { className: "sum" }, el("b", {}, duration(sums.t)), ` · ${count(sums.n)} samples · ${percent(w / (all || 1))} of all`);
 		host.replaceChildren(...out, sum);
+		if (this.isDiff && (state.from !== null || state.threads || !["frames", "all"].includes(state.state)))
+			sum.append(el("span", { className: "bad", title: "Its samples are not in this file, only their sums" }, " · the base is not filtered"));
 		const { hidden } = this.selection, idle = this.byCount ? hidden.n : hidden.t;
 		if (idle)
 			sum.append(" · ", el("button", { className: "chip", title: "Samples without a Python frame (i)", onclick: () => this.set({ state: "all" }) }, `${percent(idle / (all || 1))} idle hidden`));

@@ -14,9 +14,9 @@ export const percent = part => (!part ? "0" : (part * 100).toFixed(Math.abs(part
 export const count = n => Math.round(n).toLocaleString("en-US");
 export function duration(us) {
 	const size = Math.abs(us);
-	if (size >= 1e6)
+	if (size >= 999500)
 		return (us / 1e6).toFixed(size >= 1e8 ? 0 : size >= 1e7 ? 1 : 2) + "\u202fs";
-	if (size >= 1e3)
+	if (size >= 999.5)
 		return (us / 1e3).toFixed(size >= 1e5 ? 0 : size >= 1e4 ? 1 : 2) + "\u202fms";
 	return Math.round(us) + "\u202fµs";
 }
