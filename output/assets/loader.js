@@ -1,4 +1,5 @@
-(async () => {
+window.pysample = {};
+window.pysample.ready = (async () => {
 	const packed = document.getElementById("pysample-page").textContent.replaceAll("~", "<");
 	const bytes = new DataView(new ArrayBuffer(packed.length / 5 * 4));
 	for (let i = 0; i < packed.length; i += 5) {
@@ -13,4 +14,5 @@
 	add("style", css);
 	document.body.append(document.createRange().createContextualFragment(html));
 	add("script", js);
+	await window.pysample.started;
 })();

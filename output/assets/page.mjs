@@ -3,7 +3,7 @@
  * The page: its state, which the URL's fragment keeps, and everything around the views.
  *
  * For tests and scripts there is window.pysample:
- *   ready         a promise; it fails if the data cannot be read
+ *   ready         a promise, there from the start; it fails if the data cannot be read
  *   state()       what is shown, an object of plain values (STATE below)
  *   set(patch)    change some of it, as the controls do; returns totals()
  *   zoom(names)   to the node that the functions' labels lead to from the root, [] for all
@@ -756,11 +756,11 @@ async function start() {
 		throw error;
 	}
 }
-window.pysample = {
-	ready: start(), state: () => Object.fromEntries(Object.entries(page.state).map(([k, v]) => [k, plain(v)])), totals: () => page.totals(),
+Object.assign(window.pysample, {
+	started: start(), state: () => Object.fromEntries(Object.entries(page.state).map(([k, v]) => [k, plain(v)])), totals: () => page.totals(),
 	set: patch => {
 		page.set(patch.threads ? { ...patch, threads: new Set(patch.threads) } : patch);
 		return page.totals();
 	},
 	zoom: names => page.zoom(names),
-};
+});

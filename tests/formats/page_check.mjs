@@ -5,18 +5,18 @@
  * by function and by line. And that it asks for nothing but itself, has no error, and makes no
  * markup of names.
  *
- * usage: page_check.mjs PAGE.html [ANSWER.json]
+ * usage: page_check.mjs NPM PAGE.html [ANSWER.json]
  *
  * ANSWER is what page_fixture.mjs writes: {functions: [{name, path, line}], samples: [{thread,
  * time, weight, cpu, flags, stack: [[function, line], …] outermost first}]}, us. Without it only
  * the page's own sums are held against each other. Exit 0, or 1 after saying what failed. It
- * needs playwright-core from where it is run, and a browser: $CHROMIUM, else /usr/bin/chromium.
+ * needs playwright-core, installed in the folder NPM, and a browser: $PYSAMPLE_CHROMIUM, else
+ * /usr/bin/chromium.
  */
 import fs from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
 
-const { chromium } = createRequire(path.resolve("package.json"))("playwright-core");
 const STATES = { frames: s => s.stack.length > 0, all: () => true, cpu: s => s.flags & 64, gil: s => s.flags & 1, waits: s => s.flags & 4, gc: s => s.flags & 8, exception: s => s.flags & 16, off: s => (s.flags & 96) === 32 && s.stack.length };
 const failures = [];
 
@@ -141,8 +141,9 @@ async function useIt(page) {
 	check("after using it", await page.evaluate(() => window.pysample.set({ state: "all", from: null, to: null })), before);
 }
 
-async function main([file, answerFile]) {
-	const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
+async function main([npm, file, answerFile]) {
+	const { chromium } = createRequire(path.resolve(npm, "package.json"))("playwright-core");
+	const browser = await chromium.launch({ executablePath: process.env.PYSAMPLE_CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
 	const page = await browser.newPage({ viewport: { width: 1400, height: 900 } });
 	page.on("console", message => ["error", "warning"].includes(message.type()) && failures.push("console: " + message.text()));
 	page.on("pageerror", error => failures.push("error: " + error.stack));
@@ -150,7 +151,6 @@ async function main([file, answerFile]) {
 	page.on("request", request => /^(file|blob|data):/.test(request.url()) || failures.push("request: " + request.url()));
 	try {
 		await page.goto("file://" + path.resolve(file));
-		await page.waitForFunction(() => window.pysample);
 		await page.evaluate(() => window.pysample.ready);
 		if (answerFile)
 			await compareAll(page, JSON.parse(fs.readFileSync(answerFile, "utf8")));
