@@ -7,10 +7,15 @@
 
 #include "procmem/cleanup.h"
 
+/* What frames are compared by. */
+struct naming {
+	const struct profile *profile;
+};
+
 /* By name, then where it is; before them roots of threads as they came. */
 static int compare_frames(const void *a, const void *b, void *context)
 {
-	const struct profile *profile = context;
+	const struct profile *profile = ((const struct naming *)context)->profile;
 	uint32_t nr;
 	const struct profile_function *functions = profile_functions(profile, &nr);
 	const struct profile_frame *one = &profile_frames(profile, &nr)[*(const uint32_t *)a];
@@ -61,12 +66,13 @@ int tree_order_by_name(struct tree_walk *walk, const struct profile *profile)
 	cleanup_free uint32_t *first_of_frame = calloc((size_t)nr + 1, sizeof(*first_of_frame));
 	cleanup_free uint32_t *next_of_frame =
 		calloc((size_t)walk->nr_nodes + 1, sizeof(*next_of_frame));
+	struct naming naming = {profile};
 
 	if (!order || !first_of_frame || !next_of_frame)
 		return -ENOMEM;
 	for (uint32_t i = 0; frames && i < nr; i++)
 		order[i] = i;
-	qsort_r(order, nr, sizeof(*order), compare_frames, (void *)(uintptr_t)profile);
+	qsort_r(order, nr, sizeof(*order), compare_frames, &naming);
 	relink_children(walk, order, nr, first_of_frame, next_of_frame);
 	return 0;
 }
