@@ -74,7 +74,11 @@ static void add_sample(struct profile *profile, struct profile_sample sample, co
 Test(jsonl, samples)
 {
 	const struct profile_thread main_thread = {.tid = 7, .name = "a\"b", .is_main = true};
-	const struct profile_thread other = {.tid = 8, .interpreter_id = 2};
+	const struct profile_thread other = {
+		.process = PROFILE_NONE,
+		.tid = 8,
+		.interpreter_id = 2,
+	};
 	struct profile *profile = new_profile(false);
 	cleanup_free char *text = NULL;
 	uint32_t thread;
