@@ -227,23 +227,25 @@ static int field_take(struct run_told *told, const struct field *field, const ch
 	return 0;
 }
 
-/* The counter of a loss by its name; NULL if there is none. */
-static uint64_t *find_loss(struct run *run, const char *name)
+/* The loss that a name is of; NR_SAMPLE_LOSSES: of none. */
+static int find_loss(const char *name)
 {
+	int loss = 0;
+
 	if (strncmp(name, LOST, strlen(LOST)) != 0)
-		return NULL;
-	for (int i = 0; i < NR_SAMPLE_LOSSES; i++)
-		if (strcmp(name + strlen(LOST), loss_name((enum sample_loss)i)) == 0)
-			return &run->stats.lost[i];
-	return NULL;
+		return NR_SAMPLE_LOSSES;
+	while (loss < NR_SAMPLE_LOSSES &&
+	       strcmp(name + strlen(LOST), loss_name((enum sample_loss)loss)) != 0)
+		loss++;
+	return loss;
 }
 
 int run_told_take(struct run_told *told, const char *name, const char *value)
 {
-	uint64_t *lost = find_loss(&told->run, name);
+	const int loss = find_loss(name);
 
-	if (lost)
-		(void)parse_number(value, lost);
+	if (loss < NR_SAMPLE_LOSSES)
+		(void)parse_number(value, &told->run.stats.lost[loss]);
 	for (int i = 0; i < NR_FIELDS; i++)
 		if (strcmp(name, fields[i].name) == 0)
 			return field_take(told, &fields[i], value);
