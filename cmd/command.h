@@ -11,6 +11,10 @@ enum exit_status {
 	EXIT_PERMISSION = 4,
 	EXIT_NO_SAMPLE = 5,
 	EXIT_GREW = 10, /* report: more than --fail-above allows */
+	/* Of run only, as of env(1). */
+	EXIT_RUN_FAILED = 125,
+	EXIT_CANNOT_RUN = 126,
+	EXIT_NO_COMMAND = 127,
 };
 
 /*
@@ -21,3 +25,4 @@ enum exit_status command_attach(int argc, char **argv);
 enum exit_status command_doctor(int argc, char **argv);
 enum exit_status command_dump(int argc, char **argv);
 enum exit_status command_report(int argc, char **argv);
+enum exit_status command_run(int argc, char **argv); /* or that of the command it ran */

@@ -15,6 +15,7 @@ static const struct {
 	enum exit_status (*run)(int argc, char **argv);
 	const char *summary;
 } commands[] = {
+	{"run", command_run, "start a command and sample it until it ends"},
 	{"attach", command_attach, "sample a running process until it ends, -d runs out or Ctrl-C"},
 	{"report", command_report, "make any format of a recording, merge several, compare two"},
 	{"dump", command_dump, "print the stacks of every thread, once"},
@@ -27,6 +28,7 @@ enum { NR_COMMANDS = sizeof(commands) / sizeof(*commands) };
 static void print_help(void)
 {
 	(void)printf("usage: pysample COMMAND [OPTION]… PID|FILE\n"
+		     "       pysample run [OPTION]… [--] PROGRAM [ARGUMENT]…\n"
 		     "\n"
 		     "A sampling profiler for CPython: reads the memory of a running process and\n"
 		     "never stops or instruments it.\n"
@@ -34,23 +36,25 @@ static void print_help(void)
 		     "Commands:\n");
 	for (int i = 0; i < NR_COMMANDS; i++)
 		(void)printf("  %-8s %s\n", commands[i].name, commands[i].summary);
-	(void)printf("\n"
-		     "  pysample COMMAND --help    the options of a command, with examples\n"
-		     "  pysample --version\n"
-		     "\n"
-		     "Try: pysample attach -d 5 $(pgrep -n python3)\n");
+	(void)printf(
+		"\n"
+		"  pysample COMMAND --help    the options of a command, with examples\n"
+		"  pysample --version\n"
+		"\n"
+		"Try: pysample run python3 app.py, or pysample attach -d 5 $(pgrep -n python3)\n");
 }
 
 /*
  * Put /dev/null where stdin, stdout or stderr are closed: a file that is opened later
  * would get that number, and our notes with it. It is opened for the other direction,
- * so that using it is an error as using the closed one was. False if there is none.
+ * so that using it is an error as using the closed one was, and closed again for what we
+ * execute. False if there is none.
  */
 static bool open_missing_descriptors(void)
 {
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		if (fcntl(fd, F_GETFD) < 0 &&
-		    open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+		    open("/dev/null", (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC) != fd)
 			return false;
 	return true;
 }

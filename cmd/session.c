@@ -12,6 +12,7 @@
 #include "cmd/rendering.h"
 #include "cmd/session_notes.h"
 #include "cmd/stop.h"
+#include "output/loss.h"
 #include "output/recording.h"
 #include "output/run.h"
 #include "output/stats.h"
@@ -188,14 +189,32 @@ static enum exit_status check_mode(const struct session *session, struct message
 	return EXIT_ERROR;
 }
 
+static void show_progress(struct session *session, uint64_t now_ns)
+{
+	struct sampler_stats stats;
+	struct progress_figures figures;
+
+	session_count(session, &stats);
+	figures = (struct progress_figures){
+		.elapsed_ns = now_ns - stats.start_ns,
+		.nr_samples = stats.samples,
+		.nr_ticks = stats.ticks,
+		.asked_hz = session->options.rate_hz,
+		.lost_percent = loss_percent(&stats),
+		.recorded_bytes = session_sink_bytes(&session->sink),
+	};
+	progress_show(&session->progress, &figures, now_ns);
+}
+
 static int ticked(void *context, uint64_t now_ns)
 {
 	struct session *session = context;
-	const struct session_watcher *watcher = &session->watcher;
 
 	if (session->nr_followed)
 		session_count(session, &session->watched);
-	return watcher->ticked ? watcher->ticked(watcher->context, now_ns) : 0;
+	if (progress_is_due(&session->progress, now_ns))
+		show_progress(session, now_ns);
+	return 0;
 }
 
 /* Be ready to take in what the sampler, which is created, will see. */
@@ -292,8 +311,10 @@ static int begin_next(struct session *session)
 
 	session->nr_followed += is_new;
 	session_sink_change_sampler(&session->sink);
-	if (is_new)
+	if (is_new) {
+		progress_clear(&session->progress);
 		session_notes_followed(session);
+	}
 	return create_sampler(session);
 }
 
@@ -370,7 +391,11 @@ enum exit_status session_sample(struct session *session, struct message *reterr)
 	int err;
 
 	session_notes_begin(session);
+	if (!session->options.quiet)
+		progress_begin(&session->progress, STDERR_FILENO,
+			       session->is_child && isatty(STDOUT_FILENO), clock_now_ns());
 	err = sample_programs(session);
+	progress_end(&session->progress);
 	/* Samples that were taken are written whatever came after them. */
 	if (err && !session->stats.samples)
 		return explain(session, err, reterr);
@@ -486,6 +511,8 @@ enum exit_status session_finish(struct session *session, enum exit_status status
 	stats_written = write_stats(session, &run);
 	if (status == EXIT_OK)
 		status = written == EXIT_OK ? stats_written : written;
+	if (status == EXIT_OK)
+		session_notes_written(session);
 	return status;
 }
 

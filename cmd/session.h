@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cmd/progress.h"
 #include "cmd/sampling_options.h"
 #include "cmd/session_sink.h"
 #include "output/profile.h"
@@ -22,7 +23,8 @@ struct session {
 	char *arguments; /* of pysample itself, separated by spaces; owned; NULL: not known */
 	char host[HOST_MAX_BYTES];
 
-	struct session_watcher watcher; /* set before the sampling, if at all */
+	bool is_child; /* the process is our child: it has our terminal */
+	struct progress progress;
 
 	pid_t pid;
 	struct target target;

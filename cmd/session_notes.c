@@ -2,7 +2,9 @@
 #include "cmd/session_notes.h"
 
 #include <inttypes.h>
+#include <sys/stat.h>
 
+#include "cmd/next_command.h"
 #include "cmd/print.h"
 #include "output/loss.h"
 #include "output/stats.h"
@@ -115,15 +117,19 @@ static void print_account(const struct session *session)
 {
 	const struct sampler_stats *stats = &session->stats;
 	struct message followed = {0};
+	struct text rate = {0};
 
+	progress_append_rate(stats->ticks, stats->end_ns - stats->start_ns,
+			     session->options.rate_hz, &rate);
 	if (session->nr_followed)
 		message_set(&followed, "followed into %s%s; ", session->target.command_line,
 			    session->nr_followed > 1 ? ", the last of several programs" : "");
 	print_note("%s%s%" PRIu64 " sample%s of %" PRIu64
-		   " tick%s in %.1f s, %.2f %% lost, %" PRIu64 " tick%s late",
+		   " tick%s in %.1f s, %s, %.2f %% lost, %" PRIu64 " tick%s late",
 		   followed.text, end_reason(session), stats->samples, text_plural(stats->samples),
-		   stats->ticks, text_plural(stats->ticks), stats_wall_s(stats),
+		   stats->ticks, text_plural(stats->ticks), stats_wall_s(stats), text_string(&rate),
 		   loss_percent(stats), stats->late_ticks, text_plural(stats->late_ticks));
+	text_done(&rate);
 }
 
 void session_notes_end(const struct session *session)
@@ -149,6 +155,37 @@ void session_notes_end(const struct session *session)
 		print_counters(session);
 }
 
+/* What shows an output that is a regular file, with the file's size; false if it needs nothing. */
+static bool print_next(const struct output *output)
+{
+	struct text command = {0}, size = {0};
+	struct stat status;
+	bool is_needed = false;
+
+	if (output->path && stat(output->path, &status) == 0 && S_ISREG(status.st_mode)) {
+		next_command_append(output->format, output->path, &command);
+		progress_append_bytes((uint64_t)status.st_size, &size);
+		is_needed = command.length > 0;
+	}
+	if (is_needed)
+		print_note("%s in %s; next: %s", text_string(&size), output->path,
+			   text_string(&command));
+	text_done(&command);
+	text_done(&size);
+	return is_needed;
+}
+
+void session_notes_written(const struct session *session)
+{
+	const struct outputs *outputs = &session->options.outputs;
+
+	if (session->options.quiet)
+		return;
+	for (unsigned i = 0; i < outputs->nr; i++)
+		if (print_next(&outputs->list[i]))
+			return;
+}
+
 void session_notes_begin(const struct session *session)
 {
 	const struct sampling_options *options = &session->options;
@@ -156,7 +193,9 @@ void session_notes_begin(const struct session *session)
 	if (options->quiet)
 		return;
 	print_note("sampling process %d, CPython %s%s", session->pid, session->target.version,
-		   options->duration_ns ? "" : "; Ctrl-C ends it and writes the profile");
+		   options->duration_ns || session->is_child
+			   ? ""
+			   : "; Ctrl-C ends it and writes the profile");
 	target_print_doubts(&session->target);
 	if (options->verbose)
 		target_print_found(&session->target);

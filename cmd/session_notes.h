@@ -16,6 +16,9 @@ void session_notes_followed(const struct session *session);
  */
 void session_notes_end(const struct session *session);
 
+/* When all is written: how large a recording is, and what shows the first file that needs it. */
+void session_notes_written(const struct session *session);
+
 /* Why a run that went well has no sample: one sentence with the remedy. */
 void session_explain_no_sample(const struct session *session, struct message *reterr);
 

@@ -1,0 +1,561 @@
+# SPDX-License-Identifier: MIT
+"""pysample run: what is started, what it gets of us, what it leaves, and what is told of it."""
+import contextlib
+import json
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import subprocess
+import termios
+import time
+import unittest
+
+import support
+from support import PYSAMPLE, names, parse_collapsed, per_interpreter, pysample
+
+# Works for so many seconds, then ends as it is told.
+WORK = """\
+import os, sys, time
+
+def work(seconds):
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        sum(range(100))
+
+work(float(sys.argv[1]))
+exec(sys.argv[2] if len(sys.argv) > 2 else "")
+"""
+
+# Counts its signals in a file until its stdin ends.
+COUNT = """\
+import os, signal, sys
+
+def count(number, frame):
+    with open(sys.argv[1], "a") as file:
+        file.write("%d\\n" % number)
+
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1,
+               signal.SIGUSR2):
+    if signal.getsignal(number) != signal.SIG_IGN:
+        signal.signal(number, count)
+with open(sys.argv[1], "w"):
+    pass
+print("ready", flush=True)
+while os.read(0, 1):
+    pass
+sys.exit(9)
+"""
+
+
+def python():
+    """An interpreter that sees the files that we see."""
+    return max((found for found in support.supported_interpreters() if not found.root),
+               key=support.version_key).path
+
+
+class RunTestCase(unittest.TestCase):
+    maxDiff = 4000
+
+    def setUp(self):
+        self.folder, _ = self.enterContext(support.fresh_folder())
+        self.profile = os.path.join(self.folder, "profile")
+
+    def script(self, text, name="script.py"):
+        path = os.path.join(self.folder, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+
+    def options(self, *options):
+        return ["run", "-f", "collapsed", "-o", self.profile, *map(str, options), "--"]
+
+    def stacks(self):
+        return parse_collapsed(support.read(self.profile))
+
+    def seen(self):
+        return {name for stack in self.stacks() for name in names(stack)}
+
+    def assert_one_sentence(self, result, pattern):
+        self.assertRegex(result.stderr, r"\Apysample: [^\n]*\n\Z")
+        self.assertRegex(result.stderr, pattern)
+
+    def assert_no_profile(self):
+        self.assertFalse(os.path.exists(self.profile))
+
+
+@per_interpreter
+class Short(RunTestCase):
+    """Of each version, wherever it lives."""
+
+    def test_what_is_short_is_in_the_profile(self):
+        with support.fresh_folder(self.interpreter.root) as (outside, inside):
+            with open(os.path.join(outside, "work.py"), "w", encoding="utf-8") as file:
+                file.write(WORK)
+            result = pysample(*self.options(), *self.interpreter.command(),
+                              inside + "/work.py", "0.05", "sys.exit(7)")
+        self.assertEqual(result.status, 7, result)
+        self.assertIn("work", self.seen(), result.stderr)
+
+
+class Status(RunTestCase):
+    def test_it_is_the_commands(self):
+        script = self.script(WORK)
+        for status, end in ((0, ""), (3, "sys.exit(3)"), (255, "os._exit(255)"),
+                            (137, "os.kill(os.getpid(), 9)"), (139, "os.kill(os.getpid(), 11)"),
+                            (143, "os.kill(os.getpid(), 15)")):
+            with self.subTest(end):
+                result = pysample(*self.options("-r", "200"), python(), script, "0.2", end)
+                self.assertEqual(result.status, status, result)
+                self.assertIn("work", self.seen())
+
+    def test_no_python(self):
+        result = pysample(*self.options(), "sh", "-c", "echo out; exit 3")
+        self.assertEqual((result.status, result.stdout), (3, "out\n"), result)
+        self.assert_one_sentence(result, "there is no profile: 'sh' ended, and no CPython")
+        self.assert_no_profile()
+
+    def test_a_python_that_cannot_be_sampled(self):
+        for refused in support.refused_interpreters()[:1]:
+            result = pysample(*self.options(), refused.path, "-c",
+                              "import sys, time; time.sleep(1); sys.exit(6)")
+            self.assertEqual(result.status, 6, result)
+            self.assert_one_sentence(result, re.escape(refused.minor))
+            self.assert_no_profile()
+
+    def test_what_cannot_be_started(self):
+        not_executable = self.script("")
+        no_interpreter = self.script("#!/nonexistent/interpreter\n", "no_interpreter")
+        os.chmod(no_interpreter, 0o755)
+        for status, command, pattern in (
+                (127, "no-such-program", "no program 'no-such-program'"),
+                (127, "/nonexistent/program", "does not exist"), (127, "", "no program ''"),
+                (127, no_interpreter, "interpreter that its first line"),
+                (126, not_executable, "Permission denied"), (126, self.folder, "Permission"),
+                (126, "/etc/passwd/x", "Not a directory")):
+            with self.subTest(command=command):
+                result = pysample(*self.options(), command)
+                self.assertEqual((result.status, result.stdout), (status, ""), result)
+                self.assert_one_sentence(result, pattern)
+                self.assert_no_profile()
+
+    def test_a_script_without_a_first_line(self):
+        script = self.script("exit 5\n", "script")
+        os.chmod(script, 0o755)
+        self.assertEqual(pysample(*self.options(), script).status, 5)
+
+    def test_our_own_failures(self):
+        never = ["touch", os.path.join(self.folder, "started")]
+        for args in (["run"], ["run", "--"], ["run", "--nonsense", "--", *never],
+                     ["run", "-r", "x", *never], ["run", "-f", "nonsense", *never],
+                     ["run", "-o", "/nonexistent/profile", "-f", "collapsed", *never],
+                     ["run", "-o", self.profile, "-f", "collapsed", "--stats-json", self.profile,
+                      *never]):
+            with self.subTest(args=args):
+                result = pysample(*args)
+                self.assertEqual((result.status, result.stdout), (125, ""), result)
+                self.assert_one_sentence(result, ".")
+        self.assertFalse(os.path.exists(never[1]))
+
+    def test_a_profile_that_cannot_be_written(self):
+        script = self.script(WORK)
+        for end, status in (("", 125), ("sys.exit(3)", 3)):
+            result = pysample("run", "-f", "collapsed", "-o", "/dev/full", "--", python(), script,
+                              "0.2", end)
+            self.assertEqual(result.status, status, result)
+            self.assertIn("No space left", result.stderr)
+
+    def test_sigchld_may_be_ignored(self):
+        """Then the kernel keeps nothing to wait for."""
+        result = pysample(*self.options(), python(), self.script(WORK), "0.1", "sys.exit(3)",
+                          preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+        self.assertEqual(result.status, 3, result)
+
+
+class Words(RunTestCase):
+    def test_options_end_at_the_command(self):
+        for args in (["--", "echo", "-d", "--", "-q"], ["echo", "-d", "--", "-q"]):
+            result = pysample("run", "-q", "-f", "collapsed", "-o", self.profile, *args)
+            self.assertEqual((result.status, result.stdout), (0, "-d -- -q\n"), result)
+
+    def test_help(self):
+        result = pysample("run", "--help")
+        self.assertEqual((result.status, result.stderr), (0, ""))
+        self.assertRegex(result.stdout, "usage: pysample run")
+        self.assertIn("126", result.stdout)
+        self.assertIn("  run ", pysample("--help").stdout)
+
+
+class Streams(RunTestCase):
+    def test_they_are_the_commands(self):
+        script = self.script("import sys, time; time.sleep(0.1)\n"
+                             "sys.stdout.write(sys.stdin.read().upper())\n"
+                             "sys.stderr.write('error\\n')\n")
+        result = subprocess.run([PYSAMPLE, *self.options(), python(), script], input=b"in\n",
+                                capture_output=True, timeout=support.PATIENCE_S)
+        self.assertEqual((result.returncode, result.stdout), (0, b"IN\n"), result)
+        self.assertIn(b"error\n", result.stderr)
+
+    def test_a_profile_on_stdout_comes_last(self):
+        script = self.script("import sys, time\n"
+                             "for i in range(5):\n"
+                             "    print('line', i, flush=True); time.sleep(0.1)\n")
+        for options in (["-f", "collapsed"], ["-o", "-"], ["-o", "-", "-d", "0.2"]):
+            result = pysample("run", *options, "--", python(), script)
+            self.assertEqual(result.status, 0, result)
+            own, profile = result.stdout[:35], result.stdout[35:]
+            self.assertEqual(own, "".join("line %d\n" % i for i in range(5)))
+            self.assertTrue(parse_collapsed(profile))
+
+    def test_it_gets_no_descriptor_of_ours(self):
+        script = self.script("import os\nprint(sorted(map(int, os.listdir('/proc/self/fd'))))\n")
+        for closed, expected in (((), "[0, 1, 2, 3]\n"), ((0,), "[0, 1, 2]\n"),
+                                 ((2,), "[0, 1, 2]\n"), ((0, 2), "[0, 1]\n")):
+            bare, run = ([*command, python(), "-S", "-E", script]
+                         for command in ([], [PYSAMPLE, *self.options()]))
+            wrapper = ["sh", "-c", 'exec "$0" "$@" ' + " ".join("%d>&-" % one for one in closed)]
+            outputs = [subprocess.run([*wrapper, *command], stdin=subprocess.DEVNULL,
+                                      capture_output=True, timeout=support.PATIENCE_S).stdout
+                       for command in (bare, run)]
+            with self.subTest(closed=closed):
+                self.assertEqual(outputs[0], outputs[1])
+                if not closed:
+                    self.assertEqual(outputs[1].decode(), expected)
+
+    def test_it_gets_the_signals_and_limits_that_we_got(self):
+        command = ["sh", "-c", "grep ^Sig[BIC] /proc/self/status; ulimit -n; ulimit -c; umask; "
+                   "cat /proc/self/timerslack_ns"]
+
+        def prepare():
+            signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+            signal.signal(signal.SIGUSR2, signal.SIG_IGN)
+            signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
+
+        bare, run = (subprocess.run(args, stdin=subprocess.DEVNULL, capture_output=True,
+                                    preexec_fn=prepare, restore_signals=False,
+                                    timeout=support.PATIENCE_S).stdout
+                     for args in (command, [PYSAMPLE, *self.options("--cpu"), *command]))
+        self.assertEqual(bare, run)
+
+
+class Sampling(RunTestCase):
+    def test_the_duration_ends_the_sampling_only(self):
+        script = self.script(WORK + "sys.stdin.read(); sys.exit(4)")
+        with subprocess.Popen([PYSAMPLE, *self.options("-d", "0.3"), python(), script, "0.5"],
+                              stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            support.wait_until(lambda: os.path.exists(self.profile), "the profile is written")
+            self.assertIn("work", self.seen())
+            self.assertIsNone(process.poll())
+            _, stderr = process.communicate(timeout=support.PATIENCE_S)
+        self.assertEqual(process.returncode, 4)
+        self.assertIn(b"goes on, and is waited for", stderr)
+
+    def test_a_shell_that_becomes_a_python(self):
+        script = self.script(WORK)
+        stats = os.path.join(self.folder, "stats")
+        result = pysample(*self.options("--stats-json", stats), "sh", "-c",
+                          "sleep 0.8; exec %s %s 0.3 'sys.exit(3)'" % (python(), script))
+        self.assertEqual(result.status, 3, result)
+        self.assertIn("work", self.seen())
+        self.assertIn(script, json.loads(support.read(stats))["command_line"])
+
+    def test_a_python_that_becomes_another(self):
+        second = self.script(WORK.replace("work", "second"), "second.py")
+        first = self.script(WORK)
+        become = "os.execv('/bin/sh', ['sh', '-c', 'sleep 0.8; exec %s %s 0.3'])" % (
+            python(), second)
+        result = pysample(*self.options(), python(), first, "0.3", become)
+        self.assertEqual(result.status, 0, result)
+        self.assertLessEqual({"work", "second"}, self.seen(), result.stderr)
+        self.assertIn("followed into", result.stderr)
+
+    def test_as_an_ordinary_user(self):
+        """A parent may look at its child, also where Yama allows nothing else."""
+        folder = os.path.join(self.folder, "nobody")
+        os.mkdir(folder)
+        os.chmod(folder, 0o777)
+        self.profile = os.path.join(folder, "profile")
+        script = self.script(WORK)
+        if os.geteuid() != 0:
+            self.skipTest("not tested here: another user (not root)")
+        result = support.pysample_as_nobody(*self.options(), "/usr/bin/python3", script, "0.3",
+                                            "sys.exit(os.geteuid() % 256)")
+        self.assertEqual(result.status, 65534 % 256, result)
+        self.assertIn("work", self.seen())
+
+    def test_a_program_that_may_not_be_read(self):
+        """It runs to its end all the same."""
+        if os.geteuid() != 0:
+            self.skipTest("not tested here: a program that may not be read (not root)")
+        program = os.path.join(self.folder, "sh")
+        shutil.copy("/bin/sh", program)
+        os.chmod(program, 0o711)
+        result = support.pysample_as_nobody("run", "-f", "collapsed", "-o", "/dev/null", "--",
+                                            program, "-c", "sleep 0.3; exit 3")
+        self.assertEqual(result.status, 3, result)
+        self.assert_one_sentence(result, "undumpable")
+
+    def test_without_o_there_is_a_recording(self):
+        result = pysample("run", "--", python(), self.script(WORK), "0.3", cwd=self.folder)
+        self.assertEqual(result.status, 0, result)
+        (name,) = [name for name in os.listdir(self.folder) if name.endswith(".pysample")]
+        self.assertRegex(name, r"\Apysample-python[0-9.]*-[0-9]+\.pysample\Z")
+        self.assertIn("; next: pysample report %s" % name, result.stderr)
+
+
+class Signals(RunTestCase):
+    def setUp(self):
+        super().setUp()
+        self.counts = os.path.join(self.folder, "counts")
+
+    @contextlib.contextmanager
+    def counting(self, *options, **kwargs):
+        """pysample with a command that counts its signals."""
+        process = subprocess.Popen(
+            [PYSAMPLE, *self.options("-v", *options), python(), self.script(COUNT), self.counts],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **kwargs)
+        try:
+            self.assertEqual(process.stdout.readline(), b"ready\n")
+            line = b""
+            while b"sampling process" not in line:
+                line = process.stderr.readline()
+                self.assertTrue(line)
+            process.child = int(re.search(rb"sampling process (\d+)", line).group(1))
+            time.sleep(0.2)
+            yield process
+        finally:
+            process.kill()
+            process.communicate(timeout=support.PATIENCE_S)
+
+    def end(self, process):
+        """By its command, which is told that its input ends."""
+        process.stdin.close()
+        process.stdin = None  # for communicate()
+        self.assertEqual(process.wait(timeout=support.PATIENCE_S), 9)
+
+    def counted(self):
+        return list(map(int, support.read(self.counts).split()))
+
+    def wait_for_counts(self, *expected):
+        support.wait_until(lambda: self.counted() == list(expected), "it counted %s" % (expected,))
+
+    def test_what_stops_us_is_passed_on(self):
+        for number in signal.SIGTERM, signal.SIGINT, signal.SIGHUP:
+            with self.subTest(number), self.counting() as process:
+                process.send_signal(number)
+                self.wait_for_counts(number)
+                support.wait_until(lambda: os.path.exists(self.profile), "the profile is written")
+                self.assertIsNone(process.poll())
+                self.end(process)
+                self.assertEqual(self.counted(), [number])
+                self.assertTrue(self.stacks())
+                os.unlink(self.profile)
+
+    def test_what_does_not_stop_us_is_passed_on(self):
+        numbers = [signal.SIGUSR1, signal.SIGUSR2, signal.SIGQUIT]
+        with self.counting() as process:
+            for i, number in enumerate(numbers):
+                process.send_signal(number)
+                self.wait_for_counts(*numbers[:i + 1])
+            self.assertFalse(os.path.exists(self.profile))
+            self.end(process)
+
+    def test_a_second_one_ends_us_and_not_the_command(self):
+        with self.counting() as process:
+            process.send_signal(signal.SIGTERM)
+            self.wait_for_counts(signal.SIGTERM)
+            support.wait_until(lambda: os.path.exists(self.profile), "the profile is written")
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.wait(timeout=support.PATIENCE_S), 143)
+            self.wait_for_counts(signal.SIGTERM, signal.SIGTERM)
+            self.assertNotIn(support.state(process.child), "ZX")
+
+    def test_a_command_that_dies_of_it(self):
+        script = self.script("print('ready', flush=True)\nimport time; time.sleep(60)")
+        with subprocess.Popen([PYSAMPLE, *self.options(), python(), script],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            self.assertEqual(process.stdout.readline(), b"ready\n")
+            time.sleep(0.3)
+            process.terminate()
+            process.communicate(timeout=support.PATIENCE_S)
+            self.assertEqual(process.returncode, 143)
+        self.assertTrue(self.stacks())
+
+    def test_one_that_is_ignored_stays_so(self):
+        with self.counting(
+                preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)) as process:
+            process.send_signal(signal.SIGHUP)
+            process.send_signal(signal.SIGUSR1)
+            self.wait_for_counts(signal.SIGUSR1)
+            self.assertFalse(os.path.exists(self.profile))
+
+    def test_while_no_python_is_there(self):
+        process = support.start_pysample(*self.options(), "sh", "-c",
+                                         "trap 'exit 8' TERM; echo; while :; do sleep 0.05; done")
+        self.assertEqual(process.stdout.readline(), b"\n")
+        time.sleep(0.3)
+        result = support.end_by_signal(process)
+        self.assertEqual(result.status, 8, result)
+        self.assert_no_profile()
+
+    def test_all_of_a_group_stand_still_and_go_on(self):
+        """What ^Z and fg(1) do."""
+        with self.counting(preexec_fn=os.setpgrp) as process:
+            os.killpg(process.pid, signal.SIGTSTP)
+            support.wait_until(lambda: support.state(process.pid) == "T" and
+                               support.state(process.child) == "T", "both stand still")
+            os.killpg(process.pid, signal.SIGCONT)
+            support.wait_until(lambda: support.state(process.child) != "T", "it goes on")
+            self.end(process)
+        self.assertTrue(self.stacks())
+
+
+class Terminal:
+    """A program that has a terminal of its own, as its stdin, stdout and stderr."""
+
+    def __init__(self, *args, stdout=None, term="xterm"):
+        self.pid, self.master = pty.fork()
+        if self.pid == 0:
+            os.environ["TERM"] = term
+            if stdout:
+                os.dup2(os.open(stdout, os.O_WRONLY | os.O_CREAT, 0o644), 1)
+            os.execv(args[0], args)
+        self.shown = b""
+
+    def read(self, seconds):
+        """What it shows in that time, or until it ends. False: it has."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            ready, _, _ = select.select([self.master], [], [], 0.01)
+            if not ready:
+                continue
+            try:
+                self.shown += os.read(self.master, 65536)
+            except OSError:  # EIO: nobody has it open any more
+                return False
+        return True
+
+    def read_until(self, pattern):
+        deadline = time.monotonic() + support.PATIENCE_S
+        while not re.search(pattern, self.shown):
+            if not self.read(0.1) or time.monotonic() > deadline:
+                raise AssertionError("%r was not shown: %r" % (pattern, self.shown))
+
+    def type(self, keys):
+        os.write(self.master, keys)
+
+    def finish(self):
+        deadline = time.monotonic() + support.PATIENCE_S
+        while self.read(0.1):
+            if time.monotonic() > deadline:
+                raise AssertionError("it did not end: %r" % self.shown)
+        _, status = os.waitpid(self.pid, 0)
+        self.pid = 0
+        return os.waitstatus_to_exitcode(status)
+
+    def close(self):
+        if self.pid:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+        os.close(self.master)
+
+
+class TerminalTestCase(RunTestCase):
+    def terminal(self, *args, **kwargs):
+        terminal = Terminal(*map(str, args), **kwargs)
+        self.addCleanup(terminal.close)
+        return terminal
+
+
+class OnATerminal(TerminalTestCase):
+    def test_control_c_reaches_the_command_once(self):
+        counts = os.path.join(self.folder, "counts")
+        terminal = self.terminal(PYSAMPLE, *self.options(), python(), self.script(COUNT), counts)
+        terminal.read_until(b"ready")
+        terminal.read_until(b"sampling process")
+        terminal.read(0.3)
+        terminal.type(b"\x03")
+        terminal.read_until(b"is waited for")
+        self.assertEqual(support.read(counts), "%d\n" % signal.SIGINT)
+        self.assertTrue(self.stacks())
+        # It is the command's from now on: an interpreter's prompt, say.
+        for _ in range(2):
+            terminal.type(b"\x03")
+            terminal.read(0.3)
+        self.assertEqual(support.read(counts), 3 * ("%d\n" % signal.SIGINT))
+        terminal.type(b"\x1c")
+        terminal.read(0.3)
+        terminal.type(b"\x04")
+        self.assertEqual(terminal.finish(), 9)
+
+    def test_the_line_of_progress_is_not_between_what_the_command_shows(self):
+        script = self.script(WORK)
+        terminal = self.terminal(PYSAMPLE, *self.options(), python(), script, "1.2")
+        self.assertEqual(terminal.finish(), 0)
+        self.assertNotIn(b" Hz, ", terminal.shown.split(b"samples of")[0])
+        terminal = self.terminal(PYSAMPLE, *self.options(), python(), script, "1.2",
+                                 stdout=os.path.join(self.folder, "out"))
+        self.assertEqual(terminal.finish(), 0)
+        self.assertRegex(terminal.shown, rb"\rpysample: [0-9.]+ s, \d+ samples?, ")
+
+
+class Progress(TerminalTestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.target = cls.enterClassContext(
+            support.python_target(support.newest_interpreter(), "busy"))
+
+    def attach(self, *options):
+        return ["attach", "-f", "collapsed", "-o", self.profile, *map(str, options),
+                str(self.target.pid)]
+
+    def test_a_line_that_is_written_anew(self):
+        terminal = self.terminal(PYSAMPLE, *self.attach("-d", "1.8"))
+        self.assertEqual(terminal.finish(), 0)
+        lines = re.findall(rb"\rpysample: ([0-9.]+) s, (\d+) samples, \d+ of 1000 Hz, [0-9.]+ % "
+                           rb"lost", terminal.shown)
+        self.assertGreaterEqual(len(lines), 2, terminal.shown)
+        self.assertLess(int(lines[0][1]), int(lines[-1][1]))
+        # It is taken away before the end is told.
+        self.assertRegex(terminal.shown, rb"\r {20,}\rpysample: \d+ samples of")
+
+    def test_nothing_if_it_has_to_be_quiet(self):
+        terminal = self.terminal(PYSAMPLE, *self.attach("-d", "1.2", "-q"))
+        self.assertEqual(terminal.finish(), 0)
+        self.assertEqual(terminal.shown, b"")
+
+    def test_nothing_in_the_background(self):
+        """The terminal is the shell's then."""
+        terminal = self.terminal("/bin/bash", "-ic", '"$0" "$@" & wait', PYSAMPLE,
+                                 *self.attach("-d", "1.2"))
+        terminal.finish()
+        self.assertIn(b"samples of", terminal.shown)
+        self.assertNotIn(b" Hz, ", terminal.shown.split(b"samples of")[0])
+
+    def test_lines_in_a_pipe(self):
+        result = pysample(*self.attach("-d", "10.5", "-r", "100"))
+        self.assertEqual(result.status, 0, result)
+        self.assertRegex(result.stderr, r"\npysample: 10\.\d s, \d+ samples, \d+ of 100 Hz, "
+                         r"[0-9.]+ % lost\npysample: \d+ samples of")
+        self.assertNotRegex(result.stderr, "[\r\x1b]")
+
+    def test_a_terminal_that_stands_still(self):
+        """^S: the sampling goes on, and so does the line later."""
+        stats = os.path.join(self.folder, "stats")
+        terminal = self.terminal(PYSAMPLE, *self.attach("-d", "4", "--stats-json", stats))
+        terminal.read_until(rb"\d+ samples, ")
+        slave = os.open("/proc/%d/fd/0" % terminal.pid, os.O_RDWR | os.O_NOCTTY)
+        termios.tcflow(slave, termios.TCOOFF)
+        time.sleep(3)
+        termios.tcflow(slave, termios.TCOON)
+        os.close(slave)
+        self.assertEqual(terminal.finish(), 0)
+        counters = json.loads(support.read(stats))
+        self.assertGreater(counters["ticks"], 2500, counters)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/child.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cmd/stop.h"
+
+Test(child, has_an_exit_status)
+{
+	static const struct {
+		int wait_status, status;
+	} cases[] = {
+		{0, 0},		 {1 << 8, 1},	 {3 << 8, 3},
+		{255 << 8, 255}, {SIGKILL, 137}, {SIGSEGV | 0x80 /* a core was dumped */, 139},
+		{SIGINT, 130},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		cr_expect(eq(int, child_exit_status(cases[i].wait_status), cases[i].status));
+}
+
+static void expect_status(const char *script, int status)
+{
+	char *const argv[] = {(char *)"sh", (char *)"-c", (char *)script, NULL};
+	struct child child = CHILD_NONE;
+
+	cr_assert(eq(int, child_fork(argv, &child), 0));
+	cr_assert(eq(int, child_begin(&child), 0));
+	cr_expect(eq(int, child_wait(&child, false), 0));
+	cr_expect(eq(int, child_exit_status(child.wait_status), status), "%s", script);
+	cr_expect(zero(int, child.pid));
+	cr_expect(eq(int, waitpid(-1, NULL, WNOHANG), -1), "it was waited for");
+	child_discard(&child);
+}
+
+Test(child, is_waited_for)
+{
+	expect_status("exit 0", 0);
+	expect_status("exit 3", 3);
+	expect_status("sleep 0.1; exit 4", 4);
+	expect_status("kill -KILL $$", 137);
+}
+
+/* The line of /proc/self/status that tells which signals we ignore. */
+static void ignored_signals(char line[64])
+{
+	FILE *status = fopen("/proc/self/status", "re");
+
+	cr_assert(status != NULL);
+	while (fgets(line, 64, status) && strncmp(line, "SigIgn:", 7) != 0)
+		;
+	(void)fclose(status);
+	line[strcspn(line, "\n")] = '\0';
+}
+
+/* The signals as they were when it was forked, whatever was done to ours since. */
+Test(child, has_the_signals_that_we_began_with)
+{
+	char before[64];
+	char *const argv[] = {(char *)"grep", (char *)"-q", before, (char *)"/proc/self/status",
+			      NULL};
+	struct child child = CHILD_NONE;
+
+	cr_assert(signal(SIGCHLD, SIG_IGN) != SIG_ERR);
+	cr_assert(signal(SIGUSR1, SIG_IGN) != SIG_ERR);
+	cr_assert(signal(SIGPIPE, SIG_DFL) != SIG_ERR);
+	ignored_signals(before);
+	cr_assert(eq(int, child_fork(argv, &child), 0));
+	stop_catch_signals();
+	stop_survive_writes();
+	cr_assert(eq(int, child_begin(&child), 0));
+	cr_expect(eq(int, child_wait(&child, false), 0));
+	cr_expect(eq(int, child_exit_status(child.wait_status), 0));
+}
+
+Test(child, tells_why_it_cannot_begin)
+{
+	static const struct {
+		const char *name;
+		int err;
+	} cases[] = {
+		{"/nonexistent/program", -ENOENT},
+		{"no-such-program", -ENOENT},
+		{"", -ENOENT},
+		{"/etc/passwd", -EACCES},
+		{"/", -EACCES},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		char *const argv[] = {(char *)cases[i].name, NULL};
+		struct child child = CHILD_NONE;
+
+		cr_assert(eq(int, child_fork(argv, &child), 0));
+		cr_expect(eq(int, child_begin(&child), cases[i].err), "%s", cases[i].name);
+		cr_expect(zero(int, child.pid));
+		cr_expect(child_has_ended(&child));
+	}
+	cr_expect(eq(int, waitpid(-1, NULL, WNOHANG), -1), "they were waited for");
+}
+
+Test(child, does_not_run_if_it_is_discarded)
+{
+	char *const argv[] = {(char *)"sh", (char *)"-c", (char *)"kill -KILL $PPID", NULL};
+	struct child child = CHILD_NONE;
+
+	child_discard(&child);
+	cr_assert(eq(int, child_fork(argv, &child), 0));
+	cr_expect(not(child_has_ended(&child)));
+	child_discard(&child);
+	cr_expect(zero(int, child.pid));
+	cr_expect(eq(int, waitpid(-1, NULL, WNOHANG), -1), "it was waited for");
+}
+
+Test(child, may_be_killed_before_it_begins)
+{
+	char *const argv[] = {(char *)"sh", (char *)"-c", (char *)"exit 0", NULL};
+	struct child child = CHILD_NONE;
+
+	stop_catch_signals();
+	stop_survive_writes();
+	cr_assert(eq(int, child_fork(argv, &child), 0));
+	cr_assert(eq(int, kill(child.pid, SIGKILL), 0));
+	while (!child_has_ended(&child))
+		(void)usleep(1000);
+	cr_expect(eq(int, child_begin(&child), 0));
+	cr_expect(eq(int, child_wait(&child, false), 0));
+	cr_expect(eq(int, child_exit_status(child.wait_status), 137));
+}
+
+/* It says when it is ready and when it got a signal; the third one ends it. */
+static const char counting[] = "n=0; trap 'n=$((n + 1)); echo >&%d; [ $n -lt 3 ] || exit 7' TERM; "
+			       "echo >&%d; while :; do sleep 0.01; done";
+
+enum { ANSWER_FD = STDIN_FILENO }; /* of one digit: shells know no others */
+
+static void send_two(pid_t pid, int answer_fd)
+{
+	char byte;
+
+	(void)kill(pid, SIGTERM);
+	if (read(answer_fd, &byte, 1) == 1)
+		(void)kill(pid, SIGTERM);
+}
+
+Test(child, gets_what_is_sent_to_us, .timeout = 60)
+{
+	char script[256], byte;
+	char *const argv[] = {(char *)"sh", (char *)"-c", script, NULL};
+	struct child child = CHILD_NONE;
+	sigset_t set;
+	int ends[2];
+	pid_t sender;
+
+	cr_assert(eq(int, pipe(ends), 0));
+	cr_assert(eq(int, dup2(ends[1], ANSWER_FD), ANSWER_FD));
+	(void)snprintf(script, sizeof(script), counting, ANSWER_FD, ANSWER_FD);
+	cr_assert(eq(int, child_fork(argv, &child), 0));
+	stop_catch_signals();
+	stop_survive_writes();
+	stop_pass_on_to(child.pid);
+	cr_assert(eq(int, child_begin(&child), 0));
+	cr_assert(eq(int, (int)read(ends[0], &byte, 1), 1));
+	cr_assert(eq(int, raise(SIGTERM), 0)); /* while we work */
+	cr_expect(eq(int, *stop_flag(), 1));
+	while (read(ends[0], &byte, 1) != 1)
+		;
+
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGTERM);
+	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+	sender = fork();
+	if (sender == 0) {
+		send_two(getppid(), ends[0]);
+		_exit(0);
+	}
+	cr_expect(eq(int, child_wait(&child, false), SIGTERM), "the second one ends the waiting");
+	cr_expect(eq(int, child_wait(&child, true), 0));
+	cr_expect(eq(int, child_exit_status(child.wait_status), 7), "it got all three");
+	(void)waitpid(sender, NULL, 0);
+}

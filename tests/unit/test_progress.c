@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/progress.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <fcntl.h>
+#include <pty.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define NS_PER_MS 1000000ull
+
+static const struct progress_figures figures = {
+	.elapsed_ns = 12450 * NS_PER_MS,
+	.nr_samples = 24840,
+	.nr_ticks = 12425,
+	.asked_hz = 1000,
+	.lost_percent = 0.0812,
+	.recorded_bytes = 1258291,
+};
+
+static void expect_line(const struct progress_figures *told, size_t columns, const char *expected)
+{
+	struct text line = {0};
+
+	progress_format(told, columns, &line);
+	cr_expect(eq(str, (char *)text_string(&line), (char *)expected), "%zu columns", columns);
+	text_done(&line);
+}
+
+Test(progress, leaves_out_what_has_no_room)
+{
+	static const struct {
+		size_t columns;
+		const char *line;
+	} cases[] = {
+		{0, "pysample: 12.4 s, 24840 samples, 998 of 1000 Hz, 0.08 % lost, 1.2 MiB"},
+		{69, "pysample: 12.4 s, 24840 samples, 998 of 1000 Hz, 0.08 % lost, 1.2 MiB"},
+		{68, "pysample: 12.4 s, 24840 samples, 998 of 1000 Hz, 0.08 % lost"},
+		{60, "pysample: 12.4 s, 24840 samples, 998 of 1000 Hz, 0.08 % lost"},
+		{59, "pysample: 12.4 s, 24840 samples, 998 of 1000 Hz"},
+		{46, "pysample: 12.4 s, 24840 samples"},
+		{30, "pysample: 12.4 s"},
+		{16, "pysample: 12.4 s"},
+		{15, "pysample: 12.4 "},
+		{1, "p"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		expect_line(&figures, cases[i].columns, cases[i].line);
+}
+
+Test(progress, tells_figures_of_any_size)
+{
+	static const struct {
+		struct progress_figures figures;
+		const char *line;
+	} cases[] = {
+		{{0}, "pysample: 0.0 s, 0 samples, 0.00 Hz, 0.00 % lost"},
+		{{.elapsed_ns = 59999 * NS_PER_MS,
+		  .nr_samples = 1,
+		  .nr_ticks = 3,
+		  .asked_hz = 0.05},
+		 "pysample: 59.9 s, 1 sample, 0.05 of 0.05 Hz, 0.00 % lost"},
+		{{.elapsed_ns = 60000 * NS_PER_MS, .nr_ticks = 6000000, .lost_percent = 100},
+		 "pysample: 1 min 00 s, 0 samples, 100000 Hz, 100.00 % lost"},
+		{{.elapsed_ns = 7499000 * NS_PER_MS, .asked_hz = 1e6, .recorded_bytes = 1023},
+		 "pysample: 2 h 04 min, 0 samples, 0.00 of 1000000 Hz, 0.00 % lost, 1023 B"},
+		{{.recorded_bytes = 1024},
+		 "pysample: 0.0 s, 0 samples, 0.00 Hz, 0.00 % lost, 1.0 KiB"},
+		{{.recorded_bytes = 5ull << 50},
+		 "pysample: 0.0 s, 0 samples, 0.00 Hz, 0.00 % lost, 5120.0 TiB"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		expect_line(&cases[i].figures, 0, cases[i].line);
+}
+
+/* What can be read of fd just now, terminated. */
+static void drain(int fd, char *buffer, size_t max_bytes)
+{
+	ssize_t length;
+
+	(void)fcntl(fd, F_SETFL, O_NONBLOCK);
+	length = read(fd, buffer, max_bytes - 1);
+	buffer[length > 0 ? length : 0] = '\0';
+}
+
+static void expect_shown(int fd, const char *expected)
+{
+	char shown[4096];
+
+	drain(fd, shown, sizeof(shown));
+	cr_expect(eq(str, shown, (char *)expected));
+}
+
+Test(progress, is_a_line_every_ten_seconds_in_a_pipe)
+{
+	struct progress progress;
+	int ends[2];
+
+	cr_assert(eq(int, pipe(ends), 0));
+	progress_begin(&progress, ends[1], true, 0);
+	cr_expect(not(progress_is_due(&progress, 9999 * NS_PER_MS)));
+	cr_assert(progress_is_due(&progress, 10000 * NS_PER_MS));
+	progress_show(&progress, &figures, 10001 * NS_PER_MS);
+	cr_expect(not(progress_is_due(&progress, 20000 * NS_PER_MS)));
+	cr_expect(progress_is_due(&progress, 20001 * NS_PER_MS));
+	progress_end(&progress);
+	cr_expect(not(progress_is_due(&progress, UINT64_MAX)));
+	expect_shown(ends[0], "pysample: 12.4 s, 24840 samples, 998 of 1000 Hz, 0.08 % lost, "
+			      "1.2 MiB\n");
+	cr_expect(zero(int, fcntl(ends[1], F_GETFL) & O_NONBLOCK));
+}
+
+/* A terminal of so many columns: its two ends. */
+static void open_terminal(unsigned short columns, int *ret_master, int *ret_slave)
+{
+	const struct winsize size = {.ws_row = 24, .ws_col = columns};
+
+	cr_assert(eq(int, openpty(ret_master, ret_slave, NULL, NULL, &size), 0));
+	cr_assert(eq(int, setenv("TERM", "xterm", 1), 0));
+}
+
+Test(progress, writes_the_line_of_a_terminal_anew)
+{
+	struct progress_figures shorter = figures;
+	struct progress progress;
+	int master, slave;
+
+	open_terminal(50, &master, &slave);
+	progress_begin(&progress, slave, false, 0);
+	cr_assert(progress_is_due(&progress, 500 * NS_PER_MS));
+	progress_show(&progress, &figures, 500 * NS_PER_MS);
+	expect_shown(master, "\rpysample: 12.4 s, 24840 samples, 998 of 1000 Hz");
+	shorter.nr_samples = 1;
+	shorter.elapsed_ns = 1000 * NS_PER_MS;
+	progress_show(&progress, &shorter, 1000 * NS_PER_MS);
+	expect_shown(master, "\rpysample: 1.0 s, 1 sample, 12425 of 1000 Hz    ");
+	progress_clear(&progress);
+	expect_shown(master, "\r                                                 \r");
+	progress_clear(&progress);
+	expect_shown(master, "");
+	progress_end(&progress);
+	expect_shown(master, "");
+}
+
+Test(progress, fits_a_terminal_that_gets_narrow)
+{
+	const struct winsize narrow = {.ws_row = 24, .ws_col = 20};
+	struct progress progress;
+	int master, slave;
+
+	open_terminal(200, &master, &slave);
+	progress_begin(&progress, slave, false, 0);
+	progress_show(&progress, &figures, 500 * NS_PER_MS);
+	expect_shown(master, "\rpysample: 12.4 s, 24840 samples, 998 of 1000 Hz, 0.08 % lost, "
+			     "1.2 MiB");
+	cr_assert(eq(int, ioctl(slave, TIOCSWINSZ, &narrow), 0));
+	progress_show(&progress, &figures, 1000 * NS_PER_MS);
+	expect_shown(master, "\rpysample: 12.4 s ");
+	progress_end(&progress);
+	expect_shown(master, "\r                   \r");
+}
+
+Test(progress, leaves_a_terminal_alone_that_others_use)
+{
+	struct progress progress;
+	int master, slave;
+
+	open_terminal(80, &master, &slave);
+	progress_begin(&progress, slave, true, 0);
+	cr_expect(not(progress_is_due(&progress, UINT64_MAX)));
+	progress_end(&progress);
+	expect_shown(master, "");
+}
+
+Test(progress, is_lines_on_a_terminal_that_cannot_go_back)
+{
+	struct progress progress;
+	int master, slave;
+
+	open_terminal(80, &master, &slave);
+	cr_assert(eq(int, setenv("TERM", "dumb", 1), 0));
+	progress_begin(&progress, slave, false, 0);
+	cr_expect(not(progress_is_due(&progress, 9999 * NS_PER_MS)));
+	progress_end(&progress);
+	cr_assert(eq(int, unsetenv("TERM"), 0));
+	progress_begin(&progress, slave, false, 0);
+	cr_expect(not(progress_is_due(&progress, 9999 * NS_PER_MS)));
+	progress_end(&progress);
+}
+
+/* Nobody reads: what does not fit is dropped, and the call comes back. */
+Test(progress, does_not_wait_for_a_reader, .timeout = 60)
+{
+	struct progress progress;
+	int master, slave, ends[2];
+
+	open_terminal(80, &master, &slave);
+	progress_begin(&progress, slave, false, 0);
+	for (int i = 0; i < 10000; i++)
+		progress_show(&progress, &figures, 500 * NS_PER_MS);
+	progress_end(&progress);
+	cr_assert(eq(int, pipe(ends), 0));
+	progress_begin(&progress, ends[1], false, 0);
+	for (int i = 0; i < 10000; i++)
+		progress_show(&progress, &figures, 500 * NS_PER_MS);
+	progress_end(&progress);
+}
