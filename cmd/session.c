@@ -206,12 +206,17 @@ static void show_progress(struct session *session, uint64_t now_ns)
 	progress_show(&session->progress, &figures, now_ns);
 }
 
+/* A recording is flushed less often than its counters are summed up. */
+#define WATCH_EVERY_NS 100000000u
+
 static int ticked(void *context, uint64_t now_ns)
 {
 	struct session *session = context;
 
-	if (session->nr_followed)
+	if (session->nr_followed && now_ns - session->watched_ns >= WATCH_EVERY_NS) {
 		session_count(session, &session->watched);
+		session->watched_ns = now_ns;
+	}
 	if (progress_is_due(&session->progress, now_ns))
 		show_progress(session, now_ns);
 	return 0;

@@ -34,6 +34,7 @@ struct session {
 
 	struct sampler_stats stats;   /* of all programs before this one, at the end of all */
 	struct sampler_stats watched; /* what a recording is told of all, where there are several */
+	uint64_t watched_ns;	      /* when they were summed up last */
 	uint64_t realtime_ns;	      /* what CLOCK_REALTIME was before CLOCK_MONOTONIC */
 	unsigned int nr_followed;     /* programs that came after the first */
 	enum target_next after;	      /* what came after the last one, if it is gone */
