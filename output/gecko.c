@@ -11,6 +11,8 @@
 
 #define FORMAT_VERSION 60
 
+#define NS_PER_US 1000u
+
 #define MS_PER_S 1000
 
 /* Colours are the Firefox Profiler's, which knows no others; one of them has to be grey. */
@@ -199,8 +201,9 @@ static void meta_write(struct gecko_writer *writer, const struct artefact *artef
 	json_double(json, interval_ms(artefact));
 	gecko_fixed(writer, "startTime", writer->samples.start_ns, GECKO_MS);
 	gecko_u64(writer, "profilingStartTime", 0);
-	gecko_fixed(writer, "profilingEndTime", writer->samples.end_ns - writer->samples.start_ns,
-		    GECKO_MS);
+	/* What is shown ends in front of it, so the last sample has to be before. */
+	gecko_fixed(writer, "profilingEndTime",
+		    writer->samples.end_ns - writer->samples.start_ns + NS_PER_US, GECKO_MS);
 	gecko_u64(writer, "processType", 0);
 	gecko_u64(writer, "stackwalk", 1);
 	gecko_bool(writer, "debug", false);

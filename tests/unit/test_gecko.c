@@ -178,7 +178,7 @@ Test(gecko, what_it_is_of)
 		"\"importedFrom\":\"pysample " PYSAMPLE_VERSION "\","
 		"\"product\":\"python3 </script>\",\"interval\":2.5,"
 		"\"startTime\":1800000000000,\"profilingStartTime\":0,"
-		"\"profilingEndTime\":5.001,",
+		"\"profilingEndTime\":5.002,",
 		"\"usesOnlyOneStackType\":false",
 		"\"categories\":[{\"name\":\"application\",\"color\":\"yellow\","
 		"\"subcategories\":[\"Other\"]},",
