@@ -664,7 +664,7 @@ class Page {
 
 	/* window.pysample.totals(): rows of the same label are one, on a stack as well. */
 	totals() {
-		const { folded, mask, sums } = this.scope(), { tree, own } = folded, { functions } = this.profile, self = {}, totals = {};
+		const { folded, mask, sums } = this.scope(), { tree, own } = folded, { functions } = this.profile, self = Object.create(null), totals = Object.create(null);
 		const found = this.matched(), { t } = mask ? totalsWithin(folded, mask) : folded, labels = [], ids = new Map();
 		const group = tree.func.map((f, i) => {
 			const place = !tree.split || tree.line[i] ? location(functions, f, tree.line[i]) : functions.path[f];
