@@ -9,29 +9,53 @@ build_packages='gcc libc6-dev libelf-dev zlib1g-dev libprotobuf-c-dev protobuf-c
 # shellcheck disable=SC2034
 test_packages='libcriterion-dev clang-format clang-tidy cppcheck shellcheck util-linux
 	python3.11-dbg libpython3-dev libexpat1-dev binutils strace'
+# What opens the files that pysample writes. Tests are skipped for the lack of it.
+# shellcheck disable=SC2034
+consumer_packages='chromium golang-go libdevel-nytprof-perl protobuf-compiler
+	python3-jsonschema valgrind zstd'
 
 # The distribution's, whatever else comes first in PATH.
 python=/usr/bin/python3
 [ -x "$python" ] || python=python3
 
-# need PACKAGE...: install what is missing, or say what to install.
-need() {
-	command -v dpkg-query >/dev/null || return 0 # not Debian: building will tell
-	missing=
+# lacking PACKAGE...: those that are not installed, a line for each; none where it is not Debian.
+lacking() {
+	command -v dpkg-query >/dev/null || return 0
 	for package in "$@"; do
 		dpkg-query -W -f '${db:Status-Abbrev}\n' "$package" 2>/dev/null | grep -q '^.i' ||
-			missing="$missing $package"
+			echo "$package"
 	done
+}
+
+install_packages() {
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+}
+
+# need PACKAGE...: install what is missing, or say what to install.
+need() {
+	missing=$(lacking "$@")
 	[ -n "$missing" ] || return 0
+	# shellcheck disable=SC2086 # one word a package
+	set -- $missing
 	if [ "$(id -u)" != 0 ]; then
-		echo "$0: these packages are missing; as root: apt-get install$missing" >&2
+		echo "$0: these packages are missing; as root: apt-get install $*" >&2
 		exit 1
 	fi
-	echo "$0: installing$missing" >&2
+	echo "$0: installing $*" >&2
 	apt-get update -qq
-	# shellcheck disable=SC2086 # one word a package
-	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing \
-		>/dev/null
+	install_packages "$@"
+}
+
+# want PACKAGE...: install what is missing, as far as that can be done.
+want() {
+	missing=$(lacking "$@")
+	[ -n "$missing" ] || return 0
+	[ "$(id -u)" != 0 ] || apt-get update -qq || :
+	for package in $missing; do
+		echo "$0: installing $package" >&2
+		[ "$(id -u)" = 0 ] && install_packages "$package" && continue
+		echo "$0: $package is not here: what needs it is skipped" >&2
+	done
 }
 
 # configure_and_build FOLDER OPTION...

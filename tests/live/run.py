@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Runs the live tests: run.py [-k PATTERN]... [--all] [--jobs N] [--counts FILE]
+"""Runs the live tests: run.py [-k PATTERN]... [--all] [--jobs N] [--counts FILE] [FOLDER]
 
 PYSAMPLE names the program to test (default: build/pysample). What cannot be
-tested on this machine is named. FILE gets the line "passed failed skipped".
+tested on this machine is named. FILE gets the line "passed failed skipped". Another
+FOLDER than this one has tests of its own.
 """
 import argparse
 import concurrent.futures
@@ -132,6 +133,7 @@ def options():
     parser.add_argument("--jobs", type=int, default=min(MAX_JOBS, os.cpu_count() or 1),
                         help="so many at once (default %(default)s)")
     parser.add_argument("--counts", metavar="FILE", help="write: passed failed skipped")
+    parser.add_argument("folder", metavar="FOLDER", nargs="?", default=HERE)
     return parser.parse_args()
 
 
@@ -141,7 +143,7 @@ def find_classes(asked):
         name if "*" in name else "*%s*" % name for name in asked.patterns]
     if asked.all:
         os.environ[support.ALL] = "1"
-    return by_class(loader.discover(HERE))
+    return by_class(loader.discover(asked.folder))
 
 
 def main():

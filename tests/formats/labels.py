@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT
+"""What frames and threads are called in texts for people, after output/label.h."""
+import re
+
+import oracle
+
+CONTROLS = re.compile("[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+STRAY_BYTE = re.compile("[\udc80-\udcff]")
+LEAF_WITH_COUNT = re.compile(r" [0-9]+(\.[0-9]*)?$")
+
+
+def escaped(text):
+    text = CONTROLS.sub(
+        lambda found: ("\\x%02x" if found[0] < "\x80" else "\\u%04x") % ord(found[0]), text)
+    return STRAY_BYTE.sub(lambda found: "\\x%02x" % (ord(found[0]) - 0xdc00), text)
+
+
+def place(path, line):
+    return path and escaped(path) + (":%d" % line if line else "")
+
+
+def function_label(function, line):
+    where = place(function.path, line)
+    return (escaped(function.qualname) or "?") + (" (%s)" % where if where else "")
+
+
+def by_function(frame):
+    return function_label(frame.function, frame.function.first_line)
+
+
+def by_line(frame):
+    return function_label(frame.function, frame.line)
+
+
+def thread_label(thread):
+    inside = [str(thread.tid)] if thread.tid else []
+    inside += ["interpreter %d" % thread.interpreter] if thread.interpreter else []
+    return " ".join(["thread"] + [escaped(thread.name)] * bool(thread.name)
+                    + ["(%s)" % ", ".join(inside)] * bool(inside))
+
+
+def collapsed(label):
+    """The same where ';' separates frames and a number at the end would be a count."""
+    label = label.replace(";", ":")
+    return label + " ()" if LEAF_WITH_COUNT.search(label) else label
+
+
+IDLE = by_function(oracle.IDLE)
+
+
+def as_json(text):
+    """In a field of its own, as json_string() has it."""
+    return STRAY_BYTE.sub("\ufffd", text)
+
+
+def thread_name(thread):
+    """Where threads are told by their names alone."""
+    name = escaped(thread.name) or "thread %d" % thread.tid
+    return name + (" (interpreter %d)" % thread.interpreter if thread.interpreter else "")
+
+
+def decoded_by_javascript(text):
+    """Its TextDecoder takes a byte order mark away, wherever a text begins."""
+    return text.removeprefix("\ufeff")

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: MIT
+"""The recordings that the tests look at, and what pysample makes of them."""
+import atexit
+import contextlib
+import dataclasses
+import fcntl
+import functools
+import itertools
+import json
+import os
+import shutil
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
+                                "live"))
+
+import oracle  # noqa: E402
+import recording_reader  # noqa: E402
+import support  # noqa: E402
+import synthetic  # noqa: E402
+
+# Of all processes that run tests; the first of them, which imports this, deletes it.
+FOLDER = tempfile.mkdtemp(prefix="pysample-test-")
+atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
+
+SECONDS = 3
+LIVE_OUTPUTS = (".collapsed", ".summary", ".jsonl")
+
+
+@dataclasses.dataclass(frozen=True)
+class Subject:
+    name: str
+    path: str
+    recording: oracle.Recording
+    report: dict = None  # what the target says of itself, if there is one
+
+    def view(self, **how):
+        return oracle.View(self.recording, **how)
+
+    def __str__(self):
+        return self.name
+
+
+def path_of(name):
+    return os.path.join(FOLDER, name)
+
+
+@contextlib.contextmanager
+def _made_once(name):
+    """Whether the block has to make the file: whoever comes first does, the others wait."""
+    with open(path_of(name + ".lock"), "wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield not os.path.exists(path_of(name))
+
+
+@functools.lru_cache(maxsize=None)
+def made_up():
+    with _made_once("made-up.pysample") as needed:
+        truth = synthetic.make(path_of("making")) if needed else None
+        if truth:
+            os.rename(path_of("making"), path_of("made-up.pysample"))
+    return Subject("made up", path_of("made-up.pysample"),
+                   recording_reader.read(path_of("made-up.pysample")))
+
+
+@functools.lru_cache(maxsize=None)
+def live(interpreter=None):
+    """Of tests/targets/nasty.py, with what the same run wrote besides."""
+    interpreter = interpreter or support.newest_interpreter()
+    name = interpreter.label + ".pysample"
+    with _made_once(name) as needed:
+        if needed:
+            with support.python_target(interpreter, "nasty") as target:
+                record(target, name)
+    return Subject(str(interpreter), path_of(name), recording_reader.read(path_of(name)),
+                   load_json(name + ".json"))
+
+
+def record(target, name):
+    outputs = [path_of(name + suffix) for suffix in (".making.pysample", *LIVE_OUTPUTS)]
+    result = support.pysample("attach", target.pid, "-q", "-d", SECONDS, *itertools.chain(
+        *(("-o", path) for path in outputs)))
+    if result.status:
+        raise AssertionError("attach: %d %s" % (result.status, result.stderr))
+    with open(path_of(name + ".json"), "w", encoding="ascii") as file:
+        json.dump(target.report, file)
+    os.rename(outputs[0], path_of(name))
+
+
+def load_json(name):
+    with open(path_of(name), encoding="ascii") as file:
+        return json.load(file)
+
+
+def lives():
+    """One, or of all versions that have code.replace() if everything is to be tested."""
+    if not os.environ.get(support.ALL):
+        return [live()]
+    return [live(found) for found in support.tested_interpreters()
+            if support.version_key(found) >= [3, 8]]
+
+
+def each(check):
+    """Have a test look at every subject, which is its first argument, in a sub-test."""
+    @functools.wraps(check)
+    def check_each(case, *arguments, **options):
+        for subject in [made_up(), *lives()]:
+            with case.subTest(subject.name):
+                check(case, subject, *arguments, **options)
+    return check_each
+
+
+_numbers = itertools.count()
+
+
+def report(*paths, form, options=(), suffix=""):
+    """The path of what `pysample report` writes of recordings."""
+    out = path_of("%d-%d-%s%s" % (os.getpid(), next(_numbers), form, suffix))
+    result = support.pysample("report", *paths, "-f", form, "-o", out, *options)
+    if result.status:
+        raise AssertionError("report: %d %s" % (result.status, result.stderr))
+    return out
+
+
+def different(got, expected, limit=4):
+    """Where two dicts differ, in a few lines; empty if they do not."""
+    keys = [key for key in {**expected, **got} if got.get(key) != expected.get(key)]
+    shown = keys[:limit] + keys[max(limit, len(keys) - limit):]
+    lines = ["%.300r: got %r, expected %r" % (key, got.get(key), expected.get(key))
+             for key in shown]
+    return "\n".join(lines + ["%d differ of %d" % (len(keys), len(expected))] * bool(keys))
+
+
+def assert_same(case, got, expected):
+    """Two dicts; what differs is shown."""
+    if got != expected:
+        case.fail(different(dict(got), dict(expected)))
+    case.assertTrue(expected, "nothing is compared")

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: MIT
+"""The Firefox Profiler's format, by its own code: npm's profiler-cli."""
+import collections
+import contextlib
+import decimal
+import gzip
+import json
+import os
+import re
+import shutil
+import time
+import unittest
+
+import labels
+import subjects
+import support
+import tools
+
+MIN_NODE = 24  # what profiler-cli asks for
+PATIENCE = 40  # half seconds
+SCRIPT = "@firefox-devtools/profiler-cli/dist"
+
+
+class Session:
+    """A profile that profiler-cli has loaded; its file lies in folder, as node sees it."""
+
+    def __init__(self, node, script, folder):
+        self.command = [*node, script]
+        self.environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": folder,
+                            "PROFILER_CLI_SESSION_DIR": folder}
+
+    def text(self, *words):
+        return tools.run(*self.command, *words, env=self.environment)
+
+    def json(self, *words):
+        return json.loads(self.text(*words, "--json"))
+
+    def load(self, path):
+        """Its daemon has half a second to begin, which is not always enough: ask for it again."""
+        try:
+            self.text("load", path)
+            return
+        except AssertionError as error:
+            late = re.search(r"([a-z0-9]+)\.log", str(error))
+            if not late:
+                raise
+        for _ in range(PATIENCE):
+            time.sleep(0.5)
+            with contextlib.suppress(AssertionError):
+                self.text("session", "use", late[1])
+                self.text("status")
+                return
+        raise AssertionError("the daemon of profiler-cli did not begin")
+
+
+@contextlib.contextmanager
+def own_node(path):
+    """With the node of this system."""
+    node, npm = tools.npm("@firefox-devtools/profiler-cli")
+    with support.fresh_folder() as (folder, _):
+        copy = shutil.copy(path, folder)
+        yield Session([node], os.path.join(npm, "node_modules", SCRIPT, "profiler-cli.js"),
+                      folder), copy
+
+
+@contextlib.contextmanager
+def testbed_node(path):
+    """With the testbed's, which is recent."""
+    _, npm = tools.npm("@firefox-devtools/profiler-cli")
+    root = tools.testbed_with("/usr/bin/node", "nodejs")
+    with support.fresh_folder(root) as (outside, inside):
+        shutil.copytree(os.path.join(npm, "node_modules", SCRIPT), outside + "/cli")
+        shutil.copy(path, outside)
+        yield (Session(["chroot", root, "/usr/bin/node"], inside + "/cli/profiler-cli.js", inside),
+               os.path.join(inside, os.path.basename(path)))
+
+
+@contextlib.contextmanager
+def loaded(path):
+    is_new = shutil.which("node") and tools.node_major(["node"]) >= MIN_NODE
+    with (own_node if is_new else testbed_node)(path) as (session, seen):
+        session.load(seen)
+        try:
+            yield session
+        finally:
+            session.text("stop", "--all")
+
+
+def document(path):
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        return json.load(file, parse_float=decimal.Decimal)
+
+
+def thread_key(recording, sample):
+    thread = recording.thread_of(sample)
+    return recording.process_of(sample).pid, thread.tid, labels.thread_name(thread)
+
+
+def expected(view):
+    """{(thread, name, self ns, total ns): how many functions}: others may have that name."""
+    found = collections.Counter()
+    for (thread, frame), total in view.totals(lambda frame: frame.function, thread_key).items():
+        name = labels.as_json(frame.qualname) or "?"
+        if total.total.ns:  # it leaves out what weighs nothing
+            found[thread, name, total.self.ns, total.total.ns] += 1
+    return found
+
+
+def to_ns(milliseconds):
+    """Sums of binary fractions are off in the last place; times are whole microseconds."""
+    return round(milliseconds * 1000) * 1000
+
+
+class Gecko(unittest.TestCase):
+    def write(self, subject, *options):
+        return subjects.report(subject.path, form="gecko", options=options, suffix=".json.gz")
+
+    @subjects.each
+    def test_profiler(self, subject):
+        path, got = self.write(subject), collections.Counter()
+        shared = document(path)["shared"]
+        names = [shared["stringArray"][index] for index in shared["funcTable"]["name"]]
+        with loaded(path) as session:
+            for thread in session.json("thread", "list")["threads"]:
+                who = int(thread["pid"]), thread["tid"], thread["name"]
+                found = session.json("thread", "functions", "--include-idle", "--limit", "0",
+                                     "--thread", thread["threadHandle"])
+                self.assertEqual(found["weightType"], "tracing-ms")
+                for row in found["functions"]:
+                    # Its own name of "<!--" is "--".
+                    got[who, names[row["functionIndex"]], to_ns(row["selfSamples"]),
+                        to_ns(row["totalSamples"])] += 1
+        subjects.assert_same(self, got, expected(subject.view()))
+
+    @subjects.each
+    def test_samples(self, subject):
+        """Every sample with its time, by our own reading of the file."""
+        subjects.assert_same(self, self.rows(document(self.write(subject))),
+                             self.expected_rows(subject.recording))
+
+    def rows(self, document):
+        shared, found = document["shared"], collections.Counter()
+        texts, functions, frames = (shared[name] for name in
+                                    ("stringArray", "funcTable", "frameTable"))
+        stacks = [()]
+        for frame, prefix in zip(shared["stackTable"]["frame"], shared["stackTable"]["prefix"]):
+            name = texts[functions["name"][frames["func"][frame]]]
+            stacks.append(stacks[0 if prefix is None else prefix + 1]
+                          + ((name, frames["line"][frame]),))
+        for thread in document["threads"]:
+            samples = thread["samples"]
+            for stack, time, weight in zip(samples["stack"], samples["time"], samples["weight"]):
+                time += document["meta"]["startTime"]
+                found[thread["tid"], time * 10**6, weight * 10**6, stacks[stack + 1]] += 1
+        return found
+
+    def expected_rows(self, recording):
+        found = collections.Counter()
+        for sample in recording.samples:
+            frames = tuple((labels.as_json(frame.function.qualname) or "?", frame.line or None)
+                           for frame in recording.stacks[sample.stack])
+            found[recording.thread_of(sample).tid, sample.time, sample.wall,
+                  frames or ((labels.IDLE, None),)] += 1
+        return found

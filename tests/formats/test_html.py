@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: MIT
+"""The interactive flame graph, in a browser without a head, by the totals that it tells."""
+import base64
+import collections
+import gzip
+import json
+import pathlib
+import re
+import unittest
+
+import labels
+import oracle
+import subjects
+import support
+import tools
+from test_filters import matches
+
+DATA = re.compile(r'<script type="text/plain" id="pysample-data">([^<]*)</script>')
+BUSY = {"state": "frames"}
+
+
+def meta_of(path):
+    """The header of the page's data."""
+    data = gzip.decompress(base64.b64decode(DATA.search(support.read(path))[1]))
+    return json.loads(data[4:4 + int.from_bytes(data[:4], "little")])
+
+
+def first_line(frame):
+    return frame._replace(line=frame.function.first_line)
+
+
+def in_json(frame):
+    function = frame.function
+    return labels.function_label(function._replace(
+        qualname=labels.as_json(function.qualname), path=labels.as_json(function.path)), frame.line)
+
+
+def sums(view, of, by=first_line):
+    """{label: us} of the functions, or of their lines."""
+    found = collections.Counter()
+    for frame, total in view.totals(by).items():
+        found[in_json(frame)] += getattr(total, of).ns // 1000
+    return +found
+
+
+def of_weight(pairs):
+    return {label: us for label, us in pairs if us}
+
+
+STATES = {
+    "all": lambda recording, sample: True,
+    "frames": lambda recording, sample: bool(recording.stacks[sample.stack]),
+    "cpu": lambda recording, sample: bool(sample.flags & oracle.ON_CPU),
+    "gil": lambda recording, sample: bool(sample.flags & oracle.HOLDS_GIL),
+    "waits": lambda recording, sample: bool(sample.flags & oracle.WAITS_FOR_GIL),
+    "gc": lambda recording, sample: bool(sample.flags & oracle.GC),
+    "exception": lambda recording, sample: bool(sample.flags & oracle.EXCEPTION),
+}
+
+
+def both(*filters):
+    return lambda *what: all(passes(*what) for passes in filters)
+
+
+def below(names):
+    """Stacks that begin so."""
+    def passes(recording, sample):
+        frames = recording.stacks[sample.stack][:len(names)]
+        return [labels.by_function(frame) for frame in frames] == names
+    return passes
+
+
+class Page(unittest.TestCase):
+    def write(self, subject, *options):
+        return subjects.report(subject.path, form="flamegraph", options=options, suffix=".html")
+
+    def ask(self, path, steps):
+        """The answers, one for each step; the page complained of nothing and asked nobody."""
+        answer = tools.in_browser("page_totals.mjs", path, json.dumps(steps))
+        self.assertEqual(answer["complaints"], [])
+        self.assertEqual(answer["requests"], [pathlib.Path(path).as_uri()])
+        self.assertNotIn("owned", answer["title"])
+        self.assertEqual(answer["markup"], 0)
+        return answer["totals"]
+
+    def same(self, got, view):
+        whole = view.whole()
+        self.assertEqual((got["samples"], got["total"]), (whole.samples, whole.ns // 1000))
+        for name, of in ("self", "self"), ("totals", "total"):
+            subjects.assert_same(self, of_weight(got[name]), sums(view, of))
+
+    @subjects.each
+    def test_states(self, subject):
+        got = self.ask(self.write(subject), [["set", {"state": state}] for state in STATES])
+        for totals, (state, passes) in zip(got, STATES.items(), strict=True):
+            view = subject.view(passes=passes)
+            with self.subTest(state):
+                if view.samples:
+                    self.same(totals, view)
+                else:
+                    self.assertEqual(totals["samples"], 0)
+
+    @subjects.each
+    def test_lines(self, subject):
+        """Totals are of the lines of source files there, whichever functions they belong to."""
+        (got,) = self.ask(self.write(subject), [["set", {"state": "all", "lines": True}]])
+        view, functions = subject.view(), collections.defaultdict(set)
+        for frame in view.totals(oracle.by_line):
+            functions[labels.place(frame.function.path, frame.line)].add(frame.function)
+        self.assertEqual(got["total"], view.whole().ns // 1000)
+        subjects.assert_same(self, of_weight(got["self"]), sums(view, "self", oracle.by_line))
+        alone = {in_json(frame) for frame in view.totals(oracle.by_line) if frame.line
+                 and frame.function.path
+                 and len(functions[labels.place(frame.function.path, frame.line)]) == 1}
+        subjects.assert_same(self, *({label: us for label, us in found.items() if label in alone}
+                                     for found in (of_weight(got["totals"]),
+                                                   sums(view, "total", oracle.by_line))))
+
+    @subjects.each
+    def test_cpu(self, subject):
+        (got,) = self.ask(self.write(subject, "--mode", "cpu"), [["set", {"state": "all"}]])
+        self.same(got, subject.view(mode="cpu"))
+
+    @subjects.each
+    def test_brush(self, subject):
+        path = self.write(subject)
+        start = round(meta_of(path)["start_ms"] * 1000)
+        times = sorted({sample.time // 1000 - start for sample in subject.recording.samples})
+        ranges = [(times[len(times) // 4], times[len(times) // 2]), (times[5], times[6]),
+                  (times[-2], times[-1] + 1)]
+        got = self.ask(path, [["set", {"state": "all", "from": one, "to": end}]
+                              for one, end in ranges])
+        for totals, (one, end) in zip(got, ranges, strict=True):
+            self.same(totals, subject.view(
+                passes=lambda _, sample, one=one, end=end:
+                one <= sample.time // 1000 - start < end))
+
+    @subjects.each
+    def test_threads(self, subject):
+        path = self.write(subject)
+        threads = meta_of(path)["threads"]
+        got = self.ask(path, [["set", {"state": "all", "threads": [index]}]
+                              for index in range(len(threads))])
+        for totals, thread in zip(got, threads, strict=True):
+            self.same(totals, subject.view(
+                passes=lambda recording, sample, thread=thread:
+                (recording.thread_of(sample).tid, recording.thread_of(sample).name)
+                == (thread["tid"], thread["name"])))
+
+    @subjects.each
+    def test_search(self, subject):
+        """Matched is a union: however many of its frames match, a stack counts once."""
+        patterns = "<b>", "worker", r"\.py:10\)$", "~none~"
+        got = self.ask(self.write(subject), [["set", {"state": "all", "query": pattern}]
+                                             for pattern in patterns])
+        for totals, pattern in zip(got, patterns, strict=True):
+            whole = subject.view(passes=matches(pattern)).whole()
+            self.assertEqual(totals["matched"], {"us": whole.ns // 1000,
+                                                 "samples": whole.samples})
+
+    @subjects.each
+    def test_zoom(self, subject):
+        view = subject.view(passes=STATES["frames"])
+        boxes = oracle.prefixes(view.stacks(lambda frame: frame.function))
+        named = collections.Counter(tuple(
+            labels.function_label(one, one.first_line) for one in functions)
+            for functions in boxes)
+        chosen = [list(names) for names in list(named) if len(names) in (1, 4, 9)
+                  and all(named[names[:length]] == 1 for length in range(1, len(names) + 1))]
+        chosen = chosen[:3] + chosen[-3:]
+        got = self.ask(self.write(subject), [["set", BUSY]] + [["zoom", names]
+                                                               for names in chosen])
+        for totals, names in zip(got[1:], chosen, strict=True):
+            self.same(totals, subject.view(passes=both(STATES["frames"], below(names))))

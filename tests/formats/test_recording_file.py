@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: MIT
+"""The recording itself: the decoder, the document, the zstd tool, and the counters."""
+import dataclasses
+import os
+import re
+import unittest
+
+import oracle
+import recording_reader
+import subjects
+import support
+import synthetic
+import tools
+
+
+def plain(recording):
+    """What can be compared."""
+    return [dataclasses.replace(sample, stack=0) for sample in recording.samples]
+
+
+class Decoder(unittest.TestCase):
+    """Ours, which every other test relies on."""
+
+    def test_made_up(self):
+        for seed in range(1, 6):
+            with self.subTest(seed=seed):
+                path = subjects.path_of("seed-%d.pysample" % seed)
+                truth, read = synthetic.make(path, seed), recording_reader.read(path)
+                self.assertEqual(read.told, truth.told)
+                self.assertEqual(read.processes, truth.processes)
+                self.assertEqual(read.threads, truth.threads)
+                self.assertEqual(plain(read), plain(truth))
+                for one, other in zip(read.samples, truth.samples):
+                    self.assertEqual(read.stacks[one.stack], truth.stacks[other.stack])
+
+
+class Names(unittest.TestCase):
+    def test_functions(self):
+        """Every name of the target is there, to the byte."""
+        for subject in subjects.lives():
+            read = {(function.qualname, function.path) for frames in subject.recording.stacks
+                    for function, _ in frames}
+            told = {tuple(map(support.shown, pair)) for pair in subject.report["functions"]}
+            self.assertEqual(told - read, set())
+
+    def test_threads(self):
+        for subject in subjects.lives():
+            names = {str(thread.tid): thread.name for thread in subject.recording.threads}
+            for tid, name in subject.report["threads"].items():
+                if name not in ("worker 3 5", ""):  # has two; has none, so the kernel's counts
+                    self.assertEqual(names[tid], support.shown(name))
+
+
+class Figures(unittest.TestCase):
+    """What a recording says of itself is what is in it."""
+
+    @subjects.each
+    def test_sums(self, subject):
+        told, samples = subject.recording.told, subject.recording.samples
+        whole = subject.view(mode=told["mode"]).whole()
+        self.assertEqual(int(told["sampled_samples"]), len(samples))
+        self.assertEqual(int(told["samples"]), len(samples))
+        self.assertEqual(int(told["sampled_wall_ns"]), sum(one.wall for one in samples))
+        self.assertEqual(int(told["sampled_cpu_ns"]), sum(one.cpu for one in samples))
+        self.assertEqual(int(told["cpu_measured_samples"]), sum(
+            bool(one.flags & oracle.CPU_MEASURED) for one in samples))
+        self.assertEqual((int(told["shown_samples"]), int(told["shown_ns"])), whole)
+
+    def test_times(self):
+        recording = subjects.live().recording
+        start = int(recording.told["start_unix_ns"])
+        length = int(recording.told["end_ns"]) - int(recording.told["start_ns"])
+        slack = 1000000  # the start and the epoch are two looks at the clock
+        for sample in recording.samples:
+            self.assertGreater(sample.time, start - slack)
+            self.assertLess(sample.time, start + length + slack)
+
+
+class Zstd(unittest.TestCase):
+    @subjects.each
+    def test_tool(self, subject):
+        zstd = tools.program("zstd", "zstd")
+        tools.run(zstd, "-tq", subject.path)
+        with open(subject.path, "rb") as file:
+            outer = recording_reader.outer(file.read())
+        listed = tools.run(zstd, "-lv", subject.path)
+        self.assertEqual(re.findall(r"# (?:Zstandard|Skippable) Frames: (\d+)", listed),
+                         [str(len(outer.frames)), "1"])
+        self.assertIn("Check: XXH64", listed)
+        whole = recording_reader.decompress(b"".join(outer.frames))
+        self.assertEqual(len(whole), sum(size for _, size in outer.seek_table))
+
+    def test_torn_anywhere(self):
+        """A file that was cut off is read up to its last whole frame, by pysample too."""
+        subject = subjects.live()
+        with open(subject.path, "rb") as file:
+            data = file.read()
+        frames = recording_reader.outer(data).frames
+        whole = len(frames[0]) + len(frames[1])
+        for end in (len(data) - 1, len(data) // 2, len(data) - 40, whole + 1, whole):
+            path = subjects.path_of("torn-%d.pysample" % end)
+            with open(path, "wb") as file:
+                file.write(data[:end])
+            with self.subTest(end=end):
+                recording = recording_reader.read(path, torn=True)
+                rows = support.read(subjects.report(path, form="collapsed"))
+                self.assertEqual(sum(support.parse_collapsed(rows).values()),
+                                 len(recording.samples))
+                self.assertLess(0, len(recording.samples))
+            os.unlink(path)
+
+
+class Refusals(unittest.TestCase):
+    def test_newer_version(self):
+        with open(subjects.made_up().path, "rb") as file:
+            outer = recording_reader.outer(file.read())
+        first = bytearray(recording_reader.decompress(outer.frames[0]))
+        first[8] = 2
+        path = subjects.path_of("newer.pysample")
+        with open(path, "wb") as file:
+            file.write(recording_reader.compress(bytes(first)) + b"".join(outer.frames[1:]))
+        result = support.pysample("report", path, "-f", "collapsed")
+        self.assertEqual((result.status, result.stdout), (1, ""))
+        self.assertRegex(result.stderr, r"^pysample: [^\n]*version 2[^\n]*\n$")

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: MIT
+"""The table for people, read back."""
+import collections
+import re
+import unittest
+
+import labels
+import oracle
+import subjects
+import support
+
+HEAD = re.compile(r" self%  total%  +self s  +total s  function +where\n")
+ROW = re.compile(r" *([\d.]+)  +([\d.]+)  +([\d.]+)  +([\d.]+)  (.*)")
+
+
+def one_space(text):
+    """Columns are as wide as they have to be."""
+    return re.sub(" +", " ", text).strip()
+
+
+def row_of(frame, total, whole):
+    """(self %, total %, self s, total s, name and place)"""
+    text = "%s %s" % (labels.escaped(frame.function.qualname) or "?",
+                      labels.place(frame.function.path, frame.line))
+    times = [weight.ns for weight in total]
+    return (*("%.1f" % (100 * time / whole) for time in times),
+            *("%.3f" % (time / 1e9) for time in times), one_space(text))
+
+
+class Summary(unittest.TestCase):
+    def rows(self, text):
+        header, table = HEAD.split(text)
+        self.assertRegex(header, r"\S")
+        rows = collections.Counter()
+        for line in table.split("\n")[:-1]:
+            *numbers, name = ROW.fullmatch(line).groups()
+            rows[(*numbers, one_space(name))] += 1
+        return rows
+
+    @subjects.each
+    def check(self, subject, key, *options, **how):
+        path = subjects.report(subject.path, form="summary", options=["--rows", "0", *options])
+        view, expected = subject.view(**how), collections.Counter()
+        for frame, total in view.totals(key).items():
+            if total.total.ns:
+                expected[row_of(frame, total, view.whole().ns)] += 1
+        rows = self.rows(support.read(path))
+        subjects.assert_same(self, {row: count for row, count in rows.items()
+                                    if float(row[3]) or row in expected}, expected)
+
+    def test_functions(self):
+        self.check(lambda frame: oracle.Frame(frame.function, frame.function.first_line))
+
+    def test_lines(self):
+        self.check(oracle.by_line, "--lines")
+
+    def test_modes(self):
+        for mode in oracle.MODES:
+            with self.subTest(mode):
+                self.check(lambda frame: oracle.Frame(frame.function, frame.function.first_line),
+                           "--mode", mode, mode=mode)
