@@ -86,14 +86,21 @@ bool parse_rate(const char *text, double *ret_rate_hz)
 	return true;
 }
 
-bool parse_duration(const char *text, uint64_t *ret_duration_ns)
+/* "1.5s" in seconds, unless it is beyond a year. */
+static bool parse_seconds(const char *text, double *ret_s)
 {
 	static const struct unit units[] = {
 		{"", 1}, {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}};
+
+	return parse_number(text, units, sizeof(units) / sizeof(*units), ret_s) &&
+	       *ret_s <= MAX_DURATION_S;
+}
+
+bool parse_duration(const char *text, uint64_t *ret_duration_ns)
+{
 	double duration_s;
 
-	if (!parse_number(text, units, sizeof(units) / sizeof(*units), &duration_s) ||
-	    duration_s < MIN_DURATION_S || duration_s > MAX_DURATION_S)
+	if (!parse_seconds(text, &duration_s) || duration_s < MIN_DURATION_S)
 		return false;
 	*ret_duration_ns = (uint64_t)(duration_s * 1e9);
 	return true;
@@ -101,9 +108,11 @@ bool parse_duration(const char *text, uint64_t *ret_duration_ns)
 
 bool parse_wait(const char *text, uint64_t *ret_wait_ns)
 {
-	if (strcmp(text, "0") != 0)
-		return parse_duration(text, ret_wait_ns);
-	*ret_wait_ns = 0;
+	double wait_s;
+
+	if (!parse_seconds(text, &wait_s) || (wait_s != 0 && wait_s < MIN_DURATION_S))
+		return false;
+	*ret_wait_ns = (uint64_t)(wait_s * 1e9);
 	return true;
 }
 

@@ -20,7 +20,7 @@ bool parse_rate(const char *text, double *ret_rate_hz);
  */
 bool parse_duration(const char *text, uint64_t *ret_duration_ns);
 
-/* The same, and "0": none. */
+/* The same, and "0" with any unit: none. */
 bool parse_wait(const char *text, uint64_t *ret_wait_ns);
 
 /*
