@@ -73,9 +73,21 @@ static void give_back_large_blocks(void)
 #endif
 }
 
+/*
+ * Have a help text fit into stdout's buffer: what cannot be written is noticed at the end then,
+ * by print_finish(), which can say why.
+ */
+static void enlarge_stdout(void)
+{
+	static char buffer[1 << 16];
+
+	(void)setvbuf(stdout, buffer, isatty(STDOUT_FILENO) ? _IOLBF : _IOFBF, sizeof(buffer));
+}
+
 int main(int argc, char **argv)
 {
 	give_back_large_blocks();
+	enlarge_stdout();
 	if (!open_missing_descriptors())
 		return EXIT_ERROR;
 	if (argc < 2) {
