@@ -88,6 +88,7 @@ void code_cache_drop_unused(struct code_cache *cache)
 	struct addr_map used;
 
 	cache->nr_new = 0;
+	executable_cache_drop_unused(cache->executables);
 	if (!index_used(cache, &used))
 		return;
 	for (size_t i = 0; i < cache->codes.nr_slots; i++) {

@@ -69,6 +69,53 @@ bool executable_cache_relieve(struct executable_cache *cache)
 	return true;
 }
 
+static bool is_kept(const struct executable *executable)
+{
+	return executable->used || executable->code.in_use;
+}
+
+/* A table of the entries that are kept. False if out of memory. */
+static bool index_kept(const struct executable_cache *cache, struct addr_map *ret_kept)
+{
+	struct addr_map kept = {0};
+
+	for (size_t i = 0; i < cache->nr_entries; i++) {
+		struct executable *executable = cache->entries[i];
+
+		if (is_kept(executable) &&
+		    addr_map_put(&kept, executable->code.addr, executable) != 0) {
+			addr_map_done(&kept);
+			return false;
+		}
+	}
+	*ret_kept = kept;
+	return true;
+}
+
+void executable_cache_drop_unused(struct executable_cache *cache)
+{
+	struct addr_map kept;
+	size_t nr = 0;
+
+	if (!cache || !index_kept(cache, &kept))
+		return;
+	for (size_t i = 0; i < cache->nr_entries; i++) {
+		struct executable *executable = cache->entries[i];
+
+		if (is_kept(executable)) {
+			executable->code.in_use = false;
+			cache->entries[nr++] = executable;
+			continue;
+		}
+		if (executable->known)
+			forget(cache, executable);
+		free(executable);
+	}
+	cache->nr_entries = nr;
+	addr_map_done(&cache->by_addr);
+	cache->by_addr = kept;
+}
+
 /* The cache of codes, made when it is first asked for. NULL: out of memory. */
 static struct executable_cache *cache_of(struct code_cache *codes)
 {
@@ -266,8 +313,10 @@ int executable_get(struct code_cache *codes, remote_addr addr, const struct code
 	if (!cache)
 		return -ENOMEM;
 	executable = addr_map_get(&cache->by_addr, addr);
-	if (!executable)
+	if (!executable) {
 		err = make_entry(cache, addr, &executable);
+		codes->nr_new += !err;
+	}
 	if (!err && clock->tick > cache->read_tick)
 		err = begin_tick(cache, codes->memory, clock->tick);
 	if (err)
@@ -275,6 +324,7 @@ int executable_get(struct code_cache *codes, remote_addr addr, const struct code
 	if (!executable->used)
 		cache->used[cache->nr_used++] = executable;
 	executable->used = true;
+	executable->code.in_use = true;
 	if (executable->known && executable->checked_tick < clock->tick)
 		err = read_again(cache, codes->memory, &executable, 1, clock->tick);
 	if (!err && !executable->known)

@@ -37,6 +37,13 @@ struct executable_cache;
 void executable_cache_destroy(struct executable_cache *cache);
 bool executable_cache_relieve(struct executable_cache *cache);
 
+/*
+ * Drop the entries that were not asked for since this was called last, as
+ * code_cache_drop_unused() does, which calls it: where code comes and goes, its memory holds
+ * ever other things. Out of memory, all are kept. Accepts NULL.
+ */
+void executable_cache_drop_unused(struct executable_cache *cache);
+
 /* Whether a frame with that executable is known to be not shown: NULL, None, 3.12's trampoline. */
 static inline bool executable_is_nothing(const struct code_cache *codes, remote_addr addr)
 {

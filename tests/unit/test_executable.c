@@ -382,3 +382,31 @@ Test(executable, too_many_are_refused)
 		     -E2BIG));
 	end(&py, &codes);
 }
+
+/* Where code comes and goes, its memory holds ever other objects. */
+Test(executable, those_that_nobody_asks_for_make_room)
+{
+	struct fake_python py;
+	struct code_cache codes;
+	struct code_clock clock;
+	struct code *code, *again;
+
+	begin(&py, &codes, 13);
+	const remote_addr addr = builtin(&py, c_string(&py, "f"), 0, 0);
+	for (uint64_t turn = 1; turn < 4; turn++) {
+		clock = fake_python_clock(&py, turn);
+		for (uint32_t i = 0; i < MAX_EXECUTABLES - 1; i++)
+			(void)executable_get(&codes, 8 * (MAX_EXECUTABLES * turn + i), &clock,
+					     &code);
+		cr_assert(zero(int, executable_get(&codes, addr, &clock, &code)));
+		cr_assert(code_cache_is_due(&codes));
+
+		/* What the last tick has used stays until the next one is over. */
+		code_cache_drop_unused(&codes);
+		clock = fake_python_clock(&py, 10 * turn);
+		cr_assert(zero(int, executable_get(&codes, addr, &clock, &again)));
+		cr_expect(eq(ptr, code, again), "one that is in use stays");
+		code_cache_drop_unused(&codes);
+	}
+	end(&py, &codes);
+}
