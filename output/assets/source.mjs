@@ -33,7 +33,7 @@ function pieces(text, open) {
 			open = found[1];
 			close(found.index + 3);
 		} else {
-			put(["com", "str", "key", "num"][found.slice(2).findIndex(Boolean)], found.index + found[0].length);
+			put(["com", "str", "key", "lit"][found.slice(2).findIndex(Boolean)], found.index + found[0].length);
 		}
 	}
 	put(open ? "str" : "", text.length);
