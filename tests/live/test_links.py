@@ -94,6 +94,10 @@ class Linked(AttachTestCase):
             self.assertEqual((frame["path"], frame["line"]), ("/src/translated.pyx", 1234567))
 
     def check_fast(self, mode, owner):
+        support.check_median(self, lambda: self.measure_fast(mode, owner))
+
+    def measure_fast(self, mode, owner):
+        """Sample once: what was wrong with it."""
         with self.target(mode, 40, owner) as target:
             profile = self.profile(target, "-r", "max", "-d", "2")
         counts = collections.Counter()
@@ -107,12 +111,13 @@ class Linked(AttachTestCase):
         for chain in chains[:2]:
             for length in (7, 8):
                 self.assertIn(chain[:length], counts, profile.stats)
-        if support.version_key(self.interpreter) >= [3, 11]:
-            self.assertLessEqual(sum(impossible.values()), at_most(0.0005, sum(counts.values())),
-                                 "%s of %d" % (impossible, sum(counts.values())))
-        if not support.is_sanitized():
-            self.assertLessEqual(profile.lost / (profile.lost + profile.stats["samples"]), 0.05,
-                                 profile.stats)
+        if support.version_key(self.interpreter) >= [3, 11] and (
+                sum(impossible.values()) > at_most(0.0005, sum(counts.values()))):
+            return "impossible: %s of %d" % (impossible, sum(counts.values()))
+        if not support.is_sanitized() and (
+                profile.lost > 0.05 * (profile.lost + profile.stats["samples"])):
+            return "lost: %s" % profile.stats
+        return None
 
     def test_code_objects_at_full_speed(self):
         self.check_fast("fast-code", 0)

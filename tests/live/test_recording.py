@@ -50,8 +50,8 @@ class Torn(unittest.TestCase):
                 os.unlink(self.path)
 
     def test_no_room(self):
-        result = support.pysample("attach", self.target.pid, "-r", "20khz", "-o", self.path,
-                                  "-d", "30", wrapper=["prlimit", "--fsize=16384", "--"])
+        result = support.pysample("attach", self.target.pid, "-o", self.path, "-d", "60",
+                                  wrapper=["prlimit", "--fsize=6144", "--"])
         self.assertEqual(result.status, 1, result.stderr)
         self.assertIn("File too large", result.stderr)
         self.assertGreater(int(self.assert_readable()["samples"]), 0)
