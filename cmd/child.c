@@ -144,7 +144,7 @@ static int take_signal(const struct child *child, const sigset_t *set)
 
 	if (number < 0 || number == SIGCHLD || reached_child(child, &info))
 		return 0;
-	if (stop_was_sent(&info))
+	if (stop_was_sent(&info) && info.si_pid != child->pid)
 		(void)kill(child->pid, number);
 	return stop_is_asked_by(number) ? number : 0;
 }

@@ -83,6 +83,7 @@ static bool name_outputs(struct run_command *run, const char *program)
 /* Fork, so that the outputs can have their names, and refuse what can be refused. */
 static enum exit_status prepare(struct run_command *run, char **argv, struct message *reterr)
 {
+	const struct output *recording;
 	int err = child_fork(argv, &run->child);
 
 	if (err) {
@@ -94,6 +95,12 @@ static enum exit_status prepare(struct run_command *run, char **argv, struct mes
 	stop_pass_on_to(run->child.pid);
 	if (!name_outputs(run, argv[0]) || session_open_outputs(&run->session, reterr) != EXIT_OK)
 		return EXIT_RUN_FAILED;
+	recording = outputs_recording(&run->session.options.outputs);
+	if (recording && recording->file.stream == stdout) {
+		message_set(reterr, "a recording cannot go to the standard output, which is the "
+				    "command's, too: name a file for it, with -o out.pysample");
+		return EXIT_RUN_FAILED;
+	}
 	return EXIT_OK;
 }
 

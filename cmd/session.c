@@ -222,6 +222,23 @@ static int ticked(void *context, uint64_t now_ns)
 	return 0;
 }
 
+/*
+ * Where the target's paths mean files: the name of the machine, and of its mount namespace if
+ * that is not ours. What is from elsewhere is shown without source lines, now and later.
+ */
+static void name_host(struct session *session)
+{
+	bool other = false;
+	size_t length;
+
+	(void)gethostname(session->host, sizeof(session->host) - 1);
+	if (process_other_namespace(&session->target.process, "mnt", &other) == 0 && !other)
+		return;
+	length = strlen(session->host);
+	(void)snprintf(session->host + length, sizeof(session->host) - length,
+		       ", mount namespace of process %d", session->target.process.pid);
+}
+
 /* Be ready to take in what the sampler, which is created, will see. */
 static int begin_sink(struct session *session, struct message *reterr)
 {
@@ -230,7 +247,7 @@ static int begin_sink(struct session *session, struct message *reterr)
 
 	session->sink.watcher = (struct session_watcher){ticked, session};
 	session->realtime_ns = realtime_now_ns() - clock_now_ns();
-	(void)gethostname(session->host, sizeof(session->host) - 1);
+	name_host(session);
 	run = describe_run(session);
 	return session_sink_begin(&session->sink, &options->outputs, &options->profile, &run,
 				  reterr);
@@ -464,6 +481,11 @@ static enum exit_status write_recorded(struct session *session, const struct run
 	}
 	if (fd >= 0 && is_shown && write_replayed(session, fd) != EXIT_OK)
 		status = EXIT_ERROR;
+	if (fd < 0 && is_shown && outputs_next(&session->options.outputs)) {
+		print_error("the other files were not written: the recording cannot be read back; "
+			    "make them of it with pysample report");
+		status = EXIT_ERROR;
+	}
 	return status;
 }
 
@@ -509,6 +531,9 @@ enum exit_status session_finish(struct session *session, enum exit_status status
 		return status;
 	run = describe_run(session);
 	stop_let_finish();
+	/* Its CPU clocks may have taken all descriptors that we may have: the outputs need some. */
+	sampler_destroy(session->sampler);
+	session->sampler = NULL;
 	if (session->sink.recorder)
 		written = write_recorded(session, &run);
 	else

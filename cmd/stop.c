@@ -3,9 +3,19 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <time.h>
 #include <unistd.h>
 
+/*
+ * timeout(1) signals us, and then our process group; of a terminal that is closed both the shell
+ * and the kernel tell. The same signal is the same request for so long.
+ */
+#define ECHO_NS 200000000
+
 static volatile sig_atomic_t stop_requested;
+static volatile sig_atomic_t stop_number;  /* the signal that asked */
+static struct timespec stop_time;	   /* and when; set before stop_requested */
 static volatile sig_atomic_t passed_on_to; /* 0: nobody */
 
 static const struct {
@@ -28,16 +38,33 @@ static void pass_on(int number, siginfo_t *info, void *context)
 	int before = errno;
 
 	(void)context;
-	if (passed_on_to && stop_was_sent(info))
+	/* What the command sends to its process group, ours, it has sent to itself. */
+	if (passed_on_to && stop_was_sent(info) && info->si_pid != passed_on_to)
 		(void)kill(passed_on_to, number);
 	errno = before;
 }
 
+/* Whether a signal says once more what the first one has just said. */
+static bool is_echo(int number)
+{
+	struct timespec now;
+	int64_t since_ns;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	since_ns = (now.tv_sec - stop_time.tv_sec) * INT64_C(1000000000) + now.tv_nsec -
+		   stop_time.tv_nsec;
+	return stop_requested && number == stop_number && since_ns < ECHO_NS;
+}
+
 static void on_stop(int number, siginfo_t *info, void *context)
 {
+	if (is_echo(number))
+		return;
 	pass_on(number, info, context);
 	if (stop_requested)
 		_exit(128 + number);
+	(void)clock_gettime(CLOCK_MONOTONIC, &stop_time);
+	stop_number = number;
 	stop_requested = 1;
 }
 

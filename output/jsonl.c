@@ -102,7 +102,8 @@ static void processes_write(struct writer *writer)
 	for (uint32_t i = 0; i < nr; i++) {
 		object_begin(json, "process");
 		put_u64(json, "id", i);
-		put_u64(json, "pid", (uint64_t)processes[i].pid);
+		json_key(json, "pid");
+		json_i64(json, processes[i].pid);
 		put_string(json, "command_line", processes[i].command_line);
 		object_end(json);
 	}
@@ -118,7 +119,8 @@ static void threads_write(struct writer *writer)
 		object_begin(json, "thread");
 		put_u64(json, "id", i);
 		put_index(json, "process", threads[i].process);
-		put_u64(json, "tid", (uint64_t)threads[i].tid);
+		json_key(json, "tid");
+		json_i64(json, threads[i].tid);
 		put_string(json, "name", threads[i].name);
 		put_bool(json, "main", true, threads[i].is_main);
 		json_key(json, "interpreter");

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "output/label.h"
+#include "output/thread_samples.h"
 
 #define NS_PER_US 1000u
 
@@ -112,14 +113,16 @@ static int index_functions(struct page_index *index)
 	return err;
 }
 
-static uint32_t stack_key(const struct profile_sample *sample)
+static uint32_t stack_key(const struct page_index *index, const struct profile_sample *sample)
 {
-	return sample->node == PROFILE_NONE ? 0 : sample->node + 1;
+	const uint32_t node = thread_samples_node(index->profile, sample->node);
+
+	return node == PROFILE_NONE ? 0 : node + 1;
 }
 
 uint32_t page_index_stack(const struct page_index *index, const struct profile_sample *sample)
 {
-	return index->stack_of[stack_key(sample)];
+	return index->stack_of[stack_key(index, sample)];
 }
 
 /* More samples first; stack_of has how many still. */
@@ -147,7 +150,7 @@ static int index_stacks(struct page_index *index)
 	if (!index->stacks || !index->stack_of)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < nr_samples; i++)
-		index->stack_of[stack_key(&samples[i])]++;
+		index->stack_of[stack_key(index, &samples[i])]++;
 	for (uint32_t i = 0; i <= nr_nodes; i++)
 		if (index->stack_of[i])
 			index->stacks[index->nr_stacks++] = i;

@@ -256,10 +256,10 @@ static int read_files(struct page_sources *sources, const struct page_index *ind
 	return err;
 }
 
-/* When the last of the runs was over; 0 if that is not known. */
+/* When the first of the runs was over: of all files are to be as they were then. 0: not known. */
 static uint64_t runs_end_ns(const struct artefact *artefact)
 {
-	uint64_t end_ns = 0;
+	uint64_t end_ns = UINT64_MAX;
 
 	for (uint32_t i = 0; i < artefact->nr_runs; i++) {
 		const struct run *run = &artefact->runs[i];
@@ -267,10 +267,10 @@ static uint64_t runs_end_ns(const struct artefact *artefact)
 
 		if (run->stats.end_ns > run->stats.start_ns)
 			length_ns = run->stats.end_ns - run->stats.start_ns;
-		if (run->info.start_unix_ns && run->info.start_unix_ns + length_ns > end_ns)
+		if (run->info.start_unix_ns && run->info.start_unix_ns + length_ns < end_ns)
 			end_ns = run->info.start_unix_ns + length_ns;
 	}
-	return end_ns;
+	return end_ns == UINT64_MAX ? 0 : end_ns;
 }
 
 /* Whether a run was on another machine, so far as it is known. */

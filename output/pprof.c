@@ -157,13 +157,15 @@ static int times_write(struct writer *writer, const struct artefact *artefact)
 	for (uint32_t i = 0; i < artefact->nr_runs; i++) {
 		const struct run *run = &artefact->runs[i];
 
-		if (run->info.start_unix_ns < start_ns)
+		if (run->info.start_unix_ns && run->info.start_unix_ns < start_ns)
 			start_ns = run->info.start_unix_ns;
 		if (run_end_ns(run) > end_ns)
 			end_ns = run_end_ns(run);
 	}
 	if (!artefact->nr_runs)
 		return 0;
+	if (start_ns == UINT64_MAX) /* no run tells when it began */
+		start_ns = end_ns = 0;
 	type.type = writer->time_type;
 	type.unit = writer->nanoseconds;
 	part.time_nanos = (int64_t)start_ns;

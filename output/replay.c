@@ -79,6 +79,16 @@ static int play_process(void *context, pid_t pid, const char *command_line)
 	return 0;
 }
 
+/* A thread may have no process; it is of none that is asked for then. */
+static bool is_of_process(const struct replay_filter *filter,
+			  const struct recorded_threads *recorded, uint32_t index)
+{
+	const uint32_t process = recorded->threads[index].process;
+
+	return !filter->pid ||
+	       (process != PROFILE_NONE && filter->pid == recorded->processes[process].pid);
+}
+
 static int play_thread(void *context, uint32_t process, const struct profile_thread *thread)
 {
 	struct player *player = context;
@@ -86,14 +96,12 @@ static int play_thread(void *context, uint32_t process, const struct profile_thr
 	const struct recorded_threads *recorded = &player->recorded;
 	const uint32_t index = player->nr_threads;
 
-	(void)process;
-	(void)thread; /* the name that it has later is the one that counts */
+	(void)process; /* recorded has it */
+	(void)thread;  /* the name that it has later is the one that counts */
 	if (index >= recorded->nr_threads)
 		return -ESTALE;
 	player->threads[index] = (struct played_thread){
-		.passes = (!filter->pid ||
-			   filter->pid ==
-				   recorded->processes[recorded->threads[index].process].pid) &&
+		.passes = is_of_process(filter, recorded, index) &&
 			  is_asked_for(filter, &recorded->threads[index]),
 	};
 	player->nr_threads++;
@@ -194,9 +202,10 @@ static int thread_place(struct player *player, uint32_t index)
 {
 	struct played_thread *played = &player->threads[index];
 	struct profile_thread thread = player->recorded.threads[index];
-	int err;
+	int err = 0;
 
-	err = process_get(player, thread.process, &thread.process);
+	if (thread.process != PROFILE_NONE)
+		err = process_get(player, thread.process, &thread.process);
 	if (!err)
 		err = thread_find(player, &thread, &played->row);
 	if (!err && played->row == PROFILE_NONE)

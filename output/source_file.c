@@ -109,10 +109,13 @@ static int open_source(const char *path)
 
 static bool is_unchanged(const struct stat *status, uint64_t until_ns)
 {
-	uint64_t changed_ns =
+	const uint64_t changed_ns =
 		(uint64_t)status->st_mtim.tv_sec * NS_PER_S + (uint64_t)status->st_mtim.tv_nsec;
+	/* A copy or an unpacked archive may keep the one, never this. */
+	const uint64_t moved_ns =
+		(uint64_t)status->st_ctim.tv_sec * NS_PER_S + (uint64_t)status->st_ctim.tv_nsec;
 
-	return !until_ns || changed_ns <= until_ns;
+	return !until_ns || (changed_ns <= until_ns && moved_ns <= until_ns);
 }
 
 /* Read so many bytes, or what there is. */

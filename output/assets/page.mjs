@@ -150,7 +150,7 @@ class Page {
 	checked(out) {
 		const { functions, threads, samples } = this.profile, isFunction = f => Number.isInteger(f) && f >= 0 && f < functions.n;
 		const rules = {
-			view: v => VIEWS.includes(v), state: v => Object.hasOwn(STATES, v), threads: v => Array.isArray(v) && v.every(t => threads[t]),
+			view: v => VIEWS.includes(v), state: v => Object.hasOwn(STATES, v), threads: v => Array.isArray(v) && v.every(t => Number.isInteger(t) && threads[t]),
 			weight: v => ["time", "samples"].includes(v) || (v === "cpu" && samples.cpu), query: v => typeof v === "string",
 			focus: v => Array.isArray(v) && v.length < 30 && v.every(isFunction), exclude: v => Array.isArray(v) && v.every(isFunction),
 			path: v => Array.isArray(v) && v.every(Number.isInteger), zoom: v => Number.isInteger(v) && v >= 0 && v < this.tree(!!out.lines).n,
