@@ -161,16 +161,20 @@ class Cpu(StatesTestCase):
 class Collector(StatesTestCase):
     def test_it_runs_below_the_function_that_calls_it(self):
         self.need("<GC>")
+        support.check_median(self, self.measure)
+
+    def measure(self):
+        """Sample once: what was wrong with the share of the collector."""
         with support.python_target(self.interpreter, "states", "collect", "sleep") as target:
             seen, _ = self.profile(target)
             hidden, _ = self.profile(target, "--no-gc")
         collecting = collections.Counter(
             {stack: count for stack, count in seen["collect"].items() if GC in stack})
-        self.assertGreater(share(collecting, seen["collect"]), NEARLY_ALL, seen)
         for stack in collecting:
             self.assertEqual(stack[-2:], ("collect", GC))
         for counts in seen["sleep"], seen["main"], hidden["collect"]:
             self.assertFalse([stack for stack in counts if GC in stack])
+        return None if share(collecting, seen["collect"]) > NEARLY_ALL else str(seen["collect"])
 
     def test_finalisers_run_above_it(self):
         self.need("<GC>")
