@@ -126,7 +126,7 @@ static int rows_add(struct frame_file *file, struct frame_file_row row)
 int frame_file_append(struct frame_file *file, const uint8_t *content, uint32_t content_bytes,
 		      const uint32_t *ends, uint32_t nr_ends)
 {
-	size_t bytes;
+	size_t bytes = 0;
 	int err = room_reserve(file, content_bytes, nr_ends);
 
 	if (!err)

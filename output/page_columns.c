@@ -26,7 +26,7 @@ static void put_unsigned(struct page_numbers *numbers, uint64_t value)
 /* Small ones are short, whatever their sign: 0, -1, 1, -2, … */
 static void put_signed(struct page_numbers *numbers, int64_t value)
 {
-	put_unsigned(numbers, (uint64_t)value << 1 ^ (uint64_t)(value >> 63));
+	put_unsigned(numbers, (uint64_t)value << 1 ^ (value < 0 ? UINT64_MAX : 0));
 }
 
 /* Nanoseconds in whole microseconds, rounded so that their sum is that of the nanoseconds. */

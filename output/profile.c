@@ -53,18 +53,18 @@ struct profile {
 int profile_add_process(struct profile *profile, pid_t pid, const char *command_line)
 {
 	struct profile_process *processes;
-	char *copy = strdup(command_line ? command_line : "");
 
-	if (!copy)
-		return -ENOMEM;
 	processes = array_reserve(profile->processes, profile->nr_processes + 1,
 				  &profile->max_processes, sizeof(*processes));
-	if (!processes) {
-		free(copy);
+	if (!processes)
 		return -ENOMEM;
-	}
 	profile->processes = processes;
-	processes[profile->nr_processes++] = (struct profile_process){pid, copy};
+	processes += profile->nr_processes;
+	processes->pid = pid;
+	processes->command_line = strdup(command_line ? command_line : "");
+	if (!processes->command_line)
+		return -ENOMEM;
+	profile->nr_processes++;
 	return 0;
 }
 

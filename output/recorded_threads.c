@@ -11,18 +11,18 @@ static int read_process(void *context, pid_t pid, const char *command_line)
 {
 	struct recorded_threads *threads = context;
 	struct profile_process *processes;
-	char *copy = strdup(command_line ? command_line : "");
 
-	if (!copy)
-		return -ENOMEM;
 	processes = array_reserve(threads->processes, threads->nr_processes + 1,
 				  &threads->max_processes, sizeof(*processes));
-	if (!processes) {
-		free(copy);
+	if (!processes)
 		return -ENOMEM;
-	}
 	threads->processes = processes;
-	processes[threads->nr_processes++] = (struct profile_process){pid, copy};
+	processes += threads->nr_processes;
+	processes->pid = pid;
+	processes->command_line = strdup(command_line ? command_line : "");
+	if (!processes->command_line)
+		return -ENOMEM;
+	threads->nr_processes++;
 	return 0;
 }
 

@@ -279,7 +279,7 @@ static void weigh(const struct recorder *recorder, struct recorder_thread *slot,
 	if (sample->wall_ns != since_ns || (sample->cpu_ns && (sample->flags & ran) != ran))
 		stored->flags |= RECORD_WEIGHED;
 	stored->wall_us =
-		stored->flags & RECORD_WEIGHED
+		(stored->flags & RECORD_WEIGHED)
 			? take_us(sample->wall_ns, US_NS, &slot->wall_rest_ns)
 			: (state->has_time ? (recorder->tick_units - state->units) * unit_us : 0);
 	if (stored->flags & RECORD_WEIGHED || (sample->flags & ran) == ran)
