@@ -236,7 +236,8 @@ class Alternating(AttachTestCase):
         impossible = collections.Counter({stack: count for stack, count in counts.items()
                                           if not is_possible(stack, variant)})
         for leaf in ("a005", "b005"):
-            self.assertTrue(any(stack[-1:] == (leaf,) for stack in counts), leaf + " not seen")
+            if not any(stack[-1:] == (leaf,) for stack in counts):
+                return "%s was not seen: %s" % (leaf, profile.stats)
         if sum(impossible.values()) > at_most(max_impossible, total):
             return "%d impossible ones of %d samples, the most frequent ones: %s; %s" % (
                 sum(impossible.values()), total, impossible.most_common(5),
