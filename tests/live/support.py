@@ -560,19 +560,40 @@ def names(stack):
     return [parse_label(text)[0] for text in stack if text not in (NO_PYTHON_FRAMES, GC)]
 
 
-def check_median(test, measure):
-    """Fail the test if the median of what measure() finds keeps no bound.
+@dataclasses.dataclass
+class Sampled:
+    """What runs on one or more processes found, all together."""
+    stacks: collections.Counter
+    lost: int = 0
+    tried: int = 0
 
-    measure() samples a program once, and returns None or what was wrong. A share that differs
-    from process to process, and with what else the machine does, may miss its bound once: then
-    there are two more runs, and two of the three have to keep it.
+    def add(self, other):
+        self.stacks.update(other.stacks)
+        self.lost += other.lost
+        self.tried += other.tried
+
+    @property
+    def lost_share(self):
+        return self.lost / max(1, self.tried)
+
+
+def check_pooled(test, sample, fault_of):
+    """Fail the test if what is sampled keeps no bound.
+
+    sample() samples a new process, and returns a Sampled; fault_of() says what is wrong with
+    one, or None. A share that differs from process to process, and with what else the machine
+    does, may miss its bound once: then two more processes are sampled, and the bound holds for
+    the three together. Nothing that was seen is discarded.
     """
-    faults = [measure()]
-    if faults[0]:
-        faults += [measure(), measure()]
-    wrong = [fault for fault in faults if fault]
-    if len(wrong) > 1:
-        test.fail("in %d of %d runs; %s" % (len(wrong), len(faults), "; ".join(wrong)))
+    sampled = sample()
+    nr_processes = 1
+    if fault_of(sampled):
+        for _ in range(2):
+            sampled.add(sample())
+            nr_processes += 1
+    fault = fault_of(sampled)
+    if fault:
+        test.fail("of %d processes: %s" % (nr_processes, fault))
 
 
 def end_by_signal(process, number=signal.SIGTERM):

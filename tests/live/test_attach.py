@@ -45,13 +45,18 @@ class Profile:
         self.trimmed = self.stats["trimmed"]
         return self
 
-    def lost_share(self):
+    def nr_not_whole(self):
         """Of the stacks that were tried, what is not or not wholly in the profile. Before 3.11
         trimmed ones do not count: frames are copied one by one, and callers that change within
         a microsecond are left out."""
         on_heap = int(self.stats["python"].split(".")[1]) < 11
-        return ((self.lost + (0 if on_heap else self.trimmed)) /
-                max(1, self.lost + self.stats["samples"]))
+        return self.lost + (0 if on_heap else self.trimmed)
+
+    def nr_tried(self):
+        return self.lost + self.stats["samples"]
+
+    def lost_share(self):
+        return self.nr_not_whole() / max(1, self.nr_tried())
 
 
 class AttachTestCase(unittest.TestCase):
@@ -221,30 +226,31 @@ class Alternating(AttachTestCase):
     def check(self, variant, leaf_steps, rate, max_impossible, max_lost):
         if support.is_sanitized():
             self.skipTest("bounds of throughput mean nothing with sanitizers")
-        support.check_median(self, lambda: self.measure(variant, leaf_steps, rate, max_impossible,
-                                                        max_lost))
+        def fault_of(sampled):
+            total = sum(sampled.stacks.values())
+            impossible = collections.Counter({stack: count for stack, count
+                                              in sampled.stacks.items()
+                                              if not is_possible(stack, variant)})
+            for leaf in ("a005", "b005"):
+                if not any(stack[-1:] == (leaf,) for stack in sampled.stacks):
+                    return "%s was not seen in %d samples" % (leaf, total)
+            if sum(impossible.values()) > at_most(max_impossible, total):
+                return "%d impossible ones of %d samples, the most frequent ones: %s" % (
+                    sum(impossible.values()), total, impossible.most_common(5))
+            if sampled.lost_share > max_lost:
+                return "%d of %d were lost" % (sampled.lost, sampled.tried)
+            return None
 
-    def measure(self, variant, leaf_steps, rate, max_impossible, max_lost):
-        """Sample once: what was wrong with it."""
+        support.check_pooled(self, lambda: self.sample(variant, leaf_steps, rate), fault_of)
+
+    def sample(self, variant, leaf_steps, rate):
         with support.python_target(self.interpreter, "alternating", variant,
                                    leaf_steps) as target:
             profile = self.profile(target, "-r", rate, "-d", "2")
         counts = collections.Counter()
         for stack, count in profile.stacks.items():
             counts[tuple(names(stack))] += count
-        total = sum(counts.values())
-        impossible = collections.Counter({stack: count for stack, count in counts.items()
-                                          if not is_possible(stack, variant)})
-        for leaf in ("a005", "b005"):
-            if not any(stack[-1:] == (leaf,) for stack in counts):
-                return "%s was not seen: %s" % (leaf, profile.stats)
-        if sum(impossible.values()) > at_most(max_impossible, total):
-            return "%d impossible ones of %d samples, the most frequent ones: %s; %s" % (
-                sum(impossible.values()), total, impossible.most_common(5),
-                profile.stats["lost"])
-        if profile.lost_share() > max_lost:
-            return "%.2f %% were lost: %s" % (100 * profile.lost_share(), profile.stats)
-        return None
+        return support.Sampled(counts, profile.nr_not_whole(), profile.nr_tried())
 
     def test_calls_at_1_khz(self):
         self.check("calls", 40, "1000", 0.001, 0.02)

@@ -94,31 +94,34 @@ class Linked(AttachTestCase):
             self.assertEqual((frame["path"], frame["line"]), ("/src/translated.pyx", 1234567))
 
     def check_fast(self, mode, owner):
-        support.check_median(self, lambda: self.measure_fast(mode, owner))
+        chains = [("<module>", "fast", "alternate") + tuple(
+            name + letter for name in ("low_", "high_", "middle_", "leaf_", "top_"))
+            for letter in "ab"] + [("<module>", "fast", "announce")]
 
-    def measure_fast(self, mode, owner):
-        """Sample once: what was wrong with it."""
+        def fault_of(sampled):
+            counts = sampled.stacks
+            impossible = {stack: count for stack, count in counts.items()
+                          if not any(chain[:len(stack)] == stack for chain in chains)}
+            for chain in chains[:2]:
+                for length in (7, 8):
+                    if chain[:length] not in counts:
+                        return "%s was not seen: %s" % (chain[:length], counts)
+            if support.version_key(self.interpreter) >= [3, 11] and (
+                    sum(impossible.values()) > at_most(0.0005, sum(counts.values()))):
+                return "impossible: %s of %d" % (impossible, sum(counts.values()))
+            if not support.is_sanitized() and sampled.lost_share > 0.05:
+                return "%d of %d were lost" % (sampled.lost, sampled.tried)
+            return None
+
+        support.check_pooled(self, lambda: self.sample_fast(mode, owner), fault_of)
+
+    def sample_fast(self, mode, owner):
         with self.target(mode, 40, owner) as target:
             profile = self.profile(target, "-r", "max", "-d", "2")
         counts = collections.Counter()
         for stack, count in profile.stacks.items():
             counts[tuple(map(name_of, stack))] += count
-        chains = [("<module>", "fast", "alternate") + tuple(
-            name + letter for name in ("low_", "high_", "middle_", "leaf_", "top_"))
-            for letter in "ab"] + [("<module>", "fast", "announce")]
-        impossible = {stack: count for stack, count in counts.items()
-                      if not any(chain[:len(stack)] == stack for chain in chains)}
-        for chain in chains[:2]:
-            for length in (7, 8):
-                if chain[:length] not in counts:
-                    return "%s was not seen: %s; %s" % (chain[:length], counts, profile.stats)
-        if support.version_key(self.interpreter) >= [3, 11] and (
-                sum(impossible.values()) > at_most(0.0005, sum(counts.values()))):
-            return "impossible: %s of %d" % (impossible, sum(counts.values()))
-        if not support.is_sanitized() and (
-                profile.lost > 0.05 * (profile.lost + profile.stats["samples"])):
-            return "lost: %s" % profile.stats
-        return None
+        return support.Sampled(counts, profile.lost, profile.lost + profile.stats["samples"])
 
     def test_code_objects_at_full_speed(self):
         self.check_fast("fast-code", 0)

@@ -161,20 +161,25 @@ class Cpu(StatesTestCase):
 class Collector(StatesTestCase):
     def test_it_runs_below_the_function_that_calls_it(self):
         self.need("<GC>")
-        support.check_median(self, self.measure)
 
-    def measure(self):
-        """Sample once: what was wrong with the share of the collector."""
+        def fault_of(sampled):
+            collecting = {stack: count for stack, count in sampled.stacks.items() if GC in stack}
+            for stack in collecting:
+                self.assertEqual(stack[-2:], ("collect", GC))
+            if share(collecting, sampled.stacks) > NEARLY_ALL:
+                return None
+            return "the collector has too few of %s" % sampled.stacks
+
+        support.check_pooled(self, self.sample, fault_of)
+
+    def sample(self):
+        """What is sampled of the thread that collects."""
         with support.python_target(self.interpreter, "states", "collect", "sleep") as target:
             seen, _ = self.profile(target)
             hidden, _ = self.profile(target, "--no-gc")
-        collecting = collections.Counter(
-            {stack: count for stack, count in seen["collect"].items() if GC in stack})
-        for stack in collecting:
-            self.assertEqual(stack[-2:], ("collect", GC))
         for counts in seen["sleep"], seen["main"], hidden["collect"]:
             self.assertFalse([stack for stack in counts if GC in stack])
-        return None if share(collecting, seen["collect"]) > NEARLY_ALL else str(seen["collect"])
+        return support.Sampled(collections.Counter(seen["collect"]))
 
     def test_finalisers_run_above_it(self):
         self.need("<GC>")
