@@ -278,6 +278,16 @@ static enum exit_status output_write(struct output *output, const struct artefac
 	return err ? EXIT_ERROR : EXIT_OK;
 }
 
+/* Whether it is still to be written, and from a profile that was made with such options. */
+static bool is_made_from(const struct output *output, const struct profile_options *made,
+			 const struct profile_options *asked)
+{
+	const struct profile_options own = output_profile_options(output, asked);
+
+	return !output->is_written && output->format->write && own.by_line == made->by_line &&
+	       own.keep_samples == made->keep_samples;
+}
+
 enum exit_status outputs_write(struct outputs *outputs, const struct artefact *artefact,
 			       const struct profile_options *asked)
 {
@@ -286,13 +296,18 @@ enum exit_status outputs_write(struct outputs *outputs, const struct artefact *a
 
 	for (unsigned i = 0; i < outputs->nr; i++) {
 		struct output *output = &outputs->list[i];
-		const struct profile_options own = output_profile_options(output, asked);
 
-		if (output->is_written || !output->format->write || own.by_line != made->by_line ||
-		    own.keep_samples != made->keep_samples)
-			continue;
-		if (output_write(output, artefact) != EXIT_OK)
+		if (is_made_from(output, made, asked) &&
+		    output_write(output, artefact) != EXIT_OK)
 			status = EXIT_ERROR;
 	}
 	return status;
+}
+
+void outputs_pass_over(struct outputs *outputs, const struct profile_options *made,
+		       const struct profile_options *asked)
+{
+	for (unsigned i = 0; i < outputs->nr; i++)
+		if (is_made_from(&outputs->list[i], made, asked))
+			outputs->list[i].is_written = true;
 }

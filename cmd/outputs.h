@@ -17,7 +17,7 @@ struct output {
 	const char *path;	     /* as it was given, borrowed; NULL: stdout */
 	const struct format *format; /* NULL until outputs_choose(), if -f did not name it */
 	struct output_file file;
-	bool is_written; /* or tried */
+	bool is_written; /* or tried, or passed over */
 };
 
 /* All zero none was named. */
@@ -78,6 +78,10 @@ struct profile_options output_profile_options(const struct output *output,
  */
 enum exit_status outputs_write(struct outputs *outputs, const struct artefact *artefact,
 			       const struct profile_options *asked);
+
+/* Give up those that would be made from such a profile, which cannot be made. */
+void outputs_pass_over(struct outputs *outputs, const struct profile_options *made,
+		       const struct profile_options *asked);
 
 /* Close what is open, without keeping anything of what was not written. */
 void outputs_discard(struct outputs *outputs);

@@ -67,6 +67,7 @@ static enum exit_status write_some(struct rendering *rendering, struct artefact 
 	err = rendering_profile(rendering, &options, &profile);
 	if (err) {
 		print_error("cannot read the recording: %s", strerror(-err));
+		outputs_pass_over(outputs, &options, &rendering->profile);
 		return EXIT_ERROR;
 	}
 	artefact->profile = profile;
@@ -96,13 +97,13 @@ enum exit_status rendering_write(struct rendering *rendering, struct outputs *ou
 		print_error("out of memory");
 		return EXIT_ERROR;
 	}
-	for (const struct output *next; (next = outputs_next(outputs));) {
+	while (outputs_next(outputs)) {
 		const enum exit_status written = write_some(rendering, &artefact, outputs);
 
+		if (written == EXIT_NO_SAMPLE)
+			return status == EXIT_OK ? written : status;
 		if (written != EXIT_OK)
 			status = written;
-		if (outputs_next(outputs) == next)
-			break;
 	}
 	return status;
 }
