@@ -38,7 +38,7 @@ struct recorder_thread {
 	uint64_t last_ns;      /* of its last sample's tick */
 	uint64_t last_sample;  /* so many had come with it, of all threads */
 	uint32_t wall_rest_ns; /* of weights that were told, not stored yet */
-	uint32_t cpu_rest_ns;
+	int64_t cpu_rest_ns;   /* the same; negative: more was stored than was told */
 };
 
 struct recorder {
@@ -257,13 +257,30 @@ static int find_node(struct recorder *recorder, struct recorder_thread *slot,
 	return 0;
 }
 
-/* The whole units of a time and what was left of earlier ones, in microseconds. */
-static uint64_t take_us(uint64_t time_ns, uint64_t unit_ns, uint32_t *rest_ns)
+/* The whole microseconds of a time and what was left of earlier ones. */
+static uint64_t take_us(uint64_t time_ns, uint32_t *rest_ns)
 {
 	uint64_t sum_ns = time_ns + *rest_ns;
 
-	*rest_ns = (uint32_t)(sum_ns % unit_ns);
-	return sum_ns / unit_ns * (unit_ns / US_NS);
+	*rest_ns = (uint32_t)(sum_ns % US_NS);
+	return sum_ns / US_NS;
+}
+
+/*
+ * A CPU time and what was left of earlier ones, by units; or the wall time, if they differ by
+ * less than two: the thread ran all the time then, so far as two clocks that are read one after
+ * the other can tell, and that takes next to no room. Sums are right to so much either way.
+ */
+static uint64_t take_cpu_us(uint64_t cpu_ns, uint64_t wall_us, uint64_t unit_ns, int64_t *rest_ns)
+{
+	const int64_t unit = (int64_t)unit_ns;
+	const int64_t due_ns = (int64_t)cpu_ns + *rest_ns;
+	int64_t stored_ns = (int64_t)(wall_us * US_NS);
+
+	if (due_ns - stored_ns >= 2 * unit || stored_ns - due_ns >= 2 * unit)
+		stored_ns = due_ns < 0 ? 0 : due_ns - due_ns % unit;
+	*rest_ns = due_ns - stored_ns;
+	return (uint64_t)stored_ns / US_NS;
 }
 
 /* The weights of a sample, which has been told the time of its tick. */
@@ -271,20 +288,20 @@ static void weigh(const struct recorder *recorder, struct recorder_thread *slot,
 		  const struct sample *sample, struct batch_sample *stored)
 {
 	const struct sample_state *state = &slot->state;
-	const uint64_t unit_us = recorder->batch.times.unit_ns / US_NS;
+	const uint64_t unit_ns = recorder->batch.times.unit_ns;
 	const uint64_t since_ns = state->has_time ? recorder->tick_ns - slot->last_ns : 0;
 	const uint32_t ran = SAMPLE_CPU_MEASURED | SAMPLE_ON_CPU;
 
 	stored->flags = sample->flags & (RECORD_WEIGHED - 1);
 	if (sample->wall_ns != since_ns || (sample->cpu_ns && (sample->flags & ran) != ran))
 		stored->flags |= RECORD_WEIGHED;
-	stored->wall_us =
-		(stored->flags & RECORD_WEIGHED)
-			? take_us(sample->wall_ns, US_NS, &slot->wall_rest_ns)
-			: (state->has_time ? (recorder->tick_units - state->units) * unit_us : 0);
-	if (stored->flags & RECORD_WEIGHED || (sample->flags & ran) == ran)
-		stored->cpu_us =
-			take_us(sample->cpu_ns, recorder->batch.times.unit_ns, &slot->cpu_rest_ns);
+	if (stored->flags & RECORD_WEIGHED)
+		stored->wall_us = take_us(sample->wall_ns, &slot->wall_rest_ns);
+	else if (state->has_time)
+		stored->wall_us = (recorder->tick_units - state->units) * (unit_ns / US_NS);
+	if (sample->cpu_ns)
+		stored->cpu_us = take_cpu_us(sample->cpu_ns, stored->wall_us, unit_ns,
+					     &slot->cpu_rest_ns);
 }
 
 /* Count a sample as a profile of the recording would. */

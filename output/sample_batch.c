@@ -84,6 +84,18 @@ static void add_node(struct sample_batch *batch, struct sample_state *state, uin
 	state->node = node;
 }
 
+/* Have a sample with a CPU weight, which is so much less than its wall weight. */
+static void add_cpu(struct sample_batch *batch, int64_t less_us)
+{
+	if (!less_us) {
+		batch->cpu_gap++;
+		return;
+	}
+	byte_buffer_uint(&batch->columns[SAMPLES_CPU_GAPS], batch->cpu_gap);
+	byte_buffer_int(&batch->columns[SAMPLES_CPUS], less_us);
+	batch->cpu_gap = 0;
+}
+
 void sample_batch_add(struct sample_batch *batch, struct sample_state *state,
 		      const struct batch_sample *sample)
 {
@@ -104,8 +116,7 @@ void sample_batch_add(struct sample_batch *batch, struct sample_state *state,
 	if (sample->flags & RECORD_WEIGHED)
 		byte_buffer_uint(&columns[SAMPLES_WALLS], sample->wall_us);
 	if ((sample->flags & RECORD_WEIGHED) || (sample->flags & ran) == ran)
-		byte_buffer_int(&columns[SAMPLES_CPUS],
-				(int64_t)(sample->wall_us - sample->cpu_us));
+		add_cpu(batch, (int64_t)(sample->wall_us - sample->cpu_us));
 }
 
 int sample_batch_write(struct sample_batch *batch, struct record_stream *stream)
@@ -130,6 +141,6 @@ int sample_batch_write(struct sample_batch *batch, struct record_stream *stream)
 	byte_buffer_uint(header, shift);
 	byte_buffer_uint(header, plan.width);
 	batch->nr_samples = 0;
-	batch->thread_gap = batch->node_gap = batch->flag_gap = 0;
+	batch->thread_gap = batch->node_gap = batch->flag_gap = batch->cpu_gap = 0;
 	return record_stream_end(stream, RECORD_SAMPLES, columns, NR_SAMPLES_COLUMNS);
 }

@@ -22,7 +22,7 @@ struct sample_batch {
 	bool is_other; /* they are not the tick's before */
 
 	/* So many had no value of their own, since the last that had one. */
-	uint32_t thread_gap, node_gap, flag_gap;
+	uint32_t thread_gap, node_gap, flag_gap, cpu_gap;
 };
 
 /* The last sample of a thread, which the next one is told by. All zero there was none. */

@@ -99,6 +99,7 @@ bool sample_columns_begin(struct sample_columns *columns, struct slot_table *tab
 	sparse_begin(&columns->threads, &columns->columns[SAMPLES_THREADS]);
 	sparse_begin(&columns->nodes, &columns->columns[SAMPLES_NODE_GAPS]);
 	sparse_begin(&columns->flags, &columns->columns[SAMPLES_FLAG_GAPS]);
+	sparse_begin(&columns->cpus, &columns->columns[SAMPLES_CPU_GAPS]);
 	columns->next = table->nr_list;
 	return !payload->is_bad;
 }
@@ -224,6 +225,18 @@ static bool take_flags(struct sample_columns *columns, struct slot_state *slot)
 	return true;
 }
 
+/* How much less than its wall weight the CPU weight of a sample that has one is. */
+static uint64_t take_cpu_less_us(struct sample_columns *columns)
+{
+	uint64_t less_us;
+
+	if (!sparse_has_next(&columns->cpus))
+		return 0;
+	less_us = (uint64_t)byte_cursor_int(&columns->columns[SAMPLES_CPUS]);
+	sparse_load(&columns->cpus);
+	return less_us;
+}
+
 /* A sample's weights. False if they are more than a sample can have. */
 static bool take_weights(struct sample_columns *columns, struct column_sample *sample)
 {
@@ -238,8 +251,7 @@ static bool take_weights(struct sample_columns *columns, struct column_sample *s
 	else if (slot->has_time)
 		sample->wall_us = (columns->time_ns - slot->time_ns) / US_NS;
 	if (is_weighed || (slot->flags & ran) == ran)
-		sample->cpu_us = sample->wall_us -
-				 (uint64_t)byte_cursor_int(&columns->columns[SAMPLES_CPUS]);
+		sample->cpu_us = sample->wall_us - take_cpu_less_us(columns);
 	return sample->wall_us <= UINT64_MAX / US_NS && sample->cpu_us <= UINT64_MAX / US_NS;
 }
 
@@ -251,7 +263,8 @@ static bool is_at_end(const struct sample_columns *columns)
 			return false;
 	return !columns->nr_ticks && columns->next == columns->table->nr_list &&
 	       columns->high_offsets.is_over && columns->skips.is_over &&
-	       columns->threads.is_over && columns->nodes.is_over && columns->flags.is_over;
+	       columns->threads.is_over && columns->nodes.is_over && columns->flags.is_over &&
+	       columns->cpus.is_over;
 }
 
 int sample_columns_next(struct sample_columns *columns, uint64_t nr_nodes,

@@ -45,7 +45,7 @@ void slot_table_forget_nodes(struct slot_table *table);
 struct sample_columns {
 	struct slot_table *table; /* borrowed */
 	struct byte_cursor columns[NR_SAMPLES_COLUMNS];
-	struct sparse_column high_offsets, skips, threads, nodes, flags;
+	struct sparse_column high_offsets, skips, threads, nodes, flags, cpus;
 	uint64_t nr_ticks, nr_samples; /* that are left */
 	uint64_t interval_ns, unit_ns;
 	unsigned int width;

@@ -150,6 +150,17 @@ class Slot:
     time: int = None  # of its previous sample
 
 
+class Weights:
+    """The columns of weights: the CPU's have a value for some of the samples that have one."""
+
+    def __init__(self, walls, cpus):
+        self.walls, self.cpus, self.nr_cpus = walls, cpus, 0
+
+    def cpu_less(self):
+        self.nr_cpus += 1
+        return self.cpus.pop(self.nr_cpus - 1, [0])[0]
+
+
 class Reader:
     def __init__(self):
         self.recording = oracle.Recording()
@@ -233,22 +244,22 @@ class Reader:
         nr_ticks, nr_samples = payload.uint(), payload.uint()
         start, interval, unit = payload.uint(), payload.uint(), 1000 << payload.u8()
         width = payload.u8()
-        columns = payload.columns(10)
+        columns = payload.columns(11)
         times = self.times(nr_ticks, start, interval, unit, width, columns[:3])
         lists = sparse(columns[3], lambda data: [data.uint() for _ in range(data.uint())])
         nodes = sparse(columns[4], lambda gap: columns[5].uint())
         flags = sparse(columns[6], lambda gap: columns[7].uint())
-        walls, cpus = columns[8:]
+        weights = Weights(columns[8], sparse(columns[9], lambda gap: columns[10].int()))
         index = 0
         for tick, time in enumerate(times):
             if tick in lists:
                 (self.ticking,) = lists.pop(tick)
             for slot in self.ticking:
                 self.sample(self.slots[slot], time, nodes.pop(index, None), flags.pop(index, None),
-                            walls, cpus)
+                            weights)
                 index += 1
         rule(index == nr_samples, "number of samples")
-        rule(not (lists or nodes or flags or any(columns)), "columns that are too long")
+        rule(not (lists or nodes or flags or weights.cpus or any(columns)), "columns that are too long")
 
     def times(self, nr_ticks, start, interval, unit, width, columns):
         packed = int.from_bytes(columns[0].take((nr_ticks * width + 7) // 8), "little")
@@ -266,7 +277,7 @@ class Reader:
             yield time
         rule(not (high or skips), "columns of times that are too long")
 
-    def sample(self, slot, time, node, flags, walls, cpus):
+    def sample(self, slot, time, node, flags, weights):
         if node is not None:
             (slot.node,) = node
         if flags is not None:
@@ -274,11 +285,11 @@ class Reader:
         told = slot.flags & TOLD
         wall = (time - (time if slot.time is None else slot.time)) // 1000
         if told:
-            wall = walls.uint()
+            wall = weights.walls.uint()
         cpu = 0
         if told or slot.flags & (oracle.CPU_MEASURED | oracle.ON_CPU) == (
                 oracle.CPU_MEASURED | oracle.ON_CPU):
-            cpu = wall - cpus.int()
+            cpu = wall - weights.cpu_less()
         slot.time = time
         rule(slot.node <= len(self.nodes), "node of a sample")
         frames = self.nodes[slot.node - 1] if slot.node else ()

@@ -164,7 +164,8 @@ class Writer:
         return column.data
 
     def values_of(self, ticks):
-        node_gaps, flag_gaps, nodes, flags_of, walls, cpus = Sparse(), Sparse(), b"", b"", b"", b""
+        node_gaps, flag_gaps, cpu_gaps = Sparse(), Sparse(), Sparse()
+        nodes, flags_of, walls, cpus = b"", b"", b"", b""
         for time, row in ticks:
             for number, node, wall, cpu, flags in row:
                 slot = self.slots[number]
@@ -175,13 +176,14 @@ class Writer:
                     flags |= TOLD
                     walls += uint(wall)
                 if flags & TOLD or measured:
-                    cpus += sint(wall - cpu)
+                    cpu_gaps.add(b"" if wall != cpu else None)
+                    cpus += sint(wall - cpu) if wall != cpu else b""
                 node_gaps.add(b"" if node != slot["node"] else None)
                 nodes += uint(node) if node != slot["node"] else b""
                 flag_gaps.add(b"" if flags != slot["flags"] else None)
                 flags_of += uint(flags) if flags != slot["flags"] else b""
                 slot.update(node=node, flags=flags, time=time)
-        return node_gaps.data, nodes, flag_gaps.data, flags_of, walls, cpus
+        return (node_gaps.data, nodes, flag_gaps.data, flags_of, walls, cpu_gaps.data, cpus)
 
     def finish(self):
         """The bytes of the file."""

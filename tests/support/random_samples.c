@@ -104,11 +104,27 @@ static uint32_t move_stack(struct random_samples *samples, struct random_thread 
 	return nr_same;
 }
 
+/* The CPU weight that has to be read; so far all of them are right to two units. */
+static uint64_t expect_cpu_us(const struct random_samples *samples, struct random_thread *thread,
+			      const struct sample *sample, uint64_t wall_us)
+{
+	const int64_t unit_us = (int64_t)samples->unit_us;
+	const int64_t due_ns = thread->cpu_rest_ns + (int64_t)sample->cpu_ns;
+	int64_t cpu_us = (int64_t)wall_us;
+
+	if (llabs(due_ns - cpu_us * 1000) >= 2000 * unit_us)
+		cpu_us = due_ns > 0 ? due_ns / 1000 / unit_us * unit_us : 0;
+	thread->cpu_rest_ns = due_ns - cpu_us * 1000;
+	if (llabs(thread->cpu_rest_ns) >= 2000 * unit_us)
+		abort();
+	return (uint64_t)cpu_us;
+}
+
 /* What has to be read of a sample. */
 static void expect(struct random_samples *samples, struct random_thread *thread,
 		   const struct sample *sample)
 {
-	const uint64_t tick_ns = samples->tick_ns, unit_ns = samples->unit_us * 1000;
+	const uint64_t tick_ns = samples->tick_ns;
 	const uint64_t since_ns = thread->has_last ? tick_ns - thread->last_ns : 0;
 	struct expected_sample *expected;
 
@@ -133,14 +149,24 @@ static void expect(struct random_samples *samples, struct random_thread *thread,
 		expected->wall_us = (sample->wall_ns + thread->wall_rest_ns) / 1000;
 		thread->wall_rest_ns = (sample->wall_ns + thread->wall_rest_ns) % 1000;
 	}
-	thread->cpu_rest_ns += sample->cpu_ns;
 	if (sample->cpu_ns)
-		expected->cpu_us = thread->cpu_rest_ns / unit_ns * samples->unit_us;
-	if (sample->cpu_ns)
-		thread->cpu_rest_ns %= unit_ns;
+		expected->cpu_us = expect_cpu_us(samples, thread, sample, expected->wall_us);
 	thread->has_last = true;
 	thread->last_ns = tick_ns;
 	thread->last_us = expected->time_us;
+}
+
+/* None, some, or nearly all the time that passed. */
+static uint64_t random_cpu_ns(struct random_samples *samples, uint64_t wall_ns)
+{
+	switch (below(samples, 3)) {
+	case 0:
+		return 0;
+	case 1:
+		return below(samples, 1u << 21);
+	default:
+		return wall_ns > 50000 ? wall_ns - 50000 + below(samples, 100000) : wall_ns;
+	}
 }
 
 /* One sample of a thread; time_ns is what it says, the tick's what counts. */
@@ -162,7 +188,7 @@ static int play_sample(struct random_samples *samples, struct random_thread *thr
 		sample.wall_ns = below(samples, 1u << 31);
 	if (samples->options.measures_cpu) {
 		sample.flags |= SAMPLE_CPU_MEASURED;
-		sample.cpu_ns = below(samples, 3) ? below(samples, 1u << 21) : 0;
+		sample.cpu_ns = random_cpu_ns(samples, sample.wall_ns);
 		sample.flags |= sample.cpu_ns ? SAMPLE_ON_CPU : 0;
 	}
 	expect(samples, thread, &sample);

@@ -35,7 +35,8 @@ struct random_thread {
 	struct sample_thread info;
 	uint32_t number; /* as in struct expected_sample */
 	bool has_last;
-	uint64_t last_ns, last_us, wall_rest_ns, cpu_rest_ns;
+	uint64_t last_ns, last_us, wall_rest_ns;
+	int64_t cpu_rest_ns;
 	uint32_t nr_frames;
 	struct frame frames[RANDOM_MAX_DEPTH];
 };
