@@ -199,15 +199,13 @@ static inline bool code_is_too_new(const struct code *code, const struct code_cl
  */
 bool code_cache_relieve(struct code_cache *cache);
 
-/* Whether so many entries are new that those not in use are to be dropped. */
-static inline bool code_cache_is_due(const struct code_cache *cache)
-{
-	return cache->nr_new >= CODES_OF_A_TURN;
-}
+/* Whether so many entries, or executables, are new that those not in use are to be dropped. */
+bool code_cache_is_due(const struct code_cache *cache);
 
 /*
  * Between two ticks: drop the entries that are not in_use, which whoever still has a
- * pointer to one has set before, and begin anew with the others. Out of memory all stay.
+ * pointer to one has set before, and begin anew with the others; of code objects only if many
+ * of these are new. Out of memory all stay.
  */
 void code_cache_drop_unused(struct code_cache *cache);
 

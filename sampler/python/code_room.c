@@ -83,12 +83,17 @@ static bool index_used(const struct code_cache *cache, struct addr_map *ret_used
 	return true;
 }
 
-void code_cache_drop_unused(struct code_cache *cache)
+bool code_cache_is_due(const struct code_cache *cache)
+{
+	return cache->nr_new >= CODES_OF_A_TURN || executable_cache_is_due(cache->executables);
+}
+
+/* Drop the code objects that are not in use. */
+static void drop_unused(struct code_cache *cache)
 {
 	struct addr_map used;
 
 	cache->nr_new = 0;
-	executable_cache_drop_unused(cache->executables);
 	if (!index_used(cache, &used))
 		return;
 	for (size_t i = 0; i < cache->codes.nr_slots; i++) {
@@ -101,4 +106,11 @@ void code_cache_drop_unused(struct code_cache *cache)
 	}
 	addr_map_done(&cache->codes);
 	cache->codes = used;
+}
+
+void code_cache_drop_unused(struct code_cache *cache)
+{
+	executable_cache_drop_unused(cache->executables);
+	if (cache->nr_new >= CODES_OF_A_TURN)
+		drop_unused(cache);
 }

@@ -24,6 +24,7 @@ struct executable_cache {
 	struct executable **entries; /* owned */
 	struct executable **used;    /* asked for since read_tick, as much room; owned */
 	size_t nr_entries, nr_used;
+	size_t nr_new;		     /* entries since unused ones were dropped last */
 	size_t nr_bytes;	     /* that the reads of all take */
 	bool full;		     /* something was refused for that */
 	uint64_t read_tick;	     /* when those used before were read again */
@@ -92,6 +93,11 @@ static bool index_kept(const struct executable_cache *cache, struct addr_map *re
 	return true;
 }
 
+bool executable_cache_is_due(const struct executable_cache *cache)
+{
+	return cache && cache->nr_new >= EXECUTABLES_OF_A_TURN;
+}
+
 void executable_cache_drop_unused(struct executable_cache *cache)
 {
 	struct addr_map kept;
@@ -99,6 +105,7 @@ void executable_cache_drop_unused(struct executable_cache *cache)
 
 	if (!cache || !index_kept(cache, &kept))
 		return;
+	cache->nr_new = 0;
 	for (size_t i = 0; i < cache->nr_entries; i++) {
 		struct executable *executable = cache->entries[i];
 
@@ -315,7 +322,7 @@ int executable_get(struct code_cache *codes, remote_addr addr, const struct code
 	executable = addr_map_get(&cache->by_addr, addr);
 	if (!executable) {
 		err = make_entry(cache, addr, &executable);
-		codes->nr_new += !err;
+		cache->nr_new += !err;
 	}
 	if (!err && clock->tick > cache->read_tick)
 		err = begin_tick(cache, codes->memory, clock->tick);

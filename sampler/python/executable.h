@@ -28,6 +28,9 @@
 #define MAX_EXECUTABLES	      (1u << 14)
 #define EXECUTABLES_MAX_BYTES (16u << 20)
 
+/* So many new ones, most of them what a torn frame had in their place, are looked through at once. */
+#define EXECUTABLES_OF_A_TURN 128u
+
 struct executable_cache;
 
 /*
@@ -36,6 +39,9 @@ struct executable_cache;
  */
 void executable_cache_destroy(struct executable_cache *cache);
 bool executable_cache_relieve(struct executable_cache *cache);
+
+/* Whether so many are new that those not in use are to be dropped. Accepts NULL. */
+bool executable_cache_is_due(const struct executable_cache *cache);
 
 /*
  * Drop the entries that were not asked for since this was called last, as
