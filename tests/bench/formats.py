@@ -34,6 +34,9 @@ CALM_HZ, FAST_HZ = 1000, 10000
 SECONDS = {False: 10, True: 3}
 NR_TURNS = {False: 5, True: 2}
 NR_OPENINGS = 5
+GROWTH_S = {False: 600, True: 20}
+GROWTH_LOOKS = 6  # at what a long recording takes
+SUFFIXES = (".collapsed", ".pysample")
 
 
 @dataclasses.dataclass
@@ -97,14 +100,19 @@ def write_formats(tools, folder, nr_samples):
 # ---- recording -----------------------------------------------------------------------
 
 
-def attach(tools, target, rate_hz, seconds, suffix):
+def attach_command(tools, target, rate_hz, seconds, suffix, *options):
+    return support.TIED_TO_US + pinned(SAMPLER_CORE) + [
+        tools.pysample, "attach", "-q", "-r", str(rate_hz), "-d", str(seconds),
+        "-o", os.path.join(target.outside, "out" + suffix), *options, str(target.pid)]
+
+
+def attach(tools, target, rate_hz, seconds, suffix, *options):
     """What a run says of itself, and how long its file is."""
-    path = os.path.join(target.outside, "out" + suffix)
     stats_path = os.path.join(target.outside, "stats.json")
-    subprocess.run(support.TIED_TO_US + pinned(SAMPLER_CORE) + [
-        tools.pysample, "attach", "-q", "-r", str(rate_hz), "-d", str(seconds), "-o", path,
-        "--stats-json", stats_path, str(target.pid)], check=True, stdin=subprocess.DEVNULL)
-    return json.loads(support.read(stats_path)), os.path.getsize(path)
+    subprocess.run(attach_command(tools, target, rate_hz, seconds, suffix, "--stats-json",
+                                  stats_path, *options), check=True, stdin=subprocess.DEVNULL)
+    return (json.loads(support.read(stats_path)),
+            os.path.getsize(os.path.join(target.outside, "out" + suffix)))
 
 
 def core_percent(stats):
@@ -124,20 +132,42 @@ def record_sizes(tools, target, rival_runs, seconds):
     return rows
 
 
-def record_cost(tools, target, seconds, nr_turns):
-    """What a core spends on sampling into collapsed stacks, and into a recording, in turns."""
-    suffixes = (".collapsed", ".pysample")
-    percents = {suffix: [] for suffix in suffixes}
-    rss_mib = {suffix: [] for suffix in suffixes}
+def record_costs(tools, target, seconds, nr_turns):
+    """What a core spends on sampling into collapsed stacks, and into a recording, in turns,
+    without the CPU times of threads and with them: rows."""
+    kinds = [(suffix, cpu) for cpu in ("--no-cpu", "--cpu") for suffix in SUFFIXES]
+    percents = {kind: [] for kind in kinds}
+    rss_mib = {kind: [] for kind in kinds}
     for turn in range(nr_turns):
-        for suffix in suffixes[::1 if turn % 2 else -1]:
-            stats, _ = attach(tools, target, FAST_HZ, seconds, suffix)
-            percents[suffix].append(core_percent(stats))
-            rss_mib[suffix].append(stats["max_rss_kib"] / 1024)
-    collapsed, recording = (statistics.median(percents[suffix]) for suffix in suffixes)
-    return (target.program.name, cell(collapsed, 1), cell(recording, 1),
-            cell(recording - collapsed, 1),
-            *(cell(statistics.median(rss_mib[suffix]), 1) for suffix in suffixes))
+        for kind in kinds[::1 if turn % 2 else -1]:
+            stats, _ = attach(tools, target, FAST_HZ, seconds, *kind)
+            percents[kind].append(core_percent(stats))
+            rss_mib[kind].append(stats["max_rss_kib"] / 1024)
+    rows = []
+    for cpu in ("--no-cpu", "--cpu"):
+        collapsed, recording = (percents[suffix, cpu] for suffix in SUFFIXES)
+        more = statistics.median(b - a for a, b in zip(collapsed, recording))
+        rows.append((target.program.name, "measured" if cpu == "--cpu" else "not measured",
+                     cell(statistics.median(collapsed), 1), cell(statistics.median(recording), 1),
+                     cell(more, 1), *(cell(statistics.median(rss_mib[suffix, cpu]), 1)
+                                      for suffix in SUFFIXES)))
+    return rows
+
+
+def record_growth(tools, target, seconds):
+    """What a long recording takes as it goes on: rows."""
+    with subprocess.Popen(attach_command(tools, target, FAST_HZ, seconds + 1, ".pysample"),
+                          stdin=subprocess.DEVNULL) as process:
+        rows = []
+        begin = time.monotonic()
+        for look in range(1, GROWTH_LOOKS + 1):
+            time.sleep(max(0, begin + seconds * look / GROWTH_LOOKS - time.monotonic()))
+            rss_kib = read_number("/proc/%d/status" % process.pid, r"VmRSS:\s+(\d+)")
+            nr_bytes = os.path.getsize(os.path.join(target.outside, "out.pysample"))
+            rows.append((cell(time.monotonic() - begin, 0), str(rss_kib), cell(nr_bytes / 1e6, 2)))
+    if process.returncode:
+        raise RuntimeError("pysample attach: exit status %d" % process.returncode)
+    return rows
 
 
 def record(tools, interpreter, programs, rival_runs, asked):
@@ -147,12 +177,17 @@ def record(tools, interpreter, programs, rival_runs, asked):
         say("recording %s" % program.name)
         with running(interpreter, program) as target:
             sizes += record_sizes(tools, target, rival_runs, seconds)
-            costs.append(record_cost(tools, target, seconds, nr_turns))
+            costs += record_costs(tools, target, seconds, nr_turns)
     print("\n### Recordings at 1 kHz, CPython %s\n" % interpreter.version)
     print_table(("program", "sampler", "samples", "bytes", "bytes/sample"), 2, sizes)
     print("\n### Recording at 10 kHz, %% of a core, medians of %d\n" % nr_turns)
-    print_table(("program", "collapsed", "recording", "more", "collapsed RSS MiB",
-                 "recording RSS MiB"), 1, costs)
+    print_table(("program", "CPU times", "collapsed", "recording", "more", "collapsed RSS MiB",
+                 "recording RSS MiB"), 2, costs)
+    say("a long recording")
+    with running(interpreter, programs[0]) as target:
+        rows = record_growth(tools, target, GROWTH_S[asked.quick])
+    print("\n### A recording of %s at 10 kHz as it goes on\n" % programs[0].name)
+    print_table(("after s", "RSS KiB", "file MB"), 0, rows)
 
 
 # ---- the page ------------------------------------------------------------------------

@@ -332,7 +332,7 @@ class Recordings(ReportTestCase):
 
     def test_cpu_times_are_measured_or_not(self):
         for options, is_measured in ((["-r", "1khz"], True), (["--no-cpu"], False),
-                                     (["-r", "30khz"], False), (["-r", "30khz", "--cpu"], True)):
+                                     (["-r", "3khz"], False), (["-r", "30khz", "--cpu"], True)):
             with self.subTest(options=options):
                 path = self.path_of("cpu.pysample")
                 self.attach("-q", "-d", "0.3", *options, "-o", path)
