@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
 """Filters, merging and comparing, by collapsed stacks."""
-import collections
 import functools
 import re
 import unittest
@@ -99,21 +98,6 @@ class Several(unittest.TestCase):
                                                     options=["--mode", mode]))
                 subjects.assert_same(self, support.parse_collapsed(text), expected(
                     oracle.View(one.recording, other.recording, mode=mode)))
-
-    def test_difference(self):
-        """As difffolded.pl writes it: what was before, and what is now."""
-        base, now = subjects.made_up(), subjects.live()
-        text = support.read(subjects.report(now.path, form="collapsed",
-                                            options=["--diff", base.path]))
-        got = collections.defaultdict(lambda: [0, 0])
-        for line in text.split("\n")[:-1]:
-            stack, before, after = line.rsplit(" ", 2)
-            got[stack][0] += int(before)
-            got[stack][1] += int(after)
-        counts = [expected(subject.view()) for subject in (base, now)]
-        subjects.assert_same(self, dict(got), {
-            ";".join(stack): [one.get(stack, 0) for one in counts]
-            for stack in {**counts[0], **counts[1]}})
 
 
 class OneRun(unittest.TestCase):
