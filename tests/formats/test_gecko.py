@@ -135,8 +135,11 @@ class Gecko(unittest.TestCase):
     @subjects.each
     def test_samples(self, subject):
         """Every sample with its time, by our own reading of the file."""
-        subjects.assert_same(self, self.rows(document(self.write(subject))),
-                             self.expected_rows(subject.recording))
+        for mode in "wall", "cpu":
+            with self.subTest(mode):
+                subjects.assert_same(
+                    self, self.rows(document(self.write(subject, "--mode", mode))),
+                    self.expected_rows(subject.view(mode=mode)))
 
     def rows(self, document):
         shared, found = document["shared"], collections.Counter()
@@ -154,11 +157,11 @@ class Gecko(unittest.TestCase):
                 found[thread["tid"], time * 10**6, weight * 10**6, stacks[stack + 1]] += 1
         return found
 
-    def expected_rows(self, recording):
+    def expected_rows(self, view):
         found = collections.Counter()
-        for sample in recording.samples:
+        for recording, sample in view.samples:
             frames = tuple((labels.as_json(frame.function.qualname) or "?", frame.line or None)
                            for frame in recording.stacks[sample.stack])
-            found[recording.thread_of(sample).tid, sample.time, sample.wall,
+            found[recording.thread_of(sample).tid, sample.time, view.ns(sample),
                   frames or ((labels.IDLE, None),)] += 1
         return found
