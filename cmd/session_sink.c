@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "output/recording_format.h"
 #include "procmem/cleanup.h"
 
 /* Opening. */
@@ -41,7 +42,12 @@ enum exit_status session_sink_open(struct session_sink *sink, struct outputs *ou
 /* The sentence for what the recording's writes returned. */
 static void explain(const struct session_sink *sink, int err, struct message *reterr)
 {
-	if (sink->recording)
+	if (err == -E2BIG)
+		message_set(reterr,
+			    "the recording has as many threads as one can have, %u: record the "
+			    "rest anew",
+			    RECORDING_MAX_THREADS);
+	else if (sink->recording)
 		message_set(reterr, "cannot write %s: %s",
 			    sink->recording->path ? sink->recording->path : "the standard output",
 			    strerror(-err));
@@ -194,7 +200,7 @@ static int open_to_read(struct session_sink *sink, const struct outputs *outputs
 int session_sink_finish(struct session_sink *sink, const struct run *run,
 			const struct outputs *outputs, int *ret_fd, struct message *reterr)
 {
-	int err = sink->error;
+	int err = sink->error == -E2BIG ? 0 : sink->error; /* one that is full can be finished */
 
 	*ret_fd = -1;
 	if (!sink->recorder || !recorder_sums(sink->recorder)->account.nr_samples)

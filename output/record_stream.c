@@ -34,6 +34,16 @@ struct byte_buffer *record_stream_begin(struct record_stream *stream)
 	return &stream->payload;
 }
 
+int record_stream_reserve(struct record_stream *stream, uint32_t nr_samples)
+{
+	int err = stream->error;
+
+	if (nr_samples > RECORDING_MAX_SAMPLES - stream->nr_samples)
+		err = record_stream_flush(stream);
+	stream->nr_samples += nr_samples;
+	return err;
+}
+
 /* What follows in the content is of another kind than what is before. */
 static void mark_end(struct record_stream *stream)
 {
@@ -85,6 +95,7 @@ int record_stream_flush(struct record_stream *stream)
 					  stream->ends, stream->nr_ends);
 	byte_buffer_clear(&stream->content);
 	stream->nr_ends = 0;
+	stream->nr_samples = 0;
 	return stream->error;
 }
 

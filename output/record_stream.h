@@ -20,7 +20,8 @@ struct record_stream {
 	struct byte_buffer payload; /* of the record */
 	uint32_t ends[RECORD_STREAM_MAX_ENDS];
 	uint32_t nr_ends;
-	int error; /* of what failed; 0 */
+	uint32_t nr_samples; /* of the frame */
+	int error;	     /* of what failed; 0 */
 };
 
 /* For a recording in fd, which is borrowed, with its header. 0 or -ENOMEM. */
@@ -29,6 +30,12 @@ void record_stream_done(struct record_stream *stream);
 
 /* Begin a record: append its payload to what is returned, which is borrowed. */
 struct byte_buffer *record_stream_begin(struct record_stream *stream);
+
+/*
+ * Have room for samples in the frame, at most RECORDING_MAX_SAMPLES, whose record comes next: what
+ * was gathered is written if they would be too many. 0; -ENOMEM; the error of the write.
+ */
+int record_stream_reserve(struct record_stream *stream, uint32_t nr_samples);
 
 /*
  * End it. Its payload goes on with the lengths of the columns and these, which are cleared. What

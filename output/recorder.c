@@ -54,7 +54,9 @@ struct recorder {
 	struct tree_records tree_records;
 	struct recorder_thread *threads; /* owned; by slot */
 	uint32_t nr_threads;
+	uint32_t nr_begun; /* threads that were written */
 	uint32_t nr_processes;
+	size_t command_bytes; /* of their command lines */
 
 	struct sample_batch batch;
 	bool has_tick;		      /* of the batch */
@@ -176,8 +178,12 @@ static int flush_now_and_then(struct recorder *recorder, uint64_t now_ns)
 /* Write that a thread is in a slot from now on. */
 static int write_thread(struct recorder *recorder, const struct sample_thread *thread)
 {
-	struct byte_buffer *payload = record_stream_begin(&recorder->stream);
+	struct byte_buffer *payload;
 
+	if (recorder->nr_begun == RECORDING_MAX_THREADS)
+		return -E2BIG;
+	recorder->nr_begun++;
+	payload = record_stream_begin(&recorder->stream);
 	byte_buffer_uint(payload, thread->slot);
 	byte_buffer_uint(payload, recorder->nr_processes);
 	byte_buffer_int(payload, thread->tid);
@@ -300,8 +306,8 @@ static void weigh(const struct recorder *recorder, struct recorder_thread *slot,
 	else if (state->has_time)
 		stored->wall_us = (recorder->tick_units - state->units) * (unit_ns / US_NS);
 	if (sample->cpu_ns)
-		stored->cpu_us = take_cpu_us(sample->cpu_ns, stored->wall_us, unit_ns,
-					     &slot->cpu_rest_ns);
+		stored->cpu_us =
+			take_cpu_us(sample->cpu_ns, stored->wall_us, unit_ns, &slot->cpu_rest_ns);
 }
 
 /* Count a sample as a profile of the recording would. */
@@ -458,13 +464,17 @@ struct sample_sink *recorder_sink(struct recorder *recorder)
 int recorder_add_process(struct recorder *recorder, pid_t pid, const char *command_line)
 {
 	struct byte_buffer *payload;
+	size_t bytes = command_line ? strnlen(command_line, RECORDING_MAX_STRING_BYTES) : 0;
 
 	if (recorder->nr_processes == RECORDING_MAX_PROCESSES)
-		return -ENOMEM;
+		return -E2BIG;
 	recorder->nr_processes++;
+	if (bytes > RECORDING_MAX_COMMAND_BYTES - recorder->command_bytes)
+		bytes = 0;
+	recorder->command_bytes += bytes;
 	payload = record_stream_begin(&recorder->stream);
 	byte_buffer_int(payload, pid);
-	byte_buffer_string(payload, command_line ? command_line : "", RECORDING_MAX_STRING_BYTES);
+	byte_buffer_string(payload, bytes ? command_line : "", RECORDING_MAX_STRING_BYTES);
 	return record_stream_end(&recorder->stream, RECORD_PROCESS, NULL, 0);
 }
 

@@ -4,7 +4,8 @@
  * can be read up to its last flush, whatever becomes of the writer. A flush is at least once a
  * second as long as ticks come.
  *
- * Memory is bounded: when its tables are full it begins new ones, and the file says so.
+ * Memory is bounded: when its tables are full it begins new ones, and the file says so. Threads
+ * are not forgotten: with RECORDING_MAX_THREADS of them a recording is full.
  */
 #pragma once
 
@@ -26,13 +27,15 @@ void recorder_destroy(struct recorder *recorder);
 
 /*
  * The sink to hand to a sampler; borrowed from recorder. Its calls return 0, -ENOMEM, or the
- * error of a write as negative errno; what was flushed before that can be read.
+ * error of a write as negative errno; what was flushed before that can be read. -E2BIG: the
+ * recording has no place for a thread more; it can be finished.
  */
 struct sample_sink *recorder_sink(struct recorder *recorder);
 
 /*
  * Add a process: threads whose samples begin from now on are its own. command_line, NULL if
- * not known, is copied. 0 or -ENOMEM.
+ * not known, is copied, or left out where all that there were have RECORDING_MAX_COMMAND_BYTES.
+ * 0; -ENOMEM; the error of a write; -E2BIG: there are RECORDING_MAX_PROCESSES.
  */
 int recorder_add_process(struct recorder *recorder, pid_t pid, const char *command_line);
 

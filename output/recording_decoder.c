@@ -154,6 +154,9 @@ static int take_process(struct recording_decoder *decoder, struct byte_cursor *p
 	if (decoder->nr_processes == RECORDING_MAX_PROCESSES || !take_int32(payload, 0, &pid) ||
 	    !take_string(payload, decoder->value, RECORDING_MAX_STRING_BYTES))
 		return -EBADMSG;
+	decoder->command_bytes += strlen(decoder->value);
+	if (decoder->command_bytes > RECORDING_MAX_COMMAND_BYTES)
+		return -EBADMSG;
 	decoder->nr_processes++;
 	return decoder->ops ? decoder->ops->process(decoder->context, pid, decoder->value) : 0;
 }
@@ -170,7 +173,7 @@ static int take_thread(struct recording_decoder *decoder, struct byte_cursor *pa
 	thread.interpreter_id = byte_cursor_int(payload);
 	thread.is_main = byte_cursor_uint(payload) & RECORD_MAIN_THREAD;
 	if (!is_good || !take_string(payload, thread.name, THREAD_NAME_MAX_BYTES - 1) ||
-	    decoder->nr_threads == PROFILE_NONE)
+	    decoder->nr_threads == RECORDING_MAX_THREADS)
 		return -EBADMSG;
 	thread.process = process ? process - 1 : PROFILE_NONE;
 	state = slot_table_get(&decoder->slots, slot);
@@ -339,8 +342,10 @@ static int take_samples(struct recording_decoder *decoder, struct byte_cursor *p
 	struct column_sample sample;
 	int err;
 
-	if (!sample_columns_begin(&columns, &decoder->slots, payload))
+	if (!sample_columns_begin(&columns, &decoder->slots, payload) ||
+	    columns.nr_samples > RECORDING_MAX_SAMPLES - decoder->nr_frame_samples)
 		return -EBADMSG;
+	decoder->nr_frame_samples += (uint32_t)columns.nr_samples;
 	for (;; decoder->nr_samples++) {
 		err = sample_columns_next(&columns, decoder->nr_nodes, &sample);
 		if (err)
@@ -418,6 +423,7 @@ int recording_decoder_take(struct recording_decoder *decoder, const uint8_t *con
 			return -EBADMSG;
 		decoder->has_header = true;
 	}
+	decoder->nr_frame_samples = 0;
 	while (!err && !byte_cursor_is_at_end(&cursor)) {
 		const uint64_t tag = byte_cursor_fixed(&cursor, 1);
 		const uint64_t length = byte_cursor_uint(&cursor);

@@ -27,7 +27,9 @@ struct recording_decoder {
 	bool has_header, has_end;
 	uint64_t epoch_us;
 	uint64_t nr_samples;
+	uint32_t nr_frame_samples; /* of the frame so far */
 	uint32_t nr_processes, nr_threads;
+	size_t command_bytes; /* of the processes' command lines */
 	struct slot_table slots;
 
 	struct told_pair *pairs; /* owned */

@@ -125,10 +125,14 @@ int sample_batch_write(struct sample_batch *batch, struct record_stream *stream)
 	struct byte_buffer *header;
 	struct tick_plan plan;
 	unsigned int shift = 0;
+	int err;
 
 	end_tick(batch);
 	if (!batch->times.nr)
 		return batch->columns[SAMPLES_OFFSETS].failed ? -ENOMEM : 0;
+	err = record_stream_reserve(stream, batch->nr_samples);
+	if (err)
+		return err;
 	header = record_stream_begin(stream);
 	byte_buffer_uint(header, batch->times.nr);
 	byte_buffer_uint(header, batch->nr_samples);

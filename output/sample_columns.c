@@ -35,8 +35,7 @@ struct slot_state *slot_table_get(struct slot_table *table, uint32_t slot)
 
 void slot_table_forget_nodes(struct slot_table *table)
 {
-	for (uint32_t i = 0; i < table->max_slots; i++)
-		table->slots[i].node = 0;
+	table->resets++;
 }
 
 /* Read how far it is to the next value, if there is one. */
@@ -73,9 +72,7 @@ static bool take_header(struct sample_columns *columns, struct byte_cursor *payl
 	columns->interval_ns = byte_cursor_uint(payload);
 	shift = byte_cursor_fixed(payload, 1);
 	width = byte_cursor_fixed(payload, 1);
-	if (payload->is_bad || columns->nr_ticks > RECORDING_MAX_SAMPLES ||
-	    columns->nr_samples > RECORDING_MAX_SAMPLES || shift > SAMPLES_MAX_SHIFT ||
-	    width > SAMPLES_MAX_WIDTH)
+	if (payload->is_bad || shift > SAMPLES_MAX_SHIFT || width > SAMPLES_MAX_WIDTH)
 		return false;
 	columns->unit_ns = (uint64_t)US_NS << shift;
 	columns->width = (unsigned int)width;
@@ -205,6 +202,9 @@ static int take_tick(struct sample_columns *columns)
 /* The next sample's node, if it has another one than its thread's last. */
 static bool take_node(struct sample_columns *columns, struct slot_state *slot, uint64_t nr_nodes)
 {
+	if (slot->resets != columns->table->resets)
+		slot->node = 0;
+	slot->resets = columns->table->resets;
 	if (sparse_has_next(&columns->nodes)) {
 		slot->node = byte_cursor_uint(&columns->columns[SAMPLES_NODES]);
 		sparse_load(&columns->nodes);

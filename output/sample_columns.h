@@ -21,6 +21,7 @@ struct slot_state {
 	uint32_t thread;  /* its index among all threads */
 	uint64_t time_ns; /* of its last sample, by the ticks' clock */
 	uint64_t node;	  /* + 1; 0: none */
+	uint64_t resets;  /* so many were before it had that node */
 	uint32_t flags;
 };
 
@@ -31,6 +32,7 @@ struct slot_table {
 	uint32_t *list; /* owned; the slots of the last tick */
 	uint32_t nr_list, max_list;
 	uint64_t time_ns; /* of the last tick */
+	uint64_t resets;  /* how often all nodes were forgotten */
 };
 
 void slot_table_done(struct slot_table *table);
@@ -38,7 +40,7 @@ void slot_table_done(struct slot_table *table);
 /* A slot, with room for it. NULL if out of memory; slot is below RECORDING_MAX_SLOTS. */
 struct slot_state *slot_table_get(struct slot_table *table, uint32_t slot);
 
-/* No thread has a node any more. */
+/* No thread has a node any more: its slot's is none at its next sample. */
 void slot_table_forget_nodes(struct slot_table *table);
 
 /* One record; borrows its payload. */

@@ -166,7 +166,7 @@ class Reader:
         self.recording = oracle.Recording()
         self.names, self.slots, self.ticking = [], {}, []
         self.epoch_us = self.nr_said = None
-        self.last_time = 0
+        self.last_time = self.nr_in_frame = self.command_bytes = 0
         self.reset()
 
     def reset(self):
@@ -184,6 +184,7 @@ class Reader:
         """The records of one frame, the first of which begins with the header."""
         if self.epoch_us is None:
             self.header(stream)
+        self.nr_in_frame = 0
         while stream:
             rule(self.nr_said is None, "something follows END")
             tag = stream.u8()
@@ -204,11 +205,16 @@ class Reader:
             self.recording.told[name] = str(int(self.recording.told[name]) + payload.int())
 
     def process(self, payload):
-        self.recording.processes.append(oracle.Process(payload.int(), payload.string()))
+        process = oracle.Process(payload.int(), payload.string())
+        self.command_bytes += len(process.command_line.encode("utf-8", "surrogateescape"))
+        rule(self.command_bytes <= 64 << 20, "length of command lines")
+        rule(len(self.recording.processes) < 1 << 16, "number of processes")
+        self.recording.processes.append(process)
 
     def thread(self, payload):
         slot, process = payload.uint(), payload.uint()
         rule(slot < 1 << 17, "slot")
+        rule(len(self.recording.threads) < 1 << 22, "number of threads")
         rule(process <= len(self.recording.processes), "process of a thread")
         tid, interpreter, flags, name = (payload.int(), payload.int(), payload.uint(),
                                          payload.string())
@@ -242,6 +248,8 @@ class Reader:
 
     def samples(self, payload):
         nr_ticks, nr_samples = payload.uint(), payload.uint()
+        self.nr_in_frame += nr_samples
+        rule(self.nr_in_frame <= 1 << 22, "samples of a frame")
         start, interval, unit = payload.uint(), payload.uint(), 1000 << payload.u8()
         width = payload.u8()
         columns = payload.columns(11)

@@ -7,6 +7,7 @@ import unittest
 
 import oracle
 import recording_reader
+import recording_writer
 import subjects
 import support
 import synthetic
@@ -122,3 +123,38 @@ class Refusals(unittest.TestCase):
         result = support.pysample("report", path, "-f", "collapsed")
         self.assertEqual((result.status, result.stdout), (1, ""))
         self.assertRegex(result.stderr, r"^pysample: [^\n]*version 2[^\n]*\n$")
+
+
+def idle_samples(nr, slots=None):
+    """A record of so many ticks that takes next to no bytes, each of one thread that goes on."""
+    columns = [b""] * 11
+    columns[3] = bytes([0, len(slots), *slots]) if slots else b""
+    payload = (recording_writer.uint(nr) * 2 + recording_writer.uint(10 ** 18) + bytes(3)
+               + recording_writer.columns(*columns))
+    return b"\x09" + recording_writer.uint(len(payload)) + payload
+
+
+class Limits(unittest.TestCase):
+    def test_samples_of_a_frame(self):
+        """A frame of some bytes that stands for one sample too many ends the recording."""
+        with open(subjects.made_up().path, "rb") as file:
+            frames = recording_reader.outer(file.read()).frames[:-1]
+        path = subjects.path_of("idle.pysample")
+        nr_before = len(self.read_torn(path, frames).samples)
+        for nr_more, is_good in ((2, True), (1 << 22, False)):
+            content = idle_samples(1, [0]) + idle_samples(nr_more)
+            with self.subTest(nr_more=nr_more):
+                if is_good:
+                    recording = self.read_torn(path, frames, content)
+                    self.assertEqual(len(recording.samples), nr_before + 1 + nr_more)
+                else:
+                    with self.assertRaises(recording_reader.Broken):
+                        self.read_torn(path, frames, content)
+                rows = support.parse_collapsed(support.read(
+                    subjects.report(path, form="collapsed")))
+                self.assertEqual(sum(rows.values()), nr_before + is_good * (1 + nr_more))
+
+    def read_torn(self, path, frames, *more):
+        with open(path, "wb") as file:
+            file.write(b"".join(frames) + b"".join(map(recording_reader.compress, more)))
+        return recording_reader.read(path, torn=True)

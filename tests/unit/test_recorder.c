@@ -12,6 +12,7 @@
 
 #include "output/recorder.h"
 #include "output/recording.h"
+#include "output/recording_format.h"
 #include "tests/support/random_samples.h"
 
 static int new_file(void)
@@ -41,14 +42,20 @@ static struct recording *open_file(int fd)
 
 /* What a recording is made of, counted. */
 struct counts {
-	uint32_t nr_functions, nr_nodes, nr_threads, nr_samples, nr_resets;
+	uint32_t nr_processes, nr_functions, nr_nodes, nr_threads, nr_samples, nr_resets;
+	uint64_t command_bytes;
 	uint32_t max_nodes, deepest; /* index of a sample's node */
 	uint64_t wall_ns, cpu_ns;
+	uint64_t torn_bytes;
 };
 
 static int count_process(void *context, pid_t pid, const char *command_line)
 {
-	(void)context, (void)pid, (void)command_line;
+	struct counts *counts = context;
+
+	(void)pid;
+	counts->nr_processes++;
+	counts->command_bytes += strlen(command_line);
 	return 0;
 }
 
@@ -119,8 +126,11 @@ static struct counts count(int fd)
 	};
 	struct recording *recording = open_file(fd);
 	struct counts counts = {0};
+	uint64_t torn_bytes;
 
 	cr_assert(eq(int, recording_read(recording, &ops, &counts), 0));
+	(void)recording_is_torn(recording, &torn_bytes);
+	counts.torn_bytes = torn_bytes;
 	recording_close(recording);
 	return counts;
 }
@@ -351,5 +361,90 @@ Test(recorder, ends_with_a_seek_table)
 	}
 	cr_assert(eq(u32, at, table - 8));
 	recorder_destroy(recorder);
+	(void)close(fd);
+}
+
+/* Threads that do nothing take no room, so that a second of them is one small frame. */
+Test(recorder, begins_a_frame_when_one_has_its_samples)
+{
+	enum { NR_THREADS = 100, NR_TICKS = RECORDING_MAX_SAMPLES / NR_THREADS * 5 / 4 };
+	const struct run run = {.info = {.asked_hz = 100000}};
+	int fd = new_file();
+	struct recorder *recorder = new_recorder(fd, &run);
+	struct sample_sink *sink = recorder_sink(recorder);
+	struct counts counts;
+
+	for (uint32_t i = 0; i < NR_TICKS; i++) {
+		for (uint32_t j = 0; j < NR_THREADS; j++) {
+			const struct sample_thread thread = {.id = j, .slot = j};
+			const struct sample sample = {
+				.time_ns = NS_PER_S + (uint64_t)i * 10000,
+				.wall_ns = i ? 10000 : 0,
+				.thread = &thread,
+			};
+
+			cr_assert(eq(int, sink->ops->sample(sink, &sample), 0));
+		}
+	}
+	cr_assert(eq(int, recorder_finish(recorder, &run), 0));
+	cr_assert(recorder_bytes(recorder) < 10000);
+	recorder_destroy(recorder);
+	counts = count(fd);
+	cr_assert(eq(u64, counts.torn_bytes, 0));
+	cr_assert(eq(u32, counts.nr_samples, NR_TICKS * NR_THREADS));
+	(void)close(fd);
+}
+
+/* The one that is too many is refused, and what there was can be finished and read. */
+Test(recorder, is_full_of_threads)
+{
+	const struct run run = {0};
+	int fd = new_file();
+	struct recorder *recorder = new_recorder(fd, &run);
+	struct sample_sink *sink = recorder_sink(recorder);
+	struct sample_thread thread = {0};
+	struct sample sample = {.time_ns = NS_PER_S, .thread = &thread};
+	struct counts counts;
+
+	for (uint32_t i = 0; i < RECORDING_MAX_THREADS; i++) {
+		thread.id = i;
+		thread.slot = i % RECORDING_MAX_SLOTS;
+		cr_assert(eq(int, sink->ops->sample(sink, &sample), 0));
+	}
+	thread.id = RECORDING_MAX_THREADS;
+	cr_assert(eq(int, sink->ops->sample(sink, &sample), -E2BIG));
+	cr_assert(eq(int, recorder_finish(recorder, &run), 0));
+	recorder_destroy(recorder);
+	counts = count(fd);
+	cr_assert(eq(u64, counts.torn_bytes, 0));
+	cr_assert(eq(u32, counts.nr_threads, RECORDING_MAX_THREADS));
+	cr_assert(eq(u32, counts.nr_samples, RECORDING_MAX_THREADS));
+	(void)close(fd);
+}
+
+/* Command lines that are too long together are left out, processes that are too many refused. */
+Test(recorder, has_room_for_so_many_processes)
+{
+	enum { NR_LONG = RECORDING_MAX_COMMAND_BYTES / RECORDING_MAX_STRING_BYTES };
+	const struct run run = {0};
+	int fd = new_file();
+	struct recorder *recorder = new_recorder(fd, &run);
+	char *line = malloc(100000);
+	struct counts counts;
+
+	cr_assert(line != NULL);
+	memset(line, 'x', 100000);
+	line[99999] = '\0';
+	for (uint32_t i = 0; i < RECORDING_MAX_PROCESSES; i++)
+		cr_assert(eq(int, recorder_add_process(recorder, 1, line), 0));
+	cr_assert(eq(int, recorder_add_process(recorder, 1, line), -E2BIG));
+	cr_assert(eq(int, push(recorder, NS_PER_S, 1), 0));
+	cr_assert(eq(int, recorder_finish(recorder, &run), 0));
+	recorder_destroy(recorder);
+	counts = count(fd);
+	cr_assert(eq(u64, counts.torn_bytes, 0));
+	cr_assert(eq(u32, counts.nr_processes, RECORDING_MAX_PROCESSES));
+	cr_assert(eq(u64, counts.command_bytes, (uint64_t)NR_LONG * RECORDING_MAX_STRING_BYTES));
+	free(line);
 	(void)close(fd);
 }

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: MIT */
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "output/byte_buffer.h"
+#include "output/recording_decoder.h"
+
+#define NR(array) (sizeof(array) / sizeof((array)[0]))
+
+/* What was handed on. */
+struct counts {
+	uint32_t nr_processes, nr_threads, nr_nodes, nr_samples;
+	uint32_t node; /* of the last sample */
+};
+
+static int count_process(void *context, pid_t pid, const char *command_line)
+{
+	(void)pid, (void)command_line;
+	((struct counts *)context)->nr_processes++;
+	return 0;
+}
+
+static int count_thread(void *context, uint32_t process, const struct profile_thread *thread)
+{
+	(void)process, (void)thread;
+	((struct counts *)context)->nr_threads++;
+	return 0;
+}
+
+static int count_function(void *context, const struct function *function)
+{
+	(void)context, (void)function;
+	return 0;
+}
+
+static int count_node(void *context, uint32_t parent, uint32_t function, int32_t line)
+{
+	(void)parent, (void)function, (void)line;
+	((struct counts *)context)->nr_nodes++;
+	return 0;
+}
+
+static int count_renamed(void *context, uint32_t thread, const char *name)
+{
+	(void)context, (void)thread, (void)name;
+	return 0;
+}
+
+static int count_sample(void *context, const struct recorded_sample *sample)
+{
+	struct counts *counts = context;
+
+	counts->nr_samples++;
+	counts->node = sample->node;
+	return 0;
+}
+
+static int count_reset(void *context)
+{
+	((struct counts *)context)->nr_nodes = 0;
+	return 0;
+}
+
+static const struct recording_ops ops = {
+	.process = count_process,
+	.thread = count_thread,
+	.function = count_function,
+	.node = count_node,
+	.renamed = count_renamed,
+	.sample = count_sample,
+	.reset = count_reset,
+};
+
+static void take_header(struct recording_decoder *decoder)
+{
+	static const uint8_t header[RECORDING_HEADER_BYTES] = RECORDING_MAGIC "\1";
+
+	cr_assert(eq(int, recording_decoder_take(decoder, header, sizeof(header)), 0));
+}
+
+/* One that has taken the header. */
+static struct recording_decoder *new_decoder(struct counts *counts)
+{
+	struct recording_decoder *decoder = calloc(1, sizeof(*decoder));
+
+	cr_assert(decoder != NULL);
+	*counts = (struct counts){0};
+	decoder->ops = &ops;
+	decoder->context = counts;
+	take_header(decoder);
+	return decoder;
+}
+
+static void free_decoder(struct recording_decoder *decoder)
+{
+	recording_decoder_done(decoder);
+	free(decoder);
+}
+
+/* Take a frame of what is in content, and clear that. */
+static int take(struct recording_decoder *decoder, struct byte_buffer *content)
+{
+	int err = recording_decoder_take(decoder, content->bytes, content->nr);
+
+	cr_assert(not(content->failed));
+	byte_buffer_clear(content);
+	return err;
+}
+
+/* Append a record, whose payload is cleared. */
+static void put_record(struct byte_buffer *content, enum record_tag tag,
+		       struct byte_buffer *payload)
+{
+	byte_buffer_uint(content, tag);
+	byte_buffer_uint(content, payload->nr);
+	byte_buffer_append(content, payload->bytes, payload->nr);
+	byte_buffer_clear(payload);
+}
+
+static void put_thread(struct byte_buffer *content, uint32_t slot)
+{
+	struct byte_buffer payload = {0};
+
+	byte_buffer_uint(&payload, slot);
+	for (int i = 0; i < 5; i++)
+		byte_buffer_uint(&payload, 0);
+	put_record(content, RECORD_THREAD, &payload);
+	byte_buffer_done(&payload);
+}
+
+static void put_process(struct byte_buffer *content, uint32_t bytes)
+{
+	static char line[RECORDING_MAX_STRING_BYTES + 1];
+	struct byte_buffer payload = {0};
+
+	memset(line, 'x', sizeof(line));
+	line[bytes] = '\0';
+	byte_buffer_uint(&payload, 0);
+	byte_buffer_string(&payload, line, RECORDING_MAX_STRING_BYTES);
+	put_record(content, RECORD_PROCESS, &payload);
+	byte_buffer_done(&payload);
+}
+
+/* A function, and a node of it. */
+static void put_node(struct byte_buffer *content)
+{
+	static const uint8_t function[] = {0, 1, 'f', 0, 0, 0}, node[] = {1, 1, 1, 1, 0, 0, 0};
+	struct byte_buffer payload = {0};
+
+	byte_buffer_append(&payload, function, sizeof(function));
+	put_record(content, RECORD_FUNCTION, &payload);
+	byte_buffer_append(&payload, node, sizeof(node));
+	put_record(content, RECORD_NODES, &payload);
+	byte_buffer_done(&payload);
+}
+
+/*
+ * Ticks at time 0, of the thread in slot, or of those of the tick before if that is none; the
+ * first sample has a node if that is not 0.
+ */
+static void put_samples(struct byte_buffer *content, uint64_t nr_ticks, uint64_t nr_samples,
+			uint32_t slot, uint32_t node)
+{
+	struct byte_buffer payload = {0}, columns[NR_SAMPLES_COLUMNS] = {0};
+
+	if (slot != PROFILE_NONE) {
+		byte_buffer_fixed(&columns[SAMPLES_THREADS], 1 << 8, 2);
+		byte_buffer_uint(&columns[SAMPLES_THREADS], slot);
+	}
+	if (node) {
+		byte_buffer_uint(&columns[SAMPLES_NODE_GAPS], 0);
+		byte_buffer_uint(&columns[SAMPLES_NODES], node);
+	}
+	byte_buffer_uint(&payload, nr_ticks);
+	byte_buffer_uint(&payload, nr_samples);
+	for (int i = 0; i < 4; i++)
+		byte_buffer_uint(&payload, 0);
+	for (int i = 0; i < NR_SAMPLES_COLUMNS; i++)
+		byte_buffer_uint(&payload, columns[i].nr);
+	for (int i = 0; i < NR_SAMPLES_COLUMNS; i++) {
+		byte_buffer_append(&payload, columns[i].bytes, columns[i].nr);
+		byte_buffer_done(&columns[i]);
+	}
+	put_record(content, RECORD_SAMPLES, &payload);
+	byte_buffer_done(&payload);
+}
+
+/* A record takes the same few bytes whatever it stands for. */
+Test(recording_decoder, so_many_samples_are_a_frame)
+{
+	enum { MAX = RECORDING_MAX_SAMPLES };
+	static const struct {
+		uint64_t nr[3]; /* of the records */
+		uint32_t nr_handed_on;
+		int err;
+	} cases[] = {
+		{{1, MAX - 1}, MAX, 0},	   {{1, MAX}, 1, -EBADMSG},
+		{{MAX, 1}, MAX, -EBADMSG}, {{1, 2, MAX - 2}, 3, -EBADMSG},
+		{{MAX + 1}, 0, -EBADMSG},  {{UINT64_MAX}, 0, -EBADMSG},
+	};
+
+	for (size_t i = 0; i < NR(cases); i++) {
+		struct byte_buffer content = {0};
+		struct counts counts;
+		struct recording_decoder *decoder = new_decoder(&counts);
+
+		put_thread(&content, 0);
+		for (int j = 0; j < 3 && cases[i].nr[j]; j++)
+			put_samples(&content, cases[i].nr[j], cases[i].nr[j], 0, 0);
+		cr_expect(eq(int, take(decoder, &content), cases[i].err), "case %zu", i);
+		cr_expect(eq(u32, counts.nr_samples, cases[i].nr_handed_on), "case %zu", i);
+		byte_buffer_done(&content);
+		free_decoder(decoder);
+	}
+}
+
+Test(recording_decoder, the_next_frame_has_as_many_again)
+{
+	struct byte_buffer content = {0};
+	struct counts counts;
+	struct recording_decoder *decoder = new_decoder(&counts);
+
+	put_thread(&content, 0);
+	put_samples(&content, 1, 1, 0, 0);
+	for (int i = 0; i < 3; i++) {
+		cr_assert(eq(int, take(decoder, &content), 0));
+		put_samples(&content, RECORDING_MAX_SAMPLES, RECORDING_MAX_SAMPLES, PROFILE_NONE,
+			    0);
+	}
+	cr_expect(eq(u32, counts.nr_samples, 2 * RECORDING_MAX_SAMPLES + 1));
+	byte_buffer_done(&content);
+	free_decoder(decoder);
+}
+
+/* Ticks are as many as there are samples for. */
+Test(recording_decoder, ticks_have_samples)
+{
+	static const uint64_t nr_ticks[] = {0, 1, 3, UINT64_MAX};
+
+	for (size_t i = 0; i < NR(nr_ticks); i++) {
+		struct byte_buffer content = {0};
+		struct counts counts;
+		struct recording_decoder *decoder = new_decoder(&counts);
+
+		put_thread(&content, 0);
+		put_samples(&content, nr_ticks[i], 2, 0, 0);
+		cr_expect(eq(int, take(decoder, &content), -EBADMSG), "case %zu", i);
+		byte_buffer_done(&content);
+		free_decoder(decoder);
+	}
+}
+
+Test(recording_decoder, so_many_threads_are_a_recording)
+{
+	enum { IN_FRAME = 1 << 16 };
+	struct byte_buffer content = {0};
+	struct counts counts;
+	struct recording_decoder *decoder = new_decoder(&counts);
+
+	for (uint32_t i = 0; i < RECORDING_MAX_THREADS / IN_FRAME; i++) {
+		for (uint32_t j = 0; j < IN_FRAME; j++)
+			put_thread(&content, j);
+		cr_assert(eq(int, take(decoder, &content), 0));
+	}
+	cr_expect(eq(u32, counts.nr_threads, RECORDING_MAX_THREADS));
+	put_thread(&content, 0);
+	cr_expect(eq(int, take(decoder, &content), -EBADMSG));
+	cr_expect(eq(u32, counts.nr_threads, RECORDING_MAX_THREADS));
+	byte_buffer_done(&content);
+	free_decoder(decoder);
+}
+
+Test(recording_decoder, so_long_are_all_command_lines)
+{
+	enum { NR_LONG = RECORDING_MAX_COMMAND_BYTES / (RECORDING_MAX_STRING_BYTES + 1) };
+	struct byte_buffer content = {0};
+	struct counts counts;
+	struct recording_decoder *decoder = new_decoder(&counts);
+
+	for (int i = 0; i < NR_LONG; i++) {
+		put_process(&content, RECORDING_MAX_STRING_BYTES);
+		cr_assert(eq(int, take(decoder, &content), 0));
+	}
+	put_process(&content, NR_LONG);
+	cr_expect(eq(int, take(decoder, &content), 0));
+	put_process(&content, 0);
+	cr_expect(eq(int, take(decoder, &content), 0));
+	put_process(&content, 1);
+	cr_expect(eq(int, take(decoder, &content), -EBADMSG));
+	cr_expect(eq(u32, counts.nr_processes, NR_LONG + 2));
+	byte_buffer_done(&content);
+	free_decoder(decoder);
+}
+
+/* A RESET is two bytes, and there can be millions of them: none goes through all slots. */
+Test(recording_decoder, a_reset_forgets_the_nodes_of_all_slots)
+{
+	struct byte_buffer content = {0}, nothing = {0};
+	struct counts counts;
+	struct recording_decoder *decoder = new_decoder(&counts);
+
+	put_thread(&content, 0);
+	put_thread(&content, RECORDING_MAX_SLOTS - 1);
+	for (int round = 0; round < 2; round++) {
+		for (uint32_t slot = 0; slot < RECORDING_MAX_SLOTS;
+		     slot += RECORDING_MAX_SLOTS - 1) {
+			put_samples(&content, 1, 1, slot, 0);
+			cr_assert(eq(int, take(decoder, &content), 0));
+			cr_expect(eq(u32, counts.node, PROFILE_NONE));
+		}
+		put_node(&content);
+		for (uint32_t slot = 0; slot < RECORDING_MAX_SLOTS;
+		     slot += RECORDING_MAX_SLOTS - 1) {
+			put_samples(&content, 1, 1, slot, 1);
+			put_samples(&content, 1, 1, slot, 0);
+			cr_assert(eq(int, take(decoder, &content), 0));
+			cr_expect(eq(u32, counts.node, 0));
+		}
+		for (int i = 0; i < 1000000; i++)
+			put_record(&content, RECORD_RESET, &nothing);
+	}
+	cr_assert(eq(int, take(decoder, &content), 0));
+	byte_buffer_done(&content);
+	free_decoder(decoder);
+}
