@@ -130,30 +130,29 @@ int function_rows_append(struct function_rows *rows, const struct function *func
 	return 0;
 }
 
-int function_rows_intern(struct function_rows *rows, const struct function *function,
-			 uint32_t *ret_index)
+uint32_t function_rows_search(struct function_rows *rows, const struct function *function)
 {
-	uint32_t index;
-
 	name_functions(rows);
-	index = function_find(rows, function);
-	if (index == PROFILE_NONE)
-		return function_rows_append(rows, function, ret_index);
-	*ret_index = index;
-	return 0;
+	return function_find(rows, function);
 }
 
 int function_rows_get(struct function_rows *rows, const struct function *function,
 		      uint32_t *ret_index)
 {
+	uint32_t index = PROFILE_NONE;
 	int err = id_map_reserve(&rows->of_id, function->id);
 
-	if (!err)
-		err = rows->ids_changed ? function_rows_intern(rows, function, ret_index)
-					: function_rows_append(rows, function, ret_index);
-	if (!err)
-		rows->of_id.index[function->id] = *ret_index;
-	return err;
+	if (err)
+		return err;
+	if (rows->ids_changed)
+		index = function_rows_search(rows, function);
+	if (index == PROFILE_NONE)
+		err = function_rows_append(rows, function, &index);
+	if (err)
+		return err;
+	rows->of_id.index[function->id] = index;
+	*ret_index = index;
+	return 0;
 }
 
 uint32_t function_rows_find(const struct function_rows *rows, uint32_t id)

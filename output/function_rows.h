@@ -43,9 +43,8 @@ void function_rows_done(struct function_rows *rows);
 int function_rows_append(struct function_rows *rows, const struct function *function,
 			 uint32_t *ret_index);
 
-/* The row that is like function, whose id is not looked at, made if it is new. 0 or -ENOMEM. */
-int function_rows_intern(struct function_rows *rows, const struct function *function,
-			 uint32_t *ret_index);
+/* The row that is like function, whose id is not looked at; PROFILE_NONE if there is none. */
+uint32_t function_rows_search(struct function_rows *rows, const struct function *function);
 
 /* The row of an id; PROFILE_NONE if there is none yet. */
 uint32_t function_rows_find(const struct function_rows *rows, uint32_t id);

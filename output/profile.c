@@ -132,7 +132,7 @@ void profile_rename_thread(struct profile *profile, uint32_t thread, const char 
 int profile_get_function(struct profile *profile, const struct function *function,
 			 uint32_t *ret_function)
 {
-	return function_rows_intern(&profile->tree.functions, function, ret_function);
+	return profile_tree_get_function(&profile->tree, function, ret_function);
 }
 
 int profile_get_node(struct profile *profile, uint32_t parent, uint32_t function, int32_t line,

@@ -100,7 +100,7 @@ int profile_add_process(struct profile *profile, pid_t pid, const char *command_
  * PROFILE_NONE if rows are full, or not kept. A stack that has no place has the node that
  * profile_other_node() gives.
  *
- * 0; -ENOMEM; profile_get_node(): -E2BIG, there is no place.
+ * 0; -ENOMEM; profile_get_function() and profile_get_node(): -E2BIG, there is no place.
  */
 int profile_get_function(struct profile *profile, const struct function *function,
 			 uint32_t *ret_function);

@@ -23,6 +23,19 @@ bool profile_tree_is_full(const struct profile_tree *tree)
 	return tree->nr_nodes + 2 >= tree->max_nodes;
 }
 
+int profile_tree_get_function(struct profile_tree *tree, const struct function *function,
+			      uint32_t *ret_function)
+{
+	const uint32_t index = function_rows_search(&tree->functions, function);
+
+	if (index == PROFILE_NONE)
+		return profile_tree_is_full(tree)
+			       ? -E2BIG
+			       : function_rows_append(&tree->functions, function, ret_function);
+	*ret_function = index;
+	return 0;
+}
+
 static int frame_add(struct profile_tree *tree, const struct profile_frame *frame,
 		     uint32_t *ret_index)
 {

@@ -56,6 +56,13 @@ void profile_tree_done(struct profile_tree *tree);
 bool profile_tree_is_full(const struct profile_tree *tree);
 
 /*
+ * The index of a function by what it is (its id is not looked at), made if it is new. 0; -ENOMEM;
+ * -E2BIG if none of its rows could have a node.
+ */
+int profile_tree_get_function(struct profile_tree *tree, const struct function *function,
+			      uint32_t *ret_function);
+
+/*
  * The row of a line of a function, by its index, made if it is new. line is taken as it
  * is, whatever by_line says. 0; -ENOMEM; -E2BIG if it could have no node.
  */

@@ -49,6 +49,7 @@ struct player {
 	struct played_node *nodes; /* owned */
 	uint32_t nr_nodes, max_nodes;
 	struct pair_map node_of_root;	 /* (root, node of the recording) → node, by_thread */
+	uint32_t max_kept;		 /* so many are in it at most */
 	struct pair_map verdict_of_line; /* (function, line) → verdict */
 	struct text label;
 
@@ -317,15 +318,19 @@ static uint32_t node_find(const struct player *player, uint32_t root, uint32_t n
 				    : pair_map_find(&player->node_of_root, root, node);
 }
 
+/* All threads can have all nodes of the recording: what is too much is found again. */
 static int node_keep(struct player *player, uint32_t root, uint32_t node, uint32_t row)
 {
-	if (root != PROFILE_NONE)
-		return pair_map_add(&player->node_of_root, root, node, row);
-	player->nodes[node].row = row;
-	return 0;
+	if (root == PROFILE_NONE) {
+		player->nodes[node].row = row;
+		return 0;
+	}
+	if (player->node_of_root.nr >= player->max_kept)
+		pair_map_done(&player->node_of_root);
+	return pair_map_add(&player->node_of_root, root, node, row);
 }
 
-/* The profile's row of a function of the recording, made if there is none. */
+/* The profile's row of a function of the recording, made if there is none. -E2BIG: no place. */
 static int function_get(struct player *player, uint32_t index, uint32_t *ret_row)
 {
 	const struct profile_function *copy = &player->functions.rows[index];
@@ -541,6 +546,7 @@ int replay(struct recording *recording, const struct replay_filter *filter, stru
 	};
 	int err = player_init(&player, recording);
 
+	player.max_kept = player.options->max_nodes ? player.options->max_nodes : PROFILE_MAX_NODES;
 	if (!err)
 		err = recording_read(recording, &ops, &player);
 	player_done(&player);

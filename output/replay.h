@@ -32,7 +32,8 @@ struct replay_filter {
  * even in its accounts.
  *
  * Reads the recording twice. Memory beside the profile: 20 bytes for each node of the recording,
- * its functions, and with by_thread 50 bytes for each node of the profile.
+ * its functions, its threads, 170 bytes each, and with by_thread 50 bytes for each node that the
+ * profile may have.
  *
  * 0; -ENOMEM; -ESTALE, the file has changed meanwhile; the file's error.
  */

@@ -263,6 +263,26 @@ Test(replay, filters)
 	}
 }
 
+/* What has no place brings nothing with it: neither rows nor functions. */
+Test(replay, a_full_profile_takes_no_function)
+{
+	static const struct one full[] = {
+		{0, 0, "0", 0}, {1, 0, "1", 0}, {2, 0, "2", 0},
+		{3, 0, "3", 0}, {4, 0, "4", 0}, {5, 0, "1", 0},
+	};
+	struct profile *profile = new_profile((struct profile_options){.max_nodes = 4});
+	cleanup_free char *text = NULL;
+	uint32_t nr;
+
+	play(record(full, NR(full), 7), &ALL, profile, PROFILE_SELF);
+	text = collapsed(profile);
+	cr_expect(eq(str, text, (char *)MAIN " 1\nfib (app.py:20) 2\n[other stacks] 3\n"));
+	(void)profile_functions(profile, &nr);
+	cr_expect(eq(u32, nr, 3));
+	cr_expect(eq(u64, profile_sums(profile, PROFILE_SELF)->nr_other_samples, 3));
+	profile_destroy(profile);
+}
+
 /* With a row per line the label that matches is that of the line. */
 Test(replay, patterns_see_lines)
 {
