@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Any bytes as the stream of a recording, and as a file, played into a profile and written. Their
+ * sum says how: with which options and filter, and in which format. Most profiles are too small
+ * for what comes: they hold what they may and no more, and every sample that passed counts.
+ */
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include "output/format.h"
+#include "output/recorded_threads.h"
+#include "output/replay.h"
+#include "procmem/cleanup.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool condition)
+{
+	if (!condition)
+		abort();
+}
+
+/* So much of a file says enough: a few bytes can stand for millions of samples. */
+enum { MAX_SAMPLES = 1 << 14 };
+
+/* What an input asks for. */
+struct choice {
+	struct profile_options options;
+	struct replay_filter filter;
+	const struct format *format; /* with a writer */
+	bool has_base;
+};
+
+static struct choice choose(const uint8_t *data, size_t size)
+{
+	static const char *const threads[] = {"MainThread", "1"};
+	static const struct replay_filter filters[] = {
+		{0},
+		{.from_ns = 1000000, .to_ns = -1000},
+		{.threads = threads, .nr_threads = 2},
+		{.pid = 7, .busy = true},
+	};
+	static const uint32_t max_nodes[] = {4, 9, 100, 0};
+	struct choice choice = {0};
+	size_t nr_formats;
+	const struct format *formats = format_list(&nr_formats);
+	uint32_t sum = 0;
+
+	for (size_t i = 0; i < size; i++)
+		sum += data[i];
+	choice.format = &formats[sum % nr_formats];
+	if (!choice.format->write)
+		choice.format = formats;
+	sum /= (uint32_t)nr_formats;
+	choice.options = (struct profile_options){
+		.mode = sum % NR_PROFILE_MODES,
+		.by_line = choice.format->by_line || sum & 4,
+		.by_thread = sum & 8,
+		.keep_samples = choice.format->keep_samples || sum & 16,
+		.max_nodes = max_nodes[sum / 32 % 4],
+	};
+	choice.filter = filters[sum / 128 % 4];
+	choice.has_base = choice.format->compares && sum & 512;
+	return choice;
+}
+
+/* Whether it holds what it may, and every sample is somewhere. */
+static void check(const struct profile *profile, const struct choice *choice)
+{
+	const uint64_t nr_shown = profile_sums(profile, PROFILE_SELF)->account.nr_shown;
+	uint64_t nr_found = profile_rootless_idle(profile, PROFILE_SELF).samples;
+	uint32_t nr_nodes, nr_functions, nr_samples;
+
+	(void)profile_nodes(profile, &nr_nodes);
+	(void)profile_functions(profile, &nr_functions);
+	(void)profile_samples(profile, &nr_samples);
+	for (uint32_t i = 0; i < nr_nodes; i++)
+		nr_found += profile_weight(profile, PROFILE_SELF, i).samples;
+	require(nr_found == nr_shown);
+	require(nr_samples == (choice->options.keep_samples ? nr_shown : 0));
+	if (choice->options.max_nodes)
+		require(nr_nodes <= choice->options.max_nodes &&
+			nr_functions <= choice->options.max_nodes);
+}
+
+static void write_profile(const struct recording *recording, const struct profile *profile,
+			  const struct choice *choice)
+{
+	const struct artefact artefact = {
+		.profile = profile,
+		.has_base = choice->has_base,
+		.runs = recording_run(recording),
+		.nr_runs = 1,
+		.base_runs = choice->has_base ? recording_run(recording) : NULL,
+		.nr_base_runs = choice->has_base,
+		.options = {.max_rows = 20, .columns = 80, .no_source = true},
+	};
+	FILE *out = fopen("/dev/null", "w");
+
+	if (!out)
+		return;
+	require(choice->format->write(&artefact, out) == 0);
+	require(fclose(out) == 0);
+}
+
+static void play(struct recording *recording, const struct choice *choice)
+{
+	struct profile *profile = profile_create(&choice->options);
+
+	if (!profile)
+		return;
+	require(replay(recording, &choice->filter, profile, PROFILE_SELF) == 0);
+	if (choice->has_base)
+		require(replay(recording, &(struct replay_filter){0}, profile, PROFILE_BASE) == 0);
+	check(profile, choice);
+	if (profile_sums(profile, PROFILE_SELF)->account.nr_shown)
+		write_profile(recording, profile, choice);
+	profile_destroy(profile);
+}
+
+static void read_file(const uint8_t *data, size_t size, const struct choice *choice)
+{
+	cleanup_close int fd = memfd_create("recording", MFD_CLOEXEC);
+	struct recording *recording;
+	struct recorded_threads threads;
+
+	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
+		return;
+	if (recording_open(fd, &recording, NULL) != 0)
+		return;
+	require(recorded_threads_read(recording, &threads) == 0);
+	if (threads.nr_samples <= MAX_SAMPLES)
+		play(recording, choice);
+	recorded_threads_done(&threads);
+	recording_close(recording);
+}
+
+/* As the content of a file's only frame, so that no checksum stands in the way. */
+static void read_stream(const uint8_t *data, size_t size, const struct choice *choice)
+{
+	const size_t max = ZSTD_compressBound(size);
+	cleanup_free uint8_t *frame = malloc(max);
+	const size_t bytes = frame ? ZSTD_compress(frame, max, data, size, 1) : 0;
+
+	if (frame && !ZSTD_isError(bytes))
+		read_file(frame, bytes, choice);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const struct choice choice = choose(data, size);
+
+	read_stream(data, size, &choice);
+	read_file(data, size, &choice);
+	return 0;
+}
