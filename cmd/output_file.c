@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cmd/output_file.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -195,7 +196,19 @@ static mode_t new_file_mode(void)
 	return 0666 & ~mask;
 }
 
-/* Give the temporary file what the file has that it replaces. The owner is root's to give. */
+/* Give a file an owner, which is root's to give, and a group; whether it has that group now. */
+static bool give(int fd, uid_t owner, gid_t group)
+{
+	struct stat status;
+
+	return fchown(fd, owner, group) == 0 || fchown(fd, (uid_t)-1, group) == 0 ||
+	       (fstat(fd, &status) == 0 && status.st_gid == group);
+}
+
+/*
+ * Give the temporary file what the file has that it replaces. Another group may do no more
+ * than everybody, whatever the one could whose file it was.
+ */
 static void keep_attributes(const struct output_file *file)
 {
 	int fd = fileno(file->stream);
@@ -204,8 +217,8 @@ static void keep_attributes(const struct output_file *file)
 
 	if (lstat(file->target, &status) == 0 && S_ISREG(status.st_mode)) {
 		mode = status.st_mode & 0777;
-		if (fchown(fd, status.st_uid, status.st_gid) != 0)
-			(void)fchown(fd, (uid_t)-1, status.st_gid);
+		if (!give(fd, status.st_uid, status.st_gid))
+			mode &= S_IRWXU | (mode & S_IRWXO) << 3 | S_IRWXO;
 	}
 	(void)fchmod(fd, mode);
 }
@@ -382,34 +395,43 @@ int output_file_begin_growing(struct output_file *file, struct message *reterr)
 }
 
 /* Rename the temporary file, which stays if that fails. */
-static int replace_target(struct output_file *file, struct message *reterr)
+static int rename_temporary(const struct output_file *file, struct message *reterr)
 {
 	int err = 0;
 
-	if (rename(file->temporary, file->target) != 0) {
+	assert(file->temporary);
+	if (rename(file->temporary, file->target) != 0)
 		err = -errno;
+	if (err && access(file->temporary, F_OK) == 0)
 		message_set(reterr, "cannot replace %s: %s; what was written is in %s", file->path,
 			    strerror(-err), file->temporary);
-	}
-	forget_temporary(file); /* what was written stays, in any case */
+	else if (err)
+		message_set(reterr, "cannot write %s: %s; what was written is lost", file->path,
+			    strerror(-err));
 	return err;
 }
 
 int output_file_publish(struct output_file *file, struct message *reterr)
 {
-	int err;
+	int err = 0;
 
 	if (!file->target || file->is_published)
 		return 0;
-	file->is_published = true;
-	if (file->temporary)
-		return replace_target(file, reterr);
 	hold_signals(file);
-	err = link_temporary(file);
-	if (!err)
-		return replace_target(file, reterr);
-	(void)sigprocmask(SIG_SETMASK, &file->signals, NULL);
-	return failed(file, err, reterr);
+	if (!file->temporary)
+		err = link_temporary(file);
+	if (err)
+		message_set(reterr, "cannot write %s: %s; what was written is lost", file->path,
+			    strerror(-err));
+	else
+		err = rename_temporary(file, reterr);
+	if (err) {
+		(void)sigprocmask(SIG_SETMASK, &file->signals, NULL);
+		return err;
+	}
+	file->is_published = true;
+	forget_temporary(file);
+	return 0;
 }
 
 int output_file_reopen(const struct output_file *file)
@@ -428,17 +450,25 @@ int output_file_reopen(const struct output_file *file)
 
 int output_file_finish(struct output_file *file, int err, struct message *reterr)
 {
+	bool stays = false; /* what was written does, under whatever name */
+
 	if (!err && fflush(file->stream) != 0)
 		err = -errno;
-	if (!err && file->is_growing)
-		err = output_file_publish(file, reterr);
-	else if (err)
+	if (err) {
 		(void)failed(file, err, reterr);
+	} else if (file->is_growing) {
+		err = output_file_publish(file, reterr);
+		stays = true;
+	}
 	if (file->stream != stdout && fclose(file->stream) != 0 && !err)
 		err = failed(file, -errno, reterr);
 	file->stream = NULL;
-	if (!err && file->temporary)
-		err = replace_target(file, reterr);
+	if (!err && file->temporary) {
+		err = rename_temporary(file, reterr);
+		stays = true;
+	}
+	if (stays && file->temporary)
+		forget_temporary(file);
 	output_file_discard(file);
 	return err;
 }

@@ -6,7 +6,8 @@
  *
  * A regular file, also one behind symbolic links, is replaced: the new one is written
  * under a temporary name in its folder and renamed, with the old one's permissions
- * and, if we may, its owner. What is no regular file (a pipe, a terminal, /dev/null),
+ * and, if we may, its owner and group; where it cannot have that group, no group may do more
+ * than everybody. What is no regular file (a pipe, a terminal, /dev/null),
  * stdout under whatever name, and a file that cannot be replaced because it or its
  * folder belongs to somebody else, is written in place.
  */
@@ -58,8 +59,8 @@ int output_file_begin(struct output_file *file, struct message *reterr);
 int output_file_begin_growing(struct output_file *file, struct message *reterr);
 
 /*
- * Give a growing file its name, if it has not got it yet. 0; or a negative errno and a
- * sentence: the file goes on, but has not got its name.
+ * Give a growing file its name, if it has not got it yet. 0; or a negative errno: the file goes
+ * on, but has not got its name, which can be tried again. The sentence is for who does not.
  */
 int output_file_publish(struct output_file *file, struct message *reterr);
 
@@ -72,7 +73,8 @@ int output_file_reopen(const struct output_file *file);
 /*
  * Close the file and give it its name, if err (what writing it returned) is 0;
  * else leave what was there before; a growing file that was published stays as it is. 0, or a
- * negative errno and a sentence; the file is closed either way.
+ * negative errno and a sentence; the file is closed either way. What cannot have its name
+ * stays under the temporary one, which is told, if it has one.
  */
 int output_file_finish(struct output_file *file, int err, struct message *reterr);
 

@@ -82,14 +82,16 @@ static void take_name(struct sample_sink *base, const struct sample_thread *thre
 		next->ops->renamed(next, thread);
 }
 
-/* Give the recording its name as soon as it has samples in it. */
-static int publish(struct session_sink *sink)
+/*
+ * Give the recording its name if it has samples in it. Where that cannot be, as in a folder that
+ * was removed or is full, there is another time: what is there may change.
+ */
+static void publish(struct session_sink *sink)
 {
-	if (!sink->recording || sink->recording->file.is_published ||
-	    recorder_bytes(sink->recorder) <= sink->header_bytes ||
-	    !recorder_sums(sink->recorder)->account.nr_samples)
-		return 0;
-	return output_file_publish(&sink->recording->file, &sink->reason);
+	sink->tried_bytes = recorder_bytes(sink->recorder);
+	if (sink->recording && sink->tried_bytes > sink->header_bytes &&
+	    recorder_sums(sink->recorder)->account.nr_samples)
+		(void)output_file_publish(&sink->recording->file, NULL); /* is said at the end */
 }
 
 static int take_tick(struct sample_sink *base, uint64_t now_ns)
@@ -99,10 +101,10 @@ static int take_tick(struct sample_sink *base, uint64_t now_ns)
 	struct sample_sink *next = sink->next;
 	int err = next->ops->tick ? next->ops->tick(next, now_ns) : 0;
 
-	if (!err)
-		err = publish(sink);
 	if (err)
 		return note_error(sink, err);
+	if (sink->recorder && recorder_bytes(sink->recorder) != sink->tried_bytes)
+		publish(sink); /* behind a flush */
 	return watcher->ticked ? watcher->ticked(watcher->context, now_ns) : 0;
 }
 
@@ -209,6 +211,8 @@ int session_sink_finish(struct session_sink *sink, const struct run *run,
 		err = recorder_finish(sink->recorder, run);
 		(void)note_error(sink, err);
 	}
+	if (err)
+		publish(sink); /* what was flushed before */
 	*ret_fd = open_to_read(sink, outputs);
 	if (sink->recording)
 		err = output_file_finish(&sink->recording->file, err, reterr);

@@ -32,6 +32,7 @@ struct session_sink {
 	struct output *recording;  /* what it writes; NULL: spool */
 	struct spool spool;
 	uint64_t header_bytes; /* of the recording, before any sample */
+	uint64_t tried_bytes;  /* of the recording, when it was last to have its name */
 	int error;	       /* the first one of the recording; 0 */
 	struct message reason; /* and its sentence */
 };

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Recordings whose writer was killed, or had no room: what is left can be read."""
+import contextlib
+import glob
 import os
 import random
+import signal
 import time
 import unittest
 
@@ -55,6 +58,71 @@ class Torn(unittest.TestCase):
         self.assertEqual(result.status, 1, result.stderr)
         self.assertIn("File too large", result.stderr)
         self.assertGreater(int(self.assert_readable()["samples"]), 0)
+
+
+def unnamed_file(pid, folder):
+    """The one without a name that a process writes in a folder; None."""
+    for path in glob.glob("/proc/%d/fd/*" % pid):
+        with contextlib.suppress(FileNotFoundError):
+            if os.readlink(path).startswith(folder + "/#"):
+                return path
+    return None
+
+
+class Away(unittest.TestCase):
+    """The folder is removed before the recording has its name."""
+
+    def setUp(self):
+        parent, _ = self.enterContext(support.fresh_folder())
+        self.folder = os.path.join(parent, "folder")
+        self.path = os.path.join(self.folder, "profile.pysample")
+        self.target = self.enterContext(
+            support.python_target(support.newest_interpreter(), "busy"))
+
+    def start(self):
+        """Start to record, remove the folder, and wait until something is written."""
+        for _ in range(5):
+            os.mkdir(self.folder)
+            process = support.start_pysample("attach", self.target.pid, "-o", self.path)
+            self.addCleanup(process.kill)
+            support.wait_until(lambda: unnamed_file(process.pid, self.folder), "a file is open")
+            file = unnamed_file(process.pid, self.folder)
+            process.send_signal(signal.SIGSTOP)
+            if not os.listdir(self.folder):
+                os.rmdir(self.folder)
+                begun = os.stat(file).st_size
+                process.send_signal(signal.SIGCONT)
+                support.wait_until(lambda: os.stat(file).st_size > begun, "a flush")
+                return process, file
+            process.kill()
+            process.wait()
+            os.unlink(self.path)
+            os.rmdir(self.folder)
+        self.fail("the recording always had its name at once")
+
+    def test_comes_back(self):
+        process, file = self.start()
+        size = os.stat(file).st_size
+        support.wait_until(lambda: os.stat(file).st_size > size, "another flush")
+        os.mkdir(self.folder)
+        support.wait_until(lambda: os.path.exists(self.path), "the recording has its name")
+        self.assertEqual(os.listdir(self.folder), [os.path.basename(self.path)])
+        process.send_signal(signal.SIGINT)
+        result = support.finish(process)
+        self.assertEqual(result.status, 0, result.stderr)
+        self.assertNotIn("cannot", result.stderr)
+        result, info = info_of(self.path)
+        self.assertEqual(result.status, 0, result.stderr)
+        self.assertEqual(info["torn"], "no")
+        self.assertEqual(info["samples"], info["sampled_samples"])
+
+    def test_stays_away(self):
+        process, _ = self.start()
+        process.send_signal(signal.SIGINT)
+        result = support.finish(process)
+        self.assertEqual(result.status, 1, result.stderr)
+        self.assertEqual(result.stderr.count("No such file or directory"), 1, result.stderr)
+        self.assertIn("what was written is lost", result.stderr)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cmd/outputs.h"
@@ -224,6 +227,125 @@ Test(outputs, the_end_of_a_growing_file)
 		cr_expect(eq(int, access("a.pysample", F_OK) == 0, cases[i].is_there), "case %zu",
 			  i);
 		outputs_discard(&outputs);
+	}
+}
+
+/* Begin to write what a path names, in a folder that is made for it. */
+static struct output_file *begin_in_folder(struct outputs *outputs, const char *const *options)
+{
+	cr_assert(eq(int, mkdir("folder", 0700), 0));
+	cr_assert(take(outputs, options));
+	cr_assert(eq(int, outputs_open(outputs, NULL), EXIT_OK));
+	cr_assert(eq(int, output_file_begin_growing(&outputs->list[0].file, NULL), 0));
+	cr_assert(eq(int, (int)write(fileno(outputs->list[0].file.stream), "new", 3), 3));
+	return &outputs->list[0].file;
+}
+
+/* While the folder is gone, or another one has the name, the file goes on; then it has it. */
+Test(outputs, a_name_that_cannot_be_given_is_tried_again)
+{
+	static const char *const options[] = {"o:folder/a.pysample", NULL};
+
+	for (int at_end = 0; at_end < 2; at_end++) {
+		struct outputs outputs;
+		struct output_file *file = begin_in_folder(&outputs, options);
+		char text[8] = "";
+		int fd;
+
+		cr_assert(eq(int, rmdir("folder"), 0));
+		cr_expect(eq(int, output_file_publish(file, NULL), -ENOENT));
+		cr_expect(eq(int, output_file_publish(file, NULL), -ENOENT));
+		cr_assert(eq(int, mkdir("folder", 0700), 0));
+		cr_assert(eq(int, mkdir("folder/a.pysample", 0700), 0));
+		cr_expect(eq(int, output_file_publish(file, NULL), -EISDIR));
+		cr_assert(eq(int, (int)write(fileno(file->stream), "er", 2), 2));
+		cr_assert(eq(int, rmdir("folder/a.pysample"), 0));
+		if (!at_end)
+			cr_expect(eq(int, output_file_publish(file, NULL), 0));
+		cr_expect(eq(int, output_file_finish(file, 0, NULL), 0));
+		fd = open("folder/a.pysample", O_RDONLY);
+		cr_assert(read(fd, text, sizeof(text)) > 0);
+		cr_expect(eq(str, (char *)text, (char *)"newer"));
+		cr_expect(eq(int, close(fd), 0));
+		cr_expect(eq(int, unlink("folder/a.pysample"), 0));
+		cr_expect(eq(int, rmdir("folder"), 0)); /* nothing else is in it */
+		outputs_discard(&outputs);
+	}
+}
+
+/* What never has its name has another one, which is told, or is lost, and that is told. */
+Test(outputs, a_name_that_cannot_be_given_at_all)
+{
+	static const char *const options[] = {"o:folder/a.pysample", NULL};
+	struct outputs outputs;
+	struct output_file *file = begin_in_folder(&outputs, options);
+	struct message message = {0};
+	const char *name;
+
+	cr_assert(eq(int, mkdir("folder/a.pysample", 0700), 0));
+	cr_expect(eq(int, output_file_publish(file, NULL), -EISDIR));
+	cr_expect(eq(int, output_file_finish(file, 0, &message), -EISDIR));
+	name = strstr(message.text, "folder/.pysample-");
+	cr_assert(name && strstr(message.text, "what was written is in"), "%s", message.text);
+	cr_expect(eq(int, unlink(name), 0));
+	cr_expect(eq(int, rmdir("folder/a.pysample"), 0));
+	cr_expect(eq(int, rmdir("folder"), 0));
+	outputs_discard(&outputs);
+
+	file = begin_in_folder(&outputs, options);
+	cr_assert(eq(int, rmdir("folder"), 0));
+	cr_expect(eq(int, output_file_finish(file, 0, &message), -ENOENT));
+	cr_expect(strstr(message.text, "what was written is lost") != NULL, "%s", message.text);
+	outputs_discard(&outputs);
+}
+
+/* As somebody who is in no other group. */
+static int replace_as(uid_t user)
+{
+	struct output_file file = {0};
+	struct message message = {0};
+	pid_t child = fork();
+	int status;
+
+	if (child == 0) {
+		if (setgroups(0, NULL) || setgid(user) || setuid(user) ||
+		    output_file_open("b.collapsed", &file, &message) ||
+		    output_file_begin(&file, &message) || output_file_finish(&file, 0, &message))
+			_exit(1);
+		_exit(0);
+	}
+	cr_assert(child > 0 && waitpid(child, &status, 0) == child);
+	return status;
+}
+
+/* A group that was not meant to read a file may not read the one that replaces it. */
+Test(outputs, a_group_that_cannot_be_kept)
+{
+	enum { USER = 54321, GROUP = 54322 };
+	static const struct {
+		gid_t group;
+		mode_t before, after;
+	} cases[] = {
+		{GROUP, 0660, 0600}, {GROUP, 0640, 0600}, {GROUP, 0644, 0644}, {GROUP, 0664, 0644},
+		{GROUP, 0606, 0606}, {GROUP, 0755, 0755}, {USER, 0660, 0660},  {USER, 0640, 0640},
+	};
+
+	if (geteuid() != 0)
+		cr_skip_test("only root can make a file of a group that it is not in");
+	cr_assert(eq(int, chmod(".", 0777), 0));
+	for (size_t i = 0; i < NR(cases); i++) {
+		struct stat before, after;
+		int fd = open("b.collapsed", O_CREAT | O_EXCL | O_WRONLY, 0600);
+
+		cr_assert(fchown(fd, USER, cases[i].group) == 0 &&
+			  fchmod(fd, cases[i].before) == 0 && fstat(fd, &before) == 0);
+		cr_expect(eq(int, replace_as(USER), 0), "case %zu", i);
+		cr_assert(eq(int, stat("b.collapsed", &after), 0));
+		cr_expect(after.st_ino != before.st_ino);
+		cr_expect(eq(int, after.st_mode & 0777, cases[i].after), "case %zu", i);
+		cr_expect(eq(int, after.st_gid, USER), "case %zu", i);
+		cr_assert(eq(int, close(fd), 0));
+		cr_assert(eq(int, unlink("b.collapsed"), 0));
 	}
 }
 
