@@ -9,11 +9,12 @@
 
 void function_rows_done(struct function_rows *rows)
 {
-	for (uint32_t i = 0; i < rows->nr; i++) {
+	for (uint32_t i = 0; i < rows->nr; i++)
 		free(rows->rows[i].qualname);
-		free(rows->rows[i].path);
-	}
+	for (uint32_t i = 0; i < rows->paths.nr; i++)
+		free((char *)rows->paths.strings[i]);
 	free(rows->rows);
+	string_table_done(&rows->paths);
 	free(rows->of_id.index);
 	pair_map_done(&rows->of_name);
 	*rows = (struct function_rows){0};
@@ -104,28 +105,42 @@ static void name_functions(struct function_rows *rows)
 	}
 }
 
+/* The copy of a path, made if it is new. */
+static int path_get(struct function_rows *rows, const char *path, const char **ret_path)
+{
+	const uint32_t nr = rows->paths.nr;
+	char *copy = strdup(path);
+	uint32_t number;
+	int err = copy ? string_table_get(&rows->paths, copy, &number) : -ENOMEM;
+
+	if (err || rows->paths.nr == nr)
+		free(copy);
+	if (!err)
+		*ret_path = rows->paths.strings[number];
+	return err;
+}
+
 int function_rows_append(struct function_rows *rows, const struct function *function,
 			 uint32_t *ret_index)
 {
+	struct profile_function row = {
+		.first_line = function->first_line,
+		.kind = function->kind,
+	};
 	struct profile_function *functions;
-	struct profile_function copy;
+	int err;
 
 	functions = array_reserve(rows->rows, rows->nr + 1, &rows->max, sizeof(*functions));
 	if (!functions)
 		return -ENOMEM;
 	rows->rows = functions;
-	copy = (struct profile_function){
-		.qualname = strdup(function->qualname),
-		.path = strdup(function->path),
-		.first_line = function->first_line,
-		.kind = function->kind,
-	};
-	if (!copy.qualname || !copy.path) {
-		free(copy.qualname);
-		free(copy.path);
+	err = path_get(rows, function->path, &row.path);
+	if (err)
+		return err;
+	row.qualname = strdup(function->qualname);
+	if (!row.qualname)
 		return -ENOMEM;
-	}
-	functions[rows->nr] = copy;
+	functions[rows->nr] = row;
 	*ret_index = rows->nr++;
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "output/pair_map.h"
+#include "output/string_table.h"
 #include "sampler/sample.h"
 
 #define PROFILE_NONE UINT32_MAX /* no parent, no line, no thread */
@@ -13,7 +14,7 @@
 /* A function, by its id in the samples. */
 struct profile_function {
 	char *qualname;
-	char *path;
+	const char *path;   /* one copy for all functions that have it */
 	int32_t first_line; /* of the def; 0 if not known */
 	enum function_kind kind;
 };
@@ -28,6 +29,8 @@ struct id_map {
 struct function_rows {
 	struct profile_function *rows; /* owned, with their strings */
 	uint32_t nr, max;
+	struct string_table
+		paths; /* its strings are owned: 2^22 functions can have one of 64 KiB */
 	struct id_map of_id;
 	struct pair_map of_name; /* hashes of what it is → row; filled as needed */
 	uint32_t nr_named;	 /* so many rows are in it */

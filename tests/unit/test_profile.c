@@ -311,7 +311,7 @@ Test(profile, takes_over_from_another_sampler)
 
 	rows = profile_functions(profile, &nr);
 	cr_assert(eq(u32, nr, 3));
-	cr_expect(eq(str, rows[2].path, (char *)"other.py"));
+	cr_expect(eq(str, (char *)rows[2].path, (char *)"other.py"));
 	cr_expect(eq(u32, nr_frames(profile), 5), "three functions, two threads' roots");
 	(void)profile_threads(profile, &nr);
 	cr_expect(eq(u32, nr, 2), "a main thread of another name is another one");
@@ -368,7 +368,7 @@ Test(profile, outlives_what_it_was_given)
 	memset(name, 'x', sizeof(name) - 1);
 	memset(path, 'x', sizeof(path) - 1);
 	cr_expect(eq(str, profile_functions(profile, &nr)[0].qualname, (char *)"gone"));
-	cr_expect(eq(str, profile_functions(profile, &nr)[0].path, (char *)"gone.py"));
+	cr_expect(eq(str, (char *)profile_functions(profile, &nr)[0].path, (char *)"gone.py"));
 	profile_destroy(profile);
 }
 
@@ -709,5 +709,30 @@ Test(profile, samples_left_out_do_not_spoil_the_path)
 	cr_expect(eq(u64, totals[1].self_ns, 1), "fib");
 	cr_expect(eq(u64, totals[2].self_ns, 1), "leaf");
 	free(totals);
+	profile_destroy(profile);
+}
+
+/* A path can be long, and a file has many functions. */
+Test(profile, functions_of_a_file_share_its_path)
+{
+	const struct profile_options options = {0};
+	struct profile *profile = profile_create(&options);
+	const struct profile_function *rows;
+	char paths[4][8] = {"a.py", "b.py", "a.py", "a.py"};
+	uint32_t nr, index;
+
+	for (int32_t i = 0; i < 4; i++) {
+		const struct function function = {
+			.first_line = i, .qualname = "f", .path = paths[i]};
+
+		cr_assert(eq(int, profile_get_function(profile, &function, &index), 0));
+		cr_assert(eq(u32, index, (uint32_t)i));
+	}
+	memset(paths, 0, sizeof(paths));
+	rows = profile_functions(profile, &nr);
+	cr_assert(eq(u32, nr, 4));
+	cr_expect(eq(str, (char *)rows[0].path, (char *)"a.py"));
+	cr_expect(eq(str, (char *)rows[1].path, (char *)"b.py"));
+	cr_expect(rows[2].path == rows[0].path && rows[3].path == rows[0].path);
 	profile_destroy(profile);
 }
