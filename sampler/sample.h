@@ -157,8 +157,9 @@ struct sample_sink_ops {
 	void (*renamed)(struct sample_sink *sink, const struct sample_thread *thread);
 
 	/*
-	 * A tick is over, at now_ns, whether any sample came of it or not: the time for what is
-	 * to be done now and then. NULL: nothing is.
+	 * A tick is over, at now_ns, whether any sample came of it or not, or a tenth of a second
+	 * is since this was called last: the time for what is to be done now and then. NULL:
+	 * nothing is.
 	 */
 	int (*tick)(struct sample_sink *sink, uint64_t now_ns);
 };

@@ -313,6 +313,19 @@ int sampler_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now
 	return sampler_names_tick(sampler, sink, now_ns);
 }
 
+/* Make sure now and then that it is the program that it began with: else -ESRCH. */
+static int check_program(struct sampler *sampler, uint64_t now_ns)
+{
+	int err;
+
+	if (now_ns - sampler->last_check_ns < CHECK_EVERY_NS)
+		return 0;
+	err = remote_memory_check(sampler->snapshot.memory);
+	if (!err)
+		sampler->last_check_ns = now_ns;
+	return err;
+}
+
 /* A tick, of the program that it began with: else -ESRCH. Errors of sampler_tick(). */
 static int checked_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns)
 {
@@ -321,13 +334,8 @@ static int checked_tick(struct sampler *sampler, struct sample_sink *sink, uint6
 
 	if (err || held)
 		return err;
-	if (now_ns - sampler->last_check_ns >= CHECK_EVERY_NS) {
-		err = remote_memory_check(sampler->snapshot.memory);
-		if (err)
-			return err;
-		sampler->last_check_ns = now_ns;
-	}
-	return sampler_tick(sampler, sink, now_ns);
+	err = check_program(sampler, now_ns);
+	return err ? err : sampler_tick(sampler, sink, now_ns);
 }
 
 /* The end of a run: what is held back is proven by one more copy, of which no sample is taken. */
@@ -387,17 +395,16 @@ static int run_loop(struct sampler *sampler, const struct sampler_options *optio
 		*ret_end = END_DURATION;
 		if (now_ns >= end_ns)
 			return 0;
-		if (!due)
-			continue;
-		err = checked_tick(sampler, sink, now_ns);
+		/* At a low rate the next tick may be far: the end of the program is not waited for. */
+		err = due ? checked_tick(sampler, sink, now_ns) : check_program(sampler, now_ns);
 		sink_err = sink->ops->tick ? sink->ops->tick(sink, now_ns) : 0;
 		if (sink_err)
 			return sink_err;
 		if (!err) {
-			failures.nr = 0;
+			failures.nr = due ? 0 : failures.nr;
 			continue;
 		}
-		sampler->stats.failed_ticks += sampler->stats.ticks == nr_ticks;
+		sampler->stats.failed_ticks += due && sampler->stats.ticks == nr_ticks;
 		if (err == -ESRCH) {
 			*ret_end = target_end(sampler);
 			return 0;

@@ -58,8 +58,8 @@ void sampler_set_looks(struct sampler *sampler, const struct sampler_looks *look
 
 /*
  * Sample into sink until the end. Whether the target is still the same process and
- * program is made sure of with each new thread list and every 250 ms: samples of
- * so long may be another program's. A tick in which *stop is set, or that goes on for
+ * program is made sure of with each new thread list and every 250 ms, between ticks too:
+ * samples of so long may be another program's. A tick in which *stop is set, or that goes on for
  * a second after the duration, is cut off: what was handed on of it stays. 0 and
  * *ret_end; -EPERM, -ENOMEM, or what the sink returned.
  */

@@ -331,6 +331,7 @@ struct acting_sink {
 	struct fake_python *py;
 	volatile sig_atomic_t stop;
 	unsigned int nr_samples;
+	unsigned int nr_ticks;
 	remote_addr whole_head; /* of the thread list */
 	uint64_t nr_calls;	/* reads that there were before it was read and found damaged */
 };
@@ -424,6 +425,53 @@ Test(sampler, interpreter_that_is_gone_for_good_ends_a_run)
 	(void)begin_stack(&stack, &py, 1);
 	cr_assert(zero(int, run(&py, stack.thread_addr, 0, &sink, &ops, &end)));
 	cr_expect(eq(int, end, END_REPLACED));
+	fake_python_done(&py);
+}
+
+static int take_sample(struct sample_sink *sink, const struct sample *sample)
+{
+	(void)sample;
+	((struct acting_sink *)sink)->nr_samples++;
+	return 0;
+}
+
+static int end_process_between_ticks(struct sample_sink *sink, uint64_t now_ns)
+{
+	struct acting_sink *acting = (struct acting_sink *)sink;
+	struct fake_memory *fake = &acting->py->fake;
+
+	(void)now_ns;
+	if (++acting->nr_ticks == 2) {
+		fake->error = -ESRCH;
+		fake->check_error = -ESRCH;
+	}
+	return 0;
+}
+
+/* The second tick would come after the duration, whatever the jitter. */
+Test(sampler, the_end_of_a_process_does_not_wait_for_the_next_tick)
+{
+	static const struct sample_sink_ops ops = {.sample = take_sample,
+						   .tick = end_process_between_ticks};
+	const struct sampler_options options = {.rate_hz = 0.1, .duration_ns = 3ull * NS_PER_S};
+	struct fake_python py;
+	struct fake_stack stack;
+	struct acting_sink sink = {.sink.ops = &ops, .py = &py};
+	struct sampler *sampler;
+	enum sampler_end end;
+
+	fake_python_init(&py, 14);
+	(void)begin_stack(&stack, &py, 1);
+	fake_memory_allow_writes(&py.fake);
+	cr_assert(zero(
+		int, sampler_create(NULL, &py.fake.memory, &py.build, py.runtime_addr, &sampler)));
+	cr_assert(zero(int, sampler_run(sampler, &options, &sink.sink, &end)));
+	cr_expect(eq(int, end, END_TARGET));
+	cr_expect(eq(u64, sampler_stats(sampler)->ticks, 1));
+	cr_expect(zero(u64, sampler_stats(sampler)->failed_ticks));
+	cr_expect(eq(uint, sink.nr_samples, 1));
+	cr_expect(ge(uint, sink.nr_ticks, 2));
+	sampler_destroy(sampler);
 	fake_python_done(&py);
 }
 
