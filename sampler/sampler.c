@@ -295,6 +295,15 @@ static int take_and_prove(struct sampler *sampler, struct sample_sink *sink, uin
 	return err ? err : sampler_hand_on_held(sampler, sink);
 }
 
+static void count_cache(struct sampler *sampler)
+{
+	struct sampler_stats *stats = &sampler->stats;
+
+	stats->cached = sampler->cache.nr_kept;
+	stats->copied_again = sampler->cache.nr_again;
+	stats->writes = sampler->cache.nr_writes;
+}
+
 int sampler_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns)
 {
 	struct snapshot *snapshot = &sampler->snapshot;
@@ -309,6 +318,7 @@ int sampler_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now
 			return err;
 	}
 	sampler->last_tick_ns = now_ns;
+	count_cache(sampler);
 	sampler_choose_held(sampler, now_ns);
 	return sampler_names_tick(sampler, sink, now_ns);
 }
@@ -427,13 +437,10 @@ static int read_last_names(struct sampler *sampler, struct sample_sink *sink)
 	return sampler_names_end(sampler, sink) == -ENOMEM ? -ENOMEM : 0;
 }
 
-/* Have the ticker's accounts in the run's, whose last tick was due before end_ns. */
+/* Close the account of the ticks, of which the last one was due before end_ns. */
 static void account_ticks(struct sampler_stats *stats, struct ticker *ticker, uint64_t end_ns)
 {
 	ticker_finish(ticker, end_ns < stats->end_ns ? end_ns : stats->end_ns);
-	stats->late_ticks += ticker->late_ticks;
-	stats->other_syscalls += ticker->nr_sleeps;
-	histogram_merge(&stats->lateness, &ticker->lateness);
 	stats->p50_lateness_ns = histogram_quantile(&stats->lateness, 500);
 	stats->p99_lateness_ns = histogram_quantile(&stats->lateness, 990);
 }
@@ -450,6 +457,7 @@ int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 				      .rate_hz = options->rate_hz,
 				      .jitter = options->jitter,
 				      .seed = clock_now_ns(),
+				      .stats = stats,
 			      });
 	stats->start_ns = ticker.begin_ns;
 	if (options->duration_ns) {
@@ -472,8 +480,6 @@ int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 	sampler->snapshot.stop = NULL;
 	sampler->cut_ns = UINT64_MAX;
 	stats->end_ns = clock_now_ns();
-	stats->cached = sampler->cache.nr_kept;
-	stats->copied_again = sampler->cache.nr_again;
-	stats->writes = sampler->cache.nr_writes;
+	count_cache(sampler);
 	return err;
 }

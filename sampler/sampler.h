@@ -85,8 +85,9 @@ int sampler_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now
 int sampler_dump(struct sampler *sampler, struct sample_sink *sink);
 
 /*
- * The counters so far; borrowed. reads is left 0, and other_syscalls without the
- * memory's checks: only the memory knows.
+ * The counters so far, also in the midst of sampler_run(), but for end_ns and the quantiles of
+ * the lateness, which are of its end; borrowed. reads is left 0, and other_syscalls without
+ * the memory's checks: only the memory knows.
  */
 const struct sampler_stats *sampler_stats(const struct sampler *sampler);
 

@@ -63,6 +63,7 @@ void ticker_start(struct ticker *ticker, const struct ticker_options *options)
 		.clock = options->clock ? options->clock : &monotonic,
 		.interval_ns = rate_hz > 0 ? (uint64_t)(NS_PER_S / rate_hz) : 0,
 		.jitter = options->jitter,
+		.stats = options->stats,
 		/* Spread over all bits; never 0, which would stay 0. */
 		.random = (options->seed * 0x9e3779b97f4a7c15u) | 1,
 	};
@@ -101,12 +102,12 @@ static void ticker_advance(struct ticker *ticker, uint64_t now_ns)
 	if (gone_ns >= interval_ns) {
 		uint64_t nr_missed = gone_ns / interval_ns;
 
-		ticker->late_ticks += nr_missed;
+		ticker->stats->late_ticks += nr_missed;
 		begin_ns += nr_missed * interval_ns;
 		gone_ns -= nr_missed * interval_ns;
 	}
 	if (!ticker->jitter && gone_ns) {
-		ticker->late_ticks++;
+		ticker->stats->late_ticks++;
 		begin_ns += interval_ns;
 	}
 	ticker->begin_ns = begin_ns;
@@ -156,7 +157,7 @@ static uint64_t sleep_until(struct ticker *ticker, uint64_t wake_ns)
 {
 	uint64_t now_ns;
 
-	ticker->nr_sleeps++;
+	ticker->stats->other_syscalls++;
 	ticker->clock->sleep_until(ticker->clock->context, wake_ns);
 	now_ns = ticker_now(ticker);
 	if (now_ns >= wake_ns)
@@ -215,7 +216,7 @@ uint64_t ticker_wait(struct ticker *ticker, uint64_t until_ns, bool *ret_due)
 		return now_ns;
 	}
 	ticker->left_ns = now_ns;
-	histogram_add(&ticker->lateness, now_ns - ticker->deadline_ns);
+	histogram_add(&ticker->stats->lateness, now_ns - ticker->deadline_ns);
 	ticker_advance(ticker, now_ns);
 	return now_ns;
 }
@@ -227,7 +228,7 @@ void ticker_finish(struct ticker *ticker, uint64_t end_ns)
 	if (!ticker->interval_ns || ticker->deadline_ns >= end_ns)
 		return;
 	nr_over = (end_ns - ticker->begin_ns) / ticker->interval_ns;
-	ticker->late_ticks += nr_over ? nr_over : 1;
+	ticker->stats->late_ticks += nr_over ? nr_over : 1;
 	ticker->begin_ns += (nr_over ? nr_over : 1) * ticker->interval_ns;
 	ticker->deadline_ns = ticker->begin_ns;
 }

@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "sampler/histogram.h"
+#include "sampler/sample.h"
 
 /* Where the time comes from: CLOCK_MONOTONIC, or a test's own. */
 struct ticker_clock {
@@ -33,6 +33,7 @@ struct ticker_options {
 	bool jitter;
 	uint64_t seed;			  /* of the places of this run's ticks */
 	const struct ticker_clock *clock; /* borrowed; NULL: CLOCK_MONOTONIC */
+	struct sampler_stats *stats;	  /* borrowed; where the ticker counts, at once */
 };
 
 struct ticker {
@@ -45,9 +46,8 @@ struct ticker {
 	uint64_t random;
 	uint64_t wake_ns;	 /* running mean of how late a sleep ends */
 	uint64_t wake_spread_ns; /* and of how far that lies from its mean */
-	uint64_t late_ticks;	 /* skipped so far */
-	uint64_t nr_sleeps;
-	struct histogram lateness; /* of the ticks that were not: ns after their deadlines */
+	/* borrowed: late_ticks are those that were skipped, other_syscalls its sleeps */
+	struct sampler_stats *stats;
 };
 
 /*
@@ -70,6 +70,6 @@ uint64_t ticker_wait(struct ticker *ticker, uint64_t until_ns, bool *ret_due);
 
 /*
  * Count the ticks that were still to come before end_ns as skipped. Every interval that
- * was over by then has either been due once or is among late_ticks.
+ * was over by then has either been due once or is among the late ticks.
  */
 void ticker_finish(struct ticker *ticker, uint64_t end_ns);

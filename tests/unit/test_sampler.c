@@ -332,8 +332,10 @@ struct acting_sink {
 	volatile sig_atomic_t stop;
 	unsigned int nr_samples;
 	unsigned int nr_ticks;
-	remote_addr whole_head; /* of the thread list */
-	uint64_t nr_calls;	/* reads that there were before it was read and found damaged */
+	struct sampler *sampler; /* borrowed; of the run */
+	uint64_t nr_syscalls;	 /* that it had counted by the second of them */
+	remote_addr whole_head;	 /* of the thread list */
+	uint64_t nr_calls;	 /* reads that there were before it was read and found damaged */
 };
 
 /* Sample as fast as can be. head_addr is of the thread list. */
@@ -442,6 +444,7 @@ static int end_process_between_ticks(struct sample_sink *sink, uint64_t now_ns)
 
 	(void)now_ns;
 	if (++acting->nr_ticks == 2) {
+		acting->nr_syscalls = sampler_stats(acting->sampler)->other_syscalls;
 		fake->error = -ESRCH;
 		fake->check_error = -ESRCH;
 	}
@@ -465,12 +468,14 @@ Test(sampler, the_end_of_a_process_does_not_wait_for_the_next_tick)
 	fake_memory_allow_writes(&py.fake);
 	cr_assert(zero(
 		int, sampler_create(NULL, &py.fake.memory, &py.build, py.runtime_addr, &sampler)));
+	sink.sampler = sampler;
 	cr_assert(zero(int, sampler_run(sampler, &options, &sink.sink, &end)));
 	cr_expect(eq(int, end, END_TARGET));
 	cr_expect(eq(u64, sampler_stats(sampler)->ticks, 1));
 	cr_expect(zero(u64, sampler_stats(sampler)->failed_ticks));
 	cr_expect(eq(uint, sink.nr_samples, 1));
 	cr_expect(ge(uint, sink.nr_ticks, 2));
+	cr_expect(eq(u64, sink.nr_syscalls, 1), "its sleep");
 	sampler_destroy(sampler);
 	fake_python_done(&py);
 }
