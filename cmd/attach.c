@@ -3,7 +3,7 @@
 #include "cmd/command.h"
 #include "cmd/options.h"
 #include "cmd/print.h"
-#include "cmd/session.h"
+#include "cmd/session_outputs.h"
 #include "cmd/stop.h"
 
 static const struct sampling_command command = {

@@ -9,7 +9,7 @@
 #include "cmd/child.h"
 #include "cmd/command.h"
 #include "cmd/print.h"
-#include "cmd/session.h"
+#include "cmd/session_outputs.h"
 #include "cmd/stop.h"
 
 /* Its program is waited for as long as it runs, be it a shell first. */

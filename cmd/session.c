@@ -9,13 +9,10 @@
 #include <unistd.h>
 
 #include "cmd/print.h"
-#include "cmd/rendering.h"
 #include "cmd/session_notes.h"
 #include "cmd/stop.h"
 #include "output/loss.h"
-#include "output/recording.h"
 #include "output/run.h"
-#include "output/stats.h"
 #include "output/text.h"
 #include "procmem/cleanup.h"
 #include "procmem/cpu_clock.h"
@@ -67,24 +64,39 @@ static uint64_t realtime_now_ns(void)
 	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
-/* The run so far; without a target only what is known of ourselves. */
-static struct run describe_run(const struct session *session)
+void session_count(const struct session *session, struct sampler_stats *ret_stats)
+{
+	const struct live_memory *live = &session->target.live, *before = &session->live_before;
+
+	*ret_stats = session->stats;
+	if (!session->is_sampling)
+		return;
+	sampler_stats_add(ret_stats, sampler_stats(session->sampler));
+	ret_stats->reads += live->nr_reads - before->nr_reads;
+	ret_stats->other_syscalls += live->nr_checks - before->nr_checks;
+	ret_stats->other_syscalls += live->nr_writes - before->nr_writes;
+}
+
+void session_describe(const struct session *session, struct run *ret_run)
 {
 	const struct sampling_options *options = &session->options;
 	const struct target *target = &session->target;
 	const struct profile_sums *sums = session_sink_sums(&session->sink);
-	const uint64_t start_ns = session->stats.start_ns;
+	struct sampler_stats stats;
 	struct rusage usage;
 
+	session_count(session, &stats);
+	if (session->is_sampling)
+		stats.end_ns = clock_now_ns();
 	(void)getrusage(RUSAGE_SELF, &usage);
-	return (struct run){
+	*ret_run = (struct run){
 		.info =
 			{
 				.pysample = PYSAMPLE_VERSION,
 				.arguments = session->arguments,
 				.host = session->host[0] ? session->host : NULL,
 				.start_unix_ns = session->realtime_ns +
-						 (start_ns ? start_ns : clock_now_ns()),
+						 (stats.start_ns ? stats.start_ns : clock_now_ns()),
 				.command_line =
 					target->command_line[0] ? target->command_line : NULL,
 				.pid = target->process.pid,
@@ -100,15 +112,8 @@ static struct run describe_run(const struct session *session)
 				.cpu_sys_ns = timeval_ns(&usage.ru_stime),
 				.max_rss_kib = max_rss_kib(),
 			},
-		.stats = session->stats,
+		.stats = stats,
 	};
-}
-
-void session_count(const struct session *session, struct sampler_stats *ret_stats)
-{
-	*ret_stats = session->stats;
-	if (session->is_sampling)
-		sampler_stats_add(ret_stats, sampler_stats(session->sampler));
 }
 
 /* Opening. */
@@ -248,7 +253,7 @@ static int begin_sink(struct session *session, struct message *reterr)
 	session->sink.watcher = (struct session_watcher){ticked, session};
 	session->realtime_ns = realtime_now_ns() - clock_now_ns();
 	name_host(session);
-	run = describe_run(session);
+	session_describe(session, &run);
 	return session_sink_begin(&session->sink, &options->outputs, &options->profile, &run,
 				  reterr);
 }
@@ -291,6 +296,7 @@ static void watch(struct session *session)
 	const struct sampler_stats *own = sampler_stats(session->sampler);
 
 	session->is_sampling = true;
+	session->live_before = session->target.live;
 	session_count(session, &session->watched);
 	session_sink_watch(&session->sink, session->nr_followed ? &session->watched : own);
 }
@@ -298,8 +304,8 @@ static void watch(struct session *session)
 /* Add the counters of a program that is not sampled any more to the run's. */
 static void count_program(struct session *session)
 {
+	session_count(session, &session->stats);
 	session->is_sampling = false;
-	sampler_stats_add(&session->stats, sampler_stats(session->sampler));
 	session_sink_watch(&session->sink, &session->stats);
 	session->cache_reason = sampler_cache_reason(session->sampler);
 }
@@ -313,16 +319,11 @@ static int sample_program(struct session *session, uint64_t duration_ns)
 		.duration_ns = duration_ns,
 		.stop = stop_flag(),
 	};
-	const struct live_memory *live = &session->target.live;
-	const struct live_memory before = *live;
 	int err;
 
 	watch(session);
 	err = sampler_run(session->sampler, &options, &session->sink.sink, &session->end);
 	count_program(session);
-	session->stats.reads += live->nr_reads - before.nr_reads;
-	session->stats.other_syscalls += live->nr_checks - before.nr_checks;
-	session->stats.other_syscalls += live->nr_writes - before.nr_writes;
 	return err;
 }
 
@@ -439,111 +440,6 @@ enum exit_status session_sample(struct session *session, struct message *reterr)
 		return err ? EXIT_ERROR : EXIT_OK;
 	session_explain_none_shown(session, reterr);
 	return err ? EXIT_ERROR : EXIT_NO_SAMPLE;
-}
-
-/* Writing. */
-
-/* Write the outputs that are made of the recording in fd. */
-static enum exit_status write_replayed(struct session *session, int fd)
-{
-	struct recording *recording;
-	struct message message = {0};
-	struct rendering rendering = {
-		.recordings = &recording,
-		.nr_recordings = 1,
-		.profile = session->options.profile,
-		.layout = session->options.layout,
-	};
-	enum exit_status status;
-
-	if (recording_open(fd, &recording, &message) != 0) {
-		print_error("%s", message.text);
-		return EXIT_ERROR;
-	}
-	status = rendering_write(&rendering, &session->options.outputs);
-	recording_close(recording);
-	return status;
-}
-
-/* End the recording and write what is made of it. */
-static enum exit_status write_recorded(struct session *session, const struct run *run)
-{
-	const bool is_known = session->sink.error != 0; /* it has been told why sampling ended */
-	const bool is_shown = session_sink_sums(&session->sink)->account.nr_shown > 0;
-	struct message message = {0};
-	enum exit_status status = EXIT_OK;
-	cleanup_close int fd = -1;
-
-	if (session_sink_finish(&session->sink, run, &session->options.outputs, &fd, &message)) {
-		status = EXIT_ERROR;
-		if (!is_known)
-			print_error("%s", message.text);
-	}
-	if (fd >= 0 && is_shown && write_replayed(session, fd) != EXIT_OK)
-		status = EXIT_ERROR;
-	if (fd < 0 && is_shown && outputs_next(&session->options.outputs)) {
-		print_error("the other files were not written: the recording cannot be read back; "
-			    "make them of it with pysample report");
-		status = EXIT_ERROR;
-	}
-	return status;
-}
-
-static enum exit_status write_profile(struct session *session, const struct run *run)
-{
-	const struct sampling_options *options = &session->options;
-	const struct artefact artefact = {
-		.profile = session->sink.profile,
-		.runs = run,
-		.nr_runs = 1,
-		.options = options->layout,
-	};
-
-	if (!artefact.profile || !session_sink_sums(&session->sink)->account.nr_shown)
-		return EXIT_OK;
-	return outputs_write(&session->options.outputs, &artefact, &options->profile);
-}
-
-static enum exit_status write_stats(struct session *session, const struct run *run)
-{
-	struct output_file *file = &session->stats_output;
-	struct message message = {0};
-	int err;
-
-	if (!session->options.stats_path)
-		return EXIT_OK;
-	err = output_file_begin(file, &message);
-	if (!err)
-		err = output_file_finish(
-			file, stats_write_json(&run->stats, &run->info, file->stream), &message);
-	if (err)
-		print_error("%s", message.text);
-	return err ? EXIT_ERROR : EXIT_OK;
-}
-
-enum exit_status session_finish(struct session *session, enum exit_status status)
-{
-	enum exit_status written, stats_written;
-	struct run run;
-
-	/* Without samples there are counters still, if only to say that there were none. */
-	if (!session->begun && status != EXIT_NO_SAMPLE)
-		return status;
-	run = describe_run(session);
-	stop_let_finish();
-	/* Its CPU clocks may have taken all descriptors that we may have: the outputs need some. */
-	sampler_destroy(session->sampler);
-	session->sampler = NULL;
-	if (session->sink.recorder)
-		written = write_recorded(session, &run);
-	else
-		written = write_profile(session, &run);
-	stats_written = write_stats(session, &run);
-	if (status == EXIT_OK)
-		status = written == EXIT_OK ? stats_written : written;
-	if (status == EXIT_OK)
-		session_notes_written(session);
-	return status;
 }
 
 void session_close(struct session *session)

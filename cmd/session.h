@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Sampling one process, from the opening of its outputs to their writing: what attach and run
- * have in common. The calls come in the order below; after one that failed only
- * session_finish(), which writes what there is, and session_close().
+ * have in common. The calls come in the order below, behind session_sample() those of
+ * cmd/session_outputs.h; after one that failed only these, which write what there is, and
+ * session_close().
  */
 #pragma once
 
@@ -13,6 +14,7 @@
 #include "cmd/sampling_options.h"
 #include "cmd/session_sink.h"
 #include "output/profile.h"
+#include "output/run.h"
 #include "sampler/sampler.h"
 
 enum { HOST_MAX_BYTES = 65 }; /* HOST_NAME_MAX of Linux, and a NUL */
@@ -42,6 +44,7 @@ struct session {
 	enum sampler_end end;	      /* why the sampling ended */
 	bool begun;		      /* there are counters to be told */
 	bool is_sampling;	      /* the sampler has counters that stats has not */
+	struct live_memory live_before;	      /* the memory's when that began */
 	enum frame_cache_reason cache_reason; /* of the last program */
 };
 
@@ -70,14 +73,14 @@ enum exit_status session_open_target(struct session *session, pid_t pid, struct 
  */
 enum exit_status session_sample(struct session *session, struct message *reterr);
 
-/*
- * Write everything that was asked for and that there is something to say in. status is that of
- * the call before; that, or if it was EXIT_OK that of the writing, after errors were printed.
- */
-enum exit_status session_finish(struct session *session, enum exit_status status);
-
 /* Close and free everything; what was not written is as it was before. */
 void session_close(struct session *session);
 
 /* The counters so far, also while it is being sampled. */
 void session_count(const struct session *session, struct sampler_stats *ret_stats);
+
+/*
+ * The run so far; without a target only what is known of ourselves. Its strings are borrowed
+ * from session.
+ */
+void session_describe(const struct session *session, struct run *ret_run);
