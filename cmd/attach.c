@@ -58,7 +58,7 @@ static enum exit_status sample_and_write(struct session *session, pid_t pid)
 		status = session_sample(session, &message);
 	if (message.text[0])
 		print_error("%s", message.text);
-	return session_finish(session, status);
+	return session_finish(session, status, false);
 }
 
 enum exit_status command_attach(int argc, char **argv)

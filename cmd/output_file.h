@@ -37,6 +37,12 @@ struct output_file {
  */
 int output_file_open(const char *path, struct output_file *ret_file, struct message *reterr);
 
+/* Whether it is open: it was neither finished nor discarded. */
+static inline bool output_file_is_open(const struct output_file *file)
+{
+	return file->stream || file->target;
+}
+
 /*
  * Whether two open files are one, by whatever names, so that one would spoil the other.
  * False of a character device under two names: nothing is lost there.

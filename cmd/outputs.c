@@ -230,10 +230,17 @@ void outputs_discard(struct outputs *outputs)
 
 /* Writing. */
 
+/* Whether it is to be made now, from a profile. */
+static bool is_due(const struct outputs *outputs, const struct output *output)
+{
+	return output->format->write && !output->is_written &&
+	       !(outputs->holds_stdout && output->file.stream == stdout);
+}
+
 const struct output *outputs_next(const struct outputs *outputs)
 {
 	for (unsigned i = 0; i < outputs->nr; i++)
-		if (outputs->list[i].format->write && !outputs->list[i].is_written)
+		if (is_due(outputs, &outputs->list[i]))
 			return &outputs->list[i];
 	return NULL;
 }
@@ -278,14 +285,13 @@ static enum exit_status output_write(struct output *output, const struct artefac
 	return err ? EXIT_ERROR : EXIT_OK;
 }
 
-/* Whether it is still to be written, and from a profile that was made with such options. */
+/* Whether it is made from a profile that was made with such options. */
 static bool is_made_from(const struct output *output, const struct profile_options *made,
 			 const struct profile_options *asked)
 {
 	const struct profile_options own = output_profile_options(output, asked);
 
-	return !output->is_written && output->format->write && own.by_line == made->by_line &&
-	       own.keep_samples == made->keep_samples;
+	return own.by_line == made->by_line && own.keep_samples == made->keep_samples;
 }
 
 enum exit_status outputs_write(struct outputs *outputs, const struct artefact *artefact,
@@ -297,7 +303,7 @@ enum exit_status outputs_write(struct outputs *outputs, const struct artefact *a
 	for (unsigned i = 0; i < outputs->nr; i++) {
 		struct output *output = &outputs->list[i];
 
-		if (is_made_from(output, made, asked) &&
+		if (is_due(outputs, output) && is_made_from(output, made, asked) &&
 		    output_write(output, artefact) != EXIT_OK)
 			status = EXIT_ERROR;
 	}
@@ -307,7 +313,10 @@ enum exit_status outputs_write(struct outputs *outputs, const struct artefact *a
 void outputs_pass_over(struct outputs *outputs, const struct profile_options *made,
 		       const struct profile_options *asked)
 {
-	for (unsigned i = 0; i < outputs->nr; i++)
-		if (is_made_from(&outputs->list[i], made, asked))
-			outputs->list[i].is_written = true;
+	for (unsigned i = 0; i < outputs->nr; i++) {
+		struct output *output = &outputs->list[i];
+
+		if (is_due(outputs, output) && is_made_from(output, made, asked))
+			output->is_written = true;
+	}
 }

@@ -25,6 +25,7 @@ struct outputs {
 	struct output list[MAX_OUTPUTS];
 	unsigned nr;
 	const struct format *next; /* a -f that waits for its -o; NULL: none does */
+	bool holds_stdout;	   /* what goes there is not written yet, whatever is asked for */
 };
 
 /*

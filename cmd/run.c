@@ -149,17 +149,6 @@ static enum exit_status sample(struct run_command *run, const char *name, struct
 	return status;
 }
 
-/* Whether something is to be written between what the command itself prints. */
-static bool writes_to_stdout(const struct session *session)
-{
-	const struct outputs *outputs = &session->options.outputs;
-
-	for (unsigned i = 0; i < outputs->nr; i++)
-		if (outputs->list[i].file.stream == stdout)
-			return true;
-	return session->stats_output.stream == stdout;
-}
-
 /*
  * Write the profile and wait for the command, which may go on; what goes to its stdout comes
  * when it has ended. The status that tells of the command; of us, if it had none to tell.
@@ -167,16 +156,13 @@ static bool writes_to_stdout(const struct session *session)
 static int finish(struct run_command *run, enum exit_status status)
 {
 	struct session *session = &run->session;
-	bool waits_first = writes_to_stdout(session);
-	int number = waits_first ? child_wait(&run->child, *stop_flag()) : 0;
-	int child_status;
+	int number, child_status;
 
-	status = session_finish(session, status);
-	if (!number && !waits_first) {
-		if (session->begun && !session->options.quiet && !child_has_ended(&run->child))
-			print_note("process %d goes on, and is waited for", run->child.pid);
-		number = child_wait(&run->child, *stop_flag());
-	}
+	status = session_finish(session, status, true);
+	if (session->begun && !session->options.quiet && !child_has_ended(&run->child))
+		print_note("process %d goes on, and is waited for", run->child.pid);
+	number = child_wait(&run->child, *stop_flag());
+	status = session_finish_stdout(session, status);
 	if (number)
 		return 128 + number;
 	child_status = child_exit_status(run->child.wait_status);

@@ -448,6 +448,8 @@ void session_close(struct session *session)
 	output_file_discard(&session->stats_output);
 	sampler_destroy(session->sampler);
 	session_sink_close(&session->sink);
+	if (session->recording_fd >= 0)
+		(void)close(session->recording_fd);
 	target_close(&session->target);
 	free(session->arguments);
 }

@@ -33,6 +33,7 @@ struct session {
 	struct sampler *sampler; /* NULL between two programs */
 	struct session_sink sink;
 	struct output_file stats_output;
+	int recording_fd; /* what is left to be written is made of it; owned; -1: there is none */
 
 	struct sampler_stats stats;   /* of all programs before this one, at the end of all */
 	struct sampler_stats watched; /* what a recording is told of all, where there are several */
@@ -48,7 +49,9 @@ struct session {
 	enum frame_cache_reason cache_reason; /* of the last program */
 };
 
-#define SESSION_NONE ((struct session){.target.process = PROCESS_CLOSED, .sink = SESSION_SINK_NONE})
+#define SESSION_NONE       \
+	((struct session){ \
+		.target.process = PROCESS_CLOSED, .sink = SESSION_SINK_NONE, .recording_fd = -1})
 
 /*
  * Keep the words of the command line for the artefacts; argv[0] is the command's name. To be

@@ -8,10 +8,15 @@
 #include "output/recording.h"
 #include "output/run.h"
 #include "output/stats.h"
-#include "procmem/cleanup.h"
 
-/* Write the outputs that are made of the recording in fd. */
-static enum exit_status write_replayed(struct session *session, int fd)
+static bool is_anything_shown(const struct session *session)
+{
+	return session_sink_sums(&session->sink)->account.nr_shown > 0;
+}
+
+/* Write outputs that are made of the recording in fd. */
+static enum exit_status write_replayed(const struct session *session, int fd,
+				       struct outputs *outputs)
 {
 	struct recording *recording;
 	struct message message = {0};
@@ -27,36 +32,13 @@ static enum exit_status write_replayed(struct session *session, int fd)
 		print_error("%s", message.text);
 		return EXIT_ERROR;
 	}
-	status = rendering_write(&rendering, &session->options.outputs);
+	status = rendering_write(&rendering, outputs);
 	recording_close(recording);
 	return status;
 }
 
-/* End the recording and write what is made of it. */
-static enum exit_status write_recorded(struct session *session, const struct run *run)
-{
-	const bool is_known = session->sink.error != 0; /* it has been told why sampling ended */
-	const bool is_shown = session_sink_sums(&session->sink)->account.nr_shown > 0;
-	struct message message = {0};
-	enum exit_status status = EXIT_OK;
-	cleanup_close int fd = -1;
-
-	if (session_sink_finish(&session->sink, run, &session->options.outputs, &fd, &message)) {
-		status = EXIT_ERROR;
-		if (!is_known)
-			print_error("%s", message.text);
-	}
-	if (fd >= 0 && is_shown && write_replayed(session, fd) != EXIT_OK)
-		status = EXIT_ERROR;
-	if (fd < 0 && is_shown && outputs_next(&session->options.outputs)) {
-		print_error("the other files were not written: the recording cannot be read back; "
-			    "make them of it with pysample report");
-		status = EXIT_ERROR;
-	}
-	return status;
-}
-
-static enum exit_status write_profile(struct session *session, const struct run *run)
+static enum exit_status write_profile(const struct session *session, const struct run *run,
+				      struct outputs *outputs)
 {
 	const struct sampling_options *options = &session->options;
 	const struct artefact artefact = {
@@ -66,20 +48,29 @@ static enum exit_status write_profile(struct session *session, const struct run 
 		.options = options->layout,
 	};
 
-	if (!artefact.profile || !session_sink_sums(&session->sink)->account.nr_shown)
-		return EXIT_OK;
-	return outputs_write(&session->options.outputs, &artefact, &options->profile);
+	return outputs_write(outputs, &artefact, &options->profile);
 }
 
-static enum exit_status write_stats(struct session *session, const struct run *run)
+/* Write outputs that were not written yet, of the recording in fd if there is one. */
+static enum exit_status write_outputs(const struct session *session, const struct run *run, int fd,
+				      struct outputs *outputs)
 {
-	struct output_file *file = &session->stats_output;
-	struct message message = {0};
-	int err;
-
-	if (!session->options.stats_path)
+	if (!is_anything_shown(session) || !outputs_next(outputs))
 		return EXIT_OK;
-	err = output_file_begin(file, &message);
+	if (session->sink.profile)
+		return write_profile(session, run, outputs);
+	if (fd >= 0)
+		return write_replayed(session, fd, outputs);
+	print_error("the other files were not written: the recording cannot be read back; "
+		    "make them of it with pysample report");
+	return EXIT_ERROR;
+}
+
+static enum exit_status write_stats(const struct run *run, struct output_file *file)
+{
+	struct message message = {0};
+	int err = output_file_begin(file, &message);
+
 	if (!err)
 		err = output_file_finish(
 			file, stats_write_json(&run->stats, &run->info, file->stream), &message);
@@ -88,9 +79,40 @@ static enum exit_status write_stats(struct session *session, const struct run *r
 	return err ? EXIT_ERROR : EXIT_OK;
 }
 
-enum exit_status session_finish(struct session *session, enum exit_status status)
+/* End the recording, if there is one, and open it for what is made of it. */
+static enum exit_status end_recording(struct session *session, const struct run *run)
 {
-	enum exit_status written, stats_written;
+	const bool is_known = session->sink.error != 0; /* it has been told why sampling ended */
+	struct message message = {0};
+
+	if (!session_sink_finish(&session->sink, run, &session->options.outputs,
+				 &session->recording_fd, &message))
+		return EXIT_OK;
+	if (!is_known)
+		print_error("%s", message.text);
+	return EXIT_ERROR;
+}
+
+/* The status of two steps. */
+static enum exit_status first_failure(enum exit_status first, enum exit_status second)
+{
+	return first == EXIT_OK ? second : first;
+}
+
+/* Write what was not written yet, but for stdout if that is held back. */
+static enum exit_status write_rest(struct session *session, const struct run *run)
+{
+	struct outputs *outputs = &session->options.outputs;
+	struct output_file *stats = &session->stats_output;
+	enum exit_status status = write_outputs(session, run, session->recording_fd, outputs);
+
+	if (!output_file_is_open(stats) || (outputs->holds_stdout && stats->stream == stdout))
+		return status;
+	return first_failure(status, write_stats(run, stats));
+}
+
+enum exit_status session_finish(struct session *session, enum exit_status status, bool holds_stdout)
+{
 	struct run run;
 
 	/* Without samples there are counters still, if only to say that there were none. */
@@ -101,14 +123,21 @@ enum exit_status session_finish(struct session *session, enum exit_status status
 	/* Its CPU clocks may have taken all descriptors that we may have: the outputs need some. */
 	sampler_destroy(session->sampler);
 	session->sampler = NULL;
-	if (session->sink.recorder)
-		written = write_recorded(session, &run);
-	else
-		written = write_profile(session, &run);
-	stats_written = write_stats(session, &run);
-	if (status == EXIT_OK)
-		status = written == EXIT_OK ? stats_written : written;
+	status = first_failure(status, end_recording(session, &run));
+	session->options.outputs.holds_stdout = holds_stdout;
+	status = first_failure(status, write_rest(session, &run));
 	if (status == EXIT_OK)
 		session_notes_written(session);
 	return status;
+}
+
+enum exit_status session_finish_stdout(struct session *session, enum exit_status status)
+{
+	struct run run;
+
+	if (!session->options.outputs.holds_stdout)
+		return status;
+	session->options.outputs.holds_stdout = false;
+	session_describe(session, &run);
+	return first_failure(status, write_rest(session, &run));
 }

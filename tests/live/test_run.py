@@ -209,6 +209,38 @@ class Streams(RunTestCase):
             self.assertEqual(own, "".join("line %d\n" % i for i in range(5)))
             self.assertTrue(parse_collapsed(profile))
 
+    def test_files_do_not_wait_for_what_goes_to_stdout(self):
+        """Of every way to make them: added up, of a recording, of a temporary file."""
+        script = self.script(WORK + "print('last', sys.stdin.read(), flush=True)")
+        stats = os.path.join(self.folder, "stats")
+        for options in (["--stats-json", stats], ["-o", self.profile + ".pysample"],
+                        ["-o", self.profile + ".html"], ["-f", "speedscope", "-o", stats]):
+            with self.subTest(options=options), subprocess.Popen(
+                    [PYSAMPLE, "run", "-d", "0.3", "-o", "-", "-f", "collapsed", "-o",
+                     self.profile, "-f", "collapsed", *options, "--", python(), script, "0.5"],
+                    stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE) as process:
+                support.wait_until(lambda: os.path.exists(options[-1]) and
+                                   os.path.exists(self.profile), "the files are written")
+                self.assertIn("work", self.seen())
+                self.assertIsNone(process.poll())
+                stdout, stderr = process.communicate(b"word", timeout=support.PATIENCE_S)
+            self.assertEqual(process.returncode, 0, stderr)
+            self.assertIn(b"goes on, and is waited for", stderr)
+            line, _, profile = stdout.decode().partition("\n")
+            self.assertEqual(line, "last word")
+            self.assertEqual(parse_collapsed(profile), self.stacks())
+            os.unlink(self.profile)
+            os.unlink(options[-1])
+
+    def test_counters_on_stdout_come_last(self):
+        result = pysample("run", "-o", self.profile, "-f", "collapsed", "--stats-json", "-", "--",
+                          python(), "-c", "import time; print('line'); time.sleep(0.3)")
+        self.assertEqual(result.status, 0, result)
+        line, _, counters = result.stdout.partition("\n")
+        self.assertEqual(line, "line")
+        self.assertEqual(json.loads(counters)["samples"], sum(self.stacks().values()))
+
     def test_it_gets_no_descriptor_of_ours(self):
         script = self.script("import os\nprint(sorted(map(int, os.listdir('/proc/self/fd'))))\n")
         for closed, expected in (((), "[0, 1, 2, 3]\n"), ((0,), "[0, 1, 2]\n"),
