@@ -11,7 +11,10 @@ static const struct sampling_command command = {
 		"usage: pysample attach [OPTION]… PID\n"
 		"\n"
 		"Samples every thread of every interpreter of a running CPython process until it\n"
-		"ends, the duration is over, or Ctrl-C; then writes the profile. The process is\n"
+		"ends, the duration is over, or Ctrl-C; then writes the profile. SIGUSR1 writes "
+		"it\n"
+		"meanwhile: every file as it would be now, and the sampling goes on. The process "
+		"is\n"
 		"never stopped, and nothing is written to it but one word of 3.15 (--read-only).\n"
 		"If it replaces its program by one with CPython (exec), sampling goes on into the\n"
 		"same profile.\n"
@@ -72,6 +75,7 @@ enum exit_status command_attach(int argc, char **argv)
 		status = parse(argc, argv, &session, &pid, &done);
 	if (status == EXIT_OK && !done) {
 		stop_catch_signals();
+		stop_catch_write_requests();
 		stop_survive_writes();
 		status = sample_and_write(&session, pid);
 	}

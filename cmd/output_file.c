@@ -341,6 +341,19 @@ int output_file_open(const char *path, struct output_file *ret_file, struct mess
 	return 0;
 }
 
+int output_file_open_again(const struct output_file *file, struct output_file *ret_file)
+{
+	char *target = NULL;
+
+	if (!file->target)
+		return -ENOTSUP;
+	target = strdup(file->target);
+	if (!target)
+		return -ENOMEM;
+	*ret_file = (struct output_file){.path = file->path, .target = target};
+	return 0;
+}
+
 bool output_file_same(const struct output_file *a, const struct output_file *b)
 {
 	struct stat a_status, b_status;

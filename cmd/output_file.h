@@ -37,6 +37,12 @@ struct output_file {
  */
 int output_file_open(const char *path, struct output_file *ret_file, struct message *reterr);
 
+/*
+ * Open once more the file that another one, open, will replace, which it does not hinder: both
+ * can be written, one after the other. 0; -ENOTSUP: file is written in place; -ENOMEM.
+ */
+int output_file_open_again(const struct output_file *file, struct output_file *ret_file);
+
 /* Whether it is open: it was neither finished nor discarded. */
 static inline bool output_file_is_open(const struct output_file *file)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cmd/outputs.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -220,6 +221,23 @@ enum exit_status outputs_open(struct outputs *outputs, struct message *reterr)
 			return EXIT_USAGE;
 	}
 	return EXIT_OK;
+}
+
+int outputs_open_again(const struct outputs *outputs, struct outputs *ret_outputs)
+{
+	*ret_outputs = (struct outputs){0};
+	for (unsigned i = 0; i < outputs->nr; i++) {
+		const struct output *output = &outputs->list[i];
+		struct output again = {.path = output->path, .format = output->format};
+		int err = output->format->write ? output_file_open_again(&output->file, &again.file)
+						: -ENOTSUP;
+
+		if (err == -ENOMEM)
+			return err;
+		if (!err)
+			ret_outputs->list[ret_outputs->nr++] = again;
+	}
+	return 0;
 }
 
 void outputs_discard(struct outputs *outputs)

@@ -62,6 +62,13 @@ bool outputs_need_samples(const struct outputs *outputs);
  */
 enum exit_status outputs_open(struct outputs *outputs, struct message *reterr);
 
+/*
+ * Open once more those that are made from a profile and are replaced as a whole, to write them
+ * now and then again; what is written in place, as stdout and pipes, is not. 0 or -ENOMEM;
+ * outputs_discard() must follow. What outputs borrow is borrowed.
+ */
+int outputs_open_again(const struct outputs *outputs, struct outputs *ret_outputs);
+
 /* Whether one of them, opened, is the same file as other. */
 bool outputs_have(const struct outputs *outputs, const struct output_file *other);
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "sampler/sample.h"
@@ -143,6 +144,14 @@ static bool in_background(int fd)
 	return group > 0 && group != getpgrp();
 }
 
+/* Whether whoever writes to the terminal from the background is stopped: "stty tostop". */
+static bool stops_background(int fd)
+{
+	struct termios settings;
+
+	return in_background(fd) && tcgetattr(fd, &settings) == 0 && (settings.c_lflag & TOSTOP);
+}
+
 /*
  * The file of fd once more, so that O_NONBLOCK holds for our writes only and not for everybody
  * who shares the descriptor. -1: it may not be opened (a terminal that su(1) left to another
@@ -241,5 +250,15 @@ void progress_clear(struct progress *progress)
 	text_puts(&progress->line, "\r");
 	text_pad(&progress->line, (nr_drawn < columns ? nr_drawn : columns) + ECHO_COLUMNS);
 	text_puts(&progress->line, "\r");
+	put_line(progress);
+}
+
+void progress_tell(struct progress *progress, const char *text)
+{
+	if (!progress->pause_ns || stops_background(progress->fd))
+		return;
+	progress_clear(progress);
+	text_clear(&progress->line);
+	text_printf(&progress->line, "pysample: %s\n", text);
 	put_line(progress);
 }

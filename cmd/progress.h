@@ -66,5 +66,11 @@ static inline bool progress_is_due(const struct progress *progress, uint64_t now
 void progress_show(struct progress *progress, const struct progress_figures *figures,
 		   uint64_t now_ns);
 
+/*
+ * Print a line of its own, in place of the one that stands there: "pysample: " and the text,
+ * which has no control characters. Nothing if nothing is shown.
+ */
+void progress_tell(struct progress *progress, const char *text);
+
 /* Take the line away, because something else is about to be printed. */
 void progress_clear(struct progress *progress);

@@ -10,6 +10,7 @@
 
 #include "cmd/print.h"
 #include "cmd/session_notes.h"
+#include "cmd/session_outputs.h"
 #include "cmd/stop.h"
 #include "output/loss.h"
 #include "output/run.h"
@@ -224,7 +225,7 @@ static int ticked(void *context, uint64_t now_ns)
 	}
 	if (progress_is_due(&session->progress, now_ns))
 		show_progress(session, now_ns);
-	return 0;
+	return stop_take_write_request() ? session_write_now(session) : 0;
 }
 
 /*

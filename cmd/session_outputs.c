@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "cmd/session_outputs.h"
 
+#include <errno.h>
+#include <unistd.h>
+
 #include "cmd/print.h"
 #include "cmd/rendering.h"
 #include "cmd/session_notes.h"
@@ -8,6 +11,8 @@
 #include "output/recording.h"
 #include "output/run.h"
 #include "output/stats.h"
+#include "output/text.h"
+#include "sampler/ticker.h"
 
 static bool is_anything_shown(const struct session *session)
 {
@@ -109,6 +114,63 @@ static enum exit_status write_rest(struct session *session, const struct run *ru
 	if (!output_file_is_open(stats) || (outputs->holds_stdout && stats->stream == stdout))
 		return status;
 	return first_failure(status, write_stats(run, stats));
+}
+
+/* Say what was written, and what it cost the sampling. */
+static void tell_written(struct session *session, unsigned int nr_files, enum exit_status status,
+			 uint64_t took_ns)
+{
+	struct message line = {0};
+
+	if (status == EXIT_ERROR)
+		message_set(&line, "SIGUSR1: not every file could be written; sampling goes on");
+	else if (nr_files)
+		message_set(&line, "SIGUSR1: wrote %u file%s in %.1f ms; sampling goes on",
+			    nr_files, text_plural(nr_files), (double)took_ns / 1e6);
+	else
+		message_set(&line, "SIGUSR1: there is no file to write by now; sampling goes on");
+	progress_tell(&session->progress, line.text);
+}
+
+/* Write files that were opened again. */
+static enum exit_status write_again(const struct session *session, struct outputs *outputs,
+				    struct output_file *stats)
+{
+	const int fd = outputs_next(outputs) ? session_sink_reopen(&session->sink) : -1;
+	enum exit_status status;
+	struct run run;
+
+	session_describe(session, &run);
+	status = write_outputs(session, &run, fd, outputs);
+	if (fd >= 0)
+		(void)close(fd);
+	return output_file_is_open(stats) ? first_failure(status, write_stats(&run, stats))
+					  : status;
+}
+
+int session_write_now(struct session *session)
+{
+	const struct profile_account *account = &session_sink_sums(&session->sink)->account;
+	const uint64_t begin_ns = clock_now_ns();
+	struct output_file stats = {0};
+	struct outputs outputs = {0};
+	enum exit_status status;
+	unsigned int nr_files;
+	int err = session_sink_flush(&session->sink, begin_ns);
+
+	if (!err)
+		err = outputs_open_again(&session->options.outputs, &outputs);
+	if (!err && output_file_open_again(&session->stats_output, &stats) == -ENOMEM)
+		err = -ENOMEM;
+	if (!err) {
+		nr_files = (account->nr_shown ? outputs.nr : 0) + output_file_is_open(&stats) +
+			   (session->sink.recording && account->nr_samples);
+		progress_clear(&session->progress);
+		status = write_again(session, &outputs, &stats);
+		tell_written(session, nr_files, status, clock_now_ns() - begin_ns);
+	}
+	outputs_discard(&outputs);
+	return err;
 }
 
 enum exit_status session_finish(struct session *session, enum exit_status status, bool holds_stdout)

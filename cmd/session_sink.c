@@ -2,6 +2,7 @@
 #include "cmd/session_sink.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
 #include "output/recording_format.h"
@@ -184,20 +185,31 @@ uint64_t session_sink_bytes(const struct session_sink *sink)
 	return sink->recorder ? recorder_bytes(sink->recorder) : 0;
 }
 
-/* Ending. */
-
-/* A descriptor to read the recording by, if an output is made of it; else -1. */
-static int open_to_read(struct session_sink *sink, const struct outputs *outputs)
+int session_sink_flush(struct session_sink *sink, uint64_t now_ns)
 {
-	int fd = -1;
+	int err;
 
-	if (!outputs_next(outputs))
-		return -1;
-	if (!sink->recording)
-		return take_fd(sink->spool.fd);
-	fd = output_file_reopen(&sink->recording->file);
-	return fd < 0 ? -1 : fd;
+	if (!sink->recorder)
+		return 0;
+	err = recorder_flush(sink->recorder, now_ns);
+	if (!err)
+		publish(sink);
+	return note_error(sink, err);
 }
+
+int session_sink_reopen(const struct session_sink *sink)
+{
+	int fd;
+
+	if (!sink->recorder)
+		return -ENOENT;
+	if (sink->recording)
+		return output_file_reopen(&sink->recording->file);
+	fd = fcntl(sink->spool.fd, F_DUPFD_CLOEXEC, 0);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Ending. */
 
 int session_sink_finish(struct session_sink *sink, const struct run *run,
 			const struct outputs *outputs, int *ret_fd, struct message *reterr)
@@ -213,7 +225,8 @@ int session_sink_finish(struct session_sink *sink, const struct run *run,
 	}
 	if (err)
 		publish(sink); /* what was flushed before */
-	*ret_fd = open_to_read(sink, outputs);
+	if (outputs_next(outputs))
+		*ret_fd = session_sink_reopen(sink);
 	if (sink->recording)
 		err = output_file_finish(&sink->recording->file, err, reterr);
 	if (err && sink->reason.text[0])

@@ -68,9 +68,21 @@ const struct profile_sums *session_sink_sums(const struct session_sink *sink);
 uint64_t session_sink_bytes(const struct session_sink *sink);
 
 /*
+ * Have all that a recording took in until now_ns be in it, under its name. 0, also without a
+ * recording; a negative errno: it has failed, which ends the run.
+ */
+int session_sink_flush(struct session_sink *sink, uint64_t now_ns);
+
+/*
+ * Another descriptor of the recording, to read what was flushed; the caller closes it. A
+ * negative errno: there is none, or it cannot be read back.
+ */
+int session_sink_reopen(const struct session_sink *sink);
+
+/*
  * End a recording, which gets its name now if it has samples, and open it to be read:
- * *ret_fd, which the caller closes, or -1 if nobody needs that. 0; a negative errno and a
- * sentence, and *ret_fd is -1 or what can be read still.
+ * *ret_fd, which the caller closes, or negative if nobody needs that. 0; a negative errno and a
+ * sentence, and *ret_fd is negative or what can be read still.
  */
 int session_sink_finish(struct session_sink *sink, const struct run *run,
 			const struct outputs *outputs, int *ret_fd, struct message *reterr);

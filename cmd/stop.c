@@ -14,8 +14,9 @@
 #define ECHO_NS 200000000
 
 static volatile sig_atomic_t stop_requested;
-static volatile sig_atomic_t stop_number;  /* the signal that asked */
-static struct timespec stop_time;	   /* and when; set before stop_requested */
+static volatile sig_atomic_t stop_number; /* the signal that asked */
+static struct timespec stop_time;	  /* and when; set before stop_requested */
+static volatile sig_atomic_t write_requested;
 static volatile sig_atomic_t passed_on_to; /* 0: nobody */
 
 static const struct {
@@ -96,6 +97,30 @@ void stop_catch_signals(void)
 void stop_let_finish(void)
 {
 	catch_signals(true, SA_RESTART);
+}
+
+static void on_write_request(int number)
+{
+	(void)number;
+	write_requested = 1;
+}
+
+void stop_catch_write_requests(void)
+{
+	const struct sigaction action = {.sa_handler = on_write_request, .sa_flags = SA_RESTART};
+
+	if (!is_ignored(SIGUSR1))
+		(void)sigaction(SIGUSR1, &action, NULL);
+}
+
+/* Taken away before anything is written: one that comes meanwhile is another request. */
+bool stop_take_write_request(void)
+{
+	const bool was_requested = write_requested;
+
+	if (was_requested)
+		write_requested = 0;
+	return was_requested;
 }
 
 void stop_survive_writes(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The signals that ask us to stop, SIGINT, SIGTERM and SIGHUP, and the flag that they set; and
- * whom signals are passed on to. The globals of the program are here: a handler knows no others.
+ * The signals that ask us to stop, SIGINT, SIGTERM and SIGHUP, and the flag that they set; the
+ * one that asks to write what there is, SIGUSR1; and whom signals are passed on to. The globals of the program are here: a handler knows no others.
  */
 #pragma once
 
@@ -21,6 +21,15 @@ void stop_catch_signals(void);
 
 /* From now on the first signal interrupts no call any more: what is being written gets whole. */
 void stop_let_finish(void);
+
+/*
+ * From now on SIGUSR1, unless it was ignored when the program began, asks to write what there is
+ * and to go on. It ends a sleep, and interrupts no other call.
+ */
+void stop_catch_write_requests(void);
+
+/* Whether that was asked for since this was called last. */
+bool stop_take_write_request(void);
 
 /* From now on a closed pipe and a limit of file size are errors of the write and no signals. */
 void stop_survive_writes(void);

@@ -153,7 +153,7 @@ static int reset(struct recorder *recorder)
 	return record_stream_end(&recorder->stream, RECORD_RESET, NULL, 0);
 }
 
-static int flush(struct recorder *recorder, uint64_t now_ns)
+int recorder_flush(struct recorder *recorder, uint64_t now_ns)
 {
 	int err = close_batch(recorder);
 
@@ -172,7 +172,7 @@ static int flush_now_and_then(struct recorder *recorder, uint64_t now_ns)
 		recorder->flushed_ns = now_ns;
 	if (now_ns < recorder->flushed_ns || now_ns - recorder->flushed_ns < FLUSH_EVERY_NS)
 		return recorder->stream.error;
-	return flush(recorder, now_ns);
+	return recorder_flush(recorder, now_ns);
 }
 
 /* Write that a thread is in a slot from now on. */

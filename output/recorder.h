@@ -58,6 +58,12 @@ uint64_t recorder_bytes(const struct recorder *recorder);
 const struct profile_sums *recorder_sums(const struct recorder *recorder);
 
 /*
+ * Write what is not written yet, so that all that came until now_ns can be read. 0, -ENOMEM, or
+ * the error of a write.
+ */
+int recorder_flush(struct recorder *recorder, uint64_t now_ns);
+
+/*
  * Write what is not written yet, what there is to say of the run now that it is over, and the
  * table of contents. 0, -ENOMEM, or the error of a write.
  */

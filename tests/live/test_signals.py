@@ -3,10 +3,14 @@
 import json
 import os
 import signal
+import stat
+import subprocess
 import time
 import unittest
 
 import support
+from support import names, parse_collapsed
+from test_run import Terminal
 
 
 def catches(process, number):
@@ -30,7 +34,7 @@ class SignalsTestCase(unittest.TestCase):
 
     def start(self, pid, *options, **kwargs):
         """A run that is sampling."""
-        process = support.start_pysample("attach", pid, "-v", *options, **kwargs)
+        process = support.start_pysample("attach", pid, *options, **kwargs)
         self.addCleanup(process.stderr.close)
         self.addCleanup(process.kill)
         line = b"-"
@@ -76,12 +80,232 @@ class LowRate(SignalsTestCase):
     def test_the_duration(self):
         self.assert_ended(self.attach("-d", "1"), r"ticks? in 1\.[0-9] s")
 
+    def test_writing_what_there_is(self):
+        process = self.attach()
+        process.send_signal(signal.SIGUSR1)
+        support.wait_until(lambda: os.path.exists(self.path("stats")), "it is written")
+        self.assertIsNone(process.poll())
+        process.send_signal(signal.SIGTERM)
+        self.assert_ended(process, "stopped; ")
+
     def test_another_program(self):
         with support.python_target(support.newest_interpreter(), "execs_itself") as target:
             self.target = target
             result = support.finish(self.attach())
         self.assertEqual(result.status, 0, result)
         self.assertRegex(result.stderr, "followed into [^\n]*again; the process has ended; ")
+
+
+class Meanwhile(SignalsTestCase):
+    """SIGUSR1: what there is by now is written, and the sampling goes on."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.target = cls.enterClassContext(
+            support.python_target(support.newest_interpreter(), "busy"))
+
+    def collapsed(self, *options, **kwargs):
+        return self.start(self.target.pid, "-f", "collapsed", "-o", self.path("profile"),
+                          "--stats-json", self.path("stats"), *options, **kwargs)
+
+    def ask(self, process):
+        """Ask for it, and wait until it is done: the line that says so."""
+        process.send_signal(signal.SIGUSR1)
+        line = b""
+        while b"SIGUSR1: " not in line:
+            line = process.stderr.readline()
+            self.assertTrue(line)
+        return line.decode()
+
+    def end(self, process, status=0):
+        result = support.end_by_signal(process)
+        self.assertEqual(result.status, status, result)
+        return result
+
+    def stacks(self):
+        return parse_collapsed(support.read(self.path("profile")))
+
+    def assert_whole(self):
+        """The profile has all the samples that its counters tell."""
+        self.assertEqual(sum(self.stacks().values()), self.stats()["samples"])
+        self.assertIn("spin", {name for stack in self.stacks() for name in names(stack)})
+
+    def assert_nothing_else(self, *expected):
+        self.assertEqual(sorted(os.listdir(self.folder)), sorted(expected))
+
+    def test_each_time_there_is_more(self):
+        process = self.collapsed()
+        before = 0
+        for _ in range(3):
+            time.sleep(0.2)
+            self.assertRegex(self.ask(process), r"wrote 2 files in [0-9.]+ ms; sampling goes on\n")
+            self.assert_whole()
+            self.assert_nothing_else("profile", "stats")
+            stats = self.stats()
+            self.assertGreater(stats["samples"], before)
+            self.assertGreaterEqual(stats["reads"], stats["ticks"])
+            self.assertGreater(stats["other_syscalls"], 0)
+            before = stats["samples"]
+        time.sleep(0.2)
+        self.end(process)
+        self.assert_whole()
+        self.assertGreater(self.stats()["samples"], before)
+
+    def test_what_is_made_of_a_recording(self):
+        files = ["out.html", "out.speedscope.json", "out.summary", "out.collapsed"]
+        outputs = [option for name in files for option in ("-o", self.path(name))]
+        recording = ["-o", self.path("out.pysample")]
+        for options, names_ in (outputs, files), (outputs + recording, files + ["out.pysample"]):
+            process = self.start(self.target.pid, *options)
+            time.sleep(0.3)
+            self.assertIn("wrote %d files" % len(names_), self.ask(process))
+            self.assert_nothing_else(*names_)
+            early = self.samples_of_each()
+            time.sleep(0.2)
+            self.end(process)
+            for name, nr in self.samples_of_each().items():
+                self.assertGreater(nr, early[name], name)
+
+    def samples_of_each(self):
+        counts = {"collapsed": sum(parse_collapsed(support.read(self.path("out.collapsed")))
+                                   .values()),
+                  "speedscope": sum(sum(profile["weights"]) for profile in json.loads(
+                      support.read(self.path("out.speedscope.json")))["profiles"])}
+        self.assertIn("spin", support.read(self.path("out.summary")))
+        self.assertIn("spin", support.read(self.path("out.html")))
+        return counts
+
+    def test_a_recording_is_flushed(self):
+        path = self.path("out.pysample")
+        process = self.start(self.target.pid, "-o", path, "--stats-json", self.path("stats"))
+        for _ in range(3):
+            self.ask(process)
+            process.send_signal(signal.SIGSTOP)
+            support.wait_until(lambda: support.state(process.pid) == "T", "it is stopped")
+            result = support.pysample("report", path, "-f", "collapsed")
+            self.assertEqual(result.status, 0, result)
+            self.assertGreaterEqual(sum(parse_collapsed(result.stdout).values()),
+                                    self.stats()["samples"])
+            process.send_signal(signal.SIGCONT)
+        self.end(process)
+
+    def test_what_is_written_in_place_comes_at_the_end(self):
+        fifo = self.path("fifo")
+        os.mkfifo(fifo)
+        reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+        self.addCleanup(os.close, reader)
+        for options in (["-f", "collapsed"], ["-o", "-"], ["-o", fifo], ["-o", "/dev/stdout"],
+                        ["-o", "-", "-o", fifo, "-f", "summary"]):
+            with self.subTest(options=options):
+                process = self.start(self.target.pid, *options)
+                time.sleep(0.2)
+                self.assertIn("there is no file to write by now", self.ask(process))
+                result = self.end(process)
+                text = result.stdout or os.read(reader, 65536).decode()
+                self.assertTrue(parse_collapsed(text))
+                self.assertEqual(len(set(text.splitlines())), len(text.splitlines()))
+        self.assertTrue(stat.S_ISFIFO(os.stat(fifo).st_mode))
+
+    def test_the_other_files_are_written(self):
+        process = self.collapsed("-o", "-", "-f", "summary")
+        time.sleep(0.2)
+        self.assertIn("wrote 2 files", self.ask(process))
+        self.assert_whole()
+        result = self.end(process)
+        self.assertEqual(result.stdout.count("spin"), 1, result.stdout)
+
+    def test_many_at_once(self):
+        """Whenever it is looked at, the file is whole."""
+        process = self.collapsed()
+        self.ask(process)
+        for _ in range(100):
+            process.send_signal(signal.SIGUSR1)
+            time.sleep(0.001)
+            self.assertTrue(self.stacks())
+        self.assertIn("wrote 2 files", self.end(process).stderr)
+        self.assert_whole()
+        self.assert_nothing_else("profile", "stats")
+
+    def test_another_signal_while_it_is_written(self):
+        for i in range(20):
+            process = self.collapsed("-o", self.path("html"), "-f", "flamegraph")
+            time.sleep(0.05)
+            process.send_signal(signal.SIGUSR1)
+            time.sleep(i * 0.0003)
+            self.end(process)
+            self.assert_whole()
+            self.assert_nothing_else("profile", "stats", "html")
+
+    def test_the_process_ends_while_it_is_written(self):
+        for i in range(10):
+            with support.python_target(support.newest_interpreter(), "busy") as target:
+                process = self.start(target.pid, "-f", "collapsed", "-o", self.path("profile"),
+                                     "--stats-json", self.path("stats"), "-o", self.path("html"),
+                                     "-f", "flamegraph")
+                time.sleep(0.05)
+                process.send_signal(signal.SIGUSR1)
+                time.sleep(i * 0.0003)
+                target.process.kill()
+                result = support.finish(process)
+            self.assertEqual(result.status, 0, result)
+            self.assertIn("the process has ended", result.stderr)
+            self.assert_whole()
+            self.assert_nothing_else("profile", "stats", "html")
+
+    def test_no_room(self):
+        """The old file stays, the run goes on, and has room later."""
+        with open(self.path("profile"), "w", encoding="ascii") as file:
+            file.write("old\n")
+        process = self.start(self.target.pid, "-o", self.path("profile"), "-f", "collapsed",
+                             wrapper=["prlimit", "--fsize=16:unlimited", "--"])
+        time.sleep(0.2)
+        process.send_signal(signal.SIGUSR1)
+        self.assertIn(b"cannot write %s: File too large" % self.path("profile").encode(),
+                      process.stderr.readline())
+        self.assertIn(b"not every file could be written", process.stderr.readline())
+        self.assertEqual(support.read(self.path("profile")), "old\n")
+        self.assert_nothing_else("profile")
+        subprocess.run(["prlimit", "--pid", str(process.pid), "--fsize=unlimited"], check=True)
+        self.assertIn("wrote 1 file ", self.ask(process))
+        self.assertTrue(self.stacks())
+        self.end(process)
+
+    def test_one_that_is_ignored_stays_so(self):
+        process = self.collapsed(
+            preexec_fn=lambda: signal.signal(signal.SIGUSR1, signal.SIG_IGN))
+        process.send_signal(signal.SIGUSR1)
+        time.sleep(0.3)
+        self.assert_nothing_else()
+        self.assertNotIn("SIGUSR1", self.end(process).stderr)
+
+    def test_quiet(self):
+        process = support.start_pysample("attach", self.target.pid, "-q", "-o",
+                                         self.path("profile"))
+        support.wait_until(lambda: catches(process, signal.SIGUSR1), "it catches signals")
+        process.send_signal(signal.SIGUSR1)
+        support.wait_until(lambda: os.path.exists(self.path("profile")), "it is written")
+        self.assertEqual(self.end(process).stderr, "")
+
+    def test_in_the_background_of_a_terminal(self):
+        """Also of one that stops whoever writes from there."""
+        terminal = Terminal("/bin/bash", "--norc", "-i")
+        self.addCleanup(terminal.close)
+        terminal.type(b"stty tostop\n")
+        terminal.type(b"%s attach -r 100 -f collapsed -o %s %d\n" % (
+            support.PYSAMPLE.encode(), self.path("profile").encode(), self.target.pid))
+        terminal.read_until(b"sampling process")
+        process = support.child_of(terminal.pid)
+        terminal.type(b"\x1a")
+        support.wait_until(lambda: support.state(process) == "T", "it is stopped")
+        terminal.type(b"bg\n")
+        support.wait_until(lambda: support.state(process) != "T", "it goes on")
+        os.kill(process, signal.SIGUSR1)
+        support.wait_until(lambda: os.path.exists(self.path("profile")), "it is written")
+        terminal.read(0.3)
+        self.assertNotEqual(support.state(process), "T")
+        os.kill(process, signal.SIGKILL)
+        terminal.type(b"exit\nexit\n")
+        terminal.finish()
 
 
 if __name__ == "__main__":
