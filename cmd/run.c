@@ -25,12 +25,14 @@ static const struct sampling_command about = {
 		"moment that there is one, until it ends, the duration is over, or a signal; then\n"
 		"writes the profile. What is typed on the terminal is the command's, and signals "
 		"that\n"
-		"are sent to pysample are passed on to it. A shell that becomes a Python (exec) "
-		"is\n"
-		"waited for; processes that COMMAND starts are not sampled.\n",
+		"are sent to pysample are passed on to it, SIGUSR1 among them. A shell that\n"
+		"becomes a Python (exec) is waited for; processes that COMMAND starts are not\n"
+		"sampled.\n",
 	.examples =
-		"Exit status: that of COMMAND, 128 + the number of a signal that killed it; 125\n"
-		"pysample failed, 126 COMMAND cannot be executed, 127 it was not found.\n"
+		"Exit status: that of COMMAND, 128 + the number of a signal that killed it, or of\n"
+		"the second one that was sent to pysample; 125 pysample failed before COMMAND was\n"
+		"started, or COMMAND ended with 0 and not all that was asked for could be sampled\n"
+		"and written; 126 COMMAND cannot be executed, 127 it was not found.\n"
 		"\n"
 		"Examples:\n"
 		"  pysample run python3 app.py                    a recording in this folder\n"

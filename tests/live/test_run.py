@@ -152,20 +152,56 @@ class Status(RunTestCase):
                      ["run", "-r", "x", *never], ["run", "-f", "nonsense", *never],
                      ["run", "-o", "/nonexistent/profile", "-f", "collapsed", *never],
                      ["run", "-o", self.profile, "-f", "collapsed", "--stats-json", self.profile,
-                      *never]):
+                      *never], ["run", "-o", "-", "-f", "recording", *never],
+                     ["run", "--mode", "cpu", "--no-cpu", *never]):
             with self.subTest(args=args):
                 result = pysample(*args)
                 self.assertEqual((result.status, result.stdout), (125, ""), result)
                 self.assert_one_sentence(result, ".")
         self.assertFalse(os.path.exists(never[1]))
 
-    def test_a_profile_that_cannot_be_written(self):
+    def test_a_signal_before_it_is_started(self):
+        """While nobody reads what is to be written."""
+        fifo = os.path.join(self.folder, "fifo")
+        os.mkfifo(fifo)
+        started = os.path.join(self.folder, "started")
+        process = support.start_pysample("run", "-f", "collapsed", "-o", fifo, "touch", started)
+        support.wait_until(lambda: support.state(process.pid) == "S", "it waits for a reader")
+        time.sleep(0.2)
+        self.assertEqual(support.end_by_signal(process).status, 125)
+        self.assertFalse(os.path.exists(started))
+
+    def assert_failed(self, pattern, *args, seconds=0.2, **kwargs):
+        """The status is ours, if the command had none to tell."""
         script = self.script(WORK)
         for end, status in (("", 125), ("sys.exit(3)", 3)):
-            result = pysample("run", "-f", "collapsed", "-o", "/dev/full", "--", python(), script,
-                              "0.2", end)
+            result = pysample("run", *args, script, seconds, end, **kwargs)
             self.assertEqual(result.status, status, result)
-            self.assertIn("No space left", result.stderr)
+            self.assertRegex(result.stderr, pattern)
+
+    def test_a_profile_that_cannot_be_written(self):
+        for options in (["-f", "collapsed", "-o", "/dev/full"],
+                        ["-f", "speedscope", "-o", "/dev/full"],
+                        ["-f", "collapsed", "-o", "/dev/null", "--stats-json", "/dev/full"]):
+            self.assert_failed("No space left", *options, "--", python())
+
+    def test_a_standard_output_that_cannot_be_written(self):
+        with open("/dev/full", "wb") as full:
+            self.assert_failed("No space left", "-o", "-", "--", python(), stdout=full)
+
+    def test_a_recording_that_has_no_room(self):
+        self.assert_failed("sampling ended early: .*File too large", "-o",
+                           self.profile + ".pysample", "-r", "max", "--", python(), seconds=2,
+                           wrapper=["prlimit", "--fsize=1536", "--"])
+
+    def test_a_mode_that_cannot_be_told(self):
+        oldest = [found for found in support.supported_interpreters()
+                  if found.minor == "3.6" and not found.root]
+        if not oldest:
+            self.skipTest("not tested here: 3.6 (no such interpreter here)")
+        self.assert_failed("cannot be told: use --mode", *self.options("--mode", "gil")[1:],
+                           oldest[0].path)
+        self.assert_no_profile()
 
     def test_sigchld_may_be_ignored(self):
         """Then the kernel keeps nothing to wait for."""
