@@ -362,3 +362,82 @@ Test(outputs, what_cannot_be_read_back)
 	output_file_discard(&file);
 	cr_expect(eq(int, close(fd), 0));
 }
+
+static int write_word(const struct artefact *artefact, FILE *out)
+{
+	(void)artefact;
+	return fputs("word", out) < 0 ? -EIO : 0;
+}
+
+static void expect_contents(const char *name, const char *expected)
+{
+	char text[16] = {0};
+	FILE *file = fopen(name, "r");
+
+	cr_assert(file != NULL, "%s", name);
+	(void)!fread(text, 1, sizeof(text) - 1, file);
+	cr_expect(eq(str, (char *)text, (char *)expected), "%s", name);
+	cr_expect(eq(int, fclose(file), 0));
+}
+
+/* What is replaced as a whole is written now and then again, whatever comes of the first time. */
+Test(outputs, are_written_more_than_once)
+{
+	static const char *const options[] = {"o:b.collapsed", "o:fifo", "o:-",
+					      "o:a.pysample",  "o:link", NULL};
+	const struct format word = {.name = "word", .write = write_word};
+	const struct profile_options asked = {0};
+	struct artefact artefact = {.profile = profile_create(&asked)};
+	struct outputs outputs, again;
+	int fd;
+
+	cr_assert(eq(int, mkfifo("fifo", 0600), 0));
+	fd = open("fifo", O_RDONLY | O_NONBLOCK);
+	cr_assert(eq(int, symlink("c.summary", "link"), 0));
+	cr_assert(take(&outputs, options));
+	cr_assert(eq(int, outputs_open(&outputs, NULL), EXIT_OK));
+	for (int time = 0; time < 2; time++) {
+		cr_assert(eq(int, outputs_open_again(&outputs, &again), 0));
+		cr_assert(eq(uint, again.nr, 2));
+		again.list[1].format = &word;
+		cr_expect(eq(int, outputs_write(&again, &artefact, &asked), EXIT_OK));
+		cr_expect(zero(ptr, (void *)outputs_next(&again)));
+		outputs_discard(&again);
+		expect_contents("c.summary", "word");
+		expect_contents("b.collapsed", "");
+		cr_expect(eq(int, unlink("c.summary"), 0));
+	}
+	/* One that is given up changes nothing. */
+	cr_assert(eq(int, outputs_open_again(&outputs, &again), 0));
+	outputs_discard(&again);
+	cr_expect(eq(int, access("c.summary", F_OK), -1));
+	outputs.list[4].format = &word;
+	cr_expect(eq(int, outputs_write(&outputs, &artefact, &asked), EXIT_OK));
+	expect_contents("c.summary", "word");
+	outputs_discard(&outputs);
+	profile_destroy((struct profile *)artefact.profile);
+	cr_expect(eq(int, close(fd), 0));
+}
+
+Test(outputs, stdout_is_held_back)
+{
+	static const char *const options[] = {"o:b.collapsed", "o:-", NULL};
+	const struct profile_options asked = {0};
+	struct artefact artefact = {.profile = profile_create(&asked)};
+	struct outputs outputs;
+
+	cr_assert(take(&outputs, options));
+	cr_assert(eq(int, outputs_open(&outputs, NULL), EXIT_OK));
+	outputs.holds_stdout = true;
+	cr_expect(eq(int, outputs_write(&outputs, &artefact, &asked), EXIT_OK));
+	cr_expect(outputs.list[0].is_written);
+	cr_expect(not(outputs.list[1].is_written));
+	cr_expect(zero(ptr, (void *)outputs_next(&outputs)));
+	outputs_pass_over(&outputs, &asked, &asked);
+	outputs.holds_stdout = false;
+	cr_expect(eq(ptr, (void *)outputs_next(&outputs), (void *)&outputs.list[1]));
+	cr_expect(eq(int, outputs_write(&outputs, &artefact, &asked), EXIT_OK));
+	cr_expect(zero(ptr, (void *)outputs_next(&outputs)));
+	outputs_discard(&outputs);
+	profile_destroy((struct profile *)artefact.profile);
+}

@@ -177,6 +177,26 @@ Test(progress, leaves_a_terminal_alone_that_others_use)
 	expect_shown(master, "");
 }
 
+/* In place of the line that stands there, which comes again. */
+Test(progress, tells_something_in_between)
+{
+	struct progress progress;
+	int master, slave;
+
+	open_terminal(80, &master, &slave);
+	progress_begin(&progress, slave, false, 0);
+	progress_show(&progress, &figures, 500 * NS_PER_MS);
+	expect_shown(master, "\rpysample: 12.4 s, 24840 samples, 998 of 1000 Hz, 0.08 % lost, "
+			     "1.2 MiB");
+	progress_tell(&progress, "100 % told");
+	expect_shown(master, "\r                                                                "
+			     "       \rpysample: 100 % told\r\n");
+	progress_end(&progress);
+	expect_shown(master, "");
+	progress_tell(&progress, "nothing");
+	expect_shown(master, "");
+}
+
 Test(progress, is_lines_on_a_terminal_that_cannot_go_back)
 {
 	struct progress progress;
