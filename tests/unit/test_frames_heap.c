@@ -194,7 +194,7 @@ Test(frames_heap, deepest_callers_are_copied_first)
 
 			cr_expect(before->twice >= link->twice);
 			if (before->twice == link->twice)
-				cr_expect(gt(uint, before->depth, link->depth));
+				cr_expect(lt(uint, link->depth, before->depth));
 		}
 	}
 	stage_done(&stage);
