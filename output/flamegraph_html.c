@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "output/base64.h"
+#include "output/base91.h"
 #include "output/gzip.h"
 #include "output/page_data.h"
 #include "output/page_table.h"
@@ -50,20 +50,31 @@ static int first_error(int err, int closing)
 	return closing ? closing : err;
 }
 
-static int data_write(const struct artefact *artefact, FILE *out)
+static int viewer_write(FILE *out)
 {
-	FILE *base64;
-	FILE *gzip;
-	int err = base64_open(out, &base64);
+	FILE *base91;
+	int err = base91_open(out, &base91);
 
 	if (err)
 		return err;
-	err = gzip_open(base64, &gzip);
+	(void)fwrite(viewer_page, 1, viewer_page_bytes, base91);
+	return base91_close(base91);
+}
+
+static int data_write(const struct artefact *artefact, FILE *out)
+{
+	FILE *base91;
+	FILE *gzip;
+	int err = base91_open(out, &base91);
+
+	if (err)
+		return err;
+	err = gzip_open(base91, &gzip);
 	if (!err) {
 		err = page_data_write(artefact, gzip);
 		err = first_error(err, gzip_close(gzip));
 	}
-	return first_error(err, base64_close(base64));
+	return first_error(err, base91_close(base91));
 }
 
 int flamegraph_html_write(const struct artefact *artefact, FILE *out)
@@ -75,7 +86,7 @@ int flamegraph_html_write(const struct artefact *artefact, FILE *out)
 	if (!err)
 		err = put(out, "</noscript>\n<script type=\"text/plain\" id=\"pysample-page\">");
 	if (!err)
-		err = put(out, viewer_blob);
+		err = viewer_write(out);
 	if (!err)
 		err = put(out, "</script>\n<script type=\"text/plain\" id=\"pysample-data\">");
 	if (!err)

@@ -8,10 +8,30 @@
 /* The flags of samples that recordings have. */
 #define FLAGS_MASK 0x7fu
 
-/* DWARF 5, 7.6 "Variable Length Data". */
-static void put_unsigned(struct page_numbers *numbers, uint64_t value)
+/* The greatest common divisor; 0 is a multiple of everything. */
+static uint64_t common_divisor(uint64_t one, uint64_t other)
+{
+	while (other) {
+		uint64_t rest = one % other;
+
+		one = other;
+		other = rest;
+	}
+	return one;
+}
+
+/* Have a number in the column; returns it in the column's unit. */
+static uint64_t take_number(struct page_numbers *numbers, uint64_t value)
 {
 	numbers->nr++;
+	if (numbers->divisor != 1)
+		numbers->divisor = common_divisor(value, numbers->divisor);
+	return numbers->unit > 1 ? value / numbers->unit : value;
+}
+
+/* DWARF 5, 7.6 "Variable Length Data". */
+static void put_leb128(struct page_numbers *numbers, uint64_t value)
+{
 	for (;; value >>= 7) {
 		int byte = (int)(value & 0x7f) | (value > 0x7f ? 0x80 : 0);
 
@@ -23,10 +43,17 @@ static void put_unsigned(struct page_numbers *numbers, uint64_t value)
 	}
 }
 
+static void put_unsigned(struct page_numbers *numbers, uint64_t value)
+{
+	put_leb128(numbers, take_number(numbers, value));
+}
+
 /* Small ones are short, whatever their sign: 0, -1, 1, -2, … */
 static void put_signed(struct page_numbers *numbers, int64_t value)
 {
-	put_unsigned(numbers, (uint64_t)value << 1 ^ (value < 0 ? UINT64_MAX : 0));
+	uint64_t size = take_number(numbers, value < 0 ? -(uint64_t)value : (uint64_t)value);
+
+	put_leb128(numbers, value < 0 ? size * 2 - 1 : size * 2);
 }
 
 /* Nanoseconds in whole microseconds, rounded so that their sum is that of the nanoseconds. */
@@ -170,12 +197,8 @@ static void write_base_samples(const struct page_index *index, struct page_numbe
 
 static void write_tick_times(const struct page_index *index, struct page_numbers *numbers)
 {
-	uint64_t previous = 0;
-
-	for (uint32_t i = 0; i < index->nr_ticks; i++) {
-		put_unsigned(numbers, index->ticks_us[i] - previous);
-		previous = index->ticks_us[i];
-	}
+	for (uint32_t i = 0; i < index->nr_ticks; i++)
+		put_unsigned(numbers, i ? index->ticks_us[i] - index->ticks_us[i - 1] : 0);
 }
 
 static void write_thread_counts(const struct page_index *index, struct page_numbers *numbers)
@@ -271,14 +294,27 @@ static void write_sample_flags(const struct page_index *index, struct page_numbe
 		put_unsigned(numbers, sample->flags & FLAGS_MASK);
 }
 
+/* Whether its CPU time is likely to be all of its wall time. */
+static bool is_running(const struct profile_sample *sample)
+{
+	const uint32_t flags = SAMPLE_HOLDS_GIL | SAMPLE_CPU_MEASURED | SAMPLE_ON_CPU;
+
+	return (sample->flags & flags) == flags;
+}
+
 static void write_sample_cpu(const struct page_index *index, struct page_numbers *numbers)
 {
 	struct sample_walk walk = sample_walk_begin(index);
-	struct rounding rounding = {0};
+	struct rounding weight = {0};
+	struct rounding cpu = {0};
 	const struct profile_sample *sample;
 
-	while ((sample = sample_walk_next(&walk)))
-		put_unsigned(numbers, round_us(&rounding, sample->cpu_ns));
+	while ((sample = sample_walk_next(&walk))) {
+		uint64_t weight_us = round_us(&weight, sample->weight_ns);
+		uint64_t cpu_us = round_us(&cpu, sample->cpu_ns);
+
+		put_signed(numbers, (int64_t)(cpu_us - (is_running(sample) ? weight_us : 0)));
+	}
 }
 
 static const struct page_column always[] = {
@@ -306,7 +342,7 @@ static const struct page_column of_base[] = {
 	{"base.samples", false, write_base_samples},
 };
 
-static const struct page_column of_cpu = {"sample.cpu", false, write_sample_cpu};
+static const struct page_column of_cpu = {"sample.cpu", true, write_sample_cpu};
 
 void page_columns_choose(const struct page_index *index, bool has_base,
 			 const struct page_column *ret_columns[PAGE_MAX_COLUMNS], uint32_t *ret_nr)
@@ -328,15 +364,20 @@ void page_columns_choose(const struct page_index *index, bool has_base,
 struct page_numbers page_column_measure(const struct page_column *column,
 					const struct page_index *index)
 {
-	struct page_numbers numbers = {0};
+	struct page_numbers numbers = {.unit = 1};
 
 	column->write(index, &numbers);
+	if (numbers.divisor > 1) {
+		numbers = (struct page_numbers){.unit = numbers.divisor};
+		column->write(index, &numbers);
+	}
 	return numbers;
 }
 
-void page_column_write(const struct page_column *column, const struct page_index *index, FILE *out)
+void page_column_write(const struct page_column *column, const struct page_index *index,
+		       uint64_t unit, FILE *out)
 {
-	struct page_numbers numbers = {.out = out};
+	struct page_numbers numbers = {.out = out, .unit = unit};
 
 	column->write(index, &numbers);
 }

@@ -10,7 +10,9 @@
 
 /* A number at a time, into a file or only counted. */
 struct page_numbers {
-	FILE *out; /* borrowed; NULL: only counted */
+	FILE *out;	  /* borrowed; NULL: only counted */
+	uint64_t unit;	  /* that all are multiples of, and are divided by */
+	uint64_t divisor; /* the greatest such unit; 0: all are 0 */
 	uint64_t nr, bytes;
 };
 
@@ -25,9 +27,10 @@ struct page_column {
 void page_columns_choose(const struct page_index *index, bool has_base,
 			 const struct page_column *ret_columns[PAGE_MAX_COLUMNS], uint32_t *ret_nr);
 
-/* How many numbers a column has, and how many bytes. */
+/* How many numbers a column has, their greatest unit, and how many bytes they are in it. */
 struct page_numbers page_column_measure(const struct page_column *column,
 					const struct page_index *index);
 
-/* Write it; errors stay with the stream. */
-void page_column_write(const struct page_column *column, const struct page_index *index, FILE *out);
+/* Write it in a unit of its own; errors stay with the stream. */
+void page_column_write(const struct page_column *column, const struct page_index *index,
+		       uint64_t unit, FILE *out);

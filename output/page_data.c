@@ -179,6 +179,10 @@ static void write_columns(struct json *json, const struct page_data *data)
 		json_u64(json, data->sizes[i].nr);
 		json_key(json, "bytes");
 		json_u64(json, data->sizes[i].bytes);
+		if (data->sizes[i].unit > 1) {
+			json_key(json, "unit");
+			json_u64(json, data->sizes[i].unit);
+		}
 		json_object_end(json);
 	}
 	json_array_end(json);
@@ -221,6 +225,8 @@ static int meta_write(const struct page_data *data, FILE *out)
 	json_bool(&json, artefact->has_base);
 	json_key(&json, "start_ms");
 	json_double(&json, (double)data->index.start_us / US_PER_MS);
+	json_key(&json, "first_us");
+	json_u64(&json, data->index.nr_ticks ? data->index.ticks_us[0] : 0);
 	write_runs(&json, "runs", artefact->runs, artefact->nr_runs);
 	write_runs(&json, "base_runs", artefact->base_runs, artefact->nr_base_runs);
 	if (artefact->has_base)
@@ -287,7 +293,7 @@ int page_data_write(const struct artefact *artefact, FILE *out)
 	if (!err)
 		err = meta_write(&data, out);
 	for (uint32_t i = 0; !err && i < data.nr_columns; i++)
-		page_column_write(data.columns[i], &data.index, out);
+		page_column_write(data.columns[i], &data.index, data.sizes[i].unit, out);
 	page_data_done(&data);
 	errno = EIO; /* should the stream fail without saying why */
 	return !err && fflush(out) ? -errno : err;

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The page of the interactive flame graph, made of output/assets at build time: their
- * README.md says how an artefact is put together. Both are ASCII and hold no "</", so they
- * may stand in a <script>.
+ * README.md says how an artefact is put together.
  */
 #pragma once
 
-/* Its styles, markup and script, gzipped, in printable characters. */
-extern const char viewer_blob[];
+#include <stddef.h>
 
-/* The script that unpacks and starts it; it runs when the blob and the data are there. */
+/* Its styles, markup and script, gzipped. */
+extern const unsigned char viewer_page[];
+extern const size_t viewer_page_bytes;
+
+/*
+ * The script that unpacks and starts it, when the page and the data are there. ASCII without
+ * "</", so that it may stand in a <script>.
+ */
 extern const char viewer_loader[];

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Join the page's sources into a C file (README.md), or, with --parts, into its two strings.
+"""Join the page's sources into a C file (README.md), or, with --parts, into its two parts.
 
 usage: bundle.py OUT.c
-       bundle.py --parts BLOB LOADER
+       bundle.py --parts PAGE LOADER
 """
 import gzip
 import pathlib
@@ -84,47 +84,36 @@ def script():
     return '(()=>{"use strict";' + compact(body) + "})();"
 
 
-def blob():
+def page():
     css = without_comments((HERE / "viewer.css").read_text(encoding="utf-8"), False)
     html = (HERE / "viewer.html").read_text(encoding="utf-8")
     html = re.sub(r"<!--.*?-->", "", html, flags=re.S)
     html = "\n".join(line.strip() for line in html.split("\n") if line.strip())
-    page = "\0".join([css, html, script()]).encode()
-    packed = gzip.compress(page, 9, mtime=0)
-    while len(packed) % 4:
-        page += b"\n"
-        packed = gzip.compress(page, 9, mtime=0)
-    return base85(packed)
-
-
-def base85(data):
-    """Five characters for four bytes, from ( on, with ~ for <; 6 % shorter than base64."""
-    words = (int.from_bytes(data[i : i + 4], "big") for i in range(0, len(data), 4))
-    digits = "".join(chr(40 + word // 85**power % 85) for word in words for power in (4, 3, 2, 1, 0))
-    return digits.replace("<", "~")
+    return gzip.compress("\0".join([css, html, script()]).encode(), 9, mtime=0)
 
 
 def loader():
     text = without_comments((HERE / "loader.js").read_text(encoding="utf-8"), True)
     assert "</" not in text
-    return text
+    return text.encode()
 
 
-def c_string(name, text):
-    """A definition of a string as an array of bytes: literals have a limit."""
-    data = text.encode() + b"\0"
+def c_array(kind, name, data):
+    """A definition of bytes, of strings as well: literals have a limit."""
     rows = (data[i : i + 24] for i in range(0, len(data), 24))
     body = "\n".join("\t" + "".join(f"{byte}," for byte in row) for row in rows)
-    return f"const char {name}[{len(data)}] = {{\n{body}\n}};\n"
+    return f"const {kind} {name}[{len(data)}] = {{\n{body}\n}};\n"
 
 
 def main():
     if sys.argv[1] == "--parts":
-        pathlib.Path(sys.argv[2]).write_text(blob(), encoding="utf-8")
-        pathlib.Path(sys.argv[3]).write_text(loader(), encoding="utf-8")
+        pathlib.Path(sys.argv[2]).write_bytes(page())
+        pathlib.Path(sys.argv[3]).write_bytes(loader())
         return
-    head = '/* Made by output/assets/bundle.py. */\n#include "output/viewer.h"\n\n'
-    text = head + c_string("viewer_blob", blob()) + "\n" + c_string("viewer_loader", loader())
+    text = '/* Made by output/assets/bundle.py. */\n#include "output/viewer.h"\n\n'
+    text += c_array("unsigned char", "viewer_page", page())
+    text += "const size_t viewer_page_bytes = sizeof(viewer_page);\n\n"
+    text += c_array("char", "viewer_loader", loader() + b"\0")
     pathlib.Path(sys.argv[1]).write_text(text, encoding="utf-8")
 
 

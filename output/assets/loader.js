@@ -1,15 +1,19 @@
-window.pysample = {};
-window.pysample.ready = (async () => {
-	const packed = document.getElementById("pysample-page").textContent.replaceAll("~", "<");
-	const bytes = new DataView(new ArrayBuffer(packed.length / 5 * 4));
-	for (let i = 0; i < packed.length; i += 5) {
-		let word = 0;
-		for (let k = 0; k < 5; k++)
-			word = word * 85 + packed.charCodeAt(i + k) - 40;
-		bytes.setUint32(i / 5 * 4, word);
+/* What an element holds: base 91 of gzip (docs/formats.md), which is not needed any more. */
+async function unpack(id) {
+	const element = document.getElementById(id), text = element.textContent, { length } = text;
+	const bytes = new Uint8Array(((length >> 1) * 13 + (length & 1) * 6) >> 3);
+	const digit = i => ((i = text.charCodeAt(i)) === 126 ? 25 : i - 35) || 0;
+	for (let i = 0, at = 0, bits = 0, nr = 0; i < length; i += 2) {
+		bits |= (digit(i) + digit(i + 1) * 91) << nr;
+		for (nr += 13; nr > 7; nr -= 8, bits >>= 8)
+			bytes[at++] = bits;
 	}
-	const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-	const [css, html, js] = (await new Response(stream).text()).split("\0");
+	element.remove();
+	return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")));
+}
+window.pysample = { unpack };
+window.pysample.ready = (async () => {
+	const [css, html, js] = (await (await unpack("pysample-page")).text()).split("\0");
 	const add = (name, content) => document.head.append(Object.assign(document.createElement(name), { textContent: content }));
 	add("style", css);
 	document.body.append(document.createRange().createContextualFragment(html));

@@ -22,7 +22,7 @@ export const STATES = {
 	gc: [8, 8, true, "Collects garbage"],
 	exception: [16, 16, true, "Handles an exception"],
 };
-const ON_CPU = 64, IN_GC = 8;
+const ON_CPU = 64, IN_GC = 8, RUNNING = 97;
 export const STRIP_BINS = 2048;
 
 const CONTROL = /[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|\p{Cs}/gu;
@@ -35,53 +35,36 @@ export function shown(text) {
 	});
 }
 
-/* The payload out of the page's base64. */
-export async function unpack(base64) {
-	let bytes;
-	if (Uint8Array.fromBase64) {
-		bytes = Uint8Array.fromBase64(base64);
-	} else {
-		const text = atob(base64);
-		bytes = new Uint8Array(text.length);
-		for (let i = 0; i < text.length; i++)
-			bytes[i] = text.charCodeAt(i);
-	}
-	const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-	return new Uint8Array(await new Response(stream).arrayBuffer());
-}
-
 /* LEB128, zigzag if it is signed; numbers may be larger than 32 bits. */
 function numbers(bytes, at, column) {
-	const out = new Float64Array(column.count), signed = column.type === "s", end = at + column.bytes;
+	const out = new Float64Array(column.count), signed = column.type === "s", end = at + column.bytes, { unit = 1 } = column;
 	for (let i = 0; i < out.length; i++) {
 		let byte = bytes[at++], value = byte & 127;
 		for (let scale = 128; byte > 127; scale *= 128) {
 			byte = bytes[at++];
 			value += (byte & 127) * scale;
 		}
-		out[i] = signed ? (value % 2 ? -(value + 1) / 2 : value / 2) : value;
+		out[i] = unit * (signed ? (value % 2 ? -(value + 1) / 2 : value / 2) : value);
 	}
 	if (at !== end)
 		throw new Error(`the column ${column.name} is damaged`);
 	return out;
 }
 
-function running(deltas) {
-	for (let i = 1; i < deltas.length; i++)
-		deltas[i] += deltas[i - 1];
-	return deltas;
+function running(deltas, sum = 0) {
+	return deltas.map(delta => (sum += delta));
 }
 
 /* Samples lie thread by thread, each thread's in the order of time. */
 function decodeSamples(column, meta, idleNode) {
-	const ticks = running(column["tick.time"]), counts = column["thread.count"];
-	const tick = column["sample.tick"], weight = column["sample.weight"];
+	const ticks = running(column["tick.time"], meta.first_us), counts = column["thread.count"];
+	const tick = column["sample.tick"], weight = column["sample.weight"], flags = Uint8Array.from(column["sample.flags"]), cpu = column["sample.cpu"];
 	const time = new Float64Array(tick.length), node = new Int32Array(tick.length);
 	const threads = [];
 	let i = 0;
 	for (let t = 0; t < counts.length; t++) {
 		const start = i, end = i + counts[t];
-		let sum = 0, cpu = 0;
+		let sum = 0, cpuSum = 0;
 		for (let at = 0; i < end; i++) {
 			at += tick[i];
 			time[i] = ticks[at];
@@ -90,14 +73,14 @@ function decodeSamples(column, meta, idleNode) {
 			const stack = column["stack.node"][column["sample.stack"][i]];
 			node[i] = stack ? stack - 1 : idleNode;
 			sum += weight[i];
-			cpu += column["sample.cpu"]?.[i] ?? 0;
+			if (cpu)
+				cpuSum += cpu[i] += (flags[i] & RUNNING) === RUNNING ? weight[i] : 0;
 		}
 		const row = meta.threads[t] ?? { process: -1, tid: 0, name: "[other threads]" };
-		threads.push({ ...row, index: t, start, end, weight: sum, cpu });
+		threads.push({ ...row, index: t, start, end, weight: sum, cpu: cpuSum });
 	}
-	const flags = Uint8Array.from(column["sample.flags"]);
 	const from = ticks.length ? ticks[0] : 0, to = ticks.length ? ticks[ticks.length - 1] + 1 : 1;
-	return { threads, from, to, nrTicks: ticks.length, samples: { n: i, time, node, weight, flags, cpu: column["sample.cpu"] } };
+	return { threads, from, to, nrTicks: ticks.length, samples: { n: i, time, node, weight, flags, cpu } };
 }
 
 function decodeFunctions(column, meta) {

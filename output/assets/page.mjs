@@ -15,7 +15,7 @@
  */
 import {
 	Folded, Merged, NO_FRAMES, STATES, buildTree, decode, endingIn, functionSums, label, leaves, location, matchFunctions,
-	matchNodes, outermost, sampleStarts, select, showing, shown, sourceGroups, sourceSums, sumOwn, unpack,
+	matchNodes, outermost, sampleStarts, select, showing, shown, sourceGroups, sourceSums, sumOwn,
 } from "./model.mjs";
 import { Colours, ORIGINS } from "./colour.mjs";
 import { List, count, duration, el, percent } from "./stage.mjs";
@@ -746,10 +746,9 @@ function save(name, type, parts) {
 
 let page;
 async function start() {
-	const begun = performance.now(), data = $("pysample-data");
+	const begun = performance.now();
 	try {
-		page = new Page(decode(await unpack(data.textContent)));
-		data.remove();
+		page = new Page(decode(new Uint8Array(await (await window.pysample.unpack("pysample-data")).arrayBuffer())));
 		window.pysample.loaded_ms = performance.now() - begun;
 	} catch (error) {
 		document.querySelector("main").replaceChildren(el("p", { className: "error" }, "The data of this page cannot be read: " + error.message));

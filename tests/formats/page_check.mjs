@@ -9,9 +9,9 @@
  *
  * ANSWER is what page_fixture.mjs writes: {functions: [{name, path, line}], samples: [{thread,
  * time, weight, cpu, flags, stack: [[function, line], …] outermost first}]}, us. Without it only
- * the page's own sums are held against each other. Exit 0, or 1 after saying what failed. It
- * needs playwright-core, installed in the folder NPM, and a browser: $PYSAMPLE_CHROMIUM, else
- * /usr/bin/chromium.
+ * the page's own sums are held against each other. It prints a
+ * JSON array of what failed. It needs playwright-core, installed in the folder NPM, and a
+ * browser: $PYSAMPLE_CHROMIUM, else /usr/bin/chromium.
  */
 import fs from "node:fs";
 import { createRequire } from "node:module";
@@ -47,24 +47,25 @@ function labelOf(answer, [f, line], byLine) {
 }
 
 /* What pysample.totals() has to be of some samples. */
-function expected(answer, samples, byLine = false) {
+function expected(answer, samples, byLine = false, weight = "weight") {
 	const out = { total: 0, samples: samples.length, self: {}, totals: {} };
 	for (const sample of samples) {
 		const names = sample.stack.length ? sample.stack.map(frame => labelOf(answer, frame, byLine)) : ["[no python frames]"];
-		out.total += sample.weight;
-		out.self[names.at(-1)] = (out.self[names.at(-1)] ?? 0) + sample.weight;
+		out.total += sample[weight];
+		out.self[names.at(-1)] = (out.self[names.at(-1)] ?? 0) + sample[weight];
 		const rows = byLine ? names.filter((_, i) => sample.stack[i]?.[1]) : names;
 		for (const name of new Set(rows))
-			out.totals[name] = (out.totals[name] ?? 0) + sample.weight;
+			out.totals[name] = (out.totals[name] ?? 0) + sample[weight];
 	}
 	return out;
 }
 
-async function compare(page, answer, what, patch, keep, byLine = false) {
-	const got = await page.evaluate(p => window.pysample.set(p), patch), wanted = expected(answer, answer.samples.filter(keep), byLine);
-	for (const key of ["total", "samples", "self", "totals"])
+async function compare(page, answer, what, patch, keep, byLine, weight) {
+	const got = await page.evaluate(p => window.pysample.set(p), patch), wanted = expected(answer, answer.samples.filter(keep), byLine, weight);
+	for (const key of ["total", "samples", "self"])
 		check(`${what}, ${key}`, got[key], wanted[key]);
-	return got;
+	const some = totals => Object.fromEntries(Object.entries(totals).filter(([, us]) => us));
+	check(`${what}, totals`, some(got.totals), some(wanted.totals));
 }
 
 async function compareAll(page, answer) {
@@ -77,6 +78,7 @@ async function compareAll(page, answer) {
 	await compare(page, answer, "brush to the end", { ...begin, from, to: times.at(-1) + 1 }, s => s.time >= from);
 	await compare(page, answer, "one thread", { ...begin, threads: [1] }, s => s.thread === 1);
 	await compare(page, answer, "threads, state and brush", { ...begin, threads: [0, 2], state: "cpu", from, to }, s => s.thread !== 1 && s.thread !== 3 && s.flags & 64 && s.time >= from && s.time < to);
+	await compare(page, answer, "CPU time", { ...begin, weight: "cpu" }, () => true, false, "cpu");
 	await compare(page, answer, "lines", { ...begin, lines: true }, () => true, true);
 	for (const view of ["inverted", "chart", "table", "source"])
 		await compare(page, answer, view, { ...begin, view }, () => true);
@@ -161,10 +163,7 @@ async function main([npm, file, answerFile]) {
 		failures.push(String(error.stack ?? error));
 	}
 	await browser.close();
-	for (const failure of failures)
-		console.log(failure);
-	console.log(failures.length ? `${failures.length} failures in ${file}` : `${file} is right`);
-	process.exit(failures.length ? 1 : 0);
+	process.stdout.write(JSON.stringify(failures));
 }
 
 await main(process.argv.slice(2));

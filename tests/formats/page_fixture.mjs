@@ -3,19 +3,18 @@
  * Pages of the interactive flame graph made of invented profiles, without the C writer, and
  * what must be read off them.
  *
- * usage: page_fixture.mjs KIND OUT.html BLOB LOADER
+ * usage: page_fixture.mjs KIND OUT.html VIEWER LOADER
  *
- * BLOB and LOADER are what `output/assets/bundle.py --parts` wrote. KIND is nasty (names that
- * try to be markup, recursion, one thing at several lines), demo, diff, big (1,000,000 samples
- * of 20,000 stacks) or deep (a stack of 1,000,000 frames). Beside OUT.html an OUT.json has
- * every sample of nasty, for page_check.mjs.
+ * VIEWER and LOADER are what `output/assets/bundle.py --parts` wrote. KIND is nasty (names that
+ * try to be markup, recursion, one thing at several lines), demo, diff or deep (a stack of
+ * 1,000,000 frames). Beside OUT.html an OUT.json has every sample of nasty, for page_check.mjs.
  */
 import fs from "node:fs";
 import zlib from "node:zlib";
 
 const ORIGINS = ["application", "site-packages", "standard library", "native", "jit", "gc", "kernel", "other"];
 const KINDS = ["python", "collector", "native", "jit", "kernel"];
-const GIL = 1, WAITS = 4, GC = 8, EXCEPTION = 16, MEASURED = 32, ON_CPU = 64;
+const RUNNING = 97, GIL = 1, WAITS = 4, GC = 8, EXCEPTION = 16, MEASURED = 32, ON_CPU = 64;
 
 /* Numbers that repeat from run to run. */
 export function random(seed) {
@@ -37,6 +36,34 @@ function leb(values, signed) {
 	}
 	return Uint8Array.from(out);
 }
+
+/* As output/base91.h says. */
+function base91(bytes) {
+	let text = "", bits = 0, nr = 0;
+	const put = digit => (text += String.fromCharCode(35 + digit).replace("<", "~"));
+	for (const byte of bytes) {
+		bits |= byte << nr;
+		nr += 8;
+		if (nr < 13)
+			continue;
+		put((bits & 8191) % 91);
+		put(Math.floor((bits & 8191) / 91));
+		bits >>= 13;
+		nr -= 13;
+	}
+	if (nr)
+		put(bits % 91);
+	if (nr > 6)
+		put(Math.floor(bits / 91));
+	return text;
+}
+
+/* What all are multiples of, at least 1. */
+const unitOf = values => values.reduce((a, b) => {
+	for (b = Math.abs(b); b; )
+		[a, b] = [b, a % b];
+	return a;
+}, 0) || 1;
 
 const deltas = values => values.map((v, i) => (i ? v - values[i - 1] : v));
 
@@ -90,23 +117,26 @@ export class Builder {
 			["function.line", "s", deltas(functions.map(f => f.line))], ["function.kind", "u", functions.map(f => KINDS.indexOf(f.kind))],
 			["function.origin", "u", functions.map(f => ORIGINS.indexOf(f.origin))], ["frame.function", "u", frames.map(f => f.func)],
 			["frame.line", "s", frames.map(f => f.line - functions[f.func].line)], ["node.parent", "u", nodes.map((n, i) => (n.parent < 0 ? 0 : i - n.parent))],
-			["node.frame", "u", nodes.map(n => (n.frame === nextFrame ? nextFrame++ * 0 : nextFrame - n.frame))], ["stack.node", "u", stacks.rows], ["tick.time", "u", deltas(ticks)], ["thread.count", "u", by.map(list => list.length)],
+			["node.frame", "u", nodes.map(n => (n.frame === nextFrame ? nextFrame++ * 0 : nextFrame - n.frame))], ["stack.node", "u", stacks.rows], ["tick.time", "u", [0, ...deltas(ticks).slice(1)]], ["thread.count", "u", by.map(list => list.length)],
 			["sample.tick", "u", each((s, before) => s.tick - (before ? before.tick : 0))], ["sample.stack", "u", stacks.numbers],
 			["sample.weight", "s", each((s, before) => s.weight - (before ? ticks[s.tick] - ticks[before.tick] : 0))], ["sample.flags", "u", each(s => s.flags)],
 		];
 		if (this.samples.some(s => s.flags & MEASURED))
-			out.push(["sample.cpu", "u", each(s => s.cpu ?? 0)]);
+			out.push(["sample.cpu", "s", each(s => (s.cpu ?? 0) - ((s.flags & RUNNING) === RUNNING ? s.weight : 0))]);
 		if (base.length)
 			out.push(["base.node", "u", deltas(base.map(b => b[0]))], ["base.weight", "u", base.map(b => b[1].us)], ["base.samples", "u", base.map(b => b[1].n)]);
 		return out;
 	}
 	payload() {
-		const parts = this.columns().map(([name, type, values]) => ({ name, type, count: values.length, data: leb(values, type === "s") }));
+		const parts = this.columns().map(([name, type, values]) => {
+			const unit = unitOf(values);
+			return { name, type, unit, count: values.length, data: leb(values.map(v => v / unit), type === "s") };
+		});
 		const meta = {
-			version: 1, pysample: "0.1.0", mode: "wall", unit: "us", has_base: this.base.size > 0, start_ms: 1790000000000, runs: this.runs,
+			version: 1, pysample: "0.1.0", mode: "wall", unit: "us", has_base: this.base.size > 0, start_ms: 1790000000000, first_us: this.ticks[0], runs: this.runs,
 			base_runs: this.baseRuns, strings: this.strings, processes: this.processes, threads: this.threads, kinds: KINDS, origins: ORIGINS,
 			sources: this.sources.map(s => ({ ...s, path: this.string(s.path) })),
-			columns: parts.map(({ name, type, count, data }) => ({ name, type, count, bytes: data.length })),
+			columns: parts.map(({ name, type, unit, count, data }) => ({ name, type, count, bytes: data.length, unit })),
 		};
 		const text = Buffer.from(JSON.stringify(meta)), size = Buffer.alloc(4);
 		size.writeUInt32LE(text.length);
@@ -114,11 +144,11 @@ export class Builder {
 	}
 }
 
-export function pageOf(payload, blob, loader) {
+export function pageOf(payload, viewer, loader) {
 	const policy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:";
 	return `<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<meta http-equiv="Content-Security-Policy" content="${policy}">\n` +
 		`<meta name="viewport" content="width=device-width">\n<title>pysample</title>\n<noscript>This page needs JavaScript.</noscript>\n` +
-		`<script type="text/plain" id="pysample-page">${blob}</script>\n<script type="text/plain" id="pysample-data">${zlib.gzipSync(payload, { level: 9 }).toString("base64")}</script>\n` +
+		`<script type="text/plain" id="pysample-page">${base91(viewer)}</script>\n<script type="text/plain" id="pysample-data">${base91(zlib.gzipSync(payload, { level: 9 }))}</script>\n` +
 		`<script>${loader}</script>\n`;
 }
 
@@ -241,35 +271,6 @@ function demo(compared) {
 }
 
 /* Made of columns at once: the objects of a million samples would take a while. */
-function big() {
-	const b = new Builder(), next = random(1);
-	const functions = Array.from({ length: 3000 }, (_, i) => b.func(`module_${i % 211}.function_${i}`, `/srv/app/package_${i % 23}/module_${i % 211}.py`, 1 + (i * 17) % 900, ORIGINS[i % 3]));
-	const leaves = [], spine = Array.from({ length: 400 }, () => []);
-	for (const stack of spine)
-		for (let d = 0; d < 14; d++)
-			stack.push([functions[Math.floor(next() ** 2 * 300) + d * 20], 5 + d]);
-	for (let i = 0; i < 20000; i++)
-		leaves.push(b.stack([...spine[Math.floor(next() ** 2 * 400)].slice(0, 6 + Math.floor(next() * 8)), ...Array.from({ length: 8 + Math.floor(next() * 18) }, (_, d) => [functions[Math.floor(next() * 40) * 70 + (i + d) % 70], 10 + (d % 4)])]));
-	const nr = 1000000, perThread = 4, nodes = [], flags = [], weights = [];
-	for (let t = 0; t < perThread; t++)
-		b.thread(`worker-${t}`, t === 0);
-	b.ticks = Array.from({ length: nr / perThread }, (_, i) => 1000 * i);
-	b.processes = [{ pid: 1, command_line: "python3 big.py" }];
-	b.runs = [run(nr, nr / perThread)];
-	for (let i = 0, node = 0; i < nr; i++) {
-		if (next() < 0.4)
-			node = leaves[Math.floor(next() ** 2 * leaves.length)];
-		nodes.push(node + 1);
-		flags.push(MEASURED | (next() < 0.5 ? ON_CPU : 0));
-		weights.push(i % (nr / perThread) ? 0 : 1000);
-	}
-	const own = b.columns.bind(b), stacks = ranked(nodes);
-	b.columns = () => own().map(([name, type, values]) => [name, type, {
-		"thread.count": [250000, 250000, 250000, 250000, 0], "sample.tick": nodes.map((_, i) => (i % 250000 ? 1 : 0)), "stack.node": stacks.rows, "sample.stack": stacks.numbers, "sample.weight": weights, "sample.flags": flags,
-	}[name] ?? values]);
-	return { builder: b };
-}
-
 function deep() {
 	const b = new Builder(), f = b.func("fall", "/srv/app/deep.py", 1), g = b.func("land", "/srv/app/deep.py", 9);
 	b.processes = [{ pid: 1, command_line: "python3 deep.py" }];
@@ -284,12 +285,12 @@ function deep() {
 }
 
 export function make(kind) {
-	return { nasty, demo: () => demo(false), diff: () => demo(true), big, deep }[kind]();
+	return { nasty, demo: () => demo(false), diff: () => demo(true), deep }[kind]();
 }
 
 if (process.argv[1] === new URL(import.meta.url).pathname) {
-	const [kind, out, blob, loader] = process.argv.slice(2), { builder, answer } = make(kind);
-	fs.writeFileSync(out, pageOf(builder.payload(), fs.readFileSync(blob, "utf8"), fs.readFileSync(loader, "utf8")));
+	const [kind, out, viewer, loader] = process.argv.slice(2), { builder, answer } = make(kind);
+	fs.writeFileSync(out, pageOf(builder.payload(), fs.readFileSync(viewer), fs.readFileSync(loader, "utf8")));
 	if (answer)
 		fs.writeFileSync(out.replace(/\.html$/, "") + ".json", JSON.stringify(answer));
 }

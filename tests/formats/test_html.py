@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
 """The interactive flame graph, in a browser without a head, by the totals that it tells."""
-import base64
 import collections
 import gzip
 import json
@@ -19,9 +18,23 @@ DATA = re.compile(r'<script type="text/plain" id="pysample-data">([^<]*)</script
 BUSY = {"state": "frames"}
 
 
+def base91(text):
+    """The bytes: 13 bits are two digits from # on, with ~ for <; up to six are one."""
+    digits = [ord(character) - ord("#") for character in text.replace("~", "<")]
+    out, bits, nr_bits = bytearray(), 0, 0
+    for low, high in zip(digits[::2], digits[1::2] + [0]):
+        bits |= (low + 91 * high) << nr_bits
+        nr_bits += 13
+        while nr_bits > 7:
+            out.append(bits & 0xff)
+            bits >>= 8
+            nr_bits -= 8
+    return bytes(out[:(len(digits) // 2 * 13 + len(digits) % 2 * 6) // 8])
+
+
 def meta_of(path):
     """The header of the page's data."""
-    data = gzip.decompress(base64.b64decode(DATA.search(support.read(path))[1]))
+    data = gzip.decompress(base91(DATA.search(support.read(path))[1]))
     return json.loads(data[4:4 + int.from_bytes(data[:4], "little")])
 
 
@@ -120,6 +133,14 @@ class Page(unittest.TestCase):
     def test_cpu(self, subject):
         (got,) = self.ask(self.write(subject, "--mode", "cpu"), [["set", {"state": "all"}]])
         self.same(got, subject.view(mode="cpu"))
+
+    @subjects.each
+    def test_weighed_by_cpu(self, subject):
+        """Samples that the mode shows, by the CPU time that each has."""
+        view = subject.view()
+        view.ns = lambda sample: sample.cpu
+        (got,) = self.ask(self.write(subject), [["set", {"state": "all", "weight": "cpu"}]])
+        self.same(got, view)
 
     @subjects.each
     def test_brush(self, subject):

@@ -49,23 +49,27 @@ static char *write_page(const struct profile *profile)
 	return text;
 }
 
-/* The bytes of base64 up to what is none. */
-static size_t decode_base64(const char *text, unsigned char *bytes)
+static uint32_t base91_digit(char character)
 {
-	static const char alphabet[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	uint32_t bits = 0;
-	size_t nr_bits = 0;
-	size_t length = 0;
-	const char *digit;
+	if (character == '<')
+		return 0; /* behind the end */
+	return (uint32_t)((character == '~' ? '<' : character) - '#');
+}
 
-	for (; *text && (digit = strchr(alphabet, *text)); text++) {
-		bits = bits << 6 | (uint32_t)(digit - alphabet);
-		nr_bits += 6;
-		if (nr_bits < 8)
-			continue;
-		nr_bits -= 8;
-		bytes[length++] = (unsigned char)(bits >> nr_bits);
+/* The bytes of base 91 up to the element's end. */
+static size_t decode_base91(const char *text, unsigned char *bytes)
+{
+	size_t nr_digits = strcspn(text, "<");
+	size_t length = (nr_digits / 2 * 13 + nr_digits % 2 * 6) / 8;
+	size_t at = 0;
+	uint32_t bits = 0;
+	unsigned int nr_bits = 0;
+
+	for (size_t i = 0; i < nr_digits; i += 2) {
+		bits |= (base91_digit(text[i]) + 91 * base91_digit(text[i + 1])) << nr_bits;
+		for (nr_bits += 13; nr_bits > 7; nr_bits -= 8, bits >>= 8)
+			if (at < length)
+				bytes[at++] = (unsigned char)bits;
 	}
 	return length;
 }
@@ -74,14 +78,14 @@ static size_t decode_base64(const char *text, unsigned char *bytes)
 static char *read_data(const char *page, size_t *ret_length)
 {
 	static const char start[] = "<script type=\"text/plain\" id=\"pysample-data\">";
-	const char *base64 = strstr(page, start);
+	const char *text = strstr(page, start);
 	cleanup_free unsigned char *packed = malloc(strlen(page));
 	char *data = calloc(MAX_DATA_BYTES, 1);
 	z_stream zlib = {.next_out = (Bytef *)data, .avail_out = MAX_DATA_BYTES - 1};
 
-	cr_assert(base64 != NULL);
+	cr_assert(text != NULL);
 	zlib.next_in = packed;
-	zlib.avail_in = (uInt)decode_base64(base64 + sizeof(start) - 1, packed);
+	zlib.avail_in = (uInt)decode_base91(text + sizeof(start) - 1, packed);
 	cr_assert(eq(int, inflateInit2(&zlib, 15 + 16), Z_OK));
 	cr_assert(eq(int, inflate(&zlib, Z_FINISH), Z_STREAM_END));
 	*ret_length = zlib.total_out;

@@ -19,12 +19,14 @@ static const struct function functions[] = {
 	{2, 0, "<GC>", "", FUNCTION_COLLECTOR},
 };
 
+enum { RUNNING = SAMPLE_CPU_MEASURED | SAMPLE_HOLDS_GIL | SAMPLE_ON_CPU };
+
 /* Samples of a comparison that came of two recordings, the earlier one last. */
 static const struct profile_sample samples[] = {
 	/* time_ns, wall_ns, cpu_ns, weight, node, thread, flags */
-	{5000400, 1000500, 700, 0, 1, 1, SAMPLE_CPU_MEASURED},
+	{5000400, 1000500, 700, 0, 1, 1, SAMPLE_CPU_MEASURED | SAMPLE_ON_CPU},
 	{5000400, 1000000, 0, 0, PROFILE_NONE, 0, 0},
-	{6000000, 1000500, 700, 0, 2, 1, SAMPLE_CPU_MEASURED | SAMPLE_HOLDS_GIL},
+	{6000000, 1000500, 700, 0, 2, 1, RUNNING},
 	{6000000, 1000000, 0, 0, 1, PROFILE_NONE, 0},
 	{2000000, 300000, 0, 0, 1, 1, 0},
 	{3000000, 1000000, 0, 0, 3, 1, SAMPLE_GC},
@@ -98,13 +100,17 @@ static uint32_t read_column(const struct page_index *index, const char *name,
 
 	cr_assert(column != NULL, "%s", name);
 	size = page_column_measure(column, index);
-	page_column_write(column, index, out);
+	page_column_write(column, index, size.unit, out);
 	cr_assert(eq(int, fclose(out), 0));
 	cr_assert(eq(u64, size.bytes, length));
 	cr_assert(size.nr <= MAX_NUMBERS);
 	next = (const unsigned char *)bytes;
-	for (uint64_t i = 0; i < size.nr; i++)
-		numbers[i] = column->is_signed ? page_signed(&next) : (int64_t)page_unsigned(&next);
+	for (uint64_t i = 0; i < size.nr; i++) {
+		int64_t number =
+			column->is_signed ? page_signed(&next) : (int64_t)page_unsigned(&next);
+
+		numbers[i] = number * (int64_t)size.unit;
+	}
 	cr_expect(eq(ptr, (void *)next, (void *)(bytes + length)));
 	return (uint32_t)size.nr;
 }
@@ -149,10 +155,11 @@ Test(page_columns, say_what_is_in_the_profile)
 		{"sample.stack", 6, {1, 0, 3, 0, 2, 0}},
 		{"sample.flags",
 		 6,
-		 {0, 0, SAMPLE_GC, SAMPLE_CPU_MEASURED, SAMPLE_CPU_MEASURED | SAMPLE_HOLDS_GIL, 0}},
+		 {0, 0, SAMPLE_GC, SAMPLE_CPU_MEASURED | SAMPLE_ON_CPU, RUNNING, 0}},
 		/* Half a microsecond of the fourth and fifth make one in the fourth. */
 		{"sample.weight", 6, {1000, 300, 0, -999, 0, 1000}},
-		{"sample.cpu", 6, {0, 0, 0, 1, 0, 0}},
+		/* Of the fifth, which ran all the time, it is told how much less it is. */
+		{"sample.cpu", 6, {0, 0, 0, 1, -1000, 0}},
 		{"base.node", 2, {1, 2}},
 		{"base.weight", 2, {3, 3}},
 		{"base.samples", 2, {2, 1}},
@@ -164,6 +171,30 @@ Test(page_columns, say_what_is_in_the_profile)
 	cr_assert(eq(int, page_index_init(&index, &artefact), 0));
 	cr_expect(eq(u64, index.start_us, 2000));
 	expect_columns(&index, expected, NR(expected));
+	page_index_done(&index);
+	profile_destroy(profile);
+}
+
+/* Of zeros alone it is 1, and of differences that of their sizes. */
+Test(page_columns, have_the_greatest_unit_that_there_is)
+{
+	static const struct {
+		const char *name;
+		uint64_t unit, bytes;
+	} cases[] = {{"tick.time", 1000, 4},  {"base.weight", 3, 2}, {"sample.cpu", 1, 7},
+		     {"function.line", 5, 3}, {"frame.line", 1, 4},  {"sample.flags", 1, 6}};
+	struct profile *profile = make_profile(PROFILE_WALL, false);
+	const struct artefact artefact = {.profile = profile};
+	struct page_index index;
+
+	cr_assert(eq(int, page_index_init(&index, &artefact), 0));
+	for (size_t i = 0; i < NR(cases); i++) {
+		const struct page_numbers size =
+			page_column_measure(find_column(&index, true, cases[i].name), &index);
+
+		cr_expect(eq(u64, size.unit, cases[i].unit), "%s", cases[i].name);
+		cr_expect(eq(u64, size.bytes, cases[i].bytes), "%s", cases[i].name);
+	}
 	page_index_done(&index);
 	profile_destroy(profile);
 }
