@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <zlib.h>
 
@@ -19,7 +20,8 @@
 struct gzip {
 	FILE *out; /* borrowed */
 	z_stream zlib;
-	int error; /* the first one of out, negative errno */
+	int error;		  /* the first one of out, negative errno */
+	char input[BUFFER_BYTES]; /* stdio's */
 	unsigned char compressed[BUFFER_BYTES];
 };
 
@@ -35,22 +37,29 @@ static void compressed_write(struct gzip *gzip)
 	gzip->zlib.avail_out = sizeof(gzip->compressed);
 }
 
-/* Have zlib take its input; flush is Z_NO_FLUSH, or Z_FINISH for the end of the member. */
+/*
+ * Have zlib take its input; flush is Z_NO_FLUSH, Z_BLOCK for the end of a block, or Z_FINISH for
+ * that of the member.
+ */
 static void input_compress(struct gzip *gzip, int flush)
 {
+	bool was_full;
 	int status;
 
 	do {
 		/* Z_BUF_ERROR: there was nothing to do. Others come of wrong use only. */
 		status = deflate(&gzip->zlib, flush);
 		assert(status == Z_OK || status == Z_STREAM_END || status == Z_BUF_ERROR);
-		if (!gzip->zlib.avail_out || flush == Z_FINISH)
+		was_full = !gzip->zlib.avail_out;
+		if (was_full || flush == Z_FINISH)
 			compressed_write(gzip);
-	} while (!gzip->error &&
-		 (flush == Z_FINISH ? status != Z_STREAM_END : gzip->zlib.avail_in > 0));
+	} while (!gzip->error && (flush == Z_FINISH ? status != Z_STREAM_END : was_full));
 }
 
-/* fopencookie(3): anything less than length is a failure, and 0 with errno tells of it. */
+/*
+ * fopencookie(3): anything less than length is a failure, and 0 with errno tells of it. What
+ * does not fill the buffer comes of fflush(3), or is the end.
+ */
 static ssize_t cookie_write(void *cookie, const char *bytes, size_t length)
 {
 	struct gzip *gzip = cookie;
@@ -60,7 +69,7 @@ static ssize_t cookie_write(void *cookie, const char *bytes, size_t length)
 		step = length - done < BUFFER_BYTES ? (uInt)(length - done) : BUFFER_BYTES;
 		gzip->zlib.next_in = (z_const Bytef *)bytes + done;
 		gzip->zlib.avail_in = step;
-		input_compress(gzip, Z_NO_FLUSH);
+		input_compress(gzip, step < BUFFER_BYTES ? Z_BLOCK : Z_NO_FLUSH);
 	}
 	if (!gzip->error)
 		return (ssize_t)length;
@@ -109,6 +118,7 @@ static int stream_open(FILE *out, int level, FILE **ret_stream)
 		free(gzip);
 		return -ENOMEM;
 	}
+	(void)setvbuf(stream, gzip->input, _IOFBF, sizeof(gzip->input));
 	*ret_stream = stream;
 	return 0;
 }

@@ -2,6 +2,8 @@
 /*
  * A stream that compresses: what is written to it goes into another one as one member of
  * gzip (RFC 1952), without a name or a time, so that the same bytes always make the same file.
+ * fflush(3) ends a block: what follows has codes of its own, which is less where bytes of
+ * another kind follow some thousands. It does not bring out what was written.
  *
  *	err = gzip_open(out, &stream);
  *	...
@@ -13,7 +15,7 @@
 
 /*
  * Begin a member behind what was written to out, which is borrowed until gzip_close() and
- * may not be written to before. It takes 400 kB of memory, whatever is written. 0 or -ENOMEM.
+ * may not be written to before. It takes 460 kB of memory, whatever is written. 0 or -ENOMEM.
  */
 int gzip_open(FILE *out, FILE **ret_stream);
 

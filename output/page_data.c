@@ -279,6 +279,14 @@ static int length_write(size_t length, FILE *out)
 	return 0;
 }
 
+/* The numbers of each are of another kind: gzip.h. */
+static int column_write(const struct page_data *data, uint32_t i, FILE *out)
+{
+	page_column_write(data->columns[i], &data->index, data->sizes[i].unit, out);
+	errno = EIO; /* should the stream fail without saying why */
+	return fflush(out) ? -errno : 0;
+}
+
 int page_data_write(const struct artefact *artefact, FILE *out)
 {
 	struct page_data data;
@@ -293,8 +301,7 @@ int page_data_write(const struct artefact *artefact, FILE *out)
 	if (!err)
 		err = meta_write(&data, out);
 	for (uint32_t i = 0; !err && i < data.nr_columns; i++)
-		page_column_write(data.columns[i], &data.index, data.sizes[i].unit, out);
+		err = column_write(&data, i, out);
 	page_data_done(&data);
-	errno = EIO; /* should the stream fail without saying why */
-	return !err && fflush(out) ? -errno : err;
+	return err;
 }

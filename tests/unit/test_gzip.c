@@ -95,6 +95,33 @@ Test(gzip, fast_gives_it_back_too)
 	expect_member(file, length, bytes, LENGTH);
 }
 
+/* Numbers below 16, and then others: with codes of their own they take less. */
+Test(gzip, begins_a_block_where_it_is_flushed)
+{
+	enum { LENGTH = 5000 };
+	cleanup_free char *bytes = noise(2 * LENGTH);
+	size_t lengths[2];
+
+	for (size_t i = 0; i < LENGTH; i++)
+		bytes[i] &= 15;
+	for (size_t i = LENGTH; i < 2 * (size_t)LENGTH; i++)
+		bytes[i] = (char)((bytes[i] & 15) | 64);
+	for (size_t flush = 0; flush < 2; flush++) {
+		cleanup_free char *file = NULL;
+		FILE *out = open_memstream(&file, &lengths[flush]);
+		FILE *stream;
+
+		cr_assert(eq(int, gzip_open(out, &stream), 0));
+		cr_assert(eq(sz, fwrite(bytes, 1, LENGTH, stream), LENGTH));
+		cr_assert(eq(int, flush ? fflush(stream) : 0, 0));
+		cr_assert(eq(sz, fwrite(bytes + LENGTH, 1, LENGTH, stream), LENGTH));
+		cr_assert(eq(int, gzip_close(stream), 0));
+		cr_assert(eq(int, fclose(out), 0));
+		expect_member(file, lengths[flush], bytes, (size_t)LENGTH * 2);
+	}
+	cr_expect(lengths[1] + LENGTH / 20 < lengths[0], "%zu, %zu", lengths[1], lengths[0]);
+}
+
 Test(gzip, same_bytes_make_the_same_file)
 {
 	size_t one_length;
