@@ -5,8 +5,8 @@
 
 #define NS_PER_US 1000u
 
-/* The flags of samples that recordings have. */
-#define FLAGS_MASK 0x7fu
+/* The flags of samples that recordings have, and the one that only pages have. */
+enum { FLAGS_MASK = 0x7f, FLAG_HAS_CPU = 0x80 };
 
 /* The greatest common divisor; 0 is a multiple of everything. */
 static uint64_t common_divisor(uint64_t one, uint64_t other)
@@ -213,6 +213,8 @@ struct sample_walk {
 	const struct profile_sample *samples;
 	uint32_t next, group;
 	bool is_first; /* of its thread */
+	struct rounding weights, cpus;
+	uint64_t weight_us, cpu_us;
 };
 
 static struct sample_walk sample_walk_begin(const struct page_index *index)
@@ -227,6 +229,7 @@ static struct sample_walk sample_walk_begin(const struct page_index *index)
 static const struct profile_sample *sample_walk_next(struct sample_walk *walk)
 {
 	const struct page_index *index = walk->index;
+	const struct profile_sample *sample;
 
 	if (walk->next == index->first_sample[index->nr_groups])
 		return NULL;
@@ -235,7 +238,10 @@ static const struct profile_sample *sample_walk_next(struct sample_walk *walk)
 		walk->group++;
 		walk->is_first = true;
 	}
-	return &walk->samples[index->samples[walk->next++]];
+	sample = &walk->samples[index->samples[walk->next++]];
+	walk->weight_us = round_us(&walk->weights, sample->weight_ns);
+	walk->cpu_us = round_us(&walk->cpus, sample->cpu_ns);
+	return sample;
 }
 
 static void write_sample_ticks(const struct page_index *index, struct page_numbers *numbers)
@@ -271,18 +277,24 @@ static void write_sample_stacks(const struct page_index *index, struct page_numb
 static void write_sample_weights(const struct page_index *index, struct page_numbers *numbers)
 {
 	struct sample_walk walk = sample_walk_begin(index);
-	struct rounding rounding = {0};
 	const struct profile_sample *sample;
 	uint64_t previous_us = 0;
 
 	while ((sample = sample_walk_next(&walk))) {
 		uint64_t time_us = page_index_time_us(index, sample);
-		uint64_t weight_us = round_us(&rounding, sample->weight_ns);
 		uint64_t expected_us = walk.is_first ? 0 : time_us - previous_us;
 
-		put_signed(numbers, (int64_t)(weight_us - expected_us));
+		put_signed(numbers, (int64_t)(walk.weight_us - expected_us));
 		previous_us = time_us;
 	}
+}
+
+/* The flags of the sample that the walk is at; all that have CPU time have one that says so. */
+static uint32_t flags_of(const struct sample_walk *walk, const struct profile_sample *sample)
+{
+	const uint32_t flags = sample->flags & FLAGS_MASK;
+
+	return walk->cpu_us && !(flags & SAMPLE_ON_CPU) ? flags | FLAG_HAS_CPU : flags;
 }
 
 static void write_sample_flags(const struct page_index *index, struct page_numbers *numbers)
@@ -291,29 +303,22 @@ static void write_sample_flags(const struct page_index *index, struct page_numbe
 	const struct profile_sample *sample;
 
 	while ((sample = sample_walk_next(&walk)))
-		put_unsigned(numbers, sample->flags & FLAGS_MASK);
+		put_unsigned(numbers, flags_of(&walk, sample));
 }
 
-/* Whether its CPU time is likely to be all of its wall time. */
-static bool is_running(const struct profile_sample *sample)
-{
-	const uint32_t flags = SAMPLE_HOLDS_GIL | SAMPLE_CPU_MEASURED | SAMPLE_ON_CPU;
-
-	return (sample->flags & flags) == flags;
-}
-
+/* What runs and holds the GIL uses nearly all of the time. */
 static void write_sample_cpu(const struct page_index *index, struct page_numbers *numbers)
 {
+	const uint32_t running = SAMPLE_HOLDS_GIL | SAMPLE_ON_CPU;
 	struct sample_walk walk = sample_walk_begin(index);
-	struct rounding weight = {0};
-	struct rounding cpu = {0};
 	const struct profile_sample *sample;
 
 	while ((sample = sample_walk_next(&walk))) {
-		uint64_t weight_us = round_us(&weight, sample->weight_ns);
-		uint64_t cpu_us = round_us(&cpu, sample->cpu_ns);
+		uint32_t flags = flags_of(&walk, sample);
+		uint64_t expected_us = (flags & running) == running ? walk.weight_us : 0;
 
-		put_signed(numbers, (int64_t)(cpu_us - (is_running(sample) ? weight_us : 0)));
+		if (flags & (SAMPLE_ON_CPU | FLAG_HAS_CPU))
+			put_signed(numbers, (int64_t)(walk.cpu_us - expected_us));
 	}
 }
 

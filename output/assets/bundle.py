@@ -93,7 +93,7 @@ def page():
 
 
 def loader():
-    text = without_comments((HERE / "loader.js").read_text(encoding="utf-8"), True)
+    text = compact(without_comments((HERE / "loader.js").read_text(encoding="utf-8"), True))
     assert "</" not in text
     return text.encode()
 

@@ -22,7 +22,7 @@ export const STATES = {
 	gc: [8, 8, true, "Collects garbage"],
 	exception: [16, 16, true, "Handles an exception"],
 };
-const ON_CPU = 64, IN_GC = 8, RUNNING = 97;
+const ON_CPU = 64, IN_GC = 8, RUNNING = 65, HAS_CPU = 192;
 export const STRIP_BINS = 2048;
 
 const CONTROL = /[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|\p{Cs}/gu;
@@ -58,10 +58,11 @@ function running(deltas, sum = 0) {
 /* Samples lie thread by thread, each thread's in the order of time. */
 function decodeSamples(column, meta, idleNode) {
 	const ticks = running(column["tick.time"], meta.first_us), counts = column["thread.count"];
-	const tick = column["sample.tick"], weight = column["sample.weight"], flags = Uint8Array.from(column["sample.flags"]), cpu = column["sample.cpu"];
+	const tick = column["sample.tick"], weight = column["sample.weight"], flags = Uint8Array.from(column["sample.flags"]);
+	const cpus = column["sample.cpu"], cpu = cpus && new Float64Array(tick.length);
 	const time = new Float64Array(tick.length), node = new Int32Array(tick.length);
 	const threads = [];
-	let i = 0;
+	let i = 0, nextCpu = 0;
 	for (let t = 0; t < counts.length; t++) {
 		const start = i, end = i + counts[t];
 		let sum = 0, cpuSum = 0;
@@ -73,8 +74,8 @@ function decodeSamples(column, meta, idleNode) {
 			const stack = column["stack.node"][column["sample.stack"][i]];
 			node[i] = stack ? stack - 1 : idleNode;
 			sum += weight[i];
-			if (cpu)
-				cpuSum += cpu[i] += (flags[i] & RUNNING) === RUNNING ? weight[i] : 0;
+			if (cpu && flags[i] & HAS_CPU)
+				cpuSum += cpu[i] = cpus[nextCpu++] + ((flags[i] & RUNNING) === RUNNING ? weight[i] : 0);
 		}
 		const row = meta.threads[t] ?? { process: -1, tid: 0, name: "[other threads]" };
 		threads.push({ ...row, index: t, start, end, weight: sum, cpu: cpuSum });

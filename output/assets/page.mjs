@@ -532,7 +532,7 @@ class Page {
 		$("keys").lastElementChild.replaceChildren(el("table", {}, ...KEYS.map(([key, what]) => el("tr", {}, el("td", {}, el("kbd", {}, key)), el("td", {}, what)))));
 	}
 	makeControls() {
-		const { profile } = this, { flags, n, cpu } = profile.samples, seen = new Uint8Array(128);
+		const { profile } = this, { flags, n, cpu } = profile.samples, seen = new Uint8Array(256);
 		for (let i = 0; i < n; i++)
 			seen[flags[i]] = 1;
 		const has = ([looked, value]) => seen.some((is, f) => is && (f & looked) === value);

@@ -14,7 +14,7 @@ import zlib from "node:zlib";
 
 const ORIGINS = ["application", "site-packages", "standard library", "native", "jit", "gc", "kernel", "other"];
 const KINDS = ["python", "collector", "native", "jit", "kernel"];
-const RUNNING = 97, GIL = 1, WAITS = 4, GC = 8, EXCEPTION = 16, MEASURED = 32, ON_CPU = 64;
+const RUNNING = 65, HAS_CPU = 128, GIL = 1, WAITS = 4, GC = 8, EXCEPTION = 16, MEASURED = 32, ON_CPU = 64;
 
 /* Numbers that repeat from run to run. */
 export function random(seed) {
@@ -119,10 +119,10 @@ export class Builder {
 			["frame.line", "s", frames.map(f => f.line - functions[f.func].line)], ["node.parent", "u", nodes.map((n, i) => (n.parent < 0 ? 0 : i - n.parent))],
 			["node.frame", "u", nodes.map(n => (n.frame === nextFrame ? nextFrame++ * 0 : nextFrame - n.frame))], ["stack.node", "u", stacks.rows], ["tick.time", "u", [0, ...deltas(ticks).slice(1)]], ["thread.count", "u", by.map(list => list.length)],
 			["sample.tick", "u", each((s, before) => s.tick - (before ? before.tick : 0))], ["sample.stack", "u", stacks.numbers],
-			["sample.weight", "s", each((s, before) => s.weight - (before ? ticks[s.tick] - ticks[before.tick] : 0))], ["sample.flags", "u", each(s => s.flags)],
+			["sample.weight", "s", each((s, before) => s.weight - (before ? ticks[s.tick] - ticks[before.tick] : 0))], ["sample.flags", "u", each(s => s.flags | (s.cpu && !(s.flags & ON_CPU) ? HAS_CPU : 0))],
 		];
 		if (this.samples.some(s => s.flags & MEASURED))
-			out.push(["sample.cpu", "s", each(s => (s.cpu ?? 0) - ((s.flags & RUNNING) === RUNNING ? s.weight : 0))]);
+			out.push(["sample.cpu", "s", each(s => (s.flags & ON_CPU || s.cpu ? (s.cpu ?? 0) - ((s.flags & RUNNING) === RUNNING ? s.weight : 0) : [])).flat()]);
 		if (base.length)
 			out.push(["base.node", "u", deltas(base.map(b => b[0]))], ["base.weight", "u", base.map(b => b[1].us)], ["base.samples", "u", base.map(b => b[1].n)]);
 		return out;
@@ -187,7 +187,7 @@ function nasty() {
 		for (let tick = thread; tick < b.ticks.length; tick += next() < 0.05 ? 3 : 1) {
 			const frames = stacks[Math.floor(next() ** 2 * stacks.length)], isGc = frames.some(([f]) => f === gc);
 			const cpu = next() < 0.6 ? Math.floor(next() * 1000) + 1 : 0;
-			const flags = MEASURED | (cpu ? ON_CPU : 0) | (next() < 0.3 ? GIL : 0) | (next() < 0.1 ? WAITS : 0) | (isGc ? GC : 0) | (next() < 0.05 ? EXCEPTION : 0);
+			const flags = MEASURED | (cpu && next() < 0.9 ? ON_CPU : 0) | (next() < 0.3 ? GIL : 0) | (next() < 0.1 ? WAITS : 0) | (isGc ? GC : 0) | (next() < 0.05 ? EXCEPTION : 0);
 			const weight = before < 0 ? 1000 : b.ticks[tick] - b.ticks[before] - (next() < 0.1 ? 50 : 0);
 			b.sample(thread, tick, b.stack(frames), weight, flags, cpu);
 			answer.push({ thread, time: b.ticks[tick], weight, cpu, flags, stack: frames });
