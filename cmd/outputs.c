@@ -37,18 +37,31 @@ bool outputs_take_path(struct outputs *outputs, const char *path)
 	return add(outputs, path, format);
 }
 
-/* The names of all formats: "collapsed, summary or …". */
-static void append_names(struct text *text)
+static bool is_any(const struct format *format)
 {
-	size_t nr;
+	return format->name;
+}
+
+static bool compares(const struct format *format)
+{
+	return format->compares;
+}
+
+/* The names of those formats: "collapsed, summary or …". */
+static void append_names(struct text *text, bool is_meant(const struct format *))
+{
+	size_t nr, nr_left = 0;
 	const struct format *formats = format_list(&nr);
+	const char *separator = "";
 
 	for (size_t i = 0; i < nr; i++)
-		text_printf(text, "%s%s",
-			    i == 0	 ? ""
-			    : i + 1 < nr ? ", "
-					 : " or ",
-			    formats[i].name);
+		nr_left += is_meant(&formats[i]);
+	for (size_t i = 0; i < nr; i++) {
+		if (!is_meant(&formats[i]))
+			continue;
+		text_printf(text, "%s%s", separator, formats[i].name);
+		separator = --nr_left > 1 ? ", " : " or ";
+	}
 }
 
 /* Print that a name does not say what is to be written, and which names there are. */
@@ -56,7 +69,7 @@ static void print_formats(const char *what, const char *name, const char *remedy
 {
 	struct text names = {0};
 
-	append_names(&names);
+	append_names(&names, is_any);
 	print_error("%s '%s'%s %s", what, name, remedy, text_string(&names));
 	text_done(&names);
 }
@@ -133,6 +146,22 @@ bool outputs_choose(struct outputs *outputs)
 			return false;
 	}
 	return are_one_of_a_kind(outputs);
+}
+
+bool outputs_can_compare(const struct outputs *outputs)
+{
+	struct text names = {0};
+	unsigned i = 0;
+
+	while (i < outputs->nr && outputs->list[i].format->compares)
+		i++;
+	if (i == outputs->nr)
+		return true;
+	append_names(&names, compares);
+	print_error("%s cannot show a comparison: with --diff write %s",
+		    outputs->list[i].format->name, text_string(&names));
+	text_done(&names);
+	return false;
 }
 
 void outputs_print_formats(FILE *out)

@@ -44,6 +44,9 @@ bool outputs_take_format(struct outputs *outputs, const char *name);
  */
 bool outputs_choose(struct outputs *outputs);
 
+/* Whether all of them can show a comparison; false after an error was printed. */
+bool outputs_can_compare(const struct outputs *outputs);
+
 /* The table of formats for a help text: name, what it is, suffixes. */
 void outputs_print_formats(FILE *out);
 

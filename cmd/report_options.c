@@ -325,24 +325,14 @@ static bool check(const struct report_options *options, bool has_to)
 }
 
 /* Whether the outputs can be made by a report; false after an error was printed. */
-static bool check_outputs(const struct report_options *options)
+static bool check_outputs(struct report_options *options)
 {
-	for (unsigned i = 0; i < options->outputs.nr; i++) {
-		const struct format *format = options->outputs.list[i].format;
-
-		if (!format->write) {
-			print_error("a report makes no recordings: name a file of another format, "
-				    "or copy the recording");
-			return false;
-		}
-		if (options->nr_bases && !format->compares) {
-			print_error("%s cannot show a comparison: with --diff use -f flamegraph, "
-				    "-f summary or -f collapsed",
-				    format->name);
-			return false;
-		}
+	if (outputs_recording(&options->outputs)) {
+		print_error("a report makes no recordings: name a file of another format, "
+			    "or copy the recording");
+		return false;
 	}
-	return true;
+	return !options->nr_bases || outputs_can_compare(&options->outputs);
 }
 
 /* Finish what the options began; EXIT_USAGE after an error was printed. */

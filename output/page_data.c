@@ -191,21 +191,14 @@ static void write_columns(struct json *json, const struct page_data *data)
 /* What of the base has no node: its samples without any Python frame. */
 static void write_base_idle(struct json *json, const struct profile *profile)
 {
-	struct profile_weight idle = {profile_sums(profile, PROFILE_BASE)->account.nr_shown,
-				      profile_sums(profile, PROFILE_BASE)->time_ns};
-	uint32_t nr;
-	const struct profile_weight *base = profile_base(profile, &nr);
+	const struct profile_sums *base = profile_sums(profile, PROFILE_BASE);
 
-	for (uint32_t i = 0; i < nr; i++) {
-		idle.samples -= base[i].samples;
-		idle.ns -= base[i].ns;
-	}
 	json_key(json, "base_idle");
 	json_object_begin(json);
 	json_key(json, "samples");
-	json_u64(json, idle.samples);
+	json_u64(json, base->nr_idle_samples);
 	json_key(json, "weight");
-	json_u64(json, (idle.ns + NS_PER_US / 2) / NS_PER_US);
+	json_u64(json, (base->idle_ns + NS_PER_US / 2) / NS_PER_US);
 	json_object_end(json);
 }
 

@@ -283,7 +283,7 @@ function stackMask({ nodes }, focus, exclude) {
 		return null;
 	const bit = new Map(), pass = new Uint8Array(nodes.n), bits = new Int32Array(nodes.n);
 	focus.forEach((f, i) => bit.set(f, 1 << i));
-	const wanted = (1 << focus.length) - 1, bad = 1 << 30;
+	const wanted = [...bit.values()].reduce((a, b) => a | b, 0), bad = 1 << 30; /* one may be in focus twice */
 	exclude.forEach(f => bit.set(f, bad));
 	for (let i = 0; i < nodes.n; i++) {
 		bits[i] = (nodes.parent[i] < 0 ? 0 : bits[nodes.parent[i]]) | (bit.get(nodes.func[i]) ?? 0);

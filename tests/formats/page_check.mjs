@@ -98,7 +98,7 @@ async function compareZooms(page, answer, begin) {
 			check(`zoom to ${path.join(" > ")}, ${key}`, got[key], wanted[key]);
 		const leaf = stack.at(-1)[0], tail = await page.evaluate(f => window.pysample.set({ view: "inverted", path: [f] }), leaf);
 		check(`inverted zoom to ${leaf}`, tail.self, expected(answer, answer.samples.filter(s => s.stack.at(-1)?.[0] === leaf)).self);
-		const only = await page.evaluate(([b, f]) => window.pysample.set({ ...b, focus: [f] }), [begin, leaf]);
+		const only = await page.evaluate(([b, f]) => window.pysample.set({ ...b, focus: [f, f] }), [begin, leaf]);
 		check(`only through ${leaf}`, only.self, expected(answer, answer.samples.filter(s => s.stack.some(([f]) => f === leaf))).self);
 		const without = await page.evaluate(([b, f]) => window.pysample.set({ ...b, exclude: [f] }), [begin, leaf]);
 		check(`without ${leaf}`, without.self, expected(answer, answer.samples.filter(s => !s.stack.some(([f]) => f === leaf))).self);

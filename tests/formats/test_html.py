@@ -169,6 +169,18 @@ class Page(unittest.TestCase):
                 == (thread["tid"], thread["name"])))
 
     @subjects.each
+    def test_base(self, subject):
+        """Samples without a frame are hidden on both sides, with a root for each thread, too."""
+        for options in (), ("-t",):
+            path = self.write(subject, "--diff", subject.path, *options)
+            for got, state in zip(self.ask(path, [["set", BUSY], ["set", {"state": "all"}]]),
+                                  ("frames", "all"), strict=True):
+                whole = subject.view(passes=STATES[state]).whole()
+                with self.subTest(state, options=options):
+                    self.assertEqual((got["samples"], got["total"], got["base"]),
+                                     (whole.samples, whole.ns // 1000, whole.ns // 1000))
+
+    @subjects.each
     def test_search(self, subject):
         """Matched is a union: however many of its frames match, a stack counts once."""
         patterns = "<b>", "worker", r"\.py:10\)$", "~none~"

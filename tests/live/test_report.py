@@ -165,6 +165,14 @@ class OneRecording(ReportTestCase):
                              "summary")
         self.assertEqual(result.stderr, "")
 
+    def test_formats_that_do_not_compare(self):
+        """They are refused, and those are named that do."""
+        for form in "pprof", "jsonl", "callgrind", "gecko", "speedscope":
+            result = self.report(self.recording, "--diff", self.recording, "-o",
+                                 self.path_of("d.html"), "-f", form, status=2)
+            self.assertEqual(result.stderr, "pysample: %s cannot show a comparison: with --diff "
+                             "write collapsed, flamegraph, svg or summary\n" % form)
+
     def test_what_grew_is_named(self):
         """Between two parts of the same recording a thread's functions went from none to all."""
         spin, rest = self.path_of("spin.pysample"), self.recording

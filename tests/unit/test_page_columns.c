@@ -39,6 +39,8 @@ static const struct profile_sample base[] = {
 };
 
 /* main:11 › leaf:7, main:11 › leaf:9 › <GC> › leaf:9, and two threads. */
+enum { ROOT = 5 };
+
 static struct profile *make_profile(enum profile_mode mode, bool by_thread)
 {
 	const struct profile_options options = {
@@ -62,8 +64,10 @@ static struct profile *make_profile(enum profile_mode mode, bool by_thread)
 	cr_assert(eq(int, profile_get_node(profile, 0, row[1], 9, &node), 0));
 	cr_assert(eq(int, profile_get_node(profile, 2, row[2], 0, &node), 0));
 	cr_assert(eq(int, profile_get_node(profile, 3, row[1], 9, &node), 0));
-	if (by_thread)
+	if (by_thread) {
 		cr_assert(eq(int, profile_thread_root(profile, 1, &node), 0));
+		cr_assert(eq(u32, node, ROOT));
+	}
 	for (size_t i = 0; i < NR(samples); i++)
 		cr_assert(eq(int,
 			     profile_add(profile, PROFILE_SELF, &samples[i],
@@ -199,18 +203,26 @@ Test(page_columns, have_the_greatest_unit_that_there_is)
 	profile_destroy(profile);
 }
 
-/* The root of a thread is a function behind all others. */
+/* The root of a thread is a function behind all others, and has no weight. */
 Test(page_columns, have_a_function_for_the_root_of_a_thread)
 {
 	static const struct expected expected[] = {
-		{"function.name", 4, {0, 2, 4, 6}},	{"function.path", 4, {1, 3, 5, 5}},
-		{"function.line", 4, {10, -5, -5, 0}},	{"function.origin", 4, {0, 2, 5, 7}},
-		{"frame.function", 5, {0, 1, 1, 2, 3}}, {"frame.line", 5, {1, 2, 4, 0, 0}},
+		{"function.name", 4, {0, 2, 4, 6}},
+		{"function.path", 4, {1, 3, 5, 5}},
+		{"function.line", 4, {10, -5, -5, 0}},
+		{"function.origin", 4, {0, 2, 5, 7}},
+		{"frame.function", 5, {0, 1, 1, 2, 3}},
+		{"frame.line", 5, {1, 2, 4, 0, 0}},
+		{"base.node", 2, {1, 2}},
+		{"base.weight", 2, {3, 3}},
+		{"base.samples", 2, {2, 1}},
 	};
+	static const struct profile_sample idle = {1, 9000, 0, 0, ROOT, 1, 0};
 	struct profile *profile = make_profile(PROFILE_WALL, true);
-	const struct artefact artefact = {.profile = profile};
+	const struct artefact artefact = {.profile = profile, .has_base = true};
 	struct page_index index;
 
+	cr_assert(eq(int, profile_add(profile, PROFILE_BASE, &idle, true), 0));
 	cr_assert(eq(int, page_index_init(&index, &artefact), 0));
 	cr_expect(eq(str, (char *)index.strings.strings[6], (char *)"thread t (8)"));
 	expect_columns(&index, expected, NR(expected));
