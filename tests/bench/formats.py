@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What it costs to write each format, to record, and to open the page.
+"""What it costs to write each format, to record, and to open the page, and how long pages are.
 
 The formats are made of a recording that tests/bench/make_recording.c makes: always the same
 million samples. What recordings cost is measured on a program, beside profiling.sampling's
@@ -19,7 +19,7 @@ import support
 
 from bench import ROOT, quiet, rivals, say
 from bench.estimates import ratio
-from bench.processes import SAMPLER_CORE, pinned, read_number, running, start
+from bench.processes import SAMPLER_CORE, Target, pinned, read_number, running, start
 from bench.report import cell, print_table
 
 # {name: suffix}
@@ -37,6 +37,7 @@ NR_OPENINGS = 5
 GROWTH_S = {False: 600, True: 20}
 GROWTH_LOOKS = 6  # at what a long recording takes
 SUFFIXES = (".collapsed", ".pysample")
+PAGE_SECONDS = 4
 
 
 @dataclasses.dataclass
@@ -211,6 +212,26 @@ def why_not_opened(npm):
     return None
 
 
+def page_row(tools, name, target):
+    stats, nr_bytes = attach(tools, target, CALM_HZ, PAGE_SECONDS, ".html")
+    return name, str(stats["samples"]), cell(nr_bytes / 1e3, 1)
+
+
+def page_sizes(tools, interpreter, programs):
+    """How long the page is of some seconds of each program, and of one that does many things."""
+    rows = []
+    for program in programs:
+        say("the page of %s" % program.name)
+        with running(interpreter, program) as target:
+            rows.append(page_row(tools, program.name, target))
+    say("the page of demo")
+    with support.python_target(interpreter, "demo") as demo, \
+            tempfile.TemporaryDirectory() as folder:
+        rows.append(page_row(tools, "demo", Target(demo.pid, None, interpreter, folder, folder)))
+    print("\n### Pages of %d s at 1 kHz, CPython %s\n" % (PAGE_SECONDS, interpreter.version))
+    print_table(("program", "samples", "size kB"), 1, rows)
+
+
 def open_page(page):
     npm = npm_folder()
     why_not = why_not_opened(npm)
@@ -234,4 +255,5 @@ def measure(tools, interpreter, programs, rival_runs, asked):
         open_page(os.path.join(folder, "made.pysample.html"))
     if interpreter:
         quiet.wait(asked.anyway)
+        page_sizes(tools, interpreter, programs)
         record(tools, interpreter, programs, rival_runs, asked)
