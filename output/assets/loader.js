@@ -1,10 +1,9 @@
 /* What an element holds: base 91 of gzip (docs/formats.md), which is not needed any more. */
 async function unpack(id) {
-	const element = document.getElementById(id), text = element.textContent, { length } = text;
-	const bytes = new Uint8Array(((length >> 1) * 13 + (length & 1) * 6) >> 3);
-	const digit = i => ((i = text.charCodeAt(i)) === 126 ? 25 : i - 35) || 0;
+	const element = document.getElementById(id), text = element.textContent.replaceAll("~", "<"), { length } = text;
+	const digits = new TextEncoder().encode(text + "#"), bytes = new Uint8Array(((length >> 1) * 13 + (length & 1) * 6) >> 3);
 	for (let i = 0, at = 0, bits = 0, nr = 0; i < length; i += 2) {
-		bits |= (digit(i) + digit(i + 1) * 91) << nr;
+		bits |= (digits[i] - 35 + (digits[i + 1] - 35) * 91) << nr;
 		for (nr += 13; nr > 7; nr -= 8, bits >>= 8)
 			bytes[at++] = bits;
 	}

@@ -44,7 +44,7 @@ function numbers(bytes, at, column) {
 			byte = bytes[at++];
 			value += (byte & 127) * scale;
 		}
-		out[i] = unit * (signed ? (value % 2 ? -(value + 1) / 2 : value / 2) : value);
+		out[i] = unit * (signed ? (value & 1 ? -(value + 1) / 2 : value / 2) : value);
 	}
 	if (at !== end)
 		throw new Error(`the column ${column.name} is damaged`);
