@@ -31,9 +31,9 @@ static void characters_write(struct base91 *base91)
 
 static void digit_put(struct base91 *base91, uint32_t digit)
 {
-	const char character = (char)('#' + digit);
+	const uint32_t character = '#' + digit;
 
-	base91->characters[base91->nr_characters++] = character == '<' ? '~' : character;
+	base91->characters[base91->nr_characters++] = (char)(character == '<' ? '~' : character);
 	if (base91->nr_characters == BUFFER_CHARACTERS)
 		characters_write(base91);
 }

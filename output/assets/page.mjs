@@ -506,7 +506,8 @@ class Page {
 		$("command").textContent = $("command").title = document.title = command;
 		document.title += " – pysample";
 		const wall = number("wall_s"), rate = number("ticks") / (wall || 1), asked = Number(run.asked_hz);
-		const pids = [...new Set([...meta.runs.map(r => r.pid), ...meta.processes.map(p => String(p.pid))])].filter(p => p && p !== "0");
+		const own = this.profile.threads.filter(t => t.end > t.start).map(t => meta.processes[t.process]?.pid); /* not the base's */
+		const pids = [...new Set([...meta.runs.map(r => r.pid), ...own].map(Number))].filter(Boolean);
 		const facts = [
 			run.python && `Python ${shown(run.python)}`, pids.length && `pid ${pids.slice(0, 4).join(", ")}${pids.length > 4 ? ` and ${pids.length - 4} more` : ""}`,
 			meta.start_ms && new Date(meta.start_ms).toLocaleString(), wall && duration(wall * 1e6), `${count(this.profile.samples.n)} samples`,

@@ -5,7 +5,7 @@ import { List, count, duration, el, percent } from "./stage.mjs";
 
 const CODE_ROW = 20, TAB = "    ";
 const WORDS = "and as assert async await break case class continue def del elif else except finally for from global if import in is lambda match nonlocal not or pass raise return try while with yield None True False";
-const TOKEN = new RegExp(`("""|''')|(#.*)|("(?:\\\\.|[^"\\\\])*"?|'(?:\\\\.|[^'\\\\])*'?)|\\b(${WORDS.split(" ").join("|")})\\b|\\b(\\d[\\w.]*)`, "g");
+const TOKEN = new RegExp(`("""|''')|(#.*)|("(?:\\\\.|[^"\\\\])*"?|'(?:\\\\.|[^'\\\\])*'?)|(?<!\\.)\\b(${WORDS.split(" ").join("|")})\\b|\\b(\\d[\\w.]*)`, "g");
 
 /* A line as [kind, text] pieces; open is the quotes of a string that goes on, or "". */
 function pieces(text, open) {
