@@ -15,16 +15,18 @@ const char *input_name(const struct input *input)
 	return strcmp(input->path, "-") == 0 ? "the standard input" : input->path;
 }
 
-static int open_stdin(struct input *input, struct message *reterr)
+/* Have what comes through a pipe in a file: it is read twice, from wherever. */
+static int spool_pipe(struct input *input, struct message *reterr)
 {
 	int err;
 
-	input->fd = STDIN_FILENO;
-	if (lseek(STDIN_FILENO, 0, SEEK_CUR) >= 0)
+	if (lseek(input->fd, 0, SEEK_CUR) >= 0)
 		return 0;
 	err = spool_open(&input->spool, reterr);
 	if (!err)
-		err = spool_fill(&input->spool, STDIN_FILENO, reterr);
+		err = spool_fill(&input->spool, input->fd, input_name(input), reterr);
+	if (input->fd != STDIN_FILENO)
+		(void)close(input->fd);
 	input->fd = input->spool.fd;
 	return err;
 }
@@ -33,12 +35,11 @@ static int open_input(const char *path, struct input *input, struct message *ret
 {
 	int err;
 
-	*input = (struct input){.path = path, .fd = -1, .spool = SPOOL_NONE};
-	if (strcmp(path, "-") == 0)
-		return open_stdin(input, reterr);
-	input->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	*input = (struct input){.path = path, .fd = STDIN_FILENO, .spool = SPOOL_NONE};
+	if (strcmp(path, "-") != 0)
+		input->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	if (input->fd >= 0)
-		return 0;
+		return spool_pipe(input, reterr);
 	err = -errno;
 	message_set(reterr, "cannot read %s: %s", path, strerror(-err));
 	return err;

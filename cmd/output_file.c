@@ -354,6 +354,15 @@ int output_file_open_again(const struct output_file *file, struct output_file *r
 	return 0;
 }
 
+bool output_file_is(const struct output_file *file, int fd)
+{
+	struct stat status, other;
+	int err = file->target ? stat(file->target, &status) : fstat(fileno(file->stream), &status);
+
+	return !err && fstat(fd, &other) == 0 && same_inode(&status, &other) &&
+	       S_ISREG(status.st_mode);
+}
+
 bool output_file_same(const struct output_file *a, const struct output_file *b)
 {
 	struct stat a_status, b_status;
@@ -461,17 +470,41 @@ int output_file_reopen(const struct output_file *file)
 	return fd < 0 ? -errno : fd;
 }
 
+/* What went wrong with a growing file, which has no name but the temporary one, or none. */
+static void failed_growing(const struct output_file *file, int err, struct message *reterr)
+{
+	if (file->temporary)
+		message_set(reterr, "cannot write %s: %s; what was written is in %s", file->path,
+			    strerror(-err), file->temporary);
+}
+
+/* Give a growing file its name, and see that it has it still. */
+static int finish_growing(struct output_file *file, struct message *reterr)
+{
+	int err = output_file_publish(file, reterr);
+
+	if (!err && file->target && !output_file_is(file, fileno(file->stream))) {
+		err = -ESTALE;
+		message_set(reterr,
+			    "%s was removed or replaced while it was written: what was "
+			    "recorded is lost",
+			    file->path);
+	}
+	return err;
+}
+
 int output_file_finish(struct output_file *file, int err, struct message *reterr)
 {
-	bool stays = false; /* what was written does, under whatever name */
+	bool stays = file->is_growing; /* what was written does, under whatever name */
 
 	if (!err && fflush(file->stream) != 0)
 		err = -errno;
 	if (err) {
 		(void)failed(file, err, reterr);
+		if (file->is_growing)
+			failed_growing(file, err, reterr);
 	} else if (file->is_growing) {
-		err = output_file_publish(file, reterr);
-		stays = true;
+		err = finish_growing(file, reterr);
 	}
 	if (file->stream != stdout && fclose(file->stream) != 0 && !err)
 		err = failed(file, -errno, reterr);

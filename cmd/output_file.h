@@ -49,6 +49,9 @@ static inline bool output_file_is_open(const struct output_file *file)
 	return file->stream || file->target;
 }
 
+/* Whether what is open for reading in fd is the file that would be written. */
+bool output_file_is(const struct output_file *file, int fd);
+
 /*
  * Whether two open files are one, by whatever names, so that one would spoil the other.
  * False of a character device under two names: nothing is lost there.

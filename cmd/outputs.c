@@ -206,12 +206,20 @@ bool outputs_have(const struct outputs *outputs, const struct output_file *other
 	return false;
 }
 
-/* Opening. */
-
 static const char *name_of(const struct output *output)
 {
 	return output->path ? output->path : "the standard output";
 }
+
+const char *outputs_find(const struct outputs *outputs, int fd)
+{
+	for (unsigned i = 0; i < outputs->nr; i++)
+		if (output_file_is(&outputs->list[i].file, fd))
+			return name_of(&outputs->list[i]);
+	return NULL;
+}
+
+/* Opening. */
 
 /* Whether it can be what it is to be: no recording goes to a terminal. */
 static bool is_fit(const struct output *output, struct message *reterr)

@@ -72,6 +72,9 @@ enum exit_status outputs_open(struct outputs *outputs, struct message *reterr);
  */
 int outputs_open_again(const struct outputs *outputs, struct outputs *ret_outputs);
 
+/* The name of one of them, opened, that is what is open for reading in fd; NULL: none is. */
+const char *outputs_find(const struct outputs *outputs, int fd);
+
 /* Whether one of them, opened, is the same file as other. */
 bool outputs_have(const struct outputs *outputs, const struct output_file *other);
 

@@ -59,6 +59,21 @@ static enum exit_status compare(const struct rendering *rendering, double max_po
 	return grew && status == EXIT_OK ? EXIT_GREW : status;
 }
 
+/* Whether no output would overwrite a recording that is read; false after an error was printed. */
+static bool are_apart(const struct outputs *outputs, const struct inputs *inputs)
+{
+	for (uint32_t i = 0; i < inputs->nr; i++) {
+		const char *name = outputs_find(outputs, inputs->list[i].fd);
+
+		if (name) {
+			print_error("%s is a recording that is to be read: name another file",
+				    name);
+			return false;
+		}
+	}
+	return true;
+}
+
 static enum exit_status write_outputs(struct report_options *options, const struct inputs *inputs,
 				      const struct inputs *bases)
 {
@@ -78,6 +93,8 @@ static enum exit_status write_outputs(struct report_options *options, const stru
 		print_error("%s", message.text);
 		return status;
 	}
+	if (!are_apart(&options->outputs, inputs) || !are_apart(&options->outputs, bases))
+		return EXIT_USAGE;
 	if (!options->has_mode)
 		rendering.profile.mode = recording_run(inputs->recordings[0])->info.mode;
 	status = rendering_write(&rendering, &options->outputs);

@@ -230,7 +230,7 @@ static int ticked(void *context, uint64_t now_ns)
 
 /*
  * Where the target's paths mean files: the name of the machine, and of its mount namespace if
- * that is not ours. What is from elsewhere is shown without source lines, now and later.
+ * that, or its root, is not ours. What is from elsewhere is shown without source lines, now and later.
  */
 static void name_host(struct session *session)
 {
@@ -238,7 +238,8 @@ static void name_host(struct session *session)
 	size_t length;
 
 	(void)gethostname(session->host, sizeof(session->host) - 1);
-	if (process_other_namespace(&session->target.process, "mnt", &other) == 0 && !other)
+	if (process_other_namespace(&session->target.process, "mnt", &other) == 0 && !other &&
+	    process_has_our_root(&session->target.process))
 		return;
 	length = strlen(session->host);
 	(void)snprintf(session->host + length, sizeof(session->host) - length,

@@ -73,7 +73,7 @@ static int write_all(int fd, const char *bytes, size_t length)
 	return 0;
 }
 
-int spool_fill(struct spool *spool, int fd, struct message *reterr)
+int spool_fill(struct spool *spool, int fd, const char *name, struct message *reterr)
 {
 	char buffer[1 << 16];
 	ssize_t nr;
@@ -87,7 +87,7 @@ int spool_fill(struct spool *spool, int fd, struct message *reterr)
 					    spool->folder, strerror(-err));
 		} else if (errno != EINTR) {
 			err = -errno;
-			message_set(reterr, "cannot read the standard input: %s", strerror(-err));
+			message_set(reterr, "cannot read %s: %s", name, strerror(-err));
 		}
 	}
 	return err;

@@ -18,5 +18,5 @@ struct spool {
 int spool_open(struct spool *ret_spool, struct message *reterr);
 void spool_close(struct spool *spool);
 
-/* Copy all that can be read from fd into it, from its beginning. 0; an error and a sentence. */
-int spool_fill(struct spool *spool, int fd, struct message *reterr);
+/* Copy all that can be read from fd, called name, into it. 0; an error and a sentence. */
+int spool_fill(struct spool *spool, int fd, const char *name, struct message *reterr);

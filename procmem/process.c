@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -420,6 +421,14 @@ void process_command_line(const struct process *process, char *buffer, size_t ma
 			buffer[i] = '?';
 	}
 	buffer[length] = '\0';
+}
+
+bool process_has_our_root(const struct process *process)
+{
+	struct stat ours, theirs;
+
+	return stat("/", &ours) == 0 && fstatat(process->proc_fd, "root", &theirs, 0) == 0 &&
+	       ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
 }
 
 int process_other_namespace(const struct process *process, const char *kind, bool *ret_other)

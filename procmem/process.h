@@ -124,6 +124,9 @@ int process_threads(const struct process *process, struct process_thread **ret_t
  */
 int process_other_namespace(const struct process *process, const char *kind, bool *ret_other);
 
+/* Whether the process is known to have our root folder: in a chroot a path means another file. */
+bool process_has_our_root(const struct process *process);
+
 /*
  * Why the memory of the process cannot be read, as one sentence with the remedy,
  * after a read or an open of it gave -EPERM: another user's or group's process, Yama's

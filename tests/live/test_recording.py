@@ -60,6 +60,53 @@ class Torn(unittest.TestCase):
         self.assertGreater(int(self.assert_readable()["samples"]), 0)
 
 
+class Gone(unittest.TestCase):
+    """Somebody takes the recording's name while it is written."""
+
+    def setUp(self):
+        self.folder, _ = self.enterContext(support.fresh_folder())
+        self.target = self.enterContext(
+            support.python_target(support.newest_interpreter(), "busy"))
+        self.path = os.path.join(self.folder, "profile.pysample")
+
+    def check(self, take_name):
+        process = support.start_pysample("attach", self.target.pid, "-o", self.path)
+        support.wait_until(lambda: os.path.exists(self.path), "the recording has its name")
+        take_name()
+        process.send_signal(signal.SIGINT)
+        result = support.finish(process)
+        self.assertEqual(result.status, 1, result.stderr)
+        self.assertIn("removed or replaced while it was written", result.stderr)
+
+    def test_removed(self):
+        self.check(lambda: os.unlink(self.path))
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_replaced(self):
+        def replace():
+            with open(self.path + ".other", "w", encoding="ascii") as file:
+                file.write("other")
+            os.rename(self.path + ".other", self.path)
+
+        self.check(replace)
+        self.assertEqual(support.read(self.path), "other")
+
+
+class Elsewhere(unittest.TestCase):
+    """A path means another file where the program has another root: none is shown as its own."""
+
+    def test_host(self):
+        for interpreter in support.newest_interpreter(), *filter(
+                lambda one: not one.root, support.tested_interpreters()[:1]):
+            with self.subTest(str(interpreter)), support.fresh_folder() as (folder, _), \
+                    support.python_target(interpreter, "busy") as target:
+                path = os.path.join(folder, "profile.pysample")
+                support.pysample("attach", target.pid, "-d", "0.1", "-o", path)
+                _, info = info_of(path)
+                is_elsewhere = "mount namespace of process" in info["host"]
+                self.assertEqual(is_elsewhere, bool(interpreter.root), info["host"])
+
+
 def unnamed_file(pid, folder):
     """The one without a name that a process writes in a folder; None."""
     for path in glob.glob("/proc/%d/fd/*" % pid):

@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import signal
 import subprocess
 import unittest
@@ -252,6 +253,33 @@ class OneRecording(ReportTestCase):
         with os.fdopen(writer, "wb") as pipe:
             result = self.report(self.recording, "-f", "summary", stdout=pipe, status=1)
         self.assertRegex(result.stderr, "standard output: Broken pipe")
+
+    def test_no_recording_is_overwritten_that_is_read(self):
+        base, link = self.path_of("base.pysample"), self.path_of("link.html")
+        shutil.copy(self.recording, base)
+        os.symlink(self.recording, link)
+        before = [os.stat(path).st_size for path in (self.recording, base)]
+        for options in ([self.recording, "-f", "summary", "-o", self.recording],
+                        [self.recording, "-o", link],
+                        [self.recording, base, "-f", "flamegraph", "-o", base],
+                        [self.recording, "--diff", base, "-f", "summary", "-o", base]):
+            with self.subTest(options=options):
+                result = self.report(*options, status=2)
+                self.assertIn("is a recording that is to be read", result.stderr)
+        with open(base, "rb") as file:
+            result = subprocess.run([support.PYSAMPLE, "report", "-", "-f", "summary", "-o", base],
+                                    stdin=file, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertEqual([os.stat(path).st_size for path in (self.recording, base)], before)
+
+    def test_from_a_pipe(self):
+        """Under whatever name."""
+        result = subprocess.run(
+            ["bash", "-c", "%s report -f collapsed <(cat %s)" % (
+                support.PYSAMPLE, self.recording)], capture_output=True, text=True)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertEqual(result.stdout,
+                         self.report(self.recording, "-f", "collapsed").stdout)
 
     def test_full_disk(self):
         with open("/dev/full", "wb") as full:
