@@ -66,8 +66,9 @@ static enum exit_status write_outputs(const struct session *session, const struc
 		return write_profile(session, run, outputs);
 	if (fd >= 0)
 		return write_replayed(session, fd, outputs);
-	print_error("the other files were not written: the recording cannot be read back; "
-		    "make them of it with pysample report");
+	print_error("the other files were not written: what was sampled cannot be read back%s",
+		    session->sink.recording ? "; make them of the recording with pysample report"
+					    : "");
 	return EXIT_ERROR;
 }
 
@@ -133,19 +134,24 @@ static void tell_written(struct session *session, unsigned int nr_files, enum ex
 }
 
 /* Write files that were opened again. */
-static enum exit_status write_again(const struct session *session, struct outputs *outputs,
-				    struct output_file *stats)
+static enum exit_status write_again(const struct session *session, const struct run *run,
+				    struct outputs *outputs, struct output_file *stats)
 {
 	const int fd = outputs_next(outputs) ? session_sink_reopen(&session->sink) : -1;
-	enum exit_status status;
-	struct run run;
+	enum exit_status status = write_outputs(session, run, fd, outputs);
 
-	session_describe(session, &run);
-	status = write_outputs(session, &run, fd, outputs);
 	if (fd >= 0)
 		(void)close(fd);
-	return output_file_is_open(stats) ? first_failure(status, write_stats(&run, stats))
-					  : status;
+	return output_file_is_open(stats) ? first_failure(status, write_stats(run, stats)) : status;
+}
+
+/* How many files a recording is: none that has no samples, or no name. */
+static unsigned int nr_recordings(const struct session *session)
+{
+	const struct output *recording = session->sink.recording;
+
+	return recording && session_sink_sums(&session->sink)->account.nr_samples &&
+	       (!recording->file.target || recording->file.is_published);
 }
 
 int session_write_now(struct session *session)
@@ -156,17 +162,20 @@ int session_write_now(struct session *session)
 	struct outputs outputs = {0};
 	enum exit_status status;
 	unsigned int nr_files;
-	int err = session_sink_flush(&session->sink, begin_ns);
+	struct run run;
+	int err;
 
+	session_describe(session, &run);
+	err = session_sink_flush(&session->sink, &run, begin_ns);
 	if (!err)
 		err = outputs_open_again(&session->options.outputs, &outputs);
 	if (!err && output_file_open_again(&session->stats_output, &stats) == -ENOMEM)
 		err = -ENOMEM;
 	if (!err) {
 		nr_files = (account->nr_shown ? outputs.nr : 0) + output_file_is_open(&stats) +
-			   (session->sink.recording && account->nr_samples);
+			   nr_recordings(session);
 		progress_clear(&session->progress);
-		status = write_again(session, &outputs, &stats);
+		status = write_again(session, &run, &outputs, &stats);
 		tell_written(session, nr_files, status, clock_now_ns() - begin_ns);
 	}
 	outputs_discard(&outputs);

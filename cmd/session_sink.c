@@ -100,8 +100,11 @@ static int take_tick(struct sample_sink *base, uint64_t now_ns)
 	struct session_sink *sink = (struct session_sink *)base;
 	const struct session_watcher *watcher = &sink->watcher;
 	struct sample_sink *next = sink->next;
-	int err = next->ops->tick ? next->ops->tick(next, now_ns) : 0;
+	int err = sink->error;
 
+	/* Whatever the sampler makes of the error of a sample, a recording that has one is over. */
+	if (!err && next->ops->tick)
+		err = next->ops->tick(next, now_ns);
 	if (err)
 		return note_error(sink, err);
 	if (sink->recorder && recorder_bytes(sink->recorder) != sink->tried_bytes)
@@ -185,13 +188,13 @@ uint64_t session_sink_bytes(const struct session_sink *sink)
 	return sink->recorder ? recorder_bytes(sink->recorder) : 0;
 }
 
-int session_sink_flush(struct session_sink *sink, uint64_t now_ns)
+int session_sink_flush(struct session_sink *sink, const struct run *run, uint64_t now_ns)
 {
 	int err;
 
 	if (!sink->recorder)
 		return 0;
-	err = recorder_flush(sink->recorder, now_ns);
+	err = recorder_flush(sink->recorder, run, now_ns);
 	if (!err)
 		publish(sink);
 	return note_error(sink, err);

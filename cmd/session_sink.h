@@ -68,10 +68,11 @@ const struct profile_sums *session_sink_sums(const struct session_sink *sink);
 uint64_t session_sink_bytes(const struct session_sink *sink);
 
 /*
- * Have all that a recording took in until now_ns be in it, under its name. 0, also without a
- * recording; a negative errno: it has failed, which ends the run.
+ * Have all that a recording took in until now_ns be in it, under its name if it can have that,
+ * with what there is to say of the run by now. 0, also without a recording; a negative errno: it
+ * has failed, which ends the run.
  */
-int session_sink_flush(struct session_sink *sink, uint64_t now_ns);
+int session_sink_flush(struct session_sink *sink, const struct run *run, uint64_t now_ns);
 
 /*
  * Another descriptor of the recording, to read what was flushed; the caller closes it. A

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The signals that ask us to stop, SIGINT, SIGTERM and SIGHUP, and the flag that they set; the
- * one that asks to write what there is, SIGUSR1; and whom signals are passed on to. The globals of the program are here: a handler knows no others.
+ * one that asks to write what there is, SIGUSR1; and whom signals are passed on to. The globals
+ * of the program are here: a handler knows no others.
  */
 #pragma once
 

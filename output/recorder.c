@@ -22,10 +22,10 @@ enum { BATCH_SAMPLES = 1 << 16 };
 
 /*
  * When the tree, 100 MB, begins anew: it has to have room for one stack, and the deepest has
- * 2^20 frames. So have its paths: those of one sample more fit into a reader's room.
+ * 2^20 frames. So have its strings: those of a second more fit into a reader's room.
  */
-#define TREE_MAX_NODES	     (1u << 21)
-#define TREE_MAX_PATHS_BYTES (64u << 20)
+#define TREE_MAX_NODES	       (1u << 21)
+#define TREE_MAX_STRINGS_BYTES (64u << 20)
 
 enum { US_NS = 1000 };
 
@@ -153,15 +153,15 @@ static int reset(struct recorder *recorder)
 	return record_stream_end(&recorder->stream, RECORD_RESET, NULL, 0);
 }
 
-int recorder_flush(struct recorder *recorder, uint64_t now_ns)
+int recorder_flush(struct recorder *recorder, const struct run *run, uint64_t now_ns)
 {
 	int err = close_batch(recorder);
 
 	recorder->flushed_ns = now_ns;
-	if (!err && recorder->tree_records.paths_bytes > TREE_MAX_PATHS_BYTES)
+	if (!err && recorder->tree_records.strings_bytes > TREE_MAX_STRINGS_BYTES)
 		err = reset(recorder);
 	if (!err)
-		err = write_counters(recorder, now_ns);
+		err = run ? write_run(recorder, run, false) : write_counters(recorder, now_ns);
 	return err ? err : record_stream_flush(&recorder->stream);
 }
 
@@ -172,7 +172,7 @@ static int flush_now_and_then(struct recorder *recorder, uint64_t now_ns)
 		recorder->flushed_ns = now_ns;
 	if (now_ns < recorder->flushed_ns || now_ns - recorder->flushed_ns < FLUSH_EVERY_NS)
 		return recorder->stream.error;
-	return recorder_flush(recorder, now_ns);
+	return recorder_flush(recorder, NULL, now_ns);
 }
 
 /* Write that a thread is in a slot from now on. */

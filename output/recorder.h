@@ -58,10 +58,11 @@ uint64_t recorder_bytes(const struct recorder *recorder);
 const struct profile_sums *recorder_sums(const struct recorder *recorder);
 
 /*
- * Write what is not written yet, so that all that came until now_ns can be read. 0, -ENOMEM, or
- * the error of a write.
+ * Write what is not written yet, so that all that came until now_ns can be read, and what there
+ * is to say of the run by now; NULL: the counters that are watched. 0, -ENOMEM, or the error of
+ * a write.
  */
-int recorder_flush(struct recorder *recorder, uint64_t now_ns);
+int recorder_flush(struct recorder *recorder, const struct run *run, uint64_t now_ns);
 
 /*
  * Write what is not written yet, what there is to say of the run now that it is over, and the

@@ -18,7 +18,7 @@ static void forget_paths(struct recording_decoder *decoder)
 	for (uint32_t i = 0; i < decoder->nr_paths; i++)
 		free(decoder->paths[i]);
 	decoder->nr_paths = 0;
-	decoder->paths_bytes = 0;
+	decoder->strings_bytes = 0;
 }
 
 void recording_decoder_done(struct recording_decoder *decoder)
@@ -197,14 +197,20 @@ static int take_rename(struct recording_decoder *decoder, struct byte_cursor *pa
 			    : 0;
 }
 
+/* Whether there is room for a string of a function more. */
+static bool count_string(struct recording_decoder *decoder, const char *string)
+{
+	decoder->strings_bytes += strlen(string) + 1;
+	return decoder->strings_bytes <= RECORDING_MAX_STRINGS_BYTES;
+}
+
 /* Keep a path that is new, from the record's strings. */
 static int add_path(struct recording_decoder *decoder)
 {
-	const size_t bytes = strlen(decoder->value) + 1;
 	char **paths;
 	char *copy;
 
-	if (decoder->paths_bytes + bytes > RECORDING_MAX_PATHS_BYTES)
+	if (!count_string(decoder, decoder->value))
 		return -EBADMSG;
 	paths = array_reserve(decoder->paths, decoder->nr_paths + 1, &decoder->max_paths,
 			      sizeof(*paths));
@@ -215,7 +221,6 @@ static int add_path(struct recording_decoder *decoder)
 	if (!copy)
 		return -ENOMEM;
 	paths[decoder->nr_paths++] = copy;
-	decoder->paths_bytes += bytes;
 	return 0;
 }
 
@@ -259,7 +264,8 @@ static int take_function(struct recording_decoder *decoder, struct byte_cursor *
 
 	if (decoder->nr_functions == RECORDING_MAX_FUNCTIONS ||
 	    !take_below(payload, NR_FUNCTION_KINDS, &kind) ||
-	    !take_string(payload, decoder->name, RECORDING_MAX_STRING_BYTES))
+	    !take_string(payload, decoder->name, RECORDING_MAX_STRING_BYTES) ||
+	    !count_string(decoder, decoder->name))
 		return -EBADMSG;
 	function.kind = (enum function_kind)kind;
 	err = take_path(decoder, payload, &function.path);

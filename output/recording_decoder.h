@@ -40,7 +40,7 @@ struct recording_decoder {
 	uint32_t nr_nodes;
 	char **paths; /* owned, with their strings */
 	uint32_t nr_paths, max_paths;
-	size_t paths_bytes;
+	size_t strings_bytes; /* of functions, until they are forgotten */
 
 	char name[RECORDING_MAX_STRING_BYTES + 1]; /* strings of the last record */
 	char value[RECORDING_MAX_STRING_BYTES + 1];

@@ -52,7 +52,7 @@ enum { SAMPLES_MAX_WIDTH = 16, SAMPLES_MAX_SHIFT = 20 };
  * What a reader has to have room for. A frame: the nodes and functions of one second, or 2^16
  * threads that all begin in it; a record of samples is a frame's part. Nodes are as
  * many as a profile's. Slots: twice as many threads as the sampler follows, since one
- * sampler can come after another. Paths: of one sampler, whose strings have at most half of it.
+ * sampler can come after another. Strings: of one sampler, which has at most half of it.
  * Names that INFO has: five times as many as there are. Command lines: those of 2^16 processes
  * with 1 KiB each. Threads: a hundred new ones a second for half a day, which are 640 MB for a
  * reader. Samples of a frame: of 4,600 threads at 1 kHz in one second; few bytes can stand for
@@ -62,7 +62,7 @@ enum { SAMPLES_MAX_WIDTH = 16, SAMPLES_MAX_SHIFT = 20 };
 #define RECORDING_WINDOW_LOG	    23
 #define RECORDING_MAX_NODES	    (1u << 22)
 #define RECORDING_MAX_FUNCTIONS	    (1u << 22)
-#define RECORDING_MAX_PATHS_BYTES   (256u << 20)
+#define RECORDING_MAX_STRINGS_BYTES (256u << 20) /* of functions */
 #define RECORDING_MAX_STRING_BYTES  65535u
 #define RECORDING_MAX_PROCESSES	    (1u << 16)
 #define RECORDING_MAX_COMMAND_BYTES (64u << 20) /* of all command lines */

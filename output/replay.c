@@ -10,6 +10,9 @@
 #include "output/pair_map.h"
 #include "output/recorded_threads.h"
 
+/* So many nodes of threads are known at least, however small the profile is. */
+enum { MORE_KEPT = 1 << 20 };
+
 /* What the patterns say of a frame, or of it and its callers. */
 enum verdict { FRAME_INCLUDED = 1, FRAME_EXCLUDED = 2 };
 
@@ -318,15 +321,12 @@ static uint32_t node_find(const struct player *player, uint32_t root, uint32_t n
 				    : pair_map_find(&player->node_of_root, root, node);
 }
 
-/* All threads can have all nodes of the recording: what is too much is found again. */
 static int node_keep(struct player *player, uint32_t root, uint32_t node, uint32_t row)
 {
 	if (root == PROFILE_NONE) {
 		player->nodes[node].row = row;
 		return 0;
 	}
-	if (player->node_of_root.nr >= player->max_kept)
-		pair_map_done(&player->node_of_root);
 	return pair_map_add(&player->node_of_root, root, node, row);
 }
 
@@ -380,13 +380,18 @@ static int path_climb(struct player *player, uint32_t root, uint32_t node, uint3
 
 /*
  * The node of the profile for one of the recording, made with its callers if it is new. A
- * profile that has no place for a node has none for what is called there.
+ * profile that has no place for a node has none for what is called there. Nor have we where
+ * threads have had more than twice as many nodes of the recording as a profile has at all.
  */
 static int node_get(struct player *player, uint32_t root, uint32_t node, uint32_t *ret_row)
 {
 	uint32_t above, row;
-	int err = path_climb(player, root, node, &above);
+	int err;
 
+	if (player->node_of_root.nr >= player->max_kept &&
+	    node_find(player, root, node) == PROFILE_NONE)
+		return profile_other_node(player->profile, ret_row);
+	err = path_climb(player, root, node, &above);
 	if (err)
 		return err;
 	row = above == PROFILE_NONE ? root : node_find(player, root, above);
@@ -546,7 +551,8 @@ int replay(struct recording *recording, const struct replay_filter *filter, stru
 	};
 	int err = player_init(&player, recording);
 
-	player.max_kept = player.options->max_nodes ? player.options->max_nodes : PROFILE_MAX_NODES;
+	player.max_kept = MORE_KEPT + 2 * (player.options->max_nodes ? player.options->max_nodes
+								     : PROFILE_MAX_NODES);
 	if (!err)
 		err = recording_read(recording, &ops, &player);
 	player_done(&player);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "output/array.h"
 
@@ -18,21 +19,21 @@ void string_table_done(struct string_table *table)
 	*table = (struct string_table){0};
 }
 
-/* FNV-1a, 64 bits; http://www.isthe.com/chongo/tech/comp/fnv/ */
-static uint64_t hash_of(const char *string)
+/* FNV-1a, 64 bits, from a seed; http://www.isthe.com/chongo/tech/comp/fnv/ */
+static uint64_t hash_of(const char *string, uint64_t seed)
 {
-	uint64_t hash = 0xcbf29ce484222325;
+	uint64_t hash = 0xcbf29ce484222325 ^ seed;
 
 	for (; *string; string++)
 		hash = (hash ^ (unsigned char)*string) * 0x100000001b3;
-	return hash;
+	return hash ^ hash >> 32;
 }
 
 /* The slot of a string, or the free one where it would be. */
 static uint32_t *slot_of(const struct string_table *table, const char *string)
 {
 	size_t mask = table->max_slots - 1;
-	size_t i = hash_of(string) & mask;
+	size_t i = hash_of(string, table->seed) & mask;
 
 	while (table->slots[i] && strcmp(table->strings[table->slots[i] - 1], string) != 0)
 		i = (i + 1) & mask;
@@ -47,6 +48,8 @@ static int slots_reserve(struct string_table *table)
 	if ((size_t)table->nr + 1 <= table->max_slots / 2)
 		return 0;
 	larger.max_slots = table->max_slots ? table->max_slots * 2 : MIN_SLOTS;
+	if (!table->max_slots)
+		(void)getrandom(&larger.seed, sizeof(larger.seed), GRND_NONBLOCK);
 	larger.slots = calloc(larger.max_slots, sizeof(*larger.slots));
 	if (!larger.slots)
 		return -ENOMEM;

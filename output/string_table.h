@@ -11,6 +11,7 @@ struct string_table {
 	uint32_t nr, max;
 	uint32_t *slots; /* owned; number + 1 by hash, 0: free; at most half of them are taken */
 	size_t max_slots;
+	uint64_t seed; /* of the hashes: nobody can choose strings that all have one slot */
 };
 
 /* Free what the table holds; it is empty then. Accepts NULL. */

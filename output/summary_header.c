@@ -74,7 +74,25 @@ static void print_target(struct summary_page *page, const struct run *run, bool 
 	if (profile_mode(profile) != PROFILE_CPU && run->info.account.nr_cpu_measured)
 		text_printf(line, " · %.3f s of CPU time",
 			    (double)run->info.account.cpu_ns / NS_PER_S);
+	if (run->info.pysample)
+		text_printf(line, " · pysample %s", run->info.pysample);
 	summary_page_line(page, "");
+}
+
+/* Append why stacks were lost, if any were: " (slow 3, link 1)". */
+static void append_losses(struct text *line, const struct sampler_stats *stats)
+{
+	const char *separator = " (";
+
+	for (int i = 0; i < NR_SAMPLE_LOSSES; i++) {
+		if (!stats->lost[i])
+			continue;
+		text_printf(line, "%s%s %" PRIu64, separator, loss_name((enum sample_loss)i),
+			    stats->lost[i]);
+		separator = ", ";
+	}
+	if (loss_total(stats))
+		text_puts(line, ")");
 }
 
 static void print_sampling(struct summary_page *page, const struct run *run)
@@ -89,6 +107,7 @@ static void print_sampling(struct summary_page *page, const struct run *run)
 	text_puts(line, " · ");
 	append_count(line, stats->samples, "sample");
 	append_share(line, loss_percent(stats), "lost");
+	append_losses(line, stats);
 	if (stats->trimmed)
 		append_share(line, trimmed_percent(stats), "trimmed to the caller");
 	text_puts(line, " · ");

@@ -25,7 +25,7 @@ void tree_records_reset(struct tree_records *records)
 	records->nr_functions = 0;
 	records->nr_nodes = 0;
 	records->nr_paths = 0;
-	records->paths_bytes = 0;
+	records->strings_bytes = 0;
 }
 
 /* FNV-1a, 64 bits. */
@@ -74,7 +74,7 @@ static int put_path(struct tree_records *records, const struct profile_function 
 	}
 	byte_buffer_uint(payload, 0);
 	byte_buffer_string(payload, path, RECORDING_MAX_STRING_BYTES);
-	records->paths_bytes += strlen(path) + 1;
+	records->strings_bytes += strlen(path) + 1;
 	return paths_add(records, hash, function, index != PAIR_MAP_NONE);
 }
 
@@ -87,6 +87,7 @@ static int write_function(struct tree_records *records, const struct profile_fun
 
 	byte_buffer_uint(payload, row->kind);
 	byte_buffer_string(payload, row->qualname, RECORDING_MAX_STRING_BYTES);
+	records->strings_bytes += strlen(row->qualname) + 1;
 	err = put_path(records, functions, function, payload);
 	byte_buffer_int(payload, row->first_line);
 	return err ? err : record_stream_end(stream, RECORD_FUNCTION, NULL, 0);

@@ -14,7 +14,7 @@ struct tree_records {
 	struct pair_map path_of_hash; /* → its number, less 1 */
 	uint32_t *path_functions;     /* owned; the function that a path was written with */
 	uint32_t nr_paths, max_paths;
-	uint64_t paths_bytes;
+	uint64_t strings_bytes;
 	struct byte_buffer columns[NR_NODES_COLUMNS];
 };
 

@@ -12,6 +12,9 @@
 /* Room for the three numbers of a schedstat file. */
 enum { SCHEDSTAT_MAX_BYTES = 80 };
 
+/* So many descriptors are not taken: outputs, /proc, and what a format is made of need some. */
+enum { NR_KEPT = 16 };
+
 /* The thread could have ended meanwhile, and its id be another process's thread's. */
 static int open_task_clock(const struct process *process, pid_t tid)
 {
@@ -49,6 +52,14 @@ static bool is_final(int err)
 	return err == -ESRCH || err == -EMFILE || err == -ENFILE;
 }
 
+/* Whether a descriptor is one of the last that there are: those are for files. */
+static bool is_one_of_the_last(int fd)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_NOFILE, &limit) == 0 && (rlim_t)fd + NR_KEPT >= limit.rlim_cur;
+}
+
 int cpu_clock_open(const struct process *process, pid_t tid, struct cpu_clock *ret_clock)
 {
 	struct cpu_clock clock = {.kind = CPU_CLOCK_TASK};
@@ -61,6 +72,10 @@ int cpu_clock_open(const struct process *process, pid_t tid, struct cpu_clock *r
 	}
 	if (clock.fd < 0)
 		return is_final(clock.fd) ? clock.fd : -ENOTSUP;
+	if (is_one_of_the_last(clock.fd)) {
+		cpu_clock_close(&clock);
+		return -EMFILE;
+	}
 	if (cpu_clock_read(&clock, &ns) != 0) {
 		cpu_clock_close(&clock);
 		return -ENOTSUP;

@@ -36,7 +36,7 @@ struct cpu_clock {
 /*
  * Open the clock of thread tid, an id in our PID namespace, of the process; it is never
  * another process's thread's. 0; -ESRCH (there is no such thread), -EMFILE or -ENFILE (no
- * descriptor is left), -ENOTSUP (the kernel tells it in neither way). cpu_clock_close()
+ * descriptor is left, but for the few that files are opened with), -ENOTSUP (the kernel tells it in neither way). cpu_clock_close()
  * accepts NULL and a closed one.
  */
 int cpu_clock_open(const struct process *process, pid_t tid, struct cpu_clock *ret_clock);

@@ -106,6 +106,9 @@ Test(cpu_clock, says_that_no_descriptor_is_left)
 	limit.rlim_cur = (rlim_t)fd + 1;
 	cr_assert(zero(int, setrlimit(RLIMIT_NOFILE, &limit)));
 	cr_expect(eq(int, cpu_clock_open(&process, getpid(), &clock), -EMFILE));
+	limit.rlim_cur = (rlim_t)fd + 10;
+	cr_assert(zero(int, setrlimit(RLIMIT_NOFILE, &limit)));
+	cr_expect(eq(int, cpu_clock_open(&process, getpid(), &clock), -EMFILE), "some are kept");
 	cpu_clock_raise_limit();
 	cr_expect(zero(int, cpu_clock_open(&process, getpid(), &clock)));
 	cpu_clock_close(&clock);

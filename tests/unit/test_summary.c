@@ -90,7 +90,7 @@ Test(summary, table)
 	cr_expect(eq(str, text,
 		     (char *)"python3 app.py --name=a\\x0ab\n"
 			     "pid 42 · Python 3.12.1 · 1 thread · 2.0 s · wall time\n"
-			     "1000 Hz of 1000 asked · 2000 samples · 0.05% lost · "
+			     "1000 Hz of 1000 asked · 2000 samples · 0.05% lost (grew 1) · "
 			     "12.50% trimmed to the caller · 1 late tick\n"
 			     "\n"
 			     "shown: 4 of 2000 samples · 2.000 s of wall time · 1 thread\n"
