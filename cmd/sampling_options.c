@@ -222,8 +222,8 @@ static void choose_looks(struct sampling_options *options)
 			       options->rate_hz <= MAX_LOOKS_RATE_HZ;
 
 	if (!options->cpu_is_given)
-		options->looks.cpu = (keeps_all && options->rate_hz <= MAX_CPU_RATE_HZ) ||
-				     mode == PROFILE_CPU;
+		options->looks.cpu =
+			(keeps_all && options->rate_hz <= MAX_CPU_RATE_HZ) || mode == PROFILE_CPU;
 	options->looks.exceptions = keeps_all || mode == PROFILE_EXCEPTION;
 	options->looks.states = keeps_all || mode == PROFILE_GIL || mode == PROFILE_EXCEPTION;
 }
