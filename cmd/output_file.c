@@ -416,21 +416,24 @@ int output_file_begin_growing(struct output_file *file, struct message *reterr)
 	return err;
 }
 
-/* Rename the temporary file, which stays if that fails. */
-static int rename_temporary(const struct output_file *file, struct message *reterr)
+/* Say that a file cannot have its name, and where what was written is. Returns err. */
+static int failed_to_name(const struct output_file *file, int err, struct message *reterr)
 {
-	int err = 0;
-
-	assert(file->temporary);
-	if (rename(file->temporary, file->target) != 0)
-		err = -errno;
-	if (err && access(file->temporary, F_OK) == 0)
-		message_set(reterr, "cannot replace %s: %s; what was written is in %s", file->path,
+	if (file->temporary && access(file->temporary, F_OK) == 0)
+		message_set(reterr, "cannot write %s: %s; what was written is in %s", file->path,
 			    strerror(-err), file->temporary);
-	else if (err)
+	else
 		message_set(reterr, "cannot write %s: %s; what was written is lost", file->path,
 			    strerror(-err));
 	return err;
+}
+
+/* Rename the temporary file, which stays if that fails. */
+static int rename_temporary(const struct output_file *file, struct message *reterr)
+{
+	assert(file->temporary);
+	return rename(file->temporary, file->target) == 0 ? 0
+							  : failed_to_name(file, -errno, reterr);
 }
 
 int output_file_publish(struct output_file *file, struct message *reterr)
@@ -442,11 +445,7 @@ int output_file_publish(struct output_file *file, struct message *reterr)
 	hold_signals(file);
 	if (!file->temporary)
 		err = link_temporary(file);
-	if (err)
-		message_set(reterr, "cannot write %s: %s; what was written is lost", file->path,
-			    strerror(-err));
-	else
-		err = rename_temporary(file, reterr);
+	err = err ? failed_to_name(file, err, reterr) : rename_temporary(file, reterr);
 	if (err) {
 		(void)sigprocmask(SIG_SETMASK, &file->signals, NULL);
 		return err;
@@ -470,14 +469,6 @@ int output_file_reopen(const struct output_file *file)
 	return fd < 0 ? -errno : fd;
 }
 
-/* What went wrong with a growing file, which has no name but the temporary one, or none. */
-static void failed_growing(const struct output_file *file, int err, struct message *reterr)
-{
-	if (file->temporary)
-		message_set(reterr, "cannot write %s: %s; what was written is in %s", file->path,
-			    strerror(-err), file->temporary);
-}
-
 /* Give a growing file its name, and see that it has it still. */
 static int finish_growing(struct output_file *file, struct message *reterr)
 {
@@ -499,13 +490,12 @@ int output_file_finish(struct output_file *file, int err, struct message *reterr
 
 	if (!err && fflush(file->stream) != 0)
 		err = -errno;
-	if (err) {
+	if (err && file->is_growing && file->temporary)
+		(void)failed_to_name(file, err, reterr);
+	else if (err)
 		(void)failed(file, err, reterr);
-		if (file->is_growing)
-			failed_growing(file, err, reterr);
-	} else if (file->is_growing) {
+	else if (file->is_growing)
 		err = finish_growing(file, reterr);
-	}
 	if (file->stream != stdout && fclose(file->stream) != 0 && !err)
 		err = failed(file, -errno, reterr);
 	file->stream = NULL;
