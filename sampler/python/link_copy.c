@@ -44,6 +44,11 @@ enum link_pace link_pace(const struct link_copy *link)
 		       : PACE_BETWEEN;
 }
 
+bool link_is_blurred(const struct link_copy *link)
+{
+	return link->reused && link_pace(link) == PACE_FAST;
+}
+
 void link_learn(struct link_copy *link, const struct py_offsets *offsets, uint64_t tick)
 {
 	uint64_t executable = field_u64(link->bytes, offsets->frame.executable);

@@ -23,6 +23,12 @@ enum link_pace { PACE_STEADY, PACE_BETWEEN, PACE_FAST };
 enum link_pace link_pace(const struct link_copy *link);
 
 /*
+ * Whether generators of several functions take turns in that memory so fast that two equal
+ * copies prove little: what they show may have gone and come again, in step with the copying.
+ */
+bool link_is_blurred(const struct link_copy *link);
+
+/*
  * Learn from a generator that was just copied who drives it and how fast it turns
  * over; another function's in the same memory begins without a driver.
  */

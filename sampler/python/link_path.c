@@ -463,6 +463,8 @@ int link_path_follow(struct frame_walk *walk, struct link_copy *top, remote_addr
 		ret_path->nr_below = walk->list->nr_frames;
 		return 0;
 	}
+	if (top && link_is_blurred(top)) /* no frame of the chunks speaks for it */
+		return left_out(walk);
 	if (top && !link_stable(walk, top))
 		return -ENOENT;
 	return follow_links(walk, top, addr, above_addr, ret_path);

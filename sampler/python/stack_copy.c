@@ -18,13 +18,16 @@ enum { WINDOW_SLACK_BYTES = 512, WINDOW_EPOCH_TICKS = 512 };
 
 /*
  * Links that were not part of a stack for so many ticks are forgotten; those that ran all
- * the same, but may not have when the chunks were copied, a little later. The memory of
- * frame objects is used again for longer: of generators of a microsecond on 3.8, 3.2 % of
- * the samples were lost with 8 ticks and 0.1 % with 64, with no more reads.
+ * the same, but may not have when the chunks were copied, a little later, and of those the
+ * memory that several functions use much later: how fast it turns over would have to be
+ * learnt anew. The memory of frame objects is used again for longer: of generators of a
+ * microsecond on 3.8, 3.2 % of the samples were lost with 8 ticks and 0.1 % with 64, with no
+ * more reads.
  */
 enum {
 	LINK_MAX_UNUSED_TICKS = 8,
 	LINK_MAX_REFUSED_TICKS = 64,
+	LINK_MAX_REUSED_TICKS = 4096,
 	FRAME_MAX_UNUSED_TICKS = 64,
 };
 
@@ -155,8 +158,9 @@ static uint64_t max_unused_ticks(const struct stack_copy *stack, const struct py
 {
 	if (offsets->frame.lasti != OFFSET_ABSENT)
 		return FRAME_MAX_UNUSED_TICKS;
-	return stack->tick - link->ran_tick <= LINK_MAX_UNUSED_TICKS ? LINK_MAX_REFUSED_TICKS
-								     : LINK_MAX_UNUSED_TICKS;
+	if (stack->tick - link->ran_tick > LINK_MAX_UNUSED_TICKS)
+		return LINK_MAX_UNUSED_TICKS;
+	return link->reused ? LINK_MAX_REUSED_TICKS : LINK_MAX_REFUSED_TICKS;
 }
 
 /*
