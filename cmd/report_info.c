@@ -22,34 +22,68 @@ static void print_pair(void *context, const char *name, const char *value)
 	(void)text_write(line, stdout);
 }
 
-static void print_text(const struct recording *recording, const char *path, bool is_torn,
-		       uint64_t torn_bytes)
+static void print_number(struct text *line, const char *name, uint64_t value)
 {
-	struct text line = {0};
-	char bytes[24];
+	char digits[24];
 
-	(void)snprintf(bytes, sizeof(bytes), "%" PRIu64, torn_bytes);
+	(void)snprintf(digits, sizeof(digits), "%" PRIu64, value);
+	print_pair(line, name, digits);
+}
+
+static void print_text(const struct recording *recording, const char *path)
+{
+	const struct recording_about *about = recording_about(recording);
+	struct text line = {0};
+	uint64_t torn_bytes;
+	const bool is_torn = recording_is_torn(recording, &torn_bytes);
+
 	print_pair(&line, "file", path);
+	print_number(&line, "format_version", about->version);
+	print_number(&line, "epoch_us", about->epoch_us);
+	print_number(&line, "file_bytes", about->file_bytes);
+	print_number(&line, "frames", about->nr_frames);
+	print_number(&line, "recorded_samples", about->nr_samples);
+	print_pair(&line, "has_end", about->has_end ? "yes" : "no");
+	print_number(&line, "seek_table_frames", about->nr_seek_rows);
 	print_pair(&line, "torn", is_torn ? "yes" : "no");
-	print_pair(&line, "unreadable_bytes", bytes);
+	print_number(&line, "unreadable_bytes", torn_bytes);
 	run_tell(recording_run(recording), print_pair, &line);
 	text_done(&line);
 }
 
-static void print_json(const struct recording *recording, const char *path, bool is_torn,
-		       uint64_t torn_bytes)
+static void append_number(struct json *json, const char *name, uint64_t value)
 {
+	json_key(json, name);
+	json_u64(json, value);
+}
+
+static void append_bool(struct json *json, const char *name, bool value)
+{
+	json_key(json, name);
+	json_bool(json, value);
+}
+
+static void print_json(const struct recording *recording, const char *path)
+{
+	const struct recording_about *about = recording_about(recording);
 	const struct run *run = recording_run(recording);
 	struct json json;
+	uint64_t torn_bytes;
+	const bool is_torn = recording_is_torn(recording, &torn_bytes);
 
 	json_init(&json, stdout, 2);
 	json_object_begin(&json);
 	json_key(&json, "file");
 	json_string(&json, path);
-	json_key(&json, "torn");
-	json_bool(&json, is_torn);
-	json_key(&json, "unreadable_bytes");
-	json_u64(&json, torn_bytes);
+	append_number(&json, "format_version", about->version);
+	append_number(&json, "epoch_us", about->epoch_us);
+	append_number(&json, "file_bytes", about->file_bytes);
+	append_number(&json, "frames", about->nr_frames);
+	append_number(&json, "recorded_samples", about->nr_samples);
+	append_bool(&json, "has_end", about->has_end);
+	append_number(&json, "seek_table_frames", about->nr_seek_rows);
+	append_bool(&json, "torn", is_torn);
+	append_number(&json, "unreadable_bytes", torn_bytes);
 	stats_append_json(&json, &run->stats, &run->info);
 	json_object_end(&json);
 	(void)json_finish(&json);
@@ -57,11 +91,8 @@ static void print_json(const struct recording *recording, const char *path, bool
 
 void report_info_print(const struct recording *recording, const char *path, bool json)
 {
-	uint64_t torn_bytes = 0;
-	const bool is_torn = recording_is_torn(recording, &torn_bytes);
-
 	if (json)
-		print_json(recording, path, is_torn, torn_bytes);
+		print_json(recording, path);
 	else
-		print_text(recording, path, is_torn, torn_bytes);
+		print_text(recording, path);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "output/label.h"
+#include "output/run_json.h"
 #include "output/stack_path.h"
 #include "output/text.h"
 
@@ -135,6 +136,33 @@ static int idle_write(struct writer *writer)
 	return line_write(writer, &counts);
 }
 
+/*
+ * A line for each run, which readers pass over: it begins with a # and does not end in a
+ * number, whatever the run's strings are.
+ */
+static int runs_write(const char *key, const struct run *runs, uint32_t nr, FILE *out)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < nr && !err; i++) {
+		struct json json;
+
+		if (fprintf(out, "# %s ", key) < 0)
+			return -errno;
+		json_init(&json, out, 0);
+		run_append_json(&json, &runs[i]);
+		err = json_finish(&json);
+	}
+	return err;
+}
+
+static int about_write(const struct artefact *artefact, FILE *out)
+{
+	int err = runs_write("run", artefact->runs, artefact->nr_runs, out);
+
+	return err ? err : runs_write("base", artefact->base_runs, artefact->nr_base_runs, out);
+}
+
 static int stacks_write(struct writer *writer)
 {
 	uint32_t nr;
@@ -166,6 +194,8 @@ int collapsed_write(const struct artefact *artefact, FILE *out)
 	};
 	int err = frame_labels_init(&writer.labels, profile);
 
+	if (!err)
+		err = about_write(artefact, out);
 	if (!err)
 		err = stacks_write(&writer);
 	frame_labels_done(&writer.labels);

@@ -18,10 +18,6 @@ enum { COMPRESSION_LEVEL = 1, LEAST_MATCH_BYTES = 7 };
 /* What one more block takes at most: its header, and that of literals. */
 enum { BLOCK_HEADER_BYTES = 16 };
 
-#define SKIPPABLE_MAGIC	 0x184D2A5Eu
-#define SEEK_TABLE_MAGIC 0x8F92EAB1u
-enum { SEEK_ROW_BYTES = 8, SEEK_FOOTER_BYTES = 9 };
-
 int frame_file_init(struct frame_file *file, int fd)
 {
 	*file = (struct frame_file){.fd = fd, .context = ZSTD_createCCtx()};

@@ -11,6 +11,11 @@
 /* After so many frames, 12 days of one each second, there is no table: it would take 8 MB. */
 #define FRAME_FILE_MAX_ROWS (1u << 20)
 
+/* Of the table: a skippable frame of rows and a footer, which ends in a number of its own. */
+#define SKIPPABLE_MAGIC	 0x184D2A5Eu
+#define SEEK_TABLE_MAGIC 0x8F92EAB1u
+enum { SKIPPABLE_HEADER_BYTES = 8, SEEK_ROW_BYTES = 8, SEEK_FOOTER_BYTES = 9 };
+
 struct frame_file_row {
 	uint32_t compressed_bytes, content_bytes;
 };

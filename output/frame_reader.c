@@ -7,6 +7,8 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include "output/byte_cursor.h"
+#include "output/frame_file.h"
 #include "output/recording_format.h"
 
 enum { INPUT_BYTES = 128 << 10, LEAST_CONTENT = 64 << 10 };
@@ -116,6 +118,34 @@ static int read_frame(struct frame_reader *reader, size_t *ret_bytes)
 	reader->offset = offset;
 	*ret_bytes = out.pos;
 	return 0;
+}
+
+/* So many bytes of the file as a little-endian number; 0 if they are not there. */
+static uint64_t read_fixed(const struct frame_reader *reader, uint64_t offset, unsigned int bytes)
+{
+	uint8_t content[sizeof(uint64_t)];
+	struct byte_cursor cursor = {.at = content, .end = content + bytes};
+
+	if (pread(reader->fd, content, bytes, (off_t)offset) != (ssize_t)bytes)
+		return 0;
+	return byte_cursor_fixed(&cursor, bytes);
+}
+
+uint32_t frame_reader_seek_rows(const struct frame_reader *reader, uint64_t file_bytes)
+{
+	uint64_t footer_offset, rows, table_bytes;
+
+	if (file_bytes < SKIPPABLE_HEADER_BYTES + SEEK_FOOTER_BYTES)
+		return 0;
+	footer_offset = file_bytes - SEEK_FOOTER_BYTES;
+	rows = read_fixed(reader, footer_offset, 4);
+	table_bytes = rows * SEEK_ROW_BYTES + SEEK_FOOTER_BYTES;
+	if (read_fixed(reader, footer_offset + 5, 4) != SEEK_TABLE_MAGIC ||
+	    rows > FRAME_FILE_MAX_ROWS || table_bytes + SKIPPABLE_HEADER_BYTES > file_bytes ||
+	    read_fixed(reader, file_bytes - table_bytes - 4, 4) != table_bytes ||
+	    read_fixed(reader, file_bytes - table_bytes - 8, 4) != SKIPPABLE_MAGIC)
+		return 0;
+	return (uint32_t)rows;
 }
 
 int frame_reader_next(struct frame_reader *reader, const uint8_t **ret_content, size_t *ret_bytes)

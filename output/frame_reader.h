@@ -22,6 +22,12 @@ void frame_reader_done(struct frame_reader *reader);
 void frame_reader_seek(struct frame_reader *reader, uint64_t offset);
 
 /*
+ * How many frames the seek table at the end of a file of so many bytes has; 0 if there is none,
+ * or it cannot be read. What its rows say is not looked at.
+ */
+uint32_t frame_reader_seek_rows(const struct frame_reader *reader, uint64_t file_bytes);
+
+/*
  * The next frame that is not skippable; its content is borrowed until the next call. 0;
  * -ENOENT: there is none; -EBADMSG: it is not whole, not what was compressed, or larger than
  * RECORDING_FRAME_MAX_BYTES; -ENOMEM; the file's error. Without a frame, offset stays.

@@ -7,6 +7,7 @@
 
 #include "output/json.h"
 #include "output/label.h"
+#include "output/run_json.h"
 #include "output/stack_path.h"
 
 struct writer {
@@ -73,11 +74,6 @@ static void put_line(struct json *json, const char *key, int32_t line)
 		json_null(json);
 }
 
-static void put_run_pair(void *context, const char *name, const char *value)
-{
-	put_string(context, name, value);
-}
-
 static void runs_write(struct writer *writer)
 {
 	struct json *json = &writer->json;
@@ -86,9 +82,7 @@ static void runs_write(struct writer *writer)
 		object_begin(json, "run");
 		put_u64(json, "id", i);
 		json_key(json, "run");
-		json_object_begin(json);
-		run_tell(&writer->artefact->runs[i], put_run_pair, json);
-		json_object_end(json);
+		run_append_json(json, &writer->artefact->runs[i]);
 		object_end(json);
 	}
 }

@@ -9,6 +9,7 @@
 #include "output/page_columns.h"
 #include "output/page_index.h"
 #include "output/page_source.h"
+#include "output/run_json.h"
 
 #define PAGE_DATA_VERSION 1
 #define US_PER_MS	  1000.0
@@ -48,23 +49,12 @@ static int page_data_init(struct page_data *data, const struct artefact *artefac
 	return 0;
 }
 
-static void write_pair(void *context, const char *name, const char *value)
-{
-	struct json *json = context;
-
-	json_key(json, name);
-	json_string(json, value);
-}
-
 static void write_runs(struct json *json, const char *key, const struct run *runs, uint32_t nr)
 {
 	json_key(json, key);
 	json_array_begin(json);
-	for (uint32_t i = 0; i < nr; i++) {
-		json_object_begin(json);
-		run_tell(&runs[i], write_pair, json);
-		json_object_end(json);
-	}
+	for (uint32_t i = 0; i < nr; i++)
+		run_append_json(json, &runs[i]);
 	json_array_end(json);
 }
 
@@ -202,6 +192,12 @@ static void write_base_idle(struct json *json, const struct profile *profile)
 	json_object_end(json);
 }
 
+static void write_string(struct json *json, const char *key, const char *value)
+{
+	json_key(json, key);
+	json_string(json, value);
+}
+
 static int meta_write(const struct page_data *data, FILE *out)
 {
 	const struct artefact *artefact = data->artefact;
@@ -211,9 +207,9 @@ static int meta_write(const struct page_data *data, FILE *out)
 	json_object_begin(&json);
 	json_key(&json, "version");
 	json_u64(&json, PAGE_DATA_VERSION);
-	write_pair(&json, "pysample", PYSAMPLE_VERSION);
-	write_pair(&json, "mode", profile_mode_name(profile_mode(artefact->profile)));
-	write_pair(&json, "unit", "us");
+	write_string(&json, "pysample", PYSAMPLE_VERSION);
+	write_string(&json, "mode", profile_mode_name(profile_mode(artefact->profile)));
+	write_string(&json, "unit", "us");
 	json_key(&json, "has_base");
 	json_bool(&json, artefact->has_base);
 	json_key(&json, "start_ms");

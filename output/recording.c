@@ -12,7 +12,7 @@
 struct recording {
 	struct frame_reader reader;
 	struct run_told told;
-	bool has_end;
+	struct recording_about about;
 	uint64_t good_bytes; /* of the file: frames that can be read */
 	uint64_t bad_bytes;  /* and behind them */
 };
@@ -44,6 +44,7 @@ static int check_first(struct recording *recording, struct message *reterr)
 			    version, RECORDING_VERSION);
 		return -EPROTO;
 	}
+	recording->about.version = version;
 	frame_reader_seek(&recording->reader, 0);
 	return 0;
 }
@@ -62,7 +63,10 @@ static int scan(struct recording *recording, struct recording_decoder *decoder)
 			err = recording_decoder_take(decoder, content, bytes);
 		if (!err) {
 			recording->good_bytes = recording->reader.offset;
-			recording->has_end = decoder->has_end;
+			recording->about.nr_frames++;
+			recording->about.nr_samples = decoder->nr_samples;
+			recording->about.has_end = decoder->has_end;
+			recording->about.epoch_us = decoder->epoch_us;
 		}
 	}
 	return err;
@@ -84,9 +88,12 @@ static int scan_file(struct recording *recording)
 		return err;
 	if (fstat(recording->reader.fd, &file) != 0)
 		return -errno;
-	if ((err == -EBADMSG || !recording->has_end) &&
-	    (uint64_t)file.st_size > recording->good_bytes)
-		recording->bad_bytes = (uint64_t)file.st_size - recording->good_bytes;
+	recording->about.file_bytes = (uint64_t)file.st_size;
+	recording->about.nr_seek_rows =
+		frame_reader_seek_rows(&recording->reader, recording->about.file_bytes);
+	if ((err == -EBADMSG || !recording->about.has_end) &&
+	    recording->about.file_bytes > recording->good_bytes)
+		recording->bad_bytes = recording->about.file_bytes - recording->good_bytes;
 	return 0;
 }
 
@@ -127,10 +134,15 @@ const struct run *recording_run(const struct recording *recording)
 	return &recording->told.run;
 }
 
+const struct recording_about *recording_about(const struct recording *recording)
+{
+	return &recording->about;
+}
+
 bool recording_is_torn(const struct recording *recording, uint64_t *ret_bytes)
 {
 	*ret_bytes = recording->bad_bytes;
-	return !recording->has_end || recording->bad_bytes;
+	return !recording->about.has_end || recording->bad_bytes;
 }
 
 static int read_frames(struct recording *recording, struct recording_decoder *decoder)

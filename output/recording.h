@@ -29,6 +29,20 @@ void recording_close(struct recording *recording);
  */
 const struct run *recording_run(const struct recording *recording);
 
+/* What the file says of itself, and how much of it can be read. */
+struct recording_about {
+	unsigned int version;
+	uint64_t epoch_us;   /* CLOCK_REALTIME when the clock of its ticks was 0 */
+	uint64_t nr_frames;  /* that can be read */
+	uint64_t nr_samples; /* in them */
+	uint64_t file_bytes;
+	uint32_t nr_seek_rows; /* frames that the seek table at the end has; 0: there is none */
+	bool has_end;	       /* its writer came to the end */
+};
+
+/* Borrowed. */
+const struct recording_about *recording_about(const struct recording *recording);
+
 /* Whether it was not finished, and of how many bytes at its end nothing can be made. */
 bool recording_is_torn(const struct recording *recording, uint64_t *ret_bytes);
 

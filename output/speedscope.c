@@ -10,6 +10,7 @@
 #include "output/array.h"
 #include "output/json.h"
 #include "output/label.h"
+#include "output/run_json.h"
 #include "output/thread_samples.h"
 #include "output/utf8.h"
 
@@ -291,14 +292,6 @@ static void frames_write(struct writer *writer)
 	json_object_end(json);
 }
 
-static void pair_write(void *context, const char *name, const char *value)
-{
-	struct json *json = context;
-
-	json_key(json, name);
-	json_string(json, value);
-}
-
 /* What the format has a place for, and a member of our own, which readers pass over. */
 static void about_write(struct writer *writer, const struct artefact *artefact)
 {
@@ -318,11 +311,8 @@ static void about_write(struct writer *writer, const struct artefact *artefact)
 	json_object_begin(json);
 	json_key(json, "runs");
 	json_array_begin(json);
-	for (uint32_t i = 0; i < artefact->nr_runs; i++) {
-		json_object_begin(json);
-		run_tell(&artefact->runs[i], pair_write, json);
-		json_object_end(json);
-	}
+	for (uint32_t i = 0; i < artefact->nr_runs; i++)
+		run_append_json(json, &artefact->runs[i]);
 	json_array_end(json);
 	json_object_end(json);
 }

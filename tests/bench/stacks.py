@@ -26,26 +26,28 @@ def names_of(labels, name_of):
     return tuple(name for name in map(name_of, labels) if name not in MARKERS)
 
 
-def parse(text, name_of, is_thread=None):
-    """Collapsed stacks. is_thread: whether a label is the thread's, which is left out."""
+def named(collapsed, name_of, is_thread=None):
+    """Collapsed stacks by names. is_thread: whether a label is the thread's, which is left out."""
     stacks = collections.Counter()
-    for labels, count in support.parse_collapsed(text).items():
+    for labels, count in collapsed.items():
         frames = [label for label in labels if not (is_thread and is_thread(label))]
         stacks[names_of(frames, name_of)] += count
     return stacks
 
 
 def of_pysample(text):
-    return parse(text, name_before_place)
+    """Of any build: older ones say nothing of the run."""
+    return named(support.parse_stacks(support.split_collapsed(text)[1]), name_before_place)
 
 
 def of_profiling_sampling(text):
-    return parse(text, name_between_colons, lambda label: label.startswith("tid:"))
+    return named(support.parse_stacks(text), name_between_colons,
+                 lambda label: label.startswith("tid:"))
 
 
 def of_py_spy(text):
     """Of `record -f raw`."""
-    return parse(text, name_before_place,
+    return named(support.parse_stacks(text), name_before_place,
                  lambda label: label.startswith(("process ", "thread ")))
 
 

@@ -25,7 +25,8 @@ P12;T0:12;C:/x/calls.py:<module>:38 99
 
 class Formats(unittest.TestCase):
     def test_pysample(self):
-        text = ("<module> (/x y/calls.py:1);calls (/x y/calls.py:20) 3\n"
+        text = ('# run {"command_line":"python 3"}\n'
+                "<module> (/x y/calls.py:1);calls (/x y/calls.py:20) 3\n"
                 "<module> (/x y/calls.py:1);calls (/x y/calls.py:21) 2\n"
                 "[no python frames] 1\n"
                 "<module> (/x y/calls.py:1);<GC> 4\n")

@@ -42,7 +42,9 @@ class Collapsed(unittest.TestCase):
     @each
     def test_both_counts(self, subject, base):
         got = {}
-        for line in support.read(report(subject, base, "collapsed")).split("\n")[:-1]:
+        runs, text = support.split_collapsed(support.read(report(subject, base, "collapsed")))
+        self.assertEqual(len(runs), 2)
+        for line in text.split("\n")[:-1]:
             stack, before, now = line.rsplit(" ", 2)
             self.assertNotIn(stack, got)
             got[tuple(stack.split(";"))] = int(before), int(now)

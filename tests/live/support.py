@@ -496,8 +496,22 @@ def expected_frames(thread):
             for frame in thread["frames"]]
 
 
-def parse_collapsed(text):
-    """{tuple of labels: count}; every line is checked for its form."""
+RUN_LINE = re.compile(r"# (run|base) (\{.*\})\n")
+
+
+def split_collapsed(text):
+    """What the first lines say of the runs, those of a base last, and the text behind them."""
+    runs = []
+    found = RUN_LINE.match(text)
+    while found:
+        runs.append(json.loads(found.group(2)))
+        text = text[found.end():]
+        found = RUN_LINE.match(text)
+    return runs, text
+
+
+def parse_stacks(text):
+    """{tuple of labels: count} of any tool; every line is checked for its form."""
     stacks = collections.Counter()
     for line in text.split("\n")[:-1]:
         labels, separator, count = line.rpartition(" ")
@@ -507,6 +521,14 @@ def parse_collapsed(text):
     if text and not text.endswith("\n"):
         raise AssertionError("the last line is cut: %r" % text[-80:])
     return stacks
+
+
+def parse_collapsed(text):
+    """The same of what pysample wrote, which says of what run it is."""
+    runs, text = split_collapsed(text)
+    if text and not runs:
+        raise AssertionError("nothing is said of the run: %r" % text[:80])
+    return parse_stacks(text)
 
 
 def label(frame, line):

@@ -34,7 +34,7 @@ class Torn(unittest.TestCase):
         self.assertIn("torn", result.stdout)
         collapsed = support.pysample("report", self.path, "-f", "collapsed")
         self.assertEqual(collapsed.status, 0, collapsed.stderr)
-        samples = sum(int(line.rpartition(" ")[2]) for line in collapsed.stdout.splitlines())
+        samples = sum(support.parse_collapsed(collapsed.stdout).values())
         self.assertEqual(samples, int(info["shown_samples"]))
         return info
 

@@ -196,7 +196,12 @@ class OneRecording(ReportTestCase):
         pairs = dict(line.split(": ", 1)
                      for line in self.report("--info", self.recording).stdout.splitlines())
         self.assertEqual(pairs["file"], self.recording)
-        self.assertEqual(pairs["torn"], "no")
+        self.assertEqual((pairs["torn"], pairs["has_end"]), ("no", "yes"))
+        self.assertEqual(int(pairs["format_version"]), 1)
+        self.assertEqual(int(pairs["file_bytes"]), os.path.getsize(self.recording))
+        self.assertEqual(int(pairs["recorded_samples"]), self.stats["samples"])
+        self.assertGreaterEqual(int(pairs["frames"]), 2)  # of two seconds
+        self.assertEqual(pairs["seek_table_frames"], pairs["frames"])
         self.assertEqual(int(pairs["samples"]), self.stats["samples"])
         self.assertEqual(int(pairs["pid"]), self.target.pid)
         self.assertRegex(pairs["arguments"], r"\Apysample attach %d -d 2 " % self.target.pid)
@@ -218,7 +223,10 @@ class OneRecording(ReportTestCase):
         self.assertGreater(total(result.stdout), 0)
         self.assertLess(total(result.stdout), self.stats["samples"])
         self.assertEqual(self.report(path, "-q").stderr, "")
-        self.assertTrue(json.loads(self.report("--info", "--json", path).stdout)["torn"])
+        info = json.loads(self.report("--info", "--json", path).stdout)
+        self.assertEqual((info["torn"], info["has_end"]), (True, False))
+        self.assertEqual(info["seek_table_frames"], 0)
+        self.assertEqual(info["recorded_samples"], total(result.stdout))
 
     def test_what_is_refused(self):
         text, empty = self.collapsed, self.path_of("empty")

@@ -53,6 +53,37 @@ static char *write_text(const struct profile *profile)
 	return text;
 }
 
+/* What is told of runs is one line each, that readers take for no stack: it ends in no number. */
+Test(collapsed, runs_are_told_in_front)
+{
+	const struct run runs[] = {{.info = {.command_line = "python3 a\nb;c 7"}},
+				   {.info = {.command_line = "python3 8"}}};
+	struct profile *profile = new_profile(false);
+	const struct artefact artefact = {
+		.profile = profile,
+		.runs = &runs[0],
+		.nr_runs = 1,
+		.base_runs = &runs[1],
+		.nr_base_runs = 1,
+	};
+	cleanup_free char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	const char *second;
+
+	cr_assert(ne(ptr, out, NULL));
+	cr_assert(zero(int, collapsed_write(&artefact, out)));
+	cr_assert(zero(int, fclose(out)));
+	second = strchr(text, '\n') + 1;
+	cr_expect(zero(int, strncmp(text, "# run {", 7)));
+	cr_expect(ne(ptr, strstr(text, "\"command_line\":\"python3 a\\u000ab;c 7\""), NULL));
+	cr_expect(eq(chr, second[-2], '}'));
+	cr_expect(zero(int, strncmp(second, "# base {", 8)));
+	cr_expect(ne(ptr, strstr(second, "\"command_line\":\"python3 8\""), NULL));
+	cr_expect(zero(int, strcmp(text + size - 2, "}\n")));
+	profile_destroy(profile);
+}
+
 Test(collapsed, one_line_for_each_stack)
 {
 	static const struct {
