@@ -7,7 +7,7 @@
 #include "output/recording_format.h"
 #include "sampler/sample.h"
 
-enum { UNITS_PER_INTERVAL = 60, MAX_SHIFT = 4 };
+enum { UNITS_PER_INTERVAL = 30, MAX_SHIFT = 5 };
 
 /* What a value of a column beside the offsets takes, with its gap. */
 enum { EXCEPTION_BITS = 20 };

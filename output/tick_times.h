@@ -22,7 +22,7 @@ struct tick_times {
 
 /*
  * How many times 1 µs is doubled for the unit of ticks at that interval: to no more than a
- * sixtieth of it, and 16 µs. Where ticks come at random places of even intervals there is little
+ * thirtieth of it, and 32 µs. Where ticks come at random places of even intervals there is little
  * else to be saved, and one takes about as long.
  */
 unsigned int tick_times_shift(uint64_t interval_ns);

@@ -49,8 +49,8 @@ void random_samples_init(struct random_samples *samples, const struct random_opt
 	if (!samples->thread_names)
 		abort();
 	/* docs/formats.md leaves it to the writer; up to a sixtieth of an interval, and 16 µs. */
-	while (options->rate_hz > 0 && samples->unit_us < 16 &&
-	       (double)samples->unit_us * 2 * 60 <= 1e6 / options->rate_hz)
+	while (options->rate_hz > 0 && samples->unit_us < 32 &&
+	       (double)samples->unit_us * 2 * 30 <= 1e6 / options->rate_hz)
 		samples->unit_us *= 2;
 	for (uint32_t i = 0; i < RANDOM_FUNCTIONS; i++) {
 		(void)snprintf(samples->names[i], sizeof(samples->names[i]), "f%u", i / 2);
