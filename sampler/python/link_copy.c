@@ -32,21 +32,17 @@ static void learn_pace(struct link_copy *link, const struct py_offsets *offsets,
 		link->nr_differing++;
 }
 
-enum link_pace link_pace(const struct link_copy *link)
+bool link_is_fast(const struct link_copy *link)
 {
-	enum { LEAST_DIFFERING = 3, FAST_IS_ONE_OF = 8, STEADY_IS_ONE_OF = 32 };
+	enum { LEAST_DIFFERING = 3, FAST_IS_ONE_OF = 8 };
 
-	if (link->nr_differing * STEADY_IS_ONE_OF <= link->nr_pairs)
-		return PACE_STEADY;
 	return link->nr_differing >= LEAST_DIFFERING &&
-			       link->nr_differing * FAST_IS_ONE_OF > link->nr_pairs
-		       ? PACE_FAST
-		       : PACE_BETWEEN;
+	       link->nr_differing * FAST_IS_ONE_OF > link->nr_pairs;
 }
 
 bool link_is_blurred(const struct link_copy *link)
 {
-	return link->reused && link_pace(link) == PACE_FAST;
+	return link->reused && link_is_fast(link);
 }
 
 void link_learn(struct link_copy *link, const struct py_offsets *offsets, uint64_t tick)

@@ -14,13 +14,10 @@ bool link_is_generator(const struct link_copy *link, const struct py_offsets *of
 bool link_agrees(const struct link_copy *link, const struct py_offsets *offsets);
 
 /*
- * How often the second copy of a generator finds it in another state than the first, a
- * microsecond or two earlier: a fast one one time in eight or more often, a steady one at
- * most one time in 32.
+ * Whether the second copy of a generator finds it in another state than the first, a
+ * microsecond or two earlier, one time in eight or more often.
  */
-enum link_pace { PACE_STEADY, PACE_BETWEEN, PACE_FAST };
-
-enum link_pace link_pace(const struct link_copy *link);
+bool link_is_fast(const struct link_copy *link);
 
 /*
  * Whether generators of several functions take turns in that memory so fast that two equal

@@ -198,27 +198,33 @@ static bool copies_agree(const struct frame_walk *walk, const struct link_copy *
 	       (field_u64(link->bytes, offsets->frame.previous) && link_agrees(link, offsets));
 }
 
+/* Whether a copy of a generator shows it running. */
+static bool seen_running(const struct frame_walk *walk, const struct link_copy *link)
+{
+	const struct py_offsets *offsets = &walk->build->offsets;
+
+	return field_u64(link->bytes, offsets->frame.previous) ||
+	       (link->again_valid && field_u64(link->again, offsets->frame.previous));
+}
+
 /*
  * Whether a generator was run by that frame when the chunks were copied, through a shim
  * or directly. If both copies show it running for the same caller it ran all the time
  * in between, but if it is so fast that it may have stopped and begun again: then it is
- * asked whether the frame held it. What turns over less often may still do so in step
- * with the copying; there only that the frame held another one counts against it.
+ * asked whether the frame held it. So it is if no copy shows it running, which is fast, too.
+ * What seems slower may be as fast, in step with the copying; there only that the frame held
+ * another one counts against it.
  */
 static bool ran_for(struct frame_walk *walk, struct link_copy *link,
 		    const struct walked_frame *below, bool through_shim)
 {
-	enum link_pace pace = link_pace(link);
-	enum holding holding;
+	enum holding holding = frame_holds(walk, below, link);
 
-	if (pace == PACE_STEADY)
-		return copies_agree(walk, link, below, through_shim);
-	holding = frame_holds(walk, below, link);
 	if (holding == HOLDS)
 		link->held = true;
 	if (link->held && holding == HOLDS_ANOTHER)
 		return false;
-	if (pace == PACE_BETWEEN)
+	if (!link_is_fast(link) && seen_running(walk, link))
 		return copies_agree(walk, link, below, through_shim);
 	if (holding == HOLDS_ANOTHER || holding == HOLDS_BOTH ||
 	    (holding == HOLDS_NONE && link->held))

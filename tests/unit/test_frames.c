@@ -729,29 +729,32 @@ Test(frames, generator_is_driven_by_the_frame_that_holds_it)
 	}
 }
 
-/* What is known of generators whose two copies differ every second time. */
-static void turn_over_fast(struct stage *stage)
+/* What is known of generators whose two copies differ so many times of a hundred. */
+static void turn_over(struct stage *stage, uint8_t nr_differing)
 {
 	struct stack_copy *stack = &stage->snapshot.threads[0]->stack;
 
 	for (size_t i = 0; i < stack->nr_links; i++) {
 		stack->links[i].nr_pairs = 100;
-		stack->links[i].nr_differing = 50;
+		stack->links[i].nr_differing = nr_differing;
 	}
 }
 
 /*
  * Two generators that take turns within a microsecond may both have run for the frame
- * when they were copied. The one that the frame held in the chunks' copy is on top; if
- * it held none, neither is.
+ * when they were copied, also where the copying is in step with them and their copies do not
+ * differ. The one that the frame held in the chunks' copy is on top; if it held none, neither
+ * of fast ones is.
  */
-Test(frames, fast_generator_on_top_is_the_one_that_is_held)
+Test(frames, generator_on_top_is_the_one_that_is_held)
 {
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < 2 * NR_FAKE_PYTHONS; v++) {
+		const uint32_t minor = fake_python_minors[v / 2];
+		const uint8_t nr_differing = v % 2 ? 50 : 0;
 		enum sample_loss loss = LOSS_LINK;
 		struct stage stage;
 
-		stage_init(&stage, fake_python_minors[v], CHUNK_BYTES);
+		stage_init(&stage, minor, CHUNK_BYTES);
 		remote_addr f = call(&stage, stage.f);
 		remote_addr gens[2];
 
@@ -761,21 +764,51 @@ Test(frames, fast_generator_on_top_is_the_one_that_is_held)
 			fake_stack_finish(&stage.stack);
 			hold(&stage, f, gens[i]);
 			cr_assert(zero(int, walk_up(&stage, &loss)));
-			turn_over_fast(&stage);
+			turn_over(&stage, nr_differing);
 			cr_assert(zero(int, walk_up(&stage, &loss)));
 			stage.stack.previous_addr = f;
 			stage.stack.caller_addr = f;
 		}
-		for (size_t i = 0; i < 4; i++) {
+		for (size_t i = 0; i < (nr_differing ? 4 : 3); i++) {
 			hold(&stage, f, i == 3 ? 0 : gens[i % 2]);
-			turn_over_fast(&stage);
+			turn_over(&stage, nr_differing);
 			cr_assert(zero(int, walk_up(&stage, &loss)));
 			cr_assert(eq(u32, stage.list.nr_frames, i == 3 ? 1 : 2), "3.%u, turn %zu",
-				  fake_python_minors[v], i);
+				  minor, i);
 			cr_expect(eq(u64, stage.list.frames[stage.list.nr_frames - 1].addr,
 				     i == 3 ? f : gens[i % 2]),
-				  "3.%u, turn %zu", fake_python_minors[v], i);
+				  "3.%u, turn %zu", minor, i);
 		}
+		stage_done(&stage);
+	}
+}
+
+/*
+ * A generator that no copy shows running, although the chunks show a function that it called:
+ * it ran for the frame if that holds it. If it does not, but did, it ran for another one.
+ */
+Test(frames, generator_that_is_not_held_any_more_is_left_out)
+{
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		enum sample_loss loss = LOSS_LINK;
+		struct stage stage;
+
+		stage_init(&stage, fake_python_minors[v], CHUNK_BYTES);
+		remote_addr f = call(&stage, stage.f);
+
+		fake_stack_call_c(&stage.stack);
+		remote_addr gen = fake_stack_resume(&stage.stack, stage.gen);
+
+		call(&stage, stage.g);
+		fake_stack_finish(&stage.stack);
+		hold(&stage, f, gen);
+		cr_assert(zero(int, walk_up(&stage, &loss)));
+		set_previous(&stage, gen, 0);
+		cr_assert(zero(int, walk_up(&stage, &loss)));
+		cr_expect(eq(u32, stage.list.nr_frames, 3), "3.%u", fake_python_minors[v]);
+		hold(&stage, f, 0);
+		cr_assert(zero(int, walk_up(&stage, &loss)));
+		cr_expect(eq(u32, stage.list.nr_frames, 1), "3.%u", fake_python_minors[v]);
 		stage_done(&stage);
 	}
 }
