@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+// Opens a page of the interactive flame graph and tells what a person sees of its views: rows of
+// tables as their texts, canvases as the calls that drew them, tooltips as their lines:
+//   node page_drawn.mjs NPM_FOLDER FILE STEPS > JSON
+// STEPS is a JSON array of [state, what, argument]: the state as window.pysample.set() takes it,
+// a name of READ below, and what that wants. The answer is {"seen": [one for each], "complaints"}.
+import path from 'node:path';
+import { createRequire } from 'node:module';
+import { pathToFileURL } from 'node:url';
+
+const [npm, file, steps] = process.argv.slice(2);
+const { chromium } = createRequire(path.join(npm, 'from.js'))('playwright-core');
+
+// In the page, before its own script: each canvas keeps what was drawn since it was cleared.
+function keepDrawing() {
+  const { prototype } = CanvasRenderingContext2D;
+  for (const [name, keep] of [
+    ['clearRect', context => { context.canvas.drawn = []; }],
+    ['fillRect', (context, x, y, w, h) => context.canvas.drawn?.push({ x, y, w, h, fill: context.fillStyle })],
+    ['fillText', (context, text, x, y) => context.canvas.drawn?.push({ text, x, y })],
+  ]) {
+    const original = prototype[name];
+    prototype[name] = function (...values) {
+      keep(this, ...values);
+      return original.apply(this, values);
+    };
+  }
+}
+
+// In the page: what the steps are made of.
+function helpers() {
+  const frame = () => new Promise(done => requestAnimationFrame(done));
+  const settled = async () => { for (let i = 0; i < 3; i++) await frame(); };
+  const texts = (host, selector) => [...host.querySelectorAll(selector)].map(e => e.textContent);
+
+  // All rows of a list that has only those in the document which are seen, from top to bottom.
+  async function* rowsOf(host) {
+    let below = -1;
+    host.scrollTop = 0;
+    for (let before = -1; host.scrollTop !== before; host.scrollTop += host.clientHeight / 2) {
+      before = host.scrollTop;
+      await settled();
+      for (const row of host.querySelectorAll('.row'))
+        if (parseFloat(row.style.top) > below) {
+          below = parseFloat(row.style.top);
+          yield row;
+        }
+    }
+  }
+  async function rows(host, read) {
+    const found = [];
+    for await (const row of rowsOf(host))
+      found.push(read(row));
+    return found;
+  }
+  async function click(host, is) {
+    for await (const row of rowsOf(host))
+      if (is(row)) {
+        row.click();
+        return settled();
+      }
+    throw new Error('no such row');
+  }
+
+  // The lines of the tooltip with the pointer at a place of a canvas; none if there is none.
+  function tip(canvas, x, y) {
+    const { left, top } = canvas.getBoundingClientRect(), tip = document.getElementById('tip');
+    canvas.dispatchEvent(new PointerEvent('pointermove', { clientX: left + x, clientY: top + y }));
+    if (tip.hidden)
+      return [];
+    return [...tip.children].flatMap(e => (e.rows ? [...e.rows].map(r => texts(r, 'th, td')) : [e.textContent]));
+  }
+
+  // Blocks of frames, each with the text in it, and at most nrTips of them with their tooltip.
+  function drawn(host, nrTips) {
+    const canvas = host.querySelector('canvas'), calls = canvas.drawn ?? [], blocks = [], others = [];
+    const few = getComputedStyle(document.documentElement).getPropertyValue('--few').trim();
+    for (const { text, ...call } of calls) {
+      const last = blocks.at(-1);
+      if (text !== undefined && last && call.y === last.y + 10 && call.x >= last.x && call.x <= last.x + last.w + 1)
+        last.text ??= text;
+      else if (text !== undefined)
+        others.push([text, call.y]);
+      else if (call.h === 19)
+        blocks.push({ ...call, few: call.fill === few });
+    }
+    const step = Math.max(1, Math.ceil(blocks.length / nrTips));
+    for (let i = 0; i < blocks.length; i += step) {
+      const at = [Math.floor(blocks[i].x + blocks[i].w / 2), Math.floor(blocks[i].y + 9)];
+      Object.assign(blocks[i], { at, tip: tip(canvas, ...at) });
+    }
+    return { width: host.clientWidth, height: host.clientHeight, scroll: host.scrollTop, blocks, others };
+  }
+
+  const READ = {
+    // argument: nothing
+    table: () => rows(document.querySelector('#table .list'), row => ({
+      label: row.title, self: texts(row, '.c-self b, .c-self span:last-child'),
+      total: texts(row, '.c-total b, .c-total span:last-child'), samples: row.querySelector('.c-samples').textContent,
+    })),
+    // argument: the label of a function, whose row is clicked at
+    calls: async label => {
+      await click(document.querySelector('#table .list'), row => row.title === label);
+      return ['callers', 'callees'].map(id => drawn(document.getElementById(id), 2000));
+    },
+    // argument: nothing
+    files: () => rows(document.querySelector('#source .files'), row => [row.title, ...texts(row, '.num')]),
+    // argument: [path, line]: which are clicked at; line 0: what is shown then
+    source: async ([path, line]) => {
+      const code = document.querySelector('#source .code');
+      await click(document.querySelector('#source .files'), row => row.title === path);
+      if (line)
+        await click(code, row => row.querySelector('.no')?.textContent === String(line));
+      return {
+        title: document.querySelector('#source .title').textContent,
+        lines: await rows(code, row => [...texts(row, '.num, .no'), row.title, row.matches('.here')]),
+        around: [...document.querySelectorAll('#source .around section')].map(section => (
+          [...section.querySelectorAll('button')].map(b => [b.querySelector('.num').textContent, b.title]))),
+      };
+    },
+    // argument: how far to scroll, each time in px
+    chart: async scrolls => {
+      const host = document.getElementById('chart'), seen = [];
+      for (const scroll of scrolls) {
+        host.scrollTop = scroll;
+        await settled();
+        seen.push(drawn(host, 200));
+      }
+      return seen;
+    },
+  };
+  window.seen = async ([state, what, argument]) => {
+    window.pysample.set(state);
+    await settled();
+    return READ[what](argument);
+  };
+}
+
+const complaints = [];
+const browser = await chromium.launch({
+  executablePath: process.env.PYSAMPLE_CHROMIUM || '/usr/bin/chromium',
+  args: ['--no-sandbox'],
+});
+try {
+  const page = await browser.newPage({ viewport: { width: 1400, height: 1000 } });
+  page.on('console', message => {
+    if (['error', 'warning'].includes(message.type()))
+      complaints.push(message.text());
+  });
+  page.on('pageerror', error => complaints.push(String(error)));
+  await page.addInitScript(keepDrawing);
+  await page.goto(String(pathToFileURL(file)));
+  await page.evaluate(() => window.pysample.ready);
+  await page.evaluate(helpers);
+  const seen = [];
+  for (const step of JSON.parse(steps))
+    seen.push(await page.evaluate(step => window.seen(step), step));
+  process.stdout.write(JSON.stringify({ seen, complaints }));
+} finally {
+  await browser.close();
+}
