@@ -51,6 +51,7 @@ class Recording:
         self.told = {}  # of the run: name: value, both text
         self.processes, self.threads, self.samples = [], [], []
         self.stacks = [()]  # tuples of Frame, outermost first
+        self.flushes = []  # behind each frame of the file: how many samples there are
         self._known = {(): 0}
 
     def stack(self, frames):

@@ -324,6 +324,7 @@ def read(path, torn=False):
     contents = [decompress(data) for data in found.frames]
     for content in contents:
         reader.frame(Bytes(content))
+        reader.recording.flushes.append(len(reader.recording.samples))
     if not torn:
         rule(not found.nr_left and reader.nr_said is not None, "torn")
         rule(found.seek_table == [(len(frame), len(content)) for frame, content

@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Outputs that nobody read to their end, or that there was no room for: a sentence, the exit
-status 1, and what was written until then means what it says."""
+"""Outputs that nobody read to their end, that there was no room for, or whose writer was killed:
+a sentence and the exit status 1 if that can be, and what was written means what it says."""
 import contextlib
 import fcntl
+import itertools
 import os
+import random
+import re
+import signal
+import time
 import unittest
 
 import oracle
@@ -15,6 +20,8 @@ from test_collapsed import expected
 PIPE_BYTES = 4096
 NR_FRAMES = 3  # that are read of a recording
 TEXTS = "collapsed", "jsonl"
+KILLS = 10
+RATE_HZ = 1000
 ROOM_BYTES = 32768
 
 # A file system that has next to no room, and what is left there: SCRIPT FOLDER COPY COMMAND...
@@ -44,12 +51,19 @@ class CutOff(unittest.TestCase):
     def assert_torn(self, path):
         """pysample reads of it what stands before the tear, as our own decoder does."""
         recording = recording_reader.read(path, torn=True)
+        self.assert_flushed(recording)
         with open(path, "rb") as file:
             self.assertIsNone(recording_reader.outer(file.read()).seek_table)
         self.assertIn("torn: yes", support.pysample("report", "--info", path).stdout)
         text = support.read(subjects.report(path, form="collapsed"))
         subjects.assert_same(self, support.parse_collapsed(text),
                              expected(oracle.View(recording)))
+
+    def assert_flushed(self, recording):
+        """No frame of the file keeps back what is older than a second before its last sample."""
+        for begin, end in itertools.pairwise([0, *recording.flushes]):
+            times = [sample.time for sample in recording.samples[begin:end]]
+            self.assertLessEqual(max(times, default=0) - min(times, default=0), 1e9)
 
     def assert_begins(self, text, form):
         """Its whole lines are lines of what the recording beside it gives, and its last one is
@@ -127,4 +141,45 @@ class NoRoom(CutOff):
                 self.in_no_room(lambda small, form=form: [
                     "-d", "1", "-f", form, "-o", "-", "-o", self.recording])
                 self.assert_begins(support.read(os.path.join(self.folder, "stdout")), form)
+                os.unlink(self.recording)
+
+
+def nr_sleeps(pid):
+    """How often its main thread has waited for something, as for a tick."""
+    return int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", support.read(
+        "/proc/%d/status" % pid), re.M).group(1))
+
+
+class Killed(CutOff):
+    def kill(self, process, seconds):
+        """After so long. How often it had slept since the file was seen to grow: there is a sleep
+        before each tick, so no more of them are missing, but for those until that was seen."""
+        size = nr_then = 0
+        end = time.monotonic() + seconds
+        while process.poll() is None:
+            is_over = time.monotonic() >= end
+            if is_over:
+                process.send_signal(signal.SIGSTOP)
+                support.wait_until(lambda: support.state(process.pid) == "T", "it stands still")
+            if os.stat(self.recording).st_size != size:
+                size, nr_then = os.stat(self.recording).st_size, nr_sleeps(process.pid)
+            if is_over:
+                break
+            time.sleep(0.005)
+        nr_since = nr_sleeps(process.pid) - nr_then
+        process.kill()
+        process.communicate()
+        return nr_since
+
+    def test_at_any_moment(self):
+        """A second has no more ticks than were asked for, however busy the machine is."""
+        for seed in range(KILLS):
+            with self.subTest(seed=seed):
+                process = support.start_pysample("attach", self.target.pid, "-q", "-r", RATE_HZ,
+                                                 "-o", self.recording)
+                self.addCleanup(process.kill)
+                support.wait_until(lambda: os.path.exists(self.recording), "there is a file")
+                nr_missing = self.kill(process, 2 * random.Random(seed).random())
+                self.assertLess(nr_missing, RATE_HZ)
+                self.assert_torn(self.recording)
                 os.unlink(self.recording)

@@ -1,16 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Recordings whose writer was killed, or had no room: what is left can be read."""
+"""The file of a recording while it is written: its name, and its place."""
 import contextlib
 import glob
 import os
-import random
 import signal
-import time
 import unittest
 
 import support
-
-KILLS = 10
 
 
 def info_of(path):
@@ -18,46 +14,6 @@ def info_of(path):
     result = support.pysample("report", "--info", path)
     pairs = (line.partition(": ") for line in result.stdout.splitlines())
     return result, {name: value for name, _, value in pairs}
-
-
-class Torn(unittest.TestCase):
-    def setUp(self):
-        self.folder, _ = self.enterContext(support.fresh_folder())
-        self.target = self.enterContext(
-            support.python_target(support.newest_interpreter(), "busy"))
-        self.path = os.path.join(self.folder, "profile.pysample")
-
-    def assert_readable(self):
-        """What is left is torn, and its stacks are those that it says it has."""
-        result, info = info_of(self.path)
-        self.assertEqual(result.status, 0, result.stderr)
-        self.assertIn("torn", result.stdout)
-        collapsed = support.pysample("report", self.path, "-f", "collapsed")
-        self.assertEqual(collapsed.status, 0, collapsed.stderr)
-        samples = sum(support.parse_collapsed(collapsed.stdout).values())
-        self.assertEqual(samples, int(info["shown_samples"]))
-        return info
-
-    def test_killed_at_any_moment(self):
-        """A flush is there at least each second; another is for a machine that is busy."""
-        for seed in range(KILLS):
-            with self.subTest(seed=seed):
-                process = support.start_pysample("attach", self.target.pid, "-o", self.path)
-                time.sleep(1.5 + 1.5 * random.Random(seed).random())
-                process.kill()
-                killed_ns = time.monotonic_ns()
-                process.communicate()
-                info = self.assert_readable()
-                self.assertGreater(int(info["samples"]), 0)
-                self.assertLess(killed_ns - int(info["end_ns"]), 2e9)
-                os.unlink(self.path)
-
-    def test_no_room(self):
-        result = support.pysample("attach", self.target.pid, "-o", self.path, "-d", "60",
-                                  wrapper=["prlimit", "--fsize=6144", "--"])
-        self.assertEqual(result.status, 1, result.stderr)
-        self.assertIn("File too large", result.stderr)
-        self.assertGreater(int(self.assert_readable()["samples"]), 0)
 
 
 class Gone(unittest.TestCase):
