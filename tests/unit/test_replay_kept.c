@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "output/recorder.h"
+#include "output/replay.h"
+#include "procmem/cleanup.h"
+
+/*
+ * Of threads so many nodes are known: 2^20 and twice as many as the profile has at most. One
+ * stack of so many frames, in enough threads, is as many and some more.
+ */
+enum { MAX_NODES = 1024, KEPT = (1 << 20) + 2 * MAX_NODES, DEPTH = 4096 };
+enum { ENOUGH_THREADS = KEPT / DEPTH + 1 };
+
+static const struct function deep = {0, 1, "deep", "app.py", FUNCTION_PYTHON};
+
+/* A stack of so many frames; the outermost is at line. */
+static void push(struct recorder *recorder, uint32_t thread, uint32_t nr_frames, int32_t line)
+{
+	struct sample_sink *sink = recorder_sink(recorder);
+	cleanup_free struct frame *frames = calloc(nr_frames, sizeof(*frames));
+	const struct sample_thread who = {.id = thread, .slot = thread, .tid = 1 + (pid_t)thread};
+	const struct sample sample = {
+		.time_ns = NS_PER_S, .thread = &who, .frames = frames, .nr_frames = nr_frames};
+
+	cr_assert(frames != NULL);
+	for (uint32_t i = 0; i < nr_frames; i++)
+		frames[i] = (struct frame){&deep, line};
+	cr_assert(eq(int, sink->ops->sample(sink, &sample), 0));
+}
+
+/*
+ * A recording in which all threads have a stack of one frame before all but the first have deep
+ * ones; then the first has its stack again, and one at another line, which is another node of
+ * the recording, but of a profile by function the same.
+ */
+static struct recording *record(uint32_t nr_threads)
+{
+	const struct run run = {.info = {.pid = 7, .mode = PROFILE_WALL}};
+	int fd = memfd_create("recording", MFD_CLOEXEC); /* as long as the test runs */
+	struct recorder *recorder;
+	struct recording *recording;
+
+	cr_assert(fd >= 0);
+	cr_assert(eq(int, recorder_create(fd, &run, &recorder), 0));
+	for (uint32_t i = 0; i <= nr_threads; i++)
+		push(recorder, i, 1, 1);
+	for (uint32_t i = 1; i <= nr_threads; i++)
+		push(recorder, i, DEPTH, 1);
+	push(recorder, 0, 1, 1);
+	push(recorder, 0, 1, 2);
+	cr_assert(eq(int, recorder_finish(recorder, &run), 0));
+	recorder_destroy(recorder);
+	cr_assert(eq(int, recording_open(fd, &recording, NULL), 0));
+	return recording;
+}
+
+/* Once that many are known, what is not is one of the other stacks; what is stays where it is. */
+Test(replay_kept, no_more_nodes_of_threads_than_twice_a_profile)
+{
+	static const struct {
+		uint32_t nr_threads, nr_other;
+	} cases[] = {{ENOUGH_THREADS - 1, ENOUGH_THREADS - 1},
+		     {ENOUGH_THREADS, ENOUGH_THREADS + 1}};
+	const struct profile_options options = {.by_thread = true, .max_nodes = MAX_NODES};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const uint32_t nr_threads = cases[i].nr_threads;
+		struct profile *profile = profile_create(&options);
+		struct recording *recording = record(nr_threads);
+		const struct profile_sums *sums = profile_sums(profile, PROFILE_SELF);
+
+		cr_assert(eq(int,
+			     replay(recording, &(struct replay_filter){0}, profile, PROFILE_SELF),
+			     0));
+		cr_expect(eq(u64, sums->account.nr_shown, 2 * nr_threads + 3));
+		cr_expect(eq(u64, sums->nr_other_samples, cases[i].nr_other), "case %zu", i);
+		recording_close(recording);
+		profile_destroy(profile);
+	}
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cmd/session_sink.h"
+#include "output/recording.h"
+#include "output/recording_format.h"
+
+/* As many threads as a recording can have, and what the sink says of one more. */
+static void fill(struct session_sink *sink)
+{
+	struct sample_sink *base = &sink->sink;
+	struct sample_thread thread = {0};
+	const struct sample sample = {.time_ns = NS_PER_S, .thread = &thread};
+
+	for (; thread.id < RECORDING_MAX_THREADS; thread.id++) {
+		thread.slot = thread.id % RECORDING_MAX_SLOTS;
+		cr_assert(eq(int, base->ops->sample(base, &sample), 0));
+	}
+	thread.slot = 0;
+	cr_assert(eq(int, base->ops->tick(base, 2 * (uint64_t)NS_PER_S), 0));
+	cr_assert(eq(int, base->ops->sample(base, &sample), -E2BIG));
+	cr_expect(eq(int, base->ops->tick(base, 3 * (uint64_t)NS_PER_S), -E2BIG), "it is over");
+	cr_expect(eq(int, sink->error, -E2BIG));
+	cr_expect(eq(str, sink->reason.text,
+		     (char *)"the recording has as many threads as one can have, 4194304: record "
+			     "the rest anew"));
+}
+
+static void check_whole(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct recording *recording;
+	uint64_t torn_bytes;
+
+	cr_assert(fd >= 0);
+	cr_assert(eq(int, recording_open(fd, &recording, NULL), 0));
+	cr_expect(not(recording_is_torn(recording, &torn_bytes)));
+	cr_expect(
+		eq(u64, recording_run(recording)->info.account.nr_samples, RECORDING_MAX_THREADS));
+	recording_close(recording);
+	(void)close(fd);
+}
+
+/* It is said, the run is over, and all that there was is there, whole, under its name. */
+Test(session_sink, says_that_a_recording_is_full)
+{
+	const struct run run = {.info = {.pid = 1, .mode = PROFILE_WALL}};
+	const struct profile_options options = {0};
+	struct session_sink sink = SESSION_SINK_NONE;
+	struct outputs outputs = {0};
+	struct message message = {0};
+	char folder[] = "/tmp/pysample-test-XXXXXX", path[64];
+	int fd;
+
+	cr_assert(mkdtemp(folder) != NULL);
+	(void)snprintf(path, sizeof(path), "%s/full.pysample", folder);
+	cr_assert(outputs_take_path(&outputs, path) && outputs_choose(&outputs));
+	cr_assert(eq(int, outputs_open(&outputs, &message), EXIT_OK), "%s", message.text);
+	cr_assert(eq(int, session_sink_open(&sink, &outputs, &message), EXIT_OK));
+	cr_assert(eq(int, session_sink_begin(&sink, &outputs, &options, &run, &message), 0));
+	fill(&sink);
+	cr_expect(eq(int, session_sink_finish(&sink, &run, &outputs, &fd, &message), 0), "%s",
+		  message.text);
+	cr_expect(eq(int, fd, -1));
+	session_sink_close(&sink);
+	outputs_discard(&outputs);
+	check_whole(path);
+	cr_expect(eq(int, unlink(path), 0));
+	cr_expect(eq(int, rmdir(folder), 0));
+}
