@@ -3,11 +3,13 @@
 import collections
 import json
 import os
+import re
 import unittest
 
 import labels
 import oracle
 import subjects
+import support
 import tools
 
 KINDS = ("python", "collector", "native", "jit", "kernel")
@@ -126,3 +128,48 @@ class Jsonl(unittest.TestCase):
                                                   oracle.Weight(1, sample.wall))
         got = {tuple(row[:5]): tuple(row[5:]) for row in self.ask(subject, STATES, ())}
         subjects.assert_same(self, got, dict(expected))
+
+
+def documented(database):
+    """The statements that docs/formats.md has for a database."""
+    text = support.read(os.path.join(support.ROOT, "docs", "formats.md"))
+    block = re.search(r"^In %s\b[^\n]*:\n\n```sql\n(.*?)```\n" % database, text, re.M | re.S)[1]
+    return [statement.strip() for statement in block.split(";") if statement.strip()]
+
+
+class Document(unittest.TestCase):
+    """What docs/formats.md tells people to ask, asked as it stands there."""
+
+    def ask(self, subject, number):
+        """Rows of names and a sum in seconds, the largest first."""
+        node, npm = tools.npm("@duckdb/node-api")
+        table, *questions = documented("DuckDB")
+        self.assertEqual(len(questions), 2)
+        with support.fresh_folder() as (folder, _):
+            os.symlink(subjects.report(subject.path, form="jsonl"),
+                       os.path.join(folder, "profile.jsonl"))
+            return numbers(json.loads(tools.run(
+                node, os.path.join(tools.HERE, "duckdb_query.mjs"), npm, table, questions[number],
+                cwd=folder)), (0, 1))
+
+    @subjects.each
+    def check(self, subject, number, nr_names, of):
+        totals = subject.view().totals(lambda frame: key(frame)[:nr_names])
+        expected = {names: getattr(total, of).ns for names, total in totals.items()
+                    if of == "self" or names[0] is not None}
+        largest = sorted(expected.values(), reverse=True)[:20]
+        rows = [(tuple(names), seconds) for *names, seconds in self.ask(subject, number)]
+        self.assertEqual([seconds for _, seconds in rows], [ns / 1e9 for ns in largest])
+        self.assertEqual(len(dict(rows)), len(rows))
+        for names, seconds in rows:
+            self.assertEqual(seconds, expected[names] / 1e9, names)
+
+    def test_self(self):
+        self.check(0, 2, "self")
+
+    def test_total(self):
+        self.check(1, 3, "total")
+
+    def test_clickhouse(self):
+        self.assertEqual(len(documented("ClickHouse")), 1)
+        self.skipTest("nothing here runs ClickHouse: its query in docs/formats.md is not run")
