@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: MIT
+"""Every file says of what run it is, in whatever format: the command lines, the versions, the
+mode, the rate asked for and achieved, and what was lost by which reason."""
+import gzip
+import json
+import os
+import re
+import unittest
+import xml.etree.ElementTree
+
+import labels
+import subjects
+import support
+import tools
+from test_html import meta_of
+from test_svg import SVG
+
+NAMES = ("arguments", "command_line", "pysample", "python", "mode", "asked_hz", "achieved_hz",
+         "wall_s", "ticks", "samples", "late_ticks")
+FORMATS = re.compile(r"^Formats, [^\n]*:\n((?:  \w+ [^\n]*\n)+)", re.M)
+RATE = re.compile(r"(?P<achieved>[\d.]+) Hz of (?P<asked>[\d.]+) asked · (?P<samples>\d+) samples "
+                  r"· [<\d.]+% lost(?: \((?P<lost>[a-z_0-9 ,]+)\))?"
+                  r"(?: · [<\d.]+% trimmed to the caller)? · (?P<late>\d+) late tick")
+TARGET = re.compile(r"(?:pid \d+ · )?Python (?P<python>\S+) · .* · (?P<mode>\w+) time"
+                    r"(?: · [\d.]+ s of CPU time)? · pysample (?P<pysample>\S+)")
+
+
+def runs_of(pairs):
+    """A list of dicts: where a name comes again another run begins."""
+    runs = [{}]
+    for name, value in pairs:
+        if name in runs[-1]:
+            runs.append({})
+        runs[-1][name] = value
+    return runs
+
+
+def pairs_of(lines):
+    return [line.split(": ", 1) for line in lines if ": " in line]
+
+
+def escaped(value):
+    """As in texts for people."""
+    return labels.escaped(value)
+
+
+def recording(paths):
+    result = support.pysample("report", "--info", *paths)
+    return runs_of(pairs_of(result.stdout.split("\n"))), escaped
+
+
+def of_file(form, read, shown, suffix=""):
+    return lambda paths: (read(subjects.report(*paths, form=form, suffix=suffix)), shown)
+
+
+def pprof(path):
+    node, npm = tools.npm("pprof-format")
+    decoded = json.loads(tools.run(node, os.path.join(tools.HERE, "pprof_decode.mjs"), npm, path))
+    return runs_of(pairs_of(re.sub(r"^run \d+ ", "", comment) for comment in decoded["comments"]))
+
+
+def gecko(path):
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        sections = json.load(file)["meta"]["extra"]
+    return [{entry["label"]: entry["value"] for entry in section["entries"]}
+            for section in sections]
+
+
+def callgrind(path):
+    lines = re.findall(r"^desc: ([^\n]*)$", support.read(path), re.M)
+    return runs_of(pairs_of(line for line in lines if not line.startswith("run: ")))
+
+
+def jsonl(path):
+    rows = map(json.loads, filter(None, support.read(path).split("\n")))
+    return [row["run"] for row in rows if row["type"] == "run"]
+
+
+def svg(path):
+    text = xml.etree.ElementTree.parse(path).getroot().find(SVG + "metadata").text
+    return runs_of(pairs_of(text.split("\n")))
+
+
+READERS = {
+    "collapsed": of_file("collapsed", lambda path: support.split_collapsed(
+        support.read(path))[0], labels.as_json),
+    "recording": recording,
+    "speedscope": of_file("speedscope", lambda path: json.loads(
+        support.read(path))["pysample"]["runs"], labels.as_json),
+    "pprof": of_file("pprof", pprof, escaped),
+    "gecko": of_file("gecko", gecko, labels.as_json),
+    "callgrind": of_file("callgrind", callgrind, escaped),
+    "jsonl": of_file("jsonl", jsonl, labels.as_json),
+    "flamegraph": of_file("flamegraph", lambda path: meta_of(path)["runs"], labels.as_json,
+                          ".html"),
+    "svg": of_file("svg", svg, escaped, ".svg"),
+}
+
+
+class Told(unittest.TestCase):
+    def test_no_format_is_forgotten(self):
+        text = FORMATS.search(support.pysample("report", "--help").stdout)[1]
+        forms = {line.split()[0] for line in text.splitlines()}
+        self.assertEqual({*READERS, "summary"}, forms)
+
+    def check(self, form, wanted):
+        runs, shown = READERS[form]([subject.path for subject in wanted])
+        self.assertEqual(len(runs), len(wanted))
+        for told, subject in zip(runs, wanted, strict=True):
+            truth = subject.recording.told
+            names = [name for name in truth if name in NAMES or name.startswith("lost.")]
+            self.assertLess({"command_line", "mode", "achieved_hz"}, set(names))
+            subjects.assert_same(self, {name: told.get(name) for name in names},
+                                 {name: shown(truth[name]) for name in names})
+
+    def test_all_but_a_summary(self):
+        for form in READERS:
+            for wanted in ([subjects.made_up()], subjects.lives(),
+                           [subjects.made_up(), subjects.live()]):
+                with self.subTest(form, of=[*map(str, wanted)]):
+                    self.check(form, wanted)
+
+    @subjects.each
+    def test_summary(self, subject):
+        """It is short: figures are rounded, and reasons have a name only if something was lost."""
+        truth = subject.recording.told
+        command, target, rate, *_ = support.read(
+            subjects.report(subject.path, form="summary")).split("\n")
+        self.assertEqual(command, escaped(truth["command_line"]))
+        found = TARGET.match(target)
+        self.assertEqual(found.groupdict(), {name: truth[name] for name in found.groupdict()})
+        found = RATE.match(rate)
+        self.assertEqual((found["achieved"], found["asked"], found["samples"], found["late"]), (
+            "%.0f" % float(truth["achieved_hz"]), truth["asked_hz"], truth["samples"],
+            truth["late_ticks"]))
+        lost = dict(reason.split(" ") for reason in filter(None, (found["lost"] or "").split(", ")))
+        self.assertEqual(lost, {name[5:]: value for name, value in truth.items()
+                                if name.startswith("lost.") and value != "0"})
+
+
+if __name__ == "__main__":
+    unittest.main()
