@@ -36,13 +36,19 @@ int rendering_profile(const struct rendering *rendering, const struct profile_op
 	return err;
 }
 
-/* What recordings say of their runs, in an array that the caller frees; NULL: -ENOMEM. */
-static struct run *copy_runs(struct recording *const *recordings, uint32_t nr)
+/*
+ * What recordings say of their runs, which are shown in that mode, in an array that the caller
+ * frees; NULL: -ENOMEM.
+ */
+static struct run *copy_runs(struct recording *const *recordings, uint32_t nr,
+			     enum profile_mode mode)
 {
 	struct run *runs = calloc((size_t)nr + 1, sizeof(*runs)); /* never 0 */
 
-	for (uint32_t i = 0; runs && i < nr; i++)
+	for (uint32_t i = 0; runs && i < nr; i++) {
 		runs[i] = *recording_run(recordings[i]);
+		runs[i].info.shown_mode = mode;
+	}
 	return runs;
 }
 
@@ -81,8 +87,10 @@ static enum exit_status write_some(struct rendering *rendering, struct artefact 
 
 enum exit_status rendering_write(struct rendering *rendering, struct outputs *outputs)
 {
-	cleanup_free struct run *runs = copy_runs(rendering->recordings, rendering->nr_recordings);
-	cleanup_free struct run *base_runs = copy_runs(rendering->bases, rendering->nr_bases);
+	const enum profile_mode mode = rendering->profile.mode;
+	cleanup_free struct run *runs =
+		copy_runs(rendering->recordings, rendering->nr_recordings, mode);
+	cleanup_free struct run *base_runs = copy_runs(rendering->bases, rendering->nr_bases, mode);
 	struct artefact artefact = {
 		.has_base = rendering->nr_bases > 0,
 		.runs = runs,

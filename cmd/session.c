@@ -106,6 +106,7 @@ void session_describe(const struct session *session, struct run *ret_run)
 				.python_newer_than_tested = target->runtime.build.newer_than_tested,
 				.runtime_found_by = target->runtime.found_by,
 				.mode = options->profile.mode,
+				.shown_mode = options->profile.mode,
 				.account = sums->account,
 				.shown_ns = sums->time_ns,
 				.asked_hz = options->rate_hz,

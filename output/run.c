@@ -37,6 +37,7 @@ static const struct field fields[] = {
 	 offsetof(struct run, info.python_newer_than_tested)},
 	{"runtime_found_by", FIELD_STRING, offsetof(struct run, info.runtime_found_by)},
 	{"mode", FIELD_MODE, offsetof(struct run, info.mode)},
+	{"shown_mode", FIELD_MODE, offsetof(struct run, info.shown_mode)},
 	{"asked_hz", FIELD_DOUBLE, offsetof(struct run, info.asked_hz)},
 	{"sampled_samples", FIELD_U64, offsetof(struct run, info.account.nr_samples)},
 	{"sampled_wall_ns", FIELD_U64, offsetof(struct run, info.account.wall_ns)},

@@ -20,7 +20,8 @@ struct run_info {
 	bool python_free_threaded; /* built without the GIL */
 	bool python_newer_than_tested;
 	const char *runtime_found_by; /* how its runtime state was found: one word or phrase */
-	enum profile_mode mode;
+	enum profile_mode mode;	      /* that the run was for */
+	enum profile_mode shown_mode; /* of the profile that this is told of */
 	struct profile_account account;
 	uint64_t shown_ns; /* the weights of the samples that the mode shows */
 	double asked_hz;   /* ticks per second asked for; 0: as fast as possible */

@@ -9,6 +9,7 @@ import unittest
 import xml.etree.ElementTree
 
 import labels
+import oracle
 import subjects
 import support
 import tools
@@ -50,7 +51,8 @@ def recording(paths):
 
 
 def of_file(form, read, shown, suffix=""):
-    return lambda paths: (read(subjects.report(*paths, form=form, suffix=suffix)), shown)
+    return lambda paths, options=(): (
+        read(subjects.report(*paths, form=form, suffix=suffix, options=options)), shown)
 
 
 def pprof(path):
@@ -119,6 +121,14 @@ class Told(unittest.TestCase):
                            [subjects.made_up(), subjects.live()]):
                 with self.subTest(form, of=[*map(str, wanted)]):
                     self.check(form, wanted)
+
+    def test_mode_that_is_shown(self):
+        path = subjects.made_up().path
+        for form in READERS.keys() - {"recording"}:
+            for mode in oracle.MODES:
+                with self.subTest(form, mode=mode):
+                    (told,), _ = READERS[form]([path], ["--mode", mode])
+                    self.assertEqual((told["mode"], told["shown_mode"]), ("wall", mode))
 
     @subjects.each
     def test_summary(self, subject):
