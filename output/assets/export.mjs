@@ -4,17 +4,20 @@ import { label } from "./model.mjs";
 import { ROW, labelType } from "./stage.mjs";
 import { nodeName } from "./flame.mjs";
 
+/* A line for each run: what is known of it. */
+const about = meta => [["run", meta.runs], ["base", meta.base_runs ?? []]].flatMap(([key, runs]) => runs.map(run => `${key} ${JSON.stringify(run)}\n`));
+
 /* Collapsed stacks of own weights where mask is set; as output/collapsed.c writes them. */
-export function collapsed(functions, folded, mask) {
-	const { tree, own } = folded, lines = [], total = new Map();
-	const name = i => (tree.line[i] ? label(functions, tree.func[i], tree.line[i]) : label(functions, tree.func[i])).replaceAll(";", ":");
+export function collapsed({ functions, meta }, folded, mask) {
+	const { tree, own } = folded, lines = about(meta).map(line => "# " + line), total = new Map();
+	const name = i => (tree.line[i] ? label(functions, tree.func[i], tree.line[i]) : label(functions, tree.func[i])).replaceAll(";", ":").replace(/ \d+(\.\d*)?$/, "$& ()");
 	for (let i = 1; i < tree.n; i++) {
 		if (!own.w[i] || (mask && !mask[i]))
 			continue;
 		const frames = [];
 		for (let node = i; node; node = tree.parent[tree.line[node] ? tree.parent[node] : node])
 			frames.push(name(node));
-		const leaf = / \d+(\.\d*)?$/.test(frames[0]) ? " ()" : "", stack = frames.reverse().join(";") + leaf;
+		const stack = frames.reverse().join(";");
 		total.set(stack, (total.get(stack) ?? 0) + own.w[i]);
 	}
 	for (const [stack, weight] of total)
@@ -44,7 +47,8 @@ export function svg(flame, page, title) {
 			(text && `<text x="${(x + 5).toFixed(2)}" y="${y + 14}">${escaped(text)}</text>`) + "</g>\n";
 	});
 	const dark = page.colours.dark;
+	const metadata = `<metadata>${about(page.profile.meta).map(escaped).join("")}</metadata>\n`;
 	return [`<?xml version="1.0" encoding="UTF-8"?>\n<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height * ROW + 44}" ` +
 		`font-family="system-ui,sans-serif" font-size="12" fill="${dark ? "#eee" : "#1b1b1f"}">\n<rect width="100%" height="100%" fill="${dark ? "#17181c" : "#fff"}"/>\n` +
-		`<text x="6" y="21" font-weight="600">${escaped(title)}</text>\n`, ...rows, "</svg>\n"];
+		`<text x="6" y="21" font-weight="600">${escaped(title)}</text>\n`, metadata, ...rows, "</svg>\n"];
 }

@@ -269,10 +269,10 @@ class Page {
 	hoverRun(run, event) {
 		if (!run)
 			return this.hideTip();
-		const { tree } = this.chart, f = tree.func[run.node], { functions } = this.profile;
+		const { tree } = this.chart, f = tree.func[run.node], { functions } = this.profile, n = run.last - run.first + 1;
 		this.showTip(event, [
 			el("b", {}, functions.name[f] + (tree.line[run.node] ? ` line ${tree.line[run.node]}` : "")), el("span", { className: "place" }, location(functions, f, tree.line[run.node])),
-			el("div", {}, this.chart.runText(run)), el("div", { className: "place" }, `${count(run.last - run.first + 1)} samples in a row, ${this.threadName(run.thread)}`),
+			el("div", {}, this.chart.runText(run)), el("div", { className: "place" }, `${count(n)} sample${n > 1 ? "s in a row" : ""}, ${this.threadName(run.thread)}`),
 		]);
 	}
 	showTip(event, children) {
@@ -453,7 +453,7 @@ class Page {
 		const name = "pysample-" + (profile.meta.runs[0]?.pid ?? "profile");
 		const flame = state.view === "table" ? this.table.flames[1] : this.stacks;
 		this.openMenu({ clientX: box.left, clientY: box.bottom + 4, preventDefault() {} }, "The current view", [
-			[`Collapsed stacks, ${this.byCount ? "samples" : "microseconds"}`, () => save(name + ".collapsed", "text/plain", collapsed(profile.functions, folded, mask))],
+			[`Collapsed stacks, ${this.byCount ? "samples" : "microseconds"}`, () => save(name + ".collapsed", "text/plain", collapsed(profile, folded, mask))],
 			...(flame.view && state.view !== "chart" && state.view !== "source" ? [["Image (SVG)", () => save(name + ".svg", "image/svg+xml", svg(flame, this, $("command").textContent))]] : []),
 			["Link to this view", () => copy(document.URL)],
 		]);

@@ -129,6 +129,18 @@ function helpers() {
       return seen;
     },
   };
+  // What a click at a line of the menu of exports saves.
+  READ.saved = async name => {
+    const { createObjectURL } = URL, { click } = HTMLAnchorElement.prototype;
+    let saved;
+    URL.createObjectURL = blob => { saved = blob; return ''; };
+    HTMLAnchorElement.prototype.click = () => {};
+    document.getElementById('export').click();
+    [...document.querySelectorAll('#menu button')].find(b => b.textContent.startsWith(name)).click();
+    Object.assign(URL, { createObjectURL });
+    Object.assign(HTMLAnchorElement.prototype, { click });
+    return saved.text();
+  };
   window.seen = async ([state, what, argument]) => {
     window.pysample.set(state);
     await settled();

@@ -344,4 +344,4 @@ class Chart:
         return [name_of(function) + (" line %d" % line if line else ""), location(function, line),
                 "%s from %s to %s" % tuple(map(duration, (
                     run.end - start, start - self.first, run.end - self.first))),
-                "%s samples in a row, %s" % (count(run.nr), lane.name)]
+                "%s sample%s, %s" % (count(run.nr), "s in a row" * (run.nr > 1), lane.name)]

@@ -4,18 +4,29 @@ of source and its stacks in the order of time, each as a person sees them in a b
 import collections
 import dataclasses
 import json
+import os
 import unittest
+import xml.etree.ElementTree
 
 import labels
 import oracle
 import page_views
 import subjects
+import support
 import tools
 from test_html import STATES, both, meta_of
+from test_svg import SVG
 
 NOTHING_SET = {"state": "frames", "threads": None, "from": None, "to": None, "lines": False,
                "weight": "time"}
+ALWAYS = {"at first", "by samples", "together"}  # the other situations with --all
 LEAST_FOUND, LEAST_DRAWN = 2, 3.5  # px: boxes that are looked at, and that have to be there
+
+
+def in_page(frame):
+    """The frame of a function in collapsed stacks that the page makes."""
+    function = page_views.in_json(frame.function)
+    return labels.collapsed(labels.by_function(frame._replace(function=function)))
 
 
 @dataclasses.dataclass
@@ -57,6 +68,8 @@ def situations(subject, meta):
             ("threads", {"state": "all", "threads": threads}, both(STATES["all"], some)),
             ("together", {"state": "cpu", "threads": threads, "lines": True, **brush},
              both(STATES["cpu"], some), in_brush)):
+        if name not in ALWAYS and not os.environ.get(support.ALL):
+            continue
         view = subject.view(passes=both(*filters))
         yield Situation(name, {**NOTHING_SET, **change}, filters[0],
                         page_views.Shown(view, by_samples=name == "by samples"))
@@ -75,6 +88,34 @@ class Views(unittest.TestCase):
             for situation, view, what, argument in steps]))
         self.assertEqual(answer["complaints"], [])
         return zip((situation for situation, *_ in steps), answer["seen"], strict=True)
+
+
+class Exports(Views):
+    @subjects.each
+    def test_collapsed(self, subject):
+        path, found = self.write(subject)
+        found = [one for one in found if not one.state["lines"]]
+        for situation, text in self.see(path, [(one, "flame", "saved", "Collapsed")
+                                               for one in found]):
+            with self.subTest(situation.name):
+                runs, stacks = support.split_collapsed(text)
+                self.assertEqual(runs, meta_of(path)["runs"])
+                expected = collections.Counter()
+                for frames, weight in situation.shown.view.stacks(in_page).items():
+                    number = (weight.samples if situation.state["weight"] == "samples"
+                              else round(weight.ns / 1000))
+                    if number:
+                        expected[frames or (labels.IDLE,)] += number
+                subjects.assert_same(self, support.parse_stacks(stacks), expected)
+
+    @subjects.each
+    def test_svg(self, subject):
+        path, found = self.write(subject)
+        ((_, text),) = self.see(path, [(found[0], "flame", "saved", "Image")])
+        root = xml.etree.ElementTree.fromstring(text)
+        runs, _ = support.split_collapsed(
+            "".join("# %s\n" % line for line in root.find(SVG + "metadata").text.splitlines()))
+        self.assertEqual(runs, meta_of(path)["runs"])
 
 
 class Functions(Views):
