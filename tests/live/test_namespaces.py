@@ -61,6 +61,10 @@ def interpreter_of(*origins):
     return max(found, key=lambda one: [int(part) for part in one.version.split(".")], default=None)
 
 
+# Links of stacks are learnt in the first ticks, which take long with sanitizers on a busy machine.
+LONG_ENOUGH_S = "2" if support.is_sanitized() else "0.3"
+
+
 class NamespaceTestCase(unittest.TestCase):
     maxDiff = 4000
 
@@ -94,7 +98,7 @@ class FromTheHost(NamespaceTestCase):
             result = pysample("dump", pid, "--json")
             self.assertEqual(result.status, 0, result.stderr)
             self.assert_truth(json.loads(result.stdout), target, tids.get)
-            result = pysample("attach", pid, "-d", "0.3", "-q", "-f", "collapsed")
+            result = pysample("attach", pid, "-d", LONG_ENOUGH_S, "-q", "-f", "collapsed")
             self.assertEqual(result.status, 0, result.stderr)
             self.assert_stacks(result.stdout, target)
             result = pysample("attach", pid, "-d", "0.1", "-q", "-t", "-f", "collapsed")
@@ -141,8 +145,9 @@ class FromASidecar(NamespaceTestCase):
             inside = support.innermost_tids(pid)[pid]
             sidecar = self.sidecar(pid, capabilities)
             self.assert_truth(self.run_json(*sidecar, "dump", "--json", str(inside)), target)
-            attach = subprocess.run([*sidecar, "attach", "-d", "0.3", "-q", "-f", "collapsed",
-                                     str(inside)], capture_output=True, text=True)
+            attach = subprocess.run([*sidecar, "attach", "-d", LONG_ENOUGH_S, "-q",
+                                     "-f", "collapsed", str(inside)],
+                                    capture_output=True, text=True)
             self.assertEqual(attach.returncode, 0, attach.stderr)
             self.assert_stacks(attach.stdout, target)
             doctor = subprocess.run([*sidecar, "doctor", str(inside)], capture_output=True,
