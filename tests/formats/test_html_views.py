@@ -19,7 +19,7 @@ from test_svg import SVG
 
 NOTHING_SET = {"state": "frames", "threads": None, "from": None, "to": None, "lines": False,
                "weight": "time"}
-ALWAYS = {"at first", "by samples", "together"}  # the other situations with --all
+ALWAYS = {"at first", "together"}  # the other situations with --all
 LEAST_FOUND, LEAST_DRAWN = 2, 3.5  # px: boxes that are looked at, and that have to be there
 
 

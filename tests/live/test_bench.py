@@ -22,6 +22,7 @@ def bench(*args):
     return result.stdout
 
 
+@unittest.skipIf(support.is_sanitized(), "it is run with the other build")
 @unittest.skipUnless(os.access(os.path.join(BUILD, "tests", "stopwalk"), os.X_OK),
                      "the benchmark's own programs are not beside pysample")
 class Bench(unittest.TestCase):
