@@ -51,18 +51,6 @@ static void print_text(const struct recording *recording, const char *path)
 	text_done(&line);
 }
 
-static void append_number(struct json *json, const char *name, uint64_t value)
-{
-	json_key(json, name);
-	json_u64(json, value);
-}
-
-static void append_bool(struct json *json, const char *name, bool value)
-{
-	json_key(json, name);
-	json_bool(json, value);
-}
-
 static void print_json(const struct recording *recording, const char *path)
 {
 	const struct recording_about *about = recording_about(recording);
@@ -73,17 +61,16 @@ static void print_json(const struct recording *recording, const char *path)
 
 	json_init(&json, stdout, 2);
 	json_object_begin(&json);
-	json_key(&json, "file");
-	json_string(&json, path);
-	append_number(&json, "format_version", about->version);
-	append_number(&json, "epoch_us", about->epoch_us);
-	append_number(&json, "file_bytes", about->file_bytes);
-	append_number(&json, "frames", about->nr_frames);
-	append_number(&json, "recorded_samples", about->nr_samples);
-	append_bool(&json, "has_end", about->has_end);
-	append_number(&json, "seek_table_frames", about->nr_seek_rows);
-	append_bool(&json, "torn", is_torn);
-	append_number(&json, "unreadable_bytes", torn_bytes);
+	json_member_string(&json, "file", path);
+	json_member_u64(&json, "format_version", about->version);
+	json_member_u64(&json, "epoch_us", about->epoch_us);
+	json_member_u64(&json, "file_bytes", about->file_bytes);
+	json_member_u64(&json, "frames", about->nr_frames);
+	json_member_u64(&json, "recorded_samples", about->nr_samples);
+	json_member_bool(&json, "has_end", about->has_end);
+	json_member_u64(&json, "seek_table_frames", about->nr_seek_rows);
+	json_member_bool(&json, "torn", is_torn);
+	json_member_u64(&json, "unreadable_bytes", torn_bytes);
 	stats_append_json(&json, &run->stats, &run->info);
 	json_object_end(&json);
 	(void)json_finish(&json);

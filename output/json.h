@@ -70,6 +70,12 @@ void json_i64(struct json *json, int64_t value);
 void json_bool(struct json *json, bool value);
 void json_null(struct json *json);
 
+/* A member of an object: json_key() and the value. */
+void json_member_string(struct json *json, const char *key, const char *value);
+void json_member_u64(struct json *json, const char *key, uint64_t value);
+void json_member_double(struct json *json, const char *key, double value);
+void json_member_bool(struct json *json, const char *key, bool value);
+
 /*
  * value / 10^decimals, exactly and no longer than that takes: microseconds as milliseconds
  * (1500, 3: 1.5). At most JSON_MAX_DECIMALS.

@@ -32,18 +32,6 @@ static void object_end(struct json *json)
 	json_next(json);
 }
 
-static void put_u64(struct json *json, const char *key, uint64_t value)
-{
-	json_key(json, key);
-	json_u64(json, value);
-}
-
-static void put_string(struct json *json, const char *key, const char *value)
-{
-	json_key(json, key);
-	json_string(json, value);
-}
-
 /* A bool, null if it is not known. */
 static void put_bool(struct json *json, const char *key, bool is_known, bool value)
 {
@@ -80,7 +68,7 @@ static void runs_write(struct writer *writer)
 
 	for (uint32_t i = 0; i < writer->artefact->nr_runs; i++) {
 		object_begin(json, "run");
-		put_u64(json, "id", i);
+		json_member_u64(json, "id", i);
 		json_key(json, "run");
 		run_append_json(json, &writer->artefact->runs[i]);
 		object_end(json);
@@ -95,10 +83,10 @@ static void processes_write(struct writer *writer)
 
 	for (uint32_t i = 0; i < nr; i++) {
 		object_begin(json, "process");
-		put_u64(json, "id", i);
+		json_member_u64(json, "id", i);
 		json_key(json, "pid");
 		json_i64(json, processes[i].pid);
-		put_string(json, "command_line", processes[i].command_line);
+		json_member_string(json, "command_line", processes[i].command_line);
 		object_end(json);
 	}
 }
@@ -111,11 +99,11 @@ static void threads_write(struct writer *writer)
 
 	for (uint32_t i = 0; i < nr; i++) {
 		object_begin(json, "thread");
-		put_u64(json, "id", i);
+		json_member_u64(json, "id", i);
 		put_index(json, "process", threads[i].process);
 		json_key(json, "tid");
 		json_i64(json, threads[i].tid);
-		put_string(json, "name", threads[i].name);
+		json_member_string(json, "name", threads[i].name);
 		put_bool(json, "main", true, threads[i].is_main);
 		json_key(json, "interpreter");
 		json_i64(json, threads[i].interpreter_id);
@@ -134,11 +122,11 @@ static void put_frame(struct json *json, const struct profile *profile, uint32_t
 		return;
 	function = &profile_functions(profile, &nr)[frame->function];
 	json_object_begin(json);
-	put_string(json, "name", function->qualname);
-	put_string(json, "path", function->path);
+	json_member_string(json, "name", function->qualname);
+	json_member_string(json, "path", function->path);
 	put_line(json, "line", frame->line);
 	put_line(json, "first_line", function->first_line);
-	put_string(json, "kind", label_kind(function->kind));
+	json_member_string(json, "kind", label_kind(function->kind));
 	json_object_end(json);
 }
 
@@ -156,7 +144,7 @@ static int stack_write(struct writer *writer, uint32_t node, uint32_t *ret_stack
 			return err;
 		*stack = writer->nr_stacks++;
 		object_begin(json, "stack");
-		put_u64(json, "id", *stack);
+		json_member_u64(json, "id", *stack);
 		json_key(json, "frames");
 		json_array_begin(json);
 		for (size_t i = writer->path.start; i < writer->path.max; i++)
@@ -186,10 +174,10 @@ static int sample_write(struct writer *writer, const struct profile_sample *samp
 	if (err)
 		return err;
 	object_begin(json, "sample");
-	put_u64(json, "time_ns", sample->time_ns);
+	json_member_u64(json, "time_ns", sample->time_ns);
 	put_index(json, "thread", sample->thread);
-	put_u64(json, "stack", stack);
-	put_u64(json, "wall_ns", sample->wall_ns);
+	json_member_u64(json, "stack", stack);
+	json_member_u64(json, "wall_ns", sample->wall_ns);
 	json_key(json, "cpu_ns");
 	if (sample->flags & SAMPLE_CPU_MEASURED)
 		json_u64(json, sample->cpu_ns);

@@ -192,12 +192,6 @@ static void write_base_idle(struct json *json, const struct profile *profile)
 	json_object_end(json);
 }
 
-static void write_string(struct json *json, const char *key, const char *value)
-{
-	json_key(json, key);
-	json_string(json, value);
-}
-
 static int meta_write(const struct page_data *data, FILE *out)
 {
 	const struct artefact *artefact = data->artefact;
@@ -207,9 +201,9 @@ static int meta_write(const struct page_data *data, FILE *out)
 	json_object_begin(&json);
 	json_key(&json, "version");
 	json_u64(&json, PAGE_DATA_VERSION);
-	write_string(&json, "pysample", PYSAMPLE_VERSION);
-	write_string(&json, "mode", profile_mode_name(profile_mode(artefact->profile)));
-	write_string(&json, "unit", "us");
+	json_member_string(&json, "pysample", PYSAMPLE_VERSION);
+	json_member_string(&json, "mode", profile_mode_name(profile_mode(artefact->profile)));
+	json_member_string(&json, "unit", "us");
 	json_key(&json, "has_base");
 	json_bool(&json, artefact->has_base);
 	json_key(&json, "start_ms");

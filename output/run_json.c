@@ -3,10 +3,7 @@
 
 static void append_pair(void *context, const char *name, const char *value)
 {
-	struct json *json = context;
-
-	json_key(json, name);
-	json_string(json, value);
+	json_member_string(context, name, value);
 }
 
 void run_append_json(struct json *json, const struct run *run)

@@ -16,11 +16,16 @@ bool link_agrees(const struct link_copy *link, const struct py_offsets *offsets)
 		       field_u64(link->again, offsets->frame.previous);
 }
 
+bool link_seen_running(const struct link_copy *link, const struct py_offsets *offsets)
+{
+	return field_u64(link->bytes, offsets->frame.previous) ||
+	       (link->again_valid && field_u64(link->again, offsets->frame.previous));
+}
+
 /* Count a pair of copies, one of which at least shows it running; old ones fade away. */
 static void learn_pace(struct link_copy *link, const struct py_offsets *offsets, uint64_t tick)
 {
-	if (!link->again_valid || !(field_u64(link->bytes, offsets->frame.previous) ||
-				    field_u64(link->again, offsets->frame.previous)))
+	if (!link->again_valid || !link_seen_running(link, offsets))
 		return;
 	if (link->nr_pairs == UINT8_MAX) {
 		link->nr_pairs /= 2;

@@ -13,6 +13,9 @@ bool link_is_generator(const struct link_copy *link, const struct py_offsets *of
 /* Whether both copies of a generator show the same function, and the same caller or none. */
 bool link_agrees(const struct link_copy *link, const struct py_offsets *offsets);
 
+/* Whether a copy of a generator shows it running. */
+bool link_seen_running(const struct link_copy *link, const struct py_offsets *offsets);
+
 /*
  * Whether the second copy of a generator finds it in another state than the first, a
  * microsecond or two earlier, one time in eight or more often.

@@ -198,15 +198,6 @@ static bool copies_agree(const struct frame_walk *walk, const struct link_copy *
 	       (field_u64(link->bytes, offsets->frame.previous) && link_agrees(link, offsets));
 }
 
-/* Whether a copy of a generator shows it running. */
-static bool seen_running(const struct frame_walk *walk, const struct link_copy *link)
-{
-	const struct py_offsets *offsets = &walk->build->offsets;
-
-	return field_u64(link->bytes, offsets->frame.previous) ||
-	       (link->again_valid && field_u64(link->again, offsets->frame.previous));
-}
-
 /*
  * Whether a generator was run by that frame when the chunks were copied, through a shim
  * or directly. If both copies show it running for the same caller it ran all the time
@@ -224,7 +215,7 @@ static bool ran_for(struct frame_walk *walk, struct link_copy *link,
 		link->held = true;
 	if (link->held && holding == HOLDS_ANOTHER)
 		return false;
-	if (!link_is_fast(link) && seen_running(walk, link))
+	if (!link_is_fast(link) && link_seen_running(link, &walk->build->offsets))
 		return copies_agree(walk, link, below, through_shim);
 	if (holding == HOLDS_ANOTHER || holding == HOLDS_BOTH ||
 	    (holding == HOLDS_NONE && link->held))

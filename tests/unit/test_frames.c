@@ -729,6 +729,17 @@ Test(frames, generator_is_driven_by_the_frame_that_holds_it)
 	}
 }
 
+/* f drives a generator through C and holds it. Returns f; *ret_generator. */
+static remote_addr drive_generator(struct stage *stage, remote_addr *ret_generator)
+{
+	remote_addr f = call(stage, stage->f);
+
+	fake_stack_call_c(&stage->stack);
+	*ret_generator = fake_stack_resume(&stage->stack, stage->gen);
+	hold(stage, f, *ret_generator);
+	return f;
+}
+
 /* What is known of generators whose two copies differ so many times of a hundred. */
 static void turn_over(struct stage *stage, uint8_t nr_differing)
 {
@@ -792,16 +803,12 @@ Test(frames, generator_that_is_not_held_any_more_is_left_out)
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
 		enum sample_loss loss = LOSS_LINK;
 		struct stage stage;
+		remote_addr f, gen;
 
 		stage_init(&stage, fake_python_minors[v], CHUNK_BYTES);
-		remote_addr f = call(&stage, stage.f);
-
-		fake_stack_call_c(&stage.stack);
-		remote_addr gen = fake_stack_resume(&stage.stack, stage.gen);
-
+		f = drive_generator(&stage, &gen);
 		call(&stage, stage.g);
 		fake_stack_finish(&stage.stack);
-		hold(&stage, f, gen);
 		cr_assert(zero(int, walk_up(&stage, &loss)));
 		set_previous(&stage, gen, 0);
 		cr_assert(zero(int, walk_up(&stage, &loss)));
@@ -823,16 +830,12 @@ Test(frames, generator_on_top_in_memory_that_turns_over_fast_is_left_out)
 		bool fast = v % 2;
 		enum sample_loss loss = LOSS_LINK;
 		struct stage stage;
+		remote_addr gen;
 		int nr_added;
 
 		stage_init(&stage, fake_python_minors[v / 2], CHUNK_BYTES);
-		remote_addr f = call(&stage, stage.f);
-
-		fake_stack_call_c(&stage.stack);
-		remote_addr gen = fake_stack_resume(&stage.stack, stage.gen);
-
+		(void)drive_generator(&stage, &gen);
 		fake_stack_finish(&stage.stack);
-		hold(&stage, f, gen);
 		cr_assert(zero(int, walk_up(&stage, &loss)));
 		cr_assert(zero(int, snapshot_take(&stage.snapshot)));
 		struct link_copy *link =
