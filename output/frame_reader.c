@@ -7,9 +7,9 @@
 #include <unistd.h>
 #include <zstd.h>
 
-#include "output/byte_cursor.h"
 #include "output/frame_file.h"
 #include "output/recording_format.h"
+#include "procmem/byte_cursor.h"
 
 enum { INPUT_BYTES = 128 << 10, LEAST_CONTENT = 64 << 10 };
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "output/array.h"
-#include "output/byte_cursor.h"
+#include "procmem/byte_cursor.h"
 
 enum { US_NS = 1000 };
 

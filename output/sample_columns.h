@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "output/byte_cursor.h"
 #include "output/recording_format.h"
+#include "procmem/byte_cursor.h"
 
 /* A column with values for some ticks or samples only. */
 struct sparse_column {

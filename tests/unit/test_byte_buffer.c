@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "output/byte_buffer.h"
-#include "output/byte_cursor.h"
+#include "procmem/byte_cursor.h"
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -125,4 +125,39 @@ Test(byte_buffer, splits_only_what_is_there)
 	part = byte_cursor_split(&cursor, UINT64_MAX);
 	cr_assert(part.is_bad && cursor.is_bad);
 	cr_assert(eq(u64, byte_cursor_uint(&cursor), 0));
+}
+
+Test(byte_buffer, signed_leb_of_dwarf)
+{
+	static const struct {
+		uint8_t bytes[12];
+		uint8_t nr;
+		int64_t number;
+		bool is_bad;
+	} cases[] = {
+		/* The examples of DWARF 5, figure 40. */
+		{{0x02}, 1, 2, false},
+		{{0x7e}, 1, -2, false},
+		{{0xff, 0x00}, 2, 127, false},
+		{{0x81, 0x7f}, 2, -127, false},
+		{{0x80, 0x01}, 2, 128, false},
+		{{0x80, 0x7f}, 2, -128, false},
+		/* The least there is; more bytes than it takes. */
+		{{0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x7f},
+		 10,
+		 INT64_MIN,
+		 false},
+		{{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}, 11, -1, false},
+		{{0x80}, 1, 0, true},
+		{{0}, 0, 0, true},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct byte_cursor cursor = {.at = cases[i].bytes,
+					     .end = cases[i].bytes + cases[i].nr};
+
+		cr_expect(eq(i64, byte_cursor_signed_leb(&cursor), cases[i].number), "%zu", i);
+		cr_expect(eq(int, cursor.is_bad, cases[i].is_bad), "%zu", i);
+		cr_expect(byte_cursor_is_at_end(&cursor), "%zu", i);
+	}
 }

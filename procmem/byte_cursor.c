@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "output/byte_cursor.h"
+#include "procmem/byte_cursor.h"
 
 /* Nothing more can be read. */
 static uint64_t cursor_fail(struct byte_cursor *cursor)
@@ -26,6 +26,23 @@ uint64_t byte_cursor_uint_slow(struct byte_cursor *cursor)
 			return number;
 	}
 	return cursor_fail(cursor);
+}
+
+int64_t byte_cursor_signed_leb(struct byte_cursor *cursor)
+{
+	uint64_t number = 0;
+	uint8_t byte = 0x80;
+
+	for (unsigned int shift = 0; byte & 0x80; shift += 7) {
+		if (byte_cursor_is_at_end(cursor))
+			return (int64_t)cursor_fail(cursor);
+		byte = *cursor->at++;
+		if (shift < 64)
+			number |= (uint64_t)(byte & 0x7f) << shift;
+		if (!(byte & 0x80) && (byte & 0x40) && shift + 7 < 64)
+			number |= UINT64_MAX << (shift + 7);
+	}
+	return (int64_t)number;
 }
 
 uint64_t byte_cursor_fixed(struct byte_cursor *cursor, uint32_t nr)

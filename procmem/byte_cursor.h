@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Bytes that are read one after the other, with the numbers of recordings (docs/formats.md). */
+/*
+ * Bytes that are read one after the other, with the numbers of recordings (docs/formats.md)
+ * and of DWARF.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -18,6 +21,9 @@ struct byte_cursor {
 
 /* The next number in LEB128. */
 uint64_t byte_cursor_uint_slow(struct byte_cursor *cursor);
+
+/* The next number in the LEB128 with a sign of DWARF 5 §7.6; bits above the 64th are dropped. */
+int64_t byte_cursor_signed_leb(struct byte_cursor *cursor);
 
 /* The next nr bytes as a number, little endian; nr is at most 8. */
 uint64_t byte_cursor_fixed(struct byte_cursor *cursor, uint32_t nr);
@@ -38,7 +44,7 @@ static inline uint64_t byte_cursor_uint(struct byte_cursor *cursor)
 	return byte_cursor_uint_slow(cursor);
 }
 
-/* The next number with a sign: 0, 1, 2, 3 are 0, -1, 1, -2. */
+/* The next number with a sign of recordings: 0, 1, 2, 3 are 0, -1, 1, -2. */
 static inline int64_t byte_cursor_int(struct byte_cursor *cursor)
 {
 	uint64_t number = byte_cursor_uint(cursor);
