@@ -4,9 +4,6 @@
 Each cell of the table starts tests/targets/few.py under an interpreter and holds
 `dump` and `attach` against what the program itself says of its stacks. The table is
 printed at the end; what is not "ok" has a number, and the reason below.
-
-A changed interpreter is a copy of its executable, and of its libpython if it has
-one, in a folder of their own, with PYTHONHOME and LD_LIBRARY_PATH to find the rest.
 """
 import collections.abc
 import concurrent.futures
@@ -18,17 +15,13 @@ import multiprocessing
 import os
 import re
 import shutil
-import subprocess
 import unittest
 
 import support
+from copies import NotPossible, copied, drop_sections, files_of, rename, rooted, strip
 from support import Interpreter, pysample
 
 NR_AT_A_TIME = 2
-
-
-class NotPossible(Exception):
-    """Why this cell cannot be tested here."""
 
 
 class Wrong(Exception):
@@ -50,45 +43,7 @@ def not_tested_here():
             yield "not tested here: %s %s" % (kind, ", ".join(absent))
 
 
-# ---- copies of interpreters ----------------------------------------------------------
-
-
-@dataclasses.dataclass
-class Copy:
-    """An interpreter's own files, in a folder of their own."""
-
-    interpreter: Interpreter
-    folder: str  # as seen from outside of its root
-    files: list  # their paths: the executable, and the libpython of a shared build
-    environment: dict
-
-
-def files_of(interpreter):
-    """Its executable and, of a shared build, its libpython, as seen from outside."""
-    executable = os.path.realpath(interpreter.root + interpreter.path)
-    with open(executable, "rb") as file:
-        needed = re.findall(rb"\0(libpython3\.\d+[a-z]*\.so[.0-9]*)\0", file.read())
-    libraries = os.path.join(os.path.dirname(os.path.dirname(executable)), "lib")
-    paths = [os.path.join(libraries, os.fsdecode(name)) for name in needed]
-    return [executable] + [path for path in paths if os.path.exists(path)][:1]
-
-
-def prefix_of(interpreter):
-    """Where its library is, as it sees it itself."""
-    return os.path.dirname(os.path.dirname(files_of(interpreter)[0]))[len(interpreter.root):]
-
-
-@contextlib.contextmanager
-def copied(interpreter, into=None):
-    """A copy in its own root; or in that of into, an interpreter that sees the same files."""
-    into = into or interpreter
-    with support.fresh_folder(into.root) as (outside, inside):
-        files = [shutil.copy(path, outside) for path in files_of(interpreter)]
-        for path in files:
-            os.chmod(path, 0o755)
-        copy = dataclasses.replace(into, path=os.path.join(inside, os.path.basename(files[0])))
-        yield Copy(copy, outside, files, {"PYTHONHOME": prefix_of(interpreter),
-                                          "LD_LIBRARY_PATH": inside})
+# ---- a target ------------------------------------------------------------------------
 
 
 @dataclasses.dataclass
@@ -126,39 +81,6 @@ def subject_of(copy):
 
 def as_is(interpreter):
     return subject(interpreter)
-
-
-def strip(copy):
-    if not shutil.which("strip"):
-        raise NotPossible("no strip here (binutils)")
-    subprocess.run(["strip", *copy.files], check=True, stderr=subprocess.DEVNULL)
-
-
-# Where an ELF64 header has e_shoff, and e_shnum with e_shstrndx behind it (elf(5)).
-SHOFF, SHOFF_BYTES = 0x28, 8
-SHNUM, SHNUM_BYTES = 0x3C, 4
-
-
-def drop_sections(copy):
-    for path in copy.files:
-        with open(path, "r+b") as file:
-            if file.read(5) != b"\x7fELF\x02":
-                raise NotPossible("only for 64-bit ELF files")
-            for offset, size in ((SHOFF, SHOFF_BYTES), (SHNUM, SHNUM_BYTES)):
-                file.seek(offset)
-                file.write(bytes(size))
-
-
-def rename(copy):
-    """A libpython is still found by its name, through a link; what is mapped is the file."""
-    for path, name in zip(list(copy.files), ("app", "engine.so")):
-        new = os.path.join(copy.folder, name)
-        os.rename(path, new)
-        if copy.files.index(path):
-            os.symlink(name, path)
-        copy.files[copy.files.index(path)] = new
-    copy.interpreter = dataclasses.replace(
-        copy.interpreter, path=copy.files[0][len(copy.interpreter.root):])
 
 
 def delete(found, copy):
@@ -210,50 +132,6 @@ def replaced(interpreter):
             os.rename(path + ".new", path)
         found.assert_maps(copy.files, " (deleted)")
         yield found
-
-
-# $1 is the new root; what follows are the folders to be seen in it, "--" and a command.
-ENTER_ROOT = """
-set -e
-root=$1
-shift
-mount -t proc proc "$root/proc"
-while [ "$1" != -- ]; do
-	mount --rbind "$1" "$root$1"
-	shift
-done
-shift
-exec "$@"
-"""
-
-
-def make_root(root, prefix):
-    """A minimal root; the folders that have to be bound into it."""
-    os.mkdir(os.path.join(root, "tmp"))
-    os.mkdir(os.path.join(root, "proc"))
-    bound = ["/usr"] + ([prefix] if prefix != "/usr" else [])
-    for name in ("/bin", "/lib", "/lib32", "/lib64"):
-        if os.path.islink(name):
-            os.symlink(os.readlink(name), root + name)
-        elif os.path.isdir(name):
-            bound.append(name)
-    for path in bound:
-        os.makedirs(root + path)
-    return bound
-
-
-@contextlib.contextmanager
-def rooted(interpreter):
-    """The interpreter in a root of its own, and the command that makes PID and mount
-    namespaces for it. A testbed's has such a root anyhow."""
-    if os.geteuid() != 0:
-        raise NotPossible("needs root: namespaces, a root of its own, another user")
-    if interpreter.root:
-        yield interpreter, support.IN_A_CONTAINER
-        return
-    with support.fresh_folder() as (root, _):
-        enter = ["sh", "-c", ENTER_ROOT, "sh", root, *make_root(root, prefix_of(interpreter)), "--"]
-        yield dataclasses.replace(interpreter, root=root), support.IN_A_CONTAINER + enter
 
 
 @contextlib.contextmanager
