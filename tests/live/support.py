@@ -302,7 +302,7 @@ def python_target(interpreter, name, *args, wrapper=(), environment=None):
         with open(errors, "wb") as file:
             process = subprocess.Popen(
                 TIED_TO_US + list(wrapper) + interpreter.command() + ["%s/%s.py" % (inside, name)]
-                + [str(arg) for arg in args],
+                + [arg if isinstance(arg, bytes) else str(arg) for arg in args],
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=file,
                 env={**target_environment(inside), **(environment or {})})
         stack.callback(_kill, process)

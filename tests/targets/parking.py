@@ -28,6 +28,11 @@ _read_end, _write_end = os.pipe()
 _arrived = {}  # ident -> native id
 
 
+def arrived():
+    """{ident: native id} of who is parked."""
+    return dict(_arrived)
+
+
 class _Announcement:
     """The number 1, as os.read() asks for it at the very last moment."""
 
@@ -52,17 +57,21 @@ def warm(situation):
     return after_warming_up
 
 
+def described(frame):
+    code = frame.f_code
+    return {
+        "name": getattr(code, "co_qualname", code.co_name),  # told from 3.11 on
+        "path": code.co_filename,
+        "line": frame.f_lineno or 0,
+        "first_line": code.co_firstlineno,
+    }
+
+
 def frames_of(frame):
     """The stack that ends in frame, outermost first."""
     frames = []
     while frame is not None:
-        code = frame.f_code
-        frames.append({
-            "name": getattr(code, "co_qualname", code.co_name),  # told from 3.11 on
-            "path": code.co_filename,
-            "line": frame.f_lineno or 0,
-            "first_line": code.co_firstlineno,
-        })
+        frames.append(described(frame))
         frame = frame.f_back
     return frames[::-1]
 

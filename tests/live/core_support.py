@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: MIT
+"""Core files: made of targets, by the kernel or by gdb, and held against the truth.
+
+A core lies in its target's folder and goes with it: some are hundreds of megabytes of
+holes, and one made by gdb has none.
+"""
+import contextlib
+import dataclasses
+import fcntl
+import json
+import os
+import resource
+import shutil
+import signal
+import struct
+import subprocess
+import tempfile
+import unittest
+
+import support
+from support import Interpreter, pysample
+
+CORE_PATTERN = "/proc/sys/kernel/core_pattern"
+COREDUMP_FILTER = "/proc/self/coredump_filter"
+ET_CORE = 4
+
+
+# ---- what the kernel writes -------------------------------------------------------------
+
+
+def is_core(path):
+    with open(path, "rb") as file:
+        header = file.read(18)
+    return header[:4] == b"\x7fELF" and struct.unpack("<H", header[16:])[0] == ET_CORE
+
+
+def _is_plain(pattern):
+    """Whether a file of the working directory comes of it."""
+    return pattern[:1] not in ("", "|", "@") and "/" not in pattern
+
+
+@contextlib.contextmanager
+def _plain_core_pattern():
+    pattern = support.read(CORE_PATTERN).rstrip("\n")
+    if _is_plain(pattern):
+        yield
+        return
+    # One at a time; whoever waited finds it as it was.
+    with open(os.path.join(tempfile.gettempdir(), "pysample-core-pattern.lock"), "w",
+              encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            with open(CORE_PATTERN, "w", encoding="ascii") as file:
+                file.write("core")
+        except OSError:
+            raise unittest.SkipTest("not tested here: cores of the kernel (core_pattern is %s)"
+                                    % pattern) from None
+        try:
+            yield
+        finally:
+            with open(CORE_PATTERN, "w", encoding="ascii") as file:
+                file.write(pattern)
+
+
+@contextlib.contextmanager
+def core_limit(size_bytes):
+    """What is started meanwhile leaves no larger core."""
+    before = resource.getrlimit(resource.RLIMIT_CORE)
+    if before[1] not in (resource.RLIM_INFINITY, size_bytes) and os.geteuid() != 0:
+        raise unittest.SkipTest("not tested here: cores of the kernel (ulimit -Hc)")
+    resource.setrlimit(resource.RLIMIT_CORE, (size_bytes, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_CORE, before)
+
+
+@contextlib.contextmanager
+def kernel_cores():
+    """A process that is started meanwhile leaves its core in its working directory."""
+    with _plain_core_pattern(), core_limit(resource.RLIM_INFINITY):
+        yield
+
+
+@contextlib.contextmanager
+def coredump_filter(bits):
+    """As core(5) has it, of what is started meanwhile."""
+    before = support.read(COREDUMP_FILTER)
+
+    def write(text):
+        with open(COREDUMP_FILTER, "w", encoding="ascii") as file:
+            file.write(text)
+
+    write("%#x" % bits)
+    try:
+        yield
+    finally:
+        write("0x" + before)
+
+
+class InItsFolder(Interpreter):
+    """Works in the folder of its program, so that its core gets there."""
+
+    def command(self):
+        enter = ["sh", "-c", 'cd "$TMPDIR" && exec "$0" "$@"', self.path]
+        return (["chroot", self.root] if self.root else []) + enter
+
+
+def in_its_folder(interpreter):
+    return InItsFolder(**vars(interpreter))
+
+
+# ---- cores --------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass
+class Core:
+    path: str
+    target: support.Target
+    by_kernel: bool
+
+    @property
+    def folder(self):
+        return os.path.dirname(self.path)
+
+    @property
+    def report(self):
+        return self.target.report
+
+
+def folder_of(target):
+    return os.path.dirname(target.errors)
+
+
+def core_of_dead(target, number):
+    """The core that the kernel has written of what a signal killed; unshare(1) ends as it does."""
+    status = target.process.wait(timeout=support.PATIENCE_S)
+    if -status != number:
+        raise AssertionError("it ended with %d: %s" % (status, target.stderr()))
+    files = [entry.path for entry in os.scandir(folder_of(target)) if entry.is_file()]
+    found = [path for path in files if is_core(path)]
+    if len(found) != 1:
+        raise AssertionError("one core is wanted: %s" % found)
+    return Core(found[0], target, True)
+
+
+SIGNALS = {"abort": signal.SIGABRT, "quit": signal.SIGQUIT, "segv": signal.SIGSEGV}
+
+
+@contextlib.contextmanager
+def crashed(interpreter, situation, end="abort", *args, **kwargs):
+    """The core of tests/targets/crash.py that the kernel writes."""
+    with support.python_target(in_its_folder(interpreter), "crash", situation, end, *args,
+                               **kwargs) as target:
+        yield core_of_dead(target, signal.SIGSEGV if situation == "overflow" else SIGNALS[end])
+
+
+@contextlib.contextmanager
+def killed(interpreter, name):
+    """The core of a target made with parking.py, which somebody else aborts."""
+    with support.parked_target(in_its_folder(interpreter), name) as target:
+        os.kill(target.pid, signal.SIGABRT)
+        yield core_of_dead(target, signal.SIGABRT)
+
+
+@contextlib.contextmanager
+def parked(interpreter, situation, *args, find=lambda pid: pid, **kwargs):
+    """tests/targets/crash.py that lives on; find tells its process of the one that was started."""
+    with support.python_target(in_its_folder(interpreter), "crash", situation, "park", *args,
+                               **kwargs) as target:
+        pid = find(target.pid)
+        support.wait_until(
+            lambda: support.reads_from(pid, pid, target.report["parking"]), "it is parked")
+        yield target
+
+
+def gcore(target, pid=None):
+    """The core that gdb writes of a live process."""
+    if not shutil.which("gdb"):
+        raise unittest.SkipTest("not tested here: cores of gdb (gdb is not installed)")
+    path = os.path.join(folder_of(target), "gcore")
+    run = subprocess.run(
+        ["gdb", "-nx", "-batch", "-iex", "set auto-load no", "-iex", "set debuginfod enabled off",
+         "-iex", "set auto-solib-add off", "-p", str(pid or target.pid), "-ex", "gcore " + path],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=support.PATIENCE_S)
+    if not os.path.exists(path):
+        raise AssertionError("gdb wrote no core: " + run.stderr)
+    return Core(path, target, False)
+
+
+# ---- what pysample says of it ---------------------------------------------------------------
+
+
+def core_json(*args, status=0, **kwargs):
+    result = pysample("core", "--json", *args, **kwargs)
+    if result.status != status:
+        raise AssertionError("core ended with %d: %s" % (result.status, result.stderr))
+    return json.loads(result.stdout)
+
+
+def expanded(truth):
+    """A thread's frames, of [frame, how often]."""
+    return [frame for frame, nr in truth["frames"] for _ in range(nr)]
+
+
+def as_shown(frame):
+    """A frame of the truth as the report has to have it."""
+    shown = {"name": support.shown(frame["name"]), "path": support.shown(frame["path"]),
+             "line": frame["line"], "first_line": frame["first_line"]}
+    if frame.get("positions"):
+        shown.update(zip(("end_line", "column", "end_column"), frame["positions"]))
+    return shown
+
+
+def frame_fault(got, truth):
+    """What is wrong with a frame, or None."""
+    wanted = as_shown(truth)
+    seen = {key: got.get(key) for key in wanted}
+    return None if seen == wanted else "%r instead of %r" % (seen, wanted)
+
+
+def frames_fault(got, truths):
+    """The first thing that is wrong with a stack, or None."""
+    for index, (one, truth) in enumerate(zip(got, truths)):
+        fault = frame_fault(one, truth)
+        if fault:
+            return "frame %d: %s" % (index, fault)
+    if len(got) != len(truths):
+        return "%d frames, not %d" % (len(got), len(truths))
+    return None

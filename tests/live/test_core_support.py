@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: MIT
+"""The cores that the tests make, as readelf(1) sees them: the truth has to be that of the core."""
+import re
+import shutil
+import subprocess
+import unittest
+
+import core_support
+import support
+
+
+@unittest.skipUnless(shutil.which("readelf"), "not tested here: cores (no readelf)")
+class MadeCores(unittest.TestCase):
+    """With as many threads as the truth has."""
+
+    def assert_threads(self, core, nr_threads):
+        notes = subprocess.run(["readelf", "-nW", core.path], capture_output=True, text=True).stdout
+        self.assertEqual(len(re.findall(r"\bNT_PRSTATUS\b", notes)), nr_threads)
+        self.assertIn("NT_FILE", notes)
+
+    def test_of_the_kernel(self):
+        with core_support.kernel_cores():
+            for end in core_support.SIGNALS:
+                with self.subTest(end), \
+                        core_support.crashed(support.newest_interpreter(), "threads", end) as core:
+                    self.assertEqual(len(core.report["threads"]), 51)
+                    self.assert_threads(core, 51)
+
+    def test_of_what_somebody_kills(self):
+        with core_support.kernel_cores(), \
+                core_support.killed(support.newest_interpreter(), "few") as core:
+            self.assert_threads(core, len(core.report["threads"]))
+
+    def test_of_gdb(self):
+        with core_support.parked(support.newest_interpreter(), "handled") as target:
+            self.assert_threads(core_support.gcore(target), 2)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: MIT
+"""Dies, or stays, in a situation: crash.py SITUATION END [ANYTHING]...
+
+A line of JSON says first what the interpreter has to say about every thread, of the very
+moment of the end: the last call of all, into C, has an argument that tells the truth when
+it is converted, and no line of Python runs behind that. Runs on CPython 3.6 and newer.
+"""
+import ctypes
+import functools
+import gc
+import importlib
+import itertools
+import json
+import os
+import signal
+import sys
+import threading
+import time
+
+import parking
+from ready import native_id
+
+NR_THREADS = 50
+DEPTH = 900
+FAR_DEPTH = 100000
+BAD_ADDRESS = 0x75BCD15
+
+# ---- the truth ------------------------------------------------------------------------
+
+
+def positions(code, lasti):
+    """(end line, column, end column), from 3.11 on."""
+    if not hasattr(code, "co_positions") or lasti < 0:
+        return None
+    _, *rest = next(itertools.islice(code.co_positions(), lasti // 2, None))
+    return rest
+
+
+def frames_of(frame):
+    """[frame, how often it is there one after another], outermost first."""
+    runs = []
+    while frame is not None:
+        key = frame.f_code, frame.f_lasti
+        if runs and runs[-1][0] == key:
+            runs[-1][2] += 1
+        else:
+            runs.append([key, dict(parking.described(frame), positions=positions(*key)), 1])
+        frame = frame.f_back
+    return [[told, nr] for _, told, nr in runs[::-1]]
+
+
+def described(exception):
+    return exception and {"type": type(exception).__name__, "message": str(exception)}
+
+
+def exception_of(ident, handled):
+    """A member for a thread's truth, if it is known."""
+    return {"exception": described(handled[ident])} if ident in handled else {}
+
+
+def handled_exceptions():
+    """{ident: the exception that a thread handles}; only its own tell of it before 3.10."""
+    found = {threading.get_ident(): sys.exc_info()}
+    found.update(getattr(sys, "_current_exceptions", dict)())
+    return {ident: one[1] if isinstance(one, tuple) else one for ident, one in found.items()}
+
+
+def threads_of(own_frame):
+    frames = sys._current_frames()
+    frames[threading.get_ident()] = own_frame
+    handled = handled_exceptions()
+    names = {thread.ident: thread.name for thread in threading.enumerate()}
+    tids = parking.arrived()
+    tids[threading.get_ident()] = native_id()
+    return [
+        dict(
+            exception_of(ident, handled),
+            tid=tids[ident],
+            ident=ident,
+            name=names[ident],
+            main=ident == threading.main_thread().ident,
+            frames=frames_of(frame),
+        )
+        for ident, frame in frames.items()
+    ]
+
+
+class LastWord:
+    """A number that tells the truth when it is asked for; holds_gil is what the caller does
+    with the GIL when it has the number."""
+
+    def __init__(self, number, holds_gil):
+        self.number = number
+        self.holds_gil = holds_gil
+
+    def __index__(self):
+        print(json.dumps({
+            "pid": os.getpid(),
+            "python": "%d.%d.%d" % sys.version_info[:3],
+            "argv": getattr(sys, "orig_argv", sys.argv),
+            "executable": sys.executable,
+            "tid": native_id(),
+            "parking": read_end,
+            "holds_gil": self.holds_gil,
+            "collects": collecting,
+            "address": "0x%x" % BAD_ADDRESS,
+            "threads": threads_of(sys._getframe(1)),
+        }), flush=True)
+        return self.number
+
+    __int__ = __index__  # asked for by 3.7 and older
+    _as_parameter_ = property(__index__)  # by ctypes
+
+
+read_end, write_end = os.pipe()
+collecting = False
+
+# The thread keeps the GIL in the calls of signal and os, and not in others.
+ENDS = {
+    "abort": lambda: functools.partial(signal.pthread_kill, threading.get_ident(),
+                                       LastWord(signal.SIGABRT, True)),
+    "quit": lambda: functools.partial(os.kill, os.getpid(), LastWord(signal.SIGQUIT, True)),
+    "segv": lambda: functools.partial(ctypes.memset, BAD_ADDRESS, LastWord(0, False), 1),
+    "park": lambda: functools.partial(os.read, read_end, LastWord(1, False)),
+}
+
+# ---- situations -----------------------------------------------------------------------
+
+
+def single(end):
+    def second():
+        return third(
+            "some", "arguments",
+        )
+
+    def third(*_):
+        return [0, end()]
+
+    second()
+
+
+def threads(end):
+    start_parked(NR_THREADS, lambda: parking.park())
+    end()
+
+
+def start_parked(count, function):
+    sys.setswitchinterval(1000)
+    for number in range(count):
+        threading.Thread(target=function, name="parked %d" % number, daemon=True).start()
+    while len(parking.arrived()) < count:
+        time.sleep(0.001)
+
+
+def deep(end, depth=DEPTH):
+    if depth:
+        deep(end, depth - 1)
+    else:
+        end()
+
+
+def far(end):
+    """From 3.11 on, where a call of a function needs no room on the stack of C."""
+    sys.setrecursionlimit(FAR_DEPTH + 1000)
+    deep(end, FAR_DEPTH)
+
+
+def overflow(end):
+    """Up to 3.11: each call has its room on the stack of C."""
+    sys.setrecursionlimit(1 << 30)
+    LastWord(0, True).__index__()
+    overflow_again()
+
+
+def overflow_again():
+    functools.partial(overflow_again)()
+
+
+MODULE = '''
+class Класс:
+    def метод(self, end):
+        def ñandú(ÿ):
+            "été"; 日本 = ["🐍", end()]
+
+        ñandú(self)
+
+
+def функция(end):
+    (lambda 値: Класс().метод(値))(end)
+
+
+def größe(end):
+    return функция(end)
+'''
+
+
+def names(end):
+    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "日本語 каталог")
+    os.makedirs(folder)
+    with open(os.path.join(folder, "модуль_🐍.py"), "w", encoding="utf-8") as file:
+        file.write(MODULE)
+    sys.path.insert(0, folder)
+    threading.current_thread().name = "поток 線程 🐍"
+    importlib.import_module("модуль_🐍").größe(end)
+
+
+class Ошибка(LookupError):
+    pass
+
+
+def handled(end):
+    def handle_another():
+        try:
+            {}["missing"]
+        except KeyError:
+            parking.park()
+
+    start_parked(1, handle_another)
+    try:
+        raise Ошибка("nothing there: 日本語 ñ")
+    except LookupError:
+        end()
+
+
+def garbage(end):
+    class Dying:
+        def __del__(self):
+            global collecting
+            collecting = True
+            end()
+
+    gc.disable()
+    dying = Dying()
+    dying.itself = dying
+    del dying
+    gc.collect()
+
+
+SITUATIONS = {function.__name__: function for function in (
+    single, threads, deep, far, overflow, names, handled, garbage)}
+
+SITUATIONS[sys.argv[1]](ENDS[sys.argv[2]]())
