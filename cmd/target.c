@@ -2,6 +2,8 @@
 #include "cmd/target.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -11,6 +13,9 @@
 #include "sampler/python/threads.h"
 #include "sampler/sample.h"
 #include "sampler/ticker.h"
+
+/* Room for "process " and an id. */
+enum { PROCESS_NAME_MAX_BYTES = 24 };
 
 /*
  * The error that the user has to know of: what a process looks like while it ends or
@@ -82,6 +87,26 @@ bool target_parse_wait(const char *text, struct target_wait *ret_wait)
 	return true;
 }
 
+/* Search the process as it is now. Errors of runtime_find(). */
+static int search(struct target *target, const volatile sig_atomic_t *stop,
+		  struct runtime *ret_runtime, struct message *reterr)
+{
+	char name[PROCESS_NAME_MAX_BYTES];
+	char exe_path[PATH_MAX];
+	const struct program program = {
+		.name = name,
+		.is_alive = true,
+		.exe_path = exe_path,
+		.maps = &target->maps,
+		.memory = &target->live.memory,
+		.images = &target->images.source,
+	};
+
+	(void)snprintf(name, sizeof(name), "process %d", target->process.pid);
+	process_executable(&target->process, exe_path);
+	return runtime_find(&program, stop, ret_runtime, reterr);
+}
+
 /* Look once. Errors of runtime_find(). What needs no search has the error of the last one. */
 static int look(struct target *target, struct lookout *lookout, const volatile sig_atomic_t *stop,
 		struct message *reterr)
@@ -99,8 +124,7 @@ static int look(struct target *target, struct lookout *lookout, const volatile s
 	if (!lookout_must_search(lookout, unchanged, clock_now_ns()))
 		return lookout->err;
 	*reterr = (struct message){0};
-	err = runtime_find(&target->process, &target->maps, &target->live.memory, stop, &runtime,
-			   reterr);
+	err = search(target, stop, &runtime, reterr);
 	lookout_searched(lookout, err, clock_now_ns());
 	if (!err)
 		target->runtime = runtime;
@@ -225,6 +249,7 @@ enum exit_status target_open(pid_t pid, const struct target_wait *wait, struct t
 		return status;
 	process_command_line(&target->process, target->command_line, sizeof(target->command_line));
 	live_memory_init(&target->live, &target->process);
+	live_images_init(&target->images, &target->process);
 	if (process_is_kernel_thread(&target->process)) {
 		message_set(reterr,
 			    "process %d is a kernel thread, which runs no Python: pgrep -f NAME "

@@ -12,6 +12,7 @@
 #include "procmem/message.h"
 #include "procmem/process.h"
 #include "sampler/python/runtime.h"
+#include "symbols/live_images.h"
 
 enum { COMMAND_LINE_MAX_BYTES = 4096 };
 
@@ -24,6 +25,7 @@ struct target {
 	struct process process;
 	struct maps maps;
 	struct live_memory live;
+	struct live_images images;
 	struct runtime runtime;
 	char version[VERSION_MAX_BYTES]; /* of its CPython: "3.15.2" */
 	char command_line[COMMAND_LINE_MAX_BYTES];

@@ -396,6 +396,25 @@ static bool is_control(unsigned char c)
 	return c < 0x20 || c == 0x7f;
 }
 
+void process_executable(const struct process *process, char ret_path[PATH_MAX])
+{
+	static const char mark[] = " (deleted)";
+	const size_t mark_length = sizeof(mark) - 1;
+	char name[PROCESS_TASK_NAME_MAX_BYTES];
+	pid_t tid;
+
+	ret_path[0] = '\0';
+	if (process_live_thread(process, &tid))
+		return;
+	process_task_name(name, tid, "exe");
+	ssize_t length = readlinkat(process->proc_fd, name, ret_path, PATH_MAX - 1);
+	size_t end = length > 0 ? (size_t)length : 0;
+
+	if (end > mark_length && memcmp(ret_path + end - mark_length, mark, mark_length) == 0)
+		end -= mark_length;
+	ret_path[end] = '\0';
+}
+
 void process_command_line(const struct process *process, char *buffer, size_t max_bytes)
 {
 	assert(max_bytes > 0);

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -88,6 +89,12 @@ ssize_t process_read_file(const struct process *process, const char *name, char 
  * zombies). Always terminated; never fails (the empty string at worst).
  */
 void process_command_line(const struct process *process, char *buffer, size_t max_bytes);
+
+/*
+ * The path of the program that the process runs, as its mappings have it; "" if that cannot
+ * be told. The link of a main thread that has ended leads nowhere: another one's is read.
+ */
+void process_executable(const struct process *process, char ret_path[PATH_MAX]);
 
 /*
  * Read a file of /proc/PID whole: at most max_bytes, else -E2BIG. *ret_text is

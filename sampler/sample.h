@@ -61,6 +61,7 @@ struct sample_thread {
 	uint32_t id;		/* 0, 1, 2, … in the order first seen; never reused */
 	uint32_t slot;		/* no other thread's while this one has samples; then another's */
 	pid_t tid;		/* OS thread id in our PID namespace; 0 if not known */
+	uint64_t ident;		/* the C library's: its pthread_t; 0 if not known */
 	int64_t interpreter_id; /* 0 is the main interpreter */
 	/*
 	 * What Python's threading calls it, UTF-8, control characters not escaped; else

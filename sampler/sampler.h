@@ -44,7 +44,8 @@ struct sampler;
 
 /*
  * A sampler of the interpreter whose _PyRuntime lies at runtime_addr; nothing is read
- * yet. process names threads and may be NULL (a tape); memory, build and process are
+ * yet. process names threads and may be NULL (a tape, a core file): nothing is said of them then
+ * but what the interpreter knows; memory, build and process are
  * borrowed until sampler_destroy(), which frees all that samples named, and accepts
  * NULL. 0; -ENOMEM, or -ENOTSUP: the fields of an interpreter state lie too far apart.
  */

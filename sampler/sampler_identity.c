@@ -228,6 +228,7 @@ void sampler_identify(struct sampler *sampler, const struct snapshot_thread *thr
 	sampled->own_tid = 0;
 	sampled->needs_os_name = false;
 	info->interpreter_id = sampler->snapshot.interpreters[thread->ref.interpreter].ref.id;
+	info->ident = thread->ref.thread_id;
 	if (sampler_thread_is_unbound(sampler, thread))
 		return;
 	sampled->own_tid = native_tid(sampler, &thread->ref);

@@ -3,10 +3,7 @@
  * One ELF file that a target has mapped: opened safely, never executed, never
  * trusted. libelf reads it with pread; nothing of it is mapped here.
  *
- * A path found in a maps file says nothing in our mount namespace. The file is
- * taken from /proc/PID/map_files (needs CAP_SYS_ADMIN or
- * CAP_CHECKPOINT_RESTORE), from /proc/PID/exe, or from the path below
- * /proc/PID/root or our own root; if it is the mapping's file, else not at all.
+ * Which file that is, says a struct image_source (symbols/image_source.h).
  *
  * Source: the System V ABI, chapters "Object Files" and "Program Loading".
  */
@@ -19,7 +16,6 @@
 
 #include "procmem/maps.h"
 #include "procmem/memory.h"
-#include "procmem/process.h"
 
 #define BUILD_ID_MAX_BYTES 64
 
@@ -35,17 +31,9 @@ struct image;
 bool image_header_is_ours(const Elf64_Ehdr *header);
 
 /*
- * Open the file that mapping maps. 0; -ENOENT (no way to it), -EPERM, -EBADMSG
- * (not a 64-bit little-endian ELF file of this machine), -ENOMEM, or another
- * errno. image_close() accepts NULL.
- */
-int image_open(const struct process *process, const struct mapping *mapping,
-	       struct image **ret_image);
-
-/*
- * Open an ELF file by descriptor (tests, core files). The image owns fd, also on
- * failure. 0; -EBADMSG (also for what is no regular file, or if libelf lacks
- * memory), -E2BIG, -ENOMEM, or another errno.
+ * Open an ELF file by descriptor. The image owns fd, also on failure. 0; -EBADMSG (not a
+ * 64-bit little-endian ELF file of this machine, no regular file, or libelf lacks
+ * memory), -E2BIG, -ENOMEM, or another errno. image_close() accepts NULL.
  */
 int image_open_fd(int fd, struct image **ret_image);
 void image_close(struct image *image);

@@ -98,7 +98,7 @@ static bool has_name(const struct file_names *names, bool with_head)
 	return names->runtime_vaddr || (with_head && names->interp_head_vaddr);
 }
 
-int file_names_find(struct file_names_cache *cache, const struct process *process,
+int file_names_find(struct file_names_cache *cache, struct image_source *images,
 		    const struct mapping *mapping, bool with_head, struct file_names *ret_names,
 		    uint64_t *ret_load_bias)
 {
@@ -115,7 +115,7 @@ int file_names_find(struct file_names_cache *cache, const struct process *proces
 		return file->err;
 	if (!is_new && (!with_head || file->knows_head) && !has_name(&file->names, with_head))
 		return 0;
-	err = image_open(process, mapping, &image);
+	err = image_source_open(images, mapping, &image);
 	if (!err)
 		err = learn(cache, image, is_new, with_head, file);
 	file->err = err;

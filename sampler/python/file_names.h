@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "procmem/maps.h"
-#include "procmem/process.h"
+#include "symbols/image_source.h"
 
 /*
  * So many bytes of symbols and their names are read in all; a file that has more than is
@@ -42,9 +42,10 @@ void file_names_cache_done(struct file_names_cache *cache);
 
 /*
  * The names in the file of mapping, and what has to be added to its vaddrs. with_head: also
- * interp_head. The maps of the process stay as long as the cache. 0, the names all 0 if the
- * file has none of them; -E2BIG: a limit was reached; errors of image_open().
+ * interp_head. The target's maps stay as long as the cache. 0, the names all 0 if the
+ * file has none of them; -E2BIG: a limit was reached; errors of
+ * image_source_open().
  */
-int file_names_find(struct file_names_cache *cache, const struct process *process,
+int file_names_find(struct file_names_cache *cache, struct image_source *images,
 		    const struct mapping *mapping, bool with_head, struct file_names *ret_names,
 		    uint64_t *ret_load_bias);

@@ -2,13 +2,9 @@
 #include "sampler/python/modules.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#include "procmem/cleanup.h"
 
 #define BLOCK_BYTES (256u << 10)
 
@@ -19,32 +15,14 @@ struct lister {
 	const struct maps *maps;
 	struct modules list;
 	size_t nr_of_kind[NR_MODULE_KINDS];
-	char exe[PATH_MAX]; /* what the process runs; "" if that cannot be told */
+	const char *exe_path; /* "" if it is not known */
 };
-
-/* The links of a main thread that has ended lead nowhere: those of another one are read. */
-static void read_exe(const struct process *process, char exe[PATH_MAX])
-{
-	static const char mark[] = " (deleted)";
-	char name[PROCESS_TASK_NAME_MAX_BYTES];
-	pid_t tid;
-
-	exe[0] = '\0';
-	if (process_live_thread(process, &tid))
-		return;
-	process_task_name(name, tid, "exe");
-	ssize_t length = readlinkat(process->proc_fd, name, exe, PATH_MAX - 1);
-
-	exe[length > 0 ? length : 0] = '\0';
-	if (length >= (ssize_t)sizeof(mark) && strcmp(exe + length - (sizeof(mark) - 1), mark) == 0)
-		exe[(size_t)length - (sizeof(mark) - 1)] = '\0';
-}
 
 static enum module_kind kind_of(const struct lister *lister, const struct mapping *mapping)
 {
 	const char *name = strrchr(mapping->path, '/');
 
-	if (lister->exe[0] && strcmp(mapping->path, lister->exe) == 0)
+	if (lister->exe_path[0] && strcmp(mapping->path, lister->exe_path) == 0)
 		return MODULE_EXECUTABLE;
 	return name && strncmp(name, "/libpython", 10) == 0 ? MODULE_LIBPYTHON : MODULE_OTHER;
 }
@@ -143,25 +121,19 @@ static int compare_modules(const void *a, const void *b)
 	return (left->code->start > right->code->start) - (left->code->start < right->code->start);
 }
 
-int modules_list(const struct process *process, const struct maps *maps,
-		 struct modules *ret_modules)
+int modules_list(const struct maps *maps, const char *exe_path, struct modules *ret_modules)
 {
-	cleanup_free struct lister *lister = calloc(1, sizeof(*lister));
-	int err;
+	struct lister lister = {.maps = maps, .exe_path = exe_path};
+	int err = list_all(&lister);
 
-	if (!lister)
-		return -ENOMEM;
-	lister->maps = maps;
-	read_exe(process, lister->exe);
-	err = list_all(lister);
 	if (err) {
-		modules_done(&lister->list);
+		modules_done(&lister.list);
 		return err;
 	}
-	if (lister->list.nr_modules)
-		qsort(lister->list.modules, lister->list.nr_modules, sizeof(struct module),
+	if (lister.list.nr_modules)
+		qsort(lister.list.modules, lister.list.nr_modules, sizeof(struct module),
 		      compare_modules);
-	*ret_modules = lister->list;
+	*ret_modules = lister.list;
 	return 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The programs and libraries that a process has loaded, in the order in which CPython
+ * The programs and libraries that a program has loaded, in the order in which CPython
  * is looked for in them; and what each of them keeps its variables in.
  */
 #pragma once
@@ -10,7 +10,6 @@
 
 #include "procmem/maps.h"
 #include "procmem/memory.h"
-#include "procmem/process.h"
 
 /* The order of the search. */
 enum module_kind { MODULE_EXECUTABLE, MODULE_LIBPYTHON, MODULE_OTHER, NR_MODULE_KINDS };
@@ -37,13 +36,12 @@ struct modules {
 };
 
 /*
- * List what is loaded: files of which a part is executable, the program and files
- * called libpython… in any case. A file that is loaded twice is two modules. In one
+ * List what is loaded: files of which a part is executable, the program, which is at
+ * exe_path ("" if that is not known), and files called libpython… in any case. A file that is loaded twice is two modules. In one
  * pass over the mappings. 0 or -ENOMEM. modules_done() frees the list, which is empty
  * then; it accepts NULL and an empty one.
  */
-int modules_list(const struct process *process, const struct maps *maps,
-		 struct modules *ret_modules);
+int modules_list(const struct maps *maps, const char *exe_path, struct modules *ret_modules);
 void modules_done(struct modules *modules);
 
 /*

@@ -29,9 +29,8 @@
 
 /* What is being searched, and the best reason against what was found. */
 struct search {
-	const struct process *process;
-	const struct maps *maps;
-	struct remote_memory *memory;	   /* read through a budget */
+	const struct program *program;
+	struct remote_memory *memory;	   /* the program's, read through a budget */
 	const volatile sig_atomic_t *stop; /* may be NULL */
 	struct modules modules;
 	struct file_names_cache files;
@@ -80,9 +79,10 @@ static void search_refuse_idle(struct search *search, const struct module *modul
 	struct message refusal = {0};
 
 	message_set(&refusal,
-		    "process %d has CPython loaded (%s), but no interpreter runs in it yet, or "
-		    "none any more: try again in a moment",
-		    search->process->pid, module->code->path);
+		    "%s has CPython loaded (%s), but no interpreter runs in it yet, or none any "
+		    "more%s",
+		    search->program->name, module->code->path,
+		    search->program->is_alive ? ": try again in a moment" : "");
 	search_refuse(search, -EAGAIN, &refusal);
 }
 
@@ -152,8 +152,8 @@ static int place_in_file(struct search *search, const struct module *module,
 {
 	struct file_names names;
 	uint64_t load_bias;
-	int err = file_names_find(&search->files, search->process, module->code, false, &names,
-				  &load_bias);
+	int err = file_names_find(&search->files, search->program->images, module->code, false,
+				  &names, &load_bias);
 
 	*ret_was_read = !err;
 	if (!err && !names.runtime_vaddr)
@@ -175,8 +175,8 @@ static int find_interp_head(struct search *search, const struct module *module,
 {
 	struct file_names names;
 	uint64_t load_bias;
-	int err = file_names_find(&search->files, search->process, module->code, true, &names,
-				  &load_bias);
+	int err = file_names_find(&search->files, search->program->images, module->code, true,
+				  &names, &load_bias);
 
 	if (!err && !names.interp_head_vaddr)
 		err = -ENOENT;
@@ -213,7 +213,7 @@ static bool find_version_text(struct search *search, const struct module *module
 	struct module_data data;
 	bool found = false;
 
-	module_data_init(&data, search->memory, search->maps, module);
+	module_data_init(&data, search->memory, search->program->maps, module);
 	while (!found && search->scanned_bytes < SCAN_MAX_BYTES && module_data_next(&data)) {
 		search->scanned_bytes += data.size;
 		for (size_t i = 0; !found && i < data.size; i += 8)
@@ -232,7 +232,7 @@ static bool search_cookie(struct search *search, const struct module *module)
 	struct module_data data;
 	bool found = false;
 
-	module_data_init(&data, search->memory, search->maps, module);
+	module_data_init(&data, search->memory, search->program->maps, module);
 	while (!found && search->scanned_bytes < SCAN_MAX_BYTES && module_data_next(&data)) {
 		search->scanned_bytes += data.size;
 		for (size_t i = 0; !found && i < data.size; i += 8) {
@@ -256,7 +256,7 @@ static int place_by_scan(struct search *search, const struct module *module,
 		err = find_interp_head(search, module, &place.runtime_addr);
 	if (err) {
 		place.found_by = "scan";
-		err = interpreter_scan(search->memory, search->maps, module, build,
+		err = interpreter_scan(search->memory, search->program->maps, module, build,
 				       &place.runtime_addr);
 	}
 	if (!err)
@@ -276,9 +276,9 @@ static void search_refuse_scan(struct search *search, const struct module *modul
 	if (err == -E2BIG) {
 		err = -ENOENT;
 		message_set(&refusal,
-			    "so much in process %d looks like an interpreter that the search for "
-			    "one was given up",
-			    search->process->pid);
+			    "so much in %s looks like an interpreter that the search for one was "
+			    "given up",
+			    search->program->name);
 	}
 	search_refuse(search, err, &refusal);
 }
@@ -294,9 +294,9 @@ static bool search_by_version(struct search *search, const struct module *module
 
 	if (version->is_pypy) {
 		message_set(&refusal,
-			    "process %d runs PyPy, which is no CPython: pysample reads "
+			    "%s runs PyPy, which is no CPython: pysample reads "
 			    "CPython " SUPPORTED_VERSIONS,
-			    search->process->pid);
+			    search->program->name);
 		search_refuse(search, -ENOTSUP, &refusal);
 		return false;
 	}
@@ -380,7 +380,7 @@ static size_t read_build_id(const struct search *search, const struct module *mo
 	struct image *image = NULL;
 	size_t size_bytes = 0;
 
-	if (image_open(search->process, module->code, &image) == 0)
+	if (image_source_open(search->program->images, module->code, &image) == 0)
 		size_bytes = image_build_id(image, ret_build_id);
 	else if (module->header &&
 		 memory_image_open(search->memory, module->header->start, &memory_image) == 0)
@@ -406,10 +406,11 @@ static int check_readable(const struct search *search)
 	uint8_t byte;
 	int err = 0;
 
-	for (size_t i = 0; i < search->maps->nr_mappings; i++) {
-		if (!search->maps->mappings[i].readable)
+	for (size_t i = 0; i < search->program->maps->nr_mappings; i++) {
+		if (!search->program->maps->mappings[i].readable)
 			continue;
-		err = remote_memory_read(search->memory, search->maps->mappings[i].start, &byte, 1);
+		err = remote_memory_read(search->memory, search->program->maps->mappings[i].start,
+					 &byte, 1);
 		if (err != -EFAULT)
 			return err;
 	}
@@ -432,8 +433,8 @@ static int major_in_name(const char *path)
 /* Nothing was found. If a program is mapped that by its name is a Python, say that. */
 static int refuse_by_name(const struct search *search, struct message *reterr)
 {
-	for (size_t i = 0; i < search->maps->nr_mappings; i++) {
-		const struct mapping *mapping = &search->maps->mappings[i];
+	for (size_t i = 0; i < search->program->maps->nr_mappings; i++) {
+		const struct mapping *mapping = &search->program->maps->mappings[i];
 		int major = mapping->executable ? major_in_name(mapping->path) : 0;
 
 		if (major == '2') {
@@ -445,17 +446,19 @@ static int refuse_by_name(const struct search *search, struct message *reterr)
 		}
 		if (major) {
 			message_set(reterr,
-				    "process %d has %s mapped, but no interpreter was found in it: "
-				    "try again if it is just starting; pysample reads "
-				    "CPython " SUPPORTED_VERSIONS,
-				    search->process->pid, mapping->path);
+				    "%s has %s mapped, but no interpreter was found in it%s; "
+				    "pysample reads CPython " SUPPORTED_VERSIONS,
+				    search->program->name, mapping->path,
+				    search->program->is_alive ? ": try again if it is just starting"
+							      : "");
 			return -EAGAIN;
 		}
 	}
-	message_set(reterr,
-		    "no CPython interpreter was found in process %d: give the id of the Python "
-		    "process itself (pgrep -f NAME finds one), or try again if it is just starting",
-		    search->process->pid);
+	message_set(reterr, "no CPython interpreter was found in %s%s", search->program->name,
+		    search->program->is_alive
+			    ? ": give the id of the Python process itself (pgrep -f NAME finds "
+			      "one), or try again if it is just starting"
+			    : "");
 	return -ENOENT;
 }
 
@@ -466,7 +469,7 @@ static int refuse_by_name(const struct search *search, struct message *reterr)
  */
 static bool ended_meanwhile(const struct search *search)
 {
-	return search->maps->nr_mappings == 0 || check_readable(search) == -ESRCH ||
+	return search->program->maps->nr_mappings == 0 || check_readable(search) == -ESRCH ||
 	       remote_memory_check(search->memory) == -ESRCH;
 }
 
@@ -484,15 +487,13 @@ static int refuse(const struct search *search, struct message *reterr)
 	return search->refusal_err;
 }
 
-int runtime_find(const struct process *process, const struct maps *maps,
-		 struct remote_memory *memory, const volatile sig_atomic_t *stop,
+int runtime_find(const struct program *program, const volatile sig_atomic_t *stop,
 		 struct runtime *ret_runtime, struct message *reterr)
 {
 	struct runtime runtime = {0};
 	struct bounded_memory bounded;
 	struct search search = {
-		.process = process,
-		.maps = maps,
+		.program = program,
 		.memory = &bounded.memory,
 		.stop = stop,
 		.ret_runtime = &runtime,
@@ -500,10 +501,10 @@ int runtime_find(const struct process *process, const struct maps *maps,
 	const struct module *module;
 	int err;
 
-	bounded_memory_init(&bounded, memory, SEARCH_MAX_PIECES, NULL, UINT64_MAX);
+	bounded_memory_init(&bounded, program->memory, SEARCH_MAX_PIECES, NULL, UINT64_MAX);
 	err = check_readable(&search);
 	if (!err)
-		err = modules_list(process, maps, &search.modules);
+		err = modules_list(program->maps, program->exe_path, &search.modules);
 	if (err)
 		return err;
 	module = search_modules(&search);

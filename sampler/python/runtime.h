@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finding CPython in a running process: the address of _PyRuntime and the build
- * it belongs to. Never executes the target's program and never opens a path that
- * was not checked against the mapping it is said to be.
+ * Finding CPython in a program: the address of _PyRuntime and the build it belongs to.
+ * Never executes the target's program, and opens no file but through its image source.
  */
 #pragma once
 
 #include <signal.h>
 
-#include "procmem/maps.h"
 #include "procmem/memory.h"
 #include "procmem/message.h"
-#include "procmem/process.h"
 #include "sampler/python/offsets.h"
+#include "sampler/python/program.h"
 #include "symbols/image.h"
 
 struct runtime {
@@ -46,10 +44,9 @@ struct runtime {
  * 0; -EINTR (*stop was set), -ENOENT with a sentence (no CPython in it), -ENOTSUP with a sentence (one
  * that is not supported), -EAGAIN with a sentence (a CPython is loaded, or a file that by
  * its name is one is mapped, but no interpreter runs in it yet, or none any more: ask
- * again later), -EPERM (ask process_explain_eperm()), -ENOMEM; -ESRCH: it
- * has ended or called exec meanwhile, so that nothing can be said of it (a kernel
+ * again later, if the program is alive), -EPERM (ask process_explain_eperm()), -ENOMEM;
+ * -ESRCH: it has ended or called exec meanwhile, so that nothing can be said of it (a kernel
  * thread, which has no mappings, looks as if it had).
  */
-int runtime_find(const struct process *process, const struct maps *maps,
-		 struct remote_memory *memory, const volatile sig_atomic_t *stop,
+int runtime_find(const struct program *program, const volatile sig_atomic_t *stop,
 		 struct runtime *ret_runtime, struct message *reterr);

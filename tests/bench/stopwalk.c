@@ -12,6 +12,7 @@
  */
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <math.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -35,6 +36,7 @@
 #include "sampler/python/runtime.h"
 #include "sampler/sampler.h"
 #include "sampler/ticker.h"
+#include "symbols/live_images.h"
 
 #define DEFAULT_MEAN_HZ 1000.0
 #define MIN_MEAN_HZ	0.1
@@ -64,6 +66,7 @@ struct stopwalk {
 	struct process process;
 	struct maps maps;
 	struct live_memory live;
+	struct live_images images;
 	struct runtime runtime;
 	struct profile *profile;
 	struct truth_sink sink;
@@ -244,6 +247,7 @@ static int collect(struct stopwalk *walk)
 /* Find the interpreter. 0; negative errno, perhaps with a sentence. */
 static int find_target(struct stopwalk *walk, struct message *reterr)
 {
+	char exe_path[PATH_MAX];
 	int err = process_open(walk->pid, &walk->process, reterr);
 
 	if (err)
@@ -254,10 +258,19 @@ static int find_target(struct stopwalk *walk, struct message *reterr)
 		return -EBUSY;
 	}
 	live_memory_init(&walk->live, &walk->process);
+	live_images_init(&walk->images, &walk->process);
+	process_executable(&walk->process, exe_path);
+	const struct program program = {
+		.name = "the process",
+		.is_alive = true,
+		.exe_path = exe_path,
+		.maps = &walk->maps,
+		.memory = &walk->live.memory,
+		.images = &walk->images.source,
+	};
+
 	err = maps_read(&walk->process, &walk->maps);
-	return err ? err
-		   : runtime_find(&walk->process, &walk->maps, &walk->live.memory, NULL,
-				  &walk->runtime, reterr);
+	return err ? err : runtime_find(&program, NULL, &walk->runtime, reterr);
 }
 
 static int run(struct stopwalk *walk, struct message *reterr)

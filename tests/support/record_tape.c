@@ -3,6 +3,7 @@
  * record_tape PID OUT.tape: keeps what is read to take the stacks of a parked
  * process, and prints them: the expected text that belongs to the tape.
  */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "procmem/maps.h"
 #include "procmem/process.h"
 #include "sampler/python/runtime.h"
+#include "symbols/live_images.h"
 #include "tests/support/take_stacks.h"
 #include "tests/support/tape.h"
 
@@ -34,6 +36,8 @@ int main(int argc, char **argv)
 	struct message message = {0};
 	struct maps maps = {0};
 	struct live_memory live;
+	struct live_images images;
+	char exe_path[PATH_MAX];
 	struct runtime runtime;
 	int err;
 
@@ -45,8 +49,19 @@ int main(int argc, char **argv)
 	if (!err)
 		err = maps_read(&process, &maps);
 	live_memory_init(&live, &process);
+	live_images_init(&images, &process);
+	process_executable(&process, exe_path);
+	const struct program program = {
+		.name = "the process",
+		.is_alive = true,
+		.exe_path = exe_path,
+		.maps = &maps,
+		.memory = &live.memory,
+		.images = &images.source,
+	};
+
 	if (!err)
-		err = runtime_find(&process, &maps, &live.memory, NULL, &runtime, &message);
+		err = runtime_find(&program, NULL, &runtime, &message);
 	if (!err)
 		err = record(&live.memory, &runtime, argv[2]);
 	if (err)

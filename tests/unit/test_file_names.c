@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "symbols/live_images.h"
+
 /* What is looked for in this program; interp_head is local, as CPython's is. */
 extern int _PyRuntime[3];
 extern unsigned long Py_Version;
@@ -16,12 +18,14 @@ static int interp_head[2];
 
 struct self {
 	struct process process;
+	struct live_images images;
 	struct maps maps;
 };
 
 static void self_init(struct self *self)
 {
 	cr_assert(zero(int, process_open(getpid(), &self->process, NULL)));
+	live_images_init(&self->images, &self->process);
 	cr_assert(zero(int, maps_read(&self->process, &self->maps)));
 	interp_head[0]++;
 }
@@ -56,8 +60,9 @@ Test(file_names, names_of_this_program)
 
 	self_init(&self);
 	for (int with_head = 0; with_head < 2; with_head++) {
-		cr_assert(zero(int, file_names_find(&cache, &self.process, mapping_at(&self, here),
-						    with_head, &names, &load_bias)));
+		cr_assert(zero(int,
+			       file_names_find(&cache, &self.images.source, mapping_at(&self, here),
+					       with_head, &names, &load_bias)));
 		cr_expect(eq(str, (char *)names.found_by, (char *)"symbol"));
 		cr_expect(eq(u64, names.runtime_vaddr + load_bias, (uintptr_t)_PyRuntime));
 		cr_expect(eq(u64, names.version_vaddr + load_bias, (uintptr_t)&Py_Version));
@@ -84,7 +89,7 @@ Test(file_names, a_file_is_read_once)
 			struct file_names names;
 			uint64_t load_bias;
 
-			cr_expect(zero(int, file_names_find(&cache, &self.process, &mapping,
+			cr_expect(zero(int, file_names_find(&cache, &self.images.source, &mapping,
 							    k >= 100, &names, &load_bias)));
 			cr_expect(eq(int, names.runtime_vaddr != 0, i == 0));
 			if (k == 0)
@@ -110,14 +115,14 @@ Test(file_names, all_files_together_have_a_limit)
 	self_init(&self);
 	for (int i = 0; i < 2; i++)
 		cr_expect(eq(int,
-			     file_names_find(&cache, &self.process, mapping_at(&self, here), false,
-					     &names, &load_bias),
+			     file_names_find(&cache, &self.images.source, mapping_at(&self, here),
+					     false, &names, &load_bias),
 			     -E2BIG));
 	for (uint64_t i = 0; i < NR_OTHERS; i++) {
 		others[i] = *mapping_at(&self, here);
 		others[i].inode += 1 + i;
 		cr_expect(lt(int,
-			     file_names_find(&cache, &self.process, &others[i], false, &names,
+			     file_names_find(&cache, &self.images.source, &others[i], false, &names,
 					     &load_bias),
 			     0));
 	}

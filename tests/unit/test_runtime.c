@@ -44,6 +44,31 @@ static struct mapping python = {
 	.path = "/usr/lib/libpython3.6m.so.1.0",
 };
 
+/* No file of it can be opened. */
+static int open_none(struct image_source *source, const struct mapping *mapping,
+		     struct image **ret_image)
+{
+	(void)source;
+	(void)mapping;
+	(void)ret_image;
+	return -ENOENT;
+}
+
+static struct program program_of(const struct maps *maps, struct remote_memory *memory)
+{
+	static const struct image_source_ops ops = {.open = open_none};
+	static struct image_source no_images = {.ops = &ops};
+
+	return (struct program){
+		.name = "process 1",
+		.is_alive = true,
+		.exe_path = "",
+		.maps = maps,
+		.memory = memory,
+		.images = &no_images,
+	};
+}
+
 /* Whatever would be said of the process, if it has ended meanwhile that is the answer. */
 Test(runtime, refuses_nothing_that_has_ended)
 {
@@ -69,7 +94,6 @@ Test(runtime, refuses_nothing_that_has_ended)
 		{"old, ends", {.mappings = &old_python, .nr_mappings = 1}, NULL, end_now, -ESRCH},
 		{"ended before its maps were read", {.nr_mappings = 0}, still_there, NULL, -ESRCH},
 	};
-	const struct process process = {.pid = 1, .proc_fd = -1, .memory_fd = -1};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct message message = {0};
@@ -82,9 +106,9 @@ Test(runtime, refuses_nothing_that_has_ended)
 		ops.check = cases[i].check;
 		fake.memory.ops = &ops;
 		fake.before_range = cases[i].before_range;
-		cr_expect(eq(int,
-			     runtime_find(&process, &cases[i].maps, &fake.memory, NULL, &runtime,
-					  &message),
+		const struct program program = program_of(&cases[i].maps, &fake.memory);
+
+		cr_expect(eq(int, runtime_find(&program, NULL, &runtime, &message),
 			     cases[i].expected),
 			  "%s", cases[i].name);
 		cr_expect(eq(int, message.text[0] != '\0', cases[i].expected != -ESRCH), "%s",
@@ -105,8 +129,6 @@ struct library {
 };
 
 enum { TEXT_BYTES = 0x1000 };
-
-static const struct process no_process = {.pid = 1, .proc_fd = -1, .memory_fd = -1};
 
 static struct mapping mapping_of(remote_addr start, remote_addr end, uint64_t inode,
 				 const char *path)
@@ -158,8 +180,9 @@ static void library_end(struct library *library)
 
 static int find(struct library *library, struct runtime *ret_runtime, struct message *reterr)
 {
-	return runtime_find(&no_process, &library->maps, &library->py.fake.memory, NULL,
-			    ret_runtime, reterr);
+	const struct program program = program_of(&library->maps, &library->py.fake.memory);
+
+	return runtime_find(&program, NULL, ret_runtime, reterr);
 }
 
 #define TEXT_OF(version) version " (main, May  9 2026, 10:00:00) \n[GCC 12.2.0]"
@@ -258,10 +281,9 @@ Test(runtime, a_signal_ends_it)
 	struct library library;
 
 	library_init(&library, 11, TEXT_OF("3.11.2"));
-	cr_expect(eq(int,
-		     runtime_find(&no_process, &library.maps, &library.py.fake.memory, &stop,
-				  &runtime, &message),
-		     -EINTR));
+	const struct program program = program_of(&library.maps, &library.py.fake.memory);
+
+	cr_expect(eq(int, runtime_find(&program, &stop, &runtime, &message), -EINTR));
 	cr_expect(lt(u64, library.py.fake.nr_calls, 10));
 	fake_python_done(&library.py);
 }

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+#include "symbols/live_images.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "procmem/cleanup.h"
+#include "tests/support/image_file.h"
+#include "tests/support/mapping_at.h"
+
+/* A mapping that nobody has: map_files does not know it, only its path and its file count. */
+static struct mapping forge(const char *path)
+{
+	struct stat st;
+
+	cr_assert(zero(int, stat(path, &st)), "%s", path);
+	return (struct mapping){.start = 0x1000,
+				.end = 0x2000,
+				.inode = st.st_ino,
+				.dev_major = major(st.st_dev),
+				.dev_minor = minor(st.st_dev),
+				.path = path};
+}
+
+Test(live_images, a_path_counts_only_with_device_and_inode)
+{
+	struct library library = find_library();
+	struct process process = PROCESS_CLOSED;
+	struct live_images images;
+	struct image *image = NULL;
+	struct mapping mapping = forge(library.path);
+
+	cr_assert(zero(int, process_open(getpid(), &process, NULL)));
+	live_images_init(&images, &process);
+	cr_expect(zero(int, image_source_open(&images.source, &mapping, &image)));
+	image_close(image);
+
+	mapping.inode++;
+	cr_expect(eq(int, image_source_open(&images.source, &mapping, &image), -ENOENT), "inode");
+	mapping = forge(library.path);
+	mapping.dev_minor++;
+	cr_expect(eq(int, image_source_open(&images.source, &mapping, &image), -ENOENT), "minor");
+	mapping = forge(library.path);
+	mapping.dev_major++;
+	cr_expect(eq(int, image_source_open(&images.source, &mapping, &image), -ENOENT), "major");
+	mapping = forge(library.path);
+	mapping.inode = 0;
+	cr_expect(eq(int, image_source_open(&images.source, &mapping, &image), -ENOENT),
+		  "anonymous");
+	mapping = forge(library.path);
+	mapping.path = "[heap]";
+	cr_expect(eq(int, image_source_open(&images.source, &mapping, &image), -ENOENT), "no path");
+	process_close(&process);
+}
+
+Test(live_images, the_exe_link_counts_without_its_device)
+{
+	struct process process = PROCESS_CLOSED;
+	struct live_images images;
+	struct image *image = NULL;
+	char path[PATH_MAX];
+
+	cr_assert(ne(ptr, realpath("/proc/self/exe", path), NULL));
+	cr_assert(zero(int, process_open(getpid(), &process, NULL)));
+	live_images_init(&images, &process);
+	struct mapping mapping = forge(path);
+
+	mapping.dev_minor++;
+	cr_expect(zero(int, image_source_open(&images.source, &mapping, &image)));
+	image_close(image);
+	mapping.inode++;
+	cr_expect(eq(int, image_source_open(&images.source, &mapping, &image), -ENOENT), "inode");
+	mapping = forge(path);
+	mapping.dev_minor++;
+	mapping.path = "/proc/self/exe";
+	cr_expect(eq(int, image_source_open(&images.source, &mapping, &image), -ENOENT),
+		  "another path");
+	process_close(&process);
+}
+
+Test(live_images, a_fifo_in_the_place_of_a_file_is_not_opened, .timeout = 60)
+{
+	char folder[] = "/tmp/pysample-test-XXXXXX";
+	char path[64];
+	struct process process = PROCESS_CLOSED;
+	struct live_images images;
+	struct image *image = NULL;
+
+	cr_assert(ne(ptr, mkdtemp(folder), NULL));
+	(void)snprintf(path, sizeof(path), "%s/fifo", folder);
+	cr_assert(zero(int, mkfifo(path, 0600)));
+	struct mapping mapping = forge(path);
+
+	cr_assert(zero(int, process_open(getpid(), &process, NULL)));
+	live_images_init(&images, &process);
+	cr_expect(eq(int, image_source_open(&images.source, &mapping, &image), -ENOENT));
+	process_close(&process);
+	(void)unlink(path);
+	(void)rmdir(folder);
+}
+
+Test(live_images, a_replaced_file_is_never_taken_for_the_mapped_one)
+{
+	struct library library = find_library();
+	struct process process = PROCESS_CLOSED;
+	struct live_images images;
+	struct image *image = NULL;
+	struct maps maps;
+	char path[] = "/tmp/pysample-test-XXXXXX";
+	char moved[sizeof(path) + 1];
+	size_t size;
+	cleanup_free char *bytes = read_file(library.path, &size);
+	cleanup_close int fd = mkstemp(path);
+
+	cr_assert(eq(sz, (size_t)write(fd, bytes, size), size));
+	void *mapped = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+
+	cr_assert(ne(ptr, mapped, MAP_FAILED));
+	/* An impostor that would open: this program in the place of the library. */
+	(void)snprintf(moved, sizeof(moved), "%s2", path);
+	size_t exe_size;
+	cleanup_free char *exe = read_file("/proc/self/exe", &exe_size);
+	cleanup_close int moved_fd = open(moved, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	cr_assert(eq(sz, (size_t)write(moved_fd, exe, exe_size), exe_size));
+	cr_assert(zero(int, rename(moved, path)));
+	cr_assert(zero(int, process_open(getpid(), &process, NULL)));
+	live_images_init(&images, &process);
+	cr_assert(zero(int, maps_read(&process, &maps)));
+	const struct mapping *mapping = mapping_at(&maps, (uintptr_t)mapped);
+
+	cr_assert(ne(ptr, (void *)mapping, NULL));
+	cr_expect(mapping->deleted);
+	int err = image_source_open(&images.source, mapping, &image);
+
+	/* map_files leads to the file, if it may be used. */
+	cr_expect(err == 0 || err == -ENOENT, "%d", err);
+	if (!err) {
+		char *copy = malloc(size);
+
+		cr_expect(zero(int, image_read(image, 0, copy, size)));
+		cr_expect(zero(int, memcmp(copy, bytes, size)));
+		free(copy);
+	}
+	image_close(image);
+	maps_done(&maps);
+	process_close(&process);
+	(void)unlink(path);
+}
