@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "output/array.h"
 #include "output/tree_walk.h"
+#include "procmem/array.h"
 
 void call_graph_done(struct call_graph *graph)
 {

@@ -6,8 +6,8 @@
 #include <unistd.h>
 #include <zstd.h>
 
-#include "output/array.h"
 #include "output/byte_buffer.h"
+#include "procmem/array.h"
 
 /*
  * Columns are short numbers without much order: to find short repetitions costs more bytes than

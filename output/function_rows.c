@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/array.h"
+#include "procmem/array.h"
 
 void function_rows_done(struct function_rows *rows)
 {

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "output/array.h"
 #include "output/source_file.h"
 #include "output/utf8.h"
+#include "procmem/array.h"
 
 /* Lines that are wanted, both ends among them. */
 struct range {

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/array.h"
 #include "output/gzip.h"
 #include "output/label.h"
 #include "output/profile.pb-c.h"
@@ -14,6 +13,7 @@
 #include "output/string_table.h"
 #include "output/text.h"
 #include "output/thread_samples.h"
+#include "procmem/array.h"
 
 typedef Perftools__Profiles__Profile Profile;
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/array.h"
+#include "procmem/array.h"
 
 /* The thread in a slot of the sampler's. */
 struct thread_path {

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "output/array.h"
+#include "procmem/array.h"
 
 /* Room for far more nodes than a thread needed for so many samples is given back. */
 enum { SHALLOW_SAMPLES = 4096, SHALLOW_PART = 8, SHALLOW_LEAST = 128 };

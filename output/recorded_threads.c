@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/array.h"
+#include "procmem/array.h"
 
 static int read_process(void *context, pid_t pid, const char *command_line)
 {

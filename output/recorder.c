@@ -6,13 +6,13 @@
 #include <string.h>
 #include <time.h>
 
-#include "output/array.h"
 #include "output/profile.h"
 #include "output/profile_tree.h"
 #include "output/record_stream.h"
 #include "output/run_records.h"
 #include "output/sample_batch.h"
 #include "output/tree_records.h"
+#include "procmem/array.h"
 
 /* A recording that is torn lacks no more than a second, with what a write takes. */
 #define FLUSH_EVERY_NS 900000000u

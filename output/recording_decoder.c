@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/array.h"
+#include "procmem/array.h"
 #include "procmem/byte_cursor.h"
 
 enum { US_NS = 1000 };

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/array.h"
 #include "output/label.h"
 #include "output/pair_map.h"
 #include "output/recorded_threads.h"
+#include "procmem/array.h"
 
 /* So many nodes of threads are known at least, however small the profile is. */
 enum { MORE_KEPT = 1 << 20 };

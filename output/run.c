@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/array.h"
 #include "output/loss.h"
 #include "output/stats.h"
+#include "procmem/array.h"
 
 enum field_type { FIELD_STRING, FIELD_U64, FIELD_DOUBLE, FIELD_BOOL, FIELD_PID, FIELD_MODE };
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/array.h"
+#include "procmem/array.h"
 
 /* Of numbers that 64 bits have room for, whatever they are. */
 enum { MAX_DIGITS = 19 };

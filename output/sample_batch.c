@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "output/array.h"
+#include "procmem/array.h"
 #include "sampler/sample.h"
 
 /*

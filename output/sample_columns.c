@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/array.h"
+#include "procmem/array.h"
 #include "sampler/sample.h"
 
 enum { US_NS = 1000 };

@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/array.h"
 #include "output/json.h"
 #include "output/label.h"
 #include "output/run_json.h"
 #include "output/thread_samples.h"
 #include "output/utf8.h"
+#include "procmem/array.h"
 
 #define SCHEMA "https://www.speedscope.app/file-format-schema.json"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "output/array.h"
+#include "procmem/array.h"
 
 #define MIN_SLOTS 64
 

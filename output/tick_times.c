@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "output/array.h"
 #include "output/recording_format.h"
+#include "procmem/array.h"
 #include "sampler/sample.h"
 
 enum { UNITS_PER_INTERVAL = 30, MAX_SHIFT = 5 };

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/array.h"
+#include "procmem/array.h"
 
 /* So many nodes are one record: a few pages, whatever a tree has grown by. */
 enum { MAX_NODES = 4096 };

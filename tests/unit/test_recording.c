@@ -9,8 +9,8 @@
 #include <unistd.h>
 #include <zstd.h>
 
-#include "output/array.h"
 #include "output/recording.h"
+#include "procmem/array.h"
 #include "tests/support/random_samples.h"
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "output/array.h"
+#include "procmem/array.h"
 
 #include <stdlib.h>
 
