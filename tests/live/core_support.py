@@ -101,13 +101,21 @@ def coredump_filter(bits):
 class InItsFolder(Interpreter):
     """Works in the folder of its program, so that its core gets there."""
 
+    script = 'cd "$TMPDIR" && exec "$0" "$@"'
+
     def command(self):
-        enter = ["sh", "-c", 'cd "$TMPDIR" && exec "$0" "$@"', self.path]
-        return (["chroot", self.root] if self.root else []) + enter
+        return (["chroot", self.root] if self.root else []) + ["sh", "-c", self.script, self.path]
 
 
-def in_its_folder(interpreter):
-    return InItsFolder(**vars(interpreter))
+class BelowAShell(InItsFolder):
+    """The same in a container. It is not the init there, which no signal of its own kills, and
+    with which unshare(1) would die and leave a core, too."""
+
+    script = 'cd "$TMPDIR" && "$0" "$@"; exit $?'
+
+
+def in_its_folder(interpreter, is_contained=False):
+    return (BelowAShell if is_contained else InItsFolder)(**vars(interpreter))
 
 
 # ---- cores --------------------------------------------------------------------------------
@@ -117,7 +125,6 @@ def in_its_folder(interpreter):
 class Core:
     path: str
     target: support.Target
-    by_kernel: bool
 
     @property
     def folder(self):
@@ -133,67 +140,77 @@ def folder_of(target):
 
 
 def core_of_dead(target, number):
-    """The core that the kernel has written of what a signal killed; unshare(1) ends as it does."""
+    """The core that the kernel has written of what a signal killed, maybe below a shell."""
     status = target.process.wait(timeout=support.PATIENCE_S)
-    if -status != number:
+    if status not in (-number, 128 + number):
         raise AssertionError("it ended with %d: %s" % (status, target.stderr()))
     files = [entry.path for entry in os.scandir(folder_of(target)) if entry.is_file()]
     found = [path for path in files if is_core(path)]
     if len(found) != 1:
         raise AssertionError("one core is wanted: %s" % found)
-    return Core(found[0], target, True)
+    return Core(found[0], target)
 
 
 SIGNALS = {"abort": signal.SIGABRT, "quit": signal.SIGQUIT, "segv": signal.SIGSEGV}
 
 
 @contextlib.contextmanager
-def crashed(interpreter, situation, end="abort", *args, **kwargs):
-    """The core of tests/targets/crash.py that the kernel writes."""
-    with support.python_target(in_its_folder(interpreter), "crash", situation, end, *args,
-                               **kwargs) as target:
+def crashed(interpreter, situation, end="abort", *args, container=(), environment=None):
+    """The core of tests/targets/crash.py that the kernel writes. container: the command that
+    makes one."""
+    with support.python_target(in_its_folder(interpreter, bool(container)), "crash", situation,
+                               end, *args, wrapper=container, environment=environment) as target:
         yield core_of_dead(target, signal.SIGSEGV if situation == "overflow" else SIGNALS[end])
+
+
+def aborted(target):
+    """The core of one that lives, which we kill."""
+    os.kill(target.pid, signal.SIGABRT)
+    return core_of_dead(target, signal.SIGABRT)
 
 
 @contextlib.contextmanager
 def killed(interpreter, name):
-    """The core of a target made with parking.py, which somebody else aborts."""
+    """The core of a target made with parking.py, which somebody else kills."""
     with support.parked_target(in_its_folder(interpreter), name) as target:
-        os.kill(target.pid, signal.SIGABRT)
-        yield core_of_dead(target, signal.SIGABRT)
+        yield aborted(target)
 
 
 @contextlib.contextmanager
-def parked(interpreter, situation, *args, find=lambda pid: pid, **kwargs):
-    """tests/targets/crash.py that lives on; find tells its process of the one that was started."""
-    with support.python_target(in_its_folder(interpreter), "crash", situation, "park", *args,
-                               **kwargs) as target:
-        pid = find(target.pid)
+def parked(interpreter, situation, container=(), environment=None):
+    """tests/targets/crash.py that lives on."""
+    with support.python_target(in_its_folder(interpreter, bool(container)), "crash", situation,
+                               "park", wrapper=container, environment=environment) as target:
+        pid = support.descendant(target.pid)
         support.wait_until(
             lambda: support.reads_from(pid, pid, target.report["parking"]), "it is parked")
         yield target
 
 
-def gcore(target, pid=None):
-    """The core that gdb writes of a live process."""
+def gdb_writes_core(pid, path):
     if not shutil.which("gdb"):
         raise unittest.SkipTest("not tested here: cores of gdb (gdb is not installed)")
-    path = os.path.join(folder_of(target), "gcore")
     run = subprocess.run(
         ["gdb", "-nx", "-batch", "-iex", "set auto-load no", "-iex", "set debuginfod enabled off",
-         "-iex", "set auto-solib-add off", "-p", str(pid or target.pid), "-ex", "gcore " + path],
+         "-iex", "set auto-solib-add off", "-p", str(pid), "-ex", "gcore " + path],
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=support.PATIENCE_S)
     if not os.path.exists(path):
         raise AssertionError("gdb wrote no core: " + run.stderr)
-    return Core(path, target, False)
+
+
+def gcore(target, pid=None):
+    """The core that gdb writes of a live target, of its process pid if that is not it itself."""
+    path = os.path.join(folder_of(target), "gcore")
+    gdb_writes_core(pid or target.pid, path)
+    return Core(path, target)
 
 
 # ---- what pysample says of it ---------------------------------------------------------------
 
 
-def core_json(*args, status=0, **kwargs):
+def core_json(*args, **kwargs):
     result = pysample("core", "--json", *args, **kwargs)
-    if result.status != status:
+    if result.status:
         raise AssertionError("core ended with %d: %s" % (result.status, result.stderr))
     return json.loads(result.stdout)
 

@@ -368,6 +368,15 @@ def child_of(pid):
     return int(child)
 
 
+def descendant(pid):
+    """The innermost process below one that has one child each."""
+    while True:
+        children = read("/proc/%d/task/%d/children" % (pid, pid)).split()
+        if not children:
+            return pid
+        (pid,) = map(int, children)
+
+
 def innermost_tids(pid):
     """{tid in our PID namespace: tid as the process itself sees it}"""
     tids = {}

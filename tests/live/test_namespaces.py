@@ -46,15 +46,6 @@ def unshare_is_allowed(*options):
     return subprocess.run([*UNSHARE, *options, "true"], capture_output=True).returncode == 0
 
 
-def descendant(pid):
-    """The innermost process below one that has one child each."""
-    while True:
-        children = support.read("/proc/%d/task/%d/children" % (pid, pid)).split()
-        if not children:
-            return pid
-        (pid,) = map(int, children)
-
-
 def interpreter_of(*origins):
     """The newest one that came from one of these."""
     found = [found for found in support.supported_interpreters() if found.origin in origins]
@@ -92,7 +83,7 @@ class FromTheHost(NamespaceTestCase):
 
     def check(self, interpreter, wrapper):
         with support.python_target(interpreter, "corpus", wrapper=wrapper) as target:
-            pid = descendant(target.pid)
+            pid = support.descendant(target.pid)
             support.wait_until_parked(target, pid)
             tids = support.innermost_tids(pid)
             result = pysample("dump", pid, "--json")
@@ -140,7 +131,7 @@ class FromASidecar(NamespaceTestCase):
 
     def check(self, wrapper, interpreter, capabilities="+all"):
         with support.python_target(interpreter, "corpus", wrapper=wrapper) as target:
-            pid = descendant(target.pid)
+            pid = support.descendant(target.pid)
             support.wait_until_parked(target, pid)
             inside = support.innermost_tids(pid)[pid]
             sidecar = self.sidecar(pid, capabilities)
@@ -177,7 +168,7 @@ class FromASidecar(NamespaceTestCase):
         inner = [*UNSHARE, "--pid", "--mount-proc", "--"]
         interpreter = interpreter_of("system", "pyenv")
         with support.python_target(interpreter, "corpus", wrapper=inner + inner) as target:
-            pid = descendant(target.pid)
+            pid = support.descendant(target.pid)
             middle = int(support.read("/proc/%d/status" % pid).split("NSpid:")[1].split()[1])
             support.wait_until_parked(target, pid)
             parent = int(support.read("/proc/%d/status" % pid).split("PPid:")[1].split()[0])

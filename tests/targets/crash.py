@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Dies, or stays, in a situation: crash.py SITUATION END [ANYTHING]...
+"""Dies, or stays, in a situation: crash.py SITUATION[=NUMBER] END [ANYTHING]...
 
 A line of JSON says first what the interpreter has to say about every thread, of the very
 moment of the end: the last call of all, into C, has an argument that tells the truth when
@@ -20,9 +20,6 @@ import time
 import parking
 from ready import native_id
 
-NR_THREADS = 50
-DEPTH = 900
-FAR_DEPTH = 100000
 BAD_ADDRESS = 0x75BCD15
 
 # ---- the truth ------------------------------------------------------------------------
@@ -90,7 +87,7 @@ class LastWord:
     with the GIL when it has the number."""
 
     def __init__(self, number, holds_gil):
-        self.number = number
+        self.number = int(number)
         self.holds_gil = holds_gil
 
     def __index__(self):
@@ -139,8 +136,8 @@ def single(end):
     second()
 
 
-def threads(end):
-    start_parked(NR_THREADS, lambda: parking.park())
+def threads(end, count=50):
+    start_parked(count, lambda: parking.park())
     end()
 
 
@@ -152,17 +149,17 @@ def start_parked(count, function):
         time.sleep(0.001)
 
 
-def deep(end, depth=DEPTH):
+def deep(end, depth=900):
     if depth:
         deep(end, depth - 1)
     else:
         end()
 
 
-def far(end):
+def far(end, depth=100000):
     """From 3.11 on, where a call of a function needs no room on the stack of C."""
-    sys.setrecursionlimit(FAR_DEPTH + 1000)
-    deep(end, FAR_DEPTH)
+    sys.setrecursionlimit(depth + 1000)
+    deep(end, depth)
 
 
 def overflow(end):
@@ -239,4 +236,5 @@ def garbage(end):
 SITUATIONS = {function.__name__: function for function in (
     single, threads, deep, far, overflow, names, handled, garbage)}
 
-SITUATIONS[sys.argv[1]](ENDS[sys.argv[2]]())
+situation, _, number = sys.argv[1].partition("=")
+SITUATIONS[situation](ENDS[sys.argv[2]](), *map(int, number.split()))
