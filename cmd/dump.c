@@ -134,6 +134,7 @@ static int add_native_threads(const struct target *target, struct dump *dump)
 static enum exit_status dump_target(const struct dump_options *options, struct target *target,
 				    struct message *reterr)
 {
+	const struct sampler_looks looks = {.details = true};
 	struct sampler *sampler = NULL;
 	struct dump *dump = dump_create();
 	enum exit_status status;
@@ -142,8 +143,10 @@ static enum exit_status dump_target(const struct dump_options *options, struct t
 	if (dump)
 		err = sampler_create(&target->process, &target->live.memory, &target->runtime.build,
 				     target->runtime.addr, &sampler);
-	if (!err)
+	if (!err) {
+		sampler_set_looks(sampler, &looks);
 		err = sampler_dump(sampler, dump_sink(dump));
+	}
 	if (!err && options->verbose)
 		err = add_native_threads(target, dump);
 	status = err ? target_explain(target, err, reterr)

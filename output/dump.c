@@ -9,6 +9,7 @@
 #include "output/json.h"
 #include "output/label.h"
 #include "output/text.h"
+#include "procmem/cleanup.h"
 
 /* A sample that is kept: its thread and frames copied. Functions live as long as the sampler. */
 struct dumped {
@@ -16,7 +17,8 @@ struct dumped {
 	uint32_t flags;
 	int error;
 	uint32_t nr_frames;
-	struct frame *frames; /* owned */
+	struct frame *frames;	      /* owned */
+	struct frame_detail *details; /* owned; NULL: none came */
 };
 
 struct dump {
@@ -47,29 +49,40 @@ static void *array_reserve(void *array, size_t nr, size_t *max, size_t element_b
 	return ret;
 }
 
+/* A copy of nr elements; not NULL, even of none, but when out of memory. */
+static void *array_copy(const void *array, size_t nr, size_t element_bytes)
+{
+	void *copy = reallocarray(NULL, nr + 1, element_bytes);
+
+	if (copy && nr)
+		memcpy(copy, array, nr * element_bytes);
+	return copy;
+}
+
 static int dump_sample(struct sample_sink *sink, const struct sample *sample)
 {
 	struct dump *dump = (struct dump *)sink;
+	const uint32_t nr_frames = sample->nr_frames;
 	struct dumped *threads = array_reserve(dump->threads, dump->nr_threads, &dump->max_threads,
 					       sizeof(*threads));
-	struct dumped *dumped;
-	struct frame *frames;
+	cleanup_free struct frame *frames = NULL;
+	cleanup_free struct frame_detail *details = NULL;
 
 	if (!threads)
 		return -ENOMEM;
 	dump->threads = threads;
-	frames = malloc((sample->nr_frames + 1ull) * sizeof(*frames));
-	if (!frames)
+	frames = array_copy(sample->frames, nr_frames, sizeof(*frames));
+	if (sample->details)
+		details = array_copy(sample->details, nr_frames, sizeof(*details));
+	if (!frames || (sample->details && !details))
 		return -ENOMEM;
-	if (sample->nr_frames)
-		memcpy(frames, sample->frames, sample->nr_frames * sizeof(*frames));
-	dumped = &dump->threads[dump->nr_threads++];
-	*dumped = (struct dumped){
+	threads[dump->nr_threads++] = (struct dumped){
 		.thread = *sample->thread,
 		.flags = sample->flags,
 		.error = sample->error,
-		.nr_frames = sample->nr_frames,
-		.frames = frames,
+		.nr_frames = nr_frames,
+		.frames = take_ptr(frames),
+		.details = take_ptr(details),
 	};
 	return 0;
 }
@@ -89,8 +102,10 @@ void dump_destroy(struct dump *dump)
 {
 	if (!dump)
 		return;
-	for (size_t i = 0; i < dump->nr_threads; i++)
+	for (size_t i = 0; i < dump->nr_threads; i++) {
 		free(dump->threads[i].frames);
+		free(dump->threads[i].details);
+	}
 	free(dump->threads);
 	free(dump->tids);
 	free(dump->natives);
@@ -282,7 +297,18 @@ int dump_write_text(const struct dump *dump, const struct run_info *info, FILE *
 	return err;
 }
 
-static void write_frame(struct json *json, const struct frame *frame)
+/* A number that may not be known, which is less than 0 then. */
+static void write_known(struct json *json, const char *key, int32_t value)
+{
+	json_key(json, key);
+	if (value < 0)
+		json_null(json);
+	else
+		json_i64(json, value);
+}
+
+static void write_frame(struct json *json, const struct frame *frame,
+			const struct frame_detail *detail)
 {
 	json_object_begin(json);
 	json_key(json, "name");
@@ -293,7 +319,18 @@ static void write_frame(struct json *json, const struct frame *frame)
 	json_i64(json, frame->line);
 	json_key(json, "first_line");
 	json_i64(json, frame->function->first_line);
+	write_known(json, "column", detail->column);
+	write_known(json, "end_line", detail->end_line);
+	write_known(json, "end_column", detail->end_column);
 	json_object_end(json);
+}
+
+/* What is known of a thread's frame beside the frame. */
+static const struct frame_detail *detail_of(const struct dumped *dumped, uint32_t i)
+{
+	static const struct frame_detail unknown = {.column = -1, .end_line = -1, .end_column = -1};
+
+	return dumped->details ? &dumped->details[i] : &unknown;
 }
 
 static void write_thread(struct json *json, const struct dumped *dumped)
@@ -318,7 +355,7 @@ static void write_thread(struct json *json, const struct dumped *dumped)
 	json_key(json, "frames");
 	json_array_begin(json);
 	for (uint32_t i = 0; i < dumped->nr_frames; i++)
-		write_frame(json, &dumped->frames[i]);
+		write_frame(json, &dumped->frames[i], detail_of(dumped, i));
 	json_array_end(json);
 	json_object_end(json);
 }

@@ -55,10 +55,12 @@ const char *dump_error_text(int error);
 int dump_write_text(const struct dump *dump, const struct run_info *info, FILE *out);
 
 /*
- * One JSON object: pid, python, command, threads: an array of tid, name
- * (Python's, else the kernel's), os_name (the kernel's), interpreter, main, holds_gil, proven, error (null, or why the stack could not be
- * followed to its bottom), frames: an array, outermost first, of name, path, line,
- * first_line; native_threads: null if they are not wanted, or any may be one of threads
- * with a tid of 0, else an array of tid, name, state (a letter), wchan (null if not told). Flushed. 0, or the stream's error as negative errno.
+ * One JSON object: pid, python, command, threads: an array of tid, name (Python's, else the
+ * kernel's), os_name (the kernel's), interpreter, main, holds_gil, proven, error (null, or why
+ * the stack could not be followed to its bottom), frames: an array, outermost first, of name,
+ * path, line, first_line, column, end_line, end_column (struct frame_detail; null if not known);
+ * native_threads: null if they are not wanted, or any may be one of threads with a tid of 0, else
+ * an array of tid, name, state (a letter), wchan (null if not told). Flushed. 0, or the stream's
+ * error as negative errno.
  */
 int dump_write_json(const struct dump *dump, const struct run_info *info, FILE *out);

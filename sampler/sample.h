@@ -48,6 +48,16 @@ struct frame {
 };
 
 /*
+ * What of the source of line a frame executes, of careful looks: CPython's co_positions(). Columns
+ * are in bytes of UTF-8, the first is 0; -1: not known.
+ */
+struct frame_detail {
+	int32_t column;
+	int32_t end_line;
+	int32_t end_column; /* of the byte behind the last, in end_line */
+};
+
+/*
  * Room for a thread's name and a NUL. People's names for threads are shorter; a longer one
  * is cut.
  */
@@ -96,8 +106,9 @@ struct sample {
 		wall_ns; /* since this thread's previous sample (or the previous tick): its weight */
 	uint64_t cpu_ns; /* CPU time since this thread's previous sample; 0 if not measured */
 	const struct sample_thread *thread;
-	const struct frame *frames; /* outermost first */
-	uint32_t nr_frames;	    /* 0: a thread that runs no Python code */
+	const struct frame *frames;	    /* outermost first */
+	const struct frame_detail *details; /* one for each of frames; NULL: not asked for */
+	uint32_t nr_frames;		    /* 0: a thread that runs no Python code */
 	uint32_t nr_unchanged; /* so many outermost frames equal this thread's previous sample's */
 	uint32_t flags;	       /* enum sample_flags */
 	/*

@@ -30,6 +30,7 @@ struct sampler_looks {
 	bool gc;     /* a frame for the garbage collector */
 	bool states; /* each tick's own: whether it has the GIL, or handles an exception */
 	bool exceptions; /* also those that only generators handle: reads, if there are any */
+	bool details;	 /* in dumps only: sample.details */
 };
 
 /* Why sampler_run() came back. */

@@ -122,6 +122,7 @@ static int walk_for_dump(struct sampler *sampler, struct snapshot_thread *thread
 static int dump_thread(struct sampler *sampler, struct snapshot_thread *thread,
 		       struct sample_sink *sink)
 {
+	struct detail_sink detailed;
 	struct sample sample;
 	int err;
 
@@ -131,6 +132,9 @@ static int dump_thread(struct sampler *sampler, struct snapshot_thread *thread,
 	err = walk_for_dump(sampler, thread, &sample);
 	if (err)
 		return err == -ENOENT ? 0 : err;
+	detail_sink_init(&detailed, &sampler->codes, &sampler->threads[thread->slot].list, sink);
+	if (sampler->looks.details)
+		sink = &detailed.sink;
 	return sampler_thread_emit(sampler, thread, sample, sink);
 }
 

@@ -253,6 +253,21 @@ int sampler_thread_emit(struct sampler *sampler, const struct snapshot_thread *t
 			struct sample sample, struct sample_sink *sink);
 
 /*
+ * A sink that gives each sample its details and hands it on to next; the frames are those of
+ * list, as sampler_thread_emit() shows them. It lives as long as all that it borrows. What next
+ * returns, or -ENOMEM.
+ */
+struct detail_sink {
+	struct sample_sink sink;
+	const struct code_cache *codes; /* borrowed */
+	const struct frame_list *list;	/* borrowed */
+	struct sample_sink *next;	/* borrowed */
+};
+
+void detail_sink_init(struct detail_sink *sink, const struct code_cache *codes,
+		      const struct frame_list *list, struct sample_sink *next);
+
+/*
  * Hand on once more what the thread's last sample showed: it has not moved since. 0 or what
  * the sink returned.
  */

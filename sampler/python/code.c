@@ -7,7 +7,6 @@
 
 #include "procmem/cleanup.h"
 #include "sampler/python/code_ahead.h"
-#include "sampler/python/code_place.h"
 #include "sampler/python/executable.h"
 #include "sampler/python/strings.h"
 
@@ -553,39 +552,4 @@ int code_cache_recheck(struct code_cache *cache, const struct code_clock *clock)
 		if (still_same(cache, i))
 			cache->queue[i]->checked = *clock;
 	return err;
-}
-
-/* The line of the instruction at instr_addr, from the table alone. */
-static int32_t find_line(const struct code_cache *cache, const struct code *code,
-			 remote_addr instr_addr)
-{
-	if (!code->linetable)
-		return 0;
-	return linetable_find(cache->build->traits.linetable_format, code->linetable,
-			      code->linetable_bytes, code->function->first_line,
-			      (int32_t)(instr_addr - code->code_start_addr));
-}
-
-int32_t code_line(const struct code_cache *cache, struct code *code, remote_addr instr_addr)
-{
-	size_t unit;
-
-	if (code->foreign)
-		return code->function->first_line;
-	if (!code_known_place(code, instr_addr, &instr_addr))
-		return 0;
-	unit = (instr_addr - code->code_start_addr) / 2;
-	if (instr_addr < code->code_start_addr)
-		return find_line(cache, code, instr_addr);
-	if (unit >= code->nr_lines)
-		return 0;
-	if (!code->lines) {
-		code->lines = malloc(code->nr_lines * sizeof(*code->lines));
-		if (!code->lines)
-			return find_line(cache, code, instr_addr);
-		linetable_lines(cache->build->traits.linetable_format, code->linetable,
-				code->linetable_bytes, code->function->first_line, code->lines,
-				code->nr_lines);
-	}
-	return code->lines[unit];
 }

@@ -241,6 +241,13 @@ int code_cache_recheck(struct code_cache *cache, const struct code_clock *clock)
 int32_t code_line(const struct code_cache *cache, struct code *code, remote_addr instr_addr);
 
 /*
+ * The same with its columns, decoded anew at each call: for those who look once. What is no code
+ * object has no position.
+ */
+struct linetable_position code_position(const struct code_cache *cache, const struct code *code,
+					remote_addr instr_addr);
+
+/*
  * Have code_at_return() know of a code object, where that is not so of all of them (3.14 and
  * newer). It still does not if there is no room, or the bytecode cannot be read. 0, -ENOMEM,
  * -ESRCH, -EPERM.

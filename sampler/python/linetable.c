@@ -20,7 +20,7 @@
  *
  * Bit 7 marks the first byte of an entry and no other. Behind the line everything up to
  * the next marked byte is passed over, as CPython's own reader does: columns, and how many
- * lines the source of the instruction goes on for.
+ * lines the source of the instruction goes on for. They are read where they are asked for.
  */
 #include "sampler/python/linetable.h"
 
@@ -65,6 +65,9 @@ struct table_reader {
 struct table_entry {
 	int32_t line; /* 0: none */
 	size_t nr_bytes;
+	/* Set of 3.11's table only. */
+	unsigned int kind;    /* enum location_kind */
+	size_t columns_index; /* of the byte behind what says the line */
 };
 
 /* One byte that is not the first of an entry. */
@@ -143,12 +146,14 @@ static bool read_location(struct table_reader *reader, struct table_entry *ret_e
 		return false;
 	kind = head >> 3 & 15;
 	ret_entry->line = 0;
+	ret_entry->kind = kind;
 	if (kind != LOCATION_NONE) {
 		if (read_delta(reader, kind, &delta) ||
 		    __builtin_add_overflow(reader->line, delta, &reader->line))
 			return false;
 		ret_entry->line = valid_line(reader->line);
 	}
+	ret_entry->columns_index = reader->next;
 	while (reader->next < reader->size_bytes && !(reader->table[reader->next] & ENTRY_START))
 		reader->next++;
 	ret_entry->nr_bytes = (size_t)((head & 7) + 1) * CODE_UNIT_BYTES;
@@ -216,6 +221,20 @@ static bool read_entry(struct table_reader *reader, struct table_entry *ret_entr
 	return false;
 }
 
+/* The entry that covers an offset, which is not negative. */
+static bool find_entry(struct table_reader *reader, int32_t code_offset_bytes,
+		       struct table_entry *ret_entry)
+{
+	size_t end = 0; /* cannot overflow: but for the last, a byte adds at most 255 */
+
+	while (read_entry(reader, ret_entry)) {
+		end += ret_entry->nr_bytes;
+		if ((size_t)code_offset_bytes < end)
+			return true;
+	}
+	return false;
+}
+
 int32_t linetable_find(enum linetable_format format, const uint8_t *table, size_t size_bytes,
 		       int32_t first_line, int32_t code_offset_bytes)
 {
@@ -226,16 +245,113 @@ int32_t linetable_find(enum linetable_format format, const uint8_t *table, size_
 		.line = first_line,
 	};
 	struct table_entry entry;
-	size_t end = 0; /* cannot overflow: but for the last, a byte adds at most 255 */
 
 	if (code_offset_bytes < 0)
 		return valid_line(first_line);
-	while (read_entry(&reader, &entry)) {
-		end += entry.nr_bytes;
-		if ((size_t)code_offset_bytes < end)
-			return entry.line;
-	}
+	return find_entry(&reader, code_offset_bytes, &entry) ? entry.line : 0;
+}
+
+/* A column of the long form: 1 is the first, 0 says that there is none. */
+static int read_column(struct table_reader *reader, int32_t *ret_column)
+{
+	uint32_t value;
+	int err = read_varint(reader, &value);
+
+	if (err)
+		return err;
+	if (value > INT32_MAX)
+		return -EBADMSG;
+	*ret_column = (int32_t)value - 1;
 	return 0;
+}
+
+static int read_long_range(struct table_reader *reader, struct linetable_position *position)
+{
+	uint32_t further_lines;
+	int err = read_varint(reader, &further_lines);
+
+	if (!err && __builtin_add_overflow(position->line, further_lines, &position->end_line))
+		err = -EBADMSG;
+	if (!err)
+		err = read_column(reader, &position->column);
+	if (!err)
+		err = read_column(reader, &position->end_column);
+	return err;
+}
+
+/* The short form: eight columns by its kind, then three bits, and four bits of width. */
+static int read_short_range(struct table_reader *reader, unsigned int kind,
+			    struct linetable_position *position)
+{
+	uint32_t byte;
+	int err = read_payload(reader, &byte);
+
+	if (err)
+		return err;
+	position->column = (int32_t)(kind << 3 | byte >> 4);
+	position->end_column = position->column + (int32_t)(byte & 15);
+	return 0;
+}
+
+static int read_line_range(struct table_reader *reader, struct linetable_position *position)
+{
+	uint32_t column, end_column;
+	int err = read_payload(reader, &column);
+
+	if (!err)
+		err = read_payload(reader, &end_column);
+	if (err)
+		return err;
+	position->column = (int32_t)column;
+	position->end_column = (int32_t)end_column;
+	return 0;
+}
+
+/* What stands behind the line of an entry of 3.11's table, which has one. */
+static int read_range_of(struct table_reader *reader, const struct table_entry *entry,
+			 struct linetable_position *position)
+{
+	reader->next = entry->columns_index;
+	position->end_line = position->line;
+	switch (entry->kind) {
+	case LOCATION_NO_COLUMNS:
+		return 0;
+	case LOCATION_LONG:
+		return read_long_range(reader, position);
+	case LOCATION_ONE_LINE_0:
+	case LOCATION_ONE_LINE_1:
+	case LOCATION_ONE_LINE_2:
+		return read_line_range(reader, position);
+	default:
+		return read_short_range(reader, entry->kind, position);
+	}
+}
+
+struct linetable_position linetable_position(enum linetable_format format, const uint8_t *table,
+					     size_t size_bytes, int32_t first_line,
+					     int32_t code_offset_bytes)
+{
+	struct table_reader reader = {
+		.format = format,
+		.table = table,
+		.size_bytes = size_bytes,
+		.line = first_line,
+	};
+	struct linetable_position unknown = {.column = -1, .end_line = -1, .end_column = -1};
+	struct linetable_position position;
+	struct table_entry entry = {0};
+
+	if (code_offset_bytes < 0) {
+		unknown.line = valid_line(first_line);
+		return unknown;
+	}
+	if (!find_entry(&reader, code_offset_bytes, &entry))
+		return unknown;
+	unknown.line = entry.line;
+	if (format != LINETABLE_LOCATIONS || entry.kind == LOCATION_NONE || reader.line < 0)
+		return unknown;
+	position = unknown;
+	return read_range_of(&reader, &entry, &position) ? unknown : position;
 }
 
 void linetable_lines(enum linetable_format format, const uint8_t *table, size_t size_bytes,

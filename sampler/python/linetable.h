@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The line of an instruction, from a code object's co_linetable (co_lnotab before 3.10).
+ * The line of an instruction, and the columns, from a code object's co_linetable (co_lnotab before 3.10).
  * The table is untrusted bytes: any input ends in an answer or "no line".
  */
 #pragma once
@@ -28,8 +28,24 @@ enum linetable_format {
 int32_t linetable_find(enum linetable_format format, const uint8_t *table, size_t size_bytes,
 		       int32_t first_line, int32_t code_offset_bytes);
 
+/* What an instruction was made of: the source from its line and column up to its end. */
+struct linetable_position {
+	int32_t line;	    /* as linetable_find() says it */
+	int32_t column;	    /* in bytes of UTF-8, the first is 0; -1 if not known */
+	int32_t end_line;   /* the same as line or a later one; -1 if not known */
+	int32_t end_column; /* of the byte behind the last; -1 if not known */
+};
+
 /*
- * The same for all of a function at once: the line of each of its nr_units code units, 0
+ * All that the table says of that instruction. Tables before 3.11 know the line alone; a torn
+ * entry of a newer one that still has a line is of that line, and no more.
+ */
+struct linetable_position linetable_position(enum linetable_format format, const uint8_t *table,
+					     size_t size_bytes, int32_t first_line,
+					     int32_t code_offset_bytes);
+
+/*
+ * The lines of all of a function at once: the line of each of its nr_units code units, 0
  * where there is none. One pass over the table, however long the function is.
  */
 void linetable_lines(enum linetable_format format, const uint8_t *table, size_t size_bytes,

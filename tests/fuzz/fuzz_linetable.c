@@ -21,7 +21,13 @@ static void check(enum linetable_format format, const uint8_t *table, size_t siz
 {
 	int32_t line = linetable_find(format, table, size_bytes, first_line, offset);
 
-	if (line < 0)
+	struct linetable_position position =
+		linetable_position(format, table, size_bytes, first_line, offset);
+
+	if (line < 0 || position.line != line)
+		abort();
+	if (position.column < -1 || position.end_column < -1 ||
+	    (position.end_line != -1 && position.end_line < line))
 		abort();
 	if (offset >= 0 && (size_t)offset / 2 >= linetable_max_units(format, size_bytes) && line)
 		abort();

@@ -12,8 +12,9 @@ that lives where CLI cannot run:
     chroot ROOT python3.15 - --emit < linetable_oracle.py | linetable_oracle.py --check CLI
 
 What is printed begins with the format of the table, as linetable_cli knows it. A
-case is a line of text: first line, offset, table, "|", then the line that CPython
-gives (co_positions(); co_lines() on 3.10, dis.findlinestarts() before) and where it
+case is a line of text: first line, offset, table, "|", then the position that CPython
+gives (co_positions(): line, column, end line, end column, -1 for None; before 3.11
+only the line, of co_lines() on 3.10 and of dis.findlinestarts() before) and where it
 is from. The last line is "end", so that what is cut off is not taken for all. Needs
 CPython 3.6 or newer, nothing but the standard library.
 """
@@ -294,29 +295,38 @@ def made_up_codes():
         yield "<made up>", with_table(code, table, first)
 
 
+UNKNOWN = (-1, -1, -1)
+
+
 def by_line_starts(code):
     lines = []
     starts = [start for start in dis.findlinestarts(code) if start[0] < len(code.co_code)]
     for (begin, line), (end, _) in zip(starts, starts[1:] + [(len(code.co_code), None)]):
         lines += [line] * ((end - begin) // 2)
-    return lines
+    return [(known(line),) + UNKNOWN for line in lines]
 
 
 def by_ranges(code):
-    return [line for begin, end, line in code.co_lines() for _ in range(begin, end, 2)]
+    return [(known(line),) + UNKNOWN
+            for begin, end, line in code.co_lines() for _ in range(begin, end, 2)]
 
 
 def by_positions(code):
-    return [position[0] for position in code.co_positions()]
+    for line, end_line, column, end_column in code.co_positions():
+        if line is None or line < 0:
+            yield (0,) + UNKNOWN
+        else:
+            yield (line,) + tuple(-1 if number is None else number
+                                  for number in (column, end_line, end_column))
 
 
-# What the tables of this version are called by linetable_cli, and who knows their lines.
+# What the tables of this version are called by linetable_cli, and who knows what they say.
 if sys.version_info >= (3, 11):
-    FORMAT, lines_of = "locations", by_positions
+    FORMAT, positions_of = "locations", by_positions
 elif sys.version_info >= (3, 10):
-    FORMAT, lines_of = "ranges", by_ranges
+    FORMAT, positions_of = "ranges", by_ranges
 else:
-    FORMAT, lines_of = "lnotab", by_line_starts
+    FORMAT, positions_of = "lnotab", by_line_starts
 
 
 def known(line):
@@ -328,14 +338,16 @@ def cases(where, code):
     """The cases of a code object: each instruction, and one offset beyond each end."""
     table = (code.co_lnotab if FORMAT == "lnotab" else code.co_linetable).hex() or "-"
     first = code.co_firstlineno
-    lines = list(map(known, lines_of(code)))
-    if len(lines) != len(code.co_code) // 2:
-        raise AssertionError("%s: %d lines for %d units" % (where, len(lines), len(code.co_code)))
-    expected = [(-2, first)] + [(2 * i, line) for i, line in enumerate(lines)]
+    positions = list(positions_of(code))
+    if len(positions) != len(code.co_code) // 2:
+        raise AssertionError("%s: %d positions for %d units"
+                             % (where, len(positions), len(code.co_code)))
+    expected = [(-2, (first,) + UNKNOWN)]
+    expected += [(2 * i, position) for i, position in enumerate(positions)]
     if FORMAT != "lnotab":  # which has no end
-        expected.append((2 * len(lines), 0))
-    for offset, line in expected:
-        yield f"{first} {offset} {table} | {line} {where}"
+        expected.append((2 * len(positions), (0,) + UNKNOWN))
+    for offset, position in expected:
+        yield f"{first} {offset} {table} | {' '.join(map(str, position))} {where}"
         table = "="
 
 
@@ -357,9 +369,9 @@ def failures(cli, table_format, lines):
                          stderr=subprocess.PIPE, universal_newlines=True)
     outputs = run.stdout.splitlines()
     wrong = [
-        f"{where}: {question.split()[:2]}: expected {line}, not {output}"
-        for question, (line, where), output in zip(inputs, expected, outputs)
-        if line != output
+        f"{where}: {question.split()[:2]}: expected {position}, not {output}"
+        for question, (position, where), output in zip(inputs, expected, outputs)
+        if position != output
     ]
     if run.returncode or len(outputs) != len(inputs):
         wrong.append(f"{cli}: status {run.returncode}, {len(outputs)} lines for "

@@ -505,6 +505,15 @@ def expected_frames(thread):
             for frame in thread["frames"]]
 
 
+PLACE_KEYS = ("name", "path", "line", "first_line")
+FRAME_KEYS = PLACE_KEYS + ("column", "end_line", "end_column")
+
+
+def dumped_frames(thread, keys=FRAME_KEYS):
+    """What `dump --json` says of a thread's frames, as expected_frames() has it."""
+    return [{key: frame[key] for key in keys} for frame in thread["frames"]]
+
+
 RUN_LINE = re.compile(r"# (run|base) (\{.*\})\n")
 
 

@@ -380,7 +380,7 @@ class WithoutTheCall(LifecycleTestCase):
                 with self.subTest(error):
                     result = pysample("dump", target.pid, "--json", wrapper=wrapper)
                     self.assertEqual((result.status, result.stderr), (0, ""))
-                    stacks = [thread["frames"] for thread in json.loads(result.stdout)["threads"]]
+                    stacks = map(support.dumped_frames, json.loads(result.stdout)["threads"])
                     self.assertCountEqual(stacks, map(support.expected_frames, truths))
                     self.check_attach(target, truths, wrapper)
                     result = pysample("doctor", target.pid, wrapper=wrapper)

@@ -213,7 +213,8 @@ def check_dump(found):
     if dumped["python"] != target.report["python"]:
         raise Wrong("dump: version %(python)s" % dumped)
     tids = support.innermost_tids(found.pid)
-    threads = {tids.get(thread["tid"]): thread["frames"] for thread in dumped["threads"]}
+    threads = {tids.get(thread["tid"]): support.dumped_frames(thread)
+               for thread in dumped["threads"]}
     truths = {truth["tid"]: truth for truth in target.report["threads"]}
     if set(threads) != set(truths) or len(threads) != len(dumped["threads"]):
         raise Wrong("dump: threads %s, not %s" % (sorted(map(str, threads)), sorted(truths)))

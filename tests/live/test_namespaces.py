@@ -61,7 +61,8 @@ class NamespaceTestCase(unittest.TestCase):
 
     def assert_truth(self, dumped, target, own_tid=lambda tid: tid):
         """Every thread is where the target says it is."""
-        threads = {own_tid(thread["tid"]): thread["frames"] for thread in dumped["threads"]}
+        threads = {own_tid(thread["tid"]): support.dumped_frames(thread)
+                   for thread in dumped["threads"]}
         self.assertEqual(threads, {truth["tid"]: support.expected_frames(truth)
                                    for truth in target.report["threads"]})
 

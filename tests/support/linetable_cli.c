@@ -4,7 +4,7 @@
  * FORMAT is locations (3.11 and newer), ranges (3.10) or lnotab. Each line on stdin
  * is "FIRSTLINE OFFSET HEXTABLE", where "=" is the table of the line before (a
  * code object has many instructions) and "-" the empty one; for each it prints
- * the line.
+ * "LINE COLUMN ENDLINE ENDCOLUMN", as struct linetable_position has them.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -60,6 +60,20 @@ static bool parse_format(const char *name, enum linetable_format *ret_format)
 	return false;
 }
 
+/* Both look-ups have to say the same line. */
+static void print_position(enum linetable_format format, const uint8_t *table, size_t size_bytes,
+			   int32_t first_line, int32_t offset)
+{
+	const struct linetable_position position =
+		linetable_position(format, table, size_bytes, first_line, offset);
+	int32_t line = linetable_find(format, table, size_bytes, first_line, offset);
+
+	if (line != position.line)
+		(void)printf("%" PRId32 ", not ", line);
+	(void)printf("%" PRId32 " %" PRId32 " %" PRId32 " %" PRId32 "\n", position.line,
+		     position.column, position.end_line, position.end_column);
+}
+
 int main(int argc, char **argv)
 {
 	enum linetable_format format;
@@ -94,8 +108,7 @@ int main(int argc, char **argv)
 			memcpy(table, hex, (size_t)size_bytes);
 			table_bytes = (size_t)size_bytes;
 		}
-		(void)printf("%" PRId32 "\n",
-			     linetable_find(format, table, table_bytes, first_line, offset));
+		print_position(format, table, table_bytes, first_line, offset);
 	}
 	return ferror(stdin) || fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
 }

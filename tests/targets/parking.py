@@ -57,14 +57,24 @@ def warm(situation):
     return after_warming_up
 
 
+def position_of(frame):
+    """Where in the source a frame is, if its version knows (3.11): the positions of its code."""
+    code = frame.f_code
+    positions = itertools.islice(code.co_positions() if hasattr(code, "co_positions") else (),
+                                 max(frame.f_lasti, 0) // 2, None)
+    _, end_line, column, end_column = next(positions, (None,) * 4)
+    return {"column": column, "end_line": end_line, "end_column": end_column}
+
+
 def described(frame):
     code = frame.f_code
-    return {
-        "name": getattr(code, "co_qualname", code.co_name),  # told from 3.11 on
-        "path": code.co_filename,
-        "line": frame.f_lineno or 0,
-        "first_line": code.co_firstlineno,
-    }
+    return dict(
+        position_of(frame),
+        name=getattr(code, "co_qualname", code.co_name),  # told from 3.11 on
+        path=code.co_filename,
+        line=frame.f_lineno or 0,
+        first_line=code.co_firstlineno,
+    )
 
 
 def frames_of(frame):

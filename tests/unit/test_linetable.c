@@ -245,6 +245,82 @@ Test(linetable, overflow)
 	EXPECT_LOOKUPS(lookups);
 }
 
+struct position_lookup {
+	const char *name;
+	enum linetable_format format;
+	uint8_t table[MAX_TABLE_BYTES];
+	size_t size_bytes;
+	int32_t offset;
+	struct linetable_position expected; /* line, column, end line, end column */
+};
+
+/* A function of the first line 7. */
+static void expect_position(const struct position_lookup *l)
+{
+	uint8_t *copy = malloc(l->size_bytes + !l->size_bytes);
+	struct linetable_position position;
+
+	memcpy(copy, l->table, l->size_bytes);
+	position = linetable_position(l->format, copy, l->size_bytes, 7, l->offset);
+	free(copy);
+	cr_expect(eq(i32, position.line, l->expected.line), "%s", l->name);
+	cr_expect(eq(i32, position.column, l->expected.column), "%s", l->name);
+	cr_expect(eq(i32, position.end_line, l->expected.end_line), "%s", l->name);
+	cr_expect(eq(i32, position.end_column, l->expected.end_column), "%s", l->name);
+}
+
+/* A torn entry says its line at most. */
+Test(linetable, positions)
+{
+	static const struct position_lookup lookups[] = {
+		{"short form", 0, TABLE(0x80, 0x53), 0, {7, 5, 7, 8}},
+		{"short form, largest", 0, TABLE(0xc8, 0x7f), 0, {7, 79, 7, 94}},
+		{"short form, cut", 0, TABLE(0xc8), 0, {7, -1, -1, -1}},
+		{"one line", 0, TABLE(0xd8, 0x51, 0x7f), 0, {8, 81, 8, 127}},
+		{"one line, second next", 0, TABLE(0xe0, 0x05, 0x06), 0, {9, 5, 9, 6}},
+		{"one line, cut", 0, TABLE(0xd8, 0x51), 0, {8, -1, -1, -1}},
+		{"no columns", 0, TABLE(0xe8, 0x06), 0, {10, -1, 10, -1}},
+		{"long form", 0, TABLE(0xf0, 0x02, 0x03, 0x49, 0x03, 0x0b), 0, {8, 200, 11, 10}},
+		{"long form, no columns", 0, TABLE(0xf0, 0, 2, 0, 0), 0, {7, -1, 9, -1}},
+		{"long form, no end column", 0, TABLE(0xf0, 0, 2, 3), 0, {7, -1, -1, -1}},
+		{"long form, the next entry as a column",
+		 0,
+		 TABLE(0xf0, 0, 2, 3, 0x80, 0),
+		 0,
+		 {7, -1, -1, -1}},
+		{"long form, end line above INT32_MAX",
+		 0,
+		 TABLE(0xf0, 0, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x01, 1, 1),
+		 0,
+		 {7, -1, -1, -1}},
+		{"long form, column above INT32_MAX",
+		 0,
+		 TABLE(0xf0, 0, 0, 0x40, 0x40, 0x40, 0x40, 0x40, 0x02, 1),
+		 0,
+		 {7, -1, -1, -1}},
+		{"long form, largest column",
+		 0,
+		 TABLE(0xf0, 0, 0, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x01, 1),
+		 0,
+		 {7, INT32_MAX - 1, 7, 0}},
+		{"none", 0, TABLE(0xf8), 0, {0, -1, -1, -1}},
+		{"behind one without", 0, TABLE(0xf8, 0xd8, 1, 2), 2, {8, 1, 8, 2}},
+		{"not the columns of the one before",
+		 0,
+		 TABLE(0x80, 0x53, 0xe8, 0),
+		 2,
+		 {7, -1, 7, -1}},
+		{"a line below 0", 0, TABLE(0xe8, 0x11), 0, {0, -1, -1, -1}},
+		{"not begun", 0, TABLE(0x80, 0x53), -2, {7, -1, -1, -1}},
+		{"behind the table", 0, TABLE(0x80, 0x53), 2, {0, -1, -1, -1}},
+		{"ranges", LINETABLE_RANGES, TABLE(4, 1, 8, 2), 2, {8, -1, -1, -1}},
+		{"lnotab", LINETABLE_LNOTAB, TABLE(0, 1, 4, 1), 2, {8, -1, -1, -1}},
+	};
+
+	for (size_t i = 0; i < sizeof(lookups) / sizeof(*lookups); i++)
+		expect_position(&lookups[i]);
+}
+
 /* However a real table is cut, an instruction has its own line or none. */
 Test(linetable, every_prefix)
 {

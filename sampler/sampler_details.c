@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* What careful looks tell of each frame of a stack beside its function and line. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "procmem/cleanup.h"
+#include "sampler/sampler_state.h"
+
+static const struct frame_detail unknown = {.column = -1, .end_line = -1, .end_column = -1};
+
+static struct frame_detail detail_of(const struct code_cache *codes,
+				     const struct walked_frame *walked)
+{
+	const struct linetable_position position =
+		code_position(codes, walked->code, walked->instr_ptr);
+
+	return (struct frame_detail){
+		.column = position.column,
+		.end_line = position.end_line,
+		.end_column = position.end_column,
+	};
+}
+
+/* One for each frame of the sample: those of the list that people see, and the collector's. */
+static void fill(const struct code_cache *codes, const struct frame_list *list,
+		 const struct sample *sample, struct frame_detail *details)
+{
+	uint32_t listed = 0;
+
+	for (uint32_t i = 0; i < sample->nr_frames; i++) {
+		details[i] = unknown;
+		if (sample->frames[i].function->kind == FUNCTION_COLLECTOR)
+			continue;
+		while (listed < list->nr_frames && !frame_visible(list, listed))
+			listed++;
+		if (listed < list->nr_frames)
+			details[i] = detail_of(codes, &list->frames[listed++]);
+	}
+}
+
+static int add_details(struct sample_sink *sink, const struct sample *sample)
+{
+	const struct detail_sink *self = (const struct detail_sink *)sink;
+	cleanup_free struct frame_detail *details = NULL;
+	struct sample detailed = *sample;
+
+	details = reallocarray(NULL, sample->nr_frames + 1ull, sizeof(*details));
+	if (!details)
+		return -ENOMEM;
+	fill(self->codes, self->list, sample, details);
+	detailed.details = details;
+	return self->next->ops->sample(self->next, &detailed);
+}
+
+void detail_sink_init(struct detail_sink *sink, const struct code_cache *codes,
+		      const struct frame_list *list, struct sample_sink *next)
+{
+	static const struct sample_sink_ops ops = {.sample = add_details};
+
+	*sink = (struct detail_sink){
+		.sink.ops = &ops,
+		.codes = codes,
+		.list = list,
+		.next = next,
+	};
+}
