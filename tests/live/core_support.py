@@ -216,32 +216,18 @@ def core_json(*args, **kwargs):
 
 
 def expanded(truth):
-    """A thread's frames, of [frame, how often]."""
-    return [frame for frame, nr in truth["frames"] for _ in range(nr)]
+    """A thread's frames as the report has to have them."""
+    frames = [[entry, 1] if isinstance(entry, dict) else entry for entry in truth["frames"]]
+    return support.expected_frames(
+        {"frames": [frame for frame, nr in frames for _ in range(nr)]})
 
 
-def as_shown(frame):
-    """A frame of the truth as the report has to have it."""
-    shown = {"name": support.shown(frame["name"]), "path": support.shown(frame["path"]),
-             "line": frame["line"], "first_line": frame["first_line"]}
-    if frame.get("positions"):
-        shown.update(zip(("end_line", "column", "end_column"), frame["positions"]))
-    return shown
-
-
-def frame_fault(got, truth):
-    """What is wrong with a frame, or None."""
-    wanted = as_shown(truth)
-    seen = {key: got.get(key) for key in wanted}
-    return None if seen == wanted else "%r instead of %r" % (seen, wanted)
-
-
-def frames_fault(got, truths):
-    """The first thing that is wrong with a stack, or None."""
-    for index, (one, truth) in enumerate(zip(got, truths)):
-        fault = frame_fault(one, truth)
-        if fault:
-            return "frame %d: %s" % (index, fault)
-    if len(got) != len(truths):
-        return "%d frames, not %d" % (len(got), len(truths))
+def frames_fault(thread, truth):
+    """The first thing that is wrong with a thread's stack, or None."""
+    frames, wanted = support.dumped_frames(thread), expanded(truth)
+    for index, (one, other) in enumerate(zip(frames, wanted)):
+        if one != other:
+            return "frame %d: %r instead of %r" % (index, one, other)
+    if len(frames) != len(wanted):
+        return "%d frames, not %d" % (len(frames), len(wanted))
     return None

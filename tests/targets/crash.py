@@ -9,7 +9,6 @@ import ctypes
 import functools
 import gc
 import importlib
-import itertools
 import json
 import os
 import signal
@@ -25,14 +24,6 @@ BAD_ADDRESS = 0x75BCD15
 # ---- the truth ------------------------------------------------------------------------
 
 
-def positions(code, lasti):
-    """(end line, column, end column), from 3.11 on."""
-    if not hasattr(code, "co_positions") or lasti < 0:
-        return None
-    _, *rest = next(itertools.islice(code.co_positions(), lasti // 2, None))
-    return rest
-
-
 def frames_of(frame):
     """[frame, how often it is there one after another], outermost first."""
     runs = []
@@ -41,7 +32,7 @@ def frames_of(frame):
         if runs and runs[-1][0] == key:
             runs[-1][2] += 1
         else:
-            runs.append([key, dict(parking.described(frame), positions=positions(*key)), 1])
+            runs.append([key, parking.described(frame), 1])
         frame = frame.f_back
     return [[told, nr] for _, told, nr in runs[::-1]]
 
