@@ -285,3 +285,28 @@ size_t maps_module_end(const struct maps *maps, size_t first)
 	}
 	return end;
 }
+
+size_t maps_search(const struct maps *maps, remote_addr addr)
+{
+	size_t first = 0;
+	size_t end = maps->nr_mappings;
+
+	while (first < end) {
+		size_t middle = first + (end - first) / 2;
+
+		if (maps->mappings[middle].end > addr)
+			end = middle;
+		else
+			first = middle + 1;
+	}
+	return first;
+}
+
+const struct mapping *maps_find(const struct maps *maps, remote_addr addr)
+{
+	size_t index = maps_search(maps, addr);
+
+	return index < maps->nr_mappings && maps->mappings[index].start <= addr
+		       ? &maps->mappings[index]
+		       : NULL;
+}

@@ -65,3 +65,11 @@ bool maps_same(const struct maps *a, const struct maps *b);
  * the file's (its .bss) count as part of the run. Used to walk module by module.
  */
 size_t maps_module_end(const struct maps *maps, size_t first);
+
+/*
+ * The index of the first mapping that ends behind addr: the one that holds it, or the next
+ * one; nr_mappings if there is none. maps_find() is the mapping that holds addr, borrowed
+ * from the maps; NULL if none does.
+ */
+size_t maps_search(const struct maps *maps, remote_addr addr);
+const struct mapping *maps_find(const struct maps *maps, remote_addr addr);

@@ -10,14 +10,7 @@
 #include <unistd.h>
 
 #include "procmem/cleanup.h"
-
-#if defined(__x86_64__)
-#define IMAGE_MACHINE EM_X86_64
-#elif defined(__aarch64__)
-#define IMAGE_MACHINE EM_AARCH64
-#else
-#error "the ELF machine of this architecture is not known"
-#endif
+#include "procmem/machine.h"
 
 /* Notes are looked at in this many bytes of a segment; most have under 100. */
 #define NOTES_MAX_BYTES 4096
@@ -82,7 +75,7 @@ bool image_header_is_ours(const Elf64_Ehdr *header)
 {
 	return memcmp(header->e_ident, ELFMAG, SELFMAG) == 0 &&
 	       header->e_ident[EI_CLASS] == ELFCLASS64 && header->e_ident[EI_DATA] == ELFDATA2LSB &&
-	       header->e_machine == IMAGE_MACHINE &&
+	       header->e_machine == MACHINE_ELF &&
 	       (header->e_phnum == 0 || header->e_phentsize == sizeof(Elf64_Phdr));
 }
 

@@ -269,3 +269,32 @@ Test(maps, longer_than_one_read)
 	maps_done(&maps);
 	process_close(&process);
 }
+
+Test(maps, find)
+{
+	static const char text[] = "1000-2000 r--p 00000000 00:00 0 a\n"
+				   "2000-3000 r--p 00000000 00:00 0 b\n"
+				   "5000-6000 r--p 00000000 00:00 0 c\n";
+	static const struct {
+		remote_addr addr;
+		size_t index;
+		bool is_inside;
+	} cases[] = {
+		{0, 0, false},	   {0xfff, 0, false},  {0x1000, 0, true},
+		{0x1fff, 0, true}, {0x2000, 1, true},  {0x3000, 2, false},
+		{0x5abc, 2, true}, {0x6000, 3, false}, {UINT64_MAX, 3, false},
+	};
+	struct maps empty = {0};
+	struct maps maps;
+
+	cr_assert(zero(int, maps_parse(text, sizeof(text) - 1, &maps)));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct mapping *expected =
+			cases[i].is_inside ? &maps.mappings[cases[i].index] : NULL;
+
+		cr_expect(eq(sz, maps_search(&maps, cases[i].addr), cases[i].index), "case %zu", i);
+		cr_expect(eq(int, maps_find(&maps, cases[i].addr) == expected, 1), "case %zu", i);
+	}
+	cr_expect(eq(sz, maps_search(&empty, 1), 0));
+	maps_done(&maps);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+#include "procmem/core_memory.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* Read out of the mapped file what lies there without a gap: at most size bytes. */
+static size_t read_file(const struct core_memory *memory, remote_addr addr, void *buffer,
+			size_t size)
+{
+	const struct mapping *mapping = maps_find(memory->maps, addr);
+	uint64_t file_offset;
+
+	if (!mapping || memory->file_fds[mapping - memory->maps->mappings] < 0 ||
+	    __builtin_add_overflow(mapping->file_offset, addr - mapping->start, &file_offset))
+		return 0;
+	if (size > mapping->end - addr)
+		size = mapping->end - addr;
+	return file_read_at(memory->file_fds[mapping - memory->maps->mappings], file_offset, buffer,
+			    size);
+}
+
+/* Read what lies at addr in one piece: less than size if that ends, 0 if there is nothing. */
+static size_t read_piece(struct core_memory *memory, remote_addr addr, void *buffer, size_t size)
+{
+	size_t index = maps_search(memory->saved, addr);
+	const struct mapping *saved =
+		index < memory->saved->nr_mappings ? &memory->saved->mappings[index] : NULL;
+
+	if (saved && addr >= saved->start) {
+		if (size > saved->end - addr)
+			size = saved->end - addr;
+		return file_blocks_read(memory->core, saved->file_offset + (addr - saved->start),
+					buffer, size);
+	}
+	if (saved && size > saved->start - addr)
+		size = saved->start - addr;
+	return read_file(memory, addr, buffer, size);
+}
+
+static int core_read_ranges(struct remote_memory *remote, struct remote_range *ranges,
+			    size_t nr_ranges)
+{
+	struct core_memory *memory = (struct core_memory *)remote;
+
+	for (size_t i = 0; i < nr_ranges; i++) {
+		struct remote_range *range = &ranges[i];
+		size_t n = 1;
+
+		for (range->done_bytes = 0; n && range->done_bytes < range->size;
+		     range->done_bytes += n)
+			n = range->done_bytes > UINT64_MAX - range->addr
+				    ? 0
+				    : read_piece(memory, range->addr + range->done_bytes,
+						 (char *)range->buffer + range->done_bytes,
+						 range->size - range->done_bytes);
+	}
+	return 0;
+}
+
+static const struct remote_memory_ops core_ops = {.read_ranges = core_read_ranges};
+
+int core_memory_init(struct core_memory *memory, struct file_blocks *core, const struct maps *saved,
+		     const struct maps *maps)
+{
+	int *file_fds = calloc(maps->nr_mappings ? maps->nr_mappings : 1, sizeof(*file_fds));
+
+	if (!file_fds)
+		return -ENOMEM;
+	for (size_t i = 0; i < maps->nr_mappings; i++)
+		file_fds[i] = -1;
+	*memory = (struct core_memory){
+		.memory = {.ops = &core_ops},
+		.core = core,
+		.saved = saved,
+		.maps = maps,
+		.file_fds = file_fds,
+	};
+	return 0;
+}
+
+void core_memory_done(struct core_memory *memory)
+{
+	free(memory->file_fds);
+	*memory = (struct core_memory){.file_fds = NULL};
+}
+
+void core_memory_set_file(struct core_memory *memory, const struct mapping *mapping, int fd)
+{
+	memory->file_fds[mapping - memory->maps->mappings] = fd;
+}
