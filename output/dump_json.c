@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+#include "output/dump_state.h"
+#include "output/json.h"
+
+/* A number that may not be known, which is less than 0 then. */
+static void write_known(struct json *json, const char *key, int32_t value)
+{
+	json_key(json, key);
+	if (value < 0)
+		json_null(json);
+	else
+		json_i64(json, value);
+}
+
+static void write_frame(struct json *json, const struct frame *frame,
+			const struct frame_detail *detail)
+{
+	json_object_begin(json);
+	json_key(json, "name");
+	json_string(json, frame->function->qualname);
+	json_key(json, "path");
+	json_string(json, frame->function->path);
+	json_key(json, "line");
+	json_i64(json, frame->line);
+	json_key(json, "first_line");
+	json_i64(json, frame->function->first_line);
+	write_known(json, "column", detail->column);
+	write_known(json, "end_line", detail->end_line);
+	write_known(json, "end_column", detail->end_column);
+	json_object_end(json);
+}
+
+/* What is known of a thread's frame beside the frame. */
+static const struct frame_detail *detail_of(const struct dumped *dumped, uint32_t i)
+{
+	static const struct frame_detail unknown = {.column = -1, .end_line = -1, .end_column = -1};
+
+	return dumped->details ? &dumped->details[i] : &unknown;
+}
+
+static void write_thread(struct json *json, const struct dumped *dumped)
+{
+	json_object_begin(json);
+	json_key(json, "tid");
+	json_i64(json, dumped->thread.tid);
+	json_key(json, "name");
+	json_string(json, dumped->thread.name);
+	json_key(json, "os_name");
+	json_string(json, dumped->thread.os_name);
+	json_key(json, "interpreter");
+	json_i64(json, dumped->thread.interpreter_id);
+	json_key(json, "main");
+	json_bool(json, dumped->thread.is_main);
+	json_key(json, "holds_gil");
+	json_bool(json, (dumped->flags & SAMPLE_HOLDS_GIL) != 0);
+	json_key(json, "proven");
+	json_bool(json, !(dumped->flags & SAMPLE_UNPROVEN));
+	json_key(json, "error");
+	json_string(json, dumped->error ? dump_error_text(dumped->error) : NULL);
+	json_key(json, "frames");
+	json_array_begin(json);
+	for (uint32_t i = 0; i < dumped->nr_frames; i++)
+		write_frame(json, &dumped->frames[i], detail_of(dumped, i));
+	json_array_end(json);
+	json_object_end(json);
+}
+
+static void write_native(struct json *json, const struct native_thread *thread)
+{
+	const char state[] = {thread->state, '\0'};
+
+	json_object_begin(json);
+	json_key(json, "tid");
+	json_i64(json, thread->tid);
+	json_key(json, "name");
+	json_string(json, thread->name);
+	json_key(json, "state");
+	json_string(json, state);
+	json_key(json, "wchan");
+	json_string(json, thread->wchan[0] ? thread->wchan : NULL);
+	json_object_end(json);
+}
+
+static void write_natives(struct json *json, const struct dump *dump)
+{
+	json_key(json, "native_threads");
+	if (!dump->wants_native || (dump->nr_natives && dump_count_unknown(dump))) {
+		json_string(json, NULL);
+		return;
+	}
+	json_array_begin(json);
+	for (size_t i = 0; i < dump->nr_natives; i++)
+		write_native(json, &dump->natives[i]);
+	json_array_end(json);
+}
+
+int dump_write_json(const struct dump *dump, const struct run_info *info, FILE *out)
+{
+	struct json json;
+
+	json_init(&json, out, 2);
+	json_object_begin(&json);
+	json_key(&json, "pid");
+	json_i64(&json, info->pid);
+	json_key(&json, "python");
+	json_string(&json, info->python);
+	json_key(&json, "command");
+	json_string(&json, info->command_line);
+	json_key(&json, "threads");
+	json_array_begin(&json);
+	for (size_t i = 0; i < dump->nr_threads; i++)
+		write_thread(&json, &dump->threads[i]);
+	json_array_end(&json);
+	write_natives(&json, dump);
+	json_object_end(&json);
+	return json_finish(&json);
+}

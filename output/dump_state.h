@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* The inside of a dump, for the files that make it up: what was kept, and its two writers. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "output/dump.h"
+
+/* A sample that is kept: its thread and frames copied. Functions live as long as the sampler. */
+struct dumped {
+	struct sample_thread thread;
+	uint32_t flags;
+	int error;
+	uint32_t nr_frames;
+	struct frame *frames;	      /* owned */
+	struct frame_detail *details; /* owned; NULL: none came */
+};
+
+struct dump {
+	struct sample_sink sink;
+	struct dumped *threads;
+	size_t nr_threads, max_threads;
+	bool wants_native;
+	pid_t *tids; /* of the first nr_tids threads, by rising value; owned */
+	size_t nr_tids;
+	struct native_thread *natives;
+	size_t nr_natives, max_natives;
+};
+
+/* How many threads of Python's have no id: any native one may be one of those. */
+size_t dump_count_unknown(const struct dump *dump);

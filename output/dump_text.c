@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+
+#include "output/dump_state.h"
+#include "output/label.h"
+#include "output/text.h"
+
+static void append_name(struct text *text, const char *name)
+{
+	label_append_escaped(text, name, strlen(name), LABEL_DISPLAY);
+}
+
+static void append_thread(struct text *text, const struct dumped *dumped)
+{
+	const struct sample_thread *thread = &dumped->thread;
+
+	text_printf(text, "\nThread %d", thread->tid);
+	if (thread->name[0]) {
+		text_puts(text, " \"");
+		append_name(text, thread->name);
+		text_puts(text, "\"");
+	}
+	if (thread->interpreter_id)
+		text_printf(text, " in interpreter %lld", (long long)thread->interpreter_id);
+	if (thread->is_main)
+		text_puts(text, ", main");
+	if (dumped->flags & SAMPLE_HOLDS_GIL)
+		text_puts(text, ", holds the GIL");
+	text_puts(text, dumped->nr_frames || dumped->error ? " (most recent call last):\n"
+							   : ": runs no Python code\n");
+	if (dumped->error)
+		text_printf(text, "  (its stack could not be followed to the bottom: %s)\n",
+			    dump_error_text(dumped->error));
+	else if (dumped->flags & SAMPLE_UNPROVEN)
+		text_puts(text, "  (it ran while it was read: these frames may not belong "
+				"together)\n");
+	for (uint32_t i = 0; i < dumped->nr_frames; i++) {
+		const struct frame *frame = &dumped->frames[i];
+
+		text_puts(text, "  File \"");
+		append_name(text, frame->function->path);
+		text_printf(text, "\", line %d, in ", frame->line);
+		append_name(text, frame->function->qualname);
+		text_puts(text, "\n");
+	}
+}
+
+/* What a thread does, by its state. Source: proc_pid_stat(5). */
+static const char *state_text(char state)
+{
+	switch (state) {
+	case 'R':
+		return "runs";
+	case 'D':
+		return "waits for a device";
+	case 'T':
+		return "is stopped";
+	case 't':
+		return "is stopped by a tracer";
+	case 'Z':
+	case 'X':
+		return "has ended";
+	default:
+		return "waits";
+	}
+}
+
+static void append_native(struct text *text, const struct native_thread *thread)
+{
+	text_printf(text, "  Thread %d \"", thread->tid);
+	append_name(text, thread->name);
+	text_printf(text, "\": %s", state_text(thread->state));
+	if (thread->wchan[0]) {
+		text_puts(text, " in ");
+		append_name(text, thread->wchan);
+	}
+	text_puts(text, "\n");
+}
+
+static void append_natives(struct text *text, const struct dump *dump)
+{
+	const size_t nr_unknown = dump_count_unknown(dump);
+
+	if (!dump->nr_natives) {
+		text_puts(text, "\nNo native threads beside these.\n");
+		return;
+	}
+	if (nr_unknown) {
+		text_printf(text,
+			    "\nNative threads cannot be told from these: the id%s of %zu %s not "
+			    "known.\n",
+			    text_plural(nr_unknown), nr_unknown, nr_unknown == 1 ? "is" : "are");
+		return;
+	}
+	text_puts(text, "\nNative threads, which Python does not know:\n");
+	for (size_t i = 0; i < dump->nr_natives; i++)
+		append_native(text, &dump->natives[i]);
+}
+
+int dump_write_text(const struct dump *dump, const struct run_info *info, FILE *out)
+{
+	struct text text = {0};
+	int err;
+
+	text_printf(&text, "Process %d: ", info->pid);
+	append_name(&text, info->command_line);
+	text_printf(&text, "\nCPython %s\n", info->python);
+	for (size_t i = 0; i < dump->nr_threads; i++)
+		append_thread(&text, &dump->threads[i]);
+	if (dump->wants_native)
+		append_natives(&text, dump);
+	err = text_write(&text, out);
+	text_done(&text);
+	return err;
+}
