@@ -4,7 +4,7 @@
 # they need, and how pysample is built.
 
 # shellcheck disable=SC2034 # used by those who source this
-build_packages='gcc libc6-dev libelf-dev zlib1g-dev libprotobuf-c-dev protobuf-c-compiler
+build_packages='gcc libc6-dev libdw-dev libelf-dev zlib1g-dev libprotobuf-c-dev protobuf-c-compiler
 	meson ninja-build pkg-config libzstd-dev python3'
 # shellcheck disable=SC2034
 test_packages='libcriterion-dev clang-format clang-tidy cppcheck shellcheck util-linux

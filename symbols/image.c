@@ -262,8 +262,8 @@ const Elf_Data *image_strings(const struct image *image, size_t index, uint64_t 
 										      : NULL;
 }
 
-int image_section(const struct image *image, const char *name, uint64_t *ret_vaddr,
-		  uint64_t *ret_size_bytes)
+/* NULL: none of that name, or the file has no section headers. */
+static Elf_Scn *find_section(const struct image *image, const char *name)
 {
 	const Elf_Data *names = NULL;
 	Elf_Scn *section = NULL;
@@ -274,14 +274,31 @@ int image_section(const struct image *image, const char *name, uint64_t *ret_vad
 	while (names && (section = elf_nextscn(image->elf, section))) {
 		const Elf64_Shdr *header = elf64_getshdr(section);
 
-		if (!header || header->sh_type == SHT_NULL || header->sh_name >= names->d_size ||
-		    strcmp((const char *)names->d_buf + header->sh_name, name) != 0)
-			continue;
-		*ret_vaddr = header->sh_addr;
-		*ret_size_bytes = header->sh_size;
-		return 0;
+		if (header && header->sh_type != SHT_NULL && header->sh_name < names->d_size &&
+		    strcmp((const char *)names->d_buf + header->sh_name, name) == 0)
+			return section;
 	}
-	return -ENOENT;
+	return NULL;
+}
+
+int image_section(const struct image *image, const char *name, uint64_t *ret_vaddr,
+		  uint64_t *ret_size_bytes)
+{
+	const Elf64_Shdr *header = elf64_getshdr(find_section(image, name));
+
+	if (!header)
+		return -ENOENT;
+	*ret_vaddr = header->sh_addr;
+	*ret_size_bytes = header->sh_size;
+	return 0;
+}
+
+const Elf_Data *image_section_bytes(const struct image *image, const char *name, uint64_t max_bytes)
+{
+	Elf_Scn *section = find_section(image, name);
+
+	return section ? image_section_data(image, elf_ndxscn(section), SHT_PROGBITS, max_bytes)
+		       : NULL;
 }
 
 /* Build ID. */

@@ -85,6 +85,13 @@ const Elf_Data *image_section_data(const struct image *image, size_t index, uint
 const Elf_Data *image_strings(const struct image *image, size_t index, uint64_t max_bytes);
 
 /*
+ * The bytes of the section called name, which the program itself makes sense of: as
+ * image_section_data() says, of type SHT_PROGBITS.
+ */
+const Elf_Data *image_section_bytes(const struct image *image, const char *name,
+				    uint64_t max_bytes);
+
+/*
  * Where in the file the size bytes at a vaddr are. 0 or -EFAULT (not wholly in
  * one PT_LOAD segment's file part).
  */

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * cfi_cli FILE SECTION: asks the unwind table of an ELF file's section (.eh_frame, .debug_frame)
+ * for tests/live/cfi_oracle.py. Each line on stdin is a vaddr, hexadecimal; for each it
+ * prints the rule there as readelf does, "rsp+16 rbx=c-16 ra=c-8", or "none".
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "procmem/cleanup.h"
+#include "symbols/eh_frame.h"
+#include "symbols/unwind_table.h"
+
+static const char *const names[NR_REGISTERS] = {"rax", "rdx", "rcx", "rbx", "rsi", "rdi",
+						"rbp", "rsp", "r8",  "r9",  "r10", "r11",
+						"r12", "r13", "r14", "r15", "ra"};
+
+/* The section .eh_frame of a file, which no program header is asked for. */
+static int read_eh_frame(const struct image *image, struct cfi_section *ret_section)
+{
+	struct cfi_section section = {.kind = CFI_EH_FRAME};
+	uint64_t size_bytes;
+	uint8_t *bytes;
+
+	if (image_section(image, ".eh_frame", &section.vaddr, &size_bytes) ||
+	    size_bytes > CFI_MAX_BYTES)
+		return -1;
+	bytes = malloc(size_bytes);
+	if (!bytes || image_read_vaddr(image, section.vaddr, bytes, size_bytes)) {
+		free(bytes);
+		return -1;
+	}
+	section.bytes = bytes;
+	section.nr_bytes = size_bytes;
+	*ret_section = section;
+	return 0;
+}
+
+static void print_save(const struct unwind_save *save)
+{
+	printf(" %s=", names[save->number]);
+	switch ((enum cfi_rule_kind)save->kind) {
+	case CFI_AT_CFA:
+		printf("c%+" PRId32, save->value);
+		break;
+	case CFI_IS_CFA:
+		printf("v%+" PRId32, save->value);
+		break;
+	case CFI_IN_REGISTER:
+		printf("%s", names[save->value]);
+		break;
+	case CFI_AT_EXPRESSION:
+		printf("exp");
+		break;
+	case CFI_IS_EXPRESSION:
+		printf("vexp");
+		break;
+	case CFI_UNDEFINED:
+		printf("u");
+		break;
+	case CFI_SAME:
+		printf("s");
+		break;
+	}
+}
+
+static void print_rule(const struct unwind_rule *rule)
+{
+	if (!rule) {
+		printf("none\n");
+		return;
+	}
+	if (rule->cfa_is_expression)
+		printf("exp");
+	else
+		printf("%s%+" PRId32, names[rule->cfa_register], rule->cfa_offset);
+	for (unsigned int i = 0; i < rule->nr_saves; i++)
+		print_save(&rule->saves[i]);
+	printf("\n");
+}
+
+static struct unwind_table *open_table(const char *path, const char *section_name)
+{
+	struct unwind_table *table = NULL;
+	struct cfi_section section;
+	struct image *image;
+	int err;
+
+	if (image_open_fd(open(path, O_RDONLY | O_CLOEXEC), &image))
+		return NULL;
+	err = strcmp(section_name, ".eh_frame") == 0 ? read_eh_frame(image, &section)
+						     : debug_frame_copy(image, &section);
+	if (!err)
+		(void)unwind_table_create(&section, 0, &table);
+	image_close(image);
+	return table;
+}
+
+int main(int argc, char **argv)
+{
+	struct unwind_table *table = argc == 3 ? open_table(argv[1], argv[2]) : NULL;
+	char line[64];
+
+	if (!table) {
+		(void)fprintf(stderr, "usage: cfi_cli FILE .eh_frame|.debug_frame <VADDRS\n");
+		return EXIT_FAILURE;
+	}
+	while (fgets(line, sizeof(line), stdin))
+		print_rule(unwind_table_find(table, strtoull(line, NULL, 16)));
+	unwind_table_destroy(table);
+	return EXIT_SUCCESS;
+}
