@@ -224,8 +224,36 @@ def garbage(end):
     gc.collect()
 
 
+class Slotted:
+    __slots__ = ("one", "two")
+
+
+class Plain:
+    def __init__(self):
+        self.number, self.text = 1 << 40, "attribute"
+
+
+def mixture(end):
+    """A little of everything, and values of every kind."""
+    first, also_first, third = [1, [2, (3, None)]], {"a": 1, "b": {2, 3}}, -(10 ** 40)
+    fourth, fifth, sixth, seventh = 3.5, 1j, b"\0bytes\xff", bytearray(b"array")
+    text, other_text, wide_text = "text", "t\xe9xt \u65e5\u672c", "\U0001f40d" * 50
+    itself = [first]
+    itself.append(itself)
+    plain, slotted, kinds = Plain(), Slotted(), (Plain, len, sys, range(3), Ellipsis, True)
+    slotted.one = frozenset("abc")
+    cell = [first, also_first, third, fourth, fifth, sixth, seventh, text, other_text]
+
+    def generate():
+        handled(lambda: (cell, end()))
+        yield
+
+    next(generate())
+    return wide_text, plain, kinds
+
+
 SITUATIONS = {function.__name__: function for function in (
-    single, threads, deep, far, overflow, names, handled, garbage)}
+    single, threads, deep, far, overflow, names, handled, garbage, mixture)}
 
 situation, _, number = sys.argv[1].partition("=")
 SITUATIONS[situation](ENDS[sys.argv[2]](), *map(int, number.split()))

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * damage_core [-n NUMBER] [-f FIRST] [-t SECONDS] [-m MIB] [-o FILE] CORE...: damages each core
+ * in NUMBER ways, one after the other, and has each reported on. It fails if that crashes, if a
+ * sanitizer complains, and if asked if it takes longer than SECONDS, or more memory than MIB.
+ *
+ * Damage does not depend on what was done before: `-f 1234 -n 1` does that one again, and -o
+ * writes what it comes to.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "procmem/cleanup.h"
+#include "tests/fuzz/core_report.h"
+#include "tests/fuzz/core_victim.h"
+
+/* As many go to one process, so that a leak is told of few. */
+enum { DEFAULT_NUMBER = 100, BATCH = 1000 };
+
+struct options {
+	uint64_t number, first;
+	unsigned int seconds; /* 0: as long as it takes */
+	uint64_t max_mib;     /* 0: as much as it takes */
+	const char *saved;    /* NULL: nothing is */
+};
+
+/* What the processes that report share with the one that counts. */
+struct progress {
+	uint64_t number; /* that is reported on */
+	uint64_t nr_reported, nr_refused, nr_failed;
+	long max_kib; /* resident */
+};
+
+static int save(const struct victim *victim, const char *path)
+{
+	FILE *file = fopen(path, "wb");
+	bool is_written;
+
+	if (!file)
+		return -errno;
+	is_written = fwrite(victim->bytes, 1, victim->cut_bytes, file) == victim->cut_bytes;
+	return fclose(file) == 0 && is_written ? 0 : -EIO;
+}
+
+static int report(const struct victim *victim, struct progress *progress)
+{
+	const int fd = dup(victim->fd);
+	FILE *out = fopen("/dev/null", "w");
+
+	if (fd < 0 || !out)
+		return -errno;
+	if (core_report(fd, out) == 0)
+		progress->nr_reported++;
+	else
+		progress->nr_refused++;
+	return fclose(out) == 0 ? 0 : -errno;
+}
+
+/* From progress->number on, up to end. */
+static int report_batch(struct victim *victim, const struct options *options, uint64_t end,
+			struct progress *progress)
+{
+	int err = 0;
+
+	for (; !err && progress->number < end; progress->number++) {
+		/* States that are far apart, and never 0. */
+		uint64_t random = (progress->number + 1) * 0x9e3779b97f4a7c15ull | 1;
+
+		victim_damage(victim, &random);
+		if (options->saved)
+			err = save(victim, options->saved);
+		(void)alarm(options->seconds);
+		if (!err)
+			err = report(victim, progress);
+		(void)alarm(0);
+		victim_mend(victim);
+	}
+	return err;
+}
+
+/* Whether a process that has ended did what it should have. */
+static bool is_well(int status, const struct rusage *usage, const struct options *options)
+{
+	return WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS &&
+	       (!options->max_mib || (uint64_t)usage->ru_maxrss >> 10 <= options->max_mib);
+}
+
+/* Have a process of its own report on a batch; one that fails is told, and left out. */
+static int run_batch(struct victim *victim, const char *path, const struct options *options,
+		     uint64_t end, struct progress *progress)
+{
+	struct rusage usage;
+	const pid_t pid = fork();
+	int status;
+
+	if (pid < 0)
+		return -errno;
+	if (pid == 0)
+		exit(report_batch(victim, options, end, progress) ? EXIT_FAILURE : EXIT_SUCCESS);
+	if (wait4(pid, &status, 0, &usage) != pid)
+		return -errno;
+	if (usage.ru_maxrss > progress->max_kib)
+		progress->max_kib = usage.ru_maxrss;
+	if (is_well(status, &usage, options))
+		return 0;
+	progress->nr_failed++;
+	(void)fprintf(stderr, "damage_core: %s: %s %d, %ld MiB, at or before damage %llu\n", path,
+		      WIFSIGNALED(status) ? "signal" : "status",
+		      WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
+		      usage.ru_maxrss >> 10, (unsigned long long)progress->number);
+	victim_mend(victim);
+	progress->number++;
+	return 0;
+}
+
+static int damage_core(const char *path, const struct options *options, struct progress *progress)
+{
+	const uint64_t end = options->first + options->number;
+	struct victim victim;
+	int err = victim_open(path, &victim);
+
+	progress->number = options->first;
+	while (!err && progress->number < end) {
+		const uint64_t left = end - progress->number;
+
+		err = run_batch(&victim, path, options, left > BATCH ? end - left + BATCH : end,
+				progress);
+	}
+	victim_close(&victim);
+	if (err)
+		(void)fprintf(stderr, "damage_core: %s: %s\n", path, strerror(-err));
+	return err;
+}
+
+static bool parse_options(int argc, char **argv, struct options *options)
+{
+	int option;
+
+	while ((option = getopt(argc, argv, "n:f:t:m:o:")) != -1) {
+		const uint64_t number = optarg ? strtoull(optarg, NULL, 10) : 0;
+
+		if (option == 'n')
+			options->number = number;
+		else if (option == 'f')
+			options->first = number;
+		else if (option == 't')
+			options->seconds = (unsigned int)number;
+		else if (option == 'm')
+			options->max_mib = number;
+		else if (option == 'o')
+			options->saved = optarg;
+		else
+			return false;
+	}
+	return optind < argc;
+}
+
+int main(int argc, char **argv)
+{
+	struct options options = {.number = DEFAULT_NUMBER};
+	struct progress *progress;
+	int err = 0;
+
+	if (!parse_options(argc, argv, &options)) {
+		(void)fputs("usage: damage_core [-n NUMBER] [-f FIRST] [-t SECONDS] [-m MIB] "
+			    "[-o FILE] CORE...\n",
+			    stderr);
+		return EXIT_FAILURE;
+	}
+	progress = mmap(NULL, sizeof(*progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+			-1, 0);
+	if (progress == MAP_FAILED)
+		return EXIT_FAILURE;
+	for (int i = optind; !err && i < argc; i++)
+		err = damage_core(argv[i], &options, progress);
+	printf("%llu reported, %llu refused, %llu failed, %ld MiB\n",
+	       (unsigned long long)progress->nr_reported, (unsigned long long)progress->nr_refused,
+	       (unsigned long long)progress->nr_failed, progress->max_kib >> 10);
+	return err || progress->nr_failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * shrink_core CORE OUT.zst: what a report needs of a core, and zeros for all the rest of its
+ * memory, so that it packs well. Pieces are left out one by one, the large ones first, as long
+ * as the report is the same byte by byte.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include "procmem/cleanup.h"
+#include "tests/fuzz/core_report.h"
+#include "tests/fuzz/core_victim.h"
+
+enum { LARGEST_PIECE = 1 << 20, SMALLEST_PIECE = 64, ZSTD_LEVEL = 19 };
+
+/* The report is the caller's to free; NULL if there is none. */
+static char *report(const struct victim *victim)
+{
+	const int fd = dup(victim->fd);
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	int err;
+
+	if (fd < 0 || !out)
+		return NULL;
+	err = core_report(fd, out);
+	if (fclose(out) != 0 || err) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+static bool is_zero(const uint8_t *bytes, uint64_t size_bytes)
+{
+	return bytes[0] == 0 && memcmp(bytes, bytes + 1, size_bytes - 1) == 0;
+}
+
+/* Leave out the piece, or the parts of it that are not wanted. */
+static void shrink(struct victim *victim, uint64_t offset, uint64_t size_bytes, const char *wanted)
+{
+	cleanup_free char *text = NULL;
+
+	if (is_zero(victim->bytes + offset, size_bytes))
+		return;
+	memset(victim->bytes + offset, 0, size_bytes);
+	text = report(victim);
+	if (text && strcmp(text, wanted) == 0)
+		return;
+	memcpy(victim->bytes + offset, victim->whole + offset, size_bytes);
+	if (size_bytes <= SMALLEST_PIECE)
+		return;
+	shrink(victim, offset, size_bytes / 2, wanted);
+	shrink(victim, offset + size_bytes / 2, size_bytes - size_bytes / 2, wanted);
+}
+
+static int shrink_segments(struct victim *victim)
+{
+	cleanup_free char *wanted = report(victim);
+
+	if (!wanted)
+		return -EBADMSG;
+	(void)fputs(wanted, stdout);
+	for (size_t i = 0; i < victim->nr_segments; i++) {
+		const struct victim_segment *segment = &victim->segments[i];
+
+		for (uint64_t at = 0; at < segment->size_bytes; at += LARGEST_PIECE) {
+			const uint64_t left = segment->size_bytes - at;
+
+			shrink(victim, segment->file_offset + at,
+			       left < LARGEST_PIECE ? left : LARGEST_PIECE, wanted);
+		}
+	}
+	return 0;
+}
+
+static int write_packed(const struct victim *victim, const char *path)
+{
+	const size_t max = ZSTD_compressBound(victim->size_bytes);
+	cleanup_free uint8_t *packed = malloc(max);
+	FILE *file = fopen(path, "wb");
+	bool is_written;
+	size_t size;
+
+	if (!file || !packed)
+		return -ENOMEM;
+	size = ZSTD_compress(packed, max, victim->bytes, victim->size_bytes, ZSTD_LEVEL);
+	is_written = !ZSTD_isError(size) && fwrite(packed, 1, size, file) == size;
+	return fclose(file) == 0 && is_written ? 0 : -EIO;
+}
+
+int main(int argc, char **argv)
+{
+	struct victim victim;
+	int err;
+
+	if (argc != 3) {
+		(void)fputs("usage: shrink_core CORE OUT.zst\n", stderr);
+		return EXIT_FAILURE;
+	}
+	err = victim_open(argv[1], &victim);
+	if (!err)
+		err = shrink_segments(&victim);
+	if (!err)
+		err = write_packed(&victim, argv[2]);
+	victim_close(&victim);
+	if (err)
+		(void)fprintf(stderr, "shrink_core: %s: %s\n", argv[1], strerror(-err));
+	return err ? EXIT_FAILURE : EXIT_SUCCESS;
+}
