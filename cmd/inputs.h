@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cmd/spool.h"
 #include "output/recording.h"
+#include "procmem/spool.h"
 
 struct input {
 	const char *path; /* as it was given, borrowed; "-": stdin */

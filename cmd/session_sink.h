@@ -8,9 +8,9 @@
 #include <stdint.h>
 
 #include "cmd/outputs.h"
-#include "cmd/spool.h"
 #include "output/profile.h"
 #include "output/recorder.h"
+#include "procmem/spool.h"
 #include "sampler/sample.h"
 
 /*

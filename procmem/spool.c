@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cmd/spool.h"
+#include "procmem/spool.h"
 
 #include <errno.h>
 #include <fcntl.h>
