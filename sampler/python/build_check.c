@@ -159,6 +159,13 @@ enum { PATIENT_TRIES = 10, PATIENT_PAUSE_US = 1000 };
 /* _PyThreadStateImpl has 2 kB in 3.15. */
 #define THREAD_OBJECT_MAX_BYTES (64u << 10)
 
+/* tp_flags: a heap type, one that is ready; what it is derived from (Include/object.h). */
+#define TYPE_HEAP	  (1ull << 9)
+#define TYPE_READY	  (1ull << 12)
+#define TYPE_DERIVED_MASK (0xffull << 24)
+#define TYPE_IS_BYTES	  (1ull << 27)
+#define TYPE_IS_STR	  (1ull << 28)
+
 /* What is looked at, and what is known so far, by all tries. */
 struct live {
 	struct remote_memory *memory;
@@ -168,23 +175,55 @@ struct live {
 	bool fits;		/* a thread is its interpreter's */
 	bool has_foreign;	/* an executable was met that is no code object */
 	bool has_code;		/* one was met that is */
+	remote_addr code_addr;	/* of a whole one; 0: none was met */
 };
 
-/* Whether the object at addr has a type of that name. */
-static bool type_is_named(const struct live *live, remote_addr addr, const char *name)
+/*
+ * What the name of an object's type says. A core file without the file of the program has no
+ * names of static types.
+ */
+enum name_look { NAME_OTHER, NAME_EQUAL, NAME_MISSING };
+
+static enum name_look look_at_name(const struct live *live, remote_addr type_addr, const char *name)
 {
 	const struct py_offsets *offsets = &live->build->offsets;
-	uint64_t type_addr, name_addr;
+	const size_t size = strlen(name) + 1;
+	uint64_t name_addr;
 	char text[8];
-	size_t size = strlen(name) + 1;
 
-	return remote_memory_read_u64(live->memory, addr + offsets->object.ob_type, &type_addr) ==
-		       0 &&
-	       remote_memory_read_u64(live->memory, type_addr + offsets->object.tp_name,
-				      &name_addr) == 0 &&
-	       size <= sizeof(text) &&
-	       remote_memory_read(live->memory, name_addr, text, size) == 0 &&
-	       memcmp(text, name, size) == 0;
+	if (size > sizeof(text) ||
+	    remote_memory_read_u64(live->memory, type_addr + offsets->object.tp_name, &name_addr) !=
+		    0)
+		return NAME_OTHER;
+	if (remote_memory_read(live->memory, name_addr, text, size) != 0)
+		return NAME_MISSING;
+	return memcmp(text, name, size) == 0 ? NAME_EQUAL : NAME_OTHER;
+}
+
+/*
+ * Whether the object at addr has the type called name; if that has no name there, whether it
+ * is a static type and has that flag, or none, of those that tell what a type is derived from.
+ */
+static bool type_is(const struct live *live, remote_addr addr, const char *name, uint64_t flag)
+{
+	const struct py_offsets *offsets = &live->build->offsets;
+	uint64_t type_addr, flags;
+
+	if (remote_memory_read_u64(live->memory, addr + offsets->object.ob_type, &type_addr) != 0)
+		return false;
+	switch (look_at_name(live, type_addr, name)) {
+	case NAME_EQUAL:
+		return true;
+	case NAME_MISSING:
+		return offsets->type.flags != OFFSET_ABSENT &&
+		       remote_memory_read_u64(live->memory, type_addr + offsets->type.flags,
+					      &flags) == 0 &&
+		       (flags & (TYPE_HEAP | TYPE_READY | TYPE_DERIVED_MASK)) ==
+			       (TYPE_READY | flag);
+	case NAME_OTHER:
+	default:
+		return false;
+	}
 }
 
 /* Whether the name and file of the code object at addr are of type str, its table bytes. */
@@ -199,8 +238,19 @@ static bool code_is_whole(const struct live *live, remote_addr addr)
 		       0 &&
 	       remote_memory_read_u64(live->memory, addr + offsets->code.linetable, &linetable) ==
 		       0 &&
-	       type_is_named(live, qualname, "str") && type_is_named(live, filename, "str") &&
-	       type_is_named(live, linetable, "bytes");
+	       type_is(live, qualname, "str", TYPE_IS_STR) &&
+	       type_is(live, filename, "str", TYPE_IS_STR) &&
+	       type_is(live, linetable, "bytes", TYPE_IS_BYTES);
+}
+
+/* What an executable is; without the names of types what is CODE_DAMAGED may be anything. */
+enum code_look { CODE_NONE, CODE_DAMAGED, CODE_WHOLE };
+
+static enum code_look look_at_code(const struct live *live, remote_addr addr)
+{
+	if (!type_is(live, addr, "code", 0))
+		return CODE_NONE;
+	return code_is_whole(live, addr) ? CODE_WHOLE : CODE_DAMAGED;
 }
 
 /* Whether one of the frames from addr down has a whole code object. */
@@ -216,12 +266,18 @@ static bool frames_have_code(struct live *live, remote_addr addr)
 		if (remote_memory_read_u64(live->memory, addr + offsets->frame.executable,
 					   &executable) != 0)
 			return false;
-		if (!type_is_named(live, executable & ~tags, "code")) {
-			live->has_foreign = true;
-		} else {
+		executable &= ~tags;
+		switch (look_at_code(live, executable)) {
+		case CODE_WHOLE:
 			live->has_code = true;
-			if (code_is_whole(live, executable & ~tags))
-				return true;
+			live->code_addr = executable;
+			return true;
+		case CODE_DAMAGED:
+			live->has_code = true;
+			break;
+		case CODE_NONE:
+		default:
+			live->has_foreign = true;
 		}
 		if (remote_memory_read_u64(live->memory, addr + offsets->frame.previous, &addr) !=
 		    0)
@@ -359,6 +415,15 @@ enum build_live build_check_live(struct remote_memory *memory, remote_addr runti
 	struct live live = {.memory = memory, .build = build};
 
 	return check(&live, runtime_addr);
+}
+
+remote_addr build_find_code(struct remote_memory *memory, remote_addr runtime_addr,
+			    const struct py_build *build)
+{
+	struct live live = {.memory = memory, .build = build};
+
+	(void)check(&live, runtime_addr);
+	return live.code_addr;
 }
 
 enum build_live build_check_threads(struct remote_memory *memory, remote_addr runtime_addr,

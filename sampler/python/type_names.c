@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/python/type_names.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "procmem/cleanup.h"
+#include "sampler/python/build_check.h"
+#include "sampler/python/dict.h"
+#include "sampler/python/strings.h"
+
+/* Of a module's dict so many entries are looked at; builtins has 160, types 50. */
+#define MODULE_MAX_ENTRIES 1024
+
+/* Of sys.modules; the modules that are looked for are among the first. */
+#define MODULES_MAX_ENTRIES 16384
+
+/* tp_flags (Include/object.h): a heap type, which has its name on the heap; a type of types. */
+#define TYPE_HEAP     (1ull << 9)
+#define TYPE_SUBCLASS (1ull << 31)
+
+/* What is collected. */
+struct collection {
+	struct remote_memory *memory;
+	const struct py_build *build;
+	struct type_name *names; /* room for TYPE_NAMES_MAX; owned */
+	size_t nr_names;
+};
+
+/* What a module calls something, and the name of that type, or of the type of that object. */
+struct alias {
+	const char *module;
+	const char *attribute;
+	bool of_instance;
+	const char *name;
+};
+
+static const struct alias aliases[] = {
+	{"builtins", "None", true, "NoneType"},
+	{"builtins", "Ellipsis", true, "ellipsis"},
+	{"builtins", "NotImplemented", true, "NotImplementedType"},
+	{"builtins", "len", true, "builtin_function_or_method"},
+	{"_frozen_importlib", "_new_module", true, "function"},
+	{"types", "FunctionType", false, "function"},
+	{"types", "CodeType", false, "code"},
+	{"types", "MethodType", false, "method"},
+	{"types", "CellType", false, "cell"},
+	{"types", "FrameType", false, "frame"},
+	{"types", "TracebackType", false, "traceback"},
+	{"types", "MethodWrapperType", false, "method-wrapper"},
+	{"types", "MethodDescriptorType", false, "method_descriptor"},
+	{"types", "WrapperDescriptorType", false, "wrapper_descriptor"},
+	{"types", "ClassMethodDescriptorType", false, "classmethod_descriptor"},
+	{"types", "GetSetDescriptorType", false, "getset_descriptor"},
+	{"types", "MemberDescriptorType", false, "member_descriptor"},
+	{"types", "SimpleNamespace", false, "types.SimpleNamespace"},
+	{"types", "GenericAlias", false, "types.GenericAlias"},
+	{"types", "UnionType", false, "types.UnionType"},
+};
+
+/* Modules that call many types by their names. */
+static const char *const naming_modules[] = {"builtins", "_collections_abc"};
+
+/* Whether an error is of the reading, and not of what was read. */
+static bool is_fatal(int err)
+{
+	return err == -ENOMEM || err == -ESRCH || err == -EPERM;
+}
+
+static bool is_static_type(const struct collection *of, remote_addr addr)
+{
+	const struct py_offsets *offsets = &of->build->offsets;
+	uint64_t type_addr, flags, own_flags;
+
+	return remote_memory_read_u64(of->memory, addr + offsets->object.ob_type, &type_addr) ==
+		       0 &&
+	       remote_memory_read_u64(of->memory, type_addr + offsets->type.flags, &flags) == 0 &&
+	       flags & TYPE_SUBCLASS &&
+	       remote_memory_read_u64(of->memory, addr + offsets->type.flags, &own_flags) == 0 &&
+	       !(own_flags & TYPE_HEAP);
+}
+
+static bool is_known(const struct collection *of, remote_addr name_addr)
+{
+	for (size_t i = 0; i < of->nr_names; i++)
+		if (of->names[i].addr == name_addr)
+			return true;
+	return false;
+}
+
+/* Take a name for the type at addr, unless the memory has one, or another was taken before. */
+static void take_name(struct collection *of, remote_addr addr, const char *name)
+{
+	remote_addr name_addr;
+	uint8_t byte;
+
+	if (of->nr_names == TYPE_NAMES_MAX || strlen(name) >= TYPE_NAME_MAX_BYTES ||
+	    !is_static_type(of, addr) ||
+	    remote_memory_read_u64(of->memory, addr + of->build->offsets.object.tp_name,
+				   &name_addr) != 0 ||
+	    remote_memory_read(of->memory, name_addr, &byte, sizeof(byte)) == 0 ||
+	    is_known(of, name_addr))
+		return;
+	of->names[of->nr_names].addr = name_addr;
+	(void)stpcpy(of->names[of->nr_names++].text, name);
+}
+
+/* The same for the type of the object at addr. */
+static void take_name_of_instance(struct collection *of, remote_addr addr, const char *name)
+{
+	remote_addr type_addr;
+
+	if (remote_memory_read_u64(of->memory, addr + of->build->offsets.object.ob_type,
+				   &type_addr) == 0)
+		take_name(of, type_addr, name);
+}
+
+/* The object and the dict of a module. */
+static int find_module(const struct collection *of, const struct dict *modules, const char *name,
+		       remote_addr *ret_addr, struct dict *ret_dict)
+{
+	uint32_t hint = 0;
+	int err = dict_find(of->memory, of->build, modules, name, &hint, ret_addr);
+
+	if (!err)
+		err = dict_open_attributes(of->memory, of->build, *ret_addr, ret_dict);
+	if (!err && ret_dict->nr_entries > MODULE_MAX_ENTRIES)
+		ret_dict->nr_entries = MODULE_MAX_ENTRIES;
+	return err;
+}
+
+static int take_alias(struct collection *of, const struct dict *modules, const struct alias *alias)
+{
+	remote_addr module_addr, value_addr;
+	struct dict dict;
+	uint32_t hint = 0;
+	int err = find_module(of, modules, alias->module, &module_addr, &dict);
+
+	if (!err)
+		err = dict_find(of->memory, of->build, &dict, alias->attribute, &hint, &value_addr);
+	if (!err && alias->of_instance)
+		take_name_of_instance(of, value_addr, alias->name);
+	else if (!err)
+		take_name(of, value_addr, alias->name);
+	return err;
+}
+
+/* Take the key of an entry as the name of its value, if that is a type. 0 or -ENOMEM, … */
+static int take_entry(struct collection *of, const struct dict_entry *entry)
+{
+	cleanup_free char *name = NULL;
+	int err;
+
+	if (!entry->key_addr || !entry->value_addr || !is_static_type(of, entry->value_addr))
+		return 0;
+	err = string_read(of->memory, &of->build->offsets, entry->key_addr, &name);
+	if (!err)
+		take_name(of, entry->value_addr, name);
+	return is_fatal(err) ? err : 0;
+}
+
+/* Take the names of all types of a module. */
+static int take_module(struct collection *of, const struct dict *modules, const char *name)
+{
+	struct dict_entry entries[DICT_PIECE_ENTRIES];
+	remote_addr module_addr;
+	struct dict dict;
+	uint32_t nr;
+	int err = find_module(of, modules, name, &module_addr, &dict);
+
+	if (!err)
+		take_name_of_instance(of, module_addr, "module");
+	for (uint32_t first = 0; !err && first < dict.nr_entries; first += nr) {
+		nr = dict.nr_entries - first;
+		if (nr > DICT_PIECE_ENTRIES)
+			nr = DICT_PIECE_ENTRIES;
+		err = dict_read(of->memory, &dict, first, nr, entries);
+		for (uint32_t i = 0; !err && i < nr; i++)
+			err = take_entry(of, &entries[i]);
+	}
+	return err;
+}
+
+/* sys.modules of the first interpreter of the list: they have the same types. */
+static int find_modules(const struct collection *of, remote_addr runtime_addr,
+			struct dict *ret_modules)
+{
+	const struct py_offsets *offsets = &of->build->offsets;
+	remote_addr interp_addr, modules_addr;
+	int err = offsets->interpreter.modules == OFFSET_ABSENT ||
+				  offsets->type.flags == OFFSET_ABSENT
+			  ? -ENOENT
+			  : 0;
+
+	if (!err)
+		err = remote_memory_read_u64(of->memory,
+					     runtime_addr + offsets->runtime.interpreters_head,
+					     &interp_addr);
+	if (!err)
+		err = remote_memory_read_u64(of->memory, interp_addr + offsets->interpreter.modules,
+					     &modules_addr);
+	if (!err)
+		err = dict_open(of->memory, of->build, modules_addr, ret_modules);
+	if (!err && ret_modules->nr_entries > MODULES_MAX_ENTRIES)
+		ret_modules->nr_entries = MODULES_MAX_ENTRIES;
+	return err;
+}
+
+/* Collect all that can be found. 0; -ENOMEM, -ESRCH, -EPERM. */
+static int collect(struct collection *of, remote_addr runtime_addr)
+{
+	const remote_addr code_addr = build_find_code(of->memory, runtime_addr, of->build);
+	struct dict modules;
+	int err = find_modules(of, runtime_addr, &modules);
+
+	if (code_addr && of->build->offsets.type.flags != OFFSET_ABSENT)
+		take_name_of_instance(of, code_addr, "code");
+	if (err)
+		return is_fatal(err) ? err : 0;
+	for (size_t i = 0; !is_fatal(err) && i < sizeof(aliases) / sizeof(*aliases); i++)
+		err = take_alias(of, &modules, &aliases[i]);
+	for (size_t i = 0; !is_fatal(err) && i < sizeof(naming_modules) / sizeof(*naming_modules);
+	     i++)
+		err = take_module(of, &modules, naming_modules[i]);
+	return is_fatal(err) ? err : 0;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	remote_addr x = ((const struct type_name *)a)->addr;
+	remote_addr y = ((const struct type_name *)b)->addr;
+
+	return (x > y) - (x < y);
+}
+
+/* The name that addr lies in, or NULL. */
+static const struct type_name *name_at(const struct type_names *names, remote_addr addr)
+{
+	size_t low = 0;
+	size_t high = names->nr_names;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (names->names[middle].addr <= addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || addr - names->names[low - 1].addr > strlen(names->names[low - 1].text))
+		return NULL;
+	return &names->names[low - 1];
+}
+
+/* Add what a name has of a piece that was not read to its end. */
+static void complete(const struct type_names *names, struct remote_range *range)
+{
+	const remote_addr addr = range->addr + range->done_bytes;
+	const struct type_name *name = name_at(names, addr);
+	char *bytes = (char *)range->buffer + range->done_bytes;
+	size_t left = range->size - range->done_bytes;
+	size_t first, length;
+
+	if (!name)
+		return;
+	first = addr - name->addr;
+	length = strlen(name->text) - first;
+	memset(bytes, 0, left);
+	memcpy(bytes, name->text + first, length < left ? length : left);
+	range->done_bytes = range->size;
+}
+
+static int read_ranges(struct remote_memory *memory, struct remote_range *ranges, size_t nr_ranges)
+{
+	const struct type_names *names = (const struct type_names *)memory;
+	int err = remote_memory_read_ranges(names->inner, ranges, nr_ranges);
+
+	for (size_t i = 0; !err && names->nr_names && i < nr_ranges; i++)
+		if (ranges[i].done_bytes < ranges[i].size)
+			complete(names, &ranges[i]);
+	return err;
+}
+
+int type_names_init(struct type_names *names, struct remote_memory *inner,
+		    const struct py_build *build, remote_addr runtime_addr)
+{
+	static const struct remote_memory_ops ops = {.read_ranges = read_ranges};
+	struct collection collection = {
+		.memory = inner,
+		.build = build,
+		.names = calloc(TYPE_NAMES_MAX, sizeof(struct type_name)),
+	};
+	int err = collection.names ? collect(&collection, runtime_addr) : -ENOMEM;
+
+	if (err) {
+		free(collection.names);
+		return err;
+	}
+	qsort(collection.names, collection.nr_names, sizeof(*collection.names), compare_names);
+	*names = (struct type_names){
+		.memory.ops = &ops,
+		.inner = inner,
+		.names = collection.names,
+		.nr_names = collection.nr_names,
+	};
+	return 0;
+}
+
+void type_names_done(struct type_names *names)
+{
+	free(names->names);
+	*names = (struct type_names){.nr_names = 0};
+}
