@@ -22,6 +22,7 @@ enum exit_status {
  * what went wrong, has stdout flushed, and returns the status to exit with.
  */
 enum exit_status command_attach(int argc, char **argv);
+enum exit_status command_core(int argc, char **argv);
 enum exit_status command_doctor(int argc, char **argv);
 enum exit_status command_dump(int argc, char **argv);
 enum exit_status command_report(int argc, char **argv);

@@ -19,6 +19,7 @@ static const struct {
 	{"attach", command_attach, "sample a running process until it ends, -d runs out or Ctrl-C"},
 	{"report", command_report, "make any format of a recording, merge several, compare two"},
 	{"dump", command_dump, "print the stacks of every thread, once"},
+	{"core", command_core, "print why a process died and its stacks, out of a core file"},
 	{"doctor", command_doctor,
 	 "tell what can be read of a process, and what to do if it cannot"},
 };

@@ -35,6 +35,18 @@ static void *array_copy(const void *array, size_t nr, size_t element_bytes)
 	return copy;
 }
 
+/* The place of a new thread, for which there is room: behind those that crashed, or the last. */
+static struct dumped *add_place(struct dump *dump, bool crashed)
+{
+	struct dumped *threads = dump->threads;
+	const size_t place = crashed ? dump->nr_crashed++ : dump->nr_threads;
+
+	memmove(&threads[place + 1], &threads[place],
+		(dump->nr_threads - place) * sizeof(*threads));
+	dump->nr_threads++;
+	return &threads[place];
+}
+
 static int dump_sample(struct sample_sink *sink, const struct sample *sample)
 {
 	struct dump *dump = (struct dump *)sink;
@@ -52,7 +64,7 @@ static int dump_sample(struct sample_sink *sink, const struct sample *sample)
 		details = array_copy(sample->details, nr_frames, sizeof(*details));
 	if (!frames || (sample->details && !details))
 		return -ENOMEM;
-	threads[dump->nr_threads++] = (struct dumped){
+	*add_place(dump, sample->flags & SAMPLE_CRASHED) = (struct dumped){
 		.thread = *sample->thread,
 		.flags = sample->flags,
 		.error = sample->error,
@@ -91,6 +103,11 @@ void dump_destroy(struct dump *dump)
 struct sample_sink *dump_sink(struct dump *dump)
 {
 	return &dump->sink;
+}
+
+void dump_set_post_mortem(struct dump *dump, const struct post_mortem *post_mortem)
+{
+	dump->post_mortem = post_mortem;
 }
 
 void dump_want_native(struct dump *dump)

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "output/post_mortem.h"
 #include "output/run_info.h"
 #include "sampler/sample.h"
 
@@ -44,11 +45,18 @@ void dump_want_native(struct dump *dump);
  */
 int dump_add_native(struct dump *dump, const struct native_thread *thread);
 
+/*
+ * Have a dump of a core file begin and end with what that tells, which is borrowed for as
+ * long as the dump is written.
+ */
+void dump_set_post_mortem(struct dump *dump, const struct post_mortem *post_mortem);
+
 /* What sample.error, which is not 0, means: a few words that end a sentence. */
 const char *dump_error_text(int error);
 
 /*
- * Write what was taken, threads in the order they came, native ones last: for people, most
+ * Write what was taken, threads in the order they came, those that crashed first, native ones
+ * last: for people, most
  * recent call last, control characters escaped. Not flushed. 0; -ENOMEM; the stream's error
  * as negative errno.
  */
@@ -56,11 +64,13 @@ int dump_write_text(const struct dump *dump, const struct run_info *info, FILE *
 
 /*
  * One JSON object: pid, python, command, threads: an array of tid, name (Python's, else the
- * kernel's), os_name (the kernel's), interpreter, main, holds_gil, proven, error (null, or why
+ * kernel's), os_name (the kernel's), interpreter, main, holds_gil,
+ * waits_for_gil, gc, crashed, c_stack_missing, proven, error (null, or why
  * the stack could not be followed to its bottom), frames: an array, outermost first, of name,
  * path, line, first_line, column, end_line, end_column (struct frame_detail; null if not known);
  * native_threads: null if they are not wanted, or any may be one of threads with a tid of 0, else
- * an array of tid, name, state (a letter), wchan (null if not told). Flushed. 0, or the stream's
+ * an array of tid, name, state (a letter), wchan (null if not told). Of a core file also what
+ * post_mortem_write_json() writes. Flushed. 0, or the stream's
  * error as negative errno.
  */
 int dump_write_json(const struct dump *dump, const struct run_info *info, FILE *out);

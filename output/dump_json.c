@@ -53,6 +53,10 @@ static void write_thread(struct json *json, const struct dumped *dumped)
 	json_bool(json, dumped->thread.is_main);
 	json_key(json, "holds_gil");
 	json_bool(json, (dumped->flags & SAMPLE_HOLDS_GIL) != 0);
+	json_member_bool(json, "waits_for_gil", (dumped->flags & SAMPLE_WAITS_FOR_GIL) != 0);
+	json_member_bool(json, "gc", (dumped->flags & SAMPLE_GC) != 0);
+	json_member_bool(json, "crashed", (dumped->flags & SAMPLE_CRASHED) != 0);
+	json_member_bool(json, "c_stack_missing", (dumped->flags & SAMPLE_C_STACK_MISSING) != 0);
 	json_key(json, "proven");
 	json_bool(json, !(dumped->flags & SAMPLE_UNPROVEN));
 	json_key(json, "error");
@@ -106,6 +110,8 @@ int dump_write_json(const struct dump *dump, const struct run_info *info, FILE *
 	json_string(&json, info->python);
 	json_key(&json, "command");
 	json_string(&json, info->command_line);
+	if (dump->post_mortem)
+		post_mortem_write_json(&json, dump->post_mortem);
 	json_key(&json, "threads");
 	json_array_begin(&json);
 	for (size_t i = 0; i < dump->nr_threads; i++)

@@ -19,13 +19,14 @@ struct dumped {
 
 struct dump {
 	struct sample_sink sink;
-	struct dumped *threads;
-	size_t nr_threads, max_threads;
+	struct dumped *threads; /* the first nr_crashed of them crashed */
+	size_t nr_threads, max_threads, nr_crashed;
 	bool wants_native;
 	pid_t *tids; /* of the first nr_tids threads, by rising value; owned */
 	size_t nr_tids;
 	struct native_thread *natives;
 	size_t nr_natives, max_natives;
+	const struct post_mortem *post_mortem; /* borrowed; NULL: it is of a process */
 };
 
 /* How many threads of Python's have no id: any native one may be one of those. */

@@ -10,6 +10,24 @@ static void append_name(struct text *text, const char *name)
 	label_append_escaped(text, name, strlen(name), LABEL_DISPLAY);
 }
 
+/* What a thread does, and what became of it. */
+static void append_state(struct text *text, uint32_t flags)
+{
+	static const struct {
+		uint32_t flag;
+		const char *words;
+	} states[] = {
+		{SAMPLE_CRASHED, ", crashed"},
+		{SAMPLE_HOLDS_GIL, ", holds the GIL"},
+		{SAMPLE_WAITS_FOR_GIL, ", waits for the GIL"},
+		{SAMPLE_GC, ", collects garbage"},
+	};
+
+	for (size_t i = 0; i < sizeof(states) / sizeof(*states); i++)
+		if (flags & states[i].flag)
+			text_puts(text, states[i].words);
+}
+
 static void append_thread(struct text *text, const struct dumped *dumped)
 {
 	const struct sample_thread *thread = &dumped->thread;
@@ -24,8 +42,7 @@ static void append_thread(struct text *text, const struct dumped *dumped)
 		text_printf(text, " in interpreter %lld", (long long)thread->interpreter_id);
 	if (thread->is_main)
 		text_puts(text, ", main");
-	if (dumped->flags & SAMPLE_HOLDS_GIL)
-		text_puts(text, ", holds the GIL");
+	append_state(text, dumped->flags);
 	text_puts(text, dumped->nr_frames || dumped->error ? " (most recent call last):\n"
 							   : ": runs no Python code\n");
 	if (dumped->error)
@@ -97,18 +114,29 @@ static void append_natives(struct text *text, const struct dump *dump)
 		append_native(text, &dump->natives[i]);
 }
 
+static void append_head(struct text *text, const struct dump *dump, const struct run_info *info)
+{
+	if (dump->post_mortem) {
+		post_mortem_append_head(text, dump->post_mortem, info);
+		return;
+	}
+	text_printf(text, "Process %d: ", info->pid);
+	append_name(text, info->command_line);
+	text_printf(text, "\nCPython %s\n", info->python);
+}
+
 int dump_write_text(const struct dump *dump, const struct run_info *info, FILE *out)
 {
 	struct text text = {0};
 	int err;
 
-	text_printf(&text, "Process %d: ", info->pid);
-	append_name(&text, info->command_line);
-	text_printf(&text, "\nCPython %s\n", info->python);
+	append_head(&text, dump, info);
 	for (size_t i = 0; i < dump->nr_threads; i++)
 		append_thread(&text, &dump->threads[i]);
 	if (dump->wants_native)
 		append_natives(&text, dump);
+	if (dump->post_mortem)
+		post_mortem_append_end(&text, dump->post_mortem);
 	err = text_write(&text, out);
 	text_done(&text);
 	return err;

@@ -94,6 +94,9 @@ enum sample_flags {
 					   a generator handles counts if that was asked for */
 	SAMPLE_CPU_MEASURED = 1u << 5,	/* cpu_ns says how much, be it 0 */
 	SAMPLE_ON_CPU = 1u << 6,	/* has run since its previous sample: cpu_ns is not 0 */
+	/* Only in dumps of core files: */
+	SAMPLE_CRASHED = 1u << 7,	  /* the process died of a signal that this thread got */
+	SAMPLE_C_STACK_MISSING = 1u << 8, /* the core lacks its C stack, or has zeros for it */
 };
 
 /* The frame of the garbage collector: a function without a path, of line 0. */

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/core_target.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Room for "core file " and a path. */
+enum { NAME_MAX_BYTES = PATH_MAX + 16 };
+
+static enum exit_status open_file(const char *path, struct core **ret_core, struct message *reterr)
+{
+	struct message reason = {0};
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	int err;
+
+	if (fd < 0) {
+		message_set(reterr, "%s could not be opened: %s", path, strerror(errno));
+		return errno == EACCES || errno == EPERM ? EXIT_PERMISSION : EXIT_ERROR;
+	}
+	err = core_open(fd, ret_core, &reason);
+	if (err)
+		message_set(reterr, "%s: %s", path, reason.text);
+	return err ? EXIT_ERROR : EXIT_OK;
+}
+
+/* Whether the core has any of the memory that a process has for itself, as its heap. */
+static bool has_private_memory(const struct core *core, struct remote_memory *memory)
+{
+	uint8_t byte;
+
+	for (size_t i = 0; i < core->maps.nr_mappings; i++) {
+		const struct mapping *mapping = &core->maps.mappings[i];
+
+		if (mapping->writable && !mapping->inode &&
+		    remote_memory_read(memory, mapping->start, &byte, sizeof(byte)) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The status and the sentence where no interpreter was found. */
+static enum exit_status explain(const struct core_target *target, int err, struct message *reterr)
+{
+	if (err == -ENOMEM) {
+		message_set(reterr, "out of memory");
+		return EXIT_ERROR;
+	}
+	if (!has_private_memory(target->core, core_memory(target->core)))
+		message_set(reterr,
+			    "%s has no memory of its process but mapped files: it is cut off, or "
+			    "coredump_filter left anonymous memory out (see core(5))",
+			    target->path);
+	else if (!reterr->text[0])
+		message_set(reterr, "no CPython interpreter was found in core file %s",
+			    target->path);
+	return EXIT_NOT_PYTHON;
+}
+
+/* Search the core. Errors of runtime_find() and type_names_init(). */
+static int find_interpreter(struct core_target *target, struct message *reterr)
+{
+	const struct mapping *executable = core_executable(target->core);
+	char name[NAME_MAX_BYTES];
+	const struct program program = {
+		.name = name,
+		.exe_path = executable ? executable->path : "",
+		.maps = &target->core->maps,
+		.memory = core_memory(target->core),
+		.images = &target->images,
+	};
+	int err;
+
+	(void)snprintf(name, sizeof(name), "core file %s", target->path);
+	err = runtime_find(&program, NULL, &target->runtime, reterr);
+	if (err)
+		return err;
+	version_format(target->runtime.build.version_hex, target->version);
+	return type_names_init(&target->names, program.memory, &target->runtime.build,
+			       target->runtime.addr);
+}
+
+static int open_none(struct image_source *source, const struct mapping *mapping,
+		     struct image **ret_image)
+{
+	(void)source;
+	(void)mapping;
+	(void)ret_image;
+	return -ENOENT;
+}
+
+enum exit_status core_target_open(const char *path, struct core_target *ret_target,
+				  struct message *reterr)
+{
+	static const struct image_source_ops no_images = {.open = open_none};
+	struct core_target *target = ret_target;
+	enum exit_status status;
+	int err;
+
+	*target = (struct core_target){.path = path, .images.ops = &no_images};
+	status = open_file(path, &target->core, reterr);
+	if (status != EXIT_OK)
+		return status;
+	err = find_interpreter(target, reterr);
+	return err ? explain(target, err, reterr) : EXIT_OK;
+}
+
+void core_target_close(struct core_target *target)
+{
+	type_names_done(&target->names);
+	core_close(target->core);
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/core_threads.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct core_thread_index {
+	remote_addr thread_pointer;
+	size_t thread; /* of the core's */
+	bool seen;
+};
+
+/* How much of a stack is looked at: a page, less of the last one. */
+enum { STACK_LOOK_BYTES = 4096 };
+
+static int compare_pointers(const void *a, const void *b)
+{
+	remote_addr x = ((const struct core_thread_index *)a)->thread_pointer;
+	remote_addr y = ((const struct core_thread_index *)b)->thread_pointer;
+
+	return (x > y) - (x < y);
+}
+
+/* Where the thread with that ident is in the index; NULL: nowhere. */
+static struct core_thread_index *find_thread(const struct core_threads *threads, uint64_t ident)
+{
+	const struct core_thread_index key = {.thread_pointer = ident};
+
+	if (!ident || !threads->core->notes.nr_threads)
+		return NULL;
+	return bsearch(&key, threads->index, threads->core->notes.nr_threads, sizeof(key),
+		       compare_pointers);
+}
+
+/*
+ * Whether nothing of a thread's stack is in the core. gdb before 18 writes zeros for stacks
+ * whose guard pages were made by madvise(), as glibc 2.42 does.
+ */
+static bool lacks_stack(struct core *core, const struct core_thread *thread)
+{
+	uint8_t bytes[STACK_LOOK_BYTES];
+	struct remote_range range = {
+		.addr = thread->sp_addr, .buffer = bytes, .size = sizeof(bytes)};
+
+	if (!thread->sp_addr || remote_memory_read_ranges(core_memory(core), &range, 1))
+		return true;
+	for (size_t i = 0; i < range.done_bytes; i++)
+		if (bytes[i])
+			return false;
+	return true;
+}
+
+/* Say of a sample what the core's thread says. */
+static void describe(struct core_threads *threads, struct core_thread_index *entry,
+		     struct sample_thread *thread, struct sample *sample)
+{
+	struct core *core = threads->core;
+	const struct core_thread *own = &core->notes.threads[entry->thread];
+
+	threads->nr_python += !entry->seen;
+	entry->seen = true;
+	thread->tid = own->tid;
+	thread->is_main = own->tid == core->notes.psinfo.pid && thread->interpreter_id == 0;
+	/* The kernel writes the thread first that got the signal. */
+	if (core->notes.death.signal && entry->thread == 0)
+		sample->flags |= SAMPLE_CRASHED;
+	if (lacks_stack(core, own))
+		sample->flags |= SAMPLE_C_STACK_MISSING;
+}
+
+static int core_threads_sample(struct sample_sink *sink, const struct sample *sample)
+{
+	struct core_threads *threads = (struct core_threads *)sink;
+	struct sample_thread thread = *sample->thread;
+	struct sample described = *sample;
+	struct core_thread_index *entry = find_thread(threads, thread.ident);
+
+	described.thread = &thread;
+	threads->nr_samples++;
+	threads->nr_broken += sample->error != 0;
+	if (entry)
+		describe(threads, entry, &thread, &described);
+	return threads->next->ops->sample(threads->next, &described);
+}
+
+int core_threads_init(struct core_threads *threads, struct core *core, struct sample_sink *next)
+{
+	static const struct sample_sink_ops ops = {.sample = core_threads_sample};
+	const size_t nr_threads = core->notes.nr_threads;
+
+	*threads = (struct core_threads){.sink.ops = &ops, .next = next, .core = core};
+	threads->index = calloc(nr_threads + 1, sizeof(*threads->index));
+	if (!threads->index)
+		return -ENOMEM;
+	for (size_t i = 0; i < nr_threads; i++)
+		threads->index[i] = (struct core_thread_index){
+			.thread_pointer = core->notes.threads[i].thread_pointer, .thread = i};
+	qsort(threads->index, nr_threads, sizeof(*threads->index), compare_pointers);
+	return 0;
+}
+
+void core_threads_done(struct core_threads *threads)
+{
+	free(threads->index);
+	threads->index = NULL;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Who the threads of a core file are. The interpreter knows a thread by its pthread_t, which
+ * on Linux is its thread pointer, and the core file has the id that belongs to that. (What the
+ * interpreter says itself of ids is of the process's own namespace, and missing before 3.11.)
+ */
+#pragma once
+
+#include "procmem/core.h"
+#include "sampler/sample.h"
+
+struct core_thread_index;
+
+/* A sink that tells the next one of the threads what the core file tells of them. */
+struct core_threads {
+	struct sample_sink sink;
+	struct sample_sink *next; /* borrowed, as is: */
+	struct core *core;
+	struct core_thread_index *index; /* by rising thread pointer; owned */
+	size_t nr_python;		 /* threads of the core that run Python */
+	size_t nr_broken;		 /* stacks that could not be followed to the bottom */
+	size_t nr_samples;
+};
+
+/*
+ * Hand samples on to next with their tid, and whether it is the main one, crashed, and
+ * lacks its C stack. core and next are borrowed until core_threads_done(), which accepts
+ * one that is zero. 0 or -ENOMEM.
+ */
+int core_threads_init(struct core_threads *threads, struct core *core, struct sample_sink *next);
+void core_threads_done(struct core_threads *threads);
