@@ -124,6 +124,12 @@ static bool run_constant(struct evaluation *evaluation, uint8_t operation)
 	}
 }
 
+/* The bits that come in are copies of the uppermost one. */
+static uint64_t shift_signed(uint64_t value, uint64_t nr_bits)
+{
+	return value >> 63 ? ~(~value >> nr_bits) : value >> nr_bits;
+}
+
 /* What a and b come to, b having been on top. Whether it is such an operation. */
 static bool binary(uint8_t operation, uint64_t a, uint64_t b, uint64_t *ret_value)
 {
@@ -153,7 +159,7 @@ static bool binary(uint8_t operation, uint64_t a, uint64_t b, uint64_t *ret_valu
 		*ret_value = b < 64 ? a >> b : 0;
 		return true;
 	case DW_OP_shra:
-		*ret_value = (uint64_t)((int64_t)a >> (b < 64 ? b : 63));
+		*ret_value = shift_signed(a, b < 64 ? b : 63);
 		return true;
 	default:
 		return false;

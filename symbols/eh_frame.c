@@ -121,18 +121,22 @@ int eh_frame_copy(const struct memory_image *image, struct cfi_section *ret_sect
 	return 0;
 }
 
-int debug_frame_copy(const struct image *image, struct cfi_section *ret_section)
+int cfi_copy_of_file(const struct image *image, enum cfi_kind kind, struct cfi_section *ret_section)
 {
-	const Elf_Data *data = image_section_bytes(image, ".debug_frame", CFI_MAX_BYTES);
+	const char *name = kind == CFI_EH_FRAME ? ".eh_frame" : ".debug_frame";
+	const Elf_Data *data = image_section_bytes(image, name, CFI_MAX_BYTES);
+	struct cfi_section section = {.kind = kind};
+	uint64_t size_bytes;
 	uint8_t *bytes;
 
-	if (!data)
+	if (!data || image_section(image, name, &section.vaddr, &size_bytes))
 		return -ENOENT;
 	bytes = malloc(data->d_size);
 	if (!bytes)
 		return -ENOMEM;
 	memcpy(bytes, data->d_buf, data->d_size);
-	*ret_section = (struct cfi_section){
-		.bytes = bytes, .nr_bytes = data->d_size, .kind = CFI_DEBUG_FRAME};
+	section.bytes = bytes;
+	section.nr_bytes = data->d_size;
+	*ret_section = section;
 	return 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Where the call frame information of a module is: .eh_frame as it is loaded, found through
- * the program headers, and .debug_frame of its file. Source: the Linux Standard Base 5.0,
+ * the program headers; in its file .debug_frame, and the .eh_frame of programs that are
+ * linked statically, of which no program header tells. Source: the Linux Standard Base 5.0,
  * "Exception Frames", §10.6.2 for .eh_frame_hdr.
  */
 #pragma once
@@ -18,7 +19,8 @@
 int eh_frame_copy(const struct memory_image *image, struct cfi_section *ret_section);
 
 /*
- * Copy the .debug_frame of a file, likewise; one that is compressed is as if there were none.
- * 0; -ENOENT, -ENOMEM.
+ * Copy the section of that kind out of a file, likewise; one that is compressed is as if there
+ * were none. 0; -ENOENT, -ENOMEM.
  */
-int debug_frame_copy(const struct image *image, struct cfi_section *ret_section);
+int cfi_copy_of_file(const struct image *image, enum cfi_kind kind,
+		     struct cfi_section *ret_section);

@@ -296,8 +296,10 @@ int image_section(const struct image *image, const char *name, uint64_t *ret_vad
 const Elf_Data *image_section_bytes(const struct image *image, const char *name, uint64_t max_bytes)
 {
 	Elf_Scn *section = find_section(image, name);
+	const Elf64_Shdr *header = elf64_getshdr(section);
 
-	return section ? image_section_data(image, elf_ndxscn(section), SHT_PROGBITS, max_bytes)
+	return header && header->sh_type != SHT_NOBITS
+		       ? image_section_data(image, elf_ndxscn(section), header->sh_type, max_bytes)
 		       : NULL;
 }
 

@@ -85,8 +85,8 @@ const Elf_Data *image_section_data(const struct image *image, size_t index, uint
 const Elf_Data *image_strings(const struct image *image, size_t index, uint64_t max_bytes);
 
 /*
- * The bytes of the section called name, which the program itself makes sense of: as
- * image_section_data() says, of type SHT_PROGBITS.
+ * The bytes of the section called name, of whatever type: as image_section_data() says; NULL
+ * also if the file has none of them (SHT_NOBITS), as where debug information was split off.
  */
 const Elf_Data *image_section_bytes(const struct image *image, const char *name,
 				    uint64_t max_bytes);

@@ -64,3 +64,17 @@ static inline remote_addr registers_lookup_addr(const struct registers *register
 {
 	return registers->values[REGISTER_PC] - (registers->is_interrupted ? 0 : 1);
 }
+
+/* How many words the kernel hands over, at least. */
+#if defined(__x86_64__)
+#define REGISTERS_USER_WORDS 20
+#elif defined(__aarch64__)
+#define REGISTERS_USER_WORDS 33
+#endif
+
+/*
+ * The registers of a thread at rest, all of them known, from the words that ptrace(2) and
+ * core files have of them: REGISTERS_USER_WORDS in the order of struct user_regs_struct of
+ * sys/user.h on x86-64, of struct user_pt_regs of asm/ptrace.h on aarch64.
+ */
+struct registers registers_of_user(const uint64_t *words);

@@ -18,27 +18,6 @@ static const char *const names[NR_REGISTERS] = {"rax", "rdx", "rcx", "rbx", "rsi
 						"rbp", "rsp", "r8",  "r9",  "r10", "r11",
 						"r12", "r13", "r14", "r15", "ra"};
 
-/* The section .eh_frame of a file, which no program header is asked for. */
-static int read_eh_frame(const struct image *image, struct cfi_section *ret_section)
-{
-	struct cfi_section section = {.kind = CFI_EH_FRAME};
-	uint64_t size_bytes;
-	uint8_t *bytes;
-
-	if (image_section(image, ".eh_frame", &section.vaddr, &size_bytes) ||
-	    size_bytes > CFI_MAX_BYTES)
-		return -1;
-	bytes = malloc(size_bytes);
-	if (!bytes || image_read_vaddr(image, section.vaddr, bytes, size_bytes)) {
-		free(bytes);
-		return -1;
-	}
-	section.bytes = bytes;
-	section.nr_bytes = size_bytes;
-	*ret_section = section;
-	return 0;
-}
-
 static void print_save(const struct unwind_save *save)
 {
 	printf(" %s=", names[save->number]);
@@ -91,8 +70,9 @@ static struct unwind_table *open_table(const char *path, const char *section_nam
 
 	if (image_open_fd(open(path, O_RDONLY | O_CLOEXEC), &image))
 		return NULL;
-	err = strcmp(section_name, ".eh_frame") == 0 ? read_eh_frame(image, &section)
-						     : debug_frame_copy(image, &section);
+	err = cfi_copy_of_file(
+		image, strcmp(section_name, ".eh_frame") == 0 ? CFI_EH_FRAME : CFI_DEBUG_FRAME,
+		&section);
 	if (!err)
 		(void)unwind_table_create(&section, 0, &table);
 	image_close(image);

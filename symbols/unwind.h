@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One native stack, unwound: from the registers of its thread outwards, frame by frame, by
+ * call frame information alone. A thread that runs on meanwhile is the caller's business.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "symbols/registers.h"
+#include "symbols/stack_window.h"
+#include "symbols/unwind_modules.h"
+
+/* One frame; its part of the stack is [sp, cfa). */
+struct unwind_frame {
+	remote_addr pc;		 /* of the next instruction: a return address, mostly */
+	remote_addr lookup_addr; /* of an instruction that is the frame's: for its name */
+	remote_addr sp;
+	remote_addr cfa; /* the caller's sp; 0 if it was not found: of the last frame only */
+};
+
+/*
+ * Go from a frame to its caller: registers become the caller's, whose pc is not
+ * known if there is none. 0 and *ret_cfa; -ENOENT (nothing tells how: there is no rule, or a register that it
+ * needs is not known), -EBADMSG (the rule is none, or leads nowhere), -E2BIG (an expression
+ * has no end), or an error of the window; registers are then as they were.
+ */
+int unwind_step(struct unwind_modules *modules, struct stack_window *window,
+		struct registers *registers, remote_addr *ret_cfa);
+
+/*
+ * Unwind a stack whose innermost frame has these registers: up to max_frames frames (at
+ * least one), innermost first. Its thread called its first function at the last one if the
+ * result is 0; else the stack has a hole there: an error of unwind_step(), or -E2BIG (it
+ * has more frames). *ret_nr_frames is written in any case.
+ */
+int unwind_stack(struct unwind_modules *modules, struct stack_window *window,
+		 const struct registers *innermost, struct unwind_frame *frames, size_t max_frames,
+		 size_t *ret_nr_frames);

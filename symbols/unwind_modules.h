@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The modules of a target, with the call frame information of each. It is read when a frame
+ * of the module is first met, out of the target's memory; then, if that does not tell of
+ * the frame, out of the module's file. What has no information, as code made at run time, has no rules.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "procmem/maps.h"
+#include "procmem/memory.h"
+#include "symbols/image_source.h"
+#include "symbols/unwind_table.h"
+
+/* Of all modules together no more is read; what comes then has no rules. */
+#define UNWIND_MODULES_MAX_BYTES (1u << 30)
+
+struct unwind_modules;
+
+/*
+ * Create for the mappings of a target. memory and images are borrowed, for as long as the
+ * modules are there; images may be NULL. Of maps nothing is kept but the mappings' own
+ * array, which must be there as long. 0 or -ENOMEM. unwind_modules_destroy() accepts NULL.
+ */
+int unwind_modules_create(struct remote_memory *memory, const struct maps *maps,
+			  struct image_source *images, struct unwind_modules **ret_modules);
+void unwind_modules_destroy(struct unwind_modules *modules);
+
+/*
+ * The rule for the instruction at addr, and the section whose expressions it may have: both
+ * borrowed until the next call. NULL: there is none.
+ */
+const struct unwind_rule *unwind_modules_find(struct unwind_modules *modules, remote_addr addr,
+					      const struct cfi_section **ret_section);
+
+/* Whether anything is mapped at addr, or at least around it. */
+bool unwind_modules_has(struct unwind_modules *modules, remote_addr addr);

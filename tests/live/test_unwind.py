@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: MIT
+"""Native stacks of stopped processes, beside libdw's and what the target knows itself."""
+import json
+import os
+import shutil
+import subprocess
+import unittest
+
+import support
+from support import per_interpreter
+
+UNWIND = os.path.join(os.path.dirname(support.PYSAMPLE), "tests", "unwind_cli")
+
+# One more way of making a function each.
+BUILDS = {
+    "O2": ["-O2"],
+    "O0": ["-O0"],
+    "non-PIE": ["-O2", "-no-pie"],
+    "frame_pointers": ["-O1", "-fno-omit-frame-pointer"],
+    "static": ["-O2", "-static"],
+    "debug_frame": ["-O2", "-g", "-gz=none", "-fno-asynchronous-unwind-tables",
+                    "-fno-unwind-tables"],
+}
+
+
+class Stack:
+    def __init__(self, error):
+        self.error = error
+        self.frames = {"ours": [], "libdw": []}  # (pc, sp), innermost first
+
+    def pcs(self):
+        return [pc for pc, _ in self.frames["ours"]]
+
+
+def unwind(pid):
+    """{tid: Stack} of a process."""
+    if not os.path.exists(UNWIND):
+        raise unittest.SkipTest("not tested here: unwinding (no libdw)")
+    run = subprocess.run([UNWIND, str(pid)], capture_output=True, text=True, check=False)
+    if run.returncode:
+        raise AssertionError("unwind_cli: %d, %s" % (run.returncode, run.stderr))
+    stacks = {}
+    for line in run.stdout.splitlines():
+        what, one, two = line.split()
+        if what == "thread":
+            stack = stacks[int(one)] = Stack(int(two))
+        else:
+            stack.frames[what].append((int(one, 16), int(two, 16)))
+    return stacks
+
+
+def is_in_order(few, many):
+    rest = iter(many)
+    return all(one in rest for one in few)
+
+
+@per_interpreter
+class Interpreters(unittest.TestCase):
+    def test_same_as_libdw(self):
+        with support.parked_target(self.interpreter, "corpus") as target:
+            stacks = unwind(target.pid)
+        self.assertEqual(set(stacks), {thread["tid"] for thread in target.report["threads"]})
+        for tid, stack in stacks.items():
+            self.assertEqual(stack.error, 0, tid)
+            self.assertEqual(stack.frames["ours"], stack.frames["libdw"], tid)
+            self.assertGreater(len(stack.frames["ours"]), 5)
+
+
+class Functions(unittest.TestCase):
+    """tests/targets/native_stacks.c."""
+
+    @classmethod
+    def setUpClass(cls):
+        if not shutil.which("cc"):
+            raise unittest.SkipTest("not tested here: stacks of C (no compiler)")
+
+    def check(self, options):
+        folder, _ = self.enterContext(support.fresh_folder())
+        program = os.path.join(folder, "native_stacks")
+        subprocess.run(["cc", "-w", *options, "-pthread", "-o", program,
+                        os.path.join(support.TARGETS, "native_stacks.c")], check=True)
+        target = self.enterContext(subprocess.Popen([*support.TIED_TO_US, program],
+                                                    stdout=subprocess.PIPE))
+        truth = json.loads(target.stdout.readline())["threads"]
+        stacks = unwind(target.pid)
+        target.kill()
+        for name, thread in truth.items():
+            stack = stacks[thread["tid"]]
+            with self.subTest(thread=name):
+                self.assertEqual(stack.error, 0)
+                self.assertTrue(is_in_order(reversed(thread["returns"]), stack.pcs()),
+                                (thread["returns"], stack.pcs()))
+        self.assertIn(0, stacks[truth["null"]["tid"]].pcs())
+
+
+def add_builds():
+    for name, options in BUILDS.items():
+        def test(self, options=options):
+            self.check(options)
+
+        setattr(Functions, "test_" + name.replace("-", "_"), test)
+
+
+add_builds()
