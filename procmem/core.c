@@ -53,8 +53,7 @@ static int read_core(struct core *core, struct message *reterr)
 	if (!err)
 		err = core_maps_join(&core->segments.loads, &core->notes.files, &core->maps);
 	if (!err)
-		err = core_memory_init(&core->memory, &core->file, &core->segments.saved,
-				       &core->maps);
+		core_memory_init(&core->memory, &core->file, &core->segments.saved, &core->maps);
 	return err;
 }
 
@@ -91,7 +90,6 @@ void core_close(struct core *core)
 	if (!core)
 		return;
 	fd = core->file.fd;
-	core_memory_done(&core->memory);
 	maps_done(&core->maps);
 	core_notes_done(&core->notes);
 	core_segments_done(&core->segments);

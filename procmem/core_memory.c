@@ -1,23 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "procmem/core_memory.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 /* Read out of the mapped file what lies there without a gap: at most size bytes. */
 static size_t read_file(const struct core_memory *memory, remote_addr addr, void *buffer,
 			size_t size)
 {
-	const struct mapping *mapping = maps_find(memory->maps, addr);
+	const struct mapping *mapping = memory->backing ? maps_find(memory->maps, addr) : NULL;
+	int fd = mapping ? memory->backing->file_fd(memory->backing, mapping) : -1;
 	uint64_t file_offset;
 
-	if (!mapping || memory->file_fds[mapping - memory->maps->mappings] < 0 ||
+	if (fd < 0 ||
 	    __builtin_add_overflow(mapping->file_offset, addr - mapping->start, &file_offset))
 		return 0;
 	if (size > mapping->end - addr)
 		size = mapping->end - addr;
-	return file_read_at(memory->file_fds[mapping - memory->maps->mappings], file_offset, buffer,
-			    size);
+	return file_read_at(fd, file_offset, buffer, size);
 }
 
 /* Read what lies at addr in one piece: less than size if that ends, 0 if there is nothing. */
@@ -60,32 +57,18 @@ static int core_read_ranges(struct remote_memory *remote, struct remote_range *r
 
 static const struct remote_memory_ops core_ops = {.read_ranges = core_read_ranges};
 
-int core_memory_init(struct core_memory *memory, struct file_blocks *core, const struct maps *saved,
-		     const struct maps *maps)
+void core_memory_init(struct core_memory *memory, struct file_blocks *core,
+		      const struct maps *saved, const struct maps *maps)
 {
-	int *file_fds = calloc(maps->nr_mappings ? maps->nr_mappings : 1, sizeof(*file_fds));
-
-	if (!file_fds)
-		return -ENOMEM;
-	for (size_t i = 0; i < maps->nr_mappings; i++)
-		file_fds[i] = -1;
 	*memory = (struct core_memory){
 		.memory = {.ops = &core_ops},
 		.core = core,
 		.saved = saved,
 		.maps = maps,
-		.file_fds = file_fds,
 	};
-	return 0;
 }
 
-void core_memory_done(struct core_memory *memory)
+void core_memory_set_backing(struct core_memory *memory, struct core_backing *backing)
 {
-	free(memory->file_fds);
-	*memory = (struct core_memory){.file_fds = NULL};
-}
-
-void core_memory_set_file(struct core_memory *memory, const struct mapping *mapping, int fd)
-{
-	memory->file_fds[mapping - memory->maps->mappings] = fd;
+	memory->backing = backing;
 }

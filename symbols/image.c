@@ -324,22 +324,40 @@ static size_t find_build_id(Elf_Data *notes, uint8_t ret_build_id[BUILD_ID_MAX_B
 	return 0;
 }
 
+/* Look into size bytes of notes of the file, which begin at multiples of align. */
+static size_t read_build_id(const struct image *image, uint64_t offset, uint64_t size,
+			    uint64_t align, uint8_t ret_build_id[BUILD_ID_MAX_BYTES])
+{
+	Elf_Data *notes = elf_getdata_rawchunk(image->elf, (int64_t)offset,
+					       size < NOTES_MAX_BYTES ? size : NOTES_MAX_BYTES,
+					       align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
+
+	return notes ? find_build_id(notes, ret_build_id) : 0;
+}
+
 size_t image_build_id(const struct image *image, uint8_t ret_build_id[BUILD_ID_MAX_BYTES])
 {
+	Elf_Scn *section = NULL;
 	size_t length = 0;
 
 	for (size_t i = 0; !length && i < image->nr_segments; i++) {
 		const Elf64_Phdr *segment = &image->segments[i];
-		size_t size =
-			segment->p_filesz < NOTES_MAX_BYTES ? segment->p_filesz : NOTES_MAX_BYTES;
 
-		if (segment->p_type != PT_NOTE)
-			continue;
-		Elf_Data *notes =
-			elf_getdata_rawchunk(image->elf, (int64_t)segment->p_offset, size,
-					     segment->p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
+		if (segment->p_type == PT_NOTE)
+			length = read_build_id(image, segment->p_offset, segment->p_filesz,
+					       segment->p_align, ret_build_id);
+	}
+	while (!length && (section = elf_nextscn(image->elf, section))) {
+		const Elf64_Shdr *header = elf64_getshdr(section);
 
-		length = notes ? find_build_id(notes, ret_build_id) : 0;
+		if (header && header->sh_type == SHT_NOTE)
+			length = read_build_id(image, header->sh_offset, header->sh_size,
+					       header->sh_addralign, ret_build_id);
 	}
 	return length;
+}
+
+int image_fd(const struct image *image)
+{
+	return image->fd;
 }

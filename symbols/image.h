@@ -56,10 +56,14 @@ int image_section(const struct image *image, const char *name, uint64_t *ret_vad
 		  uint64_t *ret_size_bytes);
 
 /*
- * The GNU build ID, from the PT_NOTE segments: at most BUILD_ID_MAX_BYTES into
- * ret_build_id, its length as the result; 0 if the file has none.
+ * The GNU build ID, from the PT_NOTE segments, or from the sections of notes, where eu-strip
+ * leaves it in the debug files that it makes: at most BUILD_ID_MAX_BYTES into ret_build_id,
+ * its length as the result; 0 if the file has none.
  */
 size_t image_build_id(const struct image *image, uint8_t ret_build_id[BUILD_ID_MAX_BYTES]);
+
+/* The descriptor of the file, for reading only. Borrowed from the image. */
+int image_fd(const struct image *image);
 
 /*
  * libelf's handle, for reading only. Check a size that the file tells against a

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "procmem/cleanup.h"
-#include "tests/support/core_file.h"
+#include "tests/support/made_core.h"
 
 /* Bytes that are told by their place: byte i is first + i. */
 static const uint8_t *bytes_from(uint8_t first)
@@ -50,15 +50,15 @@ static size_t read_at(struct core *core, remote_addr addr, size_t size, uint8_t 
  * Unsorted, interleaved in the file, two that touch, one of which a part is saved, and one
  * of which nothing is.
  */
-static struct core_file make_file(void)
+static struct made_core make_file(void)
 {
-	struct core_file file = CORE_FILE_EMPTY;
+	struct made_core file = MADE_CORE_EMPTY;
 
-	core_file_add_load(&file, 0x3000, 0x100, PF_R, bytes_from(1), 0x100);
-	core_file_add_load(&file, 0x1000, 0x100, PF_R | PF_W, bytes_from(50), 0x100);
-	core_file_add_load(&file, 0x1100, 0x200, PF_R, bytes_from(100), 0x80);
-	core_file_add_load(&file, 0x1300, 0x100, PF_R | PF_X, NULL, 0);
-	core_file_add_load(&file, UINT64_MAX - 0xff, 0xff, PF_R, bytes_from(3), 0xff);
+	made_core_add_load(&file, 0x3000, 0x100, PF_R, bytes_from(1), 0x100);
+	made_core_add_load(&file, 0x1000, 0x100, PF_R | PF_W, bytes_from(50), 0x100);
+	made_core_add_load(&file, 0x1100, 0x200, PF_R, bytes_from(100), 0x80);
+	made_core_add_load(&file, 0x1300, 0x100, PF_R | PF_X, NULL, 0);
+	made_core_add_load(&file, UINT64_MAX - 0xff, 0xff, PF_R, bytes_from(3), 0xff);
 	return file;
 }
 
@@ -79,8 +79,8 @@ Test(core, memory)
 		{0, 8, 0, 0xee, 0xee},		 {0x5000, 8, 0, 0xee, 0xee},
 		{UINT64_MAX - 8, 64, 8, 250, 1}, /* not on from address 0 */
 	};
-	struct core_file file = make_file();
-	struct core *core = open_core(core_file_write(&file));
+	struct made_core file = make_file();
+	struct core *core = open_core(made_core_write(&file));
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		uint8_t first;
@@ -99,8 +99,8 @@ Test(core, memory)
 /* A range that fails keeps none behind it from being read. */
 Test(core, ranges)
 {
-	struct core_file file = make_file();
-	struct core *core = open_core(core_file_write(&file));
+	struct made_core file = make_file();
+	struct core *core = open_core(made_core_write(&file));
 	uint8_t buffer[3][8];
 	struct remote_range ranges[] = {
 		{.addr = 0x1000, .buffer = buffer[0], .size = 8},
@@ -120,8 +120,8 @@ Test(core, ranges)
 
 Test(core, maps)
 {
-	struct core_file file = make_file();
-	struct core *core = open_core(core_file_write(&file));
+	struct made_core file = make_file();
+	struct core *core = open_core(made_core_write(&file));
 	const struct mapping *mapping = maps_find(&core->maps, 0x1150);
 
 	cr_assert(eq(sz, core->maps.nr_mappings, 5));
@@ -135,8 +135,33 @@ Test(core, maps)
 	core_close(core);
 }
 
+/* A file whose byte i is i modulo 256, for the mapping from start on; 0: for all of them. */
+struct mapped_file {
+	struct core_backing backing;
+	remote_addr start;
+	int fd;
+};
+
+static int mapped_file_fd(struct core_backing *backing, const struct mapping *mapping)
+{
+	const struct mapped_file *file = (const struct mapped_file *)backing;
+
+	return file->start && file->start != mapping->start ? -1 : file->fd;
+}
+
+static struct mapped_file make_mapped_file(remote_addr start)
+{
+	struct mapped_file file = {.backing = {mapped_file_fd},
+				   .start = start,
+				   .fd = memfd_create("mapped", MFD_CLOEXEC)};
+
+	for (int i = 0; i < 4; i++)
+		cr_assert(eq(sz, (size_t)write(file.fd, bytes_from(0), 256), 256));
+	return file;
+}
+
 /* What of the mapped file is used: only what the core never had. */
-Test(core, set_file)
+Test(core, backing)
 {
 	static const struct {
 		remote_addr addr;
@@ -150,14 +175,12 @@ Test(core, set_file)
 		{0x1300, 0, 0xee},			 /* another mapping */
 		{0x1000, 8, 50},			 /* saved */
 	};
-	struct core_file file = make_file();
-	struct core *core = open_core(core_file_write(&file));
-	cleanup_close int fd = memfd_create("mapped", MFD_CLOEXEC);
+	struct made_core file = make_file();
+	struct core *core = open_core(made_core_write(&file));
+	struct mapped_file mapped = make_mapped_file(0x1100);
 
-	for (int i = 0; i < 4; i++)
-		cr_assert(eq(sz, (size_t)write(fd, bytes_from(0), 256), 256));
 	core->maps.mappings[1].file_offset = 16;
-	core_memory_set_file(&core->memory, &core->maps.mappings[1], fd);
+	core_memory_set_backing(&core->memory, &mapped.backing);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		uint8_t first;
 		uint8_t last;
@@ -167,30 +190,29 @@ Test(core, set_file)
 		cr_expect(eq(u8, first, cases[i].first), "case %zu", i);
 	}
 	core_close(core);
+	cleanup_close_fn(&mapped.fd);
 }
 
-Test(core, set_file_of_a_core_that_is_cut)
+Test(core, backing_of_a_core_that_is_cut)
 {
-	struct core_file file = make_file();
-	struct core *core = open_core(core_file_write_cut(&file, CORE_FILE_DATA_OFFSET + 0x40));
-	cleanup_close int fd = memfd_create("mapped", MFD_CLOEXEC);
+	struct made_core file = make_file();
+	struct core *core = open_core(made_core_write_cut(&file, MADE_CORE_DATA_OFFSET + 0x40));
+	struct mapped_file mapped = make_mapped_file(0);
 	uint8_t first;
 	uint8_t last;
 
-	for (int i = 0; i < 4; i++)
-		cr_assert(eq(sz, (size_t)write(fd, bytes_from(0), 256), 256));
-	for (size_t i = 0; i < core->maps.nr_mappings; i++)
-		core_memory_set_file(&core->memory, &core->maps.mappings[i], fd);
+	core_memory_set_backing(&core->memory, &mapped.backing);
 	cr_expect(eq(u64, core->missing_bytes, 0x100 - 0x40 + 0x100 + 0x80 + 0xff));
 	/* It was saved since the process may have changed it: the file does not do. */
 	cr_expect(eq(sz, read_at(core, 0x3000, 0x100, &first, &last), 0x40));
 	cr_expect(eq(sz, read_at(core, 0x1000, 8, &first, &last), 0));
 	cr_expect(eq(sz, read_at(core, 0x1180, 8, &first, &last), 8));
 	core_close(core);
+	cleanup_close_fn(&mapped.fd);
 }
 
 /* NT_FILE of two mappings: one that the headers have, and one that a debugger left out. */
-static void add_files(struct core_file *file)
+static void add_files(struct made_core *file)
 {
 	static const struct {
 		uint64_t counts[2];
@@ -198,17 +220,17 @@ static void add_files(struct core_file *file)
 		char paths[16];
 	} note = {{2, 0x1000}, {{0x1000, 0x1300, 0}, {0x9000, 0xa000, 2}}, "/bin/x\0/bin/x"};
 
-	core_file_add_note(file, "CORE", NT_FILE, &note, sizeof(note));
+	made_core_add_note(file, "CORE", NT_FILE, &note, sizeof(note));
 }
 
 Test(core, files_and_names)
 {
 	uint64_t auxv[] = {AT_PHDR, 0x1040, AT_SYSINFO_EHDR, 0x3000, AT_RANDOM, UINT64_MAX - 0x80};
-	struct core_file file = make_file();
+	struct made_core file = make_file();
 
-	core_file_add_note(&file, "CORE", NT_AUXV, auxv, sizeof(auxv));
+	made_core_add_note(&file, "CORE", NT_AUXV, auxv, sizeof(auxv));
 	add_files(&file);
-	struct core *core = open_core(core_file_write(&file));
+	struct core *core = open_core(made_core_write(&file));
 	const struct mapping *found = maps_find(&core->maps, 0x9000);
 
 	cr_assert(ne(ptr, (void *)found, NULL));
@@ -226,13 +248,13 @@ Test(core, files_and_names)
 Test(core, no_executable)
 {
 	uint64_t auxv[] = {AT_PHDR, 0x3040};
-	struct core_file file = make_file();
-	struct core *core = open_core(core_file_write(&file));
+	struct made_core file = make_file();
+	struct core *core = open_core(made_core_write(&file));
 
 	cr_expect(eq(ptr, (void *)core_executable(core), NULL));
 	core_close(core);
-	core_file_add_note(&file, "CORE", NT_AUXV, auxv, sizeof(auxv));
-	core = open_core(core_file_write(&file));
+	made_core_add_note(&file, "CORE", NT_AUXV, auxv, sizeof(auxv));
+	core = open_core(made_core_write(&file));
 	cr_expect(eq(ptr, (void *)core_executable(core), NULL), "it is no file's");
 	core_close(core);
 }
@@ -241,7 +263,7 @@ Test(core, no_executable)
 Test(core, very_many_segments)
 {
 	Elf64_Shdr section = {.sh_info = 6};
-	struct core_file file = make_file();
+	struct made_core file = make_file();
 	size_t size_bytes = file.size_bytes;
 
 	cr_assert(eq(int, file.header.e_phnum, 6));
@@ -249,7 +271,7 @@ Test(core, very_many_segments)
 	file.header.e_shoff = size_bytes;
 	memcpy(file.bytes + size_bytes, &section, sizeof(section));
 	file.size_bytes += sizeof(section);
-	struct core *core = open_core(core_file_write(&file));
+	struct core *core = open_core(made_core_write(&file));
 
 	cr_expect(eq(sz, core->maps.nr_mappings, 5));
 	cr_expect(eq(sz, core->segments.nr_unusable, 0));
@@ -257,13 +279,13 @@ Test(core, very_many_segments)
 
 	/* Its end is cut off: the notes come right behind the headers. */
 	file.segments[0].p_offset = sizeof(Elf64_Ehdr) + 6 * sizeof(Elf64_Phdr);
-	core = open_core(core_file_write_cut(&file, size_bytes));
+	core = open_core(made_core_write_cut(&file, size_bytes));
 	cr_expect(eq(sz, core->maps.nr_mappings, 5));
 	cr_expect(eq(sz, core->segments.nr_unusable, 0));
 	core_close(core);
 }
 
-static void absurd_number(struct core_file *file)
+static void absurd_number(struct made_core *file)
 {
 	Elf64_Shdr section = {.sh_info = UINT32_MAX};
 
@@ -273,35 +295,35 @@ static void absurd_number(struct core_file *file)
 	file->size_bytes += sizeof(section);
 }
 
-static void headers_beyond(struct core_file *file)
+static void headers_beyond(struct made_core *file)
 {
 	file->header.e_phoff = UINT64_MAX - 8;
 }
 
-static void segment_wraps(struct core_file *file)
+static void segment_wraps(struct made_core *file)
 {
 	file->segments[1].p_memsz = UINT64_MAX;
 }
 
-static void offset_wraps(struct core_file *file)
+static void offset_wraps(struct made_core *file)
 {
 	file->segments[1].p_offset = UINT64_MAX - 8;
 }
 
-static void offset_is_negative(struct core_file *file)
+static void offset_is_negative(struct made_core *file)
 {
 	file->segments[1].p_offset = (uint64_t)INT64_MAX;
 }
 
-static void more_in_file_than_in_memory(struct core_file *file)
+static void more_in_file_than_in_memory(struct made_core *file)
 {
 	file->segments[1].p_filesz = 0x400;
 	file->segments[1].p_memsz = 0x40;
 }
 
-static void many_notes(struct core_file *file)
+static void many_notes(struct made_core *file)
 {
-	for (int i = 0; i < CORE_FILE_MAX_SEGMENTS; i++)
+	for (int i = 0; i < MADE_CORE_MAX_SEGMENTS; i++)
 		file->segments[i].p_type = PT_NOTE;
 	file->header.e_phnum = 65534;
 }
@@ -310,7 +332,7 @@ Test(core, damage)
 {
 	static const struct {
 		const char *name;
-		void (*change)(struct core_file *file);
+		void (*change)(struct made_core *file);
 		size_t nr_mappings;
 		size_t done_bytes; /* of 0x100 at 0x3000 */
 		bool has_unusable;
@@ -325,12 +347,12 @@ Test(core, damage)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct core_file file = make_file();
+		struct made_core file = make_file();
 		uint8_t first;
 		uint8_t last;
 
 		cases[i].change(&file);
-		struct core *core = open_core(core_file_write(&file));
+		struct core *core = open_core(made_core_write(&file));
 
 		cr_expect(eq(sz, core->maps.nr_mappings, cases[i].nr_mappings), "%s",
 			  cases[i].name);
@@ -342,52 +364,52 @@ Test(core, damage)
 	}
 }
 
-static void no_magic(struct core_file *file)
+static void no_magic(struct made_core *file)
 {
 	file->header.e_ident[0] = 'x';
 }
 
-static void class_32(struct core_file *file)
+static void class_32(struct made_core *file)
 {
 	file->header.e_ident[EI_CLASS] = ELFCLASS32;
 }
 
-static void no_class(struct core_file *file)
+static void no_class(struct made_core *file)
 {
 	file->header.e_ident[EI_CLASS] = 7;
 }
 
-static void big_endian(struct core_file *file)
+static void big_endian(struct made_core *file)
 {
 	file->header.e_ident[EI_DATA] = ELFDATA2MSB;
 }
 
-static void executable(struct core_file *file)
+static void executable(struct made_core *file)
 {
 	file->header.e_type = ET_EXEC;
 }
 
-static void relocatable(struct core_file *file)
+static void relocatable(struct made_core *file)
 {
 	file->header.e_type = ET_REL;
 }
 
-static void other_machine(struct core_file *file)
+static void other_machine(struct made_core *file)
 {
 	file->header.e_machine = MACHINE_ELF == EM_AARCH64 ? EM_X86_64 : EM_AARCH64;
 }
 
-static void no_headers(struct core_file *file)
+static void no_headers(struct made_core *file)
 {
 	file->header.e_phnum = 0;
 }
 
-static void other_headers(struct core_file *file)
+static void other_headers(struct made_core *file)
 {
 	file->header.e_phentsize = 32;
 }
 
-static void nothing(struct core_file *file)
+static void nothing(struct made_core *file)
 {
 	(void)file;
 }
@@ -395,7 +417,7 @@ static void nothing(struct core_file *file)
 Test(core, no_core)
 {
 	static const struct {
-		void (*change)(struct core_file *file);
+		void (*change)(struct made_core *file);
 		size_t size_bytes;
 		int err;
 		const char *sentence; /* a part of it */
@@ -415,13 +437,13 @@ Test(core, no_core)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct core_file file = make_file();
+		struct made_core file = make_file();
 		struct message message = {0};
 		struct core *core = NULL;
 
 		cases[i].change(&file);
 		cr_expect(eq(int,
-			     core_open(core_file_write_cut(&file, cases[i].size_bytes), &core,
+			     core_open(made_core_write_cut(&file, cases[i].size_bytes), &core,
 				       &message),
 			     cases[i].err),
 			  "%s", cases[i].sentence);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "procmem/cleanup.h"
-#include "tests/support/core_file.h"
+#include "tests/support/made_core.h"
 
 /* As much of struct elf_prstatus as is read, and more registers than any machine has. */
 struct prstatus {
@@ -28,17 +28,17 @@ static struct prstatus make_prstatus(int tid, int signal)
 	return status;
 }
 
-static void add_thread(struct core_file *file, int tid, int signal)
+static void add_thread(struct made_core *file, int tid, int signal)
 {
 	struct prstatus status = make_prstatus(tid, signal);
 
-	core_file_add_note(file, "CORE", NT_PRSTATUS, &status, sizeof(status));
+	made_core_add_note(file, "CORE", NT_PRSTATUS, &status, sizeof(status));
 }
 
 /* The notes of a file of size_bytes, for that machine; core_notes_done() them. */
-static struct core_notes read_cut(const struct core_file *file, uint16_t machine, size_t size_bytes)
+static struct core_notes read_cut(const struct made_core *file, uint16_t machine, size_t size_bytes)
 {
-	cleanup_close int fd = core_file_write_cut(file, size_bytes);
+	cleanup_close int fd = made_core_write_cut(file, size_bytes);
 	struct core_segments segments = {.nr_notes = 0};
 	struct core_notes notes = {.nr_threads = 0};
 	struct file_blocks blocks;
@@ -51,7 +51,7 @@ static struct core_notes read_cut(const struct core_file *file, uint16_t machine
 	return notes;
 }
 
-static struct core_notes read_all(const struct core_file *file, uint16_t machine)
+static struct core_notes read_all(const struct made_core *file, uint16_t machine)
 {
 	return read_cut(file, machine, file->size_bytes);
 }
@@ -68,14 +68,14 @@ Test(core_notes, threads)
 		{EM_X86_64, 116, 119, 121, 0},
 		{EM_AARCH64, 132, 131, 77, 133},
 	};
-	struct core_file file = CORE_FILE_EMPTY;
+	struct made_core file = MADE_CORE_EMPTY;
 	uint64_t tls[2] = {77, 78};
 
 	add_thread(&file, 11, SIGABRT);
-	core_file_add_note(&file, "LINUX", NT_ARM_TLS, tls, sizeof(tls));
-	core_file_add_note(&file, "LINUX", NT_X86_XSTATE, tls, sizeof(tls));
+	made_core_add_note(&file, "LINUX", NT_ARM_TLS, tls, sizeof(tls));
+	made_core_add_note(&file, "LINUX", NT_X86_XSTATE, tls, sizeof(tls));
 	add_thread(&file, 12, 0);
-	core_file_add_note(&file, "CORE", NT_ARM_TLS, tls, sizeof(tls)); /* not the kernel's */
+	made_core_add_note(&file, "CORE", NT_ARM_TLS, tls, sizeof(tls)); /* not the kernel's */
 	for (size_t i = 0; i < 2; i++) {
 		struct core_notes notes = read_all(&file, cases[i].machine);
 
@@ -141,16 +141,16 @@ Test(core_notes, death)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct core_file file = CORE_FILE_EMPTY;
+		struct made_core file = MADE_CORE_EMPTY;
 		int32_t siginfo[32] = {cases[i].siginfo_signal, 0, cases[i].siginfo_code, 0, 3, 7};
 		const struct core_death *want = &cases[i].expected;
 
 		add_thread(&file, 1, cases[i].thread_signal);
 		if (cases[i].siginfo_signal != NONE)
-			core_file_add_note(&file, "CORE", NT_SIGINFO, siginfo, sizeof(siginfo));
+			made_core_add_note(&file, "CORE", NT_SIGINFO, siginfo, sizeof(siginfo));
 		siginfo[0] = SIGILL; /* of another thread */
 		if (cases[i].siginfo_signal != NONE)
-			core_file_add_note(&file, "CORE", NT_SIGINFO, siginfo, sizeof(siginfo));
+			made_core_add_note(&file, "CORE", NT_SIGINFO, siginfo, sizeof(siginfo));
 		struct core_notes notes = read_all(&file, EM_X86_64);
 		const struct core_death *got = &notes.death;
 
@@ -167,7 +167,7 @@ Test(core_notes, death)
 
 Test(core_notes, process)
 {
-	struct core_file file = CORE_FILE_EMPTY;
+	struct made_core file = MADE_CORE_EMPTY;
 	uint64_t auxv[] = {AT_PHDR,	    1, AT_PHNUM,  2, AT_ENTRY,	3, AT_BASE, 4, 12345, 6,
 			   AT_SYSINFO_EHDR, 7, AT_RANDOM, 8, AT_EXECFN, 9, AT_NULL, 0};
 	char psinfo[136] = "";
@@ -176,9 +176,9 @@ Test(core_notes, process)
 	memset(psinfo + 40, 'n', 16); /* neither text has an end */
 	memset(psinfo + 56, 'a', 78);
 	memcpy(psinfo + 56 + 78, "\xe2\x82", 2); /* a character of UTF-8 that is cut */
-	core_file_add_note(&file, "CORE", NT_PRPSINFO, psinfo, sizeof(psinfo) - 1);
-	core_file_add_note(&file, "CORE", NT_PRPSINFO, psinfo, sizeof(psinfo));
-	core_file_add_note(&file, "CORE", NT_AUXV, auxv, sizeof(auxv) - 8);
+	made_core_add_note(&file, "CORE", NT_PRPSINFO, psinfo, sizeof(psinfo) - 1);
+	made_core_add_note(&file, "CORE", NT_PRPSINFO, psinfo, sizeof(psinfo));
+	made_core_add_note(&file, "CORE", NT_AUXV, auxv, sizeof(auxv) - 8);
 	struct core_notes notes = read_all(&file, EM_X86_64);
 
 	cr_expect(notes.psinfo.is_known);
@@ -199,60 +199,60 @@ Test(core_notes, process)
 	core_notes_done(&notes);
 }
 
-static void nothing(struct core_file *file)
+static void nothing(struct made_core *file)
 {
 	(void)file;
 }
 
 /* Where the header of the second of the notes is. */
-static Elf64_Nhdr *second_note(struct core_file *file)
+static Elf64_Nhdr *second_note(struct made_core *file)
 {
-	return (Elf64_Nhdr *)(void *)(file->bytes + CORE_FILE_NOTES_OFFSET + sizeof(Elf64_Nhdr) +
+	return (Elf64_Nhdr *)(void *)(file->bytes + MADE_CORE_NOTES_OFFSET + sizeof(Elf64_Nhdr) +
 				      8 + sizeof(struct prstatus));
 }
 
-static void no_notes(struct core_file *file)
+static void no_notes(struct made_core *file)
 {
 	file->segments[0].p_type = PT_NULL;
 }
 
-static void segment_too_long(struct core_file *file)
+static void segment_too_long(struct made_core *file)
 {
 	file->segments[0].p_filesz = 1 << 30;
 }
 
-static void segment_too_short(struct core_file *file)
+static void segment_too_short(struct made_core *file)
 {
 	file->segments[0].p_filesz -= 8;
 }
 
-static void long_name(struct core_file *file)
+static void long_name(struct made_core *file)
 {
 	second_note(file)->n_namesz = UINT32_MAX;
 }
 
-static void long_desc(struct core_file *file)
+static void long_desc(struct made_core *file)
 {
 	second_note(file)->n_descsz = UINT32_MAX;
 }
 
-static void short_desc(struct core_file *file)
+static void short_desc(struct made_core *file)
 {
 	second_note(file)->n_descsz = 200;
 	second_note(file)->n_type = NT_PRSTATUS;
 }
 
-static void hole(struct core_file *file)
+static void hole(struct made_core *file)
 {
 	memset(second_note(file), 0, 400);
 }
 
-static void other_owner(struct core_file *file)
+static void other_owner(struct made_core *file)
 {
 	memcpy(second_note(file) + 1, "BSDS", 4);
 }
 
-static void endless(struct core_file *file)
+static void endless(struct made_core *file)
 {
 	file->segments[0].p_filesz = INT64_MAX / 2;
 }
@@ -261,7 +261,7 @@ Test(core_notes, damage)
 {
 	static const struct {
 		const char *name;
-		void (*change)(struct core_file *file);
+		void (*change)(struct made_core *file);
 		size_t nr_threads;
 		bool is_cut;
 	} cases[] = {
@@ -278,7 +278,7 @@ Test(core_notes, damage)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct core_file file = CORE_FILE_EMPTY;
+		struct made_core file = MADE_CORE_EMPTY;
 
 		for (int tid = 1; tid <= 3; tid++)
 			add_thread(&file, tid, 0);
@@ -294,16 +294,16 @@ Test(core_notes, damage)
 /* However long the file is: every whole note is taken, and nothing else. */
 Test(core_notes, cut_anywhere)
 {
-	struct core_file file = CORE_FILE_EMPTY;
+	struct made_core file = MADE_CORE_EMPTY;
 	size_t note_bytes = sizeof(Elf64_Nhdr) + 8 + sizeof(struct prstatus);
 
 	for (int tid = 1; tid <= 3; tid++)
 		add_thread(&file, tid, 0);
-	for (size_t size = CORE_FILE_NOTES_OFFSET; size < CORE_FILE_NOTES_OFFSET + 3 * note_bytes;
+	for (size_t size = MADE_CORE_NOTES_OFFSET; size < MADE_CORE_NOTES_OFFSET + 3 * note_bytes;
 	     size += 4) {
 		struct core_notes notes = read_cut(&file, EM_AARCH64, size);
 
-		cr_expect(eq(sz, notes.nr_threads, (size - CORE_FILE_NOTES_OFFSET) / note_bytes),
+		cr_expect(eq(sz, notes.nr_threads, (size - MADE_CORE_NOTES_OFFSET) / note_bytes),
 			  "%zu", size);
 		cr_expect(notes.is_cut);
 		core_notes_done(&notes);

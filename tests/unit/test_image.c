@@ -394,3 +394,27 @@ Test(image, number_of_sections_in_the_first_one)
 	file.sections[0].sh_size = IMAGE_MAX_SECTIONS + 1;
 	cr_expect(eq(int, open_sections_file(&file, &image), -E2BIG));
 }
+
+/* eu-strip leaves the segments of a debug file as they were in the program. */
+Test(image, build_id_of_sections)
+{
+	struct library library = find_library();
+	size_t size;
+	cleanup_free char *bytes = read_file(library.path, &size);
+	const Elf64_Ehdr *header = (const void *)bytes;
+	Elf64_Phdr *segments = (void *)(bytes + header->e_phoff);
+	uint8_t expected[BUILD_ID_MAX_BYTES];
+	uint8_t build_id[BUILD_ID_MAX_BYTES];
+	struct image *image = open_bytes(bytes, size);
+	size_t expected_bytes = image_build_id(image, expected);
+
+	image_close(image);
+	for (size_t i = 0; i < header->e_phnum; i++)
+		if (segments[i].p_type == PT_NOTE)
+			segments[i].p_offset = size - 4;
+	image = open_bytes(bytes, size);
+	cr_expect(gt(sz, expected_bytes, 0));
+	cr_expect(eq(sz, image_build_id(image, build_id), expected_bytes));
+	cr_expect(zero(int, memcmp(build_id, expected, expected_bytes)));
+	image_close(image);
+}

@@ -3,11 +3,11 @@
  * Core files made by a test: an ELF header, program headers, notes and memory, in a file
  * that is in memory.
  *
- *	struct core_file file = CORE_FILE_EMPTY;
+ *	struct made_core file = MADE_CORE_EMPTY;
  *
- *	core_file_add_note(&file, "CORE", NT_PRSTATUS, &status, sizeof(status));
- *	core_file_add_load(&file, 0x1000, 0x2000, PF_R | PF_W, bytes, 0x1000);
- *	err = core_open(core_file_write(&file), &core, &message);
+ *	made_core_add_note(&file, "CORE", NT_PRSTATUS, &status, sizeof(status));
+ *	made_core_add_load(&file, 0x1000, 0x2000, PF_R | PF_W, bytes, 0x1000);
+ *	err = core_open(made_core_write(&file), &core, &message);
  *
  * The pieces may be changed before they are written.
  */
@@ -24,21 +24,21 @@
 #include "procmem/machine.h"
 
 enum {
-	CORE_FILE_MAX_SEGMENTS = 12,
-	CORE_FILE_MAX_BYTES = 16384,
-	CORE_FILE_NOTES_OFFSET = 0x400,
-	CORE_FILE_DATA_OFFSET = 0x2000,
+	MADE_CORE_MAX_SEGMENTS = 12,
+	MADE_CORE_MAX_BYTES = 16384,
+	MADE_CORE_NOTES_OFFSET = 0x400,
+	MADE_CORE_DATA_OFFSET = 0x2000,
 };
 
-struct core_file {
+struct made_core {
 	Elf64_Ehdr header;
-	Elf64_Phdr segments[CORE_FILE_MAX_SEGMENTS]; /* the first one is of the notes */
-	uint8_t bytes[CORE_FILE_MAX_BYTES];	     /* without the headers */
+	Elf64_Phdr segments[MADE_CORE_MAX_SEGMENTS]; /* the first one is of the notes */
+	uint8_t bytes[MADE_CORE_MAX_BYTES];	     /* without the headers */
 	size_t size_bytes;
 };
 
-#define CORE_FILE_EMPTY                                                                \
-	((struct core_file){                                                           \
+#define MADE_CORE_EMPTY                                                                \
+	((struct made_core){                                                           \
 		.header = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, \
 				       ELFDATA2LSB, EV_CURRENT},                       \
 			   .e_type = ET_CORE,                                          \
@@ -48,34 +48,34 @@ struct core_file {
 			   .e_ehsize = sizeof(Elf64_Ehdr),                             \
 			   .e_phentsize = sizeof(Elf64_Phdr),                          \
 			   .e_phnum = 1},                                              \
-		.segments = {{.p_type = PT_NOTE, .p_offset = CORE_FILE_NOTES_OFFSET}}, \
-		.size_bytes = CORE_FILE_DATA_OFFSET,                                   \
+		.segments = {{.p_type = PT_NOTE, .p_offset = MADE_CORE_NOTES_OFFSET}}, \
+		.size_bytes = MADE_CORE_DATA_OFFSET,                                   \
 	})
 
-static inline void core_file_add_note(struct core_file *file, const char *owner, uint32_t type,
+static inline void made_core_add_note(struct made_core *file, const char *owner, uint32_t type,
 				      const void *desc, size_t size)
 {
 	Elf64_Phdr *segment = &file->segments[0];
 	Elf64_Nhdr note = {(uint32_t)strlen(owner) + 1, (uint32_t)size, type};
-	uint8_t *next = file->bytes + CORE_FILE_NOTES_OFFSET + segment->p_filesz;
+	uint8_t *next = file->bytes + MADE_CORE_NOTES_OFFSET + segment->p_filesz;
 	size_t name_bytes = (note.n_namesz + 3) & ~3u;
 
 	memcpy(next, &note, sizeof(note));
 	memcpy(next + sizeof(note), owner, note.n_namesz);
 	memcpy(next + sizeof(note) + name_bytes, desc, size);
 	segment->p_filesz += sizeof(note) + name_bytes + ((size + 3) & ~(size_t)3);
-	cr_assert(le(sz, segment->p_filesz, CORE_FILE_DATA_OFFSET - CORE_FILE_NOTES_OFFSET));
+	cr_assert(le(sz, segment->p_filesz, MADE_CORE_DATA_OFFSET - MADE_CORE_NOTES_OFFSET));
 }
 
 /* Memory of memory_bytes at vaddr, of which so many bytes are saved. */
-static inline Elf64_Phdr *core_file_add_load(struct core_file *file, uint64_t vaddr,
+static inline Elf64_Phdr *made_core_add_load(struct made_core *file, uint64_t vaddr,
 					     uint64_t memory_bytes, uint32_t flags,
 					     const void *bytes, size_t saved_bytes)
 {
 	Elf64_Phdr *segment = &file->segments[file->header.e_phnum++];
 
-	cr_assert(le(sz, file->header.e_phnum, CORE_FILE_MAX_SEGMENTS));
-	cr_assert(le(sz, file->size_bytes + saved_bytes, CORE_FILE_MAX_BYTES));
+	cr_assert(le(sz, file->header.e_phnum, MADE_CORE_MAX_SEGMENTS));
+	cr_assert(le(sz, file->size_bytes + saved_bytes, MADE_CORE_MAX_BYTES));
 	*segment = (Elf64_Phdr){.p_type = PT_LOAD,
 				.p_flags = flags,
 				.p_offset = file->size_bytes,
@@ -88,10 +88,10 @@ static inline Elf64_Phdr *core_file_add_load(struct core_file *file, uint64_t va
 }
 
 /* The descriptor of a file that begins with size_bytes of it. */
-static inline int core_file_write_cut(const struct core_file *file, size_t size_bytes)
+static inline int made_core_write_cut(const struct made_core *file, size_t size_bytes)
 {
 	int fd = memfd_create("core", MFD_CLOEXEC);
-	static uint8_t bytes[CORE_FILE_MAX_BYTES];
+	static uint8_t bytes[MADE_CORE_MAX_BYTES];
 
 	memcpy(bytes, file->bytes, file->size_bytes);
 	memcpy(bytes, &file->header, sizeof(file->header));
@@ -101,7 +101,7 @@ static inline int core_file_write_cut(const struct core_file *file, size_t size_
 	return fd;
 }
 
-static inline int core_file_write(const struct core_file *file)
+static inline int made_core_write(const struct made_core *file)
 {
-	return core_file_write_cut(file, file->size_bytes);
+	return made_core_write_cut(file, file->size_bytes);
 }

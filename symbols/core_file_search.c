@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+#include "symbols/core_file_search.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "procmem/cleanup.h"
+#include "procmem/file_blocks.h"
+#include "symbols/memory_image.h"
+
+/* Of a file without a build ID so much is compared, and is in the core: its first page. */
+enum { PAGE_BYTES = 4096 };
+
+struct search {
+	struct core_files *files;
+	struct core_file *file;
+	/* What the core has of the beginning of the file, without help of any file. */
+	uint8_t page[PAGE_BYTES];
+	size_t page_bytes;
+};
+
+/* What is to be compared. */
+
+static void read_page(struct search *search)
+{
+	struct core_file *file = search->file;
+	struct remote_memory *memory = core_memory(search->files->core);
+	struct remote_range range = {
+		.addr = file->header_addr,
+		.buffer = search->page,
+		.size = PAGE_BYTES,
+	};
+	struct memory_image image;
+
+	if (!file->header_addr || remote_memory_read_ranges(memory, &range, 1))
+		return;
+	search->page_bytes = range.done_bytes;
+	if (memory_image_open(memory, file->header_addr, &image) == 0) {
+		file->build_id_bytes = memory_image_build_id(&image, file->build_id);
+		memory_image_close(&image);
+	}
+}
+
+/* Whether the core has enough to compare files with. */
+static bool has_proof(const struct search *search)
+{
+	return search->file->build_id_bytes || search->page_bytes >= sizeof(Elf64_Ehdr);
+}
+
+/* What is mapped begins, as the core has it, in a way that no program does. */
+static bool is_no_elf(const struct search *search)
+{
+	return search->page_bytes >= SELFMAG && memcmp(search->page, ELFMAG, SELFMAG) != 0;
+}
+
+static bool is_same(const struct search *search, const struct image *image)
+{
+	const struct core_file *file = search->file;
+	uint8_t build_id[BUILD_ID_MAX_BYTES];
+	uint8_t page[PAGE_BYTES] = {0}; /* behind the end of a file a page has zeros */
+
+	if (file->build_id_bytes)
+		return image_build_id(image, build_id) == file->build_id_bytes &&
+		       memcmp(build_id, file->build_id, file->build_id_bytes) == 0;
+	(void)file_read_at(image_fd(image), 0, page, search->page_bytes);
+	return memcmp(page, search->page, search->page_bytes) == 0;
+}
+
+/* One place. */
+
+/* Who said that the file is there. */
+enum origin { ORIGIN_CORE, ORIGIN_USER };
+
+/* Use the image, or say what it was; the first that was found is told. */
+static void settle(struct search *search, enum core_file_state state, const char *path)
+{
+	struct core_file *file = search->file;
+
+	if (state < CORE_FILE_PROVEN && file->state != CORE_FILE_NOT_FOUND)
+		return;
+	file->state = state;
+	free(file->found_path);
+	file->found_path = strdup(path);
+}
+
+/* Use the file of that descriptor, which is taken over, if it is the one. */
+static bool try_fd(struct search *search, int fd, const char *path, enum origin origin)
+{
+	struct image *image;
+
+	if (fd < 0 || image_open_fd(fd, &image))
+		return false;
+	if (has_proof(search) && !is_same(search, image)) {
+		settle(search, CORE_FILE_DIFFERS, path);
+	} else if (!has_proof(search) && origin == ORIGIN_CORE) {
+		settle(search, CORE_FILE_UNPROVEN, path);
+	} else {
+		settle(search, has_proof(search) ? CORE_FILE_PROVEN : CORE_FILE_TRUSTED, path);
+		search->file->image = image;
+		return true;
+	}
+	image_close(image);
+	return false;
+}
+
+/* As try_fd(), of a path in our own root. */
+static bool try_path(struct search *search, const char *path, enum origin origin)
+{
+	const struct sysroot own = SYSROOT_OWN;
+
+	return try_fd(search, sysroot_open_file(&own, path), path, origin);
+}
+
+/* The places. */
+
+static bool try_executable(struct search *search)
+{
+	const struct core_files *files = search->files;
+
+	return files->places.executable && files->executable_inode &&
+	       search->file == &files->files[files->executable_inode - 1] &&
+	       try_path(search, files->places.executable, ORIGIN_USER);
+}
+
+/* The path below the sysroot, then without its first folder, and so on. */
+static bool try_sysroot(struct search *search)
+{
+	const struct core_files *files = search->files;
+	bool found = false;
+
+	if (files->sysroot.fd < 0)
+		return false;
+	for (const char *path = search->file->path; path && *path && !found;
+	     path = strchr(path + 1, '/')) {
+		cleanup_free char *name = NULL;
+
+		if (asprintf(&name, "%s%s%s", files->places.sysroot, *path == '/' ? "" : "/",
+			     path) < 0) {
+			name = NULL;
+			break;
+		}
+		found = try_fd(search, sysroot_open_file(&files->sysroot, path), name, ORIGIN_USER);
+	}
+	return found;
+}
+
+/* The last name of the path in each of the folders. */
+static bool try_folders(struct search *search)
+{
+	const char *slash = strrchr(search->file->path, '/');
+	const char *folder = search->files->places.folders;
+	bool found = false;
+
+	while (slash && folder && *folder && !found) {
+		size_t length = strcspn(folder, ":");
+		cleanup_free char *path = NULL;
+
+		if (asprintf(&path, "%.*s%s", (int)length, folder, slash) < 0) {
+			path = NULL;
+			break;
+		}
+		found = length && try_path(search, path, ORIGIN_USER);
+		folder += length + (folder[length] == ':');
+	}
+	return found;
+}
+
+void core_file_search(struct core_files *files, struct core_file *file)
+{
+	struct search search = {.files = files, .file = file};
+
+	file->state = CORE_FILE_NOT_FOUND; /* so that reading its page does not ask for it */
+	read_page(&search);
+	if (is_no_elf(&search)) {
+		file->state = CORE_FILE_NO_ELF;
+		return;
+	}
+	(void)(try_executable(&search) || try_sysroot(&search) ||
+	       (file->path[0] == '/' && try_path(&search, file->path, ORIGIN_CORE)) ||
+	       try_folders(&search));
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+#include "symbols/sysroot.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <linux/openat2.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "procmem/cleanup.h"
+
+int sysroot_open(const char *path, struct sysroot *ret_sysroot, struct message *reterr)
+{
+	int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0) {
+		int error = errno;
+
+		message_set(reterr, "cannot open the folder %s: %s", path, strerror(error));
+		return -error;
+	}
+	ret_sysroot->fd = fd;
+	return 0;
+}
+
+void sysroot_close(struct sysroot *sysroot)
+{
+	if (!sysroot)
+		return;
+	cleanup_close_fn(&sysroot->fd);
+	*sysroot = SYSROOT_OWN;
+}
+
+static int path_error(void)
+{
+	return errno == EACCES || errno == EPERM ? -EPERM : -ENOENT;
+}
+
+/* Go down from the folder name by name, following no link. An O_PATH descriptor. */
+static int find_without_links(int folder_fd, const char *path)
+{
+	cleanup_close int fd = fcntl(folder_fd, F_DUPFD_CLOEXEC, 0);
+	char name[NAME_MAX + 1];
+
+	while (fd >= 0 && *path) {
+		size_t length = strcspn(path, "/");
+
+		if (length >= sizeof(name) || (length == 2 && memcmp(path, "..", 2) == 0))
+			return -ENOENT;
+		memcpy(name, path, length);
+		name[length] = '\0';
+		path += length + strspn(path + length, "/");
+		if (length == 0)
+			continue;
+		int next_fd = openat(fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+
+		(void)close(fd);
+		fd = next_fd;
+	}
+	return fd < 0 ? path_error() : take_fd(fd);
+}
+
+static int find_inside(int folder_fd, const char *path)
+{
+	struct open_how how = {
+		.flags = O_PATH | O_CLOEXEC,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+	};
+	long fd = syscall(SYS_openat2, folder_fd, path, &how, sizeof(how));
+
+	/* A seccomp filter that does not know it says EPERM. */
+	if (fd < 0 && (errno == ENOSYS || errno == EPERM))
+		return find_without_links(folder_fd, path);
+	return fd < 0 ? path_error() : (int)fd;
+}
+
+/* Whether what an O_PATH descriptor stands for may be opened. */
+static bool is_plain_file(int path_fd)
+{
+	struct stat st;
+	struct statfs fs;
+
+	return !fstat(path_fd, &st) && S_ISREG(st.st_mode) && !fstatfs(path_fd, &fs) &&
+	       fs.f_type != PROC_SUPER_MAGIC && fs.f_type != SYSFS_MAGIC &&
+	       fs.f_type != DEBUGFS_MAGIC && fs.f_type != TRACEFS_MAGIC;
+}
+
+int sysroot_open_file(const struct sysroot *sysroot, const char *path)
+{
+	char link[32];
+	cleanup_close int path_fd =
+		sysroot->fd >= 0 ? find_inside(sysroot->fd, path) : open(path, O_PATH | O_CLOEXEC);
+
+	if (path_fd < 0)
+		return sysroot->fd >= 0 ? path_fd : path_error();
+	if (!is_plain_file(path_fd))
+		return -ENOENT;
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", path_fd);
+	int fd = open(link, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+	return fd < 0 ? path_error() : fd;
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+#include "symbols/sysroot.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "procmem/cleanup.h"
+
+/* A folder: lib/file, and links to it and out of it. Its name is the result. */
+static const char *make_folder(void)
+{
+	static char folder[] = "/tmp/test_sysroot-XXXXXX";
+
+	cr_assert(ne(ptr, mkdtemp(folder), NULL));
+	cr_assert(zero(int, chdir(folder)));
+	cr_assert(zero(int, mkdir("lib", 0700)));
+	cr_assert(zero(int, mkdir("lib/deep", 0700)));
+	cleanup_close int fd = open("lib/file", O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+
+	cr_assert(eq(sz, (size_t)write(fd, "inside", 6), 6));
+	cr_assert(zero(int, symlink("lib/file", "relative")));
+	cr_assert(zero(int, symlink("/lib/file", "absolute")));
+	cr_assert(zero(int, symlink("/lib", "lib64")));
+	cr_assert(zero(int, symlink("../../../../etc/passwd", "out")));
+	cr_assert(zero(int, symlink("/etc/passwd", "absolute_out")));
+	cr_assert(zero(int, symlink("/proc/self/exe", "magic")));
+	cr_assert(zero(int, mkfifo("fifo", 0600)));
+	return folder;
+}
+
+static void remove_folder(const char *folder)
+{
+	static const char *const names[] = {"relative",	    "absolute", "lib64", "out",
+					    "absolute_out", "magic",	"fifo",	 "lib/file",
+					    "lib/deep",	    "lib"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		cr_expect(zero(int, remove(names[i])), "%s", names[i]);
+	cr_expect(zero(int, chdir("/")));
+	cr_expect(zero(int, rmdir(folder)));
+}
+
+struct expected {
+	const char *path;
+	bool is_found;
+	bool is_found_without_links; /* by kernels that cannot keep a link inside */
+};
+
+static const struct expected inside[] = {
+	{"/lib/file", true, true},
+	{"lib/file", true, true},
+	{"//lib///file", true, true},
+	{"/lib/./file", true, true},
+	{"/relative", true, false},
+	{"/absolute", true, false},
+	{"/lib64/file", true, false},
+	{"/lib/deep/../file", true, false},
+	{"/../../../../../lib/file", true, false},
+	{"/out", false, false},
+	{"/absolute_out", false, false},
+	{"/../../../../../etc/passwd", false, false},
+	{"/etc/passwd", false, false},
+	{"/magic", false, false},
+	{"/fifo", false, false},
+	{"/lib", false, false},
+	{"/", false, false},
+	{"", false, false},
+	{"/lib/file/", false, true},
+	{"/lib/file/x", false, false},
+	{"/no", false, false},
+};
+
+static void expect_files(bool links)
+{
+	const char *folder = make_folder();
+	struct sysroot sysroot = SYSROOT_OWN;
+
+	cr_assert(zero(int, sysroot_open(folder, &sysroot, NULL)));
+	for (size_t i = 0; i < sizeof(inside) / sizeof(inside[0]); i++) {
+		bool is_expected = links ? inside[i].is_found : inside[i].is_found_without_links;
+		cleanup_close int fd = sysroot_open_file(&sysroot, inside[i].path);
+		char bytes[8] = "";
+
+		if (!is_expected)
+			cr_expect(eq(int, fd, -ENOENT), "%s", inside[i].path);
+		else
+			cr_expect(eq(sz, (size_t)read(fd, bytes, 7), 6), "%s", inside[i].path);
+		cr_expect(eq(int, strcmp(bytes, "inside") == 0, is_expected), "%s", inside[i].path);
+	}
+	sysroot_close(&sysroot);
+	sysroot_close(NULL);
+	remove_folder(folder);
+}
+
+Test(sysroot, folder)
+{
+	expect_files(true);
+}
+
+/* Have openat2() fail as it does where the kernel, or a filter of another one, lacks it. */
+static void forbid_openat2(int error)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (uint32_t)error),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {4, filter};
+
+	cr_assert(zero(int, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)));
+	cr_assert(zero(int, prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)));
+}
+
+Test(sysroot, no_openat2)
+{
+	forbid_openat2(ENOSYS);
+	expect_files(false);
+}
+
+Test(sysroot, openat2_forbidden)
+{
+	forbid_openat2(EPERM);
+	expect_files(false);
+}
+
+Test(sysroot, own)
+{
+	static const struct {
+		const char *path;
+		bool is_found;
+	} cases[] = {
+		{"/etc/passwd", true},	      {"/etc", false},
+		{"/dev/zero", false},	      {"/no/such", false},
+		{"/proc/self/status", false}, {"/sys/kernel/uevent_seqnum", false},
+	};
+	const struct sysroot own = SYSROOT_OWN;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		cleanup_close int fd = sysroot_open_file(&own, cases[i].path);
+
+		cr_expect(eq(int, fd >= 0, cases[i].is_found), "%s", cases[i].path);
+	}
+}
+
+Test(sysroot, no_folder)
+{
+	static const char *const paths[] = {"/no/such", "/etc/passwd"};
+
+	for (size_t i = 0; i < 2; i++) {
+		struct sysroot sysroot = SYSROOT_OWN;
+		struct message message = {0};
+
+		cr_expect(lt(int, sysroot_open(paths[i], &sysroot, &message), 0));
+		cr_expect(ne(ptr, strstr(message.text, paths[i]), NULL));
+		cr_expect(eq(int, sysroot.fd, -1));
+	}
+}
