@@ -205,6 +205,37 @@ def gcore(target, pid=None):
     return Core(path, target)
 
 
+# ---- what is in its notes ---------------------------------------------------------------
+
+PT_NOTE, NT_FILE = 4, 0x46494C45
+
+
+def notes_of(head):
+    """(type, offset of the note, offset of its content, its size) of each, of the beginning of
+    a core that the kernel wrote: the notes are what its first program header names."""
+    (headers,) = struct.unpack_from("<Q", head, 0x20)
+    kind, _, offset, _, _, size = struct.unpack_from("<IIQQQQ", head, headers)
+    if kind != PT_NOTE:
+        raise AssertionError("the notes come first in no core of the kernel's")
+    end = offset + size
+    while offset < end:
+        name_size, content_size, kind = struct.unpack_from("<III", head, offset)
+        content = offset + 12 + (name_size + 3 & ~3)
+        yield kind, offset, content, content_size
+        offset = content + (content_size + 3 & ~3)
+
+
+def mapped_files(head):
+    """The paths of NT_FILE: count, size of a page, then start, end and offset of each, and then
+    the paths."""
+    for kind, _, content, size in notes_of(head):
+        if kind == NT_FILE:
+            (count,) = struct.unpack_from("<Q", head, content)
+            paths = head[content + 16 + 24 * count:content + size].split(b"\0")
+            return {os.fsdecode(path) for path in paths[:count]}
+    raise AssertionError("no file is mapped")
+
+
 # ---- what pysample says of it ---------------------------------------------------------------
 
 

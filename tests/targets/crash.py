@@ -86,7 +86,7 @@ class LastWord:
             "pid": os.getpid(),
             "python": "%d.%d.%d" % sys.version_info[:3],
             "argv": getattr(sys, "orig_argv", sys.argv),
-            "executable": sys.executable,
+            "executable": os.path.realpath(sys.executable),
             "tid": native_id(),
             "parking": read_end,
             "holds_gil": self.holds_gil,

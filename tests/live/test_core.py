@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: MIT
+"""`pysample core`: every thread of a dead process is where the interpreter last said it was."""
+import collections
+import os
+import signal
+import unittest
+
+import core_support
+import support
+from core_support import core_json
+from support import per_interpreter
+from test_threads import names_of
+
+SITUATIONS = ("single", "threads", "deep", "names", "handled", "garbage")
+
+
+class CoreTestCase(unittest.TestCase):
+    """Has the comparisons with the truth."""
+
+    maxDiff = 4000
+
+    def assert_thread(self, thread, truth):
+        fault = core_support.frames_fault(thread, truth)
+        self.assertIsNone(fault, fault)
+        self.assertIsNone(thread["error"])
+        self.assertEqual(thread["main"], truth["main"])
+        if "name" in truth:
+            self.assertEqual(thread["name"], support.shown(truth["name"]))
+
+    def assert_threads(self, told, truths, own_tid=lambda tid: tid):
+        threads = {own_tid(thread["tid"]): thread for thread in told["threads"]}
+        self.assertEqual(len(threads), len(told["threads"]), "a thread is there twice")
+        self.assertEqual(set(threads), {truth["tid"] for truth in truths})
+        for truth in truths:
+            with self.subTest(thread=truth.get("name", truth.get("situation"))):
+                self.assert_thread(threads[truth["tid"]], truth)
+
+    def flagged(self, told, key, own_tid=lambda tid: tid):
+        return [own_tid(thread["tid"]) for thread in told["threads"] if thread[key]]
+
+    def assert_core(self, core, own_tid=lambda tid: tid, arguments=(), root=""):
+        """What tests/targets/crash.py tells is there, and nothing else. root: what its paths
+        begin with in a core of somebody outside of its root."""
+        told, report = core_json(core.path, *arguments), core.report
+        self.assertEqual(told["core"], core.path)
+        self.assertEqual(told["python"], report["python"])
+        self.assertEqual(told["executable"], root + report["executable"])
+        self.assertEqual(told["truncated_bytes"], 0)
+        self.assert_threads(told, report["threads"], own_tid)
+        # 3.6 does not tell who holds the GIL.
+        holders = [report["tid"]] * (report["holds_gil"] and self.interpreter.minor != "3.6")
+        self.assertEqual(self.flagged(told, "holds_gil", own_tid), holders)
+        return told
+
+
+DEATHS = {
+    "abort": {"signal": 6, "name": "SIGABRT", "code": -6, "code_name": "SI_TKILL",
+              "address": None},
+    "quit": {"signal": 3, "name": "SIGQUIT", "code": 0, "code_name": "SI_USER", "address": None},
+    "segv": {"signal": 11, "name": "SIGSEGV", "code": 1, "code_name": "SEGV_MAPERR",
+             "sender_pid": None, "sender_uid": None},
+}
+
+
+@per_interpreter
+class KernelCores(CoreTestCase):
+    """Of processes that die."""
+
+    def setUp(self):
+        self.enterContext(core_support.kernel_cores())
+
+    def check(self, situation, end="abort", *arguments):
+        with core_support.crashed(self.interpreter, situation, end, *arguments) as core:
+            told = self.assert_core(core)
+            self.assertEqual(self.flagged(told, "crashed"), [core.report["tid"]])
+            self.assertEqual(told["threads"][0]["tid"], core.report["tid"], "not the first")
+            return core, told
+
+    def test_each_situation(self):
+        for situation in SITUATIONS:
+            with self.subTest(situation):
+                self.check(situation)
+
+    def test_each_death(self):
+        for end, death in DEATHS.items():
+            with self.subTest(end):
+                core, told = self.check("single", end)
+                death = dict(death)
+                if end == "segv":
+                    death["address"] = core.report["address"]
+                else:
+                    death.update(sender_pid=core.report["pid"], sender_uid=os.geteuid())
+                self.assertEqual({key: told["death"][key] for key in death}, death)
+
+    def test_hundred_thousand_frames(self):
+        if support.version_key(self.interpreter) < [3, 11]:
+            self.skipTest("a call needs room on the stack of C until 3.10")
+        self.check("far")
+
+    def test_overflow_of_the_stack_of_c(self):
+        if support.version_key(self.interpreter) >= [3, 12]:
+            self.skipTest("what needs room on the stack of C is counted since 3.12")
+        with core_support.crashed(self.interpreter, "overflow") as core:
+            told = core_json(core.path)
+            (thread,) = told["threads"]
+            self.assertEqual(told["death"]["signal"], signal.SIGSEGV)
+            names = [frame["name"] for frame in thread["frames"]]
+            self.assertEqual(names[:2], ["<module>", "overflow"])
+            self.assertEqual(set(names[2:]), {"overflow_again"})
+            self.assertGreater(len(names), 2000)
+            self.assertIsNone(thread["error"])
+
+    def test_killed_in_every_situation(self):
+        """By somebody else, who is named."""
+        if self.interpreter.root:
+            self.skipTest("frames of __init__ need the interpreter's file, which is elsewhere")
+        with core_support.killed(self.interpreter, "corpus") as core:
+            told = core_json(core.path)
+            self.assert_threads(told, core.report["threads"])
+            self.assertEqual(told["death"]["sender_pid"], os.getpid())
+            self.assertEqual(self.flagged(told, "holds_gil"), [])
+
+    def test_sub_interpreters(self):
+        target = self.enterContext(support.parked_sub_interpreters(
+            core_support.in_its_folder(self.interpreter)))
+        told = core_json(core_support.aborted(target).path)
+        inner = [thread for thread in told["threads"] if thread["interpreter"]]
+        self.assertEqual(len({thread["interpreter"] for thread in inner}), 3)
+        threads = {thread["tid"]: thread for thread in inner}
+        self.assertEqual(set(threads), {truth["tid"] for truth in target.report["threads"]})
+        for truth in target.report["threads"]:
+            # They park where they tell where they are, but in another column.
+            self.assertEqual(support.dumped_frames(threads[truth["tid"]], support.PLACE_KEYS),
+                             [dict(frame) for frame in truth["frames"]])
+
+    def test_names_of_threads(self):
+        """Python's; a thread of C, which has none, is counted."""
+        target = self.enterContext(support.python_target(
+            core_support.in_its_folder(self.interpreter), "named"))
+        core = core_support.aborted(target)
+        told = core_json(core.path)
+        names = collections.defaultdict(set)
+        for thread in told["threads"]:
+            names[thread["tid"]].add(thread["name"])
+        for key in "named", "subs":
+            for tid, name in names_of(target.report, key).items():
+                self.assertIn(name, names[int(tid)])
+        self.assertEqual(len(names), sum(len(target.report[key])
+                                         for key in ("named", "subs", "unnamed")))
+
+
+@per_interpreter
+class GdbCores(CoreTestCase):
+    """Of processes that live on."""
+
+    def check(self, situation):
+        with core_support.parked(self.interpreter, situation) as target:
+            told = self.assert_core(core_support.gcore(target), root=self.interpreter.root)
+            self.assertIsNone(told["death"])
+            self.assertEqual(self.flagged(told, "crashed"), [])
+
+    def test_one_thread(self):
+        self.check("single")
+
+
+if __name__ == "__main__":
+    unittest.main()
