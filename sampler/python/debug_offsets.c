@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sampler/python/executable_offsets.h"
+#include "sampler/python/value_offsets.h"
 
 #define NR_OFFSETS (sizeof(struct py_offsets) / sizeof(uint32_t))
 
@@ -129,6 +130,11 @@ static void supplement_objects(uint32_t minor, struct py_build *build)
 	offsets->code.nlocalsplus = offsets->code.firstlineno + NLOCALSPLUS_AFTER_FIRSTLINENO;
 	offsets->code.framesize = offsets->code.firstlineno + FRAMESIZE_AFTER_FIRSTLINENO;
 	offsets->code.version = offsets->code.firstlineno + VERSION_AFTER_FIRSTLINENO;
+	if (offsets->code.argcount != OFFSET_ABSENT) {
+		offsets->code.kwonlyargcount =
+			offsets->code.argcount + KWONLYARGCOUNT_AFTER_ARGCOUNT;
+		offsets->code.flags = offsets->code.argcount - FLAGS_BEFORE_ARGCOUNT;
+	}
 	offsets->code.firsttraceable =
 		build->tlbc.code_array
 			? build->tlbc.code_array - FIRSTTRACEABLE_BEFORE_TLBC
@@ -150,6 +156,7 @@ static struct py_traits traits_of(uint32_t minor)
 		.attribute_rule = ATTRIBUTES_INLINE,
 		.tuple_items_after_type =
 			minor == 13 ? TUPLE_ITEMS_AFTER_TYPE : TUPLE_ITEMS_AFTER_TYPE_3_14,
+		.qualname_after_type = QUALNAME_AFTER_TYPE,
 		.shim_owner = 3, /* FRAME_OWNED_BY_CSTACK in 3.13, _INTERPRETER since 3.14 */
 		.returns = minor - 13 < NR_RETURN_OPCODES ? return_opcodes[minor - 13]
 							  : (struct return_opcodes){0},

@@ -72,6 +72,8 @@ static bool code_plausible(const struct py_offsets *o)
 	return o->code.size == o->code.code_adaptive + 8 &&
 	       o->code.qualname == o->code.filename + 16 &&
 	       o->code.linetable == o->code.qualname + 8 && o->code.firstlineno >= 64 &&
+	       o->code.kinds == o->code.names + 8 && o->code.argcount < o->code.firstlineno &&
+	       o->code.argcount >= FLAGS_BEFORE_ARGCOUNT &&
 	       o->code.firstlineno < o->code.filename && o->code.filename < o->code.code_adaptive;
 }
 

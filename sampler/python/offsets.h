@@ -104,6 +104,7 @@ struct py_offsets {
 		uint32_t stackpointer; /* where its own stack ends, while it calls (3.14+) */
 		uint32_t owner;	       /* char, enum _frameowner */
 		uint32_t localsplus;
+		uint32_t heap_locals; /* the same of a frame that is an object (before 3.11) */
 	} frame;
 	struct {
 		uint32_t iframe; /* the frame inside of a generator, coroutine, … object */
@@ -126,8 +127,15 @@ struct py_offsets {
 		uint32_t stacksize;
 		uint32_t version;	 /* u32, unique to the object; 0 once they ran out */
 		uint32_t firsttraceable; /* int, code units */
+		uint32_t argcount;	 /* int; of those that may be given by position */
+		uint32_t names; /* tuple of str: co_localsplusnames; before 3.11 co_varnames */
+		uint32_t kinds; /* bytes, one for each name: co_localspluskinds (3.11+) */
 		uint32_t code_adaptive;
-		uint32_t bytecode; /* the bytes object of it (before 3.11) */
+		uint32_t bytecode;	 /* the bytes object of it (before 3.11) */
+		uint32_t kwonlyargcount; /* int; the arguments that follow those */
+		uint32_t flags;		 /* int; CO_VARARGS, CO_VARKEYWORDS */
+		uint32_t cellvars; /* tuples: the variables behind those of names (before 3.11) */
+		uint32_t freevars;
 	} code;
 	struct {
 		uint32_t ob_type;
@@ -255,6 +263,7 @@ struct py_traits {
 	uint8_t executing;	  /* such a frame's state while it runs, or calls */
 	uint8_t shim_owner;	  /* frames with this owner or a higher one are entry shims */
 	uint8_t tuple_items_after_type; /* bytes between a tuple's ob_type and its items */
+	uint8_t qualname_after_type;	/* and a function's ob_type and its func_qualname */
 	uint8_t extra_frame_words;	/* without framesize: nlocalsplus + stacksize + this */
 	struct return_opcodes returns;
 };

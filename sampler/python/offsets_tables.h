@@ -7,6 +7,7 @@
 
 #include "sampler/python/executable_offsets.h"
 #include "sampler/python/offsets.h"
+#include "sampler/python/value_offsets.h"
 
 /* What is known of a version that does not carry its offsets itself. */
 struct version_table {
@@ -93,6 +94,7 @@ static const struct version_table version_3_11 = {
 					.stackpointer = OFFSET_ABSENT,
 					.owner = 69,
 					.localsplus = 72,
+					.heap_locals = OFFSET_ABSENT,
 				},
 			.generator =
 				{
@@ -120,6 +122,13 @@ static const struct version_table version_3_11 = {
 					.firsttraceable = 168,
 					.code_adaptive = 184,
 					.bytecode = OFFSET_ABSENT,
+					.argcount = 56,
+					.names = 96,
+					.kinds = 104,
+					.kwonlyargcount = 64,
+					.flags = 48,
+					.cellvars = OFFSET_ABSENT,
+					.freevars = OFFSET_ABSENT,
 				},
 			.object =
 				{
@@ -185,6 +194,7 @@ static const struct version_table version_3_11 = {
 			.handled_none = true,
 			.shim_owner = UINT8_MAX,
 			.tuple_items_after_type = TUPLE_ITEMS_AFTER_TYPE,
+			.qualname_after_type = QUALNAME_AFTER_TYPE,
 			.extra_frame_words = 9, /* FRAME_SPECIALS_SIZE */
 			.returns = {.value = 83},
 		},
@@ -267,6 +277,7 @@ static const struct version_table version_3_12 = {
 					.stackpointer = OFFSET_ABSENT,
 					.owner = 70,
 					.localsplus = 72,
+					.heap_locals = OFFSET_ABSENT,
 				},
 			.generator =
 				{
@@ -294,6 +305,13 @@ static const struct version_table version_3_12 = {
 					.firsttraceable = 176,
 					.code_adaptive = 192,
 					.bytecode = OFFSET_ABSENT,
+					.argcount = 52,
+					.names = 96,
+					.kinds = 104,
+					.kwonlyargcount = 60,
+					.flags = 48,
+					.cellvars = OFFSET_ABSENT,
+					.freevars = OFFSET_ABSENT,
 				},
 			.object =
 				{
@@ -359,6 +377,7 @@ static const struct version_table version_3_12 = {
 			.handled_none = true,
 			.shim_owner = 3, /* FRAME_OWNED_BY_CSTACK */
 			.tuple_items_after_type = TUPLE_ITEMS_AFTER_TYPE,
+			.qualname_after_type = QUALNAME_AFTER_TYPE,
 			.returns =
 				{
 					.value = 83,

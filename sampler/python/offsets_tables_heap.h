@@ -84,6 +84,7 @@ static const struct version_table version_3_6 = {
 					.stackpointer = OFFSET_ABSENT,
 					.owner = OFFSET_ABSENT,
 					.localsplus = OFFSET_ABSENT,
+					.heap_locals = 376,
 				},
 			.generator =
 				{
@@ -111,6 +112,13 @@ static const struct version_table version_3_6 = {
 					.firsttraceable = OFFSET_ABSENT,
 					.code_adaptive = OFFSET_ABSENT,
 					.bytecode = 40,
+					.argcount = 16,
+					.names = 64,
+					.kinds = OFFSET_ABSENT,
+					.kwonlyargcount = 20,
+					.flags = 32,
+					.cellvars = 80,
+					.freevars = 72,
 				},
 			.object =
 				{
@@ -178,6 +186,8 @@ static const struct version_table version_3_6 = {
 			.lasti_unit_bytes = 1,
 			.executing = 1,
 			.shim_owner = UINT8_MAX,
+			.tuple_items_after_type = TUPLE_ITEMS_AFTER_TYPE,
+			.qualname_after_type = QUALNAME_AFTER_TYPE_3_9,
 		},
 };
 
@@ -253,6 +263,7 @@ static const struct version_table version_3_7 = {
 					.stackpointer = OFFSET_ABSENT,
 					.owner = OFFSET_ABSENT,
 					.localsplus = OFFSET_ABSENT,
+					.heap_locals = 360,
 				},
 			.generator =
 				{
@@ -280,6 +291,13 @@ static const struct version_table version_3_7 = {
 					.firsttraceable = OFFSET_ABSENT,
 					.code_adaptive = OFFSET_ABSENT,
 					.bytecode = 40,
+					.argcount = 16,
+					.names = 64,
+					.kinds = OFFSET_ABSENT,
+					.kwonlyargcount = 20,
+					.flags = 32,
+					.cellvars = 80,
+					.freevars = 72,
 				},
 			.object =
 				{
@@ -347,6 +365,8 @@ static const struct version_table version_3_7 = {
 			.lasti_unit_bytes = 1,
 			.executing = 1,
 			.shim_owner = UINT8_MAX,
+			.tuple_items_after_type = TUPLE_ITEMS_AFTER_TYPE,
+			.qualname_after_type = QUALNAME_AFTER_TYPE_3_9,
 		},
 };
 
@@ -422,6 +442,7 @@ static const struct version_table version_3_8 = {
 					.stackpointer = OFFSET_ABSENT,
 					.owner = OFFSET_ABSENT,
 					.localsplus = OFFSET_ABSENT,
+					.heap_locals = 360,
 				},
 			.generator =
 				{
@@ -449,6 +470,13 @@ static const struct version_table version_3_8 = {
 					.firsttraceable = OFFSET_ABSENT,
 					.code_adaptive = OFFSET_ABSENT,
 					.bytecode = 48,
+					.argcount = 16,
+					.names = 72,
+					.kinds = OFFSET_ABSENT,
+					.kwonlyargcount = 24,
+					.flags = 36,
+					.cellvars = 88,
+					.freevars = 80,
 				},
 			.object =
 				{
@@ -516,6 +544,8 @@ static const struct version_table version_3_8 = {
 			.lasti_unit_bytes = 1,
 			.executing = 1,
 			.shim_owner = UINT8_MAX,
+			.tuple_items_after_type = TUPLE_ITEMS_AFTER_TYPE,
+			.qualname_after_type = QUALNAME_AFTER_TYPE_3_9,
 		},
 };
 
@@ -591,6 +621,7 @@ static const struct version_table version_3_9 = {
 					.stackpointer = OFFSET_ABSENT,
 					.owner = OFFSET_ABSENT,
 					.localsplus = OFFSET_ABSENT,
+					.heap_locals = 360,
 				},
 			.generator =
 				{
@@ -618,6 +649,13 @@ static const struct version_table version_3_9 = {
 					.firsttraceable = OFFSET_ABSENT,
 					.code_adaptive = OFFSET_ABSENT,
 					.bytecode = 48,
+					.argcount = 16,
+					.names = 72,
+					.kinds = OFFSET_ABSENT,
+					.kwonlyargcount = 24,
+					.flags = 36,
+					.cellvars = 88,
+					.freevars = 80,
 				},
 			.object =
 				{
@@ -685,6 +723,8 @@ static const struct version_table version_3_9 = {
 			.lasti_unit_bytes = 1,
 			.executing = 1,
 			.shim_owner = UINT8_MAX,
+			.tuple_items_after_type = TUPLE_ITEMS_AFTER_TYPE,
+			.qualname_after_type = QUALNAME_AFTER_TYPE_3_9,
 		},
 };
 
@@ -760,6 +800,7 @@ static const struct version_table version_3_10 = {
 					.stackpointer = OFFSET_ABSENT,
 					.owner = OFFSET_ABSENT,
 					.localsplus = OFFSET_ABSENT,
+					.heap_locals = 352,
 				},
 			.generator =
 				{
@@ -787,6 +828,13 @@ static const struct version_table version_3_10 = {
 					.firsttraceable = OFFSET_ABSENT,
 					.code_adaptive = OFFSET_ABSENT,
 					.bytecode = 48,
+					.argcount = 16,
+					.names = 72,
+					.kinds = OFFSET_ABSENT,
+					.kwonlyargcount = 24,
+					.flags = 36,
+					.cellvars = 88,
+					.freevars = 80,
 				},
 			.object =
 				{
@@ -854,5 +902,7 @@ static const struct version_table version_3_10 = {
 			.lasti_unit_bytes = 2,
 			.executing = 0, /* FRAME_EXECUTING */
 			.shim_owner = UINT8_MAX,
+			.tuple_items_after_type = TUPLE_ITEMS_AFTER_TYPE,
+			.qualname_after_type = QUALNAME_AFTER_TYPE,
 		},
 };

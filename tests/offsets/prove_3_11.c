@@ -81,6 +81,7 @@ static const struct py_offsets truth = {
 			.stackpointer = OFFSET_ABSENT,
 			.owner = offsetof(_PyInterpreterFrame, owner),
 			.localsplus = offsetof(_PyInterpreterFrame, localsplus),
+			.heap_locals = OFFSET_ABSENT,
 		},
 	.generator = {.iframe = offsetof(PyGenObject, gi_iframe)},
 	.chunk =
@@ -104,7 +105,14 @@ static const struct py_offsets truth = {
 			.version = OFFSET_ABSENT,
 			.firsttraceable = offsetof(PyCodeObject, _co_firsttraceable),
 			.code_adaptive = offsetof(PyCodeObject, co_code_adaptive),
+			.argcount = offsetof(PyCodeObject, co_argcount),
+			.names = offsetof(PyCodeObject, co_localsplusnames),
+			.kinds = offsetof(PyCodeObject, co_localspluskinds),
 			.bytecode = OFFSET_ABSENT,
+			.kwonlyargcount = offsetof(PyCodeObject, co_kwonlyargcount),
+			.flags = offsetof(PyCodeObject, co_flags),
+			.cellvars = OFFSET_ABSENT,
+			.freevars = OFFSET_ABSENT,
 		},
 	.object =
 		{
@@ -162,6 +170,8 @@ void prove_tables(void)
 	const union unicode_state kind_one = {.fields = {.kind = 1}};
 
 	prove_offsets(&version_3_11.offsets, &truth);
+	prove(version_3_11.traits.qualname_after_type,
+	      BEHIND_TYPE(PyFunctionObject, func_qualname));
 	prove_returns(&version_3_11.traits.returns, &returns);
 	prove(kind_one.word, 1u << 2);
 }

@@ -77,6 +77,7 @@ static const struct py_offsets truth = {
 			.stackpointer = OFFSET_ABSENT,
 			.owner = offsetof(_PyInterpreterFrame, owner),
 			.localsplus = offsetof(_PyInterpreterFrame, localsplus),
+			.heap_locals = OFFSET_ABSENT,
 		},
 	.generator = {.iframe = offsetof(PyGenObject, gi_iframe)},
 	.chunk =
@@ -100,7 +101,14 @@ static const struct py_offsets truth = {
 			.version = offsetof(PyCodeObject, co_version),
 			.firsttraceable = offsetof(PyCodeObject, _co_firsttraceable),
 			.code_adaptive = offsetof(PyCodeObject, co_code_adaptive),
+			.argcount = offsetof(PyCodeObject, co_argcount),
+			.names = offsetof(PyCodeObject, co_localsplusnames),
+			.kinds = offsetof(PyCodeObject, co_localspluskinds),
 			.bytecode = OFFSET_ABSENT,
+			.kwonlyargcount = offsetof(PyCodeObject, co_kwonlyargcount),
+			.flags = offsetof(PyCodeObject, co_flags),
+			.cellvars = OFFSET_ABSENT,
+			.freevars = OFFSET_ABSENT,
 		},
 	.object =
 		{
@@ -164,6 +172,8 @@ void prove_tables(void)
 	const union unicode_state kind_one = {.fields = {.kind = 1}};
 
 	prove_offsets(&version_3_12.offsets, &truth);
+	prove(version_3_12.traits.qualname_after_type,
+	      BEHIND_TYPE(PyFunctionObject, func_qualname));
 	prove_returns(&version_3_12.traits.returns, &returns);
 	prove(kind_one.word, 1u << 2);
 }

@@ -83,6 +83,9 @@ static const struct py_offsets debug_offsets_truth = {
 			.qualname = AT(code_object.qualname),
 			.linetable = AT(code_object.linetable),
 			.firstlineno = AT(code_object.firstlineno),
+			.argcount = AT(code_object.argcount),
+			.names = AT(code_object.localsplusnames),
+			.kinds = AT(code_object.localspluskinds),
 			.code_adaptive = AT(code_object.co_code_adaptive),
 		},
 	.object = {.ob_type = AT(pyobject.ob_type), .tp_name = AT(type_object.tp_name)},
@@ -118,6 +121,12 @@ _Static_assert(offsetof(PyCodeObject, co_framesize) ==
 _Static_assert(offsetof(PyCodeObject, co_nlocalsplus) ==
 		       offsetof(PyCodeObject, co_firstlineno) + NLOCALSPLUS_AFTER_FIRSTLINENO,
 	       "co_nlocalsplus");
+_Static_assert(offsetof(PyCodeObject, co_kwonlyargcount) ==
+		       offsetof(PyCodeObject, co_argcount) + KWONLYARGCOUNT_AFTER_ARGCOUNT,
+	       "co_kwonlyargcount");
+_Static_assert(offsetof(PyCodeObject, co_flags) ==
+		       offsetof(PyCodeObject, co_argcount) - FLAGS_BEFORE_ARGCOUNT,
+	       "co_flags");
 _Static_assert(offsetof(PyCodeObject, co_version) ==
 		       offsetof(PyCodeObject, co_firstlineno) + VERSION_AFTER_FIRSTLINENO,
 	       "co_version");
@@ -171,6 +180,10 @@ _Static_assert(offsetof(PyDictKeysObject, dk_log2_size) == DICT_KEYS_LOG2_SIZE &
 _Static_assert(offsetof(struct _dictvalues, valid) == DICT_VALUES_VALID &&
 		       offsetof(struct _dictvalues, values) == DICT_VALUES_VALUES,
 	       "the values of a split table");
+_Static_assert(offsetof(struct _dictvalues, capacity) == DICT_VALUES_CAPACITY &&
+		       offsetof(struct _dictvalues, size) == DICT_VALUES_SIZE &&
+		       SHARED_KEYS_MAX_SIZE == 30,
+	       "the order of a split table");
 _Static_assert(NON_SIZE_BITS == INTEGER_SIZE_SHIFT, "the digits of an int");
 _Static_assert(offsetof(PyUnicodeObject, data) == sizeof(PyCompactUnicodeObject), "data.any");
 _Static_assert(offsetof(PyCodeObject, ob_base.ob_size) ==
@@ -237,6 +250,7 @@ prove_layout(const struct debug_offsets_layout *layout)
 	prove(next_code_version_offsets[PY_MINOR_VERSION - 13][FREE_THREADED],
 	      offsetof(PyInterpreterState, func_state.next_version));
 #endif
+	prove(QUALNAME_AFTER_TYPE, BEHIND_TYPE(PyFunctionObject, func_qualname));
 	prove(kind_one.word, 1u << STATE_SHIFT);
 	prove(compact.word, 1u << (STATE_SHIFT + 3));
 	prove(ascii.word, 1u << (STATE_SHIFT + 4));

@@ -24,6 +24,8 @@
 #include "tests/offsets/prove_gil.h"
 #endif
 
+#include "tests/offsets/prove_values.h"
+
 /* PyASCIIObject.state as the word that is read, to see at which bit a field lies. */
 union unicode_state {
 	__typeof__(((PyASCIIObject *)0)->state) fields;
@@ -157,6 +159,7 @@ static const struct py_offsets truth = {
 			.stackpointer = OFFSET_ABSENT,
 			.owner = OFFSET_ABSENT,
 			.localsplus = OFFSET_ABSENT,
+			.heap_locals = offsetof(PyFrameObject, f_localsplus),
 		},
 	.generator = {.iframe = OFFSET_ABSENT},
 	.chunk =
@@ -180,7 +183,14 @@ static const struct py_offsets truth = {
 			.version = OFFSET_ABSENT,
 			.firsttraceable = OFFSET_ABSENT,
 			.code_adaptive = OFFSET_ABSENT,
+			.argcount = offsetof(PyCodeObject, co_argcount),
+			.names = offsetof(PyCodeObject, co_varnames),
+			.kinds = OFFSET_ABSENT,
 			.bytecode = offsetof(PyCodeObject, co_code),
+			.kwonlyargcount = offsetof(PyCodeObject, co_kwonlyargcount),
+			.flags = offsetof(PyCodeObject, co_flags),
+			.cellvars = offsetof(PyCodeObject, co_cellvars),
+			.freevars = offsetof(PyCodeObject, co_freevars),
 		},
 	.object =
 		{
@@ -238,5 +248,7 @@ void prove_tables(void)
 	prove_offsets(&TABLE.offsets, &truth);
 	prove(TABLE.minor, PY_MINOR_VERSION);
 	prove(TABLE.traits.executing, EXECUTING);
+	prove(TABLE.traits.tuple_items_after_type, BEHIND_TYPE(PyTupleObject, ob_item));
+	prove(TABLE.traits.qualname_after_type, BEHIND_TYPE(PyFunctionObject, func_qualname));
 	prove(kind_one.word, 1u << 2);
 }

@@ -22,6 +22,7 @@
 #endif
 
 #include "tests/offsets/prove_gil.h"
+#include "tests/offsets/prove_values.h"
 
 /* PyASCIIObject.state as the word that is read, to see at which bit a field lies. */
 union unicode_state {
