@@ -47,6 +47,19 @@ struct frame {
 	int32_t line; /* being executed; 0 if not known */
 };
 
+enum variable_kind {
+	VARIABLE_ARGUMENT,
+	VARIABLE_LOCAL,
+	VARIABLE_FREE, /* of a function around this one */
+};
+
+/* A variable of a frame. */
+struct variable {
+	char *name;  /* UTF-8 without control characters, as is the value */
+	char *value; /* as text: sampler/python/value.h */
+	enum variable_kind kind;
+};
+
 /*
  * What of the source of line a frame executes, of careful looks: CPython's co_positions(). Columns
  * are in bytes of UTF-8, the first is 0; -1: not known.
@@ -54,7 +67,14 @@ struct frame {
 struct frame_detail {
 	int32_t column;
 	int32_t end_line;
-	int32_t end_column; /* of the byte behind the last, in end_line */
+	int32_t end_column;   /* of the byte behind the last, in end_line */
+	bool lacks_variables; /* they were asked for, and could not be read */
+	/*
+	 * Those that have a value, arguments first. Values are of a moment after that of the
+	 * frames, in which a thread that runs has gone on.
+	 */
+	struct variable *variables;
+	uint32_t nr_variables;
 };
 
 /*

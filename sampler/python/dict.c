@@ -364,36 +364,3 @@ int dict_find(struct remote_memory *memory, const struct py_build *build, const 
 	}
 	return err;
 }
-
-int integer_read(struct remote_memory *memory, const struct py_offsets *offsets, remote_addr addr,
-		 uint64_t *ret_value)
-{
-	enum { DIGIT_BITS = 30, MAX_DIGITS = 3, TOP_DIGIT_END = 1 << 3, SIGN_BITS = 3 };
-	uint32_t digits[MAX_DIGITS] = {0};
-	uint64_t size;
-	struct remote_range ranges[] = {
-		{.addr = addr + offsets->integer.size, .buffer = &size, .size = sizeof(size)},
-		{.addr = addr + offsets->integer.digits, .buffer = digits, .size = sizeof(digits)},
-	};
-	int err = remote_memory_read_ranges(memory, ranges, 2);
-
-	if (err)
-		return err;
-	if (ranges[0].done_bytes != sizeof(size))
-		return -EFAULT;
-	/* Below the count is the sign, 0 for what is above 0 and 1 for 0, and one bit more. */
-	if (offsets->integer.size_shift && size & SIGN_BITS && size >> offsets->integer.size_shift)
-		return -EBADMSG;
-	size >>= offsets->integer.size_shift;
-	if (size > MAX_DIGITS)
-		return -EBADMSG;
-	/* An int may be the last thing in a mapping; what lies behind it is not its own. */
-	if (ranges[1].done_bytes < size * sizeof(*digits))
-		return -EFAULT;
-	memset(digits + size, 0, (MAX_DIGITS - size) * sizeof(*digits));
-	if ((digits[0] | digits[1]) >> DIGIT_BITS || digits[2] >= TOP_DIGIT_END)
-		return -EBADMSG;
-	*ret_value = digits[0] | (uint64_t)digits[1] << DIGIT_BITS |
-		     (uint64_t)digits[2] << (2 * DIGIT_BITS);
-	return 0;
-}

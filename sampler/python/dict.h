@@ -17,10 +17,10 @@
 #include "sampler/python/offsets.h"
 
 /*
- * A table with more entries is taken for damage: -E2BIG. sys.modules has thousands, and
- * 65,536 threads may be in the dict of threads.
+ * A table with more entries is not opened: -E2BIG. It would take 50 GB. Who goes through all
+ * entries of a dict bounds that by what is in such a dict, or by a struct bounded_memory.
  */
-#define DICT_MAX_ENTRIES (1u << 17)
+#define DICT_MAX_ENTRIES (1u << 31)
 
 /* So many entries are read at a time. */
 #define DICT_PIECE_ENTRIES 64
@@ -75,12 +75,3 @@ int dict_read(struct remote_memory *memory, const struct dict *dict, uint32_t fi
  */
 int dict_find(struct remote_memory *memory, const struct py_build *build, const struct dict *dict,
 	      const char *key, uint32_t *hint, remote_addr *ret_value_addr);
-
-/*
- * The int object at addr, if it lies in 0 … 2^63 - 1. 0; -EBADMSG (this is no int, or
- * not such a one), -EFAULT, -ESRCH, -EPERM.
- *
- * Source: CPython Include/cpython/longintrepr.h.
- */
-int integer_read(struct remote_memory *memory, const struct py_offsets *offsets, remote_addr addr,
-		 uint64_t *ret_value);

@@ -31,14 +31,6 @@
 #define STATE_ASCII	(1u << 4) /* and the struct is the short one */
 #define STATE_LAST_BIT	4
 
-/* The characters of a str object, still in the target. */
-struct remote_text {
-	remote_addr addr;
-	size_t nr_chars;   /* at most STRING_MAX_CHARS */
-	size_t char_bytes; /* 1, 2 or 4 */
-	bool is_cut;	   /* the object has more characters than nr_chars */
-};
-
 /* An address in an object. No object wraps around the end of the address space. */
 static int field_addr(remote_addr object, uint64_t offset, remote_addr *ret_addr)
 {
@@ -87,16 +79,18 @@ static int find_chars(struct remote_memory *memory, const struct py_offsets *off
 	return remote_memory_read_u64(memory, data_addr, ret_addr);
 }
 
-static int find_text(struct remote_memory *memory, const struct py_offsets *offsets,
-		     remote_addr addr, struct remote_text *ret_text)
+int string_find(struct remote_memory *memory, const struct py_offsets *offsets, remote_addr addr,
+		struct remote_text *ret_text)
 {
 	uint64_t length;
 	uint64_t size_bytes;
 	remote_addr chars_addr;
 	remote_addr end;
 	uint32_t state;
-	int err = read_header(memory, offsets, addr, &length, &state);
+	int err;
 
+	assert(offsets->unicode.state_kind_shift < 32 - STATE_LAST_BIT);
+	err = read_header(memory, offsets, addr, &length, &state);
 	if (err)
 		return err;
 	uint32_t flags = state >> offsets->unicode.state_kind_shift;
@@ -114,10 +108,11 @@ static int find_text(struct remote_memory *memory, const struct py_offsets *offs
 	if (__builtin_add_overflow(chars_addr, size_bytes, &end))
 		return -EBADMSG;
 
-	ret_text->addr = chars_addr;
-	ret_text->is_cut = length > STRING_MAX_CHARS;
-	ret_text->nr_chars = ret_text->is_cut ? STRING_MAX_CHARS : (size_t)length;
-	ret_text->char_bytes = kind;
+	*ret_text = (struct remote_text){
+		.addr = chars_addr,
+		.nr_chars = length,
+		.char_bytes = kind,
+	};
 	return 0;
 }
 
@@ -128,6 +123,20 @@ static uint32_t char_at(const uint8_t *chars, size_t char_bytes, size_t index)
 	if (char_bytes == 2)
 		return field_u16(chars, index * 2);
 	return field_u32(chars, index * 4);
+}
+
+int string_chars(struct remote_memory *memory, const struct remote_text *text, uint64_t first,
+		 size_t nr, uint32_t ret_chars[STRING_PIECE_CHARS])
+{
+	uint8_t chars[STRING_PIECE_CHARS * 4];
+	int err;
+
+	assert(nr <= STRING_PIECE_CHARS && first + nr <= text->nr_chars);
+	err = remote_memory_read(memory, text->addr + first * text->char_bytes, chars,
+				 nr * text->char_bytes);
+	for (size_t i = 0; !err && i < nr; i++)
+		ret_chars[i] = char_at(chars, text->char_bytes, i);
+	return err;
 }
 
 static char continuation(uint32_t bits)
@@ -180,26 +189,30 @@ static size_t encode_char(uint32_t c, char out[ENCODED_MAX_BYTES])
 	return 4;
 }
 
-/* The whole text, allocated to its exact size (it is kept as long as its code object). */
-static char *encode_text(const struct remote_text *text, const uint8_t *chars)
+/*
+ * The first nr_chars characters of text, which are chars, allocated to their exact size (they are
+ * kept as long as their code object).
+ */
+static char *encode_text(const struct remote_text *text, const uint8_t *chars, size_t nr_chars)
 {
+	const bool is_cut = nr_chars < text->nr_chars;
 	char scratch[ENCODED_MAX_BYTES];
-	size_t size_bytes = text->is_cut ? ELLIPSIS_BYTES : 0;
+	size_t size_bytes = is_cut ? ELLIPSIS_BYTES : 0;
 
-	for (size_t i = 0; i < text->nr_chars; i++)
+	for (size_t i = 0; i < nr_chars; i++)
 		size_bytes += encode_char(char_at(chars, text->char_bytes, i), scratch);
 
 	char *utf8 = malloc(size_bytes + 1);
 	if (!utf8)
 		return NULL;
 	char *end = utf8;
-	for (size_t i = 0; i < text->nr_chars; i++) {
+	for (size_t i = 0; i < nr_chars; i++) {
 		size_t nr_bytes = encode_char(char_at(chars, text->char_bytes, i), scratch);
 
 		memcpy(end, scratch, nr_bytes);
 		end += nr_bytes;
 	}
-	if (text->is_cut) {
+	if (is_cut) {
 		memcpy(end, ELLIPSIS, ELLIPSIS_BYTES);
 		end += ELLIPSIS_BYTES;
 	}
@@ -212,16 +225,16 @@ int string_read(struct remote_memory *memory, const struct py_offsets *offsets, 
 {
 	uint8_t chars[STRING_MAX_CHARS * 4];
 	struct remote_text text;
-	int err;
+	size_t nr_chars;
+	int err = string_find(memory, offsets, addr, &text);
 
-	assert(offsets->unicode.state_kind_shift < 32 - STATE_LAST_BIT);
-	err = find_text(memory, offsets, addr, &text);
 	if (err)
 		return err;
-	err = remote_memory_read(memory, text.addr, chars, text.nr_chars * text.char_bytes);
+	nr_chars = text.nr_chars < STRING_MAX_CHARS ? (size_t)text.nr_chars : STRING_MAX_CHARS;
+	err = remote_memory_read(memory, text.addr, chars, nr_chars * text.char_bytes);
 	if (err)
 		return err;
-	char *utf8 = encode_text(&text, chars);
+	char *utf8 = encode_text(&text, chars, nr_chars);
 	if (!utf8)
 		return -ENOMEM;
 	*ret_text = utf8;

@@ -33,6 +33,28 @@
 int string_read(struct remote_memory *memory, const struct py_offsets *offsets, remote_addr addr,
 		char **ret_text);
 
+/* The characters of a str object, still in the target. */
+struct remote_text {
+	remote_addr addr;
+	uint64_t nr_chars;
+	size_t char_bytes; /* 1, 2 or 4 */
+};
+
+/*
+ * Find the characters of the str object at addr. 0; the errors of string_read(), but -ENOMEM.
+ * That they end before the end of the address space is sure, and no more.
+ */
+int string_find(struct remote_memory *memory, const struct py_offsets *offsets, remote_addr addr,
+		struct remote_text *ret_text);
+
+/*
+ * Read nr characters of text from the first on, which it has, as numbers: code points, but for
+ * a damaged str. 0; -EFAULT, -ESRCH, -EPERM.
+ */
+enum { STRING_PIECE_CHARS = 256 };
+int string_chars(struct remote_memory *memory, const struct remote_text *text, uint64_t first,
+		 size_t nr, uint32_t ret_chars[STRING_PIECE_CHARS]);
+
 /*
  * How many of size_bytes bytes that were read of a str object, from its length on, are
  * its own: what is behind its last character belongs to others.

@@ -8,6 +8,7 @@
 
 #include "procmem/cleanup.h"
 #include "sampler/python/dict.h"
+#include "sampler/python/integer.h"
 #include "sampler/python/strings.h"
 
 /* What all steps of a pass need. */

@@ -39,7 +39,9 @@ remote_addr fake_int(struct fake_python *py, uint64_t value)
 	for (; value; value >>= 30)
 		fake_memory_write_u32(&py->fake, addr + offsets->integer.digits + 4 * nr++,
 				      value & ((1u << 30) - 1));
-	put(py, addr + offsets->integer.size, nr << offsets->integer.size_shift);
+	/* Beside the count stands the sign, 1 for 0. */
+	put(py, addr + offsets->integer.size,
+	    nr << offsets->integer.size_shift | (offsets->integer.size_shift && !nr));
 	return addr;
 }
 

@@ -203,37 +203,3 @@ Test(dict, what_cannot_be_read)
 		fake_python_done(&py);
 	}
 }
-
-Test(dict, integers)
-{
-	static const uint64_t values[] = {0,	    1, (1u << 30) - 1, 1u << 30, 0x7f1234567890,
-					  INT64_MAX};
-
-	for (size_t v = 0; v < NR_FAKE_VERSIONS; v++) {
-		struct fake_python py;
-		const struct py_offsets *offsets = &py.build.offsets;
-		remote_addr addr = 0;
-		uint64_t value = 0;
-
-		fake_python_init(&py, fake_versions[v]);
-		for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
-			addr = fake_int(&py, values[i]);
-			cr_expect(zero(int, integer_read(&py.fake.memory, offsets, addr, &value)));
-			cr_expect(eq(u64, value, values[i]));
-		}
-		/* One more bit; below 0; too many digits; a digit too large. */
-		fake_memory_write_u32(&py.fake, addr + offsets->integer.digits + 8, 8);
-		cr_expect(eq(int, integer_read(&py.fake.memory, offsets, addr, &value), -EBADMSG));
-		addr = fake_int(&py, 5);
-		fake_memory_write_u64(&py.fake, addr + offsets->integer.size,
-				      offsets->integer.size_shift ? 1 << 3 | 2 : UINT64_MAX);
-		cr_expect(eq(int, integer_read(&py.fake.memory, offsets, addr, &value), -EBADMSG));
-		fake_memory_write_u64(&py.fake, addr + offsets->integer.size,
-				      4ull << offsets->integer.size_shift);
-		cr_expect(eq(int, integer_read(&py.fake.memory, offsets, addr, &value), -EBADMSG));
-		addr = fake_int(&py, 5);
-		fake_memory_write_u32(&py.fake, addr + offsets->integer.digits, 1u << 30);
-		cr_expect(eq(int, integer_read(&py.fake.memory, offsets, addr, &value), -EBADMSG));
-		fake_python_done(&py);
-	}
-}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/python/integer.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A digit of an int. */
+enum { DIGIT_BITS = 30, SIGN_BITS = 3, SIGN_NEGATIVE = 2 };
+#define DIGIT_END (1u << DIGIT_BITS)
+
+/* The digits of an int object, least significant first. */
+struct integer {
+	remote_addr digits_addr;
+	uint64_t nr_digits;
+	bool is_negative;
+};
+
+/* Take apart the word that counts the digits. 0 or -EBADMSG. */
+static int take_size(const struct py_offsets *offsets, uint64_t size, struct integer *integer)
+{
+	/* Until 3.11 the count is below 0 of an int that is. */
+	if (!offsets->integer.size_shift) {
+		integer->is_negative = size > INT64_MAX;
+		integer->nr_digits = integer->is_negative ? 0 - size : size;
+		return 0;
+	}
+	/* Below the count is the sign, 0 for what is above 0 and 1 for 0, and one bit more. */
+	integer->nr_digits = size >> offsets->integer.size_shift;
+	integer->is_negative = (size & SIGN_BITS) == SIGN_NEGATIVE;
+	if ((size & SIGN_BITS) == SIGN_BITS || ((size & SIGN_BITS) == 1) != !integer->nr_digits)
+		return -EBADMSG;
+	return 0;
+}
+
+static int open_integer(struct remote_memory *memory, const struct py_offsets *offsets,
+			remote_addr addr, struct integer *ret_integer)
+{
+	uint64_t size, digits_bytes, end;
+	int err = remote_memory_read_u64(memory, addr + offsets->integer.size, &size);
+
+	if (!err)
+		err = take_size(offsets, size, ret_integer);
+	if (err)
+		return err;
+	ret_integer->digits_addr = addr + offsets->integer.digits;
+	if (__builtin_mul_overflow(ret_integer->nr_digits, sizeof(uint32_t), &digits_bytes) ||
+	    __builtin_add_overflow(ret_integer->digits_addr, digits_bytes, &end))
+		return -EBADMSG;
+	return 0;
+}
+
+/* Read nr digits from the first on. 0; -EBADMSG if one is none, … */
+static int read_digits(struct remote_memory *memory, const struct integer *integer, uint64_t first,
+		       size_t nr, uint32_t *ret_digits)
+{
+	int err = remote_memory_read(memory, integer->digits_addr + first * sizeof(*ret_digits),
+				     ret_digits, nr * sizeof(*ret_digits));
+
+	for (size_t i = 0; !err && i < nr; i++)
+		if (ret_digits[i] >= DIGIT_END)
+			err = -EBADMSG;
+	return err;
+}
+
+int integer_read(struct remote_memory *memory, const struct py_offsets *offsets, remote_addr addr,
+		 uint64_t *ret_value)
+{
+	enum { MAX_DIGITS = 3, TOP_DIGIT_END = 1 << 3 };
+	uint32_t digits[MAX_DIGITS] = {0};
+	struct integer integer;
+	int err = open_integer(memory, offsets, addr, &integer);
+
+	if (!err && (integer.is_negative || integer.nr_digits > MAX_DIGITS))
+		err = -EBADMSG;
+	/* An int may be the last thing in a mapping: no more is read than it has. */
+	if (!err)
+		err = read_digits(memory, &integer, 0, integer.nr_digits, digits);
+	if (err)
+		return err;
+	if (digits[2] >= TOP_DIGIT_END)
+		return -EBADMSG;
+	*ret_value = digits[0] | (uint64_t)digits[1] << DIGIT_BITS |
+		     (uint64_t)digits[2] << (2 * DIGIT_BITS);
+	return 0;
+}
+
+/* Numbers below 10^9 that make up a decimal, least significant first. */
+enum { GROUP_DIGITS = 9, GROUP_END = 1000000000 };
+
+/* 30 bits are 9.03 decimal digits. */
+enum { MAX_GROUPS = INTEGER_MAX_DECIMAL_DIGITS + INTEGER_MAX_DECIMAL_DIGITS / 256 + 1 };
+
+struct decimal {
+	uint32_t groups[MAX_GROUPS];
+	size_t nr_groups;
+};
+
+/* decimal = decimal × 2^30 + digit. */
+static void add_digit(struct decimal *decimal, uint32_t digit)
+{
+	uint64_t carry = digit;
+
+	for (size_t i = 0; i < decimal->nr_groups; i++) {
+		carry += (uint64_t)decimal->groups[i] << DIGIT_BITS;
+		decimal->groups[i] = (uint32_t)(carry % GROUP_END);
+		carry /= GROUP_END;
+	}
+	for (; carry; carry /= GROUP_END)
+		decimal->groups[decimal->nr_groups++] = (uint32_t)(carry % GROUP_END);
+}
+
+/* Add digits to text as a decimal number. */
+static void write_decimal(const uint32_t *digits, size_t nr_digits, struct value_text *text)
+{
+	struct decimal decimal = {0};
+
+	for (size_t i = nr_digits; i > 0; i--)
+		add_digit(&decimal, digits[i - 1]);
+	if (!decimal.nr_groups) {
+		value_text_puts(text, "0");
+		return;
+	}
+	value_text_printf(text, "%u", decimal.groups[decimal.nr_groups - 1]);
+	for (size_t i = decimal.nr_groups - 1; i > 0 && !text->is_full; i--)
+		value_text_printf(text, "%0*u", GROUP_DIGITS, decimal.groups[i - 1]);
+}
+
+/* How many bits a digit that is not 0 has up to its highest one. */
+static unsigned int bits_of(uint32_t digit)
+{
+	return 32 - (unsigned int)__builtin_clz(digit);
+}
+
+/* Bits that were read from the top on and not written yet, and how many there are below. */
+struct bit_queue {
+	uint64_t bits;
+	unsigned int nr_bits; /* fewer than 4 between two digits */
+	uint64_t nr_below;
+};
+
+/* Add the next digit of the int, of which so many bits count, and write what is whole by then. */
+static void write_bits(struct bit_queue *queue, uint32_t digit, unsigned int width,
+		       struct value_text *text)
+{
+	queue->bits = queue->bits << width | digit;
+	queue->nr_bits += width;
+	while (queue->nr_bits && !text->is_full) {
+		/* Hexadecimal digits are counted from the other end. */
+		const unsigned int next = (queue->nr_bits + queue->nr_below - 1) % 4 + 1;
+
+		if (next > queue->nr_bits)
+			return;
+		queue->nr_bits -= next;
+		value_text_printf(text, "%x", (unsigned int)(queue->bits >> queue->nr_bits));
+		queue->bits &= (1ull << queue->nr_bits) - 1;
+	}
+}
+
+/* Add the int to text in hexadecimal, from the most significant digit on, as far as there is room. */
+static int write_hexadecimal(struct remote_memory *memory, const struct integer *integer,
+			     struct value_text *text)
+{
+	enum { PIECE_DIGITS = 64 };
+	struct bit_queue queue = {.nr_below = integer->nr_digits * DIGIT_BITS};
+	uint32_t digits[PIECE_DIGITS];
+
+	value_text_puts(text, "0x");
+	for (uint64_t end = integer->nr_digits; end > 0 && !text->is_full;) {
+		const size_t nr = end < PIECE_DIGITS ? (size_t)end : PIECE_DIGITS;
+		int err = read_digits(memory, integer, end - nr, nr, digits);
+
+		if (!err && end == integer->nr_digits && !digits[nr - 1])
+			err = -EBADMSG;
+		if (err)
+			return err;
+		for (size_t i = nr; i > 0; i--) {
+			const bool is_top = end == integer->nr_digits && i == nr;
+
+			queue.nr_below -= DIGIT_BITS;
+			write_bits(&queue, digits[i - 1],
+				   is_top ? bits_of(digits[i - 1]) : DIGIT_BITS, text);
+		}
+		end -= nr;
+	}
+	return 0;
+}
+
+int integer_write(struct remote_memory *memory, const struct py_offsets *offsets, remote_addr addr,
+		  struct value_text *text)
+{
+	uint32_t digits[INTEGER_MAX_DECIMAL_DIGITS];
+	struct integer integer;
+	int err = open_integer(memory, offsets, addr, &integer);
+	const bool is_decimal = !err && integer.nr_digits <= INTEGER_MAX_DECIMAL_DIGITS;
+
+	if (is_decimal)
+		err = read_digits(memory, &integer, 0, integer.nr_digits, digits);
+	if (err)
+		return err;
+	if (integer.is_negative)
+		value_text_puts(text, "-");
+	if (!is_decimal)
+		return write_hexadecimal(memory, &integer, text);
+	write_decimal(digits, integer.nr_digits, text);
+	return 0;
+}

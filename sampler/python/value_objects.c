@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: MIT */
+/* Types, what is called by a name, and instances with their attributes. */
+#include <errno.h>
+#include <string.h>
+
+#include "sampler/python/dict_order.h"
+#include "sampler/python/executable_offsets.h"
+#include "sampler/python/value_offsets.h"
+#include "sampler/python/value_parts.h"
+
+/* A longer C string is cut: the names of static types have 60 bytes at most. */
+enum { C_NAME_BYTES = 128 };
+
+/* So many keys of a class, or a module, are looked at: both have these names early. */
+enum { NAMES_MAX_KEYS = 256 };
+
+/* Classes with slots that derive from each other deeper are not followed. */
+enum { SLOT_CLASSES_MAX = 16, SLOTS_MAX = 256 };
+
+/* Whether the object at addr is of a kind. */
+static bool has_kind(struct value_writer *writer, remote_addr addr, enum value_kind kind)
+{
+	struct value_type type;
+
+	return addr &&
+	       value_type_of(writer->memory, writer->build, writer->types, addr, &type) == 0 &&
+	       type.kind == kind;
+}
+
+/* The C string at addr, which is read up to the end of a page first: it may be the last there. */
+static int read_c_name(struct value_writer *writer, remote_addr addr, char ret_name[C_NAME_BYTES])
+{
+	enum { PAGE_BYTES = 4096 };
+	size_t length = 0;
+
+	while (length < C_NAME_BYTES - 1) {
+		size_t nr = PAGE_BYTES - (addr + length) % PAGE_BYTES;
+		int err;
+
+		if (nr > C_NAME_BYTES - 1 - length)
+			nr = C_NAME_BYTES - 1 - length;
+		err = remote_memory_read(writer->memory, addr + length, ret_name + length, nr);
+		if (err)
+			return err;
+		if (memchr(ret_name + length, '\0', nr))
+			return 0;
+		length += nr;
+	}
+	ret_name[length] = '\0';
+	return 0;
+}
+
+static void write_c_name(struct value_writer *writer, const char *name)
+{
+	for (; *name; name++)
+		value_text_byte(writer->text, (uint8_t)*name, 0);
+}
+
+/* The str at addr as it is, or -EBADMSG if that is none. */
+static int write_name(struct value_writer *writer, remote_addr addr)
+{
+	if (!has_kind(writer, addr, VALUE_STR))
+		return -EBADMSG;
+	return value_write_name(writer->memory, writer->build, addr, writer->text);
+}
+
+/* The tp_name of a static type: "module.name", or "name" of a builtin one. */
+static int read_static_name(struct value_writer *writer, remote_addr type_addr,
+			    char ret_name[C_NAME_BYTES])
+{
+	remote_addr name_addr;
+	int err = remote_memory_read_u64(
+		writer->memory, type_addr + writer->build->offsets.object.tp_name, &name_addr);
+
+	return err ? err : read_c_name(writer, name_addr, ret_name);
+}
+
+/* A field of a type made at run time, in front of its cached keys. */
+static int read_heap_field(struct value_writer *writer, remote_addr type_addr, uint32_t before,
+			   remote_addr *ret_addr)
+{
+	return remote_memory_read_u64(writer->memory,
+				      type_addr + writer->build->offsets.type.cached_keys - before,
+				      ret_addr);
+}
+
+/* An error that lets a name be left out; 0 for those. */
+static int name_error(int err)
+{
+	return err == -EBADMSG || err == -EFAULT ? 0 : err;
+}
+
+int value_write_type_name(struct value_writer *writer, const struct value_type *type)
+{
+	char name[C_NAME_BYTES];
+	remote_addr name_addr;
+	const char *dot;
+	int err;
+
+	if (type->is_heap) {
+		err = read_heap_field(writer, type->addr, TYPE_NAME_BEFORE_CACHED_KEYS, &name_addr);
+		if (!err)
+			err = write_name(writer, name_addr);
+	} else {
+		err = read_static_name(writer, type->addr, name);
+		dot = err ? NULL : strrchr(name, '.');
+		if (!err)
+			write_c_name(writer, dot ? dot + 1 : name);
+	}
+	if (err == -EBADMSG || err == -EFAULT)
+		value_text_puts(writer->text, "object");
+	return name_error(err);
+}
+
+/* Look up a name in a dict, or in what an object has as attributes. */
+static int find_name(struct value_writer *writer, const struct dict *dict, const char *name,
+		     remote_addr *ret_addr)
+{
+	struct dict first = *dict;
+	uint32_t hint = 0;
+
+	if (first.nr_entries > NAMES_MAX_KEYS)
+		first.nr_entries = NAMES_MAX_KEYS;
+	return dict_find(writer->memory, writer->build, &first, name, &hint, ret_addr);
+}
+
+/* The module of a class, and a dot. */
+static int write_class_module(struct value_writer *writer, remote_addr addr)
+{
+	const struct py_offsets *offsets = &writer->build->offsets;
+	remote_addr dict_addr, module_addr;
+	struct dict dict;
+	int err = remote_memory_read_u64(
+		writer->memory, addr + offsets->type.flags + TYPE_DICT_AFTER_FLAGS, &dict_addr);
+
+	if (!err)
+		err = dict_open(writer->memory, writer->build, dict_addr, &dict);
+	if (!err)
+		err = find_name(writer, &dict, "__module__", &module_addr);
+	if (!err)
+		err = write_name(writer, module_addr);
+	if (!err)
+		value_text_puts(writer->text, ".");
+	return err == -ENOENT ? 0 : name_error(err);
+}
+
+int value_write_class(struct value_writer *writer, remote_addr addr)
+{
+	const struct py_offsets *offsets = &writer->build->offsets;
+	char name[C_NAME_BYTES];
+	remote_addr name_addr;
+	uint64_t flags;
+	int err = remote_memory_read_u64(writer->memory, addr + offsets->type.flags, &flags);
+
+	if (err)
+		return err;
+	if (!(flags & TYPE_HEAP)) {
+		err = read_static_name(writer, addr, name);
+		if (err)
+			return err;
+		value_text_puts(writer->text, "<class '");
+		write_c_name(writer, name);
+	} else {
+		err = read_heap_field(writer, addr, TYPE_QUALNAME_BEFORE_CACHED_KEYS, &name_addr);
+		if (err)
+			return err;
+		value_text_puts(writer->text, "<class '");
+		err = write_class_module(writer, addr);
+		if (!err)
+			err = write_name(writer, name_addr);
+	}
+	if (!err)
+		value_text_puts(writer->text, "'>");
+	return err;
+}
+
+int value_write_module(struct value_writer *writer, remote_addr addr)
+{
+	remote_addr name_addr;
+	struct dict dict;
+	int err = dict_open_attributes(writer->memory, writer->build, addr, &dict);
+
+	if (!err)
+		err = find_name(writer, &dict, "__name__", &name_addr);
+	if (!err && !has_kind(writer, name_addr, VALUE_STR))
+		err = -EBADMSG;
+	if (err)
+		return err;
+	value_text_puts(writer->text, "<module '");
+	err = write_name(writer, name_addr);
+	value_text_puts(writer->text, "'>");
+	return err;
+}
+
+/* The qualified name of the function at addr. */
+static int write_qualname(struct value_writer *writer, remote_addr addr)
+{
+	remote_addr name_addr;
+	int err = value_read_field(writer, addr, writer->build->traits.qualname_after_type,
+				   &name_addr);
+
+	return err ? err : write_name(writer, name_addr);
+}
+
+int value_write_function(struct value_writer *writer, remote_addr addr)
+{
+	int err;
+
+	value_text_puts(writer->text, "<function ");
+	err = write_qualname(writer, addr);
+	if (!err)
+		value_text_printf(writer->text, " at 0x%llx>", (unsigned long long)addr);
+	return err;
+}
+
+/* The end of what tells of another object: "list object at 0x…>". */
+static int write_other(struct value_writer *writer, remote_addr addr)
+{
+	struct value_type type;
+	int err = value_type_of(writer->memory, writer->build, writer->types, addr, &type);
+
+	if (err)
+		return err;
+	err = value_write_type_name(writer, &type);
+	value_text_printf(writer->text, " object at 0x%llx>", (unsigned long long)addr);
+	return err;
+}
+
+int value_write_method(struct value_writer *writer, remote_addr addr)
+{
+	remote_addr function_addr, self_addr;
+	int err = value_read_field(writer, addr, METHOD_FUNCTION_AFTER_TYPE, &function_addr);
+
+	if (!err)
+		err = value_read_field(writer, addr, METHOD_SELF_AFTER_TYPE, &self_addr);
+	if (err)
+		return err;
+	value_text_puts(writer->text, "<bound method ");
+	if (has_kind(writer, function_addr, VALUE_FUNCTION))
+		err = write_qualname(writer, function_addr);
+	else
+		value_text_puts(writer->text, "?");
+	value_text_puts(writer->text, " of ");
+	return err ? err : write_other(writer, self_addr);
+}
+
+/* Source: meth_repr() of CPython Objects/methodobject.c. */
+int value_write_builtin(struct value_writer *writer, remote_addr addr)
+{
+	remote_addr ml_addr, name_addr, self_addr;
+	char name[C_NAME_BYTES] = "";
+	bool has_self;
+	int err = value_read_field(writer, addr, BUILTIN_ML_AFTER_TYPE, &ml_addr);
+
+	if (!err)
+		err = value_read_field(writer, addr, BUILTIN_SELF_AFTER_TYPE, &self_addr);
+	if (!err)
+		err = remote_memory_read_u64(writer->memory, ml_addr + METHOD_DEF_NAME, &name_addr);
+	if (!err)
+		err = read_c_name(writer, name_addr, name);
+	if (err)
+		return err;
+	has_self = self_addr && !has_kind(writer, self_addr, VALUE_MODULE);
+	value_text_puts(writer->text, has_self ? "<built-in method " : "<built-in function ");
+	write_c_name(writer, name);
+	value_text_puts(writer->text, has_self ? " of " : ">");
+	return has_self ? write_other(writer, self_addr) : 0;
+}
+
+/* " name=value". What is no name is left out. */
+static int write_attribute(struct value_writer *writer, remote_addr name_addr,
+			   remote_addr value_addr)
+{
+	int err;
+
+	if (!has_kind(writer, name_addr, VALUE_STR))
+		return 0;
+	value_text_puts(writer->text, " ");
+	err = write_name(writer, name_addr);
+	value_text_puts(writer->text, "=");
+	return err ? err : value_write_part(writer, value_addr);
+}
+
+/* The attributes that an instance has in a dict, or in values of its own. */
+static int write_dict_attributes(struct value_writer *writer, const struct dict *dict)
+{
+	struct dict_entry entries[DICT_PIECE_ENTRIES];
+	uint32_t nr;
+
+	for (uint32_t i = 0; i < dict->nr_entries && !writer->text->is_full; i += nr) {
+		int err;
+
+		nr = dict->nr_entries - i;
+		if (nr > DICT_PIECE_ENTRIES)
+			nr = DICT_PIECE_ENTRIES;
+		err = dict_read_ordered(writer->memory, writer->build, dict, i, nr, entries);
+		for (uint32_t k = 0; !err && k < nr; k++)
+			if (entries[k].key_addr && entries[k].value_addr)
+				err = write_attribute(writer, entries[k].key_addr,
+						      entries[k].value_addr);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* A class with slots: they lie behind what an instance of its base has, in their order. */
+struct slots {
+	remote_addr names_addr; /* a tuple, or 0 */
+	remote_addr base_addr;
+	uint64_t first_offset; /* in the instance */
+};
+
+static int read_slots(struct value_writer *writer, remote_addr type_addr, struct slots *ret_slots)
+{
+	const struct py_offsets *offsets = &writer->build->offsets;
+	const remote_addr base_field = type_addr + offsets->type.flags + TYPE_BASE_AFTER_FLAGS;
+	int err = read_heap_field(writer, type_addr, TYPE_SLOTS_BEFORE_CACHED_KEYS,
+				  &ret_slots->names_addr);
+
+	if (!err)
+		err = remote_memory_read_u64(writer->memory, base_field, &ret_slots->base_addr);
+	if (!err)
+		err = remote_memory_read_u64(writer->memory,
+					     ret_slots->base_addr + offsets->type.basicsize,
+					     &ret_slots->first_offset);
+	if (!err && ret_slots->first_offset > STRUCT_MAX_BYTES)
+		err = -EBADMSG;
+	return err;
+}
+
+/* Those slots of the instance at addr that are set. */
+static int write_slots(struct value_writer *writer, remote_addr addr, const struct slots *slots)
+{
+	const remote_addr first_addr = addr + slots->first_offset;
+	const uint64_t items = writer->build->traits.tuple_items_after_type;
+	uint64_t nr_slots;
+	int err = value_read_field(writer, slots->names_addr, SIZE_AFTER_TYPE, &nr_slots);
+
+	if (!err && nr_slots > SLOTS_MAX)
+		err = -EBADMSG;
+	for (uint32_t i = 0; !err && i < nr_slots; i++) {
+		remote_addr name_addr, value_addr;
+
+		err = value_read_field(writer, slots->names_addr, (uint32_t)items + i * 8,
+				       &name_addr);
+		if (!err)
+			err = remote_memory_read_u64(writer->memory, first_addr + i * 8ull,
+						     &value_addr);
+		if (!err && value_addr)
+			err = write_attribute(writer, name_addr, value_addr);
+	}
+	return err;
+}
+
+/* The attributes that the class of an instance, and its bases, have slots for. */
+static int write_slot_attributes(struct value_writer *writer, remote_addr addr,
+				 const struct value_type *type)
+{
+	remote_addr type_addr = type->addr;
+	uint64_t flags;
+	int err = 0;
+
+	for (int i = 0; !err && i < SLOT_CLASSES_MAX; i++) {
+		struct slots slots;
+
+		err = remote_memory_read_u64(writer->memory,
+					     type_addr + writer->build->offsets.type.flags, &flags);
+		if (err || !(flags & TYPE_HEAP))
+			break;
+		err = read_slots(writer, type_addr, &slots);
+		if (!err && has_kind(writer, slots.names_addr, VALUE_TUPLE))
+			err = write_slots(writer, addr, &slots);
+		type_addr = slots.base_addr;
+	}
+	return err;
+}
+
+int value_write_attributes(struct value_writer *writer, remote_addr addr,
+			   const struct value_type *type)
+{
+	struct dict dict;
+	int err = dict_open_attributes(writer->memory, writer->build, addr, &dict);
+
+	if (!err)
+		err = write_dict_attributes(writer, &dict);
+	else if (err == -ENOENT)
+		err = 0;
+	if (!err && type->is_heap)
+		err = write_slot_attributes(writer, addr, type);
+	return err;
+}

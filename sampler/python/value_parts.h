@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the files that write values share: value.c for scalars and the choice among all,
+ * value_containers.c and value_objects.c. Each writes what it is called for as far as it can be
+ * read; 0, or an error of the reading, where the caller says that there was more.
+ */
+#pragma once
+
+#include "sampler/python/value.h"
+
+/* Containers in containers are written so deep: 100 characters hardly show more. */
+enum { VALUE_MAX_DEPTH = 8 };
+
+/* A value that is being written. */
+struct value_writer {
+	struct remote_memory *memory; /* borrowed, as all of this */
+	const struct py_build *build;
+	const struct value_types *types;
+	struct value_text *text;
+	remote_addr open[VALUE_MAX_DEPTH]; /* the containers around what is written now */
+	unsigned int depth;
+	bool in_object; /* an object's attributes are written: of others in it, the type alone */
+};
+
+/*
+ * Write the object at addr, also what of it is not readable. 0; -ESRCH, -EPERM. Once the
+ * memory refuses to give more (-E2BIG) the text is full.
+ */
+int value_write_part(struct value_writer *writer, remote_addr addr);
+
+/* Write "<not readable at 0x…>". */
+void value_write_unreadable(struct value_writer *writer, remote_addr addr);
+
+/* What an error means that came of the part at addr: written, and 0, or one to hand on. */
+int value_write_error(struct value_writer *writer, int err, remote_addr addr);
+
+/* The word so many bytes behind the ob_type of the object at addr. */
+int value_read_field(struct value_writer *writer, remote_addr addr, uint32_t after_type,
+		     uint64_t *ret_value);
+
+/* Containers, of a type that is theirs or derived from it. */
+int value_write_list(struct value_writer *writer, remote_addr addr);
+int value_write_tuple(struct value_writer *writer, remote_addr addr);
+int value_write_set(struct value_writer *writer, remote_addr addr);
+int value_write_dict(struct value_writer *writer, remote_addr addr);
+
+/* The items of a tuple, as a list of arguments. */
+int value_write_arguments(struct value_writer *writer, remote_addr addr);
+
+/* The name of a type, without its module: "object" where that cannot be read. */
+int value_write_type_name(struct value_writer *writer, const struct value_type *type);
+
+/* What is called by a name. */
+int value_write_class(struct value_writer *writer, remote_addr addr);
+int value_write_module(struct value_writer *writer, remote_addr addr);
+int value_write_function(struct value_writer *writer, remote_addr addr);
+int value_write_method(struct value_writer *writer, remote_addr addr);
+int value_write_builtin(struct value_writer *writer, remote_addr addr);
+
+/* The attributes of an instance, a space before each; none if it has none. */
+int value_write_attributes(struct value_writer *writer, remote_addr addr,
+			   const struct value_type *type);

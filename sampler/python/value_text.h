@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The text of one value while it is written: UTF-8 of so many characters at most, the last
+ * of which is "…" where there would be more. Whatever an object holds, its text is no longer,
+ * and who writes can stop as soon as it is full.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct value_text {
+	char *bytes;	   /* borrowed: the caller's room, terminated from value_text_init() on */
+	size_t length;	   /* in bytes, without the terminator */
+	size_t nr_chars;   /* code points */
+	size_t max_chars;  /* at least 1 */
+	size_t last_bytes; /* the length without the last character there is room for */
+	bool is_full;	   /* it ends in "…", and nothing more is added */
+};
+
+/* How many bytes a text of max_chars may take, its terminator included. */
+static inline size_t value_text_room(size_t max_chars)
+{
+	return 4 * max_chars + 1;
+}
+
+/* Begin a text in room, which has value_text_room(max_chars) bytes and is borrowed. */
+void value_text_init(struct value_text *text, char *room, size_t max_chars);
+
+/* Add a code point, which is one that UTF-8 can have: no surrogate, at most U+10FFFF. */
+void value_text_char(struct value_text *text, uint32_t code_point);
+
+/* Add ASCII. */
+void value_text_puts(struct value_text *text, const char *ascii);
+void value_text_printf(struct value_text *text, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/*
+ * Add a character of a str as repr() shows it between quotes of that kind, or without any
+ * (0): what is not printable as an escape. What no version of Unicode has assigned yet is
+ * printed, other than by repr().
+ *
+ * Source: unicode_repr() of CPython Objects/unicodeobject.c; str.isprintable().
+ */
+void value_text_escaped(struct value_text *text, uint32_t code_point, char quote);
+
+/* The same of a byte, as in the repr() of bytes. */
+void value_text_byte(struct value_text *text, uint8_t byte, char quote);
+
+/* There is more that is not added: end in "…". */
+void value_text_cut(struct value_text *text);
