@@ -22,6 +22,10 @@ static const char help[] =
 	"process is not stopped; a stopped one is not woken.\n"
 	"\n"
 	"      --json       one JSON object, frames outermost first\n"
+	"      --locals     also the arguments and local variables of each frame\n"
+	"      --max-value N\n"
+	"                   cut their values after N characters (default: 100); implies\n"
+	"                   --locals\n"
 	"      --wait TIME  how long to wait for a process that has no interpreter yet\n"
 	"                   (default: 500ms, if it was started just now or has loaded\n"
 	"                   CPython; with --wait any process); 0: not at all\n"
@@ -41,9 +45,10 @@ struct dump_options {
 	struct target_wait wait;
 	bool json;
 	bool verbose;
+	uint32_t value_max_chars; /* 0: no variables */
 };
 
-enum { OPTION_JSON = 256, OPTION_WAIT };
+enum { OPTION_JSON = 256, OPTION_LOCALS, OPTION_MAX_VALUE, OPTION_WAIT };
 
 /* EXIT_OK, or another one after an error was printed; *ret_done if --help was all to be done. */
 static enum exit_status parse_options(int argc, char **argv, struct dump_options *options,
@@ -51,6 +56,8 @@ static enum exit_status parse_options(int argc, char **argv, struct dump_options
 {
 	static const struct option long_options[] = {
 		{"json", no_argument, NULL, OPTION_JSON},
+		{"locals", no_argument, NULL, OPTION_LOCALS},
+		{"max-value", required_argument, NULL, OPTION_MAX_VALUE},
 		{"wait", required_argument, NULL, OPTION_WAIT},
 		{"verbose", no_argument, NULL, 'v'},
 		{"help", no_argument, NULL, 'h'},
@@ -64,6 +71,14 @@ static enum exit_status parse_options(int argc, char **argv, struct dump_options
 		switch (option) {
 		case OPTION_JSON:
 			options->json = true;
+			break;
+		case OPTION_LOCALS:
+			if (!options->value_max_chars)
+				options->value_max_chars = VALUE_USUAL_CHARS;
+			break;
+		case OPTION_MAX_VALUE:
+			if (!parse_value_chars(optarg, &options->value_max_chars))
+				return EXIT_USAGE;
 			break;
 		case OPTION_WAIT:
 			if (!target_parse_wait(optarg, &options->wait))
@@ -134,7 +149,10 @@ static int add_native_threads(const struct target *target, struct dump *dump)
 static enum exit_status dump_target(const struct dump_options *options, struct target *target,
 				    struct message *reterr)
 {
-	const struct sampler_looks looks = {.details = true};
+	const struct sampler_looks looks = {
+		.details = true,
+		.value_max_chars = options->value_max_chars,
+	};
 	struct sampler *sampler = NULL;
 	struct dump *dump = dump_create();
 	enum exit_status status;
@@ -143,6 +161,8 @@ static enum exit_status dump_target(const struct dump_options *options, struct t
 	if (dump)
 		err = sampler_create(&target->process, &target->live.memory, &target->runtime.build,
 				     target->runtime.addr, &sampler);
+	if (dump && looks.value_max_chars)
+		dump_want_variables(dump);
 	if (!err) {
 		sampler_set_looks(sampler, &looks);
 		err = sampler_dump(sampler, dump_sink(dump));

@@ -16,6 +16,8 @@
 #define MIN_DURATION_S 1e-9 /* less would be rounded to none, which means no end */
 #define MAX_DURATION_S (366.0 * 24 * 3600)
 
+#define VALUE_MAX_CHARS 65536
+
 struct unit {
 	const char *suffix;
 	double factor;
@@ -67,6 +69,19 @@ bool parse_pid(const char *text, pid_t *ret_pid)
 	if (!parse_count(text, INT32_MAX, &pid) || pid == 0)
 		return false;
 	*ret_pid = (pid_t)pid;
+	return true;
+}
+
+bool parse_value_chars(const char *text, uint32_t *ret_nr_chars)
+{
+	uint32_t nr_chars;
+
+	if (!parse_count(text, VALUE_MAX_CHARS, &nr_chars) || nr_chars == 0) {
+		print_error("--max-value must be a number from 1 to %d, not '%s'", VALUE_MAX_CHARS,
+			    text);
+		return false;
+	}
+	*ret_nr_chars = nr_chars;
 	return true;
 }
 

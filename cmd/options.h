@@ -38,6 +38,15 @@ bool parse_pid(const char *text, pid_t *ret_pid);
 /* A number from 0 to max, in decimal digits. False if it is none. */
 bool parse_count(const char *text, uint32_t max, uint32_t *ret_count);
 
+/* How many characters of a variable's value are shown if nobody says. */
+enum { VALUE_USUAL_CHARS = 100 };
+
+/*
+ * The value of --max-value: a number of characters from 1 to 65536, as much text as people
+ * look at. False after an error was printed.
+ */
+bool parse_value_chars(const char *text, uint32_t *ret_nr_chars);
+
 /* The mode of that name; false after an error was printed. */
 bool parse_mode(const char *name, enum profile_mode *ret_mode);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "output/dump_state.h"
+#include "output/dump_variables.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -55,6 +56,7 @@ static int dump_sample(struct sample_sink *sink, const struct sample *sample)
 					       sizeof(*threads));
 	cleanup_free struct frame *frames = NULL;
 	cleanup_free struct frame_detail *details = NULL;
+	int err = 0;
 
 	if (!threads)
 		return -ENOMEM;
@@ -64,6 +66,12 @@ static int dump_sample(struct sample_sink *sink, const struct sample *sample)
 		details = array_copy(sample->details, nr_frames, sizeof(*details));
 	if (!frames || (sample->details && !details))
 		return -ENOMEM;
+	if (details)
+		err = dump_copy_variables(details, nr_frames);
+	if (err) {
+		dump_free_variables(details, nr_frames);
+		return err;
+	}
 	*add_place(dump, sample->flags & SAMPLE_CRASHED) = (struct dumped){
 		.thread = *sample->thread,
 		.flags = sample->flags,
@@ -92,6 +100,7 @@ void dump_destroy(struct dump *dump)
 		return;
 	for (size_t i = 0; i < dump->nr_threads; i++) {
 		free(dump->threads[i].frames);
+		dump_free_variables(dump->threads[i].details, dump->threads[i].nr_frames);
 		free(dump->threads[i].details);
 	}
 	free(dump->threads);
@@ -113,6 +122,11 @@ void dump_set_post_mortem(struct dump *dump, const struct post_mortem *post_mort
 void dump_want_native(struct dump *dump)
 {
 	dump->wants_native = true;
+}
+
+void dump_want_variables(struct dump *dump)
+{
+	dump->wants_variables = true;
 }
 
 static int compare_tids(const void *a, const void *b)

@@ -40,6 +40,12 @@ struct sample_sink *dump_sink(struct dump *dump);
 void dump_want_native(struct dump *dump);
 
 /*
+ * Have the variables that details of samples have in the JSON. Without this call it does not
+ * mention any.
+ */
+void dump_want_variables(struct dump *dump);
+
+/*
  * Add one, unless a sample came of it; it is copied. Samples with threads whose tid is 0 may
  * be of any: then the dump says how many those are, and names no native ones. 0 or -ENOMEM.
  */
@@ -67,7 +73,9 @@ int dump_write_text(const struct dump *dump, const struct run_info *info, FILE *
  * kernel's), os_name (the kernel's), interpreter, main, holds_gil,
  * waits_for_gil, gc, crashed, c_stack_missing, proven, error (null, or why
  * the stack could not be followed to its bottom), frames: an array, outermost first, of name,
- * path, line, first_line, column, end_line, end_column (struct frame_detail; null if not known);
+ * path, line, first_line, column, end_line, end_column (struct frame_detail; null if not known),
+ * and if wanted locals: an array of name, kind ("argument", "local", "free"), value, null if they
+ * could not be read;
  * native_threads: null if they are not wanted, or any may be one of threads with a tid of 0, else
  * an array of tid, name, state (a letter), wchan (null if not told). Of a core file also what
  * post_mortem_write_json() writes. Flushed. 0, or the stream's

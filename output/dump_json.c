@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "output/dump_state.h"
+#include "output/dump_variables.h"
 #include "output/json.h"
 
 /* A number that may not be known, which is less than 0 then. */
@@ -12,7 +13,7 @@ static void write_known(struct json *json, const char *key, int32_t value)
 		json_i64(json, value);
 }
 
-static void write_frame(struct json *json, const struct frame *frame,
+static void write_frame(struct json *json, const struct dump *dump, const struct frame *frame,
 			const struct frame_detail *detail)
 {
 	json_object_begin(json);
@@ -27,6 +28,8 @@ static void write_frame(struct json *json, const struct frame *frame,
 	write_known(json, "column", detail->column);
 	write_known(json, "end_line", detail->end_line);
 	write_known(json, "end_column", detail->end_column);
+	if (dump->wants_variables)
+		dump_write_variables(json, detail);
 	json_object_end(json);
 }
 
@@ -38,7 +41,7 @@ static const struct frame_detail *detail_of(const struct dumped *dumped, uint32_
 	return dumped->details ? &dumped->details[i] : &unknown;
 }
 
-static void write_thread(struct json *json, const struct dumped *dumped)
+static void write_thread(struct json *json, const struct dump *dump, const struct dumped *dumped)
 {
 	json_object_begin(json);
 	json_key(json, "tid");
@@ -64,7 +67,7 @@ static void write_thread(struct json *json, const struct dumped *dumped)
 	json_key(json, "frames");
 	json_array_begin(json);
 	for (uint32_t i = 0; i < dumped->nr_frames; i++)
-		write_frame(json, &dumped->frames[i], detail_of(dumped, i));
+		write_frame(json, dump, &dumped->frames[i], detail_of(dumped, i));
 	json_array_end(json);
 	json_object_end(json);
 }
@@ -115,7 +118,7 @@ int dump_write_json(const struct dump *dump, const struct run_info *info, FILE *
 	json_key(&json, "threads");
 	json_array_begin(&json);
 	for (size_t i = 0; i < dump->nr_threads; i++)
-		write_thread(&json, &dump->threads[i]);
+		write_thread(&json, dump, &dump->threads[i]);
 	json_array_end(&json);
 	write_natives(&json, dump);
 	json_object_end(&json);

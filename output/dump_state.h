@@ -22,6 +22,7 @@ struct dump {
 	struct dumped *threads; /* the first nr_crashed of them crashed */
 	size_t nr_threads, max_threads, nr_crashed;
 	bool wants_native;
+	bool wants_variables;
 	pid_t *tids; /* of the first nr_tids threads, by rising value; owned */
 	size_t nr_tids;
 	struct native_thread *natives;

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "output/dump_state.h"
+#include "output/dump_variables.h"
 #include "output/label.h"
 #include "output/text.h"
 
@@ -59,6 +60,8 @@ static void append_thread(struct text *text, const struct dumped *dumped)
 		text_printf(text, "\", line %d, in ", frame->line);
 		append_name(text, frame->function->qualname);
 		text_puts(text, "\n");
+		if (dumped->details)
+			dump_append_variables(text, &dumped->details[i]);
 	}
 }
 

@@ -72,6 +72,7 @@ void sampler_destroy(struct sampler *sampler)
 	free(sampler->threads);
 	free(sampler->tasks);
 	addr_map_done(&sampler->idents);
+	variable_reader_destroy(sampler->variables);
 	free(sampler);
 }
 

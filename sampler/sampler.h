@@ -31,6 +31,8 @@ struct sampler_looks {
 	bool states; /* each tick's own: whether it has the GIL, or handles an exception */
 	bool exceptions; /* also those that only generators handle: reads, if there are any */
 	bool details;	 /* in dumps only: sample.details */
+	/* With details, the variables of each frame, their values in so many characters; 0: none. */
+	uint32_t value_max_chars;
 };
 
 /* Why sampler_run() came back. */

@@ -21,11 +21,21 @@ static struct frame_detail detail_of(const struct code_cache *codes,
 	};
 }
 
-/* One for each frame of the sample: those of the list that people see, and the collector's. */
-static void fill(const struct code_cache *codes, const struct frame_list *list,
-		 const struct sample *sample, struct frame_detail *details)
+/* Fill the detail of one frame. 0, or an error of variable_reader_read(). */
+static int fill_one(const struct detail_sink *self, const struct walked_frame *walked,
+		    struct frame_detail *detail)
 {
+	*detail = detail_of(self->codes, walked);
+	return self->variables ? variable_reader_read(self->variables, walked, detail) : 0;
+}
+
+/* One for each frame of the sample: those of the list that people see, and the collector's. */
+static int fill(const struct detail_sink *self, const struct sample *sample,
+		struct frame_detail *details)
+{
+	const struct frame_list *list = self->list;
 	uint32_t listed = 0;
+	int err = 0;
 
 	for (uint32_t i = 0; i < sample->nr_frames; i++) {
 		details[i] = unknown;
@@ -33,9 +43,10 @@ static void fill(const struct code_cache *codes, const struct frame_list *list,
 			continue;
 		while (listed < list->nr_frames && !frame_visible(list, listed))
 			listed++;
-		if (listed < list->nr_frames)
-			details[i] = detail_of(codes, &list->frames[listed++]);
+		if (!err && listed < list->nr_frames)
+			err = fill_one(self, &list->frames[listed++], &details[i]);
 	}
+	return err;
 }
 
 static int add_details(struct sample_sink *sink, const struct sample *sample)
@@ -43,17 +54,23 @@ static int add_details(struct sample_sink *sink, const struct sample *sample)
 	const struct detail_sink *self = (const struct detail_sink *)sink;
 	cleanup_free struct frame_detail *details = NULL;
 	struct sample detailed = *sample;
+	int err;
 
 	details = reallocarray(NULL, sample->nr_frames + 1ull, sizeof(*details));
 	if (!details)
 		return -ENOMEM;
-	fill(self->codes, self->list, sample, details);
+	err = fill(self, sample, details);
 	detailed.details = details;
-	return self->next->ops->sample(self->next, &detailed);
+	if (!err)
+		err = self->next->ops->sample(self->next, &detailed);
+	for (uint32_t i = 0; i < sample->nr_frames; i++)
+		frame_detail_free_variables(&details[i]);
+	return err;
 }
 
 void detail_sink_init(struct detail_sink *sink, const struct code_cache *codes,
-		      const struct frame_list *list, struct sample_sink *next)
+		      const struct frame_list *list, struct variable_reader *variables,
+		      struct sample_sink *next)
 {
 	static const struct sample_sink_ops ops = {.sample = add_details};
 
@@ -61,6 +78,7 @@ void detail_sink_init(struct detail_sink *sink, const struct code_cache *codes,
 		.sink.ops = &ops,
 		.codes = codes,
 		.list = list,
+		.variables = variables,
 		.next = next,
 	};
 }

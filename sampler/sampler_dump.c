@@ -132,9 +132,12 @@ static int dump_thread(struct sampler *sampler, struct snapshot_thread *thread,
 	err = walk_for_dump(sampler, thread, &sample);
 	if (err)
 		return err == -ENOENT ? 0 : err;
-	detail_sink_init(&detailed, &sampler->codes, &sampler->threads[thread->slot].list, sink);
+	detail_sink_init(&detailed, &sampler->codes, &sampler->threads[thread->slot].list,
+			 sampler->variables, sink);
 	if (sampler->looks.details)
 		sink = &detailed.sink;
+	if (sampler->variables)
+		variable_reader_forget(sampler->variables);
 	return sampler_thread_emit(sampler, thread, sample, sink);
 }
 
@@ -168,6 +171,20 @@ static int begin_threads(struct sampler *sampler)
 	return err ? err : sampler_names_read(sampler);
 }
 
+/* Have a reader of variables, if they are wanted. 0; -ENOMEM, -ESRCH, -EPERM. */
+static int begin_variables(struct sampler *sampler)
+{
+	const struct snapshot *snapshot = &sampler->snapshot;
+
+	variable_reader_destroy(sampler->variables);
+	sampler->variables = NULL;
+	if (!sampler->looks.value_max_chars || !snapshot->nr_interpreters)
+		return 0;
+	return variable_reader_create(snapshot->memory, sampler->build,
+				      snapshot->interpreters[0].ref.addr,
+				      sampler->looks.value_max_chars, &sampler->variables);
+}
+
 int sampler_dump(struct sampler *sampler, struct sample_sink *sink)
 {
 	struct snapshot *snapshot = &sampler->snapshot;
@@ -177,6 +194,8 @@ int sampler_dump(struct sampler *sampler, struct sample_sink *sink)
 		err = snapshot_take(snapshot);
 	if (!err)
 		err = begin_threads(sampler);
+	if (!err)
+		err = begin_variables(sampler);
 	for (size_t i = snapshot->nr_threads; !err && i > 0; i--)
 		err = dump_thread(sampler, snapshot->threads[i - 1], sink);
 	return err;

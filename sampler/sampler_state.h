@@ -20,6 +20,7 @@
 #include "sampler/sampler.h"
 #include "sampler/snapshot.h"
 #include "sampler/thread_state.h"
+#include "sampler/variable_reader.h"
 
 /* The CPU time of a thread. */
 struct cpu_account {
@@ -85,7 +86,8 @@ struct sampler {
 	uint64_t usual_piece_ns; /* running mean of a snapshot's time by its pieces; 0: none yet */
 	bool copy_was_slow;	 /* this tick's took far longer */
 	struct sampler_looks looks;
-	const struct function *collector; /* in codes' table; NULL: not met yet */
+	struct variable_reader *variables; /* of a dump that wants them; owned, NULL otherwise */
+	const struct function *collector;  /* in codes' table; NULL: not met yet */
 	struct known_none none;
 	struct sampler_stats stats;
 };
@@ -259,13 +261,15 @@ int sampler_thread_emit(struct sampler *sampler, const struct snapshot_thread *t
  */
 struct detail_sink {
 	struct sample_sink sink;
-	const struct code_cache *codes; /* borrowed */
-	const struct frame_list *list;	/* borrowed */
-	struct sample_sink *next;	/* borrowed */
+	const struct code_cache *codes;	   /* borrowed */
+	const struct frame_list *list;	   /* borrowed */
+	struct variable_reader *variables; /* borrowed; NULL: not wanted */
+	struct sample_sink *next;	   /* borrowed */
 };
 
 void detail_sink_init(struct detail_sink *sink, const struct code_cache *codes,
-		      const struct frame_list *list, struct sample_sink *next);
+		      const struct frame_list *list, struct variable_reader *variables,
+		      struct sample_sink *next);
 
 /*
  * Hand on once more what the thread's last sample showed: it has not moved since. 0 or what
