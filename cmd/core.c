@@ -106,6 +106,18 @@ static void find_problems(const struct core_target *target, const struct core_th
 			     (unsigned long long)core->file_bytes + core->missing_bytes);
 	if (core->notes.is_cut)
 		problems_add(problems, "the notes are cut off: threads may be missing");
+	if (threads->nr_without_stack)
+		problems_add(
+			problems,
+			"the C stack of %zu of %zu threads is missing from the core: it is cut "
+			"off, or made by a gdb before 18, which writes zeros for the stacks "
+			"of glibc 2.42",
+			threads->nr_without_stack, threads->nr_samples);
+	if (threads->nr_bridged)
+		problems_add(problems, "%zu of %zu stacks lack links between their frames",
+			     threads->nr_bridged, threads->nr_samples);
+	if (threads->list_err)
+		problems_add(problems, "the list of threads is damaged: some may be missing");
 	if (threads->nr_broken)
 		problems_add(problems, "%zu of %zu stacks could not be followed to the bottom",
 			     threads->nr_broken, threads->nr_samples);
@@ -172,7 +184,7 @@ static enum exit_status explain(const struct core_target *target, int err, struc
 static enum exit_status dump_core(const struct core_options *options, struct core_target *target,
 				  struct message *reterr)
 {
-	const struct sampler_looks looks = {.details = true};
+	const struct sampler_looks looks = {.details = true, .still = true};
 	struct sampler *sampler = NULL;
 	struct core_threads threads = {0};
 	struct dump *dump = dump_create();
@@ -187,6 +199,7 @@ static enum exit_status dump_core(const struct core_options *options, struct cor
 	if (!err) {
 		sampler_set_looks(sampler, &looks);
 		err = sampler_dump(sampler, &threads.sink);
+		threads.list_err = sampler_list_error(sampler);
 	}
 	status = err ? explain(target, err, reterr)
 		     : write_dump(options, target, &threads, dump, reterr);

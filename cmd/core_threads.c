@@ -64,8 +64,10 @@ static void describe(struct core_threads *threads, struct core_thread_index *ent
 	/* The kernel writes the thread first that got the signal. */
 	if (core->notes.death.signal && entry->thread == 0)
 		sample->flags |= SAMPLE_CRASHED;
-	if (lacks_stack(core, own))
-		sample->flags |= SAMPLE_C_STACK_MISSING;
+	if (!lacks_stack(core, own))
+		return;
+	sample->flags |= SAMPLE_C_STACK_MISSING;
+	threads->nr_without_stack++;
 }
 
 static int core_threads_sample(struct sample_sink *sink, const struct sample *sample)
@@ -78,6 +80,7 @@ static int core_threads_sample(struct sample_sink *sink, const struct sample *sa
 	described.thread = &thread;
 	threads->nr_samples++;
 	threads->nr_broken += sample->error != 0;
+	threads->nr_bridged += (sample->flags & SAMPLE_BRIDGED) != 0;
 	if (entry)
 		describe(threads, entry, &thread, &described);
 	return threads->next->ops->sample(threads->next, &described);

@@ -19,7 +19,10 @@ struct core_threads {
 	struct core_thread_index *index; /* by rising thread pointer; owned */
 	size_t nr_python;		 /* threads of the core that run Python */
 	size_t nr_broken;		 /* stacks that could not be followed to the bottom */
+	size_t nr_bridged;		 /* stacks with links that are missing */
+	size_t nr_without_stack;	 /* whose C stack is not in the core */
 	size_t nr_samples;
+	int list_err; /* of sampler_list_error(), set by the caller */
 };
 
 /*

@@ -46,6 +46,9 @@ static void append_thread(struct text *text, const struct dumped *dumped)
 	append_state(text, dumped->flags);
 	text_puts(text, dumped->nr_frames || dumped->error ? " (most recent call last):\n"
 							   : ": runs no Python code\n");
+	if (dumped->flags & SAMPLE_BRIDGED)
+		text_puts(text, "  (links between its frames are not in the core: where one is "
+				"missing, its data stack tells the frames below)\n");
 	if (dumped->error)
 		text_printf(text, "  (its stack could not be followed to the bottom: %s)\n",
 			    dump_error_text(dumped->error));

@@ -79,6 +79,8 @@ void sampler_destroy(struct sampler *sampler)
 void sampler_set_looks(struct sampler *sampler, const struct sampler_looks *looks)
 {
 	sampler->looks = *looks;
+	sampler->codes.is_still = looks->still;
+	sampler->snapshot.is_still = looks->still;
 	if (looks->cpu)
 		cpu_clock_raise_limit();
 }

@@ -33,6 +33,11 @@ struct sampler_looks {
 	bool details;	 /* in dumps only: sample.details */
 	/* With details, the variables of each frame, their values in so many characters; 0: none. */
 	uint32_t value_max_chars;
+	/*
+	 * In dumps only: the memory stands still and may lack pieces, as that of a core file
+	 * does. What is missing costs the least that it can: a name, a frame, a thread.
+	 */
+	bool still;
 };
 
 /* Why sampler_run() came back. */
@@ -87,6 +92,9 @@ int sampler_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now
  * Errors of sampler_tick().
  */
 int sampler_dump(struct sampler *sampler, struct sample_sink *sink);
+
+/* Why the last dump with looks.still may lack threads: an error of their lists; 0: it has all. */
+int sampler_list_error(const struct sampler *sampler);
 
 /*
  * The counters so far, also in the midst of sampler_run(), but for end_ns and the quantiles of

@@ -118,6 +118,41 @@ static int walk_for_dump(struct sampler *sampler, struct snapshot_thread *thread
 	return 0;
 }
 
+/* What the thread state says of the stack. */
+static struct stack_ends read_ends(struct sampler *sampler, const struct snapshot_thread *thread)
+{
+	const struct py_offsets *offsets = &sampler->build->offsets;
+	struct stack_ends ends = {0};
+
+	ends.current_err = read_current_frame(sampler, thread, &ends.current_frame_addr,
+					      &ends.base_frame_addr);
+	if (!sampler->build->traits.frames_on_heap) {
+		ends.newest_chunk_addr = field_u64(thread->state, offsets->thread.datastack_chunk);
+		ends.datastack_top_addr = field_u64(thread->state, offsets->thread.datastack_top);
+	}
+	return ends;
+}
+
+/* walk_for_dump() of a memory that stands still. */
+static int walk_still(struct sampler *sampler, struct snapshot_thread *thread,
+		      struct sample *ret_sample)
+{
+	struct sampled_thread *sampled = &sampler->threads[thread->slot];
+	const struct stack_ends ends = read_ends(sampler, thread);
+	bool bridged;
+	int err =
+		frames_walk_still(&sampler->codes, &thread->clock, &ends, &sampled->list, &bridged);
+
+	sampled->nr_shown = 0;
+	if (!is_passing_walk(err) && err != -E2BIG)
+		return err;
+	*ret_sample = (struct sample){
+		.flags = (err ? SAMPLE_UNPROVEN : 0) | (bridged ? SAMPLE_BRIDGED : 0),
+		.error = err,
+	};
+	return 0;
+}
+
 /* Hand on one thread as it is now, unless it has ended. Errors of sampler_dump(). */
 static int dump_thread(struct sampler *sampler, struct snapshot_thread *thread,
 		       struct sample_sink *sink)
@@ -129,7 +164,8 @@ static int dump_thread(struct sampler *sampler, struct snapshot_thread *thread,
 	if (!thread->copied)
 		return 0;
 	(void)code_cache_relieve(&sampler->codes);
-	err = walk_for_dump(sampler, thread, &sample);
+	err = sampler->looks.still ? walk_still(sampler, thread, &sample)
+				   : walk_for_dump(sampler, thread, &sample);
 	if (err)
 		return err == -ENOENT ? 0 : err;
 	detail_sink_init(&detailed, &sampler->codes, &sampler->threads[thread->slot].list,
@@ -146,6 +182,8 @@ static int refresh_patiently(struct snapshot *snapshot)
 {
 	int err = snapshot_refresh(snapshot);
 
+	if (snapshot->is_still)
+		return err;
 	for (int i = 1; i < REFRESH_MAX_TRIES && sampler_is_passing(err); i++) {
 		(void)usleep(REFRESH_PAUSE_US);
 		err = snapshot_refresh(snapshot);
@@ -199,4 +237,9 @@ int sampler_dump(struct sampler *sampler, struct sample_sink *sink)
 	for (size_t i = snapshot->nr_threads; !err && i > 0; i--)
 		err = dump_thread(sampler, snapshot->threads[i - 1], sink);
 	return err;
+}
+
+int sampler_list_error(const struct sampler *sampler)
+{
+	return sampler->snapshot.list_err;
 }

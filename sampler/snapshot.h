@@ -83,6 +83,8 @@ struct snapshot {
 	uint64_t tick;		   /* of the last snapshot; one that is taken again has its own */
 	uint64_t nr_takes;	   /* snapshots of the whole process */
 	bool stale;		   /* the thread list has changed: refresh before the next tick */
+	bool is_still;		   /* the memory does not change, and may lack pieces */
+	int list_err; /* of that: why the lists could not be read to their ends, or 0 */
 
 	struct remote_range *ranges;
 	size_t nr_ranges, max_ranges;

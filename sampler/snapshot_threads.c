@@ -183,8 +183,8 @@ static void replace_threads(struct snapshot *snapshot, struct snapshot_thread **
 static int read_list(struct snapshot *snapshot, struct thread_list *ret_list)
 {
 	struct thread_list list;
-	int err =
-		thread_list_read(snapshot->memory, snapshot->build, snapshot->runtime_addr, &list);
+	int err = (snapshot->is_still ? thread_list_read_still : thread_list_read)(
+		snapshot->memory, snapshot->build, snapshot->runtime_addr, &list);
 	/* Behind the read, and also where that failed: an exec may be why. */
 	int check_err = remote_memory_check(snapshot->memory);
 
@@ -192,6 +192,7 @@ static int read_list(struct snapshot *snapshot, struct thread_list *ret_list)
 		thread_list_done(&list);
 	if (err || check_err)
 		return check_err ? check_err : err;
+	snapshot->list_err = list.err;
 	*ret_list = list;
 	return 0;
 }

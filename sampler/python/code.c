@@ -326,6 +326,24 @@ static int read_ahead(struct code_cache *cache, const struct code *code,
 	return code_ahead_init(ret_ahead, cache->memory, &cache->build->offsets, &named);
 }
 
+/* Whether it is no error that a piece cannot be read: then what stands for it is known. */
+static bool is_gap(const struct code_cache *cache, int err)
+{
+	return cache->is_still && (err == -EFAULT || err == -EBADMSG);
+}
+
+/* Read a text that a code object names, or have what stands for it. */
+static int read_text(struct code_cache *cache, struct remote_memory *memory, remote_addr addr,
+		     const char *missing, char **ret_text)
+{
+	int err = string_read(memory, &cache->build->offsets, addr, ret_text);
+
+	if (!is_gap(cache, err))
+		return err;
+	*ret_text = strdup(missing);
+	return *ret_text ? 0 : -ENOMEM;
+}
+
 /* Give code its name, table and numbers, all read from memory. 0, -EBADMSG, … */
 static int code_fill(struct code_cache *cache, struct remote_memory *memory, struct code *code,
 		     const struct code_fingerprint *fingerprint)
@@ -336,13 +354,15 @@ static int code_fill(struct code_cache *cache, struct remote_memory *memory, str
 	int err = read_name_head(cache, memory, fingerprint, &code->name_head);
 
 	if (!err)
-		err = string_read(memory, offsets, fingerprint->qualname, &qualname);
+		err = read_text(cache, memory, fingerprint->qualname, "<name not in the core>",
+				&qualname);
 	if (!err)
-		err = string_read(memory, offsets, fingerprint->filename, &path);
+		err = read_text(cache, memory, fingerprint->filename, "<path not in the core>",
+				&path);
 	if (!err)
 		err = bytes_read(memory, offsets, fingerprint->linetable, LINETABLE_MAX_BYTES,
 				 &code->linetable, &code->linetable_bytes);
-	if (err && err != -E2BIG)
+	if (err && err != -E2BIG && !is_gap(cache, err))
 		return err;
 	err = claim_tables(cache, code);
 	if (err)
@@ -354,7 +374,18 @@ static int code_fill(struct code_cache *cache, struct remote_memory *memory, str
 	if (function_is_other(code->function))
 		forget_lines(code);
 	code->fingerprint = *fingerprint;
-	return wants_returns(cache, code) ? find_returns(cache, memory, code) : 0;
+	err = wants_returns(cache, code) ? find_returns(cache, memory, code) : 0;
+	return is_gap(cache, err) ? 0 : err;
+}
+
+struct code *code_cache_missing(struct code_cache *cache)
+{
+	if (!cache->missing.function) {
+		cache->missing.foreign = true;
+		cache->missing.function = function_table_get(
+			&cache->functions, FUNCTION_PYTHON, "<code object not in the core>", "", 0);
+	}
+	return cache->missing.function ? &cache->missing : NULL;
 }
 
 /*
@@ -367,6 +398,8 @@ static bool existed_at(struct code_cache *cache, uint32_t version, const struct 
 	uint64_t generation;
 	uint8_t now[sizeof(uint32_t)];
 
+	if (cache->is_still)
+		return true;
 	if (version && version < clock->version_before && !cache->next_version_unusable)
 		return true;
 	if (clock->has_next_version && clock->next_version && version &&

@@ -137,11 +137,17 @@ struct code_cache {
 	uint32_t nr_nothings;		      /* so many were found; the first make room */
 	remote_addr code_type_addr;	      /* &PyCode_Type, once it is known */
 	bool next_version_unusable;	      /* the counter is not where our table says */
-	size_t table_bytes;		      /* of all entries, lines not decoded yet included */
-	bool tables_full;		      /* something was refused for that */
-	uint32_t nr_new;		      /* entries since unused ones were dropped last */
-	uint64_t nr_cleared;		      /* entries that stopped to say what they said */
-	struct code **queue;		      /* to be rechecked; owned */
+	/*
+	 * The memory does not change, and may lack pieces: that of a core file. What an object
+	 * names and is not there has "<name not in the core>" or the like in its place.
+	 */
+	bool is_still;
+	struct code missing; /* what frames of no readable code object run; foreign */
+	size_t table_bytes;  /* of all entries, lines not decoded yet included */
+	bool tables_full;    /* something was refused for that */
+	uint32_t nr_new;     /* entries since unused ones were dropped last */
+	uint64_t nr_cleared; /* entries that stopped to say what they said */
+	struct code **queue; /* to be rechecked; owned */
 	size_t nr_queued, max_queued;
 	struct remote_range *ranges;	   /* of the recheck, two for each of max_queued; owned */
 	uint8_t *objects;		   /* what they read; owned */
@@ -223,6 +229,12 @@ void code_forget(struct code_cache *cache, struct code *code);
  */
 int code_cache_get(struct code_cache *cache, remote_addr addr, const struct code_clock *clock,
 		   struct code **ret_code);
+
+/*
+ * What stands for the code object of a frame that has none to be read; valid as long as the
+ * cache. NULL if out of memory.
+ */
+struct code *code_cache_missing(struct code_cache *cache);
 
 /*
  * Where neither counter tells: put an entry on the list of those to be read again

@@ -96,5 +96,12 @@ int walk_frame(struct frame_walk *walk, remote_addr addr, struct frame_words *wo
  */
 int walk_link(struct frame_walk *walk, remote_addr addr, struct frame_words *words);
 
+/*
+ * Append the frame at addr, which was read, as a walk does that follows `previous`; one that
+ * is not shown is left out. 0; -EBADMSG (it cannot be a frame), -EAGAIN (it hangs on nobody),
+ * -E2BIG, -ENOMEM, -ESRCH, -EPERM.
+ */
+int walk_exact_step(struct frame_walk *walk, remote_addr addr, struct frame_words *words);
+
 /* Whether nothing tells that the code of some frame of the list was there when it was copied. */
 bool walk_has_new_code(const struct frame_walk *walk);

@@ -72,3 +72,22 @@ int frames_walk_heap(struct frame_walk *walk);
 int frames_walk_exact(struct code_cache *codes, const struct code_clock *clock,
 		      remote_addr current_frame_addr, remote_addr base_frame_addr,
 		      struct frame_list *list);
+
+/* What a thread state says of a stack. All 0 where there is none. */
+struct stack_ends {
+	remote_addr current_frame_addr;
+	remote_addr base_frame_addr; /* the sentinel below the outermost frame (3.15) */
+	remote_addr newest_chunk_addr;
+	remote_addr datastack_top_addr;
+	int current_err; /* why the current frame is not known; 0 */
+};
+
+/*
+ * The same through a memory that stands still and may lack pieces: a frame without a code
+ * object to be read has code_cache_missing(), and where `previous` leads to nothing (an entry
+ * frame lies on the C stack) the frames below are those that lie in the data-stack chunks
+ * (stack_outline.h): then *ret_bridged. Errors of frames_walk_exact(), only if there is no
+ * way on.
+ */
+int frames_walk_still(struct code_cache *codes, const struct code_clock *clock,
+		      const struct stack_ends *ends, struct frame_list *list, bool *ret_bridged);

@@ -18,24 +18,18 @@ static int exact_frame(struct frame_walk *walk, remote_addr addr, struct frame_w
 	return is_shim && err == -ENOENT ? 0 : err;
 }
 
-/*
- * Walk one frame down from addr, which was read. *ret_next is its `previous`.
- */
-static int exact_step(struct frame_walk *walk, const uint8_t *bytes, remote_addr addr,
-		      remote_addr *ret_next)
+int walk_exact_step(struct frame_walk *walk, remote_addr addr, struct frame_words *words)
 {
-	struct frame_words words = frame_words(&walk->build->offsets, bytes);
 	int err = 0;
 
-	*ret_next = words.previous;
 	/* A generator that is suspended by now hangs on nobody. */
-	if (walk->build->traits.frames_on_heap && !words.previous &&
-	    words.state != walk->build->traits.executing)
+	if (walk->build->traits.frames_on_heap && !words->previous &&
+	    words->state != walk->build->traits.executing)
 		return -EAGAIN;
 	if (walk->build->traits.frames_on_heap)
-		err = words.executable ? walk_frame(walk, addr, &words) : 0;
-	else if (!executable_is_nothing(walk->codes, words.executable))
-		err = exact_frame(walk, addr, &words);
+		err = words->executable ? walk_frame(walk, addr, words) : 0;
+	else if (!executable_is_nothing(walk->codes, words->executable))
+		err = exact_frame(walk, addr, words);
 	if (err == -EBADMSG && walk->loss == LOSS_TOO_DEEP)
 		return -E2BIG;
 	return err == -ENOENT ? -EBADMSG : err;
@@ -68,10 +62,14 @@ int frames_walk_exact(struct code_cache *codes, const struct code_clock *clock,
 		}
 		err = remote_memory_read(codes->memory, addr, bytes,
 					 frame_head_bytes(&codes->build->offsets));
-		if (!err)
-			err = exact_step(&walk, bytes, addr, &addr);
 		if (err)
 			break;
+		struct frame_words words = frame_words(&codes->build->offsets, bytes);
+
+		err = walk_exact_step(&walk, addr, &words);
+		if (err)
+			break;
+		addr = words.previous;
 	}
 	/* What the counter proved before it was found wrong may have been read anew since. */
 	if (unusable != codes->next_version_unusable) {

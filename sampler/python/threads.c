@@ -112,8 +112,9 @@ static int list_threads(struct remote_memory *memory, const struct py_build *bui
 	return 0;
 }
 
+/* is_still: what is damaged costs no more than the rest of its list; it is list->err. */
 static int list_interpreters(struct remote_memory *memory, const struct py_build *build,
-			     remote_addr addr, struct thread_list *list)
+			     remote_addr addr, bool is_still, struct thread_list *list)
 {
 	struct circle circle = {0};
 
@@ -134,16 +135,17 @@ static int list_interpreters(struct remote_memory *memory, const struct py_build
 			return err;
 		addr = interpreters[list->nr_interpreters++].next_addr;
 		err = list_threads(memory, build, list->nr_interpreters - 1, list);
-		if (err)
+		if (err && is_still && err != -ENOMEM)
+			list->err = err;
+		else if (err)
 			return err;
 	}
 	return 0;
 }
 
-int thread_list_read(struct remote_memory *memory, const struct py_build *build,
-		     remote_addr runtime_addr, struct thread_list *ret_list)
+static int read_list(struct remote_memory *memory, const struct py_build *build,
+		     remote_addr runtime_addr, bool is_still, struct thread_list *list)
 {
-	struct thread_list list = {0};
 	remote_addr head_addr;
 	int err = remote_memory_read_u64(
 		memory, runtime_addr + build->offsets.runtime.interpreters_head, &head_addr);
@@ -151,15 +153,40 @@ int thread_list_read(struct remote_memory *memory, const struct py_build *build,
 	if (!err && !head_addr)
 		err = -ENOENT;
 	if (!err)
-		err = list_interpreters(memory, build, head_addr, &list);
+		err = list_interpreters(memory, build, head_addr, is_still, list);
 	/* The main interpreter is the oldest, and so the last. */
 	for (size_t i = 0;
-	     build->offsets.interpreter.id == OFFSET_ABSENT && i < list.nr_interpreters; i++)
-		list.interpreters[i].id = (int64_t)(list.nr_interpreters - 1 - i);
-	if (err) {
+	     build->offsets.interpreter.id == OFFSET_ABSENT && i < list->nr_interpreters; i++)
+		list->interpreters[i].id = (int64_t)(list->nr_interpreters - 1 - i);
+	return err;
+}
+
+int thread_list_read(struct remote_memory *memory, const struct py_build *build,
+		     remote_addr runtime_addr, struct thread_list *ret_list)
+{
+	struct thread_list list = {0};
+	int err = read_list(memory, build, runtime_addr, false, &list);
+
+	if (err)
 		thread_list_done(&list);
-		return err;
+	else
+		*ret_list = list;
+	return err;
+}
+
+int thread_list_read_still(struct remote_memory *memory, const struct py_build *build,
+			   remote_addr runtime_addr, struct thread_list *ret_list)
+{
+	struct thread_list list = {0};
+	int err = read_list(memory, build, runtime_addr, true, &list);
+
+	if (err && err != -ENOMEM && list.nr_interpreters) {
+		list.err = err;
+		err = 0;
 	}
-	*ret_list = list;
-	return 0;
+	if (err)
+		thread_list_done(&list);
+	else
+		*ret_list = list;
+	return err;
 }

@@ -35,6 +35,7 @@ struct thread_list {
 	size_t nr_interpreters;
 	struct thread_ref *threads;
 	size_t nr_threads;
+	int err; /* why some list could not be read to its end; 0: all were */
 };
 
 /*
@@ -50,6 +51,13 @@ struct thread_list {
 int thread_list_read(struct remote_memory *memory, const struct py_build *build,
 		     remote_addr runtime_addr, struct thread_list *ret_list);
 void thread_list_done(struct thread_list *list);
+
+/*
+ * The same of a memory that stands still and may lack pieces: the lists as far as they can be
+ * read, and ret_list->err. Errors of thread_list_read() only if no interpreter can be.
+ */
+int thread_list_read_still(struct remote_memory *memory, const struct py_build *build,
+			   remote_addr runtime_addr, struct thread_list *ret_list);
 
 /*
  * Whether a thread state, of which thread_head_bytes() were read, is still that of the
