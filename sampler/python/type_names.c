@@ -254,6 +254,9 @@ static const struct type_name *name_at(const struct type_names *names, remote_ad
 	return &names->names[low - 1];
 }
 
+/* Who reads a name reads so much at most: executable_kinds.h, and one more. */
+enum { NAME_READ_MAX_BYTES = 257 };
+
 /* Add what a name has of a piece that was not read to its end. */
 static void complete(const struct type_names *names, struct remote_range *range)
 {
@@ -263,7 +266,8 @@ static void complete(const struct type_names *names, struct remote_range *range)
 	size_t left = range->size - range->done_bytes;
 	size_t first, length;
 
-	if (!name)
+	/* A longer piece is no name, but a page of what begins or ends with one. */
+	if (!name || left > NAME_READ_MAX_BYTES)
 		return;
 	first = addr - name->addr;
 	length = strlen(name->text) - first;
