@@ -22,9 +22,12 @@ static const char help[] =
 	"that crashed comes first. Nothing is executed, and the program itself need not be\n"
 	"there.\n"
 	"\n"
-	"      --json     one JSON object, frames outermost first\n"
-	"  -v, --verbose  say how the interpreter was found\n"
-	"  -h, --help     this text\n"
+	"      --json         one JSON object, frames outermost first\n"
+	"      --locals       also the arguments and local variables of each frame\n"
+	"      --max-value N  cut their values after N characters (default: 100); implies\n"
+	"                     --locals\n"
+	"  -v, --verbose      say how the interpreter was found\n"
+	"  -h, --help         this text\n"
 	"\n"
 	"Exit status: 0 printed, 1 error, 2 usage, 3 no Python in it or an unknown version,\n"
 	"4 permission denied.\n"
@@ -37,9 +40,10 @@ struct core_options {
 	const char *path;
 	bool json;
 	bool verbose;
+	uint32_t value_max_chars; /* 0: no variables */
 };
 
-enum { OPTION_JSON = 256 };
+enum { OPTION_JSON = 256, OPTION_LOCALS, OPTION_MAX_VALUE };
 
 /* The arguments behind the options. False after an error was printed. */
 static bool take_arguments(int argc, char **argv, struct core_options *options)
@@ -58,6 +62,8 @@ static enum exit_status parse_options(int argc, char **argv, struct core_options
 {
 	static const struct option long_options[] = {
 		{"json", no_argument, NULL, OPTION_JSON},
+		{"locals", no_argument, NULL, OPTION_LOCALS},
+		{"max-value", required_argument, NULL, OPTION_MAX_VALUE},
 		{"verbose", no_argument, NULL, 'v'},
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
@@ -70,6 +76,14 @@ static enum exit_status parse_options(int argc, char **argv, struct core_options
 		switch (option) {
 		case OPTION_JSON:
 			options->json = true;
+			break;
+		case OPTION_LOCALS:
+			if (!options->value_max_chars)
+				options->value_max_chars = VALUE_USUAL_CHARS;
+			break;
+		case OPTION_MAX_VALUE:
+			if (!parse_value_chars(optarg, &options->value_max_chars))
+				return EXIT_USAGE;
 			break;
 		case 'v':
 			options->verbose = true;
@@ -184,7 +198,11 @@ static enum exit_status explain(const struct core_target *target, int err, struc
 static enum exit_status dump_core(const struct core_options *options, struct core_target *target,
 				  struct message *reterr)
 {
-	const struct sampler_looks looks = {.details = true, .still = true};
+	const struct sampler_looks looks = {
+		.details = true,
+		.still = true,
+		.value_max_chars = options->value_max_chars,
+	};
 	struct sampler *sampler = NULL;
 	struct core_threads threads = {0};
 	struct dump *dump = dump_create();
@@ -196,6 +214,8 @@ static enum exit_status dump_core(const struct core_options *options, struct cor
 	if (!err)
 		err = sampler_create(NULL, &target->names.memory, &target->runtime.build,
 				     target->runtime.addr, &sampler);
+	if (dump && looks.value_max_chars)
+		dump_want_variables(dump);
 	if (!err) {
 		sampler_set_looks(sampler, &looks);
 		err = sampler_dump(sampler, &threads.sink);

@@ -244,27 +244,38 @@ int value_write_method(struct value_writer *writer, remote_addr addr)
 	return err ? err : write_other(writer, self_addr);
 }
 
+/* A space and the name of a builtin, but where that is a constant that cannot be read. */
+static int write_builtin_name(struct value_writer *writer, remote_addr ml_addr)
+{
+	char name[C_NAME_BYTES] = "";
+	remote_addr name_addr;
+	int err = remote_memory_read_u64(writer->memory, ml_addr + METHOD_DEF_NAME, &name_addr);
+
+	if (!err)
+		err = read_c_name(writer, name_addr, name);
+	if (err)
+		return name_error(err);
+	value_text_puts(writer->text, " ");
+	write_c_name(writer, name);
+	return 0;
+}
+
 /* Source: meth_repr() of CPython Objects/methodobject.c. */
 int value_write_builtin(struct value_writer *writer, remote_addr addr)
 {
-	remote_addr ml_addr, name_addr, self_addr;
-	char name[C_NAME_BYTES] = "";
+	remote_addr ml_addr, self_addr;
 	bool has_self;
 	int err = value_read_field(writer, addr, BUILTIN_ML_AFTER_TYPE, &ml_addr);
 
 	if (!err)
 		err = value_read_field(writer, addr, BUILTIN_SELF_AFTER_TYPE, &self_addr);
-	if (!err)
-		err = remote_memory_read_u64(writer->memory, ml_addr + METHOD_DEF_NAME, &name_addr);
-	if (!err)
-		err = read_c_name(writer, name_addr, name);
 	if (err)
 		return err;
 	has_self = self_addr && !has_kind(writer, self_addr, VALUE_MODULE);
-	value_text_puts(writer->text, has_self ? "<built-in method " : "<built-in function ");
-	write_c_name(writer, name);
+	value_text_puts(writer->text, has_self ? "<built-in method" : "<built-in function");
+	err = write_builtin_name(writer, ml_addr);
 	value_text_puts(writer->text, has_self ? " of " : ">");
-	return has_self ? write_other(writer, self_addr) : 0;
+	return has_self && !err ? write_other(writer, self_addr) : err;
 }
 
 /* " name=value". What is no name is left out. */

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""`pysample dump --locals`: the variables of every frame are what the interpreter says."""
+"""`--locals` of `dump` and `core`: the variables of every frame are what the interpreter says."""
+import contextlib
 import json
+import re
 import unittest
 
+import core_support
 import support
 from support import per_interpreter, pysample
 
@@ -22,22 +25,33 @@ def cut(text, nr_chars):
     return text if len(text) <= nr_chars else text[:nr_chars - 1] + "\u2026"
 
 
+@contextlib.contextmanager
+def values_target(interpreter):
+    """tests/targets/values.py where it stays."""
+    with support.python_target(interpreter, "values") as target:
+        support.wait_until(lambda: support.reads_from(target.pid, target.pid,
+                                                      target.report["parking"]), "it is parked")
+        yield target
+
+
+def without_c_names(text):
+    """A builtin has its name in the file of its module."""
+    return re.sub(r"^(<built-in (function|method)).*", r"\1", text)
+
+
 def frames_with_variables(dumped):
     """The frames of the only thread that run a function."""
     (thread,) = dumped["threads"]
     return [frame for frame in thread["frames"] if not frame["name"].endswith("<module>")]
 
 
-@per_interpreter
-class Values(unittest.TestCase):
+class ValuesTestCase(unittest.TestCase):
+    """Has the comparison with what the target says."""
+
     maxDiff = 4000
+    target = None
 
-    @classmethod
-    def setUpClass(cls):
-        cls.target = cls.enterClassContext(support.python_target(cls.interpreter, "values"))
-        support.wait_until(lambda: cls.target.state() == "S", "the target is parked")
-
-    def assert_truth(self, dumped, nr_chars):
+    def assert_truth(self, dumped, nr_chars, has_c_names=True):
         frames = frames_with_variables(dumped)[:-1]  # without that of tell()
         truths = self.target.report["frames"]
         self.assertEqual([frame["name"].rpartition(".")[2] for frame in frames],
@@ -50,11 +64,22 @@ class Values(unittest.TestCase):
             if truth["name"] == "Body":  # which has names, but no variables of its own
                 self.assertEqual(list(found), ["then"])
                 continue
+            if not has_c_names:
+                for variable in found, expected:
+                    variable.update({name: [kind, without_c_names(value)]
+                                     for name, (kind, value) in variable.items()})
             with self.subTest(function=truth["name"]):
                 self.assertEqual(found, expected)
                 self.assertEqual(len(found), len(frame["locals"]), "a variable is there twice")
                 self.assertEqual([variable["name"] for variable in
                                   frame["locals"]][:len(truth["arguments"])], truth["arguments"])
+
+
+@per_interpreter
+class Values(ValuesTestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.target = cls.enterClassContext(values_target(cls.interpreter))
 
     def test_values_are_those_of_the_target(self):
         self.assert_truth(dump(self.target.pid, "--locals"), USUAL_CHARS)
@@ -82,3 +107,24 @@ class Values(unittest.TestCase):
         for frame in dumped["threads"][0]["frames"]:
             self.assertNotIn("locals", frame)
         self.assertNotIn(" = ", pysample("dump", self.target.pid).stdout)
+
+
+@per_interpreter
+class DeadValues(ValuesTestCase):
+    """In a core, which has neither the names of CPython's types nor, of most versions, the file
+    that has them."""
+
+    def setUp(self):
+        self.enterContext(core_support.kernel_cores())
+
+    def test_values_are_those_that_the_target_had(self):
+        with values_target(core_support.in_its_folder(self.interpreter)) as self.target:
+            core = core_support.aborted(self.target)
+            self.assert_truth(core_support.core_json(core.path, "--locals"), USUAL_CHARS,
+                              has_c_names=False)
+            for frame in core_support.core_json(core.path)["threads"][0]["frames"]:
+                self.assertNotIn("locals", frame)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -140,7 +140,7 @@ def tell():
     while frame.f_back:
         truths.append(truth_of(frame))
         frame = frame.f_back
-    announce(frames=truths[::-1])
+    announce(frames=truths[::-1], parking=_read_end)
     os.read(_read_end, 1)
 
 
