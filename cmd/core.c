@@ -11,6 +11,7 @@
 #include "cmd/options.h"
 #include "cmd/output_file.h"
 #include "cmd/print.h"
+#include "cmd/tasks.h"
 #include "output/dump.h"
 #include "sampler/sampler.h"
 
@@ -18,7 +19,8 @@ static const char help[] =
 	"usage: pysample core [OPTION]… CORE\n"
 	"\n"
 	"Prints why a process died and the stack of each of its Python threads, most recent\n"
-	"call last, from a core file: one that the kernel wrote, or gdb's gcore. The thread\n"
+	"call last, from a core file: one that the kernel wrote, or gdb's gcore; from 3.14 on\n"
+	"also the tasks of asyncio: what each awaits, and which tasks await it. The thread\n"
 	"that crashed comes first. Nothing is executed, and the program itself need not be\n"
 	"there.\n"
 	"\n"
@@ -221,6 +223,8 @@ static enum exit_status dump_core(const struct core_options *options, struct cor
 		err = sampler_dump(sampler, &threads.sink);
 		threads.list_err = sampler_list_error(sampler);
 	}
+	if (!err)
+		err = tasks_dump(sampler, &target->core->maps, &threads.sink, dump);
 	status = err ? explain(target, err, reterr)
 		     : write_dump(options, target, &threads, dump, reterr);
 	dump_destroy(dump);

@@ -86,9 +86,29 @@ static int core_threads_sample(struct sample_sink *sink, const struct sample *sa
 	return threads->next->ops->sample(threads->next, &described);
 }
 
+static int core_threads_task(struct sample_sink *sink, const struct task_sample *task)
+{
+	struct core_threads *threads = (struct core_threads *)sink;
+	struct task_sample described = *task;
+	const struct core_thread_index *entry;
+	struct sample_thread thread;
+
+	if (task->thread) {
+		thread = *task->thread;
+		entry = find_thread(threads, thread.ident);
+		if (entry)
+			thread.tid = threads->core->notes.threads[entry->thread].tid;
+		described.thread = &thread;
+	}
+	return threads->next->ops->task(threads->next, &described);
+}
+
 int core_threads_init(struct core_threads *threads, struct core *core, struct sample_sink *next)
 {
-	static const struct sample_sink_ops ops = {.sample = core_threads_sample};
+	static const struct sample_sink_ops ops = {
+		.sample = core_threads_sample,
+		.task = core_threads_task,
+	};
 	const size_t nr_threads = core->notes.nr_threads;
 
 	*threads = (struct core_threads){.sink.ops = &ops, .next = next, .core = core};

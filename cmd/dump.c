@@ -10,6 +10,7 @@
 #include "cmd/output_file.h"
 #include "cmd/print.h"
 #include "cmd/target.h"
+#include "cmd/tasks.h"
 #include "output/dump.h"
 #include "procmem/cleanup.h"
 #include "procmem/task.h"
@@ -18,8 +19,9 @@
 static const char help[] =
 	"usage: pysample dump [OPTION]… PID\n"
 	"\n"
-	"Prints the stack of every Python thread of a process, most recent call last. The\n"
-	"process is not stopped; a stopped one is not woken.\n"
+	"Prints the stack of every Python thread of a process, most recent call last, and from\n"
+	"3.14 on the tasks of asyncio: what each awaits, and which tasks await it. The process\n"
+	"is not stopped; a stopped one is not woken.\n"
 	"\n"
 	"      --json       one JSON object, frames outermost first\n"
 	"      --locals     also the arguments and local variables of each frame\n"
@@ -167,6 +169,8 @@ static enum exit_status dump_target(const struct dump_options *options, struct t
 		sampler_set_looks(sampler, &looks);
 		err = sampler_dump(sampler, dump_sink(dump));
 	}
+	if (!err)
+		err = tasks_dump(sampler, &target->maps, dump_sink(dump), dump);
 	if (!err && options->verbose)
 		err = add_native_threads(target, dump);
 	status = err ? target_explain(target, err, reterr)

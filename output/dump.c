@@ -83,7 +83,12 @@ static int dump_sample(struct sample_sink *sink, const struct sample *sample)
 	return 0;
 }
 
-static const struct sample_sink_ops dump_ops = {.sample = dump_sample};
+static int dump_task(struct sample_sink *sink, const struct task_sample *task)
+{
+	return dump_tasks_add(&((struct dump *)sink)->tasks, task);
+}
+
+static const struct sample_sink_ops dump_ops = {.sample = dump_sample, .task = dump_task};
 
 struct dump *dump_create(void)
 {
@@ -104,6 +109,7 @@ void dump_destroy(struct dump *dump)
 		free(dump->threads[i].details);
 	}
 	free(dump->threads);
+	dump_tasks_done(&dump->tasks);
 	free(dump->tids);
 	free(dump->natives);
 	free(dump);
@@ -127,6 +133,11 @@ void dump_want_native(struct dump *dump)
 void dump_want_variables(struct dump *dump)
 {
 	dump->wants_variables = true;
+}
+
+void dump_tell_tasks(struct dump *dump, enum tasks_told told)
+{
+	dump->tasks_told = told;
 }
 
 static int compare_tids(const void *a, const void *b)

@@ -57,6 +57,13 @@ int dump_add_native(struct dump *dump, const struct native_thread *thread);
  */
 void dump_set_post_mortem(struct dump *dump, const struct post_mortem *post_mortem);
 
+/*
+ * What a dump has to say of asyncio's tasks, which come by the sink as samples do: nothing
+ * (the version is not asked for them), all, or that some are missing. Nothing before this call.
+ */
+enum tasks_told { TASKS_NOT_TOLD, TASKS_ALL_TOLD, TASKS_SOME_TOLD };
+void dump_tell_tasks(struct dump *dump, enum tasks_told told);
+
 /* What sample.error, which is not 0, means: a few words that end a sentence. */
 const char *dump_error_text(int error);
 
@@ -76,9 +83,12 @@ int dump_write_text(const struct dump *dump, const struct run_info *info, FILE *
  * path, line, first_line, column, end_line, end_column (struct frame_detail; null if not known),
  * and if wanted locals: an array of name, kind ("argument", "local", "free"), value, null if they
  * could not be read;
- * native_threads: null if they are not wanted, or any may be one of threads with a tid of 0, else
- * an array of tid, name, state (a letter), wchan (null if not told). Of a core file also what
- * post_mortem_write_json() writes. Flushed. 0, or the stream's
+ * tasks: null if nothing is told of them, else an array of id (a hexadecimal string: the address),
+ * name ("" if it could not be read), running, tid (null: its thread has ended), proven, error,
+ * frames as those of threads, awaited_by: an array of ids; tasks_complete: null, or whether none
+ * is missing; native_threads: null if they are not wanted, or any may be one of threads with a tid
+ * of 0, else an array of tid, name, state (a letter), wchan (null if not told). Of a core file
+ * also what post_mortem_write_json() writes. Flushed. 0, or the stream's
  * error as negative errno.
  */
 int dump_write_json(const struct dump *dump, const struct run_info *info, FILE *out);

@@ -1,48 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "output/dump_state.h"
-#include "output/dump_variables.h"
 #include "output/json.h"
-
-/* A number that may not be known, which is less than 0 then. */
-static void write_known(struct json *json, const char *key, int32_t value)
-{
-	json_key(json, key);
-	if (value < 0)
-		json_null(json);
-	else
-		json_i64(json, value);
-}
-
-static void write_frame(struct json *json, const struct dump *dump, const struct frame *frame,
-			const struct frame_detail *detail)
-{
-	json_object_begin(json);
-	json_key(json, "name");
-	json_string(json, frame->function->qualname);
-	json_key(json, "path");
-	json_string(json, frame->function->path);
-	json_key(json, "line");
-	json_i64(json, frame->line);
-	json_key(json, "first_line");
-	json_i64(json, frame->function->first_line);
-	write_known(json, "column", detail->column);
-	write_known(json, "end_line", detail->end_line);
-	write_known(json, "end_column", detail->end_column);
-	if (dump->wants_variables)
-		dump_write_variables(json, detail);
-	json_object_end(json);
-}
-
-/* What is known of a thread's frame beside the frame. */
-static const struct frame_detail *detail_of(const struct dumped *dumped, uint32_t i)
-{
-	static const struct frame_detail unknown = {.column = -1, .end_line = -1, .end_column = -1};
-
-	return dumped->details ? &dumped->details[i] : &unknown;
-}
 
 static void write_thread(struct json *json, const struct dump *dump, const struct dumped *dumped)
 {
+	const struct dump_frames frames = {
+		.frames = dumped->frames,
+		.details = dumped->details,
+		.nr = dumped->nr_frames,
+		.with_variables = dump->wants_variables,
+	};
+
 	json_object_begin(json);
 	json_key(json, "tid");
 	json_i64(json, dumped->thread.tid);
@@ -65,10 +33,7 @@ static void write_thread(struct json *json, const struct dump *dump, const struc
 	json_key(json, "error");
 	json_string(json, dumped->error ? dump_error_text(dumped->error) : NULL);
 	json_key(json, "frames");
-	json_array_begin(json);
-	for (uint32_t i = 0; i < dumped->nr_frames; i++)
-		write_frame(json, dump, &dumped->frames[i], detail_of(dumped, i));
-	json_array_end(json);
+	dump_frames_write(json, &frames);
 	json_object_end(json);
 }
 
@@ -101,6 +66,20 @@ static void write_natives(struct json *json, const struct dump *dump)
 	json_array_end(json);
 }
 
+static void write_tasks(struct json *json, const struct dump *dump)
+{
+	json_key(json, "tasks");
+	if (dump->tasks_told == TASKS_NOT_TOLD)
+		json_null(json);
+	else
+		dump_tasks_write(json, &dump->tasks);
+	json_key(json, "tasks_complete");
+	if (dump->tasks_told == TASKS_NOT_TOLD)
+		json_null(json);
+	else
+		json_bool(json, dump->tasks_told == TASKS_ALL_TOLD);
+}
+
 int dump_write_json(const struct dump *dump, const struct run_info *info, FILE *out)
 {
 	struct json json;
@@ -120,6 +99,7 @@ int dump_write_json(const struct dump *dump, const struct run_info *info, FILE *
 	for (size_t i = 0; i < dump->nr_threads; i++)
 		write_thread(&json, dump, &dump->threads[i]);
 	json_array_end(&json);
+	write_tasks(&json, dump);
 	write_natives(&json, dump);
 	json_object_end(&json);
 	return json_finish(&json);

@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "output/dump.h"
+#include "output/dump_tasks.h"
 
 /* A sample that is kept: its thread and frames copied. Functions live as long as the sampler. */
 struct dumped {
@@ -25,6 +26,8 @@ struct dump {
 	bool wants_variables;
 	pid_t *tids; /* of the first nr_tids threads, by rising value; owned */
 	size_t nr_tids;
+	struct dump_tasks tasks;
+	enum tasks_told tasks_told;
 	struct native_thread *natives;
 	size_t nr_natives, max_natives;
 	const struct post_mortem *post_mortem; /* borrowed; NULL: it is of a process */

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "output/dump_state.h"
-#include "output/dump_variables.h"
 #include "output/label.h"
 #include "output/text.h"
 
@@ -32,6 +31,11 @@ static void append_state(struct text *text, uint32_t flags)
 static void append_thread(struct text *text, const struct dumped *dumped)
 {
 	const struct sample_thread *thread = &dumped->thread;
+	const struct dump_frames frames = {
+		.frames = dumped->frames,
+		.details = dumped->details,
+		.nr = dumped->nr_frames,
+	};
 
 	text_printf(text, "\nThread %d", thread->tid);
 	if (thread->name[0]) {
@@ -55,17 +59,7 @@ static void append_thread(struct text *text, const struct dumped *dumped)
 	else if (dumped->flags & SAMPLE_UNPROVEN)
 		text_puts(text, "  (it ran while it was read: these frames may not belong "
 				"together)\n");
-	for (uint32_t i = 0; i < dumped->nr_frames; i++) {
-		const struct frame *frame = &dumped->frames[i];
-
-		text_puts(text, "  File \"");
-		append_name(text, frame->function->path);
-		text_printf(text, "\", line %d, in ", frame->line);
-		append_name(text, frame->function->qualname);
-		text_puts(text, "\n");
-		if (dumped->details)
-			dump_append_variables(text, &dumped->details[i]);
-	}
+	dump_frames_append(text, &frames);
 }
 
 /* What a thread does, by its state. Source: proc_pid_stat(5). */
@@ -131,6 +125,16 @@ static void append_head(struct text *text, const struct dump *dump, const struct
 	text_printf(text, "\nCPython %s\n", info->python);
 }
 
+/* 0 or -ENOMEM. */
+static int append_tasks(struct text *text, const struct dump *dump)
+{
+	int err = dump_tasks_append(text, &dump->tasks);
+
+	if (!err && dump->tasks_told == TASKS_SOME_TOLD)
+		text_puts(text, "\nThere may be more tasks: not all of them could be read.\n");
+	return err;
+}
+
 int dump_write_text(const struct dump *dump, const struct run_info *info, FILE *out)
 {
 	struct text text = {0};
@@ -139,11 +143,13 @@ int dump_write_text(const struct dump *dump, const struct run_info *info, FILE *
 	append_head(&text, dump, info);
 	for (size_t i = 0; i < dump->nr_threads; i++)
 		append_thread(&text, &dump->threads[i]);
+	err = append_tasks(&text, dump);
 	if (dump->wants_native)
 		append_natives(&text, dump);
 	if (dump->post_mortem)
 		post_mortem_append_end(&text, dump->post_mortem);
-	err = text_write(&text, out);
+	if (!err)
+		err = text_write(&text, out);
 	text_done(&text);
 	return err;
 }

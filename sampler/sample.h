@@ -145,6 +145,25 @@ struct sample {
 	int error;
 };
 
+/* What a task of asyncio does. Valid only during sample_sink_ops.task(). */
+struct task_sample {
+	uint64_t addr;			    /* of its object: no two tasks have the same one */
+	const char *name;		    /* UTF-8, control characters not escaped */
+	const struct sample_thread *thread; /* of its event loop; NULL: that thread has ended */
+	bool running;			    /* its thread executes it, else it is suspended */
+	/*
+	 * The coroutine of the task, what that one awaits, and so on; of one that runs, what
+	 * its thread executes. Outermost first.
+	 */
+	const struct frame *frames;
+	const struct frame_detail *details; /* one for each of frames */
+	uint32_t nr_frames;
+	uint32_t flags;		    /* SAMPLE_UNPROVEN: it went on while it was read */
+	int error;		    /* as that of a sample */
+	const uint64_t *awaited_by; /* addr of the tasks that await it */
+	uint32_t nr_awaited_by;
+};
+
 /* Why a stack was not accepted; counted, never guessed around. */
 enum sample_loss {
 	LOSS_GREW,     /* it was larger than the copied window */
@@ -199,6 +218,9 @@ struct sample_sink_ops {
 	 * nothing is.
 	 */
 	int (*tick)(struct sample_sink *sink, uint64_t now_ns);
+
+	/* A task, of sampler_dump_tasks(). NULL: not for this sink. */
+	int (*task)(struct sample_sink *sink, const struct task_sample *task);
 };
 
 /* The first member of every sink. */

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "procmem/maps.h"
 #include "procmem/memory.h"
 #include "procmem/process.h"
 #include "sampler/frame_cache.h"
@@ -95,6 +96,19 @@ int sampler_dump(struct sampler *sampler, struct sample_sink *sink);
 
 /* Why the last dump with looks.still may lack threads: an error of their lists; 0: it has all. */
 int sampler_list_error(const struct sampler *sampler);
+
+/*
+ * Behind sampler_dump(): hand every task of asyncio to sink, thread by thread and each thread's
+ * from the oldest on, then those of threads that have ended. maps are those of the target. A task
+ * that goes on while it is read is read again a few times, and marked SAMPLE_UNPROVEN at last;
+ * one that ends meanwhile is left out. *ret_complete: none is missing, as far as can be told; not
+ * so if lists of tasks changed all the time, could not be read, or were longer than TASKS_MAX.
+ *
+ * 0; -ENOTSUP (tasks are known of 3.14 and 3.15 alone), -ESRCH, -EPERM, -ENOMEM, or what the sink
+ * returned.
+ */
+int sampler_dump_tasks(struct sampler *sampler, const struct maps *maps, struct sample_sink *sink,
+		       bool *ret_complete);
 
 /*
  * The counters so far, also in the midst of sampler_run(), but for end_ns and the quantiles of

@@ -8,8 +8,8 @@
 
 static const struct frame_detail unknown = {.column = -1, .end_line = -1, .end_column = -1};
 
-static struct frame_detail detail_of(const struct code_cache *codes,
-				     const struct walked_frame *walked)
+struct frame_detail frame_detail_of(const struct code_cache *codes,
+				    const struct walked_frame *walked)
 {
 	const struct linetable_position position =
 		code_position(codes, walked->code, walked->instr_ptr);
@@ -25,7 +25,7 @@ static struct frame_detail detail_of(const struct code_cache *codes,
 static int fill_one(const struct detail_sink *self, const struct walked_frame *walked,
 		    struct frame_detail *detail)
 {
-	*detail = detail_of(self->codes, walked);
+	*detail = frame_detail_of(self->codes, walked);
 	return self->variables ? variable_reader_read(self->variables, walked, detail) : 0;
 }
 

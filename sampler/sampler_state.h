@@ -254,6 +254,10 @@ void sampler_collector_remove(struct sampled_thread *sampled, const struct sampl
 int sampler_thread_emit(struct sampler *sampler, const struct snapshot_thread *thread,
 			struct sample sample, struct sample_sink *sink);
 
+/* What careful looks tell of one frame. */
+struct frame_detail frame_detail_of(const struct code_cache *codes,
+				    const struct walked_frame *walked);
+
 /*
  * A sink that gives each sample its details and hands it on to next; the frames are those of
  * list, as sampler_thread_emit() shows them. It lives as long as all that it borrows. What next

@@ -101,6 +101,7 @@ static bool objects_consistent(const struct py_offsets *o)
 		{o->frame.owner, 1, frame_end, FRAME_MAX_BYTES},
 		{o->frame.localsplus, 8, o->frame.size, FRAME_MAX_BYTES},
 		{o->generator.iframe, 8, any, any},
+		{o->generator.frame_state, 1, any, any},
 		{o->code.ob_size, 8, code_end, most},
 		{o->code.filename, 8, code_end, most},
 		{o->code.qualname, 8, code_end, most},
@@ -126,6 +127,9 @@ static bool objects_consistent(const struct py_offsets *o)
 		{o->unicode.compact_data, 8, most, most},
 		{o->bytes.ob_size, 8, most, most},
 		{o->bytes.ob_sval, 1, most, most},
+		{o->set.used, 8, most, most},
+		{o->set.table, 8, most, most},
+		{o->set.mask, 8, most, most},
 	};
 
 	if (o->frame.localsplus != OFFSET_ABSENT && o->frame.size > FRAME_MAX_BYTES)

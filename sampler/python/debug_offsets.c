@@ -149,6 +149,13 @@ static void supplement_objects(uint32_t minor, struct py_build *build)
 	supplement_attributes(build);
 }
 
+static struct generator_states generator_states_of(uint32_t minor)
+{
+	const uint32_t nr = sizeof(generator_states) / sizeof(*generator_states);
+
+	return minor - 14 < nr ? generator_states[minor - 14] : (struct generator_states){0};
+}
+
 static struct py_traits traits_of(uint32_t minor)
 {
 	return (struct py_traits){
@@ -160,6 +167,7 @@ static struct py_traits traits_of(uint32_t minor)
 		.shim_owner = 3, /* FRAME_OWNED_BY_CSTACK in 3.13, _INTERPRETER since 3.14 */
 		.returns = minor - 13 < NR_RETURN_OPCODES ? return_opcodes[minor - 13]
 							  : (struct return_opcodes){0},
+		.generator_states = generator_states_of(minor),
 	};
 }
 

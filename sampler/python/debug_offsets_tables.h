@@ -117,7 +117,7 @@ static const struct debug_offsets_layout debug_offsets_layouts[] = {
 						.owner = 288,
 						.stackpointer = 296,
 					},
-				.generator = {.iframe = 680},
+				.generator = {.iframe = 680, .frame_state = 688},
 				.code =
 					{
 						.size = 312,
@@ -136,6 +136,7 @@ static const struct debug_offsets_layout debug_offsets_layouts[] = {
 				.integer = {.size = 576, .digits = 584},
 				.bytes = {.ob_size = 600, .ob_sval = 608},
 				.unicode = {.state = 624, .length = 632, .ascii_data = 640},
+				.set = {.used = 504, .table = 512, .mask = 520},
 			},
 		.tlbc_at = {.code_array = 392, .generation = 168},
 	},
@@ -185,7 +186,7 @@ static const struct debug_offsets_layout debug_offsets_layouts[] = {
 						.owner = 352,
 						.stackpointer = 360,
 					},
-				.generator = {.iframe = 808},
+				.generator = {.iframe = 808, .frame_state = 816},
 				.code =
 					{
 						.size = 376,
@@ -216,6 +217,7 @@ static const struct debug_offsets_layout debug_offsets_layouts[] = {
 						.ascii_data = 736,
 						.compact_data = 744,
 					},
+				.set = {.used = 600, .table = 608, .mask = 616},
 			},
 		.tlbc_at = {.code_array = 456, .generation = 168},
 	},
@@ -272,6 +274,12 @@ static const uint32_t next_code_version_offsets[][2] = {
 	{17000, 20092},
 	{14256, 20052},
 	{14264, 20004},
+};
+
+/* [minor - 14] */
+static const struct generator_states generator_states[] = {
+	{.first_awaiting = -1, .last_awaiting = -1, .first_finished = 1, .awaited_words = 1},
+	{.first_awaiting = 2, .last_awaiting = 3, .first_finished = 5, .awaited_words = 2},
 };
 
 /* The bit of a str's kind in its state: `interned` has a byte for itself there since 3.14. */

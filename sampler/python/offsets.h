@@ -107,7 +107,8 @@ struct py_offsets {
 		uint32_t heap_locals; /* the same of a frame that is an object (before 3.11) */
 	} frame;
 	struct {
-		uint32_t iframe; /* the frame inside of a generator, coroutine, … object */
+		uint32_t iframe;      /* the frame inside of a generator, coroutine, … object */
+		uint32_t frame_state; /* char, see generator_states (3.14+) */
 	} generator;
 	struct {
 		uint32_t previous;
@@ -185,6 +186,11 @@ struct py_offsets {
 		uint32_t ob_size;
 		uint32_t ob_sval;
 	} bytes;
+	struct { /* 3.14+ */
+		uint32_t used;
+		uint32_t table;
+		uint32_t mask;
+	} set;
 };
 
 /* enum _frameowner of CPython, what is the same in all versions. */
@@ -252,6 +258,17 @@ enum attribute_rule {
 	ATTRIBUTES_INLINE,	   /* in front of it a dict; else values behind it (3.13+) */
 };
 
+/*
+ * What the state of a generator's or coroutine's frame says. While it awaits something that is
+ * on its own stack, so many words below its top (0: this version is not asked for it). Source:
+ * enum _framestate of pycore_frame.h, and _PyGen_yf() of Objects/genobject.c.
+ */
+struct generator_states {
+	int8_t first_awaiting, last_awaiting;
+	int8_t first_finished; /* this one and those above have no frame any more */
+	uint8_t awaited_words;
+};
+
 /* What differs between versions and is no offset. */
 struct py_traits {
 	enum leaf_rule leaf_rule;
@@ -266,6 +283,7 @@ struct py_traits {
 	uint8_t qualname_after_type;	/* and a function's ob_type and its func_qualname */
 	uint8_t extra_frame_words;	/* without framesize: nlocalsplus + stacksize + this */
 	struct return_opcodes returns;
+	struct generator_states generator_states;
 };
 
 /* Everything known about one CPython build. */

@@ -15,4 +15,7 @@ void prove_tables(void)
 
 	prove_layout(&debug_offsets_layouts[1]);
 	prove_returns(&return_opcodes[1], &returns);
+	prove(generator_states[0].first_awaiting, FRAME_SUSPENDED_YIELD_FROM);
+	prove(generator_states[0].last_awaiting, FRAME_SUSPENDED_YIELD_FROM);
+	prove(generator_states[0].first_finished, FRAME_COMPLETED);
 }

@@ -15,4 +15,7 @@ void prove_tables(void)
 
 	prove_layout(&debug_offsets_layouts[2]);
 	prove_returns(&return_opcodes[2], &returns);
+	prove(generator_states[1].first_awaiting, FRAME_SUSPENDED_YIELD_FROM);
+	prove(generator_states[1].last_awaiting, FRAME_SUSPENDED_YIELD_FROM_LOCKED);
+	prove(generator_states[1].first_finished, FRAME_CLEARED);
 }

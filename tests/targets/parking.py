@@ -103,13 +103,14 @@ def _truth(names):
 def _monitor(nr_expected, names, before_report):
     while len(_arrived) < nr_expected:
         time.sleep(0.001)
-    before_report()
-    report = {
-        "pid": os.getpid(),
-        "python": "%d.%d.%d" % sys.version_info[:3],
-        "monitor": native_id(),
-        "threads": _truth(names),
-    }
+    more = before_report() or {}
+    report = dict(
+        more,
+        pid=os.getpid(),
+        python="%d.%d.%d" % sys.version_info[:3],
+        monitor=native_id(),
+        threads=_truth(names),
+    )
     print(json.dumps(report), flush=True)
 
 
@@ -119,7 +120,7 @@ def main(situations, raw_threads=(), in_main_thread=lambda park: park(),
 
     The functions of raw_threads are started without threading.Thread and get
     no park: what they do ends in parking.park anyhow. before_report is called
-    when everybody is parked.
+    when everybody is parked, and may return more of the report.
     """
     sys.setswitchinterval(1000)
     names = {}

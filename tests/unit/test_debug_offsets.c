@@ -104,14 +104,16 @@ static const struct layout_case cases[] = {
 };
 
 /*
- * What a search does not look for: it leads to the names of threads, their exceptions and the
- * garbage collector, or would be written to.
+ * What a search does not look for: it leads to the names of threads, their exceptions, the
+ * garbage collector and tasks, or would be written to.
  */
 static bool is_searched(size_t index)
 {
 	const size_t bytes = index * sizeof(uint32_t);
 
 	return bytes != offsetof(struct py_offsets, interpreter.modules) &&
+	       bytes != offsetof(struct py_offsets, generator.frame_state) &&
+	       bytes < offsetof(struct py_offsets, set) &&
 	       (bytes < offsetof(struct py_offsets, interpreter.gc) ||
 		bytes >= offsetof(struct py_offsets, thread)) &&
 	       (bytes < offsetof(struct py_offsets, thread.last_profiled_frame) ||

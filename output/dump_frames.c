@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+#include "output/dump_frames.h"
+
+#include <string.h>
+
+#include "output/dump_variables.h"
+#include "output/label.h"
+
+static const struct frame_detail unknown = {.column = -1, .end_line = -1, .end_column = -1};
+
+/* What is known of a frame beside the frame. */
+static const struct frame_detail *detail_of(const struct dump_frames *frames, uint32_t i)
+{
+	return frames->details ? &frames->details[i] : &unknown;
+}
+
+static void append_name(struct text *text, const char *name)
+{
+	label_append_escaped(text, name, strlen(name), LABEL_DISPLAY);
+}
+
+void dump_frames_append(struct text *text, const struct dump_frames *frames)
+{
+	for (uint32_t i = 0; i < frames->nr; i++) {
+		const struct frame *frame = &frames->frames[i];
+
+		text_puts(text, "  File \"");
+		append_name(text, frame->function->path);
+		text_printf(text, "\", line %d, in ", frame->line);
+		append_name(text, frame->function->qualname);
+		text_puts(text, "\n");
+		dump_append_variables(text, detail_of(frames, i));
+	}
+}
+
+/* A number that may not be known, which is less than 0 then. */
+static void write_known(struct json *json, const char *key, int32_t value)
+{
+	json_key(json, key);
+	if (value < 0)
+		json_null(json);
+	else
+		json_i64(json, value);
+}
+
+static void write_frame(struct json *json, const struct dump_frames *frames, uint32_t i)
+{
+	const struct frame *frame = &frames->frames[i];
+	const struct frame_detail *detail = detail_of(frames, i);
+
+	json_object_begin(json);
+	json_member_string(json, "name", frame->function->qualname);
+	json_member_string(json, "path", frame->function->path);
+	json_key(json, "line");
+	json_i64(json, frame->line);
+	json_key(json, "first_line");
+	json_i64(json, frame->function->first_line);
+	write_known(json, "column", detail->column);
+	write_known(json, "end_line", detail->end_line);
+	write_known(json, "end_column", detail->end_column);
+	if (frames->with_variables)
+		dump_write_variables(json, detail);
+	json_object_end(json);
+}
+
+void dump_frames_write(struct json *json, const struct dump_frames *frames)
+{
+	json_array_begin(json);
+	for (uint32_t i = 0; i < frames->nr; i++)
+		write_frame(json, frames, i);
+	json_array_end(json);
+}

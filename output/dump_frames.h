@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* The frames of a stack in a dump, as both of its writers have them. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "output/json.h"
+#include "output/text.h"
+#include "sampler/sample.h"
+
+/* Frames, outermost first; all borrowed. */
+struct dump_frames {
+	const struct frame *frames;
+	const struct frame_detail *details; /* one for each; NULL: not known */
+	uint32_t nr;
+	bool with_variables; /* the details were asked for them */
+};
+
+/* Append a line for each frame, as CPython's tracebacks have it, and its variables. */
+void dump_frames_append(struct text *text, const struct dump_frames *frames);
+
+/* Write the value of a key: an array of objects, as dump_write_json() has them. */
+void dump_frames_write(struct json *json, const struct dump_frames *frames);

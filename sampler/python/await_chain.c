@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/python/await_chain.h"
+
+#include <errno.h>
+
+#include "sampler/python/circle.h"
+#include "sampler/python/frame_walk.h"
+
+/* Room for a generator object up to its frame's locals: 152 bytes in 3.15. */
+enum { GENERATOR_MAX_BYTES = 512 };
+
+/* Awaiters that drive each other: anext(numbers, None) drives what numbers.asend() gives. */
+enum { MAX_AWAITERS_IN_A_ROW = 4 };
+
+struct chain {
+	struct frame_walk walk;
+	struct remote_memory *memory;
+	struct object_kinds *kinds;
+	struct circle circle;
+};
+
+/* The type of an object, and the word behind it, in front of which nothing is of use. */
+struct object_head {
+	uint64_t type_addr;
+	uint64_t first_field;
+};
+
+static int read_head(struct chain *chain, remote_addr addr, struct object_head *ret_head)
+{
+	return remote_memory_read(chain->memory, addr + chain->walk.build->offsets.object.ob_type,
+				  ret_head, sizeof(*ret_head));
+}
+
+/* What the frame of a generator at frame_addr awaits: the reference on its stack. 0: nothing. */
+static int read_awaited(struct chain *chain, remote_addr frame_addr,
+			const struct frame_words *words, remote_addr *ret_addr)
+{
+	const struct py_build *build = chain->walk.build;
+	const uint64_t depth_bytes = build->traits.generator_states.awaited_words * 8ull;
+	const remote_addr stack_addr = frame_addr + build->offsets.frame.localsplus;
+	uint64_t reference;
+	int err;
+
+	if (words->stackpointer < stack_addr + depth_bytes ||
+	    words->stackpointer - frame_addr > STRUCT_MAX_BYTES)
+		return -EBADMSG;
+	err = remote_memory_read_u64(chain->memory, words->stackpointer - depth_bytes, &reference);
+	if (!err)
+		*ret_addr = reference & ~(uint64_t)OBJECT_TAG_MASK;
+	return err;
+}
+
+/* Take the frame of a generator at addr, and what it awaits. */
+static int take_generator(struct chain *chain, remote_addr addr, remote_addr *ret_next)
+{
+	const struct py_build *build = chain->walk.build;
+	const struct generator_states *states = &build->traits.generator_states;
+	const uint32_t iframe = build->offsets.generator.iframe;
+	const size_t bytes = iframe + frame_head_bytes(&build->offsets);
+	uint8_t generator[GENERATOR_MAX_BYTES];
+	struct frame_words words;
+	int8_t state;
+	int err;
+
+	if (bytes > sizeof(generator))
+		return -EBADMSG;
+	err = remote_memory_read(chain->memory, addr, generator, bytes);
+	if (err)
+		return err;
+	state = (int8_t)field_u8(generator, build->offsets.generator.frame_state);
+	if (state >= states->first_finished)
+		return 0;
+	words = frame_words(&build->offsets, generator + iframe);
+	if (words.owner != OWNED_BY_GENERATOR)
+		return -EBADMSG;
+	err = walk_frame(&chain->walk, addr + iframe, &words);
+	if (err)
+		return err == -ENOENT ? -EBADMSG : err;
+	if (state < states->first_awaiting || state > states->last_awaiting)
+		return 0;
+	return read_awaited(chain, addr + iframe, &words, ret_next);
+}
+
+/* The kind of an object, and its head. */
+static int read_kind(struct chain *chain, remote_addr addr, struct object_head *ret_head,
+		     enum object_kind *ret_kind)
+{
+	int err = read_head(chain, addr, ret_head);
+
+	return err ? err
+		   : object_kind_get(chain->kinds, chain->memory, &chain->walk.build->offsets,
+				     ret_head->type_addr, ret_kind);
+}
+
+/* Whether an object that may be an awaiter is one: what it drives in the end has a frame. */
+static bool is_awaiter(struct chain *chain, const struct object_head *head)
+{
+	struct object_head driven = *head;
+	enum object_kind kind = OBJECT_UNNAMED;
+
+	for (int i = 0; i < MAX_AWAITERS_IN_A_ROW && kind == OBJECT_UNNAMED; i++)
+		if (read_kind(chain, driven.first_field, &driven, &kind))
+			return false;
+	return kind == OBJECT_GENERATOR;
+}
+
+/* One step along the chain: *ret_next is 0 at its end. */
+static int chain_step(struct chain *chain, remote_addr addr, remote_addr *ret_next)
+{
+	struct object_head head;
+	enum object_kind kind;
+	int err;
+
+	*ret_next = 0;
+	if (circle_closes(&chain->circle, addr) || chain->circle.nr > AWAIT_CHAIN_MAX)
+		return -E2BIG;
+	err = read_kind(chain, addr, &head, &kind);
+	if (err)
+		return err;
+	if (kind == OBJECT_AWAITER || (kind == OBJECT_UNNAMED && is_awaiter(chain, &head)))
+		*ret_next = head.first_field;
+	return kind == OBJECT_GENERATOR ? take_generator(chain, addr, ret_next) : 0;
+}
+
+int await_chain_walk(struct code_cache *codes, struct remote_memory *memory,
+		     struct object_kinds *kinds, const struct code_clock *clock,
+		     remote_addr coro_addr, struct frame_list *list)
+{
+	struct chain chain = {
+		.walk = {.build = codes->build, .codes = codes, .clock = clock, .list = list},
+		.memory = memory,
+		.kinds = kinds,
+	};
+	remote_addr addr = coro_addr;
+	int err = 0;
+
+	list->walked.tick = 0;
+	frame_list_begin(list);
+	while (!err && addr)
+		err = chain_step(&chain, addr, &addr);
+	return err;
+}

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: MIT */
+/* The tasks of asyncio at one moment. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "procmem/array.h"
+#include "procmem/cleanup.h"
+#include "sampler/bounded_memory.h"
+#include "sampler/python/asyncio_task.h"
+#include "sampler/python/await_chain.h"
+#include "sampler/sampler_state.h"
+
+/* How often a list of tasks that changes while it is read, or a task that goes on, is read. */
+enum { LIST_MAX_TRIES = 20, TASK_MAX_TRIES = 5 };
+
+/*
+ * All reads of all tasks. One with a chain of three coroutines takes 20, so that is 800,000 of
+ * those; tasks beyond are missing.
+ */
+#define TASKS_MAX_READS (1u << 24)
+
+/* Whose tasks are read: those of a thread, or of the threads of an interpreter that have ended. */
+struct task_owner {
+	const struct snapshot_thread *thread; /* NULL: an interpreter */
+	size_t interpreter;		      /* its index */
+	remote_addr head_addr;		      /* of the list */
+	remote_addr running_addr;	      /* the task that the thread executes, or 0 */
+};
+
+struct tasks {
+	struct sampler *sampler;
+	struct sample_sink *sink;
+	struct asyncio_offsets asyncio;
+	struct bounded_memory memory;
+	struct task_reader reader;
+	struct frame_list chain;      /* of the task that is read */
+	struct addr_list list;	      /* the tasks of one owner */
+	struct addr_list awaiters;    /* of one task */
+	struct frame *frames;	      /* as they are handed on; owned */
+	struct frame_detail *details; /* owned */
+	uint32_t max_frames, max_details;
+	bool complete;
+};
+
+static void tasks_done(struct tasks *tasks)
+{
+	frame_list_done(&tasks->chain);
+	addr_list_done(&tasks->list);
+	addr_list_done(&tasks->awaiters);
+	free(tasks->frames);
+	free(tasks->details);
+}
+
+/* Whether an error is that of one task or list, and not of the target or of us. */
+static bool is_passing(int err)
+{
+	return err == -EAGAIN || err == -EBADMSG || err == -EFAULT || err == -E2BIG;
+}
+
+/* Read the list of an owner; what could be read of it stays. 0; -ENOMEM, -ESRCH, -EPERM. */
+static int read_list(struct tasks *tasks, const struct task_owner *owner)
+{
+	int err = -EAGAIN;
+
+	for (int i = 0; i < LIST_MAX_TRIES && err == -EAGAIN; i++) {
+		if (i)
+			(void)usleep(REFRESH_PAUSE_US);
+		tasks->list.nr = 0;
+		err = task_list_read(&tasks->reader, owner->head_addr, &tasks->list);
+	}
+	if (!is_passing(err))
+		return err;
+	tasks->complete = false;
+	return 0;
+}
+
+/*
+ * Which task the owner executes. One that was started eagerly is in no list before it awaits
+ * something: append it. 0, -ENOMEM, -ESRCH, -EPERM.
+ */
+static int read_running(struct tasks *tasks, struct task_owner *owner)
+{
+	const struct asyncio_offsets *asyncio = &tasks->asyncio;
+	struct remote_memory *memory = tasks->reader.memory;
+	uint64_t loop = 0, task = 0;
+	int err;
+
+	if (!owner->thread)
+		return 0;
+	err = remote_memory_read_u64(memory, owner->thread->ref.addr + asyncio->thread.running_loop,
+				     &loop);
+	if (!err)
+		err = remote_memory_read_u64(
+			memory, owner->thread->ref.addr + asyncio->thread.running_task, &task);
+	if (err || !loop || !task)
+		return is_passing(err) ? 0 : err;
+	owner->running_addr = task;
+	for (uint32_t i = 0; i < tasks->list.nr; i++)
+		if (tasks->list.addrs[i] == task)
+			return 0;
+	return addr_list_append(&tasks->list, task);
+}
+
+/* Read a task and its chain once: what is wrong with the chain in *ret_chain_err. */
+static int read_once(struct tasks *tasks, const struct task_owner *owner, remote_addr addr,
+		     struct task_words *ret_words, int *ret_chain_err)
+{
+	struct sampler *sampler = tasks->sampler;
+	const struct code_clock *clock =
+		owner->thread ? &owner->thread->clock
+			      : &sampler->snapshot.interpreters[owner->interpreter].clock;
+	int err = task_read(&tasks->reader, addr, ret_words);
+
+	if (err)
+		return err;
+	err = await_chain_walk(&sampler->codes, tasks->reader.memory, &tasks->reader.kinds, clock,
+			       ret_words->coro_addr, &tasks->chain);
+	*ret_chain_err = err;
+	return is_passing(err) ? 0 : err;
+}
+
+/*
+ * Read a task until two looks in a row show the same: *ret_sample says whether they did. 0;
+ * -ENOENT (it has ended), -ENOMEM, -ESRCH, -EPERM, or it cannot be read.
+ */
+static int read_task(struct tasks *tasks, const struct task_owner *owner, remote_addr addr,
+		     struct task_words *ret_words, struct task_sample *sample)
+{
+	uint32_t nr_frames = UINT32_MAX;
+	bool proven = false;
+	int chain_err = 0;
+	int err = 0;
+
+	for (int i = 0; i <= TASK_MAX_TRIES && !proven; i++) {
+		err = read_once(tasks, owner, addr, ret_words, &chain_err);
+		if (err)
+			return err;
+		if (!ret_words->coro_addr)
+			return -ENOENT;
+		proven = i && !chain_err && !tasks->chain.changed &&
+			 tasks->chain.nr_frames == nr_frames;
+		nr_frames = tasks->chain.nr_frames;
+	}
+	sample->error = chain_err;
+	sample->flags = proven ? 0 : SAMPLE_UNPROVEN;
+	return 0;
+}
+
+/* Have room for so many frames and their details. */
+static int reserve_frames(struct tasks *tasks, uint32_t nr)
+{
+	struct frame *frames =
+		array_reserve(tasks->frames, nr, &tasks->max_frames, sizeof(*frames));
+	struct frame_detail *details;
+
+	if (!frames)
+		return -ENOMEM;
+	tasks->frames = frames;
+	details = array_reserve(tasks->details, nr, &tasks->max_details, sizeof(*details));
+	if (!details)
+		return -ENOMEM;
+	tasks->details = details;
+	return 0;
+}
+
+/* Put the frames of a list into the sample, from the one at an index on. */
+static int show_frames(struct tasks *tasks, const struct frame_list *list, uint32_t first,
+		       bool with_hidden, struct task_sample *sample)
+{
+	const struct code_cache *codes = &tasks->sampler->codes;
+	int err = reserve_frames(tasks, list->nr_frames + 1);
+
+	for (uint32_t i = first; !err && i < list->nr_frames; i++) {
+		const struct walked_frame *walked = &list->frames[i];
+
+		if (!with_hidden && !frame_visible(list, i))
+			continue;
+		tasks->details[sample->nr_frames] = frame_detail_of(codes, walked);
+		tasks->frames[sample->nr_frames++] = (struct frame){
+			.function = walked->code->function,
+			.line = code_line(codes, walked->code, walked->instr_ptr),
+		};
+	}
+	sample->frames = tasks->frames;
+	sample->details = tasks->details;
+	return err;
+}
+
+/* The same of a task: if it runs, its frames are its thread's from that of its coroutine on. */
+static int show_task(struct tasks *tasks, const struct task_owner *owner,
+		     const struct task_words *words, struct task_sample *sample)
+{
+	const struct sampler *sampler = tasks->sampler;
+	const remote_addr frame_addr = words->coro_addr + sampler->build->offsets.generator.iframe;
+
+	if (sample->running) {
+		const struct frame_list *list = &sampler->threads[owner->thread->slot].list;
+		uint32_t nr = frame_list_find(list, frame_addr, list->nr_frames);
+
+		if (nr)
+			return show_frames(tasks, list, nr - 1, false, sample);
+		/* The thread has gone on to this task since its stack was read. */
+		sample->flags |= SAMPLE_UNPROVEN;
+	}
+	return show_frames(tasks, &tasks->chain, 0, true, sample);
+}
+
+/* Read one task and hand it on. */
+static int dump_task(struct tasks *tasks, const struct task_owner *owner, remote_addr addr)
+{
+	const struct sampler *sampler = tasks->sampler;
+	struct task_sample sample = {.addr = addr, .running = addr == owner->running_addr};
+	cleanup_free char *name = NULL;
+	struct task_words words;
+	int err = read_task(tasks, owner, addr, &words, &sample);
+
+	if (!err)
+		err = task_read_awaiters(&tasks->reader, &words, &tasks->awaiters);
+	if (err)
+		return err;
+	err = task_read_name(&tasks->reader, &words, &name);
+	if (err && !is_passing(err))
+		return err;
+	err = show_task(tasks, owner, &words, &sample);
+	if (err)
+		return err;
+	sample.name = name ? name : "";
+	sample.awaited_by = tasks->awaiters.addrs;
+	sample.nr_awaited_by = tasks->awaiters.nr;
+	if (owner->thread)
+		sample.thread = sampler->threads[owner->thread->slot].info;
+	return tasks->sink->ops->task(tasks->sink, &sample);
+}
+
+/* Hand on all tasks of an owner. */
+static int dump_owner(struct tasks *tasks, struct task_owner *owner)
+{
+	int err = read_list(tasks, owner);
+
+	if (!err)
+		err = read_running(tasks, owner);
+	for (uint32_t i = 0; !err && i < tasks->list.nr; i++) {
+		err = dump_task(tasks, owner, tasks->list.addrs[i]);
+		if (is_passing(err))
+			tasks->complete = false;
+		if (is_passing(err) || err == -ENOENT)
+			err = 0;
+	}
+	return err;
+}
+
+/* The tasks of threads, the oldest one first. */
+static int dump_threads(struct tasks *tasks)
+{
+	const struct snapshot *snapshot = &tasks->sampler->snapshot;
+	int err = 0;
+
+	for (size_t i = snapshot->nr_threads; !err && i > 0; i--) {
+		const struct snapshot_thread *thread = snapshot->threads[i - 1];
+		struct task_owner owner = {
+			.thread = thread,
+			.interpreter = thread->ref.interpreter,
+			.head_addr = thread->ref.addr + tasks->asyncio.thread.tasks_head,
+		};
+
+		if (thread->copied)
+			err = dump_owner(tasks, &owner);
+	}
+	return err;
+}
+
+/* Those of threads that have ended. */
+static int dump_interpreters(struct tasks *tasks)
+{
+	const struct snapshot *snapshot = &tasks->sampler->snapshot;
+	int err = 0;
+
+	for (size_t i = snapshot->nr_interpreters; !err && i > 0; i--) {
+		struct task_owner owner = {
+			.interpreter = i - 1,
+			.head_addr = snapshot->interpreters[i - 1].ref.addr +
+				     tasks->asyncio.interpreter.tasks_head,
+		};
+
+		err = dump_owner(tasks, &owner);
+	}
+	return err;
+}
+
+int sampler_dump_tasks(struct sampler *sampler, const struct maps *maps, struct sample_sink *sink,
+		       bool *ret_complete)
+{
+	struct tasks tasks = {.sampler = sampler, .sink = sink, .complete = true};
+	int err = asyncio_offsets_find(sampler->snapshot.memory, maps, sampler->build,
+				       &tasks.asyncio);
+
+	if (!err) {
+		bounded_memory_init(&tasks.memory, sampler->snapshot.memory, TASKS_MAX_READS, NULL,
+				    UINT64_MAX);
+		tasks.reader = (struct task_reader){
+			.memory = &tasks.memory.memory,
+			.offsets = &sampler->build->offsets,
+			.asyncio = &tasks.asyncio,
+		};
+		err = dump_threads(&tasks);
+	}
+	if (!err)
+		err = dump_interpreters(&tasks);
+	tasks_done(&tasks);
+	if (err && err != -ENOENT)
+		return err;
+	*ret_complete = tasks.complete;
+	return 0;
+}

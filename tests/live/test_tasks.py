@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: MIT
+"""The tasks of asyncio in a dump are those that the program itself has."""
+import json
+import unittest
+
+import core_support
+import support
+from support import pysample
+
+VERSIONS = ("3.14", "3.15")
+
+
+def dump(pid):
+    result = pysample("dump", pid, "--json")
+    if result.status:
+        raise AssertionError("dump ended with %d: %s" % (result.status, result.stderr))
+    return json.loads(result.stdout)
+
+
+class TasksTestCase(unittest.TestCase):
+    """Has the comparison with the truth."""
+
+    maxDiff = 4000
+
+    @classmethod
+    def setUpClass(cls):
+        if support.version_key(cls.interpreter) < [3, 14]:
+            raise unittest.SkipTest("%s does not tell of its tasks" % cls.interpreter.minor)
+
+    def assert_truth(self, dumped, report):
+        truths = {truth["id"]: truth for truth in report["tasks"]}
+        tasks = {task["id"]: task for task in dumped["tasks"]}
+        self.assertGreater(len(truths), 1050)
+        self.assertTrue(dumped["tasks_complete"])
+        self.assertEqual(len(tasks), len(dumped["tasks"]), "a task is there twice")
+        self.assertEqual(set(tasks), set(truths))
+        cut = {thread["tid"] for thread in dumped["threads"] if thread["c_stack_missing"]}
+        for number, truth in truths.items():
+            with self.subTest(truth["name"], frames=truth["frames"]):
+                is_cut = truth["running"] and truth["tid"] in cut
+                self.assert_task(tasks[number], truth, is_cut)
+
+    def assert_task(self, task, truth, is_cut):
+        """is_cut: it runs, and what its thread has called may be missing."""
+        frames, expected = support.dumped_frames(task), support.expected_frames(truth)
+        self.assertGreater(len(frames), 0)
+        self.assertEqual(frames, expected[:len(frames)] if is_cut else expected)
+        for key in ("running", "tid"):
+            self.assertEqual(task[key], truth[key], key)
+        self.assertEqual(sorted(task["awaited_by"]), truth["awaited_by"])
+        self.assertEqual(task["name"], support.shown(truth["name"]))
+        self.assertTrue(task["proven"] or is_cut)
+        self.assertIsNone(task["error"])
+
+
+@support.per_minor(*VERSIONS)
+class Live(TasksTestCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.target = cls.enterClassContext(support.parked_target(cls.interpreter, "tasks"))
+
+    def test_json_equals_truth(self):
+        self.assert_truth(dump(self.target.pid), self.target.report)
+
+    def test_text_tells_those_that_are_alike_together(self):
+        result = pysample("dump", self.target.pid)
+        self.assertEqual(result.status, 0, result.stderr)
+        self.assertNotRegex(result.stdout, r"[\x00-\x09\x0b-\x1f\x7f]")
+        self.assertRegex(result.stdout, r"\n1000 tasks like this: \"Task-\d+\", .*, …")
+        self.assertRegex(result.stdout, r'Task "left" of a thread that has ended ')
+        self.assertRegex(result.stdout, r'Task "eager" of thread \d+, running ')
+        self.assertLess(result.stdout.count("\nTask "), 100)
+
+
+@support.per_minor(*VERSIONS)
+class Dead(TasksTestCase):
+    def test_kernels_core(self):
+        """The program's files are nowhere to be found: what it has in memory must do."""
+        with core_support.kernel_cores(), core_support.killed(self.interpreter, "tasks") as core:
+            self.assert_truth(core_support.core_json(core.path), core.report)
+
+    def test_gdbs_core(self):
+        with support.parked_target(self.interpreter, "tasks") as target:
+            core = core_support.gcore(target)
+            self.assert_truth(core_support.core_json(core.path), core.report)
+
+
+@support.per_minor(*VERSIONS)
+class Busy(TasksTestCase):
+    def test_tasks_that_come_and_go(self):
+        """Every frame is the program's, whatever happens meanwhile."""
+        chains = (("main",), ("parent",), ("child", "sleep", "__sleep0"))
+        with support.python_target(self.interpreter, "manytasks") as target:
+            seen = 0
+            for _ in range(10):
+                for task in dump(target.pid)["tasks"]:
+                    names = tuple(frame["name"] for frame in task["frames"])
+                    if task["proven"] and not task["running"]:
+                        seen += 1
+                        self.assertTrue(any(chain[:len(names)] == names for chain in chains),
+                                        names)
+            self.assertGreater(seen, 0)
+
+
+@support.per_interpreter
+class Older(unittest.TestCase):
+    def test_nothing_is_told(self):
+        if support.version_key(self.interpreter) >= [3, 14]:
+            self.skipTest("it tells of its tasks")
+        with support.parked_target(self.interpreter, "boundary") as target:
+            dumped = dump(target.pid)
+            self.assertIsNone(dumped["tasks"])
+            self.assertIsNone(dumped["tasks_complete"])
+
+
+if __name__ == "__main__":
+    unittest.main()

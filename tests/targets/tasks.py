@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: MIT
+"""Parks event loops of asyncio with tasks of every kind, and tells the truth about each task.
+
+Each situation runs an event loop in a thread of its own, gets tasks to where they await
+something for good, and parks in the last one that runs. Runs on CPython 3.14 and newer.
+"""
+import asyncio
+import concurrent.futures
+import contextlib
+import functools
+import gc
+import sys
+import threading
+import types
+
+import parking
+from ready import native_id
+
+DEEP = 100
+MANY = 1000
+
+loops = {}  # loop -> native id of its thread
+ended = set()  # loops whose thread has ended
+
+
+# ---- what tasks await -----------------------------------------------------------------
+
+
+async def awaits(future):
+    return await future
+
+
+async def nested(depth, future):
+    if depth:
+        return await nested(depth - 1, future)
+    return await awaits(future)
+
+
+@types.coroutine
+def generator_based(future):
+    yield from awaits(future).__await__()
+
+
+class Awaitable:
+    def __init__(self, coroutine):
+        self.coroutine = coroutine
+
+    def __await__(self):
+        return (yield from self.coroutine.__await__())
+
+
+class Wrapper(Awaitable):
+    def __await__(self):
+        return self.coroutine.__await__()
+
+
+async def counts(future):
+    yield 1
+    await awaits(future)
+    yield 2
+
+
+async def delegates(future):
+    async for number in counts(future):
+        yield number
+
+
+async def iterates(future):
+    async for _ in delegates(future): pass
+
+
+async def asks_for_next(future):
+    numbers = counts(future)
+    await anext(numbers); await anext(numbers, None)
+
+
+async def cleans_up(future):
+    try:
+        yield
+    finally:
+        await future
+
+
+async def throws(future):
+    numbers = cleans_up(future)
+    await anext(numbers)
+    with contextlib.suppress(ValueError):
+        await numbers.athrow(ValueError)
+
+
+@contextlib.asynccontextmanager
+async def resource(future):
+    await future
+    yield
+
+
+async def enters(future):
+    async with (resource(future)
+                as _): pass
+
+
+async def waits_in_a_finally(future):
+    try:
+        raise ValueError
+    except ValueError: [x async for x in counts(future)]
+
+
+class OwnTask(asyncio.Task):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.more = "attributes"
+
+
+# ---- situations: coroutines that leave tasks behind ------------------------------------
+
+keep = []  # tasks and futures that nobody else refers to
+
+
+def future_for_good():
+    keep.append(asyncio.get_running_loop().create_future())
+    return keep[-1]
+
+
+def started(coroutine, **kwargs):
+    keep.append(asyncio.create_task(coroutine, **kwargs))
+    return keep[-1]
+
+
+async def kinds_of_awaits():
+    future = future_for_good()
+    for function in (awaits, iterates, asks_for_next, throws, enters, waits_in_a_finally):
+        started(function(future), name=function.__name__)
+    started(awaits(generator_based(future)))
+    started(awaits(Awaitable(awaits(future))))
+    started(awaits(Wrapper(awaits(future))))
+    started(nested(DEEP, future), name="deep")
+
+
+async def names():
+    future = future_for_good()
+    for name in ("", "twice", "twice", "\u00e4\u00f6", "\u4e2d\u6587", "\U0001f600", "a\nb\x1b[31m",
+                 "x" * 300, 2**70, None):
+        started(awaits(future), name=name)
+    started(awaits(future)).set_name(17)
+
+
+async def groups():
+    future = future_for_good()
+
+    async def group():
+        async with asyncio.TaskGroup() as inner:
+            for i in range(3):
+                keep.append(inner.create_task(nested(i, future)))
+
+    async def gathers():
+        await asyncio.gather(awaits(future), group(), asyncio.shield(started(awaits(future))))
+
+    both = started(gathers())
+    started(awaits(both))
+    started(awaits(both))
+    started(asyncio.wait_for(awaits(future), 10**6))
+    started(asyncio.wait([started(awaits(future)), both]))
+
+
+async def library():
+    lock, queue, event = asyncio.Lock(), asyncio.Queue(), asyncio.Event()
+    await lock.acquire()
+    started(lock.acquire())
+    started(queue.get())
+    started(event.wait())
+    started(asyncio.sleep(10**6))
+    started(awaits(asyncio.wrap_future(concurrent.futures.Future())))
+
+
+async def subclasses():
+    loop = asyncio.get_running_loop()
+    keep.append(OwnTask(nested(2, future_for_good()), loop=loop))
+
+
+async def eager():
+    loop = asyncio.get_running_loop()
+    loop.set_task_factory(asyncio.eager_task_factory)
+    future = future_for_good()
+    for depth in range(3):
+        started(nested(depth, future))
+
+
+async def many():
+    future = future_for_good()
+    children = [started(nested(2, future)) for _ in range(MANY)]
+    keep.append(asyncio.gather(*children))
+
+
+async def runs(situation, park):
+    """Have a situation, and park where all of its tasks have come to their ends."""
+    loops[asyncio.get_running_loop()] = native_id()
+    await situation()
+    for _ in range(20):
+        await asyncio.sleep(0)
+    started(awaits(future_for_good()), name="not begun")  # or eagerly
+    await calls_park(park)
+
+
+async def calls_park(park):
+    def called():
+        park()
+
+    called()
+
+
+async def parks_eagerly(park):
+    """A task that has not awaited anything yet runs while the one that made it does, too."""
+    loop = asyncio.get_running_loop()
+    loops[loop] = native_id()
+    loop.set_task_factory(asyncio.eager_task_factory)
+    started(calls_park(park), name="eager")
+
+
+async def leaves_tasks():
+    """The thread ends, and its tasks stay."""
+    loops[asyncio.get_running_loop()] = None
+    started(nested(3, future_for_good()), name="left")
+    await asyncio.sleep(0)
+
+
+def end_with_tasks():
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(leaves_tasks())
+    keep.append(loop)
+
+
+def between_tasks(park):
+    """A loop that has tasks, and waits itself: none runs."""
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(leaves_tasks())
+    loops[loop] = native_id()
+    keep.append(loop)
+    park()
+
+
+SITUATIONS = [
+    (situation.__name__, functools.partial(lambda situation, park: asyncio.run(
+        runs(situation, park)), situation))
+    for situation in (kinds_of_awaits, names, groups, library, subclasses, eager, many)
+] + [
+    ("parks eagerly", lambda park: asyncio.run(parks_eagerly(park))),
+    ("between tasks", between_tasks),
+]
+
+
+# ---- the truth ------------------------------------------------------------------------
+
+
+def step(awaited):
+    """The frame of something that is awaited, or None, and what it awaits itself."""
+    if isinstance(awaited, types.CoroutineType):
+        return awaited.cr_frame, awaited.cr_await
+    if isinstance(awaited, types.GeneratorType):
+        return awaited.gi_frame, awaited.gi_yieldfrom
+    if isinstance(awaited, types.AsyncGeneratorType):
+        return awaited.ag_frame, awaited.ag_await
+    if type(awaited).__name__ in ("coroutine_wrapper", "async_generator_asend",
+                                  "async_generator_athrow", "anext_awaitable"):
+        return None, next(referred for referred in gc.get_referents(awaited)
+                          if step(referred) != (None, None))
+    return None, None
+
+
+def frames_of(task, running_frames):
+    awaited = task.get_coro()
+    for ident, frame in running_frames.items():
+        inner = []
+        while frame is not None and frame is not awaited.cr_frame:
+            inner.append(parking.described(frame))
+            frame = frame.f_back
+        if frame is not None and asyncio.current_task(task.get_loop()) is task:
+            return [parking.described(frame)] + inner[::-1]
+    frames = []
+    while awaited is not None:
+        frame, awaited = step(awaited)
+        if frame is not None:
+            frames.append(parking.described(frame))
+    return frames
+
+
+def awaiters(future):
+    """The tasks that await a future, also by way of others."""
+    found = set()
+    for awaiter in future._asyncio_awaited_by or ():
+        found |= {awaiter} if isinstance(awaiter, asyncio.Task) else awaiters(awaiter)
+    return found
+
+
+def truth():
+    running_frames = sys._current_frames()
+    return {"tasks": [
+        {
+            "id": hex(id(task)),
+            "name": task.get_name(),
+            "running": asyncio.current_task(loop) is task,
+            "tid": tid,
+            "frames": frames_of(task, running_frames),
+            "awaited_by": sorted(hex(id(awaiter)) for awaiter in awaiters(task)),
+        }
+        for loop, tid in loops.items() for task in asyncio.all_tasks(loop)
+    ]}
+
+
+if __name__ == "__main__":
+    thread = threading.Thread(target=end_with_tasks)
+    thread.start()
+    thread.join()
+    parking.main(SITUATIONS, before_report=truth)
