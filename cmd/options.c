@@ -155,8 +155,13 @@ bool parse_percent(const char *text, double *ret_percent)
 
 bool parse_mode(const char *name, enum profile_mode *ret_mode)
 {
-	if (profile_mode_parse(name, ret_mode))
+	enum profile_mode mode;
+
+	/* Those without time are of core files. */
+	if (profile_mode_parse(name, &mode) && profile_mode_is_time(mode)) {
+		*ret_mode = mode;
 		return true;
+	}
 	print_error("there is no mode '%s': write wall, cpu, gil or exception", name);
 	return false;
 }

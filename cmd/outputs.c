@@ -47,6 +47,11 @@ static bool compares(const struct format *format)
 	return format->compares;
 }
 
+static bool counts(const struct format *format)
+{
+	return !format->needs_time;
+}
+
 /* The names of those formats: "collapsed, summary or …". */
 static void append_names(struct text *text, bool is_meant(const struct format *))
 {
@@ -148,20 +153,31 @@ bool outputs_choose(struct outputs *outputs)
 	return are_one_of_a_kind(outputs);
 }
 
-bool outputs_can_compare(const struct outputs *outputs)
+/* Whether all of them are formats that fit; false after an error was printed that ends in those. */
+static bool all_fit(const struct outputs *outputs, bool (*fits)(const struct format *format),
+		    const char *why_not)
 {
 	struct text names = {0};
 	unsigned i = 0;
 
-	while (i < outputs->nr && outputs->list[i].format->compares)
+	while (i < outputs->nr && fits(outputs->list[i].format))
 		i++;
 	if (i == outputs->nr)
 		return true;
-	append_names(&names, compares);
-	print_error("%s cannot show a comparison: with --diff write %s",
-		    outputs->list[i].format->name, text_string(&names));
+	append_names(&names, fits);
+	print_error("%s %s %s", outputs->list[i].format->name, why_not, text_string(&names));
 	text_done(&names);
 	return false;
+}
+
+bool outputs_can_compare(const struct outputs *outputs)
+{
+	return all_fit(outputs, compares, "cannot show a comparison: with --diff write");
+}
+
+bool outputs_can_count(const struct outputs *outputs)
+{
+	return all_fit(outputs, counts, "shows when samples were, and a core has no time: write");
 }
 
 void outputs_print_formats(FILE *out)

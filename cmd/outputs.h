@@ -47,6 +47,9 @@ bool outputs_choose(struct outputs *outputs);
 /* Whether all of them can show a comparison; false after an error was printed. */
 bool outputs_can_compare(const struct outputs *outputs);
 
+/* Whether all of them can show what has no time; false after an error was printed. */
+bool outputs_can_count(const struct outputs *outputs);
+
 /* The table of formats for a help text: name, what it is, suffixes. */
 void outputs_print_formats(FILE *out);
 

@@ -22,6 +22,7 @@ static void explain_nothing(const struct rendering *rendering, const struct inpu
 		[PROFILE_CPU] = "used CPU time",
 		[PROFILE_GIL] = "held the GIL",
 		[PROFILE_EXCEPTION] = "handled an exception",
+		[PROFILE_COUNT] = "is shown",
 	};
 	const bool is_base = rendering->left[PROFILE_SELF].nr_shown > 0;
 	const struct profile_account *left =

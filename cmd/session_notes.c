@@ -247,6 +247,7 @@ void session_explain_none_shown(const struct session *session, struct message *r
 		[PROFILE_CPU] = "used CPU time",
 		[PROFILE_GIL] = "held the GIL",
 		[PROFILE_EXCEPTION] = "handled an exception",
+		[PROFILE_COUNT] = "could be kept",
 	};
 	const uint64_t nr_samples = session_sink_sums(&session->sink)->account.nr_samples;
 

@@ -54,9 +54,13 @@ static int32_t line_number(int32_t line)
 	return line > 0 ? line : 0;
 }
 
-static void put_weight(struct text *text, struct profile_weight weight)
+/* Where there is no time the samples are all there is: put_events(). */
+static void put_weight(struct writer *writer, struct profile_weight weight)
 {
-	text_printf(text, " %" PRIu64 " %" PRIu64 "\n", weight.samples, weight.ns);
+	text_printf(&writer->text, " %" PRIu64, weight.samples);
+	if (profile_mode_is_time(profile_mode(writer->artefact->profile)))
+		text_printf(&writer->text, " %" PRIu64, weight.ns);
+	text_puts(&writer->text, "\n");
 }
 
 /* What every frame took itself. */
@@ -169,7 +173,13 @@ static void put_events(struct text *text, const struct profile *profile)
 	enum profile_mode mode = profile_mode(profile);
 	const char *name = profile_mode_name(mode);
 
-	text_puts(text, "positions: line\nevent: samples : samples\n");
+	text_puts(text, "positions: line\n");
+	if (!profile_mode_is_time(mode)) {
+		text_printf(text, "event: %s : %s\nevents: %s\n", profile_mode_unit(mode),
+			    profile_mode_time(mode), profile_mode_unit(mode));
+		return;
+	}
+	text_puts(text, "event: samples : samples\n");
 	text_printf(text, "event: %s_ns : nanoseconds of %s\n", name, profile_mode_time(mode));
 	text_printf(text, "events: samples %s_ns\n", name);
 }
@@ -195,15 +205,15 @@ static void put_root(struct writer *writer)
 		if (call->caller != PROFILE_NONE || !call->seen.samples)
 			continue;
 		put_call(writer, call->callee, call->seen.samples, 0);
-		put_weight(&writer->text, call->first);
+		put_weight(writer, call->first);
 	}
 	if (!idle.samples)
 		return;
 	put_call(writer, writer->names.idle, idle.samples, 0);
-	put_weight(&writer->text, idle);
+	put_weight(writer, idle);
 	callgrind_names_begin(&writer->names, &writer->text, writer->names.idle);
 	text_puts(&writer->text, "0");
-	put_weight(&writer->text, idle);
+	put_weight(writer, idle);
 }
 
 static void put_cost(struct writer *writer, const struct cost *cost)
@@ -215,7 +225,7 @@ static void put_cost(struct writer *writer, const struct cost *cost)
 
 		put_call(writer, call->callee, call->seen.samples, cost->line);
 	}
-	put_weight(&writer->text, cost->weight);
+	put_weight(writer, cost->weight);
 }
 
 static int costs_write(struct writer *writer)
@@ -252,7 +262,7 @@ static int file_write(struct writer *writer)
 	if (err)
 		return err;
 	text_puts(&writer->text, "\ntotals:");
-	put_weight(&writer->text, (struct profile_weight){sums->account.nr_shown, sums->time_ns});
+	put_weight(writer, (struct profile_weight){sums->account.nr_shown, sums->time_ns});
 	err = flush(writer);
 	if (!err && fflush(writer->out))
 		err = -errno;

@@ -302,10 +302,17 @@ static void put_quality(struct svg *svg, struct text *line)
 	}
 	text_printf(line, "%s", profile_mode_time(profile_mode(artefact->profile)));
 	if (artefact->nr_runs > 1)
-		text_printf(line, " · %" PRIu32 " runs", artefact->nr_runs);
+		text_printf(line, " · %" PRIu32 " %s", artefact->nr_runs,
+			    run->info.core ? "cores" : "runs");
 	if (run->info.python) {
 		text_puts(line, " · Python ");
 		xml_puts(line, run->info.python);
+	}
+	if (run->info.core) {
+		text_puts(line, " · ");
+		svg_put_number(line, all.samples);
+		text_printf(line, " thread%s", text_plural(all.samples));
+		return;
 	}
 	put_rates(line, run);
 	text_puts(line, " · ");

@@ -25,6 +25,7 @@ static const struct format formats[] = {
 	{
 		.name = "recording",
 		.suffixes = {".pysample"},
+		.needs_time = true,
 		.summary = "every sample, for pysample report",
 	},
 	{
@@ -32,6 +33,7 @@ static const struct format formats[] = {
 		.suffixes = {".speedscope.json"},
 		.summary = "stacks by time, a thread at a time, for speedscope.app",
 		.keep_samples = true,
+		.needs_time = true,
 		.write = speedscope_write,
 	},
 	{
@@ -48,6 +50,7 @@ static const struct format formats[] = {
 		.summary = "threads by time, for profiler.firefox.com and Perfetto",
 		.by_line = true,
 		.keep_samples = true,
+		.needs_time = true,
 		.write = gecko_write,
 	},
 	{

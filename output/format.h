@@ -17,6 +17,7 @@ struct format {
 	bool by_line;	     /* needs a row per line, whatever was asked for */
 	bool keep_samples;   /* needs each sample, not only the sums */
 	bool compares;	     /* can show a base */
+	bool needs_time;     /* is about when samples were: not for PROFILE_COUNT */
 	/* Write and flush. 0; -ENOMEM; the stream's error as negative errno. NULL: a recording. */
 	int (*write)(const struct artefact *artefact, FILE *out);
 };

@@ -103,29 +103,36 @@ static int string_find(struct writer *writer, const char *string, int64_t *ret_i
 	return err;
 }
 
+/* Whether samples weigh time, too; else they are only counted. */
+static bool has_time(const struct writer *writer)
+{
+	return profile_mode_is_time(profile_mode(writer->profile));
+}
+
 static int types_write(struct writer *writer)
 {
 	Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
 	Perftools__Profiles__ValueType count = PERFTOOLS__PROFILES__VALUE_TYPE__INIT;
 	Perftools__Profiles__ValueType time = PERFTOOLS__PROFILES__VALUE_TYPE__INIT;
 	Perftools__Profiles__ValueType *types[] = {&count, &time};
-	bool is_cpu = profile_mode(writer->profile) == PROFILE_CPU;
+	const enum profile_mode mode = profile_mode(writer->profile);
 	int64_t empty;
 	int err = string_find(writer, "", &empty); /* the first string has to be that */
 
 	if (!err)
-		err = string_find(writer, "samples", &count.type);
+		err = string_find(writer, has_time(writer) ? "samples" : profile_mode_unit(mode),
+				  &count.type);
 	if (!err)
 		err = string_find(writer, "count", &count.unit);
-	if (!err)
-		err = string_find(writer, is_cpu ? "cpu" : "wall", &time.type);
-	if (!err)
+	if (!err && has_time(writer))
+		err = string_find(writer, mode == PROFILE_CPU ? "cpu" : "wall", &time.type);
+	if (!err && has_time(writer))
 		err = string_find(writer, "nanoseconds", &time.unit);
 	writer->time_type = time.type;
 	writer->nanoseconds = time.unit;
-	part.n_sample_type = 2;
+	part.n_sample_type = has_time(writer) ? 2 : 1;
 	part.sample_type = types;
-	part.default_sample_type = time.type;
+	part.default_sample_type = has_time(writer) ? time.type : count.type;
 	return err ? err : part_write(writer, &part);
 }
 
@@ -169,6 +176,8 @@ static int times_write(struct writer *writer, const struct artefact *artefact)
 	type.type = writer->time_type;
 	type.unit = writer->nanoseconds;
 	part.time_nanos = (int64_t)start_ns;
+	if (!has_time(writer))
+		return part_write(writer, &part);
 	part.duration_nanos = (int64_t)(end_ns - start_ns);
 	part.period_type = &type;
 	part.period = period_ns(&artefact->runs[0]);
@@ -384,7 +393,7 @@ static int sample_write(struct writer *writer, uint32_t nr_locations, struct pro
 
 	row.n_location_id = nr_locations;
 	row.location_id = writer->path;
-	row.n_value = 2;
+	row.n_value = has_time(writer) ? 2 : 1;
 	row.value = values;
 	row.n_label = labels->nr;
 	row.label = labels->pointers;

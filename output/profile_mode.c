@@ -14,6 +14,7 @@ static const struct {
 	[PROFILE_GIL] = {"gil", "wall time with the GIL", "samples", SAMPLE_HOLDS_GIL},
 	[PROFILE_EXCEPTION] = {"exception", "wall time handling exceptions", "samples",
 			       SAMPLE_EXCEPTION},
+	[PROFILE_COUNT] = {"count", "threads of cores", "threads", 0},
 };
 
 bool profile_mode_shows(enum profile_mode mode, uint32_t flags, uint64_t wall_ns, uint64_t cpu_ns,
@@ -21,7 +22,10 @@ bool profile_mode_shows(enum profile_mode mode, uint32_t flags, uint64_t wall_ns
 {
 	if ((flags & modes[mode].flags) != modes[mode].flags)
 		return false;
-	*ret_ns = mode == PROFILE_CPU ? cpu_ns : wall_ns;
+	if (!profile_mode_is_time(mode))
+		*ret_ns = 1;
+	else
+		*ret_ns = mode == PROFILE_CPU ? cpu_ns : wall_ns;
 	return true;
 }
 
@@ -38,6 +42,11 @@ bool profile_mode_parse(const char *name, enum profile_mode *ret_mode)
 			return true;
 		}
 	return false;
+}
+
+bool profile_mode_is_time(enum profile_mode mode)
+{
+	return mode != PROFILE_COUNT;
 }
 
 const char *profile_mode_time(enum profile_mode mode)

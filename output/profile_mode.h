@@ -12,6 +12,7 @@ enum profile_mode {
 	PROFILE_CPU,  /* by the CPU time that the thread used; those that used none are left out */
 	PROFILE_GIL,  /* those that hold the GIL, by the time that passed */
 	PROFILE_EXCEPTION, /* those that handle an exception, by the time that passed */
+	PROFILE_COUNT,	   /* every sample as one: threads of core files, where no time passes */
 	NR_PROFILE_MODES,
 };
 
@@ -28,8 +29,11 @@ const char *profile_mode_name(enum profile_mode mode);
 /* False if no mode has that name. */
 bool profile_mode_parse(const char *name, enum profile_mode *ret_mode);
 
-/* What its seconds are: "CPU time". */
+/* Whether its weights are nanoseconds; else a sample weighs 1. */
+bool profile_mode_is_time(enum profile_mode mode);
+
+/* What its seconds are: "CPU time"; of one without, what is counted. */
 const char *profile_mode_time(enum profile_mode mode);
 
-/* What the numbers of collapsed stacks are: "samples", "microseconds"; stable. */
+/* What the numbers of collapsed stacks are: "samples", "microseconds", "threads"; stable. */
 const char *profile_mode_unit(enum profile_mode mode);

@@ -31,6 +31,8 @@ static const struct field fields[] = {
 	{"start_unix_ns", FIELD_U64, offsetof(struct run, info.start_unix_ns)},
 	{"command_line", FIELD_STRING, offsetof(struct run, info.command_line)},
 	{"pid", FIELD_PID, offsetof(struct run, info.pid)},
+	{"core", FIELD_STRING, offsetof(struct run, info.core)},
+	{"death", FIELD_STRING, offsetof(struct run, info.death)},
 	{"python", FIELD_STRING, offsetof(struct run, info.python)},
 	{"python_free_threaded", FIELD_BOOL, offsetof(struct run, info.python_free_threaded)},
 	{"python_newer_than_tested", FIELD_BOOL,

@@ -16,6 +16,8 @@ struct run_info {
 	uint64_t start_unix_ns;	   /* CLOCK_REALTIME at stats.start_ns; 0 if not known */
 	const char *command_line;  /* of the target, arguments separated by spaces */
 	pid_t pid;		   /* of the target, in our PID namespace; 0 if not known */
+	const char *core;	   /* the file that it is known from; NULL: it was running */
+	const char *death;	   /* what ended it, of a core: "SIGSEGV …"; NULL: a snapshot */
 	const char *python;	   /* version of the interpreter: "3.12.1" */
 	bool python_free_threaded; /* built without the GIL */
 	bool python_newer_than_tested;

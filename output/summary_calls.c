@@ -130,11 +130,10 @@ static void title_print(const struct table *table, uint32_t index)
 	text_puts(cell, table->which == SUMMARY_CALLERS ? "callers of " : "callees of ");
 	call_graph_label(&table->graph, index, cell, LABEL_DISPLAY);
 	summary_page_line(table->page, SUMMARY_BOLD);
-	text_printf(cell, "total %.1f%%, %.3f s · self %.1f%%, %.3f s",
-		    summary_percent(party->total.ns, table->whole_ns),
-		    (double)party->total.ns / NS_PER_S,
-		    summary_percent(party->self.ns, table->whole_ns),
-		    (double)party->self.ns / NS_PER_S);
+	text_printf(cell, "total %.1f%%, ", summary_percent(party->total.ns, table->whole_ns));
+	summary_page_amount(table->page, party->total.ns);
+	text_printf(cell, " · self %.1f%%, ", summary_percent(party->self.ns, table->whole_ns));
+	summary_page_amount(table->page, party->self.ns);
 	summary_page_line(table->page, "");
 }
 
@@ -153,7 +152,8 @@ static void rows_print(const struct table *table, uint32_t party)
 	summary_names_share(&names, page,
 			    strlen("of it%  total%  ") + summary_page_time_columns(page));
 	summary_page_style(page, SUMMARY_DIM);
-	text_printf(&page->out, "%6s  %6s  %*s  ", "of it%", "total%", page->time_width, "total s");
+	text_printf(&page->out, "%6s  %6s  ", "of it%", "total%");
+	summary_page_time_head(page, "total");
 	summary_names_print_head(&names, page);
 	for (uint32_t i = 0; i < nr_shown; i++) {
 		summary_page_share(page, table->rows[i].ns, party_ns);

@@ -58,6 +58,16 @@ static void append_target(struct text *line, const struct run_info *info)
 	}
 }
 
+/* The file and the cause of death: "core.7 · SIGSEGV". */
+static void append_core(struct text *line, const struct run_info *info)
+{
+	label_append_escaped(line, info->core, strlen(info->core), LABEL_DISPLAY);
+	if (info->death) {
+		text_puts(line, " · ");
+		label_append_escaped(line, info->death, strlen(info->death), LABEL_DISPLAY);
+	}
+}
+
 /* Threads are counted over all runs: with several, the last line of the head tells them. */
 static void print_target(struct summary_page *page, const struct run *run, bool is_only)
 {
@@ -115,6 +125,20 @@ static void print_sampling(struct summary_page *page, const struct run *run)
 	summary_page_line(page, "");
 }
 
+/* Which core it was, and of what the process died. */
+static void print_core(struct summary_page *page, const struct run *run)
+{
+	struct text *line = &page->cell;
+
+	append_target(line, &run->info);
+	append_count(line, run->stats.samples, "thread");
+	text_puts(line, " · ");
+	append_core(line, &run->info);
+	if (run->info.pysample)
+		text_printf(line, " · pysample %s", run->info.pysample);
+	summary_page_line(page, "");
+}
+
 static void print_run(struct summary_page *page, const struct run *run, bool is_only)
 {
 	text_clear(&page->cell);
@@ -122,8 +146,12 @@ static void print_run(struct summary_page *page, const struct run *run, bool is_
 		append_command_line(&page->cell, &run->info);
 		summary_page_line(page, SUMMARY_BOLD);
 	}
-	print_target(page, run, is_only);
-	print_sampling(page, run);
+	if (run->info.core) {
+		print_core(page, run);
+	} else {
+		print_target(page, run, is_only);
+		print_sampling(page, run);
+	}
 	text_puts(&page->out, "\n");
 }
 
@@ -134,9 +162,15 @@ static void print_run_line(struct summary_page *page, const struct run *run)
 
 	text_clear(line);
 	append_target(line, &run->info);
-	text_printf(line, "%.1f s · ", stats_wall_s(&run->stats));
-	append_count(line, run->stats.samples, "sample");
-	append_share(line, loss_percent(&run->stats), "lost");
+	if (run->info.core) {
+		append_count(line, run->stats.samples, "thread");
+		text_puts(line, " · ");
+		append_core(line, &run->info);
+	} else {
+		text_printf(line, "%.1f s · ", stats_wall_s(&run->stats));
+		append_count(line, run->stats.samples, "sample");
+		append_share(line, loss_percent(&run->stats), "lost");
+	}
 	if (run->info.command_line) {
 		text_puts(line, " · ");
 		append_command_line(line, &run->info);
@@ -192,8 +226,11 @@ static void append_shown(struct summary_page *page, enum profile_side side)
 
 	if (sums->account.nr_shown < nr_taken)
 		text_printf(&page->cell, "%" PRIu64 " of ", sums->account.nr_shown);
-	append_count(&page->cell, nr_taken, "sample");
-	text_printf(&page->cell, " · %.3f s", (double)sums->time_ns / NS_PER_S);
+	if (profile_mode_is_time(profile_mode(artefact->profile))) {
+		append_count(&page->cell, nr_taken, "sample");
+		text_puts(&page->cell, " · ");
+	}
+	summary_page_amount(page, sums->time_ns);
 }
 
 /* Whether there is more to say than what one run says of itself. */

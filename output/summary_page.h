@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The page that a summary is written on: lines that keep to the terminal, styles only if they
- * are wanted, and columns of times and shares. For the parts of output/summary.c.
+ * are wanted, and columns of times and shares. In a mode without time what is counted stands
+ * where times do. For the parts of output/summary.c.
  */
 #pragma once
 
@@ -42,9 +43,16 @@ void summary_page_fit_time(struct summary_page *page, uint64_t longest_ns);
 /* Columns of a time with the gap behind it. */
 size_t summary_page_time_columns(const struct summary_page *page);
 
-/* Append seconds, a share of whole_ns in percent ("  12.5"), each with the gap behind it. */
+/*
+ * Append seconds, what a column of them is called ("self s"), a share of whole_ns in percent
+ * ("  12.5"), each with the gap behind it.
+ */
 void summary_page_time(struct summary_page *page, uint64_t ns);
+void summary_page_time_head(struct summary_page *page, const char *what);
 void summary_page_share(struct summary_page *page, uint64_t ns, uint64_t whole_ns);
+
+/* Append a time with its unit to the line that is being made: "1.500 s", "3 threads". */
+void summary_page_amount(struct summary_page *page, uint64_t ns);
 
 /* ns of whole_ns in percent; 0 if there is no whole. */
 double summary_percent(uint64_t ns, uint64_t whole_ns);

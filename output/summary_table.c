@@ -115,8 +115,9 @@ static void table_print(struct table *table)
 	struct summary_page *page = table->page;
 
 	summary_page_style(page, SUMMARY_BOLD);
-	text_printf(&page->out, "%6s  %6s  %*s  %*s  ", "self%", "total%", page->time_width,
-		    "self s", page->time_width, "total s");
+	text_printf(&page->out, "%6s  %6s  ", "self%", "total%");
+	summary_page_time_head(page, "self");
+	summary_page_time_head(page, "total");
 	summary_names_print_head(&table->names, page);
 	for (uint32_t i = 0; i < table->nr_shown; i++)
 		row_print(table, &table->rows[i]);

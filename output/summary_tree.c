@@ -325,8 +325,10 @@ static void tree_print(struct tree *tree)
 
 	summary_page_fit_time(page, tree->whole_ns);
 	summary_page_style(page, SUMMARY_BOLD);
-	text_printf(&page->out, "%6s  %6s  %*s  %*s  %s", "total%", "self%", page->time_width,
-		    "total s", page->time_width, "self s", "function");
+	text_printf(&page->out, "%6s  %6s  ", "total%", "self%");
+	summary_page_time_head(page, "total");
+	summary_page_time_head(page, "self");
+	text_puts(&page->out, "function");
 	summary_page_plain(page);
 	text_puts(&page->out, "\n");
 	rows_print(tree);

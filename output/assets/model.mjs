@@ -55,6 +55,11 @@ function running(deltas, sum = 0) {
 	return deltas.map(delta => (sum += delta));
 }
 
+/* Whether no time passed: each sample is a thread of a core, and counts as one. */
+export function isTimeless(meta) {
+	return meta.mode === "count";
+}
+
 /* Samples lie thread by thread, each thread's in the order of time. */
 function decodeSamples(column, meta, idleNode) {
 	const ticks = running(column["tick.time"], meta.first_us), counts = column["thread.count"];
@@ -69,7 +74,9 @@ function decodeSamples(column, meta, idleNode) {
 		for (let at = 0; i < end; i++) {
 			at += tick[i];
 			time[i] = ticks[at];
-			if (i > start)
+			if (isTimeless(meta))
+				weight[i] = 1;
+			else if (i > start)
 				weight[i] += time[i] - time[i - 1];
 			const stack = column["stack.node"][column["sample.stack"][i]];
 			node[i] = stack ? stack - 1 : idleNode;

@@ -14,8 +14,8 @@
  *   loaded_ms     how long it took to decode and show
  */
 import {
-	Folded, Merged, NO_FRAMES, STATES, buildTree, decode, endingIn, functionSums, label, leaves, location, matchFunctions,
-	matchNodes, outermost, sampleStarts, select, showing, shown, sourceGroups, sourceSums, sumOwn,
+	Folded, Merged, NO_FRAMES, STATES, buildTree, decode, endingIn, functionSums, isTimeless, label, leaves, location,
+	matchFunctions, matchNodes, outermost, sampleStarts, select, showing, shown, sourceGroups, sourceSums, sumOwn,
 } from "./model.mjs";
 import { Colours, ORIGINS } from "./colour.mjs";
 import { List, count, duration, el, percent } from "./stage.mjs";
@@ -51,7 +51,12 @@ class Page {
 	constructor(profile) {
 		this.profile = profile;
 		this.isDiff = profile.meta.has_base;
+		this.timeless = isTimeless(profile.meta);
+		this.noun = this.timeless ? "threads" : "samples";
 		this.state = { ...STATE, ...this.readFragment() };
+		if (this.timeless)
+			this.state.weight = "samples";
+		document.body.classList.toggle("timeless", this.timeless);
 		this.kept = {};
 		this.trees = {};
 		this.mask = null;
@@ -150,8 +155,8 @@ class Page {
 	checked(out) {
 		const { functions, threads, samples } = this.profile, isFunction = f => Number.isInteger(f) && f >= 0 && f < functions.n;
 		const rules = {
-			view: v => VIEWS.includes(v), state: v => Object.hasOwn(STATES, v), threads: v => Array.isArray(v) && v.every(t => Number.isInteger(t) && threads[t]),
-			weight: v => ["time", "samples"].includes(v) || (v === "cpu" && samples.cpu), query: v => typeof v === "string",
+			view: v => VIEWS.includes(v) && !(this.timeless && v === "chart"), state: v => Object.hasOwn(STATES, v), threads: v => Array.isArray(v) && v.every(t => Number.isInteger(t) && threads[t]),
+			weight: v => v === "samples" || (!this.timeless && (v === "time" || (v === "cpu" && samples.cpu))), query: v => typeof v === "string",
 			focus: v => Array.isArray(v) && v.length < 30 && v.every(isFunction), exclude: v => Array.isArray(v) && v.every(isFunction),
 			path: v => Array.isArray(v) && v.every(Number.isInteger), zoom: v => Number.isInteger(v) && v >= 0 && v < this.tree(!!out.lines).n,
 			from: Number.isFinite, to: Number.isFinite, func: isFunction, file: Number.isInteger, line: Number.isInteger,
@@ -223,7 +228,8 @@ class Page {
 		const { w, b } = view.source ?? view, now = view.w[i] / (w[0] || 1), then = view.b[i] / (b[0] || 1);
 		return this.state.norm ? now - then : (view.w[i] - view.b[i]) / Math.max(w[0], b[0], 1);
 	}
-	amount(us) { return this.byCount ? count(us) + " samples" : duration(us); }
+	amount(us) { return this.byCount ? `${count(us)} ${this.noun}` : duration(us); }
+	amounts(us, n) { return this.timeless ? this.amount(n) : `${duration(us)}, ${count(n)} samples`; }
 	threadName(thread) { return shown(thread.name) || `thread ${thread.tid}`; }
 	threadNote(thread) {
 		const process = this.profile.meta.processes[thread.process];
@@ -237,7 +243,7 @@ class Page {
 		return view.func(i) < 0 ? "all" : label(this.profile.functions, view.func(i), view.line(i));
 	}
 	tip(view, i) {
-		return `${this.nodeLabel(view, i)}\n${duration(view.t[i])}, ${count(view.n[i])} samples, ${percent(view.w[i] / (view.w[0] || 1))}`;
+		return `${this.nodeLabel(view, i)}\n${this.amounts(view.t[i], view.n[i])}, ${percent(view.w[i] / (view.w[0] || 1))}`;
 	}
 
 	/* Tooltips and the line below. */
@@ -260,10 +266,10 @@ class Page {
 	tipTable(view, rows) {
 		const top = view === this.stacks.view ? this.stacks.top : 0, w = this.byCount ? 2 : 1;
 		const all = this.byCount ? this.whole().samples : this.whole()[this.state.weight], cells = (name, ...texts) => el("tr", {}, ...texts.map(t => el(name, {}, t)));
-		return el("table", {}, cells("th", "", "time", "samples", "of view", "of all"), ...rows.map(row => {
+		return el("table", {}, cells("th", "", ...(this.timeless ? [] : ["time"]), this.noun, "of view", "of all"), ...rows.map(row => {
 			const part = row[w] / (view.w[top] || 1), of = view.n[top] || 1;
-			const error = row[2] && part < 1 && view.w[top] ? ` ±\u2009${(196 * Math.sqrt(part * (1 - part) / of)).toFixed(1)}` : "";
-			return cells("td", row[0], duration(row[1]), count(row[2]), percent(part) + error, percent(row[w] / (all || 1)));
+			const error = !this.timeless && row[2] && part < 1 && view.w[top] ? ` ±\u2009${(196 * Math.sqrt(part * (1 - part) / of)).toFixed(1)}` : "";
+			return cells("td", row[0], ...(this.timeless ? [] : [duration(row[1])]), count(row[2]), percent(part) + error, percent(row[w] / (all || 1)));
 		}));
 	}
 	hoverRun(run, event) {
@@ -338,7 +344,8 @@ class Page {
 			for (const f of state[key])
 				chip(`${word} ${functions.name[f]}`, { [key]: state[key].filter(g => g !== f) });
 		const { sums } = this.scope(), all = this.whole()[state.weight], w = this.byCount ? sums.n : sums.t;
-		const sum = el("span", { className: "sum" }, el("b", {}, duration(sums.t)), ` · ${count(sums.n)} samples · ${percent(w / (all || 1))} of all`);
+		const amounts = this.timeless ? [el("b", {}, this.amount(sums.n))] : [el("b", {}, duration(sums.t)), ` · ${count(sums.n)} samples`];
+		const sum = el("span", { className: "sum" }, ...amounts, ` · ${percent(w / (all || 1))} of all`);
 		host.replaceChildren(...out, sum);
 		if (this.isDiff && (state.from !== null || state.threads || !["frames", "all"].includes(state.state)))
 			sum.append(el("span", { className: "bad", title: "Its samples are not in this file, only their sums" }, " · the base is not filtered"));
@@ -373,7 +380,7 @@ class Page {
 	showFound() {
 		const { sums } = this.scope(), found = this.matched(), key = this.byCount ? "n" : "t";
 		$("found").textContent = found ? percent(found[key] / (sums[key] || 1)) : this.state.query ? "not an expression" : "";
-		$("found").title = found ? `${duration(found.t)}, ${count(found.n)} samples, each counted once` : "";
+		$("found").title = found ? `${this.amounts(found.t, found.n)}, each counted once` : "";
 	}
 	/* Select the next match from left to right, or the previous one. */
 	nextMatch(step) {
@@ -453,7 +460,7 @@ class Page {
 		const name = "pysample-" + (profile.meta.runs[0]?.pid ?? "profile");
 		const flame = state.view === "table" ? this.table.flames[1] : this.stacks;
 		this.openMenu({ clientX: box.left, clientY: box.bottom + 4, preventDefault() {} }, "The current view", [
-			[`Collapsed stacks, ${this.byCount ? "samples" : "microseconds"}`, () => save(name + ".collapsed", "text/plain", collapsed(profile, folded, mask))],
+			[`Collapsed stacks, ${this.byCount ? this.noun : "microseconds"}`, () => save(name + ".collapsed", "text/plain", collapsed(profile, folded, mask))],
 			...(flame.view && state.view !== "chart" && state.view !== "source" ? [["Image (SVG)", () => save(name + ".svg", "image/svg+xml", svg(flame, this, $("command").textContent))]] : []),
 			["Link to this view", () => copy(document.URL)],
 		]);
@@ -510,10 +517,12 @@ class Page {
 		const pids = [...new Set([...meta.runs.map(r => r.pid), ...own].map(Number))].filter(Boolean);
 		const facts = [
 			run.python && `Python ${shown(run.python)}`, pids.length && `pid ${pids.slice(0, 4).join(", ")}${pids.length > 4 ? ` and ${pids.length - 4} more` : ""}`,
-			meta.start_ms && new Date(meta.start_ms).toLocaleString(), wall && duration(wall * 1e6), `${count(this.profile.samples.n)} samples`,
-			rate && `${count(rate)}${asked ? " of " + count(asked) : ""} Hz`, `${meta.mode} time`, meta.runs.length > 1 && `${meta.runs.length} runs`,
+			meta.start_ms && new Date(meta.start_ms).toLocaleString(), wall && duration(wall * 1e6), `${count(this.profile.samples.n)} ${this.noun}`,
+			...(this.timeless ? [run.death && shown(run.death), meta.runs.length > 1 && `${meta.runs.length} cores`]
+				: [rate && `${count(rate)}${asked ? " of " + count(asked) : ""} Hz`, `${meta.mode} time`, meta.runs.length > 1 && `${meta.runs.length} runs`]),
 		].filter(Boolean).map(text => el("span", {}, text));
-		facts.push(el("span", { className: part > 0.01 ? "bad" : "", title: reasons }, `${percent(part)} lost`));
+		if (!this.timeless)
+			facts.push(el("span", { className: part > 0.01 ? "bad" : "", title: reasons }, `${percent(part)} lost`));
 		$("facts").append(...facts);
 		const note = text => $("notes").append(el("span", {}, text));
 		if (part > 0.01)
@@ -540,7 +549,8 @@ class Page {
 		for (const [key, state] of Object.entries(STATES))
 			$("state").append(el("option", { value: key, disabled: !has(state) }, state[3]));
 		const time = { cpu: "CPU time" }[profile.meta.mode] ?? "Time";
-		for (const [key, name] of [["time", time], ...(cpu ? [["cpu", "CPU time"]] : []), ["samples", "Samples"]])
+		const weights = this.timeless ? [["samples", "Threads"]] : [["time", time], ...(cpu ? [["cpu", "CPU time"]] : []), ["samples", "Samples"]];
+		for (const [key, name] of weights)
 			$("weight").append(el("option", { value: key }, name));
 		this.fillDetails();
 		const click = (id, act) => $(id).addEventListener("click", act);
@@ -639,6 +649,8 @@ class Page {
 		if (typing || event.target.matches("select") || (event.key === "Enter" && event.target.matches("button")) || event.altKey)
 			return;
 		const act = this.actions()[event.key] ?? VIEWS[event.key - 1];
+		if (act === "chart" && this.timeless)
+			return;
 		if (act)
 			typeof act === "string" ? this.set({ view: act }) : act();
 		else if (!((state.view === "chart" && this.chart.key(event)) || (["flame", "inverted"].includes(state.view) && this.stacks.key(event))))

@@ -19,7 +19,7 @@ export class Table {
 		find(".list").addEventListener("keydown", event => this.key(event));
 	}
 	columns() {
-		const columns = [["name", "Function"], ["self", "Self"], ["total", "Total"], ["samples", "Samples"]];
+		const columns = [["name", "Function"], ["self", "Self"], ["total", "Total"], ["samples", this.page.timeless ? "Threads" : "Samples"]];
 		return this.page.isDiff ? [...columns, ["dself", "Δ self"], ["dtotal", "Δ total"]] : columns;
 	}
 	/* sums: model.functionSums(); all: those of the whole selection; mask: functions to show. */

@@ -640,11 +640,10 @@ Test(profile, modes_choose_samples_and_weights)
 	static const struct {
 		enum profile_mode mode;
 		uint64_t nr_shown, ns;
+		uint32_t nr_threads;
 	} cases[] = {
-		{PROFILE_WALL, 5, 500},
-		{PROFILE_CPU, 2, 107},
-		{PROFILE_GIL, 2, 200},
-		{PROFILE_EXCEPTION, 1, 100},
+		{PROFILE_WALL, 5, 500, 2},	{PROFILE_CPU, 2, 107, 1}, {PROFILE_GIL, 2, 200, 1},
+		{PROFILE_EXCEPTION, 1, 100, 1}, {PROFILE_COUNT, 5, 5, 2},
 	};
 	const uint32_t ran = SAMPLE_CPU_MEASURED | SAMPLE_ON_CPU;
 
@@ -671,7 +670,7 @@ Test(profile, modes_choose_samples_and_weights)
 		cr_expect(eq(u64, account->cpu_ns, 107), "%s", name);
 		cr_expect(eq(u64, account->nr_cpu_measured, 3), "%s", name);
 		(void)profile_threads(profile, &nr_threads);
-		cr_expect(eq(u32, nr_threads, cases[i].mode == PROFILE_WALL ? 2 : 1), "%s", name);
+		cr_expect(eq(u32, nr_threads, cases[i].nr_threads), "%s", name);
 		cr_assert(profile_mode_parse(name, &parsed), "%s", name);
 		cr_expect(eq(int, (int)parsed, (int)cases[i].mode));
 		profile_destroy(profile);

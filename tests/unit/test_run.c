@@ -16,6 +16,8 @@ static const struct run some = {
 		 .start_unix_ns = UINT64_C(1700000000123456789),
 		 .command_line = "python3 -c 'x=1; y=2'",
 		 .pid = 4711,
+		 .core = "/var/cores/core.4711",
+		 .death = "SIGSEGV",
 		 .python = "3.14.0",
 		 .python_free_threaded = true,
 		 .python_newer_than_tested = true,
@@ -73,6 +75,8 @@ static void expect_equal(const struct run *is, const struct run *expected)
 		{&is->info.command_line, &expected->info.command_line},
 		{&is->info.python, &expected->info.python},
 		{&is->info.runtime_found_by, &expected->info.runtime_found_by},
+		{&is->info.core, &expected->info.core},
+		{&is->info.death, &expected->info.death},
 	};
 	struct run bare_is = *is, bare_expected = *expected;
 	struct run *bare[] = {&bare_is, &bare_expected};
@@ -86,6 +90,7 @@ static void expect_equal(const struct run *is, const struct run *expected)
 		bare[i]->info.pysample = bare[i]->info.arguments = bare[i]->info.host = NULL;
 		bare[i]->info.command_line = bare[i]->info.python = NULL;
 		bare[i]->info.runtime_found_by = NULL;
+		bare[i]->info.core = bare[i]->info.death = NULL;
 	}
 	cr_assert(bare_is.info.asked_hz == bare_expected.info.asked_hz);
 	cr_assert(eq(int, memcmp(&bare_is, &bare_expected, sizeof(bare_is)), 0));

@@ -302,3 +302,41 @@ Test(summary, says_when_the_stream_fails)
 	(void)fclose(out);
 	profile_destroy(profile);
 }
+
+/* Threads of cores have no time: they are counted. */
+Test(summary, counts_where_no_time_passes)
+{
+	static const struct artefact_options options = {.max_rows = 9};
+	static const struct run_info of_core = {
+		.command_line = "python3 app.py",
+		.pid = 42,
+		.python = "3.12.1",
+		.core = "core.42",
+		.death = "SIGSEGV",
+	};
+	const struct profile_options counted = {.mode = PROFILE_COUNT};
+	const struct sampler_stats three = {.samples = 3};
+	const struct frame frames[] = {{&functions[0], 1}, {&functions[1], 1}};
+	struct profile *profile = profile_create(&counted);
+	cleanup_free char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	cr_assert(out != NULL && profile != NULL);
+	cr_assert(zero(int, push_sample(profile, &thread, frames, 2, 0, 0)));
+	cr_assert(zero(int, push_sample(profile, &thread, frames, 2, 2, 0)));
+	cr_assert(zero(int, push_sample(profile, &thread, frames, 1, 1, 0)));
+	cr_assert(zero(int, write_summary(profile, &three, &of_core, &options, out)));
+	(void)fclose(out);
+	cr_expect(eq(str, text,
+		     (char *)
+
+			     "python3 app.py\n"
+			     "pid 42 · Python 3.12.1 · 3 threads · core.42 · SIGSEGV\n"
+			     "\n"
+			     " self%  total%     self    total  function      where\n"
+			     "  66.7    66.7        2        2  Parser.parse  "
+			     "/usr/lib/python3/dist-packages/parser/core/parser.py:20\n"
+			     "  33.3   100.0        1        3  main          app.py:1\n"));
+	profile_destroy(profile);
+}
