@@ -323,7 +323,7 @@ class Ticks(AttachTestCase):
             self.assertEqual(stats[key], 0, key)
 
 
-@per_interpreter
+@support.per_layout
 class Changing(AttachTestCase):
     """What the profile says stays true when threads and code come and go."""
 
