@@ -6,23 +6,60 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "procmem/unpack.h"
 
 /* Room for "core file " and a path. */
 enum { NAME_MAX_BYTES = PATH_MAX + 16 };
 
-static enum exit_status open_file(const char *path, struct core **ret_core, struct message *reterr)
+/* A descriptor of what path names, "-": stdin; or negative errno. */
+static int open_path(const char *path)
+{
+	int fd = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+					: open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* When what is open was written last; 0 if that cannot be told. */
+static uint64_t written_ns(int fd)
+{
+	struct stat status;
+
+	if (fstat(fd, &status) || !S_ISREG(status.st_mode) || status.st_mtim.tv_sec < 0)
+		return 0;
+	return (uint64_t)status.st_mtim.tv_sec * NS_PER_S + (uint64_t)status.st_mtim.tv_nsec;
+}
+
+/* Open the core, unpacked. Errors of unpack() and core_open(). */
+static int open_core(struct core_target *target, int fd, struct message *reterr)
+{
+	struct unpacked unpacked;
+	int err;
+
+	target->written_ns = written_ns(fd);
+	err = unpack(fd, &unpacked, reterr);
+	if (err)
+		return err;
+	target->unpack_problem = unpacked.problem;
+	return core_open(unpacked.fd, &target->core, reterr);
+}
+
+static enum exit_status open_file(struct core_target *target, struct message *reterr)
 {
 	struct message reason = {0};
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	int fd = open_path(target->path);
 	int err;
 
 	if (fd < 0) {
-		message_set(reterr, "%s could not be opened: %s", path, strerror(errno));
-		return errno == EACCES || errno == EPERM ? EXIT_PERMISSION : EXIT_ERROR;
+		message_set(reterr, "%s could not be opened: %s", target->path, strerror(-fd));
+		return fd == -EACCES || fd == -EPERM ? EXIT_PERMISSION : EXIT_ERROR;
 	}
-	err = core_open(fd, ret_core, &reason);
+	err = open_core(target, fd, &reason);
 	if (err)
-		message_set(reterr, "%s: %s", path, reason.text);
+		message_set(reterr, "%s: %s", target->path, reason.text);
 	return err ? EXIT_ERROR : EXIT_OK;
 }
 
@@ -100,11 +137,55 @@ enum exit_status core_target_open(const char *path, struct core_target *ret_targ
 	int err;
 
 	*target = (struct core_target){.path = path, .images.ops = &no_images};
-	status = open_file(path, &target->core, reterr);
+	status = open_file(target, reterr);
 	if (status != EXIT_OK)
 		return status;
 	err = find_interpreter(target, reterr);
 	return err ? explain(target, err, reterr) : EXIT_OK;
+}
+
+void core_target_describe(const struct core_target *target, struct post_mortem *ret_post_mortem)
+{
+	const struct core *core = target->core;
+	const struct core_death *death = &core->notes.death;
+	const struct mapping *executable = core_executable(core);
+
+	*ret_post_mortem = (struct post_mortem){
+		.core_path = target->path,
+		.executable = executable ? executable->path : NULL,
+		.signal = death->signal,
+		.code = death->code,
+		.has_addr = death->has_addr,
+		.has_sender = death->has_sender,
+		.addr = death->addr,
+		.sender_pid = death->sender_pid,
+		.sender_uid = death->sender_uid,
+		.core_bytes = core->file_bytes,
+		.truncated_bytes = core->missing_bytes,
+	};
+}
+
+int core_target_walk(struct core_target *target, const struct sampler_looks *looks,
+		     struct sample_sink *sink, struct sampler **ret_sampler)
+{
+	int err = sampler_create(NULL, &target->names.memory, &target->runtime.build,
+				 target->runtime.addr, ret_sampler);
+
+	if (err)
+		return err;
+	sampler_set_looks(*ret_sampler, looks);
+	return sampler_dump(*ret_sampler, sink);
+}
+
+enum exit_status core_target_explain(const struct core_target *target, int err,
+				     struct message *reterr)
+{
+	if (err == -ENOMEM)
+		message_set(reterr, "out of memory");
+	else
+		message_set(reterr, "the threads in %s could not be read: %s", target->path,
+			    strerror(-err));
+	return EXIT_ERROR;
 }
 
 void core_target_close(struct core_target *target)

@@ -3,10 +3,12 @@
 #pragma once
 
 #include "cmd/command.h"
+#include "output/post_mortem.h"
 #include "procmem/core.h"
 #include "procmem/message.h"
 #include "sampler/python/runtime.h"
 #include "sampler/python/type_names.h"
+#include "sampler/sampler.h"
 #include "symbols/image_source.h"
 
 struct core_target {
@@ -16,15 +18,32 @@ struct core_target {
 	struct runtime runtime;
 	struct type_names names; /* its memory is what the stacks are read from */
 	char version[VERSION_MAX_BYTES];
+	struct message unpack_problem; /* why there is less of a packed core; "": there is not */
+	uint64_t written_ns;	       /* CLOCK_REALTIME when the file was; 0: not known */
 };
 
 /*
- * Open the core file at path, which is borrowed until core_target_close(), and find its
- * interpreter. EXIT_OK, or the status to exit with and a sentence; core_target_close() is
+ * Open the core file at path ("-": stdin), packed or not, and find its interpreter. path is
+ * borrowed until core_target_close(). EXIT_OK, or the status to exit with and a sentence; core_target_close() is
  * to be called either way, and *ret_target must not be moved until then.
  */
 enum exit_status core_target_open(const char *path, struct core_target *ret_target,
 				  struct message *reterr);
+
+/* Say how it died and what it ran; strings are borrowed from the target. */
+void core_target_describe(const struct core_target *target, struct post_mortem *ret_post_mortem);
+
+/*
+ * Hand one sample of every thread to sink, with those looks. *ret_sampler has the functions
+ * that samples name: sampler_destroy() it, also on failure (it may be NULL then), before
+ * core_target_close(). Errors of sampler_create() and sampler_dump().
+ */
+int core_target_walk(struct core_target *target, const struct sampler_looks *looks,
+		     struct sample_sink *sink, struct sampler **ret_sampler);
+
+/* The status and the sentence for an error of core_target_walk(). */
+enum exit_status core_target_explain(const struct core_target *target, int err,
+				     struct message *reterr);
 
 /* Free and close everything. For one that core_target_open() was called with. */
 void core_target_close(struct core_target *target);

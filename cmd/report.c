@@ -18,10 +18,8 @@ static void explain_nothing(const struct rendering *rendering, const struct inpu
 			    const struct inputs *bases)
 {
 	static const char *const verbs[NR_PROFILE_MODES] = {
-		[PROFILE_WALL] = "is shown",
-		[PROFILE_CPU] = "used CPU time",
-		[PROFILE_GIL] = "held the GIL",
-		[PROFILE_EXCEPTION] = "handled an exception",
+		[PROFILE_WALL] = "is shown",	[PROFILE_CPU] = "used CPU time",
+		[PROFILE_GIL] = "held the GIL", [PROFILE_EXCEPTION] = "handled an exception",
 		[PROFILE_COUNT] = "is shown",
 	};
 	const bool is_base = rendering->left[PROFILE_SELF].nr_shown > 0;

@@ -243,10 +243,8 @@ void session_explain_no_sample(const struct session *session, struct message *re
 void session_explain_none_shown(const struct session *session, struct message *reterr)
 {
 	static const char *const verbs[NR_PROFILE_MODES] = {
-		[PROFILE_WALL] = "could be kept",
-		[PROFILE_CPU] = "used CPU time",
-		[PROFILE_GIL] = "held the GIL",
-		[PROFILE_EXCEPTION] = "handled an exception",
+		[PROFILE_WALL] = "could be kept",  [PROFILE_CPU] = "used CPU time",
+		[PROFILE_GIL] = "held the GIL",	   [PROFILE_EXCEPTION] = "handled an exception",
 		[PROFILE_COUNT] = "could be kept",
 	};
 	const uint64_t nr_samples = session_sink_sums(&session->sink)->account.nr_samples;

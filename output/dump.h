@@ -76,6 +76,13 @@ const char *dump_error_text(int error);
 int dump_write_text(const struct dump *dump, const struct run_info *info, FILE *out);
 
 /*
+ * Append what ended a process, of a dump of a core file, and where: the signal, and the stack
+ * of the thread that crashed, else of the main one, else of the first. In equal deaths the text is the
+ * same.
+ */
+void dump_append_fatal(const struct dump *dump, struct text *text);
+
+/*
  * One JSON object: pid, python, command, threads: an array of tid, name (Python's, else the
  * kernel's), os_name (the kernel's), interpreter, main, holds_gil,
  * waits_for_gil, gc, crashed, c_stack_missing, proven, error (null, or why

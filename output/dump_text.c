@@ -3,6 +3,7 @@
 
 #include "output/dump_state.h"
 #include "output/label.h"
+#include "output/signal_name.h"
 #include "output/text.h"
 
 static void append_name(struct text *text, const char *name)
@@ -60,6 +61,37 @@ static void append_thread(struct text *text, const struct dumped *dumped)
 		text_puts(text, "  (it ran while it was read: these frames may not belong "
 				"together)\n");
 	dump_frames_append(text, &frames);
+}
+
+/* The thread whose end was that of the process; NULL if there is none at all. */
+static const struct dumped *fatal_thread(const struct dump *dump)
+{
+	for (size_t i = 0; i < dump->nr_threads; i++)
+		if (dump->threads[i].flags & SAMPLE_CRASHED)
+			return &dump->threads[i];
+	for (size_t i = 0; i < dump->nr_threads; i++)
+		if (dump->threads[i].thread.is_main)
+			return &dump->threads[i];
+	return dump->nr_threads ? &dump->threads[0] : NULL;
+}
+
+void dump_append_fatal(const struct dump *dump, struct text *text)
+{
+	const struct dumped *fatal = fatal_thread(dump);
+	struct dump_frames frames = {0};
+	char name[SIGNAL_NAME_MAX_BYTES];
+
+	if (dump->post_mortem->signal) {
+		signal_name(dump->post_mortem->signal, name);
+		text_printf(text, "Killed by %s\n", name);
+	} else {
+		text_puts(text, "A snapshot: the process did not die\n");
+	}
+	if (fatal)
+		frames = (struct dump_frames){.frames = fatal->frames, .nr = fatal->nr_frames};
+	dump_frames_append(text, &frames);
+	if (!frames.nr)
+		text_puts(text, "  (no Python frames)\n");
 }
 
 /* What a thread does, by its state. Source: proc_pid_stat(5). */

@@ -13,8 +13,7 @@ static void append_escaped(struct text *text, const char *string)
 	label_append_escaped(text, string, strlen(string), LABEL_DISPLAY);
 }
 
-/* How it died: a sentence without its end. */
-static void append_death(struct text *text, const struct post_mortem *post_mortem)
+void post_mortem_append_death(struct text *text, const struct post_mortem *post_mortem)
 {
 	const char *code_name = signal_code_name(post_mortem->signal, post_mortem->code);
 	char name[SIGNAL_NAME_MAX_BYTES];
@@ -61,7 +60,7 @@ void post_mortem_append_head(struct text *text, const struct post_mortem *post_m
 	text_puts(text, ": ");
 	append_arguments(text, post_mortem, info);
 	text_puts(text, "\n");
-	append_death(text, post_mortem);
+	post_mortem_append_death(text, post_mortem);
 	text_puts(text, "\n");
 	if (post_mortem->finding)
 		text_printf(text, "%s\n", post_mortem->finding);
@@ -103,7 +102,7 @@ static void write_death(struct json *json, const struct post_mortem *post_mortem
 	}
 	signal_name(post_mortem->signal, name);
 	(void)snprintf(addr, sizeof(addr), "0x%" PRIx64, post_mortem->addr);
-	append_death(&text, post_mortem);
+	post_mortem_append_death(&text, post_mortem);
 	json_object_begin(json);
 	json_key(json, "signal");
 	json_i64(json, post_mortem->signal);

@@ -37,6 +37,9 @@ struct post_mortem {
 	const struct problems *problems;
 };
 
+/* Append how it died: a sentence without its end. */
+void post_mortem_append_death(struct text *text, const struct post_mortem *post_mortem);
+
 /* Append the lines at the head of the text, in front of the threads, and those behind them. */
 void post_mortem_append_head(struct text *text, const struct post_mortem *post_mortem,
 			     const struct run_info *info);

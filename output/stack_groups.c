@@ -60,15 +60,16 @@ int stack_groups_add(struct stack_groups *groups, const char *stack, const char 
 	return 0;
 }
 
-/* The larger first, then the one that came first. */
-static int group_compare(const void *left, const void *right)
+/* The larger first, then the one that came first, as qsort_r wants it. */
+static int group_compare(const void *left, const void *right, void *context)
 {
-	const struct stack_group *const *a = left;
-	const struct stack_group *const *b = right;
+	const struct stack_group *groups = context;
+	uint32_t a = *(const uint32_t *)left;
+	uint32_t b = *(const uint32_t *)right;
 
-	if ((*a)->nr_names != (*b)->nr_names)
-		return (*a)->nr_names < (*b)->nr_names ? 1 : -1;
-	return (*a > *b) - (*a < *b);
+	if (groups[a].nr_names != groups[b].nr_names)
+		return groups[a].nr_names < groups[b].nr_names ? 1 : -1;
+	return (a > b) - (a < b);
 }
 
 static void append_group(struct text *text, const struct stack_group *group, uint32_t max_names)
@@ -87,19 +88,19 @@ static void append_group(struct text *text, const struct stack_group *group, uin
 int stack_groups_write(const struct stack_groups *groups, uint32_t max_names, FILE *out)
 {
 	const uint32_t nr = groups->stacks.nr;
-	cleanup_free const struct stack_group **order = calloc((size_t)nr + 1, sizeof(*order));
+	cleanup_free uint32_t *order = calloc((size_t)nr + 1, sizeof(*order));
 	struct text text = {0};
 	int err;
 
 	if (!order)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < nr; i++)
-		order[i] = &groups->groups[i];
-	qsort(order, nr, sizeof(*order), group_compare);
+		order[i] = i;
+	qsort_r(order, nr, sizeof(*order), group_compare, groups->groups);
 	text_printf(&text, "%" PRIu32 " core%s, %" PRIu32 " distinct stack%s\n", groups->nr_names,
 		    text_plural(groups->nr_names), nr, text_plural(nr));
 	for (uint32_t i = 0; i < nr; i++)
-		append_group(&text, order[i], max_names);
+		append_group(&text, &groups->groups[order[i]], max_names);
 	err = text_write(&text, out);
 	text_done(&text);
 	return err;

@@ -245,6 +245,7 @@ static bool is_part(const struct artefact *artefact)
 static void print_shown(struct summary_page *page)
 {
 	const struct artefact *artefact = page->artefact;
+	const enum profile_mode mode = profile_mode(artefact->profile);
 
 	text_puts(&page->cell, "shown: ");
 	append_shown(page, PROFILE_SELF);
@@ -252,8 +253,9 @@ static void print_shown(struct summary_page *page)
 		text_puts(&page->cell, ", compared with ");
 		append_shown(page, PROFILE_BASE);
 	}
-	text_printf(&page->cell, " of %s", profile_mode_time(profile_mode(artefact->profile)));
-	if (!artefact->has_base) { /* else they are those of both */
+	if (profile_mode_is_time(mode))
+		text_printf(&page->cell, " of %s", profile_mode_time(mode));
+	if (!artefact->has_base && profile_mode_is_time(mode)) { /* else they are those of both */
 		text_puts(&page->cell, " · ");
 		append_count(&page->cell, profile_nr_threads(artefact->profile), "thread");
 	}

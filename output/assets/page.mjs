@@ -518,7 +518,7 @@ class Page {
 		const facts = [
 			run.python && `Python ${shown(run.python)}`, pids.length && `pid ${pids.slice(0, 4).join(", ")}${pids.length > 4 ? ` and ${pids.length - 4} more` : ""}`,
 			meta.start_ms && new Date(meta.start_ms).toLocaleString(), wall && duration(wall * 1e6), `${count(this.profile.samples.n)} ${this.noun}`,
-			...(this.timeless ? [run.death && shown(run.death), meta.runs.length > 1 && `${meta.runs.length} cores`]
+			...(this.timeless ? [meta.runs.length > 1 ? `${meta.runs.length} cores` : run.death && shown(run.death)]
 				: [rate && `${count(rate)}${asked ? " of " + count(asked) : ""} Hz`, `${meta.mode} time`, meta.runs.length > 1 && `${meta.runs.length} runs`]),
 		].filter(Boolean).map(text => el("span", {}, text));
 		if (!this.timeless)

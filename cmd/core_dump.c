@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/core_dump.h"
+
+#include <errno.h>
+
+#include "cmd/tasks.h"
+
+/* Say what is missing of the core. */
+static void find_problems(struct core_dump *dump, const struct core_target *target)
+{
+	const struct core *core = target->core;
+	const struct core_threads *threads = &dump->threads;
+
+	if (target->unpack_problem.text[0])
+		problems_add(&dump->problems, "%s", target->unpack_problem.text);
+	if (core->missing_bytes)
+		problems_add(&dump->problems, "core truncated: %llu of %llu bytes",
+			     (unsigned long long)core->file_bytes,
+			     (unsigned long long)core->file_bytes + core->missing_bytes);
+	if (core->notes.is_cut)
+		problems_add(&dump->problems, "the notes are cut off: threads may be missing");
+	if (threads->nr_without_stack)
+		problems_add(
+			&dump->problems,
+			"the C stack of %zu of %zu threads is missing from the core: it is cut "
+			"off, or made by a gdb before 18, which writes zeros for the stacks "
+			"of glibc 2.42",
+			threads->nr_without_stack, threads->nr_samples);
+	if (threads->nr_bridged)
+		problems_add(&dump->problems, "%zu of %zu stacks lack links between their frames",
+			     threads->nr_bridged, threads->nr_samples);
+	if (threads->list_err)
+		problems_add(&dump->problems,
+			     "the list of threads is damaged: some may be missing");
+	if (threads->nr_broken)
+		problems_add(&dump->problems,
+			     "%zu of %zu stacks could not be followed to the bottom",
+			     threads->nr_broken, threads->nr_samples);
+}
+
+static void describe(struct core_dump *dump, const struct core_target *target)
+{
+	const struct core *core = target->core;
+
+	core_target_describe(target, &dump->post_mortem);
+	dump->post_mortem.nr_native_threads = core->notes.nr_threads - dump->threads.nr_python;
+	dump->post_mortem.problems = &dump->problems;
+	dump->info = (struct run_info){
+		.command_line = core->notes.psinfo.arguments,
+		.pid = core->notes.psinfo.pid,
+		.python = target->version,
+	};
+	find_problems(dump, target);
+	dump_set_post_mortem(dump->dump, &dump->post_mortem);
+}
+
+enum exit_status core_dump_take(struct core_target *target, uint32_t value_max_chars,
+				struct core_dump *ret_dump, struct message *reterr)
+{
+	const struct sampler_looks looks = {
+		.details = true,
+		.still = true,
+		.value_max_chars = value_max_chars,
+	};
+	struct core_dump *dump = ret_dump;
+	int err = -ENOMEM;
+
+	*dump = (struct core_dump){.dump = dump_create()};
+	if (dump->dump)
+		err = core_threads_init(&dump->threads, target->core, dump_sink(dump->dump));
+	if (!err && value_max_chars)
+		dump_want_variables(dump->dump);
+	if (!err)
+		err = core_target_walk(target, &looks, &dump->threads.sink, &dump->sampler);
+	if (err)
+		return core_target_explain(target, err, reterr);
+	dump->threads.list_err = sampler_list_error(dump->sampler);
+	err = tasks_dump(dump->sampler, &target->core->maps, &dump->threads.sink, dump->dump);
+	if (err)
+		return core_target_explain(target, err, reterr);
+	describe(dump, target);
+	return EXIT_OK;
+}
+
+void core_dump_done(struct core_dump *dump)
+{
+	dump_destroy(dump->dump);
+	sampler_destroy(dump->sampler);
+	core_threads_done(&dump->threads);
+	problems_done(&dump->problems);
+}
