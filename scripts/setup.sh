@@ -4,7 +4,7 @@
 # they need, and how pysample is built.
 
 # shellcheck disable=SC2034 # used by those who source this
-build_packages='gcc libc6-dev libdw-dev libelf-dev liblz4-dev liblzma-dev libprotobuf-c-dev
+build_packages='gcc libc6-dev libdw-dev libelf-dev libiberty-dev liblz4-dev liblzma-dev libprotobuf-c-dev
 	libzstd-dev meson ninja-build pkg-config protobuf-c-compiler python3 zlib1g-dev'
 # shellcheck disable=SC2034
 test_packages='libcriterion-dev clang-format clang-tidy cppcheck shellcheck util-linux

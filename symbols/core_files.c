@@ -106,6 +106,12 @@ int core_files_open_debug(struct core_files *files, const struct mapping *mappin
 	return err;
 }
 
+static int source_open_debug(struct image_source *source, const struct mapping *mapping,
+			     struct image **ret_image)
+{
+	return core_files_open_debug((struct core_files *)source, mapping, ret_image);
+}
+
 /* What backs the memory. */
 
 /*
@@ -188,7 +194,10 @@ static int list_files(struct core_files *files)
 int core_files_open(struct core *core, const struct core_file_places *places,
 		    struct core_files **ret_files, struct message *reterr)
 {
-	static const struct image_source_ops ops = {.open = source_open};
+	static const struct image_source_ops ops = {
+		.open = source_open,
+		.open_debug = source_open_debug,
+	};
 	struct core_files *files = calloc(1, sizeof(*files));
 	const struct mapping *executable = core_executable(core);
 	int err = 0;

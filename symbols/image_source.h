@@ -6,6 +6,8 @@
  */
 #pragma once
 
+#include <errno.h>
+
 #include "procmem/maps.h"
 #include "symbols/image.h"
 
@@ -19,6 +21,13 @@ struct image_source_ops {
 	 */
 	int (*open)(struct image_source *source, const struct mapping *mapping,
 		    struct image **ret_image);
+
+	/*
+	 * Open the file that debug information and .symtab of it were split off into, likewise.
+	 * NULL: there are none to be had.
+	 */
+	int (*open_debug)(struct image_source *source, const struct mapping *mapping,
+			  struct image **ret_image);
 };
 
 /* The first member of every kind of source. */
@@ -31,4 +40,12 @@ static inline int image_source_open(struct image_source *source, const struct ma
 				    struct image **ret_image)
 {
 	return source->ops->open(source, mapping, ret_image);
+}
+
+/* As image_source_ops.open_debug says, likewise. */
+static inline int image_source_open_debug(struct image_source *source,
+					  const struct mapping *mapping, struct image **ret_image)
+{
+	return source->ops->open_debug ? source->ops->open_debug(source, mapping, ret_image)
+				       : -ENOENT;
 }

@@ -19,27 +19,19 @@ bool symtab_is_place(const Elf64_Sym *symbol)
 	}
 }
 
-/* A table, borrowed from the image. */
-struct table {
-	const Elf64_Sym *symbols;
-	size_t nr_symbols;
-	const char *names; /* names_bytes, the last one a NUL */
-	size_t names_bytes;
-};
-
-static int table_init(const Elf_Data *symbols, const Elf_Data *names, struct table *ret_table)
+static int table_init(const Elf_Data *symbols, const Elf_Data *names, struct symtab *ret_table)
 {
 	if (!symbols || !names)
 		return -ENOENT;
-	*ret_table = (struct table){.symbols = symbols->d_buf,
-				    .nr_symbols = symbols->d_size / sizeof(Elf64_Sym),
-				    .names = names->d_buf,
-				    .names_bytes = names->d_size};
+	*ret_table = (struct symtab){.symbols = symbols->d_buf,
+				     .nr_symbols = symbols->d_size / sizeof(Elf64_Sym),
+				     .names = names->d_buf,
+				     .names_bytes = names->d_size};
 	return 0;
 }
 
 /* The first symbol of that name that is a place; a global one goes before a local one. */
-static int table_find(const struct table *table, const char *name, const Elf64_Sym **ret_symbol)
+static int table_find(const struct symtab *table, const char *name, const Elf64_Sym **ret_symbol)
 {
 	const Elf64_Sym *local = NULL;
 
@@ -63,7 +55,7 @@ static int table_find(const struct table *table, const char *name, const Elf64_S
 }
 
 /* The first table of that type that section headers lead to. */
-static int section_table(const struct image *image, uint32_t type, struct table *ret_table)
+static int section_table(const struct image *image, uint32_t type, struct symtab *ret_table)
 {
 	Elf_Scn *section = NULL;
 
@@ -197,7 +189,7 @@ static uint64_t count_by_sysv_hash(const struct image *image, uint64_t vaddr)
 }
 
 /* The dynamic symbols, as the loader finds them. */
-static int dynamic_table(const struct image *image, struct table *ret_table)
+static int dynamic_table(const struct image *image, struct symtab *ret_table)
 {
 	struct dynamic dynamic = load_dynamic(image);
 	uint64_t nr_symbols = 0;
@@ -216,20 +208,25 @@ static int dynamic_table(const struct image *image, struct table *ret_table)
 			  names, ret_table);
 }
 
+int symtab_read(const struct image *image, uint32_t type, struct symtab *ret_table)
+{
+	int err = section_table(image, type, ret_table);
+
+	return err && type == SHT_DYNSYM ? dynamic_table(image, ret_table) : err;
+}
+
 int symtab_find(const struct image *image, const char *name, uint64_t *ret_vaddr,
 		uint64_t *ret_size_bytes)
 {
 	const Elf64_Sym *symbol;
-	struct table table;
+	struct symtab table;
 	int err;
 
-	err = section_table(image, SHT_DYNSYM, &table);
-	if (err)
-		err = dynamic_table(image, &table);
+	err = symtab_read(image, SHT_DYNSYM, &table);
 	if (!err)
 		err = table_find(&table, name, &symbol);
 	if (err) {
-		err = section_table(image, SHT_SYMTAB, &table);
+		err = symtab_read(image, SHT_SYMTAB, &table);
 		if (!err)
 			err = table_find(&table, name, &symbol);
 	}

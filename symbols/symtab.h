@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "symbols/image.h"
@@ -21,6 +22,20 @@
 
 /* Entries of the dynamic segment that are looked at; linkers write about thirty. */
 #define SYMTAB_MAX_DYNAMIC 1024
+
+/* A table as the file has it: nothing in it was checked but what is said here. */
+struct symtab {
+	const Elf64_Sym *symbols; /* borrowed from the image, as are the names */
+	size_t nr_symbols;
+	const char *names; /* the last of names_bytes is a NUL */
+	size_t names_bytes;
+};
+
+/*
+ * The dynamic symbols (type SHT_DYNSYM; through the dynamic segment where section headers are
+ * stripped), or .symtab (SHT_SYMTAB). 0 or -ENOENT, as symtab_find() says.
+ */
+int symtab_read(const struct image *image, uint32_t type, struct symtab *ret_table);
 
 /*
  * The defined data or function symbol called name: its vaddr and size (0 if the
