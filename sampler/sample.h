@@ -75,6 +75,12 @@ struct frame_detail {
 	 */
 	struct variable *variables;
 	uint32_t nr_variables;
+	/*
+	 * Whether C code called the interpreter's loop to run this frame, and no frame of
+	 * Python's did. entry_addr lies in the C frame of that loop; 0: not told (before 3.12).
+	 */
+	bool is_entry;
+	uint64_t entry_addr;
 };
 
 /*

@@ -8,8 +8,39 @@
 
 static const struct frame_detail unknown = {.column = -1, .end_line = -1, .end_column = -1};
 
+<<<<<<< HEAD
 struct frame_detail frame_detail_of(const struct code_cache *codes,
 				    const struct walked_frame *walked)
+=======
+/*
+ * Say of the frame at index of the list whether the loop was called for it. Before 3.11 it is
+ * for each; in 3.11 the frame says so; since then a frame that is its caller's lies on the C
+ * stack (_PyInterpreterFrame entry_frame of _PyEval_EvalFrameDefault(), Python/ceval.c), and
+ * is not in the list.
+ */
+static void tell_entry(const struct code_cache *codes, const struct frame_list *list,
+		       uint32_t index, struct frame_detail *detail)
+{
+	const struct py_offsets *offsets = &codes->build->offsets;
+	const struct walked_frame *walked = &list->frames[index];
+	uint8_t is_entry;
+
+	if (codes->build->traits.frames_on_heap) {
+		detail->is_entry = true;
+	} else if (offsets->frame.is_entry != OFFSET_ABSENT) {
+		detail->is_entry =
+			!remote_memory_read(codes->memory, walked->addr + offsets->frame.is_entry,
+					    &is_entry, sizeof(is_entry)) &&
+			is_entry;
+	} else if (!index || walked->previous != list->frames[index - 1].addr) {
+		detail->is_entry = true;
+		detail->entry_addr = walked->previous;
+	}
+}
+
+static struct frame_detail detail_of(const struct code_cache *codes,
+				     const struct walked_frame *walked)
+>>>>>>> 13011ac (merged_stack: put Python and C frames of a stack together)
 {
 	const struct linetable_position position =
 		code_position(codes, walked->code, walked->instr_ptr);
@@ -25,7 +56,12 @@ struct frame_detail frame_detail_of(const struct code_cache *codes,
 static int fill_one(const struct detail_sink *self, const struct walked_frame *walked,
 		    struct frame_detail *detail)
 {
+<<<<<<< HEAD
 	*detail = frame_detail_of(self->codes, walked);
+=======
+	*detail = detail_of(self->codes, walked);
+	tell_entry(self->codes, self->list, (uint32_t)(walked - self->list->frames), detail);
+>>>>>>> 13011ac (merged_stack: put Python and C frames of a stack together)
 	return self->variables ? variable_reader_read(self->variables, walked, detail) : 0;
 }
 

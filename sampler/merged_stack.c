@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/merged_stack.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "procmem/cleanup.h"
+
+/* What activation.native is if its C frame was not found. */
+#define NOT_FOUND UINT32_MAX
+
+/* The Python frames of one call of the loop: [first, end) of the sample's. */
+struct activation {
+	uint32_t first;
+	uint32_t end;
+	uint32_t native; /* index of its C frame */
+};
+
+struct merge {
+	const struct sample *sample;
+	const struct native_frame *natives;
+	uint32_t nr_natives;
+	bool is_whole;
+	struct activation *activations; /* outermost first */
+	uint32_t nr_activations;
+	struct merged_frame *merged;
+	uint32_t nr_merged;
+};
+
+/* Activations. */
+
+static void find_activations(struct merge *merge)
+{
+	const struct sample *sample = merge->sample;
+
+	for (uint32_t i = 0; i < sample->nr_frames; i++) {
+		if (i == 0 || sample->details[i].is_entry)
+			merge->activations[merge->nr_activations++] =
+				(struct activation){.first = i, .native = NOT_FOUND};
+		merge->activations[merge->nr_activations - 1].end = i + 1;
+	}
+}
+
+static bool holds(const struct native_frame *native, uint64_t addr)
+{
+	return addr >= native->sp_addr && addr < native->cfa_addr;
+}
+
+/*
+ * By their addresses, from the innermost one outwards. An activation that is in no C frame,
+ * as one of a stack that was put aside (greenlets), is passed over.
+ */
+static void place_by_address(struct merge *merge)
+{
+	uint32_t next = 0;
+
+	for (uint32_t i = merge->nr_activations; i-- > 0;) {
+		struct activation *activation = &merge->activations[i];
+		const uint64_t addr = merge->sample->details[activation->first].entry_addr;
+		uint32_t native = next;
+
+		while (native < merge->nr_natives && !holds(&merge->natives[native], addr))
+			native++;
+		if (native == merge->nr_natives)
+			continue;
+		activation->native = native;
+		next = native + 1;
+	}
+}
+
+/* A compiler may split it: into parts with a suffix. */
+static bool is_loop(const struct native_frame *native)
+{
+	return strncmp(native->function->qualname, MERGED_STACK_LOOP, strlen(MERGED_STACK_LOOP)) ==
+	       0;
+}
+
+static uint32_t count_loops(const struct merge *merge)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < merge->nr_natives; i++)
+		nr += is_loop(&merge->natives[i]);
+	return nr;
+}
+
+/*
+ * By the names of their functions. There may be one loop more than activations, the innermost
+ * one: it is being called, or about to return. Where a hole hides the outer ones, the inner ones
+ * are there still; fewer than that say nothing.
+ */
+static void place_by_count(struct merge *merge)
+{
+	const uint32_t nr_loops = count_loops(merge);
+	uint32_t activation = merge->nr_activations;
+	uint32_t nr_idle = 0;
+
+	if (merge->is_whole && nr_loops == merge->nr_activations + 1)
+		nr_idle = 1;
+	else if (merge->is_whole ? nr_loops != merge->nr_activations
+				 : nr_loops > merge->nr_activations)
+		return;
+	for (uint32_t i = 0; i < merge->nr_natives && activation > 0; i++) {
+		if (!is_loop(&merge->natives[i]))
+			continue;
+		if (nr_idle)
+			nr_idle--;
+		else
+			merge->activations[--activation].native = i;
+	}
+}
+
+/* Whether the interpreter tells where its loops are. */
+static bool tells_addresses(const struct sample *sample)
+{
+	for (uint32_t i = 0; i < sample->nr_frames; i++)
+		if (sample->details[i].entry_addr)
+			return true;
+	return false;
+}
+
+/* Merging. */
+
+static void append(struct merge *merge, enum merged_kind kind, uint32_t index)
+{
+	merge->merged[merge->nr_merged++] = (struct merged_frame){.kind = kind, .index = index};
+}
+
+/* One hole is enough where two would stand side by side. */
+static void append_hole(struct merge *merge)
+{
+	if (!merge->nr_merged || merge->merged[merge->nr_merged - 1].kind != MERGED_HOLE)
+		append(merge, MERGED_HOLE, 0);
+}
+
+/*
+ * Append all, outermost first: the Python frames of an activation stand for its C frame. Those
+ * that have none come where the C frames before it end, with holes around them.
+ */
+static void append_all(struct merge *merge)
+{
+	uint32_t nr_left = merge->nr_natives; /* those that are not appended: the inner ones */
+
+	for (uint32_t i = 0; i < merge->nr_activations; i++) {
+		const struct activation *activation = &merge->activations[i];
+		const bool is_found = activation->native != NOT_FOUND;
+
+		if (nr_left == merge->nr_natives && !merge->is_whole && is_found)
+			append_hole(merge);
+		while (is_found && nr_left > activation->native + 1)
+			append(merge, MERGED_NATIVE, --nr_left);
+		if (is_found)
+			nr_left--;
+		else if (nr_left < merge->nr_natives)
+			append_hole(merge);
+		for (uint32_t frame = activation->first; frame < activation->end; frame++)
+			append(merge, MERGED_PYTHON, frame);
+		if (!is_found)
+			append_hole(merge);
+	}
+	if (nr_left == merge->nr_natives && !merge->is_whole)
+		append_hole(merge);
+	while (nr_left > 0)
+		append(merge, MERGED_NATIVE, --nr_left);
+}
+
+int merged_stack_make(const struct sample *sample, const struct native_frame *natives,
+		      uint32_t nr_natives, bool is_whole, struct merged_frame **ret_merged,
+		      uint32_t *ret_nr_merged)
+{
+	cleanup_free struct activation *activations =
+		reallocarray(NULL, sample->nr_frames + 1ull, sizeof(*activations));
+	struct merge merge = {.sample = sample,
+			      .natives = natives,
+			      .nr_natives = nr_natives,
+			      .is_whole = is_whole,
+			      .activations = activations};
+
+	/* There is a hole before and behind each activation at most, and one at the end. */
+	merge.merged = reallocarray(NULL, 3ull * sample->nr_frames + nr_natives + 1,
+				    sizeof(*merge.merged));
+	if (!activations || !merge.merged) {
+		free(merge.merged);
+		return -ENOMEM;
+	}
+	find_activations(&merge);
+	if (tells_addresses(sample))
+		place_by_address(&merge);
+	else
+		place_by_count(&merge);
+	append_all(&merge);
+	*ret_merged = merge.merged;
+	*ret_nr_merged = merge.nr_merged;
+	return 0;
+}
