@@ -8,10 +8,6 @@
 
 static const struct frame_detail unknown = {.column = -1, .end_line = -1, .end_column = -1};
 
-<<<<<<< HEAD
-struct frame_detail frame_detail_of(const struct code_cache *codes,
-				    const struct walked_frame *walked)
-=======
 /*
  * Say of the frame at index of the list whether the loop was called for it. Before 3.11 it is
  * for each; in 3.11 the frame says so; since then a frame that is its caller's lies on the C
@@ -38,9 +34,8 @@ static void tell_entry(const struct code_cache *codes, const struct frame_list *
 	}
 }
 
-static struct frame_detail detail_of(const struct code_cache *codes,
-				     const struct walked_frame *walked)
->>>>>>> 13011ac (merged_stack: put Python and C frames of a stack together)
+struct frame_detail frame_detail_of(const struct code_cache *codes,
+				    const struct walked_frame *walked)
 {
 	const struct linetable_position position =
 		code_position(codes, walked->code, walked->instr_ptr);
@@ -56,12 +51,8 @@ static struct frame_detail detail_of(const struct code_cache *codes,
 static int fill_one(const struct detail_sink *self, const struct walked_frame *walked,
 		    struct frame_detail *detail)
 {
-<<<<<<< HEAD
 	*detail = frame_detail_of(self->codes, walked);
-=======
-	*detail = detail_of(self->codes, walked);
 	tell_entry(self->codes, self->list, (uint32_t)(walked - self->list->frames), detail);
->>>>>>> 13011ac (merged_stack: put Python and C frames of a stack together)
 	return self->variables ? variable_reader_read(self->variables, walked, detail) : 0;
 }
 
