@@ -209,17 +209,14 @@ static int begin_threads(struct sampler *sampler)
 	return err ? err : sampler_names_read(sampler);
 }
 
-/* Have a reader of variables, if they are wanted. 0; -ENOMEM, -ESRCH, -EPERM. */
+/* Have a reader of variables, if they are wanted. 0 or -ENOMEM. */
 static int begin_variables(struct sampler *sampler)
 {
-	const struct snapshot *snapshot = &sampler->snapshot;
-
 	variable_reader_destroy(sampler->variables);
 	sampler->variables = NULL;
-	if (!sampler->looks.value_max_chars || !snapshot->nr_interpreters)
+	if (!sampler->looks.value_max_chars)
 		return 0;
-	return variable_reader_create(snapshot->memory, sampler->build,
-				      snapshot->interpreters[0].ref.addr,
+	return variable_reader_create(sampler->snapshot.memory, sampler->build,
 				      sampler->looks.value_max_chars, &sampler->variables);
 }
 

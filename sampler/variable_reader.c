@@ -17,9 +17,8 @@ struct variable_reader {
 	struct near_memory near;       /* reads it */
 	struct bounded_memory bounded; /* reads near */
 	const struct py_build *build;  /* borrowed */
-	struct value_types types;
-	uint64_t cut_ns;      /* CLOCK_MONOTONIC: nothing is read from then on */
-	size_t nr_bytes_left; /* so much may be made of variables */
+	uint64_t cut_ns;	       /* CLOCK_MONOTONIC: nothing is read from then on */
+	size_t nr_bytes_left;	       /* so much may be made of variables */
 	size_t value_max_chars;
 	char *room; /* for a name or a value; owned */
 };
@@ -40,11 +39,12 @@ static bool is_damage(int err)
 }
 
 int variable_reader_create(struct remote_memory *memory, const struct py_build *build,
-			   remote_addr interp_addr, uint32_t value_max_chars,
-			   struct variable_reader **ret_reader)
+			   uint32_t value_max_chars, struct variable_reader **ret_reader)
 {
+	const size_t max_chars = value_max_chars > VARIABLE_NAME_MAX_CHARS
+					 ? value_max_chars
+					 : VARIABLE_NAME_MAX_CHARS;
 	struct variable_reader *reader = calloc(1, sizeof(*reader));
-	int err = -ENOMEM;
 
 	if (!reader)
 		return -ENOMEM;
@@ -54,14 +54,10 @@ int variable_reader_create(struct remote_memory *memory, const struct py_build *
 	reader->nr_bytes_left = VARIABLES_MAX_BYTES;
 	reader->value_max_chars = value_max_chars;
 	near_memory_init(&reader->near, memory);
-	reader->room = malloc(value_text_room(value_max_chars > VARIABLE_NAME_MAX_CHARS
-						      ? value_max_chars
-						      : VARIABLE_NAME_MAX_CHARS));
-	if (reader->room)
-		err = value_types_learn(renew(reader), build, interp_addr, &reader->types);
-	if (err && !is_damage(err)) {
+	reader->room = malloc(value_text_room(max_chars));
+	if (!reader->room) {
 		variable_reader_destroy(reader);
-		return err;
+		return -ENOMEM;
 	}
 	*ret_reader = reader;
 	return 0;
@@ -110,7 +106,7 @@ static int read_value(struct variable_reader *reader, remote_addr addr, char **r
 	int err;
 
 	value_text_init(&text, reader->room, reader->value_max_chars);
-	err = value_write(renew(reader), reader->build, &reader->types, addr, &text);
+	err = value_write(renew(reader), reader->build, addr, &text);
 	if (err)
 		return err;
 	*ret_value = keep_text(reader, &text);
@@ -160,8 +156,7 @@ int variable_reader_read(struct variable_reader *reader, const struct walked_fra
 		detail->lacks_variables = true;
 		return 0;
 	}
-	err = variables_read(renew(reader), reader->build, &reader->types, frame->executable,
-			     frame->addr, &slots);
+	err = variables_read(renew(reader), reader->build, frame->executable, frame->addr, &slots);
 	if (!err)
 		err = read_slots(reader, &slots, detail);
 	free(slots.slots);

@@ -31,13 +31,11 @@ enum { VARIABLE_NAME_MAX_CHARS = 256 };
 struct variable_reader;
 
 /*
- * A reader of values of value_max_chars characters at most, which is not 0, for the process
- * with the interpreter at interp_addr. memory and build are borrowed until
- * variable_reader_destroy(), which accepts NULL. 0, -ENOMEM, -ESRCH, -EPERM.
+ * A reader of values of value_max_chars characters at most, which is not 0. memory and build
+ * are borrowed until variable_reader_destroy(), which accepts NULL. 0 or -ENOMEM.
  */
 int variable_reader_create(struct remote_memory *memory, const struct py_build *build,
-			   remote_addr interp_addr, uint32_t value_max_chars,
-			   struct variable_reader **ret_reader);
+			   uint32_t value_max_chars, struct variable_reader **ret_reader);
 void variable_reader_destroy(struct variable_reader *reader);
 
 /* The next frames are another thread's: what was read before is read again. */

@@ -358,23 +358,22 @@ int value_write_part(struct value_writer *writer, remote_addr addr)
 
 	if (writer->text->is_full)
 		return 0;
-	err = value_type_of(writer->memory, writer->build, writer->types, addr, &type);
+	err = value_type_of(writer->memory, writer->build, addr, &type);
 	if (!err && type.kind == VALUE_EXCEPTION)
 		err = write_exception(writer, addr, &type);
-	else if (!err && type.is_exact && has_form(type.kind))
+	else if (!err && (type.is_exact || type.kind == VALUE_TYPE) && has_form(type.kind))
 		err = write_form(writer, addr, type.kind);
 	else if (!err)
 		err = write_object(writer, addr, &type);
 	return value_write_error(writer, err, addr);
 }
 
-int value_write(struct remote_memory *memory, const struct py_build *build,
-		const struct value_types *types, remote_addr addr, struct value_text *text)
+int value_write(struct remote_memory *memory, const struct py_build *build, remote_addr addr,
+		struct value_text *text)
 {
 	struct value_writer writer = {
 		.memory = memory,
 		.build = build,
-		.types = types,
 		.text = text,
 	};
 

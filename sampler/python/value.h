@@ -20,15 +20,14 @@
 #include "procmem/memory.h"
 #include "sampler/python/offsets.h"
 #include "sampler/python/value_text.h"
-#include "sampler/python/value_types.h"
 
 /*
  * Add the object at addr to text. Its length alone ends what is read of an object, but for
  * tables with nothing in them: whoever wants an end reads through a struct bounded_memory,
  * the end of which cuts the text. 0; -ESRCH, -EPERM.
  */
-int value_write(struct remote_memory *memory, const struct py_build *build,
-		const struct value_types *types, remote_addr addr, struct value_text *text);
+int value_write(struct remote_memory *memory, const struct py_build *build, remote_addr addr,
+		struct value_text *text);
 
 /* Add the characters of the str object at addr, not in quotes. Errors of string_read(). */
 int value_write_name(struct remote_memory *memory, const struct py_build *build, remote_addr addr,

@@ -137,7 +137,7 @@ int value_write_arguments(struct value_writer *writer, remote_addr addr)
 	remote_addr items_addr;
 	struct value_type type;
 	uint64_t nr_items;
-	int err = value_type_of(writer->memory, writer->build, writer->types, addr, &type);
+	int err = value_type_of(writer->memory, writer->build, addr, &type);
 
 	if (!err && type.kind != VALUE_TUPLE)
 		err = -EBADMSG;

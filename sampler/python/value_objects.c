@@ -22,8 +22,7 @@ static bool has_kind(struct value_writer *writer, remote_addr addr, enum value_k
 {
 	struct value_type type;
 
-	return addr &&
-	       value_type_of(writer->memory, writer->build, writer->types, addr, &type) == 0 &&
+	return addr && value_type_of(writer->memory, writer->build, addr, &type) == 0 &&
 	       type.kind == kind;
 }
 
@@ -217,7 +216,7 @@ int value_write_function(struct value_writer *writer, remote_addr addr)
 static int write_other(struct value_writer *writer, remote_addr addr)
 {
 	struct value_type type;
-	int err = value_type_of(writer->memory, writer->build, writer->types, addr, &type);
+	int err = value_type_of(writer->memory, writer->build, addr, &type);
 
 	if (err)
 		return err;

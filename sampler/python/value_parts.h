@@ -7,6 +7,7 @@
 #pragma once
 
 #include "sampler/python/value.h"
+#include "sampler/python/value_types.h"
 
 /* Containers in containers are written so deep: 100 characters hardly show more. */
 enum { VALUE_MAX_DEPTH = 8 };
@@ -15,7 +16,6 @@ enum { VALUE_MAX_DEPTH = 8 };
 struct value_writer {
 	struct remote_memory *memory; /* borrowed, as all of this */
 	const struct py_build *build;
-	const struct value_types *types;
 	struct value_text *text;
 	remote_addr open[VALUE_MAX_DEPTH]; /* the containers around what is written now */
 	unsigned int depth;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What kind of value an object is, told by its type. The types that matter are known by their
- * addresses, which the interpreter's module builtins tells: their names are constants of the
- * executable, which a core may not have. Types that are made of these (subclasses) are told by
- * their flags, or by following tp_base.
+ * What kind of value an object is, told by its type: by the name of a static type, which no
+ * Python code can make; for what is derived from one, by its flags, or by following tp_base.
+ * Where names cannot be read, the flags still tell most kinds.
  */
 #pragma once
 
@@ -43,11 +42,6 @@ enum value_kind {
 	NR_VALUE_KINDS,
 };
 
-/* The addresses of the types of some kinds; 0: not known. All zero, flags alone tell. */
-struct value_types {
-	remote_addr addrs[NR_VALUE_KINDS];
-};
-
 /* A type, and what its instances are. */
 struct value_type {
 	remote_addr addr;
@@ -57,24 +51,13 @@ struct value_type {
 };
 
 /*
- * Learn the types that the builtins of the interpreter at interp_addr have, which are those
- * of all interpreters. What a program has put there in place of a builtin is not believed.
- * 0; -ENOENT, -EBADMSG, -EFAULT, -E2BIG (there is none to be found), and nothing is learnt
- * then; -ESRCH, -EPERM.
- *
- * Source: bltinmodule.c of CPython 3.6 to 3.15, _PyBuiltin_Init().
- */
-int value_types_learn(struct remote_memory *memory, const struct py_build *build,
-		      remote_addr interp_addr, struct value_types *ret_types);
-
-/*
  * The type of the object at addr. 0; -EBADMSG or -EFAULT (there is no object), -ESRCH, -EPERM.
  *
  * Source: tp_flags of CPython Include/object.h; best_base() of Objects/typeobject.c: an
  * instance is laid out as tp_base has it.
  */
-int value_type_of(struct remote_memory *memory, const struct py_build *build,
-		  const struct value_types *types, remote_addr addr, struct value_type *ret_type);
+int value_type_of(struct remote_memory *memory, const struct py_build *build, remote_addr addr,
+		  struct value_type *ret_type);
 
 /* Whether values can be read at all: not of a build of which too little is known. */
 bool value_types_are_known(const struct py_offsets *offsets);

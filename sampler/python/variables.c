@@ -7,6 +7,7 @@
 #include "procmem/cleanup.h"
 #include "sampler/python/frame_walk.h"
 #include "sampler/python/value_offsets.h"
+#include "sampler/python/value_types.h"
 
 /* co_flags. */
 enum { CODE_VARARGS = 4, CODE_VARKEYWORDS = 8 };
@@ -18,7 +19,6 @@ enum { VARIABLE_IS_CELL = 0x40, VARIABLE_IS_FREE = 0x80 };
 struct look {
 	struct remote_memory *memory;
 	const struct py_build *build;
-	const struct value_types *types;
 	remote_addr code_addr;
 	struct variable_slot *slots; /* owned */
 	uint32_t nr_slots;
@@ -173,7 +173,7 @@ static int open_cell(const struct look *look, struct variable_slot *slot)
 
 	if (!slot->in_cell || !slot->value_addr)
 		return 0;
-	err = value_type_of(look->memory, look->build, look->types, slot->value_addr, &type);
+	err = value_type_of(look->memory, look->build, slot->value_addr, &type);
 	/* A variable of a comprehension that is inlined may have its cell only while that runs. */
 	if (!err && (type.kind == VALUE_CELL || (type.kind == VALUE_OBJECT && !type.is_heap)))
 		err = remote_memory_read_u64(look->memory, ref_addr, &slot->value_addr);
@@ -214,14 +214,12 @@ static int look_at_frame(struct look *look, remote_addr frame_addr)
 }
 
 int variables_read(struct remote_memory *memory, const struct py_build *build,
-		   const struct value_types *types, remote_addr code_addr, remote_addr frame_addr,
-		   struct variable_slots *ret_slots)
+		   remote_addr code_addr, remote_addr frame_addr, struct variable_slots *ret_slots)
 {
 	cleanup_free struct variable_slot *slots = NULL;
 	struct look look = {
 		.memory = memory,
 		.build = build,
-		.types = types,
 		.code_addr = code_addr,
 	};
 	int err;

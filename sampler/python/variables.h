@@ -7,7 +7,6 @@
 
 #include "procmem/memory.h"
 #include "sampler/python/offsets.h"
-#include "sampler/python/value_types.h"
 #include "sampler/sample.h"
 
 /* Of a frame with more variables the first so many are read. Generated code has hundreds. */
@@ -37,5 +36,4 @@ struct variable_slots {
  * PyFrame_FastToLocalsWithError() (before).
  */
 int variables_read(struct remote_memory *memory, const struct py_build *build,
-		   const struct value_types *types, remote_addr code_addr, remote_addr frame_addr,
-		   struct variable_slots *ret_slots);
+		   remote_addr code_addr, remote_addr frame_addr, struct variable_slots *ret_slots);
