@@ -26,9 +26,9 @@ def cut(text, nr_chars):
 
 
 @contextlib.contextmanager
-def values_target(interpreter):
-    """tests/targets/values.py where it stays."""
-    with support.python_target(interpreter, "values") as target:
+def values_target(interpreter, name="values"):
+    """A target where it stays."""
+    with support.python_target(interpreter, name) as target:
         support.wait_until(lambda: support.reads_from(target.pid, target.pid,
                                                       target.report["parking"]), "it is parked")
         yield target
@@ -124,6 +124,52 @@ class DeadValues(ValuesTestCase):
                               has_c_names=False)
             for frame in core_support.core_json(core.path)["threads"][0]["frames"]:
                 self.assertNotIn("locals", frame)
+
+
+@per_interpreter
+class Damaged(unittest.TestCase):
+    """Objects that contradict themselves, or point to where nothing is."""
+
+    # As far as it does not depend on what else is in memory.
+    EXPECTED = {
+        "whole": r"\[1, 2\]",
+        "last": r"'whole, too'",
+        "no_type": r"<not readable at {}>",
+        "odd_type": r"<not readable at {}>",
+        "no_items": r"\[<not readable at 0x10>\]",
+        "many_items": r"\[4, .*",
+        "less_than_none": r"<not readable at {}>",
+        "no_item": r"\[<not readable at 0x0>\]",
+        "odd_item": r"\[\[1, 2\], <not readable at 0x13>\]",
+        "long_tuple": r"\(8, 9, .*",
+        "long_bytes": r"<not readable at {}>|b.bytes.*\u2026",
+        "long_text": r"<not readable at {}>|.text.*\u2026",
+        "no_table": r"{{<not readable at {}>}}",
+        "odd_mask": r"<not readable at {}>",
+        "too_many": r"{{12, <not readable at {}>}}",
+        "no_keys": r"<not readable at {}>",
+        "too_few": r"{{'b': 14, <not readable at {}>}}",
+        "no_array": r"<not readable at {}>|bytearray\(<not readable at {}>",
+    }
+
+    def test_the_rest_is_shown(self):
+        with values_target(self.interpreter, "damaged") as target:
+            dumped = dump(target.pid, "--locals")
+            frame = frames_with_variables(dumped)[0]
+            found = {variable["name"]: variable["value"] for variable in frame["locals"]}
+            self.assertEqual(set(found), set(target.report["addrs"]))
+            for name, pattern in self.EXPECTED.items():
+                addr = "%#x" % target.report["addrs"][name]
+                with self.subTest(name=name):
+                    self.assertRegex(found[name], "^(%s)$" % pattern.format(addr, addr))
+
+
+@per_interpreter
+class Running(unittest.TestCase):
+    def test_frames_are_there_while_it_runs(self):
+        with support.python_target(self.interpreter, "busy") as target:
+            for _ in range(20):
+                self.assertEqual(len(dump(target.pid, "--locals")["threads"]), 3)
 
 
 if __name__ == "__main__":
