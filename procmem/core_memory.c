@@ -44,13 +44,12 @@ static int core_read_ranges(struct remote_memory *remote, struct remote_range *r
 		struct remote_range *range = &ranges[i];
 		size_t n = 1;
 
+		/* The last address of all is in no mapping, so that none behind it is asked for. */
 		for (range->done_bytes = 0; n && range->done_bytes < range->size;
 		     range->done_bytes += n)
-			n = range->done_bytes > UINT64_MAX - range->addr
-				    ? 0
-				    : read_piece(memory, range->addr + range->done_bytes,
-						 (char *)range->buffer + range->done_bytes,
-						 range->size - range->done_bytes);
+			n = read_piece(memory, range->addr + range->done_bytes,
+				       (char *)range->buffer + range->done_bytes,
+				       range->size - range->done_bytes);
 	}
 	return 0;
 }

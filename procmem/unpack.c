@@ -3,6 +3,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -193,6 +194,15 @@ static bool is_stream(mode_t mode)
 	return S_ISFIFO(mode) || S_ISSOCK(mode) || S_ISCHR(mode);
 }
 
+/* Have reads wait: files are opened so that opening a FIFO does not. */
+static void wait_for_input(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	if (flags >= 0 && (flags & O_NONBLOCK))
+		(void)fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
+}
+
 static int unpack_any(struct unpacking *unpacking, struct unpacked *ret_unpacked)
 {
 	struct stat st;
@@ -200,6 +210,8 @@ static int unpack_any(struct unpacking *unpacking, struct unpacked *ret_unpacked
 
 	if (fstat(unpacking->fd, &st))
 		return -errno;
+	if (is_stream(st.st_mode))
+		wait_for_input(unpacking->fd);
 	if (S_ISREG(st.st_mode) || is_stream(st.st_mode))
 		err = read_input(unpacking, DECODER_MAGIC_MAX_BYTES);
 	if (err)

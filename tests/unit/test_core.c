@@ -174,8 +174,14 @@ Test(core, backing)
 		{0x12f8, 8, 8},		{0x12fc, 4, 12}, /* no file for what is behind it */
 		{0x1300, 0, 0xee},			 /* another mapping */
 		{0x1000, 8, 50},			 /* saved */
+		{0x11fc, 8, 12},			 /* of the file, and then saved */
+		{0x1200, 8, 77},
 	};
 	struct made_core file = make_file();
+	uint8_t last_bytes[8];
+
+	/* It lies in the mapping at 0x1100. */
+	made_core_add_load(&file, 0x1200, 8, PF_R, bytes_from(77), 8);
 	struct core *core = open_core(made_core_write(&file));
 	struct mapped_file mapped = make_mapped_file(0x1100);
 
@@ -189,6 +195,9 @@ Test(core, backing)
 			  "case %zu", i);
 		cr_expect(eq(u8, first, cases[i].first), "case %zu", i);
 	}
+	cr_assert(zero(int, remote_memory_read(core_memory(core), 0x11fc, last_bytes, 8)));
+	cr_expect(eq(u8, last_bytes[3], 15));
+	cr_expect(eq(u8, last_bytes[4], 77));
 	core_close(core);
 	cleanup_close_fn(&mapped.fd);
 }

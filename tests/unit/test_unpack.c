@@ -17,8 +17,11 @@
 #include "procmem/decoder.h"
 #include "tests/support/packed.h"
 
-/* Longer than what is read and written at once, so that it comes in pieces. */
-enum { CONTENTS_BYTES = 1 << 20 };
+/*
+ * Longer than what is read and written at once, so that it comes in pieces, and no multiple of
+ * that: what is left at the end of the input has to be asked for, too.
+ */
+enum { CONTENTS_BYTES = (1 << 20) + 1000 };
 
 /* What begins as an ELF file does, has holes, and is not easily packed between them. */
 static uint8_t *make_contents(void)
@@ -237,6 +240,22 @@ Test(unpack, endless)
 		     -EBADMSG));
 	cr_expect(ne(ptr, strstr(message.text, "it does not begin as an ELF file"), NULL), "%s",
 		  message.text);
+}
+
+/* A pipe that was opened so as not to wait is waited for. */
+Test(unpack, nonblocking_pipe)
+{
+	cleanup_free uint8_t *contents = make_contents();
+	struct stream stream = {.bytes = contents, .size = CONTENTS_BYTES};
+	pthread_t writer;
+	int ends[2];
+
+	cr_assert(zero(int, pipe2(ends, O_CLOEXEC)));
+	cr_assert(zero(int, fcntl(ends[0], F_SETFL, O_NONBLOCK)));
+	stream.fd = ends[1];
+	cr_assert(zero(int, pthread_create(&writer, NULL, write_stream, &stream)));
+	expect_contents("nothing", ends[0], contents);
+	(void)pthread_join(writer, NULL);
 }
 
 /* What is left to core_open() to refuse. */

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: MIT
+"""What is read of a core file is what elfutils and gdb read of it."""
+import os
+import re
+import shutil
+import subprocess
+import unittest
+
+import core_support
+import support
+
+CLI = os.path.join(os.path.dirname(support.PYSAMPLE), "tests", "core_cli")
+
+# The kinds of lines of core_cli, by their first word.
+KINDS = ("thread", "death", "process", "auxv", "file", "module", "memory")
+
+
+def output_of(*command):
+    run = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                         errors="surrogateescape", timeout=support.PATIENCE_S)
+    if run.returncode:
+        raise AssertionError("%s: %s" % (command, run.stderr))
+    return run.stdout
+
+
+def read(path, *addresses):
+    """What core_cli says, the rest of its lines by their first word."""
+    told = {kind: [] for kind in KINDS}
+    for line in output_of(CLI, path, *addresses).splitlines():
+        kind, rest = line.split(" ", 1)
+        told[kind].append(rest)
+    return told
+
+
+class Notes:
+    """What eu-readelf says of the notes."""
+
+    def __init__(self, path):
+        self.text = output_of("eu-readelf", "--notes", path)
+        self.statuses = re.split(r"^ +CORE +\d+ +PRSTATUS$", self.text, flags=re.M)[1:]
+
+    def threads(self):
+        number = r" +(-?(?:0x)?[0-9a-f]+)"
+        for status in self.statuses:
+            pid = re.search(r"\bpid: (\d+)", status)[1]
+            pc, sp, pointer, first = (int(re.search(r"\b%s:" % name + number, status)[1], 0)
+                                      for name in ("rip", "rsp", "fs.base", "r15"))
+            yield "%s %#x %#x %#x %d" % (pid, pc, sp, pointer, first % 2**64)
+
+    def files(self):
+        for start, end, offset, path in re.findall(
+                r"^ +([0-9a-f]+)-([0-9a-f]+) ([0-9a-f]+) \d+ +(\S.*)$", self.text, flags=re.M):
+            yield "%x %x %x %s" % (int(start, 16), int(end, 16), int(offset, 16), path)
+
+    def word(self, name):
+        return int(re.search(r"^ +%s: +(0x[0-9a-f]+|\d+)$" % name, self.text, flags=re.M)[1], 0)
+
+
+def modules_of(path):
+    """start and build ID, as eu-unstrip has them."""
+    for line in output_of("eu-unstrip", "--list-only", "--core=" + path).splitlines():
+        place, build_id, *_, name = line.split(" ")
+        if not name.startswith(("linux-vdso", "[vdso")):
+            yield int(place.split("+")[0], 16), build_id.split("@")[0]
+
+
+@unittest.skipUnless(shutil.which("eu-readelf"), "not tested here: elfutils is not installed")
+class CoreReader(unittest.TestCase):
+    """One interpreter does, since nothing of CPython is read."""
+
+    interpreter = next(one for one in support.supported_interpreters() if not one.root)
+
+    def assert_read(self, path, is_whole_image):
+        told = read(path)
+        notes = Notes(path)
+        self.assertEqual(list(notes.threads()), told["thread"])
+        self.assertEqual(list(notes.files()), told["file"])
+        self.assertEqual(["%#x %#x %#x %#x" % tuple(
+            notes.word(name) for name in ("PHDR", "ENTRY", "BASE", "SYSINFO_EHDR"))],
+            told["auxv"])
+        modules = [line.split(" ", 2) for line in told["module"]]
+        ours = {(int(start, 16), build_id) for start, build_id, _ in modules}
+        self.assertEqual(set(modules_of(path)), ours)
+        if is_whole_image:
+            self.assertEqual({"used"}, {state for _, _, state in modules})
+
+    def assert_memory(self, core):
+        """At every thread's registers, of the core and of the files, as gdb has it."""
+        addresses = []
+        for thread in read(core.path)["thread"]:
+            addresses += thread.split(" ")[1:4]
+        told = read(core.path, *addresses)["memory"]
+        asked = [option for address in addresses for option in ("-ex", "x/16xb " + address)]
+        output = output_of("gdb", "-nx", "-batch", "-iex", "set debuginfod enabled off",
+                           "-iex", "set auto-load no", "-core", core.path,
+                           self.interpreter.path, *asked)
+        lines = re.findall(r"^0x[0-9a-f]+.*:((?:\t0x[0-9a-f]{2}){8})$", output, flags=re.M)
+        theirs = [line.replace("\t0x", "") for line in lines]
+        self.assertEqual(["".join(pair) for pair in zip(theirs[::2], theirs[1::2])], told)
+
+    def test_kernel(self):
+        with core_support.kernel_cores(), \
+                core_support.crashed(self.interpreter, "threads", "segv") as core:
+            self.assert_read(core.path, True)
+            self.assertEqual(1, len(read(core.path)["death"]))
+            self.assertTrue(read(core.path)["death"][0].startswith("11 "))
+
+    def test_memory(self):
+        if not shutil.which("gdb"):
+            self.skipTest("not tested here: gdb is not installed")
+        with core_support.kernel_cores(), \
+                core_support.crashed(self.interpreter, "threads") as core:
+            self.assert_memory(core)
+
+    def test_gdb(self):
+        with core_support.parked(self.interpreter, "threads") as target:
+            core = core_support.gcore(target)
+            self.assert_read(core.path, True)
+            self.assertEqual(["0 0 0x0"], read(core.path)["death"])
+
+
+if __name__ == "__main__":
+    unittest.main()
