@@ -42,23 +42,18 @@ static void print_maps(const struct maps *maps)
 	}
 }
 
-static int print_modules(struct core *core)
+static int print_modules(struct core_files *files)
 {
-	const struct core_file_places places = {.sysroot = NULL};
-	struct core_files *files = NULL;
 	cleanup_free struct core_module *modules = NULL;
-	size_t nr_modules;
-	int err = core_files_open(core, &places, &files, NULL);
+	size_t nr_modules = 0;
+	int err = core_files_modules(files, &modules, &nr_modules);
 
-	if (!err)
-		err = core_files_modules(files, &modules, &nr_modules);
-	for (size_t i = 0; !err && i < nr_modules; i++) {
+	for (size_t i = 0; i < nr_modules; i++) {
 		printf("module %" PRIx64 " ", modules[i].start);
 		for (size_t j = 0; j < modules[i].file->build_id_bytes; j++)
 			printf("%02x", modules[i].file->build_id[j]);
 		printf(" %s\n", core_file_state_text(modules[i].file->state));
 	}
-	core_files_close(files);
 	return err;
 }
 
@@ -75,25 +70,37 @@ static void print_memory(struct core *core, remote_addr addr)
 	printf("\n");
 }
 
-int main(int argc, char **argv)
+/* Open the core at path, whatever it is packed by. */
+static int open_core(const char *path, struct core **ret_core)
 {
+	struct unpacked unpacked;
 	struct message message = {0};
-	struct unpacked unpacked = {.fd = -1};
-	struct core *core = NULL;
-	int err = argc < 2 ? -1
-			   : unpack(open(argv[1], O_RDONLY | O_CLOEXEC), &unpacked, &message);
+	int err = unpack(open(path, O_RDONLY | O_CLOEXEC), &unpacked, &message);
 
 	if (!err)
-		err = core_open(unpacked.fd, &core, &message);
-	if (err) {
+		err = core_open(unpacked.fd, ret_core, &message);
+	if (err)
 		(void)fprintf(stderr, "core_cli: %s\n", message.text);
-		return EXIT_FAILURE;
+	return err;
+}
+
+int main(int argc, char **argv)
+{
+	const struct core_file_places places = {.sysroot = NULL};
+	struct core_files *files = NULL;
+	struct core *core = NULL;
+	int err = argc < 2 ? -1 : open_core(argv[1], &core);
+
+	if (!err)
+		err = core_files_open(core, &places, &files, NULL);
+	if (!err) {
+		print_notes(&core->notes);
+		print_maps(&core->maps);
+		err = print_modules(files);
 	}
-	print_notes(&core->notes);
-	print_maps(&core->maps);
-	err = print_modules(core);
-	for (int i = 2; i < argc; i++)
+	for (int i = 2; !err && i < argc; i++)
 		print_memory(core, strtoull(argv[i], NULL, 16));
+	core_files_close(files);
 	core_close(core);
 	return err ? EXIT_FAILURE : EXIT_SUCCESS;
 }
