@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: MIT
+"""Profiles of core files: each thread of each core is one sample, in every format that needs no
+time."""
+import collections
+import json
+import os
+import shutil
+import unittest
+import xml.etree.ElementTree
+
+import core_support
+import support
+import tools
+from test_svg import SVG
+
+PARKED = 50  # threads beside the main one in the situation "threads"
+
+
+def whole(thread):
+    """What a target tells of a thread, with each frame in place of [frame, how often]."""
+    entries = [[entry, 1] if isinstance(entry, dict) else entry for entry in thread["frames"]]
+    return {**thread, "frames": [frame for frame, nr in entries for _ in range(nr)]}
+
+
+class Cores(unittest.TestCase):
+    """Of three cores, two of them of one death."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.enterClassContext(core_support.kernel_cores())
+        interpreter = support.newest_interpreter()
+        many = cls.enterClassContext(core_support.crashed(interpreter, "threads"))
+        single = cls.enterClassContext(core_support.crashed(interpreter, "single", "segv"))
+        cls.paths = [many.path, single.path, os.path.join(many.folder, "again.core")]
+        shutil.copyfile(many.path, cls.paths[2])
+        cls.threads, cls.crashed = [], []
+        for report in many.report, single.report, many.report:
+            threads = [whole(thread) for thread in report["threads"]]
+            cls.threads += threads
+            cls.crashed += [thread for thread in threads if thread["tid"] == report["tid"]]
+        cls.python = many.report["python"]
+
+    def core(self, *arguments, status=0):
+        result = support.pysample("core", *arguments)
+        self.assertEqual(result.status, status, result.stderr)
+        return result
+
+    def stacks(self, threads, line="first_line"):
+        return collections.Counter(support.expected_stack(thread, line) for thread in threads)
+
+    def test_collapsed(self):
+        for options, threads, line in (((), self.threads, "first_line"),
+                                       (("--lines",), self.threads, "line"),
+                                       (("--crashed",), self.crashed, "first_line")):
+            with self.subTest(options):
+                text = self.core(*options, "-f", "collapsed", *self.paths).stdout
+                self.assertEqual(support.parse_collapsed(text), self.stacks(threads, line))
+
+    def test_runs_are_told(self):
+        text = self.core("-f", "collapsed", *self.paths).stdout
+        runs = [json.loads(line.removeprefix("# run ")) for line in text.splitlines()
+                if line.startswith("# run ")]
+        self.assertEqual([run["core"] for run in runs], self.paths)
+        self.assertEqual({run["python"] for run in runs}, {self.python})
+        self.assertEqual([run["death"].split()[2] for run in runs],
+                         ["SIGABRT", "SIGSEGV", "SIGABRT"])
+        self.assertEqual([int(run["samples"]) for run in runs], [PARKED + 1, 1, PARKED + 1])
+        self.assertEqual({run["mode"] for run in runs}, {"count"})
+
+    def test_where_they_died(self):
+        told = self.core(*self.paths).stdout
+        head, *groups = told.split("\n\n")
+        self.assertEqual(head, "3 cores, 2 distinct stacks")
+        self.assertEqual([group.split("\n")[:2] for group in groups],
+                         [["2 cores: %s, %s" % (self.paths[0], self.paths[2]),
+                           "Killed by SIGABRT"],
+                          ["1 core: " + self.paths[1], "Killed by SIGSEGV"]])
+        for group, thread in zip(groups, self.crashed):
+            self.assertEqual([line for line in group.split("\n") if line.startswith("  ")],
+                             ['  File "%s", line %d, in %s' % (frame["path"], frame["line"],
+                                                               frame["name"])
+                              for frame in thread["frames"]])
+
+    def test_json_of_each(self):
+        decoder, text, found = json.JSONDecoder(), self.core("--json", *self.paths).stdout, []
+        while text.strip():
+            one, end = decoder.raw_decode(text.lstrip())
+            found.append(one["core"])
+            text = text.lstrip()[end:]
+        self.assertEqual(found, self.paths)
+
+    def test_what_is_no_core_is_left_out(self):
+        result = self.core("-f", "collapsed", "/etc/passwd", self.paths[1])
+        self.assertIn("/etc/passwd", result.stderr)
+        self.assertEqual(support.parse_collapsed(result.stdout), self.stacks(self.crashed[1:2]))
+        self.core("-f", "collapsed", "/etc/passwd", "/etc/hostname", status=1)
+
+    def test_formats_of_time_are_refused(self):
+        for name in "recording", "speedscope", "gecko":
+            with self.subTest(name):
+                self.assertIn(name, self.core("-f", name, self.paths[1], status=2).stderr)
+
+    def test_several_outputs(self):
+        folder = os.path.dirname(self.paths[0])
+        files = [os.path.join(folder, name) for name in ("a.collapsed", "b.jsonl", "c.summary")]
+        self.core(*(part for path in files for part in ("-o", path)), *self.paths)
+        self.assertEqual(support.parse_collapsed(support.read(files[0])),
+                         self.stacks(self.threads))
+        lines = [json.loads(line) for line in support.read(files[1]).splitlines()]
+        self.assertEqual(sum(line.get("type") == "sample" for line in lines), len(self.threads))
+        self.assertIn("shown: %d threads" % len(self.threads), support.read(files[2]))
+
+    def test_callgrind(self):
+        annotate = tools.program("callgrind_annotate", "valgrind")
+        path = os.path.join(os.path.dirname(self.paths[0]), "out.callgrind")
+        self.core("-o", path, *self.paths)
+        lines = tools.run(annotate, "--auto=no", path).splitlines()
+        (total,) = [line for line in lines if "PROGRAM TOTALS" in line]
+        self.assertEqual(int(total.split()[0]), len(self.threads))
+        self.assertIn("\nevents: threads\n", support.read(path))
+
+    def test_pprof(self):
+        node, npm = tools.npm("pprof-format")
+        path = os.path.join(os.path.dirname(self.paths[0]), "out.pb.gz")
+        self.core("-o", path, *self.paths)
+        decoded = json.loads(tools.run(node, os.path.join(tools.HERE, "pprof_decode.mjs"), npm,
+                                       path))
+        self.assertEqual({len(sample["values"]) for sample in decoded["samples"]}, {1})
+        self.assertEqual(sum(sample["values"][0] for sample in decoded["samples"]),
+                         len(self.threads))
+
+    def test_svg(self):
+        path = os.path.join(os.path.dirname(self.paths[0]), "out.svg")
+        self.core("-o", path, *self.paths)
+        titles = [title.text for title in
+                  xml.etree.ElementTree.parse(path).getroot().iter(SVG + "title")]
+        self.assertTrue(any("(%d threads, 100.00%%)" % len(self.threads) in title
+                            for title in titles), titles[:5])
+
+    def test_page(self):
+        path = os.path.join(os.path.dirname(self.paths[0]), "out.html")
+        self.core("-o", path, *self.paths)
+        answer = tools.in_browser("page_totals.mjs", path, json.dumps([
+            ["set", {}], ["set", {"view": "table", "lines": True}]]))
+        self.assertEqual(answer["complaints"], [])
+        for shown in answer["totals"]:
+            self.assertEqual(shown["samples"], len(self.threads))
+            self.assertEqual(shown["total"], len(self.threads))
+        outermost = collections.Counter(
+            support.label(thread["frames"][0], "first_line") for thread in self.threads)
+        totals = dict(answer["totals"][0]["totals"])
+        self.assertEqual({name: totals[name] for name in outermost}, outermost)
