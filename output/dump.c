@@ -48,6 +48,22 @@ static struct dumped *add_place(struct dump *dump, bool crashed)
 	return &threads[place];
 }
 
+/* Copy the exception of a sample. 0 or -ENOMEM. */
+static int copy_exception(const struct sample *sample, char **ret_type, char **ret_message)
+{
+	cleanup_free char *type = NULL;
+
+	*ret_type = *ret_message = NULL;
+	if (!sample->exception)
+		return 0;
+	type = strdup(sample->exception->type_name);
+	*ret_message = type ? strdup(sample->exception->message) : NULL;
+	if (!*ret_message)
+		return -ENOMEM;
+	*ret_type = take_ptr(type);
+	return 0;
+}
+
 static int dump_sample(struct sample_sink *sink, const struct sample *sample)
 {
 	struct dump *dump = (struct dump *)sink;
@@ -56,7 +72,9 @@ static int dump_sample(struct sample_sink *sink, const struct sample *sample)
 					       sizeof(*threads));
 	cleanup_free struct frame *frames = NULL;
 	cleanup_free struct frame_detail *details = NULL;
-	int err = 0;
+	cleanup_free char *exception_type = NULL;
+	cleanup_free char *exception_message = NULL;
+	int err;
 
 	if (!threads)
 		return -ENOMEM;
@@ -66,6 +84,9 @@ static int dump_sample(struct sample_sink *sink, const struct sample *sample)
 		details = array_copy(sample->details, nr_frames, sizeof(*details));
 	if (!frames || (sample->details && !details))
 		return -ENOMEM;
+	err = copy_exception(sample, &exception_type, &exception_message);
+	if (err)
+		return err;
 	if (details)
 		err = dump_copy_variables(details, nr_frames);
 	if (err) {
@@ -77,6 +98,8 @@ static int dump_sample(struct sample_sink *sink, const struct sample *sample)
 		.flags = sample->flags,
 		.error = sample->error,
 		.nr_frames = nr_frames,
+		.exception_type = take_ptr(exception_type),
+		.exception_message = take_ptr(exception_message),
 		.frames = take_ptr(frames),
 		.details = take_ptr(details),
 	};
@@ -104,6 +127,8 @@ void dump_destroy(struct dump *dump)
 	if (!dump)
 		return;
 	for (size_t i = 0; i < dump->nr_threads; i++) {
+		free(dump->threads[i].exception_type);
+		free(dump->threads[i].exception_message);
 		free(dump->threads[i].frames);
 		dump_free_variables(dump->threads[i].details, dump->threads[i].nr_frames);
 		free(dump->threads[i].details);

@@ -85,7 +85,8 @@ void dump_append_fatal(const struct dump *dump, struct text *text);
 /*
  * One JSON object: pid, python, command, threads: an array of tid, name (Python's, else the
  * kernel's), os_name (the kernel's), interpreter, main, holds_gil,
- * waits_for_gil, gc, crashed, c_stack_missing, proven, error (null, or why
+ * waits_for_gil, gc, crashed, exception (null, or type and
+ * message), c_stack_missing, proven, error (null, or why
  * the stack could not be followed to its bottom), frames: an array, outermost first, of name,
  * path, line, first_line, column, end_line, end_column (struct frame_detail; null if not known),
  * and if wanted locals: an array of name, kind ("argument", "local", "free"), value, null if they

@@ -19,17 +19,67 @@ static void append_name(struct text *text, const char *name)
 	label_append_escaped(text, name, strlen(name), LABEL_DISPLAY);
 }
 
+static void append_frame(struct text *text, const struct dump_frames *frames, uint32_t i)
+{
+	const struct frame *frame = &frames->frames[i];
+
+	text_puts(text, "  File \"");
+	append_name(text, frame->function->path);
+	text_printf(text, "\", line %d, in ", frame->line);
+	append_name(text, frame->function->qualname);
+	text_puts(text, "\n");
+	dump_append_variables(text, detail_of(frames, i));
+}
+
+/* Whether two frames read the same. */
+static bool frames_same(const struct dump_frames *frames, uint32_t i, uint32_t k)
+{
+	const struct frame *a = &frames->frames[i];
+	const struct frame *b = &frames->frames[k];
+
+	return a->function == b->function && a->line == b->line &&
+	       !detail_of(frames, i)->nr_variables && !detail_of(frames, k)->nr_variables;
+}
+
+/*
+ * A recursion: how often the next *ret_period frames from i on come once more, one time right
+ * behind the other. 0 if it is too seldom to be worth a line.
+ */
+static uint32_t count_repeats(const struct dump_frames *frames, uint32_t i, uint32_t *ret_period)
+{
+	enum { MAX_PERIOD = 8, LEAST_REPEATS = 3 };
+
+	for (uint32_t period = 1; period <= MAX_PERIOD && period < frames->nr - i; period++) {
+		uint32_t k = i + period;
+
+		while (k < frames->nr && frames_same(frames, k, k - period))
+			k++;
+		if ((k - i) / period > LEAST_REPEATS) {
+			*ret_period = period;
+			return (k - i) / period - 1;
+		}
+	}
+	return 0;
+}
+
 void dump_frames_append(struct text *text, const struct dump_frames *frames)
 {
 	for (uint32_t i = 0; i < frames->nr; i++) {
-		const struct frame *frame = &frames->frames[i];
+		uint32_t period = 1;
+		const uint32_t nr_repeats = count_repeats(frames, i, &period);
 
-		text_puts(text, "  File \"");
-		append_name(text, frame->function->path);
-		text_printf(text, "\", line %d, in ", frame->line);
-		append_name(text, frame->function->qualname);
-		text_puts(text, "\n");
-		dump_append_variables(text, detail_of(frames, i));
+		for (uint32_t k = 1; k < period; k++)
+			append_frame(text, frames, i++);
+		append_frame(text, frames, i);
+		if (!nr_repeats)
+			continue;
+		if (period == 1)
+			text_printf(text, "  [previous frame repeated %u more times]\n",
+				    nr_repeats);
+		else
+			text_printf(text, "  [previous %u frames repeated %u more times]\n", period,
+				    nr_repeats);
+		i += period * nr_repeats;
 	}
 }
 

@@ -17,7 +17,10 @@ struct dump_frames {
 	bool with_variables; /* the details were asked for them */
 };
 
-/* Append a line for each frame, as CPython's tracebacks have it, and its variables. */
+/*
+ * Append a line for each frame, as CPython's tracebacks have it, and its variables. Of a
+ * recursion, of up to eight frames a round, one round is written and how often it comes.
+ */
 void dump_frames_append(struct text *text, const struct dump_frames *frames);
 
 /* Write the value of a key: an array of objects, as dump_write_json() has them. */

@@ -2,6 +2,18 @@
 #include "output/dump_state.h"
 #include "output/json.h"
 
+static void write_exception(struct json *json, const struct dumped *dumped)
+{
+	if (!dumped->exception_type) {
+		json_null(json);
+		return;
+	}
+	json_object_begin(json);
+	json_member_string(json, "type", dumped->exception_type);
+	json_member_string(json, "message", dumped->exception_message);
+	json_object_end(json);
+}
+
 static void write_thread(struct json *json, const struct dump *dump, const struct dumped *dumped)
 {
 	const struct dump_frames frames = {
@@ -27,6 +39,8 @@ static void write_thread(struct json *json, const struct dump *dump, const struc
 	json_member_bool(json, "waits_for_gil", (dumped->flags & SAMPLE_WAITS_FOR_GIL) != 0);
 	json_member_bool(json, "gc", (dumped->flags & SAMPLE_GC) != 0);
 	json_member_bool(json, "crashed", (dumped->flags & SAMPLE_CRASHED) != 0);
+	json_key(json, "exception");
+	write_exception(json, dumped);
 	json_member_bool(json, "c_stack_missing", (dumped->flags & SAMPLE_C_STACK_MISSING) != 0);
 	json_key(json, "proven");
 	json_bool(json, !(dumped->flags & SAMPLE_UNPROVEN));

@@ -14,6 +14,8 @@ struct dumped {
 	uint32_t flags;
 	int error;
 	uint32_t nr_frames;
+	char *exception_type;	      /* owned; NULL: it handles none */
+	char *exception_message;      /* owned */
 	struct frame *frames;	      /* owned */
 	struct frame_detail *details; /* owned; NULL: none came */
 };

@@ -29,6 +29,19 @@ static void append_state(struct text *text, uint32_t flags)
 			text_puts(text, states[i].words);
 }
 
+static void append_exception(struct text *text, const struct dumped *dumped)
+{
+	if (!dumped->exception_type)
+		return;
+	text_puts(text, "  handling ");
+	append_name(text, dumped->exception_type);
+	if (dumped->exception_message[0]) {
+		text_puts(text, ": ");
+		append_name(text, dumped->exception_message);
+	}
+	text_puts(text, "\n");
+}
+
 static void append_thread(struct text *text, const struct dumped *dumped)
 {
 	const struct sample_thread *thread = &dumped->thread;
@@ -61,6 +74,7 @@ static void append_thread(struct text *text, const struct dumped *dumped)
 		text_puts(text, "  (it ran while it was read: these frames may not belong "
 				"together)\n");
 	dump_frames_append(text, &frames);
+	append_exception(text, dumped);
 }
 
 /* The thread whose end was that of the process; NULL if there is none at all. */

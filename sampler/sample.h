@@ -130,6 +130,12 @@ enum sample_flags {
 /* The frame of the garbage collector: a function without a path, of line 0. */
 #define SAMPLE_GC_NAME "<GC>"
 
+/* An exception that a thread handles, or that is on its way up. Control characters not escaped. */
+struct sample_exception {
+	const char *type_name;
+	const char *message; /* what str() gives, so far as that can be told */
+};
+
 /* What one thread did at one tick. Valid only during sample_sink_ops.sample(). */
 struct sample {
 	uint64_t time_ns; /* the tick: CLOCK_MONOTONIC, the same for all threads of it */
@@ -142,6 +148,7 @@ struct sample {
 	uint32_t nr_frames;		    /* 0: a thread that runs no Python code */
 	uint32_t nr_unchanged; /* so many outermost frames equal this thread's previous sample's */
 	uint32_t flags;	       /* enum sample_flags */
+	const struct sample_exception *exception; /* in a dump with details; NULL: none */
 	/*
 	 * Why the stack could not be followed to its bottom, in a dump; frames are then
 	 * the innermost ones, if there are any, and flags has SAMPLE_UNPROVEN. 0;

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <stdlib.h>
 #include <unistd.h>
 
+#include "sampler/bounded_memory.h"
+#include "sampler/python/exception.h"
 #include "sampler/python/frames.h"
 #include "sampler/sampler_state.h"
 
@@ -10,6 +13,9 @@ enum { DUMP_MAX_TRIES = 50 };
 
 /* How often a dump tries to read a thread list that changes while it is read. */
 enum { REFRESH_MAX_TRIES = 200 };
+
+/* An exception takes so many reads at most; its message then says that there was more. */
+enum { EXCEPTION_MAX_READS = 8192 };
 
 /* The current frame of a thread and the sentinel at the bottom of its stack (0 before 3.15). */
 static int read_current_frame(struct sampler *sampler, const struct snapshot_thread *thread,
@@ -153,11 +159,68 @@ static int walk_still(struct sampler *sampler, struct snapshot_thread *thread,
 	return 0;
 }
 
+/* Learn the types of builtin objects, by flags alone if the builtins cannot be read. */
+static int learn_types(struct sampler *sampler)
+{
+	int err;
+
+	sampler->types = calloc(1, sizeof(*sampler->types));
+	if (!sampler->types)
+		return -ENOMEM;
+	err = value_types_learn(sampler->snapshot.memory, sampler->build,
+				sampler->snapshot.interpreters[0].ref.addr, sampler->types);
+	return err == -ESRCH || err == -EPERM ? err : 0;
+}
+
+/* Read the exception that a thread handles, if it does. 0 also if that cannot be read; -ENOMEM, … */
+static int read_exception(struct sampler *sampler, const struct snapshot_thread *thread,
+			  struct exception_text *ret_text)
+{
+	const struct snapshot *snapshot = &sampler->snapshot;
+	const remote_addr addr = thread_state_exception(snapshot, thread, &sampler->none);
+	struct bounded_memory bounded;
+	int err = 0;
+
+	if (!addr || !value_types_are_known(&sampler->build->offsets))
+		return 0;
+	if (!sampler->types)
+		err = learn_types(sampler);
+	bounded_memory_init(&bounded, snapshot->memory, EXCEPTION_MAX_READS, NULL, UINT64_MAX);
+	if (!err)
+		err = exception_text_read(&bounded.memory, sampler->build, sampler->types, addr,
+					  ret_text);
+	return err == -ENOMEM || err == -ESRCH || err == -EPERM ? err : 0;
+}
+
+/* Hand on a thread whose stack is in its list, with all that details tell. */
+static int emit_detailed(struct sampler *sampler, const struct snapshot_thread *thread,
+			 struct sample sample, struct sample_sink *sink)
+{
+	const struct frame_list *list = &sampler->threads[thread->slot].list;
+	struct exception_text text = {0};
+	struct sample_exception exception;
+	struct detail_sink detailed;
+	int err = read_exception(sampler, thread, &text);
+
+	if (err)
+		return err;
+	exception = (struct sample_exception){text.type_name, text.message};
+	if (text.type_name)
+		sample.exception = &exception;
+	if (thread_state_collector(&sampler->snapshot, thread, list) != NOT_COLLECTING)
+		sample.flags |= SAMPLE_GC;
+	if (sampler->variables)
+		variable_reader_forget(sampler->variables);
+	detail_sink_init(&detailed, &sampler->codes, list, sampler->variables, sink);
+	err = sampler_thread_emit(sampler, thread, sample, &detailed.sink);
+	exception_text_done(&text);
+	return err;
+}
+
 /* Hand on one thread as it is now, unless it has ended. Errors of sampler_dump(). */
 static int dump_thread(struct sampler *sampler, struct snapshot_thread *thread,
 		       struct sample_sink *sink)
 {
-	struct detail_sink detailed;
 	struct sample sample;
 	int err;
 
@@ -168,13 +231,8 @@ static int dump_thread(struct sampler *sampler, struct snapshot_thread *thread,
 				   : walk_for_dump(sampler, thread, &sample);
 	if (err)
 		return err == -ENOENT ? 0 : err;
-	detail_sink_init(&detailed, &sampler->codes, &sampler->threads[thread->slot].list,
-			 sampler->variables, sink);
-	if (sampler->looks.details)
-		sink = &detailed.sink;
-	if (sampler->variables)
-		variable_reader_forget(sampler->variables);
-	return sampler_thread_emit(sampler, thread, sample, sink);
+	return sampler->looks.details ? emit_detailed(sampler, thread, sample, sink)
+				      : sampler_thread_emit(sampler, thread, sample, sink);
 }
 
 /* Read the thread list of a process that may be starting and ending threads all the time. */

@@ -71,6 +71,54 @@ static bool handles_exception(const struct snapshot *snapshot, const struct snap
 	       generators_handle(snapshot, thread, none);
 }
 
+/* The innermost exception that is handled; 0: there is none. */
+static remote_addr handled_exception(const struct snapshot *snapshot,
+				     const struct snapshot_thread *thread, struct known_none *none)
+{
+	const struct py_offsets *offsets = &snapshot->build->offsets;
+	const uint32_t value = offsets->exc_item.value;
+	/* Until 3.10 its type is before it, and is what is NULL or None. */
+	const uint32_t behind = snapshot->build->traits.frames_on_heap ? sizeof(remote_addr) : 0;
+	const bool is_list = offsets->thread.exc_info != OFFSET_ABSENT;
+	remote_addr item_addr = is_list ? field_u64(thread->state, offsets->thread.exc_info)
+					: thread->ref.addr + offsets->thread.exc_state;
+	remote_addr addr;
+
+	for (int i = 0; i < EXC_ITEMS_MAX && item_addr; i++) {
+		if (remote_memory_read_u64(snapshot->memory, item_addr + value, &addr) != 0)
+			return 0;
+		if (is_exception(snapshot, addr, none))
+			return remote_memory_read_u64(snapshot->memory, item_addr + value + behind,
+						      &addr) == 0
+				       ? addr
+				       : 0;
+		if (!is_list ||
+		    remote_memory_read_u64(snapshot->memory, item_addr + offsets->exc_item.previous,
+					   &item_addr) != 0)
+			return 0;
+	}
+	return 0;
+}
+
+remote_addr thread_state_exception(const struct snapshot *snapshot,
+				   const struct snapshot_thread *thread, struct known_none *none)
+{
+	enum { LAST_MINOR_WITH_TYPE = 11 };
+	const struct py_offsets *offsets = &snapshot->build->offsets;
+	const uint32_t minor = snapshot->build->version_hex >> 16 & 0xff;
+	const uint32_t behind = minor <= LAST_MINOR_WITH_TYPE ? sizeof(remote_addr) : 0;
+	remote_addr addr;
+
+	if (offsets->thread.raised == OFFSET_ABSENT || offsets->thread.exc_state == OFFSET_ABSENT)
+		return 0;
+	addr = handled_exception(snapshot, thread, none);
+	if (!addr &&
+	    remote_memory_read_u64(snapshot->memory,
+				   thread->ref.addr + offsets->thread.raised + behind, &addr) != 0)
+		return 0;
+	return addr;
+}
+
 uint32_t thread_state_flags(const struct snapshot *snapshot, const struct snapshot_thread *thread,
 			    bool follow, struct known_none *none)
 {

@@ -35,6 +35,16 @@ struct known_none {
 uint32_t thread_state_flags(const struct snapshot *snapshot, const struct snapshot_thread *thread,
 			    bool follow, struct known_none *none);
 
+/*
+ * The address of the exception that a thread handles, the innermost one; else of that which is
+ * on its way up; 0: there is none, or it cannot be told. Follows the list as
+ * thread_state_flags() does.
+ *
+ * Source: _PyErr_GetTopmostException() in Python/errors.c.
+ */
+remote_addr thread_state_exception(const struct snapshot *snapshot,
+				   const struct snapshot_thread *thread, struct known_none *none);
+
 /* The list is as long as there are generators that run one another; more is damage. */
 #define EXC_ITEMS_MAX 64
 

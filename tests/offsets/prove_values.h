@@ -25,6 +25,15 @@ _Static_assert(BEHIND_TYPE(PyDictObject, ma_used) == DICT_USED_AFTER_TYPE, "dict
 _Static_assert(BEHIND_TYPE(PyCellObject, ob_ref) == CELL_REF_AFTER_TYPE, "cell");
 _Static_assert(BEHIND_TYPE(PyMethodObject, im_self) == METHOD_SELF_AFTER_TYPE, "method");
 _Static_assert(BEHIND_TYPE(PyBaseExceptionObject, args) == EXCEPTION_ARGS_AFTER_TYPE, "exception");
+#if PY_VERSION_HEX >= 0x030b0000
+#define OSERROR_ERRNO OSERROR_ERRNO_AFTER_TYPE
+#else
+#define OSERROR_ERRNO OSERROR_ERRNO_AFTER_TYPE_3_10
+#endif
+_Static_assert(BEHIND_TYPE(PyOSErrorObject, myerrno) == OSERROR_ERRNO &&
+		       BEHIND_TYPE(PyOSErrorObject, strerror) == OSERROR_ERRNO + 8 &&
+		       BEHIND_TYPE(PyOSErrorObject, filename) == OSERROR_ERRNO + 16,
+	       "OSError");
 #if PY_VERSION_HEX >= 0x030a0000
 _Static_assert(BEHIND_TYPE(PyFunctionObject, func_qualname) == QUALNAME_AFTER_TYPE, "function");
 #else

@@ -187,3 +187,75 @@ Test(dump, tells_that_there_are_no_native_threads)
 		dump_destroy(dump);
 	}
 }
+
+/* What is written as text of a thread with those functions as frames, each of line 1. */
+static void write_frames(const char *names, const struct sample_exception *exception,
+			 char ret_text[MAX_TEXT_BYTES])
+{
+	enum { MAX_FRAMES = 32 };
+	static const struct function functions[] = {
+		{.qualname = "a", .path = "x.py"},
+		{.qualname = "b", .path = "x.py"},
+		{.qualname = "c", .path = "x.py"},
+	};
+	const struct run_info info = {.command_line = "python", .pid = 7, .python = "3.14.1"};
+	const struct sample_thread thread = {.tid = 7};
+	struct sample sample = {.thread = &thread, .exception = exception};
+	struct frame frames[MAX_FRAMES];
+	struct dump *dump = dump_create();
+	FILE *out = fmemopen(ret_text, MAX_TEXT_BYTES, "w");
+
+	for (; names[sample.nr_frames]; sample.nr_frames++)
+		frames[sample.nr_frames] = (struct frame){
+			.function = &functions[names[sample.nr_frames] - 'a'], .line = 1};
+	sample.frames = frames;
+	cr_assert(zero(int, dump_sink(dump)->ops->sample(dump_sink(dump), &sample)));
+	cr_assert(zero(int, dump_write_text(dump, &info, out)));
+	(void)fclose(out);
+	dump_destroy(dump);
+}
+
+Test(dump, recursions_are_written_once)
+{
+	static const struct {
+		const char *frames;
+		const char *text; /* the functions in the order of the text, and the repeats */
+	} cases[] = {
+		{"abc", "abc"},
+		{"aaa", "aaa"},
+		{"aaaa", "a[previous frame repeated 3 more times]"},
+		{"aaaaa", "a[previous frame repeated 4 more times]"},
+		{"caaaaab", "ca[previous frame repeated 4 more times]b"},
+		{"ababab", "ababab"},
+		{"ababababab", "ab[previous 2 frames repeated 4 more times]"},
+		{"cababababac", "cab[previous 2 frames repeated 3 more times]ac"},
+		{"ababababababc", "ab[previous 2 frames repeated 5 more times]c"},
+		{"aaaaabbbbbc", "a[previous frame repeated 4 more times]"
+				"b[previous frame repeated 4 more times]c"},
+	};
+	char text[MAX_TEXT_BYTES];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		char got[256] = "";
+
+		write_frames(cases[i].frames, NULL, text);
+		for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+			char *name = strstr(line, ", in ");
+			char *repeats = strchr(line, '[');
+
+			(void)strcat(got, name ? name + 5 : repeats ? repeats : "");
+		}
+		cr_expect(eq(str, got, (char *)cases[i].text), "%s", cases[i].frames);
+	}
+}
+
+Test(dump, the_exception_is_told_behind_the_frames)
+{
+	char text[MAX_TEXT_BYTES];
+
+	write_frames("ab", &(struct sample_exception){"ValueError", "no\nnumber"}, text);
+	cr_expect(ne(ptr, strstr(text, "in b\n  handling ValueError: no\\x0anumber\n"), NULL), "%s",
+		  text);
+	write_frames("ab", &(struct sample_exception){"KeyboardInterrupt", ""}, text);
+	cr_expect(ne(ptr, strstr(text, "in b\n  handling KeyboardInterrupt\n"), NULL), "%s", text);
+}

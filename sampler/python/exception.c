@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/python/exception.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sampler/python/strings.h"
+#include "sampler/python/value_offsets.h"
+#include "sampler/python/value_parts.h"
+
+/* Exceptions are not derived deeper; what is goes in a circle. */
+enum { BASES_MAX = 64 };
+
+/* The first of an exception's arguments. */
+enum { MAX_ITEMS = 2 };
+
+struct arguments {
+	remote_addr tuple_addr;
+	uint64_t nr_items;
+	remote_addr items[MAX_ITEMS];
+};
+
+/* Whether the type at addr is called name, or derived from one that is. */
+static bool is_derived(struct value_writer *writer, remote_addr addr, const char *name)
+{
+	const struct py_offsets *offsets = &writer->build->offsets;
+	char text[16];
+	const size_t size = strlen(name) + 1;
+	remote_addr name_addr;
+
+	for (int i = 0; i < BASES_MAX && addr && size <= sizeof(text); i++) {
+		if (remote_memory_read_u64(writer->memory, addr + offsets->object.tp_name,
+					   &name_addr) != 0)
+			return false;
+		if (remote_memory_read(writer->memory, name_addr, text, size) == 0 &&
+		    memcmp(text, name, size) == 0)
+			return true;
+		if (remote_memory_read_u64(writer->memory,
+					   addr + offsets->type.flags + TYPE_BASE_AFTER_FLAGS,
+					   &addr) != 0)
+			return false;
+	}
+	return false;
+}
+
+static int read_arguments(struct value_writer *writer, remote_addr addr,
+			  struct arguments *ret_arguments)
+{
+	const uint32_t first = writer->build->traits.tuple_items_after_type;
+	struct arguments arguments = {0};
+	int err = value_read_field(writer, addr, EXCEPTION_ARGS_AFTER_TYPE, &arguments.tuple_addr);
+
+	if (!err)
+		err = value_read_field(writer, arguments.tuple_addr, SIZE_AFTER_TYPE,
+				       &arguments.nr_items);
+	for (uint32_t i = 0; !err && i < MAX_ITEMS && i < arguments.nr_items; i++)
+		err = value_read_field(writer, arguments.tuple_addr,
+				       first + i * (uint32_t)sizeof(remote_addr),
+				       &arguments.items[i]);
+	if (!err)
+		*ret_arguments = arguments;
+	return err;
+}
+
+static bool has_kind(struct value_writer *writer, remote_addr addr, enum value_kind kind)
+{
+	struct value_type type;
+
+	return value_type_of(writer->memory, writer->build, writer->types, addr, &type) == 0 &&
+	       type.kind == kind;
+}
+
+/* Write what str() gives of an object, if it is a str; of others what repr() does. */
+static int write_str(struct value_writer *writer, remote_addr addr)
+{
+	if (has_kind(writer, addr, VALUE_STR))
+		return value_write_name(writer->memory, writer->build, addr, writer->text);
+	return value_write_part(writer, addr);
+}
+
+/* "[Errno 2] No such file or directory: 'x'"; -ENOENT if it has no such fields. */
+static int write_os_error(struct value_writer *writer, remote_addr addr)
+{
+	const bool has_notes = (writer->build->version_hex >> 16 & 0xff) >= 11;
+	const uint32_t first = has_notes ? OSERROR_ERRNO_AFTER_TYPE : OSERROR_ERRNO_AFTER_TYPE_3_10;
+	remote_addr number_addr, text_addr, path_addr;
+	int err = value_read_field(writer, addr, first, &number_addr);
+
+	if (!err)
+		err = value_read_field(writer, addr, first + 8, &text_addr);
+	if (!err)
+		err = value_read_field(writer, addr, first + 16, &path_addr);
+	if (err || !number_addr || !text_addr)
+		return err ? err : -ENOENT;
+	value_text_puts(writer->text, "[Errno ");
+	err = write_str(writer, number_addr);
+	value_text_puts(writer->text, "] ");
+	if (!err)
+		err = write_str(writer, text_addr);
+	if (err || !path_addr || has_kind(writer, path_addr, VALUE_NONE))
+		return err;
+	value_text_puts(writer->text, ": ");
+	return value_write_part(writer, path_addr);
+}
+
+/* Write the message of an exception that has not exactly one str as argument. */
+static int write_message(struct value_writer *writer, const struct value_type *type,
+			 remote_addr addr, const struct arguments *arguments)
+{
+	int err = -ENOENT;
+
+	if (is_derived(writer, type->addr, "OSError"))
+		err = write_os_error(writer, addr);
+	if (err != -ENOENT)
+		return err;
+	if (arguments->nr_items == 0)
+		return 0;
+	return value_write_part(writer, arguments->nr_items == 1 ? arguments->items[0]
+								 : arguments->tuple_addr);
+}
+
+static int read_type_name(struct value_writer writer, const struct value_type *type,
+			  char **ret_name)
+{
+	char room[4 * EXCEPTION_TYPE_MAX_CHARS + 1];
+	struct value_text text;
+	int err;
+
+	value_text_init(&text, room, EXCEPTION_TYPE_MAX_CHARS);
+	writer.text = &text;
+	err = value_write_type_name(&writer, type);
+	if (err)
+		return err;
+	*ret_name = strdup(room);
+	return *ret_name ? 0 : -ENOMEM;
+}
+
+static int read_message(struct value_writer writer, const struct value_type *type, remote_addr addr,
+			char **ret_message)
+{
+	char room[4 * EXCEPTION_MESSAGE_MAX_CHARS + 1];
+	struct arguments arguments = {0};
+	struct value_text text;
+	int err = read_arguments(&writer, addr, &arguments);
+
+	if (!err && arguments.nr_items == 1 && has_kind(&writer, arguments.items[0], VALUE_STR) &&
+	    !is_derived(&writer, type->addr, "KeyError"))
+		return string_read(writer.memory, &writer.build->offsets, arguments.items[0],
+				   ret_message);
+	value_text_init(&text, room, EXCEPTION_MESSAGE_MAX_CHARS);
+	writer.text = &text;
+	if (!err)
+		err = write_message(&writer, type, addr, &arguments);
+	if (err == -EFAULT || err == -EBADMSG) {
+		value_write_unreadable(&writer, addr);
+		err = 0;
+	}
+	if (err)
+		return err;
+	*ret_message = strdup(room);
+	return *ret_message ? 0 : -ENOMEM;
+}
+
+int exception_text_read(struct remote_memory *memory, const struct py_build *build,
+			const struct value_types *types, remote_addr addr,
+			struct exception_text *ret_text)
+{
+	const struct value_writer writer = {.memory = memory, .build = build, .types = types};
+	struct exception_text text = {0};
+	struct value_type type;
+	int err = value_type_of(memory, build, types, addr, &type);
+
+	if (!err && type.kind != VALUE_EXCEPTION)
+		err = -EBADMSG;
+	if (!err)
+		err = read_type_name(writer, &type, &text.type_name);
+	if (!err)
+		err = read_message(writer, &type, addr, &text.message);
+	if (err) {
+		exception_text_done(&text);
+		return err;
+	}
+	*ret_text = text;
+	return 0;
+}
+
+void exception_text_done(struct exception_text *text)
+{
+	free(text->type_name);
+	free(text->message);
+	*text = (struct exception_text){0};
+}
