@@ -70,7 +70,6 @@ void sampler_destroy(struct sampler *sampler)
 		cpu_clock_close(&sampler->threads[i].cpu.clock);
 	}
 	free(sampler->threads);
-	free(sampler->types);
 	free(sampler->tasks);
 	addr_map_done(&sampler->idents);
 	variable_reader_destroy(sampler->variables);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "sampler/bounded_memory.h"
 #include "sampler/python/exception.h"
 #include "sampler/python/frames.h"
+#include "sampler/python/value_types.h"
 #include "sampler/sampler_state.h"
 
 /* How often a dump tries to catch a running thread in a state that can be proven. */
@@ -159,19 +159,6 @@ static int walk_still(struct sampler *sampler, struct snapshot_thread *thread,
 	return 0;
 }
 
-/* Learn the types of builtin objects, by flags alone if the builtins cannot be read. */
-static int learn_types(struct sampler *sampler)
-{
-	int err;
-
-	sampler->types = calloc(1, sizeof(*sampler->types));
-	if (!sampler->types)
-		return -ENOMEM;
-	err = value_types_learn(sampler->snapshot.memory, sampler->build,
-				sampler->snapshot.interpreters[0].ref.addr, sampler->types);
-	return err == -ESRCH || err == -EPERM ? err : 0;
-}
-
 /* Read the exception that a thread handles, if it does. 0 also if that cannot be read; -ENOMEM, … */
 static int read_exception(struct sampler *sampler, const struct snapshot_thread *thread,
 			  struct exception_text *ret_text)
@@ -179,16 +166,12 @@ static int read_exception(struct sampler *sampler, const struct snapshot_thread 
 	const struct snapshot *snapshot = &sampler->snapshot;
 	const remote_addr addr = thread_state_exception(snapshot, thread, &sampler->none);
 	struct bounded_memory bounded;
-	int err = 0;
+	int err;
 
 	if (!addr || !value_types_are_known(&sampler->build->offsets))
 		return 0;
-	if (!sampler->types)
-		err = learn_types(sampler);
 	bounded_memory_init(&bounded, snapshot->memory, EXCEPTION_MAX_READS, NULL, UINT64_MAX);
-	if (!err)
-		err = exception_text_read(&bounded.memory, sampler->build, sampler->types, addr,
-					  ret_text);
+	err = exception_text_read(&bounded.memory, sampler->build, addr, ret_text);
 	return err == -ENOMEM || err == -ESRCH || err == -EPERM ? err : 0;
 }
 

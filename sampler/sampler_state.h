@@ -17,7 +17,6 @@
 #include "sampler/python/frame_list.h"
 #include "sampler/python/pthread_ids.h"
 #include "sampler/python/thread_names.h"
-#include "sampler/python/value_types.h"
 #include "sampler/sampler.h"
 #include "sampler/snapshot.h"
 #include "sampler/thread_state.h"
@@ -90,7 +89,6 @@ struct sampler {
 	struct variable_reader *variables; /* of a dump that wants them; owned, NULL otherwise */
 	const struct function *collector;  /* in codes' table; NULL: not met yet */
 	struct known_none none;
-	struct value_types *types; /* of builtin objects, for exceptions; owned, NULL: not learnt */
 	struct sampler_stats stats;
 };
 

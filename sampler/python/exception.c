@@ -68,8 +68,7 @@ static bool has_kind(struct value_writer *writer, remote_addr addr, enum value_k
 {
 	struct value_type type;
 
-	return value_type_of(writer->memory, writer->build, writer->types, addr, &type) == 0 &&
-	       type.kind == kind;
+	return value_type_of(writer->memory, writer->build, addr, &type) == 0 && type.kind == kind;
 }
 
 /* Write what str() gives of an object, if it is a str; of others what repr() does. */
@@ -164,13 +163,12 @@ static int read_message(struct value_writer writer, const struct value_type *typ
 }
 
 int exception_text_read(struct remote_memory *memory, const struct py_build *build,
-			const struct value_types *types, remote_addr addr,
-			struct exception_text *ret_text)
+			remote_addr addr, struct exception_text *ret_text)
 {
-	const struct value_writer writer = {.memory = memory, .build = build, .types = types};
+	const struct value_writer writer = {.memory = memory, .build = build};
 	struct exception_text text = {0};
 	struct value_type type;
-	int err = value_type_of(memory, build, types, addr, &type);
+	int err = value_type_of(memory, build, addr, &type);
 
 	if (!err && type.kind != VALUE_EXCEPTION)
 		err = -EBADMSG;

@@ -10,7 +10,6 @@
 
 #include "procmem/memory.h"
 #include "sampler/python/offsets.h"
-#include "sampler/python/value_types.h"
 
 /* A name of a type, and what a message of other things than one str is made of, are cut after so many characters. */
 enum { EXCEPTION_TYPE_MAX_CHARS = 256, EXCEPTION_MESSAGE_MAX_CHARS = 1000 };
@@ -27,6 +26,5 @@ struct exception_text {
  * one that is zero.
  */
 int exception_text_read(struct remote_memory *memory, const struct py_build *build,
-			const struct value_types *types, remote_addr addr,
-			struct exception_text *ret_text);
+			remote_addr addr, struct exception_text *ret_text);
 void exception_text_done(struct exception_text *text);
