@@ -281,8 +281,9 @@ Test(unpack, memory_wanted)
 {
 	size_t zstd_size;
 	size_t xz_size;
-	cleanup_free uint8_t *zstd = pack_zstd("\177ELF and so on", 16, &zstd_size);
-	cleanup_free uint8_t *xz = pack_xz("\177ELF and so on", 16, &xz_size);
+	static const char text[] = "\177ELF and so on";
+	cleanup_free uint8_t *zstd = pack_zstd(text, sizeof(text), &zstd_size);
+	cleanup_free uint8_t *xz = pack_xz(text, sizeof(text), &xz_size);
 	/* RFC 8878, 3.1.1.1: no size of the contents, and a window of 2^28 bytes. */
 	static const uint8_t zstd_header[] = {0x28, 0xb5, 0x2f, 0xfd, 0, 18 << 3};
 	uint32_t crc;
