@@ -96,7 +96,7 @@ static enum exit_status explain(const struct core_target *target, int err, struc
 	return EXIT_NOT_PYTHON;
 }
 
-/* Search the core. Errors of runtime_find() and type_names_init(). */
+/* Search the core, and read what the interpreter says of itself. Errors of runtime_find(). */
 static int find_interpreter(struct core_target *target, struct message *reterr)
 {
 	const struct mapping *executable = core_executable(target->core);
@@ -115,8 +115,11 @@ static int find_interpreter(struct core_target *target, struct message *reterr)
 	if (err)
 		return err;
 	version_format(target->runtime.build.version_hex, target->version);
-	return type_names_init(&target->names, program.memory, &target->runtime.build,
-			       target->runtime.addr);
+	err = type_names_init(&target->names, program.memory, &target->runtime.build,
+			      target->runtime.addr);
+	return err ? err
+		   : sys_facts_read(&target->names.memory, &target->runtime.build,
+				    target->runtime.addr, &target->facts);
 }
 
 static int open_none(struct image_source *source, const struct mapping *mapping,
@@ -152,7 +155,9 @@ void core_target_describe(const struct core_target *target, struct post_mortem *
 
 	*ret_post_mortem = (struct post_mortem){
 		.core_path = target->path,
-		.executable = executable ? executable->path : NULL,
+		.executable = executable ? executable->path : target->facts.executable,
+		.arguments = (const char *const *)target->facts.arguments,
+		.nr_arguments = target->facts.nr_arguments,
 		.signal = death->signal,
 		.code = death->code,
 		.has_addr = death->has_addr,
@@ -190,6 +195,7 @@ enum exit_status core_target_explain(const struct core_target *target, int err,
 
 void core_target_close(struct core_target *target)
 {
+	sys_facts_done(&target->facts);
 	type_names_done(&target->names);
 	core_close(target->core);
 }

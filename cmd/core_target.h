@@ -7,6 +7,7 @@
 #include "procmem/core.h"
 #include "procmem/message.h"
 #include "sampler/python/runtime.h"
+#include "sampler/python/sys_facts.h"
 #include "sampler/python/type_names.h"
 #include "sampler/sampler.h"
 #include "symbols/image_source.h"
@@ -17,6 +18,7 @@ struct core_target {
 	struct image_source images;
 	struct runtime runtime;
 	struct type_names names; /* its memory is what the stacks are read from */
+	struct sys_facts facts;
 	char version[VERSION_MAX_BYTES];
 	struct message unpack_problem; /* why there is less of a packed core; "": there is not */
 	uint64_t written_ns;	       /* CLOCK_REALTIME when the file was; 0: not known */

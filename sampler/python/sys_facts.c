@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/python/sys_facts.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sampler/python/dict.h"
+#include "sampler/python/strings.h"
+#include "sampler/python/threads.h"
+#include "sampler/python/value_offsets.h"
+
+/* sys is the first module that there is; it has about 100 attributes. */
+#define MODULES_MAX_KEYS 64
+#define SYS_MAX_KEYS	 1024
+
+struct sys_module {
+	struct remote_memory *memory;
+	const struct py_build *build;
+	struct dict attributes;
+};
+
+/* Whether an error is of the reading, and not of what was read. */
+static bool is_fatal(int err)
+{
+	return err == -ENOMEM || err == -ESRCH || err == -EPERM;
+}
+
+/* The main interpreter; the newest one if it is not in the list. */
+static int find_main(struct remote_memory *memory, const struct py_build *build,
+		     remote_addr runtime_addr, remote_addr *ret_interp_addr)
+{
+	struct thread_list list;
+	int err = thread_list_read_still(memory, build, runtime_addr, &list);
+
+	if (err)
+		return err;
+	*ret_interp_addr = list.interpreters[0].addr;
+	for (size_t i = 0; i < list.nr_interpreters; i++)
+		if (list.interpreters[i].id == 0)
+			*ret_interp_addr = list.interpreters[i].addr;
+	thread_list_done(&list);
+	return 0;
+}
+
+static int find_sys(struct sys_module *sys, remote_addr interp_addr)
+{
+	const struct py_build *build = sys->build;
+	remote_addr modules_addr, sys_addr;
+	struct dict modules;
+	uint32_t hint = 0;
+	int err = build->offsets.interpreter.modules == OFFSET_ABSENT ? -ENOENT : 0;
+
+	if (!err)
+		err = remote_memory_read_u64(sys->memory,
+					     interp_addr + build->offsets.interpreter.modules,
+					     &modules_addr);
+	if (!err)
+		err = dict_open(sys->memory, build, modules_addr, &modules);
+	if (!err && modules.nr_entries > MODULES_MAX_KEYS)
+		modules.nr_entries = MODULES_MAX_KEYS;
+	if (!err)
+		err = dict_find(sys->memory, build, &modules, "sys", &hint, &sys_addr);
+	if (!err)
+		err = dict_open_attributes(sys->memory, build, sys_addr, &sys->attributes);
+	if (!err && sys->attributes.nr_entries > SYS_MAX_KEYS)
+		sys->attributes.nr_entries = SYS_MAX_KEYS;
+	return err;
+}
+
+/* The object that sys has under a name, if it is a list or a str by its type's flag. */
+static int find_object(const struct sys_module *sys, const char *name, uint64_t flag,
+		       remote_addr *ret_addr)
+{
+	const struct py_offsets *offsets = &sys->build->offsets;
+	uint64_t type_addr, flags;
+	uint32_t hint = 0;
+	int err = offsets->type.flags == OFFSET_ABSENT ? -ENOENT : 0;
+
+	if (!err)
+		err = dict_find(sys->memory, sys->build, &sys->attributes, name, &hint, ret_addr);
+	if (!err)
+		err = remote_memory_read_u64(sys->memory, *ret_addr + offsets->object.ob_type,
+					     &type_addr);
+	if (!err)
+		err = remote_memory_read_u64(sys->memory, type_addr + offsets->type.flags, &flags);
+	return err ? err : flags & flag ? 0 : -EBADMSG;
+}
+
+/* tp_flags of Include/object.h: Py_TPFLAGS_LIST_SUBCLASS, Py_TPFLAGS_UNICODE_SUBCLASS. */
+#define TYPE_IS_LIST (1ull << 25)
+#define TYPE_IS_STR  (1ull << 28)
+
+/* Add the argument at addr. 0, -ENOMEM, -E2BIG (no room for more), … */
+static int add_argument(const struct sys_module *sys, remote_addr addr, struct sys_facts *facts,
+			size_t *nr_bytes)
+{
+	char *text = NULL;
+	int err = string_read(sys->memory, &sys->build->offsets, addr, &text);
+
+	if (err && !is_fatal(err)) {
+		text = strdup("<not in the core>");
+		err = text ? 0 : -ENOMEM;
+	}
+	if (err)
+		return err;
+	*nr_bytes += strlen(text);
+	if (*nr_bytes > SYS_MAX_ARGUMENTS_BYTES) {
+		free(text);
+		return -E2BIG;
+	}
+	facts->arguments[facts->nr_arguments++] = text;
+	return 0;
+}
+
+/* Read a list of str objects into facts. 0; an error, and facts may have some of them. */
+static int read_list(const struct sys_module *sys, remote_addr addr, struct sys_facts *facts)
+{
+	const remote_addr behind_addr = addr + sys->build->offsets.object.ob_type + 8;
+	uint64_t nr_items, items_addr, item_addr;
+	size_t nr_bytes = 0;
+	int err = remote_memory_read_u64(sys->memory, behind_addr + SIZE_AFTER_TYPE, &nr_items);
+
+	if (!err)
+		err = remote_memory_read_u64(sys->memory, behind_addr + LIST_ITEMS_AFTER_TYPE,
+					     &items_addr);
+	if (err)
+		return err;
+	if (nr_items > SYS_MAX_ARGUMENTS)
+		nr_items = SYS_MAX_ARGUMENTS;
+	facts->arguments = calloc(nr_items + 1, sizeof(char *));
+	if (!facts->arguments)
+		return -ENOMEM;
+	for (uint64_t i = 0; !err && i < nr_items; i++) {
+		err = remote_memory_read_u64(sys->memory, items_addr + i * sizeof(item_addr),
+					     &item_addr);
+		if (!err)
+			err = add_argument(sys, item_addr, facts, &nr_bytes);
+	}
+	return err;
+}
+
+static int read_facts(const struct sys_module *sys, struct sys_facts *facts)
+{
+	remote_addr addr;
+	int err = find_object(sys, "orig_argv", TYPE_IS_LIST, &addr);
+
+	if (err && !is_fatal(err))
+		err = find_object(sys, "argv", TYPE_IS_LIST, &addr);
+	if (!err)
+		err = read_list(sys, addr, facts);
+	if (is_fatal(err))
+		return err;
+	err = find_object(sys, "executable", TYPE_IS_STR, &addr);
+	if (!err)
+		err = string_read(sys->memory, &sys->build->offsets, addr, &facts->executable);
+	return is_fatal(err) ? err : 0;
+}
+
+int sys_facts_read(struct remote_memory *memory, const struct py_build *build,
+		   remote_addr runtime_addr, struct sys_facts *ret_facts)
+{
+	struct sys_module sys = {.memory = memory, .build = build};
+	struct sys_facts facts = {0};
+	remote_addr interp_addr;
+	int err = find_main(memory, build, runtime_addr, &interp_addr);
+
+	if (!err)
+		err = find_sys(&sys, interp_addr);
+	if (!err)
+		err = read_facts(&sys, &facts);
+	if (is_fatal(err)) {
+		sys_facts_done(&facts);
+		return err;
+	}
+	*ret_facts = facts;
+	return 0;
+}
+
+void sys_facts_done(struct sys_facts *facts)
+{
+	for (size_t i = 0; i < facts->nr_arguments; i++)
+		free(facts->arguments[i]);
+	free(facts->arguments);
+	free(facts->executable);
+	*facts = (struct sys_facts){0};
+}

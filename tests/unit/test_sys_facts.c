@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/python/sys_facts.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "tests/support/fake_objects.h"
+
+/* tp_flags: of lists, of str. */
+#define TYPE_IS_LIST (1ull << 25)
+#define TYPE_IS_STR  (1ull << 28)
+
+static void set_flags(struct fake_python *py, remote_addr addr, uint64_t flags)
+{
+	uint64_t type_addr;
+
+	cr_assert(zero(int, remote_memory_read_u64(&py->fake.memory,
+						   addr + py->build.offsets.object.ob_type,
+						   &type_addr)));
+	fake_memory_write_u64(&py->fake, type_addr + py->build.offsets.type.flags, flags);
+}
+
+static remote_addr make_str(struct fake_python *py, const char *text)
+{
+	remote_addr addr = fake_python_str(py, text);
+
+	set_flags(py, addr, TYPE_IS_STR);
+	return addr;
+}
+
+/* A list of so many items; the pointers to them, which may be fewer. */
+static remote_addr make_list(struct fake_python *py, uint64_t nr_items, const remote_addr *items,
+			     size_t nr_there)
+{
+	remote_addr items_addr = fake_python_alloc(py, nr_there * sizeof(*items));
+	const uint64_t words[] = {nr_items, items_addr};
+	remote_addr addr = fake_object(py, "list", words, 2);
+
+	for (size_t i = 0; i < nr_there; i++)
+		fake_memory_write_u64(&py->fake, items_addr + 8 * i, items[i]);
+	set_flags(py, addr, TYPE_IS_LIST);
+	return addr;
+}
+
+/* Have sys be a module with these. */
+static void make_sys(struct fake_python *py, const struct fake_item *items, size_t nr_items)
+{
+	const struct fake_item modules[] = {
+		{.text = "sys",
+		 .value_addr = fake_instance(py, FAKE_OWN_DICT, items, nr_items, NULL)},
+	};
+	struct fake_dict dict = fake_dict(py, modules, 1);
+
+	fake_set_modules(py, &dict);
+}
+
+static struct sys_facts read_facts(struct fake_python *py)
+{
+	struct sys_facts facts;
+
+	cr_assert(
+		zero(int, sys_facts_read(&py->fake.memory, &py->build, py->runtime_addr, &facts)));
+	return facts;
+}
+
+Test(sys_facts, original_arguments_come_first)
+{
+	for (size_t i = 0; i < NR_FAKE_VERSIONS; i++) {
+		struct fake_python py;
+
+		fake_python_init(&py, fake_versions[i]);
+		const remote_addr original[] = {make_str(&py, "python3"), make_str(&py, "a.py"),
+						make_str(&py, "")};
+		const struct fake_item items[] = {
+			{.text = "argv", .value_addr = make_list(&py, 1, &original[1], 1)},
+			{.text = "executable", .value_addr = make_str(&py, "/usr/bin/python3")},
+			{.text = "orig_argv", .value_addr = make_list(&py, 3, original, 3)},
+		};
+
+		for (size_t nr = 2; nr <= 3; nr++) {
+			make_sys(&py, items, nr);
+			struct sys_facts facts = read_facts(&py);
+
+			cr_assert(eq(sz, facts.nr_arguments, nr == 3 ? 3 : 1), "3.%u", py.minor);
+			cr_expect(eq(str, facts.arguments[0],
+				     (char *)(nr == 3 ? "python3" : "a.py")));
+			cr_expect(eq(str, facts.executable, (char *)"/usr/bin/python3"));
+			sys_facts_done(&facts);
+		}
+		fake_python_done(&py);
+	}
+}
+
+/* What is not there is said in its place; a list that lies of its length is read as far as it is. */
+Test(sys_facts, damage_costs_no_more_than_itself)
+{
+	struct fake_python py;
+
+	fake_python_init(&py, 14);
+	const remote_addr words[] = {make_str(&py, "python3"), 0x7000000, make_str(&py, "x")};
+	const struct fake_item items[] = {
+		{.text = "orig_argv", .value_addr = make_list(&py, UINT64_MAX, words, 3)},
+		{.text = "executable", .value_addr = fake_int(&py, 7)},
+	};
+
+	make_sys(&py, items, 2);
+	struct sys_facts facts = read_facts(&py);
+
+	cr_assert(eq(sz, facts.nr_arguments, 3));
+	cr_expect(eq(str, facts.arguments[0], (char *)"python3"));
+	cr_expect(eq(str, facts.arguments[1], (char *)"<not in the core>"));
+	cr_expect(eq(str, facts.arguments[2], (char *)"x"));
+	cr_expect(eq(ptr, facts.executable, NULL));
+	sys_facts_done(&facts);
+	fake_python_done(&py);
+}
+
+Test(sys_facts, without_sys_there_are_none)
+{
+	struct fake_python py;
+
+	fake_python_init(&py, 13);
+	struct sys_facts facts = read_facts(&py);
+
+	cr_expect(eq(ptr, facts.arguments, NULL));
+	cr_expect(eq(ptr, facts.executable, NULL));
+	sys_facts_done(&facts);
+	fake_python_done(&py);
+}
