@@ -2,6 +2,7 @@
 #include "cmd/core_dump.h"
 
 #include <errno.h>
+#include <sys/stat.h>
 
 #include "cmd/tasks.h"
 
@@ -54,6 +55,16 @@ static void describe(struct core_dump *dump, const struct core_target *target)
 	dump_set_post_mortem(dump->dump, &dump->post_mortem);
 }
 
+/* When a core file was written last (CLOCK_REALTIME); long ago if that cannot be told. */
+static uint64_t end_of(const char *core_path)
+{
+	struct stat status;
+
+	if (stat(core_path, &status) < 0)
+		return 1;
+	return (uint64_t)status.st_mtim.tv_sec * NS_PER_S + (uint64_t)status.st_mtim.tv_nsec;
+}
+
 enum exit_status core_dump_take(struct core_target *target, uint32_t value_max_chars,
 				struct core_dump *ret_dump, struct message *reterr)
 {
@@ -65,9 +76,14 @@ enum exit_status core_dump_take(struct core_target *target, uint32_t value_max_c
 	struct core_dump *dump = ret_dump;
 	int err = -ENOMEM;
 
-	*dump = (struct core_dump){.dump = dump_create()};
+	*dump = (struct core_dump){
+		.sources = {.until_ns = end_of(target->path), .newer = "the core"},
+		.dump = dump_create(),
+	};
 	if (dump->dump)
 		err = core_threads_init(&dump->threads, target->core, dump_sink(dump->dump));
+	if (!err)
+		dump_want_sources(dump->dump, &dump->sources);
 	if (!err && value_max_chars)
 		dump_want_variables(dump->dump);
 	if (!err)
@@ -88,4 +104,5 @@ void core_dump_done(struct core_dump *dump)
 	sampler_destroy(dump->sampler);
 	core_threads_done(&dump->threads);
 	problems_done(&dump->problems);
+	source_lines_done(&dump->sources);
 }

@@ -8,6 +8,7 @@
 #include "output/post_mortem.h"
 #include "output/problems.h"
 #include "output/run_info.h"
+#include "output/source_lines.h"
 #include "sampler/sampler.h"
 
 /* What it points to is owned, or borrowed from the target; it must not be moved. */
@@ -16,6 +17,7 @@ struct core_dump {
 	struct run_info info;
 	struct post_mortem post_mortem; /* the dump's */
 	struct problems problems;
+	struct source_lines sources;
 
 	/* Private. */
 	struct sampler *sampler; /* has the functions */

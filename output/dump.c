@@ -160,6 +160,11 @@ void dump_want_variables(struct dump *dump)
 	dump->wants_variables = true;
 }
 
+void dump_want_sources(struct dump *dump, struct source_lines *sources)
+{
+	dump->sources = sources;
+}
+
 void dump_tell_tasks(struct dump *dump, enum tasks_told told)
 {
 	dump->tasks_told = told;

@@ -10,6 +10,7 @@
 
 #include "output/post_mortem.h"
 #include "output/run_info.h"
+#include "output/source_lines.h"
 #include "sampler/sample.h"
 
 struct dump; /* a struct sample_sink */
@@ -58,6 +59,12 @@ int dump_add_native(struct dump *dump, const struct native_thread *thread);
 void dump_set_post_mortem(struct dump *dump, const struct post_mortem *post_mortem);
 
 /*
+ * Have the source of each frame's line in the dump, out of sources, which are borrowed until it
+ * is written.
+ */
+void dump_want_sources(struct dump *dump, struct source_lines *sources);
+
+/*
  * What a dump has to say of asyncio's tasks, which come by the sink as samples do: nothing
  * (the version is not asked for them), all, or that some are missing. Nothing before this call.
  */
@@ -89,6 +96,7 @@ void dump_append_fatal(const struct dump *dump, struct text *text);
  * message), c_stack_missing, proven, error (null, or why
  * the stack could not be followed to its bottom), frames: an array, outermost first, of name,
  * path, line, first_line, column, end_line, end_column (struct frame_detail; null if not known),
+ * if wanted source (the line, null if there is none that may be shown),
  * and if wanted locals: an array of name, kind ("argument", "local", "free"), value, null if they
  * could not be read;
  * tasks: null if nothing is told of them, else an array of id (a hexadecimal string: the address),

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "output/dump_source.h"
 #include "output/dump_variables.h"
 #include "output/label.h"
 
@@ -28,6 +29,8 @@ static void append_frame(struct text *text, const struct dump_frames *frames, ui
 	text_printf(text, "\", line %d, in ", frame->line);
 	append_name(text, frame->function->qualname);
 	text_puts(text, "\n");
+	if (frames->sources)
+		dump_source_append(text, frames->sources, frame, detail_of(frames, i));
 	dump_append_variables(text, detail_of(frames, i));
 }
 
@@ -108,6 +111,8 @@ static void write_frame(struct json *json, const struct dump_frames *frames, uin
 	write_known(json, "column", detail->column);
 	write_known(json, "end_line", detail->end_line);
 	write_known(json, "end_column", detail->end_column);
+	if (frames->sources)
+		dump_source_write(json, frames->sources, frame);
 	if (frames->with_variables)
 		dump_write_variables(json, detail);
 	json_object_end(json);

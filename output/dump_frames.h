@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "output/json.h"
+#include "output/source_lines.h"
 #include "output/text.h"
 #include "sampler/sample.h"
 
@@ -14,11 +15,12 @@ struct dump_frames {
 	const struct frame *frames;
 	const struct frame_detail *details; /* one for each; NULL: not known */
 	uint32_t nr;
-	bool with_variables; /* the details were asked for them */
+	bool with_variables;	      /* the details were asked for them */
+	struct source_lines *sources; /* NULL: no source */
 };
 
 /*
- * Append a line for each frame, as CPython's tracebacks have it, and its variables. Of a
+ * Append a line for each frame, as CPython's tracebacks have it, its source and variables. Of a
  * recursion, of up to eight frames a round, one round is written and how often it comes.
  */
 void dump_frames_append(struct text *text, const struct dump_frames *frames);

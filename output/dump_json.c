@@ -21,6 +21,7 @@ static void write_thread(struct json *json, const struct dump *dump, const struc
 		.details = dumped->details,
 		.nr = dumped->nr_frames,
 		.with_variables = dump->wants_variables,
+		.sources = dump->sources,
 	};
 
 	json_object_begin(json);
@@ -86,7 +87,7 @@ static void write_tasks(struct json *json, const struct dump *dump)
 	if (dump->tasks_told == TASKS_NOT_TOLD)
 		json_null(json);
 	else
-		dump_tasks_write(json, &dump->tasks);
+		dump_tasks_write(json, &dump->tasks, dump->sources);
 	json_key(json, "tasks_complete");
 	if (dump->tasks_told == TASKS_NOT_TOLD)
 		json_null(json);

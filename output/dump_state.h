@@ -26,7 +26,8 @@ struct dump {
 	size_t nr_threads, max_threads, nr_crashed;
 	bool wants_native;
 	bool wants_variables;
-	pid_t *tids; /* of the first nr_tids threads, by rising value; owned */
+	struct source_lines *sources; /* borrowed; NULL: not wanted */
+	pid_t *tids;		      /* of the first nr_tids threads, by rising value; owned */
 	size_t nr_tids;
 	struct dump_tasks tasks;
 	enum tasks_told tasks_told;

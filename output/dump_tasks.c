@@ -159,7 +159,8 @@ int dump_tasks_add(struct dump_tasks *tasks, const struct task_sample *task)
 	return 0;
 }
 
-struct dump_frames dump_tasks_frames(const struct dump_tasks *tasks, uint32_t stack)
+struct dump_frames dump_tasks_frames(const struct dump_tasks *tasks, uint32_t stack,
+				     struct source_lines *sources)
 {
 	const struct dumped_stack *dumped = &tasks->stacks[stack];
 
@@ -167,6 +168,7 @@ struct dump_frames dump_tasks_frames(const struct dump_tasks *tasks, uint32_t st
 		.frames = dumped->frames,
 		.details = dumped->details,
 		.nr = dumped->nr_frames,
+		.sources = sources,
 	};
 }
 
@@ -179,9 +181,9 @@ static void write_addr(struct json *json, uint64_t addr)
 }
 
 static void write_task(struct json *json, const struct dump_tasks *tasks,
-		       const struct dumped_task *task)
+		       const struct dumped_task *task, struct source_lines *sources)
 {
-	const struct dump_frames frames = dump_tasks_frames(tasks, task->stack);
+	const struct dump_frames frames = dump_tasks_frames(tasks, task->stack, sources);
 
 	json_object_begin(json);
 	json_key(json, "id");
@@ -205,10 +207,11 @@ static void write_task(struct json *json, const struct dump_tasks *tasks,
 	json_object_end(json);
 }
 
-void dump_tasks_write(struct json *json, const struct dump_tasks *tasks)
+void dump_tasks_write(struct json *json, const struct dump_tasks *tasks,
+		      struct source_lines *sources)
 {
 	json_array_begin(json);
 	for (uint32_t i = 0; i < tasks->nr_tasks; i++)
-		write_task(json, tasks, &tasks->tasks[i]);
+		write_task(json, tasks, &tasks->tasks[i], sources);
 	json_array_end(json);
 }

@@ -52,11 +52,14 @@ int dump_tasks_add(struct dump_tasks *tasks, const struct task_sample *task);
 /* The index of the task with that addr, or DUMP_TASKS_NONE. */
 uint32_t dump_tasks_find(const struct dump_tasks *tasks, uint64_t addr);
 
-/* The frames of a stack, borrowed. */
-struct dump_frames dump_tasks_frames(const struct dump_tasks *tasks, uint32_t stack);
+/* The frames of a stack, borrowed, and with sources, which may be NULL. */
+struct dump_frames dump_tasks_frames(const struct dump_tasks *tasks, uint32_t stack,
+				     struct source_lines *sources);
 
-/* Append a paragraph for each task, or for tasks that are alike. 0; -ENOMEM. */
-int dump_tasks_append(struct text *text, const struct dump_tasks *tasks);
+/* Append a paragraph for each task, or for tasks that are alike. 0 or -ENOMEM. */
+int dump_tasks_append(struct text *text, const struct dump_tasks *tasks,
+		      struct source_lines *sources);
 
 /* Write the value of a key: an array of objects, as dump_write_json() has them. */
-void dump_tasks_write(struct json *json, const struct dump_tasks *tasks);
+void dump_tasks_write(struct json *json, const struct dump_tasks *tasks,
+		      struct source_lines *sources);

@@ -184,10 +184,11 @@ static void append_members(struct text *text, const struct dump_tasks *tasks,
 }
 
 static int append_group(struct text *text, const struct dump_tasks *tasks,
-			const struct groups *groups, const struct group *group)
+			const struct groups *groups, const struct group *group,
+			struct source_lines *sources)
 {
 	const struct dumped_task *task = &tasks->tasks[group->first];
-	const struct dump_frames frames = dump_tasks_frames(tasks, task->stack);
+	const struct dump_frames frames = dump_tasks_frames(tasks, task->stack, sources);
 	int err;
 
 	if (group->nr == 1)
@@ -214,13 +215,14 @@ static int append_group(struct text *text, const struct dump_tasks *tasks,
 	return err;
 }
 
-int dump_tasks_append(struct text *text, const struct dump_tasks *tasks)
+int dump_tasks_append(struct text *text, const struct dump_tasks *tasks,
+		      struct source_lines *sources)
 {
 	struct groups groups = {0};
 	int err = groups_fill(&groups, tasks);
 
 	for (uint32_t i = 0; !err && i < groups.nr; i++)
-		err = append_group(text, tasks, &groups, &groups.groups[i]);
+		err = append_group(text, tasks, &groups, &groups.groups[i], sources);
 	groups_done(&groups);
 	return err;
 }

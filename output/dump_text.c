@@ -42,13 +42,14 @@ static void append_exception(struct text *text, const struct dumped *dumped)
 	text_puts(text, "\n");
 }
 
-static void append_thread(struct text *text, const struct dumped *dumped)
+static void append_thread(struct text *text, const struct dump *dump, const struct dumped *dumped)
 {
 	const struct sample_thread *thread = &dumped->thread;
 	const struct dump_frames frames = {
 		.frames = dumped->frames,
 		.details = dumped->details,
 		.nr = dumped->nr_frames,
+		.sources = dump->sources,
 	};
 
 	text_printf(text, "\nThread %d", thread->tid);
@@ -174,7 +175,7 @@ static void append_head(struct text *text, const struct dump *dump, const struct
 /* 0 or -ENOMEM. */
 static int append_tasks(struct text *text, const struct dump *dump)
 {
-	int err = dump_tasks_append(text, &dump->tasks);
+	int err = dump_tasks_append(text, &dump->tasks, dump->sources);
 
 	if (!err && dump->tasks_told == TASKS_SOME_TOLD)
 		text_puts(text, "\nThere may be more tasks: not all of them could be read.\n");
@@ -188,7 +189,7 @@ int dump_write_text(const struct dump *dump, const struct run_info *info, FILE *
 
 	append_head(&text, dump, info);
 	for (size_t i = 0; i < dump->nr_threads; i++)
-		append_thread(&text, &dump->threads[i]);
+		append_thread(&text, dump, &dump->threads[i]);
 	err = append_tasks(&text, dump);
 	if (dump->wants_native)
 		append_natives(&text, dump);

@@ -250,7 +250,7 @@ static int read_files(struct page_sources *sources, const struct page_index *ind
 		if (!err)
 			err = add_file(sources, &file, ranges, nr);
 		source_file_done(&file);
-		if (err == -ENOENT)
+		if (err == -ENOENT || err == -EAGAIN)
 			err = 0;
 	}
 	return err;

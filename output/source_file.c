@@ -222,8 +222,10 @@ int source_file_read(const char *path, uint64_t until_ns, struct source_file *re
 	int err;
 
 	if (fd < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) ||
-	    status.st_size > SOURCE_FILE_MAX_BYTES || !is_unchanged(&status, until_ns))
+	    status.st_size > SOURCE_FILE_MAX_BYTES)
 		return -ENOENT;
+	if (!is_unchanged(&status, until_ns))
+		return -EAGAIN;
 	err = file_fill(&file, fd, (size_t)status.st_size);
 	if (err)
 		source_file_done(&file);

@@ -31,7 +31,8 @@ struct source_file {
 
 /*
  * Read a file that was not changed after until_ns (CLOCK_REALTIME; 0: whenever). 0; -ENOENT:
- * there is none that may be shown, for whatever reason; -ENOMEM.
+ * there is none that may be shown, for whatever reason; -EAGAIN: there is one, but it was changed;
+ * -ENOMEM.
  */
 int source_file_read(const char *path, uint64_t until_ns, struct source_file *ret_file);
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """`pysample dump`: every thread of a parked process is where the interpreter says it is."""
 import json
+import linecache
 import os
 import re
 import signal
@@ -55,6 +56,22 @@ class Corpus(DumpTestCase):
         self.assertEqual(dumped["python"], self.target.report["python"])
         self.assertIn("corpus.py", dumped["command"])
         self.assert_truth(dumped, self.target.report["threads"])
+
+    def test_sources_are_the_lines_of_files(self):
+        if self.interpreter.root:
+            self.skipTest("its files are below another root")
+        result = pysample("dump", self.target.pid, "--json", "--source")
+        self.assertEqual(result.status, 0, result.stderr)
+        seen = 0
+        for frame in (frame for thread in json.loads(result.stdout)["threads"]
+                      for frame in thread["frames"]):
+            if frame["source"] is not None:
+                seen += 1
+                line = linecache.getline(frame["path"], frame["line"])
+                self.assertEqual(frame["source"], line.strip(" \t\f\n"), frame)
+            elif frame["path"].endswith("/corpus.py"):  # as root: others' files are not read
+                self.assertEqual(frame["line"], 0)
+        self.assertGreater(seen, 50)
 
     def test_nobody_holds_the_gil(self):
         holders = [thread for thread in dump(self.target.pid)["threads"] if thread["holds_gil"]]
