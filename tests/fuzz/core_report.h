@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * All that pysample says of a core file, of nothing but the file: no other is opened, whatever
- * the core names.
+ * `pysample core`, in this process, on a core in a descriptor, of nothing but the core: whatever
+ * files it names, none is found.
  */
 #pragma once
 
-#include <stdio.h>
+/* With which options: text, JSON, both with variables. */
+enum { NR_CORE_REPORTS = 4 };
 
 /*
- * Find the interpreter of the core that fd has, which is closed, and write its threads to out
- * as text and as JSON. 0, or the error that a user would be told of: any of procmem/memory.h.
+ * Report on the core that fd has, which stays open, to stdout; kind: below NR_CORE_REPORTS.
+ * Returns the exit status of the command.
  */
-int core_report(int fd, FILE *out);
+int core_report(int fd, unsigned int kind);
+
+/* Have what the command complains of go nowhere; sanitizers still write to the terminal. */
+void core_report_quietly(void);

@@ -2,7 +2,8 @@
 /*
  * damage_core [-n NUMBER] [-f FIRST] [-t SECONDS] [-m MIB] [-o FILE] CORE...: damages each core
  * in NUMBER ways, one after the other, and has each reported on. It fails if that crashes, if a
- * sanitizer complains, and if asked if it takes longer than SECONDS, or more memory than MIB.
+ * sanitizer complains, and if asked if it takes more CPU time than
+ * SECONDS, or more memory than MIB.
  *
  * Damage does not depend on what was done before: `-f 1234 -n 1` does that one again, and -o
  * writes what it comes to.
@@ -14,6 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -49,26 +51,31 @@ static int save(const struct victim *victim, const char *path)
 	return fclose(file) == 0 && is_written ? 0 : -EIO;
 }
 
-static int report(const struct victim *victim, struct progress *progress)
+static void report(const struct victim *victim, struct progress *progress)
 {
-	const int fd = dup(victim->fd);
-	FILE *out = fopen("/dev/null", "w");
+	const unsigned int kind = (unsigned int)(progress->number % NR_CORE_REPORTS);
 
-	if (fd < 0 || !out)
-		return -errno;
-	if (core_report(fd, out) == 0)
+	if (core_report(victim->fd, kind) == EXIT_SUCCESS)
 		progress->nr_reported++;
 	else
 		progress->nr_refused++;
-	return fclose(out) == 0 ? 0 : -errno;
+}
+
+/* Of CPU time, from now on; 0: none. SIGPROF ends what takes longer. */
+static void set_limit(unsigned int seconds)
+{
+	const struct itimerval limit = {.it_value.tv_sec = seconds};
+
+	(void)setitimer(ITIMER_PROF, &limit, NULL);
 }
 
 /* From progress->number on, up to end. */
 static int report_batch(struct victim *victim, const struct options *options, uint64_t end,
 			struct progress *progress)
 {
-	int err = 0;
+	int err = freopen("/dev/null", "w", stdout) ? 0 : -errno;
 
+	core_report_quietly();
 	for (; !err && progress->number < end; progress->number++) {
 		/* States that are far apart, and never 0. */
 		uint64_t random = (progress->number + 1) * 0x9e3779b97f4a7c15ull | 1;
@@ -76,10 +83,9 @@ static int report_batch(struct victim *victim, const struct options *options, ui
 		victim_damage(victim, &random);
 		if (options->saved)
 			err = save(victim, options->saved);
-		(void)alarm(options->seconds);
-		if (!err)
-			err = report(victim, progress);
-		(void)alarm(0);
+		set_limit(options->seconds);
+		report(victim, progress);
+		set_limit(0);
 		victim_mend(victim);
 	}
 	return err;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -18,23 +19,29 @@
 
 enum { LARGEST_PIECE = 1 << 20, SMALLEST_PIECE = 64, ZSTD_LEVEL = 19 };
 
-/* The report is the caller's to free; NULL if there is none. */
+/* What stdout got since it was empty, which it is again; the caller's to free. NULL if nothing. */
+static char *take_output(void)
+{
+	const off_t size = ftello(stdout);
+	char *text = size > 0 ? calloc(1, (size_t)size + 1) : NULL;
+
+	if (fflush(stdout) == 0 && text && pread(STDOUT_FILENO, text, (size_t)size, 0) != size) {
+		free(text);
+		text = NULL;
+	}
+	rewind(stdout);
+	return ftruncate(STDOUT_FILENO, 0) == 0 ? text : NULL;
+}
+
+/* All reports, the caller's to free; NULL if there are none. */
 static char *report(const struct victim *victim)
 {
-	const int fd = dup(victim->fd);
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-	int err;
-
-	if (fd < 0 || !out)
-		return NULL;
-	err = core_report(fd, out);
-	if (fclose(out) != 0 || err) {
-		free(text);
-		return NULL;
-	}
-	return text;
+	for (unsigned int kind = 0; kind < NR_CORE_REPORTS; kind++)
+		if (core_report(victim->fd, kind) != EXIT_SUCCESS) {
+			free(take_output());
+			return NULL;
+		}
+	return take_output();
 }
 
 static bool is_zero(const uint8_t *bytes, uint64_t size_bytes)
@@ -66,7 +73,6 @@ static int shrink_segments(struct victim *victim)
 
 	if (!wanted)
 		return -EBADMSG;
-	(void)fputs(wanted, stdout);
 	for (size_t i = 0; i < victim->nr_segments; i++) {
 		const struct victim_segment *segment = &victim->segments[i];
 
@@ -105,12 +111,15 @@ int main(int argc, char **argv)
 		return EXIT_FAILURE;
 	}
 	err = victim_open(argv[1], &victim);
+	if (!err && dup2(memfd_create("output", MFD_CLOEXEC), STDOUT_FILENO) < 0)
+		err = -errno;
+	core_report_quietly();
 	if (!err)
 		err = shrink_segments(&victim);
 	if (!err)
 		err = write_packed(&victim, argv[2]);
 	victim_close(&victim);
 	if (err)
-		(void)fprintf(stderr, "shrink_core: %s: %s\n", argv[1], strerror(-err));
+		(void)dprintf(STDERR_FILENO, "shrink_core: %s: %s\n", argv[1], strerror(-err));
 	return err ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -252,8 +252,29 @@ def mixture(end):
     return wide_text, plain, kinds
 
 
+def tasks(end):
+    """asyncio: one task waits for another, a group for two, and one is running."""
+    import asyncio
+
+    async def sleep(name):
+        await asyncio.sleep(3600)
+
+    async def wait_for(task):
+        return await asyncio.gather(task, sleep("gathered"))
+
+    async def main():
+        sleeper = asyncio.ensure_future(sleep("日本"))
+        waiters = [asyncio.ensure_future(wait_for(sleeper)) for _ in range(2)]
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        end()
+        return waiters
+
+    asyncio.new_event_loop().run_until_complete(main())
+
+
 SITUATIONS = {function.__name__: function for function in (
-    single, threads, deep, far, overflow, names, handled, garbage, mixture)}
+    single, threads, deep, far, overflow, names, handled, garbage, mixture, tasks)}
 
 situation, _, number = sys.argv[1].partition("=")
 SITUATIONS[situation](ENDS[sys.argv[2]](), *map(int, number.split()))
