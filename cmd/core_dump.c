@@ -30,6 +30,10 @@ static void find_problems(struct core_dump *dump, const struct core_target *targ
 	if (threads->nr_bridged)
 		problems_add(&dump->problems, "%zu of %zu stacks lack links between their frames",
 			     threads->nr_bridged, threads->nr_samples);
+	if (threads->nr_gapped)
+		problems_add(&dump->problems,
+			     "%zu of %zu stacks have frames of which pieces are not in the core",
+			     threads->nr_gapped, threads->nr_samples);
 	if (threads->list_err)
 		problems_add(&dump->problems,
 			     "the list of threads is damaged: some may be missing");

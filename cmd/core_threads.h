@@ -20,6 +20,7 @@ struct core_threads {
 	size_t nr_python;		 /* threads of the core that run Python */
 	size_t nr_broken;		 /* stacks that could not be followed to the bottom */
 	size_t nr_bridged;		 /* stacks with links that are missing */
+	size_t nr_gapped;		 /* stacks with frames that are missing, or parts of them */
 	size_t nr_without_stack;	 /* whose C stack is not in the core */
 	size_t nr_samples;
 	int list_err; /* of sampler_list_error(), set by the caller */

@@ -94,7 +94,8 @@ void dump_append_fatal(const struct dump *dump, struct text *text);
  * kernel's), os_name (the kernel's), interpreter, main, holds_gil,
  * waits_for_gil, gc, crashed, exception (null, or type and
  * message), c_stack_missing, proven, error (null, or why
- * the stack could not be followed to its bottom), frames: an array, outermost first, of name,
+ * the stack could not be followed to its bottom, or that pieces of its frames are not in the
+ * core), frames: an array, outermost first, of name,
  * path, line, first_line, column, end_line, end_column (struct frame_detail; null if not known),
  * if wanted source (the line, null if there is none that may be shown),
  * and if wanted locals: an array of name, kind ("argument", "local", "free"), value, null if they

@@ -46,7 +46,9 @@ static void write_thread(struct json *json, const struct dump *dump, const struc
 	json_key(json, "proven");
 	json_bool(json, !(dumped->flags & SAMPLE_UNPROVEN));
 	json_key(json, "error");
-	json_string(json, dumped->error ? dump_error_text(dumped->error) : NULL);
+	json_string(json, dumped->error			? dump_error_text(dumped->error)
+			  : dumped->flags & SAMPLE_GAPS ? "some of its frames are not in the core"
+							: NULL);
 	json_key(json, "frames");
 	dump_frames_write(json, &frames);
 	json_object_end(json);

@@ -122,6 +122,7 @@ enum sample_flags {
 	SAMPLE_ON_CPU = 1u << 6,	/* has run since its previous sample: cpu_ns is not 0 */
 	/* Only in dumps of core files: */
 	SAMPLE_CRASHED = 1u << 7, /* the process died of a signal that this thread got */
+	SAMPLE_GAPS = 1u << 10, /* some frames have "<… not in the core>" in the place of what is */
 	SAMPLE_BRIDGED = 1u << 9, /* links between frames were missing: the outer ones are what lies
 				     in the thread's data stack */
 	SAMPLE_C_STACK_MISSING = 1u << 8, /* the core lacks its C stack, or has zeros for it */

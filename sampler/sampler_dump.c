@@ -139,6 +139,15 @@ static struct stack_ends read_ends(struct sampler *sampler, const struct snapsho
 	return ends;
 }
 
+/* Whether something of a frame that people see is not in the memory. */
+static bool has_gaps(const struct frame_list *list)
+{
+	for (uint32_t i = 0; i < list->nr_frames; i++)
+		if (list->frames[i].code->has_gaps && frame_visible(list, i))
+			return true;
+	return false;
+}
+
 /* walk_for_dump() of a memory that stands still. */
 static int walk_still(struct sampler *sampler, struct snapshot_thread *thread,
 		      struct sample *ret_sample)
@@ -153,7 +162,8 @@ static int walk_still(struct sampler *sampler, struct snapshot_thread *thread,
 	if (!is_passing_walk(err) && err != -E2BIG)
 		return err;
 	*ret_sample = (struct sample){
-		.flags = (err ? SAMPLE_UNPROVEN : 0) | (bridged ? SAMPLE_BRIDGED : 0),
+		.flags = (err ? SAMPLE_UNPROVEN : 0) | (bridged ? SAMPLE_BRIDGED : 0) |
+			 (has_gaps(&sampled->list) ? SAMPLE_GAPS : 0),
 		.error = err,
 	};
 	return 0;

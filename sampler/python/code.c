@@ -334,12 +334,13 @@ static bool is_gap(const struct code_cache *cache, int err)
 
 /* Read a text that a code object names, or have what stands for it. */
 static int read_text(struct code_cache *cache, struct remote_memory *memory, remote_addr addr,
-		     const char *missing, char **ret_text)
+		     const char *missing, struct code *code, char **ret_text)
 {
 	int err = string_read(memory, &cache->build->offsets, addr, ret_text);
 
 	if (!is_gap(cache, err))
 		return err;
+	code->has_gaps = true;
 	*ret_text = strdup(missing);
 	return *ret_text ? 0 : -ENOMEM;
 }
@@ -355,15 +356,16 @@ static int code_fill(struct code_cache *cache, struct remote_memory *memory, str
 
 	if (!err)
 		err = read_text(cache, memory, fingerprint->qualname, "<name not in the core>",
-				&qualname);
+				code, &qualname);
 	if (!err)
 		err = read_text(cache, memory, fingerprint->filename, "<path not in the core>",
-				&path);
+				code, &path);
 	if (!err)
 		err = bytes_read(memory, offsets, fingerprint->linetable, LINETABLE_MAX_BYTES,
 				 &code->linetable, &code->linetable_bytes);
 	if (err && err != -E2BIG && !is_gap(cache, err))
 		return err;
+	code->has_gaps |= is_gap(cache, err);
 	err = claim_tables(cache, code);
 	if (err)
 		return err;
@@ -382,6 +384,7 @@ struct code *code_cache_missing(struct code_cache *cache)
 {
 	if (!cache->missing.function) {
 		cache->missing.foreign = true;
+		cache->missing.has_gaps = true;
 		cache->missing.function = function_table_get(
 			&cache->functions, FUNCTION_PYTHON, "<code object not in the core>", "", 0);
 	}

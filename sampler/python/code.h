@@ -95,11 +95,12 @@ struct code {
 	uint32_t stack_offset;	   /* where a frame's own stack begins, behind its locals */
 	struct code_fingerprint fingerprint;
 	struct code_name_head name_head;
-	uint64_t loaded_tick;	   /* of the clock that the object was read for first */
-	uint64_t queued_tick;	   /* when it was last put on the list of code_cache_queue() */
-	bool in_use;		   /* since unused ones were dropped last */
-	uint32_t nr_loads;	   /* rises when another object is found at the address */
-	bool foreign;		   /* no code object (executable.h): of what is here only function,
+	uint64_t loaded_tick; /* of the clock that the object was read for first */
+	uint64_t queued_tick; /* when it was last put on the list of code_cache_queue() */
+	bool in_use;	      /* since unused ones were dropped last */
+	uint32_t nr_loads;    /* rises when another object is found at the address */
+	bool has_gaps; /* something that it names is not in the memory: code_cache.is_still */
+	bool foreign;  /* no code object (executable.h): of what is here only function,
 				      nr_loads and loaded_tick are set */
 	struct code_clock checked; /* when the entry was last known to hold */
 	struct code_copies copies; /* of its bytecode; empty until a frame stands in one */

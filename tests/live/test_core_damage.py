@@ -19,10 +19,21 @@ EMPTY_FILTERS = (0x0, 0x10, 0x20)  # without private memory
 KEPT_PERCENT = (99.99, 99, 90, 70, 50, 20, 5, 1, 0.01)
 
 
+GAP = "not in the core"
+
+
+def fits(frame, true, has_gaps):
+    """Whether it is the true frame, but for what is said to be missing of it."""
+    return all(value == true[key] or has_gaps and (not value or GAP in str(value))
+               for key, value in frame.items())
+
+
 def is_part(thread, truth):
     """Whether its frames are some of the true ones, in their order."""
+    has_gaps = GAP in (thread["error"] or "")
     rest = iter(core_support.expanded(truth))
-    return all(frame in rest for frame in support.dumped_frames(thread))
+    return all(any(fits(frame, true, has_gaps) for true in rest)
+               for frame in support.dumped_frames(thread))
 
 
 class DamageTestCase(unittest.TestCase):
