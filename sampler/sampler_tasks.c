@@ -8,6 +8,7 @@
 #include "procmem/array.h"
 #include "procmem/cleanup.h"
 #include "sampler/bounded_memory.h"
+#include "sampler/near_memory.h"
 #include "sampler/python/asyncio_task.h"
 #include "sampler/python/await_chain.h"
 #include "sampler/sampler_state.h"
@@ -34,6 +35,7 @@ struct tasks {
 	struct sample_sink *sink;
 	struct asyncio_offsets asyncio;
 	struct bounded_memory memory;
+	struct near_memory *near; /* the same by pages: for first looks; owned */
 	struct task_reader reader;
 	struct frame_list chain;      /* of the task that is read */
 	struct addr_list list;	      /* the tasks of one owner */
@@ -51,6 +53,7 @@ static void tasks_done(struct tasks *tasks)
 	addr_list_done(&tasks->awaiters);
 	free(tasks->frames);
 	free(tasks->details);
+	free(tasks->near);
 }
 
 /* Whether an error is that of one task or list, and not of the target or of us. */
@@ -67,6 +70,7 @@ static int read_list(struct tasks *tasks, const struct task_owner *owner)
 	for (int i = 0; i < LIST_MAX_TRIES && err == -EAGAIN; i++) {
 		if (i)
 			(void)usleep(REFRESH_PAUSE_US);
+		near_memory_forget(tasks->near);
 		tasks->list.nr = 0;
 		err = task_list_read(&tasks->reader, owner->head_addr, &tasks->list);
 	}
@@ -122,27 +126,36 @@ static int read_once(struct tasks *tasks, const struct task_owner *owner, remote
 }
 
 /*
- * Read a task until two looks in a row show the same: *ret_sample says whether they did. 0;
+ * Read a task until two looks in a row show the same: *ret_sample says whether they did. The first
+ * one is by pages that may be old, those behind it are not. What stands still needs one. 0;
  * -ENOENT (it has ended), -ENOMEM, -ESRCH, -EPERM, or it cannot be read.
  */
 static int read_task(struct tasks *tasks, const struct task_owner *owner, remote_addr addr,
 		     struct task_words *ret_words, struct task_sample *sample)
 {
+	const bool still = tasks->sampler->looks.still;
 	uint32_t nr_frames = UINT32_MAX;
 	bool proven = false;
 	int chain_err = 0;
 	int err = 0;
 
 	for (int i = 0; i <= TASK_MAX_TRIES && !proven; i++) {
+		tasks->reader.memory = i ? &tasks->memory.memory : &tasks->near->memory;
 		err = read_once(tasks, owner, addr, ret_words, &chain_err);
-		if (err)
-			return err;
-		if (!ret_words->coro_addr)
-			return -ENOENT;
-		proven = i && !chain_err && !tasks->chain.changed &&
-			 tasks->chain.nr_frames == nr_frames;
+		/* The pages may be of before there was this task. */
+		if (!i && is_passing(err)) {
+			near_memory_forget(tasks->near);
+			continue;
+		}
+		if (err || !ret_words->coro_addr)
+			break;
+		proven = !chain_err && (still || (i && !tasks->chain.changed &&
+						  tasks->chain.nr_frames == nr_frames));
 		nr_frames = tasks->chain.nr_frames;
 	}
+	tasks->reader.memory = &tasks->near->memory;
+	if (err || !ret_words->coro_addr)
+		return err ? err : -ENOENT;
 	sample->error = chain_err;
 	sample->flags = proven ? 0 : SAMPLE_UNPROVEN;
 	return 0;
@@ -195,7 +208,7 @@ static int show_task(struct tasks *tasks, const struct task_owner *owner,
 	const struct sampler *sampler = tasks->sampler;
 	const remote_addr frame_addr = words->coro_addr + sampler->build->offsets.generator.iframe;
 
-	if (sample->running) {
+	if (sample->running && owner->thread) {
 		const struct frame_list *list = &sampler->threads[owner->thread->slot].list;
 		uint32_t nr = frame_list_find(list, frame_addr, list->nr_frames);
 
@@ -211,7 +224,7 @@ static int show_task(struct tasks *tasks, const struct task_owner *owner,
 static int dump_task(struct tasks *tasks, const struct task_owner *owner, remote_addr addr)
 {
 	const struct sampler *sampler = tasks->sampler;
-	struct task_sample sample = {.addr = addr, .running = addr == owner->running_addr};
+	struct task_sample sample = {.addr = addr, .running = addr && addr == owner->running_addr};
 	cleanup_free char *name = NULL;
 	struct task_words words;
 	int err = read_task(tasks, owner, addr, &words, &sample);
@@ -243,7 +256,8 @@ static int dump_owner(struct tasks *tasks, struct task_owner *owner)
 		err = read_running(tasks, owner);
 	for (uint32_t i = 0; !err && i < tasks->list.nr; i++) {
 		err = dump_task(tasks, owner, tasks->list.addrs[i]);
-		if (is_passing(err))
+		/* One that cannot be read any more has ended, where anything can end. */
+		if (err == -E2BIG || (is_passing(err) && tasks->sampler->looks.still))
 			tasks->complete = false;
 		if (is_passing(err) || err == -ENOENT)
 			err = 0;
@@ -296,11 +310,15 @@ int sampler_dump_tasks(struct sampler *sampler, const struct maps *maps, struct 
 	int err = asyncio_offsets_find(sampler->snapshot.memory, maps, sampler->build,
 				       &tasks.asyncio);
 
+	tasks.near = malloc(sizeof(*tasks.near));
+	if (!tasks.near)
+		return -ENOMEM;
 	if (!err) {
 		bounded_memory_init(&tasks.memory, sampler->snapshot.memory, TASKS_MAX_READS, NULL,
 				    UINT64_MAX);
+		near_memory_init(tasks.near, &tasks.memory.memory);
 		tasks.reader = (struct task_reader){
-			.memory = &tasks.memory.memory,
+			.memory = &tasks.near->memory,
 			.offsets = &sampler->build->offsets,
 			.asyncio = &tasks.asyncio,
 		};
