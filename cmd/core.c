@@ -65,12 +65,12 @@ static enum exit_status take_core(const struct core_options *options, const char
 	struct message message = {0};
 	struct core_target target;
 	struct core_dump dump = {0};
-	enum exit_status status = core_target_open(path, &target, &message);
+	enum exit_status status = core_target_open(path, &options->places, &target, &message);
 
 	if (status == EXIT_OK && options->verbose)
 		print_found(&target);
 	if (status == EXIT_OK)
-		status = core_dump_take(&target, options->value_max_chars, &dump, &message);
+		status = core_dump_take(&target, &options->dump, &dump, &message);
 	if (status == EXIT_OK)
 		status = groups ? add_to_groups(groups, &target, &dump, &message)
 				: write_dump(options, &dump, &message);
@@ -110,6 +110,7 @@ static enum exit_status write_profile(struct core_options *options)
 	const struct core_profile cores = {
 		.paths = options->paths,
 		.nr_paths = options->nr_paths,
+		.places = options->places,
 		.crashed_only = options->crashed_only,
 		.profile = options->profile,
 		.layout = options->layout,

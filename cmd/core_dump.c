@@ -37,6 +37,11 @@ static void find_problems(struct core_dump *dump, const struct core_target *targ
 	if (threads->list_err)
 		problems_add(&dump->problems,
 			     "the list of threads is damaged: some may be missing");
+	if (dump->native.nr_holed)
+		problems_add(&dump->problems,
+			     "%zu of %zu C stacks have holes: the files of their modules are not "
+			     "known, or tell nothing of a frame",
+			     dump->native.nr_holed, dump->native.nr_stacks);
 	if (threads->nr_broken)
 		problems_add(&dump->problems,
 			     "%zu of %zu stacks could not be followed to the bottom",
@@ -69,29 +74,48 @@ static uint64_t end_of(const char *core_path)
 	return (uint64_t)status.st_mtim.tv_sec * NS_PER_S + (uint64_t)status.st_mtim.tv_nsec;
 }
 
-enum exit_status core_dump_take(struct core_target *target, uint32_t value_max_chars,
-				struct core_dump *ret_dump, struct message *reterr)
+/* Have the sinks through which samples come to the dump: errors of their init functions. */
+static int begin(struct core_dump *dump, const struct core_target *target,
+		 enum core_dump_native native)
 {
-	const struct sampler_looks looks = {
-		.details = true,
-		.still = true,
-		.value_max_chars = value_max_chars,
-	};
-	struct core_dump *dump = ret_dump;
-	int err = -ENOMEM;
+	struct sample_sink *sink;
+	int err;
 
 	*dump = (struct core_dump){
 		.sources = {.until_ns = end_of(target->path), .newer = "the core"},
 		.dump = dump_create(),
 	};
-	if (dump->dump)
-		err = core_threads_init(&dump->threads, target->core, dump_sink(dump->dump));
+	if (!dump->dump)
+		return -ENOMEM;
+	sink = dump_sink(dump->dump);
+	if (native) {
+		err = core_native_init(&dump->native, target->core, &target->files->source, sink);
+		if (err)
+			return err;
+		sink = &dump->native.sink;
+	}
+	return core_threads_init(&dump->threads, target->core, sink);
+}
+
+enum exit_status core_dump_take(struct core_target *target, const struct core_dump_options *options,
+				struct core_dump *ret_dump, struct message *reterr)
+{
+	const struct sampler_looks looks = {
+		.details = true,
+		.still = true,
+		.value_max_chars = options->value_max_chars,
+	};
+	struct core_dump *dump = ret_dump;
+	int err = begin(dump, target, options->native);
+
 	if (!err)
 		dump_want_sources(dump->dump, &dump->sources);
-	if (!err && value_max_chars)
+	if (!err && options->value_max_chars)
 		dump_want_variables(dump->dump);
 	if (!err)
 		err = core_target_walk(target, &looks, &dump->threads.sink, &dump->sampler);
+	if (!err && options->native == CORE_DUMP_NATIVE_ALL)
+		err = core_native_add_unknown(&dump->native);
 	if (err)
 		return core_target_explain(target, err, reterr);
 	dump->threads.list_err = sampler_list_error(dump->sampler);
@@ -107,6 +131,7 @@ void core_dump_done(struct core_dump *dump)
 	dump_destroy(dump->dump);
 	sampler_destroy(dump->sampler);
 	core_threads_done(&dump->threads);
+	core_native_done(&dump->native);
 	problems_done(&dump->problems);
 	source_lines_done(&dump->sources);
 }

@@ -2,6 +2,7 @@
 /* Everything that is told of one core file: its stacks, and what else there is to say. */
 #pragma once
 
+#include "cmd/core_native.h"
 #include "cmd/core_target.h"
 #include "cmd/core_threads.h"
 #include "output/dump.h"
@@ -10,6 +11,18 @@
 #include "output/run_info.h"
 #include "output/source_lines.h"
 #include "sampler/sampler.h"
+
+/* Of which threads C frames are wanted. */
+enum core_dump_native {
+	CORE_DUMP_NATIVE_NONE,
+	CORE_DUMP_NATIVE_PYTHON,
+	CORE_DUMP_NATIVE_ALL, /* also of those that Python does not know */
+};
+
+struct core_dump_options {
+	uint32_t value_max_chars; /* of variables; 0: none are wanted */
+	enum core_dump_native native;
+};
 
 /* What it points to is owned, or borrowed from the target; it must not be moved. */
 struct core_dump {
@@ -22,13 +35,13 @@ struct core_dump {
 	/* Private. */
 	struct sampler *sampler; /* has the functions */
 	struct core_threads threads;
+	struct core_native native; /* has the functions of C frames */
 };
 
 /*
- * Take the stacks of all threads; also the variables of frames, each value of so many characters
- * at most, if that is not 0. EXIT_OK, or the status to exit with and a sentence;
+ * Take the stacks of all threads, with what the options ask for. EXIT_OK, or the status to exit with and a sentence;
  * core_dump_done() is to be called either way, before the target is closed.
  */
-enum exit_status core_dump_take(struct core_target *target, uint32_t value_max_chars,
+enum exit_status core_dump_take(struct core_target *target, const struct core_dump_options *options,
 				struct core_dump *ret_dump, struct message *reterr);
 void core_dump_done(struct core_dump *dump);

@@ -28,6 +28,11 @@ static const char help[] =
 	"      --locals       also the arguments and local variables of each frame\n"
 	"      --max-value N  cut their values after N characters (default: 100); implies\n"
 	"                     --locals\n"
+	"      --native[=all] also the C frames, where they belong between those of Python; all:\n"
+	"                     of the threads that Python does not know, too\n"
+	"      --sysroot DIR  where programs and libraries of the process are, as in its root;\n"
+	"                     they are used if their build IDs are those in the core\n"
+	"      --lib-path DIR:DIR  folders to look for them in by their names\n"
 	"  -v, --verbose      say how the interpreter was found\n"
 	"  -h, --help         this text\n"
 	"\n"
@@ -47,6 +52,7 @@ static const char examples[] =
 	"\n"
 	"Examples:\n"
 	"  pysample core core.1234\n"
+	"  pysample core --native core.1234\n"
 	"  pysample core --json core.1234 | jq '.threads[] | select(.crashed)'\n"
 	"  coredumpctl dump 1234 | pysample core -\n"
 	"  pysample core /var/lib/systemd/coredump/core.shop.*        where do they die?\n"
@@ -56,6 +62,9 @@ enum {
 	OPTION_JSON = 256,
 	OPTION_LOCALS,
 	OPTION_MAX_VALUE,
+	OPTION_NATIVE,
+	OPTION_SYSROOT,
+	OPTION_LIB_PATH,
 	OPTION_CRASHED,
 	OPTION_LINES,
 	OPTION_NO_SOURCE,
@@ -65,6 +74,9 @@ static const struct option long_options[] = {
 	{"json", no_argument, NULL, OPTION_JSON},
 	{"locals", no_argument, NULL, OPTION_LOCALS},
 	{"max-value", required_argument, NULL, OPTION_MAX_VALUE},
+	{"native", optional_argument, NULL, OPTION_NATIVE},
+	{"sysroot", required_argument, NULL, OPTION_SYSROOT},
+	{"lib-path", required_argument, NULL, OPTION_LIB_PATH},
 	{"verbose", no_argument, NULL, 'v'},
 	{"output", required_argument, NULL, 'o'},
 	{"format", required_argument, NULL, 'f'},
@@ -77,6 +89,17 @@ static const struct option long_options[] = {
 };
 
 static const char short_options[] = ":o:f:tvh";
+
+/* Of which threads; false after an error was printed. */
+static bool take_native(struct core_options *options, const char *threads)
+{
+	if (threads && strcmp(threads, "all") != 0) {
+		print_error("--native is for the threads of Python, --native=all for all");
+		return false;
+	}
+	options->dump.native = threads ? CORE_DUMP_NATIVE_ALL : CORE_DUMP_NATIVE_PYTHON;
+	return true;
+}
 
 /* Apply one option; false after an error was printed, or if there is no such option. */
 static bool apply_option(struct core_options *options, int option, const char *value)
@@ -96,11 +119,19 @@ static bool apply_option(struct core_options *options, int option, const char *v
 		options->json = true;
 		return true;
 	case OPTION_LOCALS:
-		if (!options->value_max_chars)
-			options->value_max_chars = VALUE_USUAL_CHARS;
+		if (!options->dump.value_max_chars)
+			options->dump.value_max_chars = VALUE_USUAL_CHARS;
 		return true;
 	case OPTION_MAX_VALUE:
-		return parse_value_chars(value, &options->value_max_chars);
+		return parse_value_chars(value, &options->dump.value_max_chars);
+	case OPTION_NATIVE:
+		return take_native(options, value);
+	case OPTION_SYSROOT:
+		options->places.sysroot = value;
+		return true;
+	case OPTION_LIB_PATH:
+		options->places.folders = value;
+		return true;
 	case OPTION_CRASHED:
 		options->crashed_only = true;
 		return true;
@@ -135,6 +166,8 @@ static bool check(struct core_options *options)
 		error = "which core file? 'pysample core --help' has examples";
 	else if (options->wants_profile && options->json)
 		error = "--json is for the threads of each core: -f jsonl is for profiles";
+	else if (options->wants_profile && options->dump.native)
+		error = "--native is for the threads of each core, not for profiles";
 	else if (!options->wants_profile &&
 		 (options->crashed_only || options->profile.by_thread || options->profile.by_line))
 		error = "--crashed, --threads and --lines are for profiles: add -o or -f";

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "cmd/command.h"
+#include "cmd/core_dump.h"
 #include "cmd/outputs.h"
 #include "output/artefact.h"
 #include "output/profile.h"
@@ -17,7 +18,8 @@ struct core_options {
 	size_t nr_paths;
 	bool json;
 	bool verbose;
-	uint32_t value_max_chars; /* of variables; 0: none are wanted */
+	struct core_file_places places;
+	struct core_dump_options dump;
 
 	/* Of a profile, which is made instead of a dump if outputs were named. */
 	bool wants_profile;

@@ -123,7 +123,8 @@ static enum exit_status add_core(struct collector *collector, const char *path)
 	const uint64_t nr_before = collector->nr_samples;
 	struct message message = {0};
 	struct core_target target;
-	enum exit_status status = core_target_open(path, &target, &message);
+	enum exit_status status =
+		core_target_open(path, &collector->cores->places, &target, &message);
 	int err;
 
 	if (status == EXIT_OK) {

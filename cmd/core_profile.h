@@ -9,11 +9,13 @@
 #include "cmd/outputs.h"
 #include "output/artefact.h"
 #include "output/profile.h"
+#include "symbols/core_files.h"
 
 /* All borrowed. */
 struct core_profile {
 	const char *const *paths;
 	size_t nr_paths;
+	struct core_file_places places;
 	bool crashed_only;		/* of each core only the thread that got the signal */
 	struct profile_options profile; /* its mode is PROFILE_COUNT */
 	struct artefact_options layout;

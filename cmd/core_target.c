@@ -106,7 +106,7 @@ static int find_interpreter(struct core_target *target, struct message *reterr)
 		.exe_path = executable ? executable->path : "",
 		.maps = &target->core->maps,
 		.memory = core_memory(target->core),
-		.images = &target->images,
+		.images = &target->files->source,
 	};
 	int err;
 
@@ -122,27 +122,22 @@ static int find_interpreter(struct core_target *target, struct message *reterr)
 				    target->runtime.addr, &target->facts);
 }
 
-static int open_none(struct image_source *source, const struct mapping *mapping,
-		     struct image **ret_image)
+enum exit_status core_target_open(const char *path, const struct core_file_places *places,
+				  struct core_target *ret_target, struct message *reterr)
 {
-	(void)source;
-	(void)mapping;
-	(void)ret_image;
-	return -ENOENT;
-}
-
-enum exit_status core_target_open(const char *path, struct core_target *ret_target,
-				  struct message *reterr)
-{
-	static const struct image_source_ops no_images = {.open = open_none};
 	struct core_target *target = ret_target;
 	enum exit_status status;
 	int err;
 
-	*target = (struct core_target){.path = path, .images.ops = &no_images};
+	*target = (struct core_target){.path = path};
 	status = open_file(target, reterr);
 	if (status != EXIT_OK)
 		return status;
+	err = core_files_open(target->core, places, &target->files, reterr);
+	if (err == -ENOMEM)
+		return explain(target, err, reterr);
+	if (err)
+		return EXIT_ERROR;
 	err = find_interpreter(target, reterr);
 	return err ? explain(target, err, reterr) : EXIT_OK;
 }
@@ -197,5 +192,6 @@ void core_target_close(struct core_target *target)
 {
 	sys_facts_done(&target->facts);
 	type_names_done(&target->names);
+	core_files_close(target->files);
 	core_close(target->core);
 }

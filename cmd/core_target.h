@@ -10,12 +10,12 @@
 #include "sampler/python/sys_facts.h"
 #include "sampler/python/type_names.h"
 #include "sampler/sampler.h"
-#include "symbols/image_source.h"
+#include "symbols/core_files.h"
 
 struct core_target {
-	const char *path;  /* borrowed, as are: */
-	struct core *core; /* owned */
-	struct image_source images;
+	const char *path;	  /* borrowed, as are: */
+	struct core *core;	  /* owned */
+	struct core_files *files; /* owned */
 	struct runtime runtime;
 	struct type_names names; /* its memory is what the stacks are read from */
 	struct sys_facts facts;
@@ -25,12 +25,13 @@ struct core_target {
 };
 
 /*
- * Open the core file at path ("-": stdin), packed or not, and find its interpreter. path is
- * borrowed until core_target_close(). EXIT_OK, or the status to exit with and a sentence; core_target_close() is
- * to be called either way, and *ret_target must not be moved until then.
+ * Open the core file at path ("-": stdin), packed or not, and find its interpreter; the files
+ * that it had mapped are looked for in places. Both are borrowed until core_target_close().
+ * EXIT_OK, or the status to exit with and a sentence; core_target_close() is to be called
+ * either way, and *ret_target must not be moved until then.
  */
-enum exit_status core_target_open(const char *path, struct core_target *ret_target,
-				  struct message *reterr);
+enum exit_status core_target_open(const char *path, const struct core_file_places *places,
+				  struct core_target *ret_target, struct message *reterr);
 
 /* Say how it died and what it ran; strings are borrowed from the target. */
 void core_target_describe(const struct core_target *target, struct post_mortem *ret_post_mortem);

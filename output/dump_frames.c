@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "output/dump_frames.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "output/dump_source.h"
@@ -20,14 +21,23 @@ static void append_name(struct text *text, const char *name)
 	label_append_escaped(text, name, strlen(name), LABEL_DISPLAY);
 }
 
+/* A native frame has a module, but no line; what is in none of them is not said to be in a file. */
 static void append_frame(struct text *text, const struct dump_frames *frames, uint32_t i)
 {
 	const struct frame *frame = &frames->frames[i];
+	const struct function *function = frame->function;
+	const bool is_native = function->kind == FUNCTION_NATIVE;
 
-	text_puts(text, "  File \"");
-	append_name(text, frame->function->path);
-	text_printf(text, "\", line %d, in ", frame->line);
-	append_name(text, frame->function->qualname);
+	text_puts(text, is_native ? "  C" : "  File");
+	if (!is_native || function->path[0]) {
+		text_puts(text, is_native ? " file \"" : " \"");
+		append_name(text, function->path);
+		text_puts(text, "\",");
+	}
+	if (!is_native)
+		text_printf(text, " line %d,", frame->line);
+	text_puts(text, " in ");
+	append_name(text, function->qualname);
 	text_puts(text, "\n");
 	if (frames->sources)
 		dump_source_append(text, frames->sources, frame, detail_of(frames, i));
@@ -96,6 +106,15 @@ static void write_known(struct json *json, const char *key, int32_t value)
 		json_i64(json, value);
 }
 
+/* In hexadecimal digits, as more than 53 bits are no number of everybody's. */
+static void write_address(struct json *json, uint64_t addr)
+{
+	char digits[24];
+
+	(void)snprintf(digits, sizeof(digits), "%#llx", (unsigned long long)addr);
+	json_member_string(json, "address", addr ? digits : NULL);
+}
+
 static void write_frame(struct json *json, const struct dump_frames *frames, uint32_t i)
 {
 	const struct frame *frame = &frames->frames[i];
@@ -103,6 +122,7 @@ static void write_frame(struct json *json, const struct dump_frames *frames, uin
 
 	json_object_begin(json);
 	json_member_string(json, "name", frame->function->qualname);
+	json_member_string(json, "kind", label_kind(frame->function->kind));
 	json_member_string(json, "path", frame->function->path);
 	json_key(json, "line");
 	json_i64(json, frame->line);
@@ -111,6 +131,7 @@ static void write_frame(struct json *json, const struct dump_frames *frames, uin
 	write_known(json, "column", detail->column);
 	write_known(json, "end_line", detail->end_line);
 	write_known(json, "end_column", detail->end_column);
+	write_address(json, detail->addr);
 	if (frames->sources)
 		dump_source_write(json, frames->sources, frame);
 	if (frames->with_variables)

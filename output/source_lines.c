@@ -65,13 +65,16 @@ int source_lines_get(struct source_lines *lines, const char *path, int32_t line,
 		     const char **ret_line)
 {
 	const struct source_lines_file *file;
-	int err = get_file(lines, path, &file);
+	int err;
 
+	if (line < 1) /* of native code the path is a program's, too */
+		return -ENOENT;
+	err = get_file(lines, path, &file);
 	if (!err)
 		err = file->err;
 	if (err)
 		return err;
-	if (line < 1 || (uint32_t)line > file->file.nr_lines)
+	if ((uint32_t)line > file->file.nr_lines)
 		return -ENOENT;
 	*ret_line = source_file_line(&file->file, (uint32_t)line);
 	return 0;

@@ -81,6 +81,7 @@ struct frame_detail {
 	 */
 	bool is_entry;
 	uint64_t entry_addr;
+	uint64_t addr; /* of a native frame: its next instruction, a return address mostly; or 0 */
 };
 
 /*

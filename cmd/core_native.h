@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The C frames of the threads of a core file: a sink that puts them between the Python frames
+ * of each sample that has details, where they belong.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "procmem/core.h"
+#include "sampler/function_table.h"
+#include "sampler/sample.h"
+#include "symbols/image_source.h"
+#include "symbols/native_names.h"
+#include "symbols/unwind.h"
+
+/* What stands where frames may be missing: a function without a path, of line 0. */
+#define CORE_NATIVE_HOLE "[unknown]"
+
+/* Stacks of more C frames than this have a hole: 8 MiB of the least that a call takes. */
+#define CORE_NATIVE_MAX_FRAMES (1u << 19)
+
+struct core_native {
+	struct sample_sink sink;
+	struct sample_sink *next; /* borrowed, as is: */
+	const struct core *core;
+	size_t nr_stacks; /* that were unwound */
+	size_t nr_holed;  /* of those, so many are not whole */
+
+	/* Private. */
+	struct unwind_modules *modules;
+	struct native_names *names;
+	struct stack_window window;
+	struct function_table functions; /* their ids are their own */
+	struct unwind_frame *frames;	 /* CORE_NATIVE_MAX_FRAMES */
+	bool *has_sample;		 /* of each thread of the core */
+};
+
+/*
+ * Hand samples on to next with their native frames, whose functions live until
+ * core_native_done(). core, images and next are borrowed until then; it accepts one that is
+ * zero. 0 or -ENOMEM.
+ */
+int core_native_init(struct core_native *native, struct core *core, struct image_source *images,
+		     struct sample_sink *next);
+void core_native_done(struct core_native *native);
+
+/*
+ * Hand on a sample of each thread of the core that none came of so far, since Python does not
+ * know it: of native frames only. 0, -ENOMEM, or what next returned.
+ */
+int core_native_add_unknown(struct core_native *native);

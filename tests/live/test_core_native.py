@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: MIT
+"""`pysample core --native`: C frames are those that gdb finds in the same core, in its order,
+and where Python's are gdb has the interpreter's loop."""
+import json
+import os
+import re
+import shutil
+import subprocess
+import unittest
+
+import core_support
+import support
+from core_support import core_json
+from support import per_interpreter
+
+LOOP = "_PyEval_EvalFrameDefault"
+
+# What gdb is to print: {tid: [[pc, name], …]}, innermost first, without functions that
+# were inlined or have left by a jump.
+GDB_SCRIPT = """
+import json
+import gdb
+found = {}
+for thread in gdb.selected_inferior().threads():
+    thread.switch()
+    frame, frames = gdb.newest_frame(), []
+    while frame is not None and frame.is_valid():
+        if frame.type() not in (gdb.INLINE_FRAME, gdb.TAILCALL_FRAME):
+            frames.append([frame.pc(), frame.name()])
+        frame = frame.older()
+    found[thread.ptid[1]] = frames
+print("FOUND " + json.dumps(found))
+"""
+
+
+def gdb_stacks(core, interpreter, executable):
+    if not shutil.which("gdb"):
+        raise unittest.SkipTest("not tested here: beside gdb (gdb is not installed)")
+    script = os.path.join(core.folder, "stacks.py")
+    with open(script, "w", encoding="utf-8") as file:
+        file.write(GDB_SCRIPT)
+    run = subprocess.run(
+        ["gdb", "-nx", "-batch", "-iex", "set auto-load no", "-iex", "set debuginfod enabled off",
+         "-iex", "set backtrace past-main on", "-iex", "set backtrace past-entry on",
+         "-iex", "set sysroot " + (interpreter.root or "/"),
+         "-ex", "file " + interpreter.root + executable, "-ex", "core-file " + core.path,
+         "-x", script],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=support.PATIENCE_S)
+    for line in run.stdout.splitlines():
+        if line.startswith("FOUND "):
+            return {int(tid): frames for tid, frames in json.loads(line[6:]).items()}
+    raise AssertionError("gdb found no stacks: " + run.stdout + run.stderr)
+
+
+def is_same_name(ours, theirs):
+    """gdb takes names from debug information; there are others for a place, as __GI_raise."""
+    bare = re.sub(r"\.(cold|part|isra|constprop|lto_priv|localalias)\b.*", "", ours)
+    return ours.startswith("?? (") or theirs is None or bare == theirs or \
+        bare.lstrip("_").removeprefix("GI_").lstrip("_") in theirs or theirs in bare
+
+
+def runs(frames):
+    """Innermost first: each native frame, and None for Python frames side by side."""
+    for index, frame in enumerate(reversed(frames)):
+        if frame["kind"] == "native":
+            yield frame
+        elif index == 0 or frames[-index]["kind"] == "native":
+            yield None
+
+
+def native_fault(frames, theirs):
+    """The first thing that gdb's stack has otherwise, or None."""
+    rest = list(theirs)
+    in_python = False
+    for frame in runs(frames):
+        if frame is None:
+            in_python = True
+            continue
+        loops = []
+        while in_python and rest and rest[0][0] != int(frame["address"], 16):
+            loops.append(rest.pop(0))
+        if in_python and not loops or any(name not in (None, LOOP) for _, name in loops):
+            return "%s: no loop, but %s before it" % (frame, loops)
+        in_python = False
+        if not rest or rest[0][0] != int(frame["address"] or "0", 16):
+            return "%s, gdb has %s" % (frame, rest[:1])
+        _, name = rest.pop(0)
+        if not is_same_name(frame["name"], name):
+            return "%s, gdb calls it %s" % (frame["name"], name)
+    return "gdb goes on: %s" % rest if rest else None
+
+
+class NativeTestCase(unittest.TestCase):
+    def setUp(self):
+        self.enterContext(core_support.kernel_cores())
+
+    def told(self, core, *options):
+        root = ["--sysroot", self.interpreter.root] if self.interpreter.root else []
+        return core_json("--native=all", *root, *options, core.path)
+
+    def assert_natives(self, core, told, gdb):
+        for thread in told["threads"]:
+            with self.subTest(thread=thread["name"] or thread["tid"]):
+                names = [frame["name"] for frame in thread["frames"]]
+                self.assertNotIn("[unknown]", names)
+                self.assertIsNone(native_fault(thread["frames"], gdb[thread["tid"]]))
+
+    def assert_python_is_the_same(self, core, told):
+        """With and without C frames."""
+        plain = {thread["tid"]: thread["frames"] for thread in core_json(core.path)["threads"]}
+        for thread in told["threads"]:
+            frames = [frame for frame in thread["frames"] if frame["kind"] != "native"]
+            self.assertEqual(frames, plain.get(thread["tid"], []))
+
+
+@per_interpreter
+class Native(NativeTestCase):
+    def check(self, situation, end="abort"):
+        with core_support.crashed(self.interpreter, situation, end) as core:
+            told = self.told(core)
+            gdb = gdb_stacks(core, self.interpreter, core.report["executable"])
+            self.assertEqual({thread["tid"] for thread in told["threads"]}, set(gdb))
+            self.assert_natives(core, told, gdb)
+            self.assert_python_is_the_same(core, told)
+            self.assertEqual(told["problems"], [])
+            return told
+
+    def test_each_situation(self):
+        for situation in ("single", "threads", "handled", "garbage"):
+            with self.subTest(situation=situation):
+                self.check(situation)
+
+    def test_fault(self):
+        told = self.check("single", "segv")
+        self.assertEqual(told["threads"][0]["frames"][-1]["kind"], "native")
+
+
+@support.per_minor("3.8", "3.12", "3.14")
+class Missing(NativeTestCase):
+    """Without the files of the modules."""
+
+    def test_hole(self):
+        with core_support.crashed(self.interpreter, "threads") as core:
+            # A root without any files.
+            told = core_json("--native", "--sysroot", core.folder, core.path)
+            if self.interpreter.root:
+                self.assertIn("holes", " ".join(told["problems"]))
+            self.assert_python_is_the_same(core, told)
