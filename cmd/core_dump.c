@@ -2,9 +2,37 @@
 #include "cmd/core_dump.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "cmd/tasks.h"
+
+/* Whether the file at path is the one that is used for the program that ran. */
+static bool is_used(const struct core_file *executable, const char *path)
+{
+	return executable && executable->image && executable->found_path &&
+	       strcmp(executable->found_path, path) == 0;
+}
+
+/* Say what of the core's own tables cannot be used, and of the program that was given. */
+static void find_file_problems(struct core_dump *dump, const struct core_target *target)
+{
+	const struct core *core = target->core;
+	const struct core_file *executable = core_target_executable(target);
+
+	if (core->segments.nr_unusable)
+		problems_add(&dump->problems, "%zu of its program headers make no sense",
+			     core->segments.nr_unusable);
+	if (core->notes.nr_files_lost)
+		problems_add(&dump->problems, "%zu of its mapped files make no sense",
+			     core->notes.nr_files_lost);
+	if (target->places->executable && !is_used(executable, target->places->executable))
+		problems_add(
+			&dump->problems,
+			"%s was not used: the program that ran has another build ID, or is not "
+			"told by the core",
+			target->places->executable);
+}
 
 /* Say what is missing of the core. */
 static void find_problems(struct core_dump *dump, const struct core_target *target)
@@ -60,7 +88,10 @@ static void describe(struct core_dump *dump, const struct core_target *target)
 		.pid = core->notes.psinfo.pid,
 		.python = target->version,
 	};
+	dump->post_mortem.modules = dump->modules.modules;
+	dump->post_mortem.nr_modules = dump->modules.nr_modules;
 	find_problems(dump, target);
+	find_file_problems(dump, target);
 	dump_set_post_mortem(dump->dump, &dump->post_mortem);
 }
 
@@ -122,6 +153,10 @@ enum exit_status core_dump_take(struct core_target *target, const struct core_du
 	err = tasks_dump(dump->sampler, &target->core->maps, &dump->threads.sink, dump->dump);
 	if (err)
 		return core_target_explain(target, err, reterr);
+	if (options->modules)
+		err = core_modules_list(target->files, &dump->modules);
+	if (err)
+		return core_target_explain(target, err, reterr);
 	describe(dump, target);
 	return EXIT_OK;
 }
@@ -132,6 +167,7 @@ void core_dump_done(struct core_dump *dump)
 	sampler_destroy(dump->sampler);
 	core_threads_done(&dump->threads);
 	core_native_done(&dump->native);
+	core_modules_done(&dump->modules);
 	problems_done(&dump->problems);
 	source_lines_done(&dump->sources);
 }

@@ -2,6 +2,7 @@
 /* Everything that is told of one core file: its stacks, and what else there is to say. */
 #pragma once
 
+#include "cmd/core_modules.h"
 #include "cmd/core_native.h"
 #include "cmd/core_target.h"
 #include "cmd/core_threads.h"
@@ -22,6 +23,7 @@ enum core_dump_native {
 struct core_dump_options {
 	uint32_t value_max_chars; /* of variables; 0: none are wanted */
 	enum core_dump_native native;
+	bool modules; /* a list of them */
 };
 
 /* What it points to is owned, or borrowed from the target; it must not be moved. */
@@ -36,6 +38,7 @@ struct core_dump {
 	struct sampler *sampler; /* has the functions */
 	struct core_threads threads;
 	struct core_native native; /* has the functions of C frames */
+	struct core_modules modules;
 };
 
 /*

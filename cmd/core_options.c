@@ -1,25 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 #include "cmd/core_options.h"
 
+#include <elf.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd/options.h"
 #include "cmd/print.h"
+#include "procmem/cleanup.h"
 
 #define SUMMARY_MAX_ROWS 30
 
 static const char help[] =
-	"usage: pysample core [OPTION]… CORE…\n"
+	"usage: pysample core [OPTION]… CORE… [EXE]\n"
 	"\n"
 	"Prints why a process died and the stack of each of its Python threads, most recent\n"
 	"call last, from a core file: one that the kernel wrote, or gdb's gcore; packed (.zst,\n"
 	".gz, .xz, .lz4) or not; - is stdin. From 3.14 on also the tasks of asyncio: what each\n"
 	"awaits, and which tasks await it. The thread that crashed comes first. Nothing is\n"
-	"executed, and the program itself need not be there.\n"
+	"executed, and the program itself need not be there; EXE is that program, if it is\n"
+	"not where it was.\n"
 	"\n"
 	"Of several cores it prints where they died: each distinct stack once, the most\n"
 	"frequent first.\n"
@@ -30,6 +35,8 @@ static const char help[] =
 	"                     --locals\n"
 	"      --native[=all] also the C frames, where they belong between those of Python; all:\n"
 	"                     of the threads that Python does not know, too\n"
+	"      --modules      also the programs and libraries: where they were loaded, their\n"
+	"                     build IDs, and which file was used, or why none\n"
 	"      --sysroot DIR  where programs and libraries of the process are, as in its root;\n"
 	"                     they are used if their build IDs are those in the core\n"
 	"      --lib-path DIR:DIR  folders to look for them in by their names\n"
@@ -62,6 +69,7 @@ enum {
 	OPTION_JSON = 256,
 	OPTION_LOCALS,
 	OPTION_MAX_VALUE,
+	OPTION_MODULES,
 	OPTION_NATIVE,
 	OPTION_SYSROOT,
 	OPTION_LIB_PATH,
@@ -74,6 +82,7 @@ static const struct option long_options[] = {
 	{"json", no_argument, NULL, OPTION_JSON},
 	{"locals", no_argument, NULL, OPTION_LOCALS},
 	{"max-value", required_argument, NULL, OPTION_MAX_VALUE},
+	{"modules", no_argument, NULL, OPTION_MODULES},
 	{"native", optional_argument, NULL, OPTION_NATIVE},
 	{"sysroot", required_argument, NULL, OPTION_SYSROOT},
 	{"lib-path", required_argument, NULL, OPTION_LIB_PATH},
@@ -124,6 +133,9 @@ static bool apply_option(struct core_options *options, int option, const char *v
 		return true;
 	case OPTION_MAX_VALUE:
 		return parse_value_chars(value, &options->dump.value_max_chars);
+	case OPTION_MODULES:
+		options->dump.modules = true;
+		return true;
 	case OPTION_NATIVE:
 		return take_native(options, value);
 	case OPTION_SYSROOT:
@@ -144,6 +156,26 @@ static bool apply_option(struct core_options *options, int option, const char *v
 	default:
 		return false;
 	}
+}
+
+/* Whether there is an ELF file at path that is a program or a library, and no core. */
+static bool is_program(const char *path)
+{
+	cleanup_close int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	Elf64_Ehdr header;
+
+	return fd >= 0 && pread(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header) &&
+	       memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
+	       (header.e_type == ET_EXEC || header.e_type == ET_DYN);
+}
+
+/* Take the cores, and the program behind them if there is one. */
+static void take_arguments(int argc, char **argv, struct core_options *options)
+{
+	if (argc - optind > 1 && is_program(argv[argc - 1]))
+		options->places.executable = argv[--argc];
+	for (int i = optind; i < argc; i++)
+		options->paths[options->nr_paths++] = argv[i];
 }
 
 /* Whether stdin is asked for more often than it can be read. */
@@ -222,8 +254,7 @@ enum exit_status core_options_parse(int argc, char **argv, struct core_options *
 		if (!apply_option(options, option, optarg))
 			return EXIT_USAGE;
 	}
-	for (int i = optind; i < argc; i++)
-		options->paths[options->nr_paths++] = argv[i];
+	take_arguments(argc, argv, options);
 	return complete(options);
 }
 

@@ -129,7 +129,7 @@ enum exit_status core_target_open(const char *path, const struct core_file_place
 	enum exit_status status;
 	int err;
 
-	*target = (struct core_target){.path = path};
+	*target = (struct core_target){.path = path, .places = places};
 	status = open_file(target, reterr);
 	if (status != EXIT_OK)
 		return status;
@@ -140,6 +140,13 @@ enum exit_status core_target_open(const char *path, const struct core_file_place
 		return EXIT_ERROR;
 	err = find_interpreter(target, reterr);
 	return err ? explain(target, err, reterr) : EXIT_OK;
+}
+
+const struct core_file *core_target_executable(const struct core_target *target)
+{
+	const struct mapping *mapping = core_executable(target->core);
+
+	return mapping ? core_files_find(target->files, mapping) : NULL;
 }
 
 void core_target_describe(const struct core_target *target, struct post_mortem *ret_post_mortem)

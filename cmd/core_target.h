@@ -16,6 +16,7 @@ struct core_target {
 	const char *path;	  /* borrowed, as are: */
 	struct core *core;	  /* owned */
 	struct core_files *files; /* owned */
+	const struct core_file_places *places;
 	struct runtime runtime;
 	struct type_names names; /* its memory is what the stacks are read from */
 	struct sys_facts facts;
@@ -32,6 +33,9 @@ struct core_target {
  */
 enum exit_status core_target_open(const char *path, const struct core_file_places *places,
 				  struct core_target *ret_target, struct message *reterr);
+
+/* The file of the program that ran, as it was found or not; NULL: the core does not tell which. */
+const struct core_file *core_target_executable(const struct core_target *target);
 
 /* Say how it died and what it ran; strings are borrowed from the target. */
 void core_target_describe(const struct core_target *target, struct post_mortem *ret_post_mortem);

@@ -72,6 +72,26 @@ void post_mortem_append_head(struct text *text, const struct post_mortem *post_m
 	text_puts(text, "\n");
 }
 
+static void append_modules(struct text *text, const struct post_mortem *post_mortem)
+{
+	if (!post_mortem->modules)
+		return;
+	text_puts(text, "\nModules:\n");
+	for (size_t i = 0; i < post_mortem->nr_modules; i++) {
+		const struct post_mortem_module *module = &post_mortem->modules[i];
+
+		text_printf(text, "  0x%" PRIx64 "-0x%" PRIx64 " ", module->start, module->end);
+		append_escaped(text, module->path);
+		text_printf(text, "\n    build ID %s, %s",
+			    module->build_id ? module->build_id : "not in the core", module->state);
+		if (module->file) {
+			text_puts(text, ": ");
+			append_escaped(text, module->file);
+		}
+		text_puts(text, "\n");
+	}
+}
+
 void post_mortem_append_end(struct text *text, const struct post_mortem *post_mortem)
 {
 	const struct problems *problems = post_mortem->problems;
@@ -80,6 +100,7 @@ void post_mortem_append_end(struct text *text, const struct post_mortem *post_mo
 		text_printf(text, "\n%zu more thread%s, which Python does not know.\n",
 			    post_mortem->nr_native_threads,
 			    text_plural(post_mortem->nr_native_threads));
+	append_modules(text, post_mortem);
 	if (!problems->nr_sentences)
 		return;
 	text_puts(text, "\nProblems:\n");
@@ -128,6 +149,33 @@ static void write_death(struct json *json, const struct post_mortem *post_mortem
 	text_done(&text);
 }
 
+static void write_address(struct json *json, const char *key, uint64_t addr)
+{
+	char text[sizeof("0x0123456789abcdef")];
+
+	(void)snprintf(text, sizeof(text), "0x%" PRIx64, addr);
+	json_member_string(json, key, text);
+}
+
+static void write_modules(struct json *json, const struct post_mortem *post_mortem)
+{
+	json_key(json, "modules");
+	json_array_begin(json);
+	for (size_t i = 0; i < post_mortem->nr_modules; i++) {
+		const struct post_mortem_module *module = &post_mortem->modules[i];
+
+		json_object_begin(json);
+		write_address(json, "start", module->start);
+		write_address(json, "end", module->end);
+		json_member_string(json, "path", module->path);
+		json_member_string(json, "build_id", module->build_id);
+		json_member_string(json, "file", module->file);
+		json_member_string(json, "state", module->state);
+		json_object_end(json);
+	}
+	json_array_end(json);
+}
+
 void post_mortem_write_json(struct json *json, const struct post_mortem *post_mortem)
 {
 	json_member_string(json, "core", post_mortem->core_path);
@@ -151,4 +199,6 @@ void post_mortem_write_json(struct json *json, const struct post_mortem *post_mo
 	for (size_t i = 0; i < post_mortem->problems->nr_sentences; i++)
 		json_string(json, post_mortem->problems->sentences[i]);
 	json_array_end(json);
+	if (post_mortem->modules)
+		write_modules(json, post_mortem);
 }

@@ -15,6 +15,16 @@
 #include "output/run_info.h"
 #include "output/text.h"
 
+/* A program or library that was loaded. All borrowed. */
+struct post_mortem_module {
+	uint64_t start; /* [start, end) */
+	uint64_t end;
+	const char *path;     /* as the process, or a debugger, had it */
+	const char *build_id; /* in hexadecimal; NULL: the core has none of it */
+	const char *file;     /* that was used; NULL: none was */
+	const char *state;    /* what became of it, in a few words */
+};
+
 /* All strings are borrowed, as the process has them, not escaped; NULL if not known. */
 struct post_mortem {
 	const char *core_path;
@@ -35,6 +45,8 @@ struct post_mortem {
 	uint64_t truncated_bytes; /* so many are missing at its end */
 	size_t nr_native_threads; /* that run no Python */
 	const struct problems *problems;
+	const struct post_mortem_module *modules; /* NULL: they were not asked for */
+	size_t nr_modules;
 };
 
 /* Append how it died: a sentence without its end. */
