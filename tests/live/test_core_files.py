@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""`pysample core` and files: interpreters that are gone, moved or others, containers, and what
-may be opened at all."""
+"""`pysample core` and files: cores that are packed, interpreters that are gone, moved or
+others, containers, and what may be opened at all."""
+import json
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -11,8 +13,88 @@ import copies
 import core_support
 import support
 from core_support import core_json
-from support import per_layout
+from support import per_layout, pysample
 from test_core import CoreTestCase
+
+PACKERS = {
+    "zst": ["zstd", "-q", "-c", "-3"],
+    "zst in two frames": ["sh", "-c", 'head -c 1000000 "$0" | zstd -q -c; '
+                          'tail -c +1000001 "$0" | zstd -q -c'],
+    "gz": ["gzip", "-c", "-1"],
+    "xz": ["xz", "-c", "-0"],
+    "lz4": ["lz4", "-q", "-c"],
+}
+
+
+def packed(name, path):
+    """A copy of a file, or SkipTest."""
+    command = PACKERS[name]
+    if not all(shutil.which(program) for program in (command[0], "zstd")):
+        raise unittest.SkipTest("not tested here: packed cores (no %s)" % command[0])
+    # By its content it has to be known, not by its name.
+    copy = os.path.join(os.path.dirname(path), "packed")
+    with open(copy, "wb") as file:
+        subprocess.run([*command, path], stdout=file, check=True)
+    return copy
+
+
+class Packed(unittest.TestCase):
+    """The same report, byte by byte, and nothing left behind."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.enterClassContext(core_support.kernel_cores())
+        cls.core = cls.enterClassContext(
+            core_support.crashed(support.newest_interpreter(), "threads=10"))
+        cls.temporary, _ = cls.enterClassContext(support.fresh_folder())
+
+    def report(self, path, *options, **kwargs):
+        result = pysample("core", *options, path, env={**os.environ, "TMPDIR": self.temporary},
+                          **kwargs)
+        self.assertEqual(os.listdir(self.temporary), [])
+        self.assertEqual(result.status, 0, result.stderr)
+        return result.stdout.replace(str(path), "CORE")
+
+    def reports(self, path, **kwargs):
+        return [self.report(path, **kwargs), json.loads(self.report(path, "--json", **kwargs))]
+
+    def test_each_way_to_pack(self):
+        plain = self.reports(self.core.path)
+        self.assertEqual(len(plain[1]["threads"]), 11)
+        for name in PACKERS:
+            with self.subTest(name):
+                self.assertEqual(self.reports(packed(name, self.core.path)), plain)
+
+    def test_through_a_pipe(self):
+        plain = self.reports(self.core.path)
+        for name in (None, "zst"):
+            path = packed(name, self.core.path) if name else self.core.path
+            for options, wanted in ((), plain[0]), (("--json",), plain[1]):
+                with self.subTest(name, options=options):
+                    found = self.piped(path, *options)
+                    self.assertEqual(json.loads(found) if options else found, wanted)
+
+    def piped(self, path, *options):
+        with subprocess.Popen(["cat", path], stdout=subprocess.PIPE) as cat:
+            result = subprocess.run([support.PYSAMPLE, "core", *options, "-"], stdin=cat.stdout,
+                                    capture_output=True, text=True, timeout=support.PATIENCE_S)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return re.sub('(?m)^(Core file |  "core": ")-', r"\1CORE", result.stdout)
+
+    def test_cut_off(self):
+        """What is there is told."""
+        for name in PACKERS:
+            path = packed(name, self.core.path)
+            size = os.path.getsize(path)
+            for kept in (size - 1, size * 9 // 10, size // 2, 100, 5):
+                with self.subTest(name, kept=kept):
+                    os.truncate(path, kept)
+                    result = pysample("core", "--json", path)
+                    self.assertIn(result.status, (0, 1, 3), result.stderr)
+                    if kept == size - 1:
+                        told = json.loads(result.stdout)
+                        self.assertGreaterEqual(len(told["threads"]), 10)
+                        self.assertTrue(told["problems"])
 
 
 @per_layout
@@ -47,6 +129,7 @@ class Executables(CoreTestCase):
             for path in copy.files:
                 os.rename(path, path + ".moved")
             self.assert_core(core)
+            self.assert_core(core, arguments=[copy.files[0] + ".moved"])
 
     def test_replaced(self):
         """Another version lies where it was: it is not taken for it."""
@@ -55,6 +138,11 @@ class Executables(CoreTestCase):
                 os.unlink(path)
                 shutil.copy(support.PYSAMPLE, path)
             self.assert_core(core)
+
+    def test_another_is_given(self):
+        with core_support.crashed(self.interpreter, "handled") as core:
+            told = self.assert_core(core, arguments=["/bin/true"])
+            self.assertRegex(" ".join(told["problems"]), "/bin/true")
 
     def test_stripped_and_renamed(self):
         with copies.copied(self.interpreter) as copy:
@@ -80,10 +168,12 @@ class Containers(CoreTestCase):
         self.enterContext(core_support.kernel_cores())
         with core_support.crashed(self.inside, "threads", container=self.container) as core:
             self.assert_core(core)
+            told = core_json("--sysroot", self.inside.root, core.path)
+            self.assert_threads(told, core.report["threads"])
 
     def test_looked_at_from_the_host(self):
         """gdb has the host's ids and paths."""
-        with core_support.parked(self.inside, "single", container=self.container) as target:
+        with core_support.parked(self.inside, "handled", container=self.container) as target:
             pid = support.descendant(target.pid)
             tids = support.innermost_tids(pid)
             self.assert_core(core_support.gcore(target, pid), tids.get, root=self.inside.root)
@@ -118,21 +208,23 @@ class Opened(unittest.TestCase):
         with open(self.core.path, "rb") as file:
             allowed = core_support.mapped_files(file.read(1 << 20))
         self.assertIn(self.executable, allowed)
-        for options in ((), ("--json",)):
+        for options in ((), ("--json",), ("--json", "--modules")):
             with self.subTest(options):
                 calls = self.calls(*options)
                 self.assertFalse([line for line in calls if not re.search(
                     r"\b(open(at2?)?|stat|lstat|statx?|newfstatat|readlink(at)?|access|faccessat2?"
                     r"|fstat|exit_group|memfd_create|getcwd)\(|\+\+\+ exited", line)], calls)
                 paths = set(re.findall(r'"(/[^"]*)"', "\n".join(calls)))
-                others = {path for path in paths - allowed
+                others = {path for path in paths - allowed - {self.core.path}
                           if not path.startswith(("/usr/lib/debug/", "/proc/self/fd/"))}
                 self.assertEqual(others - self.sources(), set())
 
     def sources(self):
-        """Of functions on the stacks, whose text may be shown."""
-        return {frame["path"] for truth in self.core.report["threads"]
-                for frame in core_support.expanded(truth)}
+        """Files of functions on the stacks, whose text is shown, and the folders they are in:
+        files are opened folder by folder, so that no link leads elsewhere."""
+        files = {frame["path"] for truth in self.core.report["threads"]
+                 for frame in core_support.expanded(truth)}
+        return files | {str(folder) for path in files for folder in pathlib.Path(path).parents}
 
 
 if __name__ == "__main__":
