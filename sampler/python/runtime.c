@@ -33,6 +33,7 @@ struct search {
 	struct remote_memory *memory;	   /* the program's, read through a budget */
 	const volatile sig_atomic_t *stop; /* may be NULL */
 	struct modules modules;
+	struct module whole; /* all mappings as one module; of what is dead alone */
 	struct file_names_cache files;
 	struct runtime *ret_runtime;
 	uint64_t scanned_bytes;
@@ -343,6 +344,20 @@ static bool is_stopped(const struct search *search)
 	return search->stop && *search->stop;
 }
 
+/*
+ * Look at all that may be written, whose files may not be told: a core file may have lost its
+ * note of them. NULL if nothing is found there.
+ */
+static const struct module *search_whole(struct search *search)
+{
+	const struct maps *maps = search->program->maps;
+
+	search->whole = (struct module){
+		.kind = MODULE_OTHER, .code = maps->mappings, .end = maps->nr_mappings};
+	return maps->nr_mappings && search_variables(search, &search->whole) ? &search->whole
+									     : NULL;
+}
+
 /* The module of the interpreter, by its names if there are any, else by its variables. */
 static const struct module *search_modules(struct search *search)
 {
@@ -354,7 +369,7 @@ static const struct module *search_modules(struct search *search)
 		for (size_t i = 0; i < list->nr_modules && !is_stopped(search); i++)
 			if (ways[way](search, &list->modules[i]))
 				return &list->modules[i];
-	return NULL;
+	return search->program->is_alive ? NULL : search_whole(search);
 }
 
 /* Count the CPythons that run besides the one that was found in module. */
@@ -510,7 +525,8 @@ int runtime_find(const struct program *program, const volatile sig_atomic_t *sto
 	module = search_modules(&search);
 	if (module) {
 		keep_build_id(&search, module);
-		runtime.nr_others = count_others(&search, module);
+		if (module != &search.whole)
+			runtime.nr_others = count_others(&search, module);
 		*ret_runtime = runtime;
 	} else {
 		err = refuse(&search, reterr);

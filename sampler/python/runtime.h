@@ -34,7 +34,8 @@ struct runtime {
  * image in memory; then for the cookie of 3.13 and newer and for the
  * text of sys.version among their variables, which leads to the symbol interp_head of
  * 3.6 and else to a scan for the list of interpreters (sampler/python/interpreter_scan.h).
- * The first one that has an interpreter is it; one without does not count. Before 3.13 the
+ * Of a program that is not alive all that may be written is looked at at last, as if it were
+ * one module. The first one that has an interpreter is it; one without does not count. Before 3.13 the
  * version is that of Py_Version or of the text, never one that a name of a file tells.
  *
  * However the process is made, a search takes so many reads (SEARCH_MAX_PIECES), bytes of

@@ -287,3 +287,30 @@ Test(runtime, a_signal_ends_it)
 	cr_expect(lt(u64, library.py.fake.nr_calls, 10));
 	fake_python_done(&library.py);
 }
+
+/* A core may have lost what it tells of files: then any memory may be the interpreter's. */
+Test(runtime, without_files_all_memory_of_the_dead_is_searched)
+{
+	static const uint32_t minors[] = {11, 14};
+
+	for (size_t i = 0; i < sizeof(minors) / sizeof(*minors); i++) {
+		struct message message = {0};
+		struct runtime runtime;
+		struct library library;
+
+		library_init(&library, minors[i], minors[i] == 11 ? TEXT_OF("3.11.2") : "");
+		for (size_t k = 0; k < library.maps.nr_mappings; k++) {
+			library.mappings[k].inode = 0;
+			library.mappings[k].path = "";
+		}
+		struct program program = program_of(&library.maps, &library.py.fake.memory);
+
+		cr_expect(lt(int, runtime_find(&program, NULL, &runtime, &message), 0));
+		program.is_alive = false;
+		cr_assert(zero(int, runtime_find(&program, NULL, &runtime, &message)), "%s",
+			  message.text);
+		cr_expect(eq(u64, runtime.addr, library.py.runtime_addr));
+		cr_expect(zero(uint, runtime.nr_others));
+		fake_python_done(&library.py);
+	}
+}
