@@ -15,6 +15,7 @@ int core_report(int fd, unsigned int kind)
 		{"--json"},
 		{"--locals"},
 		{"--json", "--max-value", "65536"},
+		{"--native=all"},
 	};
 	char path[sizeof("/proc/self/fd/-2147483648")];
 	char *argv[MAX_OPTIONS + 3] = {(char *)"core"};

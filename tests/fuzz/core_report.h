@@ -5,8 +5,8 @@
  */
 #pragma once
 
-/* With which options: text, JSON, both with variables. */
-enum { NR_CORE_REPORTS = 4 };
+/* With which options: text, JSON, both with variables, text with C frames. */
+enum { NR_CORE_REPORTS = 5 };
 
 /*
  * Report on the core that fd has, which stays open, to stdout; kind: below NR_CORE_REPORTS.

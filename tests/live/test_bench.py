@@ -60,6 +60,11 @@ class Bench(unittest.TestCase):
             self.assertRegex(text, r"\| chains \| 10 kHz \| %s \| \d" % build)
         self.assertRegex(text, r"\| chains \| 10 kHz \| 1 \| \d")
 
+    def test_core(self):
+        text = bench("core", "--quick", "--runs", "2")
+        for core in "1 thread", "51 threads":
+            self.assertRegex(text, r"\| %s \| [^|]+ \| pysample core \| \d" % core)
+
     def test_work(self):
         bench("work", "--rate", "1k", "--pairs", "2", "--json", self.path)
         found = {row["sampler"]: row for row in self.results()["work"]}
