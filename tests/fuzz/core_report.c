@@ -11,10 +11,7 @@ enum { MAX_OPTIONS = 4 };
 int core_report(int fd, unsigned int kind)
 {
 	static const char *const options[NR_CORE_REPORTS][MAX_OPTIONS] = {
-		{"--verbose"},
-		{"--json"},
-		{"--locals"},
-		{"--json", "--max-value", "65536"},
+		{"--verbose"},	  {"--json"}, {"--locals"}, {"--json", "--max-value", "65536"},
 		{"--native=all"},
 	};
 	char path[sizeof("/proc/self/fd/-2147483648")];
