@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "cmd/tasks.h"
 
@@ -95,16 +94,6 @@ static void describe(struct core_dump *dump, const struct core_target *target)
 	dump_set_post_mortem(dump->dump, &dump->post_mortem);
 }
 
-/* When a core file was written last (CLOCK_REALTIME); long ago if that cannot be told. */
-static uint64_t end_of(const char *core_path)
-{
-	struct stat status;
-
-	if (stat(core_path, &status) < 0)
-		return 1;
-	return (uint64_t)status.st_mtim.tv_sec * NS_PER_S + (uint64_t)status.st_mtim.tv_nsec;
-}
-
 /* Have the sinks through which samples come to the dump: errors of their init functions. */
 static int begin(struct core_dump *dump, const struct core_target *target,
 		 enum core_dump_native native)
@@ -113,7 +102,10 @@ static int begin(struct core_dump *dump, const struct core_target *target,
 	int err;
 
 	*dump = (struct core_dump){
-		.sources = {.until_ns = end_of(target->path), .newer = "the core"},
+		.sources = {.sysroot = core_files_sysroot(target->files),
+			    /* Long ago if that cannot be told: nothing is shown then. */
+			    .until_ns = target->written_ns ? target->written_ns : 1,
+			    .newer = "the core"},
 		.dump = dump_create(),
 	};
 	if (!dump->dump)

@@ -107,15 +107,19 @@ static int open_source(const char *path)
 	return is_privileged() ? open_as_anybody(real) : open_file(AT_FDCWD, real);
 }
 
-static bool is_unchanged(const struct stat *status, uint64_t until_ns)
+/* The same below a sysroot. */
+static int open_source_below(const struct sysroot *sysroot, const char *path)
 {
-	const uint64_t changed_ns =
-		(uint64_t)status->st_mtim.tv_sec * NS_PER_S + (uint64_t)status->st_mtim.tv_nsec;
-	/* A copy or an unpacked archive may keep the one, never this. */
-	const uint64_t moved_ns =
-		(uint64_t)status->st_ctim.tv_sec * NS_PER_S + (uint64_t)status->st_ctim.tv_nsec;
+	cleanup_close int fd = may_be_source(path) ? sysroot_open_file(sysroot, path) : -1;
 
-	return !until_ns || (changed_ns <= until_ns && moved_ns <= until_ns);
+	if (fd < 0 || (is_privileged() && !has_mode(fd, S_IROTH)))
+		return -1;
+	return take_fd(fd);
+}
+
+static uint64_t time_ns(const struct timespec *time)
+{
+	return (uint64_t)time->tv_sec * NS_PER_S + (uint64_t)time->tv_nsec;
 }
 
 /* Read so many bytes, or what there is. */
@@ -214,22 +218,48 @@ static int file_fill(struct source_file *file, int fd, size_t max)
 	return 0;
 }
 
-int source_file_read(const char *path, uint64_t until_ns, struct source_file *ret_file)
+/* Whether what is open is a file that can be read whole. */
+static bool is_readable(int fd, struct stat *ret_status)
 {
-	cleanup_close int fd = open_source(path);
-	struct source_file file = {0};
-	struct stat status;
-	int err;
+	return fd >= 0 && fstat(fd, ret_status) == 0 && S_ISREG(ret_status->st_mode) &&
+	       ret_status->st_size <= SOURCE_FILE_MAX_BYTES;
+}
 
-	if (fd < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) ||
-	    status.st_size > SOURCE_FILE_MAX_BYTES)
-		return -ENOENT;
-	if (!is_unchanged(&status, until_ns))
-		return -EAGAIN;
-	err = file_fill(&file, fd, (size_t)status.st_size);
+static int read_open(int fd, const struct stat *status, struct source_file *ret_file)
+{
+	struct source_file file = {0};
+	int err = file_fill(&file, fd, (size_t)status->st_size);
+
 	if (err)
 		source_file_done(&file);
 	else
 		*ret_file = file;
 	return err;
+}
+
+int source_file_read(const char *path, uint64_t until_ns, struct source_file *ret_file)
+{
+	cleanup_close int fd = open_source(path);
+	struct stat status;
+
+	if (!is_readable(fd, &status))
+		return -ENOENT;
+	/* A copy or an unpacked archive may keep the first, never the second. */
+	if (until_ns &&
+	    (time_ns(&status.st_mtim) > until_ns || time_ns(&status.st_ctim) > until_ns))
+		return -EAGAIN;
+	return read_open(fd, &status, ret_file);
+}
+
+int source_file_read_below(const struct sysroot *sysroot, const char *path, uint64_t until_ns,
+			   struct source_file *ret_file)
+{
+	cleanup_close int fd = open_source_below(sysroot, path);
+	struct stat status;
+
+	if (!is_readable(fd, &status))
+		return -ENOENT;
+	if (until_ns && time_ns(&status.st_mtim) > until_ns)
+		return -EAGAIN;
+	return read_open(fd, &status, ret_file);
 }

@@ -10,7 +10,7 @@
  * - it is UTF-8 without NUL characters;
  * - if we may read what others may not (as root, or with CAP_DAC_OVERRIDE or
  *   CAP_DAC_READ_SEARCH): its mode lets everybody read it, and those of all folders on its
- *   path let everybody through.
+ *   path let everybody through; of a file in a folder that is taken for the root, its own does.
  *
  * Otherwise it is a file that whoever runs pysample may read.
  */
@@ -18,6 +18,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include "procmem/sysroot.h"
 
 /* The longest module of the standard library's own has a tenth of it. */
 #define SOURCE_FILE_MAX_BYTES (4u << 20)
@@ -35,6 +37,13 @@ struct source_file {
  * -ENOMEM.
  */
 int source_file_read(const char *path, uint64_t until_ns, struct source_file *ret_file);
+
+/*
+ * The same of a file in a folder that is taken for the root. When it came there does not matter,
+ * only when it was written.
+ */
+int source_file_read_below(const struct sysroot *sysroot, const char *path, uint64_t until_ns,
+			   struct source_file *ret_file);
 
 /* Free what it holds; it holds nothing then. */
 void source_file_done(struct source_file *file);

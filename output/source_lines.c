@@ -14,7 +14,8 @@ void source_lines_done(struct source_lines *lines)
 	for (uint32_t i = 0; i < lines->nr_files; i++)
 		source_file_done(&lines->files[i].file);
 	free(lines->files);
-	*lines = (struct source_lines){.until_ns = lines->until_ns, .newer = lines->newer};
+	*lines = (struct source_lines){
+		.sysroot = lines->sysroot, .until_ns = lines->until_ns, .newer = lines->newer};
 }
 
 /* What a file takes: its text, and where its lines begin. */
@@ -34,7 +35,9 @@ static int add_file(struct source_lines *lines, const char *path)
 		return -ENOMEM;
 	lines->files = files;
 	if (lines->nr_bytes < SOURCE_LINES_MAX_BYTES)
-		added.err = source_file_read(path, lines->until_ns, &added.file);
+		added.err = lines->sysroot ? source_file_read_below(lines->sysroot, path,
+								    lines->until_ns, &added.file)
+					   : source_file_read(path, lines->until_ns, &added.file);
 	if (added.err == -ENOMEM)
 		return -ENOMEM;
 	if (!added.err)

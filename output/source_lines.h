@@ -21,10 +21,11 @@ struct source_lines_file {
 	struct source_file file;
 };
 
-/* All zero but for until_ns and newer nothing was asked for yet. */
+/* All zero but for the first three nothing was asked for yet. */
 struct source_lines {
-	uint64_t until_ns; /* as source_file_read() has it */
-	const char *newer; /* what files are newer than: "the core"; borrowed */
+	const struct sysroot *sysroot; /* where paths lead; borrowed; NULL: our own root */
+	uint64_t until_ns;	       /* as source_file_read() has it */
+	const char *newer;	       /* what files are newer than: "the core"; borrowed */
 	struct source_lines_file *files;
 	uint32_t nr_files, max_files;
 	size_t nr_bytes; /* of them */

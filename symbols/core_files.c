@@ -225,6 +225,11 @@ int core_files_open(struct core *core, const struct core_file_places *places,
 	return 0;
 }
 
+const struct sysroot *core_files_sysroot(const struct core_files *files)
+{
+	return files->sysroot.fd >= 0 ? &files->sysroot : NULL;
+}
+
 void core_files_close(struct core_files *files)
 {
 	if (!files)

@@ -21,7 +21,7 @@
 #include "procmem/message.h"
 #include "symbols/image.h"
 #include "symbols/image_source.h"
-#include "symbols/sysroot.h"
+#include "procmem/sysroot.h"
 
 /* What the user said; all borrowed, and may be NULL. */
 struct core_file_places {
@@ -90,6 +90,9 @@ void core_files_close(struct core_files *files);
 
 /* The file of a mapping, looked for if it was not yet; NULL: of anonymous memory. */
 const struct core_file *core_files_find(struct core_files *files, const struct mapping *mapping);
+
+/* The sysroot, borrowed; NULL: it is our own root. */
+const struct sysroot *core_files_sysroot(const struct core_files *files);
 
 /*
  * Open the debug file of the file that mapping maps (symbols/debug_file.h), below the sysroot

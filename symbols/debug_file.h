@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "symbols/image.h"
-#include "symbols/sysroot.h"
+#include "procmem/sysroot.h"
 
 /*
  * Open the debug file of that build ID in the root; it says itself that it has that. 0;

@@ -10,7 +10,8 @@ ALLOWED = {
     "symbols": {"symbols", "procmem"},
     "sampler": {"sampler", "symbols", "procmem"},
     "output": {"output", "sampler/sample.h", "procmem/cleanup.h",
-               "procmem/message.h", "procmem/array.h", "procmem/byte_cursor.h"},
+               "procmem/message.h", "procmem/array.h", "procmem/byte_cursor.h",
+               "procmem/sysroot.h"},
     "cmd": {"cmd", "output", "sampler", "symbols", "procmem"},
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)

@@ -11,6 +11,7 @@
 
 #include "output/source_file.h"
 #include "procmem/cleanup.h"
+#include "sampler/sample.h"
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -169,4 +170,34 @@ Test(source_file, shows_root_what_everybody_may_see)
 	cr_expect(eq(int, try_named("way/a.py"), expected));
 	cr_assert(eq(int, chmod("home", 0711), 0));
 	cr_expect(eq(int, try_named("way/a.py"), 0));
+}
+
+/* In a folder that is taken for the root links lead nowhere else, and copying changes nothing. */
+Test(source_file, is_found_below_a_sysroot)
+{
+	struct source_file file = {0};
+	struct sysroot sysroot;
+	struct stat status;
+	uint64_t written_ns;
+
+	cr_assert(zero(int, sysroot_open(folder, &sysroot, NULL)));
+	make_file("own.py", "one\n", 4, 0644);
+	make_file("secret.py", "one\n", 4, 0600);
+	cr_assert(zero(int, symlink("/own.py", "link.py")));
+	cr_assert(zero(int, symlink("/etc/../usr/lib/none.py", "out.py")));
+	cr_assert(zero(int, stat("own.py", &status)));
+	written_ns = (uint64_t)status.st_mtim.tv_sec * NS_PER_S + (uint64_t)status.st_mtim.tv_nsec;
+	cr_expect(zero(int, source_file_read_below(&sysroot, "/own.py", written_ns, &file)));
+	cr_expect(eq(u32, file.nr_lines, 1));
+	source_file_done(&file);
+	cr_expect(eq(int, source_file_read_below(&sysroot, "/own.py", written_ns - 1, &file),
+		     -EAGAIN));
+	cr_expect(zero(int, source_file_read_below(&sysroot, "/link.py", 0, &file)));
+	source_file_done(&file);
+	cr_expect(eq(int, source_file_read_below(&sysroot, "/out.py", 0, &file), -ENOENT));
+	cr_expect(eq(int, source_file_read_below(&sysroot, "/etc/passwd", 0, &file), -ENOENT));
+	if (geteuid() == 0)
+		cr_expect(
+			eq(int, source_file_read_below(&sysroot, "/secret.py", 0, &file), -ENOENT));
+	sysroot_close(&sysroot);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "symbols/sysroot.h"
+#include "procmem/sysroot.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "symbols/sysroot.h"
+#include "procmem/sysroot.h"
 
 #include <errno.h>
 #include <fcntl.h>
