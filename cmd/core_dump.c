@@ -13,6 +13,23 @@ static bool is_used(const struct core_file *executable, const char *path)
 	       strcmp(executable->found_path, path) == 0;
 }
 
+/* Say which files are no longer what was mapped; of the one given that is said otherwise. */
+static void find_other_builds(struct core_dump *dump, const struct core_target *target)
+{
+	const char *given = target->places->executable;
+
+	for (size_t i = 0; i < target->files->nr_files; i++) {
+		const struct core_file *file = &target->files->files[i];
+
+		if (file->state != CORE_FILE_DIFFERS || !file->found_path ||
+		    (given && strcmp(file->found_path, given) == 0))
+			continue;
+		problems_add(&dump->problems, "%s was not used: another build of %s was mapped",
+			     file->found_path,
+			     strcmp(file->found_path, file->path) == 0 ? "it" : file->path);
+	}
+}
+
 /* Say what of the core's own tables cannot be used, and of the program that was given. */
 static void find_file_problems(struct core_dump *dump, const struct core_target *target)
 {
@@ -31,6 +48,7 @@ static void find_file_problems(struct core_dump *dump, const struct core_target 
 			"%s was not used: the program that ran has another build ID, or is not "
 			"told by the core",
 			target->places->executable);
+	find_other_builds(dump, target);
 }
 
 /* Say what is missing of the core. */

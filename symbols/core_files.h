@@ -68,14 +68,14 @@ struct core_files_backing {
 
 struct core_files {
 	struct image_source source; /* opens the files that are used */
+	struct core_file *files; /* all that were mapped, looked for or not; by inode, from 1 on */
+	size_t nr_files;
 
 	/* Private. */
 	struct core_files_backing backing;
 	struct core *core; /* borrowed */
 	struct core_file_places places;
 	struct sysroot sysroot;
-	struct core_file *files; /* by inode, from 1 on */
-	size_t nr_files;
 	uint64_t executable_inode; /* 0: not told */
 };
 

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import unittest
 
+import copies
 import core_support
 import support
 
@@ -118,6 +119,51 @@ class CoreReader(unittest.TestCase):
             core = core_support.gcore(target)
             self.assert_read(core.path, True)
             self.assertEqual(["0 0 0"], read(core.path)["death"])
+
+    def test_modules(self):
+        """What the command lists is what elfutils lists, with this program or another one."""
+        with core_support.kernel_cores(), \
+                core_support.crashed(self.interpreter, "single") as core:
+            told = core_support.core_json(core.path, "--modules", core.report["executable"])
+            self.assertEqual(set(modules_of(core.path)),
+                             {(int(module["start"], 16), module["build_id"])
+                              for module in told["modules"]})
+            self.assertEqual({"used"}, {module["state"] for module in told["modules"]})
+            self.assertEqual([], told["problems"])
+            told = core_support.core_json(core.path, support.PYSAMPLE)
+            self.assertNotIn("modules", told)
+            self.assertEqual(1, len(told["problems"]), told["problems"])
+            self.assertIn("%s was not used" % support.PYSAMPLE, told["problems"][0])
+
+    def test_sysroot(self):
+        """What lies below it comes first, also where leading folders are missing, if it is what
+        was mapped."""
+        with core_support.kernel_cores(), \
+                core_support.crashed(self.interpreter, "single") as core:
+            root = os.path.join(core.folder, "root")
+            program = core.report["executable"]
+            os.makedirs(root + os.path.dirname(program))
+            shutil.copy(support.PYSAMPLE, root + program)
+            library = next(path for path in (line.split(" ", 3)[3] for line in
+                                             read(core.path)["file"]) if "/libc.so" in path)
+            copy = os.path.join(root, os.path.basename(library))
+            shutil.copy(library, copy)
+            told = core_support.core_json(core.path, "--modules", "--sysroot", root)
+            files = {module["path"]: module["file"] for module in told["modules"]}
+            self.assertEqual(copy, files[library])
+            self.assertEqual(program, files[program])
+
+    def test_other_build(self):
+        """What has come into the place of a library since is not used, and that is said."""
+        with core_support.kernel_cores(), copies.copied(self.interpreter) as copy, \
+                core_support.crashed(copy.interpreter, "single",
+                                     environment=copy.environment) as core:
+            for path in copy.files:
+                os.unlink(path)
+                shutil.copy(support.PYSAMPLE, path)
+            problems = core_support.core_json(core.path, "--modules")["problems"]
+            self.assertEqual({"%s was not used: another build of it was mapped" % path
+                              for path in copy.files}, set(problems))
 
 
 if __name__ == "__main__":
