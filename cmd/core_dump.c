@@ -98,7 +98,8 @@ static void describe(struct core_dump *dump, const struct core_target *target)
 	const struct core *core = target->core;
 
 	core_target_describe(target, &dump->post_mortem);
-	dump->post_mortem.nr_native_threads = core->notes.nr_threads - dump->threads.nr_python;
+	dump->post_mortem.nr_native_threads =
+		core->notes.nr_threads - dump->threads.nr_python - dump->native.nr_added;
 	dump->post_mortem.problems = &dump->problems;
 	dump->info = (struct run_info){
 		.command_line = core->notes.psinfo.arguments,
@@ -121,8 +122,7 @@ static int begin(struct core_dump *dump, const struct core_target *target,
 
 	*dump = (struct core_dump){
 		.sources = {.sysroot = core_files_sysroot(target->files),
-			    /* Long ago if that cannot be told: nothing is shown then. */
-			    .until_ns = target->written_ns ? target->written_ns : 1,
+			    .until_ns = target->written_ns,
 			    .newer = "the core"},
 		.dump = dump_create(),
 	};
@@ -149,7 +149,8 @@ enum exit_status core_dump_take(struct core_target *target, const struct core_du
 	struct core_dump *dump = ret_dump;
 	int err = begin(dump, target, options->native);
 
-	if (!err)
+	/* Without the time nobody knows which lines ran. */
+	if (!err && target->written_ns)
 		dump_want_sources(dump->dump, &dump->sources);
 	if (!err && options->value_max_chars)
 		dump_want_variables(dump->dump);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/core_threads.h"
 #include "procmem/cleanup.h"
 #include "sampler/merged_stack.h"
 
@@ -180,7 +181,11 @@ int core_native_add_unknown(struct core_native *native)
 		const struct sample_thread thread = {.tid = notes->threads[i].tid};
 		const struct frame none = {.line = 0};
 		const struct sample sample = {
-			.thread = &thread, .frames = &none, .details = &no_detail};
+			.thread = &thread,
+			.frames = &none,
+			.details = &no_detail,
+			.flags = core_thread_flags(native->core, i),
+		};
 		struct native_stack stack;
 
 		if (native->has_sample[i])
@@ -190,6 +195,7 @@ int core_native_add_unknown(struct core_native *native)
 			return err;
 		err = hand_on(native, &sample, &stack);
 		free(stack.natives);
+		native->nr_added++;
 	}
 	return err;
 }

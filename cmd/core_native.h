@@ -27,6 +27,7 @@ struct core_native {
 	const struct core *core;
 	size_t nr_stacks; /* that were unwound */
 	size_t nr_holed;  /* of those, so many are not whole */
+	size_t nr_added;  /* samples of threads that Python does not know */
 
 	/* Private. */
 	struct unwind_modules *modules;

@@ -178,6 +178,11 @@ static void take_arguments(int argc, char **argv, struct core_options *options)
 		options->paths[options->nr_paths++] = argv[i];
 }
 
+static bool shows_groups(const struct core_options *options)
+{
+	return options->nr_paths > 1 && !options->json && !options->wants_profile;
+}
+
 /* Whether stdin is asked for more often than it can be read. */
 static bool reads_stdin_twice(const struct core_options *options)
 {
@@ -203,6 +208,9 @@ static bool check(struct core_options *options)
 	else if (!options->wants_profile &&
 		 (options->crashed_only || options->profile.by_thread || options->profile.by_line))
 		error = "--crashed, --threads and --lines are for profiles: add -o or -f";
+	else if (shows_groups(options) && (options->dump.value_max_chars || options->dump.modules))
+		error = "of several cores it is shown where they died: --locals and --modules are "
+			"for one, or with --json for each";
 	else if (reads_stdin_twice(options))
 		error = "stdin can be read once: name - once, with one output";
 	if (error)

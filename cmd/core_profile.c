@@ -152,8 +152,9 @@ static enum exit_status add_cores(struct collector *collector)
 		return status;
 	if (collector->nr_samples)
 		return EXIT_OK;
-	print_error(cores->crashed_only ? "no thread of these cores crashed: leave out --crashed"
-					: "there are no threads of Python in these cores");
+	print_error(cores->crashed_only
+			    ? "no thread of Python crashed in these cores: leave out --crashed"
+			    : "there are no threads of Python in these cores");
 	return EXIT_NO_SAMPLE;
 }
 

@@ -50,6 +50,12 @@ static bool lacks_stack(struct core *core, const struct core_thread *thread)
 	return true;
 }
 
+uint32_t core_thread_flags(const struct core *core, size_t index)
+{
+	/* The kernel writes the thread first that got the signal. */
+	return core->notes.death.signal && index == 0 ? SAMPLE_CRASHED : 0;
+}
+
 /* Say of a sample what the core's thread says. */
 static void describe(struct core_threads *threads, struct core_thread_index *entry,
 		     struct sample_thread *thread, struct sample *sample)
@@ -61,9 +67,7 @@ static void describe(struct core_threads *threads, struct core_thread_index *ent
 	entry->seen = true;
 	thread->tid = own->tid;
 	thread->is_main = own->tid == core->notes.psinfo.pid && thread->interpreter_id == 0;
-	/* The kernel writes the thread first that got the signal. */
-	if (core->notes.death.signal && entry->thread == 0)
-		sample->flags |= SAMPLE_CRASHED;
+	sample->flags |= core_thread_flags(core, entry->thread);
 	if (!lacks_stack(core, own))
 		return;
 	sample->flags |= SAMPLE_C_STACK_MISSING;

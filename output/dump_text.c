@@ -78,12 +78,17 @@ static void append_thread(struct text *text, const struct dump *dump, const stru
 	append_exception(text, dumped);
 }
 
-/* The thread whose end was that of the process; NULL if there is none at all. */
+/*
+ * The thread whose end was that of the process, or of a snapshot the main one; NULL if there is
+ * none, or it is none of Python's.
+ */
 static const struct dumped *fatal_thread(const struct dump *dump)
 {
 	for (size_t i = 0; i < dump->nr_threads; i++)
 		if (dump->threads[i].flags & SAMPLE_CRASHED)
 			return &dump->threads[i];
+	if (dump->post_mortem->signal)
+		return NULL;
 	for (size_t i = 0; i < dump->nr_threads; i++)
 		if (dump->threads[i].thread.is_main)
 			return &dump->threads[i];
@@ -105,7 +110,9 @@ void dump_append_fatal(const struct dump *dump, struct text *text)
 	if (fatal)
 		frames = (struct dump_frames){.frames = fatal->frames, .nr = fatal->nr_frames};
 	dump_frames_append(text, &frames);
-	if (!frames.nr)
+	if (!fatal)
+		text_puts(text, "  (a thread that Python does not know: see --native=all)\n");
+	else if (!frames.nr)
 		text_puts(text, "  (no Python frames)\n");
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "output/label.h"
 #include "output/text.h"
 #include "procmem/array.h"
 #include "procmem/cleanup.h"
@@ -77,8 +78,10 @@ static void append_group(struct text *text, const struct stack_group *group, uin
 	const uint32_t nr_told = group->nr_names < max_names ? group->nr_names : max_names;
 
 	text_printf(text, "\n%" PRIu32 " core%s:", group->nr_names, text_plural(group->nr_names));
-	for (uint32_t i = 0; i < nr_told; i++)
-		text_printf(text, "%s %s", i ? "," : "", group->names[i]);
+	for (uint32_t i = 0; i < nr_told; i++) {
+		text_puts(text, i ? ", " : " ");
+		label_append_escaped(text, group->names[i], strlen(group->names[i]), LABEL_DISPLAY);
+	}
 	if (nr_told < group->nr_names)
 		text_printf(text, " and %" PRIu32 " more", group->nr_names - nr_told);
 	text_puts(text, "\n");

@@ -32,8 +32,8 @@ void stack_groups_done(struct stack_groups *groups);
 int stack_groups_add(struct stack_groups *groups, const char *stack, const char *name);
 
 /*
- * Write them as text, a line that sums them up first; of a group max_names names. Names and
- * stacks are written as they are: escaped by whoever made them. Not flushed. 0, -ENOMEM, or the
+ * Write them as text, a line that sums them up first; of a group max_names names, which are
+ * escaped; stacks are written as they are. Not flushed. 0, -ENOMEM, or the
  * stream's error as negative errno.
  */
 int stack_groups_write(const struct stack_groups *groups, uint32_t max_names, FILE *out);

@@ -5,6 +5,10 @@ import collections
 import json
 import os
 import shutil
+import signal
+import subprocess
+import sys
+import tempfile
 import unittest
 import xml.etree.ElementTree
 
@@ -150,3 +154,33 @@ class Cores(unittest.TestCase):
             support.label(thread["frames"][0], "first_line") for thread in self.threads)
         totals = dict(answer["totals"][0]["totals"])
         self.assertEqual({name: totals[name] for name in outermost}, outermost)
+
+
+class DiedInC(unittest.TestCase):
+    """A thread that Python does not know calls abort(), while the main one sleeps."""
+
+    PROGRAM = ("import ctypes, time; libc = ctypes.CDLL(None); made = ctypes.c_ulong(); "
+               "libc.pthread_create(ctypes.byref(made), None, libc.abort, None); time.sleep(60)")
+
+    def setUp(self):
+        self.enterContext(core_support.kernel_cores())
+        self.folder = self.enterContext(tempfile.TemporaryDirectory(prefix="pysample-test-"))
+        died = subprocess.run([sys.executable, "-c", self.PROGRAM], cwd=self.folder,
+                              timeout=support.PATIENCE_S)
+        self.assertEqual(died.returncode, -signal.SIGABRT)
+        (name,) = os.listdir(self.folder)
+        self.path = os.path.join(self.folder, name)
+
+    def test_nobody_else_is_blamed(self):
+        result = support.pysample("core", self.path, self.path)
+        self.assertEqual(result.status, 0, result.stderr)
+        self.assertIn("2 cores, 1 distinct stack", result.stdout)
+        self.assertNotIn("File", result.stdout)
+        self.assertEqual(support.pysample("core", "--crashed", "-f", "collapsed",
+                                          self.path).status, 5)
+
+    def test_with_c_stacks_it_is_marked(self):
+        (crashed,) = [thread for thread in
+                      core_support.core_json("--native=all", self.path)["threads"]
+                      if thread["crashed"]]
+        self.assertIn("abort", [frame["name"] for frame in crashed["frames"]])

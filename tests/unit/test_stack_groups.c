@@ -23,8 +23,8 @@ static char *write_text(const struct stack_groups *groups, uint32_t max_names)
 Test(stack_groups, largest_first_and_no_more_names_than_asked_for)
 {
 	static const char *const cores[][2] = {
-		{"  f\n", "core.1"}, {"  g\n", "core.2"}, {"  g\n", "core.3"},
-		{"  h\n", "core.4"}, {"  g\n", "core.5"},
+		{"  f\n", "core.1"},	    {"  g\n", "core.2"}, {"  g\n", "core.3"},
+		{"  h\n", "core.\033[31m"}, {"  g\n", "core.5"},
 	};
 	struct stack_groups groups = {0};
 	cleanup_free char *text = NULL;
@@ -40,7 +40,7 @@ Test(stack_groups, largest_first_and_no_more_names_than_asked_for)
 		     (char *)"5 cores, 3 distinct stacks\n"
 			     "\n3 cores: core.2, core.3 and 1 more\n  g\n"
 			     "\n1 core: core.1\n  f\n"
-			     "\n1 core: core.4\n  h\n"));
+			     "\n1 core: core.\\x1b[31m\n  h\n"));
 	stack_groups_done(&groups);
 	stack_groups_done(NULL);
 }
