@@ -35,9 +35,10 @@ static int find_cfa(struct step *step)
 			callee->values[rule->cfa_register] + (uint64_t)(int64_t)rule->cfa_offset;
 	}
 	/*
-	 * A stack shrinks from frame to frame: that ends every unwinding. A function that has
-	 * pushed nothing may have nothing on it, if calls push nothing either (aarch64). What a
-	 * signal interrupted may have another stack.
+	 * A stack shrinks from frame to frame: that ends every unwinding, as find_cfa() and
+	 * check_caller_sp() see to it. A function that has pushed nothing may have nothing on
+	 * it, if calls push nothing either (aarch64). What a signal interrupted may have
+	 * another stack, so signal frames are counted.
 	 */
 	if (rule->is_signal_frame || step->cfa > sp || (step->cfa == sp && callee->is_interrupted))
 		return 0;
@@ -129,6 +130,14 @@ static void set_caller_pc(struct step *step)
 		caller->known &= ~((uint64_t)1 << REGISTER_PC);
 }
 
+/* A rule for the stack pointer itself, as few functions have one, may not undo find_cfa(). */
+static int check_caller_sp(const struct step *step)
+{
+	if (step->rule->is_signal_frame || step->caller->values[REGISTER_SP] >= step->cfa)
+		return 0;
+	return -EBADMSG;
+}
+
 static int follow_rule(struct step *step)
 {
 	const struct unwind_rule *rule = step->rule;
@@ -141,6 +150,8 @@ static int follow_rule(struct step *step)
 	registers_set(caller, REGISTER_SP, step->cfa);
 	for (unsigned int i = 0; !err && i < rule->nr_saves; i++)
 		err = recover(step, &rule->saves[i]);
+	if (!err)
+		err = check_caller_sp(step);
 	if (!err)
 		set_caller_pc(step);
 	return err;
@@ -197,6 +208,7 @@ int unwind_stack(struct unwind_modules *modules, struct stack_window *window,
 		 size_t *ret_nr_frames)
 {
 	struct registers registers = *innermost;
+	unsigned int nr_signals = 0;
 	size_t nr = 0;
 	int err = 0;
 
@@ -208,7 +220,9 @@ int unwind_stack(struct unwind_modules *modules, struct stack_window *window,
 					       .lookup_addr = registers_lookup_addr(&registers),
 					       .sp = registers.values[REGISTER_SP]};
 		err = unwind_step(modules, window, &registers, &frame->cfa);
-	} while (!err && registers_know(&registers, REGISTER_PC) && nr < max_frames);
+		nr_signals += registers.is_interrupted;
+	} while (!err && registers_know(&registers, REGISTER_PC) && nr < max_frames &&
+		 nr_signals <= UNWIND_MAX_SIGNAL_FRAMES);
 	if (!err && registers_know(&registers, REGISTER_PC))
 		err = -E2BIG;
 	*ret_nr_frames = nr;

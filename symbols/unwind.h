@@ -12,6 +12,12 @@
 #include "symbols/stack_window.h"
 #include "symbols/unwind_modules.h"
 
+/*
+ * A stack has a hole behind more signal frames than this: Linux has 64 signals, and each is
+ * blocked while its handler runs. They alone may lead back to where the stack was before.
+ */
+#define UNWIND_MAX_SIGNAL_FRAMES 64
+
 /* One frame; its part of the stack is [sp, cfa). */
 struct unwind_frame {
 	remote_addr pc;		 /* of the next instruction: a return address, mostly */
@@ -33,7 +39,7 @@ int unwind_step(struct unwind_modules *modules, struct stack_window *window,
  * Unwind a stack whose innermost frame has these registers: up to max_frames frames (at
  * least one), innermost first. Its thread called its first function at the last one if the
  * result is 0; else the stack has a hole there: an error of unwind_step(), or -E2BIG (it
- * has more frames). *ret_nr_frames is written in any case.
+ * has more frames, or more than UNWIND_MAX_SIGNAL_FRAMES of signals). *ret_nr_frames is written in any case.
  */
 int unwind_stack(struct unwind_modules *modules, struct stack_window *window,
 		 const struct registers *innermost, struct unwind_frame *frames, size_t max_frames,

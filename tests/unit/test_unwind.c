@@ -55,7 +55,7 @@ static void map_module(struct target *target, const struct cfi_bytes *bytes)
 /*
  * Functions, of 0x100 bytes each, at CODE_VADDR and so on: 0 pushes nothing, 1 pushes rbp
  * and says so up to its end, 2 is what a signal handler returns to, 3 is the outermost one,
- * 4 has a frame pointer, 5 does not say where its CFA is.
+ * 4 has a frame pointer, 5 does not say where its CFA is, 6 puts its caller's sp below it.
  */
 static void write_functions(struct cfi_bytes *bytes)
 {
@@ -93,6 +93,7 @@ static void write_functions(struct cfi_bytes *bytes)
 		{2, {DW_CFA_undefined, 16}},
 		{5, {DW_CFA_def_cfa, 6, 16, DW_CFA_offset | 6, 2}},
 		{3, {DW_CFA_def_cfa, 0, 8}},
+		{3, {DW_CFA_val_offset_sf, 7, 2}},
 	};
 	size_t common = cfi_bytes_common(bytes, "", NULL, 0, start, sizeof(start));
 	size_t signal = cfi_bytes_common(bytes, "zRS", "\0", 1, start, sizeof(start));
@@ -273,6 +274,10 @@ Test(unwind, holes)
 		{{0, 0}, MODULE_ADDR + CODE_VADDR, 0, 1}, /* the return address of the first */
 		{{0, 0}, MODULE_ADDR + CODE_VADDR + 0x500, -ENOENT, 1},	 /* rax is not known */
 		{{0, 0}, MODULE_ADDR + CODE_VADDR + 0x400, -EBADMSG, 1}, /* rbp is below */
+		{{MODULE_ADDR + CODE_VADDR + 0x601, 0},
+		 MODULE_ADDR + CODE_VADDR + 0x600,
+		 -EBADMSG,
+		 1},
 		{{MODULE_ADDR + CODE_VADDR + 0x101, 0}, MODULE_ADDR + CODE_VADDR, -EFAULT, 2},
 	};
 
@@ -296,6 +301,23 @@ Test(unwind, no_more_frames_than_asked_for)
 	target_init(&target, words, 64, code_addr(0, 0), 0);
 	cr_expect(eq(int, unwind(&target), -E2BIG));
 	cr_expect(eq(sz, target.nr_frames, 16));
+	target_done(&target);
+}
+
+/* A signal frame that says that it interrupted itself. */
+Test(unwind, signals_without_end)
+{
+	const uint64_t words[] = {0, 0, 0, 0, code_addr(2, 0), STACK_ADDR, 0};
+	struct unwind_frame frames[UNWIND_MAX_SIGNAL_FRAMES + 9];
+	struct target target;
+	size_t nr_frames = 0;
+
+	target_init(&target, words, 7, code_addr(2, 0), 0);
+	cr_expect(eq(int,
+		     unwind_stack(target.modules, &target.window, &target.registers, frames,
+				  sizeof(frames) / sizeof(frames[0]), &nr_frames),
+		     -E2BIG));
+	cr_expect(eq(sz, nr_frames, UNWIND_MAX_SIGNAL_FRAMES + 1));
 	target_done(&target);
 }
 
