@@ -94,11 +94,17 @@ static int copy_up_to(struct remote_memory *memory, remote_addr addr, uint64_t m
 	return 0;
 }
 
-int eh_frame_copy(const struct memory_image *image, struct cfi_section *ret_section)
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+int eh_frame_copy(const struct memory_image *image, uint64_t max_bytes,
+		  struct cfi_section *ret_section)
 {
 	const Elf64_Phdr *header = find_segment(image, PT_GNU_EH_FRAME);
 	struct cfi_section section = {.kind = CFI_EH_FRAME};
-	uint64_t max_bytes;
+	uint64_t nr_bytes;
 	uint8_t *bytes;
 	int err;
 
@@ -108,11 +114,11 @@ int eh_frame_copy(const struct memory_image *image, struct cfi_section *ret_sect
 	err = read_header(image, header->p_vaddr, &section.vaddr);
 	if (err)
 		return err;
-	max_bytes = bytes_to_end(image, section.vaddr);
-	if (!max_bytes)
+	nr_bytes = bytes_to_end(image, section.vaddr);
+	if (!nr_bytes)
 		return -EBADMSG;
 	err = copy_up_to(image->memory, section.vaddr + image->load_bias,
-			 max_bytes < CFI_MAX_BYTES ? max_bytes : CFI_MAX_BYTES, &bytes,
+			 smaller(nr_bytes, smaller(max_bytes, CFI_MAX_BYTES)), &bytes,
 			 &section.nr_bytes);
 	if (err)
 		return err;
@@ -121,10 +127,11 @@ int eh_frame_copy(const struct memory_image *image, struct cfi_section *ret_sect
 	return 0;
 }
 
-int cfi_copy_of_file(const struct image *image, enum cfi_kind kind, struct cfi_section *ret_section)
+int cfi_copy_of_file(const struct image *image, enum cfi_kind kind, uint64_t max_bytes,
+		     struct cfi_section *ret_section)
 {
 	const char *name = kind == CFI_EH_FRAME ? ".eh_frame" : ".debug_frame";
-	const Elf_Data *data = image_section_bytes(image, name, CFI_MAX_BYTES);
+	const Elf_Data *data = image_section_bytes(image, name, smaller(max_bytes, CFI_MAX_BYTES));
 	struct cfi_section section = {.kind = kind};
 	uint64_t size_bytes;
 	uint8_t *bytes;

@@ -12,15 +12,17 @@
 #include "symbols/memory_image.h"
 
 /*
- * Copy the .eh_frame of a loaded image, up to the end of its segment or of what can be read.
- * The bytes are the caller's, to be given to free(). 0; -ENOENT (the image has none),
- * -EBADMSG, -EFAULT (it is not there), -ENOMEM, -ESRCH, -EPERM.
+ * Copy the .eh_frame of a loaded image, up to the end of its segment or of what can be read;
+ * where that is more than max_bytes (or CFI_MAX_BYTES), its first ones: where it ends is not known
+ * before. The bytes are the caller's, to be given to free(). 0; -ENOENT (the image has none),
+ * -EBADMSG, -EFAULT (it is not there, or max_bytes is 0), -ENOMEM, -ESRCH, -EPERM.
  */
-int eh_frame_copy(const struct memory_image *image, struct cfi_section *ret_section);
+int eh_frame_copy(const struct memory_image *image, uint64_t max_bytes,
+		  struct cfi_section *ret_section);
 
 /*
- * Copy the section of that kind out of a file, likewise; one that is compressed is as if there
- * were none. 0; -ENOENT, -ENOMEM.
+ * Copy the section of that kind out of a file, likewise; one that is compressed, or has more
+ * than max_bytes (or CFI_MAX_BYTES), is as if there were none. 0; -ENOENT, -ENOMEM.
  */
-int cfi_copy_of_file(const struct image *image, enum cfi_kind kind,
+int cfi_copy_of_file(const struct image *image, enum cfi_kind kind, uint64_t max_bytes,
 		     struct cfi_section *ret_section);

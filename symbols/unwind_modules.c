@@ -90,16 +90,12 @@ void unwind_modules_destroy(struct unwind_modules *modules)
 
 /* Reading. Where a module has no information, or none that can be read, it has no table. */
 
-/* Make a table of a section, whose bytes it takes over. */
+/* Make a table of a section of nr_bytes_left at most, whose bytes it takes over. */
 static struct unwind_table *make_table(struct unwind_modules *modules, const struct module *module,
 				       const struct cfi_section *section)
 {
 	struct unwind_table *table = NULL;
 
-	if (section->nr_bytes > modules->nr_bytes_left) {
-		free((void *)section->bytes);
-		return NULL;
-	}
 	modules->nr_bytes_left -= section->nr_bytes;
 	if (unwind_table_create(section, module->lowest_vaddr, &table))
 		return NULL;
@@ -116,7 +112,7 @@ static void read_memory(struct unwind_modules *modules, struct module *module)
 		return;
 	module->load_bias = image.load_bias;
 	module->lowest_vaddr = image.start - image.load_bias;
-	if (!eh_frame_copy(&image, &section))
+	if (!eh_frame_copy(&image, modules->nr_bytes_left, &section))
 		module->eh_frame = make_table(modules, module, &section);
 	memory_image_close(&image);
 }
@@ -127,8 +123,9 @@ static struct unwind_table *table_of_file(struct unwind_modules *modules,
 {
 	struct cfi_section section;
 
-	return cfi_copy_of_file(image, kind, &section) ? NULL
-						       : make_table(modules, module, &section);
+	if (cfi_copy_of_file(image, kind, modules->nr_bytes_left, &section))
+		return NULL;
+	return make_table(modules, module, &section);
 }
 
 /* Read what the file has that is not found in memory. */

@@ -72,7 +72,7 @@ static struct unwind_table *open_table(const char *path, const char *section_nam
 		return NULL;
 	err = cfi_copy_of_file(
 		image, strcmp(section_name, ".eh_frame") == 0 ? CFI_EH_FRAME : CFI_DEBUG_FRAME,
-		&section);
+		CFI_MAX_BYTES, &section);
 	if (!err)
 		(void)unwind_table_create(&section, 0, &table);
 	image_close(image);
