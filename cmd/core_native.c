@@ -57,6 +57,15 @@ static const struct core_thread *find_thread(const struct core_native *native, u
 	return NULL;
 }
 
+/* How many frames the next stack may have. */
+static size_t max_frames(const struct core_native *native)
+{
+	if (!native->nr_frames_left)
+		return 1;
+	return native->nr_frames_left < CORE_NATIVE_MAX_FRAMES ? native->nr_frames_left
+							       : CORE_NATIVE_MAX_FRAMES;
+}
+
 /* Unwind a thread's stack. 0 and a stack with at least one frame, or -ENOMEM. */
 static int take_stack(struct core_native *native, const struct core_thread *thread,
 		      struct native_stack *ret_stack)
@@ -68,7 +77,8 @@ static int take_stack(struct core_native *native, const struct core_thread *thre
 
 	stack_window_forget(&native->window);
 	err = unwind_stack(native->modules, &native->window, &registers, native->frames,
-			   CORE_NATIVE_MAX_FRAMES, &nr);
+			   max_frames(native), &nr);
+	native->nr_frames_left -= nr < native->nr_frames_left ? nr : native->nr_frames_left;
 	native->nr_stacks++;
 	native->nr_holed += err != 0;
 	natives = reallocarray(NULL, nr, sizeof(*natives));
@@ -210,6 +220,7 @@ int core_native_init(struct core_native *native, struct core *core, struct image
 	int err;
 
 	*native = (struct core_native){.sink.ops = &ops, .next = next, .core = core};
+	native->nr_frames_left = CORE_NATIVE_MAX_KEPT_FRAMES;
 	native->frames = reallocarray(NULL, CORE_NATIVE_MAX_FRAMES, sizeof(*native->frames));
 	native->has_sample = calloc(core->notes.nr_threads + 1, sizeof(*native->has_sample));
 	if (!native->frames || !native->has_sample)

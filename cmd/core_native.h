@@ -21,6 +21,12 @@
 /* Stacks of more C frames than this have a hole: 8 MiB of the least that a call takes. */
 #define CORE_NATIVE_MAX_FRAMES (1u << 19)
 
+/*
+ * Of all stacks of a core together so many are kept, some 300 MiB: a thousand threads with 4,000
+ * each. From the next stack on each has its innermost frame only, and a hole.
+ */
+#define CORE_NATIVE_MAX_KEPT_FRAMES (4u << 20)
+
 struct core_native {
 	struct sample_sink sink;
 	struct sample_sink *next; /* borrowed, as is: */
@@ -35,6 +41,7 @@ struct core_native {
 	struct stack_window window;
 	struct function_table functions; /* their ids are their own */
 	struct unwind_frame *frames;	 /* CORE_NATIVE_MAX_FRAMES */
+	size_t nr_frames_left;		 /* that may be kept */
 	bool *has_sample;		 /* of each thread of the core */
 };
 
