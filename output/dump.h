@@ -95,8 +95,8 @@ void dump_append_fatal(const struct dump *dump, struct text *text);
  * waits_for_gil, gc, crashed, exception (null, or type and
  * message), c_stack_missing, proven, error (null, or why
  * the stack could not be followed to its bottom, or that pieces of its frames are not in the
- * core), frames: an array, outermost first, of name,
- * path, line, first_line, column, end_line, end_column (struct frame_detail; null if not known),
+ * core), frames: an array, outermost first, of name, kind (label_kind()),
+ * path, line, first_line, address (of a native frame, a hexadecimal string, else null), column, end_line, end_column (struct frame_detail; null if not known),
  * if wanted source (the line, null if there is none that may be shown),
  * and if wanted locals: an array of name, kind ("argument", "local", "free"), value, null if they
  * could not be read;

@@ -27,6 +27,7 @@ what is measured:
   work     how much slower the target is while it is sampled
   formats  what it takes to write each format, to record, and to open the page
   core     how long it takes to say what is in a core file, beside gdb
+  native   what it costs to unwind a native stack, a frame, beside libdw
 
 examples:
   scripts/bench --quick                                     a first look
@@ -91,7 +92,7 @@ def make_parser(description):
                                      epilog=EPILOGUE,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", nargs="?", default="attach",
-                        choices=["attach", "start", "work", "compare", "formats", "core"],
+                        choices=["attach", "start", "work", "compare", "formats", "core", "native"],
                         help="see below (default: attach)")
     parser.add_argument("builds", nargs="*", metavar="BUILD", help="A and B, with compare")
     parser.add_argument("--quick", action="store_true",
@@ -101,7 +102,7 @@ def make_parser(description):
                         help="of the programs only this one, in all sizes if none is given: "
                         + ", ".join(one.name for one in ALL_PROGRAMS))
     parser.add_argument("--python", metavar="LIST",
-                        help="versions (default: 3.15 to 3.6; quick, work, compare, formats and core: %s)"
+                        help="versions (default: 3.15 to 3.6; quick, work, compare, formats, core and native: %s)"
                         % RIVAL_PYTHON)
     parser.add_argument("--rate", action="append", type=rate_named, metavar="RATE",
                         help="of the rates only this one: max, 10k, 1k")
@@ -115,7 +116,7 @@ def make_parser(description):
     parser.add_argument("--stops", type=positive(int), default=STOPS, metavar="N",
                         help="of the target for the truth, each time (default %d)" % STOPS)
     parser.add_argument("--runs", type=positive(int), default=40, metavar="N",
-                        help="of each program, with start and core (default 40)")
+                        help="of each program, with start, core and native (default 40)")
     parser.add_argument("--pairs", type=positive(int), default=60, metavar="N",
                         help="of on and off, with work (default 60)")
     parser.add_argument("--build", default=os.path.join(ROOT, "build"), metavar="FOLDER",
@@ -150,7 +151,7 @@ def parse(description):
     programs = choose_programs(asked)
     if not programs:
         parser.error("no program has that name")
-    few = asked.quick or asked.what in ("work", "compare", "formats", "core")
+    few = asked.quick or asked.what in ("work", "compare", "formats", "core", "native")
     pythons = asked.python.split(",") if asked.python else [RIVAL_PYTHON] if few else ALL_PYTHONS
     return Options(
         asked.what, asked.builds, os.path.abspath(asked.build), asked.quick, asked.anyway,

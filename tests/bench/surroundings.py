@@ -39,6 +39,10 @@ class Tools:
     def make_recording(self):
         return os.path.join(self.folder, "tests", "make_recording")
 
+    @property
+    def unwind_cli(self):
+        return os.path.join(self.folder, "tests", "unwind_cli")
+
     def build(self):
         if not os.path.exists(os.path.join(self.folder, "build.ninja")):
             subprocess.run(["meson", "setup", self.folder, ROOT], check=True, stdout=sys.stderr)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Every function of image and symtab on a file of any bytes. */
+/* Every function of image, symtab and function_symbols on a file of any bytes. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "procmem/cleanup.h"
+#include "symbols/function_symbols.h"
 #include "symbols/image.h"
 #include "symbols/symtab.h"
 
@@ -43,6 +44,22 @@ static void use(const struct image *image)
 	require(image_read(image, UINT64_MAX - 8, bytes, sizeof(bytes)) != 0);
 }
 
+/* The image is the table's from then on. */
+static void use_symbols(struct image *image)
+{
+	struct function_symbols *symbols = function_symbols_create();
+
+	if (!symbols) {
+		image_close(image);
+		return;
+	}
+	(void)function_symbols_add(symbols, image);
+	for (uint64_t vaddr = 0; vaddr < 0x5000; vaddr += 0x80)
+		(void)function_symbols_find(symbols, vaddr);
+	(void)function_symbols_find(symbols, UINT64_MAX);
+	function_symbols_destroy(symbols);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct image *image;
@@ -55,6 +72,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (image_open_fd(fd, &image))
 		return 0;
 	use(image);
-	image_close(image);
+	use_symbols(image);
 	return 0;
 }
