@@ -2,6 +2,7 @@
 #include "procmem/core_file_note.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,10 +22,14 @@ static bool parse_entry(const char *entry, uint64_t page_bytes, struct mapping *
 	return ret_mapping->start < ret_mapping->end &&
 	       !__builtin_mul_overflow(field_u64(entry, 16), page_bytes,
 				       &ret_mapping->file_offset) &&
-	       ret_mapping->file_offset <= INT64_MAX;
+	       ret_mapping->file_offset <= INT64_MAX &&
+	       ret_mapping->end - ret_mapping->start <= INT64_MAX - ret_mapping->file_offset;
 }
 
-/* Take the mappings whose entry and whole path are in the note. */
+/*
+ * Take the mappings whose entry and whole path are in the note. The kernel writes no path of
+ * PATH_MAX bytes and more (file_path()), and no file can be opened by one.
+ */
 static size_t parse_entries(char *note, size_t size, uint64_t nr_files, struct maps *maps)
 {
 	uint64_t page_bytes = field_u64(note, 8);
@@ -37,7 +42,8 @@ static size_t parse_entries(char *note, size_t size, uint64_t nr_files, struct m
 
 		if (!path_end)
 			break;
-		if (parse_entry(note + HEADER_BYTES + i * ENTRY_BYTES, page_bytes, mapping)) {
+		if (path_end - path < PATH_MAX &&
+		    parse_entry(note + HEADER_BYTES + i * ENTRY_BYTES, page_bytes, mapping)) {
 			mapping->path = path;
 			maps->nr_mappings++;
 		}

@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,6 +88,11 @@ static void page_wraps(struct file_note *note)
 	note->page_bytes = UINT64_MAX;
 }
 
+static void end_wraps(struct file_note *note)
+{
+	note->entries[1].offset_pages = INT64_MAX / 4096;
+}
+
 static void falls(struct file_note *note)
 {
 	note->entries[1].end = note->entries[1].start;
@@ -124,6 +130,8 @@ Test(core_file_note, parse)
 		{"a count that takes paths", count_of_paths_too, whole, 0, 3,
 		 "1000-3000@0 /usr/a 1; 9000-a000@3000 /usr/b 2; "},
 		{"offsets that wrap", page_wraps, whole, 0, 3, "1000-3000@0 /usr/a! 1; "},
+		{"an offset that wraps at its end", end_wraps, whole, 0, 1,
+		 "4000-5000@2000 /usr/a 1; 7000-9000@1000 /usr/b 2; 9000-a000@3000 /usr/b 2; "},
 		{"an empty mapping", falls, whole, 0, 1,
 		 "4000-5000@2000 /usr/a 1; 7000-9000@1000 /usr/b 2; 9000-a000@3000 /usr/b 2; "},
 		{"overlap", overlaps, whole, 0, 0,
@@ -141,5 +149,27 @@ Test(core_file_note, parse)
 			  cases[i].name);
 		cr_expect(eq(sz, nr_lost, cases[i].nr_lost), "%s", cases[i].name);
 		cr_expect(eq(str, text, (char *)cases[i].expected), "%s", cases[i].name);
+	}
+}
+
+/* No file has so long a path. */
+Test(core_file_note, long_path)
+{
+	static const size_t lengths[] = {PATH_MAX - 1, PATH_MAX};
+
+	for (size_t i = 0; i < 2; i++) {
+		uint64_t header[] = {1, 4096, 0x1000, 0x2000, 0};
+		size_t size = sizeof(header) + lengths[i] + 1;
+		char *note = malloc(size);
+		struct maps maps = {0};
+		size_t nr_lost = 9;
+
+		memset(note, '/', size - 1);
+		note[size - 1] = '\0';
+		memcpy(note, header, sizeof(header));
+		cr_assert(zero(int, core_file_note_parse(note, size, &maps, &nr_lost)));
+		cr_expect(eq(sz, nr_lost, i));
+		cr_expect(eq(sz, maps.nr_mappings, 1 - i));
+		maps_done(&maps);
 	}
 }
