@@ -61,6 +61,7 @@ struct note_reader {
 	struct file_blocks *file;
 	const struct register_layout *layout;
 	uint64_t nr_left; /* of CORE_MAX_NOTES */
+	bool has_files;	  /* an NT_FILE was read: there is one, and it may be long */
 	struct core_notes notes;
 };
 
@@ -174,8 +175,6 @@ static uint64_t *auxv_word(struct core_auxv *auxv, uint64_t type)
 	switch (type) {
 	case AT_PHDR:
 		return &auxv->program_headers_addr;
-	case AT_PHNUM:
-		return &auxv->nr_program_headers;
 	case AT_ENTRY:
 		return &auxv->entry_addr;
 	case AT_BASE:
@@ -184,8 +183,6 @@ static uint64_t *auxv_word(struct core_auxv *auxv, uint64_t type)
 		return &auxv->vdso_addr;
 	case AT_RANDOM:
 		return &auxv->random_addr;
-	case AT_EXECFN:
-		return &auxv->file_name_addr;
 	default:
 		return NULL;
 	}
@@ -206,10 +203,11 @@ static int take_files(struct note_reader *reader, const struct core_piece *desc)
 {
 	struct core_notes *notes = &reader->notes;
 
-	if (notes->files.mappings || desc->size_bytes > CORE_MAX_FILE_NOTE_BYTES) {
+	if (reader->has_files || desc->size_bytes > CORE_MAX_FILE_NOTE_BYTES) {
 		notes->is_cut = true;
 		return 0;
 	}
+	reader->has_files = true;
 	char *bytes = malloc(desc->size_bytes + 1);
 
 	if (!bytes)

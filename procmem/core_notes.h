@@ -69,12 +69,10 @@ struct core_psinfo {
 /* NT_AUXV: what the kernel told the program when it began; 0 where it is not there. */
 struct core_auxv {
 	remote_addr program_headers_addr; /* AT_PHDR, in the executable */
-	uint64_t nr_program_headers;	  /* AT_PHNUM */
 	remote_addr entry_addr;		  /* AT_ENTRY, in the executable */
 	remote_addr loader_addr;	  /* AT_BASE, where the dynamic loader begins */
 	remote_addr vdso_addr;		  /* AT_SYSINFO_EHDR, where the vDSO begins */
 	remote_addr random_addr;	  /* AT_RANDOM, in the main thread's stack */
-	remote_addr file_name_addr; /* AT_EXECFN, a string: a script's own name, if it is one */
 };
 
 /* Zero-initialised there are none. */
