@@ -38,7 +38,7 @@ static const char help[] =
 	"      --modules      also the programs and libraries: where they were loaded, their\n"
 	"                     build IDs, and which file was used, or why none\n"
 	"      --sysroot DIR  where programs and libraries of the process are, as in its root;\n"
-	"                     they are used if their build IDs are those in the core\n"
+	"                     they are used unless the core says that they are others\n"
 	"      --lib-path DIR:DIR  folders to look for them in by their names\n"
 	"  -v, --verbose      say how the interpreter was found\n"
 	"  -h, --help         this text\n"

@@ -13,9 +13,10 @@
 /* Who knows the files that the process had mapped. */
 struct core_backing {
 	/*
-	 * The file that has, from mapping->file_offset on, what is mapped there: surely the one
-	 * that was mapped, and nothing that the process may have changed. Its descriptor, which
-	 * stays open, and the backing's, as long as the memory is read; -1: none is known.
+	 * The file that has, from mapping->file_offset on, what is mapped there: the one that was
+	 * mapped, proven or by the word of the user where the core cannot tell, and nothing that
+	 * the process may have changed. Its descriptor, which stays open, and the backing's, as
+	 * long as the memory is read; -1: none is known.
 	 */
 	int (*file_fd)(struct core_backing *backing, const struct mapping *mapping);
 };

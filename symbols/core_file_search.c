@@ -8,8 +8,11 @@
 #include "procmem/file_blocks.h"
 #include "symbols/memory_image.h"
 
-/* Of a file without a build ID so much is compared, and is in the core: its first page. */
+/* What proves a file without a build ID, if all of it is in the core: its first page. */
 enum { PAGE_BYTES = 4096 };
+
+/* More leading folders are not taken off a path: a debugger's core names one or two dozen. */
+enum { MAX_LEADING_FOLDERS = 64 };
 
 struct search {
 	struct core_files *files;
@@ -41,10 +44,24 @@ static void read_page(struct search *search)
 	}
 }
 
-/* Whether the core has enough to compare files with. */
+/*
+ * As read_page(), out of the core alone: what a header leads to may lie in another file,
+ * which would be searched for first, and its header may lead to a third.
+ */
+static void read_saved_page(struct search *search)
+{
+	struct core_memory *memory = &search->files->core->memory;
+	struct core_backing *backing = memory->backing;
+
+	core_memory_set_backing(memory, NULL);
+	read_page(search);
+	core_memory_set_backing(memory, backing);
+}
+
+/* Whether the core has enough to tell the file from any other. */
 static bool has_proof(const struct search *search)
 {
-	return search->file->build_id_bytes || search->page_bytes >= sizeof(Elf64_Ehdr);
+	return search->file->build_id_bytes || search->page_bytes == PAGE_BYTES;
 }
 
 /* What is mapped begins, as the core has it, in a way that no program does. */
@@ -53,6 +70,7 @@ static bool is_no_elf(const struct search *search)
 	return search->page_bytes >= SELFMAG && memcmp(search->page, ELFMAG, SELFMAG) != 0;
 }
 
+/* Whether the image is all that the core has of the file: without a proof it may be nothing. */
 static bool is_same(const struct search *search, const struct image *image)
 {
 	const struct core_file *file = search->file;
@@ -90,7 +108,7 @@ static bool try_fd(struct search *search, int fd, const char *path, enum origin 
 
 	if (fd < 0 || image_open_fd(fd, &image))
 		return false;
-	if (has_proof(search) && !is_same(search, image)) {
+	if (!is_same(search, image)) {
 		settle(search, CORE_FILE_DIFFERS, path);
 	} else if (!has_proof(search) && origin == ORIGIN_CORE) {
 		settle(search, CORE_FILE_UNPROVEN, path);
@@ -122,24 +140,33 @@ static bool try_executable(struct search *search)
 	       try_path(search, files->places.executable, ORIGIN_USER);
 }
 
+/* The path below the sysroot, without slashes before it. */
+static bool try_below_sysroot(struct search *search, const char *path)
+{
+	const struct core_files *files = search->files;
+	cleanup_free char *name = NULL;
+
+	if (asprintf(&name, "%s/%s", files->places.sysroot, path) < 0) {
+		name = NULL;
+		return false;
+	}
+	return try_fd(search, sysroot_open_file(&files->sysroot, path), name, ORIGIN_USER);
+}
+
 /* The path below the sysroot, then without its first folder, and so on. */
 static bool try_sysroot(struct search *search)
 {
-	const struct core_files *files = search->files;
+	const char *path = search->file->path;
 	bool found = false;
 
-	if (files->sysroot.fd < 0)
+	if (search->files->sysroot.fd < 0)
 		return false;
-	for (const char *path = search->file->path; path && *path && !found;
-	     path = strchr(path + 1, '/')) {
-		cleanup_free char *name = NULL;
-
-		if (asprintf(&name, "%s%s%s", files->places.sysroot, *path == '/' ? "" : "/",
-			     path) < 0) {
-			name = NULL;
+	for (size_t i = 0; i <= MAX_LEADING_FOLDERS && !found; i++) {
+		path += strspn(path, "/");
+		if (!*path)
 			break;
-		}
-		found = try_fd(search, sysroot_open_file(&files->sysroot, path), name, ORIGIN_USER);
+		found = try_below_sysroot(search, path);
+		path += strcspn(path, "/");
 	}
 	return found;
 }
@@ -169,8 +196,8 @@ void core_file_search(struct core_files *files, struct core_file *file)
 {
 	struct search search = {.files = files, .file = file};
 
-	file->state = CORE_FILE_NOT_FOUND; /* so that reading its page does not ask for it */
-	read_page(&search);
+	file->state = CORE_FILE_NOT_FOUND;
+	read_saved_page(&search);
 	if (is_no_elf(&search)) {
 		file->state = CORE_FILE_NO_ELF;
 		return;

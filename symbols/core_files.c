@@ -159,11 +159,17 @@ static bool may_be_written(const struct core_files *files, const struct core_fil
 
 static int backing_fd(struct core_backing *backing, const struct mapping *mapping)
 {
-	struct core_files *files = ((struct core_files_backing *)backing)->files;
-	const struct core_file *file = find(files, mapping);
+	struct core_files_backing *own = (struct core_files_backing *)backing;
 
-	return file && file->image && !may_be_written(files, file, mapping) ? image_fd(file->image)
-									    : -1;
+	if (own->last_mapping != mapping) {
+		const struct core_file *file = find(own->files, mapping);
+
+		own->last_fd = file && file->image && !may_be_written(own->files, file, mapping)
+				       ? image_fd(file->image)
+				       : -1;
+		own->last_mapping = mapping;
+	}
+	return own->last_fd;
 }
 
 /* Opening. */

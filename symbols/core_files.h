@@ -3,8 +3,8 @@
  * The files that the process of a core had mapped, as far as they are known to be them. What
  * proves it is the build ID, which the kernel saves with the first page of each file (bit 4 of
  * coredump_filter, core(5)); of a file without one its whole first page. What differs is not
- * used, wherever it came from. Where the core has no first page nothing can be proven: then a
- * file is used if it was the user who said where it is.
+ * used, wherever it came from. Where the core has neither nothing can be proven: then a file
+ * is used if it was the user who said where it is, and what there is of it does not differ.
  *
  * Looked at, in this order: the file given for the executable; the path of the note NT_FILE
  * below the sysroot, and what is left of it as its leading folders are taken off (a debugger's
@@ -19,9 +19,9 @@
 
 #include "procmem/core.h"
 #include "procmem/message.h"
+#include "procmem/sysroot.h"
 #include "symbols/image.h"
 #include "symbols/image_source.h"
-#include "procmem/sysroot.h"
 
 /* What the user said; all borrowed, and may be NULL. */
 struct core_file_places {
@@ -64,6 +64,9 @@ struct core_files;
 struct core_files_backing {
 	struct core_backing backing;
 	struct core_files *files;
+	/* What was answered last, since the mappings before it are walked for an answer. */
+	const struct mapping *last_mapping; /* NULL: nothing was */
+	int last_fd;
 };
 
 struct core_files {

@@ -257,6 +257,7 @@ Test(core_files, no_build_id)
 {
 	struct place place = make_place();
 	struct core_file_places nowhere = {.sysroot = NULL};
+	struct core_file_places given = {.executable = place.path};
 	char page[PAGE];
 
 	drop_build_id(&place);
@@ -264,8 +265,14 @@ Test(core_files, no_build_id)
 	memcpy(page, place.bytes, PAGE);
 	expect_file("the same page", &place, make_core(&place, place.path, page, PAGE), &nowhere,
 		    CORE_FILE_PROVEN, "ht");
-	expect_file("what there is of it", &place, make_core(&place, place.path, page, 512),
-		    &nowhere, CORE_FILE_PROVEN, "ht");
+	expect_file("a part of it", &place, make_core(&place, place.path, page, 512), &nowhere,
+		    CORE_FILE_UNPROVEN, "");
+	expect_file("a part of it, and given", &place, make_core(&place, "/no", page, 512), &given,
+		    CORE_FILE_TRUSTED, "ht");
+	page[511] ^= 1;
+	expect_file("a part that differs", &place, make_core(&place, "/no", page, 512), &given,
+		    CORE_FILE_DIFFERS, "");
+	page[511] ^= 1;
 	page[PAGE - 1] ^= 1;
 	expect_file("another page", &place, make_core(&place, place.path, page, PAGE), &nowhere,
 		    CORE_FILE_DIFFERS, "h");
@@ -273,6 +280,46 @@ Test(core_files, no_build_id)
 	expect_file("no ELF", &place, make_core(&place, place.path, page, PAGE), &nowhere,
 		    CORE_FILE_NO_ELF, "h");
 	remove_place(&place);
+}
+
+/* One header leads into another file, which is not searched for because of that. */
+Test(core_files, header_leads_elsewhere)
+{
+	struct core_file_places nowhere = {.sysroot = NULL};
+	struct {
+		uint64_t counts[2];
+		uint64_t entries[2][3];
+		char paths[6];
+	} note = {{2, PAGE},
+		  {{LIBRARY_ADDR, LIBRARY_ADDR + PAGE, 0},
+		   {LIBRARY_ADDR + PAGE, LIBRARY_ADDR + 2 * PAGE, 0}},
+		  "/a\0/b"};
+	Elf64_Ehdr header = {
+		.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+			    EV_CURRENT},
+		.e_type = ET_DYN,
+		.e_machine = MACHINE_ELF,
+		.e_version = EV_CURRENT,
+		.e_phoff = PAGE + 512, /* in the second one, and not saved */
+		.e_phentsize = sizeof(Elf64_Phdr),
+		.e_phnum = 2,
+	};
+	struct made_core file = MADE_CORE_EMPTY;
+	struct core_files *files = NULL;
+	struct core *core = NULL;
+
+	made_core_add_note(&file, "CORE", NT_FILE, &note, sizeof(note));
+	made_core_add_load(&file, LIBRARY_ADDR, PAGE, PF_R, &header, sizeof(header));
+	made_core_add_load(&file, LIBRARY_ADDR + PAGE, PAGE, PF_R, &header, sizeof(header));
+	cr_assert(zero(int, core_open(made_core_write(&file), &core, NULL)));
+	cr_assert(zero(int, core_files_open(core, &nowhere, &files, NULL)));
+	const struct core_file *first = core_files_find(files, &core->maps.mappings[0]);
+
+	cr_assert(eq(sz, files->nr_files, 2));
+	cr_expect(eq(int, (int)first->state, CORE_FILE_NOT_FOUND));
+	cr_expect(eq(int, (int)files->files[1].state, CORE_FILE_NOT_LOOKED_FOR));
+	core_files_close(files);
+	core_close(core);
 }
 
 Test(core_files, modules)
