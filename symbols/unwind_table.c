@@ -73,14 +73,14 @@ static void sort_entries(const struct entries *list)
 	}
 }
 
-/* 0 or -ENOMEM; a function that is too far away is left out. */
+/* 0 or -ENOMEM; a function that ends too far away is left out. */
 static int add_entry(struct entries *list, uint64_t lowest_vaddr,
 		     const struct cfi_function *function)
 {
 	const uint64_t start = function->start_vaddr - lowest_vaddr;
 	struct entry *entries;
 
-	if (start > UINT32_MAX || function->nr_bytes > UINT32_MAX)
+	if (start > UINT32_MAX || function->nr_bytes > UINT32_MAX - start)
 		return 0;
 	entries = array_reserve(list->entries, list->nr + 1, &list->max, sizeof(*entries));
 	if (!entries)

@@ -46,7 +46,7 @@ struct unwind_table;
 
 /*
  * Create the table of a section of an image whose lowest vaddr is lowest_vaddr: functions that
- * begin below it, or 4 GiB above, are left out. The section's bytes are the table's, to be
+ * begin below it, or end 4 GiB above, are left out. The section's bytes are the table's, to be
  * given to free(), also on failure. 0 or -ENOMEM. unwind_table_destroy() accepts NULL.
  */
 int unwind_table_create(const struct cfi_section *section, uint64_t lowest_vaddr,

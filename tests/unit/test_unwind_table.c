@@ -222,6 +222,25 @@ Test(unwind_table, many_functions_in_any_order)
 	unwind_table_destroy(table);
 }
 
+/* The offsets of its rows would not fit into 32 bits: the second one would be below the first. */
+Test(unwind_table, function_across_4_gib)
+{
+	static const uint8_t common_program[] = {DW_CFA_def_cfa, 7, 8, DW_CFA_offset | 16, 1};
+	static const uint8_t program[] = {DW_CFA_advance_loc1, 0x80, DW_CFA_def_cfa_offset, 16};
+	const uint64_t end = 0x1000 + (1ull << 32);
+	struct cfi_bytes bytes = {.kind = CFI_DEBUG_FRAME};
+	const size_t common =
+		cfi_bytes_common(&bytes, "", NULL, 0, common_program, sizeof(common_program));
+	struct unwind_table *table;
+
+	cfi_bytes_function(&bytes, common, end - 0x81, 0x80, "", 0);
+	cfi_bytes_function(&bytes, common, end - 1, 0x100, program, sizeof(program));
+	table = make_table(&bytes);
+	cr_expect(ne(ptr, (void *)unwind_table_find(table, end - 0x81), NULL));
+	cr_expect(eq(ptr, (void *)unwind_table_find(table, end - 1), NULL));
+	unwind_table_destroy(table);
+}
+
 Test(unwind_table, of_nothing)
 {
 	struct cfi_section section = {.bytes = NULL};
