@@ -12,6 +12,12 @@
 /* A module has a file, and a debug file. */
 #define MAX_IMAGES 2
 
+/*
+ * Of two names for one place so many bytes are compared: with all of them, the time to sort a
+ * file of long names would grow with its square. Where these are the same, either will do.
+ */
+#define COMPARED_BYTES 128
+
 struct function {
 	uint64_t start_vaddr;
 	uint64_t nr_bytes; /* 0: a label */
@@ -122,7 +128,7 @@ static int compare_functions(const void *a, const void *b)
 		return one->start_vaddr < two->start_vaddr ? -1 : 1;
 	if (one->rank != two->rank)
 		return one->rank < two->rank ? -1 : 1;
-	return strcmp(two->name, one->name);
+	return strncmp(two->name, one->name, COMPARED_BYTES);
 }
 
 /* The first function that begins above vaddr. */
