@@ -130,7 +130,8 @@ static int begin(struct core_dump *dump, const struct core_target *target,
 		return -ENOMEM;
 	sink = dump_sink(dump->dump);
 	if (native) {
-		err = core_native_init(&dump->native, target->core, &target->files->source, sink);
+		err = core_native_init(&dump->native, target->core, &dump->threads,
+				       &target->files->source, sink);
 		if (err)
 			return err;
 		sink = &dump->native.sink;

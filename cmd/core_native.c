@@ -46,17 +46,6 @@ static const struct function *function_at(struct core_native *native, remote_add
 
 /* Stacks. */
 
-/* The thread of the core with that ident, the thread pointer; NULL: there is none. */
-static const struct core_thread *find_thread(const struct core_native *native, uint64_t ident)
-{
-	const struct core_notes *notes = &native->core->notes;
-
-	for (size_t i = 0; ident && i < notes->nr_threads; i++)
-		if (notes->threads[i].thread_pointer == ident)
-			return &notes->threads[i];
-	return NULL;
-}
-
 /* How many frames the next stack may have. */
 static size_t max_frames(const struct core_native *native)
 {
@@ -158,7 +147,8 @@ static int hand_on(struct core_native *native, const struct sample *sample,
 static int core_native_sample(struct sample_sink *sink, const struct sample *sample)
 {
 	struct core_native *native = (struct core_native *)sink;
-	const struct core_thread *thread = find_thread(native, sample->thread->ident);
+	const struct core_thread *thread =
+		core_threads_find(native->threads, sample->thread->ident);
 	struct native_stack stack;
 	int err;
 
@@ -210,7 +200,8 @@ int core_native_add_unknown(struct core_native *native)
 	return err;
 }
 
-int core_native_init(struct core_native *native, struct core *core, struct image_source *images,
+int core_native_init(struct core_native *native, struct core *core,
+		     const struct core_threads *threads, struct image_source *images,
 		     struct sample_sink *next)
 {
 	static const struct sample_sink_ops ops = {
@@ -219,7 +210,8 @@ int core_native_init(struct core_native *native, struct core *core, struct image
 	};
 	int err;
 
-	*native = (struct core_native){.sink.ops = &ops, .next = next, .core = core};
+	*native = (struct core_native){
+		.sink.ops = &ops, .next = next, .core = core, .threads = threads};
 	native->nr_frames_left = CORE_NATIVE_MAX_KEPT_FRAMES;
 	native->frames = reallocarray(NULL, CORE_NATIVE_MAX_FRAMES, sizeof(*native->frames));
 	native->has_sample = calloc(core->notes.nr_threads + 1, sizeof(*native->has_sample));

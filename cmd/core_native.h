@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "cmd/core_threads.h"
 #include "procmem/core.h"
 #include "sampler/function_table.h"
 #include "sampler/sample.h"
@@ -29,8 +30,9 @@
 
 struct core_native {
 	struct sample_sink sink;
-	struct sample_sink *next; /* borrowed, as is: */
+	struct sample_sink *next; /* borrowed, as are: */
 	const struct core *core;
+	const struct core_threads *threads;
 	size_t nr_stacks; /* that were unwound */
 	size_t nr_holed;  /* of those, so many are not whole */
 	size_t nr_added;  /* samples of threads that Python does not know */
@@ -47,10 +49,11 @@ struct core_native {
 
 /*
  * Hand samples on to next with their native frames, whose functions live until
- * core_native_done(). core, images and next are borrowed until then; it accepts one that is
- * zero. 0 or -ENOMEM.
+ * core_native_done(). core, threads (who they are; to be ready when the first sample comes),
+ * images and next are borrowed until then; it accepts one that is zero. 0 or -ENOMEM.
  */
-int core_native_init(struct core_native *native, struct core *core, struct image_source *images,
+int core_native_init(struct core_native *native, struct core *core,
+		     const struct core_threads *threads, struct image_source *images,
 		     struct sample_sink *next);
 void core_native_done(struct core_native *native);
 

@@ -132,3 +132,10 @@ void core_threads_done(struct core_threads *threads)
 	free(threads->index);
 	threads->index = NULL;
 }
+
+const struct core_thread *core_threads_find(const struct core_threads *threads, uint64_t ident)
+{
+	const struct core_thread_index *entry = find_thread(threads, ident);
+
+	return entry ? &threads->core->notes.threads[entry->thread] : NULL;
+}

@@ -34,5 +34,8 @@ struct core_threads {
 int core_threads_init(struct core_threads *threads, struct core *core, struct sample_sink *next);
 void core_threads_done(struct core_threads *threads);
 
+/* The thread of the core with that ident, borrowed from the core; NULL: there is none. */
+const struct core_thread *core_threads_find(const struct core_threads *threads, uint64_t ident);
+
 /* What is known of the core's thread of that index by itself: SAMPLE_CRASHED, or 0. */
 uint32_t core_thread_flags(const struct core *core, size_t index);
