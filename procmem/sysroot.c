@@ -38,9 +38,20 @@ void sysroot_close(struct sysroot *sysroot)
 	*sysroot = SYSROOT_OWN;
 }
 
+/* What a path may be by itself is "not found"; that descriptors are used up is not. */
 static int path_error(void)
 {
-	return errno == EACCES || errno == EPERM ? -EPERM : -ENOENT;
+	switch (errno) {
+	case EACCES:
+	case EPERM:
+		return -EPERM;
+	case EMFILE:
+	case ENFILE:
+	case ENOMEM:
+		return -errno;
+	default:
+		return -ENOENT;
+	}
 }
 
 /* Go down from the folder name by name, following no link. An O_PATH descriptor. */
@@ -81,6 +92,21 @@ static int find_inside(int folder_fd, const char *path)
 	return fd < 0 ? path_error() : (int)fd;
 }
 
+/* The file systems in which reading a file may do something, or tells of the kernel. */
+static bool is_of_kernel(long type)
+{
+	static const long types[] = {
+		PROC_SUPER_MAGIC,   SYSFS_MAGIC,	 DEBUGFS_MAGIC,	   TRACEFS_MAGIC,
+		CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, SECURITYFS_MAGIC, SELINUX_MAGIC,
+		BPF_FS_MAGIC,	    EFIVARFS_MAGIC,	 BINFMTFS_MAGIC,
+	};
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if (types[i] == type)
+			return true;
+	return false;
+}
+
 /* Whether what an O_PATH descriptor stands for may be opened. */
 static bool is_plain_file(int path_fd)
 {
@@ -88,8 +114,7 @@ static bool is_plain_file(int path_fd)
 	struct statfs fs;
 
 	return !fstat(path_fd, &st) && S_ISREG(st.st_mode) && !fstatfs(path_fd, &fs) &&
-	       fs.f_type != PROC_SUPER_MAGIC && fs.f_type != SYSFS_MAGIC &&
-	       fs.f_type != DEBUGFS_MAGIC && fs.f_type != TRACEFS_MAGIC;
+	       !is_of_kernel(fs.f_type);
 }
 
 int sysroot_open_file(const struct sysroot *sysroot, const char *path)

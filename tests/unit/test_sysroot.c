@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -152,6 +153,22 @@ Test(sysroot, own)
 
 		cr_expect(eq(int, fd >= 0, cases[i].is_found), "%s", cases[i].path);
 	}
+}
+
+/* That descriptors are used up says nothing of the file. */
+Test(sysroot, no_descriptors)
+{
+	const struct sysroot own = SYSROOT_OWN;
+	struct rlimit limit;
+	struct rlimit none;
+	int fd;
+
+	cr_assert(zero(int, getrlimit(RLIMIT_NOFILE, &limit)));
+	none = (struct rlimit){0, limit.rlim_max};
+	cr_assert(zero(int, setrlimit(RLIMIT_NOFILE, &none)));
+	fd = sysroot_open_file(&own, "/etc/passwd");
+	cr_assert(zero(int, setrlimit(RLIMIT_NOFILE, &limit))); /* the framework needs some */
+	cr_expect(eq(int, fd, -EMFILE));
 }
 
 Test(sysroot, no_folder)
