@@ -79,18 +79,35 @@ static int write_str(struct value_writer *writer, remote_addr addr)
 	return value_write_part(writer, addr);
 }
 
+/* Behind "[Errno …] …": ": 'x'", ": 'x' -> 'y'", or nothing. */
+static int write_paths(struct value_writer *writer, remote_addr path_addr, remote_addr second_addr)
+{
+	int err;
+
+	if (!path_addr || has_kind(writer, path_addr, VALUE_NONE))
+		return 0;
+	value_text_puts(writer->text, ": ");
+	err = value_write_part(writer, path_addr);
+	if (err || !second_addr || has_kind(writer, second_addr, VALUE_NONE))
+		return err;
+	value_text_puts(writer->text, " -> ");
+	return value_write_part(writer, second_addr);
+}
+
 /* "[Errno 2] No such file or directory: 'x'"; -ENOENT if it has no such fields. */
 static int write_os_error(struct value_writer *writer, remote_addr addr)
 {
 	const bool has_notes = (writer->build->version_hex >> 16 & 0xff) >= 11;
 	const uint32_t first = has_notes ? OSERROR_ERRNO_AFTER_TYPE : OSERROR_ERRNO_AFTER_TYPE_3_10;
-	remote_addr number_addr, text_addr, path_addr;
+	remote_addr number_addr, text_addr, path_addr, second_addr;
 	int err = value_read_field(writer, addr, first, &number_addr);
 
 	if (!err)
 		err = value_read_field(writer, addr, first + 8, &text_addr);
 	if (!err)
 		err = value_read_field(writer, addr, first + 16, &path_addr);
+	if (!err)
+		err = value_read_field(writer, addr, first + 24, &second_addr);
 	if (err || !number_addr || !text_addr)
 		return err ? err : -ENOENT;
 	value_text_puts(writer->text, "[Errno ");
@@ -98,10 +115,7 @@ static int write_os_error(struct value_writer *writer, remote_addr addr)
 	value_text_puts(writer->text, "] ");
 	if (!err)
 		err = write_str(writer, text_addr);
-	if (err || !path_addr || has_kind(writer, path_addr, VALUE_NONE))
-		return err;
-	value_text_puts(writer->text, ": ");
-	return value_write_part(writer, path_addr);
+	return err ? err : write_paths(writer, path_addr, second_addr);
 }
 
 /* Write the message of an exception that has not exactly one str as argument. */
@@ -165,7 +179,8 @@ static int read_message(struct value_writer writer, const struct value_type *typ
 int exception_text_read(struct remote_memory *memory, const struct py_build *build,
 			remote_addr addr, struct exception_text *ret_text)
 {
-	const struct value_writer writer = {.memory = memory, .build = build};
+	/* A message is shown unasked: of the objects in it the type alone, as what they have is not. */
+	const struct value_writer writer = {.memory = memory, .build = build, .in_object = true};
 	struct exception_text text = {0};
 	struct value_type type;
 	int err = value_type_of(memory, build, addr, &type);

@@ -196,6 +196,16 @@ class Ошибка(LookupError):
     pass
 
 
+class Secret:
+    """Nobody is shown what it has, with the message of an exception least of all."""
+
+    def __init__(self):
+        self.password = "hunter2"
+
+    def __repr__(self):
+        return "<Secret at 0x%x>" % id(self)
+
+
 def handled(end):
     def handle_another():
         try:
@@ -203,7 +213,20 @@ def handled(end):
         except KeyError:
             parking.park()
 
-    start_parked(1, handle_another)
+    def handle_two_paths():
+        try:
+            raise OSError(2, "Not here", "from", None, "to")
+        except OSError:
+            parking.park()
+
+    def handle_object():
+        try:
+            raise ValueError(Secret())
+        except ValueError:
+            parking.park()
+
+    handlers = [handle_another, handle_two_paths, handle_object]
+    start_parked(len(handlers), lambda: handlers.pop()())
     try:
         raise Ошибка("nothing there: 日本語 ñ")
     except LookupError:
