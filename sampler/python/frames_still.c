@@ -13,6 +13,7 @@ struct still_walk {
 	const struct stack_ends *ends;
 	struct stack_outline outline; /* once has_outline */
 	bool has_outline;
+	remote_addr bottom_addr; /* of the outermost frame on the data stack; 0: not known */
 	size_t nr_below;	 /* so many of its frames lie below those that were walked */
 	remote_addr lowest_addr; /* of the outermost frame walked on the data stack; 0: none */
 	unsigned int nr_missing; /* frames in a row without code object */
@@ -94,14 +95,12 @@ static int step(struct still_walk *still, remote_addr addr, remote_addr *ret_nex
 static bool is_whole(const struct still_walk *still, int err)
 {
 	const struct stack_ends *ends = still->ends;
-	remote_addr bottom_addr;
 
 	if (!ends->newest_chunk_addr)
 		return !err;
-	bottom_addr = stack_outline_bottom(still->walk.codes, ends);
 	if (!still->lowest_addr)
-		return ends->datastack_top_addr <= bottom_addr;
-	return still->lowest_addr == bottom_addr;
+		return ends->datastack_top_addr <= still->bottom_addr;
+	return still->lowest_addr == still->bottom_addr;
 }
 
 /*
@@ -181,6 +180,8 @@ int frames_walk_still(struct code_cache *codes, const struct code_clock *clock,
 	};
 	int err;
 
+	if (ends->newest_chunk_addr)
+		still.bottom_addr = stack_outline_bottom(codes, ends);
 	list->nr_known = 0;
 	list->walked.tick = 0;
 	frame_list_begin(list);
