@@ -17,8 +17,8 @@
 enum { LIST_MAX_TRIES = 20, TASK_MAX_TRIES = 5 };
 
 /*
- * All reads of all tasks. One with a chain of three coroutines takes 20, so that is 800,000 of
- * those; tasks beyond are missing.
+ * All reads of all tasks. One with a chain of three coroutines takes some 25, so that is 600,000
+ * of those; tasks beyond are missing.
  */
 #define TASKS_MAX_READS (1u << 24)
 
@@ -161,6 +161,25 @@ static int read_task(struct tasks *tasks, const struct task_owner *owner, remote
 	return 0;
 }
 
+/*
+ * Read who awaits a task, and its name, allocated, or NULL if it cannot be read: where anything
+ * moves, past the pages, which may be older than the words. 0; -ENOMEM, -ESRCH, -EPERM, -E2BIG.
+ */
+static int read_references(struct tasks *tasks, const struct task_words *words, char **ret_name)
+{
+	int err;
+
+	if (!tasks->sampler->looks.still)
+		tasks->reader.memory = &tasks->memory.memory;
+	err = task_read_awaiters(&tasks->reader, words, &tasks->awaiters);
+	if (!err) {
+		err = task_read_name(&tasks->reader, words, ret_name);
+		err = is_passing(err) ? 0 : err;
+	}
+	tasks->reader.memory = &tasks->near->memory;
+	return err;
+}
+
 /* Have room for so many frames and their details. */
 static int reserve_frames(struct tasks *tasks, uint32_t nr)
 {
@@ -230,13 +249,9 @@ static int dump_task(struct tasks *tasks, const struct task_owner *owner, remote
 	int err = read_task(tasks, owner, addr, &words, &sample);
 
 	if (!err)
-		err = task_read_awaiters(&tasks->reader, &words, &tasks->awaiters);
-	if (err)
-		return err;
-	err = task_read_name(&tasks->reader, &words, &name);
-	if (err && !is_passing(err))
-		return err;
-	err = show_task(tasks, owner, &words, &sample);
+		err = read_references(tasks, &words, &name);
+	if (!err)
+		err = show_task(tasks, owner, &words, &sample);
 	if (err)
 		return err;
 	sample.name = name ? name : "";
@@ -281,6 +296,8 @@ static int dump_threads(struct tasks *tasks)
 
 		if (thread->copied)
 			err = dump_owner(tasks, &owner);
+		else
+			tasks->complete = false;
 	}
 	return err;
 }
@@ -306,14 +323,15 @@ static int dump_interpreters(struct tasks *tasks)
 int sampler_dump_tasks(struct sampler *sampler, const struct maps *maps, struct sample_sink *sink,
 		       bool *ret_complete)
 {
-	struct tasks tasks = {.sampler = sampler, .sink = sink, .complete = true};
+	struct tasks tasks = {.sampler = sampler, .sink = sink};
 	int err = asyncio_offsets_find(sampler->snapshot.memory, maps, sampler->build,
-				       &tasks.asyncio);
+				       &tasks.asyncio, &tasks.complete);
 
 	tasks.near = malloc(sizeof(*tasks.near));
 	if (!tasks.near)
 		return -ENOMEM;
 	if (!err) {
+		tasks.complete = !sampler->snapshot.list_err;
 		bounded_memory_init(&tasks.memory, sampler->snapshot.memory, TASKS_MAX_READS, NULL,
 				    UINT64_MAX);
 		near_memory_init(tasks.near, &tasks.memory.memory);

@@ -123,10 +123,10 @@ static bool find_in_piece(const uint8_t *bytes, size_t nr_bytes, const struct py
 	return false;
 }
 
-/* Look through one mapping; 0, -ENOENT, -ESRCH, -EPERM. */
+/* Look through one mapping; 0, -ENOENT, -ESRCH, -EPERM. What cannot be read clears *is_whole. */
 static int find_in_mapping(struct remote_memory *memory, const struct mapping *mapping,
 			   const struct py_offsets *offsets, uint8_t *buffer,
-			   struct asyncio_offsets *ret_asyncio)
+			   struct asyncio_offsets *ret_asyncio, bool *is_whole)
 {
 	/* What begins in one piece may end in the next. */
 	for (remote_addr addr = mapping->start; addr < mapping->end;
@@ -143,6 +143,8 @@ static int find_in_mapping(struct remote_memory *memory, const struct mapping *m
 			return err;
 		if (find_in_piece(buffer, range.done_bytes, offsets, ret_asyncio))
 			return 0;
+		if (range.done_bytes < range.size)
+			*is_whole = false;
 	}
 	return -ENOENT;
 }
@@ -150,15 +152,16 @@ static int find_in_mapping(struct remote_memory *memory, const struct mapping *m
 /* Whether variables of a module may lie there, which its file gave their values. */
 static bool may_hold_variables(const struct mapping *mapping)
 {
-	return mapping->readable && mapping->writable && mapping->inode &&
-	       mapping->end - mapping->start <= ASYNCIO_MAPPING_MAX_BYTES;
+	return mapping->readable && mapping->writable && mapping->inode;
 }
 
 int asyncio_offsets_find(struct remote_memory *memory, const struct maps *maps,
-			 const struct py_build *build, struct asyncio_offsets *ret_asyncio)
+			 const struct py_build *build, struct asyncio_offsets *ret_asyncio,
+			 bool *ret_whole)
 {
 	cleanup_free uint8_t *buffer = NULL;
 	uint64_t left_bytes = ASYNCIO_SEARCH_MAX_BYTES;
+	bool is_whole = true;
 	int err = -ENOENT;
 
 	if (!build->traits.generator_states.awaited_words)
@@ -168,11 +171,18 @@ int asyncio_offsets_find(struct remote_memory *memory, const struct maps *maps,
 		return -ENOMEM;
 	for (size_t i = 0; err == -ENOENT && i < maps->nr_mappings; i++) {
 		const struct mapping *mapping = &maps->mappings[i];
+		const uint64_t bytes = mapping->end - mapping->start;
 
-		if (!may_hold_variables(mapping) || mapping->end - mapping->start > left_bytes)
+		if (!may_hold_variables(mapping))
 			continue;
-		left_bytes -= mapping->end - mapping->start;
-		err = find_in_mapping(memory, mapping, &build->offsets, buffer, ret_asyncio);
+		if (bytes > ASYNCIO_MAPPING_MAX_BYTES || bytes > left_bytes) {
+			is_whole = false;
+			continue;
+		}
+		left_bytes -= bytes;
+		err = find_in_mapping(memory, mapping, &build->offsets, buffer, ret_asyncio,
+				      &is_whole);
 	}
+	*ret_whole = is_whole;
 	return err;
 }

@@ -56,9 +56,11 @@ bool asyncio_offsets_parse(const uint8_t bytes[ASYNCIO_DEBUG_BYTES],
 			   const struct py_offsets *offsets, struct asyncio_offsets *ret_asyncio);
 
 /*
- * Find it in what the modules of maps have in memory. 0; -ENOENT (asyncio is not loaded, or
- * beyond the limit above), -ENOTSUP (a version that is not asked for tasks: older than 3.14, or
- * newer than those known), -ENOMEM, -ESRCH, -EPERM.
+ * Find it in what the modules of maps have in memory. 0; -ENOENT (asyncio is not loaded; or,
+ * where *ret_whole is false, in what could not be read or is beyond the limits above), -ENOTSUP
+ * (a version that is not asked for tasks: older than 3.14, or newer than those known), -ENOMEM,
+ * -ESRCH, -EPERM. *ret_whole is set with 0 and -ENOENT.
  */
 int asyncio_offsets_find(struct remote_memory *memory, const struct maps *maps,
-			 const struct py_build *build, struct asyncio_offsets *ret_asyncio);
+			 const struct py_build *build, struct asyncio_offsets *ret_asyncio,
+			 bool *ret_whole);
