@@ -114,7 +114,10 @@ static int add_argument(const struct sys_module *sys, remote_addr addr, struct s
 	return 0;
 }
 
-/* Read a list of str objects into facts. 0; an error, and facts may have some of them. */
+/*
+ * Read a list of str objects into facts. 0; an error, and facts have those before what is at
+ * fault: where that is the first one, none, which is not the same as an empty list.
+ */
 static int read_list(const struct sys_module *sys, remote_addr addr, struct sys_facts *facts)
 {
 	const remote_addr behind_addr = addr + sys->build->offsets.object.ob_type + 8;
@@ -137,6 +140,10 @@ static int read_list(const struct sys_module *sys, remote_addr addr, struct sys_
 					     &item_addr);
 		if (!err)
 			err = add_argument(sys, item_addr, facts, &nr_bytes);
+	}
+	if (err && !facts->nr_arguments) {
+		free(facts->arguments);
+		facts->arguments = NULL;
 	}
 	return err;
 }

@@ -117,6 +117,29 @@ Test(sys_facts, damage_costs_no_more_than_itself)
 	fake_python_done(&py);
 }
 
+/* A list whose items nobody can read is not one that is empty. */
+Test(sys_facts, items_that_are_missing_are_not_known)
+{
+	struct fake_python py;
+
+	fake_python_init(&py, 14);
+	const uint64_t words[] = {2, 0x7000000};
+	remote_addr list_addr = fake_object(&py, "list", words, 2);
+	const struct fake_item items[] = {
+		{.text = "orig_argv", .value_addr = list_addr},
+		{.text = "executable", .value_addr = make_str(&py, "/usr/bin/python3")},
+	};
+
+	set_flags(&py, list_addr, TYPE_IS_LIST);
+	make_sys(&py, items, 2);
+	struct sys_facts facts = read_facts(&py);
+
+	cr_expect(eq(ptr, facts.arguments, NULL));
+	cr_expect(eq(str, facts.executable, (char *)"/usr/bin/python3"));
+	sys_facts_done(&facts);
+	fake_python_done(&py);
+}
+
 Test(sys_facts, without_sys_there_are_none)
 {
 	struct fake_python py;
