@@ -7,6 +7,12 @@
 
 #include "procmem/cleanup.h"
 
+/*
+ * So many activations are passed over, each for a look at all C frames, the order of which is
+ * not relied on (signals have stacks of their own); those that come behind are not placed.
+ */
+enum { MAX_PASSED_OVER = 1024 };
+
 /* What activation.native is if its C frame was not found. */
 #define NOT_FOUND UINT32_MAX
 
@@ -42,6 +48,7 @@ static void find_activations(struct merge *merge)
 	}
 }
 
+/* One whose end is not known holds nothing: what lies there may be of a frame behind a hole. */
 static bool holds(const struct native_frame *native, uint64_t addr)
 {
 	return addr >= native->sp_addr && addr < native->cfa_addr;
@@ -54,16 +61,19 @@ static bool holds(const struct native_frame *native, uint64_t addr)
 static void place_by_address(struct merge *merge)
 {
 	uint32_t next = 0;
+	uint32_t nr_left = MAX_PASSED_OVER;
 
-	for (uint32_t i = merge->nr_activations; i-- > 0;) {
+	for (uint32_t i = merge->nr_activations; nr_left && i-- > 0;) {
 		struct activation *activation = &merge->activations[i];
 		const uint64_t addr = merge->sample->details[activation->first].entry_addr;
 		uint32_t native = next;
 
 		while (native < merge->nr_natives && !holds(&merge->natives[native], addr))
 			native++;
-		if (native == merge->nr_natives)
+		if (native == merge->nr_natives) {
+			nr_left--;
 			continue;
+		}
 		activation->native = native;
 		next = native + 1;
 	}
