@@ -12,7 +12,8 @@
  *	0x1f…				an int of more than 4300 decimal digits
  *	<not readable at 0x…>		what is not mapped, was not saved, or contradicts itself
  *
- * Attributes of an object are written of the outermost one only. The target may go on
+ * Subclasses of dict have the order of their table, which can be another one than theirs: an
+ * OrderedDict after move_to_end() has. Attributes of an object are written of the outermost one only. The target may go on
  * meanwhile: then a value may be one that there never was.
  */
 #pragma once
