@@ -38,7 +38,7 @@ static struct core_thread_index *find_thread(const struct core_threads *threads,
  */
 static bool lacks_stack(struct core *core, const struct core_thread *thread)
 {
-	uint8_t bytes[STACK_LOOK_BYTES];
+	uint8_t bytes[STACK_LOOK_BYTES] = {0};
 	struct remote_range range = {
 		.addr = thread->sp_addr, .buffer = bytes, .size = sizeof(bytes)};
 

@@ -14,6 +14,16 @@ static void write_exception(struct json *json, const struct dumped *dumped)
 	json_object_end(json);
 }
 
+/* Why the stack is not all that there was; NULL: it is. */
+static const char *error_text(const struct dumped *dumped)
+{
+	if (dumped->error)
+		return dump_error_text(dumped->error);
+	if (dumped->flags & SAMPLE_GAPS)
+		return "some of its frames are not in the core";
+	return NULL;
+}
+
 static void write_thread(struct json *json, const struct dump *dump, const struct dumped *dumped)
 {
 	const struct dump_frames frames = {
@@ -45,10 +55,7 @@ static void write_thread(struct json *json, const struct dump *dump, const struc
 	json_member_bool(json, "c_stack_missing", (dumped->flags & SAMPLE_C_STACK_MISSING) != 0);
 	json_key(json, "proven");
 	json_bool(json, !(dumped->flags & SAMPLE_UNPROVEN));
-	json_key(json, "error");
-	json_string(json, dumped->error			? dump_error_text(dumped->error)
-			  : dumped->flags & SAMPLE_GAPS ? "some of its frames are not in the core"
-							: NULL);
+	json_member_string(json, "error", error_text(dumped));
 	json_key(json, "frames");
 	dump_frames_write(json, &frames);
 	json_object_end(json);

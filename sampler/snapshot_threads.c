@@ -182,7 +182,7 @@ static void replace_threads(struct snapshot *snapshot, struct snapshot_thread **
 /* Read the lists, of this program and no other. Errors of thread_list_read(). */
 static int read_list(struct snapshot *snapshot, struct thread_list *ret_list)
 {
-	struct thread_list list;
+	struct thread_list list = {0};
 	int err = (snapshot->is_still ? thread_list_read_still : thread_list_read)(
 		snapshot->memory, snapshot->build, snapshot->runtime_addr, &list);
 	/* Behind the read, and also where that failed: an exec may be why. */

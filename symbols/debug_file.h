@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "symbols/image.h"
 #include "procmem/sysroot.h"
+#include "symbols/image.h"
 
 /*
  * Open the debug file of that build ID in the root; it says itself that it has that. 0;

@@ -42,10 +42,11 @@ static int read_chunk(struct code_cache *codes, remote_addr addr, remote_addr to
 	const struct py_offsets *offsets = &codes->build->offsets;
 	uint8_t header[40];
 	uint64_t size, top;
-	int err = addr % sizeof(uint64_t)
-			  ? -EBADMSG
-			  : remote_memory_read(codes->memory, addr, header, offsets->chunk.data);
+	int err;
 
+	if (addr % sizeof(uint64_t))
+		return -EBADMSG;
+	err = remote_memory_read(codes->memory, addr, header, offsets->chunk.data);
 	if (err)
 		return err;
 	size = field_u64(header, offsets->chunk.size);
@@ -74,7 +75,7 @@ static int list_chunks(struct code_cache *codes, const struct stack_ends *ends,
 	remote_addr addr = ends->newest_chunk_addr;
 	struct circle circle = {0};
 	struct chunk *chunks;
-	int err = 0;
+	int err;
 
 	while (addr && !circle_closes(&circle, addr) && list->nr_chunks < MAX_CHUNKS) {
 		chunks = array_reserve(list->chunks, list->nr_chunks + 1, &list->max_chunks,

@@ -85,7 +85,9 @@ static int find_object(const struct sys_module *sys, const char *name, uint64_t 
 					     &type_addr);
 	if (!err)
 		err = remote_memory_read_u64(sys->memory, type_addr + offsets->type.flags, &flags);
-	return err ? err : flags & flag ? 0 : -EBADMSG;
+	if (err)
+		return err;
+	return (flags & flag) ? 0 : -EBADMSG;
 }
 
 /* tp_flags of Include/object.h: Py_TPFLAGS_LIST_SUBCLASS, Py_TPFLAGS_UNICODE_SUBCLASS. */
