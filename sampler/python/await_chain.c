@@ -56,18 +56,19 @@ static int take_generator(struct chain *chain, remote_addr addr, remote_addr *re
 	const struct py_build *build = chain->walk.build;
 	const struct generator_states *states = &build->traits.generator_states;
 	const uint32_t iframe = build->offsets.generator.iframe;
+	const uint32_t frame_state = build->offsets.generator.frame_state;
 	const size_t bytes = iframe + frame_head_bytes(&build->offsets);
 	uint8_t generator[GENERATOR_MAX_BYTES];
 	struct frame_words words;
 	int8_t state;
 	int err;
 
-	if (bytes > sizeof(generator))
+	if (bytes > sizeof(generator) || frame_state >= bytes)
 		return -EBADMSG;
 	err = remote_memory_read(chain->memory, addr, generator, bytes);
 	if (err)
 		return err;
-	state = (int8_t)field_u8(generator, build->offsets.generator.frame_state);
+	state = (int8_t)field_u8(generator, frame_state);
 	if (state >= states->first_finished)
 		return 0;
 	words = frame_words(&build->offsets, generator + iframe);
