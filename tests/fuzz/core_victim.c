@@ -400,3 +400,11 @@ void victim_mend(struct victim *victim)
 		       victim->changes[i].size_bytes);
 	victim->nr_changes = 0;
 }
+
+void victim_renew(struct victim *victim)
+{
+	if (ftruncate(victim->fd, (off_t)victim->size_bytes) == 0)
+		memcpy(victim->bytes, victim->whole, victim->size_bytes);
+	victim->cut_bytes = victim->size_bytes;
+	victim->nr_changes = 0;
+}

@@ -65,5 +65,8 @@ void victim_damage(struct victim *victim, uint64_t *random);
 /* Have all as it was. */
 void victim_mend(struct victim *victim);
 
+/* The same if it is not known what was done to it: another process has damaged it, and died. */
+void victim_renew(struct victim *victim);
+
 /* The next number of the generator. */
 uint64_t victim_random(uint64_t *random);

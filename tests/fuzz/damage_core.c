@@ -121,7 +121,7 @@ static int run_batch(struct victim *victim, const char *path, const struct optio
 		      WIFSIGNALED(status) ? "signal" : "status",
 		      WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
 		      usage.ru_maxrss >> 10, (unsigned long long)progress->number);
-	victim_mend(victim);
+	victim_renew(victim);
 	progress->number++;
 	return 0;
 }
