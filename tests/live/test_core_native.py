@@ -105,9 +105,10 @@ class NativeTestCase(unittest.TestCase):
                 self.assertNotIn("[unknown]", names)
                 self.assertIsNone(native_fault(thread["frames"], gdb[thread["tid"]]))
 
-    def assert_python_is_the_same(self, core, told):
+    def assert_python_is_the_same(self, core, told, *arguments):
         """With and without C frames."""
-        plain = {thread["tid"]: thread["frames"] for thread in core_json(core.path)["threads"]}
+        plain = {thread["tid"]: thread["frames"]
+                 for thread in core_json(*arguments, core.path)["threads"]}
         for thread in told["threads"]:
             frames = [frame for frame in thread["frames"] if frame["kind"] != "native"]
             self.assertEqual(frames, plain.get(thread["tid"], []))
@@ -145,4 +146,4 @@ class Missing(NativeTestCase):
             told = core_json("--native", "--sysroot", core.folder, core.path)
             if self.interpreter.root:
                 self.assertIn("holes", " ".join(told["problems"]))
-            self.assert_python_is_the_same(core, told)
+            self.assert_python_is_the_same(core, told, "--sysroot", core.folder)
