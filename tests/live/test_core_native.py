@@ -94,9 +94,8 @@ class NativeTestCase(unittest.TestCase):
     def setUp(self):
         self.enterContext(core_support.kernel_cores())
 
-    def told(self, core, *options):
-        root = ["--sysroot", self.interpreter.root] if self.interpreter.root else []
-        return core_json("--native=all", *root, *options, core.path)
+    def sysroot(self):
+        return ["--sysroot", self.interpreter.root] if self.interpreter.root else []
 
     def assert_natives(self, core, told, gdb):
         for thread in told["threads"]:
@@ -118,11 +117,11 @@ class NativeTestCase(unittest.TestCase):
 class Native(NativeTestCase):
     def check(self, situation, end="abort"):
         with core_support.crashed(self.interpreter, situation, end) as core:
-            told = self.told(core)
+            told = core_json("--native=all", *self.sysroot(), core.path)
             gdb = gdb_stacks(core, self.interpreter, core.report["executable"])
             self.assertEqual({thread["tid"] for thread in told["threads"]}, set(gdb))
             self.assert_natives(core, told, gdb)
-            self.assert_python_is_the_same(core, told)
+            self.assert_python_is_the_same(core, told, *self.sysroot())
             self.assertEqual(told["problems"], [])
             return told
 
