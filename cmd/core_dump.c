@@ -122,8 +122,9 @@ static int begin(struct core_dump *dump, const struct core_target *target,
 
 	*dump = (struct core_dump){
 		.sources = {.sysroot = core_files_sysroot(target->files),
-			    .until_ns = target->written_ns,
-			    .newer = "the core"},
+			    /* Without the time nobody knows which lines ran. */
+			    .until_ns = target->written_ns ? target->written_ns : 1,
+			    .newer = target->written_ns ? "the core" : NULL},
 		.dump = dump_create(),
 	};
 	if (!dump->dump)
@@ -150,8 +151,7 @@ enum exit_status core_dump_take(struct core_target *target, const struct core_du
 	struct core_dump *dump = ret_dump;
 	int err = begin(dump, target, options->native);
 
-	/* Without the time nobody knows which lines ran. */
-	if (!err && target->written_ns)
+	if (!err)
 		dump_want_sources(dump->dump, &dump->sources);
 	if (!err && options->value_max_chars)
 		dump_want_variables(dump->dump);

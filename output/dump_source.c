@@ -76,7 +76,7 @@ void dump_source_append(struct text *text, struct source_lines *lines, const str
 	const char *line;
 	int err = source_lines_get(lines, frame->function->path, frame->line, &line);
 
-	if (err == -EAGAIN)
+	if (err == -EAGAIN && lines->newer)
 		text_printf(text, "    (source is newer than %s)\n", lines->newer);
 	if (err == -ENOMEM)
 		text->error = err;

@@ -25,7 +25,7 @@ struct source_lines_file {
 struct source_lines {
 	const struct sysroot *sysroot; /* where paths lead; borrowed; NULL: our own root */
 	uint64_t until_ns;	       /* as source_file_read() has it */
-	const char *newer;	       /* what files are newer than: "the core"; borrowed */
+	const char *newer; /* what files are newer than: "the core"; borrowed; NULL: not said */
 	struct source_lines_file *files;
 	uint32_t nr_files, max_files;
 	size_t nr_bytes; /* of them */

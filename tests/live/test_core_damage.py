@@ -71,7 +71,8 @@ class Missing(DamageTestCase):
         for bits in FULL_FILTERS:
             with self.subTest(filter=hex(bits)), core_support.coredump_filter(bits), \
                     core_support.crashed(self.interpreter, "handled") as core:
-                self.assertEqual(self.assert_partial(core.path, core.report["threads"]), 2)
+                threads = core.report["threads"]
+                self.assertEqual(self.assert_partial(core.path, threads), len(threads))
                 self.assertEqual(core_json(core.path)["python"], core.report["python"])
 
     def test_filters_without_private_memory(self):
