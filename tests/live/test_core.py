@@ -187,6 +187,11 @@ class GdbCores(CoreTestCase):
     def test_threads(self):
         self.check("threads=10")
 
+    def test_other_situations(self):
+        for situation in "deep", "names", "handled":
+            with self.subTest(situation):
+                self.check(situation)
+
 
 if __name__ == "__main__":
     unittest.main()
