@@ -92,6 +92,19 @@ static int find_inside(int folder_fd, const char *path)
 	return fd < 0 ? path_error() : (int)fd;
 }
 
+/* In our own root: no link of /proc leads into another process's files. */
+static int find_own(const char *path)
+{
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_MAGICLINKS};
+	long fd = syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+	cleanup_close int root_fd = -1;
+
+	if (fd >= 0 || (errno != ENOSYS && errno != EPERM))
+		return fd < 0 ? path_error() : (int)fd;
+	root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return root_fd < 0 ? path_error() : find_without_links(root_fd, path);
+}
+
 /* The file systems in which reading a file may do something, or tells of the kernel. */
 static bool is_of_kernel(long type)
 {
@@ -117,18 +130,30 @@ static bool is_plain_file(int path_fd)
 	       !is_of_kernel(fs.f_type);
 }
 
-int sysroot_open_file(const struct sysroot *sysroot, const char *path)
+/* Open for reading what was found; found_fd, or an error in its place, is ours. */
+static int open_found(int found_fd)
 {
 	char link[32];
-	cleanup_close int path_fd =
-		sysroot->fd >= 0 ? find_inside(sysroot->fd, path) : open(path, O_PATH | O_CLOEXEC);
+	cleanup_close int path_fd = found_fd;
 
-	if (path_fd < 0)
-		return sysroot->fd >= 0 ? path_fd : path_error();
+	if (found_fd < 0)
+		return found_fd;
 	if (!is_plain_file(path_fd))
 		return -ENOENT;
 	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", path_fd);
 	int fd = open(link, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 
 	return fd < 0 ? path_error() : fd;
+}
+
+int sysroot_open_file(const struct sysroot *sysroot, const char *path)
+{
+	return open_found(sysroot->fd >= 0 ? find_inside(sysroot->fd, path) : find_own(path));
+}
+
+int sysroot_open_named(const char *path)
+{
+	int fd = open(path, O_PATH | O_CLOEXEC);
+
+	return open_found(fd < 0 ? path_error() : fd);
 }

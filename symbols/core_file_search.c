@@ -126,7 +126,10 @@ static bool try_path(struct search *search, const char *path, enum origin origin
 {
 	const struct sysroot own = SYSROOT_OWN;
 
-	return try_fd(search, sysroot_open_file(&own, path), path, origin);
+	return try_fd(search,
+		      origin == ORIGIN_USER ? sysroot_open_named(path)
+					    : sysroot_open_file(&own, path),
+		      path, origin);
 }
 
 /* The places. */

@@ -8,6 +8,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -183,4 +184,21 @@ Test(sysroot, no_folder)
 		cr_expect(ne(ptr, strstr(message.text, paths[i]), NULL));
 		cr_expect(eq(int, sysroot.fd, -1));
 	}
+}
+
+/* A core may name any path; who runs us may mean what a link of /proc leads to. */
+Test(sysroot, links_of_proc)
+{
+	const struct sysroot own = SYSROOT_OWN;
+	const char *folder = make_folder();
+	cleanup_free char *magic = NULL;
+	cleanup_close int fd = -1;
+
+	cr_assert(asprintf(&magic, "%s/magic", folder) > 0);
+	cr_expect(eq(int, sysroot_open_file(&own, "/proc/self/exe"), -ENOENT));
+	cr_expect(eq(int, sysroot_open_file(&own, magic), -ENOENT));
+	cr_expect(eq(int, sysroot_open_named("/proc/self/maps"), -ENOENT));
+	fd = sysroot_open_named("/proc/self/exe");
+	cr_expect(ge(int, fd, 0));
+	remove_folder(folder);
 }
