@@ -99,7 +99,7 @@ static int write_os_error(struct value_writer *writer, remote_addr addr)
 {
 	const bool has_notes = (writer->build->version_hex >> 16 & 0xff) >= 11;
 	const uint32_t first = has_notes ? OSERROR_ERRNO_AFTER_TYPE : OSERROR_ERRNO_AFTER_TYPE_3_10;
-	remote_addr number_addr, text_addr, path_addr, second_addr;
+	remote_addr number_addr, text_addr = 0, path_addr = 0, second_addr = 0;
 	int err = value_read_field(writer, addr, first, &number_addr);
 
 	if (!err)
