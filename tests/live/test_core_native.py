@@ -11,7 +11,6 @@ import unittest
 import core_support
 import support
 from core_support import core_json
-from support import per_interpreter
 
 LOOP = "_PyEval_EvalFrameDefault"
 
@@ -113,7 +112,7 @@ class NativeTestCase(unittest.TestCase):
             self.assertEqual(frames, plain.get(thread["tid"], []))
 
 
-@per_interpreter
+@support.per_layout
 class Native(NativeTestCase):
     def check(self, situation, end="abort"):
         with core_support.crashed(self.interpreter, situation, end) as core:

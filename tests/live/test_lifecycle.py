@@ -56,7 +56,7 @@ class LifecycleTestCase(unittest.TestCase):
         self.assertLessEqual(set(functions), seen, result.stderr)
 
 
-@per_interpreter
+@support.per_layout
 class Exec(LifecycleTestCase):
     def test_the_same_program_again(self):
         """Without randomisation everything lies where it was, under the same thread id.
@@ -367,7 +367,7 @@ class WithoutTheCallOnce(LifecycleTestCase):
         self.assertRegex(result.stderr, "followed into .*the process has ended; ")
 
 
-@per_interpreter
+@support.per_layout
 class WithoutTheCall(LifecycleTestCase):
     """Where a seccomp filter forbids process_vm_readv, or hides it."""
 
