@@ -187,6 +187,8 @@ class Opened(unittest.TestCase):
     def setUp(self):
         if not shutil.which("strace"):
             self.skipTest("not tested here: what is opened (no strace)")
+        if support.is_sanitized():
+            self.skipTest("nothing that is traced can be searched for leaks")
         self.enterContext(core_support.kernel_cores())
         # Its files are where the core says.
         interpreter = next(found for found in support.supported_interpreters() if not found.root)
