@@ -1,46 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "output/dump_state.h"
-#include "output/dump_variables.h"
 
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "output/dump_variables.h"
+#include "procmem/array.h"
 #include "procmem/cleanup.h"
-
-/*
- * array with room for one element more than nr; NULL if out of memory, and then array is
- * still there.
- */
-static void *array_reserve(void *array, size_t nr, size_t *max, size_t element_bytes)
-{
-	size_t grown = *max ? *max * 2 : 16;
-	void *ret;
-
-	if (nr < *max)
-		return array;
-	ret = reallocarray(array, grown, element_bytes);
-	if (ret)
-		*max = grown;
-	return ret;
-}
-
-/* A copy of nr elements; not NULL, even of none, but when out of memory. */
-static void *array_copy(const void *array, size_t nr, size_t element_bytes)
-{
-	void *copy = reallocarray(NULL, nr + 1, element_bytes);
-
-	if (copy && nr)
-		memcpy(copy, array, nr * element_bytes);
-	return copy;
-}
 
 /* The place of a new thread, for which there is room: behind those that crashed, or the last. */
 static struct dumped *add_place(struct dump *dump, bool crashed)
 {
 	struct dumped *threads = dump->threads;
-	const size_t place = crashed ? dump->nr_crashed++ : dump->nr_threads;
+	const uint32_t place = crashed ? dump->nr_crashed++ : dump->nr_threads;
 
 	memmove(&threads[place + 1], &threads[place],
 		(dump->nr_threads - place) * sizeof(*threads));
@@ -68,8 +42,8 @@ static int dump_sample(struct sample_sink *sink, const struct sample *sample)
 {
 	struct dump *dump = (struct dump *)sink;
 	const uint32_t nr_frames = sample->nr_frames;
-	struct dumped *threads = array_reserve(dump->threads, dump->nr_threads, &dump->max_threads,
-					       sizeof(*threads));
+	struct dumped *threads = array_reserve(dump->threads, dump->nr_threads + 1,
+					       &dump->max_threads, sizeof(*threads));
 	cleanup_free struct frame *frames = NULL;
 	cleanup_free struct frame_detail *details = NULL;
 	cleanup_free char *exception_type = NULL;
@@ -205,7 +179,7 @@ int dump_add_native(struct dump *dump, const struct native_thread *thread)
 	if (dump->nr_tids &&
 	    bsearch(&thread->tid, dump->tids, dump->nr_tids, sizeof(*dump->tids), compare_tids))
 		return 0;
-	natives = array_reserve(dump->natives, dump->nr_natives, &dump->max_natives,
+	natives = array_reserve(dump->natives, dump->nr_natives + 1, &dump->max_natives,
 				sizeof(*natives));
 	if (!natives)
 		return -ENOMEM;

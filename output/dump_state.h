@@ -23,16 +23,16 @@ struct dumped {
 struct dump {
 	struct sample_sink sink;
 	struct dumped *threads; /* the first nr_crashed of them crashed */
-	size_t nr_threads, max_threads, nr_crashed;
+	uint32_t nr_threads, max_threads, nr_crashed;
 	bool wants_native;
 	bool wants_variables;
 	struct source_lines *sources; /* borrowed; NULL: not wanted */
 	pid_t *tids;		      /* of the first nr_tids threads, by rising value; owned */
-	size_t nr_tids;
+	uint32_t nr_tids;
 	struct dump_tasks tasks;
 	enum tasks_told tasks_told;
 	struct native_thread *natives;
-	size_t nr_natives, max_natives;
+	uint32_t nr_natives, max_natives;
 	const struct post_mortem *post_mortem; /* borrowed; NULL: it is of a process */
 };
 

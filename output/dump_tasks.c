@@ -27,16 +27,6 @@ void dump_tasks_done(struct dump_tasks *tasks)
 	*tasks = (struct dump_tasks){0};
 }
 
-/* A copy of nr elements; not NULL, even of none, but when out of memory. */
-static void *copy_of(const void *array, size_t nr, size_t element_bytes)
-{
-	void *copy = reallocarray(NULL, nr + 1, element_bytes);
-
-	if (copy && nr)
-		memcpy(copy, array, nr * element_bytes);
-	return copy;
-}
-
 /* FNV-1a. */
 static uint64_t add_to_hash(uint64_t hash, uint64_t value)
 {
@@ -82,13 +72,13 @@ static int add_stack(struct dump_tasks *tasks, const struct task_sample *task, u
 	const uint32_t nr = task->nr_frames;
 	struct dumped_stack *stacks = array_reserve(tasks->stacks, tasks->nr_stacks + 1,
 						    &tasks->max_stacks, sizeof(*stacks));
-	cleanup_free struct frame *frames = copy_of(task->frames, nr, sizeof(*frames));
+	cleanup_free struct frame *frames = array_copy(task->frames, nr, sizeof(*frames));
 	cleanup_free struct frame_detail *details = NULL;
 
 	if (stacks)
 		tasks->stacks = stacks;
 	if (task->details)
-		details = copy_of(task->details, nr, sizeof(*details));
+		details = array_copy(task->details, nr, sizeof(*details));
 	if (!stacks || !frames || (task->details && !details))
 		return -ENOMEM;
 	*ret_stack = tasks->nr_stacks;
@@ -130,7 +120,7 @@ int dump_tasks_add(struct dump_tasks *tasks, const struct task_sample *task)
 		array_reserve(tasks->tasks, tasks->nr_tasks + 1, &tasks->max_tasks, sizeof(*grown));
 	cleanup_free char *name = strdup(task->name);
 	cleanup_free uint64_t *awaited_by =
-		copy_of(task->awaited_by, task->nr_awaited_by, sizeof(*awaited_by));
+		array_copy(task->awaited_by, task->nr_awaited_by, sizeof(*awaited_by));
 	uint32_t stack;
 	int err;
 

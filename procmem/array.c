@@ -2,6 +2,7 @@
 #include "procmem/array.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define MIN_ROWS 16
 
@@ -20,4 +21,14 @@ void *array_reserve(void *array, uint32_t needed, uint32_t *max, size_t element_
 	if (ret)
 		*max = grown;
 	return ret;
+}
+
+void *array_copy(const void *array, size_t nr, size_t element_bytes)
+{
+	/* reallocarray() of nothing may give NULL. */
+	void *copy = reallocarray(NULL, nr ? nr : 1, element_bytes);
+
+	if (copy && nr)
+		memcpy(copy, array, nr * element_bytes);
+	return copy;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "procmem/array.h"
 #include "procmem/cleanup.h"
 #include "procmem/core_file_note.h"
 #include "procmem/memory.h"
@@ -75,19 +76,14 @@ struct note {
 
 static struct core_thread *add_thread(struct core_notes *notes)
 {
-	size_t nr = notes->nr_threads;
+	struct core_thread *threads = array_reserve(notes->threads, notes->nr_threads + 1,
+						    &notes->max_threads, sizeof(*threads));
 
-	if ((nr & (nr - 1)) == 0) {
-		struct core_thread *grown =
-			reallocarray(notes->threads, nr ? nr * 2 : 1, sizeof(*grown));
-
-		if (!grown)
-			return NULL;
-		notes->threads = grown;
-	}
-	notes->threads[nr] = (struct core_thread){.tid = 0};
-	notes->nr_threads++;
-	return &notes->threads[nr];
+	if (!threads)
+		return NULL;
+	notes->threads = threads;
+	threads[notes->nr_threads] = (struct core_thread){.tid = 0};
+	return &threads[notes->nr_threads++];
 }
 
 static int take_prstatus(struct note_reader *reader, const char *desc, size_t size)

@@ -79,7 +79,7 @@ struct core_auxv {
 struct core_notes {
 	/* In the order of the file: first the one that died, or that the debugger was at. */
 	struct core_thread *threads;
-	size_t nr_threads;
+	uint32_t nr_threads, max_threads;
 	struct core_death death;
 	struct core_psinfo psinfo;
 	struct core_auxv auxv;
