@@ -5,15 +5,12 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "procmem/array.h"
 #include "symbols/eh_frame.h"
 #include "symbols/memory_image.h"
+#include "symbols/module_map.h"
 
-/* The run of mappings of one file, or one mapping of none: the kernel's own module, the vdso. */
+/* What is known of a module. */
 struct module {
-	remote_addr start; /* [start, end) */
-	remote_addr end;
-	const struct mapping *mapping; /* the first one; borrowed */
 	uint64_t load_bias;
 	uint64_t lowest_vaddr;
 	struct unwind_table *eh_frame;	  /* NULL: not read, or there is none */
@@ -25,66 +22,43 @@ struct module {
 struct unwind_modules {
 	struct remote_memory *memory;
 	struct image_source *images;
-	struct module *modules; /* by rising address */
-	uint32_t nr_modules;
-	uint32_t max_modules;
-	struct module *last;	/* that was found */
+	struct module_map map;
+	struct module *modules; /* as many as the map has, by its indexes */
 	uint64_t nr_bytes_left; /* that may be read */
 };
 
 /* Making. */
 
-/* maps_module_end() ends a run with a mapping of the file; none of the others goes into it. */
-static int add_module(struct unwind_modules *modules, const struct maps *maps, size_t first,
-		      size_t end)
-{
-	struct module *array = array_reserve(modules->modules, modules->nr_modules + 1,
-					     &modules->max_modules, sizeof(*array));
-
-	if (!array)
-		return -ENOMEM;
-	modules->modules = array;
-	array[modules->nr_modules++] = (struct module){
-		.start = maps->mappings[first].start,
-		.end = maps->mappings[end - 1].end,
-		.mapping = &maps->mappings[first],
-	};
-	return 0;
-}
-
 int unwind_modules_create(struct remote_memory *memory, const struct maps *maps,
 			  struct image_source *images, struct unwind_modules **ret_modules)
 {
 	struct unwind_modules *modules = calloc(1, sizeof(*modules));
-	int err = 0;
 
 	if (!modules)
 		return -ENOMEM;
 	modules->memory = memory;
 	modules->images = images;
 	modules->nr_bytes_left = UNWIND_MODULES_MAX_BYTES;
-	for (size_t i = 0; !err && i < maps->nr_mappings;) {
-		const size_t end = maps_module_end(maps, i);
-
-		err = add_module(modules, maps, i, end);
-		i = end;
-	}
-	if (err)
+	if (!module_map_init(&modules->map, maps))
+		modules->modules = calloc(modules->map.nr_ranges + 1ull, sizeof(*modules->modules));
+	if (!modules->modules) {
 		unwind_modules_destroy(modules);
-	else
-		*ret_modules = modules;
-	return err;
+		return -ENOMEM;
+	}
+	*ret_modules = modules;
+	return 0;
 }
 
 void unwind_modules_destroy(struct unwind_modules *modules)
 {
 	if (!modules)
 		return;
-	for (uint32_t i = 0; i < modules->nr_modules; i++) {
+	for (uint32_t i = 0; modules->modules && i < modules->map.nr_ranges; i++) {
 		unwind_table_destroy(modules->modules[i].eh_frame);
 		unwind_table_destroy(modules->modules[i].debug_frame);
 	}
 	free(modules->modules);
+	module_map_done(&modules->map);
 	free(modules);
 }
 
@@ -102,13 +76,14 @@ static struct unwind_table *make_table(struct unwind_modules *modules, const str
 	return table;
 }
 
-static void read_memory(struct unwind_modules *modules, struct module *module)
+static void read_memory(struct unwind_modules *modules, const struct module_range *range,
+			struct module *module)
 {
 	struct memory_image image;
 	struct cfi_section section;
 
 	module->has_read_memory = true;
-	if (memory_image_open(modules->memory, module->start, &image))
+	if (memory_image_open(modules->memory, range->start, &image))
 		return;
 	module->load_bias = image.load_bias;
 	module->lowest_vaddr = image.start - image.load_bias;
@@ -129,16 +104,17 @@ static struct unwind_table *table_of_file(struct unwind_modules *modules,
 }
 
 /* Read what the file has that is not found in memory. */
-static void read_file(struct unwind_modules *modules, struct module *module)
+static void read_file(struct unwind_modules *modules, const struct module_range *range,
+		      struct module *module)
 {
 	struct image *image;
 
 	module->has_read_file = true;
-	if (!modules->images || module->mapping->inode == 0 ||
-	    image_source_open(modules->images, module->mapping, &image))
+	if (!modules->images || range->mapping->inode == 0 ||
+	    image_source_open(modules->images, range->mapping, &image))
 		return;
-	if (!image_load_bias(image, module->mapping, &module->load_bias)) {
-		module->lowest_vaddr = module->start - module->load_bias;
+	if (!image_load_bias(image, range->mapping, &module->load_bias)) {
+		module->lowest_vaddr = range->start - module->load_bias;
 		if (!module->eh_frame)
 			module->eh_frame = table_of_file(modules, module, image, CFI_EH_FRAME);
 		module->debug_frame = table_of_file(modules, module, image, CFI_DEBUG_FRAME);
@@ -148,34 +124,9 @@ static void read_file(struct unwind_modules *modules, struct module *module)
 
 /* Finding. */
 
-static bool is_inside(const struct module *module, remote_addr addr)
-{
-	return addr >= module->start && addr < module->end;
-}
-
-static struct module *find_module(struct unwind_modules *modules, remote_addr addr)
-{
-	uint32_t first = 0;
-	uint32_t nr = modules->nr_modules;
-
-	if (modules->last && is_inside(modules->last, addr))
-		return modules->last;
-	/* The one sought is in [first, first + nr), if there is one. */
-	while (nr > 1) {
-		const uint32_t half = nr / 2;
-
-		first = modules->modules[first + half].start <= addr ? first + half : first;
-		nr -= half;
-	}
-	if (!nr || !is_inside(&modules->modules[first], addr))
-		return NULL;
-	modules->last = &modules->modules[first];
-	return modules->last;
-}
-
 bool unwind_modules_has(struct unwind_modules *modules, remote_addr addr)
 {
-	return find_module(modules, addr);
+	return module_map_find(&modules->map, addr) != MODULE_MAP_NONE;
 }
 
 static const struct unwind_rule *find_in_table(struct unwind_table *table, uint64_t vaddr,
@@ -201,16 +152,20 @@ static const struct unwind_rule *find_rule(const struct module *module, remote_a
 const struct unwind_rule *unwind_modules_find(struct unwind_modules *modules, remote_addr addr,
 					      const struct cfi_section **ret_section)
 {
-	struct module *module = find_module(modules, addr);
+	const uint32_t index = module_map_find(&modules->map, addr);
+	const struct module_range *range;
+	struct module *module;
 	const struct unwind_rule *rule;
 
-	if (!module)
+	if (index == MODULE_MAP_NONE)
 		return NULL;
+	range = &modules->map.ranges[index];
+	module = &modules->modules[index];
 	if (!module->has_read_memory)
-		read_memory(modules, module);
+		read_memory(modules, range, module);
 	rule = find_rule(module, addr, ret_section);
 	if (rule || module->has_read_file)
 		return rule;
-	read_file(modules, module);
+	read_file(modules, range, module);
 	return find_rule(module, addr, ret_section);
 }
