@@ -1,7 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "procmem/decoder.h"
 
+#include <stdbool.h>
 #include <string.h>
+
+/*
+ * RFC 8878, 3.1.2: a frame to be skipped begins with one of 16 numbers. pzstd writes one before
+ * each of its frames; the lz4 program, whose frames may have them too, writes none.
+ */
+static bool is_skippable(const uint8_t *bytes, size_t size)
+{
+	static const uint8_t magic[] = {0x50, 0x2a, 0x4d, 0x18};
+
+	return size >= sizeof(magic) && (bytes[0] & 0xf0) == magic[0] &&
+	       memcmp(bytes + 1, magic + 1, sizeof(magic) - 1) == 0;
+}
 
 const struct decoder *decoder_find(const uint8_t *bytes, size_t size)
 {
@@ -14,5 +27,5 @@ const struct decoder *decoder_find(const uint8_t *bytes, size_t size)
 		if (size >= decoders[i]->magic_bytes &&
 		    memcmp(bytes, decoders[i]->magic, decoders[i]->magic_bytes) == 0)
 			return decoders[i];
-	return NULL;
+	return is_skippable(bytes, size) ? &zstd_decoder : NULL;
 }

@@ -17,6 +17,9 @@
 /* So much is read at once. */
 #define INPUT_BYTES ((size_t)128 << 10)
 
+/* More zeros are no padding, and may have no end: a tape's blocks are shorter, see st(4). */
+#define PADDING_MAX_BYTES ((uint64_t)16 << 20)
+
 struct unpacking {
 	int fd;
 	const struct decoder *decoder; /* NULL: it is not packed */
@@ -26,6 +29,9 @@ struct unpacking {
 	size_t input_bytes;
 	bool is_complete; /* the input may end here */
 	bool is_elf;	  /* the first bytes were looked at */
+	bool has_stream;  /* the input could have ended before, when there were so many bytes: */
+	uint64_t streams_bytes;
+	uint64_t padding_bytes; /* zeros between and behind streams */
 	struct message problem;
 };
 
@@ -67,19 +73,31 @@ static int check_elf(struct unpacking *unpacking)
 	return 0;
 }
 
+/* Why what comes next cannot be unpacked: how names it if it belongs to what came before. */
+static void explain_end(struct unpacking *unpacking, const char *how)
+{
+	uint64_t bytes = sparse_file_bytes(&unpacking->file);
+
+	/* As gzip(1) does, which calls it trailing garbage. */
+	if (unpacking->has_stream && unpacking->streams_bytes == bytes)
+		message_set(&unpacking->problem,
+			    "behind what %s packed the file has something else, which is left out",
+			    unpacking->decoder->name);
+	else
+		message_set(&unpacking->problem,
+			    "the file is %s: of what %s packed the first %llu bytes are there", how,
+			    unpacking->decoder->name, (unsigned long long)bytes);
+}
+
 static int refuse_input(struct unpacking *unpacking, int err)
 {
-	const char *name = unpacking->decoder->name;
-
 	if (err == -E2BIG)
 		message_set(&unpacking->problem,
 			    "unpacking the file takes more than %u MiB of memory: unpack it with "
 			    "%s first",
-			    DECODER_MAX_MEMORY_BYTES >> 20, name);
+			    DECODER_MAX_MEMORY_BYTES >> 20, unpacking->decoder->name);
 	else if (err == -EBADMSG)
-		message_set(&unpacking->problem,
-			    "the file is damaged: what %s packed could be unpacked up to byte %llu",
-			    name, (unsigned long long)sparse_file_bytes(&unpacking->file));
+		explain_end(unpacking, "damaged");
 	return err;
 }
 
@@ -120,19 +138,44 @@ static int take_step(struct unpacking *unpacking, struct decoder_step *step)
 		err = check_elf(unpacking);
 	if (!err && step_err)
 		err = refuse_input(unpacking, step_err);
+	if (!err && step->is_complete) {
+		unpacking->has_stream = true;
+		unpacking->streams_bytes = sparse_file_bytes(&unpacking->file);
+	}
 	return err;
+}
+
+/*
+ * Leave out the zeros behind a stream: tapes are padded so, and xz may be (the .xz file format,
+ * 2.2). No stream begins with one.
+ */
+static void skip_padding(struct unpacking *unpacking, struct decoder_step *step)
+{
+	while (step->input_bytes && *step->input == 0) {
+		step->input++;
+		step->input_bytes--;
+		unpacking->padding_bytes++;
+	}
+}
+
+/* Whether there is more to be had of what was read. */
+static bool has_more(struct unpacking *unpacking, struct decoder_step *step)
+{
+	if (unpacking->decoder && step->is_complete)
+		skip_padding(unpacking, step);
+	return step->input_bytes || (step->output_bytes == 0 && !step->is_complete);
 }
 
 /* Unpack what was read. */
 static int unpack_input(struct unpacking *unpacking)
 {
 	struct decoder_step step = {.input = unpacking->input,
-				    .input_bytes = unpacking->input_bytes};
-	int err;
+				    .input_bytes = unpacking->input_bytes,
+				    .is_complete = unpacking->is_complete};
+	int err = 0;
 
-	do
+	while (!err && has_more(unpacking, &step))
 		err = take_step(unpacking, &step);
-	while (!err && (step.input_bytes || (step.output_bytes == 0 && !step.is_complete)));
 	unpacking->is_complete = step.is_complete;
 	unpacking->input_bytes = 0;
 	return err;
@@ -150,12 +193,10 @@ static int unpack_all(struct unpacking *unpacking)
 		int unpack_err = unpack_input(unpacking);
 
 		err = unpack_err ? unpack_err : err;
-	} while (!err);
-	if (!err && unpacking->decoder && !unpacking->is_complete)
-		message_set(&unpacking->problem,
-			    "the file is cut off: of what %s packed the first %llu bytes are there",
-			    unpacking->decoder->name,
-			    (unsigned long long)sparse_file_bytes(&unpacking->file));
+	} while (!err && unpacking->padding_bytes <= PADDING_MAX_BYTES);
+	if (!err && unpacking->decoder &&
+	    (!unpacking->is_complete || unpacking->padding_bytes > PADDING_MAX_BYTES))
+		explain_end(unpacking, "cut off");
 	return err;
 }
 

@@ -23,12 +23,19 @@ PACKERS = {
     "gz": ["gzip", "-c", "-1"],
     "xz": ["xz", "-c", "-0"],
     "lz4": ["lz4", "-q", "-c"],
+    "zst of many threads": ["pzstd", "-q", "-c"],
+}
+
+# Behind what is packed, as a tape has it; the program that packed it takes that for whole.
+PADDED = {
+    "gz": ["sh", "-c", 'gzip -c -1 "$0"; head -c 10240 /dev/zero'],
+    "xz": ["sh", "-c", 'xz -c -0 "$0"; head -c 10240 /dev/zero'],
 }
 
 
-def packed(name, path):
+def packed(name, path, packers=PACKERS):
     """A copy of a file, or SkipTest."""
-    command = PACKERS[name]
+    command = packers[name]
     if not all(shutil.which(program) for program in (command[0], "zstd")):
         raise unittest.SkipTest("not tested here: packed cores (no %s)" % command[0])
     # By its content it has to be known, not by its name.
@@ -64,6 +71,15 @@ class Packed(unittest.TestCase):
         for name in PACKERS:
             with self.subTest(name):
                 self.assertEqual(self.reports(packed(name, self.core.path)), plain)
+
+    def test_padding(self):
+        plain = self.reports(self.core.path)
+        for name, program in (("gz", "gzip"), ("xz", "xz")):
+            with self.subTest(name):
+                path = packed(name, self.core.path, PADDED)
+                with open(path, "rb") as file:
+                    subprocess.run([program, "-t"], stdin=file, check=True)
+                self.assertEqual(self.reports(path), plain)
 
     def test_through_a_pipe(self):
         plain = self.reports(self.core.path)
