@@ -3,7 +3,7 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,15 +35,31 @@ struct unpacking {
 	struct message problem;
 };
 
+/*
+ * Read what there is, and wait for it: a pipe may have been made so as not to wait, which is not
+ * ours to change, since whoever else has it open would find it changed. As read(2).
+ */
+static ssize_t read_some(int fd, void *buffer, size_t size)
+{
+	struct pollfd input = {.fd = fd, .events = POLLIN};
+
+	for (;;) {
+		ssize_t n = read(fd, buffer, size);
+
+		if (n >= 0 || (errno != EINTR && errno != EAGAIN))
+			return n;
+		if (errno == EAGAIN)
+			(void)poll(&input, 1, -1);
+	}
+}
+
 /* Read until size bytes are there, or the end. */
 static int read_input(struct unpacking *unpacking, size_t size)
 {
 	while (unpacking->input_bytes < size) {
-		ssize_t n = read(unpacking->fd, unpacking->input + unpacking->input_bytes,
-				 size - unpacking->input_bytes);
+		ssize_t n = read_some(unpacking->fd, unpacking->input + unpacking->input_bytes,
+				      size - unpacking->input_bytes);
 
-		if (n < 0 && errno == EINTR)
-			continue;
 		if (n < 0) {
 			int error = errno;
 
@@ -235,15 +251,6 @@ static bool is_stream(mode_t mode)
 	return S_ISFIFO(mode) || S_ISSOCK(mode) || S_ISCHR(mode);
 }
 
-/* Have reads wait: files are opened so that opening a FIFO does not. */
-static void wait_for_input(int fd)
-{
-	int flags = fcntl(fd, F_GETFL);
-
-	if (flags >= 0 && (flags & O_NONBLOCK))
-		(void)fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
-}
-
 static int unpack_any(struct unpacking *unpacking, struct unpacked *ret_unpacked)
 {
 	struct stat st;
@@ -251,8 +258,6 @@ static int unpack_any(struct unpacking *unpacking, struct unpacked *ret_unpacked
 
 	if (fstat(unpacking->fd, &st))
 		return -errno;
-	if (is_stream(st.st_mode))
-		wait_for_input(unpacking->fd);
 	if (S_ISREG(st.st_mode) || is_stream(st.st_mode))
 		err = read_input(unpacking, DECODER_MAGIC_MAX_BYTES);
 	if (err)

@@ -300,7 +300,7 @@ Test(unpack, endless)
 		  message.text);
 }
 
-/* A pipe that was opened so as not to wait is waited for. */
+/* A pipe that was opened so as not to wait is waited for, and stays as it is for others. */
 Test(unpack, nonblocking_pipe)
 {
 	cleanup_free uint8_t *contents = make_contents();
@@ -310,10 +310,13 @@ Test(unpack, nonblocking_pipe)
 
 	cr_assert(zero(int, pipe2(ends, O_CLOEXEC)));
 	cr_assert(zero(int, fcntl(ends[0], F_SETFL, O_NONBLOCK)));
+	cleanup_close int other_fd = fcntl(ends[0], F_DUPFD_CLOEXEC, 0);
+
 	stream.fd = ends[1];
 	cr_assert(zero(int, pthread_create(&writer, NULL, write_stream, &stream)));
 	expect_contents("nothing", ends[0], contents);
 	(void)pthread_join(writer, NULL);
+	cr_expect(ne(int, fcntl(other_fd, F_GETFL) & O_NONBLOCK, 0));
 }
 
 /* What is left to core_open() to refuse. */
