@@ -22,7 +22,8 @@ void sysroot_close(struct sysroot *sysroot);
 /*
  * Open the file of that path, absolute or not. In a folder ".." and symbolic links lead
  * nowhere outside of it, and in our own root links of /proc are not followed; kernels before 5.6
- * cannot do that, and there no link is followed at all. The descriptor; -ENOENT (also if it is no regular file), -EPERM, or another errno.
+ * cannot do that, and there no link is followed at all. The descriptor; -ENOENT (also if it is no
+ * regular file), -EPERM, -EAGAIN (renames kept us from it), or another errno.
  */
 int sysroot_open_file(const struct sysroot *sysroot, const char *path);
 

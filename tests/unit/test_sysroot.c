@@ -7,6 +7,8 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,6 +110,51 @@ static void expect_files(bool links)
 Test(sysroot, folder)
 {
 	expect_files(true);
+}
+
+/* Rename a file of our own there and back until *context. */
+static void *keep_renaming(void *context)
+{
+	const atomic_bool *stop = context;
+	char name[] = "/tmp/test_sysroot-XXXXXX";
+	char other[sizeof(name) + 1];
+	int fd = mkstemp(name);
+
+	(void)snprintf(other, sizeof(other), "%s2", name);
+	while (!atomic_load(stop)) {
+		(void)rename(name, other);
+		(void)rename(other, name);
+	}
+	(void)close(fd);
+	(void)unlink(name);
+	return NULL;
+}
+
+/* The kernel gives up on ".." when something is renamed meanwhile, be it elsewhere. */
+Test(sysroot, beside_renames)
+{
+	enum { NR_THREADS = 3, NR_TRIES = 20000 };
+	static const char path[] = "/lib/deep/../deep/../deep/../deep/../deep/../deep/../file";
+	const char *folder = make_folder();
+	struct sysroot sysroot = SYSROOT_OWN;
+	atomic_bool stop = false;
+	pthread_t threads[NR_THREADS];
+	size_t nr_failed = 0;
+
+	cr_assert(zero(int, sysroot_open(folder, &sysroot, NULL)));
+	for (size_t i = 0; i < NR_THREADS; i++)
+		cr_assert(zero(int, pthread_create(&threads[i], NULL, keep_renaming, &stop)));
+	for (size_t i = 0; i < NR_TRIES; i++) {
+		cleanup_close int fd = sysroot_open_file(&sysroot, path);
+
+		nr_failed += fd < 0;
+	}
+	atomic_store(&stop, true);
+	for (size_t i = 0; i < NR_THREADS; i++)
+		(void)pthread_join(threads[i], NULL);
+	cr_expect(zero(sz, nr_failed));
+	sysroot_close(&sysroot);
+	remove_folder(folder);
 }
 
 /* Have openat2() fail as it does where the kernel, or a filter of another one, lacks it. */
