@@ -19,7 +19,7 @@ import time
 import parking
 from ready import native_id
 
-BAD_ADDRESS = 0x75BCD15
+BAD_ADDRESS = 0xBAD  # below vm.mmap_min_addr, where nothing ever is
 
 # ---- the truth ------------------------------------------------------------------------
 
