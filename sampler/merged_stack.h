@@ -2,7 +2,7 @@
 /*
  * One stack of a thread's Python and C frames. Each call of the interpreter's loop runs one or
  * more frames of Python, and is one C frame: their place in the stack. Which C frame that is
- * says, since 3.12, a structure that the loop has in its own C frame (frame_detail.entry_addr);
+ * says, since 3.10, a structure that the loop has in its own C frame (frame_detail.entry_addr);
  * before, the loops are known by the name of the function, and counted. Nothing else is
  * guessed: what does not add up is not put together, and has a hole.
  */
@@ -13,7 +13,7 @@
 
 #include "sampler/sample.h"
 
-/* What the interpreter's loop is called, to be told from other C functions before 3.12. */
+/* What the interpreter's loop is called, to be told from other C functions before 3.10. */
 #define MERGED_STACK_LOOP "_PyEval_EvalFrameDefault"
 
 /* One C frame of the thread; its part of the stack is [sp_addr, cfa_addr). */

@@ -77,7 +77,7 @@ struct frame_detail {
 	uint32_t nr_variables;
 	/*
 	 * Whether C code called the interpreter's loop to run this frame, and no frame of
-	 * Python's did. entry_addr lies in the C frame of that loop; 0: not told (before 3.12).
+	 * Python's did. entry_addr lies in the C frame of that loop; 0: not told (before 3.10).
 	 */
 	bool is_entry;
 	uint64_t entry_addr;

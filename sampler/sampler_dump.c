@@ -26,7 +26,7 @@ static int read_current_frame(struct sampler *sampler, const struct snapshot_thr
 	uint64_t addr = thread->ref.addr + offsets->thread.current_frame;
 	int err = 0;
 
-	if (offsets->thread.cframe != OFFSET_ABSENT) {
+	if (offsets->cframe.current_frame != OFFSET_ABSENT) {
 		err = remote_memory_read_u64(memory, thread->ref.addr + offsets->thread.cframe,
 					     &addr);
 		addr += offsets->cframe.current_frame;
@@ -204,7 +204,8 @@ static int emit_detailed(struct sampler *sampler, const struct snapshot_thread *
 		sample.flags |= SAMPLE_GC;
 	if (sampler->variables)
 		variable_reader_forget(sampler->variables);
-	detail_sink_init(&detailed, &sampler->codes, list, sampler->variables, sink);
+	detail_sink_init(&detailed, &sampler->codes, thread->ref.addr, list, sampler->variables,
+			 sink);
 	err = sampler_thread_emit(sampler, thread, sample, &detailed.sink);
 	exception_text_done(&text);
 	return err;

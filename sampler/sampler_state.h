@@ -260,20 +260,21 @@ struct frame_detail frame_detail_of(const struct code_cache *codes,
 
 /*
  * A sink that gives each sample its details and hands it on to next; the frames are those of
- * list, as sampler_thread_emit() shows them. It lives as long as all that it borrows. What next
+ * list, of one thread, as sampler_thread_emit() shows them. It lives as long as all that it borrows. What next
  * returns, or -ENOMEM.
  */
 struct detail_sink {
 	struct sample_sink sink;
 	const struct code_cache *codes;	   /* borrowed */
+	remote_addr thread_addr;	   /* the thread state */
 	const struct frame_list *list;	   /* borrowed */
 	struct variable_reader *variables; /* borrowed; NULL: not wanted */
 	struct sample_sink *next;	   /* borrowed */
 };
 
 void detail_sink_init(struct detail_sink *sink, const struct code_cache *codes,
-		      const struct frame_list *list, struct variable_reader *variables,
-		      struct sample_sink *next);
+		      remote_addr thread_addr, const struct frame_list *list,
+		      struct variable_reader *variables, struct sample_sink *next);
 
 /*
  * Hand on once more what the thread's last sample showed: it has not moved since. 0 or what

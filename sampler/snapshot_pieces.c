@@ -9,7 +9,7 @@
 
 static bool has_cframe(const struct snapshot *snapshot)
 {
-	return snapshot->build->offsets.thread.cframe != OFFSET_ABSENT;
+	return snapshot->build->offsets.cframe.current_frame != OFFSET_ABSENT;
 }
 
 /* The data-stack frame that a frame of an extension was linked to, or 0. */

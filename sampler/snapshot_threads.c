@@ -155,7 +155,7 @@ static int learn_new_thread(struct snapshot *snapshot, struct snapshot_thread *t
 		return 0;
 	err = remote_memory_read_u64(
 		snapshot->memory, thread->ref.addr + offsets->thread.datastack_chunk, &newest_addr);
-	if (!err && offsets->thread.cframe != OFFSET_ABSENT)
+	if (!err && offsets->cframe.current_frame != OFFSET_ABSENT)
 		err = remote_memory_read_u64(snapshot->memory,
 					     thread->ref.addr + offsets->thread.cframe,
 					     &thread->cframe_addr);

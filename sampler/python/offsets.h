@@ -71,7 +71,7 @@ struct py_offsets {
 		uint32_t next;
 		uint32_t interp;
 		uint32_t current_frame;
-		uint32_t cframe; /* 3.11, 3.12: points to what points to the current frame */
+		uint32_t cframe; /* address of the innermost _PyCFrame (3.10 to 3.12) */
 		uint32_t base_frame;
 		uint32_t thread_id; /* pthread_t, what threading calls ident */
 		uint32_t native_thread_id;
@@ -90,8 +90,9 @@ struct py_offsets {
 		uint32_t previous; /* the item around it (3.7+) */
 	} exc_item;
 	struct {
-		uint32_t current_frame;
-	} cframe;
+		uint32_t current_frame; /* of the loop it belongs to (3.11, 3.12) */
+		uint32_t previous;	/* address of the one of the loop around it */
+	} cframe; /* each call of the interpreter's loop has one in its C frame */
 	struct {
 		uint32_t size;
 		uint32_t executable;   /* before 3.11: f_code */

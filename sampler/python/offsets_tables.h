@@ -80,6 +80,7 @@ static const struct version_table version_3_11 = {
 			.cframe =
 				{
 					.current_frame = 8,
+					.previous = 16,
 				},
 			.frame =
 				{
@@ -263,6 +264,7 @@ static const struct version_table version_3_12 = {
 			.cframe =
 				{
 					.current_frame = 0,
+					.previous = 8,
 				},
 			.frame =
 				{

@@ -70,6 +70,7 @@ static const struct version_table version_3_6 = {
 			.cframe =
 				{
 					.current_frame = OFFSET_ABSENT,
+					.previous = OFFSET_ABSENT,
 				},
 			.frame =
 				{
@@ -249,6 +250,7 @@ static const struct version_table version_3_7 = {
 			.cframe =
 				{
 					.current_frame = OFFSET_ABSENT,
+					.previous = OFFSET_ABSENT,
 				},
 			.frame =
 				{
@@ -428,6 +430,7 @@ static const struct version_table version_3_8 = {
 			.cframe =
 				{
 					.current_frame = OFFSET_ABSENT,
+					.previous = OFFSET_ABSENT,
 				},
 			.frame =
 				{
@@ -607,6 +610,7 @@ static const struct version_table version_3_9 = {
 			.cframe =
 				{
 					.current_frame = OFFSET_ABSENT,
+					.previous = OFFSET_ABSENT,
 				},
 			.frame =
 				{
@@ -764,7 +768,7 @@ static const struct version_table version_3_10 = {
 					.next = 8,
 					.interp = 16,
 					.current_frame = 24,
-					.cframe = OFFSET_ABSENT,
+					.cframe = 48,
 					.base_frame = OFFSET_ABSENT,
 					.last_profiled_frame = OFFSET_ABSENT,
 					.last_profiled_frame_seq = OFFSET_ABSENT,
@@ -786,6 +790,7 @@ static const struct version_table version_3_10 = {
 			.cframe =
 				{
 					.current_frame = OFFSET_ABSENT,
+					.previous = 8,
 				},
 			.frame =
 				{

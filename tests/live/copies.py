@@ -81,6 +81,27 @@ def drop_sections(copy):
                 file.write(bytes(size))
 
 
+def replace_bytes(copy, old, new):
+    """All of them, in all files, by as many others."""
+    assert len(old) == len(new)
+    for path in copy.files:
+        with open(path, "rb") as file:
+            content = file.read()
+        with open(path, "wb") as file:
+            file.write(content.replace(old, new))
+
+
+def build_id_of(path):
+    notes = subprocess.run(["readelf", "-n", path], check=True, capture_output=True, text=True)
+    return bytes.fromhex(re.search(r"Build ID: ([0-9a-f]+)", notes.stdout).group(1))
+
+
+def forget_build_ids(copy):
+    """Debug files that are installed are no longer theirs."""
+    for build_id in [build_id_of(path) for path in copy.files]:
+        replace_bytes(copy, build_id, build_id[::-1])
+
+
 def rename(copy):
     """A libpython is still found by its name, through a link; what is mapped is the file."""
     for path, name in zip(list(copy.files), ("app", "engine.so")):

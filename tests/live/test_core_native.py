@@ -8,11 +8,14 @@ import shutil
 import subprocess
 import unittest
 
+import copies
 import core_support
 import support
 from core_support import core_json
 
 LOOP = "_PyEval_EvalFrameDefault"
+# "lt" and "mS" have the same hash in .gnu.hash (33 * h + c): the dynamic linker finds it.
+HIDDEN_LOOP = "_PyEval_EvalFrameDefaumS"
 
 # What gdb is to print: {tid: [[pc, name], …]}, innermost first, without functions that
 # were inlined or have left by a jump.
@@ -78,7 +81,7 @@ def native_fault(frames, theirs):
         loops = []
         while in_python and rest and rest[0][0] != int(frame["address"], 16):
             loops.append(rest.pop(0))
-        if in_python and not loops or any(name not in (None, LOOP) for _, name in loops):
+        if in_python and not loops or any(name not in (None, LOOP, HIDDEN_LOOP) for _, name in loops):
             return "%s: no loop, but %s before it" % (frame, loops)
         in_python = False
         if not rest or rest[0][0] != int(frame["address"] or "0", 16):
@@ -132,6 +135,29 @@ class Native(NativeTestCase):
     def test_fault(self):
         told = self.check("single", "segv")
         self.assertEqual(told["threads"][0]["frames"][-1]["kind"], "native")
+
+
+@support.per_minor("3.10", "3.11", "3.12")
+class Nameless(NativeTestCase):
+    """Where the loop has another name, it is known by its place in the stack."""
+
+    def setUp(self):
+        super().setUp()
+        if support.version_key(self.interpreter) < [3, 10]:
+            self.skipTest("3.10 is the first to say where its loops are")
+
+    def test_each_situation(self):
+        with copies.copied(self.interpreter) as copy:
+            copies.forget_build_ids(copy)
+            copies.replace_bytes(copy, LOOP.encode(), HIDDEN_LOOP.encode())
+            for situation in ("single", "threads", "handled", "garbage"):
+                with self.subTest(situation=situation), core_support.crashed(
+                        copy.interpreter, situation, environment=copy.environment) as core:
+                    told = core_json("--native=all", *self.sysroot(), core.path)
+                    gdb = gdb_stacks(core, copy.interpreter, core.report["executable"])
+                    self.assert_natives(core, told, gdb)
+                    names = {name for frames in gdb.values() for _, name in frames}
+                    self.assertNotIn(LOOP, names)
 
 
 @support.per_minor("3.8", "3.12", "3.14")

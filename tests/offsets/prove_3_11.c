@@ -67,7 +67,11 @@ static const struct py_offsets truth = {
 			.value = offsetof(_PyErr_StackItem, exc_value),
 			.previous = offsetof(_PyErr_StackItem, previous_item),
 		},
-	.cframe = {.current_frame = offsetof(_PyCFrame, current_frame)},
+	.cframe =
+		{
+			.current_frame = offsetof(_PyCFrame, current_frame),
+			.previous = offsetof(_PyCFrame, previous),
+		},
 	.frame =
 		{
 			.size = sizeof(_PyInterpreterFrame),

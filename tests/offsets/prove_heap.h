@@ -112,7 +112,11 @@ static const struct py_offsets truth = {
 			.next = offsetof(PyThreadState, next),
 			.interp = offsetof(PyThreadState, interp),
 			.current_frame = offsetof(PyThreadState, frame),
+#if PY_VERSION_HEX >= 0x030a0000
+			.cframe = offsetof(PyThreadState, cframe),
+#else
 			.cframe = OFFSET_ABSENT,
+#endif
 			.base_frame = OFFSET_ABSENT,
 			.last_profiled_frame = OFFSET_ABSENT,
 			.last_profiled_frame_seq = OFFSET_ABSENT,
@@ -145,7 +149,15 @@ static const struct py_offsets truth = {
 			.previous = OFFSET_ABSENT,
 #endif
 		},
-	.cframe = {.current_frame = OFFSET_ABSENT},
+	.cframe =
+		{
+			.current_frame = OFFSET_ABSENT,
+#if PY_VERSION_HEX >= 0x030a0000
+			.previous = offsetof(CFrame, previous),
+#else
+			.previous = OFFSET_ABSENT,
+#endif
+		},
 	.frame =
 		{
 			.size = sizeof(PyFrameObject),
