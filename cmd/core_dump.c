@@ -72,6 +72,10 @@ static void find_problems(struct core_dump *dump, const struct core_target *targ
 			"off, or made by a gdb before 18, which writes zeros for the stacks "
 			"of glibc 2.42",
 			threads->nr_without_stack, threads->nr_samples);
+	if (threads->nr_astray)
+		problems_add(&dump->problems,
+			     "the stack pointers of %zu of %zu threads lead to no stack",
+			     threads->nr_astray, threads->nr_samples);
 	if (threads->nr_bridged)
 		problems_add(&dump->problems, "%zu of %zu stacks lack links between their frames",
 			     threads->nr_bridged, threads->nr_samples);

@@ -4,12 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "procmem/core_stack.h"
 #include "procmem/unpack.h"
 
 /* Room for "core file " and a path. */
@@ -143,26 +143,12 @@ enum exit_status core_target_open(const char *path, const struct core_file_place
 	return err ? explain(target, err, reterr) : EXIT_OK;
 }
 
-/*
- * What else can be said of the end: a fault near the stack pointer, where nothing is, is that
- * of a stack that is full. NULL: nothing.
- */
+/* What else can be said of the end. NULL: nothing. */
 static const char *find_cause(const struct core *core)
 {
-	/* The largest frame that is taken for one more call; guard pages have 4 to 64 KiB. */
-	enum { NEAR_BYTES = 128 << 10 };
-	const struct core_death *death = &core->notes.death;
-	const struct mapping *mapping;
-	remote_addr sp_addr;
-
-	if (death->signal != SIGSEGV || !death->has_addr || !core->notes.nr_threads)
-		return NULL;
-	sp_addr = core->notes.threads[0].sp_addr;
-	mapping = maps_find(&core->maps, death->addr);
-	if (death->addr + NEAR_BYTES < sp_addr || death->addr > sp_addr + NEAR_BYTES ||
-	    (mapping && mapping->writable))
-		return NULL;
-	return "The thread's C stack is full: too deep a recursion, or none that ends.";
+	return core_stack_was_full(core)
+		       ? "The thread's C stack is full: too deep a recursion, or none that ends."
+		       : NULL;
 }
 
 const struct core_file *core_target_executable(const struct core_target *target)

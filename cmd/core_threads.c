@@ -4,14 +4,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "procmem/core_stack.h"
+
 struct core_thread_index {
 	remote_addr thread_pointer;
 	size_t thread; /* of the core's */
 	bool seen;
 };
-
-/* How much of a stack is looked at: a page, less of the last one. */
-enum { STACK_LOOK_BYTES = 4096 };
 
 static int compare_pointers(const void *a, const void *b)
 {
@@ -32,22 +31,20 @@ static struct core_thread_index *find_thread(const struct core_threads *threads,
 		       compare_pointers);
 }
 
-/*
- * Whether nothing of a thread's stack is in the core. gdb before 18 writes zeros for stacks
- * whose guard pages were made by madvise(), as glibc 2.42 does.
- */
-static bool lacks_stack(struct core *core, const struct core_thread *thread)
+/* Count a thread that has no C stack to follow; flags of its sample. */
+static uint32_t look_at_stack(struct core_threads *threads, const struct core_thread *thread)
 {
-	uint8_t bytes[STACK_LOOK_BYTES] = {0};
-	struct remote_range range = {
-		.addr = thread->sp_addr, .buffer = bytes, .size = sizeof(bytes)};
-
-	if (!thread->sp_addr || remote_memory_read_ranges(core_memory(core), &range, 1))
-		return true;
-	for (size_t i = 0; i < range.done_bytes; i++)
-		if (bytes[i])
-			return false;
-	return true;
+	switch (core_stack_look(threads->core, thread)) {
+	case CORE_STACK_MISSING:
+		threads->nr_without_stack++;
+		return SAMPLE_C_STACK_MISSING;
+	case CORE_STACK_NOWHERE:
+		threads->nr_astray++;
+		return 0;
+	case CORE_STACK_SAVED:
+	default:
+		return 0;
+	}
 }
 
 uint32_t core_thread_flags(const struct core *core, size_t index)
@@ -60,18 +57,14 @@ uint32_t core_thread_flags(const struct core *core, size_t index)
 static void describe(struct core_threads *threads, struct core_thread_index *entry,
 		     struct sample_thread *thread, struct sample *sample)
 {
-	struct core *core = threads->core;
+	const struct core *core = threads->core;
 	const struct core_thread *own = &core->notes.threads[entry->thread];
 
 	threads->nr_python += !entry->seen;
 	entry->seen = true;
 	thread->tid = own->tid;
 	thread->is_main = own->tid == core->notes.psinfo.pid && thread->interpreter_id == 0;
-	sample->flags |= core_thread_flags(core, entry->thread);
-	if (!lacks_stack(core, own))
-		return;
-	sample->flags |= SAMPLE_C_STACK_MISSING;
-	threads->nr_without_stack++;
+	sample->flags |= core_thread_flags(core, entry->thread) | look_at_stack(threads, own);
 }
 
 static int core_threads_sample(struct sample_sink *sink, const struct sample *sample)

@@ -22,6 +22,7 @@ struct core_threads {
 	size_t nr_bridged;		 /* stacks with links that are missing */
 	size_t nr_gapped;		 /* stacks with frames that are missing, or parts of them */
 	size_t nr_without_stack;	 /* whose C stack is not in the core */
+	size_t nr_astray;		 /* whose stack pointer leads to no stack */
 	size_t nr_samples;
 	int list_err; /* of sampler_list_error(), set by the caller */
 };

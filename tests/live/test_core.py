@@ -109,6 +109,19 @@ class KernelCores(CoreTestCase):
             self.assertEqual(set(names[2:]), {"overflow_again"})
             self.assertGreater(len(names), 2000)
             self.assertIsNone(thread["error"])
+            self.assertIn("C stack is full", told["death"]["finding"])
+
+    def test_full_stack_below_which_the_stack_pointer_is(self):
+        """Of the main thread and of another one, whose guard page is made in another way."""
+        for situation in ("deep_in_c", "thread_deep_in_c"):
+            with self.subTest(situation), \
+                    core_support.crashed(self.interpreter, situation, "segv") as core:
+                told = core_json("--native", core.path)
+                crashed, = [thread for thread in told["threads"] if thread["crashed"]]
+                self.assertIn("C stack is full", told["death"]["finding"])
+                self.assertFalse(crashed["c_stack_missing"])
+                self.assertEqual(crashed["frames"][-1]["kind"], "native")
+                self.assertNotIn("C stack of", " ".join(told["problems"]))
 
     def test_killed_in_every_situation(self):
         """By somebody else, who is named."""

@@ -10,6 +10,7 @@ import functools
 import gc
 import importlib
 import json
+import mmap
 import os
 import signal
 import sys
@@ -164,6 +165,27 @@ def overflow_again():
     functools.partial(overflow_again)()
 
 
+def deep_in_c(_):
+    """In code that calls itself, and has moved the stack pointer when it writes."""
+    LastWord(0, False).__index__()
+    call_itself()
+
+
+def thread_deep_in_c(_):
+    LastWord(0, False).__index__()
+    thread = threading.Thread(target=call_itself)
+    thread.start()
+    thread.join()
+
+
+def call_itself():
+    code = mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+    code.write(b"\x48\x81\xec\x00\x10\x00\x00"  # sub $0x1000, %rsp
+               b"\x48\x89\x04\x24"              # mov %rax, (%rsp)
+               b"\xe8\xf0\xff\xff\xff")          # call the first one
+    ctypes.CFUNCTYPE(None)(ctypes.addressof(ctypes.c_char.from_buffer(code)))()
+
+
 MODULE = '''
 class Класс:
     def метод(self, end):
@@ -297,7 +319,8 @@ def tasks(end):
 
 
 SITUATIONS = {function.__name__: function for function in (
-    single, threads, deep, far, overflow, names, handled, garbage, mixture, tasks)}
+    single, threads, deep, far, overflow, deep_in_c, thread_deep_in_c, names, handled, garbage,
+    mixture, tasks)}
 
 situation, _, number = sys.argv[1].partition("=")
 SITUATIONS[situation](ENDS[sys.argv[2]](), *map(int, number.split()))
