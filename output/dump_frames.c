@@ -60,7 +60,8 @@ static bool frames_same(const struct dump_frames *frames, uint32_t i, uint32_t k
  */
 static uint32_t count_repeats(const struct dump_frames *frames, uint32_t i, uint32_t *ret_period)
 {
-	enum { MAX_PERIOD = 8, LEAST_REPEATS = 3 };
+	/* With the frames of C a call of Python's has some ten: three of them call each other. */
+	enum { MAX_PERIOD = 32, LEAST_REPEATS = 3 };
 
 	for (uint32_t period = 1; period <= MAX_PERIOD && period < frames->nr - i; period++) {
 		uint32_t k = i + period;

@@ -192,7 +192,7 @@ Test(dump, tells_that_there_are_no_native_threads)
 static void write_frames(const char *names, const struct sample_exception *exception,
 			 char ret_text[MAX_TEXT_BYTES])
 {
-	enum { MAX_FRAMES = 32 };
+	enum { MAX_FRAMES = 64 };
 	static const struct function functions[] = {
 		{.qualname = "a", .path = "x.py"},
 		{.qualname = "b", .path = "x.py"},
@@ -230,6 +230,8 @@ Test(dump, recursions_are_written_once)
 		{"ababababab", "ab[previous 2 frames repeated 4 more times]"},
 		{"cababababac", "cab[previous 2 frames repeated 3 more times]ac"},
 		{"ababababababc", "ab[previous 2 frames repeated 5 more times]c"},
+		{"aabbccabcbaabbccabcbaabbccabcbaabbccabcb",
+		 "aabbccabcb[previous 10 frames repeated 3 more times]"},
 		{"aaaaabbbbbc", "a[previous frame repeated 4 more times]"
 				"b[previous frame repeated 4 more times]c"},
 	};
