@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "procmem/cleanup.h"
+#include "sampler/python/type_flags.h"
 
 /* A field that will be used, and what it has to lie inside of. */
 struct field {
@@ -170,13 +171,6 @@ enum { PATIENT_TRIES = 10, PATIENT_PAUSE_US = 1000 };
 /* _PyThreadStateImpl has 2 kB in 3.15. */
 #define THREAD_OBJECT_MAX_BYTES (64u << 10)
 
-/* tp_flags: a heap type, one that is ready; what it is derived from (Include/object.h). */
-#define TYPE_HEAP	  (1ull << 9)
-#define TYPE_READY	  (1ull << 12)
-#define TYPE_DERIVED_MASK (0xffull << 24)
-#define TYPE_IS_BYTES	  (1ull << 27)
-#define TYPE_IS_STR	  (1ull << 28)
-
 /* What is looked at, and what is known so far, by all tries. */
 struct live {
 	struct remote_memory *memory;
@@ -229,8 +223,7 @@ static bool type_is(const struct live *live, remote_addr addr, const char *name,
 		return offsets->type.flags != OFFSET_ABSENT &&
 		       remote_memory_read_u64(live->memory, type_addr + offsets->type.flags,
 					      &flags) == 0 &&
-		       (flags & (TYPE_HEAP | TYPE_READY | TYPE_DERIVED_MASK)) ==
-			       (TYPE_READY | flag);
+		       (flags & (TYPE_HEAP | TYPE_READY | TYPE_IS_MASK)) == (TYPE_READY | flag);
 	case NAME_OTHER:
 	default:
 		return false;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sampler/python/strings.h"
+#include "sampler/python/type_flags.h"
 
 /* dk_kind: anything as keys, with their hashes; only str; only str, of split tables. */
 enum keys_kind { KEYS_GENERAL, KEYS_UNICODE, KEYS_SPLIT };
@@ -15,9 +16,6 @@ enum { GENERAL_WORDS = 3, UNICODE_WORDS = 2 };
 
 /* Hash tables have 2^32 slots at most here: far more than DICT_MAX_ENTRIES need. */
 enum { LOG2_SIZE_MAX = 32, LOG2_SLOT_BYTES_MAX = 3 };
-
-/* Py_TPFLAGS_MANAGED_DICT (3.11+) and Py_TPFLAGS_INLINE_VALUES (3.13+), Include/object.h. */
-enum { TYPE_INLINE_VALUES = 1 << 2, TYPE_MANAGED_DICT = 1 << 4 };
 
 /* What is read of a type. */
 struct type {

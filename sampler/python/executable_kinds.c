@@ -9,14 +9,11 @@
 #include "procmem/cleanup.h"
 #include "sampler/python/executable_offsets.h"
 #include "sampler/python/strings.h"
+#include "sampler/python/type_flags.h"
 
 #define ELLIPSIS     "\xe2\x80\xa6" /* "…" */
 #define PATH_BUILTIN "<built-in>"
 #define PATH_UNKNOWN "<extension>"
-
-/* tp_flags (object.h). */
-#define TYPE_HEAP     (1ull << 9)
-#define TYPE_SUBCLASS (1ull << 31) /* its instances are types */
 
 /* Whether what failed makes only this one object unreadable. */
 static bool is_unreadable(int err)
@@ -173,7 +170,7 @@ static int read_owner_name(const struct description *of, remote_addr self_addr,
 	struct type type;
 	int err = read_type(of, self_addr, &type);
 
-	if (!err && type.flags & TYPE_SUBCLASS)
+	if (!err && type.flags & TYPE_IS_TYPE)
 		return read_type_name(of, self_addr, ret_name);
 	if (!err)
 		memcpy(ret_name, type.name, sizeof(type.name));

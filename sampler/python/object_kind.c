@@ -4,9 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Bits of tp_flags, which types inherit. Source: Include/object.h. */
-#define TYPE_IS_INTEGER (1u << 24)
-#define TYPE_IS_STRING	(1u << 28)
+#include "sampler/python/type_flags.h"
 
 /* Longer names are none of those below. */
 enum { NAME_BYTES = 32 };
@@ -60,9 +58,9 @@ static int read_kind(struct remote_memory *memory, const struct py_offsets *offs
 	name_err = read_name(memory, name_addr, name);
 	if (name_err && name_err != -EFAULT)
 		return name_err;
-	if (flags & TYPE_IS_INTEGER)
+	if (flags & TYPE_IS_INT)
 		*ret_kind = OBJECT_INTEGER;
-	else if (flags & TYPE_IS_STRING)
+	else if (flags & TYPE_IS_STR)
 		*ret_kind = OBJECT_STRING;
 	else
 		*ret_kind = name_err ? OBJECT_UNNAMED : kind_by_name(name);

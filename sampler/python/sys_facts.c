@@ -9,6 +9,7 @@
 #include "sampler/python/dict.h"
 #include "sampler/python/strings.h"
 #include "sampler/python/threads.h"
+#include "sampler/python/type_flags.h"
 #include "sampler/python/value_offsets.h"
 
 /* sys is the first module that there is; it has about 100 attributes. */
@@ -89,10 +90,6 @@ static int find_object(const struct sys_module *sys, const char *name, uint64_t 
 		return err;
 	return (flags & flag) ? 0 : -EBADMSG;
 }
-
-/* tp_flags of Include/object.h: Py_TPFLAGS_LIST_SUBCLASS, Py_TPFLAGS_UNICODE_SUBCLASS. */
-#define TYPE_IS_LIST (1ull << 25)
-#define TYPE_IS_STR  (1ull << 28)
 
 /* Add the argument at addr. 0, -ENOMEM, -E2BIG (no room for more), … */
 static int add_argument(const struct sys_module *sys, remote_addr addr, struct sys_facts *facts,

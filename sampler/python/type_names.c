@@ -10,16 +10,13 @@
 #include "sampler/python/build_check.h"
 #include "sampler/python/dict.h"
 #include "sampler/python/strings.h"
+#include "sampler/python/type_flags.h"
 
 /* Of a module's dict so many entries are looked at; builtins has 160, types 50. */
 #define MODULE_MAX_ENTRIES 1024
 
 /* Of sys.modules; the modules that are looked for are among the first. */
 #define MODULES_MAX_ENTRIES 16384
-
-/* tp_flags (Include/object.h): a heap type, which has its name on the heap; a type of types. */
-#define TYPE_HEAP     (1ull << 9)
-#define TYPE_SUBCLASS (1ull << 31)
 
 /* What is collected. */
 struct collection {
@@ -77,7 +74,7 @@ static bool is_static_type(const struct collection *of, remote_addr addr)
 	return remote_memory_read_u64(of->memory, addr + offsets->object.ob_type, &type_addr) ==
 		       0 &&
 	       remote_memory_read_u64(of->memory, type_addr + offsets->type.flags, &flags) == 0 &&
-	       flags & TYPE_SUBCLASS &&
+	       flags & TYPE_IS_TYPE &&
 	       remote_memory_read_u64(of->memory, addr + offsets->type.flags, &own_flags) == 0 &&
 	       !(own_flags & TYPE_HEAP);
 }

@@ -5,6 +5,7 @@
 
 #include "sampler/python/dict_order.h"
 #include "sampler/python/executable_offsets.h"
+#include "sampler/python/type_flags.h"
 #include "sampler/python/value_offsets.h"
 #include "sampler/python/value_parts.h"
 

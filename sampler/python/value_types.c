@@ -4,14 +4,21 @@
 #include <errno.h>
 #include <string.h>
 
+#include "sampler/python/type_flags.h"
 #include "sampler/python/value_offsets.h"
 
-/* In tp_flags: from this bit on they say of which builtin type a type is a subclass. */
-enum { TYPE_SUBCLASS_BIT = 24 };
-
-static const enum value_kind kinds_by_flag[] = {
-	VALUE_INT, VALUE_LIST, VALUE_TUPLE,	VALUE_BYTES,
-	VALUE_STR, VALUE_DICT, VALUE_EXCEPTION, VALUE_TYPE,
+static const struct {
+	uint64_t flag;
+	enum value_kind kind;
+} kinds_by_flag[] = {
+	{TYPE_IS_INT, VALUE_INT},
+	{TYPE_IS_LIST, VALUE_LIST},
+	{TYPE_IS_TUPLE, VALUE_TUPLE},
+	{TYPE_IS_BYTES, VALUE_BYTES},
+	{TYPE_IS_STR, VALUE_STR},
+	{TYPE_IS_DICT, VALUE_DICT},
+	{TYPE_IS_EXCEPTION, VALUE_EXCEPTION},
+	{TYPE_IS_TYPE, VALUE_TYPE},
 };
 enum { NR_KINDS_BY_FLAG = sizeof(kinds_by_flag) / sizeof(*kinds_by_flag) };
 
@@ -81,8 +88,8 @@ static int read_type_head(struct remote_memory *memory, const struct py_offsets 
 static enum value_kind kind_by_flags(uint64_t flags)
 {
 	for (unsigned int i = 0; i < NR_KINDS_BY_FLAG; i++)
-		if (flags >> (TYPE_SUBCLASS_BIT + i) & 1)
-			return kinds_by_flag[i];
+		if (flags & kinds_by_flag[i].flag)
+			return kinds_by_flag[i].kind;
 	return VALUE_OBJECT;
 }
 

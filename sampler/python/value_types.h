@@ -12,9 +12,6 @@
 #include "procmem/memory.h"
 #include "sampler/python/offsets.h"
 
-/* In tp_flags: the type was made at run time, by a class statement or an extension. */
-#define TYPE_HEAP (1ull << 9)
-
 enum value_kind {
 	VALUE_OBJECT, /* whatever is none of the following */
 	VALUE_NONE,
