@@ -10,6 +10,7 @@
 #include "procmem/cleanup.h"
 #include "sampler/python/circle.h"
 #include "sampler/python/integer.h"
+#include "sampler/python/set.h"
 #include "sampler/python/strings.h"
 
 /* struct llist_node. */
@@ -17,15 +18,6 @@ struct list_node {
 	uint64_t next;
 	uint64_t prev;
 };
-
-/* setentry; the hash of those that were removed is -1, which no object has. */
-struct set_entry {
-	uint64_t key;
-	uint64_t hash;
-};
-
-/* So many of them are read at once. */
-enum { SET_PIECE_ENTRIES = 512 };
 
 /* So many futures in a row may stand between a task and one that awaits it. */
 enum { MAX_FUTURES_BETWEEN = 4 };
@@ -154,40 +146,23 @@ static bool is_one_objects(int err)
 	return err == -EBADMSG || err == -EFAULT || err == -EAGAIN;
 }
 
-/* Append those of nr entries that are there. */
-static int append_entries(const struct set_entry *entries, size_t nr, struct addr_list *members)
-{
-	int err = 0;
-
-	for (size_t i = 0; !err && i < nr && members->nr < AWAITERS_MAX; i++)
-		if (entries[i].key && entries[i].hash != UINT64_MAX)
-			err = addr_list_append(members, entries[i].key);
-	return err;
-}
-
 /* Append the members of a set. */
-static int read_set(const struct task_reader *reader, remote_addr addr, struct addr_list *members)
+static int read_set(const struct task_reader *reader, remote_addr addr, struct addr_list *list)
 {
-	const struct py_offsets *offsets = reader->offsets;
-	struct set_entry entries[SET_PIECE_ENTRIES];
-	uint64_t table_addr, mask;
-	int err = remote_memory_read_u64(reader->memory, addr + offsets->set.table, &table_addr);
+	remote_addr members[SET_PIECE_SLOTS];
+	struct set set;
+	size_t nr;
+	int err = set_open(reader->memory, reader->offsets, addr, &set);
 
-	if (!err)
-		err = remote_memory_read_u64(reader->memory, addr + offsets->set.mask, &mask);
-	if (err)
-		return err;
-	/* A set's table has four times as many places as members at most. */
-	if (mask & (mask + 1) || mask >= 4ull * AWAITERS_MAX)
-		return -EBADMSG;
-	for (uint64_t at = 0; !err && at <= mask; at += SET_PIECE_ENTRIES) {
-		const uint64_t left = mask + 1 - at;
-		const size_t nr = left < SET_PIECE_ENTRIES ? left : SET_PIECE_ENTRIES;
-
-		err = remote_memory_read(reader->memory, table_addr + at * sizeof(*entries),
-					 entries, nr * sizeof(*entries));
-		if (!err)
-			err = append_entries(entries, nr, members);
+	/* A set's table has four times as many slots as members at most. */
+	if (!err && set.nr_slots > 4ull * AWAITERS_MAX)
+		err = -EBADMSG;
+	for (uint64_t at = 0; !err && at < set.nr_slots; at += nr) {
+		nr = set.nr_slots - at < SET_PIECE_SLOTS ? set.nr_slots - at : SET_PIECE_SLOTS;
+		err = set_read(reader->memory, &set, at, nr, members);
+		for (size_t i = 0; !err && i < nr && list->nr < AWAITERS_MAX; i++)
+			if (members[i])
+				err = addr_list_append(list, members[i]);
 	}
 	return err;
 }

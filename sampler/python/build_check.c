@@ -128,9 +128,6 @@ static bool objects_consistent(const struct py_offsets *o)
 		{o->unicode.compact_data, 8, most, most},
 		{o->bytes.ob_size, 8, most, most},
 		{o->bytes.ob_sval, 1, most, most},
-		{o->set.used, 8, most, most},
-		{o->set.table, 8, most, most},
-		{o->set.mask, 8, most, most},
 	};
 
 	if (o->frame.localsplus != OFFSET_ABSENT && o->frame.size > FRAME_MAX_BYTES)

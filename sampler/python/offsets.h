@@ -187,11 +187,6 @@ struct py_offsets {
 		uint32_t ob_size;
 		uint32_t ob_sval;
 	} bytes;
-	struct { /* 3.14+ */
-		uint32_t used;
-		uint32_t table;
-		uint32_t mask;
-	} set;
 };
 
 /* enum _frameowner of CPython, what is the same in all versions. */

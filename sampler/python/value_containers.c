@@ -3,17 +3,12 @@
 #include <errno.h>
 
 #include "sampler/python/dict_order.h"
+#include "sampler/python/set.h"
 #include "sampler/python/value_offsets.h"
 #include "sampler/python/value_parts.h"
 
 /* So many items are read at a time. */
 enum { PIECE_ITEMS = 64 };
-
-/* How many of those that are left come next. */
-static uint64_t piece_of(uint64_t nr_left)
-{
-	return nr_left < PIECE_ITEMS ? nr_left : PIECE_ITEMS;
-}
 
 /*
  * Begin the container at addr. False where it is in itself or too deep, and then it is
@@ -62,7 +57,9 @@ static int write_items(struct value_writer *writer, remote_addr items_addr, uint
 		const remote_addr addr = items_addr + i * sizeof(*items);
 		int err;
 
-		nr = piece_of(nr_items - i);
+		nr = nr_items - i;
+		if (nr > PIECE_ITEMS)
+			nr = PIECE_ITEMS;
 		err = remote_memory_read(writer->memory, addr, items, nr * sizeof(*items));
 		if (err)
 			return write_lack(writer, err, i, addr);
@@ -152,53 +149,25 @@ int value_write_arguments(struct value_writer *writer, remote_addr addr)
 	return err;
 }
 
-/* The head of a set. */
-struct set {
-	uint64_t nr_used;
-	uint64_t mask; /* slots - 1 */
-	remote_addr table_addr;
-};
-
-static int open_set(struct value_writer *writer, remote_addr addr, struct set *ret_set)
-{
-	remote_addr end;
-	int err = value_read_field(writer, addr, SET_USED_AFTER_TYPE, &ret_set->nr_used);
-
-	if (!err)
-		err = value_read_field(writer, addr, SET_MASK_AFTER_TYPE, &ret_set->mask);
-	if (!err)
-		err = value_read_field(writer, addr, SET_TABLE_AFTER_TYPE, &ret_set->table_addr);
-	if (!err &&
-	    (ret_set->mask & (ret_set->mask + 1) || ret_set->mask >= INT64_MAX / SET_ENTRY_BYTES ||
-	     ret_set->nr_used > ret_set->mask ||
-	     __builtin_add_overflow(ret_set->table_addr, (ret_set->mask + 1) * SET_ENTRY_BYTES,
-				    &end)))
-		err = -EBADMSG;
-	return err;
-}
-
-/*
- * The objects of a set in the order of its table, which is that of repr(). A removed one leaves
- * a slot with a hash that none has.
- */
+/* The members of the set at addr. */
 static int write_set_items(struct value_writer *writer, remote_addr addr, const struct set *set)
 {
-	uint8_t entries[PIECE_ITEMS][SET_ENTRY_BYTES];
+	remote_addr members[SET_PIECE_SLOTS];
 	uint64_t nr, nr_written = 0;
 	int err;
 
-	for (uint64_t i = 0; i <= set->mask && nr_written < set->nr_used; i += nr) {
-		nr = piece_of(set->mask + 1 - i);
-		err = remote_memory_read(writer->memory, set->table_addr + i * SET_ENTRY_BYTES,
-					 entries, nr * SET_ENTRY_BYTES);
+	for (uint64_t i = 0; i < set->nr_slots && nr_written < set->nr_used; i += nr) {
+		nr = set->nr_slots - i;
+		if (nr > SET_PIECE_SLOTS)
+			nr = SET_PIECE_SLOTS;
+		err = set_read(writer->memory, set, i, nr, members);
 		if (err)
 			return write_lack(writer, err, nr_written, addr);
 		for (uint64_t k = 0; !err && k < nr; k++) {
-			if (!field_u64(entries[k], SET_ENTRY_KEY) ||
-			    field_u64(entries[k], SET_ENTRY_HASH) == UINT64_MAX)
+			if (!members[k])
 				continue;
 			write_comma(writer, nr_written++);
-			err = value_write_part(writer, field_u64(entries[k], SET_ENTRY_KEY));
+			err = value_write_part(writer, members[k]);
 		}
 		if (err || writer->text->is_full)
 			return err;
@@ -209,7 +178,7 @@ static int write_set_items(struct value_writer *writer, remote_addr addr, const 
 int value_write_set(struct value_writer *writer, remote_addr addr)
 {
 	struct set set;
-	int err = open_set(writer, addr, &set);
+	int err = set_open(writer->memory, &writer->build->offsets, addr, &set);
 
 	if (!err && !set.nr_used)
 		value_text_puts(writer->text, "set()");

@@ -76,9 +76,6 @@ static const struct py_offsets debug_offsets_truth = {
 #if PY_VERSION_HEX >= 0x030e0000
 	.generator = {.iframe = AT(gen_object.gi_iframe),
 		      .frame_state = AT(gen_object.gi_frame_state)},
-	.set = {.used = AT(set_object.used),
-		.table = AT(set_object.table),
-		.mask = AT(set_object.mask)},
 #endif
 	.code =
 		{

@@ -113,7 +113,6 @@ static bool is_searched(size_t index)
 
 	return bytes != offsetof(struct py_offsets, interpreter.modules) &&
 	       bytes != offsetof(struct py_offsets, generator.frame_state) &&
-	       bytes < offsetof(struct py_offsets, set) &&
 	       (bytes < offsetof(struct py_offsets, interpreter.gc) ||
 		bytes >= offsetof(struct py_offsets, thread)) &&
 	       (bytes < offsetof(struct py_offsets, thread.last_profiled_frame) ||
