@@ -119,7 +119,7 @@ static int read_once(struct tasks *tasks, const struct task_owner *owner, remote
 
 	if (err)
 		return err;
-	err = await_chain_walk(&sampler->codes, tasks->reader.memory, &tasks->reader.kinds, clock,
+	err = await_chain_walk(&sampler->codes, tasks->reader.memory, &tasks->reader.types, clock,
 			       ret_words->coro_addr, &tasks->chain);
 	*ret_chain_err = err;
 	return is_passing(err) ? 0 : err;

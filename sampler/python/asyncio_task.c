@@ -123,19 +123,19 @@ static int read_number(struct task_reader *reader, remote_addr addr, char **ret_
 
 int task_read_name(struct task_reader *reader, const struct task_words *task, char **ret_name)
 {
-	enum object_kind kind;
-	uint64_t type_addr;
+	struct value_type type;
+	remote_addr type_addr;
 	int err = remote_memory_read_u64(
 		reader->memory, task->name_addr + reader->offsets->object.ob_type, &type_addr);
 
 	if (!err)
-		err = object_kind_get(&reader->kinds, reader->memory, reader->offsets, type_addr,
-				      &kind);
+		err = type_cache_get(&reader->types, reader->memory, reader->offsets, type_addr,
+				     &type);
 	if (err)
 		return err;
-	if (kind == OBJECT_INTEGER)
+	if (type.kind == VALUE_INT)
 		return read_number(reader, task->name_addr, ret_name);
-	if (kind != OBJECT_STRING)
+	if (type.kind != VALUE_STR)
 		return -EBADMSG;
 	return string_read(reader->memory, reader->offsets, task->name_addr, ret_name);
 }

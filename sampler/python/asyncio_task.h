@@ -13,7 +13,7 @@
 #include <stddef.h>
 
 #include "sampler/python/asyncio_offsets.h"
-#include "sampler/python/object_kind.h"
+#include "sampler/python/type_cache.h"
 
 /* Longer lists are cut: a task takes 1 kB of the program's memory with its coroutine. */
 #define TASKS_MAX (1u << 20)
@@ -41,7 +41,7 @@ struct task_reader {
 	struct remote_memory *memory;	       /* borrowed */
 	const struct py_offsets *offsets;      /* borrowed */
 	const struct asyncio_offsets *asyncio; /* borrowed */
-	struct object_kinds kinds;
+	struct type_cache types;
 };
 
 /* The words of a task. */

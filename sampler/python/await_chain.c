@@ -15,7 +15,7 @@ enum { MAX_AWAITERS_IN_A_ROW = 4 };
 struct chain {
 	struct frame_walk walk;
 	struct remote_memory *memory;
-	struct object_kinds *kinds;
+	struct type_cache *types;
 	struct circle circle;
 };
 
@@ -82,55 +82,61 @@ static int take_generator(struct chain *chain, remote_addr addr, remote_addr *re
 	return read_awaited(chain, addr + iframe, &words, ret_next);
 }
 
-/* The kind of an object, and its head. */
-static int read_kind(struct chain *chain, remote_addr addr, struct object_head *ret_head,
-		     enum object_kind *ret_kind)
+/* The type of an object, and its head. */
+static int read_type(struct chain *chain, remote_addr addr, struct object_head *ret_head,
+		     struct value_type *ret_type)
 {
 	int err = read_head(chain, addr, ret_head);
 
 	return err ? err
-		   : object_kind_get(chain->kinds, chain->memory, &chain->walk.build->offsets,
-				     ret_head->type_addr, ret_kind);
+		   : type_cache_get(chain->types, chain->memory, &chain->walk.build->offsets,
+				    ret_head->type_addr, ret_type);
+}
+
+/* Whether it may be the type of awaiters for all that can be read of it. */
+static bool may_drive(const struct value_type *type)
+{
+	return type->kind == VALUE_OBJECT && !type->has_name;
 }
 
 /* Whether an object that may be an awaiter is one: what it drives in the end has a frame. */
 static bool is_awaiter(struct chain *chain, const struct object_head *head)
 {
 	struct object_head driven = *head;
-	enum object_kind kind = OBJECT_UNNAMED;
+	struct value_type type = {.kind = VALUE_OBJECT};
 
-	for (int i = 0; i < MAX_AWAITERS_IN_A_ROW && kind == OBJECT_UNNAMED; i++)
-		if (read_kind(chain, driven.first_field, &driven, &kind))
+	for (int i = 0; i < MAX_AWAITERS_IN_A_ROW && may_drive(&type); i++)
+		if (read_type(chain, driven.first_field, &driven, &type))
 			return false;
-	return kind == OBJECT_GENERATOR;
+	return type.kind == VALUE_GENERATOR;
 }
 
 /* One step along the chain: *ret_next is 0 at its end. */
 static int chain_step(struct chain *chain, remote_addr addr, remote_addr *ret_next)
 {
 	struct object_head head;
-	enum object_kind kind;
+	struct value_type type;
 	int err;
 
 	*ret_next = 0;
 	if (circle_closes(&chain->circle, addr) || chain->circle.nr > AWAIT_CHAIN_MAX)
 		return -E2BIG;
-	err = read_kind(chain, addr, &head, &kind);
+	err = read_type(chain, addr, &head, &type);
 	if (err)
 		return err;
-	if (kind == OBJECT_AWAITER || (kind == OBJECT_UNNAMED && is_awaiter(chain, &head)))
+	if (type.kind == VALUE_AWAITER || (may_drive(&type) && is_awaiter(chain, &head)))
 		*ret_next = head.first_field;
-	return kind == OBJECT_GENERATOR ? take_generator(chain, addr, ret_next) : 0;
+	return type.kind == VALUE_GENERATOR ? take_generator(chain, addr, ret_next) : 0;
 }
 
 int await_chain_walk(struct code_cache *codes, struct remote_memory *memory,
-		     struct object_kinds *kinds, const struct code_clock *clock,
+		     struct type_cache *types, const struct code_clock *clock,
 		     remote_addr coro_addr, struct frame_list *list)
 {
 	struct chain chain = {
 		.walk = {.build = codes->build, .codes = codes, .clock = clock, .list = list},
 		.memory = memory,
-		.kinds = kinds,
+		.types = types,
 	};
 	remote_addr addr = coro_addr;
 	int err = 0;

@@ -12,7 +12,7 @@
 #pragma once
 
 #include "sampler/python/frames.h"
-#include "sampler/python/object_kind.h"
+#include "sampler/python/type_cache.h"
 
 /*
  * Longer chains are cut: -E2BIG. Each await is a call of C to C when it is resumed, so CPython's
@@ -29,5 +29,5 @@ enum { AWAIT_CHAIN_MAX = 1 << 14 };
  * memory, code objects from that of codes, whose build has traits.generator_states.
  */
 int await_chain_walk(struct code_cache *codes, struct remote_memory *memory,
-		     struct object_kinds *kinds, const struct code_clock *clock,
+		     struct type_cache *types, const struct code_clock *clock,
 		     remote_addr coro_addr, struct frame_list *list);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "procmem/cleanup.h"
+#include "sampler/python/c_string.h"
 #include "sampler/python/executable_offsets.h"
 #include "sampler/python/strings.h"
 #include "sampler/python/type_flags.h"
@@ -25,7 +26,7 @@ static bool is_unreadable(int err)
 struct type {
 	remote_addr addr;
 	uint64_t flags;
-	char name[C_STRING_MAX_BYTES + sizeof(ELLIPSIS)];
+	char name[EXECUTABLE_NAME_MAX_BYTES + sizeof(ELLIPSIS)];
 };
 
 /* A thing that is described. */
@@ -45,58 +46,28 @@ static int read_field(const struct description *of, remote_addr object_addr, uin
 				      ret_value);
 }
 
-/*
- * How many bytes of a C string lie before its end, C_STRING_MAX_BYTES at most. It is read
- * page by page: it may be the last thing in a mapping.
- */
-static int c_string_length(const struct description *of, remote_addr addr, size_t *ret_length)
-{
-	enum { PAGE_BYTES = 4096 };
-	char bytes[C_STRING_MAX_BYTES] = {0};
-	size_t here = PAGE_BYTES - addr % PAGE_BYTES;
-	const char *end;
-	size_t nr_bytes;
-	int err;
-
-	if (here > sizeof(bytes))
-		here = sizeof(bytes);
-	struct remote_range ranges[] = {
-		{.addr = addr, .buffer = bytes, .size = here},
-		{.addr = addr + here, .buffer = bytes + here, .size = sizeof(bytes) - here},
-	};
-	err = remote_memory_read_ranges(of->reads->source, ranges, here < sizeof(bytes) ? 2 : 1);
-	if (err)
-		return err;
-	nr_bytes = ranges[0].done_bytes;
-	if (nr_bytes == here)
-		nr_bytes += ranges[1].done_bytes;
-	end = memchr(bytes, '\0', nr_bytes);
-	if (!end && nr_bytes < sizeof(bytes))
-		return -EFAULT;
-	*ret_length = end ? (size_t)(end - bytes) : sizeof(bytes);
-	return 0;
-}
-
 /* The C string at addr, cut if it is too long. Its own bytes alone are kept as read. */
 static int read_c_string(const struct description *of, remote_addr addr,
-			 char ret_text[C_STRING_MAX_BYTES + sizeof(ELLIPSIS)])
+			 char ret_text[EXECUTABLE_NAME_MAX_BYTES + sizeof(ELLIPSIS)])
 {
+	char text[EXECUTABLE_NAME_MAX_BYTES + 1];
 	size_t length;
-	int err = c_string_length(of, addr, &length);
+	int err = c_string_read(of->reads->source, addr, text, sizeof(text));
 
 	if (err)
 		return err;
+	length = strlen(text);
 	err = remote_memory_read(&of->reads->memory, addr, ret_text,
-				 length < C_STRING_MAX_BYTES ? length + 1 : length);
+				 length < EXECUTABLE_NAME_MAX_BYTES ? length + 1 : length);
 	ret_text[length] = '\0';
-	if (!err && length == C_STRING_MAX_BYTES)
+	if (!err && length == EXECUTABLE_NAME_MAX_BYTES)
 		memcpy(ret_text + length, ELLIPSIS, sizeof(ELLIPSIS));
 	return err;
 }
 
 /* The name of the type at addr. */
 static int read_type_name(const struct description *of, remote_addr addr,
-			  char ret_name[C_STRING_MAX_BYTES + sizeof(ELLIPSIS)])
+			  char ret_name[EXECUTABLE_NAME_MAX_BYTES + sizeof(ELLIPSIS)])
 {
 	remote_addr name_addr;
 	int err = (addr % sizeof(uint64_t)) ? -EBADMSG : 0;
@@ -165,7 +136,7 @@ static int name_by_type(const struct description *of, const struct type *type)
 
 /* The name of the object that a builtin belongs to: its type's, or its own if it is one. */
 static int read_owner_name(const struct description *of, remote_addr self_addr,
-			   char ret_name[C_STRING_MAX_BYTES + sizeof(ELLIPSIS)])
+			   char ret_name[EXECUTABLE_NAME_MAX_BYTES + sizeof(ELLIPSIS)])
 {
 	struct type type;
 	int err = read_type(of, self_addr, &type);
@@ -180,7 +151,7 @@ static int read_owner_name(const struct description *of, remote_addr self_addr,
 /* What stands before a builtin's own name: its module, or the class of a method, and a dot. */
 static int read_prefix(const struct description *of, remote_addr addr, char **ret_prefix)
 {
-	char owner[C_STRING_MAX_BYTES + sizeof(ELLIPSIS)];
+	char owner[EXECUTABLE_NAME_MAX_BYTES + sizeof(ELLIPSIS)];
 	remote_addr module_addr, self_addr;
 	cleanup_free char *module = NULL;
 	const char *prefix = NULL;
@@ -205,7 +176,7 @@ static int read_prefix(const struct description *of, remote_addr addr, char **re
 /* A builtin_function_or_method. */
 static int name_builtin(const struct description *of, remote_addr addr)
 {
-	char name[C_STRING_MAX_BYTES + sizeof(ELLIPSIS)];
+	char name[EXECUTABLE_NAME_MAX_BYTES + sizeof(ELLIPSIS)];
 	cleanup_free char *prefix = NULL;
 	remote_addr ml_addr, name_addr;
 	int err = read_field(of, addr, BUILTIN_ML_AFTER_TYPE, &ml_addr);
@@ -223,7 +194,7 @@ static int name_builtin(const struct description *of, remote_addr addr)
 /* A method of a type in C: method_descriptor and its like. */
 static int name_descriptor(const struct description *of, remote_addr addr)
 {
-	char type_name[C_STRING_MAX_BYTES + sizeof(ELLIPSIS)];
+	char type_name[EXECUTABLE_NAME_MAX_BYTES + sizeof(ELLIPSIS)];
 	cleanup_free char *prefix = NULL;
 	cleanup_free char *name = NULL;
 	remote_addr type_addr, name_addr;

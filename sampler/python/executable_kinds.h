@@ -18,7 +18,7 @@
 #include "sampler/python/offsets.h"
 
 /* A longer C string is cut after so many bytes and ends in "…". */
-enum { C_STRING_MAX_BYTES = 256 };
+enum { EXECUTABLE_NAME_MAX_BYTES = 256 };
 
 enum executable_kind {
 	EXECUTABLE_NOTHING, /* None: the frame is not shown */

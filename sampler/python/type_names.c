@@ -251,7 +251,7 @@ static const struct type_name *name_at(const struct type_names *names, remote_ad
 	return &names->names[low - 1];
 }
 
-/* Who reads a name reads so much at most: executable_kinds.h, and one more. */
+/* Who reads a name reads so much at most: EXECUTABLE_NAME_MAX_BYTES, and one more. */
 enum { NAME_READ_MAX_BYTES = 257 };
 
 /* Add what a name has of a piece that was not read to its end. */

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "sampler/python/c_string.h"
 #include "sampler/python/dict_order.h"
 #include "sampler/python/executable_offsets.h"
 #include "sampler/python/type_flags.h"
@@ -27,29 +28,6 @@ static bool has_kind(struct value_writer *writer, remote_addr addr, enum value_k
 	       type.kind == kind;
 }
 
-/* The C string at addr, which is read up to the end of a page first: it may be the last there. */
-static int read_c_name(struct value_writer *writer, remote_addr addr, char ret_name[C_NAME_BYTES])
-{
-	enum { PAGE_BYTES = 4096 };
-	size_t length = 0;
-
-	while (length < C_NAME_BYTES - 1) {
-		size_t nr = PAGE_BYTES - (addr + length) % PAGE_BYTES;
-		int err;
-
-		if (nr > C_NAME_BYTES - 1 - length)
-			nr = C_NAME_BYTES - 1 - length;
-		err = remote_memory_read(writer->memory, addr + length, ret_name + length, nr);
-		if (err)
-			return err;
-		if (memchr(ret_name + length, '\0', nr))
-			return 0;
-		length += nr;
-	}
-	ret_name[length] = '\0';
-	return 0;
-}
-
 static void write_c_name(struct value_writer *writer, const char *name)
 {
 	for (; *name; name++)
@@ -72,7 +50,7 @@ static int read_static_name(struct value_writer *writer, remote_addr type_addr,
 	int err = remote_memory_read_u64(
 		writer->memory, type_addr + writer->build->offsets.object.tp_name, &name_addr);
 
-	return err ? err : read_c_name(writer, name_addr, ret_name);
+	return err ? err : c_string_read(writer->memory, name_addr, ret_name, C_NAME_BYTES);
 }
 
 /* A field of a type made at run time, in front of its cached keys. */
@@ -252,7 +230,7 @@ static int write_builtin_name(struct value_writer *writer, remote_addr ml_addr)
 	int err = remote_memory_read_u64(writer->memory, ml_addr + METHOD_DEF_NAME, &name_addr);
 
 	if (!err)
-		err = read_c_name(writer, name_addr, name);
+		err = c_string_read(writer->memory, name_addr, name, sizeof(name));
 	if (err)
 		return name_error(err);
 	value_text_puts(writer->text, " ");

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "sampler/python/c_string.h"
 #include "sampler/python/type_flags.h"
 #include "sampler/python/value_offsets.h"
 
@@ -47,11 +48,18 @@ static const struct {
 	{"function", VALUE_FUNCTION},
 	{"method", VALUE_METHOD},
 	{"cell", VALUE_CELL},
+	{"generator", VALUE_GENERATOR},
+	{"coroutine", VALUE_GENERATOR},
+	{"async_generator", VALUE_GENERATOR},
+	{"coroutine_wrapper", VALUE_AWAITER},
+	{"async_generator_asend", VALUE_AWAITER},
+	{"async_generator_athrow", VALUE_AWAITER},
+	{"anext_awaitable", VALUE_AWAITER},
 };
 enum { NR_KINDS_BY_NAME = sizeof(kinds_by_name) / sizeof(*kinds_by_name) };
 
-/* The longest of these names and its end. */
-enum { NAME_BYTES = sizeof("builtin_function_or_method") };
+/* Room for the longest of these names, its end, and one more: of longer ones as much is read. */
+enum { NAME_BYTES = sizeof("builtin_function_or_method") + 1 };
 
 /* Classes are not derived deeper; what is goes in a circle, or is odd. */
 enum { BASES_MAX = 64 };
@@ -93,20 +101,6 @@ static enum value_kind kind_by_flags(uint64_t flags)
 	return VALUE_OBJECT;
 }
 
-/* As much of the C string at addr as is there and can matter. Whether anything is. */
-static bool read_name(struct remote_memory *memory, remote_addr addr, char ret_name[NAME_BYTES])
-{
-	size_t length = 0;
-
-	if (remote_memory_read(memory, addr, ret_name, NAME_BYTES) == 0)
-		return true;
-	/* It may be the last thing in a mapping. */
-	while (length < NAME_BYTES &&
-	       remote_memory_read(memory, addr + length, ret_name + length, 1) == 0)
-		length++;
-	return length > 0;
-}
-
 /*
  * The kind that a static type's name tells; VALUE_OBJECT if it is none of those. False if it
  * has no name that can be read.
@@ -114,13 +108,13 @@ static bool read_name(struct remote_memory *memory, remote_addr addr, char ret_n
 static bool kind_by_name(struct remote_memory *memory, const struct type_head *head,
 			 enum value_kind *ret_kind)
 {
-	char name[NAME_BYTES] = "";
+	char name[NAME_BYTES];
 
 	*ret_kind = VALUE_OBJECT;
-	if (!read_name(memory, head->name_addr, name))
+	if (c_string_read(memory, head->name_addr, name, sizeof(name)) != 0)
 		return false;
 	for (size_t i = 0; i < NR_KINDS_BY_NAME; i++)
-		if (strncmp(name, kinds_by_name[i].type_name, NAME_BYTES) == 0)
+		if (strcmp(name, kinds_by_name[i].type_name) == 0)
 			*ret_kind = kinds_by_name[i].kind;
 	return true;
 }
@@ -140,29 +134,35 @@ static enum value_kind kind_by_bases(struct remote_memory *memory, const struct 
 	return kind;
 }
 
-int value_type_of(struct remote_memory *memory, const struct py_build *build, remote_addr addr,
-		  struct value_type *ret_type)
+int value_type_read(struct remote_memory *memory, const struct py_offsets *offsets,
+		    remote_addr addr, struct value_type *ret_type)
 {
-	const struct py_offsets *offsets = &build->offsets;
-	struct value_type type = {.kind = VALUE_OBJECT};
+	struct value_type type = {.addr = addr, .kind = VALUE_OBJECT, .has_name = true};
 	struct type_head head;
-	bool has_name = true;
-	int err = (addr % sizeof(uint64_t)) ? -EBADMSG : 0;
+	int err = read_type_head(memory, offsets, addr, &head);
 
-	if (!err)
-		err = remote_memory_read_u64(memory, addr + offsets->object.ob_type, &type.addr);
-	if (!err)
-		err = read_type_head(memory, offsets, type.addr, &head);
 	if (err)
 		return err;
 	type.is_heap = head.flags & TYPE_HEAP;
 	if (!type.is_heap)
-		has_name = kind_by_name(memory, &head, &type.kind);
-	type.is_exact = type.kind != VALUE_OBJECT || !has_name;
+		type.has_name = kind_by_name(memory, &head, &type.kind);
+	type.is_exact = type.kind != VALUE_OBJECT || !type.has_name;
 	if (type.kind == VALUE_OBJECT)
 		type.kind = kind_by_flags(head.flags);
 	if (type.kind == VALUE_OBJECT)
 		type.kind = kind_by_bases(memory, offsets, head);
 	*ret_type = type;
 	return 0;
+}
+
+int value_type_of(struct remote_memory *memory, const struct py_build *build, remote_addr addr,
+		  struct value_type *ret_type)
+{
+	remote_addr type_addr;
+	int err = (addr % sizeof(uint64_t)) ? -EBADMSG : 0;
+
+	if (!err)
+		err = remote_memory_read_u64(memory, addr + build->offsets.object.ob_type,
+					     &type_addr);
+	return err ? err : value_type_read(memory, &build->offsets, type_addr, ret_type);
 }

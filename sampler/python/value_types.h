@@ -36,6 +36,8 @@ enum value_kind {
 	VALUE_FUNCTION,
 	VALUE_METHOD,
 	VALUE_CELL,
+	VALUE_GENERATOR, /* generator, coroutine or asynchronous generator: has a frame */
+	VALUE_AWAITER,	 /* the word behind its type is the object that it drives */
 	NR_VALUE_KINDS,
 };
 
@@ -45,14 +47,19 @@ struct value_type {
 	enum value_kind kind;
 	bool is_exact; /* they are of that kind itself, and not of a subclass */
 	bool is_heap;  /* TYPE_HEAP */
+	bool has_name; /* false: of a static type that could not be read */
 };
 
 /*
- * The type of the object at addr. 0; -EBADMSG or -EFAULT (there is no object), -ESRCH, -EPERM.
+ * The type at addr, or that of the object at addr. 0; -EBADMSG or -EFAULT (there is no type, no
+ * object), -ESRCH, -EPERM.
  *
- * Source: tp_flags of CPython Include/object.h; best_base() of Objects/typeobject.c: an
- * instance is laid out as tp_base has it.
+ * Source: best_base() of CPython Objects/typeobject.c: an instance is laid out as tp_base has
+ * it; Objects/genobject.c (PyCoroWrapper, PyAsyncGenASend, PyAsyncGenAThrow) and
+ * Objects/iterobject.c (anextawaitableobject) of 3.14 and 3.15.
  */
+int value_type_read(struct remote_memory *memory, const struct py_offsets *offsets,
+		    remote_addr addr, struct value_type *ret_type);
 int value_type_of(struct remote_memory *memory, const struct py_build *build, remote_addr addr,
 		  struct value_type *ret_type);
 

@@ -115,7 +115,7 @@ static uint32_t look(struct fake_python *py, const struct asyncio_offsets *async
 			continue;
 		(void)task_read_name(&reader, &task, &name);
 		(void)task_read_awaiters(&reader, &task, &awaiters);
-		(void)await_chain_walk(&codes, &py->fake.memory, &reader.kinds, &clock,
+		(void)await_chain_walk(&codes, &py->fake.memory, &reader.types, &clock,
 				       task.coro_addr, &chain);
 		if (awaiters.nr > AWAITERS_MAX || chain.nr_frames > AWAIT_CHAIN_MAX)
 			abort();

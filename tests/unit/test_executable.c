@@ -221,15 +221,15 @@ Test(executable, name_without_end_is_cut)
 {
 	struct fake_python py;
 	struct code_cache codes;
-	char expected[C_STRING_MAX_BYTES + 8];
+	char expected[EXECUTABLE_NAME_MAX_BYTES + 8];
 
 	begin(&py, &codes, 15);
 	remote_addr name_addr = fake_python_alloc(&py, 1 << 16);
 
 	for (size_t i = 0; i < 1 << 16; i++)
 		fake_memory_write_u8(&py.fake, name_addr + i, 'x');
-	memset(expected, 'x', C_STRING_MAX_BYTES);
-	memcpy(expected + C_STRING_MAX_BYTES, "\xe2\x80\xa6", 4);
+	memset(expected, 'x', EXECUTABLE_NAME_MAX_BYTES);
+	memcpy(expected + EXECUTABLE_NAME_MAX_BYTES, "\xe2\x80\xa6", 4);
 	expect_named(&py, &codes, builtin(&py, name_addr, 0, 0), 1, expected);
 	/* One that ends with its mapping, before its end, is none. */
 	name_addr = fake_python_alloc(&py, 4);
