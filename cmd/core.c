@@ -112,6 +112,7 @@ static enum exit_status write_profile(struct core_options *options)
 		.nr_paths = options->nr_paths,
 		.places = options->places,
 		.crashed_only = options->crashed_only,
+		.native = options->dump.native,
 		.profile = options->profile,
 		.layout = options->layout,
 	};

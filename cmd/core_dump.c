@@ -117,10 +117,18 @@ static void describe(struct core_dump *dump, const struct core_target *target)
 	dump_set_post_mortem(dump->dump, &dump->post_mortem);
 }
 
-/* Have the sinks through which samples come to the dump: errors of their init functions. */
-static int begin(struct core_dump *dump, const struct core_target *target,
-		 enum core_dump_native native)
+/*
+ * Have a sampler, and the sinks through which its samples come to the dump: errors of their
+ * init functions.
+ */
+static int begin(struct core_dump *dump, struct core_target *target,
+		 const struct core_dump_options *options)
 {
+	const struct sampler_looks looks = {
+		.details = true,
+		.still = true,
+		.value_max_chars = options->value_max_chars,
+	};
 	struct sample_sink *sink;
 	int err;
 
@@ -133,10 +141,13 @@ static int begin(struct core_dump *dump, const struct core_target *target,
 	};
 	if (!dump->dump)
 		return -ENOMEM;
+	err = core_target_sampler(target, &looks, &dump->sampler);
+	if (err)
+		return err;
 	sink = dump_sink(dump->dump);
-	if (native) {
+	if (options->native != CORE_NATIVE_NONE) {
 		err = core_native_init(&dump->native, target->core, &dump->threads,
-				       &target->files->source, sink);
+				       &target->files->source, dump->sampler, sink);
 		if (err)
 			return err;
 		sink = &dump->native.sink;
@@ -147,21 +158,16 @@ static int begin(struct core_dump *dump, const struct core_target *target,
 enum exit_status core_dump_take(struct core_target *target, const struct core_dump_options *options,
 				struct core_dump *ret_dump, struct message *reterr)
 {
-	const struct sampler_looks looks = {
-		.details = true,
-		.still = true,
-		.value_max_chars = options->value_max_chars,
-	};
 	struct core_dump *dump = ret_dump;
-	int err = begin(dump, target, options->native);
+	int err = begin(dump, target, options);
 
 	if (!err)
 		dump_want_sources(dump->dump, &dump->sources);
 	if (!err && options->value_max_chars)
 		dump_want_variables(dump->dump);
 	if (!err)
-		err = core_target_walk(target, &looks, &dump->threads.sink, &dump->sampler);
-	if (!err && options->native == CORE_DUMP_NATIVE_ALL)
+		err = sampler_dump(dump->sampler, &dump->threads.sink);
+	if (!err && options->native == CORE_NATIVE_ALL)
 		err = core_native_add_unknown(&dump->native);
 	if (err)
 		return core_target_explain(target, err, reterr);

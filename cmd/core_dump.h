@@ -13,16 +13,9 @@
 #include "output/source_lines.h"
 #include "sampler/sampler.h"
 
-/* Of which threads C frames are wanted. */
-enum core_dump_native {
-	CORE_DUMP_NATIVE_NONE,
-	CORE_DUMP_NATIVE_PYTHON,
-	CORE_DUMP_NATIVE_ALL, /* also of those that Python does not know */
-};
-
 struct core_dump_options {
 	uint32_t value_max_chars; /* of variables; 0: none are wanted */
-	enum core_dump_native native;
+	enum core_native_threads native;
 	bool modules; /* a list of them */
 };
 
@@ -37,7 +30,7 @@ struct core_dump {
 	/* Private. */
 	struct sampler *sampler; /* has the functions */
 	struct core_threads threads;
-	struct core_native native; /* has the functions of C frames */
+	struct core_native native;
 	struct core_modules modules;
 };
 

@@ -40,8 +40,8 @@ static const struct function *function_at(struct core_native *native, remote_add
 	native_names_find(native->names, addr, &found);
 	if (!found.name[0])
 		name_by_place(&found, unnamed);
-	return function_table_get(&native->functions, FUNCTION_NATIVE,
-				  found.name[0] ? found.name : unnamed, found.path, 0);
+	return sampler_function(native->sampler, FUNCTION_NATIVE,
+				found.name[0] ? found.name : unnamed, found.path);
 }
 
 /* Stacks. */
@@ -110,8 +110,8 @@ static int make_frame(struct core_native *native, const struct sample *sample,
 		ret_detail->addr = native->frames[merged->index].pc;
 		break;
 	case MERGED_HOLE:
-		ret_frame->function = function_table_get(&native->functions, FUNCTION_NATIVE,
-							 CORE_NATIVE_HOLE, "", 0);
+		ret_frame->function =
+			sampler_function(native->sampler, FUNCTION_NATIVE, CORE_NATIVE_HOLE, "");
 		break;
 	}
 	return ret_frame->function ? 0 : -ENOMEM;
@@ -202,7 +202,7 @@ int core_native_add_unknown(struct core_native *native)
 
 int core_native_init(struct core_native *native, struct core *core,
 		     const struct core_threads *threads, struct image_source *images,
-		     struct sample_sink *next)
+		     struct sampler *sampler, struct sample_sink *next)
 {
 	static const struct sample_sink_ops ops = {
 		.sample = core_native_sample,
@@ -211,7 +211,12 @@ int core_native_init(struct core_native *native, struct core *core,
 	int err;
 
 	*native = (struct core_native){
-		.sink.ops = &ops, .next = next, .core = core, .threads = threads};
+		.sink.ops = &ops,
+		.next = next,
+		.core = core,
+		.threads = threads,
+		.sampler = sampler,
+	};
 	native->nr_frames_left = CORE_NATIVE_MAX_KEPT_FRAMES;
 	native->frames = reallocarray(NULL, CORE_NATIVE_MAX_FRAMES, sizeof(*native->frames));
 	native->has_sample = calloc(core->notes.nr_threads + 1, sizeof(*native->has_sample));
@@ -229,7 +234,6 @@ void core_native_done(struct core_native *native)
 	unwind_modules_destroy(native->modules);
 	native_names_destroy(native->names);
 	stack_window_done(&native->window);
-	function_table_done(&native->functions);
 	free(native->frames);
 	free(native->has_sample);
 }

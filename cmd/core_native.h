@@ -10,8 +10,7 @@
 
 #include "cmd/core_threads.h"
 #include "procmem/core.h"
-#include "sampler/function_table.h"
-#include "sampler/sample.h"
+#include "sampler/sampler.h"
 #include "symbols/image_source.h"
 #include "symbols/native_names.h"
 #include "symbols/unwind.h"
@@ -28,33 +27,40 @@
  */
 #define CORE_NATIVE_MAX_KEPT_FRAMES (4u << 20)
 
+/* Of which threads C frames are wanted. */
+enum core_native_threads {
+	CORE_NATIVE_NONE,
+	CORE_NATIVE_PYTHON,
+	CORE_NATIVE_ALL, /* also of those that Python does not know */
+};
+
 struct core_native {
 	struct sample_sink sink;
 	struct sample_sink *next; /* borrowed, as are: */
 	const struct core *core;
 	const struct core_threads *threads;
-	size_t nr_stacks; /* that were unwound */
-	size_t nr_holed;  /* of those, so many are not whole */
-	size_t nr_added;  /* samples of threads that Python does not know */
+	struct sampler *sampler; /* has the functions */
+	size_t nr_stacks;	 /* that were unwound */
+	size_t nr_holed;	 /* of those, so many are not whole */
+	size_t nr_added;	 /* samples of threads that Python does not know */
 
 	/* Private. */
 	struct unwind_modules *modules;
 	struct native_names *names;
 	struct stack_window window;
-	struct function_table functions; /* their ids are their own */
-	struct unwind_frame *frames;	 /* CORE_NATIVE_MAX_FRAMES */
-	size_t nr_frames_left;		 /* that may be kept */
-	bool *has_sample;		 /* of each thread of the core */
+	struct unwind_frame *frames; /* CORE_NATIVE_MAX_FRAMES */
+	size_t nr_frames_left;	     /* that may be kept */
+	bool *has_sample;	     /* of each thread of the core */
 };
 
 /*
- * Hand samples on to next with their native frames, whose functions live until
- * core_native_done(). core, threads (who they are; to be ready when the first sample comes),
- * images and next are borrowed until then; it accepts one that is zero. 0 or -ENOMEM.
+ * Hand samples of the sampler on to next with their native frames. core, threads (who they are;
+ * to be ready when the first sample comes), images, sampler and next are borrowed until
+ * core_native_done(), which accepts one that is zero. 0 or -ENOMEM.
  */
 int core_native_init(struct core_native *native, struct core *core,
 		     const struct core_threads *threads, struct image_source *images,
-		     struct sample_sink *next);
+		     struct sampler *sampler, struct sample_sink *next);
 void core_native_done(struct core_native *native);
 
 /*

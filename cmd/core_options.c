@@ -63,7 +63,7 @@ static const char examples[] =
 	"  pysample core --json core.1234 | jq '.threads[] | select(.crashed)'\n"
 	"  coredumpctl dump 1234 | pysample core -\n"
 	"  pysample core /var/lib/systemd/coredump/core.shop.*        where do they die?\n"
-	"  pysample core --crashed /var/lib/systemd/coredump/* -o crashes.html\n";
+	"  pysample core --crashed --native /var/lib/systemd/coredump/* -o crashes.html\n";
 
 enum {
 	OPTION_JSON = 256,
@@ -106,7 +106,7 @@ static bool take_native(struct core_options *options, const char *threads)
 		print_error("--native is for the threads of Python, --native=all for all");
 		return false;
 	}
-	options->dump.native = threads ? CORE_DUMP_NATIVE_ALL : CORE_DUMP_NATIVE_PYTHON;
+	options->dump.native = threads ? CORE_NATIVE_ALL : CORE_NATIVE_PYTHON;
 	return true;
 }
 
@@ -203,8 +203,6 @@ static bool check(struct core_options *options)
 		error = "which core file? 'pysample core --help' has examples";
 	else if (options->wants_profile && options->json)
 		error = "--json is for the threads of each core: -f jsonl is for profiles";
-	else if (options->wants_profile && options->dump.native)
-		error = "--native is for the threads of each core, not for profiles";
 	else if (!options->wants_profile &&
 		 (options->crashed_only || options->profile.by_thread || options->profile.by_line))
 		error = "--crashed, --threads and --lines are for profiles: add -o or -f";

@@ -96,12 +96,47 @@ static void keep_run(struct collector *collector, const struct core_target *targ
 	text_done(&death);
 }
 
-/* Hand the threads of a core to the collector. Errors of core_target_walk(). */
+/* What samples of one core come through on their way to the collector. */
+struct stages {
+	struct core_threads threads;
+	struct core_native native;
+	struct sampler *sampler;
+};
+
+static void stages_done(struct stages *stages)
+{
+	sampler_destroy(stages->sampler);
+	core_threads_done(&stages->threads);
+	core_native_done(&stages->native);
+}
+
+/* Hand the threads of a core on to the collector. Errors of sampler_create() and sampler_dump(). */
+static int walk_threads(struct collector *collector, struct core_target *target,
+			struct stages *stages)
+{
+	const enum core_native_threads native = collector->cores->native;
+	const struct sampler_looks looks = {.details = native != CORE_NATIVE_NONE, .still = true};
+	struct sample_sink *sink = &collector->sink;
+	int err = core_target_sampler(target, &looks, &stages->sampler);
+
+	if (!err && native != CORE_NATIVE_NONE) {
+		err = core_native_init(&stages->native, target->core, &stages->threads,
+				       &target->files->source, stages->sampler, sink);
+		sink = &stages->native.sink;
+	}
+	if (!err)
+		err = core_threads_init(&stages->threads, target->core, sink);
+	if (!err)
+		err = sampler_dump(stages->sampler, &stages->threads.sink);
+	if (!err && native == CORE_NATIVE_ALL)
+		err = core_native_add_unknown(&stages->native);
+	return err;
+}
+
+/* Add the process of a core and its threads. Errors of walk_threads(). */
 static int walk_core(struct collector *collector, struct core_target *target)
 {
-	const struct sampler_looks looks = {.still = true};
-	struct core_threads threads = {0};
-	struct sampler *sampler = NULL;
+	struct stages stages = {.sampler = NULL};
 	int err;
 
 	collector->time_ns = target->written_ns;
@@ -109,11 +144,8 @@ static int walk_core(struct collector *collector, struct core_target *target)
 	err = profile_add_process(collector->profile, target->core->notes.psinfo.pid,
 				  target->core->notes.psinfo.arguments);
 	if (!err)
-		err = core_threads_init(&threads, target->core, &collector->sink);
-	if (!err)
-		err = core_target_walk(target, &looks, &threads.sink, &sampler);
-	sampler_destroy(sampler);
-	core_threads_done(&threads);
+		err = walk_threads(collector, target, &stages);
+	stages_done(&stages);
 	return err;
 }
 

@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "cmd/command.h"
+#include "cmd/core_native.h"
 #include "cmd/outputs.h"
 #include "output/artefact.h"
 #include "output/profile.h"
@@ -16,7 +17,8 @@ struct core_profile {
 	const char *const *paths;
 	size_t nr_paths;
 	struct core_file_places places;
-	bool crashed_only;		/* of each core only the thread that got the signal */
+	bool crashed_only; /* of each core only the thread that got the signal */
+	enum core_native_threads native;
 	struct profile_options profile; /* its mode is PROFILE_COUNT */
 	struct artefact_options layout;
 };

@@ -182,16 +182,15 @@ void core_target_describe(const struct core_target *target, struct post_mortem *
 	};
 }
 
-int core_target_walk(struct core_target *target, const struct sampler_looks *looks,
-		     struct sample_sink *sink, struct sampler **ret_sampler)
+int core_target_sampler(struct core_target *target, const struct sampler_looks *looks,
+			struct sampler **ret_sampler)
 {
 	int err = sampler_create(NULL, &target->names.memory, &target->runtime.build,
 				 target->runtime.addr, ret_sampler);
 
-	if (err)
-		return err;
-	sampler_set_looks(*ret_sampler, looks);
-	return sampler_dump(*ret_sampler, sink);
+	if (!err)
+		sampler_set_looks(*ret_sampler, looks);
+	return err;
 }
 
 enum exit_status core_target_explain(const struct core_target *target, int err,

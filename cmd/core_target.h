@@ -41,14 +41,13 @@ const struct core_file *core_target_executable(const struct core_target *target)
 void core_target_describe(const struct core_target *target, struct post_mortem *ret_post_mortem);
 
 /*
- * Hand one sample of every thread to sink, with those looks. *ret_sampler has the functions
- * that samples name: sampler_destroy() it, also on failure (it may be NULL then), before
- * core_target_close(). Errors of sampler_create() and sampler_dump().
+ * A sampler of its interpreter with those looks: sampler_destroy() it before core_target_close().
+ * Errors of sampler_create().
  */
-int core_target_walk(struct core_target *target, const struct sampler_looks *looks,
-		     struct sample_sink *sink, struct sampler **ret_sampler);
+int core_target_sampler(struct core_target *target, const struct sampler_looks *looks,
+			struct sampler **ret_sampler);
 
-/* The status and the sentence for an error of core_target_walk(). */
+/* The status and the sentence for an error of core_target_sampler() or sampler_dump(). */
 enum exit_status core_target_explain(const struct core_target *target, int err,
 				     struct message *reterr);
 

@@ -94,6 +94,13 @@ int sampler_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now
  */
 int sampler_dump(struct sampler *sampler, struct sample_sink *sink);
 
+/*
+ * A function that is not Python's, made if it is new, for those who put more frames into samples:
+ * it has an id among those that samples name, and lives as long as they. NULL: out of memory.
+ */
+const struct function *sampler_function(struct sampler *sampler, enum function_kind kind,
+					const char *qualname, const char *path);
+
 /* Why the last dump with looks.still may lack threads: an error of their lists; 0: it has all. */
 int sampler_list_error(const struct sampler *sampler);
 

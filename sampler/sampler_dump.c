@@ -288,6 +288,12 @@ int sampler_dump(struct sampler *sampler, struct sample_sink *sink)
 	return err;
 }
 
+const struct function *sampler_function(struct sampler *sampler, enum function_kind kind,
+					const char *qualname, const char *path)
+{
+	return function_table_get(&sampler->codes.functions, kind, qualname, path, 0);
+}
+
 int sampler_list_error(const struct sampler *sampler)
 {
 	return sampler->snapshot.list_err;

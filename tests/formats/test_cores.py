@@ -20,6 +20,13 @@ from test_svg import SVG
 PARKED = 50  # threads beside the main one in the situation "threads"
 
 
+def native_label(frame):
+    """As support.label(), of a frame of JSON that may be a C function's."""
+    if frame["kind"] != "native":
+        return support.label(frame, "first_line")
+    return "%s (%s)" % (frame["name"], frame["path"]) if frame["path"] else frame["name"]
+
+
 def whole(thread):
     """What a target tells of a thread, with each frame in place of [frame, how often]."""
     entries = [[entry, 1] if isinstance(entry, dict) else entry for entry in thread["frames"]]
@@ -59,6 +66,19 @@ class Cores(unittest.TestCase):
             with self.subTest(options):
                 text = self.core(*options, "-f", "collapsed", *self.paths).stdout
                 self.assertEqual(support.parse_collapsed(text), self.stacks(threads, line))
+
+    def test_c_frames(self):
+        """They are where the JSON of each core has them."""
+        for options in (), ("--crashed",):
+            with self.subTest(options):
+                text = self.core("--native", *options, "-f", "collapsed", *self.paths).stdout
+                threads = [thread for path in self.paths
+                           for thread in core_support.core_json("--native", path)["threads"]
+                           if thread["crashed"] or not options]
+                wanted = collections.Counter(tuple(map(native_label, thread["frames"]))
+                                             for thread in threads)
+                self.assertEqual(support.parse_collapsed(text), wanted)
+                self.assertIn("native", {frame["kind"] for frame in threads[0]["frames"]})
 
     def test_runs_are_told(self):
         text = self.core("-f", "collapsed", *self.paths).stdout
@@ -184,3 +204,8 @@ class DiedInC(unittest.TestCase):
                       core_support.core_json("--native=all", self.path)["threads"]
                       if thread["crashed"]]
         self.assertIn("abort", [frame["name"] for frame in crashed["frames"]])
+        result = support.pysample("core", "--crashed", "--native=all", "-f", "collapsed",
+                                  self.path)
+        self.assertEqual(result.status, 0, result.stderr)
+        (stack,) = support.parse_collapsed(result.stdout)
+        self.assertEqual(stack, tuple(map(native_label, crashed["frames"])))
