@@ -200,6 +200,14 @@ const char *dump_error_text(int error)
 	}
 }
 
+const struct dumped *dump_find(const struct dump *dump, uint32_t flag)
+{
+	for (uint32_t i = 0; i < dump->nr_threads; i++)
+		if (dump->threads[i].flags & flag)
+			return &dump->threads[i];
+	return NULL;
+}
+
 size_t dump_count_unknown(const struct dump *dump)
 {
 	size_t nr = 0;

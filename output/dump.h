@@ -90,7 +90,8 @@ int dump_write_text(const struct dump *dump, const struct run_info *info, FILE *
 void dump_append_fatal(const struct dump *dump, struct text *text);
 
 /*
- * One JSON object: pid, python, command, threads: an array of tid, name (Python's, else the
+ * One JSON object: pid, python, command, finalizing: the tid of the thread that ends the
+ * interpreter, null if none does or 3.6 does not tell; threads: an array of tid, name (Python's, else the
  * kernel's), os_name (the kernel's), interpreter, main, holds_gil,
  * waits_for_gil, gc, crashed, exception (null, or type and
  * message), c_stack_missing, proven, error (null, or why

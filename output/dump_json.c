@@ -106,6 +106,7 @@ static void write_tasks(struct json *json, const struct dump *dump)
 
 int dump_write_json(const struct dump *dump, const struct run_info *info, FILE *out)
 {
+	const struct dumped *finalizes = dump_find(dump, SAMPLE_FINALIZES);
 	struct json json;
 
 	json_init(&json, out, 2);
@@ -118,6 +119,11 @@ int dump_write_json(const struct dump *dump, const struct run_info *info, FILE *
 	json_string(&json, info->command_line);
 	if (dump->post_mortem)
 		post_mortem_write_json(&json, dump->post_mortem);
+	json_key(&json, "finalizing");
+	if (finalizes)
+		json_i64(&json, finalizes->thread.tid);
+	else
+		json_null(&json);
 	json_key(&json, "threads");
 	json_array_begin(&json);
 	for (size_t i = 0; i < dump->nr_threads; i++)

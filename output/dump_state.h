@@ -36,5 +36,8 @@ struct dump {
 	const struct post_mortem *post_mortem; /* borrowed; NULL: it is of a process */
 };
 
+/* The first thread whose sample has that flag, or NULL. */
+const struct dumped *dump_find(const struct dump *dump, uint32_t flag);
+
 /* How many threads of Python's have no id: any native one may be one of those. */
 size_t dump_count_unknown(const struct dump *dump);

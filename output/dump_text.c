@@ -84,11 +84,10 @@ static void append_thread(struct text *text, const struct dump *dump, const stru
  */
 static const struct dumped *fatal_thread(const struct dump *dump)
 {
-	for (size_t i = 0; i < dump->nr_threads; i++)
-		if (dump->threads[i].flags & SAMPLE_CRASHED)
-			return &dump->threads[i];
-	if (dump->post_mortem->signal)
-		return NULL;
+	const struct dumped *crashed = dump_find(dump, SAMPLE_CRASHED);
+
+	if (crashed || dump->post_mortem->signal)
+		return crashed;
 	for (size_t i = 0; i < dump->nr_threads; i++)
 		if (dump->threads[i].thread.is_main)
 			return &dump->threads[i];
@@ -170,13 +169,18 @@ static void append_natives(struct text *text, const struct dump *dump)
 
 static void append_head(struct text *text, const struct dump *dump, const struct run_info *info)
 {
+	const struct dumped *finalizes = dump_find(dump, SAMPLE_FINALIZES);
+
 	if (dump->post_mortem) {
 		post_mortem_append_head(text, dump->post_mortem, info);
-		return;
+	} else {
+		text_printf(text, "Process %d: ", info->pid);
+		append_name(text, info->command_line);
+		text_printf(text, "\nCPython %s\n", info->python);
 	}
-	text_printf(text, "Process %d: ", info->pid);
-	append_name(text, info->command_line);
-	text_printf(text, "\nCPython %s\n", info->python);
+	if (finalizes)
+		text_printf(text, "The interpreter is finalizing: thread %d ends it\n",
+			    finalizes->thread.tid);
 }
 
 /* 0 or -ENOMEM. */

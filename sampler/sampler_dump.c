@@ -185,6 +185,18 @@ static int read_exception(struct sampler *sampler, const struct snapshot_thread 
 	return err == -ENOMEM || err == -ESRCH || err == -EPERM ? err : 0;
 }
 
+/* Whether the thread ends the interpreter, as far as that is told. */
+static bool is_finalizing(const struct snapshot *snapshot, const struct snapshot_thread *thread)
+{
+	const uint32_t offset = snapshot->build->offsets.runtime.finalizing;
+	remote_addr addr;
+
+	return offset != OFFSET_ABSENT &&
+	       remote_memory_read_u64(snapshot->memory, snapshot->runtime_addr + offset, &addr) ==
+		       0 &&
+	       addr == thread->ref.addr;
+}
+
 /* Hand on a thread whose stack is in its list, with all that details tell. */
 static int emit_detailed(struct sampler *sampler, const struct snapshot_thread *thread,
 			 struct sample sample, struct sample_sink *sink)
@@ -202,6 +214,8 @@ static int emit_detailed(struct sampler *sampler, const struct snapshot_thread *
 		sample.exception = &exception;
 	if (thread_state_collector(&sampler->snapshot, thread, list) != NOT_COLLECTING)
 		sample.flags |= SAMPLE_GC;
+	if (is_finalizing(&sampler->snapshot, thread))
+		sample.flags |= SAMPLE_FINALIZES;
 	if (sampler->variables)
 		variable_reader_forget(sampler->variables);
 	detail_sink_init(&detailed, &sampler->codes, thread->ref.addr, list, sampler->variables,

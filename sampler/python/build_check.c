@@ -53,6 +53,7 @@ static bool states_consistent(const struct py_offsets *o)
 	const uint32_t most = THREAD_STATE_MAX_BYTES;
 	const uint32_t thread_end = thread_head_bytes(o);
 	const struct field fields[] = {
+		{o->runtime.finalizing, 8, o->runtime.size, any},
 		{o->runtime.interpreters_head, 8, o->runtime.size, any},
 		{o->interpreter.id, 8, o->interpreter.size, any},
 		{o->interpreter.next, 8, o->interpreter.size, any},

@@ -26,7 +26,7 @@ static const struct debug_offsets_layout debug_offsets_layouts[] = {
 		.size = 584,
 		.at =
 			{
-				.runtime = {.size = 24, .interpreters_head = 40},
+				.runtime = {.size = 24, .finalizing = 32, .interpreters_head = 40},
 				.interpreter =
 					{
 						.size = 48,
@@ -83,7 +83,7 @@ static const struct debug_offsets_layout debug_offsets_layouts[] = {
 		.size = 760,
 		.at =
 			{
-				.runtime = {.size = 24, .interpreters_head = 40},
+				.runtime = {.size = 24, .finalizing = 32, .interpreters_head = 40},
 				.interpreter =
 					{
 						.size = 48,
@@ -144,7 +144,7 @@ static const struct debug_offsets_layout debug_offsets_layouts[] = {
 		.size = 888,
 		.at =
 			{
-				.runtime = {.size = 24, .interpreters_head = 40},
+				.runtime = {.size = 24, .finalizing = 32, .interpreters_head = 40},
 				.interpreter =
 					{
 						.size = 48,

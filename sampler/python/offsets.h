@@ -45,6 +45,7 @@
 struct py_offsets {
 	struct {
 		uint32_t size;
+		uint32_t finalizing; /* the thread state that ends the interpreter, or NULL */
 		uint32_t interpreters_head;
 		uint32_t gil_locked; /* before 3.12 the GIL is the runtime's */
 		uint32_t gil_last_holder;

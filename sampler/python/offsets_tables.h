@@ -29,6 +29,7 @@ static const struct version_table version_3_11 = {
 			.runtime =
 				{
 					.size = 166688,
+					.finalizing = 24,
 					.interpreters_head = 40,
 					.gil_locked = 376,
 					.gil_last_holder = 368,
@@ -212,6 +213,7 @@ static const struct version_table version_3_12 = {
 			.runtime =
 				{
 					.size = 459944,
+					.finalizing = 24,
 					.interpreters_head = 40,
 					.gil_locked = OFFSET_ABSENT,
 					.gil_last_holder = OFFSET_ABSENT,

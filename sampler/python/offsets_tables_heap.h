@@ -19,6 +19,7 @@ static const struct version_table version_3_6 = {
 			.runtime =
 				{
 					.size = 8,
+					.finalizing = OFFSET_ABSENT,
 					.interpreters_head = 0,
 					.gil_locked = OFFSET_ABSENT,
 					.gil_last_holder = OFFSET_ABSENT,
@@ -199,6 +200,7 @@ static const struct version_table version_3_7 = {
 			.runtime =
 				{
 					.size = 1520,
+					.finalizing = 8,
 					.interpreters_head = 24,
 					.gil_locked = 1280,
 					.gil_last_holder = 1272,
@@ -379,6 +381,7 @@ static const struct version_table version_3_8 = {
 			.runtime =
 				{
 					.size = 1464,
+					.finalizing = 16,
 					.interpreters_head = 32,
 					.gil_locked = 1168,
 					.gil_last_holder = 1160,
@@ -559,6 +562,7 @@ static const struct version_table version_3_9 = {
 			.runtime =
 				{
 					.size = 656,
+					.finalizing = 16,
 					.interpreters_head = 32,
 					.gil_locked = 368,
 					.gil_last_holder = 360,
@@ -739,6 +743,7 @@ static const struct version_table version_3_10 = {
 			.runtime =
 				{
 					.size = 672,
+					.finalizing = 16,
 					.interpreters_head = 32,
 					.gil_locked = 368,
 					.gil_last_holder = 360,

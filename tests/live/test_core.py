@@ -174,6 +174,14 @@ class KernelCores(CoreTestCase):
         self.assertEqual({thread["tid"]: thread["exception"] for thread in told["threads"]
                           if thread["tid"] in truths}, truths)
 
+    def test_finalizing(self):
+        with support.python_target(core_support.in_its_folder(self.interpreter),
+                                   "finalizing") as target:
+            told = core_json(core_support.aborted(target).path)
+        # 3.6 does not tell who ends the interpreter.
+        self.assertEqual(told["finalizing"],
+                         None if self.interpreter.minor == "3.6" else target.report["tid"])
+
     def test_who_collects_garbage(self):
         for situation in "garbage", "single":
             with self.subTest(situation):

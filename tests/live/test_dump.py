@@ -53,6 +53,7 @@ class Corpus(DumpTestCase):
     def test_json_equals_truth(self):
         dumped = dump(self.target.pid)
         self.assertEqual(dumped["pid"], self.target.pid)
+        self.assertIsNone(dumped["finalizing"])
         self.assertEqual(dumped["python"], self.target.report["python"])
         self.assertIn("corpus.py", dumped["command"])
         self.assert_truth(dumped, self.target.report["threads"])
@@ -119,6 +120,15 @@ class Dump(DumpTestCase):
                 holders.append([thread["tid"] for thread in threads if thread["holds_gil"]])
             self.assertLessEqual(max(map(len, holders)), 1)
             self.assertEqual(holders[-1], [target.report["tid"]])
+
+    def test_finalizing(self):
+        if self.interpreter.minor == "3.6":
+            self.skipTest("3.6 does not tell who ends the interpreter")
+        with support.python_target(self.interpreter, "finalizing") as target:
+            self.assertTrue(target.report["finalizing"])
+            self.assertEqual(dump(target.pid)["finalizing"], target.report["tid"])
+            self.assertIn("\nThe interpreter is finalizing: thread %d ends it\n"
+                          % target.report["tid"], pysample("dump", target.pid).stdout)
 
     def test_main_thread_has_ended(self):
         with support.headless_target(self.interpreter) as target:

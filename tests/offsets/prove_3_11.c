@@ -19,6 +19,7 @@ static const struct py_offsets truth = {
 	.runtime =
 		{
 			.size = sizeof(_PyRuntimeState),
+			.finalizing = offsetof(_PyRuntimeState, _finalizing),
 			.interpreters_head = offsetof(_PyRuntimeState, interpreters.head),
 			.gil_locked = offsetof(_PyRuntimeState, ceval.gil.locked),
 			.gil_last_holder = offsetof(_PyRuntimeState, ceval.gil.last_holder),

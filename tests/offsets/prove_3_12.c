@@ -15,6 +15,7 @@ static const struct py_offsets truth = {
 	.runtime =
 		{
 			.size = sizeof(_PyRuntimeState),
+			.finalizing = offsetof(_PyRuntimeState, _finalizing),
 			.interpreters_head = offsetof(_PyRuntimeState, interpreters.head),
 			.gil_locked = OFFSET_ABSENT,
 			.gil_last_holder = OFFSET_ABSENT,

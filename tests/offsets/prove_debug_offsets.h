@@ -15,6 +15,7 @@ static const struct py_offsets debug_offsets_truth = {
 	.runtime =
 		{
 			.size = AT(runtime_state.size),
+			.finalizing = AT(runtime_state.finalizing),
 			.interpreters_head = AT(runtime_state.interpreters_head),
 		},
 	.interpreter =

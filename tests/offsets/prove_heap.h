@@ -57,6 +57,11 @@ static const struct py_offsets truth = {
 	.runtime =
 		{
 			.size = sizeof(_PyRuntimeState),
+#if PY_VERSION_HEX >= 0x03090000
+			.finalizing = offsetof(_PyRuntimeState, _finalizing),
+#else
+			.finalizing = offsetof(_PyRuntimeState, finalizing),
+#endif
 			.interpreters_head = offsetof(_PyRuntimeState, interpreters.head),
 			.gil_locked = offsetof(_PyRuntimeState, ceval.gil.locked),
 			.gil_last_holder = offsetof(_PyRuntimeState, ceval.gil.last_holder),
@@ -70,6 +75,7 @@ static const struct py_offsets truth = {
 	.runtime =
 		{
 			.size = sizeof(PyInterpreterState *),
+			.finalizing = OFFSET_ABSENT,
 			.interpreters_head = 0,
 			.gil_locked = OFFSET_ABSENT,
 			.gil_last_holder = OFFSET_ABSENT,

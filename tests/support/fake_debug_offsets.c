@@ -10,7 +10,7 @@
 /* The numbers that 3.13.9, 3.14.0 and 3.15.2 say of themselves (release, x86-64). */
 static const struct py_offsets told_offsets[] = {
 	{
-		.runtime = {.size = 283408, .interpreters_head = 632},
+		.runtime = {.size = 283408, .finalizing = 608, .interpreters_head = 632},
 		.interpreter = {.size = 194984,
 				.id = 7272,
 				.next = 7264,
@@ -50,7 +50,7 @@ static const struct py_offsets told_offsets[] = {
 		.bytes = {.ob_size = 16, .ob_sval = 32},
 	},
 	{
-		.runtime = {.size = 316616, .interpreters_head = 808},
+		.runtime = {.size = 316616, .finalizing = 784, .interpreters_head = 808},
 		.interpreter = {.size = 225864,
 				.id = 7280,
 				.next = 7272,
@@ -93,7 +93,7 @@ static const struct py_offsets told_offsets[] = {
 		.bytes = {.ob_size = 16, .ob_sval = 32},
 	},
 	{
-		.runtime = {.size = 346568, .interpreters_head = 936},
+		.runtime = {.size = 346568, .finalizing = 912, .interpreters_head = 936},
 		.interpreter = {.size = 226240,
 				.id = 7272,
 				.next = 7264,
@@ -147,7 +147,7 @@ static const struct py_offsets told_offsets[] = {
 /* The same of free-threaded builds, by the headers of 3.13.18, 3.14.10 and 3.15.2. */
 static const struct py_offsets told_free_threaded[] = {
 	{
-		.runtime = {.size = 328384, .interpreters_head = 632},
+		.runtime = {.size = 328384, .finalizing = 608, .interpreters_head = 632},
 		.interpreter = {.size = 215616,
 				.id = 7272,
 				.next = 7264,
@@ -187,7 +187,7 @@ static const struct py_offsets told_free_threaded[] = {
 		.bytes = {.ob_size = 32, .ob_sval = 48},
 	},
 	{
-		.runtime = {.size = 365624, .interpreters_head = 808},
+		.runtime = {.size = 365624, .finalizing = 784, .interpreters_head = 808},
 		.interpreter = {.size = 249976,
 				.id = 7280,
 				.next = 7272,
@@ -230,7 +230,7 @@ static const struct py_offsets told_free_threaded[] = {
 		.bytes = {.ob_size = 32, .ob_sval = 48},
 	},
 	{
-		.runtime = {.size = 409296, .interpreters_head = 936},
+		.runtime = {.size = 409296, .finalizing = 912, .interpreters_head = 936},
 		.interpreter = {.size = 250328,
 				.id = 7272,
 				.next = 7264,
