@@ -106,7 +106,7 @@ static void describe(struct core_dump *dump, const struct core_target *target)
 		core->notes.nr_threads - dump->threads.nr_python - dump->native.nr_added;
 	dump->post_mortem.problems = &dump->problems;
 	dump->info = (struct run_info){
-		.command_line = core->notes.psinfo.arguments,
+		.command_line = text_string(&target->command_line),
 		.pid = core->notes.psinfo.pid,
 		.python = target->version,
 	};

@@ -55,7 +55,8 @@ static const char help[] =
 static const char examples[] =
 	"\n"
 	"Exit status: 0 printed, 1 error, 2 usage, 3 no Python in it or an unknown version,\n"
-	"4 permission denied.\n"
+	"4 permission denied, 5 no thread crashed (--crashed). Of several cores 0 if one could be\n"
+	"read; what is wrong with others is said.\n"
 	"\n"
 	"Examples:\n"
 	"  pysample core core.1234\n"

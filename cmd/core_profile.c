@@ -77,7 +77,7 @@ static void keep_run(struct collector *collector, const struct core_target *targ
 	struct run run = {
 		.info = {.pysample = PYSAMPLE_VERSION,
 			 .core = target->path,
-			 .command_line = notes->psinfo.arguments,
+			 .command_line = text_string(&target->command_line),
 			 .pid = notes->psinfo.pid,
 			 .python = target->version,
 			 .runtime_found_by = target->runtime.found_by,
@@ -142,7 +142,7 @@ static int walk_core(struct collector *collector, struct core_target *target)
 	collector->time_ns = target->written_ns;
 	profile_change_sampler(collector->profile);
 	err = profile_add_process(collector->profile, target->core->notes.psinfo.pid,
-				  target->core->notes.psinfo.arguments);
+				  text_string(&target->command_line));
 	if (!err)
 		err = walk_threads(collector, target, &stages);
 	stages_done(&stages);

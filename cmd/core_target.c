@@ -97,6 +97,31 @@ static enum exit_status explain(const struct core_target *target, int err, struc
 	return EXIT_NOT_PYTHON;
 }
 
+/*
+ * Make its command line: of all arguments if the interpreter tells them. Before 3.10 it tells
+ * those of the script alone, and of a program that embeds it maybe none; then those of psinfo
+ * are better, unless the kernel cut them off.
+ */
+static int make_command_line(struct core_target *target)
+{
+	const struct sys_facts *facts = &target->facts;
+	const char *told = target->core->notes.psinfo.arguments;
+	const size_t told_bytes = strlen(told);
+	const bool is_whole = told_bytes > 0 && told_bytes < CORE_ARGUMENTS_MAX_BYTES - 2;
+	struct text *text = &target->command_line;
+
+	if (facts->arguments && (facts->has_original || !is_whole))
+		for (size_t i = 0; i < facts->nr_arguments; i++) {
+			text_puts(text, i ? " " : "");
+			text_puts(text, facts->arguments[i]);
+		}
+	if (!text->length)
+		text_puts(text, told);
+	while (text->length && text->bytes[text->length - 1] == ' ')
+		text_cut(text, text->length - 1);
+	return text->error;
+}
+
 /* Search the core, and read what the interpreter says of itself. Errors of runtime_find(). */
 static int find_interpreter(struct core_target *target, struct message *reterr)
 {
@@ -118,9 +143,10 @@ static int find_interpreter(struct core_target *target, struct message *reterr)
 	version_format(target->runtime.build.version_hex, target->version);
 	err = type_names_init(&target->names, program.memory, &target->runtime.build,
 			      target->runtime.addr);
-	return err ? err
-		   : sys_facts_read(&target->names.memory, &target->runtime.build,
-				    target->runtime.addr, &target->facts);
+	if (!err)
+		err = sys_facts_read(&target->names.memory, &target->runtime.build,
+				     target->runtime.addr, &target->facts);
+	return err ? err : make_command_line(target);
 }
 
 enum exit_status core_target_open(const char *path, const struct core_file_places *places,
@@ -176,6 +202,8 @@ void core_target_describe(const struct core_target *target, struct post_mortem *
 		.addr = death->addr,
 		.sender_pid = death->sender_pid,
 		.sender_uid = death->sender_uid,
+		.sent_by_itself = death->has_sender && core->notes.psinfo.is_known &&
+				  death->sender_pid == core->notes.psinfo.pid,
 		.finding = find_cause(core),
 		.core_bytes = core->file_bytes,
 		.truncated_bytes = core->missing_bytes,
@@ -206,6 +234,7 @@ enum exit_status core_target_explain(const struct core_target *target, int err,
 
 void core_target_close(struct core_target *target)
 {
+	text_done(&target->command_line);
 	sys_facts_done(&target->facts);
 	type_names_done(&target->names);
 	core_files_close(target->files);

@@ -4,6 +4,7 @@
 
 #include "cmd/command.h"
 #include "output/post_mortem.h"
+#include "output/text.h"
 #include "procmem/core.h"
 #include "procmem/message.h"
 #include "sampler/python/runtime.h"
@@ -20,6 +21,7 @@ struct core_target {
 	struct runtime runtime;
 	struct type_names names; /* its memory is what the stacks are read from */
 	struct sys_facts facts;
+	struct text command_line; /* with blanks between the arguments; "": not known; owned */
 	char version[VERSION_MAX_BYTES];
 	struct message unpack_problem; /* why there is less of a packed core; "": there is not */
 	uint64_t written_ns;	       /* CLOCK_REALTIME when the file was; 0: not known */

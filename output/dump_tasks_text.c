@@ -134,6 +134,16 @@ static size_t keep_different(uint64_t *addrs, size_t nr)
 	return nr_kept;
 }
 
+/* Whether nr tasks, which are all that await some task of a group, await each of its tasks. */
+static bool await_all(const struct dump_tasks *tasks, const struct groups *groups,
+		      const struct group *group, size_t nr)
+{
+	for (uint32_t i = group->first; i != DUMP_TASKS_NONE; i = groups->next[i])
+		if (tasks->tasks[i].nr_awaited_by != nr)
+			return false;
+	return true;
+}
+
 /* All that await some task of a group, allocated. NULL: out of memory. */
 static uint64_t *collect_awaiters(const struct dump_tasks *tasks, const struct groups *groups,
 				  const struct group *group, size_t *ret_nr)
@@ -163,7 +173,8 @@ static int append_awaiters(struct text *text, const struct dump_tasks *tasks,
 	if (!addrs)
 		return -ENOMEM;
 	if (nr)
-		text_puts(text, ", awaited by ");
+		text_puts(text, await_all(tasks, groups, group, nr) ? ", awaited by "
+								    : ", some awaited by ");
 	append_tasks(text, tasks, addrs, nr);
 	free(addrs);
 	return 0;

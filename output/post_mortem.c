@@ -31,23 +31,11 @@ void post_mortem_append_death(struct text *text, const struct post_mortem *post_
 		text_printf(text, " (code %d)", post_mortem->code);
 	if (post_mortem->has_addr)
 		text_printf(text, " at address 0x%" PRIx64, post_mortem->addr);
-	if (post_mortem->has_sender)
+	if (post_mortem->sent_by_itself)
+		text_puts(text, ", sent by itself");
+	else if (post_mortem->has_sender)
 		text_printf(text, ", sent by process %d of user %u", post_mortem->sender_pid,
 			    post_mortem->sender_uid);
-}
-
-/* The command line, its arguments one by one if they are known. */
-static void append_arguments(struct text *text, const struct post_mortem *post_mortem,
-			     const struct run_info *info)
-{
-	if (!post_mortem->arguments) {
-		append_escaped(text, info->command_line);
-		return;
-	}
-	for (size_t i = 0; i < post_mortem->nr_arguments; i++) {
-		text_puts(text, i ? " " : "");
-		append_escaped(text, post_mortem->arguments[i]);
-	}
 }
 
 void post_mortem_append_head(struct text *text, const struct post_mortem *post_mortem,
@@ -58,7 +46,7 @@ void post_mortem_append_head(struct text *text, const struct post_mortem *post_m
 	if (info->pid)
 		text_printf(text, " of process %d", info->pid);
 	text_puts(text, ": ");
-	append_arguments(text, post_mortem, info);
+	append_escaped(text, info->command_line);
 	text_puts(text, "\n");
 	post_mortem_append_death(text, post_mortem);
 	text_puts(text, "\n");

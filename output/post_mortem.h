@@ -29,7 +29,7 @@ struct post_mortem_module {
 struct post_mortem {
 	const char *core_path;
 	const char *executable;
-	const char *const *arguments; /* NULL: run_info.command_line is all that is known */
+	const char *const *arguments; /* run_info.command_line has all of them */
 	size_t nr_arguments;
 
 	int signal; /* that it died of; 0: it went on, the core is a snapshot */
@@ -39,6 +39,7 @@ struct post_mortem {
 	uint64_t addr;	  /* that could not be accessed */
 	pid_t sender_pid; /* who sent the signal, and as which user */
 	uid_t sender_uid;
+	bool sent_by_itself; /* the sender is the process: raise(3), abort(3) */
 	const char *finding; /* what else can be said of it, a sentence; or NULL */
 
 	uint64_t core_bytes;	  /* how long the file is */

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Codes of all signals have the number 0. SI_TKILL and those above 9 are Linux's own. */
+/* Codes of all signals have the number 0; the first one counts. SI_TKILL and those above 9 are Linux's own. */
 static const struct {
 	int number;
 	int code;
@@ -14,6 +14,8 @@ static const struct {
 	const char *text;
 } codes[] = {
 	{0, SI_USER, "SI_USER", "kill"},
+	/* On x86-64 a general protection fault, as of an address that is not canonical. */
+	{SIGSEGV, SI_KERNEL, "SI_KERNEL", "a fault without an address, as of one that can be none"},
 	{0, SI_KERNEL, "SI_KERNEL", "by the kernel"},
 	{0, SI_QUEUE, "SI_QUEUE", "sigqueue"},
 	{0, SI_TIMER, "SI_TIMER", "a timer"},

@@ -152,6 +152,7 @@ static int read_facts(const struct sys_module *sys, struct sys_facts *facts)
 	remote_addr addr;
 	int err = find_object(sys, "orig_argv", TYPE_IS_LIST, &addr);
 
+	facts->has_original = !err;
 	if (err && !is_fatal(err))
 		err = find_object(sys, "argv", TYPE_IS_LIST, &addr);
 	if (!err)

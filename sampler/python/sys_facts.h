@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "procmem/memory.h"
@@ -17,7 +18,8 @@
 struct sys_facts {
 	char **arguments; /* sys.orig_argv (3.10+), else sys.argv; NULL: not known; owned */
 	size_t nr_arguments;
-	char *executable; /* sys.executable; NULL: not known; owned */
+	bool has_original; /* arguments are those of sys.orig_argv, the interpreter's among them */
+	char *executable;  /* sys.executable; NULL: not known; owned */
 };
 
 /*

@@ -90,6 +90,7 @@ class KernelCores(CoreTestCase):
                     death["address"] = core.report["address"]
                 else:
                     death.update(sender_pid=core.report["pid"], sender_uid=os.geteuid())
+                    self.assertIn("sent by itself", told["death"]["text"])
                 self.assertEqual({key: told["death"][key] for key in death}, death)
 
     def test_hundred_thousand_frames(self):
@@ -129,6 +130,7 @@ class KernelCores(CoreTestCase):
             told = core_json(core.path)
             self.assert_threads(told, core.report["threads"])
             self.assertEqual(told["death"]["sender_pid"], os.getpid())
+            self.assertIn("sent by process %d " % os.getpid(), told["death"]["text"])
             self.assertEqual(self.flagged(told, "holds_gil"), [])
 
     def test_sub_interpreters(self):
@@ -164,7 +166,9 @@ class KernelCores(CoreTestCase):
         """All of them; psinfo has 80 bytes, which may end within a character."""
         arguments = ["日本語" * 40, b"\xff not UTF-8", "", "tab\tnew\nline", "x" * 3000]
         core, told = self.check("single", "abort", *arguments)
-        self.assertEqual(told["argv"], [support.shown(word) for word in core.report["argv"]])
+        argv = [support.shown(word) for word in core.report["argv"]]
+        self.assertEqual(told["argv"], argv)
+        self.assertEqual(told["command"], " ".join(argv))
 
     def test_exceptions_that_are_handled(self):
         core, told = self.check("handled")

@@ -80,6 +80,13 @@ class Dead(TasksTestCase):
         with core_support.kernel_cores(), core_support.killed(self.interpreter, "tasks") as core:
             self.assert_truth(core_support.core_json(core.path), core.report)
 
+    def test_who_awaits_whom_of_those_that_are_alike(self):
+        """One of them is awaited by two tasks, the others by one of those each."""
+        with core_support.kernel_cores(), core_support.crashed(self.interpreter, "tasks") as core:
+            result = pysample("core", core.path)
+            self.assertRegex(result.stdout, r'\n3 tasks like this: .*, some awaited by "Task-')
+            self.assertRegex(result.stdout, r'\n2 tasks like this: "Task-\d+", "Task-\d+" of')
+
     def test_gdbs_core(self):
         with support.parked_target(self.interpreter, "tasks") as target:
             core = core_support.gcore(target)

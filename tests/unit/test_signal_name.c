@@ -34,6 +34,8 @@ Test(signal_name, names_of_codes)
 	cr_expect(eq(str, (char *)signal_code_name(SIGBUS, BUS_ADRALN), (char *)"BUS_ADRALN"));
 	cr_expect(eq(str, (char *)signal_code_name(SIGABRT, SI_TKILL), (char *)"SI_TKILL"));
 	cr_expect(eq(str, (char *)signal_code_name(SIGSEGV, SI_KERNEL), (char *)"SI_KERNEL"));
+	cr_expect(ne(str, (char *)signal_code_text(SIGSEGV, SI_KERNEL),
+		     (char *)signal_code_text(SIGTRAP, SI_KERNEL)));
 	cr_expect(eq(str, (char *)signal_code_text(SIGFPE, FPE_INTDIV),
 		     (char *)"an integer was divided by zero"));
 	cr_expect(eq(ptr, (void *)signal_code_name(SIGSEGV, 99), NULL));

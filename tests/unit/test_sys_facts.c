@@ -86,6 +86,7 @@ Test(sys_facts, original_arguments_come_first)
 			cr_assert(eq(sz, facts.nr_arguments, nr == 3 ? 3 : 1), "3.%u", py.minor);
 			cr_expect(eq(str, facts.arguments[0],
 				     (char *)(nr == 3 ? "python3" : "a.py")));
+			cr_expect(eq(int, facts.has_original, nr == 3));
 			cr_expect(eq(str, facts.executable, (char *)"/usr/bin/python3"));
 			sys_facts_done(&facts);
 		}
