@@ -30,6 +30,26 @@ static void find_other_builds(struct core_dump *dump, const struct core_target *
 	}
 }
 
+/* Say which files could not be opened, and what to do. */
+static void find_closed_files(struct core_dump *dump, const struct core_files *files)
+{
+	size_t nr_too_many = 0;
+
+	for (size_t i = 0; i < files->nr_files; i++) {
+		const struct core_file *file = &files->files[i];
+
+		nr_too_many += file->state == CORE_FILE_TOO_MANY;
+		if (file->state == CORE_FILE_FORBIDDEN)
+			problems_add(&dump->problems, "%s was not used: it may not be read",
+				     file->found_path ? file->found_path : file->path);
+	}
+	if (nr_too_many)
+		problems_add(&dump->problems,
+			     "%zu of its files were not used: too many are open, raise the limit "
+			     "(ulimit -Hn)",
+			     nr_too_many);
+}
+
 /* Say what of the core's own tables cannot be used, and of the program that was given. */
 static void find_file_problems(struct core_dump *dump, const struct core_target *target)
 {
@@ -49,6 +69,7 @@ static void find_file_problems(struct core_dump *dump, const struct core_target 
 			"told by the core",
 			target->places->executable);
 	find_other_builds(dump, target);
+	find_closed_files(dump, target->files);
 }
 
 /* Say what is missing of the core. */

@@ -3,17 +3,14 @@
 
 #include <errno.h>
 #include <linux/perf_event.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "procmem/descriptor_limit.h"
 #include "procmem/procfile.h"
 
 /* Room for the three numbers of a schedstat file. */
 enum { SCHEDSTAT_MAX_BYTES = 80 };
-
-/* So many descriptors are not taken: outputs, /proc, and what a format is made of need some. */
-enum { NR_KEPT = 16 };
 
 /* The thread could have ended meanwhile, and its id be another process's thread's. */
 static int open_task_clock(const struct process *process, pid_t tid)
@@ -52,14 +49,6 @@ static bool is_final(int err)
 	return err == -ESRCH || err == -EMFILE || err == -ENFILE;
 }
 
-/* Whether a descriptor is one of the last that there are: those are for files. */
-static bool is_one_of_the_last(int fd)
-{
-	struct rlimit limit;
-
-	return getrlimit(RLIMIT_NOFILE, &limit) == 0 && (rlim_t)fd + NR_KEPT >= limit.rlim_cur;
-}
-
 int cpu_clock_open(const struct process *process, pid_t tid, struct cpu_clock *ret_clock)
 {
 	struct cpu_clock clock = {.kind = CPU_CLOCK_TASK};
@@ -72,7 +61,7 @@ int cpu_clock_open(const struct process *process, pid_t tid, struct cpu_clock *r
 	}
 	if (clock.fd < 0)
 		return is_final(clock.fd) ? clock.fd : -ENOTSUP;
-	if (is_one_of_the_last(clock.fd)) {
+	if (descriptor_limit_is_near(clock.fd)) {
 		cpu_clock_close(&clock);
 		return -EMFILE;
 	}
@@ -122,14 +111,4 @@ int cpu_clock_read(const struct cpu_clock *clock, uint64_t *ret_ns)
 	}
 	length = pread(clock->fd, text, sizeof(text), 0);
 	return length < 0 || cpu_clock_parse(text, (size_t)length, ret_ns) ? -ESRCH : 0;
-}
-
-void cpu_clock_raise_limit(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	(void)setrlimit(RLIMIT_NOFILE, &limit);
 }

@@ -36,8 +36,8 @@ struct cpu_clock {
 /*
  * Open the clock of thread tid, an id in our PID namespace, of the process; it is never
  * another process's thread's. 0; -ESRCH (there is no such thread), -EMFILE or -ENFILE (no
- * descriptor is left, but for the few that files are opened with), -ENOTSUP (the kernel tells it in neither way). cpu_clock_close()
- * accepts NULL and a closed one.
+ * descriptor is left, but for the few of procmem/descriptor_limit.h), -ENOTSUP (the kernel
+ * tells it in neither way). cpu_clock_close() accepts NULL and a closed one.
  */
 int cpu_clock_open(const struct process *process, pid_t tid, struct cpu_clock *ret_clock);
 void cpu_clock_close(struct cpu_clock *clock);
@@ -47,9 +47,6 @@ void cpu_clock_close(struct cpu_clock *clock);
  * difference of two readings says anything. 0; -ESRCH: it cannot be read (any more).
  */
 int cpu_clock_read(const struct cpu_clock *clock, uint64_t *ret_ns);
-
-/* Allow this process as many descriptors as it may allow itself: a clock takes one. */
-void cpu_clock_raise_limit(void);
 
 /*
  * The number at the start of text, which a blank ends. 0; -EBADMSG: it begins with none, is

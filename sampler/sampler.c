@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "procmem/descriptor_limit.h"
 #include "sampler/dormancy.h"
 #include "sampler/sampler_state.h"
 #include "sampler/ticker.h"
@@ -82,7 +83,7 @@ void sampler_set_looks(struct sampler *sampler, const struct sampler_looks *look
 	sampler->codes.is_still = looks->still;
 	sampler->snapshot.is_still = looks->still;
 	if (looks->cpu)
-		cpu_clock_raise_limit();
+		descriptor_limit_raise(); /* a clock takes one */
 }
 
 const struct sampler_stats *sampler_stats(const struct sampler *sampler)

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbols/core_file_search.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "procmem/cleanup.h"
+#include "procmem/descriptor_limit.h"
 #include "procmem/file_blocks.h"
 #include "symbols/memory_image.h"
 
@@ -101,12 +104,29 @@ static void settle(struct search *search, enum core_file_state state, const char
 	file->found_path = strdup(path);
 }
 
-/* Use the file of that descriptor, which is taken over, if it is the one. */
+/* Say why there may be a file that could not be opened. */
+static void settle_error(struct search *search, int err, const char *path)
+{
+	if (err == -EPERM)
+		settle(search, CORE_FILE_FORBIDDEN, path);
+	else if (err == -EMFILE || err == -ENFILE)
+		settle(search, CORE_FILE_TOO_MANY, path);
+}
+
+/* Use the file of that descriptor, which is taken over, or an error, if it is the one. */
 static bool try_fd(struct search *search, int fd, const char *path, enum origin origin)
 {
 	struct image *image;
 
-	if (fd < 0 || image_open_fd(fd, &image))
+	if (fd >= 0 && descriptor_limit_is_near(fd)) {
+		(void)close(fd);
+		fd = -EMFILE;
+	}
+	if (fd < 0) {
+		settle_error(search, fd, path);
+		return false;
+	}
+	if (image_open_fd(fd, &image))
 		return false;
 	if (!is_same(search, image)) {
 		settle(search, CORE_FILE_DIFFERS, path);

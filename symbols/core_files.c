@@ -10,6 +10,7 @@
 
 #include "procmem/array.h"
 #include "procmem/cleanup.h"
+#include "procmem/descriptor_limit.h"
 #include "symbols/core_file_search.h"
 #include "symbols/debug_file.h"
 
@@ -27,6 +28,10 @@ const char *core_file_state_text(enum core_file_state state)
 		return "not in the core to be compared";
 	case CORE_FILE_NO_ELF:
 		return "no program";
+	case CORE_FILE_FORBIDDEN:
+		return "permission denied";
+	case CORE_FILE_TOO_MANY:
+		return "too many open files";
 	case CORE_FILE_PROVEN:
 		return "used";
 	case CORE_FILE_TRUSTED:
@@ -218,6 +223,7 @@ int core_files_open(struct core *core, const struct core_file_places *places,
 		.sysroot = SYSROOT_OWN,
 		.executable_inode = executable ? executable->inode : 0,
 	};
+	descriptor_limit_raise();
 	if (places->sysroot)
 		err = sysroot_open(places->sysroot, &files->sysroot, reterr);
 	if (!err)

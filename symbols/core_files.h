@@ -11,6 +11,8 @@
  * core names paths of the host); that path in our own root; its last name in the folders
  * given. Each file is looked for when it is first asked for. Nothing else is opened, and
  * nothing is executed.
+ *
+ * A file that is used stays open: this process allows itself as many descriptors as it may.
  */
 #pragma once
 
@@ -33,11 +35,13 @@ struct core_file_places {
 enum core_file_state {
 	CORE_FILE_NOT_LOOKED_FOR,
 	CORE_FILE_NOT_FOUND,
-	CORE_FILE_DIFFERS,  /* what was found is another build: not used */
-	CORE_FILE_UNPROVEN, /* the core does not tell, and the user did not say: not used */
-	CORE_FILE_NO_ELF,   /* what is mapped is neither a program nor a library */
-	CORE_FILE_PROVEN,   /* used */
-	CORE_FILE_TRUSTED,  /* used: the user said so, and the core does not tell */
+	CORE_FILE_DIFFERS,   /* what was found is another build: not used */
+	CORE_FILE_UNPROVEN,  /* the core does not tell, and the user did not say: not used */
+	CORE_FILE_NO_ELF,    /* what is mapped is neither a program nor a library */
+	CORE_FILE_FORBIDDEN, /* it may not be read: not used, nor is: */
+	CORE_FILE_TOO_MANY,  /* no descriptor is left for it (procmem/descriptor_limit.h) */
+	CORE_FILE_PROVEN,    /* used */
+	CORE_FILE_TRUSTED,   /* used: the user said so, and the core does not tell */
 };
 
 /* A file that was mapped. */
@@ -46,7 +50,7 @@ struct core_file {
 	enum core_file_state state;
 	uint8_t build_id[BUILD_ID_MAX_BYTES]; /* as the core has it */
 	size_t build_id_bytes;		      /* 0: it has none of it */
-	char *found_path;    /* of the file that is used, else of the first that differs; or NULL */
+	char *found_path;    /* of the file that is used, else that the state tells of; or NULL */
 	struct image *image; /* that is used, or NULL */
 	remote_addr header_addr; /* where its first page was mapped; 0: nowhere */
 };

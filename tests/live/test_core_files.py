@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import shutil
 import subprocess
 import unittest
@@ -111,6 +112,30 @@ class Packed(unittest.TestCase):
                         told = json.loads(result.stdout)
                         self.assertGreaterEqual(len(told["threads"]), 10)
                         self.assertTrue(told["problems"])
+
+
+class Descriptors(unittest.TestCase):
+    """A library that is used stays open. Enough of them is made out of few by a low limit."""
+
+    def modules(self, path, soft, hard):
+        told = core_json(path, "--modules", preexec_fn=lambda: resource.setrlimit(
+            resource.RLIMIT_NOFILE, (soft, hard)))
+        return [module["state"] for module in told["modules"]], told["problems"]
+
+    def test_limits(self):
+        interpreter = next(found for found in support.supported_interpreters() if not found.root)
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        with core_support.kernel_cores(), core_support.crashed(interpreter, "single") as core:
+            states, problems = self.modules(core.path, most, most)
+            self.assertEqual((set(states), problems), ({"used"}, []))
+            self.assertGreaterEqual(len(states), 3)
+            # What is allowed is taken: five are for stdin, stdout, stderr, the core and a file.
+            self.assertEqual(self.modules(core.path, 5, most), (states, []))
+            # And where it does not do that is said, not that files are not there.
+            few, problems = self.modules(core.path, 22, 22)
+            self.assertEqual(set(few), {"used", "too many open files"})
+            self.assertEqual(len(problems), 1)
+            self.assertRegex(problems[0], "^[1-9][0-9]* of its files .*ulimit -Hn")
 
 
 @per_layout

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "tests/support/image_file.h"
@@ -223,6 +224,62 @@ Test(core_files, other_build)
 	expect_file("the right one elsewhere", &place,
 		    make_core(&place, place.path, place.bytes, PAGE), &list, CORE_FILE_PROVEN,
 		    "ht");
+	remove_place(&place);
+}
+
+/* Allow so many descriptors more than there are, and maybe as many as before on request. */
+static void limit_descriptors(rlim_t nr_more, bool can_be_raised)
+{
+	cleanup_close int next_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	struct rlimit limit;
+
+	cr_assert(ge(int, next_fd, 0));
+	cr_assert(zero(int, getrlimit(RLIMIT_NOFILE, &limit)));
+	limit.rlim_cur = (rlim_t)next_fd + nr_more;
+	if (!can_be_raised)
+		limit.rlim_max = limit.rlim_cur;
+	cr_assert(zero(int, setrlimit(RLIMIT_NOFILE, &limit)));
+}
+
+/* That descriptors are used up is not taken for a file that is not there. */
+Test(core_files, no_descriptors)
+{
+	static const struct {
+		const char *name;
+		rlim_t nr_more;
+		bool can_be_raised;
+		enum core_file_state state;
+	} cases[] = {
+		{"a soft limit", 2, true, CORE_FILE_PROVEN},
+		{"some are kept", 10, false, CORE_FILE_TOO_MANY},
+		{"none is left", 2, false, CORE_FILE_TOO_MANY},
+	};
+	struct place place = make_place();
+	struct core_file_places nowhere = {.sysroot = NULL};
+
+	write_file(place.folder, "usr/lib/libx.so", place.bytes, place.size);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		limit_descriptors(cases[i].nr_more, cases[i].can_be_raised);
+		expect_file(cases[i].name, &place, make_core(&place, place.path, place.bytes, PAGE),
+			    &nowhere, cases[i].state,
+			    cases[i].state == CORE_FILE_PROVEN ? "ht" : "h");
+	}
+	remove_place(&place);
+}
+
+/* Nor is that it may not be read. */
+Test(core_files, forbidden)
+{
+	struct place place = make_place();
+	struct core_file_places nowhere = {.sysroot = NULL};
+
+	write_file(place.folder, "usr/lib/libx.so", place.bytes, place.size);
+	cr_assert(zero(int, chmod(place.path, 0)));
+	/* Root may read anything. */
+	cr_assert(zero(int, geteuid() == 0 ? seteuid(65534) : 0));
+	expect_file("forbidden", &place, make_core(&place, place.path, place.bytes, PAGE), &nowhere,
+		    CORE_FILE_FORBIDDEN, "h");
+	cr_assert(zero(int, seteuid(getuid())));
 	remove_place(&place);
 }
 

@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "procmem/descriptor_limit.h"
+
 Test(cpu_clock, number_at_the_start_of_a_text)
 {
 	static const struct {
@@ -109,7 +111,7 @@ Test(cpu_clock, says_that_no_descriptor_is_left)
 	limit.rlim_cur = (rlim_t)fd + 10;
 	cr_assert(zero(int, setrlimit(RLIMIT_NOFILE, &limit)));
 	cr_expect(eq(int, cpu_clock_open(&process, getpid(), &clock), -EMFILE), "some are kept");
-	cpu_clock_raise_limit();
+	descriptor_limit_raise();
 	cr_expect(zero(int, cpu_clock_open(&process, getpid(), &clock)));
 	cpu_clock_close(&clock);
 	(void)close(fd);
