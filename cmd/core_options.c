@@ -2,7 +2,6 @@
 #include "cmd/core_options.h"
 
 #include <elf.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 #include "cmd/options.h"
 #include "cmd/print.h"
 #include "procmem/cleanup.h"
+#include "procmem/sysroot.h"
 
 #define SUMMARY_MAX_ROWS 30
 
@@ -162,7 +162,8 @@ static bool apply_option(struct core_options *options, int option, const char *v
 /* Whether there is an ELF file at path that is a program or a library, and no core. */
 static bool is_program(const char *path)
 {
-	cleanup_close int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	/* A core may come through a FIFO: who writes to it must not see it opened and closed. */
+	cleanup_close int fd = sysroot_open_named(path);
 	Elf64_Ehdr header;
 
 	return fd >= 0 && pread(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header) &&

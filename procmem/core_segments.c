@@ -38,10 +38,10 @@ static int check_elf(const Elf64_Ehdr *header, struct message *reterr)
 		return -ENOTSUP;
 	}
 	if (header->e_type != ET_CORE) {
-		message_set(reterr, "the file is %s, no core file",
+		message_set(reterr, "the file is %s no core file",
 			    header->e_type == ET_EXEC || header->e_type == ET_DYN
-				    ? "a program or a library"
-				    : "ELF of another kind");
+				    ? "a program or a library, which is named behind its core,"
+				    : "ELF of another kind,");
 		return -EBADMSG;
 	}
 	if (header->e_machine != MACHINE_ELF)

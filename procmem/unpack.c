@@ -74,19 +74,30 @@ static int read_input(struct unpacking *unpacking, size_t size)
 	return 0;
 }
 
+/* Say what is packed, or comes, instead of a core. */
+static int refuse_contents(struct unpacking *unpacking)
+{
+	const struct decoder *inner =
+		decoder_find(unpacking->file.buffer, (size_t)sparse_file_bytes(&unpacking->file));
+
+	if (unpacking->decoder && inner)
+		message_set(&unpacking->problem,
+			    "the file is packed twice, by %s and by %s: unpack it with %s -d first",
+			    inner->name, unpacking->decoder->name, unpacking->decoder->name);
+	else
+		message_set(&unpacking->problem,
+			    "the file is no core: %s does not begin as an ELF file does",
+			    unpacking->decoder ? "what is packed in it" : "it");
+	return -EBADMSG;
+}
+
 /* Take what is no ELF file for no core before all of it is unpacked. */
 static int check_elf(struct unpacking *unpacking)
 {
 	if (unpacking->is_elf || sparse_file_bytes(&unpacking->file) < SELFMAG)
 		return 0;
-	if (memcmp(unpacking->file.buffer, ELFMAG, SELFMAG) != 0) {
-		message_set(&unpacking->problem,
-			    "the file is no core: %s does not begin as an ELF file does",
-			    unpacking->decoder ? "what is packed in it" : "it");
-		return -EBADMSG;
-	}
-	unpacking->is_elf = true;
-	return 0;
+	unpacking->is_elf = memcmp(unpacking->file.buffer, ELFMAG, SELFMAG) == 0;
+	return unpacking->is_elf ? 0 : refuse_contents(unpacking);
 }
 
 /* Why what comes next cannot be unpacked: how names it if it belongs to what came before. */

@@ -98,6 +98,19 @@ class Packed(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         return re.sub('(?m)^(Core file |  "core": ")-', r"\1CORE", result.stdout)
 
+    def test_fifo(self):
+        """Also where a program could be named: it is opened once, or its writer would die."""
+        fifo = os.path.join(self.core.folder, "fifo")
+        os.mkfifo(fifo)
+        with subprocess.Popen(["sh", "-c", 'exec cat "$0" > "$1"', self.core.path,
+                               fifo]) as writer:
+            support.wait_until(lambda: support.read("/proc/%d/stat" % writer.pid).split(
+                ") ")[1].startswith("S") and support.read(
+                    "/proc/%d/comm" % writer.pid) == "sh\n", "it waits for a reader")
+            result = pysample("core", self.core.path, fifo)
+        self.assertEqual((result.status, writer.wait()), (0, 0), result.stderr)
+        self.assertIn("2 cores", result.stdout)
+
     def test_cut_off(self):
         """What is there is told."""
         for name in PACKERS:

@@ -288,6 +288,27 @@ Test(unpack, no_core)
 	}
 }
 
+/* The outer one is told to be unpacked first. */
+Test(unpack, packed_twice)
+{
+	cleanup_free uint8_t *contents = make_contents();
+
+	for (size_t i = 0; i < NR_PACKINGS; i++) {
+		size_t inner_size;
+		size_t size;
+		cleanup_free uint8_t *inner =
+			packings[i].pack(contents, CONTENTS_BYTES, &inner_size);
+		cleanup_free uint8_t *packed = pack_gzip(inner, inner_size, &size);
+		struct message message = {0};
+		struct unpacked unpacked;
+
+		cr_expect(eq(int, unpack(file_of(packed, size), &unpacked, &message), -EBADMSG));
+		cr_expect(ne(ptr, strstr(message.text, "packed twice"), NULL), "%s", message.text);
+		cr_expect(ne(ptr, strstr(message.text, "with gzip -d first"), NULL), "%s",
+			  message.text);
+	}
+}
+
 /* /dev/zero has no end: it is not read beyond its first piece. */
 Test(unpack, endless)
 {
