@@ -110,7 +110,8 @@ static void find_problems(struct core_dump *dump, const struct core_target *targ
 	if (dump->native.nr_holed)
 		problems_add(&dump->problems,
 			     "%zu of %zu C stacks have holes: the files of their modules are not "
-			     "known, or tell nothing of a frame",
+			     "known or tell nothing of a frame, or there are more frames than "
+			     "are kept",
 			     dump->native.nr_holed, dump->native.nr_stacks);
 	if (threads->nr_broken)
 		problems_add(&dump->problems,
