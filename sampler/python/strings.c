@@ -144,8 +144,32 @@ static char continuation(uint32_t bits)
 	return (char)(0x80 | (bits & 0x3f));
 }
 
+size_t utf8_encode(uint32_t code_point, char ret_bytes[UTF8_MAX_BYTES])
+{
+	if (code_point < 0x80) {
+		ret_bytes[0] = (char)code_point;
+		return 1;
+	}
+	if (code_point < 0x800) {
+		ret_bytes[0] = (char)(0xc0 | code_point >> 6);
+		ret_bytes[1] = continuation(code_point);
+		return 2;
+	}
+	if (code_point < 0x10000) {
+		ret_bytes[0] = (char)(0xe0 | code_point >> 12);
+		ret_bytes[1] = continuation(code_point >> 6);
+		ret_bytes[2] = continuation(code_point);
+		return 3;
+	}
+	ret_bytes[0] = (char)(0xf0 | code_point >> 18);
+	ret_bytes[1] = continuation(code_point >> 12);
+	ret_bytes[2] = continuation(code_point >> 6);
+	ret_bytes[3] = continuation(code_point);
+	return 4;
+}
+
 /*
- * One code point as UTF-8, or as the text that stands for it: str may hold what
+ * One character as UTF-8, or as the text that stands for it: str may hold what
  * UTF-8 may not (surrogates, each on its own) and what ends a C string. Returns
  * how many bytes were written.
  */
@@ -158,35 +182,13 @@ static size_t encode_char(uint32_t c, char out[ENCODED_MAX_BYTES])
 		memcpy(out, nul, sizeof(nul));
 		return sizeof(nul);
 	}
-	if (c < 0x80) {
-		out[0] = (char)c;
-		return 1;
-	}
-	if (c < 0x800) {
-		out[0] = (char)(0xc0 | c >> 6);
-		out[1] = continuation(c);
-		return 2;
-	}
-	if (c >= 0xd800 && c <= 0xdfff) {
-		out[0] = '\\';
-		out[1] = 'u';
-		for (size_t i = 0; i < 4; i++)
-			out[2 + i] = hex[c >> (12 - 4 * i) & 15];
-		return 6;
-	}
-	if (c > CODE_POINT_MAX)
-		c = REPLACEMENT;
-	if (c < 0x10000) {
-		out[0] = (char)(0xe0 | c >> 12);
-		out[1] = continuation(c >> 6);
-		out[2] = continuation(c);
-		return 3;
-	}
-	out[0] = (char)(0xf0 | c >> 18);
-	out[1] = continuation(c >> 12);
-	out[2] = continuation(c >> 6);
-	out[3] = continuation(c);
-	return 4;
+	if (c < 0xd800 || c > 0xdfff)
+		return utf8_encode(c > CODE_POINT_MAX ? REPLACEMENT : c, out);
+	out[0] = '\\';
+	out[1] = 'u';
+	for (size_t i = 0; i < 4; i++)
+		out[2 + i] = hex[c >> (12 - 4 * i) & 15];
+	return 6;
 }
 
 /*

@@ -33,6 +33,13 @@
 int string_read(struct remote_memory *memory, const struct py_offsets *offsets, remote_addr addr,
 		char **ret_text);
 
+/*
+ * Write a code point, which is no surrogate and at most U+10FFFF, as UTF-8. How many bytes it
+ * has; they are not terminated.
+ */
+enum { UTF8_MAX_BYTES = 4 };
+size_t utf8_encode(uint32_t code_point, char ret_bytes[UTF8_MAX_BYTES]);
+
 /* The characters of a str object, still in the target. */
 struct remote_text {
 	remote_addr addr;

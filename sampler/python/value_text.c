@@ -3,7 +3,8 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
+
+#include "sampler/python/strings.h"
 
 #define ELLIPSIS 0x2026u
 
@@ -16,33 +17,11 @@ void value_text_init(struct value_text *text, char *room, size_t max_chars)
 	room[0] = '\0';
 }
 
-static char continuation(uint32_t bits)
-{
-	return (char)(0x80 | (bits & 0x3f));
-}
-
 /* Append the UTF-8 of a code point, for which there is room. */
-static void append(struct value_text *text, uint32_t c)
+static void append(struct value_text *text, uint32_t code_point)
 {
-	char *end = text->bytes + text->length;
-
-	if (c < 0x80) {
-		*end++ = (char)c;
-	} else if (c < 0x800) {
-		*end++ = (char)(0xc0 | c >> 6);
-		*end++ = continuation(c);
-	} else if (c < 0x10000) {
-		*end++ = (char)(0xe0 | c >> 12);
-		*end++ = continuation(c >> 6);
-		*end++ = continuation(c);
-	} else {
-		*end++ = (char)(0xf0 | c >> 18);
-		*end++ = continuation(c >> 12);
-		*end++ = continuation(c >> 6);
-		*end++ = continuation(c);
-	}
-	*end = '\0';
-	text->length = (size_t)(end - text->bytes);
+	text->length += utf8_encode(code_point, text->bytes + text->length);
+	text->bytes[text->length] = '\0';
 	text->nr_chars++;
 }
 
