@@ -164,6 +164,7 @@ static struct py_traits traits_of(uint32_t minor)
 		.tuple_items_after_type =
 			minor == 13 ? TUPLE_ITEMS_AFTER_TYPE : TUPLE_ITEMS_AFTER_TYPE_3_14,
 		.qualname_after_type = QUALNAME_AFTER_TYPE,
+		.oserror_errno_after_type = OSERROR_ERRNO_AFTER_TYPE,
 		.shim_owner = 3, /* FRAME_OWNED_BY_CSTACK in 3.13, _INTERPRETER since 3.14 */
 		.returns = minor - 13 < NR_RETURN_OPCODES ? return_opcodes[minor - 13]
 							  : (struct return_opcodes){0},

@@ -64,17 +64,10 @@ static int read_arguments(struct value_writer *writer, remote_addr addr,
 	return err;
 }
 
-static bool has_kind(struct value_writer *writer, remote_addr addr, enum value_kind kind)
-{
-	struct value_type type;
-
-	return value_type_of(writer->memory, writer->build, addr, &type) == 0 && type.kind == kind;
-}
-
 /* Write what str() gives of an object, if it is a str; of others what repr() does. */
 static int write_str(struct value_writer *writer, remote_addr addr)
 {
-	if (has_kind(writer, addr, VALUE_STR))
+	if (value_has_kind(writer, addr, VALUE_STR))
 		return value_write_name(writer->memory, writer->build, addr, writer->text);
 	return value_write_part(writer, addr);
 }
@@ -84,11 +77,11 @@ static int write_paths(struct value_writer *writer, remote_addr path_addr, remot
 {
 	int err;
 
-	if (!path_addr || has_kind(writer, path_addr, VALUE_NONE))
+	if (!path_addr || value_has_kind(writer, path_addr, VALUE_NONE))
 		return 0;
 	value_text_puts(writer->text, ": ");
 	err = value_write_part(writer, path_addr);
-	if (err || !second_addr || has_kind(writer, second_addr, VALUE_NONE))
+	if (err || !second_addr || value_has_kind(writer, second_addr, VALUE_NONE))
 		return err;
 	value_text_puts(writer->text, " -> ");
 	return value_write_part(writer, second_addr);
@@ -97,8 +90,7 @@ static int write_paths(struct value_writer *writer, remote_addr path_addr, remot
 /* "[Errno 2] No such file or directory: 'x'"; -ENOENT if it has no such fields. */
 static int write_os_error(struct value_writer *writer, remote_addr addr)
 {
-	const bool has_notes = (writer->build->version_hex >> 16 & 0xff) >= 11;
-	const uint32_t first = has_notes ? OSERROR_ERRNO_AFTER_TYPE : OSERROR_ERRNO_AFTER_TYPE_3_10;
+	const uint32_t first = writer->build->traits.oserror_errno_after_type;
 	remote_addr number_addr, text_addr = 0, path_addr = 0, second_addr = 0;
 	int err = value_read_field(writer, addr, first, &number_addr);
 
@@ -158,7 +150,8 @@ static int read_message(struct value_writer writer, const struct value_type *typ
 	struct value_text text;
 	int err = read_arguments(&writer, addr, &arguments);
 
-	if (!err && arguments.nr_items == 1 && has_kind(&writer, arguments.items[0], VALUE_STR) &&
+	if (!err && arguments.nr_items == 1 &&
+	    value_has_kind(&writer, arguments.items[0], VALUE_STR) &&
 	    !is_derived(&writer, type->addr, "KeyError"))
 		return string_read(writer.memory, &writer.build->offsets, arguments.items[0],
 				   ret_message);

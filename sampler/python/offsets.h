@@ -276,9 +276,10 @@ struct py_traits {
 	uint8_t lasti_unit_bytes; /* of such a frame's lasti */
 	uint8_t executing;	  /* such a frame's state while it runs, or calls */
 	uint8_t shim_owner;	  /* frames with this owner or a higher one are entry shims */
-	uint8_t tuple_items_after_type; /* bytes between a tuple's ob_type and its items */
-	uint8_t qualname_after_type;	/* and a function's ob_type and its func_qualname */
-	uint8_t extra_frame_words;	/* without framesize: nlocalsplus + stacksize + this */
+	uint8_t tuple_items_after_type;	  /* bytes between a tuple's ob_type and its items */
+	uint8_t qualname_after_type;	  /* and a function's ob_type and its func_qualname */
+	uint8_t oserror_errno_after_type; /* and an OSError's ob_type and its myerrno */
+	uint8_t extra_frame_words;	  /* without framesize: nlocalsplus + stacksize + this */
 	struct return_opcodes returns;
 	struct generator_states generator_states;
 };

@@ -197,6 +197,7 @@ static const struct version_table version_3_11 = {
 			.shim_owner = UINT8_MAX,
 			.tuple_items_after_type = TUPLE_ITEMS_AFTER_TYPE,
 			.qualname_after_type = QUALNAME_AFTER_TYPE,
+			.oserror_errno_after_type = OSERROR_ERRNO_AFTER_TYPE,
 			.extra_frame_words = 9, /* FRAME_SPECIALS_SIZE */
 			.returns = {.value = 83},
 		},
@@ -382,6 +383,7 @@ static const struct version_table version_3_12 = {
 			.shim_owner = 3, /* FRAME_OWNED_BY_CSTACK */
 			.tuple_items_after_type = TUPLE_ITEMS_AFTER_TYPE,
 			.qualname_after_type = QUALNAME_AFTER_TYPE,
+			.oserror_errno_after_type = OSERROR_ERRNO_AFTER_TYPE,
 			.returns =
 				{
 					.value = 83,

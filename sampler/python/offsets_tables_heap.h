@@ -190,6 +190,7 @@ static const struct version_table version_3_6 = {
 			.shim_owner = UINT8_MAX,
 			.tuple_items_after_type = TUPLE_ITEMS_AFTER_TYPE,
 			.qualname_after_type = QUALNAME_AFTER_TYPE_3_9,
+			.oserror_errno_after_type = OSERROR_ERRNO_AFTER_TYPE_3_10,
 		},
 };
 
@@ -371,6 +372,7 @@ static const struct version_table version_3_7 = {
 			.shim_owner = UINT8_MAX,
 			.tuple_items_after_type = TUPLE_ITEMS_AFTER_TYPE,
 			.qualname_after_type = QUALNAME_AFTER_TYPE_3_9,
+			.oserror_errno_after_type = OSERROR_ERRNO_AFTER_TYPE_3_10,
 		},
 };
 
@@ -552,6 +554,7 @@ static const struct version_table version_3_8 = {
 			.shim_owner = UINT8_MAX,
 			.tuple_items_after_type = TUPLE_ITEMS_AFTER_TYPE,
 			.qualname_after_type = QUALNAME_AFTER_TYPE_3_9,
+			.oserror_errno_after_type = OSERROR_ERRNO_AFTER_TYPE_3_10,
 		},
 };
 
@@ -733,6 +736,7 @@ static const struct version_table version_3_9 = {
 			.shim_owner = UINT8_MAX,
 			.tuple_items_after_type = TUPLE_ITEMS_AFTER_TYPE,
 			.qualname_after_type = QUALNAME_AFTER_TYPE_3_9,
+			.oserror_errno_after_type = OSERROR_ERRNO_AFTER_TYPE_3_10,
 		},
 };
 
@@ -914,5 +918,6 @@ static const struct version_table version_3_10 = {
 			.shim_owner = UINT8_MAX,
 			.tuple_items_after_type = TUPLE_ITEMS_AFTER_TYPE,
 			.qualname_after_type = QUALNAME_AFTER_TYPE,
+			.oserror_errno_after_type = OSERROR_ERRNO_AFTER_TYPE_3_10,
 		},
 };

@@ -24,6 +24,14 @@ int value_read_field(struct value_writer *writer, remote_addr addr, uint32_t aft
 	return remote_memory_read_u64(writer->memory, addr + type_end + after_type, ret_value);
 }
 
+bool value_has_kind(struct value_writer *writer, remote_addr addr, enum value_kind kind)
+{
+	struct value_type type;
+
+	return addr && value_type_of(writer->memory, writer->build, addr, &type) == 0 &&
+	       type.kind == kind;
+}
+
 void value_write_unreadable(struct value_writer *writer, remote_addr addr)
 {
 	value_text_printf(writer->text, "<not readable at 0x%llx>", (unsigned long long)addr);

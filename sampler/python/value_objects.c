@@ -19,15 +19,6 @@ enum { NAMES_MAX_KEYS = 256 };
 /* Classes with slots that derive from each other deeper are not followed. */
 enum { SLOT_CLASSES_MAX = 16, SLOTS_MAX = 256 };
 
-/* Whether the object at addr is of a kind. */
-static bool has_kind(struct value_writer *writer, remote_addr addr, enum value_kind kind)
-{
-	struct value_type type;
-
-	return addr && value_type_of(writer->memory, writer->build, addr, &type) == 0 &&
-	       type.kind == kind;
-}
-
 static void write_c_name(struct value_writer *writer, const char *name)
 {
 	for (; *name; name++)
@@ -37,7 +28,7 @@ static void write_c_name(struct value_writer *writer, const char *name)
 /* The str at addr as it is, or -EBADMSG if that is none. */
 static int write_name(struct value_writer *writer, remote_addr addr)
 {
-	if (!has_kind(writer, addr, VALUE_STR))
+	if (!value_has_kind(writer, addr, VALUE_STR))
 		return -EBADMSG;
 	return value_write_name(writer->memory, writer->build, addr, writer->text);
 }
@@ -160,7 +151,7 @@ int value_write_module(struct value_writer *writer, remote_addr addr)
 
 	if (!err)
 		err = find_name(writer, &dict, "__name__", &name_addr);
-	if (!err && !has_kind(writer, name_addr, VALUE_STR))
+	if (!err && !value_has_kind(writer, name_addr, VALUE_STR))
 		err = -EBADMSG;
 	if (err)
 		return err;
@@ -214,7 +205,7 @@ int value_write_method(struct value_writer *writer, remote_addr addr)
 	if (err)
 		return err;
 	value_text_puts(writer->text, "<bound method ");
-	if (has_kind(writer, function_addr, VALUE_FUNCTION))
+	if (value_has_kind(writer, function_addr, VALUE_FUNCTION))
 		err = write_qualname(writer, function_addr);
 	else
 		value_text_puts(writer->text, "?");
@@ -249,7 +240,7 @@ int value_write_builtin(struct value_writer *writer, remote_addr addr)
 		err = value_read_field(writer, addr, BUILTIN_SELF_AFTER_TYPE, &self_addr);
 	if (err)
 		return err;
-	has_self = self_addr && !has_kind(writer, self_addr, VALUE_MODULE);
+	has_self = self_addr && !value_has_kind(writer, self_addr, VALUE_MODULE);
 	value_text_puts(writer->text, has_self ? "<built-in method" : "<built-in function");
 	err = write_builtin_name(writer, ml_addr);
 	value_text_puts(writer->text, has_self ? " of " : ">");
@@ -262,7 +253,7 @@ static int write_attribute(struct value_writer *writer, remote_addr name_addr,
 {
 	int err;
 
-	if (!has_kind(writer, name_addr, VALUE_STR))
+	if (!value_has_kind(writer, name_addr, VALUE_STR))
 		return 0;
 	value_text_puts(writer->text, " ");
 	err = write_name(writer, name_addr);
@@ -358,7 +349,7 @@ static int write_slot_attributes(struct value_writer *writer, remote_addr addr,
 		if (err || !(flags & TYPE_HEAP))
 			break;
 		err = read_slots(writer, type_addr, &slots);
-		if (!err && has_kind(writer, slots.names_addr, VALUE_TUPLE))
+		if (!err && value_has_kind(writer, slots.names_addr, VALUE_TUPLE))
 			err = write_slots(writer, addr, &slots);
 		type_addr = slots.base_addr;
 	}

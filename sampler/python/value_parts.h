@@ -38,6 +38,9 @@ int value_write_error(struct value_writer *writer, int err, remote_addr addr);
 int value_read_field(struct value_writer *writer, remote_addr addr, uint32_t after_type,
 		     uint64_t *ret_value);
 
+/* Whether there is an object at addr, and it is of that kind, or derived from it. */
+bool value_has_kind(struct value_writer *writer, remote_addr addr, enum value_kind kind);
+
 /* Containers, of a type that is theirs or derived from it. */
 int value_write_list(struct value_writer *writer, remote_addr addr);
 int value_write_tuple(struct value_writer *writer, remote_addr addr);

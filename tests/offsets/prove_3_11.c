@@ -177,6 +177,7 @@ void prove_tables(void)
 	prove_offsets(&version_3_11.offsets, &truth);
 	prove(version_3_11.traits.qualname_after_type,
 	      BEHIND_TYPE(PyFunctionObject, func_qualname));
+	prove(version_3_11.traits.oserror_errno_after_type, BEHIND_TYPE(PyOSErrorObject, myerrno));
 	prove_returns(&version_3_11.traits.returns, &returns);
 	prove(kind_one.word, 1u << 2);
 }

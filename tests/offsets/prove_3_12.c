@@ -179,6 +179,7 @@ void prove_tables(void)
 	prove_offsets(&version_3_12.offsets, &truth);
 	prove(version_3_12.traits.qualname_after_type,
 	      BEHIND_TYPE(PyFunctionObject, func_qualname));
+	prove(version_3_12.traits.oserror_errno_after_type, BEHIND_TYPE(PyOSErrorObject, myerrno));
 	prove_returns(&version_3_12.traits.returns, &returns);
 	prove(kind_one.word, 1u << 2);
 }

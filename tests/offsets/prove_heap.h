@@ -268,5 +268,6 @@ void prove_tables(void)
 	prove(TABLE.traits.executing, EXECUTING);
 	prove(TABLE.traits.tuple_items_after_type, BEHIND_TYPE(PyTupleObject, ob_item));
 	prove(TABLE.traits.qualname_after_type, BEHIND_TYPE(PyFunctionObject, func_qualname));
+	prove(TABLE.traits.oserror_errno_after_type, BEHIND_TYPE(PyOSErrorObject, myerrno));
 	prove(kind_one.word, 1u << 2);
 }
