@@ -79,6 +79,15 @@ static bool has_private_memory(const struct core *core, struct remote_memory *me
 	return false;
 }
 
+/* It may be in what was not unpacked. */
+static void add_unpack_problem(const struct core_target *target, struct message *reterr)
+{
+	const struct message found = *reterr;
+
+	if (target->unpack_problem.text[0])
+		message_set(reterr, "%s; %s", found.text, target->unpack_problem.text);
+}
+
 /* The status and the sentence where no interpreter was found. */
 static enum exit_status explain(const struct core_target *target, int err, struct message *reterr)
 {
@@ -94,6 +103,7 @@ static enum exit_status explain(const struct core_target *target, int err, struc
 	else if (!reterr->text[0])
 		message_set(reterr, "no CPython interpreter was found in core file %s",
 			    target->path);
+	add_unpack_problem(target, reterr);
 	return EXIT_NOT_PYTHON;
 }
 

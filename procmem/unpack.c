@@ -17,6 +17,9 @@
 /* So much is read at once. */
 #define INPUT_BYTES ((size_t)128 << 10)
 
+/* What is no frame is refused by its first bytes: lz4 looks when it has so many. */
+enum { FRAME_MIN_BYTES = 7 };
+
 /* More zeros are no padding, and may have no end: a tape's blocks are shorter, see st(4). */
 #define PADDING_MAX_BYTES ((uint64_t)16 << 20)
 
@@ -31,6 +34,7 @@ struct unpacking {
 	bool is_elf;	  /* the first bytes were looked at */
 	bool has_stream;  /* the input could have ended before, when there were so many bytes: */
 	uint64_t streams_bytes;
+	uint64_t tail_bytes;	/* of the input, taken behind that without being refused */
 	uint64_t padding_bytes; /* zeros between and behind streams */
 	struct message problem;
 };
@@ -100,20 +104,22 @@ static int check_elf(struct unpacking *unpacking)
 	return unpacking->is_elf ? 0 : refuse_contents(unpacking);
 }
 
-/* Why what comes next cannot be unpacked: how names it if it belongs to what came before. */
-static void explain_end(struct unpacking *unpacking, const char *how)
+/* Why nothing more can be unpacked. */
+static void explain_end(struct unpacking *unpacking, bool is_refused)
 {
 	uint64_t bytes = sparse_file_bytes(&unpacking->file);
 
 	/* As gzip(1) does, which calls it trailing garbage. */
-	if (unpacking->has_stream && unpacking->streams_bytes == bytes)
+	if (unpacking->has_stream && unpacking->streams_bytes == bytes &&
+	    (is_refused || unpacking->tail_bytes < FRAME_MIN_BYTES))
 		message_set(&unpacking->problem,
 			    "behind what %s packed the file has something else, which is left out",
 			    unpacking->decoder->name);
 	else
 		message_set(&unpacking->problem,
-			    "the file is %s: of what %s packed the first %llu bytes are there", how,
-			    unpacking->decoder->name, (unsigned long long)bytes);
+			    "the file is %s: of what %s packed the first %llu bytes are there",
+			    is_refused ? "damaged" : "cut off", unpacking->decoder->name,
+			    (unsigned long long)bytes);
 }
 
 static int refuse_input(struct unpacking *unpacking, int err)
@@ -124,7 +130,7 @@ static int refuse_input(struct unpacking *unpacking, int err)
 			    "%s first",
 			    DECODER_MAX_MEMORY_BYTES >> 20, unpacking->decoder->name);
 	else if (err == -EBADMSG)
-		explain_end(unpacking, "damaged");
+		explain_end(unpacking, true);
 	return err;
 }
 
@@ -165,8 +171,10 @@ static int take_step(struct unpacking *unpacking, struct decoder_step *step)
 		err = check_elf(unpacking);
 	if (!err && step_err)
 		err = refuse_input(unpacking, step_err);
+	unpacking->tail_bytes += input_bytes - step->input_bytes;
 	if (!err && step->is_complete) {
 		unpacking->has_stream = true;
+		unpacking->tail_bytes = 0;
 		unpacking->streams_bytes = sparse_file_bytes(&unpacking->file);
 	}
 	return err;
@@ -223,7 +231,7 @@ static int unpack_all(struct unpacking *unpacking)
 	} while (!err && unpacking->padding_bytes <= PADDING_MAX_BYTES);
 	if (!err && unpacking->decoder &&
 	    (!unpacking->is_complete || unpacking->padding_bytes > PADDING_MAX_BYTES))
-		explain_end(unpacking, "cut off");
+		explain_end(unpacking, false);
 	return err;
 }
 

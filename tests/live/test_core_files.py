@@ -121,6 +121,8 @@ class Packed(unittest.TestCase):
                     os.truncate(path, kept)
                     result = pysample("core", "--json", path)
                     self.assertIn(result.status, (0, 1, 3), result.stderr)
+                    if result.status and kept >= 100:
+                        self.assertIn("cut off: of what", result.stderr)
                     if kept == size - 1:
                         told = json.loads(result.stdout)
                         self.assertGreaterEqual(len(told["threads"]), 10)
