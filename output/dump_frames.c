@@ -21,20 +21,20 @@ static void append_name(struct text *text, const char *name)
 	label_append_escaped(text, name, strlen(name), LABEL_DISPLAY);
 }
 
-/* A native frame has a module, but no line; what is in none of them is not said to be in a file. */
+/* A native frame has a module, but no line; what is in no file is not said to be in one. */
 static void append_frame(struct text *text, const struct dump_frames *frames, uint32_t i)
 {
 	const struct frame *frame = &frames->frames[i];
 	const struct function *function = frame->function;
 	const bool is_native = function->kind == FUNCTION_NATIVE;
 
-	text_puts(text, is_native ? "  C" : "  File");
-	if (!is_native || function->path[0]) {
-		text_puts(text, is_native ? " file \"" : " \"");
+	text_puts(text, is_native ? "  C" : " ");
+	if (function->path[0]) {
+		text_puts(text, is_native ? " file \"" : " File \"");
 		append_name(text, function->path);
 		text_puts(text, "\",");
 	}
-	if (!is_native)
+	if (!is_native && (function->path[0] || frame->line > 0))
 		text_printf(text, " line %d,", frame->line);
 	text_puts(text, " in ");
 	append_name(text, function->qualname);
