@@ -82,7 +82,8 @@ static inline Elf64_Phdr *made_core_add_load(struct made_core *file, uint64_t va
 				.p_vaddr = vaddr,
 				.p_filesz = saved_bytes,
 				.p_memsz = memory_bytes};
-	memcpy(file->bytes + file->size_bytes, bytes, saved_bytes);
+	if (saved_bytes)
+		memcpy(file->bytes + file->size_bytes, bytes, saved_bytes);
 	file->size_bytes += saved_bytes;
 	return segment;
 }
