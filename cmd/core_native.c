@@ -32,16 +32,21 @@ static void name_by_place(const struct native_name *found, char name[UNNAMED_MAX
 		       (unsigned long long)found->offset);
 }
 
-static const struct function *function_at(struct core_native *native, remote_addr addr)
+static const struct function *function_of(struct core_native *native,
+					  const struct unwind_frame *frame)
 {
 	struct native_name found;
 	char unnamed[UNNAMED_MAX_BYTES];
+	const char *name = found.name;
 
-	native_names_find(native->names, addr, &found);
-	if (!found.name[0])
+	native_names_find(native->names, frame->lookup_addr, &found);
+	if (frame->is_signal_frame) {
+		name = CORE_NATIVE_SIGNAL;
+	} else if (!found.name[0]) {
 		name_by_place(&found, unnamed);
-	return sampler_function(native->sampler, FUNCTION_NATIVE,
-				found.name[0] ? found.name : unnamed, found.path);
+		name = unnamed;
+	}
+	return sampler_function(native->sampler, FUNCTION_NATIVE, name, found.path);
 }
 
 /* Stacks. */
@@ -79,7 +84,7 @@ static int take_stack(struct core_native *native, const struct core_thread *thre
 		natives[i] = (struct native_frame){
 			.sp_addr = frame->sp,
 			.cfa_addr = frame->cfa,
-			.function = function_at(native, frame->lookup_addr),
+			.function = function_of(native, frame),
 		};
 		if (!natives[i].function)
 			return -ENOMEM;

@@ -18,6 +18,9 @@
 /* What stands where frames may be missing: a function without a path, of line 0. */
 #define CORE_NATIVE_HOLE "[unknown]"
 
+/* What stands for the frame through which the kernel called a signal handler, as in gdb. */
+#define CORE_NATIVE_SIGNAL "<signal handler called>"
+
 /* Stacks of more C frames than this have a hole: 8 MiB of the least that a call takes. */
 #define CORE_NATIVE_MAX_FRAMES (1u << 19)
 

@@ -176,15 +176,24 @@ enum exit_status core_target_open(const char *path, const struct core_file_place
 	if (err)
 		return EXIT_ERROR;
 	err = find_interpreter(target, reterr);
+	target->was_raised_again =
+		!err && core_fault_find(target->core, &target->files->source, &target->fault);
 	return err ? explain(target, err, reterr) : EXIT_OK;
 }
 
 /* What else can be said of the end. NULL: nothing. */
-static const char *find_cause(const struct core *core)
+static const char *find_cause(const struct core_target *target)
 {
-	return core_stack_was_full(core)
-		       ? "The thread's C stack is full: too deep a recursion, or none that ends."
-		       : NULL;
+	const struct core_notes *notes = &target->core->notes;
+	const struct core_fault *fault = &target->fault;
+	const bool was_full =
+		target->was_raised_again
+			? core_stack_was_full(target->core, &fault->death, fault->sp_addr)
+			: notes->nr_threads && core_stack_was_full(target->core, &notes->death,
+								   notes->threads[0].sp_addr);
+
+	return was_full ? "The thread's C stack is full: too deep a recursion, or none that ends."
+			: NULL;
 }
 
 const struct core_file *core_target_executable(const struct core_target *target)
@@ -197,7 +206,8 @@ const struct core_file *core_target_executable(const struct core_target *target)
 void core_target_describe(const struct core_target *target, struct post_mortem *ret_post_mortem)
 {
 	const struct core *core = target->core;
-	const struct core_death *death = &core->notes.death;
+	const struct core_death *death =
+		target->was_raised_again ? &target->fault.death : &core->notes.death;
 	const struct mapping *executable = core_executable(core);
 
 	*ret_post_mortem = (struct post_mortem){
@@ -214,7 +224,8 @@ void core_target_describe(const struct core_target *target, struct post_mortem *
 		.sender_uid = death->sender_uid,
 		.sent_by_itself = death->has_sender && core->notes.psinfo.is_known &&
 				  death->sender_pid == core->notes.psinfo.pid,
-		.finding = find_cause(core),
+		.raised_again = target->was_raised_again,
+		.finding = find_cause(target),
 		.core_bytes = core->file_bytes,
 		.truncated_bytes = core->missing_bytes,
 	};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cmd/command.h"
+#include "cmd/core_fault.h"
 #include "output/post_mortem.h"
 #include "output/text.h"
 #include "procmem/core.h"
@@ -22,6 +23,8 @@ struct core_target {
 	struct type_names names; /* its memory is what the stacks are read from */
 	struct sys_facts facts;
 	struct text command_line; /* with blanks between the arguments; "": not known; owned */
+	struct core_fault fault;  /* behind the death, if was_raised_again */
+	bool was_raised_again;
 	char version[VERSION_MAX_BYTES];
 	struct message unpack_problem; /* why there is less of a packed core; "": there is not */
 	uint64_t written_ns;	       /* CLOCK_REALTIME when the file was; 0: not known */

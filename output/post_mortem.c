@@ -13,9 +13,17 @@ static void append_escaped(struct text *text, const char *string)
 	label_append_escaped(text, string, strlen(string), LABEL_DISPLAY);
 }
 
+/* The name of the code; NULL: not told. Of a fault it is above 0, where 0 is that of kill(2). */
+static const char *code_name_of(const struct post_mortem *post_mortem)
+{
+	return post_mortem->has_addr && !post_mortem->code
+		       ? NULL
+		       : signal_code_name(post_mortem->signal, post_mortem->code);
+}
+
 void post_mortem_append_death(struct text *text, const struct post_mortem *post_mortem)
 {
-	const char *code_name = signal_code_name(post_mortem->signal, post_mortem->code);
+	const char *code_name = code_name_of(post_mortem);
 	char name[SIGNAL_NAME_MAX_BYTES];
 
 	if (!post_mortem->signal) {
@@ -31,7 +39,9 @@ void post_mortem_append_death(struct text *text, const struct post_mortem *post_
 		text_printf(text, " (code %d)", post_mortem->code);
 	if (post_mortem->has_addr)
 		text_printf(text, " at address 0x%" PRIx64, post_mortem->addr);
-	if (post_mortem->sent_by_itself)
+	if (post_mortem->raised_again)
+		text_puts(text, ", raised again by a handler of the process");
+	else if (post_mortem->sent_by_itself)
 		text_puts(text, ", sent by itself");
 	else if (post_mortem->has_sender)
 		text_printf(text, ", sent by process %d of user %u", post_mortem->sender_pid,
@@ -118,8 +128,7 @@ static void write_death(struct json *json, const struct post_mortem *post_mortem
 	json_member_string(json, "name", name);
 	json_key(json, "code");
 	json_i64(json, post_mortem->code);
-	json_member_string(json, "code_name",
-			   signal_code_name(post_mortem->signal, post_mortem->code));
+	json_member_string(json, "code_name", code_name_of(post_mortem));
 	json_member_string(json, "address", post_mortem->has_addr ? addr : NULL);
 	json_key(json, "sender_pid");
 	if (post_mortem->has_sender)
@@ -131,6 +140,8 @@ static void write_death(struct json *json, const struct post_mortem *post_mortem
 		json_i64(json, post_mortem->sender_uid);
 	else
 		json_null(json);
+	json_key(json, "raised_again");
+	json_bool(json, post_mortem->raised_again);
 	json_member_string(json, "finding", post_mortem->finding);
 	json_member_string(json, "text", text_string(&text));
 	json_object_end(json);

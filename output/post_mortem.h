@@ -40,6 +40,7 @@ struct post_mortem {
 	pid_t sender_pid; /* who sent the signal, and as which user */
 	uid_t sender_uid;
 	bool sent_by_itself; /* the sender is the process: raise(3), abort(3) */
+	bool raised_again;   /* by the process's own handler of that fault */
 	const char *finding; /* what else can be said of it, a sentence; or NULL */
 
 	uint64_t core_bytes;	  /* how long the file is */
@@ -58,5 +59,5 @@ void post_mortem_append_head(struct text *text, const struct post_mortem *post_m
 			     const struct run_info *info);
 void post_mortem_append_end(struct text *text, const struct post_mortem *post_mortem);
 
-/* Write the members of the dump's JSON object, as docs/formats.md has them. */
+/* Write the members of the dump's JSON object, as pysample(1) has them. */
 void post_mortem_write_json(struct json *json, const struct post_mortem *post_mortem);

@@ -38,7 +38,6 @@ enum {
 	SIGINFO_PID_OFFSET = 16,
 	SIGINFO_UID_OFFSET = 20,
 	SIGINFO_ADDR_OFFSET = 16,
-	SIGINFO_BYTES = 128,
 };
 
 /* A process is told about twenty pairs; more are not looked at. */
@@ -138,10 +137,30 @@ static int take_psinfo(struct note_reader *reader, const char *desc, size_t size
 	return 0;
 }
 
-/* Whether the signal comes of what a thread did, and tells an address (sigaction(2)). */
-static bool is_fault(int signal)
+bool core_signal_is_fault(int signal)
 {
 	return signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE;
+}
+
+struct core_death core_death_of_siginfo(const void *siginfo)
+{
+	struct core_death death = {
+		.signal = field_i32(siginfo, SIGINFO_SIGNO_OFFSET),
+		.code = field_i32(siginfo, SIGINFO_CODE_OFFSET),
+	};
+
+	/* Codes above 0 are the kernel's, SI_KERNEL tells nothing more (asm-generic/siginfo.h). */
+	death.has_addr =
+		core_signal_is_fault(death.signal) && death.code > 0 && death.code != SI_KERNEL;
+	death.has_sender =
+		death.code == SI_USER || death.code == SI_TKILL || death.code == SI_QUEUE;
+	if (death.has_addr)
+		death.addr = field_u64(siginfo, SIGINFO_ADDR_OFFSET);
+	if (death.has_sender) {
+		death.sender_pid = field_i32(siginfo, SIGINFO_PID_OFFSET);
+		death.sender_uid = field_u32(siginfo, SIGINFO_UID_OFFSET);
+	}
+	return death;
 }
 
 /* The first one is of the thread that the core is written for; debuggers write more. */
@@ -149,20 +168,8 @@ static int take_siginfo(struct note_reader *reader, const char *desc, size_t siz
 {
 	struct core_death *death = &reader->notes.death;
 
-	if (size < SIGINFO_BYTES || death->signal != 0)
-		return 0;
-	death->signal = field_i32(desc, SIGINFO_SIGNO_OFFSET);
-	death->code = field_i32(desc, SIGINFO_CODE_OFFSET);
-	/* Codes above 0 are the kernel's, SI_KERNEL tells nothing more (asm-generic/siginfo.h). */
-	death->has_addr = is_fault(death->signal) && death->code > 0 && death->code != SI_KERNEL;
-	death->has_sender =
-		death->code == SI_USER || death->code == SI_TKILL || death->code == SI_QUEUE;
-	if (death->has_addr)
-		death->addr = field_u64(desc, SIGINFO_ADDR_OFFSET);
-	if (death->has_sender) {
-		death->sender_pid = field_i32(desc, SIGINFO_PID_OFFSET);
-		death->sender_uid = field_u32(desc, SIGINFO_UID_OFFSET);
-	}
+	if (size >= CORE_SIGINFO_BYTES && death->signal == 0)
+		*death = core_death_of_siginfo(desc);
 	return 0;
 }
 
@@ -234,7 +241,7 @@ struct note_kind {
 static const struct note_kind kinds[] = {
 	{NT_PRSTATUS, "CORE", PRSTATUS_MAX_BYTES, take_prstatus},
 	{NT_PRPSINFO, "CORE", PSINFO_BYTES, take_psinfo},
-	{NT_SIGINFO, "CORE", SIGINFO_BYTES, take_siginfo},
+	{NT_SIGINFO, "CORE", CORE_SIGINFO_BYTES, take_siginfo},
 	{NT_AUXV, "CORE", AUXV_MAX_BYTES, take_auxv},
 	{NT_ARM_TLS, "LINUX", sizeof(uint64_t), take_arm_tls},
 };

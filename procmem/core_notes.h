@@ -55,6 +55,15 @@ struct core_death {
 	uid_t sender_uid;
 };
 
+/* A siginfo_t, of any signal (sigaction(2)). */
+#define CORE_SIGINFO_BYTES 128
+
+/* What CORE_SIGINFO_BYTES bytes of one tell. */
+struct core_death core_death_of_siginfo(const void *siginfo);
+
+/* Whether the signal comes of what a thread did, and tells an address (sigaction(2)). */
+bool core_signal_is_fault(int signal);
+
 /* NT_PRPSINFO. The texts are what the process made of them: any bytes, terminated. */
 struct core_psinfo {
 	bool is_known;

@@ -62,18 +62,17 @@ enum core_stack_state core_stack_look(struct core *core, const struct core_threa
 		       : CORE_STACK_MISSING;
 }
 
-bool core_stack_was_full(const struct core *core)
+bool core_stack_was_full(const struct core *core, const struct core_death *death,
+			 remote_addr sp_addr)
 {
-	const struct core_death *death = &core->notes.death;
 	const struct mapping *stack;
 
-	if (death->signal != SIGSEGV || !death->has_addr || !core->notes.nr_threads ||
-	    !is_near(death->addr, core->notes.threads[0].sp_addr))
+	if (death->signal != SIGSEGV || !death->has_addr || !is_near(death->addr, sp_addr))
 		return false;
-	stack = find_stack(core, core->notes.threads[0].sp_addr);
+	stack = find_stack(core, sp_addr);
 	if (!stack)
 		return false;
 	/* Guard pages that madvise() made are in the stack's own mapping, and not mapped. */
 	return death->addr < stack->start ||
-	       (death->addr < stack->end && death->code == SEGV_MAPERR);
+	       (death->addr < stack->end && death->code != SEGV_ACCERR);
 }

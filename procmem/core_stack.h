@@ -30,7 +30,8 @@ enum core_stack_state {
 enum core_stack_state core_stack_look(struct core *core, const struct core_thread *thread);
 
 /*
- * Whether the thread that died did so because its stack was full: it could not access what
- * is near its stack pointer, and below its stack or in the stack's guard page.
+ * Whether a thread died of that with its stack pointer there because its stack was full: it
+ * could not access what is near, and below its stack or in the stack's guard page.
  */
-bool core_stack_was_full(const struct core *core);
+bool core_stack_was_full(const struct core *core, const struct core_death *death,
+			 remote_addr sp_addr);

@@ -220,7 +220,8 @@ int unwind_stack(struct unwind_modules *modules, struct stack_window *window,
 					       .lookup_addr = registers_lookup_addr(&registers),
 					       .sp = registers.values[REGISTER_SP]};
 		err = unwind_step(modules, window, &registers, &frame->cfa);
-		nr_signals += registers.is_interrupted;
+		frame->is_signal_frame = !err && registers.is_interrupted;
+		nr_signals += frame->is_signal_frame;
 	} while (!err && registers_know(&registers, REGISTER_PC) && nr < max_frames &&
 		 nr_signals <= UNWIND_MAX_SIGNAL_FRAMES);
 	if (!err && registers_know(&registers, REGISTER_PC))

@@ -24,6 +24,8 @@ struct unwind_frame {
 	remote_addr lookup_addr; /* of an instruction that is the frame's: for its name */
 	remote_addr sp;
 	remote_addr cfa; /* the caller's sp; 0 if it was not found: of the last frame only */
+	/* Of what a signal handler returns to; its sp is where the kernel left what it tells. */
+	bool is_signal_frame;
 };
 
 /*

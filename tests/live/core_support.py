@@ -151,7 +151,8 @@ def core_of_dead(target, number):
     return Core(found[0], target)
 
 
-SIGNALS = {"abort": signal.SIGABRT, "quit": signal.SIGQUIT, "segv": signal.SIGSEGV}
+SIGNALS = {"abort": signal.SIGABRT, "quit": signal.SIGQUIT, "segv": signal.SIGSEGV,
+           "raised_again": signal.SIGSEGV}
 
 
 @contextlib.contextmanager

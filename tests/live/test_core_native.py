@@ -22,13 +22,15 @@ HIDDEN_LOOP = "_PyEval_EvalFrameDefaumS"
 GDB_SCRIPT = """
 import json
 import gdb
+SIGNAL = "<signal handler called>"
 found = {}
 for thread in gdb.selected_inferior().threads():
     thread.switch()
     frame, frames = gdb.newest_frame(), []
     while frame is not None and frame.is_valid():
         if frame.type() not in (gdb.INLINE_FRAME, gdb.TAILCALL_FRAME):
-            frames.append([frame.pc(), frame.name()])
+            is_signal = frame.type() == gdb.SIGTRAMP_FRAME
+            frames.append([frame.pc(), SIGNAL if is_signal else frame.name()])
         frame = frame.older()
     found[thread.ptid[1]] = frames
 print("FOUND " + json.dumps(found))
@@ -135,6 +137,12 @@ class Native(NativeTestCase):
     def test_fault(self):
         told = self.check("single", "segv")
         self.assertEqual(told["threads"][0]["frames"][-1]["kind"], "native")
+
+    def test_handler(self):
+        """That of faulthandler, which is on a stack of its own."""
+        told = self.check("single", "raised_again")
+        names = [frame["name"] for frame in told["threads"][0]["frames"]]
+        self.assertIn("<signal handler called>", names)
 
 
 @support.per_minor("3.10", "3.11", "3.12")

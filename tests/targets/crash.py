@@ -6,6 +6,7 @@ moment of the end: the last call of all, into C, has an argument that tells the 
 it is converted, and no line of Python runs behind that. Runs on CPython 3.6 and newer.
 """
 import ctypes
+import faulthandler
 import functools
 import gc
 import importlib
@@ -110,8 +111,15 @@ ENDS = {
                                        LastWord(signal.SIGABRT, True)),
     "quit": lambda: functools.partial(os.kill, os.getpid(), LastWord(signal.SIGQUIT, True)),
     "segv": lambda: functools.partial(ctypes.memset, BAD_ADDRESS, LastWord(0, False), 1),
+    "raised_again": lambda: raised_again(),
     "park": lambda: functools.partial(os.read, read_end, LastWord(1, False)),
 }
+
+
+def raised_again():
+    faulthandler.enable(file=os.open(os.devnull, os.O_WRONLY))
+    return ENDS["segv"]()
+
 
 # ---- situations -----------------------------------------------------------------------
 

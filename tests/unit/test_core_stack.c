@@ -86,21 +86,16 @@ Test(core_stack, was_full)
 	struct core *core = open_core();
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct core_thread thread = {.sp_addr = cases[i].sp_addr};
-		const struct core_death death = {.signal = SIGSEGV,
-						 .code = cases[i].code,
-						 .has_addr = true,
-						 .addr = cases[i].addr};
-		const struct core_notes own = core->notes;
+		struct core_death death = {.signal = SIGSEGV,
+					   .code = cases[i].code,
+					   .has_addr = true,
+					   .addr = cases[i].addr};
 
-		cr_expect(not(core_stack_was_full(core)), "case %zu", i);
-		core->notes.threads = &thread;
-		core->notes.nr_threads = 1;
-		core->notes.death = death;
-		cr_expect(eq(int, core_stack_was_full(core), cases[i].was_full), "case %zu", i);
-		core->notes.death.signal = SIGBUS;
-		cr_expect(not(core_stack_was_full(core)), "case %zu", i);
-		core->notes = own;
+		cr_expect(eq(int, core_stack_was_full(core, &death, cases[i].sp_addr),
+			     cases[i].was_full),
+			  "case %zu", i);
+		death.signal = SIGBUS;
+		cr_expect(not(core_stack_was_full(core, &death, cases[i].sp_addr)), "case %zu", i);
 	}
 	core_close(core);
 }
