@@ -223,8 +223,8 @@ def one_test_each(case, check, interpreters):
 
 
 def state(pid):
-    """One letter, as in proc_pid_stat(5)."""
-    return read("/proc/%d/stat" % pid).rpartition(")")[2].split()[0]
+    """One letter, as in proc_pid_stat(5); of a thread, too: "PID/task/TID"."""
+    return read("/proc/%s/stat" % pid).rpartition(")")[2].split()[0]
 
 
 # ---- targets ----------------------------------------------------------------------

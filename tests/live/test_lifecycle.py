@@ -283,7 +283,7 @@ class Stopped(LifecycleTestCase):
             for args in (["dump"], ["doctor"]):
                 self.assertEqual(pysample(*args, target.pid).status, 0)
                 self.assertEqual(target.state(), "T")
-            result = self.attach(target.pid, "-d", "0.3")
+            result = self.attach(target.pid, "-d", "1")
             self.assertEqual(target.state(), "T")
             os.kill(target.pid, signal.SIGCONT)
         self.assert_learnt(result, target.report["threads"])

@@ -83,10 +83,12 @@ class Threads(unittest.TestCase):
                 errors="surrogateescape")[:5])
 
     def test_native_threads(self):
+        tid, = self.native_tids()
+        support.wait_until(lambda: support.state("%d/task/%d" % (self.target.pid, tid)) == "S",
+                           "the thread waits")
         dumped = dump(self.target.pid, "-v")
         native = dumped["native_threads"]
-        self.assertEqual([thread["tid"] for thread in native], self.native_tids())
-        self.assertEqual(len(native), 1)
+        self.assertEqual([thread["tid"] for thread in native], [tid])
         self.assertEqual({thread["state"] for thread in native}, {"S"})
         self.assertIsNone(dump(self.target.pid)["native_threads"])
         text = pysample("dump", "-v", self.target.pid).stdout
