@@ -226,10 +226,14 @@ class Meanwhile(SignalsTestCase):
         self.assert_whole()
         self.assert_nothing_else("profile", "stats")
 
+    def until_sampled(self, process):
+        support.wait_until(lambda: self.ask(process) and self.stats()["samples"],
+                           "there are samples")
+
     def test_another_signal_while_it_is_written(self):
         for i in range(20):
             process = self.collapsed("-o", self.path("html"), "-f", "flamegraph")
-            time.sleep(0.05)
+            self.until_sampled(process)
             process.send_signal(signal.SIGUSR1)
             time.sleep(i * 0.0003)
             self.end(process)
@@ -242,7 +246,7 @@ class Meanwhile(SignalsTestCase):
                 process = self.start(target.pid, "-f", "collapsed", "-o", self.path("profile"),
                                      "--stats-json", self.path("stats"), "-o", self.path("html"),
                                      "-f", "flamegraph")
-                time.sleep(0.05)
+                self.until_sampled(process)
                 process.send_signal(signal.SIGUSR1)
                 time.sleep(i * 0.0003)
                 target.process.kill()
