@@ -34,7 +34,7 @@ static const struct mapping *find_stack(const struct core *core, remote_addr sp_
 static bool has_content(struct core *core, remote_addr start, remote_addr end)
 {
 	const remote_addr look_end = end - start < LOOK_BYTES ? end : start + LOOK_BYTES;
-	uint8_t bytes[PAGE_BYTES];
+	uint8_t bytes[PAGE_BYTES] = {0};
 
 	for (remote_addr addr = start; addr < look_end; addr += PAGE_BYTES) {
 		struct remote_range range = {.addr = addr, .buffer = bytes, .size = PAGE_BYTES};
