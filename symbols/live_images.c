@@ -1,135 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbols/live_images.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
-#include <unistd.h>
-
-#include "procmem/cleanup.h"
-
-/* How sure it is, before its device is looked at, that a name leads to the mapping's file. */
-enum trust {
-	/* The name is a path: device and inode must both agree. */
-	TRUST_PATH,
-	/*
-	 * The kernel's own link to the file. Its inode must agree still (the target
-	 * may have mapped another file since), its device need not: maps shows the
-	 * device of the superblock, which on btrfs, and on overlayfs of some
-	 * kernels, is not the st_dev of the file.
-	 */
-	TRUST_KERNEL_LINK,
-};
-
-static bool is_mapped_file(const struct stat *st, const struct mapping *mapping, enum trust trust)
-{
-	if (!S_ISREG(st->st_mode) || st->st_ino != mapping->inode)
-		return false;
-	return trust == TRUST_KERNEL_LINK ||
-	       (major(st->st_dev) == mapping->dev_major && minor(st->st_dev) == mapping->dev_minor);
-}
-
-/*
- * Open the file if it is the mapping's. It is looked at by an O_PATH descriptor
- * first, since opening a device or a FIFO may do something. The descriptor,
- * -ENOENT, -EPERM.
- */
-static int open_if_mapped(int dir_fd, const char *name, const struct mapping *mapping,
-			  enum trust trust)
-{
-	cleanup_close int path_fd = openat(dir_fd, name, O_PATH | O_CLOEXEC);
-	char link[32];
-	struct stat st;
-
-	if (path_fd < 0)
-		return errno == EACCES || errno == EPERM ? -EPERM : -ENOENT;
-	if (fstat(path_fd, &st) || !is_mapped_file(&st, mapping, trust))
-		return -ENOENT;
-	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", path_fd);
-	int fd = open(link, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-
-	if (fd < 0)
-		return errno == EACCES || errno == EPERM ? -EPERM : -ENOENT;
-	return fd;
-}
-
-static int open_map_file(const struct process *process, const struct mapping *mapping)
-{
-	char name[64];
-
-	(void)snprintf(name, sizeof(name), "map_files/%llx-%llx",
-		       (unsigned long long)mapping->start, (unsigned long long)mapping->end);
-	return open_if_mapped(process->proc_fd, name, mapping, TRUST_KERNEL_LINK);
-}
-
-/*
- * Open the process's executable if that is mapped here. Inode numbers repeat from
- * one file system to the next: the link is trusted without the device only if it
- * also reads as the mapping's path does.
- */
-static int open_exe(const struct process *process, pid_t tid, const struct mapping *mapping)
-{
-	char name[PROCESS_TASK_NAME_MAX_BYTES];
-	char target[PATH_MAX];
-	size_t path_length = strlen(mapping->path);
-
-	process_task_name(name, tid, "exe");
-	ssize_t length = readlinkat(process->proc_fd, name, target, sizeof(target));
-
-	if (length < 0)
-		return errno == EACCES ? -EPERM : -ENOENT;
-	size_t mark_length = mapping->deleted ? strlen(" (deleted)") : 0;
-	bool same_path = (size_t)length == path_length + mark_length &&
-			 memcmp(target, mapping->path, path_length) == 0;
-
-	return open_if_mapped(process->proc_fd, name, mapping,
-			      same_path ? TRUST_KERNEL_LINK : TRUST_PATH);
-}
-
-/* Open the mapping's path below the process's root; below ours where it is written so (chroot). */
-static int open_path(const struct process *process, pid_t tid, const struct mapping *mapping)
-{
-	char root[PROCESS_TASK_NAME_MAX_BYTES];
-	cleanup_free char *name = NULL;
-
-	if (mapping->path[0] != '/')
-		return -ENOENT;
-	process_task_name(root, tid, "root");
-	if (asprintf(&name, "%s%s", root, mapping->path) < 0) {
-		name = NULL; /* asprintf() leaves it undefined */
-		return -ENOMEM;
-	}
-	int fd = open_if_mapped(process->proc_fd, name, mapping, TRUST_PATH);
-
-	if (fd >= 0)
-		return fd;
-	int own_fd = open_if_mapped(AT_FDCWD, mapping->path, mapping, TRUST_PATH);
-
-	return own_fd >= 0 ? own_fd : fd;
-}
+#include "procmem/mapped_file.h"
 
 static int live_images_open(struct image_source *source, const struct mapping *mapping,
 			    struct image **ret_image)
 {
 	const struct process *process = ((const struct live_images *)source)->process;
-	pid_t tid;
+	int fd = mapped_file_open(process, mapping);
 
-	if (mapping->inode == 0)
-		return -ENOENT;
-	int fd = open_map_file(process, mapping);
-
-	if (fd < 0) {
-		/* The links of a main thread that has ended lead nowhere. */
-		if (process_live_thread(process, &tid))
-			return -ENOENT;
-		int exe_fd = open_exe(process, tid, mapping);
-
-		fd = exe_fd >= 0 ? exe_fd : open_path(process, tid, mapping);
-	}
 	return fd < 0 ? fd : image_open_fd(fd, ret_image);
 }
 

@@ -1,12 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The ELF files that a running process has mapped.
- *
- * A path found in a maps file says nothing in our mount namespace. The file is
- * taken from /proc/PID/map_files (needs CAP_SYS_ADMIN or
- * CAP_CHECKPOINT_RESTORE), from /proc/PID/exe, or from the path below
- * /proc/PID/root or our own root; if it is the mapping's file, else not at all.
- */
+/* The ELF files that a running process has mapped (procmem/mapped_file.h). */
 #pragma once
 
 #include "procmem/process.h"
