@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: MIT */
+#include "symbols/jitdump.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "procmem/cleanup.h"
+
+/* So much of the file is read at a time; any record can be judged by it. */
+enum { WINDOW_BYTES = 1 << 17 };
+_Static_assert((int)WINDOW_BYTES >= (int)JITDUMP_JUDGED_BYTES, "a window judges any record");
+
+/* So many records of unknown kinds, one behind the other, are none by chance. */
+enum { MAX_UNKNOWN_IN_A_ROW = 8 };
+
+/* A record that belongs to the next LOAD. */
+struct pending {
+	uint64_t offset; /* 0: none */
+	uint32_t nr_bytes;
+	remote_addr code_addr; /* of a DEBUG_INFO */
+};
+
+struct jitdump {
+	int fd;
+	uint32_t file_index;
+	uint64_t end_ns;
+	bool has_header;
+	struct jitdump_header header;
+	uint8_t header_bytes[JITDUMP_HEADER_BYTES]; /* as they are in the file */
+	uint64_t offset;			    /* of what was not taken yet */
+	uint64_t lost_offset;			    /* where a record should have been; 0: it was */
+	bool is_closed;
+	struct pending lines;
+	struct pending unwinding;
+	struct jitdump_stats stats;
+	uint64_t window_offset;
+	size_t window_bytes;
+	uint8_t window[WINDOW_BYTES];
+};
+
+/* What one call of jitdump_read() works on. */
+struct reading {
+	struct jitdump *dump;
+	struct jit_map *map;
+	uint64_t size_bytes; /* of the file */
+	bool is_final;
+	int error;
+};
+
+int jitdump_open(int fd, uint32_t file_index, struct jitdump **ret_dump)
+{
+	cleanup_close int guard = fd;
+	struct jitdump *dump = calloc(1, sizeof(*dump));
+
+	if (!dump)
+		return -ENOMEM;
+	dump->fd = take_fd(guard);
+	dump->file_index = file_index;
+	dump->end_ns = UINT64_MAX;
+	*ret_dump = dump;
+	return 0;
+}
+
+void jitdump_close(struct jitdump *dump)
+{
+	if (!dump)
+		return;
+	(void)close(dump->fd);
+	free(dump);
+}
+
+void jitdump_set_end(struct jitdump *dump, uint64_t end_ns)
+{
+	dump->end_ns = end_ns;
+}
+
+const struct jitdump_header *jitdump_header(const struct jitdump *dump)
+{
+	return dump->has_header ? &dump->header : NULL;
+}
+
+const struct jitdump_stats *jitdump_stats(const struct jitdump *dump)
+{
+	return &dump->stats;
+}
+
+int jitdump_fd(const struct jitdump *dump)
+{
+	return dump->fd;
+}
+
+/* What is wrong. */
+
+static void note_fault(struct jitdump *dump, enum jitdump_fault fault, uint64_t offset,
+		       uint64_t nr_bytes)
+{
+	struct jitdump_stats *stats = &dump->stats;
+
+	stats->nr_faults[fault]++;
+	if (stats->nr_places < JITDUMP_MAX_PLACES)
+		stats->places[stats->nr_places++] = (struct jitdump_place){
+			.fault = fault, .offset = offset, .nr_bytes = nr_bytes};
+}
+
+static void drop_pending(struct jitdump *dump, struct pending *pending, enum jitdump_fault fault)
+{
+	if (pending->offset)
+		note_fault(dump, fault, pending->offset, pending->nr_bytes);
+	*pending = (struct pending){0};
+}
+
+static void drop_both_pending(struct jitdump *dump)
+{
+	drop_pending(dump, &dump->lines, JITDUMP_ORPHAN_LINES);
+	drop_pending(dump, &dump->unwinding, JITDUMP_ORPHAN_UNWINDING);
+}
+
+/* Bytes of the file. */
+
+/*
+ * The bytes at offset: *ret_bytes, and how many there are, at least wanted unless the file
+ * ends there. An error is kept in reading->error, and there are none then.
+ */
+static size_t bytes_at(struct reading *reading, uint64_t offset, size_t wanted,
+		       const uint8_t **ret_bytes)
+{
+	struct jitdump *dump = reading->dump;
+	const uint64_t end = dump->window_offset + dump->window_bytes;
+
+	if (offset < dump->window_offset || offset > end || end - offset < wanted) {
+		const ssize_t nr = pread(dump->fd, dump->window, WINDOW_BYTES, (off_t)offset);
+
+		if (nr < 0)
+			reading->error = -errno;
+		dump->window_offset = offset;
+		dump->window_bytes = nr < 0 ? 0 : (size_t)nr;
+	}
+	*ret_bytes = dump->window + (offset - dump->window_offset);
+	return dump->window_bytes - (size_t)(offset - dump->window_offset);
+}
+
+static int decode_at(struct reading *reading, uint64_t offset, struct jitdump_record *ret_record)
+{
+	const uint8_t *bytes;
+	size_t nr = bytes_at(reading, offset, JITDUMP_PREFIX_BYTES, &bytes);
+	int err = jitdump_record_decode(bytes, nr, reading->dump->header.is_big_endian, ret_record);
+
+	if (err != -EAGAIN)
+		return err;
+	nr = bytes_at(reading, offset, JITDUMP_JUDGED_BYTES, &bytes);
+	return jitdump_record_decode(bytes, nr, reading->dump->header.is_big_endian, ret_record);
+}
+
+/* What a record is. */
+
+/* Whether it can be no other bytes by chance: who wrote it is the one that the file is of. */
+static bool is_certain(const struct jitdump *dump, const struct jitdump_record *record)
+{
+	if (record->id == JITDUMP_LOAD || record->id == JITDUMP_MOVE)
+		return record->pid == dump->header.pid;
+	return record->id < NR_JITDUMP_IDS;
+}
+
+/*
+ * Whether what is at offset is the end of the file, or a record, as far as it is there; of
+ * unknown kinds there may be several in a row.
+ */
+static bool goes_on_at(struct reading *reading, uint64_t offset)
+{
+	struct jitdump_record record;
+	int err;
+
+	for (int i = 0; i < MAX_UNKNOWN_IN_A_ROW && offset < reading->size_bytes; i++) {
+		err = decode_at(reading, offset, &record);
+		if (err || record.id < NR_JITDUMP_IDS)
+			return !err || err == -EAGAIN;
+		offset += record.nr_bytes;
+	}
+	return offset <= reading->size_bytes;
+}
+
+/*
+ * Decode the record at dump->offset. 0; -EAGAIN: it is not all there yet, or cannot be told yet;
+ * -EBADMSG: there is none.
+ */
+static int take_record(struct reading *reading, struct jitdump_record *ret_record)
+{
+	struct jitdump *dump = reading->dump;
+	const int not_whole = reading->is_final ? -EBADMSG : -EAGAIN;
+	int err = decode_at(reading, dump->offset, ret_record);
+
+	if (err)
+		return err == -EAGAIN ? not_whole : err;
+	const uint64_t end_offset = dump->offset + ret_record->nr_bytes;
+	const bool is_whole = end_offset <= reading->size_bytes;
+
+	if (is_certain(dump, ret_record))
+		return is_whole ? 0 : not_whole;
+	/* Of another version, or another process's: if nothing else is damaged here. */
+	if (!is_whole || dump->lost_offset || !goes_on_at(reading, end_offset))
+		return -EBADMSG;
+	return 0;
+}
+
+/* What a record says. */
+
+/* The code that a LOAD or MOVE is about is known already, with that time. */
+static bool is_duplicate(const struct reading *reading, const struct jitdump_record *record)
+{
+	const struct jit_code *known = jit_map_find_in(reading->map, JIT_SOURCE_JITDUMP,
+						       record->code_addr, record->time_ns);
+
+	return known && known->from_ns == record->time_ns &&
+	       known->start_addr == record->code_addr && known->nr_bytes == record->code_bytes &&
+	       known->code_index == record->code_index &&
+	       known->file_index == reading->dump->file_index;
+}
+
+/* Add to the map; what it does not take is counted. */
+static void add_code(struct reading *reading, const struct jitdump_record *record,
+		     const struct jit_code *code, size_t name_bytes)
+{
+	int err = jit_map_add(reading->map, code, name_bytes, NULL);
+
+	if (err == -ENOMEM)
+		reading->error = err;
+	else if (err)
+		note_fault(reading->dump, JITDUMP_REFUSED, reading->dump->offset, record->nr_bytes);
+}
+
+/* Whether it is of a time that does not count. Of ticks that cannot be told. */
+static bool is_too_late(const struct jitdump *dump, const struct jitdump_record *record)
+{
+	return !dump->header.has_ticks && record->time_ns >= dump->end_ns;
+}
+
+static void take_load(struct reading *reading, const struct jitdump_record *record)
+{
+	struct jitdump *dump = reading->dump;
+	const struct jit_code code = {
+		.start_addr = record->code_addr,
+		.nr_bytes = record->code_bytes,
+		.from_ns = record->time_ns,
+		.to_ns = JIT_MAP_OPEN_NS,
+		.name = record->name,
+		.source = JIT_SOURCE_JITDUMP,
+		.file_index = dump->file_index,
+		.code_index = record->code_index,
+		.code_place = dump->offset,
+		.lines_place = dump->lines.code_addr == record->code_addr ? dump->lines.offset : 0,
+		.unwind_place = dump->unwinding.offset,
+	};
+
+	if (dump->lines.offset && !code.lines_place)
+		drop_pending(dump, &dump->lines, JITDUMP_ORPHAN_LINES);
+	dump->lines = (struct pending){0};
+	dump->unwinding = (struct pending){0};
+	if (!is_certain(dump, record))
+		note_fault(dump, JITDUMP_OTHER_PROCESS, dump->offset, record->nr_bytes);
+	else if (!record->code_bytes)
+		note_fault(dump, JITDUMP_EMPTY_CODE, dump->offset, record->nr_bytes);
+	else if (is_duplicate(reading, record))
+		note_fault(dump, JITDUMP_DUPLICATE, dump->offset, record->nr_bytes);
+	else if (!is_too_late(dump, record))
+		add_code(reading, record, &code, record->name_bytes);
+}
+
+/* The code is at its new place from then on, under its old name, and no more at the old one. */
+static void take_move(struct reading *reading, const struct jitdump_record *record)
+{
+	struct jitdump *dump = reading->dump;
+	const struct jit_code *old = jit_map_find_in(reading->map, JIT_SOURCE_JITDUMP,
+						     record->old_addr, record->time_ns);
+	struct jit_code code;
+
+	if (!is_certain(dump, record)) {
+		note_fault(dump, JITDUMP_OTHER_PROCESS, dump->offset, record->nr_bytes);
+		return;
+	}
+	if (is_duplicate(reading, record)) {
+		note_fault(dump, JITDUMP_DUPLICATE, dump->offset, record->nr_bytes);
+		return;
+	}
+	if (!old || old->start_addr != record->old_addr || old->code_index != record->code_index ||
+	    old->file_index != dump->file_index) {
+		note_fault(dump, JITDUMP_UNKNOWN_MOVE, dump->offset, record->nr_bytes);
+		return;
+	}
+	code = *old;
+	code.start_addr = record->code_addr;
+	code.from_ns = record->time_ns;
+	code.to_ns = JIT_MAP_OPEN_NS;
+	if (!record->code_bytes || code.nr_bytes < record->code_bytes)
+		code.nr_bytes = record->code_bytes;
+	if (is_too_late(dump, record))
+		return;
+	jit_map_end(reading->map, old, record->time_ns);
+	add_code(reading, record, &code, strlen(code.name));
+}
+
+static void take_pending(struct jitdump *dump, const struct jitdump_record *record)
+{
+	const bool is_lines = record->id == JITDUMP_DEBUG_INFO;
+	struct pending *pending = is_lines ? &dump->lines : &dump->unwinding;
+
+	drop_pending(dump, pending, is_lines ? JITDUMP_ORPHAN_LINES : JITDUMP_ORPHAN_UNWINDING);
+	*pending = (struct pending){.offset = dump->offset,
+				    .nr_bytes = record->nr_bytes,
+				    .code_addr = record->code_addr};
+}
+
+static void use_record(struct reading *reading, const struct jitdump_record *record)
+{
+	struct jitdump *dump = reading->dump;
+
+	if (record->id >= NR_JITDUMP_IDS) {
+		note_fault(dump, JITDUMP_UNKNOWN_ID, dump->offset, record->nr_bytes);
+		return;
+	}
+	dump->stats.nr_records[record->id]++;
+	if (dump->is_closed)
+		note_fault(dump, JITDUMP_BEHIND_CLOSE, dump->offset, record->nr_bytes);
+	if (record->id == JITDUMP_CLOSE)
+		dump->is_closed = true;
+	else if (record->id == JITDUMP_DEBUG_INFO || record->id == JITDUMP_UNWINDING_INFO)
+		take_pending(dump, record);
+	else if (record->id == JITDUMP_LOAD)
+		take_load(reading, record);
+	else
+		take_move(reading, record);
+}
+
+/* From record to record. */
+
+/* There is no record here: it is looked for from the next byte on. */
+static int lose(struct jitdump *dump)
+{
+	uint64_t nr_bytes;
+
+	if (!dump->lost_offset) {
+		dump->lost_offset = dump->offset;
+		drop_both_pending(dump);
+	}
+	dump->offset++;
+	nr_bytes = dump->offset - dump->lost_offset + dump->stats.skipped_bytes;
+	return nr_bytes > JITDUMP_MAX_SKIPPED_BYTES ? -E2BIG : 0;
+}
+
+/* There is one again, or the file is at its end. */
+static void find_again(struct jitdump *dump, enum jitdump_fault fault, uint64_t end_offset)
+{
+	const uint64_t nr_bytes = end_offset - dump->lost_offset;
+
+	note_fault(dump, fault, dump->lost_offset, nr_bytes);
+	dump->stats.skipped_bytes += nr_bytes;
+	dump->lost_offset = 0;
+}
+
+static void read_records(struct reading *reading)
+{
+	struct jitdump *dump = reading->dump;
+
+	while (!reading->error && dump->offset < reading->size_bytes) {
+		struct jitdump_record record;
+		int err = take_record(reading, &record);
+
+		if (err == -EAGAIN || reading->error)
+			return;
+		if (err) {
+			reading->error = lose(dump);
+			continue;
+		}
+		if (dump->lost_offset)
+			find_again(dump, JITDUMP_SKIPPED, dump->offset);
+		use_record(reading, &record);
+		dump->offset += record.nr_bytes;
+	}
+	if (reading->is_final && dump->lost_offset)
+		find_again(dump, JITDUMP_CUT, dump->offset);
+	if (reading->is_final)
+		drop_both_pending(dump);
+}
+
+/* Forget the file that was there, not what it said. */
+static void begin_again(struct jitdump *dump)
+{
+	dump->has_header = false;
+	dump->offset = 0;
+	dump->lost_offset = 0;
+	dump->is_closed = false;
+	dump->lines = (struct pending){0};
+	dump->unwinding = (struct pending){0};
+	note_fault(dump, JITDUMP_BEGUN_AGAIN, 0, 0);
+}
+
+/* Read the header, or see whether it is still the same. As jitdump_header_decode(). */
+static int read_header(struct reading *reading)
+{
+	struct jitdump *dump = reading->dump;
+	const uint8_t *bytes;
+	size_t nr;
+	int err;
+
+	dump->window_bytes = 0; /* the file may be another one by now */
+	nr = bytes_at(reading, 0, JITDUMP_HEADER_BYTES, &bytes);
+	if (reading->error)
+		return reading->error;
+	if (dump->has_header && (reading->size_bytes < dump->offset || nr < JITDUMP_HEADER_BYTES ||
+				 memcmp(bytes, dump->header_bytes, JITDUMP_HEADER_BYTES) != 0))
+		begin_again(dump);
+	if (dump->has_header)
+		return 0;
+	err = jitdump_header_decode(bytes, nr, &dump->header);
+	if (err)
+		return err;
+	memcpy(dump->header_bytes, bytes, JITDUMP_HEADER_BYTES);
+	dump->has_header = true;
+	dump->offset = dump->header.nr_bytes;
+	return 0;
+}
+
+int jitdump_read(struct jitdump *dump, struct jit_map *map, bool is_final)
+{
+	struct reading reading = {.dump = dump, .map = map, .is_final = is_final};
+	struct stat st;
+	int err;
+
+	if (fstat(dump->fd, &st))
+		return -errno;
+	reading.size_bytes = (uint64_t)st.st_size;
+	err = read_header(&reading);
+	if (err)
+		return err == -EAGAIN ? 0 : err;
+	read_records(&reading);
+	return reading.error;
+}
