@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The lists that programs keep of their own code for debuggers: __jit_debug_descriptor, one for each
+ * module that has it (CPython from 3.15 on, libLLVM), and what each entry points to, an ELF file.
+ *
+ * A debugger is told of each change by a breakpoint; here the list is read while the target
+ * changes it. An entry has to point back to the one before it, else the list is torn, and read
+ * again. What is known is not read again, but for what tells that it is still the same.
+ *
+ * Source: GDB's documentation, "JIT Compilation Interface"; Python/jit_unwind.c of CPython 3.15.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "procmem/maps.h"
+#include "procmem/memory.h"
+#include "symbols/image_source.h"
+#include "symbols/jit_body.h"
+#include "symbols/jit_map.h"
+
+/* Lists of one process; others are left out. One module has one. */
+#define GDB_JIT_MAX_LISTS 16
+
+/* Modules that are looked at; others are left out. Programs with many plug-ins have some hundred. */
+#define GDB_JIT_MAX_MODULES 4096
+
+/* So many bytes of symbols of all files are searched; libLLVM's have 10 MiB. */
+#define GDB_JIT_MAX_SYMBOLS_BYTES (512u << 20)
+
+/* Entries of a list; others are left out. A CPython that made much code had 420. */
+#define GDB_JIT_MAX_ENTRIES 65536
+
+/* A larger file is left out: LLVM's have some 100 KiB. */
+#define GDB_JIT_MAX_IMAGE_BYTES (16u << 20)
+
+/* Files that are read at one look; the rest is read at the next one. */
+#define GDB_JIT_MAX_LOOK_BYTES (256u << 20)
+
+/* So often a list is read that changes meanwhile; what was found is kept. */
+#define GDB_JIT_MAX_TRIES 3
+
+struct gdb_jit;
+
+/*
+ * Look for lists in memory, which is borrowed. NULL if out of memory. gdb_jit_destroy() accepts
+ * NULL.
+ */
+struct gdb_jit *gdb_jit_create(struct remote_memory *memory);
+void gdb_jit_destroy(struct gdb_jit *gdb_jit);
+
+/*
+ * Look for lists in the modules of maps that were not looked at yet: in the files that source
+ * opens, or in the memory. 0 or -ENOMEM.
+ */
+int gdb_jit_find(struct gdb_jit *gdb_jit, const struct maps *maps, struct image_source *source);
+
+/* How many were found. */
+uint32_t gdb_jit_nr_lists(const struct gdb_jit *gdb_jit);
+
+/*
+ * Read what is new in all lists into map, and end what is gone, at now_ns (CLOCK_MONOTONIC).
+ * What is new was made since the last look, and is of that time, the first time of first_ns.
+ * 0; -ENOMEM; -ESRCH; -EPERM. What cannot be read otherwise is left out.
+ */
+int gdb_jit_read(struct gdb_jit *gdb_jit, struct jit_map *map, uint64_t first_ns, uint64_t now_ns);
+
+/*
+ * Read how to unwind a code that came from a list; jit_body_done() what was read. 0; -ENOENT (it
+ * is gone); -ENOMEM; -ESRCH; -EPERM.
+ */
+int gdb_jit_read_body(struct remote_memory *memory, const struct jit_code *code,
+		      struct jit_body *ret_body);
