@@ -25,5 +25,6 @@ enum exit_status command_attach(int argc, char **argv);
 enum exit_status command_core(int argc, char **argv);
 enum exit_status command_doctor(int argc, char **argv);
 enum exit_status command_dump(int argc, char **argv);
+enum exit_status command_jit(int argc, char **argv);
 enum exit_status command_report(int argc, char **argv);
 enum exit_status command_run(int argc, char **argv); /* or that of the command it ran */

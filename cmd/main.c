@@ -20,6 +20,7 @@ static const struct {
 	{"report", command_report, "make any format of a recording, merge several, compare two"},
 	{"dump", command_dump, "print the stacks of every thread, once"},
 	{"core", command_core, "print why a process died and its stacks, out of a core file"},
+	{"jit", command_jit, "list, follow, check and extract the code that a JIT has made"},
 	{"doctor", command_doctor,
 	 "tell what can be read of a process, and what to do if it cannot"},
 };

@@ -11,8 +11,8 @@ test_packages='libcriterion-dev clang-format clang-tidy cppcheck elfutils shellc
 	python3.11-dbg libpython3-dev libexpat1-dev binutils strace'
 # What opens the files that pysample writes. Tests are skipped for the lack of it.
 # shellcheck disable=SC2034
-consumer_packages='chromium golang-go libdevel-nytprof-perl protobuf-compiler
-	python3-jsonschema valgrind zstd'
+consumer_packages='chromium clang gdb golang-go libdevel-nytprof-perl linux-perf llvm-runtime
+	protobuf-compiler python3-jsonschema valgrind zstd'
 
 # The distribution's, whatever else comes first in PATH.
 python=/usr/bin/python3

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Everything that can be known of the code that a running process has made: where its sources
+ * are, what they told so far, and what is new.
+ *
+ * Jitdumps are the files jit-NUMBER.dump that it has mapped executable, as who writes one does
+ * for it to be found; the perf map is /tmp/perf-PID.map, below its root and with its id in its own
+ * namespace. The list for debuggers is in its memory. What a process has from before a fork only
+ * the files of its ancestors tell: up to the time of the fork they count, too,
+ * which the kernel tells by hundredths of a second.
+ *
+ * A file in a folder that everybody writes to is read only if it is a regular one, no link, and
+ * belongs to the process's user or to root; a perf map also only if it was written since the
+ * process began, since an earlier process may have had its id.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "procmem/memory.h"
+#include "procmem/process.h"
+#include "symbols/jit_body.h"
+#include "symbols/jit_map.h"
+#include "symbols/jitdump.h"
+#include "symbols/perf_map.h"
+
+/* Ancestors that are asked: servers fork their workers once or twice. */
+#define JIT_SOURCES_MAX_ANCESTORS 8
+
+/* Files of one process; others are left out. They have one, or one for each time that they begin. */
+#define JIT_SOURCES_MAX_FILES 64
+
+/* A file that was found. */
+struct jit_file {
+	enum jit_source source;	   /* JIT_SOURCE_JITDUMP or JIT_SOURCE_PERF_MAP */
+	char *path;		   /* as the process has it; owned, as are the readers */
+	pid_t pid;		   /* whose file it is: the process's or an ancestor's */
+	uint64_t device, inode;	   /* st_dev, st_ino */
+	int error;		   /* 0; -EPERM: not to be trusted; or what ended the reading */
+	struct jitdump *jitdump;   /* NULL: it is none, or not opened */
+	struct perf_map *perf_map; /* likewise */
+};
+
+struct jit_sources;
+
+/*
+ * Look for the sources of a process, which is borrowed as is its memory; nothing is looked at
+ * yet. Both may be NULL: then there are the files that are added. NULL if out of memory.
+ * jit_sources_destroy() accepts NULL.
+ */
+struct jit_sources *jit_sources_create(const struct process *process, struct remote_memory *memory);
+void jit_sources_destroy(struct jit_sources *sources);
+
+/*
+ * Add a file that the user named, which is trusted: a jitdump if it begins as one or has the
+ * name of one, else a perf map. fd is the sources' from then on, also on failure. 0 or
+ * -ENOMEM.
+ */
+int jit_sources_add_file(struct jit_sources *sources, int fd, const char *path);
+
+/*
+ * Look for sources and read what is new in all of them. With is_final no more will be written.
+ * What cannot be read of one is kept in its file's error, and the others are read. 0; -ESRCH
+ * (the process has ended; the files that were found are read still); -EPERM; -ENOMEM.
+ */
+int jit_sources_refresh(struct jit_sources *sources, bool is_final);
+
+/* What they told, and the files. Borrowed until the next refresh. */
+const struct jit_map *jit_sources_map(const struct jit_sources *sources);
+const struct jit_file *jit_sources_files(const struct jit_sources *sources, uint32_t *ret_nr_files);
+
+/*
+ * Read what is told of a code beside its name; jit_body_done() what was read. Instructions come
+ * from the process's memory if the code is there still: what is in a jitdump may be other bytes
+ * (CPython 3.15 writes a mark over the last eight of its trampolines). 0; -ENOENT, -ENOMEM, or
+ * another errno.
+ */
+int jit_sources_read_body(const struct jit_sources *sources, const struct jit_code *code,
+			  struct jit_body *ret_body);

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: MIT
+"""Calls many functions of its own, and reports what perf's trampolines call them.
+
+    jitted.py             then waits, until SIGTERM ends it in the ordinary way
+    jitted.py fork        forks in between: the child reports, too, and both wait
+    jitted.py loop        then runs a loop that a JIT compiles
+"""
+import json
+import os
+import signal
+import sys
+import time
+
+NR_FUNCTIONS = 300
+
+
+def make(name):
+    """A function of that name, called once, and what it is called in a jitdump."""
+    space = {}
+    exec(compile("def %s(x):\n    return x + 1\n" % name, "/made up/%s.py" % name, "exec"), space)
+    space[name](1)
+    return "py::%s:/made up/%s.py" % (name, name)
+
+
+def make_all(prefix):
+    return [make("%s_%d" % (prefix, i)) for i in range(NR_FUNCTIONS)]
+
+
+def report(**what):
+    os.write(1, (json.dumps(what) + "\n").encode())
+
+
+def loop():
+    total = 0
+    while True:
+        for i in range(10000):
+            total = (total + i * i) % 1000003
+
+
+def wait():
+    while True:
+        time.sleep(0.01)
+
+
+def main():
+    how = sys.argv[1] if len(sys.argv) > 1 else ""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    before = make_all("before")
+    if how == "fork":
+        told, tell = os.pipe()
+        child = os.fork()
+        if not child:
+            os.write(tell, json.dumps(make_all("child")).encode() + b"\n")
+            wait()
+        with os.fdopen(told) as file:
+            theirs = json.loads(file.readline())
+        time.sleep(0.05)  # when the child began is known by hundredths of a second
+        report(pid=os.getpid(), child=child, before=before, theirs=theirs,
+               after=make_all("after"))
+        try:
+            wait()
+        finally:
+            os.kill(child, signal.SIGTERM)
+            os.waitpid(child, 0)
+    report(pid=os.getpid(), before=before)
+    if how == "loop":
+        loop()
+    wait()
+
+
+main()
