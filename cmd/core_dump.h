@@ -35,8 +35,8 @@ struct core_dump {
 };
 
 /*
- * Take the stacks of all threads, with what the options ask for. EXIT_OK, or the status to exit with and a sentence;
- * core_dump_done() is to be called either way, before the target is closed.
+ * Take the stacks of all threads, with what the options ask for. EXIT_OK, or the status to exit
+ * with and a sentence; core_dump_done() is to be called either way, before the target is closed.
  */
 enum exit_status core_dump_take(struct core_target *target, const struct core_dump_options *options,
 				struct core_dump *ret_dump, struct message *reterr);

@@ -3,7 +3,8 @@
  * Debug information of one function: which lines its instructions are of. DWARF 4, in as few
  * entries as debuggers ask for: a unit, the function, its line table.
  *
- * Source: DWARF 4 §2.17 (ranges), §3.1 (units), §6.1.2 (.debug_aranges), §6.2 (line tables), §7 (encodings).
+ * Source: DWARF 4 §2.17 (ranges), §3.1 (units), §6.1.2 (.debug_aranges), §6.2 (line tables), §7
+ * (encodings).
  */
 #pragma once
 

@@ -97,8 +97,7 @@ static void write_thread(struct json *json, const struct profile_thread *thread)
 	json_i64(json, thread->tid);
 	json_key(json, "name");
 	json_string_n(json, thread->name, strnlen(thread->name, sizeof(thread->name)));
-	json_key(json, "main");
-	json_bool(json, thread->is_main);
+	json_member_bool(json, "main", thread->is_main);
 	json_key(json, "interpreter");
 	json_i64(json, thread->interpreter_id);
 	json_object_end(json);
@@ -204,8 +203,7 @@ static int meta_write(const struct page_data *data, FILE *out)
 	json_member_string(&json, "pysample", PYSAMPLE_VERSION);
 	json_member_string(&json, "mode", profile_mode_name(profile_mode(artefact->profile)));
 	json_member_string(&json, "unit", "us");
-	json_key(&json, "has_base");
-	json_bool(&json, artefact->has_base);
+	json_member_bool(&json, "has_base", artefact->has_base);
 	json_key(&json, "start_ms");
 	json_double(&json, (double)data->index.start_us / US_PER_MS);
 	json_key(&json, "first_us");

@@ -140,8 +140,7 @@ static void write_death(struct json *json, const struct post_mortem *post_mortem
 		json_i64(json, post_mortem->sender_uid);
 	else
 		json_null(json);
-	json_key(json, "raised_again");
-	json_bool(json, post_mortem->raised_again);
+	json_member_bool(json, "raised_again", post_mortem->raised_again);
 	json_member_string(json, "finding", post_mortem->finding);
 	json_member_string(json, "text", text_string(&text));
 	json_object_end(json);

@@ -6,7 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Codes of all signals have the number 0; the first one counts. SI_TKILL and those above 9 are Linux's own. */
+/*
+ * Codes of all signals have the number 0; the first one counts. SI_TKILL and those above 9 are
+ * Linux's own.
+ */
 static const struct {
 	int number;
 	int code;

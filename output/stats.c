@@ -78,10 +78,8 @@ static void write_info(struct json *json, const struct run_info *info)
 	else
 		json_null(json);
 	json_member_string(json, "python", info->python);
-	json_key(json, "python_free_threaded");
-	json_bool(json, info->python_free_threaded);
-	json_key(json, "python_newer_than_tested");
-	json_bool(json, info->python_newer_than_tested);
+	json_member_bool(json, "python_free_threaded", info->python_free_threaded);
+	json_member_bool(json, "python_newer_than_tested", info->python_newer_than_tested);
 	json_member_string(json, "runtime_found_by", info->runtime_found_by);
 	json_member_string(json, "pysample", info->pysample);
 	json_member_string(json, "arguments", info->arguments);

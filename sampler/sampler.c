@@ -409,7 +409,9 @@ static int run_loop(struct sampler *sampler, const struct sampler_options *optio
 		*ret_end = END_DURATION;
 		if (now_ns >= end_ns)
 			return 0;
-		/* At a low rate the next tick may be far: the end of the program is not waited for. */
+		/*
+		 * At a low rate the next tick may be far: the end of the program is not waited for.
+		 */
 		err = due ? checked_tick(sampler, sink, now_ns) : check_program(sampler, now_ns);
 		sink_err = sink->ops->tick ? sink->ops->tick(sink, now_ns) : 0;
 		if (sink_err)

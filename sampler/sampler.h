@@ -32,7 +32,9 @@ struct sampler_looks {
 	bool states; /* each tick's own: whether it has the GIL, or handles an exception */
 	bool exceptions; /* also those that only generators handle: reads, if there are any */
 	bool details;	 /* in dumps only: sample.details */
-	/* With details, the variables of each frame, their values in so many characters; 0: none. */
+	/*
+	 * With details, the variables of each frame, their values in so many characters; 0: none.
+	 */
 	uint32_t value_max_chars;
 	/*
 	 * In dumps only: the memory stands still and may lack pieces, as that of a core file

@@ -169,7 +169,9 @@ static int walk_still(struct sampler *sampler, struct snapshot_thread *thread,
 	return 0;
 }
 
-/* Read the exception that a thread handles, if it does. 0 also if that cannot be read; -ENOMEM, … */
+/*
+ * Read the exception that a thread handles, if it does. 0 also if that cannot be read; -ENOMEM, …
+ */
 static int read_exception(struct sampler *sampler, const struct snapshot_thread *thread,
 			  struct exception_text *ret_text)
 {

@@ -259,9 +259,9 @@ struct frame_detail frame_detail_of(const struct code_cache *codes,
 				    const struct walked_frame *walked);
 
 /*
- * A sink that gives each sample its details and hands it on to next; the frames are those of
- * list, of one thread, as sampler_thread_emit() shows them. It lives as long as all that it borrows. What next
- * returns, or -ENOMEM.
+ * A sink that gives each sample its details and hands it on to next; the frames are those of list,
+ * of one thread, as sampler_thread_emit() shows them. It lives as long as all that it borrows. What
+ * next returns, or -ENOMEM.
  */
 struct detail_sink {
 	struct sample_sink sink;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The lists that programs keep of their own code for debuggers: __jit_debug_descriptor, one for each
- * module that has it (CPython from 3.15 on, libLLVM), and what each entry points to, an ELF file.
+ * The lists that programs keep of their own code for debuggers: __jit_debug_descriptor, one for
+ * each module that has it (CPython from 3.15 on, libLLVM), and what each entry points to, an ELF
+ * file.
  *
  * A debugger is told of each change by a breakpoint; here the list is read while the target
  * changes it. An entry has to point back to the one before it, else the list is torn, and read
@@ -22,7 +23,9 @@
 /* Lists of one process; others are left out. One module has one. */
 #define GDB_JIT_MAX_LISTS 16
 
-/* Modules that are looked at; others are left out. Programs with many plug-ins have some hundred. */
+/*
+ * Modules that are looked at; others are left out. Programs with many plug-ins have some hundred.
+ */
 #define GDB_JIT_MAX_MODULES 4096
 
 /* So many bytes of symbols of all files are searched; libLLVM's have 10 MiB. */

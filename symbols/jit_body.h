@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a source tells of a code beside its name: its instructions, the lines they are of, and how to
- * unwind it. Read when it is asked for; the map only knows where it is.
+ * What a source tells of a code beside its name: its instructions, the lines they are of, and how
+ * to unwind it. Read when it is asked for; the map only knows where it is.
  */
 #pragma once
 

@@ -18,10 +18,16 @@
 
 #include "procmem/memory.h"
 
-/* More sections are an error: one of LLVM has some dozens, with one for each function a few hundred. */
+/*
+ * More sections are an error: one of LLVM has some dozens, with one for each function a few
+ * hundred.
+ */
 #define JIT_IMAGE_MAX_SECTIONS 4096
 
-/* All of it borrowed from the bytes; what is in the headers was not checked but for the table's place. */
+/*
+ * All of it borrowed from the bytes; what is in the headers was not checked but for the table's
+ * place.
+ */
 struct jit_image {
 	const uint8_t *bytes;
 	size_t nr_bytes;

@@ -22,7 +22,9 @@
 /* More codes are refused: a server that ran for five hours had 175,000, one VM 300,000. */
 #define JIT_MAP_MAX_CODES (1u << 20)
 
-/* More bytes of names are refused: so many codes with the longest usual names, of Java, have them. */
+/*
+ * More bytes of names are refused: so many codes with the longest usual names, of Java, have them.
+ */
 #define JIT_MAP_MAX_NAMES_BYTES (256u << 20)
 
 /* From the one that is believed first on. */

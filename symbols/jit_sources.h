@@ -28,7 +28,9 @@
 /* Ancestors that are asked: servers fork their workers once or twice. */
 #define JIT_SOURCES_MAX_ANCESTORS 8
 
-/* Files of one process; others are left out. They have one, or one for each time that they begin. */
+/*
+ * Files of one process; others are left out. They have one, or one for each time that they begin.
+ */
 #define JIT_SOURCES_MAX_FILES 64
 
 /* A file that was found. */

@@ -74,8 +74,9 @@ void jitdump_set_end(struct jitdump *dump, uint64_t end_ns);
 
 /*
  * Read what is new, into map. A record that is not all there yet is waited for, unless is_final:
- * then nothing will be written any more. 0, also where there is no whole header yet; -EBADMSG
- * (it is no jitdump); -ENOTSUP (of a version that is not known); -E2BIG (the limit above); -ENOMEM; or another errno.
+ * then nothing will be written any more. 0, also where there is no whole header yet; -EBADMSG (it
+ * is no jitdump); -ENOTSUP (of a version that is not known); -E2BIG (the limit above); -ENOMEM; or
+ * another errno.
  */
 int jitdump_read(struct jitdump *dump, struct jit_map *map, bool is_final);
 

@@ -3,7 +3,8 @@
  * The header and the records of a jitdump file, out of bytes that may be anything.
  *
  * Source: tools/perf/Documentation/jitdump-specification.txt and tools/perf/util/jitdump.h of
- * Linux; for what differs from the text, util/genelf.c there, and CPython's Python/perf_jit_trampoline.c.
+ * Linux; for what differs from the text, util/genelf.c there, and CPython's
+ * Python/perf_jit_trampoline.c.
  */
 #pragma once
 
@@ -20,7 +21,10 @@ enum {
 	JITDUMP_MAX_HEADER_BYTES = 4096,
 	/* Longer names are none. Those of Java and C++ have a few hundred bytes, some thousands. */
 	JITDUMP_MAX_NAME_BYTES = 32768,
-	/* What stands behind the fixed part of a DEBUG_INFO: lines; of an UNWINDING_INFO: .eh_frame. */
+	/*
+	 * What stands behind the fixed part of a DEBUG_INFO: lines; of an UNWINDING_INFO:
+	 * .eh_frame.
+	 */
 	JITDUMP_LINES_OFFSET = 32,
 	JITDUMP_UNWIND_OFFSET = 40,
 	/* A line: address, number, discriminator, and a path with its NUL, as long as they get. */

@@ -22,8 +22,9 @@
 struct perf_map;
 
 /*
- * Read the file of fd, which is the reader's from then on, also on failure; the codes are
- * marked with file_index, and are of from_ns, since when the process runs. Nothing is read yet. 0 or -ENOMEM. perf_map_close() accepts NULL.
+ * Read the file of fd, which is the reader's from then on, also on failure; the codes are marked
+ * with file_index, and are of from_ns, since when the process runs. Nothing is read yet. 0 or
+ * -ENOMEM. perf_map_close() accepts NULL.
  */
 int perf_map_open(int fd, uint32_t file_index, uint64_t from_ns, struct perf_map **ret_map);
 void perf_map_close(struct perf_map *perf_map);

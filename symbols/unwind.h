@@ -29,19 +29,19 @@ struct unwind_frame {
 };
 
 /*
- * Go from a frame to its caller: registers become the caller's, whose pc is not
- * known if there is none. 0 and *ret_cfa; -ENOENT (nothing tells how: there is no rule, or a register that it
- * needs is not known), -EBADMSG (the rule is none, or leads nowhere), -E2BIG (an expression
- * has no end), or an error of the window; registers are then as they were.
+ * Go from a frame to its caller: registers become the caller's, whose pc is not known if there is
+ * none. 0 and *ret_cfa; -ENOENT (nothing tells how: there is no rule, or a register that it needs
+ * is not known), -EBADMSG (the rule is none, or leads nowhere), -E2BIG (an expression has no end),
+ * or an error of the window; registers are then as they were.
  */
 int unwind_step(struct unwind_modules *modules, struct stack_window *window,
 		struct registers *registers, remote_addr *ret_cfa);
 
 /*
- * Unwind a stack whose innermost frame has these registers: up to max_frames frames (at
- * least one), innermost first. Its thread called its first function at the last one if the
- * result is 0; else the stack has a hole there: an error of unwind_step(), or -E2BIG (it
- * has more frames, or more than UNWIND_MAX_SIGNAL_FRAMES of signals). *ret_nr_frames is written in any case.
+ * Unwind a stack whose innermost frame has these registers: up to max_frames frames (at least one),
+ * innermost first. Its thread called its first function at the last one if the result is 0; else
+ * the stack has a hole there: an error of unwind_step(), or -E2BIG (it has more frames, or more
+ * than UNWIND_MAX_SIGNAL_FRAMES of signals). *ret_nr_frames is written in any case.
  */
 int unwind_stack(struct unwind_modules *modules, struct stack_window *window,
 		 const struct registers *innermost, struct unwind_frame *frames, size_t max_frames,

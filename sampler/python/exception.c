@@ -172,7 +172,10 @@ static int read_message(struct value_writer writer, const struct value_type *typ
 int exception_text_read(struct remote_memory *memory, const struct py_build *build,
 			remote_addr addr, struct exception_text *ret_text)
 {
-	/* A message is shown unasked: of the objects in it the type alone, as what they have is not. */
+	/*
+	 * A message is shown unasked: of the objects in it the type alone, as what they have is
+	 * not.
+	 */
 	const struct value_writer writer = {.memory = memory, .build = build, .in_object = true};
 	struct exception_text text = {0};
 	struct value_type type;

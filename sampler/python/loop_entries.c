@@ -125,7 +125,9 @@ static int place_by_cframes(const struct code_cache *codes, remote_addr thread_a
 	return err;
 }
 
-/* Whether the caller of a frame that the loop is called for is in the C stack, and not in the list. */
+/*
+ * Whether the caller of a frame that the loop is called for is in the C stack, and not in the list.
+ */
 static bool has_entry_frames(const struct py_build *build)
 {
 	return !build->traits.frames_on_heap && build->offsets.frame.is_entry == OFFSET_ABSENT;

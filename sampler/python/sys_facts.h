@@ -11,7 +11,9 @@
 #include "procmem/memory.h"
 #include "sampler/python/offsets.h"
 
-/* A command line has 2 MiB on Linux; of more arguments and bytes than this, the rest is left out. */
+/*
+ * A command line has 2 MiB on Linux; of more arguments and bytes than this, the rest is left out.
+ */
 #define SYS_MAX_ARGUMENTS	65536
 #define SYS_MAX_ARGUMENTS_BYTES (4u << 20)
 

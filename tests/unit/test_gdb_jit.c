@@ -17,6 +17,7 @@
 #include "procmem/machine.h"
 #include "procmem/process.h"
 #include "symbols/live_images.h"
+#include "tests/support/expect_code.h"
 
 /* As GDB's documentation has them. */
 struct jit_code_entry {
@@ -175,16 +176,6 @@ static void look(struct reader *reader, uint64_t now_ns)
 	cr_assert(zero(int, gdb_jit_read(reader->gdb_jit, reader->map, 1, now_ns)));
 }
 
-static void expect_name(const struct reader *reader, remote_addr addr, uint64_t time_ns,
-			const char *expected)
-{
-	const struct jit_code *code = jit_map_find(reader->map, addr, time_ns);
-	const char *name = code ? code->name : "-";
-
-	cr_expect(zero(int, strcmp(name, expected)), "0x%llx at %llu: %s, not %s",
-		  (unsigned long long)addr, (unsigned long long)time_ns, name, expected);
-}
-
 Test(gdb_jit, functions_come_and_go)
 {
 	static struct made made[3];
@@ -196,17 +187,17 @@ Test(gdb_jit, functions_come_and_go)
 	add_function(&made[1], "second", 0x2000);
 	add_function(&made[2], "third", 0x3000);
 	look(&reader, 20);
-	expect_name(&reader, 0x1000, 1, "first"); /* it may have been there before we looked */
-	expect_name(&reader, 0x100b, 20, "first");
-	expect_name(&reader, 0x100c, 20, "-");
-	expect_name(&reader, 0x2000, 9, "-");
-	expect_name(&reader, 0x2000, 10, "second");
-	expect_name(&reader, 0x3000, 20, "third");
+	expect_code(reader.map, 0x1000, 1, "first"); /* it may have been there before we looked */
+	expect_code(reader.map, 0x100b, 20, "first");
+	expect_code(reader.map, 0x100c, 20, "-");
+	expect_code(reader.map, 0x2000, 9, "-");
+	expect_code(reader.map, 0x2000, 10, "second");
+	expect_code(reader.map, 0x3000, 20, "third");
 	remove_entry(&made[1]);
 	look(&reader, 30);
-	expect_name(&reader, 0x2000, 29, "second");
-	expect_name(&reader, 0x2000, 30, "-");
-	expect_name(&reader, 0x3000, 30, "third");
+	expect_code(reader.map, 0x2000, 29, "second");
+	expect_code(reader.map, 0x2000, 30, "-");
+	expect_code(reader.map, 0x3000, 30, "third");
 	close_reader(&reader);
 }
 
@@ -241,9 +232,9 @@ Test(gdb_jit, another_file_in_the_same_place)
 	remove_entry(&made);
 	add_function(&made, "new", 0x5000);
 	look(&reader, 20);
-	expect_name(&reader, 0x1000, 19, "old");
-	expect_name(&reader, 0x1000, 20, "-");
-	expect_name(&reader, 0x5000, 20, "new");
+	expect_code(reader.map, 0x1000, 19, "old");
+	expect_code(reader.map, 0x1000, 20, "-");
+	expect_code(reader.map, 0x5000, 20, "new");
 	close_reader(&reader);
 }
 
@@ -259,7 +250,7 @@ Test(gdb_jit, a_torn_list_ends_nothing)
 	/* The one in the middle is half taken out; what is left leads to it no more. */
 	made[2].entry.next = &made[0].entry;
 	look(&reader, 20);
-	expect_name(&reader, 0x2000, 20, "there");
+	expect_code(reader.map, 0x2000, 20, "there");
 	/* In a circle; to an address that is not mapped; another version. */
 	made[2].entry.next = &made[2].entry;
 	look(&reader, 30);
@@ -269,16 +260,16 @@ Test(gdb_jit, a_torn_list_ends_nothing)
 	__jit_debug_descriptor.first = NULL;
 	look(&reader, 50);
 	for (remote_addr addr = 0x1000; addr < 0x4000; addr += 0x1000)
-		expect_name(&reader, addr, 50, "there");
+		expect_code(reader.map, addr, 50, "there");
 	/* Now it is out. */
 	__jit_debug_descriptor.version = 1;
 	__jit_debug_descriptor.first = &made[2].entry;
 	made[2].entry.next = &made[0].entry;
 	made[0].entry.prev = &made[2].entry;
 	look(&reader, 60);
-	expect_name(&reader, 0x1000, 60, "there");
-	expect_name(&reader, 0x2000, 60, "-");
-	expect_name(&reader, 0x3000, 60, "there");
+	expect_code(reader.map, 0x1000, 60, "there");
+	expect_code(reader.map, 0x2000, 60, "-");
+	expect_code(reader.map, 0x3000, 60, "there");
 	close_reader(&reader);
 }
 
@@ -295,13 +286,13 @@ Test(gdb_jit, files_that_are_none)
 	made[2].entry.image_bytes = GDB_JIT_MAX_IMAGE_BYTES + 1;
 	made[3].entry.image_bytes = 0;
 	look(&reader, 10);
-	expect_name(&reader, 0x5000, 10, "none");
+	expect_code(reader.map, 0x5000, 10, "none");
 	for (remote_addr addr = 0x1000; addr < 0x5000; addr += 0x1000)
-		expect_name(&reader, addr, 10, "-");
+		expect_code(reader.map, addr, 10, "-");
 	/* What could not be read may be whole by now. */
 	made[0].image[1] = 'E';
 	look(&reader, 20);
-	expect_name(&reader, 0x1000, 20, "none");
+	expect_code(reader.map, 0x1000, 20, "none");
 	close_reader(&reader);
 }
 
@@ -314,8 +305,8 @@ Test(gdb_jit, relocatable_files)
 	add_function(&made, "hotloop", 0x1000);
 	make_relocatable(made.image, 0x7000);
 	look(&reader, 10);
-	expect_name(&reader, 0x1000, 10, "-");
-	expect_name(&reader, 0x7000, 10, "hotloop");
+	expect_code(reader.map, 0x1000, 10, "-");
+	expect_code(reader.map, 0x7000, 10, "hotloop");
 	close_reader(&reader);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbols/jit_map.h"
+#include "tests/support/expect_code.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
@@ -20,25 +21,10 @@ static int add(struct jit_map *map, enum jit_source source, remote_addr addr, ui
 	return jit_map_add(map, &code, strlen(name), NULL);
 }
 
-static const char *name_at(const struct jit_map *map, remote_addr addr, uint64_t time_ns)
-{
-	const struct jit_code *code = jit_map_find(map, addr, time_ns);
-
-	return code ? code->name : "-";
-}
-
-static void expect_name(const struct jit_map *map, remote_addr addr, uint64_t time_ns,
-			const char *expected)
-{
-	cr_expect(zero(int, strcmp(name_at(map, addr, time_ns), expected)), "0x%llx at %llu: %s",
-		  (unsigned long long)addr, (unsigned long long)time_ns,
-		  name_at(map, addr, time_ns));
-}
-
 static void expect_names(const struct jit_map *map, remote_addr addr, const char *expected)
 {
 	for (uint64_t time_ns = 0; expected[time_ns]; time_ns++)
-		expect_name(map, addr, time_ns, (const char[2]){expected[time_ns]});
+		expect_code(map, addr, time_ns, (const char[2]){expected[time_ns]});
 }
 
 Test(jit_map, nothing_is_found_in_an_empty_one)
@@ -68,7 +54,7 @@ Test(jit_map, ranges_and_times_are_half_open)
 	jit_map_end(map, jit_map_find(map, 0x100, 3), 5);
 	jit_map_end(map, jit_map_find(map, 0x100, 3), 9);
 	expect_names(map, 0x100, "---aa--");
-	expect_name(map, 0x100, JIT_MAP_NOW_NS, "-");
+	expect_code(map, 0x100, JIT_MAP_NOW_NS, "-");
 	jit_map_destroy(map);
 }
 
@@ -140,7 +126,7 @@ Test(jit_map, what_is_no_range_is_refused)
 	(void)jit_map_codes(map, &nr);
 	cr_expect(zero(u32, nr));
 	cr_expect(zero(int, add(map, JIT_SOURCE_JITDUMP, UINT64_MAX - 1, 1, 0, "a")));
-	expect_name(map, UINT64_MAX - 1, 0, "a");
+	expect_code(map, UINT64_MAX - 1, 0, "a");
 	jit_map_destroy(map);
 }
 
@@ -157,8 +143,8 @@ Test(jit_map, names_are_copied)
 	code.start_addr = 2;
 	cr_assert(zero(int, jit_map_add(map, &code, 7, &index)));
 	cr_expect(eq(u32, index, 1));
-	expect_name(map, 1, 0, "ab");
-	expect_name(map, 2, 0, "abc");
+	expect_code(map, 1, 0, "ab");
+	expect_code(map, 2, 0, "abc");
 	jit_map_destroy(map);
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "symbols/jitdump_body.h"
+#include "tests/support/expect_code.h"
 #include "tests/support/jitdump_bytes.h"
 
 /* A file, its reader and what was read. */
@@ -47,16 +48,6 @@ static uint32_t nr_codes(const struct reader *reader)
 	return nr;
 }
 
-static void expect_name(const struct reader *reader, remote_addr addr, uint64_t time_ns,
-			const char *expected)
-{
-	const struct jit_code *code = jit_map_find(reader->map, addr, time_ns);
-	const char *name = code ? code->name : "-";
-
-	cr_expect(zero(int, strcmp(name, expected)), "0x%llx at %llu: %s, not %s",
-		  (unsigned long long)addr, (unsigned long long)time_ns, name, expected);
-}
-
 static uint64_t nr_faults(const struct reader *reader, enum jitdump_fault fault)
 {
 	return jitdump_stats(reader->dump)->nr_faults[fault];
@@ -78,12 +69,12 @@ static void add_three_loads(struct dump_bytes *bytes)
 static void expect_three_loads(const struct reader *reader)
 {
 	cr_expect(eq(u32, nr_codes(reader), 3));
-	expect_name(reader, 0x1000, 9, "-");
-	expect_name(reader, 0x100f, 10, "one");
-	expect_name(reader, 0x100f, 30, "three");
-	expect_name(reader, 0x1000, 30, "-");
-	expect_name(reader, 0x2004, 20, "two, with blanks: <x>");
-	expect_name(reader, 0x2005, 20, "-");
+	expect_code(reader->map, 0x1000, 9, "-");
+	expect_code(reader->map, 0x100f, 10, "one");
+	expect_code(reader->map, 0x100f, 30, "three");
+	expect_code(reader->map, 0x1000, 30, "-");
+	expect_code(reader->map, 0x2004, 20, "two, with blanks: <x>");
+	expect_code(reader->map, 0x2005, 20, "-");
 }
 
 Test(jitdump, loads_in_both_byte_orders_and_any_length_of_the_header)
@@ -161,7 +152,7 @@ Test(jitdump, grows_byte_by_byte)
 		cr_assert(zero(int, jitdump_read(reader.dump, reader.map, false)));
 	}
 	cr_expect(eq(u32, nr_codes(&reader), 4));
-	expect_name(&reader, 0x3000, 41, "four");
+	expect_code(reader.map, 0x3000, 41, "four");
 	cr_expect(ne(u64, jit_map_find(reader.map, 0x1000, 10)->unwind_place, 0));
 	cr_expect(ne(u64, jit_map_find(reader.map, 0x3000, 41)->lines_place, 0));
 	cr_expect(zero(u64, jit_map_find(reader.map, 0x2000, 41)->unwind_place));
@@ -196,12 +187,12 @@ Test(jitdump, a_move_ends_the_old_place)
 	dump_add_move(&bytes, 0x5008, 0x7000, 16, 9, 40);
 	dump_add_move(&bytes, 0x5008, UINT64_MAX - 8, 16, 1, 40);
 	reader = read_bytes(&bytes);
-	expect_name(&reader, 0x1000, 19, "one");
-	expect_name(&reader, 0x1000, 20, "-");
-	expect_name(&reader, 0x5000, 20, "one");
-	expect_name(&reader, 0x5000, 30, "-");
-	expect_name(&reader, 0x5017, 30, "one");
-	expect_name(&reader, 0x6000, 40, "-");
+	expect_code(reader.map, 0x1000, 19, "one");
+	expect_code(reader.map, 0x1000, 20, "-");
+	expect_code(reader.map, 0x5000, 20, "one");
+	expect_code(reader.map, 0x5000, 30, "-");
+	expect_code(reader.map, 0x5017, 30, "one");
+	expect_code(reader.map, 0x6000, 40, "-");
 	cr_expect(eq(u64, nr_faults(&reader, JITDUMP_UNKNOWN_MOVE), 2));
 	cr_expect(eq(u64, nr_faults(&reader, JITDUMP_CUT), 1), "no address so high");
 	close_reader(&reader);
@@ -293,8 +284,8 @@ Test(jitdump, damage_in_the_middle)
 		add_three_loads(&bytes);
 		reader = read_bytes(&bytes);
 		cr_expect(eq(u32, nr_codes(&reader), 4), "%s", cases[i].what);
-		expect_name(&reader, 0x500, 30, "zero");
-		expect_name(&reader, 0x2000, 30, "two, with blanks: <x>");
+		expect_code(reader.map, 0x500, 30, "zero");
+		expect_code(reader.map, 0x2000, 30, "two, with blanks: <x>");
 		cr_expect(eq(u64, nr_faults(&reader, JITDUMP_SKIPPED), 1), "%s", cases[i].what);
 		cr_expect(
 			eq(u64, jitdump_stats(reader.dump)->skipped_bytes, sizeof(cases[i].words)),
@@ -361,9 +352,9 @@ Test(jitdump, a_duplicate_is_no_new_code)
 	reader = read_bytes(&bytes);
 	cr_expect(eq(u32, nr_codes(&reader), 4));
 	cr_expect(eq(u64, nr_faults(&reader, JITDUMP_DUPLICATE), 4));
-	expect_name(&reader, 0x100f, 29, "one");
-	expect_name(&reader, 0x2000, 40, "-");
-	expect_name(&reader, 0x7000, 40, "two, with blanks: <x>");
+	expect_code(reader.map, 0x100f, 29, "one");
+	expect_code(reader.map, 0x2000, 40, "-");
+	expect_code(reader.map, 0x7000, 40, "two, with blanks: <x>");
 	close_reader(&reader);
 }
 
@@ -382,8 +373,8 @@ Test(jitdump, a_file_that_is_written_anew)
 	add_three_loads(&other);
 	dump_write(&other, reader.fd, other.nr);
 	cr_assert(zero(int, jitdump_read(reader.dump, reader.map, false)));
-	expect_name(&reader, 0x2000, 99, "two, with blanks: <x>");
-	expect_name(&reader, 0x2000, 100, "new");
+	expect_code(reader.map, 0x2000, 99, "two, with blanks: <x>");
+	expect_code(reader.map, 0x2000, 100, "new");
 	cr_expect(eq(u64, nr_faults(&reader, JITDUMP_BEGUN_AGAIN), 1));
 	/* Cut to nothing it waits for what comes. */
 	dump_write(&bytes, reader.fd, 0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbols/perf_map.h"
+#include "tests/support/expect_code.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
@@ -34,15 +35,6 @@ static void append(const struct reader *reader, const char *text)
 static void read_on(const struct reader *reader, bool is_final)
 {
 	cr_assert(zero(int, perf_map_read(reader->perf_map, reader->map, is_final)));
-}
-
-static void expect_name(const struct reader *reader, remote_addr addr, const char *expected)
-{
-	const struct jit_code *code = jit_map_find(reader->map, addr, 5);
-	const char *name = code ? code->name : "-";
-
-	cr_expect(zero(int, strcmp(name, expected)), "0x%llx: %s, not %s", (unsigned long long)addr,
-		  name, expected);
 }
 
 static void close_reader(struct reader *reader)
@@ -80,7 +72,7 @@ Test(perf_map, lines)
 
 		append(&reader, cases[i].text);
 		read_on(&reader, true);
-		expect_name(&reader, cases[i].addr, cases[i].name);
+		expect_code(reader.map, cases[i].addr, 5, cases[i].name);
 		cr_expect(eq(u64, perf_map_nr_bad_lines(reader.perf_map), is_bad), "%s",
 			  cases[i].text);
 		close_reader(&reader);
@@ -94,13 +86,13 @@ Test(perf_map, the_last_entry_wins)
 
 	append(&reader, "1000 10 old\n1010 10 stays\n1008 8 new\n");
 	read_on(&reader, false);
-	expect_name(&reader, 0x1000, "-");
-	expect_name(&reader, 0x1008, "new");
-	expect_name(&reader, 0x1010, "stays");
+	expect_code(reader.map, 0x1000, 5, "-");
+	expect_code(reader.map, 0x1008, 5, "new");
+	expect_code(reader.map, 0x1010, 5, "stays");
 	append(&reader, "1000 20 newest\n");
 	read_on(&reader, false);
-	expect_name(&reader, 0x1008, "newest");
-	expect_name(&reader, 0x1010, "newest");
+	expect_code(reader.map, 0x1008, 5, "newest");
+	expect_code(reader.map, 0x1010, 5, "newest");
 	close_reader(&reader);
 }
 
@@ -113,9 +105,9 @@ Test(perf_map, grows_byte_by_byte)
 		append(&reader, (char[]){*at, '\0'});
 		read_on(&reader, false);
 	}
-	expect_name(&reader, 0x1000, "one");
-	expect_name(&reader, 0x2000, "two");
-	expect_name(&reader, 0x3000, "three");
+	expect_code(reader.map, 0x1000, 5, "one");
+	expect_code(reader.map, 0x2000, 5, "two");
+	expect_code(reader.map, 0x3000, 5, "three");
 	cr_expect(zero(u64, perf_map_nr_bad_lines(reader.perf_map)));
 	close_reader(&reader);
 }
@@ -131,9 +123,9 @@ Test(perf_map, a_line_that_is_too_long)
 	append(&reader, text);
 	append(&reader, "\n3000 10 three\n");
 	read_on(&reader, false);
-	expect_name(&reader, 0x1000, "one");
-	expect_name(&reader, 0x2000, "-");
-	expect_name(&reader, 0x3000, "three");
+	expect_code(reader.map, 0x1000, 5, "one");
+	expect_code(reader.map, 0x2000, 5, "-");
+	expect_code(reader.map, 0x3000, 5, "three");
 	cr_expect(eq(u64, perf_map_nr_bad_lines(reader.perf_map), 1));
 	free(text);
 	close_reader(&reader);
@@ -148,7 +140,7 @@ Test(perf_map, a_file_that_is_written_anew)
 	cr_assert(zero(int, ftruncate(reader.fd, 0)));
 	append(&reader, "1000 10 new\n");
 	read_on(&reader, false);
-	expect_name(&reader, 0x1000, "new");
-	expect_name(&reader, 0x2000, "two");
+	expect_code(reader.map, 0x1000, 5, "new");
+	expect_code(reader.map, 0x2000, 5, "two");
 	close_reader(&reader);
 }

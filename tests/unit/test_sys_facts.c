@@ -94,7 +94,9 @@ Test(sys_facts, original_arguments_come_first)
 	}
 }
 
-/* What is not there is said in its place; a list that lies of its length is read as far as it is. */
+/*
+ * What is not there is said in its place; a list that lies of its length is read as far as it is.
+ */
 Test(sys_facts, damage_costs_no_more_than_itself)
 {
 	struct fake_python py;

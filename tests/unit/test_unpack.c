@@ -370,7 +370,9 @@ Test(unpack, memory_wanted)
 	static const uint8_t zstd_header[] = {0x28, 0xb5, 0x2f, 0xfd, 0, 18 << 3};
 	uint32_t crc;
 
-	/* The block header at 12: its size, flags, id and size of LZMA2's properties, dictionary. */
+	/*
+	 * The block header at 12: its size, flags, id and size of LZMA2's properties, dictionary.
+	 */
 	cr_assert(eq(u8, xz[14], 0x21));
 	xz[16] = 37;
 	crc = lzma_crc32(xz + 12, (xz[12] + 1u) * 4 - 4, 0);
