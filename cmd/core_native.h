@@ -10,16 +10,9 @@
 
 #include "cmd/core_threads.h"
 #include "procmem/core.h"
+#include "sampler/native_stacks.h"
 #include "sampler/sampler.h"
 #include "symbols/image_source.h"
-#include "symbols/native_names.h"
-#include "symbols/unwind.h"
-
-/* What stands where frames may be missing: a function without a path, of line 0. */
-#define CORE_NATIVE_HOLE "[unknown]"
-
-/* What stands for the frame through which the kernel called a signal handler, as in gdb. */
-#define CORE_NATIVE_SIGNAL "<signal handler called>"
 
 /* Stacks of more C frames than this have a hole: 8 MiB of the least that a call takes. */
 #define CORE_NATIVE_MAX_FRAMES (1u << 19)
@@ -42,18 +35,15 @@ struct core_native {
 	struct sample_sink *next; /* borrowed, as are: */
 	const struct core *core;
 	const struct core_threads *threads;
-	struct sampler *sampler; /* has the functions */
-	size_t nr_stacks;	 /* that were unwound */
-	size_t nr_holed;	 /* of those, so many are not whole */
-	size_t nr_added;	 /* samples of threads that Python does not know */
+	size_t nr_stacks; /* that were unwound */
+	size_t nr_holed;  /* of those, so many are not whole */
+	size_t nr_added;  /* samples of threads that Python does not know */
 
 	/* Private. */
-	struct unwind_modules *modules;
-	struct native_names *names;
+	struct native_stacks stacks;
 	struct stack_window window;
-	struct unwind_frame *frames; /* CORE_NATIVE_MAX_FRAMES */
-	size_t nr_frames_left;	     /* that may be kept */
-	bool *has_sample;	     /* of each thread of the core */
+	size_t nr_frames_left; /* that may be kept */
+	bool *has_sample;      /* of each thread of the core */
 };
 
 /*

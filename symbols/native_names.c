@@ -9,7 +9,6 @@
 
 #include "symbols/demangle.h"
 #include "symbols/function_symbols.h"
-#include "symbols/module_map.h"
 
 /* What is known of a module. */
 struct module {
@@ -20,11 +19,11 @@ struct module {
 
 struct native_names {
 	struct image_source *images;
-	struct module_map map;
+	struct module_map *map;
 	struct module *modules; /* as many as the map has, by its indexes */
 };
 
-int native_names_create(const struct maps *maps, struct image_source *images,
+int native_names_create(struct module_map *map, struct image_source *images,
 			struct native_names **ret_names)
 {
 	struct native_names *names = calloc(1, sizeof(*names));
@@ -32,8 +31,8 @@ int native_names_create(const struct maps *maps, struct image_source *images,
 	if (!names)
 		return -ENOMEM;
 	names->images = images;
-	if (!module_map_init(&names->map, maps))
-		names->modules = calloc(names->map.nr_ranges + 1ull, sizeof(*names->modules));
+	names->map = map;
+	names->modules = calloc(map->nr_ranges + 1ull, sizeof(*names->modules));
 	if (!names->modules) {
 		native_names_destroy(names);
 		return -ENOMEM;
@@ -46,10 +45,9 @@ void native_names_destroy(struct native_names *names)
 {
 	if (!names)
 		return;
-	for (uint32_t i = 0; names->modules && i < names->map.nr_ranges; i++)
+	for (uint32_t i = 0; names->modules && i < names->map->nr_ranges; i++)
 		function_symbols_destroy(names->modules[i].symbols);
 	free(names->modules);
-	module_map_done(&names->map);
 	free(names);
 }
 
@@ -78,7 +76,7 @@ static void read_symbols(const struct native_names *names, const struct mapping 
 
 void native_names_find(struct native_names *names, remote_addr addr, struct native_name *ret_name)
 {
-	const uint32_t index = module_map_find(&names->map, addr);
+	const uint32_t index = module_map_find(names->map, addr);
 	const struct module_range *range;
 	struct module *module;
 	const char *symbol = NULL;
@@ -86,9 +84,9 @@ void native_names_find(struct native_names *names, remote_addr addr, struct nati
 	ret_name->name[0] = '\0';
 	ret_name->path = "";
 	ret_name->offset = addr;
-	if (index == MODULE_MAP_NONE || !names->map.ranges[index].mapping->path[0])
+	if (index == MODULE_MAP_NONE || !names->map->ranges[index].mapping->path[0])
 		return;
-	range = &names->map.ranges[index];
+	range = &names->map->ranges[index];
 	module = &names->modules[index];
 	ret_name->path = range->mapping->path;
 	ret_name->offset = addr - range->start + range->mapping->file_offset;

@@ -7,9 +7,9 @@
 
 #include <stdint.h>
 
-#include "procmem/maps.h"
 #include "procmem/memory.h"
 #include "symbols/image_source.h"
+#include "symbols/module_map.h"
 
 /* Room for a name; longer ones stay as the compiler made them, and those are cut. */
 #define NATIVE_NAME_MAX_BYTES 1024
@@ -18,15 +18,15 @@ struct native_names;
 
 struct native_name {
 	char name[NATIVE_NAME_MAX_BYTES]; /* demangled; "" if it has none */
-	const char *path; /* of the module, "" if the address is in none; borrowed from the maps */
+	const char *path; /* of the module, "" if the address is in none; borrowed from the map */
 	uint64_t offset;  /* of the address, from where the module begins; else the address */
 };
 
 /*
- * Create for the mappings of a target; maps and images are borrowed. 0 or -ENOMEM.
+ * Create for the modules of a target; map and images are borrowed. 0 or -ENOMEM.
  * native_names_destroy() accepts NULL.
  */
-int native_names_create(const struct maps *maps, struct image_source *images,
+int native_names_create(struct module_map *map, struct image_source *images,
 			struct native_names **ret_names);
 void native_names_destroy(struct native_names *names);
 

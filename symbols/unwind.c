@@ -204,27 +204,30 @@ int unwind_step(struct unwind_modules *modules, struct stack_window *window,
 }
 
 int unwind_stack(struct unwind_modules *modules, struct stack_window *window,
-		 const struct registers *innermost, struct unwind_frame *frames, size_t max_frames,
-		 size_t *ret_nr_frames)
+		 const struct registers *innermost, struct unwind_frame *frames,
+		 struct registers *registers, size_t max_frames, size_t *ret_nr_frames)
 {
-	struct registers registers = *innermost;
+	struct registers current = *innermost;
 	unsigned int nr_signals = 0;
 	size_t nr = 0;
 	int err = 0;
 
 	assert(max_frames > 0);
 	do {
-		struct unwind_frame *frame = &frames[nr++];
+		struct unwind_frame *frame = &frames[nr];
 
-		*frame = (struct unwind_frame){.pc = registers.values[REGISTER_PC],
-					       .lookup_addr = registers_lookup_addr(&registers),
-					       .sp = registers.values[REGISTER_SP]};
-		err = unwind_step(modules, window, &registers, &frame->cfa);
-		frame->is_signal_frame = !err && registers.is_interrupted;
+		if (registers)
+			registers[nr] = current;
+		nr++;
+		*frame = (struct unwind_frame){.pc = current.values[REGISTER_PC],
+					       .lookup_addr = registers_lookup_addr(&current),
+					       .sp = current.values[REGISTER_SP]};
+		err = unwind_step(modules, window, &current, &frame->cfa);
+		frame->is_signal_frame = !err && current.is_interrupted;
 		nr_signals += frame->is_signal_frame;
-	} while (!err && registers_know(&registers, REGISTER_PC) && nr < max_frames &&
+	} while (!err && registers_know(&current, REGISTER_PC) && nr < max_frames &&
 		 nr_signals <= UNWIND_MAX_SIGNAL_FRAMES);
-	if (!err && registers_know(&registers, REGISTER_PC))
+	if (!err && registers_know(&current, REGISTER_PC))
 		err = -E2BIG;
 	*ret_nr_frames = nr;
 	return err;

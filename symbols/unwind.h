@@ -42,7 +42,8 @@ int unwind_step(struct unwind_modules *modules, struct stack_window *window,
  * innermost first. Its thread called its first function at the last one if the result is 0; else
  * the stack has a hole there: an error of unwind_step(), or -E2BIG (it has more frames, or more
  * than UNWIND_MAX_SIGNAL_FRAMES of signals). *ret_nr_frames is written in any case.
+ * registers, if it is not NULL, gets those of each frame, as far as they are known.
  */
 int unwind_stack(struct unwind_modules *modules, struct stack_window *window,
-		 const struct registers *innermost, struct unwind_frame *frames, size_t max_frames,
-		 size_t *ret_nr_frames);
+		 const struct registers *innermost, struct unwind_frame *frames,
+		 struct registers *registers, size_t max_frames, size_t *ret_nr_frames);

@@ -7,7 +7,6 @@
 
 #include "symbols/eh_frame.h"
 #include "symbols/memory_image.h"
-#include "symbols/module_map.h"
 
 /* What is known of a module. */
 struct module {
@@ -22,14 +21,14 @@ struct module {
 struct unwind_modules {
 	struct remote_memory *memory;
 	struct image_source *images;
-	struct module_map map;
+	struct module_map *map;
 	struct module *modules; /* as many as the map has, by its indexes */
 	uint64_t nr_bytes_left; /* that may be read */
 };
 
 /* Making. */
 
-int unwind_modules_create(struct remote_memory *memory, const struct maps *maps,
+int unwind_modules_create(struct remote_memory *memory, struct module_map *map,
 			  struct image_source *images, struct unwind_modules **ret_modules)
 {
 	struct unwind_modules *modules = calloc(1, sizeof(*modules));
@@ -39,8 +38,8 @@ int unwind_modules_create(struct remote_memory *memory, const struct maps *maps,
 	modules->memory = memory;
 	modules->images = images;
 	modules->nr_bytes_left = UNWIND_MODULES_MAX_BYTES;
-	if (!module_map_init(&modules->map, maps))
-		modules->modules = calloc(modules->map.nr_ranges + 1ull, sizeof(*modules->modules));
+	modules->map = map;
+	modules->modules = calloc(map->nr_ranges + 1ull, sizeof(*modules->modules));
 	if (!modules->modules) {
 		unwind_modules_destroy(modules);
 		return -ENOMEM;
@@ -53,12 +52,11 @@ void unwind_modules_destroy(struct unwind_modules *modules)
 {
 	if (!modules)
 		return;
-	for (uint32_t i = 0; modules->modules && i < modules->map.nr_ranges; i++) {
+	for (uint32_t i = 0; modules->modules && i < modules->map->nr_ranges; i++) {
 		unwind_table_destroy(modules->modules[i].eh_frame);
 		unwind_table_destroy(modules->modules[i].debug_frame);
 	}
 	free(modules->modules);
-	module_map_done(&modules->map);
 	free(modules);
 }
 
@@ -126,7 +124,7 @@ static void read_file(struct unwind_modules *modules, const struct module_range 
 
 bool unwind_modules_has(struct unwind_modules *modules, remote_addr addr)
 {
-	return module_map_find(&modules->map, addr) != MODULE_MAP_NONE;
+	return module_map_find(modules->map, addr) != MODULE_MAP_NONE;
 }
 
 static const struct unwind_rule *find_in_table(struct unwind_table *table, uint64_t vaddr,
@@ -152,14 +150,14 @@ static const struct unwind_rule *find_rule(const struct module *module, remote_a
 const struct unwind_rule *unwind_modules_find(struct unwind_modules *modules, remote_addr addr,
 					      const struct cfi_section **ret_section)
 {
-	const uint32_t index = module_map_find(&modules->map, addr);
+	const uint32_t index = module_map_find(modules->map, addr);
 	const struct module_range *range;
 	struct module *module;
 	const struct unwind_rule *rule;
 
 	if (index == MODULE_MAP_NONE)
 		return NULL;
-	range = &modules->map.ranges[index];
+	range = &modules->map->ranges[index];
 	module = &modules->modules[index];
 	if (!module->has_read_memory)
 		read_memory(modules, range, module);

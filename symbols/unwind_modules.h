@@ -9,9 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "procmem/maps.h"
 #include "procmem/memory.h"
 #include "symbols/image_source.h"
+#include "symbols/module_map.h"
 #include "symbols/unwind_table.h"
 
 /* Of all modules together no more is read; what comes then has no rules. */
@@ -20,11 +20,10 @@
 struct unwind_modules;
 
 /*
- * Create for the mappings of a target. memory and images are borrowed, for as long as the
- * modules are there; images may be NULL. Of maps nothing is kept but the mappings' own
- * array, which must be there as long. 0 or -ENOMEM. unwind_modules_destroy() accepts NULL.
+ * Create for the modules of a target. memory, map and images are borrowed, for as long as
+ * this is there; images may be NULL. 0 or -ENOMEM. unwind_modules_destroy() accepts NULL.
  */
-int unwind_modules_create(struct remote_memory *memory, const struct maps *maps,
+int unwind_modules_create(struct remote_memory *memory, struct module_map *map,
 			  struct image_source *images, struct unwind_modules **ret_modules);
 void unwind_modules_destroy(struct unwind_modules *modules);
 

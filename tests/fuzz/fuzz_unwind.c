@@ -91,19 +91,26 @@ static void use_module(struct fake_memory *fake, size_t size, struct stack_windo
 	const struct maps maps = {.mappings = &mapping, .nr_mappings = 1};
 	struct unwind_frame frames[MAX_FRAMES];
 	struct unwind_modules *modules = NULL;
+	struct module_map map;
 	size_t nr_frames = 0;
 
-	if (unwind_modules_create(&fake->memory, &maps, NULL, &modules))
+	if (module_map_init(&map, &maps))
 		return;
+	if (unwind_modules_create(&fake->memory, &map, NULL, &modules)) {
+		module_map_done(&map);
+		return;
+	}
 	for (size_t i = 0; i <= 64; i++) {
 		const struct registers registers = make_registers(IMAGE_ADDR + size * i / 64);
 
-		(void)unwind_stack(modules, window, &registers, frames, MAX_FRAMES, &nr_frames);
+		(void)unwind_stack(modules, window, &registers, frames, NULL, MAX_FRAMES,
+				   &nr_frames);
 		require(nr_frames >= 1 && nr_frames <= MAX_FRAMES);
 		for (size_t frame = 0; frame + 1 < nr_frames; frame++)
 			require(frames[frame].cfa != 0);
 	}
 	unwind_modules_destroy(modules);
+	module_map_done(&map);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

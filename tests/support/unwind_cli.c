@@ -90,7 +90,7 @@ static void unwind_ours(struct unwinder *unwinder, const struct registers *regis
 	const uint64_t start_ns = cpu_time_ns();
 
 	stack->err = unwind_stack(unwinder->modules, &unwinder->window, registers, stack->frames,
-				  MAX_FRAMES, &stack->nr_frames);
+				  NULL, MAX_FRAMES, &stack->nr_frames);
 	unwinder->ours_ns += cpu_time_ns() - start_ns;
 	unwinder->nr_ours += stack->nr_frames;
 }
@@ -172,17 +172,19 @@ static void unwind_process(struct process *process, const struct process_thread 
 	struct live_images images;
 	struct live_memory live;
 	struct maps maps;
+	struct module_map map;
 
 	live_memory_init(&live, process);
 	live_images_init(&images, process);
-	if (maps_read(process, &maps) ||
-	    unwind_modules_create(&live.memory, &maps, &images.source, &unwinder.modules) ||
+	if (maps_read(process, &maps) || module_map_init(&map, &maps) ||
+	    unwind_modules_create(&live.memory, &map, &images.source, &unwinder.modules) ||
 	    stack_window_init(&unwinder.window, &live.memory))
 		die("memory");
 	for (size_t i = 0; i < nr_threads; i++)
 		unwind_thread(&unwinder, threads[i].tid, nr_rounds);
 	stack_window_done(&unwinder.window);
 	unwind_modules_destroy(unwinder.modules);
+	module_map_done(&map);
 	maps_done(&maps);
 	dwfl_end(unwinder.dwfl);
 }

@@ -26,6 +26,8 @@ struct target {
 	struct stack_window window;
 	struct registers registers;
 	struct unwind_frame frames[16];
+	struct registers frame_registers[16];
+	struct module_map map;
 	size_t nr_frames;
 };
 
@@ -136,7 +138,8 @@ static void target_init(struct target *target, const uint64_t *words, size_t nr_
 		registers_set(&target->registers, i, 0x1000 * i);
 	registers_set(&target->registers, REGISTER_SP, STACK_ADDR + 8 * sp_word);
 	registers_set(&target->registers, REGISTER_PC, pc);
-	cr_assert(zero(int, unwind_modules_create(&target->fake.memory, &target->maps, NULL,
+	cr_assert(zero(int, module_map_init(&target->map, &target->maps)));
+	cr_assert(zero(int, unwind_modules_create(&target->fake.memory, &target->map, NULL,
 						  &target->modules)));
 	cr_assert(zero(int, stack_window_init(&target->window, &target->fake.memory)));
 }
@@ -145,12 +148,14 @@ static void target_done(struct target *target)
 {
 	stack_window_done(&target->window);
 	unwind_modules_destroy(target->modules);
+	module_map_done(&target->map);
 	fake_memory_done(&target->fake);
 }
 
 static int unwind(struct target *target)
 {
 	return unwind_stack(target->modules, &target->window, &target->registers, target->frames,
+			    target->frame_registers,
 			    sizeof(target->frames) / sizeof(target->frames[0]), &target->nr_frames);
 }
 
@@ -177,6 +182,10 @@ Test(unwind, from_a_leaf_to_the_outermost)
 	cr_expect(eq(u64, target.frames[1].cfa, STACK_ADDR + 24));
 	cr_expect(eq(u64, target.frames[2].pc, code_addr(3, 0x10)));
 	cr_expect(eq(u64, target.frames[2].sp, STACK_ADDR + 24));
+	/* What each frame's registers were: function 1 has pushed its caller's rbp. */
+	cr_expect(eq(u64, target.frame_registers[1].values[6], 0x6000));
+	cr_expect(eq(u64, target.frame_registers[2].values[6], 0xbbbb));
+	cr_expect(eq(u64, target.frame_registers[2].values[REGISTER_SP], STACK_ADDR + 24));
 	target_done(&target);
 }
 
@@ -314,7 +323,7 @@ Test(unwind, signals_without_end)
 
 	target_init(&target, words, 7, code_addr(2, 0), 0);
 	cr_expect(eq(int,
-		     unwind_stack(target.modules, &target.window, &target.registers, frames,
+		     unwind_stack(target.modules, &target.window, &target.registers, frames, NULL,
 				  sizeof(frames) / sizeof(frames[0]), &nr_frames),
 		     -E2BIG));
 	cr_expect(eq(sz, nr_frames, UNWIND_MAX_SIGNAL_FRAMES + 1));

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/native_stacks.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "procmem/cleanup.h"
+
+/* Room for "?? (", the last part of a path, an offset. */
+enum { UNNAMED_MAX_BYTES = 320 };
+
+static int reserve(struct native_stacks *stacks, bool keeps_registers)
+{
+	const size_t max = stacks->max_frames;
+
+	stacks->frames = reallocarray(NULL, max, sizeof(*stacks->frames));
+	stacks->natives = reallocarray(NULL, max, sizeof(*stacks->natives));
+	if (keeps_registers)
+		stacks->registers = reallocarray(NULL, max, sizeof(*stacks->registers));
+	return stacks->frames && stacks->natives && (stacks->registers || !keeps_registers)
+		       ? 0
+		       : -ENOMEM;
+}
+
+int native_stacks_init(struct native_stacks *stacks, const struct native_stacks_options *options)
+{
+	int err;
+
+	*stacks = (struct native_stacks){
+		.sampler = options->sampler,
+		.max_frames = options->max_frames,
+	};
+	err = reserve(stacks, options->keeps_registers);
+	if (!err)
+		err = module_map_init(&stacks->map, options->maps);
+	if (!err)
+		err = unwind_modules_create(options->memory, &stacks->map, options->images,
+					    &stacks->modules);
+	if (!err)
+		err = native_names_create(&stacks->map, options->images, &stacks->names);
+	if (err)
+		native_stacks_done(stacks);
+	return err;
+}
+
+void native_stacks_done(struct native_stacks *stacks)
+{
+	unwind_modules_destroy(stacks->modules);
+	native_names_destroy(stacks->names);
+	module_map_done(&stacks->map);
+	free(stacks->frames);
+	free(stacks->registers);
+	free(stacks->natives);
+	*stacks = (struct native_stacks){.sampler = NULL};
+}
+
+void native_stacks_unwind(struct native_stacks *stacks, const struct registers *innermost,
+			  struct stack_window *window, size_t max_frames)
+{
+	assert(max_frames <= stacks->max_frames);
+	stacks->is_whole = unwind_stack(stacks->modules, window, innermost, stacks->frames,
+					stacks->registers, max_frames, &stacks->nr_frames) == 0;
+}
+
+/* Names. */
+
+/* The name of a function that has none: "?? (libc.so.6+0x1234)". */
+static void name_by_place(const struct native_name *found, char name[UNNAMED_MAX_BYTES])
+{
+	const char *slash = strrchr(found->path, '/');
+	const char *module = slash ? slash + 1 : found->path;
+
+	(void)snprintf(name, UNNAMED_MAX_BYTES, "?? (%.255s%s%#llx)", module, module[0] ? "+" : "",
+		       (unsigned long long)found->offset);
+}
+
+/* NULL: out of memory. */
+static const struct function *function_of(struct native_stacks *stacks,
+					  const struct unwind_frame *frame)
+{
+	struct native_name found;
+	char unnamed[UNNAMED_MAX_BYTES];
+	const char *name = found.name;
+
+	native_names_find(stacks->names, frame->lookup_addr, &found);
+	if (frame->is_signal_frame) {
+		name = NATIVE_STACKS_SIGNAL;
+	} else if (!found.name[0]) {
+		name_by_place(&found, unnamed);
+		name = unnamed;
+	}
+	return sampler_function(stacks->sampler, FUNCTION_NATIVE, name, found.path);
+}
+
+/* Make natives of all frames. 0 or -ENOMEM. */
+static int name_frames(struct native_stacks *stacks)
+{
+	for (size_t i = 0; i < stacks->nr_frames; i++) {
+		const struct unwind_frame *frame = &stacks->frames[i];
+
+		stacks->natives[i] = (struct native_frame){
+			.sp_addr = frame->sp,
+			.cfa_addr = frame->cfa,
+			.function = function_of(stacks, frame),
+		};
+		if (!stacks->natives[i].function)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Samples. */
+
+static const struct frame_detail no_detail = {.column = -1, .end_line = -1, .end_column = -1};
+
+/* One frame of the merged stack. 0 or -ENOMEM. */
+static int make_frame(struct native_stacks *stacks, const struct sample *sample,
+		      const struct merged_frame *merged, struct frame *ret_frame,
+		      struct frame_detail *ret_detail)
+{
+	*ret_detail = no_detail;
+	*ret_frame = (struct frame){.function = NULL};
+	switch (merged->kind) {
+	case MERGED_PYTHON:
+		*ret_frame = sample->frames[merged->index];
+		*ret_detail = sample->details[merged->index];
+		break;
+	case MERGED_NATIVE:
+		ret_frame->function = stacks->natives[merged->index].function;
+		ret_detail->addr = stacks->frames[merged->index].pc;
+		break;
+	case MERGED_HOLE:
+		ret_frame->function =
+			sampler_function(stacks->sampler, FUNCTION_NATIVE, NATIVE_STACKS_HOLE, "");
+		break;
+	}
+	return ret_frame->function ? 0 : -ENOMEM;
+}
+
+int native_stacks_hand_on(struct native_stacks *stacks, const struct sample *sample,
+			  struct sample_sink *next)
+{
+	cleanup_free struct merged_frame *merged = NULL;
+	cleanup_free struct frame *frames = NULL;
+	cleanup_free struct frame_detail *details = NULL;
+	struct sample with_natives = *sample;
+	uint32_t nr;
+	int err = name_frames(stacks);
+
+	if (!err)
+		err = merged_stack_make(sample, stacks->natives, (uint32_t)stacks->nr_frames,
+					stacks->is_whole, &merged, &nr);
+	if (err)
+		return err;
+	frames = reallocarray(NULL, nr, sizeof(*frames));
+	details = reallocarray(NULL, nr, sizeof(*details));
+	if (!frames || !details)
+		return -ENOMEM;
+	for (uint32_t i = 0; !err && i < nr; i++)
+		err = make_frame(stacks, sample, &merged[i], &frames[i], &details[i]);
+	with_natives.frames = frames;
+	with_natives.details = details;
+	with_natives.nr_frames = nr;
+	with_natives.nr_unchanged = 0;
+	return err ? err : next->ops->sample(next, &with_natives);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The C stacks of a target's threads: unwound from registers, named, and handed on with the
+ * Python frames in their places (merged_stack.h). Whose registers and memory they are, of a
+ * core file or of a copy that the kernel made, is the caller's business.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "procmem/maps.h"
+#include "sampler/merged_stack.h"
+#include "sampler/sampler.h"
+#include "symbols/image_source.h"
+#include "symbols/native_names.h"
+#include "symbols/unwind.h"
+
+/* What stands where frames may be missing: a function without a path, of line 0. */
+#define NATIVE_STACKS_HOLE "[unknown]"
+
+/* What stands for the frame through which the kernel called a signal handler, as in gdb. */
+#define NATIVE_STACKS_SIGNAL "<signal handler called>"
+
+/* Private but for what native_stacks_unwind() says. */
+struct native_stacks {
+	struct sampler *sampler; /* borrowed; has the functions */
+	struct module_map map;
+	struct unwind_modules *modules;
+	struct native_names *names;
+	struct unwind_frame *frames; /* innermost first: nr_frames of max_frames */
+	struct registers *registers; /* one for each of frames; NULL: not wanted */
+	struct native_frame
+		*natives; /* likewise, for the merge; names only once they are asked for */
+	size_t nr_frames, max_frames;
+	bool is_whole; /* the outermost of frames is where the thread began */
+};
+
+/* What native_stacks_init() is given. */
+struct native_stacks_options {
+	struct remote_memory *memory; /* has the modules; borrowed, as are: */
+	const struct maps *maps;
+	struct image_source *images;
+	struct sampler *sampler;
+	size_t max_frames; /* longer stacks have a hole */
+	bool keeps_registers;
+};
+
+/*
+ * Prepare for a target; all that options names is borrowed until native_stacks_done(), which
+ * accepts stacks that are zero. 0 or -ENOMEM.
+ */
+int native_stacks_init(struct native_stacks *stacks, const struct native_stacks_options *options);
+void native_stacks_done(struct native_stacks *stacks);
+
+/*
+ * Unwind the stack whose innermost frame has these registers, out of window, up to max_frames
+ * (at least one, at most those of the options). Then, until the next call, frames are those of
+ * the stack, is_whole says whether it has no hole, and registers are those of each frame.
+ */
+void native_stacks_unwind(struct native_stacks *stacks, const struct registers *innermost,
+			  struct stack_window *window, size_t max_frames);
+
+/*
+ * Hand a sample, which has details, on to next with the frames that were unwound last. 0,
+ * -ENOMEM, or what next returned.
+ */
+int native_stacks_hand_on(struct native_stacks *stacks, const struct sample *sample,
+			  struct sample_sink *next);
