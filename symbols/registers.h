@@ -78,3 +78,6 @@ static inline remote_addr registers_lookup_addr(const struct registers *register
  * sys/user.h on x86-64, of struct user_pt_regs of asm/ptrace.h on aarch64.
  */
 struct registers registers_of_user(const uint64_t *words);
+
+/* The same from the NR_PERF_RECORD_REGISTERS words of procmem/perf_record.h. */
+struct registers registers_of_perf(const uint64_t *words);

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: MIT */
+#include "procmem/perf_events.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "procmem/array.h"
+#include "procmem/descriptor_limit.h"
+
+/*
+ * A ring has room for 15 dumps of 16 KiB, the sampler's absence for 150 ms at 100 Hz. Where the
+ * memory that may be locked (RLIMIT_MEMLOCK, kernel.perf_event_mlock_kb) is used up a smaller
+ * one is tried; the least holds one dump of the longest.
+ */
+enum { RING_MAX_BYTES = 256 << 10, RING_MIN_BYTES = 128 << 10 };
+
+/* So many threads are found ready at once; the others are at the next call. */
+enum { MAX_READY = 64 };
+
+#define NS_IN_S	 1000000000u
+#define NS_IN_MS 1000000u
+
+struct perf_thread {
+	pid_t tid;
+	int fd;
+	struct perf_event_mmap_page *page; /* in front of the ring */
+	size_t ring_bytes;
+	bool is_ready; /* there may be records */
+	bool has_ended;
+};
+
+/* Opening. */
+
+static struct perf_event_attr make_attr(const struct perf_events *events)
+{
+	return (struct perf_event_attr){
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(struct perf_event_attr),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = events->options.period_ns,
+		.sample_type = PERF_RECORD_SAMPLE_TYPE,
+		.sample_regs_user = PERF_RECORD_REGISTERS,
+		.sample_stack_user = events->options.max_stack_bytes,
+		.exclude_kernel = events->user_only,
+		.exclude_hv = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+		.wakeup_events = 1,
+	};
+}
+
+/* The descriptor, or negative errno. The thread's id could be another process's by now. */
+static int open_event(const struct perf_events *events, pid_t tid)
+{
+	struct perf_event_attr attr = make_attr(events);
+	int fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+
+	if (fd < 0)
+		return errno == EACCES ? -EPERM : -errno;
+	if (process_has_thread(events->process, tid))
+		return fd;
+	(void)close(fd);
+	return -ESRCH;
+}
+
+static void explain(int err, struct message *reterr)
+{
+	if (err == -EPERM)
+		message_set(reterr,
+			    "perf_event_open is not allowed: for processes of one's own "
+			    "kernel.perf_event_paranoid has to be 2 or less, for others' it takes "
+			    "CAP_PERFMON; sandboxes and containers forbid it by a seccomp filter");
+	else if (err == -ENOSYS || err == -ENOENT || err == -EOPNOTSUPP || err == -EINVAL)
+		message_set(reterr, "this kernel has no perf_event_open that copies stacks");
+	else
+		message_set(reterr, "perf_event_open: %s", strerror(-err));
+}
+
+/* Find out what is allowed, with a thread of the process. */
+static int find_rights(struct perf_events *events, struct message *reterr)
+{
+	pid_t tid;
+	int err = process_live_thread(events->process, &tid);
+	int fd;
+
+	if (err)
+		return err;
+	fd = open_event(events, tid);
+	if (fd == -EPERM) {
+		events->user_only = true;
+		fd = open_event(events, tid);
+	}
+	if (fd >= 0) {
+		(void)close(fd);
+		return 0;
+	}
+	if (fd != -ESRCH)
+		explain(fd, reterr);
+	return fd == -ENOSYS || fd == -ENOENT || fd == -EOPNOTSUPP || fd == -EINVAL ? -ENOTSUP : fd;
+}
+
+int perf_events_open(const struct process *process, const struct perf_events_options *options,
+		     struct perf_events *ret_events, struct message *reterr)
+{
+	struct perf_events events = {.process = process, .options = *options, .epoll_fd = -1};
+	int err = find_rights(&events, reterr);
+
+	assert(options->max_stack_bytes % 8 == 0 &&
+	       options->max_stack_bytes <= PERF_RECORD_MAX_STACK_BYTES);
+	if (err)
+		return err;
+	events.record = malloc(PERF_RECORD_MAX_BYTES);
+	if (!events.record)
+		return -ENOMEM;
+	events.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (events.epoll_fd < 0) {
+		free(events.record);
+		return -errno;
+	}
+	*ret_events = events;
+	return 0;
+}
+
+static void thread_close(struct perf_thread *thread)
+{
+	if (thread->page)
+		(void)munmap(thread->page, (size_t)sysconf(_SC_PAGESIZE) + thread->ring_bytes);
+	(void)close(thread->fd);
+}
+
+void perf_events_close(struct perf_events *events)
+{
+	for (uint32_t i = 0; i < events->nr_threads; i++)
+		thread_close(&events->threads[i]);
+	if (events->epoll_fd >= 0)
+		(void)close(events->epoll_fd);
+	free(events->threads);
+	free(events->record);
+	*events = PERF_EVENTS_CLOSED;
+}
+
+/* Threads. */
+
+/* Map a ring, as large as may be. 0, -ENOMEM or -EPERM. */
+static int map_ring(struct perf_thread *thread)
+{
+	const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+	int err = -ENOMEM;
+
+	for (size_t bytes = RING_MAX_BYTES; bytes >= RING_MIN_BYTES; bytes /= 2) {
+		void *map = mmap(NULL, page_bytes + bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+				 thread->fd, 0);
+
+		if (map != MAP_FAILED) {
+			thread->page = map;
+			thread->ring_bytes = bytes;
+			return 0;
+		}
+		err = errno == EPERM ? -EPERM : -ENOMEM;
+	}
+	return err;
+}
+
+static int thread_open(const struct perf_events *events, pid_t tid, uint32_t index,
+		       struct perf_thread *ret_thread)
+{
+	struct perf_thread thread = {.tid = tid};
+	struct epoll_event event = {.events = EPOLLIN, .data.u32 = index};
+	int err;
+
+	thread.fd = open_event(events, tid);
+	if (thread.fd < 0)
+		return thread.fd;
+	err = descriptor_limit_is_near(thread.fd) ? -EMFILE : map_ring(&thread);
+	if (!err && epoll_ctl(events->epoll_fd, EPOLL_CTL_ADD, thread.fd, &event))
+		err = -errno;
+	if (err) {
+		thread_close(&thread);
+		return err;
+	}
+	*ret_thread = thread;
+	return 0;
+}
+
+/* A place for a thread: that of one that has ended, or a new one. NULL: out of memory. */
+static struct perf_thread *find_place(struct perf_events *events)
+{
+	struct perf_thread *threads;
+
+	for (uint32_t i = 0; i < events->nr_threads; i++)
+		if (events->threads[i].has_ended)
+			return &events->threads[i];
+	threads = array_reserve(events->threads, events->nr_threads + 1, &events->max_threads,
+				sizeof(*threads));
+	if (!threads)
+		return NULL;
+	events->threads = threads;
+	threads[events->nr_threads] = (struct perf_thread){.fd = -1, .has_ended = true};
+	return &threads[events->nr_threads++];
+}
+
+static bool is_followed(const struct perf_events *events, pid_t tid)
+{
+	for (uint32_t i = 0; i < events->nr_threads; i++)
+		if (events->threads[i].tid == tid && !events->threads[i].has_ended)
+			return true;
+	return false;
+}
+
+int perf_events_add(struct perf_events *events, pid_t tid)
+{
+	struct perf_thread *place;
+	int err = -ENOMEM;
+
+	if (is_followed(events, tid))
+		return 0;
+	place = find_place(events);
+	if (place) {
+		if (place->fd >= 0)
+			thread_close(place);
+		*place = (struct perf_thread){.fd = -1, .has_ended = true};
+		err = thread_open(events, tid, (uint32_t)(place - events->threads), place);
+	}
+	events->stats.nr_refused += err && err != -ESRCH;
+	return err;
+}
+
+/* Waiting. */
+
+/* One that has ended would be ready for ever; what it has left can be read still. */
+static void note_ready(struct perf_events *events, const struct epoll_event *event)
+{
+	struct perf_thread *thread = &events->threads[event->data.u32];
+
+	thread->is_ready = true;
+	if (!(event->events & (EPOLLHUP | EPOLLERR)))
+		return;
+	(void)epoll_ctl(events->epoll_fd, EPOLL_CTL_DEL, thread->fd, NULL);
+	thread->has_ended = true;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * NS_IN_S + (uint64_t)now.tv_nsec;
+}
+
+/*
+ * Asking whether an event is ready makes it unready: so the epoll descriptor itself must not be
+ * polled, by poll(2) or another epoll, but waited for.
+ */
+static int wait_ready(const struct perf_events *events, uint64_t left_ns,
+		      struct epoll_event ready[MAX_READY])
+{
+	const struct timespec timeout = {
+		.tv_sec = (time_t)(left_ns / NS_IN_S),
+		.tv_nsec = (long)(left_ns % NS_IN_S),
+	};
+	int nr = epoll_pwait2(events->epoll_fd, ready, MAX_READY, &timeout, NULL);
+
+	/* Linux before 5.11 counts in milliseconds. */
+	if (nr < 0 && errno == ENOSYS)
+		nr = epoll_wait(events->epoll_fd, ready, MAX_READY,
+				left_ns / NS_IN_MS < INT_MAX ? (int)(left_ns / NS_IN_MS) + 1
+							     : INT_MAX);
+	return nr;
+}
+
+void perf_events_wait(struct perf_events *events, uint64_t until_ns)
+{
+	const uint64_t start_ns = now_ns();
+	struct epoll_event ready[MAX_READY];
+	int nr = wait_ready(events, until_ns > start_ns ? until_ns - start_ns : 0, ready);
+
+	events->next_ready = 0;
+	for (int i = 0; i < nr; i++)
+		note_ready(events, &ready[i]);
+}
+
+/* Reading. */
+
+static void copy_out(const struct perf_thread *thread, uint64_t position, uint8_t *buffer,
+		     size_t nr_bytes)
+{
+	const uint8_t *ring = (const uint8_t *)thread->page + thread->page->data_offset;
+	const size_t start = position & (thread->ring_bytes - 1);
+	const size_t nr_first =
+		nr_bytes < thread->ring_bytes - start ? nr_bytes : thread->ring_bytes - start;
+
+	memcpy(buffer, ring + start, nr_first);
+	memcpy(buffer + nr_first, ring, nr_bytes - nr_first);
+}
+
+/* The next record of a ring into events->record; 0: there is none. */
+static size_t take_record(struct perf_events *events, struct perf_thread *thread)
+{
+	struct perf_event_mmap_page *page = thread->page;
+	const uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
+	const uint64_t tail = page->data_tail; /* nobody writes it but us */
+	struct perf_event_header header;
+
+	if (head - tail < sizeof(header))
+		return 0;
+	copy_out(thread, tail, (uint8_t *)&header, sizeof(header));
+	if (header.size < sizeof(header) || header.size > head - tail) {
+		__atomic_store_n(&page->data_tail, head, __ATOMIC_RELEASE);
+		return 0;
+	}
+	copy_out(thread, tail, events->record, header.size);
+	__atomic_store_n(&page->data_tail, tail + header.size, __ATOMIC_RELEASE);
+	return header.size;
+}
+
+/* Take a record as what it is: 0 if it is a dump. */
+static int take_dump(struct perf_events *events, size_t nr_bytes, struct perf_dump *ret_dump)
+{
+	const struct {
+		struct perf_event_header header;
+		uint64_t id, nr_lost;
+	} *lost = (const void *)events->record;
+	int err;
+
+	if (lost->header.type == PERF_RECORD_LOST && nr_bytes >= sizeof(*lost))
+		events->stats.nr_lost += lost->nr_lost;
+	if (lost->header.type != PERF_RECORD_SAMPLE)
+		return -ENOENT;
+	err = perf_record_parse(events->record, nr_bytes, ret_dump);
+	events->stats.nr_dumps += !err;
+	return err;
+}
+
+int perf_events_next(struct perf_events *events, struct perf_dump *ret_dump)
+{
+	while (events->next_ready < events->nr_threads) {
+		struct perf_thread *thread = &events->threads[events->next_ready];
+		const size_t nr_bytes = thread->is_ready ? take_record(events, thread) : 0;
+
+		if (!nr_bytes) {
+			thread->is_ready = false;
+			events->next_ready++;
+		} else if (!take_dump(events, nr_bytes, ret_dump)) {
+			return 0;
+		}
+	}
+	return -ENOENT;
+}

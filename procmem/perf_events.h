@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Threads of a process that the kernel interrupts for a moment each time they have used so much
+ * CPU time, to copy their registers and their stack: neither stops them otherwise, nor is
+ * anything written to the process. Each thread has an event and a ring buffer of its own.
+ *
+ * Events of threads need one each, with a buffer each: those of cpu -1 can neither share a
+ * buffer nor be inherited by threads that are made later. Source: perf_event_open(2);
+ * kernel/events/core.c.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "procmem/message.h"
+#include "procmem/perf_record.h"
+#include "procmem/process.h"
+
+struct perf_events_options {
+	uint64_t period_ns; /* CPU time of a thread between two dumps of it */
+	uint32_t
+		max_stack_bytes; /* of a dump: a multiple of 8, at most PERF_RECORD_MAX_STACK_BYTES */
+};
+
+/* Counters, exact but for nr_lost, which the kernel tells with the next dump of that thread. */
+struct perf_events_stats {
+	uint64_t nr_dumps;
+	uint64_t nr_lost;    /* dumps for which a ring had no room */
+	uint64_t nr_refused; /* threads that could not be followed: descriptors, memory */
+};
+
+struct perf_thread;
+
+struct perf_events {
+	const struct process *process; /* borrowed */
+	struct perf_events_options options;
+	bool user_only; /* what a thread does inside the kernel may not be told, so it is not */
+	int epoll_fd;
+	struct perf_thread *threads; /* private; owned */
+	uint32_t nr_threads, max_threads;
+	uint32_t next_ready; /* of threads: where perf_events_next() goes on */
+	uint8_t *record;     /* PERF_RECORD_MAX_BYTES; owned */
+	struct perf_events_stats stats;
+};
+
+/* Events that are not open. */
+#define PERF_EVENTS_CLOSED ((struct perf_events){.epoll_fd = -1})
+
+/*
+ * Prepare to follow threads of a process, borrowed until perf_events_close(), which accepts
+ * PERF_EVENTS_CLOSED. Whether it is allowed is found out with a thread of it. 0; -EPERM and a
+ * sentence (kernel.perf_event_paranoid, a seccomp filter, another user's process), -ENOTSUP and
+ * a sentence (this kernel has none), -ESRCH, -ENOMEM, or the errno of a system call.
+ */
+int perf_events_open(const struct process *process, const struct perf_events_options *options,
+		     struct perf_events *ret_events, struct message *reterr);
+void perf_events_close(struct perf_events *events);
+
+/*
+ * Follow a thread, an id in our PID namespace, from now on until it ends. 0, also if it is
+ * followed already; -ESRCH, -EPERM, -ENOMEM, -EMFILE or -ENFILE (no descriptor is left, but for
+ * the few of procmem/descriptor_limit.h); all but the first are counted as nr_refused.
+ */
+int perf_events_add(struct perf_events *events, pid_t tid);
+
+/*
+ * Sleep until some thread has been dumped, or until the time of CLOCK_MONOTONIC; a signal ends
+ * it, too. One system call; nothing is allocated.
+ */
+void perf_events_wait(struct perf_events *events, uint64_t until_ns);
+
+/*
+ * The next dump of a thread that perf_events_wait() found: each thread's from the oldest on.
+ * Valid until the next call. 0; -ENOENT: that was all.
+ */
+int perf_events_next(struct perf_events *events, struct perf_dump *ret_dump);

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+#include "procmem/perf_record.h"
+
+#include <errno.h>
+
+#include "procmem/byte_cursor.h"
+
+int perf_record_parse(const uint8_t *bytes, size_t nr_bytes, struct perf_dump *ret_dump)
+{
+	struct byte_cursor cursor = {.at = bytes, .end = bytes + nr_bytes};
+	struct perf_dump dump = {.tid = 0};
+	uint64_t abi, nr_reserved, nr_dumped;
+
+	(void)byte_cursor_split(&cursor, sizeof(struct perf_event_header));
+	(void)byte_cursor_fixed(&cursor, 4); /* the process */
+	dump.tid = (pid_t)byte_cursor_fixed(&cursor, 4);
+	dump.time_ns = byte_cursor_fixed(&cursor, 8);
+	abi = byte_cursor_fixed(&cursor, 8);
+	if (!cursor.is_bad && abi != PERF_SAMPLE_REGS_ABI_64)
+		return -ENOENT;
+	for (size_t i = 0; i < NR_PERF_RECORD_REGISTERS; i++)
+		dump.registers[i] = byte_cursor_fixed(&cursor, 8);
+	nr_reserved = byte_cursor_fixed(&cursor, 8);
+	if (!cursor.is_bad && !nr_reserved)
+		return -ENOENT;
+	dump.stack = byte_cursor_split(&cursor, nr_reserved).at;
+	nr_dumped = byte_cursor_fixed(&cursor, 8);
+	if (cursor.is_bad || nr_dumped > nr_reserved)
+		return -EBADMSG;
+	dump.nr_stack_bytes = nr_dumped;
+	if (!nr_dumped)
+		return -ENOENT;
+	*ret_dump = dump;
+	return 0;
+}
