@@ -7,6 +7,7 @@
 
 #include "symbols/eh_frame.h"
 #include "symbols/memory_image.h"
+#include "symbols/perf_trampoline.h"
 
 /* What is known of a module. */
 struct module {
@@ -18,12 +19,19 @@ struct module {
 	bool has_read_file;
 };
 
+/* Trampolines that are known without a look at their bytes: CPython drops none while it runs. */
+enum { NR_TRAMPOLINES = 1024, TRAMPOLINE_ALIGNMENT = 16 };
+
 struct unwind_modules {
 	struct remote_memory *memory;
 	struct image_source *images;
 	struct module_map *map;
 	struct module *modules; /* as many as the map has, by its indexes */
 	uint64_t nr_bytes_left; /* that may be read */
+	struct {
+		remote_addr addr;
+		const struct unwind_rule *rule;
+	} trampolines[NR_TRAMPOLINES]; /* that were met; each where its address says */
 };
 
 /* Making. */
@@ -147,18 +155,31 @@ static const struct unwind_rule *find_rule(const struct module *module, remote_a
 	return rule ? rule : find_in_table(module->debug_frame, vaddr, ret_section);
 }
 
-const struct unwind_rule *unwind_modules_find(struct unwind_modules *modules, remote_addr addr,
-					      const struct cfi_section **ret_section)
+/* Of code that was made at run time. */
+static const struct unwind_rule *find_trampoline(struct unwind_modules *modules, remote_addr addr)
 {
-	const uint32_t index = module_map_find(modules->map, addr);
-	const struct module_range *range;
-	struct module *module;
+	const size_t i = addr / TRAMPOLINE_ALIGNMENT % NR_TRAMPOLINES;
 	const struct unwind_rule *rule;
 
-	if (index == MODULE_MAP_NONE)
-		return NULL;
-	range = &modules->map->ranges[index];
-	module = &modules->modules[index];
+	if (modules->trampolines[i].addr == addr && addr)
+		return modules->trampolines[i].rule;
+	rule = perf_trampoline_rule(modules->memory, addr);
+	if (rule) {
+		modules->trampolines[i].addr = addr;
+		modules->trampolines[i].rule = rule;
+	}
+	return rule;
+}
+
+/* By the module's information. */
+static const struct unwind_rule *find_in_module(struct unwind_modules *modules, uint32_t index,
+						remote_addr addr,
+						const struct cfi_section **ret_section)
+{
+	const struct module_range *range = &modules->map->ranges[index];
+	struct module *module = &modules->modules[index];
+	const struct unwind_rule *rule;
+
 	if (!module->has_read_memory)
 		read_memory(modules, range, module);
 	rule = find_rule(module, addr, ret_section);
@@ -166,4 +187,17 @@ const struct unwind_rule *unwind_modules_find(struct unwind_modules *modules, re
 		return rule;
 	read_file(modules, range, module);
 	return find_rule(module, addr, ret_section);
+}
+
+const struct unwind_rule *unwind_modules_find(struct unwind_modules *modules, remote_addr addr,
+					      const struct cfi_section **ret_section)
+{
+	const uint32_t index = module_map_find(modules->map, addr);
+	const struct unwind_rule *rule = NULL;
+
+	if (index != MODULE_MAP_NONE)
+		rule = find_in_module(modules, index, addr, ret_section);
+	if (rule || (index != MODULE_MAP_NONE && modules->map->ranges[index].mapping->inode))
+		return rule;
+	return find_trampoline(modules, addr);
 }

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The trampolines through which CPython's -X perf and -X perf_jit (3.12 and newer) call every
+ * Python function: copies of a few instructions in memory of their own, of which no section of
+ * call frame information tells while the process runs. They are known by their bytes, and keep
+ * a frame pointer. Source: Python/asm_trampoline.S.
+ */
+#pragma once
+
+#include "procmem/memory.h"
+#include "symbols/unwind_table.h"
+
+/*
+ * The rule for the instruction at addr if it is part of a trampoline, as the memory has it
+ * now; static. NULL: it is not, or cannot be read; always so but on x86-64.
+ */
+const struct unwind_rule *perf_trampoline_rule(struct remote_memory *memory, remote_addr addr);
