@@ -10,6 +10,10 @@
 
 #define DEFAULT_RATE_HZ 1000.0
 
+/* With C frames: each tick of a thread that runs costs it an interrupt, and us a stack. */
+#define DEFAULT_NATIVE_RATE_HZ 100.0
+#define MAX_NATIVE_RATE_HZ     10e3
+
 /*
  * Faster than that a recording has no states unless the mode asks for them, nor CPU times, each
  * of which interrupts the thread: at 10 kHz 12 % of a core, and some percent of the program's speed.
@@ -20,7 +24,8 @@
 #define SUMMARY_MAX_ROWS 30
 
 static const char options_help[] =
-	"  -r, --rate HZ          samples a second: 100, 1khz, 20k, max (default: 1khz)\n"
+	"  -r, --rate HZ          samples a second: 100, 1khz, 20k, max (default: 1khz,\n"
+	"                         with -n 100)\n"
 	"      --jitter           each sample anywhere in its interval, so that a program\n"
 	"                         with a rhythm of its own is seen as it is (default)\n"
 	"      --no-jitter        samples evenly spaced\n"
@@ -43,6 +48,7 @@ static const char options_help[] =
 	"                         made of them)\n"
 	"      --gc, --no-gc      a frame <GC> where garbage is collected, or none (default:\n"
 	"                         --gc)\n"
+	"  -n, --native           C frames, too, between those of Python (3.12 and newer)\n"
 	"  -t, --threads          a root frame per thread\n"
 	"      --functions        a row per function, with the line it begins at (default)\n"
 	"      --lines            a row per line that was executing\n"
@@ -87,6 +93,7 @@ static const struct option long_options[] = {
 	{"no-cpu", no_argument, NULL, OPTION_NO_CPU},
 	{"gc", no_argument, NULL, OPTION_GC},
 	{"no-gc", no_argument, NULL, OPTION_NO_GC},
+	{"native", no_argument, NULL, 'n'},
 	{"threads", no_argument, NULL, 't'},
 	{"lines", no_argument, NULL, OPTION_LINES},
 	{"functions", no_argument, NULL, OPTION_FUNCTIONS},
@@ -104,6 +111,9 @@ static const struct option long_options[] = {
 static bool apply_flag(struct sampling_options *options, int option)
 {
 	switch (option) {
+	case 'n':
+		options->native = true;
+		return true;
 	case 't':
 		options->profile.by_thread = true;
 		return true;
@@ -146,6 +156,7 @@ static bool apply_option(struct sampling_options *options, int option, const cha
 {
 	switch (option) {
 	case 'r':
+		options->rate_is_given = true;
 		if (parse_rate(value, &options->rate_hz))
 			return true;
 		print_error("'%s' is not a rate: write 100, 1khz, 20k or max (0.01 Hz to 1 MHz)",
@@ -187,7 +198,7 @@ enum exit_status sampling_options_parse(int argc, char **argv,
 					struct sampling_options *options, int *ret_first,
 					bool *ret_done)
 {
-	static const char anywhere[] = ":r:d:o:f:tqvh", in_front[] = "+:r:d:o:f:tqvh";
+	static const char anywhere[] = ":r:d:o:f:ntqvh", in_front[] = "+:r:d:o:f:ntqvh";
 	const char *const letters = command->operands_end ? in_front : anywhere;
 	int option;
 
@@ -234,6 +245,12 @@ bool sampling_options_choose(struct sampling_options *options)
 		return false;
 	if (options->profile.mode == PROFILE_CPU && options->cpu_is_given && !options->looks.cpu) {
 		print_error("--mode cpu shows CPU times: leave out --no-cpu");
+		return false;
+	}
+	if (options->native && !options->rate_is_given)
+		options->rate_hz = DEFAULT_NATIVE_RATE_HZ;
+	if (options->native && !(options->rate_hz > 0 && options->rate_hz <= MAX_NATIVE_RATE_HZ)) {
+		print_error("with -n a rate is %.0f Hz at most", MAX_NATIVE_RATE_HZ);
 		return false;
 	}
 	choose_looks(options);

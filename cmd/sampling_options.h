@@ -23,6 +23,8 @@ struct sampling_options {
 	struct sampler_looks looks;
 	bool cpu_is_given; /* looks.cpu is what was asked for */
 	struct target_wait wait;
+	bool native; /* C frames, too */
+	bool rate_is_given;
 	bool read_only; /* nothing is ever written to the target */
 	bool quiet;
 	bool verbose;

@@ -138,6 +138,40 @@ enum exit_status session_open_outputs(struct session *session, struct message *r
 	return EXIT_USAGE;
 }
 
+/* Have the sampler tell C frames, too, if that is asked for and can be. 0 or -ENOMEM, -ESRCH. */
+static int create_natives(struct session *session)
+{
+	const struct sampling_options *options = &session->options;
+	struct target *target = &session->target;
+	struct message message = {0};
+	int err;
+
+	if (!options->native)
+		return 0;
+	err = sampler_natives_create(
+		&(struct sampler_natives_options){
+			.process = &target->process,
+			.memory = &target->live.memory,
+			.images = &target->images.source,
+			.sampler = session->sampler,
+			.period_ns = (uint64_t)(NS_PER_S / options->rate_hz),
+		},
+		&session->natives, &message);
+	if (!message.text[0])
+		return err;
+	if (!options->quiet)
+		print_note("no C frames, Python's alone: %s", message.text);
+	return 0;
+}
+
+void session_destroy_sampler(struct session *session)
+{
+	sampler_natives_destroy(session->natives);
+	sampler_destroy(session->sampler);
+	session->natives = NULL;
+	session->sampler = NULL;
+}
+
 static int create_sampler(struct session *session)
 {
 	struct target *target = &session->target;
@@ -147,9 +181,10 @@ static int create_sampler(struct session *session)
 		live_memory_allow_writes(&target->live);
 	err = sampler_create(&target->process, &target->live.memory, &target->runtime.build,
 			     target->runtime.addr, &session->sampler);
-	if (!err)
-		sampler_set_looks(session->sampler, &session->options.looks);
-	return err;
+	if (err)
+		return err;
+	sampler_set_looks(session->sampler, &session->options.looks);
+	return create_natives(session);
 }
 
 /* What a mode needs and this build of CPython does not tell; NULL if there is nothing. */
@@ -367,8 +402,7 @@ static bool follow(struct session *session)
 		return false;
 	if (left_ns && left_ns < wait.wait_ns)
 		wait.wait_ns = left_ns;
-	sampler_destroy(session->sampler);
-	session->sampler = NULL;
+	session_destroy_sampler(session);
 	session->after = target_follow(&session->target, &wait, &session->not_followed);
 	if (session->after == TARGET_FOLLOWED || (session->after == TARGET_SAME && had_ticks))
 		return true;
@@ -449,7 +483,7 @@ void session_close(struct session *session)
 {
 	outputs_discard(&session->options.outputs);
 	output_file_discard(&session->stats_output);
-	sampler_destroy(session->sampler);
+	session_destroy_sampler(session);
 	session_sink_close(&session->sink);
 	if (session->recording_fd >= 0)
 		(void)close(session->recording_fd);

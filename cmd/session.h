@@ -16,6 +16,7 @@
 #include "output/profile.h"
 #include "output/run.h"
 #include "sampler/sampler.h"
+#include "sampler/sampler_natives.h"
 
 enum { HOST_MAX_BYTES = 65 }; /* HOST_NAME_MAX of Linux, and a NUL */
 
@@ -30,7 +31,8 @@ struct session {
 
 	pid_t pid;
 	struct target target;
-	struct sampler *sampler; /* NULL between two programs */
+	struct sampler *sampler;	 /* NULL between two programs */
+	struct sampler_natives *natives; /* of it; NULL: no C frames */
 	struct session_sink sink;
 	struct output_file stats_output;
 	int recording_fd; /* what is left to be written is made of it; owned; -1: there is none */
@@ -75,6 +77,9 @@ enum exit_status session_open_target(struct session *session, pid_t pid, struct 
  * something to write; or a status and, unless it was printed, a sentence.
  */
 enum exit_status session_sample(struct session *session, struct message *reterr);
+
+/* Free the sampler, behind session_sample(): what samples named is gone by that. */
+void session_destroy_sampler(struct session *session);
 
 /* Close and free everything; what was not written is as it was before. */
 void session_close(struct session *session);

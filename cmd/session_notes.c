@@ -9,6 +9,7 @@
 #include "output/loss.h"
 #include "output/stats.h"
 #include "output/text.h"
+#include "sampler/native_stacks.h"
 #include "sampler/sample.h"
 
 /* So many trimmed samples, in percent, shift a profile enough to be told without -v. */
@@ -90,6 +91,28 @@ static void print_cache(const struct session *session)
 	}
 }
 
+/* How well C frames could be told. */
+static void print_natives(const struct session *session)
+{
+	const struct sampler_natives_stats *stats;
+
+	if (!session->natives)
+		return;
+	stats = sampler_natives_stats(session->natives);
+	print_note("%" PRIu64 " sample%s with C frames%s; %" PRIu64 " lack some of them, %" PRIu64
+		   " some of Python's: " NATIVE_STACKS_HOLE,
+		   stats->nr_stacks, text_plural(stats->nr_stacks),
+		   sampler_natives_user_only(session->natives) ? ", user CPU only" : "",
+		   stats->nr_broken, stats->nr_python_holed);
+	if (session->options.verbose)
+		print_note("of %" PRIu64 " dumps %" PRIu64 " came before it was known how to read "
+			   "them, %" PRIu64 " were of threads without Python, %" PRIu64
+			   " were lost; threads refused: %" PRIu64,
+			   sampler_natives_events(session->natives)->nr_dumps, stats->nr_unlearnt,
+			   stats->nr_foreign, sampler_natives_events(session->natives)->nr_lost,
+			   sampler_natives_events(session->natives)->nr_refused);
+}
+
 /* What --verbose adds: all the counters. */
 static void print_counters(const struct session *session)
 {
@@ -141,6 +164,7 @@ void session_notes_end(const struct session *session)
 		return;
 	print_account(session);
 	print_mode(session);
+	print_natives(session);
 	if (session->not_followed.text[0])
 		print_note("not followed: %s", session->not_followed.text);
 	if (stats->trimmed && (session->options.verbose || trimmed_percent(stats) >= WORTH_A_NOTE))

@@ -192,8 +192,7 @@ enum exit_status session_finish(struct session *session, enum exit_status status
 	session_describe(session, &run);
 	stop_let_finish();
 	/* Its CPU clocks may have taken all descriptors that we may have: the outputs need some. */
-	sampler_destroy(session->sampler);
-	session->sampler = NULL;
+	session_destroy_sampler(session);
 	status = first_failure(status, end_recording(session, &run));
 	session->options.outputs.holds_stdout = holds_stdout;
 	status = first_failure(status, write_rest(session, &run));

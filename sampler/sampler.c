@@ -153,6 +153,9 @@ static int sample_thread(struct sampler *sampler, size_t index, uint64_t now_ns,
 
 	if (!thread->copied)
 		return 0; /* it has ended */
+	if (sampler->natives && !was_new &&
+	    !sampler_natives_want_tick(sampler->natives, &sampler->threads[thread->slot], now_ns))
+		return 0;
 	if (thread->unchanged)
 		return sampler_thread_repeat(sampler, thread, now_ns, sink);
 	if (thread->is_new) {
@@ -413,6 +416,8 @@ static int run_loop(struct sampler *sampler, const struct sampler_options *optio
 		 * At a low rate the next tick may be far: the end of the program is not waited for.
 		 */
 		err = due ? checked_tick(sampler, sink, now_ns) : check_program(sampler, now_ns);
+		if (!err && sampler->natives)
+			err = sampler_natives_take(sampler->natives, now_ns);
 		sink_err = sink->ops->tick ? sink->ops->tick(sink, now_ns) : 0;
 		if (sink_err)
 			return sink_err;
@@ -455,14 +460,18 @@ int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 		struct sample_sink *sink, enum sampler_end *ret_end)
 {
 	struct sampler_stats *stats = &sampler->stats;
+	struct ticker_clock clock = {0};
 	struct ticker ticker;
 	uint64_t end_ns = UINT64_MAX;
 	int err;
 
+	if (sampler->natives)
+		clock = sampler_natives_clock(sampler->natives);
 	ticker_start(&ticker, &(struct ticker_options){
 				      .rate_hz = options->rate_hz,
 				      .jitter = options->jitter,
 				      .seed = clock_now_ns(),
+				      .clock = sampler->natives ? &clock : NULL,
 				      .stats = stats,
 			      });
 	stats->start_ns = ticker.begin_ns;
@@ -473,6 +482,8 @@ int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 	sampler->snapshot.stop = options->stop;
 	sampler->holds = (options->rate_hz <= 0 || options->rate_hz > HELD_LEAST_HZ) &&
 			 !sampler->looks.cpu && !sampler->looks.states;
+	if (sampler->natives)
+		sink = sampler_natives_begin(sampler->natives, sink);
 	err = run_loop(sampler, options, sink, &ticker, end_ns, ret_end);
 	if (!err)
 		err = prove_last(sampler, sink);

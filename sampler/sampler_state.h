@@ -20,6 +20,7 @@
 #include "sampler/sampler.h"
 #include "sampler/snapshot.h"
 #include "sampler/thread_state.h"
+#include "sampler/ticker.h"
 #include "sampler/variable_reader.h"
 
 /* The CPU time of a thread. */
@@ -86,6 +87,7 @@ struct sampler {
 	uint64_t usual_piece_ns; /* running mean of a snapshot's time by its pieces; 0: none yet */
 	bool copy_was_slow;	 /* this tick's took far longer */
 	struct sampler_looks looks;
+	struct sampler_natives *natives;   /* borrowed; NULL: no C frames */
 	struct variable_reader *variables; /* of a dump that wants them; owned, NULL otherwise */
 	const struct function *collector;  /* in codes' table; NULL: not met yet */
 	struct known_none none;
@@ -282,3 +284,22 @@ void detail_sink_init(struct detail_sink *sink, const struct code_cache *codes,
  */
 int sampler_thread_repeat(struct sampler *sampler, const struct snapshot_thread *thread,
 			  uint64_t time_ns, struct sample_sink *sink);
+
+/* Of sampler/sampler_natives.h, for the loop of the run. */
+
+/* The clock by which it sleeps: until the next tick, or until there are dumps. */
+struct ticker_clock sampler_natives_clock(struct sampler_natives *natives);
+
+/* Begin to hand on to next. The sink that ticks are to hand their samples to. */
+struct sample_sink *sampler_natives_begin(struct sampler_natives *natives,
+					  struct sample_sink *next);
+
+/* Follow a thread that is new. */
+void sampler_natives_add(struct sampler_natives *natives, const struct sample_thread *thread);
+
+/* Whether a tick's sample of a thread is wanted: it has not run for a while. */
+bool sampler_natives_want_tick(const struct sampler_natives *natives,
+			       const struct sampled_thread *sampled, uint64_t now_ns);
+
+/* Hand on the samples of all dumps that there are. Errors of sampler_tick(). */
+int sampler_natives_take(struct sampler_natives *natives, uint64_t now_ns);

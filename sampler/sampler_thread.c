@@ -44,6 +44,8 @@ int sampler_thread_begin(struct sampler *sampler, const struct snapshot_thread *
 	sampled->nr_named = 0;
 	sampled->collector = NOT_COLLECTING;
 	sampler_cpu_begin(sampler, sampled);
+	if (sampler->natives)
+		sampler_natives_add(sampler->natives, sampled->info);
 	sampled->first_ns = sampler->last_tick_ns;
 	sampler->has_new_threads = true;
 	sampled->last_ns = sampler->last_tick_ns;

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The Python frames of a thread at the moment when its registers and its C stack were copied:
+ * told by the copy, and not by a later look, at which a program that calls and returns every
+ * microsecond has long moved on.
+ *
+ * Each call of the interpreter's loop is a C frame of the copy, with an entry frame inside
+ * (loop_places.h). Exact are, in the copy: which loops there are; the Python frame that called
+ * into C, as the next loop's entry frame names it; the next instruction of each loop, which
+ * tells the function. What is not in the copy are the frames between that the loop runs without
+ * calling itself. They lie in the thread's data stack, each as long as its code object says:
+ * where one begins exactly where the one before ends, none is between. Where there are some
+ * they are those of a later look, and count only if they fill the room to the byte, and each
+ * names the one before as its caller. Else there is a hole, and what is known stands around it.
+ */
+#pragma once
+
+#include "sampler/code_index.h"
+#include "sampler/loop_places.h"
+#include "sampler/native_stacks.h"
+#include "sampler/python/frame_list.h"
+
+/* Loops in one stack; those outside of them are left out. A dump of 64 KiB has room for 300. */
+#define DUMPED_STACK_MAX_LOOPS 512
+
+/* What the next frames are told by; all of it is borrowed. */
+struct dumped_stack {
+	const struct native_stacks *natives; /* what was unwound of the copy, with registers */
+	struct stack_window *window;	     /* the copy */
+	struct loop_places *places;
+	struct code_index *index;
+	struct code_cache *codes;
+	const struct code_clock *clock; /* copied behind the copy */
+	const struct frame_list *late;	/* the thread's stack of a moment later; empty: not known */
+	struct code *hole;		/* foreign: stands where frames may be missing */
+};
+
+/*
+ * Learn from one stack more where loops keep what they work with. Nothing is taken on trust:
+ * late may be of another moment.
+ */
+void dumped_stack_learn(const struct dumped_stack *stack);
+
+/*
+ * The frames into list, outermost first, with previous that tells where each loop begins, as
+ * loop_entries_read() wants it, and *ret_nr_holes holes among them. 0; -EAGAIN (where loops have
+ * their entry frames has not been learnt), -E2BIG, -ENOMEM, -ESRCH, -EPERM.
+ */
+int dumped_stack_frames(const struct dumped_stack *stack, struct frame_list *list,
+			uint32_t *ret_nr_holes);

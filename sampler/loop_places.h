@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where the interpreter's loop keeps what it works with, in a copy of its C frame: learnt, as
+ * each compiler puts it elsewhere. The frame that the loop has of its own since 3.12
+ * (loop_entries.h) lies at the same distance from the end of the C frame in all calls: it tells
+ * which C frames are loops. The Python frame that runs and its next instruction are in a
+ * register or in a slot, told by many copies of which that frame is known otherwise.
+ *
+ * What is learnt is a guess that every stack still has to prove.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "symbols/registers.h"
+#include "symbols/stack_window.h"
+
+/* Slots are looked at up to 2 KiB below the end of the C frame: 3.14's uses 616. */
+#define LOOP_PLACES_SLOTS 256
+
+/* Distances that are voted for at a time; those of chance come once. */
+#define LOOP_PLACES_DISTANCES 8
+
+/* A C frame, [sp, cfa), of a stack that was copied. */
+struct loop_frame {
+	const struct registers *registers;
+	struct stack_window *window;
+	remote_addr sp, cfa;
+	bool is_innermost; /* of its stack: it may keep things elsewhere between two calls */
+};
+
+/*
+ * So many places of a thing are known at a time: between two calls a compiler may have it in
+ * more than one.
+ */
+#define LOOP_PLACES_BEST 4
+
+/* Places are registers by their numbers, then slots by their distance from the CFA. */
+struct loop_votes {
+	uint32_t votes[NR_REGISTERS + LOOP_PLACES_SLOTS];
+	uint32_t best[LOOP_PLACES_BEST]; /* indexes, that with the most first; 0 has no votes */
+};
+
+/* All zero nothing is known. */
+struct loop_places {
+	struct {
+		uint32_t distance_bytes;
+		uint32_t votes;
+	} distances[LOOP_PLACES_DISTANCES];
+	uint32_t entry_distance_bytes; /* 0: not known yet */
+	struct loop_votes frames[2];   /* of frames that are innermost, and those that are not */
+	struct loop_votes next_instrs[2];
+};
+
+/* Vote for the distance of a frame of the loop's own that was found at addr. */
+void loop_places_vote_entry(struct loop_places *places, const struct loop_frame *frame,
+			    remote_addr addr);
+
+/*
+ * Vote for where an address is that the Python frame may be at, and if it is anywhere, for
+ * where one of [code_start, code_end) is.
+ */
+void loop_places_vote(struct loop_places *places, const struct loop_frame *frame,
+		      remote_addr frame_addr, remote_addr code_start_addr,
+		      remote_addr code_end_addr);
+
+/*
+ * What stands in the place of the Python frame, and of its next instruction, that has the
+ * rank-th most votes (0 is the most). False: there is none, or it is not part of the copy.
+ */
+bool loop_places_frame(const struct loop_places *places, const struct loop_frame *frame,
+		       uint32_t rank, remote_addr *ret_addr);
+bool loop_places_next_instr(const struct loop_places *places, const struct loop_frame *frame,
+			    uint32_t rank, remote_addr *ret_addr);

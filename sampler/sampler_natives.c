@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/sampler_natives.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "procmem/maps.h"
+#include "sampler/dumped_stack.h"
+#include "sampler/sampler_state.h"
+
+/* Stacks that end where nothing was mapped: what is mapped is read anew, so often at most. */
+#define MAPS_EVERY_NS 1000000000u
+
+/* A thread of which no dump came for so many periods has not run: its tick is a sample. */
+enum { PERIODS_WITHOUT_DUMP = 2 };
+
+/* What a sample with details goes through to get the C frames that were unwound last. */
+struct merge_sink {
+	struct sample_sink sink;
+	struct sampler_natives *natives;
+};
+
+struct sampler_natives {
+	struct sample_sink sink; /* what ticks are handed to */
+	struct merge_sink merge;
+	struct sample_sink *next; /* where all goes; of the run */
+	struct sampler_natives_options options;
+	struct perf_events events;
+	struct maps maps;
+	struct native_stacks stacks;
+	struct loop_places places;
+	struct code_index index;
+	struct frame_list list;
+	struct code hole;
+	bool maps_are_old; /* a stack led to where nothing is mapped by them */
+	uint64_t maps_ns;  /* when they were read */
+	struct sampler_natives_stats stats;
+};
+
+/* Modules. */
+
+static int read_modules(struct sampler_natives *natives, uint64_t now_ns)
+{
+	const struct sampler_natives_options *options = &natives->options;
+	struct maps maps;
+	int err = maps_read(options->process, &maps);
+
+	if (err)
+		return err;
+	native_stacks_done(&natives->stacks);
+	maps_done(&natives->maps);
+	natives->maps = maps;
+	natives->maps_ns = now_ns;
+	natives->maps_are_old = false;
+	return native_stacks_init(&natives->stacks,
+				  &(struct native_stacks_options){
+					  .memory = options->memory,
+					  .maps = &natives->maps,
+					  .images = options->images,
+					  .sampler = options->sampler,
+					  .max_frames = SAMPLER_NATIVES_MAX_FRAMES,
+					  .keeps_registers = true,
+				  });
+}
+
+/* A stack that is not whole may have led into a module that is new. */
+static void judge_maps(struct sampler_natives *natives)
+{
+	const struct native_stacks *stacks = &natives->stacks;
+	const remote_addr last_addr = stacks->frames[stacks->nr_frames - 1].lookup_addr;
+
+	if (!stacks->is_whole && !unwind_modules_has(stacks->modules, last_addr))
+		natives->maps_are_old = true;
+}
+
+/* Samples of ticks. */
+
+/* What a merged sample had in common with the one before it is not known. */
+static int take_tick_sample(struct sample_sink *sink, const struct sample *sample)
+{
+	struct sample_sink *next = ((struct sampler_natives *)sink)->next;
+	struct sample whole = *sample;
+
+	whole.nr_unchanged = 0;
+	return next->ops->sample(next, &whole);
+}
+
+static int take_tick(struct sample_sink *sink, uint64_t now_ns)
+{
+	struct sample_sink *next = ((struct sampler_natives *)sink)->next;
+
+	return next->ops->tick ? next->ops->tick(next, now_ns) : 0;
+}
+
+static void take_name(struct sample_sink *sink, const struct sample_thread *thread)
+{
+	struct sample_sink *next = ((struct sampler_natives *)sink)->next;
+
+	if (next->ops->renamed)
+		next->ops->renamed(next, thread);
+}
+
+struct sample_sink *sampler_natives_begin(struct sampler_natives *natives, struct sample_sink *next)
+{
+	natives->next = next;
+	return &natives->sink;
+}
+
+bool sampler_natives_want_tick(const struct sampler_natives *natives,
+			       const struct sampled_thread *sampled, uint64_t now_ns)
+{
+	return now_ns - sampled->last_ns >= PERIODS_WITHOUT_DUMP * natives->options.period_ns;
+}
+
+void sampler_natives_add(struct sampler_natives *natives, const struct sample_thread *thread)
+{
+	if (thread->tid)
+		(void)perf_events_add(&natives->events, thread->tid); /* it counts those refused */
+}
+
+/* Samples of dumps. */
+
+static struct snapshot_thread *find_thread(const struct sampler *sampler, pid_t tid)
+{
+	const struct snapshot *snapshot = &sampler->snapshot;
+
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		struct snapshot_thread *thread = snapshot->threads[i];
+
+		if (!thread->is_new && sampler->threads[thread->slot].info->tid == tid)
+			return thread;
+	}
+	return NULL;
+}
+
+/*
+ * Copy the thread as it is by now, and walk it: *ret_late has frames if that is proven. What is
+ * learnt of it is used for its dump.
+ */
+static int look_at(struct sampler *sampler, struct snapshot_thread *thread,
+		   const struct frame_list **ret_late)
+{
+	static const struct frame_list none;
+	enum sample_loss loss;
+	int err = snapshot_retake(&sampler->snapshot, thread);
+
+	if (err || !thread->copied)
+		return err ? err : -ENOENT;
+	sampler->nr_retakes_left = RETAKES_OF_TICK;
+	err = sampler_thread_walk(sampler, thread, &loss);
+	*ret_late = err ? &none : &sampler->threads[thread->slot].list;
+	return err == -EBADMSG ? 0 : err;
+}
+
+static int index_codes(struct sampler_natives *natives, const struct frame_list *list)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < list->nr_frames; i++)
+		err = code_index_add(&natives->index, list->frames[i].code);
+	return err;
+}
+
+static int merge(struct sample_sink *sink, const struct sample *sample)
+{
+	struct sampler_natives *natives = ((struct merge_sink *)sink)->natives;
+
+	return native_stacks_hand_on(&natives->stacks, sample, natives->next);
+}
+
+/* Hand on what is in natives->list, with the C frames, as the thread's sample. */
+static int hand_on(struct sampler_natives *natives, const struct snapshot_thread *thread,
+		   uint64_t now_ns)
+{
+	struct sampler *sampler = natives->options.sampler;
+	struct sampled_thread *sampled = &sampler->threads[thread->slot];
+	const struct frame_list list = sampled->list;
+	struct detail_sink detailed;
+	int err;
+
+	sampled->list = natives->list;
+	sampled->nr_shown = 0;
+	detail_sink_init(&detailed, &sampler->codes, thread->ref.addr, &sampled->list, NULL,
+			 &natives->merge.sink);
+	err = sampler_thread_emit(sampler, thread, (struct sample){.time_ns = now_ns},
+				  &detailed.sink);
+	natives->list = sampled->list;
+	sampled->list = list;
+	sampled->nr_shown = 0;
+	return err;
+}
+
+/* The sample of a dump that was unwound. */
+static int take_stack(struct sampler_natives *natives, struct snapshot_thread *thread,
+		      const struct frame_list *late, struct stack_window *window, uint64_t now_ns)
+{
+	struct sampler *sampler = natives->options.sampler;
+	const struct dumped_stack stack = {
+		.natives = &natives->stacks,
+		.window = window,
+		.places = &natives->places,
+		.index = &natives->index,
+		.codes = &sampler->codes,
+		.clock = &thread->clock,
+		.late = late,
+		.hole = &natives->hole,
+	};
+	uint32_t nr_holes;
+	int err = index_codes(natives, stack.late);
+
+	if (err)
+		return err;
+	dumped_stack_learn(&stack);
+	err = dumped_stack_frames(&stack, &natives->list, &nr_holes);
+	natives->stats.nr_unlearnt += err == -EAGAIN;
+	if (err)
+		return err;
+	natives->stats.nr_stacks++;
+	natives->stats.nr_broken += !natives->stacks.is_whole;
+	natives->stats.nr_python_holed += nr_holes != 0;
+	return hand_on(natives, thread, now_ns);
+}
+
+static int take_dump(struct sampler_natives *natives, const struct perf_dump *dump, uint64_t now_ns)
+{
+	struct sampler *sampler = natives->options.sampler;
+	const struct registers registers = registers_of_perf(dump->registers);
+	struct snapshot_thread *thread = find_thread(sampler, dump->tid);
+	struct stack_window window = {
+		.start = registers.values[REGISTER_SP],
+		.bytes = dump->stack,
+		.nr_bytes = dump->nr_stack_bytes,
+	};
+	const struct frame_list *late;
+	int err;
+
+	if (!thread) {
+		natives->stats.nr_foreign++;
+		return 0;
+	}
+	err = look_at(sampler, thread, &late);
+	if (err)
+		return err;
+	native_stacks_unwind(&natives->stacks, &registers, &window, SAMPLER_NATIVES_MAX_FRAMES);
+	judge_maps(natives);
+	return take_stack(natives, thread, late, &window, now_ns);
+}
+
+int sampler_natives_take(struct sampler_natives *natives, uint64_t now_ns)
+{
+	struct perf_dump dump;
+	int err = 0;
+
+	if (natives->maps_are_old && now_ns - natives->maps_ns >= MAPS_EVERY_NS)
+		err = read_modules(natives, now_ns);
+	while (!err && !perf_events_next(&natives->events, &dump)) {
+		err = take_dump(natives, &dump, now_ns);
+		if (err == -EAGAIN || sampler_is_passing(err))
+			err = 0;
+	}
+	return err;
+}
+
+static uint64_t clock_of_natives(void *context)
+{
+	(void)context;
+	return clock_now_ns();
+}
+
+static void sleep_of_natives(void *context, uint64_t time_ns)
+{
+	perf_events_wait(&((struct sampler_natives *)context)->events, time_ns);
+}
+
+struct ticker_clock sampler_natives_clock(struct sampler_natives *natives)
+{
+	return (struct ticker_clock){
+		.now_ns = clock_of_natives,
+		.sleep_until = sleep_of_natives,
+		.context = natives,
+	};
+}
+
+/* Making. */
+
+static int init_hole(struct sampler_natives *natives)
+{
+	natives->hole = (struct code){
+		.function = sampler_function(natives->options.sampler, FUNCTION_NATIVE,
+					     NATIVE_STACKS_HOLE, ""),
+		.foreign = true,
+		.in_use = true,
+	};
+	return natives->hole.function ? 0 : -ENOMEM;
+}
+
+int sampler_natives_create(const struct sampler_natives_options *options,
+			   struct sampler_natives **ret_natives, struct message *reterr)
+{
+	static const struct sample_sink_ops ops = {
+		.sample = take_tick_sample,
+		.renamed = take_name,
+		.tick = take_tick,
+	};
+	static const struct sample_sink_ops merge_ops = {.sample = merge};
+	const struct perf_events_options events = {
+		.period_ns = options->period_ns,
+		.max_stack_bytes = SAMPLER_NATIVES_STACK_BYTES,
+	};
+	const struct py_build *build = options->sampler->build;
+	struct sampler_natives *natives;
+	int err;
+
+	if (build->traits.frames_on_heap || build->offsets.frame.is_entry != OFFSET_ABSENT) {
+		message_set(reterr, "CPython before 3.12 does not tell where in the C stack its "
+				    "frames are while it runs");
+		return -ENOTSUP;
+	}
+	natives = calloc(1, sizeof(*natives));
+	if (!natives)
+		return -ENOMEM;
+	natives->sink.ops = &ops;
+	natives->merge = (struct merge_sink){.sink.ops = &merge_ops, .natives = natives};
+	natives->options = *options;
+	natives->events = PERF_EVENTS_CLOSED;
+	err = perf_events_open(options->process, &events, &natives->events, reterr);
+	if (!err)
+		err = read_modules(natives, clock_now_ns());
+	if (!err)
+		err = init_hole(natives);
+	if (err) {
+		sampler_natives_destroy(natives);
+		return err;
+	}
+	options->sampler->natives = natives;
+	*ret_natives = natives;
+	return 0;
+}
+
+void sampler_natives_destroy(struct sampler_natives *natives)
+{
+	if (!natives)
+		return;
+	natives->options.sampler->natives = NULL;
+	perf_events_close(&natives->events);
+	native_stacks_done(&natives->stacks);
+	maps_done(&natives->maps);
+	code_index_done(&natives->index);
+	frame_list_done(&natives->list);
+	free(natives);
+}
+
+const struct sampler_natives_stats *sampler_natives_stats(const struct sampler_natives *natives)
+{
+	return &natives->stats;
+}
+
+const struct perf_events_stats *sampler_natives_events(const struct sampler_natives *natives)
+{
+	return &natives->events.stats;
+}
+
+bool sampler_natives_user_only(const struct sampler_natives *natives)
+{
+	return natives->events.user_only;
+}

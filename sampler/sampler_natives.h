@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Samples with C frames of a running process, which is never stopped: the kernel copies the
+ * registers and the stack of a thread when it has used so much CPU time (perf_events.h), and the
+ * copy is the sample, of the C frames and of Python's (dumped_stack.h). What a thread does that
+ * uses no CPU time, its ticks say, without C frames.
+ */
+#pragma once
+
+#include "procmem/perf_events.h"
+#include "sampler/sampler.h"
+#include "symbols/image_source.h"
+
+/*
+ * Bytes of a stack that are copied: recursions of Python through C of 40 calls and more have
+ * 16 KiB; what is longer has a hole at its outer end.
+ */
+#define SAMPLER_NATIVES_STACK_BYTES 32768
+
+/* Stacks of more C frames have a hole: of so many bytes none has. */
+#define SAMPLER_NATIVES_MAX_FRAMES 2048
+
+/* Exact counters. */
+struct sampler_natives_stats {
+	uint64_t nr_stacks;	  /* handed on with C frames */
+	uint64_t nr_broken;	  /* of those, so many whose C frames have a hole */
+	uint64_t nr_python_holed; /* and so many whose Python frames have one */
+	uint64_t nr_unlearnt;	  /* dumps that came before it was known how to read them */
+	uint64_t nr_foreign;	  /* dumps of threads that Python does not know, or not any more */
+};
+
+struct sampler_natives;
+
+/* What sampler_natives_create() is given; all but the period is borrowed. */
+struct sampler_natives_options {
+	const struct process *process;
+	struct remote_memory *memory;
+	struct image_source *images;
+	struct sampler *sampler;
+	uint64_t period_ns; /* CPU time of a thread between two samples */
+};
+
+/*
+ * Prepare to sample the threads of a sampler with their C frames, before its first tick; it
+ * does so while they are there. 0; -ENOTSUP and a sentence (CPython before 3.12 does not tell
+ * where its loops are, or the kernel does not copy stacks), -EPERM and a sentence, -ENOMEM,
+ * -ESRCH. sampler_natives_destroy() accepts NULL; it has to come before the sampler's.
+ */
+int sampler_natives_create(const struct sampler_natives_options *options,
+			   struct sampler_natives **ret_natives, struct message *reterr);
+void sampler_natives_destroy(struct sampler_natives *natives);
+
+const struct sampler_natives_stats *sampler_natives_stats(const struct sampler_natives *natives);
+const struct perf_events_stats *sampler_natives_events(const struct sampler_natives *natives);
+
+/* Whether the kernel does not tell of threads while they are inside of it. */
+bool sampler_natives_user_only(const struct sampler_natives *natives);

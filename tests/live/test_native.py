@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: MIT
+"""`pysample attach --native`: C frames of a running process, with Python's in their places."""
+import contextlib
+import os
+import unittest
+
+import support
+import trampoline_truth
+
+NATIVE_VERSIONS = ("3.12", "3.13", "3.14", "3.15")
+DURATION_S = 3
+
+# A stack that is wrong is worse than a hole. That some are is known (docs/architecture.md).
+MOST_WRONG = 0.03
+
+
+def attach_native(pid, *args):
+    return support.pysample("attach", "-n", "-d", DURATION_S, "-f", "collapsed", *args, pid)
+
+
+def is_allowed(result):
+    if "no C frames" in result.stderr:
+        raise unittest.SkipTest("not tested here: " + result.stderr.strip().splitlines()[-1])
+
+
+@contextlib.contextmanager
+def perf_map_of(target, interpreter):
+    """The map that CPython writes, which lies in a folder of everybody's."""
+    path = "%s/tmp/perf-%d.map" % (interpreter.root, target.pid)
+    try:
+        yield trampoline_truth.read_map(path)
+    finally:
+        os.unlink(path)
+
+
+@support.per_minor(*NATIVE_VERSIONS)
+class Native(unittest.TestCase):
+    def test_short_calls(self):
+        """Beside what CPython's trampolines say of each stack."""
+        with support.python_target(self.interpreter, "shortcalls",
+                                   environment={"PYTHONPERFSUPPORT": "1"}) as target:
+            result = attach_native(target.pid, "-r", 500)
+            is_allowed(result)
+            with perf_map_of(target, self.interpreter) as perf_map:
+                counts, examples = trampoline_truth.judge(
+                    support.parse_collapsed(result.stdout), perf_map)
+        proven = counts["right"] + counts["wrong"]
+        self.assertGreater(counts["right"], 0, (counts, result.stderr))
+        self.assertLessEqual(counts["wrong"], MOST_WRONG * proven + 1, (counts, examples[:5]))
+
+    def test_c_between_python(self):
+        """sorted() calls from C, so its frames stand between, and all begins at _start."""
+        with support.python_target(self.interpreter, "shortcalls") as target:
+            result = attach_native(target.pid, "-r", 500)
+            is_allowed(result)
+        called = [
+            [label.rsplit(" (", 1)[0] for label in stack]
+            for stack in support.parse_collapsed(result.stdout)
+            if any(label.startswith("_start (") for label in stack)
+            and trampoline_truth.HOLE not in stack]
+        called = [names for names in called if "Item.__lt__" in names]
+        self.assertTrue(called, result.stderr)
+        for names in called:
+            self.assertNotEqual(names.index("main") + 1, names.index("Item.__lt__"), names)
+
+
+class NotTold(unittest.TestCase):
+    """Where C frames cannot be had, a sentence says why, and Python's alone are sampled."""
+
+    def check_python_alone(self, interpreter, why):
+        with support.python_target(interpreter, "shortcalls") as target:
+            result = support.pysample("attach", "-n", "-d", "1", "-f", "collapsed", target.pid)
+        self.assertEqual(result.status, 0, result.stderr)
+        self.assertIn("no C frames", result.stderr)
+        self.assertIn(why, result.stderr)
+        self.assertTrue(any("main (" in label for stack in support.parse_collapsed(result.stdout)
+                            for label in stack), result.stdout)
+
+    def test_older_versions(self):
+        older = [interpreter for interpreter in support.tested_interpreters()
+                 if interpreter.minor in ("3.8", "3.10", "3.11")]
+        if not older:
+            self.skipTest("not tested here: no CPython before 3.12")
+        for interpreter in older:
+            with self.subTest(str(interpreter)):
+                self.check_python_alone(interpreter, "before 3.12")
+
+
+if __name__ == "__main__":
+    unittest.main()

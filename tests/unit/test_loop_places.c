@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/loop_places.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+
+enum { CFA = 0x8000, SP = 0x7f00, NR_WORDS = (CFA - SP) / 8 };
+
+enum { FRAME = 0x500000, CODE = 0x600000, CODE_END = 0x600100 };
+
+/* A C frame of a loop, all of whose words and registers are 0. */
+struct made_frame {
+	uint64_t words[NR_WORDS];
+	struct registers registers;
+	struct stack_window window;
+	struct loop_frame frame;
+};
+
+static void make_frame(struct made_frame *made, bool is_innermost)
+{
+	*made = (struct made_frame){.registers = {.known = REGISTERS_KEPT}};
+	made->window = (struct stack_window){
+		.start = SP,
+		.bytes = (const uint8_t *)made->words,
+		.nr_bytes = sizeof(made->words),
+	};
+	made->frame = (struct loop_frame){
+		.registers = &made->registers,
+		.window = &made->window,
+		.sp = SP,
+		.cfa = CFA,
+		.is_innermost = is_innermost,
+	};
+}
+
+/* Put a word so many bytes below the CFA. */
+static void put(struct made_frame *made, size_t distance_bytes, uint64_t value)
+{
+	made->words[NR_WORDS - distance_bytes / 8] = value;
+}
+
+static void vote(struct loop_places *places, const struct made_frame *made)
+{
+	loop_places_vote(places, &made->frame, FRAME, CODE, CODE_END);
+}
+
+Test(loop_places, an_entry_needs_many_votes)
+{
+	struct loop_places places = {0};
+	struct made_frame made;
+
+	make_frame(&made, false);
+	/* As many distances of chance as there are, and one more each time. */
+	for (uint32_t i = 1; i <= 30; i++)
+		loop_places_vote_entry(&places, &made.frame, CFA - 8 * i);
+	cr_expect(zero(u32, places.entry_distance_bytes));
+	for (uint32_t i = 0; i < 4; i++)
+		loop_places_vote_entry(&places, &made.frame, CFA - 144);
+	cr_expect(eq(u32, places.entry_distance_bytes, 144));
+}
+
+Test(loop_places, places_in_registers_and_slots)
+{
+	struct loop_places places = {0};
+	struct made_frame made;
+	remote_addr addr;
+
+	make_frame(&made, false);
+	registers_set(&made.registers, 3, FRAME);
+	put(&made, 104, CODE + 8);
+	for (int i = 0; i < 5; i++)
+		vote(&places, &made);
+	cr_expect(not(loop_places_frame(&places, &made.frame, 0, &addr)));
+	vote(&places, &made);
+	cr_assert(loop_places_frame(&places, &made.frame, 0, &addr));
+	cr_expect(eq(u64, addr, FRAME));
+	cr_assert(loop_places_next_instr(&places, &made.frame, 0, &addr));
+	cr_expect(eq(u64, addr, CODE + 8));
+	cr_expect(not(loop_places_frame(&places, &made.frame, 1, &addr)));
+
+	/* What is there in another frame, of the innermost kind too as long as that is not known. */
+	make_frame(&made, true);
+	registers_set(&made.registers, 3, FRAME + 0x100);
+	cr_assert(loop_places_frame(&places, &made.frame, 0, &addr));
+	cr_expect(eq(u64, addr, FRAME + 0x100));
+	made.registers.known = 0;
+	cr_expect(not(loop_places_frame(&places, &made.frame, 0, &addr)));
+}
+
+/* Without the frame an instruction has no vote: its place may be an older call's. */
+Test(loop_places, instructions_need_their_frame)
+{
+	struct loop_places places = {0};
+	struct made_frame made;
+	remote_addr addr;
+
+	make_frame(&made, false);
+	put(&made, 104, CODE + 8);
+	for (int i = 0; i < 50; i++)
+		vote(&places, &made);
+	cr_expect(not(loop_places_next_instr(&places, &made.frame, 0, &addr)));
+}
+
+/* The place with the most votes comes first, however they came; those of chance do not come. */
+Test(loop_places, ranks)
+{
+	static const struct {
+		size_t distance_bytes;
+		int nr;
+	} slots[] = {{16, 10}, {24, 40}, {32, 20}, {40, 3}};
+	struct loop_places places = {0};
+	struct made_frame made;
+	remote_addr addr;
+
+	for (size_t i = 0; i < sizeof(slots) / sizeof(slots[0]); i++) {
+		make_frame(&made, true);
+		put(&made, slots[i].distance_bytes, FRAME);
+		for (int k = 0; k < slots[i].nr; k++)
+			vote(&places, &made);
+	}
+	make_frame(&made, true);
+	for (size_t i = 0; i < sizeof(slots) / sizeof(slots[0]); i++)
+		put(&made, slots[i].distance_bytes, slots[i].distance_bytes);
+	cr_assert(loop_places_frame(&places, &made.frame, 0, &addr));
+	cr_expect(eq(u64, addr, 24));
+	cr_assert(loop_places_frame(&places, &made.frame, 1, &addr));
+	cr_expect(eq(u64, addr, 32));
+	cr_assert(loop_places_frame(&places, &made.frame, 2, &addr));
+	cr_expect(eq(u64, addr, 16));
+	cr_expect(not(loop_places_frame(&places, &made.frame, 3, &addr)));
+}
+
+/* A slot outside of the C frame, or of what was copied, is none. */
+Test(loop_places, short_frames)
+{
+	struct loop_places places = {0};
+	struct made_frame made;
+	remote_addr addr;
+
+	make_frame(&made, false);
+	put(&made, 104, FRAME);
+	for (int i = 0; i < 10; i++)
+		vote(&places, &made);
+	made.frame.sp = CFA - 96;
+	cr_expect(not(loop_places_frame(&places, &made.frame, 0, &addr)));
+	made.frame.sp = SP;
+	made.window.nr_bytes = NR_WORDS * 8 - 104;
+	cr_expect(not(loop_places_frame(&places, &made.frame, 0, &addr)));
+	made.window.nr_bytes += 8;
+	cr_expect(loop_places_frame(&places, &made.frame, 0, &addr));
+}
