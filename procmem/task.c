@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "procmem/task.h"
 
+#include <ctype.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* Nine numbers of at most 18 characters, or "running". */
+enum { SYSCALL_MAX_BYTES = 256 };
 
 /* Room for a stat file up to the state. */
 enum { STAT_MAX_BYTES = 256 };
@@ -48,4 +53,48 @@ int task_read_state(const struct process *process, pid_t tid, struct task_state 
 	read_wchan(process, tid, state.wchan);
 	*ret_state = state;
 	return 0;
+}
+
+/* The hexadecimal number of a word: 0 or -EBADMSG. */
+static int parse_word(const char *word, uint64_t *ret_number)
+{
+	char *end;
+
+	if (strncmp(word, "0x", 2) != 0 || !isxdigit((unsigned char)word[2]))
+		return -EBADMSG;
+	errno = 0;
+	*ret_number = strtoull(word + 2, &end, 16);
+	return errno || (*end != ' ' && *end != '\n') ? -EBADMSG : 0;
+}
+
+int task_place_parse(const char *text, struct task_place *ret_place)
+{
+	struct task_place place;
+	const char *last = strrchr(text, ' ');
+	const char *before = last;
+	int err;
+
+	if (strcmp(text, "running\n") == 0)
+		return -EAGAIN;
+	while (before && before > text && before[-1] != ' ')
+		before--;
+	if (!last || before == text)
+		return -EBADMSG;
+	err = parse_word(before, &place.sp_addr);
+	if (!err)
+		err = parse_word(last + 1, &place.pc_addr);
+	if (!err)
+		*ret_place = place;
+	return err;
+}
+
+int task_read_place(const struct process *process, pid_t tid, struct task_place *ret_place)
+{
+	char name[PROCESS_TASK_NAME_MAX_BYTES];
+	char text[SYSCALL_MAX_BYTES];
+	ssize_t length;
+
+	process_task_name(name, tid, "syscall");
+	length = process_read_file(process, name, text, sizeof(text));
+	return length < 0 ? (int)length : task_place_parse(text, ret_place);
 }

@@ -2,6 +2,7 @@
 /* What the kernel tells of one thread of a process at a moment. */
 #pragma once
 
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "procmem/process.h"
@@ -21,3 +22,19 @@ struct task_state {
  * Source: proc_pid_stat(5), proc_pid_wchan(5).
  */
 int task_read_state(const struct process *process, pid_t tid, struct task_state *ret_state);
+
+/* Where a thread stands that waits inside of the kernel. */
+struct task_place {
+	uint64_t sp_addr; /* of the program, as is */
+	uint64_t pc_addr; /* the instruction behind the system call, or the one that faulted */
+};
+
+/*
+ * Where thread tid waits. 0; -EAGAIN (it runs, or could), -ESRCH (it has ended), -EPERM,
+ * -ENOENT (this kernel does not tell), -EBADMSG. task_place_parse() takes the text of the file
+ * apart, likewise.
+ *
+ * Source: proc_pid_syscall(5).
+ */
+int task_read_place(const struct process *process, pid_t tid, struct task_place *ret_place);
+int task_place_parse(const char *text, struct task_place *ret_place);

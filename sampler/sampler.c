@@ -153,17 +153,16 @@ static int sample_thread(struct sampler *sampler, size_t index, uint64_t now_ns,
 
 	if (!thread->copied)
 		return 0; /* it has ended */
-	if (sampler->natives && !was_new &&
-	    !sampler_natives_want_tick(sampler->natives, &sampler->threads[thread->slot], now_ns))
-		return 0;
-	if (thread->unchanged)
-		return sampler_thread_repeat(sampler, thread, now_ns, sink);
 	if (thread->is_new) {
 		err = sampler_thread_begin(sampler, thread);
 		if (err)
 			return err;
 		thread->is_new = false;
 	}
+	if (sampler->natives)
+		return sampler_natives_tick(sampler->natives, thread, now_ns);
+	if (thread->unchanged)
+		return sampler_thread_repeat(sampler, thread, now_ns, sink);
 	walk_err = sampler_thread_walk(sampler, thread, &loss);
 	if (!walk_err && sampler->copy_was_slow &&
 	    sampler_stack_moved(&sampler->threads[thread->slot])) {

@@ -5,14 +5,21 @@
 #include <stdlib.h>
 
 #include "procmem/maps.h"
+#include "procmem/task.h"
 #include "sampler/dumped_stack.h"
 #include "sampler/sampler_state.h"
 
 /* Stacks that end where nothing was mapped: what is mapped is read anew, so often at most. */
 #define MAPS_EVERY_NS 1000000000u
 
-/* A thread of which no dump came for so many periods has not run: its tick is a sample. */
+/* A thread of which no dump came for so many periods has not run all the time: it may wait. */
 enum { PERIODS_WITHOUT_DUMP = 2 };
+
+/*
+ * One that could run has no sample of a tick: its next dump has the time. But after so long it
+ * has one without C frames, as its event may not work.
+ */
+#define UNSEEN_MAX_NS 1000000000u
 
 /* What a sample with details goes through to get the C frames that were unwound last. */
 struct merge_sink {
@@ -31,6 +38,7 @@ struct sampler_natives {
 	struct loop_places places;
 	struct code_index index;
 	struct frame_list list;
+	struct stack_window live; /* of threads that wait */
 	struct code hole;
 	bool maps_are_old; /* a stack led to where nothing is mapped by them */
 	uint64_t maps_ns;  /* when they were read */
@@ -106,12 +114,6 @@ struct sample_sink *sampler_natives_begin(struct sampler_natives *natives, struc
 	return &natives->sink;
 }
 
-bool sampler_natives_want_tick(const struct sampler_natives *natives,
-			       const struct sampled_thread *sampled, uint64_t now_ns)
-{
-	return now_ns - sampled->last_ns >= PERIODS_WITHOUT_DUMP * natives->options.period_ns;
-}
-
 void sampler_natives_add(struct sampler_natives *natives, const struct sample_thread *thread)
 {
 	if (thread->tid)
@@ -134,22 +136,24 @@ static struct snapshot_thread *find_thread(const struct sampler *sampler, pid_t 
 }
 
 /*
- * Copy the thread as it is by now, and walk it: *ret_late has frames if that is proven. What is
- * learnt of it is used for its dump.
+ * Copy the thread as it is by now, and walk it. 0; -EBADMSG (its stack could not be proven),
+ * -ENOENT (it has ended), -ENOMEM, -ESRCH, -EPERM.
  */
-static int look_at(struct sampler *sampler, struct snapshot_thread *thread,
-		   const struct frame_list **ret_late)
+static int look_at(struct sampler *sampler, struct snapshot_thread *thread)
 {
-	static const struct frame_list none;
 	enum sample_loss loss;
 	int err = snapshot_retake(&sampler->snapshot, thread);
+	int learn_err;
 
 	if (err || !thread->copied)
 		return err ? err : -ENOENT;
 	sampler->nr_retakes_left = RETAKES_OF_TICK;
 	err = sampler_thread_walk(sampler, thread, &loss);
-	*ret_late = err ? &none : &sampler->threads[thread->slot].list;
-	return err == -EBADMSG ? 0 : err;
+	if (err && err != -EBADMSG)
+		return err;
+	learn_err = stack_copy_learn(&thread->stack, sampler->snapshot.memory,
+				     &sampler->build->offsets, err && loss == LOSS_GREW);
+	return learn_err ? learn_err : err;
 }
 
 static int index_codes(struct sampler_natives *natives, const struct frame_list *list)
@@ -231,15 +235,18 @@ static int take_dump(struct sampler_natives *natives, const struct perf_dump *du
 		.bytes = dump->stack,
 		.nr_bytes = dump->nr_stack_bytes,
 	};
-	const struct frame_list *late;
+	static const struct frame_list not_known;
+	const struct frame_list *late = &not_known;
 	int err;
 
 	if (!thread) {
 		natives->stats.nr_foreign++;
 		return 0;
 	}
-	err = look_at(sampler, thread, &late);
-	if (err)
+	err = look_at(sampler, thread);
+	if (!err)
+		late = &sampler->threads[thread->slot].list;
+	else if (err != -EBADMSG)
 		return err;
 	native_stacks_unwind(&natives->stacks, &registers, &window, SAMPLER_NATIVES_MAX_FRAMES);
 	judge_maps(natives);
@@ -259,6 +266,84 @@ int sampler_natives_take(struct sampler_natives *natives, uint64_t now_ns)
 			err = 0;
 	}
 	return err;
+}
+
+/* Samples of threads that use no CPU time. */
+
+/* Hand on what is in the thread's own list, with the C frames that were unwound last. */
+static int hand_on_waiting(struct sampler_natives *natives, const struct snapshot_thread *thread,
+			   uint64_t now_ns)
+{
+	struct sampler *sampler = natives->options.sampler;
+	struct detail_sink detailed;
+
+	natives->stats.nr_stacks++;
+	natives->stats.nr_broken += !natives->stacks.is_whole;
+	detail_sink_init(&detailed, &sampler->codes, thread->ref.addr,
+			 &sampler->threads[thread->slot].list, NULL, &natives->merge.sink);
+	return sampler_thread_emit(sampler, thread, (struct sample){.time_ns = now_ns},
+				   &detailed.sink);
+}
+
+/*
+ * The sample of a thread that waits inside of the kernel, which tells two of its registers; it
+ * must stand there still when all has been read. Else the next tick has the time.
+ */
+static int take_waiting(struct sampler_natives *natives, struct snapshot_thread *thread,
+			const struct task_place *place, uint64_t now_ns)
+{
+	const struct sampler_natives_options *options = &natives->options;
+	const pid_t tid = options->sampler->threads[thread->slot].info->tid;
+	struct registers registers = {.is_interrupted = true};
+	struct task_place again;
+	int err = look_at(options->sampler, thread);
+
+	if (err)
+		return err;
+	registers_set(&registers, REGISTER_SP, place->sp_addr);
+	registers_set(&registers, REGISTER_PC, place->pc_addr);
+	stack_window_forget(&natives->live);
+	native_stacks_unwind(&natives->stacks, &registers, &natives->live,
+			     SAMPLER_NATIVES_MAX_FRAMES);
+	judge_maps(natives);
+	err = task_read_place(options->process, tid, &again);
+	if (err || again.sp_addr != place->sp_addr || again.pc_addr != place->pc_addr)
+		return -EAGAIN;
+	return hand_on_waiting(natives, thread, now_ns);
+}
+
+/* The sample of a thread of which nothing tells where its C stack is. */
+static int take_python(struct sampler_natives *natives, struct snapshot_thread *thread,
+		       uint64_t now_ns)
+{
+	struct sampler *sampler = natives->options.sampler;
+	int err = look_at(sampler, thread);
+
+	return err ? err
+		   : sampler_thread_emit(sampler, thread, (struct sample){.time_ns = now_ns},
+					 &natives->sink);
+}
+
+int sampler_natives_tick(struct sampler_natives *natives, struct snapshot_thread *thread,
+			 uint64_t now_ns)
+{
+	struct sampled_thread *sampled = &natives->options.sampler->threads[thread->slot];
+	uint64_t unseen_ns;
+	struct task_place place;
+	int err = -ENOENT;
+
+	if (!sampled->last_ns)
+		sampled->last_ns = now_ns; /* the first tick: its time begins */
+	unseen_ns = now_ns - sampled->last_ns;
+	if (unseen_ns < PERIODS_WITHOUT_DUMP * natives->options.period_ns)
+		return 0;
+	if (sampled->info->tid)
+		err = task_read_place(natives->options.process, sampled->info->tid, &place);
+	if (err == -EAGAIN && unseen_ns < UNSEEN_MAX_NS)
+		return 0;
+	err = err ? take_python(natives, thread, now_ns)
+		  : take_waiting(natives, thread, &place, now_ns);
+	return err == -EAGAIN || sampler_is_passing(err) ? 0 : err;
 }
 
 static uint64_t clock_of_natives(void *context)
@@ -323,6 +408,11 @@ int sampler_natives_create(const struct sampler_natives_options *options,
 	natives->merge = (struct merge_sink){.sink.ops = &merge_ops, .natives = natives};
 	natives->options = *options;
 	natives->events = PERF_EVENTS_CLOSED;
+	err = stack_window_init(&natives->live, options->memory);
+	if (err) {
+		free(natives);
+		return err;
+	}
 	err = perf_events_open(options->process, &events, &natives->events, reterr);
 	if (!err)
 		err = read_modules(natives, clock_now_ns());
@@ -347,6 +437,7 @@ void sampler_natives_destroy(struct sampler_natives *natives)
 	maps_done(&natives->maps);
 	code_index_done(&natives->index);
 	frame_list_done(&natives->list);
+	stack_window_done(&natives->live);
 	free(natives);
 }
 

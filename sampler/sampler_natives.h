@@ -2,8 +2,8 @@
 /*
  * Samples with C frames of a running process, which is never stopped: the kernel copies the
  * registers and the stack of a thread when it has used so much CPU time (perf_events.h), and the
- * copy is the sample, of the C frames and of Python's (dumped_stack.h). What a thread does that
- * uses no CPU time, its ticks say, without C frames.
+ * copy is the sample, of the C frames and of Python's (dumped_stack.h). Threads that wait have
+ * samples at the ticks: /proc/PID/task/TID/syscall tells where they stand.
  */
 #pragma once
 

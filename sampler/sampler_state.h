@@ -297,9 +297,12 @@ struct sample_sink *sampler_natives_begin(struct sampler_natives *natives,
 /* Follow a thread that is new. */
 void sampler_natives_add(struct sampler_natives *natives, const struct sample_thread *thread);
 
-/* Whether a tick's sample of a thread is wanted: it has not run for a while. */
-bool sampler_natives_want_tick(const struct sampler_natives *natives,
-			       const struct sampled_thread *sampled, uint64_t now_ns);
+/*
+ * The tick of a thread, whatever the tick has copied of it: it has a sample if it was not dumped
+ * lately and could not run either. Errors of sampler_tick().
+ */
+int sampler_natives_tick(struct sampler_natives *natives, struct snapshot_thread *thread,
+			 uint64_t now_ns);
 
 /* Hand on the samples of all dumps that there are. Errors of sampler_tick(). */
 int sampler_natives_take(struct sampler_natives *natives, uint64_t now_ns);

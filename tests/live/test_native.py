@@ -48,6 +48,23 @@ class Native(unittest.TestCase):
         self.assertGreater(counts["right"], 0, (counts, result.stderr))
         self.assertLessEqual(counts["wrong"], MOST_WRONG * proven + 1, (counts, examples[:5]))
 
+    def test_waiting(self):
+        """A thread that waits: what it has called in C is there, unless a hole is. Before 3.15
+        nothing is built with frame pointers, of which the kernel does not tell."""
+        with support.python_target(self.interpreter, "waiting") as target:
+            result = attach_native(target.pid)
+            is_allowed(result)
+        stacks = support.parse_collapsed(result.stdout)
+        waiting = [[label.rsplit(" (", 1)[0] for label in stack] for stack in stacks
+                   if any(label.startswith("wait_in_c (") for label in stack)]
+        self.assertTrue(waiting, result.stdout)
+        for names in waiting:
+            behind = names[names.index("wait_in_c") + 1:]
+            self.assertIn("clock_nanosleep", " ".join(behind), names)
+            if self.interpreter.minor != "3.15":
+                self.assertNotIn(trampoline_truth.HOLE, names)
+                self.assertIn("_start", names)
+
     def test_c_between_python(self):
         """sorted() calls from C, so its frames stand between, and all begins at _start."""
         with support.python_target(self.interpreter, "shortcalls") as target:

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+#include "procmem/task.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Lines as Linux 6.1 writes them, and what they could be. */
+Test(task, places)
+{
+	static const struct {
+		const char *text;
+		int err;
+		uint64_t sp_addr, pc_addr;
+	} cases[] = {
+		{"0 0x3 0x7ffdca085c30 0x12c 0x7f79dd480b60 0x0 0x0 0x7ffdca085bf8 "
+		 "0x7f79dd5692ad\n",
+		 0, 0x7ffdca085bf8, 0x7f79dd5692ad},
+		{"-1 0x7ffdca085bf8 0x7f79dd5692ad\n", 0, 0x7ffdca085bf8, 0x7f79dd5692ad},
+		{"1 0xffffffffffffffff 0x0\n", 0, UINT64_MAX, 0},
+		{"running\n", -EAGAIN, 0, 0},
+		{"", -EBADMSG, 0, 0},
+		{"running", -EBADMSG, 0, 0},
+		{"0x1 0x2\n", -EBADMSG, 0, 0},
+		{"1 0x1 0x2", -EBADMSG, 0, 0}, /* cut off */
+		{"1 0x1 0x10000000000000000\n", -EBADMSG, 0, 0},
+		{"1 0x 0x1\n", -EBADMSG, 0, 0},
+		{"1 1 2\n", -EBADMSG, 0, 0},
+		{" \n", -EBADMSG, 0, 0},
+		{"  \n", -EBADMSG, 0, 0},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct task_place place = {0};
+
+		cr_expect(eq(int, task_place_parse(cases[i].text, &place), cases[i].err), "'%s'",
+			  cases[i].text);
+		cr_expect(eq(u64, place.sp_addr, cases[i].sp_addr), "'%s'", cases[i].text);
+		cr_expect(eq(u64, place.pc_addr, cases[i].pc_addr), "'%s'", cases[i].text);
+	}
+}
+
+struct waiter {
+	pid_t tid;
+	int pipe_fds[2];
+	const void *on_stack;
+};
+
+static void *wait_for_pipe(void *argument)
+{
+	struct waiter *waiter = argument;
+	char byte;
+
+	waiter->on_stack = &byte;
+	__atomic_store_n(&waiter->tid, (pid_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
+	(void)!read(waiter->pipe_fds[0], &byte, 1);
+	return NULL;
+}
+
+Test(task, a_thread_that_waits, .timeout = 60)
+{
+	struct waiter waiter = {.tid = 0};
+	struct task_place place = {0};
+	struct process process;
+	pthread_t thread;
+
+	cr_assert(zero(int, process_open(getpid(), &process, NULL)));
+	cr_assert(zero(int, pipe(waiter.pipe_fds)));
+	cr_assert(zero(int, pthread_create(&thread, NULL, wait_for_pipe, &waiter)));
+	while (!__atomic_load_n(&waiter.tid, __ATOMIC_ACQUIRE) ||
+	       task_read_place(&process, waiter.tid, &place) == -EAGAIN)
+		(void)usleep(1000);
+	cr_assert(zero(int, task_read_place(&process, waiter.tid, &place)));
+	/* It stands inside of read(), which its own function has called. */
+	cr_expect(lt(u64, place.sp_addr, (uint64_t)waiter.on_stack));
+	cr_expect(lt(u64, (uint64_t)waiter.on_stack - place.sp_addr, 4096));
+	cr_expect(gt(u64, place.pc_addr, 0));
+	cr_assert(eq(int, (int)write(waiter.pipe_fds[1], "x", 1), 1));
+	(void)pthread_join(thread, NULL);
+	process_close(&process);
+}
