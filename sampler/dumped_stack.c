@@ -198,7 +198,8 @@ static int append(struct activation *activation, remote_addr addr, remote_addr p
 	if (err)
 		return is_no_frame(err);
 	/* Those of generators are elsewhere. */
-	if (addr >= activation->top_addr && addr - activation->top_addr < NEAR_BYTES)
+	if (!activation->top_addr ||
+	    (addr >= activation->top_addr && addr - activation->top_addr < NEAR_BYTES))
 		activation->top_addr = addr + code->frame_size_bytes;
 	return 0;
 }
@@ -292,7 +293,7 @@ static int append_between(struct activation *activation, const struct walked_fra
 	if (err != -ENOENT)
 		return err;
 	list->nr_frames = nr_frames;
-	activation->top_addr = 0;
+	activation->top_addr = top_addr;
 	++*ret_nr_holes;
 	return append_hole(activation, ret_previous);
 }

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/dumped_stack.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/fake_python.h"
+
+#if defined(__x86_64__)
+
+/* The copied stack; each C frame has FRAME_BYTES, the entry frame ends where the loop's does. */
+enum { STACK_ADDR = 0x7ff000, FRAME_BYTES = 0x200, NR_FRAMES = 5, DISTANCE = 0x100 };
+enum { INNER_LOOP = 1, OUTER_LOOP = 3 }; /* of the C frames, innermost first */
+enum { DATA_ADDR = 0x500000 };
+
+/* Two loops: the outer one runs f and g, which has called h through C. */
+struct dumped {
+	struct fake_python py;
+	struct code_cache codes;
+	struct code_clock clock;
+	struct code *f, *g, *h;
+	struct unwind_frame frames[NR_FRAMES];
+	struct registers registers[NR_FRAMES];
+	uint8_t bytes[NR_FRAMES * FRAME_BYTES];
+	struct native_stacks natives;
+	struct stack_window window;
+	struct loop_places places;
+	struct code_index index;
+	struct frame_list late, list;
+	struct code hole;
+	struct dumped_stack stack;
+	uint32_t nr_holes;
+};
+
+static remote_addr entry_addr(unsigned int frame)
+{
+	return STACK_ADDR + (frame + 1) * FRAME_BYTES - DISTANCE;
+}
+
+static struct code *make_code(struct dumped *dumped, const char *name)
+{
+	struct code *code = NULL;
+	const remote_addr addr =
+		fake_python_code(&dumped->py, &(struct fake_code){.name = name, .nr_units = 16});
+
+	dumped->clock.next_version = dumped->py.next_version;
+	dumped->clock.version_before = dumped->py.next_version;
+	cr_assert(zero(int, code_cache_get(&dumped->codes, addr, &dumped->clock, &code)));
+	cr_assert(zero(int, code_index_add(&dumped->index, code)));
+	return code;
+}
+
+static void put(struct dumped *dumped, remote_addr addr, uint64_t value)
+{
+	memcpy(dumped->bytes + (addr - STACK_ADDR), &value, sizeof(value));
+}
+
+/* A loop at a C frame, whose caller is previous and which runs the frame at frame_addr. */
+static void put_loop(struct dumped *dumped, unsigned int frame, remote_addr previous,
+		     remote_addr frame_addr, const struct code *code)
+{
+	const struct py_offsets *offsets = &dumped->py.build.offsets;
+
+	put(dumped, entry_addr(frame) + offsets->frame.owner, FAKE_SHIM);
+	put(dumped, entry_addr(frame) + offsets->frame.executable, dumped->py.none_addr);
+	put(dumped, entry_addr(frame) + offsets->frame.previous, previous);
+	registers_set(&dumped->registers[frame], REGISTER_RBX, frame_addr);
+	registers_set(&dumped->registers[frame], REGISTER_R12, code->code_start_addr + 8);
+}
+
+static void put_late(struct dumped *dumped, remote_addr addr, remote_addr previous,
+		     struct code *code)
+{
+	const struct walked_frame frame = {.addr = addr,
+					   .previous = previous,
+					   .executable = code->addr,
+					   .instr_ptr = code->code_start_addr + 6,
+					   .code = code};
+
+	cr_assert(zero(int, frame_list_append(&dumped->late, &frame)));
+}
+
+static remote_addr end_of(remote_addr addr, const struct code *code)
+{
+	return addr + code->frame_size_bytes;
+}
+
+static void learn(struct loop_votes *votes, uint32_t place)
+{
+	votes->votes[place] = 100;
+	votes->best[0] = place;
+}
+
+static void dumped_init(struct dumped *dumped)
+{
+	static const struct function hole = {.qualname = "[unknown]"};
+
+	*dumped = (struct dumped){.clock = {.tick = 1, .has_next_version = true},
+				  .hole = {.function = &hole, .foreign = true}};
+	fake_python_init(&dumped->py, 14);
+	dumped->clock.interp_addr = dumped->py.interp_addr;
+	code_cache_init(&dumped->codes, &dumped->py.fake.memory, &dumped->py.build);
+	dumped->codes.nothings[dumped->codes.nr_nothings++] = dumped->py.none_addr;
+	dumped->f = make_code(dumped, "f");
+	dumped->g = make_code(dumped, "g");
+	dumped->h = make_code(dumped, "h");
+	for (unsigned int i = 0; i < NR_FRAMES; i++)
+		dumped->frames[i] = (struct unwind_frame){
+			.sp = STACK_ADDR + i * FRAME_BYTES,
+			.cfa = STACK_ADDR + (i + 1) * FRAME_BYTES,
+		};
+	dumped->natives = (struct native_stacks){
+		.frames = dumped->frames, .registers = dumped->registers, .nr_frames = NR_FRAMES};
+	dumped->window = (struct stack_window){
+		.start = STACK_ADDR, .bytes = dumped->bytes, .nr_bytes = sizeof(dumped->bytes)};
+	dumped->places.entry_distance_bytes = DISTANCE;
+	learn(&dumped->places.frames[0], REGISTER_RBX);
+	learn(&dumped->places.next_instrs[0], REGISTER_R12);
+	dumped->stack = (struct dumped_stack){
+		.natives = &dumped->natives,
+		.window = &dumped->window,
+		.places = &dumped->places,
+		.index = &dumped->index,
+		.codes = &dumped->codes,
+		.clock = &dumped->clock,
+		.late = &dumped->late,
+		.hole = &dumped->hole,
+	};
+}
+
+static void dumped_done(struct dumped *dumped)
+{
+	code_index_done(&dumped->index);
+	frame_list_done(&dumped->late);
+	frame_list_done(&dumped->list);
+	code_cache_done(&dumped->codes);
+	fake_python_done(&dumped->py);
+}
+
+/* What both tests of f, g and h have in common; the later look is of f and, if has_g, of g. */
+static void put_calls(struct dumped *dumped, bool has_g)
+{
+	const remote_addr f_addr = DATA_ADDR, g_addr = end_of(f_addr, dumped->f);
+
+	put_loop(dumped, OUTER_LOOP, 0, g_addr, dumped->g);
+	put_loop(dumped, INNER_LOOP, g_addr, end_of(g_addr, dumped->g), dumped->h);
+	put_late(dumped, f_addr, entry_addr(OUTER_LOOP), dumped->f);
+	if (has_g)
+		put_late(dumped, g_addr, f_addr, dumped->g);
+}
+
+/* The names, outermost first, with a "|" where a loop begins. */
+static char *shown(struct dumped *dumped)
+{
+	static char text[256];
+	const struct frame_list *list = &dumped->list;
+
+	text[0] = '\0';
+	cr_assert(zero(int, dumped_stack_frames(&dumped->stack, &dumped->list, &dumped->nr_holes)));
+	for (uint32_t i = 0; i < list->nr_frames; i++) {
+		if (!i || list->frames[i].previous != list->frames[i - 1].addr)
+			(void)strncat(text, "|", sizeof(text) - strlen(text) - 1);
+		(void)strncat(text, list->frames[i].code->function->qualname,
+			      sizeof(text) - strlen(text) - 1);
+		(void)strncat(text, " ", sizeof(text) - strlen(text) - 1);
+	}
+	return text;
+}
+
+/* g is gone by now, or runs still: it is known by its instruction, and that f lies before it. */
+Test(dumped_stack, frames_that_lie_one_behind_the_other)
+{
+	for (int has_g = 0; has_g < 2; has_g++) {
+		struct dumped dumped;
+
+		dumped_init(&dumped);
+		put_calls(&dumped, has_g);
+		cr_expect(eq(str, shown(&dumped), (char *)"|f g |h "));
+		cr_expect(zero(u32, dumped.nr_holes));
+		dumped_done(&dumped);
+	}
+}
+
+Test(dumped_stack, what_is_not_proven_is_a_hole)
+{
+	struct dumped dumped;
+
+	/* Nothing is known of the later stack. */
+	dumped_init(&dumped);
+	put_calls(&dumped, true);
+	dumped.late.nr_frames = 0;
+	cr_expect(eq(str, shown(&dumped), (char *)"|[unknown] g |h "));
+	cr_expect(eq(u32, dumped.nr_holes, 1));
+	dumped_done(&dumped);
+
+	/* Between f and g there is room for another frame, which is not there any more. */
+	dumped_init(&dumped);
+	put_calls(&dumped, false);
+	put(&dumped, entry_addr(INNER_LOOP) + dumped.py.build.offsets.frame.previous,
+	    end_of(DATA_ADDR, dumped.f) + 8);
+	registers_set(&dumped.registers[OUTER_LOOP], REGISTER_RBX, end_of(DATA_ADDR, dumped.f) + 8);
+	cr_expect(eq(str, shown(&dumped), (char *)"|[unknown] g |[unknown] h "));
+	cr_expect(eq(u32, dumped.nr_holes, 2));
+	dumped_done(&dumped);
+
+	/* The frame before g is called by another one than f. */
+	dumped_init(&dumped);
+	put_calls(&dumped, false);
+	dumped.late.frames[0].previous = entry_addr(OUTER_LOOP) + 8;
+	cr_expect(eq(str, shown(&dumped), (char *)"|[unknown] g |h "));
+	dumped_done(&dumped);
+
+	/* The next instruction is in no code object. */
+	dumped_init(&dumped);
+	put_calls(&dumped, true);
+	registers_set(&dumped.registers[INNER_LOOP], REGISTER_R12, 0x1234);
+	cr_expect(eq(str, shown(&dumped), (char *)"|f g |[unknown] "));
+	dumped_done(&dumped);
+}
+
+/* Its own entry frame is what it runs: it is about to return, and has no frame of Python's. */
+Test(dumped_stack, a_loop_that_returns)
+{
+	struct dumped dumped;
+
+	dumped_init(&dumped);
+	put_calls(&dumped, true);
+	registers_set(&dumped.registers[INNER_LOOP], REGISTER_RBX, entry_addr(INNER_LOOP));
+	cr_expect(eq(str, shown(&dumped), (char *)"|f g "));
+	cr_expect(zero(u32, dumped.nr_holes));
+	dumped_done(&dumped);
+}
+
+Test(dumped_stack, nothing_learnt)
+{
+	struct dumped dumped;
+	uint32_t nr_holes;
+
+	dumped_init(&dumped);
+	put_calls(&dumped, true);
+	memset(&dumped.places, 0, sizeof(dumped.places));
+	cr_expect(eq(int, dumped_stack_frames(&dumped.stack, &dumped.list, &nr_holes), -EAGAIN));
+	for (int i = 0; i < 20; i++)
+		dumped_stack_learn(&dumped.stack);
+	cr_expect(eq(u32, dumped.places.entry_distance_bytes, DISTANCE));
+	cr_expect(eq(str, shown(&dumped), (char *)"|f g |h "));
+	dumped_done(&dumped);
+}
+
+/* Any bytes end in frames that hang together, and in no more than there are loops. */
+Test(dumped_stack, hostile)
+{
+	struct dumped dumped;
+
+	srand(1);
+	dumped_init(&dumped);
+	put_calls(&dumped, true);
+	for (int round = 0; round < 20000; round++) {
+		const uint64_t values[] = {(uint64_t)rand(),
+					   entry_addr((unsigned int)rand() % NR_FRAMES),
+					   dumped.late.frames[rand() % 2].addr,
+					   dumped.g->code_start_addr + (uint64_t)(rand() % 64),
+					   dumped.py.none_addr,
+					   UINT64_MAX - (uint64_t)(rand() % 64)};
+		const uint64_t value = values[rand() % 6];
+		const unsigned int frame = (unsigned int)rand() % NR_FRAMES;
+
+		put(&dumped, STACK_ADDR + (uint64_t)(rand() % (NR_FRAMES * FRAME_BYTES / 8)) * 8,
+		    value);
+		put(&dumped, entry_addr(frame) + dumped.py.build.offsets.frame.previous, value);
+		registers_set(&dumped.registers[frame], rand() % 2 ? REGISTER_RBX : REGISTER_R12,
+			      values[rand() % 6]);
+		dumped.late.frames[rand() % 2].previous = values[rand() % 6];
+		dumped_stack_learn(&dumped.stack);
+		cr_assert(zero(int,
+			       dumped_stack_frames(&dumped.stack, &dumped.list, &dumped.nr_holes)));
+		cr_assert(le(u32, dumped.list.nr_frames, 4 * NR_FRAMES));
+	}
+	dumped_done(&dumped);
+}
+
+#endif
