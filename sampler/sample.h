@@ -122,6 +122,12 @@ enum sample_flags {
 	SAMPLE_CPU_MEASURED = 1u << 5,	/* cpu_ns says how much, be it 0 */
 	SAMPLE_ON_CPU = 1u << 6,	/* has run since its previous sample: cpu_ns is not 0 */
 	SAMPLE_FINALIZES = 1u << 11,	/* only in dumps: ends the interpreter (3.7+) */
+	/*
+	 * Runs in code that CPython's JIT made (3.14+): the line of the innermost Python frame is
+	 * that of the last instruction that was written back, and may be a statement late. Told
+	 * with C frames only.
+	 */
+	SAMPLE_IN_JIT = 1u << 12,
 	/* Only in dumps of core files: */
 	SAMPLE_CRASHED = 1u << 7, /* the process died of a signal that this thread got */
 	SAMPLE_GAPS = 1u << 10, /* some frames have "<… not in the core>" in the place of what is */
