@@ -163,6 +163,7 @@ static void put_flags(struct json *json, uint32_t flags)
 	put_bool(json, "waits_for_gil", true, flags & SAMPLE_WAITS_FOR_GIL);
 	put_bool(json, "gc", true, flags & SAMPLE_GC);
 	put_bool(json, "exception", true, flags & SAMPLE_EXCEPTION);
+	put_bool(json, "jit", true, flags & SAMPLE_IN_JIT);
 }
 
 static int sample_write(struct writer *writer, const struct profile_sample *sample)

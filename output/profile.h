@@ -130,6 +130,7 @@ void profile_change_sampler(struct profile *profile);
 struct profile_account {
 	uint64_t nr_samples;
 	uint64_t nr_shown;	  /* by the mode */
+	uint64_t nr_in_jit;	  /* of those, in code of CPython's JIT */
 	uint64_t wall_ns, cpu_ns; /* the weights of all samples */
 	uint64_t nr_cpu_measured; /* so many have told their CPU time, be it 0 */
 };

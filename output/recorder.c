@@ -298,7 +298,7 @@ static void weigh(const struct recorder *recorder, struct recorder_thread *slot,
 	const uint64_t since_ns = state->has_time ? recorder->tick_ns - slot->last_ns : 0;
 	const uint32_t ran = SAMPLE_CPU_MEASURED | SAMPLE_ON_CPU;
 
-	stored->flags = sample->flags & (RECORD_WEIGHED - 1);
+	stored->flags = sample->flags & RECORD_SAMPLE_FLAGS;
 	if (sample->wall_ns != since_ns || (sample->cpu_ns && (sample->flags & ran) != ran))
 		stored->flags |= RECORD_WEIGHED;
 	if (stored->flags & RECORD_WEIGHED)
@@ -320,6 +320,7 @@ static void count(struct recorder *recorder, const struct batch_sample *stored)
 
 	if (profile_mode_shows(recorder->known.run.info.mode, flags, wall_ns, cpu_ns, &weight_ns)) {
 		sums->account.nr_shown++;
+		sums->account.nr_in_jit += (flags & SAMPLE_IN_JIT) != 0;
 		sums->time_ns += weight_ns;
 		sums->nr_idle_samples += !stored->node;
 		sums->idle_ns += stored->node ? 0 : weight_ns;

@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include "sampler/sample.h"
+
 #define RECORDING_MAGIC "pysample" /* without its NUL */
 enum {
 	RECORDING_MAGIC_BYTES = 8,
@@ -27,6 +29,9 @@ enum record_tag {
 /* Flags of a thread, and the one of a sample that enum sample_flags has not. */
 #define RECORD_MAIN_THREAD 1u
 #define RECORD_WEIGHED	   (1u << 7) /* weights are told, not derived */
+
+/* What recordings have of enum sample_flags: not what dumps alone have. */
+#define RECORD_SAMPLE_FLAGS ((RECORD_WEIGHED - 1) | SAMPLE_IN_JIT)
 
 enum { NODES_PARENTS, NODES_FUNCTIONS, NODES_LINES, NR_NODES_COLUMNS };
 

@@ -46,6 +46,7 @@ static const struct field fields[] = {
 	{"sampled_cpu_ns", FIELD_U64, offsetof(struct run, info.account.cpu_ns)},
 	{"cpu_measured_samples", FIELD_U64, offsetof(struct run, info.account.nr_cpu_measured)},
 	{"shown_samples", FIELD_U64, offsetof(struct run, info.account.nr_shown)},
+	{"jit_samples", FIELD_U64, offsetof(struct run, info.account.nr_in_jit)},
 	{"shown_ns", FIELD_U64, offsetof(struct run, info.shown_ns)},
 	{"ticks", FIELD_U64, offsetof(struct run, stats.ticks)},
 	{"samples", FIELD_U64, offsetof(struct run, stats.samples)},

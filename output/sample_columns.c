@@ -10,9 +10,6 @@
 
 enum { US_NS = 1000 };
 
-/* What flags can have: all of enum sample_flags, RECORD_WEIGHED. */
-#define KNOWN_FLAGS (2 * RECORD_WEIGHED - 1)
-
 void slot_table_done(struct slot_table *table)
 {
 	free(table->slots);
@@ -217,7 +214,7 @@ static bool take_flags(struct sample_columns *columns, struct slot_state *slot)
 	if (sparse_has_next(&columns->flags)) {
 		uint64_t flags = byte_cursor_uint(&columns->columns[SAMPLES_FLAGS]);
 
-		if (flags > KNOWN_FLAGS)
+		if (flags & ~(uint64_t)(RECORD_SAMPLE_FLAGS | RECORD_WEIGHED))
 			return false;
 		slot->flags = (uint32_t)flags;
 		sparse_load(&columns->flags);

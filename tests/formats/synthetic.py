@@ -117,6 +117,8 @@ class Maker:
         flags = chance.choice((0, oracle.HOLDS_GIL, oracle.WAITS_FOR_GIL, oracle.EXCEPTION))
         if any(frame.function.kind == oracle.COLLECTOR for frame in state[1]):
             flags |= oracle.GC
+        if chance.random() < 0.15:
+            flags |= oracle.IN_JIT
         cpu = 0
         if slot != 3:  # whose clock cannot be read
             flags |= oracle.CPU_MEASURED
@@ -152,6 +154,7 @@ class Maker:
         samples = self.truth.samples
         shown = sum(sample.wall for sample in samples)
         self.info(sampled_samples=len(samples), sampled_wall_ns=shown, shown_samples=len(samples),
+                  jit_samples=sum(bool(sample.flags & oracle.IN_JIT) for sample in samples),
                   sampled_cpu_ns=sum(sample.cpu for sample in samples), shown_ns=shown,
                   cpu_measured_samples=sum(bool(sample.flags & oracle.CPU_MEASURED)
                                            for sample in samples),

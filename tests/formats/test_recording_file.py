@@ -65,6 +65,8 @@ class Figures(unittest.TestCase):
         self.assertEqual(int(told["sampled_cpu_ns"]), sum(one.cpu for one in samples))
         self.assertEqual(int(told["cpu_measured_samples"]), sum(
             bool(one.flags & oracle.CPU_MEASURED) for one in samples))
+        self.assertEqual(int(told.get("jit_samples", 0)), sum(
+            bool(one.flags & oracle.IN_JIT) for one in samples))
         self.assertEqual((int(told["shown_samples"]), int(told["shown_ns"])), whole)
 
     def test_times(self):

@@ -182,6 +182,7 @@ static int play_sample(struct random_samples *samples, struct random_thread *thr
 		.flags = below(samples, 8) ? SAMPLE_HOLDS_GIL : below(samples, SAMPLE_CPU_MEASURED),
 	};
 
+	sample.flags |= below(samples, 8) ? 0 : SAMPLE_IN_JIT;
 	sample.nr_frames = thread->nr_frames;
 	sample.wall_ns = thread->has_last ? samples->tick_ns - thread->last_ns : 0;
 	if (is_odd)

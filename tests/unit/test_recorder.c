@@ -46,6 +46,8 @@ struct counts {
 	uint64_t command_bytes;
 	uint32_t max_nodes, deepest; /* index of a sample's node */
 	uint64_t wall_ns, cpu_ns;
+	uint64_t nr_in_jit;
+	uint32_t flags; /* of the last sample */
 	uint64_t torn_bytes;
 };
 
@@ -100,6 +102,8 @@ static int count_sample(void *context, const struct recorded_sample *sample)
 	counts->nr_samples++;
 	counts->wall_ns += sample->wall_ns;
 	counts->cpu_ns += sample->cpu_ns;
+	counts->nr_in_jit += (sample->flags & SAMPLE_IN_JIT) != 0;
+	counts->flags = sample->flags;
 	return 0;
 }
 
@@ -270,8 +274,30 @@ Test(recorder, sums_what_it_stores)
 	cr_assert(eq(u64, sums->account.cpu_ns, counts.cpu_ns));
 	cr_assert(eq(u64, sums->time_ns, counts.wall_ns));
 	cr_assert(sums->idle_ns > 0 && sums->idle_ns < sums->time_ns);
+	cr_assert(eq(u64, sums->account.nr_in_jit, counts.nr_in_jit));
+	cr_assert(counts.nr_in_jit > 0);
 	recorder_destroy(recorder);
 	random_samples_done(&samples);
+	(void)close(fd);
+}
+
+/* What only dumps tell is not in it. */
+Test(recorder, stores_flags_of_samples)
+{
+	const struct run run = {0};
+	int fd = new_file();
+	struct recorder *recorder = new_recorder(fd, &run);
+	struct sample_sink *sink = recorder_sink(recorder);
+	const struct sample sample = {
+		.time_ns = NS_PER_S, .thread = &main_thread, .flags = UINT32_MAX};
+
+	cr_assert(eq(int, sink->ops->sample(sink, &sample), 0));
+	cr_assert(eq(int, recorder_finish(recorder, &run), 0));
+	cr_expect(eq(u32, count(fd).flags,
+		     SAMPLE_HOLDS_GIL | SAMPLE_UNPROVEN | SAMPLE_WAITS_FOR_GIL | SAMPLE_GC |
+			     SAMPLE_EXCEPTION | SAMPLE_CPU_MEASURED | SAMPLE_ON_CPU |
+			     SAMPLE_IN_JIT));
+	recorder_destroy(recorder);
 	(void)close(fd);
 }
 

@@ -13,7 +13,7 @@
 /* What was handed on. */
 struct counts {
 	uint32_t nr_processes, nr_threads, nr_nodes, nr_samples;
-	uint32_t node; /* of the last sample */
+	uint32_t node, flags; /* of the last sample */
 };
 
 static int count_process(void *context, pid_t pid, const char *command_line)
@@ -55,6 +55,7 @@ static int count_sample(void *context, const struct recorded_sample *sample)
 
 	counts->nr_samples++;
 	counts->node = sample->node;
+	counts->flags = sample->flags;
 	return 0;
 }
 
@@ -186,6 +187,60 @@ static void put_samples(struct byte_buffer *content, uint64_t nr_ticks, uint64_t
 	}
 	put_record(content, RECORD_SAMPLES, &payload);
 	byte_buffer_done(&payload);
+}
+
+/* A tick of the thread in slot 0, whose sample has these flags. */
+static void put_flags(struct byte_buffer *content, uint64_t flags)
+{
+	static const uint8_t thread[] = {0, 1, 0};
+	struct byte_buffer payload = {0}, column = {0};
+
+	byte_buffer_uint(&column, flags);
+	for (int i = 0; i < 2; i++)
+		byte_buffer_uint(&payload, 1); /* ticks, samples */
+	for (int i = 0; i < 4; i++)
+		byte_buffer_uint(&payload, 0);
+	for (int i = 0; i < NR_SAMPLES_COLUMNS; i++)
+		byte_buffer_uint(&payload, i == SAMPLES_THREADS	    ? sizeof(thread)
+					   : i == SAMPLES_FLAG_GAPS ? 1
+					   : i == SAMPLES_FLAGS	    ? column.nr
+								    : 0);
+	byte_buffer_append(&payload, thread, sizeof(thread));
+	byte_buffer_uint(&payload, 0); /* no sample is passed over */
+	byte_buffer_append(&payload, column.bytes, column.nr);
+	put_record(content, RECORD_SAMPLES, &payload);
+	byte_buffer_done(&payload);
+	byte_buffer_done(&column);
+}
+
+Test(recording_decoder, flags_are_those_of_samples)
+{
+	static const struct {
+		uint64_t flags;
+		int err;
+	} cases[] = {
+		{0, 0},
+		{SAMPLE_HOLDS_GIL | SAMPLE_IN_JIT, 0},
+		{SAMPLE_IN_JIT, 0},
+		{SAMPLE_GAPS, -EBADMSG},
+		{SAMPLE_FINALIZES, -EBADMSG},
+		{SAMPLE_IN_JIT << 1, -EBADMSG},
+		{UINT64_C(1) << 44 | SAMPLE_IN_JIT, -EBADMSG},
+	};
+
+	for (size_t i = 0; i < NR(cases); i++) {
+		struct byte_buffer content = {0};
+		struct counts counts;
+		struct recording_decoder *decoder = new_decoder(&counts);
+
+		put_thread(&content, 0);
+		put_flags(&content, cases[i].flags);
+		cr_expect(eq(int, take(decoder, &content), cases[i].err), "case %zu", i);
+		if (!cases[i].err)
+			cr_expect(eq(u32, counts.flags, (uint32_t)cases[i].flags), "case %zu", i);
+		byte_buffer_done(&content);
+		free_decoder(decoder);
+	}
 }
 
 /* A record takes the same few bytes whatever it stands for. */

@@ -59,6 +59,7 @@ Test(stats, everything)
 		.start_unix_ns = 1700000000000000001,
 		.mode = PROFILE_CPU,
 		.account = {.nr_shown = 7,
+			    .nr_in_jit = 5,
 			    .wall_ns = 2500000000,
 			    .cpu_ns = 1250000000,
 			    .nr_cpu_measured = 9},
@@ -102,6 +103,7 @@ Test(stats, everything)
 		    "  \"mode\": \"cpu\",\n"
 		    "  \"unit\": \"microseconds\",\n"
 		    "  \"shown_samples\": 7,\n"
+		    "  \"jit_samples\": 5,\n"
 		    "  \"shown_s\": 1.125,\n"
 		    "  \"sampled_wall_s\": 2.5,\n"
 		    "  \"sampled_cpu_s\": 1.25,\n"
@@ -160,6 +162,7 @@ Test(stats, nothing_known)
 		    "  \"mode\": \"wall\",\n"
 		    "  \"unit\": \"samples\",\n"
 		    "  \"shown_samples\": 0,\n"
+		    "  \"jit_samples\": 0,\n"
 		    "  \"shown_s\": 0,\n"
 		    "  \"sampled_wall_s\": 0,\n"
 		    "  \"sampled_cpu_s\": null,\n"
