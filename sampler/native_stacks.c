@@ -31,6 +31,7 @@ int native_stacks_init(struct native_stacks *stacks, const struct native_stacks_
 
 	*stacks = (struct native_stacks){
 		.sampler = options->sampler,
+		.jit = options->jit,
 		.max_frames = options->max_frames,
 	};
 	err = reserve(stacks, options->keeps_registers);
@@ -77,22 +78,47 @@ static void name_by_place(const struct native_name *found, char name[UNNAMED_MAX
 		       (unsigned long long)found->offset);
 }
 
+/* The mapping of no file that addr is in; NULL: there is none. */
+static const struct mapping *find_anonymous(struct native_stacks *stacks, remote_addr addr)
+{
+	const uint32_t index = module_map_find(&stacks->map, addr);
+	const struct mapping *mapping =
+		index == MODULE_MAP_NONE ? NULL : stacks->map.ranges[index].mapping;
+
+	return mapping && !mapping->inode ? mapping : NULL;
+}
+
+/* Of an address without a symbol. NULL: out of memory. */
+static const struct function *function_without_symbol(struct native_stacks *stacks,
+						      const struct native_name *found,
+						      remote_addr addr)
+{
+	const struct mapping *anonymous = find_anonymous(stacks, addr);
+	const struct jit_code *code = NULL;
+	char unnamed[UNNAMED_MAX_BYTES];
+
+	if (stacks->jit && (anonymous || !found->path[0]))
+		code = jit_frames_find(stacks->jit, addr);
+	if (code)
+		return sampler_function(stacks->sampler, FUNCTION_JIT, code->name, "");
+	if (anonymous && anonymous->executable)
+		return sampler_function(stacks->sampler, FUNCTION_JIT, NATIVE_STACKS_JIT, "");
+	name_by_place(found, unnamed);
+	return sampler_function(stacks->sampler, FUNCTION_NATIVE, unnamed, found->path);
+}
+
 /* NULL: out of memory. */
 static const struct function *function_of(struct native_stacks *stacks,
 					  const struct unwind_frame *frame)
 {
 	struct native_name found;
-	char unnamed[UNNAMED_MAX_BYTES];
-	const char *name = found.name;
 
 	native_names_find(stacks->names, frame->lookup_addr, &found);
-	if (frame->is_signal_frame) {
-		name = NATIVE_STACKS_SIGNAL;
-	} else if (!found.name[0]) {
-		name_by_place(&found, unnamed);
-		name = unnamed;
-	}
-	return sampler_function(stacks->sampler, FUNCTION_NATIVE, name, found.path);
+	if (!frame->is_signal_frame && !found.name[0])
+		return function_without_symbol(stacks, &found, frame->lookup_addr);
+	return sampler_function(stacks->sampler, FUNCTION_NATIVE,
+				frame->is_signal_frame ? NATIVE_STACKS_SIGNAL : found.name,
+				found.path);
 }
 
 /* Make natives of all frames. 0 or -ENOMEM. */

@@ -13,6 +13,7 @@
 #include "sampler/merged_stack.h"
 #include "sampler/sampler.h"
 #include "symbols/image_source.h"
+#include "symbols/jit_frames.h"
 #include "symbols/native_names.h"
 #include "symbols/unwind.h"
 
@@ -22,12 +23,16 @@
 /* What stands for the frame through which the kernel called a signal handler, as in gdb. */
 #define NATIVE_STACKS_SIGNAL "<signal handler called>"
 
+/* What code is called that was made at run time, and that nothing tells the name of. */
+#define NATIVE_STACKS_JIT "[jit]"
+
 /* Private but for what native_stacks_unwind() says. */
 struct native_stacks {
 	struct sampler *sampler; /* borrowed; has the functions */
 	struct module_map map;
 	struct unwind_modules *modules;
 	struct native_names *names;
+	struct jit_frames *jit;	     /* borrowed; NULL: not asked */
 	struct unwind_frame *frames; /* innermost first: nr_frames of max_frames */
 	struct registers *registers; /* one for each of frames; NULL: not wanted */
 	struct native_frame
@@ -42,7 +47,8 @@ struct native_stacks_options {
 	const struct maps *maps;
 	struct image_source *images;
 	struct sampler *sampler;
-	size_t max_frames; /* longer stacks have a hole */
+	struct jit_frames *jit; /* names code that was made at run time; NULL: nothing does */
+	size_t max_frames;	/* longer stacks have a hole */
 	bool keeps_registers;
 };
 

@@ -35,6 +35,7 @@ struct sampler_natives {
 	struct perf_events events;
 	struct maps maps;
 	struct native_stacks stacks;
+	struct jit_frames *jit;
 	struct loop_places places;
 	struct code_index index;
 	struct frame_list list;
@@ -66,6 +67,7 @@ static int read_modules(struct sampler_natives *natives, uint64_t now_ns)
 					  .maps = &natives->maps,
 					  .images = options->images,
 					  .sampler = options->sampler,
+					  .jit = natives->jit,
 					  .max_frames = SAMPLER_NATIVES_MAX_FRAMES,
 					  .keeps_registers = true,
 				  });
@@ -248,6 +250,7 @@ static int take_dump(struct sampler_natives *natives, const struct perf_dump *du
 		late = &sampler->threads[thread->slot].list;
 	else if (err != -EBADMSG)
 		return err;
+	jit_frames_set_time(natives->jit, dump->time_ns);
 	native_stacks_unwind(&natives->stacks, &registers, &window, SAMPLER_NATIVES_MAX_FRAMES);
 	judge_maps(natives);
 	return take_stack(natives, thread, late, &window, now_ns);
@@ -303,6 +306,7 @@ static int take_waiting(struct sampler_natives *natives, struct snapshot_thread 
 	registers_set(&registers, REGISTER_SP, place->sp_addr);
 	registers_set(&registers, REGISTER_PC, place->pc_addr);
 	stack_window_forget(&natives->live);
+	jit_frames_set_time(natives->jit, clock_now_ns());
 	native_stacks_unwind(&natives->stacks, &registers, &natives->live,
 			     SAMPLER_NATIVES_MAX_FRAMES);
 	judge_maps(natives);
@@ -415,6 +419,8 @@ int sampler_natives_create(const struct sampler_natives_options *options,
 	}
 	err = perf_events_open(options->process, &events, &natives->events, reterr);
 	if (!err)
+		err = jit_frames_create(options->process, options->memory, &natives->jit);
+	if (!err)
 		err = read_modules(natives, clock_now_ns());
 	if (!err)
 		err = init_hole(natives);
@@ -434,6 +440,7 @@ void sampler_natives_destroy(struct sampler_natives *natives)
 	natives->options.sampler->natives = NULL;
 	perf_events_close(&natives->events);
 	native_stacks_done(&natives->stacks);
+	jit_frames_destroy(natives->jit);
 	maps_done(&natives->maps);
 	code_index_done(&natives->index);
 	frame_list_done(&natives->list);

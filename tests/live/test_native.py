@@ -2,6 +2,7 @@
 """`pysample attach --native`: C frames of a running process, with Python's in their places."""
 import contextlib
 import os
+import subprocess
 import unittest
 
 import support
@@ -79,6 +80,35 @@ class Native(unittest.TestCase):
         self.assertTrue(called, result.stderr)
         for names in called:
             self.assertNotEqual(names.index("main") + 1, names.index("Item.__lt__"), names)
+
+
+@support.per_minor("3.14", "3.15")
+class Executors(unittest.TestCase):
+    """Code of CPython's own JIT: on a list for debuggers in 3.15, on none in 3.14."""
+
+    NAMES = {"3.14": "[jit]", "3.15": "py::jit:executor"}
+    JIT = {"PYTHON_JIT": "1"}
+
+    def setUp(self):
+        has_jit = subprocess.run(
+            [*self.interpreter.command(), "-c", "import sys; print(sys._jit.is_enabled())"],
+            env={**os.environ, **self.JIT}, capture_output=True, text=True, check=False)
+        if has_jit.stdout != "True\n" or self.interpreter.minor not in self.NAMES:
+            self.skipTest("not tested here: %s has no JIT" % self.interpreter)
+
+    def test_names(self):
+        """Nothing else that shortcalls.py calls is made at run time."""
+        with support.python_target(self.interpreter, "shortcalls",
+                                   environment=self.JIT) as target:
+            result = attach_native(target.pid, "-r", 500)
+            is_allowed(result)
+        named, unnamed = 0, 0
+        for stack, number in support.parse_collapsed(result.stdout).items():
+            named += number * (self.NAMES[self.interpreter.minor] in stack)
+            unnamed += number * any(map(trampoline_truth.NOWHERE.match, stack))
+        self.assertGreater(named, 0, result)
+        # Of memory that is new nothing is known until what is mapped is read again.
+        self.assertLess(unnamed, named, result)
 
 
 class NotTold(unittest.TestCase):

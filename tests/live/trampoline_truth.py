@@ -2,13 +2,14 @@
 """Python's own word on stacks with C frames: under -X perf every Python function is called
 through a trampoline of its own, a C frame whose function CPython writes into a perf map. The
 trampolines of a stack are its Python frames, told by the same copy of the C stack, but in
-another way.
+another way. pysample calls them what the map does, or tells where they are.
 """
 import collections
 import re
 
 # "?? (0x7f12345678)": a C frame in no module.
 NOWHERE = re.compile(r"\?\? \(0x([0-9a-f]+)\)$")
+NAMED = re.compile(r"py::(.*?):/")
 PYTHON = re.compile(r"(.*) \((/.*\.py):\d+\)$")
 HOLE = "[unknown]"
 
@@ -37,7 +38,10 @@ def names_of(stack, perf_map):
     trampolines, python = [], []
     for frame in stack:
         nowhere = NOWHERE.match(frame)
-        if nowhere:
+        named = NAMED.match(frame)
+        if named:
+            trampolines.append(named.group(1))
+        elif nowhere:
             name = trampoline_at(perf_map, int(nowhere.group(1), 16))
             if name:
                 trampolines.append(name)

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is known of the frames of code that a running process has made, for those who unwind its
+ * stacks: by all sources of it (jit_sources.h), at the time of each stack.
+ *
+ * The sources are looked at when something is asked for that none has told of, and not for each:
+ * a look reads the process's mappings, lists and files, which takes about as long as a stack of
+ * a thousand frames. The first look comes at once. Then one that told what was asked lets the next
+ * come JIT_FRAMES_MIN_WAIT_NS later, as new code comes in bursts; each that did not doubles that,
+ * up to JIT_FRAMES_MAX_WAIT_NS: no source may ever tell of it. So old is what is known at most
+ * while frames of such code are asked for: where one has ended there may be another since.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "procmem/memory.h"
+#include "procmem/process.h"
+#include "symbols/jit_map.h"
+
+#define JIT_FRAMES_MIN_WAIT_NS 100000000u
+#define JIT_FRAMES_MAX_WAIT_NS 1000000000u
+
+struct jit_frames;
+
+/*
+ * Create for a process, which is borrowed as is its memory; nothing is looked at yet. 0 or
+ * -ENOMEM. jit_frames_destroy() accepts NULL.
+ */
+int jit_frames_create(const struct process *process, struct remote_memory *memory,
+		      struct jit_frames **ret_frames);
+void jit_frames_destroy(struct jit_frames *frames);
+
+/* What is asked for next is of a stack of that time (CLOCK_MONOTONIC), not long ago. */
+void jit_frames_set_time(struct jit_frames *frames, uint64_t time_ns);
+
+/*
+ * The code that was at addr. Borrowed until anything is asked for again. NULL: none, as far as
+ * can be told.
+ */
+const struct jit_code *jit_frames_find(struct jit_frames *frames, remote_addr addr);

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+#include "symbols/jit_frames.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "procmem/live.h"
+
+/* The perf map of this process, and what is known by it. */
+struct own_map {
+	char path[64];
+	FILE *file;
+	struct process process;
+	struct live_memory live;
+	struct jit_frames *frames;
+	uint64_t start_ns; /* now */
+};
+
+static void begin(struct own_map *map)
+{
+	struct timespec now;
+
+	(void)snprintf(map->path, sizeof(map->path), "/tmp/perf-%d.map", (int)getpid());
+	map->file = fopen(map->path, "we");
+	cr_assert(ne(ptr, map->file, NULL));
+	map->process = PROCESS_CLOSED;
+	cr_assert(zero(int, process_open(getpid(), &map->process, NULL)));
+	live_memory_init(&map->live, &map->process);
+	cr_assert(zero(int, jit_frames_create(&map->process, &map->live.memory, &map->frames)));
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	map->start_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void end(struct own_map *map)
+{
+	jit_frames_destroy(map->frames);
+	process_close(&map->process);
+	(void)fclose(map->file);
+	(void)unlink(map->path);
+}
+
+static void write_code(struct own_map *map, unsigned int start_addr, const char *name)
+{
+	cr_assert(gt(int, fprintf(map->file, "%x 10 %s\n", start_addr, name), 0));
+	cr_assert(zero(int, fflush(map->file)));
+}
+
+/* What the code at addr is called so many milliseconds after the beginning; "": nothing. */
+static char *name_at(struct own_map *map, uint64_t ms, remote_addr addr)
+{
+	const struct jit_code *code;
+
+	jit_frames_set_time(map->frames, map->start_ns + ms * 1000000);
+	code = jit_frames_find(map->frames, addr);
+	return (char *)(code ? code->name : "");
+}
+
+/* The sources are looked at again when that is worth while, and not for each. */
+Test(jit_frames, names_of_a_map_that_grows)
+{
+	struct own_map map;
+
+	begin(&map);
+	write_code(&map, 0x1000, "first");
+	cr_expect(eq(str, name_at(&map, 0, 0x1008), (char *)"first"), "the first look");
+	write_code(&map, 0x2000, "second");
+	cr_expect(eq(str, name_at(&map, 99, 0x2000), (char *)""), "it is too early");
+	cr_expect(eq(str, name_at(&map, 100, 0x2000), (char *)"second"));
+	cr_expect(eq(str, name_at(&map, 101, 0x200f), (char *)"second"));
+
+	cr_expect(eq(str, name_at(&map, 200, 0x3000), (char *)""), "a look in vain");
+	write_code(&map, 0x3000, "third");
+	cr_expect(eq(str, name_at(&map, 399, 0x3000), (char *)""), "the wait is twice as long");
+	cr_expect(eq(str, name_at(&map, 400, 0x3000), (char *)"third"));
+
+	write_code(&map, 0x1000, "another");
+	cr_expect(eq(str, name_at(&map, 1399, 0x1000), (char *)"first"), "it is known still");
+	cr_expect(eq(str, name_at(&map, 1400, 0x1000), (char *)"another"));
+	end(&map);
+}
+
+/* Stacks of several threads do not come in the order of their times. */
+Test(jit_frames, a_stack_of_before_the_look)
+{
+	struct own_map map;
+
+	begin(&map);
+	cr_expect(eq(str, name_at(&map, 1000, 0x1000), (char *)""));
+	write_code(&map, 0x1000, "first");
+	cr_expect(eq(str, name_at(&map, 10, 0x1000), (char *)""));
+	cr_expect(eq(str, name_at(&map, 1200, 0x1000), (char *)"first"));
+	end(&map);
+}
