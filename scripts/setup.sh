@@ -5,7 +5,7 @@
 
 # shellcheck disable=SC2034 # used by those who source this
 build_packages='gcc libc6-dev libdw-dev libelf-dev libiberty-dev liblz4-dev liblzma-dev libprotobuf-c-dev
-	libzstd-dev meson ninja-build pkg-config protobuf-c-compiler python3 zlib1g-dev'
+	libzstd-dev libzydis-dev meson ninja-build pkg-config protobuf-c-compiler python3 zlib1g-dev'
 # shellcheck disable=SC2034
 test_packages='libcriterion-dev clang-format clang-tidy cppcheck elfutils shellcheck util-linux
 	python3.11-dbg libpython3-dev libexpat1-dev binutils strace'

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* The code of a function, and how much of the stack it takes where its first byte says. */
+#include "symbols/stack_depth.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct stack_depth_code code = {.bytes = data, .nr_bytes = size};
+	uint32_t depth_bytes;
+
+	if (!size)
+		return 0;
+	code.bytes++;
+	code.nr_bytes--;
+	code.frame_pointer_bytes = data[0] & 16;
+	(void)stack_depth_find(&code, data[0], data[0] & 1, &depth_bytes);
+	return 0;
+}
