@@ -4,10 +4,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "procmem/cleanup.h"
 #include "procmem/maps.h"
 #include "procmem/task.h"
 #include "sampler/dumped_stack.h"
+#include "sampler/python/loop_entries.h"
 #include "sampler/sampler_state.h"
+#include "sampler/waiting_stack.h"
 
 /* Stacks that end where nothing was mapped: what is mapped is read anew, so often at most. */
 #define MAPS_EVERY_NS 1000000000u
@@ -39,7 +42,7 @@ struct sampler_natives {
 	struct loop_places places;
 	struct code_index index;
 	struct frame_list list;
-	struct stack_window live; /* of threads that wait */
+	struct waiting_stacks waiting;
 	struct code hole;
 	bool maps_are_old; /* a stack led to where nothing is mapped by them */
 	uint64_t maps_ns;  /* when they were read */
@@ -56,21 +59,23 @@ static int read_modules(struct sampler_natives *natives, uint64_t now_ns)
 
 	if (err)
 		return err;
+	waiting_stacks_done(&natives->waiting);
 	native_stacks_done(&natives->stacks);
 	maps_done(&natives->maps);
 	natives->maps = maps;
 	natives->maps_ns = now_ns;
 	natives->maps_are_old = false;
-	return native_stacks_init(&natives->stacks,
-				  &(struct native_stacks_options){
-					  .memory = options->memory,
-					  .maps = &natives->maps,
-					  .images = options->images,
-					  .sampler = options->sampler,
-					  .jit = natives->jit,
-					  .max_frames = SAMPLER_NATIVES_MAX_FRAMES,
-					  .keeps_registers = true,
-				  });
+	err = native_stacks_init(&natives->stacks, &(struct native_stacks_options){
+							   .memory = options->memory,
+							   .maps = &natives->maps,
+							   .images = options->images,
+							   .sampler = options->sampler,
+							   .jit = natives->jit,
+							   .max_frames = SAMPLER_NATIVES_MAX_FRAMES,
+							   .keeps_registers = true,
+						   });
+	return err ? err
+		   : waiting_stacks_init(&natives->waiting, options->memory, &natives->stacks);
 }
 
 /* A stack that is not whole may have led into a module that is new. */
@@ -273,47 +278,70 @@ int sampler_natives_take(struct sampler_natives *natives, uint64_t now_ns)
 
 /* Samples of threads that use no CPU time. */
 
-/* Hand on what is in the thread's own list, with the C frames that were unwound last. */
-static int hand_on_waiting(struct sampler_natives *natives, const struct snapshot_thread *thread,
-			   uint64_t now_ns)
+/* *ret_loops->addrs is to be given to free(). 0; -ENOMEM, -ESRCH, -EPERM. */
+static int find_loops(const struct sampler_natives *natives, const struct snapshot_thread *thread,
+		      struct waiting_loops *ret_loops)
+{
+	const struct sampler *sampler = natives->options.sampler;
+	const struct frame_list *list = &sampler->threads[thread->slot].list;
+	struct waiting_loops loops = {.distance_bytes = natives->places.entry_distance_bytes};
+	cleanup_free struct loop_entry *entries = NULL;
+	int err = loop_entries_read(&sampler->codes, thread->ref.addr, list, true, &entries);
+
+	if (err)
+		return err;
+	loops.addrs = reallocarray(NULL, list->nr_frames + 1ull, sizeof(*loops.addrs));
+	if (!loops.addrs)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < list->nr_frames; i++)
+		if (entries[i].c_addr)
+			loops.addrs[loops.nr++] = entries[i].c_addr;
+	*ret_loops = loops;
+	return 0;
+}
+
+/*
+ * Unwind the stack of a thread that waits. It must stand there still when all has been read: else
+ * the next tick has the time, -EAGAIN.
+ */
+static int unwind_waiting(struct sampler_natives *natives, struct snapshot_thread *thread,
+			  const struct task_place *place)
+{
+	const struct sampler_natives_options *options = &natives->options;
+	const pid_t tid = options->sampler->threads[thread->slot].info->tid;
+	struct waiting_loops loops;
+	struct task_place again;
+	int err = look_at(options->sampler, thread);
+
+	if (!err)
+		err = find_loops(natives, thread, &loops);
+	if (err)
+		return err;
+	jit_frames_set_time(natives->jit, clock_now_ns());
+	waiting_stacks_unwind(&natives->waiting, place, &loops);
+	free(loops.addrs);
+	judge_maps(natives);
+	err = task_read_place(options->process, tid, &again);
+	return err || again.sp_addr != place->sp_addr || again.pc_addr != place->pc_addr ? -EAGAIN
+											 : 0;
+}
+
+/* The sample of a thread that waits inside of the kernel, which tells two of its registers. */
+static int take_waiting(struct sampler_natives *natives, struct snapshot_thread *thread,
+			const struct task_place *place, uint64_t now_ns)
 {
 	struct sampler *sampler = natives->options.sampler;
 	struct detail_sink detailed;
+	int err = unwind_waiting(natives, thread, place);
 
+	if (err)
+		return err;
 	natives->stats.nr_stacks++;
 	natives->stats.nr_broken += !natives->stacks.is_whole;
 	detail_sink_init(&detailed, &sampler->codes, thread->ref.addr,
 			 &sampler->threads[thread->slot].list, NULL, &natives->merge.sink);
 	return sampler_thread_emit(sampler, thread, (struct sample){.time_ns = now_ns},
 				   &detailed.sink);
-}
-
-/*
- * The sample of a thread that waits inside of the kernel, which tells two of its registers; it
- * must stand there still when all has been read. Else the next tick has the time.
- */
-static int take_waiting(struct sampler_natives *natives, struct snapshot_thread *thread,
-			const struct task_place *place, uint64_t now_ns)
-{
-	const struct sampler_natives_options *options = &natives->options;
-	const pid_t tid = options->sampler->threads[thread->slot].info->tid;
-	struct registers registers = {.is_interrupted = true};
-	struct task_place again;
-	int err = look_at(options->sampler, thread);
-
-	if (err)
-		return err;
-	registers_set(&registers, REGISTER_SP, place->sp_addr);
-	registers_set(&registers, REGISTER_PC, place->pc_addr);
-	stack_window_forget(&natives->live);
-	jit_frames_set_time(natives->jit, clock_now_ns());
-	native_stacks_unwind(&natives->stacks, &registers, &natives->live,
-			     SAMPLER_NATIVES_MAX_FRAMES);
-	judge_maps(natives);
-	err = task_read_place(options->process, tid, &again);
-	if (err || again.sp_addr != place->sp_addr || again.pc_addr != place->pc_addr)
-		return -EAGAIN;
-	return hand_on_waiting(natives, thread, now_ns);
 }
 
 /* The sample of a thread of which nothing tells where its C stack is. */
@@ -412,11 +440,6 @@ int sampler_natives_create(const struct sampler_natives_options *options,
 	natives->merge = (struct merge_sink){.sink.ops = &merge_ops, .natives = natives};
 	natives->options = *options;
 	natives->events = PERF_EVENTS_CLOSED;
-	err = stack_window_init(&natives->live, options->memory);
-	if (err) {
-		free(natives);
-		return err;
-	}
 	err = perf_events_open(options->process, &events, &natives->events, reterr);
 	if (!err)
 		err = jit_frames_create(options->process, options->memory, &natives->jit);
@@ -439,12 +462,12 @@ void sampler_natives_destroy(struct sampler_natives *natives)
 		return;
 	natives->options.sampler->natives = NULL;
 	perf_events_close(&natives->events);
+	waiting_stacks_done(&natives->waiting);
 	native_stacks_done(&natives->stacks);
 	jit_frames_destroy(natives->jit);
 	maps_done(&natives->maps);
 	code_index_done(&natives->index);
 	frame_list_done(&natives->list);
-	stack_window_done(&natives->live);
 	free(natives);
 }
 

@@ -19,6 +19,7 @@ enum {
 	REGISTER_R12 = 12, /* to r15 */
 	REGISTER_PC = 16,
 	NR_REGISTERS = 17,
+	REGISTER_FRAME_POINTER = REGISTER_RBP,
 };
 #define REGISTERS_KEPT (1u << REGISTER_RBX | 1u << REGISTER_RBP | 0xfu << REGISTER_R12)
 #elif defined(__aarch64__)
@@ -28,6 +29,7 @@ enum {
 	REGISTER_SP = 31,
 	REGISTER_PC = 32,
 	NR_REGISTERS = 33,
+	REGISTER_FRAME_POINTER = 29,
 };
 #define REGISTERS_KEPT (0x7ffu << REGISTER_X19)
 #else

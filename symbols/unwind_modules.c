@@ -201,3 +201,24 @@ const struct unwind_rule *unwind_modules_find(struct unwind_modules *modules, re
 		return rule;
 	return find_trampoline(modules, addr);
 }
+
+int unwind_modules_function(struct unwind_modules *modules, remote_addr addr,
+			    remote_addr *ret_start, uint64_t *ret_nr_bytes)
+{
+	const uint32_t index = module_map_find(modules->map, addr);
+	const struct module *module;
+	uint64_t vaddr;
+	int err = -ENOENT;
+
+	if (index == MODULE_MAP_NONE)
+		return -ENOENT;
+	module = &modules->modules[index];
+	vaddr = addr - module->load_bias;
+	if (module->eh_frame)
+		err = unwind_table_function(module->eh_frame, vaddr, &vaddr, ret_nr_bytes);
+	if (err && module->debug_frame)
+		err = unwind_table_function(module->debug_frame, vaddr, &vaddr, ret_nr_bytes);
+	if (!err)
+		*ret_start = vaddr + module->load_bias;
+	return err;
+}

@@ -34,5 +34,12 @@ void unwind_modules_destroy(struct unwind_modules *modules);
 const struct unwind_rule *unwind_modules_find(struct unwind_modules *modules, remote_addr addr,
 					      const struct cfi_section **ret_section);
 
+/*
+ * The function that the instruction at addr is in, from *ret_start on, as far as the module's
+ * information has been read: as it has once a rule was found. 0; -ENOENT: in none that is known.
+ */
+int unwind_modules_function(struct unwind_modules *modules, remote_addr addr,
+			    remote_addr *ret_start, uint64_t *ret_nr_bytes);
+
 /* Whether anything is mapped at addr, or at least around it. */
 bool unwind_modules_has(struct unwind_modules *modules, remote_addr addr);

@@ -345,3 +345,17 @@ const struct unwind_rule *unwind_table_find(struct unwind_table *table, uint64_t
 	row = find_row(table, function, (uint32_t)offset);
 	return row ? &table->rules[row->rule_index] : NULL;
 }
+
+int unwind_table_function(struct unwind_table *table, uint64_t vaddr, uint64_t *ret_vaddr,
+			  uint64_t *ret_nr_bytes)
+{
+	const uint64_t offset = vaddr - table->lowest_vaddr;
+	const struct function *function =
+		offset > UINT32_MAX ? NULL : find_function(table, (uint32_t)offset);
+
+	if (!function)
+		return -ENOENT;
+	*ret_vaddr = table->lowest_vaddr + table->starts[function - table->functions];
+	*ret_nr_bytes = function->nr_bytes;
+	return 0;
+}

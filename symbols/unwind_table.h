@@ -61,3 +61,7 @@ const struct cfi_section *unwind_table_section(const struct unwind_table *table)
  * function, or in one whose information is damaged there; or memory is lacking.
  */
 const struct unwind_rule *unwind_table_find(struct unwind_table *table, uint64_t vaddr);
+
+/* The function that the instruction at vaddr is in, from *ret_vaddr on. 0; -ENOENT: in none. */
+int unwind_table_function(struct unwind_table *table, uint64_t vaddr, uint64_t *ret_vaddr,
+			  uint64_t *ret_nr_bytes);

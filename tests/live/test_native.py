@@ -11,12 +11,23 @@ import trampoline_truth
 NATIVE_VERSIONS = ("3.12", "3.13", "3.14", "3.15")
 DURATION_S = 3
 
+# The threads of tests/targets/waits.py.
+WAYS = ("lock", "timed_lock", "sleep", "select_select", "epoll", "poll", "read", "receive", "get",
+        "get_simple", "condition", "event", "key_of_sort")
+
 # A stack that is wrong is worse than a hole. That some are is known (docs/architecture.md).
 MOST_WRONG = 0.03
 
 
 def attach_native(pid, *args):
     return support.pysample("attach", "-n", "-d", DURATION_S, "-f", "collapsed", *args, pid)
+
+
+def all_wait(pid):
+    """Whether as many threads as tests/targets/waits.py has are inside of the kernel."""
+    calls = [support.read("/proc/%d/task/%s/syscall" % (pid, tid))
+             for tid in os.listdir("/proc/%d/task" % pid)]
+    return len(calls) == len(WAYS) + 1 and "running\n" not in calls
 
 
 def is_allowed(result):
@@ -50,8 +61,7 @@ class Native(unittest.TestCase):
         self.assertLessEqual(counts["wrong"], MOST_WRONG * proven + 1, (counts, examples[:5]))
 
     def test_waiting(self):
-        """A thread that waits: what it has called in C is there, unless a hole is. Before 3.15
-        nothing is built with frame pointers, of which the kernel does not tell."""
+        """A thread that waits: what it has called in C is there."""
         with support.python_target(self.interpreter, "waiting") as target:
             result = attach_native(target.pid)
             is_allowed(result)
@@ -62,9 +72,24 @@ class Native(unittest.TestCase):
         for names in waiting:
             behind = names[names.index("wait_in_c") + 1:]
             self.assertIn("clock_nanosleep", " ".join(behind), names)
-            if self.interpreter.minor != "3.15":
-                self.assertNotIn(trampoline_truth.HOLE, names)
-                self.assertIn("_start", names)
+            self.assertNotIn(trampoline_truth.HOLE, names)
+            self.assertIn("_start", names)
+
+    def test_ways_of_waiting(self):
+        """3.15 is built with frame pointers, of which the kernel does not tell."""
+        with support.python_target(self.interpreter, "waits") as target:
+            support.wait_until(lambda: all_wait(target.pid), "all threads wait")
+            result = attach_native(target.pid)
+            is_allowed(result)
+        stacks = [[label.rsplit(" (", 1)[0] for label in stack]
+                  for stack in support.parse_collapsed(result.stdout)]
+        self.assertTrue(stacks, result.stderr)
+        for names in stacks:
+            self.assertNotIn(trampoline_truth.HOLE, names)
+        for way in WAYS:
+            ends = [names[-1] for names in stacks if way in names]
+            self.assertTrue(ends, way)
+            self.assertNotIn(way, ends)
 
     def test_c_between_python(self):
         """sorted() calls from C, so its frames stand between, and all begins at _start."""
