@@ -78,6 +78,30 @@ void session_count(const struct session *session, struct sampler_stats *ret_stat
 	ret_stats->other_syscalls += live->nr_writes - before->nr_writes;
 }
 
+void session_count_native(const struct session *session, struct run_native *ret_native)
+{
+	const struct sampler_natives_stats *stats;
+	const struct perf_events_stats *events;
+
+	*ret_native = session->native;
+	if (!session->natives)
+		return;
+	ret_native->is_on = true;
+	ret_native->user_cpu_only |= sampler_natives_user_only(session->natives);
+	if (!session->is_sampling)
+		return;
+	stats = sampler_natives_stats(session->natives);
+	events = sampler_natives_events(session->natives);
+	ret_native->nr_stacks += stats->nr_stacks;
+	ret_native->nr_broken += stats->nr_broken;
+	ret_native->nr_python_holed += stats->nr_python_holed;
+	ret_native->nr_unlearnt += stats->nr_unlearnt;
+	ret_native->nr_foreign += stats->nr_foreign;
+	ret_native->nr_dumps += events->nr_dumps;
+	ret_native->nr_lost_dumps += events->nr_lost;
+	ret_native->nr_refused += events->nr_refused;
+}
+
 void session_describe(const struct session *session, struct run *ret_run)
 {
 	const struct sampling_options *options = &session->options;
@@ -116,6 +140,7 @@ void session_describe(const struct session *session, struct run *ret_run)
 			},
 		.stats = stats,
 	};
+	session_count_native(session, &ret_run->info.native);
 }
 
 /* Opening. */
@@ -343,6 +368,7 @@ static void watch(struct session *session)
 static void count_program(struct session *session)
 {
 	session_count(session, &session->stats);
+	session_count_native(session, &session->native);
 	session->is_sampling = false;
 	session_sink_watch(&session->sink, &session->stats);
 	session->cache_reason = sampler_cache_reason(session->sampler);

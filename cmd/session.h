@@ -40,6 +40,7 @@ struct session {
 	struct sampler_stats stats;   /* of all programs before this one, at the end of all */
 	struct sampler_stats watched; /* what a recording is told of all, where there are several */
 	uint64_t watched_ns;	      /* when they were summed up last */
+	struct run_native native;     /* of all programs before this one, as stats */
 	uint64_t realtime_ns;	      /* what CLOCK_REALTIME was before CLOCK_MONOTONIC */
 	unsigned int nr_followed;     /* programs that came after the first */
 	enum target_next after;	      /* what came after the last one, if it is gone */
@@ -86,6 +87,9 @@ void session_close(struct session *session);
 
 /* The counters so far, also while it is being sampled. */
 void session_count(const struct session *session, struct sampler_stats *ret_stats);
+
+/* The same of C frames. */
+void session_count_native(const struct session *session, struct run_native *ret_native);
 
 /*
  * The run so far; without a target only what is known of ourselves. Its strings are borrowed

@@ -94,23 +94,22 @@ static void print_cache(const struct session *session)
 /* How well C frames could be told. */
 static void print_natives(const struct session *session)
 {
-	const struct sampler_natives_stats *stats;
+	struct run_native native;
 
-	if (!session->natives)
+	session_count_native(session, &native);
+	if (!native.is_on)
 		return;
-	stats = sampler_natives_stats(session->natives);
 	print_note("%" PRIu64 " sample%s with C frames%s; %" PRIu64 " lack some of them, %" PRIu64
 		   " some of Python's: " NATIVE_STACKS_HOLE,
-		   stats->nr_stacks, text_plural(stats->nr_stacks),
-		   sampler_natives_user_only(session->natives) ? ", user CPU only" : "",
-		   stats->nr_broken, stats->nr_python_holed);
+		   native.nr_stacks, text_plural(native.nr_stacks),
+		   native.user_cpu_only ? ", user CPU only" : "", native.nr_broken,
+		   native.nr_python_holed);
 	if (session->options.verbose)
 		print_note("of %" PRIu64 " dumps %" PRIu64 " came before it was known how to read "
 			   "them, %" PRIu64 " were of threads without Python, %" PRIu64
 			   " were lost; threads refused: %" PRIu64,
-			   sampler_natives_events(session->natives)->nr_dumps, stats->nr_unlearnt,
-			   stats->nr_foreign, sampler_natives_events(session->natives)->nr_lost,
-			   sampler_natives_events(session->natives)->nr_refused);
+			   native.nr_dumps, native.nr_unlearnt, native.nr_foreign,
+			   native.nr_lost_dumps, native.nr_refused);
 }
 
 /* What --verbose adds: all the counters. */

@@ -41,6 +41,7 @@ static const struct field fields[] = {
 	{"mode", FIELD_MODE, offsetof(struct run, info.mode)},
 	{"shown_mode", FIELD_MODE, offsetof(struct run, info.shown_mode)},
 	{"asked_hz", FIELD_DOUBLE, offsetof(struct run, info.asked_hz)},
+	{"native", FIELD_BOOL, offsetof(struct run, info.native.is_on)},
 	{"sampled_samples", FIELD_U64, offsetof(struct run, info.account.nr_samples)},
 	{"sampled_wall_ns", FIELD_U64, offsetof(struct run, info.account.wall_ns)},
 	{"sampled_cpu_ns", FIELD_U64, offsetof(struct run, info.account.cpu_ns)},
@@ -72,7 +73,23 @@ static const struct field fields[] = {
 	{"max_rss_kib", FIELD_U64, offsetof(struct run, info.max_rss_kib)},
 };
 
-enum { NR_FIELDS = sizeof(fields) / sizeof(*fields) };
+/* What there is of runs with C frames only. */
+static const struct field native_fields[] = {
+	{"native.user_cpu_only", FIELD_BOOL, offsetof(struct run, info.native.user_cpu_only)},
+	{"native.stacks", FIELD_U64, offsetof(struct run, info.native.nr_stacks)},
+	{"native.broken", FIELD_U64, offsetof(struct run, info.native.nr_broken)},
+	{"native.python_holed", FIELD_U64, offsetof(struct run, info.native.nr_python_holed)},
+	{"native.dumps", FIELD_U64, offsetof(struct run, info.native.nr_dumps)},
+	{"native.lost_dumps", FIELD_U64, offsetof(struct run, info.native.nr_lost_dumps)},
+	{"native.unlearnt_dumps", FIELD_U64, offsetof(struct run, info.native.nr_unlearnt)},
+	{"native.foreign_dumps", FIELD_U64, offsetof(struct run, info.native.nr_foreign)},
+	{"native.refused_threads", FIELD_U64, offsetof(struct run, info.native.nr_refused)},
+};
+
+enum {
+	NR_FIELDS = sizeof(fields) / sizeof(*fields),
+	NR_NATIVE_FIELDS = sizeof(native_fields) / sizeof(*native_fields),
+};
 
 /* What the losses' names begin with: lost.grew, … */
 #define LOST "lost."
@@ -121,17 +138,29 @@ static const char *field_text(const struct field *field, const struct run *run,
 	return NULL;
 }
 
+/* Call pair() for those of nr fields that are known. */
+static void tell_fields(const struct run *run, const struct field *list, int nr,
+			void (*pair)(void *context, const char *name, const char *value),
+			void *context)
+{
+	char text[TEXT_MAX_BYTES];
+
+	for (int i = 0; i < nr; i++) {
+		const char *value = field_text(&list[i], run, text);
+
+		if (value)
+			pair(context, list[i].name, value);
+	}
+}
+
 void run_tell(const struct run *run,
 	      void (*pair)(void *context, const char *name, const char *value), void *context)
 {
 	char name[TEXT_MAX_BYTES], text[TEXT_MAX_BYTES];
 
-	for (int i = 0; i < NR_FIELDS; i++) {
-		const char *value = field_text(&fields[i], run, text);
-
-		if (value)
-			pair(context, fields[i].name, value);
-	}
+	tell_fields(run, fields, NR_FIELDS, pair, context);
+	if (run->info.native.is_on)
+		tell_fields(run, native_fields, NR_NATIVE_FIELDS, pair, context);
 	for (int i = 0; i < NR_SAMPLE_LOSSES; i++) {
 		(void)snprintf(name, sizeof(name), LOST "%s", loss_name((enum sample_loss)i));
 		pair(context, name, number_text(run->stats.lost[i], text));
@@ -244,16 +273,26 @@ static int find_loss(const char *name)
 	return loss;
 }
 
+/* The field of a name; NULL: there is none. */
+static const struct field *find_field(const char *name)
+{
+	for (int i = 0; i < NR_FIELDS; i++)
+		if (strcmp(name, fields[i].name) == 0)
+			return &fields[i];
+	for (int i = 0; i < NR_NATIVE_FIELDS; i++)
+		if (strcmp(name, native_fields[i].name) == 0)
+			return &native_fields[i];
+	return NULL;
+}
+
 int run_told_take(struct run_told *told, const char *name, const char *value)
 {
 	const int loss = find_loss(name);
+	const struct field *field = find_field(name);
 
 	if (loss < NR_SAMPLE_LOSSES)
 		(void)parse_number(value, &told->run.stats.lost[loss]);
-	for (int i = 0; i < NR_FIELDS; i++)
-		if (strcmp(name, fields[i].name) == 0)
-			return field_take(told, &fields[i], value);
-	return 0;
+	return field ? field_take(told, field, value) : 0;
 }
 
 void run_told_done(struct run_told *told)

@@ -8,6 +8,20 @@
 
 #include "output/profile.h"
 
+/* What sampling with C frames was, and came to. All zero: without. */
+struct run_native {
+	bool is_on;
+	bool user_cpu_only;	  /* the kernel did not tell of threads while they were in it */
+	uint64_t nr_stacks;	  /* samples with C frames */
+	uint64_t nr_broken;	  /* of those, so many whose C frames have a hole */
+	uint64_t nr_python_holed; /* and so many whose Python frames have one */
+	uint64_t nr_dumps;	  /* of registers and a stack, that the kernel made */
+	uint64_t nr_lost_dumps;	  /* it had no room for */
+	uint64_t nr_unlearnt;	  /* dumps that came before it was known how to read them */
+	uint64_t nr_foreign;	  /* dumps of threads that Python does not know */
+	uint64_t nr_refused;	  /* threads that could not be followed */
+};
+
 /* Strings are borrowed, as the target has them, not escaped; NULL if not known. */
 struct run_info {
 	const char *pysample;	   /* version of the sampler */
@@ -27,6 +41,7 @@ struct run_info {
 	struct profile_account account;
 	uint64_t shown_ns; /* the weights of the samples that the mode shows */
 	double asked_hz;   /* ticks per second asked for; 0: as fast as possible */
+	struct run_native native;
 
 	/* Of pysample itself, as getrusage(2) counts them. */
 	uint64_t cpu_user_ns;

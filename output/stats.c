@@ -62,6 +62,26 @@ static void write_account(struct json *json, const struct run_info *info)
 		json_null(json);
 }
 
+static void write_native(struct json *json, const struct run_native *native)
+{
+	json_key(json, "native");
+	if (!native->is_on) {
+		json_null(json);
+		return;
+	}
+	json_object_begin(json);
+	json_member_bool(json, "user_cpu_only", native->user_cpu_only);
+	json_member_u64(json, "stacks", native->nr_stacks);
+	json_member_u64(json, "broken", native->nr_broken);
+	json_member_u64(json, "python_holed", native->nr_python_holed);
+	json_member_u64(json, "dumps", native->nr_dumps);
+	json_member_u64(json, "lost_dumps", native->nr_lost_dumps);
+	json_member_u64(json, "unlearnt_dumps", native->nr_unlearnt);
+	json_member_u64(json, "foreign_dumps", native->nr_foreign);
+	json_member_u64(json, "refused_threads", native->nr_refused);
+	json_object_end(json);
+}
+
 static void write_info(struct json *json, const struct run_info *info)
 {
 	json_key(json, "asked_hz");
@@ -97,6 +117,7 @@ void stats_append_json(struct json *json, const struct sampler_stats *stats,
 {
 	write_counters(json, stats);
 	write_account(json, info);
+	write_native(json, &info->native);
 	write_info(json, info);
 }
 

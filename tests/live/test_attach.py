@@ -23,9 +23,9 @@ STATS_KEYS = {"ticks", "samples", "lost", "trimmed", "late_ticks", "failed_ticks
               "p50_lateness_ns", "p99_lateness_ns", "max_lateness_ns", "achieved_hz", "wall_s",
               "first_sample_ns", "cpu_user_s", "cpu_sys_s", "max_rss_kib", "reads",
               "other_syscalls", "clock_reads", "clockless_threads", "rough_clock_threads", "mode",
-              "unit", "shown_samples", "jit_samples", "shown_s", "sampled_wall_s", "sampled_cpu_s", "python",
-              "python_free_threaded", "python_newer_than_tested", "runtime_found_by", "pysample",
-              "arguments", "host", "start_unix_ns"}
+              "unit", "shown_samples", "jit_samples", "shown_s", "sampled_wall_s", "sampled_cpu_s",
+              "native", "python", "python_free_threaded", "python_newer_than_tested",
+              "runtime_found_by", "pysample", "arguments", "host", "start_unix_ns"}
 
 
 class Profile:

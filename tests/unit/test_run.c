@@ -26,6 +26,7 @@ static const struct run some = {
 		 .account = {10, 9, 4, 8000, 7000, 6},
 		 .shown_ns = 5000,
 		 .asked_hz = 0.1,
+		 .native = {true, true, 31, 32, 33, 34, 35, 36, 37, 38},
 		 .cpu_user_ns = 11,
 		 .cpu_sys_ns = 12,
 		 .max_rss_kib = 13},
@@ -107,6 +108,8 @@ Test(run, is_what_was_told)
 	cr_assert(strstr(teller.text, "wall_s=2\n") != NULL);
 	cr_assert(strstr(teller.text, "mode=gil\n") != NULL);
 	cr_assert(strstr(teller.text, "lost.grew=21\n") != NULL);
+	cr_assert(strstr(teller.text, "\nnative.user_cpu_only=true\n") != NULL);
+	cr_assert(strstr(teller.text, "\nnative.refused_threads=38\n") != NULL);
 	cr_assert(strstr(teller.text, "samples=18446744073709551615\n") != NULL);
 
 	run_tell(&teller.told.run, take, &again);
@@ -125,6 +128,8 @@ Test(run, does_not_tell_what_is_not_known)
 	expect_equal(&teller.told.run, &nothing);
 	cr_assert(strstr(teller.text, "pid=") == NULL);
 	cr_assert(strstr(teller.text, "host=") == NULL);
+	cr_assert(strstr(teller.text, "\nnative=false\n") != NULL);
+	cr_assert(strstr(teller.text, "native.") == NULL);
 	run_told_done(&teller.told);
 }
 

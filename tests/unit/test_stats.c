@@ -65,6 +65,7 @@ Test(stats, everything)
 			    .nr_cpu_measured = 9},
 		.shown_ns = 1125000000,
 		.asked_hz = 1000,
+		.native = {true, true, 31, 32, 33, 34, 35, 36, 37, 38},
 		.cpu_user_ns = 1500000000,
 		.cpu_sys_ns = 250000000,
 		.max_rss_kib = 2048,
@@ -107,6 +108,17 @@ Test(stats, everything)
 		    "  \"shown_s\": 1.125,\n"
 		    "  \"sampled_wall_s\": 2.5,\n"
 		    "  \"sampled_cpu_s\": 1.25,\n"
+		    "  \"native\": {\n"
+		    "    \"user_cpu_only\": true,\n"
+		    "    \"stacks\": 31,\n"
+		    "    \"broken\": 32,\n"
+		    "    \"python_holed\": 33,\n"
+		    "    \"dumps\": 34,\n"
+		    "    \"lost_dumps\": 35,\n"
+		    "    \"unlearnt_dumps\": 36,\n"
+		    "    \"foreign_dumps\": 37,\n"
+		    "    \"refused_threads\": 38\n"
+		    "  },\n"
 		    "  \"asked_hz\": 1000,\n"
 		    "  \"cpu_user_s\": 1.5,\n"
 		    "  \"cpu_sys_s\": 0.25,\n"
@@ -166,6 +178,7 @@ Test(stats, nothing_known)
 		    "  \"shown_s\": 0,\n"
 		    "  \"sampled_wall_s\": 0,\n"
 		    "  \"sampled_cpu_s\": null,\n"
+		    "  \"native\": null,\n"
 		    "  \"asked_hz\": null,\n"
 		    "  \"cpu_user_s\": 0,\n"
 		    "  \"cpu_sys_s\": 0,\n"
