@@ -9,6 +9,7 @@
 
 #include "output/call_graph.h"
 #include "output/callgrind_names.h"
+#include "output/caveats.h"
 #include "output/label.h"
 #include "output/text.h"
 #include "procmem/cleanup.h"
@@ -167,6 +168,19 @@ static void put_runs(struct text *text, const struct artefact *artefact)
 	}
 }
 
+/* Of all runs, behind them. */
+static void put_caveats(struct text *text, const struct artefact *artefact)
+{
+	struct text caveats = {0};
+
+	caveats_append(&caveats, artefact);
+	if (caveats.length)
+		put_run_pair(text, "note", text_string(&caveats));
+	if (caveats.error)
+		text->error = caveats.error;
+	text_done(&caveats);
+}
+
 /* The last line of the header has to be "events:". */
 static void put_events(struct text *text, const struct profile *profile)
 {
@@ -256,6 +270,7 @@ static int file_write(struct writer *writer)
 	int err;
 
 	put_runs(&writer->text, writer->artefact);
+	put_caveats(&writer->text, writer->artefact);
 	put_events(&writer->text, writer->graph.profile);
 	put_root(writer);
 	err = costs_write(writer);

@@ -162,7 +162,7 @@ static void put_function_name(struct text *text, const struct profile_function *
 		text_printf(text, ":%" PRId32, function->first_line);
 	} else if (function->path[0]) {
 		text_puts(text, " (");
-		label_append_location(text, function->path, 0, LABEL_DISPLAY);
+		label_append_location(text, function->path, "", 0, LABEL_DISPLAY);
 		text_puts(text, ")");
 	}
 }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "output/caveats.h"
 #include "output/flame_colour.h"
 #include "output/label.h"
 #include "output/loss.h"
@@ -397,7 +398,7 @@ static void put_legend(struct svg *svg, uint32_t y)
 			    SIDE_PAD, y, 100 * svg->max_change);
 }
 
-/* What is not in the image. */
+/* What is not in the image, and what has to be known of what is. */
 static void put_notes(struct svg *svg, uint32_t y)
 {
 	text_printf(&svg->text, "<text x=\"%d\" y=\"%" PRIu32 "\" fill=\"#666\">", SIDE_PAD, y);
@@ -414,8 +415,11 @@ static void put_notes(struct svg *svg, uint32_t y)
 			    text_plural(svg->nr_deep), SVG_MAX_ROWS);
 	}
 	if (svg->gone)
-		text_printf(&svg->text, "%.2f%% of the base are stacks that are not here.",
+		text_printf(&svg->text, "%.2f%% of the base are stacks that are not here. ",
 			    100 * share_of(svg->gone, svg->all_base));
+	text_clear(&svg->label);
+	caveats_append(&svg->label, svg->artefact);
+	xml_puts(&svg->text, text_string(&svg->label));
 	text_puts(&svg->text, "</text>\n");
 }
 

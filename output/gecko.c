@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdbool.h>
 
+#include "output/caveats.h"
 #include "output/gecko_markers.h"
 #include "output/gecko_writer.h"
 #include "output/gzip.h"
@@ -150,6 +151,11 @@ static void pair_write(void *context, const char *name, const char *value)
 static void runs_write(struct gecko_writer *writer, const struct artefact *artefact)
 {
 	struct json *json = &writer->json;
+	struct text caveats = {0};
+
+	caveats_append(&caveats, artefact);
+	if (caveats.error)
+		writer->error = caveats.error;
 
 	json_key(json, "extra");
 	json_array_begin(json);
@@ -160,11 +166,14 @@ static void runs_write(struct gecko_writer *writer, const struct artefact *artef
 		gecko_string(writer, "label", text_string(&writer->text));
 		json_key(json, "entries");
 		json_array_begin(json);
+		if (caveats.length)
+			pair_write(writer, "note", text_string(&caveats));
 		run_tell(&artefact->runs[i], pair_write, writer);
 		json_array_end(json);
 		json_object_end(json);
 	}
 	json_array_end(json);
+	text_done(&caveats);
 }
 
 /* Between ticks, as asked for, else as it was. */

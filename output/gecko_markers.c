@@ -8,6 +8,7 @@ static const struct {
 	[GECKO_COLLECTS] = {"GC", SAMPLE_GC},
 	[GECKO_HAS_GIL] = {"Has GIL", SAMPLE_HOLDS_GIL},
 	[GECKO_WAITS_FOR_GIL] = {"Waits for GIL", SAMPLE_WAITS_FOR_GIL},
+	[GECKO_IN_JIT] = {"In JIT", SAMPLE_IN_JIT},
 };
 
 const char *gecko_marker_name(enum gecko_marker_kind kind)

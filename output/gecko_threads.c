@@ -98,7 +98,14 @@ static void marker_phase(struct gecko_writer *writer, const struct gecko_marker 
 
 static void marker_category(struct gecko_writer *writer, const struct gecko_marker *marker)
 {
-	json_u64(&writer->json, marker->kind == GECKO_COLLECTS ? ORIGIN_COLLECTOR : ORIGIN_OTHER);
+	static const enum origin origins[NR_GECKO_MARKERS] = {
+		[GECKO_COLLECTS] = ORIGIN_COLLECTOR,
+		[GECKO_HAS_GIL] = ORIGIN_OTHER,
+		[GECKO_WAITS_FOR_GIL] = ORIGIN_OTHER,
+		[GECKO_IN_JIT] = ORIGIN_JIT,
+	};
+
+	json_u64(&writer->json, (uint64_t)origins[marker->kind]);
 }
 
 static void marker_data(struct gecko_writer *writer, const struct gecko_marker *marker)

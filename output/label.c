@@ -42,18 +42,19 @@ void label_append_escaped(struct text *text, const char *bytes, size_t length,
 	text_append(text, bytes + start, length - start);
 }
 
-void label_append_location(struct text *text, const char *path, int32_t line,
+void label_append_location(struct text *text, const char *path, const char *mark, int32_t line,
 			   enum label_style style)
 {
 	if (!path[0])
 		return;
 	label_append_escaped(text, path, strlen(path), style);
 	if (line)
-		text_printf(text, ":%" PRId32, line);
+		text_printf(text, ":%s%" PRId32, mark, line);
 }
 
-void label_append_function(struct text *text, const char *qualname, const char *path, int32_t line,
-			   enum label_style style)
+/* "qualname (path:line)", with a mark in front of the line. */
+static void append_function(struct text *text, const char *qualname, const char *path,
+			    const char *mark, int32_t line, enum label_style style)
 {
 	label_append_escaped(text, qualname, strlen(qualname), style);
 	if (!qualname[0])
@@ -61,8 +62,22 @@ void label_append_function(struct text *text, const char *qualname, const char *
 	if (!path[0])
 		return;
 	text_puts(text, " (");
-	label_append_location(text, path, line, style);
+	label_append_location(text, path, mark, line, style);
 	text_puts(text, ")");
+}
+
+void label_append_function(struct text *text, const char *qualname, const char *path, int32_t line,
+			   enum label_style style)
+{
+	append_function(text, qualname, path, "", line, style);
+}
+
+const char *label_line_mark(const struct profile *profile, uint32_t frame)
+{
+	uint32_t nr;
+	const bool is_late = profile_frames(profile, &nr)[frame].is_late;
+
+	return is_late && profile_options(profile)->by_line ? "~" : "";
 }
 
 void label_append_thread(struct text *text, const struct profile_thread *thread,
@@ -100,7 +115,9 @@ void label_append_frame(struct text *text, const struct profile *profile, uint32
 		const struct profile_function *function =
 			&profile_functions(profile, &nr)[row->function];
 
-		label_append_function(text, function->qualname, function->path, row->line, style);
+		append_function(text, function->qualname, function->path,
+				style == LABEL_COLLAPSED ? "" : label_line_mark(profile, frame),
+				row->line, style);
 	}
 	if (style == LABEL_COLLAPSED)
 		label_end_leaf(text);

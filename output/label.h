@@ -32,8 +32,11 @@ enum label_style {
 void label_append_escaped(struct text *text, const char *bytes, size_t length,
 			  enum label_style style);
 
-/* "path:line", "path" if the line is not known (0), nothing if the path is empty. */
-void label_append_location(struct text *text, const char *path, int32_t line,
+/*
+ * "path:line" with the mark in front of the line, "path" if the line is not known (0), nothing
+ * if the path is empty.
+ */
+void label_append_location(struct text *text, const char *path, const char *mark, int32_t line,
 			   enum label_style style);
 
 /* "qualname (path:line)"; "?" for an empty name, no parentheses for an empty path. */
@@ -48,8 +51,15 @@ void label_append_thread(struct text *text, const struct profile_thread *thread,
 			 enum label_style style);
 
 /*
- * The label of a row of the profile, of whichever kind. In LABEL_COLLAPSED also
- * safe as the last frame of a line: label_end_leaf() was applied.
+ * The mark of a row's line: "~" where rows are lines and this one may be a statement late
+ * (profile_frame.is_late), else "". Static.
+ */
+const char *label_line_mark(const struct profile *profile, uint32_t frame);
+
+/*
+ * The label of a row of the profile, of whichever kind, with the mark of its line. In
+ * LABEL_COLLAPSED also safe as the last frame of a line: label_end_leaf() was applied; lines
+ * have no marks there, as stacks of two files are compared by their names.
  */
 void label_append_frame(struct text *text, const struct profile *profile, uint32_t frame,
 			enum label_style style);

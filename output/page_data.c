@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "output/caveats.h"
 #include "output/json.h"
 #include "output/page_columns.h"
 #include "output/page_index.h"
@@ -191,6 +192,15 @@ static void write_base_idle(struct json *json, const struct profile *profile)
 	json_object_end(json);
 }
 
+static void write_caveats(struct json *json, const struct artefact *artefact)
+{
+	struct text text = {0};
+
+	caveats_append(&text, artefact);
+	json_member_string(json, "caveats", text_string(&text));
+	text_done(&text);
+}
+
 static int meta_write(const struct page_data *data, FILE *out)
 {
 	const struct artefact *artefact = data->artefact;
@@ -210,6 +220,7 @@ static int meta_write(const struct page_data *data, FILE *out)
 	json_u64(&json, data->index.nr_ticks ? data->index.ticks_us[0] : 0);
 	write_runs(&json, "runs", artefact->runs, artefact->nr_runs);
 	write_runs(&json, "base_runs", artefact->base_runs, artefact->nr_base_runs);
+	write_caveats(&json, artefact);
 	if (artefact->has_base)
 		write_base_idle(&json, artefact->profile);
 	write_strings(&json, &data->index.strings);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "output/caveats.h"
 #include "output/gzip.h"
 #include "output/label.h"
 #include "output/profile.pb-c.h"
@@ -30,7 +31,7 @@ struct writer {
 	uint64_t *path; /* owned; ids of a stack's locations, innermost first */
 	uint32_t max_path;
 	struct thread_samples samples;
-	struct profile_weight *weights; /* owned; of a thread's stacks, by node; idle is the last */
+	struct profile_weight *weights; /* owned; of a thread's stacks: stack_index() */
 	uint32_t *seen;			/* owned; those that have a weight */
 	uint32_t nr_nodes;
 	uint32_t nr_runs;
@@ -335,12 +336,26 @@ static int idle_function_write(struct writer *writer)
 		   : location_write(writer, idle_id(nr_frames), idle_id(nr_functions), &idle, 0);
 }
 
+enum { MAX_LABELS = 4 };
+
 /* The labels of a thread's samples. */
 struct thread_labels {
-	Perftools__Profiles__Label labels[3];
-	Perftools__Profiles__Label *pointers[3];
+	Perftools__Profiles__Label labels[MAX_LABELS];
+	Perftools__Profiles__Label *pointers[MAX_LABELS];
 	size_t nr;
 };
+
+static int text_add(struct writer *writer, struct thread_labels *labels, const char *key,
+		    const char *value)
+{
+	Perftools__Profiles__Label *label = &labels->labels[labels->nr];
+	int err = string_find(writer, key, &label->key);
+
+	if (!err)
+		err = string_find(writer, value, &label->str);
+	labels->nr++;
+	return err;
+}
 
 static int number_add(struct writer *writer, struct thread_labels *labels, const char *key,
 		      int64_t number)
@@ -366,16 +381,12 @@ static int labels_make(struct writer *writer, uint32_t thread, struct thread_lab
 	int err = 0;
 
 	labels->nr = 0;
-	for (size_t i = 0; i < 3; i++) {
+	for (size_t i = 0; i < MAX_LABELS; i++) {
 		perftools__profiles__label__init(&labels->labels[i]);
 		labels->pointers[i] = &labels->labels[i];
 	}
-	if (name[0]) {
-		err = string_find(writer, "thread", &labels->labels[0].key);
-		if (!err)
-			err = string_find(writer, name, &labels->labels[0].str);
-		labels->nr = 1;
-	}
+	if (name[0])
+		err = text_add(writer, labels, "thread", name);
 	if (!err && thread != PROFILE_NONE)
 		err = number_add(writer, labels, "thread_id", threads[thread].tid);
 	if (!err && process)
@@ -434,7 +445,19 @@ static int stack_write(struct writer *writer, uint32_t node, struct profile_weig
 	return err ? err : sample_write(writer, depth, weight, labels);
 }
 
-/* Sum up a thread's samples by their nodes; how many of those have any is returned. */
+/*
+ * Where a sample's weight is summed up: those of one stack apart if they ran in code of the JIT.
+ * Samples without a Python frame come behind all nodes.
+ */
+static uint32_t stack_index(const struct writer *writer, const struct profile_sample *sample)
+{
+	const uint32_t node = thread_samples_node(writer->profile, sample->node);
+
+	return 2 * (node == PROFILE_NONE ? writer->nr_nodes : node) +
+	       ((sample->flags & SAMPLE_IN_JIT) != 0);
+}
+
+/* Sum up a thread's samples by their stacks; how many of those have any is returned. */
 static uint32_t weights_sum(struct writer *writer, const struct thread_slice *slice)
 {
 	uint32_t nr;
@@ -443,8 +466,7 @@ static uint32_t weights_sum(struct writer *writer, const struct thread_slice *sl
 
 	for (uint32_t i = slice->first; i < slice->end; i++) {
 		const struct profile_sample *sample = &rows[writer->samples.order[i]];
-		uint32_t node = thread_samples_node(writer->profile, sample->node);
-		uint32_t index = node == PROFILE_NONE ? writer->nr_nodes : node;
+		uint32_t index = stack_index(writer, sample);
 
 		if (!writer->weights[index].samples)
 			writer->seen[nr_seen++] = index;
@@ -459,12 +481,17 @@ static int thread_write(struct writer *writer, const struct thread_slice *slice)
 	uint32_t nr_seen = weights_sum(writer, slice);
 	struct thread_labels labels;
 	int err = labels_make(writer, slice->thread, &labels);
+	const size_t nr_labels = labels.nr;
 
 	for (uint32_t i = 0; !err && i < nr_seen; i++) {
 		uint32_t index = writer->seen[i];
-		uint32_t node = index == writer->nr_nodes ? PROFILE_NONE : index;
+		uint32_t node = index / 2 == writer->nr_nodes ? PROFILE_NONE : index / 2;
 
-		err = stack_write(writer, node, writer->weights[index], &labels);
+		labels.nr = nr_labels;
+		if (index % 2)
+			err = text_add(writer, &labels, "jit", "true");
+		if (!err)
+			err = stack_write(writer, node, writer->weights[index], &labels);
 		writer->weights[index] = (struct profile_weight){0};
 	}
 	return err;
@@ -477,8 +504,8 @@ static int samples_write(struct writer *writer)
 	if (err)
 		return err;
 	(void)profile_nodes(writer->profile, &writer->nr_nodes);
-	writer->weights = calloc((size_t)writer->nr_nodes + 1, sizeof(*writer->weights));
-	writer->seen = calloc((size_t)writer->nr_nodes + 1, sizeof(*writer->seen));
+	writer->weights = calloc(2 * ((size_t)writer->nr_nodes + 1), sizeof(*writer->weights));
+	writer->seen = calloc(2 * ((size_t)writer->nr_nodes + 1), sizeof(*writer->seen));
 	if (!writer->weights || !writer->seen)
 		return -ENOMEM;
 	for (uint32_t i = 0; !err && i < writer->samples.nr_slices; i++)
@@ -511,9 +538,16 @@ static void comment_write(void *context, const char *name, const char *value)
 /* Their strings are not kept: no other one may be found after this. */
 static int comments_write(struct writer *writer, const struct artefact *artefact)
 {
+	struct text caveats = {0};
+
 	writer->nr_runs = artefact->nr_runs;
 	for (writer->run = 0; writer->run < writer->nr_runs; writer->run++)
 		run_tell(&artefact->runs[writer->run], comment_write, writer);
+	writer->nr_runs = 0; /* what follows is of none alone */
+	caveats_append(&caveats, artefact);
+	if (caveats.length)
+		comment_write(writer, "note", text_string(&caveats));
+	text_done(&caveats);
 	return writer->error;
 }
 

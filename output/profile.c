@@ -111,7 +111,7 @@ int profile_add_thread(struct profile *profile, const struct profile_thread *thr
 
 int profile_thread_root(struct profile *profile, uint32_t thread, uint32_t *ret_node)
 {
-	const struct profile_frame frame = {PROFILE_NONE, 0, thread};
+	const struct profile_frame frame = {.function = PROFILE_NONE, .thread = thread};
 	uint32_t *root = thread == PROFILE_NONE ? &profile->shared_root : &profile->roots[thread];
 	int err = 0;
 
@@ -194,6 +194,21 @@ static int count_base(struct profile *profile, uint32_t node, uint64_t weight_ns
 	return 0;
 }
 
+/* Mark the row of the innermost frame of Python's in a stack. */
+static void mark_late(struct profile_tree *tree, uint32_t node)
+{
+	for (; node != PROFILE_NONE; node = tree->nodes[node].parent) {
+		struct profile_frame *frame = &tree->frames[tree->nodes[node].frame];
+
+		if (frame->function == PROFILE_NONE)
+			return;
+		if (tree->functions.rows[frame->function].kind == FUNCTION_PYTHON) {
+			frame->is_late = true;
+			return;
+		}
+	}
+}
+
 /* Count the weight of a sample shown. */
 static int count_weight(struct profile *profile, enum profile_side side,
 			const struct profile_sample *sample, uint64_t weight_ns)
@@ -208,6 +223,8 @@ static int count_weight(struct profile *profile, enum profile_side side,
 	if (!err && sample->node != PROFILE_NONE) {
 		profile->tree.nodes[sample->node].self_samples++;
 		profile->tree.nodes[sample->node].self_ns += weight_ns;
+		if (sample->flags & SAMPLE_IN_JIT)
+			mark_late(&profile->tree, sample->node);
 	}
 	return err;
 }

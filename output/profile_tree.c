@@ -55,7 +55,7 @@ int profile_tree_get_frame(struct profile_tree *tree, uint32_t function, int32_t
 			   uint32_t *ret_frame)
 {
 	uint32_t index = pair_map_find(&tree->frame_of_line, function, (uint32_t)line);
-	struct profile_frame frame = {function, line, PROFILE_NONE};
+	struct profile_frame frame = {.function = function, .line = line, .thread = PROFILE_NONE};
 	int err;
 
 	if (index != PAIR_MAP_NONE) {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "output/caveats.h"
 #include "output/json.h"
 #include "output/label.h"
 #include "output/run_json.h"
@@ -292,6 +293,27 @@ static void frames_write(struct writer *writer)
 	json_object_end(json);
 }
 
+/* What was run, and what has to be known of it, for there is no other place. */
+static void title_write(struct writer *writer, const struct artefact *artefact)
+{
+	const char *command = artefact->nr_runs ? artefact->runs[0].info.command_line : NULL;
+	struct text *text = &writer->text;
+	size_t length;
+
+	text_clear(text);
+	if (command)
+		text_puts(text, command);
+	text_puts(text, command ? " [" : "[");
+	length = text->length;
+	caveats_append(text, artefact);
+	if (text->length > length) {
+		text_puts(text, "]");
+		json_member_string(&writer->json, "name", text_string(text));
+	} else if (command) {
+		json_member_string(&writer->json, "name", command);
+	}
+}
+
 /* What the format has a place for, and a member of our own, which readers pass over. */
 static void about_write(struct writer *writer, const struct artefact *artefact)
 {
@@ -301,10 +323,7 @@ static void about_write(struct writer *writer, const struct artefact *artefact)
 	json_string(json, SCHEMA);
 	json_key(json, "exporter");
 	json_string(json, "pysample@" PYSAMPLE_VERSION);
-	if (artefact->nr_runs && artefact->runs[0].info.command_line) {
-		json_key(json, "name");
-		json_string(json, artefact->runs[0].info.command_line);
-	}
+	title_write(writer, artefact);
 	json_key(json, "activeProfileIndex");
 	json_u64(json, writer->samples.busiest);
 	json_key(json, "pysample");

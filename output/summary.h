@@ -8,8 +8,8 @@
 
 /*
  * Write the summary to out and flush it: of each run what was sampled, in one line each if
- * they are many, then what options ask for, one below the other: callers, callees, the tree;
- * if none of them, the table.
+ * they are many; what has to be known of the samples (caveats.h); then what options ask for, one
+ * below the other: callers, callees, the tree; if none of them, the table.
  *
  * Rows of the table are sorted by self time, then total time, then name. Percentages are of
  * the time that all samples stand for; the self ones add up to 100, with a row

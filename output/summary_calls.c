@@ -81,6 +81,7 @@ static struct summary_name party_name(const struct call_graph *graph, uint32_t p
 	name = summary_name_of_frame(graph->profile, graph->parties[party].frame);
 	if (name.function)
 		name.line = name.function->first_line;
+	name.mark = "";
 	return name;
 }
 

@@ -97,7 +97,8 @@ static int rows_collect(struct table *table)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < nr; i++)
 		row_add(table, summary_name_of_frame(profile, i), now[i], before[i]);
-	row_add(table, (struct summary_name){LABEL_NO_PYTHON_FRAMES, NULL, 0, PROFILE_NONE},
+	row_add(table,
+		(struct summary_name){.words = LABEL_NO_PYTHON_FRAMES, .frame = PROFILE_NONE},
 		(struct profile_total){idle_now_ns, idle_now_ns},
 		(struct profile_total){idle_before_ns, idle_before_ns});
 	qsort(table->rows, table->nr_rows, sizeof(*table->rows), row_compare);

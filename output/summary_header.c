@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "output/caveats.h"
 #include "output/label.h"
 #include "output/loss.h"
 #include "output/stats.h"
@@ -263,6 +264,16 @@ static void print_shown(struct summary_page *page)
 	text_puts(&page->out, "\n");
 }
 
+static void print_caveats(struct summary_page *page)
+{
+	text_clear(&page->cell);
+	caveats_append(&page->cell, page->artefact);
+	if (!page->cell.length)
+		return;
+	summary_page_line(page, "");
+	text_puts(&page->out, "\n");
+}
+
 void summary_header_print(struct summary_page *page)
 {
 	const struct artefact *artefact = page->artefact;
@@ -276,4 +287,5 @@ void summary_header_print(struct summary_page *page)
 	}
 	if (is_part(artefact))
 		print_shown(page);
+	print_caveats(page);
 }

@@ -10,7 +10,8 @@ struct summary_name summary_name_of_frame(const struct profile *profile, uint32_
 {
 	uint32_t nr;
 	const struct profile_frame *row = &profile_frames(profile, &nr)[frame];
-	struct summary_name name = {.frame = frame, .line = row->line};
+	struct summary_name name = {
+		.frame = frame, .line = row->line, .mark = label_line_mark(profile, frame)};
 
 	if (row->function != PROFILE_NONE)
 		name.function = &profile_functions(profile, &nr)[row->function];
@@ -48,7 +49,8 @@ static const char *place_text(struct summary_page *page, const struct summary_na
 {
 	text_clear(&page->cell);
 	if (!name->words && name->function)
-		label_append_location(&page->cell, name->function->path, name->line, LABEL_DISPLAY);
+		label_append_location(&page->cell, name->function->path, name->mark, name->line,
+				      LABEL_DISPLAY);
 	return text_string(&page->cell);
 }
 

@@ -13,7 +13,8 @@ struct summary_name {
 	const char *words;			 /* for what is no frame; NULL */
 	const struct profile_function *function; /* with its line; NULL: the frame is a root */
 	int32_t line;
-	uint32_t frame; /* of the profile */
+	const char *mark; /* in front of the line: label_line_mark(); static */
+	uint32_t frame;	  /* of the profile */
 };
 
 /* The name of a row of the profile. */

@@ -21,8 +21,9 @@ export const STATES = {
 	waits: [4, 4, true, "Waits for the GIL"],
 	gc: [8, 8, true, "Collects garbage"],
 	exception: [16, 16, true, "Handles an exception"],
+	jit: [4096, 4096, true, "Runs in JIT code"],
 };
-const ON_CPU = 64, IN_GC = 8, RUNNING = 65, HAS_CPU = 192;
+const ON_CPU = 64, IN_GC = 8, RUNNING = 65, HAS_CPU = 192, IN_JIT = 4096;
 export const STRIP_BINS = 2048;
 
 const CONTROL = /[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|\p{Cs}/gu;
@@ -63,7 +64,7 @@ export function isTimeless(meta) {
 /* Samples lie thread by thread, each thread's in the order of time. */
 function decodeSamples(column, meta, idleNode) {
 	const ticks = running(column["tick.time"], meta.first_us), counts = column["thread.count"];
-	const tick = column["sample.tick"], weight = column["sample.weight"], flags = Uint8Array.from(column["sample.flags"]);
+	const tick = column["sample.tick"], weight = column["sample.weight"], flags = Uint16Array.from(column["sample.flags"]);
 	const cpus = column["sample.cpu"], cpu = cpus && new Float64Array(tick.length);
 	const time = new Float64Array(tick.length), node = new Int32Array(tick.length);
 	const threads = [];
@@ -106,6 +107,24 @@ function decodeFunctions(column, meta) {
 	return { n: n + 1, name, path, brief, first, origin, idle: n, pathIndex: column["function.path"] };
 }
 
+/*
+ * Lines that may be a statement late, as lineKey(): those of Python's innermost frame of samples
+ * that ran in code of CPython's JIT.
+ */
+function lateLines(column, meta, { func, line, parent }, { n, node, flags }) {
+	const late = new Set(), python = meta.kinds.indexOf("python"), kind = column["function.kind"];
+	for (let i = 0; i < n; i++) {
+		let at = flags[i] & IN_JIT ? node[i] : -1;
+		while (at >= 0 && kind[func[at]] !== python)
+			at = parent[at];
+		if (at >= 0 && line[at])
+			late.add(lineKey(func[at], line[at]));
+	}
+	return late;
+}
+
+const lineKey = (f, line) => f * 2 ** 31 + line;
+
 /* The whole profile out of the payload; what page-data is, docs/formats.md says. */
 export function decode(payload) {
 	const size = new DataView(payload.buffer, payload.byteOffset).getUint32(0, true);
@@ -140,10 +159,14 @@ export function decode(payload) {
 			base.t[node] = column["base.weight"][i];
 			base.n[node] = column["base.samples"][i];
 		});
-	return {
-		meta, functions, base, nodes: { n: nr + 1, func, line, parent, frame, nrFrames: nrFrames + 1 },
-		...decodeSamples(column, meta, nr),
-	};
+	const nodes = { n: nr + 1, func, line, parent, frame, nrFrames: nrFrames + 1 };
+	const decoded = decodeSamples(column, meta, nr);
+	return { meta, functions, base, nodes, late: lateLines(column, meta, nodes, decoded.samples), ...decoded };
+}
+
+/* Whether a line of a function may be a statement late. */
+export function isLate(profile, f, line) {
+	return profile.late.has(lineKey(f, line));
 }
 
 /* "qualname (path:line)" of a function, or with line of one of its lines. */

@@ -14,7 +14,7 @@
  *   loaded_ms     how long it took to decode and show
  */
 import {
-	Folded, Merged, NO_FRAMES, STATES, buildTree, decode, endingIn, functionSums, isTimeless, label, leaves, location,
+	Folded, Merged, NO_FRAMES, STATES, buildTree, decode, endingIn, functionSums, isLate, isTimeless, label, leaves, location,
 	matchFunctions, matchNodes, outermost, sampleStarts, select, showing, shown, sourceGroups, sourceSums, sumOwn,
 } from "./model.mjs";
 import { Colours, ORIGINS } from "./colour.mjs";
@@ -255,7 +255,7 @@ class Page {
 		if (view.own)
 			rows.unshift(["Self", view.own.t[i], view.own.n[i]]);
 		const place = f < 0 ? "" : view.line(i) ? functions.name[f] + " " + location(functions, f, view.line(i)) : location(functions, f);
-		const lines = [el("b", {}, name), el("span", { className: "place" }, place), this.tipTable(view, rows)];
+		const lines = [el("b", {}, name), el("span", { className: "place" }, place), this.tipTable(view, rows), ...this.lateNote(f, view.line(i))];
 		if (this.isDiff && f >= 0) {
 			const change = this.change(view, i);
 			lines.push(el("div", { className: change > 0 ? "grew" : "shrank" },
@@ -272,6 +272,9 @@ class Page {
 			return cells("td", row[0], ...(this.timeless ? [] : [duration(row[1])]), count(row[2]), percent(part) + error, percent(row[w] / (all || 1)));
 		}));
 	}
+	lateNote(f, line) {
+		return isLate(this.profile, f, line) ? [el("div", { className: "place" }, "samples ran in JIT code: the line may be a statement late")] : [];
+	}
 	hoverRun(run, event) {
 		if (!run)
 			return this.hideTip();
@@ -279,6 +282,7 @@ class Page {
 		this.showTip(event, [
 			el("b", {}, functions.name[f] + (tree.line[run.node] ? ` line ${tree.line[run.node]}` : "")), el("span", { className: "place" }, location(functions, f, tree.line[run.node])),
 			el("div", {}, this.chart.runText(run)), el("div", { className: "place" }, `${count(n)} sample${n > 1 ? "s in a row" : ""}, ${this.threadName(run.thread)}`),
+			...this.lateNote(f, tree.line[run.node]),
 		]);
 	}
 	showTip(event, children) {
@@ -529,6 +533,8 @@ class Page {
 			note(`${percent(part)} of samples lost (${reasons}): what they would have shown is missing, not guessed.`);
 		if (asked && rate < 0.9 * asked)
 			note(`${percent(rate / asked)} of the asked rate was reached; weights are by time, so shares still hold.`);
+		if (meta.caveats)
+			note(meta.caveats);
 		if (run.python_newer_than_tested === "true")
 			note("This Python is newer than those that pysample was tested with.");
 	}
@@ -542,7 +548,7 @@ class Page {
 		$("keys").lastElementChild.replaceChildren(el("table", {}, ...KEYS.map(([key, what]) => el("tr", {}, el("td", {}, el("kbd", {}, key)), el("td", {}, what)))));
 	}
 	makeControls() {
-		const { profile } = this, { flags, n, cpu } = profile.samples, seen = new Uint8Array(256);
+		const { profile } = this, { flags, n, cpu } = profile.samples, seen = new Uint8Array(2 ** 16);
 		for (let i = 0; i < n; i++)
 			seen[flags[i]] = 1;
 		const has = ([looked, value]) => seen.some((is, f) => is && (f & looked) === value);

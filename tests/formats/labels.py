@@ -15,12 +15,12 @@ def escaped(text):
     return STRAY_BYTE.sub(lambda found: "\\x%02x" % (ord(found[0]) - 0xdc00), text)
 
 
-def place(path, line):
-    return path and escaped(path) + (":%d" % line if line else "")
+def place(path, line, mark=""):
+    return path and escaped(path) + (":%s%d" % (mark, line) if line else "")
 
 
-def function_label(function, line):
-    where = place(function.path, line)
+def function_label(function, line, mark=""):
+    where = place(function.path, line, mark)
     return (escaped(function.qualname) or "?") + (" (%s)" % where if where else "")
 
 
@@ -28,8 +28,13 @@ def by_function(frame):
     return function_label(frame.function, frame.function.first_line)
 
 
-def by_line(frame):
-    return function_label(frame.function, frame.line)
+def line_mark(frame, late):
+    """What stands in front of a line that may be a statement late."""
+    return "~" if frame in late else ""
+
+
+def by_line(frame, late=frozenset()):
+    return function_label(frame.function, frame.line, line_mark(frame, late))
 
 
 def thread_label(thread):

@@ -108,6 +108,15 @@ class View:
             sums[names] = plus(sums[names], weight)
         return dict(sums)
 
+    def late(self):
+        """Frames of lines that may be a statement late: Python's innermost of samples in the JIT."""
+        found = set()
+        for recording, sample in self.samples:
+            if sample.flags & IN_JIT:
+                found.update([frame for frame in recording.stacks[sample.stack]
+                              if frame.function.kind == PYTHON][-1:])
+        return found
+
     def totals(self, key, group=None):
         """{key(Frame): Total}: recursion counts once; IDLE is a row, too, if there is any. With
         group {(group, key(Frame)): Total}."""

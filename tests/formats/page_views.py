@@ -237,6 +237,9 @@ def both_in(one, other, depth):
             and one[depth - 1] == other[depth - 1])
 
 
+LATE = "samples ran in JIT code: the line may be a statement late"
+
+
 class Chart:
     def __init__(self, recording, meta, passes, threads, lines):
         """passes(recording, sample): whether its state is shown; threads: indices of the page."""
@@ -246,6 +249,7 @@ class Chart:
         self.first, self.end = min(times), max(times) + 1
         self.tick = 1.5 * (self.end - self.first) / max(1, len(times) - 1)
         self.nodes, self.ids = [], {}
+        self.late = oracle.View(recording).late()
         self.lanes = []
         self.add_lanes(meta, threads)
 
@@ -344,4 +348,5 @@ class Chart:
         return [name_of(function) + (" line %d" % line if line else ""), location(function, line),
                 "%s from %s to %s" % tuple(map(duration, (
                     run.end - start, start - self.first, run.end - self.first))),
-                "%s sample%s, %s" % (count(run.nr), "s in a row" * (run.nr > 1), lane.name)]
+                "%s sample%s, %s" % (count(run.nr), "s in a row" * (run.nr > 1), lane.name),
+                *[LATE] * ((function, line) in self.late and line > 0)]

@@ -12,6 +12,7 @@ import time
 import unittest
 
 import labels
+import oracle
 import subjects
 import support
 import tools
@@ -140,6 +141,29 @@ class Gecko(unittest.TestCase):
                 subjects.assert_same(
                     self, self.rows(document(self.write(subject, "--mode", mode))),
                     self.expected_rows(subject.view(mode=mode)))
+
+    @subjects.each
+    def test_in_jit(self, subject):
+        """Markers of stretches in the JIT's code end where a sample of the thread does that has
+        run in it, and nobody else's."""
+        read, expected = document(self.write(subject)), collections.Counter()
+        runs = collections.defaultdict(list)
+        for recording, sample in subject.view().samples:
+            runs[recording.thread_of(sample).tid, sample.thread].append(sample)
+        for (tid, _), samples in runs.items():
+            for sample, after in zip(samples, samples[1:] + [None]):
+                if sample.flags & oracle.IN_JIT and not (
+                        after and after.flags & oracle.IN_JIT
+                        and after.time - after.wall <= sample.time):
+                    expected[tid, sample.time] += 1
+        found = collections.Counter()
+        for thread in read["threads"]:
+            markers = thread["markers"]
+            for name, end in zip(markers["name"], markers["endTime"]):
+                if read["shared"]["stringArray"][name] == "In JIT":
+                    found[thread["tid"], (end + read["meta"]["startTime"]) * 10**6] += 1
+        self.assertEqual(subjects.different(found, expected), "")
+        self.assertEqual(bool(expected), bool(int(subject.recording.told.get("jit_samples", 0))))
 
     def rows(self, document):
         shared, found = document["shared"], collections.Counter()

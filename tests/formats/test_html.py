@@ -68,6 +68,7 @@ STATES = {
     "waits": lambda recording, sample: bool(sample.flags & oracle.WAITS_FOR_GIL),
     "gc": lambda recording, sample: bool(sample.flags & oracle.GC),
     "exception": lambda recording, sample: bool(sample.flags & oracle.EXCEPTION),
+    "jit": lambda recording, sample: bool(sample.flags & oracle.IN_JIT),
 }
 
 

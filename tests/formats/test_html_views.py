@@ -186,7 +186,7 @@ class Functions(Views):
     def put(block, above, found, level):
         middle = block["x"] + block["w"] / 2
         outside = max((start for start in above if start <= middle), default=None)
-        name, place, _, (_, time, samples, *_) = block["tip"]
+        name, place, _, (_, time, samples, *_), *_ = block["tip"]
         path = above.get(outside, ()) + ((name, place),)
         found[path].append((time, samples, block["w"]))
         level[block["x"]] = path

@@ -28,7 +28,8 @@ def line_key(frame):
 
 def thread_key(recording, sample):
     thread = recording.thread_of(sample)
-    return recording.process_of(sample).pid, thread.tid, labels.escaped(thread.name)
+    return (recording.process_of(sample).pid, thread.tid, labels.escaped(thread.name),
+            "true" if sample.flags & oracle.IN_JIT else "")
 
 
 def write(subject, *options):
@@ -48,7 +49,8 @@ class PprofFormat(unittest.TestCase):
         stacks = collections.defaultdict(lambda: oracle.NOTHING)
         for sample in decoded["samples"]:
             found = sample["labels"]
-            thread = found.get("pid", 0), found.get("thread_id", 0), found.get("thread", "")
+            thread = (found.get("pid", 0), found.get("thread_id", 0), found.get("thread", ""),
+                      found.get("jit", ""))
             frames = tuple(tuple(frame[:4]) for frame in sample["stack"])
             stacks[(thread, *frames)] = oracle.plus(stacks[(thread, *frames)],
                                                     oracle.Weight(*sample["values"]))

@@ -55,10 +55,14 @@ def of_file(form, read, shown, suffix=""):
         read(subjects.report(*paths, form=form, suffix=suffix, options=options)), shown)
 
 
-def pprof(path):
+def pprof_comments(path):
     node, npm = tools.npm("pprof-format")
-    decoded = json.loads(tools.run(node, os.path.join(tools.HERE, "pprof_decode.mjs"), npm, path))
-    return runs_of(pairs_of(re.sub(r"^run \d+ ", "", comment) for comment in decoded["comments"]))
+    return json.loads(tools.run(node, os.path.join(tools.HERE, "pprof_decode.mjs"), npm,
+                                path))["comments"]
+
+
+def pprof(path):
+    return runs_of(pairs_of(re.sub(r"^run \d+ ", "", comment) for comment in pprof_comments(path)))
 
 
 def gecko(path):
@@ -97,6 +101,62 @@ READERS = {
                           ".html"),
     "svg": of_file("svg", svg, escaped, ".svg"),
 }
+
+
+def svg_texts(path):
+    return " ".join(text.text or "" for text in
+                    xml.etree.ElementTree.parse(path).getroot().iter(SVG + "text"))
+
+
+# Where each format has a place for a word to people. What it says of each run has the rest:
+# "native.user_cpu_only" and "jit_samples" are among the pairs of collapsed and jsonl.
+NOTES = {
+    "speedscope": ("", lambda path: json.loads(support.read(path))["name"]),
+    "pprof": ("", lambda path: "\n".join(pprof_comments(path))),
+    "gecko": ("", lambda path: gecko(path)[0].get("note", "")),
+    "callgrind": ("", support.read),
+    "svg": (".svg", svg_texts),
+    "summary": ("", support.read),
+    "flamegraph": (".html", lambda path: meta_of(path)["caveats"]),
+}
+
+
+class Caveats(unittest.TestCase):
+    """What has to be known of samples lest they be misread."""
+
+    def notes(self, subject, form, *options):
+        suffix, read = NOTES[form]
+        return read(subjects.report(subject.path, form=form, suffix=suffix, options=options))
+
+    def test_formats(self):
+        self.assertEqual(set(NOTES), set(READERS) - {"recording", "collapsed", "jsonl"}
+                         | {"summary"})
+
+    def test_told(self):
+        subject = subjects.made_up()
+        for form in NOTES:
+            for mode in "wall", "cpu":
+                with self.subTest(form, mode=mode):
+                    samples = [sample for _, sample in subject.view(mode=mode).samples]
+                    part = sum(bool(one.flags & oracle.IN_JIT) for one in samples) / len(samples)
+                    text = self.notes(subject, form, "--mode", mode)
+                    self.assertIn("user CPU only", text)
+                    self.assertIn("%.1f%% of samples ran in JIT code: their lines may be a "
+                                  "statement late" % (100 * part), text)
+
+    def test_nothing_to_tell(self):
+        for form in NOTES:
+            with self.subTest(form):
+                text = self.notes(subjects.live(), form, "--state", "!jit")
+                self.assertNotIn("user CPU only", text)
+                self.assertNotIn("JIT code", text)
+
+    def test_pairs(self):
+        for form in READERS:
+            with self.subTest(form):
+                (told,), _ = READERS[form]([subjects.made_up().path])
+                self.assertEqual(told["native.user_cpu_only"], "true")
+                self.assertGreater(int(told["jit_samples"]), 0)
 
 
 class Told(unittest.TestCase):

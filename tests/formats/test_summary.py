@@ -18,10 +18,11 @@ def one_space(text):
     return re.sub(" +", " ", text).strip()
 
 
-def row_of(frame, total, whole):
+def row_of(frame, total, whole, late):
     """(self %, total %, self s, total s, name and place)"""
     text = "%s %s" % (labels.escaped(frame.function.qualname) or "?",
-                      labels.place(frame.function.path, frame.line))
+                      labels.place(frame.function.path, frame.line,
+                                   labels.line_mark(frame, late)))
     times = [weight.ns for weight in total]
     return (*("%.1f" % (100 * time / whole) for time in times),
             *("%.3f" % (time / 1e9) for time in times), one_space(text))
@@ -41,9 +42,10 @@ class Summary(unittest.TestCase):
     def check(self, subject, key, *options, **how):
         path = subjects.report(subject.path, form="summary", options=["--rows", "0", *options])
         view, expected = subject.view(**how), collections.Counter()
+        late = view.late() if key is oracle.by_line else ()
         for frame, total in view.totals(key).items():
             if total.total.ns:
-                expected[row_of(frame, total, view.whole().ns)] += 1
+                expected[row_of(frame, total, view.whole().ns, late)] += 1
         rows = self.rows(support.read(path))
         subjects.assert_same(self, {row: count for row, count in rows.items()
                                     if float(row[3]) or row in expected}, expected)

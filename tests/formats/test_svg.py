@@ -47,6 +47,7 @@ def expected(view, key):
     stacks = {names or (oracle.IDLE,): weight
               for names, weight in view.stacks(key).items() if getattr(weight, of)}
     whole = getattr(view.whole(), of)
+    late = view.late() if key is oracle.by_line else ()
     boxes, left_out = collections.Counter(), collections.Counter()
     weights = {(None, *names): weight for names, weight in stacks.items()}
     for names, weight in oracle.prefixes(weights).items():
@@ -56,7 +57,7 @@ def expected(view, key):
         elif len(names) > MAX_ROWS:
             left_out["deeper"] += 1
         else:
-            name = labels.by_line(names[-1]) if len(names) > 1 else "all"
+            name = labels.by_line(names[-1], late) if len(names) > 1 else "all"
             count = (value + 500) // 1000 if of == "ns" else value
             boxes[name, count, unit, "%.2f" % (100 * (value / whole))] += 1
     return boxes, dict(left_out)
@@ -93,7 +94,7 @@ class Svg(unittest.TestCase):
         self.check()
 
     def test_lines(self):
-        self.check(["--lines"], lambda frame: frame)
+        self.check(["--lines"], oracle.by_line)
 
     def test_cpu(self):
         self.check(["--mode", "cpu"], mode="cpu")

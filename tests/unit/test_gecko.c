@@ -70,7 +70,13 @@ static const struct timed_sample samples[] = {
 	 CPU | SAMPLE_GC,
 	 2,
 	 {{TIMED_MODULE, 3}, {TIMED_MEMCPY, 0}}},
-	{TIMED_MAIN, AT(5001), FOR(1), 0, SAMPLE_WAITS_FOR_GIL, 1, {{TIMED_NASTY, 0}}},
+	{TIMED_MAIN,
+	 AT(5001),
+	 FOR(1),
+	 0,
+	 SAMPLE_WAITS_FOR_GIL | SAMPLE_IN_JIT,
+	 1,
+	 {{TIMED_NASTY, 0}}},
 };
 
 #define SHARED_FUNCTIONS                                                             \
@@ -84,7 +90,7 @@ static const struct timed_sample samples[] = {
 	"\"stringArray\":[\"<module>\",\"Math.fib\","                                          \
 	"\"</script>;\\\"\\\\ \\u000a\\u001b[2J\\ufffd\xf0\x9f\x90\x8d\",\"memcpy\",\"<GC>\"," \
 	"\"?\",\"[no python frames]\",\"app.py\",\"lib/math.py\",\"/lib/libc.so.6\",\"GC\","   \
-	"\"Has GIL\",\"Waits for GIL\"]"
+	"\"Has GIL\",\"Waits for GIL\",\"In JIT\"]"
 
 Test(gecko, tables)
 {
@@ -148,11 +154,11 @@ Test(gecko, threads)
 			   "\"threadCPUDelta\":[900.001,0,0,0,null],"
 			   "\"stack\":[1,3,3,4,5],\"time\":[1,2,3,5,5.001],"
 			   "\"weight\":[1,1,1,1,0.001],\"length\":5},\"markers\":{"
-			   "\"name\":[11,10,10,12],\"startTime\":[0,1,4,5],"
-			   "\"endTime\":[2,3,5,5.001],\"phase\":[1,1,1,1],"
-			   "\"category\":[7,5,5,7],\"data\":[{\"type\":\"Has GIL\"},"
-			   "{\"type\":\"GC\"},{\"type\":\"GC\"},{\"type\":\"Waits for GIL\"}],"
-			   "\"length\":4}},"
+			   "\"name\":[11,10,10,12,13],\"startTime\":[0,1,4,5,5],"
+			   "\"endTime\":[2,3,5,5.001,5.001],\"phase\":[1,1,1,1,1],"
+			   "\"category\":[7,5,5,7,4],\"data\":[{\"type\":\"Has GIL\"},"
+			   "{\"type\":\"GC\"},{\"type\":\"GC\"},{\"type\":\"Waits for GIL\"},"
+			   "{\"type\":\"In JIT\"}],\"length\":5}},"
 			   "{\"name\":\"worker \\\"1\\\"\\\\x0a\",\"isMainThread\":false,"
 			   "\"processType\":\"default\",\"processName\":\"python3 app.py\","
 			   "\"pid\":\"4242\",\"tid\":4250,\"processStartupTime\":0,"

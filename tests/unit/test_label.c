@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "output/label.h"
+#include "tests/support/add_stack.h"
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -84,6 +85,64 @@ Test(label, functions)
 		label_append_function(&text, cases[i].qualname, cases[i].path, cases[i].line,
 				      LABEL_COLLAPSED);
 		expect_text(&text, cases[i].expected, cases[i].expected);
+	}
+}
+
+/* Innermost is a native frame; Python's is the one whose line may be late. */
+static uint32_t add_in_jit(struct profile *profile, enum profile_side side, char *stack)
+{
+	static const struct function native = {
+		.qualname = "add", .path = "libc.so.6", .kind = FUNCTION_NATIVE};
+	struct profile_sample sample = {.thread = PROFILE_NONE, .flags = SAMPLE_IN_JIT};
+	uint32_t nr, function;
+
+	sample.node = stack_node(profile, stack);
+	cr_assert(eq(int, profile_get_function(profile, &native, &function), 0));
+	cr_assert(eq(int, profile_get_node(profile, sample.node, function, 7, &sample.node), 0));
+	cr_assert(eq(int, profile_add(profile, side, &sample, false), 0));
+	return profile_nodes(profile, &nr)[sample.node].frame;
+}
+
+Test(label, lines_that_may_be_late)
+{
+	static const struct {
+		bool by_line;
+		enum profile_side side;
+		enum label_style style;
+		const char *expected[3];
+	} cases[] = {
+		{true,
+		 PROFILE_SELF,
+		 LABEL_DISPLAY,
+		 {"a (app.py:11)", "b (app.py:~22)", "add (libc.so.6:7)"}},
+		{true,
+		 PROFILE_SELF,
+		 LABEL_COLLAPSED,
+		 {"a (app.py:11)", "b (app.py:22)", "add (libc.so.6:7)"}},
+		{true,
+		 PROFILE_BASE,
+		 LABEL_DISPLAY,
+		 {"a (app.py:11)", "b (app.py:22)", "add (libc.so.6:7)"}},
+		{false,
+		 PROFILE_SELF,
+		 LABEL_DISPLAY,
+		 {"a (app.py:10)", "b (app.py:20)", "add (libc.so.6)"}},
+	};
+	__attribute__((cleanup(text_done))) struct text text = {0};
+
+	for (size_t i = 0; i < NR(cases); i++) {
+		const struct profile_options options = {.by_line = cases[i].by_line};
+		struct profile *profile = profile_create(&options);
+		char stack[] = "a@11;b@22";
+		uint32_t leaf;
+
+		cr_assert(profile != NULL);
+		leaf = add_in_jit(profile, cases[i].side, stack);
+		for (uint32_t k = 0; k < NR(cases[i].expected); k++) {
+			label_append_frame(&text, profile, leaf - 2 + k, cases[i].style);
+			expect_text(&text, cases[i].expected[k], cases[i].expected[k]);
+		}
+		profile_destroy(profile);
 	}
 }
 

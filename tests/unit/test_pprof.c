@@ -113,14 +113,21 @@ static const struct timed_sample samples[] = {
 	{TIMED_WORKER, 3500, 500, 1, SAMPLE_ON_CPU, 0, {{0}}},
 	{TIMED_MAIN, 3500, 500, 0, 0, 0, {{0}}},
 	{TIMED_MAIN, 3600, 100, 0, 0, 1, {{TIMED_EMPTY, 8}}},
+	{TIMED_MAIN, 3700, 100, 0, SAMPLE_IN_JIT, 1, {{TIMED_EMPTY, 8}}},
+	{TIMED_MAIN, 3800, 100, 0, SAMPLE_IN_JIT, 1, {{TIMED_EMPTY, 8}}},
+	{TIMED_WORKER, 3800, 9, 0, SAMPLE_IN_JIT, 0, {{0}}},
 };
 
 #define WORKER " thread=worker \"1\"\\x0a thread_id=4250 pid=4242\n"
 #define MAIN   " thread=MainThread thread_id=4242 pid=4242\n"
 #define IDLE   "[no python frames]:0"
+#define IN_JIT " jit=true\n"
 #define LINES                                                                                      \
 	"Math.fib:11<<module>:3 2 2000" MAIN "Math.fib:11<Math.fib:12<<module>:3 1 1000" MAIN IDLE \
-	" 1 500" MAIN "?:8 1 100" MAIN "memcpy:0<<module>:3 1 500" WORKER IDLE " 1 500" WORKER
+	" 1 500" MAIN "?:8 1 100" MAIN                                                             \
+	"?:8 2 200 thread=MainThread thread_id=4242 pid=4242" IN_JIT                               \
+	"memcpy:0<<module>:3 1 500" WORKER IDLE " 1 500" WORKER IDLE                               \
+	" 1 9 thread=worker \"1\"\\x0a thread_id=4250 pid=4242" IN_JIT
 
 Test(pprof, a_sample_for_each_stack_of_each_thread)
 {

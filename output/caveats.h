@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* What has to be known of the samples of an artefact lest they be misread, for people. */
+#pragma once
+
+#include "output/artefact.h"
+#include "output/text.h"
+
+/*
+ * Append one line without its newline, in words alone: that what threads did inside of the
+ * kernel is missing (unprivileged runs with C frames), and which share of the samples shown ran
+ * in code of CPython's JIT, so that their lines may be a statement late (SAMPLE_IN_JIT). Nothing
+ * if there is nothing to be said.
+ */
+void caveats_append(struct text *text, const struct artefact *artefact);
