@@ -93,7 +93,7 @@ void dump_append_fatal(const struct dump *dump, struct text *text);
  * One JSON object: pid, python, command, finalizing: the tid of the thread that ends the
  * interpreter, null if none does or 3.6 does not tell; threads: an array of tid, name (Python's,
  * else the kernel's), os_name (the kernel's), interpreter, main, holds_gil, waits_for_gil, gc,
- * crashed, exception (null, or type and message), c_stack_missing, proven, error (null, or why the
+ * jit (SAMPLE_IN_JIT), crashed, exception (null, or type and message), c_stack_missing, proven, error (null, or why the
  * stack could not be followed to its bottom, or that pieces of its frames are not in the core),
  * frames: an array, outermost first, of name, kind (label_kind()), path, line, first_line, address
  * (of a native frame, a hexadecimal string, else null), column, end_line, end_column (struct

@@ -47,6 +47,7 @@ static void write_thread(struct json *json, const struct dump *dump, const struc
 	json_member_bool(json, "holds_gil", (dumped->flags & SAMPLE_HOLDS_GIL) != 0);
 	json_member_bool(json, "waits_for_gil", (dumped->flags & SAMPLE_WAITS_FOR_GIL) != 0);
 	json_member_bool(json, "gc", (dumped->flags & SAMPLE_GC) != 0);
+	json_member_bool(json, "jit", (dumped->flags & SAMPLE_IN_JIT) != 0);
 	json_member_bool(json, "crashed", (dumped->flags & SAMPLE_CRASHED) != 0);
 	json_key(json, "exception");
 	write_exception(json, dumped);

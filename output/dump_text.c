@@ -74,6 +74,10 @@ static void append_thread(struct text *text, const struct dump *dump, const stru
 	else if (dumped->flags & SAMPLE_UNPROVEN)
 		text_puts(text, "  (it ran while it was read: these frames may not belong "
 				"together)\n");
+	if (dumped->flags & SAMPLE_IN_JIT)
+		text_puts(text,
+			  "  (it runs in JIT code: the line of its innermost Python frame may "
+			  "be a statement late)\n");
 	dump_frames_append(text, &frames);
 	append_exception(text, dumped);
 }

@@ -66,6 +66,32 @@ Test(dump, tells_how_sure_a_stack_is)
 	}
 }
 
+/* Its frames are as proven as any. */
+Test(dump, tells_that_a_line_may_be_late)
+{
+	static const struct {
+		uint32_t flags;
+		bool is_told;
+		const char *json;
+	} cases[] = {
+		{0, false, "\"jit\": false"},
+		{SAMPLE_GC, false, "\"jit\": false"},
+		{SAMPLE_IN_JIT, true, "\"jit\": true"},
+	};
+	char text[MAX_TEXT_BYTES];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		write_one(cases[i].flags, 0, dump_write_text, text);
+		cr_expect(eq(int,
+			     strstr(text, "in JIT code: the line of its innermost Python") != NULL,
+			     cases[i].is_told),
+			  "%s", text);
+		write_one(cases[i].flags, 0, dump_write_json, text);
+		cr_expect(ne(ptr, strstr(text, cases[i].json), NULL), "%s", text);
+		cr_expect(ne(ptr, strstr(text, "\"proven\": true"), NULL), "%s", text);
+	}
+}
+
 static void add_thread(struct dump *dump, pid_t tid)
 {
 	const struct sample_thread thread = {.tid = tid, .name = "python"};
