@@ -49,6 +49,8 @@ static const char options_help[] =
 	"      --gc, --no-gc      a frame <GC> where garbage is collected, or none (default:\n"
 	"                         --gc)\n"
 	"  -n, --native           C frames, too, between those of Python (3.12 and newer)\n"
+	"      --trampolines      with -n: those of -X perf, through which CPython calls each\n"
+	"                         Python function, as frames of their own\n"
 	"  -t, --threads          a root frame per thread\n"
 	"      --functions        a row per function, with the line it begins at (default)\n"
 	"      --lines            a row per line that was executing\n"
@@ -79,6 +81,7 @@ enum {
 	OPTION_NO_GC,
 	OPTION_NO_SOURCE,
 	OPTION_READ_ONLY,
+	OPTION_TRAMPOLINES,
 };
 
 static const struct option long_options[] = {
@@ -94,6 +97,7 @@ static const struct option long_options[] = {
 	{"gc", no_argument, NULL, OPTION_GC},
 	{"no-gc", no_argument, NULL, OPTION_NO_GC},
 	{"native", no_argument, NULL, 'n'},
+	{"trampolines", no_argument, NULL, OPTION_TRAMPOLINES},
 	{"threads", no_argument, NULL, 't'},
 	{"lines", no_argument, NULL, OPTION_LINES},
 	{"functions", no_argument, NULL, OPTION_FUNCTIONS},
@@ -113,6 +117,9 @@ static bool apply_flag(struct sampling_options *options, int option)
 	switch (option) {
 	case 'n':
 		options->native = true;
+		return true;
+	case OPTION_TRAMPOLINES:
+		options->keeps_trampolines = true;
 		return true;
 	case 't':
 		options->profile.by_thread = true;

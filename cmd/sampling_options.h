@@ -24,6 +24,7 @@ struct sampling_options {
 	bool cpu_is_given; /* looks.cpu is what was asked for */
 	struct target_wait wait;
 	bool native; /* C frames, too */
+	bool keeps_trampolines;
 	bool rate_is_given;
 	bool read_only; /* nothing is ever written to the target */
 	bool quiet;

@@ -180,6 +180,7 @@ static int create_natives(struct session *session)
 			.images = &target->images.source,
 			.sampler = session->sampler,
 			.period_ns = (uint64_t)(NS_PER_S / options->rate_hz),
+			.keeps_trampolines = options->keeps_trampolines,
 		},
 		&session->natives, &message);
 	if (!message.text[0])

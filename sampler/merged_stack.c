@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "procmem/cleanup.h"
+#include "sampler/trampoline.h"
 
 /*
  * So many activations are passed over, each for a look at all C frames, the order of which is
@@ -82,8 +83,8 @@ static void place_by_address(struct merge *merge)
 /* A compiler may split it: into parts with a suffix. */
 static bool is_loop(const struct native_frame *native)
 {
-	return strncmp(native->function->qualname, MERGED_STACK_LOOP, strlen(MERGED_STACK_LOOP)) ==
-	       0;
+	return native->function && strncmp(native->function->qualname, MERGED_STACK_LOOP,
+					   strlen(MERGED_STACK_LOOP)) == 0;
 }
 
 static uint32_t count_loops(const struct merge *merge)
@@ -137,6 +138,18 @@ static void append(struct merge *merge, enum merged_kind kind, uint32_t index)
 	merge->merged[merge->nr_merged++] = (struct merged_frame){.kind = kind, .index = index};
 }
 
+/* Whether a native frame is the trampoline of the activation, whose loop it has called. */
+static bool is_trampoline_of(const struct merge *merge, uint32_t native,
+			     const struct activation *activation)
+{
+	const struct native_frame *frame = &merge->natives[native];
+	const struct function *python = merge->sample->frames[activation->first].function;
+
+	return frame->trampoline_addr && native == activation->native + 1 &&
+	       python->kind == FUNCTION_PYTHON &&
+	       (!frame->function || trampoline_calls(frame->function, python));
+}
+
 /* One hole is enough where two would stand side by side. */
 static void append_hole(struct merge *merge)
 {
@@ -158,8 +171,13 @@ static void append_all(struct merge *merge)
 
 		if (nr_left == merge->nr_natives && !merge->is_whole && is_found)
 			append_hole(merge);
-		while (is_found && nr_left > activation->native + 1)
-			append(merge, MERGED_NATIVE, --nr_left);
+		while (is_found && nr_left > activation->native + 1) {
+			nr_left--;
+			append(merge,
+			       is_trampoline_of(merge, nr_left, activation) ? MERGED_TRAMPOLINE
+									    : MERGED_NATIVE,
+			       nr_left);
+		}
 		if (is_found)
 			nr_left--;
 		else if (nr_left < merge->nr_natives)

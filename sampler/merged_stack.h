@@ -19,19 +19,21 @@
 /* One C frame of the thread; its part of the stack is [sp_addr, cfa_addr). */
 struct native_frame {
 	uint64_t sp_addr;
-	uint64_t cfa_addr; /* 0: not known, of the outermost one only */
-	const struct function *function;
+	uint64_t cfa_addr;	  /* 0: not known, of the outermost one only */
+	uint64_t trampoline_addr; /* where the trampoline begins (trampoline.h); 0: it is none */
+	const struct function *function; /* NULL: a trampoline of which nothing tells the name */
 };
 
 enum merged_kind {
 	MERGED_PYTHON,
 	MERGED_NATIVE,
-	MERGED_HOLE, /* frames may be missing here */
+	MERGED_TRAMPOLINE, /* a native one, of the Python frame that comes next: see below */
+	MERGED_HOLE,	   /* frames may be missing here */
 };
 
 struct merged_frame {
 	enum merged_kind kind;
-	uint32_t index; /* of the Python frames (outermost first) or the native ones */
+	uint32_t index; /* of the Python frames (outermost first), or of the native ones */
 };
 
 /*
@@ -40,6 +42,9 @@ struct merged_frame {
  * frames, outermost first: each Python frame once; each native one once, but for the C frames
  * of loops that are known by the Python frames in their place. Allocated; free() it. 0 or
  * -ENOMEM.
+ *
+ * A trampoline is that of the Python frame behind it if it has called the loop that runs that
+ * frame, and is of that function, unless nothing tells its name.
  */
 int merged_stack_make(const struct sample *sample, const struct native_frame *natives,
 		      uint32_t nr_natives, bool is_whole, struct merged_frame **ret_merged,

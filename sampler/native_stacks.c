@@ -32,6 +32,7 @@ int native_stacks_init(struct native_stacks *stacks, const struct native_stacks_
 	*stacks = (struct native_stacks){
 		.sampler = options->sampler,
 		.jit = options->jit,
+		.keeps_trampolines = options->keeps_trampolines,
 		.max_frames = options->max_frames,
 	};
 	err = reserve(stacks, options->keeps_registers);
@@ -88,59 +89,91 @@ static const struct mapping *find_anonymous(struct native_stacks *stacks, remote
 	return mapping && !mapping->inode ? mapping : NULL;
 }
 
-/* Of an address without a symbol. NULL: out of memory. */
-static const struct function *function_without_symbol(struct native_stacks *stacks,
-						      const struct native_name *found,
-						      remote_addr addr)
+/*
+ * Where the trampoline begins that addr is in, of which code tells, if anything does; 0: it is in
+ * none. Other code is not looked at.
+ */
+static remote_addr find_trampoline(struct native_stacks *stacks, remote_addr addr,
+				   const struct jit_code *code)
+{
+	if (code && !trampoline_is_name(code->name))
+		return 0;
+	return unwind_modules_trampoline(stacks->modules, addr);
+}
+
+/* Name a frame at an address without a symbol. 0 or -ENOMEM. */
+static int name_without_symbol(struct native_stacks *stacks, const struct native_name *found,
+			       remote_addr addr, struct native_frame *native)
 {
 	const struct mapping *anonymous = find_anonymous(stacks, addr);
 	const struct jit_code *code = NULL;
+	enum function_kind kind = FUNCTION_JIT;
 	char unnamed[UNNAMED_MAX_BYTES];
+	const char *name = NATIVE_STACKS_JIT;
 
-	if (stacks->jit && (anonymous || !found->path[0]))
-		code = jit_frames_find(stacks->jit, addr);
-	if (code)
-		return sampler_function(stacks->sampler, FUNCTION_JIT, code->name, "");
-	if (anonymous && anonymous->executable)
-		return sampler_function(stacks->sampler, FUNCTION_JIT, NATIVE_STACKS_JIT, "");
-	name_by_place(found, unnamed);
-	return sampler_function(stacks->sampler, FUNCTION_NATIVE, unnamed, found->path);
+	if (anonymous || !found->path[0]) {
+		code = stacks->jit ? jit_frames_find(stacks->jit, addr) : NULL;
+		native->trampoline_addr = find_trampoline(stacks, addr, code);
+	}
+	if (code) {
+		name = code->name;
+	} else if (native->trampoline_addr) {
+		return 0;
+	} else if (!anonymous || !anonymous->executable) {
+		name_by_place(found, unnamed);
+		name = unnamed;
+		kind = FUNCTION_NATIVE;
+	}
+	native->function = sampler_function(stacks->sampler, kind, name,
+					    kind == FUNCTION_JIT ? "" : found->path);
+	return native->function ? 0 : -ENOMEM;
 }
 
-/* NULL: out of memory. */
-static const struct function *function_of(struct native_stacks *stacks,
-					  const struct unwind_frame *frame)
+/* Name a frame, but for a trampoline that nothing tells the name of. 0 or -ENOMEM. */
+static int name_frame(struct native_stacks *stacks, const struct unwind_frame *frame,
+		      struct native_frame *native)
 {
 	struct native_name found;
 
 	native_names_find(stacks->names, frame->lookup_addr, &found);
 	if (!frame->is_signal_frame && !found.name[0])
-		return function_without_symbol(stacks, &found, frame->lookup_addr);
-	return sampler_function(stacks->sampler, FUNCTION_NATIVE,
-				frame->is_signal_frame ? NATIVE_STACKS_SIGNAL : found.name,
-				found.path);
+		return name_without_symbol(stacks, &found, frame->lookup_addr, native);
+	native->function = sampler_function(
+		stacks->sampler, FUNCTION_NATIVE,
+		frame->is_signal_frame ? NATIVE_STACKS_SIGNAL : found.name, found.path);
+	return native->function ? 0 : -ENOMEM;
 }
 
 /* Make natives of all frames. 0 or -ENOMEM. */
 static int name_frames(struct native_stacks *stacks)
 {
-	for (size_t i = 0; i < stacks->nr_frames; i++) {
+	int err = 0;
+
+	for (size_t i = 0; !err && i < stacks->nr_frames; i++) {
 		const struct unwind_frame *frame = &stacks->frames[i];
 
 		stacks->natives[i] = (struct native_frame){
 			.sp_addr = frame->sp,
 			.cfa_addr = frame->cfa,
-			.function = function_of(stacks, frame),
 		};
-		if (!stacks->natives[i].function)
-			return -ENOMEM;
+		err = name_frame(stacks, frame, &stacks->natives[i]);
 	}
-	return 0;
+	return err;
 }
 
 /* Samples. */
 
 static const struct frame_detail no_detail = {.column = -1, .end_line = -1, .end_column = -1};
+
+/* NULL: out of memory. */
+static const struct function *function_of(const struct native_stacks *stacks,
+					  const struct native_frame *native)
+{
+	return native->function
+		       ? native->function
+		       : trampoline_names_function(&stacks->trampolines, native->trampoline_addr,
+						   stacks->sampler);
+}
 
 /* One frame of the merged stack. 0 or -ENOMEM. */
 static int make_frame(struct native_stacks *stacks, const struct sample *sample,
@@ -155,7 +188,8 @@ static int make_frame(struct native_stacks *stacks, const struct sample *sample,
 		*ret_detail = sample->details[merged->index];
 		break;
 	case MERGED_NATIVE:
-		ret_frame->function = stacks->natives[merged->index].function;
+	case MERGED_TRAMPOLINE:
+		ret_frame->function = function_of(stacks, &stacks->natives[merged->index]);
 		ret_detail->addr = stacks->frames[merged->index].pc;
 		break;
 	case MERGED_HOLE:
@@ -164,6 +198,28 @@ static int make_frame(struct native_stacks *stacks, const struct sample *sample,
 		break;
 	}
 	return ret_frame->function ? 0 : -ENOMEM;
+}
+
+/* Make the frames of *nr merged ones, but for those that stand for others. 0 or -ENOMEM. */
+static int make_frames(struct native_stacks *stacks, const struct sample *sample,
+		       const struct merged_frame *merged, struct frame *frames,
+		       struct frame_detail *details, uint32_t *nr)
+{
+	uint32_t nr_made = 0;
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < *nr; i++) {
+		if (merged[i].kind == MERGED_TRAMPOLINE && !stacks->keeps_trampolines) {
+			trampoline_names_learn(&stacks->trampolines,
+					       stacks->natives[merged[i].index].trampoline_addr,
+					       sample->frames[merged[i + 1].index].function);
+			continue;
+		}
+		err = make_frame(stacks, sample, &merged[i], &frames[nr_made], &details[nr_made]);
+		nr_made++;
+	}
+	*nr = nr_made;
+	return err;
 }
 
 int native_stacks_hand_on(struct native_stacks *stacks, const struct sample *sample,
@@ -185,8 +241,7 @@ int native_stacks_hand_on(struct native_stacks *stacks, const struct sample *sam
 	details = reallocarray(NULL, nr, sizeof(*details));
 	if (!frames || !details)
 		return -ENOMEM;
-	for (uint32_t i = 0; !err && i < nr; i++)
-		err = make_frame(stacks, sample, &merged[i], &frames[i], &details[i]);
+	err = make_frames(stacks, sample, merged, frames, details, &nr);
 	with_natives.frames = frames;
 	with_natives.details = details;
 	with_natives.nr_frames = nr;

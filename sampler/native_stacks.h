@@ -12,6 +12,7 @@
 #include "procmem/maps.h"
 #include "sampler/merged_stack.h"
 #include "sampler/sampler.h"
+#include "sampler/trampoline.h"
 #include "symbols/image_source.h"
 #include "symbols/jit_frames.h"
 #include "symbols/native_names.h"
@@ -32,7 +33,9 @@ struct native_stacks {
 	struct module_map map;
 	struct unwind_modules *modules;
 	struct native_names *names;
-	struct jit_frames *jit;	     /* borrowed; NULL: not asked */
+	struct jit_frames *jit; /* borrowed; NULL: not asked */
+	bool keeps_trampolines;
+	struct trampoline_names trampolines;
 	struct unwind_frame *frames; /* innermost first: nr_frames of max_frames */
 	struct registers *registers; /* one for each of frames; NULL: not wanted */
 	struct native_frame
@@ -50,6 +53,7 @@ struct native_stacks_options {
 	struct jit_frames *jit; /* names code that was made at run time; NULL: nothing does */
 	size_t max_frames;	/* longer stacks have a hole */
 	bool keeps_registers;
+	bool keeps_trampolines; /* those that carry a Python frame, too: trampoline.h */
 };
 
 /*

@@ -65,15 +65,17 @@ static int read_modules(struct sampler_natives *natives, uint64_t now_ns)
 	natives->maps = maps;
 	natives->maps_ns = now_ns;
 	natives->maps_are_old = false;
-	err = native_stacks_init(&natives->stacks, &(struct native_stacks_options){
-							   .memory = options->memory,
-							   .maps = &natives->maps,
-							   .images = options->images,
-							   .sampler = options->sampler,
-							   .jit = natives->jit,
-							   .max_frames = SAMPLER_NATIVES_MAX_FRAMES,
-							   .keeps_registers = true,
-						   });
+	err = native_stacks_init(&natives->stacks,
+				 &(struct native_stacks_options){
+					 .memory = options->memory,
+					 .maps = &natives->maps,
+					 .images = options->images,
+					 .sampler = options->sampler,
+					 .jit = natives->jit,
+					 .max_frames = SAMPLER_NATIVES_MAX_FRAMES,
+					 .keeps_registers = true,
+					 .keeps_trampolines = options->keeps_trampolines,
+				 });
 	return err ? err
 		   : waiting_stacks_init(&natives->waiting, options->memory, &natives->stacks);
 }

@@ -37,7 +37,8 @@ struct sampler_natives_options {
 	struct remote_memory *memory;
 	struct image_source *images;
 	struct sampler *sampler;
-	uint64_t period_ns; /* CPU time of a thread between two samples */
+	uint64_t period_ns;	/* CPU time of a thread between two samples */
+	bool keeps_trampolines; /* as in native_stacks.h */
 };
 
 /*

@@ -91,42 +91,55 @@ static bool has_instruction(const struct trampoline *trampoline, const uint8_t *
 	       memcmp(bytes + at - sizeof(endbr64), endbr64, sizeof(endbr64)) == 0;
 }
 
-/* The rule for the byte at index of bytes, if it is part of that trampoline. */
+/*
+ * The rule for the byte at index of bytes, if it is part of that trampoline, and how many bytes
+ * before it that begins.
+ */
 static const struct unwind_rule *find_rule(const struct trampoline *trampoline,
-					   const uint8_t *bytes, size_t nr_bytes, size_t index)
+					   const uint8_t *bytes, size_t nr_bytes, size_t index,
+					   int *ret_offset)
 {
 	for (size_t at = 0; at + trampoline->nr_bytes <= nr_bytes; at++) {
 		const int offset = (int)index - (int)at;
 
-		if (memcmp(bytes + at, trampoline->bytes, trampoline->nr_bytes) == 0 &&
-		    has_instruction(trampoline, bytes, at, offset))
-			return rule_at(trampoline, offset);
+		if (memcmp(bytes + at, trampoline->bytes, trampoline->nr_bytes) != 0 ||
+		    !has_instruction(trampoline, bytes, at, offset))
+			continue;
+		*ret_offset = offset;
+		if (has_instruction(trampoline, bytes, at, -(int)sizeof(endbr64)))
+			*ret_offset += (int)sizeof(endbr64);
+		return rule_at(trampoline, offset);
 	}
 	return NULL;
 }
 
-const struct unwind_rule *perf_trampoline_rule(struct remote_memory *memory, remote_addr addr)
+const struct unwind_rule *perf_trampoline_rule(struct remote_memory *memory, remote_addr addr,
+					       remote_addr *ret_start_addr)
 {
 	/* None crosses a page: they are aligned. The page before may not be there. */
 	const size_t in_page = addr % PAGE_BYTES;
 	const size_t nr_before = in_page < BEFORE ? in_page : BEFORE;
 	const struct unwind_rule *rule = NULL;
 	uint8_t bytes[BEFORE + 1 + BEFORE] = {0};
+	int offset = 0;
 	struct remote_range range = {
 		.addr = addr - nr_before, .buffer = bytes, .size = nr_before + 1 + BEFORE};
 
 	if (remote_memory_read_ranges(memory, &range, 1))
 		return NULL;
 	for (size_t i = 0; !rule && i < NR_TRAMPOLINES; i++)
-		rule = find_rule(&trampolines[i], bytes, range.done_bytes, nr_before);
+		rule = find_rule(&trampolines[i], bytes, range.done_bytes, nr_before, &offset);
+	if (rule)
+		*ret_start_addr = addr - (remote_addr)offset;
 	return rule;
 }
 
 #else
 
-const struct unwind_rule *perf_trampoline_rule(struct remote_memory *memory, remote_addr addr)
+const struct unwind_rule *perf_trampoline_rule(struct remote_memory *memory, remote_addr addr,
+					       remote_addr *ret_start_addr)
 {
-	(void)memory, (void)addr;
+	(void)memory, (void)addr, (void)ret_start_addr;
 	return NULL;
 }
 

@@ -11,7 +11,9 @@
 #include "symbols/unwind_table.h"
 
 /*
- * The rule for the instruction at addr if it is part of a trampoline, as the memory has it
- * now; static. NULL: it is not, or cannot be read; always so but on x86-64.
+ * The rule for the instruction at addr if it is part of a trampoline, as the memory has it now;
+ * static. *ret_start_addr is where the trampoline begins. NULL: it is not, or cannot be read;
+ * always so but on x86-64.
  */
-const struct unwind_rule *perf_trampoline_rule(struct remote_memory *memory, remote_addr addr);
+const struct unwind_rule *perf_trampoline_rule(struct remote_memory *memory, remote_addr addr,
+					       remote_addr *ret_start_addr);

@@ -29,7 +29,8 @@ struct unwind_modules {
 	struct module *modules; /* as many as the map has, by its indexes */
 	uint64_t nr_bytes_left; /* that may be read */
 	struct {
-		remote_addr addr;
+		remote_addr addr;	/* of an instruction */
+		remote_addr start_addr; /* of its trampoline */
 		const struct unwind_rule *rule;
 	} trampolines[NR_TRAMPOLINES]; /* that were met; each where its address says */
 };
@@ -156,19 +157,30 @@ static const struct unwind_rule *find_rule(const struct module *module, remote_a
 }
 
 /* Of code that was made at run time. */
-static const struct unwind_rule *find_trampoline(struct unwind_modules *modules, remote_addr addr)
+static const struct unwind_rule *find_trampoline(struct unwind_modules *modules, remote_addr addr,
+						 remote_addr *ret_start_addr)
 {
 	const size_t i = addr / TRAMPOLINE_ALIGNMENT % NR_TRAMPOLINES;
-	const struct unwind_rule *rule;
+	const struct unwind_rule *rule = modules->trampolines[i].rule;
 
-	if (modules->trampolines[i].addr == addr && addr)
-		return modules->trampolines[i].rule;
-	rule = perf_trampoline_rule(modules->memory, addr);
+	if (rule && modules->trampolines[i].addr == addr) {
+		*ret_start_addr = modules->trampolines[i].start_addr;
+		return rule;
+	}
+	rule = perf_trampoline_rule(modules->memory, addr, ret_start_addr);
 	if (rule) {
 		modules->trampolines[i].addr = addr;
+		modules->trampolines[i].start_addr = *ret_start_addr;
 		modules->trampolines[i].rule = rule;
 	}
 	return rule;
+}
+
+remote_addr unwind_modules_trampoline(struct unwind_modules *modules, remote_addr addr)
+{
+	remote_addr start_addr;
+
+	return find_trampoline(modules, addr, &start_addr) ? start_addr : 0;
 }
 
 /* By the module's information. */
@@ -194,12 +206,13 @@ const struct unwind_rule *unwind_modules_find(struct unwind_modules *modules, re
 {
 	const uint32_t index = module_map_find(modules->map, addr);
 	const struct unwind_rule *rule = NULL;
+	remote_addr start_addr;
 
 	if (index != MODULE_MAP_NONE)
 		rule = find_in_module(modules, index, addr, ret_section);
 	if (rule || (index != MODULE_MAP_NONE && modules->map->ranges[index].mapping->inode))
 		return rule;
-	return find_trampoline(modules, addr);
+	return find_trampoline(modules, addr, &start_addr);
 }
 
 int unwind_modules_function(struct unwind_modules *modules, remote_addr addr,

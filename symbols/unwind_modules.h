@@ -41,5 +41,11 @@ const struct unwind_rule *unwind_modules_find(struct unwind_modules *modules, re
 int unwind_modules_function(struct unwind_modules *modules, remote_addr addr,
 			    remote_addr *ret_start, uint64_t *ret_nr_bytes);
 
+/*
+ * Where the trampoline begins that the instruction at addr is part of (perf_trampoline.h); 0: it
+ * is in none.
+ */
+remote_addr unwind_modules_trampoline(struct unwind_modules *modules, remote_addr addr);
+
 /* Whether anything is mapped at addr, or at least around it. */
 bool unwind_modules_has(struct unwind_modules *modules, remote_addr addr);

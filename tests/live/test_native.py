@@ -51,7 +51,7 @@ class Native(unittest.TestCase):
         """Beside what CPython's trampolines say of each stack."""
         with support.python_target(self.interpreter, "shortcalls",
                                    environment={"PYTHONPERFSUPPORT": "1"}) as target:
-            result = attach_native(target.pid, "-r", 500)
+            result = attach_native(target.pid, "-r", 500, "--trampolines")
             is_allowed(result)
             with perf_map_of(target, self.interpreter) as perf_map:
                 counts, examples = trampoline_truth.judge(
@@ -59,6 +59,32 @@ class Native(unittest.TestCase):
         proven = counts["right"] + counts["wrong"]
         self.assertGreater(counts["right"], 0, (counts, result.stderr))
         self.assertLessEqual(counts["wrong"], MOST_WRONG * proven + 1, (counts, examples[:5]))
+
+    def test_trampolines(self):
+        """None is told beside the frame that it carries."""
+        if self.interpreter.minor == "3.12":
+            self.skipTest("-X perf_jit is new in 3.13")
+        with support.python_target(self.interpreter, "shortcalls",
+                                   environment={"PYTHON_PERF_JIT_SUPPORT": "1"}) as target:
+            path = "%s/tmp/jit-%d.dump" % (self.interpreter.root, target.pid)
+            self.addCleanup(os.unlink, path)
+            result = attach_native(target.pid, "-r", 500)
+            is_allowed(result)
+        stacks = support.parse_collapsed(result.stdout)
+        frames = {frame for stack in stacks for frame in stack}
+        self.assertTrue(any(map(trampoline_truth.NAMED.match, frames)), result)
+        self.assertEqual([stack for stack in stacks if self.tells_twice(stack)], [])
+        self.assertNotIn("[jit]", frames)
+
+    @staticmethod
+    def tells_twice(stack):
+        """Whether a trampoline stands beside its Python frame."""
+        for outer, inner in zip(stack, stack[1:]):
+            trampoline = trampoline_truth.NAMED.match(outer)
+            python = trampoline_truth.PYTHON.match(inner)
+            if trampoline and python and trampoline.group(1) == python.group(1):
+                return True
+        return False
 
     def test_waiting(self):
         """A thread that waits: what it has called in C is there."""

@@ -2,7 +2,8 @@
 """Python's own word on stacks with C frames: under -X perf every Python function is called
 through a trampoline of its own, a C frame whose function CPython writes into a perf map. The
 trampolines of a stack are its Python frames, told by the same copy of the C stack, but in
-another way. pysample calls them what the map does, or tells where they are.
+another way. pysample calls them what the map does, with --trampolines; without, it leaves out
+those whose Python frame it tells.
 """
 import collections
 import re
@@ -10,6 +11,7 @@ import re
 # "?? (0x7f12345678)": a C frame in no module.
 NOWHERE = re.compile(r"\?\? \(0x([0-9a-f]+)\)$")
 NAMED = re.compile(r"py::(.*?):/")
+UNNAMED = "[trampoline]"
 PYTHON = re.compile(r"(.*) \((/.*\.py):\d+\)$")
 HOLE = "[unknown]"
 
@@ -61,7 +63,7 @@ def judge(stacks, perf_map):
     examples = []
     for stack, number in stacks.items():
         trampolines, python = names_of(stack, perf_map)
-        if not trampolines:
+        if not trampolines or UNNAMED in stack:
             counts["without"] += number
             continue
         if len(trampolines) == len(python) + 1:

@@ -5,15 +5,18 @@
 #include <criterion/new/assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "procmem/cleanup.h"
 
 #define MAX 16
 
 /*
- * Python frames, outermost first: "E" begins an activation, "." goes on in it; entry_addrs are
- * those of each, 0: not told. Native ones, innermost first, are "n", "L" for a loop; the i-th
- * has [0x100 * i, 0x100 * (i + 1)) of the stack. merged: of both, outermost first, "p0 n3 ?".
+ * Python frames, outermost first: "E" begins an activation, "." goes on in it, "H" is a hole that
+ * begins one; entry_addrs are those of each, 0: not told. Native ones, innermost first, are "n",
+ * "L" for a loop, "T" and "W" for trampolines of the Python functions and of another one, "t" for
+ * one without a name; the i-th has [0x100 * i, 0x100 * (i + 1)) of the stack. merged: of both,
+ * outermost first, "p0 n3 ?"; "t3" is a native one that stands for the next.
  */
 struct stack_case {
 	const char *name;
@@ -30,6 +33,10 @@ static const char *merge(const struct stack_case *stack)
 	struct frame frames[MAX] = {{0}};
 	static const struct function loop = {.qualname = MERGED_STACK_LOOP ".cold"};
 	static const struct function other = {.qualname = "_PyEval_Vector"};
+	static const struct function python = {.qualname = "f", .path = "/a.py"};
+	static const struct function hole = {.kind = FUNCTION_NATIVE, .qualname = "f"};
+	static const struct function of_python = {.qualname = "py::f:/a.py"};
+	static const struct function of_other = {.qualname = "py::f:/a.p"};
 	struct frame_detail details[MAX] = {{0}};
 	struct native_frame natives[MAX];
 	struct sample sample = {.frames = frames, .details = details};
@@ -38,14 +45,26 @@ static const char *merge(const struct stack_case *stack)
 	uint32_t nr = 0;
 
 	for (; stack->python[sample.nr_frames]; sample.nr_frames++) {
-		details[sample.nr_frames].is_entry = stack->python[sample.nr_frames] == 'E';
+		const char letter = stack->python[sample.nr_frames];
+
+		frames[sample.nr_frames].function = letter == 'H' ? &hole : &python;
+		details[sample.nr_frames].is_entry = letter != '.';
 		details[sample.nr_frames].entry_addr = stack->entry_addrs[sample.nr_frames];
 	}
-	for (; stack->natives[nr]; nr++)
-		natives[nr] = (struct native_frame){.sp_addr = 0x100 * nr,
-						    .cfa_addr = 0x100 * (nr + 1),
-						    .function = stack->natives[nr] == 'L' ? &loop
-											  : &other};
+	for (; stack->natives[nr]; nr++) {
+		const char letter = stack->natives[nr];
+
+		natives[nr] = (struct native_frame){
+			.sp_addr = 0x100 * nr,
+			.cfa_addr = 0x100 * (nr + 1),
+			.trampoline_addr = strchr("TWt", letter) ? 0x7000 : 0,
+			.function = letter == 'L'   ? &loop
+				    : letter == 'T' ? &of_python
+				    : letter == 'W' ? &of_other
+				    : letter == 't' ? NULL
+						    : &other,
+		};
+	}
 	if (!stack->is_whole)
 		natives[nr - 1].cfa_addr = 0;
 	cr_assert(
@@ -58,9 +77,12 @@ static const char *merge(const struct stack_case *stack)
 			length += (size_t)snprintf(text + length, sizeof(text) - length, "%s?",
 						   separator);
 		else
-			length += (size_t)snprintf(
-				text + length, sizeof(text) - length, "%s%c%u", separator,
-				merged[i].kind == MERGED_PYTHON ? 'p' : 'n', merged[i].index);
+			length += (size_t)snprintf(text + length, sizeof(text) - length, "%s%c%u",
+						   separator,
+						   merged[i].kind == MERGED_PYTHON   ? 'p'
+						   : merged[i].kind == MERGED_NATIVE ? 'n'
+										     : 't',
+						   merged[i].index);
 	}
 	return text;
 }
@@ -101,6 +123,13 @@ Test(merged_stack, cases)
 		 "nnn",
 		 true,
 		 "p0 p1 ? n2 p2 n0"},
+		{"trampolines", "EE", {0x410, 0x110}, "nnTnnt", true, "t5 p0 n3 t2 p1 n0"},
+		{"of another function", "E", {0x10}, "nW", true, "n1 p0"},
+		{"not called the loop", "E", {0x10}, "nnT", true, "n2 n1 p0"},
+		{"before it calls", "E", {0x110}, "Tn", true, "p0 n0"},
+		{"of a frame behind a hole", "H", {0x10}, "nt", true, "n1 p0"},
+		{"of the first frame of a loop", "E.", {0x10, 0}, "nT", true, "t1 p0 p1"},
+		{"by count", "E", {0}, "tLt", true, "t2 p0 n0"},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)

@@ -31,7 +31,9 @@ static const struct {
 
 static bool is_trampoline(struct remote_memory *memory, remote_addr addr)
 {
-	return perf_trampoline_rule(memory, addr) != NULL;
+	remote_addr start_addr;
+
+	return perf_trampoline_rule(memory, addr, &start_addr) != NULL;
 }
 
 static void expect_rows(const uint8_t *bytes, size_t nr_bytes, size_t start, size_t end)
@@ -41,13 +43,16 @@ static void expect_rows(const uint8_t *bytes, size_t nr_bytes, size_t start, siz
 	fake_memory_init(&fake);
 	fake_memory_map_bytes(&fake, ADDR, bytes, nr_bytes);
 	for (size_t i = 0; i < nr_bytes; i++) {
-		const struct unwind_rule *rule = perf_trampoline_rule(&fake.memory, ADDR + i);
+		remote_addr start_addr = 0;
+		const struct unwind_rule *rule =
+			perf_trampoline_rule(&fake.memory, ADDR + i, &start_addr);
 
 		if (i % 16 < start || i % 16 >= end) {
 			cr_expect(not(rule != NULL), "%zu", i);
 			continue;
 		}
 		cr_assert(rule != NULL, "%zu", i);
+		cr_expect(eq(u64, start_addr, ADDR + i / 16 * 16 + start), "%zu", i);
 		cr_expect(eq(u8, rule->cfa_register, rows[i % 16].cfa_register), "%zu", i);
 		cr_expect(eq(i32, rule->cfa_offset, rows[i % 16].cfa_offset), "%zu", i);
 		cr_expect(eq(u8, rule->nr_saves, 1 + rows[i % 16].saves_rbp), "%zu", i);
@@ -71,9 +76,12 @@ Test(perf_trampoline, rows_of_3_12)
 	fake_memory_init(&fake);
 	fake_memory_map_bytes(&fake, ADDR, bytes, sizeof(bytes));
 	for (size_t i = 0; i < 15; i++) {
-		const struct unwind_rule *rule = perf_trampoline_rule(&fake.memory, ADDR + i);
+		remote_addr start_addr = 0;
+		const struct unwind_rule *rule =
+			perf_trampoline_rule(&fake.memory, ADDR + i, &start_addr);
 
 		cr_assert(rule != NULL, "%zu", i);
+		cr_expect(eq(u64, start_addr, ADDR), "%zu", i);
 		cr_expect(eq(u8, rule->cfa_register, REGISTER_SP), "%zu", i);
 		cr_expect(eq(i32, rule->cfa_offset, i > 4 && i < 14 ? 16 : 8), "%zu", i);
 	}
