@@ -30,5 +30,8 @@ void code_index_done(struct code_index *index);
 /* Note where a code object is; one that is foreign or forgotten is not noted. 0 or -ENOMEM. */
 int code_index_add(struct code_index *index, const struct code *code);
 
-/* The address of the code object that instr_addr may be in; 0: of none that was noted. */
+/*
+ * The address of the code object that instr_addr, or the end of whose instructions, may be;
+ * 0: of none that was noted.
+ */
 remote_addr code_index_find(const struct code_index *index, remote_addr instr_addr);

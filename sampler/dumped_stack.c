@@ -24,6 +24,7 @@ struct loop {
 	struct loop_frame frame;
 	remote_addr entry_addr;
 	remote_addr previous; /* the Python frame that called into C; 0 of the outermost one */
+	bool is_lone;	      /* called through a trampoline: then it runs one frame and no other */
 };
 
 struct loops {
@@ -38,6 +39,7 @@ struct activation {
 	remote_addr entry_addr;
 	remote_addr leaf_addr;	     /* of the frame that the loop runs; 0: not known */
 	remote_addr next_instr_addr; /* 0: not known */
+	bool is_lone;
 	remote_addr top_addr; /* where the next frame of the data stack begins; 0: not known */
 };
 
@@ -65,15 +67,27 @@ static bool is_entry(const struct dumped_stack *stack, remote_addr addr, uint64_
 
 static struct loop_frame loop_frame(const struct dumped_stack *stack, size_t index)
 {
-	const struct unwind_frame *frame = &stack->natives->frames[index];
+	const struct native_stacks *natives = stack->natives;
+	const struct unwind_frame *frame = &natives->frames[index];
 
 	return (struct loop_frame){
-		.registers = &stack->natives->registers[index],
+		.registers = &natives->registers[index],
+		.caller = index + 1 < natives->nr_frames ? &natives->registers[index + 1] : NULL,
 		.window = stack->window,
 		.sp = frame->sp,
 		.cfa = frame->cfa,
+		.pc_addr = frame->pc,
 		.is_innermost = index == 0,
 	};
+}
+
+/* Python calls through trampolines: its loop goes into no frame by itself then. */
+static bool is_trampoline(const struct dumped_stack *stack, size_t index)
+{
+	const struct native_stacks *natives = stack->natives;
+
+	return index < natives->nr_frames &&
+	       unwind_modules_trampoline(natives->modules, natives->frames[index].lookup_addr);
 }
 
 static void find_loops(const struct dumped_stack *stack, struct loops *loops)
@@ -89,8 +103,10 @@ static void find_loops(const struct dumped_stack *stack, struct loops *loops)
 		loop->entry_addr = loop->frame.cfa - distance_bytes;
 		if (loop->frame.cfa && loop->entry_addr >= loop->frame.sp &&
 		    loop->entry_addr < loop->frame.cfa &&
-		    is_entry(stack, loop->entry_addr, &loop->previous))
+		    is_entry(stack, loop->entry_addr, &loop->previous)) {
+			loop->is_lone = is_trampoline(stack, i + 1);
 			loops->nr++;
+		}
 	}
 }
 
@@ -179,6 +195,19 @@ static const struct walked_frame *find_late(const struct dumped_stack *stack, re
 		if (late->frames[i - 1].addr == addr)
 			return &late->frames[i - 1];
 	return NULL;
+}
+
+/*
+ * What is known of the frame whose next instruction that is; without executable it is in no code
+ * that was seen. One that has just begun has the first instruction for its next one.
+ */
+static struct frame_words words_at(const struct dumped_stack *stack, remote_addr next_instr_addr)
+{
+	return (struct frame_words){
+		.executable = code_index_find(stack->index, next_instr_addr),
+		.instr_ptr = next_instr_addr - CODE_UNIT_BYTES,
+		.owner = OWNED_BY_THREAD,
+	};
 }
 
 /* Append a frame whose caller is known. 0; -ENOENT (it cannot be), -ENOMEM, … */
@@ -283,8 +312,12 @@ static int append_between(struct activation *activation, const struct walked_fra
 	struct frame_list *list = activation->walk.list;
 	const uint32_t nr_frames = list->nr_frames;
 	const remote_addr top_addr = activation->top_addr;
-	int err = activation->leaf_addr ? append_tiles(activation, ret_previous) : -ENOENT;
+	int err;
 
+	*ret_previous = activation->entry_addr;
+	if (activation->is_lone)
+		return 0;
+	err = activation->leaf_addr ? append_tiles(activation, ret_previous) : -ENOENT;
 	if (err == -ENOENT && there) {
 		list->nr_frames = nr_frames;
 		activation->top_addr = top_addr;
@@ -302,10 +335,7 @@ static int append_between(struct activation *activation, const struct walked_fra
 static int append_activation(struct activation *activation, uint32_t *ret_nr_holes)
 {
 	const struct dumped_stack *stack = activation->stack;
-	const remote_addr instr_addr = activation->next_instr_addr - CODE_UNIT_BYTES;
-	const struct frame_words leaf = {.executable = code_index_find(stack->index, instr_addr),
-					 .instr_ptr = instr_addr,
-					 .owner = OWNED_BY_THREAD};
+	const struct frame_words leaf = words_at(stack, activation->next_instr_addr);
 	const struct walked_frame *there = find_late(stack, activation->leaf_addr);
 	remote_addr previous;
 	int err;
@@ -337,7 +367,7 @@ static remote_addr choose_leaf(const struct activation *activation, const struct
 	const struct loop_places *places = activation->stack->places;
 	remote_addr addr, first_addr = 0;
 
-	for (uint32_t rank = 0; rank < LOOP_PLACES_BEST; rank++) {
+	for (uint32_t rank = 0; rank < LOOP_PLACES_RANKS; rank++) {
 		if (!loop_places_frame(places, &loop->frame, rank, &addr))
 			continue;
 		if (addr >= activation->top_addr && addr - activation->top_addr < NEAR_BYTES)
@@ -351,11 +381,7 @@ static remote_addr choose_leaf(const struct activation *activation, const struct
 /* Whether addr is in a code object that was seen. 0, -ENOENT, or what ends the sampling. */
 static int check_next_instr(struct activation *activation, remote_addr addr)
 {
-	struct frame_words words = {
-		.owner = OWNED_BY_THREAD,
-		.instr_ptr = addr - CODE_UNIT_BYTES,
-		.executable = code_index_find(activation->stack->index, addr - CODE_UNIT_BYTES),
-	};
+	struct frame_words words = words_at(activation->stack, addr);
 	struct code *code;
 
 	return words.executable ? is_no_frame(walk_check(&activation->walk, &words, &code))
@@ -377,7 +403,7 @@ static int choose_next_instr(struct activation *activation, const struct loop *l
 	if (outer && loop->frame.is_innermost &&
 	    !loop_places_next_instr(places, &outer->frame, 0, &outer_addr))
 		outer_addr = 0;
-	for (uint32_t rank = 0; err == -ENOENT && rank < LOOP_PLACES_BEST; rank++) {
+	for (uint32_t rank = 0; err == -ENOENT && rank < LOOP_PLACES_RANKS; rank++) {
 		if (!loop_places_next_instr(places, &loop->frame, rank, &addr) ||
 		    addr == outer_addr)
 			continue;
@@ -397,7 +423,7 @@ static bool has_in_place(const struct dumped_stack *stack, const struct loop *lo
 {
 	remote_addr addr;
 
-	for (uint32_t rank = 0; rank < LOOP_PLACES_BEST; rank++)
+	for (uint32_t rank = 0; rank < LOOP_PLACES_RANKS; rank++)
 		if (read(stack->places, &loop->frame, rank, &addr) && addr == wanted_addr)
 			return true;
 	return false;
@@ -464,11 +490,13 @@ int dumped_stack_frames(const struct dumped_stack *stack, struct frame_list *lis
 		const struct loop *loop = &loops.loops[i];
 
 		activation.entry_addr = loop->entry_addr;
+		activation.is_lone = loop->is_lone;
 		activation.leaf_addr =
 			i > first ? loops.loops[i - 1].previous : choose_leaf(&activation, loop);
 		err = choose_next_instr(&activation, loop, i + 1 < loops.nr ? loop + 1 : NULL,
 					&activation.next_instr_addr);
-		if (!err)
+		/* What runs no frame yet, or none any more, is told by its trampoline. */
+		if (!err && (activation.next_instr_addr || i > first || !loop->is_lone))
 			err = append_activation(&activation, &nr_holes);
 	}
 	*ret_nr_holes = nr_holes;

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sampler/loop_sites.h"
 #include "symbols/registers.h"
 #include "symbols/stack_window.h"
 
@@ -26,9 +27,11 @@
 /* A C frame, [sp, cfa), of a stack that was copied. */
 struct loop_frame {
 	const struct registers *registers;
+	const struct registers *caller; /* its caller's; NULL: not known */
 	struct stack_window *window;
 	remote_addr sp, cfa;
-	bool is_innermost; /* of its stack: it may keep things elsewhere between two calls */
+	remote_addr pc_addr; /* of its next instruction */
+	bool is_innermost;   /* of its stack: it may keep things elsewhere between two calls */
 };
 
 /*
@@ -36,6 +39,9 @@ struct loop_frame {
  * more than one.
  */
 #define LOOP_PLACES_BEST 4
+
+/* And that of the very instruction is asked for first. */
+#define LOOP_PLACES_RANKS (1 + LOOP_PLACES_BEST)
 
 /* Places are registers by their numbers, then slots by their distance from the CFA. */
 struct loop_votes {
@@ -52,6 +58,8 @@ struct loop_places {
 	uint32_t entry_distance_bytes; /* 0: not known yet */
 	struct loop_votes frames[2];   /* of frames that are innermost, and those that are not */
 	struct loop_votes next_instrs[2];
+	struct loop_sites frame_sites;
+	struct loop_sites next_instr_sites;
 };
 
 /* Vote for the distance of a frame of the loop's own that was found at addr. */
@@ -67,8 +75,10 @@ void loop_places_vote(struct loop_places *places, const struct loop_frame *frame
 		      remote_addr code_end_addr);
 
 /*
- * What stands in the place of the Python frame, and of its next instruction, that has the
- * rank-th most votes (0 is the most). False: there is none, or it is not part of the copy.
+ * What stands in the place of the Python frame, and of its next instruction, of a rank below
+ * LOOP_PLACES_RANKS: that of the very instruction where it is known, then those that have the
+ * most votes. False: there is none of that rank, or it is not part of the copy; or the loop may
+ * not have put anything there yet, as it is being called.
  */
 bool loop_places_frame(const struct loop_places *places, const struct loop_frame *frame,
 		       uint32_t rank, remote_addr *ret_addr);

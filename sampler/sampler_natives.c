@@ -193,6 +193,7 @@ static int hand_on(struct sampler_natives *natives, const struct snapshot_thread
 
 	sampled->list = natives->list;
 	sampled->nr_shown = 0;
+	sampled->trimmed = false; /* the later look may be, which is not shown */
 	detail_sink_init(&detailed, &sampler->codes, thread->ref.addr, &sampled->list, NULL,
 			 &natives->merge.sink);
 	err = sampler_thread_emit(sampler, thread, (struct sample){.time_ns = now_ns},

@@ -25,6 +25,7 @@ struct dumped {
 	struct unwind_frame frames[NR_FRAMES];
 	struct registers registers[NR_FRAMES];
 	uint8_t bytes[NR_FRAMES * FRAME_BYTES];
+	struct module_map map;
 	struct native_stacks natives;
 	struct stack_window window;
 	struct loop_places places;
@@ -114,6 +115,8 @@ static void dumped_init(struct dumped *dumped)
 		};
 	dumped->natives = (struct native_stacks){
 		.frames = dumped->frames, .registers = dumped->registers, .nr_frames = NR_FRAMES};
+	cr_assert(zero(int, unwind_modules_create(&dumped->py.fake.memory, &dumped->map, NULL,
+						  &dumped->natives.modules)));
 	dumped->window = (struct stack_window){
 		.start = STACK_ADDR, .bytes = dumped->bytes, .nr_bytes = sizeof(dumped->bytes)};
 	dumped->places.entry_distance_bytes = DISTANCE;
@@ -133,6 +136,7 @@ static void dumped_init(struct dumped *dumped)
 
 static void dumped_done(struct dumped *dumped)
 {
+	unwind_modules_destroy(dumped->natives.modules);
 	code_index_done(&dumped->index);
 	frame_list_done(&dumped->late);
 	frame_list_done(&dumped->list);
@@ -231,6 +235,67 @@ Test(dumped_stack, a_loop_that_returns)
 	registers_set(&dumped.registers[INNER_LOOP], REGISTER_RBX, entry_addr(INNER_LOOP));
 	cr_expect(eq(str, shown(&dumped), (char *)"|f g "));
 	cr_expect(zero(u32, dumped.nr_holes));
+	dumped_done(&dumped);
+}
+
+/* Have the C frame that called a loop be in a trampoline. */
+static void put_trampoline(struct dumped *dumped, unsigned int loop)
+{
+	static const uint8_t bytes[16] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd1, 0x5d, 0xc3};
+	const remote_addr addr = 0x40000 + 0x1000 * loop;
+
+	fake_memory_map_bytes(&dumped->py.fake, addr, bytes, sizeof(bytes));
+	dumped->frames[loop + 1].lookup_addr = addr + 5;
+}
+
+/* What trampolines have called is one frame: there is nothing between it and its loop. */
+Test(dumped_stack, loops_that_trampolines_call)
+{
+	struct dumped dumped;
+
+	dumped_init(&dumped);
+	put_calls(&dumped, true);
+	put_trampoline(&dumped, INNER_LOOP);
+	put_trampoline(&dumped, OUTER_LOOP);
+	dumped.late.nr_frames = 0;
+	cr_expect(eq(str, shown(&dumped), (char *)"|g |h "));
+	cr_expect(zero(u32, dumped.nr_holes));
+
+	/* The innermost one has not begun: the trampoline tells it. */
+	registers_set(&dumped.registers[INNER_LOOP], REGISTER_R12, 0x1234);
+	cr_expect(eq(str, shown(&dumped), (char *)"|g "));
+	cr_expect(zero(u32, dumped.nr_holes));
+	dumped_done(&dumped);
+}
+
+/* The first instruction comes next; what is before it is no instruction. */
+Test(dumped_stack, a_frame_that_has_just_begun)
+{
+	struct dumped dumped;
+
+	dumped_init(&dumped);
+	put_calls(&dumped, true);
+	registers_set(&dumped.registers[INNER_LOOP], REGISTER_R12, dumped.h->code_start_addr);
+	cr_expect(eq(str, shown(&dumped), (char *)"|f g |h "));
+	registers_set(&dumped.registers[INNER_LOOP], REGISTER_R12, dumped.h->code_start_addr - 1);
+	cr_expect(eq(str, shown(&dumped), (char *)"|f g |[unknown] "));
+	dumped_done(&dumped);
+}
+
+/* The innermost loop has not used a register yet that is as its caller had it. */
+Test(dumped_stack, a_loop_that_is_being_called)
+{
+	struct dumped dumped;
+
+	dumped_init(&dumped);
+	put_calls(&dumped, true);
+	dumped.natives.frames += INNER_LOOP;
+	dumped.natives.registers += INNER_LOOP;
+	dumped.natives.nr_frames -= INNER_LOOP;
+	cr_expect(eq(str, shown(&dumped), (char *)"|f g |h "));
+	registers_set(&dumped.registers[INNER_LOOP + 1], REGISTER_R12,
+		      dumped.h->code_start_addr + 8);
+	cr_expect(eq(str, shown(&dumped), (char *)"|f g |[unknown] "));
 	dumped_done(&dumped);
 }
 

@@ -6,6 +6,12 @@
 
 enum { CFA = 0x8000, SP = 0x7f00, NR_WORDS = (CFA - SP) / 8 };
 
+#if defined(__x86_64__)
+enum { KEPT_REGISTER = REGISTER_RBX };
+#else
+enum { KEPT_REGISTER = REGISTER_X19 };
+#endif
+
 enum { FRAME = 0x500000, CODE = 0x600000, CODE_END = 0x600100 };
 
 /* A C frame of a loop, all of whose words and registers are 0. */
@@ -33,14 +39,23 @@ static void make_frame(struct made_frame *made, bool is_innermost)
 	};
 }
 
+/* Let each C frame be at another instruction: what is known of one is no matter then. */
+static void move_on(struct made_frame *made)
+{
+	static remote_addr pc_addr = 0x400000;
+
+	made->frame.pc_addr = pc_addr += 4;
+}
+
 /* Put a word so many bytes below the CFA. */
 static void put(struct made_frame *made, size_t distance_bytes, uint64_t value)
 {
 	made->words[NR_WORDS - distance_bytes / 8] = value;
 }
 
-static void vote(struct loop_places *places, const struct made_frame *made)
+static void vote(struct loop_places *places, struct made_frame *made)
 {
+	move_on(made);
 	loop_places_vote(places, &made->frame, FRAME, CODE, CODE_END);
 }
 
@@ -66,7 +81,7 @@ Test(loop_places, places_in_registers_and_slots)
 	remote_addr addr;
 
 	make_frame(&made, false);
-	registers_set(&made.registers, 3, FRAME);
+	registers_set(&made.registers, KEPT_REGISTER, FRAME);
 	put(&made, 104, CODE + 8);
 	for (int i = 0; i < 5; i++)
 		vote(&places, &made);
@@ -80,7 +95,8 @@ Test(loop_places, places_in_registers_and_slots)
 
 	/* What is there in another frame, of the innermost kind too as long as that is not known. */
 	make_frame(&made, true);
-	registers_set(&made.registers, 3, FRAME + 0x100);
+	move_on(&made);
+	registers_set(&made.registers, KEPT_REGISTER, FRAME + 0x100);
 	cr_assert(loop_places_frame(&places, &made.frame, 0, &addr));
 	cr_expect(eq(u64, addr, FRAME + 0x100));
 	made.registers.known = 0;
@@ -113,12 +129,13 @@ Test(loop_places, ranks)
 	remote_addr addr;
 
 	for (size_t i = 0; i < sizeof(slots) / sizeof(slots[0]); i++) {
-		make_frame(&made, true);
+		make_frame(&made, false);
 		put(&made, slots[i].distance_bytes, FRAME);
 		for (int k = 0; k < slots[i].nr; k++)
 			vote(&places, &made);
 	}
-	make_frame(&made, true);
+	make_frame(&made, false);
+	move_on(&made);
 	for (size_t i = 0; i < sizeof(slots) / sizeof(slots[0]); i++)
 		put(&made, slots[i].distance_bytes, slots[i].distance_bytes);
 	cr_assert(loop_places_frame(&places, &made.frame, 0, &addr));
@@ -148,4 +165,70 @@ Test(loop_places, short_frames)
 	cr_expect(not(loop_places_frame(&places, &made.frame, 0, &addr)));
 	made.window.nr_bytes += 8;
 	cr_expect(loop_places_frame(&places, &made.frame, 0, &addr));
+}
+
+/* At an instruction where it was found elsewhere it is looked for there first. */
+Test(loop_places, places_of_an_instruction)
+{
+	struct loop_places places = {0};
+	struct made_frame made, other;
+	remote_addr addr;
+
+	make_frame(&other, false);
+	registers_set(&other.registers, KEPT_REGISTER, FRAME);
+	for (int i = 0; i < 100; i++)
+		vote(&places, &other);
+	make_frame(&made, false);
+	move_on(&made);
+	put(&made, 104, FRAME);
+	for (int i = 0; i < 3; i++)
+		loop_places_vote(&places, &made.frame, FRAME, CODE, CODE_END);
+	registers_set(&made.registers, KEPT_REGISTER, 0x1234);
+	cr_assert(loop_places_frame(&places, &made.frame, 0, &addr));
+	cr_expect(eq(u64, addr, FRAME));
+	cr_assert(loop_places_frame(&places, &made.frame, 1, &addr));
+	cr_expect(eq(u64, addr, 0x1234));
+	cr_assert(loop_places_frame(&places, &other.frame, 0, &addr));
+	cr_expect(eq(u64, addr, FRAME));
+}
+
+/* Of an innermost loop, which may be being called: what an older one has left is not its own. */
+Test(loop_places, loops_that_begin)
+{
+	struct loop_places places = {0};
+	struct registers caller = {.known = REGISTERS_KEPT};
+	struct made_frame made;
+	remote_addr addr;
+
+	make_frame(&made, true);
+	registers_set(&made.registers, KEPT_REGISTER, FRAME);
+	put(&made, 104, FRAME);
+	for (int i = 0; i < 10; i++)
+		vote(&places, &made);
+	move_on(&made);
+	made.frame.caller = &caller;
+	cr_assert(loop_places_frame(&places, &made.frame, 0, &addr));
+	cr_expect(eq(u64, addr, FRAME));
+	cr_expect(not(loop_places_frame(&places, &made.frame, 1, &addr)));
+	registers_set(&caller, KEPT_REGISTER, FRAME);
+	cr_expect(not(loop_places_frame(&places, &made.frame, 0, &addr)));
+	made.frame.is_innermost = false;
+	cr_expect(loop_places_frame(&places, &made.frame, 0, &addr));
+}
+
+/* Where a register of the caller was saved there is no vote for the place. */
+Test(loop_places, registers_that_were_saved)
+{
+	struct loop_places places = {0};
+	struct registers caller = {.known = REGISTERS_KEPT};
+	struct made_frame made;
+	remote_addr addr;
+
+	make_frame(&made, false);
+	put(&made, 24, FRAME);
+	caller.values[KEPT_REGISTER] = FRAME;
+	made.frame.caller = &caller;
+	for (int i = 0; i < 10; i++)
+		vote(&places, &made);
+	cr_expect(not(loop_places_frame(&places, &made.frame, 0, &addr)));
 }

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/loop_sites.h"
+
+/* So many findings in one place make it known, if they are most of all at that instruction. */
+enum { ENOUGH_VOTES = 3 };
+
+/* Votes are halved when one has so many. */
+enum { MAX_VOTES = 1 << 12 };
+
+static uint32_t slot_of(remote_addr pc_addr)
+{
+	/* The golden ratio: neighbours are spread over the table. */
+	return (uint32_t)(pc_addr * 0x9e3779b97f4a7c15u >> 32) % LOOP_SITES_MAX;
+}
+
+static void halve(struct loop_site *site)
+{
+	site->nr_seen /= 2;
+	for (uint32_t i = 0; i < LOOP_SITE_PLACES; i++)
+		site->places[i].votes /= 2;
+}
+
+/* A vote for a place; a new one takes the room of that with the fewest. */
+static void vote(struct loop_site *site, uint16_t place)
+{
+	uint32_t least = 0;
+
+	for (uint32_t i = 0; i < LOOP_SITE_PLACES; i++) {
+		if (site->places[i].votes && site->places[i].place == place) {
+			site->places[i].votes++;
+			return;
+		}
+		if (site->places[i].votes < site->places[least].votes)
+			least = i;
+	}
+	site->places[least].place = place;
+	site->places[least].votes = 1;
+}
+
+void loop_sites_vote(struct loop_sites *sites, remote_addr pc_addr, const uint16_t *places,
+		     uint32_t nr_places)
+{
+	struct loop_site *site = &sites->sites[slot_of(pc_addr)];
+
+	if (site->pc_addr != pc_addr && site->nr_seen > 0) {
+		halve(site);
+		return;
+	}
+	site->pc_addr = pc_addr;
+	if (site->nr_seen == MAX_VOTES)
+		halve(site);
+	site->nr_seen++;
+	for (uint32_t i = 0; i < nr_places; i++)
+		vote(site, places[i]);
+}
+
+bool loop_sites_find(const struct loop_sites *sites, remote_addr pc_addr, uint32_t *ret_place)
+{
+	const struct loop_site *site = &sites->sites[slot_of(pc_addr)];
+	uint32_t best = 0;
+
+	if (site->pc_addr != pc_addr)
+		return false;
+	for (uint32_t i = 1; i < LOOP_SITE_PLACES; i++)
+		if (site->places[i].votes > site->places[best].votes)
+			best = i;
+	*ret_place = site->places[best].place;
+	return site->places[best].votes >= ENOUGH_VOTES &&
+	       site->places[best].votes > site->nr_seen / 2;
+}
