@@ -65,6 +65,22 @@ static bool is_entry(const struct dumped_stack *stack, remote_addr addr, uint64_
 	       !stack_window_u64(stack->window, addr + offsets->frame.previous, ret_previous);
 }
 
+/* Note what of a C frame is none of its loop's. */
+static void find_others(const struct dumped_stack *stack, remote_addr lookup_addr,
+			struct loop_frame *frame)
+{
+	const remote_addr entry_addr = frame->cfa - stack->places->entry_distance_bytes;
+	const struct cfi_section *section;
+	const struct unwind_rule *rule =
+		unwind_modules_find(stack->natives->modules, lookup_addr, &section);
+
+	frame->other_addrs[frame->nr_others++] = entry_addr + offsets_of(stack)->frame.previous;
+	for (uint32_t i = 0; rule && i < rule->nr_saves; i++)
+		if (rule->saves[i].kind == CFI_AT_CFA)
+			frame->other_addrs[frame->nr_others++] =
+				frame->cfa + (uint64_t)(int64_t)rule->saves[i].value;
+}
+
 static struct loop_frame loop_frame(const struct dumped_stack *stack, size_t index)
 {
 	const struct native_stacks *natives = stack->natives;
@@ -90,6 +106,16 @@ static bool is_trampoline(const struct dumped_stack *stack, size_t index)
 	       unwind_modules_trampoline(natives->modules, natives->frames[index].lookup_addr);
 }
 
+/* What the innermost loop may have of the one around it. */
+static void find_outer_instr(const struct dumped_stack *stack, struct loops *loops)
+{
+	remote_addr addr;
+
+	if (loops->nr > 1 &&
+	    loop_places_next_instr(stack->places, &loops->loops[1].frame, 0, &addr))
+		loops->loops[0].frame.outer_instr_addr = addr;
+}
+
 static void find_loops(const struct dumped_stack *stack, struct loops *loops)
 {
 	const uint32_t distance_bytes = stack->places->entry_distance_bytes;
@@ -104,10 +130,12 @@ static void find_loops(const struct dumped_stack *stack, struct loops *loops)
 		if (loop->frame.cfa && loop->entry_addr >= loop->frame.sp &&
 		    loop->entry_addr < loop->frame.cfa &&
 		    is_entry(stack, loop->entry_addr, &loop->previous)) {
+			find_others(stack, stack->natives->frames[i].lookup_addr, &loop->frame);
 			loop->is_lone = is_trampoline(stack, i + 1);
 			loops->nr++;
 		}
 	}
+	find_outer_instr(stack, loops);
 }
 
 /* Learning. */
@@ -388,24 +416,17 @@ static int check_next_instr(struct activation *activation, remote_addr addr)
 				: -ENOENT;
 }
 
-/*
- * The next instruction of a loop: the first place that has one. 0: none has. outer is the loop
- * around it or NULL: in one that has just begun a register may still have what that has in it.
- */
+/* The next instruction of a loop: the first place that has one. 0: none has. */
 static int choose_next_instr(struct activation *activation, const struct loop *loop,
-			     const struct loop *outer, remote_addr *ret_addr)
+			     remote_addr *ret_addr)
 {
 	const struct loop_places *places = activation->stack->places;
-	remote_addr addr, outer_addr = 0;
+	remote_addr addr;
 	int err = -ENOENT;
 
 	*ret_addr = 0;
-	if (outer && loop->frame.is_innermost &&
-	    !loop_places_next_instr(places, &outer->frame, 0, &outer_addr))
-		outer_addr = 0;
 	for (uint32_t rank = 0; err == -ENOENT && rank < LOOP_PLACES_RANKS; rank++) {
-		if (!loop_places_next_instr(places, &loop->frame, rank, &addr) ||
-		    addr == outer_addr)
+		if (!loop_places_next_instr(places, &loop->frame, rank, &addr))
 			continue;
 		err = check_next_instr(activation, addr);
 		if (!err)
@@ -493,10 +514,9 @@ int dumped_stack_frames(const struct dumped_stack *stack, struct frame_list *lis
 		activation.is_lone = loop->is_lone;
 		activation.leaf_addr =
 			i > first ? loops.loops[i - 1].previous : choose_leaf(&activation, loop);
-		err = choose_next_instr(&activation, loop, i + 1 < loops.nr ? loop + 1 : NULL,
-					&activation.next_instr_addr);
+		err = choose_next_instr(&activation, loop, &activation.next_instr_addr);
 		/* What runs no frame yet, or none any more, is told by its trampoline. */
-		if (!err && (activation.next_instr_addr || i > first || !loop->is_lone))
+		if (!err && (activation.next_instr_addr || i > 0 || !loop->is_lone))
 			err = append_activation(&activation, &nr_holes);
 	}
 	*ret_nr_holes = nr_holes;

@@ -9,6 +9,9 @@ enum { CHANCE_PART = 8 };
 
 enum { WORD_BYTES = 8 };
 
+/* The longest instruction, LOAD_ATTR, with what it caches: before and behind it is the same call. */
+enum { CALL_BYTES = 20 };
+
 /* Entries. */
 
 void loop_places_vote_entry(struct loop_places *places, const struct loop_frame *frame,
@@ -32,6 +35,14 @@ void loop_places_vote_entry(struct loop_places *places, const struct loop_frame 
 
 /* Places. */
 
+static bool is_other(const struct loop_frame *frame, remote_addr addr)
+{
+	for (uint32_t i = 0; i < frame->nr_others; i++)
+		if (frame->other_addrs[i] == addr)
+			return true;
+	return false;
+}
+
 /* What is at a place. False: that is not known, or not part of the C frame. */
 static bool value_at(const struct loop_frame *frame, uint32_t place, uint64_t *ret_value)
 {
@@ -42,7 +53,7 @@ static bool value_at(const struct loop_frame *frame, uint32_t place, uint64_t *r
 		return registers_know(frame->registers, place);
 	}
 	addr = frame->cfa - WORD_BYTES * (uint64_t)(place - NR_REGISTERS + 1);
-	return addr >= frame->sp && addr < frame->cfa &&
+	return addr >= frame->sp && addr < frame->cfa && !is_other(frame, addr) &&
 	       stack_window_u64(frame->window, addr, ret_value) == 0;
 }
 
@@ -77,19 +88,20 @@ static void vote(struct loop_votes *votes, uint32_t place)
 	}
 }
 
-/* Whether the caller had that value in a register: then a place may be where it was saved. */
-static bool is_callers(const struct loop_frame *frame, uint64_t value)
+/* What a place is looked for by: a value of [start, end), and not of another loop. */
+struct wanted {
+	remote_addr start, end;
+	remote_addr not_near_addr; /* 0: it may be anywhere */
+};
+
+static bool is_near(remote_addr addr, remote_addr other_addr)
 {
-	for (uint32_t i = 0; frame->caller && i < NR_REGISTERS; i++)
-		if (REGISTERS_KEPT >> i & 1 && registers_know(frame->caller, i) &&
-		    frame->caller->values[i] == value)
-			return true;
-	return false;
+	return other_addr && addr - (other_addr - CALL_BYTES) <= 2 * CALL_BYTES;
 }
 
-/* Vote for all places whose value is in [start, end). Whether there is one. */
-static bool vote_for_range(struct loop_votes *votes, struct loop_sites *sites,
-			   const struct loop_frame *frame, remote_addr start, remote_addr end)
+/* Vote for all places that have what is wanted. Whether there is one. */
+static bool vote_for(struct loop_votes *votes, struct loop_sites *sites,
+		     const struct loop_frame *frame, struct wanted wanted)
 {
 	uint16_t found[LOOP_SITE_PLACES];
 	uint32_t nr_found = 0;
@@ -97,8 +109,8 @@ static bool vote_for_range(struct loop_votes *votes, struct loop_sites *sites,
 	for (uint32_t place = 0; place < NR_REGISTERS + LOOP_PLACES_SLOTS; place++) {
 		uint64_t value;
 
-		if (!value_at(frame, place, &value) || value < start || value >= end ||
-		    is_callers(frame, value))
+		if (!value_at(frame, place, &value) || value < wanted.start ||
+		    value >= wanted.end || is_near(value, wanted.not_near_addr))
 			continue;
 		vote(votes, place);
 		if (nr_found < LOOP_SITE_PLACES)
@@ -113,11 +125,15 @@ void loop_places_vote(struct loop_places *places, const struct loop_frame *frame
 		      remote_addr frame_addr, remote_addr code_start_addr,
 		      remote_addr code_end_addr)
 {
-	if (vote_for_range(&places->frames[frame->is_innermost], &places->frame_sites, frame,
-			   frame_addr, frame_addr + 1))
-		(void)vote_for_range(&places->next_instrs[frame->is_innermost],
-				     &places->next_instr_sites, frame, code_start_addr,
-				     code_end_addr);
+	const struct wanted the_frame = {.start = frame_addr, .end = frame_addr + 1};
+	const struct wanted next_instr = {.start = code_start_addr,
+					  .end = code_end_addr,
+					  .not_near_addr = frame->outer_instr_addr};
+	const bool kind = frame->is_innermost;
+
+	if (vote_for(&places->frames[kind], &places->frame_sites, frame, the_frame))
+		(void)vote_for(&places->next_instrs[kind], &places->next_instr_sites, frame,
+			       next_instr);
 }
 
 /*
@@ -155,5 +171,6 @@ bool loop_places_frame(const struct loop_places *places, const struct loop_frame
 bool loop_places_next_instr(const struct loop_places *places, const struct loop_frame *frame,
 			    uint32_t rank, remote_addr *ret_addr)
 {
-	return read_place(places->next_instrs, &places->next_instr_sites, frame, rank, ret_addr);
+	return read_place(places->next_instrs, &places->next_instr_sites, frame, rank, ret_addr) &&
+	       !is_near(*ret_addr, frame->outer_instr_addr);
 }

@@ -31,7 +31,15 @@ struct loop_frame {
 	struct stack_window *window;
 	remote_addr sp, cfa;
 	remote_addr pc_addr; /* of its next instruction */
-	bool is_innermost;   /* of its stack: it may keep things elsewhere between two calls */
+	/* Words that are no place: saved registers of the caller, the link of the entry frame. */
+	remote_addr other_addrs[NR_REGISTERS + 1];
+	uint32_t nr_others;
+	/*
+	 * The next instruction of the loop around the innermost one: there is none of its own
+	 * where one of that call stands, as functions called from there leave it behind. 0: not known.
+	 */
+	remote_addr outer_instr_addr;
+	bool is_innermost; /* of its stack: it may keep things elsewhere between two calls */
 };
 
 /*

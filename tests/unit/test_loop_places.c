@@ -216,19 +216,44 @@ Test(loop_places, loops_that_begin)
 	cr_expect(loop_places_frame(&places, &made.frame, 0, &addr));
 }
 
-/* Where a register of the caller was saved there is no vote for the place. */
-Test(loop_places, registers_that_were_saved)
+/* Words of the C frame that hold other things are no places. */
+Test(loop_places, words_that_are_no_place)
 {
 	struct loop_places places = {0};
-	struct registers caller = {.known = REGISTERS_KEPT};
 	struct made_frame made;
 	remote_addr addr;
 
 	make_frame(&made, false);
 	put(&made, 24, FRAME);
-	caller.values[KEPT_REGISTER] = FRAME;
-	made.frame.caller = &caller;
+	made.frame.other_addrs[made.frame.nr_others++] = CFA - 24;
 	for (int i = 0; i < 10; i++)
 		vote(&places, &made);
 	cr_expect(not(loop_places_frame(&places, &made.frame, 0, &addr)));
+	made.frame.nr_others = 0;
+	for (int i = 0; i < 10; i++)
+		vote(&places, &made);
+	cr_expect(loop_places_frame(&places, &made.frame, 0, &addr));
+}
+
+/* Nor is what is the next instruction of the loop around: one that calls itself is in that code. */
+Test(loop_places, instructions_of_the_loop_around)
+{
+	struct loop_places places = {0};
+	struct made_frame made;
+	remote_addr addr;
+
+	make_frame(&made, false);
+	put(&made, 24, FRAME);
+	put(&made, 32, CODE + 8);
+	made.frame.outer_instr_addr = CODE + 8;
+	for (int i = 0; i < 10; i++)
+		vote(&places, &made);
+	cr_expect(loop_places_frame(&places, &made.frame, 0, &addr));
+	cr_expect(not(loop_places_next_instr(&places, &made.frame, 0, &addr)));
+	made.frame.outer_instr_addr = 0;
+	for (int i = 0; i < 10; i++)
+		vote(&places, &made);
+	cr_expect(loop_places_next_instr(&places, &made.frame, 0, &addr));
+	made.frame.outer_instr_addr = CODE + 8;
+	cr_expect(not(loop_places_next_instr(&places, &made.frame, 0, &addr)));
 }
