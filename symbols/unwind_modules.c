@@ -156,6 +156,12 @@ static const struct unwind_rule *find_rule(const struct module *module, remote_a
 	return rule ? rule : find_in_table(module->debug_frame, vaddr, ret_section);
 }
 
+/* Whether what is at an index of the map may be code that was made at run time: no file. */
+static bool is_made(const struct unwind_modules *modules, uint32_t index)
+{
+	return index == MODULE_MAP_NONE || !modules->map->ranges[index].mapping->inode;
+}
+
 /* Of code that was made at run time. */
 static const struct unwind_rule *find_trampoline(struct unwind_modules *modules, remote_addr addr,
 						 remote_addr *ret_start_addr)
@@ -180,7 +186,10 @@ remote_addr unwind_modules_trampoline(struct unwind_modules *modules, remote_add
 {
 	remote_addr start_addr;
 
-	return find_trampoline(modules, addr, &start_addr) ? start_addr : 0;
+	return is_made(modules, module_map_find(modules->map, addr)) &&
+			       find_trampoline(modules, addr, &start_addr)
+		       ? start_addr
+		       : 0;
 }
 
 /* By the module's information. */
@@ -210,9 +219,8 @@ const struct unwind_rule *unwind_modules_find(struct unwind_modules *modules, re
 
 	if (index != MODULE_MAP_NONE)
 		rule = find_in_module(modules, index, addr, ret_section);
-	if (rule || (index != MODULE_MAP_NONE && modules->map->ranges[index].mapping->inode))
-		return rule;
-	return find_trampoline(modules, addr, &start_addr);
+	return rule || !is_made(modules, index) ? rule
+						: find_trampoline(modules, addr, &start_addr);
 }
 
 int unwind_modules_function(struct unwind_modules *modules, remote_addr addr,
