@@ -42,6 +42,8 @@ int native_stacks_init(struct native_stacks *stacks, const struct native_stacks_
 		err = unwind_modules_create(options->memory, &stacks->map, options->images,
 					    &stacks->modules);
 	if (!err)
+		unwind_modules_set_jit(stacks->modules, stacks->jit);
+	if (!err)
 		err = native_names_create(&stacks->map, options->images, &stacks->names);
 	if (err)
 		native_stacks_done(stacks);

@@ -17,9 +17,18 @@
 #include "procmem/memory.h"
 #include "procmem/process.h"
 #include "symbols/jit_map.h"
+#include "symbols/unwind_table.h"
 
 #define JIT_FRAMES_MIN_WAIT_NS 100000000u
 #define JIT_FRAMES_MAX_WAIT_NS 1000000000u
+
+/*
+ * Of so many codes how to unwind them is kept, each where its index says, and no more bytes of
+ * unwind information of all of them: of code that CPython makes each has some hundred bytes.
+ * Where that is not enough codes have no rules.
+ */
+#define JIT_FRAMES_MAX_TABLES	    4096
+#define JIT_FRAMES_MAX_UNWIND_BYTES (64u << 20)
 
 struct jit_frames;
 
@@ -39,3 +48,11 @@ void jit_frames_set_time(struct jit_frames *frames, uint64_t time_ns);
  * can be told.
  */
 const struct jit_code *jit_frames_find(struct jit_frames *frames, remote_addr addr);
+
+/*
+ * The rule for the instruction at addr, and the section whose expressions it may have: by what the
+ * source tells of the code that was there. Borrowed until anything is asked for again. NULL: there
+ * is none.
+ */
+const struct unwind_rule *jit_frames_rule(struct jit_frames *frames, remote_addr addr,
+					  const struct cfi_section **ret_section);

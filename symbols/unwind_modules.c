@@ -27,6 +27,7 @@ struct unwind_modules {
 	struct image_source *images;
 	struct module_map *map;
 	struct module *modules; /* as many as the map has, by its indexes */
+	struct jit_frames *jit; /* borrowed; NULL: not asked */
 	uint64_t nr_bytes_left; /* that may be read */
 	struct {
 		remote_addr addr;	/* of an instruction */
@@ -55,6 +56,11 @@ int unwind_modules_create(struct remote_memory *memory, struct module_map *map,
 	}
 	*ret_modules = modules;
 	return 0;
+}
+
+void unwind_modules_set_jit(struct unwind_modules *modules, struct jit_frames *jit)
+{
+	modules->jit = jit;
 }
 
 void unwind_modules_destroy(struct unwind_modules *modules)
@@ -162,17 +168,26 @@ static bool is_made(const struct unwind_modules *modules, uint32_t index)
 	return index == MODULE_MAP_NONE || !modules->map->ranges[index].mapping->inode;
 }
 
-/* Of code that was made at run time. */
+/* Of a trampoline that was met before. */
+static const struct unwind_rule *find_met(const struct unwind_modules *modules, remote_addr addr,
+					  remote_addr *ret_start_addr)
+{
+	const size_t i = addr / TRAMPOLINE_ALIGNMENT % NR_TRAMPOLINES;
+
+	if (!modules->trampolines[i].rule || modules->trampolines[i].addr != addr)
+		return NULL;
+	*ret_start_addr = modules->trampolines[i].start_addr;
+	return modules->trampolines[i].rule;
+}
+
 static const struct unwind_rule *find_trampoline(struct unwind_modules *modules, remote_addr addr,
 						 remote_addr *ret_start_addr)
 {
 	const size_t i = addr / TRAMPOLINE_ALIGNMENT % NR_TRAMPOLINES;
-	const struct unwind_rule *rule = modules->trampolines[i].rule;
+	const struct unwind_rule *rule = find_met(modules, addr, ret_start_addr);
 
-	if (rule && modules->trampolines[i].addr == addr) {
-		*ret_start_addr = modules->trampolines[i].start_addr;
+	if (rule)
 		return rule;
-	}
 	rule = perf_trampoline_rule(modules->memory, addr, ret_start_addr);
 	if (rule) {
 		modules->trampolines[i].addr = addr;
@@ -180,6 +195,18 @@ static const struct unwind_rule *find_trampoline(struct unwind_modules *modules,
 		modules->trampolines[i].rule = rule;
 	}
 	return rule;
+}
+
+/* Of code that was made at run time: what tells of trampolines says the same as their bytes. */
+static const struct unwind_rule *find_made(struct unwind_modules *modules, remote_addr addr,
+					   const struct cfi_section **ret_section)
+{
+	remote_addr start_addr;
+	const struct unwind_rule *rule = find_met(modules, addr, &start_addr);
+
+	if (!rule && modules->jit)
+		rule = jit_frames_rule(modules->jit, addr, ret_section);
+	return rule ? rule : find_trampoline(modules, addr, &start_addr);
 }
 
 remote_addr unwind_modules_trampoline(struct unwind_modules *modules, remote_addr addr)
@@ -215,12 +242,10 @@ const struct unwind_rule *unwind_modules_find(struct unwind_modules *modules, re
 {
 	const uint32_t index = module_map_find(modules->map, addr);
 	const struct unwind_rule *rule = NULL;
-	remote_addr start_addr;
 
 	if (index != MODULE_MAP_NONE)
 		rule = find_in_module(modules, index, addr, ret_section);
-	return rule || !is_made(modules, index) ? rule
-						: find_trampoline(modules, addr, &start_addr);
+	return rule || !is_made(modules, index) ? rule : find_made(modules, addr, ret_section);
 }
 
 int unwind_modules_function(struct unwind_modules *modules, remote_addr addr,

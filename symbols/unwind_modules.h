@@ -2,7 +2,7 @@
 /*
  * The modules of a target, with the call frame information of each. It is read when a frame
  * of the module is first met, out of the target's memory; then, if that does not tell of
- * the frame, out of the module's file. What has no information, as code made at run time, has no rules.
+ * the frame, out of the module's file. Of code made at run time its sources tell, if anything does.
  */
 #pragma once
 
@@ -11,6 +11,7 @@
 
 #include "procmem/memory.h"
 #include "symbols/image_source.h"
+#include "symbols/jit_frames.h"
 #include "symbols/module_map.h"
 #include "symbols/unwind_table.h"
 
@@ -26,6 +27,9 @@ struct unwind_modules;
 int unwind_modules_create(struct remote_memory *memory, struct module_map *map,
 			  struct image_source *images, struct unwind_modules **ret_modules);
 void unwind_modules_destroy(struct unwind_modules *modules);
+
+/* Ask jit, borrowed from then on, how to unwind code that is in no file. */
+void unwind_modules_set_jit(struct unwind_modules *modules, struct jit_frames *jit);
 
 /*
  * The rule for the instruction at addr, and the section whose expressions it may have: both

@@ -161,6 +161,28 @@ class Executors(unittest.TestCase):
         # Of memory that is new nothing is known until what is mapped is read again.
         self.assertLess(unnamed, named, result)
 
+    def check_whole(self, *target):
+        """Those of 3.15 tell how to unwind them."""
+        if self.interpreter.minor == "3.14":
+            self.skipTest("nothing tells how to unwind 3.14's")
+        with support.python_target(self.interpreter, *target, environment=self.JIT) as running:
+            result = attach_native(running.pid, "-r", 500)
+            is_allowed(result)
+        stacks = {stack: number
+                  for stack, number in support.parse_collapsed(result.stdout).items()
+                  if self.NAMES[self.interpreter.minor] in stack}
+        whole = sum(number for stack, number in stacks.items()
+                    if stack[0].startswith("_start ("))
+        # New ones are known a tenth of a second later.
+        self.assertGreater(whole, 0.9 * sum(stacks.values()), result)
+
+    def test_whole_short_calls(self):
+        self.check_whole("shortcalls")
+
+    def test_whole_loop(self):
+        """Nothing else runs than one executor."""
+        self.check_whole("jitted", "loop")
+
 
 class NotTold(unittest.TestCase):
     """Where C frames cannot be had, a sentence says why, and Python's alone are sampled."""

@@ -3,13 +3,17 @@
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "procmem/live.h"
+#include "symbols/registers.h"
+#include "tests/support/jitdump_bytes.h"
 
-/* The perf map of this process, and what is known by it. */
+/* A file in which this process tells of its code, and what is known by it. */
 struct own_map {
 	char path[64];
 	FILE *file;
@@ -19,12 +23,13 @@ struct own_map {
 	uint64_t start_ns; /* now */
 };
 
-static void begin(struct own_map *map)
+/* In a file in /tmp that is called by our process id. */
+static void begin(struct own_map *map, const char *prefix, const char *suffix)
 {
 	struct timespec now;
 
-	(void)snprintf(map->path, sizeof(map->path), "/tmp/perf-%d.map", (int)getpid());
-	map->file = fopen(map->path, "we");
+	(void)snprintf(map->path, sizeof(map->path), "/tmp/%s%d%s", prefix, (int)getpid(), suffix);
+	map->file = fopen(map->path, "w+e");
 	cr_assert(ne(ptr, map->file, NULL));
 	map->process = PROCESS_CLOSED;
 	cr_assert(zero(int, process_open(getpid(), &map->process, NULL)));
@@ -63,7 +68,7 @@ Test(jit_frames, names_of_a_map_that_grows)
 {
 	struct own_map map;
 
-	begin(&map);
+	begin(&map, "perf-", ".map");
 	write_code(&map, 0x1000, "first");
 	cr_expect(eq(str, name_at(&map, 0, 0x1008), (char *)"first"), "the first look");
 	write_code(&map, 0x2000, "second");
@@ -87,10 +92,61 @@ Test(jit_frames, a_stack_of_before_the_look)
 {
 	struct own_map map;
 
-	begin(&map);
+	begin(&map, "perf-", ".map");
 	cr_expect(eq(str, name_at(&map, 1000, 0x1000), (char *)""));
 	write_code(&map, 0x1000, "first");
 	cr_expect(eq(str, name_at(&map, 10, 0x1000), (char *)""));
 	cr_expect(eq(str, name_at(&map, 1200, 0x1000), (char *)"first"));
+	end(&map);
+}
+
+static void expect_rule(struct own_map *map, uint64_t ms, remote_addr addr, int32_t cfa_offset)
+{
+	const struct cfi_section *section = NULL;
+	const struct unwind_rule *rule;
+
+	jit_frames_set_time(map->frames, map->start_ns + ms * 1000000);
+	rule = jit_frames_rule(map->frames, addr, &section);
+	if (!cfa_offset) {
+		cr_expect(not(rule != NULL), "%#llx", (unsigned long long)addr);
+		return;
+	}
+	cr_assert(rule != NULL, "%#llx", (unsigned long long)addr);
+	cr_expect(eq(u8, rule->cfa_register, REGISTER_SP));
+	cr_expect(eq(i32, rule->cfa_offset, cfa_offset), "%#llx", (unsigned long long)addr);
+	cr_expect(ne(ptr, (void *)section, NULL));
+}
+
+/* Two codes with rules, and one without, which later takes the place of the first one. */
+Test(jit_frames, rules_of_a_jitdump)
+{
+	static struct dump_bytes bytes;
+	struct own_map map;
+	void *mapped;
+
+	begin(&map, "jit-", ".dump");
+	dump_header(&bytes, 40, 0);
+	dump_add_unwinding(&bytes, 0x1000, false, map.start_ns);
+	dump_add_load(&bytes, (struct dump_load){"one", 0x1000, 12, 1, map.start_ns, 0});
+	dump_add_unwinding(&bytes, 0x2000, false, map.start_ns);
+	dump_add_load(&bytes, (struct dump_load){"two", 0x2000, 12, 2, map.start_ns, 0});
+	dump_write(&bytes, fileno(map.file), bytes.nr);
+	mapped = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fileno(map.file), 0);
+	cr_assert(ne(ptr, mapped, MAP_FAILED));
+	for (int i = 0; i < 2; i++) { /* read, and known */
+		expect_rule(&map, 1, 0x1000, 8);
+		expect_rule(&map, 1, 0x1001, 16);
+		expect_rule(&map, 1, 0x100b, 16);
+		expect_rule(&map, 1, 0x100c, 0);
+		expect_rule(&map, 1, 0x2001, 16);
+	}
+	dump_add_load(&bytes,
+		      (struct dump_load){"three", 0x1000, 12, 3, map.start_ns + 500000000, 0});
+	dump_write(&bytes, fileno(map.file), bytes.nr);
+	expect_rule(&map, 1200, 0x2000, 8);
+	expect_rule(&map, 1200, 0x1000, 0);
+	cr_expect(eq(str, name_at(&map, 1200, 0x1000), (char *)"three"));
+	expect_rule(&map, 400, 0x1000, 8);
+	(void)munmap(mapped, 4096);
 	end(&map);
 }
