@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+"""What every format says of samples with C frames that a live process gave: that they are of user
+CPU only, where they are."""
+import contextlib
+import json
+import os
+import unittest
+
+import subjects
+import support
+from test_matrix import NobodysInterpreter
+from test_run_told import NOTES, READERS
+
+USER_ONLY = "user CPU only"
+ALLOWED_TO_ALL = 1  # kernel.perf_event_paranoid up to which all may be told of the kernel
+COUNTERS = ("stacks", "broken", "python_holed", "dumps", "lost_dumps", "unlearnt_dumps",
+            "foreign_dumps", "refused_threads")
+
+
+def newest_in_root():
+    """An interpreter that another user can run: one in a root of its own."""
+    found = [one for one in support.tested_interpreters()
+             if one.root and support.version_key(one) >= [3, 12]]
+    if not found:
+        raise unittest.SkipTest("not tested here: scripts/testbed was not run")
+    return max(found, key=support.version_key)
+
+
+@contextlib.contextmanager
+def recorded(interpreter, pysample):
+    """(path of a recording with C frames, the counters of its run)"""
+    with support.fresh_folder() as (folder, _), \
+            support.python_target(interpreter, "shortcalls") as target:
+        os.chmod(folder, 0o777)
+        path, counters = (os.path.join(folder, name) for name in ("a.pysample", "counters"))
+        result = pysample("attach", "-n", "-d", 1, "-o", path, "--stats-json", counters,
+                          target.pid)
+        if "no C frames" in result.stderr:
+            raise unittest.SkipTest("not tested here: " + result.stderr)
+        if result.status:
+            raise AssertionError(result)
+        yield path, json.loads(support.read(counters)), result.stderr
+
+
+class UserCpuOnly(unittest.TestCase):
+    def notes(self, path):
+        return {form: read(subjects.report(path, form=form, suffix=suffix))
+                for form, (suffix, read) in NOTES.items()}
+
+    def check(self, told, counters, expected):
+        self.assertEqual(told["native"], "true")
+        self.assertEqual(told["native.user_cpu_only"], str(expected).lower())
+        self.assertEqual(counters["native"]["user_cpu_only"], expected)
+        self.assertEqual({name: int(told["native." + name]) for name in COUNTERS},
+                         {name: counters["native"][name] for name in COUNTERS})
+
+    def check_counters(self, counters):
+        native = counters["native"]
+        self.assertGreater(native["stacks"], 0)
+        self.assertLessEqual(native["stacks"], counters["samples"])
+        self.assertLessEqual(native["broken"], native["stacks"])
+        self.assertLessEqual(native["unlearnt_dumps"] + native["foreign_dumps"], native["dumps"])
+
+    def test_of_another_user(self):
+        if int(support.read("/proc/sys/kernel/perf_event_paranoid")) <= ALLOWED_TO_ALL:
+            self.skipTest("not tested here: kernel.perf_event_paranoid lets all see the kernel")
+        interpreter = NobodysInterpreter(**vars(newest_in_root()))
+        with recorded(interpreter, support.pysample_as_nobody) as (path, counters, printed):
+            self.assertIn(USER_ONLY, printed)
+            self.check_counters(counters)
+            for form, text in self.notes(path).items():
+                with self.subTest(form):
+                    self.assertIn(USER_ONLY, text)
+            for form, reader in READERS.items():
+                with self.subTest(form):
+                    (told,), _ = reader([path])
+                    self.check(told, counters, True)
+
+    def test_with_all_rights(self):
+        with recorded(newest_in_root(), support.pysample) as (path, counters, printed):
+            if counters["native"]["user_cpu_only"]:
+                self.skipTest("not tested here: the kernel tells us no more")
+            self.assertNotIn(USER_ONLY, printed)
+            self.check_counters(counters)
+            for form, text in self.notes(path).items():
+                with self.subTest(form):
+                    self.assertNotIn(USER_ONLY, text)
+            (told,), _ = READERS["recording"]([path])
+            self.check(told, counters, False)
+
+
+if __name__ == "__main__":
+    unittest.main()
