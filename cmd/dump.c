@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "cmd/command.h"
+#include "cmd/dump_native.h"
 #include "cmd/options.h"
 #include "cmd/output_file.h"
 #include "cmd/print.h"
@@ -24,6 +25,9 @@ static const char help[] =
 	"3.14 on the tasks of asyncio: what each awaits, and which tasks await it. The process\n"
 	"is not stopped; a stopped one is not woken.\n"
 	"\n"
+	"  -n, --native     also the C frames, where they belong between those of Python: of\n"
+	"                   threads that wait, and of those that run if the kernel lets us\n"
+	"                   copy their stacks (3.12+), for which it takes a tenth of a second\n"
 	"      --source     the source of each line, with marks where its expression is (3.11+),\n"
 	"                   as far as the file was not changed since the process was started\n"
 	"      --json       one JSON object, frames outermost first\n"
@@ -49,6 +53,7 @@ struct dump_options {
 	pid_t pid;
 	struct target_wait wait;
 	bool json;
+	bool native;
 	bool source;
 	bool verbose;
 	uint32_t value_max_chars; /* 0: no variables */
@@ -64,13 +69,14 @@ static enum exit_status parse_options(int argc, char **argv, struct dump_options
 		{"json", no_argument, NULL, OPTION_JSON},
 		{"locals", no_argument, NULL, OPTION_LOCALS},
 		{"max-value", required_argument, NULL, OPTION_MAX_VALUE},
+		{"native", no_argument, NULL, 'n'},
 		{"source", no_argument, NULL, OPTION_SOURCE},
 		{"wait", required_argument, NULL, OPTION_WAIT},
 		{"verbose", no_argument, NULL, 'v'},
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
-	static const char short_options[] = ":vh";
+	static const char short_options[] = ":nvh";
 	int option;
 
 	*ret_done = false;
@@ -86,6 +92,9 @@ static enum exit_status parse_options(int argc, char **argv, struct dump_options
 		case OPTION_MAX_VALUE:
 			if (!parse_value_chars(optarg, &options->value_max_chars))
 				return EXIT_USAGE;
+			break;
+		case 'n':
+			options->native = true;
 			break;
 		case OPTION_SOURCE:
 			options->source = true;
@@ -171,6 +180,30 @@ static uint64_t start_of(const struct process *process)
 	return age_ns < now_ns ? now_ns - age_ns + NS_PER_S / 100 : 1;
 }
 
+/* Take the stacks, and then the tasks. Errors of sampler_dump(). */
+static int take_stacks(struct sampler *sampler, struct target *target, struct dump *dump,
+		       struct sample_sink *sink)
+{
+	int err = sampler_dump(sampler, sink);
+
+	return err ? err : tasks_dump(sampler, &target->maps, sink, dump);
+}
+
+/* The same with C frames, of functions that native keeps. */
+static int take_native_stacks(struct sampler *sampler, struct target *target, struct dump *dump,
+			      struct dump_native *native)
+{
+	int err = dump_native_init(native, target, sampler, dump_sink(dump));
+
+	if (!err)
+		err = take_stacks(sampler, target, dump, &native->sink);
+	if (!err && native->nr_unknown)
+		print_note("no C frames of %zu of %zu threads: %s", native->nr_unknown,
+			   native->nr_threads,
+			   native->why.text[0] ? native->why.text : "they did not stand still");
+	return err;
+}
+
 static enum exit_status dump_target(const struct dump_options *options, struct target *target,
 				    struct message *reterr)
 {
@@ -180,6 +213,7 @@ static enum exit_status dump_target(const struct dump_options *options, struct t
 	};
 	struct sampler *sampler = NULL;
 	struct source_lines sources = {.newer = "the process"};
+	struct dump_native native = {.process = NULL};
 	struct dump *dump = dump_create();
 	enum exit_status status;
 	int err = -ENOMEM;
@@ -191,10 +225,9 @@ static enum exit_status dump_target(const struct dump_options *options, struct t
 		dump_want_variables(dump);
 	if (!err) {
 		sampler_set_looks(sampler, &looks);
-		err = sampler_dump(sampler, dump_sink(dump));
+		err = options->native ? take_native_stacks(sampler, target, dump, &native)
+				      : take_stacks(sampler, target, dump, dump_sink(dump));
 	}
-	if (!err)
-		err = tasks_dump(sampler, &target->maps, dump_sink(dump), dump);
 	if (!err && options->source) {
 		sources.until_ns = start_of(&target->process);
 		dump_want_sources(dump, &sources);
@@ -205,6 +238,7 @@ static enum exit_status dump_target(const struct dump_options *options, struct t
 		     : write_dump(options, target, dump, reterr);
 	dump_destroy(dump);
 	source_lines_done(&sources);
+	dump_native_done(&native);
 	sampler_destroy(sampler);
 	return status;
 }

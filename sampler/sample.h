@@ -228,7 +228,16 @@ struct sample_sink;
 
 /* What consumes samples. A negative errno from any of them ends the run. */
 struct sample_sink_ops {
-	/* One sample; called for every thread of a tick, then for the next tick. */
+	/*
+	 * sampler_dump() is about to read the stack of a thread; its sample comes next, unless it
+	 * has ended meanwhile. NULL: never mind.
+	 */
+	void (*look)(struct sample_sink *sink, const struct sample_thread *thread);
+
+	/*
+	 * One sample; called for every thread of a tick, then for the next tick. To sampler_dump()
+	 * it may return -EAGAIN: the thread has gone on meanwhile, and is looked at once more.
+	 */
 	int (*sample)(struct sample_sink *sink, const struct sample *sample);
 
 	/* A thread that samples of may have come has another name now. NULL: never mind. */

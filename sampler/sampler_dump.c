@@ -227,22 +227,33 @@ static int emit_detailed(struct sampler *sampler, const struct snapshot_thread *
 	return err;
 }
 
-/* Hand on one thread as it is now, unless it has ended. Errors of sampler_dump(). */
-static int dump_thread(struct sampler *sampler, struct snapshot_thread *thread,
-		       struct sample_sink *sink)
+/* Look at one thread and hand it on as it is now, unless it has ended. */
+static int look_at(struct sampler *sampler, struct snapshot_thread *thread,
+		   struct sample_sink *sink)
 {
 	struct sample sample;
 	int err;
 
-	if (!thread->copied)
-		return 0;
 	(void)code_cache_relieve(&sampler->codes);
+	if (sink->ops->look)
+		sink->ops->look(sink, sampler->threads[thread->slot].info);
 	err = sampler->looks.still ? walk_still(sampler, thread, &sample)
 				   : walk_for_dump(sampler, thread, &sample);
 	if (err)
 		return err == -ENOENT ? 0 : err;
 	return sampler->looks.details ? emit_detailed(sampler, thread, sample, sink)
 				      : sampler_thread_emit(sampler, thread, sample, sink);
+}
+
+/* Errors of sampler_dump(). */
+static int dump_thread(struct sampler *sampler, struct snapshot_thread *thread,
+		       struct sample_sink *sink)
+{
+	int err = thread->copied ? -EAGAIN : 0;
+
+	while (err == -EAGAIN)
+		err = look_at(sampler, thread, sink);
+	return err;
 }
 
 /* Read the thread list of a process that may be starting and ending threads all the time. */

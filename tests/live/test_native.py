@@ -5,15 +5,12 @@ import os
 import subprocess
 import unittest
 
+import native_truth
 import support
 import trampoline_truth
 
 NATIVE_VERSIONS = ("3.12", "3.13", "3.14", "3.15")
 DURATION_S = 3
-
-# The threads of tests/targets/waits.py.
-WAYS = ("lock", "timed_lock", "sleep", "select_select", "epoll", "poll", "read", "receive", "get",
-        "get_simple", "condition", "event", "key_of_sort")
 
 # A stack that is wrong is worse than a hole. That some are is known (docs/architecture.md).
 MOST_WRONG = 0.03
@@ -21,13 +18,6 @@ MOST_WRONG = 0.03
 
 def attach_native(pid, *args):
     return support.pysample("attach", "-n", "-d", DURATION_S, "-f", "collapsed", *args, pid)
-
-
-def all_wait(pid):
-    """Whether as many threads as tests/targets/waits.py has are inside of the kernel."""
-    calls = [support.read("/proc/%d/task/%s/syscall" % (pid, tid))
-             for tid in os.listdir("/proc/%d/task" % pid)]
-    return len(calls) == len(WAYS) + 1 and "running\n" not in calls
 
 
 def is_allowed(result):
@@ -104,7 +94,7 @@ class Native(unittest.TestCase):
     def test_ways_of_waiting(self):
         """3.15 is built with frame pointers, of which the kernel does not tell."""
         with support.python_target(self.interpreter, "waits") as target:
-            support.wait_until(lambda: all_wait(target.pid), "all threads wait")
+            support.wait_until(lambda: native_truth.all_wait(target.pid), "all threads wait")
             result = attach_native(target.pid)
             is_allowed(result)
         stacks = [[label.rsplit(" (", 1)[0] for label in stack]
@@ -112,7 +102,7 @@ class Native(unittest.TestCase):
         self.assertTrue(stacks, result.stderr)
         for names in stacks:
             self.assertNotIn(trampoline_truth.HOLE, names)
-        for way in WAYS:
+        for way in native_truth.WAYS:
             ends = [names[-1] for names in stacks if way in names]
             self.assertTrue(ends, way)
             self.assertNotIn(way, ends)

@@ -7,9 +7,8 @@ import subprocess
 import unittest
 
 import support
+from native_truth import is_in_order, unwind
 from support import per_interpreter
-
-UNWIND = os.path.join(os.path.dirname(support.PYSAMPLE), "tests", "unwind_cli")
 
 # One more way of making a function each.
 BUILDS = {
@@ -21,37 +20,6 @@ BUILDS = {
     "debug_frame": ["-O2", "-g", "-gz=none", "-fno-asynchronous-unwind-tables",
                     "-fno-unwind-tables"],
 }
-
-
-class Stack:
-    def __init__(self, error):
-        self.error = error
-        self.frames = {"ours": [], "libdw": []}  # (pc, sp), innermost first
-
-    def pcs(self):
-        return [pc for pc, _ in self.frames["ours"]]
-
-
-def unwind(pid):
-    """{tid: Stack} of a process."""
-    if not os.path.exists(UNWIND):
-        raise unittest.SkipTest("not tested here: unwinding (no libdw)")
-    run = subprocess.run([UNWIND, str(pid)], capture_output=True, text=True, check=False)
-    if run.returncode:
-        raise AssertionError("unwind_cli: %d, %s" % (run.returncode, run.stderr))
-    stacks = {}
-    for line in run.stdout.splitlines():
-        what, one, two = line.split()
-        if what == "thread":
-            stack = stacks[int(one)] = Stack(int(two))
-        else:
-            stack.frames[what].append((int(one, 16), int(two, 16)))
-    return stacks
-
-
-def is_in_order(few, many):
-    rest = iter(many)
-    return all(one in rest for one in few)
 
 
 @per_interpreter

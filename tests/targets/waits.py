@@ -64,7 +64,7 @@ def get():
 
 
 def get_simple():
-    queue.SimpleQueue().get()
+    getattr(queue, "SimpleQueue", queue.Queue)().get()  # 3.7
 
 
 def condition():

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/dump_native.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "procmem/cleanup.h"
+#include "sampler/ticker.h"
+
+/* A thread that moved while it was looked at is looked at again, so often at most. */
+enum { MAX_LOOKS = 20 };
+
+/* Where the thread stands before its Python frames are read. */
+static void begin_look(struct sample_sink *sink, const struct sample_thread *thread)
+{
+	struct dump_native *native = (struct dump_native *)sink;
+
+	native->nr_looks++;
+	native->waits =
+		thread->tid && task_read_place(native->process, thread->tid, &native->place) == 0;
+}
+
+/* Unwind it. -EAGAIN: it does not stand there any more. */
+static int unwind(struct dump_native *native, const struct sample *sample)
+{
+	struct waiting_loops loops = {.nr = 0};
+	cleanup_free remote_addr *addrs =
+		reallocarray(NULL, sample->nr_frames + 1ull, sizeof(*addrs));
+	struct task_place again;
+	int err;
+
+	if (!addrs)
+		return -ENOMEM;
+	loops.addrs = addrs;
+	for (uint32_t i = 0; i < sample->nr_frames; i++)
+		if (sample->details[i].entry_addr)
+			addrs[loops.nr++] = sample->details[i].entry_addr;
+	jit_frames_set_time(native->jit, clock_now_ns());
+	waiting_stacks_unwind(&native->waiting, &native->place, &loops);
+	err = task_read_place(native->process, sample->thread->tid, &again);
+	return err || again.sp_addr != native->place.sp_addr ||
+			       again.pc_addr != native->place.pc_addr
+		       ? -EAGAIN
+		       : 0;
+}
+
+static int hand_on_alone(struct dump_native *native, const struct sample *sample)
+{
+	native->nr_unknown++;
+	return native->next->ops->sample(native->next, sample);
+}
+
+/* With the frames of a copy, which is older by a moment, and of one instant. */
+static int hand_on_running(struct dump_native *native, const struct sample *sample)
+{
+	const struct running_stack *stack =
+		running_stacks_find(&native->running, sample->thread->tid);
+	struct sample copied = *sample;
+
+	if (!stack)
+		return hand_on_alone(native, sample);
+	copied.frames = stack->frames;
+	copied.details = stack->details;
+	copied.nr_frames = stack->nr_frames;
+	copied.flags &= ~(uint32_t)SAMPLE_UNPROVEN;
+	copied.error = 0;
+	return native->next->ops->sample(native->next, &copied);
+}
+
+static int dump_native_sample(struct sample_sink *sink, const struct sample *sample)
+{
+	struct dump_native *native = (struct dump_native *)sink;
+	int err;
+
+	if (native->waits && sample->flags & SAMPLE_UNPROVEN)
+		native->waits = false;
+	err = native->waits ? unwind(native, sample) : 0;
+	if (err == -EAGAIN && native->nr_looks < MAX_LOOKS)
+		return err;
+	native->nr_looks = 0;
+	native->nr_threads++;
+	if (err == -EAGAIN || !native->waits)
+		return hand_on_running(native, sample);
+	return err ? err : native_stacks_hand_on(&native->stacks, sample, native->next);
+}
+
+static int dump_native_task(struct sample_sink *sink, const struct task_sample *task)
+{
+	const struct dump_native *native = (const struct dump_native *)sink;
+
+	return native->next->ops->task(native->next, task);
+}
+
+int dump_native_init(struct dump_native *native, struct target *target, struct sampler *sampler,
+		     struct sample_sink *next)
+{
+	static const struct sample_sink_ops ops = {
+		.look = begin_look,
+		.sample = dump_native_sample,
+		.task = dump_native_task,
+	};
+	struct native_stacks_options options = {
+		.memory = &target->live.memory,
+		.maps = &target->maps,
+		.images = &target->images.source,
+		.sampler = sampler,
+		.max_frames = DUMP_NATIVE_MAX_FRAMES,
+		.keeps_registers = true,
+	};
+	int err;
+
+	*native = (struct dump_native){.sink.ops = &ops, .next = next, .process = &target->process};
+	err = running_stacks_take(&native->running, target, &native->why);
+	if (!err)
+		err = jit_frames_create(&target->process, &target->live.memory, &native->jit);
+	options.jit = native->jit;
+	if (!err)
+		err = native_stacks_init(&native->stacks, &options);
+	if (!err)
+		err = waiting_stacks_init(&native->waiting, &target->live.memory, &native->stacks);
+	return err;
+}
+
+void dump_native_done(struct dump_native *native)
+{
+	waiting_stacks_done(&native->waiting);
+	native_stacks_done(&native->stacks);
+	jit_frames_destroy(native->jit);
+	running_stacks_done(&native->running);
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/running_stacks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "procmem/array.h"
+#include "procmem/cleanup.h"
+#include "procmem/task.h"
+#include "sampler/native_stacks.h"
+
+/*
+ * A millisecond lets a thread that runs all the time be copied a hundred times, of which some
+ * ten teach where the interpreter's loop has what.
+ */
+#define PERIOD_NS   1000000u
+#define DURATION_NS 100000000u
+#define RATE_HZ	    100
+
+static struct running_stack *find(const struct running_stacks *running, pid_t tid)
+{
+	for (uint32_t i = 0; i < running->nr_stacks; i++)
+		if (running->stacks[i].tid == tid)
+			return &running->stacks[i];
+	return NULL;
+}
+
+const struct running_stack *running_stacks_find(const struct running_stacks *running, pid_t tid)
+{
+	const struct running_stack *stack = find(running, tid);
+
+	return stack && stack->frames ? stack : NULL;
+}
+
+/* Have a place for each thread that runs. 0; -ENOMEM, -ESRCH, or the errno of a system call. */
+static int list_threads(struct running_stacks *running, const struct process *process)
+{
+	cleanup_free struct process_thread *threads = NULL;
+	size_t nr_threads;
+	int err = process_threads(process, &threads, &nr_threads);
+
+	for (size_t i = 0; !err && i < nr_threads; i++) {
+		struct running_stack *stacks;
+		struct task_place place;
+
+		if (task_read_place(process, threads[i].tid, &place) != -EAGAIN)
+			continue;
+		stacks = array_reserve(running->stacks, running->nr_stacks + 1,
+				       &running->max_stacks, sizeof(*stacks));
+		if (!stacks)
+			return -ENOMEM;
+		running->stacks = stacks;
+		stacks[running->nr_stacks++] = (struct running_stack){.tid = threads[i].tid};
+	}
+	return err;
+}
+
+static bool has_hole(const struct sample *sample)
+{
+	for (uint32_t i = 0; i < sample->nr_frames; i++)
+		if (sample->frames[i].function->kind == FUNCTION_NATIVE &&
+		    strcmp(sample->frames[i].function->qualname, NATIVE_STACKS_HOLE) == 0)
+			return true;
+	return false;
+}
+
+/* Keep a sample that has C frames: those have details. */
+static int keep(struct sample_sink *sink, const struct sample *sample)
+{
+	const struct running_stacks *running = (const struct running_stacks *)sink;
+	struct running_stack *stack = find(running, sample->thread->tid);
+	const bool is_holed = has_hole(sample);
+	struct frame *frames;
+	struct frame_detail *details;
+
+	if (!stack || !sample->details || (stack->frames && is_holed && !stack->is_holed))
+		return 0;
+	frames = array_copy(sample->frames, sample->nr_frames, sizeof(*frames));
+	details = array_copy(sample->details, sample->nr_frames, sizeof(*details));
+	if (!frames || !details) {
+		free(frames);
+		free(details);
+		return -ENOMEM;
+	}
+	free(stack->frames);
+	free(stack->details);
+	stack->frames = frames;
+	stack->details = details;
+	stack->nr_frames = sample->nr_frames;
+	stack->is_holed = is_holed;
+	return 0;
+}
+
+static int create_sampler(struct running_stacks *running, struct target *target,
+			  struct message *ret_why)
+{
+	int err = sampler_create(&target->process, &target->live.memory, &target->runtime.build,
+				 target->runtime.addr, &running->sampler);
+
+	if (err)
+		return err;
+	return sampler_natives_create(
+		&(struct sampler_natives_options){
+			.process = &target->process,
+			.memory = &target->live.memory,
+			.images = &target->images.source,
+			.sampler = running->sampler,
+			.period_ns = PERIOD_NS,
+		},
+		&running->natives, ret_why);
+}
+
+int running_stacks_take(struct running_stacks *running, struct target *target,
+			struct message *ret_why)
+{
+	static const struct sample_sink_ops ops = {.sample = keep};
+	const struct sampler_options options = {.rate_hz = RATE_HZ, .duration_ns = DURATION_NS};
+	enum sampler_end end;
+	int err;
+
+	*running = (struct running_stacks){.sink.ops = &ops};
+	err = list_threads(running, &target->process);
+	if (err || !running->nr_stacks)
+		return err;
+	err = create_sampler(running, target, ret_why);
+	if (err)
+		return ret_why->text[0] ? 0 : err;
+	return sampler_run(running->sampler, &options, &running->sink, &end);
+}
+
+void running_stacks_done(struct running_stacks *running)
+{
+	for (uint32_t i = 0; i < running->nr_stacks; i++) {
+		free(running->stacks[i].frames);
+		free(running->stacks[i].details);
+	}
+	free(running->stacks);
+	sampler_natives_destroy(running->natives);
+	sampler_destroy(running->sampler);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The stacks, with C frames, of those threads of a process that run at the moment: a tenth of a
+ * second of sampling, in which the kernel copies each of them whenever it has used a
+ * millisecond of CPU time (sampler/sampler_natives.h), and of each the last one that has no hole,
+ * if any has none.
+ */
+#pragma once
+
+#include <signal.h>
+#include <stdint.h>
+
+#include "cmd/target.h"
+#include "procmem/message.h"
+#include "sampler/sampler.h"
+#include "sampler/sampler_natives.h"
+
+/* A stack as it was handed on. */
+struct running_stack {
+	pid_t tid;
+	uint32_t nr_frames;
+	struct frame *frames;	      /* owned; NULL: none has come so far */
+	struct frame_detail *details; /* likewise, one for each of frames */
+	bool is_holed;
+};
+
+struct running_stacks {
+	struct sample_sink sink;
+	struct running_stack *stacks; /* one for each thread that ran at first; owned */
+	uint32_t nr_stacks, max_stacks;
+
+	/* Private. */
+	struct sampler *sampler; /* has the functions */
+	struct sampler_natives *natives;
+};
+
+/*
+ * Take the stacks of the threads that run; at once if none does. 0, also if it cannot be done:
+ * ret_why then says in a sentence why; -ENOMEM, -ESRCH, -EPERM. target is borrowed until
+ * running_stacks_done(), which is to be called either way and accepts one that is zero.
+ */
+int running_stacks_take(struct running_stacks *running, struct target *target,
+			struct message *ret_why);
+void running_stacks_done(struct running_stacks *running);
+
+/* The stack of a thread, borrowed. NULL: there is none. */
+const struct running_stack *running_stacks_find(const struct running_stacks *running, pid_t tid);

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: MIT
+"""What is known of native stacks in another way: by libdw, of a process that is stopped for it."""
+import os
+import subprocess
+import unittest
+
+import support
+
+UNWIND = os.path.join(os.path.dirname(support.PYSAMPLE), "tests", "unwind_cli")
+
+# The threads of tests/targets/waits.py.
+WAYS = ("lock", "timed_lock", "sleep", "select_select", "epoll", "poll", "read", "receive", "get",
+        "get_simple", "condition", "event", "key_of_sort")
+
+
+def all_wait(pid):
+    """Whether as many threads as tests/targets/waits.py has are inside of the kernel."""
+    calls = [support.read("/proc/%d/task/%s/syscall" % (pid, tid))
+             for tid in os.listdir("/proc/%d/task" % pid)]
+    return len(calls) == len(WAYS) + 1 and "running\n" not in calls
+
+
+class Stack:
+    def __init__(self, error):
+        self.error = error
+        self.frames = {"ours": [], "libdw": []}  # (pc, sp), innermost first
+
+    def pcs(self):
+        return [pc for pc, _ in self.frames["ours"]]
+
+
+def unwind(pid):
+    """{tid: Stack} of a process."""
+    if not os.path.exists(UNWIND):
+        raise unittest.SkipTest("not tested here: unwinding (no libdw)")
+    run = subprocess.run([UNWIND, str(pid)], capture_output=True, text=True, check=False)
+    if run.returncode:
+        raise AssertionError("unwind_cli: %d, %s" % (run.returncode, run.stderr))
+    stacks = {}
+    for line in run.stdout.splitlines():
+        what, one, two = line.split()
+        if what == "thread":
+            stack = stacks[int(one)] = Stack(int(two))
+        else:
+            stack.frames[what].append((int(one, 16), int(two, 16)))
+    return stacks
+
+
+def is_in_order(few, many):
+    rest = iter(many)
+    return all(one in rest for one in few)

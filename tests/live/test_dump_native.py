@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: MIT
+"""`pysample dump --native`: C frames of a running process, beside what libdw says of it when it is
+stopped, with all registers."""
+import itertools
+import json
+import unittest
+
+import native_truth
+import support
+import trampoline_truth
+
+
+def dump_native(pid, *args):
+    result = support.pysample("dump", "-n", "--json", *args, pid)
+    if result.status:
+        raise AssertionError(result.stderr)
+    return json.loads(result.stdout)["threads"], result.stderr
+
+
+def is_python(frame):
+    return frame["kind"] == "python"
+
+
+def nr_calls_of_loop(interpreter, frames):
+    """Before 3.11 the interpreter's loop calls itself for each frame of Python."""
+    if support.version_key(interpreter) < [3, 11]:
+        return sum(map(is_python, frames))
+    return sum(python for python, _ in itertools.groupby(frames, is_python))
+
+
+@support.per_interpreter
+class Waiting(unittest.TestCase):
+    def test_same_as_libdw(self):
+        """Every return address, but those in the interpreter's loop, where Python's frames are."""
+        with support.python_target(self.interpreter, "waits") as target:
+            support.wait_until(lambda: native_truth.all_wait(target.pid), "all threads wait")
+            threads, stderr = dump_native(target.pid)
+            truth = native_truth.unwind(target.pid)
+        self.assertEqual(stderr, "")
+        self.assertEqual({thread["tid"] for thread in threads}, set(truth))
+        for thread in threads:
+            frames = thread["frames"]
+            with self.subTest(thread["name"]):
+                self.assertNotIn(trampoline_truth.HOLE, [frame["name"] for frame in frames])
+                told = [int(frame["address"], 16) for frame in frames if not is_python(frame)]
+                pcs = list(reversed([pc for pc, _ in truth[thread["tid"]].frames["libdw"]]))
+                self.assertTrue(native_truth.is_in_order(told, pcs), (told, pcs))
+                self.assertEqual(len(pcs) - len(told),
+                                 nr_calls_of_loop(self.interpreter, frames), (told, pcs))
+
+
+@support.per_minor("3.12", "3.13", "3.14", "3.15")
+class Running(unittest.TestCase):
+    def test_running(self):
+        """A thread that runs all the time, by a copy that the kernel makes."""
+        with support.python_target(self.interpreter, "shortcalls") as target:
+            threads, stderr = dump_native(target.pid)
+        if "no C frames" in stderr:
+            self.skipTest("not tested here: " + stderr.strip())
+        names = [frame["name"] for frame in threads[0]["frames"]]
+        if trampoline_truth.HOLE not in names:
+            self.assertEqual(names[0], "_start")
+        self.assertLess(names.index("PyEval_EvalCode"), names.index("main"), names)
+
+
+class NotTold(unittest.TestCase):
+    def test_older_versions(self):
+        """A thread that runs has Python's frames alone, and a sentence says why."""
+        older = [interpreter for interpreter in support.tested_interpreters()
+                 if interpreter.minor in ("3.8", "3.11")]
+        if not older:
+            self.skipTest("not tested here: no CPython before 3.12")
+        for interpreter in older:
+            with self.subTest(str(interpreter)):
+                with support.python_target(interpreter, "shortcalls") as target:
+                    threads, stderr = dump_native(target.pid)
+                self.assertIn("no C frames of 1 of 1 threads", stderr)
+                self.assertIn("before 3.12", stderr)
+                self.assertTrue(all(is_python(frame) for frame in threads[0]["frames"]))
+
+
+class Text(unittest.TestCase):
+    def test_text(self):
+        with support.python_target(support.newest_interpreter(), "waiting") as target:
+            result = support.pysample("dump", "--native", target.pid)
+        self.assertEqual(result.status, 0, result.stderr)
+        lines = result.stdout.splitlines()
+        python = next(i for i, line in enumerate(lines) if line.endswith("line 9, in wait_in_c"))
+        self.assertTrue(lines[python + 1].startswith("  C file "), result.stdout)
+        self.assertIn("clock_nanosleep", result.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
