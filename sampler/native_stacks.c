@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "procmem/cleanup.h"
+#include "sampler/executor.h"
+#include "sampler/sampler_state.h"
 
 /* Room for "?? (", the last part of a path, an offset. */
 enum { UNNAMED_MAX_BYTES = 320 };
@@ -224,6 +226,12 @@ static int make_frames(struct native_stacks *stacks, const struct sample *sample
 	return err;
 }
 
+/* What code without a name is called, if it may be an executor; else NULL. */
+static const char *unnamed_executor(const struct native_stacks *stacks)
+{
+	return stacks->sampler->build->traits.has_unnamed_executors ? NATIVE_STACKS_JIT : NULL;
+}
+
 int native_stacks_hand_on(struct native_stacks *stacks, const struct sample *sample,
 			  struct sample_sink *next)
 {
@@ -244,9 +252,13 @@ int native_stacks_hand_on(struct native_stacks *stacks, const struct sample *sam
 	if (!frames || !details)
 		return -ENOMEM;
 	err = make_frames(stacks, sample, merged, frames, details, &nr);
+	if (err)
+		return err;
+	if (executor_runs(frames, nr, unnamed_executor(stacks)))
+		with_natives.flags |= SAMPLE_IN_JIT;
 	with_natives.frames = frames;
 	with_natives.details = details;
 	with_natives.nr_frames = nr;
 	with_natives.nr_unchanged = 0;
-	return err ? err : next->ops->sample(next, &with_natives);
+	return next->ops->sample(next, &with_natives);
 }

@@ -161,6 +161,7 @@ static struct py_traits traits_of(uint32_t minor)
 	return (struct py_traits){
 		.leaf_rule = minor == 13 ? LEAF_BY_STACKTOP : LEAF_BY_EXECUTABLE,
 		.attribute_rule = ATTRIBUTES_INLINE,
+		.has_unnamed_executors = minor == 14,
 		.tuple_items_after_type =
 			minor == 13 ? TUPLE_ITEMS_AFTER_TYPE : TUPLE_ITEMS_AFTER_TYPE_3_14,
 		.qualname_after_type = QUALNAME_AFTER_TYPE,

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """`pysample attach --native`: C frames of a running process, with Python's in their places."""
+import collections
 import contextlib
+import json
 import os
 import subprocess
 import unittest
@@ -150,6 +152,24 @@ class Executors(unittest.TestCase):
         self.assertGreater(named, 0, result)
         # Of memory that is new nothing is known until what is mapped is read again.
         self.assertLess(unnamed, named, result)
+
+    def flags(self, jit):
+        """Counter: how many samples say that they are in code of the JIT."""
+        with support.python_target(self.interpreter, "shortcalls",
+                                   environment={"PYTHON_JIT": jit}) as target:
+            result = support.pysample("attach", "-n", "-d", DURATION_S, "-r", 500, "-f", "jsonl",
+                                      target.pid)
+            is_allowed(result)
+        records = map(json.loads, result.stdout.splitlines())
+        return collections.Counter(record["jit"] for record in records
+                                   if record["type"] == "sample")
+
+    def test_flag(self):
+        """Some run in executors, if there are any."""
+        with_jit, without = self.flags("1"), self.flags("0")
+        self.assertGreater(without[False], 0)
+        self.assertEqual(without[True], 0)
+        self.assertGreater(with_jit[True], 0.1 * with_jit[False])
 
     def check_whole(self, *target):
         """Those of 3.15 tell how to unwind them."""

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/executor.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* The first is on the list for debuggers, the others in jitdumps. */
+static const char *const names[] = {
+	"py::jit:executor",
+	"py::jit_executor:<jit>",
+	"py::jit_shim:<jit>",
+};
+
+static bool is_executor(const struct function *function)
+{
+	if (function->kind != FUNCTION_JIT)
+		return false;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(function->qualname, names[i]) == 0)
+			return true;
+	return false;
+}
+
+/* A hole has the kind of a C function, and no path. */
+static bool is_hole(const struct function *function)
+{
+	return function->kind == FUNCTION_NATIVE && !function->path[0];
+}
+
+bool executor_runs(const struct frame *frames, uint32_t nr_frames, const char *unnamed_name)
+{
+	const struct function *called = NULL; /* by the loop, in the end */
+
+	for (uint32_t i = nr_frames; i-- > 0 && frames[i].function->kind != FUNCTION_PYTHON;) {
+		if (is_executor(frames[i].function))
+			return true;
+		if (!is_hole(frames[i].function))
+			called = frames[i].function;
+	}
+	return called && unnamed_name && called->kind == FUNCTION_JIT &&
+	       strcmp(called->qualname, unnamed_name) == 0;
+}
