@@ -34,7 +34,7 @@ static void append_in_jit(struct text *text, const struct profile_account *accou
 		text_puts(text, "<0.1%");
 	else
 		text_printf(text, "%.1f%%", percent);
-	text_puts(text, " of samples ran in JIT code: their lines may be a statement late");
+	text_puts(text, " of samples ran in JIT code: their lines may be some statements late");
 }
 
 void caveats_append(struct text *text, const struct artefact *artefact)

@@ -77,7 +77,7 @@ static void append_thread(struct text *text, const struct dump *dump, const stru
 	if (dumped->flags & SAMPLE_IN_JIT)
 		text_puts(text,
 			  "  (it runs in JIT code: the line of its innermost Python frame may "
-			  "be a statement late)\n");
+			  "be some statements late)\n");
 	dump_frames_append(text, &frames);
 	append_exception(text, dumped);
 }

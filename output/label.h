@@ -51,7 +51,7 @@ void label_append_thread(struct text *text, const struct profile_thread *thread,
 			 enum label_style style);
 
 /*
- * The mark of a row's line: "~" where rows are lines and this one may be a statement late
+ * The mark of a row's line: "~" where rows are lines and this one may be some statements late
  * (profile_frame.is_late), else "". Static.
  */
 const char *label_line_mark(const struct profile *profile, uint32_t frame);

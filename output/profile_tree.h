@@ -19,7 +19,7 @@ struct profile_frame {
 	uint32_t thread;   /* index into threads for a thread's root; PROFILE_NONE for the
 			    one that threads without a row of their own share, and else */
 	bool is_late;	   /* it is Python's innermost of samples with SAMPLE_IN_JIT, whose line
-			    may be a statement late; of PROFILE_SELF */
+			    may be some statements late; of PROFILE_SELF */
 };
 
 /*

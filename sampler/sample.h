@@ -123,9 +123,9 @@ enum sample_flags {
 	SAMPLE_ON_CPU = 1u << 6,	/* has run since its previous sample: cpu_ns is not 0 */
 	SAMPLE_FINALIZES = 1u << 11,	/* only in dumps: ends the interpreter (3.7+) */
 	/*
-	 * Runs in code that CPython's JIT made (3.14+): the line of the innermost Python frame is
-	 * that of the last instruction that was written back, and may be a statement late. Told
-	 * with C frames only.
+	 * Runs in code that CPython's JIT made (3.14+), or in C functions that it called: the line
+	 * of the innermost Python frame is that of the last instruction that was written back, and
+	 * may be some statements late. Told with C frames only.
 	 */
 	SAMPLE_IN_JIT = 1u << 12,
 	/* Only in dumps of core files: */

@@ -108,7 +108,7 @@ function decodeFunctions(column, meta) {
 }
 
 /*
- * Lines that may be a statement late, as lineKey(): those of Python's innermost frame of samples
+ * Lines that may be some statements late, as lineKey(): those of Python's innermost frame of samples
  * that ran in code of CPython's JIT.
  */
 function lateLines(column, meta, { func, line, parent }, { n, node, flags }) {
@@ -164,7 +164,7 @@ export function decode(payload) {
 	return { meta, functions, base, nodes, late: lateLines(column, meta, nodes, decoded.samples), ...decoded };
 }
 
-/* Whether a line of a function may be a statement late. */
+/* Whether a line of a function may be some statements late. */
 export function isLate(profile, f, line) {
 	return profile.late.has(lineKey(f, line));
 }

@@ -273,7 +273,7 @@ class Page {
 		}));
 	}
 	lateNote(f, line) {
-		return isLate(this.profile, f, line) ? [el("div", { className: "place" }, "samples ran in JIT code: the line may be a statement late")] : [];
+		return isLate(this.profile, f, line) ? [el("div", { className: "place" }, "samples ran in JIT code: the line may be some statements late")] : [];
 	}
 	hoverRun(run, event) {
 		if (!run)

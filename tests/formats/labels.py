@@ -29,7 +29,7 @@ def by_function(frame):
 
 
 def line_mark(frame, late):
-    """What stands in front of a line that may be a statement late."""
+    """What stands in front of a line that may be some statements late."""
     return "~" if frame in late else ""
 
 

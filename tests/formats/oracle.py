@@ -109,7 +109,8 @@ class View:
         return dict(sums)
 
     def late(self):
-        """Frames of lines that may be a statement late: Python's innermost of samples in the JIT."""
+        """Frames whose lines may be some statements late: Python's innermost of samples in the
+        JIT."""
         found = set()
         for recording, sample in self.samples:
             if sample.flags & IN_JIT:

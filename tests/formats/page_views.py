@@ -237,7 +237,7 @@ def both_in(one, other, depth):
             and one[depth - 1] == other[depth - 1])
 
 
-LATE = "samples ran in JIT code: the line may be a statement late"
+LATE = "samples ran in JIT code: the line may be some statements late"
 
 
 class Chart:

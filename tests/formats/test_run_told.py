@@ -141,8 +141,8 @@ class Caveats(unittest.TestCase):
                     part = sum(bool(one.flags & oracle.IN_JIT) for one in samples) / len(samples)
                     text = self.notes(subject, form, "--mode", mode)
                     self.assertIn("user CPU only", text)
-                    self.assertIn("%.1f%% of samples ran in JIT code: their lines may be a "
-                                  "statement late" % (100 * part), text)
+                    self.assertIn("%.1f%% of samples ran in JIT code: their lines may be some "
+                                  "statements late" % (100 * part), text)
 
     def test_nothing_to_tell(self):
         for form in NOTES:

@@ -27,7 +27,7 @@ static struct profile *new_profile(uint32_t nr_in_jit, uint32_t nr)
 	return profile;
 }
 
-#define LATE " of samples ran in JIT code: their lines may be a statement late"
+#define LATE " of samples ran in JIT code: their lines may be some statements late"
 
 Test(caveats, lines)
 {
