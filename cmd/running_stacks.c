@@ -124,8 +124,8 @@ int running_stacks_take(struct running_stacks *running, struct target *target,
 	if (err || !running->nr_stacks)
 		return err;
 	err = create_sampler(running, target, ret_why);
-	if (err)
-		return ret_why->text[0] ? 0 : err;
+	if (err || ret_why->text[0])
+		return err;
 	return sampler_run(running->sampler, &options, &running->sink, &end);
 }
 

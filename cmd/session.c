@@ -163,7 +163,7 @@ enum exit_status session_open_outputs(struct session *session, struct message *r
 	return EXIT_USAGE;
 }
 
-/* Have the sampler tell C frames, too, if that is asked for and can be. 0 or -ENOMEM, -ESRCH. */
+/* Have the sampler tell C frames, too, if that is asked for, of all threads that it can. */
 static int create_natives(struct session *session)
 {
 	const struct sampling_options *options = &session->options;
@@ -183,11 +183,9 @@ static int create_natives(struct session *session)
 			.keeps_trampolines = options->keeps_trampolines,
 		},
 		&session->natives, &message);
-	if (!message.text[0])
-		return err;
-	if (!options->quiet)
-		print_note("no C frames, Python's alone: %s", message.text);
-	return 0;
+	if (!err && message.text[0] && !options->quiet)
+		print_note("no C frames of threads that run: %s", message.text);
+	return err;
 }
 
 void session_destroy_sampler(struct session *session)

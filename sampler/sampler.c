@@ -159,10 +159,13 @@ static int sample_thread(struct sampler *sampler, size_t index, uint64_t now_ns,
 			return err;
 		thread->is_new = false;
 	}
-	if (sampler->natives)
-		return sampler_natives_tick(sampler->natives, thread, now_ns);
-	if (thread->unchanged)
+	if (sampler->natives) {
+		err = sampler_natives_tick(sampler->natives, thread, now_ns);
+		if (err != -EAGAIN)
+			return err;
+	} else if (thread->unchanged) {
 		return sampler_thread_repeat(sampler, thread, now_ns, sink);
+	}
 	walk_err = sampler_thread_walk(sampler, thread, &loss);
 	if (!walk_err && sampler->copy_was_slow &&
 	    sampler_stack_moved(&sampler->threads[thread->slot])) {
@@ -459,18 +462,18 @@ int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 		struct sample_sink *sink, enum sampler_end *ret_end)
 {
 	struct sampler_stats *stats = &sampler->stats;
-	struct ticker_clock clock = {0};
+	struct ticker_clock clock;
+	bool waits_for_dumps;
 	struct ticker ticker;
 	uint64_t end_ns = UINT64_MAX;
 	int err;
 
-	if (sampler->natives)
-		clock = sampler_natives_clock(sampler->natives);
+	waits_for_dumps = sampler->natives && sampler_natives_clock(sampler->natives, &clock);
 	ticker_start(&ticker, &(struct ticker_options){
 				      .rate_hz = options->rate_hz,
 				      .jitter = options->jitter,
 				      .seed = clock_now_ns(),
-				      .clock = sampler->natives ? &clock : NULL,
+				      .clock = waits_for_dumps ? &clock : NULL,
 				      .stats = stats,
 			      });
 	stats->start_ns = ticker.begin_ns;

@@ -36,6 +36,7 @@ struct sampler_natives {
 	struct sample_sink *next; /* where all goes; of the run */
 	struct sampler_natives_options options;
 	struct perf_events events;
+	bool has_events; /* else the stacks of threads that run are not told */
 	struct maps maps;
 	struct native_stacks stacks;
 	struct jit_frames *jit;
@@ -125,7 +126,7 @@ struct sample_sink *sampler_natives_begin(struct sampler_natives *natives, struc
 
 void sampler_natives_add(struct sampler_natives *natives, const struct sample_thread *thread)
 {
-	if (thread->tid)
+	if (natives->has_events && thread->tid)
 		(void)perf_events_add(&natives->events, thread->tid); /* it counts those refused */
 }
 
@@ -370,14 +371,18 @@ int sampler_natives_tick(struct sampler_natives *natives, struct snapshot_thread
 	if (!sampled->last_ns)
 		sampled->last_ns = now_ns; /* the first tick: its time begins */
 	unseen_ns = now_ns - sampled->last_ns;
-	if (unseen_ns < PERIODS_WITHOUT_DUMP * natives->options.period_ns)
+	if (natives->has_events && unseen_ns < PERIODS_WITHOUT_DUMP * natives->options.period_ns)
 		return 0;
 	if (sampled->info->tid)
 		err = task_read_place(natives->options.process, sampled->info->tid, &place);
-	if (err == -EAGAIN && unseen_ns < UNSEEN_MAX_NS)
-		return 0;
-	err = err ? take_python(natives, thread, now_ns)
-		  : take_waiting(natives, thread, &place, now_ns);
+	if (!err)
+		err = take_waiting(natives, thread, &place, now_ns);
+	else if (err != -EAGAIN)
+		err = take_python(natives, thread, now_ns);
+	if (err == -EAGAIN && !natives->has_events)
+		return err;
+	if (err == -EAGAIN && unseen_ns >= UNSEEN_MAX_NS)
+		err = take_python(natives, thread, now_ns);
 	return err == -EAGAIN || sampler_is_passing(err) ? 0 : err;
 }
 
@@ -392,13 +397,14 @@ static void sleep_of_natives(void *context, uint64_t time_ns)
 	perf_events_wait(&((struct sampler_natives *)context)->events, time_ns);
 }
 
-struct ticker_clock sampler_natives_clock(struct sampler_natives *natives)
+bool sampler_natives_clock(struct sampler_natives *natives, struct ticker_clock *ret_clock)
 {
-	return (struct ticker_clock){
+	*ret_clock = (struct ticker_clock){
 		.now_ns = clock_of_natives,
 		.sleep_until = sleep_of_natives,
 		.context = natives,
 	};
+	return natives->has_events;
 }
 
 /* Making. */
@@ -414,8 +420,29 @@ static int init_hole(struct sampler_natives *natives)
 	return natives->hole.function ? 0 : -ENOMEM;
 }
 
+/* Follow threads that run, or say why that cannot be. 0; -ENOMEM, -ESRCH. */
+static int open_events(struct sampler_natives *natives, struct message *ret_why)
+{
+	const struct sampler_natives_options *options = &natives->options;
+	const struct py_build *build = options->sampler->build;
+	const struct perf_events_options events = {
+		.period_ns = options->period_ns,
+		.max_stack_bytes = SAMPLER_NATIVES_STACK_BYTES,
+	};
+	int err;
+
+	if (build->traits.frames_on_heap || build->offsets.frame.is_entry != OFFSET_ABSENT) {
+		message_set(ret_why, "CPython before 3.12 does not tell where in the C stack its "
+				     "frames are while it runs");
+		return 0;
+	}
+	err = perf_events_open(options->process, &events, &natives->events, ret_why);
+	natives->has_events = !err;
+	return ret_why->text[0] ? 0 : err;
+}
+
 int sampler_natives_create(const struct sampler_natives_options *options,
-			   struct sampler_natives **ret_natives, struct message *reterr)
+			   struct sampler_natives **ret_natives, struct message *ret_why)
 {
 	static const struct sample_sink_ops ops = {
 		.sample = take_tick_sample,
@@ -423,19 +450,9 @@ int sampler_natives_create(const struct sampler_natives_options *options,
 		.tick = take_tick,
 	};
 	static const struct sample_sink_ops merge_ops = {.sample = merge};
-	const struct perf_events_options events = {
-		.period_ns = options->period_ns,
-		.max_stack_bytes = SAMPLER_NATIVES_STACK_BYTES,
-	};
-	const struct py_build *build = options->sampler->build;
 	struct sampler_natives *natives;
 	int err;
 
-	if (build->traits.frames_on_heap || build->offsets.frame.is_entry != OFFSET_ABSENT) {
-		message_set(reterr, "CPython before 3.12 does not tell where in the C stack its "
-				    "frames are while it runs");
-		return -ENOTSUP;
-	}
 	natives = calloc(1, sizeof(*natives));
 	if (!natives)
 		return -ENOMEM;
@@ -443,7 +460,7 @@ int sampler_natives_create(const struct sampler_natives_options *options,
 	natives->merge = (struct merge_sink){.sink.ops = &merge_ops, .natives = natives};
 	natives->options = *options;
 	natives->events = PERF_EVENTS_CLOSED;
-	err = perf_events_open(options->process, &events, &natives->events, reterr);
+	err = open_events(natives, ret_why);
 	if (!err)
 		err = jit_frames_create(options->process, options->memory, &natives->jit);
 	if (!err)

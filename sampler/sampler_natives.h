@@ -43,12 +43,13 @@ struct sampler_natives_options {
 
 /*
  * Prepare to sample the threads of a sampler with their C frames, before its first tick; it
- * does so while they are there. 0; -ENOTSUP and a sentence (CPython before 3.12 does not tell
- * where its loops are, or the kernel does not copy stacks), -EPERM and a sentence, -ENOMEM,
- * -ESRCH. sampler_natives_destroy() accepts NULL; it has to come before the sampler's.
+ * does so while they are there. If those of threads that run cannot be told (CPython before 3.12
+ * does not tell where its loops are, the kernel does not copy stacks, or not for us) *ret_why
+ * says so in a sentence, and only threads that wait have C frames; else it is left as it is. 0,
+ * -ENOMEM, -ESRCH. sampler_natives_destroy() accepts NULL; it has to come before the sampler's.
  */
 int sampler_natives_create(const struct sampler_natives_options *options,
-			   struct sampler_natives **ret_natives, struct message *reterr);
+			   struct sampler_natives **ret_natives, struct message *ret_why);
 void sampler_natives_destroy(struct sampler_natives *natives);
 
 const struct sampler_natives_stats *sampler_natives_stats(const struct sampler_natives *natives);

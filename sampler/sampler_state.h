@@ -287,8 +287,11 @@ int sampler_thread_repeat(struct sampler *sampler, const struct snapshot_thread 
 
 /* Of sampler/sampler_natives.h, for the loop of the run. */
 
-/* The clock by which it sleeps: until the next tick, or until there are dumps. */
-struct ticker_clock sampler_natives_clock(struct sampler_natives *natives);
+/*
+ * The clock by which it sleeps: until the next tick, or until there are dumps. False: there are
+ * none, so any clock will do.
+ */
+bool sampler_natives_clock(struct sampler_natives *natives, struct ticker_clock *ret_clock);
 
 /* Begin to hand on to next. The sink that ticks are to hand their samples to. */
 struct sample_sink *sampler_natives_begin(struct sampler_natives *natives,
@@ -299,7 +302,8 @@ void sampler_natives_add(struct sampler_natives *natives, const struct sample_th
 
 /*
  * The tick of a thread, whatever the tick has copied of it: it has a sample if it was not dumped
- * lately and could not run either. Errors of sampler_tick().
+ * lately and could not run either. Errors of sampler_tick(); -EAGAIN: it runs, and there are no
+ * dumps, so the tick tells what it can.
  */
 int sampler_natives_tick(struct sampler_natives *natives, struct snapshot_thread *thread,
 			 uint64_t now_ns);

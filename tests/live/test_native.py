@@ -93,22 +93,6 @@ class Native(unittest.TestCase):
             self.assertNotIn(trampoline_truth.HOLE, names)
             self.assertIn("_start", names)
 
-    def test_ways_of_waiting(self):
-        """3.15 is built with frame pointers, of which the kernel does not tell."""
-        with support.python_target(self.interpreter, "waits") as target:
-            support.wait_until(lambda: native_truth.all_wait(target.pid), "all threads wait")
-            result = attach_native(target.pid)
-            is_allowed(result)
-        stacks = [[label.rsplit(" (", 1)[0] for label in stack]
-                  for stack in support.parse_collapsed(result.stdout)]
-        self.assertTrue(stacks, result.stderr)
-        for names in stacks:
-            self.assertNotIn(trampoline_truth.HOLE, names)
-        for way in native_truth.WAYS:
-            ends = [names[-1] for names in stacks if way in names]
-            self.assertTrue(ends, way)
-            self.assertNotIn(way, ends)
-
     def test_c_between_python(self):
         """sorted() calls from C, so its frames stand between, and all begins at _start."""
         with support.python_target(self.interpreter, "shortcalls") as target:
@@ -194,8 +178,28 @@ class Executors(unittest.TestCase):
         self.check_whole("jitted", "loop")
 
 
+@support.per_interpreter
+class Waiting(unittest.TestCase):
+    def test_ways_of_waiting(self):
+        """Threads that wait are told of all versions: before 3.10 CPython does not tell where the
+        interpreter's loops are, and 3.15 is built with frame pointers, of which the kernel does
+        not tell."""
+        with support.python_target(self.interpreter, "waits") as target:
+            support.wait_until(lambda: native_truth.all_wait(target.pid), "all threads wait")
+            result = attach_native(target.pid)
+        stacks = [[label.rsplit(" (", 1)[0] for label in stack]
+                  for stack in support.parse_collapsed(result.stdout)]
+        self.assertTrue(stacks, result.stderr)
+        for names in stacks:
+            self.assertNotIn(trampoline_truth.HOLE, names)
+        for way in native_truth.WAYS:
+            ends = [names[-1] for names in stacks if way in names]
+            self.assertTrue(ends, way)
+            self.assertNotIn(way, ends)
+
+
 class NotTold(unittest.TestCase):
-    """Where C frames cannot be had, a sentence says why, and Python's alone are sampled."""
+    """Where C frames cannot be had, a sentence says why, and there are Python's alone."""
 
     def check_python_alone(self, interpreter, why):
         with support.python_target(interpreter, "shortcalls") as target:
