@@ -9,6 +9,7 @@ import itertools
 import json
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 
@@ -25,6 +26,7 @@ FOLDER = tempfile.mkdtemp(prefix="pysample-test-")
 atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
 
 SECONDS = 3
+JIT = {"PYTHON_JIT": "1"}
 LIVE_OUTPUTS = (".collapsed", ".summary", ".jsonl")
 
 
@@ -101,11 +103,39 @@ def lives():
             if support.version_key(found) >= [3, 8]]
 
 
+def has_jit(interpreter):
+    """Whether it tells where the code of its JIT is, which 3.14 does not."""
+    if support.version_key(interpreter) < [3, 15]:
+        return False
+    told = subprocess.run([*interpreter.command(), "-c", "import sys; print(sys._jit.is_enabled())"],
+                          env={**os.environ, **JIT}, capture_output=True, text=True, check=False)
+    return told.stdout == "True\n"
+
+
+@functools.lru_cache(maxsize=None)
+def in_jit():
+    """A list of one, of tests/targets/jitloop.py with C frames; of none where there is no JIT, or
+    no C frames can be had."""
+    found = [one for one in support.tested_interpreters() if has_jit(one)]
+    name = "jit.pysample"
+    if not found:
+        return []
+    with _made_once(name) as needed:
+        if needed:
+            with support.python_target(found[0], "jitloop", environment=JIT) as target:
+                result = support.pysample("attach", "-n", "-r", 500, "-d", SECONDS, "-o",
+                                          path_of("making-" + name), target.pid)
+            if result.status or "no C frames" in result.stderr:
+                return []
+            os.rename(path_of("making-" + name), path_of(name))
+    return [Subject("in the JIT", path_of(name), recording_reader.read(path_of(name)))]
+
+
 def each(check):
     """Have a test look at every subject, which is its first argument, in a sub-test."""
     @functools.wraps(check)
     def check_each(case, *arguments, **options):
-        for subject in [made_up(), *lives()]:
+        for subject in [made_up(), *lives(), *in_jit()]:
             with case.subTest(subject.name):
                 check(case, subject, *arguments, **options)
     return check_each

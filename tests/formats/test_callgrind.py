@@ -21,7 +21,9 @@ def file_of(function):
 def object_of(function):
     if function.kind == oracle.JIT:
         return "[jit]"
-    return labels.escaped(function.path) if function.kind in OF_MODULES else "[python]"
+    if function.kind in OF_MODULES:
+        return labels.escaped(function.path) or NO_FILE
+    return "[python]"
 
 
 def names(functions):

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: MIT
 """What every format says of samples with C frames that a live process gave: that they are of user
-CPU only, where they are."""
+CPU only, where they are, and which of them ran in code of CPython's JIT."""
 import contextlib
 import json
 import os
 import unittest
 
+import oracle
 import subjects
 import support
+from test_gecko import document as gecko_document
 from test_matrix import NobodysInterpreter
 from test_run_told import NOTES, READERS
 
@@ -87,6 +89,56 @@ class UserCpuOnly(unittest.TestCase):
                     self.assertNotIn(USER_ONLY, text)
             (told,), _ = READERS["recording"]([path])
             self.check(told, counters, False)
+
+
+class InJit(unittest.TestCase):
+    """Of a loop that the JIT has compiled; subjects.each has every format be right about it."""
+
+    def setUp(self):
+        if not subjects.in_jit():
+            self.skipTest("not tested here: no CPython with a JIT, or no C frames")
+        (self.subject,) = subjects.in_jit()
+
+    def test_most_samples_are(self):
+        samples = self.subject.recording.samples
+        flagged = [one for one in samples if one.flags & oracle.IN_JIT]
+        self.assertGreater(len(flagged), len(samples) / 2)
+        for one in flagged:
+            frames = self.subject.recording.stacks[one.stack]
+            self.assertIn(oracle.JIT, {frame.function.kind for frame in frames})
+
+    def test_lines_that_may_be_late(self):
+        """In rows that are lines the loop's are marked, and in collapsed stacks none is."""
+        for form, is_marked in ("summary", True), ("svg", True), ("collapsed", False):
+            with self.subTest(form):
+                text = support.read(subjects.report(self.subject.path, form=form,
+                                                    options=["--lines", "--rows", "0"]))
+                self.assertEqual("jitloop.py:~" in text, is_marked)
+                self.assertIn("jitloop.py:", text)
+
+    def test_told(self):
+        samples = self.subject.recording.samples
+        part = sum(bool(one.flags & oracle.IN_JIT) for one in samples) / len(samples)
+        for form, (suffix, read) in NOTES.items():
+            with self.subTest(form):
+                text = read(subjects.report(self.subject.path, form=form, suffix=suffix))
+                self.assertIn("%.1f%% of samples ran in JIT code" % (100 * part), text)
+
+    def test_category(self):
+        """In the Firefox Profiler frames of the JIT's code are of a category of that name."""
+        document = gecko_document(subjects.report(self.subject.path, form="gecko"))
+        names = [one["name"] for one in document["meta"]["categories"]]
+        frames, functions, texts = (document["shared"][name] for name in
+                                    ("frameTable", "funcTable", "stringArray"))
+        found = {names[category] for category, function in zip(frames["category"], frames["func"])
+                 if texts[functions["name"][function]] == "py::jit:executor"}
+        self.assertEqual(found, {"jit"})
+
+    def test_object(self):
+        """What KCachegrind groups by."""
+        text = support.read(subjects.report(self.subject.path, form="callgrind"))
+        self.assertRegex(text, r"\nob=\(\d+\) \[jit\]\nfl=[^\n]*\nfn=\(\d+\) py::jit:executor\n|"
+                         r"\ncob=\(\d+\) \[jit\]\ncfi=[^\n]*\ncfn=\(\d+\) py::jit:executor\n")
 
 
 if __name__ == "__main__":

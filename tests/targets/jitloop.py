@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: MIT
+"""A loop of Python and nothing else, which CPython's JIT compiles if it is on; half of the time
+while an exception is handled."""
+import ready
+
+
+def loop(count):
+    total = 0
+    for number in range(count):
+        first = number * 3
+        second = first ^ 5
+        third = second & 255
+        total += third
+    return total
+
+
+def main():
+    while True:
+        loop(100000)
+        try:
+            raise ValueError
+        except ValueError:
+            loop(100000)
+
+
+ready.announce()
+main()
