@@ -200,7 +200,9 @@ static int take_native_stacks(struct sampler *sampler, struct target *target, st
 	if (!err && native->nr_unknown)
 		print_note("no C frames of %zu of %zu threads: %s", native->nr_unknown,
 			   native->nr_threads,
-			   native->why.text[0] ? native->why.text : "they did not stand still");
+			   native->why.text[0]
+				   ? native->why.text
+				   : "they neither stood still nor ran enough to be copied");
 	return err;
 }
 

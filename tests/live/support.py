@@ -478,9 +478,10 @@ AS_NOBODY = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "
              "--no-new-privs", "--"]
 
 
-def pysample_as_nobody(*args):
-    process = subprocess.Popen([*AS_NOBODY, pysample_for_nobody(), *[str(arg) for arg in args]],
-                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+def pysample_as_nobody(*args, limit=()):
+    """limit: a command that sets limits before."""
+    command = [*limit, *AS_NOBODY, pysample_for_nobody(), *[str(arg) for arg in args]]
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, cwd="/")
     return finish(process)
 

@@ -9,6 +9,9 @@ import native_truth
 import support
 import trampoline_truth
 
+# One dump of a thread that runs may have a hole, or find that it did not run.
+TRIES = 20
+
 
 def dump_native(pid, *args):
     result = support.pysample("dump", "-n", "--json", *args, pid)
@@ -52,14 +55,18 @@ class Waiting(unittest.TestCase):
 @support.per_minor("3.12", "3.13", "3.14", "3.15")
 class Running(unittest.TestCase):
     def test_running(self):
-        """A thread that runs all the time, by a copy that the kernel makes."""
+        """A thread that runs all the time, by copies that the kernel makes: if the machine is
+        busy with other things it may not have run often enough to be told at once."""
         with support.python_target(self.interpreter, "shortcalls") as target:
-            threads, stderr = dump_native(target.pid)
-        if "no C frames" in stderr:
-            self.skipTest("not tested here: " + stderr.strip())
-        names = [frame["name"] for frame in threads[0]["frames"]]
-        if trampoline_truth.HOLE not in names:
-            self.assertEqual(names[0], "_start")
+            for _ in range(TRIES):
+                threads, stderr = dump_native(target.pid)
+                if "perf_event_open" in stderr:
+                    self.skipTest("not tested here: " + stderr.strip())
+                names = [frame["name"] for frame in threads[0]["frames"]]
+                if "_start" in names and trampoline_truth.HOLE not in names:
+                    break
+        self.assertNotIn(trampoline_truth.HOLE, names)
+        self.assertEqual(names[0], "_start")
         self.assertLess(names.index("PyEval_EvalCode"), names.index("main"), names)
 
 

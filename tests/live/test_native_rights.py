@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: MIT
+"""`pysample attach --native` by those who may not do all: what they get, and what they are told."""
+import os
+import re
+import sys
+import unittest
+
+import native_truth
+import support
+from test_matrix import NobodysInterpreter
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def newest_in_root():
+    """An interpreter that another user can run: one in a root of its own."""
+    found = [one for one in support.tested_interpreters() if one.root and one.minor == "3.15"]
+    if not found:
+        raise unittest.SkipTest("not tested here: scripts/testbed was not run")
+    return found[0]
+
+
+class Forbidden(unittest.TestCase):
+    """What a sandbox, and a user without rights, is told."""
+
+    def sample(self, name, number):
+        """With a seccomp filter that answers perf_event_open() with that."""
+        wrapper = [sys.executable, os.path.join(HERE, "forbid_call.py"), "perf_event_open", number]
+        with support.python_target(newest_in_root(), name) as target:
+            result = support.pysample("attach", "-n", "-d", "1", "-f", "collapsed", target.pid,
+                                      wrapper=wrapper)
+        self.assertEqual(result.status, 0, result.stderr)
+        self.assertIn("no C frames of threads that run: ", result.stderr)
+        stacks = support.parse_collapsed(result.stdout)
+        self.assertTrue(stacks, result.stderr)
+        return [[label.rsplit(" (", 1)[0] for label in stack] for stack in stacks], result.stderr
+
+    def test_running(self):
+        for number, why in (("EPERM", "is not allowed"), ("ENOSYS", "this kernel has no")):
+            with self.subTest(number):
+                stacks, stderr = self.sample("shortcalls", number)
+                self.assertIn(why, stderr)
+                for names in stacks:
+                    self.assertEqual(names[:2], ["<module>", "main"])
+
+    def test_waiting(self):
+        """What /proc tells is not forbidden by that."""
+        stacks, _ = self.sample("waiting", "EPERM")
+        for names in stacks:
+            self.assertEqual(names[0], "_start")
+            self.assertIn("clock_nanosleep", names[names.index("wait_in_c"):])
+
+
+class Nobody(unittest.TestCase):
+    """A user without any capability, who looks at a process of the same user."""
+
+    def sample(self, name, *args):
+        interpreter = NobodysInterpreter(**vars(newest_in_root()))
+        with support.python_target(interpreter, name) as target:
+            result = support.pysample_as_nobody(
+                "attach", "-n", "-v", "-d", "2", "-f", "collapsed", target.pid, limit=args)
+        if "perf_event_open" in result.stderr:
+            self.skipTest("not tested here: " + result.stderr.strip())
+        self.assertEqual(result.status, 0, result.stderr)
+        return [[label.rsplit(" (", 1)[0] for label in stack]
+                for stack in support.parse_collapsed(result.stdout)], result.stderr
+
+    def test_running(self):
+        stacks, stderr = self.sample("shortcalls")
+        paranoid = int(support.read("/proc/sys/kernel/perf_event_paranoid"))
+        self.assertEqual("user CPU only" in stderr, paranoid > 1, stderr)
+        self.assertTrue(any(names[0] == "_start" and "main" in names for names in stacks), stderr)
+
+    def test_little_locked_memory(self):
+        """Rings are locked memory. Who gets none is still sampled: here all wait."""
+        stacks, stderr = self.sample("waits", "prlimit", "--memlock=0")
+        refused = re.search(r"threads refused: (\d+)", stderr)
+        self.assertGreater(int(refused.group(1)), 0, stderr)
+        for way in native_truth.WAYS:
+            self.assertTrue(any(way in names for names in stacks), way)
+
+
+if __name__ == "__main__":
+    unittest.main()
