@@ -68,6 +68,28 @@ class Native(unittest.TestCase):
         self.assertEqual([stack for stack in stacks if self.tells_twice(stack)], [])
         self.assertNotIn("[jit]", frames)
 
+    def test_names_of_trampolines(self):
+        """CPython writes 4096 bytes of its file at a time, so that what lacks there is named by the
+        frames that it was seen with: all of it, once each function was seen."""
+        if self.interpreter.minor == "3.12":
+            self.skipTest("-X perf_jit is new in 3.13")
+        with support.python_target(self.interpreter, "shortcalls",
+                                   environment={"PYTHON_PERF_JIT_SUPPORT": "1"}) as target:
+            path = "%s/tmp/jit-%d.dump" % (self.interpreter.root, target.pid)
+            self.addCleanup(os.unlink, path)
+            result = support.pysample("attach", "-n", "-d", 2 * DURATION_S, "-r", 500,
+                                      "-f", "jsonl", target.pid)
+            is_allowed(result)
+        records = [json.loads(line) for line in result.stdout.splitlines()]
+        names = {record["id"]: {frame["name"] for frame in record["frames"]}
+                 for record in records if record["type"] == "stack"}
+        samples = [record for record in records if record["type"] == "sample"]
+        late = [sample for sample in samples
+                if sample["time_ns"] - samples[0]["time_ns"] > DURATION_S * 10**9]
+        self.assertTrue(late)
+        self.assertEqual([names[sample["stack"]] for sample in late
+                          if trampoline_truth.UNNAMED in names[sample["stack"]]], [])
+
     @staticmethod
     def tells_twice(stack):
         """Whether a trampoline stands beside its Python frame."""
