@@ -60,10 +60,11 @@ class Running(unittest.TestCase):
         with support.python_target(self.interpreter, "shortcalls") as target:
             for _ in range(TRIES):
                 threads, stderr = dump_native(target.pid)
-                if "perf_event_open" in stderr:
+                if "perf_event_open" in stderr or "before 3.12" in stderr:
                     self.skipTest("not tested here: " + stderr.strip())
                 names = [frame["name"] for frame in threads[0]["frames"]]
-                if "_start" in names and trampoline_truth.HOLE not in names:
+                is_begun = "announce" not in names
+                if is_begun and "_start" in names and trampoline_truth.HOLE not in names:
                     break
         self.assertNotIn(trampoline_truth.HOLE, names)
         self.assertEqual(names[0], "_start")
