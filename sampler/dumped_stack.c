@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <limits.h>
 
-#include "sampler/python/executable.h"
+#include "sampler/entry_frame.h"
 #include "sampler/python/frame_walk.h"
 
 /* Frames of a stack's end that are taken for the one that runs, while that is learnt. */
@@ -23,8 +23,9 @@ enum { CODE_UNIT_BYTES = 2 };
 struct loop {
 	struct loop_frame frame;
 	remote_addr entry_addr;
-	remote_addr previous; /* the Python frame that called into C; 0 of the outermost one */
-	bool is_lone;	      /* called through a trampoline: then it runs one frame and no other */
+	remote_addr lookup_addr; /* of the call that it is in; 0: it is the innermost C frame */
+	remote_addr previous;	 /* the Python frame that called into C; 0 of the outermost one */
+	bool is_lone; /* called through a trampoline: then it runs one frame and no other */
 };
 
 struct loops {
@@ -48,21 +49,6 @@ struct activation {
 static const struct py_offsets *offsets_of(const struct dumped_stack *stack)
 {
 	return &stack->codes->build->offsets;
-}
-
-/* Whether the copy has an entry frame at addr; *ret_previous is its caller. */
-static bool is_entry(const struct dumped_stack *stack, remote_addr addr, uint64_t *ret_previous)
-{
-	const struct py_offsets *offsets = offsets_of(stack);
-	uint64_t executable, owner;
-
-	if (stack_window_u64(stack->window, addr + offsets->frame.executable, &executable))
-		return false;
-	executable &= ~(uint64_t)OBJECT_TAG_MASK;
-	return executable && executable_is_nothing(stack->codes, executable) &&
-	       !stack_window_u64(stack->window, addr + offsets->frame.owner, &owner) &&
-	       (owner & UINT8_MAX) >= stack->codes->build->traits.shim_owner &&
-	       !stack_window_u64(stack->window, addr + offsets->frame.previous, ret_previous);
 }
 
 /* Note what of a C frame is none of its loop's. */
@@ -129,7 +115,10 @@ static void find_loops(const struct dumped_stack *stack, struct loops *loops)
 		loop->entry_addr = loop->frame.cfa - distance_bytes;
 		if (loop->frame.cfa && loop->entry_addr >= loop->frame.sp &&
 		    loop->entry_addr < loop->frame.cfa &&
-		    is_entry(stack, loop->entry_addr, &loop->previous)) {
+		    entry_frame_read(stack->codes, stack->window, loop->entry_addr,
+				     &loop->previous)) {
+			if (i > 0)
+				loop->lookup_addr = stack->natives->frames[i].lookup_addr;
 			find_others(stack, stack->natives->frames[i].lookup_addr, &loop->frame);
 			loop->is_lone = is_trampoline(stack, i + 1);
 			loops->nr++;
@@ -158,9 +147,10 @@ static void learn_entries(const struct dumped_stack *stack)
 	for (uint32_t i = 0; i < stack->late->nr_frames; i++) {
 		const remote_addr addr = stack->late->frames[i].previous;
 		struct loop_frame frame;
-		uint64_t previous;
+		remote_addr previous;
 
-		if (find_native(stack, addr, &frame) && is_entry(stack, addr, &previous))
+		if (find_native(stack, addr, &frame) &&
+		    entry_frame_read(stack->codes, stack->window, addr, &previous))
 			loop_places_vote_entry(stack->places, &frame, addr);
 	}
 }
@@ -200,6 +190,8 @@ void dumped_stack_learn(const struct dumped_stack *stack)
 	if (!stack->places->entry_distance_bytes)
 		return;
 	find_loops(stack, &loops);
+	for (uint32_t i = 0; !stack->places->lookup_addr && i < loops.nr; i++)
+		stack->places->lookup_addr = loops.loops[i].lookup_addr;
 	if (loops.nr && stack->late->nr_frames)
 		vote_upwards(stack, &loops.loops[0], stack->late->nr_frames - 1, MAX_CANDIDATES);
 	for (uint32_t i = 1; i < loops.nr; i++)

@@ -64,6 +64,7 @@ struct loop_places {
 		uint32_t votes;
 	} distances[LOOP_PLACES_DISTANCES];
 	uint32_t entry_distance_bytes; /* 0: not known yet */
+	remote_addr lookup_addr;       /* an instruction of a loop that has called; 0: likewise */
 	struct loop_votes frames[2];   /* of frames that are innermost, and those that are not */
 	struct loop_votes next_instrs[2];
 	struct loop_sites frame_sites;

@@ -71,6 +71,82 @@ void native_stacks_unwind(struct native_stacks *stacks, const struct registers *
 					stacks->registers, max_frames, &stacks->nr_frames) == 0;
 }
 
+/* Going on behind a hole. */
+
+/* The mapping of no file that addr is in; NULL: there is none. */
+static const struct mapping *find_anonymous(struct native_stacks *stacks, remote_addr addr)
+{
+	const uint32_t index = module_map_find(&stacks->map, addr);
+	const struct mapping *mapping =
+		index == MODULE_MAP_NONE ? NULL : stacks->map.ranges[index].mapping;
+
+	return mapping && !mapping->inode ? mapping : NULL;
+}
+
+/*
+ * Whether an address is in code of CPython's JIT: in no file, and nothing calls it otherwise.
+ * Lists and files have a name for each but those of 3.14, of which none tells.
+ */
+static bool is_executor(struct native_stacks *stacks, remote_addr addr)
+{
+	static const char prefix[] = "py::jit";
+	const struct mapping *anonymous = find_anonymous(stacks, addr);
+	const struct jit_code *code = stacks->jit ? jit_frames_find(stacks->jit, addr) : NULL;
+
+	return anonymous && anonymous->executable &&
+	       (!code || strncmp(code->name, prefix, sizeof(prefix) - 1) == 0);
+}
+
+/* Append a frame that was not unwound, with nothing known but where it is. */
+static void append_frame(struct native_stacks *stacks, const struct unwind_frame *frame)
+{
+	struct registers *registers = &stacks->registers[stacks->nr_frames];
+
+	*registers = (struct registers){.known = 0};
+	registers_set(registers, REGISTER_SP, frame->sp);
+	stacks->frames[stacks->nr_frames++] = *frame;
+}
+
+/* Append the anchor's frame, and what is between. */
+static void append_anchor(struct native_stacks *stacks, const struct native_anchor *anchor)
+{
+	struct unwind_frame *last = &stacks->frames[stacks->nr_frames - 1];
+	const remote_addr sp = last->sp;
+
+	if (is_executor(stacks, last->lookup_addr)) {
+		last->cfa = anchor->addr;
+	} else {
+		last->cfa = sp;
+		append_frame(stacks,
+			     &(struct unwind_frame){.sp = sp, .cfa = anchor->addr, .is_gap = true});
+	}
+	append_frame(stacks, &(struct unwind_frame){.lookup_addr = anchor->lookup_addr,
+						    .sp = anchor->addr,
+						    .cfa = anchor->cfa});
+}
+
+int native_stacks_go_on(struct native_stacks *stacks, const struct native_anchor *anchor,
+			struct stack_window *window)
+{
+	struct registers registers = {.known = 0};
+	const struct cfi_section *section;
+	size_t nr;
+
+	registers_set(&registers, REGISTER_SP, anchor->addr);
+	if (stacks->nr_frames + 3 > stacks->max_frames ||
+	    unwind_leave(stacks->modules, window, anchor->lookup_addr, anchor->cfa, &registers) ||
+	    !registers_know(&registers, REGISTER_PC) ||
+	    !unwind_modules_find(stacks->modules, registers_lookup_addr(&registers), &section))
+		return -ENOENT;
+	append_anchor(stacks, anchor);
+	stacks->is_whole = unwind_stack(stacks->modules, window, &registers,
+					stacks->frames + stacks->nr_frames,
+					stacks->registers + stacks->nr_frames,
+					stacks->max_frames - stacks->nr_frames, &nr) == 0;
+	stacks->nr_frames += nr;
+	return 0;
+}
+
 /* Names. */
 
 /* The name of a function that has none: "?? (libc.so.6+0x1234)". */
@@ -81,16 +157,6 @@ static void name_by_place(const struct native_name *found, char name[UNNAMED_MAX
 
 	(void)snprintf(name, UNNAMED_MAX_BYTES, "?? (%.255s%s%#llx)", module, module[0] ? "+" : "",
 		       (unsigned long long)found->offset);
-}
-
-/* The mapping of no file that addr is in; NULL: there is none. */
-static const struct mapping *find_anonymous(struct native_stacks *stacks, remote_addr addr)
-{
-	const uint32_t index = module_map_find(&stacks->map, addr);
-	const struct mapping *mapping =
-		index == MODULE_MAP_NONE ? NULL : stacks->map.ranges[index].mapping;
-
-	return mapping && !mapping->inode ? mapping : NULL;
 }
 
 /*
@@ -139,6 +205,11 @@ static int name_frame(struct native_stacks *stacks, const struct unwind_frame *f
 {
 	struct native_name found;
 
+	if (frame->is_gap) {
+		native->function =
+			sampler_function(stacks->sampler, FUNCTION_NATIVE, NATIVE_STACKS_HOLE, "");
+		return native->function ? 0 : -ENOMEM;
+	}
 	native_names_find(stacks->names, frame->lookup_addr, &found);
 	if (!frame->is_signal_frame && !found.name[0])
 		return name_without_symbol(stacks, &found, frame->lookup_addr, native);

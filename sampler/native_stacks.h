@@ -71,6 +71,24 @@ void native_stacks_done(struct native_stacks *stacks);
 void native_stacks_unwind(struct native_stacks *stacks, const struct registers *innermost,
 			  struct stack_window *window, size_t max_frames);
 
+/* A frame of which is known where it ends, and what its function is. */
+struct native_anchor {
+	remote_addr addr;	 /* in the frame: [addr, cfa) is its part of the stack */
+	remote_addr cfa;	 /* where it ends */
+	remote_addr lookup_addr; /* of an instruction of its function: see unwind_leave() */
+};
+
+/*
+ * Go on behind the hole of a stack that is not whole, at an anchor: its frame comes next, of which
+ * no register is known but the stack pointer, and then those that are unwound from there. The
+ * frames around the hole are told apart by one of their own (is_gap), unless it is the code of
+ * CPython's JIT that could not be unwound: the interpreter's loop calls that, and it calls
+ * nothing but what was unwound. 0; -ENOENT: the anchor's caller is no function that is known,
+ * and nothing has changed.
+ */
+int native_stacks_go_on(struct native_stacks *stacks, const struct native_anchor *anchor,
+			struct stack_window *window);
+
 /*
  * Hand a sample, which has details, on to next with the frames that were unwound last. 0,
  * -ENOMEM, or what next returned.

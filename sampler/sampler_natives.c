@@ -10,6 +10,7 @@
 #include "sampler/dumped_stack.h"
 #include "sampler/python/loop_entries.h"
 #include "sampler/sampler_state.h"
+#include "sampler/stack_bridge.h"
 #include "sampler/waiting_stack.h"
 
 /* Stacks that end where nothing was mapped: what is mapped is read anew, so often at most. */
@@ -261,6 +262,7 @@ static int take_dump(struct sampler_natives *natives, const struct perf_dump *du
 		return err;
 	jit_frames_set_time(natives->jit, dump->time_ns);
 	native_stacks_unwind(&natives->stacks, &registers, &window, SAMPLER_NATIVES_MAX_FRAMES);
+	stack_bridge_cross(&natives->stacks, &window, &natives->places, &sampler->codes);
 	judge_maps(natives);
 	return take_stack(natives, thread, late, &window, now_ns);
 }

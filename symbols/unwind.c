@@ -138,11 +138,12 @@ static int check_caller_sp(const struct step *step)
 	return -EBADMSG;
 }
 
-static int follow_rule(struct step *step)
+/* Recover the caller's registers, by the CFA. */
+static int recover_caller(struct step *step)
 {
 	const struct unwind_rule *rule = step->rule;
 	struct registers *caller = step->caller;
-	int err = find_cfa(step);
+	int err = 0;
 
 	*caller = *step->callee;
 	caller->known &= REGISTERS_KEPT | (uint64_t)1 << rule->return_register;
@@ -155,6 +156,13 @@ static int follow_rule(struct step *step)
 	if (!err)
 		set_caller_pc(step);
 	return err;
+}
+
+static int follow_rule(struct step *step)
+{
+	int err = find_cfa(step);
+
+	return err ? err : recover_caller(step);
 }
 
 /*
@@ -199,6 +207,23 @@ int unwind_step(struct unwind_modules *modules, struct stack_window *window,
 	if (err)
 		return err;
 	*ret_cfa = step.cfa;
+	*registers = caller;
+	return 0;
+}
+
+int unwind_leave(struct unwind_modules *modules, struct stack_window *window,
+		 remote_addr lookup_addr, remote_addr cfa, struct registers *registers)
+{
+	struct registers caller;
+	struct step step = {.callee = registers, .window = window, .cfa = cfa, .caller = &caller};
+	int err;
+
+	step.rule = unwind_modules_find(modules, lookup_addr, &step.section);
+	if (!step.rule)
+		return -ENOENT;
+	err = cfa > registers->values[REGISTER_SP] ? recover_caller(&step) : -EBADMSG;
+	if (err)
+		return err;
 	*registers = caller;
 	return 0;
 }

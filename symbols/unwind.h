@@ -26,6 +26,8 @@ struct unwind_frame {
 	remote_addr cfa; /* the caller's sp; 0 if it was not found: of the last frame only */
 	/* Of what a signal handler returns to; its sp is where the kernel left what it tells. */
 	bool is_signal_frame;
+	/* None of its own: so far frames could not be unwound, and how many there are is not known. */
+	bool is_gap;
 };
 
 /*
@@ -36,6 +38,14 @@ struct unwind_frame {
  */
 int unwind_step(struct unwind_modules *modules, struct stack_window *window,
 		struct registers *registers, remote_addr *ret_cfa);
+
+/*
+ * Go from a frame of which only the end is known, at cfa, to its caller: registers, of which the
+ * stack pointer counts, become the caller's, by what the rule for lookup_addr says of where its
+ * function has saved them: an instruction behind all of that. 0, or as unwind_step().
+ */
+int unwind_leave(struct unwind_modules *modules, struct stack_window *window,
+		 remote_addr lookup_addr, remote_addr cfa, struct registers *registers);
 
 /*
  * Unwind a stack whose innermost frame has these registers: up to max_frames frames (at least one),
