@@ -25,8 +25,9 @@
 
 /* What the next frames are told by; all of it is borrowed. */
 struct dumped_stack {
-	const struct native_stacks *natives; /* what was unwound of the copy, with registers */
-	struct stack_window *window;	     /* the copy */
+	struct native_stacks *natives; /* what was unwound of the copy, with registers */
+	struct stack_window *window;   /* the copy */
+	struct stack_window *now;      /* the stack as it is by now; NULL: not known */
 	struct loop_places *places;
 	struct code_index *index;
 	struct code_cache *codes;
@@ -34,12 +35,6 @@ struct dumped_stack {
 	const struct frame_list *late;	/* the thread's stack of a moment later; empty: not known */
 	struct code *hole;		/* foreign: stands where frames may be missing */
 };
-
-/*
- * Learn from one stack more where loops keep what they work with. Nothing is taken on trust:
- * late may be of another moment.
- */
-void dumped_stack_learn(const struct dumped_stack *stack);
 
 /*
  * The frames into list, outermost first, with previous that tells where each loop begins, as

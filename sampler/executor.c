@@ -11,14 +11,17 @@ static const char *const names[] = {
 	"py::jit_shim:<jit>",
 };
 
-static bool is_executor(const struct function *function)
+bool executor_is_name(const char *name)
 {
-	if (function->kind != FUNCTION_JIT)
-		return false;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (strcmp(function->qualname, names[i]) == 0)
+		if (strcmp(name, names[i]) == 0)
 			return true;
 	return false;
+}
+
+static bool is_executor(const struct function *function)
+{
+	return function->kind == FUNCTION_JIT && executor_is_name(function->qualname);
 }
 
 /* A hole has the kind of a C function, and no path. */

@@ -15,6 +15,9 @@
 
 #include "sampler/sample.h"
 
+/* Whether that is what CPython calls code of its JIT. */
+bool executor_is_name(const char *name);
+
 /*
  * Whether the innermost Python frame of frames (outermost first), with C frames, runs in an
  * executor. unnamed_name is what code without a name is called; NULL: none of it is an executor.

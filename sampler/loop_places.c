@@ -14,10 +14,8 @@ enum { CALL_BYTES = 20 };
 
 /* Entries. */
 
-void loop_places_vote_entry(struct loop_places *places, const struct loop_frame *frame,
-			    remote_addr addr)
+void loop_places_vote_entry(struct loop_places *places, uint32_t distance_bytes)
 {
-	const uint32_t distance_bytes = (uint32_t)(frame->cfa - addr);
 	uint32_t least = 0;
 
 	for (uint32_t i = 0; i < LOOP_PLACES_DISTANCES; i++) {
@@ -63,7 +61,7 @@ static bool value_at(const struct loop_frame *frame, uint32_t place, uint64_t *r
  */
 static bool is_own(const struct loop_frame *frame, uint32_t place, bool is_site)
 {
-	if (!frame->is_innermost)
+	if (frame->kind != LOOP_RUNS)
 		return true;
 	if (place >= NR_REGISTERS)
 		return is_site;
@@ -96,7 +94,7 @@ struct wanted {
 
 static bool is_near(remote_addr addr, remote_addr other_addr)
 {
-	return other_addr && addr - (other_addr - CALL_BYTES) <= 2 * CALL_BYTES;
+	return other_addr && addr - (other_addr - CALL_BYTES) <= 2ull * CALL_BYTES;
 }
 
 /* Vote for all places that have what is wanted. Whether there is one. */
@@ -129,10 +127,9 @@ void loop_places_vote(struct loop_places *places, const struct loop_frame *frame
 	const struct wanted next_instr = {.start = code_start_addr,
 					  .end = code_end_addr,
 					  .not_near_addr = frame->outer_instr_addr};
-	const bool kind = frame->is_innermost;
 
-	if (vote_for(&places->frames[kind], &places->frame_sites, frame, the_frame))
-		(void)vote_for(&places->next_instrs[kind], &places->next_instr_sites, frame,
+	if (vote_for(&places->frames[frame->kind], &places->frame_sites, frame, the_frame))
+		(void)vote_for(&places->next_instrs[frame->kind], &places->next_instr_sites, frame,
 			       next_instr);
 }
 
@@ -140,10 +137,10 @@ void loop_places_vote(struct loop_places *places, const struct loop_frame *frame
  * What is in the place of a rank, of C frames of that kind or, as long as nothing is known of
  * them, of the other. A place that had few votes beside the best one had them by chance.
  */
-static bool read_place(const struct loop_votes votes[2], const struct loop_sites *sites,
+static bool read_place(const struct loop_votes votes[NR_LOOP_KINDS], const struct loop_sites *sites,
 		       const struct loop_frame *frame, uint32_t rank, remote_addr *ret_addr)
 {
-	const struct loop_votes *own = &votes[frame->is_innermost];
+	const struct loop_votes *own = &votes[frame->kind];
 	uint32_t place;
 	uint32_t nr;
 
@@ -155,8 +152,8 @@ static bool read_place(const struct loop_votes votes[2], const struct loop_sites
 	if (rank >= LOOP_PLACES_BEST)
 		return false;
 
-	if (own->votes[own->best[0]] < ENOUGH_VOTES)
-		own = &votes[!frame->is_innermost];
+	if (own->votes[own->best[0]] < ENOUGH_VOTES && frame->kind != LOOP_IN_JIT)
+		own = &votes[frame->kind == LOOP_RUNS ? LOOP_CALLS : LOOP_RUNS];
 	nr = own->votes[own->best[rank]];
 	return nr >= ENOUGH_VOTES && nr >= own->votes[own->best[0]] / CHANCE_PART &&
 	       is_own(frame, own->best[rank], false) && value_at(frame, own->best[rank], ret_addr);

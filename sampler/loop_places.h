@@ -24,6 +24,14 @@
 /* Distances that are voted for at a time; those of chance come once. */
 #define LOOP_PLACES_DISTANCES 8
 
+/* What a loop does decides where it keeps things. */
+enum loop_kind {
+	LOOP_CALLS,  /* it has called a function of C */
+	LOOP_RUNS,   /* it is the innermost C frame */
+	LOOP_IN_JIT, /* it has called code of the JIT, whose registers have them */
+	NR_LOOP_KINDS,
+};
+
 /* A C frame, [sp, cfa), of a stack that was copied. */
 struct loop_frame {
 	const struct registers *registers;
@@ -39,7 +47,7 @@ struct loop_frame {
 	 * where one of that call stands, as functions called from there leave it behind. 0: not known.
 	 */
 	remote_addr outer_instr_addr;
-	bool is_innermost; /* of its stack: it may keep things elsewhere between two calls */
+	enum loop_kind kind;
 };
 
 /*
@@ -65,15 +73,14 @@ struct loop_places {
 	} distances[LOOP_PLACES_DISTANCES];
 	uint32_t entry_distance_bytes; /* 0: not known yet */
 	remote_addr lookup_addr;       /* an instruction of a loop that has called; 0: likewise */
-	struct loop_votes frames[2];   /* of frames that are innermost, and those that are not */
-	struct loop_votes next_instrs[2];
+	struct loop_votes frames[NR_LOOP_KINDS];
+	struct loop_votes next_instrs[NR_LOOP_KINDS];
 	struct loop_sites frame_sites;
 	struct loop_sites next_instr_sites;
 };
 
-/* Vote for the distance of a frame of the loop's own that was found at addr. */
-void loop_places_vote_entry(struct loop_places *places, const struct loop_frame *frame,
-			    remote_addr addr);
+/* Vote for how far below the end of its C frame a loop has its entry frame. */
+void loop_places_vote_entry(struct loop_places *places, uint32_t distance_bytes);
 
 /*
  * Vote for where an address is that the Python frame may be at, and if it is anywhere, for

@@ -73,28 +73,21 @@ void native_stacks_unwind(struct native_stacks *stacks, const struct registers *
 
 /* Going on behind a hole. */
 
-/* The mapping of no file that addr is in; NULL: there is none. */
-static const struct mapping *find_anonymous(struct native_stacks *stacks, remote_addr addr)
+bool native_stacks_is_executor(struct native_stacks *stacks, remote_addr addr)
 {
 	const uint32_t index = module_map_find(&stacks->map, addr);
 	const struct mapping *mapping =
 		index == MODULE_MAP_NONE ? NULL : stacks->map.ranges[index].mapping;
+	const struct jit_code *code;
 
-	return mapping && !mapping->inode ? mapping : NULL;
-}
-
-/*
- * Whether an address is in code of CPython's JIT: in no file, and nothing calls it otherwise.
- * Lists and files have a name for each but those of 3.14, of which none tells.
- */
-static bool is_executor(struct native_stacks *stacks, remote_addr addr)
-{
-	static const char prefix[] = "py::jit";
-	const struct mapping *anonymous = find_anonymous(stacks, addr);
-	const struct jit_code *code = stacks->jit ? jit_frames_find(stacks->jit, addr) : NULL;
-
-	return anonymous && anonymous->executable &&
-	       (!code || strncmp(code->name, prefix, sizeof(prefix) - 1) == 0);
+	if (mapping && mapping->inode)
+		return false;
+	code = stacks->jit ? jit_frames_find(stacks->jit, addr) : NULL;
+	if (code)
+		return executor_is_name(code->name);
+	return mapping && mapping->executable &&
+	       stacks->sampler->build->traits.has_unnamed_executors &&
+	       !unwind_modules_trampoline(stacks->modules, addr);
 }
 
 /* Append a frame that was not unwound, with nothing known but where it is. */
@@ -113,30 +106,57 @@ static void append_anchor(struct native_stacks *stacks, const struct native_anch
 	struct unwind_frame *last = &stacks->frames[stacks->nr_frames - 1];
 	const remote_addr sp = last->sp;
 
-	if (is_executor(stacks, last->lookup_addr)) {
+	if (native_stacks_is_executor(stacks, last->lookup_addr)) {
 		last->cfa = anchor->addr;
 	} else {
 		last->cfa = sp;
 		append_frame(stacks,
 			     &(struct unwind_frame){.sp = sp, .cfa = anchor->addr, .is_gap = true});
 	}
-	append_frame(stacks, &(struct unwind_frame){.lookup_addr = anchor->lookup_addr,
+	append_frame(stacks, &(struct unwind_frame){.is_anchor = true,
+						    .lookup_addr = anchor->lookup_addr,
 						    .sp = anchor->addr,
 						    .cfa = anchor->cfa});
+}
+
+/* What a function has pushed that is not known: its caller's frame pointer comes first, if at all. */
+static int leave_unknown(const struct native_anchor *anchor, struct stack_window *window,
+			 struct registers *registers)
+{
+	uint64_t pc, frame_pointer;
+
+	if (stack_window_u64(window, anchor->cfa - sizeof(pc), &pc) ||
+	    stack_window_u64(window, anchor->cfa - 2 * sizeof(pc), &frame_pointer))
+		return -ENOENT;
+	registers_set(registers, REGISTER_PC, pc);
+	registers_set(registers, REGISTER_SP, anchor->cfa);
+	registers_set(registers, REGISTER_FRAME_POINTER, frame_pointer);
+	return 0;
+}
+
+/* Whether registers are those of a function that has called, and that something tells of. */
+static bool is_caller(struct native_stacks *stacks, const struct registers *registers)
+{
+	const struct cfi_section *section;
+
+	return registers_know(registers, REGISTER_PC) &&
+	       unwind_modules_find(stacks->modules, registers_lookup_addr(registers), &section);
 }
 
 int native_stacks_go_on(struct native_stacks *stacks, const struct native_anchor *anchor,
 			struct stack_window *window)
 {
 	struct registers registers = {.known = 0};
-	const struct cfi_section *section;
 	size_t nr;
+	int err;
 
 	registers_set(&registers, REGISTER_SP, anchor->addr);
-	if (stacks->nr_frames + 3 > stacks->max_frames ||
-	    unwind_leave(stacks->modules, window, anchor->lookup_addr, anchor->cfa, &registers) ||
-	    !registers_know(&registers, REGISTER_PC) ||
-	    !unwind_modules_find(stacks->modules, registers_lookup_addr(&registers), &section))
+	if (anchor->lookup_addr)
+		err = unwind_leave(stacks->modules, window, anchor->lookup_addr, anchor->cfa,
+				   &registers);
+	else
+		err = leave_unknown(anchor, window, &registers);
+	if (err || stacks->nr_frames + 3 > stacks->max_frames || !is_caller(stacks, &registers))
 		return -ENOENT;
 	append_anchor(stacks, anchor);
 	stacks->is_whole = unwind_stack(stacks->modules, window, &registers,
@@ -145,6 +165,13 @@ int native_stacks_go_on(struct native_stacks *stacks, const struct native_anchor
 					stacks->max_frames - stacks->nr_frames, &nr) == 0;
 	stacks->nr_frames += nr;
 	return 0;
+}
+
+void native_stacks_go_back(struct native_stacks *stacks, size_t nr_frames)
+{
+	stacks->nr_frames = nr_frames;
+	stacks->frames[nr_frames - 1].cfa = 0;
+	stacks->is_whole = false;
 }
 
 /* Names. */
@@ -157,6 +184,16 @@ static void name_by_place(const struct native_name *found, char name[UNNAMED_MAX
 
 	(void)snprintf(name, UNNAMED_MAX_BYTES, "?? (%.255s%s%#llx)", module, module[0] ? "+" : "",
 		       (unsigned long long)found->offset);
+}
+
+/* The mapping of no file that addr is in; NULL: there is none. */
+static const struct mapping *find_anonymous(struct native_stacks *stacks, remote_addr addr)
+{
+	const uint32_t index = module_map_find(&stacks->map, addr);
+	const struct mapping *mapping =
+		index == MODULE_MAP_NONE ? NULL : stacks->map.ranges[index].mapping;
+
+	return mapping && !mapping->inode ? mapping : NULL;
 }
 
 /*
@@ -205,9 +242,10 @@ static int name_frame(struct native_stacks *stacks, const struct unwind_frame *f
 {
 	struct native_name found;
 
-	if (frame->is_gap) {
-		native->function =
-			sampler_function(stacks->sampler, FUNCTION_NATIVE, NATIVE_STACKS_HOLE, "");
+	if (frame->is_gap || frame->is_anchor) {
+		native->function = sampler_function(
+			stacks->sampler, FUNCTION_NATIVE,
+			frame->is_gap ? NATIVE_STACKS_HOLE : MERGED_STACK_LOOP, "");
 		return native->function ? 0 : -ENOMEM;
 	}
 	native_names_find(stacks->names, frame->lookup_addr, &found);

@@ -71,11 +71,19 @@ void native_stacks_done(struct native_stacks *stacks);
 void native_stacks_unwind(struct native_stacks *stacks, const struct registers *innermost,
 			  struct stack_window *window, size_t max_frames);
 
+/*
+ * Whether an address is in an executor of CPython's JIT (executor.h), which the interpreter's loop
+ * alone calls: by its name or, where they have none, as code in memory of no file, but for
+ * trampolines.
+ */
+bool native_stacks_is_executor(struct native_stacks *stacks, remote_addr addr);
+
 /* A frame of which is known where it ends, and what its function is. */
 struct native_anchor {
-	remote_addr addr;	 /* in the frame: [addr, cfa) is its part of the stack */
-	remote_addr cfa;	 /* where it ends */
-	remote_addr lookup_addr; /* of an instruction of its function: see unwind_leave() */
+	remote_addr addr; /* in the frame: [addr, cfa) is its part of the stack */
+	remote_addr cfa;  /* where it ends */
+	remote_addr
+		lookup_addr; /* of an instruction of its function: see unwind_leave(); 0: not known */
 };
 
 /*
@@ -84,10 +92,14 @@ struct native_anchor {
  * frames around the hole are told apart by one of their own (is_gap), unless it is the code of
  * CPython's JIT that could not be unwound: the interpreter's loop calls that, and it calls
  * nothing but what was unwound. 0; -ENOENT: the anchor's caller is no function that is known,
- * and nothing has changed.
+ * and nothing has changed. Where the function is not known, its caller's frame pointer is looked for
+ * where functions push it first.
  */
 int native_stacks_go_on(struct native_stacks *stacks, const struct native_anchor *anchor,
 			struct stack_window *window);
+
+/* Go back to where the hole was, when there were nr_frames. */
+void native_stacks_go_back(struct native_stacks *stacks, size_t nr_frames);
 
 /*
  * Hand a sample, which has details, on to next with the frames that were unwound last. 0,

@@ -7,6 +7,7 @@
 #include "procmem/cleanup.h"
 #include "procmem/maps.h"
 #include "procmem/task.h"
+#include "sampler/dumped_loops.h"
 #include "sampler/dumped_stack.h"
 #include "sampler/python/loop_entries.h"
 #include "sampler/sampler_state.h"
@@ -214,6 +215,7 @@ static int take_stack(struct sampler_natives *natives, struct snapshot_thread *t
 	const struct dumped_stack stack = {
 		.natives = &natives->stacks,
 		.window = window,
+		.now = &natives->waiting.window,
 		.places = &natives->places,
 		.index = &natives->index,
 		.codes = &sampler->codes,
@@ -226,7 +228,8 @@ static int take_stack(struct sampler_natives *natives, struct snapshot_thread *t
 
 	if (err)
 		return err;
-	dumped_stack_learn(&stack);
+	stack_window_forget(stack.now);
+	dumped_loops_learn(&stack);
 	err = dumped_stack_frames(&stack, &natives->list, &nr_holes);
 	natives->stats.nr_unlearnt += err == -EAGAIN;
 	if (err)
@@ -262,8 +265,9 @@ static int take_dump(struct sampler_natives *natives, const struct perf_dump *du
 		return err;
 	jit_frames_set_time(natives->jit, dump->time_ns);
 	native_stacks_unwind(&natives->stacks, &registers, &window, SAMPLER_NATIVES_MAX_FRAMES);
-	stack_bridge_cross(&natives->stacks, &window, &natives->places, &sampler->codes);
 	judge_maps(natives);
+	stack_bridge_learn(&natives->stacks, &window, &natives->places, &sampler->codes, late);
+	stack_bridge_cross(&natives->stacks, &window, &natives->places, &sampler->codes);
 	return take_stack(natives, thread, late, &window, now_ns);
 }
 
@@ -327,6 +331,8 @@ static int unwind_waiting(struct sampler_natives *natives, struct snapshot_threa
 	waiting_stacks_unwind(&natives->waiting, place, &loops);
 	free(loops.addrs);
 	judge_maps(natives);
+	stack_bridge_cross(&natives->stacks, &natives->waiting.window, &natives->places,
+			   &options->sampler->codes);
 	err = task_read_place(options->process, tid, &again);
 	return err || again.sp_addr != place->sp_addr || again.pc_addr != place->pc_addr ? -EAGAIN
 											 : 0;

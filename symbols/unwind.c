@@ -228,6 +228,20 @@ int unwind_leave(struct unwind_modules *modules, struct stack_window *window,
 	return 0;
 }
 
+/* Describe the frame whose registers these are, which become its caller's: as unwind_step(). */
+static int take_frame(struct unwind_modules *modules, struct stack_window *window,
+		      struct registers *registers, struct unwind_frame *ret_frame)
+{
+	int err;
+
+	*ret_frame = (struct unwind_frame){.pc = registers->values[REGISTER_PC],
+					   .lookup_addr = registers_lookup_addr(registers),
+					   .sp = registers->values[REGISTER_SP]};
+	err = unwind_step(modules, window, registers, &ret_frame->cfa);
+	ret_frame->is_signal_frame = !err && registers->is_interrupted;
+	return err;
+}
+
 int unwind_stack(struct unwind_modules *modules, struct stack_window *window,
 		 const struct registers *innermost, struct unwind_frame *frames,
 		 struct registers *registers, size_t max_frames, size_t *ret_nr_frames)
@@ -244,11 +258,7 @@ int unwind_stack(struct unwind_modules *modules, struct stack_window *window,
 		if (registers)
 			registers[nr] = current;
 		nr++;
-		*frame = (struct unwind_frame){.pc = current.values[REGISTER_PC],
-					       .lookup_addr = registers_lookup_addr(&current),
-					       .sp = current.values[REGISTER_SP]};
-		err = unwind_step(modules, window, &current, &frame->cfa);
-		frame->is_signal_frame = !err && current.is_interrupted;
+		err = take_frame(modules, window, &current, frame);
 		nr_signals += frame->is_signal_frame;
 	} while (!err && registers_know(&current, REGISTER_PC) && nr < max_frames &&
 		 nr_signals <= UNWIND_MAX_SIGNAL_FRAMES);

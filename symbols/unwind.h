@@ -28,6 +28,7 @@ struct unwind_frame {
 	bool is_signal_frame;
 	/* None of its own: so far frames could not be unwound, and how many there are is not known. */
 	bool is_gap;
+	bool is_anchor; /* known by what lies in it alone, so that it has no pc */
 };
 
 /*

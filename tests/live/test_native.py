@@ -4,6 +4,7 @@ import collections
 import contextlib
 import json
 import os
+import re
 import subprocess
 import unittest
 
@@ -178,9 +179,7 @@ class Executors(unittest.TestCase):
         self.assertGreater(with_jit[True], 0.1 * with_jit[False])
 
     def check_whole(self, *target):
-        """Those of 3.15 tell how to unwind them."""
-        if self.interpreter.minor == "3.14":
-            self.skipTest("nothing tells how to unwind 3.14's")
+        """Those of 3.15 tell how to unwind them, and behind those of 3.14 there is a loop again."""
         with support.python_target(self.interpreter, *target, environment=self.JIT) as running:
             result = attach_native(running.pid, "-r", 500)
             is_allowed(result)
@@ -198,6 +197,22 @@ class Executors(unittest.TestCase):
     def test_whole_loop(self):
         """Nothing else runs than one executor."""
         self.check_whole("jitted", "loop")
+
+    def test_who_multiplies(self):
+        """Of the functions of shortcalls.py one alone does: C tells who runs, Python has to."""
+        with support.python_target(self.interpreter, "shortcalls", environment=self.JIT) as target:
+            result = attach_native(target.pid, "-r", 1000)
+            is_allowed(result)
+        who = collections.Counter()
+        for stack, number in support.parse_collapsed(result.stdout).items():
+            if any(re.match(r"_Py(Compact)?Long_Multiply \(", label) for label in stack):
+                python = [label for label in stack
+                          if trampoline_truth.PYTHON.match(label) or label == trampoline_truth.HOLE]
+                who[python[-1].split(" (")[0]] += number
+        if not who:
+            self.skipTest("not tested here: no sample was in a multiplication")
+        wrong = sum(who.values()) - who["double"] - who[trampoline_truth.HOLE]
+        self.assertLessEqual(wrong, MOST_WRONG * sum(who.values()) + 2, who)
 
 
 @support.per_interpreter

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "sampler/dumped_loops.h"
 #include "sampler/dumped_stack.h"
 
 #include <criterion/criterion.h>
@@ -7,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sampler/sampler_state.h"
 #include "support/fake_python.h"
 
 #if defined(__x86_64__)
@@ -26,6 +28,7 @@ struct dumped {
 	struct registers registers[NR_FRAMES];
 	uint8_t bytes[NR_FRAMES * FRAME_BYTES];
 	struct module_map map;
+	struct sampler sampler; /* nothing but its build */
 	struct native_stacks natives;
 	struct stack_window window;
 	struct loop_places places;
@@ -98,6 +101,10 @@ static void learn(struct loop_votes *votes, uint32_t place)
 static void dumped_init(struct dumped *dumped)
 {
 	static const struct function hole = {.qualname = "[unknown]"};
+	/* Where put_trampoline() puts them. */
+	static struct mapping mapping = {
+		.start = 0x40000, .end = 0x50000, .readable = true, .executable = true, .path = ""};
+	static const struct maps maps = {.mappings = &mapping, .nr_mappings = 1};
 
 	*dumped = (struct dumped){.clock = {.tick = 1, .has_next_version = true},
 				  .hole = {.function = &hole, .foreign = true}};
@@ -115,6 +122,7 @@ static void dumped_init(struct dumped *dumped)
 		};
 	dumped->natives = (struct native_stacks){
 		.frames = dumped->frames, .registers = dumped->registers, .nr_frames = NR_FRAMES};
+	cr_assert(zero(int, module_map_init(&dumped->map, &maps)));
 	cr_assert(zero(int, unwind_modules_create(&dumped->py.fake.memory, &dumped->map, NULL,
 						  &dumped->natives.modules)));
 	dumped->window = (struct stack_window){
@@ -137,6 +145,7 @@ static void dumped_init(struct dumped *dumped)
 static void dumped_done(struct dumped *dumped)
 {
 	unwind_modules_destroy(dumped->natives.modules);
+	module_map_done(&dumped->map);
 	code_index_done(&dumped->index);
 	frame_list_done(&dumped->late);
 	frame_list_done(&dumped->list);
@@ -268,6 +277,75 @@ Test(dumped_stack, loops_that_trampolines_call)
 	dumped_done(&dumped);
 }
 
+/* Let the C frame that a loop has called be code of no file, and the interpreter have a JIT. */
+static void put_executor(struct dumped *dumped, unsigned int loop)
+{
+	static struct mapping mapping = {
+		.start = 0x60000, .end = 0x70000, .readable = true, .executable = true, .path = ""};
+	static const struct maps maps = {.mappings = &mapping, .nr_mappings = 1};
+
+	dumped->py.build.traits.has_unnamed_executors = true;
+	dumped->sampler.build = &dumped->py.build;
+	dumped->natives.sampler = &dumped->sampler;
+	if (!dumped->natives.map.nr_ranges)
+		cr_assert(zero(int, module_map_init(&dumped->natives.map, &maps)));
+	dumped->frames[loop - 1].lookup_addr = 0x60000 + loop;
+}
+
+/* In the JIT there is no next instruction: what the later look says of the loop's frame counts. */
+Test(dumped_stack, loops_in_the_jit)
+{
+	struct dumped dumped;
+	const remote_addr f_addr = DATA_ADDR;
+	remote_addr h_addr;
+
+	dumped_init(&dumped);
+	h_addr = end_of(end_of(f_addr, dumped.f), dumped.g);
+	put_calls(&dumped, true);
+	put_late(&dumped, h_addr, entry_addr(INNER_LOOP), dumped.h);
+	put_executor(&dumped, INNER_LOOP);
+	put_executor(&dumped, OUTER_LOOP);
+	/* The executor has the frame in a register, which is not known yet. */
+	cr_expect(eq(str, shown(&dumped), (char *)"|f g |[unknown] "));
+	learn(&dumped.places.frames[LOOP_IN_JIT], REGISTER_R12);
+	registers_set(&dumped.registers[INNER_LOOP - 1], REGISTER_R12, h_addr);
+	cr_expect(eq(str, shown(&dumped), (char *)"|f g |h "));
+	cr_expect(zero(u32, dumped.nr_holes));
+	registers_set(&dumped.registers[INNER_LOOP - 1], REGISTER_R12, h_addr + 8);
+	cr_expect(eq(str, shown(&dumped), (char *)"|f g |[unknown] "));
+	module_map_done(&dumped.natives.map);
+	dumped_done(&dumped);
+}
+
+/* Its instruction is nowhere, but it is in the same call of C still: what Python says now counts. */
+Test(dumped_stack, loops_that_stand_still)
+{
+	struct dumped dumped;
+	uint8_t bytes_now[sizeof(dumped.bytes)];
+	struct stack_window now = {
+		.start = STACK_ADDR, .bytes = bytes_now, .nr_bytes = sizeof(bytes_now)};
+	const remote_addr return_addr = entry_addr(INNER_LOOP) - 0x80;
+	remote_addr h_addr;
+
+	dumped_init(&dumped);
+	h_addr = end_of(end_of(DATA_ADDR, dumped.f), dumped.g);
+	put_calls(&dumped, true);
+	put_late(&dumped, h_addr, entry_addr(INNER_LOOP), dumped.h);
+	put_trampoline(&dumped, OUTER_LOOP);
+	registers_set(&dumped.registers[INNER_LOOP], REGISTER_R12, 0x1234);
+	cr_expect(eq(str, shown(&dumped), (char *)"|g |[unknown] "));
+
+	/* The only return address that is known as one is in the trampoline. */
+	put(&dumped, return_addr, dumped.frames[OUTER_LOOP + 1].lookup_addr + 1);
+	memcpy(bytes_now, dumped.bytes, sizeof(bytes_now));
+	dumped.stack.now = &now;
+	cr_expect(eq(str, shown(&dumped), (char *)"|g |h "));
+	cr_expect(zero(u32, dumped.nr_holes));
+	bytes_now[return_addr - STACK_ADDR] ^= 8;
+	cr_expect(eq(str, shown(&dumped), (char *)"|g |[unknown] "));
+	dumped_done(&dumped);
+}
+
 /* The first instruction comes next; what is before it is no instruction. */
 Test(dumped_stack, a_frame_that_has_just_begun)
 {
@@ -309,7 +387,7 @@ Test(dumped_stack, nothing_learnt)
 	memset(&dumped.places, 0, sizeof(dumped.places));
 	cr_expect(eq(int, dumped_stack_frames(&dumped.stack, &dumped.list, &nr_holes), -EAGAIN));
 	for (int i = 0; i < 20; i++)
-		dumped_stack_learn(&dumped.stack);
+		dumped_loops_learn(&dumped.stack);
 	cr_expect(eq(u32, dumped.places.entry_distance_bytes, DISTANCE));
 	cr_expect(eq(str, shown(&dumped), (char *)"|f g |h "));
 	dumped_done(&dumped);
@@ -339,7 +417,7 @@ Test(dumped_stack, hostile)
 		registers_set(&dumped.registers[frame], rand() % 2 ? REGISTER_RBX : REGISTER_R12,
 			      values[rand() % 6]);
 		dumped.late.frames[rand() % 2].previous = values[rand() % 6];
-		dumped_stack_learn(&dumped.stack);
+		dumped_loops_learn(&dumped.stack);
 		cr_assert(zero(int,
 			       dumped_stack_frames(&dumped.stack, &dumped.list, &dumped.nr_holes)));
 		cr_assert(le(u32, dumped.list.nr_frames, 4 * NR_FRAMES));

@@ -35,7 +35,7 @@ static void make_frame(struct made_frame *made, bool is_innermost)
 		.window = &made->window,
 		.sp = SP,
 		.cfa = CFA,
-		.is_innermost = is_innermost,
+		.kind = is_innermost ? LOOP_RUNS : LOOP_CALLS,
 	};
 }
 
@@ -62,15 +62,13 @@ static void vote(struct loop_places *places, struct made_frame *made)
 Test(loop_places, an_entry_needs_many_votes)
 {
 	struct loop_places places = {0};
-	struct made_frame made;
 
-	make_frame(&made, false);
 	/* As many distances of chance as there are, and one more each time. */
 	for (uint32_t i = 1; i <= 30; i++)
-		loop_places_vote_entry(&places, &made.frame, CFA - 8 * i);
+		loop_places_vote_entry(&places, 8 * i);
 	cr_expect(zero(u32, places.entry_distance_bytes));
 	for (uint32_t i = 0; i < 4; i++)
-		loop_places_vote_entry(&places, &made.frame, CFA - 144);
+		loop_places_vote_entry(&places, 144);
 	cr_expect(eq(u32, places.entry_distance_bytes, 144));
 }
 
@@ -212,7 +210,7 @@ Test(loop_places, loops_that_begin)
 	cr_expect(not(loop_places_frame(&places, &made.frame, 1, &addr)));
 	registers_set(&caller, KEPT_REGISTER, FRAME);
 	cr_expect(not(loop_places_frame(&places, &made.frame, 0, &addr)));
-	made.frame.is_innermost = false;
+	made.frame.kind = LOOP_CALLS;
 	cr_expect(loop_places_frame(&places, &made.frame, 0, &addr));
 }
 

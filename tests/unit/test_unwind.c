@@ -271,6 +271,34 @@ Test(unwind, out_of_a_call_to_nowhere)
 	target_done(&target);
 }
 
+/* Of a frame only its end is known: its function has saved its caller's registers there. */
+Test(unwind, from_the_end_of_a_frame)
+{
+	const uint64_t words[] = {1, 2, 0xbbbb, code_addr(3, 0x10), 0};
+	struct target target;
+	struct registers *registers = &target.registers;
+
+	target_init(&target, words, 5, 0, 0);
+	registers->known = 0;
+	registers_set(registers, REGISTER_SP, STACK_ADDR + 8);
+	cr_assert(zero(int, unwind_leave(target.modules, &target.window, code_addr(1, 0x20),
+					 STACK_ADDR + 32, registers)));
+	cr_expect(eq(u64, registers->values[REGISTER_PC], code_addr(3, 0x10)));
+	cr_expect(eq(u64, registers->values[REGISTER_SP], STACK_ADDR + 32));
+	cr_expect(eq(u64, registers->values[6], 0xbbbb));
+	cr_expect(not(registers_know(registers, REGISTER_RBX)));
+
+	/* It ends where it begins; or nothing tells of its function. */
+	registers_set(registers, REGISTER_SP, STACK_ADDR + 32);
+	cr_expect(eq(int, -EBADMSG,
+		     unwind_leave(target.modules, &target.window, code_addr(1, 0x20),
+				  STACK_ADDR + 32, registers)));
+	cr_expect(eq(int, -ENOENT,
+		     unwind_leave(target.modules, &target.window, MODULE_ADDR + 0x8000,
+				  STACK_ADDR + 40, registers)));
+	target_done(&target);
+}
+
 Test(unwind, holes)
 {
 	static const struct {
