@@ -59,14 +59,14 @@ static bool find_on_stack(struct core *core, struct unwind_modules *modules,
 	const struct registers registers = registers_of_user(thread->registers);
 	const int signal = core->notes.death.signal;
 	struct unwind_frame frames[MAX_FRAMES];
-	size_t nr;
+	struct unwound unwound = {.frames = frames, .max_frames = MAX_FRAMES};
 	size_t i = 0;
 
 	/* What there is of a stack with a hole will do. */
-	(void)unwind_stack(modules, window, &registers, frames, NULL, MAX_FRAMES, &nr);
-	while (i < nr && !frames[i].is_signal_frame)
+	(void)unwind_stack(modules, window, &registers, &unwound);
+	while (i < unwound.nr_frames && !frames[i].is_signal_frame)
 		i++;
-	if (i + 1 >= nr)
+	if (i + 1 >= unwound.nr_frames)
 		return false;
 	ret_fault->sp_addr = frames[i + 1].sp;
 	return read_siginfo(core, frames[i].sp, signal, &ret_fault->death) ||

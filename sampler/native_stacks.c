@@ -63,12 +63,25 @@ void native_stacks_done(struct native_stacks *stacks)
 	*stacks = (struct native_stacks){.sampler = NULL};
 }
 
+/* Append what is unwound from registers on, up to max_frames in all. */
+static void unwind_on(struct native_stacks *stacks, const struct registers *registers,
+		      struct stack_window *window, size_t max_frames)
+{
+	struct unwound unwound = {.frames = stacks->frames,
+				  .registers = stacks->registers,
+				  .nr_frames = stacks->nr_frames,
+				  .max_frames = max_frames};
+
+	stacks->is_whole = unwind_stack(stacks->modules, window, registers, &unwound) == 0;
+	stacks->nr_frames = unwound.nr_frames;
+}
+
 void native_stacks_unwind(struct native_stacks *stacks, const struct registers *innermost,
 			  struct stack_window *window, size_t max_frames)
 {
 	assert(max_frames <= stacks->max_frames);
-	stacks->is_whole = unwind_stack(stacks->modules, window, innermost, stacks->frames,
-					stacks->registers, max_frames, &stacks->nr_frames) == 0;
+	stacks->nr_frames = 0;
+	unwind_on(stacks, innermost, window, max_frames);
 }
 
 /* Going on behind a hole. */
@@ -147,7 +160,6 @@ int native_stacks_go_on(struct native_stacks *stacks, const struct native_anchor
 			struct stack_window *window)
 {
 	struct registers registers = {.known = 0};
-	size_t nr;
 	int err;
 
 	registers_set(&registers, REGISTER_SP, anchor->addr);
@@ -159,11 +171,7 @@ int native_stacks_go_on(struct native_stacks *stacks, const struct native_anchor
 	if (err || stacks->nr_frames + 3 > stacks->max_frames || !is_caller(stacks, &registers))
 		return -ENOENT;
 	append_anchor(stacks, anchor);
-	stacks->is_whole = unwind_stack(stacks->modules, window, &registers,
-					stacks->frames + stacks->nr_frames,
-					stacks->registers + stacks->nr_frames,
-					stacks->max_frames - stacks->nr_frames, &nr) == 0;
-	stacks->nr_frames += nr;
+	unwind_on(stacks, &registers, window, stacks->max_frames);
 	return 0;
 }
 

@@ -243,27 +243,23 @@ static int take_frame(struct unwind_modules *modules, struct stack_window *windo
 }
 
 int unwind_stack(struct unwind_modules *modules, struct stack_window *window,
-		 const struct registers *innermost, struct unwind_frame *frames,
-		 struct registers *registers, size_t max_frames, size_t *ret_nr_frames)
+		 const struct registers *innermost, struct unwound *unwound)
 {
 	struct registers current = *innermost;
 	unsigned int nr_signals = 0;
-	size_t nr = 0;
 	int err = 0;
 
-	assert(max_frames > 0);
+	assert(unwound->nr_frames < unwound->max_frames);
 	do {
-		struct unwind_frame *frame = &frames[nr];
+		struct unwind_frame *frame = &unwound->frames[unwound->nr_frames];
 
-		if (registers)
-			registers[nr] = current;
-		nr++;
+		if (unwound->registers)
+			unwound->registers[unwound->nr_frames] = current;
+		unwound->nr_frames++;
 		err = take_frame(modules, window, &current, frame);
 		nr_signals += frame->is_signal_frame;
-	} while (!err && registers_know(&current, REGISTER_PC) && nr < max_frames &&
+	} while (!err && registers_know(&current, REGISTER_PC) &&
+		 unwound->nr_frames < unwound->max_frames &&
 		 nr_signals <= UNWIND_MAX_SIGNAL_FRAMES);
-	if (!err && registers_know(&current, REGISTER_PC))
-		err = -E2BIG;
-	*ret_nr_frames = nr;
-	return err;
+	return !err && registers_know(&current, REGISTER_PC) ? -E2BIG : err;
 }

@@ -48,13 +48,18 @@ int unwind_step(struct unwind_modules *modules, struct stack_window *window,
 int unwind_leave(struct unwind_modules *modules, struct stack_window *window,
 		 remote_addr lookup_addr, remote_addr cfa, struct registers *registers);
 
+/* Room for the frames of a stack, innermost first. */
+struct unwound {
+	struct unwind_frame *frames; /* nr_frames of max_frames */
+	struct registers *registers; /* likewise, those of each as far as they are known; or NULL */
+	size_t nr_frames, max_frames;
+};
+
 /*
- * Unwind a stack whose innermost frame has these registers: up to max_frames frames (at least one),
- * innermost first. Its thread called its first function at the last one if the result is 0; else
- * the stack has a hole there: an error of unwind_step(), or -E2BIG (it has more frames, or more
- * than UNWIND_MAX_SIGNAL_FRAMES of signals). *ret_nr_frames is written in any case.
- * registers, if it is not NULL, gets those of each frame, as far as they are known.
+ * Unwind a stack whose innermost frame has these registers, and append its frames: one at least,
+ * for which there has to be room, and as many as there is. Its thread called its first function at
+ * the last one if the result is 0; else the stack has a hole there: an error of unwind_step(), or
+ * -E2BIG (it has more frames, or more than UNWIND_MAX_SIGNAL_FRAMES of signals).
  */
 int unwind_stack(struct unwind_modules *modules, struct stack_window *window,
-		 const struct registers *innermost, struct unwind_frame *frames,
-		 struct registers *registers, size_t max_frames, size_t *ret_nr_frames);
+		 const struct registers *innermost, struct unwound *unwound);

@@ -92,7 +92,6 @@ static void use_module(struct fake_memory *fake, size_t size, struct stack_windo
 	struct unwind_frame frames[MAX_FRAMES];
 	struct unwind_modules *modules = NULL;
 	struct module_map map;
-	size_t nr_frames = 0;
 
 	if (module_map_init(&map, &maps))
 		return;
@@ -102,11 +101,11 @@ static void use_module(struct fake_memory *fake, size_t size, struct stack_windo
 	}
 	for (size_t i = 0; i <= 64; i++) {
 		const struct registers registers = make_registers(IMAGE_ADDR + size * i / 64);
+		struct unwound unwound = {.frames = frames, .max_frames = MAX_FRAMES};
 
-		(void)unwind_stack(modules, window, &registers, frames, NULL, MAX_FRAMES,
-				   &nr_frames);
-		require(nr_frames >= 1 && nr_frames <= MAX_FRAMES);
-		for (size_t frame = 0; frame + 1 < nr_frames; frame++)
+		(void)unwind_stack(modules, window, &registers, &unwound);
+		require(unwound.nr_frames >= 1 && unwound.nr_frames <= MAX_FRAMES);
+		for (size_t frame = 0; frame + 1 < unwound.nr_frames; frame++)
 			require(frames[frame].cfa != 0);
 	}
 	unwind_modules_destroy(modules);

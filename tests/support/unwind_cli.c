@@ -87,10 +87,11 @@ static uint64_t cpu_time_ns(void)
 static void unwind_ours(struct unwinder *unwinder, const struct registers *registers,
 			struct stack *stack)
 {
+	struct unwound unwound = {.frames = stack->frames, .max_frames = MAX_FRAMES};
 	const uint64_t start_ns = cpu_time_ns();
 
-	stack->err = unwind_stack(unwinder->modules, &unwinder->window, registers, stack->frames,
-				  NULL, MAX_FRAMES, &stack->nr_frames);
+	stack->err = unwind_stack(unwinder->modules, &unwinder->window, registers, &unwound);
+	stack->nr_frames = unwound.nr_frames;
 	unwinder->ours_ns += cpu_time_ns() - start_ns;
 	unwinder->nr_ours += stack->nr_frames;
 }

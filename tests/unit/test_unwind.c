@@ -154,9 +154,15 @@ static void target_done(struct target *target)
 
 static int unwind(struct target *target)
 {
-	return unwind_stack(target->modules, &target->window, &target->registers, target->frames,
-			    target->frame_registers,
-			    sizeof(target->frames) / sizeof(target->frames[0]), &target->nr_frames);
+	struct unwound unwound = {
+		.frames = target->frames,
+		.registers = target->frame_registers,
+		.max_frames = sizeof(target->frames) / sizeof(target->frames[0]),
+	};
+	int err = unwind_stack(target->modules, &target->window, &target->registers, &unwound);
+
+	target->nr_frames = unwound.nr_frames;
+	return err;
 }
 
 /* One step from the innermost frame: registers are the caller's. */
@@ -347,14 +353,13 @@ Test(unwind, signals_without_end)
 	const uint64_t words[] = {0, 0, 0, 0, code_addr(2, 0), STACK_ADDR, 0};
 	struct unwind_frame frames[UNWIND_MAX_SIGNAL_FRAMES + 9];
 	struct target target;
-	size_t nr_frames = 0;
+	struct unwound unwound = {.frames = frames,
+				  .max_frames = sizeof(frames) / sizeof(frames[0])};
 
 	target_init(&target, words, 7, code_addr(2, 0), 0);
-	cr_expect(eq(int,
-		     unwind_stack(target.modules, &target.window, &target.registers, frames, NULL,
-				  sizeof(frames) / sizeof(frames[0]), &nr_frames),
+	cr_expect(eq(int, unwind_stack(target.modules, &target.window, &target.registers, &unwound),
 		     -E2BIG));
-	cr_expect(eq(sz, nr_frames, UNWIND_MAX_SIGNAL_FRAMES + 1));
+	cr_expect(eq(sz, unwound.nr_frames, UNWIND_MAX_SIGNAL_FRAMES + 1));
 	target_done(&target);
 }
 
