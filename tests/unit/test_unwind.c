@@ -3,19 +3,13 @@
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
-#include <elf.h>
 #include <errno.h>
 
-#include "tests/support/cfi_bytes.h"
-#include "tests/support/fake_memory.h"
+#include "tests/support/fake_module.h"
 
 #define MODULE_ADDR 0x7f0000000000
 #define STACK_ADDR  0x7ffe00000000
-
-/* Where the parts of the module are, from its start. */
-#define HEADER_VADDR 0x400 /* .eh_frame_hdr */
-#define CODE_VADDR   0x10000
-#define NR_BYTES     0x20000
+#define CODE_VADDR  FAKE_MODULE_CODE_VADDR
 
 /* A module with call frame information written by hand, and a stack. */
 struct target {
@@ -30,29 +24,6 @@ struct target {
 	struct module_map map;
 	size_t nr_frames;
 };
-
-static void map_module(struct target *target, const struct cfi_bytes *bytes)
-{
-	const Elf64_Ehdr header = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
-					       ELFDATA2LSB, EV_CURRENT},
-				   .e_machine = EM_X86_64,
-				   .e_phoff = sizeof(header),
-				   .e_phnum = 2,
-				   .e_phentsize = sizeof(Elf64_Phdr)};
-	const Elf64_Phdr segments[] = {
-		{.p_type = PT_LOAD, .p_filesz = NR_BYTES, .p_memsz = NR_BYTES},
-		{.p_type = PT_GNU_EH_FRAME, .p_vaddr = HEADER_VADDR},
-	};
-	const uint8_t eh_frame_hdr[] = {
-		1, DW_EH_PE_udata4, DW_EH_PE_omit, DW_EH_PE_omit, 0, CFI_BYTES_VADDR >> 8, 0, 0};
-
-	fake_memory_map(&target->fake, MODULE_ADDR, NR_BYTES);
-	fake_memory_write(&target->fake, MODULE_ADDR, &header, sizeof(header));
-	fake_memory_write(&target->fake, MODULE_ADDR + sizeof(header), segments, sizeof(segments));
-	fake_memory_write(&target->fake, MODULE_ADDR + HEADER_VADDR, eh_frame_hdr,
-			  sizeof(eh_frame_hdr));
-	fake_memory_write(&target->fake, MODULE_ADDR + CFI_BYTES_VADDR, bytes->bytes, bytes->nr);
-}
 
 /*
  * Functions, of 0x100 bytes each, at CODE_VADDR and so on: 0 pushes nothing, 1 pushes rbp
@@ -129,10 +100,12 @@ static void target_init(struct target *target, const uint64_t *words, size_t nr_
 	*target = (struct target){.registers = {.is_interrupted = true}};
 	fake_memory_init(&target->fake);
 	write_functions(&bytes);
-	map_module(target, &bytes);
+	fake_module_map(&target->fake, MODULE_ADDR, &bytes);
 	fake_memory_map_bytes(&target->fake, STACK_ADDR, words, nr_words * sizeof(words[0]));
-	target->mapping = (struct mapping){
-		.start = MODULE_ADDR, .end = MODULE_ADDR + NR_BYTES, .inode = 1, .path = "/m"};
+	target->mapping = (struct mapping){.start = MODULE_ADDR,
+					   .end = MODULE_ADDR + FAKE_MODULE_BYTES,
+					   .inode = 1,
+					   .path = "/m"};
 	target->maps = (struct maps){.mappings = &target->mapping, .nr_mappings = 1};
 	for (unsigned int i = 1; i < NR_REGISTERS; i++)
 		registers_set(&target->registers, i, 0x1000 * i);

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/support/fake_module.h"
+
+#include <elf.h>
+
+/* Of .eh_frame_hdr, from the module's start. */
+#define HEADER_VADDR 0x400
+
+void fake_module_map(struct fake_memory *fake, remote_addr addr, const struct cfi_bytes *bytes)
+{
+	const Elf64_Ehdr header = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
+					       ELFDATA2LSB, EV_CURRENT},
+				   .e_machine = EM_X86_64,
+				   .e_phoff = sizeof(header),
+				   .e_phnum = 2,
+				   .e_phentsize = sizeof(Elf64_Phdr)};
+	const Elf64_Phdr segments[] = {
+		{.p_type = PT_LOAD, .p_filesz = FAKE_MODULE_BYTES, .p_memsz = FAKE_MODULE_BYTES},
+		{.p_type = PT_GNU_EH_FRAME, .p_vaddr = HEADER_VADDR},
+	};
+	const uint8_t eh_frame_hdr[] = {
+		1, DW_EH_PE_udata4, DW_EH_PE_omit, DW_EH_PE_omit, 0, CFI_BYTES_VADDR >> 8, 0, 0};
+
+	fake_memory_map(fake, addr, FAKE_MODULE_BYTES);
+	fake_memory_write(fake, addr, &header, sizeof(header));
+	fake_memory_write(fake, addr + sizeof(header), segments, sizeof(segments));
+	fake_memory_write(fake, addr + HEADER_VADDR, eh_frame_hdr, sizeof(eh_frame_hdr));
+	fake_memory_write(fake, addr + CFI_BYTES_VADDR, bytes->bytes, bytes->nr);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A module in fake memory, with call frame information written by hand: an ELF header, two
+ * segments, .eh_frame_hdr without a table, .eh_frame. Its code is zeros; what lies where is said by
+ * cfi_bytes_function() alone.
+ */
+#pragma once
+
+#include "tests/support/cfi_bytes.h"
+#include "tests/support/fake_memory.h"
+
+/* Where its code begins, from its start, and how long it is in all. */
+#define FAKE_MODULE_CODE_VADDR 0x10000
+#define FAKE_MODULE_BYTES      0x20000
+
+/* Map one at addr whose .eh_frame is bytes. */
+void fake_module_map(struct fake_memory *fake, remote_addr addr, const struct cfi_bytes *bytes);

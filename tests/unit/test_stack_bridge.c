@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/stack_bridge.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <string.h>
+
+#include "sampler/sampler_state.h"
+#include "tests/support/fake_module.h"
+#include "tests/support/fake_python.h"
+
+#if defined(__x86_64__)
+
+#define MODULE_ADDR 0x7f0000000000
+#define STACK_ADDR  0x7ffe00000000
+
+/* Code of no file, of which nothing tells how it is unwound. */
+enum { BARE_ADDR = 0x60000, BARE_BYTES = 0x10000 };
+
+/* The loop's entry frame is so far from its end. */
+enum { DISTANCE = 0xa0, NR_WORDS = 256, MAX_STACK = 16 };
+
+/* The functions of the module, of 0x100 bytes each. */
+enum function_index { LEAF, LOOP, CALLER, OUTERMOST };
+
+/* A leaf that was called by bare code; behind it a loop, and C functions up to the outermost one. */
+struct bridged {
+	struct fake_python py;
+	struct code_cache codes;
+	struct sampler sampler; /* nothing but its build */
+	struct mapping mappings[2];
+	struct maps maps;
+	struct native_stacks natives;
+	uint64_t words[NR_WORDS];
+	struct stack_window window;
+	struct registers registers;
+	struct loop_places places;
+};
+
+static remote_addr code_addr(enum function_index function)
+{
+	return MODULE_ADDR + FAKE_MODULE_CODE_VADDR + 0x100 * function + 0x20;
+}
+
+/* The loop saves rbp 24 bytes below its end, and who calls it has a frame by rbp. */
+static void map_functions(struct fake_memory *fake)
+{
+	static const uint8_t start[] = {DW_CFA_def_cfa, 7, 8, DW_CFA_offset | 16, 1};
+	static const struct {
+		uint8_t nr;
+		uint8_t program[8];
+	} functions[] = {
+		[LEAF] = {0, {0}},
+		[LOOP] = {5, {DW_CFA_def_cfa_offset, 0x80, 4, DW_CFA_offset | 6, 3}},
+		[CALLER] = {5, {DW_CFA_def_cfa, 6, 16, DW_CFA_offset | 6, 2}},
+		[OUTERMOST] = {2, {DW_CFA_undefined, 16}},
+	};
+	struct cfi_bytes bytes = {.kind = CFI_EH_FRAME};
+	const size_t common = cfi_bytes_common(&bytes, "", NULL, 0, start, sizeof(start));
+
+	for (unsigned int i = LEAF; i <= OUTERMOST; i++)
+		cfi_bytes_function(&bytes, common, FAKE_MODULE_CODE_VADDR + 0x100 * i, 0x100,
+				   functions[i].program, functions[i].nr);
+	cfi_bytes_put(&bytes, 0, 4);
+	fake_module_map(fake, MODULE_ADDR, &bytes);
+}
+
+static void put(struct bridged *bridged, remote_addr addr, uint64_t value)
+{
+	memcpy((uint8_t *)bridged->words + (addr - STACK_ADDR), &value, sizeof(value));
+}
+
+static void put_entry(struct bridged *bridged, remote_addr addr)
+{
+	const struct py_offsets *offsets = &bridged->py.build.offsets;
+
+	put(bridged, addr + offsets->frame.owner, FAKE_SHIM);
+	put(bridged, addr + offsets->frame.executable, bridged->py.none_addr);
+	put(bridged, addr + offsets->frame.previous, 0x500000);
+}
+
+/* A loop with its entry frame there, and saved_words below its end what its caller had in rbp. */
+static remote_addr put_loop(struct bridged *bridged, remote_addr entry_addr,
+			    unsigned int saved_words, remote_addr caller_frame_pointer)
+{
+	const remote_addr cfa = entry_addr + DISTANCE;
+
+	put_entry(bridged, entry_addr);
+	put(bridged, cfa - 8, code_addr(CALLER));
+	put(bridged, cfa - 8 * (remote_addr)saved_words, caller_frame_pointer);
+	return cfa;
+}
+
+/* The end of a frame that has rbp in the middle: its caller is at pc. */
+static void put_caller(struct bridged *bridged, remote_addr frame_pointer, remote_addr pc)
+{
+	put(bridged, frame_pointer + 8, pc);
+}
+
+static const remote_addr entry_addr = STACK_ADDR + 0x200;
+static const remote_addr caller_frame_addr = STACK_ADDR + 0x300;
+
+static void bridged_init(struct bridged *bridged)
+{
+	struct native_stacks_options options;
+
+	*bridged = (struct bridged){
+		.mappings = {{.start = BARE_ADDR,
+			      .end = BARE_ADDR + BARE_BYTES,
+			      .readable = true,
+			      .executable = true,
+			      .path = ""},
+			     {.start = MODULE_ADDR,
+			      .end = MODULE_ADDR + FAKE_MODULE_BYTES,
+			      .readable = true,
+			      .executable = true,
+			      .inode = 1,
+			      .path = "/m"}},
+		.places.entry_distance_bytes = DISTANCE,
+	};
+	fake_python_init(&bridged->py, 14);
+	bridged->py.build.traits.has_unnamed_executors = false;
+	map_functions(&bridged->py.fake);
+	code_cache_init(&bridged->codes, &bridged->py.fake.memory, &bridged->py.build);
+	bridged->codes.nothings[bridged->codes.nr_nothings++] = bridged->py.none_addr;
+	bridged->sampler.build = &bridged->py.build;
+	bridged->maps = (struct maps){.mappings = bridged->mappings, .nr_mappings = 2};
+	options = (struct native_stacks_options){.memory = &bridged->py.fake.memory,
+						 .maps = &bridged->maps,
+						 .sampler = &bridged->sampler,
+						 .max_frames = MAX_STACK,
+						 .keeps_registers = true};
+	cr_assert(zero(int, native_stacks_init(&bridged->natives, &options)));
+	bridged->window = (struct stack_window){.start = STACK_ADDR,
+						.bytes = (const uint8_t *)bridged->words,
+						.nr_bytes = sizeof(bridged->words)};
+	registers_set(&bridged->registers, REGISTER_SP, STACK_ADDR);
+	registers_set(&bridged->registers, REGISTER_PC, code_addr(LEAF));
+	bridged->registers.is_interrupted = true;
+	put(bridged, STACK_ADDR, BARE_ADDR + 0x10);
+	put_loop(bridged, entry_addr, 2, caller_frame_addr);
+	put_caller(bridged, caller_frame_addr, code_addr(OUTERMOST));
+}
+
+static void bridged_done(struct bridged *bridged)
+{
+	native_stacks_done(&bridged->natives);
+	code_cache_done(&bridged->codes);
+	fake_python_done(&bridged->py);
+}
+
+static void unwind(struct bridged *bridged)
+{
+	native_stacks_unwind(&bridged->natives, &bridged->registers, &bridged->window,
+			     bridged->natives.max_frames);
+}
+
+/* Unwind, go on, and tell the frames by letters, innermost first; "!" is a hole at the end. */
+static const char *crossed(struct bridged *bridged)
+{
+	static char text[MAX_STACK + 2];
+	const struct native_stacks *natives = &bridged->natives;
+	size_t length = 0;
+
+	unwind(bridged);
+	stack_bridge_cross(&bridged->natives, &bridged->window, &bridged->places, &bridged->codes);
+	for (size_t i = 0; i < natives->nr_frames; i++) {
+		const struct unwind_frame *frame = &natives->frames[i];
+		const uint64_t offset = frame->lookup_addr - (MODULE_ADDR + FAKE_MODULE_CODE_VADDR);
+
+		text[length++] = frame->is_gap	    ? '?'
+				 : frame->is_anchor ? 'A'
+				 : offset >> 8 < 4  ? "flco"[offset >> 8]
+						    : 'b';
+	}
+	if (!natives->is_whole)
+		text[length++] = '!';
+	text[length] = '\0';
+	return text;
+}
+
+#define expect_crossed(bridged, wanted) \
+	cr_expect(eq(str, (char *)crossed(bridged), (char *)(wanted)))
+
+/* It is known where the bare code was called, and where the loop ends; between is a gap. */
+Test(stack_bridge, goes_on_to_the_outermost_frame)
+{
+	struct bridged bridged;
+	const struct unwind_frame *frames;
+
+	bridged_init(&bridged);
+	frames = bridged.natives.frames;
+	expect_crossed(&bridged, "fb?Aco");
+	cr_expect(eq(u64, frames[1].cfa, STACK_ADDR + 8));
+	cr_expect(eq(u64, frames[2].sp, STACK_ADDR + 8));
+	cr_expect(eq(u64, frames[2].cfa, entry_addr));
+	cr_expect(eq(u64, frames[3].sp, entry_addr));
+	cr_expect(eq(u64, frames[3].cfa, entry_addr + DISTANCE));
+	cr_expect(eq(u64, frames[4].sp, entry_addr + DISTANCE));
+	cr_expect(eq(u64, frames[4].cfa, caller_frame_addr + 16));
+	cr_expect(eq(u64, bridged.natives.registers[4].values[REGISTER_RBP], caller_frame_addr));
+	bridged_done(&bridged);
+}
+
+/* The loop itself has called that: nothing is missing between. */
+Test(stack_bridge, no_gap_behind_an_executor)
+{
+	struct bridged bridged;
+
+	bridged_init(&bridged);
+	bridged.py.build.traits.has_unnamed_executors = true;
+	expect_crossed(&bridged, "fbAco");
+	cr_expect(eq(u64, bridged.natives.frames[1].cfa, entry_addr));
+	bridged_done(&bridged);
+}
+
+/* Once an instruction of the loop is known, its rule tells where it has saved what its caller had. */
+Test(stack_bridge, what_the_loop_has_saved)
+{
+	struct bridged bridged;
+
+	bridged_init(&bridged);
+	put_loop(&bridged, entry_addr, 2, 0);
+	put_loop(&bridged, entry_addr, 3, caller_frame_addr);
+	expect_crossed(&bridged, "fb?Ac!");
+	bridged.places.lookup_addr = code_addr(LOOP);
+	expect_crossed(&bridged, "fb?Aco");
+	cr_expect(eq(u64, bridged.natives.frames[3].lookup_addr, code_addr(LOOP)));
+	bridged_done(&bridged);
+}
+
+Test(stack_bridge, two_holes)
+{
+	const remote_addr outer_entry_addr = STACK_ADDR + 0x400;
+	const remote_addr outer_frame_addr = STACK_ADDR + 0x500;
+	struct bridged bridged;
+
+	bridged_init(&bridged);
+	put_caller(&bridged, caller_frame_addr, BARE_ADDR + 0x20);
+	expect_crossed(&bridged, "fb?Acb!");
+	put_loop(&bridged, outer_entry_addr, 2, outer_frame_addr);
+	put_caller(&bridged, outer_frame_addr, code_addr(OUTERMOST));
+	expect_crossed(&bridged, "fb?Acb?Aco");
+	bridged_done(&bridged);
+}
+
+/* Older calls have left entry frames, of which the return addresses lead nowhere: some, and too many. */
+Test(stack_bridge, stale_entry_frames)
+{
+	struct bridged bridged;
+
+	bridged_init(&bridged);
+	put_entry(&bridged, STACK_ADDR + 0x80);
+	expect_crossed(&bridged, "fb?Aco");
+	cr_expect(eq(u64, bridged.natives.frames[3].sp, entry_addr));
+	bridged_done(&bridged);
+
+	bridged_init(&bridged);
+	memset(bridged.words + 1, 0, sizeof(bridged.words) - 8);
+	for (unsigned int i = 0; i < 12; i++)
+		put_entry(&bridged, STACK_ADDR + 0x40 + 0x60ull * i);
+	expect_crossed(&bridged, "fb!");
+	cr_expect(zero(u64, bridged.natives.frames[1].cfa));
+	put_loop(&bridged, STACK_ADDR + 0x40 + 0x60 * 12, 2, STACK_ADDR + 0x700);
+	put_caller(&bridged, STACK_ADDR + 0x700, code_addr(OUTERMOST));
+	expect_crossed(&bridged, "fb!");
+	bridged_done(&bridged);
+}
+
+/* No distance is known; no loop is there; nothing is missing; there is no more room. */
+Test(stack_bridge, what_is_not_crossed)
+{
+	struct bridged bridged;
+
+	bridged_init(&bridged);
+	bridged.places.entry_distance_bytes = 0;
+	expect_crossed(&bridged, "fb!");
+	bridged.places.entry_distance_bytes = DISTANCE - 8;
+	expect_crossed(&bridged, "fb!");
+	bridged_done(&bridged);
+
+	bridged_init(&bridged);
+	put(&bridged, STACK_ADDR, code_addr(OUTERMOST));
+	expect_crossed(&bridged, "fo");
+	bridged_done(&bridged);
+
+	bridged_init(&bridged);
+	bridged.natives.max_frames = 4;
+	expect_crossed(&bridged, "fb!");
+	bridged.natives.max_frames = 5;
+	expect_crossed(&bridged, "fb?Ac!");
+	bridged_done(&bridged);
+}
+
+/* The frame of a moment later that the loop has called first. */
+static void learn(struct bridged *bridged, remote_addr previous)
+{
+	struct walked_frame frames[] = {{.addr = 0x500000, .previous = previous},
+					{.addr = 0x500100, .previous = 0x500000}};
+	const struct frame_list late = {.frames = frames, .nr_frames = 2};
+
+	unwind(bridged);
+	stack_bridge_learn(&bridged->natives, &bridged->window, &bridged->places, &bridged->codes,
+			   &late);
+}
+
+static uint32_t learn_often(struct bridged *bridged, remote_addr previous)
+{
+	bridged->places = (struct loop_places){.entry_distance_bytes = 0};
+	for (int i = 0; i < 20; i++)
+		learn(bridged, previous);
+	return bridged->places.entry_distance_bytes;
+}
+
+Test(stack_bridge, learns_the_distance)
+{
+	struct bridged bridged;
+
+	bridged_init(&bridged);
+	cr_expect(eq(u32, learn_often(&bridged, entry_addr), DISTANCE));
+
+	/* Once is not enough, and the stack is as it was. */
+	bridged.places = (struct loop_places){.entry_distance_bytes = 0};
+	learn(&bridged, entry_addr);
+	cr_expect(zero(u32, bridged.places.entry_distance_bytes));
+	cr_expect(eq(sz, bridged.natives.nr_frames, 2));
+	cr_expect(zero(u64, bridged.natives.frames[1].cfa));
+	cr_expect(not(bridged.natives.is_whole));
+	bridged_done(&bridged);
+}
+
+Test(stack_bridge, learns_nothing_from)
+{
+	struct bridged bridged;
+
+	/* What is no entry frame; what is in no copy. */
+	bridged_init(&bridged);
+	cr_expect(zero(u32, learn_often(&bridged, entry_addr + 8)));
+	cr_expect(zero(u32, learn_often(&bridged, 0x1234)));
+
+	/* A return address from which the stack does not go on to where the thread began. */
+	put_caller(&bridged, caller_frame_addr, BARE_ADDR + 0x20);
+	cr_expect(zero(u32, learn_often(&bridged, entry_addr)));
+	bridged_done(&bridged);
+
+	/* A stack without a hole. */
+	bridged_init(&bridged);
+	put(&bridged, STACK_ADDR, code_addr(OUTERMOST));
+	cr_expect(zero(u32, learn_often(&bridged, entry_addr)));
+	bridged_done(&bridged);
+}
+
+#endif
