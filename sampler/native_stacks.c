@@ -244,24 +244,50 @@ static int name_without_symbol(struct native_stacks *stacks, const struct native
 	return native->function ? 0 : -ENOMEM;
 }
 
+/* Name a frame by an address of its function, but for such a trampoline. 0 or -ENOMEM. */
+static int name_address(struct native_stacks *stacks, remote_addr addr, struct native_frame *native)
+{
+	/* The golden ratio: neighbours are spread over the table. */
+	const size_t met = ((addr * 0x9e3779b97f4a7c15u) >> 32) % NATIVE_STACKS_NAMES;
+	struct native_name found;
+	int err = 0;
+
+	if (stacks->met[met].function && stacks->met[met].addr == addr) {
+		native->function = stacks->met[met].function;
+		return 0;
+	}
+	native_names_find(stacks->names, addr, &found);
+	if (found.name[0])
+		native->function =
+			sampler_function(stacks->sampler, FUNCTION_NATIVE, found.name, found.path);
+	else
+		err = name_without_symbol(stacks, &found, addr, native);
+	if (err || native->trampoline_addr)
+		return err;
+	/* Code that is made at run time may be other code later. */
+	if (native->function && found.path[0]) {
+		stacks->met[met].addr = addr;
+		stacks->met[met].function = native->function;
+	}
+	return native->function ? 0 : -ENOMEM;
+}
+
 /* Name a frame, but for a trampoline that nothing tells the name of. 0 or -ENOMEM. */
 static int name_frame(struct native_stacks *stacks, const struct unwind_frame *frame,
 		      struct native_frame *native)
 {
-	struct native_name found;
+	struct native_name found = {.path = ""};
+	const char *name = NATIVE_STACKS_SIGNAL;
 
-	if (frame->is_gap || frame->is_anchor) {
-		native->function = sampler_function(
-			stacks->sampler, FUNCTION_NATIVE,
-			frame->is_gap ? NATIVE_STACKS_HOLE : MERGED_STACK_LOOP, "");
-		return native->function ? 0 : -ENOMEM;
-	}
-	native_names_find(stacks->names, frame->lookup_addr, &found);
-	if (!frame->is_signal_frame && !found.name[0])
-		return name_without_symbol(stacks, &found, frame->lookup_addr, native);
-	native->function = sampler_function(
-		stacks->sampler, FUNCTION_NATIVE,
-		frame->is_signal_frame ? NATIVE_STACKS_SIGNAL : found.name, found.path);
+	if (frame->is_gap)
+		name = NATIVE_STACKS_HOLE;
+	else if (frame->is_anchor)
+		name = MERGED_STACK_LOOP;
+	else if (frame->is_signal_frame)
+		native_names_find(stacks->names, frame->lookup_addr, &found);
+	else
+		return name_address(stacks, frame->lookup_addr, native);
+	native->function = sampler_function(stacks->sampler, FUNCTION_NATIVE, name, found.path);
 	return native->function ? 0 : -ENOMEM;
 }
 

@@ -27,6 +27,12 @@
 /* What code is called that was made at run time, and that nothing tells the name of. */
 #define NATIVE_STACKS_JIT "[jit]"
 
+/*
+ * Names are remembered of so many addresses, each where its hash says: the same ones are in most
+ * stacks.
+ */
+#define NATIVE_STACKS_NAMES 2048
+
 /* Private but for what native_stacks_unwind() says. */
 struct native_stacks {
 	struct sampler *sampler; /* borrowed; has the functions */
@@ -40,6 +46,10 @@ struct native_stacks {
 	struct registers *registers; /* one for each of frames; NULL: not wanted */
 	struct native_frame
 		*natives; /* likewise, for the merge; names only once they are asked for */
+	struct {
+		remote_addr addr;
+		const struct function *function;
+	} met[NATIVE_STACKS_NAMES]; /* functions of modules, by addresses in them */
 	size_t nr_frames, max_frames;
 	bool is_whole; /* the outermost of frames is where the thread began */
 };

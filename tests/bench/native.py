@@ -1,21 +1,56 @@
 # SPDX-License-Identifier: MIT
-"""What it costs to unwind a native stack, a frame, beside libdw.
+"""Stacks with C frames: how many are right, how many are whole, and what they cost.
 
-The stacks are those of threads that stand still (tests/targets/corpus.py), stopped by
-tests/support/unwind_cli.c, which unwinds each again and again: information is compiled and
-memory is copied before. CPU time of the thread that unwinds.
+Right is what the trampolines of -X perf say in the same stack (tests/live/trampoline_truth.py),
+of tests/targets/shortcalls.py, whose functions last a microsecond. What a frame costs is
+measured beside libdw, of threads that stand still (tests/targets/corpus.py), stopped by
+tests/support/unwind_cli.c, which unwinds each stack again and again: information is compiled
+and memory is copied before. CPU time of the thread that unwinds.
 """
 import collections
+import contextlib
+import dataclasses
+import json
 import os
+import re
+import resource
+import shutil
 import statistics
 import subprocess
+import tempfile
+import time
 
 import support
+import trampoline_truth
 
 from bench import quiet, say
 
 ROUNDS = 200
+JIT_ROUNDS = 1000
+SECONDS = 10
+SHORT_S = 2
+COMPILING_S = 2  # until what is hot has been compiled
+TRUTH_HZ = 500
+COST_HZ = 100  # what pysample takes with -n
+PERF_STACK_BYTES = 32768  # as pysample
 
+PERF_MAP = {"PYTHONPERFSUPPORT": "1"}
+JIT = {"PYTHON_JIT": "1"}
+NO_JIT = {"PYTHON_JIT": "0"}
+
+
+@dataclasses.dataclass
+class Row:
+    what: str
+    figure: str
+    aim: str = ""
+
+
+def percent(part, whole):
+    return "%.2f %%" % (100 * part / whole) if whole else "no samples"
+
+
+# What a frame costs.
 
 def measure_once(unwind_cli, pid):
     """{who: [ns a frame, of each thread]}"""
@@ -28,27 +63,183 @@ def measure_once(unwind_cli, pid):
     return found
 
 
-def measure(unwind_cli, interpreter, asked):
-    """{who: [ns a frame, of each thread and run]}"""
-    if not os.path.exists(unwind_cli):
-        raise RuntimeError("%s is not built (libdw-dev is not installed)" % unwind_cli)
-    say("CPython %s, native stacks" % interpreter)
+def measure_frames(tools, interpreter, asked):
+    """What a frame costs us, and libdw."""
+    if not os.path.exists(tools.unwind_cli):
+        say("not measured: what a frame costs (libdw-dev is not installed)")
+        return []
     found = collections.defaultdict(list)
     with support.parked_target(interpreter, "corpus") as target:
         for _ in range(asked.runs):
             quiet.wait(asked.anyway)
-            for who, values in measure_once(unwind_cli, target.pid).items():
+            for who, values in measure_once(tools.unwind_cli, target.pid).items():
                 found[who] += values
-    return found
-
-
-def print_figures(interpreter, found, nr_runs):
-    print("\n### Unwinding, CPython %s: ns a frame, of the threads of %d runs\n"
-          % (interpreter.version, nr_runs))
-    print("| by | median | 5 % | 95 % |")
-    print("| --- | ---: | ---: | ---: |")
+    rows = []
     for who, values in found.items():
         twentieths = statistics.quantiles(values, n=20)
-        print("| %s | %.0f | %.0f | %.0f |" % ("pysample" if who == "ours" else who,
-                                              statistics.median(values), twentieths[0],
-                                              twentieths[-1]))
+        rows.append(Row("unwinding, by " + ("pysample" if who == "ours" else who),
+                        "%.0f ns a frame (%.0f to %.0f)"
+                        % (statistics.median(values), twentieths[0], twentieths[-1]),
+                        "110 ns" if who == "ours" else ""))
+    return rows
+
+
+# Attaching.
+
+@dataclasses.dataclass
+class Attached:
+    stacks: dict
+    stats: dict
+
+    @property
+    def cpu_s(self):
+        return self.stats["cpu_user_s"] + self.stats["cpu_sys_s"]
+
+
+def attach(tools, pid, seconds, hz, *options):
+    with tempfile.TemporaryDirectory() as folder:
+        stats = os.path.join(folder, "stats.json")
+        run = subprocess.run([tools.pysample, "attach", "-n", "-d", str(seconds), "-r", str(hz),
+                              "-f", "collapsed", "--stats-json", stats, *options, str(pid)],
+                             capture_output=True, text=True, check=True)
+        with open(stats, encoding="utf-8") as file:
+            return Attached(support.parse_collapsed(run.stdout), json.load(file))
+
+
+@contextlib.contextmanager
+def perf_map_of(interpreter, target):
+    """The map that CPython writes, which lies in a folder of everybody's."""
+    path = "%s/tmp/perf-%d.map" % (interpreter.root, target.pid)
+    try:
+        yield trampoline_truth.read_map(path)
+    finally:
+        os.unlink(path)
+
+
+def measure_truth(tools, interpreter, asked):
+    """How many stacks are right, beside the trampolines in them."""
+    quiet.wait(asked.anyway)
+    with support.python_target(interpreter, "shortcalls", environment=PERF_MAP) as target:
+        attached = attach(tools, target.pid, asked.seconds or SECONDS, TRUTH_HZ, "--trampolines")
+        with perf_map_of(interpreter, target) as perf_map:
+            counts, _ = trampoline_truth.judge(attached.stacks, perf_map)
+            activations = trampoline_truth.judge_frames(attached.stacks, perf_map)
+    judged = counts["right"] + counts["holed"] + counts["wrong"]
+    return [Row("whole stacks that are right", percent(counts["right"], judged), "97 %"),
+            Row("wrong stacks", "%s (%d of %d)" % (percent(counts["wrong"], judged),
+                                                   counts["wrong"], judged), "0.5 %"),
+            Row("activations that are right, of those told",
+                percent(activations["right"], activations["right"] + activations["wrong"]), "99 %")]
+
+
+def whole_row(name, attached, aim):
+    native = attached.stats["native"]
+    return Row("whole C stacks, " + name,
+               "%s (%d of %d lack some)" % (percent(native["stacks"] - native["broken"],
+                                                    native["stacks"]),
+                                            native["broken"], native["stacks"]), aim)
+
+
+def measure_whole(tools, interpreter, asked):
+    """How many C stacks go on to where the thread began, and what that costs."""
+    quiet.wait(asked.anyway)
+    rows = []
+    with support.python_target(interpreter, "shortcalls", environment=NO_JIT) as target:
+        rows.append(whole_row("plain", attach(tools, target.pid, asked.seconds or SECONDS,
+                                              TRUTH_HZ), "99.5 %"))
+    if interpreter.minor in ("3.14", "3.15"):
+        with support.python_target(interpreter, "shortcalls", environment=JIT) as target:
+            rows.append(whole_row("JIT", attach(tools, target.pid, asked.seconds or SECONDS,
+                                                TRUTH_HZ),
+                                  "97 %" if interpreter.minor == "3.14" else "99.5 %"))
+    return rows
+
+
+# What sampling costs.
+
+def children_s():
+    """CPU time of all commands that have ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def perf_cost(pid, seconds):
+    """CPU seconds of perf record and of perf script, whole stacks and all; None: no perf."""
+    if not shutil.which("perf"):
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        data = os.path.join(folder, "perf.data")
+        times = []
+        for command in (
+                ["perf", "record", "-q", "-F", str(COST_HZ), "--call-graph",
+                 "dwarf,%d" % PERF_STACK_BYTES, "-p", str(pid), "-o", data, "--", "sleep",
+                 str(seconds)],
+                ["perf", "script", "-i", data, "-F", "comm,ip,sym"]):
+            before_s = children_s()
+            run = subprocess.run(command, capture_output=True, text=True, check=False)
+            if run.returncode:
+                say("perf is not measured: " + run.stderr.strip()[-200:])
+                return None
+            times.append(children_s() - before_s)
+    stacks = [stack for stack in run.stdout.split("\n\n") if stack.strip()]
+    whole = sum(bool(re.search(r" _start$", stack.rstrip())) for stack in stacks)
+    return times, whole, len(stacks)
+
+
+def measure_cost(tools, interpreter, asked):
+    """CPU of the profiler beside one busy thread, and of perf on the same process."""
+    quiet.wait(asked.anyway)
+    seconds = int(asked.seconds or SECONDS)
+    with support.python_target(interpreter, "shortcalls", environment=NO_JIT) as target:
+        short = attach(tools, target.pid, SHORT_S, COST_HZ)
+        long = attach(tools, target.pid, SHORT_S + seconds, COST_HZ)
+        perf = perf_cost(target.pid, seconds)
+    rows = [Row("CPU at %d Hz, one busy thread" % COST_HZ,
+                "%.2f %% of a core, and %.0f ms at the start"
+                % (100 * (long.cpu_s - short.cpu_s) / seconds,
+                   1000 * (short.cpu_s - SHORT_S * (long.cpu_s - short.cpu_s) / seconds)), "1 %")]
+    if perf:
+        (record_s, script_s), whole, nr_stacks = perf
+        rows.append(Row("CPU of perf record -g dwarf, and of perf script to read it",
+                        "%.2f %% of a core, and %.0f ms a stack"
+                        % (100 * record_s / seconds, 1000 * script_s / max(nr_stacks, 1))))
+        rows.append(Row("whole C stacks by perf script, which knows no Python frames",
+                        "%s of %d" % (percent(whole, nr_stacks), nr_stacks)))
+    return rows
+
+
+def measure_list(tools, interpreter, asked):
+    """A look at the list for debuggers, of which 3.15 has one."""
+    if interpreter.minor != "3.15":
+        return []
+    quiet.wait(asked.anyway)
+    with support.python_target(interpreter, "shortcalls", environment=JIT) as target:
+        time.sleep(COMPILING_S)
+        run = subprocess.run([tools.jit_times, str(target.pid), str(JIT_ROUNDS)],
+                             capture_output=True, text=True, check=False)
+    if run.returncode:
+        say("not measured: the list for debuggers (%s)" % run.stderr.strip())
+        return []
+    rounds = [tuple(map(int, line.split())) for line in run.stdout.splitlines()]
+    return [Row("a look at the list for debuggers, of %d entries" % rounds[-1][1],
+                "%.0f us" % (statistics.median(ns for ns, _ in rounds[1:]) / 1000),
+                "150 us for 16")]
+
+
+def measure(tools, interpreter, asked):
+    """[Row]"""
+    rows = []
+    for name, function in (("frames", measure_frames), ("truth", measure_truth),
+                           ("whole stacks", measure_whole), ("cost", measure_cost),
+                           ("the list for debuggers", measure_list)):
+        say("CPython %s, native stacks: %s" % (interpreter, name))
+        rows += function(tools, interpreter, asked)
+    return rows
+
+
+def print_figures(interpreter, rows):
+    print("\n### Native stacks, CPython %s\n" % interpreter.version)
+    print("| figure | | aim |")
+    print("| --- | ---: | ---: |")
+    for row in rows:
+        print("| %s | %s | %s |" % (row.what, row.figure, row.aim))

@@ -10,6 +10,7 @@ from bench.samplers import RATES
 from bench.surroundings import RIVAL_PYTHON
 
 ALL_PYTHONS = ["3.%d" % minor for minor in range(15, 5, -1)]
+NATIVE_PYTHONS = ALL_PYTHONS[:3]  # whose calls trampolines tell of, with frame pointers or without
 
 # Of each run, as it takes to see enough stacks at that rate.
 SECONDS = {"max": 0.5, "10 kHz": 1.0, "1 kHz": 2.0}
@@ -27,7 +28,8 @@ what is measured:
   work     how much slower the target is while it is sampled
   formats  what it takes to write each format, to record, and to open the page
   core     how long it takes to say what is in a core file, beside gdb
-  native   what it costs to unwind a native stack, a frame, beside libdw
+  native   stacks with C frames: how many are right and whole, and what they cost, beside
+           libdw and perf
 
 examples:
   scripts/bench --quick                                     a first look
@@ -102,8 +104,8 @@ def make_parser(description):
                         help="of the programs only this one, in all sizes if none is given: "
                         + ", ".join(one.name for one in ALL_PROGRAMS))
     parser.add_argument("--python", metavar="LIST",
-                        help="versions (default: 3.15 to 3.6; quick, work, compare, formats, core and native: %s)"
-                        % RIVAL_PYTHON)
+                        help="versions (default: 3.15 to 3.6; native: 3.15 to 3.13; quick, "
+                        "work, compare, formats and core: %s)" % RIVAL_PYTHON)
     parser.add_argument("--rate", action="append", type=rate_named, metavar="RATE",
                         help="of the rates only this one: max, 10k, 1k")
     parser.add_argument("--seconds", type=positive(float), metavar="S",
@@ -151,8 +153,9 @@ def parse(description):
     programs = choose_programs(asked)
     if not programs:
         parser.error("no program has that name")
-    few = asked.quick or asked.what in ("work", "compare", "formats", "core", "native")
-    pythons = asked.python.split(",") if asked.python else [RIVAL_PYTHON] if few else ALL_PYTHONS
+    few = asked.quick or asked.what in ("work", "compare", "formats", "core")
+    every = NATIVE_PYTHONS if asked.what == "native" else ALL_PYTHONS
+    pythons = asked.python.split(",") if asked.python else [RIVAL_PYTHON] if few else every
     return Options(
         asked.what, asked.builds, os.path.abspath(asked.build), asked.quick, asked.anyway,
         asked.no_build, programs, pythons, asked.rate or list(RATES), asked.seconds,

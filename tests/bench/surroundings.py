@@ -43,11 +43,15 @@ class Tools:
     def unwind_cli(self):
         return os.path.join(self.folder, "tests", "unwind_cli")
 
+    @property
+    def jit_times(self):
+        return os.path.join(self.folder, "tests", "jit_times")
+
     def build(self):
         if not os.path.exists(os.path.join(self.folder, "build.ninja")):
             subprocess.run(["meson", "setup", self.folder, ROOT], check=True, stdout=sys.stderr)
         subprocess.run(["ninja", "-C", self.folder, "pysample", "tests/stopwalk",
-                        "tests/sleeploop", "tests/make_recording"],
+                        "tests/sleeploop", "tests/make_recording", "tests/jit_times"],
                        check=True, stdout=subprocess.DEVNULL)
 
 

@@ -76,3 +76,18 @@ def judge(stacks, perf_map):
             counts["wrong"] += number
             examples.append((trampolines, python))
     return counts, examples
+
+
+def judge_frames(stacks, perf_map):
+    """The same by frame: Counter of Python frames that are "right", as one of the trampolines in
+    that order, and "wrong"."""
+    counts = collections.Counter()
+    for stack, number in stacks.items():
+        trampolines, python = names_of(stack, perf_map)
+        if not trampolines or UNNAMED in stack:
+            continue
+        left = iter(trampolines)
+        right = sum(name in left for name in python)
+        counts["right"] += number * right
+        counts["wrong"] += number * (len(python) - right)
+    return counts

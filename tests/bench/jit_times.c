@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What it costs to keep up with the code that a running process makes: jit_times PID ROUNDS prints
+ * a line for each round, "NANOSECONDS ENTRIES": a look at the lists for debuggers of which nothing
+ * is new.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "procmem/live.h"
+#include "procmem/maps.h"
+#include "procmem/process.h"
+#include "symbols/gdb_jit.h"
+#include "symbols/live_images.h"
+
+static void die(const char *what)
+{
+	(void)fprintf(stderr, "jit_times: %s\n", what);
+	exit(EXIT_FAILURE);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void measure(struct gdb_jit *gdb_jit, struct jit_map *map, unsigned long nr_rounds)
+{
+	uint32_t nr_codes;
+
+	for (unsigned long i = 0; i < nr_rounds; i++) {
+		const uint64_t start_ns = now_ns();
+
+		if (gdb_jit_read(gdb_jit, map, start_ns, start_ns))
+			die("the list cannot be read");
+		(void)jit_map_codes(map, &nr_codes);
+		printf("%llu %u\n", (unsigned long long)(now_ns() - start_ns), nr_codes);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct message error = {.text = ""};
+	struct process process = PROCESS_CLOSED;
+	struct live_memory live;
+	struct live_images images;
+	struct maps maps = {.mappings = NULL};
+	struct gdb_jit *gdb_jit;
+	struct jit_map *map = jit_map_create();
+
+	if (argc != 3) {
+		(void)fprintf(stderr, "usage: jit_times PID ROUNDS\n");
+		return 2;
+	}
+	if (process_open((pid_t)strtol(argv[1], NULL, 10), &process, &error))
+		die(error.text);
+	live_memory_init(&live, &process);
+	live_images_init(&images, &process);
+	gdb_jit = gdb_jit_create(&live.memory);
+	if (!map || !gdb_jit || maps_read(&process, &maps) ||
+	    gdb_jit_find(gdb_jit, &maps, &images.source))
+		die("its modules cannot be read");
+	if (!gdb_jit_nr_lists(gdb_jit))
+		die("it keeps no list for debuggers");
+	measure(gdb_jit, map, strtoul(argv[2], NULL, 10));
+	gdb_jit_destroy(gdb_jit);
+	jit_map_destroy(map);
+	maps_done(&maps);
+	process_close(&process);
+	return 0;
+}
