@@ -108,7 +108,7 @@ static int create_sampler(struct running_stacks *running, struct target *target,
 			.sampler = running->sampler,
 			.period_ns = PERIOD_NS,
 		},
-		&running->natives, ret_why);
+		&running->natives, ret_why, NULL);
 }
 
 int running_stacks_take(struct running_stacks *running, struct target *target,

@@ -52,6 +52,9 @@ static const char options_help[] =
 	"                         run: 3.12 and newer)\n"
 	"      --trampolines      with -n: those of -X perf, through which CPython calls each\n"
 	"                         Python function, as frames of their own\n"
+	"      --kernel           with -n: the kernel's functions, too, where a thread that\n"
+	"                         runs is inside of it (CAP_PERFMON and CAP_SYSLOG, or as\n"
+	"                         the settings of perf_event_open and /proc/kallsyms allow)\n"
 	"  -t, --threads          a root frame per thread\n"
 	"      --functions        a row per function, with the line it begins at (default)\n"
 	"      --lines            a row per line that was executing\n"
@@ -83,6 +86,7 @@ enum {
 	OPTION_NO_SOURCE,
 	OPTION_READ_ONLY,
 	OPTION_TRAMPOLINES,
+	OPTION_KERNEL,
 };
 
 static const struct option long_options[] = {
@@ -99,6 +103,7 @@ static const struct option long_options[] = {
 	{"no-gc", no_argument, NULL, OPTION_NO_GC},
 	{"native", no_argument, NULL, 'n'},
 	{"trampolines", no_argument, NULL, OPTION_TRAMPOLINES},
+	{"kernel", no_argument, NULL, OPTION_KERNEL},
 	{"threads", no_argument, NULL, 't'},
 	{"lines", no_argument, NULL, OPTION_LINES},
 	{"functions", no_argument, NULL, OPTION_FUNCTIONS},
@@ -121,6 +126,9 @@ static bool apply_flag(struct sampling_options *options, int option)
 		return true;
 	case OPTION_TRAMPOLINES:
 		options->keeps_trampolines = true;
+		return true;
+	case OPTION_KERNEL:
+		options->tells_kernel = true;
 		return true;
 	case 't':
 		options->profile.by_thread = true;
@@ -253,6 +261,10 @@ bool sampling_options_choose(struct sampling_options *options)
 		return false;
 	if (options->profile.mode == PROFILE_CPU && options->cpu_is_given && !options->looks.cpu) {
 		print_error("--mode cpu shows CPU times: leave out --no-cpu");
+		return false;
+	}
+	if (options->tells_kernel && !options->native) {
+		print_error("--kernel is for stacks with C frames: give -n, too");
 		return false;
 	}
 	if (options->native && !options->rate_is_given)

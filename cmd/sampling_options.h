@@ -25,6 +25,7 @@ struct sampling_options {
 	struct target_wait wait;
 	bool native; /* C frames, too */
 	bool keeps_trampolines;
+	bool tells_kernel; /* frames of the kernel, too */
 	bool rate_is_given;
 	bool read_only; /* nothing is ever written to the target */
 	bool quiet;

@@ -168,7 +168,7 @@ static int create_natives(struct session *session)
 {
 	const struct sampling_options *options = &session->options;
 	struct target *target = &session->target;
-	struct message message = {0};
+	struct message message = {0}, no_kernel = {0};
 	int err;
 
 	if (!options->native)
@@ -181,10 +181,13 @@ static int create_natives(struct session *session)
 			.sampler = session->sampler,
 			.period_ns = (uint64_t)(NS_PER_S / options->rate_hz),
 			.keeps_trampolines = options->keeps_trampolines,
+			.tells_kernel = options->tells_kernel,
 		},
-		&session->natives, &message);
+		&session->natives, &message, &no_kernel);
 	if (!err && message.text[0] && !options->quiet)
 		print_note("no C frames of threads that run: %s", message.text);
+	if (!err && no_kernel.text[0] && !options->quiet)
+		print_note("no frames of the kernel: %s", no_kernel.text);
 	return err;
 }
 

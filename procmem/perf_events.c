@@ -39,6 +39,12 @@ struct perf_thread {
 
 /* Opening. */
 
+static uint64_t sample_type(const struct perf_events *events)
+{
+	return events->options.tells_kernel && !events->user_only ? PERF_RECORD_KERNEL_SAMPLE_TYPE
+								  : PERF_RECORD_SAMPLE_TYPE;
+}
+
 static struct perf_event_attr make_attr(const struct perf_events *events)
 {
 	return (struct perf_event_attr){
@@ -46,11 +52,12 @@ static struct perf_event_attr make_attr(const struct perf_events *events)
 		.size = sizeof(struct perf_event_attr),
 		.config = PERF_COUNT_SW_CPU_CLOCK,
 		.sample_period = events->options.period_ns,
-		.sample_type = PERF_RECORD_SAMPLE_TYPE,
+		.sample_type = sample_type(events),
 		.sample_regs_user = PERF_RECORD_REGISTERS,
 		.sample_stack_user = events->options.max_stack_bytes,
 		.exclude_kernel = events->user_only,
 		.exclude_hv = 1,
+		.exclude_callchain_user = 1,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 		.wakeup_events = 1,
@@ -334,7 +341,7 @@ static int take_dump(struct perf_events *events, size_t nr_bytes, struct perf_du
 		events->stats.nr_lost += lost->nr_lost;
 	if (lost->header.type != PERF_RECORD_SAMPLE)
 		return -ENOENT;
-	err = perf_record_parse(events->record, nr_bytes, ret_dump);
+	err = perf_record_parse(events->record, nr_bytes, sample_type(events), ret_dump);
 	events->stats.nr_dumps += !err;
 	return err;
 }

@@ -22,6 +22,7 @@ struct perf_events_options {
 	uint64_t period_ns; /* CPU time of a thread between two dumps of it */
 	uint32_t
 		max_stack_bytes; /* of a dump: a multiple of 8, at most PERF_RECORD_MAX_STACK_BYTES */
+	bool tells_kernel; /* where a thread is inside of the kernel, too, if that may be told */
 };
 
 /* Counters, exact but for nr_lost, which the kernel tells with the next dump of that thread. */

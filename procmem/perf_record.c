@@ -5,7 +5,32 @@
 
 #include "procmem/byte_cursor.h"
 
-int perf_record_parse(const uint8_t *bytes, size_t nr_bytes, struct perf_dump *ret_dump)
+/* Addresses, with a mark in front of those of the kernel, and of those that are not. */
+static void take_chain(struct perf_dump *dump, struct byte_cursor *cursor)
+{
+	const uint64_t nr_words = byte_cursor_fixed(cursor, 8);
+	struct byte_cursor chain;
+	bool is_kernel = false;
+
+	/* What cannot be in a record is not there: no product that overflows. */
+	chain = byte_cursor_split(cursor, nr_words < PERF_RECORD_MAX_BYTES
+						  ? nr_words * sizeof(uint64_t)
+						  : PERF_RECORD_MAX_BYTES);
+	if (cursor->is_bad)
+		return;
+	while (!byte_cursor_is_at_end(&chain) &&
+	       dump->nr_kernel_addrs < PERF_RECORD_MAX_KERNEL_FRAMES) {
+		const uint64_t word = byte_cursor_fixed(&chain, sizeof(uint64_t));
+
+		if (word >= PERF_CONTEXT_MAX)
+			is_kernel = word == PERF_CONTEXT_KERNEL;
+		else if (is_kernel)
+			dump->kernel_addrs[dump->nr_kernel_addrs++] = word;
+	}
+}
+
+int perf_record_parse(const uint8_t *bytes, size_t nr_bytes, uint64_t sample_type,
+		      struct perf_dump *ret_dump)
 {
 	struct byte_cursor cursor = {.at = bytes, .end = bytes + nr_bytes};
 	struct perf_dump dump = {.tid = 0};
@@ -15,6 +40,8 @@ int perf_record_parse(const uint8_t *bytes, size_t nr_bytes, struct perf_dump *r
 	(void)byte_cursor_fixed(&cursor, 4); /* the process */
 	dump.tid = (pid_t)byte_cursor_fixed(&cursor, 4);
 	dump.time_ns = byte_cursor_fixed(&cursor, 8);
+	if (sample_type & PERF_SAMPLE_CALLCHAIN)
+		take_chain(&dump, &cursor);
 	abi = byte_cursor_fixed(&cursor, 8);
 	if (!cursor.is_bad && abi != PERF_SAMPLE_REGS_ABI_64)
 		return -ENOENT;

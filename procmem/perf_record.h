@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the kernel writes of a thread that it has interrupted: one record of a ring buffer of
- * perf_event_open(2), of an event with PERF_RECORD_SAMPLE_TYPE.
+ * perf_event_open(2), of an event with PERF_RECORD_SAMPLE_TYPE or PERF_RECORD_KERNEL_SAMPLE_TYPE.
  *
  * Source: perf_event_open(2), "MMAP layout"; arch/x86/include/uapi/asm/perf_regs.h and
  * arch/arm64/include/uapi/asm/perf_regs.h for the registers.
@@ -15,6 +15,9 @@
 
 #define PERF_RECORD_SAMPLE_TYPE \
 	(PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)
+
+/* The same with the addresses of the kernel's functions that run. */
+#define PERF_RECORD_KERNEL_SAMPLE_TYPE (PERF_RECORD_SAMPLE_TYPE | PERF_SAMPLE_CALLCHAIN)
 
 /* The registers that are asked for, one bit each; a record has them from the lowest bit on. */
 #if defined(__x86_64__)
@@ -33,6 +36,12 @@
 #define PERF_RECORD_MAX_BYTES	    65536
 #define PERF_RECORD_MAX_STACK_BYTES 65024
 
+/*
+ * So many of the innermost functions of the kernel are kept; it tells no more unless
+ * kernel.perf_event_max_stack, 127, was changed.
+ */
+#define PERF_RECORD_MAX_KERNEL_FRAMES 127
+
 /* A thread as it was when it was interrupted. What it points to is borrowed from the record. */
 struct perf_dump {
 	pid_t tid;				      /* in our PID namespace */
@@ -40,10 +49,15 @@ struct perf_dump {
 	uint64_t registers[NR_PERF_RECORD_REGISTERS]; /* of the program, also if the kernel ran */
 	const uint8_t *stack;			      /* from the stack pointer on */
 	size_t nr_stack_bytes;
+	/* Innermost first: where it was in the kernel, then return addresses; none of a program. */
+	uint64_t kernel_addrs[PERF_RECORD_MAX_KERNEL_FRAMES];
+	uint32_t nr_kernel_addrs;
 };
 
 /*
- * Take a record of type PERF_RECORD_SAMPLE apart, whose header is at bytes. 0; -ENOENT: it has no
- * registers or no stack, as of a thread that is ending, or of a 32-bit program; -EBADMSG.
+ * Take a record of type PERF_RECORD_SAMPLE apart, whose header is at bytes, of an event with
+ * that sample_type. 0; -ENOENT: it has no registers or no stack, as of a thread that is ending, or
+ * of a 32-bit program; -EBADMSG.
  */
-int perf_record_parse(const uint8_t *bytes, size_t nr_bytes, struct perf_dump *ret_dump);
+int perf_record_parse(const uint8_t *bytes, size_t nr_bytes, uint64_t sample_type,
+		      struct perf_dump *ret_dump);

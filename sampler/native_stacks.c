@@ -34,6 +34,7 @@ int native_stacks_init(struct native_stacks *stacks, const struct native_stacks_
 	*stacks = (struct native_stacks){
 		.sampler = options->sampler,
 		.jit = options->jit,
+		.kernel_names = options->kernel_names,
 		.keeps_trampolines = options->keeps_trampolines,
 		.max_frames = options->max_frames,
 	};
@@ -81,7 +82,15 @@ void native_stacks_unwind(struct native_stacks *stacks, const struct registers *
 {
 	assert(max_frames <= stacks->max_frames);
 	stacks->nr_frames = 0;
+	stacks->nr_kernel_addrs = 0;
 	unwind_on(stacks, innermost, window, max_frames);
+}
+
+void native_stacks_enter_kernel(struct native_stacks *stacks, const uint64_t *addrs,
+				uint32_t nr_addrs)
+{
+	stacks->kernel_addrs = addrs;
+	stacks->nr_kernel_addrs = stacks->kernel_names ? nr_addrs : 0;
 }
 
 /* Going on behind a hole. */
@@ -375,6 +384,34 @@ static const char *unnamed_executor(const struct native_stacks *stacks)
 	return stacks->sampler->build->traits.has_unnamed_executors ? NATIVE_STACKS_JIT : NULL;
 }
 
+/* Where a thread is, or where it will return to: behind a call, which may be a function's end. */
+static int make_kernel_frame(const struct native_stacks *stacks, uint32_t index,
+			     struct frame *ret_frame)
+{
+	const uint64_t lookup_addr = stacks->kernel_addrs[index] - (index != 0);
+	const char *name = NATIVE_STACKS_KERNEL_UNNAMED, *module = "";
+
+	(void)kernel_names_find(stacks->kernel_names, lookup_addr, &name, &module);
+	*ret_frame = (struct frame){
+		.function = sampler_function(stacks->sampler, FUNCTION_KERNEL, name,
+					     module[0] ? module : NATIVE_STACKS_KERNEL)};
+	return ret_frame->function ? 0 : -ENOMEM;
+}
+
+/* Append the frames of the kernel, for which there is room. 0 or -ENOMEM. */
+static int append_kernel(const struct native_stacks *stacks, struct frame *frames,
+			 struct frame_detail *details, uint32_t *nr)
+{
+	int err = 0;
+
+	for (uint32_t i = stacks->nr_kernel_addrs; !err && i-- > 0;) {
+		details[*nr] = no_detail;
+		err = make_kernel_frame(stacks, i, &frames[*nr]);
+		(*nr)++;
+	}
+	return err;
+}
+
 int native_stacks_hand_on(struct native_stacks *stacks, const struct sample *sample,
 			  struct sample_sink *next)
 {
@@ -390,8 +427,8 @@ int native_stacks_hand_on(struct native_stacks *stacks, const struct sample *sam
 					stacks->is_whole, &merged, &nr);
 	if (err)
 		return err;
-	frames = reallocarray(NULL, nr, sizeof(*frames));
-	details = reallocarray(NULL, nr, sizeof(*details));
+	frames = reallocarray(NULL, nr + stacks->nr_kernel_addrs, sizeof(*frames));
+	details = reallocarray(NULL, nr + stacks->nr_kernel_addrs, sizeof(*details));
 	if (!frames || !details)
 		return -ENOMEM;
 	err = make_frames(stacks, sample, merged, frames, details, &nr);
@@ -399,6 +436,9 @@ int native_stacks_hand_on(struct native_stacks *stacks, const struct sample *sam
 		return err;
 	if (executor_runs(frames, nr, unnamed_executor(stacks)))
 		with_natives.flags |= SAMPLE_IN_JIT;
+	err = append_kernel(stacks, frames, details, &nr);
+	if (err)
+		return err;
 	with_natives.frames = frames;
 	with_natives.details = details;
 	with_natives.nr_frames = nr;

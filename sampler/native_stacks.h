@@ -15,6 +15,7 @@
 #include "sampler/trampoline.h"
 #include "symbols/image_source.h"
 #include "symbols/jit_frames.h"
+#include "symbols/kernel_names.h"
 #include "symbols/native_names.h"
 #include "symbols/unwind.h"
 
@@ -26,6 +27,10 @@
 
 /* What code is called that was made at run time, and that nothing tells the name of. */
 #define NATIVE_STACKS_JIT "[jit]"
+
+/* The path of functions of the kernel that are in no module, and the name of one that has none. */
+#define NATIVE_STACKS_KERNEL	     "[kernel]"
+#define NATIVE_STACKS_KERNEL_UNNAMED "??"
 
 /*
  * Names are remembered of so many addresses, each where its hash says: the same ones are in most
@@ -39,7 +44,10 @@ struct native_stacks {
 	struct module_map map;
 	struct unwind_modules *modules;
 	struct native_names *names;
-	struct jit_frames *jit; /* borrowed; NULL: not asked */
+	struct jit_frames *jit;			 /* borrowed; NULL: not asked */
+	const struct kernel_names *kernel_names; /* borrowed; NULL: kernel_addrs has none */
+	const uint64_t *kernel_addrs;		 /* borrowed; innermost first */
+	uint32_t nr_kernel_addrs;
 	bool keeps_trampolines;
 	struct trampoline_names trampolines;
 	struct unwind_frame *frames; /* innermost first: nr_frames of max_frames */
@@ -61,7 +69,8 @@ struct native_stacks_options {
 	struct image_source *images;
 	struct sampler *sampler;
 	struct jit_frames *jit; /* names code that was made at run time; NULL: nothing does */
-	size_t max_frames;	/* longer stacks have a hole */
+	const struct kernel_names *kernel_names; /* NULL: no frames of the kernel */
+	size_t max_frames;			 /* longer stacks have a hole */
 	bool keeps_registers;
 	bool keeps_trampolines; /* those that carry a Python frame, too: trampoline.h */
 };
@@ -80,6 +89,14 @@ void native_stacks_done(struct native_stacks *stacks);
  */
 void native_stacks_unwind(struct native_stacks *stacks, const struct registers *innermost,
 			  struct stack_window *window, size_t max_frames);
+
+/*
+ * Have the stack that was unwound last called the kernel, which is at these addresses (innermost
+ * first: where it is, then return addresses), borrowed until the next call of
+ * native_stacks_unwind(). Without kernel_names it is passed over.
+ */
+void native_stacks_enter_kernel(struct native_stacks *stacks, const uint64_t *addrs,
+				uint32_t nr_addrs);
 
 /*
  * Whether an address is in an executor of CPython's JIT (executor.h), which the interpreter's loop

@@ -24,7 +24,7 @@ enum function_kind {
 	FUNCTION_COLLECTOR = 1, /* the garbage collector: SAMPLE_GC_NAME */
 	FUNCTION_NATIVE = 2,	/* the processor, out of the module at path */
 	FUNCTION_JIT = 3,	/* the processor, code made at run time */
-	FUNCTION_KERNEL = 4,
+	FUNCTION_KERNEL = 4,	/* the kernel; path is its module in brackets, or "[kernel]" */
 	NR_FUNCTION_KINDS,
 };
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "procmem/cleanup.h"
 #include "procmem/maps.h"
@@ -42,6 +43,7 @@ struct sampler_natives {
 	struct maps maps;
 	struct native_stacks stacks;
 	struct jit_frames *jit;
+	struct kernel_names *kernel_names; /* NULL: no frames of the kernel */
 	struct loop_places places;
 	struct code_index index;
 	struct frame_list list;
@@ -75,6 +77,7 @@ static int read_modules(struct sampler_natives *natives, uint64_t now_ns)
 					 .images = options->images,
 					 .sampler = options->sampler,
 					 .jit = natives->jit,
+					 .kernel_names = natives->kernel_names,
 					 .max_frames = SAMPLER_NATIVES_MAX_FRAMES,
 					 .keeps_registers = true,
 					 .keeps_trampolines = options->keeps_trampolines,
@@ -265,6 +268,7 @@ static int take_dump(struct sampler_natives *natives, const struct perf_dump *du
 		return err;
 	jit_frames_set_time(natives->jit, dump->time_ns);
 	native_stacks_unwind(&natives->stacks, &registers, &window, SAMPLER_NATIVES_MAX_FRAMES);
+	native_stacks_enter_kernel(&natives->stacks, dump->kernel_addrs, dump->nr_kernel_addrs);
 	judge_maps(natives);
 	stack_bridge_learn(&natives->stacks, &window, &natives->places, &sampler->codes, late);
 	stack_bridge_cross(&natives->stacks, &window, &natives->places, &sampler->codes);
@@ -428,6 +432,30 @@ static int init_hole(struct sampler_natives *natives)
 	return natives->hole.function ? 0 : -ENOMEM;
 }
 
+/* Read how the kernel's functions are called, if asked, or say why that cannot be. 0; -ENOMEM. */
+static int open_kernel(struct sampler_natives *natives, struct message *ret_why)
+{
+	int err = natives->options.tells_kernel ? kernel_names_read(&natives->kernel_names) : 0;
+
+	if (err == -EPERM)
+		message_set(ret_why,
+			    "/proc/kallsyms hides the addresses: that takes CAP_SYSLOG, or "
+			    "kernel.kptr_restrict=0 and kernel.perf_event_paranoid of 1 "
+			    "or less");
+	else if (err && err != -ENOMEM)
+		message_set(ret_why, "/proc/kallsyms cannot be read: %s", strerror(-err));
+	return err == -ENOMEM ? err : 0;
+}
+
+/* Who may be told where programs are need not be told where the kernel is. */
+static void judge_kernel(const struct sampler_natives *natives, struct message *ret_why)
+{
+	if (natives->kernel_names && natives->events.user_only)
+		message_set(ret_why, "perf_event_open tells of programs only: for the kernel's "
+				     "frames kernel.perf_event_paranoid has to be 1 or less, or it "
+				     "takes CAP_PERFMON");
+}
+
 /* Follow threads that run, or say why that cannot be. 0; -ENOMEM, -ESRCH. */
 static int open_events(struct sampler_natives *natives, struct message *ret_why)
 {
@@ -436,6 +464,7 @@ static int open_events(struct sampler_natives *natives, struct message *ret_why)
 	const struct perf_events_options events = {
 		.period_ns = options->period_ns,
 		.max_stack_bytes = SAMPLER_NATIVES_STACK_BYTES,
+		.tells_kernel = natives->kernel_names != NULL,
 	};
 	int err;
 
@@ -450,7 +479,8 @@ static int open_events(struct sampler_natives *natives, struct message *ret_why)
 }
 
 int sampler_natives_create(const struct sampler_natives_options *options,
-			   struct sampler_natives **ret_natives, struct message *ret_why)
+			   struct sampler_natives **ret_natives, struct message *ret_why,
+			   struct message *ret_why_no_kernel)
 {
 	static const struct sample_sink_ops ops = {
 		.sample = take_tick_sample,
@@ -468,7 +498,9 @@ int sampler_natives_create(const struct sampler_natives_options *options,
 	natives->merge = (struct merge_sink){.sink.ops = &merge_ops, .natives = natives};
 	natives->options = *options;
 	natives->events = PERF_EVENTS_CLOSED;
-	err = open_events(natives, ret_why);
+	err = open_kernel(natives, ret_why_no_kernel);
+	if (!err)
+		err = open_events(natives, ret_why);
 	if (!err)
 		err = jit_frames_create(options->process, options->memory, &natives->jit);
 	if (!err)
@@ -479,6 +511,7 @@ int sampler_natives_create(const struct sampler_natives_options *options,
 		sampler_natives_destroy(natives);
 		return err;
 	}
+	judge_kernel(natives, ret_why_no_kernel);
 	options->sampler->natives = natives;
 	*ret_natives = natives;
 	return 0;
@@ -493,6 +526,7 @@ void sampler_natives_destroy(struct sampler_natives *natives)
 	waiting_stacks_done(&natives->waiting);
 	native_stacks_done(&natives->stacks);
 	jit_frames_destroy(natives->jit);
+	kernel_names_destroy(natives->kernel_names);
 	maps_done(&natives->maps);
 	code_index_done(&natives->index);
 	frame_list_done(&natives->list);

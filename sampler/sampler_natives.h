@@ -39,17 +39,20 @@ struct sampler_natives_options {
 	struct sampler *sampler;
 	uint64_t period_ns;	/* CPU time of a thread between two samples */
 	bool keeps_trampolines; /* as in native_stacks.h */
+	bool tells_kernel;	/* frames of the kernel, too, of threads that run */
 };
 
 /*
  * Prepare to sample the threads of a sampler with their C frames, before its first tick; it
  * does so while they are there. If those of threads that run cannot be told (CPython before 3.12
  * does not tell where its loops are, the kernel does not copy stacks, or not for us) *ret_why
- * says so in a sentence, and only threads that wait have C frames; else it is left as it is. 0,
+ * says so in a sentence, and only threads that wait have C frames; else it is left as it is. Of
+ * the kernel's frames *ret_why_no_kernel (may be NULL) says likewise why there are none, if asked. 0,
  * -ENOMEM, -ESRCH. sampler_natives_destroy() accepts NULL; it has to come before the sampler's.
  */
 int sampler_natives_create(const struct sampler_natives_options *options,
-			   struct sampler_natives **ret_natives, struct message *ret_why);
+			   struct sampler_natives **ret_natives, struct message *ret_why,
+			   struct message *ret_why_no_kernel);
 void sampler_natives_destroy(struct sampler_natives *natives);
 
 const struct sampler_natives_stats *sampler_natives_stats(const struct sampler_natives *natives);

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: MIT
+"""`pysample attach --native --kernel`: what a thread that runs does inside of the kernel."""
+import json
+import os
+import unittest
+
+import support
+import test_native
+from test_native_rights import NobodysInterpreter, newest_in_root
+
+# Who reads /dev/zero is in one of these nearly all the time (fs/read_write.c of Linux).
+READS = {"vfs_read", "ksys_read", "__x64_sys_read", "__arm64_sys_read"}
+
+
+def functions_of_kernel():
+    """What the kernel itself says its functions are."""
+    lines = support.read("/proc/kallsyms").splitlines()
+    return {line.split()[2] for line in lines if line.split()[0].strip("0")}
+
+
+def stacks_of(result):
+    """The frames of each distinct stack."""
+    records = [json.loads(line) for line in result.stdout.splitlines()]
+    return [record["frames"] for record in records if record["type"] == "stack"]
+
+
+def sample(pid, *args):
+    return support.pysample("attach", "-n", "-d", "2", "-r", "200", "-f", "jsonl", *args, pid)
+
+
+@support.per_minor(*test_native.NATIVE_VERSIONS)
+class Kernel(unittest.TestCase):
+    def test_reading(self):
+        functions = functions_of_kernel()
+        if not functions:
+            self.skipTest("not tested here: the kernel does not tell its functions")
+        with support.python_target(self.interpreter, "kernelreads") as target:
+            with_kernel, without = sample(target.pid, "--kernel"), sample(target.pid)
+        if "no frames of the kernel" in with_kernel.stderr:
+            self.skipTest("not tested here: " + with_kernel.stderr)
+        test_native.is_allowed(with_kernel)
+        inside = [frames for frames in stacks_of(with_kernel) if frames[-1]["kind"] == "kernel"]
+        self.assertTrue(inside, with_kernel.stderr)
+        for frames in inside:
+            self.check_order([frame["kind"] for frame in frames])
+        reading = [frames for frames in inside
+                   if READS & {frame["name"] for frame in frames if frame["kind"] == "kernel"}]
+        self.assertTrue(reading, inside)
+        for frames in reading:
+            self.check_names(frames, functions)
+        self.assertTrue(stacks_of(without), without.stderr)
+        kinds = {frame["kind"] for frames in stacks_of(without) for frame in frames}
+        self.assertEqual(kinds, {"python", "native"})
+
+    def check_order(self, kinds):
+        """All of the kernel is innermost, and what has called it is C."""
+        first = kinds.index("kernel")
+        self.assertEqual(set(kinds[first:]), {"kernel"})
+        self.assertEqual(kinds[first - 1], "native")
+
+    def check_names(self, frames, functions):
+        self.assertIn("read_zeros", [frame["name"] for frame in frames])
+        for frame in frames:
+            if frame["kind"] == "kernel" and frame["path"] == "[kernel]":
+                self.assertIn(frame["name"], functions | {"??"})
+
+
+class NotTold(unittest.TestCase):
+    """Where the kernel tells nothing of itself a sentence says so, and the others go on."""
+
+    def test_nobody(self):
+        interpreter = NobodysInterpreter(**vars(newest_in_root()))
+        with support.python_target(interpreter, "kernelreads") as target:
+            result = support.pysample_as_nobody("attach", "-n", "--kernel", "-d", "2", "-f",
+                                                "jsonl", target.pid)
+        if "perf_event_open is not allowed" in result.stderr:
+            self.skipTest("not tested here: " + result.stderr.strip())
+        self.assertEqual(result.status, 0, result.stderr)
+        frames = [frame for stack in stacks_of(result) for frame in stack]
+        kinds = {frame["kind"] for frame in frames}
+        if int(support.read("/proc/sys/kernel/perf_event_paranoid")) > 1:
+            self.assertIn("no frames of the kernel: ", result.stderr)
+            self.assertIn("kernel.perf_event_paranoid", result.stderr)
+            self.assertNotIn("kernel", kinds)
+        self.assertIn("read_zeros", {frame["name"] for frame in frames})
+
+    def test_without_native(self):
+        result = support.pysample("attach", "--kernel", os.getpid())
+        self.assertEqual(result.status, 2, result.stderr)
+        self.assertIn("give -n, too", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
