@@ -136,13 +136,12 @@ static bool is_return_address(const struct dumped_stack *stack, uint64_t word)
 bool dumped_loops_is_still(const struct dumped_stack *stack, const struct dumped_loop *loop)
 {
 	const remote_addr end = loop->frame.cfa;
-	remote_addr addr = end - MAX_STILL_BYTES;
+	const bool is_long = end - loop->inner_sp > MAX_STILL_BYTES;
+	remote_addr addr = is_long ? end - MAX_STILL_BYTES : loop->inner_sp;
 	uint32_t nr_same = 0;
 
 	if (!stack->now || !loop->inner_sp)
 		return false;
-	if (addr < loop->inner_sp || addr > end)
-		addr = loop->inner_sp;
 	for (; addr < end; addr += sizeof(uint64_t)) {
 		uint64_t then, now;
 

@@ -45,12 +45,13 @@ int native_stacks_init(struct native_stacks *stacks, const struct native_stacks_
 		err = unwind_modules_create(options->memory, &stacks->map, options->images,
 					    &stacks->modules);
 	if (!err)
-		unwind_modules_set_jit(stacks->modules, stacks->jit);
-	if (!err)
 		err = native_names_create(&stacks->map, options->images, &stacks->names);
-	if (err)
+	if (err) {
 		native_stacks_done(stacks);
-	return err;
+		return err;
+	}
+	unwind_modules_set_jit(stacks->modules, stacks->jit);
+	return 0;
 }
 
 void native_stacks_done(struct native_stacks *stacks)
