@@ -13,6 +13,7 @@ import support
 import trampoline_truth
 
 NATIVE_VERSIONS = ("3.12", "3.13", "3.14", "3.15")
+PERF_JIT_VERSIONS = NATIVE_VERSIONS[1:]
 DURATION_S = 3
 
 # A stack that is wrong is worse than a hole. That some are is known (docs/architecture.md).
@@ -55,7 +56,7 @@ class Native(unittest.TestCase):
 
     def test_trampolines(self):
         """None is told beside the frame that it carries."""
-        if self.interpreter.minor == "3.12":
+        if self.interpreter.minor not in PERF_JIT_VERSIONS:
             self.skipTest("-X perf_jit is new in 3.13")
         with support.python_target(self.interpreter, "shortcalls",
                                    environment={"PYTHON_PERF_JIT_SUPPORT": "1"}) as target:
@@ -72,7 +73,7 @@ class Native(unittest.TestCase):
     def test_names_of_trampolines(self):
         """CPython writes 4096 bytes of its file at a time, so that what lacks there is named by the
         frames that it was seen with: all of it, once each function was seen."""
-        if self.interpreter.minor == "3.12":
+        if self.interpreter.minor not in PERF_JIT_VERSIONS:
             self.skipTest("-X perf_jit is new in 3.13")
         with support.python_target(self.interpreter, "shortcalls",
                                    environment={"PYTHON_PERF_JIT_SUPPORT": "1"}) as target:
