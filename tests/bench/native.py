@@ -8,7 +8,6 @@ tests/support/unwind_cli.c, which unwinds each stack again and again: informatio
 and memory is copied before. CPU time of the thread that unwinds.
 """
 import collections
-import contextlib
 import dataclasses
 import json
 import os
@@ -106,22 +105,12 @@ def attach(tools, pid, seconds, hz, *options):
             return Attached(support.parse_collapsed(run.stdout), json.load(file))
 
 
-@contextlib.contextmanager
-def perf_map_of(interpreter, target):
-    """The map that CPython writes, which lies in a folder of everybody's."""
-    path = "%s/tmp/perf-%d.map" % (interpreter.root, target.pid)
-    try:
-        yield trampoline_truth.read_map(path)
-    finally:
-        os.unlink(path)
-
-
 def measure_truth(tools, interpreter, asked):
     """How many stacks are right, beside the trampolines in them."""
     quiet.wait(asked.anyway)
     with support.python_target(interpreter, "shortcalls", environment=PERF_MAP) as target:
         attached = attach(tools, target.pid, asked.seconds or SECONDS, TRUTH_HZ, "--trampolines")
-        with perf_map_of(interpreter, target) as perf_map:
+        with trampoline_truth.map_of(target, interpreter) as perf_map:
             counts, _ = trampoline_truth.judge(attached.stacks, perf_map)
             activations = trampoline_truth.judge_frames(attached.stacks, perf_map)
     judged = counts["right"] + counts["holed"] + counts["wrong"]

@@ -29,16 +29,6 @@ def is_allowed(result):
         raise unittest.SkipTest("not tested here: " + result.stderr.strip().splitlines()[-1])
 
 
-@contextlib.contextmanager
-def perf_map_of(target, interpreter):
-    """The map that CPython writes, which lies in a folder of everybody's."""
-    path = "%s/tmp/perf-%d.map" % (interpreter.root, target.pid)
-    try:
-        yield trampoline_truth.read_map(path)
-    finally:
-        os.unlink(path)
-
-
 @support.per_minor(*NATIVE_VERSIONS)
 class Native(unittest.TestCase):
     def test_short_calls(self):
@@ -47,21 +37,27 @@ class Native(unittest.TestCase):
                                    environment={"PYTHONPERFSUPPORT": "1"}) as target:
             result = attach_native(target.pid, "-r", 500, "--trampolines")
             is_allowed(result)
-            with perf_map_of(target, self.interpreter) as perf_map:
+            with trampoline_truth.map_of(target, self.interpreter) as perf_map:
                 counts, examples = trampoline_truth.judge(
                     support.parse_collapsed(result.stdout), perf_map)
         proven = counts["right"] + counts["wrong"]
         self.assertGreater(counts["right"], 0, (counts, result.stderr))
         self.assertLessEqual(counts["wrong"], MOST_WRONG * proven + 1, (counts, examples[:5]))
 
-    def test_trampolines(self):
-        """None is told beside the frame that it carries."""
+    @contextlib.contextmanager
+    def perf_jit_target(self):
+        """A target that writes a jitdump, which lies in a folder of everybody's."""
         if self.interpreter.minor not in PERF_JIT_VERSIONS:
             self.skipTest("-X perf_jit is new in 3.13")
         with support.python_target(self.interpreter, "shortcalls",
                                    environment={"PYTHON_PERF_JIT_SUPPORT": "1"}) as target:
-            path = "%s/tmp/jit-%d.dump" % (self.interpreter.root, target.pid)
-            self.addCleanup(os.unlink, path)
+            self.addCleanup(os.unlink,
+                            "%s/tmp/jit-%d.dump" % (self.interpreter.root, target.pid))
+            yield target
+
+    def test_trampolines(self):
+        """None is told beside the frame that it carries."""
+        with self.perf_jit_target() as target:
             result = attach_native(target.pid, "-r", 500)
             is_allowed(result)
         stacks = support.parse_collapsed(result.stdout)
@@ -73,12 +69,7 @@ class Native(unittest.TestCase):
     def test_names_of_trampolines(self):
         """CPython writes 4096 bytes of its file at a time, so that what lacks there is named by the
         frames that it was seen with: all of it, once each function was seen."""
-        if self.interpreter.minor not in PERF_JIT_VERSIONS:
-            self.skipTest("-X perf_jit is new in 3.13")
-        with support.python_target(self.interpreter, "shortcalls",
-                                   environment={"PYTHON_PERF_JIT_SUPPORT": "1"}) as target:
-            path = "%s/tmp/jit-%d.dump" % (self.interpreter.root, target.pid)
-            self.addCleanup(os.unlink, path)
+        with self.perf_jit_target() as target:
             result = support.pysample("attach", "-n", "-d", 2 * DURATION_S, "-r", 500,
                                       "-f", "jsonl", target.pid)
             is_allowed(result)

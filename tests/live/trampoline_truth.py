@@ -6,6 +6,8 @@ another way. pysample calls them what the map does, with --trampolines; without,
 those whose Python frame it tells.
 """
 import collections
+import contextlib
+import os
 import re
 
 # "?? (0x7f12345678)": a C frame in no module.
@@ -26,6 +28,17 @@ def read_map(path):
                 begin = int(start, 16)
                 found.append((begin, begin + int(size, 16), name[4:].split(":")[0]))
     return found
+
+
+@contextlib.contextmanager
+def map_of(target, interpreter):
+    """The map that CPython writes of a target, which lies in a folder of everybody's: it is
+    removed in the end."""
+    path = "%s/tmp/perf-%d.map" % (interpreter.root, target.pid)
+    try:
+        yield read_map(path)
+    finally:
+        os.unlink(path)
 
 
 def trampoline_at(perf_map, addr):
