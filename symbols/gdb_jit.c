@@ -9,8 +9,6 @@
 #include "procmem/cleanup.h"
 #include "procmem/machine.h"
 #include "symbols/jit_image.h"
-#include "symbols/memory_image.h"
-#include "symbols/symtab.h"
 
 /* struct jit_descriptor and struct jit_code_entry, of 64-bit programs. */
 enum { DESCRIPTOR_BYTES = 24, DESCRIPTOR_VERSION = 1, FIRST_ENTRY_OFFSET = 16 };
@@ -37,19 +35,10 @@ struct list {
 	uint32_t nr_entries, max_entries;
 };
 
-/* A module that was looked at. */
-struct module {
-	remote_addr start_addr;
-	uint64_t inode;
-};
-
 struct gdb_jit {
 	struct remote_memory *memory; /* borrowed */
 	struct list lists[GDB_JIT_MAX_LISTS];
 	uint32_t nr_lists;
-	struct module *modules; /* owned */
-	uint32_t nr_modules, max_modules;
-	uint64_t symbols_bytes; /* that were searched in files */
 	uint64_t look;
 	uint64_t last_look_ns;
 };
@@ -77,107 +66,18 @@ void gdb_jit_destroy(struct gdb_jit *gdb_jit)
 		return;
 	for (uint32_t i = 0; i < gdb_jit->nr_lists; i++)
 		free(gdb_jit->lists[i].entries);
-	free(gdb_jit->modules);
 	free(gdb_jit);
 }
 
-uint32_t gdb_jit_nr_lists(const struct gdb_jit *gdb_jit)
+int gdb_jit_add_list(struct gdb_jit *gdb_jit, remote_addr descriptor_addr)
 {
-	return gdb_jit->nr_lists;
-}
-
-/* Finding the lists. */
-
-static bool is_known_module(const struct gdb_jit *gdb_jit, const struct mapping *mapping)
-{
-	for (uint32_t i = 0; i < gdb_jit->nr_modules; i++)
-		if (gdb_jit->modules[i].start_addr == mapping->start &&
-		    gdb_jit->modules[i].inode == mapping->inode)
-			return true;
-	return false;
-}
-
-static int add_module(struct gdb_jit *gdb_jit, const struct mapping *mapping)
-{
-	struct module *modules = array_reserve(gdb_jit->modules, gdb_jit->nr_modules + 1,
-					       &gdb_jit->max_modules, sizeof(*modules));
-
-	if (!modules)
-		return -ENOMEM;
-	gdb_jit->modules = modules;
-	modules[gdb_jit->nr_modules++] =
-		(struct module){.start_addr = mapping->start, .inode = mapping->inode};
+	for (uint32_t i = 0; i < gdb_jit->nr_lists; i++)
+		if (gdb_jit->lists[i].descriptor_addr == descriptor_addr)
+			return 0;
+	if (gdb_jit->nr_lists == GDB_JIT_MAX_LISTS)
+		return -E2BIG;
+	gdb_jit->lists[gdb_jit->nr_lists++] = (struct list){.descriptor_addr = descriptor_addr};
 	return 0;
-}
-
-static const char descriptor_name[] = "__jit_debug_descriptor";
-
-/* The address of the descriptor by the module's file, which is closed. */
-static int find_in_file(struct gdb_jit *gdb_jit, struct image *image, const struct mapping *mapping,
-			remote_addr *ret_addr)
-{
-	const uint64_t nr_bytes = symtab_bytes(image);
-	uint64_t vaddr, size_bytes, load_bias;
-	int err = -E2BIG;
-
-	if (nr_bytes <= GDB_JIT_MAX_SYMBOLS_BYTES - gdb_jit->symbols_bytes) {
-		gdb_jit->symbols_bytes += nr_bytes;
-		err = symtab_find(image, descriptor_name, &vaddr, &size_bytes);
-	}
-	if (!err)
-		err = image_load_bias(image, mapping, &load_bias);
-	if (!err)
-		*ret_addr = vaddr + load_bias;
-	image_close(image);
-	return err;
-}
-
-/* The address of the descriptor by the module's file, else by what is loaded of it. */
-static int find_descriptor(struct gdb_jit *gdb_jit, const struct mapping *mapping,
-			   struct image_source *source, remote_addr *ret_addr)
-{
-	struct memory_image loaded = {.memory = NULL};
-	struct image *image = NULL;
-	int err = image_source_open(source, mapping, &image);
-
-	if (!err)
-		return find_in_file(gdb_jit, image, mapping, ret_addr);
-	err = memory_image_open(gdb_jit->memory, mapping->start, &loaded);
-	if (!err)
-		err = memory_image_symbol(&loaded, descriptor_name, ret_addr);
-	memory_image_close(&loaded);
-	return err;
-}
-
-/* Whether a part of the module that begins with first can be executed. */
-static bool has_code(const struct maps *maps, size_t first, size_t end)
-{
-	for (size_t i = first; i < end; i++)
-		if (maps->mappings[i].executable)
-			return true;
-	return false;
-}
-
-int gdb_jit_find(struct gdb_jit *gdb_jit, const struct maps *maps, struct image_source *source)
-{
-	int err = 0;
-
-	for (size_t i = 0, end; !err && i < maps->nr_mappings; i = end) {
-		const struct mapping *mapping = &maps->mappings[i];
-		remote_addr addr;
-
-		end = maps_module_end(maps, i);
-		if (gdb_jit->nr_modules == GDB_JIT_MAX_MODULES)
-			break;
-		if (!mapping->inode || !has_code(maps, i, end) || is_known_module(gdb_jit, mapping))
-			continue;
-		err = add_module(gdb_jit, mapping);
-		if (!err && gdb_jit->nr_lists < GDB_JIT_MAX_LISTS &&
-		    !find_descriptor(gdb_jit, mapping, source, &addr))
-			gdb_jit->lists[gdb_jit->nr_lists++] =
-				(struct list){.descriptor_addr = addr};
-	}
-	return err;
 }
 
 /* What is known. */

@@ -14,22 +14,12 @@
 
 #include <stdint.h>
 
-#include "procmem/maps.h"
 #include "procmem/memory.h"
-#include "symbols/image_source.h"
 #include "symbols/jit_body.h"
 #include "symbols/jit_map.h"
 
 /* Lists of one process; others are left out. One module has one. */
 #define GDB_JIT_MAX_LISTS 16
-
-/*
- * Modules that are looked at; others are left out. Programs with many plug-ins have some hundred.
- */
-#define GDB_JIT_MAX_MODULES 4096
-
-/* So many bytes of symbols of all files are searched; libLLVM's have 10 MiB. */
-#define GDB_JIT_MAX_SYMBOLS_BYTES (512u << 20)
 
 /* Entries of a list; others are left out. A CPython that made much code had 420. */
 #define GDB_JIT_MAX_ENTRIES 65536
@@ -46,20 +36,20 @@
 struct gdb_jit;
 
 /*
- * Look for lists in memory, which is borrowed. NULL if out of memory. gdb_jit_destroy() accepts
+ * Read lists of memory, which is borrowed; there are none yet. NULL if out of memory. gdb_jit_destroy() accepts
  * NULL.
  */
 struct gdb_jit *gdb_jit_create(struct remote_memory *memory);
 void gdb_jit_destroy(struct gdb_jit *gdb_jit);
 
-/*
- * Look for lists in the modules of maps that were not looked at yet: in the files that source
- * opens, or in the memory. 0 or -ENOMEM.
- */
-int gdb_jit_find(struct gdb_jit *gdb_jit, const struct maps *maps, struct image_source *source);
+/* The symbol that a list has in its module. */
+#define GDB_JIT_SYMBOL "__jit_debug_descriptor"
 
-/* How many were found. */
-uint32_t gdb_jit_nr_lists(const struct gdb_jit *gdb_jit);
+/*
+ * Read from now on the list whose descriptor is at that address, if it is not read already. 0 or
+ * -E2BIG (GDB_JIT_MAX_LISTS).
+ */
+int gdb_jit_add_list(struct gdb_jit *gdb_jit, remote_addr descriptor_addr);
 
 /*
  * Read what is new in all lists into map, and end what is gone, at now_ns (CLOCK_MONOTONIC).

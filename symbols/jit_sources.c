@@ -19,6 +19,7 @@
 #include "symbols/gdb_jit.h"
 #include "symbols/jitdump_body.h"
 #include "symbols/live_images.h"
+#include "symbols/module_symbols.h"
 
 enum { NS_PER_S = 1000000000 };
 
@@ -30,7 +31,8 @@ struct jit_sources {
 	struct remote_memory *memory;  /* borrowed */
 	struct live_images images;
 	struct jit_map *map;
-	struct gdb_jit *gdb_jit; /* NULL: files only */
+	struct module_symbols *symbols; /* NULL: files only; likewise: */
+	struct gdb_jit *gdb_jit;
 	struct jit_file files[JIT_SOURCES_MAX_FILES];
 	uint32_t nr_files;
 };
@@ -42,6 +44,17 @@ struct owner {
 	uint64_t end_ns; /* of CLOCK_MONOTONIC: what it did later does not count */
 };
 
+/* Of a process there are lists, too. */
+static int prepare_lists(struct jit_sources *sources)
+{
+	static const char *const names[] = {GDB_JIT_SYMBOL};
+
+	live_images_init(&sources->images, sources->process);
+	sources->symbols = module_symbols_create(sources->memory, names, 1);
+	sources->gdb_jit = gdb_jit_create(sources->memory);
+	return sources->symbols && sources->gdb_jit ? 0 : -ENOMEM;
+}
+
 struct jit_sources *jit_sources_create(const struct process *process, struct remote_memory *memory)
 {
 	struct jit_sources *sources = calloc(1, sizeof(*sources));
@@ -51,11 +64,7 @@ struct jit_sources *jit_sources_create(const struct process *process, struct rem
 	sources->process = process;
 	sources->memory = memory;
 	sources->map = jit_map_create();
-	if (process) {
-		live_images_init(&sources->images, process);
-		sources->gdb_jit = gdb_jit_create(memory);
-	}
-	if (sources->map && (sources->gdb_jit || !process))
+	if (sources->map && (!process || !prepare_lists(sources)))
 		return sources;
 	jit_sources_destroy(sources);
 	return NULL;
@@ -70,6 +79,7 @@ void jit_sources_destroy(struct jit_sources *sources)
 		jitdump_close(sources->files[i].jitdump);
 		perf_map_close(sources->files[i].perf_map);
 	}
+	module_symbols_destroy(sources->symbols);
 	gdb_jit_destroy(sources->gdb_jit);
 	jit_map_destroy(sources->map);
 	free(sources);
@@ -282,6 +292,21 @@ static int find_perf_map(struct jit_sources *sources, const struct owner *owner)
 	return add_file(sources, owner, JIT_SOURCE_PERF_MAP, fd, path);
 }
 
+/* Look for lists in what the process has loaded since the last look. 0 or -ENOMEM. */
+static int find_lists(struct jit_sources *sources, const struct maps *maps)
+{
+	const remote_addr *places;
+	uint32_t nr_places;
+	int err = module_symbols_find(sources->symbols, maps, &sources->images.source);
+
+	if (err)
+		return err;
+	places = module_symbols_places(sources->symbols, 0, &nr_places);
+	for (uint32_t i = 0; i < nr_places; i++)
+		(void)gdb_jit_add_list(sources->gdb_jit, places[i]); /* no more than it takes */
+	return 0;
+}
+
 static int find_files_of(struct jit_sources *sources, const struct owner *owner)
 {
 	struct maps maps = {0};
@@ -293,7 +318,7 @@ static int find_files_of(struct jit_sources *sources, const struct owner *owner)
 		err = find_perf_map(sources, owner);
 	/* What a fork left of lists is in the memory of the child. */
 	if (!err && owner->process == sources->process)
-		err = gdb_jit_find(sources->gdb_jit, &maps, &sources->images.source);
+		err = find_lists(sources, &maps);
 	maps_done(&maps);
 	return err;
 }

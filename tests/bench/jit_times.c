@@ -13,6 +13,7 @@
 #include "procmem/process.h"
 #include "symbols/gdb_jit.h"
 #include "symbols/live_images.h"
+#include "symbols/module_symbols.h"
 
 static void die(const char *what)
 {
@@ -49,8 +50,12 @@ int main(int argc, char **argv)
 	struct live_memory live;
 	struct live_images images;
 	struct maps maps = {.mappings = NULL};
+	static const char *const names[] = {GDB_JIT_SYMBOL};
+	struct module_symbols *symbols;
 	struct gdb_jit *gdb_jit;
 	struct jit_map *map = jit_map_create();
+	const remote_addr *places;
+	uint32_t nr_places;
 
 	if (argc != 3) {
 		(void)fprintf(stderr, "usage: jit_times PID ROUNDS\n");
@@ -61,13 +66,18 @@ int main(int argc, char **argv)
 	live_memory_init(&live, &process);
 	live_images_init(&images, &process);
 	gdb_jit = gdb_jit_create(&live.memory);
-	if (!map || !gdb_jit || maps_read(&process, &maps) ||
-	    gdb_jit_find(gdb_jit, &maps, &images.source))
+	symbols = module_symbols_create(&live.memory, names, 1);
+	if (!map || !gdb_jit || !symbols || maps_read(&process, &maps) ||
+	    module_symbols_find(symbols, &maps, &images.source))
 		die("its modules cannot be read");
-	if (!gdb_jit_nr_lists(gdb_jit))
+	places = module_symbols_places(symbols, 0, &nr_places);
+	for (uint32_t i = 0; i < nr_places; i++)
+		(void)gdb_jit_add_list(gdb_jit, places[i]);
+	if (!nr_places)
 		die("it keeps no list for debuggers");
 	measure(gdb_jit, map, strtoul(argv[2], NULL, 10));
 	gdb_jit_destroy(gdb_jit);
+	module_symbols_destroy(symbols);
 	jit_map_destroy(map);
 	maps_done(&maps);
 	process_close(&process);

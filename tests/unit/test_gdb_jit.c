@@ -17,6 +17,7 @@
 #include "procmem/machine.h"
 #include "procmem/process.h"
 #include "symbols/live_images.h"
+#include "symbols/module_symbols.h"
 #include "tests/support/expect_code.h"
 
 /* As GDB's documentation has them. */
@@ -147,8 +148,12 @@ struct reader {
 
 static void open_reader(struct reader *reader)
 {
+	static const char *const names[] = {GDB_JIT_SYMBOL};
+	struct module_symbols *symbols;
 	struct live_images images;
+	const remote_addr *places;
 	struct maps maps;
+	uint32_t nr_places;
 
 	cr_assert(zero(int, process_open(getpid(), &reader->process, NULL)));
 	live_memory_init(&reader->live, &reader->process);
@@ -156,11 +161,16 @@ static void open_reader(struct reader *reader)
 	reader->gdb_jit = gdb_jit_create(&reader->live.memory);
 	reader->map = jit_map_create();
 	cr_assert(zero(int, maps_read(&reader->process, &maps)));
-	cr_assert(zero(int, gdb_jit_find(reader->gdb_jit, &maps, &images.source)));
-	cr_assert(eq(u32, gdb_jit_nr_lists(reader->gdb_jit), 1));
+	symbols = module_symbols_create(&reader->live.memory, names, 1);
 	/* Once more: modules are known. */
-	cr_assert(zero(int, gdb_jit_find(reader->gdb_jit, &maps, &images.source)));
-	cr_assert(eq(u32, gdb_jit_nr_lists(reader->gdb_jit), 1));
+	for (int i = 0; i < 2; i++) {
+		cr_assert(zero(int, module_symbols_find(symbols, &maps, &images.source)));
+		places = module_symbols_places(symbols, 0, &nr_places);
+		cr_assert(eq(u32, nr_places, 1));
+		cr_assert(zero(int, gdb_jit_add_list(reader->gdb_jit, places[0])));
+	}
+	cr_assert(eq(u64, places[0], (uintptr_t)&__jit_debug_descriptor));
+	module_symbols_destroy(symbols);
 	maps_done(&maps);
 }
 
