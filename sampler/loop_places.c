@@ -7,6 +7,9 @@ enum { ENOUGH_VOTES = 6, ENOUGH_ENTRIES = 4 };
 /* A place has a share of the best one's votes, or they are chance. */
 enum { CHANCE_PART = 8 };
 
+/* And a greater one, or it takes more to believe that it is there at one instruction. */
+enum { RIVAL_PART = 2 };
+
 enum { WORD_BYTES = 8 };
 
 /* The longest instruction, LOAD_ATTR, with what it caches: before and behind it is the same call. */
@@ -134,6 +137,20 @@ void loop_places_vote(struct loop_places *places, const struct loop_frame *frame
 }
 
 /*
+ * Whether it is known where a thing is at the very instruction: chance soon finds it elsewhere
+ * some times, where what a copy has is over whenever one looks.
+ */
+static bool find_site(const struct loop_sites *sites, const struct loop_votes *votes,
+		      const struct loop_frame *frame, uint32_t *ret_place)
+{
+	const enum loop_site_trust trust = loop_sites_find(sites, frame->pc_addr, ret_place);
+
+	return trust == LOOP_SITE_SURE ||
+	       (trust == LOOP_SITE_LIKELY &&
+		votes->votes[*ret_place] >= votes->votes[votes->best[0]] / RIVAL_PART);
+}
+
+/*
  * What is in the place of a rank, of C frames of that kind or, as long as nothing is known of
  * them, of the other. A place that had few votes beside the best one had them by chance.
  */
@@ -144,7 +161,7 @@ static bool read_place(const struct loop_votes votes[NR_LOOP_KINDS], const struc
 	uint32_t place;
 	uint32_t nr;
 
-	if (loop_sites_find(sites, frame->pc_addr, &place)) {
+	if (find_site(sites, own, frame, &place)) {
 		if (rank == 0)
 			return is_own(frame, place, true) && value_at(frame, place, ret_addr);
 		rank--;

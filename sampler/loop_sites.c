@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "sampler/loop_sites.h"
 
-/* So many findings in one place make it known, if they are most of all at that instruction. */
+/* So many findings in one place make it likely, if they are most of all at that instruction. */
 enum { ENOUGH_VOTES = 3 };
+
+/* And so many of chance, which has its favourites, do not come together without others. */
+enum { SURE_VOTES = 16, SURE_PART = 4 };
 
 /* Votes are halved when one has so many. */
 enum { MAX_VOTES = 1 << 12 };
@@ -54,17 +57,23 @@ void loop_sites_vote(struct loop_sites *sites, remote_addr pc_addr, const uint16
 		vote(site, places[i]);
 }
 
-bool loop_sites_find(const struct loop_sites *sites, remote_addr pc_addr, uint32_t *ret_place)
+enum loop_site_trust loop_sites_find(const struct loop_sites *sites, remote_addr pc_addr,
+				     uint32_t *ret_place)
 {
 	const struct loop_site *site = &sites->sites[slot_of(pc_addr)];
 	uint32_t best = 0;
+	uint32_t votes;
 
 	if (site->pc_addr != pc_addr)
-		return false;
+		return LOOP_SITE_UNKNOWN;
 	for (uint32_t i = 1; i < LOOP_SITE_PLACES; i++)
 		if (site->places[i].votes > site->places[best].votes)
 			best = i;
 	*ret_place = site->places[best].place;
-	return site->places[best].votes >= ENOUGH_VOTES &&
-	       site->places[best].votes > site->nr_seen / 2;
+	votes = site->places[best].votes;
+	if (votes < ENOUGH_VOTES || votes <= site->nr_seen / 2)
+		return LOOP_SITE_UNKNOWN;
+	return votes >= SURE_VOTES && votes > site->nr_seen - site->nr_seen / SURE_PART
+		       ? LOOP_SITE_SURE
+		       : LOOP_SITE_LIKELY;
 }

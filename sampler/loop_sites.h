@@ -40,8 +40,12 @@ struct loop_sites {
 void loop_sites_vote(struct loop_sites *sites, remote_addr pc_addr, const uint16_t *places,
 		     uint32_t nr_places);
 
-/*
- * The place where it was found mostly at that instruction: where that is known, no other place
- * is worth a look. False: it is not known.
- */
-bool loop_sites_find(const struct loop_sites *sites, remote_addr pc_addr, uint32_t *ret_place);
+enum loop_site_trust {
+	LOOP_SITE_UNKNOWN,
+	LOOP_SITE_LIKELY, /* to be taken where much else speaks for that place, too */
+	LOOP_SITE_SURE,	  /* no other place is worth a look there */
+};
+
+/* The place where it was found mostly at that instruction, and how far to trust it. */
+enum loop_site_trust loop_sites_find(const struct loop_sites *sites, remote_addr pc_addr,
+				     uint32_t *ret_place);
