@@ -16,8 +16,10 @@ NATIVE_VERSIONS = ("3.12", "3.13", "3.14", "3.15")
 PERF_JIT_VERSIONS = NATIVE_VERSIONS[1:]
 DURATION_S = 3
 
-# A stack that is wrong is worse than a hole. That some are is known (docs/architecture.md).
-MOST_WRONG = 0.03
+# A stack that is wrong is worse than a hole. That some are is known (docs/architecture.md): few
+# of the interpreter's loops, and more of executors.
+MOST_WRONG = 0.01
+MOST_WRONG_IN_JIT = 0.03
 
 
 def attach_native(pid, *args):
@@ -204,7 +206,7 @@ class Executors(unittest.TestCase):
         if not who:
             self.skipTest("not tested here: no sample was in a multiplication")
         wrong = sum(who.values()) - who["double"] - who[trampoline_truth.HOLE]
-        self.assertLessEqual(wrong, MOST_WRONG * sum(who.values()) + 2, who)
+        self.assertLessEqual(wrong, MOST_WRONG_IN_JIT * sum(who.values()) + 2, who)
 
 
 @support.per_interpreter
