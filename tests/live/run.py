@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Runs the live tests: run.py [-k PATTERN]... [--all] [--jobs N] [--counts FILE] [FOLDER]
+"""Runs the live tests: run.py [-k PATTERN]... [--all] [--jobs N] [--only PART] [--counts FILE]
+[FOLDER]
 
 PYSAMPLE names the program to test (default: build/pysample). What cannot be
 tested on this machine is named. FILE gets the line "passed failed skipped". Another
@@ -23,6 +24,9 @@ import support  # noqa: E402
 
 # More at once would starve the programs that are looked at.
 MAX_JOBS = 2
+# Classes that say `sleeps = True` wait for nearly all of their time: one beside the others.
+SLEEPING_JOBS = 1
+PARTS = ("alone", "together")
 
 
 @dataclasses.dataclass
@@ -110,18 +114,31 @@ def by_class(suite):
     return list(classes.values())
 
 
-def outcomes(classes, nr_jobs):
-    """Of each class when it is done: nr_jobs at once first, then those that have to be alone."""
-    alone = [tests for tests in classes if nr_jobs < 2 or getattr(tests[0], "alone", False)]
-    together = [tests for tests in classes if tests not in alone]
+def says(tests, mark):
+    """Whether the class of these tests has the mark."""
+    return getattr(tests[0], mark, False)
+
+
+def together(classes, nr_jobs):
+    """Of each class when it is done: nr_jobs at once, beside those that sleep."""
+    context = multiprocessing.get_context("fork")
     # Processes: no test sees what another one opens, and each target dies with its own.
-    support.pysample_for_nobody()  # made here, not in a child that cannot take it away
-    with concurrent.futures.ProcessPoolExecutor(
-            nr_jobs, mp_context=multiprocessing.get_context("fork")) as pool:
-        jobs = [pool.submit(run_class, tests) for tests in together]
+    with concurrent.futures.ProcessPoolExecutor(nr_jobs, mp_context=context) as busy, \
+            concurrent.futures.ProcessPoolExecutor(SLEEPING_JOBS, mp_context=context) as sleeping:
+        jobs = [(sleeping if says(tests, "sleeps") else busy).submit(run_class, tests)
+                for tests in classes]
         for job in concurrent.futures.as_completed(jobs):
             yield job.result()
-    yield from map(run_class, alone)
+
+
+def outcomes(classes, nr_jobs, parts):
+    """Of each class of these parts when it is done: those that have to be alone, and the others."""
+    support.pysample_for_nobody()  # made here, not in a child that cannot take it away
+    alone = [tests for tests in classes if nr_jobs < 2 or says(tests, "alone")]
+    if "together" in parts:
+        yield from together([tests for tests in classes if tests not in alone], nr_jobs)
+    if "alone" in parts:
+        yield from map(run_class, alone)
 
 
 def options():
@@ -132,6 +149,8 @@ def options():
                         help="every test on every version (docs/testing.md)")
     parser.add_argument("--jobs", type=int, default=min(MAX_JOBS, os.cpu_count() or 1),
                         help="so many at once (default %(default)s)")
+    parser.add_argument("--only", choices=PARTS,
+                        help="those that have to be alone, or the others (default: both)")
     parser.add_argument("--counts", metavar="FILE", help="write: passed failed skipped")
     parser.add_argument("folder", metavar="FOLDER", nargs="?", default=HERE)
     return parser.parse_args()
@@ -156,7 +175,8 @@ def main():
         str(found) for found in support.supported_interpreters())), flush=True)
     begun = time.monotonic()
     counts, failed = [0, 0, 0], []
-    for outcome in outcomes(find_classes(asked), asked.jobs):
+    for outcome in outcomes(find_classes(asked), asked.jobs,
+                            [asked.only] if asked.only else PARTS):
         print(*outcome.lines, sep="\n", flush=True)
         failed += outcome.failed
         counts = [sum(pair) for pair in zip(

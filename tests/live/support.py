@@ -29,7 +29,7 @@ PYSAMPLE = os.path.abspath(os.environ.get("PYSAMPLE", os.path.join(ROOT, "build"
 PATIENCE_S = 60
 
 SUPPORTED = ("3.6", "3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14", "3.15")
-SANITIZED = ("3.8", "3.11", "3.13", "3.15")
+SANITIZED = ("3.10", "3.11", "3.13", "3.15")
 # One of each way to lay out threads and frames: 3.7 to 3.9 are as 3.10, 3.13 as 3.12 with
 # tables as 3.14's.
 LAYOUTS = ("3.6", "3.10", "3.11", "3.12", "3.14", "3.15")
@@ -193,8 +193,7 @@ def per_interpreter(base, minors=SUPPORTED):
     self.interpreter. Where all are asked for, minors are all."""
     module = sys.modules[base.__module__]
     for interpreter in tested_interpreters():
-        # With sanitizers they are few already.
-        if interpreter.minor not in minors and not os.environ.get(ALL) and not is_sanitized():
+        if interpreter.minor not in minors and not os.environ.get(ALL):
             continue
         name = "%s_%s" % (base.__name__, interpreter.label)
         case = type(name, (base,), {"interpreter": interpreter, "__module__": base.__module__})

@@ -168,7 +168,7 @@ class Nameless(NativeTestCase):
                     self.assertNotIn(LOOP, names)
 
 
-@support.per_minor("3.8", "3.12", "3.14")
+@support.per_minor("3.8", "3.12", "3.14", "3.15")
 class Missing(NativeTestCase):
     """Without the files of the modules."""
 

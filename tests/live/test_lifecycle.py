@@ -133,6 +133,21 @@ class ExecOnce(LifecycleTestCase):
         self.assert_seen(result, "Condition.wait", "first", "second")
         self.assertRegex(result.stderr, "followed into .*again; the process has ended; ")
 
+    def test_a_loop_of_execs(self):
+        script = "import os, sys; os.execv(sys.executable, sys.orig_argv)"
+        command = support.newest_interpreter().command()
+        with subprocess.Popen([*support.TIED_TO_US, *command, "-c", script]) as target:
+            try:
+                result = pysample("attach", target.pid, "-d", "2", "-r", "max")
+                self.assertIn(result.status, (0, 5), result)
+                self.assertIsNone(target.poll())
+            finally:
+                target.kill()
+
+
+class Unreadable(LifecycleTestCase):
+    sleeps = True
+
     def test_what_cannot_be_read_for_good_is_no_new_program(self):
         """A list of threads that is a ring, at once or later: the run ends, without -d too."""
         for interpreter in support.supported_interpreters():
@@ -152,17 +167,6 @@ class ExecOnce(LifecycleTestCase):
                     self.assertEqual(result.status, 0 if samples else 5, result)
                     self.assertRegex(result.stderr, "threads of the interpreter cannot be listed "
                                      "any more; [1-9]" if samples else "could not be listed: ")
-
-    def test_a_loop_of_execs(self):
-        script = "import os, sys; os.execv(sys.executable, sys.orig_argv)"
-        command = support.newest_interpreter().command()
-        with subprocess.Popen([*support.TIED_TO_US, *command, "-c", script]) as target:
-            try:
-                result = pysample("attach", target.pid, "-d", "2", "-r", "max")
-                self.assertIn(result.status, (0, 5), result)
-                self.assertIsNone(target.poll())
-            finally:
-                target.kill()
 
 
 def python_library():
@@ -184,6 +188,8 @@ int main(void) { for (;;) { version[100] = 0; pause(); } }
 
 
 class Wait(LifecycleTestCase):
+    sleeps = True
+
     def late_python(self, *args):
         """A program that becomes a Python late."""
         library, compiler = python_library(), shutil.which("cc")
@@ -276,6 +282,8 @@ class Fork(LifecycleTestCase):
 
 @per_interpreter
 class Stopped(LifecycleTestCase):
+    sleeps = True
+
     def test_it_stays_stopped(self):
         with support.parked_target(self.interpreter, "corpus") as target:
             os.kill(target.pid, signal.SIGSTOP)
@@ -388,7 +396,7 @@ class WithoutTheCall(LifecycleTestCase):
                     self.assertRegex(result.stdout, r"\nmemory +can be read through /proc/PID/mem")
 
     def check_attach(self, target, truths, wrapper):
-        result = self.attach(target.pid, "-d", "0.5", "-v", wrapper=wrapper)
+        result = self.attach(target.pid, "-d", "1", "-v", wrapper=wrapper)
         self.assert_learnt(result, truths)
         self.assertIn("read through /proc/PID/mem", result.stderr)
 

@@ -168,6 +168,8 @@ class LocatorTestCase(unittest.TestCase):
 class Loaded(LocatorTestCase):
     """A program of another name loads libpython when it likes."""
 
+    sleeps = True
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -276,6 +278,8 @@ def archives():
 
 class Linked(LocatorTestCase):
     """CPython is linked into a program of another name."""
+
+    sleeps = True
 
     @classmethod
     def setUpClass(cls):

@@ -15,6 +15,7 @@ import trampoline_truth
 NATIVE_VERSIONS = ("3.12", "3.13", "3.14", "3.15")
 PERF_JIT_VERSIONS = NATIVE_VERSIONS[1:]
 DURATION_S = 3
+WAITING_S = 1  # what stands still is seen at once
 
 # A stack that is wrong is worse than a hole. That some are is known (docs/architecture.md): few
 # of the interpreter's loops, and more of executors.
@@ -22,8 +23,8 @@ MOST_WRONG = 0.01
 MOST_WRONG_IN_JIT = 0.03
 
 
-def attach_native(pid, *args):
-    return support.pysample("attach", "-n", "-d", DURATION_S, "-f", "collapsed", *args, pid)
+def attach_native(pid, *args, seconds=DURATION_S):
+    return support.pysample("attach", "-n", "-d", seconds, "-f", "collapsed", *args, pid)
 
 
 def is_allowed(result):
@@ -98,7 +99,7 @@ class Native(unittest.TestCase):
     def test_waiting(self):
         """A thread that waits: what it has called in C is there."""
         with support.python_target(self.interpreter, "waiting") as target:
-            result = attach_native(target.pid)
+            result = attach_native(target.pid, seconds=WAITING_S)
             is_allowed(result)
         stacks = support.parse_collapsed(result.stdout)
         waiting = [[label.rsplit(" (", 1)[0] for label in stack] for stack in stacks
@@ -211,13 +212,15 @@ class Executors(unittest.TestCase):
 
 @support.per_interpreter
 class Waiting(unittest.TestCase):
+    sleeps = True
+
     def test_ways_of_waiting(self):
         """Threads that wait are told of all versions: before 3.10 CPython does not tell where the
         interpreter's loops are, and 3.15 is built with frame pointers, of which the kernel does
         not tell."""
         with support.python_target(self.interpreter, "waits") as target:
             support.wait_until(lambda: native_truth.all_wait(target.pid), "all threads wait")
-            result = attach_native(target.pid)
+            result = attach_native(target.pid, seconds=WAITING_S)
         stacks = [[label.rsplit(" (", 1)[0] for label in stack]
                   for stack in support.parse_collapsed(result.stdout)]
         self.assertTrue(stacks, result.stderr)
