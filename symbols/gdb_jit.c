@@ -9,6 +9,7 @@
 #include "procmem/cleanup.h"
 #include "procmem/machine.h"
 #include "symbols/jit_image.h"
+#include "symbols/remote_list.h"
 
 /* struct jit_descriptor and struct jit_code_entry, of 64-bit programs. */
 enum { DESCRIPTOR_BYTES = 24, DESCRIPTOR_VERSION = 1, FIRST_ENTRY_OFFSET = 16 };
@@ -45,6 +46,8 @@ struct gdb_jit {
 
 /* What one look works on. */
 struct look {
+	struct remote_list walk;
+	struct list *list; /* that is walked */
 	struct gdb_jit *gdb_jit;
 	struct jit_map *map;
 	uint64_t from_ns, now_ns;
@@ -212,7 +215,7 @@ static int take_entry(struct look *look, struct list *list, struct known_entry *
 	struct jit_image image;
 	int err;
 
-	if (entry->image_bytes > look->bytes_left || list->nr_entries == GDB_JIT_MAX_ENTRIES)
+	if (entry->image_bytes > look->bytes_left || list->nr_entries == REMOTE_LIST_MAX_ENTRIES)
 		return 0;
 	err = copy_image(look->gdb_jit->memory, entry->image_addr, entry->image_bytes, &bytes);
 	if (!err)
@@ -232,13 +235,11 @@ static bool is_same(const struct known_entry *known, const struct known_entry *e
 	       (!known->mark_addr || memcmp(known->mark, mark, MARK_BYTES) == 0);
 }
 
-/*
- * Read the entry at addr, which the one at prev_addr points to; *ret_next_addr is the next one.
- * -EAGAIN: the list has changed meanwhile.
- */
-static int read_entry(struct look *look, struct list *list, remote_addr addr, remote_addr prev_addr,
+static int read_entry(struct remote_list *walk, remote_addr addr, remote_addr prev_addr,
 		      remote_addr *ret_next_addr)
 {
+	struct look *look = (struct look *)walk;
+	struct list *list = look->list;
 	struct known_entry *known = find_entry(list, addr);
 	uint8_t bytes[ENTRY_BYTES];
 	uint8_t mark[MARK_BYTES] = {0};
@@ -274,39 +275,26 @@ static int read_entry(struct look *look, struct list *list, remote_addr addr, re
 	return take_entry(look, list, &entry);
 }
 
-/* From entry to entry. -EAGAIN: the list has changed meanwhile. */
-static int walk_list(struct look *look, struct list *list)
+static int read_head(struct remote_list *walk, remote_addr *ret_first_addr)
 {
+	const struct look *look = (const struct look *)walk;
 	uint8_t descriptor[DESCRIPTOR_BYTES];
-	remote_addr prev_addr = 0;
-	int err = remote_memory_read(look->gdb_jit->memory, list->descriptor_addr, descriptor,
+	int err = remote_memory_read(look->gdb_jit->memory, look->list->descriptor_addr, descriptor,
 				     sizeof(descriptor));
 
 	if (err || field_u32(descriptor, 0) != DESCRIPTOR_VERSION)
 		return is_fatal(err) ? err : -EAGAIN;
-	remote_addr addr = field_u64(descriptor, FIRST_ENTRY_OFFSET);
-
-	for (uint32_t i = 0; addr && i < GDB_JIT_MAX_ENTRIES; i++) {
-		remote_addr next_addr;
-
-		err = read_entry(look, list, addr, prev_addr, &next_addr);
-		if (err)
-			return err;
-		prev_addr = addr;
-		addr = next_addr;
-	}
-	/* One that goes on was not seen to its end, or leads in a circle. */
-	return addr ? -EAGAIN : 0;
+	*ret_first_addr = field_u64(descriptor, FIRST_ENTRY_OFFSET);
+	look->gdb_jit->look++;
+	return 0;
 }
 
 static int read_list(struct look *look, struct list *list)
 {
-	int err = -EAGAIN;
+	int err;
 
-	for (uint32_t i = 0; err == -EAGAIN && i < GDB_JIT_MAX_TRIES; i++) {
-		look->gdb_jit->look++;
-		err = walk_list(look, list);
-	}
+	look->list = list;
+	err = remote_list_walk(&look->walk);
 	if (!err)
 		drop_gone(look, list);
 	return err == -EAGAIN ? 0 : err;
@@ -314,7 +302,12 @@ static int read_list(struct look *look, struct list *list)
 
 int gdb_jit_read(struct gdb_jit *gdb_jit, struct jit_map *map, uint64_t first_ns, uint64_t now_ns)
 {
+	static const struct remote_list_ops ops = {
+		.read_head = read_head,
+		.read_entry = read_entry,
+	};
 	struct look look = {
+		.walk.ops = &ops,
 		.gdb_jit = gdb_jit,
 		.map = map,
 		.from_ns = gdb_jit->last_look_ns ? gdb_jit->last_look_ns : first_ns,

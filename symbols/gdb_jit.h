@@ -5,8 +5,7 @@
  * file.
  *
  * A debugger is told of each change by a breakpoint; here the list is read while the target
- * changes it. An entry has to point back to the one before it, else the list is torn, and read
- * again. What is known is not read again, but for what tells that it is still the same.
+ * changes it (remote_list.h). What is known is not read again, but for what tells that it is still the same.
  *
  * Source: GDB's documentation, "JIT Compilation Interface"; Python/jit_unwind.c of CPython 3.15.
  */
@@ -21,17 +20,11 @@
 /* Lists of one process; others are left out. One module has one. */
 #define GDB_JIT_MAX_LISTS 16
 
-/* Entries of a list; others are left out. A CPython that made much code had 420. */
-#define GDB_JIT_MAX_ENTRIES 65536
-
 /* A larger file is left out: LLVM's have some 100 KiB. */
 #define GDB_JIT_MAX_IMAGE_BYTES (16u << 20)
 
 /* Files that are read at one look; the rest is read at the next one. */
 #define GDB_JIT_MAX_LOOK_BYTES (256u << 20)
-
-/* So often a list is read that changes meanwhile; what was found is kept. */
-#define GDB_JIT_MAX_TRIES 3
 
 struct gdb_jit;
 
