@@ -56,7 +56,8 @@ static enum exit_status check_sources(const struct jit_target *target, struct me
 		return EXIT_OK;
 	message_set(reterr,
 		    "process %d tells of no code that it has made: it has no jitdump mapped, no "
-		    "perf map and no list for debuggers; python3 -X perf_jit writes a jitdump",
+		    "perf map and no list for debuggers or libunwind; python3 -X perf_jit writes a "
+		    "jitdump",
 		    target->process.pid);
 	return EXIT_NO_SAMPLE;
 }

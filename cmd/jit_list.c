@@ -30,7 +30,7 @@ static void append_time(struct text *line, uint64_t time_ns)
 
 static void print_heading(void)
 {
-	(void)printf("%-18s %8s %16s %16s %-8s %s\n", "address", "bytes", "since [s]", "until [s]",
+	(void)printf("%-18s %8s %16s %16s %-9s %s\n", "address", "bytes", "since [s]", "until [s]",
 		     "source", "name");
 }
 
@@ -41,7 +41,7 @@ static void print_code(const struct jit_code *code)
 	text_printf(&line, "0x%016" PRIx64 " %8" PRIu64, code->start_addr, code->nr_bytes);
 	append_time(&line, code->from_ns);
 	append_time(&line, code->to_ns);
-	text_printf(&line, " %-8s ", jit_source_text(code->source));
+	text_printf(&line, " %-9s ", jit_source_text(code->source));
 	label_append_escaped(&line, code->name, strlen(code->name), LABEL_DISPLAY);
 	text_puts(&line, "\n");
 	(void)text_write(&line, stdout);

@@ -20,6 +20,7 @@ static const char help[] =
 	"  jitdump   the files jit-PID.dump that it has mapped (python3 -X perf_jit, V8, the\n"
 	"            JVM with its agent, LLVM); they also tell lines and how to unwind\n"
 	"  gdb       the list for debuggers in its memory (CPython 3.15's JIT, numba, LLVM)\n"
+	"  libunwind the list for libunwind in its memory: what calls _U_dyn_register\n"
 	"  perf map  /tmp/perf-PID.map (python3 -X perf, node --perf-basic-prof)\n"
 	"and those of the processes that it was forked from, up to the fork. FILE is a jitdump\n"
 	"or a perf map; ./1234 if its name is a number.\n"

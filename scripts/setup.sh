@@ -8,7 +8,7 @@ build_packages='gcc libc6-dev libdw-dev libelf-dev libiberty-dev liblz4-dev libl
 	libzstd-dev libzydis-dev meson ninja-build pkg-config protobuf-c-compiler python3 zlib1g-dev'
 # shellcheck disable=SC2034
 test_packages='libcriterion-dev clang-format clang-tidy cppcheck elfutils shellcheck util-linux
-	python3.11-dbg libpython3-dev libexpat1-dev binutils strace'
+	python3.11-dbg libpython3-dev libexpat1-dev libunwind-dev binutils strace'
 # What opens the files that pysample writes. Tests are skipped for the lack of it.
 # shellcheck disable=SC2034
 consumer_packages='chromium clang gdb golang-go libdevel-nytprof-perl linux-perf llvm-runtime

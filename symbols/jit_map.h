@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The one map of code that a program made while it ran: which code was at an address at a
- * time. All sources feed it: jitdump files, perf maps, the list for debuggers.
+ * time. All sources feed it: jitdump files, perf maps, the lists for
+ * debuggers and for libunwind.
  *
  * Of one source no two codes are at an address at a time: one that comes later ends, at its own
  * time, what it overlaps, wholly, since what is left of a function is none. Times are those of
@@ -31,6 +32,7 @@
 enum jit_source {
 	JIT_SOURCE_JITDUMP,
 	JIT_SOURCE_GDB,
+	JIT_SOURCE_LIBUNWIND,
 	JIT_SOURCE_PERF_MAP,
 	NR_JIT_SOURCES,
 };
@@ -46,7 +48,7 @@ struct jit_code {
 	/*
 	 * What follows is the source's, to find the rest of what it tells again; 0 is none.
 	 * Of a jitdump the offsets of the LOAD, the DEBUG_INFO and the UNWINDING_INFO in that
-	 * file; of the list the addresses of the entry and, to unwind, of its file.
+	 * file; of the lists the address of the entry and, to unwind, of its file.
 	 */
 	uint32_t file_index;
 	uint64_t code_index;
@@ -91,5 +93,5 @@ const struct jit_code *jit_map_codes(const struct jit_map *map, uint32_t *ret_nr
  */
 int jit_map_sort(const struct jit_map *map, uint32_t **ret_indexes, uint32_t *ret_nr_indexes);
 
-/* What a source is called in texts: "jitdump", "gdb", "perf map". */
+/* What a source is called in texts: "jitdump", "gdb", "libunwind", "perf map". */
 const char *jit_source_text(enum jit_source source);

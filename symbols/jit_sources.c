@@ -18,6 +18,7 @@
 #include "procmem/procfile.h"
 #include "symbols/gdb_jit.h"
 #include "symbols/jitdump_body.h"
+#include "symbols/libunwind_jit.h"
 #include "symbols/live_images.h"
 #include "symbols/module_symbols.h"
 
@@ -26,6 +27,14 @@ enum { NS_PER_S = 1000000000 };
 /* The beginning of a process is told by hundredths of a second. */
 #define START_STEP_NS 10000000u
 
+/* The symbols of lists. */
+enum { GDB_LIST, LIBUNWIND_LIST, LIBUNWIND_FUNCTION, NR_SYMBOLS };
+static const char *const symbol_names[NR_SYMBOLS] = {
+	[GDB_LIST] = GDB_JIT_SYMBOL,
+	[LIBUNWIND_LIST] = LIBUNWIND_JIT_LIST_SYMBOL,
+	[LIBUNWIND_FUNCTION] = LIBUNWIND_JIT_FUNCTION_SYMBOL,
+};
+
 struct jit_sources {
 	const struct process *process; /* borrowed */
 	struct remote_memory *memory;  /* borrowed */
@@ -33,6 +42,8 @@ struct jit_sources {
 	struct jit_map *map;
 	struct module_symbols *symbols; /* NULL: files only; likewise: */
 	struct gdb_jit *gdb_jit;
+	struct libunwind_jit *libunwind_jit;
+	uint32_t nr_taken[NR_SYMBOLS]; /* places of symbols whose lists are read */
 	struct jit_file files[JIT_SOURCES_MAX_FILES];
 	uint32_t nr_files;
 };
@@ -47,12 +58,12 @@ struct owner {
 /* Of a process there are lists, too. */
 static int prepare_lists(struct jit_sources *sources)
 {
-	static const char *const names[] = {GDB_JIT_SYMBOL};
 
 	live_images_init(&sources->images, sources->process);
-	sources->symbols = module_symbols_create(sources->memory, names, 1);
+	sources->symbols = module_symbols_create(sources->memory, symbol_names, NR_SYMBOLS);
 	sources->gdb_jit = gdb_jit_create(sources->memory);
-	return sources->symbols && sources->gdb_jit ? 0 : -ENOMEM;
+	sources->libunwind_jit = libunwind_jit_create(sources->memory);
+	return sources->symbols && sources->gdb_jit && sources->libunwind_jit ? 0 : -ENOMEM;
 }
 
 struct jit_sources *jit_sources_create(const struct process *process, struct remote_memory *memory)
@@ -81,6 +92,7 @@ void jit_sources_destroy(struct jit_sources *sources)
 	}
 	module_symbols_destroy(sources->symbols);
 	gdb_jit_destroy(sources->gdb_jit);
+	libunwind_jit_destroy(sources->libunwind_jit);
 	jit_map_destroy(sources->map);
 	free(sources);
 }
@@ -292,6 +304,17 @@ static int find_perf_map(struct jit_sources *sources, const struct owner *owner)
 	return add_file(sources, owner, JIT_SOURCE_PERF_MAP, fd, path);
 }
 
+/* Have the list read that one of the symbols leads to, if there is room, and it is one. */
+static void add_list(struct jit_sources *sources, uint32_t symbol, remote_addr addr)
+{
+	if (symbol == GDB_LIST)
+		(void)gdb_jit_add_list(sources->gdb_jit, addr);
+	else if (symbol == LIBUNWIND_LIST)
+		(void)libunwind_jit_add_list(sources->libunwind_jit, addr);
+	else
+		(void)libunwind_jit_add_function(sources->libunwind_jit, addr);
+}
+
 /* Look for lists in what the process has loaded since the last look. 0 or -ENOMEM. */
 static int find_lists(struct jit_sources *sources, const struct maps *maps)
 {
@@ -299,12 +322,12 @@ static int find_lists(struct jit_sources *sources, const struct maps *maps)
 	uint32_t nr_places;
 	int err = module_symbols_find(sources->symbols, maps, &sources->images.source);
 
-	if (err)
-		return err;
-	places = module_symbols_places(sources->symbols, 0, &nr_places);
-	for (uint32_t i = 0; i < nr_places; i++)
-		(void)gdb_jit_add_list(sources->gdb_jit, places[i]); /* no more than it takes */
-	return 0;
+	for (uint32_t symbol = 0; !err && symbol < NR_SYMBOLS; symbol++) {
+		places = module_symbols_places(sources->symbols, symbol, &nr_places);
+		for (; sources->nr_taken[symbol] < nr_places; sources->nr_taken[symbol]++)
+			add_list(sources, symbol, places[sources->nr_taken[symbol]]);
+	}
+	return err;
 }
 
 static int find_files_of(struct jit_sources *sources, const struct owner *owner)
@@ -382,10 +405,12 @@ static int find_files(struct jit_sources *sources)
 /* Read what is new in lists. */
 static int read_lists(struct jit_sources *sources)
 {
-	const uint64_t age_ns = process_age_ns(sources->process);
+	const uint64_t first_ns = start_ns(process_age_ns(sources->process), CLOCK_MONOTONIC);
+	const uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+	int err = gdb_jit_read(sources->gdb_jit, sources->map, first_ns, now_ns);
 
-	return gdb_jit_read(sources->gdb_jit, sources->map, start_ns(age_ns, CLOCK_MONOTONIC),
-			    clock_ns(CLOCK_MONOTONIC));
+	return err ? err
+		   : libunwind_jit_read(sources->libunwind_jit, sources->map, first_ns, now_ns);
 }
 
 int jit_sources_refresh(struct jit_sources *sources, bool is_final)

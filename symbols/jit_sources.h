@@ -5,8 +5,8 @@
  *
  * Jitdumps are the files jit-NUMBER.dump that it has mapped executable, as who writes one does
  * for it to be found; the perf map is /tmp/perf-PID.map, below its root and with its id in its own
- * namespace. The list for debuggers is in its memory. What a process has from before a fork only
- * the files of its ancestors tell: up to the time of the fork they count, too,
+ * namespace. The lists for debuggers and for libunwind are in its memory. What a process has from
+ * before a fork only the files of its ancestors tell: up to the time of the fork they count, too,
  * which the kernel tells by hundredths of a second.
  *
  * A file in a folder that everybody writes to is read only if it is a regular one, no link, and

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Any bytes as the memory of a program that keeps a list for libunwind in it: of the first half as
+ * it was at one look, then with the second half in its place.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "symbols/libunwind_jit.h"
+#include "tests/support/fake_memory.h"
+
+#define LIST_ADDR 0x10000
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool promise)
+{
+	if (!promise)
+		abort();
+}
+
+static void look(struct libunwind_jit *jit, struct jit_map *map, uint64_t now_ns)
+{
+	uint32_t nr_codes;
+	const struct jit_code *codes;
+
+	require(!libunwind_jit_read(jit, map, 1, now_ns));
+	codes = jit_map_codes(map, &nr_codes);
+	for (uint32_t i = 0; i < nr_codes; i++)
+		require(codes[i].nr_bytes && codes[i].name[0] &&
+			strlen(codes[i].name) <= LIBUNWIND_JIT_MAX_NAME_BYTES &&
+			codes[i].start_addr + codes[i].nr_bytes > codes[i].start_addr);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const size_t half = size / 2;
+	struct libunwind_jit *jit;
+	struct jit_map *map;
+	struct fake_memory fake;
+
+	if (!half)
+		return 0;
+	fake_memory_init(&fake);
+	jit = libunwind_jit_create(&fake.memory);
+	map = jit_map_create();
+	fake_memory_map_bytes(&fake, LIST_ADDR, data, half);
+	(void)libunwind_jit_add_list(jit, LIST_ADDR);
+	(void)libunwind_jit_add_function(jit, LIST_ADDR);
+	look(jit, map, 10);
+	fake_memory_write(&fake, LIST_ADDR, data + half, half);
+	look(jit, map, 20);
+	look(jit, map, 30);
+	libunwind_jit_destroy(jit);
+	jit_map_destroy(map);
+	fake_memory_done(&fake);
+	return 0;
+}
