@@ -27,7 +27,7 @@ static const char help[] =
 	"\n"
 	"  -n, --native     also the C frames, where they belong between those of Python: of\n"
 	"                   threads that wait, and of those that run if the kernel lets us\n"
-	"                   copy their stacks (3.12+), for which it takes a tenth of a second\n"
+	"                   copy their stacks (3.11+), for which it takes a tenth of a second\n"
 	"      --source     the source of each line, with marks where its expression is (3.11+),\n"
 	"                   as far as the file was not changed since the process was started\n"
 	"      --json       one JSON object, frames outermost first\n"

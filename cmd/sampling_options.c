@@ -49,7 +49,7 @@ static const char options_help[] =
 	"      --gc, --no-gc      a frame <GC> where garbage is collected, or none (default:\n"
 	"                         --gc)\n"
 	"  -n, --native           C frames, too, between those of Python (threads that\n"
-	"                         run: 3.12 and newer)\n"
+	"                         run: 3.11 and newer)\n"
 	"      --trampolines      with -n: those of -X perf, through which CPython calls each\n"
 	"                         Python function, as frames of their own\n"
 	"      --kernel           with -n: the kernel's functions, too, where a thread that\n"

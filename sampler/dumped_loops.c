@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "sampler/dumped_loops.h"
 
-#include "sampler/entry_frame.h"
+#include <stdlib.h>
+
+#include "procmem/cleanup.h"
+#include "sampler/python/loop_entries.h"
 
 /* Frames of a stack's end that are taken for the one that runs, while that is learnt. */
 enum { MAX_CANDIDATES = 32 };
@@ -9,21 +12,15 @@ enum { MAX_CANDIDATES = 32 };
 /* So much of what a loop has called is compared: a call or two of C. */
 enum { MAX_STILL_BYTES = 2048 };
 
-static const struct py_offsets *offsets_of(const struct dumped_stack *stack)
-{
-	return &stack->codes->build->offsets;
-}
-
 /* Note what of a C frame is none of its loop's. */
 static void find_others(const struct dumped_stack *stack, remote_addr lookup_addr,
-			struct loop_frame *frame)
+			remote_addr link_addr, struct loop_frame *frame)
 {
-	const remote_addr entry_addr = frame->cfa - stack->places->entry_distance_bytes;
 	const struct cfi_section *section;
 	const struct unwind_rule *rule =
 		unwind_modules_find(stack->natives->modules, lookup_addr, &section);
 
-	frame->other_addrs[frame->nr_others++] = entry_addr + offsets_of(stack)->frame.previous;
+	frame->other_addrs[frame->nr_others++] = link_addr;
 	for (uint32_t i = 0; rule && i < rule->nr_saves; i++)
 		if (rule->saves[i].kind == CFI_AT_CFA)
 			frame->other_addrs[frame->nr_others++] =
@@ -90,7 +87,7 @@ static void describe(const struct dumped_stack *stack, size_t index, size_t firs
 	loop->is_in_jit = executor < natives->nr_frames;
 	loop->lookup_addr = index > 0 ? natives->frames[index].lookup_addr : 0;
 	loop->inner_sp = index > 0 ? natives->frames[index - 1].sp : 0;
-	find_others(stack, natives->frames[index].lookup_addr, &loop->frame);
+	find_others(stack, natives->frames[index].lookup_addr, loop->entry.link_addr, &loop->frame);
 	if (!loop->is_in_jit)
 		return;
 	/* That has the loop's things in registers of its own. */
@@ -98,6 +95,14 @@ static void describe(const struct dumped_stack *stack, size_t index, size_t firs
 	loop->frame.registers = &natives->registers[executor];
 	loop->frame.pc_addr = natives->frames[executor].pc;
 	loop->frame.sp = loop->frame.cfa;
+}
+
+/* Whether the loop that was found last does not name another one than that. */
+static bool may_be_next(const struct dumped_loops *loops, remote_addr entry_addr)
+{
+	const struct dumped_loop *inner = loops->nr ? &loops->loops[loops->nr - 1] : NULL;
+
+	return !inner || !inner->entry.outer_addr || inner->entry.outer_addr == entry_addr;
 }
 
 void dumped_loops_find(const struct dumped_stack *stack, struct dumped_loops *loops)
@@ -113,9 +118,8 @@ void dumped_loops_find(const struct dumped_stack *stack, struct dumped_loops *lo
 		loop->frame = loop_frame(stack, i);
 		loop->entry_addr = loop->frame.cfa - distance_bytes;
 		if (!loop->frame.cfa || loop->entry_addr < loop->frame.sp ||
-		    loop->entry_addr >= loop->frame.cfa ||
-		    !entry_frame_read(stack->codes, stack->window, loop->entry_addr,
-				      &loop->previous))
+		    loop->entry_addr >= loop->frame.cfa || !may_be_next(loops, loop->entry_addr) ||
+		    !dumped_entry_read(stack, loop->entry_addr, &loop->entry))
 			continue;
 		describe(stack, i, first, loop);
 		first = i + 1;
@@ -168,15 +172,19 @@ static const struct unwind_frame *find_native(const struct dumped_stack *stack, 
 	return NULL;
 }
 
-/* By what frames of the later look were called by. Loops that are older than the copy are in both. */
+/* By the loops of the later look: those that are older than the copy are in both. */
 static void learn_entries(const struct dumped_stack *stack)
 {
-	for (uint32_t i = 0; i < stack->late->nr_frames; i++) {
-		const remote_addr addr = stack->late->frames[i].previous;
-		const struct unwind_frame *frame = find_native(stack, addr);
-		remote_addr previous;
+	cleanup_free struct loop_entry *entries = NULL;
 
-		if (frame && entry_frame_read(stack->codes, stack->window, addr, &previous))
+	if (loop_entries_read(stack->codes, stack->thread_addr, stack->late, true, &entries))
+		return;
+	for (uint32_t i = 0; i < stack->late->nr_frames; i++) {
+		const remote_addr addr = entries[i].c_addr;
+		const struct unwind_frame *frame = addr ? find_native(stack, addr) : NULL;
+		struct dumped_entry entry;
+
+		if (frame && dumped_entry_read(stack, addr, &entry))
 			loop_places_vote_entry(stack->places, (uint32_t)(frame->cfa - addr));
 	}
 }
@@ -191,7 +199,7 @@ static void vote_upwards(const struct dumped_stack *stack, const struct dumped_l
 		if (!frame->code->foreign)
 			loop_places_vote(stack->places, &loop->frame, frame->addr,
 					 frame->code->code_start_addr, frame->code->code_end_addr);
-		if (frame->previous == loop->entry_addr)
+		if (frame->previous == loop->entry.caller_addr)
 			break;
 	}
 }
@@ -221,5 +229,5 @@ void dumped_loops_learn(const struct dumped_stack *stack)
 	if (loops.nr && stack->late->nr_frames)
 		vote_upwards(stack, &loops.loops[0], stack->late->nr_frames - 1, MAX_CANDIDATES);
 	for (uint32_t i = 1; i < loops.nr; i++)
-		vote_caller(stack, &loops.loops[i], loops.loops[i - 1].previous);
+		vote_caller(stack, &loops.loops[i], loops.loops[i - 1].entry.previous);
 }

@@ -5,13 +5,14 @@
  */
 #pragma once
 
+#include "sampler/dumped_entry.h"
 #include "sampler/dumped_stack.h"
 
 /* One call of the loop. */
 struct dumped_loop {
 	struct loop_frame frame;
+	struct dumped_entry entry;
 	remote_addr entry_addr;
-	remote_addr previous;	 /* the Python frame that called into C; 0 of the outermost one */
 	remote_addr lookup_addr; /* of the call that it is in; 0: it is the innermost C frame */
 	remote_addr inner_sp;	 /* of the C frame that it has called; 0: likewise */
 	bool is_lone;	/* called through a trampoline: then it runs one frame and no other */
@@ -23,7 +24,7 @@ struct dumped_loops {
 	uint32_t nr;
 };
 
-/* Find them, as soon as it is known where loops have their entry frames. */
+/* Find them, as soon as it is known where loops have their entries. */
 void dumped_loops_find(const struct dumped_stack *stack, struct dumped_loops *loops);
 
 /*

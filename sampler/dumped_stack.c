@@ -21,6 +21,7 @@ struct activation {
 	const struct dumped_stack *stack;
 	struct frame_walk walk;
 	remote_addr entry_addr;
+	remote_addr caller_addr;     /* what the first one names as its caller */
 	remote_addr leaf_addr;	     /* of the frame that the loop runs; 0: not known */
 	remote_addr next_instr_addr; /* 0: not known */
 	bool is_lone;
@@ -60,7 +61,7 @@ static struct frame_words words_at(const struct dumped_stack *stack, remote_addr
 	};
 }
 
-/* Append a frame whose caller is known. 0; -ENOENT (it cannot be), -ENOMEM, … */
+/* Append a frame whose caller is known: of the loop's first one its entry is told. 0; -ENOENT (it cannot be), -ENOMEM, … */
 static int append(struct activation *activation, remote_addr addr, remote_addr previous,
 		  const struct frame_words *words)
 {
@@ -71,7 +72,7 @@ static int append(struct activation *activation, remote_addr addr, remote_addr p
 	if (err)
 		return is_no_frame(err);
 	/* It runs or calls in the copy, whatever it does by now. */
-	running.previous = previous;
+	running.previous = previous == activation->caller_addr ? activation->entry_addr : previous;
 	running.stacktop = INT_MAX;
 	err = walk_append(&activation->walk, addr, &running, code);
 	if (err)
@@ -99,7 +100,7 @@ static int append_late(struct activation *activation, const struct walked_frame 
  */
 static int append_tiles(struct activation *activation, remote_addr *ret_previous)
 {
-	remote_addr previous = activation->entry_addr;
+	remote_addr previous = activation->caller_addr;
 	remote_addr addr = activation->top_addr;
 
 	while (addr && addr < activation->leaf_addr) {
@@ -123,11 +124,11 @@ static int append_callers(struct activation *activation, const struct walked_fra
 {
 	const struct walked_frame *chain[MAX_CHAIN];
 	const struct walked_frame *frame = leaf;
-	remote_addr previous = activation->entry_addr;
+	remote_addr previous = activation->caller_addr;
 	uint32_t nr = 0;
 	int err = 0;
 
-	while (frame->previous != activation->entry_addr) {
+	while (frame->previous != activation->caller_addr) {
 		frame = find_late(activation->stack, frame->previous);
 		if (!frame || nr == MAX_CHAIN)
 			return -ENOENT;
@@ -147,7 +148,7 @@ static int append_hole(struct activation *activation, remote_addr *ret_previous)
 	const struct frame_words words = {.previous = activation->entry_addr,
 					  .owner = OWNED_BY_GENERATOR};
 
-	*ret_previous = activation->entry_addr;
+	*ret_previous = activation->caller_addr;
 	return walk_append(&activation->walk, activation->entry_addr, &words,
 			   activation->stack->hole);
 }
@@ -164,7 +165,7 @@ static int append_between(struct activation *activation, const struct walked_fra
 	const remote_addr top_addr = activation->top_addr;
 	int err;
 
-	*ret_previous = activation->entry_addr;
+	*ret_previous = activation->caller_addr;
 	if (activation->is_lone)
 		return 0;
 	err = activation->leaf_addr ? append_tiles(activation, ret_previous) : -ENOENT;
@@ -238,6 +239,8 @@ static remote_addr choose_leaf(const struct activation *activation, const struct
 	const struct loop_places *places = activation->stack->places;
 	remote_addr addr, first_addr = 0;
 
+	if (loop->entry.leaf_addr)
+		return loop->entry.leaf_addr;
 	for (uint32_t rank = 0; rank < LOOP_PLACES_RANKS; rank++) {
 		if (!loop_places_frame(places, &loop->frame, rank, &addr))
 			continue;
@@ -308,9 +311,10 @@ static bool is_idle(const struct dumped_stack *stack, const struct dumped_loops 
 		return true;
 	if (loops->nr < 2 || inner->frame.kind != LOOP_RUNS)
 		return false;
-	if (loop_places_frame(stack->places, &outer->frame, 0, &addr) && addr != inner->previous)
+	if (loop_places_frame(stack->places, &outer->frame, 0, &addr) &&
+	    addr != inner->entry.previous)
 		return true;
-	return has_in_place(stack, inner, loop_places_frame, inner->previous) &&
+	return has_in_place(stack, inner, loop_places_frame, inner->entry.previous) &&
 	       loop_places_next_instr(stack->places, &outer->frame, 0, &addr) &&
 	       has_in_place(stack, inner, loop_places_next_instr, addr);
 }
@@ -321,7 +325,7 @@ static remote_addr find_start(const struct dumped_stack *stack, const struct dum
 	const struct frame_list *late = stack->late;
 
 	for (uint32_t i = 0; i < late->nr_frames; i++)
-		if (late->frames[i].previous == outermost->entry_addr)
+		if (late->frames[i].previous == outermost->entry.caller_addr)
 			return late->frames[i].addr;
 	return 0;
 }
@@ -338,9 +342,10 @@ static int begin_activation(struct activation *activation, const struct dumped_l
 	int err = 0;
 
 	activation->entry_addr = loop->entry_addr;
+	activation->caller_addr = loop->entry.caller_addr;
 	activation->is_lone = loop->is_lone;
 	activation->is_late_enough = inner || loop->is_in_jit;
-	activation->leaf_addr = inner ? inner->previous : choose_leaf(activation, loop);
+	activation->leaf_addr = inner ? inner->entry.previous : choose_leaf(activation, loop);
 	activation->next_instr_addr = 0;
 	if (!loop->is_in_jit)
 		err = choose_next_instr(activation, loop, &activation->next_instr_addr);

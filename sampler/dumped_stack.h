@@ -4,9 +4,9 @@
  * told by the copy, and not by a later look, at which a program that calls and returns every
  * microsecond has long moved on.
  *
- * Each call of the interpreter's loop is a C frame of the copy, with an entry frame inside
- * (loop_places.h). Exact are, in the copy: which loops there are; the Python frame that called
- * into C, as the next loop's entry frame names it; the next instruction of each loop, which
+ * Each call of the interpreter's loop is a C frame of the copy, with an entry inside
+ * (dumped_entry.h). Exact are, in the copy: which loops there are; the Python frame that called
+ * into C, as the next loop's entry names it; the next instruction of each loop, which
  * tells the function. What is not in the copy are the frames between that the loop runs without
  * calling itself. They lie in the thread's data stack, each as long as its code object says:
  * where one begins exactly where the one before ends, none is between. Where there are some
@@ -31,6 +31,7 @@ struct dumped_stack {
 	struct loop_places *places;
 	struct code_index *index;
 	struct code_cache *codes;
+	remote_addr thread_addr;	/* the thread state */
 	const struct code_clock *clock; /* copied behind the copy */
 	const struct frame_list *late;	/* the thread's stack of a moment later; empty: not known */
 	struct code *hole;		/* foreign: stands where frames may be missing */
@@ -38,8 +39,8 @@ struct dumped_stack {
 
 /*
  * The frames into list, outermost first, with previous that tells where each loop begins, as
- * loop_entries_read() wants it, and *ret_nr_holes holes among them. 0; -EAGAIN (where loops have
- * their entry frames has not been learnt), -E2BIG, -ENOMEM, -ESRCH, -EPERM.
+ * loop_entries_read() wants it of a copy, and *ret_nr_holes holes among them. 0; -EAGAIN (where loops have
+ * their entries has not been learnt), -E2BIG, -ENOMEM, -ESRCH, -EPERM.
  */
 int dumped_stack_frames(const struct dumped_stack *stack, struct frame_list *list,
 			uint32_t *ret_nr_holes);

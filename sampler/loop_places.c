@@ -127,7 +127,11 @@ void loop_places_vote(struct loop_places *places, const struct loop_frame *frame
 		      remote_addr code_end_addr)
 {
 	const struct wanted the_frame = {.start = frame_addr, .end = frame_addr + 1};
-	const struct wanted next_instr = {.start = code_start_addr,
+	/*
+	 * The start of the code is no next instruction but of a frame that has just begun: 3.11's
+	 * loop keeps that of the first code that it ran (first_instr).
+	 */
+	const struct wanted next_instr = {.start = code_start_addr + 1,
 					  .end = code_end_addr,
 					  .not_near_addr = frame->outer_instr_addr};
 

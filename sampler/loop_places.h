@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Where the interpreter's loop keeps what it works with, in a copy of its C frame: learnt, as
- * each compiler puts it elsewhere. The frame that the loop has of its own since 3.12
- * (loop_entries.h) lies at the same distance from the end of the C frame in all calls: it tells
- * which C frames are loops. The Python frame that runs and its next instruction are in a
+ * each compiler puts it elsewhere. The entry that the loop has there (dumped_entry.h) lies at the
+ * same distance from the end of the C frame in all calls: it tells which C frames are loops. The Python frame that runs and its next instruction are in a
  * register or in a slot, told by many copies of which that frame is known otherwise.
  *
  * What is learnt is a guess that every stack still has to prove.
@@ -39,7 +38,7 @@ struct loop_frame {
 	struct stack_window *window;
 	remote_addr sp, cfa;
 	remote_addr pc_addr; /* of its next instruction */
-	/* Words that are no place: saved registers of the caller, the link of the entry frame. */
+	/* Words that are no place: saved registers of the caller, the link of the entry. */
 	remote_addr other_addrs[NR_REGISTERS + 1];
 	uint32_t nr_others;
 	/*
@@ -79,7 +78,7 @@ struct loop_places {
 	struct loop_sites next_instr_sites;
 };
 
-/* Vote for how far below the end of its C frame a loop has its entry frame. */
+/* Vote for how far below the end of its C frame a loop has its entry. */
 void loop_places_vote_entry(struct loop_places *places, uint32_t distance_bytes);
 
 /*

@@ -8,6 +8,7 @@
 #include "procmem/cleanup.h"
 #include "procmem/maps.h"
 #include "procmem/task.h"
+#include "sampler/dumped_entry.h"
 #include "sampler/dumped_loops.h"
 #include "sampler/dumped_stack.h"
 #include "sampler/python/loop_entries.h"
@@ -200,7 +201,7 @@ static int hand_on(struct sampler_natives *natives, const struct snapshot_thread
 	sampled->list = natives->list;
 	sampled->nr_shown = 0;
 	sampled->trimmed = false; /* the later look may be, which is not shown */
-	detail_sink_init(&detailed, &sampler->codes, thread->ref.addr, &sampled->list, NULL,
+	detail_sink_init(&detailed, &sampler->codes, LOOP_ENTRIES_COPIED, &sampled->list, NULL,
 			 &natives->merge.sink);
 	err = sampler_thread_emit(sampler, thread, (struct sample){.time_ns = now_ns},
 				  &detailed.sink);
@@ -210,30 +211,38 @@ static int hand_on(struct sampler_natives *natives, const struct snapshot_thread
 	return err;
 }
 
-/* The sample of a dump that was unwound. */
-static int take_stack(struct sampler_natives *natives, struct snapshot_thread *thread,
-		      const struct frame_list *late, struct stack_window *window, uint64_t now_ns)
+/* What is known of a thread whose stack is in window. */
+static struct dumped_stack dumped_stack_of(struct sampler_natives *natives,
+					   const struct snapshot_thread *thread,
+					   struct stack_window *window,
+					   const struct frame_list *late)
 {
-	struct sampler *sampler = natives->options.sampler;
-	const struct dumped_stack stack = {
+	return (struct dumped_stack){
 		.natives = &natives->stacks,
 		.window = window,
 		.now = &natives->waiting.window,
 		.places = &natives->places,
 		.index = &natives->index,
-		.codes = &sampler->codes,
+		.codes = &natives->options.sampler->codes,
+		.thread_addr = thread->ref.addr,
 		.clock = &thread->clock,
 		.late = late,
 		.hole = &natives->hole,
 	};
+}
+
+/* The sample of a dump that was unwound. */
+static int take_stack(struct sampler_natives *natives, struct snapshot_thread *thread,
+		      const struct dumped_stack *stack, uint64_t now_ns)
+{
 	uint32_t nr_holes;
-	int err = index_codes(natives, stack.late);
+	int err = index_codes(natives, stack->late);
 
 	if (err)
 		return err;
-	stack_window_forget(stack.now);
-	dumped_loops_learn(&stack);
-	err = dumped_stack_frames(&stack, &natives->list, &nr_holes);
+	stack_window_forget(stack->now);
+	dumped_loops_learn(stack);
+	err = dumped_stack_frames(stack, &natives->list, &nr_holes);
 	natives->stats.nr_unlearnt += err == -EAGAIN;
 	if (err)
 		return err;
@@ -255,6 +264,7 @@ static int take_dump(struct sampler_natives *natives, const struct perf_dump *du
 	};
 	static const struct frame_list not_known;
 	const struct frame_list *late = &not_known;
+	struct dumped_stack stack;
 	int err;
 
 	if (!thread) {
@@ -270,9 +280,10 @@ static int take_dump(struct sampler_natives *natives, const struct perf_dump *du
 	native_stacks_unwind(&natives->stacks, &registers, &window, SAMPLER_NATIVES_MAX_FRAMES);
 	native_stacks_enter_kernel(&natives->stacks, dump->kernel_addrs, dump->nr_kernel_addrs);
 	judge_maps(natives);
-	stack_bridge_learn(&natives->stacks, &window, &natives->places, &sampler->codes, late);
-	stack_bridge_cross(&natives->stacks, &window, &natives->places, &sampler->codes);
-	return take_stack(natives, thread, late, &window, now_ns);
+	stack = dumped_stack_of(natives, thread, &window, late);
+	stack_bridge_learn(&stack);
+	stack_bridge_cross(&stack);
+	return take_stack(natives, thread, &stack, now_ns);
 }
 
 int sampler_natives_take(struct sampler_natives *natives, uint64_t now_ns)
@@ -322,7 +333,9 @@ static int unwind_waiting(struct sampler_natives *natives, struct snapshot_threa
 			  const struct task_place *place)
 {
 	const struct sampler_natives_options *options = &natives->options;
-	const pid_t tid = options->sampler->threads[thread->slot].info->tid;
+	const struct sampled_thread *sampled = &options->sampler->threads[thread->slot];
+	const struct dumped_stack stack =
+		dumped_stack_of(natives, thread, &natives->waiting.window, &sampled->list);
 	struct waiting_loops loops;
 	struct task_place again;
 	int err = look_at(options->sampler, thread);
@@ -335,9 +348,8 @@ static int unwind_waiting(struct sampler_natives *natives, struct snapshot_threa
 	waiting_stacks_unwind(&natives->waiting, place, &loops);
 	free(loops.addrs);
 	judge_maps(natives);
-	stack_bridge_cross(&natives->stacks, &natives->waiting.window, &natives->places,
-			   &options->sampler->codes);
-	err = task_read_place(options->process, tid, &again);
+	stack_bridge_cross(&stack);
+	err = task_read_place(options->process, sampled->info->tid, &again);
 	return err || again.sp_addr != place->sp_addr || again.pc_addr != place->pc_addr ? -EAGAIN
 											 : 0;
 }
@@ -460,7 +472,6 @@ static void judge_kernel(const struct sampler_natives *natives, struct message *
 static int open_events(struct sampler_natives *natives, struct message *ret_why)
 {
 	const struct sampler_natives_options *options = &natives->options;
-	const struct py_build *build = options->sampler->build;
 	const struct perf_events_options events = {
 		.period_ns = options->period_ns,
 		.max_stack_bytes = SAMPLER_NATIVES_STACK_BYTES,
@@ -468,8 +479,8 @@ static int open_events(struct sampler_natives *natives, struct message *ret_why)
 	};
 	int err;
 
-	if (build->traits.frames_on_heap || build->offsets.frame.is_entry != OFFSET_ABSENT) {
-		message_set(ret_why, "CPython before 3.12 does not tell where in the C stack its "
+	if (!dumped_entry_is_told(options->sampler->build)) {
+		message_set(ret_why, "CPython before 3.11 does not tell where in the C stack its "
 				     "frames are while it runs");
 		return 0;
 	}

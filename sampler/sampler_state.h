@@ -268,7 +268,7 @@ struct frame_detail frame_detail_of(const struct code_cache *codes,
 struct detail_sink {
 	struct sample_sink sink;
 	const struct code_cache *codes;	   /* borrowed */
-	remote_addr thread_addr;	   /* the thread state */
+	remote_addr thread_addr;	   /* as loop_entries_read() takes it */
 	const struct frame_list *list;	   /* borrowed */
 	struct variable_reader *variables; /* borrowed; NULL: not wanted */
 	struct sample_sink *next;	   /* borrowed */

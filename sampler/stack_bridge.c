@@ -1,31 +1,36 @@
 /* SPDX-License-Identifier: MIT */
 #include "sampler/stack_bridge.h"
 
-#include "sampler/entry_frame.h"
+#include <stdlib.h>
+
+#include "procmem/cleanup.h"
+#include "sampler/dumped_entry.h"
+#include "sampler/python/loop_entries.h"
 
 /* Holes in one stack: recursions through a kernel have one a call. */
 enum { MAX_HOLES = 256 };
 
 /*
- * Entry frames behind a hole that are tried: an older call may have left one in what a C function
+ * Entries behind a hole that are tried: an older call may have left one in what a C function
  * has not used of its frame; its return address leads into nothing then.
  */
 enum { MAX_CANDIDATES = 8 };
 
-/* An entry frame is so far from its loop's return address at most: 3.12's is 144 bytes. */
+/* An entry is so far from its loop's return address at most: 3.12's is 144 bytes. */
 enum { MAX_DISTANCE_BYTES = 1024, WORD_BYTES = 8 };
 
-/* Whether the stack is whole from the first return address above an entry frame on. */
-static bool find_distance(struct native_stacks *natives, struct stack_window *window,
-			  remote_addr entry_addr, uint32_t *ret_distance_bytes)
+/* Whether the stack is whole from the first return address above an entry on. */
+static bool find_distance(const struct dumped_stack *stack, remote_addr entry_addr,
+			  uint32_t *ret_distance_bytes)
 {
+	struct native_stacks *natives = stack->natives;
 	const size_t nr_frames = natives->nr_frames;
 
 	for (uint32_t bytes = 2 * WORD_BYTES; bytes <= MAX_DISTANCE_BYTES; bytes += WORD_BYTES) {
 		const struct native_anchor anchor = {.addr = entry_addr, .cfa = entry_addr + bytes};
 		bool is_whole;
 
-		if (native_stacks_go_on(natives, &anchor, window))
+		if (native_stacks_go_on(natives, &anchor, stack->window))
 			continue;
 		is_whole = natives->is_whole;
 		native_stacks_go_back(natives, nr_frames);
@@ -35,53 +40,53 @@ static bool find_distance(struct native_stacks *natives, struct stack_window *wi
 	return false;
 }
 
-void stack_bridge_learn(struct native_stacks *natives, struct stack_window *window,
-			struct loop_places *places, const struct code_cache *codes,
-			const struct frame_list *late)
+void stack_bridge_learn(const struct dumped_stack *stack)
 {
-	if (places->entry_distance_bytes || natives->is_whole)
+	cleanup_free struct loop_entry *entries = NULL;
+
+	if (stack->places->entry_distance_bytes || stack->natives->is_whole ||
+	    loop_entries_read(stack->codes, stack->thread_addr, stack->late, true, &entries))
 		return;
-	for (uint32_t i = late->nr_frames; i-- > 0;) {
-		const remote_addr addr = late->frames[i].previous;
-		remote_addr previous;
+	for (uint32_t i = stack->late->nr_frames; i-- > 0;) {
+		struct dumped_entry entry;
 		uint32_t distance_bytes;
 
-		if (!entry_frame_read(codes, window, addr, &previous))
+		if (!entries[i].c_addr || !dumped_entry_read(stack, entries[i].c_addr, &entry))
 			continue;
-		if (find_distance(natives, window, addr, &distance_bytes))
-			loop_places_vote_entry(places, distance_bytes);
+		if (find_distance(stack, entries[i].c_addr, &distance_bytes))
+			loop_places_vote_entry(stack->places, distance_bytes);
 		return;
 	}
 }
 
-static bool cross_one(struct native_stacks *natives, struct stack_window *window,
-		      const struct loop_places *places, const struct code_cache *codes)
+static bool cross_one(const struct dumped_stack *stack)
 {
+	const struct native_stacks *natives = stack->natives;
 	remote_addr addr = natives->frames[natives->nr_frames - 1].sp;
 
 	for (uint32_t i = 0; i < MAX_CANDIDATES; i++) {
 		remote_addr entry_addr;
 		struct native_anchor anchor;
 
-		if (!entry_frame_find(codes, window, addr, &entry_addr))
+		if (!dumped_entry_find(stack, addr, &entry_addr))
 			return false;
 		anchor = (struct native_anchor){
 			.addr = entry_addr,
-			.cfa = entry_addr + places->entry_distance_bytes,
-			.lookup_addr = places->lookup_addr,
+			.cfa = entry_addr + stack->places->entry_distance_bytes,
+			.lookup_addr = stack->places->lookup_addr,
 		};
-		if (!native_stacks_go_on(natives, &anchor, window))
+		if (!native_stacks_go_on(stack->natives, &anchor, stack->window))
 			return true;
 		addr = entry_addr + 1;
 	}
 	return false;
 }
 
-void stack_bridge_cross(struct native_stacks *natives, struct stack_window *window,
-			const struct loop_places *places, const struct code_cache *codes)
+void stack_bridge_cross(const struct dumped_stack *stack)
 {
-	for (uint32_t i = 0; places->entry_distance_bytes && !natives->is_whole && i < MAX_HOLES;
-	     i++)
-		if (!cross_one(natives, window, places, codes))
+	if (!stack->places->entry_distance_bytes)
+		return;
+	for (uint32_t i = 0; !stack->natives->is_whole && i < MAX_HOLES; i++)
+		if (!cross_one(stack))
 			return;
 }

@@ -128,8 +128,10 @@ static int place_by_cframes(const struct code_cache *codes, remote_addr thread_a
 /*
  * Whether the caller of a frame that the loop is called for is in the C stack, and not in the list.
  */
-static bool has_entry_frames(const struct py_build *build)
+static bool has_entry_frames(const struct py_build *build, remote_addr thread_addr)
 {
+	if (thread_addr == LOOP_ENTRIES_COPIED)
+		return true;
 	return !build->traits.frames_on_heap && build->offsets.frame.is_entry == OFFSET_ABSENT;
 }
 
@@ -145,14 +147,14 @@ static bool says_entry(const struct code_cache *codes, const struct walked_frame
 }
 
 /* Say of the frame at index of the list what it says itself. */
-static struct loop_entry entry_at(const struct code_cache *codes, const struct frame_list *list,
-				  uint32_t index)
+static struct loop_entry entry_at(const struct code_cache *codes, remote_addr thread_addr,
+				  const struct frame_list *list, uint32_t index)
 {
 	const struct walked_frame *frame = &list->frames[index];
 
 	if (codes->build->traits.frames_on_heap)
 		return (struct loop_entry){.is_entry = true};
-	if (!has_entry_frames(codes->build))
+	if (!has_entry_frames(codes->build, thread_addr))
 		return (struct loop_entry){.is_entry = says_entry(codes, frame)};
 	if (index && frame->previous == list->frames[index - 1].addr)
 		return (struct loop_entry){.is_entry = false};
@@ -169,8 +171,8 @@ int loop_entries_read(const struct code_cache *codes, remote_addr thread_addr,
 	if (!entries)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < list->nr_frames; i++)
-		entries[i] = entry_at(codes, list, i);
-	if (!has_entry_frames(codes->build) &&
+		entries[i] = entry_at(codes, thread_addr, list, i);
+	if (!has_entry_frames(codes->build, thread_addr) &&
 	    codes->build->offsets.cframe.previous != OFFSET_ABSENT)
 		err = place_by_cframes(codes, thread_addr, list, is_whole, entries);
 	if (!err)

@@ -19,9 +19,13 @@ struct loop_entry {
 	remote_addr c_addr; /* of the structure in the loop's C frame; 0: not told */
 };
 
+/* What stands for the thread state of a list that dumped_stack_frames() has made. */
+#define LOOP_ENTRIES_COPIED ((remote_addr)0)
+
 /*
  * *ret_entries has one for each frame of the list, allocated; free() it. thread_addr is its
- * thread state; is_whole: the list goes down to the outermost frame. What cannot be read is not
+ * thread state; or LOOP_ENTRIES_COPIED: of each call the first frame has c_addr for its caller, in
+ * every version. is_whole: the list goes down to the outermost frame. What cannot be read is not
  * told. 0; -ENOMEM, -ESRCH, -EPERM.
  */
 int loop_entries_read(const struct code_cache *codes, remote_addr thread_addr,

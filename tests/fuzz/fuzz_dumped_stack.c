@@ -27,7 +27,7 @@ enum { CHANGE_BYTES = 12, MAX_CHANGES = 128, MAX_STACK = 64 };
 /* Code of no file: the first page has a trampoline. */
 enum { BARE_ADDR = 0x60000, BARE_BYTES = 0x10000 };
 
-/* Loops have frames of LOOP_BYTES, with their entry frame so far from the end. */
+/* Loops have frames of LOOP_BYTES, with their entry so far from the end. */
 enum { LOOP_BYTES = 0x200, DISTANCE = 0x100, STACK_BYTES = 0x800 };
 
 /* What is known before anything is learnt: bits of the second byte. */
@@ -134,17 +134,30 @@ static void put(struct world *world, remote_addr addr, uint64_t value)
 	memcpy(world->stack + (addr - STACK_ADDR), &value, sizeof(value));
 }
 
-/* A loop whose C frame begins at sp; what its caller had in its registers is of the frame at index. */
-static void put_loop(struct world *world, remote_addr sp, remote_addr previous, remote_addr ret,
-		     unsigned int index)
+static bool has_cframes(const struct world *world)
+{
+	return world->py.minor == 11;
+}
+
+/* What a loop calls that runs the frame at index is known of by previous, or by outer_addr. */
+static void put_entry(struct world *world, remote_addr addr, remote_addr previous,
+		      remote_addr outer_addr, unsigned int index)
 {
 	const struct py_offsets *offsets = &world->py.build.offsets;
-	const remote_addr cfa = sp + LOOP_BYTES;
-	const remote_addr entry_addr = cfa - DISTANCE;
 
-	put(world, entry_addr + offsets->frame.owner, world->py.build.traits.shim_owner);
-	put(world, entry_addr + offsets->frame.executable, world->py.none_addr);
-	put(world, entry_addr + offsets->frame.previous, previous);
+	if (has_cframes(world)) {
+		put(world, addr + offsets->cframe.current_frame, frame_addr(world, index));
+		put(world, addr + offsets->cframe.previous, outer_addr);
+		return;
+	}
+	put(world, addr + offsets->frame.owner, world->py.build.traits.shim_owner);
+	put(world, addr + offsets->frame.executable, world->py.none_addr);
+	put(world, addr + offsets->frame.previous, previous);
+}
+
+/* The end of a loop's C frame: what its caller had in its registers is of the frame at index. */
+static void put_saved(struct world *world, remote_addr cfa, remote_addr ret, unsigned int index)
+{
 	put(world, cfa - 8, ret);
 	put(world, cfa - 16, frame_addr(world, index));
 	put(world, cfa - 24, world->codes[index]->code_start_addr + 8);
@@ -162,19 +175,43 @@ static void put_late(struct world *world, unsigned int index, remote_addr previo
 	require(!frame_list_append(&world->late, &frame));
 }
 
+/* What 3.11 tells of the loops by now: of all frames but g, and by the thread's cframes. */
+static void put_memory(struct world *world, remote_addr inner_addr)
+{
+	struct fake_memory *fake = &world->py.fake;
+
+	fake_memory_map_bytes(fake, STACK_ADDR, world->stack, STACK_BYTES);
+	fake_memory_map(fake, DATA_ADDR, frame_addr(world, NR_CODES) - DATA_ADDR);
+	for (unsigned int i = 0; i < NR_CODES; i++) {
+		const struct fake_frame frame = {.is_entry = i != 1};
+
+		fake_python_frame(&world->py, frame_addr(world, i), &frame);
+	}
+	fake_memory_write_u64(fake,
+			      world->dumped.thread_addr + world->py.build.offsets.thread.cframe,
+			      inner_addr);
+}
+
 /* A leaf, a loop, a C function, a loop, and the thread's first function. */
 static void put_stack(struct world *world)
 {
 	const remote_addr inner_sp = STACK_ADDR + 8, outer_sp = inner_sp + LOOP_BYTES + 8;
 	const remote_addr end = outer_sp + LOOP_BYTES;
 
+	const remote_addr inner_addr = inner_sp + LOOP_BYTES - DISTANCE;
+	const remote_addr outer_addr = end - DISTANCE;
+
 	put(world, STACK_ADDR, code_addr(LOOP));
-	put_loop(world, inner_sp, frame_addr(world, 1), code_addr(LEAF), 1);
+	put_entry(world, inner_addr, frame_addr(world, 1), outer_addr, 2);
+	put_saved(world, inner_sp + LOOP_BYTES, code_addr(LEAF), 1);
 	put(world, outer_sp - 8, code_addr(LOOP));
-	put_loop(world, outer_sp, 0, code_addr(OUTERMOST), 0);
-	put_late(world, 0, end - DISTANCE);
+	put_entry(world, outer_addr, 0, world->dumped.thread_addr, 1);
+	put_saved(world, end, code_addr(OUTERMOST), 0);
+	put_late(world, 0, has_cframes(world) ? 0 : outer_addr);
 	put_late(world, 1, frame_addr(world, 0));
-	put_late(world, 2, inner_sp + LOOP_BYTES - DISTANCE);
+	put_late(world, 2, has_cframes(world) ? frame_addr(world, 1) : inner_addr);
+	if (has_cframes(world))
+		put_memory(world, inner_addr);
 	world->registers.is_interrupted = true;
 	for (unsigned int i = 0; i < NR_REGISTERS; i++)
 		registers_set(&world->registers, i, STACK_ADDR + 8 * i);
@@ -256,15 +293,16 @@ static void world_init(struct world *world, uint32_t minor)
 	make_codes(world);
 	init_natives(world);
 	init_windows(world);
-	put_stack(world);
 	world->dumped = (struct dumped_stack){.natives = &world->natives,
 					      .window = &world->window,
 					      .places = &world->places,
 					      .index = &world->index,
 					      .codes = &world->cache,
+					      .thread_addr = fake_python_thread(&world->py, 1),
 					      .clock = &world->clock,
 					      .late = &world->late,
 					      .hole = &world->hole};
+	put_stack(world);
 }
 
 static void world_done(struct world *world)
@@ -426,10 +464,9 @@ static void look(struct world *world)
 
 	native_stacks_unwind(&world->natives, &world->registers, &world->window, MAX_STACK);
 	check_natives(world);
-	stack_bridge_learn(&world->natives, &world->window, &world->places, &world->cache,
-			   &world->late);
+	stack_bridge_learn(&world->dumped);
 	check_natives(world);
-	stack_bridge_cross(&world->natives, &world->window, &world->places, &world->cache);
+	stack_bridge_cross(&world->dumped);
 	check_natives(world);
 	merge(&world->natives, &world->late);
 	use_loops(world);
@@ -446,14 +483,14 @@ static void look(struct world *world)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const uint32_t minors[] = {12, 13, 14, 15};
+	static const uint32_t minors[] = {12, 13, 14, 15, 11};
 	struct world *world = malloc(sizeof(*world));
 
 	if (size < 2 || (size - 2) / CHANGE_BYTES > MAX_CHANGES || !world) {
 		free(world);
 		return 0;
 	}
-	world_init(world, minors[data[0] % 4]);
+	world_init(world, minors[data[0] % 5]);
 	know(world, data[1]);
 	look(world);
 	for (size_t i = 0; i < (size - 2) / CHANGE_BYTES; i++) {

@@ -13,7 +13,7 @@
 
 #if defined(__x86_64__)
 
-/* The copied stack; each C frame has FRAME_BYTES, the entry frame ends where the loop's does. */
+/* The copied stack; each C frame has FRAME_BYTES, and a loop its entry in the middle. */
 enum { STACK_ADDR = 0x7ff000, FRAME_BYTES = 0x200, NR_FRAMES = 5, DISTANCE = 0x100 };
 enum { INNER_LOOP = 1, OUTER_LOOP = 3 }; /* of the C frames, innermost first */
 enum { DATA_ADDR = 0x500000 };
@@ -62,17 +62,35 @@ static void put(struct dumped *dumped, remote_addr addr, uint64_t value)
 	memcpy(dumped->bytes + (addr - STACK_ADDR), &value, sizeof(value));
 }
 
+static bool has_cframes(const struct dumped *dumped)
+{
+	return dumped->py.minor == 11;
+}
+
 /* A loop at a C frame, whose caller is previous and which runs the frame at frame_addr. */
 static void put_loop(struct dumped *dumped, unsigned int frame, remote_addr previous,
 		     remote_addr frame_addr, const struct code *code)
 {
 	const struct py_offsets *offsets = &dumped->py.build.offsets;
 
+	registers_set(&dumped->registers[frame], REGISTER_RBX, frame_addr);
+	registers_set(&dumped->registers[frame], REGISTER_R12, code->code_start_addr + 8);
+	if (has_cframes(dumped)) {
+		put(dumped, entry_addr(frame) + offsets->cframe.current_frame, frame_addr);
+		put(dumped, entry_addr(frame) + offsets->cframe.previous,
+		    frame == OUTER_LOOP ? dumped->stack.thread_addr : entry_addr(OUTER_LOOP));
+		return;
+	}
 	put(dumped, entry_addr(frame) + offsets->frame.owner, FAKE_SHIM);
 	put(dumped, entry_addr(frame) + offsets->frame.executable, dumped->py.none_addr);
 	put(dumped, entry_addr(frame) + offsets->frame.previous, previous);
-	registers_set(&dumped->registers[frame], REGISTER_RBX, frame_addr);
-	registers_set(&dumped->registers[frame], REGISTER_R12, code->code_start_addr + 8);
+}
+
+/* What the first Python frame of a loop names as its caller. */
+static remote_addr caller_addr(const struct dumped *dumped, unsigned int frame,
+			       remote_addr previous)
+{
+	return has_cframes(dumped) ? previous : entry_addr(frame);
 }
 
 static void put_late(struct dumped *dumped, remote_addr addr, remote_addr previous,
@@ -98,7 +116,7 @@ static void learn(struct loop_votes *votes, uint32_t place)
 	votes->best[0] = place;
 }
 
-static void dumped_init(struct dumped *dumped)
+static void dumped_init_minor(struct dumped *dumped, uint32_t minor)
 {
 	static const struct function hole = {.qualname = "[unknown]"};
 	/* Where put_trampoline() puts them. */
@@ -108,7 +126,7 @@ static void dumped_init(struct dumped *dumped)
 
 	*dumped = (struct dumped){.clock = {.tick = 1, .has_next_version = true},
 				  .hole = {.function = &hole, .foreign = true}};
-	fake_python_init(&dumped->py, 14);
+	fake_python_init(&dumped->py, minor);
 	dumped->clock.interp_addr = dumped->py.interp_addr;
 	code_cache_init(&dumped->codes, &dumped->py.fake.memory, &dumped->py.build);
 	dumped->codes.nothings[dumped->codes.nr_nothings++] = dumped->py.none_addr;
@@ -136,10 +154,16 @@ static void dumped_init(struct dumped *dumped)
 		.places = &dumped->places,
 		.index = &dumped->index,
 		.codes = &dumped->codes,
+		.thread_addr = fake_python_thread(&dumped->py, 1),
 		.clock = &dumped->clock,
 		.late = &dumped->late,
 		.hole = &dumped->hole,
 	};
+}
+
+static void dumped_init(struct dumped *dumped)
+{
+	dumped_init_minor(dumped, 14);
 }
 
 static void dumped_done(struct dumped *dumped)
@@ -160,7 +184,7 @@ static void put_calls(struct dumped *dumped, bool has_g)
 
 	put_loop(dumped, OUTER_LOOP, 0, g_addr, dumped->g);
 	put_loop(dumped, INNER_LOOP, g_addr, end_of(g_addr, dumped->g), dumped->h);
-	put_late(dumped, f_addr, entry_addr(OUTER_LOOP), dumped->f);
+	put_late(dumped, f_addr, caller_addr(dumped, OUTER_LOOP, 0), dumped->f);
 	if (has_g)
 		put_late(dumped, g_addr, f_addr, dumped->g);
 }
@@ -186,11 +210,11 @@ static char *shown(struct dumped *dumped)
 /* g is gone by now, or runs still: it is known by its instruction, and that f lies before it. */
 Test(dumped_stack, frames_that_lie_one_behind_the_other)
 {
-	for (int has_g = 0; has_g < 2; has_g++) {
+	for (int i = 0; i < 4; i++) {
 		struct dumped dumped;
 
-		dumped_init(&dumped);
-		put_calls(&dumped, has_g);
+		dumped_init_minor(&dumped, i & 1 ? 11 : 14);
+		put_calls(&dumped, i & 2);
 		cr_expect(eq(str, shown(&dumped), (char *)"|f g |h "));
 		cr_expect(zero(u32, dumped.nr_holes));
 		dumped_done(&dumped);
@@ -231,6 +255,42 @@ Test(dumped_stack, what_is_not_proven_is_a_hole)
 	put_calls(&dumped, true);
 	registers_set(&dumped.registers[INNER_LOOP], REGISTER_R12, 0x1234);
 	cr_expect(eq(str, shown(&dumped), (char *)"|f g |[unknown] "));
+	dumped_done(&dumped);
+}
+
+/*
+ * 3.11: the frame that runs is told, wherever it is; and of two loops that may be, as an older call
+ * has left what the inner one has, the one is none that the other does not lead to.
+ */
+Test(dumped_stack, loops_by_cframes)
+{
+	struct dumped dumped;
+	const struct py_offsets *offsets;
+	remote_addr h_addr;
+
+	dumped_init_minor(&dumped, 11);
+	offsets = &dumped.py.build.offsets;
+	put_calls(&dumped, true);
+	h_addr = end_of(end_of(DATA_ADDR, dumped.f), dumped.g);
+	registers_set(&dumped.registers[INNER_LOOP], REGISTER_RBX, 0x1234);
+	put(&dumped, entry_addr(INNER_LOOP + 1) + offsets->cframe.current_frame, h_addr);
+	put(&dumped, entry_addr(INNER_LOOP + 1) + offsets->cframe.previous, entry_addr(OUTER_LOOP));
+	cr_expect(eq(str, shown(&dumped), (char *)"|f g |h "));
+	cr_expect(zero(u32, dumped.nr_holes));
+	cr_expect(eq(u64, dumped.list.frames[2].addr, h_addr));
+	cr_expect(eq(u64, dumped.list.frames[2].previous, entry_addr(INNER_LOOP)));
+	cr_expect(eq(u64, dumped.list.frames[0].previous, entry_addr(OUTER_LOOP)));
+
+	/* Nor is what lies further out than the outermost one. */
+	put(&dumped, entry_addr(OUTER_LOOP + 1) + offsets->cframe.current_frame, h_addr);
+	put(&dumped, entry_addr(OUTER_LOOP + 1) + offsets->cframe.previous,
+	    dumped.stack.thread_addr);
+	cr_expect(eq(str, shown(&dumped), (char *)"|f g |h "));
+
+	/* Of what is outside of the copy no frame can be told to hang on it. */
+	dumped.window.nr_bytes = OUTER_LOOP * FRAME_BYTES;
+	cr_expect(eq(str, shown(&dumped), (char *)"|[unknown] h "));
+	cr_expect(eq(u32, dumped.nr_holes, 1));
 	dumped_done(&dumped);
 }
 
@@ -377,29 +437,52 @@ Test(dumped_stack, a_loop_that_is_being_called)
 	dumped_done(&dumped);
 }
 
+/* What is told of the Python frames of the later look, and by the thread's cframes. */
+static void put_memory(struct dumped *dumped)
+{
+	const struct py_offsets *offsets = &dumped->py.build.offsets;
+	struct fake_memory *fake = &dumped->py.fake;
+
+	fake_memory_map_bytes(fake, STACK_ADDR, dumped->bytes, sizeof(dumped->bytes));
+	fake_memory_map(fake, DATA_ADDR, 0x1000);
+	fake_memory_write_u64(fake, dumped->stack.thread_addr + offsets->thread.cframe,
+			      entry_addr(INNER_LOOP));
+	for (uint32_t i = 0; i < dumped->late.nr_frames; i++) {
+		const struct fake_frame frame = {.is_entry = i != 1};
+
+		fake_python_frame(&dumped->py, dumped->late.frames[i].addr, &frame);
+	}
+}
+
 Test(dumped_stack, nothing_learnt)
 {
-	struct dumped dumped;
-	uint32_t nr_holes;
+	for (int i = 0; i < 2; i++) {
+		struct dumped dumped;
+		uint32_t nr_holes;
 
-	dumped_init(&dumped);
-	put_calls(&dumped, true);
-	memset(&dumped.places, 0, sizeof(dumped.places));
-	cr_expect(eq(int, dumped_stack_frames(&dumped.stack, &dumped.list, &nr_holes), -EAGAIN));
-	for (int i = 0; i < 20; i++)
-		dumped_loops_learn(&dumped.stack);
-	cr_expect(eq(u32, dumped.places.entry_distance_bytes, DISTANCE));
-	cr_expect(eq(str, shown(&dumped), (char *)"|f g |h "));
-	dumped_done(&dumped);
+		dumped_init_minor(&dumped, i ? 11 : 14);
+		put_calls(&dumped, true);
+		put_late(&dumped, end_of(end_of(DATA_ADDR, dumped.f), dumped.g),
+			 caller_addr(&dumped, INNER_LOOP, end_of(DATA_ADDR, dumped.f)), dumped.h);
+		if (has_cframes(&dumped))
+			put_memory(&dumped);
+		memset(&dumped.places, 0, sizeof(dumped.places));
+		cr_expect(eq(int, dumped_stack_frames(&dumped.stack, &dumped.list, &nr_holes),
+			     -EAGAIN));
+		for (int round = 0; round < 20; round++)
+			dumped_loops_learn(&dumped.stack);
+		cr_expect(eq(u32, dumped.places.entry_distance_bytes, DISTANCE));
+		cr_expect(eq(str, shown(&dumped), (char *)"|f g |h "));
+		dumped_done(&dumped);
+	}
 }
 
 /* Any bytes end in frames that hang together, and in no more than there are loops. */
-Test(dumped_stack, hostile)
+static void check_hostile(uint32_t minor)
 {
 	struct dumped dumped;
 
-	srand(1);
-	dumped_init(&dumped);
+	dumped_init_minor(&dumped, minor);
 	put_calls(&dumped, true);
 	for (int round = 0; round < 20000; round++) {
 		const uint64_t values[] = {(uint64_t)rand(),
@@ -423,6 +506,13 @@ Test(dumped_stack, hostile)
 		cr_assert(le(u32, dumped.list.nr_frames, 4 * NR_FRAMES));
 	}
 	dumped_done(&dumped);
+}
+
+Test(dumped_stack, hostile)
+{
+	srand(1);
+	check_hostile(14);
+	check_hostile(11);
 }
 
 #endif

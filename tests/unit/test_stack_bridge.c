@@ -35,6 +35,8 @@ struct bridged {
 	struct stack_window window;
 	struct registers registers;
 	struct loop_places places;
+	struct frame_list late;
+	struct dumped_stack stack;
 };
 
 static remote_addr code_addr(enum function_index function)
@@ -134,6 +136,11 @@ static void bridged_init(struct bridged *bridged)
 	bridged->window = (struct stack_window){.start = STACK_ADDR,
 						.bytes = (const uint8_t *)bridged->words,
 						.nr_bytes = sizeof(bridged->words)};
+	bridged->stack = (struct dumped_stack){.natives = &bridged->natives,
+					       .window = &bridged->window,
+					       .places = &bridged->places,
+					       .codes = &bridged->codes,
+					       .late = &bridged->late};
 	registers_set(&bridged->registers, REGISTER_SP, STACK_ADDR);
 	registers_set(&bridged->registers, REGISTER_PC, code_addr(LEAF));
 	bridged->registers.is_interrupted = true;
@@ -163,7 +170,7 @@ static const char *crossed(struct bridged *bridged)
 	size_t length = 0;
 
 	unwind(bridged);
-	stack_bridge_cross(&bridged->natives, &bridged->window, &bridged->places, &bridged->codes);
+	stack_bridge_cross(&bridged->stack);
 	for (size_t i = 0; i < natives->nr_frames; i++) {
 		const struct unwind_frame *frame = &natives->frames[i];
 		const uint64_t offset = frame->lookup_addr - (MODULE_ADDR + FAKE_MODULE_CODE_VADDR);
@@ -297,11 +304,10 @@ static void learn(struct bridged *bridged, remote_addr previous)
 {
 	struct walked_frame frames[] = {{.addr = 0x500000, .previous = previous},
 					{.addr = 0x500100, .previous = 0x500000}};
-	const struct frame_list late = {.frames = frames, .nr_frames = 2};
 
+	bridged->late = (struct frame_list){.frames = frames, .nr_frames = 2};
 	unwind(bridged);
-	stack_bridge_learn(&bridged->natives, &bridged->window, &bridged->places, &bridged->codes,
-			   &late);
+	stack_bridge_learn(&bridged->stack);
 }
 
 static uint32_t learn_often(struct bridged *bridged, remote_addr previous)
