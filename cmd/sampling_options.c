@@ -263,8 +263,9 @@ bool sampling_options_choose(struct sampling_options *options)
 		print_error("--mode cpu shows CPU times: leave out --no-cpu");
 		return false;
 	}
-	if (options->tells_kernel && !options->native) {
-		print_error("--kernel is for stacks with C frames: give -n, too");
+	if (!options->native && (options->tells_kernel || options->keeps_trampolines)) {
+		print_error("%s is for stacks with C frames: give -n, too",
+			    options->tells_kernel ? "--kernel" : "--trampolines");
 		return false;
 	}
 	if (options->native && !options->rate_is_given)

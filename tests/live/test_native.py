@@ -256,6 +256,14 @@ class NotTold(unittest.TestCase):
             with self.subTest(str(interpreter)):
                 self.check_python_alone(interpreter, "before 3.11")
 
+    def test_options_that_need_them(self):
+        for option in "--kernel", "--trampolines":
+            with self.subTest(option):
+                result = support.pysample("attach", option, os.getpid())
+                self.assertEqual(result.status, 2, result.stderr)
+                self.assertIn(option + " is for stacks with C frames: give -n, too",
+                              result.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()

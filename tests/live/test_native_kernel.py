@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """`pysample attach --native --kernel`: what a thread that runs does inside of the kernel."""
 import json
-import os
 import unittest
 
 import support
@@ -83,11 +82,6 @@ class NotTold(unittest.TestCase):
             self.assertIn("kernel.perf_event_paranoid", result.stderr)
             self.assertNotIn("kernel", kinds)
         self.assertIn("read_zeros", {frame["name"] for frame in frames})
-
-    def test_without_native(self):
-        result = support.pysample("attach", "--kernel", os.getpid())
-        self.assertEqual(result.status, 2, result.stderr)
-        self.assertIn("give -n, too", result.stderr)
 
 
 if __name__ == "__main__":
