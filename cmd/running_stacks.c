@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "procmem/array.h"
 #include "procmem/cleanup.h"
@@ -59,8 +58,7 @@ static int list_threads(struct running_stacks *running, const struct process *pr
 static bool has_hole(const struct sample *sample)
 {
 	for (uint32_t i = 0; i < sample->nr_frames; i++)
-		if (sample->frames[i].function->kind == FUNCTION_NATIVE &&
-		    strcmp(sample->frames[i].function->qualname, NATIVE_STACKS_HOLE) == 0)
+		if (native_stacks_is_hole(sample->frames[i].function))
 			return true;
 	return false;
 }

@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "sampler/native_stacks.h"
+
 /* The first is on the list for debuggers, the others in jitdumps. */
 static const char *const names[] = {
 	"py::jit:executor",
@@ -24,12 +26,6 @@ static bool is_executor(const struct function *function)
 	return function->kind == FUNCTION_JIT && executor_is_name(function->qualname);
 }
 
-/* A hole has the kind of a C function, and no path. */
-static bool is_hole(const struct function *function)
-{
-	return function->kind == FUNCTION_NATIVE && !function->path[0];
-}
-
 bool executor_runs(const struct frame *frames, uint32_t nr_frames, const char *unnamed_name)
 {
 	const struct function *called = NULL; /* by the loop, in the end */
@@ -37,7 +33,7 @@ bool executor_runs(const struct frame *frames, uint32_t nr_frames, const char *u
 	for (uint32_t i = nr_frames; i-- > 0 && frames[i].function->kind != FUNCTION_PYTHON;) {
 		if (is_executor(frames[i].function))
 			return true;
-		if (!is_hole(frames[i].function))
+		if (!native_stacks_is_hole(frames[i].function))
 			called = frames[i].function;
 	}
 	return called && unnamed_name && called->kind == FUNCTION_JIT &&

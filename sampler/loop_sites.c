@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "sampler/loop_sites.h"
 
+#include "sampler/addr_slot.h"
+
 /* So many findings in one place make it likely, if they are most of all at that instruction. */
 enum { ENOUGH_VOTES = 3 };
 
@@ -9,12 +11,6 @@ enum { SURE_VOTES = 16, SURE_PART = 4 };
 
 /* Votes are halved when one has so many. */
 enum { MAX_VOTES = 1 << 12 };
-
-static uint32_t slot_of(remote_addr pc_addr)
-{
-	/* The golden ratio: neighbours are spread over the table. */
-	return (uint32_t)(pc_addr * 0x9e3779b97f4a7c15u >> 32) % LOOP_SITES_MAX;
-}
 
 static void halve(struct loop_site *site)
 {
@@ -43,7 +39,7 @@ static void vote(struct loop_site *site, uint16_t place)
 void loop_sites_vote(struct loop_sites *sites, remote_addr pc_addr, const uint16_t *places,
 		     uint32_t nr_places)
 {
-	struct loop_site *site = &sites->sites[slot_of(pc_addr)];
+	struct loop_site *site = &sites->sites[addr_slot(pc_addr, LOOP_SITES_MAX)];
 
 	if (site->pc_addr != pc_addr && site->nr_seen > 0) {
 		halve(site);
@@ -60,7 +56,7 @@ void loop_sites_vote(struct loop_sites *sites, remote_addr pc_addr, const uint16
 enum loop_site_trust loop_sites_find(const struct loop_sites *sites, remote_addr pc_addr,
 				     uint32_t *ret_place)
 {
-	const struct loop_site *site = &sites->sites[slot_of(pc_addr)];
+	const struct loop_site *site = &sites->sites[addr_slot(pc_addr, LOOP_SITES_MAX)];
 	uint32_t best = 0;
 	uint32_t votes;
 

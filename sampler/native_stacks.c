@@ -8,11 +8,18 @@
 #include <string.h>
 
 #include "procmem/cleanup.h"
+#include "sampler/addr_slot.h"
 #include "sampler/executor.h"
 #include "sampler/sampler_state.h"
 
 /* Room for "?? (", the last part of a path, an offset. */
 enum { UNNAMED_MAX_BYTES = 320 };
+
+bool native_stacks_is_hole(const struct function *function)
+{
+	return function->kind == FUNCTION_NATIVE && !function->path[0] &&
+	       strcmp(function->qualname, NATIVE_STACKS_HOLE) == 0;
+}
 
 static int reserve(struct native_stacks *stacks, bool keeps_registers)
 {
@@ -257,8 +264,7 @@ static int name_without_symbol(struct native_stacks *stacks, const struct native
 /* Name a frame by an address of its function, but for such a trampoline. 0 or -ENOMEM. */
 static int name_address(struct native_stacks *stacks, remote_addr addr, struct native_frame *native)
 {
-	/* The golden ratio: neighbours are spread over the table. */
-	const size_t met = ((addr * 0x9e3779b97f4a7c15u) >> 32) % NATIVE_STACKS_NAMES;
+	const size_t met = addr_slot(addr, NATIVE_STACKS_NAMES);
 	struct native_name found;
 	int err = 0;
 

@@ -19,7 +19,10 @@
 #include "symbols/native_names.h"
 #include "symbols/unwind.h"
 
-/* What stands where frames may be missing: a function without a path, of line 0. */
+/*
+ * What stands where frames may be missing: of the kind of a C function, without a path, of line 0.
+ * native_stacks_is_hole() tells it.
+ */
 #define NATIVE_STACKS_HOLE "[unknown]"
 
 /* What stands for the frame through which the kernel called a signal handler, as in gdb. */
@@ -37,6 +40,9 @@
  * stacks.
  */
 #define NATIVE_STACKS_NAMES 2048
+
+/* Whether frames of a function stand where frames may be missing. */
+bool native_stacks_is_hole(const struct function *function);
 
 /* Private but for what native_stacks_unwind() says. */
 struct native_stacks {

@@ -33,7 +33,7 @@ enum { LOOP_BYTES = 0x200, DISTANCE = 0x100, STACK_BYTES = 0x800 };
 /* What is known before anything is learnt: bits of the second byte. */
 enum { KNOWS_PLACES = 1, KNOWS_NOW = 2, HAS_EXECUTORS = 4, KNOWS_LOOKUP = 8, KNOWS_VERSION = 16 };
 
-/* The functions of the module, of 0x100 bytes each. */
+/* The functions of the module. */
 enum function_index { LEAF, LOOP, BY_FRAME_POINTER, OUTERMOST };
 
 /* Two loops: the outer one runs f and g, which has called h through C. */
@@ -68,7 +68,7 @@ static void require(bool promise)
 
 static remote_addr code_addr(enum function_index function)
 {
-	return MODULE_ADDR + FAKE_MODULE_CODE_VADDR + 0x100 * function + 0x20;
+	return fake_module_code_addr(MODULE_ADDR, function);
 }
 
 /* The loop keeps the frame in rbx and the next instruction in r12, and saves its caller's. */
@@ -90,8 +90,7 @@ static void map_functions(struct fake_memory *fake)
 	const size_t common = cfi_bytes_common(&bytes, "", NULL, 0, start, sizeof(start));
 
 	for (unsigned int i = LEAF; i <= OUTERMOST; i++)
-		cfi_bytes_function(&bytes, common, FAKE_MODULE_CODE_VADDR + 0x100 * i, 0x100,
-				   functions[i].program, functions[i].nr);
+		fake_module_function(&bytes, common, i, functions[i].program, functions[i].nr);
 	cfi_bytes_put(&bytes, 0, 4);
 	fake_module_map(fake, MODULE_ADDR, &bytes);
 }

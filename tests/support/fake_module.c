@@ -27,3 +27,17 @@ void fake_module_map(struct fake_memory *fake, remote_addr addr, const struct cf
 	fake_memory_write(fake, addr + HEADER_VADDR, eh_frame_hdr, sizeof(eh_frame_hdr));
 	fake_memory_write(fake, addr + CFI_BYTES_VADDR, bytes->bytes, bytes->nr);
 }
+
+void fake_module_function(struct cfi_bytes *bytes, size_t common, unsigned int function_index,
+			  const uint8_t *program, size_t program_bytes)
+{
+	cfi_bytes_function(bytes, common,
+			   FAKE_MODULE_CODE_VADDR + FAKE_MODULE_FUNCTION_BYTES * function_index,
+			   FAKE_MODULE_FUNCTION_BYTES, program, program_bytes);
+}
+
+remote_addr fake_module_code_addr(remote_addr module_addr, unsigned int function_index)
+{
+	return module_addr + FAKE_MODULE_CODE_VADDR + FAKE_MODULE_FUNCTION_BYTES * function_index +
+	       0x20;
+}

@@ -13,5 +13,15 @@
 #define FAKE_MODULE_CODE_VADDR 0x10000
 #define FAKE_MODULE_BYTES      0x20000
 
+/* Its functions follow each other from there on, if fake_module_function() made them. */
+#define FAKE_MODULE_FUNCTION_BYTES 0x100
+
+/* Append how one of them is unwound: a program of program_bytes, behind that of common. */
+void fake_module_function(struct cfi_bytes *bytes, size_t common, unsigned int function_index,
+			  const uint8_t *program, size_t program_bytes);
+
+/* An instruction of one of them, not its first, of the module at module_addr. */
+remote_addr fake_module_code_addr(remote_addr module_addr, unsigned int function_index);
+
 /* Map one at addr whose .eh_frame is bytes. */
 void fake_module_map(struct fake_memory *fake, remote_addr addr, const struct cfi_bytes *bytes);

@@ -20,7 +20,7 @@ enum { BARE_ADDR = 0x60000, BARE_BYTES = 0x10000 };
 /* The loop's entry frame is so far from its end. */
 enum { DISTANCE = 0xa0, NR_WORDS = 256, MAX_STACK = 16 };
 
-/* The functions of the module, of 0x100 bytes each. */
+/* The functions of the module. */
 enum function_index { LEAF, LOOP, CALLER, OUTERMOST };
 
 /* A leaf that was called by bare code; behind it a loop, and C functions up to the outermost one. */
@@ -41,7 +41,7 @@ struct bridged {
 
 static remote_addr code_addr(enum function_index function)
 {
-	return MODULE_ADDR + FAKE_MODULE_CODE_VADDR + 0x100 * function + 0x20;
+	return fake_module_code_addr(MODULE_ADDR, function);
 }
 
 /* The loop saves rbp 24 bytes below its end, and who calls it has a frame by rbp. */
@@ -61,8 +61,7 @@ static void map_functions(struct fake_memory *fake)
 	const size_t common = cfi_bytes_common(&bytes, "", NULL, 0, start, sizeof(start));
 
 	for (unsigned int i = LEAF; i <= OUTERMOST; i++)
-		cfi_bytes_function(&bytes, common, FAKE_MODULE_CODE_VADDR + 0x100 * i, 0x100,
-				   functions[i].program, functions[i].nr);
+		fake_module_function(&bytes, common, i, functions[i].program, functions[i].nr);
 	cfi_bytes_put(&bytes, 0, 4);
 	fake_module_map(fake, MODULE_ADDR, &bytes);
 }
