@@ -372,11 +372,12 @@ static int make_frames(struct native_stacks *stacks, const struct sample *sample
 	int err = 0;
 
 	for (uint32_t i = 0; !err && i < *nr; i++) {
-		if (merged[i].kind == MERGED_TRAMPOLINE && !stacks->keeps_trampolines) {
+		if (merged[i].kind == MERGED_TRAMPOLINE) {
 			trampoline_names_learn(&stacks->trampolines,
 					       stacks->natives[merged[i].index].trampoline_addr,
 					       sample->frames[merged[i + 1].index].function);
-			continue;
+			if (!stacks->keeps_trampolines)
+				continue;
 		}
 		err = make_frame(stacks, sample, &merged[i], &frames[nr_made], &details[nr_made]);
 		nr_made++;

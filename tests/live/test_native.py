@@ -17,6 +17,7 @@ TRAMPOLINE_VERSIONS = NATIVE_VERSIONS[1:]
 PERF_JIT_VERSIONS = NATIVE_VERSIONS[2:]
 DURATION_S = 3
 WAITING_S = 1  # what stands still is seen at once
+LEARNT_NS = 1_500_000_000  # until all functions of shortcalls.py were seen, at 500 Hz
 
 # A stack that is wrong is worse than a hole. That some are is known (docs/architecture.md): few
 # of the interpreter's loops, and more of executors.
@@ -61,41 +62,47 @@ class Native(unittest.TestCase):
                             "%s/tmp/jit-%d.dump" % (self.interpreter.root, target.pid))
             yield target
 
-    def test_trampolines(self):
-        """None is told beside the frame that it carries."""
+    def sample_perf_jit(self, *options):
+        """[(ns since the first one, frames)] of samples."""
         with self.perf_jit_target() as target:
-            result = attach_native(target.pid, "-r", 500)
-            is_allowed(result)
-        stacks = support.parse_collapsed(result.stdout)
-        frames = {frame for stack in stacks for frame in stack}
-        self.assertTrue(any(map(trampoline_truth.NAMED.match, frames)), result)
-        self.assertEqual([stack for stack in stacks if self.tells_twice(stack)], [])
-        self.assertNotIn("[jit]", frames)
-
-    def test_names_of_trampolines(self):
-        """CPython writes 4096 bytes of its file at a time, so that what lacks there is named by the
-        frames that it was seen with: all of it, once each function was seen."""
-        with self.perf_jit_target() as target:
-            result = support.pysample("attach", "-n", "-d", 2 * DURATION_S, "-r", 500,
-                                      "-f", "jsonl", target.pid)
+            result = support.pysample("attach", "-n", "-d", DURATION_S, "-r", 500, "-f", "jsonl",
+                                      *options, target.pid)
             is_allowed(result)
         records = [json.loads(line) for line in result.stdout.splitlines()]
-        names = {record["id"]: {frame["name"] for frame in record["frames"]}
-                 for record in records if record["type"] == "stack"}
+        frames = {record["id"]: record["frames"] for record in records
+                  if record["type"] == "stack"}
         samples = [record for record in records if record["type"] == "sample"]
-        late = [sample for sample in samples
-                if sample["time_ns"] - samples[0]["time_ns"] > DURATION_S * 10**9]
-        self.assertTrue(late)
-        self.assertEqual([names[sample["stack"]] for sample in late
-                          if trampoline_truth.UNNAMED in names[sample["stack"]]], [])
+        return [(sample["time_ns"] - samples[0]["time_ns"], frames[sample["stack"]])
+                for sample in samples]
+
+    def check_names(self, samples):
+        """CPython writes 4096 bytes of its file at a time, so that what lacks there is named by the
+        frames that it was seen with: all of it, once each function was seen."""
+        names = [(time_ns, {frame["name"] for frame in frames}) for time_ns, frames in samples]
+        self.assertTrue(any(map(trampoline_truth.NAMED.match, set().union(
+            *(found for _, found in names)))))
+        self.assertTrue(any(time_ns > LEARNT_NS for time_ns, _ in names))
+        self.assertEqual([found for time_ns, found in names
+                          if time_ns > LEARNT_NS and trampoline_truth.UNNAMED in found], [])
+
+    def test_trampolines(self):
+        """None is told beside the frame that it carries."""
+        samples = self.sample_perf_jit()
+        self.check_names(samples)
+        self.assertEqual([frames for _, frames in samples if self.tells_twice(frames)], [])
+        self.assertNotIn("[jit]", {frame["name"] for _, frames in samples for frame in frames})
+
+    def test_all_trampolines(self):
+        samples = self.sample_perf_jit("--trampolines")
+        self.check_names(samples)
+        self.assertTrue(any(self.tells_twice(frames) for _, frames in samples))
 
     @staticmethod
-    def tells_twice(stack):
+    def tells_twice(frames):
         """Whether a trampoline stands beside its Python frame."""
-        for outer, inner in zip(stack, stack[1:]):
-            trampoline = trampoline_truth.NAMED.match(outer)
-            python = trampoline_truth.PYTHON.match(inner)
-            if trampoline and python and trampoline.group(1) == python.group(1):
+        for outer, inner in zip(frames, frames[1:]):
+            trampoline = trampoline_truth.NAMED.match(outer["name"])
+            if trampoline and inner["kind"] == "python" and trampoline.group(1) == inner["name"]:
                 return True
         return False
 
