@@ -86,7 +86,7 @@ int core_native_init(struct core_native *native, struct core *core,
 		.sample = core_native_sample,
 		.task = core_native_task,
 	};
-	const struct native_stacks_options options = {
+	struct native_stacks_options options = {
 		.memory = core_memory(core),
 		.maps = &core->maps,
 		.images = images,
@@ -105,13 +105,17 @@ int core_native_init(struct core_native *native, struct core *core,
 	native->has_sample = calloc(core->notes.nr_threads + 1, sizeof(*native->has_sample));
 	if (!native->has_sample)
 		return -ENOMEM;
-	err = stack_window_init(&native->window, core_memory(core));
+	err = jit_frames_create_of_core(core_memory(core), &core->maps, images, &native->jit);
+	if (!err)
+		err = stack_window_init(&native->window, core_memory(core));
+	options.jit = native->jit;
 	return err ? err : native_stacks_init(&native->stacks, &options);
 }
 
 void core_native_done(struct core_native *native)
 {
 	native_stacks_done(&native->stacks);
+	jit_frames_destroy(native->jit);
 	stack_window_done(&native->window);
 	free(native->has_sample);
 }

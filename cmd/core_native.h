@@ -40,6 +40,7 @@ struct core_native {
 	size_t nr_added;  /* samples of threads that Python does not know */
 
 	/* Private. */
+	struct jit_frames *jit; /* owned */
 	struct native_stacks stacks;
 	struct stack_window window;
 	size_t nr_frames_left; /* that may be kept */

@@ -24,21 +24,32 @@ struct jit_frames {
 	uint64_t unwind_bytes; /* of all of them */
 };
 
+/* Of sources, which are the frames' from then on; NULL: there is no memory for them. */
+static int create(struct jit_sources *sources, struct jit_frames **ret_frames)
+{
+	struct jit_frames *frames = sources ? calloc(1, sizeof(*frames)) : NULL;
+
+	if (!frames) {
+		jit_sources_destroy(sources);
+		return -ENOMEM;
+	}
+	frames->sources = sources;
+	frames->wait_ns = JIT_FRAMES_MIN_WAIT_NS;
+	frames->time_ns = JIT_MAP_NOW_NS;
+	*ret_frames = frames;
+	return 0;
+}
+
 int jit_frames_create(const struct process *process, struct remote_memory *memory,
 		      struct jit_frames **ret_frames)
 {
-	struct jit_frames *frames = calloc(1, sizeof(*frames));
+	return create(jit_sources_create(process, memory), ret_frames);
+}
 
-	if (!frames)
-		return -ENOMEM;
-	frames->wait_ns = JIT_FRAMES_MIN_WAIT_NS;
-	frames->sources = jit_sources_create(process, memory);
-	if (!frames->sources) {
-		jit_frames_destroy(frames);
-		return -ENOMEM;
-	}
-	*ret_frames = frames;
-	return 0;
+int jit_frames_create_of_core(struct remote_memory *memory, const struct maps *maps,
+			      struct image_source *images, struct jit_frames **ret_frames)
+{
+	return create(jit_sources_create_of_core(memory, maps, images), ret_frames);
 }
 
 static void drop_table(struct jit_frames *frames, struct code_table *entry)

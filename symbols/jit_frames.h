@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is known of the frames of code that a running process has made, for those who unwind its
- * stacks: by all sources of it (jit_sources.h), at the time of each stack.
+ * What is known of the frames of code that a process has made, for those who unwind its stacks: by
+ * all sources of it (jit_sources.h), at the time of each stack.
  *
  * The sources are looked at when something is asked for that none has told of, and not for each:
  * a look reads the process's mappings, lists and files, which takes about as long as a stack of
@@ -14,8 +14,10 @@
 
 #include <stdint.h>
 
+#include "procmem/maps.h"
 #include "procmem/memory.h"
 #include "procmem/process.h"
+#include "symbols/image_source.h"
 #include "symbols/jit_map.h"
 #include "symbols/unwind_table.h"
 
@@ -33,14 +35,17 @@
 struct jit_frames;
 
 /*
- * Create for a process, which is borrowed as is its memory; nothing is looked at yet. 0 or
- * -ENOMEM. jit_frames_destroy() accepts NULL.
+ * Create for a process, which is borrowed as is its memory, or for a core, whose memory, maps and
+ * images are, and which is of one time; nothing is looked at yet. 0 or -ENOMEM.
+ * jit_frames_destroy() accepts NULL.
  */
 int jit_frames_create(const struct process *process, struct remote_memory *memory,
 		      struct jit_frames **ret_frames);
+int jit_frames_create_of_core(struct remote_memory *memory, const struct maps *maps,
+			      struct image_source *images, struct jit_frames **ret_frames);
 void jit_frames_destroy(struct jit_frames *frames);
 
-/* What is asked for next is of a stack of that time (CLOCK_MONOTONIC), not long ago. */
+/* What is asked for next is of a process's stack of that time (CLOCK_MONOTONIC), not long ago. */
 void jit_frames_set_time(struct jit_frames *frames, uint64_t time_ns);
 
 /*

@@ -17,33 +17,23 @@
 #include "procmem/maps.h"
 #include "procmem/procfile.h"
 #include "symbols/gdb_jit.h"
+#include "symbols/jit_lists.h"
 #include "symbols/jitdump_body.h"
-#include "symbols/libunwind_jit.h"
 #include "symbols/live_images.h"
-#include "symbols/module_symbols.h"
 
 enum { NS_PER_S = 1000000000 };
 
 /* The beginning of a process is told by hundredths of a second. */
 #define START_STEP_NS 10000000u
 
-/* The symbols of lists. */
-enum { GDB_LIST, LIBUNWIND_LIST, LIBUNWIND_FUNCTION, NR_SYMBOLS };
-static const char *const symbol_names[NR_SYMBOLS] = {
-	[GDB_LIST] = GDB_JIT_SYMBOL,
-	[LIBUNWIND_LIST] = LIBUNWIND_JIT_LIST_SYMBOL,
-	[LIBUNWIND_FUNCTION] = LIBUNWIND_JIT_FUNCTION_SYMBOL,
-};
-
 struct jit_sources {
 	const struct process *process; /* borrowed */
 	struct remote_memory *memory;  /* borrowed */
 	struct live_images images;
 	struct jit_map *map;
-	struct module_symbols *symbols; /* NULL: files only; likewise: */
-	struct gdb_jit *gdb_jit;
-	struct libunwind_jit *libunwind_jit;
-	uint32_t nr_taken[NR_SYMBOLS]; /* places of symbols whose lists are read */
+	struct jit_lists *lists;      /* NULL: files only */
+	const struct maps *core_maps; /* borrowed, as is: NULL: it is no core */
+	struct image_source *core_images;
 	struct jit_file files[JIT_SOURCES_MAX_FILES];
 	uint32_t nr_files;
 };
@@ -55,17 +45,6 @@ struct owner {
 	uint64_t end_ns; /* of CLOCK_MONOTONIC: what it did later does not count */
 };
 
-/* Of a process there are lists, too. */
-static int prepare_lists(struct jit_sources *sources)
-{
-
-	live_images_init(&sources->images, sources->process);
-	sources->symbols = module_symbols_create(sources->memory, symbol_names, NR_SYMBOLS);
-	sources->gdb_jit = gdb_jit_create(sources->memory);
-	sources->libunwind_jit = libunwind_jit_create(sources->memory);
-	return sources->symbols && sources->gdb_jit && sources->libunwind_jit ? 0 : -ENOMEM;
-}
-
 struct jit_sources *jit_sources_create(const struct process *process, struct remote_memory *memory)
 {
 	struct jit_sources *sources = calloc(1, sizeof(*sources));
@@ -75,10 +54,26 @@ struct jit_sources *jit_sources_create(const struct process *process, struct rem
 	sources->process = process;
 	sources->memory = memory;
 	sources->map = jit_map_create();
-	if (sources->map && (!process || !prepare_lists(sources)))
+	if (process)
+		live_images_init(&sources->images, process);
+	if (memory)
+		sources->lists = jit_lists_create(memory);
+	if (sources->map && (sources->lists || !memory))
 		return sources;
 	jit_sources_destroy(sources);
 	return NULL;
+}
+
+struct jit_sources *jit_sources_create_of_core(struct remote_memory *memory,
+					       const struct maps *maps, struct image_source *images)
+{
+	struct jit_sources *sources = jit_sources_create(NULL, memory);
+
+	if (!sources)
+		return NULL;
+	sources->core_maps = maps;
+	sources->core_images = images;
+	return sources;
 }
 
 void jit_sources_destroy(struct jit_sources *sources)
@@ -90,9 +85,7 @@ void jit_sources_destroy(struct jit_sources *sources)
 		jitdump_close(sources->files[i].jitdump);
 		perf_map_close(sources->files[i].perf_map);
 	}
-	module_symbols_destroy(sources->symbols);
-	gdb_jit_destroy(sources->gdb_jit);
-	libunwind_jit_destroy(sources->libunwind_jit);
+	jit_lists_destroy(sources->lists);
 	jit_map_destroy(sources->map);
 	free(sources);
 }
@@ -304,32 +297,6 @@ static int find_perf_map(struct jit_sources *sources, const struct owner *owner)
 	return add_file(sources, owner, JIT_SOURCE_PERF_MAP, fd, path);
 }
 
-/* Have the list read that one of the symbols leads to, if there is room, and it is one. */
-static void add_list(struct jit_sources *sources, uint32_t symbol, remote_addr addr)
-{
-	if (symbol == GDB_LIST)
-		(void)gdb_jit_add_list(sources->gdb_jit, addr);
-	else if (symbol == LIBUNWIND_LIST)
-		(void)libunwind_jit_add_list(sources->libunwind_jit, addr);
-	else
-		(void)libunwind_jit_add_function(sources->libunwind_jit, addr);
-}
-
-/* Look for lists in what the process has loaded since the last look. 0 or -ENOMEM. */
-static int find_lists(struct jit_sources *sources, const struct maps *maps)
-{
-	const remote_addr *places;
-	uint32_t nr_places;
-	int err = module_symbols_find(sources->symbols, maps, &sources->images.source);
-
-	for (uint32_t symbol = 0; !err && symbol < NR_SYMBOLS; symbol++) {
-		places = module_symbols_places(sources->symbols, symbol, &nr_places);
-		for (; sources->nr_taken[symbol] < nr_places; sources->nr_taken[symbol]++)
-			add_list(sources, symbol, places[sources->nr_taken[symbol]]);
-	}
-	return err;
-}
-
 static int find_files_of(struct jit_sources *sources, const struct owner *owner)
 {
 	struct maps maps = {0};
@@ -341,7 +308,7 @@ static int find_files_of(struct jit_sources *sources, const struct owner *owner)
 		err = find_perf_map(sources, owner);
 	/* What a fork left of lists is in the memory of the child. */
 	if (!err && owner->process == sources->process)
-		err = find_lists(sources, &maps);
+		err = jit_lists_find(sources->lists, &maps, &sources->images.source);
 	maps_done(&maps);
 	return err;
 }
@@ -402,25 +369,33 @@ static int find_files(struct jit_sources *sources)
 	return err ? err : found;
 }
 
-/* Read what is new in lists. */
+/* Look for sources that are new. As jit_sources_refresh(). */
+static int find(struct jit_sources *sources)
+{
+	if (sources->process)
+		return find_files(sources);
+	return sources->core_maps
+		       ? jit_lists_find(sources->lists, sources->core_maps, sources->core_images)
+		       : 0;
+}
+
+/* Read what is new in lists; a core's were there at all times. */
 static int read_lists(struct jit_sources *sources)
 {
-	const uint64_t first_ns = start_ns(process_age_ns(sources->process), CLOCK_MONOTONIC);
-	const uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
-	int err = gdb_jit_read(sources->gdb_jit, sources->map, first_ns, now_ns);
+	const uint64_t first_ns =
+		sources->process ? start_ns(process_age_ns(sources->process), CLOCK_MONOTONIC) : 0;
 
-	return err ? err
-		   : libunwind_jit_read(sources->libunwind_jit, sources->map, first_ns, now_ns);
+	return jit_lists_read(sources->lists, sources->map, first_ns, clock_ns(CLOCK_MONOTONIC));
 }
 
 int jit_sources_refresh(struct jit_sources *sources, bool is_final)
 {
-	int found = sources->process ? find_files(sources) : 0;
+	int found = find(sources);
 	int err = found == -ENOMEM ? found : 0;
 
 	for (uint32_t i = 0; !err && i < sources->nr_files; i++)
 		err = read_file(sources, &sources->files[i], is_final);
-	if (!found && sources->process)
+	if (!found && sources->lists)
 		found = read_lists(sources);
 	return err ? err : found;
 }

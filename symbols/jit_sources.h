@@ -18,8 +18,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "procmem/maps.h"
 #include "procmem/memory.h"
 #include "procmem/process.h"
+#include "symbols/image_source.h"
 #include "symbols/jit_body.h"
 #include "symbols/jit_map.h"
 #include "symbols/jitdump.h"
@@ -48,10 +50,13 @@ struct jit_sources;
 
 /*
  * Look for the sources of a process, which is borrowed as is its memory; nothing is looked at
- * yet. Both may be NULL: then there are the files that are added. NULL if out of memory.
- * jit_sources_destroy() accepts NULL.
+ * yet. Both may be NULL: then there are the files that are added. Of a core, of which all is
+ * borrowed, there are the lists. NULL if out of memory. jit_sources_destroy() accepts NULL.
  */
 struct jit_sources *jit_sources_create(const struct process *process, struct remote_memory *memory);
+struct jit_sources *jit_sources_create_of_core(struct remote_memory *memory,
+					       const struct maps *maps,
+					       struct image_source *images);
 void jit_sources_destroy(struct jit_sources *sources);
 
 /*

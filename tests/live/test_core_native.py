@@ -11,6 +11,7 @@ import unittest
 import copies
 import core_support
 import support
+import unwindlist
 from core_support import core_json
 
 LOOP = "_PyEval_EvalFrameDefault"
@@ -113,7 +114,7 @@ class NativeTestCase(unittest.TestCase):
         plain = {thread["tid"]: thread["frames"]
                  for thread in core_json(*arguments, core.path)["threads"]}
         for thread in told["threads"]:
-            frames = [frame for frame in thread["frames"] if frame["kind"] != "native"]
+            frames = [frame for frame in thread["frames"] if frame["kind"] not in ("native", "jit")]
             self.assertEqual(frames, plain.get(thread["tid"], []))
 
 
@@ -166,6 +167,37 @@ class Nameless(NativeTestCase):
                     self.assert_natives(core, told, gdb)
                     names = {name for frames in gdb.values() for _, name in frames}
                     self.assertNotIn(LOOP, names)
+
+
+class Made(NativeTestCase):
+    """Code that was made at run time is named by the lists that are in the core."""
+
+    def check(self, name, target_of, *args, **kwargs):
+        """That runs it nearly always, but may be between two calls."""
+        found = []
+        for _ in range(5):
+            with target_of(core_support.in_its_folder(self.interpreter), *args, **kwargs) as target:
+                support.wait_until(lambda: name in support.pysample("jit", target.pid).stdout,
+                                   "there is code")
+                core = core_support.aborted(target)
+                told = core_json("--native", *self.sysroot(), core.path)
+                self.assert_python_is_the_same(core, told, *self.sysroot())
+            found.append([frame["name"] for frame in told["threads"][0]["frames"]])
+            if name in found[-1]:
+                return
+        self.fail(found)
+
+    def test_list_for_libunwind(self):
+        self.interpreter = unwindlist.interpreter()
+        self.check("hot", unwindlist.python_target)
+
+    def test_list_for_debuggers(self):
+        self.interpreter = next((found for found in support.tested_interpreters()
+                                 if found.origin == "testbed" and found.minor == "3.15"), None)
+        if not self.interpreter:
+            self.skipTest("needs CPython 3.15 with a JIT, of the testbed")
+        self.check("py::jit:executor", support.python_target, "jitted", "loop",
+                   environment={"PYTHON_JIT": "1"})
 
 
 @support.per_minor("3.8", "3.12", "3.14", "3.15")

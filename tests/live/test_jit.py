@@ -18,6 +18,7 @@ import time
 import unittest
 
 import support
+import unwindlist
 from support import pysample
 
 PERF_JIT = {"PYTHON_PERF_JIT_SUPPORT": "1"}
@@ -477,50 +478,27 @@ class Llvm(JitTestCase):
 class Libunwind(JitTestCase):
     """What is registered with libunwind by _U_dyn_register()."""
 
-    NAMES = ["first", "a second name", "hot"]
-
-    def compiled(self, folder, *options):
-        path = os.path.join(folder, "unwindlist")
-        command = [tool("cc"), "-o", path, os.path.join(support.TARGETS, "unwindlist.c"), *options]
-        done = subprocess.run(command, capture_output=True, text=True)
-        if "libunwind.h: No such file" in done.stderr:
-            self.skipTest("libunwind-dev is not installed")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return path
-
-    @contextlib.contextmanager
-    def registered(self):
-        """A Python that runs the last of them, and a library whose list no symbol names."""
-        ours = [found for found in support.supported_interpreters()
-                if not found.root and support.version_key(found) >= [3, 12]]
-        if not ours:
-            self.skipTest("needs CPython 3.12 or newer outside of a chroot")
-        with tempfile.TemporaryDirectory() as folder:
-            library = self.compiled(folder, "-shared", "-fPIC", "-lunwind")
-            with support.python_target(ours[-1], "unwindlists", library, *self.NAMES) as target:
-                yield target
-
     def test_are_listed(self):
-        with self.registered() as target:
+        with unwindlist.python_target(unwindlist.interpreter()) as target:
             codes = listed(target.pid)["codes"]
         self.assertEqual({(code["name"], int(code["address"], 16)) for code in codes},
                          set(target.report["addrs"].items()))
         self.assertEqual({(code["source"], code["size"]) for code in codes}, {("libunwind", 11)})
 
     def test_come_and_go(self):
-        with self.registered() as target:
+        with unwindlist.python_target(unwindlist.interpreter()) as target:
             watcher = subprocess.Popen([*support.TIED_TO_US, support.PYSAMPLE, "jit", "--watch",
                                         "--json", str(target.pid)], stdout=subprocess.PIPE, text=True)
-            first = [json.loads(watcher.stdout.readline()) for _ in self.NAMES]
+            first = [json.loads(watcher.stdout.readline()) for _ in unwindlist.NAMES]
             target.process.send_signal(signal.SIGUSR1)
             support.wait_until(lambda: len(listed(target.pid)["codes"]) == 2, "one is cancelled")
-            self.assertEqual(names(listed(target.pid)["codes"]), set(self.NAMES[1:]))
+            self.assertEqual(names(listed(target.pid)["codes"]), set(unwindlist.NAMES[1:]))
             target.process.kill()
             rest, _ = watcher.communicate(timeout=support.PATIENCE_S)
-        self.assertEqual((names(first), rest), (set(self.NAMES), ""))
+        self.assertEqual((names(first), rest), (set(unwindlist.NAMES), ""))
 
     def test_in_stacks(self):
-        with self.registered() as target:
+        with unwindlist.python_target(unwindlist.interpreter()) as target:
             result = pysample("attach", "-n", "-d", "1", "-f", "collapsed", target.pid)
         if "no C frames" in result.stderr:
             self.skipTest(result.stderr.strip().splitlines()[-1])
@@ -529,14 +507,9 @@ class Libunwind(JitTestCase):
         self.assertGreater(hot, 0.9 * sum(stacks.values()), stacks)
 
     def test_static_program(self):
-        """Its list has a name of its own."""
-        with tempfile.TemporaryDirectory() as folder:
-            program = self.compiled(folder, "-no-pie", "-Wl,-Bstatic", "-lunwind", "-Wl,-Bdynamic",
-                                    "-llzma")
-            with support.plain_target(program) as target:
-                support.wait_until(lambda: pysample("jit", target.pid).status == 0,
-                                   "it is registered")
-                codes = listed(target.pid)["codes"]
+        with unwindlist.static_program() as target:
+            support.wait_until(lambda: pysample("jit", target.pid).status == 0, "it is registered")
+            codes = listed(target.pid)["codes"]
         self.assertEqual([(code["name"], code["source"]) for code in codes],
                          [("of a program", "libunwind")])
 

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT
+"""Programs that register code with libunwind: tests/targets/unwindlist.c and unwindlists.py."""
+import contextlib
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import support
+
+# What the functions of a Python are called; it runs the last one.
+NAMES = ["first", "a second name", "hot"]
+
+
+def compiled(folder, *options):
+    """The path of what is made of unwindlist.c; a skipped test where that cannot be done."""
+    if not shutil.which("cc"):
+        raise unittest.SkipTest("cc is not installed")
+    path = os.path.join(folder, "unwindlist")
+    done = subprocess.run(["cc", "-o", path, os.path.join(support.TARGETS, "unwindlist.c"),
+                           *options], capture_output=True, text=True)
+    if "libunwind.h: No such file" in done.stderr:
+        raise unittest.SkipTest("libunwind-dev is not installed")
+    if done.returncode:
+        raise AssertionError(done.stderr)
+    return path
+
+
+def interpreter():
+    """The newest one that may use libraries of this system."""
+    ours = [found for found in support.supported_interpreters()
+            if not found.root and support.version_key(found) >= [3, 12]]
+    if not ours:
+        raise unittest.SkipTest("needs CPython 3.12 or newer outside of a chroot")
+    return max(ours, key=support.version_key)
+
+
+@contextlib.contextmanager
+def python_target(python):
+    """It has loaded a library whose list no symbol names."""
+    with tempfile.TemporaryDirectory() as folder:
+        library = compiled(folder, "-shared", "-fPIC", "-lunwind")
+        with support.python_target(python, "unwindlists", library, *NAMES) as target:
+            yield target
+
+
+@contextlib.contextmanager
+def static_program():
+    """It waits, and its list has a symbol of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = compiled(folder, "-no-pie", "-Wl,-Bstatic", "-lunwind", "-Wl,-Bdynamic", "-llzma")
+        with support.plain_target(program) as target:
+            yield target
