@@ -22,7 +22,7 @@ import time
 import support
 import trampoline_truth
 
-from bench import quiet, say
+from bench import jit_names, quiet, say
 
 ROUNDS = 200
 JIT_ROUNDS = 1000
@@ -73,7 +73,9 @@ def measure_frames(tools, interpreter, asked):
             quiet.wait(asked.anyway)
             for who, values in measure_once(tools.unwind_cli, target.pid).items():
                 found[who] += values
-    rows = []
+        nr_threads = len(os.listdir("/proc/%d/task" % target.pid))
+    rows = [Row("reading and compiling the rules of all functions on %d stacks" % nr_threads,
+                "%.1f ms" % (statistics.median(found.pop("compiling")) / 1e6))]
     for who, values in found.items():
         twentieths = statistics.quantiles(values, n=20)
         rows.append(Row("unwinding, by " + ("pysample" if who == "ours" else who),
@@ -129,19 +131,47 @@ def whole_row(name, attached, aim):
                                             native["broken"], native["stacks"]), aim)
 
 
+def holed_row(name, attached):
+    native = attached.stats["native"]
+    return Row("stacks with a hole in place of some Python frames, " + name,
+               "%s of %d" % (percent(native["python_holed"], native["stacks"]), native["stacks"]))
+
+
 def measure_whole(tools, interpreter, asked):
-    """How many C stacks go on to where the thread began, and what that costs."""
+    """How many C stacks go on to where the thread began, and how many lack Python frames."""
     quiet.wait(asked.anyway)
-    rows = []
-    with support.python_target(interpreter, "shortcalls", environment=NO_JIT) as target:
-        rows.append(whole_row("plain", attach(tools, target.pid, asked.seconds or SECONDS,
-                                              TRUTH_HZ), "99.5 %"))
+    ways = [("plain", NO_JIT, "99.5 %")]
     if interpreter.minor in ("3.14", "3.15"):
-        with support.python_target(interpreter, "shortcalls", environment=JIT) as target:
-            rows.append(whole_row("JIT", attach(tools, target.pid, asked.seconds or SECONDS,
-                                                TRUTH_HZ),
-                                  "97 %" if interpreter.minor == "3.14" else "99.5 %"))
+        ways.append(("JIT", JIT, "97 %" if interpreter.minor == "3.14" else "99.5 %"))
+    rows = []
+    for name, environment, aim in ways:
+        with support.python_target(interpreter, "shortcalls", environment=environment) as target:
+            attached = attach(tools, target.pid, asked.seconds or SECONDS, TRUTH_HZ)
+        rows += [whole_row(name, attached, aim), holed_row(name, attached)]
     return rows
+
+
+# The names of code that is made at run time.
+
+def measure_names(tools, interpreter, asked):
+    """Of trampolines of -X perf_jit, which is new in 3.13."""
+    if interpreter.minor == "3.12":
+        return []
+    quiet.wait(asked.anyway)
+    samples, in_file = jit_names.live(tools, interpreter, asked.seconds or SECONDS, TRUTH_HZ)
+    unnamed = jit_names.times_of_unnamed(samples)
+    in_file_alone = sum(in_file.issuperset(names) for _, names in samples)
+    told, found, found_in_order = jit_names.damaged(tools, interpreter)
+    return [Row("samples whose trampolines have their names, live process",
+                "%s of %d (the last without after %.2f s)"
+                % (percent(len(samples) - len(unnamed), len(samples)), len(samples),
+                   max(unnamed, default=0)), "100 %"),
+            Row("the same by what its jitdump has by then alone",
+                "%s of %d" % (percent(in_file_alone, len(samples)), len(samples))),
+            Row("functions in a jitdump that a fork has damaged",
+                "%s of %d" % (percent(len(told & found), len(told)), len(told)), "100 %"),
+            Row("the same by a reader that goes from record to record",
+                "%s of %d" % (percent(len(told & found_in_order), len(told)), len(told)))]
 
 
 # What sampling costs.
@@ -182,11 +212,14 @@ def measure_cost(tools, interpreter, asked):
     with support.python_target(interpreter, "shortcalls", environment=NO_JIT) as target:
         short = attach(tools, target.pid, SHORT_S, COST_HZ)
         long = attach(tools, target.pid, SHORT_S + seconds, COST_HZ)
+        kernel = attach(tools, target.pid, SHORT_S, COST_HZ, "--kernel")
         perf = perf_cost(target.pid, seconds)
     rows = [Row("CPU at %d Hz, one busy thread" % COST_HZ,
                 "%.2f %% of a core, and %.0f ms at the start"
                 % (100 * (long.cpu_s - short.cpu_s) / seconds,
-                   1000 * (short.cpu_s - SHORT_S * (long.cpu_s - short.cpu_s) / seconds)), "1 %")]
+                   1000 * (short.cpu_s - SHORT_S * (long.cpu_s - short.cpu_s) / seconds)), "1 %"),
+            Row("what --kernel takes more, in %d s" % SHORT_S,
+                "%.0f ms" % (1000 * (kernel.cpu_s - short.cpu_s)))]
     if perf:
         (record_s, script_s), whole, nr_stacks = perf
         rows.append(Row("CPU of perf record -g dwarf, and of perf script to read it",
@@ -219,7 +252,8 @@ def measure(tools, interpreter, asked):
     """[Row]"""
     rows = []
     for name, function in (("frames", measure_frames), ("truth", measure_truth),
-                           ("whole stacks", measure_whole), ("cost", measure_cost),
+                           ("whole stacks", measure_whole), ("names", measure_names),
+                           ("cost", measure_cost),
                            ("the list for debuggers", measure_list)):
         say("CPython %s, native stacks: %s" % (interpreter, name))
         rows += function(tools, interpreter, asked)

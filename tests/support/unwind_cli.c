@@ -3,9 +3,11 @@
  * unwind_cli PID [ROUNDS]: stops a process and unwinds the stacks of its threads, by
  * symbols/unwind.h and by libdw, for tests/live/test_unwind.py and scripts/bench. Of each
  * thread it prints a line "thread TID ERROR", and a line for each frame with its pc and sp:
- * "ours PC SP", then "libdw PC SP". With ROUNDS it unwinds each stack so often, and prints
- * at the end "ours NS FRAMES" and "libdw NS FRAMES": the CPU time it took, and how
- * many frames that was. This is not part of the product, which never stops anything.
+ * "ours PC SP", then "libdw PC SP". With ROUNDS it prints first "compiling NS 1": what unwinding all
+ * stacks takes longer for the first time than for the second, as information is read and compiled.
+ * Then it unwinds each stack so often, and prints "ours NS FRAMES" and "libdw NS FRAMES": the CPU
+ * time it took, and how many frames that was. This is not part of the product, which never stops
+ * anything.
  */
 #include <dirent.h>
 #include <elfutils/libdwfl.h>
@@ -152,6 +154,31 @@ static void unwind_thread(struct unwinder *unwinder, pid_t tid, unsigned long nr
 	       unwinder->nr_ours, unwinder->libdw_ns, unwinder->nr_libdw);
 }
 
+static void unwind_all_of_ours(struct unwinder *unwinder, const struct process_thread *threads,
+			       size_t nr_threads)
+{
+	static struct stack stack;
+
+	unwinder->ours_ns = 0;
+	for (size_t i = 0; i < nr_threads; i++) {
+		const struct registers registers = registers_of(threads[i].tid);
+
+		unwind_ours(unwinder, &registers, &stack);
+	}
+}
+
+static void print_compiling(struct unwinder *unwinder, const struct process_thread *threads,
+			    size_t nr_threads)
+{
+	uint64_t first_ns;
+
+	unwind_all_of_ours(unwinder, threads, nr_threads);
+	first_ns = unwinder->ours_ns;
+	unwind_all_of_ours(unwinder, threads, nr_threads);
+	printf("compiling %" PRIu64 " 1\n",
+	       first_ns > unwinder->ours_ns ? first_ns - unwinder->ours_ns : 0);
+}
+
 static Dwfl *open_libdw(pid_t pid)
 {
 	static const Dwfl_Callbacks callbacks = {.find_elf = dwfl_linux_proc_find_elf,
@@ -181,6 +208,8 @@ static void unwind_process(struct process *process, const struct process_thread 
 	    unwind_modules_create(&live.memory, &map, &images.source, &unwinder.modules) ||
 	    stack_window_init(&unwinder.window, &live.memory))
 		die("memory");
+	if (nr_rounds)
+		print_compiling(&unwinder, threads, nr_threads);
 	for (size_t i = 0; i < nr_threads; i++)
 		unwind_thread(&unwinder, threads[i].tid, nr_rounds);
 	stack_window_done(&unwinder.window);
