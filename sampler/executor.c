@@ -4,8 +4,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "sampler/native_stacks.h"
-
 /* The first is on the list for debuggers, the others in jitdumps. */
 static const char *const names[] = {
 	"py::jit:executor",
@@ -21,21 +19,11 @@ bool executor_is_name(const char *name)
 	return false;
 }
 
-static bool is_executor(const struct function *function)
+bool executor_runs(const struct merged_frame *merged, uint32_t nr_merged,
+		   const struct native_frame *natives)
 {
-	return function->kind == FUNCTION_JIT && executor_is_name(function->qualname);
-}
-
-bool executor_runs(const struct frame *frames, uint32_t nr_frames, const char *unnamed_name)
-{
-	const struct function *called = NULL; /* by the loop, in the end */
-
-	for (uint32_t i = nr_frames; i-- > 0 && frames[i].function->kind != FUNCTION_PYTHON;) {
-		if (is_executor(frames[i].function))
+	for (uint32_t i = nr_merged; i-- > 0 && merged[i].kind != MERGED_PYTHON;)
+		if (merged[i].kind == MERGED_NATIVE && natives[merged[i].index].is_executor)
 			return true;
-		if (!native_stacks_is_hole(frames[i].function))
-			called = frames[i].function;
-	}
-	return called && unnamed_name && called->kind == FUNCTION_JIT &&
-	       strcmp(called->qualname, unnamed_name) == 0;
+	return false;
 }

@@ -21,6 +21,7 @@ struct native_frame {
 	uint64_t sp_addr;
 	uint64_t cfa_addr;	  /* 0: not known, of the outermost one only */
 	uint64_t trampoline_addr; /* where the trampoline begins (trampoline.h); 0: it is none */
+	bool is_executor;	  /* code of CPython's JIT (executor.h) */
 	const struct function *function; /* NULL: a trampoline of which nothing tells the name */
 };
 

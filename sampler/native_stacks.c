@@ -11,6 +11,7 @@
 #include "sampler/addr_slot.h"
 #include "sampler/executor.h"
 #include "sampler/sampler_state.h"
+#include "sampler/ticker.h"
 
 /* Room for "?? (", the last part of a path, an offset. */
 enum { UNNAMED_MAX_BYTES = 320 };
@@ -66,6 +67,7 @@ void native_stacks_done(struct native_stacks *stacks)
 	unwind_modules_destroy(stacks->modules);
 	native_names_destroy(stacks->names);
 	module_map_done(&stacks->map);
+	executor_list_done(&stacks->executors);
 	free(stacks->frames);
 	free(stacks->registers);
 	free(stacks->natives);
@@ -101,24 +103,41 @@ void native_stacks_enter_kernel(struct native_stacks *stacks, const uint64_t *ad
 	stacks->nr_kernel_addrs = stacks->kernel_names ? nr_addrs : 0;
 }
 
-/* Going on behind a hole. */
+/* Code that was made at run time. */
+
+/* The mapping that addr is in; NULL: none that is known. */
+static const struct mapping *find_mapping(struct native_stacks *stacks, remote_addr addr)
+{
+	const uint32_t index = module_map_find(&stacks->map, addr);
+
+	return index == MODULE_MAP_NONE ? NULL : stacks->map.ranges[index].mapping;
+}
+
+/* What tells of the code at addr, which is in no module; NULL: nothing does. */
+static const struct jit_code *find_code(struct native_stacks *stacks, remote_addr addr)
+{
+	return stacks->jit ? jit_frames_find(stacks->jit, addr) : NULL;
+}
+
+/* Whether the code at addr is an executor's, which code tells of, if anything does. */
+static bool is_executor(struct native_stacks *stacks, remote_addr addr, const struct jit_code *code)
+{
+	const struct sampler *sampler = stacks->sampler;
+
+	if (code)
+		return executor_is_name(code->name);
+	return sampler->build->traits.has_unnamed_executors &&
+	       executor_list_has(&stacks->executors, &sampler->codes, addr, clock_now_ns());
+}
 
 bool native_stacks_is_executor(struct native_stacks *stacks, remote_addr addr)
 {
-	const uint32_t index = module_map_find(&stacks->map, addr);
-	const struct mapping *mapping =
-		index == MODULE_MAP_NONE ? NULL : stacks->map.ranges[index].mapping;
-	const struct jit_code *code;
+	const struct mapping *mapping = find_mapping(stacks, addr);
 
-	if (mapping && mapping->inode)
-		return false;
-	code = stacks->jit ? jit_frames_find(stacks->jit, addr) : NULL;
-	if (code)
-		return executor_is_name(code->name);
-	return mapping && mapping->executable &&
-	       stacks->sampler->build->traits.has_unnamed_executors &&
-	       !unwind_modules_trampoline(stacks->modules, addr);
+	return (!mapping || !mapping->inode) && is_executor(stacks, addr, find_code(stacks, addr));
 }
+
+/* Going on behind a hole. */
 
 /* Append a frame that was not unwound, with nothing known but where it is. */
 static void append_frame(struct native_stacks *stacks, const struct unwind_frame *frame)
@@ -173,10 +192,21 @@ static bool is_caller(struct native_stacks *stacks, const struct registers *regi
 	       unwind_modules_find(stacks->modules, registers_lookup_addr(registers), &section);
 }
 
+/* Whether a stack leads to where the thread began, or to code at least that could not be unwound. */
+static bool ends_in_code(struct native_stacks *stacks)
+{
+	const remote_addr addr = stacks->frames[stacks->nr_frames - 1].lookup_addr;
+	const struct mapping *mapping = find_mapping(stacks, addr);
+
+	return stacks->is_whole || (mapping && mapping->executable) ||
+	       native_stacks_is_executor(stacks, addr);
+}
+
 int native_stacks_go_on(struct native_stacks *stacks, const struct native_anchor *anchor,
 			struct stack_window *window)
 {
 	struct registers registers = {.known = 0};
+	const size_t nr_frames = stacks->nr_frames;
 	int err;
 
 	registers_set(&registers, REGISTER_SP, anchor->addr);
@@ -185,11 +215,14 @@ int native_stacks_go_on(struct native_stacks *stacks, const struct native_anchor
 				   &registers);
 	else
 		err = leave_unknown(anchor, window, &registers);
-	if (err || stacks->nr_frames + 3 > stacks->max_frames || !is_caller(stacks, &registers))
+	if (err || nr_frames + 3 > stacks->max_frames || !is_caller(stacks, &registers))
 		return -ENOENT;
 	append_anchor(stacks, anchor);
 	unwind_on(stacks, &registers, window, stacks->max_frames);
-	return 0;
+	if (ends_in_code(stacks))
+		return 0;
+	native_stacks_go_back(stacks, nr_frames);
+	return -ENOENT;
 }
 
 void native_stacks_go_back(struct native_stacks *stacks, size_t nr_frames)
@@ -211,16 +244,6 @@ static void name_by_place(const struct native_name *found, char name[UNNAMED_MAX
 		       (unsigned long long)found->offset);
 }
 
-/* The mapping of no file that addr is in; NULL: there is none. */
-static const struct mapping *find_anonymous(struct native_stacks *stacks, remote_addr addr)
-{
-	const uint32_t index = module_map_find(&stacks->map, addr);
-	const struct mapping *mapping =
-		index == MODULE_MAP_NONE ? NULL : stacks->map.ranges[index].mapping;
-
-	return mapping && !mapping->inode ? mapping : NULL;
-}
-
 /*
  * Where the trampoline begins that addr is in, of which code tells, if anything does; 0: it is in
  * none. Other code is not looked at.
@@ -237,21 +260,23 @@ static remote_addr find_trampoline(struct native_stacks *stacks, remote_addr add
 static int name_without_symbol(struct native_stacks *stacks, const struct native_name *found,
 			       remote_addr addr, struct native_frame *native)
 {
-	const struct mapping *anonymous = find_anonymous(stacks, addr);
+	const struct mapping *mapping = find_mapping(stacks, addr);
+	const bool is_anonymous = mapping && !mapping->inode;
 	const struct jit_code *code = NULL;
 	enum function_kind kind = FUNCTION_JIT;
 	char unnamed[UNNAMED_MAX_BYTES];
 	const char *name = NATIVE_STACKS_JIT;
 
-	if (anonymous || !found->path[0]) {
-		code = stacks->jit ? jit_frames_find(stacks->jit, addr) : NULL;
+	if (is_anonymous || !found->path[0]) {
+		code = find_code(stacks, addr);
 		native->trampoline_addr = find_trampoline(stacks, addr, code);
+		native->is_executor = !native->trampoline_addr && is_executor(stacks, addr, code);
 	}
 	if (code) {
 		name = code->name;
 	} else if (native->trampoline_addr) {
 		return 0;
-	} else if (!anonymous || !anonymous->executable) {
+	} else if (!native->is_executor && !(is_anonymous && mapping->executable)) {
 		name_by_place(found, unnamed);
 		name = unnamed;
 		kind = FUNCTION_NATIVE;
@@ -386,12 +411,6 @@ static int make_frames(struct native_stacks *stacks, const struct sample *sample
 	return err;
 }
 
-/* What code without a name is called, if it may be an executor; else NULL. */
-static const char *unnamed_executor(const struct native_stacks *stacks)
-{
-	return stacks->sampler->build->traits.has_unnamed_executors ? NATIVE_STACKS_JIT : NULL;
-}
-
 /* Where a thread is, or where it will return to: behind a call, which may be a function's end. */
 static int make_kernel_frame(const struct native_stacks *stacks, uint32_t index,
 			     struct frame *ret_frame)
@@ -439,11 +458,11 @@ int native_stacks_hand_on(struct native_stacks *stacks, const struct sample *sam
 	details = reallocarray(NULL, nr + stacks->nr_kernel_addrs, sizeof(*details));
 	if (!frames || !details)
 		return -ENOMEM;
+	if (executor_runs(merged, nr, stacks->natives))
+		with_natives.flags |= SAMPLE_IN_JIT;
 	err = make_frames(stacks, sample, merged, frames, details, &nr);
 	if (err)
 		return err;
-	if (executor_runs(frames, nr, unnamed_executor(stacks)))
-		with_natives.flags |= SAMPLE_IN_JIT;
 	err = append_kernel(stacks, frames, details, &nr);
 	if (err)
 		return err;

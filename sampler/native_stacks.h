@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "procmem/maps.h"
+#include "sampler/executor_list.h"
 #include "sampler/merged_stack.h"
 #include "sampler/sampler.h"
 #include "sampler/trampoline.h"
@@ -54,6 +55,7 @@ struct native_stacks {
 	const struct kernel_names *kernel_names; /* borrowed; NULL: kernel_addrs has none */
 	const uint64_t *kernel_addrs;		 /* borrowed; innermost first */
 	uint32_t nr_kernel_addrs;
+	struct executor_list executors;
 	bool keeps_trampolines;
 	struct trampoline_names trampolines;
 	struct unwind_frame *frames; /* innermost first: nr_frames of max_frames */
@@ -106,8 +108,7 @@ void native_stacks_enter_kernel(struct native_stacks *stacks, const uint64_t *ad
 
 /*
  * Whether an address is in an executor of CPython's JIT (executor.h), which the interpreter's loop
- * alone calls: by its name or, where they have none, as code in memory of no file, but for
- * trampolines.
+ * alone calls: by its name or, where they have none, by the interpreter's own list.
  */
 bool native_stacks_is_executor(struct native_stacks *stacks, remote_addr addr);
 
@@ -124,9 +125,9 @@ struct native_anchor {
  * no register is known but the stack pointer, and then those that are unwound from there. The
  * frames around the hole are told apart by one of their own (is_gap), unless it is the code of
  * CPython's JIT that could not be unwound: the interpreter's loop calls that, and it calls
- * nothing but what was unwound. 0; -ENOENT: the anchor's caller is no function that is known,
- * and nothing has changed. Where the function is not known, its caller's frame pointer is looked for
- * where functions push it first.
+ * nothing but what was unwound. Where the function is not known, its caller's frame pointer is
+ * looked for where functions push it first. 0; -ENOENT: the anchor's caller is no function that is
+ * known, or the stack leads from there to what is no code; nothing has changed then.
  */
 int native_stacks_go_on(struct native_stacks *stacks, const struct native_anchor *anchor,
 			struct stack_window *window);

@@ -19,25 +19,30 @@ enum { MAX_CANDIDATES = 8 };
 /* An entry is so far from its loop's return address at most: 3.12's is 144 bytes. */
 enum { MAX_DISTANCE_BYTES = 1024, WORD_BYTES = 8 };
 
-/* Whether the stack is whole from the first return address above an entry on. */
+/*
+ * So far from an entry is the end of its loop: the word below is the return address from which the
+ * stack is whole, and has the most frames. What the loop has there besides may look like one,
+ * and a word behind that, of 0, like the end of a thread. False: there is none.
+ */
 static bool find_distance(const struct dumped_stack *stack, remote_addr entry_addr,
 			  uint32_t *ret_distance_bytes)
 {
 	struct native_stacks *natives = stack->natives;
 	const size_t nr_frames = natives->nr_frames;
+	size_t most_frames = 0;
 
 	for (uint32_t bytes = 2 * WORD_BYTES; bytes <= MAX_DISTANCE_BYTES; bytes += WORD_BYTES) {
 		const struct native_anchor anchor = {.addr = entry_addr, .cfa = entry_addr + bytes};
-		bool is_whole;
 
 		if (native_stacks_go_on(natives, &anchor, stack->window))
 			continue;
-		is_whole = natives->is_whole;
+		if (natives->is_whole && natives->nr_frames > most_frames) {
+			most_frames = natives->nr_frames;
+			*ret_distance_bytes = bytes;
+		}
 		native_stacks_go_back(natives, nr_frames);
-		*ret_distance_bytes = bytes;
-		return is_whole;
 	}
-	return false;
+	return most_frames > 0;
 }
 
 void stack_bridge_learn(const struct dumped_stack *stack)

@@ -272,13 +272,13 @@ struct py_traits {
 	enum attribute_rule attribute_rule;
 	enum linetable_format linetable_format;
 	bool handled_none; /* while no exception is handled, an item may be None (to 3.12) */
-	bool has_unnamed_executors; /* its JIT's code, where there is any, is on no list (3.14) */
-	bool frames_on_heap;	    /* frames are objects (before 3.11), else on data stacks */
-	uint8_t lasti_unit_bytes;   /* of such a frame's lasti */
-	uint8_t executing;	    /* such a frame's state while it runs, or calls */
-	uint8_t shim_owner;	    /* frames with this owner or a higher one are entry shims */
-	uint8_t tuple_items_after_type;	  /* bytes between a tuple's ob_type and its items */
-	uint8_t qualname_after_type;	  /* and a function's ob_type and its func_qualname */
+	bool has_unnamed_executors;	/* its JIT tells debuggers nothing of its code (3.14) */
+	bool frames_on_heap;		/* frames are objects (before 3.11), else on data stacks */
+	uint8_t lasti_unit_bytes;	/* of such a frame's lasti */
+	uint8_t executing;		/* such a frame's state while it runs, or calls */
+	uint8_t shim_owner;		/* frames with this owner or a higher one are entry shims */
+	uint8_t tuple_items_after_type; /* bytes between a tuple's ob_type and its items */
+	uint8_t qualname_after_type;	/* and a function's ob_type and its func_qualname */
 	uint8_t oserror_errno_after_type; /* and an OSError's ob_type and its myerrno */
 	uint8_t extra_frame_words;	  /* without framesize: nlocalsplus + stacksize + this */
 	struct return_opcodes returns;

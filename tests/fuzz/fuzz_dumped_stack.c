@@ -242,6 +242,18 @@ static void know(struct world *world, uint8_t known)
 	if (!(known & KNOWS_VERSION))
 		world->clock.version_before = 0;
 	world->py.build.traits.has_unnamed_executors = known & HAS_EXECUTORS;
+	world->natives.executors.nr_ranges = known & HAS_EXECUTORS ? 1 : 0;
+}
+
+/* The first half of the bare code is an executor's, and it is not asked again. */
+static void init_executors(struct executor_list *executors)
+{
+	struct executor_range *range = malloc(sizeof(*range));
+
+	require(range);
+	*range = (struct executor_range){BARE_ADDR, BARE_ADDR + BARE_BYTES / 2};
+	*executors = (struct executor_list){
+		.ranges = range, .max_ranges = 1, .read_ns = 1, .wait_ns = UINT64_MAX};
 }
 
 static void init_natives(struct world *world)
@@ -266,6 +278,7 @@ static void init_natives(struct world *world)
 	world->maps = (struct maps){.mappings = world->mappings, .nr_mappings = 2};
 	world->sampler.build = &world->py.build;
 	require(!native_stacks_init(&world->natives, &options));
+	init_executors(&world->natives.executors);
 }
 
 static void init_windows(struct world *world)

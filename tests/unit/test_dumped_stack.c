@@ -139,7 +139,13 @@ static void dumped_init_minor(struct dumped *dumped, uint32_t minor)
 			.cfa = STACK_ADDR + (i + 1) * FRAME_BYTES,
 		};
 	dumped->natives = (struct native_stacks){
-		.frames = dumped->frames, .registers = dumped->registers, .nr_frames = NR_FRAMES};
+		.sampler = &dumped->sampler,
+		.frames = dumped->frames,
+		.registers = dumped->registers,
+		.nr_frames = NR_FRAMES,
+	};
+	dumped->py.build.traits.has_unnamed_executors = false;
+	dumped->sampler.build = &dumped->py.build;
 	cr_assert(zero(int, module_map_init(&dumped->map, &maps)));
 	cr_assert(zero(int, unwind_modules_create(&dumped->py.fake.memory, &dumped->map, NULL,
 						  &dumped->natives.modules)));
@@ -337,16 +343,17 @@ Test(dumped_stack, loops_that_trampolines_call)
 	dumped_done(&dumped);
 }
 
-/* Let the C frame that a loop has called be code of no file, and the interpreter have a JIT. */
+/* Let the C frame that a loop has called be an executor of the interpreter's JIT. */
 static void put_executor(struct dumped *dumped, unsigned int loop)
 {
 	static struct mapping mapping = {
 		.start = 0x60000, .end = 0x70000, .readable = true, .executable = true, .path = ""};
 	static const struct maps maps = {.mappings = &mapping, .nr_mappings = 1};
+	static struct executor_range range = {0x60000, 0x61000};
 
+	dumped->natives.executors = (struct executor_list){
+		.ranges = &range, .nr_ranges = 1, .read_ns = 1, .wait_ns = UINT64_MAX};
 	dumped->py.build.traits.has_unnamed_executors = true;
-	dumped->sampler.build = &dumped->py.build;
-	dumped->natives.sampler = &dumped->sampler;
 	if (!dumped->natives.map.nr_ranges)
 		cr_assert(zero(int, module_map_init(&dumped->natives.map, &maps)));
 	dumped->frames[loop - 1].lookup_addr = 0x60000 + loop;

@@ -5,47 +5,58 @@
 #include <criterion/new/assert.h>
 
 /*
- * Stacks, outermost first: "p" Python, "c" a C function, "e" an executor by its name, "j" code
- * without one, "n" other code of a JIT, "?" a hole.
+ * Stacks, outermost first: "p" Python, "c" a C function, "e" an executor, "t" a trampoline, "?" a
+ * hole.
  */
-static bool runs(const char *stack, const char *unnamed_name)
+static bool runs(const char *stack)
 {
-	static const struct function functions[] = {
-		['p'] = {.qualname = "f", .path = "/a.py"},
-		['c'] = {.kind = FUNCTION_NATIVE, .qualname = "sorted", .path = "/python"},
-		['e'] = {.kind = FUNCTION_JIT, .qualname = "py::jit:executor", .path = ""},
-		['x'] = {.kind = FUNCTION_JIT, .qualname = "py::jit_executor:<jit>", .path = ""},
-		['j'] = {.kind = FUNCTION_JIT, .qualname = "[unnamed]", .path = ""},
-		['n'] = {.kind = FUNCTION_JIT, .qualname = "py::jit:/a.py", .path = ""},
-		['?'] = {.kind = FUNCTION_NATIVE, .qualname = "[unknown]", .path = ""},
+	static const struct native_frame natives[] = {{.is_executor = false},
+						      {.is_executor = true}};
+	static const enum merged_kind kinds[] = {
+		['p'] = MERGED_PYTHON,	   ['c'] = MERGED_NATIVE, ['e'] = MERGED_NATIVE,
+		['t'] = MERGED_TRAMPOLINE, ['?'] = MERGED_HOLE,
 	};
-	struct frame frames[16] = {{.function = NULL}};
+	struct merged_frame merged[16];
 	uint32_t nr = 0;
 
 	for (; stack[nr]; nr++)
-		frames[nr].function = &functions[(unsigned char)stack[nr]];
-	return executor_runs(frames, nr, unnamed_name);
+		merged[nr] = (struct merged_frame){.kind = kinds[(unsigned char)stack[nr]],
+						   .index = stack[nr] == 'e'};
+	return executor_runs(merged, nr, natives);
 }
 
 Test(executor, stacks)
 {
 	static const struct {
 		const char *stack;
-		bool runs, runs_unless_unnamed_count;
+		bool runs;
 	} cases[] = {
-		{"", false, false},	{"p", false, false},	{"cp", false, false},
-		{"cpc", false, false},	{"cpe", true, true},	{"pce", true, true},
-		{"pcecc", true, true},	{"pcx", true, true},	{"pep", false, false},
-		{"pepc", false, false}, {"pe?", true, true},	{"p?ec", true, true},
-		{"cpj", true, false},	{"cpjcc", true, false}, {"pcj", false, false},
-		{"pjp", false, false},	{"p?jc", true, false},	{"pn", false, false},
-		{"pnj", false, false},	{"ce", true, true},
+		{"", false},	 {"p", false},	 {"cp", false},	  {"cpc", false},
+		{"cpe", true},	 {"pce", true},	 {"pcecc", true}, {"pep", false},
+		{"pepc", false}, {"pe?", true},	 {"p?ec", true},  {"pec?", true},
+		{"epc", false},	 {"pt?", false}, {"pt?e", true},  {"ce", true},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		cr_expect(eq(int, runs(cases[i].stack, "[unnamed]"), cases[i].runs), "%s",
-			  cases[i].stack);
-		cr_expect(eq(int, runs(cases[i].stack, NULL), cases[i].runs_unless_unnamed_count),
-			  "%s", cases[i].stack);
-	}
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		cr_expect(eq(int, runs(cases[i].stack), cases[i].runs), "%s", cases[i].stack);
+}
+
+Test(executor, names)
+{
+	static const struct {
+		const char *name;
+		bool is;
+	} cases[] = {
+		{"py::jit:executor", true},
+		{"py::jit_executor:<jit>", true},
+		{"py::jit_shim:<jit>", true},
+		{"py::jit:/a.py", false},
+		{"py::jit:executor:/a.py", false},
+		{"[jit]", false},
+		{"", false},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		cr_expect(eq(int, executor_is_name(cases[i].name), cases[i].is), "%s",
+			  cases[i].name);
 }

@@ -3,6 +3,7 @@
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "sampler/sampler_state.h"
@@ -125,6 +126,7 @@ static void bridged_init(struct bridged *bridged)
 	code_cache_init(&bridged->codes, &bridged->py.fake.memory, &bridged->py.build);
 	bridged->codes.nothings[bridged->codes.nr_nothings++] = bridged->py.none_addr;
 	bridged->sampler.build = &bridged->py.build;
+	code_cache_init(&bridged->sampler.codes, &bridged->py.fake.memory, &bridged->py.build);
 	bridged->maps = (struct maps){.mappings = bridged->mappings, .nr_mappings = 2};
 	options = (struct native_stacks_options){.memory = &bridged->py.fake.memory,
 						 .maps = &bridged->maps,
@@ -152,6 +154,7 @@ static void bridged_done(struct bridged *bridged)
 {
 	native_stacks_done(&bridged->natives);
 	code_cache_done(&bridged->codes);
+	code_cache_done(&bridged->sampler.codes);
 	fake_python_done(&bridged->py);
 }
 
@@ -208,6 +211,17 @@ Test(stack_bridge, goes_on_to_the_outermost_frame)
 	bridged_done(&bridged);
 }
 
+/* The bare code is that of an executor. */
+static void put_executor(struct bridged *bridged)
+{
+	struct executor_range *range = malloc(sizeof(*range));
+
+	cr_assert(ne(ptr, range, NULL));
+	*range = (struct executor_range){BARE_ADDR, BARE_ADDR + BARE_BYTES};
+	bridged->natives.executors =
+		(struct executor_list){.ranges = range, .nr_ranges = 1, .max_ranges = 1};
+}
+
 /* The loop itself has called that: nothing is missing between. */
 Test(stack_bridge, no_gap_behind_an_executor)
 {
@@ -215,6 +229,8 @@ Test(stack_bridge, no_gap_behind_an_executor)
 
 	bridged_init(&bridged);
 	bridged.py.build.traits.has_unnamed_executors = true;
+	expect_crossed(&bridged, "fb?Aco");
+	put_executor(&bridged);
 	expect_crossed(&bridged, "fbAco");
 	cr_expect(eq(u64, bridged.natives.frames[1].cfa, entry_addr));
 	bridged_done(&bridged);
@@ -259,6 +275,15 @@ Test(stack_bridge, stale_entry_frames)
 	put_entry(&bridged, STACK_ADDR + 0x80);
 	expect_crossed(&bridged, "fb?Aco");
 	cr_expect(eq(u64, bridged.natives.frames[3].sp, entry_addr));
+	bridged_done(&bridged);
+
+	/* The first frame behind one is found, but no second. */
+	bridged_init(&bridged);
+	put_loop(&bridged, STACK_ADDR + 0x80, 2, STACK_ADDR + 0x600);
+	put_caller(&bridged, STACK_ADDR + 0x600, 0x7f3300000003);
+	expect_crossed(&bridged, "fb?Aco");
+	put_caller(&bridged, STACK_ADDR + 0x600, BARE_ADDR + 0x20);
+	expect_crossed(&bridged, "fb?Acb!");
 	bridged_done(&bridged);
 
 	bridged_init(&bridged);
@@ -322,6 +347,16 @@ Test(stack_bridge, learns_the_distance)
 	struct bridged bridged;
 
 	bridged_init(&bridged);
+	cr_expect(eq(u32, learn_often(&bridged, entry_addr), DISTANCE));
+
+	/* What a loop has called once has left a return address there. */
+	put(&bridged, entry_addr + 0x58, code_addr(CALLER));
+	put(&bridged, entry_addr + 0x50, 0x1234);
+	cr_expect(eq(u32, learn_often(&bridged, entry_addr), DISTANCE));
+
+	/* Behind it is what looks like the end of a thread. */
+	put(&bridged, entry_addr + 0x50, entry_addr + 0x60);
+	put(&bridged, entry_addr + 0x68, 0);
 	cr_expect(eq(u32, learn_often(&bridged, entry_addr), DISTANCE));
 
 	/* Once is not enough, and the stack is as it was. */

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/executor_list.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "procmem/array.h"
+#include "procmem/cleanup.h"
+#include "sampler/python/executor_offsets.h"
+
+/* Code objects that are asked for their executors in one call. */
+enum { CODES_AT_ONCE = 256 };
+
+/* And in all: 10 ms of work. One that has an executor leads to all others. */
+enum { CODES_MAX = 32768 };
+
+/* A code object has so many executors at most (MAX_EXECUTORS_SIZE of Python/optimizer.c). */
+enum { ARRAY_MAX = 256 };
+
+/* The JIT maps memory of its own for each. A trace of 800 micro-operations has 100 KiB. */
+enum { CODE_ALIGNMENT_BYTES = 4096, CODE_MAX_BYTES_OF_ONE = 16 << 20 };
+
+/* What is read of an executor, from the end of its ob_type. */
+enum { EXECUTOR_BYTES = EXECUTOR_JIT_CODE_AFTER_TYPE + sizeof(uint64_t) };
+
+struct executor {
+	remote_addr addr, next_addr, previous_addr;
+	struct executor_range range; /* empty: it has no machine code */
+};
+
+/* A reading of the list. */
+struct reading {
+	struct executor_list *list; /* its ranges are as they come, meanwhile */
+	const struct code_cache *codes;
+};
+
+void executor_list_done(struct executor_list *list)
+{
+	free(list->ranges);
+	*list = (struct executor_list){.ranges = NULL};
+}
+
+/* Whether that is the type of executors: by address once it was told by name. */
+static bool is_executor_type(const struct reading *reading, remote_addr type_addr)
+{
+	struct remote_memory *memory = reading->codes->memory;
+	uint64_t name_addr;
+	char name[sizeof(EXECUTOR_TYPE_NAME)];
+
+	if (reading->list->type_addr)
+		return type_addr == reading->list->type_addr;
+	if (remote_memory_read_u64(memory,
+				   type_addr + reading->codes->build->offsets.object.tp_name,
+				   &name_addr) ||
+	    remote_memory_read(memory, name_addr, name, sizeof(name)) ||
+	    memcmp(name, EXECUTOR_TYPE_NAME, sizeof(name)) != 0)
+		return false;
+	reading->list->type_addr = type_addr;
+	return true;
+}
+
+/* Whether one is what an executor has for its code, which may be none. */
+static bool take_range(uint64_t start_addr, uint64_t nr_bytes, struct executor_range *ret_range)
+{
+	if (!start_addr)
+		nr_bytes = 0;
+	*ret_range = (struct executor_range){start_addr, start_addr + nr_bytes};
+	return start_addr % CODE_ALIGNMENT_BYTES == 0 && nr_bytes <= CODE_MAX_BYTES_OF_ONE &&
+	       ret_range->end_addr >= start_addr;
+}
+
+static bool read_executor(const struct reading *reading, remote_addr addr,
+			  struct executor *ret_executor)
+{
+	const uint32_t type_offset = reading->codes->build->offsets.object.ob_type;
+	uint8_t bytes[sizeof(uint64_t) + EXECUTOR_BYTES]; /* from ob_type on */
+	const uint8_t *fields = bytes + sizeof(uint64_t);
+
+	if (addr % sizeof(uint64_t) ||
+	    remote_memory_read(reading->codes->memory, addr + type_offset, bytes, sizeof(bytes)) ||
+	    !is_executor_type(reading, field_u64(bytes, 0)))
+		return false;
+	ret_executor->addr = addr;
+	ret_executor->next_addr = field_u64(fields, EXECUTOR_NEXT_AFTER_TYPE);
+	ret_executor->previous_addr = field_u64(fields, EXECUTOR_PREVIOUS_AFTER_TYPE);
+	return take_range(field_u64(fields, EXECUTOR_JIT_CODE_AFTER_TYPE),
+			  field_u64(fields, EXECUTOR_JIT_SIZE_AFTER_TYPE), &ret_executor->range);
+}
+
+/* Append the code of one. 0; -ENOMEM; -E2BIG: there is no room for more. */
+static int append(const struct reading *reading, const struct executor *executor)
+{
+	struct executor_list *list = reading->list;
+	struct executor_range *ranges;
+
+	if (list->nr_ranges == EXECUTOR_LIST_MAX)
+		return -E2BIG;
+	ranges = array_reserve(list->ranges, list->nr_ranges + 1, &list->max_ranges,
+			       sizeof(*ranges));
+	if (!ranges)
+		return -ENOMEM;
+	list->ranges = ranges;
+	ranges[list->nr_ranges++] = executor->range;
+	return 0;
+}
+
+/* Append those behind one, or before it, up to the end or one that does not point back. */
+static int append_side(const struct reading *reading, const struct executor *from, bool forwards)
+{
+	struct executor here = *from, next;
+	int err = 0;
+
+	while (!err) {
+		const remote_addr addr = forwards ? here.next_addr : here.previous_addr;
+
+		if (!addr || !read_executor(reading, addr, &next) ||
+		    (forwards ? next.previous_addr : next.next_addr) != here.addr)
+			break;
+		err = append(reading, &next);
+		here = next;
+	}
+	return err;
+}
+
+/* Lists of other interpreters are others. */
+static bool has_list_of(const struct reading *reading, const struct executor *executor)
+{
+	const struct executor_list *list = reading->list;
+
+	for (uint32_t i = 0; i < list->nr_ranges; i++)
+		if (list->ranges[i].start_addr == executor->range.start_addr)
+			return true;
+	return false;
+}
+
+/* Append the list that an array of a code object leads to. 0, -ENOMEM, -E2BIG. */
+static int append_list(const struct reading *reading, remote_addr array_addr)
+{
+	struct remote_memory *memory = reading->codes->memory;
+	uint64_t addrs[ARRAY_MAX];
+	uint32_t nr;
+	struct executor executor;
+	int err;
+
+	if (remote_memory_read(memory, array_addr + EXECUTOR_ARRAY_NR, &nr, sizeof(nr)) ||
+	    nr > ARRAY_MAX ||
+	    remote_memory_read(memory, array_addr + EXECUTOR_ARRAY_ITEMS, addrs,
+			       nr * sizeof(*addrs)))
+		return 0;
+	for (uint32_t i = 0; i < nr; i++) {
+		if (!addrs[i] || !read_executor(reading, addrs[i], &executor))
+			continue;
+		if (has_list_of(reading, &executor))
+			return 0;
+		err = append(reading, &executor);
+		if (!err)
+			err = append_side(reading, &executor, true);
+		return err ? err : append_side(reading, &executor, false);
+	}
+	return 0;
+}
+
+/* Ask nr code objects for where their executors are. 0; -ENOMEM, -E2BIG, -ESRCH, -EPERM. */
+static int ask_codes(const struct reading *reading, struct remote_range *ranges,
+		     const uint64_t *array_addrs, size_t nr)
+{
+	int err = remote_memory_read_ranges(reading->codes->memory, ranges, nr);
+
+	for (size_t i = 0; !err && i < nr; i++)
+		if (ranges[i].done_bytes == sizeof(*array_addrs) && array_addrs[i])
+			err = append_list(reading, array_addrs[i]);
+	return err;
+}
+
+/* Append all executors that the code objects lead to. */
+static void append_all(const struct reading *reading)
+{
+	const struct py_offsets *offsets = &reading->codes->build->offsets;
+	const struct addr_map *map = &reading->codes->codes;
+	struct remote_range ranges[CODES_AT_ONCE];
+	uint64_t array_addrs[CODES_AT_ONCE];
+	size_t nr = 0, nr_asked = 0;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < map->nr_slots && nr_asked < CODES_MAX; i++) {
+		const struct code *code = map->slots[i].value;
+
+		if (!code || code->foreign || !code->function)
+			continue;
+		ranges[nr] = (struct remote_range){.addr = code->addr + offsets->code.linetable +
+							   EXECUTORS_AFTER_LINETABLE,
+						   .buffer = &array_addrs[nr],
+						   .size = sizeof(array_addrs[nr])};
+		nr_asked++;
+		if (++nr < CODES_AT_ONCE)
+			continue;
+		err = ask_codes(reading, ranges, array_addrs, nr);
+		nr = 0;
+	}
+	if (!err && nr)
+		(void)ask_codes(reading, ranges, array_addrs, nr);
+}
+
+static int compare(const void *first, const void *second)
+{
+	const struct executor_range *a = first, *b = second;
+
+	return (a->start_addr > b->start_addr) - (a->start_addr < b->start_addr);
+}
+
+static bool find(const struct executor_list *list, remote_addr addr)
+{
+	uint32_t low = 0, high = list->nr_ranges;
+
+	while (low < high) {
+		const uint32_t middle = low + (high - low) / 2;
+
+		if (list->ranges[middle].end_addr <= addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < list->nr_ranges && list->ranges[low].start_addr <= addr;
+}
+
+/* Read it anew. What was known is forgotten: code that has ended may be another's by now. */
+static void read_again(struct executor_list *list, const struct code_cache *codes)
+{
+	const struct reading reading = {.list = list, .codes = codes};
+
+	list->nr_ranges = 0;
+	append_all(&reading);
+	if (list->ranges)
+		qsort(list->ranges, list->nr_ranges, sizeof(*list->ranges), compare);
+}
+
+bool executor_list_has(struct executor_list *list, const struct code_cache *codes, remote_addr addr,
+		       uint64_t now_ns)
+{
+	bool has = find(list, addr);
+
+	if (has || (list->read_ns && now_ns - list->read_ns < list->wait_ns))
+		return has;
+	read_again(list, codes);
+	list->read_ns = now_ns;
+	has = find(list, addr);
+	list->wait_ns = has || !list->wait_ns ? EXECUTOR_LIST_MIN_WAIT_NS : 2 * list->wait_ns;
+	if (list->wait_ns > EXECUTOR_LIST_MAX_WAIT_NS)
+		list->wait_ns = EXECUTOR_LIST_MAX_WAIT_NS;
+	return has;
+}

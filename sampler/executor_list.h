@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which code of a process CPython's JIT has made, where it tells debuggers nothing of that (3.14):
+ * all executors of an interpreter are on one list, and each names its code. Any code object that
+ * one was made for leads to the list.
+ *
+ * It is read when an address is asked for that is in none, and not each time: first at once, then
+ * EXECUTOR_LIST_MIN_WAIT_NS after a reading that told, twice as long after each that did not, up to
+ * EXECUTOR_LIST_MAX_WAIT_NS. The target goes on meanwhile: an executor whose neighbour does not
+ * point back to it is the end of what is known.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sampler/python/code.h"
+
+#define EXECUTOR_LIST_MIN_WAIT_NS 100000000u
+#define EXECUTOR_LIST_MAX_WAIT_NS 1000000000u
+
+/* Seen: 420 where functions were made all the time. Those beyond are not known. */
+#define EXECUTOR_LIST_MAX 8192
+
+/* Machine code of an executor: [start_addr, end_addr). */
+struct executor_range {
+	remote_addr start_addr, end_addr;
+};
+
+/* All zero nothing is known. Private. */
+struct executor_list {
+	struct executor_range *ranges; /* by rising address; owned */
+	uint32_t nr_ranges, max_ranges;
+	remote_addr type_addr; /* of executors; 0: not known */
+	uint64_t read_ns;      /* when it was read last; 0: never */
+	uint64_t wait_ns;      /* from then to the next time */
+};
+
+/* Frees the list, which is empty then. */
+void executor_list_done(struct executor_list *list);
+
+/*
+ * Whether an address is in the code of an executor, as far as the code objects of codes lead
+ * to it, which are those of a build whose traits say has_unnamed_executors. now_ns: CLOCK_MONOTONIC.
+ * What cannot be read, or held, is not known.
+ */
+bool executor_list_has(struct executor_list *list, const struct code_cache *codes, remote_addr addr,
+		       uint64_t now_ns);
