@@ -73,6 +73,8 @@ static enum exit_status do_task(const struct jit_options *options, struct jit_ta
 	if (status == EXIT_OK && options->task == JIT_TASK_VERIFY)
 		return jit_verify_print(target, options->json, reterr);
 	if (status == EXIT_OK)
+		status = jit_target_add_trampolines(target, reterr);
+	if (status == EXIT_OK)
 		status = check_sources(target, reterr);
 	if (status != EXIT_OK)
 		return status;

@@ -22,6 +22,7 @@ static const char help[] =
 	"  gdb       the list for debuggers in its memory (CPython 3.15's JIT, numba, LLVM)\n"
 	"  libunwind the list for libunwind in its memory: what calls _U_dyn_register\n"
 	"  perf map  /tmp/perf-PID.map (python3 -X perf, node --perf-basic-prof)\n"
+	"  memory    trampolines of CPython that are in no file yet; not with --watch\n"
 	"and those of the processes that it was forked from, up to the fork. FILE is a jitdump\n"
 	"or a perf map; ./1234 if its name is a number.\n"
 	"\n"

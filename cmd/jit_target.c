@@ -80,15 +80,9 @@ static enum exit_status check_file(const struct jit_sources *sources, struct mes
 	return EXIT_ERROR;
 }
 
-enum exit_status jit_target_refresh(struct jit_target *target, bool is_final,
-				    struct message *reterr)
+/* What an error of reading the process comes to. */
+static enum exit_status explain(const struct jit_target *target, int err, struct message *reterr)
 {
-	int err = jit_sources_refresh(target->sources, is_final);
-
-	if (!err && !jit_target_is_process(target))
-		return check_file(target->sources, reterr);
-	if (!err || (err == -ESRCH && is_final))
-		return EXIT_OK;
 	if (err == -EPERM) {
 		process_explain_eperm(&target->process, reterr);
 		return EXIT_PERMISSION;
@@ -99,6 +93,25 @@ enum exit_status jit_target_refresh(struct jit_target *target, bool is_final,
 	}
 	message_set(reterr, "cannot read process %d: %s", target->process.pid, strerror(-err));
 	return EXIT_ERROR;
+}
+
+enum exit_status jit_target_refresh(struct jit_target *target, bool is_final,
+				    struct message *reterr)
+{
+	int err = jit_sources_refresh(target->sources, is_final);
+
+	if (!err && !jit_target_is_process(target))
+		return check_file(target->sources, reterr);
+	if (!err || (err == -ESRCH && is_final))
+		return EXIT_OK;
+	return explain(target, err, reterr);
+}
+
+enum exit_status jit_target_add_trampolines(struct jit_target *target, struct message *reterr)
+{
+	int err = jit_target_is_process(target) ? jit_sources_add_trampolines(target->sources) : 0;
+
+	return err ? explain(target, err, reterr) : EXIT_OK;
 }
 
 const char *jit_target_error_text(int error)

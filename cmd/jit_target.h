@@ -38,5 +38,11 @@ bool jit_target_has_ended(const struct jit_target *target);
 enum exit_status jit_target_refresh(struct jit_target *target, bool is_final,
 				    struct message *reterr);
 
+/*
+ * Add the trampolines of a process that nothing tells of (jit_sources_add_trampolines()); of a
+ * file there are none. As jit_target_refresh().
+ */
+enum exit_status jit_target_add_trampolines(struct jit_target *target, struct message *reterr);
+
 /* What is wrong with a file that cannot be read, as one clause: "it belongs to another user". */
 const char *jit_target_error_text(int error);

@@ -222,10 +222,9 @@ int jit_map_sort(const struct jit_map *map, uint32_t **ret_indexes, uint32_t *re
 const char *jit_source_text(enum jit_source source)
 {
 	static const char *const texts[NR_JIT_SOURCES] = {
-		[JIT_SOURCE_JITDUMP] = "jitdump",
-		[JIT_SOURCE_GDB] = "gdb",
-		[JIT_SOURCE_LIBUNWIND] = "libunwind",
-		[JIT_SOURCE_PERF_MAP] = "perf map",
+		[JIT_SOURCE_JITDUMP] = "jitdump",     [JIT_SOURCE_GDB] = "gdb",
+		[JIT_SOURCE_LIBUNWIND] = "libunwind", [JIT_SOURCE_PERF_MAP] = "perf map",
+		[JIT_SOURCE_TRAMPOLINE] = "memory",
 	};
 
 	return texts[source];

@@ -20,6 +20,8 @@
 #include "symbols/jit_lists.h"
 #include "symbols/jitdump_body.h"
 #include "symbols/live_images.h"
+#include "symbols/module_symbols.h"
+#include "symbols/trampoline_arenas.h"
 
 enum { NS_PER_S = 1000000000 };
 
@@ -398,6 +400,38 @@ int jit_sources_refresh(struct jit_sources *sources, bool is_final)
 	if (!found && sources->lists)
 		found = read_lists(sources);
 	return err ? err : found;
+}
+
+/* Trampolines. */
+
+/* Add those of each interpreter that the process has loaded. */
+static int add_trampolines(struct jit_sources *sources, const struct maps *maps,
+			   struct module_symbols *runtimes)
+{
+	const uint64_t from_ns = start_ns(process_age_ns(sources->process), CLOCK_MONOTONIC);
+	const remote_addr *places;
+	uint32_t nr_places;
+	int err = module_symbols_find(runtimes, maps, &sources->images.source);
+
+	places = module_symbols_places(runtimes, 0, &nr_places);
+	for (uint32_t i = 0; !err && i < nr_places; i++)
+		err = trampoline_arenas_read(sources->memory, maps, places[i], sources->map,
+					     from_ns);
+	return err;
+}
+
+int jit_sources_add_trampolines(struct jit_sources *sources)
+{
+	static const char *const names[] = {"_PyRuntime"};
+	struct module_symbols *runtimes = module_symbols_create(sources->memory, names, 1);
+	struct maps maps = {.mappings = NULL};
+	int err = runtimes ? maps_read(sources->process, &maps) : -ENOMEM;
+
+	if (!err)
+		err = add_trampolines(sources, &maps, runtimes);
+	maps_done(&maps);
+	module_symbols_destroy(runtimes);
+	return err;
 }
 
 /* What is told beside the name. */

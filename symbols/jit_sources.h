@@ -73,6 +73,12 @@ int jit_sources_add_file(struct jit_sources *sources, int fd, const char *path);
  */
 int jit_sources_refresh(struct jit_sources *sources, bool is_final);
 
+/*
+ * Add the trampolines that CPython uses and that no source of the process has told of, to be
+ * called after a refresh: the end of a jitdump is not written yet. Errors as there.
+ */
+int jit_sources_add_trampolines(struct jit_sources *sources);
+
 /* What they told, and the files. Borrowed until the next refresh. */
 const struct jit_map *jit_sources_map(const struct jit_sources *sources);
 const struct jit_file *jit_sources_files(const struct jit_sources *sources, uint32_t *ret_nr_files);

@@ -134,7 +134,26 @@ const struct unwind_rule *perf_trampoline_rule(struct remote_memory *memory, rem
 	return rule;
 }
 
+size_t perf_trampoline_bytes(const uint8_t *bytes, size_t nr_bytes)
+{
+	const bool has_endbr64 =
+		nr_bytes >= sizeof(endbr64) && memcmp(bytes, endbr64, sizeof(endbr64)) == 0;
+	const size_t nr_before = has_endbr64 ? sizeof(endbr64) : 0;
+
+	for (size_t i = 0; i < NR_TRAMPOLINES; i++)
+		if (nr_bytes >= nr_before + trampolines[i].nr_bytes &&
+		    memcmp(bytes + nr_before, trampolines[i].bytes, trampolines[i].nr_bytes) == 0)
+			return nr_before + trampolines[i].nr_bytes;
+	return 0;
+}
+
 #else
+
+size_t perf_trampoline_bytes(const uint8_t *bytes, size_t nr_bytes)
+{
+	(void)bytes, (void)nr_bytes;
+	return 0;
+}
 
 const struct unwind_rule *perf_trampoline_rule(struct remote_memory *memory, remote_addr addr,
 					       remote_addr *ret_start_addr)

@@ -7,6 +7,9 @@
  */
 #pragma once
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include "procmem/memory.h"
 #include "symbols/unwind_table.h"
 
@@ -17,3 +20,6 @@
  */
 const struct unwind_rule *perf_trampoline_rule(struct remote_memory *memory, remote_addr addr,
 					       remote_addr *ret_start_addr);
+
+/* How long the trampoline is that the bytes begin with; 0: none, always so but on x86-64. */
+size_t perf_trampoline_bytes(const uint8_t *bytes, size_t nr_bytes);

@@ -81,6 +81,16 @@ class Jitdump(JitTestCase):
             places = [(line["address"], line["from_ns"]) for line in lines]
             self.assertEqual(len(places), len(set(places)))
 
+    def assert_all_are_listed(self, found, whole, wanted):
+        """Also those that were in no file then; and none that nobody calls."""
+        now = {code["address"]: code["name"] for code in found if code["to_ns"] is None}
+        later = {code["address"]: code["name"] for code in whole}
+        self.assertEqual({name for address, name in later.items() if address in now} & set(wanted),
+                         set(wanted))
+        unnamed = {address for address, name in now.items() if name == "[trampoline]"}
+        self.assertGreater(len(unnamed), 0)
+        self.assertEqual(unnamed - set(later), set())
+
     def live(self, interpreter):
         with support.python_target(interpreter, "jitted", environment=PERF_JIT) as target:
             path = dump_path(target)
@@ -89,8 +99,9 @@ class Jitdump(JitTestCase):
             (file,) = found["files"]
             self.assertEqual((file["source"], file["pid"], file["error"]),
                              ("jitdump", target.pid, None))
+            told = [code for code in found["codes"] if code["source"] == "jitdump"]
             self.assertTrue(all(code["size"] == 12 and code["unwind"] and not code["lines"]
-                                for code in found["codes"]))
+                                for code in told))
             # What is in the file, of which the end is buffered.
             self.assertGreater(len(names(found["codes"]) & set(target.report["before"])), 100)
             addresses = [int(code["address"], 16) for code in found["codes"]]
@@ -98,6 +109,7 @@ class Jitdump(JitTestCase):
             self.end(target)
             whole = listed(path)
             self.assert_names(whole["codes"], target.report["before"])
+            self.assert_all_are_listed(found["codes"], whole["codes"], target.report["before"])
             result = pysample("jit", "--verify", path)
             self.assertEqual(result.status, 0, result)
             self.assertIn("verdict      sound\n", result.stdout)

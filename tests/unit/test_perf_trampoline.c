@@ -116,4 +116,18 @@ Test(perf_trampoline, nothing_there)
 	fake_memory_done(&fake);
 }
 
+Test(perf_trampoline, how_long_one_is)
+{
+	static const uint8_t of_3_12[] = {0x48, 0x83, 0xec, 0x08, 0xff, 0xd1,
+					  0x48, 0x83, 0xc4, 0x08, 0xc3};
+
+	cr_expect(eq(sz, perf_trampoline_bytes(with_endbr64, sizeof(with_endbr64)), 12));
+	cr_expect(eq(sz, perf_trampoline_bytes(with_endbr64, 12), 12));
+	cr_expect(eq(sz, perf_trampoline_bytes(with_endbr64, 11), 0), "it is cut");
+	cr_expect(eq(sz, perf_trampoline_bytes(without + 4, 8), 8));
+	cr_expect(eq(sz, perf_trampoline_bytes(without, sizeof(without)), 0), "it begins later");
+	cr_expect(eq(sz, perf_trampoline_bytes(of_3_12, sizeof(of_3_12)), 11));
+	cr_expect(eq(sz, perf_trampoline_bytes(of_3_12, 0), 0));
+}
+
 #endif
