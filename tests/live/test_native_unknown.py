@@ -2,6 +2,7 @@
 """`pysample attach --native`: Python that calls code of which nothing tells, which is not CPython's."""
 import collections
 import platform
+import subprocess
 import unittest
 
 import support
@@ -62,6 +63,27 @@ class BareCodeBesideExecutors(unittest.TestCase):
 
     def test_python_frames(self):
         check_bare_code(self, jit="1")
+
+
+@support.per_minor("3.14")
+class Numba(unittest.TestCase):
+    """That of Debian is made for its own default Python, and has no list for debuggers."""
+
+    def check(self, jit):
+        has_numba = subprocess.run([*self.interpreter.command(), "-c", "import numba"],
+                                   stderr=subprocess.DEVNULL, check=False)
+        if has_numba.returncode:
+            self.skipTest("not tested here: %s has no numba (scripts/testbed --numba)"
+                          % self.interpreter)
+        with support.python_target(self.interpreter, "numbakernel",
+                                   environment={"PYTHON_JIT": jit}) as target:
+            check(self, target, ["<module>", "main", "repeat", "call_kernel"])
+
+    def test_without_jit(self):
+        self.check("0")
+
+    def test_beside_executors(self):
+        self.check("1")
 
 
 if __name__ == "__main__":
