@@ -102,6 +102,9 @@ def first_difference(got, expected):
 class Parked(AttachTestCase):
     """Nothing moves, so nothing may be lost and everything is known."""
 
+    SECONDS = 2
+    CUT_OFF_AFTER_S = 1  # a tick that goes on so long after the end of the run: sampler.c
+
     def test_profile_equals_truth(self):
         with support.parked_target(self.interpreter, "corpus") as target:
             forms = {"functions": [], "lines": ["--lines"], "threads": ["-t"]}
@@ -109,7 +112,8 @@ class Parked(AttachTestCase):
             for form, options in forms.items():
                 profile = self.new_profile()
                 process = support.start_pysample(
-                    "attach", target.pid, "-r", "1000", "-d", "2", *profile.options(), *options)
+                    "attach", target.pid, "-r", "1000", "-d", self.SECONDS, *profile.options(),
+                    *options)
                 runs[form] = profile, process
             for profile, process in runs.values():
                 self.assert_ended_well(support.finish(process))
@@ -119,7 +123,7 @@ class Parked(AttachTestCase):
             with self.subTest(form=form):
                 self.assert_consistent(profile)
                 self.assertEqual(profile.stats["lost"], dict.fromkeys(LOST_KEYS, 0))
-                self.assertEqual(profile.stats["samples"], self.nr_looks(profile) * len(truths))
+                self.assert_all_looked_at(profile, len(truths))
                 self.assertEqual(profile.stats["python"], target.report["python"])
         with self.subTest("stacks by function"):
             self.check_stacks(runs["functions"][0], truths, "first_line")
@@ -133,6 +137,14 @@ class Parked(AttachTestCase):
         """Every tick looks at every thread, the first one included."""
         return profile.stats["ticks"]
 
+    def assert_all_looked_at(self, profile, nr_threads):
+        """At every tick, but that the last one may have been cut off on a loaded machine."""
+        lacking = self.nr_looks(profile) * nr_threads - profile.stats["samples"]
+        self.assertGreaterEqual(lacking, 0)
+        if profile.stats["wall_s"] < self.SECONDS + self.CUT_OFF_AFTER_S:
+            self.assertEqual(lacking, 0)
+        self.assertLess(lacking, nr_threads)
+
     def assert_learnt(self, profile, expected):
         """Every stack is a true one, but for the few that were trimmed, and counted as such,
         while it was learnt where their generators are."""
@@ -144,7 +156,8 @@ class Parked(AttachTestCase):
         self.assertLessEqual(set(expected), set(profile.stacks), first_difference(
             profile.stacks, expected))
         nr_different = sum(abs(nr - profile.stacks[stack]) for stack, nr in expected.items())
-        self.assertLessEqual(nr_different, 2 * profile.trimmed)
+        lacking = sum(expected.values()) - profile.stats["samples"]
+        self.assertLessEqual(nr_different, 2 * profile.trimmed + lacking)
         self.assertLessEqual(profile.trimmed, sum(expected.values()) / 100)
 
     def check_stacks(self, profile, truths, line):
