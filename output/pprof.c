@@ -8,8 +8,7 @@
 
 #include "output/caveats.h"
 #include "output/gzip.h"
-#include "output/label.h"
-#include "output/profile.pb-c.h"
+#include "output/pprof_message.h"
 #include "output/stats.h"
 #include "output/string_table.h"
 #include "output/text.h"
@@ -20,15 +19,11 @@ typedef Perftools__Profiles__Profile Profile;
 
 /* What writing needs besides the profile. */
 struct writer {
-	FILE *out;
+	struct pprof_message message;
 	const struct profile *profile;
-	struct string_table strings; /* as the profile has them, by their place in the message */
 	struct string_table modules; /* of native functions, by their mapping's id less 2 */
 	struct text program;	     /* the first word of the command line */
-	struct text text;
-	uint8_t *packed; /* owned */
-	size_t max_packed;
-	uint64_t *path; /* owned; ids of a stack's locations, innermost first */
+	uint64_t *path;		     /* owned; ids of a stack's locations, innermost first */
 	uint32_t max_path;
 	struct thread_samples samples;
 	struct profile_weight *weights; /* owned; of a thread's stacks: stack_index() */
@@ -51,59 +46,6 @@ static uint64_t idle_id(uint32_t nr)
 	return (uint64_t)nr + 1;
 }
 
-/*
- * Write a message that has a few fields set, and is packed whole. One message after another
- * is their sum: repeated fields are appended, and no other field is in two of them.
- *
- * Source: protobuf.dev/programming-guides/encoding, "Last One Wins"
- */
-static int part_write(struct writer *writer, const Profile *part)
-{
-	size_t length = perftools__profiles__profile__get_packed_size(part);
-
-	if (length > writer->max_packed) {
-		size_t max = length > SIZE_MAX / 2 ? length : length * 2;
-		uint8_t *packed = realloc(writer->packed, max);
-
-		if (!packed)
-			return -ENOMEM;
-		writer->packed = packed;
-		writer->max_packed = max;
-	}
-	(void)perftools__profiles__profile__pack(part, writer->packed);
-	errno = EIO; /* should the stream fail without saying why */
-	return fwrite(writer->packed, 1, length, writer->out) == length ? 0 : -errno;
-}
-
-/* Write the next string of the table; what the format forbids is escaped as on a screen. */
-static int string_write(struct writer *writer, const char *string)
-{
-	Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
-	char *strings[1];
-
-	text_clear(&writer->text);
-	label_append_escaped(&writer->text, string, strlen(string), LABEL_DISPLAY);
-	if (writer->text.error)
-		return writer->text.error;
-	strings[0] = writer->text.bytes ? writer->text.bytes : (char[]){""};
-	part.n_string_table = 1;
-	part.string_table = strings;
-	return part_write(writer, &part);
-}
-
-/* The place of a string, which is written if it is new. It is borrowed until the end. */
-static int string_find(struct writer *writer, const char *string, int64_t *ret_index)
-{
-	uint32_t nr = writer->strings.nr;
-	uint32_t index;
-	int err = string_table_get(&writer->strings, string, &index);
-
-	if (!err && index == nr)
-		err = string_write(writer, string);
-	*ret_index = err ? 0 : index;
-	return err;
-}
-
 /* Whether samples weigh time, too; else they are only counted. */
 static bool has_time(const struct writer *writer)
 {
@@ -118,23 +60,26 @@ static int types_write(struct writer *writer)
 	Perftools__Profiles__ValueType *types[] = {&count, &time};
 	const enum profile_mode mode = profile_mode(writer->profile);
 	int64_t empty;
-	int err = string_find(writer, "", &empty); /* the first string has to be that */
+	int err = pprof_message_string(&writer->message, "",
+				       &empty); /* the first string has to be that */
 
 	if (!err)
-		err = string_find(writer, has_time(writer) ? "samples" : profile_mode_unit(mode),
-				  &count.type);
+		err = pprof_message_string(&writer->message,
+					   has_time(writer) ? "samples" : profile_mode_unit(mode),
+					   &count.type);
 	if (!err)
-		err = string_find(writer, "count", &count.unit);
+		err = pprof_message_string(&writer->message, "count", &count.unit);
 	if (!err && has_time(writer))
-		err = string_find(writer, mode == PROFILE_CPU ? "cpu" : "wall", &time.type);
+		err = pprof_message_string(&writer->message, mode == PROFILE_CPU ? "cpu" : "wall",
+					   &time.type);
 	if (!err && has_time(writer))
-		err = string_find(writer, "nanoseconds", &time.unit);
+		err = pprof_message_string(&writer->message, "nanoseconds", &time.unit);
 	writer->time_type = time.type;
 	writer->nanoseconds = time.unit;
 	part.n_sample_type = has_time(writer) ? 2 : 1;
 	part.sample_type = types;
 	part.default_sample_type = has_time(writer) ? time.type : count.type;
-	return err ? err : part_write(writer, &part);
+	return err ? err : pprof_message_append(&writer->message, &part);
 }
 
 /* Time between ticks, as asked for, else as it was. */
@@ -178,11 +123,11 @@ static int times_write(struct writer *writer, const struct artefact *artefact)
 	type.unit = writer->nanoseconds;
 	part.time_nanos = (int64_t)start_ns;
 	if (!has_time(writer))
-		return part_write(writer, &part);
+		return pprof_message_append(&writer->message, &part);
 	part.duration_nanos = (int64_t)(end_ns - start_ns);
 	part.period_type = &type;
 	part.period = period_ns(&artefact->runs[0]);
-	return part_write(writer, &part);
+	return pprof_message_append(&writer->message, &part);
 }
 
 static int mapping_write(struct writer *writer, uint64_t id, const char *path)
@@ -190,7 +135,7 @@ static int mapping_write(struct writer *writer, uint64_t id, const char *path)
 	Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
 	Perftools__Profiles__Mapping mapping = PERFTOOLS__PROFILES__MAPPING__INIT;
 	Perftools__Profiles__Mapping *mappings[] = {&mapping};
-	int err = string_find(writer, path, &mapping.filename);
+	int err = pprof_message_string(&writer->message, path, &mapping.filename);
 
 	if (err)
 		return err;
@@ -201,7 +146,7 @@ static int mapping_write(struct writer *writer, uint64_t id, const char *path)
 	mapping.has_line_numbers = true;
 	part.n_mapping = 1;
 	part.mapping = mappings;
-	return part_write(writer, &part);
+	return pprof_message_append(&writer->message, &part);
 }
 
 static int program_write(struct writer *writer, const struct artefact *artefact)
@@ -262,17 +207,18 @@ static int function_write(struct writer *writer, uint64_t id,
 	Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
 	Perftools__Profiles__Function row = PERFTOOLS__PROFILES__FUNCTION__INIT;
 	Perftools__Profiles__Function *rows[] = {&row};
-	int err = string_find(writer, function->qualname[0] ? function->qualname : "?", &row.name);
+	int err = pprof_message_string(&writer->message,
+				       function->qualname[0] ? function->qualname : "?", &row.name);
 
 	if (!err)
-		err = string_find(writer, function->path, &row.filename);
+		err = pprof_message_string(&writer->message, function->path, &row.filename);
 	if (err)
 		return err;
 	row.id = id;
 	row.start_line = function->first_line;
 	part.n_function = 1;
 	part.function = rows;
-	return part_write(writer, &part);
+	return pprof_message_append(&writer->message, &part);
 }
 
 static int location_write(struct writer *writer, uint64_t id, uint64_t function_id,
@@ -294,7 +240,7 @@ static int location_write(struct writer *writer, uint64_t id, uint64_t function_
 	row.line = lines;
 	part.n_location = 1;
 	part.location = rows;
-	return part_write(writer, &part);
+	return pprof_message_append(&writer->message, &part);
 }
 
 /* Functions have their index and one as their id, locations their frame's. */
@@ -349,10 +295,10 @@ static int text_add(struct writer *writer, struct thread_labels *labels, const c
 		    const char *value)
 {
 	Perftools__Profiles__Label *label = &labels->labels[labels->nr];
-	int err = string_find(writer, key, &label->key);
+	int err = pprof_message_string(&writer->message, key, &label->key);
 
 	if (!err)
-		err = string_find(writer, value, &label->str);
+		err = pprof_message_string(&writer->message, value, &label->str);
 	labels->nr++;
 	return err;
 }
@@ -365,7 +311,7 @@ static int number_add(struct writer *writer, struct thread_labels *labels, const
 
 	if (!number) /* not known */
 		return 0;
-	err = string_find(writer, key, &label->key);
+	err = pprof_message_string(&writer->message, key, &label->key);
 	label->num = number;
 	labels->nr++;
 	return err;
@@ -410,7 +356,7 @@ static int sample_write(struct writer *writer, uint32_t nr_locations, struct pro
 	row.label = labels->pointers;
 	part.n_sample = 1;
 	part.sample = rows;
-	return part_write(writer, &part);
+	return pprof_message_append(&writer->message, &part);
 }
 
 static int path_append(struct writer *writer, uint32_t *nr, uint64_t id)
@@ -519,19 +465,21 @@ static void comment_write(void *context, const char *name, const char *value)
 	struct writer *writer = context;
 	Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
 	struct text text = {0};
-	int64_t index = (int64_t)writer->strings.nr + writer->nr_comments;
+	int64_t index = (int64_t)writer->message.strings.nr + writer->nr_comments;
 
 	if (writer->error)
 		return;
 	if (writer->nr_runs > 1)
 		text_printf(&text, "run %u ", writer->run + 1);
 	text_printf(&text, "%s: %s", name, value);
-	writer->error = text.error ? text.error : string_write(writer, text_string(&text));
+	writer->error = text.error
+				? text.error
+				: pprof_message_append_string(&writer->message, text_string(&text));
 	text_done(&text);
 	part.n_comment = 1;
 	part.comment = &index;
 	if (!writer->error)
-		writer->error = part_write(writer, &part);
+		writer->error = pprof_message_append(&writer->message, &part);
 	writer->nr_comments++;
 }
 
@@ -570,14 +518,12 @@ static int message_write(struct writer *writer, const struct artefact *artefact)
 
 static void writer_done(struct writer *writer)
 {
+	pprof_message_done(&writer->message);
 	thread_samples_done(&writer->samples);
 	free(writer->weights);
 	free(writer->seen);
-	string_table_done(&writer->strings);
 	string_table_done(&writer->modules);
 	text_done(&writer->program);
-	text_done(&writer->text);
-	free(writer->packed);
 	free(writer->path);
 }
 
@@ -585,12 +531,12 @@ int pprof_write(const struct artefact *artefact, FILE *out)
 {
 	struct writer writer = {.profile = artefact->profile};
 	int close_err;
-	int err = gzip_open(out, &writer.out);
+	int err = gzip_open(out, &writer.message.out);
 
 	if (err)
 		return err;
 	err = message_write(&writer, artefact);
-	close_err = gzip_close(writer.out);
+	close_err = gzip_close(writer.message.out);
 	writer_done(&writer);
 	if (err || close_err)
 		return err ? err : close_err;
