@@ -129,10 +129,11 @@ void loop_places_vote(struct loop_places *places, const struct loop_frame *frame
 	const struct wanted the_frame = {.start = frame_addr, .end = frame_addr + 1};
 	/*
 	 * The start of the code is no next instruction but of a frame that has just begun: 3.11's
-	 * loop keeps that of the first code that it ran (first_instr).
+	 * loop keeps that of the first code that it ran (first_instr). The end is that of a frame
+	 * that returns.
 	 */
 	const struct wanted next_instr = {.start = code_start_addr + 1,
-					  .end = code_end_addr,
+					  .end = code_end_addr + 1,
 					  .not_near_addr = frame->outer_instr_addr};
 
 	if (vote_for(&places->frames[frame->kind], &places->frame_sites, frame, the_frame))

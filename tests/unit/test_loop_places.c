@@ -115,6 +115,31 @@ Test(loop_places, instructions_need_their_frame)
 	cr_expect(not(loop_places_next_instr(&places, &made.frame, 0, &addr)));
 }
 
+/* Where the code begins no instruction has been run; where it ends the last one has. */
+Test(loop_places, where_code_begins_and_ends)
+{
+	static const struct {
+		remote_addr addr;
+		bool counts;
+	} cases[] = {{CODE - 1, false},	   {CODE, false},    {CODE + 2, true},
+		     {CODE_END - 2, true}, {CODE_END, true}, {CODE_END + 2, false}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct loop_places places = {0};
+		struct made_frame made;
+		remote_addr addr;
+
+		make_frame(&made, false);
+		registers_set(&made.registers, KEPT_REGISTER, FRAME);
+		put(&made, 104, cases[i].addr);
+		for (int n = 0; n < 50; n++)
+			vote(&places, &made);
+		cr_expect(eq(int, loop_places_next_instr(&places, &made.frame, 0, &addr),
+			     cases[i].counts),
+			  "case %zu", i);
+	}
+}
+
 /* The place with the most votes comes first, however they came; those of chance do not come. */
 Test(loop_places, ranks)
 {
