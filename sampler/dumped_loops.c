@@ -86,6 +86,7 @@ static void describe(const struct dumped_stack *stack, size_t index, size_t firs
 	loop->is_lone = is_trampoline(stack, index + 1);
 	loop->is_in_jit = executor < natives->nr_frames;
 	loop->lookup_addr = index > 0 ? natives->frames[index].lookup_addr : 0;
+	loop->return_addr = index + 1 < natives->nr_frames ? natives->frames[index + 1].pc : 0;
 	loop->inner_sp = index > 0 ? natives->frames[index - 1].sp : 0;
 	find_others(stack, natives->frames[index].lookup_addr, loop->entry.link_addr, &loop->frame);
 	if (!loop->is_in_jit)
@@ -189,6 +190,12 @@ static void learn_entries(const struct dumped_stack *stack)
 	}
 }
 
+/* Whether a frame may be the one that a loop runs. */
+static bool may_run(const struct dumped_loop *loop, const struct walked_frame *frame)
+{
+	return !loop->entry.leaf_addr || loop->entry.leaf_addr == frame->addr;
+}
+
 /* Vote by the frames of one loop that the later look has, up to the one at index. */
 static void vote_upwards(const struct dumped_stack *stack, const struct dumped_loop *loop,
 			 uint32_t index, uint32_t nr_candidates)
@@ -196,7 +203,7 @@ static void vote_upwards(const struct dumped_stack *stack, const struct dumped_l
 	for (uint32_t i = index + 1; i > 0 && nr_candidates-- > 0; i--) {
 		const struct walked_frame *frame = &stack->late->frames[i - 1];
 
-		if (!frame->code->foreign)
+		if (!frame->code->foreign && may_run(loop, frame))
 			loop_places_vote(stack->places, &loop->frame, frame->addr,
 					 frame->code->code_start_addr, frame->code->code_end_addr);
 		if (frame->previous == loop->entry.caller_addr)

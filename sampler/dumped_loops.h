@@ -14,6 +14,7 @@ struct dumped_loop {
 	struct dumped_entry entry;
 	remote_addr entry_addr;
 	remote_addr lookup_addr; /* of the call that it is in; 0: it is the innermost C frame */
+	remote_addr return_addr; /* where its caller goes on; 0: it is the outermost C frame */
 	remote_addr inner_sp;	 /* of the C frame that it has called; 0: likewise */
 	bool is_lone;	/* called through a trampoline: then it runs one frame and no other */
 	bool is_in_jit; /* code that CPython's JIT made runs for it */

@@ -13,6 +13,12 @@ enum { MAX_CHAIN = 64 };
 /* The data stack grows by chunks of 16 KiB or more: another one's frames are not near the last. */
 enum { NEAR_BYTES = 16384 };
 
+/*
+ * A frame that is first in a new chunk lies so far into a page, wherever that is: behind the head
+ * of the chunk (push_chunk(), Python/pystate.c).
+ */
+enum { PAGE_BYTES = 4096, CHUNK_HEAD_BYTES = 24 };
+
 /* The next instruction is behind the one that runs, by a code unit at least. */
 enum { CODE_UNIT_BYTES = 2 };
 
@@ -25,6 +31,7 @@ struct activation {
 	remote_addr leaf_addr;	     /* of the frame that the loop runs; 0: not known */
 	remote_addr next_instr_addr; /* 0: not known */
 	bool is_lone;
+	bool is_generator;    /* the first frame is a generator's */
 	bool is_late_enough;  /* what the later look has of it is what it was */
 	remote_addr top_addr; /* where the next frame of the data stack begins; 0: not known */
 };
@@ -95,6 +102,18 @@ static int append_late(struct activation *activation, const struct walked_frame 
 }
 
 /*
+ * Whether a frame of the later look is called by that one, or, if that is the loop's caller, was the
+ * first of such a loop.
+ */
+static bool is_called_by(const struct activation *activation, const struct walked_frame *frame,
+			 remote_addr previous)
+{
+	return frame->previous == previous &&
+	       (activation->walk.build->offsets.frame.is_entry == OFFSET_ABSENT ||
+		frame->is_entry == (previous == activation->caller_addr));
+}
+
+/*
  * Append the frames between [top_addr, leaf_addr), which have to fill it and to call each
  * other. 0 and *ret_previous, the leaf's caller; -ENOENT: they do not.
  */
@@ -105,7 +124,7 @@ static int append_tiles(struct activation *activation, remote_addr *ret_previous
 
 	while (addr && addr < activation->leaf_addr) {
 		const struct walked_frame *frame = find_late(activation->stack, addr);
-		int err = frame && frame->previous == previous
+		int err = frame && is_called_by(activation, frame, previous)
 				  ? append_late(activation, frame, previous)
 				  : -ENOENT;
 
@@ -128,8 +147,9 @@ static int append_callers(struct activation *activation, const struct walked_fra
 	uint32_t nr = 0;
 	int err = 0;
 
-	while (frame->previous != activation->caller_addr) {
-		frame = find_late(activation->stack, frame->previous);
+	while (!is_called_by(activation, frame, activation->caller_addr)) {
+		/* One that C has called is another loop's. */
+		frame = frame->is_entry ? NULL : find_late(activation->stack, frame->previous);
 		if (!frame || nr == MAX_CHAIN)
 			return -ENOENT;
 		chain[nr++] = frame;
@@ -168,7 +188,9 @@ static int append_between(struct activation *activation, const struct walked_fra
 	*ret_previous = activation->caller_addr;
 	if (activation->is_lone)
 		return 0;
-	err = activation->leaf_addr ? append_tiles(activation, ret_previous) : -ENOENT;
+	err = activation->leaf_addr && !activation->is_generator
+		      ? append_tiles(activation, ret_previous)
+		      : -ENOENT;
 	if (err == -ENOENT && there) {
 		list->nr_frames = nr_frames;
 		activation->top_addr = top_addr;
@@ -330,6 +352,41 @@ static remote_addr find_start(const struct dumped_stack *stack, const struct dum
 	return 0;
 }
 
+/* Whether the frame that a loop runs is not on the data stack: then it is a generator's. */
+static bool is_elsewhere(const struct activation *activation)
+{
+	const remote_addr addr = activation->leaf_addr;
+
+	return addr && activation->top_addr &&
+	       addr - (activation->top_addr - NEAR_BYTES) >= 2ull * NEAR_BYTES &&
+	       addr % PAGE_BYTES != CHUNK_HEAD_BYTES;
+}
+
+/*
+ * Whether the frame that a loop runs is a generator's that it was called for. 3.11 calls the loop for
+ * each of them; later versions run what they iterate over in the same loop, too.
+ */
+static bool runs_generator(const struct activation *activation, const struct dumped_loop *loop)
+{
+	const struct walked_frame *there;
+
+	if (!is_elsewhere(activation))
+		return false;
+	there = find_late(activation->stack, activation->leaf_addr);
+	return loop->entry.leaf_addr || (there && there->previous == activation->caller_addr);
+}
+
+static void find_generator(struct activation *activation, const struct dumped_loop *loop)
+{
+	struct generator_calls *calls = &activation->stack->places->generator_calls;
+	const bool is_alone = runs_generator(activation, loop);
+
+	if (is_alone && loop->return_addr)
+		generator_calls_vote(calls, loop->return_addr);
+	activation->is_lone = loop->is_lone || is_alone;
+	activation->is_generator = generator_calls_has(calls, loop->return_addr);
+}
+
 /*
  * Note what is known of a loop; inner is the one that it has called or NULL. Its leaf is that which
  * the inner one's entry frame names. Else it is in its place, or, if the loop has not gone on
@@ -343,9 +400,9 @@ static int begin_activation(struct activation *activation, const struct dumped_l
 
 	activation->entry_addr = loop->entry_addr;
 	activation->caller_addr = loop->entry.caller_addr;
-	activation->is_lone = loop->is_lone;
 	activation->is_late_enough = inner || loop->is_in_jit;
 	activation->leaf_addr = inner ? inner->entry.previous : choose_leaf(activation, loop);
+	find_generator(activation, loop);
 	activation->next_instr_addr = 0;
 	if (!loop->is_in_jit)
 		err = choose_next_instr(activation, loop, &activation->next_instr_addr);

@@ -9,7 +9,8 @@
  * into C, as the next loop's entry names it; the next instruction of each loop, which
  * tells the function. What is not in the copy are the frames between that the loop runs without
  * calling itself. They lie in the thread's data stack, each as long as its code object says:
- * where one begins exactly where the one before ends, none is between. Where there are some
+ * where one begins exactly where the one before ends, none is between, unless the loop was
+ * called for a generator, whose frame lies elsewhere (generator_calls.h). Where there are some
  * they are those of a later look, and count only if they fill the room to the byte, and each
  * names the one before as its caller. Else there is a hole, and what is known stands around it.
  */

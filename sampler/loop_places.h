@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sampler/generator_calls.h"
 #include "sampler/loop_sites.h"
 #include "symbols/registers.h"
 #include "symbols/stack_window.h"
@@ -72,6 +73,7 @@ struct loop_places {
 	} distances[LOOP_PLACES_DISTANCES];
 	uint32_t entry_distance_bytes; /* 0: not known yet */
 	remote_addr lookup_addr;       /* an instruction of a loop that has called; 0: likewise */
+	struct generator_calls generator_calls;
 	struct loop_votes frames[NR_LOOP_KINDS];
 	struct loop_votes next_instrs[NR_LOOP_KINDS];
 	struct loop_sites frame_sites;

@@ -27,6 +27,7 @@ struct walked_frame {
 	int32_t stacktop;	/* -1: executing (3.11–3.13) */
 	uint32_t nr_begun;	/* of the frames up to this one, so many are not hidden */
 	uint32_t jumped_by;	/* index of the frame whose links jump over this one: it is dying */
+	bool is_entry;		/* C called the loop for it; not told but by 3.11 */
 	bool cleared;		/* its locals are being destroyed (3.13 and newer) */
 	bool across;		/* a page border: its bytes alone do not tell that it lives */
 	bool hidden;		/* has not begun, or is cleared: not part of what people see */

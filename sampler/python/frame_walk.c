@@ -90,6 +90,7 @@ int walk_append(struct frame_walk *walk, remote_addr addr, const struct frame_wo
 		.stacktop = words->stacktop,
 		.jumped_by = NOT_JUMPED,
 		.across = words->across,
+		.is_entry = words->is_entry,
 		.cleared = cleared,
 		.hidden = cleared || (on_stack && !has_begun(code, words->instr_ptr)),
 	};

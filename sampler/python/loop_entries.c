@@ -135,17 +135,6 @@ static bool has_entry_frames(const struct py_build *build, remote_addr thread_ad
 	return !build->traits.frames_on_heap && build->offsets.frame.is_entry == OFFSET_ABSENT;
 }
 
-/* In 3.11 the frame says so itself. */
-static bool says_entry(const struct code_cache *codes, const struct walked_frame *frame)
-{
-	uint8_t is_entry;
-
-	return !remote_memory_read(codes->memory,
-				   frame->addr + codes->build->offsets.frame.is_entry, &is_entry,
-				   sizeof(is_entry)) &&
-	       is_entry;
-}
-
 /* Say of the frame at index of the list what it says itself. */
 static struct loop_entry entry_at(const struct code_cache *codes, remote_addr thread_addr,
 				  const struct frame_list *list, uint32_t index)
@@ -155,7 +144,7 @@ static struct loop_entry entry_at(const struct code_cache *codes, remote_addr th
 	if (codes->build->traits.frames_on_heap)
 		return (struct loop_entry){.is_entry = true};
 	if (!has_entry_frames(codes->build, thread_addr))
-		return (struct loop_entry){.is_entry = says_entry(codes, frame)};
+		return (struct loop_entry){.is_entry = frame->is_entry};
 	if (index && frame->previous == list->frames[index - 1].addr)
 		return (struct loop_entry){.is_entry = false};
 	return (struct loop_entry){.is_entry = true, .c_addr = frame->previous};

@@ -169,23 +169,18 @@ static void put_late(struct world *world, unsigned int index, remote_addr previo
 					   .previous = previous,
 					   .executable = code->addr,
 					   .instr_ptr = code->code_start_addr + 6,
-					   .code = code};
+					   .code = code,
+					   .is_entry = has_cframes(world) && index != 1};
 
 	require(!frame_list_append(&world->late, &frame));
 }
 
-/* What 3.11 tells of the loops by now: of all frames but g, and by the thread's cframes. */
+/* What the thread's cframes tell by now. */
 static void put_memory(struct world *world, remote_addr inner_addr)
 {
 	struct fake_memory *fake = &world->py.fake;
 
 	fake_memory_map_bytes(fake, STACK_ADDR, world->stack, STACK_BYTES);
-	fake_memory_map(fake, DATA_ADDR, frame_addr(world, NR_CODES) - DATA_ADDR);
-	for (unsigned int i = 0; i < NR_CODES; i++) {
-		const struct fake_frame frame = {.is_entry = i != 1};
-
-		fake_python_frame(&world->py, frame_addr(world, i), &frame);
-	}
 	fake_memory_write_u64(fake,
 			      world->dumped.thread_addr + world->py.build.offsets.thread.cframe,
 			      inner_addr);
@@ -360,7 +355,7 @@ static void change_late(struct world *world, uint16_t where, uint64_t value)
 {
 	struct walked_frame *frame = &world->late.frames[where % NR_CODES];
 
-	switch (where / NR_CODES % 5) {
+	switch (where / NR_CODES % 6) {
 	case 0:
 		frame->addr = value;
 		break;
@@ -372,6 +367,9 @@ static void change_late(struct world *world, uint16_t where, uint64_t value)
 		break;
 	case 3:
 		frame->executable = value;
+		break;
+	case 4:
+		frame->is_entry = value & 1;
 		break;
 	default:
 		world->late.nr_frames = (uint32_t)(value % (NR_CODES + 1));

@@ -93,16 +93,31 @@ static remote_addr caller_addr(const struct dumped *dumped, unsigned int frame,
 	return has_cframes(dumped) ? previous : entry_addr(frame);
 }
 
-static void put_late(struct dumped *dumped, remote_addr addr, remote_addr previous,
-		     struct code *code)
+static void append_late(struct dumped *dumped, remote_addr addr, remote_addr previous,
+			struct code *code, bool is_entry)
 {
 	const struct walked_frame frame = {.addr = addr,
 					   .previous = previous,
 					   .executable = code->addr,
 					   .instr_ptr = code->code_start_addr + 6,
-					   .code = code};
+					   .code = code,
+					   .is_entry = is_entry};
 
 	cr_assert(zero(int, frame_list_append(&dumped->late, &frame)));
+}
+
+/* A frame that the one at previous has called without C. */
+static void put_late(struct dumped *dumped, remote_addr addr, remote_addr previous,
+		     struct code *code)
+{
+	append_late(dumped, addr, previous, code, false);
+}
+
+/* The first one of a loop, which the one at previous has called. */
+static void put_late_entry(struct dumped *dumped, remote_addr addr, unsigned int loop,
+			   remote_addr previous, struct code *code)
+{
+	append_late(dumped, addr, caller_addr(dumped, loop, previous), code, has_cframes(dumped));
 }
 
 static remote_addr end_of(remote_addr addr, const struct code *code)
@@ -190,7 +205,7 @@ static void put_calls(struct dumped *dumped, bool has_g)
 
 	put_loop(dumped, OUTER_LOOP, 0, g_addr, dumped->g);
 	put_loop(dumped, INNER_LOOP, g_addr, end_of(g_addr, dumped->g), dumped->h);
-	put_late(dumped, f_addr, caller_addr(dumped, OUTER_LOOP, 0), dumped->f);
+	put_late_entry(dumped, f_addr, OUTER_LOOP, 0, dumped->f);
 	if (has_g)
 		put_late(dumped, g_addr, f_addr, dumped->g);
 }
@@ -249,6 +264,23 @@ Test(dumped_stack, what_is_not_proven_is_a_hole)
 	cr_expect(eq(u32, dumped.nr_holes, 2));
 	dumped_done(&dumped);
 
+	/* C has called f for another loop (3.11). */
+	dumped_init_minor(&dumped, 11);
+	put_calls(&dumped, false);
+	dumped.late.frames[0].is_entry = false;
+	cr_expect(eq(str, shown(&dumped), (char *)"|[unknown] g |h "));
+	dumped.late.frames[0].is_entry = true;
+	cr_expect(eq(str, shown(&dumped), (char *)"|f g |h "));
+	put_late_entry(&dumped, end_of(end_of(DATA_ADDR, dumped.f), dumped.g), INNER_LOOP,
+		       end_of(DATA_ADDR, dumped.f), dumped.g);
+	dumped.late.frames[1].is_entry = false;
+	put_loop(&dumped, INNER_LOOP, end_of(DATA_ADDR, dumped.f),
+		 end_of(dumped.late.frames[1].addr, dumped.g), dumped.h);
+	cr_expect(eq(str, shown(&dumped), (char *)"|f g |[unknown] h "));
+	dumped.late.frames[1].is_entry = true;
+	cr_expect(eq(str, shown(&dumped), (char *)"|f g |g h "));
+	dumped_done(&dumped);
+
 	/* The frame before g is called by another one than f. */
 	dumped_init(&dumped);
 	put_calls(&dumped, false);
@@ -296,6 +328,59 @@ Test(dumped_stack, loops_by_cframes)
 	/* Of what is outside of the copy no frame can be told to hang on it. */
 	dumped.window.nr_bytes = OUTER_LOOP * FRAME_BYTES;
 	cr_expect(eq(str, shown(&dumped), (char *)"|[unknown] h "));
+	cr_expect(eq(u32, dumped.nr_holes, 1));
+	dumped_done(&dumped);
+}
+
+enum { GENERATOR_ADDR = 0x900000, RETURN_ADDR = 0x123400 };
+
+/* f calls the generator g through C, which runs itself or has called h, which lies behind f. */
+static void put_generator(struct dumped *dumped, bool has_called)
+{
+	const remote_addr h_addr = end_of(DATA_ADDR, dumped->f);
+
+	dumped->frames[INNER_LOOP + 1].pc = RETURN_ADDR;
+	put_loop(dumped, OUTER_LOOP, 0, DATA_ADDR, dumped->f);
+	put_loop(dumped, INNER_LOOP, DATA_ADDR, has_called ? h_addr : GENERATOR_ADDR,
+		 has_called ? dumped->h : dumped->g);
+	put_late_entry(dumped, DATA_ADDR, OUTER_LOOP, 0, dumped->f);
+	put_late_entry(dumped, GENERATOR_ADDR, INNER_LOOP, DATA_ADDR, dumped->g);
+	put_late(dumped, h_addr, GENERATOR_ADDR, dumped->h);
+}
+
+/* That h lies behind f does not say that f has called it: where the loop was called does. */
+Test(dumped_stack, what_a_generator_calls)
+{
+	for (int i = 0; i < 2; i++) {
+		struct dumped dumped;
+
+		dumped_init_minor(&dumped, i ? 11 : 14);
+		put_generator(&dumped, true);
+		cr_expect(eq(str, shown(&dumped), (char *)"|f |h "));
+		put_generator(&dumped, false);
+		for (int round = 0; round < 4; round++)
+			cr_expect(eq(str, shown(&dumped), (char *)"|f |g "));
+		put_generator(&dumped, true);
+		cr_expect(eq(str, shown(&dumped), (char *)"|f |g h "));
+		dumped.late.nr_frames = 1;
+		cr_expect(eq(str, shown(&dumped), (char *)"|f |[unknown] h "));
+		dumped.frames[INNER_LOOP + 1].pc++;
+		cr_expect(eq(str, shown(&dumped), (char *)"|f |h "));
+		dumped_done(&dumped);
+	}
+}
+
+/* 3.11 calls the loop for each generator, so nothing is between; what begins a chunk is none. */
+Test(dumped_stack, generators_that_are_gone)
+{
+	struct dumped dumped;
+
+	dumped_init_minor(&dumped, 11);
+	put_generator(&dumped, false);
+	dumped.late.nr_frames = 1;
+	cr_expect(eq(str, shown(&dumped), (char *)"|f |g "));
+	put_loop(&dumped, INNER_LOOP, DATA_ADDR, GENERATOR_ADDR + 24, dumped.g);
+	cr_expect(eq(str, shown(&dumped), (char *)"|f |[unknown] g "));
 	cr_expect(eq(u32, dumped.nr_holes, 1));
 	dumped_done(&dumped);
 }
@@ -369,7 +454,7 @@ Test(dumped_stack, loops_in_the_jit)
 	dumped_init(&dumped);
 	h_addr = end_of(end_of(f_addr, dumped.f), dumped.g);
 	put_calls(&dumped, true);
-	put_late(&dumped, h_addr, entry_addr(INNER_LOOP), dumped.h);
+	put_late_entry(&dumped, h_addr, INNER_LOOP, 0, dumped.h);
 	put_executor(&dumped, INNER_LOOP);
 	put_executor(&dumped, OUTER_LOOP);
 	/* The executor has the frame in a register, which is not known yet. */
@@ -397,7 +482,7 @@ Test(dumped_stack, loops_that_stand_still)
 	dumped_init(&dumped);
 	h_addr = end_of(end_of(DATA_ADDR, dumped.f), dumped.g);
 	put_calls(&dumped, true);
-	put_late(&dumped, h_addr, entry_addr(INNER_LOOP), dumped.h);
+	put_late_entry(&dumped, h_addr, INNER_LOOP, 0, dumped.h);
 	put_trampoline(&dumped, OUTER_LOOP);
 	registers_set(&dumped.registers[INNER_LOOP], REGISTER_R12, 0x1234);
 	cr_expect(eq(str, shown(&dumped), (char *)"|g |[unknown] "));
@@ -444,21 +529,15 @@ Test(dumped_stack, a_loop_that_is_being_called)
 	dumped_done(&dumped);
 }
 
-/* What is told of the Python frames of the later look, and by the thread's cframes. */
+/* What the thread's cframes tell by now. */
 static void put_memory(struct dumped *dumped)
 {
 	const struct py_offsets *offsets = &dumped->py.build.offsets;
 	struct fake_memory *fake = &dumped->py.fake;
 
 	fake_memory_map_bytes(fake, STACK_ADDR, dumped->bytes, sizeof(dumped->bytes));
-	fake_memory_map(fake, DATA_ADDR, 0x1000);
 	fake_memory_write_u64(fake, dumped->stack.thread_addr + offsets->thread.cframe,
 			      entry_addr(INNER_LOOP));
-	for (uint32_t i = 0; i < dumped->late.nr_frames; i++) {
-		const struct fake_frame frame = {.is_entry = i != 1};
-
-		fake_python_frame(&dumped->py, dumped->late.frames[i].addr, &frame);
-	}
 }
 
 Test(dumped_stack, nothing_learnt)
@@ -469,8 +548,8 @@ Test(dumped_stack, nothing_learnt)
 
 		dumped_init_minor(&dumped, i ? 11 : 14);
 		put_calls(&dumped, true);
-		put_late(&dumped, end_of(end_of(DATA_ADDR, dumped.f), dumped.g),
-			 caller_addr(&dumped, INNER_LOOP, end_of(DATA_ADDR, dumped.f)), dumped.h);
+		put_late_entry(&dumped, end_of(end_of(DATA_ADDR, dumped.f), dumped.g), INNER_LOOP,
+			       end_of(DATA_ADDR, dumped.f), dumped.h);
 		if (has_cframes(&dumped))
 			put_memory(&dumped);
 		memset(&dumped.places, 0, sizeof(dumped.places));
