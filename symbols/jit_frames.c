@@ -113,7 +113,7 @@ static void set_wait(struct jit_frames *frames, bool has_told)
 
 static const struct jit_code *find(const struct jit_frames *frames, remote_addr addr)
 {
-	return jit_map_find(jit_sources_map(frames->sources), addr, frames->time_ns);
+	return jit_sources_find(frames->sources, addr, frames->time_ns);
 }
 
 const struct jit_code *jit_frames_find(struct jit_frames *frames, remote_addr addr)

@@ -103,6 +103,24 @@ const struct jit_file *jit_sources_files(const struct jit_sources *sources, uint
 	return sources->files;
 }
 
+/* Whether the times of a code are ticks. */
+static bool has_ticks(const struct jit_sources *sources, const struct jit_code *code)
+{
+	return code->source == JIT_SOURCE_JITDUMP &&
+	       jitdump_header(sources->files[code->file_index].jitdump)->has_ticks;
+}
+
+const struct jit_code *jit_sources_find(const struct jit_sources *sources, remote_addr addr,
+					uint64_t time_ns)
+{
+	const struct jit_code *code = jit_map_find(sources->map, addr, time_ns);
+
+	if (code && !has_ticks(sources, code))
+		return code;
+	code = jit_map_find_in(sources->map, JIT_SOURCE_JITDUMP, addr, JIT_MAP_NOW_NS);
+	return code && has_ticks(sources, code) ? code : NULL;
+}
+
 /* Times. */
 
 static uint64_t clock_ns(clockid_t clock)

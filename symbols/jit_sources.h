@@ -84,6 +84,13 @@ const struct jit_map *jit_sources_map(const struct jit_sources *sources);
 const struct jit_file *jit_sources_files(const struct jit_sources *sources, uint32_t *ret_nr_files);
 
 /*
+ * The code that was at addr at time_ns, as jit_map_find() says; of a jitdump whose times are ticks of
+ * the processor, which compare with none of ours, the one that is there now.
+ */
+const struct jit_code *jit_sources_find(const struct jit_sources *sources, remote_addr addr,
+					uint64_t time_ns);
+
+/*
  * Read what is told of a code beside its name; jit_body_done() what was read. Instructions come
  * from the process's memory if the code is there still: what is in a jitdump may be other bytes
  * (CPython 3.15 writes a mark over the last eight of its trampolines). 0; -ENOENT, -ENOMEM, or

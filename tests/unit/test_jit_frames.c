@@ -117,6 +117,28 @@ static void expect_rule(struct own_map *map, uint64_t ms, remote_addr addr, int3
 	cr_expect(ne(ptr, (void *)section, NULL));
 }
 
+/* The last one that was made is there now, whenever that was. */
+Test(jit_frames, times_that_are_ticks)
+{
+	static struct dump_bytes bytes;
+	struct own_map map;
+	void *mapped;
+
+	begin(&map, "jit-", ".dump");
+	dump_header(&bytes, 40, 1);
+	dump_add_load(&bytes, (struct dump_load){"old", 0x1000, 12, 1, 1, 0});
+	dump_add_load(&bytes, (struct dump_load){"new", 0x1000, 12, 2, UINT64_MAX / 2, 0});
+	dump_add_load(&bytes, (struct dump_load){"other", 0x2000, 12, 3, UINT64_MAX / 2, 0});
+	dump_write(&bytes, fileno(map.file), bytes.nr);
+	mapped = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fileno(map.file), 0);
+	cr_assert(ne(ptr, mapped, MAP_FAILED));
+	cr_expect(eq(str, name_at(&map, 0, 0x1000), (char *)"new"));
+	cr_expect(eq(str, name_at(&map, 0, 0x2000), (char *)"other"));
+	cr_expect(eq(str, name_at(&map, 0, 0x3000), (char *)""));
+	(void)munmap(mapped, 4096);
+	end(&map);
+}
+
 /* Two codes with rules, and one without, which later takes the place of the first one. */
 Test(jit_frames, rules_of_a_jitdump)
 {
