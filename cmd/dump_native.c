@@ -38,10 +38,7 @@ static int unwind(struct dump_native *native, const struct sample *sample)
 	jit_frames_set_time(native->jit, clock_now_ns());
 	waiting_stacks_unwind(&native->waiting, &native->place, &loops);
 	err = task_read_place(native->process, sample->thread->tid, &again);
-	return err || again.sp_addr != native->place.sp_addr ||
-			       again.pc_addr != native->place.pc_addr
-		       ? -EAGAIN
-		       : 0;
+	return err || !task_place_is_same(&again, &native->place) ? -EAGAIN : 0;
 }
 
 static int hand_on_alone(struct dump_native *native, const struct sample *sample)

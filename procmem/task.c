@@ -67,6 +67,16 @@ static int parse_word(const char *word, uint64_t *ret_number)
 	return errno || (*end != ' ' && *end != '\n') ? -EBADMSG : 0;
 }
 
+/* FNV-1a of [start, end). */
+static uint64_t hash_text(const char *start, const char *end)
+{
+	uint64_t hash = 0xcbf29ce484222325;
+
+	for (const char *c = start; c < end; c++)
+		hash = (hash ^ (unsigned char)*c) * 0x100000001b3;
+	return hash;
+}
+
 int task_place_parse(const char *text, struct task_place *ret_place)
 {
 	struct task_place place;
@@ -80,6 +90,7 @@ int task_place_parse(const char *text, struct task_place *ret_place)
 		before--;
 	if (!last || before == text)
 		return -EBADMSG;
+	place.call_hash = hash_text(text, before);
 	err = parse_word(before, &place.sp_addr);
 	if (!err)
 		err = parse_word(last + 1, &place.pc_addr);

@@ -2,6 +2,7 @@
 /* What the kernel tells of one thread of a process at a moment. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -25,9 +26,16 @@ int task_read_state(const struct process *process, pid_t tid, struct task_state 
 
 /* Where a thread stands that waits inside of the kernel. */
 struct task_place {
-	uint64_t sp_addr; /* of the program, as is */
-	uint64_t pc_addr; /* the instruction behind the system call, or the one that faulted */
+	uint64_t sp_addr;   /* of the program, as is */
+	uint64_t pc_addr;   /* the instruction behind the system call, or the one that faulted */
+	uint64_t call_hash; /* of the number and the arguments of the system call, as text */
 };
+
+/* Whether a thread that was at two places may have waited all the time. */
+static inline bool task_place_is_same(const struct task_place *a, const struct task_place *b)
+{
+	return a->sp_addr == b->sp_addr && a->pc_addr == b->pc_addr && a->call_hash == b->call_hash;
+}
 
 /*
  * Where thread tid waits. 0; -EAGAIN (it runs, or could), -ESRCH (it has ended), -EPERM,

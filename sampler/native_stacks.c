@@ -42,7 +42,6 @@ int native_stacks_init(struct native_stacks *stacks, const struct native_stacks_
 	*stacks = (struct native_stacks){
 		.sampler = options->sampler,
 		.jit = options->jit,
-		.kernel_names = options->kernel_names,
 		.keeps_trampolines = options->keeps_trampolines,
 		.max_frames = options->max_frames,
 	};
@@ -92,15 +91,15 @@ void native_stacks_unwind(struct native_stacks *stacks, const struct registers *
 {
 	assert(max_frames <= stacks->max_frames);
 	stacks->nr_frames = 0;
-	stacks->nr_kernel_addrs = 0;
+	stacks->nr_kernels = 0;
 	unwind_on(stacks, innermost, window, max_frames);
 }
 
-void native_stacks_enter_kernel(struct native_stacks *stacks, const uint64_t *addrs,
-				uint32_t nr_addrs)
+void native_stacks_enter_kernel(struct native_stacks *stacks, const struct function *const *kernels,
+				uint32_t nr_kernels)
 {
-	stacks->kernel_addrs = addrs;
-	stacks->nr_kernel_addrs = stacks->kernel_names ? nr_addrs : 0;
+	stacks->kernels = kernels;
+	stacks->nr_kernels = nr_kernels;
 }
 
 /* Code that was made at run time. */
@@ -411,32 +410,14 @@ static int make_frames(struct native_stacks *stacks, const struct sample *sample
 	return err;
 }
 
-/* Where a thread is, or where it will return to: behind a call, which may be a function's end. */
-static int make_kernel_frame(const struct native_stacks *stacks, uint32_t index,
-			     struct frame *ret_frame)
+/* Append the frames of the kernel, for which there is room. */
+static void append_kernel(const struct native_stacks *stacks, struct frame *frames,
+			  struct frame_detail *details, uint32_t *nr)
 {
-	const uint64_t lookup_addr = stacks->kernel_addrs[index] - (index != 0);
-	const char *name = NATIVE_STACKS_KERNEL_UNNAMED, *module = "";
-
-	(void)kernel_names_find(stacks->kernel_names, lookup_addr, &name, &module);
-	*ret_frame = (struct frame){
-		.function = sampler_function(stacks->sampler, FUNCTION_KERNEL, name,
-					     module[0] ? module : NATIVE_STACKS_KERNEL)};
-	return ret_frame->function ? 0 : -ENOMEM;
-}
-
-/* Append the frames of the kernel, for which there is room. 0 or -ENOMEM. */
-static int append_kernel(const struct native_stacks *stacks, struct frame *frames,
-			 struct frame_detail *details, uint32_t *nr)
-{
-	int err = 0;
-
-	for (uint32_t i = stacks->nr_kernel_addrs; !err && i-- > 0;) {
+	for (uint32_t i = stacks->nr_kernels; i-- > 0; (*nr)++) {
+		frames[*nr] = (struct frame){.function = stacks->kernels[i]};
 		details[*nr] = no_detail;
-		err = make_kernel_frame(stacks, i, &frames[*nr]);
-		(*nr)++;
 	}
-	return err;
 }
 
 int native_stacks_hand_on(struct native_stacks *stacks, const struct sample *sample,
@@ -454,8 +435,8 @@ int native_stacks_hand_on(struct native_stacks *stacks, const struct sample *sam
 					stacks->is_whole, &merged, &nr);
 	if (err)
 		return err;
-	frames = reallocarray(NULL, nr + stacks->nr_kernel_addrs, sizeof(*frames));
-	details = reallocarray(NULL, nr + stacks->nr_kernel_addrs, sizeof(*details));
+	frames = reallocarray(NULL, nr + stacks->nr_kernels, sizeof(*frames));
+	details = reallocarray(NULL, nr + stacks->nr_kernels, sizeof(*details));
 	if (!frames || !details)
 		return -ENOMEM;
 	if (executor_runs(merged, nr, stacks->natives))
@@ -463,9 +444,7 @@ int native_stacks_hand_on(struct native_stacks *stacks, const struct sample *sam
 	err = make_frames(stacks, sample, merged, frames, details, &nr);
 	if (err)
 		return err;
-	err = append_kernel(stacks, frames, details, &nr);
-	if (err)
-		return err;
+	append_kernel(stacks, frames, details, &nr);
 	with_natives.frames = frames;
 	with_natives.details = details;
 	with_natives.nr_frames = nr;

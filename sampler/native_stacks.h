@@ -16,7 +16,6 @@
 #include "sampler/trampoline.h"
 #include "symbols/image_source.h"
 #include "symbols/jit_frames.h"
-#include "symbols/kernel_names.h"
 #include "symbols/native_names.h"
 #include "symbols/unwind.h"
 
@@ -31,10 +30,6 @@
 
 /* What code is called that was made at run time, and that nothing tells the name of. */
 #define NATIVE_STACKS_JIT "[jit]"
-
-/* The path of functions of the kernel that are in no module, and the name of one that has none. */
-#define NATIVE_STACKS_KERNEL	     "[kernel]"
-#define NATIVE_STACKS_KERNEL_UNNAMED "??"
 
 /*
  * Names are remembered of so many addresses, each where its hash says: the same ones are in most
@@ -51,10 +46,9 @@ struct native_stacks {
 	struct module_map map;
 	struct unwind_modules *modules;
 	struct native_names *names;
-	struct jit_frames *jit;			 /* borrowed; NULL: not asked */
-	const struct kernel_names *kernel_names; /* borrowed; NULL: kernel_addrs has none */
-	const uint64_t *kernel_addrs;		 /* borrowed; innermost first */
-	uint32_t nr_kernel_addrs;
+	struct jit_frames *jit;		       /* borrowed; NULL: not asked */
+	const struct function *const *kernels; /* borrowed; innermost first */
+	uint32_t nr_kernels;
 	struct executor_list executors;
 	bool keeps_trampolines;
 	struct trampoline_names trampolines;
@@ -77,8 +71,7 @@ struct native_stacks_options {
 	struct image_source *images;
 	struct sampler *sampler;
 	struct jit_frames *jit; /* names code that was made at run time; NULL: nothing does */
-	const struct kernel_names *kernel_names; /* NULL: no frames of the kernel */
-	size_t max_frames;			 /* longer stacks have a hole */
+	size_t max_frames;	/* longer stacks have a hole */
 	bool keeps_registers;
 	bool keeps_trampolines; /* those that carry a Python frame, too: trampoline.h */
 };
@@ -99,12 +92,11 @@ void native_stacks_unwind(struct native_stacks *stacks, const struct registers *
 			  struct stack_window *window, size_t max_frames);
 
 /*
- * Have the stack that was unwound last called the kernel, which is at these addresses (innermost
- * first: where it is, then return addresses), borrowed until the next call of
- * native_stacks_unwind(). Without kernel_names it is passed over.
+ * Have the stack that was unwound last called the kernel, which is in these functions (innermost
+ * first), borrowed until the next call of native_stacks_unwind().
  */
-void native_stacks_enter_kernel(struct native_stacks *stacks, const uint64_t *addrs,
-				uint32_t nr_addrs);
+void native_stacks_enter_kernel(struct native_stacks *stacks, const struct function *const *kernels,
+				uint32_t nr_kernels);
 
 /*
  * Whether an address is in an executor of CPython's JIT (executor.h), which the interpreter's loop

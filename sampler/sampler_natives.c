@@ -11,6 +11,7 @@
 #include "sampler/dumped_entry.h"
 #include "sampler/dumped_loops.h"
 #include "sampler/dumped_stack.h"
+#include "sampler/kernel_frames.h"
 #include "sampler/python/loop_entries.h"
 #include "sampler/sampler_state.h"
 #include "sampler/stack_bridge.h"
@@ -44,7 +45,7 @@ struct sampler_natives {
 	struct maps maps;
 	struct native_stacks stacks;
 	struct jit_frames *jit;
-	struct kernel_names *kernel_names; /* NULL: no frames of the kernel */
+	struct kernel_frames kernel; /* of nothing, unless they are asked for */
 	struct loop_places places;
 	struct code_index index;
 	struct frame_list list;
@@ -78,7 +79,6 @@ static int read_modules(struct sampler_natives *natives, uint64_t now_ns)
 					 .images = options->images,
 					 .sampler = options->sampler,
 					 .jit = natives->jit,
-					 .kernel_names = natives->kernel_names,
 					 .max_frames = SAMPLER_NATIVES_MAX_FRAMES,
 					 .keeps_registers = true,
 					 .keeps_trampolines = options->keeps_trampolines,
@@ -252,6 +252,12 @@ static int take_stack(struct sampler_natives *natives, struct snapshot_thread *t
 	return hand_on(natives, thread, now_ns);
 }
 
+static void enter_kernel(struct sampler_natives *natives)
+{
+	native_stacks_enter_kernel(&natives->stacks, natives->kernel.functions,
+				   natives->kernel.nr_functions);
+}
+
 static int take_dump(struct sampler_natives *natives, const struct perf_dump *dump, uint64_t now_ns)
 {
 	struct sampler *sampler = natives->options.sampler;
@@ -278,8 +284,11 @@ static int take_dump(struct sampler_natives *natives, const struct perf_dump *du
 		return err;
 	jit_frames_set_time(natives->jit, dump->time_ns);
 	native_stacks_unwind(&natives->stacks, &registers, &window, SAMPLER_NATIVES_MAX_FRAMES);
-	native_stacks_enter_kernel(&natives->stacks, dump->kernel_addrs, dump->nr_kernel_addrs);
 	judge_maps(natives);
+	err = kernel_frames_take(&natives->kernel, dump->kernel_addrs, dump->nr_kernel_addrs);
+	if (err)
+		return err;
+	enter_kernel(natives);
 	stack = dumped_stack_of(natives, thread, &window, late);
 	stack_bridge_learn(&stack);
 	stack_bridge_cross(&stack);
@@ -349,9 +358,12 @@ static int unwind_waiting(struct sampler_natives *natives, struct snapshot_threa
 	free(loops.addrs);
 	judge_maps(natives);
 	stack_bridge_cross(&stack);
+	err = kernel_frames_wait(&natives->kernel, thread->slot, sampled->info->tid, place);
+	if (err)
+		return err;
+	enter_kernel(natives);
 	err = task_read_place(options->process, sampled->info->tid, &again);
-	return err || again.sp_addr != place->sp_addr || again.pc_addr != place->pc_addr ? -EAGAIN
-											 : 0;
+	return err || !task_place_is_same(&again, place) ? -EAGAIN : 0;
 }
 
 /* The sample of a thread that waits inside of the kernel, which tells two of its registers. */
@@ -444,25 +456,10 @@ static int init_hole(struct sampler_natives *natives)
 	return natives->hole.function ? 0 : -ENOMEM;
 }
 
-/* Read how the kernel's functions are called, if asked, or say why that cannot be. 0; -ENOMEM. */
-static int open_kernel(struct sampler_natives *natives, struct message *ret_why)
-{
-	int err = natives->options.tells_kernel ? kernel_names_read(&natives->kernel_names) : 0;
-
-	if (err == -EPERM)
-		message_set(ret_why,
-			    "/proc/kallsyms hides the addresses: that takes CAP_SYSLOG, or "
-			    "kernel.kptr_restrict=0 and kernel.perf_event_paranoid of 1 "
-			    "or less");
-	else if (err && err != -ENOMEM)
-		message_set(ret_why, "/proc/kallsyms cannot be read: %s", strerror(-err));
-	return err == -ENOMEM ? err : 0;
-}
-
 /* Who may be told where programs are need not be told where the kernel is. */
 static void judge_kernel(const struct sampler_natives *natives, struct message *ret_why)
 {
-	if (natives->kernel_names && natives->events.user_only)
+	if (natives->kernel.names && natives->events.user_only)
 		message_set(ret_why, "perf_event_open tells of programs only: for the kernel's "
 				     "frames kernel.perf_event_paranoid has to be 1 or less, or it "
 				     "takes CAP_PERFMON");
@@ -475,7 +472,7 @@ static int open_events(struct sampler_natives *natives, struct message *ret_why)
 	const struct perf_events_options events = {
 		.period_ns = options->period_ns,
 		.max_stack_bytes = SAMPLER_NATIVES_STACK_BYTES,
-		.tells_kernel = natives->kernel_names != NULL,
+		.tells_kernel = natives->kernel.names != NULL,
 	};
 	int err;
 
@@ -509,7 +506,9 @@ int sampler_natives_create(const struct sampler_natives_options *options,
 	natives->merge = (struct merge_sink){.sink.ops = &merge_ops, .natives = natives};
 	natives->options = *options;
 	natives->events = PERF_EVENTS_CLOSED;
-	err = open_kernel(natives, ret_why_no_kernel);
+	err = options->tells_kernel ? kernel_frames_open(&natives->kernel, options->process,
+							 options->sampler, ret_why_no_kernel)
+				    : 0;
 	if (!err)
 		err = open_events(natives, ret_why);
 	if (!err)
@@ -537,7 +536,7 @@ void sampler_natives_destroy(struct sampler_natives *natives)
 	waiting_stacks_done(&natives->waiting);
 	native_stacks_done(&natives->stacks);
 	jit_frames_destroy(natives->jit);
-	kernel_names_destroy(natives->kernel_names);
+	kernel_frames_close(&natives->kernel);
 	maps_done(&natives->maps);
 	code_index_done(&natives->index);
 	frame_list_done(&natives->list);

@@ -39,7 +39,7 @@ struct sampler_natives_options {
 	struct sampler *sampler;
 	uint64_t period_ns;	/* CPU time of a thread between two samples */
 	bool keeps_trampolines; /* as in native_stacks.h */
-	bool tells_kernel;	/* frames of the kernel, too, of threads that run */
+	bool tells_kernel;	/* frames of the kernel, too */
 };
 
 /*

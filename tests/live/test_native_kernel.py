@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""`pysample attach --native --kernel`: what a thread that runs does inside of the kernel."""
+"""`pysample attach --native --kernel`: what a thread does inside of the kernel."""
 import json
+import os
 import unittest
 
+import native_truth
 import support
 import test_native
 from test_native_rights import NobodysInterpreter, newest_in_root
@@ -62,6 +64,34 @@ class Kernel(unittest.TestCase):
         for frame in frames:
             if frame["kind"] == "kernel" and frame["path"] == "[kernel]":
                 self.assertIn(frame["name"], functions | {"??"})
+
+
+@support.per_interpreter
+class Waiting(unittest.TestCase):
+    """Threads that wait, of all versions, beside what the kernel itself says at that moment."""
+
+    def test_ways_of_waiting(self):
+        with support.python_target(self.interpreter, "waits") as target:
+            support.wait_until(lambda: native_truth.all_wait(target.pid), "all threads wait")
+            with_kernel, without = sample(target.pid, "--kernel"), sample(target.pid)
+            truth = self.stacks_by_kernel(target.pid)
+        self.assertEqual({self.in_kernel(frames) for frames in stacks_of(with_kernel)}, truth)
+        self.assertEqual({self.in_kernel(frames) for frames in stacks_of(without)}, {()})
+
+    def stacks_by_kernel(self, pid):
+        """Outermost first, one tuple for each way of waiting."""
+        stacks = set()
+        for tid in os.listdir("/proc/%d/task" % pid):
+            try:
+                lines = support.read("/proc/%d/task/%s/stack" % (pid, tid)).splitlines()
+            except OSError as error:
+                self.skipTest("not tested here: the kernel does not tell stacks: %s" % error)
+            stacks.add(tuple(line.split()[1].partition("+")[0] for line in reversed(lines)))
+        return stacks
+
+    @staticmethod
+    def in_kernel(frames):
+        return tuple(frame["name"] for frame in frames if frame["kind"] == "kernel")
 
 
 class NotTold(unittest.TestCase):

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/kernel_frames.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "procmem/array.h"
+#include "sampler/sampler_state.h"
+
+/* What a thread waited in when it was read last. */
+struct kernel_wait {
+	pid_t tid; /* 0: none was read */
+	uint32_t nr_functions;
+	struct task_place place;
+	const struct function *functions[KERNEL_STACK_MAX_FRAMES]; /* innermost first */
+};
+
+/* Read how the kernel's functions are called, or say why that cannot be. 0; -ENOMEM. */
+static int open_names(struct kernel_frames *kernel, struct message *ret_why)
+{
+	int err = kernel_names_read(&kernel->names);
+
+	if (err == -EPERM)
+		message_set(ret_why,
+			    "/proc/kallsyms hides the addresses: that takes CAP_SYSLOG, or "
+			    "kernel.kptr_restrict=0 and kernel.perf_event_paranoid of 1 "
+			    "or less");
+	else if (err && err != -ENOMEM)
+		message_set(ret_why, "/proc/kallsyms cannot be read: %s", strerror(-err));
+	return err == -ENOMEM ? err : 0;
+}
+
+/* Whether the kernel tells of threads that wait, by the main one; or say why not, if nothing is said. */
+static void open_waiting(struct kernel_frames *kernel, struct message *ret_why)
+{
+	int err = kernel_stack_read(kernel->process, kernel->process->pid, &kernel->stack);
+
+	kernel->tells_waiting = !err || err == -ESRCH;
+	if (ret_why->text[0] || kernel->tells_waiting)
+		return;
+	if (err == -EPERM)
+		message_set(ret_why, "of threads that wait: /proc/PID/task/TID/stack takes "
+				     "CAP_SYS_ADMIN");
+	else
+		message_set(ret_why,
+			    "of threads that wait: /proc/PID/task/TID/stack cannot be "
+			    "read: %s",
+			    strerror(-err));
+}
+
+int kernel_frames_open(struct kernel_frames *kernel, const struct process *process,
+		       struct sampler *sampler, struct message *ret_why)
+{
+	int err;
+
+	*kernel = (struct kernel_frames){.process = process, .sampler = sampler};
+	err = open_names(kernel, ret_why);
+	if (!err)
+		open_waiting(kernel, ret_why);
+	return err;
+}
+
+void kernel_frames_close(struct kernel_frames *kernel)
+{
+	kernel_names_destroy(kernel->names);
+	free(kernel->waits);
+	*kernel = (struct kernel_frames){.process = NULL};
+}
+
+/* Append a function. 0 or -ENOMEM. */
+static int append(struct kernel_frames *kernel, const char *name, const char *module)
+{
+	const struct function *function = sampler_function(kernel->sampler, FUNCTION_KERNEL, name,
+							   module[0] ? module : KERNEL_FRAMES_PATH);
+
+	if (!function)
+		return -ENOMEM;
+	kernel->functions[kernel->nr_functions++] = function;
+	return 0;
+}
+
+int kernel_frames_take(struct kernel_frames *kernel, const uint64_t *addrs, uint32_t nr_addrs)
+{
+	int err = 0;
+
+	kernel->nr_functions = 0;
+	for (uint32_t i = 0; !err && kernel->names && i < nr_addrs; i++) {
+		const char *name = KERNEL_FRAMES_UNNAMED, *module = "";
+
+		/* A return address is behind a call, which may be a function's end. */
+		(void)kernel_names_find(kernel->names, addrs[i] - (i != 0), &name, &module);
+		err = append(kernel, name, module);
+	}
+	return err;
+}
+
+/* Room for what the thread in a slot waits in. 0 or -ENOMEM. */
+static int reserve(struct kernel_frames *kernel, uint32_t slot)
+{
+	const uint32_t before = kernel->max_waits;
+	struct kernel_wait *waits;
+
+	if (slot < before)
+		return 0;
+	waits = array_reserve(kernel->waits, slot + 1, &kernel->max_waits, sizeof(*waits));
+	if (!waits)
+		return -ENOMEM;
+	memset(waits + before, 0, (kernel->max_waits - before) * sizeof(*waits));
+	kernel->waits = waits;
+	return 0;
+}
+
+/* Read what a thread waits in: nothing where it has ended, or may not be asked. 0 or -ENOMEM. */
+static int read_wait(struct kernel_frames *kernel, pid_t tid)
+{
+	int err = 0;
+
+	if (kernel_stack_read(kernel->process, tid, &kernel->stack))
+		return 0;
+	for (unsigned int i = 0; !err && i < kernel->stack.nr_frames; i++)
+		err = append(kernel, kernel->stack.frames[i].name, kernel->stack.frames[i].module);
+	return err;
+}
+
+int kernel_frames_wait(struct kernel_frames *kernel, uint32_t slot, pid_t tid,
+		       const struct task_place *place)
+{
+	struct kernel_wait *wait;
+	int err;
+
+	kernel->nr_functions = 0;
+	if (!kernel->tells_waiting)
+		return 0;
+	err = reserve(kernel, slot);
+	if (err)
+		return err;
+	wait = &kernel->waits[slot];
+	if (wait->tid == tid && task_place_is_same(&wait->place, place)) {
+		memcpy(kernel->functions, wait->functions, sizeof(wait->functions));
+		kernel->nr_functions = wait->nr_functions;
+		return 0;
+	}
+	err = read_wait(kernel, tid);
+	if (err)
+		return err;
+	*wait = (struct kernel_wait){
+		.tid = tid, .nr_functions = kernel->nr_functions, .place = *place};
+	memcpy(wait->functions, kernel->functions, sizeof(wait->functions));
+	return 0;
+}
