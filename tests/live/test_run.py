@@ -571,10 +571,12 @@ class OnATerminal(TerminalTestCase):
 
 
 class Progress(TerminalTestCase):
+    sleeps = True
+
     @classmethod
     def setUpClass(cls):
         cls.target = cls.enterClassContext(
-            support.python_target(support.newest_interpreter(), "busy"))
+            support.python_target(support.newest_interpreter(), "waiting"))
 
     def attach(self, *options):
         return ["attach", "-f", "collapsed", "-o", self.profile, *map(str, options),
