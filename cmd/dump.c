@@ -28,6 +28,8 @@ static const char help[] =
 	"  -n, --native     also the C frames, where they belong between those of Python: of\n"
 	"                   threads that wait, and of those that run if the kernel lets us\n"
 	"                   copy their stacks (3.11+), for which it takes a tenth of a second\n"
+	"      --kernel     with -n: the kernel's functions, too, where a thread is inside of it\n"
+	"                   (one that waits: CAP_SYS_ADMIN; one that runs: as of attach)\n"
 	"      --source     the source of each line, with marks where its expression is (3.11+),\n"
 	"                   as far as the file was not changed since the process was started\n"
 	"      --json       one JSON object, frames outermost first\n"
@@ -54,12 +56,28 @@ struct dump_options {
 	struct target_wait wait;
 	bool json;
 	bool native;
+	bool tells_kernel;
 	bool source;
 	bool verbose;
 	uint32_t value_max_chars; /* 0: no variables */
 };
 
-enum { OPTION_JSON = 256, OPTION_LOCALS, OPTION_MAX_VALUE, OPTION_SOURCE, OPTION_WAIT };
+enum {
+	OPTION_JSON = 256,
+	OPTION_KERNEL,
+	OPTION_LOCALS,
+	OPTION_MAX_VALUE,
+	OPTION_SOURCE,
+	OPTION_WAIT
+};
+
+static bool can_go_together(const struct dump_options *options)
+{
+	if (options->native || !options->tells_kernel)
+		return true;
+	print_error("--kernel is for stacks with C frames: give -n, too");
+	return false;
+}
 
 /* EXIT_OK, or another one after an error was printed; *ret_done if --help was all to be done. */
 static enum exit_status parse_options(int argc, char **argv, struct dump_options *options,
@@ -67,6 +85,7 @@ static enum exit_status parse_options(int argc, char **argv, struct dump_options
 {
 	static const struct option long_options[] = {
 		{"json", no_argument, NULL, OPTION_JSON},
+		{"kernel", no_argument, NULL, OPTION_KERNEL},
 		{"locals", no_argument, NULL, OPTION_LOCALS},
 		{"max-value", required_argument, NULL, OPTION_MAX_VALUE},
 		{"native", no_argument, NULL, 'n'},
@@ -84,6 +103,9 @@ static enum exit_status parse_options(int argc, char **argv, struct dump_options
 		switch (option) {
 		case OPTION_JSON:
 			options->json = true;
+			break;
+		case OPTION_KERNEL:
+			options->tells_kernel = true;
 			break;
 		case OPTION_LOCALS:
 			if (!options->value_max_chars)
@@ -115,7 +137,9 @@ static enum exit_status parse_options(int argc, char **argv, struct dump_options
 			return EXIT_USAGE;
 		}
 	}
-	return parse_only_pid(argc, argv, optind, &options->pid) ? EXIT_OK : EXIT_USAGE;
+	return can_go_together(options) && parse_only_pid(argc, argv, optind, &options->pid)
+		       ? EXIT_OK
+		       : EXIT_USAGE;
 }
 
 static enum exit_status write_dump(const struct dump_options *options, const struct target *target,
@@ -191,10 +215,12 @@ static int take_stacks(struct sampler *sampler, struct target *target, struct du
 
 /* The same with C frames, of functions that native keeps. */
 static int take_native_stacks(struct sampler *sampler, struct target *target, struct dump *dump,
-			      struct dump_native *native)
+			      bool tells_kernel, struct dump_native *native)
 {
-	int err = dump_native_init(native, target, sampler, dump_sink(dump));
+	int err = dump_native_init(native, target, sampler, tells_kernel, dump_sink(dump));
 
+	if (!err && native->why_no_kernel.text[0])
+		print_note("no frames of the kernel: %s", native->why_no_kernel.text);
 	if (!err)
 		err = take_stacks(sampler, target, dump, &native->sink);
 	if (!err && native->nr_unknown)
@@ -227,7 +253,8 @@ static enum exit_status dump_target(const struct dump_options *options, struct t
 		dump_want_variables(dump);
 	if (!err) {
 		sampler_set_looks(sampler, &looks);
-		err = options->native ? take_native_stacks(sampler, target, dump, &native)
+		err = options->native ? take_native_stacks(sampler, target, dump,
+							   options->tells_kernel, &native)
 				      : take_stacks(sampler, target, dump, dump_sink(dump));
 	}
 	if (!err && options->source) {

@@ -10,6 +10,9 @@
 /* A thread that moved while it was looked at is looked at again, so often at most. */
 enum { MAX_LOOKS = 20 };
 
+/* Each thread is asked once where it is inside of the kernel: nothing needs to be kept. */
+enum { ONLY_SLOT = 0 };
+
 /* Where the thread stands before its Python frames are read. */
 static void begin_look(struct sample_sink *sink, const struct sample_thread *thread)
 {
@@ -37,6 +40,11 @@ static int unwind(struct dump_native *native, const struct sample *sample)
 			addrs[loops.nr++] = sample->details[i].entry_addr;
 	jit_frames_set_time(native->jit, clock_now_ns());
 	waiting_stacks_unwind(&native->waiting, &native->place, &loops);
+	err = kernel_frames_wait(&native->kernel, ONLY_SLOT, sample->thread->tid, &native->place);
+	if (err)
+		return err;
+	native_stacks_enter_kernel(&native->stacks, native->kernel.functions,
+				   native->kernel.nr_functions);
 	err = task_read_place(native->process, sample->thread->tid, &again);
 	return err || !task_place_is_same(&again, &native->place) ? -EAGAIN : 0;
 }
@@ -89,7 +97,7 @@ static int dump_native_task(struct sample_sink *sink, const struct task_sample *
 }
 
 int dump_native_init(struct dump_native *native, struct target *target, struct sampler *sampler,
-		     struct sample_sink *next)
+		     bool tells_kernel, struct sample_sink *next)
 {
 	static const struct sample_sink_ops ops = {
 		.look = begin_look,
@@ -107,7 +115,12 @@ int dump_native_init(struct dump_native *native, struct target *target, struct s
 	int err;
 
 	*native = (struct dump_native){.sink.ops = &ops, .next = next, .process = &target->process};
-	err = running_stacks_take(&native->running, target, &native->why);
+	err = tells_kernel ? kernel_frames_open(&native->kernel, &target->process, sampler,
+						&native->why_no_kernel)
+			   : 0;
+	if (!err)
+		err = running_stacks_take(&native->running, target, tells_kernel, &native->why,
+					  &native->why_no_kernel);
 	if (!err)
 		err = jit_frames_create(&target->process, &target->live.memory, &native->jit);
 	options.jit = native->jit;
@@ -123,5 +136,6 @@ void dump_native_done(struct dump_native *native)
 	waiting_stacks_done(&native->waiting);
 	native_stacks_done(&native->stacks);
 	jit_frames_destroy(native->jit);
+	kernel_frames_close(&native->kernel);
 	running_stacks_done(&native->running);
 }

@@ -13,6 +13,7 @@
 #include "cmd/target.h"
 #include "procmem/message.h"
 #include "procmem/task.h"
+#include "sampler/kernel_frames.h"
 #include "sampler/native_stacks.h"
 #include "sampler/waiting_stack.h"
 
@@ -21,16 +22,18 @@
 
 struct dump_native {
 	struct sample_sink sink;
-	struct sample_sink *next; /* borrowed */
-	size_t nr_threads;	  /* that a sample came of */
-	size_t nr_unknown;	  /* so many of them have no C frames */
-	struct message why;	  /* of threads that run; "" if that is not the reason */
+	struct sample_sink *next;     /* borrowed */
+	size_t nr_threads;	      /* that a sample came of */
+	size_t nr_unknown;	      /* so many of them have no C frames */
+	struct message why;	      /* of threads that run; "" if that is not the reason */
+	struct message why_no_kernel; /* "": all of it is told, or was not asked for */
 
 	/* Private. */
 	const struct process *process;
 	struct jit_frames *jit;
 	struct native_stacks stacks;
 	struct waiting_stacks waiting;
+	struct kernel_frames kernel;
 	struct running_stacks running;
 	struct task_place place; /* of the thread that is being looked at */
 	bool waits;		 /* it has one */
@@ -38,10 +41,10 @@ struct dump_native {
 };
 
 /*
- * Hand samples of sampler_dump() on to next with their C frames. Threads that run are copied now,
+ * Hand samples of sampler_dump() on to next with their C frames, and those of the kernel if wanted. Threads that run are copied now,
  * for a tenth of a second, if there are any. All is borrowed until dump_native_done(), which is
  * to be called either way and accepts one that is zero. 0; -ENOMEM, -ESRCH, -EPERM.
  */
 int dump_native_init(struct dump_native *native, struct target *target, struct sampler *sampler,
-		     struct sample_sink *next);
+		     bool tells_kernel, struct sample_sink *next);
 void dump_native_done(struct dump_native *native);

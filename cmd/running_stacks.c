@@ -90,8 +90,8 @@ static int keep(struct sample_sink *sink, const struct sample *sample)
 	return 0;
 }
 
-static int create_sampler(struct running_stacks *running, struct target *target,
-			  struct message *ret_why)
+static int create_sampler(struct running_stacks *running, struct target *target, bool tells_kernel,
+			  struct message *ret_why, struct message *ret_why_no_kernel)
 {
 	int err = sampler_create(&target->process, &target->live.memory, &target->runtime.build,
 				 target->runtime.addr, &running->sampler);
@@ -105,12 +105,13 @@ static int create_sampler(struct running_stacks *running, struct target *target,
 			.images = &target->images.source,
 			.sampler = running->sampler,
 			.period_ns = PERIOD_NS,
+			.tells_kernel = tells_kernel,
 		},
-		&running->natives, ret_why, NULL);
+		&running->natives, ret_why, ret_why_no_kernel);
 }
 
-int running_stacks_take(struct running_stacks *running, struct target *target,
-			struct message *ret_why)
+int running_stacks_take(struct running_stacks *running, struct target *target, bool tells_kernel,
+			struct message *ret_why, struct message *ret_why_no_kernel)
 {
 	static const struct sample_sink_ops ops = {.sample = keep};
 	const struct sampler_options options = {.rate_hz = RATE_HZ, .duration_ns = DURATION_NS};
@@ -121,7 +122,7 @@ int running_stacks_take(struct running_stacks *running, struct target *target,
 	err = list_threads(running, &target->process);
 	if (err || !running->nr_stacks)
 		return err;
-	err = create_sampler(running, target, ret_why);
+	err = create_sampler(running, target, tells_kernel, ret_why, ret_why_no_kernel);
 	if (err || ret_why->text[0])
 		return err;
 	return sampler_run(running->sampler, &options, &running->sink, &end);

@@ -52,7 +52,7 @@ void kernel_frames_close(struct kernel_frames *kernel);
 int kernel_frames_take(struct kernel_frames *kernel, const uint64_t *addrs, uint32_t nr_addrs);
 
 /*
- * Have functions be those that thread tid, in a slot of the sampler's, waits in at a place: none where
+ * Have functions be those that thread tid waits in at a place, kept in a slot of its own: none where
  * that cannot be told. 0 or -ENOMEM. That it waits there still is to be asked behind it.
  */
 int kernel_frames_wait(struct kernel_frames *kernel, uint32_t slot, pid_t tid,

@@ -47,7 +47,7 @@ struct sampler_natives_options {
  * does so while they are there. If those of threads that run cannot be told (CPython before 3.11
  * does not tell where its loops are, the kernel does not copy stacks, or not for us) *ret_why
  * says so in a sentence, and only threads that wait have C frames; else it is left as it is. Of
- * the kernel's frames *ret_why_no_kernel (may be NULL) says likewise why there are none, if asked. 0,
+ * the kernel's frames *ret_why_no_kernel says likewise why there are none, if asked. 0,
  * -ENOMEM, -ESRCH. sampler_natives_destroy() accepts NULL; it has to come before the sampler's.
  */
 int sampler_natives_create(const struct sampler_natives_options *options,

@@ -20,6 +20,18 @@ def all_wait(pid):
     return len(calls) == len(WAYS) + 1 and "running\n" not in calls
 
 
+def in_kernel(pid):
+    """{tid: the functions of the kernel that the thread is in, outermost first}, as it says itself."""
+    stacks = {}
+    for tid in os.listdir("/proc/%d/task" % pid):
+        try:
+            lines = support.read("/proc/%d/task/%s/stack" % (pid, tid)).splitlines()
+        except OSError as error:
+            raise unittest.SkipTest("not tested here: no stacks of the kernel: %s" % error)
+        stacks[int(tid)] = [line.split()[1].partition("+")[0] for line in reversed(lines)]
+    return stacks
+
+
 class Stack:
     def __init__(self, error):
         self.error = error

@@ -52,6 +52,20 @@ class Waiting(unittest.TestCase):
                                  nr_calls_of_loop(self.interpreter, frames), (told, pcs))
 
 
+    def test_in_kernel(self):
+        """With --kernel, beside what the kernel itself says of each thread."""
+        with support.python_target(self.interpreter, "waits") as target:
+            support.wait_until(lambda: native_truth.all_wait(target.pid), "all threads wait")
+            threads, stderr = dump_native(target.pid, "--kernel")
+            text = support.pysample("dump", "-n", "--kernel", target.pid).stdout
+            truth = native_truth.in_kernel(target.pid)
+        self.assertEqual(stderr, "")
+        for thread in threads:
+            told = [frame["name"] for frame in thread["frames"] if frame["kind"] == "kernel"]
+            self.assertEqual(told, truth[thread["tid"]])
+            self.assertIn('  C file "[kernel]", in %s\n' % told[-1], text)
+
+
 @support.per_minor("3.11", "3.12", "3.13", "3.14", "3.15")
 class Running(unittest.TestCase):
     def test_running(self):

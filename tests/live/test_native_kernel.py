@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """`pysample attach --native --kernel`: what a thread does inside of the kernel."""
 import json
-import os
 import unittest
 
 import native_truth
@@ -74,20 +73,9 @@ class Waiting(unittest.TestCase):
         with support.python_target(self.interpreter, "waits") as target:
             support.wait_until(lambda: native_truth.all_wait(target.pid), "all threads wait")
             with_kernel, without = sample(target.pid, "--kernel"), sample(target.pid)
-            truth = self.stacks_by_kernel(target.pid)
+            truth = set(map(tuple, native_truth.in_kernel(target.pid).values()))
         self.assertEqual({self.in_kernel(frames) for frames in stacks_of(with_kernel)}, truth)
         self.assertEqual({self.in_kernel(frames) for frames in stacks_of(without)}, {()})
-
-    def stacks_by_kernel(self, pid):
-        """Outermost first, one tuple for each way of waiting."""
-        stacks = set()
-        for tid in os.listdir("/proc/%d/task" % pid):
-            try:
-                lines = support.read("/proc/%d/task/%s/stack" % (pid, tid)).splitlines()
-            except OSError as error:
-                self.skipTest("not tested here: the kernel does not tell stacks: %s" % error)
-            stacks.add(tuple(line.split()[1].partition("+")[0] for line in reversed(lines)))
-        return stacks
 
     @staticmethod
     def in_kernel(frames):
