@@ -71,12 +71,14 @@ enum {
 	OPTION_WAIT
 };
 
-static bool can_go_together(const struct dump_options *options)
+/* What is left: the process, and whether the options go together. */
+static bool finish_options(int argc, char **argv, struct dump_options *options)
 {
-	if (options->native || !options->tells_kernel)
-		return true;
-	print_error("--kernel is for stacks with C frames: give -n, too");
-	return false;
+	if (options->tells_kernel && !options->native) {
+		print_error("--kernel is for stacks with C frames: give -n, too");
+		return false;
+	}
+	return parse_only_pid(argc, argv, optind, &options->pid);
 }
 
 /* EXIT_OK, or another one after an error was printed; *ret_done if --help was all to be done. */
@@ -137,9 +139,7 @@ static enum exit_status parse_options(int argc, char **argv, struct dump_options
 			return EXIT_USAGE;
 		}
 	}
-	return can_go_together(options) && parse_only_pid(argc, argv, optind, &options->pid)
-		       ? EXIT_OK
-		       : EXIT_USAGE;
+	return finish_options(argc, argv, options) ? EXIT_OK : EXIT_USAGE;
 }
 
 static enum exit_status write_dump(const struct dump_options *options, const struct target *target,
