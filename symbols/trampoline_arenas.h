@@ -19,9 +19,13 @@
 /* So far from the beginning of _PyRuntime the word is looked for: it is at 1960 to 2880. */
 #define TRAMPOLINE_ARENAS_RUNTIME_BYTES 8192
 
-/* Arenas of a process; others are left out. One has 65536 bytes, for 4096 trampolines. */
+/*
+ * Arenas of a process; others are left out. One has 65536 bytes, for 4096 trampolines at most; what
+ * is longer than twice that is none, so that a chain that leads in a circle costs a second, not
+ * many.
+ */
 #define TRAMPOLINE_ARENAS_MAX	    256
-#define TRAMPOLINE_ARENAS_MAX_BYTES (1u << 20)
+#define TRAMPOLINE_ARENAS_MAX_BYTES (2u * 65536)
 
 /* What a trampoline is called of which nothing tells the name. */
 #define TRAMPOLINE_ARENAS_NAME "[trampoline]"
