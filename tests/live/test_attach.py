@@ -389,7 +389,7 @@ class Changing(AttachTestCase):
     def test_main_thread_ends_meanwhile(self):
         with support.python_target(self.interpreter, "headless", "later") as target:
             profile = self.new_profile()
-            result = pysample("attach", target.pid, "-d", "3", *profile.options())
+            result = pysample("attach", target.pid, "-d", "2", *profile.options())
             self.assert_ended_well(result)
             self.assertNotIn("ended", result.stderr)
             self.assertEqual(target.state(), "Z", "the main thread has ended")
