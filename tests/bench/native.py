@@ -19,6 +19,7 @@ import subprocess
 import tempfile
 import time
 
+import call_truth
 import support
 import trampoline_truth
 
@@ -108,7 +109,9 @@ def attach(tools, pid, seconds, hz, *options):
 
 
 def measure_truth(tools, interpreter, asked):
-    """How many stacks are right, beside the trampolines in them."""
+    """How many stacks are right, beside the trampolines in them, which are new in 3.12."""
+    if interpreter.minor == "3.11":
+        return []
     quiet.wait(asked.anyway)
     with support.python_target(interpreter, "shortcalls", environment=PERF_MAP) as target:
         attached = attach(tools, target.pid, asked.seconds or SECONDS, TRUTH_HZ, "--trampolines")
@@ -137,6 +140,14 @@ def holed_row(name, attached):
                "%s of %d" % (percent(native["python_holed"], native["stacks"]), native["stacks"]))
 
 
+def impossible_row(attached):
+    """Beside what that program calls (tests/live/call_truth.py)."""
+    counts, _ = call_truth.judge(attached.stacks)
+    return Row("stacks with a call that the program does not have, plain",
+               "%s of %d" % (percent(counts["impossible"], sum(counts.values())),
+                             sum(counts.values())))
+
+
 def measure_whole(tools, interpreter, asked):
     """How many C stacks go on to where the thread began, and how many lack Python frames."""
     quiet.wait(asked.anyway)
@@ -148,6 +159,8 @@ def measure_whole(tools, interpreter, asked):
         with support.python_target(interpreter, "shortcalls", environment=environment) as target:
             attached = attach(tools, target.pid, asked.seconds or SECONDS, TRUTH_HZ)
         rows += [whole_row(name, attached, aim), holed_row(name, attached)]
+        if environment is NO_JIT:
+            rows.append(impossible_row(attached))
     return rows
 
 
@@ -155,7 +168,7 @@ def measure_whole(tools, interpreter, asked):
 
 def measure_names(tools, interpreter, asked):
     """Of trampolines of -X perf_jit, which is new in 3.13."""
-    if interpreter.minor == "3.12":
+    if interpreter.minor in ("3.11", "3.12"):
         return []
     quiet.wait(asked.anyway)
     samples, in_file = jit_names.live(tools, interpreter, asked.seconds or SECONDS, TRUTH_HZ)

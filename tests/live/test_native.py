@@ -8,6 +8,7 @@ import re
 import subprocess
 import unittest
 
+import call_truth
 import native_truth
 import support
 import trampoline_truth
@@ -23,6 +24,9 @@ LEARNT_NS = 1_500_000_000  # until all functions of shortcalls.py were seen, at 
 # of the interpreter's loops, and more of executors.
 MOST_WRONG = 0.01
 MOST_WRONG_IN_JIT = 0.03
+
+# Without trampolines one loop runs many frames, each for less than a microsecond.
+MOST_IMPOSSIBLE = 0.15
 
 
 def attach_native(pid, *args, seconds=DURATION_S):
@@ -105,6 +109,16 @@ class Native(unittest.TestCase):
             if trampoline and inner["kind"] == "python" and trampoline.group(1) == inner["name"]:
                 return True
         return False
+
+    def test_possible_calls(self):
+        """Without trampolines, beside what the program can do."""
+        with support.python_target(self.interpreter, "shortcalls") as target:
+            result = attach_native(target.pid, "-r", 500)
+            is_allowed(result)
+        counts, examples = call_truth.judge(support.parse_collapsed(result.stdout))
+        self.assertGreater(counts["possible"], counts["holed"], (counts, result.stderr))
+        self.assertLessEqual(counts["impossible"], MOST_IMPOSSIBLE * sum(counts.values()) + 2,
+                             (counts, examples[:5]))
 
     def test_waiting(self):
         """A thread that waits: what it has called in C is there."""

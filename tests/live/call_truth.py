@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: MIT
+"""What calls what in tests/targets/shortcalls.py, without trampolines: a stack that has another
+call in it, or one that goes through C and does not say so, is wrong. That others are right is
+not proven."""
+import collections
+import itertools
+
+import trampoline_truth
+
+DIRECTLY = {
+    "<module>": {"main"},
+    "main": {"Item.work", "recurse"},
+    "Item.work": {"both", "nested"},
+    "both": {"add", "double"},
+    "nested": {"add", "double"},
+    "numbers": {"both"},
+    "recurse": {"recurse", "add"},
+}
+THROUGH_C = {"main": {"numbers", "nested", "Item.__lt__"}}
+RECURSIONS = 11  # recurse() calls itself ten times, and then add()
+
+
+def names_of(stack):
+    """The Python frames of a stack, outermost first, and None for C frames between."""
+    names = []
+    for label in stack:
+        python = trampoline_truth.PYTHON.match(label)
+        if python or not names or names[-1]:
+            names.append(python.group(1) if python else None)
+    return names
+
+
+def is_called(caller, through_c, name):
+    return name in (THROUGH_C if through_c else DIRECTLY).get(caller, ())
+
+
+def is_possible(stack):
+    names = names_of(stack)
+    python = [name for name in names if name]
+    nr_recursions = python.count("recurse")
+    if python[:1] != ["<module>"] or nr_recursions > RECURSIONS:
+        return False
+    if "recurse" in python and "add" in python and nr_recursions != RECURSIONS:
+        return False
+    between = [not outer for outer, name in itertools.pairwise(names) if name]
+    calls = zip(python, between[len(between) - len(python) + 1:], python[1:])
+    return all(is_called(*call) for call in calls)
+
+
+def judge(stacks):
+    """Of collapsed stacks, Counter: samples that are "possible", "holed", "impossible"; and the
+    Python frames of each stack that is not possible."""
+    counts = collections.Counter()
+    examples = []
+    for stack, number in stacks.items():
+        if trampoline_truth.HOLE in stack:
+            counts["holed"] += number
+        elif is_possible(stack):
+            counts["possible"] += number
+        else:
+            counts["impossible"] += number
+            examples.append(names_of(stack))
+    return counts, examples
