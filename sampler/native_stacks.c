@@ -92,7 +92,13 @@ void native_stacks_unwind(struct native_stacks *stacks, const struct registers *
 	assert(max_frames <= stacks->max_frames);
 	stacks->nr_frames = 0;
 	stacks->nr_kernels = 0;
+	stacks->waits = false;
 	unwind_on(stacks, innermost, window, max_frames);
+}
+
+void native_stacks_wait(struct native_stacks *stacks)
+{
+	stacks->waits = true;
 }
 
 void native_stacks_enter_kernel(struct native_stacks *stacks, const struct function *const *kernels,
@@ -439,7 +445,8 @@ int native_stacks_hand_on(struct native_stacks *stacks, const struct sample *sam
 	details = reallocarray(NULL, nr + stacks->nr_kernels, sizeof(*details));
 	if (!frames || !details)
 		return -ENOMEM;
-	if (executor_runs(merged, nr, stacks->natives))
+	if (executor_runs(merged, nr, stacks->natives) &&
+	    (!stacks->waits || stacks->natives[0].is_executor))
 		with_natives.flags |= SAMPLE_IN_JIT;
 	err = make_frames(stacks, sample, merged, frames, details, &nr);
 	if (err)

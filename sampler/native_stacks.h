@@ -62,6 +62,7 @@ struct native_stacks {
 	} met[NATIVE_STACKS_NAMES]; /* functions of modules, by addresses in them */
 	size_t nr_frames, max_frames;
 	bool is_whole; /* the outermost of frames is where the thread began */
+	bool waits;    /* the thread, inside of the kernel: see native_stacks_wait() */
 };
 
 /* What native_stacks_init() is given. */
@@ -97,6 +98,13 @@ void native_stacks_unwind(struct native_stacks *stacks, const struct registers *
  */
 void native_stacks_enter_kernel(struct native_stacks *stacks, const struct function *const *kernels,
 				uint32_t nr_kernels);
+
+/*
+ * Say that the thread whose stack was unwound last waits inside of the kernel. An executor below
+ * has called out, for which it has written its instruction back: the line is right, and the sample
+ * not flagged SAMPLE_IN_JIT, unless it is the executor itself that waits, for a page.
+ */
+void native_stacks_wait(struct native_stacks *stacks);
 
 /*
  * Whether an address is in an executor of CPython's JIT (executor.h), which the interpreter's loop

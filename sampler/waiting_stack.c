@@ -18,6 +18,7 @@ static void unwind(struct waiting_stacks *waiting, const struct registers *regis
 {
 	native_stacks_unwind(waiting->natives, registers, &waiting->window,
 			     waiting->natives->max_frames);
+	native_stacks_wait(waiting->natives);
 }
 
 /* The distance from an address to the end of the C frame that it is in; 0: it is in none. */

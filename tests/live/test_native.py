@@ -197,6 +197,25 @@ class Executors(unittest.TestCase):
         self.assertEqual(without[True], 0)
         self.assertGreater(with_jit[True], 0.1 * with_jit[False])
 
+    def test_waiting(self):
+        """What waits in C that an executor has called: the line is right, and so it is not flagged."""
+        with support.python_target(self.interpreter, "jitwaits", environment=self.JIT) as target:
+            result = support.pysample("attach", "-n", "-d", 2 * DURATION_S, "-r", 500, "-f",
+                                      "jsonl", target.pid)
+            is_allowed(result)
+        records = [json.loads(line) for line in result.stdout.splitlines()]
+        stacks = {record["id"]: record["frames"] for record in records
+                  if record["type"] == "stack"}
+        in_executor = [(stacks[record["stack"]], record["jit"]) for record in records
+                       if record["type"] == "sample"
+                       and any(frame["name"] == self.NAMES[self.interpreter.minor]
+                               for frame in stacks[record["stack"]][:-1])]
+        waiting = [frames for frames, is_flagged in in_executor if not is_flagged]
+        self.assertGreater(len(waiting), 0.5 * len(in_executor), result.stderr)
+        for frames in waiting:
+            lines = [frame["line"] for frame in frames if frame["kind"] == "python"]
+            self.assertEqual(lines[-1:], [target.report["line"]], frames)
+
     def check_whole(self, *target):
         """Those of 3.15 tell how to unwind them, and behind those of 3.14 there is a loop again."""
         with support.python_target(self.interpreter, *target, environment=self.JIT) as running:
