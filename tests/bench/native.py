@@ -168,7 +168,7 @@ def measure_whole(tools, interpreter, asked):
 
 def measure_names(tools, interpreter, asked):
     """Of trampolines of -X perf_jit, which is new in 3.13."""
-    if interpreter.minor in ("3.11", "3.12"):
+    if support.version_key(interpreter) < [3, 13]:
         return []
     quiet.wait(asked.anyway)
     samples, in_file = jit_names.live(tools, interpreter, asked.seconds or SECONDS, TRUTH_HZ)
@@ -176,9 +176,10 @@ def measure_names(tools, interpreter, asked):
     in_file_alone = sum(in_file.issuperset(names) for _, names in samples)
     told, found, found_in_order = jit_names.damaged(tools, interpreter)
     return [Row("samples whose trampolines have their names, live process",
-                "%s of %d (the last without after %.2f s)"
-                % (percent(len(samples) - len(unnamed), len(samples)), len(samples),
-                   max(unnamed, default=0)), "100 %"),
+                "%s of %d%s" % (
+                    percent(len(samples) - len(unnamed), len(samples)), len(samples),
+                    " (the last one without after %.2f s)" % unnamed[-1] if unnamed else ""),
+                "100 %"),
             Row("the same by what its jitdump has by then alone",
                 "%s of %d" % (percent(in_file_alone, len(samples)), len(samples))),
             Row("functions in a jitdump that a fork has damaged",
