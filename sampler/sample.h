@@ -200,7 +200,7 @@ enum sample_loss {
 
 /* Counters of a run, exact. */
 struct sampler_stats {
-	uint64_t ticks;	       /* taken */
+	uint64_t ticks;	       /* taken, or not needed as dumps told of all threads */
 	uint64_t late_ticks;   /* skipped because their time had passed */
 	uint64_t failed_ticks; /* begun, but the list of threads was in motion, or gone */
 	uint64_t samples;      /* stacks accepted */

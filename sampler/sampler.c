@@ -395,6 +395,18 @@ static bool failures_add(struct failures *failures, uint64_t now_ns)
 	       now_ns - failures->first_ns > REPLACED_AFTER_NS;
 }
 
+/* The dumps that have come, which tell of all threads in the place of ticks if each has some. */
+static int take_dumps(struct sampler *sampler, struct ticker *ticker, uint64_t now_ns)
+{
+	int err = sampler_natives_take(sampler->natives, now_ns);
+
+	if (err)
+		return err;
+	sampler->stats.ticks +=
+		ticker_put_off(ticker, sampler_natives_told_until(sampler->natives));
+	return 0;
+}
+
 /* The loop of sampler_run(), without the accounts. */
 static int run_loop(struct sampler *sampler, const struct sampler_options *options,
 		    struct sample_sink *sink, struct ticker *ticker, uint64_t end_ns,
@@ -419,7 +431,7 @@ static int run_loop(struct sampler *sampler, const struct sampler_options *optio
 		 */
 		err = due ? checked_tick(sampler, sink, now_ns) : check_program(sampler, now_ns);
 		if (!err && sampler->natives)
-			err = sampler_natives_take(sampler->natives, now_ns);
+			err = take_dumps(sampler, ticker, now_ns);
 		sink_err = sink->ops->tick ? sink->ops->tick(sink, now_ns) : 0;
 		if (sink_err)
 			return sink_err;

@@ -29,6 +29,9 @@ enum { PERIODS_WITHOUT_DUMP = 2 };
  */
 #define UNSEEN_MAX_NS 1000000000u
 
+/* Ticks find the names of threads, new interpreters, and what has ended: so often at least. */
+#define TICK_AT_LEAST_NS 100000000u
+
 /* What a sample with details goes through to get the C frames that were unwound last. */
 struct merge_sink {
 	struct sample_sink sink;
@@ -420,6 +423,28 @@ int sampler_natives_tick(struct sampler_natives *natives, struct snapshot_thread
 	if (err == -EAGAIN && unseen_ns >= UNSEEN_MAX_NS)
 		err = take_python(natives, thread, now_ns);
 	return err == -EAGAIN || sampler_is_passing(err) ? 0 : err;
+}
+
+uint64_t sampler_natives_told_until(const struct sampler_natives *natives)
+{
+	const struct sampler *sampler = natives->options.sampler;
+	const struct snapshot *snapshot = &sampler->snapshot;
+	uint64_t until_ns = sampler->last_tick_ns + TICK_AT_LEAST_NS;
+
+	if (!natives->has_events || snapshot->stale)
+		return 0;
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		const struct snapshot_thread *thread = snapshot->threads[i];
+		const uint64_t last_ns = sampler->threads[thread->slot].last_ns;
+		const uint64_t told_ns =
+			last_ns + PERIODS_WITHOUT_DUMP * natives->options.period_ns;
+
+		if (thread->is_new || !last_ns)
+			return 0;
+		if (told_ns < until_ns)
+			until_ns = told_ns;
+	}
+	return until_ns;
 }
 
 static uint64_t clock_of_natives(void *context)

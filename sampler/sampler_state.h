@@ -310,3 +310,9 @@ int sampler_natives_tick(struct sampler_natives *natives, struct snapshot_thread
 
 /* Hand on the samples of all dumps that there are. Errors of sampler_tick(). */
 int sampler_natives_take(struct sampler_natives *natives, uint64_t now_ns);
+
+/*
+ * Until when ticks are not needed: all threads have had dumps of late, and none has come since the
+ * last tick. 0: they are needed.
+ */
+uint64_t sampler_natives_told_until(const struct sampler_natives *natives);

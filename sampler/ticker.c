@@ -221,6 +221,18 @@ uint64_t ticker_wait(struct ticker *ticker, uint64_t until_ns, bool *ret_due)
 	return now_ns;
 }
 
+uint64_t ticker_put_off(struct ticker *ticker, uint64_t time_ns)
+{
+	uint64_t nr;
+
+	if (!ticker->interval_ns || time_ns <= ticker->deadline_ns)
+		return 0;
+	nr = (time_ns - ticker->deadline_ns + ticker->interval_ns - 1) / ticker->interval_ns;
+	ticker->begin_ns += nr * ticker->interval_ns;
+	ticker->deadline_ns += nr * ticker->interval_ns;
+	return nr;
+}
+
 void ticker_finish(struct ticker *ticker, uint64_t end_ns)
 {
 	uint64_t nr_over;

@@ -69,7 +69,13 @@ void ticker_start(struct ticker *ticker, const struct ticker_options *options);
 uint64_t ticker_wait(struct ticker *ticker, uint64_t until_ns, bool *ret_due);
 
 /*
+ * Put the next tick off until time_ns or, where its interval has one later, until then: those
+ * that would come before are not needed. Returns how many these are.
+ */
+uint64_t ticker_put_off(struct ticker *ticker, uint64_t time_ns);
+
+/*
  * Count the ticks that were still to come before end_ns as skipped. Every interval that
- * was over by then has either been due once or is among the late ticks.
+ * was over by then has either been due once, or put off, or is among the late ticks.
  */
 void ticker_finish(struct ticker *ticker, uint64_t end_ns);

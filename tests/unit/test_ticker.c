@@ -286,6 +286,30 @@ Test(ticker, missed_deadlines_are_skipped_and_counted)
 	}
 }
 
+/* Ticks that are put off keep their places in their intervals, and none is skipped. */
+Test(ticker, ticks_can_be_put_off)
+{
+	enum { MS = 1000000 };
+	struct fake_clock fake = {.look_ns = 1};
+	struct ticker ticker;
+	uint64_t deadline_ns;
+
+	fake_start(&fake, &ticker, 100, true);
+	fake_tick(&fake, &ticker, 0);
+	deadline_ns = ticker.deadline_ns;
+	cr_expect(zero(u64, ticker_put_off(&ticker, 0)));
+	cr_expect(zero(u64, ticker_put_off(&ticker, deadline_ns)));
+	cr_expect(eq(u64, ticker.deadline_ns, deadline_ns));
+	cr_expect(eq(u64, ticker_put_off(&ticker, deadline_ns + 1), 1));
+	cr_expect(eq(u64, ticker_put_off(&ticker, deadline_ns + 40 * MS), 3));
+	cr_expect(eq(u64, ticker.deadline_ns, deadline_ns + 40 * MS));
+	fake_tick(&fake, &ticker, 0);
+	ticker_finish(&ticker, START_NS + 60 * MS);
+	cr_expect(zero(u64, fake.stats.late_ticks));
+	ticker_finish(&ticker, START_NS + 70 * MS);
+	cr_expect(eq(u64, fake.stats.late_ticks, 1));
+}
+
 /* Whatever happens, a run of ten intervals has ten ticks, taken or late. */
 Test(ticker, the_end_counts_what_was_not_taken)
 {
