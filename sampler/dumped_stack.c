@@ -30,6 +30,7 @@ struct activation {
 	remote_addr caller_addr;     /* what the first one names as its caller */
 	remote_addr leaf_addr;	     /* of the frame that the loop runs; 0: not known */
 	remote_addr next_instr_addr; /* 0: not known */
+	struct code *leaf_code;	     /* of that; NULL: likewise */
 	bool is_lone;
 	bool is_generator;    /* the first frame is a generator's */
 	bool is_late_enough;  /* what the later look has of it is what it was */
@@ -174,6 +175,46 @@ static int append_hole(struct activation *activation, remote_addr *ret_previous)
 }
 
 /*
+ * Whether the later look has another function in the leaf's place that has called others by then:
+ * it is what has run there all along more likely than what came next.
+ */
+static bool is_anothers_place(const struct activation *activation)
+{
+	const struct frame_list *late = activation->stack->late;
+	const struct walked_frame *frame = find_late(activation->stack, activation->leaf_addr);
+
+	return frame && frame->code != activation->leaf_code &&
+	       frame != &late->frames[late->nr_frames - 1];
+}
+
+/* Whether what is between may be told by where frames begin and end. */
+static bool may_be_tiled(const struct activation *activation)
+{
+	return activation->leaf_addr && !activation->is_generator && !is_anothers_place(activation);
+}
+
+/*
+ * Whether the frame that was appended last may have called the leaf: it does if its code names it.
+ * 0; -ENOENT: it may not.
+ */
+static int check_call(const struct activation *activation)
+{
+	const struct dumped_stack *stack = activation->stack;
+	const struct frame_list *list = activation->walk.list;
+	const struct code *caller = list->nr_frames ? list->frames[list->nr_frames - 1].code : NULL;
+	bool has;
+	int err;
+
+	/* The outermost function has no caller. */
+	if (!caller)
+		return 0;
+	if (caller->foreign)
+		return -ENOENT;
+	err = call_names_has(stack->names, stack->codes, caller, activation->leaf_code, &has);
+	return err || has ? err : -ENOENT;
+}
+
+/*
  * Append what is between the loop's entry and its leaf; *ret_nr_holes is one more if that is
  * not known. there is the leaf in the later look; NULL: it is not there any more.
  */
@@ -183,19 +224,17 @@ static int append_between(struct activation *activation, const struct walked_fra
 	struct frame_list *list = activation->walk.list;
 	const uint32_t nr_frames = list->nr_frames;
 	const remote_addr top_addr = activation->top_addr;
-	int err;
+	int err = -ENOENT;
 
 	*ret_previous = activation->caller_addr;
 	if (activation->is_lone)
 		return 0;
-	err = activation->leaf_addr && !activation->is_generator
-		      ? append_tiles(activation, ret_previous)
-		      : -ENOENT;
-	if (err == -ENOENT && there) {
-		list->nr_frames = nr_frames;
-		activation->top_addr = top_addr;
+	if (there)
 		err = append_callers(activation, there, ret_previous);
-	}
+	else if (may_be_tiled(activation))
+		err = append_tiles(activation, ret_previous);
+	if (!err && !there)
+		err = check_call(activation);
 	if (err != -ENOENT)
 		return err;
 	list->nr_frames = nr_frames;
@@ -274,31 +313,28 @@ static remote_addr choose_leaf(const struct activation *activation, const struct
 	return first_addr;
 }
 
-/* Whether addr is in a code object that was seen. 0, -ENOENT, or what ends the sampling. */
-static int check_next_instr(struct activation *activation, remote_addr addr)
+/* The code object that addr is in, if it was seen. 0, -ENOENT, or what ends the sampling. */
+static int find_code(struct activation *activation, remote_addr addr, struct code **ret_code)
 {
 	struct frame_words words = words_at(activation->stack, addr);
-	struct code *code;
 
-	return words.executable ? is_no_frame(walk_check(&activation->walk, &words, &code))
+	return words.executable ? is_no_frame(walk_check(&activation->walk, &words, ret_code))
 				: -ENOENT;
 }
 
 /* The next instruction of a loop: the first place that has one. 0: none has. */
-static int choose_next_instr(struct activation *activation, const struct dumped_loop *loop,
-			     remote_addr *ret_addr)
+static int choose_next_instr(struct activation *activation, const struct dumped_loop *loop)
 {
 	const struct loop_places *places = activation->stack->places;
 	remote_addr addr;
 	int err = -ENOENT;
 
-	*ret_addr = 0;
 	for (uint32_t rank = 0; err == -ENOENT && rank < LOOP_PLACES_RANKS; rank++) {
 		if (!loop_places_next_instr(places, &loop->frame, rank, &addr))
 			continue;
-		err = check_next_instr(activation, addr);
+		err = find_code(activation, addr, &activation->leaf_code);
 		if (!err)
-			*ret_addr = addr;
+			activation->next_instr_addr = addr;
 	}
 	return err == -ENOENT ? 0 : err;
 }
@@ -404,8 +440,9 @@ static int begin_activation(struct activation *activation, const struct dumped_l
 	activation->leaf_addr = inner ? inner->entry.previous : choose_leaf(activation, loop);
 	find_generator(activation, loop);
 	activation->next_instr_addr = 0;
+	activation->leaf_code = NULL;
 	if (!loop->is_in_jit)
-		err = choose_next_instr(activation, loop, &activation->next_instr_addr);
+		err = choose_next_instr(activation, loop);
 	if (err || activation->next_instr_addr || activation->is_late_enough || !late->nr_frames)
 		return err;
 	activation->is_late_enough = dumped_loops_is_still(activation->stack, loop);

@@ -9,13 +9,15 @@
  * into C, as the next loop's entry names it; the next instruction of each loop, which
  * tells the function. What is not in the copy are the frames between that the loop runs without
  * calling itself. They lie in the thread's data stack, each as long as its code object says:
- * where one begins exactly where the one before ends, none is between, unless the loop was
- * called for a generator, whose frame lies elsewhere (generator_calls.h). Where there are some
- * they are those of a later look, and count only if they fill the room to the byte, and each
- * names the one before as its caller. Else there is a hole, and what is known stands around it.
+ * Where the later look has the leaf still, in the same place and running the same code, they are
+ * its callers of then. Else they are those of the later look only if they fill the room to the
+ * byte, if each names the one before as its caller, and if the last one's code names the leaf's
+ * (call_names.h); and never of loops that were called for a generator, whose frame lies elsewhere
+ * (generator_calls.h). Where nothing tells there is a hole, and what is known stands around it.
  */
 #pragma once
 
+#include "sampler/call_names.h"
 #include "sampler/code_index.h"
 #include "sampler/loop_places.h"
 #include "sampler/native_stacks.h"
@@ -31,6 +33,7 @@ struct dumped_stack {
 	struct stack_window *now;      /* the stack as it is by now; NULL: not known */
 	struct loop_places *places;
 	struct code_index *index;
+	struct call_names *names;
 	struct code_cache *codes;
 	remote_addr thread_addr;	/* the thread state */
 	const struct code_clock *clock; /* copied behind the copy */

@@ -51,6 +51,7 @@ struct sampler_natives {
 	struct kernel_frames kernel; /* of nothing, unless they are asked for */
 	struct loop_places places;
 	struct code_index index;
+	struct call_names names;
 	struct frame_list list;
 	struct waiting_stacks waiting;
 	struct code hole;
@@ -226,6 +227,7 @@ static struct dumped_stack dumped_stack_of(struct sampler_natives *natives,
 		.now = &natives->waiting.window,
 		.places = &natives->places,
 		.index = &natives->index,
+		.names = &natives->names,
 		.codes = &natives->options.sampler->codes,
 		.thread_addr = thread->ref.addr,
 		.clock = &thread->clock,

@@ -45,6 +45,7 @@ struct world {
 	struct code_clock clock;
 	struct code *codes[NR_CODES];
 	struct code_index index;
+	struct call_names names;
 	struct sampler sampler; /* nothing but its build */
 	struct mapping mappings[2];
 	struct maps maps;
@@ -116,6 +117,8 @@ static void make_codes(struct world *world)
 		world->clock.version_before = world->clock.next_version;
 		require(!code_cache_get(&world->cache, addr, &world->clock, &world->codes[i]));
 		require(!code_index_add(&world->index, world->codes[i]));
+		if (i)
+			fake_python_code_names(&world->py, world->codes[i - 1]->addr, addr);
 	}
 }
 
@@ -304,6 +307,7 @@ static void world_init(struct world *world, uint32_t minor)
 					      .window = &world->window,
 					      .places = &world->places,
 					      .index = &world->index,
+					      .names = &world->names,
 					      .codes = &world->cache,
 					      .thread_addr = fake_python_thread(&world->py, 1),
 					      .clock = &world->clock,

@@ -24,6 +24,7 @@ LEARNT_NS = 1_500_000_000  # until all functions of shortcalls.py were seen, at 
 # of the interpreter's loops, and more of executors.
 MOST_WRONG = 0.01
 MOST_WRONG_IN_JIT = 0.03
+MOST_WRONG_BETWEEN = 0.04
 
 # Without trampolines one loop runs many frames, each for less than a microsecond.
 MOST_IMPOSSIBLE = 0.15
@@ -31,6 +32,12 @@ MOST_IMPOSSIBLE = 0.15
 
 def attach_native(pid, *args, seconds=DURATION_S):
     return support.pysample("attach", "-n", "-d", seconds, "-f", "collapsed", *args, pid)
+
+
+def is_chain(names):
+    """Whether that is the beginning of a chain of alternating.py."""
+    return any(names == (["<module>", "alternate"] + [letter + "00%d" % i for i in range(6)])[:len(names)]
+               for letter in "ab")
 
 
 def is_allowed(result):
@@ -54,6 +61,21 @@ class Native(unittest.TestCase):
         proven = counts["right"] + counts["wrong"]
         self.assertGreater(counts["right"], 0, (counts, result.stderr))
         self.assertLessEqual(counts["wrong"], MOST_WRONG * proven + 1, (counts, examples[:5]))
+
+    def test_frames_between(self):
+        """Two chains of calls that take turns: what a later look tells of one is not the other's.
+        Only chains of the program may be told; what nothing tells is a hole."""
+        with support.python_target(self.interpreter, "alternating", "calls", 4) as target:
+            result = attach_native(target.pid, "-r", 500)
+            is_allowed(result)
+        counts = collections.Counter()
+        for stack, number in support.parse_collapsed(result.stdout).items():
+            names = [found.group(1) for found in map(trampoline_truth.PYTHON.match, stack) if found]
+            if trampoline_truth.HOLE not in stack:
+                counts[is_chain(names), "".join(names[2:3])[:1]] += number
+        self.assertTrue(counts[True, "a"] and counts[True, "b"], (counts, result.stderr))
+        wrong = sum(number for (right, _), number in counts.items() if not right)
+        self.assertLessEqual(wrong, MOST_WRONG_BETWEEN * sum(counts.values()) + 1, counts)
 
     @contextlib.contextmanager
     def perf_jit_target(self):

@@ -233,6 +233,8 @@ void fake_python_code_at(struct fake_python *py, remote_addr addr, const struct 
 	set_u64(py, addr, offsets->code.ob_size, nr_units(code));
 	set_u64(py, addr, offsets->code.filename, fake_python_str(py, path));
 	set_u64(py, addr, offsets->code.qualname, fake_python_str(py, code->name));
+	if (!py->build.traits.frames_on_heap) /* co_name */
+		set_u64(py, addr, offsets->code.filename + 8, fake_python_str(py, code->name));
 	set_u64(py, addr, offsets->code.linetable, make_linetable(py, code));
 	set_u32(py, addr, offsets->code.firstlineno, code->first_line ? code->first_line : 1);
 	set_u32(py, addr, offsets->code.framesize, words);
@@ -248,6 +250,22 @@ void fake_python_code_at(struct fake_python *py, remote_addr addr, const struct 
 		fake_python_move_bytecode(py, addr, code);
 	py->next_version++;
 	write_counters(py);
+}
+
+void fake_python_code_names(struct fake_python *py, remote_addr addr, remote_addr named_addr)
+{
+	const struct py_offsets *offsets = &py->build.offsets;
+	const uint32_t size_offset = offsets->object.ob_type + 8;
+	const uint32_t items_offset = size_offset + py->build.traits.tuple_items_after_type;
+	const remote_addr tuple_addr = fake_python_alloc(py, items_offset + 8);
+	uint64_t name_addr;
+
+	if (remote_memory_read_u64(&py->fake.memory, named_addr + offsets->code.filename + 8,
+				   &name_addr))
+		return;
+	set_u64(py, tuple_addr, size_offset, 1);
+	set_u64(py, tuple_addr, items_offset, name_addr);
+	set_u64(py, addr, offsets->code.ob_size + 16, tuple_addr);
 }
 
 remote_addr fake_python_code(struct fake_python *py, const struct fake_code *code)

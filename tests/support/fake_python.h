@@ -104,6 +104,9 @@ remote_addr fake_python_bytes(struct fake_python *py, const void *bytes, size_t 
  */
 remote_addr fake_python_code(struct fake_python *py, const struct fake_code *code);
 void fake_python_code_at(struct fake_python *py, remote_addr addr, const struct fake_code *code);
+
+/* Have one code object name another one, and no other (3.11 and later). */
+void fake_python_code_names(struct fake_python *py, remote_addr addr, remote_addr named_addr);
 size_t fake_python_code_bytes(const struct fake_python *py, const struct fake_code *code);
 
 /*

@@ -33,6 +33,7 @@ struct dumped {
 	struct stack_window window;
 	struct loop_places places;
 	struct code_index index;
+	struct call_names names;
 	struct frame_list late, list;
 	struct code hole;
 	struct dumped_stack stack;
@@ -148,6 +149,8 @@ static void dumped_init_minor(struct dumped *dumped, uint32_t minor)
 	dumped->f = make_code(dumped, "f");
 	dumped->g = make_code(dumped, "g");
 	dumped->h = make_code(dumped, "h");
+	fake_python_code_names(&dumped->py, dumped->f->addr, dumped->g->addr);
+	fake_python_code_names(&dumped->py, dumped->g->addr, dumped->h->addr);
 	for (unsigned int i = 0; i < NR_FRAMES; i++)
 		dumped->frames[i] = (struct unwind_frame){
 			.sp = STACK_ADDR + i * FRAME_BYTES,
@@ -174,6 +177,7 @@ static void dumped_init_minor(struct dumped *dumped, uint32_t minor)
 		.window = &dumped->window,
 		.places = &dumped->places,
 		.index = &dumped->index,
+		.names = &dumped->names,
 		.codes = &dumped->codes,
 		.thread_addr = fake_python_thread(&dumped->py, 1),
 		.clock = &dumped->clock,
@@ -288,6 +292,13 @@ Test(dumped_stack, what_is_not_proven_is_a_hole)
 	cr_expect(eq(str, shown(&dumped), (char *)"|[unknown] g |h "));
 	dumped_done(&dumped);
 
+	/* f calls another one by now, and does not call g. */
+	dumped_init(&dumped);
+	put_calls(&dumped, false);
+	fake_python_code_names(&dumped.py, dumped.f->addr, dumped.h->addr);
+	cr_expect(eq(str, shown(&dumped), (char *)"|[unknown] g |h "));
+	dumped_done(&dumped);
+
 	/* The next instruction is in no code object. */
 	dumped_init(&dumped);
 	put_calls(&dumped, true);
@@ -348,6 +359,23 @@ static void put_generator(struct dumped *dumped, bool has_called)
 	put_late(dumped, h_addr, GENERATOR_ADDR, dumped->h);
 }
 
+/* What the later look has of the leaf is another function's frame, or one that has called others. */
+Test(dumped_stack, places_that_others_have_by_now)
+{
+	struct dumped dumped;
+	const remote_addr f_addr = DATA_ADDR;
+	remote_addr g_addr;
+
+	dumped_init(&dumped);
+	g_addr = end_of(f_addr, dumped.f);
+	put_calls(&dumped, false);
+	put_late(&dumped, g_addr, f_addr, dumped.h);
+	cr_expect(eq(str, shown(&dumped), (char *)"|f g |h "));
+	put_late(&dumped, DATA_ADDR + 0x1000, g_addr, dumped.h);
+	cr_expect(eq(str, shown(&dumped), (char *)"|[unknown] g |h "));
+	dumped_done(&dumped);
+}
+
 /* That h lies behind f does not say that f has called it: where the loop was called does. */
 Test(dumped_stack, what_a_generator_calls)
 {
@@ -355,13 +383,16 @@ Test(dumped_stack, what_a_generator_calls)
 		struct dumped dumped;
 
 		dumped_init_minor(&dumped, i ? 11 : 14);
+		/* f may call h by its names. */
+		fake_python_code_names(&dumped.py, dumped.f->addr, dumped.h->addr);
 		put_generator(&dumped, true);
+		cr_expect(eq(str, shown(&dumped), (char *)"|f |g h "));
+		dumped.late.nr_frames = 1;
 		cr_expect(eq(str, shown(&dumped), (char *)"|f |h "));
 		put_generator(&dumped, false);
 		for (int round = 0; round < 4; round++)
 			cr_expect(eq(str, shown(&dumped), (char *)"|f |g "));
 		put_generator(&dumped, true);
-		cr_expect(eq(str, shown(&dumped), (char *)"|f |g h "));
 		dumped.late.nr_frames = 1;
 		cr_expect(eq(str, shown(&dumped), (char *)"|f |[unknown] h "));
 		dumped.frames[INNER_LOOP + 1].pc++;
