@@ -224,9 +224,7 @@ static int function_write(struct writer *writer, uint64_t id,
 static int location_write(struct writer *writer, uint64_t id, uint64_t function_id,
 			  const struct profile_function *function, int32_t line_number)
 {
-	Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
 	Perftools__Profiles__Location row = PERFTOOLS__PROFILES__LOCATION__INIT;
-	Perftools__Profiles__Location *rows[] = {&row};
 	Perftools__Profiles__Line line = PERFTOOLS__PROFILES__LINE__INIT;
 	Perftools__Profiles__Line *lines[] = {&line};
 	int err = mapping_find(writer, function, &row.mapping_id);
@@ -238,9 +236,7 @@ static int location_write(struct writer *writer, uint64_t id, uint64_t function_
 	row.id = id;
 	row.n_line = 1;
 	row.line = lines;
-	part.n_location = 1;
-	part.location = rows;
-	return pprof_message_append(&writer->message, &part);
+	return pprof_message_append_location(&writer->message, &row);
 }
 
 /* Functions have their index and one as their id, locations their frame's. */
@@ -343,9 +339,7 @@ static int labels_make(struct writer *writer, uint32_t thread, struct thread_lab
 static int sample_write(struct writer *writer, uint32_t nr_locations, struct profile_weight weight,
 			struct thread_labels *labels)
 {
-	Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
 	Perftools__Profiles__Sample row = PERFTOOLS__PROFILES__SAMPLE__INIT;
-	Perftools__Profiles__Sample *rows[] = {&row};
 	int64_t values[] = {(int64_t)weight.samples, (int64_t)weight.ns};
 
 	row.n_location_id = nr_locations;
@@ -354,9 +348,7 @@ static int sample_write(struct writer *writer, uint32_t nr_locations, struct pro
 	row.value = values;
 	row.n_label = labels->nr;
 	row.label = labels->pointers;
-	part.n_sample = 1;
-	part.sample = rows;
-	return pprof_message_append(&writer->message, &part);
+	return pprof_message_append_sample(&writer->message, &row);
 }
 
 static int path_append(struct writer *writer, uint32_t *nr, uint64_t id)

@@ -25,6 +25,25 @@ int pprof_message_append(struct pprof_message *message, const Perftools__Profile
 	return fwrite(message->packed, 1, length, message->out) == length ? 0 : -errno;
 }
 
+int pprof_message_append_location(struct pprof_message *message,
+				  Perftools__Profiles__Location *location)
+{
+	Perftools__Profiles__Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
+
+	part.n_location = 1;
+	part.location = &location;
+	return pprof_message_append(message, &part);
+}
+
+int pprof_message_append_sample(struct pprof_message *message, Perftools__Profiles__Sample *sample)
+{
+	Perftools__Profiles__Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
+
+	part.n_sample = 1;
+	part.sample = &sample;
+	return pprof_message_append(message, &part);
+}
+
 int pprof_message_append_string(struct pprof_message *message, const char *string)
 {
 	Perftools__Profiles__Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;

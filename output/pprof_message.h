@@ -33,6 +33,11 @@ void pprof_message_done(struct pprof_message *message);
  */
 int pprof_message_append(struct pprof_message *message, const Perftools__Profiles__Profile *part);
 
+/* The same of one location, and of one sample. */
+int pprof_message_append_location(struct pprof_message *message,
+				  Perftools__Profiles__Location *location);
+int pprof_message_append_sample(struct pprof_message *message, Perftools__Profiles__Sample *sample);
+
 /*
  * Write the next string of the table; what the format forbids is escaped as on a screen. It is not
  * kept: none may be found after this. Errors as above.

@@ -25,7 +25,7 @@
  * many.
  */
 #define TRAMPOLINE_ARENAS_MAX	    256
-#define TRAMPOLINE_ARENAS_MAX_BYTES (2u * 65536)
+#define TRAMPOLINE_ARENAS_MAX_BYTES (128u << 10)
 
 /* What a trampoline is called of which nothing tells the name. */
 #define TRAMPOLINE_ARENAS_NAME "[trampoline]"
