@@ -41,9 +41,10 @@ struct dump_native {
 };
 
 /*
- * Hand samples of sampler_dump() on to next with their C frames, and those of the kernel if wanted. Threads that run are copied now,
- * for a tenth of a second, if there are any. All is borrowed until dump_native_done(), which is
- * to be called either way and accepts one that is zero. 0; -ENOMEM, -ESRCH, -EPERM.
+ * Hand samples of sampler_dump() on to next with their C frames, and those of the kernel if wanted.
+ * Threads that run are copied now, for a tenth of a second, if there are any. All is borrowed until
+ * dump_native_done(), which is to be called either way and accepts one that is zero. 0; -ENOMEM,
+ * -ESRCH, -EPERM.
  */
 int dump_native_init(struct dump_native *native, struct target *target, struct sampler *sampler,
 		     bool tells_kernel, struct sample_sink *next);

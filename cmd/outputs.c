@@ -118,7 +118,10 @@ static const struct format *format_of_stdout(void)
 	return format_find(isatty(STDOUT_FILENO) ? "summary" : "collapsed");
 }
 
-/* Whether there is not more than one on stdout, and one recording; false after an error was printed. */
+/*
+ * Whether there is not more than one on stdout, and one recording; false after an error was
+ * printed.
+ */
 static bool are_one_of_a_kind(const struct outputs *outputs)
 {
 	unsigned nr_stdout = 0, nr_recordings = 0;

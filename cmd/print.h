@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The only place that writes to stderr, but for cmd/progress.c. Messages are one line, control characters escaped. */
+/*
+ * The only place that writes to stderr, but for cmd/progress.c. Messages are one line, control
+ * characters escaped.
+ */
 #pragma once
 
 #include "cmd/command.h"

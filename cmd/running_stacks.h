@@ -36,8 +36,9 @@ struct running_stacks {
 
 /*
  * Take the stacks of the threads that run, with frames of the kernel if wanted; at once if none
- * does. 0, also if it cannot be done: ret_why, or ret_why_no_kernel, then says in a sentence why; -ENOMEM, -ESRCH, -EPERM. target is borrowed until
- * running_stacks_done(), which is to be called either way and accepts one that is zero.
+ * does. 0, also if it cannot be done: ret_why, or ret_why_no_kernel, then says in a sentence why;
+ * -ENOMEM, -ESRCH, -EPERM. target is borrowed until running_stacks_done(), which is to be called
+ * either way and accepts one that is zero.
  */
 int running_stacks_take(struct running_stacks *running, struct target *target, bool tells_kernel,
 			struct message *ret_why, struct message *ret_why_no_kernel);

@@ -15,8 +15,8 @@
 #define MAX_NATIVE_RATE_HZ     10e3
 
 /*
- * Faster than that a recording has no states unless the mode asks for them, nor CPU times, each
- * of which interrupts the thread: at 10 kHz 12 % of a core, and some percent of the program's speed.
+ * Faster than that a recording has no states unless the mode asks for them, nor CPU times, each of
+ * which interrupts the thread: at 10 kHz 12 % of a core, and some percent of the program's speed.
  */
 #define MAX_LOOKS_RATE_HZ 20e3
 #define MAX_CPU_RATE_HZ	  2e3

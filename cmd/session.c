@@ -292,8 +292,8 @@ static int ticked(void *context, uint64_t now_ns)
 }
 
 /*
- * Where the target's paths mean files: the name of the machine, and of its mount namespace if
- * that, or its root, is not ours. What is from elsewhere is shown without source lines, now and later.
+ * Where the target's paths mean files: the name of the machine, and of its mount namespace if that,
+ * or its root, is not ours. What is from elsewhere is shown without source lines, now and later.
  */
 static void name_host(struct session *session)
 {

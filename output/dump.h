@@ -92,19 +92,19 @@ void dump_append_fatal(const struct dump *dump, struct text *text);
 /*
  * One JSON object: pid, python, command, finalizing: the tid of the thread that ends the
  * interpreter, null if none does or 3.6 does not tell; threads: an array of tid, name (Python's,
- * else the kernel's), os_name (the kernel's), interpreter, main, holds_gil, waits_for_gil, gc,
- * jit (SAMPLE_IN_JIT), crashed, exception (null, or type and message), c_stack_missing, proven, error (null, or why the
- * stack could not be followed to its bottom, or that pieces of its frames are not in the core),
- * frames: an array, outermost first, of name, kind (label_kind()), path, line, first_line, address
- * (of a native frame, a hexadecimal string, else null), column, end_line, end_column (struct
- * frame_detail; null if not known), if wanted source (the line, null if there is none that may be
- * shown), and if wanted locals: an array of name, kind ("argument", "local", "free"), value, null
- * if they could not be read; tasks: null if nothing is told of them, else an array of id (a
- * hexadecimal string: the address), name ("" if it could not be read), running, tid (null: its
- * thread has ended), proven, error, frames as those of threads, awaited_by: an array of ids;
- * tasks_complete: null, or whether none is missing; native_threads: null if they are not wanted, or
- * any may be one of threads with a tid of 0, else an array of tid, name, state (a letter), wchan
- * (null if not told). Of a core file also what post_mortem_write_json() writes. Flushed. 0, or the
- * stream's error as negative errno.
+ * else the kernel's), os_name (the kernel's), interpreter, main, holds_gil, waits_for_gil, gc, jit
+ * (SAMPLE_IN_JIT), crashed, exception (null, or type and message), c_stack_missing, proven, error
+ * (null, or why the stack could not be followed to its bottom, or that pieces of its frames are not
+ * in the core), frames: an array, outermost first, of name, kind (label_kind()), path, line,
+ * first_line, address (of a native frame, a hexadecimal string, else null), column, end_line,
+ * end_column (struct frame_detail; null if not known), if wanted source (the line, null if there is
+ * none that may be shown), and if wanted locals: an array of name, kind ("argument", "local",
+ * "free"), value, null if they could not be read; tasks: null if nothing is told of them, else an
+ * array of id (a hexadecimal string: the address), name ("" if it could not be read), running, tid
+ * (null: its thread has ended), proven, error, frames as those of threads, awaited_by: an array of
+ * ids; tasks_complete: null, or whether none is missing; native_threads: null if they are not
+ * wanted, or any may be one of threads with a tid of 0, else an array of tid, name, state (a
+ * letter), wchan (null if not told). Of a core file also what post_mortem_write_json() writes.
+ * Flushed. 0, or the stream's error as negative errno.
  */
 int dump_write_json(const struct dump *dump, const struct run_info *info, FILE *out);

@@ -21,7 +21,10 @@ static void append_name(struct text *text, const char *name)
 	label_append_escaped(text, name, strlen(name), LABEL_DISPLAY);
 }
 
-/* A native frame, or one of the kernel, has a module, but no line; what is in no file is not said to be in one. */
+/*
+ * A native frame, or one of the kernel, has a module, but no line; what is in no file is not said
+ * to be in one.
+ */
 static void append_frame(struct text *text, const struct dump_frames *frames, uint32_t i)
 {
 	const struct frame *frame = &frames->frames[i];

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The columns of the page's data (docs/formats.md): numbers as LEB128, one column after the other. */
+/*
+ * The columns of the page's data (docs/formats.md): numbers as LEB128, one column after the other.
+ */
 #pragma once
 
 #include <stdbool.h>

@@ -156,10 +156,10 @@ const struct profile_options *profile_options(const struct profile *profile);
 uint64_t profile_nr_threads(const struct profile *profile);
 
 /*
- * The tables, each with its length; borrowed, valid until the next sample. Threads have rows
- * with by_thread, keep_samples or keep_threads only, samples are kept with keep_samples, those of
- * PROFILE_SELF, in the order that they came. The base's weights are parallel to the nodes, but may be fewer:
- * those missing are zero; a node's own are in it.
+ * The tables, each with its length; borrowed, valid until the next sample. Threads have rows with
+ * by_thread, keep_samples or keep_threads only, samples are kept with keep_samples, those of
+ * PROFILE_SELF, in the order that they came. The base's weights are parallel to the nodes, but may
+ * be fewer: those missing are zero; a node's own are in it.
  */
 const struct profile_function *profile_functions(const struct profile *profile, uint32_t *ret_nr);
 const struct profile_frame *profile_frames(const struct profile *profile, uint32_t *ret_nr);

@@ -42,5 +42,7 @@ void text_printf(struct text *text, const char *format, ...) __attribute__((form
 /* The ending of a noun that stands behind nr: "" for one, else "s"; static. */
 const char *text_plural(uint64_t nr);
 
-/* Write the contents to out, not flushed. 0; the text's own error; the stream's, as negative errno. */
+/*
+ * Write the contents to out, not flushed. 0; the text's own error; the stream's, as negative errno.
+ */
 int text_write(const struct text *text, FILE *out);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The memory of a running process, read with process_vm_readv: no ptrace, no
- * stop, and no write unless that was allowed. Each call reads its pieces one after the other while the
- * target runs on.
+ * The memory of a running process, read with process_vm_readv: no ptrace, no stop, and no write
+ * unless that was allowed. Each call reads its pieces one after the other while the target runs on.
  *
  * Where that system call is forbidden or missing (a seccomp filter; a kernel without
  * CONFIG_CROSS_MEMORY_ATTACH) the file /proc/PID/mem is read, which asks for the same

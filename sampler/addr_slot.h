@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where an address has its slot in a table of fixed size that keeps one address a slot: whoever comes
- * last, or was there first. What a target can do by addresses that share a slot is to have less
- * remembered. For tables that grow see addr_map.h.
+ * Where an address has its slot in a table of fixed size that keeps one address a slot: whoever
+ * comes last, or was there first. What a target can do by addresses that share a slot is to have
+ * less remembered. For tables that grow see addr_map.h.
  */
 #pragma once
 

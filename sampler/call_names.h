@@ -31,7 +31,8 @@ struct call_names {
 
 /*
  * Whether caller's code names callee, or callee is called without a name: lambdas, and methods like
- * __init__(). Both are entries of codes, of CPython 3.11 or later, and not foreign. 0; -ESRCH, -EPERM.
+ * __init__(). Both are entries of codes, of CPython 3.11 or later, and not foreign. 0; -ESRCH,
+ * -EPERM.
  */
 int call_names_has(struct call_names *names, const struct code_cache *codes,
 		   const struct code *caller, const struct code *callee, bool *ret_has);

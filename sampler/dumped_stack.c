@@ -69,7 +69,10 @@ static struct frame_words words_at(const struct dumped_stack *stack, remote_addr
 	};
 }
 
-/* Append a frame whose caller is known: of the loop's first one its entry is told. 0; -ENOENT (it cannot be), -ENOMEM, … */
+/*
+ * Append a frame whose caller is known: of the loop's first one its entry is told. 0; -ENOENT (it
+ * cannot be), -ENOMEM, …
+ */
 static int append(struct activation *activation, remote_addr addr, remote_addr previous,
 		  const struct frame_words *words)
 {
@@ -103,8 +106,8 @@ static int append_late(struct activation *activation, const struct walked_frame 
 }
 
 /*
- * Whether a frame of the later look is called by that one, or, if that is the loop's caller, was the
- * first of such a loop.
+ * Whether a frame of the later look is called by that one, or, if that is the loop's caller, was
+ * the first of such a loop.
  */
 static bool is_called_by(const struct activation *activation, const struct walked_frame *frame,
 			 remote_addr previous)
@@ -399,8 +402,8 @@ static bool is_elsewhere(const struct activation *activation)
 }
 
 /*
- * Whether the frame that a loop runs is a generator's that it was called for. 3.11 calls the loop for
- * each of them; later versions run what they iterate over in the same loop, too.
+ * Whether the frame that a loop runs is a generator's that it was called for. 3.11 calls the loop
+ * for each of them; later versions run what they iterate over in the same loop, too.
  */
 static bool runs_generator(const struct activation *activation, const struct dumped_loop *loop)
 {

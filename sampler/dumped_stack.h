@@ -43,8 +43,8 @@ struct dumped_stack {
 
 /*
  * The frames into list, outermost first, with previous that tells where each loop begins, as
- * loop_entries_read() wants it of a copy, and *ret_nr_holes holes among them. 0; -EAGAIN (where loops have
- * their entries has not been learnt), -E2BIG, -ENOMEM, -ESRCH, -EPERM.
+ * loop_entries_read() wants it of a copy, and *ret_nr_holes holes among them. 0; -EAGAIN (where
+ * loops have their entries has not been learnt), -E2BIG, -ENOMEM, -ESRCH, -EPERM.
  */
 int dumped_stack_frames(const struct dumped_stack *stack, struct frame_list *list,
 			uint32_t *ret_nr_holes);

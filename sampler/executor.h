@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The code of CPython's own JIT in stacks, executors as CPython calls them: called by the loop, they
- * run the Python frame that it ran, and write its instruction back only before what may fail.
+ * The code of CPython's own JIT in stacks, executors as CPython calls them: called by the loop,
+ * they run the Python frame that it ran, and write its instruction back only before what may fail.
  *
- * They are told by the names that CPython gives them where it tells of them: in 3.15 on the list for
- * debuggers, in builds that write them to a jitdump there. 3.14 tells nowhere; there they are found as
- * CPython itself finds them (executor_list.h). Source: Python/jit_publish.c,
+ * They are told by the names that CPython gives them where it tells of them: in 3.15 on the list
+ * for debuggers, in builds that write them to a jitdump there. 3.14 tells nowhere; there they are
+ * found as CPython itself finds them (executor_list.h). Source: Python/jit_publish.c,
  * Python/perf_jit_trampoline.c of CPython 3.15.
  */
 #pragma once

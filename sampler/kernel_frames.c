@@ -31,7 +31,10 @@ static int open_names(struct kernel_frames *kernel, struct message *ret_why)
 	return err == -ENOMEM ? err : 0;
 }
 
-/* Whether the kernel tells of threads that wait, by the main one; or say why not, if nothing is said. */
+/*
+ * Whether the kernel tells of threads that wait, by the main one; or say why not, if nothing is
+ * said.
+ */
 static void open_waiting(struct kernel_frames *kernel, struct message *ret_why)
 {
 	int err = kernel_stack_read(kernel->process, kernel->process->pid, &kernel->stack);

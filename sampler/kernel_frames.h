@@ -38,8 +38,9 @@ struct kernel_frames {
 };
 
 /*
- * Prepare to tell the frames of a process's threads, which is borrowed like the sampler. What cannot
- * be told *ret_why says in a sentence. 0 or -ENOMEM. kernel_frames_close() accepts what is zero.
+ * Prepare to tell the frames of a process's threads, which is borrowed like the sampler. What
+ * cannot be told *ret_why says in a sentence. 0 or -ENOMEM. kernel_frames_close() accepts what is
+ * zero.
  */
 int kernel_frames_open(struct kernel_frames *kernel, const struct process *process,
 		       struct sampler *sampler, struct message *ret_why);
@@ -52,8 +53,8 @@ void kernel_frames_close(struct kernel_frames *kernel);
 int kernel_frames_take(struct kernel_frames *kernel, const uint64_t *addrs, uint32_t nr_addrs);
 
 /*
- * Have functions be those that thread tid waits in at a place, kept in a slot of its own: none where
- * that cannot be told. 0 or -ENOMEM. That it waits there still is to be asked behind it.
+ * Have functions be those that thread tid waits in at a place, kept in a slot of its own: none
+ * where that cannot be told. 0 or -ENOMEM. That it waits there still is to be asked behind it.
  */
 int kernel_frames_wait(struct kernel_frames *kernel, uint32_t slot, pid_t tid,
 		       const struct task_place *place);

@@ -12,7 +12,9 @@ enum { RIVAL_PART = 2 };
 
 enum { WORD_BYTES = 8 };
 
-/* The longest instruction, LOAD_ATTR, with what it caches: before and behind it is the same call. */
+/*
+ * The longest instruction, LOAD_ATTR, with what it caches: before and behind it is the same call.
+ */
 enum { CALL_BYTES = 20 };
 
 /* Entries. */

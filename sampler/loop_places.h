@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the interpreter's loop keeps what it works with, in a copy of its C frame: learnt, as
- * each compiler puts it elsewhere. The entry that the loop has there (dumped_entry.h) lies at the
- * same distance from the end of the C frame in all calls: it tells which C frames are loops. The Python frame that runs and its next instruction are in a
- * register or in a slot, told by many copies of which that frame is known otherwise.
+ * Where the interpreter's loop keeps what it works with, in a copy of its C frame: learnt, as each
+ * compiler puts it elsewhere. The entry that the loop has there (dumped_entry.h) lies at the same
+ * distance from the end of the C frame in all calls: it tells which C frames are loops. The Python
+ * frame that runs and its next instruction are in a register or in a slot, told by many copies of
+ * which that frame is known otherwise.
  *
  * What is learnt is a guess that every stack still has to prove.
  */
@@ -43,8 +44,8 @@ struct loop_frame {
 	remote_addr other_addrs[NR_REGISTERS + 1];
 	uint32_t nr_others;
 	/*
-	 * The next instruction of the loop around the innermost one: there is none of its own
-	 * where one of that call stands, as functions called from there leave it behind. 0: not known.
+	 * The next instruction of the loop around the innermost one: there is none of its own where
+	 * one of that call stands, as functions called from there leave it behind. 0: not known.
 	 */
 	remote_addr outer_instr_addr;
 	enum loop_kind kind;

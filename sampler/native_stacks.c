@@ -173,7 +173,9 @@ static void append_anchor(struct native_stacks *stacks, const struct native_anch
 						    .cfa = anchor->cfa});
 }
 
-/* What a function has pushed that is not known: its caller's frame pointer comes first, if at all. */
+/*
+ * What a function has pushed that is not known: its caller's frame pointer comes first, if at all.
+ */
 static int leave_unknown(const struct native_anchor *anchor, struct stack_window *window,
 			 struct registers *registers)
 {
@@ -197,7 +199,9 @@ static bool is_caller(struct native_stacks *stacks, const struct registers *regi
 	       unwind_modules_find(stacks->modules, registers_lookup_addr(registers), &section);
 }
 
-/* Whether a stack leads to where the thread began, or to code at least that could not be unwound. */
+/*
+ * Whether a stack leads to where the thread began, or to code at least that could not be unwound.
+ */
 static bool ends_in_code(struct native_stacks *stacks)
 {
 	const remote_addr addr = stacks->frames[stacks->nr_frames - 1].lookup_addr;

@@ -3,7 +3,9 @@
 
 #include <string.h>
 
-/* The page at addr, which begins one, or NULL if not all of it can be read. *ret_err: the others. */
+/*
+ * The page at addr, which begins one, or NULL if not all of it can be read. *ret_err: the others.
+ */
 static const uint8_t *get_page(struct near_memory *near, remote_addr addr, int *ret_err)
 {
 	const size_t i = addr / NEAR_PAGE_BYTES % NR_NEAR_PAGES;

@@ -386,7 +386,9 @@ int snapshot_take(struct snapshot *snapshot)
 	err = copy(snapshot);
 	if (err || !dormancy_follow(snapshot))
 		return err;
-	/* Of the same tick: code that is read for a thread of the first is too new for these, too. */
+	/*
+	 * Of the same tick: code that is read for a thread of the first is too new for these, too.
+	 */
 	return copy(snapshot);
 }
 

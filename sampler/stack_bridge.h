@@ -2,8 +2,8 @@
 /*
  * Stacks that lead through code of which nothing tells how it is unwound: what CPython 3.14's JIT
  * makes, numba's kernels, extensions without call frame information. Behind it there is a call of
- * the interpreter's loop again, known by the entry that it has in its C frame (dumped_entry.h), at the same
- * distance from the end in all calls: unwinding goes on there, and a hole says so.
+ * the interpreter's loop again, known by the entry that it has in its C frame (dumped_entry.h), at
+ * the same distance from the end in all calls: unwinding goes on there, and a hole says so.
  */
 #pragma once
 

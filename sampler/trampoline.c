@@ -10,7 +10,9 @@
 /* Before the name of the function; behind it a colon and the file's. */
 static const char prefix[] = "py::";
 
-/* They begin at multiples of it: Py_TRAMPOLINE_CODE_ALIGNMENT of the architectures that have one. */
+/*
+ * They begin at multiples of it: Py_TRAMPOLINE_CODE_ALIGNMENT of the architectures that have one.
+ */
 enum { ALIGNMENT_BYTES = 16 };
 
 /* Where text goes on behind start; NULL: it does not begin so, or is NULL. */

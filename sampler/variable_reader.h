@@ -43,8 +43,9 @@ void variable_reader_forget(struct variable_reader *reader);
 
 /*
  * Put the variables of a frame into detail, where there are none yet; free them with
- * frame_detail_free_variables(). A frame that is not there any more, or of which they cannot
- * be read, gets none, and lacks_variables; one that runs no code object has none. 0, -ENOMEM, -ESRCH, -EPERM.
+ * frame_detail_free_variables(). A frame that is not there any more, or of which they cannot be
+ * read, gets none, and lacks_variables; one that runs no code object has none. 0, -ENOMEM, -ESRCH,
+ * -EPERM.
  */
 int variable_reader_read(struct variable_reader *reader, const struct walked_frame *frame,
 			 struct frame_detail *detail);

@@ -4,8 +4,9 @@
  * each module that has it (CPython from 3.15 on, libLLVM), and what each entry points to, an ELF
  * file.
  *
- * A debugger is told of each change by a breakpoint; here the list is read while the target
- * changes it (remote_list.h). What is known is not read again, but for what tells that it is still the same.
+ * A debugger is told of each change by a breakpoint; here the list is read while the target changes
+ * it (remote_list.h). What is known is not read again, but for what tells that it is still the
+ * same.
  *
  * Source: GDB's documentation, "JIT Compilation Interface"; Python/jit_unwind.c of CPython 3.15.
  */
@@ -29,8 +30,8 @@
 struct gdb_jit;
 
 /*
- * Read lists of memory, which is borrowed; there are none yet. NULL if out of memory. gdb_jit_destroy() accepts
- * NULL.
+ * Read lists of memory, which is borrowed; there are none yet. NULL if out of memory.
+ * gdb_jit_destroy() accepts NULL.
  */
 struct gdb_jit *gdb_jit_create(struct remote_memory *memory);
 void gdb_jit_destroy(struct gdb_jit *gdb_jit);

@@ -130,7 +130,9 @@ const struct jit_code *jit_frames_find(struct jit_frames *frames, remote_addr ad
 
 /* Rules. */
 
-/* The table of the unwind information of a body, which gives its bytes away. NULL: there is none. */
+/*
+ * The table of the unwind information of a body, which gives its bytes away. NULL: there is none.
+ */
 static struct unwind_table *make_table(struct jit_frames *frames, const struct jit_code *code,
 				       struct jit_body *body)
 {

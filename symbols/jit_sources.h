@@ -84,8 +84,8 @@ const struct jit_map *jit_sources_map(const struct jit_sources *sources);
 const struct jit_file *jit_sources_files(const struct jit_sources *sources, uint32_t *ret_nr_files);
 
 /*
- * The code that was at addr at time_ns, as jit_map_find() says; of a jitdump whose times are ticks of
- * the processor, which compare with none of ours, the one that is there now.
+ * The code that was at addr at time_ns, as jit_map_find() says; of a jitdump whose times are ticks
+ * of the processor, which compare with none of ours, the one that is there now.
  */
 const struct jit_code *jit_sources_find(const struct jit_sources *sources, remote_addr addr,
 					uint64_t time_ns);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The lists that programs keep of their own code for libunwind: what they gave to _U_dyn_register(),
- * one list for each copy of libunwind. Entries have a name and a range; how to unwind the code they
- * tell in a language of libunwind's own, which is not read.
+ * The lists that programs keep of their own code for libunwind: what they gave to
+ * _U_dyn_register(), one list for each copy of libunwind. Entries have a name and a range; how to
+ * unwind the code they tell in a language of libunwind's own, which is not read.
  *
  * A list counts its changes, so that one look in which it has not changed reads 16 bytes. Each
  * change is counted before it is made, under a lock that only the process can take: a list is

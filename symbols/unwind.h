@@ -26,7 +26,9 @@ struct unwind_frame {
 	remote_addr cfa; /* the caller's sp; 0 if it was not found: of the last frame only */
 	/* Of what a signal handler returns to; its sp is where the kernel left what it tells. */
 	bool is_signal_frame;
-	/* None of its own: so far frames could not be unwound, and how many there are is not known. */
+	/*
+	 * None of its own: so far frames could not be unwound, and how many there are is not known.
+	 */
 	bool is_gap;
 	bool is_anchor; /* known by what lies in it alone, so that it has no pc */
 };

@@ -20,11 +20,11 @@ enum build_live {
 };
 
 /*
- * Follow the runtime to its newest interpreter, that to its newest threads, and one of these
- * to one of its frames and its code object, told by the names of types or, where those are
- * not in the memory (a core file's), by their flags. The build is consistent. Lists change while they
- * are followed: what contradicts is looked at again, twice and at once. What was seen in
- * one try (that a thread fits, a code object) holds for all. Takes a bounded number of reads.
+ * Follow the runtime to its newest interpreter, that to its newest threads, and one of these to one
+ * of its frames and its code object, told by the names of types or, where those are not in the
+ * memory (a core file's), by their flags. The build is consistent. Lists change while they are
+ * followed: what contradicts is looked at again, twice and at once. What was seen in one try (that
+ * a thread fits, a code object) holds for all. Takes a bounded number of reads.
  */
 enum build_live build_check_live(struct remote_memory *memory, remote_addr runtime_addr,
 				 const struct py_build *build);
@@ -43,8 +43,8 @@ remote_addr build_find_code(struct remote_memory *memory, remote_addr runtime_ad
 			    const struct py_build *build);
 
 /*
- * As build_check_live(), of a build of which only the runtime's, interpreters', threads' and chunks'
- * fields are known: BUILD_LIVE_PROVEN if a thread has an id and a data stack.
+ * As build_check_live(), of a build of which only the runtime's, interpreters', threads' and
+ * chunks' fields are known: BUILD_LIVE_PROVEN if a thread has an id and a data stack.
  */
 enum build_live build_check_threads(struct remote_memory *memory, remote_addr runtime_addr,
 				    const struct py_build *build);

@@ -11,7 +11,10 @@
 #include "procmem/memory.h"
 #include "sampler/python/offsets.h"
 
-/* A name of a type, and what a message of other things than one str is made of, are cut after so many characters. */
+/*
+ * A name of a type, and what a message of other things than one str is made of, are cut after so
+ * many characters.
+ */
 enum { EXCEPTION_TYPE_MAX_CHARS = 256, EXCEPTION_MESSAGE_MAX_CHARS = 1000 };
 
 /* UTF-8, terminated, owned; control characters not escaped. */

@@ -28,7 +28,9 @@
 #define MAX_EXECUTABLES	      (1u << 14)
 #define EXECUTABLES_MAX_BYTES (16u << 20)
 
-/* So many new ones, most of them what a torn frame had in their place, are looked through at once. */
+/*
+ * So many new ones, most of them what a torn frame had in their place, are looked through at once.
+ */
 #define EXECUTABLES_OF_A_TURN 128u
 
 struct executable_cache;

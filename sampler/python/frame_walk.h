@@ -9,7 +9,9 @@
 
 #include "sampler/python/frames.h"
 
-/* f_executable and the words of a frame's stack are tagged references since 3.14; harmless before. */
+/*
+ * f_executable and the words of a frame's stack are tagged references since 3.14; harmless before.
+ */
 enum { OBJECT_TAG_MASK = 3 };
 
 /* The words of a frame that the walk looks at, out of a copy of it. */

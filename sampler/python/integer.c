@@ -157,7 +157,9 @@ static void write_bits(struct bit_queue *queue, uint32_t digit, unsigned int wid
 	}
 }
 
-/* Add the int to text in hexadecimal, from the most significant digit on, as far as there is room. */
+/*
+ * Add the int to text in hexadecimal, from the most significant digit on, as far as there is room.
+ */
 static int write_hexadecimal(struct remote_memory *memory, const struct integer *integer,
 			     struct value_text *text)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The line of an instruction, and the columns, from a code object's co_linetable (co_lnotab before 3.10).
- * The table is untrusted bytes: any input ends in an answer or "no line".
+ * The line of an instruction, and the columns, from a code object's co_linetable (co_lnotab before
+ * 3.10). The table is untrusted bytes: any input ends in an answer or "no line".
  */
 #pragma once
 

@@ -36,10 +36,10 @@ struct modules {
 };
 
 /*
- * List what is loaded: files of which a part is executable, the program, which is at
- * exe_path ("" if that is not known), and files called libpython… in any case. A file that is loaded twice is two modules. In one
- * pass over the mappings. 0 or -ENOMEM. modules_done() frees the list, which is empty
- * then; it accepts NULL and an empty one.
+ * List what is loaded: files of which a part is executable, the program, which is at exe_path (""
+ * if that is not known), and files called libpython… in any case. A file that is loaded twice is
+ * two modules. In one pass over the mappings. 0 or -ENOMEM. modules_done() frees the list, which is
+ * empty then; it accepts NULL and an empty one.
  */
 int modules_list(const struct maps *maps, const char *exe_path, struct modules *ret_modules);
 void modules_done(struct modules *modules);

@@ -13,8 +13,8 @@
  *	<not readable at 0x…>		what is not mapped, was not saved, or contradicts itself
  *
  * Subclasses of dict have the order of their table, which can be another one than theirs: an
- * OrderedDict after move_to_end() has. Attributes of an object are written of the outermost one only. The target may go on
- * meanwhile: then a value may be one that there never was.
+ * OrderedDict after move_to_end() has. Attributes of an object are written of the outermost one
+ * only. The target may go on meanwhile: then a value may be one that there never was.
  */
 #pragma once
 

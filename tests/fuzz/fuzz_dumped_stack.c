@@ -489,7 +489,10 @@ static void look(struct world *world)
 	require(err == (world->places.entry_distance_bytes ? 0 : -EAGAIN));
 	if (err)
 		return;
-	/* What lies between two loops is of the later look, and one more is told by its instruction. */
+	/*
+	 * What lies between two loops is of the later look, and one more is told by its
+	 * instruction.
+	 */
 	require(world->list.nr_frames <= (NR_CODES + 2) * world->natives.nr_frames);
 	require(nr_holes <= world->natives.nr_frames);
 	merge(&world->natives, &world->list);

@@ -100,7 +100,9 @@ int main(int argc, char **argv)
 
 			if (size_bytes < 0)
 				return EXIT_FAILURE;
-			/* A buffer of the table's own size lets a sanitizer see a read behind it. */
+			/*
+			 * A buffer of the table's own size lets a sanitizer see a read behind it.
+			 */
 			free(table);
 			table = malloc((size_t)size_bytes + !size_bytes);
 			if (!table)

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * unwind_cli PID [ROUNDS]: stops a process and unwinds the stacks of its threads, by
- * symbols/unwind.h and by libdw, for tests/live/test_unwind.py and scripts/bench. Of each
- * thread it prints a line "thread TID ERROR", and a line for each frame with its pc and sp:
- * "ours PC SP", then "libdw PC SP". With ROUNDS it prints first "compiling NS 1": what unwinding all
- * stacks takes longer for the first time than for the second, as information is read and compiled.
- * Then it unwinds each stack so often, and prints "ours NS FRAMES" and "libdw NS FRAMES": the CPU
- * time it took, and how many frames that was. This is not part of the product, which never stops
- * anything.
+ * symbols/unwind.h and by libdw, for tests/live/test_unwind.py and scripts/bench. Of each thread it
+ * prints a line "thread TID ERROR", and a line for each frame with its pc and sp: "ours PC SP",
+ * then "libdw PC SP". With ROUNDS it prints first "compiling NS 1": what unwinding all stacks takes
+ * longer for the first time than for the second, as information is read and compiled. Then it
+ * unwinds each stack so often, and prints "ours NS FRAMES" and "libdw NS FRAMES": the CPU time it
+ * took, and how many frames that was. This is not part of the product, which never stops anything.
  */
 #include <dirent.h>
 #include <elfutils/libdwfl.h>

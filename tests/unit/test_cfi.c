@@ -51,7 +51,10 @@ Test(cfi, functions_one_after_the_other)
 
 Test(cfi, encoded_addresses)
 {
-	/* The address is 0x1234, the length 0x10; the pointer's own vaddr is CFI_BYTES_VADDR + here. */
+	/*
+	 * The address is 0x1234, the length 0x10; the pointer's own vaddr is CFI_BYTES_VADDR +
+	 * here.
+	 */
 	const uint64_t here = 0x9000 + 17 + 8;
 	const struct {
 		uint8_t encoding;

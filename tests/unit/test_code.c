@@ -245,7 +245,9 @@ Test(code, known_object_replaced_after_the_copy_is_not_believed)
 	}
 }
 
-/* Where nothing counts them, an object that was first read behind the copy proves no frame of it. */
+/*
+ * Where nothing counts them, an object that was first read behind the copy proves no frame of it.
+ */
 Test(code, without_counters_an_object_is_too_new_for_its_first_copy)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {

@@ -359,7 +359,9 @@ static void put_generator(struct dumped *dumped, bool has_called)
 	put_late(dumped, h_addr, GENERATOR_ADDR, dumped->h);
 }
 
-/* What the later look has of the leaf is another function's frame, or one that has called others. */
+/*
+ * What the later look has of the leaf is another function's frame, or one that has called others.
+ */
 Test(dumped_stack, places_that_others_have_by_now)
 {
 	struct dumped dumped;
@@ -500,7 +502,9 @@ Test(dumped_stack, loops_in_the_jit)
 	dumped_done(&dumped);
 }
 
-/* Its instruction is nowhere, but it is in the same call of C still: what Python says now counts. */
+/*
+ * Its instruction is nowhere, but it is in the same call of C still: what Python says now counts.
+ */
 Test(dumped_stack, loops_that_stand_still)
 {
 	struct dumped dumped;

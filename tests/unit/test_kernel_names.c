@@ -148,7 +148,9 @@ Test(kernel_names, without_addresses)
 	}
 }
 
-/* This kernel's: at the address that its own line tells there is that function, or one beside it. */
+/*
+ * This kernel's: at the address that its own line tells there is that function, or one beside it.
+ */
 Test(kernel_names, this_kernel)
 {
 	struct kernel_names *names;

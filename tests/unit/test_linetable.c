@@ -197,7 +197,9 @@ Test(linetable, boundaries)
 	EXPECT_LOOKUPS(lookups);
 }
 
-/* What is missing or too much behind the line does no harm: CPython's reader passes over it, too. */
+/*
+ * What is missing or too much behind the line does no harm: CPython's reader passes over it, too.
+ */
 Test(linetable, torn)
 {
 	static const struct lookup lookups[] = {

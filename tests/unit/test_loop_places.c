@@ -91,7 +91,9 @@ Test(loop_places, places_in_registers_and_slots)
 	cr_expect(eq(u64, addr, CODE + 8));
 	cr_expect(not(loop_places_frame(&places, &made.frame, 1, &addr)));
 
-	/* What is there in another frame, of the innermost kind too as long as that is not known. */
+	/*
+	 * What is there in another frame, of the innermost kind too as long as that is not known.
+	 */
 	make_frame(&made, true);
 	move_on(&made);
 	registers_set(&made.registers, KEPT_REGISTER, FRAME + 0x100);

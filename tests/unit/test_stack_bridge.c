@@ -24,7 +24,9 @@ enum { DISTANCE = 0xa0, NR_WORDS = 256, MAX_STACK = 16 };
 /* The functions of the module. */
 enum function_index { LEAF, LOOP, CALLER, OUTERMOST };
 
-/* A leaf that was called by bare code; behind it a loop, and C functions up to the outermost one. */
+/*
+ * A leaf that was called by bare code; behind it a loop, and C functions up to the outermost one.
+ */
 struct bridged {
 	struct fake_python py;
 	struct code_cache codes;
@@ -236,7 +238,9 @@ Test(stack_bridge, no_gap_behind_an_executor)
 	bridged_done(&bridged);
 }
 
-/* Once an instruction of the loop is known, its rule tells where it has saved what its caller had. */
+/*
+ * Once an instruction of the loop is known, its rule tells where it has saved what its caller had.
+ */
 Test(stack_bridge, what_the_loop_has_saved)
 {
 	struct bridged bridged;
@@ -266,7 +270,10 @@ Test(stack_bridge, two_holes)
 	bridged_done(&bridged);
 }
 
-/* Older calls have left entry frames, of which the return addresses lead nowhere: some, and too many. */
+/*
+ * Older calls have left entry frames, of which the return addresses lead nowhere: some, and too
+ * many.
+ */
 Test(stack_bridge, stale_entry_frames)
 {
 	struct bridged bridged;

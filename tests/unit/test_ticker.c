@@ -129,7 +129,10 @@ Test(ticker, one_tick_an_interval)
 		cr_expect(zero(u64, fake.stats.late_ticks));
 		cr_expect(le(u64, histogram_quantile(&fake.stats.lateness, 1000),
 			     jitter ? 3100 : 100));
-		/* The middle of the interval: 289 ns is its standard error, and 3 µs what a tick takes */
+		/*
+		 * The middle of the interval: 289 ns is its standard error, and 3 µs what a tick
+		 * takes
+		 */
 		if (jitter)
 			cr_expect(lt(u64, sum_ns / NR_TICKS - INTERVAL_NS / 2 + 2000, 4000));
 	}
@@ -275,7 +278,9 @@ Test(ticker, missed_deadlines_are_skipped_and_counted)
 		now_ns = fake_tick(&fake, &ticker, 0);
 		cr_expect(eq(u64, now_ns, START_NS + 7 * INTERVAL_NS + INTERVAL_NS / 2));
 		cr_expect(zero(u64, fake.stats.other_syscalls));
-		/* Of the seventh there is still something left, but with a grid its time is over. */
+		/*
+		 * Of the seventh there is still something left, but with a grid its time is over.
+		 */
 		cr_expect(eq(u64, fake.stats.late_ticks, jitter ? 6 : 7));
 		cr_expect(eq(u64, fake.stats.lateness.max, now_ns - START_NS));
 		cr_expect(eq(u64, ticker.begin_ns,
