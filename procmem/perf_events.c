@@ -16,7 +16,7 @@
 #include "procmem/descriptor_limit.h"
 
 /*
- * A ring has room for 15 dumps of 16 KiB, the sampler's absence for 150 ms at 100 Hz. Where the
+ * A ring has room for seven dumps of 32 KiB, the sampler's absence for 70 ms at 100 Hz. Where the
  * memory that may be locked (RLIMIT_MEMLOCK, kernel.perf_event_mlock_kb) is used up a smaller
  * one is tried; the least holds one dump of the longest.
  */
@@ -240,6 +240,19 @@ int perf_events_add(struct perf_events *events, pid_t tid)
 	return err;
 }
 
+/* Let the kernel have the room of the record that was taken last. */
+static void give_back(struct perf_events *events)
+{
+	struct perf_event_mmap_page *page;
+
+	if (!events->nr_taken_bytes)
+		return;
+	page = events->threads[events->next_ready].page;
+	__atomic_store_n(&page->data_tail, page->data_tail + events->nr_taken_bytes,
+			 __ATOMIC_RELEASE);
+	events->nr_taken_bytes = 0;
+}
+
 /* Waiting. */
 
 /* One that has ended would be ready for ever; what it has left can be read still. */
@@ -289,6 +302,7 @@ void perf_events_wait(struct perf_events *events, uint64_t until_ns)
 	struct epoll_event ready[MAX_READY];
 	int nr = wait_ready(events, until_ns > start_ns ? until_ns - start_ns : 0, ready);
 
+	give_back(events);
 	events->next_ready = 0;
 	for (int i = 0; i < nr; i++)
 		note_ready(events, &ready[i]);
@@ -308,40 +322,49 @@ static void copy_out(const struct perf_thread *thread, uint64_t position, uint8_
 	memcpy(buffer + nr_first, ring, nr_bytes - nr_first);
 }
 
-/* The next record of a ring into events->record; 0: there is none. */
-static size_t take_record(struct perf_events *events, struct perf_thread *thread)
+/*
+ * The next record of the ring of next_ready, in place unless it goes on at the ring's begin: of a
+ * dump most is room that its stack did not need. NULL: there is none.
+ */
+static const uint8_t *take_record(struct perf_events *events)
 {
-	struct perf_event_mmap_page *page = thread->page;
-	const uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
-	const uint64_t tail = page->data_tail; /* nobody writes it but us */
+	const struct perf_thread *thread = &events->threads[events->next_ready];
+	const uint8_t *ring = (const uint8_t *)thread->page + thread->page->data_offset;
+	const uint64_t head = __atomic_load_n(&thread->page->data_head, __ATOMIC_ACQUIRE);
+	const uint64_t tail = thread->page->data_tail; /* nobody writes it but us */
+	const size_t start = tail & (thread->ring_bytes - 1);
 	struct perf_event_header header;
 
 	if (head - tail < sizeof(header))
-		return 0;
+		return NULL;
 	copy_out(thread, tail, (uint8_t *)&header, sizeof(header));
 	if (header.size < sizeof(header) || header.size > head - tail) {
-		__atomic_store_n(&page->data_tail, head, __ATOMIC_RELEASE);
-		return 0;
+		events->nr_taken_bytes = head - tail;
+		give_back(events);
+		return NULL;
 	}
+	events->nr_taken_bytes = header.size;
+	if (start + header.size <= thread->ring_bytes)
+		return ring + start;
 	copy_out(thread, tail, events->record, header.size);
-	__atomic_store_n(&page->data_tail, tail + header.size, __ATOMIC_RELEASE);
-	return header.size;
+	return events->record;
 }
 
 /* Take a record as what it is: 0 if it is a dump. */
-static int take_dump(struct perf_events *events, size_t nr_bytes, struct perf_dump *ret_dump)
+static int take_dump(struct perf_events *events, const uint8_t *record, struct perf_dump *ret_dump)
 {
+	const size_t nr_bytes = events->nr_taken_bytes;
 	const struct {
 		struct perf_event_header header;
 		uint64_t id, nr_lost;
-	} *lost = (const void *)events->record;
+	} *lost = (const void *)record;
 	int err;
 
 	if (lost->header.type == PERF_RECORD_LOST && nr_bytes >= sizeof(*lost))
 		events->stats.nr_lost += lost->nr_lost;
 	if (lost->header.type != PERF_RECORD_SAMPLE)
 		return -ENOENT;
-	err = perf_record_parse(events->record, nr_bytes, sample_type(events), ret_dump);
+	err = perf_record_parse(record, nr_bytes, sample_type(events), ret_dump);
 	events->stats.nr_dumps += !err;
 	return err;
 }
@@ -350,12 +373,14 @@ int perf_events_next(struct perf_events *events, struct perf_dump *ret_dump)
 {
 	while (events->next_ready < events->nr_threads) {
 		struct perf_thread *thread = &events->threads[events->next_ready];
-		const size_t nr_bytes = thread->is_ready ? take_record(events, thread) : 0;
+		const uint8_t *record;
 
-		if (!nr_bytes) {
+		give_back(events);
+		record = thread->is_ready ? take_record(events) : NULL;
+		if (!record) {
 			thread->is_ready = false;
 			events->next_ready++;
-		} else if (!take_dump(events, nr_bytes, ret_dump)) {
+		} else if (!take_dump(events, record, ret_dump)) {
 			return 0;
 		}
 	}

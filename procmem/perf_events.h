@@ -41,8 +41,9 @@ struct perf_events {
 	int epoll_fd;
 	struct perf_thread *threads; /* private; owned */
 	uint32_t nr_threads, max_threads;
-	uint32_t next_ready; /* of threads: where perf_events_next() goes on */
-	uint8_t *record;     /* PERF_RECORD_MAX_BYTES; owned */
+	uint32_t next_ready;   /* of threads: where perf_events_next() goes on */
+	size_t nr_taken_bytes; /* of that one's ring, which the last dump is in; 0: none is */
+	uint8_t *record;       /* PERF_RECORD_MAX_BYTES; owned */
 	struct perf_events_stats stats;
 };
 
