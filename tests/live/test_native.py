@@ -27,7 +27,10 @@ MOST_WRONG_IN_JIT = 0.03
 MOST_WRONG_BETWEEN = 0.04
 
 # Without trampolines one loop runs many frames, each for less than a microsecond.
-MOST_IMPOSSIBLE = 0.15
+MOST_IMPOSSIBLE = 0.05
+# And between them there is [unknown] in most stacks where the target has a processor of its own, as
+# it runs on until anybody looks.
+LEAST_TOLD = 0.1
 
 
 def attach_native(pid, *args, seconds=DURATION_S):
@@ -138,7 +141,8 @@ class Native(unittest.TestCase):
             result = attach_native(target.pid, "-r", 500)
             is_allowed(result)
         counts, examples = call_truth.judge(support.parse_collapsed(result.stdout))
-        self.assertGreater(counts["possible"], counts["holed"], (counts, result.stderr))
+        self.assertGreater(counts["possible"], LEAST_TOLD * sum(counts.values()),
+                           (counts, result.stderr))
         self.assertLessEqual(counts["impossible"], MOST_IMPOSSIBLE * sum(counts.values()) + 2,
                              (counts, examples[:5]))
 
