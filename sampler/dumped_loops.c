@@ -98,6 +98,17 @@ static void describe(const struct dumped_stack *stack, size_t index, size_t firs
 	loop->frame.sp = loop->frame.cfa;
 }
 
+/*
+ * Whether a C frame may be a loop's by its length. Where one begins that is behind a hole is not
+ * known.
+ */
+static bool has_length(const struct dumped_stack *stack, size_t index)
+{
+	const struct unwind_frame *frame = &stack->natives->frames[index];
+
+	return frame->is_anchor || loop_places_is_length(stack->places, frame->cfa - frame->sp);
+}
+
 /* Whether the loop that was found last does not name another one than that. */
 static bool may_be_next(const struct dumped_loops *loops, remote_addr entry_addr)
 {
@@ -119,7 +130,8 @@ void dumped_loops_find(const struct dumped_stack *stack, struct dumped_loops *lo
 		loop->frame = loop_frame(stack, i);
 		loop->entry_addr = loop->frame.cfa - distance_bytes;
 		if (!loop->frame.cfa || loop->entry_addr < loop->frame.sp ||
-		    loop->entry_addr >= loop->frame.cfa || !may_be_next(loops, loop->entry_addr) ||
+		    loop->entry_addr >= loop->frame.cfa || !has_length(stack, i) ||
+		    !may_be_next(loops, loop->entry_addr) ||
 		    !dumped_entry_read(stack, loop->entry_addr, &loop->entry))
 			continue;
 		describe(stack, i, first, loop);
@@ -173,6 +185,15 @@ static const struct unwind_frame *find_native(const struct dumped_stack *stack, 
 	return NULL;
 }
 
+static void vote_entry(struct loop_places *places, const struct unwind_frame *frame,
+		       uint32_t distance_bytes)
+{
+	if (!places->entry_distance_bytes)
+		loop_places_vote_entry(places, distance_bytes);
+	if (distance_bytes == places->entry_distance_bytes && !frame->is_anchor)
+		loop_places_vote_length(places, (uint32_t)(frame->cfa - frame->sp));
+}
+
 /* By the loops of the later look: those that are older than the copy are in both. */
 static void learn_entries(const struct dumped_stack *stack)
 {
@@ -186,7 +207,7 @@ static void learn_entries(const struct dumped_stack *stack)
 		struct dumped_entry entry;
 
 		if (frame && dumped_entry_read(stack, addr, &entry))
-			loop_places_vote_entry(stack->places, (uint32_t)(frame->cfa - addr));
+			vote_entry(stack->places, frame, (uint32_t)(frame->cfa - addr));
 	}
 }
 
@@ -226,7 +247,7 @@ void dumped_loops_learn(const struct dumped_stack *stack)
 {
 	struct dumped_loops loops;
 
-	if (!stack->places->entry_distance_bytes)
+	if (loop_places_wants_entries(stack->places))
 		learn_entries(stack);
 	if (!stack->places->entry_distance_bytes)
 		return;

@@ -4,6 +4,12 @@
 /* So many votes make a place known. */
 enum { ENOUGH_VOTES = 6, ENOUGH_ENTRIES = 4 };
 
+/* Of the first ones some may be of a loop that is over: so many are counted, and the most win. */
+enum { ENOUGH_LENGTHS = 64 };
+
+/* The loop pushes what a call takes beyond six words, and up to eight more to align the stack. */
+enum { PUSHED_MAX_BYTES = 64 };
+
 /* A place has a share of the best one's votes, or they are chance. */
 enum { CHANCE_PART = 8 };
 
@@ -17,23 +23,51 @@ enum { WORD_BYTES = 8 };
  */
 enum { CALL_BYTES = 20 };
 
-/* Entries. */
+/* Entries and lengths. */
+
+/* Count a vote, in place of the number that had the fewest if it is new. */
+static const struct loop_number *vote_number(struct loop_number numbers[LOOP_PLACES_NUMBERS],
+					     uint32_t bytes)
+{
+	struct loop_number *least = &numbers[0];
+
+	for (uint32_t i = 0; i < LOOP_PLACES_NUMBERS; i++) {
+		if (numbers[i].bytes == bytes) {
+			numbers[i].votes++;
+			return &numbers[i];
+		}
+		if (numbers[i].votes < least->votes)
+			least = &numbers[i];
+	}
+	*least = (struct loop_number){.bytes = bytes, .votes = 1};
+	return least;
+}
 
 void loop_places_vote_entry(struct loop_places *places, uint32_t distance_bytes)
 {
-	uint32_t least = 0;
+	if (vote_number(places->distances, distance_bytes)->votes >= ENOUGH_ENTRIES)
+		places->entry_distance_bytes = distance_bytes;
+}
 
-	for (uint32_t i = 0; i < LOOP_PLACES_DISTANCES; i++) {
-		if (places->distances[i].distance_bytes == distance_bytes) {
-			if (++places->distances[i].votes >= ENOUGH_ENTRIES)
-				places->entry_distance_bytes = distance_bytes;
-			return;
-		}
-		if (places->distances[i].votes < places->distances[least].votes)
-			least = i;
-	}
-	places->distances[least].distance_bytes = distance_bytes;
-	places->distances[least].votes = 1;
+void loop_places_vote_length(struct loop_places *places, uint32_t frame_bytes)
+{
+	const uint32_t votes = vote_number(places->lengths, frame_bytes)->votes;
+
+	if (votes < ENOUGH_ENTRIES || votes <= places->nr_frame_votes)
+		return;
+	places->frame_bytes = frame_bytes;
+	places->nr_frame_votes = votes;
+}
+
+bool loop_places_wants_entries(const struct loop_places *places)
+{
+	return !places->entry_distance_bytes || places->nr_frame_votes < ENOUGH_LENGTHS;
+}
+
+bool loop_places_is_length(const struct loop_places *places, uint64_t frame_bytes)
+{
+	return !places->frame_bytes ||
+	       frame_bytes - (places->frame_bytes - PUSHED_MAX_BYTES) <= 2ull * PUSHED_MAX_BYTES;
 }
 
 /* Places. */

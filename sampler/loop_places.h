@@ -2,7 +2,8 @@
 /*
  * Where the interpreter's loop keeps what it works with, in a copy of its C frame: learnt, as each
  * compiler puts it elsewhere. The entry that the loop has there (dumped_entry.h) lies at the same
- * distance from the end of the C frame in all calls: it tells which C frames are loops. The Python
+ * distance from the end of the C frame in all calls, and the C frame is as long in all of them: that
+ * tells which C frames are loops. Others may have what an older loop has left in them. The Python
  * frame that runs and its next instruction are in a register or in a slot, told by many copies of
  * which that frame is known otherwise.
  *
@@ -22,8 +23,8 @@
 /* Slots are looked at up to 2 KiB below the end of the C frame: 3.14's uses 616. */
 #define LOOP_PLACES_SLOTS 256
 
-/* Distances that are voted for at a time; those of chance come once. */
-#define LOOP_PLACES_DISTANCES 8
+/* Numbers that are voted for at a time; those of chance come once. */
+#define LOOP_PLACES_NUMBERS 8
 
 /* What a loop does decides where it keeps things. */
 enum loop_kind {
@@ -66,13 +67,19 @@ struct loop_votes {
 	uint32_t best[LOOP_PLACES_BEST]; /* indexes, that with the most first; 0 has no votes */
 };
 
+/* A number of bytes that is the same in all loops. */
+struct loop_number {
+	uint32_t bytes;
+	uint32_t votes;
+};
+
 /* All zero nothing is known. */
 struct loop_places {
-	struct {
-		uint32_t distance_bytes;
-		uint32_t votes;
-	} distances[LOOP_PLACES_DISTANCES];
+	struct loop_number distances[LOOP_PLACES_NUMBERS];
+	struct loop_number lengths[LOOP_PLACES_NUMBERS];
 	uint32_t entry_distance_bytes; /* 0: not known yet */
+	uint32_t frame_bytes;	       /* 0: likewise; how long its C frame is */
+	uint32_t nr_frame_votes;       /* for that */
 	remote_addr lookup_addr;       /* an instruction of a loop that has called; 0: likewise */
 	struct generator_calls generator_calls;
 	struct loop_votes frames[NR_LOOP_KINDS];
@@ -83,6 +90,15 @@ struct loop_places {
 
 /* Vote for how far below the end of its C frame a loop has its entry. */
 void loop_places_vote_entry(struct loop_places *places, uint32_t distance_bytes);
+
+/* Vote for how long the C frame of a loop is that has called. */
+void loop_places_vote_length(struct loop_places *places, uint32_t frame_bytes);
+
+/* Whether more votes for either are wanted. */
+bool loop_places_wants_entries(const struct loop_places *places);
+
+/* Whether a C frame may be a loop's by its length. */
+bool loop_places_is_length(const struct loop_places *places, uint64_t frame_bytes);
 
 /*
  * Vote for where an address is that the Python frame may be at, and if it is anywhere, for

@@ -26,6 +26,9 @@ MOST_WRONG = 0.01
 MOST_WRONG_IN_JIT = 0.03
 MOST_WRONG_BETWEEN = 0.04
 
+# With trampolines a loop runs one frame: a hole is a call that has not begun, or is over.
+MOST_HOLED_ALONE = 0.1
+
 # Without trampolines one loop runs many frames, each for less than a microsecond.
 MOST_IMPOSSIBLE = 0.05
 # And between them there is [unknown] in most stacks where the target has a processor of its own, as
@@ -65,6 +68,22 @@ class Native(unittest.TestCase):
         proven = counts["right"] + counts["wrong"]
         self.assertGreater(counts["right"], 0, (counts, result.stderr))
         self.assertLessEqual(counts["wrong"], MOST_WRONG * proven + 1, (counts, examples[:5]))
+
+    def test_loops_alone(self):
+        """C functions in which an older loop has left its entry are no loops: with trampolines there
+        is no frame between two of them that could be lacking."""
+        if self.interpreter.minor not in TRAMPOLINE_VERSIONS:
+            self.skipTest("trampolines are new in 3.12")
+        with support.python_target(self.interpreter, "keyed",
+                                   environment={"PYTHONPERFSUPPORT": "1"}) as target:
+            result = attach_native(target.pid, "-r", 500)
+            is_allowed(result)
+            with trampoline_truth.map_of(target, self.interpreter):
+                stacks = support.parse_collapsed(result.stdout)
+        holed = {stack: number for stack, number in stacks.items()
+                 if trampoline_truth.HOLE in stack}
+        self.assertLessEqual(sum(holed.values()), MOST_HOLED_ALONE * sum(stacks.values()) + 2,
+                             (list(holed)[:3], result.stderr))
 
     def sample_alternating(self):
         """Of the stacks without a hole, their Python frames."""

@@ -598,6 +598,22 @@ Test(dumped_stack, nothing_learnt)
 	}
 }
 
+/* What an older loop has left in a C function tells of no loop: that is as long as all others. */
+Test(dumped_stack, c_functions_of_another_length)
+{
+	for (int i = 0; i < 2; i++) {
+		struct dumped dumped;
+
+		dumped_init(&dumped);
+		put_calls(&dumped, true);
+		put_loop(&dumped, INNER_LOOP + 1, DATA_ADDR, DATA_ADDR, dumped.g);
+		dumped.frames[INNER_LOOP + 1].sp = entry_addr(INNER_LOOP + 1);
+		dumped.places.frame_bytes = i ? FRAME_BYTES : 0;
+		cr_expect(eq(int, strcmp(shown(&dumped), "|f g |h ") == 0, i));
+		dumped_done(&dumped);
+	}
+}
+
 /* Any bytes end in frames that hang together, and in no more than there are loops. */
 static void check_hostile(uint32_t minor)
 {

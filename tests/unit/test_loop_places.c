@@ -72,6 +72,37 @@ Test(loop_places, an_entry_needs_many_votes)
 	cr_expect(eq(u32, places.entry_distance_bytes, 144));
 }
 
+/* That with the most votes wins, also if another one has had enough of them before. */
+Test(loop_places, lengths)
+{
+	struct loop_places places = {0};
+
+	cr_expect(loop_places_is_length(&places, 8));
+	for (int i = 0; i < 4; i++)
+		loop_places_vote_length(&places, 160);
+	cr_expect(loop_places_is_length(&places, 160));
+	for (int i = 0; i < 5; i++)
+		loop_places_vote_length(&places, 528);
+	cr_expect(not(loop_places_is_length(&places, 160)));
+	cr_expect(not(loop_places_is_length(&places, UINT64_MAX)));
+	/* It may have pushed what a function takes. */
+	cr_expect(loop_places_is_length(&places, 528));
+	cr_expect(loop_places_is_length(&places, 528 + 64));
+	cr_expect(not(loop_places_is_length(&places, 528 + 72)));
+}
+
+Test(loop_places, entries_are_wanted_until_both_are_known)
+{
+	struct loop_places places = {0};
+
+	for (int i = 0; i < 4; i++)
+		loop_places_vote_entry(&places, 144);
+	cr_expect(loop_places_wants_entries(&places));
+	for (int i = 0; i < 64; i++)
+		loop_places_vote_length(&places, 528);
+	cr_expect(not(loop_places_wants_entries(&places)));
+}
+
 Test(loop_places, places_in_registers_and_slots)
 {
 	struct loop_places places = {0};
