@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "sampler/addr_slot.h"
+#include "procmem/addr_slot.h"
 
 /* co_names is the second of the fields behind the size, and co_name is behind co_filename. */
 enum { NAMES_AFTER_SIZE = 16, NAME_AFTER_FILENAME = 8 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "sampler/loop_sites.h"
 
-#include "sampler/addr_slot.h"
+#include "procmem/addr_slot.h"
 
 /* So many findings in one place make it likely, if they are most of all at that instruction. */
 enum { ENOUGH_VOTES = 3 };

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "procmem/addr_slot.h"
 #include "procmem/cleanup.h"
-#include "sampler/addr_slot.h"
 #include "sampler/executor.h"
 #include "sampler/sampler_state.h"
 #include "sampler/ticker.h"

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "procmem/addr_slot.h"
 #include "symbols/eh_frame.h"
 #include "symbols/memory_image.h"
 #include "symbols/perf_trampoline.h"
@@ -19,8 +20,20 @@ struct module {
 	bool has_read_file;
 };
 
-/* Trampolines that are known without a look at their bytes: CPython drops none while it runs. */
-enum { NR_TRAMPOLINES = 1024, TRAMPOLINE_ALIGNMENT = 16 };
+/* What is known of an instruction that was met. */
+struct met {
+	remote_addr addr; /* 0: none was */
+	/* Where its trampoline begins; 0: it is in none. CPython drops none while it runs. */
+	remote_addr trampoline_addr;
+	const struct unwind_rule *rule;
+	const struct cfi_section *section; /* of the rule; NULL: a trampoline's has none */
+};
+
+/*
+ * Instructions that are remembered, each where its address says: most stacks lead through the
+ * same few hundred.
+ */
+enum { NR_MET = 2048 };
 
 struct unwind_modules {
 	struct remote_memory *memory;
@@ -29,11 +42,7 @@ struct unwind_modules {
 	struct module *modules; /* as many as the map has, by its indexes */
 	struct jit_frames *jit; /* borrowed; NULL: not asked */
 	uint64_t nr_bytes_left; /* that may be read */
-	struct {
-		remote_addr addr;	/* of an instruction */
-		remote_addr start_addr; /* of its trampoline */
-		const struct unwind_rule *rule;
-	} trampolines[NR_TRAMPOLINES]; /* that were met; each where its address says */
+	struct met met[NR_MET];
 };
 
 /* Making. */
@@ -168,32 +177,25 @@ static bool is_made(const struct unwind_modules *modules, uint32_t index)
 	return index == MODULE_MAP_NONE || !modules->map->ranges[index].mapping->inode;
 }
 
-/* Of a trampoline that was met before. */
-static const struct unwind_rule *find_met(const struct unwind_modules *modules, remote_addr addr,
-					  remote_addr *ret_start_addr)
+static struct met *met_at(struct unwind_modules *modules, remote_addr addr)
 {
-	const size_t i = addr / TRAMPOLINE_ALIGNMENT % NR_TRAMPOLINES;
-
-	if (!modules->trampolines[i].rule || modules->trampolines[i].addr != addr)
-		return NULL;
-	*ret_start_addr = modules->trampolines[i].start_addr;
-	return modules->trampolines[i].rule;
+	return &modules->met[addr_slot(addr, NR_MET)];
 }
 
+/* Of a trampoline, by its bytes. */
 static const struct unwind_rule *find_trampoline(struct unwind_modules *modules, remote_addr addr,
 						 remote_addr *ret_start_addr)
 {
-	const size_t i = addr / TRAMPOLINE_ALIGNMENT % NR_TRAMPOLINES;
-	const struct unwind_rule *rule = find_met(modules, addr, ret_start_addr);
+	struct met *met = met_at(modules, addr);
+	const struct unwind_rule *rule;
 
-	if (rule)
-		return rule;
-	rule = perf_trampoline_rule(modules->memory, addr, ret_start_addr);
-	if (rule) {
-		modules->trampolines[i].addr = addr;
-		modules->trampolines[i].start_addr = *ret_start_addr;
-		modules->trampolines[i].rule = rule;
+	if (met->addr == addr && met->trampoline_addr) {
+		*ret_start_addr = met->trampoline_addr;
+		return met->rule;
 	}
+	rule = perf_trampoline_rule(modules->memory, addr, ret_start_addr);
+	if (rule)
+		*met = (struct met){addr, *ret_start_addr, rule, NULL};
 	return rule;
 }
 
@@ -201,10 +203,10 @@ static const struct unwind_rule *find_trampoline(struct unwind_modules *modules,
 static const struct unwind_rule *find_made(struct unwind_modules *modules, remote_addr addr,
 					   const struct cfi_section **ret_section)
 {
+	const struct unwind_rule *rule = NULL;
 	remote_addr start_addr;
-	const struct unwind_rule *rule = find_met(modules, addr, &start_addr);
 
-	if (!rule && modules->jit)
+	if (modules->jit)
 		rule = jit_frames_rule(modules->jit, addr, ret_section);
 	return rule ? rule : find_trampoline(modules, addr, &start_addr);
 }
@@ -237,15 +239,30 @@ static const struct unwind_rule *find_in_module(struct unwind_modules *modules, 
 	return find_rule(module, addr, ret_section);
 }
 
-const struct unwind_rule *unwind_modules_find(struct unwind_modules *modules, remote_addr addr,
-					      const struct cfi_section **ret_section)
+/* Code that was made at run time may be other code later; that of modules stays. */
+static const struct unwind_rule *find_new(struct unwind_modules *modules, remote_addr addr,
+					  const struct cfi_section **ret_section)
 {
 	const uint32_t index = module_map_find(modules->map, addr);
 	const struct unwind_rule *rule = NULL;
 
 	if (index != MODULE_MAP_NONE)
 		rule = find_in_module(modules, index, addr, ret_section);
+	if (rule)
+		*met_at(modules, addr) = (struct met){addr, 0, rule, *ret_section};
 	return rule || !is_made(modules, index) ? rule : find_made(modules, addr, ret_section);
+}
+
+const struct unwind_rule *unwind_modules_find(struct unwind_modules *modules, remote_addr addr,
+					      const struct cfi_section **ret_section)
+{
+	const struct met *met = met_at(modules, addr);
+
+	if (met->addr != addr || !met->rule)
+		return find_new(modules, addr, ret_section);
+	if (met->section)
+		*ret_section = met->section;
+	return met->rule;
 }
 
 int unwind_modules_function(struct unwind_modules *modules, remote_addr addr,

@@ -33,7 +33,8 @@ void unwind_modules_set_jit(struct unwind_modules *modules, struct jit_frames *j
 
 /*
  * The rule for the instruction at addr, and the section whose expressions it may have: both
- * borrowed until the next call. NULL: there is none.
+ * borrowed until the next call. NULL: there is none. Each step of every stack asks: what modules
+ * say of an instruction is remembered.
  */
 const struct unwind_rule *unwind_modules_find(struct unwind_modules *modules, remote_addr addr,
 					      const struct cfi_section **ret_section);

@@ -34,7 +34,7 @@ struct unwind_table {
 	struct row *rows; /* of a function, rising */
 	uint32_t nr_rows;
 	uint32_t max_rows;
-	struct unwind_rule *rules;
+	struct unwind_rule **rules; /* each allocated, so that it stays where it is */
 	uint32_t nr_rules;
 	uint32_t max_rules;
 	uint32_t recent_rules[RECENT_RULES]; /* an index; 0 is also that of none */
@@ -158,6 +158,8 @@ void unwind_table_destroy(struct unwind_table *table)
 	free(table->starts);
 	free(table->functions);
 	free(table->rows);
+	for (uint32_t i = 0; i < table->nr_rules; i++)
+		free(table->rules[i]);
 	free(table->rules);
 	free(table);
 }
@@ -230,9 +232,10 @@ static int keep_rule(struct unwind_table *table, const struct unwind_rule *rule,
 		     uint32_t *ret_index)
 {
 	uint32_t *recent = &table->recent_rules[hash_rule(rule) % RECENT_RULES];
-	struct unwind_rule *rules;
+	struct unwind_rule **rules;
+	struct unwind_rule *kept;
 
-	if (*recent < table->nr_rules && is_same_rule(&table->rules[*recent], rule)) {
+	if (*recent < table->nr_rules && is_same_rule(table->rules[*recent], rule)) {
 		*ret_index = *recent;
 		return 0;
 	}
@@ -242,8 +245,11 @@ static int keep_rule(struct unwind_table *table, const struct unwind_rule *rule,
 	if (!rules)
 		return -ENOMEM;
 	table->rules = rules;
+	kept = array_copy(rule, 1, sizeof(*rule));
+	if (!kept)
+		return -ENOMEM;
 	*ret_index = *recent = table->nr_rules++;
-	rules[*ret_index] = *rule;
+	rules[*ret_index] = kept;
 	return 0;
 }
 
@@ -343,7 +349,7 @@ const struct unwind_rule *unwind_table_find(struct unwind_table *table, uint64_t
 	if (function->first_row == NOT_COMPILED)
 		compile(table, function);
 	row = find_row(table, function, (uint32_t)offset);
-	return row ? &table->rules[row->rule_index] : NULL;
+	return row ? table->rules[row->rule_index] : NULL;
 }
 
 int unwind_table_function(struct unwind_table *table, uint64_t vaddr, uint64_t *ret_vaddr,

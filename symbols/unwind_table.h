@@ -57,8 +57,8 @@ void unwind_table_destroy(struct unwind_table *table);
 const struct cfi_section *unwind_table_section(const struct unwind_table *table);
 
 /*
- * The rule for the instruction at vaddr, borrowed until the next call. NULL: it is in no
- * function, or in one whose information is damaged there; or memory is lacking.
+ * The rule for the instruction at vaddr, borrowed from the table. NULL: it is in no function, or
+ * in one whose information is damaged there; or memory is lacking.
  */
 const struct unwind_rule *unwind_table_find(struct unwind_table *table, uint64_t vaddr);
 

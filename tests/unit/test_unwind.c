@@ -278,6 +278,52 @@ Test(unwind, from_the_end_of_a_frame)
 	target_done(&target);
 }
 
+/* More instructions than are remembered: some are forgotten for others, and none is mistaken. */
+Test(unwind, rules_of_instructions_that_were_met)
+{
+	enum { NR = 0x700, NR_MODULES = 2, NR_TURNS = 3 };
+	const struct unwind_rule *first[NR_MODULES][NR];
+	const struct cfi_section *sections[NR_MODULES], *section;
+	struct cfi_bytes bytes = {.kind = CFI_EH_FRAME};
+	struct mapping mappings[NR_MODULES];
+	struct module_map map;
+	struct unwind_modules *modules;
+	struct target target;
+
+	target_init(&target, (uint64_t[]){0}, 1, 0, 0);
+	write_functions(&bytes);
+	fake_module_map(&target.fake, MODULE_ADDR + FAKE_MODULE_BYTES, &bytes);
+	for (unsigned int m = 0; m < NR_MODULES; m++) {
+		mappings[m] = target.mapping;
+		mappings[m].inode = 1 + m;
+		mappings[m].start += (remote_addr)FAKE_MODULE_BYTES * m;
+		mappings[m].end += (remote_addr)FAKE_MODULE_BYTES * m;
+	}
+	cr_assert(zero(int, module_map_init(&map, &(struct maps){.mappings = mappings,
+								 .nr_mappings = NR_MODULES})));
+	cr_assert(zero(int, unwind_modules_create(&target.fake.memory, &map, NULL, &modules)));
+	for (unsigned int turn = 0; turn < NR_TURNS; turn++)
+		for (unsigned int i = 0; i < NR * NR_MODULES; i++) {
+			const unsigned int m = i / NR;
+			const remote_addr addr = mappings[m].start + CODE_VADDR + i % NR;
+			const struct unwind_rule *rule =
+				unwind_modules_find(modules, addr, &section);
+
+			if (!turn) {
+				first[m][i % NR] = rule;
+				sections[m] = section;
+			}
+			cr_expect(ne(ptr, (void *)rule, NULL));
+			cr_expect(eq(ptr, (void *)rule, (void *)first[m][i % NR]), "%#x", i);
+			cr_expect(eq(ptr, (void *)section, (void *)sections[m]), "%#x", i);
+			if (m)
+				cr_expect(ne(ptr, (void *)rule, (void *)first[0][i % NR]));
+		}
+	unwind_modules_destroy(modules);
+	module_map_done(&map);
+	target_done(&target);
+}
+
 Test(unwind, holes)
 {
 	static const struct {
