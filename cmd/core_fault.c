@@ -78,16 +78,18 @@ bool core_fault_find(struct core *core, struct image_source *images, struct core
 	const struct core_death *death = &core->notes.death;
 	struct stack_window window = {.buffer = NULL};
 	struct module_map map = {0};
+	struct module_files *files = NULL;
 	struct unwind_modules *modules = NULL;
 	bool is_found = false;
 
 	if (!core_signal_is_fault(death->signal) || !death->has_sender || !core->notes.nr_threads)
 		return false;
 	if (stack_window_init(&window, core_memory(core)) == 0 &&
-	    module_map_init(&map, &core->maps) == 0 &&
-	    unwind_modules_create(core_memory(core), &map, images, &modules) == 0)
+	    module_map_init(&map, &core->maps) == 0 && (files = module_files_create()) &&
+	    unwind_modules_create(core_memory(core), &map, images, files, &modules) == 0)
 		is_found = find_on_stack(core, modules, &window, ret_fault);
 	unwind_modules_destroy(modules);
+	module_files_destroy(files);
 	module_map_done(&map);
 	stack_window_done(&window);
 	return is_found;

@@ -41,31 +41,52 @@ int native_stacks_init(struct native_stacks *stacks, const struct native_stacks_
 
 	*stacks = (struct native_stacks){
 		.sampler = options->sampler,
+		.memory = options->memory,
+		.images = options->images,
+		.files = module_files_create(),
 		.jit = options->jit,
 		.keeps_trampolines = options->keeps_trampolines,
 		.max_frames = options->max_frames,
 	};
-	err = reserve(stacks, options->keeps_registers);
+	err = stacks->files ? reserve(stacks, options->keeps_registers) : -ENOMEM;
 	if (!err)
-		err = module_map_init(&stacks->map, options->maps);
-	if (!err)
-		err = unwind_modules_create(options->memory, &stacks->map, options->images,
-					    &stacks->modules);
-	if (!err)
-		err = native_names_create(&stacks->map, options->images, &stacks->names);
-	if (err) {
+		err = native_stacks_set_maps(stacks, options->maps);
+	if (err)
 		native_stacks_done(stacks);
-		return err;
-	}
-	unwind_modules_set_jit(stacks->modules, stacks->jit);
-	return 0;
+	return err;
 }
 
-void native_stacks_done(struct native_stacks *stacks)
+static void drop_modules(struct native_stacks *stacks)
 {
 	unwind_modules_destroy(stacks->modules);
 	native_names_destroy(stacks->names);
 	module_map_done(&stacks->map);
+	stacks->modules = NULL;
+	stacks->names = NULL;
+}
+
+int native_stacks_set_maps(struct native_stacks *stacks, const struct maps *maps)
+{
+	int err;
+
+	drop_modules(stacks);
+	memset(stacks->met, 0, sizeof(stacks->met));
+	err = module_map_init(&stacks->map, maps);
+	if (!err)
+		err = unwind_modules_create(stacks->memory, &stacks->map, stacks->images,
+					    stacks->files, &stacks->modules);
+	if (!err)
+		err = native_names_create(&stacks->map, stacks->images, stacks->files,
+					  &stacks->names);
+	if (!err)
+		unwind_modules_set_jit(stacks->modules, stacks->jit);
+	return err;
+}
+
+void native_stacks_done(struct native_stacks *stacks)
+{
+	drop_modules(stacks);
+	module_files_destroy(stacks->files);
 	executor_list_done(&stacks->executors);
 	free(stacks->frames);
 	free(stacks->registers);

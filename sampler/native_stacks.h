@@ -42,7 +42,10 @@ bool native_stacks_is_hole(const struct function *function);
 
 /* Private but for what native_stacks_unwind() says. */
 struct native_stacks {
-	struct sampler *sampler; /* borrowed; has the functions */
+	struct sampler *sampler;      /* borrowed; has the functions */
+	struct remote_memory *memory; /* borrowed */
+	struct image_source *images;  /* borrowed */
+	struct module_files *files;
 	struct module_map map;
 	struct unwind_modules *modules;
 	struct native_names *names;
@@ -83,6 +86,12 @@ struct native_stacks_options {
  */
 int native_stacks_init(struct native_stacks *stacks, const struct native_stacks_options *options);
 void native_stacks_done(struct native_stacks *stacks);
+
+/*
+ * Have other maps from now on, borrowed as those were that were read before; what is known of files
+ * is kept (module_files.h). 0; -ENOMEM: native_stacks_done() is all that it is good for then.
+ */
+int native_stacks_set_maps(struct native_stacks *stacks, const struct maps *maps);
 
 /*
  * Unwind the stack whose innermost frame has these registers, out of window, up to max_frames

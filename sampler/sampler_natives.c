@@ -64,31 +64,20 @@ struct sampler_natives {
 
 static int read_modules(struct sampler_natives *natives, uint64_t now_ns)
 {
-	const struct sampler_natives_options *options = &natives->options;
 	struct maps maps;
-	int err = maps_read(options->process, &maps);
+	int err = maps_read(natives->options.process, &maps);
 
 	if (err)
 		return err;
 	waiting_stacks_done(&natives->waiting);
-	native_stacks_done(&natives->stacks);
+	err = native_stacks_set_maps(&natives->stacks, &maps);
 	maps_done(&natives->maps);
 	natives->maps = maps;
 	natives->maps_ns = now_ns;
 	natives->maps_are_old = false;
-	err = native_stacks_init(&natives->stacks,
-				 &(struct native_stacks_options){
-					 .memory = options->memory,
-					 .maps = &natives->maps,
-					 .images = options->images,
-					 .sampler = options->sampler,
-					 .jit = natives->jit,
-					 .max_frames = SAMPLER_NATIVES_MAX_FRAMES,
-					 .keeps_registers = true,
-					 .keeps_trampolines = options->keeps_trampolines,
-				 });
 	return err ? err
-		   : waiting_stacks_init(&natives->waiting, options->memory, &natives->stacks);
+		   : waiting_stacks_init(&natives->waiting, natives->options.memory,
+					 &natives->stacks);
 }
 
 /* A stack that is not whole may have led into a module that is new. */
@@ -472,6 +461,24 @@ bool sampler_natives_clock(struct sampler_natives *natives, struct ticker_clock 
 
 /* Making. */
 
+/* Without any maps: they are read then. */
+static int init_stacks(struct sampler_natives *natives)
+{
+	const struct sampler_natives_options *options = &natives->options;
+
+	return native_stacks_init(&natives->stacks,
+				  &(struct native_stacks_options){
+					  .memory = options->memory,
+					  .maps = &natives->maps,
+					  .images = options->images,
+					  .sampler = options->sampler,
+					  .jit = natives->jit,
+					  .max_frames = SAMPLER_NATIVES_MAX_FRAMES,
+					  .keeps_registers = true,
+					  .keeps_trampolines = options->keeps_trampolines,
+				  });
+}
+
 static int init_hole(struct sampler_natives *natives)
 {
 	natives->hole = (struct code){
@@ -540,6 +547,8 @@ int sampler_natives_create(const struct sampler_natives_options *options,
 		err = open_events(natives, ret_why);
 	if (!err)
 		err = jit_frames_create(options->process, options->memory, &natives->jit);
+	if (!err)
+		err = init_stacks(natives);
 	if (!err)
 		err = read_modules(natives, clock_now_ns());
 	if (!err)

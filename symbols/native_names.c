@@ -12,19 +12,20 @@
 
 /* What is known of a module. */
 struct module {
+	struct module_file *file; /* NULL: it was not read, or cannot be */
 	uint64_t load_bias;
-	struct function_symbols *symbols; /* NULL: not read, or there are none */
 	bool has_read;
 };
 
 struct native_names {
 	struct image_source *images;
 	struct module_map *map;
+	struct module_files *files;
 	struct module *modules; /* as many as the map has, by its indexes */
 };
 
 int native_names_create(struct module_map *map, struct image_source *images,
-			struct native_names **ret_names)
+			struct module_files *files, struct native_names **ret_names)
 {
 	struct native_names *names = calloc(1, sizeof(*names));
 
@@ -32,6 +33,7 @@ int native_names_create(struct module_map *map, struct image_source *images,
 		return -ENOMEM;
 	names->images = images;
 	names->map = map;
+	names->files = files;
 	names->modules = calloc(map->nr_ranges + 1ull, sizeof(*names->modules));
 	if (!names->modules) {
 		native_names_destroy(names);
@@ -46,32 +48,44 @@ void native_names_destroy(struct native_names *names)
 	if (!names)
 		return;
 	for (uint32_t i = 0; names->modules && i < names->map->nr_ranges; i++)
-		function_symbols_destroy(names->modules[i].symbols);
+		module_files_put(names->files, names->modules[i].file);
 	free(names->modules);
 	free(names);
 }
 
-/* Add the symbols of the module's file and of its debug file, as far as they can be had. */
+/* Read the symbols of the module's file, whose image is given away, and of its debug file. */
 static void read_symbols(const struct native_names *names, const struct mapping *mapping,
-			 struct module *module)
+			 struct module_file *file, struct image *image)
+{
+	file->has_read_symbols = true;
+	file->symbols = function_symbols_create();
+	if (!file->symbols) {
+		image_close(image);
+		return;
+	}
+	(void)function_symbols_add(file->symbols, image);
+	if (!image_source_open_debug(names->images, mapping, &image))
+		(void)function_symbols_add(file->symbols, image);
+}
+
+/* Find out what file the module is of, and read its symbols, if they were not yet. */
+static void look_at(const struct native_names *names, const struct mapping *mapping,
+		    struct module *module)
 {
 	struct image *image;
 
 	module->has_read = true;
 	if (image_source_open(names->images, mapping, &image))
 		return;
-	if (image_load_bias(image, mapping, &module->load_bias)) {
-		image_close(image);
-		return;
+	if (!image_load_bias(image, mapping, &module->load_bias)) {
+		const struct module_file_id id = module_file_id_of_image(image);
+
+		module->file = module_files_get(names->files, &id);
 	}
-	module->symbols = function_symbols_create();
-	if (!module->symbols) {
+	if (module->file && !module->file->has_read_symbols)
+		read_symbols(names, mapping, module->file, image);
+	else
 		image_close(image);
-		return;
-	}
-	(void)function_symbols_add(module->symbols, image);
-	if (!image_source_open_debug(names->images, mapping, &image))
-		(void)function_symbols_add(module->symbols, image);
 }
 
 void native_names_find(struct native_names *names, remote_addr addr, struct native_name *ret_name)
@@ -91,9 +105,9 @@ void native_names_find(struct native_names *names, remote_addr addr, struct nati
 	ret_name->path = range->mapping->path;
 	ret_name->offset = addr - range->start + range->mapping->file_offset;
 	if (!module->has_read)
-		read_symbols(names, range->mapping, module);
-	if (module->symbols)
-		symbol = function_symbols_find(module->symbols, addr - module->load_bias);
+		look_at(names, range->mapping, module);
+	if (module->file && module->file->symbols)
+		symbol = function_symbols_find(module->file->symbols, addr - module->load_bias);
 	if (symbol && !demangle(symbol, ret_name->name, sizeof(ret_name->name)))
 		(void)snprintf(ret_name->name, sizeof(ret_name->name), "%s", symbol);
 }

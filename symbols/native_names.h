@@ -9,6 +9,7 @@
 
 #include "procmem/memory.h"
 #include "symbols/image_source.h"
+#include "symbols/module_files.h"
 #include "symbols/module_map.h"
 
 /* Room for a name; longer ones stay as the compiler made them, and those are cut. */
@@ -23,11 +24,11 @@ struct native_name {
 };
 
 /*
- * Create for the modules of a target; map and images are borrowed. 0 or -ENOMEM.
+ * Create for the modules of a target, whose symbols files keeps; all are borrowed. 0 or -ENOMEM.
  * native_names_destroy() accepts NULL.
  */
 int native_names_create(struct module_map *map, struct image_source *images,
-			struct native_names **ret_names);
+			struct module_files *files, struct native_names **ret_names);
 void native_names_destroy(struct native_names *names);
 
 /* The name of the function that the instruction at addr is part of. */

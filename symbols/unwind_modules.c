@@ -12,12 +12,9 @@
 
 /* What is known of a module. */
 struct module {
+	struct module_file *file; /* NULL: not looked at yet, or it cannot be */
 	uint64_t load_bias;
 	uint64_t lowest_vaddr;
-	struct unwind_table *eh_frame;	  /* NULL: not read, or there is none */
-	struct unwind_table *debug_frame; /* likewise */
-	bool has_read_memory;
-	bool has_read_file;
 };
 
 /* What is known of an instruction that was met. */
@@ -39,16 +36,17 @@ struct unwind_modules {
 	struct remote_memory *memory;
 	struct image_source *images;
 	struct module_map *map;
+	struct module_files *files;
 	struct module *modules; /* as many as the map has, by its indexes */
 	struct jit_frames *jit; /* borrowed; NULL: not asked */
-	uint64_t nr_bytes_left; /* that may be read */
 	struct met met[NR_MET];
 };
 
 /* Making. */
 
 int unwind_modules_create(struct remote_memory *memory, struct module_map *map,
-			  struct image_source *images, struct unwind_modules **ret_modules)
+			  struct image_source *images, struct module_files *files,
+			  struct unwind_modules **ret_modules)
 {
 	struct unwind_modules *modules = calloc(1, sizeof(*modules));
 
@@ -56,8 +54,8 @@ int unwind_modules_create(struct remote_memory *memory, struct module_map *map,
 		return -ENOMEM;
 	modules->memory = memory;
 	modules->images = images;
-	modules->nr_bytes_left = UNWIND_MODULES_MAX_BYTES;
 	modules->map = map;
+	modules->files = files;
 	modules->modules = calloc(map->nr_ranges + 1ull, sizeof(*modules->modules));
 	if (!modules->modules) {
 		unwind_modules_destroy(modules);
@@ -76,70 +74,73 @@ void unwind_modules_destroy(struct unwind_modules *modules)
 {
 	if (!modules)
 		return;
-	for (uint32_t i = 0; modules->modules && i < modules->map->nr_ranges; i++) {
-		unwind_table_destroy(modules->modules[i].eh_frame);
-		unwind_table_destroy(modules->modules[i].debug_frame);
-	}
+	for (uint32_t i = 0; modules->modules && i < modules->map->nr_ranges; i++)
+		module_files_put(modules->files, modules->modules[i].file);
 	free(modules->modules);
 	free(modules);
 }
 
 /* Reading. Where a module has no information, or none that can be read, it has no table. */
 
-/* Make a table of a section of nr_bytes_left at most, whose bytes it takes over. */
-static struct unwind_table *make_table(struct unwind_modules *modules, const struct module *module,
-				       const struct cfi_section *section)
+static void read_memory(const struct unwind_modules *modules, const struct module *module,
+			const struct memory_image *image)
 {
-	struct unwind_table *table = NULL;
-
-	modules->nr_bytes_left -= section->nr_bytes;
-	if (unwind_table_create(section, module->lowest_vaddr, &table))
-		return NULL;
-	return table;
-}
-
-static void read_memory(struct unwind_modules *modules, const struct module_range *range,
-			struct module *module)
-{
-	struct memory_image image;
+	struct module_file *file = module->file;
 	struct cfi_section section;
 
-	module->has_read_memory = true;
-	if (memory_image_open(modules->memory, range->start, &image))
+	file->has_read_memory = true;
+	if (!eh_frame_copy(image, module_files_bytes_left(modules->files), &section))
+		file->eh_frame = module_files_table(modules->files, &section, module->lowest_vaddr);
+}
+
+/* Find out what file the module is of, and read what is loaded of it, if it was not yet. */
+static void look_at(const struct unwind_modules *modules, const struct module_range *range,
+		    struct module *module)
+{
+	static const struct module_file_id not_known;
+	struct memory_image image;
+
+	if (memory_image_open(modules->memory, range->start, &image)) {
+		module->file = module_files_get(modules->files, &not_known);
 		return;
+	}
+	const struct module_file_id id = module_file_id_of_memory(&image);
+
 	module->load_bias = image.load_bias;
 	module->lowest_vaddr = image.start - image.load_bias;
-	if (!eh_frame_copy(&image, modules->nr_bytes_left, &section))
-		module->eh_frame = make_table(modules, module, &section);
+	module->file = module_files_get(modules->files, &id);
+	if (module->file && !module->file->has_read_memory)
+		read_memory(modules, module, &image);
 	memory_image_close(&image);
 }
 
-static struct unwind_table *table_of_file(struct unwind_modules *modules,
+static struct unwind_table *table_of_file(const struct unwind_modules *modules,
 					  const struct module *module, const struct image *image,
 					  enum cfi_kind kind)
 {
 	struct cfi_section section;
 
-	if (cfi_copy_of_file(image, kind, modules->nr_bytes_left, &section))
+	if (cfi_copy_of_file(image, kind, module_files_bytes_left(modules->files), &section))
 		return NULL;
-	return make_table(modules, module, &section);
+	return module_files_table(modules->files, &section, module->lowest_vaddr);
 }
 
 /* Read what the file has that is not found in memory. */
-static void read_file(struct unwind_modules *modules, const struct module_range *range,
+static void read_file(const struct unwind_modules *modules, const struct module_range *range,
 		      struct module *module)
 {
+	struct module_file *file = module->file;
 	struct image *image;
 
-	module->has_read_file = true;
+	file->has_read_file = true;
 	if (!modules->images || range->mapping->inode == 0 ||
 	    image_source_open(modules->images, range->mapping, &image))
 		return;
 	if (!image_load_bias(image, range->mapping, &module->load_bias)) {
 		module->lowest_vaddr = range->start - module->load_bias;
-		if (!module->eh_frame)
-			module->eh_frame = table_of_file(modules, module, image, CFI_EH_FRAME);
-		module->debug_frame = table_of_file(modules, module, image, CFI_DEBUG_FRAME);
+		if (!file->eh_frame)
+			file->eh_frame = table_of_file(modules, module, image, CFI_EH_FRAME);
+		file->debug_frame = table_of_file(modules, module, image, CFI_DEBUG_FRAME);
 	}
 	image_close(image);
 }
@@ -166,9 +167,9 @@ static const struct unwind_rule *find_rule(const struct module *module, remote_a
 					   const struct cfi_section **ret_section)
 {
 	const uint64_t vaddr = addr - module->load_bias;
-	const struct unwind_rule *rule = find_in_table(module->eh_frame, vaddr, ret_section);
+	const struct unwind_rule *rule = find_in_table(module->file->eh_frame, vaddr, ret_section);
 
-	return rule ? rule : find_in_table(module->debug_frame, vaddr, ret_section);
+	return rule ? rule : find_in_table(module->file->debug_frame, vaddr, ret_section);
 }
 
 /* Whether what is at an index of the map may be code that was made at run time: no file. */
@@ -230,10 +231,12 @@ static const struct unwind_rule *find_in_module(struct unwind_modules *modules, 
 	struct module *module = &modules->modules[index];
 	const struct unwind_rule *rule;
 
-	if (!module->has_read_memory)
-		read_memory(modules, range, module);
+	if (!module->file)
+		look_at(modules, range, module);
+	if (!module->file)
+		return NULL;
 	rule = find_rule(module, addr, ret_section);
-	if (rule || module->has_read_file)
+	if (rule || module->file->has_read_file)
 		return rule;
 	read_file(modules, range, module);
 	return find_rule(module, addr, ret_section);
@@ -270,17 +273,19 @@ int unwind_modules_function(struct unwind_modules *modules, remote_addr addr,
 {
 	const uint32_t index = module_map_find(modules->map, addr);
 	const struct module *module;
+	const struct module_file *file;
 	uint64_t vaddr;
 	int err = -ENOENT;
 
 	if (index == MODULE_MAP_NONE)
 		return -ENOENT;
 	module = &modules->modules[index];
+	file = module->file;
 	vaddr = addr - module->load_bias;
-	if (module->eh_frame)
-		err = unwind_table_function(module->eh_frame, vaddr, &vaddr, ret_nr_bytes);
-	if (err && module->debug_frame)
-		err = unwind_table_function(module->debug_frame, vaddr, &vaddr, ret_nr_bytes);
+	if (file && file->eh_frame)
+		err = unwind_table_function(file->eh_frame, vaddr, &vaddr, ret_nr_bytes);
+	if (err && file && file->debug_frame)
+		err = unwind_table_function(file->debug_frame, vaddr, &vaddr, ret_nr_bytes);
 	if (!err)
 		*ret_start = vaddr + module->load_bias;
 	return err;

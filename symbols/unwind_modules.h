@@ -12,20 +12,19 @@
 #include "procmem/memory.h"
 #include "symbols/image_source.h"
 #include "symbols/jit_frames.h"
+#include "symbols/module_files.h"
 #include "symbols/module_map.h"
 #include "symbols/unwind_table.h"
-
-/* Of all modules together no more is read; what comes then has no rules. */
-#define UNWIND_MODULES_MAX_BYTES (1u << 30)
 
 struct unwind_modules;
 
 /*
- * Create for the modules of a target. memory, map and images are borrowed, for as long as
- * this is there; images may be NULL. 0 or -ENOMEM. unwind_modules_destroy() accepts NULL.
+ * Create for the modules of a target, what is read of which files keeps. All are borrowed, for as
+ * long as this is there; images may be NULL. 0 or -ENOMEM. unwind_modules_destroy() accepts NULL.
  */
 int unwind_modules_create(struct remote_memory *memory, struct module_map *map,
-			  struct image_source *images, struct unwind_modules **ret_modules);
+			  struct image_source *images, struct module_files *files,
+			  struct unwind_modules **ret_modules);
 void unwind_modules_destroy(struct unwind_modules *modules);
 
 /* Ask jit, borrowed from then on, how to unwind code that is in no file. */

@@ -241,7 +241,8 @@ static int keep_rule(struct unwind_table *table, const struct unwind_rule *rule,
 	}
 	if (table->nr_rules == UNWIND_TABLE_MAX_RULES)
 		return -E2BIG;
-	rules = array_reserve(table->rules, table->nr_rules + 1, &table->max_rules, sizeof(*rules));
+	rules = array_reserve(table->rules, table->nr_rules + 1, &table->max_rules,
+			      sizeof(struct unwind_rule *));
 	if (!rules)
 		return -ENOMEM;
 	table->rules = rules;

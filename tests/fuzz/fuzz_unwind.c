@@ -90,15 +90,12 @@ static void use_module(struct fake_memory *fake, size_t size, struct stack_windo
 	struct mapping mapping = {.start = IMAGE_ADDR, .end = IMAGE_ADDR + size, .path = ""};
 	const struct maps maps = {.mappings = &mapping, .nr_mappings = 1};
 	struct unwind_frame frames[MAX_FRAMES];
+	struct module_files *files = module_files_create();
 	struct unwind_modules *modules = NULL;
 	struct module_map map;
 
-	if (module_map_init(&map, &maps))
-		return;
-	if (unwind_modules_create(&fake->memory, &map, NULL, &modules)) {
-		module_map_done(&map);
-		return;
-	}
+	require(files && !module_map_init(&map, &maps) &&
+		!unwind_modules_create(&fake->memory, &map, NULL, files, &modules));
 	for (size_t i = 0; i <= 64; i++) {
 		const struct registers registers = make_registers(IMAGE_ADDR + size * i / 64);
 		struct unwound unwound = {.frames = frames, .max_frames = MAX_FRAMES};
@@ -109,6 +106,7 @@ static void use_module(struct fake_memory *fake, size_t size, struct stack_windo
 			require(frames[frame].cfa != 0);
 	}
 	unwind_modules_destroy(modules);
+	module_files_destroy(files);
 	module_map_done(&map);
 }
 

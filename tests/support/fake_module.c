@@ -6,17 +6,22 @@
 /* Of .eh_frame_hdr, from the module's start. */
 #define HEADER_VADDR 0x400
 
+/* Of its notes, likewise, and of the program header that is theirs. */
+#define NOTES_VADDR  0x600
+#define NOTES_HEADER 2
+
 void fake_module_map(struct fake_memory *fake, remote_addr addr, const struct cfi_bytes *bytes)
 {
 	const Elf64_Ehdr header = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
 					       ELFDATA2LSB, EV_CURRENT},
 				   .e_machine = EM_X86_64,
 				   .e_phoff = sizeof(header),
-				   .e_phnum = 2,
+				   .e_phnum = 3,
 				   .e_phentsize = sizeof(Elf64_Phdr)};
 	const Elf64_Phdr segments[] = {
 		{.p_type = PT_LOAD, .p_filesz = FAKE_MODULE_BYTES, .p_memsz = FAKE_MODULE_BYTES},
 		{.p_type = PT_GNU_EH_FRAME, .p_vaddr = HEADER_VADDR},
+		[NOTES_HEADER] = {.p_type = PT_NULL},
 	};
 	const uint8_t eh_frame_hdr[] = {
 		1, DW_EH_PE_udata4, DW_EH_PE_omit, DW_EH_PE_omit, 0, CFI_BYTES_VADDR >> 8, 0, 0};
@@ -26,6 +31,24 @@ void fake_module_map(struct fake_memory *fake, remote_addr addr, const struct cf
 	fake_memory_write(fake, addr + sizeof(header), segments, sizeof(segments));
 	fake_memory_write(fake, addr + HEADER_VADDR, eh_frame_hdr, sizeof(eh_frame_hdr));
 	fake_memory_write(fake, addr + CFI_BYTES_VADDR, bytes->bytes, bytes->nr);
+}
+
+void fake_module_set_build_id(struct fake_memory *fake, remote_addr addr, const uint8_t id[20])
+{
+	struct {
+		Elf64_Nhdr header;
+		char name[4];
+		uint8_t id[20];
+	} note = {.header = {.n_namesz = 4, .n_descsz = 20, .n_type = NT_GNU_BUILD_ID},
+		  .name = ELF_NOTE_GNU};
+	const Elf64_Phdr segment = {
+		.p_type = PT_NOTE, .p_vaddr = NOTES_VADDR, .p_filesz = sizeof(note)};
+
+	for (size_t i = 0; i < sizeof(note.id); i++)
+		note.id[i] = id[i];
+	fake_memory_write(fake, addr + NOTES_VADDR, &note, sizeof(note));
+	fake_memory_write(fake, addr + sizeof(Elf64_Ehdr) + NOTES_HEADER * sizeof(segment),
+			  &segment, sizeof(segment));
 }
 
 void fake_module_function(struct cfi_bytes *bytes, size_t common, unsigned int function_index,

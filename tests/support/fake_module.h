@@ -25,3 +25,6 @@ remote_addr fake_module_code_addr(remote_addr module_addr, unsigned int function
 
 /* Map one at addr whose .eh_frame is bytes. */
 void fake_module_map(struct fake_memory *fake, remote_addr addr, const struct cfi_bytes *bytes);
+
+/* Give it a build ID of these bytes. */
+void fake_module_set_build_id(struct fake_memory *fake, remote_addr addr, const uint8_t id[20]);

@@ -200,11 +200,12 @@ static void unwind_process(struct process *process, const struct process_thread 
 	struct live_memory live;
 	struct maps maps;
 	struct module_map map;
+	struct module_files *files = module_files_create();
 
 	live_memory_init(&live, process);
 	live_images_init(&images, process);
-	if (maps_read(process, &maps) || module_map_init(&map, &maps) ||
-	    unwind_modules_create(&live.memory, &map, &images.source, &unwinder.modules) ||
+	if (!files || maps_read(process, &maps) || module_map_init(&map, &maps) ||
+	    unwind_modules_create(&live.memory, &map, &images.source, files, &unwinder.modules) ||
 	    stack_window_init(&unwinder.window, &live.memory))
 		die("memory");
 	if (nr_rounds)
@@ -213,6 +214,7 @@ static void unwind_process(struct process *process, const struct process_thread 
 		unwind_thread(&unwinder, threads[i].tid, nr_rounds);
 	stack_window_done(&unwinder.window);
 	unwind_modules_destroy(unwinder.modules);
+	module_files_destroy(files);
 	module_map_done(&map);
 	maps_done(&maps);
 	dwfl_end(unwinder.dwfl);

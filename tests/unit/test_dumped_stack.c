@@ -165,8 +165,11 @@ static void dumped_init_minor(struct dumped *dumped, uint32_t minor)
 	dumped->py.build.traits.has_unnamed_executors = false;
 	dumped->sampler.build = &dumped->py.build;
 	cr_assert(zero(int, module_map_init(&dumped->map, &maps)));
-	cr_assert(zero(int, unwind_modules_create(&dumped->py.fake.memory, &dumped->map, NULL,
-						  &dumped->natives.modules)));
+	dumped->natives.files = module_files_create();
+	cr_assert(ne(ptr, dumped->natives.files, NULL));
+	cr_assert(
+		zero(int, unwind_modules_create(&dumped->py.fake.memory, &dumped->map, NULL,
+						dumped->natives.files, &dumped->natives.modules)));
 	dumped->window = (struct stack_window){
 		.start = STACK_ADDR, .bytes = dumped->bytes, .nr_bytes = sizeof(dumped->bytes)};
 	dumped->places.entry_distance_bytes = DISTANCE;
@@ -194,6 +197,7 @@ static void dumped_init(struct dumped *dumped)
 static void dumped_done(struct dumped *dumped)
 {
 	unwind_modules_destroy(dumped->natives.modules);
+	module_files_destroy(dumped->natives.files);
 	module_map_done(&dumped->map);
 	code_index_done(&dumped->index);
 	frame_list_done(&dumped->late);

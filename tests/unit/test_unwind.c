@@ -16,6 +16,7 @@ struct target {
 	struct fake_memory fake;
 	struct mapping mapping;
 	struct maps maps;
+	struct module_files *files;
 	struct unwind_modules *modules;
 	struct stack_window window;
 	struct registers registers;
@@ -112,8 +113,10 @@ static void target_init(struct target *target, const uint64_t *words, size_t nr_
 	registers_set(&target->registers, REGISTER_SP, STACK_ADDR + 8 * sp_word);
 	registers_set(&target->registers, REGISTER_PC, pc);
 	cr_assert(zero(int, module_map_init(&target->map, &target->maps)));
+	target->files = module_files_create();
+	cr_assert(ne(ptr, target->files, NULL));
 	cr_assert(zero(int, unwind_modules_create(&target->fake.memory, &target->map, NULL,
-						  &target->modules)));
+						  target->files, &target->modules)));
 	cr_assert(zero(int, stack_window_init(&target->window, &target->fake.memory)));
 }
 
@@ -121,6 +124,7 @@ static void target_done(struct target *target)
 {
 	stack_window_done(&target->window);
 	unwind_modules_destroy(target->modules);
+	module_files_destroy(target->files);
 	module_map_done(&target->map);
 	fake_memory_done(&target->fake);
 }
@@ -278,6 +282,60 @@ Test(unwind, from_the_end_of_a_frame)
 	target_done(&target);
 }
 
+/* Two modules of one file, and the same one after the maps were read anew: it is read once. */
+Test(unwind, modules_of_one_file)
+{
+	static const uint8_t id[20] = {1}, other_id[20] = {2};
+	enum { ONE, SAME, OTHER, NR_MODULES };
+	const struct unwind_rule *rules[NR_MODULES];
+	struct cfi_bytes bytes = {.kind = CFI_EH_FRAME};
+	struct mapping mappings[NR_MODULES];
+	const struct maps maps = {.mappings = mappings, .nr_mappings = NR_MODULES};
+	struct module_map map;
+	struct target target;
+
+	target_init(&target, (uint64_t[]){0}, 1, 0, 0);
+	write_functions(&bytes);
+	for (unsigned int m = 0; m < NR_MODULES; m++) {
+		mappings[m] = target.mapping;
+		mappings[m].inode = 1 + m;
+		mappings[m].start += 2ull * FAKE_MODULE_BYTES * m;
+		mappings[m].end += 2ull * FAKE_MODULE_BYTES * m;
+		if (m)
+			fake_module_map(&target.fake, mappings[m].start, &bytes);
+		fake_module_set_build_id(&target.fake, mappings[m].start,
+					 m == OTHER ? other_id : id);
+	}
+	cr_assert(zero(int, module_map_init(&map, &maps)));
+	for (unsigned int turn = 0; turn < 2; turn++) {
+		struct unwind_modules *modules;
+
+		cr_assert(zero(int, unwind_modules_create(&target.fake.memory, &map, NULL,
+							  target.files, &modules)));
+		for (unsigned int m = 0; m < NR_MODULES; m++) {
+			const remote_addr addr = mappings[m].start + CODE_VADDR;
+			const struct cfi_section *section;
+			const struct unwind_rule *rule =
+				unwind_modules_find(modules, addr, &section);
+			uint64_t nr_bytes;
+			remote_addr start;
+
+			cr_assert(ne(ptr, (void *)rule, NULL));
+			if (!turn)
+				rules[m] = rule;
+			cr_expect(eq(ptr, (void *)rule, (void *)rules[m]), "%u", m);
+			cr_expect(zero(int, unwind_modules_function(modules, addr + 1, &start,
+								    &nr_bytes)));
+			cr_expect(eq(u64, start, addr));
+		}
+		cr_expect(eq(ptr, (void *)rules[ONE], (void *)rules[SAME]));
+		cr_expect(ne(ptr, (void *)rules[ONE], (void *)rules[OTHER]));
+		unwind_modules_destroy(modules);
+	}
+	module_map_done(&map);
+	target_done(&target);
+}
+
 /* More instructions than are remembered: some are forgotten for others, and none is mistaken. */
 Test(unwind, rules_of_instructions_that_were_met)
 {
@@ -301,7 +359,8 @@ Test(unwind, rules_of_instructions_that_were_met)
 	}
 	cr_assert(zero(int, module_map_init(&map, &(struct maps){.mappings = mappings,
 								 .nr_mappings = NR_MODULES})));
-	cr_assert(zero(int, unwind_modules_create(&target.fake.memory, &map, NULL, &modules)));
+	cr_assert(zero(int, unwind_modules_create(&target.fake.memory, &map, NULL, target.files,
+						  &modules)));
 	for (unsigned int turn = 0; turn < NR_TURNS; turn++)
 		for (unsigned int i = 0; i < NR * NR_MODULES; i++) {
 			const unsigned int m = i / NR;
