@@ -359,11 +359,17 @@ static void find_again(struct jitdump *dump, enum jitdump_fault fault, uint64_t 
 	dump->lost_offset = 0;
 }
 
+/* Whether nothing that follows would be taken, or only at a price. */
+static bool is_given_up(const struct jitdump *dump)
+{
+	return dump->stats.nr_faults[JITDUMP_REFUSED] >= JITDUMP_MAX_REFUSED;
+}
+
 static void read_records(struct reading *reading)
 {
 	struct jitdump *dump = reading->dump;
 
-	while (!reading->error && dump->offset < reading->size_bytes) {
+	while (!reading->error && !is_given_up(dump) && dump->offset < reading->size_bytes) {
 		struct jitdump_record record;
 		int err = take_record(reading, &record);
 

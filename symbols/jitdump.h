@@ -48,6 +48,12 @@ struct jitdump_place {
  */
 #define JITDUMP_MAX_SKIPPED_BYTES (64u << 20)
 
+/*
+ * So many codes that the map refuses are read, of one file, and nothing behind them: to find out
+ * takes up to 0.2 ms for each, and a full map takes no others either.
+ */
+#define JITDUMP_MAX_REFUSED 1024
+
 /* So many places are kept, the first ones; all are counted. */
 #define JITDUMP_MAX_PLACES 64
 
@@ -75,8 +81,8 @@ void jitdump_set_end(struct jitdump *dump, uint64_t end_ns);
 /*
  * Read what is new, into map. A record that is not all there yet is waited for, unless is_final:
  * then nothing will be written any more. 0, also where there is no whole header yet; -EBADMSG (it
- * is no jitdump); -ENOTSUP (of a version that is not known); -E2BIG (the limit above); -ENOMEM; or
- * another errno.
+ * is no jitdump); -ENOTSUP (of a version that is not known); -E2BIG (the limit of bytes above);
+ * -ENOMEM; or another errno.
  */
 int jitdump_read(struct jitdump *dump, struct jit_map *map, bool is_final);
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/jit_index.h"
 #include "symbols/jitdump_body.h"
 #include "tests/support/expect_code.h"
 #include "tests/support/jitdump_bytes.h"
@@ -394,6 +395,34 @@ Test(jitdump, a_hole_is_given_up)
 	reader = open_bytes(&bytes);
 	cr_assert(zero(int, ftruncate(reader.fd, (off_t)1 << 40)));
 	cr_expect(eq(int, jitdump_read(reader.dump, reader.map, false), -E2BIG));
+	close_reader(&reader);
+}
+
+/* Each code that goes before as many others takes long to be refused. */
+Test(jitdump, nothing_is_read_behind_many_refused_codes)
+{
+	struct dump_bytes bytes = {.nr = 0};
+	struct reader reader;
+
+	dump_header(&bytes, 40, 0);
+	for (uint64_t i = 0; i < JITDUMP_MAX_REFUSED; i++)
+		dump_add_load(&bytes,
+			      (struct dump_load){"f", 0x1000, 1, .index = i, .time_ns = 1 + i % 2});
+	dump_add_load(&bytes, (struct dump_load){"g", 0x2000, 1, .index = 77, .time_ns = 1});
+	reader = open_bytes(&bytes);
+	for (uint64_t i = 0; i < JIT_INDEX_MAX_STEPS; i++) {
+		const struct jit_code code = {.start_addr = 0x1000,
+					      .nr_bytes = 1,
+					      .from_ns = 2 * JIT_INDEX_MAX_STEPS - i,
+					      .to_ns = JIT_MAP_OPEN_NS,
+					      .name = "later"};
+
+		cr_assert(zero(int, jit_map_add(reader.map, &code, 5, NULL)));
+	}
+	for (int i = 0; i < 2; i++)
+		cr_expect(zero(int, jitdump_read(reader.dump, reader.map, i)));
+	cr_expect(eq(u64, nr_faults(&reader, JITDUMP_REFUSED), JITDUMP_MAX_REFUSED));
+	cr_expect(eq(u32, nr_codes(&reader), JIT_INDEX_MAX_STEPS));
 	close_reader(&reader);
 }
 
