@@ -91,6 +91,17 @@ static void print_cache(const struct session *session)
 	}
 }
 
+/* Threads whose stacks the kernel was not asked to copy. */
+static void print_refused(uint64_t nr)
+{
+	if (nr)
+		print_note("%" PRIu64
+			   " thread%s could not be followed while they ran, and have no C "
+			   "frames then: open files (ulimit -Hn) or locked memory (ulimit -l, "
+			   "kernel.perf_event_mlock_kb) did not suffice",
+			   nr, text_plural(nr));
+}
+
 /* How well C frames could be told. */
 static void print_natives(const struct session *session)
 {
@@ -104,12 +115,13 @@ static void print_natives(const struct session *session)
 		   native.nr_stacks, text_plural(native.nr_stacks),
 		   native.user_cpu_only ? ", user CPU only" : "", native.nr_broken,
 		   native.nr_python_holed);
+	print_refused(native.nr_refused);
 	if (session->options.verbose)
 		print_note("of %" PRIu64 " dumps %" PRIu64 " came before it was known how to read "
 			   "them, %" PRIu64 " were of threads without Python, %" PRIu64
-			   " were lost; threads refused: %" PRIu64,
+			   " were lost",
 			   native.nr_dumps, native.nr_unlearnt, native.nr_foreign,
-			   native.nr_lost_dumps, native.nr_refused);
+			   native.nr_lost_dumps);
 }
 
 /* What --verbose adds: all the counters. */

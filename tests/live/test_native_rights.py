@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """`pysample attach --native` by those who may not do all: what they get, and what they are told."""
 import os
-import re
 import sys
 import unittest
 
@@ -58,7 +57,7 @@ class Nobody(unittest.TestCase):
         interpreter = NobodysInterpreter(**vars(newest_in_root()))
         with support.python_target(interpreter, name) as target:
             result = support.pysample_as_nobody(
-                "attach", "-n", "-v", "-d", "2", "-f", "collapsed", target.pid, limit=args)
+                "attach", "-n", "-d", "2", "-f", "collapsed", target.pid, limit=args)
         if "perf_event_open" in result.stderr:
             self.skipTest("not tested here: " + result.stderr.strip())
         self.assertEqual(result.status, 0, result.stderr)
@@ -74,8 +73,7 @@ class Nobody(unittest.TestCase):
     def test_little_locked_memory(self):
         """Rings are locked memory. Who gets none is still sampled: here all wait."""
         stacks, stderr = self.sample("waits", "prlimit", "--memlock=0")
-        refused = re.search(r"threads refused: (\d+)", stderr)
-        self.assertGreater(int(refused.group(1)), 0, stderr)
+        self.assertRegex(stderr, r"\b[1-9]\d* threads? could not be followed .*ulimit -l")
         for way in native_truth.WAYS:
             self.assertTrue(any(way in names for names in stacks), way)
 
