@@ -5,20 +5,15 @@
  * by function and by line. And that it asks for nothing but itself, has no error, and makes no
  * markup of names.
  *
- * usage: page_check.mjs NPM PAGE.html [ANSWER.json]
- *
- * ANSWER is what page_fixture.mjs writes: {functions: [{name, path, line}], samples: [{thread,
- * time, weight, cpu, flags, stack: [[function, line], …] outermost first}]}, us. Without it only
- * the page's own sums are held against each other. It prints a
- * JSON array of what failed. It needs playwright-core, installed in the folder NPM, and a
- * browser: $PYSAMPLE_CHROMIUM, else /usr/bin/chromium.
+ * The answers' file is what page_fixture.mjs writes: {functions: [{name, path, line}], samples:
+ * [{thread, time, weight, cpu, flags, stack: [[function, line], …] outermost first}]}, us. Without
+ * it only the page's own sums are held against each other. The answer is an array of what failed.
  */
 import fs from "node:fs";
-import { createRequire } from "node:module";
 import path from "node:path";
 
 const STATES = { frames: s => s.stack.length > 0, all: () => true, cpu: s => s.flags & 64, gil: s => s.flags & 1, waits: s => s.flags & 4, gc: s => s.flags & 8, exception: s => s.flags & 16, off: s => (s.flags & 96) === 32 && s.stack.length };
-const failures = [];
+let failures; // of the page that is looked at
 
 function check(what, got, wanted) {
 	const text = value => JSON.stringify(value, (_, v) => (v && typeof v === "object" && !Array.isArray(v) ? Object.fromEntries(Object.entries(v).sort()) : v));
@@ -143,9 +138,8 @@ async function useIt(page) {
 	check("after using it", await page.evaluate(() => window.pysample.set({ state: "all", from: null, to: null })), before);
 }
 
-async function main([npm, file, answerFile]) {
-	const { chromium } = createRequire(path.resolve(npm, "package.json"))("playwright-core");
-	const browser = await chromium.launch({ executablePath: process.env.PYSAMPLE_CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
+export async function look(browser, npm, file, answerFile) {
+	failures = [];
 	const page = await browser.newPage({ viewport: { width: 1400, height: 900 } });
 	page.on("console", message => ["error", "warning"].includes(message.type()) && failures.push("console: " + message.text()));
 	page.on("pageerror", error => failures.push("error: " + error.stack));
@@ -162,8 +156,5 @@ async function main([npm, file, answerFile]) {
 	} catch (error) {
 		failures.push(String(error.stack ?? error));
 	}
-	await browser.close();
-	process.stdout.write(JSON.stringify(failures));
+	return failures;
 }
-
-await main(process.argv.slice(2));

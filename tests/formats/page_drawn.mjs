@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Opens a page of the interactive flame graph and tells what a person sees of its views: rows of
-// tables as their texts, canvases as the calls that drew them, tooltips as their lines:
-//   node page_drawn.mjs NPM_FOLDER FILE STEPS > JSON
-// STEPS is a JSON array of [state, what, argument]: the state as window.pysample.set() takes it,
-// a name of READ below, and what that wants. The answer is {"seen": [one for each], "complaints"}.
-import path from 'node:path';
-import { createRequire } from 'node:module';
+// tables as their texts, canvases as the calls that drew them, tooltips as their lines.
+// Steps are [state, what, argument]: the state as window.pysample.set() takes it, a name of READ
+// below, and what that wants. The answer is {"seen": [one for each], "complaints"}.
 import { pathToFileURL } from 'node:url';
-
-const [npm, file, steps] = process.argv.slice(2);
-const { chromium } = createRequire(path.join(npm, 'from.js'))('playwright-core');
 
 // In the page, before its own script: each canvas keeps what was drawn since it was cleared.
 function keepDrawing() {
@@ -148,12 +142,8 @@ function helpers() {
   };
 }
 
-const complaints = [];
-const browser = await chromium.launch({
-  executablePath: process.env.PYSAMPLE_CHROMIUM || '/usr/bin/chromium',
-  args: ['--no-sandbox'],
-});
-try {
+export async function look(browser, npm, file, steps) {
+  const complaints = [];
   const page = await browser.newPage({ viewport: { width: 1400, height: 1000 } });
   page.on('console', message => {
     if (['error', 'warning'].includes(message.type()))
@@ -165,9 +155,7 @@ try {
   await page.evaluate(() => window.pysample.ready);
   await page.evaluate(helpers);
   const seen = [];
-  for (const step of JSON.parse(steps))
+  for (const step of steps)
     seen.push(await page.evaluate(step => window.seen(step), step));
-  process.stdout.write(JSON.stringify({ seen, complaints }));
-} finally {
-  await browser.close();
+  return { seen, complaints };
 }

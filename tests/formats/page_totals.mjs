@@ -1,22 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Opens a page of the interactive flame graph and asks it, by window.pysample, for its totals:
-//   node page_totals.mjs NPM_FOLDER FILE STEPS > JSON
-// STEPS is a JSON array of ["set", {...}] and ["zoom", [label, ...]]; the answer is
+// Opens a page of the interactive flame graph and asks it, by window.pysample, for its totals.
+// Steps are ["set", {...}] and ["zoom", [label, ...]]; the answer is
 // {"totals": [one for each step], "title", "complaints": [...], "requests": [...]}.
-import path from 'node:path';
-import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 
-const [npm, file, steps] = process.argv.slice(2);
-const { chromium } = createRequire(path.join(npm, 'from.js'))('playwright-core');
-
-const complaints = [];
-const requests = [];
-const browser = await chromium.launch({
-  executablePath: process.env.PYSAMPLE_CHROMIUM || '/usr/bin/chromium',
-  args: ['--no-sandbox'],
-});
-try {
+export async function look(browser, npm, file, steps) {
+  const complaints = [];
+  const requests = [];
   const page = await browser.newPage({ viewport: { width: 1400, height: 800 } });
   page.on('console', message => {
     if (['error', 'warning'].includes(message.type()))
@@ -28,7 +18,7 @@ try {
   await page.goto(String(pathToFileURL(file)));
   await page.evaluate(() => window.pysample.ready);
   const totals = [];
-  for (const [what, argument] of JSON.parse(steps))
+  for (const [what, argument] of steps)
     totals.push(await page.evaluate(([what, argument]) => {
       const { self, totals, ...others } = window.pysample[what](argument);
       return { ...others, self: Object.entries(self), totals: Object.entries(totals) };
@@ -41,7 +31,5 @@ try {
     }), view);
   const title = await page.title();
   const markup = await page.evaluate(() => document.querySelectorAll('b b, img, iframe').length);
-  process.stdout.write(JSON.stringify({ totals, title, markup, complaints, requests }));
-} finally {
-  await browser.close();
+  return { totals, title, markup, complaints, requests };
 }

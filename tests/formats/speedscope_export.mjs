@@ -1,32 +1,36 @@
 // SPDX-License-Identifier: MIT
-// Opens a file in speedscope, as its users do, and writes what it made of it:
-//   node speedscope_export.mjs NPM_FOLDER FILE > JSON
+// Opens a file in speedscope, as its users do, and tells what it made of it:
 // {"export": the profile as speedscope exports it again, "complaints": [...], "requests": [...]}
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 
-const [npm, file] = process.argv.slice(2);
-const { chromium } = createRequire(path.join(npm, 'from.js'))('playwright-core');
-const app = pathToFileURL(path.join(npm, 'node_modules/speedscope/dist/release/index.html'));
 const PATIENCE_MS = 60000;
+export const flags = ['--use-angle=swiftshader', '--enable-unsafe-swiftshader',
+  '--allow-file-access-from-files'];
 
 // The way of speedscope's own command line: a script that hands the file to the page.
-const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'pysample-test-'));
-const script = path.join(folder, 'profile.js');
-const words = [path.basename(file), fs.readFileSync(file, 'base64')].map(one=>JSON.stringify(one));
-fs.writeFileSync(script, `speedscope.loadFileFromBase64(${words.join(', ')})`);
+function handOver(file, script) {
+  const words = [path.basename(file), fs.readFileSync(file, 'base64')];
+  fs.writeFileSync(script, `speedscope.loadFileFromBase64(${
+    words.map(word => JSON.stringify(word)).join(', ')})`);
+}
 
-const complaints = [];
-const requests = [];
-const browser = await chromium.launch({
-  executablePath: process.env.PYSAMPLE_CHROMIUM || '/usr/bin/chromium',
-  args: ['--no-sandbox', '--use-angle=swiftshader', '--enable-unsafe-swiftshader',
-    '--allow-file-access-from-files'],
-});
-try {
+export async function look(browser, npm, file) {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'pysample-test-'));
+  try {
+    return await exported(browser, npm, file, path.join(folder, 'profile.js'));
+  } finally {
+    fs.rmSync(folder, { recursive: true });
+  }
+}
+
+async function exported(browser, npm, file, script) {
+  const app = pathToFileURL(path.join(npm, 'node_modules/speedscope/dist/release/index.html'));
+  const complaints = [];
+  const requests = [];
+  handOver(file, script);
   const page = await browser.newPage();
   page.setDefaultTimeout(PATIENCE_MS);
   page.on('console', message => {
@@ -46,9 +50,6 @@ try {
     page.waitForEvent('download'),
     page.getByText('Export').first().click(),
   ]);
-  const exported = JSON.parse(fs.readFileSync(await download.path(), 'utf8'));
-  process.stdout.write(JSON.stringify({ export: exported, complaints, requests }));
-} finally {
-  await browser.close();
-  fs.rmSync(folder, { recursive: true });
+  const profile = JSON.parse(fs.readFileSync(await download.path(), 'utf8'));
+  return { export: profile, complaints, requests };
 }

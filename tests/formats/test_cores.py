@@ -164,8 +164,8 @@ class Cores(unittest.TestCase):
     def test_page(self):
         path = os.path.join(os.path.dirname(self.paths[0]), "out.html")
         self.core("-o", path, *self.paths)
-        answer = tools.in_browser("page_totals.mjs", path, json.dumps([
-            ["set", {}], ["set", {"view": "table", "lines": True}]]))
+        answer = tools.in_browser("page_totals.mjs", path, [
+            ["set", {}], ["set", {"view": "table", "lines": True}]])
         self.assertEqual(answer["complaints"], [])
         for shown in answer["totals"]:
             self.assertEqual(shown["samples"], len(self.threads))

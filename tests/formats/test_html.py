@@ -90,7 +90,7 @@ class Page(unittest.TestCase):
 
     def ask(self, path, steps):
         """The answers, one for each step; the page complained of nothing and asked nobody."""
-        answer = tools.in_browser("page_totals.mjs", path, json.dumps(steps))
+        answer = tools.in_browser("page_totals.mjs", path, steps)
         self.assertEqual(answer["complaints"], [])
         self.assertEqual(answer["requests"], [pathlib.Path(path).as_uri()])
         self.assertNotIn("owned", answer["title"])

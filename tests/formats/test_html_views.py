@@ -83,9 +83,9 @@ class Views(unittest.TestCase):
 
     def see(self, path, steps):
         """What page_drawn.mjs tells of each step: (situation, view, what to read, argument)."""
-        answer = tools.in_browser("page_drawn.mjs", path, json.dumps([
+        answer = tools.in_browser("page_drawn.mjs", path, [
             [{**situation.state, "view": view}, what, argument]
-            for situation, view, what, argument in steps]))
+            for situation, view, what, argument in steps])
         self.assertEqual(answer["complaints"], [])
         return zip((situation for situation, *_ in steps), answer["seen"], strict=True)
 

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
 """The independent consumers, as far as they are here: who needs one that is not is skipped."""
+import functools
 import json
 import os
 import re
 import shutil
 import subprocess
+import threading
 import unittest
 
 import support
@@ -45,11 +47,36 @@ def npm(*packages):
     return node, folder
 
 
-def in_browser(script, *arguments):
-    """The JSON that one of our scripts prints that drives chromium."""
+@functools.lru_cache(maxsize=None)
+def browser():
+    """browser.mjs: one for this process, with which it ends."""
     node, folder = npm("playwright-core")
     file(os.environ.get("PYSAMPLE_CHROMIUM", "/usr/bin/chromium"), "chromium")
-    return json.loads(run(node, os.path.join(HERE, script), folder, *arguments))
+    return subprocess.Popen([node, os.path.join(HERE, "browser.mjs"), folder],
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+
+def in_browser(script, *wanted):
+    """What the look() of one of our scripts says of a page in chromium."""
+    process = browser()
+    timer = threading.Timer(PATIENCE_S, process.kill)
+    timer.start()
+    try:
+        question = [os.path.join(HERE, script), *wanted]
+        process.stdin.write(json.dumps(question).encode("ascii") + b"\n")
+        process.stdin.flush()
+        line = process.stdout.readline()
+    except BrokenPipeError:
+        line = b""
+    finally:
+        timer.cancel()
+    if not line:
+        browser.cache_clear()
+        raise AssertionError("%s: the browser has ended: %d" % (script, process.wait()))
+    told = json.loads(line)
+    if "error" in told:
+        raise AssertionError("%s: %s" % (script, told["error"]))
+    return told["answer"]
 
 
 def node_major(command):
