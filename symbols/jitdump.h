@@ -6,6 +6,7 @@
  * parent had buffered, too, through the descriptor that they share (CPython's does), so that
  * there are pieces of records in the middle, and records twice. Where there is no record the
  * next one is looked for byte by byte; what was read before is known by its index, time and place.
+ * What the writer has not written yet may be told beside the file; when it has, that holds, too.
  *
  * The file is read with pread() and never mapped: it may become shorter at any time.
  */
@@ -78,17 +79,32 @@ void jitdump_close(struct jitdump *dump);
 /* Codes whose time is not before that are not taken, as of a file of a process before its fork. */
 void jitdump_set_end(struct jitdump *dump, uint64_t end_ns);
 
+/* A tail has no more bytes: as many as are copied of one (stdio_file.h). */
+#define JITDUMP_MAX_TAIL_BYTES (128u << 10)
+
 /*
- * Read what is new, into map. A record that is not all there yet is waited for, unless is_final:
- * then nothing will be written any more. 0, also where there is no whole header yet; -EBADMSG (it
- * is no jitdump); -ENOTSUP (of a version that is not known); -E2BIG (the limit of bytes above);
- * -ENOMEM; or another errno.
+ * What the writer will write at offset next, as far as is known; no bytes: nothing. It counts where
+ * the file ends there. Borrowed until another one is set, which is to be done before each read.
+ */
+void jitdump_set_tail(struct jitdump *dump, uint64_t offset, const uint8_t *bytes, size_t nr);
+
+/*
+ * Read what is new, into map, the tail included. A record that is not all there yet is waited for,
+ * unless is_final: then nothing will be written any more. 0, also where there is no whole header
+ * yet; -EBADMSG (it is no jitdump); -ENOTSUP (of a version that is not known); -E2BIG (the limit of
+ * bytes above); -ENOMEM; or another errno.
  */
 int jitdump_read(struct jitdump *dump, struct jit_map *map, bool is_final);
+
+/* How far the file was read: behind the last record that is whole in it. */
+uint64_t jitdump_offset(const struct jitdump *dump);
 
 /* The header; NULL: not read yet. Borrowed from the reader, as are the counts. */
 const struct jitdump_header *jitdump_header(const struct jitdump *dump);
 const struct jitdump_stats *jitdump_stats(const struct jitdump *dump);
+
+/* Bytes of the file and of the tail behind it from offset on: how many there are, at most nr. */
+size_t jitdump_read_bytes(const struct jitdump *dump, uint64_t offset, uint8_t *buffer, size_t nr);
 
 /* The descriptor, borrowed. */
 int jitdump_fd(const struct jitdump *dump);

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "procmem/cleanup.h"
-#include "procmem/file_blocks.h"
 #include "symbols/cfi.h"
 
 /* V8 counts the addresses of lines from the ELF header that it has perf put before the code. */
@@ -26,14 +25,14 @@ static int read_record(const struct jitdump *dump, uint64_t offset, enum jitdump
 
 	if (!bytes)
 		return -ENOMEM;
-	nr = file_read_at(jitdump_fd(dump), offset, bytes, JITDUMP_JUDGED_BYTES);
+	nr = jitdump_read_bytes(dump, offset, bytes, JITDUMP_JUDGED_BYTES);
 	if (jitdump_record_decode(bytes, nr, is_big_endian, ret_record) || ret_record->id != id)
 		return -ENOENT;
 	grown = realloc(bytes, ret_record->nr_bytes);
 	if (!grown)
 		return -ENOMEM;
 	bytes = grown;
-	nr = file_read_at(jitdump_fd(dump), offset, bytes, ret_record->nr_bytes);
+	nr = jitdump_read_bytes(dump, offset, bytes, ret_record->nr_bytes);
 	if (nr < ret_record->nr_bytes ||
 	    jitdump_record_decode(bytes, nr, is_big_endian, ret_record) || ret_record->id != id)
 		return -ENOENT;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as a jitdump that grows: what is read in two steps keeps the promises of the map,
- * and whatever is told of a code can be asked for.
+ * Any bytes as a jitdump that grows, and not by what was behind it: what is read in two steps keeps
+ * the promises of the map, and whatever is told of a code can be asked for.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -58,6 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	require(fd >= 0 && map && !jitdump_open(fd, 0, &dump));
 	require(write(fd, data, first) == (ssize_t)first);
+	jitdump_set_tail(dump, first, data + first / 2, size - first);
 	(void)jitdump_read(dump, map, false);
 	require(write(fd, data + first, size - first) == (ssize_t)(size - first));
 	if (!jitdump_read(dump, map, true))

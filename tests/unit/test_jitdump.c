@@ -380,6 +380,8 @@ Test(jitdump, a_file_that_is_written_anew)
 	/* Cut to nothing it waits for what comes. */
 	dump_write(&bytes, reader.fd, 0);
 	cr_assert(zero(int, jitdump_read(reader.dump, reader.map, false)));
+	cr_expect(ne(ptr, (void *)jitdump_header(reader.dump), NULL),
+		  "codes of it are known still");
 	dump_write(&bytes, reader.fd, bytes.nr);
 	cr_assert(zero(int, jitdump_read(reader.dump, reader.map, false)));
 	cr_expect(eq(u64, nr_faults(&reader, JITDUMP_BEGUN_AGAIN), 2));
@@ -437,6 +439,187 @@ Test(jitdump, codes_behind_the_end_are_not_taken)
 	jitdump_set_end(reader.dump, 30);
 	cr_assert(zero(int, jitdump_read(reader.dump, reader.map, true)));
 	cr_expect(eq(u32, nr_codes(&reader), 2));
+	close_reader(&reader);
+}
+
+/* What the writer has not written yet. */
+
+/* Read where the file has so many bytes, and the tail the rest up to end. */
+static void read_with_tail(struct reader *reader, const struct dump_bytes *bytes, size_t nr_in_file,
+			   size_t end)
+{
+	dump_write(bytes, reader->fd, nr_in_file);
+	jitdump_set_tail(reader->dump, nr_in_file, bytes->bytes + nr_in_file, end - nr_in_file);
+	cr_assert(zero(int, jitdump_read(reader->dump, reader->map, false)));
+}
+
+/* Names, a move, and what is told of lines and frames. */
+static struct dump_bytes whole_dump(void)
+{
+	struct dump_bytes bytes = {.nr = 0};
+
+	dump_header(&bytes, 40, 0);
+	dump_add_unwinding(&bytes, 0x1000, false, 9);
+	add_three_loads(&bytes);
+	dump_add_lines(&bytes, 0x3000, 0x3000, 40);
+	dump_add_load(&bytes, (struct dump_load){"four", 0x3000, 16, 4, 41, 0});
+	dump_add_move(&bytes, 0x3000, 0x5000, 16, 4, 50);
+	return bytes;
+}
+
+static void expect_whole_dump(const struct reader *reader)
+{
+	expect_code(reader->map, 0x100f, 29, "one");
+	expect_code(reader->map, 0x2004, 60, "two, with blanks: <x>");
+	expect_code(reader->map, 0x1008, 60, "three");
+	expect_code(reader->map, 0x3000, 49, "four");
+	expect_code(reader->map, 0x3000, 50, "-");
+	expect_code(reader->map, 0x5000, 60, "four");
+	cr_expect(eq(u32, nr_codes(reader), 5));
+	expect_no_faults(reader);
+}
+
+/* Wherever the file ends, also before its header; and when it has all of it that is known. */
+Test(jitdump, a_tail_is_read_behind_the_file)
+{
+	const struct dump_bytes bytes = whole_dump();
+
+	for (size_t nr = 0; nr <= bytes.nr; nr++) {
+		struct reader reader = open_bytes(&bytes);
+
+		read_with_tail(&reader, &bytes, nr, bytes.nr);
+		expect_whole_dump(&reader);
+		cr_assert(le(u64, jitdump_offset(reader.dump), nr));
+		cr_assert(ne(ptr, (void *)jitdump_header(reader.dump), NULL));
+		read_with_tail(&reader, &bytes, bytes.nr, bytes.nr);
+		expect_whole_dump(&reader);
+		cr_assert(eq(u64, jitdump_offset(reader.dump), bytes.nr));
+		cr_assert(zero(int, jitdump_read(reader.dump, reader.map, true)));
+		expect_whole_dump(&reader);
+		close_reader(&reader);
+	}
+}
+
+/* The writer hands over 100 bytes at a time; a record that is cut is waited for. */
+Test(jitdump, a_tail_grows_byte_by_byte)
+{
+	const struct dump_bytes bytes = whole_dump();
+	struct reader reader = open_bytes(&bytes);
+
+	for (size_t end = 0; end <= bytes.nr; end++)
+		read_with_tail(&reader, &bytes, end - end % 100, end);
+	expect_whole_dump(&reader);
+	cr_expect(ne(u64, jit_map_find(reader.map, 0x1000, 10)->unwind_place, 0));
+	cr_expect(ne(u64, jit_map_find(reader.map, 0x5000, 50)->lines_place, 0));
+	close_reader(&reader);
+}
+
+Test(jitdump, a_tail_of_another_moment_is_not_read)
+{
+	const struct dump_bytes bytes = whole_dump();
+	struct reader reader = open_bytes(&bytes);
+	size_t nr = 40;
+
+	dump_write(&bytes, reader.fd, nr);
+	for (size_t offset = 0; offset < 80; offset++) {
+		if (offset == nr)
+			continue;
+		jitdump_set_tail(reader.dump, offset, bytes.bytes + nr, bytes.nr - nr);
+		cr_assert(zero(int, jitdump_read(reader.dump, reader.map, false)));
+	}
+	cr_expect(zero(u32, nr_codes(&reader)));
+	/* A process that is gone writes nothing any more. */
+	jitdump_set_tail(reader.dump, nr, bytes.bytes + nr, bytes.nr - nr);
+	cr_assert(zero(int, jitdump_read(reader.dump, reader.map, true)));
+	cr_expect(zero(u32, nr_codes(&reader)));
+	close_reader(&reader);
+}
+
+/*
+ * A child writes what it has of the buffer into the file, and more of its own, before the parent
+ * does: nothing is lost, and nothing is there twice.
+ */
+Test(jitdump, a_tail_that_a_fork_has_moved)
+{
+	struct dump_bytes whole = {.nr = 0};
+	size_t ends[30];
+
+	dump_header(&whole, 40, 0);
+	for (uint64_t i = 0; i < 30; i++) {
+		char name[32];
+
+		(void)snprintf(name, sizeof(name), "py::function_%d:/a.py", (int)i);
+		dump_add_load(&whole,
+			      (struct dump_load){name, 0x1000 + 32 * i, 12, i + 1, 10 * i, 0});
+		ends[i] = whole.nr;
+	}
+	for (size_t flushed = ends[4] - 80; flushed < ends[4]; flushed++) {
+		struct reader reader = open_bytes(&whole);
+		struct dump_bytes moved = {.nr = 0};
+
+		read_with_tail(&reader, &whole, flushed, ends[19]);
+		cr_assert(eq(u32, nr_codes(&reader), 20), "flushed %zu", flushed);
+		/* The fork was behind the tenth; by now the parent has the rest to write. */
+		dump_put(&moved, whole.bytes, ends[9]);
+		dump_add_load(&moved,
+			      (struct dump_load){"child", 0x1000, 12, 1, 500, DUMP_PID + 1});
+		dump_write(&moved, reader.fd, moved.nr);
+		jitdump_set_tail(reader.dump, moved.nr, whole.bytes + flushed, ends[24] - flushed);
+		cr_assert(zero(int, jitdump_read(reader.dump, reader.map, false)));
+		cr_assert(eq(u32, nr_codes(&reader), 25), "flushed %zu", flushed);
+		dump_put(&moved, whole.bytes + flushed, whole.nr - flushed);
+		dump_write(&moved, reader.fd, moved.nr);
+		cr_assert(zero(int, jitdump_read(reader.dump, reader.map, true)));
+		cr_assert(eq(u32, nr_codes(&reader), 30), "flushed %zu", flushed);
+		for (uint64_t i = 0; i < 30; i++)
+			cr_assert(eq(u64,
+				     jit_map_find(reader.map, 0x1000 + 32 * i, 1000)->code_index,
+				     i + 1));
+		close_reader(&reader);
+	}
+}
+
+/* Of a writer whose clock stands still; the last one at a place counts, however often it is read. */
+Test(jitdump, codes_of_one_place_and_time_in_a_tail)
+{
+	struct dump_bytes bytes = {.nr = 0};
+	struct reader reader;
+
+	dump_header(&bytes, 40, 0);
+	dump_add_load(&bytes, (struct dump_load){"one", 0x1000, 16, 1, 0, 0});
+	dump_add_load(&bytes, (struct dump_load){"two", 0x1000, 16, 2, 0, 0});
+	dump_add_load(&bytes, (struct dump_load){"three", 0x1000, 16, 3, 0, 0});
+	reader = open_bytes(&bytes);
+	for (int i = 0; i < 3; i++) {
+		read_with_tail(&reader, &bytes, 40, bytes.nr);
+		expect_code(reader.map, 0x1000, 10, "three");
+		cr_expect(eq(u32, nr_codes(&reader), 3));
+	}
+	read_with_tail(&reader, &bytes, bytes.nr, bytes.nr);
+	expect_code(reader.map, 0x1000, 10, "three");
+	cr_expect(eq(u32, nr_codes(&reader), 3));
+	expect_no_faults(&reader);
+	close_reader(&reader);
+}
+
+/* What is no record in a tail is no damage of the file. */
+Test(jitdump, a_tail_of_other_bytes)
+{
+	struct dump_bytes bytes = {.nr = 0};
+	struct reader reader;
+	size_t nr;
+
+	dump_header(&bytes, 40, 0);
+	dump_add_load(&bytes, (struct dump_load){"zero", 0x500, 16, 7, 5, 0});
+	nr = bytes.nr;
+	for (int i = 0; i < 1000; i++)
+		dump_put(&bytes, "\xff", 1);
+	add_three_loads(&bytes);
+	reader = open_bytes(&bytes);
+	read_with_tail(&reader, &bytes, nr, bytes.nr);
+	cr_expect(eq(u32, nr_codes(&reader), 4));
+	expect_no_faults(&reader);
+	cr_expect(eq(u64, jitdump_offset(reader.dump), nr));
 	close_reader(&reader);
 }
 
@@ -509,6 +692,34 @@ Test(jitdump, unwind_information_in_both_orders)
 		jit_body_done(&body);
 		close_reader(&reader);
 	}
+}
+
+Test(jitdump, bodies_in_a_tail)
+{
+	struct dump_bytes bytes = {.nr = 0};
+	struct reader reader;
+	struct jit_body body;
+
+	dump_header(&bytes, 40, 0);
+	dump_add_lines(&bytes, 0x1000, 0x1000, 1);
+	dump_add_unwinding(&bytes, 0x1000, false, 1);
+	dump_add_load(&bytes, (struct dump_load){"one", 0x1000, 12, 1, 2, 0});
+	reader = open_bytes(&bytes);
+	for (size_t nr = 0; nr <= bytes.nr; nr++) {
+		read_with_tail(&reader, &bytes, nr, bytes.nr);
+		body = body_at(&reader, 0x1000);
+		cr_assert(eq(u32, body.nr_lines, 3));
+		cr_assert(eq(u64, body.unwind_bytes, DUMP_EH_FRAME_BYTES));
+		cr_assert(eq(u8, body.code[11], 0xc3));
+		jit_body_done(&body);
+	}
+	/* One that is gone before it was in the file is not told any more. */
+	read_with_tail(&reader, &bytes, 40, bytes.nr);
+	read_with_tail(&reader, &bytes, 40, 40);
+	cr_expect(eq(int,
+		     jitdump_read_body(reader.dump, jit_map_find(reader.map, 0x1000, 2), &body),
+		     -ENOENT));
+	close_reader(&reader);
 }
 
 Test(jitdump, what_has_changed_in_the_file_is_not_believed)
