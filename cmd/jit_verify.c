@@ -48,13 +48,17 @@ static bool is_damaged(const struct jit_file *file)
 	return file->error || !jitdump_header(file->jitdump);
 }
 
-static uint32_t nr_codes_of(const struct jit_target *target, uint32_t file_index)
+/* Those that are in the file; what its process has not written yet is no part of it. */
+static uint32_t nr_codes_of(const struct jit_target *target, const struct jit_file *file,
+			    uint32_t file_index)
 {
+	const uint64_t end_offset = jitdump_offset(file->jitdump);
 	uint32_t nr_codes, nr = 0;
 	const struct jit_code *codes = jit_map_codes(jit_sources_map(target->sources), &nr_codes);
 
 	for (uint32_t i = 0; i < nr_codes; i++)
-		nr += codes[i].source == JIT_SOURCE_JITDUMP && codes[i].file_index == file_index;
+		nr += codes[i].source == JIT_SOURCE_JITDUMP && codes[i].file_index == file_index &&
+		      codes[i].code_place < end_offset;
 	return nr;
 }
 
@@ -131,7 +135,7 @@ static void print_file(const struct jit_target *target, const struct jit_file *f
 
 	append_header(&text, file);
 	if (jitdump_header(file->jitdump)) {
-		append_counts(&text, stats, nr_codes_of(target, index));
+		append_counts(&text, stats, nr_codes_of(target, file, index));
 		append_places(&text, stats);
 		append_verdict(&text, file);
 	}
@@ -186,7 +190,7 @@ static void write_file(struct json *json, const struct jit_target *target,
 	for (size_t i = 0; i < NR_JITDUMP_IDS; i++)
 		json_member_u64(json, record_names[i], stats->nr_records[i]);
 	json_object_end(json);
-	json_member_u64(json, "codes", nr_codes_of(target, index));
+	json_member_u64(json, "codes", nr_codes_of(target, file, index));
 	json_member_u64(json, "skipped_bytes", stats->skipped_bytes);
 	json_key(json, "faults");
 	json_object_begin(json);

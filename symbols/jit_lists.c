@@ -7,20 +7,22 @@
 #include "symbols/gdb_jit.h"
 #include "symbols/libunwind_jit.h"
 #include "symbols/module_symbols.h"
+#include "symbols/stdio_file.h"
 
-/* The symbols of lists. */
-enum { GDB_LIST, LIBUNWIND_LIST, LIBUNWIND_FUNCTION, NR_SYMBOLS };
+/* The symbols of lists of code, and of others. */
+enum { GDB_LIST, LIBUNWIND_LIST, LIBUNWIND_FUNCTION, NR_LISTS, STDIO_LIST = NR_LISTS, NR_SYMBOLS };
 static const char *const symbol_names[NR_SYMBOLS] = {
 	[GDB_LIST] = GDB_JIT_SYMBOL,
 	[LIBUNWIND_LIST] = LIBUNWIND_JIT_LIST_SYMBOL,
 	[LIBUNWIND_FUNCTION] = LIBUNWIND_JIT_FUNCTION_SYMBOL,
+	[STDIO_LIST] = STDIO_FILE_LIST_SYMBOL,
 };
 
 struct jit_lists {
 	struct module_symbols *symbols;
 	struct gdb_jit *gdb_jit;
 	struct libunwind_jit *libunwind_jit;
-	uint32_t nr_taken[NR_SYMBOLS]; /* places of symbols whose lists are read */
+	uint32_t nr_taken[NR_LISTS]; /* places of symbols whose lists are read */
 };
 
 struct jit_lists *jit_lists_create(struct remote_memory *memory)
@@ -65,12 +67,17 @@ int jit_lists_find(struct jit_lists *lists, const struct maps *maps, struct imag
 	uint32_t nr_places;
 	int err = module_symbols_find(lists->symbols, maps, source);
 
-	for (uint32_t symbol = 0; !err && symbol < NR_SYMBOLS; symbol++) {
+	for (uint32_t symbol = 0; !err && symbol < NR_LISTS; symbol++) {
 		places = module_symbols_places(lists->symbols, symbol, &nr_places);
 		for (; lists->nr_taken[symbol] < nr_places; lists->nr_taken[symbol]++)
 			add_list(lists, symbol, places[lists->nr_taken[symbol]]);
 	}
 	return err;
+}
+
+const remote_addr *jit_lists_stdio(const struct jit_lists *lists, uint32_t *ret_nr_lists)
+{
+	return module_symbols_places(lists->symbols, STDIO_LIST, ret_nr_lists);
 }
 
 int jit_lists_read(struct jit_lists *lists, struct jit_map *map, uint64_t first_ns, uint64_t now_ns)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The lists of its own code that a program keeps in its memory, for debuggers (gdb_jit.h) and for
- * libunwind (libunwind_jit.h): found by the symbols of its modules, and read into one map.
+ * libunwind (libunwind_jit.h): found by the symbols of its modules, and read into one map. The list
+ * of its FILEs is found beside them, as jitdumps are written by stdio.
  */
 #pragma once
 
@@ -26,6 +27,12 @@ void jit_lists_destroy(struct jit_lists *lists);
  * opens, or in the memory. 0 or -ENOMEM.
  */
 int jit_lists_find(struct jit_lists *lists, const struct maps *maps, struct image_source *source);
+
+/*
+ * Where the heads of lists of FILEs are (stdio_file.h), of *ret_nr_lists libraries; borrowed until
+ * the next search.
+ */
+const remote_addr *jit_lists_stdio(const struct jit_lists *lists, uint32_t *ret_nr_lists);
 
 /* Read what is new in all of them into map, and end what is gone: all as gdb_jit_read(). */
 int jit_lists_read(struct jit_lists *lists, struct jit_map *map, uint64_t first_ns,

@@ -86,6 +86,7 @@ void jit_sources_destroy(struct jit_sources *sources)
 		free(sources->files[i].path);
 		jitdump_close(sources->files[i].jitdump);
 		perf_map_close(sources->files[i].perf_map);
+		file_tail_done(&sources->files[i].tail);
 	}
 	jit_lists_destroy(sources->lists);
 	jit_map_destroy(sources->map);
@@ -359,20 +360,77 @@ static int find_files_of_ancestors(struct jit_sources *sources, const struct own
 
 /* Reading them. */
 
-static int read_file(struct jit_sources *sources, struct jit_file *file, bool is_final)
+/* How a file is read. */
+enum manner {
+	READ_ON,    /* if it is longer now, or what comes behind it */
+	READ_AGAIN, /* also if not: it may be another one by now, or be written in place */
+	READ_FINAL, /* no more will be written */
+};
+
+/* Copy what comes behind a jitdump. *ret_is_new: that or the file has changed. 0 or -ENOMEM. */
+static int read_tail(struct jit_sources *sources, struct jit_file *file, bool *ret_is_new)
 {
-	int err = 0;
+	struct file_tail *tail = &file->tail;
+	int err = file_tail_read(tail, sources->memory, jitdump_fd(file->jitdump), ret_is_new);
+
+	jitdump_set_tail(file->jitdump, tail->offset, tail->bytes, tail->nr_bytes);
+	return err;
+}
+
+static int read_jitdump(struct jit_sources *sources, struct jit_file *file, enum manner manner)
+{
+	bool is_new;
+	int err = read_tail(sources, file, &is_new);
+
+	if (err || (manner == READ_ON && !is_new))
+		return err;
+	return jitdump_read(file->jitdump, sources->map, manner == READ_FINAL);
+}
+
+static int read_file(struct jit_sources *sources, struct jit_file *file, enum manner manner)
+{
+	int err;
 
 	if (file->error)
 		return 0;
 	if (file->jitdump)
-		err = jitdump_read(file->jitdump, sources->map, is_final);
+		err = read_jitdump(sources, file, manner);
 	else
-		err = perf_map_read(file->perf_map, sources->map, is_final);
+		err = perf_map_read(file->perf_map, sources->map, manner == READ_FINAL);
 	if (err == -ENOMEM)
 		return err;
 	file->error = err;
 	return 0;
+}
+
+/* Read what is new in the files. 0 or -ENOMEM. */
+static int read_files(struct jit_sources *sources, enum manner manner)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < sources->nr_files; i++)
+		err = read_file(sources, &sources->files[i], manner);
+	return err;
+}
+
+int jit_sources_read_on(struct jit_sources *sources)
+{
+	return read_files(sources, READ_ON);
+}
+
+/* Find out by which FILEs the process writes its jitdumps. */
+static void find_writers(struct jit_sources *sources)
+{
+	uint32_t nr_lists;
+	const remote_addr *lists = jit_lists_stdio(sources->lists, &nr_lists);
+
+	for (uint32_t i = 0; i < sources->nr_files; i++) {
+		struct jit_file *file = &sources->files[i];
+
+		if (file->jitdump)
+			file_tail_find(&file->tail, sources->process, sources->memory, lists,
+				       nr_lists, jitdump_fd(file->jitdump));
+	}
 }
 
 /* Look for files of the process and its ancestors. As jit_sources_refresh(). */
@@ -386,6 +444,8 @@ static int find_files(struct jit_sources *sources)
 	int found = find_files_of(sources, &owner);
 	int err = found ? 0 : find_files_of_ancestors(sources, &owner);
 
+	if (sources->lists)
+		find_writers(sources);
 	return err ? err : found;
 }
 
@@ -413,8 +473,8 @@ int jit_sources_refresh(struct jit_sources *sources, bool is_final)
 	int found = find(sources);
 	int err = found == -ENOMEM ? found : 0;
 
-	for (uint32_t i = 0; !err && i < sources->nr_files; i++)
-		err = read_file(sources, &sources->files[i], is_final);
+	if (!err)
+		err = read_files(sources, is_final ? READ_FINAL : READ_AGAIN);
 	if (!found && sources->lists)
 		found = read_lists(sources);
 	return err ? err : found;

@@ -9,6 +9,9 @@
  * before a fork only the files of its ancestors tell: up to the time of the fork they count, too,
  * which the kernel tells by hundredths of a second.
  *
+ * What the process has given to stdio for a jitdump, and stdio has not written yet, is read from its
+ * memory (file_tail.h).
+ *
  * A file in a folder that everybody writes to is read only if it is a regular one, no link, and
  * belongs to the process's user or to root; a perf map also only if it was written since the
  * process began, since an earlier process may have had its id.
@@ -21,6 +24,7 @@
 #include "procmem/maps.h"
 #include "procmem/memory.h"
 #include "procmem/process.h"
+#include "symbols/file_tail.h"
 #include "symbols/image_source.h"
 #include "symbols/jit_body.h"
 #include "symbols/jit_map.h"
@@ -44,6 +48,7 @@ struct jit_file {
 	int error;		   /* 0; -EPERM: not to be trusted; or what ended the reading */
 	struct jitdump *jitdump;   /* NULL: it is none, or not opened */
 	struct perf_map *perf_map; /* likewise */
+	struct file_tail tail;	   /* of a jitdump: what the process has not written to it yet */
 };
 
 struct jit_sources;
@@ -74,8 +79,15 @@ int jit_sources_add_file(struct jit_sources *sources, int fd, const char *path);
 int jit_sources_refresh(struct jit_sources *sources, bool is_final);
 
 /*
+ * Read what is new in the files that were found, and look for nothing: if there is nothing it takes
+ * three system calls for each file. What cannot be read is kept as in a refresh. 0 or -ENOMEM.
+ */
+int jit_sources_read_on(struct jit_sources *sources);
+
+/*
  * Add the trampolines that CPython uses and that no source of the process has told of, to be
- * called after a refresh: the end of a jitdump is not written yet. Errors as there.
+ * called after a refresh: the end of a jitdump may be neither written nor found in its memory.
+ * Errors as there.
  */
 int jit_sources_add_trampolines(struct jit_sources *sources);
 

@@ -81,20 +81,19 @@ class Jitdump(JitTestCase):
             places = [(line["address"], line["from_ns"]) for line in lines]
             self.assertEqual(len(places), len(set(places)))
 
-    def assert_all_are_listed(self, found, whole, wanted):
-        """Also those that were in no file then; and none that nobody calls."""
-        now = {code["address"]: code["name"] for code in found if code["to_ns"] is None}
-        later = {code["address"]: code["name"] for code in whole}
-        self.assertEqual({name for address, name in later.items() if address in now} & set(wanted),
-                         set(wanted))
-        unnamed = {address for address, name in now.items() if name == "[trampoline]"}
-        self.assertGreater(len(unnamed), 0)
-        self.assertEqual(unnamed - set(later), set())
+    def assert_all_are_listed(self, found, in_file, whole, wanted):
+        """By name, also those that were in no file then; and none that nobody calls."""
+        now, then, later = ({code["address"]: code["name"] for code in codes}
+                            for codes in (found, in_file, whole))
+        self.assertGreater(len(set(now) - set(then)), 0)
+        self.assertEqual(set(wanted) - set(now.values()), set())
+        self.assertEqual(set(now.items()) - set(later.items()), set())
 
     def live(self, interpreter):
         with support.python_target(interpreter, "jitted", environment=PERF_JIT) as target:
             path = dump_path(target)
             self.addCleanup(os.unlink, path)
+            in_file = listed(path)
             found = listed(target.pid)
             (file,) = found["files"]
             self.assertEqual((file["source"], file["pid"], file["error"]),
@@ -102,14 +101,16 @@ class Jitdump(JitTestCase):
             told = [code for code in found["codes"] if code["source"] == "jitdump"]
             self.assertTrue(all(code["size"] == 12 and code["unwind"] and not code["lines"]
                                 for code in told))
-            # What is in the file, of which the end is buffered.
-            self.assertGreater(len(names(found["codes"]) & set(target.report["before"])), 100)
             addresses = [int(code["address"], 16) for code in found["codes"]]
             self.assertEqual(addresses, sorted(addresses))
+            result = pysample("jit", "--verify", target.pid)
+            self.assertEqual(result.status, 0, result)
+            self.assertIn("codes        %d\n" % len(in_file["codes"]), result.stdout)
             self.end(target)
             whole = listed(path)
             self.assert_names(whole["codes"], target.report["before"])
-            self.assert_all_are_listed(found["codes"], whole["codes"], target.report["before"])
+            self.assert_all_are_listed(found["codes"], in_file["codes"], whole["codes"],
+                                       target.report["before"])
             result = pysample("jit", "--verify", path)
             self.assertEqual(result.status, 0, result)
             self.assertIn("verdict      sound\n", result.stdout)
