@@ -18,6 +18,7 @@ struct code_table {
 struct jit_frames {
 	struct jit_sources *sources;
 	uint64_t time_ns; /* of what is asked for */
+	uint64_t read_ns; /* of the stack for which the files were read on last */
 	uint64_t look_ns; /* of the last look; 0: there was none */
 	uint64_t wait_ns; /* from there to the next one, if it is needed */
 	struct code_table tables[JIT_FRAMES_MAX_TABLES];
@@ -116,10 +117,25 @@ static const struct jit_code *find(const struct jit_frames *frames, remote_addr 
 	return jit_sources_find(frames->sources, addr, frames->time_ns);
 }
 
+/*
+ * What the files that are known tell of addr now; they are read on once for each stack. Errors are
+ * those of a look.
+ */
+static const struct jit_code *find_in_files(struct jit_frames *frames, remote_addr addr)
+{
+	if (frames->read_ns == frames->time_ns)
+		return NULL;
+	frames->read_ns = frames->time_ns;
+	(void)jit_sources_read_on(frames->sources);
+	return find(frames, addr);
+}
+
 const struct jit_code *jit_frames_find(struct jit_frames *frames, remote_addr addr)
 {
 	const struct jit_code *code = find(frames, addr);
 
+	if (!code)
+		code = find_in_files(frames, addr);
 	if (!is_due(frames, code ? JIT_FRAMES_MAX_WAIT_NS : frames->wait_ns))
 		return code;
 	look(frames);

@@ -7,7 +7,8 @@
  * a look reads the process's mappings, lists and files, which takes about as long as a stack of
  * a thousand frames. The first look comes at once. Then one that told what was asked lets the next
  * come JIT_FRAMES_MIN_WAIT_NS later, as new code comes in bursts; each that did not doubles that,
- * up to JIT_FRAMES_MAX_WAIT_NS: no source may ever tell of it. So old is what is known at most
+ * up to JIT_FRAMES_MAX_WAIT_NS: no source may ever tell of it. What is new in files that were found
+ * is read without waiting, once for each stack, as it takes a few microseconds. So old is what is known at most
  * while frames of such code are asked for: where one has ended there may be another since.
  */
 #pragma once

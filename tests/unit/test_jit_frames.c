@@ -63,7 +63,7 @@ static char *name_at(struct own_map *map, uint64_t ms, remote_addr addr)
 	return (char *)(code ? code->name : "");
 }
 
-/* The sources are looked at again when that is worth while, and not for each. */
+/* What a file that is known has more is read for each stack; what it has anew, after a while. */
 Test(jit_frames, names_of_a_map_that_grows)
 {
 	struct own_map map;
@@ -71,19 +71,64 @@ Test(jit_frames, names_of_a_map_that_grows)
 	begin(&map, "perf-", ".map");
 	write_code(&map, 0x1000, "first");
 	cr_expect(eq(str, name_at(&map, 0, 0x1008), (char *)"first"), "the first look");
+	cr_expect(eq(str, name_at(&map, 1, 0x2000), (char *)""));
 	write_code(&map, 0x2000, "second");
-	cr_expect(eq(str, name_at(&map, 99, 0x2000), (char *)""), "it is too early");
-	cr_expect(eq(str, name_at(&map, 100, 0x2000), (char *)"second"));
-	cr_expect(eq(str, name_at(&map, 101, 0x200f), (char *)"second"));
-
-	cr_expect(eq(str, name_at(&map, 200, 0x3000), (char *)""), "a look in vain");
-	write_code(&map, 0x3000, "third");
-	cr_expect(eq(str, name_at(&map, 399, 0x3000), (char *)""), "the wait is twice as long");
-	cr_expect(eq(str, name_at(&map, 400, 0x3000), (char *)"third"));
+	cr_expect(eq(str, name_at(&map, 1, 0x2000), (char *)""), "the same stack");
+	cr_expect(eq(str, name_at(&map, 2, 0x2000), (char *)"second"), "the next one");
+	cr_expect(eq(str, name_at(&map, 3, 0x200f), (char *)"second"));
 
 	write_code(&map, 0x1000, "another");
-	cr_expect(eq(str, name_at(&map, 1399, 0x1000), (char *)"first"), "it is known still");
-	cr_expect(eq(str, name_at(&map, 1400, 0x1000), (char *)"another"));
+	cr_expect(eq(str, name_at(&map, 999, 0x1000), (char *)"first"), "it is known still");
+	cr_expect(eq(str, name_at(&map, 1000, 0x1000), (char *)"another"));
+	end(&map);
+}
+
+/* A file that appears, as one of this process's, with one code; mapped as its writer does that. */
+static void *appear(unsigned int number, remote_addr addr, const char *name)
+{
+	static struct dump_bytes bytes;
+	char path[64];
+	void *mapped;
+	int fd;
+
+	bytes.nr = 0;
+	dump_header(&bytes, 40, 1);
+	dump_add_load(&bytes, (struct dump_load){name, addr, 12, 1, 1, 0});
+	(void)snprintf(path, sizeof(path), "/tmp/jit-%d%u.dump", (int)getpid(), number);
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	cr_assert(ge(int, fd, 0));
+	dump_write(&bytes, fd, bytes.nr);
+	mapped = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	cr_assert(ne(ptr, mapped, MAP_FAILED));
+	(void)close(fd);
+	return mapped;
+}
+
+static void disappear(unsigned int number, void *mapped)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/tmp/jit-%d%u.dump", (int)getpid(), number);
+	(void)munmap(mapped, 4096);
+	(void)unlink(path);
+}
+
+/* Sources are looked for again when that is worth while, and not for each stack. */
+Test(jit_frames, sources_that_appear)
+{
+	struct own_map map;
+	void *mapped[2];
+
+	begin(&map, "perf-", ".map");
+	cr_expect(eq(str, name_at(&map, 0, 0x1000), (char *)""), "the first look");
+	mapped[0] = appear(0, 0x1000, "first");
+	cr_expect(eq(str, name_at(&map, 199, 0x1000), (char *)""), "the wait is twice as long");
+	cr_expect(eq(str, name_at(&map, 200, 0x1000), (char *)"first"));
+	mapped[1] = appear(1, 0x2000, "second");
+	cr_expect(eq(str, name_at(&map, 299, 0x2000), (char *)""), "it is too early");
+	cr_expect(eq(str, name_at(&map, 300, 0x2000), (char *)"second"), "it was not in vain");
+	for (unsigned int i = 0; i < 2; i++)
+		disappear(i, mapped[i]);
 	end(&map);
 }
 
@@ -91,12 +136,14 @@ Test(jit_frames, names_of_a_map_that_grows)
 Test(jit_frames, a_stack_of_before_the_look)
 {
 	struct own_map map;
+	void *mapped;
 
 	begin(&map, "perf-", ".map");
 	cr_expect(eq(str, name_at(&map, 1000, 0x1000), (char *)""));
-	write_code(&map, 0x1000, "first");
+	mapped = appear(0, 0x1000, "first");
 	cr_expect(eq(str, name_at(&map, 10, 0x1000), (char *)""));
 	cr_expect(eq(str, name_at(&map, 1200, 0x1000), (char *)"first"));
+	disappear(0, mapped);
 	end(&map);
 }
 
@@ -115,6 +162,34 @@ static void expect_rule(struct own_map *map, uint64_t ms, remote_addr addr, int3
 	cr_expect(eq(u8, rule->cfa_register, REGISTER_SP));
 	cr_expect(eq(i32, rule->cfa_offset, cfa_offset), "%#llx", (unsigned long long)addr);
 	cr_expect(ne(ptr, (void *)section, NULL));
+}
+
+/* What this process has not handed over to the kernel is known, too. */
+Test(jit_frames, a_jitdump_that_is_not_written_yet)
+{
+	static struct dump_bytes bytes;
+	struct own_map map;
+	void *mapped;
+
+	begin(&map, "jit-", ".dump");
+	mapped = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fileno(map.file), 0);
+	cr_assert(ne(ptr, mapped, MAP_FAILED));
+	dump_header(&bytes, 40, 0);
+	dump_add_load(&bytes, (struct dump_load){"first", 0x1000, 12, 1, map.start_ns, 0});
+	cr_assert(eq(sz, fwrite(bytes.bytes, 1, bytes.nr, map.file), bytes.nr));
+	cr_expect(eq(str, name_at(&map, 1, 0x1000), (char *)"first"));
+	bytes.nr = 0;
+	dump_add_unwinding(&bytes, 0x2000, false, map.start_ns);
+	dump_add_load(&bytes, (struct dump_load){"second", 0x2000, 12, 2, map.start_ns, 0});
+	cr_assert(eq(sz, fwrite(bytes.bytes, 1, bytes.nr, map.file), bytes.nr));
+	cr_expect(eq(str, name_at(&map, 2, 0x2000), (char *)"second"));
+	expect_rule(&map, 2, 0x2001, 16);
+	/* A file that is cut has told what it has told. */
+	(void)fflush(map.file);
+	cr_assert(zero(int, ftruncate(fileno(map.file), 0)));
+	cr_expect(eq(str, name_at(&map, 1002, 0x1000), (char *)"first"));
+	(void)munmap(mapped, 4096);
+	end(&map);
 }
 
 /* The last one that was made is there now, whenever that was. */
