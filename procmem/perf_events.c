@@ -58,6 +58,8 @@ static struct perf_event_attr make_attr(const struct perf_events *events)
 		.exclude_kernel = events->user_only,
 		.exclude_hv = 1,
 		.exclude_callchain_user = 1,
+		.mmap = 1,
+		.mmap2 = 1,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 		.wakeup_events = 1,
@@ -350,6 +352,21 @@ static const uint8_t *take_record(struct perf_events *events)
 	return events->record;
 }
 
+/* Whether a PERF_RECORD_MMAP2 is of a file: code of JITs is in none mostly. */
+static bool maps_file(const uint8_t *record, size_t nr_bytes)
+{
+	const struct {
+		struct perf_event_header header;
+		uint32_t pid, tid;
+		uint64_t addr, nr_bytes, offset;
+		uint32_t major, minor;
+		uint64_t inode;
+	} *mapped = (const void *)record;
+
+	return mapped->header.type == PERF_RECORD_MMAP2 && nr_bytes >= sizeof(*mapped) &&
+	       mapped->inode != 0;
+}
+
 /* Take a record as what it is: 0 if it is a dump. */
 static int take_dump(struct perf_events *events, const uint8_t *record, struct perf_dump *ret_dump)
 {
@@ -362,6 +379,7 @@ static int take_dump(struct perf_events *events, const uint8_t *record, struct p
 
 	if (lost->header.type == PERF_RECORD_LOST && nr_bytes >= sizeof(*lost))
 		events->stats.nr_lost += lost->nr_lost;
+	events->stats.nr_mapped += maps_file(record, nr_bytes);
 	if (lost->header.type != PERF_RECORD_SAMPLE)
 		return -ENOENT;
 	err = perf_record_parse(record, nr_bytes, sample_type(events), ret_dump);

@@ -20,6 +20,9 @@
 /* Stacks that end where nothing was mapped: what is mapped is read anew, so often at most. */
 #define MAPS_EVERY_NS 1000000000u
 
+/* And where the kernel has told that a file was mapped, as by an import. */
+#define MAPS_AFTER_MAPPED_NS 10000000u
+
 /* A thread of which no dump came for so many periods has not run all the time: it may wait. */
 enum { PERIODS_WITHOUT_DUMP = 2 };
 
@@ -55,8 +58,9 @@ struct sampler_natives {
 	struct frame_list list;
 	struct waiting_stacks waiting;
 	struct code hole;
-	bool maps_are_old; /* a stack led to where nothing is mapped by them */
-	uint64_t maps_ns;  /* when they were read */
+	bool maps_are_old;  /* a stack led to where nothing is mapped by them */
+	uint64_t maps_ns;   /* when they were read */
+	uint64_t nr_mapped; /* of the events by then */
 	struct sampler_natives_stats stats;
 };
 
@@ -74,6 +78,7 @@ static int read_modules(struct sampler_natives *natives, uint64_t now_ns)
 	maps_done(&natives->maps);
 	natives->maps = maps;
 	natives->maps_ns = now_ns;
+	natives->nr_mapped = natives->events.stats.nr_mapped;
 	natives->maps_are_old = false;
 	return err ? err
 		   : waiting_stacks_init(&natives->waiting, natives->options.memory,
@@ -289,15 +294,25 @@ static int take_dump(struct sampler_natives *natives, const struct perf_dump *du
 	return take_stack(natives, thread, &stack, now_ns);
 }
 
+static bool maps_are_due(const struct sampler_natives *natives, uint64_t now_ns)
+{
+	const bool has_mapped = natives->nr_mapped != natives->events.stats.nr_mapped;
+	const uint64_t age_ns = now_ns - natives->maps_ns;
+
+	return (has_mapped && age_ns >= MAPS_AFTER_MAPPED_NS) ||
+	       (natives->maps_are_old && age_ns >= MAPS_EVERY_NS);
+}
+
 int sampler_natives_take(struct sampler_natives *natives, uint64_t now_ns)
 {
 	struct perf_dump dump;
 	int err = 0;
 
-	if (natives->maps_are_old && now_ns - natives->maps_ns >= MAPS_EVERY_NS)
-		err = read_modules(natives, now_ns);
 	while (!err && !perf_events_next(&natives->events, &dump)) {
-		err = take_dump(natives, &dump, now_ns);
+		if (maps_are_due(natives, now_ns))
+			err = read_modules(natives, now_ns);
+		if (!err)
+			err = take_dump(natives, &dump, now_ns);
 		if (err == -EAGAIN || sampler_is_passing(err))
 			err = 0;
 	}

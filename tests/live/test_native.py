@@ -29,6 +29,9 @@ MOST_WRONG_BETWEEN = 0.04
 # With trampolines a loop runs one frame: a hole is a call that has not begun, or is over.
 MOST_HOLED_ALONE = 0.1
 
+# The first copies of a file that was just mapped may come before that is known.
+MOST_NAMELESS = 0.1
+
 # Without trampolines one loop runs many frames, each for less than a microsecond.
 MOST_IMPOSSIBLE = 0.05
 # And between them there is [unknown] in most stacks where the target has a processor of its own, as
@@ -84,6 +87,21 @@ class Native(unittest.TestCase):
                  if trampoline_truth.HOLE in stack}
         self.assertLessEqual(sum(holed.values()), MOST_HOLED_ALONE * sum(stacks.values()) + 2,
                              (list(holed)[:3], result.stderr))
+
+    def test_imports(self):
+        """Code of files that are mapped meanwhile has its names, and is none of a JIT."""
+        with support.python_target(self.interpreter, "imports") as target:
+            result = attach_native(target.pid, "-r", 200)
+            is_allowed(result)
+        stacks = support.parse_collapsed(result.stdout)
+        working = {stack: number for stack, number in stacks.items()
+                   if any(label.startswith("work (") for label in stack)}
+        nameless = {stack: number for stack, number in working.items()
+                    if any(trampoline_truth.NOWHERE.match(label) or label == "[jit]"
+                           for label in stack)}
+        self.assertTrue(working, result.stderr)
+        self.assertLessEqual(sum(nameless.values()), MOST_NAMELESS * sum(working.values()) + 2,
+                             (list(nameless)[:3], result.stderr))
 
     def sample_alternating(self):
         """Of the stacks without a hole, their Python frames."""
