@@ -56,6 +56,9 @@ static const char options_help[] =
 	"                         inside of it (one that runs: CAP_PERFMON and CAP_SYSLOG,\n"
 	"                         or as the settings of perf_event_open and /proc/kallsyms\n"
 	"                         allow; one that waits: CAP_SYS_ADMIN)\n"
+	"      --affinity         with -n: run on the processor of the thread that is looked\n"
+	"                         at, as long as it is one: fewer holes among Python's frames,\n"
+	"                         for which the thread waits at each sample\n"
 	"  -t, --threads          a root frame per thread\n"
 	"      --functions        a row per function, with the line it begins at (default)\n"
 	"      --lines            a row per line that was executing\n"
@@ -88,6 +91,7 @@ enum {
 	OPTION_READ_ONLY,
 	OPTION_TRAMPOLINES,
 	OPTION_KERNEL,
+	OPTION_AFFINITY,
 };
 
 static const struct option long_options[] = {
@@ -105,6 +109,7 @@ static const struct option long_options[] = {
 	{"native", no_argument, NULL, 'n'},
 	{"trampolines", no_argument, NULL, OPTION_TRAMPOLINES},
 	{"kernel", no_argument, NULL, OPTION_KERNEL},
+	{"affinity", no_argument, NULL, OPTION_AFFINITY},
 	{"threads", no_argument, NULL, 't'},
 	{"lines", no_argument, NULL, OPTION_LINES},
 	{"functions", no_argument, NULL, OPTION_FUNCTIONS},
@@ -130,6 +135,9 @@ static bool apply_flag(struct sampling_options *options, int option)
 		return true;
 	case OPTION_KERNEL:
 		options->tells_kernel = true;
+		return true;
+	case OPTION_AFFINITY:
+		options->follows_cpus = true;
 		return true;
 	case 't':
 		options->profile.by_thread = true;
@@ -256,6 +264,15 @@ static void choose_looks(struct sampling_options *options)
 	options->looks.states = keeps_all || mode == PROFILE_GIL || mode == PROFILE_EXCEPTION;
 }
 
+/* The first option that was given and is of use with C frames only; NULL: none was. */
+static const char *option_of_natives(const struct sampling_options *options)
+{
+	return options->tells_kernel	    ? "--kernel"
+	       : options->keeps_trampolines ? "--trampolines"
+	       : options->follows_cpus	    ? "--affinity"
+					    : NULL;
+}
+
 bool sampling_options_choose(struct sampling_options *options)
 {
 	if (!outputs_choose(&options->outputs))
@@ -264,9 +281,9 @@ bool sampling_options_choose(struct sampling_options *options)
 		print_error("--mode cpu shows CPU times: leave out --no-cpu");
 		return false;
 	}
-	if (!options->native && (options->tells_kernel || options->keeps_trampolines)) {
+	if (!options->native && option_of_natives(options)) {
 		print_error("%s is for stacks with C frames: give -n, too",
-			    options->tells_kernel ? "--kernel" : "--trampolines");
+			    option_of_natives(options));
 		return false;
 	}
 	if (options->native && !options->rate_is_given)

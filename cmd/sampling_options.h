@@ -26,6 +26,7 @@ struct sampling_options {
 	bool native; /* C frames, too */
 	bool keeps_trampolines;
 	bool tells_kernel; /* frames of the kernel, too */
+	bool follows_cpus; /* with C frames: run on the processor of the thread that is dumped */
 	bool rate_is_given;
 	bool read_only; /* nothing is ever written to the target */
 	bool quiet;

@@ -182,6 +182,7 @@ static int create_natives(struct session *session)
 			.period_ns = (uint64_t)(NS_PER_S / options->rate_hz),
 			.keeps_trampolines = options->keeps_trampolines,
 			.tells_kernel = options->tells_kernel,
+			.follows_cpus = options->follows_cpus,
 		},
 		&session->natives, &message, &no_kernel);
 	if (!err && message.text[0] && !options->quiet)

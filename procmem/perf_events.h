@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "procmem/cpu_follower.h"
 #include "procmem/message.h"
 #include "procmem/perf_record.h"
 #include "procmem/process.h"
@@ -23,6 +24,7 @@ struct perf_events_options {
 	uint32_t
 		max_stack_bytes; /* of a dump: a multiple of 8, at most PERF_RECORD_MAX_STACK_BYTES */
 	bool tells_kernel; /* where a thread is inside of the kernel, too, if that may be told */
+	bool follows_cpus; /* whether the calling thread runs where they do (cpu_follower.h) */
 };
 
 /* Counters, exact but for nr_lost, which the kernel tells with the next dump of that thread. */
@@ -45,6 +47,8 @@ struct perf_events {
 	uint32_t next_ready;   /* of threads: where perf_events_next() goes on */
 	size_t nr_taken_bytes; /* of that one's ring, which the last dump is in; 0: none is */
 	uint8_t *record;       /* PERF_RECORD_MAX_BYTES; owned */
+	struct cpu_follower follower;
+	uint64_t slept_ns, woke_ns; /* when the last wait began, and ended */
 	struct perf_events_stats stats;
 };
 
@@ -55,7 +59,9 @@ struct perf_events {
  * Prepare to follow threads of a process, borrowed until perf_events_close(), which accepts
  * PERF_EVENTS_CLOSED. Whether it is allowed is found out with a thread of it. 0; -EPERM and a
  * sentence (kernel.perf_event_paranoid, a seccomp filter, another user's process), -ENOTSUP and
- * a sentence (this kernel has none), -ESRCH, -ENOMEM, or the errno of a system call.
+ * a sentence (this kernel has none), -ESRCH, -ENOMEM, or the errno of a system call. With
+ * follows_cpus all calls have to come from one thread, which runs where it did before when the
+ * events are closed.
  */
 int perf_events_open(const struct process *process, const struct perf_events_options *options,
 		     struct perf_events *ret_events, struct message *reterr);
@@ -70,9 +76,13 @@ int perf_events_add(struct perf_events *events, pid_t tid);
 
 /*
  * Sleep until some thread has been dumped, or until the time of CLOCK_MONOTONIC; a signal ends
- * it, too. One system call; nothing is allocated.
+ * it, too. One system call, or a few where the thread goes to another processor for it; nothing
+ * is allocated.
  */
 void perf_events_wait(struct perf_events *events, uint64_t until_ns);
+
+/* The calling thread waits no more for a while: have it run where it did before. */
+void perf_events_rest(struct perf_events *events);
 
 /*
  * The next dump of a thread that perf_events_wait() found: each thread's from the oldest on.

@@ -499,6 +499,8 @@ int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 	if (sampler->natives)
 		sink = sampler_natives_begin(sampler->natives, sink);
 	err = run_loop(sampler, options, sink, &ticker, end_ns, ret_end);
+	if (sampler->natives)
+		sampler_natives_end(sampler->natives);
 	if (!err)
 		err = prove_last(sampler, sink);
 	sampler_lose_held(sampler);

@@ -15,7 +15,14 @@ struct made_record {
 	uint64_t words[64];
 };
 
-enum { AT_TIME, AT_ABI, AT_REGISTERS, AT_SIZE = AT_REGISTERS + NR_PERF_RECORD_REGISTERS, AT_STACK };
+enum {
+	AT_TIME,
+	AT_CPU,
+	AT_ABI,
+	AT_REGISTERS,
+	AT_SIZE = AT_REGISTERS + NR_PERF_RECORD_REGISTERS,
+	AT_STACK
+};
 
 enum { STACK_WORDS = 4 };
 
@@ -23,6 +30,7 @@ static size_t make_record(struct made_record *record)
 {
 	*record = (struct made_record){.pid = 7, .tid = 9};
 	record->words[AT_TIME] = 1234;
+	record->words[AT_CPU] = 5;
 	record->words[AT_ABI] = PERF_SAMPLE_REGS_ABI_64;
 	for (unsigned int i = 0; i < NR_PERF_RECORD_REGISTERS; i++)
 		record->words[AT_REGISTERS + i] = 0x100 + i;
@@ -43,6 +51,7 @@ Test(perf_record, whole)
 					      PERF_RECORD_SAMPLE_TYPE, &dump)));
 	cr_expect(eq(int, dump.tid, 9));
 	cr_expect(eq(u64, dump.time_ns, 1234));
+	cr_expect(eq(u32, dump.cpu, 5));
 	cr_expect(eq(sz, dump.nr_stack_bytes, 24));
 	cr_expect(zero(int, memcmp(dump.stack, &record.words[AT_STACK], 24)));
 	cr_expect(eq(u64, dump.registers[0], 0x100));
@@ -103,8 +112,8 @@ static size_t make_chained(struct made_record *record, const struct chain_case *
 	const size_t nr_extra = chain->nr_words + 1;
 
 	*record = plain;
-	record->words[AT_TIME + 1] = chain->nr_words;
-	memcpy(&record->words[AT_TIME + 2], chain->words, 8 * chain->nr_words);
+	record->words[AT_CPU + 1] = chain->nr_words;
+	memcpy(&record->words[AT_CPU + 2], chain->words, 8 * chain->nr_words);
 	memcpy(&record->words[AT_ABI + nr_extra], &plain.words[AT_ABI],
 	       nr_bytes - offsetof(struct made_record, words) - 8 * AT_ABI);
 	return nr_bytes + 8 * nr_extra;
@@ -161,7 +170,7 @@ Test(perf_record, chains_cut_off_and_too_long)
 	for (size_t nr = 0; nr < nr_bytes; nr++)
 		cr_expect(eq(int, parse_chained(&record, nr, &dump), -EBADMSG), "%zu bytes", nr);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-		record.words[AT_TIME + 1] = numbers[i];
+		record.words[AT_CPU + 1] = numbers[i];
 		cr_expect(eq(int, parse_chained(&record, nr_bytes, &dump), -EBADMSG), "%#llx words",
 			  (unsigned long long)numbers[i]);
 	}
@@ -170,18 +179,19 @@ Test(perf_record, chains_cut_off_and_too_long)
 /* A kernel that was set to tell more: the inner ones are kept, and the stack is still found. */
 Test(perf_record, chain_of_many)
 {
-	enum { NR_ADDRS = 1000, NR_FIRST = 4 /* header, ids, time, number */ };
+	enum { NR_ADDRS = 1000, NR_FIRST = 5 /* header, ids, time, processor, number */ };
 	static uint64_t words[NR_FIRST + 1 + NR_ADDRS + AT_STACK + STACK_WORDS];
 	struct made_record plain;
 	const size_t nr_bytes = make_record(&plain);
 	struct perf_dump dump;
 
-	memcpy(words, &plain, 3 * 8);
-	words[3] = NR_ADDRS + 1;
-	words[4] = (uint64_t)PERF_CONTEXT_KERNEL;
+	memcpy(words, &plain, (NR_FIRST - 1) * 8);
+	words[NR_FIRST - 1] = NR_ADDRS + 1;
+	words[NR_FIRST] = (uint64_t)PERF_CONTEXT_KERNEL;
 	for (uint64_t i = 0; i < NR_ADDRS; i++)
 		words[NR_FIRST + 1 + i] = 0x1000 + i;
-	memcpy(&words[NR_FIRST + 1 + NR_ADDRS], &plain.words[AT_ABI], nr_bytes - 3 * 8);
+	memcpy(&words[NR_FIRST + 1 + NR_ADDRS], &plain.words[AT_ABI],
+	       nr_bytes - (NR_FIRST - 1) * 8);
 	cr_assert(zero(int, perf_record_parse((const uint8_t *)words, sizeof(words),
 					      PERF_RECORD_KERNEL_SAMPLE_TYPE, &dump)));
 	cr_expect(eq(u32, dump.nr_kernel_addrs, PERF_RECORD_MAX_KERNEL_FRAMES));
