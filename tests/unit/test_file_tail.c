@@ -4,12 +4,14 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 #include <dlfcn.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "procmem/live.h"
+#include "tests/support/fake_memory.h"
 
 /* This process, which writes to a file by its C library, and what is known of it. */
 struct own_file {
@@ -100,8 +102,8 @@ Test(file_tail, another_one_is_not_its_writer)
 	struct own_file own;
 
 	begin(&own);
-	others[0] = tmpfile();
-	others[1] = fopen("/dev/null", "w");
+	others[0] = fdopen(memfd_create("another", MFD_CLOEXEC), "w"); /* of the same device */
+	others[1] = fopen("/dev/null", "we");
 	(void)fputs("another", others[0]);
 	find(&own);
 	cr_expect(eq(i32, own.tail.writer.fd, fileno(own.file)));
@@ -149,4 +151,69 @@ Test(file_tail, a_file_that_grows_otherwise)
 	cr_assert(eq(i64, write(own.fd, "theirs", 6), 6));
 	expect_tail(&own, true, "mine", 9);
 	end(&own);
+}
+
+enum { FILE_ADDR = 0x1000, LIST_ADDR = 0x2000, BUFFER_ADDR = 0x3000 };
+
+/* A process that hands over one byte more each time that its buffer is read. */
+struct writer {
+	int fd;
+	unsigned int nr_left;
+};
+
+static void hand_over(struct fake_memory *fake, size_t range_index)
+{
+	struct writer *writer = fake->context;
+
+	(void)range_index;
+	if (writer->nr_left && fake->nr_calls % 3 == 2) {
+		writer->nr_left--;
+		cr_assert(eq(i64, write(writer->fd, "+", 1), 1));
+	}
+}
+
+/* What is copied while the file becomes longer may be in it already. */
+Test(file_tail, a_copy_of_two_moments_is_none)
+{
+	static const struct {
+		unsigned int nr_handed_over;
+		uint32_t nr_bytes;
+	} cases[] = {{0, 4}, {1, 4}, {2, 4}, {3, 0}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct writer writer = {memfd_create("tail", MFD_CLOEXEC), 0};
+		struct file_tail tail = {.offset = 0};
+		struct fake_memory fake;
+		bool is_new;
+
+		fake_memory_init(&fake);
+		fake_memory_map_bytes(&fake, FILE_ADDR, stdout, sizeof(*stdout));
+		fake_memory_map(&fake, LIST_ADDR, sizeof(uint64_t));
+		fake_memory_write_u64(&fake, LIST_ADDR, FILE_ADDR);
+		fake_memory_map(&fake, BUFFER_ADDR, 4);
+		fake_memory_write_u64(&fake, FILE_ADDR + offsetof(FILE, _IO_buf_base), BUFFER_ADDR);
+		fake_memory_write_u64(&fake, FILE_ADDR + offsetof(FILE, _IO_buf_end),
+				      BUFFER_ADDR + 4);
+		fake_memory_write_u64(&fake, FILE_ADDR + offsetof(FILE, _IO_write_base),
+				      BUFFER_ADDR);
+		fake_memory_write_u64(&fake, FILE_ADDR + offsetof(FILE, _IO_write_ptr),
+				      BUFFER_ADDR + 4);
+		cr_assert(zero(int, stdio_file_first(&fake.memory, LIST_ADDR, &tail.writer)));
+		fake.nr_calls = 0;
+		fake.context = &writer;
+		fake.before_range = hand_over;
+		writer.nr_left = cases[i].nr_handed_over;
+		cr_assert(zero(int, file_tail_read(&tail, &fake.memory, writer.fd, &is_new)));
+		cr_expect(is_new);
+		cr_expect(eq(u32, tail.nr_bytes, cases[i].nr_bytes), "case %zu", i);
+		if (tail.nr_bytes)
+			cr_expect(eq(u64, tail.offset, cases[i].nr_handed_over));
+		fake.before_range = NULL;
+		cr_assert(zero(int, file_tail_read(&tail, &fake.memory, writer.fd, &is_new)));
+		cr_expect(eq(int, is_new, cases[i].nr_bytes == 0), "the next look finds it");
+		cr_expect(eq(u32, tail.nr_bytes, 4));
+		file_tail_done(&tail);
+		fake_memory_done(&fake);
+		(void)close(writer.fd);
+	}
 }

@@ -527,6 +527,9 @@ Test(jitdump, a_tail_of_another_moment_is_not_read)
 		jitdump_set_tail(reader.dump, offset, bytes.bytes + nr, bytes.nr - nr);
 		cr_assert(zero(int, jitdump_read(reader.dump, reader.map, false)));
 	}
+	/* Of a time when the file was shorter: the records would begin where it ends now. */
+	jitdump_set_tail(reader.dump, nr - 8, bytes.bytes + nr - 8, bytes.nr - nr + 8);
+	cr_assert(zero(int, jitdump_read(reader.dump, reader.map, false)));
 	cr_expect(zero(u32, nr_codes(&reader)));
 	/* A process that is gone writes nothing any more. */
 	jitdump_set_tail(reader.dump, nr, bytes.bytes + nr, bytes.nr - nr);
