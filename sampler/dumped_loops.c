@@ -219,17 +219,24 @@ static bool may_run(const struct dumped_loop *loop, const struct walked_frame *f
 
 /* Vote by the frames of one loop that the later look has, up to the one at index. */
 static void vote_upwards(const struct dumped_stack *stack, const struct dumped_loop *loop,
-			 uint32_t index, uint32_t nr_candidates)
+			 uint32_t index, uint32_t max_candidates)
 {
-	for (uint32_t i = index + 1; i > 0 && nr_candidates-- > 0; i--) {
+	struct loop_candidate candidates[MAX_CANDIDATES];
+	uint32_t nr = 0;
+
+	for (uint32_t i = index + 1; i > 0 && max_candidates-- > 0; i--) {
 		const struct walked_frame *frame = &stack->late->frames[i - 1];
 
 		if (!frame->code->foreign && may_run(loop, frame))
-			loop_places_vote(stack->places, &loop->frame, frame->addr,
-					 frame->code->code_start_addr, frame->code->code_end_addr);
+			candidates[nr++] = (struct loop_candidate){
+				.frame_addr = frame->addr,
+				.code_start_addr = frame->code->code_start_addr,
+				.code_end_addr = frame->code->code_end_addr,
+			};
 		if (frame->previous == loop->entry.caller_addr)
 			break;
 	}
+	loop_places_vote(stack->places, &loop->frame, candidates, nr);
 }
 
 /* By the frame that called into C, of a loop that is not the innermost one. */

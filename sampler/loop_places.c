@@ -125,6 +125,21 @@ static void vote(struct loop_votes *votes, uint32_t place)
 	}
 }
 
+/* What is in the places of a C frame: read once for all that is looked for. */
+struct values {
+	uint32_t nr;
+	uint16_t places[NR_REGISTERS + LOOP_PLACES_SLOTS];
+	uint64_t values[NR_REGISTERS + LOOP_PLACES_SLOTS];
+};
+
+static void read_values(const struct loop_frame *frame, struct values *values)
+{
+	values->nr = 0;
+	for (uint32_t place = 0; place < NR_REGISTERS + LOOP_PLACES_SLOTS; place++)
+		if (value_at(frame, place, &values->values[values->nr]))
+			values->places[values->nr++] = (uint16_t)place;
+}
+
 /* What a place is looked for by: a value of [start, end), and not of another loop. */
 struct wanted {
 	remote_addr start, end;
@@ -137,44 +152,53 @@ static bool is_near(remote_addr addr, remote_addr other_addr)
 }
 
 /* Vote for all places that have what is wanted. Whether there is one. */
-static bool vote_for(struct loop_votes *votes, struct loop_sites *sites,
-		     const struct loop_frame *frame, struct wanted wanted)
+static bool vote_for(struct loop_votes *votes, struct loop_sites *sites, remote_addr pc_addr,
+		     const struct values *values, struct wanted wanted)
 {
 	uint16_t found[LOOP_SITE_PLACES];
 	uint32_t nr_found = 0;
 
-	for (uint32_t place = 0; place < NR_REGISTERS + LOOP_PLACES_SLOTS; place++) {
-		uint64_t value;
+	for (uint32_t i = 0; i < values->nr; i++) {
+		const uint64_t value = values->values[i];
 
-		if (!value_at(frame, place, &value) || value < wanted.start ||
-		    value >= wanted.end || is_near(value, wanted.not_near_addr))
+		if (value < wanted.start || value >= wanted.end ||
+		    is_near(value, wanted.not_near_addr))
 			continue;
-		vote(votes, place);
+		vote(votes, values->places[i]);
 		if (nr_found < LOOP_SITE_PLACES)
-			found[nr_found++] = (uint16_t)place;
+			found[nr_found++] = values->places[i];
 	}
 	if (nr_found)
-		loop_sites_vote(sites, frame->pc_addr, found, nr_found);
+		loop_sites_vote(sites, pc_addr, found, nr_found);
 	return nr_found > 0;
 }
 
 void loop_places_vote(struct loop_places *places, const struct loop_frame *frame,
-		      remote_addr frame_addr, remote_addr code_start_addr,
-		      remote_addr code_end_addr)
+		      const struct loop_candidate *candidates, uint32_t nr_candidates)
 {
-	const struct wanted the_frame = {.start = frame_addr, .end = frame_addr + 1};
-	/*
-	 * The start of the code is no next instruction but of a frame that has just begun: 3.11's
-	 * loop keeps that of the first code that it ran (first_instr). The end is that of a frame
-	 * that returns.
-	 */
-	const struct wanted next_instr = {.start = code_start_addr + 1,
-					  .end = code_end_addr + 1,
-					  .not_near_addr = frame->outer_instr_addr};
+	struct values values;
 
-	if (vote_for(&places->frames[frame->kind], &places->frame_sites, frame, the_frame))
-		(void)vote_for(&places->next_instrs[frame->kind], &places->next_instr_sites, frame,
-			       next_instr);
+	if (!nr_candidates)
+		return;
+	read_values(frame, &values);
+	for (uint32_t i = 0; i < nr_candidates; i++) {
+		const struct loop_candidate *candidate = &candidates[i];
+		const struct wanted the_frame = {.start = candidate->frame_addr,
+						 .end = candidate->frame_addr + 1};
+		/*
+		 * The start of the code is no next instruction but of a frame that has just begun:
+		 * 3.11's loop keeps that of the first code that it ran (first_instr). The end is
+		 * that of a frame that returns.
+		 */
+		const struct wanted next_instr = {.start = candidate->code_start_addr + 1,
+						  .end = candidate->code_end_addr + 1,
+						  .not_near_addr = frame->outer_instr_addr};
+
+		if (vote_for(&places->frames[frame->kind], &places->frame_sites, frame->pc_addr,
+			     &values, the_frame))
+			(void)vote_for(&places->next_instrs[frame->kind], &places->next_instr_sites,
+				       frame->pc_addr, &values, next_instr);
+	}
 }
 
 /*

@@ -100,13 +100,18 @@ bool loop_places_wants_entries(const struct loop_places *places);
 /* Whether a C frame may be a loop's by its length. */
 bool loop_places_is_length(const struct loop_places *places, uint64_t frame_bytes);
 
+/* A Python frame that a loop may be at, and the instructions of its code, [start, end). */
+struct loop_candidate {
+	remote_addr frame_addr;
+	remote_addr code_start_addr, code_end_addr;
+};
+
 /*
- * Vote for where an address is that the Python frame may be at, and if it is anywhere, for
- * where one of [code_start, code_end) is.
+ * Vote by each of the frames for where its address is and, if that is anywhere, for where an
+ * instruction of its code is.
  */
 void loop_places_vote(struct loop_places *places, const struct loop_frame *frame,
-		      remote_addr frame_addr, remote_addr code_start_addr,
-		      remote_addr code_end_addr);
+		      const struct loop_candidate *candidates, uint32_t nr_candidates);
 
 /*
  * What stands in the place of the Python frame, and of its next instruction, of a rank below

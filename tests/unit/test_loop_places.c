@@ -53,10 +53,19 @@ static void put(struct made_frame *made, size_t distance_bytes, uint64_t value)
 	made->words[NR_WORDS - distance_bytes / 8] = value;
 }
 
+/* At the instruction that it is at. */
+static void vote_there(struct loop_places *places, const struct made_frame *made)
+{
+	static const struct loop_candidate candidate = {
+		.frame_addr = FRAME, .code_start_addr = CODE, .code_end_addr = CODE_END};
+
+	loop_places_vote(places, &made->frame, &candidate, 1);
+}
+
 static void vote(struct loop_places *places, struct made_frame *made)
 {
 	move_on(made);
-	loop_places_vote(places, &made->frame, FRAME, CODE, CODE_END);
+	vote_there(places, made);
 }
 
 Test(loop_places, an_entry_needs_many_votes)
@@ -241,12 +250,12 @@ Test(loop_places, places_of_an_instruction)
 	move_on(&made);
 	put(&made, 104, FRAME);
 	for (int i = 0; i < 15; i++)
-		loop_places_vote(&places, &made.frame, FRAME, CODE, CODE_END);
+		vote_there(&places, &made);
 	registers_set(&made.registers, KEPT_REGISTER, 0x1234);
 	cr_assert(loop_places_frame(&places, &made.frame, 0, &addr));
 	cr_expect(eq(u64, addr, 0x1234));
 	registers_set(&made.registers, KEPT_REGISTER, 0);
-	loop_places_vote(&places, &made.frame, FRAME, CODE, CODE_END);
+	vote_there(&places, &made);
 	registers_set(&made.registers, KEPT_REGISTER, 0x1234);
 	cr_assert(loop_places_frame(&places, &made.frame, 0, &addr));
 	cr_expect(eq(u64, addr, FRAME));
@@ -274,7 +283,7 @@ Test(loop_places, places_of_an_instruction_that_are_common)
 	cr_assert(loop_places_frame(&places, &made.frame, 0, &addr));
 	cr_expect(eq(u64, addr, 0x1234));
 	for (int i = 0; i < 2; i++)
-		loop_places_vote(&places, &made.frame, FRAME, CODE, CODE_END);
+		vote_there(&places, &made);
 	cr_assert(loop_places_frame(&places, &made.frame, 0, &addr));
 	cr_expect(eq(u64, addr, FRAME));
 }
