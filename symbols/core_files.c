@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "procmem/array.h"
@@ -13,9 +12,7 @@
 #include "procmem/descriptor_limit.h"
 #include "symbols/core_file_search.h"
 #include "symbols/debug_file.h"
-
-/* The vDSO has two or four pages; what is longer is none. */
-#define VDSO_MAX_BYTES (64u << 10)
+#include "symbols/vdso_image.h"
 
 const char *core_file_state_text(enum core_file_state state)
 {
@@ -64,29 +61,14 @@ const struct core_file *core_files_find(struct core_files *files, const struct m
 	return find(files, mapping);
 }
 
-/* The vDSO has no file: it is in the core. */
-static int open_vdso(struct core_files *files, const struct mapping *mapping,
-		     struct image **ret_image)
-{
-	size_t size = mapping->end - mapping->start;
-	cleanup_close int fd = memfd_create("vdso", MFD_CLOEXEC);
-	cleanup_free void *bytes = size > VDSO_MAX_BYTES ? NULL : malloc(size);
-
-	if (fd < 0 || !bytes ||
-	    remote_memory_read(core_memory(files->core), mapping->start, bytes, size) ||
-	    write(fd, bytes, size) != (ssize_t)size)
-		return -ENOENT;
-	return image_open_fd(take_fd(fd), ret_image);
-}
-
 static int source_open(struct image_source *source, const struct mapping *mapping,
 		       struct image **ret_image)
 {
 	struct core_files *files = (struct core_files *)source;
 	const struct core_file *file = find(files, mapping);
 
-	if (!file && strcmp(mapping->path, "[vdso]") == 0)
-		return open_vdso(files, mapping, ret_image);
+	if (vdso_image_is(mapping))
+		return vdso_image_open(core_memory(files->core), mapping, ret_image);
 	if (!file || !file->image)
 		return -ENOENT;
 	int fd = fcntl(image_fd(file->image), F_DUPFD_CLOEXEC, 0);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The ELF files that a running process has mapped (procmem/mapped_file.h). */
+/*
+ * The ELF files that a running process has mapped (procmem/mapped_file.h), and the vDSO. Their debug
+ * files are looked for by build ID, in the process's own root and then in ours.
+ */
 #pragma once
 
 #include "procmem/process.h"

@@ -6,14 +6,19 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "procmem/cleanup.h"
+#include "tests/support/debug_folder.h"
 #include "tests/support/image_file.h"
 #include "tests/support/mapping_at.h"
 
@@ -155,4 +160,83 @@ Test(live_images, a_replaced_file_is_never_taken_for_the_mapped_one)
 	maps_done(&maps);
 	process_close(&process);
 	(void)unlink(path);
+}
+
+/* It has no file, and is in memory as it would be in one. */
+Test(live_images, the_vdso)
+{
+	const unsigned long addr = getauxval(AT_SYSINFO_EHDR);
+	struct process process = PROCESS_CLOSED;
+	struct live_images images;
+	struct image *image = NULL;
+	struct maps maps;
+	uint64_t vaddr, nr_bytes;
+	char bytes[64];
+
+	if (!addr)
+		cr_skip("this kernel gives programs no vDSO");
+	cr_assert(zero(int, process_open(getpid(), &process, NULL)));
+	cr_assert(zero(int, maps_read(&process, &maps)));
+	live_images_init(&images, &process);
+	cr_assert(zero(int, image_source_open(&images.source, mapping_at(&maps, addr), &image)));
+	cr_expect(zero(int, image_read(image, 0, bytes, sizeof(bytes))));
+	cr_expect(zero(int, memcmp(bytes, (const void *)addr, sizeof(bytes))));
+	cr_expect(zero(int, image_section(image, ".dynsym", &vaddr, &nr_bytes)));
+	image_close(image);
+	maps_done(&maps);
+	process_close(&process);
+}
+
+/* A child whose root is a folder of its own, as that of a container is; it ends with this test. */
+static pid_t start_in_root(const char *folder)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		if (prctl(PR_SET_PDEATHSIG, SIGKILL) || chroot(folder))
+			_exit(EXIT_FAILURE);
+		(void)raise(SIGSTOP);
+		_exit(EXIT_SUCCESS);
+	}
+	return pid;
+}
+
+Test(live_images, debug_files_in_the_root_of_the_process)
+{
+	char folder[] = "/tmp/pysample-test-XXXXXX";
+	struct image *image = open_path("/proc/self/exe");
+	uint8_t build_id[BUILD_ID_MAX_BYTES], found_id[BUILD_ID_MAX_BYTES];
+	const size_t id_bytes = image_build_id(image, build_id);
+	struct process process = PROCESS_CLOSED;
+	struct live_images images;
+	struct maps maps;
+	size_t size;
+	int status;
+	cleanup_free char *bytes = read_file("/proc/self/exe", &size);
+
+	image_close(image);
+	if (geteuid() != 0)
+		cr_skip("only root may give a process another root");
+	cr_assert(gt(sz, id_bytes, 1), "this compiler gives no build IDs");
+	cr_assert(ne(ptr, mkdtemp(folder), NULL));
+	/* What is in it does not matter to who opens it: this program itself will do. */
+	char *path = debug_folder_add(folder, build_id, id_bytes, bytes, size);
+	pid_t pid = start_in_root(folder);
+
+	cr_assert(eq(int, waitpid(pid, &status, WUNTRACED), pid));
+	cr_assert(ne(int, WIFSTOPPED(status), 0));
+	cr_assert(zero(int, process_open(pid, &process, NULL)));
+	cr_assert(zero(int, maps_read(&process, &maps)));
+	live_images_init(&images, &process);
+	const struct mapping *mapping = mapping_at(&maps, (uintptr_t)start_in_root);
+
+	cr_assert(zero(int, image_source_open_debug(&images.source, mapping, &image)));
+	cr_expect(eq(sz, image_build_id(image, found_id), id_bytes));
+	cr_expect(zero(int, memcmp(found_id, build_id, id_bytes)));
+	image_close(image);
+	debug_folder_remove(path, folder);
+	maps_done(&maps);
+	process_close(&process);
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, &status, 0);
 }
