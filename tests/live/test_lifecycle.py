@@ -27,18 +27,36 @@ class LifecycleTestCase(unittest.TestCase):
     def setUp(self):
         self.folder, _ = self.enterContext(support.fresh_folder())
 
-    def attach(self, pid, *options, status=0, **kwargs):
-        """Run to the end: the result, with the stacks and the counters if there are any."""
-        path = os.path.join(self.folder, "profile")
-        stats = os.path.join(self.folder, "stats")
-        result = pysample("attach", pid, "-f", "collapsed", "-o", path, "--stats-json", stats,
-                          *options, **kwargs)
+        self.profile = os.path.join(self.folder, "profile")
+        self.stats = os.path.join(self.folder, "stats")
+
+    def start(self, pid, *options, **kwargs):
+        return support.start_pysample("attach", pid, "-f", "collapsed", "-o", self.profile,
+                                      "--stats-json", self.stats, *options, **kwargs)
+
+    def finish(self, process, status=0):
+        """The result, with the stacks and the counters if there are any."""
+        result = support.finish(process)
         self.assertEqual(result.status, status, result.stderr)
         if status == 0:
-            result.stacks = support.without_gc(parse_collapsed(support.read(path)))
-            result.stats = json.loads(support.read(stats))
+            result.stacks = support.without_gc(parse_collapsed(support.read(self.profile)))
+            result.stats = json.loads(support.read(self.stats))
             self.assertEqual(sum(result.stacks.values()), result.stats["samples"])
         return result
+
+    def attach(self, pid, *options, status=0, **kwargs):
+        """Run to the end."""
+        return self.finish(self.start(pid, *options, **kwargs), status)
+
+    def attach_and_tell(self, target, *options, **kwargs):
+        """The same of execs_itself.py, which is told when it is sampled."""
+        # Unbuffered: finish() gets whatever is not read here.
+        process = self.start(target.pid, *options, bufsize=0, **kwargs)
+        for line in process.stderr:
+            if b"sampling process" in line:
+                target.process.send_signal(signal.SIGUSR1)
+                break
+        return self.finish(process)
 
     def assert_learnt(self, result, truths):
         """Every parked thread is there. Of the first ticks some stacks are trimmed while it is
@@ -67,7 +85,7 @@ class Exec(LifecycleTestCase):
         for rate in ("1000", "2.3"):
             with self.subTest(rate=rate), support.python_target(
                     self.interpreter, "execs_itself", wrapper=support.FIXED_ADDRESSES) as target:
-                result = self.attach(target.pid, "-r", rate, "-v", "--no-jitter")
+                result = self.attach_and_tell(target, "-r", rate, "-v", "--no-jitter")
                 self.assertRegex(result.stderr, r"\npysample: followed into .*execs_itself.py again, "
                                  r"CPython %s" % self.interpreter.minor.replace(".", r"\."))
                 self.assertRegex(result.stderr, "followed into .*again; the process has ended; ")
@@ -101,7 +119,7 @@ class ExecOnce(LifecycleTestCase):
 
     def test_the_duration_goes_on(self):
         with support.python_target(support.newest_interpreter(), "execs_itself") as target:
-            result = self.attach(target.pid, "-d", "1.4")
+            result = self.attach_and_tell(target, "-d", "1.4")
             self.assertTrue(target.runs())
         self.assert_seen(result, "first", "second")
         self.assertRegex(result.stderr, "followed into [^\n]*again; [0-9]+ samples")
@@ -129,7 +147,7 @@ class ExecOnce(LifecycleTestCase):
     def test_a_thread_that_is_not_the_main_one(self):
         """It takes over the id of the main one, and the others are gone."""
         with support.python_target(support.newest_interpreter(), "execs_itself", "thread") as target:
-            result = self.attach(target.pid, "-r", "max")
+            result = self.attach_and_tell(target, "-r", "max")
         self.assert_seen(result, "Condition.wait", "first", "second")
         self.assertRegex(result.stderr, "followed into .*again; the process has ended; ")
 
@@ -370,7 +388,7 @@ class WithoutTheCallOnce(LifecycleTestCase):
         wrapper = [sys.executable, os.path.join(HERE, "forbid_call.py"),
                    "process_vm_readv", "EPERM"]
         with support.python_target(support.newest_interpreter(), "execs_itself") as target:
-            result = self.attach(target.pid, wrapper=wrapper)
+            result = self.attach_and_tell(target, wrapper=wrapper)
         self.assert_seen(result, "first", "second")
         self.assertRegex(result.stderr, "followed into .*the process has ended; ")
 

@@ -91,7 +91,9 @@ class LowRate(SignalsTestCase):
     def test_another_program(self):
         with support.python_target(support.newest_interpreter(), "execs_itself") as target:
             self.target = target
-            result = support.finish(self.attach())
+            process = self.attach()
+            target.process.send_signal(signal.SIGUSR1)
+            result = support.finish(process)
         self.assertEqual(result.status, 0, result)
         self.assertRegex(result.stderr, "followed into [^\n]*again; the process has ended; ")
 

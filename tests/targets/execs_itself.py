@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Works for 0.6 s, then becomes the same program again, which works for 1.2 s and ends.
+"""Works until SIGUSR1 tells it that it is sampled, and for 0.6 s more. Then it becomes the same
+program again, which works for 1.2 s and ends.
 
 With the argument "thread" another thread than the main one does that.
 """
 import os
+import signal
 import sys
 import threading
 import time
@@ -17,6 +19,8 @@ def work(until):
 
 
 def first():
+    while not told.is_set():
+        sum(range(100))
     work(time.monotonic() + 0.6)
 
 
@@ -32,6 +36,8 @@ def become_second():
 if sys.argv[1:] == ["again"]:
     second()
     sys.exit()
+told = threading.Event()
+signal.signal(signal.SIGUSR1, lambda *_: told.set())
 ready.announce()
 if sys.argv[1:] == ["thread"]:
     threading.Thread(target=become_second).start()
