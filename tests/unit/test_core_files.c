@@ -39,7 +39,7 @@ static struct place make_place(void)
 	struct library library = find_library();
 	struct image *image = open_path(library.path);
 	struct place place = {.folder = "/tmp/test_core_files-XXXXXX"};
-	char name[128];
+	char name[96];
 
 	place.build_id_bytes = image_build_id(image, place.build_id);
 	cr_assert(gt(sz, place.build_id_bytes, 0), "the C library has no build ID");
