@@ -10,6 +10,7 @@ FOLDER than this one has tests of its own.
 import argparse
 import concurrent.futures
 import dataclasses
+import heapq
 import multiprocessing
 import os
 import sys
@@ -26,6 +27,7 @@ import support  # noqa: E402
 MAX_JOBS = 2
 # Classes that say `sleeps = True` wait for nearly all of their time: one beside the others.
 SLEEPING_JOBS = 1
+NR_SLOWEST = 10  # of these it says at its end how long they took
 PARTS = ("alone", "together")
 
 
@@ -37,6 +39,7 @@ class Outcome:
     nr_passed: int
     failed: list  # their names
     nr_skipped: int
+    seconds: dict  # by the tests' names
 
 
 class Lines(unittest.TestResult):
@@ -46,6 +49,7 @@ class Lines(unittest.TestResult):
         super().__init__()
         self.lines, self.reports, self.reasons = [], [], []
         self.failed = set()
+        self.seconds = {}
         self.nr_passed, self.begun = 0, 0.0
 
     def startTest(self, test):
@@ -57,8 +61,9 @@ class Lines(unittest.TestResult):
         end = "FAILED" if test.id() in self.failed else "ok"
         if end == "ok" and self.reasons:
             end = "skipped: " + ", ".join(dict.fromkeys(self.reasons))
-        seconds = time.monotonic() - self.begun
-        self.lines += ["%s ... %s (%.1f s)" % (test.id(), end, seconds), *self.reports]
+        self.seconds[test.id()] = time.monotonic() - self.begun
+        self.lines += ["%s ... %s (%.1f s)" % (test.id(), end, self.seconds[test.id()]),
+                       *self.reports]
         self.reports = []
 
     def add_report(self, test, err):
@@ -96,7 +101,7 @@ def run_class(tests):
     unittest.TestSuite(tests).run(result)
     # What is reported outside of a test is of a class that could not be set up.
     return Outcome(result.lines + result.reports, result.nr_passed, sorted(result.failed),
-                   len(result.skipped))
+                   len(result.skipped), result.seconds)
 
 
 def by_class(suite):
@@ -174,13 +179,16 @@ def main():
     print("testing %s with %s" % (support.PYSAMPLE, ", ".join(
         str(found) for found in support.supported_interpreters())), flush=True)
     begun = time.monotonic()
-    counts, failed = [0, 0, 0], []
+    counts, failed, seconds = [0, 0, 0], [], {}
     for outcome in outcomes(find_classes(asked), asked.jobs,
                             [asked.only] if asked.only else PARTS):
         print(*outcome.lines, sep="\n", flush=True)
         failed += outcome.failed
+        seconds.update(outcome.seconds)
         counts = [sum(pair) for pair in zip(
             counts, (outcome.nr_passed, len(outcome.failed), outcome.nr_skipped))]
+    for name in heapq.nlargest(NR_SLOWEST, seconds, key=seconds.get):
+        print("slowest: %s (%.1f s)" % (name, seconds[name]))
     for name in failed:
         print("FAILED: " + name)
     print("%d passed, %d failed, %d skipped in %.0f s" % (*counts, time.monotonic() - begun))

@@ -2,6 +2,7 @@
 """`pysample attach --native`: C frames of a running process, with Python's in their places."""
 import collections
 import contextlib
+import functools
 import json
 import os
 import re
@@ -47,6 +48,16 @@ def is_chain(names):
     chains = [["<module>", "alternate"] + [letter + "00%d" % i for i in range(6)]
               for letter in "ab"]
     return any(list(names) == chain[:len(names)] for chain in chains)
+
+
+@functools.lru_cache(maxsize=None)
+def short_calls(interpreter, jit=None):
+    """What is said of shortcalls.py, which runs once for all tests that look at it."""
+    with support.python_target(interpreter, "shortcalls",
+                               environment={"PYTHON_JIT": jit} if jit else None) as target:
+        result = attach_native(target.pid, "-r", 500)
+    is_allowed(result)
+    return result
 
 
 def is_allowed(result):
@@ -192,9 +203,7 @@ class Native(unittest.TestCase):
 
     def test_possible_calls(self):
         """Without trampolines, beside what the program can do."""
-        with support.python_target(self.interpreter, "shortcalls") as target:
-            result = attach_native(target.pid, "-r", 500)
-            is_allowed(result)
+        result = short_calls(self.interpreter)
         counts, examples = call_truth.judge(support.parse_collapsed(result.stdout))
         self.assertGreater(counts["possible"], LEAST_TOLD * sum(counts.values()),
                            (counts, result.stderr))
@@ -218,9 +227,7 @@ class Native(unittest.TestCase):
 
     def test_c_between_python(self):
         """sorted() calls from C, so its frames stand between, and all begins at _start."""
-        with support.python_target(self.interpreter, "shortcalls") as target:
-            result = attach_native(target.pid, "-r", 500)
-            is_allowed(result)
+        result = short_calls(self.interpreter)
         called = [
             [label.rsplit(" (", 1)[0] for label in stack]
             for stack in support.parse_collapsed(result.stdout)
@@ -232,8 +239,7 @@ class Native(unittest.TestCase):
             self.assertNotEqual(names.index("main") + 1, names.index("Item.__lt__"), names)
 
 
-@support.per_minor("3.14", "3.15")
-class Executors(unittest.TestCase):
+class InExecutors(unittest.TestCase):
     """Code of CPython's own JIT: on a list for debuggers in 3.15, on none in 3.14."""
 
     NAMES = {"3.14": "[jit]", "3.15": "py::jit:executor"}
@@ -246,12 +252,12 @@ class Executors(unittest.TestCase):
         if has_jit.stdout != "True\n" or self.interpreter.minor not in self.NAMES:
             self.skipTest("not tested here: %s has no JIT" % self.interpreter)
 
+
+@support.per_minor("3.14", "3.15")
+class Executors(InExecutors):
     def test_names(self):
         """Nothing else that shortcalls.py calls is made at run time."""
-        with support.python_target(self.interpreter, "shortcalls",
-                                   environment=self.JIT) as target:
-            result = attach_native(target.pid, "-r", 500)
-            is_allowed(result)
+        result = short_calls(self.interpreter, "1")
         named, unnamed = 0, 0
         for stack, number in support.parse_collapsed(result.stdout).items():
             named += number * (self.NAMES[self.interpreter.minor] in stack)
@@ -278,6 +284,48 @@ class Executors(unittest.TestCase):
         self.assertEqual(without[True], 0)
         self.assertGreater(with_jit[True], 0.1 * with_jit[False])
 
+    def check_whole(self, result):
+        """Those of 3.15 tell how to unwind them, and behind those of 3.14 there is a loop again."""
+        stacks = {stack: number
+                  for stack, number in support.parse_collapsed(result.stdout).items()
+                  if self.NAMES[self.interpreter.minor] in stack}
+        whole = sum(number for stack, number in stacks.items()
+                    if stack[0].startswith("_start ("))
+        # New ones are known a tenth of a second later.
+        self.assertGreater(whole, 0.9 * sum(stacks.values()), result)
+
+    def test_whole_short_calls(self):
+        self.check_whole(short_calls(self.interpreter, "1"))
+
+    def test_whole_loop(self):
+        """Nothing else runs than one executor."""
+        with support.python_target(self.interpreter, "jitted", "loop",
+                                   environment=self.JIT) as target:
+            result = attach_native(target.pid, "-r", 500)
+        is_allowed(result)
+        self.check_whole(result)
+
+    def test_who_multiplies(self):
+        """Of the functions of shortcalls.py one alone does: C tells who runs, Python has to."""
+        with support.python_target(self.interpreter, "shortcalls", environment=self.JIT) as target:
+            result = attach_native(target.pid, "-r", 1000)
+            is_allowed(result)
+        who = collections.Counter()
+        for stack, number in support.parse_collapsed(result.stdout).items():
+            if any(re.match(r"_Py(Compact)?Long_Multiply \(", label) for label in stack):
+                python = [label for label in stack
+                          if trampoline_truth.PYTHON.match(label) or label == trampoline_truth.HOLE]
+                who[python[-1].split(" (")[0]] += number
+        if not who:
+            self.skipTest("not tested here: no sample was in a multiplication")
+        wrong = sum(who.values()) - who["double"] - who[trampoline_truth.HOLE]
+        self.assertLessEqual(wrong, MOST_WRONG_IN_JIT * sum(who.values()) + 2, who)
+
+
+@support.per_minor("3.14", "3.15")
+class WaitingForExecutors(InExecutors):
+    sleeps = True
+
     def test_waiting(self):
         """What waits in C that an executor has called: the line is right, and so it is not flagged."""
         with support.python_target(self.interpreter, "jitwaits", environment=self.JIT) as target:
@@ -296,42 +344,6 @@ class Executors(unittest.TestCase):
         for frames in waiting:
             lines = [frame["line"] for frame in frames if frame["kind"] == "python"]
             self.assertEqual(lines[-1:], [target.report["line"]], frames)
-
-    def check_whole(self, *target):
-        """Those of 3.15 tell how to unwind them, and behind those of 3.14 there is a loop again."""
-        with support.python_target(self.interpreter, *target, environment=self.JIT) as running:
-            result = attach_native(running.pid, "-r", 500)
-            is_allowed(result)
-        stacks = {stack: number
-                  for stack, number in support.parse_collapsed(result.stdout).items()
-                  if self.NAMES[self.interpreter.minor] in stack}
-        whole = sum(number for stack, number in stacks.items()
-                    if stack[0].startswith("_start ("))
-        # New ones are known a tenth of a second later.
-        self.assertGreater(whole, 0.9 * sum(stacks.values()), result)
-
-    def test_whole_short_calls(self):
-        self.check_whole("shortcalls")
-
-    def test_whole_loop(self):
-        """Nothing else runs than one executor."""
-        self.check_whole("jitted", "loop")
-
-    def test_who_multiplies(self):
-        """Of the functions of shortcalls.py one alone does: C tells who runs, Python has to."""
-        with support.python_target(self.interpreter, "shortcalls", environment=self.JIT) as target:
-            result = attach_native(target.pid, "-r", 1000)
-            is_allowed(result)
-        who = collections.Counter()
-        for stack, number in support.parse_collapsed(result.stdout).items():
-            if any(re.match(r"_Py(Compact)?Long_Multiply \(", label) for label in stack):
-                python = [label for label in stack
-                          if trampoline_truth.PYTHON.match(label) or label == trampoline_truth.HOLE]
-                who[python[-1].split(" (")[0]] += number
-        if not who:
-            self.skipTest("not tested here: no sample was in a multiplication")
-        wrong = sum(who.values()) - who["double"] - who[trampoline_truth.HOLE]
-        self.assertLessEqual(wrong, MOST_WRONG_IN_JIT * sum(who.values()) + 2, who)
 
 
 @support.per_interpreter

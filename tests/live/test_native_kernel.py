@@ -24,8 +24,8 @@ def stacks_of(result):
     return [record["frames"] for record in records if record["type"] == "stack"]
 
 
-def sample(pid, *args):
-    return support.pysample("attach", "-n", "-d", "2", "-r", "200", "-f", "jsonl", *args, pid)
+def sample(pid, *args, seconds=2):
+    return support.pysample("attach", "-n", "-d", seconds, "-r", "200", "-f", "jsonl", *args, pid)
 
 
 @support.per_minor(*test_native.NATIVE_VERSIONS)
@@ -69,10 +69,14 @@ class Kernel(unittest.TestCase):
 class Waiting(unittest.TestCase):
     """Threads that wait, of all versions, beside what the kernel itself says at that moment."""
 
+    sleeps = True
+
     def test_ways_of_waiting(self):
         with support.python_target(self.interpreter, "waits") as target:
             support.wait_until(lambda: native_truth.all_wait(target.pid), "all threads wait")
-            with_kernel, without = sample(target.pid, "--kernel"), sample(target.pid)
+            with_kernel, without = (
+                sample(target.pid, *args, seconds=test_native.WAITING_S)
+                for args in (["--kernel"], []))
             truth = set(map(tuple, native_truth.in_kernel(target.pid).values()))
         self.assertEqual({self.in_kernel(frames) for frames in stacks_of(with_kernel)}, truth)
         self.assertEqual({self.in_kernel(frames) for frames in stacks_of(without)}, {()})
