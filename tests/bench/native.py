@@ -23,7 +23,7 @@ import call_truth
 import support
 import trampoline_truth
 
-from bench import jit_names, quiet, say
+from bench import jit_names, loss, quiet, say
 
 ROUNDS = 200
 JIT_ROUNDS = 1000
@@ -244,6 +244,13 @@ def measure_cost(tools, interpreter, asked):
     return rows
 
 
+def measure_loss(tools, interpreter, asked):
+    """What the target loses by it."""
+    return [Row("work that a busy thread gets less done by %s at %d Hz" % (one.way, COST_HZ),
+                str(one))
+            for one in loss.measure(tools, interpreter, COST_HZ, PERF_STACK_BYTES, asked)]
+
+
 def measure_list(tools, interpreter, asked):
     """A look at the list for debuggers, of which 3.15 has one."""
     if interpreter.minor != "3.15":
@@ -267,7 +274,7 @@ def measure(tools, interpreter, asked):
     rows = []
     for name, function in (("frames", measure_frames), ("truth", measure_truth),
                            ("whole stacks", measure_whole), ("names", measure_names),
-                           ("cost", measure_cost),
+                           ("cost", measure_cost), ("loss", measure_loss),
                            ("the list for debuggers", measure_list)):
         say("CPython %s, native stacks: %s" % (interpreter, name))
         rows += function(tools, interpreter, asked)
