@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "procmem/machine.h"
 #include "symbols/jit_sources.h"
+#include "symbols/look_pace.h"
 
 /* How to unwind a code, once that was asked for. */
 struct code_table {
@@ -19,8 +21,7 @@ struct jit_frames {
 	struct jit_sources *sources;
 	uint64_t time_ns; /* of what is asked for */
 	uint64_t read_ns; /* of the stack for which the files were read on last */
-	uint64_t look_ns; /* of the last look; 0: there was none */
-	uint64_t wait_ns; /* from there to the next one, if it is needed */
+	struct look_pace pace;
 	struct code_table tables[JIT_FRAMES_MAX_TABLES];
 	uint64_t unwind_bytes; /* of all of them */
 };
@@ -35,7 +36,6 @@ static int create(struct jit_sources *sources, struct jit_frames **ret_frames)
 		return -ENOMEM;
 	}
 	frames->sources = sources;
-	frames->wait_ns = JIT_FRAMES_MIN_WAIT_NS;
 	frames->time_ns = JIT_MAP_NOW_NS;
 	*ret_frames = frames;
 	return 0;
@@ -76,13 +76,6 @@ void jit_frames_set_time(struct jit_frames *frames, uint64_t time_ns)
 	frames->time_ns = time_ns;
 }
 
-/* Stacks are not handed on in the order of their times. */
-static bool is_due(const struct jit_frames *frames, uint64_t wait_ns)
-{
-	return !frames->look_ns ||
-	       (frames->time_ns > frames->look_ns && frames->time_ns - frames->look_ns >= wait_ns);
-}
-
 static void drop_tables_of_ended(struct jit_frames *frames)
 {
 	uint32_t nr_codes;
@@ -94,22 +87,6 @@ static void drop_tables_of_ended(struct jit_frames *frames)
 		if (entry->is_read && codes[entry->code].to_ns <= frames->time_ns)
 			drop_table(frames, entry);
 	}
-}
-
-/* What cannot be read now may be at the next look, or the process has ended. */
-static void look(struct jit_frames *frames)
-{
-	(void)jit_sources_refresh(frames->sources, false);
-	frames->look_ns = frames->time_ns;
-	drop_tables_of_ended(frames);
-}
-
-/* Wait for the next look, after one that told what was asked, or did not. */
-static void set_wait(struct jit_frames *frames, bool has_told)
-{
-	frames->wait_ns = has_told ? JIT_FRAMES_MIN_WAIT_NS : 2 * frames->wait_ns;
-	if (frames->wait_ns > JIT_FRAMES_MAX_WAIT_NS)
-		frames->wait_ns = JIT_FRAMES_MAX_WAIT_NS;
 }
 
 static const struct jit_code *find(const struct jit_frames *frames, remote_addr addr)
@@ -130,18 +107,35 @@ static const struct jit_code *find_in_files(struct jit_frames *frames, remote_ad
 	return find(frames, addr);
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* What cannot be read now may be at the next look, or the process has ended. */
+static const struct jit_code *look(struct jit_frames *frames, remote_addr addr)
+{
+	const uint64_t begin_ns = now_ns();
+	const struct jit_code *code;
+
+	(void)jit_sources_refresh(frames->sources, false);
+	drop_tables_of_ended(frames);
+	code = find(frames, addr);
+	look_pace_looked(&frames->pace, code != NULL, frames->time_ns, now_ns() - begin_ns);
+	return code;
+}
+
 const struct jit_code *jit_frames_find(struct jit_frames *frames, remote_addr addr)
 {
 	const struct jit_code *code = find(frames, addr);
 
 	if (!code)
 		code = find_in_files(frames, addr);
-	if (!is_due(frames, code ? JIT_FRAMES_MAX_WAIT_NS : frames->wait_ns))
-		return code;
-	look(frames);
-	code = find(frames, addr);
-	set_wait(frames, code != NULL);
-	return code;
+	return look_pace_is_due(&frames->pace, code != NULL, frames->time_ns) ? look(frames, addr)
+									      : code;
 }
 
 /* Rules. */

@@ -5,11 +5,10 @@
  *
  * The sources are looked at when something is asked for that none has told of, and not for each:
  * a look reads the process's mappings, lists and files, which takes about as long as a stack of
- * a thousand frames. The first look comes at once. Then one that told what was asked lets the next
- * come JIT_FRAMES_MIN_WAIT_NS later, as new code comes in bursts; each that did not doubles that,
- * up to JIT_FRAMES_MAX_WAIT_NS: no source may ever tell of it. What is new in files that were found
- * is read without waiting, once for each stack, as it takes a few microseconds. So old is what is known at most
- * while frames of such code are asked for: where one has ended there may be another since.
+ * a thousand frames, and of long lists seconds. look_pace.h says when the next one comes: a tenth
+ * of a second to a second after the last, and no sooner than 20 times what that took. What is new in files that were found is read without waiting, once for each stack, as
+ * it takes a few microseconds. So old is what is known at most while frames of such code are asked
+ * for: where one has ended there may be another since.
  */
 #pragma once
 
@@ -21,9 +20,6 @@
 #include "symbols/image_source.h"
 #include "symbols/jit_map.h"
 #include "symbols/unwind_table.h"
-
-#define JIT_FRAMES_MIN_WAIT_NS 100000000u
-#define JIT_FRAMES_MAX_WAIT_NS 1000000000u
 
 /*
  * Of so many codes how to unwind them is kept, each where its index says, and no more bytes of
