@@ -5,6 +5,7 @@
 
 #include "cmd/command.h"
 #include "cmd/jit_dump.h"
+#include "cmd/jit_executors.h"
 #include "cmd/jit_list.h"
 #include "cmd/jit_options.h"
 #include "cmd/jit_target.h"
@@ -57,7 +58,7 @@ static enum exit_status check_sources(const struct jit_target *target, struct me
 	message_set(reterr,
 		    "process %d tells of no code that it has made: it has no jitdump mapped, no "
 		    "perf map and no list for debuggers or libunwind; python3 -X perf_jit writes a "
-		    "jitdump",
+		    "jitdump, with CPython's own JIT switched off",
 		    target->process.pid);
 	return EXIT_NO_SAMPLE;
 }
@@ -74,6 +75,8 @@ static enum exit_status do_task(const struct jit_options *options, struct jit_ta
 		return jit_verify_print(target, options->json, reterr);
 	if (status == EXIT_OK)
 		status = jit_target_add_trampolines(target, reterr);
+	if (status == EXIT_OK)
+		status = jit_executors_add(target, reterr);
 	if (status == EXIT_OK)
 		status = check_sources(target, reterr);
 	if (status != EXIT_OK)

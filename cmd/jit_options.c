@@ -23,6 +23,7 @@ static const char help[] =
 	"  libunwind the list for libunwind in its memory: what calls _U_dyn_register\n"
 	"  perf map  /tmp/perf-PID.map (python3 -X perf, node --perf-basic-prof)\n"
 	"  memory    trampolines of CPython that are in no file yet; not with --watch\n"
+	"  executors what the JIT of CPython 3.14 has made, without names; not with --watch\n"
 	"and those of the processes that it was forked from, up to the fork. FILE is a jitdump\n"
 	"or a perf map; ./1234 if its name is a number.\n"
 	"\n"

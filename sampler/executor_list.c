@@ -224,8 +224,8 @@ static bool find(const struct executor_list *list, remote_addr addr)
 	return low < list->nr_ranges && list->ranges[low].start_addr <= addr;
 }
 
-/* Read it anew. What was known is forgotten: code that has ended may be another's by now. */
-static void read_again(struct executor_list *list, const struct code_cache *codes)
+/* What was known is forgotten: code that has ended may be another's by now. */
+void executor_list_read(struct executor_list *list, const struct code_cache *codes)
 {
 	const struct reading reading = {.list = list, .codes = codes};
 
@@ -242,7 +242,7 @@ bool executor_list_has(struct executor_list *list, const struct code_cache *code
 
 	if (has || (list->read_ns && now_ns - list->read_ns < list->wait_ns))
 		return has;
-	read_again(list, codes);
+	executor_list_read(list, codes);
 	list->read_ns = now_ns;
 	has = find(list, addr);
 	list->wait_ns = has || !list->wait_ns ? EXECUTOR_LIST_MIN_WAIT_NS : 2 * list->wait_ns;

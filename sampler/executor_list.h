@@ -40,9 +40,14 @@ struct executor_list {
 void executor_list_done(struct executor_list *list);
 
 /*
- * Whether an address is in the code of an executor, as far as the code objects of codes lead to it,
- * which are those of a build whose traits say has_unnamed_executors. now_ns: CLOCK_MONOTONIC. What
- * cannot be read, or held, is not known.
+ * Read it anew, as far as the code objects of codes lead to it, which are those of a build whose
+ * traits say has_unnamed_executors. What cannot be read, or held, is not known.
+ */
+void executor_list_read(struct executor_list *list, const struct code_cache *codes);
+
+/*
+ * Whether an address is in the code of an executor that is known, of the same code objects; read
+ * anew as said above. now_ns: CLOCK_MONOTONIC.
  */
 bool executor_list_has(struct executor_list *list, const struct code_cache *codes, remote_addr addr,
 		       uint64_t now_ns);

@@ -51,6 +51,7 @@ enum sampler_end {
 	END_REPLACED, /* its interpreter is gone: exec, also of the same program, or Py_Finalize */
 };
 
+struct code_cache;
 struct sampler;
 
 /*
@@ -102,6 +103,9 @@ int sampler_dump(struct sampler *sampler, struct sample_sink *sink);
  */
 const struct function *sampler_function(struct sampler *sampler, enum function_kind kind,
 					const char *qualname, const char *path);
+
+/* The code objects that were met in stacks; borrowed, and valid until the next one is asked for. */
+const struct code_cache *sampler_codes(const struct sampler *sampler);
 
 /* Why the last dump with looks.still may lack threads: an error of their lists; 0: it has all. */
 int sampler_list_error(const struct sampler *sampler);

@@ -321,6 +321,11 @@ const struct function *sampler_function(struct sampler *sampler, enum function_k
 	return function_table_get(&sampler->codes.functions, kind, qualname, path, 0);
 }
 
+const struct code_cache *sampler_codes(const struct sampler *sampler)
+{
+	return &sampler->codes;
+}
+
 int sampler_list_error(const struct sampler *sampler)
 {
 	return sampler->snapshot.list_err;

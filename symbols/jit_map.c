@@ -224,7 +224,7 @@ const char *jit_source_text(enum jit_source source)
 	static const char *const texts[NR_JIT_SOURCES] = {
 		[JIT_SOURCE_JITDUMP] = "jitdump",     [JIT_SOURCE_GDB] = "gdb",
 		[JIT_SOURCE_LIBUNWIND] = "libunwind", [JIT_SOURCE_PERF_MAP] = "perf map",
-		[JIT_SOURCE_TRAMPOLINE] = "memory",
+		[JIT_SOURCE_TRAMPOLINE] = "memory",   [JIT_SOURCE_EXECUTORS] = "executors",
 	};
 
 	return texts[source];

@@ -2,7 +2,7 @@
 /*
  * The one map of code that a program made while it ran: which code was at an address at a
  * time. All sources feed it: jitdump files, perf maps, the lists for debuggers and for libunwind,
- * and trampolines that are in none of these.
+ * and what is in none of these: trampolines and executors.
  *
  * Of one source no two codes are at an address at a time: one that comes later ends, at its own
  * time, what it overlaps, wholly, since what is left of a function is none. Times are those of
@@ -35,6 +35,7 @@ enum jit_source {
 	JIT_SOURCE_LIBUNWIND,
 	JIT_SOURCE_PERF_MAP,
 	JIT_SOURCE_TRAMPOLINE, /* CPython's, of which no other source tells */
+	JIT_SOURCE_EXECUTORS,  /* likewise: what an interpreter has on its list of them */
 	NR_JIT_SOURCES,
 };
 
@@ -94,6 +95,8 @@ const struct jit_code *jit_map_codes(const struct jit_map *map, uint32_t *ret_nr
  */
 int jit_map_sort(const struct jit_map *map, uint32_t **ret_indexes, uint32_t *ret_nr_indexes);
 
-/* What a source is called in texts: "jitdump", "gdb", "libunwind", "perf map",
- * "memory". */
+/*
+ * What a source is called in texts: "jitdump", "gdb", "libunwind", "perf map", "memory",
+ * "executors".
+ */
 const char *jit_source_text(enum jit_source source);

@@ -512,6 +512,24 @@ int jit_sources_add_trampolines(struct jit_sources *sources)
 	return err;
 }
 
+int jit_sources_add_code(struct jit_sources *sources, enum jit_source source,
+			 remote_addr start_addr, uint64_t nr_bytes, const char *name)
+{
+	const struct jit_code code = {
+		.start_addr = start_addr,
+		.nr_bytes = nr_bytes,
+		.from_ns = start_ns(process_age_ns(sources->process), CLOCK_MONOTONIC),
+		.to_ns = JIT_MAP_OPEN_NS,
+		.name = name,
+		.source = source,
+	};
+	int err = jit_map_find(sources->map, start_addr, JIT_MAP_NOW_NS)
+			  ? 0
+			  : jit_map_add(sources->map, &code, strlen(name), NULL);
+
+	return err == -ENOMEM ? err : 0;
+}
+
 /* What is told beside the name. */
 
 /* Have the instructions be those in the memory, if the code is there. */

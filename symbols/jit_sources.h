@@ -91,6 +91,14 @@ int jit_sources_read_on(struct jit_sources *sources);
  */
 int jit_sources_add_trampolines(struct jit_sources *sources);
 
+/*
+ * Add code of the process that the caller knows of by source, as of the beginning of the process,
+ * unless something is known to be at its start; to be called after a refresh. What the map does not
+ * take is left out. 0 or -ENOMEM.
+ */
+int jit_sources_add_code(struct jit_sources *sources, enum jit_source source,
+			 remote_addr start_addr, uint64_t nr_bytes, const char *name);
+
 /* What they told, and the files. Borrowed until the next refresh. */
 const struct jit_map *jit_sources_map(const struct jit_sources *sources);
 const struct jit_file *jit_sources_files(const struct jit_sources *sources, uint32_t *ret_nr_files);

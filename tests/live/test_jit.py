@@ -6,6 +6,7 @@ and gdb; what perf makes of the same jitdump is compared.
 """
 import contextlib
 import glob
+import hashlib
 import json
 import os
 import re
@@ -430,6 +431,48 @@ class Executors(JitTestCase):
         self.assertRegex(rows, r"pc=%016x\.\." % int(code["address"], 16))
         self.assertRegex(rows, r"rbp\+16 +c-16 +c-8")
         self.assertIn("py::jit:executor in section .text", text)
+
+
+class UnnamedExecutors(JitTestCase):
+    """CPython 3.14 tells nobody of the code that its JIT makes."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.interpreter = next((found for found in support.tested_interpreters()
+                                if found.origin == "testbed" and found.minor == "3.14"), None)
+        if not cls.interpreter:
+            raise unittest.SkipTest("needs CPython 3.14 with a JIT, of the testbed")
+
+    @staticmethod
+    def sums(pid, codes):
+        """SHA-256 of the bytes where each code is said to be."""
+        sums = set()
+        with open("/proc/%d/mem" % pid, "rb") as memory:
+            for code in codes:
+                memory.seek(int(code["address"], 16))
+                sums.add(hashlib.sha256(memory.read(code["size"])).hexdigest())
+        return sums
+
+    def test_are_listed(self):
+        with support.python_target(self.interpreter, "jitted", "executors",
+                                   environment={"PYTHON_JIT": "1"}) as target:
+            codes = listed(target.pid)["codes"]
+            found = self.sums(target.pid, codes)
+            text = pysample("jit", target.pid).stdout
+        self.assertEqual({(code["source"], code["name"]) for code in codes},
+                         {("executors", "[jit]")})
+        self.assertTrue(target.report["executors"])
+        self.assertEqual(set(target.report["executors"]) - found, set())
+        self.assertRegex(text, r"(?m) executors \[jit\]$")
+
+    def test_without_any(self):
+        """What would tell of code is told, and what that switches off."""
+        with support.python_target(self.interpreter, "jitted", "loop",
+                                   environment={"PYTHON_JIT": "0"}) as target:
+            result = pysample("jit", target.pid)
+        self.assertEqual((result.status, result.stdout), (5, ""), result)
+        self.assertIn("-X perf_jit writes a jitdump, with CPython's own JIT switched off",
+                      result.stderr)
 
 
 class Llvm(JitTestCase):

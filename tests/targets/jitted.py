@@ -4,6 +4,7 @@
     jitted.py             then waits, until SIGTERM ends it in the ordinary way
     jitted.py fork        forks in between: the child reports, too, and both wait
     jitted.py loop        then runs a loop that a JIT compiles
+    jitted.py executors   likewise, and reports what CPython's JIT has made of it
 """
 import json
 import os
@@ -30,11 +31,27 @@ def report(**what):
     os.write(1, (json.dumps(what) + "\n").encode())
 
 
-def loop():
+def loop(rounds=-1):
+    """So many rounds; less than none: without an end."""
     total = 0
-    while True:
+    while rounds:
         for i in range(10000):
             total = (total + i * i) % 1000003
+        rounds -= 1
+
+
+def executors():
+    """SHA-256 of the machine code of each executor of the loop."""
+    import _opcode  # has get_executor() since 3.13
+    import hashlib
+    sums = []
+    for offset in range(0, len(loop.__code__.co_code), 2):
+        try:
+            code = _opcode.get_executor(loop.__code__, offset).get_jit_code()
+        except ValueError:
+            continue
+        sums.append(hashlib.sha256(code).hexdigest())
+    return sums
 
 
 def wait(parent=None):
@@ -65,6 +82,10 @@ def main():
         finally:
             os.kill(child, signal.SIGTERM)
             os.waitpid(child, 0)
+    if how == "executors":
+        loop(100)
+        report(pid=os.getpid(), executors=executors())
+        loop()
     report(pid=os.getpid(), before=before)
     if how == "loop":
         loop()
