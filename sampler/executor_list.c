@@ -8,6 +8,7 @@
 #include "procmem/array.h"
 #include "procmem/cleanup.h"
 #include "sampler/python/executor_offsets.h"
+#include "sampler/ticker.h"
 
 /* Code objects that are asked for their executors in one call. */
 enum { CODES_AT_ONCE = 256 };
@@ -239,14 +240,13 @@ bool executor_list_has(struct executor_list *list, const struct code_cache *code
 		       uint64_t now_ns)
 {
 	bool has = find(list, addr);
+	uint64_t begin_ns;
 
-	if (has || (list->read_ns && now_ns - list->read_ns < list->wait_ns))
+	if (has || !look_pace_is_due(&list->pace, false, now_ns))
 		return has;
+	begin_ns = clock_now_ns();
 	executor_list_read(list, codes);
-	list->read_ns = now_ns;
 	has = find(list, addr);
-	list->wait_ns = has || !list->wait_ns ? EXECUTOR_LIST_MIN_WAIT_NS : 2 * list->wait_ns;
-	if (list->wait_ns > EXECUTOR_LIST_MAX_WAIT_NS)
-		list->wait_ns = EXECUTOR_LIST_MAX_WAIT_NS;
+	look_pace_looked(&list->pace, has, now_ns, clock_now_ns() - begin_ns);
 	return has;
 }

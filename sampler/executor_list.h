@@ -4,10 +4,9 @@
  * all executors of an interpreter are on one list, and each names its code. Any code object that
  * one was made for leads to the list.
  *
- * It is read when an address is asked for that is in none, and not each time: first at once, then
- * EXECUTOR_LIST_MIN_WAIT_NS after a reading that told, twice as long after each that did not, up to
- * EXECUTOR_LIST_MAX_WAIT_NS. The target goes on meanwhile: an executor whose neighbour does not
- * point back to it is the end of what is known.
+ * It is read when an address is asked for that is in none, and not each time, but as look_pace.h
+ * says. The target goes on meanwhile: an executor whose neighbour does not point back to it is the
+ * end of what is known.
  */
 #pragma once
 
@@ -15,9 +14,7 @@
 #include <stdint.h>
 
 #include "sampler/python/code.h"
-
-#define EXECUTOR_LIST_MIN_WAIT_NS 100000000u
-#define EXECUTOR_LIST_MAX_WAIT_NS 1000000000u
+#include "symbols/look_pace.h"
 
 /* Seen: 420 where functions were made all the time. Those beyond are not known. */
 #define EXECUTOR_LIST_MAX 8192
@@ -32,8 +29,7 @@ struct executor_list {
 	struct executor_range *ranges; /* by rising address; owned */
 	uint32_t nr_ranges, max_ranges;
 	remote_addr type_addr; /* of executors; 0: not known */
-	uint64_t read_ns;      /* when it was read last; 0: never */
-	uint64_t wait_ns;      /* from then to the next time */
+	struct look_pace pace; /* of readings */
 };
 
 /* Frees the list, which is empty then. */

@@ -251,7 +251,7 @@ static void init_executors(struct executor_list *executors)
 	require(range);
 	*range = (struct executor_range){BARE_ADDR, BARE_ADDR + BARE_BYTES / 2};
 	*executors = (struct executor_list){
-		.ranges = range, .max_ranges = 1, .read_ns = 1, .wait_ns = UINT64_MAX};
+		.ranges = range, .max_ranges = 1, .pace = {.look_ns = UINT64_MAX}};
 }
 
 static void init_natives(struct world *world)

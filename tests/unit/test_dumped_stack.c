@@ -474,7 +474,7 @@ static void put_executor(struct dumped *dumped, unsigned int loop)
 	static struct executor_range range = {0x60000, 0x61000};
 
 	dumped->natives.executors = (struct executor_list){
-		.ranges = &range, .nr_ranges = 1, .read_ns = 1, .wait_ns = UINT64_MAX};
+		.ranges = &range, .nr_ranges = 1, .pace = {.look_ns = UINT64_MAX}};
 	dumped->py.build.traits.has_unnamed_executors = true;
 	if (!dumped->natives.map.nr_ranges)
 		cr_assert(zero(int, module_map_init(&dumped->natives.map, &maps)));
