@@ -166,12 +166,63 @@ static int append_callers(struct activation *activation, const struct walked_fra
 	return err;
 }
 
-/* A hole in the place of the loop's frames that lead to the leaf. */
+/* Whether the frame that a loop runs is not on the data stack: then it is a generator's. */
+static bool is_elsewhere(const struct activation *activation)
+{
+	const remote_addr addr = activation->leaf_addr;
+
+	return addr && activation->top_addr &&
+	       addr - (activation->top_addr - NEAR_BYTES) >= 2ull * NEAR_BYTES &&
+	       addr % PAGE_BYTES != CHUNK_HEAD_BYTES;
+}
+
+/* Whether a frame, told already, is one of the later look that is steady. */
+static bool is_steady(const struct dumped_stack *stack, const struct walked_frame *frame)
+{
+	const struct walked_frame *late = find_late(stack, frame->addr);
+
+	return late && late->executable == frame->executable &&
+	       steady_frames_has(stack->steady, (uint32_t)(late - stack->late->frames));
+}
+
+/*
+ * Append the frames of the loop that are steady: what is steady was there at the instant, and what
+ * a loop runs in the end has been called by all that it runs. *ret_previous is the last one, or
+ * the caller of the first. 0, -ENOMEM, …
+ */
+static int append_steady(struct activation *activation, remote_addr *ret_previous)
+{
+	const struct dumped_stack *stack = activation->stack;
+	const remote_addr leaf_addr = activation->leaf_addr;
+	const bool is_near = leaf_addr && !is_elsewhere(activation);
+	int err = 0;
+
+	*ret_previous = activation->caller_addr;
+	for (uint32_t i = 0;
+	     !err && i < stack->late->nr_frames && steady_frames_has(stack->steady, i); i++) {
+		const struct walked_frame *frame = &stack->late->frames[i];
+
+		if (!is_called_by(activation, frame, *ret_previous))
+			continue;
+		if (frame->addr == leaf_addr || (is_near && frame->addr > leaf_addr))
+			break;
+		err = append_late(activation, frame, *ret_previous);
+		if (!err)
+			*ret_previous = frame->addr;
+	}
+	return err == -ENOENT ? 0 : err;
+}
+
+/* A hole in the place of the loop's frames that lead to the leaf, behind those that are steady. */
 static int append_hole(struct activation *activation, remote_addr *ret_previous)
 {
-	const struct frame_words words = {.previous = activation->entry_addr,
-					  .owner = OWNED_BY_GENERATOR};
+	struct frame_words words = {.owner = OWNED_BY_GENERATOR};
+	remote_addr previous;
+	int err = append_steady(activation, &previous);
 
+	if (err)
+		return err;
+	words.previous = previous == activation->caller_addr ? activation->entry_addr : previous;
 	*ret_previous = activation->caller_addr;
 	return walk_append(&activation->walk, activation->entry_addr, &words,
 			   activation->stack->hole);
@@ -193,27 +244,31 @@ static bool is_anothers_place(const struct activation *activation)
 /* Whether what is between may be told by where frames begin and end. */
 static bool may_be_tiled(const struct activation *activation)
 {
-	return activation->leaf_addr && !activation->is_generator && !is_anothers_place(activation);
+	return activation->leaf_addr && !activation->is_generator;
 }
 
 /*
- * Whether the frame that was appended last may have called the leaf: it does if its code names it.
- * 0; -ENOENT: it may not.
+ * Whether the frame of the later look that was appended last may have called the leaf: its code has
+ * to name it, and another function may not have been there, unless the frame is steady. 0; -ENOENT:
+ * it may not.
  */
 static int check_call(const struct activation *activation)
 {
 	const struct dumped_stack *stack = activation->stack;
 	const struct frame_list *list = activation->walk.list;
-	const struct code *caller = list->nr_frames ? list->frames[list->nr_frames - 1].code : NULL;
+	const struct walked_frame *caller =
+		list->nr_frames ? &list->frames[list->nr_frames - 1] : NULL;
 	bool has;
 	int err;
 
+	if (is_anothers_place(activation) && !(caller && is_steady(stack, caller)))
+		return -ENOENT;
 	/* The outermost function has no caller. */
 	if (!caller)
 		return 0;
-	if (caller->foreign)
+	if (caller->code->foreign)
 		return -ENOENT;
-	err = call_names_has(stack->names, stack->codes, caller, activation->leaf_code, &has);
+	err = call_names_has(stack->names, stack->codes, caller->code, activation->leaf_code, &has);
 	return err || has ? err : -ENOENT;
 }
 
@@ -270,6 +325,44 @@ static int append_by_late(struct activation *activation, uint32_t *ret_nr_holes)
 	return append_hole(activation, &previous);
 }
 
+/* Append the leaf, a frame that nothing tells the address of: it gets one that is no frame's. */
+static int append_nowhere(struct activation *activation, remote_addr previous,
+			  const struct frame_words *leaf)
+{
+	return append(activation, activation->entry_addr + 1, previous, leaf);
+}
+
+/*
+ * Append the frames of a loop whose leaf's address and instruction are two frames': a steady one,
+ * and what it is about to call, or has called, if it names that; else there is a hole between.
+ * Of a loop that has called another one the address is exact, and nothing runs above.
+ */
+static int append_around(struct activation *activation, const struct walked_frame *steady,
+			 const struct frame_words *leaf, uint32_t *ret_nr_holes)
+{
+	const struct dumped_stack *stack = activation->stack;
+	const bool has_called_loop = activation->is_late_enough;
+	remote_addr previous;
+	bool has = false;
+	int err = has_called_loop || steady->code->foreign
+			  ? 0
+			  : call_names_has(stack->names, stack->codes, steady->code,
+					   activation->leaf_code, &has);
+
+	if (err)
+		return err;
+	if (!has && !has_called_loop) {
+		activation->leaf_addr = 0;
+		++*ret_nr_holes;
+		err = append_hole(activation, &previous);
+		return err ? err : append_nowhere(activation, previous, leaf);
+	}
+	err = append_callers(activation, steady, &previous);
+	if (!err)
+		err = append_late(activation, steady, previous);
+	return err || has_called_loop ? err : append_nowhere(activation, steady->addr, leaf);
+}
+
 /* Append the frames of one loop. Errors of dumped_stack_frames(). */
 static int append_activation(struct activation *activation, uint32_t *ret_nr_holes)
 {
@@ -281,15 +374,16 @@ static int append_activation(struct activation *activation, uint32_t *ret_nr_hol
 
 	if (!activation->next_instr_addr)
 		return append_by_late(activation, ret_nr_holes);
-	if (there && there->executable != leaf.executable)
+	if (there && there->executable != leaf.executable) {
+		if (!activation->is_lone && is_steady(stack, there))
+			return append_around(activation, there, &leaf, ret_nr_holes);
 		there = NULL;
+	}
 	err = append_between(activation, there, &previous, ret_nr_holes);
 	if (err)
 		return err;
-	/* Where it is not known it gets an address that is no frame's. */
-	return append(activation,
-		      activation->leaf_addr ? activation->leaf_addr : activation->entry_addr + 1,
-		      previous, &leaf);
+	return activation->leaf_addr ? append(activation, activation->leaf_addr, previous, &leaf)
+				     : append_nowhere(activation, previous, &leaf);
 }
 
 /* Choosing between places. */
@@ -389,16 +483,6 @@ static remote_addr find_start(const struct dumped_stack *stack, const struct dum
 		if (late->frames[i].previous == outermost->entry.caller_addr)
 			return late->frames[i].addr;
 	return 0;
-}
-
-/* Whether the frame that a loop runs is not on the data stack: then it is a generator's. */
-static bool is_elsewhere(const struct activation *activation)
-{
-	const remote_addr addr = activation->leaf_addr;
-
-	return addr && activation->top_addr &&
-	       addr - (activation->top_addr - NEAR_BYTES) >= 2ull * NEAR_BYTES &&
-	       addr % PAGE_BYTES != CHUNK_HEAD_BYTES;
 }
 
 /*

@@ -13,7 +13,8 @@
  * its callers of then. Else they are those of the later look only if they fill the room to the
  * byte, if each names the one before as its caller, and if the last one's code names the leaf's
  * (call_names.h); and never of loops that were called for a generator, whose frame lies elsewhere
- * (generator_calls.h). Where nothing tells there is a hole, and what is known stands around it.
+ * (generator_calls.h). Where nothing tells there is a hole behind the frames that are steady
+ * (steady_frames.h).
  */
 #pragma once
 
@@ -22,6 +23,7 @@
 #include "sampler/loop_places.h"
 #include "sampler/native_stacks.h"
 #include "sampler/python/frame_list.h"
+#include "sampler/steady_frames.h"
 
 /* Loops in one stack; those outside of them are left out. A dump of 64 KiB has room for 300. */
 #define DUMPED_STACK_MAX_LOOPS 512
@@ -38,7 +40,8 @@ struct dumped_stack {
 	remote_addr thread_addr;	/* the thread state */
 	const struct code_clock *clock; /* copied behind the copy */
 	const struct frame_list *late;	/* the thread's stack of a moment later; empty: not known */
-	struct code *hole;		/* foreign: stands where frames may be missing */
+	const struct steady_frames *steady; /* of that, unless it is empty */
+	struct code *hole;		    /* foreign: stands where frames may be missing */
 };
 
 /*

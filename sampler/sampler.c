@@ -66,6 +66,7 @@ void sampler_destroy(struct sampler *sampler)
 	code_cache_done(&sampler->codes);
 	for (uint32_t i = 0; i < sampler->nr_threads; i++) {
 		frame_list_done(&sampler->threads[i].list);
+		steady_frames_done(&sampler->threads[i].steady);
 		free(sampler->threads[i].frames);
 		free(sampler->threads[i].info);
 		cpu_clock_close(&sampler->threads[i].cpu.clock);

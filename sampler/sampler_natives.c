@@ -6,22 +6,16 @@
 #include <string.h>
 
 #include "procmem/cleanup.h"
-#include "procmem/maps.h"
 #include "procmem/task.h"
 #include "sampler/dumped_entry.h"
 #include "sampler/dumped_loops.h"
 #include "sampler/dumped_stack.h"
 #include "sampler/kernel_frames.h"
 #include "sampler/python/loop_entries.h"
+#include "sampler/recent_maps.h"
 #include "sampler/sampler_state.h"
 #include "sampler/stack_bridge.h"
 #include "sampler/waiting_stack.h"
-
-/* Stacks that end where nothing was mapped: what is mapped is read anew, so often at most. */
-#define MAPS_EVERY_NS 1000000000u
-
-/* And where the kernel has told that a file was mapped, as by an import. */
-#define MAPS_AFTER_MAPPED_NS 10000000u
 
 /* A thread of which no dump came for so many periods has not run all the time: it may wait. */
 enum { PERIODS_WITHOUT_DUMP = 2 };
@@ -48,7 +42,7 @@ struct sampler_natives {
 	struct sampler_natives_options options;
 	struct perf_events events;
 	bool has_events; /* else the stacks of threads that run are not told */
-	struct maps maps;
+	struct recent_maps maps;
 	struct native_stacks stacks;
 	struct jit_frames *jit;
 	struct kernel_frames kernel; /* of nothing, unless they are asked for */
@@ -58,9 +52,6 @@ struct sampler_natives {
 	struct frame_list list;
 	struct waiting_stacks waiting;
 	struct code hole;
-	bool maps_are_old;  /* a stack led to where nothing is mapped by them */
-	uint64_t maps_ns;   /* when they were read */
-	uint64_t nr_mapped; /* of the events by then */
 	struct sampler_natives_stats stats;
 };
 
@@ -68,18 +59,15 @@ struct sampler_natives {
 
 static int read_modules(struct sampler_natives *natives, uint64_t now_ns)
 {
-	struct maps maps;
-	int err = maps_read(natives->options.process, &maps);
+	struct maps before;
+	int err = recent_maps_read(&natives->maps, natives->options.process, now_ns,
+				   natives->events.stats.nr_mapped, &before);
 
 	if (err)
 		return err;
 	waiting_stacks_done(&natives->waiting);
-	err = native_stacks_set_maps(&natives->stacks, &maps);
-	maps_done(&natives->maps);
-	natives->maps = maps;
-	natives->maps_ns = now_ns;
-	natives->nr_mapped = natives->events.stats.nr_mapped;
-	natives->maps_are_old = false;
+	err = native_stacks_set_maps(&natives->stacks, &natives->maps.maps);
+	maps_done(&before);
 	return err ? err
 		   : waiting_stacks_init(&natives->waiting, natives->options.memory,
 					 &natives->stacks);
@@ -92,7 +80,7 @@ static void judge_maps(struct sampler_natives *natives)
 	const remote_addr last_addr = stacks->frames[stacks->nr_frames - 1].lookup_addr;
 
 	if (!stacks->is_whole && !unwind_modules_has(stacks->modules, last_addr))
-		natives->maps_are_old = true;
+		natives->maps.are_old = true;
 }
 
 /* Samples of ticks. */
@@ -231,6 +219,7 @@ static struct dumped_stack dumped_stack_of(struct sampler_natives *natives,
 		.thread_addr = thread->ref.addr,
 		.clock = &thread->clock,
 		.late = late,
+		.steady = &natives->options.sampler->threads[thread->slot].steady,
 		.hole = &natives->hole,
 	};
 }
@@ -282,9 +271,11 @@ static int take_dump(struct sampler_natives *natives, const struct perf_dump *du
 		return 0;
 	}
 	err = look_at(sampler, thread);
-	if (!err)
+	if (!err) {
 		late = &sampler->threads[thread->slot].list;
-	else if (err != -EBADMSG)
+		err = steady_frames_look(&sampler->threads[thread->slot].steady, dump->tid, late);
+	}
+	if (err && err != -EBADMSG)
 		return err;
 	jit_frames_set_time(natives->jit, dump->time_ns);
 	native_stacks_unwind(&natives->stacks, &registers, &window, SAMPLER_NATIVES_MAX_FRAMES);
@@ -299,22 +290,13 @@ static int take_dump(struct sampler_natives *natives, const struct perf_dump *du
 	return take_stack(natives, thread, &stack, now_ns);
 }
 
-static bool maps_are_due(const struct sampler_natives *natives, uint64_t now_ns)
-{
-	const bool has_mapped = natives->nr_mapped != natives->events.stats.nr_mapped;
-	const uint64_t age_ns = now_ns - natives->maps_ns;
-
-	return (has_mapped && age_ns >= MAPS_AFTER_MAPPED_NS) ||
-	       (natives->maps_are_old && age_ns >= MAPS_EVERY_NS);
-}
-
 int sampler_natives_take(struct sampler_natives *natives, uint64_t now_ns)
 {
 	struct perf_dump dump;
 	int err = 0;
 
 	while (!err && !perf_events_next(&natives->events, &dump)) {
-		if (maps_are_due(natives, now_ns))
+		if (recent_maps_are_due(&natives->maps, now_ns, natives->events.stats.nr_mapped))
 			err = read_modules(natives, now_ns);
 		if (!err)
 			err = take_dump(natives, &dump, now_ns);
@@ -489,7 +471,7 @@ static int init_stacks(struct sampler_natives *natives)
 	return native_stacks_init(&natives->stacks,
 				  &(struct native_stacks_options){
 					  .memory = options->memory,
-					  .maps = &natives->maps,
+					  .maps = &natives->maps.maps,
 					  .images = options->images,
 					  .sampler = options->sampler,
 					  .jit = natives->jit,
@@ -594,7 +576,7 @@ void sampler_natives_destroy(struct sampler_natives *natives)
 	native_stacks_done(&natives->stacks);
 	jit_frames_destroy(natives->jit);
 	kernel_frames_close(&natives->kernel);
-	maps_done(&natives->maps);
+	maps_done(&natives->maps.maps);
 	code_index_done(&natives->index);
 	frame_list_done(&natives->list);
 	free(natives);

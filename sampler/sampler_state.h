@@ -19,6 +19,7 @@
 #include "sampler/python/thread_names.h"
 #include "sampler/sampler.h"
 #include "sampler/snapshot.h"
+#include "sampler/steady_frames.h"
 #include "sampler/thread_state.h"
 #include "sampler/ticker.h"
 #include "sampler/variable_reader.h"
@@ -44,6 +45,7 @@ struct sampled_thread {
 	bool shown_dying;	    /* some of those were left out as dying */
 	struct cpu_account cpu;
 	struct frame_list list;
+	struct steady_frames steady; /* of a run with C frames */
 	uint32_t max_frames;
 	uint32_t most_frames; /* list's greatest length since ROOM_TICKS began */
 	uint32_t nr_walks;    /* since then */

@@ -55,6 +55,8 @@ struct world {
 	struct registers registers;
 	struct loop_places places;
 	struct frame_list late, list;
+	struct steady_frames steady;
+	bool is_steady; /* all that the later look has was there before */
 	struct code hole;
 	struct dumped_stack dumped;
 };
@@ -312,6 +314,7 @@ static void world_init(struct world *world, uint32_t minor)
 					      .thread_addr = fake_python_thread(&world->py, 1),
 					      .clock = &world->clock,
 					      .late = &world->late,
+					      .steady = &world->steady,
 					      .hole = &world->hole};
 	put_stack(world);
 }
@@ -323,6 +326,7 @@ static void world_done(struct world *world)
 	free(world->stack_now);
 	code_index_done(&world->index);
 	frame_list_done(&world->late);
+	steady_frames_done(&world->steady);
 	frame_list_done(&world->list);
 	code_cache_done(&world->cache);
 	fake_python_done(&world->py);
@@ -485,6 +489,8 @@ static void look(struct world *world)
 	merge(&world->natives, &world->late);
 	use_loops(world);
 	dumped_loops_learn(&world->dumped);
+	for (int i = 0; i < STEADY_FRAMES_LOOKS && world->is_steady; i++)
+		require(!steady_frames_look(&world->steady, 1, &world->late));
 	err = dumped_stack_frames(&world->dumped, &world->list, &nr_holes);
 	require(err == (world->places.entry_distance_bytes ? 0 : -EAGAIN));
 	if (err)
@@ -509,6 +515,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	world_init(world, minors[data[0] % 5]);
 	know(world, data[1]);
+	world->is_steady = data[0] & 0x80;
 	look(world);
 	for (size_t i = 0; i < (size - 2) / CHANGE_BYTES; i++) {
 		change(world, data + 2 + i * CHANGE_BYTES);

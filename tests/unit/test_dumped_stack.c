@@ -35,6 +35,7 @@ struct dumped {
 	struct code_index index;
 	struct call_names names;
 	struct frame_list late, list;
+	struct steady_frames steady;
 	struct code hole;
 	struct dumped_stack stack;
 	uint32_t nr_holes;
@@ -185,6 +186,7 @@ static void dumped_init_minor(struct dumped *dumped, uint32_t minor)
 		.thread_addr = fake_python_thread(&dumped->py, 1),
 		.clock = &dumped->clock,
 		.late = &dumped->late,
+		.steady = &dumped->steady,
 		.hole = &dumped->hole,
 	};
 }
@@ -201,6 +203,7 @@ static void dumped_done(struct dumped *dumped)
 	module_map_done(&dumped->map);
 	code_index_done(&dumped->index);
 	frame_list_done(&dumped->late);
+	steady_frames_done(&dumped->steady);
 	frame_list_done(&dumped->list);
 	code_cache_done(&dumped->codes);
 	fake_python_done(&dumped->py);
@@ -308,6 +311,68 @@ Test(dumped_stack, what_is_not_proven_is_a_hole)
 	put_calls(&dumped, true);
 	registers_set(&dumped.registers[INNER_LOOP], REGISTER_R12, 0x1234);
 	cr_expect(eq(str, shown(&dumped), (char *)"|f g |[unknown] "));
+	dumped_done(&dumped);
+}
+
+static void make_steady(struct dumped *dumped)
+{
+	for (int i = 0; i < STEADY_FRAMES_LOOKS; i++)
+		cr_assert(zero(int, steady_frames_look(&dumped->steady, 1, &dumped->late)));
+}
+
+/* What all of the last looks have found was there at the instant, too. */
+Test(dumped_stack, steady_frames)
+{
+	struct dumped dumped;
+	remote_addr g_addr, h_addr;
+
+	/* f does not name g: where g is may be what an older call has left. */
+	dumped_init(&dumped);
+	put_calls(&dumped, false);
+	fake_python_code_names(&dumped.py, dumped.f->addr, dumped.h->addr);
+	make_steady(&dumped);
+	cr_expect(eq(str, shown(&dumped), (char *)"|f [unknown] g |h "));
+	cr_expect(eq(u32, dumped.nr_holes, 1));
+	dumped_done(&dumped);
+
+	/* f names g, whose place another function has by now that has called others. */
+	dumped_init(&dumped);
+	put_calls(&dumped, false);
+	make_steady(&dumped);
+	put_late(&dumped, end_of(DATA_ADDR, dumped.f), DATA_ADDR, dumped.h);
+	put_late(&dumped, DATA_ADDR + 0x1000, end_of(DATA_ADDR, dumped.f), dumped.h);
+	cr_expect(eq(str, shown(&dumped), (char *)"|f g |h "));
+	cr_expect(zero(u32, dumped.nr_holes));
+	dumped_done(&dumped);
+
+	/* There is room for another frame behind f. */
+	dumped_init(&dumped);
+	put_calls(&dumped, false);
+	put(&dumped, entry_addr(INNER_LOOP) + dumped.py.build.offsets.frame.previous,
+	    end_of(DATA_ADDR, dumped.f) + 8);
+	make_steady(&dumped);
+	cr_expect(eq(str, shown(&dumped), (char *)"|f [unknown] g |[unknown] h "));
+	cr_expect(eq(u32, dumped.nr_holes, 2));
+	dumped_done(&dumped);
+
+	/* The inner loop has the frame of f, which is steady, and an instruction of h. */
+	dumped_init(&dumped);
+	put_calls(&dumped, true);
+	g_addr = end_of(DATA_ADDR, dumped.f);
+	h_addr = end_of(g_addr, dumped.g);
+	put_late_entry(&dumped, h_addr, INNER_LOOP, g_addr, dumped.f);
+	make_steady(&dumped);
+	cr_expect(eq(str, shown(&dumped), (char *)"|f g |f [unknown] h "));
+	cr_expect(eq(u32, dumped.nr_holes, 1));
+	fake_python_code_names(&dumped.py, dumped.f->addr, dumped.h->addr);
+	dumped.names = (struct call_names){0};
+	cr_expect(eq(str, shown(&dumped), (char *)"|f g |f h "));
+	cr_expect(zero(u32, dumped.nr_holes));
+	/* The outer one has called: where its frame is was told exactly. */
+	put_loop(&dumped, INNER_LOOP, g_addr, h_addr, dumped.f);
+	put_loop(&dumped, OUTER_LOOP, 0, g_addr, dumped.h);
+	cr_expect(eq(str, shown(&dumped), (char *)"|f g |f "));
+	cr_expect(zero(u32, dumped.nr_holes));
 	dumped_done(&dumped);
 }
 

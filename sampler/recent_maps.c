@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/recent_maps.h"
+
+int recent_maps_read(struct recent_maps *recent, const struct process *process, uint64_t now_ns,
+		     uint64_t nr_mapped, struct maps *ret_before)
+{
+	struct maps maps;
+	int err = maps_read(process, &maps);
+
+	if (err)
+		return err;
+	*ret_before = recent->maps;
+	*recent = (struct recent_maps){.maps = maps, .read_ns = now_ns, .nr_mapped = nr_mapped};
+	return 0;
+}
+
+bool recent_maps_are_due(const struct recent_maps *recent, uint64_t now_ns, uint64_t nr_mapped)
+{
+	const uint64_t age_ns = now_ns - recent->read_ns;
+
+	return (nr_mapped != recent->nr_mapped && age_ns >= RECENT_MAPS_AFTER_MAPPED_NS) ||
+	       (recent->are_old && age_ns >= RECENT_MAPS_EVERY_NS);
+}
