@@ -697,8 +697,9 @@ class Ending(AttachTestCase):
         path = os.path.join(self.folder, "profile")
         with support.python_target(support.newest_interpreter(), "callheavy", 200) as target:
             for _ in range(50):
-                process = support.start_pysample("attach", target.pid, "-q", "-d", "0.5", "-f",
-                                                 "collapsed", "-o", path)
+                # Some MB, so that there is a while in which it is written.
+                process = support.start_pysample("attach", target.pid, "-q", "-d", "0.5", "-r",
+                                                 20000, "-f", "jsonl", "-o", path)
                 caught = self.stopped_while_writing(process)
                 if caught:
                     process.send_signal(signal.SIGINT)
@@ -706,7 +707,9 @@ class Ending(AttachTestCase):
                 process.send_signal(signal.SIGCONT)
                 result = support.finish(process)
                 self.assertEqual(os.listdir(self.folder), ["profile"])
-                self.assertTrue(parse_collapsed(support.read(path)))
+                text = support.read(path)
+                self.assertEqual(text[-1], "\n")
+                self.assertEqual(json.loads(text.splitlines()[-1])["type"], "sample")
                 if caught:
                     self.assertIn(result.status, (128 + signal.SIGINT, 128 + signal.SIGTERM))
                     return
