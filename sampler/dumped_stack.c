@@ -249,8 +249,7 @@ static bool may_be_tiled(const struct activation *activation)
 
 /*
  * Whether the frame of the later look that was appended last may have called the leaf: its code has
- * to name it, and another function may not have been there, unless the frame is steady. 0; -ENOENT:
- * it may not.
+ * to name it, and another function may not have been there. 0; -ENOENT: it may not.
  */
 static int check_call(const struct activation *activation)
 {
@@ -261,7 +260,7 @@ static int check_call(const struct activation *activation)
 	bool has;
 	int err;
 
-	if (is_anothers_place(activation) && !(caller && is_steady(stack, caller)))
+	if (is_anothers_place(activation))
 		return -ENOENT;
 	/* The outermost function has no caller. */
 	if (!caller)

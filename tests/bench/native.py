@@ -32,6 +32,7 @@ SHORT_S = 2
 COMPILING_S = 2  # until what is hot has been compiled
 TRUTH_HZ = 500
 COST_HZ = 100  # what pysample takes with -n
+MOST_COST_RUNS = 5  # pairs of a short run and a long one
 PERF_STACK_BYTES = 32768  # as pysample
 
 PERF_MAP = {"PYTHONPERFSUPPORT": "1"}
@@ -224,16 +225,20 @@ def measure_cost(tools, interpreter, asked):
     quiet.wait(asked.anyway)
     seconds = int(asked.seconds or SECONDS)
     with support.python_target(interpreter, "shortcalls", environment=NO_JIT) as target:
-        short = attach(tools, target.pid, SHORT_S, COST_HZ)
-        long = attach(tools, target.pid, SHORT_S + seconds, COST_HZ)
+        pairs = [(attach(tools, target.pid, SHORT_S, COST_HZ).cpu_s,
+                  attach(tools, target.pid, SHORT_S + seconds, COST_HZ).cpu_s)
+                 for _ in range(min(asked.runs, MOST_COST_RUNS))]
+        short_s = statistics.median(short_s for short_s, _ in pairs)
         kernel = attach(tools, target.pid, SHORT_S, COST_HZ, "--kernel")
         perf = perf_cost(target.pid, seconds)
+    shares = [(long_s - short_s) / seconds for short_s, long_s in pairs]
+    share = statistics.median(shares)
     rows = [Row("CPU at %d Hz, one busy thread" % COST_HZ,
-                "%.2f %% of a core, and %.0f ms at the start"
-                % (100 * (long.cpu_s - short.cpu_s) / seconds,
-                   1000 * (short.cpu_s - SHORT_S * (long.cpu_s - short.cpu_s) / seconds)), "1 %"),
+                "%.2f %% of a core (%.2f to %.2f), and %.0f ms at the start"
+                % (100 * share, 100 * min(shares), 100 * max(shares),
+                   1000 * (short_s - SHORT_S * share)), "1 %"),
             Row("what --kernel takes more, in %d s" % SHORT_S,
-                "%.0f ms" % (1000 * (kernel.cpu_s - short.cpu_s)))]
+                "%.0f ms" % (1000 * (kernel.cpu_s - short_s)))]
     if perf:
         (record_s, script_s), whole, nr_stacks = perf
         rows.append(Row("CPU of perf record -g dwarf, and of perf script to read it",

@@ -335,16 +335,6 @@ Test(dumped_stack, steady_frames)
 	cr_expect(eq(u32, dumped.nr_holes, 1));
 	dumped_done(&dumped);
 
-	/* f names g, whose place another function has by now that has called others. */
-	dumped_init(&dumped);
-	put_calls(&dumped, false);
-	make_steady(&dumped);
-	put_late(&dumped, end_of(DATA_ADDR, dumped.f), DATA_ADDR, dumped.h);
-	put_late(&dumped, DATA_ADDR + 0x1000, end_of(DATA_ADDR, dumped.f), dumped.h);
-	cr_expect(eq(str, shown(&dumped), (char *)"|f g |h "));
-	cr_expect(zero(u32, dumped.nr_holes));
-	dumped_done(&dumped);
-
 	/* There is room for another frame behind f. */
 	dumped_init(&dumped);
 	put_calls(&dumped, false);
