@@ -244,30 +244,27 @@ static bool is_anothers_place(const struct activation *activation)
 /* Whether what is between may be told by where frames begin and end. */
 static bool may_be_tiled(const struct activation *activation)
 {
-	return activation->leaf_addr && !activation->is_generator;
+	return activation->leaf_addr && !activation->is_generator && !is_anothers_place(activation);
 }
 
 /*
- * Whether the frame of the later look that was appended last may have called the leaf: its code has
- * to name it, and another function may not have been there. 0; -ENOENT: it may not.
+ * Whether the frame that was appended last may have called the leaf: it does if its code names it.
+ * 0; -ENOENT: it may not.
  */
 static int check_call(const struct activation *activation)
 {
 	const struct dumped_stack *stack = activation->stack;
 	const struct frame_list *list = activation->walk.list;
-	const struct walked_frame *caller =
-		list->nr_frames ? &list->frames[list->nr_frames - 1] : NULL;
+	const struct code *caller = list->nr_frames ? list->frames[list->nr_frames - 1].code : NULL;
 	bool has;
 	int err;
 
-	if (is_anothers_place(activation))
-		return -ENOENT;
 	/* The outermost function has no caller. */
 	if (!caller)
 		return 0;
-	if (caller->code->foreign)
+	if (caller->foreign)
 		return -ENOENT;
-	err = call_names_has(stack->names, stack->codes, caller->code, activation->leaf_code, &has);
+	err = call_names_has(stack->names, stack->codes, caller, activation->leaf_code, &has);
 	return err || has ? err : -ENOENT;
 }
 
@@ -341,16 +338,16 @@ static int append_around(struct activation *activation, const struct walked_fram
 {
 	const struct dumped_stack *stack = activation->stack;
 	const bool has_called_loop = activation->is_late_enough;
+	bool is_next = has_called_loop;
 	remote_addr previous;
-	bool has = false;
-	int err = has_called_loop || steady->code->foreign
-			  ? 0
-			  : call_names_has(stack->names, stack->codes, steady->code,
-					   activation->leaf_code, &has);
+	int err = 0;
 
+	if (!is_next && !steady->code->foreign)
+		err = call_names_has(stack->names, stack->codes, steady->code,
+				     activation->leaf_code, &is_next);
 	if (err)
 		return err;
-	if (!has && !has_called_loop) {
+	if (!is_next) {
 		activation->leaf_addr = 0;
 		++*ret_nr_holes;
 		err = append_hole(activation, &previous);

@@ -18,6 +18,7 @@ bool recent_maps_are_due(const struct recent_maps *recent, uint64_t now_ns, uint
 {
 	const uint64_t age_ns = now_ns - recent->read_ns;
 
-	return (nr_mapped != recent->nr_mapped && age_ns >= RECENT_MAPS_AFTER_MAPPED_NS) ||
+	return !recent->read_ns ||
+	       (nr_mapped != recent->nr_mapped && age_ns >= RECENT_MAPS_AFTER_MAPPED_NS) ||
 	       (recent->are_old && age_ns >= RECENT_MAPS_EVERY_NS);
 }

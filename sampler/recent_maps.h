@@ -29,5 +29,5 @@ struct recent_maps {
 int recent_maps_read(struct recent_maps *recent, const struct process *process, uint64_t now_ns,
 		     uint64_t nr_mapped, struct maps *ret_before);
 
-/* Whether they are to be read now. */
+/* Whether they are to be read now: at once, if they never were. */
 bool recent_maps_are_due(const struct recent_maps *recent, uint64_t now_ns, uint64_t nr_mapped);

@@ -57,20 +57,26 @@ struct sampler_natives {
 
 /* Modules. */
 
-static int read_modules(struct sampler_natives *natives, uint64_t now_ns)
+/* Read what is mapped, if that is due. */
+static int renew_modules(struct sampler_natives *natives, uint64_t now_ns)
 {
+	const uint64_t nr_mapped = natives->events.stats.nr_mapped;
 	struct maps before;
-	int err = recent_maps_read(&natives->maps, natives->options.process, now_ns,
-				   natives->events.stats.nr_mapped, &before);
+	int err;
 
+	if (!recent_maps_are_due(&natives->maps, now_ns, nr_mapped))
+		return 0;
+	err = recent_maps_read(&natives->maps, natives->options.process, now_ns, nr_mapped,
+			       &before);
 	if (err)
 		return err;
 	waiting_stacks_done(&natives->waiting);
 	err = native_stacks_set_maps(&natives->stacks, &natives->maps.maps);
 	maps_done(&before);
-	return err ? err
-		   : waiting_stacks_init(&natives->waiting, natives->options.memory,
-					 &natives->stacks);
+	if (!err)
+		err = waiting_stacks_init(&natives->waiting, natives->options.memory,
+					  &natives->stacks);
+	return err;
 }
 
 /* A stack that is not whole may have led into a module that is new. */
@@ -140,27 +146,6 @@ static struct snapshot_thread *find_thread(const struct sampler *sampler, pid_t 
 			return thread;
 	}
 	return NULL;
-}
-
-/*
- * Copy the thread as it is by now, and walk it. 0; -EBADMSG (its stack could not be proven),
- * -ENOENT (it has ended), -ENOMEM, -ESRCH, -EPERM.
- */
-static int look_at(struct sampler *sampler, struct snapshot_thread *thread)
-{
-	enum sample_loss loss;
-	int err = snapshot_retake(&sampler->snapshot, thread);
-	int learn_err;
-
-	if (err || !thread->copied)
-		return err ? err : -ENOENT;
-	sampler->nr_retakes_left = RETAKES_OF_TICK;
-	err = sampler_thread_walk(sampler, thread, &loss);
-	if (err && err != -EBADMSG)
-		return err;
-	learn_err = stack_copy_learn(&thread->stack, sampler->snapshot.memory,
-				     &sampler->build->offsets, err && loss == LOSS_GREW);
-	return learn_err ? learn_err : err;
 }
 
 static int index_codes(struct sampler_natives *natives, const struct frame_list *list)
@@ -270,12 +255,10 @@ static int take_dump(struct sampler_natives *natives, const struct perf_dump *du
 		natives->stats.nr_foreign++;
 		return 0;
 	}
-	err = look_at(sampler, thread);
-	if (!err) {
+	err = sampler_thread_look(sampler, thread);
+	if (!err)
 		late = &sampler->threads[thread->slot].list;
-		err = steady_frames_look(&sampler->threads[thread->slot].steady, dump->tid, late);
-	}
-	if (err && err != -EBADMSG)
+	else if (err != -EBADMSG)
 		return err;
 	jit_frames_set_time(natives->jit, dump->time_ns);
 	native_stacks_unwind(&natives->stacks, &registers, &window, SAMPLER_NATIVES_MAX_FRAMES);
@@ -293,11 +276,11 @@ static int take_dump(struct sampler_natives *natives, const struct perf_dump *du
 int sampler_natives_take(struct sampler_natives *natives, uint64_t now_ns)
 {
 	struct perf_dump dump;
-	int err = 0;
+	int err = renew_modules(natives, now_ns);
 
 	while (!err && !perf_events_next(&natives->events, &dump)) {
-		if (recent_maps_are_due(&natives->maps, now_ns, natives->events.stats.nr_mapped))
-			err = read_modules(natives, now_ns);
+		/* What was mapped before the dump is known by now. */
+		err = renew_modules(natives, now_ns);
 		if (!err)
 			err = take_dump(natives, &dump, now_ns);
 		if (err == -EAGAIN || sampler_is_passing(err))
@@ -343,7 +326,7 @@ static int unwind_waiting(struct sampler_natives *natives, struct snapshot_threa
 		dumped_stack_of(natives, thread, &natives->waiting.window, &sampled->list);
 	struct waiting_loops loops;
 	struct task_place again;
-	int err = look_at(options->sampler, thread);
+	int err = sampler_thread_look(options->sampler, thread);
 
 	if (!err)
 		err = find_loops(natives, thread, &loops);
@@ -385,7 +368,7 @@ static int take_python(struct sampler_natives *natives, struct snapshot_thread *
 		       uint64_t now_ns)
 {
 	struct sampler *sampler = natives->options.sampler;
-	int err = look_at(sampler, thread);
+	int err = sampler_thread_look(sampler, thread);
 
 	return err ? err
 		   : sampler_thread_emit(sampler, thread, (struct sample){.time_ns = now_ns},
@@ -553,7 +536,7 @@ int sampler_natives_create(const struct sampler_natives_options *options,
 	if (!err)
 		err = init_stacks(natives);
 	if (!err)
-		err = read_modules(natives, clock_now_ns());
+		err = renew_modules(natives, clock_now_ns());
 	if (!err)
 		err = init_hole(natives);
 	if (err) {

@@ -197,6 +197,13 @@ int sampler_thread_walk(struct sampler *sampler, struct snapshot_thread *thread,
 			enum sample_loss *ret_loss);
 
 /*
+ * Copy a thread as it is by now, outside of a tick, and walk its stack into its list, whose frames
+ * are noted in its steady ones. 0; -EBADMSG (it could not be proven), -ENOENT (the thread has
+ * ended), -ENOMEM, -ESRCH, -EPERM.
+ */
+int sampler_thread_look(struct sampler *sampler, struct snapshot_thread *thread);
+
+/*
  * The same for a copy that was held back and is in the thread's place now: nothing is copied
  * besides, or again.
  */

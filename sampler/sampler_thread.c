@@ -218,6 +218,26 @@ int sampler_thread_walk(struct sampler *sampler, struct snapshot_thread *thread,
 	return err;
 }
 
+int sampler_thread_look(struct sampler *sampler, struct snapshot_thread *thread)
+{
+	struct sampled_thread *sampled = &sampler->threads[thread->slot];
+	enum sample_loss loss;
+	int err = snapshot_retake(&sampler->snapshot, thread);
+	int learn_err;
+
+	if (err || !thread->copied)
+		return err ? err : -ENOENT;
+	sampler->nr_retakes_left = RETAKES_OF_TICK;
+	err = sampler_thread_walk(sampler, thread, &loss);
+	if (err && err != -EBADMSG)
+		return err;
+	learn_err = stack_copy_learn(&thread->stack, sampler->snapshot.memory,
+				     &sampler->build->offsets, err && loss == LOSS_GREW);
+	if (err || learn_err)
+		return learn_err ? learn_err : err;
+	return steady_frames_look(&sampled->steady, sampled->info->tid, &sampled->list);
+}
+
 /* Walk a copy that was held back. *ret_loss also where it is -EAGAIN: a link is missing. */
 static int walk_held(struct sampler *sampler, struct snapshot_thread *thread,
 		     enum sample_loss *ret_loss)

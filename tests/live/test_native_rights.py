@@ -9,6 +9,7 @@ import support
 from test_matrix import NobodysInterpreter
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+LATER_S = 4  # waits_later.py loads its library after one, and maps are read each second
 
 
 def newest_in_root():
@@ -22,12 +23,12 @@ def newest_in_root():
 class Forbidden(unittest.TestCase):
     """What a sandbox, and a user without rights, is told."""
 
-    def sample(self, name, number):
+    def sample(self, name, number, seconds=1):
         """With a seccomp filter that answers perf_event_open() with that."""
         wrapper = [sys.executable, os.path.join(HERE, "forbid_call.py"), "perf_event_open", number]
         with support.python_target(newest_in_root(), name) as target:
-            result = support.pysample("attach", "-n", "-d", "1", "-f", "collapsed", target.pid,
-                                      wrapper=wrapper)
+            result = support.pysample("attach", "-n", "-d", seconds, "-f", "collapsed",
+                                      target.pid, wrapper=wrapper)
         self.assertEqual(result.status, 0, result.stderr)
         self.assertIn("no C frames of threads that run: ", result.stderr)
         stacks = support.parse_collapsed(result.stdout)
@@ -48,6 +49,13 @@ class Forbidden(unittest.TestCase):
         for names in stacks:
             self.assertEqual(names[0], "_start")
             self.assertIn("clock_nanosleep", names[names.index("wait_in_c"):])
+
+    def test_libraries_that_are_loaded_meanwhile(self):
+        """No event tells of them, and no thread runs: what waits there does."""
+        stacks, stderr = self.sample("waits_later", "EPERM", seconds=LATER_S)
+        waiting = [names for names in stacks if "wait_in_library" in names
+                   and any("poll" in name for name in names)]
+        self.assertTrue(any("??" not in names for names in waiting), (stacks, stderr))
 
 
 class Nobody(unittest.TestCase):
