@@ -220,25 +220,38 @@ def perf_cost(pid, seconds):
     return times, whole, len(stacks)
 
 
-def measure_cost(tools, interpreter, asked):
-    """CPU of the profiler beside one busy thread, and of perf on the same process."""
-    quiet.wait(asked.anyway)
-    seconds = int(asked.seconds or SECONDS)
-    with support.python_target(interpreter, "shortcalls", environment=NO_JIT) as target:
-        pairs = [(attach(tools, target.pid, SHORT_S, COST_HZ).cpu_s,
-                  attach(tools, target.pid, SHORT_S + seconds, COST_HZ).cpu_s)
-                 for _ in range(min(asked.runs, MOST_COST_RUNS))]
-        short_s = statistics.median(short_s for short_s, _ in pairs)
-        kernel = attach(tools, target.pid, SHORT_S, COST_HZ, "--kernel")
-        perf = perf_cost(target.pid, seconds)
+def cpu_pair(tools, pid, seconds, *options):
+    """CPU seconds of a short run and of one that is so much longer."""
+    return (attach(tools, pid, SHORT_S, COST_HZ, *options).cpu_s,
+            attach(tools, pid, SHORT_S + seconds, COST_HZ, *options).cpu_s)
+
+
+def cost_row(way, pairs, seconds):
+    """Of the pairs of one way of sampling: what a run takes for each second, and at its start."""
     shares = [(long_s - short_s) / seconds for short_s, long_s in pairs]
     share = statistics.median(shares)
-    rows = [Row("CPU at %d Hz, one busy thread" % COST_HZ,
-                "%.2f %% of a core (%.2f to %.2f), and %.0f ms at the start"
-                % (100 * share, 100 * min(shares), 100 * max(shares),
-                   1000 * (short_s - SHORT_S * share)), "1 %"),
+    start_s = statistics.median(short_s for short_s, _ in pairs) - SHORT_S * share
+    return Row("CPU at %d Hz, one busy thread%s" % (COST_HZ, way),
+               "%.2f %% of a core (%.2f to %.2f), and %.0f ms at the start"
+               % (100 * share, 100 * min(shares), 100 * max(shares), 1000 * start_s), "1 %")
+
+
+def measure_cost(tools, interpreter, asked):
+    """CPU of the profiler beside one busy thread, and of perf on the same process, in turn."""
+    quiet.wait(asked.anyway)
+    seconds = int(asked.seconds or SECONDS)
+    pairs, followed, perfs = [], [], []
+    with support.python_target(interpreter, "shortcalls", environment=NO_JIT) as target:
+        for _ in range(min(asked.runs, MOST_COST_RUNS)):
+            pairs.append(cpu_pair(tools, target.pid, seconds))
+            followed.append(cpu_pair(tools, target.pid, seconds, "--affinity"))
+            perfs.append(perf_cost(target.pid, seconds))
+        kernel = attach(tools, target.pid, SHORT_S, COST_HZ, "--kernel")
+    short_s = statistics.median(short_s for short_s, _ in pairs)
+    rows = [cost_row("", pairs, seconds), cost_row(", with --affinity", followed, seconds),
             Row("what --kernel takes more, in %d s" % SHORT_S,
                 "%.0f ms" % (1000 * (kernel.cpu_s - short_s)))]
+    perf = all(perfs) and sorted(perfs)[len(perfs) // 2]
     if perf:
         (record_s, script_s), whole, nr_stacks = perf
         rows.append(Row("CPU of perf record -g dwarf, and of perf script to read it",
