@@ -29,7 +29,6 @@ static int unwind(struct dump_native *native, const struct sample *sample)
 	struct waiting_loops loops = {.nr = 0};
 	cleanup_free remote_addr *addrs =
 		reallocarray(NULL, sample->nr_frames + 1ull, sizeof(*addrs));
-	struct task_place again;
 	int err;
 
 	if (!addrs)
@@ -45,8 +44,7 @@ static int unwind(struct dump_native *native, const struct sample *sample)
 		return err;
 	native_stacks_enter_kernel(&native->stacks, native->kernel.functions,
 				   native->kernel.nr_functions);
-	err = task_read_place(native->process, sample->thread->tid, &again);
-	return err || !task_place_is_same(&again, &native->place) ? -EAGAIN : 0;
+	return task_check_place(native->process, sample->thread->tid, &native->place) ? -EAGAIN : 0;
 }
 
 static int hand_on_alone(struct dump_native *native, const struct sample *sample)

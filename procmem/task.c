@@ -12,6 +12,9 @@ enum { SYSCALL_MAX_BYTES = 256 };
 /* Room for a stat file up to the state. */
 enum { STAT_MAX_BYTES = 256 };
 
+/* Three numbers of at most 20 digits. */
+enum { SCHEDSTAT_MAX_BYTES = 80 };
+
 /* The letter behind the thread's own name, which may hold anything. */
 static int read_letter(const struct process *process, pid_t tid, char *ret_letter)
 {
@@ -94,18 +97,54 @@ int task_place_parse(const char *text, struct task_place *ret_place)
 	err = parse_word(before, &place.sp_addr);
 	if (!err)
 		err = parse_word(last + 1, &place.pc_addr);
-	if (!err)
-		*ret_place = place;
-	return err;
+	if (err)
+		return err;
+	ret_place->sp_addr = place.sp_addr;
+	ret_place->pc_addr = place.pc_addr;
+	ret_place->call_hash = place.call_hash;
+	return 0;
+}
+
+/*
+ * How often a thread was given a processor: the last number of its schedstat, which a kernel may
+ * lack. That is counted before the thread goes on: what it writes then is seen with the new count.
+ */
+static uint64_t read_runs(const struct process *process, pid_t tid)
+{
+	char name[PROCESS_TASK_NAME_MAX_BYTES];
+	char text[SCHEDSTAT_MAX_BYTES];
+	const char *last;
+
+	process_task_name(name, tid, "schedstat");
+	if (process_read_file(process, name, text, sizeof(text)) < 0)
+		return 0;
+	last = strrchr(text, ' ');
+	return last ? strtoull(last, NULL, 10) : 0;
 }
 
 int task_read_place(const struct process *process, pid_t tid, struct task_place *ret_place)
 {
 	char name[PROCESS_TASK_NAME_MAX_BYTES];
 	char text[SYSCALL_MAX_BYTES];
+	struct task_place place = {.nr_runs = read_runs(process, tid)};
 	ssize_t length;
+	int err;
 
 	process_task_name(name, tid, "syscall");
 	length = process_read_file(process, name, text, sizeof(text));
-	return length < 0 ? (int)length : task_place_parse(text, ret_place);
+	err = length < 0 ? (int)length : task_place_parse(text, &place);
+	if (!err)
+		*ret_place = place;
+	return err;
+}
+
+int task_check_place(const struct process *process, pid_t tid, const struct task_place *place)
+{
+	struct task_place now;
+	int err;
+
+	if (place->nr_runs)
+		return read_runs(process, tid) == place->nr_runs ? 0 : -EAGAIN;
+	err = task_read_place(process, tid, &now);
+	return err || task_place_is_same(&now, place) ? err : -EAGAIN;
 }

@@ -29,20 +29,31 @@ struct task_place {
 	uint64_t sp_addr;   /* of the program, as is */
 	uint64_t pc_addr;   /* the instruction behind the system call, or the one that faulted */
 	uint64_t call_hash; /* of the number and the arguments of the system call, as text */
+	uint64_t nr_runs;   /* so often it had been given a processor before; 0: not told */
 };
 
-/* Whether a thread that was at two places may have waited all the time. */
+/*
+ * Whether a thread that was at two places has waited all the time; where nr_runs is not told, it
+ * may have run in between, to wait for the same again.
+ */
 static inline bool task_place_is_same(const struct task_place *a, const struct task_place *b)
 {
-	return a->sp_addr == b->sp_addr && a->pc_addr == b->pc_addr && a->call_hash == b->call_hash;
+	return a->sp_addr == b->sp_addr && a->pc_addr == b->pc_addr &&
+	       a->call_hash == b->call_hash && a->nr_runs == b->nr_runs;
 }
 
 /*
  * Where thread tid waits. 0; -EAGAIN (it runs, or could), -ESRCH (it has ended), -EPERM,
  * -ENOENT (this kernel does not tell), -EBADMSG. task_place_parse() takes the text of the file
- * apart, likewise.
+ * apart, likewise, and sets all but nr_runs.
  *
- * Source: proc_pid_syscall(5).
+ * Source: proc_pid_syscall(5); fs/proc/base.c (proc_pid_schedstat).
  */
 int task_read_place(const struct process *process, pid_t tid, struct task_place *ret_place);
 int task_place_parse(const char *text, struct task_place *ret_place);
+
+/*
+ * Whether thread tid has waited at place since that was read, so that what was read of its memory
+ * in between is of one instant. 0; -EAGAIN (it has not), errors of task_read_place().
+ */
+int task_check_place(const struct process *process, pid_t tid, const struct task_place *place);

@@ -325,7 +325,6 @@ static int unwind_waiting(struct sampler_natives *natives, struct snapshot_threa
 	const struct dumped_stack stack =
 		dumped_stack_of(natives, thread, &natives->waiting.window, &sampled->list);
 	struct waiting_loops loops;
-	struct task_place again;
 	int err = sampler_thread_look(options->sampler, thread);
 
 	if (!err)
@@ -341,8 +340,7 @@ static int unwind_waiting(struct sampler_natives *natives, struct snapshot_threa
 	if (err)
 		return err;
 	enter_kernel(natives);
-	err = task_read_place(options->process, sampled->info->tid, &again);
-	return err || !task_place_is_same(&again, place) ? -EAGAIN : 0;
+	return task_check_place(options->process, sampled->info->tid, place) ? -EAGAIN : 0;
 }
 
 /* The sample of a thread that waits inside of the kernel, which tells two of its registers. */
