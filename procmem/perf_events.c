@@ -299,8 +299,9 @@ static int wait_ready(const struct perf_events *events, uint64_t left_ns,
 	/* Linux before 5.11 counts in milliseconds. */
 	if (nr < 0 && errno == ENOSYS)
 		nr = epoll_wait(events->epoll_fd, ready, MAX_READY,
-				left_ns / NS_IN_MS < INT_MAX ? (int)(left_ns / NS_IN_MS) + 1
-							     : INT_MAX);
+				left_ns / NS_IN_MS < INT_MAX
+					? (int)((left_ns + NS_IN_MS - 1) / NS_IN_MS)
+					: INT_MAX);
 	return nr;
 }
 
@@ -316,8 +317,15 @@ void perf_events_wait(struct perf_events *events, uint64_t until_ns)
 	events->woke_ns = now_ns();
 	give_back(events);
 	events->next_ready = 0;
+	events->is_told = false;
 	for (int i = 0; i < nr; i++)
 		note_ready(events, &ready[i]);
+}
+
+void perf_events_catch_up(struct perf_events *events)
+{
+	if (events->is_told)
+		perf_events_wait(events, 0);
 }
 
 void perf_events_rest(struct perf_events *events)
@@ -429,5 +437,6 @@ int perf_events_next(struct perf_events *events, struct perf_dump *ret_dump)
 			return 0;
 		}
 	}
+	events->is_told = true;
 	return -ENOENT;
 }

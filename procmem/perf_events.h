@@ -46,6 +46,7 @@ struct perf_events {
 	uint32_t nr_threads, max_threads;
 	uint32_t next_ready;   /* of threads: where perf_events_next() goes on */
 	size_t nr_taken_bytes; /* of that one's ring, which the last dump is in; 0: none is */
+	bool is_told;	       /* perf_events_next() has told all that was found last */
 	uint8_t *record;       /* PERF_RECORD_MAX_BYTES; owned */
 	struct cpu_follower follower;
 	uint64_t slept_ns, woke_ns; /* when the last wait began, and ended */
@@ -81,11 +82,17 @@ int perf_events_add(struct perf_events *events, pid_t tid);
  */
 void perf_events_wait(struct perf_events *events, uint64_t until_ns);
 
+/*
+ * Find what there is without sleeping, unless perf_events_next() has not told all yet: for who had no
+ * time to wait. One system call, or none.
+ */
+void perf_events_catch_up(struct perf_events *events);
+
 /* The calling thread waits no more for a while: have it run where it did before. */
 void perf_events_rest(struct perf_events *events);
 
 /*
- * The next dump of a thread that perf_events_wait() found: each thread's from the oldest on.
- * Valid until the next call. 0; -ENOENT: that was all.
+ * The next dump of a thread that perf_events_wait() or perf_events_catch_up() found: each thread's
+ * from the oldest on. Valid until the next call. 0; -ENOENT: that was all.
  */
 int perf_events_next(struct perf_events *events, struct perf_dump *ret_dump);

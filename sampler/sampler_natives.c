@@ -278,6 +278,9 @@ int sampler_natives_take(struct sampler_natives *natives, uint64_t now_ns)
 	struct perf_dump dump;
 	int err = renew_modules(natives, now_ns);
 
+	/* Ticks that take longer than from one to the next leave no time to wait. */
+	if (natives->has_events)
+		perf_events_catch_up(&natives->events);
 	while (!err && !perf_events_next(&natives->events, &dump)) {
 		/* What was mapped before the dump is known by now. */
 		err = renew_modules(natives, now_ns);

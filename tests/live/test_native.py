@@ -98,6 +98,18 @@ class Native(unittest.TestCase):
         self.assertLessEqual(sum(holed.values()), MOST_HOLED_ALONE * sum(stacks.values()) + 2,
                              (list(holed)[:3], result.stderr))
 
+    def test_crowd(self):
+        """Of many threads that wait a tick takes longer than the time up to the next one. The copies
+        of the one that runs are taken nevertheless."""
+        with support.python_target(self.interpreter, "crowd", 300) as target:
+            result = attach_native(target.pid, "-r", 1000)
+            is_allowed(result)
+        running = {stack: number for stack, number in support.parse_collapsed(result.stdout).items()
+                   if any(label.startswith("run (") for label in stack)}
+        with_natives = sum(number for stack, number in running.items()
+                           if not stack[0].startswith("<module>"))
+        self.assertGreater(with_natives, 5, (running, result.stderr))
+
     def test_imports(self):
         """Code of files that are mapped meanwhile has its names, and is none of a JIT."""
         with support.python_target(self.interpreter, "imports") as target:
