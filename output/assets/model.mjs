@@ -100,11 +100,13 @@ function decodeFunctions(column, meta) {
 		path.push(shown(meta.strings[column["function.path"][f]]));
 	}
 	const origin = Array.from(column["function.origin"], o => meta.origins[o] ?? "other");
+	const python = meta.kinds.indexOf("python"), hasSource = path.map((p, f) => p !== "" && column["function.kind"][f] === python);
 	name.push(NO_FRAMES);
 	path.push("");
 	origin.push("other");
+	hasSource.push(false);
 	const brief = path.map(p => p.replace(/^.*\/(site-packages|dist-packages|python3\.\d+t?)\//, "").split("/").slice(-3).join("/"));
-	return { n: n + 1, name, path, brief, first, origin, idle: n, pathIndex: column["function.path"] };
+	return { n: n + 1, name, path, brief, first, origin, hasSource, idle: n, pathIndex: column["function.path"] };
 }
 
 /*
@@ -691,14 +693,15 @@ export function sumOwn({ own }, mask, other) {
 
 /*
  * What the source view is made of, once for a split tree: group is a number for each distinct
- * (path, line), outer says where a line is outermost, outerFile where a file is.
+ * (path, line), outer says where a line is outermost, outerFile where a file is. The modules of C
+ * functions are no files of it: they have no lines.
  */
 export function sourceGroups(profile, tree) {
 	const ids = new Map(), group = new Int32Array(tree.n).fill(-1), lines = [];
-	const { pathIndex, path } = profile.functions, file = new Int32Array(tree.n).fill(-1);
+	const { pathIndex, hasSource } = profile.functions, file = new Int32Array(tree.n).fill(-1);
 	for (let i = 1; i < tree.n; i++) {
 		const f = tree.func[i];
-		if (!path[f])
+		if (!hasSource[f])
 			continue;
 		file[i] = pathIndex[f];
 		if (!tree.line[i])

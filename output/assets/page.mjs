@@ -424,7 +424,7 @@ class Page {
 		return [
 			["Copy name", () => copy(label(functions, f))],
 			["Show in table", () => this.showTable(f)],
-			...(functions.path[f] ? [["Show source", () => this.showSource(f)]] : []),
+			...(functions.hasSource[f] ? [["Show source", () => this.showSource(f)]] : []),
 			...(focus.length < 20 ? [["Only stacks through it", () => this.set({ focus: [...new Set([...focus, f])], zoom: 0, path: [] })]] : []),
 			["Without stacks through it", () => this.set({ exclude: [...new Set([...exclude, f])], zoom: 0, path: [] })],
 			["Search for it", () => this.set({ query: "^" + functions.name[f].replace(/[\\^$.*+?()[\]{}|]/g, "\\$&") })],
@@ -447,7 +447,7 @@ class Page {
 	}
 	showSource(f, line = 0) {
 		const { functions } = this.profile;
-		if (!functions.path[f])
+		if (!functions.hasSource[f])
 			return;
 		const file = functions.pathIndex[f];
 		if (!line) {

@@ -73,7 +73,7 @@ export class Source {
 		this.code.set(this.rows.length);
 		this.hottest = Math.max(1, ...this.rows.map(r => r.heat?.self || 0));
 		this.mostTotal = Math.max(1, ...this.rows.map(r => r.heat?.total || 0));
-		this.title.replaceChildren(file ? el("b", {}, this.name(file.path)) : el("span", {}, "No function with a file is in this selection."));
+		this.title.replaceChildren(file ? el("b", {}, this.name(file.path)) : el("span", {}, "No Python function with a file is in this selection."));
 		this.drawMap();
 		const hot = this.rows.reduce((best, r) => (r.heat && (!best || r.heat.self > best.heat.self) ? r : best), null);
 		this.choose(line || hot?.line || 0);
@@ -143,7 +143,7 @@ export class Source {
 	links(title, rows, most, none) {
 		const { functions } = this.page.profile;
 		return el("section", {}, el("h3", {}, title), ...rows.slice(0, 12).map(([f, line, w]) => el("button", {
-			onclick: () => this.on.open(functions.pathIndex[f], line || functions.first[f]), title: label(functions, f, line),
+			disabled: !functions.hasSource[f], onclick: () => this.on.open(functions.pathIndex[f], line || functions.first[f]), title: label(functions, f, line),
 		}, el("span", { className: "num" }, percent(w / most)), functions.name[f], el("small", {}, line ? ` line ${line}` : ""))),
 		...(rows.length ? [] : [el("p", {}, none)]));
 	}

@@ -65,6 +65,11 @@ def label(function, line=0):
     return labels.function_label(in_json(function), line or function.first_line)
 
 
+def has_source(function):
+    """Modules of C functions have no lines."""
+    return function.kind == oracle.PYTHON and function.path
+
+
 def boxes(frames, lines):
     """A stack as (function, line) pairs; line is 0 for the function itself, which has a box of
     each known line inside of it if lines are shown."""
@@ -141,7 +146,7 @@ class Shown:
         """{path: File}"""
         files = {}
         for frames, weight in self.stacks:
-            placed = [frame for frame in frames if frame.function.path]
+            placed = [frame for frame in frames if has_source(frame.function)]
             for path in {frame.function.path for frame in placed}:
                 file = files.setdefault(path, File())
                 file.total = oracle.plus(file.total, weight)
@@ -149,7 +154,7 @@ class Shown:
                 files[path].add(line, weight, {
                     frame.function for frame in placed if self.measure(weight) and (
                         frame.function.path, frame.line) == (path, line)})
-            if frames and frames[-1].function.path:
+            if frames and has_source(frames[-1].function):
                 files[frames[-1].function.path].own(frames[-1].line, weight)
         return {path: file for path, file in files.items() if self.measure(file.total)}
 
