@@ -56,8 +56,7 @@ static int hand_on_alone(struct dump_native *native, const struct sample *sample
 /* With the frames of a copy, which is older by a moment, and of one instant. */
 static int hand_on_running(struct dump_native *native, const struct sample *sample)
 {
-	const struct running_stack *stack =
-		running_stacks_find(&native->running, sample->thread->tid);
+	const struct running_stack *stack = running_stacks_find(&native->running, sample->thread);
 	struct sample copied = *sample;
 
 	if (!stack)

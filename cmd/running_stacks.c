@@ -25,11 +25,13 @@ static struct running_stack *find(const struct running_stacks *running, pid_t ti
 	return NULL;
 }
 
-const struct running_stack *running_stacks_find(const struct running_stacks *running, pid_t tid)
+const struct running_stack *running_stacks_find(const struct running_stacks *running,
+						const struct sample_thread *thread)
 {
-	const struct running_stack *stack = find(running, tid);
+	const struct running_stack *stack = find(running, thread->tid);
 
-	return stack && stack->frames ? stack : NULL;
+	return stack && stack->frames && stack->interpreter_id == thread->interpreter_id ? stack
+											 : NULL;
 }
 
 /* Have a place for each thread that runs. 0; -ENOMEM, -ESRCH, or the errno of a system call. */
@@ -85,6 +87,7 @@ static int keep(struct sample_sink *sink, const struct sample *sample)
 	free(stack->details);
 	stack->frames = frames;
 	stack->details = details;
+	stack->interpreter_id = sample->thread->interpreter_id;
 	stack->nr_frames = sample->nr_frames;
 	stack->is_holed = is_holed;
 	return 0;

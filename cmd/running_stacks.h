@@ -18,6 +18,7 @@
 /* A stack as it was handed on. */
 struct running_stack {
 	pid_t tid;
+	int64_t interpreter_id; /* whose code it runs, once there are frames */
 	uint32_t nr_frames;
 	struct frame *frames;	      /* owned; NULL: none has come so far */
 	struct frame_detail *details; /* likewise, one for each of frames */
@@ -44,5 +45,9 @@ int running_stacks_take(struct running_stacks *running, struct target *target, b
 			struct message *ret_why, struct message *ret_why_no_kernel);
 void running_stacks_done(struct running_stacks *running);
 
-/* The stack of a thread, borrowed. NULL: there is none. */
-const struct running_stack *running_stacks_find(const struct running_stacks *running, pid_t tid);
+/*
+ * The stack of a thread, borrowed. NULL: there is none, or it was another interpreter's when it was
+ * copied: one in which, or from which, this one was called.
+ */
+const struct running_stack *running_stacks_find(const struct running_stacks *running,
+						const struct sample_thread *thread);

@@ -10,6 +10,7 @@
 #include "sampler/dumped_entry.h"
 #include "sampler/dumped_loops.h"
 #include "sampler/dumped_stack.h"
+#include "sampler/dumped_thread.h"
 #include "sampler/kernel_frames.h"
 #include "sampler/python/loop_entries.h"
 #include "sampler/recent_maps.h"
@@ -135,19 +136,6 @@ void sampler_natives_add(struct sampler_natives *natives, const struct sample_th
 
 /* Samples of dumps. */
 
-static struct snapshot_thread *find_thread(const struct sampler *sampler, pid_t tid)
-{
-	const struct snapshot *snapshot = &sampler->snapshot;
-
-	for (size_t i = 0; i < snapshot->nr_threads; i++) {
-		struct snapshot_thread *thread = snapshot->threads[i];
-
-		if (!thread->is_new && sampler->threads[thread->slot].info->tid == tid)
-			return thread;
-	}
-	return NULL;
-}
-
 static int index_codes(struct sampler_natives *natives, const struct frame_list *list)
 {
 	int err = 0;
@@ -238,27 +226,21 @@ static void enter_kernel(struct sampler_natives *natives)
 
 static int take_dump(struct sampler_natives *natives, const struct perf_dump *dump, uint64_t now_ns)
 {
-	struct sampler *sampler = natives->options.sampler;
 	const struct registers registers = registers_of_perf(dump->registers);
-	struct snapshot_thread *thread = find_thread(sampler, dump->tid);
 	struct stack_window window = {
 		.start = registers.values[REGISTER_SP],
 		.bytes = dump->stack,
 		.nr_bytes = dump->nr_stack_bytes,
 	};
-	static const struct frame_list not_known;
-	const struct frame_list *late = &not_known;
+	struct snapshot_thread *thread;
+	const struct frame_list *late;
 	struct dumped_stack stack;
-	int err;
+	int err = dumped_thread_look(natives->options.sampler, dump->tid, window.start, &thread,
+				     &late);
 
-	if (!thread) {
+	if (err == -ENOENT)
 		natives->stats.nr_foreign++;
-		return 0;
-	}
-	err = sampler_thread_look(sampler, thread);
-	if (!err)
-		late = &sampler->threads[thread->slot].list;
-	else if (err != -EBADMSG)
+	if (err)
 		return err;
 	jit_frames_set_time(natives->jit, dump->time_ns);
 	native_stacks_unwind(&natives->stacks, &registers, &window, SAMPLER_NATIVES_MAX_FRAMES);

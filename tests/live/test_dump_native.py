@@ -84,6 +84,22 @@ class Running(unittest.TestCase):
         self.assertEqual(names[0], "_start")
         self.assertLess(names.index("PyEval_EvalCode"), names.index("main"), names)
 
+    def test_several_interpreters(self):
+        """A thread that one interpreter has called another in: each has its own Python frames, and
+        the C stack is that of the one that runs."""
+        with support.python_target(self.interpreter, "within", "second") as target:
+            for _ in range(TRIES):
+                threads, stderr = dump_native(target.pid)
+                if "perf_event_open" in stderr:
+                    self.skipTest("not tested here: " + stderr.strip())
+                names = {thread["interpreter"]: [frame["name"] for frame in thread["frames"]]
+                         for thread in threads}
+                second = next((names[n] for n in names if "begin" in names[n]), [])
+                if "_start" in second:
+                    break
+        self.assertEqual(names[0], ["<module>", "main", "call"])
+        self.assertIn("_start", second)
+
 
 class NotTold(unittest.TestCase):
     def test_older_versions(self):

@@ -43,6 +43,13 @@ def attach_native(pid, *args, seconds=DURATION_S):
     return support.pysample("attach", "-n", "-d", seconds, "-f", "collapsed", *args, pid)
 
 
+def nr_with_natives(result, function):
+    """How many samples have a function of Python behind C frames."""
+    return sum(number for stack, number in support.parse_collapsed(result.stdout).items()
+               if not trampoline_truth.PYTHON.match(stack[0])
+               and any(label.startswith(function + " (") for label in stack))
+
+
 def is_chain(names):
     """Whether that is the beginning of a chain of alternating.py."""
     chains = [["<module>", "alternate"] + [letter + "00%d" % i for i in range(6)]
@@ -104,11 +111,14 @@ class Native(unittest.TestCase):
         with support.python_target(self.interpreter, "crowd", 300) as target:
             result = attach_native(target.pid, "-r", 1000)
             is_allowed(result)
-        running = {stack: number for stack, number in support.parse_collapsed(result.stdout).items()
-                   if any(label.startswith("run (") for label in stack)}
-        with_natives = sum(number for stack, number in running.items()
-                           if not stack[0].startswith("<module>"))
-        self.assertGreater(with_natives, 5, (running, result.stderr))
+        self.assertGreater(nr_with_natives(result, "run"), 5, result.stderr)
+
+    def test_several_interpreters(self):
+        """Of a thread that has a state in each of some interpreters: that of the main one runs."""
+        with support.python_target(self.interpreter, "within", "main") as target:
+            result = attach_native(target.pid)
+            is_allowed(result)
+        self.assertGreater(nr_with_natives(result, "work"), 5, result.stderr)
 
     def test_imports(self):
         """Code of files that are mapped meanwhile has its names, and is none of a JIT."""

@@ -67,4 +67,5 @@ def main():
     park(parking)
 
 
-main()
+if __name__ == "__main__":
+    main()
