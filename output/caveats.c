@@ -3,37 +3,67 @@
 
 #include <stdbool.h>
 
-static uint32_t count_user_only(const struct run *runs, uint32_t nr_runs)
-{
-	uint32_t nr = 0;
+/* What has to be known of runs, of all together. */
+struct sums {
+	uint32_t nr_runs;
+	uint32_t nr_user_only;
+	uint64_t nr_stacks; /* with C frames */
+	uint64_t nr_broken, nr_python_holed;
+};
 
-	for (uint32_t i = 0; i < nr_runs; i++)
-		nr += runs[i].info.native.user_cpu_only;
-	return nr;
+static void add_runs(struct sums *sums, const struct run *runs, uint32_t nr_runs)
+{
+	sums->nr_runs += nr_runs;
+	for (uint32_t i = 0; i < nr_runs; i++) {
+		const struct run_native *native = &runs[i].info.native;
+
+		sums->nr_user_only += native->user_cpu_only;
+		sums->nr_stacks += native->nr_stacks;
+		sums->nr_broken += native->nr_broken;
+		sums->nr_python_holed += native->nr_python_holed;
+	}
 }
 
-static bool append_user_only(struct text *text, const struct artefact *artefact)
+/* Behind what is said already. */
+static void next(struct text *text, size_t begin)
 {
-	const uint32_t nr_runs = artefact->nr_runs + artefact->nr_base_runs;
-	const uint32_t nr = count_user_only(artefact->runs, artefact->nr_runs) +
-			    count_user_only(artefact->base_runs, artefact->nr_base_runs);
-
-	if (!nr)
-		return false;
-	text_puts(text, "user CPU only");
-	if (nr < nr_runs)
-		text_puts(text, " in some runs");
-	return true;
+	if (text->length > begin)
+		text_puts(text, " · ");
 }
 
-static void append_in_jit(struct text *text, const struct profile_account *account)
+static void append_percent(struct text *text, uint64_t nr, uint64_t nr_all)
 {
-	const double percent = 100.0 * (double)account->nr_in_jit / (double)account->nr_shown;
+	const double percent = 100.0 * (double)nr / (double)nr_all;
 
 	if (percent < 0.1)
 		text_puts(text, "<0.1%");
 	else
 		text_printf(text, "%.1f%%", percent);
+}
+
+static void append_user_only(struct text *text, const struct sums *sums)
+{
+	text_printf(text, "user CPU only%s: what threads did inside of the kernel is not told",
+		    sums->nr_user_only < sums->nr_runs ? " in some runs" : "");
+}
+
+static void append_unknown(struct text *text, const struct sums *sums)
+{
+	const uint64_t first = sums->nr_python_holed ? sums->nr_python_holed : sums->nr_broken;
+
+	append_percent(text, first, sums->nr_stacks);
+	text_printf(text, " of stacks have [unknown] for %s frames that could not be proven",
+		    sums->nr_python_holed ? "Python" : "C");
+	if (!sums->nr_python_holed || !sums->nr_broken)
+		return;
+	text_puts(text, ", ");
+	append_percent(text, sums->nr_broken, sums->nr_stacks);
+	text_puts(text, " for C frames");
+}
+
+static void append_in_jit(struct text *text, const struct profile_account *account)
+{
+	append_percent(text, account->nr_in_jit, account->nr_shown);
 	text_puts(text, " of samples ran in JIT code: their lines may be some statements late");
 }
 
@@ -41,10 +71,19 @@ void caveats_append(struct text *text, const struct artefact *artefact)
 {
 	const struct profile_account *account =
 		&profile_sums(artefact->profile, PROFILE_SELF)->account;
-	const bool is_said = append_user_only(text, artefact);
+	const size_t begin = text->length;
+	struct sums sums = {0};
 
-	if (!account->nr_in_jit)
-		return;
-	text_puts(text, is_said ? " · " : "");
-	append_in_jit(text, account);
+	add_runs(&sums, artefact->runs, artefact->nr_runs);
+	add_runs(&sums, artefact->base_runs, artefact->nr_base_runs);
+	if (sums.nr_user_only)
+		append_user_only(text, &sums);
+	if (sums.nr_stacks && (sums.nr_python_holed || sums.nr_broken)) {
+		next(text, begin);
+		append_unknown(text, &sums);
+	}
+	if (account->nr_in_jit) {
+		next(text, begin);
+		append_in_jit(text, account);
+	}
 }

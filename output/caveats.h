@@ -7,8 +7,9 @@
 
 /*
  * Append one line without its newline, in words alone: that what threads did inside of the
- * kernel is missing (unprivileged runs with C frames), and which share of the samples shown ran
- * in code of CPython's JIT, so that their lines may be some statements late (SAMPLE_IN_JIT).
- * Nothing if there is nothing to be said.
+ * kernel is missing (unprivileged runs with C frames), what [unknown] stands for and which share
+ * of the runs' stacks has it, and which share of the samples shown ran in code of CPython's JIT,
+ * so that their lines may be some statements late (SAMPLE_IN_JIT). Nothing if there is nothing
+ * to be said.
  */
 void caveats_append(struct text *text, const struct artefact *artefact);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What every format says of samples with C frames that a live process gave: that they are of user
-CPU only, where they are, and which of them ran in code of CPython's JIT."""
+CPU only, where they are, what [unknown] stands for, and which of them ran in code of CPython's JIT."""
 import contextlib
 import json
 import os
@@ -84,9 +84,12 @@ class UserCpuOnly(unittest.TestCase):
                 self.skipTest("not tested here: the kernel tells us no more")
             self.assertNotIn(USER_ONLY, printed)
             self.check_counters(counters)
+            native = counters["native"]
+            has_holes = native["python_holed"] + native["broken"] > 0
             for form, text in self.notes(path).items():
                 with self.subTest(form):
                     self.assertNotIn(USER_ONLY, text)
+                    self.assertEqual(" of stacks have [unknown] for " in text, has_holes)
             (told,), _ = READERS["recording"]([path])
             self.check(told, counters, False)
 

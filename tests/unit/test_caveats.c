@@ -7,7 +7,12 @@
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
 
 static const struct run user_only = {.info.native = {.is_on = true, .user_cpu_only = true}};
-static const struct run whole = {.info.native = {.is_on = true}};
+static const struct run whole = {.info.native = {.is_on = true, .nr_stacks = 1000}};
+static const struct run holed = {
+	.info.native = {.is_on = true, .nr_stacks = 1000, .nr_python_holed = 84}};
+static const struct run broken = {.info.native = {.is_on = true, .nr_stacks = 200, .nr_broken = 1}};
+/* As no sampler tells it: a file may say anything. */
+static const struct run empty = {.info.native = {.is_on = true, .nr_python_holed = 1}};
 
 /* Samples without frames, the first ones in the JIT. */
 static struct profile *new_profile(uint32_t nr_in_jit, uint32_t nr)
@@ -27,11 +32,13 @@ static struct profile *new_profile(uint32_t nr_in_jit, uint32_t nr)
 	return profile;
 }
 
-#define LATE " of samples ran in JIT code: their lines may be some statements late"
+#define IN_KERNEL     ": what threads did inside of the kernel is not told"
+#define LATE	      " of samples ran in JIT code: their lines may be some statements late"
+#define UNKNOWN(kind) " of stacks have [unknown] for " kind " frames that could not be proven"
 
 Test(caveats, lines)
 {
-	const struct run mixed[] = {whole, user_only};
+	const struct run mixed[] = {whole, user_only}, with_holes[] = {holed, broken};
 	const struct {
 		const struct run *runs;
 		uint32_t nr_runs;
@@ -42,14 +49,20 @@ Test(caveats, lines)
 	} cases[] = {
 		{&whole, 1, NULL, 0, 0, 10, ""},
 		{&whole, 1, NULL, 0, 0, 0, ""},
-		{&user_only, 1, NULL, 0, 0, 0, "user CPU only"},
-		{mixed, 2, NULL, 0, 0, 10, "user CPU only in some runs"},
-		{mixed, 1, mixed + 1, 1, 0, 10, "user CPU only in some runs"},
-		{&user_only, 1, &user_only, 1, 0, 10, "user CPU only"},
+		{&user_only, 1, NULL, 0, 0, 0, "user CPU only" IN_KERNEL},
+		{mixed, 2, NULL, 0, 0, 10, "user CPU only in some runs" IN_KERNEL},
+		{mixed, 1, mixed + 1, 1, 0, 10, "user CPU only in some runs" IN_KERNEL},
+		{&user_only, 1, &user_only, 1, 0, 10, "user CPU only" IN_KERNEL},
+		{&holed, 1, NULL, 0, 0, 10, "8.4%" UNKNOWN("Python")},
+		{&broken, 1, NULL, 0, 0, 10, "0.5%" UNKNOWN("C")},
+		{with_holes, 2, NULL, 0, 0, 10, "7.0%" UNKNOWN("Python") ", <0.1% for C frames"},
+		{&holed, 1, &broken, 1, 1, 4,
+		 "7.0%" UNKNOWN("Python") ", <0.1% for C frames · 25.0%" LATE},
+		{&empty, 1, NULL, 0, 0, 10, ""},
 		{&whole, 1, NULL, 0, 5, 16, "31.2%" LATE},
 		{&whole, 1, NULL, 0, 10, 10, "100.0%" LATE},
 		{&whole, 1, NULL, 0, 1, 1001, "<0.1%" LATE},
-		{&user_only, 1, NULL, 0, 1, 4, "user CPU only · 25.0%" LATE},
+		{&user_only, 1, NULL, 0, 1, 4, "user CPU only" IN_KERNEL " · 25.0%" LATE},
 	};
 
 	for (size_t i = 0; i < NR(cases); i++) {
