@@ -39,7 +39,7 @@ static const char help[] =
 	"  -h, --help       this text\n"
 	"\n"
 	"Exit status: 0 printed, 1 error, or --verify found damage, 2 usage, 4 permission\n"
-	"denied, 5 no source was found, or no function at ADDR.\n"
+	"denied, 5 no source was found, nothing to check, or no function at ADDR.\n"
 	"\n"
 	"Examples:\n"
 	"  pysample jit $(pgrep -n python3)\n"

@@ -24,7 +24,9 @@ static const struct {
 	bool is_damage;
 } faults[NR_JITDUMP_FAULTS] = {
 	[JITDUMP_SKIPPED] = {"skipped", "bytes that are no record", true},
-	[JITDUMP_CUT] = {"cut", "the last record is not whole", true},
+	[JITDUMP_CUT] = {"cut",
+			 "the last record is not whole (if its process still runs, --verify PID)",
+			 true},
 	[JITDUMP_DUPLICATE] = {"duplicate", "a record that was there before", true},
 	[JITDUMP_ORPHAN_LINES] = {"orphan_lines", "a DEBUG_INFO whose LOAD does not follow", true},
 	[JITDUMP_ORPHAN_UNWINDING] = {"orphan_unwinding",
@@ -202,6 +204,17 @@ static void write_file(struct json *json, const struct jit_target *target,
 	json_object_end(json);
 }
 
+static void tell_nothing(const struct jit_target *target, struct message *reterr)
+{
+	if (jit_target_is_process(target))
+		message_set(reterr,
+			    "process %d has no jitdump mapped: there is nothing to check; python3 "
+			    "-X perf_jit writes one",
+			    target->process.pid);
+	else
+		message_set(reterr, "a perf map cannot be checked: only jitdumps can");
+}
+
 enum exit_status jit_verify_print(const struct jit_target *target, bool as_json,
 				  struct message *reterr)
 {
@@ -228,7 +241,7 @@ enum exit_status jit_verify_print(const struct jit_target *target, bool as_json,
 		(void)json_finish(&json); /* print_finish() tells */
 	}
 	if (!nr_jitdumps) {
-		message_set(reterr, "there is no jitdump to check");
+		tell_nothing(target, reterr);
 		return EXIT_NO_SAMPLE;
 	}
 	return damaged ? EXIT_ERROR : EXIT_OK;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -46,12 +47,13 @@ void print_note(const char *format, ...)
 
 enum exit_status print_finish(enum exit_status status)
 {
-	int error = ferror(stdout) ? EIO : 0; /* why is not known any more */
+	const bool is_lost = ferror(stdout); /* why is not known any more */
 
 	if (fflush(stdout) != 0)
-		error = errno;
-	if (!error)
+		print_error("cannot write the standard output: %s", strerror(errno));
+	else if (is_lost)
+		print_error("cannot write all of the standard output");
+	else
 		return status;
-	print_error("cannot write the standard output: %s", strerror(error));
 	return EXIT_ERROR;
 }

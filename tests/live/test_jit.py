@@ -632,7 +632,26 @@ class Refused(JitTestCase):
             self.assertEqual((result.status, result.stdout), (5, ""), result)
             self.assertIn("perf_jit", result.stderr)
             result = pysample("jit", "--verify", target.pid)
-            self.assertEqual(result.status, 5, result)
+            self.assertEqual((result.status, result.stdout), (5, ""), result)
+            self.assertIn("process %d has no jitdump" % target.pid, result.stderr)
+            self.assertIn("perf_jit", result.stderr)
+
+    def test_verify_of_a_perf_map(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".map") as file:
+            file.write("7f0000001000 20 py::multiply:/app.py\n")
+            file.flush()
+            result = pysample("jit", "--verify", file.name)
+            self.assertEqual((result.status, result.stdout), (5, ""), result)
+            self.assertIn("a perf map cannot be checked", result.stderr)
+
+    def test_verify_of_a_file_whose_end_is_missing(self):
+        with tempfile.NamedTemporaryFile(suffix=".dump") as file:
+            file.write(made_jitdump(0x1000, "multiply")[:-1])
+            file.flush()
+            result = pysample("jit", "--verify", file.name)
+            self.assertEqual(result.status, 1, result)
+            self.assertIn("the last record is not whole", result.stdout)
+            self.assertIn("--verify PID", result.stdout)
 
     def test_an_address_without_code(self):
         with tempfile.NamedTemporaryFile(suffix=".dump") as file:
@@ -648,6 +667,22 @@ class Refused(JitTestCase):
             result = support.pysample_as_nobody("jit", target.pid)
             self.assertEqual(result.status, 4, result)
             self.assertRegex(result.stderr, "CAP_SYS_PTRACE|sudo|root")
+
+    def test_who_reads_has_gone(self):
+        """No reason is made up for what was lost long before the end."""
+        with tempfile.NamedTemporaryFile("w", suffix=".map") as file:
+            for address in range(0x1000, 0x100000, 0x100):
+                file.write("%x 20 py::f:/app.py\n" % address)
+            file.flush()
+            for options in ["--json"], []:
+                ours, theirs = os.pipe()
+                os.close(ours)
+                result = subprocess.run([support.PYSAMPLE, "jit", *options, file.name],
+                                        stdout=theirs, stderr=subprocess.PIPE, text=True,
+                                        check=False)
+                os.close(theirs)
+                self.assertEqual(result.returncode, 1, result)
+                self.assertRegex(result.stderr, "the standard output(: Broken pipe)?\n$")
 
     def test_names_cannot_steer_a_terminal(self):
         with tempfile.NamedTemporaryFile(suffix=".dump") as file:
