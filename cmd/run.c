@@ -27,8 +27,10 @@ static const struct sampling_command about = {
 		"that\n"
 		"are sent to pysample are passed on to it, SIGUSR1 among them. A shell that\n"
 		"becomes a Python (exec) is waited for; processes that COMMAND starts are not\n"
-		"sampled.\n",
+		"sampled.\n"
+		"\n",
 	.examples =
+		"\n"
 		"Exit status: that of COMMAND, 128 + the number of a signal that killed it, or of\n"
 		"the second one that was sent to pysample; 125 pysample failed before COMMAND was\n"
 		"started, or COMMAND ended with 0 and not all that was asked for could be sampled\n"
