@@ -76,12 +76,17 @@ static int fill(const struct detail_sink *self, const struct sample *sample,
 static int add_details(struct sample_sink *sink, const struct sample *sample)
 {
 	const struct detail_sink *self = (const struct detail_sink *)sink;
-	cleanup_free struct loop_entry *entries = NULL;
+	cleanup_free struct loop_entry *read = NULL;
 	cleanup_free struct frame_detail *details = NULL;
+	const struct loop_entry *entries = self->entries;
 	struct sample detailed = *sample;
-	int err = loop_entries_read(self->codes, self->thread_addr, self->list, !sample->error,
-				    &entries);
+	int err = 0;
 
+	if (!entries) {
+		err = loop_entries_read(self->codes, self->thread_addr, self->list, !sample->error,
+					&read);
+		entries = read;
+	}
 	if (err)
 		return err;
 	details = reallocarray(NULL, sample->nr_frames + 1ull, sizeof(*details));

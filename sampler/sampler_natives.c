@@ -276,22 +276,16 @@ int sampler_natives_take(struct sampler_natives *natives, uint64_t now_ns)
 
 /* Samples of threads that use no CPU time. */
 
-/* *ret_loops->addrs is to be given to free(). 0; -ENOMEM, -ESRCH, -EPERM. */
-static int find_loops(const struct sampler_natives *natives, const struct snapshot_thread *thread,
-		      struct waiting_loops *ret_loops)
+/* Of entries, one for each frame: *ret_loops->addrs is to be given to free(). 0 or -ENOMEM. */
+static int find_loops(const struct sampler_natives *natives, const struct loop_entry *entries,
+		      uint32_t nr_frames, struct waiting_loops *ret_loops)
 {
-	const struct sampler *sampler = natives->options.sampler;
-	const struct frame_list *list = &sampler->threads[thread->slot].list;
 	struct waiting_loops loops = {.distance_bytes = natives->places.entry_distance_bytes};
-	cleanup_free struct loop_entry *entries = NULL;
-	int err = loop_entries_read(&sampler->codes, thread->ref.addr, list, true, &entries);
 
-	if (err)
-		return err;
-	loops.addrs = reallocarray(NULL, list->nr_frames + 1ull, sizeof(*loops.addrs));
+	loops.addrs = reallocarray(NULL, nr_frames + 1ull, sizeof(*loops.addrs));
 	if (!loops.addrs)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < list->nr_frames; i++)
+	for (uint32_t i = 0; i < nr_frames; i++)
 		if (entries[i].c_addr)
 			loops.addrs[loops.nr++] = entries[i].c_addr;
 	*ret_loops = loops;
@@ -299,21 +293,25 @@ static int find_loops(const struct sampler_natives *natives, const struct snapsh
 }
 
 /*
- * Unwind the stack of a thread that waits. It must stand there still when all has been read: else
- * the next tick has the time, -EAGAIN.
+ * Unwind the stack of a thread that waits; *ret_entries, of its Python frames, is to be given to
+ * free(). It must stand there still when all has been read: else the next tick has the time, -EAGAIN.
  */
 static int unwind_waiting(struct sampler_natives *natives, struct snapshot_thread *thread,
-			  const struct task_place *place)
+			  const struct task_place *place, struct loop_entry **ret_entries)
 {
 	const struct sampler_natives_options *options = &natives->options;
 	const struct sampled_thread *sampled = &options->sampler->threads[thread->slot];
 	const struct dumped_stack stack =
 		dumped_stack_of(natives, thread, &natives->waiting.window, &sampled->list);
+	cleanup_free struct loop_entry *entries = NULL;
 	struct waiting_loops loops;
 	int err = sampler_thread_look(options->sampler, thread);
 
 	if (!err)
-		err = find_loops(natives, thread, &loops);
+		err = loop_entries_read(&options->sampler->codes, thread->ref.addr, stack.late,
+					true, &entries);
+	if (!err)
+		err = find_loops(natives, entries, stack.late->nr_frames, &loops);
 	if (err)
 		return err;
 	jit_frames_set_time(natives->jit, clock_now_ns());
@@ -325,7 +323,10 @@ static int unwind_waiting(struct sampler_natives *natives, struct snapshot_threa
 	if (err)
 		return err;
 	enter_kernel(natives);
-	return task_check_place(options->process, sampled->info->tid, place) ? -EAGAIN : 0;
+	if (task_check_place(options->process, sampled->info->tid, place))
+		return -EAGAIN;
+	*ret_entries = take_ptr(entries);
+	return 0;
 }
 
 /* The sample of a thread that waits inside of the kernel, which tells two of its registers. */
@@ -333,8 +334,9 @@ static int take_waiting(struct sampler_natives *natives, struct snapshot_thread 
 			const struct task_place *place, uint64_t now_ns)
 {
 	struct sampler *sampler = natives->options.sampler;
+	cleanup_free struct loop_entry *entries = NULL;
 	struct detail_sink detailed;
-	int err = unwind_waiting(natives, thread, place);
+	int err = unwind_waiting(natives, thread, place, &entries);
 
 	if (err)
 		return err;
@@ -342,6 +344,7 @@ static int take_waiting(struct sampler_natives *natives, struct snapshot_thread 
 	natives->stats.nr_broken += !natives->stacks.is_whole;
 	detail_sink_init(&detailed, &sampler->codes, thread->ref.addr,
 			 &sampler->threads[thread->slot].list, NULL, &natives->merge.sink);
+	detailed.entries = entries; /* by now the thread may be elsewhere */
 	return sampler_thread_emit(sampler, thread, (struct sample){.time_ns = now_ns},
 				   &detailed.sink);
 }

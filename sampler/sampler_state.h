@@ -280,7 +280,9 @@ struct detail_sink {
 	remote_addr thread_addr;	   /* as loop_entries_read() takes it */
 	const struct frame_list *list;	   /* borrowed */
 	struct variable_reader *variables; /* borrowed; NULL: not wanted */
-	struct sample_sink *next;	   /* borrowed */
+	const struct loop_entry
+		*entries;	  /* of list, borrowed; NULL: they are read for each sample */
+	struct sample_sink *next; /* borrowed */
 };
 
 void detail_sink_init(struct detail_sink *sink, const struct code_cache *codes,
