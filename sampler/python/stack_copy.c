@@ -318,6 +318,19 @@ bool stack_copy_holds(struct stack_copy *stack, remote_addr addr)
 	return stack_copy_chunk_of(stack, addr) != NULL;
 }
 
+remote_addr stack_copy_new_driver(struct stack_copy *stack, const struct py_offsets *offsets)
+{
+	const struct link_copy *link = &stack->links[stack->nr_links - 1];
+	remote_addr addr;
+
+	if (!link_is_generator(link, offsets))
+		return 0;
+	addr = field_u64(link->bytes, offsets->frame.previous);
+	if (!addr || stack_copy_holds(stack, addr) || stack_copy_find_link(stack, addr))
+		return 0;
+	return addr;
+}
+
 struct link_copy *stack_copy_find_link(struct stack_copy *stack, remote_addr addr)
 {
 	size_t i = stack->next_link < stack->nr_links ? stack->next_link : 0;

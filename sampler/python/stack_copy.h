@@ -207,6 +207,12 @@ int stack_copy_add_link(struct stack_copy *stack, struct remote_memory *memory,
 			const struct py_offsets *offsets, remote_addr addr);
 
 /*
+ * What drives the generator that was added last, if that is not copied yet: neither a frame of the
+ * data stack nor a link. 0: it is, or the link is no generator that runs.
+ */
+remote_addr stack_copy_new_driver(struct stack_copy *stack, const struct py_offsets *offsets);
+
+/*
  * Make frame objects ready for the next copy: those that call others and have changed
  * lately are copied twice, and come first; of these and of the others the deepest do.
  */

@@ -132,6 +132,13 @@ class Parked(AttachTestCase):
         with self.subTest("stacks by thread"):
             self.check_threads(runs["threads"][0], truths)
 
+    def test_first_tick(self):
+        """It has all frames already, of the deepest chain of generators, too."""
+        with support.parked_target(self.interpreter, "corpus") as target:
+            profile = self.profile(target, "-r", "1", "-d", "1")
+        self.assertEqual(profile.trimmed, 0)
+        self.check_stacks(profile, target.report["threads"], "first_line")
+
     @staticmethod
     def nr_looks(profile):
         """Every tick looks at every thread, the first one included."""
@@ -344,6 +351,8 @@ class Changing(AttachTestCase):
     def test_code_that_is_thrown_away(self):
         with support.python_target(self.interpreter, "churncode") as target:
             profile = self.profile(target, "-r", "10000", "-d", "2")
+        nothing = profile.stacks.pop((support.NO_PYTHON_FRAMES,), 0)
+        self.assertLessEqual(nothing, profile.trimmed)
         wrong = [names(stack)[1:] for stack in profile.stacks if not self.belongs_together(stack)]
         self.assertTrue(not wrong, "%d of %d stacks: %s" % (len(wrong), len(profile.stacks), wrong))
         self.assertTrue(any(generation_of(stack[-1]) for stack in profile.stacks))
