@@ -10,7 +10,7 @@ import support
 import trampoline_truth
 
 # One dump of a thread that runs may have a hole, or find that it did not run.
-TRIES = 20
+TRIES = 100
 
 
 def dump_native(pid, *args):
