@@ -32,6 +32,7 @@ SHORT_S = 2
 COMPILING_S = 2  # until what is hot has been compiled
 TRUTH_HZ = 500
 COST_HZ = 100  # what pysample takes with -n
+WARM_HZ = 1000  # the caches have not forgotten the last sample by then
 MOST_COST_RUNS = 5  # pairs of a short run and a long one
 PERF_STACK_BYTES = 32768  # as pysample
 
@@ -220,15 +221,20 @@ def perf_cost(pid, seconds):
     return times, whole, len(stacks)
 
 
-def cpu_pair(tools, pid, seconds, *options):
+def cpu_pair(tools, pid, seconds, *options, rate_hz=COST_HZ):
     """CPU seconds of a short run and of one that is so much longer."""
-    return (attach(tools, pid, SHORT_S, COST_HZ, *options).cpu_s,
-            attach(tools, pid, SHORT_S + seconds, COST_HZ, *options).cpu_s)
+    return (attach(tools, pid, SHORT_S, rate_hz, *options).cpu_s,
+            attach(tools, pid, SHORT_S + seconds, rate_hz, *options).cpu_s)
+
+
+def shares_of(pairs, seconds):
+    """What each pair says a run takes for each second, its start apart."""
+    return [(long_s - short_s) / seconds for short_s, long_s in pairs]
 
 
 def cost_row(way, pairs, seconds):
     """Of the pairs of one way of sampling: what a run takes for each second, and at its start."""
-    shares = [(long_s - short_s) / seconds for short_s, long_s in pairs]
+    shares = shares_of(pairs, seconds)
     share = statistics.median(shares)
     start_s = statistics.median(short_s for short_s, _ in pairs) - SHORT_S * share
     return Row("CPU at %d Hz, one busy thread%s" % (COST_HZ, way),
@@ -240,15 +246,20 @@ def measure_cost(tools, interpreter, asked):
     """CPU of the profiler beside one busy thread, and of perf on the same process, in turn."""
     quiet.wait(asked.anyway)
     seconds = int(asked.seconds or SECONDS)
-    pairs, followed, perfs = [], [], []
+    pairs, followed, warm, perfs = [], [], [], []
     with support.python_target(interpreter, "shortcalls", environment=NO_JIT) as target:
         for _ in range(min(asked.runs, MOST_COST_RUNS)):
             pairs.append(cpu_pair(tools, target.pid, seconds))
             followed.append(cpu_pair(tools, target.pid, seconds, "--affinity"))
+            warm.append(cpu_pair(tools, target.pid, seconds, rate_hz=WARM_HZ))
             perfs.append(perf_cost(target.pid, seconds))
         kernel = attach(tools, target.pid, SHORT_S, COST_HZ, "--kernel")
     short_s = statistics.median(short_s for short_s, _ in pairs)
     rows = [cost_row("", pairs, seconds), cost_row(", with --affinity", followed, seconds),
+            Row("CPU a sample, at %d and at %d Hz" % (COST_HZ, WARM_HZ),
+                "%.0f and %.0f us" % tuple(
+                    1e6 * statistics.median(shares_of(some, seconds)) / rate_hz
+                    for some, rate_hz in ((pairs, COST_HZ), (warm, WARM_HZ)))),
             Row("what --kernel takes more, in %d s" % SHORT_S,
                 "%.0f ms" % (1000 * (kernel.cpu_s - short_s)))]
     perf = all(perfs) and sorted(perfs)[len(perfs) // 2]
