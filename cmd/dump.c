@@ -228,7 +228,8 @@ static int take_native_stacks(struct sampler *sampler, struct target *target, st
 			   native->nr_threads,
 			   native->why.text[0]
 				   ? native->why.text
-				   : "they neither stood still nor ran enough to be copied");
+				   : "they neither stood still nor ran enough to be copied; "
+				     "another dump may have them");
 	return err;
 }
 
