@@ -143,11 +143,14 @@ int perf_events_open(const struct process *process, const struct perf_events_opt
 	return 0;
 }
 
+/* What is left is the place of a thread that has ended. */
 static void thread_close(struct perf_thread *thread)
 {
 	if (thread->page)
 		(void)munmap(thread->page, (size_t)sysconf(_SC_PAGESIZE) + thread->ring_bytes);
-	(void)close(thread->fd);
+	if (thread->fd >= 0)
+		(void)close(thread->fd);
+	*thread = (struct perf_thread){.fd = -1, .has_ended = true};
 }
 
 void perf_events_close(struct perf_events *events)
@@ -239,9 +242,7 @@ int perf_events_add(struct perf_events *events, pid_t tid)
 		return 0;
 	place = find_place(events);
 	if (place) {
-		if (place->fd >= 0)
-			thread_close(place);
-		*place = (struct perf_thread){.fd = -1, .has_ended = true};
+		thread_close(place);
 		err = thread_open(events, tid, (uint32_t)(place - events->threads), place);
 	}
 	events->stats.nr_refused += err && err != -ESRCH;
@@ -433,6 +434,8 @@ int perf_events_next(struct perf_events *events, struct perf_dump *ret_dump)
 		if (!record) {
 			thread->is_ready = false;
 			events->next_ready++;
+			if (thread->has_ended)
+				thread_close(thread);
 		} else if (!take_dump(events, record, ret_dump)) {
 			return 0;
 		}

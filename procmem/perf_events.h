@@ -69,7 +69,8 @@ int perf_events_open(const struct process *process, const struct perf_events_opt
 void perf_events_close(struct perf_events *events);
 
 /*
- * Follow a thread, an id in our PID namespace, from now on until it ends. 0, also if it is
+ * Follow a thread, an id in our PID namespace, from now on until it ends; what it takes of the kernel
+ * (a descriptor, 128 or 256 KiB) is given back when perf_events_next() has told its last dump. 0, also if it is
  * followed already; -ESRCH, -EPERM, -ENOMEM, -EMFILE or -ENFILE (no descriptor is left, but for
  * the few of procmem/descriptor_limit.h); all but the first are counted as nr_refused.
  */
