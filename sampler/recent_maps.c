@@ -14,11 +14,19 @@ int recent_maps_read(struct recent_maps *recent, const struct process *process, 
 	return 0;
 }
 
+void recent_maps_took(struct recent_maps *recent, uint64_t took_ns)
+{
+	recent->rest_ns = RECENT_MAPS_REST_PER_READ * took_ns;
+}
+
 bool recent_maps_are_due(const struct recent_maps *recent, uint64_t now_ns, uint64_t nr_mapped)
 {
 	const uint64_t age_ns = now_ns - recent->read_ns;
 
-	return !recent->read_ns ||
-	       (nr_mapped != recent->nr_mapped && age_ns >= RECENT_MAPS_AFTER_MAPPED_NS) ||
+	if (!recent->read_ns)
+		return true;
+	if (age_ns < recent->rest_ns)
+		return false;
+	return (nr_mapped != recent->nr_mapped && age_ns >= RECENT_MAPS_AFTER_MAPPED_NS) ||
 	       (recent->are_old && age_ns >= RECENT_MAPS_EVERY_NS);
 }

@@ -14,12 +14,19 @@
 /* Once code was mapped, it is read this much behind the last time at the earliest. */
 #define RECENT_MAPS_AFTER_MAPPED_NS 10000000u
 
+/*
+ * And never before so many times as long as the CPU time that reading them, and what is made of them,
+ * took: of a program with 60,000 mappings 20 ms and more, while it can map nothing itself.
+ */
+#define RECENT_MAPS_REST_PER_READ 20u
+
 /* All zero they were not read. */
 struct recent_maps {
 	struct maps maps;
 	bool are_old;	    /* set where a stack has led to where nothing is mapped by them */
 	uint64_t read_ns;   /* when they were read */
 	uint64_t nr_mapped; /* so often code had been mapped by then, as perf_events.h counts */
+	uint64_t rest_ns;   /* no sooner they are read again, from read_ns on */
 };
 
 /*
@@ -28,6 +35,9 @@ struct recent_maps {
  */
 int recent_maps_read(struct recent_maps *recent, const struct process *process, uint64_t now_ns,
 		     uint64_t nr_mapped, struct maps *ret_before);
+
+/* What was read last, and what was made of it, took so much CPU time. */
+void recent_maps_took(struct recent_maps *recent, uint64_t took_ns);
 
 /* Whether they are to be read now: at once, if they never were. */
 bool recent_maps_are_due(const struct recent_maps *recent, uint64_t now_ns, uint64_t nr_mapped);

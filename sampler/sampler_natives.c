@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "procmem/cleanup.h"
 #include "procmem/task.h"
@@ -58,15 +59,25 @@ struct sampler_natives {
 
 /* Modules. */
 
+static uint64_t own_cpu_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
 /* Read what is mapped, if that is due. */
 static int renew_modules(struct sampler_natives *natives, uint64_t now_ns)
 {
 	const uint64_t nr_mapped = natives->events.stats.nr_mapped;
 	struct maps before;
+	uint64_t before_ns;
 	int err;
 
 	if (!recent_maps_are_due(&natives->maps, now_ns, nr_mapped))
 		return 0;
+	before_ns = own_cpu_ns();
 	err = recent_maps_read(&natives->maps, natives->options.process, now_ns, nr_mapped,
 			       &before);
 	if (err)
@@ -77,6 +88,7 @@ static int renew_modules(struct sampler_natives *natives, uint64_t now_ns)
 	if (!err)
 		err = waiting_stacks_init(&natives->waiting, natives->options.memory,
 					  &natives->stacks);
+	recent_maps_took(&natives->maps, own_cpu_ns() - before_ns);
 	return err;
 }
 
