@@ -15,12 +15,14 @@
 #include "output/label.h"
 #include "output/text.h"
 #include "sampler/sampler.h"
+#include "sampler/sampler_natives.h"
 
 static const char help[] =
 	"usage: pysample doctor [--wait TIME] PID\n"
 	"\n"
 	"Goes through what sampling a process needs, one line each, and says what to do\n"
-	"about the first thing that is missing.\n"
+	"about the first thing that is missing. C frames, and the kernel's, are only needed\n"
+	"by attach -n.\n"
 	"\n"
 	"      --wait TIME  how long to wait for a process that has no interpreter yet\n"
 	"                   (default: 500ms, if it was started just now or has loaded\n"
@@ -35,6 +37,9 @@ enum { OPTION_WAIT = 256 };
 
 /* Stacks that cannot be followed are told one by one up to so many; all are counted. */
 enum { MAX_TOLD_STACKS = 10 };
+
+/* CPU time of a thread between two of its stacks: that of attach -n. None is waited for. */
+enum { NATIVE_PERIOD_NS = 10000000 };
 
 /* One line of the report: a heading and what was found, made harmless for a terminal. */
 static void report(const char *heading, const char *format, ...)
@@ -165,6 +170,39 @@ static void report_threads(const struct stack_count *count)
 	text_done(&line);
 }
 
+/* What attach -n could have of C frames, and of the kernel's. 0; -ESRCH: it has ended. */
+static int try_natives(struct target *target, struct sampler *sampler)
+{
+	struct message why_waiting_only = {0}, why_no_kernel = {0};
+	struct sampler_natives *natives;
+	int err = sampler_natives_create(
+		&(struct sampler_natives_options){
+			.process = &target->process,
+			.memory = &target->live.memory,
+			.images = &target->images.source,
+			.sampler = sampler,
+			.period_ns = NATIVE_PERIOD_NS,
+			.tells_kernel = true,
+		},
+		&natives, &why_waiting_only, &why_no_kernel);
+
+	if (err) {
+		report("C frames", "cannot be sampled: %s", strerror(-err));
+		return err == -ESRCH ? err : 0;
+	}
+	if (why_waiting_only.text[0])
+		report("C frames", "of threads that wait only: %s", why_waiting_only.text);
+	else
+		report("C frames", "can be sampled%s: attach -n",
+		       sampler_natives_user_only(natives) ? ", user CPU only" : "");
+	if (why_no_kernel.text[0])
+		report("kernel", "no frames of it: %s", why_no_kernel.text);
+	else
+		report("kernel", "its frames can be told: attach -n --kernel");
+	sampler_natives_destroy(natives);
+	return 0;
+}
+
 /* Try what attach and dump do: list the threads and walk their stacks. */
 static enum exit_status try_threads(struct target *target, struct message *reterr)
 {
@@ -176,10 +214,13 @@ static enum exit_status try_threads(struct target *target, struct message *reter
 
 	if (!err)
 		err = sampler_dump(sampler, &count.sink);
+	if (!err) {
+		report_threads(&count);
+		err = try_natives(target, sampler);
+	}
 	sampler_destroy(sampler);
 	if (err)
 		return target_explain(target, err, reterr);
-	report_threads(&count);
 	if (count.nr_proven || count.nr_unproven)
 		return EXIT_OK;
 	message_set(reterr,

@@ -7,6 +7,26 @@ import unittest
 
 import support
 from support import per_interpreter, pysample
+from test_matrix import NobodysInterpreter
+
+
+def found(result, heading):
+    (line,) = re.findall("(?m)^" + heading + " +(.*)$", result.stdout)
+    return line
+
+
+def check_c_frames(test, pid, run):
+    """doctor says of them what attach does when it begins."""
+    doctor = run("doctor", pid)
+    attach = run("attach", "-n", "--kernel", "-d", "100ms", "-o", "/dev/null", pid)
+    test.assertEqual(doctor.status, 0, doctor)
+    why = re.search("no C frames of threads that run: (.*)", attach.stderr)
+    user_only = ", user CPU only" if "user CPU only" in attach.stderr else ""
+    test.assertEqual(found(doctor, "C frames"), "of threads that wait only: " + why.group(1)
+                     if why else "can be sampled%s: attach -n" % user_only)
+    why = re.search("no frames of the kernel: (.*)", attach.stderr)
+    test.assertEqual(found(doctor, "kernel"), "no frames of it: " + why.group(1)
+                     if why else "its frames can be told: attach -n --kernel")
 
 
 @per_interpreter
@@ -19,6 +39,10 @@ class Healthy(unittest.TestCase):
             self.assertIn(self.interpreter.version, result.stdout)
             self.assertRegex(result.stdout, r"\nthreads +3 in 1 interpreter, ")
             self.assertEqual(self.nr_stacks(result), 3, result)
+
+    def test_c_frames(self):
+        with support.python_target(self.interpreter, "busy") as target:
+            check_c_frames(self, target.pid, pysample)
 
     def test_parked_threads_are_proven(self):
         with support.parked_target(self.interpreter, "corpus") as target:
@@ -54,6 +78,17 @@ class Healthy(unittest.TestCase):
             self.assertEqual(result.status, 0, result)
             self.assertIn(self.interpreter.version, result.stdout)
             self.assertRegex(result.stdout, "(?i)namespace|container")
+
+
+class OfAnotherUser(unittest.TestCase):
+    @unittest.skipIf(os.geteuid() != 0, "needs root: another user")
+    def test_c_frames(self):
+        inside = [one for one in support.tested_interpreters() if one.root]
+        if not inside:
+            self.skipTest("not tested here: scripts/testbed was not run")
+        interpreter = NobodysInterpreter(**vars(max(inside, key=support.version_key)))
+        with support.python_target(interpreter, "busy") as target:
+            check_c_frames(self, target.pid, support.pysample_as_nobody)
 
 
 class Unhealthy(unittest.TestCase):
