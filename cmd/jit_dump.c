@@ -86,6 +86,16 @@ static enum exit_status write_file(const struct jit_code *code, const struct jit
 	return err ? EXIT_ERROR : EXIT_OK;
 }
 
+static const char *why_no_body(const struct jit_target *target, const struct jit_code *code,
+			       int err)
+{
+	if (err != -ENOENT)
+		return strerror(-err);
+	if (code->source == JIT_SOURCE_PERF_MAP && !jit_target_is_process(target))
+		return "a perf map has names only, the code is in the process: name its id";
+	return "its source does not hold it, or has changed";
+}
+
 enum exit_status jit_dump_write(const struct jit_target *target, const struct jit_options *options,
 				struct message *reterr)
 {
@@ -103,8 +113,7 @@ enum exit_status jit_dump_write(const struct jit_target *target, const struct ji
 	err = jit_sources_read_body(target->sources, code, &body);
 	if (err) {
 		message_set(reterr, "the code of %s cannot be read: %s", code->name,
-			    err == -ENOENT ? "its source does not hold it, or has changed"
-					   : strerror(-err));
+			    why_no_body(target, code, err));
 		return err == -ENOENT ? EXIT_NO_SAMPLE : EXIT_ERROR;
 	}
 	status = write_file(code, &body, options->output_path, reterr);

@@ -644,6 +644,15 @@ class Refused(JitTestCase):
             self.assertEqual((result.status, result.stdout), (5, ""), result)
             self.assertIn("a perf map cannot be checked", result.stderr)
 
+    def test_dump_out_of_a_perf_map(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".map") as file:
+            file.write("7f0000001000 20 py::multiply:/app.py\n")
+            file.flush()
+            result = pysample("jit", "--dump", "7f0000001000", "-o", "/tmp/never", file.name)
+            self.assertEqual((result.status, result.stdout), (5, ""), result)
+            self.assertIn("the code is in the process", result.stderr)
+            self.assertFalse(os.path.exists("/tmp/never"))
+
     def test_verify_of_a_file_whose_end_is_missing(self):
         with tempfile.NamedTemporaryFile(suffix=".dump") as file:
             file.write(made_jitdump(0x1000, "multiply")[:-1])
