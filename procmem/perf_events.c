@@ -376,8 +376,8 @@ static const uint8_t *take_record(struct perf_events *events)
 	return events->record;
 }
 
-/* Whether a PERF_RECORD_MMAP2 is of a file: code of JITs is in none mostly. */
-static bool maps_file(const uint8_t *record, size_t nr_bytes)
+/* Count a PERF_RECORD_MMAP2: code of JITs is in no file mostly. */
+static void count_mapping(struct perf_events_stats *stats, const uint8_t *record, size_t nr_bytes)
 {
 	const struct {
 		struct perf_event_header header;
@@ -387,8 +387,10 @@ static bool maps_file(const uint8_t *record, size_t nr_bytes)
 		uint64_t inode;
 	} *mapped = (const void *)record;
 
-	return mapped->header.type == PERF_RECORD_MMAP2 && nr_bytes >= sizeof(*mapped) &&
-	       mapped->inode != 0;
+	if (mapped->header.type != PERF_RECORD_MMAP2 || nr_bytes < sizeof(*mapped))
+		return;
+	stats->nr_mapped += mapped->inode != 0;
+	stats->nr_made += mapped->inode == 0;
 }
 
 static void note_cpu(struct perf_events *events, const struct perf_dump *dump)
@@ -412,7 +414,7 @@ static int take_dump(struct perf_events *events, const uint8_t *record, struct p
 
 	if (lost->header.type == PERF_RECORD_LOST && nr_bytes >= sizeof(*lost))
 		events->stats.nr_lost += lost->nr_lost;
-	events->stats.nr_mapped += maps_file(record, nr_bytes);
+	count_mapping(&events->stats, record, nr_bytes);
 	if (lost->header.type != PERF_RECORD_SAMPLE)
 		return -ENOENT;
 	err = perf_record_parse(record, nr_bytes, sample_type(events), ret_dump);

@@ -32,6 +32,7 @@ struct perf_events_stats {
 	uint64_t nr_dumps;
 	uint64_t nr_lost;    /* dumps for which a ring had no room */
 	uint64_t nr_mapped;  /* files with code that threads have mapped since they are followed */
+	uint64_t nr_made;    /* likewise, memory for code that is in no file */
 	uint64_t nr_refused; /* threads that could not be followed: descriptors, memory */
 };
 

@@ -2,7 +2,7 @@
 #include "sampler/recent_maps.h"
 
 int recent_maps_read(struct recent_maps *recent, const struct process *process, uint64_t now_ns,
-		     uint64_t nr_mapped, struct maps *ret_before)
+		     const struct perf_events_stats *events, struct maps *ret_before)
 {
 	struct maps maps;
 	int err = maps_read(process, &maps);
@@ -10,7 +10,12 @@ int recent_maps_read(struct recent_maps *recent, const struct process *process, 
 	if (err)
 		return err;
 	*ret_before = recent->maps;
-	*recent = (struct recent_maps){.maps = maps, .read_ns = now_ns, .nr_mapped = nr_mapped};
+	*recent = (struct recent_maps){
+		.maps = maps,
+		.read_ns = now_ns,
+		.nr_mapped = events->nr_mapped,
+		.nr_made = events->nr_made,
+	};
 	return 0;
 }
 
@@ -19,7 +24,8 @@ void recent_maps_took(struct recent_maps *recent, uint64_t took_ns)
 	recent->rest_ns = RECENT_MAPS_REST_PER_READ * took_ns;
 }
 
-bool recent_maps_are_due(const struct recent_maps *recent, uint64_t now_ns, uint64_t nr_mapped)
+bool recent_maps_are_due(const struct recent_maps *recent, uint64_t now_ns,
+			 const struct perf_events_stats *events)
 {
 	const uint64_t age_ns = now_ns - recent->read_ns;
 
@@ -27,6 +33,8 @@ bool recent_maps_are_due(const struct recent_maps *recent, uint64_t now_ns, uint
 		return true;
 	if (age_ns < recent->rest_ns)
 		return false;
-	return (nr_mapped != recent->nr_mapped && age_ns >= RECENT_MAPS_AFTER_MAPPED_NS) ||
-	       (recent->are_old && age_ns >= RECENT_MAPS_EVERY_NS);
+	if (events->nr_mapped != recent->nr_mapped && age_ns >= RECENT_MAPS_AFTER_MAPPED_NS)
+		return true;
+	return (recent->are_old || events->nr_made != recent->nr_made) &&
+	       age_ns >= RECENT_MAPS_EVERY_NS;
 }

@@ -6,12 +6,16 @@
 #include <stdint.h>
 
 #include "procmem/maps.h"
+#include "procmem/perf_events.h"
 #include "procmem/process.h"
 
-/* Stacks that end where nothing was mapped: what is mapped is read anew, so often at most. */
+/*
+ * Stacks that end where nothing was mapped, and memory that is mapped for code that is made, maybe
+ * where a module was: what is mapped is read anew, so often at most.
+ */
 #define RECENT_MAPS_EVERY_NS 1000000000u
 
-/* Once code was mapped, it is read this much behind the last time at the earliest. */
+/* Once a file with code was mapped, it is read this much behind the last time at the earliest. */
 #define RECENT_MAPS_AFTER_MAPPED_NS 10000000u
 
 /*
@@ -25,7 +29,8 @@ struct recent_maps {
 	struct maps maps;
 	bool are_old;	    /* set where a stack has led to where nothing is mapped by them */
 	uint64_t read_ns;   /* when they were read */
-	uint64_t nr_mapped; /* so often code had been mapped by then, as perf_events.h counts */
+	uint64_t nr_mapped; /* so often files had been mapped by then, as perf_events.h counts */
+	uint64_t nr_made;   /* and memory for other code */
 	uint64_t rest_ns;   /* no sooner they are read again, from read_ns on */
 };
 
@@ -34,10 +39,11 @@ struct recent_maps {
  * error of maps_read(): all is as it was.
  */
 int recent_maps_read(struct recent_maps *recent, const struct process *process, uint64_t now_ns,
-		     uint64_t nr_mapped, struct maps *ret_before);
+		     const struct perf_events_stats *events, struct maps *ret_before);
 
 /* What was read last, and what was made of it, took so much CPU time. */
 void recent_maps_took(struct recent_maps *recent, uint64_t took_ns);
 
 /* Whether they are to be read now: at once, if they never were. */
-bool recent_maps_are_due(const struct recent_maps *recent, uint64_t now_ns, uint64_t nr_mapped);
+bool recent_maps_are_due(const struct recent_maps *recent, uint64_t now_ns,
+			 const struct perf_events_stats *events);

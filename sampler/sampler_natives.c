@@ -70,16 +70,15 @@ static uint64_t own_cpu_ns(void)
 /* Read what is mapped, if that is due. */
 static int renew_modules(struct sampler_natives *natives, uint64_t now_ns)
 {
-	const uint64_t nr_mapped = natives->events.stats.nr_mapped;
+	const struct perf_events_stats *events = &natives->events.stats;
 	struct maps before;
 	uint64_t before_ns;
 	int err;
 
-	if (!recent_maps_are_due(&natives->maps, now_ns, nr_mapped))
+	if (!recent_maps_are_due(&natives->maps, now_ns, events))
 		return 0;
 	before_ns = own_cpu_ns();
-	err = recent_maps_read(&natives->maps, natives->options.process, now_ns, nr_mapped,
-			       &before);
+	err = recent_maps_read(&natives->maps, natives->options.process, now_ns, events, &before);
 	if (err)
 		return err;
 	waiting_stacks_done(&natives->waiting);

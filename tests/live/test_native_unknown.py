@@ -55,6 +55,18 @@ class BareCode(unittest.TestCase):
     def test_python_frames(self):
         check_bare_code(self, jit="0")
 
+    def test_where_a_file_was(self):
+        """Code that is made where a file was mapped is the file's no more, once that was noticed."""
+        with support.python_target(self.interpreter, "replaced") as target:
+            result = test_native.attach_native(target.pid, seconds=5)
+            test_native.is_allowed(result)
+        last = collections.defaultdict(collections.Counter)
+        for stack, number in support.parse_collapsed(result.stdout).items():
+            last[next((name for name in frames_of(stack) if name.startswith("call_")), None)][
+                ".code" if ".code+" in stack[-1] else stack[-1]] += number
+        self.assertGreater(last["call_file"][".code"], 0, (last, result.stderr))
+        self.assertGreater(last["call_made"][UNNAMED], 0, (last, result.stderr))
+
 
 @support.per_minor("3.14", "3.15")
 @unittest.skipIf(platform.machine() != "x86_64", "not tested here: the code is x86-64's")

@@ -11,7 +11,7 @@ struct due_case {
 	const char *name;
 	uint64_t took_ns;
 	bool are_old;
-	uint64_t nr_mapped;
+	uint64_t nr_mapped, nr_made;
 	uint64_t age_ns;
 	bool are_due;
 };
@@ -19,25 +19,27 @@ struct due_case {
 Test(recent_maps, are_due)
 {
 	static const struct due_case cases[] = {
-		{"nothing new", 0, false, 3, UINT64_C(1) << 40, false},
-		{"just mapped", 100, false, 4, 9999999, false},
-		{"mapped", 100, false, 4, 10000000, true},
-		{"old, just read", 100, true, 3, 999999999, false},
-		{"old", 100, true, 3, 1000000000, true},
-		{"mapped, dear", 40000000, false, 4, 799999999, false},
-		{"mapped, dear, later", 40000000, false, 4, 800000000, true},
-		{"old, dear", 60000000, true, 3, 1199999999, false},
-		{"old, dear, later", 60000000, true, 3, 1200000000, true},
+		{"nothing new", 0, false, 3, 0, UINT64_C(1) << 40, false},
+		{"just mapped", 100, false, 4, 0, 9999999, false},
+		{"mapped", 100, false, 4, 0, 10000000, true},
+		{"old, just read", 100, true, 3, 0, 999999999, false},
+		{"old", 100, true, 3, 0, 1000000000, true},
+		{"made, just read", 100, false, 3, 1, 999999999, false},
+		{"made", 100, false, 3, 1, 1000000000, true},
+		{"mapped, dear", 40000000, false, 4, 0, 799999999, false},
+		{"mapped, dear, later", 40000000, false, 4, 0, 800000000, true},
+		{"old, dear", 60000000, true, 3, 0, 1199999999, false},
+		{"old, dear, later", 60000000, true, 3, 0, 1200000000, true},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct recent_maps recent = {
 			.are_old = cases[i].are_old, .read_ns = READ_NS, .nr_mapped = NR_MAPPED};
+		const struct perf_events_stats events = {.nr_mapped = cases[i].nr_mapped,
+							 .nr_made = cases[i].nr_made};
 
 		recent_maps_took(&recent, cases[i].took_ns);
-		cr_expect(eq(int,
-			     recent_maps_are_due(&recent, READ_NS + cases[i].age_ns,
-						 cases[i].nr_mapped),
+		cr_expect(eq(int, recent_maps_are_due(&recent, READ_NS + cases[i].age_ns, &events),
 			     cases[i].are_due),
 			  "%s", cases[i].name);
 	}
@@ -46,6 +48,7 @@ Test(recent_maps, are_due)
 Test(recent_maps, never_read)
 {
 	const struct recent_maps recent = {.read_ns = 0};
+	const struct perf_events_stats events = {.nr_mapped = 0};
 
-	cr_expect(recent_maps_are_due(&recent, READ_NS, 0));
+	cr_expect(recent_maps_are_due(&recent, READ_NS, &events));
 }
