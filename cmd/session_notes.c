@@ -102,6 +102,12 @@ static void print_refused(uint64_t nr)
 			   nr, text_plural(nr));
 }
 
+/* Short tasks of asyncio: 70 to 81 % of the stacks had [unknown], 8 to 15 % with --affinity. */
+static bool may_gain_by_affinity(const struct session *session, const struct run_native *native)
+{
+	return !session->options.follows_cpus && native->nr_python_holed > native->nr_stacks / 4;
+}
+
 /* How well C frames could be told. */
 static void print_natives(const struct session *session)
 {
@@ -111,10 +117,11 @@ static void print_natives(const struct session *session)
 	if (!native.is_on)
 		return;
 	print_note("%" PRIu64 " sample%s with C frames%s; %" PRIu64 " have " NATIVE_STACKS_HOLE
-		   " for Python frames that could not be proven, %" PRIu64 " for C frames",
+		   " for Python frames that could not be proven, %" PRIu64 " for C frames%s",
 		   native.nr_stacks, text_plural(native.nr_stacks),
 		   native.user_cpu_only ? ", user CPU only" : "", native.nr_python_holed,
-		   native.nr_broken);
+		   native.nr_broken,
+		   may_gain_by_affinity(session, &native) ? "; --affinity may tell more" : "");
 	print_refused(native.nr_refused);
 	if (session->options.verbose)
 		print_note("of %" PRIu64 " dumps %" PRIu64 " came before it was known how to read "

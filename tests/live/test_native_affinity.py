@@ -103,6 +103,18 @@ class Affinity(unittest.TestCase):
                     result = finish(process)
                 self.assertIn("shortcalls.py", result.stdout)
 
+    def test_is_named_where_it_may_help(self):
+        with support.python_target(self.interpreter, "shortcalls") as target, \
+                support.fresh_folder() as (folder, _):
+            counters = os.path.join(folder, "counters")
+            for options in [], ["--affinity"]:
+                result = support.pysample("attach", "-n", *options, "-d", "500ms", "-o",
+                                          os.devnull, "--stats-json", counters, target.pid)
+                self.assertEqual(result.status, 0, result)
+                native = json.loads(support.read(counters))["native"]
+                may = not options and native["python_holed"] > native["stacks"] // 4
+                self.assertEqual("--affinity may" in result.stderr, may, result)
+
     def test_command_runs_anywhere(self):
         """Neither the command nor what it starts is kept where pysample runs."""
         with support.fresh_folder() as (folder, _):
