@@ -387,6 +387,9 @@ int sampler_natives_tick(struct sampler_natives *natives, struct snapshot_thread
 		return 0;
 	if (sampled->info->tid)
 		err = task_read_place(natives->options.process, sampled->info->tid, &place);
+	/* What it ran last may be there still, but it has ended since the threads were listed. */
+	if (err == -ESRCH && !process_has_thread(natives->options.process, sampled->info->tid))
+		return 0;
 	if (!err)
 		err = take_waiting(natives, thread, &place, now_ns);
 	else if (err != -EAGAIN)

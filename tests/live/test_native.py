@@ -32,6 +32,9 @@ MOST_HOLED_ALONE = 0.1
 # The first copies of a file that was just mapped may come before that is known.
 MOST_NAMELESS = 0.1
 
+# A thread may end while it is looked at.
+MOST_ALONE = 0.01
+
 # Without trampolines one loop runs many frames, each for less than a microsecond.
 MOST_IMPOSSIBLE = 0.05
 # And between them there is [unknown] in most stacks where the target has a processor of its own, as
@@ -112,6 +115,19 @@ class Native(unittest.TestCase):
             result = attach_native(target.pid, "-r", 1000)
             is_allowed(result)
         self.assertGreater(nr_with_natives(result, "run"), 5, result.stderr)
+
+    def test_threads_that_end(self):
+        """Those that have ended since the threads were listed have no sample of what they ran last:
+        each that there is waits in C, or is copied."""
+        with support.python_target(self.interpreter, "churn") as target:
+            result = attach_native(target.pid, "-r", 500)
+            is_allowed(result)
+        stacks = support.parse_collapsed(result.stdout)
+        alone = {stack: number for stack, number in stacks.items()
+                 if trampoline_truth.PYTHON.match(stack[0])}
+        self.assertGreater(sum(stacks.values()), 5, result.stderr)
+        self.assertLessEqual(sum(alone.values()), MOST_ALONE * sum(stacks.values()) + 1,
+                             (alone, result.stderr))
 
     def test_several_interpreters(self):
         """Of a thread that has a state in each of some interpreters: that of the main one runs."""
