@@ -99,6 +99,9 @@ int task_place_parse(const char *text, struct task_place *ret_place)
 		err = parse_word(last + 1, &place.pc_addr);
 	if (err)
 		return err;
+	/* The main thread that has ended before others is there still, but has no stack. */
+	if (!place.sp_addr && !place.pc_addr)
+		return -ESRCH;
 	ret_place->sp_addr = place.sp_addr;
 	ret_place->pc_addr = place.pc_addr;
 	ret_place->call_hash = place.call_hash;

@@ -102,6 +102,14 @@ class Running(unittest.TestCase):
 
 
 class NotTold(unittest.TestCase):
+    def test_ended_main_thread(self):
+        """It has no C stack any more, but CPython keeps its Python frames."""
+        with support.headless_target(support.newest_interpreter()) as target:
+            threads, _ = dump_native(target.pid)
+        (main,) = (thread for thread in threads if thread["tid"] == target.pid)
+        self.assertTrue(main["frames"])
+        self.assertTrue(all(map(is_python, main["frames"])), main["frames"])
+
     def test_older_versions(self):
         """A thread that runs has Python's frames alone, and a sentence says why."""
         older = [interpreter for interpreter in support.tested_interpreters()

@@ -22,6 +22,7 @@ Test(task, places)
 		 0, 0x7ffdca085bf8, 0x7f79dd5692ad},
 		{"-1 0x7ffdca085bf8 0x7f79dd5692ad\n", 0, 0x7ffdca085bf8, 0x7f79dd5692ad},
 		{"1 0xffffffffffffffff 0x0\n", 0, UINT64_MAX, 0},
+		{"-1 0x0 0x0\n", -ESRCH, 0, 0},
 		{"running\n", -EAGAIN, 0, 0},
 		{"", -EBADMSG, 0, 0},
 		{"running", -EBADMSG, 0, 0},
