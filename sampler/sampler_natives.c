@@ -19,8 +19,12 @@
 #include "sampler/stack_bridge.h"
 #include "sampler/waiting_stack.h"
 
-/* A thread of which no dump came for so many periods has not run all the time: it may wait. */
-enum { PERIODS_WITHOUT_DUMP = 2 };
+/*
+ * A thread of which no dump came for so much of a period has not run all the time: it may wait.
+ * Dumps of one that runs come a little later than each period. With two periods, of threads that
+ * compete for the GIL 1.6 s were told to hold it in each second, and with this 1.2 s.
+ */
+enum { PERCENT_WITHOUT_DUMP = 125 };
 
 /*
  * One that could run has no sample of a tick: its next dump has the time. But after so long it
@@ -287,6 +291,11 @@ int sampler_natives_take(struct sampler_natives *natives, uint64_t now_ns)
 
 /* Samples of threads that use no CPU time. */
 
+static uint64_t without_dump_ns(const struct sampler_natives *natives)
+{
+	return natives->options.period_ns * PERCENT_WITHOUT_DUMP / 100;
+}
+
 /* Of entries, one for each frame: *ret_loops->addrs is to be given to free(). 0 or -ENOMEM. */
 static int find_loops(const struct sampler_natives *natives, const struct loop_entry *entries,
 		      uint32_t nr_frames, struct waiting_loops *ret_loops)
@@ -383,7 +392,7 @@ int sampler_natives_tick(struct sampler_natives *natives, struct snapshot_thread
 	if (!sampled->last_ns)
 		sampled->last_ns = now_ns; /* the first tick: its time begins */
 	unseen_ns = now_ns - sampled->last_ns;
-	if (natives->has_events && unseen_ns < PERIODS_WITHOUT_DUMP * natives->options.period_ns)
+	if (natives->has_events && unseen_ns < without_dump_ns(natives))
 		return 0;
 	if (sampled->info->tid)
 		err = task_read_place(natives->options.process, sampled->info->tid, &place);
@@ -412,8 +421,7 @@ uint64_t sampler_natives_told_until(const struct sampler_natives *natives)
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct snapshot_thread *thread = snapshot->threads[i];
 		const uint64_t last_ns = sampler->threads[thread->slot].last_ns;
-		const uint64_t told_ns =
-			last_ns + PERIODS_WITHOUT_DUMP * natives->options.period_ns;
+		const uint64_t told_ns = last_ns + without_dump_ns(natives);
 
 		if (thread->is_new || !last_ns)
 			return 0;
