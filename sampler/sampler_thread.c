@@ -100,30 +100,6 @@ static int walk_once(struct sampler *sampler, struct snapshot_thread *thread,
 	return err;
 }
 
-/*
- * Have the link at addr copied from now on, and the generators that run it in turn, if they are as
- * new: a link that was added since the copy proves nothing, and so leads to no other one. At most
- * max_links, which is not 0; *ret_nr_learnt of them. Errors of stack_copy_add_link().
- */
-static int learn_links(struct sampler *sampler, struct snapshot_thread *thread, remote_addr addr,
-		       int max_links, int *ret_nr_learnt)
-{
-	const struct py_offsets *offsets = &sampler->build->offsets;
-	int nr_learnt = 0;
-	int err;
-
-	/* The first one in any case, be it 0 in damaged frames: a walk that wants it asks again. */
-	do {
-		err = stack_copy_add_link(&thread->stack, sampler->snapshot.memory, offsets, addr);
-		if (err)
-			break;
-		nr_learnt++;
-		addr = stack_copy_new_driver(&thread->stack, offsets);
-	} while (addr && nr_learnt < max_links);
-	*ret_nr_learnt = nr_learnt;
-	return err;
-}
-
 /* Walk a thread's stack, learning the links that turn out to be missing: *ret_nr_learnt. */
 static int walk_links(struct sampler *sampler, struct snapshot_thread *thread,
 		      struct frame_walk *walk, int *ret_nr_learnt)
@@ -134,8 +110,9 @@ static int walk_links(struct sampler *sampler, struct snapshot_thread *thread,
 	while (nr_learnt < MAX_NEW_LINKS && err == -EAGAIN) {
 		int nr_new;
 
-		err = learn_links(sampler, thread, walk->wanted_link_addr,
-				  MAX_NEW_LINKS - nr_learnt, &nr_new);
+		err = stack_copy_add_links(&thread->stack, sampler->snapshot.memory,
+					   &sampler->build->offsets, walk->wanted_link_addr,
+					   MAX_NEW_LINKS - nr_learnt, &nr_new);
 		nr_learnt += nr_new;
 		if (err) {
 			walk->loss = LOSS_LINK;

@@ -318,19 +318,6 @@ bool stack_copy_holds(struct stack_copy *stack, remote_addr addr)
 	return stack_copy_chunk_of(stack, addr) != NULL;
 }
 
-remote_addr stack_copy_new_driver(struct stack_copy *stack, const struct py_offsets *offsets)
-{
-	const struct link_copy *link = &stack->links[stack->nr_links - 1];
-	remote_addr addr;
-
-	if (!link_is_generator(link, offsets))
-		return 0;
-	addr = field_u64(link->bytes, offsets->frame.previous);
-	if (!addr || stack_copy_holds(stack, addr) || stack_copy_find_link(stack, addr))
-		return 0;
-	return addr;
-}
-
 struct link_copy *stack_copy_find_link(struct stack_copy *stack, remote_addr addr)
 {
 	size_t i = stack->next_link < stack->nr_links ? stack->next_link : 0;
@@ -346,4 +333,49 @@ struct link_copy *stack_copy_find_link(struct stack_copy *stack, remote_addr add
 	}
 	stack->nr_steps += stack->nr_links;
 	return NULL;
+}
+
+/*
+ * What drives the generator that was added last, if that is not copied yet: neither a frame of the
+ * data stack nor a link. 0: it is, or the link is no generator that runs.
+ */
+static remote_addr find_new_driver(struct stack_copy *stack, const struct py_offsets *offsets)
+{
+	const struct link_copy *link = &stack->links[stack->nr_links - 1];
+	remote_addr addr;
+
+	if (!link_is_generator(link, offsets))
+		return 0;
+	addr = field_u64(link->bytes, offsets->frame.previous);
+	if (!addr || stack_copy_holds(stack, addr) || stack_copy_find_link(stack, addr))
+		return 0;
+	return addr;
+}
+
+/* Forget the link that was added last if it is no generator's. */
+static bool keep_generator(struct stack_copy *stack, const struct py_offsets *offsets)
+{
+	if (link_is_generator(&stack->links[stack->nr_links - 1], offsets))
+		return true;
+	stack->nr_links--;
+	copy_budget_give(stack->budget, PIECE_COST_BYTES);
+	return false;
+}
+
+int stack_copy_add_links(struct stack_copy *stack, struct remote_memory *memory,
+			 const struct py_offsets *offsets, remote_addr addr, int max_links,
+			 int *ret_nr_added)
+{
+	int nr_added = 0;
+	int err;
+
+	do {
+		err = stack_copy_add_link(stack, memory, offsets, addr);
+		if (err || (nr_added && !keep_generator(stack, offsets)))
+			break;
+		nr_added++;
+		addr = find_new_driver(stack, offsets);
+	} while (addr && nr_added < max_links);
+	*ret_nr_added = nr_added;
+	return err;
 }

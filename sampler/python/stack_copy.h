@@ -207,10 +207,14 @@ int stack_copy_add_link(struct stack_copy *stack, struct remote_memory *memory,
 			const struct py_offsets *offsets, remote_addr addr);
 
 /*
- * What drives the generator that was added last, if that is not copied yet: neither a frame of the
- * data stack nor a link. 0: it is, or the link is no generator that runs.
+ * Add the link at addr, and the generators that run it in turn if they are as new: a link that was
+ * added since the copy proves nothing, so that a walk comes no further. What else runs it is asked
+ * for by the next walk, which tells what has to be copied with it. At most max_links, at least one;
+ * *ret_nr_added of them. Errors of stack_copy_add_link().
  */
-remote_addr stack_copy_new_driver(struct stack_copy *stack, const struct py_offsets *offsets);
+int stack_copy_add_links(struct stack_copy *stack, struct remote_memory *memory,
+			 const struct py_offsets *offsets, remote_addr addr, int max_links,
+			 int *ret_nr_added);
 
 /*
  * Make frame objects ready for the next copy: those that call others and have changed
