@@ -61,8 +61,7 @@ static void add_again(struct snapshot *snapshot, struct stack_copy *stack, struc
 	if (link->above_addr)
 		snapshot_add_range(snapshot, link->above_addr + offsets->frame.executable,
 				   &link->above_executable, sizeof(link->above_executable));
-	link->later = link->foreign && link->was_top;
-	if (!link->later)
+	if (!link->foreign)
 		add_below(snapshot, stack, link);
 }
 
@@ -151,8 +150,9 @@ static void add_link_ranges(struct snapshot *snapshot, struct stack_copy *stack)
 }
 
 /*
- * The frames of extensions that were the current one, once more behind the thread state, which
- * alone tells that they are linked, and who called them.
+ * The frames of extensions once more behind the thread state, which alone tells that the current
+ * one is linked, and who called them. What they leave stays where the next one is made: where the
+ * read stood still for some microseconds, two copies were equal between which others had been there.
  */
 static void add_foreign_last(struct snapshot *snapshot, struct stack_copy *stack)
 {
@@ -161,7 +161,7 @@ static void add_foreign_last(struct snapshot *snapshot, struct stack_copy *stack
 	for (size_t i = 0; i < stack->nr_links; i++) {
 		struct link_copy *link = &stack->links[i];
 
-		if (!link->later)
+		if (!link->foreign)
 			continue;
 		snapshot_add_range(snapshot, link->addr, link->last,
 				   offsets->frame.previous + sizeof(uint64_t));
@@ -283,9 +283,9 @@ static void decode_stack(struct snapshot *snapshot, struct stack_copy *stack,
 
 		link->again_valid = link->twice && range_complete((*range)++);
 		link->above_valid = link->twice && link->above_addr && range_complete((*range)++);
-		link->below_valid = link->twice && !link->later && link->below_addr &&
+		link->below_valid = link->twice && !link->foreign && link->below_addr &&
 				    range_complete((*range)++);
-		link->later = link->twice && link->later;
+		link->last_valid = false;
 		link->twice = link->foreign || link_is_generator(link, offsets);
 		link_learn(link, offsets, stack->tick);
 	}
@@ -297,7 +297,7 @@ static void decode_foreign_last(struct stack_copy *stack, const struct remote_ra
 	for (size_t i = 0; i < stack->nr_links; i++) {
 		struct link_copy *link = &stack->links[i];
 
-		if (!link->later)
+		if (!link->foreign)
 			continue;
 		link->last_valid = range_complete((*range)++);
 		link->below_valid = link->below_addr && range_complete((*range)++);

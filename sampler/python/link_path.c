@@ -18,14 +18,12 @@ enum { HELD_MAX_WORDS = 256 };
 static bool foreign_stable(struct frame_walk *walk, const struct link_copy *link)
 {
 	const struct py_offsets *offsets = &walk->build->offsets;
-	bool stable = link_agrees(link, offsets);
+	bool stable = link_agrees(link, offsets) && link->last_valid &&
+		      field_u64(link->last, offsets->frame.executable) ==
+			      field_u64(link->bytes, offsets->frame.executable) &&
+		      field_u64(link->last, offsets->frame.previous) ==
+			      field_u64(link->bytes, offsets->frame.previous);
 
-	if (stable && link->later)
-		stable = link->last_valid &&
-			 field_u64(link->last, offsets->frame.executable) ==
-				 field_u64(link->bytes, offsets->frame.executable) &&
-			 field_u64(link->last, offsets->frame.previous) ==
-				 field_u64(link->bytes, offsets->frame.previous);
 	if (!stable)
 		walk->trimmed = true;
 	return stable;
@@ -290,6 +288,13 @@ static bool path_held(struct frame_walk *walk, struct link_copy *top, const stru
 	return foreign_hung(walk, top, path) && path_ran(walk, top, path);
 }
 
+/* Leave out what the links lead to, and tell. */
+static int left_out(struct frame_walk *walk)
+{
+	walk->trimmed = true;
+	return -ENOENT;
+}
+
 int link_is_foreign(struct frame_walk *walk, struct link_copy *link, bool *ret_foreign)
 {
 	struct frame_words words = frame_words(&walk->build->offsets, link->bytes);
@@ -298,6 +303,9 @@ int link_is_foreign(struct frame_walk *walk, struct link_copy *link, bool *ret_f
 	int err = 0;
 
 	link->foreign = false;
+	/* It is being made, or is gone: as a shim it would hide what runs there a moment later. */
+	if (!words.executable && !is_shim && words.owner != OWNED_BY_GENERATOR)
+		return left_out(walk);
 	if (words.owner != OWNED_BY_GENERATOR &&
 	    !executable_is_nothing(walk->codes, words.executable))
 		err = executable_get(walk->codes, words.executable, walk->clock, &code);
@@ -334,13 +342,6 @@ bool link_path_called(struct frame_walk *walk, const struct link_path *path, rem
 		return false;
 	}
 	return true;
-}
-
-/* Leave out what the links lead to, and tell. */
-static int left_out(struct frame_walk *walk)
-{
-	walk->trimmed = true;
-	return -ENOENT;
 }
 
 /*

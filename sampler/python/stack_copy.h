@@ -80,7 +80,7 @@ struct link_copy {
 	bool again_valid; /* again was read */
 	uint8_t nr_pairs; /* of its two copies, lately, where it runs in one of them */
 	uint8_t nr_differing;	       /* of those, so many that differ */
-	uint8_t last[FRAME_MAX_BYTES]; /* an extension's that was the current frame: behind that */
+	uint8_t last[FRAME_MAX_BYTES]; /* an extension's: behind the thread state */
 	/*
 	 * The data-stack frame that was called from an extension's, and its executable once
 	 * more: while it is there the one below is linked, and not what was left over.
@@ -89,12 +89,10 @@ struct link_copy {
 	uint64_t above_executable;
 	bool above_valid;
 	bool foreign; /* an extension has linked it, by its executable when it was walked last */
-	bool was_top; /* as the current frame */
 	enum link_container container;
-	bool later; /* last was asked for, and below behind it */
-	bool last_valid;
-	bool held;   /* its caller's frame held it on its stack when it was seen to run */
-	bool reused; /* generators of more than one function have been seen there */
+	bool last_valid; /* last was read */
+	bool held;	 /* its caller's frame held it on its stack when it was seen to run */
+	bool reused;	 /* generators of more than one function have been seen there */
 	/*
 	 * The `previous` of a generator when it was last seen to run, which it has no
 	 * more once it is suspended, and its executable at that time.

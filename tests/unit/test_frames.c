@@ -883,12 +883,13 @@ Test(frames, slow_generator_is_believed_whoever_holds_it)
 
 /*
  * The frame of an extension stays where it was when it is not linked any more. Only what is
- * the same before and after the chunks' copy, and below it, is part of the stack.
+ * the same before and after the chunks' copy and behind all else, and below it, is part of the
+ * stack; one that is being made is not.
  */
 Test(frames, linked_frame_that_may_not_be_the_one_is_left_out)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
-		for (size_t i = 0; i < 4; i++) {
+		for (size_t i = 0; i < 6; i++) {
 			enum sample_loss loss;
 			struct stage stage;
 			int nr_added;
@@ -917,8 +918,12 @@ Test(frames, linked_frame_that_may_not_be_the_one_is_left_out)
 				memcpy(link->again + at, &frames[1], 8);
 			else if (i == 2)
 				link->below_executable = stage.h;
-			else
+			else if (i == 3)
 				link->above_executable = stage.h;
+			else if (i == 4)
+				memcpy(link->last + at, &frames[1], 8);
+			else
+				memset(link->bytes + at, 0, 8);
 			cr_assert(zero(int, walk_copy(&stage, &loss, &nr_added)));
 			cr_expect(eq(u32, stage.list.nr_frames, 1), "3.%u, %zu",
 				  fake_python_minors[v], i);
