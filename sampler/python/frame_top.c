@@ -86,10 +86,8 @@ static int find_top_foreign(struct frame_walk *walk, struct link_copy **ret_link
 	if (!link || !link->valid || link->used_tick == walk->clock->tick)
 		return 0;
 	err = link_is_foreign(walk, link, &foreign);
-	if (!err && foreign) {
-		walk->trimmed = walk->trimmed || !link->last_valid;
-		*ret_link = link->last_valid ? link : NULL;
-	}
+	if (!err && foreign)
+		*ret_link = link;
 	/* One that is not shown may stand above a generator that is not known yet. */
 	if (!err && !foreign && !link_is_generator(link, &walk->build->offsets))
 		err = link_path_follow(walk, NULL,

@@ -302,10 +302,13 @@ int link_is_foreign(struct frame_walk *walk, struct link_copy *link, bool *ret_f
 	struct code *code = NULL;
 	int err = 0;
 
-	link->foreign = false;
-	/* It is being made, or is gone: as a shim it would hide what runs there a moment later. */
+	/*
+	 * It is being made, or is gone: taken for a shim it would be missing from the stack. Copied
+	 * as an extension's it is further on.
+	 */
 	if (!words.executable && !is_shim && words.owner != OWNED_BY_GENERATOR)
 		return left_out(walk);
+	link->foreign = false;
 	if (words.owner != OWNED_BY_GENERATOR &&
 	    !executable_is_nothing(walk->codes, words.executable))
 		err = executable_get(walk->codes, words.executable, walk->clock, &code);

@@ -55,8 +55,9 @@ bool link_path_called(struct frame_walk *walk, const struct link_path *path, rem
 
 /*
  * Whether a link is no generator, shim or other frame that is not shown, but was linked by
- * an extension; it is copied once more behind everything else then. 0 and *ret_foreign;
- * -ENOENT: it runs nothing that could be told; other errors of walk_check().
+ * an extension; it is copied twice more then, and the last time behind everything else. 0 and
+ * *ret_foreign; -ENOENT: it runs nothing that could be told (if it has no executable walk->trimmed is
+ * set); other errors of walk_check().
  */
 int link_is_foreign(struct frame_walk *walk, struct link_copy *link, bool *ret_foreign);
 
