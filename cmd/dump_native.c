@@ -11,16 +11,15 @@
 enum { MAX_LOOKS = 20 };
 
 /* Each thread is asked once where it is inside of the kernel: nothing needs to be kept. */
-enum { ONLY_SLOT = 0 };
-
 /* Where the thread stands before its Python frames are read. */
 static void begin_look(struct sample_sink *sink, const struct sample_thread *thread)
 {
 	struct dump_native *native = (struct dump_native *)sink;
 
 	native->nr_looks++;
-	native->waits =
-		thread->tid && task_read_place(native->process, thread->tid, &native->place) == 0;
+	native->waits = thread->tid && task_read_place(native->process, thread->tid,
+						       task_read_runs(native->process, thread->tid),
+						       &native->place) == 0;
 }
 
 /* Unwind it. -EAGAIN: it does not stand there any more. */
@@ -39,7 +38,7 @@ static int unwind(struct dump_native *native, const struct sample *sample)
 			addrs[loops.nr++] = sample->details[i].entry_addr;
 	jit_frames_set_time(native->jit, clock_now_ns());
 	waiting_stacks_unwind(&native->waiting, &native->place, &loops);
-	err = kernel_frames_wait(&native->kernel, ONLY_SLOT, sample->thread->tid, &native->place);
+	err = kernel_frames_wait(&native->kernel, sample->thread->tid);
 	if (err)
 		return err;
 	native_stacks_enter_kernel(&native->stacks, native->kernel.functions,

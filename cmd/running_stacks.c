@@ -45,7 +45,7 @@ static int list_threads(struct running_stacks *running, const struct process *pr
 		struct running_stack *stacks;
 		struct task_place place;
 
-		if (task_read_place(process, threads[i].tid, &place) != -EAGAIN)
+		if (task_read_place(process, threads[i].tid, 0, &place) != -EAGAIN)
 			continue;
 		stacks = array_reserve(running->stacks, running->nr_stacks + 1,
 				       &running->max_stacks, sizeof(*stacks));

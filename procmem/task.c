@@ -108,11 +108,8 @@ int task_place_parse(const char *text, struct task_place *ret_place)
 	return 0;
 }
 
-/*
- * How often a thread was given a processor: the last number of its schedstat, which a kernel may
- * lack. That is counted before the thread goes on: what it writes then is seen with the new count.
- */
-static uint64_t read_runs(const struct process *process, pid_t tid)
+/* The last number: it is counted before the thread goes on, what it writes then comes behind it. */
+uint64_t task_read_runs(const struct process *process, pid_t tid)
 {
 	char name[PROCESS_TASK_NAME_MAX_BYTES];
 	char text[SCHEDSTAT_MAX_BYTES];
@@ -125,11 +122,12 @@ static uint64_t read_runs(const struct process *process, pid_t tid)
 	return last ? strtoull(last, NULL, 10) : 0;
 }
 
-int task_read_place(const struct process *process, pid_t tid, struct task_place *ret_place)
+int task_read_place(const struct process *process, pid_t tid, uint64_t nr_runs,
+		    struct task_place *ret_place)
 {
 	char name[PROCESS_TASK_NAME_MAX_BYTES];
 	char text[SYSCALL_MAX_BYTES];
-	struct task_place place = {.nr_runs = read_runs(process, tid)};
+	struct task_place place = {.nr_runs = nr_runs};
 	ssize_t length;
 	int err;
 
@@ -147,7 +145,7 @@ int task_check_place(const struct process *process, pid_t tid, const struct task
 	int err;
 
 	if (place->nr_runs)
-		return read_runs(process, tid) == place->nr_runs ? 0 : -EAGAIN;
-	err = task_read_place(process, tid, &now);
+		return task_read_runs(process, tid) == place->nr_runs ? 0 : -EAGAIN;
+	err = task_read_place(process, tid, 0, &now);
 	return err || task_place_is_same(&now, place) ? err : -EAGAIN;
 }

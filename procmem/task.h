@@ -43,13 +43,24 @@ static inline bool task_place_is_same(const struct task_place *a, const struct t
 }
 
 /*
- * Where thread tid waits. 0; -EAGAIN (it runs, or could), -ESRCH (it has ended), -EPERM,
- * -ENOENT (this kernel does not tell), -EBADMSG. task_place_parse() takes the text of the file
- * apart, likewise, and sets all but nr_runs.
+ * How often thread tid was given a processor; 0: that is not told. A thread that was seen to wait
+ * after that number was read (task_read_place()) has not run until it is another one. Of one that
+ * was not seen to wait it says nothing: kernels do not count one that goes on where it was preempted
+ * on its way to sleep.
  *
- * Source: proc_pid_syscall(5); fs/proc/base.c (proc_pid_schedstat).
+ * Source: fs/proc/base.c (proc_pid_schedstat); kernel/sched/stats.h (sched_info_arrive).
  */
-int task_read_place(const struct process *process, pid_t tid, struct task_place *ret_place);
+uint64_t task_read_runs(const struct process *process, pid_t tid);
+
+/*
+ * Where thread tid waits; nr_runs is what task_read_runs() has told before. 0; -EAGAIN (it runs, or
+ * could), -ESRCH (it has ended), -EPERM, -ENOENT (this kernel does not tell), -EBADMSG.
+ * task_place_parse() takes the text of the file apart, likewise, and sets all but nr_runs.
+ *
+ * Source: proc_pid_syscall(5).
+ */
+int task_read_place(const struct process *process, pid_t tid, uint64_t nr_runs,
+		    struct task_place *ret_place);
 int task_place_parse(const char *text, struct task_place *ret_place);
 
 /*

@@ -2,19 +2,9 @@
 #include "sampler/kernel_frames.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "procmem/array.h"
 #include "sampler/sampler_state.h"
-
-/* What a thread waited in when it was read last. */
-struct kernel_wait {
-	pid_t tid; /* 0: none was read */
-	uint32_t nr_functions;
-	struct task_place place;
-	const struct function *functions[KERNEL_STACK_MAX_FRAMES]; /* innermost first */
-};
 
 /* Read how the kernel's functions are called, or say why that cannot be. 0; -ENOMEM. */
 static int open_names(struct kernel_frames *kernel, struct message *ret_why)
@@ -67,7 +57,6 @@ int kernel_frames_open(struct kernel_frames *kernel, const struct process *proce
 void kernel_frames_close(struct kernel_frames *kernel)
 {
 	kernel_names_destroy(kernel->names);
-	free(kernel->waits);
 	*kernel = (struct kernel_frames){.process = NULL};
 }
 
@@ -98,57 +87,14 @@ int kernel_frames_take(struct kernel_frames *kernel, const uint64_t *addrs, uint
 	return err;
 }
 
-/* Room for what the thread in a slot waits in. 0 or -ENOMEM. */
-static int reserve(struct kernel_frames *kernel, uint32_t slot)
-{
-	const uint32_t before = kernel->max_waits;
-	struct kernel_wait *waits;
-
-	if (slot < before)
-		return 0;
-	waits = array_reserve(kernel->waits, slot + 1, &kernel->max_waits, sizeof(*waits));
-	if (!waits)
-		return -ENOMEM;
-	memset(waits + before, 0, (kernel->max_waits - before) * sizeof(*waits));
-	kernel->waits = waits;
-	return 0;
-}
-
-/* Read what a thread waits in: nothing where it has ended, or may not be asked. 0 or -ENOMEM. */
-static int read_wait(struct kernel_frames *kernel, pid_t tid)
+int kernel_frames_wait(struct kernel_frames *kernel, pid_t tid)
 {
 	int err = 0;
 
-	if (kernel_stack_read(kernel->process, tid, &kernel->stack))
+	kernel->nr_functions = 0;
+	if (!kernel->tells_waiting || kernel_stack_read(kernel->process, tid, &kernel->stack))
 		return 0;
 	for (unsigned int i = 0; !err && i < kernel->stack.nr_frames; i++)
 		err = append(kernel, kernel->stack.frames[i].name, kernel->stack.frames[i].module);
 	return err;
-}
-
-int kernel_frames_wait(struct kernel_frames *kernel, uint32_t slot, pid_t tid,
-		       const struct task_place *place)
-{
-	struct kernel_wait *wait;
-	int err;
-
-	kernel->nr_functions = 0;
-	if (!kernel->tells_waiting)
-		return 0;
-	err = reserve(kernel, slot);
-	if (err)
-		return err;
-	wait = &kernel->waits[slot];
-	if (wait->tid == tid && task_place_is_same(&wait->place, place)) {
-		memcpy(kernel->functions, wait->functions, sizeof(wait->functions));
-		kernel->nr_functions = wait->nr_functions;
-		return 0;
-	}
-	err = read_wait(kernel, tid);
-	if (err)
-		return err;
-	*wait = (struct kernel_wait){
-		.tid = tid, .nr_functions = kernel->nr_functions, .place = *place};
-	memcpy(wait->functions, kernel->functions, sizeof(wait->functions));
-	return 0;
 }

@@ -2,8 +2,7 @@
 /*
  * What the threads of a process do inside of the kernel, as functions that samples have for
  * frames: of a thread that runs by the addresses that the kernel copied with its stack, of one that
- * waits by the names that the kernel writes for it (procmem/kernel_stack.h). Those of a thread
- * are kept while it waits in the same call at the same place, so that it is not read again.
+ * waits by the names that the kernel writes for it (procmem/kernel_stack.h).
  */
 #pragma once
 
@@ -14,7 +13,6 @@
 #include "procmem/message.h"
 #include "procmem/perf_record.h"
 #include "procmem/process.h"
-#include "procmem/task.h"
 #include "sampler/sampler.h"
 #include "symbols/kernel_names.h"
 
@@ -22,16 +20,12 @@
 #define KERNEL_FRAMES_PATH    "[kernel]"
 #define KERNEL_FRAMES_UNNAMED "??"
 
-struct kernel_wait;
-
 /* All zero it tells nothing of any thread. Private but for what the functions below say. */
 struct kernel_frames {
 	const struct process *process; /* borrowed */
 	struct sampler *sampler;       /* borrowed; has the functions */
 	struct kernel_names *names;    /* NULL: of addresses nothing is told */
 	bool tells_waiting;
-	struct kernel_wait *waits; /* by the slot of a thread; owned */
-	uint32_t max_waits;
 	struct kernel_stack stack;
 	const struct function *functions[PERF_RECORD_MAX_KERNEL_FRAMES]; /* innermost first */
 	uint32_t nr_functions;
@@ -53,8 +47,7 @@ void kernel_frames_close(struct kernel_frames *kernel);
 int kernel_frames_take(struct kernel_frames *kernel, const uint64_t *addrs, uint32_t nr_addrs);
 
 /*
- * Have functions be those that thread tid waits in at a place, kept in a slot of its own: none
- * where that cannot be told. 0 or -ENOMEM. That it waits there still is to be asked behind it.
+ * Have functions be those that thread tid waits in: none where that cannot be told. 0 or -ENOMEM.
+ * That it waits still is to be asked behind it.
  */
-int kernel_frames_wait(struct kernel_frames *kernel, uint32_t slot, pid_t tid,
-		       const struct task_place *place);
+int kernel_frames_wait(struct kernel_frames *kernel, pid_t tid);

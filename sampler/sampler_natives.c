@@ -10,14 +10,10 @@
 #include "procmem/task.h"
 #include "sampler/dumped_entry.h"
 #include "sampler/dumped_loops.h"
-#include "sampler/dumped_stack.h"
 #include "sampler/dumped_thread.h"
-#include "sampler/kernel_frames.h"
 #include "sampler/python/loop_entries.h"
-#include "sampler/recent_maps.h"
-#include "sampler/sampler_state.h"
+#include "sampler/sampler_natives_state.h"
 #include "sampler/stack_bridge.h"
-#include "sampler/waiting_stack.h"
 
 /*
  * A thread of which no dump came for so much of a period has not run all the time: it may wait.
@@ -34,32 +30,6 @@ enum { PERCENT_WITHOUT_DUMP = 125 };
 
 /* Ticks find the names of threads, new interpreters, and what has ended: so often at least. */
 #define TICK_AT_LEAST_NS 100000000u
-
-/* What a sample with details goes through to get the C frames that were unwound last. */
-struct merge_sink {
-	struct sample_sink sink;
-	struct sampler_natives *natives;
-};
-
-struct sampler_natives {
-	struct sample_sink sink; /* what ticks are handed to */
-	struct merge_sink merge;
-	struct sample_sink *next; /* where all goes; of the run */
-	struct sampler_natives_options options;
-	struct perf_events events;
-	bool has_events; /* else the stacks of threads that run are not told */
-	struct recent_maps maps;
-	struct native_stacks stacks;
-	struct jit_frames *jit;
-	struct kernel_frames kernel; /* of nothing, unless they are asked for */
-	struct loop_places places;
-	struct code_index index;
-	struct call_names names;
-	struct frame_list list;
-	struct waiting_stacks waiting;
-	struct code hole;
-	struct sampler_natives_stats stats;
-};
 
 /* Modules. */
 
@@ -95,8 +65,7 @@ static int renew_modules(struct sampler_natives *natives, uint64_t now_ns)
 	return err;
 }
 
-/* A stack that is not whole may have led into a module that is new. */
-static void judge_maps(struct sampler_natives *natives)
+void sampler_natives_judge_maps(struct sampler_natives *natives)
 {
 	const struct native_stacks *stacks = &natives->stacks;
 	const remote_addr last_addr = stacks->frames[stacks->nr_frames - 1].lookup_addr;
@@ -162,9 +131,9 @@ static int index_codes(struct sampler_natives *natives, const struct frame_list 
 
 static int merge(struct sample_sink *sink, const struct sample *sample)
 {
-	struct sampler_natives *natives = ((struct merge_sink *)sink)->natives;
+	const struct merge_sink *merge = (const struct merge_sink *)sink;
 
-	return native_stacks_hand_on(&natives->stacks, sample, natives->next);
+	return native_stacks_hand_on(&merge->natives->stacks, sample, merge->next);
 }
 
 /* Hand on what is in natives->list, with the C frames, as the thread's sample. */
@@ -180,6 +149,7 @@ static int hand_on(struct sampler_natives *natives, const struct snapshot_thread
 	sampled->list = natives->list;
 	sampled->nr_shown = 0;
 	sampled->trimmed = false; /* the later look may be, which is not shown */
+	natives->merge.next = natives->next;
 	detail_sink_init(&detailed, &sampler->codes, LOOP_ENTRIES_COPIED, &sampled->list, NULL,
 			 &natives->merge.sink);
 	err = sampler_thread_emit(sampler, thread, (struct sample){.time_ns = now_ns},
@@ -190,11 +160,10 @@ static int hand_on(struct sampler_natives *natives, const struct snapshot_thread
 	return err;
 }
 
-/* What is known of a thread whose stack is in window. */
-static struct dumped_stack dumped_stack_of(struct sampler_natives *natives,
-					   const struct snapshot_thread *thread,
-					   struct stack_window *window,
-					   const struct frame_list *late)
+struct dumped_stack sampler_natives_dumped_stack(struct sampler_natives *natives,
+						 const struct snapshot_thread *thread,
+						 struct stack_window *window,
+						 const struct frame_list *late)
 {
 	return (struct dumped_stack){
 		.natives = &natives->stacks,
@@ -233,7 +202,7 @@ static int take_stack(struct sampler_natives *natives, struct snapshot_thread *t
 	return hand_on(natives, thread, now_ns);
 }
 
-static void enter_kernel(struct sampler_natives *natives)
+void sampler_natives_enter_kernel(struct sampler_natives *natives)
 {
 	native_stacks_enter_kernel(&natives->stacks, natives->kernel.functions,
 				   natives->kernel.nr_functions);
@@ -259,12 +228,12 @@ static int take_dump(struct sampler_natives *natives, const struct perf_dump *du
 		return err;
 	jit_frames_set_time(natives->jit, dump->time_ns);
 	native_stacks_unwind(&natives->stacks, &registers, &window, SAMPLER_NATIVES_MAX_FRAMES);
-	judge_maps(natives);
+	sampler_natives_judge_maps(natives);
 	err = kernel_frames_take(&natives->kernel, dump->kernel_addrs, dump->nr_kernel_addrs);
 	if (err)
 		return err;
-	enter_kernel(natives);
-	stack = dumped_stack_of(natives, thread, &window, late);
+	sampler_natives_enter_kernel(natives);
+	stack = sampler_natives_dumped_stack(natives, thread, &window, late);
 	stack_bridge_learn(&stack);
 	stack_bridge_cross(&stack);
 	return take_stack(natives, thread, &stack, now_ns);
@@ -296,79 +265,6 @@ static uint64_t without_dump_ns(const struct sampler_natives *natives)
 	return natives->options.period_ns * PERCENT_WITHOUT_DUMP / 100;
 }
 
-/* Of entries, one for each frame: *ret_loops->addrs is to be given to free(). 0 or -ENOMEM. */
-static int find_loops(const struct sampler_natives *natives, const struct loop_entry *entries,
-		      uint32_t nr_frames, struct waiting_loops *ret_loops)
-{
-	struct waiting_loops loops = {.distance_bytes = natives->places.entry_distance_bytes};
-
-	loops.addrs = reallocarray(NULL, nr_frames + 1ull, sizeof(*loops.addrs));
-	if (!loops.addrs)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < nr_frames; i++)
-		if (entries[i].c_addr)
-			loops.addrs[loops.nr++] = entries[i].c_addr;
-	*ret_loops = loops;
-	return 0;
-}
-
-/*
- * Unwind the stack of a thread that waits; *ret_entries, of its Python frames, is to be given to
- * free(). It must stand there still when all has been read: else the next tick has the time, -EAGAIN.
- */
-static int unwind_waiting(struct sampler_natives *natives, struct snapshot_thread *thread,
-			  const struct task_place *place, struct loop_entry **ret_entries)
-{
-	const struct sampler_natives_options *options = &natives->options;
-	const struct sampled_thread *sampled = &options->sampler->threads[thread->slot];
-	const struct dumped_stack stack =
-		dumped_stack_of(natives, thread, &natives->waiting.window, &sampled->list);
-	cleanup_free struct loop_entry *entries = NULL;
-	struct waiting_loops loops;
-	int err = sampler_thread_look(options->sampler, thread);
-
-	if (!err)
-		err = loop_entries_read(&options->sampler->codes, thread->ref.addr, stack.late,
-					true, &entries);
-	if (!err)
-		err = find_loops(natives, entries, stack.late->nr_frames, &loops);
-	if (err)
-		return err;
-	jit_frames_set_time(natives->jit, clock_now_ns());
-	waiting_stacks_unwind(&natives->waiting, place, &loops);
-	free(loops.addrs);
-	judge_maps(natives);
-	stack_bridge_cross(&stack);
-	err = kernel_frames_wait(&natives->kernel, thread->slot, sampled->info->tid, place);
-	if (err)
-		return err;
-	enter_kernel(natives);
-	if (task_check_place(options->process, sampled->info->tid, place))
-		return -EAGAIN;
-	*ret_entries = take_ptr(entries);
-	return 0;
-}
-
-/* The sample of a thread that waits inside of the kernel, which tells two of its registers. */
-static int take_waiting(struct sampler_natives *natives, struct snapshot_thread *thread,
-			const struct task_place *place, uint64_t now_ns)
-{
-	struct sampler *sampler = natives->options.sampler;
-	cleanup_free struct loop_entry *entries = NULL;
-	struct detail_sink detailed;
-	int err = unwind_waiting(natives, thread, place, &entries);
-
-	if (err)
-		return err;
-	natives->stats.nr_stacks++;
-	natives->stats.nr_broken += !natives->stacks.is_whole;
-	detail_sink_init(&detailed, &sampler->codes, thread->ref.addr,
-			 &sampler->threads[thread->slot].list, NULL, &natives->merge.sink);
-	detailed.entries = entries; /* by now the thread may be elsewhere */
-	return sampler_thread_emit(sampler, thread, (struct sample){.time_ns = now_ns},
-				   &detailed.sink);
-}
-
 /* The sample of a thread of which nothing tells where its C stack is. */
 static int take_python(struct sampler_natives *natives, struct snapshot_thread *thread,
 		       uint64_t now_ns)
@@ -384,8 +280,10 @@ static int take_python(struct sampler_natives *natives, struct snapshot_thread *
 int sampler_natives_tick(struct sampler_natives *natives, struct snapshot_thread *thread,
 			 uint64_t now_ns)
 {
+	const struct process *process = natives->options.process;
 	struct sampled_thread *sampled = &natives->options.sampler->threads[thread->slot];
-	uint64_t unseen_ns;
+	const pid_t tid = sampled->info->tid;
+	uint64_t unseen_ns, nr_runs;
 	struct task_place place;
 	int err = -ENOENT;
 
@@ -394,13 +292,17 @@ int sampler_natives_tick(struct sampler_natives *natives, struct snapshot_thread
 	unseen_ns = now_ns - sampled->last_ns;
 	if (natives->has_events && unseen_ns < without_dump_ns(natives))
 		return 0;
-	if (sampled->info->tid)
-		err = task_read_place(natives->options.process, sampled->info->tid, &place);
+	if (tid) {
+		nr_runs = task_read_runs(process, tid);
+		if (sampler_natives_take_again(natives, thread, nr_runs, now_ns, &err))
+			return err;
+		err = task_read_place(process, tid, nr_runs, &place);
+	}
 	/* What it ran last may be there still, but it has ended since the threads were listed. */
-	if (err == -ESRCH && !process_has_thread(natives->options.process, sampled->info->tid))
+	if (err == -ESRCH && !process_has_thread(process, tid))
 		return 0;
 	if (!err)
-		err = take_waiting(natives, thread, &place, now_ns);
+		err = sampler_natives_take_waiting(natives, thread, &place, now_ns);
 	else if (err != -EAGAIN)
 		err = take_python(natives, thread, now_ns);
 	if (err == -EAGAIN && !natives->has_events)
@@ -564,6 +466,7 @@ void sampler_natives_destroy(struct sampler_natives *natives)
 	natives->options.sampler->natives = NULL;
 	perf_events_close(&natives->events);
 	waiting_stacks_done(&natives->waiting);
+	waiting_samples_done(&natives->kept);
 	native_stacks_done(&natives->stacks);
 	jit_frames_destroy(natives->jit);
 	kernel_frames_close(&natives->kernel);

@@ -296,6 +296,13 @@ void detail_sink_init(struct detail_sink *sink, const struct code_cache *codes,
 int sampler_thread_repeat(struct sampler *sampler, const struct snapshot_thread *thread,
 			  uint64_t time_ns, struct sample_sink *sink);
 
+/*
+ * Hand on a sample of the thread as its last one, and count it: thread, wall_ns, cpu_ns and the flags
+ * that tell of that are set here. What the sink returned.
+ */
+int sampler_thread_tell(struct sampler *sampler, const struct snapshot_thread *thread,
+			struct sample sample, struct sample_sink *sink);
+
 /* Of sampler/sampler_natives.h, for the loop of the run. */
 
 /*

@@ -323,6 +323,22 @@ static int show_frames(const struct code_cache *codes, struct sampled_thread *sa
 	return 0;
 }
 
+int sampler_thread_tell(struct sampler *sampler, const struct snapshot_thread *thread,
+			struct sample sample, struct sample_sink *sink)
+{
+	struct sampled_thread *sampled = &sampler->threads[thread->slot];
+	int err;
+
+	sample.wall_ns = sampled->last_ns ? sample.time_ns - sampled->last_ns : 0;
+	sample.thread = sampled->info;
+	sampler_cpu_measure(sampler, sampled, &sample);
+	sampled->last_ns = sample.time_ns;
+	err = sink->ops->sample(sink, &sample);
+	if (!sampler->stats.samples++)
+		sampler->stats.first_sample_ns = clock_now_ns();
+	return err;
+}
+
 /* Hand on the first nr_frames frames that are kept of a thread. */
 static int hand_on(struct sampler *sampler, const struct snapshot_thread *thread,
 		   struct sample sample, struct sample_sink *sink)
@@ -331,21 +347,15 @@ static int hand_on(struct sampler *sampler, const struct snapshot_thread *thread
 	const uint32_t nr_frames = sample.nr_frames;
 	int err;
 
-	sample.wall_ns = sampled->last_ns ? sample.time_ns - sampled->last_ns : 0;
-	sample.thread = sampled->info;
 	sample.frames = sampled->frames;
 	sample.nr_unchanged = sampled->nr_same < nr_frames ? sampled->nr_same : nr_frames;
 	sample.flags |= sampled->flags;
 	err = sampler_collector_add(sampler, thread, sampled, &sample);
 	if (err)
 		return err;
-	sampler_cpu_measure(sampler, sampled, &sample);
-	sampled->last_ns = sample.time_ns;
-	err = sink->ops->sample(sink, &sample);
+	err = sampler_thread_tell(sampler, thread, sample, sink);
 	sampler_collector_remove(sampled, &sample);
 	sampled->nr_same = nr_frames;
-	if (!sampler->stats.samples++)
-		sampler->stats.first_sample_ns = clock_now_ns();
 	if (sampled->trimmed)
 		sampler->stats.trimmed++;
 	return err;

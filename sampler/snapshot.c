@@ -95,6 +95,12 @@ bool snapshot_is_collecting(const struct snapshot *snapshot)
 	return false;
 }
 
+bool snapshot_holds_gil(const struct snapshot *snapshot, const struct snapshot_thread *thread)
+{
+	return gil_holder_addr(&snapshot->interpreters[thread->ref.interpreter].gil) ==
+	       thread->ref.addr;
+}
+
 bool snapshot_is_churning(const struct snapshot *snapshot,
 			  const struct snapshot_interpreter *interpreter)
 {
@@ -341,7 +347,7 @@ static void decode(struct snapshot *snapshot)
 		if (!thread->due)
 			continue;
 		thread->clock = interpreter->clock;
-		thread->holds_gil = gil_holder_addr(&interpreter->gil) == thread->ref.addr;
+		thread->holds_gil = snapshot_holds_gil(snapshot, thread);
 	}
 }
 

@@ -139,6 +139,9 @@ int snapshot_retake(struct snapshot *snapshot, const struct snapshot_thread *thr
 /* Whether garbage is collected in some interpreter. */
 bool snapshot_is_collecting(const struct snapshot *snapshot);
 
+/* Whether a thread held its GIL when threads were copied last, be it another one that was. */
+bool snapshot_holds_gil(const struct snapshot *snapshot, const struct snapshot_thread *thread);
+
 /* Whether code objects of an interpreter have come or gone lately. */
 bool snapshot_is_churning(const struct snapshot *snapshot,
 			  const struct snapshot_interpreter *interpreter);

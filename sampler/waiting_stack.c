@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "sampler/waiting_stack.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
 int waiting_stacks_init(struct waiting_stacks *waiting, struct remote_memory *memory,
 			struct native_stacks *natives)
 {
@@ -12,6 +15,21 @@ int waiting_stacks_init(struct waiting_stacks *waiting, struct remote_memory *me
 void waiting_stacks_done(struct waiting_stacks *waiting)
 {
 	stack_window_done(&waiting->window);
+}
+
+int waiting_loops_find(const struct loop_entry *entries, uint32_t nr_frames,
+		       uint32_t distance_bytes, struct waiting_loops *ret_loops)
+{
+	struct waiting_loops loops = {.distance_bytes = distance_bytes};
+
+	loops.addrs = reallocarray(NULL, nr_frames + 1ull, sizeof(*loops.addrs));
+	if (!loops.addrs)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < nr_frames; i++)
+		if (entries[i].c_addr)
+			loops.addrs[loops.nr++] = entries[i].c_addr;
+	*ret_loops = loops;
+	return 0;
 }
 
 static void unwind(struct waiting_stacks *waiting, const struct registers *registers)

@@ -11,6 +11,7 @@
 
 #include "procmem/task.h"
 #include "sampler/native_stacks.h"
+#include "sampler/python/loop_entries.h"
 #include "symbols/frame_pointers.h"
 
 /* Private. */
@@ -30,10 +31,16 @@ void waiting_stacks_done(struct waiting_stacks *waiting);
 
 /* Where the loops of a thread are that waits, as Python tells. */
 struct waiting_loops {
-	remote_addr *addrs; /* of what loop_entries.h tells, one for each loop; borrowed */
+	remote_addr *addrs; /* of what loop_entries.h tells, one for each loop */
 	uint32_t nr;
 	uint32_t distance_bytes; /* entry_distance_bytes of loop_places.h; 0: not known */
 };
+
+/*
+ * Of entries, one for each frame: ret_loops->addrs is to be given to free(). 0 or -ENOMEM.
+ */
+int waiting_loops_find(const struct loop_entry *entries, uint32_t nr_frames,
+		       uint32_t distance_bytes, struct waiting_loops *ret_loops);
 
 /*
  * Unwind the stack of a thread that stands at place, as native_stacks_unwind() does. The loops

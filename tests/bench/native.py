@@ -34,6 +34,7 @@ TRUTH_HZ = 500
 COST_HZ = 100  # what pysample takes with -n
 WARM_HZ = 1000  # the caches have not forgotten the last sample by then
 MOST_COST_RUNS = 5  # pairs of a short run and a long one
+NR_WAITING = 200  # threads beside the busy one, of a server
 PERF_STACK_BYTES = 32768  # as pysample
 
 PERF_MAP = {"PYTHONPERFSUPPORT": "1"}
@@ -273,6 +274,25 @@ def measure_cost(tools, interpreter, asked):
     return rows
 
 
+def measure_crowd(tools, interpreter, asked):
+    """CPU of the profiler where one thread runs and many wait."""
+    quiet.wait(asked.anyway)
+    seconds = int(asked.seconds or SECONDS)
+    shares, times_s = [], []
+    with support.python_target(interpreter, "crowd", NR_WAITING) as target:
+        for _ in range(min(asked.runs, MOST_COST_RUNS)):
+            short, long = (attach(tools, target.pid, run_s, COST_HZ)
+                           for run_s in (SHORT_S, SHORT_S + seconds))
+            cpu_s = long.cpu_s - short.cpu_s
+            shares.append(cpu_s / seconds)
+            times_s.append(cpu_s / (long.stats["native"]["stacks"]
+                                    - short.stats["native"]["stacks"]))
+    return [Row("CPU at %d Hz, one busy thread and %d that wait" % (COST_HZ, NR_WAITING),
+                "%.1f %% of a core (%.1f to %.1f), %.1f us a stack"
+                % (100 * statistics.median(shares), 100 * min(shares), 100 * max(shares),
+                   1e6 * statistics.median(times_s)))]
+
+
 def measure_loss(tools, interpreter, asked):
     """What the target loses by it."""
     return [Row("work that a busy thread gets less done by %s at %d Hz" % (one.way, COST_HZ),
@@ -303,7 +323,8 @@ def measure(tools, interpreter, asked):
     rows = []
     for name, function in (("frames", measure_frames), ("truth", measure_truth),
                            ("whole stacks", measure_whole), ("names", measure_names),
-                           ("cost", measure_cost), ("loss", measure_loss),
+                           ("cost", measure_cost), ("threads that wait", measure_crowd),
+                           ("loss", measure_loss),
                            ("the list for debuggers", measure_list)):
         say("CPython %s, native stacks: %s" % (interpreter, name))
         rows += function(tools, interpreter, asked)

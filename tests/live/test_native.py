@@ -7,6 +7,7 @@ import json
 import os
 import re
 import subprocess
+import time
 import unittest
 
 import call_truth
@@ -19,6 +20,8 @@ TRAMPOLINE_VERSIONS = NATIVE_VERSIONS[1:]
 PERF_JIT_VERSIONS = NATIVE_VERSIONS[2:]
 DURATION_S = 3
 WAITING_S = 1  # what stands still is seen at once
+NR_WAITING = 50
+CLOCK_STEP_NS = 2000  # recordings have microseconds
 
 # A stack that is wrong is worse than a hole. That some are is known (docs/architecture.md): few
 # of the interpreter's loops, and more of executors.
@@ -384,9 +387,51 @@ class WaitingForExecutors(InExecutors):
             self.assertEqual(lines[-1:], [target.report["line"]], frames)
 
 
+def nr_runs(pid):
+    """{tid: how often it was given a processor}, of all threads but the main one"""
+    folder = "/proc/%d/task" % pid
+    return {tid: support.read("%s/%s/schedstat" % (folder, tid)).split()[2]
+            for tid in os.listdir(folder) if tid != str(pid)}
+
+
+def none_runs(pid):
+    """Whether no thread but the main one runs for a moment."""
+    before = nr_runs(pid)
+    time.sleep(0.2)
+    return nr_runs(pid) == before
+
+
 @support.per_interpreter
 class Waiting(unittest.TestCase):
     sleeps = True
+
+    def test_threads_that_do_not_run(self):
+        """Who has not run since it was looked at is not looked at again, and has all of its time."""
+        with support.python_target(self.interpreter, "crowd", NR_WAITING) as target:
+            support.wait_until(lambda: none_runs(target.pid), "all but one wait")
+            folder, _ = self.enterContext(support.fresh_folder())
+            stats_path = os.path.join(folder, "stats")
+            result = support.pysample("attach", "-n", "-d", 2 * WAITING_S, "-f", "jsonl",
+                                      "--stats-json", stats_path, target.pid)
+            self.assertEqual(result.status, 0, result.stderr)
+        stats = json.loads(support.read(stats_path))
+        # A look takes three and more.
+        self.assertLess(stats["reads"], 2 * stats["native"]["stacks"], stats)
+        threads, frames = collections.defaultdict(list), {}
+        for record in map(json.loads, result.stdout.splitlines()):
+            if record["type"] == "stack":
+                frames[record["id"]] = [frame["name"] for frame in record["frames"]]
+            elif record["type"] == "sample":
+                threads[record["thread"]].append(record)
+        waiting = [samples for samples in threads.values()
+                   if "wait" in frames[samples[-1]["stack"]]]
+        self.assertEqual(len(waiting), NR_WAITING)
+        for samples in waiting:
+            self.assertEqual({sample["stack"] for sample in samples[1:]}, {samples[-1]["stack"]})
+            for before, sample in zip(samples, samples[1:]):
+                passed_ns = sample["time_ns"] - before["time_ns"]
+                self.assertAlmostEqual(sample["wall_ns"], passed_ns, delta=CLOCK_STEP_NS)
+            self.assertFalse(any(sample["on_cpu"] or sample["gil"] for sample in samples[1:]))
 
     def test_ways_of_waiting(self):
         """Threads that wait are told of all versions: before 3.10 CPython does not tell where the

@@ -70,7 +70,8 @@ static struct task_place place_of(const struct process *process, struct waiter *
 	int err = -EAGAIN;
 
 	while (!__atomic_load_n(&waiter->tid, __ATOMIC_ACQUIRE) ||
-	       (err = task_read_place(process, waiter->tid, &place)) == -EAGAIN)
+	       (err = task_read_place(process, waiter->tid, task_read_runs(process, waiter->tid),
+				      &place)) == -EAGAIN)
 		(void)usleep(1000);
 	cr_assert(zero(int, err));
 	return place;

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/waiting_samples.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "procmem/task.h"
+
+/* A thread that reads from a pipe, byte by byte. */
+struct waiter {
+	int pipe_fds[2];
+	pid_t tid;
+	int nr_bytes;
+};
+
+static void *wait_for_pipe(void *argument)
+{
+	struct waiter *waiter = argument;
+	char byte;
+
+	__atomic_store_n(&waiter->tid, (pid_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
+	while (read(waiter->pipe_fds[0], &byte, 1) == 1)
+		__atomic_add_fetch(&waiter->nr_bytes, 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* Where it stands once it waits. */
+static struct task_place place_of(const struct process *process, struct waiter *waiter)
+{
+	struct task_place place;
+	int err = -EAGAIN;
+
+	while (!__atomic_load_n(&waiter->tid, __ATOMIC_ACQUIRE) ||
+	       (err = task_read_place(process, waiter->tid, task_read_runs(process, waiter->tid),
+				      &place)) == -EAGAIN)
+		(void)usleep(1000);
+	cr_assert(zero(int, err));
+	return place;
+}
+
+struct counting_sink {
+	struct sample_sink sink;
+	int nr, answer;
+};
+
+static int count(struct sample_sink *sink, const struct sample *sample)
+{
+	struct counting_sink *counting = (struct counting_sink *)sink;
+
+	(void)sample;
+	counting->nr++;
+	return counting->answer;
+}
+
+static const struct sample_sink_ops counting_ops = {.sample = count};
+
+enum { NR_FRAMES = 3, NOW_NS = 5000 };
+
+struct stage {
+	struct process process;
+	struct waiter waiter;
+	pthread_t thread;
+	struct task_place place;
+	struct sample_thread id;
+	struct function functions[NR_FRAMES];
+	struct frame frames[NR_FRAMES];
+	struct frame_detail details[NR_FRAMES];
+	struct counting_sink counting;
+	struct waiting_samples samples;
+};
+
+static void stage_init(struct stage *stage)
+{
+	*stage = (struct stage){.counting.sink.ops = &counting_ops};
+	cr_assert(zero(int, process_open(getpid(), &stage->process, NULL)));
+	cr_assert(zero(int, pipe(stage->waiter.pipe_fds)));
+	cr_assert(zero(int, pthread_create(&stage->thread, NULL, wait_for_pipe, &stage->waiter)));
+	stage->place = place_of(&stage->process, &stage->waiter);
+	if (!stage->place.nr_runs)
+		cr_skip("this kernel does not tell how often a thread has run");
+	stage->id = (struct sample_thread){.id = 7, .slot = 4, .tid = stage->waiter.tid};
+	for (int i = 0; i < NR_FRAMES; i++) {
+		stage->frames[i] = (struct frame){&stage->functions[i], i};
+		stage->details[i] = (struct frame_detail){.addr = 100u + (unsigned int)i};
+	}
+}
+
+static void stage_done(struct stage *stage)
+{
+	waiting_samples_done(&stage->samples);
+	(void)close(stage->waiter.pipe_fds[1]);
+	(void)pthread_join(stage->thread, NULL);
+	(void)close(stage->waiter.pipe_fds[0]);
+	process_close(&stage->process);
+}
+
+/* Hand on a sample of so many frames through the sink that keeps it. */
+static int keep(struct stage *stage, uint32_t nr_frames)
+{
+	const struct sample sample = {
+		.time_ns = NOW_NS,
+		.wall_ns = 10,
+		.cpu_ns = 3,
+		.thread = &stage->id,
+		.frames = stage->frames,
+		.details = stage->details,
+		.nr_frames = nr_frames,
+		.flags = SAMPLE_EXCEPTION | SAMPLE_CPU_MEASURED | SAMPLE_ON_CPU,
+	};
+	struct sample_sink *sink =
+		waiting_samples_keep(&stage->samples, stage->place.nr_runs, &stage->counting.sink);
+
+	return sink->ops->sample(sink, &sample);
+}
+
+static const struct waiting_sample *find(struct stage *stage, uint64_t now_ns)
+{
+	return waiting_samples_find(&stage->samples, &stage->id,
+				    task_read_runs(&stage->process, stage->waiter.tid), now_ns);
+}
+
+static bool has(struct stage *stage, uint64_t now_ns)
+{
+	return find(stage, now_ns) != NULL;
+}
+
+Test(waiting_samples, what_a_thread_did_is_what_it_does_while_it_has_not_run, .timeout = 60)
+{
+	const struct waiting_sample *kept;
+	struct sample again;
+	struct stage stage;
+
+	stage_init(&stage);
+	cr_expect(not(has(&stage, NOW_NS)));
+	cr_assert(zero(int, keep(&stage, NR_FRAMES)));
+	cr_expect(eq(int, stage.counting.nr, 1));
+	kept = find(&stage, NOW_NS + 1);
+	cr_assert(kept != NULL);
+	again = waiting_sample_at(kept, NOW_NS + 1);
+	cr_expect(eq(u64, again.time_ns, NOW_NS + 1));
+	cr_expect(eq(u32, again.flags, SAMPLE_EXCEPTION));
+	cr_expect(eq(u64, again.cpu_ns, 0));
+	cr_assert(eq(u32, again.nr_frames, NR_FRAMES));
+	cr_expect(not(again.frames == stage.frames));
+	cr_expect(zero(int, memcmp(again.frames, stage.frames, sizeof(stage.frames))));
+	cr_expect(zero(int, memcmp(again.details, stage.details, sizeof(stage.details))));
+	/* It runs, and waits in the same call with the same arguments. */
+	cr_assert(eq(int, (int)write(stage.waiter.pipe_fds[1], "x", 1), 1));
+	while (!__atomic_load_n(&stage.waiter.nr_bytes, __ATOMIC_ACQUIRE))
+		(void)usleep(1000);
+	(void)place_of(&stage.process, &stage.waiter);
+	cr_expect(not(has(&stage, NOW_NS + 2)));
+	stage_done(&stage);
+}
+
+Test(waiting_samples, it_is_looked_at_again_after_a_time, .timeout = 60)
+{
+	struct stage stage;
+
+	stage_init(&stage);
+	cr_assert(zero(int, keep(&stage, NR_FRAMES)));
+	cr_expect(has(&stage, NOW_NS + WAITING_SAMPLES_MAX_AGE_NS / 2));
+	cr_expect(not(has(&stage, NOW_NS + (uint64_t)WAITING_SAMPLES_MAX_AGE_NS)));
+	stage_done(&stage);
+}
+
+Test(waiting_samples, another_thread_in_the_slot_has_none, .timeout = 60)
+{
+	struct stage stage;
+
+	stage_init(&stage);
+	cr_assert(zero(int, keep(&stage, NR_FRAMES)));
+	stage.id.slot++;
+	cr_expect(not(has(&stage, NOW_NS)));
+	stage.id.slot = 1000;
+	cr_expect(not(has(&stage, NOW_NS)));
+	stage.id.slot = 4;
+	cr_expect(has(&stage, NOW_NS));
+	stage.id.id++;
+	cr_expect(not(has(&stage, NOW_NS)));
+	/* What it had is given back. */
+	stage.id.id--;
+	cr_expect(not(has(&stage, NOW_NS)));
+	stage_done(&stage);
+}
+
+Test(waiting_samples, some_are_not_kept, .timeout = 60)
+{
+	static struct frame frames[WAITING_SAMPLES_MAX_FRAMES + 1];
+	static struct frame_detail details[WAITING_SAMPLES_MAX_FRAMES + 1];
+	struct sample sample = {.frames = frames, .details = details};
+	struct sample_sink *sink;
+	struct stage stage;
+
+	stage_init(&stage);
+	/* One that is too deep takes the one before with it. */
+	cr_assert(zero(int, keep(&stage, NR_FRAMES)));
+	sample.thread = &stage.id;
+	sample.nr_frames = WAITING_SAMPLES_MAX_FRAMES + 1;
+	sink = waiting_samples_keep(&stage.samples, stage.place.nr_runs, &stage.counting.sink);
+	cr_assert(zero(int, sink->ops->sample(sink, &sample)));
+	cr_expect(not(has(&stage, NOW_NS)));
+	sample.nr_frames--;
+	cr_assert(zero(int, sink->ops->sample(sink, &sample)));
+	cr_expect(has(&stage, 0));
+	/* Where the kernel tells no number, two waits look alike. */
+	stage.place.nr_runs = 0;
+	cr_assert(zero(int, keep(&stage, NR_FRAMES)));
+	cr_expect(not(has(&stage, NOW_NS)));
+	/* What the next sink returns is returned. */
+	stage.counting.answer = -EPIPE;
+	cr_expect(eq(int, keep(&stage, NR_FRAMES), -EPIPE));
+	stage_done(&stage);
+}
