@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
 """`pysample attach --native --kernel`: what a thread does inside of the kernel."""
+import collections
 import json
 import unittest
 
 import native_truth
 import support
 import test_native
+import trampoline_truth
 from test_native_rights import NobodysInterpreter, newest_in_root
 
 # Who reads /dev/zero is in one of these nearly all the time (fs/read_write.c of Linux).
@@ -22,6 +24,15 @@ def stacks_of(result):
     """The frames of each distinct stack."""
     records = [json.loads(line) for line in result.stdout.splitlines()]
     return [record["frames"] for record in records if record["type"] == "stack"]
+
+
+def samples_of(result):
+    """(the frames of each distinct stack, how many samples have it)"""
+    records = [json.loads(line) for line in result.stdout.splitlines()]
+    numbers = collections.Counter(record["stack"] for record in records
+                                  if record["type"] == "sample")
+    return [(record["frames"], numbers[record["id"]]) for record in records
+            if record["type"] == "stack"]
 
 
 def sample(pid, *args, seconds=2):
@@ -48,6 +59,7 @@ class Kernel(unittest.TestCase):
         self.assertTrue(reading, inside)
         for frames in reading:
             self.check_names(frames, functions)
+        self.check_callers(with_kernel)
         self.assertTrue(stacks_of(without), without.stderr)
         kinds = {frame["kind"] for frames in stacks_of(without) for frame in frames}
         self.assertEqual(kinds, {"python", "native"})
@@ -58,8 +70,21 @@ class Kernel(unittest.TestCase):
         self.assertEqual(set(kinds[first:]), {"kernel"})
         self.assertEqual(kinds[first - 1], "native")
 
+    def check_callers(self, result):
+        """Of what reads: the function of Python's, or [unknown] where the loop is not known yet."""
+        nr_told = nr_holed = 0
+        for frames, number in samples_of(result):
+            names = [frame["name"] for frame in frames]
+            if not READS & set(names):
+                continue
+            if "read_zeros" in names:
+                nr_told += number
+            else:
+                self.assertIn(trampoline_truth.HOLE, names)
+                nr_holed += number
+        self.assertLess(nr_holed, test_native.MOST_HOLED_ALONE * nr_told)
+
     def check_names(self, frames, functions):
-        self.assertIn("read_zeros", [frame["name"] for frame in frames])
         for frame in frames:
             if frame["kind"] == "kernel" and frame["path"] == "[kernel]":
                 self.assertIn(frame["name"], functions | {"??"})
