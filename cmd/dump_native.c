@@ -10,7 +10,6 @@
 /* A thread that moved while it was looked at is looked at again, so often at most. */
 enum { MAX_LOOKS = 20 };
 
-/* Each thread is asked once where it is inside of the kernel: nothing needs to be kept. */
 /* Where the thread stands before its Python frames are read. */
 static void begin_look(struct sample_sink *sink, const struct sample_thread *thread)
 {

@@ -20,12 +20,6 @@ def functions_of_kernel():
     return {line.split()[2] for line in lines if line.split()[0].strip("0")}
 
 
-def stacks_of(result):
-    """The frames of each distinct stack."""
-    records = [json.loads(line) for line in result.stdout.splitlines()]
-    return [record["frames"] for record in records if record["type"] == "stack"]
-
-
 def samples_of(result):
     """(the frames of each distinct stack, how many samples have it)"""
     records = [json.loads(line) for line in result.stdout.splitlines()]
@@ -33,6 +27,11 @@ def samples_of(result):
                                   if record["type"] == "sample")
     return [(record["frames"], numbers[record["id"]]) for record in records
             if record["type"] == "stack"]
+
+
+def stacks_of(result):
+    """The frames of each distinct stack."""
+    return [frames for frames, _ in samples_of(result)]
 
 
 def sample(pid, *args, seconds=2):

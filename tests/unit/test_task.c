@@ -4,10 +4,9 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 #include <errno.h>
-#include <poll.h>
-#include <pthread.h>
-#include <sys/syscall.h>
 #include <unistd.h>
+
+#include "tests/support/pipe_waiter.h"
 
 /* Lines as Linux 6.1 writes them, and what they could be. */
 Test(task, places)
@@ -45,59 +44,22 @@ Test(task, places)
 	}
 }
 
-struct waiter {
-	pid_t tid;
-	int pipe_fds[2];
-	const void *on_stack;
-	int nr_bytes; /* that have come */
-};
-
-static void *wait_for_pipe(void *argument)
-{
-	struct waiter *waiter = argument;
-	char byte;
-
-	waiter->on_stack = &byte;
-	__atomic_store_n(&waiter->tid, (pid_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
-	while (read(waiter->pipe_fds[0], &byte, 1) == 1)
-		__atomic_add_fetch(&waiter->nr_bytes, 1, __ATOMIC_RELEASE);
-	return NULL;
-}
-
-static struct task_place place_of(const struct process *process, struct waiter *waiter)
-{
-	struct task_place place;
-	int err = -EAGAIN;
-
-	while (!__atomic_load_n(&waiter->tid, __ATOMIC_ACQUIRE) ||
-	       (err = task_read_place(process, waiter->tid, task_read_runs(process, waiter->tid),
-				      &place)) == -EAGAIN)
-		(void)usleep(1000);
-	cr_assert(zero(int, err));
-	return place;
-}
-
 Test(task, a_thread_that_waits, .timeout = 60)
 {
-	struct waiter waiter = {.tid = 0};
 	struct task_place place, again;
+	struct pipe_waiter waiter;
 	struct process process;
-	pthread_t thread;
 
 	cr_assert(zero(int, process_open(getpid(), &process, NULL)));
-	cr_assert(zero(int, pipe(waiter.pipe_fds)));
-	cr_assert(zero(int, pthread_create(&thread, NULL, wait_for_pipe, &waiter)));
-	place = place_of(&process, &waiter);
+	pipe_waiter_begin(&waiter);
+	place = pipe_waiter_place(&waiter, &process);
 	/* It stands inside of read(), which its own function has called. */
 	cr_expect(lt(u64, place.sp_addr, (uint64_t)waiter.on_stack));
 	cr_expect(lt(u64, (uint64_t)waiter.on_stack - place.sp_addr, 4096));
 	cr_expect(gt(u64, place.pc_addr, 0));
 	cr_expect(zero(int, task_check_place(&process, waiter.tid, &place)));
 	/* It has gone on, and waits at the same place. */
-	cr_assert(eq(int, (int)write(waiter.pipe_fds[1], "x", 1), 1));
-	while (!__atomic_load_n(&waiter.nr_bytes, __ATOMIC_ACQUIRE))
-		(void)usleep(1000);
-	again = place_of(&process, &waiter);
+	again = pipe_waiter_go_on(&waiter, &process);
 	cr_expect(eq(u64, again.sp_addr, place.sp_addr));
 	cr_expect(eq(u64, again.pc_addr, place.pc_addr));
 	cr_expect(eq(u64, again.call_hash, place.call_hash));
@@ -106,8 +68,7 @@ Test(task, a_thread_that_waits, .timeout = 60)
 		cr_expect(not(task_place_is_same(&again, &place)));
 		cr_expect(eq(int, task_check_place(&process, waiter.tid, &place), -EAGAIN));
 	}
-	(void)close(waiter.pipe_fds[1]);
-	(void)pthread_join(thread, NULL);
+	pipe_waiter_end(&waiter);
 	cr_expect(not(zero(int, task_check_place(&process, waiter.tid, &again))));
 	process_close(&process);
 }

@@ -4,44 +4,10 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 #include <errno.h>
-#include <pthread.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#include "procmem/task.h"
-
-/* A thread that reads from a pipe, byte by byte. */
-struct waiter {
-	int pipe_fds[2];
-	pid_t tid;
-	int nr_bytes;
-};
-
-static void *wait_for_pipe(void *argument)
-{
-	struct waiter *waiter = argument;
-	char byte;
-
-	__atomic_store_n(&waiter->tid, (pid_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
-	while (read(waiter->pipe_fds[0], &byte, 1) == 1)
-		__atomic_add_fetch(&waiter->nr_bytes, 1, __ATOMIC_RELEASE);
-	return NULL;
-}
-
-/* Where it stands once it waits. */
-static struct task_place place_of(const struct process *process, struct waiter *waiter)
-{
-	struct task_place place;
-	int err = -EAGAIN;
-
-	while (!__atomic_load_n(&waiter->tid, __ATOMIC_ACQUIRE) ||
-	       (err = task_read_place(process, waiter->tid, task_read_runs(process, waiter->tid),
-				      &place)) == -EAGAIN)
-		(void)usleep(1000);
-	cr_assert(zero(int, err));
-	return place;
-}
+#include "tests/support/pipe_waiter.h"
 
 struct counting_sink {
 	struct sample_sink sink;
@@ -63,8 +29,7 @@ enum { NR_FRAMES = 3, NOW_NS = 5000 };
 
 struct stage {
 	struct process process;
-	struct waiter waiter;
-	pthread_t thread;
+	struct pipe_waiter waiter;
 	struct task_place place;
 	struct sample_thread id;
 	struct function functions[NR_FRAMES];
@@ -78,9 +43,8 @@ static void stage_init(struct stage *stage)
 {
 	*stage = (struct stage){.counting.sink.ops = &counting_ops};
 	cr_assert(zero(int, process_open(getpid(), &stage->process, NULL)));
-	cr_assert(zero(int, pipe(stage->waiter.pipe_fds)));
-	cr_assert(zero(int, pthread_create(&stage->thread, NULL, wait_for_pipe, &stage->waiter)));
-	stage->place = place_of(&stage->process, &stage->waiter);
+	pipe_waiter_begin(&stage->waiter);
+	stage->place = pipe_waiter_place(&stage->waiter, &stage->process);
 	if (!stage->place.nr_runs)
 		cr_skip("this kernel does not tell how often a thread has run");
 	stage->id = (struct sample_thread){.id = 7, .slot = 4, .tid = stage->waiter.tid};
@@ -93,9 +57,7 @@ static void stage_init(struct stage *stage)
 static void stage_done(struct stage *stage)
 {
 	waiting_samples_done(&stage->samples);
-	(void)close(stage->waiter.pipe_fds[1]);
-	(void)pthread_join(stage->thread, NULL);
-	(void)close(stage->waiter.pipe_fds[0]);
+	pipe_waiter_end(&stage->waiter);
 	process_close(&stage->process);
 }
 
@@ -150,10 +112,7 @@ Test(waiting_samples, what_a_thread_did_is_what_it_does_while_it_has_not_run, .t
 	cr_expect(zero(int, memcmp(again.frames, stage.frames, sizeof(stage.frames))));
 	cr_expect(zero(int, memcmp(again.details, stage.details, sizeof(stage.details))));
 	/* It runs, and waits in the same call with the same arguments. */
-	cr_assert(eq(int, (int)write(stage.waiter.pipe_fds[1], "x", 1), 1));
-	while (!__atomic_load_n(&stage.waiter.nr_bytes, __ATOMIC_ACQUIRE))
-		(void)usleep(1000);
-	(void)place_of(&stage.process, &stage.waiter);
+	(void)pipe_waiter_go_on(&stage.waiter, &stage.process);
 	cr_expect(not(has(&stage, NOW_NS + 2)));
 	stage_done(&stage);
 }

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* A thread of the test itself that waits, and goes on when it is told to. */
+#pragma once
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "procmem/task.h"
+
+/* It reads bytes from a pipe, one by one, until that is closed. */
+struct pipe_waiter {
+	pthread_t thread;
+	pid_t tid;
+	int pipe_fds[2];
+	const void *on_stack; /* of the function that reads */
+	int nr_bytes;	      /* that have come */
+};
+
+static inline void *pipe_waiter_run(void *argument)
+{
+	struct pipe_waiter *waiter = argument;
+	char byte;
+
+	waiter->on_stack = &byte;
+	__atomic_store_n(&waiter->tid, (pid_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
+	while (read(waiter->pipe_fds[0], &byte, 1) == 1)
+		__atomic_add_fetch(&waiter->nr_bytes, 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static inline void pipe_waiter_begin(struct pipe_waiter *waiter)
+{
+	*waiter = (struct pipe_waiter){.tid = 0};
+	cr_assert(zero(int, pipe(waiter->pipe_fds)));
+	cr_assert(zero(int, pthread_create(&waiter->thread, NULL, pipe_waiter_run, waiter)));
+}
+
+/* Where it stands once it waits; process is the test's own. */
+static inline struct task_place pipe_waiter_place(struct pipe_waiter *waiter,
+						  const struct process *process)
+{
+	struct task_place place;
+	int err = -EAGAIN;
+
+	while (!__atomic_load_n(&waiter->tid, __ATOMIC_ACQUIRE) ||
+	       (err = task_read_place(process, waiter->tid, task_read_runs(process, waiter->tid),
+				      &place)) == -EAGAIN)
+		(void)usleep(1000);
+	cr_assert(zero(int, err));
+	return place;
+}
+
+/* Have it go on, to wait for the next byte: where it stands then, which is the same place. */
+static inline struct task_place pipe_waiter_go_on(struct pipe_waiter *waiter,
+						  const struct process *process)
+{
+	const int nr_bytes = __atomic_load_n(&waiter->nr_bytes, __ATOMIC_ACQUIRE);
+
+	cr_assert(eq(int, (int)write(waiter->pipe_fds[1], "x", 1), 1));
+	while (__atomic_load_n(&waiter->nr_bytes, __ATOMIC_ACQUIRE) == nr_bytes)
+		(void)usleep(1000);
+	return pipe_waiter_place(waiter, process);
+}
+
+/* Have it end. */
+static inline void pipe_waiter_end(struct pipe_waiter *waiter)
+{
+	(void)close(waiter->pipe_fds[1]);
+	(void)pthread_join(waiter->thread, NULL);
+	(void)close(waiter->pipe_fds[0]);
+}
