@@ -209,8 +209,7 @@ static enum exit_status try_threads(struct target *target, struct message *reter
 	static const struct sample_sink_ops ops = {.sample = count_stack};
 	struct stack_count count = {.sink.ops = &ops};
 	struct sampler *sampler = NULL;
-	int err = sampler_create(&target->process, &target->live.memory, &target->runtime.build,
-				 target->runtime.addr, &sampler);
+	int err = target_create_sampler(target, &sampler);
 
 	if (!err)
 		err = sampler_dump(sampler, &count.sink);

@@ -248,8 +248,7 @@ static enum exit_status dump_target(const struct dump_options *options, struct t
 	int err = -ENOMEM;
 
 	if (dump)
-		err = sampler_create(&target->process, &target->live.memory, &target->runtime.build,
-				     target->runtime.addr, &sampler);
+		err = target_create_sampler(target, &sampler);
 	if (dump && looks.value_max_chars)
 		dump_want_variables(dump);
 	if (!err) {

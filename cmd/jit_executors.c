@@ -60,8 +60,7 @@ static int add_executors(struct jit_sources *sources, struct target *target)
 {
 	struct executor_list list = {.ranges = NULL};
 	struct sampler *sampler = NULL;
-	int err = sampler_create(&target->process, &target->live.memory, &target->runtime.build,
-				 target->runtime.addr, &sampler);
+	int err = target_create_sampler(target, &sampler);
 
 	if (!err)
 		err = search(sampler, &list);

@@ -12,7 +12,7 @@
 #include "cmd/print.h"
 
 #define MIN_RATE_HZ    0.01
-#define MAX_RATE_HZ    1e6
+#define MAX_RATE_HZ    1e4  /* the target needs its CPU, too */
 #define MIN_DURATION_S 1e-9 /* less would be rounded to none, which means no end */
 #define MAX_DURATION_S (366.0 * 24 * 3600)
 
@@ -91,7 +91,7 @@ bool parse_rate(const char *text, double *ret_rate_hz)
 	double rate_hz;
 
 	if (strcasecmp(text, "max") == 0) {
-		*ret_rate_hz = 0;
+		*ret_rate_hz = MAX_RATE_HZ;
 		return true;
 	}
 	if (!parse_number(text, units, sizeof(units) / sizeof(*units), &rate_hz) ||

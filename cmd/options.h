@@ -9,8 +9,8 @@
 #include "output/profile_mode.h"
 
 /*
- * "100", "1khz", "20k", "0.5hz", in Hz; "max" is 0: as fast as can be. False if
- * it is none of these, or not between 0.01 Hz and 1 MHz.
+ * "100", "1khz", "10k", "0.5hz", in Hz; "max" is 10 kHz. False if
+ * it is none of these, or not between 0.01 Hz and 10 kHz.
  */
 bool parse_rate(const char *text, double *ret_rate_hz);
 

@@ -96,8 +96,7 @@ static int keep(struct sample_sink *sink, const struct sample *sample)
 static int create_sampler(struct running_stacks *running, struct target *target, bool tells_kernel,
 			  struct message *ret_why, struct message *ret_why_no_kernel)
 {
-	int err = sampler_create(&target->process, &target->live.memory, &target->runtime.build,
-				 target->runtime.addr, &running->sampler);
+	int err = target_create_sampler(target, &running->sampler);
 
 	if (err)
 		return err;

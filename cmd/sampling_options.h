@@ -13,7 +13,7 @@
 #include "sampler/sampler.h"
 
 struct sampling_options {
-	double rate_hz;	      /* 0: as fast as can be */
+	double rate_hz;
 	bool jitter;	      /* ticks anywhere in their intervals */
 	uint64_t duration_ns; /* 0: none */
 	struct outputs outputs;
@@ -27,8 +27,7 @@ struct sampling_options {
 	bool keeps_trampolines;
 	bool tells_kernel; /* frames of the kernel, too */
 	bool follows_cpus; /* with C frames: run on the processor of the thread that is dumped */
-	bool rate_is_given;
-	bool read_only; /* nothing is ever written to the target */
+	bool read_only;	   /* nothing is ever written to the target */
 	bool quiet;
 	bool verbose;
 };

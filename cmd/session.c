@@ -207,8 +207,7 @@ static int create_sampler(struct session *session)
 
 	if (!session->options.read_only)
 		live_memory_allow_writes(&target->live);
-	err = sampler_create(&target->process, &target->live.memory, &target->runtime.build,
-			     target->runtime.addr, &session->sampler);
+	err = target_create_sampler(target, &session->sampler);
 	if (err)
 		return err;
 	sampler_set_looks(session->sampler, &session->options.looks);
@@ -455,7 +454,8 @@ static int sample_programs(struct session *session)
 			err = 0;
 			session->end = END_REPLACED;
 		}
-		if (err || session->end == END_DURATION || session->end == END_STOPPED)
+		if (err || session->end == END_DURATION || session->end == END_STOPPED ||
+		    session->end == END_ELSEWHERE)
 			return err;
 		if (!follow(session))
 			return 0;
@@ -490,7 +490,7 @@ enum exit_status session_sample(struct session *session, struct message *reterr)
 		return explain(session, err, reterr);
 	if (!session->stats.samples) {
 		session_explain_no_sample(session, reterr);
-		return EXIT_NO_SAMPLE;
+		return session->end == END_ELSEWHERE ? EXIT_PERMISSION : EXIT_NO_SAMPLE;
 	}
 	if (err) {
 		struct message reason = {0};

@@ -12,9 +12,6 @@
 #include "sampler/native_stacks.h"
 #include "sampler/sample.h"
 
-/* So many trimmed samples, in percent, shift a profile enough to be told without -v. */
-#define WORTH_A_NOTE 1.0
-
 /* How the run ended, for the line that says what there is. */
 static const char *end_reason(const struct session *session)
 {
@@ -82,11 +79,9 @@ static void print_cache(const struct session *session)
 	if (session->cache_reason != CACHE_USABLE)
 		print_note("frame cache off: %s", reasons[session->cache_reason]);
 	if (stats->writes || session->cache_reason == CACHE_USABLE) {
-		const uint64_t nr_cached = stats->cached + stats->copied_again;
-
-		print_note("frame cache: %" PRIu64 " stack%s copied in part, %" PRIu64
-			   " of them again, whole; %" PRIu64 " word%s written",
-			   nr_cached, text_plural(nr_cached), stats->copied_again, stats->writes,
+		print_note("frame cache: %" PRIu64 " stack%s walked in part; %" PRIu64
+			   " word%s written",
+			   stats->cached, text_plural(stats->cached), stats->writes,
 			   text_plural(stats->writes));
 	}
 }
@@ -175,7 +170,6 @@ static void print_account(const struct session *session)
 
 void session_notes_end(const struct session *session)
 {
-	const struct sampler_stats *stats = &session->stats;
 	const uint64_t nr_other = session_sink_sums(&session->sink)->nr_other_samples;
 
 	if (session->options.quiet)
@@ -185,10 +179,6 @@ void session_notes_end(const struct session *session)
 	print_natives(session);
 	if (session->not_followed.text[0])
 		print_note("not followed: %s", session->not_followed.text);
-	if (stats->trimmed && (session->options.verbose || trimmed_percent(stats) >= WORTH_A_NOTE))
-		print_note("%.2f %% without their innermost frames, which may not have run "
-			   "just then: their time is the caller's",
-			   trimmed_percent(stats));
 	if (nr_other)
 		print_note("%" PRIu64 " sample%s in " PROFILE_OTHER_STACKS
 			   ": there was no room for more stacks",
@@ -258,7 +248,13 @@ void session_explain_no_sample(const struct session *session, struct message *re
 	const pid_t pid = session->pid;
 	const uint64_t nr_lost = loss_total(&session->stats);
 
-	if (nr_lost)
+	if (session->end == END_ELSEWHERE)
+		message_set(
+			reterr,
+			"process %d runs only on CPUs that pysample may not use: start pysample "
+			"in the process's cpuset, or with the CPUs that 'taskset -cp %d' prints",
+			pid, pid);
+	else if (nr_lost)
 		message_set(reterr,
 			    "no stack of process %d could be proven (%" PRIu64 " %s tried): "
 			    "'pysample doctor %d' says more",

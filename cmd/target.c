@@ -329,3 +329,13 @@ void target_close(struct target *target)
 	maps_done(&target->maps);
 	process_close(&target->process);
 }
+
+int target_create_sampler(struct target *target, struct sampler **ret_sampler)
+{
+	int err = sampler_create(&target->process, &target->live.memory, &target->runtime.build,
+				 target->runtime.addr, ret_sampler);
+
+	if (!err)
+		sampler_hold_target(*ret_sampler, &target->maps, &target->images.source);
+	return err;
+}

@@ -12,6 +12,7 @@
 #include "procmem/message.h"
 #include "procmem/process.h"
 #include "sampler/python/runtime.h"
+#include "sampler/sampler.h"
 #include "symbols/live_images.h"
 
 enum { COMMAND_LINE_MAX_BYTES = 4096 };
@@ -100,3 +101,9 @@ void target_print_doubts(const struct target *target);
  * more, to tell whether the target is gone, and an exec from its end. Never EXIT_OK.
  */
 enum exit_status target_explain(struct target *target, int err, struct message *reterr);
+
+/*
+ * A sampler of the target's interpreter, whose looks are proven. The target is borrowed until
+ * sampler_destroy(). 0 or -ENOMEM.
+ */
+int target_create_sampler(struct target *target, struct sampler **ret_sampler);

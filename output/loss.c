@@ -6,9 +6,9 @@
 const char *loss_name(enum sample_loss loss)
 {
 	static const char *const names[] = {
-		[LOSS_GREW] = "grew", [LOSS_CHUNK] = "chunk",	    [LOSS_LINK] = "link",
-		[LOSS_CODE] = "code", [LOSS_TOO_DEEP] = "too_deep", [LOSS_SLOW] = "slow",
-		[LOSS_HELD] = "held",
+		[LOSS_MOVED] = "moved", [LOSS_LOCK] = "lock",
+		[LOSS_LATE] = "late",	[LOSS_UNFINISHED] = "unfinished",
+		[LOSS_CODE] = "code",	[LOSS_TOO_DEEP] = "too_deep",
 	};
 
 	_Static_assert(sizeof(names) / sizeof(names[0]) == NR_SAMPLE_LOSSES, "a name each");
@@ -31,9 +31,4 @@ double loss_percent(const struct sampler_stats *stats)
 	double tried = lost + (double)stats->samples;
 
 	return tried > 0 ? 100 * lost / tried : 0;
-}
-
-double trimmed_percent(const struct sampler_stats *stats)
-{
-	return stats->samples ? 100 * (double)stats->trimmed / (double)stats->samples : 0;
 }

@@ -14,6 +14,3 @@ uint64_t loss_total(const struct sampler_stats *stats);
 
 /* Samples lost of all that were tried, in percent; 0 if none was. */
 double loss_percent(const struct sampler_stats *stats);
-
-/* Accepted samples without their innermost frames, of those accepted, in percent. */
-double trimmed_percent(const struct sampler_stats *stats);

@@ -27,9 +27,7 @@ static void write_counters(struct json *json, const struct sampler_stats *stats)
 	for (int i = 0; i < NR_SAMPLE_LOSSES; i++)
 		json_member_u64(json, loss_name((enum sample_loss)i), stats->lost[i]);
 	json_object_end(json);
-	json_member_u64(json, "trimmed", stats->trimmed);
 	json_member_u64(json, "cached", stats->cached);
-	json_member_u64(json, "copied_again", stats->copied_again);
 	json_member_u64(json, "writes", stats->writes);
 	json_member_u64(json, "late_ticks", stats->late_ticks);
 	json_member_u64(json, "failed_ticks", stats->failed_ticks);

@@ -119,8 +119,6 @@ static void print_sampling(struct summary_page *page, const struct run *run)
 	append_count(line, stats->samples, "sample");
 	append_share(line, loss_percent(stats), "lost");
 	append_losses(line, stats);
-	if (stats->trimmed)
-		append_share(line, trimmed_percent(stats), "trimmed to the caller");
 	text_puts(line, " · ");
 	append_count(line, stats->late_ticks, "late tick");
 	summary_page_line(page, "");

@@ -59,7 +59,7 @@ static int choose(struct sampler *sampler, pid_t tid, remote_addr sp_addr,
 
 	while ((thread = find_state(sampler, tid, &index))) {
 		remote_addr loop_addr;
-		int err = sampler_thread_look(sampler, thread);
+		int err = sampler_thread_look(sampler, thread, false);
 
 		if (err == -EBADMSG)
 			*chosen = thread;
@@ -90,7 +90,7 @@ int dumped_thread_look(struct sampler *sampler, pid_t tid, remote_addr sp_addr,
 	if (find_state(sampler, tid, &index))
 		err = choose(sampler, tid, sp_addr, &thread);
 	else
-		err = sampler_thread_look(sampler, thread);
+		err = sampler_thread_look(sampler, thread, false);
 	if (err && err != -EBADMSG)
 		return err;
 	*ret_thread = thread;

@@ -23,6 +23,7 @@ enum { GIL_BYTES = 24, GIL_SWITCHES_OFFSET = 16 };
 struct gil {
 	bool known; /* it was read, and somebody has held it */
 	bool held;
+	bool is_counted;	      /* nr_switches counts (3.7+) */
 	remote_addr last_holder_addr; /* thread state that holds it, or had it last */
 	uint64_t nr_switches;	      /* how often it went to another one */
 };
@@ -33,6 +34,9 @@ struct gil {
  * that shares another one's.
  */
 struct gil gil_decode(const uint8_t words[GIL_BYTES], uint32_t locked_offset);
+
+/* The same of 3.6, from the thread state that is current: of a free GIL nothing is known. */
+struct gil gil_of_current(remote_addr current_thread_addr);
 
 /* Its holder's thread state; 0 if nobody holds it, or that is not known. */
 static inline remote_addr gil_holder_addr(const struct gil *gil)
@@ -54,6 +58,8 @@ static inline bool gil_moved(const struct gil *before, const struct gil *now)
  */
 static inline bool gil_unclear(const struct gil *before, const struct gil *now)
 {
+	if (!now->is_counted)
+		return true;
 	return gil_moved(before, now) &&
 	       (!before->known || !now->known || now->nr_switches != before->nr_switches + 1 ||
 		now->last_holder_addr == before->last_holder_addr);

@@ -114,8 +114,7 @@ enum sample_flags {
 	SAMPLE_HOLDS_GIL = 1u << 0,
 	SAMPLE_UNPROVEN = 1u << 1,	/* only in dumps: the thread ran while it was read, or its
 				      stack could not be followed (error) */
-	SAMPLE_WAITS_FOR_GIL = 1u << 2, /* 3.15; of a thread that has not run for long only once it
-					   has run: it is not copied until then (dormancy.h) */
+	SAMPLE_WAITS_FOR_GIL = 1u << 2, /* 3.15; as of when the thread last ran, or was last read */
 	SAMPLE_GC = 1u << 3,		/* collects garbage: SAMPLE_GC_NAME is among the frames */
 	SAMPLE_EXCEPTION = 1u << 4,	/* handles an exception, or one is on its way up; what only
 					   a generator handles counts if that was asked for */
@@ -188,13 +187,12 @@ struct task_sample {
 
 /* Why a stack was not accepted; counted, never guessed around. */
 enum sample_loss {
-	LOSS_GREW,     /* it was larger than the copied window */
-	LOSS_CHUNK,    /* its newest data-stack chunk changed under the copy */
-	LOSS_LINK,     /* links between frames do not agree */
-	LOSS_CODE,     /* a frame's code object is none, or was replaced */
-	LOSS_TOO_DEEP, /* more frames than the named limit */
-	LOSS_SLOW,     /* the copy took so long that its parts may not belong together */
-	LOSS_HELD,     /* it was held back, and what was to prove it changed, or did not come */
+	LOSS_MOVED,	 /* its thread, or the GIL's holder, may have run during the look */
+	LOSS_LOCK,	 /* the sampler had to wait for the target's memory map, or for a page */
+	LOSS_LATE,	 /* the look came late, and only because the thread had gone to sleep */
+	LOSS_UNFINISHED, /* it was between two stores of a call, a return or a yield */
+	LOSS_CODE,	 /* no room for what one of its frames runs */
+	LOSS_TOO_DEEP,	 /* more frames than the named limit */
 	NR_SAMPLE_LOSSES,
 };
 
@@ -204,11 +202,8 @@ struct sampler_stats {
 	uint64_t late_ticks;   /* skipped because their time had passed */
 	uint64_t failed_ticks; /* begun, but the list of threads was in motion, or gone */
 	uint64_t samples;      /* stacks accepted */
-	uint64_t trimmed;      /* of those, so many without their innermost generators (before
-				 3.11: frames), which came or went while they were copied */
 	uint64_t lost[NR_SAMPLE_LOSSES];
-	uint64_t cached;	   /* walks whose outer frames were not copied: frame_cache.h */
-	uint64_t copied_again;	   /* because those could not be kept, a moment later */
+	uint64_t cached;	   /* walks that kept the outer frames: frame_cache.h */
 	uint64_t writes;	   /* words that were written to the target for that */
 	uint64_t reads;		   /* system calls that read memory */
 	uint64_t clock_reads;	   /* of CPU clocks, a system call each */

@@ -6,17 +6,24 @@
 #include <unistd.h>
 
 #include "procmem/descriptor_limit.h"
-#include "sampler/dormancy.h"
+#include "sampler/current_thread.h"
 #include "sampler/sampler_state.h"
+#include "sampler/snapshot.h"
 #include "sampler/ticker.h"
 
 /*
- * A copy that takes so many times longer than usual, and so much at least, was
- * interrupted: its parts may come from different moments. Whether that happens
- * has nothing to do with what the target does. A stack that is as it was, that of
- * a thread that waits, cannot be torn and is kept.
+ * A look that begins so much later than it should may have waited until the target went to sleep:
+ * before Linux 6.12 a thread that wakes may have to wait for the slice of the one that runs to end,
+ * 1 to 4 ms. What is met then is where the target sleeps, not what it did at the tick. Timers and
+ * switches alone take 50 to 150 µs.
  */
-enum { SLOW_FACTOR = 4, SLOW_LEAST_NS = 20000, USUAL_WEIGHT = 16 };
+#define LATE_NS 200000u
+
+/*
+ * Before the first tick of a run: so many looks find out where the target runs, with a pause
+ * before each.
+ */
+enum { FIRST_LOOKS = 4, FIRST_PAUSE_NS = 200000 };
 
 /*
  * A target whose interpreter cannot be found for so long, and in so many ticks in a
@@ -28,9 +35,6 @@ enum { REPLACED_AFTER_FAILURES = 4 };
 /* A tick that began in time is brought to its end, unless it goes on so long after the run's. */
 #define CUT_OFF_AFTER_NS 1000000000u
 
-/* Above so many ticks a second some may be held back. */
-enum { HELD_LEAST_HZ = 20000 };
-
 /* How often it is made sure that it is still the same program, beside each new thread list. */
 #define CHECK_EVERY_NS 250000000u
 
@@ -39,20 +43,16 @@ int sampler_create(const struct process *process, struct remote_memory *memory,
 		   struct sampler **ret_sampler)
 {
 	struct sampler *sampler = calloc(1, sizeof(*sampler));
-	int err;
 
 	if (!sampler)
 		return -ENOMEM;
 	sampler->process = process;
 	sampler->build = build;
 	sampler->cut_ns = UINT64_MAX;
-	code_cache_init(&sampler->codes, memory, build);
-	frame_cache_init(&sampler->cache, memory, build, runtime_addr, &sampler->codes);
-	err = snapshot_init(&sampler->snapshot, memory, build, runtime_addr);
-	if (err) {
-		sampler_destroy(sampler);
-		return err;
-	}
+	snapshot_init(&sampler->snapshot, memory, build, runtime_addr);
+	code_cache_init(&sampler->codes, sampler->snapshot.memory, build);
+	frame_cache_init(&sampler->cache, sampler->snapshot.memory, build, runtime_addr,
+			 &sampler->codes);
 	*ret_sampler = sampler;
 	return 0;
 }
@@ -61,8 +61,8 @@ void sampler_destroy(struct sampler *sampler)
 {
 	if (!sampler)
 		return;
-	held_copies_done(&sampler->held, &sampler->snapshot);
 	snapshot_done(&sampler->snapshot);
+	preempt_destroy(sampler->preempt);
 	code_cache_done(&sampler->codes);
 	for (uint32_t i = 0; i < sampler->nr_threads; i++) {
 		frame_list_done(&sampler->threads[i].list);
@@ -87,6 +87,27 @@ void sampler_set_looks(struct sampler *sampler, const struct sampler_looks *look
 		descriptor_limit_raise(); /* a clock takes one */
 }
 
+/* Whether the GIL has no struct (3.6). */
+static bool has_bare_gil(const struct py_build *build)
+{
+	return !build->free_threaded && build->offsets.interpreter.gil_locked == OFFSET_ABSENT &&
+	       build->offsets.runtime.gil_locked == OFFSET_ABSENT;
+}
+
+void sampler_hold_target(struct sampler *sampler, const struct maps *maps,
+			 struct image_source *images)
+{
+	sampler->means = (struct witness_means){
+		.process = sampler->process,
+		.rseq = rseq_place_find(sampler->snapshot.memory, maps, images),
+		.prefers_clock = sampler->build->free_threaded || has_bare_gil(sampler->build),
+	};
+	if (has_bare_gil(sampler->build))
+		sampler->snapshot.current_thread_addr =
+			current_thread_find(maps, images, sampler->snapshot.runtime_addr);
+	sampler->snapshot.means = &sampler->means;
+}
+
 const struct sampler_stats *sampler_stats(const struct sampler *sampler)
 {
 	return &sampler->stats;
@@ -103,11 +124,9 @@ void sampler_stats_add(struct sampler_stats *sum, const struct sampler_stats *st
 	sum->late_ticks += stats->late_ticks;
 	sum->failed_ticks += stats->failed_ticks;
 	sum->samples += stats->samples;
-	sum->trimmed += stats->trimmed;
 	for (int loss = 0; loss < NR_SAMPLE_LOSSES; loss++)
 		sum->lost[loss] += stats->lost[loss];
 	sum->cached += stats->cached;
-	sum->copied_again += stats->copied_again;
 	sum->writes += stats->writes;
 	sum->reads += stats->reads;
 	sum->clock_reads += stats->clock_reads;
@@ -122,124 +141,6 @@ void sampler_stats_add(struct sampler_stats *sum, const struct sampler_stats *st
 	histogram_merge(&sum->lateness, &stats->lateness);
 	sum->p50_lateness_ns = histogram_quantile(&sum->lateness, 500);
 	sum->p99_lateness_ns = histogram_quantile(&sum->lateness, 990);
-}
-
-/*
- * See to it that a thread that moves, or is not whole, is copied at the next ticks, too. One
- * that is new (was_new) has not moved by that. One that has no frames any more may have
- * ended, which the thread before it in the list tells: that is copied then.
- */
-static void mind_movement(struct sampler *sampler, size_t index, bool was_new, int walk_err)
-{
-	struct snapshot_thread **threads = sampler->snapshot.threads;
-	struct snapshot_thread *thread = threads[index];
-	const struct sampled_thread *sampled = &sampler->threads[thread->slot];
-
-	if (index > 0 && (walk_err || !sampled->list.nr_frames))
-		dormancy_wake(&sampler->snapshot, threads[index - 1]);
-	if (!walk_err && !sampled->trimmed && (was_new || !sampler_stack_moved(sampled)))
-		return;
-	if (!walk_err && !sampled->trimmed && thread->checked)
-		dormancy_distrust(&sampler->snapshot);
-	dormancy_wake(&sampler->snapshot, thread);
-}
-
-static int sample_thread(struct sampler *sampler, size_t index, uint64_t now_ns,
-			 struct sample_sink *sink)
-{
-	struct snapshot_thread *thread = sampler->snapshot.threads[index];
-	const bool was_new = thread->is_new;
-	enum sample_loss loss;
-	int walk_err, err;
-
-	if (!thread->copied)
-		return 0; /* it has ended */
-	if (thread->is_new) {
-		err = sampler_thread_begin(sampler, thread);
-		if (err)
-			return err;
-		thread->is_new = false;
-	}
-	if (sampler->natives) {
-		err = sampler_natives_tick(sampler->natives, thread, now_ns);
-		if (err != -EAGAIN)
-			return err;
-	} else if (thread->unchanged) {
-		return sampler_thread_repeat(sampler, thread, now_ns, sink);
-	}
-	walk_err = sampler_thread_walk(sampler, thread, &loss);
-	if (!walk_err && sampler->copy_was_slow &&
-	    sampler_stack_moved(&sampler->threads[thread->slot])) {
-		walk_err = -EBADMSG;
-		loss = LOSS_SLOW;
-	}
-	mind_movement(sampler, index, was_new, walk_err);
-	if (!walk_err)
-		err = sampler_thread_emit(sampler, thread, (struct sample){.time_ns = now_ns},
-					  sink);
-	else if (walk_err != -EBADMSG)
-		return walk_err;
-	else
-		err = 0;
-	if (walk_err)
-		sampler->stats.lost[loss]++;
-	if (err)
-		return err;
-	frame_cache_learn(&sampler->cache, thread, &sampler->threads[thread->slot].list, !walk_err,
-			  now_ns);
-	return stack_copy_learn(&thread->stack, sampler->snapshot.memory, &sampler->build->offsets,
-				walk_err && loss == LOSS_GREW);
-}
-
-/*
- * Without CPython's counters (3.11) every code object of the last stacks has to be
- * looked at again: all of an interpreter's in one read.
- */
-static int recheck_codes(struct sampler *sampler)
-{
-	struct snapshot *snapshot = &sampler->snapshot;
-	const struct code_clock *clock = NULL;
-	int err = 0;
-
-	for (size_t i = 0; !err && i < snapshot->nr_threads; i++) {
-		struct snapshot_thread *thread = snapshot->threads[i];
-		const struct frame_list *list;
-
-		if (sampler->codes.next_version_unusable)
-			thread->clock.has_next_version = false;
-		if (thread->is_new || thread->unchanged || thread->clock.has_generation ||
-		    thread->clock.has_next_version)
-			continue;
-		if (clock && clock->interp_addr != thread->clock.interp_addr)
-			err = code_cache_recheck(&sampler->codes, clock);
-		clock = &thread->clock;
-		list = &sampler->threads[thread->slot].list;
-		for (uint32_t f = 0; !err && f < list->nr_frames; f++)
-			err = code_cache_queue(&sampler->codes, list->frames[f].code, clock);
-	}
-	return err || !clock ? err : code_cache_recheck(&sampler->codes, clock);
-}
-
-bool sampler_copy_is_slow(const struct sampler *sampler, uint64_t copy_ns, size_t nr_pieces)
-{
-	uint64_t usual_ns = sampler->usual_piece_ns * nr_pieces;
-
-	return usual_ns && copy_ns > usual_ns * SLOW_FACTOR + SLOW_LEAST_NS;
-}
-
-/* Judge how long the copy of this tick took, by how many pieces it had. */
-static void judge_copy(struct sampler *sampler, uint64_t copy_ns)
-{
-	uint64_t piece_ns = copy_ns / sampler->snapshot.nr_pieces;
-
-	sampler->copy_was_slow =
-		sampler_copy_is_slow(sampler, copy_ns, sampler->snapshot.nr_pieces);
-	/* A target that has become slower to copy is followed, one interruption is not. */
-	if (sampler->copy_was_slow)
-		piece_ns = sampler->usual_piece_ns * 2 + 1;
-	if (!sampler->usual_piece_ns)
-		sampler->usual_piece_ns = piece_ns;
-	sampler->usual_piece_ns += piece_ns / USUAL_WEIGHT - sampler->usual_piece_ns / USUAL_WEIGHT;
 }
 
 /*
@@ -274,62 +175,182 @@ static void relieve_codes(struct sampler *sampler)
 	if (!code_cache_relieve(&sampler->codes))
 		return;
 	for (size_t i = 0; i < snapshot->nr_threads; i++)
-		dormancy_wake(snapshot, snapshot->threads[i]);
+		snapshot->threads[i]->is_known = false;
 }
 
-/* The copy of a full tick, and what it proves of those before it that were held back. */
-static int take_and_prove(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns)
+/* Read the thread list, and say who is new: before a look, as it takes long. */
+static int refresh(struct sampler *sampler)
 {
 	struct snapshot *snapshot = &sampler->snapshot;
-	bool refreshed = snapshot->stale;
-	int err;
+	int err = snapshot_refresh(snapshot);
 
+	for (size_t i = 0; !err && i < snapshot->nr_threads && !snapshot_stopped(snapshot); i++)
+		if (snapshot->threads[i]->is_new)
+			err = sampler_thread_begin(sampler, snapshot->threads[i]);
+	return err;
+}
+
+static int prepare(struct sampler *sampler)
+{
 	relieve_codes(sampler);
 	drop_codes(sampler);
 	sampler->nr_os_names_left = NAMES_OF_TICK;
-	sampler->nr_retakes_left = RETAKES_OF_TICK;
-	if (snapshot->stale) {
-		sampler_lose_held(sampler);
-		err = snapshot_refresh(snapshot);
-		if (err)
-			return err;
-	}
-	err = snapshot_take(snapshot);
-	if (err)
-		return err;
-	sampler->stats.ticks++;
-	sampler->copy_was_slow = false;
-	if (!refreshed)
-		judge_copy(sampler, clock_now_ns() - now_ns);
-	err = recheck_codes(sampler);
-	return err ? err : sampler_hand_on_held(sampler, sink);
+	return sampler->snapshot.stale ? refresh(sampler) : 0;
 }
 
-static void count_cache(struct sampler *sampler)
+/* Whether the thread has not been given a CPU since the last late look; notes how often it was. */
+static bool has_not_run(struct sampler *sampler, struct snapshot_thread *thread)
 {
-	struct sampler_stats *stats = &sampler->stats;
+	struct sampled_thread *sampled = &sampler->threads[thread->slot];
+	const uint64_t before = sampled->nr_runs;
 
-	stats->cached = sampler->cache.nr_kept;
-	stats->copied_again = sampler->cache.nr_again;
-	stats->writes = sampler->cache.nr_writes;
+	if (task_runs_read(&thread->witness.runs, &sampled->nr_runs))
+		sampled->nr_runs = 0;
+	return before && before == sampled->nr_runs;
+}
+
+/*
+ * Whether a look that came late is one that waited for the target to sleep. It is not where the
+ * thread could go on, so that it was preempted, or has not run since the last such look.
+ */
+static bool waited_for_sleep(struct sampler *sampler)
+{
+	struct snapshot_thread *runner = snapshot_runner(&sampler->snapshot);
+	struct task_now now;
+
+	if (sampler->late_ns <= LATE_NS || !runner || !runner->has_witness)
+		return false;
+	if (witness_now(&runner->witness, &sampler->means, runner->tid, &now) || now.state == 'R')
+		return false;
+	return !has_not_run(sampler, runner);
+}
+
+/* Walk the stacks of all threads that may be elsewhere than they were. */
+static int walk_threads(struct sampler *sampler)
+{
+	struct snapshot *snapshot = &sampler->snapshot;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < snapshot->nr_threads && !is_over(sampler, i); i++) {
+		struct snapshot_thread *thread = snapshot->threads[i];
+
+		sampler->threads[thread->slot].walked.is_whole = false;
+		sampler->threads[thread->slot].walked.loss = LOSS_MOVED;
+		if (thread->copied && !thread->unchanged)
+			err = sampler_thread_walk(sampler, thread);
+	}
+	return err;
+}
+
+/* Hand on what a look that held has found of a thread, or count why not. */
+static int hand_on_thread(struct sampler *sampler, struct snapshot_thread *thread, uint64_t now_ns,
+			  struct sample_sink *sink)
+{
+	const struct sampled_thread *sampled = &sampler->threads[thread->slot];
+
+	if (thread->unchanged)
+		return sampler_thread_repeat(sampler, thread, now_ns, sink);
+	thread->is_known = false;
+	if (!thread->copied)
+		return 0; /* it has ended */
+	if (!sampled->walked.is_whole) {
+		sampler->stats.lost[sampled->walked.loss]++;
+		return 0;
+	}
+	if (thread->checked && sampler_stack_moved(sampled))
+		sampler->snapshot.gil_distrusted = true;
+	snapshot_know(thread);
+	return sampler_thread_emit(sampler, thread, (struct sample){.time_ns = now_ns}, sink);
+}
+
+/* Hand on what a look has found of all threads. */
+static int hand_on_threads(struct sampler *sampler, enum instant_verdict verdict, uint64_t now_ns,
+			   struct sample_sink *sink)
+{
+	struct snapshot *snapshot = &sampler->snapshot;
+	const bool was_late = waited_for_sleep(sampler);
+	int err = 0;
+
+	for (size_t i = 0; !err && i < snapshot->nr_threads && !is_over(sampler, i); i++) {
+		struct snapshot_thread *thread = snapshot->threads[i];
+
+		if (was_late)
+			sampler->stats.lost[LOSS_LATE]++;
+		else if (!thread->held)
+			sampler->stats.lost[verdict == INSTANT_LOCKED ? LOSS_LOCK : LOSS_MOVED]++;
+		else
+			err = hand_on_thread(sampler, thread, now_ns, sink);
+	}
+	if (was_late || verdict != INSTANT_HELD)
+		frame_cache_doubt(&sampler->cache);
+	else
+		snapshot_tell(snapshot);
+	return err;
+}
+
+/* A look at all threads. */
+static int look(struct sampler *sampler, enum instant_verdict *ret_verdict)
+{
+	struct snapshot *snapshot = &sampler->snapshot;
+	const uint64_t begin_ns = clock_now_ns();
+	int err = snapshot_begin(snapshot, NULL);
+	int end_err;
+
+	if (err)
+		return err;
+	if (!sampler->natives)
+		err = walk_threads(sampler);
+	end_err = snapshot_end(snapshot, ret_verdict);
+	if (sampler->preempt && !err && !end_err && *ret_verdict == INSTANT_HELD)
+		preempt_took(sampler->preempt, clock_now_ns() - begin_ns);
+	return err ? err : end_err;
+}
+
+/* The tick of one thread with C frames, or without where there are none of it. */
+static int tick_native(struct sampler *sampler, struct snapshot_thread *thread, uint64_t now_ns,
+		       struct sample_sink *sink)
+{
+	int err = sampler_natives_tick(sampler->natives, thread, now_ns);
+
+	if (err != -EAGAIN)
+		return err;
+	err = sampler_thread_look(sampler, thread, false);
+	if (err == -EBADMSG)
+		sampler->stats.lost[LOSS_MOVED]++;
+	if (err)
+		return err == -EBADMSG || err == -ENOENT ? 0 : err;
+	return sampler_thread_emit(sampler, thread, (struct sample){.time_ns = now_ns}, sink);
+}
+
+/* With C frames each thread is looked at by itself, when its turn comes. */
+static int tick_natives(struct sampler *sampler, uint64_t now_ns, struct sample_sink *sink)
+{
+	struct snapshot *snapshot = &sampler->snapshot;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < snapshot->nr_threads && !is_over(sampler, i); i++)
+		if (snapshot->threads[i]->copied)
+			err = tick_native(sampler, snapshot->threads[i], now_ns, sink);
+	return err;
 }
 
 int sampler_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns)
 {
-	struct snapshot *snapshot = &sampler->snapshot;
-	int err = take_and_prove(sampler, sink, now_ns);
+	enum instant_verdict verdict;
+	int err = prepare(sampler);
 
-	sampler_lose_held(sampler);
+	if (!err)
+		err = look(sampler, &verdict);
 	if (err)
 		return err;
-	for (size_t i = 0; i < snapshot->nr_threads && !is_over(sampler, i); i++) {
-		err = sample_thread(sampler, i, now_ns, sink);
-		if (err)
-			return err;
-	}
+	sampler->stats.ticks++;
+	err = sampler->natives ? tick_natives(sampler, now_ns, sink)
+			       : hand_on_threads(sampler, verdict, now_ns, sink);
+	if (err)
+		return err;
 	sampler->last_tick_ns = now_ns;
-	count_cache(sampler);
-	sampler_choose_held(sampler, now_ns);
+	sampler->stats.cached = sampler->cache.nr_kept;
+	sampler->stats.writes = sampler->cache.nr_writes;
 	return sampler_names_tick(sampler, sink, now_ns);
 }
 
@@ -349,25 +370,9 @@ static int check_program(struct sampler *sampler, uint64_t now_ns)
 /* A tick, of the program that it began with: else -ESRCH. Errors of sampler_tick(). */
 static int checked_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns)
 {
-	bool held;
-	int err = sampler_hold(sampler, now_ns, &held);
+	int err = check_program(sampler, now_ns);
 
-	if (err || held)
-		return err;
-	err = check_program(sampler, now_ns);
 	return err ? err : sampler_tick(sampler, sink, now_ns);
-}
-
-/* The end of a run: what is held back is proven by one more copy, of which no sample is taken. */
-static int prove_last(struct sampler *sampler, struct sample_sink *sink)
-{
-	const uint64_t nr_ticks = sampler->stats.ticks;
-	int err = 0;
-
-	if (sampler->held.nr && !remote_memory_check(sampler->snapshot.memory))
-		err = take_and_prove(sampler, sink, clock_now_ns());
-	sampler->stats.ticks = nr_ticks;
-	return sampler_is_passing(err) || err == -ESRCH || err == -EPERM ? 0 : err;
 }
 
 /* Why the target is gone: another program can be read in its place, or nothing. */
@@ -421,6 +426,7 @@ static int run_loop(struct sampler *sampler, const struct sampler_options *optio
 		uint64_t nr_ticks = sampler->stats.ticks;
 		int err, sink_err;
 
+		sampler->late_ns = ticker->late_ns;
 		*ret_end = END_STOPPED;
 		if (options->stop && *options->stop)
 			return 0;
@@ -450,8 +456,6 @@ static int run_loop(struct sampler *sampler, const struct sampler_options *optio
 		*ret_end = END_REPLACED;
 		if (failures_add(&failures, now_ns))
 			return 0;
-		if (!ticker->interval_ns)
-			(void)usleep(REFRESH_PAUSE_US);
 	}
 }
 
@@ -471,22 +475,68 @@ static void account_ticks(struct sampler_stats *stats, struct ticker *ticker, ui
 	stats->p99_lateness_ns = histogram_quantile(&stats->lateness, 990);
 }
 
+int sampler_begin_holding(struct sampler *sampler)
+{
+	int err;
+
+	if (!sampler->snapshot.means)
+		return 0;
+	err = preempt_create(&sampler->preempt);
+	sampler->snapshot.preempt = sampler->preempt;
+	return err == -ENOMEM ? err : 0;
+}
+
+void sampler_end_holding(struct sampler *sampler)
+{
+	preempt_destroy(sampler->preempt);
+	sampler->preempt = NULL;
+	sampler->snapshot.preempt = NULL;
+}
+
+/*
+ * Find out where the target runs, so that the first tick holds. A target that is gone, or has no
+ * interpreter yet, is the first tick's. False: it runs where we may not.
+ */
+static bool find_target(struct sampler *sampler)
+{
+	enum instant_verdict verdict = INSTANT_MOVED;
+	struct ticker_clock clock;
+
+	if (!sampler->preempt)
+		return true;
+	clock = preempt_clock(sampler->preempt);
+	for (int i = 0; i < FIRST_LOOKS && verdict != INSTANT_HELD; i++) {
+		clock.sleep_until(clock.context, clock_now_ns() + FIRST_PAUSE_NS);
+		if (prepare(sampler) || look(sampler, &verdict))
+			return true;
+	}
+	return !sampler->snapshot.cannot_follow;
+}
+
 int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 		struct sample_sink *sink, enum sampler_end *ret_end)
 {
 	struct sampler_stats *stats = &sampler->stats;
 	struct ticker_clock clock;
-	bool waits_for_dumps;
 	struct ticker ticker;
 	uint64_t end_ns = UINT64_MAX;
 	int err;
 
-	waits_for_dumps = sampler->natives && sampler_natives_clock(sampler->natives, &clock);
+	err = sampler_begin_holding(sampler);
+	if (err)
+		return err;
+	if (!sampler->natives || !sampler_natives_clock(sampler->natives, &clock))
+		clock = sampler->preempt ? preempt_clock(sampler->preempt) : ticker_clock_usual();
+	if (!find_target(sampler)) {
+		sampler_end_holding(sampler);
+		*ret_end = END_ELSEWHERE;
+		return 0;
+	}
 	ticker_start(&ticker, &(struct ticker_options){
 				      .rate_hz = options->rate_hz,
 				      .jitter = options->jitter,
 				      .seed = clock_now_ns(),
-				      .clock = waits_for_dumps ? &clock : NULL,
+				      .clock = &clock,
 				      .stats = stats,
 			      });
 	stats->start_ns = ticker.begin_ns;
@@ -495,25 +545,20 @@ int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 		sampler->cut_ns = end_ns + CUT_OFF_AFTER_NS;
 	}
 	sampler->snapshot.stop = options->stop;
-	sampler->holds = (options->rate_hz <= 0 || options->rate_hz > HELD_LEAST_HZ) &&
-			 !sampler->looks.cpu && !sampler->looks.states;
 	if (sampler->natives)
 		sink = sampler_natives_begin(sampler->natives, sink);
 	err = run_loop(sampler, options, sink, &ticker, end_ns, ret_end);
 	if (sampler->natives)
 		sampler_natives_end(sampler->natives);
-	if (!err)
-		err = prove_last(sampler, sink);
-	sampler_lose_held(sampler);
-	sampler->holds = false;
 	stats->end_ns = clock_now_ns();
 	account_ticks(stats, &ticker, end_ns);
 	frame_cache_end(&sampler->cache);
+	stats->writes = sampler->cache.nr_writes;
 	if (!err && (*ret_end == END_DURATION || *ret_end == END_STOPPED))
 		err = read_last_names(sampler, sink);
 	sampler->snapshot.stop = NULL;
 	sampler->cut_ns = UINT64_MAX;
 	stats->end_ns = clock_now_ns();
-	count_cache(sampler);
+	sampler_end_holding(sampler);
 	return err;
 }

@@ -17,9 +17,10 @@
 #include "sampler/frame_cache.h"
 #include "sampler/python/offsets.h"
 #include "sampler/sample.h"
+#include "symbols/image_source.h"
 
 struct sampler_options {
-	double rate_hz;			   /* 0: as fast as can be */
+	double rate_hz;
 	bool jitter;			   /* ticks anywhere in their intervals: ticker.h */
 	uint64_t duration_ns;		   /* 0: until the target ends or *stop is set */
 	const volatile sig_atomic_t *stop; /* borrowed; may be NULL */
@@ -45,10 +46,11 @@ struct sampler_looks {
 
 /* Why sampler_run() came back. */
 enum sampler_end {
-	END_DURATION, /* the time asked for is over */
-	END_STOPPED,  /* *stop was set */
-	END_TARGET,   /* the process has ended */
-	END_REPLACED, /* its interpreter is gone: exec, also of the same program, or Py_Finalize */
+	END_DURATION,  /* the time asked for is over */
+	END_STOPPED,   /* *stop was set */
+	END_TARGET,    /* the process has ended */
+	END_REPLACED,  /* its interpreter is gone: exec, also of the same program, or Py_Finalize */
+	END_ELSEWHERE, /* before the first tick: it may run on none of the CPUs that we may use */
 };
 
 struct code_cache;
@@ -65,6 +67,14 @@ int sampler_create(const struct process *process, struct remote_memory *memory,
 		   const struct py_build *build, remote_addr runtime_addr,
 		   struct sampler **ret_sampler);
 void sampler_destroy(struct sampler *sampler);
+
+/*
+ * Prove that what is read of a live target is of one instant: its mappings are maps, and images
+ * opens the files of them. Without this call the memory is taken to stand still, as a core file
+ * does.
+ */
+void sampler_hold_target(struct sampler *sampler, const struct maps *maps,
+			 struct image_source *images);
 
 /* Say what to look at beside the stacks, before the first tick. Without it: nothing. */
 void sampler_set_looks(struct sampler *sampler, const struct sampler_looks *looks);

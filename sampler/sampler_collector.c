@@ -21,8 +21,8 @@ static uint32_t unchanged_with(uint32_t nr_same, uint32_t before, uint32_t now)
 	return min_u32(nr_same, min_u32(before, now));
 }
 
-int sampler_collector_add(struct sampler *sampler, const struct snapshot_thread *thread,
-			  struct sampled_thread *sampled, struct sample *sample)
+int sampler_collector_add(struct sampler *sampler, struct sampled_thread *sampled,
+			  struct sample *sample)
 {
 	uint32_t before = sampled->collector;
 	uint32_t now;
@@ -30,7 +30,7 @@ int sampler_collector_add(struct sampler *sampler, const struct snapshot_thread 
 
 	if (!sampler->looks.gc)
 		return 0;
-	now = thread_state_collector(&sampler->snapshot, thread, &sampled->list);
+	now = sampled->walked.collector;
 	if (now == NOT_COLLECTING && before == NOT_COLLECTING)
 		return 0;
 	if (now != NOT_COLLECTING && !sampler->collector) {

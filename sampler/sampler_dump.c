@@ -7,9 +7,14 @@
 #include "sampler/python/frames.h"
 #include "sampler/python/value_types.h"
 #include "sampler/sampler_state.h"
+#include "sampler/thread_state.h"
+#include "sampler/ticker.h"
 
-/* How often a dump tries to catch a running thread in a state that can be proven. */
-enum { DUMP_MAX_TRIES = 50 };
+/*
+ * How often a dump looks at a thread that cannot be proven to have stood still, and how long it lets
+ * the thread run in between.
+ */
+enum { DUMP_MAX_TRIES = 50, DUMP_PAUSE_NS = 200000 };
 
 /* How often a dump tries to read a thread list that changes while it is read. */
 enum { REFRESH_MAX_TRIES = 200 };
@@ -17,76 +22,21 @@ enum { REFRESH_MAX_TRIES = 200 };
 /* An exception takes so many reads at most; its message then says that there was more. */
 enum { EXCEPTION_MAX_READS = 8192 };
 
-/* The current frame of a thread and the sentinel at the bottom of its stack (0 before 3.15). */
-static int read_current_frame(struct sampler *sampler, const struct snapshot_thread *thread,
-			      remote_addr *ret_current_addr, remote_addr *ret_base_addr)
+/* Let a thread run on, and be where it runs when it is looked at next. */
+static void pause_dump(struct sampler *sampler)
 {
-	const struct py_offsets *offsets = &sampler->build->offsets;
-	struct remote_memory *memory = sampler->snapshot.memory;
-	uint64_t addr = thread->ref.addr + offsets->thread.current_frame;
-	int err = 0;
+	struct ticker_clock clock =
+		sampler->preempt ? preempt_clock(sampler->preempt) : ticker_clock_usual();
 
-	if (offsets->cframe.current_frame != OFFSET_ABSENT) {
-		err = remote_memory_read_u64(memory, thread->ref.addr + offsets->thread.cframe,
-					     &addr);
-		addr += offsets->cframe.current_frame;
-	}
-	*ret_base_addr = 0;
-	if (!err && offsets->thread.base_frame != OFFSET_ABSENT)
-		err = remote_memory_read_u64(memory, thread->ref.addr + offsets->thread.base_frame,
-					     ret_base_addr);
-	return err ? err : remote_memory_read_u64(memory, addr, ret_current_addr);
+	clock.sleep_until(clock.context, clock_now_ns() + DUMP_PAUSE_NS);
 }
 
-static int walk_exact(struct sampler *sampler, const struct snapshot_thread *thread,
-		      struct frame_list *list)
+/* Why a stack could not be followed, as sample.error tells it. */
+static int walk_error(const struct walked_thread *walked)
 {
-	const struct code_clock *clock = &thread->clock;
-	remote_addr current_addr, base_addr;
-	int err;
-
-	list->nr_frames = 0;
-	err = read_current_frame(sampler, thread, &current_addr, &base_addr);
-	return err ? err : frames_walk_exact(&sampler->codes, clock, current_addr, base_addr, list);
-}
-
-static bool lists_equal(const struct frame_list *a, const struct frame_list *b)
-{
-	if (a->nr_frames != b->nr_frames)
-		return false;
-	for (uint32_t i = 0; i < a->nr_frames; i++)
-		if (a->frames[i].addr != b->frames[i].addr ||
-		    a->frames[i].executable != b->frames[i].executable ||
-		    a->frames[i].instr_ptr != b->frames[i].instr_ptr)
-			return false;
-	return true;
-}
-
-/* Whether the thread, and not the whole target, was in the way. */
-static bool is_passing_walk(int err)
-{
-	return !err || err == -EAGAIN || err == -EBADMSG || err == -EFAULT;
-}
-
-/*
- * What the sampling walk makes of one more copy of the thread: 0, -EBADMSG, -ENOENT
- * (it has ended), or worse.
- */
-static int dump_by_copy(struct sampler *sampler, struct snapshot_thread *thread)
-{
-	enum sample_loss loss;
-	int err = snapshot_retake(&sampler->snapshot, thread);
-	int learn_err;
-
-	if (err)
-		return err;
-	if (!thread->copied)
-		return -ENOENT;
-	sampler->nr_retakes_left = RETAKES_OF_TICK;
-	err = sampler_thread_walk(sampler, thread, &loss);
-	learn_err = stack_copy_learn(&thread->stack, sampler->snapshot.memory,
-				     &sampler->build->offsets, err && loss == LOSS_GREW);
-	return err ? err : learn_err;
+	if (walked->is_whole)
+		return 0;
+	return walked->loss == LOSS_TOO_DEEP ? -E2BIG : -EBADMSG;
 }
 
 /*
@@ -97,46 +47,21 @@ static int walk_for_dump(struct sampler *sampler, struct snapshot_thread *thread
 			 struct sample *ret_sample)
 {
 	struct sampled_thread *sampled = &sampler->threads[thread->slot];
-	struct frame_list again = {0};
-	bool proven = false;
-	int err = 0;
+	int err = sampler_thread_look(sampler, thread, false);
 
-	for (int i = 0; i < DUMP_MAX_TRIES && !proven; i++) {
-		int again_err = walk_exact(sampler, thread, &again);
-
-		err = walk_exact(sampler, thread, &sampled->list);
-		proven = !err && !again_err && lists_equal(&sampled->list, &again);
-		if (proven || !is_passing_walk(err))
-			break;
-		err = dump_by_copy(sampler, thread);
-		proven = !err;
-		if (!is_passing_walk(err))
-			break;
+	for (int i = 1; i < DUMP_MAX_TRIES && err == -EBADMSG; i++) {
+		pause_dump(sampler);
+		err = sampler_thread_look(sampler, thread, false);
 	}
-	/* What is shown for want of a proof is the chain as it could be followed last. */
-	if (!proven && is_passing_walk(err))
-		err = walk_exact(sampler, thread, &sampled->list);
 	sampled->nr_shown = 0;
-	frame_list_done(&again);
-	if (!is_passing_walk(err) && err != -E2BIG)
+	if (err && err != -EBADMSG)
 		return err;
-	*ret_sample = (struct sample){.flags = proven ? 0 : SAMPLE_UNPROVEN, .error = err};
+	/* What is shown for want of a proof is the chain as it could be followed last. */
+	*ret_sample = (struct sample){
+		.flags = err ? SAMPLE_UNPROVEN : 0,
+		.error = walk_error(&sampled->walked),
+	};
 	return 0;
-}
-
-/* What the thread state says of the stack. */
-static struct stack_ends read_ends(struct sampler *sampler, const struct snapshot_thread *thread)
-{
-	const struct py_offsets *offsets = &sampler->build->offsets;
-	struct stack_ends ends = {0};
-
-	ends.current_err = read_current_frame(sampler, thread, &ends.current_frame_addr,
-					      &ends.base_frame_addr);
-	if (!sampler->build->traits.frames_on_heap) {
-		ends.newest_chunk_addr = field_u64(thread->state, offsets->thread.datastack_chunk);
-		ends.datastack_top_addr = field_u64(thread->state, offsets->thread.datastack_top);
-	}
-	return ends;
 }
 
 /* Whether something of a frame that people see is not in the memory. */
@@ -153,14 +78,19 @@ static int walk_still(struct sampler *sampler, struct snapshot_thread *thread,
 		      struct sample *ret_sample)
 {
 	struct sampled_thread *sampled = &sampler->threads[thread->slot];
-	const struct stack_ends ends = read_ends(sampler, thread);
+	const struct stack_ends ends = stack_ends_read(sampler->snapshot.memory, sampler->build,
+						       thread->ref.addr, thread->state);
 	bool bridged;
 	int err =
 		frames_walk_still(&sampler->codes, &thread->clock, &ends, &sampled->list, &bridged);
 
 	sampled->nr_shown = 0;
-	if (!is_passing_walk(err) && err != -E2BIG)
+	if (err && err != -EAGAIN && err != -EBADMSG && err != -EFAULT && err != -E2BIG)
 		return err;
+	sampled->walked.flags = thread_state_flags(&sampler->snapshot, thread,
+						   sampler->looks.exceptions, &sampler->none);
+	sampled->walked.collector =
+		thread_state_collector(&sampler->snapshot, thread, &sampled->list);
 	*ret_sample = (struct sample){
 		.flags = (err ? SAMPLE_UNPROVEN : 0) | (bridged ? SAMPLE_BRIDGED : 0) |
 			 (has_gaps(&sampled->list) ? SAMPLE_GAPS : 0),
@@ -214,7 +144,7 @@ static int emit_detailed(struct sampler *sampler, const struct snapshot_thread *
 	exception = (struct sample_exception){text.type_name, text.message};
 	if (text.type_name)
 		sample.exception = &exception;
-	if (thread_state_collector(&sampler->snapshot, thread, list) != NOT_COLLECTING)
+	if (sampler->threads[thread->slot].walked.collector != NOT_COLLECTING)
 		sample.flags |= SAMPLE_GC;
 	if (is_finalizing(&sampler->snapshot, thread))
 		sample.flags |= SAMPLE_FINALIZES;
@@ -283,7 +213,6 @@ static int begin_threads(struct sampler *sampler)
 		if (!thread->copied)
 			continue;
 		err = sampler_thread_begin(sampler, thread);
-		thread->is_new = false;
 	}
 	return err ? err : sampler_names_read(sampler);
 }
@@ -299,19 +228,31 @@ static int begin_variables(struct sampler *sampler)
 				      sampler->looks.value_max_chars, &sampler->variables);
 }
 
-int sampler_dump(struct sampler *sampler, struct sample_sink *sink)
+/* A look at who there is. */
+static int look_at_list(struct snapshot *snapshot)
 {
-	struct snapshot *snapshot = &sampler->snapshot;
+	enum instant_verdict verdict;
 	int err = refresh_patiently(snapshot);
 
 	if (!err)
-		err = snapshot_take(snapshot);
+		err = snapshot_begin(snapshot, NULL);
+	return err ? err : snapshot_end(snapshot, &verdict);
+}
+
+int sampler_dump(struct sampler *sampler, struct sample_sink *sink)
+{
+	struct snapshot *snapshot = &sampler->snapshot;
+	int err = sampler_begin_holding(sampler);
+
+	if (!err)
+		err = look_at_list(snapshot);
 	if (!err)
 		err = begin_threads(sampler);
 	if (!err)
 		err = begin_variables(sampler);
 	for (size_t i = snapshot->nr_threads; !err && i > 0; i--)
 		err = dump_thread(sampler, snapshot->threads[i - 1], sink);
+	sampler_end_holding(sampler);
 	return err;
 }
 

@@ -148,7 +148,6 @@ static int hand_on(struct sampler_natives *natives, const struct snapshot_thread
 
 	sampled->list = natives->list;
 	sampled->nr_shown = 0;
-	sampled->trimmed = false; /* the later look may be, which is not shown */
 	natives->merge.next = natives->next;
 	detail_sink_init(&detailed, &sampler->codes, LOOP_ENTRIES_COPIED, &sampled->list, NULL,
 			 &natives->merge.sink);
@@ -270,7 +269,7 @@ static int take_python(struct sampler_natives *natives, struct snapshot_thread *
 		       uint64_t now_ns)
 {
 	struct sampler *sampler = natives->options.sampler;
-	int err = sampler_thread_look(sampler, thread);
+	int err = sampler_thread_look(sampler, thread, false);
 
 	return err ? err
 		   : sampler_thread_emit(sampler, thread, (struct sample){.time_ns = now_ns},
@@ -341,7 +340,11 @@ static uint64_t clock_of_natives(void *context)
 
 static void sleep_of_natives(void *context, uint64_t time_ns)
 {
-	perf_events_wait(&((struct sampler_natives *)context)->events, time_ns);
+	struct sampler_natives *natives = context;
+
+	if (natives->options.sampler->preempt)
+		preempt_go(natives->options.sampler->preempt);
+	perf_events_wait(&natives->events, time_ns);
 }
 
 bool sampler_natives_clock(struct sampler_natives *natives, struct ticker_clock *ret_clock)

@@ -21,7 +21,7 @@ static int unwind_waiting(struct sampler_natives *natives, struct snapshot_threa
 		natives, thread, &natives->waiting.window, &sampled->list);
 	cleanup_free struct loop_entry *entries = NULL;
 	struct waiting_loops loops;
-	int err = sampler_thread_look(options->sampler, thread);
+	int err = sampler_thread_look(options->sampler, thread, true);
 
 	if (!err)
 		err = loop_entries_read(&options->sampler->codes, thread->ref.addr, stack.late,
@@ -63,7 +63,7 @@ int sampler_natives_take_waiting(struct sampler_natives *natives, struct snapsho
 	detailed.entries = entries; /* by now the thread may be elsewhere */
 	/* What has a hole, or is not told to its top, may be told at the next tick. */
 	natives->merge.next =
-		natives->stacks.is_whole && !sampler->threads[thread->slot].trimmed
+		natives->stacks.is_whole
 			? waiting_samples_keep(&natives->kept, place->nr_runs, natives->next)
 			: natives->next;
 	return sampler_thread_emit(sampler, thread, (struct sample){.time_ns = now_ns},

@@ -12,9 +12,10 @@
 #include "procmem/cpu_clock.h"
 #include "sampler/addr_map.h"
 #include "sampler/frame_cache.h"
-#include "sampler/held_copies.h"
+#include "sampler/preempt.h"
 #include "sampler/python/code.h"
 #include "sampler/python/frame_list.h"
+#include "sampler/python/frames.h"
 #include "sampler/python/pthread_ids.h"
 #include "sampler/python/thread_names.h"
 #include "sampler/sampler.h"
@@ -31,6 +32,14 @@ struct cpu_account {
 	bool has_last;
 };
 
+/* What the look under way, or the last one, has found of a thread. */
+struct walked_thread {
+	bool is_whole; /* its stack is in the list; else loss says why not */
+	enum sample_loss loss;
+	uint32_t flags;	    /* as thread_state_flags() tells them */
+	uint32_t collector; /* as thread_state_collector() tells it */
+};
+
 /* What is kept of one thread from tick to tick. */
 struct sampled_thread {
 	/* First what handing on its last sample once more needs, so that it is one cache line. */
@@ -40,9 +49,8 @@ struct sampled_thread {
 	uint32_t nr_same;	    /* so many of frames are as in that one */
 	uint32_t flags;		    /* of that one, those that thread_state_flags() has told */
 	uint32_t collector;	    /* below so many frames of that one was the collector's */
-	bool trimmed;		    /* the last walk left out innermost frames */
-	bool listed_trimmed;	    /* so did the one that was shown last */
-	bool shown_dying;	    /* some of those were left out as dying */
+	struct walked_thread walked;
+	uint64_t nr_runs; /* its run count at the last late look; 0: not read */
 	struct cpu_account cpu;
 	struct frame_list list;
 	struct steady_frames steady; /* of a run with C frames */
@@ -66,13 +74,10 @@ struct sampler {
 	struct snapshot snapshot;
 	struct code_cache codes;
 	struct frame_cache cache;
-	struct held_copies held;
-	bool holds; /* this run's ticks follow so closely that some may be held back */
 	struct sampled_thread *threads; /* by slot */
 	uint32_t nr_threads;
 	uint32_t nr_seen;	   /* threads ever; the next one's id */
 	uint32_t nr_os_names_left; /* so many of the kernel's names may be read in this tick */
-	uint32_t nr_retakes_left;  /* so many threads may be copied again in this tick */
 	enum pid_namespace pid_namespace;
 	struct process_thread *tasks; /* of another PID namespace, by rising ns_tid; owned */
 	size_t nr_tasks;
@@ -84,10 +89,11 @@ struct sampler {
 	bool has_new_threads;		/* whose names were not looked for */
 	uint64_t names_due_ns;		/* when those of new threads are read again; 0: never */
 	uint64_t last_tick_ns;		/* 0: none yet */
-	uint64_t last_check_ns;	 /* of a run: when the memory was found to be the program's */
-	uint64_t cut_ns;	 /* of a run with an end: when a tick is cut off; else UINT64_MAX */
-	uint64_t usual_piece_ns; /* running mean of a snapshot's time by its pieces; 0: none yet */
-	bool copy_was_slow;	 /* this tick's took far longer */
+	uint64_t last_check_ns; /* of a run: when the memory was found to be the program's */
+	uint64_t cut_ns;	/* of a run with an end: when a tick is cut off; else UINT64_MAX */
+	uint64_t late_ns;	/* how late this tick began */
+	struct witness_means means; /* what the snapshot proves with */
+	struct preempt *preempt;    /* of a run or a dump; owned, NULL otherwise */
 	struct sampler_looks looks;
 	struct sampler_natives *natives;   /* borrowed; NULL: no C frames */
 	struct variable_reader *variables; /* of a dump that wants them; owned, NULL otherwise */
@@ -95,13 +101,6 @@ struct sampler {
 	struct known_none none;
 	struct sampler_stats stats;
 };
-
-/*
- * So often threads are copied again in one tick, some 10 µs each in a process with 1000 of
- * them. A stack that would need one more is lost, with the reason that it had, or trimmed. The
- * first tick of so many needs a few for each, as none of their code is known.
- */
-enum { RETAKES_OF_TICK = 4096 };
 
 /*
  * What reading names may cost. A tick looks for so many threads, 0.5 ms of work, and for so
@@ -135,7 +134,7 @@ static inline bool sampler_is_passing(int err)
 enum { ROOM_TICKS = 4096 };
 
 /* Give a thread that was not seen before its slot and its description. 0 or -ENOMEM. */
-int sampler_thread_begin(struct sampler *sampler, const struct snapshot_thread *thread);
+int sampler_thread_begin(struct sampler *sampler, struct snapshot_thread *thread);
 
 /*
  * Whether a thread state belongs to a thread that has not begun: up to 3.11 it has the ids
@@ -184,63 +183,34 @@ int sampler_names_tick(struct sampler *sampler, struct sample_sink *sink, uint64
 int sampler_names_end(struct sampler *sampler, struct sample_sink *sink);
 
 /*
- * Walk the copied stack of a thread into its list, copying what turns out to be
- * missing. A new generator proves nothing by a copy that came after the chunks',
- * nor does a new code object where no counter tells its age, and a stack that goes on
- * where nothing was copied has no end: the thread is copied again, with what is known
- * by then, nr_retakes_left times at most. That is no choice among states: whatever the
- * next copy shows is taken.
- *
- * 0; -EBADMSG: it cannot be proven, *ret_loss says why; -ENOMEM, -ESRCH, -EPERM.
+ * Within a look: walk the stack of a thread whose state was read into its list, and tell in
+ * sampled->walked what came of it. 0 (whether it could be walked or not); -ENOMEM, -ESRCH, -EPERM.
  */
-int sampler_thread_walk(struct sampler *sampler, struct snapshot_thread *thread,
-			enum sample_loss *ret_loss);
+int sampler_thread_walk(struct sampler *sampler, struct snapshot_thread *thread);
 
 /*
- * Copy a thread as it is by now, outside of a tick, and walk its stack into its list, whose frames
- * are noted in its steady ones. 0; -EBADMSG (it could not be proven), -ENOENT (the thread has
- * ended), -ENOMEM, -ESRCH, -EPERM.
+ * A look at one thread, outside of a tick: its stack is in its list then, and noted in its steady
+ * frames where C frames are wanted. is_proven_elsewhere: the caller proves that the thread stood
+ * still. 0; -EBADMSG (it could not be walked, or not be proven), -ENOENT (the thread has ended),
+ * -ENOMEM, -ESRCH, -EPERM.
  */
-int sampler_thread_look(struct sampler *sampler, struct snapshot_thread *thread);
+int sampler_thread_look(struct sampler *sampler, struct snapshot_thread *thread,
+			bool is_proven_elsewhere);
 
 /*
- * The same for a copy that was held back and is in the thread's place now: nothing is copied
- * besides, or again.
- */
-int sampler_thread_walk_held(struct sampler *sampler, struct snapshot_thread *thread,
-			     const struct held_top *top, enum sample_loss *ret_loss);
-
-/*
- * Whether the stack is another one than was handed on last. One of which a generator
- * was not known then may have grown, without that its thread has moved.
+ * Whether the stack is another one than was handed on last.
  */
 static inline bool sampler_stack_moved(const struct sampled_thread *sampled)
 {
-	if (sampled->listed_trimmed && sampled->list.nr_unchanged >= sampled->nr_listed)
-		return false;
 	return sampled->list.changed || sampled->list.nr_frames != sampled->nr_listed;
 }
 
-/* Whether a copy of so many pieces that took copy_ns was interrupted. */
-bool sampler_copy_is_slow(const struct sampler *sampler, uint64_t copy_ns, size_t nr_pieces);
-
 /*
- * Take a tick whose samples are held back until the next full one, if that may be:
- * *ret_held. 0; -ESRCH, -EPERM, -ENOMEM.
+ * Take a seat on the target's CPUs, for as long as there are looks; nothing for a memory that stands
+ * still. 0 or -ENOMEM; where the seat cannot be had looks are made without.
  */
-int sampler_hold(struct sampler *sampler, uint64_t now_ns, bool *ret_held);
-
-/*
- * Behind the copy of a full tick: hand on what was held back, of all threads, and count what
- * it does not prove. Errors of sampler_tick().
- */
-int sampler_hand_on_held(struct sampler *sampler, struct sample_sink *sink);
-
-/* Behind a full tick: whether the next ones may be held back. */
-void sampler_choose_held(struct sampler *sampler, uint64_t now_ns);
-
-/* Nothing will prove what is held back: count it lost. */
-void sampler_lose_held(struct sampler *sampler);
+int sampler_begin_holding(struct sampler *sampler);
+void sampler_end_holding(struct sampler *sampler);
 
 /* Open the CPU clock of a thread that begins, in a slot that may have had another's. */
 void sampler_cpu_begin(struct sampler *sampler, struct sampled_thread *sampled);
@@ -254,8 +224,8 @@ void sampler_cpu_measure(struct sampler *sampler, struct sampled_thread *sampled
  * collects garbage, and set nr_unchanged, which is that of the frames without it.
  * sampler_collector_remove() takes it out again behind the sink. 0 or -ENOMEM.
  */
-int sampler_collector_add(struct sampler *sampler, const struct snapshot_thread *thread,
-			  struct sampled_thread *sampled, struct sample *sample);
+int sampler_collector_add(struct sampler *sampler, struct sampled_thread *sampled,
+			  struct sample *sample);
 void sampler_collector_remove(struct sampled_thread *sampled, const struct sample *sample);
 
 /*

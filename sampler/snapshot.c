@@ -2,406 +2,533 @@
 #include "sampler/snapshot.h"
 
 #include <errno.h>
-#include <stdlib.h>
-
-#include "sampler/dormancy.h"
-#include "sampler/snapshot_pieces.h"
+#include <string.h>
 
 /*
- * Every piece of a read costs 0.3 to 0.5 µs. A new interpreter is noticed within so
- * many ticks; and the counter of code versions, which proves code objects younger
- * than the last tick, is read only for so long after one was freed (where there is
- * a count of those: 3.14+).
+ * A thread that could run in one of so many last looks is expected to be able to run in the next:
+ * its witness is called before anything else is read.
  */
-enum { HEAD_TICKS = 16, CHURN_TICKS = 2048 };
+enum { EXPECTED_LOOKS = 64 };
 
-static uint32_t min_offset(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
+/* A look that meets a runner nobody expected begins once more, with that one's witness. */
+enum { MAX_BEGINNINGS = 3 };
 
-/*
- * Have the collector's words in the window as well. In a build that has them too far away
- * nobody is seen to collect.
- */
-static void widen_window(struct snapshot *snapshot)
-{
-	const struct py_offsets *offsets = &snapshot->build->offsets;
-	const bool has_frame = offsets->gc.frame != OFFSET_ABSENT;
-	uint32_t start = snapshot->window_offset;
-	uint32_t end = start + snapshot->window_bytes;
-	uint32_t gc_start, gc_end;
-
-	if (offsets->interpreter.gc == OFFSET_ABSENT || offsets->gc.collecting == OFFSET_ABSENT)
-		return;
-	gc_start =
-		offsets->interpreter.gc + (has_frame ? offsets->gc.frame : offsets->gc.collecting);
-	gc_end = gc_start + (uint32_t)sizeof(uint64_t);
-	start = min_offset(start, gc_start);
-	end = end > gc_end ? end : gc_end;
-	snapshot->window_has_gc = end - start <= INTERPRETER_WINDOW_BYTES;
-	if (!snapshot->window_has_gc)
-		return;
-	snapshot->window_offset = start;
-	snapshot->window_bytes = end - start;
-}
-
-/* The span of an interpreter state that holds every field a tick looks at. */
-static void choose_window(struct snapshot *snapshot)
-{
-	const struct py_offsets *offsets = &snapshot->build->offsets;
-	const uint32_t fields[] = {
-		offsets->interpreter.next,
-		offsets->interpreter.threads_head,
-		offsets->interpreter.gil_locked,
-		offsets->interpreter.gil_last_holder,
-		offsets->interpreter.code_object_generation,
-	};
-	uint32_t end = offsets->interpreter.gil_last_holder == OFFSET_ABSENT
-			       ? 0
-			       : offsets->interpreter.gil_last_holder + GIL_BYTES;
-
-	snapshot->window_offset = OFFSET_ABSENT;
-	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
-		if (fields[i] == OFFSET_ABSENT)
-			continue;
-		snapshot->window_offset = min_offset(snapshot->window_offset, fields[i]);
-		if (end < fields[i] + (uint32_t)sizeof(uint64_t))
-			end = fields[i] + (uint32_t)sizeof(uint64_t);
-	}
-	snapshot->window_bytes = end - snapshot->window_offset;
-}
-
-int snapshot_init(struct snapshot *snapshot, struct remote_memory *memory,
-		  const struct py_build *build, remote_addr runtime_addr)
+void snapshot_init(struct snapshot *snapshot, struct remote_memory *memory,
+		   const struct py_build *build, remote_addr runtime_addr)
 {
 	*snapshot = (struct snapshot){
-		.memory = memory,
 		.build = build,
 		.runtime_addr = runtime_addr,
-		.budget.max_bytes = COPIES_MAX_BYTES,
 		.stale = true,
 	};
-	choose_window(snapshot);
-	widen_window(snapshot);
-	return snapshot->window_bytes > INTERPRETER_WINDOW_BYTES ? -ENOTSUP : 0;
+	look_memory_init(&snapshot->look, memory);
+	snapshot->memory = &snapshot->look.memory;
 }
 
-bool snapshot_is_collecting(const struct snapshot *snapshot)
+/* Whether a GIL of its own serves the interpreter, or could: the one of index i. */
+static bool may_have_gil(const struct snapshot *snapshot, size_t i)
+{
+	const struct py_offsets *offsets = &snapshot->build->offsets;
+
+	if (snapshot->build->free_threaded)
+		return false;
+	if (offsets->interpreter.gil_locked != OFFSET_ABSENT)
+		return true;
+	/* Before 3.12 there is one for all. The main interpreter is the oldest and so the last. */
+	return i + 1 == snapshot->nr_interpreters &&
+	       (offsets->runtime.gil_locked != OFFSET_ABSENT || snapshot->current_thread_addr);
+}
+
+static remote_addr gil_addr(const struct snapshot *snapshot, size_t i)
+{
+	const struct py_offsets *offsets = &snapshot->build->offsets;
+
+	if (offsets->interpreter.gil_locked != OFFSET_ABSENT)
+		return snapshot->interpreters[i].ref.addr + offsets->interpreter.gil_last_holder;
+	if (offsets->runtime.gil_locked != OFFSET_ABSENT)
+		return snapshot->runtime_addr + offsets->runtime.gil_last_holder;
+	return snapshot->current_thread_addr;
+}
+
+/* The GIL as the words say that were sealed. */
+static struct gil decode_gil(const struct snapshot *snapshot, const uint8_t *words)
+{
+	const struct py_offsets *offsets = &snapshot->build->offsets;
+
+	if (offsets->interpreter.gil_locked != OFFSET_ABSENT)
+		return gil_decode(words, offsets->interpreter.gil_locked -
+						 offsets->interpreter.gil_last_holder);
+	if (offsets->runtime.gil_locked != OFFSET_ABSENT)
+		return gil_decode(words,
+				  offsets->runtime.gil_locked - offsets->runtime.gil_last_holder);
+	return gil_of_current(field_u64(words, 0));
+}
+
+/* The interpreter whose GIL an interpreter uses. */
+static struct snapshot_interpreter *gil_owner(const struct snapshot *snapshot, size_t i)
+{
+	return snapshot->interpreters[i].has_own_gil
+		       ? &snapshot->interpreters[i]
+		       : &snapshot->interpreters[snapshot->nr_interpreters - 1];
+}
+
+static const struct gil *gil_of(const struct snapshot *snapshot,
+				const struct snapshot_thread *thread)
+{
+	return &gil_owner(snapshot, thread->ref.interpreter)->gil;
+}
+
+/* Whether it makes a difference to this look that a thread runs. */
+static bool counts(const struct snapshot *snapshot, const struct snapshot_thread *thread)
+{
+	return !snapshot->only || thread == snapshot->only || gil_of(snapshot, thread)->known;
+}
+
+/* Beginning a look. */
+
+/*
+ * Have the counters of code sealed: they are read before all code, so that no entry is ever taken to
+ * be newer than what was read of it. 0 or -ENOMEM.
+ */
+static int seal_clock(struct snapshot *snapshot, struct snapshot_interpreter *interpreter)
+{
+	const struct py_offsets *offsets = &snapshot->build->offsets;
+	const remote_addr addr = interpreter->ref.addr;
+	int err = 0;
+
+	if (offsets->interpreter.code_object_generation != OFFSET_ABSENT)
+		err = look_memory_seal(&snapshot->look,
+				       addr + offsets->interpreter.code_object_generation,
+				       sizeof(uint64_t), &interpreter->generation_seal);
+	if (!err && offsets->interpreter.next_code_version != OFFSET_ABSENT)
+		err = look_memory_seal(&snapshot->look,
+				       addr + offsets->interpreter.next_code_version,
+				       sizeof(uint32_t), &interpreter->version_seal);
+	return err;
+}
+
+/* Have the words sealed by which the look is judged. 0 or -ENOMEM. */
+static int seal_words(struct snapshot *snapshot)
+{
+	const struct py_offsets *offsets = &snapshot->build->offsets;
+	struct look_memory *look = &snapshot->look;
+	int err = 0;
+
+	look_memory_clear_seals(look);
+	/* The witnesses' words are the outermost of all that is read. */
+	for (size_t i = 0; !err && snapshot->means && i < snapshot->nr_threads; i++) {
+		struct snapshot_thread *thread = snapshot->threads[i];
+
+		thread->is_sealed = thread->runner_look && counts(snapshot, thread) &&
+				    thread->runner_look + EXPECTED_LOOKS >= snapshot->tick;
+		if (!thread->is_sealed)
+			continue;
+		/* The user may have learnt the thread's id since. */
+		if (!thread->has_witness ||
+		    (thread->witness.kind == WITNESS_NONE && thread->tid != thread->witness_tid)) {
+			if (thread->has_witness)
+				witness_close(&thread->witness);
+			thread->witness_tid = thread->tid;
+			witness_open(snapshot->means, thread->ref.thread_id, thread->tid,
+				     &thread->witness);
+			thread->has_witness = true;
+		}
+		err = witness_begin(&thread->witness, look, &snapshot->held);
+	}
+	for (size_t i = 0; !err && i < snapshot->nr_interpreters; i++) {
+		struct snapshot_interpreter *interpreter = &snapshot->interpreters[i];
+
+		if (may_have_gil(snapshot, i))
+			err = look_memory_seal(look, gil_addr(snapshot, i),
+					       snapshot->current_thread_addr ? sizeof(uint64_t)
+									     : GIL_BYTES,
+					       &interpreter->gil_seal);
+		if (!err)
+			err = look_memory_seal(
+				look, interpreter->ref.addr + offsets->interpreter.threads_head,
+				sizeof(uint64_t), &interpreter->head_seal);
+		if (!err)
+			err = seal_clock(snapshot, interpreter);
+	}
+	return err;
+}
+
+/* Who has which GIL, by the seals. */
+static void decode_gils(struct snapshot *snapshot)
+{
+	for (size_t i = 0; i < snapshot->nr_interpreters; i++) {
+		struct snapshot_interpreter *interpreter = &snapshot->interpreters[i];
+		const struct look_seal *seal;
+
+		interpreter->gil = (struct gil){.known = false};
+		interpreter->has_own_gil = i + 1 == snapshot->nr_interpreters;
+		if (!may_have_gil(snapshot, i))
+			continue;
+		seal = look_memory_seal_at(&snapshot->look, interpreter->gil_seal);
+		if (seal->is_read)
+			interpreter->gil = decode_gil(snapshot, seal->first);
+		interpreter->has_own_gil = interpreter->has_own_gil || interpreter->gil.known;
+	}
+}
+
+/* Whether a thread may run while the look lasts, by what its GIL says. */
+static bool may_run(const struct snapshot *snapshot, const struct snapshot_thread *thread)
+{
+	const struct gil *gil = gil_of(snapshot, thread);
+
+	return !gil->known || gil->last_holder_addr == thread->ref.addr;
+}
+
+/* Note who may run. False: somebody whose witness was not there from the beginning. */
+static bool note_runners(struct snapshot *snapshot)
+{
+	bool all_sealed = true;
+
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		struct snapshot_thread *thread = snapshot->threads[i];
+
+		if (!may_run(snapshot, thread) || !counts(snapshot, thread))
+			continue;
+		thread->runner_look = snapshot->tick;
+		all_sealed = all_sealed && thread->is_sealed;
+	}
+	return all_sealed;
+}
+
+/* Read what is read ahead, with the witnesses of all who may run. */
+static int begin_reading(struct snapshot *snapshot)
+{
+	bool all_sealed = false;
+	int err = 0;
+
+	for (int i = 0; !err && !all_sealed && i < MAX_BEGINNINGS; i++) {
+		if (i)
+			(void)look_memory_end(&snapshot->look);
+		err = seal_words(snapshot);
+		if (!err)
+			err = look_memory_begin(&snapshot->look);
+		if (err)
+			return err;
+		decode_gils(snapshot);
+		all_sealed = note_runners(snapshot) || !snapshot->means;
+	}
+	return err;
+}
+
+/* A word of the target; *ret_value is 0 where it cannot be read. */
+static bool read_u64(struct snapshot *snapshot, remote_addr addr, uint64_t *ret_value)
+{
+	*ret_value = 0;
+	return remote_memory_read_u64(snapshot->memory, addr, ret_value) == 0;
+}
+
+static bool read_u32(struct snapshot *snapshot, remote_addr addr, uint32_t *ret_value)
+{
+	*ret_value = 0;
+	return remote_memory_read(snapshot->memory, addr, ret_value, sizeof(*ret_value)) == 0;
+}
+
+/* The counters that tell whether code objects came or went. */
+static void read_clock(struct snapshot *snapshot, struct snapshot_interpreter *interpreter)
+{
+	const struct py_offsets *offsets = &snapshot->build->offsets;
+	const remote_addr addr = interpreter->ref.addr;
+	struct code_clock *clock = &interpreter->clock;
+
+	*clock = (struct code_clock){.interp_addr = addr, .tick = snapshot->tick};
+	if (offsets->interpreter.code_object_generation != OFFSET_ABSENT) {
+		const struct look_seal *seal =
+			look_memory_seal_at(&snapshot->look, interpreter->generation_seal);
+
+		clock->has_generation = seal->is_read;
+		clock->generation = seal->is_read ? field_u64(seal->first, 0) : 0;
+	}
+	if (offsets->interpreter.next_code_version != OFFSET_ABSENT) {
+		const struct look_seal *seal =
+			look_memory_seal_at(&snapshot->look, interpreter->version_seal);
+
+		clock->has_next_version = seal->is_read;
+		clock->next_version = seal->is_read ? field_u32(seal->first, 0) : 0;
+	}
+	if (snapshot->build->tlbc.generation)
+		(void)read_u32(snapshot, addr + snapshot->build->tlbc.generation,
+			       &clock->tlbc_generation);
+}
+
+/* Whether garbage is collected, and from where. */
+static void read_collector(struct snapshot *snapshot, struct snapshot_interpreter *interpreter)
+{
+	const struct py_offsets *offsets = &snapshot->build->offsets;
+	remote_addr addr = interpreter->ref.addr + offsets->interpreter.gc;
+	uint32_t collecting;
+
+	interpreter->collecting = false;
+	interpreter->gc_frame_addr = 0;
+	if (offsets->runtime.gc != OFFSET_ABSENT)
+		addr = snapshot->runtime_addr + offsets->runtime.gc;
+	else if (offsets->interpreter.gc == OFFSET_ABSENT)
+		return;
+	if (offsets->gc.frame != OFFSET_ABSENT)
+		interpreter->collecting =
+			read_u64(snapshot, addr + offsets->gc.frame, &interpreter->gc_frame_addr) &&
+			interpreter->gc_frame_addr;
+	else if (offsets->gc.collecting != OFFSET_ABSENT)
+		interpreter->collecting =
+			read_u32(snapshot, addr + offsets->gc.collecting, &collecting) &&
+			collecting == 1;
+}
+
+static void read_interpreter(struct snapshot *snapshot, struct snapshot_interpreter *interpreter)
+{
+	const struct py_offsets *offsets = &snapshot->build->offsets;
+	const struct look_seal *head = look_memory_seal_at(&snapshot->look, interpreter->head_seal);
+	uint64_t next_addr;
+
+	if (!head->is_read || field_u64(head->first, 0) != interpreter->ref.threads_head_addr ||
+	    !read_u64(snapshot, interpreter->ref.addr + offsets->interpreter.next, &next_addr) ||
+	    next_addr != interpreter->ref.next_addr)
+		snapshot->stale = true;
+	read_clock(snapshot, interpreter);
+	read_collector(snapshot, interpreter);
+}
+
+/* Whether thread states may run that never took the GIL: they were swapped in. */
+static bool may_swap(const struct snapshot *snapshot)
+{
+	return snapshot->build->version_hex < 0x030d0000 && snapshot->nr_interpreters > 1;
+}
+
+/* Whether its own clock tells that a thread is where it was. */
+static bool has_not_run(const struct snapshot_thread *thread)
+{
+	return thread->is_known && thread->is_sealed && thread->known_cpu_ns &&
+	       thread->known_cpu_ns == witness_cpu_ns(&thread->witness);
+}
+
+/* Whether the GIL tells that a thread is where it was at the last look that held. */
+static bool is_told(const struct snapshot *snapshot, const struct snapshot_thread *thread)
+{
+	const struct snapshot_interpreter *owner = gil_owner(snapshot, thread->ref.interpreter);
+
+	return snapshot->means && thread->is_known && !thread->is_new &&
+	       !snapshot->gil_distrusted && !may_swap(snapshot) && owner->gil.known &&
+	       !gil_names(&owner->told, &owner->gil, thread->ref.addr) &&
+	       !gil_unclear(&owner->told, &owner->gil);
+}
+
+/* Read the state of a thread, and whether it is the thread's still. */
+static void read_thread(struct snapshot *snapshot, struct snapshot_thread *thread)
+{
+	const struct py_offsets *offsets = &snapshot->build->offsets;
+
+	thread->copied = remote_memory_read(snapshot->memory, thread->ref.addr, thread->state,
+					    thread_head_bytes(offsets)) == 0 &&
+			 field_u64(thread->state, offsets->thread.interp) ==
+				 snapshot->interpreters[thread->ref.interpreter].ref.addr &&
+			 thread_ref_matches(&thread->ref, offsets, thread->state);
+	if (!thread->copied ||
+	    field_u64(thread->state, offsets->thread.next) != thread->ref.next_addr)
+		snapshot->stale = true;
+	thread->clock = snapshot->interpreters[thread->ref.interpreter].clock;
+	thread->holds_gil = snapshot_holds_gil(snapshot, thread);
+}
+
+/* Read the threads that may be elsewhere than they were, and one more to see whether that is so. */
+static void read_threads(struct snapshot *snapshot)
+{
+	const size_t checked = snapshot->nr_threads ? snapshot->tick % snapshot->nr_threads : 0;
+
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		struct snapshot_thread *thread = snapshot->threads[i];
+		const bool is_where_it_was = is_told(snapshot, thread) || has_not_run(thread);
+
+		thread->checked = is_where_it_was && i == checked;
+		thread->unchanged = is_where_it_was && !thread->checked;
+		if (!thread->unchanged)
+			read_thread(snapshot, thread);
+	}
+}
+
+/* Read one thread, and those that may run, which are judged by what their states say. */
+static void read_only(struct snapshot *snapshot, struct snapshot_thread *only)
+{
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		struct snapshot_thread *thread = snapshot->threads[i];
+
+		if (thread == only ||
+		    (snapshot->means && may_run(snapshot, thread) && counts(snapshot, thread)))
+			read_thread(snapshot, thread);
+	}
+}
+
+int snapshot_begin(struct snapshot *snapshot, struct snapshot_thread *only)
+{
+	const struct py_offsets *offsets = &snapshot->build->offsets;
+	uint64_t head_addr;
+	int err;
+
+	snapshot->tick++;
+	snapshot->only = only;
+	if (snapshot->preempt)
+		preempt_hold(snapshot->preempt, &snapshot->held);
+	err = begin_reading(snapshot);
+	if (err) {
+		if (snapshot->preempt)
+			(void)preempt_release(snapshot->preempt, &snapshot->held);
+		return err;
+	}
+	for (size_t i = 0; i < snapshot->nr_interpreters; i++)
+		read_interpreter(snapshot, &snapshot->interpreters[i]);
+	if (!read_u64(snapshot, snapshot->runtime_addr + offsets->runtime.interpreters_head,
+		      &head_addr) ||
+	    !snapshot->nr_interpreters || head_addr != snapshot->interpreters[0].ref.addr)
+		snapshot->stale = true;
+	if (only)
+		read_only(snapshot, only);
+	else
+		read_threads(snapshot);
+	return 0;
+}
+
+/* Ending a look. */
+
+/* Whether nobody can have taken a GIL but its last holder. */
+static bool gil_stood(const struct snapshot *snapshot,
+		      const struct snapshot_interpreter *interpreter)
+{
+	const struct look_seal *seal = look_memory_seal_at(&snapshot->look, interpreter->gil_seal);
+	struct gil last;
+
+	if (!interpreter->gil.known || !seal->is_read)
+		return false;
+	last = decode_gil(snapshot, seal->last);
+	return !gil_moved(&interpreter->gil, &last);
+}
+
+/* Whether no thread was begun or ended: the last holder of a GIL may be a thread that has ended. */
+static bool list_stood(const struct snapshot *snapshot,
+		       const struct snapshot_interpreter *interpreter)
+{
+	const struct look_seal *seal = look_memory_seal_at(&snapshot->look, interpreter->head_seal);
+
+	return !snapshot->stale && seal->is_read &&
+	       memcmp(seal->first, seal->last, sizeof(uint64_t)) == 0;
+}
+
+/*
+ * Tell of each thread that could run whether it stood still, and where it is for the looks to come.
+ */
+static void judge_runners(struct snapshot *snapshot)
+{
+	snapshot->cannot_follow = false;
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		struct snapshot_thread *thread = snapshot->threads[i];
+		struct task_now now;
+
+		thread->held = false;
+		/* A state that is another thread's by now says nothing of the thread that it had. */
+		if (!may_run(snapshot, thread) || !thread->is_sealed || !thread->copied)
+			continue;
+		thread->held = witness_stood(&thread->witness, &snapshot->look, &snapshot->held);
+		if (!thread->held && thread->witness.kind != WITNESS_RSEQ &&
+		    !witness_now(&thread->witness, snapshot->means, thread->tid, &now))
+			thread->witness.cpu = now.cpu;
+		if (snapshot->preempt && !preempt_follow(snapshot->preempt, thread->witness.cpu))
+			snapshot->cannot_follow =
+				thread->tid && !preempt_can_meet(snapshot->preempt, thread->tid);
+	}
+}
+
+/* Whether what was read of the threads of a GIL is of one instant. */
+static bool gil_held(const struct snapshot *snapshot,
+		     const struct snapshot_interpreter *interpreter)
+{
+	if (!gil_stood(snapshot, interpreter))
+		return false;
+	for (size_t i = 0; i < snapshot->nr_threads; i++)
+		if (snapshot->threads[i]->ref.addr == interpreter->gil.last_holder_addr)
+			return snapshot->threads[i]->held;
+	return !interpreter->gil.held && list_stood(snapshot, interpreter);
+}
+
+static bool judge_threads(struct snapshot *snapshot)
+{
+	bool all_held = true;
+
+	judge_runners(snapshot);
+	for (size_t i = 0; i < snapshot->nr_interpreters; i++) {
+		struct snapshot_interpreter *interpreter = &snapshot->interpreters[i];
+
+		interpreter->held = interpreter->gil.known && gil_held(snapshot, interpreter);
+	}
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		struct snapshot_thread *thread = snapshot->threads[i];
+		const struct snapshot_interpreter *owner =
+			gil_owner(snapshot, thread->ref.interpreter);
+
+		if (owner->gil.known)
+			thread->held = owner->held;
+		all_held = all_held && thread->held;
+	}
+	return all_held;
+}
+
+int snapshot_end(struct snapshot *snapshot, enum instant_verdict *ret_verdict)
+{
+	int err = look_memory_end(&snapshot->look);
+	bool slept = false;
+
+	if (snapshot->preempt)
+		slept = preempt_release(snapshot->preempt, &snapshot->held);
+	if (err)
+		return err;
+	*ret_verdict = INSTANT_HELD;
+	if (!snapshot->means) {
+		for (size_t i = 0; i < snapshot->nr_threads; i++)
+			snapshot->threads[i]->held = true;
+		return 0;
+	}
+	if (!judge_threads(snapshot))
+		*ret_verdict = slept ? INSTANT_LOCKED : INSTANT_MOVED;
+	return 0;
+}
+
+bool snapshot_stands_apart(const struct snapshot *snapshot, const struct snapshot_thread *thread)
+{
+	const struct snapshot_interpreter *owner = gil_owner(snapshot, thread->ref.interpreter);
+
+	return owner->gil.is_counted && !may_run(snapshot, thread) && gil_stood(snapshot, owner) &&
+	       !may_swap(snapshot) && !snapshot->gil_distrusted;
+}
+
+void snapshot_know(struct snapshot_thread *thread)
+{
+	thread->is_known = true;
+	thread->known_cpu_ns = thread->is_sealed ? witness_cpu_ns(&thread->witness) : 0;
+}
+
+void snapshot_tell(struct snapshot *snapshot)
 {
 	for (size_t i = 0; i < snapshot->nr_interpreters; i++)
-		if (snapshot->interpreters[i].collecting)
-			return true;
-	return false;
+		if (snapshot->interpreters[i].held)
+			snapshot->interpreters[i].told = snapshot->interpreters[i].gil;
+}
+
+struct snapshot_thread *snapshot_runner(const struct snapshot *snapshot)
+{
+	struct snapshot_thread *runner = NULL;
+
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		if (!may_run(snapshot, snapshot->threads[i]))
+			continue;
+		if (runner)
+			return NULL;
+		runner = snapshot->threads[i];
+	}
+	return runner;
 }
 
 bool snapshot_holds_gil(const struct snapshot *snapshot, const struct snapshot_thread *thread)
 {
-	return gil_holder_addr(&snapshot->interpreters[thread->ref.interpreter].gil) ==
-	       thread->ref.addr;
-}
-
-bool snapshot_is_churning(const struct snapshot *snapshot,
-			  const struct snapshot_interpreter *interpreter)
-{
-	return interpreter->churn_tick + CHURN_TICKS > snapshot->tick;
-}
-
-/* The counter of code versions before the frames: it proves that an object is older. */
-static void add_version_before(struct snapshot *snapshot, struct snapshot_interpreter *interpreter)
-{
-	uint32_t offset = snapshot->build->offsets.interpreter.next_code_version;
-
-	interpreter->reads_version_before =
-		offset != OFFSET_ABSENT && snapshot_is_churning(snapshot, interpreter);
-	if (interpreter->reads_version_before)
-		snapshot_add_range(snapshot, interpreter->ref.addr + offset,
-				   &interpreter->version_before,
-				   sizeof(interpreter->version_before));
-}
-
-static void add_interpreter_ranges(struct snapshot *snapshot,
-				   struct snapshot_interpreter *interpreter)
-{
-	const struct py_offsets *offsets = &snapshot->build->offsets;
-
-	snapshot_add_range(snapshot, interpreter->ref.addr + snapshot->window_offset,
-			   interpreter->window, snapshot->window_bytes);
-	/* Behind the frames it tells whether any object came; the count of freed ones does, too. */
-	interpreter->reads_version_after =
-		offsets->interpreter.next_code_version != OFFSET_ABSENT &&
-		(offsets->interpreter.code_object_generation == OFFSET_ABSENT ||
-		 snapshot_is_churning(snapshot, interpreter));
-	if (interpreter->reads_version_after)
-		snapshot_add_range(snapshot,
-				   interpreter->ref.addr + offsets->interpreter.next_code_version,
-				   &interpreter->version_after, sizeof(interpreter->version_after));
-	if (snapshot->build->tlbc.generation)
-		snapshot_add_range(
-			snapshot, interpreter->ref.addr + snapshot->build->tlbc.generation,
-			&interpreter->tlbc_generation, sizeof(interpreter->tlbc_generation));
-}
-
-/* Room for every range of a tick. */
-static int reserve_ranges(struct snapshot *snapshot)
-{
-	size_t nr = 3 + 4 * snapshot->nr_interpreters;
-	struct remote_range *ranges;
-
-	for (size_t i = 0; i < snapshot->nr_threads; i++)
-		if (snapshot->threads[i]->due)
-			nr += snapshot_max_pieces(snapshot->threads[i]);
-	if (nr <= snapshot->max_ranges)
-		return 0;
-	ranges = reallocarray(snapshot->ranges, nr * 2, sizeof(*ranges));
-	if (!ranges)
-		return -ENOMEM;
-	snapshot->ranges = ranges;
-	snapshot->max_ranges = nr * 2;
-	return 0;
-}
-
-/* The pieces of a read: of all threads that are due. */
-static int build_ranges(struct snapshot *snapshot)
-{
-	const struct py_offsets *offsets = &snapshot->build->offsets;
-	int err = reserve_ranges(snapshot);
-
-	if (err)
-		return err;
-	snapshot->nr_ranges = 0;
-	for (size_t i = 0; i < snapshot->nr_interpreters; i++)
-		add_version_before(snapshot, &snapshot->interpreters[i]);
-	for (size_t i = 0; !err && i < snapshot->nr_threads; i++)
-		if (snapshot->threads[i]->due)
-			err = snapshot_add_thread(snapshot, snapshot->threads[i]);
-	if (err)
-		return err;
-	for (size_t i = 0; i < snapshot->nr_interpreters; i++)
-		add_interpreter_ranges(snapshot, &snapshot->interpreters[i]);
-	if (offsets->runtime.gil_locked != OFFSET_ABSENT)
-		snapshot_add_range(snapshot,
-				   snapshot->runtime_addr + offsets->runtime.gil_last_holder,
-				   snapshot->gil, sizeof(snapshot->gil));
-	if (offsets->runtime.gc != OFFSET_ABSENT)
-		snapshot_add_range(
-			snapshot,
-			snapshot->runtime_addr + offsets->runtime.gc + offsets->gc.collecting,
-			&snapshot->runtime_collecting, sizeof(snapshot->runtime_collecting));
-	snapshot->reads_head = snapshot->tick >= snapshot->head_tick + HEAD_TICKS;
-	if (snapshot->reads_head) {
-		snapshot->head_tick = snapshot->tick;
-		snapshot_add_range(snapshot,
-				   snapshot->runtime_addr + offsets->runtime.interpreters_head,
-				   &snapshot->head_addr, sizeof(snapshot->head_addr));
-	}
-	return 0;
-}
-
-static uint64_t window_u64(const struct snapshot *snapshot,
-			   const struct snapshot_interpreter *interpreter, uint32_t offset)
-{
-	return field_u64(interpreter->window, offset - snapshot->window_offset);
-}
-
-/*
- * The code clock of a tick. The counter as it was before the frames is the one
- * that was copied first or, where none was, the last one of an earlier tick.
- */
-static void decode_clock(struct snapshot *snapshot, struct snapshot_interpreter *interpreter,
-			 const struct remote_range **range)
-{
-	struct code_clock *clock = &interpreter->clock;
-	uint64_t generation = clock->generation;
-	uint32_t version_after = clock->next_version;
-
-	*clock = (struct code_clock){
-		.interp_addr = interpreter->ref.addr,
-		.tick = snapshot->tick,
-		.generation = generation,
-		.next_version = version_after,
-		.version_before = interpreter->version_before,
-	};
-	if (interpreter->reads_version_after && range_complete((*range)++)) {
-		clock->has_next_version = true;
-		clock->next_version = interpreter->version_after;
-		if (clock->next_version != version_after)
-			interpreter->churn_tick = snapshot->tick;
-		interpreter->version_before = clock->next_version;
-	}
-	/* A piece that could not be read leaves it as it was. */
-	if (snapshot->build->tlbc.generation)
-		(*range)++;
-	clock->tlbc_generation = interpreter->tlbc_generation;
-}
-
-/* Whether it collects garbage. 3.15 tells by whom, and leaves the other word for itself. */
-static void decode_collector(const struct snapshot *snapshot,
-			     struct snapshot_interpreter *interpreter)
-{
-	const struct py_offsets *offsets = &snapshot->build->offsets;
-	const uint32_t gc = offsets->interpreter.gc;
-
-	if (!snapshot->window_has_gc)
-		return;
-	if (offsets->gc.frame != OFFSET_ABSENT) {
-		interpreter->gc_frame_addr =
-			window_u64(snapshot, interpreter, gc + offsets->gc.frame);
-		interpreter->collecting = interpreter->gc_frame_addr != 0;
-		return;
-	}
-	interpreter->collecting =
-		(int32_t)window_u64(snapshot, interpreter, gc + offsets->gc.collecting) == 1;
-}
-
-static void decode_interpreter(struct snapshot *snapshot, struct snapshot_interpreter *interpreter,
-			       const struct remote_range **range)
-{
-	const struct py_offsets *offsets = &snapshot->build->offsets;
-	bool window_read = range_complete((*range)++);
-	struct code_clock *clock = &interpreter->clock;
-	uint64_t generation;
-
-	decode_clock(snapshot, interpreter, range);
-	interpreter->gil_before = interpreter->gil;
-	interpreter->gil = (struct gil){0};
-	interpreter->collecting = false;
-	if (!window_read) {
-		snapshot->stale = true;
-		return;
-	}
-	decode_collector(snapshot, interpreter);
-	if (offsets->interpreter.code_object_generation != OFFSET_ABSENT) {
-		generation = window_u64(snapshot, interpreter,
-					offsets->interpreter.code_object_generation);
-		if (generation != clock->generation)
-			interpreter->churn_tick = snapshot->tick;
-		clock->has_generation = true;
-		clock->generation = generation;
-	}
-	if (window_u64(snapshot, interpreter, offsets->interpreter.next) !=
-		    interpreter->ref.next_addr ||
-	    window_u64(snapshot, interpreter, offsets->interpreter.threads_head) !=
-		    interpreter->ref.threads_head_addr)
-		snapshot->stale = true;
-	if (offsets->interpreter.gil_locked != OFFSET_ABSENT)
-		interpreter->gil = gil_decode(
-			interpreter->window + offsets->interpreter.gil_last_holder -
-				snapshot->window_offset,
-			offsets->interpreter.gil_locked - offsets->interpreter.gil_last_holder);
-}
-
-/*
- * Interpreters that have no GIL of their own: all before 3.12; later those that share that of
- * the main one, which is the oldest and so the last. Theirs nobody ever held.
- */
-static void share_gil(struct snapshot *snapshot, const struct remote_range **range)
-{
-	const struct py_offsets *offsets = &snapshot->build->offsets;
-	struct gil gil = {0};
-
-	if (offsets->runtime.gil_locked != OFFSET_ABSENT && range_complete((*range)++))
-		gil = gil_decode(snapshot->gil,
-				 offsets->runtime.gil_locked - offsets->runtime.gil_last_holder);
-	else if (snapshot->nr_interpreters)
-		gil = snapshot->interpreters[snapshot->nr_interpreters - 1].gil;
-	for (size_t i = 0; i < snapshot->nr_interpreters; i++)
-		if (!snapshot->interpreters[i].gil.known)
-			snapshot->interpreters[i].gil = gil;
-}
-
-static void decode_runtime(struct snapshot *snapshot, const struct remote_range *range)
-{
-	const struct py_offsets *offsets = &snapshot->build->offsets;
-
-	share_gil(snapshot, &range);
-	if (offsets->runtime.gc != OFFSET_ABSENT) {
-		bool collecting = range_complete(range++) && snapshot->runtime_collecting == 1;
-
-		for (size_t i = 0; i < snapshot->nr_interpreters; i++)
-			snapshot->interpreters[i].collecting = collecting;
-	}
-	if (snapshot->reads_head && (!range_complete(range) || !snapshot->nr_interpreters ||
-				     snapshot->head_addr != snapshot->interpreters[0].ref.addr))
-		snapshot->stale = true;
-}
-
-static void decode(struct snapshot *snapshot)
-{
-	const struct remote_range *range = snapshot->ranges;
-
-	for (size_t i = 0; i < snapshot->nr_interpreters; i++)
-		if (snapshot->interpreters[i].reads_version_before && !range_complete(range++))
-			snapshot->interpreters[i].version_before = 0;
-	for (size_t i = 0; i < snapshot->nr_threads; i++)
-		if (snapshot->threads[i]->due)
-			snapshot_decode_thread(snapshot, snapshot->threads[i], &range);
-	for (size_t i = 0; i < snapshot->nr_interpreters; i++)
-		decode_interpreter(snapshot, &snapshot->interpreters[i], &range);
-	decode_runtime(snapshot, range);
-	for (size_t i = 0; i < snapshot->nr_threads; i++) {
-		struct snapshot_thread *thread = snapshot->threads[i];
-		const struct snapshot_interpreter *interpreter =
-			&snapshot->interpreters[thread->ref.interpreter];
-
-		if (!thread->due)
-			continue;
-		thread->clock = interpreter->clock;
-		thread->holds_gil = snapshot_holds_gil(snapshot, thread);
-	}
-}
-
-/* How many pieces of the read were tried: some take others with them (nr_with_it). */
-static size_t count_tried(const struct snapshot *snapshot)
-{
-	const struct remote_range *ranges = snapshot->ranges;
-	size_t nr_tried = 0;
-
-	for (size_t i = 0; i < snapshot->nr_ranges; i++) {
-		nr_tried++;
-		if (ranges[i].size && !ranges[i].done_bytes)
-			i += ranges[i].nr_with_it;
-	}
-	return nr_tried;
-}
-
-/* Copy the threads that are due. */
-static int copy(struct snapshot *snapshot)
-{
-	int err = build_ranges(snapshot);
-
-	if (!err)
-		err = remote_memory_read_ranges(snapshot->memory, snapshot->ranges,
-						snapshot->nr_ranges);
-	if (err)
-		return err;
-	snapshot->nr_pieces += count_tried(snapshot);
-	decode(snapshot);
-	dormancy_note(snapshot);
-	return 0;
-}
-
-int snapshot_take(struct snapshot *snapshot)
-{
-	int err;
-
-	snapshot->nr_pieces = 0;
-	snapshot->nr_takes++;
-	dormancy_choose(snapshot);
-	snapshot->tick++;
-	err = copy(snapshot);
-	if (err || !dormancy_follow(snapshot))
-		return err;
-	/*
-	 * Of the same tick: code that is read for a thread of the first is too new for these, too.
-	 */
-	return copy(snapshot);
-}
-
-int snapshot_retake(struct snapshot *snapshot, const struct snapshot_thread *thread)
-{
-	for (size_t i = 0; i < snapshot->nr_threads; i++)
-		snapshot->threads[i]->due = snapshot->threads[i] == thread;
-	snapshot->tick++;
-	return copy(snapshot);
+	return gil_holder_addr(gil_of(snapshot, thread)) == thread->ref.addr;
 }

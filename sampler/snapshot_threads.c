@@ -6,13 +6,13 @@
 #include <string.h>
 
 #include "sampler/addr_map.h"
-#include "sampler/python/chunk_chain.h"
 
 static void thread_destroy(struct snapshot_thread *thread)
 {
 	if (!thread)
 		return;
-	stack_copy_done(&thread->stack);
+	if (thread->has_witness)
+		witness_close(&thread->witness);
 	free(thread);
 }
 
@@ -22,7 +22,7 @@ void snapshot_done(struct snapshot *snapshot)
 		thread_destroy(snapshot->threads[i]);
 	free(snapshot->threads);
 	free(snapshot->interpreters);
-	free(snapshot->ranges);
+	look_memory_done(&snapshot->look);
 	*snapshot = (struct snapshot){0};
 }
 
@@ -101,7 +101,6 @@ static struct snapshot_thread *thread_create(struct snapshot *snapshot,
 		return NULL;
 	thread->ref = *ref;
 	thread->is_new = true;
-	thread->stack.budget = &snapshot->budget;
 	thread->slot = slot_take(snapshot, slots);
 	return thread;
 }
@@ -142,27 +141,6 @@ static bool refresh_threads(struct snapshot *snapshot, const struct thread_list 
 			return false;
 	}
 	return true;
-}
-
-/* Have the chunks of a new thread, and its current frame, in its first tick already. */
-static int learn_new_thread(struct snapshot *snapshot, struct snapshot_thread *thread)
-{
-	const struct py_offsets *offsets = &snapshot->build->offsets;
-	remote_addr newest_addr;
-	int err;
-
-	if (snapshot->build->traits.frames_on_heap)
-		return 0;
-	err = remote_memory_read_u64(
-		snapshot->memory, thread->ref.addr + offsets->thread.datastack_chunk, &newest_addr);
-	if (!err && offsets->cframe.current_frame != OFFSET_ABSENT)
-		err = remote_memory_read_u64(snapshot->memory,
-					     thread->ref.addr + offsets->thread.cframe,
-					     &thread->cframe_addr);
-	if (!err && newest_addr)
-		err = chunk_chain_follow(&thread->stack, snapshot->memory,
-					 &snapshot->build->offsets, newest_addr);
-	return err == -EFAULT ? 0 : err;
 }
 
 /* Put the new array in the place of the old one; threads that are not in it end here. */
@@ -223,9 +201,5 @@ int snapshot_refresh(struct snapshot *snapshot)
 		snapshot->threads[i]->seen = false;
 	free(slots.used);
 	thread_list_done(&list);
-	err = complete ? 0 : -ENOMEM;
-	for (size_t i = 0; !err && i < snapshot->nr_threads && !snapshot_stopped(snapshot); i++)
-		if (snapshot->threads[i]->is_new && !snapshot->threads[i]->stack.nr_chunks)
-			err = learn_new_thread(snapshot, snapshot->threads[i]);
-	return err;
+	return complete ? 0 : -ENOMEM;
 }

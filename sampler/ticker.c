@@ -7,16 +7,6 @@
 
 #include "sampler/sample.h"
 
-/*
- * Of how late a sleep ends: the weight of the last one, that of its distance from the mean,
- * and how many such distances above the mean are still usual. (RFC 6298 tells in this way
- * when an answer is overdue.) One that was far later counts as so many times the usual.
- */
-enum { WAKE_WEIGHT = 8, SPREAD_WEIGHT = 4, USUAL_SPREADS = 2, WAKE_OUTLIER = 4 };
-
-/* While nothing is slept what is known of sleeps fades, until one is tried again. */
-enum { WAKE_FADES = 4096 };
-
 uint64_t clock_now_ns(void)
 {
 	struct timespec now;
@@ -43,10 +33,13 @@ static void monotonic_sleep_until(void *context, uint64_t time_ns)
 	(void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL);
 }
 
-static const struct ticker_clock monotonic = {
-	.now_ns = monotonic_now_ns,
-	.sleep_until = monotonic_sleep_until,
-};
+struct ticker_clock ticker_clock_usual(void)
+{
+	return (struct ticker_clock){
+		.now_ns = monotonic_now_ns,
+		.sleep_until = monotonic_sleep_until,
+	};
+}
 
 static uint64_t ticker_now(const struct ticker *ticker)
 {
@@ -60,8 +53,8 @@ void ticker_start(struct ticker *ticker, const struct ticker_options *options)
 	/* The default slack of 50 µs would delay every tick at 10 kHz by half of it. */
 	(void)prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
 	*ticker = (struct ticker){
-		.clock = options->clock ? options->clock : &monotonic,
-		.interval_ns = rate_hz > 0 ? (uint64_t)(NS_PER_S / rate_hz) : 0,
+		.clock = options->clock,
+		.interval_ns = (uint64_t)(NS_PER_S / rate_hz),
 		.jitter = options->jitter,
 		.stats = options->stats,
 		/* Spread over all bits; never 0, which would stay 0. */
@@ -69,7 +62,6 @@ void ticker_start(struct ticker *ticker, const struct ticker_options *options)
 	};
 	ticker->begin_ns = ticker_now(ticker);
 	ticker->deadline_ns = ticker->begin_ns;
-	ticker->left_ns = ticker->begin_ns;
 }
 
 /* A number below bound, each as likely: xorshift64* (Vigna 2016), its upper half. */
@@ -116,77 +108,6 @@ static void ticker_advance(struct ticker *ticker, uint64_t now_ns)
 		ticker->deadline_ns += gone_ns + random_below(ticker, interval_ns - gone_ns);
 }
 
-/* How late a sleep ends at the usual worst. */
-static uint64_t usual_wake_ns(const struct ticker *ticker)
-{
-	return ticker->wake_ns + USUAL_SPREADS * ticker->wake_spread_ns;
-}
-
-/* Move a running mean towards a value, by one part of so many. */
-static void approach(uint64_t *mean, uint64_t value, unsigned int weight)
-{
-	*mean = *mean - *mean / weight + value / weight;
-}
-
-/* Learn from a sleep that ended so late. */
-static void learn_wake(struct ticker *ticker, uint64_t late_ns)
-{
-	uint64_t most_ns = WAKE_OUTLIER * usual_wake_ns(ticker);
-
-	if (!most_ns) {
-		ticker->wake_ns = late_ns;
-		return;
-	}
-	if (late_ns > most_ns)
-		late_ns = most_ns;
-	approach(&ticker->wake_spread_ns,
-		 late_ns > ticker->wake_ns ? late_ns - ticker->wake_ns : ticker->wake_ns - late_ns,
-		 SPREAD_WEIGHT);
-	approach(&ticker->wake_ns, late_ns, WAKE_WEIGHT);
-}
-
-/* Whether sleeps that end as late as they usually do would make ticks miss their time. */
-static bool must_spin(const struct ticker *ticker, uint64_t now_ns)
-{
-	return ticker->interval_ns < TICKER_SPIN_BELOW_NS &&
-	       now_ns - ticker->left_ns + usual_wake_ns(ticker) >= ticker->interval_ns;
-}
-
-/* Sleep until wake_ns. Returns the time then. */
-static uint64_t sleep_until(struct ticker *ticker, uint64_t wake_ns)
-{
-	uint64_t now_ns;
-
-	ticker->stats->other_syscalls++;
-	ticker->clock->sleep_until(ticker->clock->context, wake_ns);
-	now_ns = ticker_now(ticker);
-	if (now_ns >= wake_ns)
-		learn_wake(ticker, now_ns - wake_ns);
-	return now_ns;
-}
-
-/* Let what is known of sleeps fade by one part of WAKE_FADES. */
-static void fade(uint64_t *mean)
-{
-	*mean -= (*mean + WAKE_FADES - 1) / WAKE_FADES;
-}
-
-/* Be there at wake_ns: sleep only where that is worth a wake-up, and spin for the rest. */
-static uint64_t spin_until(struct ticker *ticker, uint64_t wake_ns, uint64_t now_ns)
-{
-	const uint64_t usual_ns = usual_wake_ns(ticker);
-
-	if (wake_ns - now_ns > 2 * usual_ns) {
-		now_ns = sleep_until(ticker, wake_ns - usual_ns);
-	} else {
-		fade(&ticker->wake_ns);
-		fade(&ticker->wake_spread_ns);
-	}
-	while (now_ns < wake_ns)
-		now_ns = ticker_now(ticker);
-	return now_ns;
-}
-
 /* Be there at the next deadline, or earlier where ticker_wait() has to come back. */
 static uint64_t wait_until(struct ticker *ticker, uint64_t until_ns, uint64_t now_ns)
 {
@@ -198,8 +119,9 @@ static uint64_t wait_until(struct ticker *ticker, uint64_t until_ns, uint64_t no
 		wake_ns = ticker->deadline_ns;
 	if (wake_ns <= now_ns)
 		return now_ns;
-	return must_spin(ticker, now_ns) ? spin_until(ticker, wake_ns, now_ns)
-					 : sleep_until(ticker, wake_ns);
+	ticker->stats->other_syscalls++;
+	ticker->clock->sleep_until(ticker->clock->context, wake_ns);
+	return ticker_now(ticker);
 }
 
 uint64_t ticker_wait(struct ticker *ticker, uint64_t until_ns, bool *ret_due)
@@ -207,16 +129,14 @@ uint64_t ticker_wait(struct ticker *ticker, uint64_t until_ns, bool *ret_due)
 	uint64_t now_ns = ticker_now(ticker);
 
 	*ret_due = true;
-	if (!ticker->interval_ns)
-		return now_ns;
 	if (now_ns < ticker->deadline_ns)
 		now_ns = wait_until(ticker, until_ns, now_ns);
 	if (now_ns < ticker->deadline_ns || now_ns >= until_ns) {
 		*ret_due = false;
 		return now_ns;
 	}
-	ticker->left_ns = now_ns;
-	histogram_add(&ticker->stats->lateness, now_ns - ticker->deadline_ns);
+	ticker->late_ns = now_ns - ticker->deadline_ns;
+	histogram_add(&ticker->stats->lateness, ticker->late_ns);
 	ticker_advance(ticker, now_ns);
 	return now_ns;
 }
@@ -225,7 +145,7 @@ uint64_t ticker_put_off(struct ticker *ticker, uint64_t time_ns)
 {
 	uint64_t nr;
 
-	if (!ticker->interval_ns || time_ns <= ticker->deadline_ns)
+	if (time_ns <= ticker->deadline_ns)
 		return 0;
 	nr = (time_ns - ticker->deadline_ns + ticker->interval_ns - 1) / ticker->interval_ns;
 	ticker->begin_ns += nr * ticker->interval_ns;
@@ -237,7 +157,7 @@ void ticker_finish(struct ticker *ticker, uint64_t end_ns)
 {
 	uint64_t nr_over;
 
-	if (!ticker->interval_ns || ticker->deadline_ns >= end_ns)
+	if (ticker->deadline_ns >= end_ns)
 		return;
 	nr_over = (end_ns - ticker->begin_ns) / ticker->interval_ns;
 	ticker->stats->late_ticks += nr_over ? nr_over : 1;

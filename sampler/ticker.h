@@ -25,36 +25,31 @@ struct ticker_clock {
 	void *context;
 };
 
+/* A clock that only sleeps. */
+struct ticker_clock ticker_clock_usual(void);
+
 /* CLOCK_MONOTONIC in nanoseconds. */
 uint64_t clock_now_ns(void);
 
 struct ticker_options {
-	double rate_hz; /* 0 or less: as fast as can be */
+	double rate_hz;
 	bool jitter;
 	uint64_t seed;			  /* of the places of this run's ticks */
-	const struct ticker_clock *clock; /* borrowed; NULL: CLOCK_MONOTONIC */
+	const struct ticker_clock *clock; /* borrowed */
 	struct sampler_stats *stats;	  /* borrowed; where the ticker counts, at once */
 };
 
 struct ticker {
 	const struct ticker_clock *clock; /* borrowed */
-	uint64_t interval_ns;		  /* 0: no waiting, as fast as can be */
-	uint64_t begin_ns;		  /* of the next tick's interval */
-	uint64_t deadline_ns;		  /* of the next tick */
-	uint64_t left_ns;		  /* when the last wait ended */
+	uint64_t interval_ns;
+	uint64_t begin_ns;    /* of the next tick's interval */
+	uint64_t deadline_ns; /* of the next tick */
+	uint64_t late_ns;     /* how late the last tick that was due came */
 	bool jitter;
 	uint64_t random;
-	uint64_t wake_ns;	 /* running mean of how late a sleep ends */
-	uint64_t wake_spread_ns; /* and of how far that lies from its mean */
 	/* borrowed: late_ticks are those that were skipped, other_syscalls its sleeps */
 	struct sampler_stats *stats;
 };
-
-/*
- * Ticks this far apart, 20 kHz, or further are only slept for: a core is not burnt for them.
- * Closer ones are spun for, if a sleep's usual end would be too late for them.
- */
-#define TICKER_SPIN_BELOW_NS 50000u
 
 /* The first tick is at once, at deadline_ns. */
 void ticker_start(struct ticker *ticker, const struct ticker_options *options);

@@ -141,8 +141,7 @@ int await_chain_walk(struct code_cache *codes, struct remote_memory *memory,
 	remote_addr addr = coro_addr;
 	int err = 0;
 
-	list->walked.tick = 0;
-	frame_list_begin(list);
+	frame_list_begin(list, 0);
 	while (!err && addr)
 		err = chain_step(&chain, addr, &addr);
 	return err;

@@ -16,12 +16,6 @@
 /* A frame is at most a chunk of this size; CPython's co_stacksize and locals are ints. */
 #define FRAME_SIZE_MAX_BYTES (64u << 20)
 
-/*
- * Of functions with more code units no instruction is known to be a return: 64 Ki units
- * are 128 kB of bytecode.
- */
-#define MAX_UNITS_WITH_RETURNS (64u << 10)
-
 /* Whether type_addr is PyCode_Type: by address once it was told by name. */
 static bool is_code_type(struct code_cache *cache, remote_addr type_addr)
 {
@@ -155,79 +149,9 @@ static uint32_t stack_offset(const struct py_offsets *offsets, const uint8_t *ob
 	return bytes < frame_size_bytes ? (uint32_t)bytes : frame_size_bytes;
 }
 
-/* Whether a code unit is an instruction that ends its frame. */
-static bool is_return(const struct return_opcodes *returns, uint16_t unit)
-{
-	uint8_t opcode = (uint8_t)unit;
-
-	if (unit == returns->value)
-		return true;
-	return opcode && (opcode == returns->instrumented_value || opcode == returns->constant ||
-			  opcode == returns->instrumented_constant);
-}
-
 static size_t nr_units_of(const struct code *code)
 {
 	return (code->code_end_addr - code->code_start_addr) / 2;
-}
-
-/* Whether the instructions of code that end a frame can be known. */
-static bool may_have_returns(const struct code_cache *cache, const struct code *code)
-{
-	size_t nr_units = nr_units_of(code);
-
-	return cache->build->traits.returns.value && nr_units && nr_units <= MAX_UNITS_WITH_RETURNS;
-}
-
-/* Whether they have to be, of every code object. */
-static bool wants_returns(const struct code_cache *cache, const struct code *code)
-{
-	return cache->build->traits.leaf_rule == LEAF_BY_STACKTOP && may_have_returns(cache, code);
-}
-
-/* Find the instructions that end a frame of code. 0, -EFAULT, -ENOMEM… */
-static int find_returns(struct code_cache *cache, struct remote_memory *memory, struct code *code)
-{
-	size_t nr_units = nr_units_of(code);
-	cleanup_free uint16_t *units = NULL;
-	int err;
-
-	units = malloc(nr_units * sizeof(*units));
-	code->returns = calloc(nr_units / 8 + 1, 1);
-	if (!units || !code->returns)
-		return -ENOMEM;
-	err = remote_memory_read(memory, code->code_start_addr, units, nr_units * sizeof(*units));
-	for (size_t i = 0; !err && i < nr_units; i++)
-		if (is_return(&cache->build->traits.returns, units[i]))
-			code->returns[i / 8] = (uint8_t)(code->returns[i / 8] | 1u << i % 8);
-	return err;
-}
-
-int code_cache_find_returns(struct code_cache *cache, struct code *code)
-{
-	size_t bytes = nr_units_of(code) / 8 + 1;
-	int err;
-
-	if (code->returns || !may_have_returns(cache, code) ||
-	    bytes > CODE_TABLES_MAX_BYTES - cache->table_bytes)
-		return 0;
-	err = find_returns(cache, cache->memory, code);
-	if (err) {
-		free(code->returns);
-		code->returns = NULL;
-		return err == -EFAULT ? 0 : err;
-	}
-	code->table_bytes += bytes;
-	cache->table_bytes += bytes;
-	return 0;
-}
-
-bool code_at_return(const struct code *code, remote_addr instr_addr)
-{
-	uint64_t unit = (instr_addr - code->code_start_addr) / 2;
-
-	return code->returns && instr_addr >= code->code_start_addr &&
-	       instr_addr < code->code_end_addr && code->returns[unit / 8] >> unit % 8 & 1;
 }
 
 /* Have no lines: the table is too large, or the function stands for many. */
@@ -259,8 +183,6 @@ static int claim_tables(struct code_cache *cache, struct code *code)
 		forget_lines(code);
 		bytes = 0;
 	}
-	if (wants_returns(cache, code))
-		bytes += nr_units / 8 + 1;
 	if (bytes > CODE_TABLES_MAX_BYTES - cache->table_bytes) {
 		cache->tables_full = true;
 		return -E2BIG;
@@ -319,8 +241,6 @@ static int read_ahead(struct code_cache *cache, const struct code *code,
 		.qualname = fingerprint->qualname,
 		.filename = fingerprint->filename,
 		.linetable = fingerprint->linetable,
-		.bytecode_addr = code->code_start_addr,
-		.bytecode_bytes = wants_returns(cache, code) ? 2 * nr_units_of(code) : 0,
 	};
 
 	return code_ahead_init(ret_ahead, cache->memory, &cache->build->offsets, &named);
@@ -376,8 +296,7 @@ static int code_fill(struct code_cache *cache, struct remote_memory *memory, str
 	if (function_is_other(code->function))
 		forget_lines(code);
 	code->fingerprint = *fingerprint;
-	err = wants_returns(cache, code) ? find_returns(cache, memory, code) : 0;
-	return is_gap(cache, err) ? 0 : err;
+	return 0;
 }
 
 struct code *code_cache_missing(struct code_cache *cache)
@@ -392,35 +311,17 @@ struct code *code_cache_missing(struct code_cache *cache)
 }
 
 /*
- * Whether an object that was just read already existed at clock. With neither
- * counter there is nothing to hold against it.
+ * A version that is far above the counter shows that the counter is not where it was thought to
+ * be. One that is a little above is younger than the counter: the look did not hold.
  */
-static bool existed_at(struct code_cache *cache, uint32_t version, const struct code_clock *clock)
+static void judge_counter(struct code_cache *cache, uint32_t version,
+			  const struct code_clock *clock)
 {
-	const struct py_offsets *offsets = &cache->build->offsets;
-	uint64_t generation;
-	uint8_t now[sizeof(uint32_t)];
+	enum { MAX_YOUNGER = 1 << 16 };
 
-	if (cache->is_still)
-		return true;
-	if (version && version < clock->version_before && !cache->next_version_unusable)
-		return true;
-	if (clock->has_next_version && clock->next_version && version &&
-	    !cache->next_version_unusable) {
-		if (remote_memory_read(cache->memory,
-				       clock->interp_addr + offsets->interpreter.next_code_version,
-				       now, sizeof(now)) == 0 &&
-		    version < field_u32(now, 0))
-			return false;
+	if (clock->has_next_version && clock->next_version && version >= clock->next_version &&
+	    version - clock->next_version > MAX_YOUNGER)
 		cache->next_version_unusable = true;
-	}
-	if (clock->has_generation)
-		return remote_memory_read_u64(cache->memory,
-					      clock->interp_addr +
-						      offsets->interpreter.code_object_generation,
-					      &generation) == 0 &&
-		       generation == clock->generation;
-	return true;
 }
 
 /* Take the object that was read at code->addr for the entry. 0, -EAGAIN, -EBADMSG, … */
@@ -438,9 +339,10 @@ static int take_object(struct code_cache *cache, struct code *code, const uint8_
 		err = code_fill(cache, &ahead.memory, code, fingerprint);
 	if (!err)
 		err = read_object(cache, &ahead.memory, code->addr, later_object, &later);
-	if (!err && (memcmp(fingerprint, &later, sizeof(later)) != 0 ||
-		     !existed_at(cache, fingerprint->version, clock)))
+	if (!err && memcmp(fingerprint, &later, sizeof(later)) != 0)
 		return -EAGAIN;
+	if (!err)
+		judge_counter(cache, fingerprint->version, clock);
 	return err;
 }
 
@@ -469,7 +371,6 @@ static int code_check(struct code_cache *cache, struct code *code, const struct 
 	/* That there is no code object any more is worth knowing, too. */
 	if (!err || err == -EBADMSG || err == -EFAULT)
 		code->checked = *clock;
-	code->loaded_tick = clock->tick;
 	return err;
 }
 
@@ -527,65 +428,4 @@ int code_cache_get(struct code_cache *cache, remote_addr addr, const struct code
 		return err;
 	*ret_code = code;
 	return 0;
-}
-
-int code_cache_queue(struct code_cache *cache, struct code *code, const struct code_clock *clock)
-{
-	if (!code->function || code->foreign || code->queued_tick == clock->tick)
-		return 0;
-	if (cache->nr_queued == cache->max_queued) {
-		size_t max_queued = cache->max_queued ? cache->max_queued * 2 : 64;
-		struct code **queue = reallocarray(cache->queue, max_queued, sizeof(struct code *));
-
-		if (!queue)
-			return -ENOMEM;
-		cache->queue = queue;
-		cache->max_queued = max_queued;
-		free(cache->ranges);
-		free(cache->objects);
-		free(cache->name_heads);
-		cache->ranges = calloc(max_queued, 2 * sizeof(*cache->ranges));
-		cache->objects = calloc(max_queued, CODE_MAX_BYTES);
-		cache->name_heads = calloc(max_queued, sizeof(*cache->name_heads));
-		if (!cache->ranges || !cache->objects || !cache->name_heads)
-			return -ENOMEM;
-	}
-	code->queued_tick = clock->tick;
-	cache->queue[cache->nr_queued++] = code;
-	return 0;
-}
-
-/* Whether the i-th of those queued is still what was read of it before. */
-static bool still_same(struct code_cache *cache, size_t i)
-{
-	const struct remote_range *object = &cache->ranges[2 * i];
-	const struct remote_range *name = object + 1;
-	struct code_fingerprint now;
-
-	trim_name_head(cache, name);
-	return object->done_bytes == object->size &&
-	       take_fingerprint(cache, object->buffer, &now) == 0 &&
-	       is_same(cache->queue[i], &now, &cache->name_heads[i]);
-}
-
-int code_cache_recheck(struct code_cache *cache, const struct code_clock *clock)
-{
-	size_t nr = cache->nr_queued;
-	int err;
-
-	cache->nr_queued = 0;
-	for (size_t i = 0; i < nr; i++) {
-		cache->ranges[2 * i] = (struct remote_range){
-			.addr = cache->queue[i]->addr,
-			.buffer = cache->objects + i * CODE_MAX_BYTES,
-			.size = code_head_bytes(&cache->build->offsets),
-		};
-		cache->ranges[2 * i + 1] = name_head_range(cache, &cache->queue[i]->fingerprint,
-							   &cache->name_heads[i]);
-	}
-	err = remote_memory_read_ranges(cache->memory, cache->ranges, 2 * nr);
-	for (size_t i = 0; !err && i < nr; i++)
-		if (still_same(cache, i))
-			cache->queue[i]->checked = *clock;
-	return err;
 }

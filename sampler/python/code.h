@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Code objects: what a frame needs of one, cached by address, and the proof that
- * the object at that address is still (and was already) the one that ran.
+ * the object at that address is still the one that it was.
  *
- * CPython frees code objects and uses their memory again. Two of its own
- * counters tell: every code object gets a co_version from
- * interp->func_state.next_version (3.12+), and _code_object_generation counts
- * those that were freed (3.14+). While either stands still since an entry was
- * checked, the entry holds. A new object is accepted for a frame that was copied
- * earlier only if its version is below the counter as it was copied before the
- * frame: then it existed when the frame was copied, and as it still does, it is
- * the one that ran. 3.11 has neither counter: there each entry is read again, with
- * the characters of its name, after every copy, and proves only frames that were
- * copied after it had been read once before (code_is_too_new()).
+ * CPython frees code objects and uses their memory again. Two of its own counters tell: every code
+ * object gets a co_version from interp->func_state.next_version (3.12+), and
+ * _code_object_generation counts those that were freed (3.14+). While either stands still since an
+ * entry was checked, the entry holds. Else, and where there is neither (to 3.11), the object's
+ * identity is read again within the look that met it: its version or, without one, its tables, first
+ * line and the characters of its name.
  */
 #pragma once
 
@@ -59,8 +55,7 @@ struct code_clock {
 	remote_addr interp_addr;  /* whose counters they are */
 	uint64_t tick;		  /* ours: rises with every snapshot */
 	uint64_t generation;	  /* _code_object_generation */
-	uint32_t next_version;	  /* func_state.next_version behind the frames; 0: exhausted */
-	uint32_t version_before;  /* what it was before the frames, at the latest; 0: not known */
+	uint32_t next_version;	  /* func_state.next_version; 0: exhausted */
 	uint32_t tlbc_generation; /* of thread-local bytecode, where there is any */
 	bool has_generation;
 	bool has_next_version;
@@ -95,19 +90,15 @@ struct code {
 	uint32_t stack_offset;	   /* where a frame's own stack begins, behind its locals */
 	struct code_fingerprint fingerprint;
 	struct code_name_head name_head;
-	uint64_t loaded_tick; /* of the clock that the object was read for first */
-	uint64_t queued_tick; /* when it was last put on the list of code_cache_queue() */
-	bool in_use;	      /* since unused ones were dropped last */
-	uint32_t nr_loads;    /* rises when another object is found at the address */
-	bool has_gaps; /* something that it names is not in the memory: code_cache.is_still */
-	bool foreign;  /* no code object (executable.h): of what is here only function,
-				      nr_loads and loaded_tick are set */
+	bool in_use;	   /* since unused ones were dropped last */
+	uint32_t nr_loads; /* rises when another object is found at the address */
+	bool has_gaps;	   /* something that it names is not in the memory: code_cache.is_still */
+	bool foreign;	   /* no code object (executable.h): of what is here only function and
+				      nr_loads are set */
 	struct code_clock checked; /* when the entry was last known to hold */
 	struct code_copies copies; /* of its bytecode; empty until a frame stands in one */
 	uint8_t *linetable;	   /* owned; NULL if it could not be read */
 	size_t linetable_bytes;
-	uint8_t *returns;   /* owned; a bit per code unit: an instruction that ends the frame;
-			     NULL where it is not asked for */
 	int32_t *lines;	    /* owned; of the first nr_lines code units; NULL until asked for */
 	size_t nr_lines;    /* the others have none: the table is too short */
 	size_t table_bytes; /* what the tables count for in the cache's */
@@ -148,11 +139,6 @@ struct code_cache {
 	bool tables_full;    /* something was refused for that */
 	uint32_t nr_new;     /* entries since unused ones were dropped last */
 	uint64_t nr_cleared; /* entries that stopped to say what they said */
-	struct code **queue; /* to be rechecked; owned */
-	size_t nr_queued, max_queued;
-	struct remote_range *ranges;	   /* of the recheck, two for each of max_queued; owned */
-	uint8_t *objects;		   /* what they read; owned */
-	struct code_name_head *name_heads; /* and of names; owned */
 };
 
 /*
@@ -190,17 +176,6 @@ static inline bool code_cache_holds(const struct code_cache *cache, const struct
 }
 
 /*
- * Whether nothing tells that the object was there when a frame was copied at clock:
- * there is no counter (of its kind), and it was read for the first time afterwards. The frame must
- * be copied again.
- */
-static inline bool code_is_too_new(const struct code *code, const struct code_clock *clock)
-{
-	return (code->foreign || (!clock->has_generation && !clock->has_next_version)) &&
-	       code->loaded_tick >= clock->tick;
-}
-
-/*
  * Between two ticks: forget what the entries say if there was no room for another one's
  * tables. The entries stay, like those of objects that were replaced. Whether any was forgotten.
  */
@@ -220,11 +195,10 @@ void code_cache_drop_unused(struct code_cache *cache);
 void code_forget(struct code_cache *cache, struct code *code);
 
 /*
- * The code object at addr for a frame that was copied at clock; where there is no
- * counter it may be one that code_is_too_new() for it.
+ * The code object at addr for a frame of the look whose clock that is.
  *
- * 0; -EBADMSG (there is none), -EAGAIN (the object at addr may be younger than
- * the frame), -E2BIG (a limit above leaves no room for it), -EFAULT, -ENOMEM, -ESRCH,
+ * 0; -EBADMSG (there is none), -EAGAIN (it changed while it was read: the look does not hold),
+ * -E2BIG (a limit above leaves no room for it), -EFAULT, -ENOMEM, -ESRCH,
  * -EPERM.
  * *ret_code is valid until the next call for the same addr, or until unused ones are dropped.
  */
@@ -236,14 +210,6 @@ int code_cache_get(struct code_cache *cache, remote_addr addr, const struct code
  * cache. NULL if out of memory.
  */
 struct code *code_cache_missing(struct code_cache *cache);
-
-/*
- * Where neither counter tells: put an entry on the list of those to be read again
- * for this tick, and read all of them in one call. Those that still hold need no
- * read of their own in code_cache_get(). 0, -ENOMEM; -ESRCH, -EPERM.
- */
-int code_cache_queue(struct code_cache *cache, struct code *code, const struct code_clock *clock);
-int code_cache_recheck(struct code_cache *cache, const struct code_clock *clock);
 
 /*
  * The line of the instruction at instr_addr, which is inside the code (or a copy of it that
@@ -259,17 +225,3 @@ int32_t code_line(const struct code_cache *cache, struct code *code, remote_addr
  */
 struct linetable_position code_position(const struct code_cache *cache, const struct code *code,
 					remote_addr instr_addr);
-
-/*
- * Have code_at_return() know of a code object, where that is not so of all of them (3.14 and
- * newer). It still does not if there is no room, or the bytecode cannot be read. 0, -ENOMEM,
- * -ESRCH, -EPERM.
- */
-int code_cache_find_returns(struct code_cache *cache, struct code *code);
-
-/*
- * Whether the instruction at instr_addr ends the frame. False where that is not
- * known. (An inline cache entry may look like one; the word of a cache that a
- * frame can point to does so only for one version number in 65,536.)
- */
-bool code_at_return(const struct code *code, remote_addr instr_addr);

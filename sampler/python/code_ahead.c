@@ -66,8 +66,6 @@ int code_ahead_init(struct code_ahead *ahead, struct remote_memory *inner,
 		  sizeof(ahead->path));
 	add_range(ahead, named->linetable + offsets->bytes.ob_size, ahead->linetable,
 		  sizeof(ahead->linetable));
-	if (named->bytecode_bytes && named->bytecode_bytes <= sizeof(ahead->bytecode))
-		add_range(ahead, named->bytecode_addr, ahead->bytecode, named->bytecode_bytes);
 	add_range(ahead, named->object_addr, ahead->object, code_head_bytes(offsets));
 	return remote_memory_read_ranges(inner, ahead->ranges, ahead->nr_ranges);
 }

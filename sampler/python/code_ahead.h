@@ -18,8 +18,6 @@
 struct code_named {
 	remote_addr object_addr;
 	remote_addr qualname, filename, linetable;
-	remote_addr bytecode_addr; /* the instructions */
-	uint64_t bytecode_bytes;   /* 0: not wanted */
 };
 
 /* So much of each is read: that of nearly all functions. Longer ones take more calls. */
@@ -27,8 +25,7 @@ enum {
 	AHEAD_NAME_BYTES = 192,
 	AHEAD_PATH_BYTES = 320,
 	AHEAD_LINETABLE_BYTES = 512,
-	AHEAD_BYTECODE_BYTES = 1024,
-	NR_AHEAD_RANGES = 5,
+	NR_AHEAD_RANGES = 4,
 };
 
 struct code_ahead {
@@ -39,7 +36,6 @@ struct code_ahead {
 	uint8_t name[AHEAD_NAME_BYTES];
 	uint8_t path[AHEAD_PATH_BYTES];
 	uint8_t linetable[AHEAD_LINETABLE_BYTES];
-	uint8_t bytecode[AHEAD_BYTECODE_BYTES];
 	uint8_t object[CODE_MAX_BYTES];
 };
 

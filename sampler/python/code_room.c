@@ -21,7 +21,6 @@ void code_forget(struct code_cache *cache, struct code *code)
 	cache->nr_cleared += code->function != NULL;
 	free(code->linetable);
 	free(code->lines);
-	free(code->returns);
 	code_copies_done(&code->copies);
 	*code = (struct code){
 		.addr = code->addr,
@@ -44,10 +43,6 @@ void code_cache_done(struct code_cache *cache)
 		return;
 	for (size_t i = 0; i < cache->codes.nr_slots; i++)
 		code_destroy(cache, cache->codes.slots[i].value);
-	free(cache->queue);
-	free(cache->ranges);
-	free(cache->objects);
-	free(cache->name_heads);
 	executable_cache_destroy(cache->executables);
 	addr_map_done(&cache->codes);
 	function_table_done(&cache->functions);

@@ -167,8 +167,6 @@ static struct py_traits traits_of(uint32_t minor)
 		.qualname_after_type = QUALNAME_AFTER_TYPE,
 		.oserror_errno_after_type = OSERROR_ERRNO_AFTER_TYPE,
 		.shim_owner = 3, /* FRAME_OWNED_BY_CSTACK in 3.13, _INTERPRETER since 3.14 */
-		.returns = minor - 13 < NR_RETURN_OPCODES ? return_opcodes[minor - 13]
-							  : (struct return_opcodes){0},
 		.generator_states = generator_states_of(minor),
 	};
 }

@@ -282,18 +282,3 @@ static const struct generator_states generator_states[] = {
 
 /* The bit of a str's kind in its state: `interned` has a byte for itself there since 3.14. */
 enum { STATE_KIND_SHIFT = 2, STATE_KIND_SHIFT_FREE_THREADED_3_14 = 8 };
-
-/* Source: Include/opcode_ids.h. */
-enum { NR_RETURN_OPCODES = 3 };
-
-static const struct return_opcodes return_opcodes[NR_RETURN_OPCODES] = {
-	/* [minor - 13] */
-	{
-		.value = 36,
-		.instrumented_value = 239,
-		.constant = 103,
-		.instrumented_constant = 240,
-	},
-	{.value = 35, .instrumented_value = 246},
-	{.value = 33, .instrumented_value = 245},
-};

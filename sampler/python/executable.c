@@ -13,7 +13,7 @@
 struct executable {
 	struct code code; /* what the walk gets of it; code objects have their own */
 	enum executable_kind kind;
-	bool known;		       /* kind and reads are what was found at loaded_tick */
+	bool known;		       /* kind and reads are what was found */
 	bool used;		       /* it is among those to be read again */
 	uint64_t checked_tick;	       /* when the reads gave the same last */
 	struct executable_reads reads; /* all that the description is made of */
@@ -284,7 +284,6 @@ static int load(struct code_cache *codes, struct executable *executable, uint64_
 		forget(cache, executable);
 		return err;
 	}
-	executable->code.loaded_tick = tick;
 	if (executable->kind == EXECUTABLE_NOTHING)
 		add_nothing(codes, executable->code.addr);
 	return 0;

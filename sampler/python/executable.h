@@ -2,14 +2,13 @@
 /*
  * What frames run that CPython has not made itself: extensions link frames from the C stack
  * or the heap whose executable is a code object or any other object (executable_kinds.h).
- * This is the cache of such objects by address, with the proof that what is there was there
- * when the frame was copied.
+ * This is the cache of such objects by address, with the proof that what is there is still what
+ * was there.
  *
- * No counter tells when they come and go, so all that was read of the objects of the last
- * ticks is read again after every copy, in one call, and must be the same. An object that is
- * new proves only frames that were copied after it had been read once (code_is_too_new()).
- * A code object's type is read again in the same way: the code clock tells when another code
- * object took its place, not when another object did.
+ * No counter tells when they come and go, so all that was read of the objects of the last look
+ * is read again within each look, in one call, and must be the same. A code object's type is read
+ * again in the same way: the code clock tells when another code object took its place, not when
+ * another object did.
  *
  * Programs without such frames pay for the first look at None, which all shims run, alone.
  */
@@ -29,7 +28,7 @@
 #define EXECUTABLES_MAX_BYTES (16u << 20)
 
 /*
- * So many new ones, most of them what a torn frame had in their place, are looked through at once.
+ * So many new ones, most of them of looks that did not hold, are looked through at once.
  */
 #define EXECUTABLES_OF_A_TURN 128u
 
@@ -67,9 +66,8 @@ static inline bool executable_is_nothing(const struct code_cache *codes, remote_
 bool executable_is_generator(struct code_cache *codes, remote_addr addr);
 
 /*
- * The executable at addr for a frame that was copied at clock, which may be one that
- * code_is_too_new() for it: a code object, or an entry that is `foreign` and has a function
- * and nothing else; NULL if its frames are not shown.
+ * The executable at addr for a frame of the look whose clock that is: a code object, or an entry
+ * that is `foreign` and has a function and nothing else; NULL if its frames are not shown.
  *
  * 0; -EBADMSG or -EFAULT (there is no object), -EAGAIN (it changed while it was read),
  * -E2BIG (no room), -ENOMEM, -ESRCH, -EPERM. *ret_code is valid as that of

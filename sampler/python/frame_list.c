@@ -11,6 +11,7 @@ void frame_list_done(struct frame_list *list)
 	if (!list)
 		return;
 	free(list->frames);
+	free(list->steps);
 	*list = (struct frame_list){0};
 }
 
@@ -80,14 +81,11 @@ void frame_list_use_codes(const struct frame_list *list)
 			list->frames[i].code->in_use = true;
 }
 
-void frame_list_begin(struct frame_list *list)
+void frame_list_begin(struct frame_list *list, uint32_t nr_kept)
 {
-	list->nr_frames = 0;
-	list->nr_unchanged = 0;
-	list->nr_plain = 0;
+	list->nr_frames = nr_kept;
+	list->nr_unchanged = nr_kept;
 	list->changed = false;
-	list->has_dying = false;
-	list->has_foreign = false;
 }
 
 void frame_list_reverse(struct frame_list *list)
@@ -108,13 +106,4 @@ uint32_t frame_list_find(const struct frame_list *list, remote_addr addr, uint32
 		if (list->frames[i - 1].addr == addr)
 			return i;
 	return 0;
-}
-
-uint32_t frame_list_nr_to_executing(const struct frame_list *list)
-{
-	uint32_t n = list->nr_frames;
-
-	while (n > 0 && list->frames[n - 1].stacktop != STACKTOP_EXECUTING)
-		n--;
-	return n;
 }

@@ -13,8 +13,24 @@
 /* Deeper stacks are not sampled: 1 Mi frames are about 100 MB of data stack. */
 #define MAX_FRAMES (1u << 20)
 
-/* stacktop of a frame that executes, or is inside C. */
-enum { STACKTOP_EXECUTING = -1 };
+/* The words of a frame that a walk looks at, out of a copy of it. */
+struct frame_words {
+	uint64_t executable;
+	uint64_t previous;
+	uint64_t instr_ptr;    /* where there is lasti instead: 0 until walk_check() */
+	uint64_t stackpointer; /* 0 before 3.14 */
+	int32_t lasti;
+	int32_t stacktop; /* 3.11-3.13; -1 elsewhere, too: it executes */
+	uint8_t state;
+	uint8_t owner;
+	bool is_entry;
+};
+
+/* A frame on the way from the current one to the outermost one. */
+struct frame_step {
+	remote_addr addr;
+	struct frame_words words;
+};
 
 /* One frame that was walked over. */
 struct walked_frame {
@@ -24,42 +40,37 @@ struct walked_frame {
 	uint64_t instr_ptr;
 	struct code *code;
 	uint32_t code_nr_loads; /* of code when the frame was walked */
-	int32_t stacktop;	/* -1: executing (3.11–3.13) */
 	uint32_t nr_begun;	/* of the frames up to this one, so many are not hidden */
-	uint32_t jumped_by;	/* index of the frame whose links jump over this one: it is dying */
 	bool is_entry;		/* C called the loop for it; not told but by 3.11 */
-	bool cleared;		/* its locals are being destroyed (3.13 and newer) */
-	bool across;		/* a page border: its bytes alone do not tell that it lives */
 	bool hidden;		/* has not begun, or is cleared: not part of what people see */
 };
-
-#define NOT_JUMPED UINT32_MAX
 
 /* The frames of one thread; kept from tick to tick, outermost first. All zero it is empty. */
 struct frame_list {
 	struct walked_frame *frames;
-	uint32_t nr_frames; /* of the last walk; dying and hidden ones included */
+	uint32_t nr_frames; /* of the last walk; hidden ones included */
 	uint32_t max_frames;
 	uint32_t nr_known;	  /* entries that hold something of an earlier walk */
-	uint32_t nr_plain;	  /* outermost frames that hang directly on each other */
-	struct code_clock walked; /* of the last walk, if that was complete; else its tick is 0 */
 	uint32_t nr_unchanged;	  /* outermost frames that are what they were in the last walk */
 	bool changed;		  /* a frame that is not was put into the list by this walk */
-	bool has_dying;		  /* some frame is jumped over */
-	bool has_foreign;	  /* some frame's executable is no code object */
+	struct frame_step *steps; /* of the walk under way, innermost first; owned */
+	uint32_t nr_steps, max_steps;
 };
 
-/* Whether people see that frame of the list: it has begun and is not dying. */
+/* Whether people see that frame of the list: it has begun and is not being destroyed. */
 static inline bool frame_visible(const struct frame_list *list, uint32_t i)
 {
-	return !list->frames[i].hidden && list->frames[i].jumped_by >= list->nr_frames;
+	return !list->frames[i].hidden;
 }
 
 /* Free the list, which is empty then; codes are the cache's. Accepts NULL. */
 void frame_list_done(struct frame_list *list);
 
-/* Begin a walk: the list is empty, and what it held is what the walk is compared with. */
-void frame_list_begin(struct frame_list *list);
+/*
+ * Begin a walk: the list has its outermost nr_kept frames alone, and what it held beyond is what
+ * the walk is compared with.
+ */
+void frame_list_begin(struct frame_list *list, uint32_t nr_kept);
 
 /* Append a copy of frame. 0; -E2BIG (it would be the MAX_FRAMES + 1st), -ENOMEM. */
 int frame_list_append(struct frame_list *list, const struct walked_frame *frame);
@@ -78,6 +89,3 @@ void frame_list_reverse(struct frame_list *list);
 
 /* The number of frames up to the one at addr, or 0; the topmost max_frames are looked at. */
 uint32_t frame_list_find(const struct frame_list *list, remote_addr addr, uint32_t max_frames);
-
-/* How many frames there are up to the last one that executes; 0 if none does. */
-uint32_t frame_list_nr_to_executing(const struct frame_list *list);

@@ -23,10 +23,10 @@ static int walk_code(struct frame_walk *walk, uint64_t executable, struct code *
 	if (list->nr_frames < list->nr_known) {
 		const struct walked_frame *known = &list->frames[list->nr_frames];
 
-		if (known->executable == executable &&
+		if (known->executable == executable && !known->code->foreign &&
 		    code_cache_holds(walk->codes, known->code, walk->clock)) {
 			*ret_code = known->code;
-			return 0;
+			return known->code->function ? 0 : -EBADMSG;
 		}
 	}
 	return code_cache_get(walk->codes, executable, walk->clock, ret_code);
@@ -75,11 +75,23 @@ static bool has_begun(const struct code *code, remote_addr instr_addr)
 	       place_addr >= code->first_traceable_addr;
 }
 
+/*
+ * Whether a frame is being destroyed: CPython takes its stack and its locals off it first. A frame
+ * without locals does not tell.
+ * Source: _PyFrame_ClearLocals(), Python/frame.c; _PyFrame_Clear() of 3.11 and 3.12.
+ */
+static bool is_cleared(const struct py_offsets *offsets, const struct code *code, remote_addr addr,
+		       const struct frame_words *words)
+{
+	if (code->stack_offset <= offsets->frame.localsplus)
+		return false;
+	return words->stackpointer == addr + offsets->frame.localsplus || words->stacktop == 0;
+}
+
 int walk_append(struct frame_walk *walk, remote_addr addr, const struct frame_words *words,
 		struct code *code)
 {
-	bool on_stack = !code->foreign && words->owner != OWNED_BY_GENERATOR;
-	bool cleared = on_stack && frame_cleared(&walk->build->offsets, code, addr, words);
+	const bool on_stack = !code->foreign && words->owner != OWNED_BY_GENERATOR;
 	const struct walked_frame frame = {
 		.addr = addr,
 		.previous = words->previous,
@@ -87,16 +99,12 @@ int walk_append(struct frame_walk *walk, remote_addr addr, const struct frame_wo
 		.instr_ptr = words->instr_ptr,
 		.code = code,
 		.code_nr_loads = code->nr_loads,
-		.stacktop = words->stacktop,
-		.jumped_by = NOT_JUMPED,
-		.across = words->across,
 		.is_entry = words->is_entry,
-		.cleared = cleared,
-		.hidden = cleared || (on_stack && !has_begun(code, words->instr_ptr)),
+		.hidden = on_stack && (is_cleared(&walk->build->offsets, code, addr, words) ||
+				       !has_begun(code, words->instr_ptr)),
 	};
 	int err = frame_list_append(walk->list, &frame);
 
-	walk->list->has_foreign = walk->list->has_foreign || code->foreign;
 	return err == -E2BIG ? walk_lost(walk, LOSS_TOO_DEEP) : err;
 }
 
@@ -108,7 +116,11 @@ int walk_frame(struct frame_walk *walk, remote_addr addr, struct frame_words *wo
 	return err ? err : walk_append(walk, addr, words, code);
 }
 
-int walk_link(struct frame_walk *walk, remote_addr addr, struct frame_words *words)
+/*
+ * Check and append a generator's frame, or one that an extension has linked, which may run
+ * anything (executable.h). A frame that is not shown is left out. Errors of walk_check().
+ */
+static int walk_link(struct frame_walk *walk, remote_addr addr, struct frame_words *words)
 {
 	struct code *code;
 	int err = -ENOENT;
@@ -124,22 +136,36 @@ int walk_link(struct frame_walk *walk, remote_addr addr, struct frame_words *wor
 		return walk_lost(walk, LOSS_CODE);
 	if (err || !code)
 		return err;
-	/* Whatever stands there, it is no frame of the data stack that executes. */
-	words->stacktop = INT_MAX;
 	if (code->foreign)
 		return walk_append(walk, addr, words, code);
 	/* One that does not say where it stands has not begun, for CPython too. */
 	return words->instr_ptr ? walk_frame(walk, addr, words) : 0;
 }
 
-bool walk_has_new_code(const struct frame_walk *walk)
+/* Append a frame of the data stack, a generator's, or a shim's that turns out to be one. */
+static int append_linked(struct frame_walk *walk, remote_addr addr, struct frame_words *words)
 {
-	const struct code_clock *clock = walk->clock;
-	const struct frame_list *list = walk->list;
-	bool all_counted = clock->has_generation || clock->has_next_version;
-	uint32_t n = all_counted && !list->has_foreign ? 0 : list->nr_frames;
+	const bool is_shim = words->owner >= walk->build->traits.shim_owner;
+	int err = is_shim ? -ENOENT : walk_frame(walk, addr, words);
 
-	while (n > 0 && !code_is_too_new(list->frames[n - 1].code, clock))
-		n--;
-	return n > 0;
+	if (err == -ENOENT)
+		err = walk_link(walk, addr, words);
+	return is_shim && err == -ENOENT ? 0 : err;
+}
+
+int walk_step(struct frame_walk *walk, remote_addr addr, struct frame_words *words)
+{
+	int err = 0;
+
+	/* A generator that is suspended by now hangs on nobody. */
+	if (walk->build->traits.frames_on_heap && !words->previous &&
+	    words->state != walk->build->traits.executing)
+		return -EAGAIN;
+	if (walk->build->traits.frames_on_heap)
+		err = words->executable ? walk_frame(walk, addr, words) : 0;
+	else if (!executable_is_nothing(walk->codes, words->executable))
+		err = append_linked(walk, addr, words);
+	if (err == -EBADMSG && walk->loss == LOSS_TOO_DEEP)
+		return -E2BIG;
+	return err == -ENOENT ? -EBADMSG : err;
 }

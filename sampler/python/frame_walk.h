@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the two walkers of frames.h share: the words of a frame, and how a frame is
- * checked and put into the list.
+ * What the walks of frames.h and of await_chain.h share: the words of a frame, and how a frame is
+ * checked and put into a list.
  */
 #pragma once
-
-#include <limits.h>
 
 #include "sampler/python/frames.h"
 
@@ -14,21 +12,16 @@
  */
 enum { OBJECT_TAG_MASK = 3 };
 
-/* The words of a frame that the walk looks at, out of a copy of it. */
-struct frame_words {
-	uint64_t executable;
-	uint64_t previous;
-	uint64_t instr_ptr; /* where there is lasti instead: 0 until walk_check() */
-	int32_t lasti;
-	uint8_t state;
-	int32_t stacktop;
-	uint64_t stackpointer; /* 0 before 3.14 */
-	uint8_t owner;
-	bool is_entry;
-	bool across; /* a page border (page_border.h): the executable is not the copied one */
+/* A walk under way. */
+struct frame_walk {
+	const struct py_build *build;
+	struct code_cache *codes;
+	const struct code_clock *clock;
+	struct frame_list *list;
+	enum sample_loss loss; /* set with -EBADMSG */
 };
 
-/* Take them from a copy of the frame, which has at least localsplus bytes. */
+/* Take the words from a copy of the frame, which has at least frame_head_bytes(). */
 static inline struct frame_words frame_words(const struct py_offsets *offsets, const uint8_t *frame)
 {
 	uint64_t executable = field_u64(frame, offsets->frame.executable);
@@ -39,14 +32,14 @@ static inline struct frame_words frame_words(const struct py_offsets *offsets, c
 			.previous = field_u64(frame, offsets->frame.previous),
 			.lasti = field_i32(frame, offsets->frame.lasti),
 			.state = field_u8(frame, offsets->frame.state),
-			.stacktop = INT_MAX,
+			.stacktop = -1,
 		};
 	return (struct frame_words){
 		.executable = executable & ~(uint64_t)OBJECT_TAG_MASK,
 		.previous = field_u64(frame, offsets->frame.previous),
 		.instr_ptr = field_u64(frame, offsets->frame.instr_ptr),
 		.stacktop = offsets->frame.stacktop == OFFSET_ABSENT
-				    ? INT_MAX
+				    ? -1
 				    : field_i32(frame, offsets->frame.stacktop),
 		.stackpointer = offsets->frame.stackpointer == OFFSET_ABSENT
 					? 0
@@ -55,23 +48,6 @@ static inline struct frame_words frame_words(const struct py_offsets *offsets, c
 		.is_entry = offsets->frame.is_entry != OFFSET_ABSENT &&
 			    field_u8(frame, offsets->frame.is_entry) != 0,
 	};
-}
-
-/*
- * Whether the frame at addr has begun to be destroyed: its caller is the current frame by then.
- * CPython takes the locals off a frame before it drops them, and those that are still there are
- * below where a stack that is in use begins. A frame without locals does not tell, nor does any
- * before 3.13, nor one whose executable was copied with another page, and earlier than that.
- * Source: _PyFrame_ClearLocals(), Python/frame.c.
- */
-static inline bool frame_cleared(const struct py_offsets *offsets, const struct code *code,
-				 remote_addr addr, const struct frame_words *words)
-{
-	if (code->stack_offset <= offsets->frame.localsplus)
-		return false;
-	if (words->stackpointer != addr + offsets->frame.localsplus)
-		return words->stacktop == 0;
-	return words->across || !page_border_in_head(offsets, addr);
 }
 
 /* Give up the walk for that reason: sets walk->loss, returns -EBADMSG. */
@@ -92,18 +68,8 @@ int walk_append(struct frame_walk *walk, remote_addr addr, const struct frame_wo
 int walk_frame(struct frame_walk *walk, remote_addr addr, struct frame_words *words);
 
 /*
- * Check and append a frame of a link: a generator's, or one that an extension has linked,
- * which may run anything (executable.h). A frame that is not shown is left out. Errors of
- * walk_check().
- */
-int walk_link(struct frame_walk *walk, remote_addr addr, struct frame_words *words);
-
-/*
  * Append the frame at addr, which was read, as a walk does that follows `previous`; one that
  * is not shown is left out. 0; -EBADMSG (it cannot be a frame), -EAGAIN (it hangs on nobody),
  * -E2BIG, -ENOMEM, -ESRCH, -EPERM.
  */
-int walk_exact_step(struct frame_walk *walk, remote_addr addr, struct frame_words *words);
-
-/* Whether nothing tells that the code of some frame of the list was there when it was copied. */
-bool walk_has_new_code(const struct frame_walk *walk);
+int walk_step(struct frame_walk *walk, remote_addr addr, struct frame_words *words);

@@ -1,26 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The interpreter frames of one thread, by two walkers.
+ * The interpreter frames of one thread that stands still: from its current frame along `previous`
+ * (before 3.11: f_back) to the outermost one. There is no other walk: generators, coroutines, frames
+ * that extensions have linked, frames in several data-stack chunks are all on that path, and
+ * nothing else is.
  *
- * frames_walk_up() is the sampler's. From 3.11 on a thread's frames lie one
- * behind the other in its data-stack chunks, so a copy of the chunks alone is
- * the stack at the instant of the copy: it starts at the first frame and steps
- * over each frame's size to the next. Nothing that has moved on meanwhile is
- * looked at. Frames that live elsewhere (generators in their heap objects, the
- * entry shims of 3.12+ on the C stack) are named by the `previous` of the frame
- * above them; copies of those ride along as links.
+ * A stack is whole at its known end only. An instant may lie between the two stores of a yield or of
+ * a call, when a frame hangs on nothing for some nanoseconds:
  *
- * Before 3.11 frames are objects of their own, and frames_walk_heap() takes the place
- * of frames_walk_up(): it follows `f_back` through copies that were taken, in one read
- * with the thread state, at the addresses where frames were found before. CPython uses
- * the memory of frames again at once, so few have to be looked for.
+ *   3.15       the walk ends at the thread's base_frame
+ *   3.12-3.14  it ends behind an entry frame: C called the loop, for the first time
+ *   3.11       it ends behind a frame that C called the loop for
+ *   to 3.10    it ends at a frame without f_back, which is set before the frame becomes current
  *
- * frames_walk_exact() follows `previous` from the current frame down. It is
- * right whenever the thread stands still, and serves dumps and as the first
- * one's oracle in tests.
+ * 3.11 and 3.12 name the current frame in a _PyCFrame on the C stack, one for each call of the loop,
+ * which is the thread's for some instructions before its words are set. So the thread must have as
+ * many of them as the stack has entries.
  *
- * Source: CPython 3.11–3.15 Include/internal/pycore_frame.h and
- * pycore_interpframe.h, Python/pystate.c (push_chunk, _PyThreadState_PopFrame).
+ * Source: CPython 3.11-3.15 Include/internal/pycore_frame.h and pycore_interpframe.h,
+ * Python/ceval.c; 3.6-3.10 Objects/genobject.c (gen_send_ex()).
  */
 #pragma once
 
@@ -31,47 +29,7 @@
 #include "sampler/python/code.h"
 #include "sampler/python/frame_list.h"
 #include "sampler/python/offsets.h"
-#include "sampler/python/stack_copy.h"
 #include "sampler/sample.h"
-
-struct frame_walk {
-	const struct py_build *build;
-	struct code_cache *codes;
-	const struct code_clock *clock;
-	struct stack_copy *copy;
-	struct frame_list *list;
-	remote_addr wanted_link_addr; /* set with -EAGAIN: copy this frame and walk again */
-	uint32_t nr_late;      /* frames that frames_walk_heap() had to read behind the copy */
-	enum sample_loss loss; /* set with any other error */
-	bool has_new_code;     /* a code object is too new for the copy: copy again */
-	bool trimmed;	       /* the innermost frames could not be told, and were left out */
-};
-
-/*
- * Walk the copied chunks upward. 0: list holds the live frames. -EAGAIN: the link
- * wanted_link_addr has to be copied first. -EBADMSG: the copy cannot be proven,
- * loss says why. -ENOMEM, -ESRCH, -EPERM.
- */
-int frames_walk_up(struct frame_walk *walk);
-
-/*
- * The same for frames that are objects. Frames that were not copied are read, and copied
- * from then on; nr_late tells how many. Errors of frames_walk_up(), but for -EAGAIN.
- */
-int frames_walk_heap(struct frame_walk *walk);
-
-/*
- * Follow `previous` from current_frame_addr to the bottom, through the memory and
- * for the build of codes; the frames, outermost first, into list (hidden ones
- * included).
- *
- * 0; -EAGAIN if the chain did not end where it must (the thread ran meanwhile),
- * -EBADMSG, -EFAULT, -E2BIG, -ENOMEM, -ESRCH, -EPERM; list then holds what was
- * walked, so far as it goes.
- */
-int frames_walk_exact(struct code_cache *codes, const struct code_clock *clock,
-		      remote_addr current_frame_addr, remote_addr base_frame_addr,
-		      struct frame_list *list);
 
 /* What a thread state says of a stack. All 0 where there is none. */
 struct stack_ends {
@@ -79,15 +37,43 @@ struct stack_ends {
 	remote_addr base_frame_addr; /* the sentinel below the outermost frame (3.15) */
 	remote_addr newest_chunk_addr;
 	remote_addr datastack_top_addr;
-	int current_err; /* why the current frame is not known; 0 */
+	remote_addr cframe_addr; /* the innermost _PyCFrame (3.11, 3.12) */
+	remote_addr thread_addr; /* the thread state, which has the outermost one */
+	int current_err;	 /* why the current frame is not known; 0 */
 };
+
+/*
+ * What the thread state at thread_addr says, of which thread_head_bytes() were read; of 3.11 and 3.12 one more
+ * word is read through memory, and may give current_err: -EFAULT, -ESRCH, -EPERM.
+ */
+struct stack_ends stack_ends_read(struct remote_memory *memory, const struct py_build *build,
+				  remote_addr thread_addr, const uint8_t *state);
+
+/* Frames that need not be walked: those below anchor_addr are what they were. */
+struct kept_frames {
+	remote_addr anchor_addr; /* 0: none are kept */
+	uint32_t nr;		 /* so many outermost frames of the list */
+};
+
+/*
+ * Walk from the current frame to the end, through the memory and for the build of codes; the
+ * frames, outermost first, into list (hidden ones included). kept, which may be NULL, is set to
+ * none if the anchor was not met; then all were walked.
+ *
+ * 0; -EBADMSG and *ret_loss: LOSS_UNFINISHED (it does not end where it must), LOSS_CODE (no room
+ * for what a frame runs), LOSS_TOO_DEEP; -ENOMEM, -ESRCH, -EPERM. The list then holds what was
+ * walked, so far as it goes.
+ */
+int frames_walk(struct code_cache *codes, const struct code_clock *clock,
+		const struct stack_ends *ends, struct kept_frames *kept, struct frame_list *list,
+		enum sample_loss *ret_loss);
 
 /*
  * The same through a memory that stands still and may lack pieces: a frame without a code
  * object to be read has code_cache_missing(), and where `previous` leads to nothing (an entry
  * frame lies on the C stack) the frames below are those that lie in the data-stack chunks
- * (stack_outline.h): then *ret_bridged. Errors of frames_walk_exact(), only if there is no
- * way on.
+ * (stack_outline.h): then *ret_bridged. 0; -EAGAIN (it does not end where it must), -EBADMSG,
+ * -EFAULT, -E2BIG, -ENOMEM; only if there is no way on.
  */
 int frames_walk_still(struct code_cache *codes, const struct code_clock *clock,
 		      const struct stack_ends *ends, struct frame_list *list, bool *ret_bridged);

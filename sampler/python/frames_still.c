@@ -78,7 +78,7 @@ static int step(struct still_walk *still, remote_addr addr, remote_addr *ret_nex
 	if (err)
 		return err;
 	words = frame_words(offsets, bytes);
-	err = walk_exact_step(walk, addr, &words);
+	err = walk_step(walk, addr, &words);
 	if (is_gap(err) && may_be_frame(still, addr, &words))
 		err = append_missing(still, addr, &words);
 	else if (!err)
@@ -183,8 +183,8 @@ int frames_walk_still(struct code_cache *codes, const struct code_clock *clock,
 	if (ends->newest_chunk_addr)
 		still.bottom_addr = stack_outline_bottom(codes, ends);
 	list->nr_known = 0;
-	list->walked.tick = 0;
-	frame_list_begin(list);
+
+	frame_list_begin(list, 0);
 	err = walk_all(&still);
 	frame_list_reverse(list);
 	stack_outline_done(&still.outline);

@@ -229,15 +229,6 @@ enum leaf_rule {
 };
 
 /*
- * The instructions that end a frame, where that is asked (3.11–3.15); 0 where a
- * version has fewer. value ones have no argument, const ones have any.
- */
-struct return_opcodes {
-	uint8_t value, instrumented_value;
-	uint8_t constant, instrumented_constant;
-};
-
-/*
  * Thread-local bytecode of free-threaded builds, 3.14 and newer: each thread has a copy
  * of a code object's instructions for itself, and its frames' instr_ptr lies in that.
  * All 0 where there is none. Source: _PyCodeArray of Include/cpython/code.h.
@@ -281,7 +272,6 @@ struct py_traits {
 	uint8_t qualname_after_type;	/* and a function's ob_type and its func_qualname */
 	uint8_t oserror_errno_after_type; /* and an OSError's ob_type and its myerrno */
 	uint8_t extra_frame_words;	  /* without framesize: nlocalsplus + stacksize + this */
-	struct return_opcodes returns;
 	struct generator_states generator_states;
 };
 

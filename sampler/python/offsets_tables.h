@@ -199,7 +199,6 @@ static const struct version_table version_3_11 = {
 			.qualname_after_type = QUALNAME_AFTER_TYPE,
 			.oserror_errno_after_type = OSERROR_ERRNO_AFTER_TYPE,
 			.extra_frame_words = 9, /* FRAME_SPECIALS_SIZE */
-			.returns = {.value = 83},
 		},
 };
 
@@ -384,12 +383,5 @@ static const struct version_table version_3_12 = {
 			.tuple_items_after_type = TUPLE_ITEMS_AFTER_TYPE,
 			.qualname_after_type = QUALNAME_AFTER_TYPE,
 			.oserror_errno_after_type = OSERROR_ERRNO_AFTER_TYPE,
-			.returns =
-				{
-					.value = 83,
-					.instrumented_value = 242,
-					.constant = 121,
-					.instrumented_constant = 247,
-				},
 		},
 };

@@ -9,6 +9,13 @@
 #include "sampler/python/code_place.h"
 #include "sampler/python/frame_walk.h"
 
+/*
+ * More chunks than this are taken for damage: 16 KiB each, it is 256 MiB of stack. No stack is
+ * larger than STACK_MAX_BYTES: one of MAX_FRAMES has about 100 MB.
+ */
+#define MAX_CHUNKS	16384
+#define STACK_MAX_BYTES (512u << 20)
+
 /* A chunk: the part of it that is used, [start, end). */
 struct chunk {
 	remote_addr start;

@@ -154,8 +154,8 @@ export function pageOf(payload, viewer, loader) {
 
 const run = (samples, ticks, extra = {}) => ({
 	pysample: "0.1.0", arguments: "attach 4242 -r 1000 -d 4 -o profile.html", host: "build-7", command_line: "python3 -m orders.serve --port 8080 --workers 4", pid: "4242", python: "3.13.2",
-	mode: "wall", asked_hz: "1000", achieved_hz: "998.5", wall_s: "4.006", ticks: String(ticks), samples: String(samples), trimmed: "0", late_ticks: "6", failed_ticks: "0",
-	"lost.grew": "0", "lost.chunk": "2", "lost.link": "11", "lost.code": "0", "lost.too_deep": "0", "lost.slow": "3", "lost.held": "0", ...extra,
+	mode: "wall", asked_hz: "1000", achieved_hz: "998.5", wall_s: "4.006", ticks: String(ticks), samples: String(samples), cached: "0", writes: "0", late_ticks: "6", failed_ticks: "0",
+	"lost.moved": "11", "lost.lock": "2", "lost.late": "3", "lost.unfinished": "0", "lost.code": "0", "lost.too_deep": "0", ...extra,
 });
 
 const NASTY = ["</script><script>document.title='owned'</script>", "<img src=x onerror=alert(1)>", "a;b c 12", "q\"'`${1}", "line\nbreak\ttab", "\u001b[31mred\u001b[0m", "🐍.run<locals>", "\u202eevil\u202c", "<module>", "<lambda>", "", "\\x0a", "*+?[("];
@@ -194,7 +194,7 @@ function nasty() {
 			before = tick;
 		}
 	}
-	b.runs = [run(answer.length, 3000, { command_line: b.processes[0].command_line, "lost.link": "400" })];
+	b.runs = [run(answer.length, 3000, { command_line: b.processes[0].command_line, "lost.moved": "400" })];
 	b.sources = [{ path: "/srv/app/<b>.py", first: 1, lines: Array.from({ length: 140 }, (_, i) => `    x = "</script><b>" + f(${i})  # é`) }];
 	const names = b.functions.map(f => ({ name: f.name, path: f.path, line: f.line }));
 	return { builder: b, answer: { functions: names, samples: answer } };

@@ -133,6 +133,7 @@ def in_jit():
 
 def each(check):
     """Have a test look at every subject, which is its first argument, in a sub-test."""
+    @support.looks_at_more
     @functools.wraps(check)
     def check_each(case, *arguments, **options):
         for subject in [made_up(), *lives(), *in_jit()]:

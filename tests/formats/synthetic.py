@@ -83,7 +83,7 @@ class Maker:
         self.info(pysample="1.2.3", arguments="attach \"4242\" -d <2> ;\n", host="host & <b>",
                   start_unix_ns=EPOCH_US * 1000 + BEGIN_NS, command_line=PROCESSES[0][1], pid=4242,
                   python="3.13.1", mode="wall", asked_hz=1000, start_ns=BEGIN_NS, samples=0,
-                  ticks=0, native="true", **{"native.user_cpu_only": "true", "lost.grew": 3, "lost.chunk": 0, "late_ticks": 2, "later": "x"})
+                  ticks=0, native="true", **{"native.user_cpu_only": "true", "lost.moved": 3, "lost.lock": 0, "late_ticks": 2, "later": "x"})
         for pid, command_line in PROCESSES:
             self.writer.process(pid, command_line)
             self.truth.processes.append(oracle.Process(pid, command_line))

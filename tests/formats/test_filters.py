@@ -101,6 +101,7 @@ class Several(unittest.TestCase):
 
 
 class OneRun(unittest.TestCase):
+    @support.looks_at_more
     def test_outputs(self):
         """What attach wrote beside the recording is what the recording gives."""
         for subject in subjects.lives():

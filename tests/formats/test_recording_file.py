@@ -36,6 +36,7 @@ class Decoder(unittest.TestCase):
 
 
 class Names(unittest.TestCase):
+    @support.looks_at_more
     def test_functions(self):
         """Every name of the target is there, to the byte."""
         for subject in subjects.lives():
@@ -44,6 +45,7 @@ class Names(unittest.TestCase):
             told = {tuple(map(support.shown, pair)) for pair in subject.report["functions"]}
             self.assertEqual(told - read, set())
 
+    @support.looks_at_more
     def test_threads(self):
         for subject in subjects.lives():
             names = {str(thread.tid): thread.name for thread in subject.recording.threads}

@@ -116,7 +116,6 @@ static void make_codes(struct world *world)
 		const remote_addr addr = fake_python_code(&world->py, &code);
 
 		world->clock = fake_python_clock(&world->py, 1);
-		world->clock.version_before = world->clock.next_version;
 		require(!code_cache_get(&world->cache, addr, &world->clock, &world->codes[i]));
 		require(!code_index_add(&world->index, world->codes[i]));
 		if (i)
@@ -240,7 +239,7 @@ static void know(struct world *world, uint8_t known)
 	if (known & KNOWS_NOW)
 		world->dumped.now = &world->now;
 	if (!(known & KNOWS_VERSION))
-		world->clock.version_before = 0;
+		world->clock.has_next_version = false;
 	world->py.build.traits.has_unnamed_executors = known & HAS_EXECUTORS;
 	world->natives.executors.nr_ranges = known & HAS_EXECUTORS ? 1 : 0;
 }

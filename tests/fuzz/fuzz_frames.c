@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A small interpreter whose memory the input changes, sampled and dumped. The
- * input is the version (1 byte), then changes of 12 bytes: which piece of memory
- * (1), what is written (1: a number, the address of a piece, or one inside of
- * it), where in the piece (2), the number (8). Every fourth change is followed by
- * a tick.
+ * input is the version, plus 8 if pages are mapped whole (1 byte), then changes of 12
+ * bytes: which piece of memory (1), what is written (1: a number, the address of a
+ * piece, or one inside of it), where in the piece (2), the number (8). Every fourth
+ * change is followed by a tick.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -82,6 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!size || (size - 1) / CHANGE_BYTES > MAX_CHANGES)
 		return 0;
 	fake_python_init(&py, fake_python_minors[data[0] % NR_FAKE_PYTHONS]);
+	py.fake.whole_pages = data[0] / NR_FAKE_PYTHONS % 2;
 	build(&py);
 	if (sampler_create(NULL, &py.fake.memory, &py.build, py.runtime_addr, &sampler) != 0)
 		abort();

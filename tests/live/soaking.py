@@ -17,7 +17,7 @@ import support
 
 PROGRAMS = ("code", "threads", "tasks", "recursion", "cached")
 RATES = ("1khz", "max")
-RATE_HZ = {"1khz": 1000}  # those that are no "max"
+RATE_HZ = {"1khz": 1000, "max": 10000}
 
 # What counts as growth: behind the warm-up the last third of the resident memory lies so much
 # above the first, or the line through it rises so fast, and by that much as a whole. Less is
@@ -73,11 +73,9 @@ class Run:
         stats = self.stats
         tried = stats["samples"] + self.lost
         begun = stats["ticks"] + stats["late_ticks"] + stats["failed_ticks"]
-        if self.rate in RATE_HZ and begun != RATE_HZ[self.rate] * self.seconds:
+        if begun != RATE_HZ[self.rate] * self.seconds:
             yield "%d ticks were taken, late or failed, not %d" % (
                 begun, RATE_HZ[self.rate] * self.seconds)
-        if self.rate not in RATE_HZ and stats["late_ticks"]:
-            yield "%d ticks were late at full speed" % stats["late_ticks"]
         if not stats["ticks"]:
             yield "there was no tick"
         most = self.report["max_threads"]

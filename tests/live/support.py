@@ -25,14 +25,35 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 TARGETS = os.path.join(ROOT, "tests", "targets")
 PYSAMPLE = os.path.abspath(os.environ.get("PYSAMPLE", os.path.join(ROOT, "build", "pysample")))
 
-# A hang is a failure; nothing here takes anywhere near that long.
-PATIENCE_S = 60
+def _be_as_usual():
+    """Whatever runs us, as nohup(1) or a shell's `&`: what we start ignores and blocks no signal,
+    is told nothing by the environment, and makes files that others may read."""
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    of_python = signal.SIGPIPE, signal.SIGXFSZ  # subprocess gives their defaults back
+    for number in signal.valid_signals():
+        if signal.getsignal(number) == signal.SIG_IGN and number not in of_python:
+            # We ignore it on; in what we start, a signal that has a handler has its default.
+            signal.signal(number,
+                          signal.SIG_DFL if number == signal.SIGCHLD else lambda *_: None)
+    os.environ.update(LC_ALL="C.UTF-8", TERM="xterm")
+    for name in "LANGUAGE", "NO_COLOR", "DEBUGINFOD_URLS":
+        os.environ.pop(name, None)
+    os.umask(0o022)
+
+
+_be_as_usual()
+
+# A hang is a failure; nothing here takes anywhere near that long, on a machine however busy.
+PATIENCE_S = 180
 
 SUPPORTED = ("3.6", "3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14", "3.15")
 SANITIZED = ("3.10", "3.11", "3.13", "3.15")
 # One of each way to lay out threads and frames: 3.7 to 3.9 are as 3.10, 3.13 as 3.12 with
 # tables as 3.14's.
 LAYOUTS = ("3.6", "3.10", "3.11", "3.12", "3.14", "3.15")
+# What each change meets, of the versions that a test is for; one of them in any case. A class says
+# `quick_on = (...)` if fewer are enough, and `is_quick = False` if it takes too long.
+QUICK = ("3.8", "3.11", "3.15")
 ALL = "PYSAMPLE_TEST_ALL"  # in the environment: every test on every version
 REFUSED = ("2.7",)
 OLDEST_MINOR, NEWEST_MINOR = 6, 15  # of 3.N, what some tests are for
@@ -188,20 +209,41 @@ def absent_versions():
             yield "not tested here: %s of Debian, non-PIE and stripped (no testbed)" % minor
 
 
+def quick_interpreters(interpreters, quick_on=QUICK):
+    """Those of quick_on, or else the newest."""
+    found = [one for one in interpreters if one.minor in quick_on]
+    return found or sorted(interpreters, key=version_key)[-1:]
+
+
+def looks_at_more(tests):
+    """Of a test or a class that looks at more where everything is asked for: then it is another
+    one, and not quick."""
+    tests.is_quick = not os.environ.get(ALL)
+    return tests
+
+
+def is_quick(test):
+    method = getattr(test, test.id().rpartition(".")[2], None)
+    return getattr(method, "is_quick", getattr(test, "is_quick", True))
+
+
 def per_interpreter(base, minors=SUPPORTED):
     """Replace a test case by one for each of tested_interpreters(); it finds its own in
-    self.interpreter. Where all are asked for, minors are all."""
+    self.interpreter. By default they are quick_interpreters() of minors; where all are asked for,
+    minors are all."""
     module = sys.modules[base.__module__]
-    for interpreter in tested_interpreters():
-        if interpreter.minor not in minors and not os.environ.get(ALL):
-            continue
+    quick = quick_interpreters([one for one in tested_interpreters() if one.minor in minors],
+                               getattr(base, "quick_on", QUICK))
+    for interpreter in tested_interpreters() if os.environ.get(ALL) else quick:
         name = "%s_%s" % (base.__name__, interpreter.label)
-        case = type(name, (base,), {"interpreter": interpreter, "__module__": base.__module__})
+        case = type(name, (base,), {
+            "interpreter": interpreter, "__module__": base.__module__,
+            "is_quick": interpreter in quick and getattr(base, "is_quick", True)})
         setattr(module, name, case)
 
 
 def per_minor(*minors):
-    """per_interpreter() for what takes long: only these, unless all are asked for."""
+    """per_interpreter() for what only some versions tell apart."""
     return functools.partial(per_interpreter, minors=minors)
 
 
@@ -209,8 +251,10 @@ per_layout = per_minor(*LAYOUTS)
 
 
 def one_test_each(case, check, interpreters):
-    """Give a test case a test for each of the interpreters, which is what check gets."""
-    for interpreter in interpreters:
+    """Give a test case a test for each of the interpreters, which is what check gets; by default
+    for those of QUICK."""
+    looks_at_more(case)
+    for interpreter in quick_interpreters(interpreters) if case.is_quick else interpreters:
 
         def test(self, interpreter=interpreter):
             check(self, interpreter)
@@ -424,6 +468,7 @@ SANITIZER_REPORT = re.compile(
     r"ERROR: (Address|Leak)Sanitizer|runtime error:|LeakSanitizer has encountered")
 
 
+@functools.lru_cache(maxsize=None)
 def is_sanitized():
     """Whether pysample is built with sanitizers: several times slower, so that bounds
     of throughput mean nothing."""
@@ -600,40 +645,20 @@ def names(stack):
     return [parse_label(text)[0] for text in stack if text not in (NO_PYTHON_FRAMES, GC)]
 
 
-@dataclasses.dataclass
-class Sampled:
-    """What runs on one or more processes found, all together."""
-    stacks: collections.Counter
-    lost: int = 0
-    tried: int = 0
+def sampled_until(sample, enough, what):
+    """The stacks of one run, or of more until they are enough.
 
-    def add(self, other):
-        self.stacks.update(other.stacks)
-        self.lost += other.lost
-        self.tried += other.tried
-
-    @property
-    def lost_share(self):
-        return self.lost / max(1, self.tried)
-
-
-def check_pooled(test, sample, fault_of):
-    """Fail the test if what is sampled keeps no bound.
-
-    sample() samples a new process, and returns a Sampled; fault_of() says what is wrong with
-    one, or None. A share that differs from process to process, and with what else the machine
-    does, may miss its bound once: then two more processes are sampled, and the bound holds for
-    the three together. Nothing that was seen is discarded.
+    How many stacks of a run are proven depends on what else the machine does. sample() gives
+    those of one run; it has looked at each of them.
     """
-    sampled = sample()
-    nr_processes = 1
-    if fault_of(sampled):
-        for _ in range(2):
-            sampled.add(sample())
-            nr_processes += 1
-    fault = fault_of(sampled)
-    if fault:
-        test.fail("of %d processes: %s" % (nr_processes, fault))
+    stacks = collections.Counter()
+
+    def is_enough():
+        stacks.update(sample())
+        return enough(stacks)
+
+    wait_until(is_enough, what)
+    return stacks
 
 
 def end_by_signal(process, number=signal.SIGTERM):

@@ -26,6 +26,8 @@ def bench(*args):
 @unittest.skipUnless(os.access(os.path.join(BUILD, "tests", "stopwalk"), os.X_OK),
                      "the benchmark's own programs are not beside pysample")
 class Bench(unittest.TestCase):
+    is_quick = False
+
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)

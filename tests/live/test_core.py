@@ -220,6 +220,8 @@ class GdbCores(CoreTestCase):
     """Of processes that live on. gdb up to 17 writes zeros for the stacks of C of threads where
     glibc, from 2.42 on, guards them in a way that it does not know."""
 
+    quick_on = ("3.11",)
+
     def check(self, situation):
         with core_support.parked(self.interpreter, situation) as target:
             told = self.assert_core(core_support.gcore(target), root=self.interpreter.root)

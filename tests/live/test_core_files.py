@@ -157,6 +157,8 @@ class Descriptors(unittest.TestCase):
 class Executables(CoreTestCase):
     """What happens to an interpreter's own files, while it lives and after."""
 
+    quick_on = ("3.11",)
+
     def setUp(self):
         self.enterContext(core_support.kernel_cores())
 
@@ -215,6 +217,8 @@ class Executables(CoreTestCase):
 @per_layout
 class Containers(CoreTestCase):
     """In PID and mount namespaces, with a root of their own."""
+
+    quick_on = ("3.15",)
 
     def setUp(self):
         self.inside, self.container = self.enterContext(copies.rooted(self.interpreter))

@@ -120,6 +120,8 @@ class NativeTestCase(unittest.TestCase):
 
 @support.per_layout
 class Native(NativeTestCase):
+    quick_on = ("3.11",)
+
     def check(self, situation, end="abort"):
         with core_support.crashed(self.interpreter, situation, end) as core:
             told = core_json("--native=all", *self.sysroot(), core.path)

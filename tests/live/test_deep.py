@@ -16,11 +16,6 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 DEPTHS = (30, 300, 1000)
 LAST_PROFILED_FRAME = 88  # in the thread state of 3.15
 
-# Where a chain goes down or comes back a copy may mix two moments, with and without a cache: so
-# many of all, and two of few. Callers that are kept too long would be wrong for many ticks.
-MAX_IMPOSSIBLE = 0.001
-
-
 def possible(depth):
     chains = "|".join(r"(;chain_%s){0,%d}|(;chain_%s){%d};leaf_%s" % (x, depth, x, depth, x)
                       for x in "ab")
@@ -39,8 +34,15 @@ class Deep(unittest.TestCase):
 
     def attach(self, target, *options, wrapper=()):
         stats = os.path.join(self.folder, "stats")
-        result = pysample("attach", target.pid, "-t", "-f", "collapsed", "--stats-json", stats,
-                          *options, wrapper=wrapper)
+        results = []
+
+        def is_proven():
+            results.append(pysample("attach", target.pid, "-t", "-f", "collapsed", "--stats-json",
+                                    stats, *options, wrapper=wrapper))
+            return results[-1].status != 5 or "could be proven" not in results[-1].stderr
+
+        support.wait_until(is_proven, "some stack could be proven")
+        result = results[-1]
         self.assertEqual(result.status, 0, result.stderr)
         result.stats = json.loads(support.read(stats))
         result.stacks = support.parse_collapsed(result.stdout)
@@ -54,12 +56,9 @@ class Deep(unittest.TestCase):
 
     def assert_possible(self, stacks, depth):
         pattern = possible(depth)
-        main = {stack: count for stack, count in stacks.items() if "MainThread" in stack[0]}
-        total = sum(main.values())
-        wrong = sum(count for stack, count in main.items()
-                    if not pattern.fullmatch(";".join(support.names(stack[1:]))))
-        self.assertGreater(total, 100)
-        self.assertLessEqual(wrong, 2 + MAX_IMPOSSIBLE * total)
+        wrong = {len(stack): stack[-3:] for stack in stacks if "MainThread" in stack[0]
+                 and not pattern.fullmatch(";".join(support.names(stack[1:])))}
+        self.assertEqual(wrong, {})
 
     def test_chains_that_take_turns(self):
         if not has_word(self.interpreter):
@@ -68,15 +67,23 @@ class Deep(unittest.TestCase):
             for rate in ("2k", "max"):
                 with self.subTest(depth=depth, rate=rate), \
                         support.python_target(self.interpreter, "deep", depth) as target:
-                    result = self.attach(target, "-d", "1.5", "-r", rate)
-                    self.assert_possible(result.stacks, depth)
-                    if depth > 100 and rate == "max":
-                        self.assertGreater(result.stats["cached"], result.stats["samples"] / 2)
-                    self.assertEqual(self.anchor(target), 0)
+                    self.check_chains(target, depth, rate)
+
+    def check_chains(self, target, depth, rate):
+        def sample():
+            result = self.attach(target, "-d", "0.3", "-r", rate)
+            self.assert_possible(result.stacks, depth)
+            self.assertEqual(self.anchor(target), 0)
+            nr_cached.append(result.stats["cached"])
+            return result.stacks
+
+        nr_cached = []
+        support.sampled_until(sample, lambda stacks: any(nr_cached) or depth < 100,
+                              "something was cached")
 
     def test_nothing_is_written_with_read_only(self):
         with support.python_target(self.interpreter, "deep", 300) as target:
-            result = self.attach(target, "-d", "0.5", "-r", "max", "-v", "--read-only")
+            result = self.attach(target, "-d", "0.3", "-r", "max", "-v", "--read-only")
         self.assertEqual((result.stats["writes"], result.stats["cached"]), (0, 0))
         self.assertIn("frame cache off: ", result.stderr)
 
@@ -89,7 +96,7 @@ class Deep(unittest.TestCase):
                        number)
             with self.subTest(number), \
                     support.python_target(self.interpreter, "deep", 300) as target:
-                quiet = self.attach(target, "-d", "0.5", "-r", "max", wrapper=wrapper)
+                quiet = self.attach(target, "-d", "0.3", "-r", "max", wrapper=wrapper)
                 told = self.attach(target, "-d", "0.2", "-r", "max", "-v", wrapper=wrapper)
                 self.assertEqual(self.anchor(target), 0)
             for result in quiet, told:
@@ -104,10 +111,11 @@ class Deep(unittest.TestCase):
         if support.is_sanitized():
             self.skipTest("LeakSanitizer does not work where another process traces")
         log = os.path.join(self.folder, "log")
-        wrapper = ("strace", "-f", "-qq", "-e", "trace=process_vm_writev", "-o", log)
+        # Calls that are not asked for go on at once: who is stopped at each holds no CPU.
+        wrapper = ("strace", "-f", "--seccomp-bpf", "-qq", "-e", "trace=process_vm_writev", "-o", log)
         with support.python_target(self.interpreter, "deep", 300, "threads") as target:
             for options in ([], ["--read-only"]):
-                seconds = "2" if has_word(self.interpreter) else "0.3"
+                seconds = "1" if has_word(self.interpreter) else "0.3"
                 result = self.attach(target, "-d", seconds, "-r", "2k", *options, wrapper=wrapper)
                 addrs = [int(addr, 16) for addr in re.findall(
                     r"process_vm_writev\(.*\[\{iov_base=(0x[0-9a-f]+), iov_len=8\}\], 1, 0\)",

@@ -12,7 +12,7 @@ import unittest
 
 import support
 from support import per_layout, pysample
-from test_attach import AttachTestCase, at_most
+from test_attach import AttachTestCase
 
 # Before, the executable of a frame is a code object, whoever links it.
 FIRST_WITH_OBJECTS = [3, 12]
@@ -52,10 +52,18 @@ def name_of(label):
     return re.fullmatch(r"(.*) \(.*\)", label).group(1)
 
 
+def by_thread(profiled):
+    """{thread id: {its stacks, by names}}"""
+    stacks = collections.defaultdict(set)
+    for stack in profiled:
+        tid = re.search(r"\((\d+)\)$", stack[0])
+        stacks[tid and int(tid.group(1))].add(tuple(
+            name_of(label) for label in stack[1:] if label != support.NO_PYTHON_FRAMES))
+    return stacks
+
+
 @per_layout
 class Linked(AttachTestCase):
-    alone = True  # how often copies mix two moments depends on what shares the processor's caches
-
     @contextlib.contextmanager
     def target(self, *args):
         with support.fresh_folder(self.interpreter.root) as (outside, inside):
@@ -66,25 +74,33 @@ class Linked(AttachTestCase):
     def has_objects(self):
         return support.version_key(self.interpreter) >= FIRST_WITH_OBJECTS
 
+    def has_known_end(self, truth):
+        """Before 3.15 a stack ends at a call of the interpreter's loop: one that an extension has
+        made of its own frames alone is unfinished, and so is one with more entry frames than
+        there are calls (3.12)."""
+        minor = self.interpreter.minor
+        if minor == "3.12" and truth["what"].endswith("None, owner 3"):
+            return False
+        return minor in ("3.6", "3.7", "3.8", "3.9", "3.10", "3.15") or not truth[
+            "what"].startswith("nothing else")
+
     def test_all_kinds_and_places(self):
         """By a dump, and in every sample."""
         with self.target("park") as target:
-            truths = {truth["tid"]: truth for truth in target.report["threads"]}
+            truths = {truth["tid"]: truth for truth in target.report["threads"]
+                      if self.has_known_end(truth)}
             result = pysample("dump", target.pid, "--json")
             self.assertEqual(result.status, 0, result.stderr)
             threads = {thread["tid"]: thread for thread in json.loads(result.stdout)["threads"]}
-            profile = self.profile(target, "-r", "100", "-d", "1", "-t")
-        stacks = collections.defaultdict(set)
-        for stack in profile.stacks:
-            tid = re.search(r"\((\d+)\)$", stack[0])
-            stacks[tid and int(tid.group(1))].add(tuple(
-                name_of(label) for label in stack[1:] if label != support.NO_PYTHON_FRAMES))
+            profiled = self.stacks_until(
+                target, lambda stacks: set(truths) <= set(by_thread(stacks)),
+                "every thread is seen", "-r", "100", "-d", "0.3", "-t")
+        stacks = by_thread(profiled)
         for tid, truth in truths.items():
             with self.subTest(truth["what"]):
                 self.assertEqual([frame["name"] for frame in threads[tid]["frames"]],
                                  truth["names"])
                 self.assertEqual(stacks[tid], {tuple(truth["names"])})
-        self.assertEqual(profile.lost, 0, profile.stats)
         if not self.has_objects():
             return
         linked = [frame for thread in threads.values() for frame in thread["frames"]
@@ -94,34 +110,24 @@ class Linked(AttachTestCase):
             self.assertEqual((frame["path"], frame["line"]), ("/src/translated.pyx", 1234567))
 
     def check_fast(self, mode, owner):
+        """No stack that is not of one chain, and both chains are seen to their ends."""
         chains = [("<module>", "fast", "alternate") + tuple(
             name + letter for name in ("low_", "high_", "middle_", "leaf_", "top_"))
             for letter in "ab"] + [("<module>", "fast", "announce")]
 
-        def fault_of(sampled):
-            counts = sampled.stacks
-            impossible = {stack: count for stack, count in counts.items()
+        def sample():
+            stacks = collections.Counter()
+            for stack, count in self.profile(target, "-r", "max", "-d", "0.4").stacks.items():
+                stacks[tuple(map(name_of, stack))] += count
+            impossible = {stack: count for stack, count in stacks.items()
                           if not any(chain[:len(stack)] == stack for chain in chains)}
-            for chain in chains[:2]:
-                for length in (7, 8):
-                    if chain[:length] not in counts:
-                        return "%s was not seen: %s" % (chain[:length], counts)
-            if support.version_key(self.interpreter) >= [3, 11] and (
-                    sum(impossible.values()) > at_most(0.0005, sum(counts.values()))):
-                return "impossible: %s of %d" % (impossible, sum(counts.values()))
-            if not support.is_sanitized() and sampled.lost_share > 0.05:
-                return "%d of %d were lost" % (sampled.lost, sampled.tried)
-            return None
+            self.assertEqual(impossible, {})
+            return stacks
 
-        support.check_pooled(self, lambda: self.sample_fast(mode, owner), fault_of)
-
-    def sample_fast(self, mode, owner):
         with self.target(mode, 40, owner) as target:
-            profile = self.profile(target, "-r", "max", "-d", "2")
-        counts = collections.Counter()
-        for stack, count in profile.stacks.items():
-            counts[tuple(map(name_of, stack))] += count
-        return support.Sampled(counts, profile.lost, profile.lost + profile.stats["samples"])
+            support.sampled_until(sample, lambda stacks: all(
+                chain[:length] in stacks for chain in chains[:2] for length in (7, 8)),
+                "both leaves, and what they call, are seen")
 
     def test_code_objects_at_full_speed(self):
         self.check_fast("fast-code", 0)
@@ -135,12 +141,16 @@ class Linked(AttachTestCase):
         """The next one is made where the last one was."""
         if not self.has_objects():
             self.skipTest("before 3.12 frames run code objects alone")
+        def sample():
+            stacks = self.profile(target, "-r", "max", "-d", "0.4").stacks
+            wrong = [stack for stack in stacks if not self.belongs_together(stack)]
+            self.assertEqual(wrong, [])
+            return stacks
+
         for steps in (40, 4000):
             with self.target("fresh", steps, 3) as target:
-                profile = self.profile(target, "-r", "max", "-d", "1")
-            wrong = [stack for stack in profile.stacks if not self.belongs_together(stack)]
-            self.assertEqual(wrong, [])
-        self.assertTrue(any("made_" in label for stack in profile.stacks for label in stack))
+                support.sampled_until(sample, lambda stacks: any(
+                    "made_" in label for stack in stacks for label in stack), "such are seen")
 
     @staticmethod
     def belongs_together(stack):

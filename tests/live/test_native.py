@@ -18,7 +18,7 @@ import trampoline_truth
 NATIVE_VERSIONS = ("3.11", "3.12", "3.13", "3.14", "3.15")
 TRAMPOLINE_VERSIONS = NATIVE_VERSIONS[1:]
 PERF_JIT_VERSIONS = NATIVE_VERSIONS[2:]
-DURATION_S = 3
+DURATION_S = 1
 WAITING_S = 1  # what stands still is seen at once
 NR_WAITING = 50
 CLOCK_STEP_NS = 2000  # recordings have microseconds
@@ -27,7 +27,6 @@ CLOCK_STEP_NS = 2000  # recordings have microseconds
 # of the interpreter's loops, and more of executors.
 MOST_WRONG = 0.01
 MOST_WRONG_IN_JIT = 0.03
-MOST_WRONG_BETWEEN = 0.04
 
 # With trampolines a loop runs one frame: a hole is a call that has not begun, or is over.
 MOST_HOLED_ALONE = 0.1
@@ -40,9 +39,6 @@ MOST_ALONE = 0.01
 
 # Without trampolines one loop runs many frames, each for less than a microsecond.
 MOST_IMPOSSIBLE = 0.05
-# And between them there is [unknown] in most stacks where the target has a processor of its own, as
-# it runs on until anybody looks.
-LEAST_TOLD = 0.1
 
 
 def attach_native(pid, *args, seconds=DURATION_S):
@@ -80,6 +76,8 @@ def is_allowed(result):
 
 @support.per_minor(*NATIVE_VERSIONS)
 class Native(unittest.TestCase):
+    quick_on = ("3.15",)
+
     def test_short_calls(self):
         """Beside what CPython's trampolines say of each stack."""
         if self.interpreter.minor not in TRAMPOLINE_VERSIONS:
@@ -114,10 +112,14 @@ class Native(unittest.TestCase):
     def test_crowd(self):
         """Of many threads that wait a tick takes longer than the time up to the next one. The copies
         of the one that runs are taken nevertheless."""
-        with support.python_target(self.interpreter, "crowd", 300) as target:
+
+        def is_seen():
             result = attach_native(target.pid, "-r", 1000)
             is_allowed(result)
-        self.assertGreater(nr_with_natives(result, "run"), 5, result.stderr)
+            return nr_with_natives(result, "run")
+
+        with support.python_target(self.interpreter, "crowd", 300) as target:
+            support.wait_until(is_seen, "the one that runs is seen with C frames")
 
     def test_threads_that_end(self):
         """Those that have ended since the threads were listed have no sample of what they ran last:
@@ -134,10 +136,16 @@ class Native(unittest.TestCase):
 
     def test_several_interpreters(self):
         """Of a thread that has a state in each of some interpreters: that of the main one runs."""
-        with support.python_target(self.interpreter, "within", "main") as target:
+        if support.version_key(self.interpreter) < [3, 8]:
+            self.skipTest("Python code of %s cannot make interpreters" % self.interpreter.minor)
+
+        def is_seen():
             result = attach_native(target.pid)
             is_allowed(result)
-        self.assertGreater(nr_with_natives(result, "work"), 5, result.stderr)
+            return nr_with_natives(result, "work")
+
+        with support.python_target(self.interpreter, "within", "main") as target:
+            support.wait_until(is_seen, "the one that runs is seen with C frames")
 
     def test_imports(self):
         """Code of files that are mapped meanwhile has its names, and is none of a JIT."""
@@ -154,35 +162,26 @@ class Native(unittest.TestCase):
         self.assertLessEqual(sum(nameless.values()), MOST_NAMELESS * sum(working.values()) + 2,
                              (list(nameless)[:3], result.stderr))
 
-    def sample_alternating(self):
-        """Of the stacks without a hole, their Python frames."""
-        with support.python_target(self.interpreter, "alternating", "calls", 4) as target:
+    def test_frames_between(self):
+        """Two chains of calls that take turns: Python's frames are of one instant, so those of a
+        stack without a hole are never of both."""
+
+        def sample():
             result = attach_native(target.pid, "-r", 500)
             is_allowed(result)
-        counts = collections.Counter()
-        for stack, number in support.parse_collapsed(result.stdout).items():
-            names = [found.group(1) for found in map(trampoline_truth.PYTHON.match, stack) if found]
-            if trampoline_truth.HOLE not in stack:
-                counts[tuple(names)] += number
-        return support.Sampled(counts)
+            stacks = collections.Counter()
+            for stack, number in support.parse_collapsed(result.stdout).items():
+                names = [found.group(1) for found in map(trampoline_truth.PYTHON.match, stack)
+                         if found]
+                if trampoline_truth.HOLE not in stack:
+                    stacks[tuple(names)] += number
+            wrong = {stack: number for stack, number in stacks.items() if not is_chain(stack)}
+            self.assertEqual(wrong, {})
+            return stacks
 
-    def test_frames_between(self):
-        """Two chains of calls that take turns: what a later look tells of one is not the other's.
-        Only chains of the program may be told; what nothing tells is a hole. (A later look that
-        mixes both itself depends on where the frames lie, and on how fast it is.)"""
-        if support.is_sanitized():
-            self.skipTest("not tested with sanitizers: a later look takes too long")
-
-        def fault_of(sampled):
-            wrong = {stack: number for stack, number in sampled.stacks.items() if not is_chain(stack)}
-            total = sum(sampled.stacks.values())
-            if not {"a", "b"} <= {"".join(stack[2:3])[:1] for stack in sampled.stacks}:
-                return "only one chain was seen: %s" % sampled.stacks
-            if sum(wrong.values()) > MOST_WRONG_BETWEEN * total + 1:
-                return "%s of %d" % (wrong, total)
-            return None
-
-        support.check_pooled(self, self.sample_alternating, fault_of)
+        with support.python_target(self.interpreter, "alternating", "calls", 4) as target:
+            support.sampled_until(sample, lambda stacks: {"a", "b"} <= {
+                "".join(stack[2:3])[:1] for stack in stacks}, "both chains are seen")
 
     @contextlib.contextmanager
     def perf_jit_target(self, program):
@@ -246,8 +245,7 @@ class Native(unittest.TestCase):
         """Without trampolines, beside what the program can do."""
         result = short_calls(self.interpreter)
         counts, examples = call_truth.judge(support.parse_collapsed(result.stdout))
-        self.assertGreater(counts["possible"], LEAST_TOLD * sum(counts.values()),
-                           (counts, result.stderr))
+        self.assertGreater(counts["possible"], 0, (counts, result.stderr))
         self.assertLessEqual(counts["impossible"], MOST_IMPOSSIBLE * sum(counts.values()) + 2,
                              (counts, examples[:5]))
 
@@ -403,6 +401,7 @@ def none_runs(pid):
 
 @support.per_interpreter
 class Waiting(unittest.TestCase):
+    quick_on = ("3.15",)
     sleeps = True
 
     def test_threads_that_do_not_run(self):

@@ -40,6 +40,8 @@ def sample(pid, *args, seconds=2):
 
 @support.per_minor(*test_native.NATIVE_VERSIONS)
 class Kernel(unittest.TestCase):
+    quick_on = ("3.11",)
+
     def test_reading(self):
         functions = functions_of_kernel()
         if not functions:
@@ -93,6 +95,7 @@ class Kernel(unittest.TestCase):
 class Waiting(unittest.TestCase):
     """Threads that wait, of all versions, beside what the kernel itself says at that moment."""
 
+    quick_on = ("3.11",)
     sleeps = True
 
     def test_ways_of_waiting(self):

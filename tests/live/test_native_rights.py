@@ -23,6 +23,8 @@ def newest_in_root():
 class Forbidden(unittest.TestCase):
     """What a sandbox, and a user without rights, is told."""
 
+    sleeps = True
+
     def sample(self, name, number, seconds=1):
         """With a seccomp filter that answers perf_event_open() with that."""
         wrapper = [sys.executable, os.path.join(HERE, "forbid_call.py"), "perf_event_open", number]
@@ -60,6 +62,8 @@ class Forbidden(unittest.TestCase):
 
 class Nobody(unittest.TestCase):
     """A user without any capability, who looks at a process of the same user."""
+
+    sleeps = True
 
     def sample(self, name, *args):
         interpreter = NobodysInterpreter(**vars(newest_in_root()))

@@ -52,6 +52,8 @@ def check_bare_code(case, jit):
 @support.per_minor(*test_native.NATIVE_VERSIONS)
 @unittest.skipIf(platform.machine() != "x86_64", "not tested here: the code is x86-64's")
 class BareCode(unittest.TestCase):
+    quick_on = ("3.11",)
+
     def test_python_frames(self):
         check_bare_code(self, jit="0")
 

@@ -78,6 +78,20 @@ class RunTestCase(unittest.TestCase):
     def seen(self):
         return {name for stack in self.stacks() for name in names(stack)}
 
+    def until_seen(self, attempt, *functions):
+        """The result of the first run in whose profile these are: stacks that cannot be proven
+        are lost."""
+        results = []
+
+        def all_are_seen():
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self.profile)
+            results.append(attempt())
+            return os.path.exists(self.profile) and set(functions) <= self.seen()
+
+        support.wait_until(all_are_seen, "%s are seen" % (functions,))
+        return results[-1]
+
     def assert_one_sentence(self, result, pattern):
         self.assertRegex(result.stderr, r"\Apysample: [^\n]*\n\Z")
         self.assertRegex(result.stderr, pattern)
@@ -94,10 +108,10 @@ class Short(RunTestCase):
         with support.fresh_folder(self.interpreter.root) as (outside, inside):
             with open(os.path.join(outside, "work.py"), "w", encoding="utf-8") as file:
                 file.write(WORK)
-            result = pysample(*self.options(), *self.interpreter.command(),
-                              inside + "/work.py", "0.05", "sys.exit(7)")
+            result = self.until_seen(lambda: pysample(
+                *self.options(), *self.interpreter.command(), inside + "/work.py", "0.05",
+                "sys.exit(7)"), "work")
         self.assertEqual(result.status, 7, result)
-        self.assertIn("work", self.seen(), result.stderr)
 
 
 class Status(RunTestCase):
@@ -107,9 +121,9 @@ class Status(RunTestCase):
                             (137, "os.kill(os.getpid(), 9)"), (139, "os.kill(os.getpid(), 11)"),
                             (143, "os.kill(os.getpid(), 15)")):
             with self.subTest(end):
-                result = pysample(*self.options("-r", "200"), python(), script, "0.2", end)
+                result = self.until_seen(lambda end=end: pysample(
+                    *self.options(), python(), script, "0.1", end), "work")
                 self.assertEqual(result.status, status, result)
-                self.assertIn("work", self.seen())
 
     def test_no_python(self):
         result = pysample(*self.options(), "sh", "-c", "echo out; exit 3")
@@ -258,7 +272,7 @@ class Streams(RunTestCase):
                     stderr=subprocess.PIPE) as process:
                 support.wait_until(lambda: os.path.exists(options[-1]) and
                                    os.path.exists(self.profile), "the files are written")
-                self.assertIn("work", self.seen())
+                self.assertTrue(self.stacks())
                 self.assertIsNone(process.poll())
                 stdout, stderr = process.communicate(b"word", timeout=support.PATIENCE_S)
             self.assertEqual(process.returncode, 0, stderr)
@@ -315,7 +329,7 @@ class Sampling(RunTestCase):
         with subprocess.Popen([PYSAMPLE, *self.options("-d", "0.3"), python(), script, "0.5"],
                               stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
             support.wait_until(lambda: os.path.exists(self.profile), "the profile is written")
-            self.assertIn("work", self.seen())
+            self.assertTrue(self.stacks())
             self.assertIsNone(process.poll())
             _, stderr = process.communicate(timeout=support.PATIENCE_S)
         self.assertEqual(process.returncode, 4)
@@ -324,10 +338,10 @@ class Sampling(RunTestCase):
     def test_a_shell_that_becomes_a_python(self):
         script = self.script(WORK)
         stats = os.path.join(self.folder, "stats")
-        result = pysample(*self.options("--stats-json", stats), "sh", "-c",
-                          "sleep 0.8; exec %s %s 0.3 'sys.exit(3)'" % (python(), script))
+        result = self.until_seen(lambda: pysample(
+            *self.options("--stats-json", stats), "sh", "-c",
+            "sleep 0.8; exec %s %s 0.3 'sys.exit(3)'" % (python(), script)), "work")
         self.assertEqual(result.status, 3, result)
-        self.assertIn("work", self.seen())
         self.assertIn(script, json.loads(support.read(stats))["command_line"])
 
     def test_a_python_that_becomes_another(self):
@@ -335,9 +349,9 @@ class Sampling(RunTestCase):
         first = self.script(WORK)
         become = "os.execv('/bin/sh', ['sh', '-c', 'sleep 0.8; exec %s %s 0.3'])" % (
             python(), second)
-        result = pysample(*self.options(), python(), first, "0.3", become)
+        result = self.until_seen(lambda: pysample(*self.options(), python(), first, "0.3", become),
+                                 "work", "second")
         self.assertEqual(result.status, 0, result)
-        self.assertLessEqual({"work", "second"}, self.seen(), result.stderr)
         self.assertIn("followed into", result.stderr)
 
     def test_as_an_ordinary_user(self):
@@ -349,10 +363,10 @@ class Sampling(RunTestCase):
         script = self.script(WORK)
         if os.geteuid() != 0:
             self.skipTest("not tested here: another user (not root)")
-        result = support.pysample_as_nobody(*self.options(), "/usr/bin/python3", script, "0.3",
-                                            "sys.exit(os.geteuid() % 256)")
+        result = self.until_seen(lambda: support.pysample_as_nobody(
+            *self.options(), "/usr/bin/python3", script, "0.3", "sys.exit(os.geteuid() % 256)"),
+            "work")
         self.assertEqual(result.status, 65534 % 256, result)
-        self.assertIn("work", self.seen())
 
     def test_a_program_that_may_not_be_read(self):
         """It runs to its end all the same."""
@@ -550,10 +564,10 @@ class OnATerminal(TerminalTestCase):
         self.assertEqual(support.read(counts), "%d\n" % signal.SIGINT)
         self.assertTrue(self.stacks())
         # It is the command's from now on: an interpreter's prompt, say.
-        for _ in range(2):
+        for number in 2, 3:
             terminal.type(b"\x03")
-            terminal.read(0.3)
-        self.assertEqual(support.read(counts), 3 * ("%d\n" % signal.SIGINT))
+            support.wait_until(lambda number=number: support.read(counts)
+                               == number * ("%d\n" % signal.SIGINT), "it is counted")
         terminal.type(b"\x1c")
         terminal.read(0.3)
         terminal.type(b"\x04")
@@ -585,7 +599,7 @@ class Progress(TerminalTestCase):
     def test_a_line_that_is_written_anew(self):
         terminal = self.terminal(PYSAMPLE, *self.attach("-d", "1.8"))
         self.assertEqual(terminal.finish(), 0)
-        lines = re.findall(rb"\rpysample: ([0-9.]+) s, (\d+) samples, \d+ of 1000 Hz, [0-9.]+ % "
+        lines = re.findall(rb"\rpysample: ([0-9.]+) s, (\d+) samples, \d+ of 100 Hz, [0-9.]+ % "
                            rb"lost", terminal.shown)
         self.assertGreaterEqual(len(lines), 2, terminal.shown)
         self.assertLess(int(lines[0][1]), int(lines[-1][1]))
@@ -614,17 +628,22 @@ class Progress(TerminalTestCase):
 
     def test_a_terminal_that_stands_still(self):
         """^S: the sampling goes on, and so does the line later."""
-        stats = os.path.join(self.folder, "stats")
-        terminal = self.terminal(PYSAMPLE, *self.attach("-d", "4", "--stats-json", stats))
+        recording = os.path.join(self.folder, "recording.pysample")
+        terminal = self.terminal(PYSAMPLE, "attach", "-o", recording, self.target.pid)
         terminal.read_until(rb"\d+ samples, ")
         slave = os.open("/proc/%d/fd/0" % terminal.pid, os.O_RDWR | os.O_NOCTTY)
         termios.tcflow(slave, termios.TCOOFF)
-        time.sleep(3)
+        support.wait_until(lambda: os.path.exists(recording), "the recording has its name")
+        for _ in range(2):
+            size = os.stat(recording).st_size
+            support.wait_until(lambda size=size: os.stat(recording).st_size > size,
+                               "there are more samples")
         termios.tcflow(slave, termios.TCOON)
         os.close(slave)
+        terminal.shown = b""
+        terminal.read_until(rb"\d+ samples, ")
+        os.kill(terminal.pid, signal.SIGTERM)
         self.assertEqual(terminal.finish(), 0)
-        counters = json.loads(support.read(stats))
-        self.assertGreater(counters["ticks"], 2500, counters)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 """How a run ends at a low rate, and what can be asked of it while it goes on."""
 import json
 import os
+import shlex
 import signal
 import stat
 import subprocess
@@ -297,8 +298,9 @@ class Meanwhile(SignalsTestCase):
         terminal = Terminal("/bin/bash", "--norc", "-i")
         self.addCleanup(terminal.close)
         terminal.type(b"stty tostop\n")
-        terminal.type(b"%s attach -r 100 -f collapsed -o %s %d\n" % (
-            support.PYSAMPLE.encode(), self.path("profile").encode(), self.target.pid))
+        command = [support.PYSAMPLE, "attach", "-r", "100", "-f", "collapsed", "-o",
+                   self.path("profile"), str(self.target.pid)]
+        terminal.type(shlex.join(command).encode() + b"\n")
         terminal.read_until(b"sampling process")
         process = support.child_of(terminal.pid)
         terminal.type(b"\x1a")

@@ -10,6 +10,8 @@ SECONDS = 2  # of each run
 
 
 class Soak(unittest.TestCase):
+    is_quick = False
+
     def test_counters_are_exact_and_nothing_is_written(self):
         for program in soaking.PROGRAMS:
             for rate in soaking.RATES:

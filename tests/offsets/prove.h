@@ -61,14 +61,5 @@ static inline __attribute__((always_inline)) void prove_offsets(const struct py_
 	prove_struct(&table->bytes, &truth->bytes, sizeof(truth->bytes));
 }
 
-static inline __attribute__((always_inline)) void prove_returns(const struct return_opcodes *table,
-								const struct return_opcodes *truth)
-{
-	prove(table->value, truth->value);
-	prove(table->instrumented_value, truth->instrumented_value);
-	prove(table->constant, truth->constant);
-	prove(table->instrumented_constant, truth->instrumented_constant);
-}
-
 /* What a table must prove; each prove_3_N.c has one, never called. */
 void prove_tables(void);

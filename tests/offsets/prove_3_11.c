@@ -3,8 +3,6 @@
 #include "tests/offsets/prove_executables.h"
 #include "tests/offsets/prove_python.h"
 
-#include <opcode.h>
-
 _Static_assert(PY_VERSION_HEX >> 16 == 0x030b, "the headers of 3.11");
 _Static_assert(FRAME_SPECIALS_SIZE == 9, "extra_frame_words");
 _Static_assert(FRAME_OWNED_BY_THREAD == 0 && FRAME_OWNED_BY_GENERATOR == 1, "owners");
@@ -171,13 +169,11 @@ static const struct py_offsets truth = {
 
 void prove_tables(void)
 {
-	static const struct return_opcodes returns = {.value = RETURN_VALUE};
 	const union unicode_state kind_one = {.fields = {.kind = 1}};
 
 	prove_offsets(&version_3_11.offsets, &truth);
 	prove(version_3_11.traits.qualname_after_type,
 	      BEHIND_TYPE(PyFunctionObject, func_qualname));
 	prove(version_3_11.traits.oserror_errno_after_type, BEHIND_TYPE(PyOSErrorObject, myerrno));
-	prove_returns(&version_3_11.traits.returns, &returns);
 	prove(kind_one.word, 1u << 2);
 }

@@ -3,8 +3,6 @@
 #include "tests/offsets/prove_executables.h"
 #include "tests/offsets/prove_python.h"
 
-#include <opcode.h>
-
 _Static_assert(PY_VERSION_HEX >> 16 == 0x030c, "the headers of 3.12");
 _Static_assert(FRAME_OWNED_BY_CSTACK == 3, "shim_owner");
 _Static_assert(FRAME_OWNED_BY_THREAD == 0 && FRAME_OWNED_BY_GENERATOR == 1, "owners");
@@ -168,18 +166,11 @@ static const struct py_offsets truth = {
 
 void prove_tables(void)
 {
-	static const struct return_opcodes returns = {
-		.value = RETURN_VALUE,
-		.instrumented_value = INSTRUMENTED_RETURN_VALUE,
-		.constant = RETURN_CONST,
-		.instrumented_constant = INSTRUMENTED_RETURN_CONST,
-	};
 	const union unicode_state kind_one = {.fields = {.kind = 1}};
 
 	prove_offsets(&version_3_12.offsets, &truth);
 	prove(version_3_12.traits.qualname_after_type,
 	      BEHIND_TYPE(PyFunctionObject, func_qualname));
 	prove(version_3_12.traits.oserror_errno_after_type, BEHIND_TYPE(PyOSErrorObject, myerrno));
-	prove_returns(&version_3_12.traits.returns, &returns);
 	prove(kind_one.word, 1u << 2);
 }

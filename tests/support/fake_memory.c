@@ -48,18 +48,41 @@ static size_t min_size(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
+/* So many zeros are at addr, which is in no piece, because there are pieces in its page. */
+static size_t zeros_around(const struct fake_memory *fake, remote_addr addr)
+{
+	enum { PAGE_BYTES = 4096 };
+	const remote_addr page = addr - addr % PAGE_BYTES;
+	const size_t index = segment_index(fake, addr);
+	const remote_addr next_addr =
+		index < fake->nr_segments ? fake->segments[index].addr : UINT64_MAX;
+	const bool is_last =
+		index &&
+		fake->segments[index - 1].addr + (fake->segments[index - 1].size_bytes - 1) >= page;
+
+	if (!fake->whole_pages || (!is_last && next_addr - page >= PAGE_BYTES))
+		return 0;
+	return min_size((size_t)(next_addr - addr), PAGE_BYTES - (size_t)(addr - page));
+}
+
 static size_t read_range(const struct fake_memory *fake, const struct remote_range *range)
 {
 	size_t done = 0;
 
 	while (done < range->size) {
+		uint8_t *buffer = (uint8_t *)range->buffer + done;
 		size_t available;
 		const uint8_t *bytes = mapped_bytes(fake, range->addr + done, &available);
 
 		if (!bytes)
+			available = zeros_around(fake, range->addr + done);
+		if (!available)
 			break;
 		size_t size = min_size(available, range->size - done);
-		memcpy((uint8_t *)range->buffer + done, bytes, size);
+		if (bytes)
+			memcpy(buffer, bytes, size);
+		else
+			memset(buffer, 0, size);
 		done += size;
 		if (range->addr + done < range->addr) /* the end of the address space */
 			break;

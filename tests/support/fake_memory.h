@@ -16,6 +16,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -54,6 +55,12 @@ struct fake_memory {
 	/* Called before a write by the code under test, likewise. */
 	void (*before_write)(struct fake_memory *fake);
 	void *context; /* for both */
+
+	/*
+	 * Pages are mapped whole, as those of a process are: around the pieces in them there are
+	 * zeros.
+	 */
+	bool whole_pages;
 
 	/* If not 0, checks and writes fail with them. */
 	int check_error;

@@ -13,6 +13,9 @@
 #define BASE_FRAME_OFFSET 512
 #define THREAD_BYTES	  832
 
+/* Where the outermost _PyCFrame of 3.11 and 3.12 lies in it. */
+#define ROOT_CFRAME_OFFSET 168
+
 /* So much is searched for the counter of code versions. */
 #define INTERP_BYTES 32768
 
@@ -186,11 +189,8 @@ static void write_bytecode(struct fake_python *py, remote_addr start_addr,
 			   const struct fake_code *code)
 {
 	for (uint32_t i = 0; i < nr_units(code); i++) {
-		bool returns = code->return_unit && i == code->return_unit;
-		/* 9 is an instruction that ends no frame, in every version. */
-		uint16_t unit = returns ? py->build.traits.returns.value : 9;
-
-		fake_memory_write_u16(&py->fake, start_addr + 2 * i, unit);
+		/* 9 is an instruction in every version. */
+		fake_memory_write_u16(&py->fake, start_addr + 2 * i, 9);
 	}
 }
 
@@ -286,15 +286,16 @@ void fake_python_code_free(struct fake_python *py, remote_addr addr)
 struct code_clock fake_python_clock(const struct fake_python *py, uint64_t tick)
 {
 	const struct py_offsets *offsets = &py->build.offsets;
+	const bool has_generation = offsets->interpreter.code_object_generation != OFFSET_ABSENT;
+	const bool has_next_version = offsets->interpreter.next_code_version != OFFSET_ABSENT;
 
 	return (struct code_clock){
 		.interp_addr = py->interp_addr,
 		.tick = tick,
-		.generation = py->generation,
-		.next_version = py->next_version,
-		.version_before = py->next_version,
-		.has_generation = offsets->interpreter.code_object_generation != OFFSET_ABSENT,
-		.has_next_version = offsets->interpreter.next_code_version != OFFSET_ABSENT,
+		.generation = has_generation ? py->generation : 0,
+		.next_version = has_next_version ? py->next_version : 0,
+		.has_generation = has_generation,
+		.has_next_version = has_next_version,
 	};
 }
 
@@ -313,8 +314,6 @@ void fake_python_thread_at(struct fake_python *py, remote_addr addr, uint64_t ti
 	set_u64(py, addr, offsets->thread.native_thread_id, tid);
 	set_u64(py, addr, offsets->thread.thread_id, 0x7f0000000000 + tid);
 	set_u64(py, addr, offsets->thread.base_frame, addr + BASE_FRAME_OFFSET);
-	if (offsets->thread.cframe != OFFSET_ABSENT)
-		set_u64(py, addr, offsets->thread.cframe, fake_python_alloc(py, 24));
 	fake_python_set_stack(py, addr, 0, 0, fake_python_base(py, addr));
 }
 
@@ -338,6 +337,53 @@ remote_addr fake_python_base(const struct fake_python *py, remote_addr thread_ad
 		       : thread_addr + BASE_FRAME_OFFSET;
 }
 
+/* Whether C called the interpreter's loop for the frame, or with it, and what it hangs on. */
+static bool is_entry(struct fake_python *py, remote_addr frame_addr, remote_addr *ret_previous_addr)
+{
+	const struct py_offsets *offsets = &py->build.offsets;
+	const bool is_told = offsets->frame.is_entry != OFFSET_ABSENT;
+	remote_addr executable_addr;
+	uint8_t byte;
+
+	if (remote_memory_read_u64(&py->fake.memory, frame_addr + offsets->frame.executable,
+				   &executable_addr) ||
+	    remote_memory_read(&py->fake.memory,
+			       frame_addr +
+				       (is_told ? offsets->frame.is_entry : offsets->frame.owner),
+			       &byte, sizeof(byte)) ||
+	    remote_memory_read_u64(&py->fake.memory, frame_addr + offsets->frame.previous,
+				   ret_previous_addr)) {
+		*ret_previous_addr = 0;
+		return false;
+	}
+	/* An extension's frame of that owner runs something. */
+	return is_told ? byte != 0
+		       : byte >= py->build.traits.shim_owner &&
+				 (executable_addr & ~(remote_addr)3) == py->none_addr;
+}
+
+/* The innermost _PyCFrame of a thread: the state's own one, and one for each call of the loop. */
+static remote_addr make_cframes(struct fake_python *py, remote_addr thread_addr,
+				remote_addr current_addr)
+{
+	enum { MOST_FRAMES = 4096 }; /* of a stack in a circle */
+	const struct py_offsets *offsets = &py->build.offsets;
+	const uint64_t nr_calls = py->fake.nr_calls;
+	remote_addr addr = thread_addr + ROOT_CFRAME_OFFSET;
+	remote_addr frame_addr = current_addr;
+
+	for (int i = 0; frame_addr && i < MOST_FRAMES; i++) {
+		if (!is_entry(py, frame_addr, &frame_addr))
+			continue;
+		remote_addr inner_addr = fake_python_alloc(py, 24);
+
+		set_u64(py, inner_addr, offsets->cframe.previous, addr);
+		addr = inner_addr;
+	}
+	py->fake.nr_calls = nr_calls;
+	return addr;
+}
+
 void fake_python_set_stack(struct fake_python *py, remote_addr thread_addr, remote_addr chunk_addr,
 			   remote_addr top_addr, remote_addr current_addr)
 {
@@ -349,9 +395,8 @@ void fake_python_set_stack(struct fake_python *py, remote_addr thread_addr, remo
 	set_u64(py, thread_addr, offsets->thread.current_frame, current_addr);
 	if (offsets->thread.cframe == OFFSET_ABSENT)
 		return;
-	if (remote_memory_read_u64(&py->fake.memory, thread_addr + offsets->thread.cframe,
-				   &cframe_addr))
-		misuse("no cframe");
+	cframe_addr = make_cframes(py, thread_addr, current_addr);
+	set_u64(py, thread_addr, offsets->thread.cframe, cframe_addr);
 	set_u64(py, cframe_addr, offsets->cframe.current_frame, current_addr);
 }
 

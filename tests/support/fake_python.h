@@ -54,7 +54,6 @@ struct fake_code {
 	uint32_t frame_words;	  /* of a frame, specials included; 0: 20 */
 	uint32_t nr_units;	  /* 0: 8 */
 	uint32_t first_traceable; /* unit */
-	uint32_t return_unit;	  /* where it returns; 0: nowhere */
 };
 
 /* The words of a frame that a walk looks at. */

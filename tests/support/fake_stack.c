@@ -108,16 +108,12 @@ void fake_stack_finish(struct fake_stack *stack)
 			      stack->previous_addr);
 }
 
-void fake_stack_pop(struct fake_stack *stack, remote_addr frame_addr, remote_addr caller_addr,
-		    remote_addr code_addr, uint32_t return_unit)
+void fake_stack_pop(struct fake_stack *stack, remote_addr frame_addr, remote_addr caller_addr)
 {
 	const struct py_offsets *offsets = &stack->py->build.offsets;
 
 	if (offsets->frame.stacktop == OFFSET_ABSENT)
 		fake_memory_write_u64(&stack->py->fake, frame_addr + offsets->frame.executable, 0);
-	else
-		fake_memory_write_u64(&stack->py->fake, frame_addr + offsets->frame.instr_ptr,
-				      code_addr + offsets->code.code_adaptive + 2ull * return_unit);
 	set_stacktop(stack, frame_addr, 0);
 	set_stacktop(stack, caller_addr, FAKE_EXECUTING);
 	stack->nr_expected--;

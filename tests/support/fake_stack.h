@@ -12,7 +12,7 @@
 
 #include "tests/support/fake_python.h"
 
-enum { FAKE_STACK_MAX_FRAMES = 64 };
+enum { FAKE_STACK_MAX_FRAMES = 256 };
 
 struct fake_stack {
 	struct fake_python *py;
@@ -53,7 +53,6 @@ void fake_stack_finish(struct fake_stack *stack);
 
 /*
  * Return from the frame that was called last, leaving its memory as the version
- * does; what is below executes again. previous_addr: of the frame below it.
+ * does; what is below executes again. caller_addr: of the frame below it.
  */
-void fake_stack_pop(struct fake_stack *stack, remote_addr frame_addr, remote_addr caller_addr,
-		    remote_addr code_addr, uint32_t return_unit);
+void fake_stack_pop(struct fake_stack *stack, remote_addr frame_addr, remote_addr caller_addr);

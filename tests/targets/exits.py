@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""Works for a second, then ends."""
+"""Works for a second, or, with an argument, until it gets SIGUSR1, then ends."""
+import signal
+import sys
 import time
 
 import ready
 
 
 def work(until):
-    while time.monotonic() < until:
+    while time.monotonic() < until and not told:
         sum(range(100))
 
 
+told = []
+signal.signal(signal.SIGUSR1, lambda *_: told.append(True))
 ready.announce()
-work(time.monotonic() + 1)
+work(float("inf") if len(sys.argv) > 1 else time.monotonic() + 1)

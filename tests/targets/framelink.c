@@ -64,6 +64,8 @@ static void link_frame(struct link *link, PyObject *executable, int owner)
 #endif
 	frame->owner = (char)owner;
 	frame->previous = CURRENT_FRAME(thread);
+	/* It is whole before anybody can see it: the place on the stack held another chain's. */
+	__asm__ volatile("" ::: "memory");
 	CURRENT_FRAME(thread) = frame;
 }
 

@@ -1,29 +1,31 @@
 # SPDX-License-Identifier: MIT
-"""Its main thread ends, at once or a second later, and leaves the work to another one."""
+"""Its main thread ends, at once or when it gets SIGUSR1, and leaves the work to another one."""
 import ctypes
+import signal
 import sys
 import threading
-import time
 
 import ready
 
 
 def work():
+    begun.wait()
     ready.announce(worker=ready.native_id())
-    begun.set()
+    announced.set()
     while True:
         sum(range(100))
 
 
-def later():
-    until = time.monotonic() + 1
-    while time.monotonic() < until:
+def until_told():
+    while not told:
         sum(range(100))
 
 
-begun = threading.Event()
+begun, announced, told = threading.Event(), threading.Event(), []
+signal.signal(signal.SIGUSR1, lambda *_: told.append(True))
 threading.Thread(target=work).start()
-begun.wait()
+begun.set()
+announced.wait()
 if len(sys.argv) > 1:
-    later()
+    until_told()
 ctypes.CDLL(None).pthread_exit(None)

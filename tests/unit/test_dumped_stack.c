@@ -53,7 +53,6 @@ static struct code *make_code(struct dumped *dumped, const char *name)
 		fake_python_code(&dumped->py, &(struct fake_code){.name = name, .nr_units = 16});
 
 	dumped->clock.next_version = dumped->py.next_version;
-	dumped->clock.version_before = dumped->py.next_version;
 	cr_assert(zero(int, code_cache_get(&dumped->codes, addr, &dumped->clock, &code)));
 	cr_assert(zero(int, code_index_add(&dumped->index, code)));
 	return code;

@@ -10,15 +10,18 @@
 #include "tests/support/fake_stack.h"
 
 /*
- * A stack of 48 calls of 20 words each, 7.5 KiB, in the main thread, whose state lies inside
- * of _PyRuntime. Below is a chain of one function, above the same of another one.
+ * A stack of 100 calls of 20 words each in the main thread, whose state lies inside of
+ * _PyRuntime. Below is a chain of one function, above the same of another one.
  */
 enum {
 	WORDS = 20,
-	DEPTH = 48,
-	CHUNK_BYTES = 16384,
+	DEPTH = 100,
+	MAX_DEPTH = 200,
+	LEAST_KEPT = 64,
+	CHUNK_BYTES = 32768,
 	INSIDE_RUNTIME = 0x20000,
 	MANY_TICKS = 200,
+	LEFT_BEHIND_TICKS = 1100,
 	TICK_NS = 1000000,
 };
 
@@ -28,12 +31,12 @@ struct deep {
 	struct fake_stack stack;
 	struct sampler *sampler;
 	remote_addr codes[3]; /* of a, b and c */
-	remote_addr frames[DEPTH + 8];
-	char functions[DEPTH + 8]; /* of which function the frame is */
+	remote_addr frames[MAX_DEPTH];
+	char functions[MAX_DEPTH]; /* of which function the frame is */
 	uint32_t nr_frames;
 	uint64_t now_ns;
 	uint64_t nr_samples;
-	remote_addr foreign_addr; /* what another profiler writes before our write */
+	bool moves; /* while it is looked at: the sample may be of anything */
 };
 
 static remote_addr word_addr(const struct deep *deep)
@@ -72,18 +75,30 @@ static void call(struct deep *deep, char function)
 	fake_stack_finish(&deep->stack);
 }
 
-/* Return from the innermost frame, as CPython 3.15 does. */
+static uint64_t previous(struct deep *deep, remote_addr frame_addr)
+{
+	return read_word(deep, frame_addr + deep->py.build.offsets.frame.previous);
+}
+
+/* The target leaves a frame: an anchor there moves on. */
+static void leave(struct deep *deep, remote_addr frame_addr)
+{
+	if (anchor(deep) != frame_addr)
+		return;
+	set_anchor(deep, previous(deep, frame_addr));
+	fake_memory_write_u64(&deep->py.fake, seq_addr(deep), read_word(deep, seq_addr(deep)) + 1);
+}
+
+/* Return from the innermost frame, as CPython 3.15 does; also from an entry frame below it. */
 static void pop(struct deep *deep)
 {
-	remote_addr addr = deep->frames[--deep->nr_frames];
-	remote_addr caller_addr = deep->frames[deep->nr_frames - 1];
+	const remote_addr addr = deep->frames[--deep->nr_frames];
+	const remote_addr caller_addr = deep->frames[deep->nr_frames - 1];
 
-	if (anchor(deep) == addr) {
-		set_anchor(deep, caller_addr);
-		fake_memory_write_u64(&deep->py.fake, seq_addr(deep),
-				      read_word(deep, seq_addr(deep)) + 1);
-	}
-	fake_stack_pop(&deep->stack, addr, caller_addr, 0, 0);
+	leave(deep, addr);
+	if (previous(deep, addr) != caller_addr)
+		leave(deep, previous(deep, addr));
+	fake_stack_pop(&deep->stack, addr, caller_addr);
 	fake_stack_finish(&deep->stack);
 }
 
@@ -102,6 +117,8 @@ static int check_sample(struct sample_sink *sink, const struct sample *sample)
 	struct deep *deep = (struct deep *)sink;
 
 	deep->nr_samples++;
+	if (deep->moves)
+		return 0;
 	cr_expect(eq(uint, sample->nr_frames, deep->nr_frames));
 	for (uint32_t i = 0; i < sample->nr_frames && i < deep->nr_frames; i++)
 		if (sample->frames[i].function->qualname[0] != deep->functions[i])
@@ -155,16 +172,25 @@ static void ticks(struct deep *deep, int nr)
 		tick(deep);
 }
 
-/* Tick until something is left out of the copies. */
+/* Tick until there is an anchor; frames below it are kept from the next tick on. */
 static void hold(struct deep *deep)
 {
-	for (int i = 0; i < MANY_TICKS && deep->sampler->cache.state != CACHE_HELD; i++)
+	for (int i = 0; i < MANY_TICKS && !deep->sampler->cache.is_held; i++)
 		tick(deep);
-	cr_assert(eq(int, deep->sampler->cache.state, CACHE_HELD));
+	cr_assert(deep->sampler->cache.is_held);
 	cr_assert(eq(u64, deep->py.fake.nr_writes, 1));
 }
 
-Test(frame_cache, what_lies_below_the_anchor_is_not_copied)
+/* Whether the next tick keeps frames. */
+static bool tick_keeps(struct deep *deep)
+{
+	const uint64_t nr_kept = deep->sampler->cache.nr_kept;
+
+	tick(deep);
+	return deep->sampler->cache.nr_kept == nr_kept + 1;
+}
+
+Test(frame_cache, what_lies_below_the_anchor_is_not_read)
 {
 	struct deep deep;
 	uint64_t nr_bytes;
@@ -177,25 +203,45 @@ Test(frame_cache, what_lies_below_the_anchor_is_not_copied)
 	nr_bytes = deep.py.fake.nr_bytes - nr_bytes;
 	hold(&deep);
 	cr_expect(eq(u64, anchor(&deep), deep.frames[DEPTH - 1]), "the innermost but the last");
+	ticks(&deep, MANY_TICKS); /* what is not asked for is not read ahead any more */
 	deep.py.fake.nr_bytes = 0;
-	tick(&deep);
-	cr_expect(lt(u64, deep.py.fake.nr_bytes + 4096, nr_bytes));
-	cr_expect(lt(u64, 0, deep.sampler->cache.nr_kept));
-	/* What lies above comes and goes, also so far that the copy grows. */
+	cr_expect(tick_keeps(&deep));
+	cr_expect(lt(u64, deep.py.fake.nr_bytes + 8192, nr_bytes));
+	/* What lies above comes and goes. */
 	for (uint32_t i = 0; i < 6; i++) {
 		change(&deep, DEPTH, i % 2 ? 'c' : 'b', DEPTH + 1 + i % 3);
-		tick(&deep);
+		cr_expect(tick_keeps(&deep));
 	}
-	cr_expect(zero(u64, deep.sampler->cache.nr_again));
+	cr_expect(eq(u64, deep.py.fake.nr_writes, 1));
 	frame_cache_end(&deep.sampler->cache);
 	cr_expect(zero(u64, anchor(&deep)), "0 is written back");
 	end(&deep);
 }
 
+/* Of a stack that has grown, more is kept where that pays. */
+Test(frame_cache, the_anchor_follows_a_stack_that_grows)
+{
+	struct deep deep;
+
+	begin(&deep, true, DEPTH);
+	start(&deep);
+	hold(&deep);
+	change(&deep, DEPTH, 'b', DEPTH + LEAST_KEPT);
+	ticks(&deep, MANY_TICKS);
+	cr_expect(eq(u64, deep.py.fake.nr_writes, 1));
+	change(&deep, DEPTH, 'b', DEPTH + LEAST_KEPT + 2);
+	ticks(&deep, MANY_TICKS);
+	cr_expect(eq(u64, deep.py.fake.nr_writes, 2));
+	cr_expect(le(u64, deep.frames[DEPTH - 1 + LEAST_KEPT], anchor(&deep)));
+	cr_expect(tick_keeps(&deep));
+	end(&deep);
+}
+
 /* The list of threads may have changed while it was read, and name the state twice. */
-Test(frame_cache, another_thread_with_the_same_state_is_copied_whole)
+Test(frame_cache, another_thread_with_the_same_state_is_walked_whole)
 {
 	const struct frame_list none = {0};
+	struct kept_frames kept;
 	struct deep deep;
 	struct snapshot_thread other;
 
@@ -204,19 +250,21 @@ Test(frame_cache, another_thread_with_the_same_state_is_copied_whole)
 	hold(&deep);
 	other = *deep.sampler->snapshot.threads[0];
 	other.slot++;
-	other.stack = (struct stack_copy){.from_addr = deep.frames[DEPTH - 1], .first_chunk = 1};
 	/* The anchor is seen to be popped. */
 	memset(other.state + deep.py.build.offsets.thread.last_profiled_frame_seq, 1, 1);
-	cr_expect(not(frame_cache_proves(&deep.sampler->cache, &other, &none)));
-	cr_expect(zero(u64, other.stack.from_addr));
-	frame_cache_learn(&deep.sampler->cache, &other, &none, true, deep.now_ns);
-	cr_expect(eq(int, deep.sampler->cache.state, CACHE_HELD));
-	tick(&deep);
-	cr_expect(eq(int, deep.sampler->cache.state, CACHE_HELD));
+	kept = frame_cache_kept(&deep.sampler->cache, &other, &none);
+	cr_expect(zero(u64, kept.anchor_addr));
+	frame_cache_learn(&deep.sampler->cache, &other, &none, true, &kept);
+	cr_expect(tick_keeps(&deep));
+	/* It is that other thread's by now. */
+	frame_cache_add_thread(&deep.sampler->cache, &other);
+	cr_expect(not(tick_keeps(&deep)));
+	kept = frame_cache_kept(&deep.sampler->cache, &other, &none);
+	cr_expect(zero(u64, kept.anchor_addr));
 	end(&deep);
 }
 
-Test(frame_cache, a_caller_that_was_copied_takes_the_place_of_the_anchor)
+Test(frame_cache, a_caller_takes_the_place_of_the_anchor)
 {
 	/* The counter wraps around. */
 	static const uint64_t begins[] = {0, UINT64_MAX - 1, UINT64_MAX};
@@ -229,17 +277,18 @@ Test(frame_cache, a_caller_that_was_copied_takes_the_place_of_the_anchor)
 		start(&deep);
 		hold(&deep);
 		change(&deep, DEPTH - 2, 'b', DEPTH + 1);
-		tick(&deep);
+		cr_expect(tick_keeps(&deep));
 		change(&deep, DEPTH - 3, 'c', DEPTH + 2);
-		tick(&deep);
-		cr_expect(eq(int, deep.sampler->cache.state, CACHE_HELD));
-		cr_expect(zero(u64, deep.sampler->cache.nr_again), "each was copied once");
+		cr_expect(tick_keeps(&deep));
+		change(&deep, DEPTH - 20, 'b', DEPTH + 2);
+		cr_expect(tick_keeps(&deep));
+		cr_expect(eq(uint, deep.sampler->cache.index, DEPTH - 21));
 		cr_expect(eq(u64, deep.py.fake.nr_writes, 1));
 		end(&deep);
 	}
 }
 
-Test(frame_cache, all_is_copied_at_once_if_more_was_popped)
+Test(frame_cache, all_is_walked_at_once_if_more_was_popped)
 {
 	for (uint32_t nr_left = 1; nr_left < DEPTH; nr_left++) {
 		struct deep deep;
@@ -248,15 +297,53 @@ Test(frame_cache, all_is_copied_at_once_if_more_was_popped)
 		start(&deep);
 		hold(&deep);
 		change(&deep, nr_left, 'b', DEPTH + 1);
-		tick(&deep);
-		if (nr_left < DEPTH - 8)
-			cr_expect(eq(u64, deep.sampler->cache.nr_again, 1));
-		ticks(&deep, 2 * MANY_TICKS);
-		cr_expect(eq(int, deep.sampler->cache.state, CACHE_HELD), "and held anew");
+		cr_expect(eq(int, tick_keeps(&deep), nr_left > LEAST_KEPT), "%u left", nr_left);
+		ticks(&deep, MANY_TICKS);
+		cr_expect(tick_keeps(&deep), "and held anew, %u left", nr_left);
 		frame_cache_end(&deep.sampler->cache);
 		cr_expect(zero(u64, anchor(&deep)));
 		end(&deep);
 	}
+}
+
+/* The word names an entry frame for a while, which no list has, and moves on from there. */
+Test(frame_cache, an_anchor_that_came_by_an_entry_frame_is_given_up)
+{
+	for (uint32_t nr_left = DEPTH - 8; nr_left < DEPTH; nr_left++) {
+		const bool is_above = nr_left > DEPTH - 4;
+		struct deep deep;
+
+		begin(&deep, true, DEPTH - 4);
+		pop(&deep);
+		change(&deep, DEPTH - 4, 'a', DEPTH - 4);
+		fake_stack_call_c(&deep.stack);
+		change(&deep, DEPTH, 'a', DEPTH);
+		call(&deep, 'c');
+		start(&deep);
+		hold(&deep);
+		cr_assert(eq(u64, anchor(&deep), deep.frames[DEPTH - 1]));
+		change(&deep, nr_left, 'b', DEPTH + 1);
+		cr_expect(eq(int, tick_keeps(&deep), is_above), "%u left", nr_left);
+		ticks(&deep, MANY_TICKS);
+		cr_expect(tick_keeps(&deep));
+		end(&deep);
+	}
+}
+
+/* A frame that is the only one behind an entry frame hangs on nobody in the list. */
+Test(frame_cache, a_frame_behind_an_entry_frame_is_no_anchor)
+{
+	struct deep deep;
+
+	begin(&deep, true, DEPTH);
+	pop(&deep);
+	fake_stack_call_c(&deep.stack);
+	call(&deep, 'b');
+	call(&deep, 'c');
+	start(&deep);
+	hold(&deep);
+	cr_expect(eq(u64, anchor(&deep), deep.frames[DEPTH - 1]));
+	end(&deep);
 }
 
 /* One like the anchored frame at its address, called by others. */
@@ -269,13 +356,12 @@ static void call_by_others(struct deep *deep)
 
 static void change_before_write(struct fake_memory *fake)
 {
-	struct deep *deep = fake->context;
-
 	fake->before_write = NULL;
-	call_by_others(deep);
+	call_by_others(fake->context);
 }
 
-Test(frame_cache, a_frame_that_was_popped_before_the_write_proves_nothing)
+/* The target ran within the look that wrote the anchor: it may be another frame's by then. */
+Test(frame_cache, a_look_that_did_not_hold_proves_nothing)
 {
 	struct deep deep;
 
@@ -283,10 +369,44 @@ Test(frame_cache, a_frame_that_was_popped_before_the_write_proves_nothing)
 	deep.py.fake.before_write = change_before_write;
 	deep.py.fake.context = &deep;
 	start(&deep);
-	ticks(&deep, MANY_TICKS);
-	cr_expect(eq(u64, deep.py.fake.nr_writes, 1));
-	cr_expect(eq(int, deep.sampler->cache.state, CACHE_HELD));
+	deep.moves = true;
+	while (!deep.py.fake.nr_writes)
+		tick(&deep);
+	frame_cache_doubt(&deep.sampler->cache);
+	deep.moves = false;
+	cr_expect(eq(u64, anchor(&deep), deep.frames[DEPTH - 1]));
 	cr_expect(zero(u64, read_word(&deep, seq_addr(&deep))), "it never moved");
+	cr_expect(not(tick_keeps(&deep)));
+	ticks(&deep, MANY_TICKS);
+	cr_expect(tick_keeps(&deep));
+	cr_expect(eq(u64, deep.py.fake.nr_writes, 1), "it stood there");
+	end(&deep);
+}
+
+/* What a look that did not hold told of the words is not what the next one is compared with. */
+Test(frame_cache, words_are_learnt_anew_after_a_doubt)
+{
+	struct deep deep;
+
+	begin(&deep, true, DEPTH);
+	start(&deep);
+	hold(&deep);
+	for (int i = 0; i < 4; i++) {
+		tick(&deep);
+		frame_cache_doubt(&deep.sampler->cache);
+		change(&deep, DEPTH - 1 - i, 'b', DEPTH + 1);
+		cr_expect(not(tick_keeps(&deep)));
+		cr_expect(eq(int, deep.sampler->cache.reason, CACHE_USABLE));
+	}
+	/* Such a look may see one of the words before it changes, and the other one behind that. */
+	fake_memory_write_u64(&deep.py.fake, seq_addr(&deep), 77);
+	tick(&deep);
+	frame_cache_doubt(&deep.sampler->cache);
+	set_anchor(&deep, deep.frames[DEPTH - 6]);
+	cr_expect(not(tick_keeps(&deep)));
+	cr_expect(eq(int, deep.sampler->cache.reason, CACHE_USABLE));
+	ticks(&deep, MANY_TICKS);
+	cr_expect(tick_keeps(&deep));
 	end(&deep);
 }
 
@@ -299,7 +419,7 @@ static void pop_before_write(struct fake_memory *fake)
 }
 
 /* The anchor is no frame at all; later one is there, which nobody was told of. */
-Test(frame_cache, an_anchor_that_is_no_frame_is_left)
+Test(frame_cache, an_anchor_that_is_no_frame_proves_nothing)
 {
 	struct deep deep;
 
@@ -307,13 +427,14 @@ Test(frame_cache, an_anchor_that_is_no_frame_is_left)
 	deep.py.fake.before_write = pop_before_write;
 	deep.py.fake.context = &deep;
 	start(&deep);
-	for (int i = 0; i < MANY_TICKS && !deep.py.fake.nr_writes; i++)
+	deep.moves = true;
+	while (!deep.py.fake.nr_writes)
 		tick(&deep);
-	tick(&deep);
-	cr_expect(eq(int, deep.sampler->cache.state, CACHE_WATCHING));
-	for (int i = 0; i < 20; i++) {
+	frame_cache_doubt(&deep.sampler->cache);
+	deep.moves = false;
+	for (int i = 0; i < 40; i++) {
 		change(&deep, 2, i % 2 ? 'a' : 'b', DEPTH + 1);
-		tick(&deep);
+		cr_expect(not(tick_keeps(&deep)));
 	}
 	end(&deep);
 }
@@ -332,18 +453,30 @@ Test(frame_cache, frames_that_change_all_the_time_get_no_anchor)
 	end(&deep);
 }
 
+/* Where anchors are popped soon, they are written ever less often. */
+Test(frame_cache, an_anchor_that_is_popped_soon_is_not_written_soon_again)
+{
+	enum { LOOKS = 4000 };
+	struct deep deep;
+
+	begin(&deep, true, DEPTH);
+	start(&deep);
+	for (int i = 0; i < LOOKS; i++) {
+		if (deep.sampler->cache.is_held)
+			change(&deep, 2, i % 2 ? 'a' : 'b', DEPTH + 1);
+		tick(&deep);
+	}
+	cr_expect(lt(u64, 3, deep.py.fake.nr_writes));
+	cr_expect(lt(u64, deep.py.fake.nr_writes, 12));
+	end(&deep);
+}
+
 Test(frame_cache, another_profiler_ends_it)
 {
 	static const struct {
 		char name[32];
 		uint32_t frame; /* what it writes: this one, if not too many, or 0 */
-		uint64_t popped;
-	} cases[] = {
-		{"a frame above", DEPTH, 0},
-		{"a frame below", 3, 0},
-		{"nothing", UINT32_MAX, 0},
-		{"a frame above, popped", DEPTH, 1},
-	};
+	} cases[] = {{"a frame above", DEPTH}, {"a frame below", 3}, {"nothing", UINT32_MAX}};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct deep deep;
@@ -354,13 +487,14 @@ Test(frame_cache, another_profiler_ends_it)
 		hold(&deep);
 		addr = cases[i].frame < deep.nr_frames ? deep.frames[cases[i].frame] : 0;
 		set_anchor(&deep, addr);
-		fake_memory_write_u64(&deep.py.fake, seq_addr(&deep), cases[i].popped);
+		fake_memory_write_u64(&deep.py.fake, seq_addr(&deep), 0);
 		/* What lies below the anchor may be anything by now. */
 		change(&deep, 4, 'b', DEPTH + 1);
-		addr = anchor(&deep);
-		ticks(&deep, MANY_TICKS);
-		cr_expect(eq(int, deep.sampler->cache.state, CACHE_OFF), "%s", cases[i].name);
+		set_anchor(&deep, addr);
+		fake_memory_write_u64(&deep.py.fake, seq_addr(&deep), 0);
+		ticks(&deep, LEFT_BEHIND_TICKS);
 		cr_expect(eq(int, deep.sampler->cache.reason, CACHE_SHARED), "%s", cases[i].name);
+		cr_expect(zero(u64, deep.sampler->cache.nr_kept), "%s", cases[i].name);
 		frame_cache_end(&deep.sampler->cache);
 		cr_expect(eq(u64, deep.py.fake.nr_writes, 1), "%s", cases[i].name);
 		cr_expect(eq(u64, anchor(&deep), addr), "%s: it is not ours", cases[i].name);
@@ -368,22 +502,38 @@ Test(frame_cache, another_profiler_ends_it)
 	}
 }
 
-/* The anchored frame was popped, and one at its address anchored by another profiler. */
-Test(frame_cache, an_anchor_that_came_back_proves_nothing)
+/* The anchored frame was popped, and any one anchored by another profiler, which may be there. */
+Test(frame_cache, an_anchor_that_was_popped_and_written_proves_nothing)
 {
-	struct deep deep;
-	remote_addr addr;
+	for (uint32_t frame = 0; frame <= DEPTH; frame++) {
+		struct deep deep;
 
-	begin(&deep, true, DEPTH);
-	start(&deep);
-	hold(&deep);
-	addr = anchor(&deep);
-	call_by_others(&deep);
-	cr_expect(ne(u64, anchor(&deep), addr));
-	set_anchor(&deep, addr);
-	ticks(&deep, MANY_TICKS);
-	cr_expect(eq(int, deep.sampler->cache.reason, CACHE_SHARED));
-	end(&deep);
+		begin(&deep, true, DEPTH);
+		start(&deep);
+		hold(&deep);
+		call_by_others(&deep);
+		cr_assert(ne(u64, anchor(&deep), deep.frames[DEPTH - 1]));
+		set_anchor(&deep, deep.frames[frame]);
+		cr_expect(not(tick_keeps(&deep)));
+		ticks(&deep, 8);
+		end(&deep);
+	}
+}
+
+/* The same where the word could have come to only one of them by itself. */
+Test(frame_cache, an_anchor_that_was_written_behind_a_pop_proves_nothing)
+{
+	for (uint32_t frame = 0; frame <= DEPTH; frame++) {
+		struct deep deep;
+
+		begin(&deep, true, DEPTH);
+		start(&deep);
+		hold(&deep);
+		change(&deep, DEPTH - 1, 'b', DEPTH + 1);
+		set_anchor(&deep, deep.frames[frame]);
+		cr_expect(eq(int, tick_keeps(&deep), frame == DEPTH - 2), "frame %u", frame);
+		end(&deep);
+	}
 }
 
 Test(frame_cache, an_anchor_is_taken_over_only_if_it_stands_still)
@@ -395,10 +545,11 @@ Test(frame_cache, an_anchor_is_taken_over_only_if_it_stands_still)
 	start(&deep);
 	ticks(&deep, MANY_TICKS);
 	cr_expect(zero(u64, deep.py.fake.nr_writes), "there may be another profiler");
-	deep.now_ns += NS_PER_S;
-	ticks(&deep, MANY_TICKS);
+	frame_cache_end(&deep.sampler->cache);
+	cr_expect(eq(u64, anchor(&deep), deep.frames[5]), "it is not ours");
+	ticks(&deep, LEFT_BEHIND_TICKS);
 	cr_expect(eq(u64, deep.py.fake.nr_writes, 1), "it was left behind");
-	cr_expect(eq(int, deep.sampler->cache.state, CACHE_HELD));
+	cr_expect(tick_keeps(&deep));
 	end(&deep);
 }
 
@@ -408,20 +559,20 @@ Test(frame_cache, nothing_is_written_where_it_must_not_be)
 		char name[32];
 		bool outside, read_only, newer;
 		uint32_t depth, runtime_bytes;
-		int check_error, write_error;
+		int write_error;
 		enum frame_cache_reason reason;
 	} cases[] = {
 		{.name = "thread states on the heap", .outside = true, .depth = DEPTH},
 		{.name = "behind the runtime", .runtime_bytes = INSIDE_RUNTIME, .depth = DEPTH},
 		{.name = "across its end", .runtime_bytes = INSIDE_RUNTIME + 64, .depth = DEPTH},
-		{.name = "a shallow stack", .depth = 10},
+		{.name = "a shallow stack", .depth = LEAST_KEPT},
 		{.name = "read only", .read_only = true, .depth = DEPTH, .reason = CACHE_READ_ONLY},
 		{.name = "a searched layout",
 		 .newer = true,
 		 .depth = DEPTH,
 		 .reason = CACHE_NO_WORD},
-		{.name = "another program", .check_error = -ESRCH, .depth = DEPTH},
 		{.name = "refused", .write_error = -EPERM, .depth = DEPTH, .reason = CACHE_REFUSED},
+		{.name = "gone", .write_error = -ESRCH, .depth = DEPTH},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -439,13 +590,12 @@ Test(frame_cache, nothing_is_written_where_it_must_not_be)
 		}
 		deep.py.build.newer_than_tested = cases[i].newer;
 		start(&deep);
-		tick(&deep);
-		/* The list of threads asks whose memory it is, too. */
-		deep.py.fake.check_error = cases[i].check_error;
 		deep.py.fake.write_error = cases[i].write_error;
 		ticks(&deep, MANY_TICKS);
-		cr_expect(eq(u64, deep.py.fake.nr_writes, cases[i].write_error != 0), "%s",
-			  cases[i].name);
+		if (!cases[i].write_error)
+			cr_expect(zero(u64, deep.py.fake.nr_writes), "%s", cases[i].name);
+		cr_expect(zero(u64, deep.sampler->cache.nr_writes), "%s", cases[i].name);
+		cr_expect(zero(u64, deep.sampler->cache.nr_kept), "%s", cases[i].name);
 		cr_expect(eq(int, deep.sampler->cache.reason, cases[i].reason), "%s",
 			  cases[i].name);
 		frame_cache_end(&deep.sampler->cache);
@@ -455,125 +605,140 @@ Test(frame_cache, nothing_is_written_where_it_must_not_be)
 }
 
 /* Code objects that are replaced meanwhile are others': those of live frames stay. */
-Test(frame_cache, a_code_entry_that_was_cleared_has_all_copied)
+Test(frame_cache, a_code_entry_that_was_cleared_has_all_walked)
 {
 	struct deep deep;
 
 	begin(&deep, true, DEPTH);
 	start(&deep);
 	hold(&deep);
+	deep.sampler->codes.nr_cleared++; /* one of no frame here */
+	cr_expect(tick_keeps(&deep));
 	deep.sampler->codes.tables_full = true; /* all of them are forgotten */
-	tick(&deep);
-	cr_expect(eq(u64, deep.sampler->cache.nr_again, 1));
-	tick(&deep);
-	cr_expect(eq(int, deep.sampler->cache.state, CACHE_HELD));
+	cr_expect(not(tick_keeps(&deep)));
+	ticks(&deep, MANY_TICKS);
+	cr_expect(tick_keeps(&deep));
 	end(&deep);
 }
 
-/* The thread goes on in other chunks (as greenlets do) while the anchored frame lives. */
-Test(frame_cache, another_newest_chunk_has_all_copied)
+/* A stack that does not end where it must says nothing of the frames below the anchor. */
+Test(frame_cache, a_stack_that_is_lost_has_all_walked)
 {
 	struct deep deep;
-	remote_addr other_addr;
+	remote_addr previous_addr;
 
 	begin(&deep, true, DEPTH);
 	start(&deep);
 	hold(&deep);
-	other_addr = fake_python_chunk(&deep.py, 0, CHUNK_BYTES);
-	fake_python_set_stack(&deep.py, deep.stack.thread_addr, other_addr, other_addr + 32,
-			      deep.frames[DEPTH]);
-	deep.now_ns += TICK_NS;
-	cr_assert(zero(int, sampler_tick(deep.sampler, &deep.sink, deep.now_ns)));
-	cr_expect(eq(u64, deep.sampler->cache.nr_again, 1));
+	previous_addr = deep.frames[DEPTH] + deep.py.build.offsets.frame.previous;
+	fake_memory_write_u64(&deep.py.fake, previous_addr, 0);
+	cr_assert(zero(int, sampler_tick(deep.sampler, &deep.sink, ++deep.now_ns)));
+	cr_expect(eq(u64, sampler_stats(deep.sampler)->lost[LOSS_UNFINISHED], 1));
+	fake_memory_write_u64(&deep.py.fake, previous_addr, deep.frames[DEPTH - 1]);
+	cr_expect(not(tick_keeps(&deep)));
+	ticks(&deep, MANY_TICKS);
+	cr_expect(tick_keeps(&deep));
 	end(&deep);
 }
 
-static int ignore_sample(struct sample_sink *sink, const struct sample *sample)
-{
-	((struct deep *)sink)->nr_samples += sample->nr_frames > 0;
-	return 0;
-}
-
-/* A tick as sampler_run() takes one at full speed. */
-static void fast_tick(struct deep *deep)
-{
-	bool held;
-
-	deep->now_ns += 1000;
-	deep->sampler->usual_piece_ns = 0; /* the time is not the clock's */
-	for (int i = 0; i < MAX_HELD_COPIES; i++)
-		deep->sampler->held.copies[i].copy_ns = 0;
-	cr_assert(zero(int, sampler_hold(deep->sampler, deep->now_ns, &held)));
-	if (!held)
-		cr_assert(zero(int, sampler_tick(deep->sampler, &deep->sink, deep->now_ns)));
-}
-
-/* Tick until so many copies of which something was left out are held. */
-static void hold_copies(struct deep *deep, uint32_t nr)
-{
-	static const struct sample_sink_ops ops = {.sample = ignore_sample};
-
-	ticks(deep, 2200); /* so long code objects may come and go */
-	cr_assert(eq(int, deep->sampler->cache.state, CACHE_HELD));
-	deep->sink.ops = &ops;
-	deep->sampler->holds = true;
-	for (int i = 0; i < MANY_TICKS && deep->sampler->held.nr < nr; i++)
-		fast_tick(deep);
-	cr_assert(eq(u32, deep->sampler->held.nr, nr));
-	cr_assert(lt(sz, 0, deep->sampler->held.copies[0].bytes.from_bytes));
-}
-
-Test(frame_cache, held_copies_of_a_part_are_proven)
+/* Nor does one that is lost above the anchor. */
+Test(frame_cache, a_stack_that_is_lost_above_the_anchor_has_all_walked)
 {
 	struct deep deep;
-	uint64_t nr_samples;
+	remote_addr executable_addr;
+	uint64_t executable;
 
 	begin(&deep, true, DEPTH);
 	start(&deep);
-	hold_copies(&deep, MAX_HELD_COPIES);
-	nr_samples = deep.nr_samples;
-	fast_tick(&deep);
-	cr_expect(eq(u64, deep.nr_samples, nr_samples + MAX_HELD_COPIES + 1));
-	cr_expect(zero(u64, deep.sampler->cache.nr_again));
+	hold(&deep);
+	executable_addr = deep.frames[DEPTH] + deep.py.build.offsets.frame.executable;
+	executable = read_word(&deep, executable_addr);
+	fake_memory_write_u64(&deep.py.fake, executable_addr, 0x10);
+	cr_assert(zero(int, sampler_tick(deep.sampler, &deep.sink, ++deep.now_ns)));
+	cr_expect(eq(u64, sampler_stats(deep.sampler)->lost[LOSS_UNFINISHED], 1));
+	fake_memory_write_u64(&deep.py.fake, executable_addr, executable);
+	cr_expect(not(tick_keeps(&deep)));
+	ticks(&deep, MANY_TICKS);
+	cr_expect(tick_keeps(&deep));
 	end(&deep);
 }
 
-/* The header of the one chunk that is copied is the last tick's, of a later newer chunk. */
-Test(frame_cache, held_copies_of_a_part_are_lost_if_a_newer_chunk_was_begun)
+/* The thread goes on with other frames (as greenlets do) while the anchored one lives. */
+Test(frame_cache, a_stack_without_the_anchor_is_walked_whole)
 {
 	struct deep deep;
-	uint64_t nr_samples;
+	struct fake_stack kept_stack;
 
 	begin(&deep, true, DEPTH);
 	start(&deep);
-	hold_copies(&deep, MAX_HELD_COPIES);
-	fake_memory_write_u64(&deep.py.fake,
-			      deep.stack.chunk_addr + deep.py.build.offsets.chunk.top, 7);
-	nr_samples = deep.nr_samples;
-	fast_tick(&deep);
-	cr_expect(eq(u64, deep.nr_samples, nr_samples + 1));
-	cr_expect(eq(u64, sampler_stats(deep.sampler)->lost[LOSS_HELD], MAX_HELD_COPIES));
+	hold(&deep);
+	kept_stack = deep.stack;
+	fake_stack_new_chunk(&deep.stack, CHUNK_BYTES);
+	deep.stack.previous_addr = fake_python_base(&deep.py, deep.stack.thread_addr);
+	deep.nr_frames = 0;
+	change(&deep, 0, 'b', DEPTH + 2);
+	cr_expect(not(tick_keeps(&deep)));
+	ticks(&deep, 8);
+	deep.stack = kept_stack;
+	deep.nr_frames = 0;
+	fake_stack_finish(&deep.stack);
+	while (deep.nr_frames <= DEPTH) {
+		deep.functions[deep.nr_frames] = deep.nr_frames < DEPTH ? 'a' : 'c';
+		deep.frames[deep.nr_frames] = deep.stack.expected[deep.nr_frames];
+		deep.nr_frames++;
+	}
+	cr_expect(not(tick_keeps(&deep)));
+	ticks(&deep, MANY_TICKS);
+	cr_expect(tick_keeps(&deep));
 	end(&deep);
 }
 
-/* Held ones of which what was left out is not proven are lost, and not copied again. */
-Test(frame_cache, the_anchor_that_a_held_copy_does_not_show_has_all_copied)
+/* The target had found its frame to be the anchor before that was taken away. */
+static void move_behind_write(struct fake_memory *fake, size_t range_index)
+{
+	struct deep *deep = fake->context;
+
+	(void)range_index;
+	fake->before_range = NULL;
+	set_anchor(deep, deep->frames[DEPTH - 2]);
+	fake_memory_write_u64(fake, seq_addr(deep), 1);
+}
+
+static void begin_to_move(struct fake_memory *fake)
+{
+	fake->before_write = NULL;
+	fake->before_range = move_behind_write;
+}
+
+Test(frame_cache, what_another_profiler_wrote_since_the_last_look_stays)
 {
 	struct deep deep;
-	const uint32_t anchored = DEPTH - 1;
 
 	begin(&deep, true, DEPTH);
 	start(&deep);
-	hold_copies(&deep, MAX_HELD_COPIES - 2);
-	fake_memory_write_u64(&deep.py.fake,
-			      deep.frames[anchored] + deep.py.build.offsets.frame.executable,
-			      deep.codes[1]);
-	for (int i = 0; i < 3; i++)
-		fast_tick(&deep);
-	cr_expect(zero(u32, deep.sampler->held.nr));
-	cr_expect(eq(u64, sampler_stats(deep.sampler)->lost[LOSS_HELD], 2));
-	cr_expect(eq(u64, deep.sampler->cache.nr_again, 1), "not of those that were held");
-	cr_expect(eq(uint, deep.sampler->threads[0].list.nr_frames, anchored),
-		  "it does not stand in that code");
+	hold(&deep);
+	set_anchor(&deep, deep.frames[7]);
+	frame_cache_end(&deep.sampler->cache);
+	cr_expect(eq(u64, anchor(&deep), deep.frames[7]));
 	end(&deep);
+}
+
+Test(frame_cache, an_anchor_that_moves_at_the_end_is_taken_away)
+{
+	for (int is_late = 0; is_late < 2; is_late++) {
+		struct deep deep;
+
+		begin(&deep, true, DEPTH);
+		start(&deep);
+		hold(&deep);
+		deep.py.fake.context = &deep;
+		if (is_late)
+			deep.py.fake.before_write = begin_to_move;
+		else
+			change(&deep, DEPTH - 1, 'b', DEPTH);
+		frame_cache_end(&deep.sampler->cache);
+		cr_expect(eq(u64, deep.py.fake.nr_writes, is_late ? 3 : 2));
+		cr_expect(zero(u64, anchor(&deep)), "late: %d", is_late);
+		end(&deep);
+	}
 }

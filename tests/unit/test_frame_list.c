@@ -7,9 +7,9 @@
 /* A walk that comes by so many frames. */
 static void walk(struct frame_list *list, uint32_t nr)
 {
-	frame_list_begin(list);
+	frame_list_begin(list, 0);
 	for (uint64_t i = 0; i < nr; i++) {
-		const struct walked_frame frame = {.addr = i + 1, .jumped_by = NOT_JUMPED};
+		const struct walked_frame frame = {.addr = i + 1};
 
 		cr_assert(zero(int, frame_list_append(list, &frame)));
 	}

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Stacks of frames that are objects, 3.6 to 3.10, by both walkers. */
+/* Stacks of frames that are objects, 3.6 to 3.10. */
 #include "sampler/python/frames.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 #include <errno.h>
 
-#include "sampler/snapshot.h"
 #include "tests/support/fake_python.h"
 
-enum { FIRST_MINOR = 6, LAST_MINOR = 10, MAX_DEPTH = 8, NR_TICKS = 3 };
+enum { FIRST_MINOR = 6, LAST_MINOR = 10, MAX_DEPTH = 8 };
 
 /* One fake interpreter with a thread whose frames call each other, outermost first. */
 struct stage {
@@ -18,11 +17,10 @@ struct stage {
 	remote_addr codes[MAX_DEPTH]; /* of functions called f0, f1, … */
 	remote_addr frames[MAX_DEPTH];
 	uint32_t nr_frames;
-	struct snapshot snapshot;
 	struct code_cache cache;
 	struct frame_list list;
-	struct frame_walk walk; /* the last one */
-	uint32_t nr_late;	/* of the last tick */
+	enum sample_loss loss; /* of the last walk */
+	uint64_t tick;
 };
 
 static void set_frame(struct stage *stage, uint32_t i, remote_addr back, bool suspended)
@@ -52,7 +50,7 @@ static void set_depth(struct stage *stage, uint32_t nr_frames)
 
 static void stage_init(struct stage *stage, uint32_t minor, uint32_t nr_frames)
 {
-	*stage = (struct stage){0};
+	*stage = (struct stage){.tick = 0};
 	fake_python_init(&stage->py, minor);
 	stage->thread_addr = fake_python_thread(&stage->py, 7);
 	for (uint32_t i = 0; i < MAX_DEPTH; i++) {
@@ -65,64 +63,26 @@ static void stage_init(struct stage *stage, uint32_t minor, uint32_t nr_frames)
 	}
 	set_depth(stage, nr_frames);
 	code_cache_init(&stage->cache, &stage->py.fake.memory, &stage->py.build);
-	cr_assert(zero(int, snapshot_init(&stage->snapshot, &stage->py.fake.memory,
-					  &stage->py.build, stage->py.runtime_addr)));
-	cr_assert(zero(int, snapshot_refresh(&stage->snapshot)));
 }
 
 static void stage_done(struct stage *stage)
 {
 	frame_list_done(&stage->list);
 	code_cache_done(&stage->cache);
-	snapshot_done(&stage->snapshot);
 	fake_python_done(&stage->py);
 }
 
-/* Copy the thread; frames that are known already have been copied twice then. */
-static void take(struct stage *stage)
+static int walk(struct stage *stage)
 {
-	cr_assert(zero(int, snapshot_take(&stage->snapshot)));
-	cr_assert(stage->snapshot.threads[0]->copied);
-}
+	const struct py_offsets *offsets = &stage->py.build.offsets;
+	const struct code_clock clock = fake_python_clock(&stage->py, ++stage->tick);
+	uint8_t state[THREAD_STATE_MAX_BYTES];
+	struct stack_ends ends;
 
-static int walk_copy(struct stage *stage)
-{
-	stage->walk = (struct frame_walk){
-		.build = &stage->py.build,
-		.codes = &stage->cache,
-		.clock = &stage->snapshot.interpreters[0].clock,
-		.copy = &stage->snapshot.threads[0]->stack,
-		.list = &stage->list,
-	};
-	return frames_walk_heap(&stage->walk);
-}
-
-static int learn(struct stage *stage)
-{
-	return stack_copy_learn(&stage->snapshot.threads[0]->stack, stage->snapshot.memory,
-				&stage->py.build.offsets, false);
-}
-
-/* One tick, as the sampler takes it: copied again with the frames that were not known. */
-static int tick(struct stage *stage)
-{
-	int err, learn_err;
-
-	stage->nr_late = 0;
-	do {
-		take(stage);
-		err = walk_copy(stage);
-		stage->nr_late += stage->walk.nr_late;
-	} while (!err && stage->walk.nr_late);
-	learn_err = learn(stage);
-	return err ? err : learn_err;
-}
-
-static int walk_exact(struct stage *stage)
-{
-	return frames_walk_exact(&stage->cache, &stage->snapshot.interpreters[0].clock,
-				 stage->nr_frames ? stage->frames[stage->nr_frames - 1] : 0, 0,
-				 &stage->list);
+	cr_assert(zero(int, remote_memory_read(&stage->py.fake.memory, stage->thread_addr, state,
+					       thread_head_bytes(offsets))));
+	ends = stack_ends_read(&stage->py.fake.memory, &stage->py.build, stage->thread_addr, state);
+	return frames_walk(&stage->cache, &clock, &ends, NULL, &stage->list, &stage->loss);
 }
 
 /* The list is what set_depth() made, with the line of each frame's instruction. */
@@ -141,27 +101,23 @@ static void expect_stack(struct stage *stage)
 	}
 }
 
-Test(frames_heap, both_walkers_see_the_stack)
+Test(frames_heap, the_stack_is_seen)
 {
 	for (uint32_t minor = FIRST_MINOR; minor <= LAST_MINOR; minor++)
 		for (uint32_t nr_frames = 0; nr_frames <= MAX_DEPTH; nr_frames++) {
 			struct stage stage;
 
 			stage_init(&stage, minor, nr_frames);
-			for (uint32_t i = 0; i < NR_TICKS; i++) {
-				cr_assert(zero(int, tick(&stage)), "3.%u", minor);
+			for (uint32_t i = 0; i < 2; i++) {
+				cr_assert(zero(int, walk(&stage)), "3.%u", minor);
 				expect_stack(&stage);
-				cr_expect(eq(uint, stage.nr_late, i ? 0 : nr_frames),
-					  "frames are copied where they were");
-				cr_expect(not(stage.walk.trimmed));
+				cr_expect(eq(uint, stage.list.nr_unchanged, i ? nr_frames : 0));
 			}
-			cr_assert(zero(int, walk_exact(&stage)));
-			expect_stack(&stage);
 			stage_done(&stage);
 		}
 }
 
-Test(frames_heap, depth_changes_from_tick_to_tick)
+Test(frames_heap, depth_changes_from_walk_to_walk)
 {
 	static const uint32_t depths[] = {3, 5, 4, 8, 1, 0, 8, 2};
 	struct stage stage;
@@ -169,33 +125,8 @@ Test(frames_heap, depth_changes_from_tick_to_tick)
 	stage_init(&stage, LAST_MINOR, 1);
 	for (size_t i = 0; i < sizeof(depths) / sizeof(*depths); i++) {
 		set_depth(&stage, depths[i]);
-		cr_assert(zero(int, tick(&stage)));
+		cr_assert(zero(int, walk(&stage)));
 		expect_stack(&stage);
-	}
-	stage_done(&stage);
-}
-
-/* Frames that call others come first, so that a frame and its caller are of one moment. */
-Test(frames_heap, deepest_callers_are_copied_first)
-{
-	static const uint32_t depths[] = {3, 6, 4, 2};
-	struct stage stage;
-
-	stage_init(&stage, LAST_MINOR, 1);
-	for (size_t i = 0; i < sizeof(depths) / sizeof(*depths); i++) {
-		const struct stack_copy *copy;
-
-		set_depth(&stage, depths[i]);
-		cr_assert(zero(int, tick(&stage)));
-		copy = &stage.snapshot.threads[0]->stack;
-		for (size_t k = 1; k < copy->nr_links; k++) {
-			const struct link_copy *before = &copy->links[copy->link_order[k - 1]];
-			const struct link_copy *link = &copy->links[copy->link_order[k]];
-
-			cr_expect(before->twice >= link->twice);
-			if (before->twice == link->twice)
-				cr_expect(lt(uint, link->depth, before->depth));
-		}
 	}
 	stage_done(&stage);
 }
@@ -212,7 +143,7 @@ Test(frames_heap, frame_that_has_not_begun)
 					 &(struct fake_frame_object){.code = stage.codes[1],
 								     .back = stage.frames[0],
 								     .unit = -1});
-		cr_assert(zero(int, tick(&stage)));
+		cr_assert(zero(int, walk(&stage)));
 		cr_assert(eq(uint, stage.list.nr_frames, 2));
 		frame = &stage.list.frames[1];
 		cr_expect(eq(int, code_line(&stage.cache, frame->code, frame->instr_ptr), 20));
@@ -220,144 +151,88 @@ Test(frames_heap, frame_that_has_not_begun)
 	}
 }
 
-/* The stack without what lies above its first nr_frames frames. */
-static void expect_trimmed(struct stage *stage, uint32_t nr_frames)
+static void expect_lost(struct stage *stage, const char *name)
 {
-	cr_expect(stage->walk.trimmed, "3.%u", stage->py.minor);
-	stage->nr_frames = nr_frames;
-	expect_stack(stage);
+	cr_expect(eq(int, walk(stage), -EBADMSG), "%s, 3.%u", name, stage->py.minor);
+	cr_expect(eq(int, stage->loss, LOSS_UNFINISHED), "%s, 3.%u", name, stage->py.minor);
 }
 
-/* Suspended before its copy was taken, a generator has no caller; the last one is known. */
-Test(frames_heap, generator_that_is_suspended_keeps_its_caller)
+/* A generator that is suspended by now names no caller: nobody knows who called it. */
+Test(frames_heap, generator_that_is_suspended_by_now)
+{
+	for (uint32_t minor = FIRST_MINOR; minor <= LAST_MINOR; minor++)
+		for (uint32_t i = 0; i < 4; i++) {
+			struct stage stage;
+
+			stage_init(&stage, minor, 4);
+			cr_assert(zero(int, walk(&stage)));
+			set_frame(&stage, i, 0, true);
+			expect_lost(&stage, "suspended");
+			set_depth(&stage, 4);
+			cr_assert(zero(int, walk(&stage)));
+			expect_stack(&stage);
+			stage_done(&stage);
+		}
+}
+
+/* As long as it names its caller, it is there: it is about to run, or has just returned. */
+Test(frames_heap, frame_that_does_not_run_and_has_a_caller)
 {
 	for (uint32_t minor = FIRST_MINOR; minor <= LAST_MINOR; minor++) {
 		struct stage stage;
 
 		stage_init(&stage, minor, 4);
-		set_frame(&stage, 2, 0, true);
-		cr_expect(eq(int, tick(&stage), -EBADMSG), "nobody knows who called it");
-		cr_expect(eq(int, stage.walk.loss, LOSS_LINK));
-		cr_expect(eq(int, walk_exact(&stage), -EAGAIN));
-		set_depth(&stage, 4);
-		cr_assert(zero(int, tick(&stage)));
-		set_frame(&stage, 2, 0, true);
-		cr_assert(zero(int, tick(&stage)));
-		expect_stack(&stage);
-		cr_expect(not(stage.walk.trimmed));
-		/* The memory of another function's generator. */
-		stage.codes[2] = stage.codes[5];
-		set_frame(&stage, 2, 0, true);
 		set_frame(&stage, 3, stage.frames[2], true);
-		cr_assert(zero(int, tick(&stage)));
-		expect_trimmed(&stage, 2);
+		cr_assert(zero(int, walk(&stage)), "3.%u", minor);
+		expect_stack(&stage);
 		stage_done(&stage);
 	}
 }
 
-/* Returned before its copy was taken, a frame is believed if it names whom it named before. */
-Test(frames_heap, frame_that_returned_meanwhile)
+/* Frames below the anchor are not even read. */
+Test(frames_heap, frames_below_the_anchor_are_kept)
 {
+	struct kept_frames kept;
 	struct stage stage;
+	struct stack_ends ends;
 
 	stage_init(&stage, LAST_MINOR, 4);
-	cr_assert(zero(int, tick(&stage)));
-	take(&stage);
-	set_frame(&stage, 3, stage.frames[2], true);
-	cr_assert(zero(int, walk_copy(&stage)));
+	cr_assert(zero(int, walk(&stage)));
+	const struct code_clock clock = fake_python_clock(&stage.py, ++stage.tick);
+
+	set_depth(&stage, 6);
+	set_frame(&stage, 1, 0x123456, false);
+	kept = (struct kept_frames){.anchor_addr = stage.frames[2], .nr = 2};
+	ends = (struct stack_ends){.current_frame_addr = stage.frames[5]};
+	cr_expect(zero(int,
+		       frames_walk(&stage.cache, &clock, &ends, &kept, &stage.list, &stage.loss)));
 	expect_stack(&stage);
-	cr_expect(not(stage.walk.trimmed));
-	stage_done(&stage);
-}
-
-/* The words of a frame as they were before the thread state was copied. */
-static void set_before(struct stage *stage, uint32_t i, remote_addr code, remote_addr back)
-{
-	const struct py_offsets *offsets = &stage->py.build.offsets;
-	struct link_copy *link =
-		stack_copy_find_link(&stage->snapshot.threads[0]->stack, stage->frames[i]);
-
-	cr_assert(ne(ptr, link, NULL));
-	cr_assert(link->again_valid);
-	memcpy(link->again + offsets->frame.executable, &code, sizeof(code));
-	memcpy(link->again + offsets->frame.previous, &back, sizeof(back));
-}
-
-/*
- * A caller that was another one before the thread state was copied may not have been it
- * at that time: what it called is left out, with it.
- */
-Test(frames_heap, caller_that_changes_is_left_out)
-{
-	struct stage stage;
-
-	stage_init(&stage, LAST_MINOR, 5);
-	cr_assert(zero(int, tick(&stage)));
-	take(&stage);
-	cr_assert(zero(int, walk_copy(&stage)));
-	expect_stack(&stage);
-	cr_expect(not(stage.walk.trimmed));
-	set_before(&stage, 3, stage.codes[6], stage.frames[2]);
-	cr_assert(zero(int, walk_copy(&stage)));
-	expect_trimmed(&stage, 3);
-	set_before(&stage, 1, stage.codes[1], stage.frames[2]);
-	cr_assert(zero(int, walk_copy(&stage)));
-	expect_trimmed(&stage, 1);
-	stage_done(&stage);
-}
-
-/* A frame that is free names the next free one, which is nobody's caller. */
-Test(frames_heap, free_frame_leads_to_what_is_known_to_be_there)
-{
-	struct stage stage;
-
-	stage_init(&stage, LAST_MINOR, 4);
-	cr_assert(zero(int, tick(&stage)));
-	set_frame(&stage, 6, 0, true);
-	set_frame(&stage, 3, stage.frames[6], true);
-	take(&stage);
-	cr_assert(zero(int, walk_copy(&stage)));
-	expect_trimmed(&stage, 3);
-	stage_done(&stage);
-}
-
-/* After so many ticks a caller is taken for one that stays; it and leaves are copied once. */
-Test(frames_heap, callers_that_stay_are_copied_once)
-{
-	struct stage stage;
-	const struct stack_copy *copy;
-
-	stage_init(&stage, LAST_MINOR, 4);
-	for (int i = 0; i < 100; i++) {
-		/* One frame's caller changes all the time. */
-		set_frame(&stage, 2, stage.frames[i % 2], false);
-		cr_assert(zero(int, tick(&stage)));
-		cr_assert(eq(uint, stage.list.nr_frames, i % 2 ? 4 : 3));
-	}
-	copy = &stage.snapshot.threads[0]->stack;
-	for (size_t i = 0; i < copy->nr_links; i++)
-		cr_expect(eq(int, copy->links[i].twice, copy->links[i].addr == stage.frames[2]));
+	cr_expect(eq(u64, kept.anchor_addr, stage.frames[2]));
 	stage_done(&stage);
 }
 
 /* What is no frame loses the stack, whatever is wrong with it. */
 Test(frames_heap, damage_is_told)
 {
-	struct stage stage;
+	for (uint32_t minor = FIRST_MINOR; minor <= LAST_MINOR; minor++) {
+		struct stage stage;
 
-	stage_init(&stage, LAST_MINOR, 4);
-	set_frame(&stage, 0, stage.frames[2], false);
-	cr_expect(eq(int, tick(&stage), -EBADMSG), "a circle");
-	cr_expect(eq(int, walk_exact(&stage), -E2BIG));
-	set_frame(&stage, 0, 0x123456, false);
-	cr_expect(eq(int, tick(&stage), -EBADMSG), "not mapped");
-	cr_expect(eq(int, stage.walk.loss, LOSS_LINK));
-	set_depth(&stage, 4);
-	stage.codes[1] = stage.py.none_addr;
-	set_depth(&stage, 4);
-	cr_expect(eq(int, tick(&stage), -EBADMSG), "no code object");
-	cr_expect(eq(int, stage.walk.loss, LOSS_CODE));
-	stage_done(&stage);
+		stage_init(&stage, minor, 4);
+		set_frame(&stage, 0, stage.frames[2], false);
+		expect_lost(&stage, "a circle");
+		set_frame(&stage, 3, stage.frames[3], false);
+		expect_lost(&stage, "itself");
+		set_depth(&stage, 4);
+		set_frame(&stage, 0, 0x123456, false);
+		expect_lost(&stage, "not mapped");
+		set_depth(&stage, 4);
+		set_current(&stage, 0x10);
+		expect_lost(&stage, "no current frame");
+		stage.codes[1] = stage.py.none_addr;
+		set_depth(&stage, 4);
+		expect_lost(&stage, "no code object");
+		stage_done(&stage);
+	}
 }
 
 /* An instruction outside of the code. */
@@ -373,23 +248,23 @@ Test(frames_heap, instruction_outside_is_no_frame)
 			fake_memory_write_u32(&stage.py.fake,
 					      stage.frames[1] + stage.py.build.offsets.frame.lasti,
 					      (uint32_t)units[i] * 2);
-			cr_expect(eq(int, tick(&stage), -EBADMSG), "3.%u, %d", minor, units[i]);
-			cr_expect(eq(int, stage.walk.loss, LOSS_CODE));
+			expect_lost(&stage, "outside");
 			stage_done(&stage);
 		}
 }
 
-/* Where nothing counts code objects, a new one proves only frames copied after it was read. */
-Test(frames_heap, code_that_is_new_asks_for_another_copy)
+/* A frame that runs nothing is being made. */
+Test(frames_heap, frame_without_code_is_left_out)
 {
-	struct stage stage;
+	for (uint32_t minor = FIRST_MINOR; minor <= LAST_MINOR; minor++) {
+		struct stage stage;
 
-	stage_init(&stage, LAST_MINOR, 2);
-	take(&stage);
-	cr_assert(zero(int, walk_copy(&stage)));
-	cr_expect(stage.walk.has_new_code);
-	take(&stage);
-	cr_assert(zero(int, walk_copy(&stage)));
-	cr_expect(not(stage.walk.has_new_code));
-	stage_done(&stage);
+		stage_init(&stage, minor, 3);
+		fake_memory_write_u64(&stage.py.fake,
+				      stage.frames[2] + stage.py.build.offsets.frame.executable, 0);
+		cr_expect(zero(int, walk(&stage)), "3.%u", minor);
+		stage.nr_frames = 2;
+		expect_stack(&stage);
+		stage_done(&stage);
+	}
 }

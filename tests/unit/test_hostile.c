@@ -161,6 +161,8 @@ static void stage_run(struct stage *stage, const struct py_build *build, uint32_
 {
 	struct sampler *sampler = NULL;
 
+	/* A look reads blocks of pages; where these end early it reads piece by piece. */
+	stage->py.fake.whole_pages = round % 2;
 	if (sampler_create(NULL, &stage->py.fake.memory, build, stage->py.runtime_addr, &sampler))
 		return;
 	for (uint64_t i = 1; i <= NR_TICKS; i++) {

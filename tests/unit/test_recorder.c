@@ -208,7 +208,7 @@ Test(recorder, flushes_every_second)
 		cr_assert(eq(int, push(recorder, now_ns, (int32_t)i), 0));
 		stats.ticks++;
 		stats.samples++;
-		stats.lost[LOSS_GREW] += i % 7 == 0;
+		stats.lost[LOSS_MOVED] += i % 7 == 0;
 		cr_assert(eq(int, sink->ops->tick(sink, now_ns), 0));
 		recording = open_file(fd);
 		read = recording_run(recording);
@@ -216,7 +216,7 @@ Test(recorder, flushes_every_second)
 		cr_assert(eq(u64, torn_bytes, 0));
 		cr_assert(read->stats.samples + 100 > stats.samples);
 		cr_assert(eq(u64, read->stats.samples, read->info.account.nr_samples));
-		cr_assert(eq(u64, read->stats.lost[LOSS_GREW], (read->stats.ticks + 6) / 7));
+		cr_assert(eq(u64, read->stats.lost[LOSS_MOVED], (read->stats.ticks + 6) / 7));
 		if (read->stats.ticks)
 			cr_assert(eq(u64, read->stats.end_ns - begin_ns,
 				     read->stats.ticks * 10000000));

@@ -33,8 +33,7 @@ Test(sampler_details, entries_that_were_read)
 	const struct loop_entry entry = {.is_entry = true, .c_addr = ENTRY_ADDR};
 	const struct function function = {.kind = FUNCTION_NATIVE};
 	struct code code = {.function = &function, .foreign = true};
-	struct walked_frame walked = {
-		.addr = FRAME_ADDR, .code = &code, .is_entry = true, .jumped_by = UINT32_MAX};
+	struct walked_frame walked = {.addr = FRAME_ADDR, .code = &code, .is_entry = true};
 	const struct frame_list list = {.frames = &walked, .nr_frames = 1};
 	const struct frame frame = {.function = &function};
 	const struct sample sample = {.frames = &frame, .nr_frames = 1};

@@ -7,13 +7,12 @@
 
 #include "tests/support/fake_stack.h"
 
-enum { CHUNK_BYTES = 4096, WORDS = 20 };
+enum { CHUNK_BYTES = 4096 };
 
 static void begin(struct fake_python *py, struct snapshot *snapshot, uint32_t minor)
 {
 	fake_python_init(py, minor);
-	cr_assert(
-		zero(int, snapshot_init(snapshot, &py->fake.memory, &py->build, py->runtime_addr)));
+	snapshot_init(snapshot, &py->fake.memory, &py->build, py->runtime_addr);
 	cr_assert(snapshot->stale);
 }
 
@@ -50,21 +49,26 @@ static void check_slots(const struct snapshot *snapshot)
 	}
 }
 
-static void learn_all(struct snapshot *snapshot)
+/* A whole look. */
+static enum instant_verdict look(struct snapshot *snapshot, struct snapshot_thread *only)
 {
-	for (size_t i = 0; i < snapshot->nr_threads; i++) {
-		snapshot->threads[i]->is_new = false;
-		cr_assert(zero(int, stack_copy_learn(&snapshot->threads[i]->stack, snapshot->memory,
-						     &snapshot->build->offsets, false)));
-	}
+	enum instant_verdict verdict;
+
+	cr_assert(zero(int, snapshot_begin(snapshot, only)));
+	cr_assert(zero(int, snapshot_end(snapshot, &verdict)));
+	return verdict;
 }
 
-static void tick(struct snapshot *snapshot)
+static enum instant_verdict tick(struct snapshot *snapshot)
 {
+	enum instant_verdict verdict;
+
 	if (snapshot->stale)
 		cr_assert(zero(int, snapshot_refresh(snapshot)));
-	cr_assert(zero(int, snapshot_take(snapshot)));
-	learn_all(snapshot);
+	verdict = look(snapshot, NULL);
+	for (size_t i = 0; i < snapshot->nr_threads; i++)
+		snapshot->threads[i]->is_new = false;
+	return verdict;
 }
 
 Test(snapshot, threads_come_and_go)
@@ -156,14 +160,13 @@ Test(snapshot, thread_state_used_again_is_another_thread)
 		remote_addr addr = fake_python_thread(&py, 1);
 		tick(&snapshot);
 		fake_python_thread_at(&py, addr, 2, 0);
-		cr_assert(zero(int, snapshot_take(&snapshot)));
+		(void)look(&snapshot, NULL);
 		cr_expect(not(snapshot.threads[0]->copied));
 		cr_expect(snapshot.stale);
 		cr_assert(zero(int, snapshot_refresh(&snapshot)));
 		cr_assert(eq(sz, snapshot.nr_threads, 1));
 		cr_expect(eq(u64, snapshot.threads[0]->ref.native_tid, 2));
 		cr_expect(snapshot.threads[0]->is_new);
-		cr_expect(zero(sz, snapshot.threads[0]->stack.nr_chunks));
 		end(&py, &snapshot);
 	}
 }
@@ -178,7 +181,7 @@ Test(snapshot, thread_state_that_is_unmapped_is_not_copied)
 	remote_addr addr = fake_python_thread(&py, 2);
 	tick(&snapshot);
 	fake_memory_unmap(&py.fake, addr);
-	cr_assert(zero(int, snapshot_take(&snapshot)));
+	(void)look(&snapshot, NULL);
 	cr_expect(snapshot.stale);
 	cr_expect(not(find(&snapshot, 2)->copied));
 	cr_expect(find(&snapshot, 1)->copied);
@@ -195,6 +198,7 @@ Test(snapshot, steady_state_is_one_read)
 		struct snapshot snapshot;
 
 		begin(&py, &snapshot, fake_python_minors[v]);
+		py.fake.whole_pages = true;
 		for (uint64_t tid = 1; tid <= 3; tid++) {
 			remote_addr thread = fake_python_thread(&py, tid);
 			remote_addr chunk = fake_python_chunk(&py, 0, CHUNK_BYTES);
@@ -209,301 +213,6 @@ Test(snapshot, steady_state_is_one_read)
 		cr_expect(eq(u64, py.fake.nr_calls, nr_calls + 10));
 		end(&py, &snapshot);
 	}
-}
-
-Test(snapshot, chunks_are_followed_up_and_down)
-{
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
-		struct fake_python py;
-		struct snapshot snapshot;
-		struct fake_stack stack;
-
-		begin(&py, &snapshot, fake_python_minors[v]);
-		fake_stack_init(&stack, &py, 1, CHUNK_BYTES);
-		fake_stack_finish(&stack);
-		remote_addr oldest = stack.chunk_addr;
-		tick(&snapshot);
-		struct stack_copy *copy = &snapshot.threads[0]->stack;
-		cr_assert(eq(sz, copy->nr_chunks, 1));
-
-		fake_stack_new_chunk(&stack, CHUNK_BYTES);
-		fake_stack_new_chunk(&stack, 2 * CHUNK_BYTES);
-		fake_stack_finish(&stack);
-		tick(&snapshot);
-		cr_assert(eq(sz, copy->nr_chunks, 3));
-		cr_expect(eq(u64, copy->chunks[0].addr, oldest));
-		cr_expect(eq(u64, copy->chunks[2].addr, stack.chunk_addr));
-		cr_expect(eq(sz, copy->chunks[2].size_bytes, 2 * CHUNK_BYTES));
-		tick(&snapshot);
-		cr_expect(eq(sz, copy->chunks[2].done_bytes, 2 * CHUNK_BYTES));
-
-		/* Those above the newest are kept: they are often taken again. */
-		fake_python_set_stack(&py, stack.thread_addr, copy->chunks[1].addr,
-				      copy->chunks[1].addr + 100, 0);
-		tick(&snapshot);
-		cr_expect(eq(sz, copy->nr_chunks, 3));
-		/* One that is new comes before them. */
-		remote_addr popped = copy->chunks[2].addr;
-		stack.chunk_addr = copy->chunks[1].addr;
-		stack.next_addr = stack.chunk_addr + 128;
-		fake_stack_new_chunk(&stack, CHUNK_BYTES);
-		fake_stack_finish(&stack);
-		tick(&snapshot);
-		cr_assert(eq(sz, copy->nr_chunks, 4));
-		cr_expect(eq(u64, copy->chunks[2].addr, stack.chunk_addr));
-		cr_expect(eq(u64, copy->chunks[3].addr, popped));
-
-		/* Also while they are unmapped, but not for ever. */
-		fake_memory_unmap(&py.fake, copy->chunks[2].addr);
-		fake_python_set_stack(&py, stack.thread_addr, oldest, oldest + 100, 0);
-		for (int i = 0; i < 100; i++)
-			tick(&snapshot);
-		cr_expect(eq(sz, copy->nr_chunks, 4));
-		for (int i = 0; i < 2000; i++)
-			tick(&snapshot);
-		cr_expect(eq(sz, copy->nr_chunks, 1));
-		end(&py, &snapshot);
-	}
-}
-
-/*
- * A chunk that was popped before its header was read names no other, as an oldest one does,
- * but was used from its first word on.
- */
-Test(snapshot, popped_chunk_is_not_taken_for_the_oldest)
-{
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
-		struct fake_python py;
-		struct snapshot snapshot;
-		struct fake_stack stack;
-
-		begin(&py, &snapshot, fake_python_minors[v]);
-		const struct py_offsets *offsets = &py.build.offsets;
-		fake_stack_init(&stack, &py, 1, CHUNK_BYTES);
-		fake_stack_finish(&stack);
-		remote_addr oldest = stack.chunk_addr;
-		tick(&snapshot);
-		const struct stack_copy *copy = &snapshot.threads[0]->stack;
-
-		fake_stack_new_chunk(&stack, CHUNK_BYTES);
-		fake_memory_write_u64(&py.fake, stack.chunk_addr + offsets->chunk.previous, 0);
-		fake_memory_write_u64(&py.fake, stack.chunk_addr + offsets->chunk.data, 1);
-		fake_stack_finish(&stack);
-		tick(&snapshot);
-		cr_assert(eq(sz, copy->nr_chunks, 1));
-		cr_expect(eq(u64, copy->chunks[0].addr, oldest));
-
-		fake_memory_write_u64(&py.fake, stack.chunk_addr + offsets->chunk.previous, oldest);
-		tick(&snapshot);
-		cr_assert(eq(sz, copy->nr_chunks, 2));
-		cr_expect(eq(u64, copy->chunks[1].addr, stack.chunk_addr));
-		end(&py, &snapshot);
-	}
-}
-
-/* The range of the copy that begins at addr. */
-static const struct remote_range *range_at(const struct snapshot *snapshot, remote_addr addr)
-{
-	size_t i = 0;
-
-	while (i < snapshot->nr_ranges && snapshot->ranges[i].addr != addr)
-		i++;
-	cr_assert(lt(sz, i, snapshot->nr_ranges));
-	return &snapshot->ranges[i];
-}
-
-Test(snapshot, popped_chunk_takes_those_above_out_of_the_read)
-{
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
-		remote_addr chunks[4];
-		struct fake_python py;
-		struct snapshot snapshot;
-		struct fake_stack stack;
-
-		begin(&py, &snapshot, fake_python_minors[v]);
-		fake_stack_init(&stack, &py, 1, CHUNK_BYTES);
-		chunks[0] = stack.chunk_addr;
-		for (int i = 1; i < 4; i++) {
-			fake_stack_new_chunk(&stack, CHUNK_BYTES);
-			chunks[i] = stack.chunk_addr;
-		}
-		fake_stack_finish(&stack);
-		tick(&snapshot);
-		tick(&snapshot);
-		for (int i = 0; i < 4; i++)
-			cr_expect(zero(sz, range_at(&snapshot, chunks[i])->nr_with_it));
-
-		/* The upper two are popped. */
-		fake_python_set_stack(&py, stack.thread_addr, chunks[1], chunks[1] + 100, 0);
-		tick(&snapshot);
-		tick(&snapshot);
-		cr_expect(zero(sz, range_at(&snapshot, chunks[1])->nr_with_it));
-		cr_expect(eq(sz, range_at(&snapshot, chunks[2])->nr_with_it, 1));
-		cr_expect(zero(sz, range_at(&snapshot, chunks[3])->nr_with_it));
-		cr_expect(eq(sz, snapshot.nr_pieces, snapshot.nr_ranges));
-
-		/* The lower one of them is unmapped. */
-		fake_memory_unmap(&py.fake, chunks[2]);
-		tick(&snapshot);
-		cr_expect(eq(sz, snapshot.nr_pieces, snapshot.nr_ranges - 1));
-
-		/* Of a stack that went on above them, none is left out. */
-		snapshot.threads[0]->stack.reads_spares = true;
-		cr_assert(zero(int, snapshot_take(&snapshot)));
-		for (int i = 0; i < 4; i++)
-			cr_expect(zero(sz, range_at(&snapshot, chunks[i])->nr_with_it));
-		end(&py, &snapshot);
-	}
-}
-
-Test(snapshot, spare_chunk_is_forgotten_in_the_end)
-{
-	struct fake_python py;
-	struct snapshot snapshot;
-	struct fake_stack stack;
-
-	begin(&py, &snapshot, 14);
-	fake_stack_init(&stack, &py, 1, CHUNK_BYTES);
-	remote_addr oldest = stack.chunk_addr;
-	fake_stack_new_chunk(&stack, CHUNK_BYTES);
-	fake_stack_finish(&stack);
-	tick(&snapshot);
-	fake_python_set_stack(&py, stack.thread_addr, oldest, oldest + 100, 0);
-	int nr_ticks = 0;
-	while (snapshot.threads[0]->stack.nr_chunks == 2 && nr_ticks < 100000) {
-		tick(&snapshot);
-		nr_ticks++;
-	}
-	cr_expect(eq(sz, snapshot.threads[0]->stack.nr_chunks, 1));
-	cr_expect(lt(int, 10, nr_ticks));
-	end(&py, &snapshot);
-}
-
-Test(snapshot, copy_shrinks_to_what_is_used)
-{
-	struct fake_python py;
-	struct snapshot snapshot;
-	struct fake_stack stack;
-
-	begin(&py, &snapshot, 15);
-	fake_stack_init(&stack, &py, 1, 1 << 20);
-	fake_stack_finish(&stack);
-	tick(&snapshot);
-	tick(&snapshot);
-	const struct chunk_copy *chunk = &snapshot.threads[0]->stack.chunks[0];
-	cr_expect(lt(sz, 4096, chunk->done_bytes), "of a new chunk much is copied");
-	for (int i = 0; i < 3000; i++)
-		tick(&snapshot);
-	cr_expect(lt(sz, chunk->done_bytes, 4096));
-	end(&py, &snapshot);
-}
-
-/* Room that the copies of all threads have. */
-static size_t room_bytes(const struct snapshot *snapshot)
-{
-	size_t bytes = 0;
-
-	for (size_t i = 0; i < snapshot->nr_threads; i++) {
-		const struct stack_copy *stack = &snapshot->threads[i]->stack;
-
-		for (size_t j = 0; j < stack->nr_chunks; j++)
-			bytes += stack->chunks[j].max_bytes + stack->chunks[j].before_max_bytes;
-	}
-	return bytes;
-}
-
-static size_t nr_threads_with_chunks(const struct snapshot *snapshot)
-{
-	size_t nr = 0;
-
-	for (size_t i = 0; i < snapshot->nr_threads; i++)
-		nr += snapshot->threads[i]->stack.nr_chunks > 0;
-	return nr;
-}
-
-/* Many threads that all say the same chunk is theirs, and that it is full. */
-Test(snapshot, copies_of_all_threads_are_bounded)
-{
-	enum { NR_THREADS = 20, SHARED_BYTES = 256 << 10, MAX_BYTES = 2 << 20 };
-	struct fake_python py;
-	struct snapshot snapshot;
-	remote_addr threads[NR_THREADS];
-
-	begin(&py, &snapshot, 15);
-	cr_expect(eq(sz, snapshot.budget.max_bytes, COPIES_MAX_BYTES));
-	snapshot.budget.max_bytes = MAX_BYTES;
-	remote_addr chunk = fake_python_chunk(&py, 0, SHARED_BYTES);
-	for (uint64_t i = 0; i < NR_THREADS; i++) {
-		threads[i] = fake_python_thread(&py, i + 1);
-		fake_python_set_stack(&py, threads[i], chunk, chunk + SHARED_BYTES, 0);
-	}
-	for (int i = 0; i < 10; i++) {
-		tick(&snapshot);
-		cr_assert(le(sz, room_bytes(&snapshot), MAX_BYTES));
-		cr_assert(le(sz, snapshot.budget.used_bytes, MAX_BYTES));
-		cr_expect(ge(sz, nr_threads_with_chunks(&snapshot), 3));
-	}
-	cr_expect(lt(sz, MAX_BYTES / 2, snapshot.budget.used_bytes));
-
-	/* Once the others need less there is room for all: the windows shrink in the end. */
-	for (uint64_t i = 0; i < NR_THREADS; i++)
-		fake_python_set_stack(&py, threads[i], chunk, chunk + 1000, 0);
-	for (int i = 0; i < 3000; i++)
-		tick(&snapshot);
-	cr_expect(eq(sz, nr_threads_with_chunks(&snapshot), NR_THREADS));
-
-	/* All is given back. */
-	fake_python_set_threads(&py, 0);
-	cr_assert(zero(int, snapshot_refresh(&snapshot)));
-	cr_expect(zero(sz, snapshot.budget.used_bytes));
-	end(&py, &snapshot);
-}
-
-/* Headers that no chunk has are looked at, and nothing is made of them. */
-Test(snapshot, chunk_headers_are_not_believed)
-{
-	static const struct {
-		char name[32];
-		uint64_t previous, size;
-	} cases[] = {
-		{"too small", 0, 8},
-		{"empty", 0, 0},
-		{"too large", 0, 1ull << 40},
-		{"all ones", UINT64_MAX, UINT64_MAX},
-		{"previous unmapped", 0x1000, CHUNK_BYTES},
-		{"previous unaligned", 0x5700000001, CHUNK_BYTES},
-		{"previous wraps", UINT64_MAX - 7, CHUNK_BYTES},
-	};
-
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct fake_python py;
-		struct snapshot snapshot;
-
-		begin(&py, &snapshot, 14);
-		remote_addr thread = fake_python_thread(&py, 1);
-		remote_addr chunk = fake_python_chunk(&py, cases[i].previous, CHUNK_BYTES);
-		fake_memory_write_u64(&py.fake, chunk + 8, cases[i].size);
-		fake_python_set_stack(&py, thread, chunk, chunk + 32, 0);
-		tick(&snapshot);
-		cr_expect(zero(sz, snapshot.threads[0]->stack.nr_chunks), "%s", cases[i].name);
-		end(&py, &snapshot);
-	}
-}
-
-Test(snapshot, chunks_in_a_circle_end)
-{
-	struct fake_python py;
-	struct snapshot snapshot;
-
-	begin(&py, &snapshot, 14);
-	remote_addr thread = fake_python_thread(&py, 1);
-	remote_addr first = fake_python_chunk(&py, 0, CHUNK_BYTES);
-	remote_addr second = fake_python_chunk(&py, first, CHUNK_BYTES);
-	fake_memory_write_u64(&py.fake, first, second);
-	fake_python_set_stack(&py, thread, second, second + 32, 0);
-	tick(&snapshot);
-	cr_expect(zero(sz, snapshot.threads[0]->stack.nr_chunks));
-	end(&py, &snapshot);
 }
 
 Test(snapshot, lists_in_a_circle_end)
@@ -522,6 +231,25 @@ Test(snapshot, lists_in_a_circle_end)
 	end(&py, &snapshot);
 }
 
+/* Say who has the GIL, or had it last, and how often it went to another thread. */
+static void set_gil(struct fake_python *py, remote_addr thread_addr, bool locked,
+		    uint64_t nr_switches)
+{
+	const struct py_offsets *offsets = &py->build.offsets;
+	const bool runtime = offsets->interpreter.gil_locked == OFFSET_ABSENT;
+	const remote_addr addr = runtime ? py->runtime_addr : py->interp_addr;
+	const uint32_t holder =
+		runtime ? offsets->runtime.gil_last_holder : offsets->interpreter.gil_last_holder;
+
+	fake_memory_write_u64(&py->fake, addr + holder, thread_addr);
+	fake_memory_write_u64(&py->fake, addr + holder + GIL_SWITCHES_OFFSET, nr_switches);
+	fake_memory_write_u32(
+		&py->fake,
+		addr + (runtime ? offsets->runtime.gil_locked : offsets->interpreter.gil_locked),
+		locked);
+}
+
+/* A build without a GIL is taken to have none, whatever stands in its place. */
 Test(snapshot, gil_holder_is_told)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
@@ -529,21 +257,18 @@ Test(snapshot, gil_holder_is_told)
 		struct snapshot snapshot;
 
 		begin(&py, &snapshot, fake_python_minors[v]);
-		const struct py_offsets *offsets = &py.build.offsets;
-		bool runtime = offsets->interpreter.gil_locked == OFFSET_ABSENT;
-		remote_addr base = runtime ? py.runtime_addr : py.interp_addr;
-		uint32_t locked =
-			runtime ? offsets->runtime.gil_locked : offsets->interpreter.gil_locked;
-		uint32_t holder = runtime ? offsets->runtime.gil_last_holder
-					  : offsets->interpreter.gil_last_holder;
 		remote_addr thread = fake_python_thread(&py, 1);
+		const remote_addr holder = py.build.free_threaded ? 0 : thread;
 
-		fake_memory_write_u64(&py.fake, base + holder, thread);
+		set_gil(&py, thread, false, 0);
 		tick(&snapshot);
 		cr_expect(zero(u64, gil_holder_addr(&snapshot.interpreters[0].gil)));
-		fake_memory_write_u32(&py.fake, base + locked, 1);
+		cr_expect(not(snapshot.threads[0]->holds_gil));
+		set_gil(&py, thread, true, 0);
 		tick(&snapshot);
-		cr_expect(eq(u64, gil_holder_addr(&snapshot.interpreters[0].gil), thread));
+		cr_expect(eq(u64, gil_holder_addr(&snapshot.interpreters[0].gil), holder));
+		cr_expect(eq(int, snapshot.threads[0]->holds_gil, holder != 0));
+		cr_expect(eq(int, snapshot_holds_gil(&snapshot, snapshot.threads[0]), holder != 0));
 		end(&py, &snapshot);
 	}
 }
@@ -557,13 +282,376 @@ Test(snapshot, errors_of_the_memory_are_passed_on)
 	(void)fake_python_thread(&py, 1);
 	tick(&snapshot);
 	py.fake.error = -ESRCH;
-	cr_expect(eq(int, snapshot_take(&snapshot), -ESRCH));
+	cr_expect(eq(int, snapshot_begin(&snapshot, NULL), -ESRCH));
 	py.fake.error = -EPERM;
-	cr_expect(eq(int, snapshot_take(&snapshot), -EPERM));
+	cr_expect(eq(int, snapshot_begin(&snapshot, NULL), -EPERM));
 	cr_expect(eq(int, snapshot_refresh(&snapshot), -EPERM));
 	py.fake.error = 0;
 	fake_memory_write_u64(&py.fake,
 			      py.runtime_addr + py.build.offsets.runtime.interpreters_head, 0);
 	cr_expect(eq(int, snapshot_refresh(&snapshot), -ENOENT));
 	end(&py, &snapshot);
+}
+
+/*
+ * Looks at a target that runs. Each of its threads has a word that tells its CPU, as with glibc's
+ * restartable sequences; the CPU that is held is number 3.
+ */
+enum { NR_LIVE_THREADS = 3, HELD_CPU = 3, OTHER_CPU = 5, RSEQ_OFFSET = 4096, TID_STEP = 64 };
+
+struct live {
+	struct fake_python py;
+	struct snapshot snapshot;
+	struct witness_means means;
+	remote_addr addrs[NR_LIVE_THREADS];
+};
+
+static remote_addr cpu_word(int i)
+{
+	return 0x7f0000000000 + (uint64_t)(i + 1) * TID_STEP + RSEQ_OFFSET;
+}
+
+static void set_cpu(struct live *live, int i, uint32_t cpu)
+{
+	fake_memory_write_u32(&live->py.fake, cpu_word(i), cpu);
+}
+
+static struct snapshot_thread *thread_of(const struct live *live, int i)
+{
+	struct snapshot_thread *const *threads = live->snapshot.threads;
+	size_t at = 0;
+
+	while (at < live->snapshot.nr_threads && threads[at]->ref.addr != live->addrs[i])
+		at++;
+	cr_assert(lt(sz, at, live->snapshot.nr_threads));
+	return threads[at];
+}
+
+/* All threads are on the held CPU, and the first of them has the GIL, if there is one. */
+static void begin_live(struct live *live, uint32_t minor)
+{
+	*live = (struct live){.means.rseq = {.is_known = true, .cpu_id_offset = RSEQ_OFFSET}};
+	begin(&live->py, &live->snapshot, minor);
+	live->py.fake.whole_pages = true;
+	(void)fake_memory_map(&live->py.fake, cpu_word(-1), (NR_LIVE_THREADS + 1) * TID_STEP);
+	for (int i = 0; i < NR_LIVE_THREADS; i++) {
+		live->addrs[i] = fake_python_thread(&live->py, (uint64_t)(i + 1) * TID_STEP);
+		set_cpu(live, i, HELD_CPU);
+	}
+	set_gil(&live->py, live->addrs[0], true, 1);
+	CPU_SET(HELD_CPU, &live->snapshot.held);
+	live->snapshot.means = &live->means;
+}
+
+static void end_live(struct live *live)
+{
+	end(&live->py, &live->snapshot);
+}
+
+/* A look whose stacks were handed on. */
+static enum instant_verdict tick_and_tell(struct live *live)
+{
+	enum instant_verdict verdict = tick(&live->snapshot);
+
+	for (size_t i = 0; i < live->snapshot.nr_threads; i++)
+		live->snapshot.threads[i]->is_known = true;
+	if (verdict == INSTANT_HELD)
+		snapshot_tell(&live->snapshot);
+	return verdict;
+}
+
+/* A look in whose midst something happens, behind all that is read ahead. */
+static enum instant_verdict tick_while(struct live *live, void (*happens)(struct live *live))
+{
+	enum instant_verdict verdict;
+	uint64_t word;
+
+	cr_assert(zero(int, snapshot_begin(&live->snapshot, NULL)));
+	happens(live);
+	/* Something that was not read ahead, so that the seals are read once more. */
+	cr_assert(zero(int, remote_memory_read_u64(live->snapshot.memory, live->py.code_type_addr,
+						   &word)));
+	cr_assert(zero(int, snapshot_end(&live->snapshot, &verdict)));
+	return verdict;
+}
+
+static void expect_held(const struct live *live, bool held)
+{
+	for (int i = 0; i < NR_LIVE_THREADS; i++)
+		cr_expect(eq(int, thread_of(live, i)->held, held), "3.%u, thread %d",
+			  live->py.minor, i);
+}
+
+/* Without means nothing runs: a core file, a tape. */
+Test(snapshot, memory_that_stands_still_holds)
+{
+	struct live live;
+
+	begin_live(&live, 14);
+	live.snapshot.means = NULL;
+	set_cpu(&live, 0, OTHER_CPU);
+	cr_expect(eq(int, tick(&live.snapshot), INSTANT_HELD));
+	expect_held(&live, true);
+	end_live(&live);
+}
+
+/* With a GIL the witness of its last holder speaks for all, and without one each for itself. */
+Test(snapshot, witnesses_tell_whether_a_look_held)
+{
+	static const uint32_t not_held[] = {OTHER_CPU, UINT32_MAX, CPU_SETSIZE + 1};
+
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		struct live live;
+
+		begin_live(&live, fake_python_minors[v]);
+		const bool has_gil = !live.py.build.free_threaded;
+
+		cr_expect(eq(int, tick(&live.snapshot), INSTANT_HELD), "3.%u", live.py.minor);
+		expect_held(&live, true);
+		set_gil(&live.py, live.addrs[0], false, 1);
+		cr_expect(eq(int, tick(&live.snapshot), INSTANT_HELD), "its last holder is enough");
+		for (size_t i = 0; i < sizeof(not_held) / sizeof(*not_held); i++) {
+			set_cpu(&live, 1, not_held[i]);
+			cr_expect(eq(int, tick(&live.snapshot),
+				     has_gil ? INSTANT_HELD : INSTANT_MOVED));
+			cr_expect(thread_of(&live, 0)->held);
+			cr_expect(eq(int, thread_of(&live, 1)->held, has_gil));
+			cr_expect(thread_of(&live, 2)->held);
+			set_cpu(&live, 0, not_held[i]);
+			cr_expect(eq(int, tick(&live.snapshot), INSTANT_MOVED));
+			cr_expect(not(thread_of(&live, 0)->held));
+			cr_expect(not(thread_of(&live, 1)->held));
+			cr_expect(eq(int, thread_of(&live, 2)->held, !has_gil));
+			set_cpu(&live, 0, HELD_CPU);
+			set_cpu(&live, 1, HELD_CPU);
+			cr_expect(eq(int, tick(&live.snapshot), INSTANT_HELD));
+		}
+		end_live(&live);
+	}
+}
+
+static void move_first(struct live *live)
+{
+	set_cpu(live, 0, OTHER_CPU);
+}
+
+static void take_gil(struct live *live)
+{
+	set_gil(&live->py, live->addrs[1], true, 2);
+}
+
+/* It went to another thread and came back. */
+static void pass_gil_and_back(struct live *live)
+{
+	set_gil(&live->py, live->addrs[0], true, 3);
+}
+
+static void drop_gil(struct live *live)
+{
+	set_gil(&live->py, live->addrs[0], false, 1);
+}
+
+static void do_nothing(struct live *live)
+{
+	(void)live;
+}
+
+/* What happens between the first and the last reading of the seals. */
+Test(snapshot, what_happens_during_a_look)
+{
+	static const struct {
+		char name[32];
+		void (*happens)(struct live *live);
+		bool held, held_without_gil;
+	} cases[] = {
+		{"nothing", do_nothing, true, true},
+		{"the holder leaves", move_first, false, false},
+		{"another takes the GIL", take_gil, false, true},
+		{"there and back", pass_gil_and_back, false, true},
+		{"the GIL is dropped", drop_gil, true, true},
+	};
+
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+			struct live live;
+
+			begin_live(&live, fake_python_minors[v]);
+			const bool held = live.py.build.free_threaded ? cases[i].held_without_gil
+								      : cases[i].held;
+
+			(void)tick(&live.snapshot);
+			cr_expect(eq(int, tick_while(&live, cases[i].happens),
+				     held ? INSTANT_HELD : INSTANT_MOVED),
+				  "3.%u %s", live.py.minor, cases[i].name);
+			end_live(&live);
+		}
+	}
+}
+
+static void begin_thread(struct live *live)
+{
+	(void)fake_python_thread(&live->py, 10 * TID_STEP);
+}
+
+/* The GIL's last holder is no thread of the list: it has ended, or is not known yet. */
+Test(snapshot, last_holder_that_is_not_listed)
+{
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		struct live live;
+
+		begin_live(&live, fake_python_minors[v]);
+		if (live.py.build.free_threaded) {
+			end_live(&live);
+			continue;
+		}
+		set_gil(&live.py, live.py.none_addr, false, 7);
+		cr_expect(eq(int, tick(&live.snapshot), INSTANT_HELD), "3.%u: nobody has it",
+			  live.py.minor);
+		cr_expect(eq(int, tick_while(&live, begin_thread), INSTANT_MOVED),
+			  "3.%u: a thread has begun", live.py.minor);
+		cr_assert(zero(int, snapshot_refresh(&live.snapshot)));
+		cr_expect(eq(int, tick(&live.snapshot), INSTANT_HELD));
+		set_gil(&live.py, live.py.none_addr, true, 7);
+		cr_expect(eq(int, tick(&live.snapshot), INSTANT_MOVED), "3.%u: somebody runs",
+			  live.py.minor);
+		end_live(&live);
+	}
+}
+
+/* How many threads the last look has read, beside one that was only checked. */
+static size_t nr_read(const struct live *live)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < live->snapshot.nr_threads; i++)
+		nr += !live->snapshot.threads[i]->unchanged && !live->snapshot.threads[i]->checked;
+	return nr;
+}
+
+Test(snapshot, threads_without_the_gil_are_where_they_were)
+{
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		struct live live;
+
+		begin_live(&live, fake_python_minors[v]);
+		if (live.py.build.free_threaded) {
+			cr_expect(eq(int, tick_and_tell(&live), INSTANT_HELD));
+			cr_expect(eq(int, tick_and_tell(&live), INSTANT_HELD));
+			cr_expect(eq(sz, nr_read(&live), NR_LIVE_THREADS));
+			end_live(&live);
+			continue;
+		}
+		cr_expect(eq(int, tick_and_tell(&live), INSTANT_HELD));
+		cr_expect(eq(sz, nr_read(&live), NR_LIVE_THREADS), "nothing is known yet");
+		cr_expect(eq(int, tick_and_tell(&live), INSTANT_HELD));
+		cr_expect(eq(sz, nr_read(&live), 1));
+		cr_expect(not(thread_of(&live, 0)->unchanged));
+
+		/* It went to the second thread: the third one did not have it. */
+		set_gil(&live.py, live.addrs[1], true, 2);
+		cr_expect(eq(int, tick_and_tell(&live), INSTANT_HELD));
+		cr_expect(eq(sz, nr_read(&live), 2));
+		cr_expect(thread_of(&live, 2)->unchanged || thread_of(&live, 2)->checked);
+
+		/* A look that did not hold tells nothing: the count of the one before stands. */
+		set_cpu(&live, 1, OTHER_CPU);
+		set_gil(&live.py, live.addrs[1], true, 4);
+		cr_expect(eq(int, tick_and_tell(&live), INSTANT_MOVED));
+		set_cpu(&live, 1, HELD_CPU);
+		cr_expect(eq(int, tick_and_tell(&live), INSTANT_HELD));
+		cr_expect(eq(sz, nr_read(&live), NR_LIVE_THREADS), "anybody may have had it");
+		cr_expect(eq(int, tick_and_tell(&live), INSTANT_HELD));
+		cr_expect(eq(sz, nr_read(&live), 1));
+
+		live.snapshot.gil_distrusted = true;
+		cr_expect(eq(int, tick_and_tell(&live), INSTANT_HELD));
+		cr_expect(eq(sz, nr_read(&live), NR_LIVE_THREADS));
+		end_live(&live);
+	}
+}
+
+/* Each thread that is where it was is looked at now and then all the same. */
+Test(snapshot, unchanged_threads_are_checked_in_turn)
+{
+	struct live live;
+	bool was_checked[NR_LIVE_THREADS] = {false};
+
+	begin_live(&live, 14);
+	(void)tick_and_tell(&live);
+	for (int look = 0; look < NR_LIVE_THREADS; look++) {
+		size_t nr_checked = 0;
+
+		(void)tick_and_tell(&live);
+		for (int i = 0; i < NR_LIVE_THREADS; i++) {
+			const struct snapshot_thread *thread = thread_of(&live, i);
+
+			cr_expect(not(thread->checked && thread->unchanged));
+			was_checked[i] = was_checked[i] || thread->checked;
+			nr_checked += thread->checked;
+		}
+		cr_expect(le(sz, nr_checked, 1));
+	}
+	cr_expect(not(was_checked[0]), "the holder is read anyway");
+	cr_expect(was_checked[1] && was_checked[2]);
+	end_live(&live);
+}
+
+/* A look at one thread reads it and whoever may run, and may hold for it alone. */
+Test(snapshot, look_at_one_thread)
+{
+	struct live live;
+
+	begin_live(&live, 14);
+	(void)tick_and_tell(&live);
+	for (int i = 0; i < NR_LIVE_THREADS; i++)
+		thread_of(&live, i)->copied = false;
+	cr_expect(eq(int, look(&live.snapshot, thread_of(&live, 2)), INSTANT_HELD));
+	cr_expect(thread_of(&live, 0)->copied);
+	cr_expect(not(thread_of(&live, 1)->copied));
+	cr_expect(thread_of(&live, 2)->copied);
+	cr_expect(thread_of(&live, 2)->held);
+
+	set_cpu(&live, 0, OTHER_CPU);
+	cr_expect(eq(int, look(&live.snapshot, thread_of(&live, 2)), INSTANT_MOVED));
+	cr_expect(snapshot_stands_apart(&live.snapshot, thread_of(&live, 2)));
+	cr_expect(not(snapshot_stands_apart(&live.snapshot, thread_of(&live, 0))));
+	live.snapshot.gil_distrusted = true;
+	cr_expect(not(snapshot_stands_apart(&live.snapshot, thread_of(&live, 2))));
+	live.snapshot.gil_distrusted = false;
+	cr_expect(eq(int, tick_while(&live, take_gil), INSTANT_MOVED));
+	cr_expect(not(snapshot_stands_apart(&live.snapshot, thread_of(&live, 2))));
+	end_live(&live);
+}
+
+Test(snapshot, runner_is_the_only_one_who_may_run)
+{
+	struct live live;
+
+	begin_live(&live, 14);
+	(void)tick(&live.snapshot);
+	cr_expect(eq(ptr, snapshot_runner(&live.snapshot), thread_of(&live, 0)));
+	set_gil(&live.py, live.addrs[2], false, 2);
+	(void)tick(&live.snapshot);
+	cr_expect(eq(ptr, snapshot_runner(&live.snapshot), thread_of(&live, 2)));
+	set_gil(&live.py, live.py.none_addr, false, 3);
+	(void)tick(&live.snapshot);
+	cr_expect(eq(ptr, snapshot_runner(&live.snapshot), NULL), "it has ended");
+	end_live(&live);
+
+	begin_live(&live, FAKE_FREE_THREADED + 14);
+	(void)tick(&live.snapshot);
+	cr_expect(eq(ptr, snapshot_runner(&live.snapshot), NULL), "all may run");
+	end_live(&live);
+}
+
+/* Words of witnesses that cannot be read prove nothing. */
+Test(snapshot, witness_that_cannot_be_read)
+{
+	struct live live;
+
+	begin_live(&live, 14);
+	fake_memory_unmap(&live.py.fake, cpu_word(-1));
+	cr_expect(eq(int, tick(&live.snapshot), INSTANT_MOVED));
+	expect_held(&live, false);
+	end_live(&live);
 }

@@ -9,13 +9,11 @@
 
 static const struct sampler_stats some = {
 	.ticks = 1000,
-	.trimmed = 5,
 	.cached = 2000,
-	.copied_again = 7,
 	.writes = 3,
 	.late_ticks = 2,
 	.samples = 2994,
-	.lost = {[LOSS_GREW] = 1, [LOSS_CHUNK] = 2, [LOSS_LINK] = 3},
+	.lost = {[LOSS_MOVED] = 1, [LOSS_LATE] = 2, [LOSS_UNFINISHED] = 3},
 	.reads = 1100,
 	.other_syscalls = 1050,
 	.start_ns = 5000000000,
@@ -76,17 +74,14 @@ Test(stats, everything)
 		    "  \"ticks\": 1000,\n"
 		    "  \"samples\": 2994,\n"
 		    "  \"lost\": {\n"
-		    "    \"grew\": 1,\n"
-		    "    \"chunk\": 2,\n"
-		    "    \"link\": 3,\n"
+		    "    \"moved\": 1,\n"
+		    "    \"lock\": 0,\n"
+		    "    \"late\": 2,\n"
+		    "    \"unfinished\": 3,\n"
 		    "    \"code\": 0,\n"
-		    "    \"too_deep\": 0,\n"
-		    "    \"slow\": 0,\n"
-		    "    \"held\": 0\n"
+		    "    \"too_deep\": 0\n"
 		    "  },\n"
-		    "  \"trimmed\": 5,\n"
 		    "  \"cached\": 2000,\n"
-		    "  \"copied_again\": 7,\n"
 		    "  \"writes\": 3,\n"
 		    "  \"late_ticks\": 2,\n"
 		    "  \"failed_ticks\": 3,\n"
@@ -146,17 +141,14 @@ Test(stats, nothing_known)
 		    "  \"ticks\": 0,\n"
 		    "  \"samples\": 0,\n"
 		    "  \"lost\": {\n"
-		    "    \"grew\": 0,\n"
-		    "    \"chunk\": 0,\n"
-		    "    \"link\": 0,\n"
+		    "    \"moved\": 0,\n"
+		    "    \"lock\": 0,\n"
+		    "    \"late\": 0,\n"
+		    "    \"unfinished\": 0,\n"
 		    "    \"code\": 0,\n"
-		    "    \"too_deep\": 0,\n"
-		    "    \"slow\": 0,\n"
-		    "    \"held\": 0\n"
+		    "    \"too_deep\": 0\n"
 		    "  },\n"
-		    "  \"trimmed\": 0,\n"
 		    "  \"cached\": 0,\n"
-		    "  \"copied_again\": 0,\n"
 		    "  \"writes\": 0,\n"
 		    "  \"late_ticks\": 0,\n"
 		    "  \"failed_ticks\": 0,\n"

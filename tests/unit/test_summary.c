@@ -24,8 +24,7 @@ static const struct sample_thread thread = {.id = 0, .tid = 42, .name = "python3
 static const struct sampler_stats stats = {
 	.ticks = 1999,
 	.samples = 2000,
-	.trimmed = 250,
-	.lost = {[LOSS_GREW] = 1},
+	.lost = {[LOSS_MOVED] = 1},
 	.late_ticks = 1,
 	.start_ns = 0,
 	.end_ns = 2000 * NS_PER_MS,
@@ -90,8 +89,8 @@ Test(summary, table)
 	cr_expect(eq(str, text,
 		     (char *)"python3 app.py --name=a\\x0ab\n"
 			     "pid 42 · Python 3.12.1 · 1 thread · 2.0 s · wall time\n"
-			     "1000 Hz of 1000 asked · 2000 samples · 0.05% lost (grew 1) · "
-			     "12.50% trimmed to the caller · 1 late tick\n"
+			     "1000 Hz of 1000 asked · 2000 samples · 0.05% lost (moved 1) · "
+			     "1 late tick\n"
 			     "\n"
 			     "shown: 4 of 2000 samples · 2.000 s of wall time · 1 thread\n"
 			     "\n"

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+#include "procmem/task_runs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "procmem/procfile.h"
+
+/* Room for three numbers of at most 20 digits, and for 52 behind a name. */
+enum { SCHEDSTAT_MAX_BYTES = 80, STAT_MAX_BYTES = 1280 };
+
+/* Fields of a stat file behind the name: the state is the first of them. */
+enum { FIELDS_TO_CPU = 36 };
+
+static int open_file(const struct process *process, pid_t tid, const char *file)
+{
+	char name[PROCESS_TASK_NAME_MAX_BYTES];
+
+	process_task_name(name, tid, file);
+	return procfile_open(process->proc_fd, name);
+}
+
+/* 0; -ENOTSUP: the thread has run, and was not counted. */
+static int check_count(const struct task_runs *runs)
+{
+	uint64_t nr_runs;
+	int err = task_runs_read(runs, &nr_runs);
+
+	return !err && !nr_runs ? -ENOTSUP : err;
+}
+
+int task_runs_open(const struct process *process, pid_t tid, struct task_runs *ret_runs)
+{
+	struct task_runs runs = TASK_RUNS_CLOSED;
+	int err;
+
+	runs.stat_fd = open_file(process, tid, "stat");
+	if (runs.stat_fd < 0)
+		return runs.stat_fd == -ENOENT ? -ESRCH : runs.stat_fd;
+	runs.schedstat_fd = open_file(process, tid, "schedstat");
+	err = runs.schedstat_fd < 0 ? runs.schedstat_fd : check_count(&runs);
+	if (!err) {
+		*ret_runs = runs;
+		return 0;
+	}
+	task_runs_close(&runs);
+	return err == -ENOENT ? -ENOTSUP : err;
+}
+
+void task_runs_close(struct task_runs *runs)
+{
+	if (runs->schedstat_fd >= 0)
+		(void)close(runs->schedstat_fd);
+	if (runs->stat_fd >= 0)
+		(void)close(runs->stat_fd);
+	*runs = TASK_RUNS_CLOSED;
+}
+
+static int read_text(int fd, char *text, size_t max_bytes)
+{
+	const ssize_t length = pread(fd, text, max_bytes - 1, 0);
+
+	if (length <= 0)
+		return -ESRCH;
+	text[length] = '\0';
+	return 0;
+}
+
+int task_runs_read(const struct task_runs *runs, uint64_t *ret_nr_runs)
+{
+	char text[SCHEDSTAT_MAX_BYTES];
+	const char *last;
+	int err = read_text(runs->schedstat_fd, text, sizeof(text));
+
+	if (err)
+		return err;
+	last = strrchr(text, ' ');
+	if (!last)
+		return -EBADMSG;
+	*ret_nr_runs = strtoull(last + 1, NULL, 10);
+	return 0;
+}
+
+int task_now_parse(const char *text, struct task_now *ret_now)
+{
+	/* The name may hold anything, blanks and parentheses too. */
+	const char *field = strrchr(text, ')');
+	char *end;
+	struct task_now now;
+	unsigned long cpu;
+
+	if (!field || field[1] != ' ' || !field[2])
+		return -EBADMSG;
+	field += 2;
+	now.state = *field;
+	for (int i = 0; field && i < FIELDS_TO_CPU; i++) {
+		field = strchr(field, ' ');
+		field = field ? field + 1 : NULL;
+	}
+	if (!field)
+		return -EBADMSG;
+	cpu = strtoul(field, &end, 10);
+	if (end == field || cpu >= UINT32_MAX)
+		return -EBADMSG;
+	now.cpu = (uint32_t)cpu;
+	*ret_now = now;
+	return 0;
+}
+
+int task_runs_now(const struct task_runs *runs, struct task_now *ret_now)
+{
+	char text[STAT_MAX_BYTES];
+	int err = read_text(runs->stat_fd, text, sizeof(text));
+
+	return err ? err : task_now_parse(text, ret_now);
+}

@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/look_memory.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "procmem/addr_slot.h"
+#include "procmem/array.h"
+
+/* A block that so many looks have not asked for is not read ahead any more. */
+enum { KEPT_LOOKS = 32 };
+
+/* How often blocks that are not asked for any more are looked for. */
+enum { SWEEP_LOOKS = 16 };
+
+/* So many blocks are kept, 4 MiB; more are read each time that they are asked for. */
+enum { MAX_BLOCKS = 8192 };
+
+/* Longer reads are handed on as they are: of tables and texts, once. */
+enum { MAX_KEPT_BYTES = 1024 };
+
+/*
+ * The callers of a frame lie below it, so that what is missing is read together with what lies
+ * below it: to the beginning of its page first, and twice as far each time that this was not enough.
+ */
+enum { PAGE_BYTES = 4096, BLOCKS_OF_PAGE = PAGE_BYTES / LOOK_BLOCK_BYTES, MAX_RUN_BLOCKS = 256 };
+
+struct look_block {
+	remote_addr addr;
+	uint64_t used_look; /* that asked for it last; 0: none did yet */
+	uint64_t lost_look; /* in which it could not be read */
+};
+
+static int read_ranges(struct remote_memory *memory, struct remote_range *ranges, size_t nr_ranges);
+
+static int check(struct remote_memory *memory)
+{
+	return remote_memory_check(((struct look_memory *)memory)->inner);
+}
+
+static int write_u64(struct remote_memory *memory, remote_addr addr, uint64_t value)
+{
+	struct remote_memory *inner = ((struct look_memory *)memory)->inner;
+
+	return inner->ops->write_u64(inner, addr, value);
+}
+
+void look_memory_init(struct look_memory *look, struct remote_memory *inner)
+{
+	static const struct remote_memory_ops ops = {.read_ranges = read_ranges, .check = check};
+	static const struct remote_memory_ops writable_ops = {
+		.read_ranges = read_ranges,
+		.check = check,
+		.write_u64 = write_u64,
+	};
+
+	*look = (struct look_memory){
+		.memory.ops = remote_memory_is_writable(inner) ? &writable_ops : &ops,
+		.inner = inner,
+		.is_changed = true,
+	};
+}
+
+void look_memory_done(struct look_memory *look)
+{
+	free(look->blocks);
+	free(look->bytes);
+	free(look->table);
+	free(look->seals);
+	free(look->ranges);
+	*look = (struct look_memory){.is_open = false};
+}
+
+void look_memory_clear_seals(struct look_memory *look)
+{
+	look->nr_seals = 0;
+}
+
+int look_memory_seal(struct look_memory *look, remote_addr addr, size_t size, uint32_t *ret_index)
+{
+	struct look_seal *seals =
+		array_reserve(look->seals, look->nr_seals + 1, &look->max_seals, sizeof(*seals));
+
+	if (!seals)
+		return -ENOMEM;
+	look->seals = seals;
+	*ret_index = look->nr_seals;
+	seals[look->nr_seals++] = (struct look_seal){.addr = addr, .size = size};
+	return 0;
+}
+
+/* The hash table. */
+
+static uint32_t slot_of(const struct look_memory *look, remote_addr addr)
+{
+	return (uint32_t)addr_slot(addr / LOOK_BLOCK_BYTES, (size_t)look->table_mask + 1);
+}
+
+static void table_put(struct look_memory *look, uint32_t index)
+{
+	uint32_t slot = slot_of(look, look->blocks[index].addr);
+
+	while (look->table[slot])
+		slot = (slot + 1) & look->table_mask;
+	look->table[slot] = index + 1;
+}
+
+static struct look_block *table_find(const struct look_memory *look, remote_addr addr)
+{
+	uint32_t slot;
+
+	if (!look->table)
+		return NULL;
+	for (slot = slot_of(look, addr); look->table[slot]; slot = (slot + 1) & look->table_mask)
+		if (look->blocks[look->table[slot] - 1].addr == addr)
+			return &look->blocks[look->table[slot] - 1];
+	return NULL;
+}
+
+static void table_fill(struct look_memory *look)
+{
+	memset(look->table, 0, ((size_t)look->table_mask + 1) * sizeof(*look->table));
+	for (uint32_t i = 0; i < look->nr_blocks; i++)
+		table_put(look, i);
+}
+
+/* Have room for nr_blocks blocks. 0; -ENOMEM, or -E2BIG: they are too many. */
+static int reserve_blocks(struct look_memory *look, uint32_t nr_blocks)
+{
+	uint32_t max_blocks = look->max_blocks ? look->max_blocks : 64;
+	struct look_block *blocks;
+	uint8_t *bytes;
+	uint32_t *table;
+
+	if (nr_blocks <= look->max_blocks)
+		return 0;
+	if (nr_blocks > MAX_BLOCKS)
+		return -E2BIG;
+	while (max_blocks < nr_blocks)
+		max_blocks *= 2;
+	blocks = reallocarray(look->blocks, max_blocks, sizeof(*blocks));
+	if (!blocks)
+		return -ENOMEM;
+	look->blocks = blocks;
+	bytes = reallocarray(look->bytes, max_blocks, LOOK_BLOCK_BYTES);
+	if (!bytes)
+		return -ENOMEM;
+	look->bytes = bytes;
+	table = reallocarray(look->table, (size_t)max_blocks * 2, sizeof(*table));
+	if (!table)
+		return -ENOMEM;
+	look->table = table;
+	look->table_mask = max_blocks * 2 - 1;
+	look->max_blocks = max_blocks;
+	/* The ranges point into the bytes. */
+	look->is_changed = true;
+	table_fill(look);
+	return 0;
+}
+
+/* Reading ahead. */
+
+static bool is_kept(const struct look_memory *look, const struct look_block *block)
+{
+	return block->used_look && block->used_look + KEPT_LOOKS >= look->look &&
+	       block->lost_look < block->used_look;
+}
+
+static int compare_blocks(const void *a, const void *b)
+{
+	const remote_addr x = ((const struct look_block *)a)->addr;
+	const remote_addr y = ((const struct look_block *)b)->addr;
+
+	return (x > y) - (x < y);
+}
+
+/* Choose what is read ahead: the blocks that were asked for lately. */
+static void sweep(struct look_memory *look)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < look->nr_blocks; i++)
+		if (is_kept(look, &look->blocks[i]))
+			look->blocks[nr++] = look->blocks[i];
+	if (nr == look->nr_blocks && nr == look->nr_ahead && !look->is_changed)
+		return;
+	look->nr_blocks = nr;
+	look->nr_ahead = nr;
+	if (nr)
+		qsort(look->blocks, nr, sizeof(*look->blocks), compare_blocks);
+	if (look->table)
+		table_fill(look);
+	look->is_changed = true;
+}
+
+static uint8_t *bytes_of(const struct look_memory *look, uint32_t index)
+{
+	return look->bytes + (size_t)index * LOOK_BLOCK_BYTES;
+}
+
+/* Make the ranges of a look: the seals, the blocks, and the seals once more. 0 or -ENOMEM. */
+static int make_ranges(struct look_memory *look)
+{
+	const uint32_t nr_seals = look->nr_seals;
+	struct remote_range *ranges = array_reserve(look->ranges, look->nr_ahead + 2 * nr_seals,
+						    &look->max_ranges, sizeof(*ranges));
+	uint32_t nr = nr_seals;
+
+	if (!ranges)
+		return -ENOMEM;
+	look->ranges = ranges;
+	for (uint32_t i = 0; i < look->nr_ahead; i++) {
+		const remote_addr addr = look->blocks[i].addr;
+
+		if (i && addr == look->blocks[i - 1].addr + LOOK_BLOCK_BYTES)
+			ranges[nr - 1].size += LOOK_BLOCK_BYTES;
+		else
+			ranges[nr++] = (struct remote_range){
+				.addr = addr,
+				.buffer = bytes_of(look, i),
+				.size = LOOK_BLOCK_BYTES,
+			};
+	}
+	for (uint32_t i = 0; i < nr_seals; i++) {
+		struct look_seal *seal = &look->seals[i];
+
+		ranges[i] = (struct remote_range){
+			.addr = seal->addr, .buffer = seal->first, .size = seal->size};
+		ranges[nr + nr_seals - 1 - i] = (struct remote_range){
+			.addr = seal->addr, .buffer = seal->last, .size = seal->size};
+	}
+	look->nr_ranges = nr + nr_seals;
+	look->is_changed = false;
+	return 0;
+}
+
+static bool is_complete(const struct remote_range *range)
+{
+	return range->done_bytes == range->size;
+}
+
+/* Note which blocks and seals could be read. */
+static void take_ranges(struct look_memory *look)
+{
+	const uint32_t nr_seals = look->nr_seals;
+
+	for (uint32_t i = 0; i < nr_seals; i++)
+		look->seals[i].is_read = is_complete(&look->ranges[i]) &&
+					 is_complete(&look->ranges[look->nr_ranges - 1 - i]);
+	for (uint32_t r = nr_seals, i = 0; r < look->nr_ranges - nr_seals; r++) {
+		const struct remote_range *range = &look->ranges[r];
+		const uint32_t nr = (uint32_t)(range->size / LOOK_BLOCK_BYTES);
+
+		if (!is_complete(range)) {
+			for (uint32_t j = (uint32_t)(range->done_bytes / LOOK_BLOCK_BYTES); j < nr;
+			     j++)
+				look->blocks[i + j].lost_look = look->look;
+			look->is_changed = true;
+		}
+		i += nr;
+	}
+}
+
+int look_memory_begin(struct look_memory *look)
+{
+	int err = 0;
+
+	look->look++;
+	if (look->is_changed || look->nr_blocks != look->nr_ahead || look->look % SWEEP_LOOKS == 0)
+		sweep(look);
+	/* Seals change from look to look; their addresses are in the ranges. */
+	err = make_ranges(look);
+	if (!err)
+		err = remote_memory_read_ranges(look->inner, look->ranges, look->nr_ranges);
+	if (err)
+		return err;
+	take_ranges(look);
+	look->is_open = true;
+	look->is_late = false;
+	look->run_addr = 0;
+	return 0;
+}
+
+int look_memory_end(struct look_memory *look)
+{
+	int err;
+
+	if (!look->is_open)
+		return 0;
+	look->is_open = false;
+	if (!look->is_late)
+		return 0;
+	for (uint32_t i = 0; i < look->nr_seals; i++) {
+		struct look_seal *seal = &look->seals[look->nr_seals - 1 - i];
+
+		look->ranges[i] = (struct remote_range){
+			.addr = seal->addr, .buffer = seal->last, .size = seal->size};
+	}
+	look->is_changed = true;
+	err = remote_memory_read_ranges(look->inner, look->ranges, look->nr_seals);
+	for (uint32_t i = 0; !err && i < look->nr_seals; i++)
+		if (!is_complete(&look->ranges[i]))
+			look->seals[look->nr_seals - 1 - i].is_read = false;
+	return err;
+}
+
+/* Reading what is asked for. */
+
+/* How many blocks to read that end with the one at addr. */
+static uint32_t choose_run(struct look_memory *look, remote_addr addr)
+{
+	const uint32_t in_page = (uint32_t)(addr % PAGE_BYTES / LOOK_BLOCK_BYTES) + 1;
+	uint32_t nr = in_page;
+
+	/* Going on below the last run: a deep stack. */
+	if (look->run_addr && addr + LOOK_BLOCK_BYTES == look->run_addr &&
+	    look->run_blocks < MAX_RUN_BLOCKS)
+		nr = in_page - 1 +
+		     (look->run_blocks < BLOCKS_OF_PAGE ? BLOCKS_OF_PAGE : look->run_blocks * 2);
+	if (nr > addr / LOOK_BLOCK_BYTES)
+		nr = in_page;
+	return nr;
+}
+
+/*
+ * Read the block at addr and some below it. The nearest page comes first: memory that is not mapped
+ * ends the call. NULL: it cannot be read, or kept; *ret_err says what ends everything.
+ */
+static struct look_block *fetch(struct look_memory *look, remote_addr addr, int *ret_err)
+{
+	enum { MAX_PAGES = MAX_RUN_BLOCKS * 2 / BLOCKS_OF_PAGE + 2 };
+	struct remote_range ranges[MAX_PAGES];
+	const uint32_t first = look->nr_blocks;
+	remote_addr end = addr + LOOK_BLOCK_BYTES;
+	uint32_t nr_left = choose_run(look, addr);
+	uint32_t nr_ranges = 0;
+	uint32_t index = first;
+	int err = reserve_blocks(look, first + nr_left);
+
+	*ret_err = err == -E2BIG ? 0 : err;
+	if (err)
+		return NULL;
+	while (nr_left && nr_ranges < MAX_PAGES) {
+		const remote_addr page = (end - 1) / PAGE_BYTES * PAGE_BYTES;
+		const uint32_t in_page = (uint32_t)((end - page) / LOOK_BLOCK_BYTES);
+		const uint32_t nr = in_page < nr_left ? in_page : nr_left;
+
+		ranges[nr_ranges++] = (struct remote_range){
+			.addr = end - (uint64_t)nr * LOOK_BLOCK_BYTES,
+			.buffer = bytes_of(look, index),
+			.size = (size_t)nr * LOOK_BLOCK_BYTES,
+			.nr_with_it = MAX_PAGES,
+		};
+		index += nr;
+		nr_left -= nr;
+		end -= (uint64_t)nr * LOOK_BLOCK_BYTES;
+	}
+	look->is_late = true;
+	*ret_err = remote_memory_read_ranges(look->inner, ranges, nr_ranges);
+	if (*ret_err)
+		return NULL;
+	for (uint32_t r = 0; r < nr_ranges && is_complete(&ranges[r]); r++)
+		for (uint32_t j = 0; j < ranges[r].size / LOOK_BLOCK_BYTES; j++) {
+			const remote_addr block_addr = ranges[r].addr + j * LOOK_BLOCK_BYTES;
+
+			look->blocks[look->nr_blocks] = (struct look_block){.addr = block_addr};
+			/* What was met before keeps its first answer. */
+			if (!table_find(look, block_addr))
+				table_put(look, look->nr_blocks);
+			look->nr_blocks++;
+			look->run_addr = ranges[r].addr;
+		}
+	look->run_blocks = look->nr_blocks - first;
+	return table_find(look, addr);
+}
+
+/* Copy what the range has in one block. 0; -ENOENT: the block cannot be had; errors of a read. */
+static int read_block(struct look_memory *look, remote_addr addr, uint8_t *buffer, size_t size)
+{
+	const remote_addr block_addr = addr / LOOK_BLOCK_BYTES * LOOK_BLOCK_BYTES;
+	struct look_block *block = table_find(look, block_addr);
+	int err = 0;
+
+	if (!block)
+		block = fetch(look, block_addr, &err);
+	if (err)
+		return err;
+	if (!block || block->lost_look == look->look)
+		return -ENOENT;
+	block->used_look = look->look;
+	memcpy(buffer, bytes_of(look, (uint32_t)(block - look->blocks)) + (addr - block_addr),
+	       size);
+	return 0;
+}
+
+/* Read a range out of blocks. Errors of read_block(). */
+static int read_kept(struct look_memory *look, struct remote_range *range)
+{
+	remote_addr addr = range->addr;
+	uint8_t *buffer = range->buffer;
+	size_t left = range->size;
+
+	while (left) {
+		const size_t in_block = LOOK_BLOCK_BYTES - addr % LOOK_BLOCK_BYTES;
+		const size_t size = left < in_block ? left : in_block;
+		int err = read_block(look, addr, buffer, size);
+
+		if (err)
+			return err;
+		addr += size;
+		buffer += size;
+		left -= size;
+	}
+	range->done_bytes = range->size;
+	return 0;
+}
+
+static int read_ranges(struct remote_memory *memory, struct remote_range *ranges, size_t nr_ranges)
+{
+	struct look_memory *look = (struct look_memory *)memory;
+	int err = 0;
+
+	if (!look->is_open)
+		return remote_memory_read_ranges(look->inner, ranges, nr_ranges);
+	/* Several pieces at once are somebody's own reading ahead, of what is needed once. */
+	if (nr_ranges > 1) {
+		look->is_late = true;
+		return remote_memory_read_ranges(look->inner, ranges, nr_ranges);
+	}
+	for (size_t i = 0; !err && i < nr_ranges; i++) {
+		struct remote_range *range = &ranges[i];
+
+		range->done_bytes = 0;
+		err = range->size <= MAX_KEPT_BYTES && range->addr + range->size > range->addr
+			      ? read_kept(look, range)
+			      : -ENOENT;
+		if (err == -ENOENT) {
+			look->is_late = true;
+			err = remote_memory_read_ranges(look->inner, range, 1);
+		}
+	}
+	return err;
+}

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/preempt.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sampler/sample.h"
+
+/* A CPU on which nobody was found in so many looks is not held any more. */
+enum { FOLLOWED_LOOKS = 64 };
+
+/* A seat moves to the CPU that so many looks in a row have found; until then a guard holds that. */
+enum { MOVING_LOOKS = 4 };
+
+/* So many CPUs are held at once: programs that hand a lock round use two or three. */
+enum { MAX_GUARDS = 7 };
+
+/* A guard does not come, or is not waited for, so long after its time. */
+#define GUARD_LATE_NS 300000u
+#define GUARD_WAIT_NS 100000u
+
+/* Where a guard is. */
+enum guard_state { GUARD_AWAY, GUARD_HERE, GUARD_STAYED, GUARD_LEFT };
+
+struct guard {
+	pthread_t thread;
+	bool has_thread;
+	cpu_set_t usual;    /* the CPUs it may use: a new thread starts with its maker's seat */
+	bool is_armed;	    /* for the look that comes */
+	bool was_here;	    /* when that began */
+	uint32_t armed_cpu; /* cpu, for the calling thread */
+	_Atomic uint32_t cpu;
+	_Atomic uint64_t deadline_ns;
+	_Atomic uint32_t order;	   /* rises with each look it is wanted for; a futex */
+	_Atomic uint32_t released; /* the last order whose look is over */
+	_Atomic uint32_t answer;   /* order * 4 + enum guard_state */
+	_Atomic bool ends;
+};
+
+/* Where a thread that may run was found, by CPU. */
+struct followed_cpu {
+	uint32_t cpu;
+	uint64_t found_look;
+};
+
+struct preempt {
+	struct cpu_seat seat;
+	uint32_t cpu; /* where the seat is to be; CPU_NONE: anywhere */
+	struct followed_cpu followed[MAX_GUARDS + 1];
+	uint32_t nr_followed;
+	uint32_t nr_elsewhere; /* looks in a row that found followed[0], which is not the seat */
+	uint64_t look;
+	struct cpu_leaves leaves; /* at the beginning of the look */
+	uint64_t longest_ns;	  /* of the last looks */
+	uint32_t here;		  /* the CPU at the beginning of the look */
+	struct guard guards[MAX_GUARDS];
+};
+
+/* Guards. */
+
+static void futex_wait(_Atomic uint32_t *word, uint32_t value)
+{
+	(void)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+}
+
+static void futex_wake(_Atomic uint32_t *word)
+{
+	(void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+static void sleep_until_ns(uint64_t time_ns)
+{
+	const struct timespec time = {
+		.tv_sec = (time_t)(time_ns / NS_PER_S),
+		.tv_nsec = (long)(time_ns % NS_PER_S),
+	};
+
+	(void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL);
+}
+
+static void pause_cpu(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+/* Hold the guard's CPU from now until the look is over. */
+static void stand_guard(struct guard *guard, uint32_t order)
+{
+	const struct cpu_leaves before = cpu_leaves_read();
+	const uint64_t late_ns = atomic_load(&guard->deadline_ns) + GUARD_LATE_NS;
+	struct cpu_leaves after;
+	bool stayed;
+
+	if (cpu_seat_here() != atomic_load(&guard->cpu) || clock_now_ns() > late_ns)
+		return;
+	atomic_store(&guard->answer, order * 4 + GUARD_HERE);
+	while (atomic_load(&guard->released) != order) {
+		pause_cpu();
+		if (clock_now_ns() > late_ns)
+			break;
+	}
+	stayed = atomic_load(&guard->released) == order;
+	after = cpu_leaves_read();
+	stayed = stayed && after.waited == before.waited && after.preempted == before.preempted;
+	atomic_store(&guard->answer, order * 4 + (stayed ? GUARD_STAYED : GUARD_LEFT));
+}
+
+static void *run_guard(void *argument)
+{
+	struct guard *guard = argument;
+	struct cpu_seat seat = {.is_open = false};
+	uint32_t order = 0;
+
+	if (cpu_seat_open(&seat))
+		return NULL;
+	seat.usual = guard->usual;
+	cpu_seat_fit_slice(&seat, 0);
+	(void)prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
+	while (!atomic_load(&guard->ends)) {
+		if (atomic_load(&guard->order) == order) {
+			futex_wait(&guard->order, order);
+			continue;
+		}
+		order = atomic_load(&guard->order);
+		if (cpu_seat_move(&seat, atomic_load(&guard->cpu)))
+			continue;
+		sleep_until_ns(atomic_load(&guard->deadline_ns));
+		stand_guard(guard, order);
+	}
+	return NULL;
+}
+
+/* Start the guard's thread, which gets no signals. */
+static bool start_guard(struct guard *guard, const cpu_set_t *usual)
+{
+	sigset_t all, before;
+
+	if (guard->has_thread)
+		return true;
+	guard->usual = *usual;
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	guard->has_thread = pthread_create(&guard->thread, NULL, run_guard, guard) == 0;
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return guard->has_thread;
+}
+
+/* Have a guard on a CPU at a time. */
+static void arm_guard(struct guard *guard, uint32_t cpu, uint64_t deadline_ns)
+{
+	guard->armed_cpu = cpu;
+	atomic_store(&guard->cpu, cpu);
+	atomic_store(&guard->deadline_ns, deadline_ns);
+	guard->is_armed = true;
+	atomic_fetch_add(&guard->order, 1);
+	futex_wake(&guard->order);
+}
+
+static enum guard_state state_of(struct guard *guard)
+{
+	const uint32_t answer = atomic_load(&guard->answer);
+
+	return answer / 4 == (atomic_load(&guard->order) & UINT32_MAX / 4)
+		       ? (enum guard_state)(answer % 4)
+		       : GUARD_AWAY;
+}
+
+/* Wait until the guard is in another state than that, for a short time. */
+static enum guard_state await_guard(struct guard *guard, enum guard_state state, uint64_t until_ns)
+{
+	while (state_of(guard) == state && clock_now_ns() < until_ns)
+		pause_cpu();
+	return state_of(guard);
+}
+
+static void release_guards(struct preempt *preempt)
+{
+	for (uint32_t i = 0; i < MAX_GUARDS; i++)
+		if (preempt->guards[i].is_armed)
+			atomic_store(&preempt->guards[i].released,
+				     atomic_load(&preempt->guards[i].order));
+}
+
+static void end_guards(struct preempt *preempt)
+{
+	release_guards(preempt);
+	for (uint32_t i = 0; i < MAX_GUARDS; i++) {
+		struct guard *guard = &preempt->guards[i];
+
+		if (!guard->has_thread)
+			continue;
+		atomic_store(&guard->ends, true);
+		atomic_store(&guard->deadline_ns, 0);
+		atomic_fetch_add(&guard->order, 1);
+		futex_wake(&guard->order);
+		(void)pthread_join(guard->thread, NULL);
+	}
+}
+
+/* The seat. */
+
+int preempt_create(struct preempt **ret_preempt)
+{
+	struct preempt *preempt = calloc(1, sizeof(*preempt));
+	int err;
+
+	if (!preempt)
+		return -ENOMEM;
+	preempt->cpu = CPU_NONE;
+	err = cpu_seat_open(&preempt->seat);
+	if (err) {
+		free(preempt);
+		return err;
+	}
+	cpu_seat_fit_slice(&preempt->seat, 0);
+	*ret_preempt = preempt;
+	return 0;
+}
+
+void preempt_destroy(struct preempt *preempt)
+{
+	if (!preempt)
+		return;
+	end_guards(preempt);
+	cpu_seat_close(&preempt->seat);
+	free(preempt);
+}
+
+/* Forget CPUs on which nobody was found for long. */
+static void forget_cpus(struct preempt *preempt)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < preempt->nr_followed; i++) {
+		const struct followed_cpu *followed = &preempt->followed[i];
+
+		if (nr && followed->found_look + FOLLOWED_LOOKS < preempt->look)
+			continue;
+		preempt->followed[nr++] = *followed;
+	}
+	preempt->nr_followed = nr;
+}
+
+/* Whether the seat is on none of the CPUs that are followed. */
+static bool is_left(const struct preempt *preempt)
+{
+	for (uint32_t i = 0; i < preempt->nr_followed; i++)
+		if (preempt->followed[i].cpu == preempt->cpu)
+			return false;
+	return true;
+}
+
+/* Choose the CPU of the seat for the next look. */
+static void choose_seat(struct preempt *preempt)
+{
+	const uint32_t found_cpu = preempt->nr_followed ? preempt->followed[0].cpu : CPU_NONE;
+
+	forget_cpus(preempt);
+	preempt->nr_elsewhere = found_cpu == preempt->cpu ? 0 : preempt->nr_elsewhere + 1;
+	if (is_left(preempt) || preempt->nr_elsewhere >= MOVING_LOOKS) {
+		preempt->cpu = found_cpu;
+		preempt->nr_elsewhere = 0;
+	}
+}
+
+bool preempt_follow(struct preempt *preempt, uint32_t cpu)
+{
+	uint32_t i = 0;
+
+	if (cpu == CPU_NONE)
+		return true;
+	if (cpu >= CPU_SETSIZE || !CPU_ISSET(cpu, &preempt->seat.usual))
+		return false;
+	while (i < preempt->nr_followed && preempt->followed[i].cpu != cpu)
+		i++;
+	if (i == MAX_GUARDS + 1)
+		i--;
+	/* The CPU that was found last comes first. */
+	if (i == preempt->nr_followed)
+		preempt->nr_followed++;
+	for (; i > 0; i--)
+		preempt->followed[i] = preempt->followed[i - 1];
+	preempt->followed[0] = (struct followed_cpu){.cpu = cpu, .found_look = preempt->look};
+	return true;
+}
+
+bool preempt_can_meet(const struct preempt *preempt, pid_t tid)
+{
+	return cpu_seat_can_meet(&preempt->seat, tid);
+}
+
+void preempt_took(struct preempt *preempt, uint64_t look_ns)
+{
+	enum { FADES = 256 };
+
+	preempt->longest_ns -= preempt->longest_ns / FADES;
+	if (preempt->longest_ns < look_ns)
+		preempt->longest_ns = look_ns;
+	cpu_seat_fit_slice(&preempt->seat, preempt->longest_ns);
+}
+
+void preempt_go(struct preempt *preempt)
+{
+	choose_seat(preempt);
+	(void)cpu_seat_move(&preempt->seat, preempt->cpu);
+}
+
+static void arm_guards(struct preempt *preempt, uint64_t deadline_ns)
+{
+	uint32_t nr = 0;
+
+	for (uint32_t i = 0; i < preempt->nr_followed; i++)
+		if (preempt->followed[i].cpu != preempt->cpu && nr < MAX_GUARDS &&
+		    start_guard(&preempt->guards[nr], &preempt->seat.usual))
+			arm_guard(&preempt->guards[nr++], preempt->followed[i].cpu, deadline_ns);
+	for (; nr < MAX_GUARDS; nr++)
+		preempt->guards[nr].is_armed = false;
+}
+
+static uint64_t clock_now(void *context)
+{
+	(void)context;
+	return clock_now_ns();
+}
+
+static void clock_sleep_until(void *context, uint64_t time_ns)
+{
+	struct preempt *preempt = context;
+
+	release_guards(preempt);
+	preempt_go(preempt);
+	arm_guards(preempt, time_ns);
+	sleep_until_ns(time_ns);
+}
+
+struct ticker_clock preempt_clock(struct preempt *preempt)
+{
+	return (struct ticker_clock){
+		.now_ns = clock_now,
+		.sleep_until = clock_sleep_until,
+		.context = preempt,
+	};
+}
+
+/* The look. */
+
+void preempt_hold(struct preempt *preempt, held_cpus *ret_held)
+{
+	preempt->look++;
+	CPU_ZERO(ret_held);
+	preempt->leaves = cpu_leaves_read();
+	preempt->here = cpu_seat_here();
+	if (preempt->here < CPU_SETSIZE)
+		CPU_SET(preempt->here, ret_held);
+	for (uint32_t i = 0; i < MAX_GUARDS; i++) {
+		struct guard *guard = &preempt->guards[i];
+
+		guard->was_here =
+			guard->is_armed &&
+			await_guard(guard, GUARD_AWAY,
+				    atomic_load(&guard->deadline_ns) + GUARD_WAIT_NS) == GUARD_HERE;
+		if (guard->was_here)
+			CPU_SET(guard->armed_cpu, ret_held);
+	}
+}
+
+bool preempt_release(struct preempt *preempt, held_cpus *ret_held)
+{
+	struct cpu_leaves now;
+
+	release_guards(preempt);
+	CPU_ZERO(ret_held);
+	for (uint32_t i = 0; i < MAX_GUARDS; i++) {
+		struct guard *guard = &preempt->guards[i];
+
+		if (guard->was_here &&
+		    await_guard(guard, GUARD_HERE, clock_now_ns() + GUARD_WAIT_NS) == GUARD_STAYED)
+			CPU_SET(guard->armed_cpu, ret_held);
+		guard->was_here = false;
+		guard->is_armed = false;
+	}
+	now = cpu_leaves_read();
+	if (now.waited == preempt->leaves.waited && now.preempted == preempt->leaves.preempted &&
+	    preempt->here < CPU_SETSIZE)
+		CPU_SET(preempt->here, ret_held);
+	return now.waited != preempt->leaves.waited;
+}

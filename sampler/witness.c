@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/witness.h"
+
+#include <errno.h>
+
+#include "procmem/cpu_seat.h"
+
+static bool is_held(const held_cpus *held, uint32_t cpu)
+{
+	return cpu < CPU_SETSIZE && CPU_ISSET(cpu, held);
+}
+
+/* Have the files of the thread. */
+static int open_runs(struct witness *witness, const struct witness_means *means, pid_t tid)
+{
+	int err;
+
+	if (witness->has_runs)
+		return 0;
+	if (!tid || !means->process)
+		return -ENOTSUP;
+	err = task_runs_open(means->process, tid, &witness->runs);
+	witness->has_runs = !err;
+	return err;
+}
+
+static bool open_clock(struct witness *witness, const struct witness_means *means, pid_t tid)
+{
+	if (!tid || !means->process || cpu_clock_open(means->process, tid, &witness->clock))
+		return false;
+	if (witness->clock.kind == CPU_CLOCK_TASK)
+		return true;
+	cpu_clock_close(&witness->clock);
+	return false;
+}
+
+void witness_open(const struct witness_means *means, uint64_t thread_pointer, pid_t tid,
+		  struct witness *ret_witness)
+{
+	struct witness *witness = ret_witness;
+	const bool has_rseq = means->rseq.is_known && thread_pointer;
+
+	*witness = (struct witness){.cpu = CPU_NONE, .runs = TASK_RUNS_CLOSED};
+	if ((means->prefers_clock || !has_rseq) && open_clock(witness, means, tid)) {
+		witness->kind = WITNESS_CLOCK;
+	} else if (has_rseq) {
+		witness->kind = WITNESS_RSEQ;
+		witness->cpu_id_addr = thread_pointer + (uint64_t)means->rseq.cpu_id_offset;
+	} else if (!open_runs(witness, means, tid)) {
+		witness->kind = WITNESS_RUNS;
+	}
+}
+
+void witness_close(struct witness *witness)
+{
+	cpu_clock_close(&witness->clock);
+	if (witness->has_runs)
+		task_runs_close(&witness->runs);
+	*witness = (struct witness){.kind = WITNESS_NONE};
+}
+
+/* The count first, then the processor: what was counted before cannot run any more by then. */
+static void begin_runs(struct witness *witness, const held_cpus *held)
+{
+	struct task_now now;
+
+	if (task_runs_read(&witness->runs, &witness->before) ||
+	    task_runs_now(&witness->runs, &now)) {
+		witness->before = UINT64_MAX;
+		return;
+	}
+	witness->cpu = now.cpu;
+	if (!is_held(held, now.cpu))
+		witness->before = UINT64_MAX;
+}
+
+int witness_begin(struct witness *witness, struct look_memory *look, const held_cpus *held)
+{
+	switch (witness->kind) {
+	case WITNESS_RSEQ:
+		return look_memory_seal(look, witness->cpu_id_addr, sizeof(uint32_t),
+					&witness->seal);
+	case WITNESS_CLOCK:
+		if (cpu_clock_read(&witness->clock, &witness->before))
+			witness->before = UINT64_MAX;
+		return 0;
+	case WITNESS_RUNS:
+		begin_runs(witness, held);
+		return 0;
+	case WITNESS_NONE:
+		break;
+	}
+	return 0;
+}
+
+static bool rseq_stood(struct witness *witness, const struct look_memory *look,
+		       const held_cpus *held)
+{
+	const struct look_seal *seal = look_memory_seal_at(look, witness->seal);
+	const uint32_t first = field_u32(seal->first, 0);
+	const uint32_t last = field_u32(seal->last, 0);
+
+	if (!seal->is_read)
+		return false;
+	/* Negative numbers say that the area is not registered (yet). */
+	witness->cpu = (int32_t)last < 0 ? CPU_NONE : last;
+	return first == last && is_held(held, last);
+}
+
+static bool clock_stood(struct witness *witness)
+{
+	uint64_t after;
+
+	return witness->before != UINT64_MAX && !cpu_clock_read(&witness->clock, &after) &&
+	       after == witness->before;
+}
+
+/* The processor has to be held to the end: the thread may else have run since the count was read. */
+static bool runs_stood(struct witness *witness, const held_cpus *held)
+{
+	uint64_t after;
+
+	return witness->before != UINT64_MAX && is_held(held, witness->cpu) &&
+	       !task_runs_read(&witness->runs, &after) && after == witness->before;
+}
+
+bool witness_stood(struct witness *witness, const struct look_memory *look, const held_cpus *held)
+{
+	switch (witness->kind) {
+	case WITNESS_RSEQ:
+		return rseq_stood(witness, look, held);
+	case WITNESS_CLOCK:
+		return clock_stood(witness);
+	case WITNESS_RUNS:
+		return runs_stood(witness, held);
+	case WITNESS_NONE:
+		break;
+	}
+	return false;
+}
+
+uint64_t witness_cpu_ns(const struct witness *witness)
+{
+	return witness->kind == WITNESS_CLOCK && witness->before != UINT64_MAX ? witness->before
+									       : 0;
+}
+
+int witness_now(struct witness *witness, const struct witness_means *means, pid_t tid,
+		struct task_now *ret_now)
+{
+	int err = open_runs(witness, means, tid);
+
+	return err ? err : task_runs_now(&witness->runs, ret_now);
+}

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: MIT
+"""Every stack is one that the program had: at each instruction, and by each proof."""
+import os
+import subprocess
+import sys
+import unittest
+
+import support
+from support import names, parse_collapsed
+from test_attach import is_possible
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+STEP_WALK = os.path.join(os.path.dirname(support.PYSAMPLE), "tests", "step_walk")
+NR_STEPS = 100000
+
+
+def first_lines(text):
+    """The stack of a line of step_walk."""
+    return tuple(int(frame.rpartition(":")[2]) for frame in text.split(";") if frame)
+
+
+class Following:
+    """Which stack may come after which, as sys.setprofile saw it."""
+
+    def __init__(self, pairs):
+        self.after = {}
+        for before, after in pairs:
+            self.after.setdefault(tuple(before), set()).add(tuple(after))
+            self.after.setdefault(tuple(after), set())
+
+    def may_follow(self, before, after, with_gap):
+        """with_gap: one in between may have been dropped."""
+        if after in self.after[before]:
+            return True
+        return with_gap and any(after in self.after[between] for between in self.after[before])
+
+
+@unittest.skipUnless(os.access(STEP_WALK, os.X_OK), "step_walk was not built")
+@support.per_interpreter
+class InstantOfEachInstruction(unittest.TestCase):
+    """The walk needs neither load nor luck to meet what lies between two stores."""
+
+    def test_stacks_are_right_or_dropped(self):
+        with support.python_target(self.interpreter, "steps") as target:
+            result = subprocess.run([STEP_WALK, str(target.pid), str(NR_STEPS)],
+                                    capture_output=True, text=True)
+            if "not permitted" in result.stderr:
+                self.skipTest("ptrace is not permitted here")
+            self.assertEqual(result.returncode, 0, result.stderr)
+            following = Following(target.report)
+        *lines, end = result.stdout.splitlines()
+        mark, nr_steps, nr_walked, nr_unfinished = end.split()
+        self.assertEqual((mark, int(nr_steps)), ("=", NR_STEPS))
+        self.assertEqual(int(nr_walked) + int(nr_unfinished), NR_STEPS)
+        last, gap = None, False
+        for line in lines:
+            if line == "!":
+                gap = True
+                continue
+            stack = first_lines(line)
+            self.assertIn(stack, following.after, line)
+            if last is not None and stack != last:
+                self.assertTrue(following.may_follow(last, stack, gap), (last, line))
+            last, gap = stack, False
+        self.assertGreater(len(lines), 10)
+
+
+def without(call):
+    return [sys.executable, os.path.join(HERE, "forbid_call.py"), call, "EPERM"]
+
+
+class InstantTestCase(unittest.TestCase):
+
+    def check(self, target, variant, sample):
+        """Both chains are seen, and nothing else."""
+
+        def checked():
+            result = sample()
+            self.assertIn(result.status, (0, 5), result.stderr)  # 5: nothing was proven
+            stacks = parse_collapsed(result.stdout)
+            for stack in stacks:
+                self.assertTrue(is_possible(tuple(names(stack)), variant), stack)
+            return stacks
+
+        support.sampled_until(checked, lambda stacks: all(
+            any(names(stack)[-1:] == [leaf] for stack in stacks) for leaf in ("a005", "b005")),
+            "both leaves are seen")
+        self.assertTrue(target.runs(), target.stderr())
+
+
+@support.per_minor("3.8", "3.12", "3.15")
+class InstantByEachProof(InstantTestCase):
+    """The C library's word of the CPU, the task clock, or the kernel's count of runs."""
+
+    NO_RSEQ = {"GLIBC_TUNABLES": "glibc.pthread.rseq=0"}
+
+    def check_with(self, environment, wrapper):
+        for variant in "calls", "generators", "coroutines":
+            with self.subTest(variant), support.python_target(
+                    self.interpreter, "alternating", variant, 40,
+                    environment=environment) as target:
+                self.check(target, variant, lambda: support.pysample(
+                    "attach", target.pid, "-r", 1000, "-d", "0.3", "-f", "collapsed",
+                    wrapper=wrapper))
+
+    def test_rseq(self):
+        self.check_with({}, without("perf_event_open"))
+
+    def test_task_clock(self):
+        self.check_with(self.NO_RSEQ, ())
+
+    def test_run_count(self):
+        self.check_with(self.NO_RSEQ, without("perf_event_open"))
+
+
+@unittest.skipUnless(os.geteuid() == 0, "only root can become nobody")
+class InstantAsNobody(InstantTestCase):
+
+    def test_stacks_are_right(self):
+        found = [one for one in support.supported_interpreters() if one.origin == "system"]
+        if not found:
+            self.skipTest("no interpreter here that nobody can run")
+        with support.python_target(found[0], "alternating", "calls", 40,
+                                   wrapper=support.AS_NOBODY) as target:
+            self.check(target, "calls", lambda: support.pysample_as_nobody(
+                "attach", target.pid, "-r", 1000, "-d", "0.3", "-f", "collapsed"))
+
+
+if __name__ == "__main__":
+    unittest.main()

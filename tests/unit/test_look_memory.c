@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/look_memory.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "tests/support/fake_memory.h"
+
+#define BASE	 UINT64_C(0x100000)
+#define GAP_ADDR UINT64_C(0x200000)
+#define SEAL_A	 UINT64_C(0x300000)
+#define SEAL_B	 UINT64_C(0x300100)
+
+enum { MAP_BYTES = 64 << 10, PAGE_BYTES = 4096 };
+
+/* A target of 16 pages, whose words tell their addresses, and of two words to be sealed. */
+struct world {
+	struct fake_memory fake;
+	struct look_memory look;
+	remote_addr changed_addr; /* rises by one before each range that is read; 0: none */
+};
+
+static void begin(struct world *world)
+{
+	*world = (struct world){0};
+	fake_memory_init(&world->fake);
+	(void)fake_memory_map(&world->fake, BASE, MAP_BYTES);
+	(void)fake_memory_map(&world->fake, SEAL_A, PAGE_BYTES);
+	for (remote_addr addr = BASE; addr < BASE + MAP_BYTES; addr += 8)
+		fake_memory_write_u64(&world->fake, addr, addr);
+	look_memory_init(&world->look, &world->fake.memory);
+}
+
+static void end(struct world *world)
+{
+	look_memory_done(&world->look);
+	fake_memory_done(&world->fake);
+}
+
+static uint64_t read_word(struct world *world, remote_addr addr)
+{
+	uint64_t word = 0;
+
+	cr_assert(zero(int, remote_memory_read_u64(&world->look.memory, addr, &word)));
+	return word;
+}
+
+/* A look that asks for these words. Returns how often the memory was read for it. */
+static uint64_t look_at(struct world *world, const remote_addr *addrs, size_t nr)
+{
+	const uint64_t nr_calls = world->fake.nr_calls;
+
+	cr_assert(zero(int, look_memory_begin(&world->look)));
+	for (size_t i = 0; i < nr; i++)
+		cr_expect(eq(u64, read_word(world, addrs[i]), addrs[i]));
+	cr_assert(zero(int, look_memory_end(&world->look)));
+	return world->fake.nr_calls - nr_calls;
+}
+
+Test(look_memory, what_the_last_looks_read_is_read_ahead_in_one_call)
+{
+	static const remote_addr addrs[] = {BASE + 0x8008, BASE + 0x18, BASE + 0x3000,
+					    BASE + 0xfff8};
+	struct world world;
+
+	begin(&world);
+	cr_expect(lt(u64, 1, look_at(&world, addrs, 4)), "nothing is known yet");
+	for (int i = 0; i < 100; i++)
+		cr_expect(eq(u64, look_at(&world, addrs, 4), 1));
+	/* One that is asked for in some looks only is read ahead in the others, too. */
+	for (int i = 0; i < 100; i++)
+		cr_expect(eq(u64, look_at(&world, addrs, i % 10 ? 3 : 4), 1));
+	end(&world);
+}
+
+Test(look_memory, blocks_that_nobody_asks_for_are_dropped)
+{
+	static const remote_addr addrs[] = {BASE + 0x8008, BASE + 0x18};
+	struct world world;
+	uint64_t nr_bytes;
+
+	begin(&world);
+	(void)look_at(&world, addrs, 2);
+	nr_bytes = world.fake.nr_bytes;
+	(void)look_at(&world, addrs, 2);
+	cr_expect(eq(u64, world.fake.nr_bytes - nr_bytes, 2 * LOOK_BLOCK_BYTES));
+	for (int i = 0; i < 100; i++)
+		cr_expect(eq(u64, look_at(&world, addrs, 1), 1));
+	nr_bytes = world.fake.nr_bytes;
+	(void)look_at(&world, addrs, 1);
+	cr_expect(eq(u64, world.fake.nr_bytes - nr_bytes, LOOK_BLOCK_BYTES));
+	cr_expect(lt(u64, 1, look_at(&world, addrs, 2)), "it is not read ahead any more");
+	end(&world);
+}
+
+/* The callers of a frame lie below it: a stack of pages takes few calls, and each byte one. */
+Test(look_memory, reads_on_below_what_is_missing)
+{
+	struct world world;
+
+	begin(&world);
+	cr_assert(zero(int, look_memory_begin(&world.look)));
+	for (remote_addr addr = BASE + MAP_BYTES; addr > BASE; addr -= 128)
+		cr_expect(eq(u64, read_word(&world, addr - 128), addr - 128));
+	/* The pages of the 16 that are read at once: 1, 1, 2, 4, 8. */
+	cr_expect(le(u64, world.fake.nr_calls, 7));
+	cr_expect(eq(u64, world.fake.nr_bytes, MAP_BYTES));
+	cr_assert(zero(int, look_memory_end(&world.look)));
+	end(&world);
+}
+
+static void count_up(struct fake_memory *fake, size_t range_index)
+{
+	struct world *world = fake->context;
+	uint64_t word;
+
+	(void)range_index;
+	memcpy(&word, fake->segments[0].bytes + (world->changed_addr - BASE), sizeof(word));
+	fake_memory_write_u64(fake, world->changed_addr, word + 1);
+}
+
+Test(look_memory, each_byte_is_read_once_a_look)
+{
+	struct world world;
+	uint64_t first;
+	uint8_t bytes[1024];
+
+	begin(&world);
+	world.changed_addr = BASE + 0x1010;
+	world.fake.before_range = count_up;
+	world.fake.context = &world;
+	for (int look = 0; look < 3; look++) {
+		cr_assert(zero(int, look_memory_begin(&world.look)));
+		first = read_word(&world, BASE + 0x1010);
+		(void)read_word(&world, BASE + 0x9000 + (remote_addr)look * PAGE_BYTES);
+		cr_expect(eq(u64, read_word(&world, BASE + 0x1010), first));
+		/* Also as a part of more, over the borders of blocks. */
+		cr_assert(zero(int, remote_memory_read(&world.look.memory, BASE + 0x0f10, bytes,
+						       sizeof(bytes))));
+		cr_expect(eq(u64, field_u64(bytes, 0x100), first));
+		cr_expect(eq(u64, field_u64(bytes, 0), BASE + 0x0f10));
+		cr_expect(eq(u64, field_u64(bytes, 1016), BASE + 0x0f10 + 1016));
+		cr_assert(zero(int, look_memory_end(&world.look)));
+		cr_expect(ne(u64, read_word(&world, BASE + 0x1010), first), "no look is open");
+		cr_assert(zero(int, look_memory_begin(&world.look)));
+		cr_expect(ne(u64, read_word(&world, BASE + 0x1010), first), "another look");
+		cr_assert(zero(int, look_memory_end(&world.look)));
+	}
+	end(&world);
+}
+
+Test(look_memory, between_looks_reads_go_straight_to_the_memory)
+{
+	struct world world;
+	uint64_t nr_calls;
+
+	begin(&world);
+	(void)read_word(&world, BASE);
+	nr_calls = world.fake.nr_calls;
+	cr_expect(eq(u64, read_word(&world, BASE), BASE));
+	cr_expect(eq(u64, world.fake.nr_calls, nr_calls + 1));
+	cr_expect(eq(u64, world.fake.nr_bytes, 16));
+	end(&world);
+}
+
+/* The word at SEAL_A says how many ranges were read before it. */
+static void count_ranges(struct fake_memory *fake, size_t range_index)
+{
+	(void)range_index;
+	fake_memory_write_u64(fake, SEAL_A, fake->nr_ranges);
+	fake_memory_write_u64(fake, SEAL_B, fake->nr_ranges);
+}
+
+Test(look_memory, seals_are_the_first_and_the_last_that_is_read)
+{
+	static const remote_addr addrs[] = {BASE + 0x8008, BASE + 0x18, BASE + 0x3000};
+	struct world world;
+	uint32_t outer, inner;
+	uint64_t nr_before, nr_calls;
+
+	begin(&world);
+	(void)look_at(&world, addrs, 3);
+	world.fake.before_range = count_ranges;
+	world.fake.context = &world;
+	cr_assert(zero(int, look_memory_seal(&world.look, SEAL_A, 8, &outer)));
+	cr_assert(zero(int, look_memory_seal(&world.look, SEAL_B, 24, &inner)));
+
+	/* Nothing is read behind them. */
+	nr_before = world.fake.nr_ranges;
+	nr_calls = world.fake.nr_calls;
+	cr_assert(zero(int, look_memory_begin(&world.look)));
+	for (size_t i = 0; i < 3; i++)
+		(void)read_word(&world, addrs[i]);
+	cr_assert(zero(int, look_memory_end(&world.look)));
+	const struct look_seal *seals[] = {look_memory_seal_at(&world.look, outer),
+					   look_memory_seal_at(&world.look, inner)};
+	cr_expect(eq(u64, world.fake.nr_calls, nr_calls + 1));
+	cr_expect(eq(u64, world.fake.nr_ranges, nr_before + 7));
+	cr_expect(seals[0]->is_read && seals[1]->is_read);
+	cr_expect(eq(u64, field_u64(seals[0]->first, 0), nr_before));
+	cr_expect(eq(u64, field_u64(seals[1]->first, 0), nr_before + 1));
+	cr_expect(eq(u64, field_u64(seals[1]->last, 0), nr_before + 5));
+	cr_expect(eq(u64, field_u64(seals[0]->last, 0), nr_before + 6));
+
+	/* Something is: they are read once more. */
+	nr_before = world.fake.nr_ranges;
+	cr_assert(zero(int, look_memory_begin(&world.look)));
+	(void)read_word(&world, BASE + 0xb000);
+	cr_expect(eq(u64, world.fake.nr_ranges, nr_before + 8));
+	cr_assert(zero(int, look_memory_end(&world.look)));
+	cr_expect(eq(u64, world.fake.nr_ranges, nr_before + 10));
+	cr_expect(eq(u64, field_u64(seals[0]->first, 0), nr_before));
+	cr_expect(eq(u64, field_u64(seals[1]->last, 0), nr_before + 8));
+	cr_expect(eq(u64, field_u64(seals[0]->last, 0), nr_before + 9));
+
+	/* They are forgotten. */
+	look_memory_clear_seals(&world.look);
+	nr_before = world.fake.nr_ranges;
+	(void)look_at(&world, addrs, 3);
+	cr_expect(eq(u64, world.fake.nr_ranges, nr_before + 4));
+	end(&world);
+}
+
+/* Of every kind of read that comes behind the seals. */
+Test(look_memory, seals_are_read_again_behind_whatever_comes_late)
+{
+	uint8_t large[PAGE_BYTES];
+	struct world world;
+
+	for (int kind = 0; kind < 4; kind++) {
+		uint64_t first_two[2];
+		struct remote_range ranges[] = {
+			{.addr = BASE, .buffer = &first_two[0], .size = 8},
+			{.addr = BASE + 8, .buffer = &first_two[1], .size = 8}};
+		uint64_t nr_calls, word;
+		uint32_t index;
+
+		begin(&world);
+		cr_assert(zero(int, look_memory_seal(&world.look, SEAL_A, 8, &index)));
+		cr_assert(zero(int, look_memory_begin(&world.look)));
+		fake_memory_write_u64(&world.fake, SEAL_A, 77);
+		nr_calls = world.fake.nr_calls;
+		if (kind == 1)
+			cr_assert(zero(int, remote_memory_read(&world.look.memory, BASE, large,
+							       sizeof(large))));
+		if (kind == 2)
+			cr_assert(zero(int,
+				       remote_memory_read_ranges(&world.look.memory, ranges, 2)));
+		if (kind == 3)
+			cr_expect(eq(int,
+				     remote_memory_read_u64(&world.look.memory, GAP_ADDR, &word),
+				     -EFAULT));
+		cr_expect(eq(int, kind != 0, world.fake.nr_calls != nr_calls));
+		cr_assert(zero(int, look_memory_end(&world.look)));
+		cr_expect(zero(u64, field_u64(look_memory_seal_at(&world.look, index)->first, 0)));
+		cr_expect(eq(u64, field_u64(look_memory_seal_at(&world.look, index)->last, 0),
+			     kind ? 77 : 0),
+			  "kind %d", kind);
+		end(&world);
+	}
+}
+
+Test(look_memory, seals_that_cannot_be_read_say_so)
+{
+	struct world world;
+	uint32_t index, gone;
+
+	begin(&world);
+	cr_assert(zero(int, look_memory_seal(&world.look, GAP_ADDR, 8, &gone)));
+	cr_assert(zero(int, look_memory_seal(&world.look, SEAL_A, 8, &index)));
+	cr_assert(zero(int, look_memory_begin(&world.look)));
+	cr_expect(not(look_memory_seal_at(&world.look, gone)->is_read));
+	cr_expect(look_memory_seal_at(&world.look, index)->is_read);
+	/* It goes while the look lasts. */
+	fake_memory_unmap(&world.fake, SEAL_A);
+	(void)read_word(&world, BASE);
+	cr_assert(zero(int, look_memory_end(&world.look)));
+	cr_expect(not(look_memory_seal_at(&world.look, index)->is_read));
+	end(&world);
+}
+
+static void unmap_seal(struct fake_memory *fake, size_t range_index)
+{
+	if (range_index == 1)
+		fake_memory_unmap(fake, SEAL_A);
+}
+
+/* It goes between the two times at the beginning. */
+Test(look_memory, seal_that_can_be_read_once_only)
+{
+	struct world world;
+	uint32_t index;
+
+	begin(&world);
+	world.fake.before_range = unmap_seal;
+	cr_assert(zero(int, look_memory_seal(&world.look, SEAL_A, 8, &index)));
+	cr_assert(zero(int, look_memory_begin(&world.look)));
+	cr_expect(not(look_memory_seal_at(&world.look, index)->is_read));
+	cr_assert(zero(int, look_memory_end(&world.look)));
+	cr_expect(not(look_memory_seal_at(&world.look, index)->is_read));
+	end(&world);
+}
+
+/* A target maps pages; what is near the end of one can be read all the same. */
+Test(look_memory, block_that_cannot_be_read_falls_back)
+{
+	struct world world;
+	uint64_t word;
+
+	begin(&world);
+	/* Smaller than a block, as no mapping is. */
+	(void)fake_memory_map(&world.fake, GAP_ADDR + 8, 16);
+	fake_memory_write_u64(&world.fake, GAP_ADDR + 16, 5);
+	for (int look = 0; look < 3; look++) {
+		cr_assert(zero(int, look_memory_begin(&world.look)));
+		cr_expect(eq(u64, read_word(&world, GAP_ADDR + 16), 5));
+		cr_expect(eq(int, remote_memory_read_u64(&world.look.memory, GAP_ADDR, &word),
+			     -EFAULT));
+		cr_expect(eq(int, remote_memory_read_u64(&world.look.memory, UINT64_MAX - 3, &word),
+			     -EFAULT));
+		cr_assert(zero(int, look_memory_end(&world.look)));
+	}
+
+	/* One that was read ahead goes, and so does one in the midst of a run. */
+	for (int look = 0; look < 3; look++) {
+		cr_assert(zero(int, look_memory_begin(&world.look)));
+		for (remote_addr addr = SEAL_A; addr < SEAL_A + PAGE_BYTES;
+		     addr += LOOK_BLOCK_BYTES)
+			(void)read_word(&world, addr);
+		cr_assert(zero(int, look_memory_end(&world.look)));
+	}
+	fake_memory_unmap(&world.fake, SEAL_A);
+	(void)fake_memory_map(&world.fake, SEAL_A, 2 * LOOK_BLOCK_BYTES + 16);
+	fake_memory_write_u64(&world.fake, SEAL_A + 2 * LOOK_BLOCK_BYTES + 8, 9);
+	for (int look = 0; look < 3; look++) {
+		cr_assert(zero(int, look_memory_begin(&world.look)));
+		cr_expect(zero(u64, read_word(&world, SEAL_A + LOOK_BLOCK_BYTES)));
+		cr_expect(eq(u64, read_word(&world, SEAL_A + 2 * LOOK_BLOCK_BYTES + 8), 9));
+		cr_expect(eq(int,
+			     remote_memory_read_u64(&world.look.memory,
+						    SEAL_A + 3 * LOOK_BLOCK_BYTES, &word),
+			     -EFAULT));
+		cr_assert(zero(int, look_memory_end(&world.look)));
+	}
+	end(&world);
+}
+
+/* Longer reads are handed on, and several pieces at once: nothing of them is kept. */
+Test(look_memory, large_reads_pass_through)
+{
+	static uint8_t large[3 * PAGE_BYTES];
+	struct world world;
+	uint64_t words[2];
+	struct remote_range ranges[] = {{.addr = BASE, .buffer = &words[0], .size = 8},
+					{.addr = BASE + 0x8000, .buffer = &words[1], .size = 8}};
+
+	begin(&world);
+	for (int look = 0; look < 3; look++) {
+		const uint64_t nr_calls = world.fake.nr_calls;
+		const uint64_t nr_bytes = world.fake.nr_bytes;
+
+		cr_assert(zero(int, look_memory_begin(&world.look)));
+		cr_assert(zero(int, remote_memory_read(&world.look.memory, BASE + 8, large,
+						       sizeof(large))));
+		cr_expect(eq(u64, field_u64(large, 4096), BASE + 8 + 4096));
+		cr_assert(zero(int, remote_memory_read_ranges(&world.look.memory, ranges, 2)));
+		cr_expect(eq(u64, words[1], BASE + 0x8000));
+		cr_assert(zero(int, look_memory_end(&world.look)));
+		cr_expect(eq(u64, world.fake.nr_bytes - nr_bytes, sizeof(large) + 16));
+		/* Beginning, two reads; and the end, for seals of which there are none. */
+		cr_expect(le(u64, world.fake.nr_calls - nr_calls, 4));
+	}
+	end(&world);
+}
+
+/* More than is kept can be read, too: all of it, and right. */
+Test(look_memory, more_than_there_is_room_for)
+{
+	enum { LARGE_BYTES = 6 << 20 };
+	struct world world;
+	uint64_t word;
+
+	begin(&world);
+	uint8_t *bytes = fake_memory_map(&world.fake, UINT64_C(0x1000000), LARGE_BYTES);
+	for (size_t i = 0; i < LARGE_BYTES; i += LOOK_BLOCK_BYTES)
+		memcpy(bytes + i, &i, sizeof(i));
+	for (int look = 0; look < 2; look++) {
+		cr_assert(zero(int, look_memory_begin(&world.look)));
+		for (size_t i = LARGE_BYTES; i > 0; i -= LOOK_BLOCK_BYTES) {
+			const size_t at = i - LOOK_BLOCK_BYTES;
+
+			word = read_word(&world, UINT64_C(0x1000000) + at);
+			cr_assert(eq(u64, word, at));
+		}
+		cr_assert(zero(int, look_memory_end(&world.look)));
+	}
+	end(&world);
+}
+
+Test(look_memory, errors_of_the_memory_end_a_look)
+{
+	static const int errors[] = {-ESRCH, -EPERM};
+
+	for (size_t i = 0; i < 2; i++) {
+		struct world world;
+		uint64_t word;
+		uint32_t index;
+
+		begin(&world);
+		cr_assert(zero(int, look_memory_seal(&world.look, SEAL_A, 8, &index)));
+		world.fake.error = errors[i];
+		cr_expect(eq(int, look_memory_begin(&world.look), errors[i]));
+		cr_expect(zero(int, look_memory_end(&world.look)), "it is not open");
+		world.fake.error = 0;
+		cr_assert(zero(int, look_memory_begin(&world.look)));
+		world.fake.error = errors[i];
+		cr_expect(eq(int, remote_memory_read_u64(&world.look.memory, BASE, &word),
+			     errors[i]));
+		cr_expect(eq(int, look_memory_end(&world.look), errors[i]));
+		world.fake.error = 0;
+		cr_expect(eq(u64, read_word(&world, BASE), BASE));
+		end(&world);
+	}
+}
+
+/* What may be written to, and whose memory it is, is for the memory behind to say. */
+Test(look_memory, writes_and_checks_are_handed_on)
+{
+	struct world world;
+
+	begin(&world);
+	cr_expect(not(remote_memory_is_writable(&world.look.memory)));
+	cr_expect(zero(int, remote_memory_check(&world.look.memory)));
+	fake_memory_allow_writes(&world.fake);
+	look_memory_done(&world.look);
+	look_memory_init(&world.look, &world.fake.memory);
+	cr_assert(remote_memory_is_writable(&world.look.memory));
+	cr_expect(zero(int, remote_memory_write_u64(&world.look.memory, BASE + 8, 5)));
+	cr_expect(eq(u64, world.fake.written_value, 5));
+	cr_expect(eq(u64, world.fake.written_addr, BASE + 8));
+	world.fake.check_error = -ESRCH;
+	cr_expect(eq(int, remote_memory_check(&world.look.memory), -ESRCH));
+	cr_expect(eq(int, remote_memory_write_u64(&world.look.memory, BASE + 8, 6), -ESRCH));
+	cr_expect(eq(u64, world.fake.nr_writes, 1));
+	end(&world);
+}

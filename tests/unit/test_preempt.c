@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/preempt.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { SHORT_NS = 200000 };
+
+/* More looks than a CPU is held for on which nobody is found, or than a seat needs to move. */
+enum { MANY_LOOKS = 100 };
+
+static cpu_set_t affinity_of(pid_t tid)
+{
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	(void)sched_getaffinity(tid, sizeof(cpus), &cpus);
+	return cpus;
+}
+
+static bool is_same(const cpu_set_t *a, const cpu_set_t *b)
+{
+	return memcmp(a, b, sizeof(*a)) == 0;
+}
+
+static cpu_set_t only(uint32_t cpu)
+{
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	CPU_SET(cpu, &cpus);
+	return cpus;
+}
+
+static bool is_part(const held_cpus *part, const held_cpus *whole)
+{
+	held_cpus both;
+
+	CPU_AND(&both, part, whole);
+	return is_same(&both, part);
+}
+
+/* The lowest CPU of a set from that number on. CPU_SETSIZE: there is none. */
+static uint32_t cpu_from(const cpu_set_t *cpus, uint32_t cpu)
+{
+	while (cpu < CPU_SETSIZE && !CPU_ISSET(cpu, cpus))
+		cpu++;
+	return cpu;
+}
+
+static struct preempt *create(void)
+{
+	struct preempt *preempt = NULL;
+
+	cr_assert(zero(int, preempt_create(&preempt)));
+	return preempt;
+}
+
+Test(preempt, seat_is_taken_and_given_back)
+{
+	const cpu_set_t usual = affinity_of(0);
+
+	preempt_destroy(NULL);
+	for (uint32_t cpu = cpu_from(&usual, 0); cpu < CPU_SETSIZE;
+	     cpu = cpu_from(&usual, cpu + 1)) {
+		const cpu_set_t there = only(cpu);
+		struct preempt *preempt = create();
+		cpu_set_t is = affinity_of(0);
+
+		cr_expect(is_same(&is, &usual), "nobody was found yet");
+		preempt_go(preempt);
+		is = affinity_of(0);
+		cr_expect(is_same(&is, &usual));
+		cr_expect(preempt_follow(preempt, cpu));
+		preempt_go(preempt);
+		is = affinity_of(0);
+		cr_expect(is_same(&is, &there));
+		preempt_destroy(preempt);
+		is = affinity_of(0);
+		cr_expect(is_same(&is, &usual));
+	}
+}
+
+Test(preempt, only_our_cpus_are_followed)
+{
+	const cpu_set_t all = affinity_of(0);
+	const uint32_t first = cpu_from(&all, 0);
+	const uint32_t others[] = {cpu_from(&all, first + 1), CPU_SETSIZE, CPU_NONE - 1};
+	const cpu_set_t usual = only(first);
+	struct preempt *preempt;
+	cpu_set_t is;
+
+	cr_assert(zero(int, sched_setaffinity(0, sizeof(usual), &usual)));
+	preempt = create();
+	cr_expect(preempt_follow(preempt, CPU_NONE), "nobody knows where");
+	cr_expect(preempt_follow(preempt, first));
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+		cr_expect(not(preempt_follow(preempt, others[i])));
+		preempt_go(preempt);
+		is = affinity_of(0);
+		cr_expect(is_same(&is, &usual));
+	}
+	preempt_destroy(preempt);
+}
+
+Test(preempt, holds_the_cpu_it_is_on)
+{
+	const cpu_set_t usual = affinity_of(0);
+	const uint32_t cpu = cpu_from(&usual, 0);
+	const cpu_set_t there = only(cpu);
+	struct preempt *preempt = create();
+	held_cpus begun, held;
+
+	(void)preempt_follow(preempt, cpu);
+	preempt_go(preempt);
+	for (int i = 0; i < MANY_LOOKS; i++) {
+		preempt_hold(preempt, &begun);
+		cr_expect(is_same(&begun, &there));
+		(void)preempt_release(preempt, &held);
+		/* Whoever takes the CPU meanwhile is told of. */
+		cr_expect(is_part(&held, &begun));
+	}
+	preempt_destroy(preempt);
+}
+
+/* Who sleeps does not hold its CPU, and that is told. */
+Test(preempt, sleeping_is_leaving, .timeout = 60)
+{
+	const cpu_set_t usual = affinity_of(0);
+	struct preempt *preempt = create();
+	held_cpus held;
+
+	(void)preempt_follow(preempt, cpu_from(&usual, 0));
+	preempt_go(preempt);
+	for (int i = 0; i < 3; i++) {
+		uint64_t before;
+
+		preempt_hold(preempt, &held);
+		before = cpu_leaves_read().waited;
+		while (cpu_leaves_read().waited == before)
+			(void)usleep(1000);
+		cr_expect(preempt_release(preempt, &held));
+		cr_expect(zero(int, CPU_COUNT(&held)));
+	}
+	preempt_destroy(preempt);
+}
+
+Test(preempt, clock_sleeps_on_the_seat, .timeout = 60)
+{
+	const cpu_set_t usual = affinity_of(0);
+	const uint32_t cpu = cpu_from(&usual, 0);
+	const cpu_set_t there = only(cpu);
+	struct preempt *preempt = create();
+	const struct ticker_clock clock = preempt_clock(preempt);
+	uint64_t until_ns;
+	cpu_set_t is;
+
+	(void)preempt_follow(preempt, cpu);
+	until_ns = clock.now_ns(clock.context) + SHORT_NS;
+	while (clock.now_ns(clock.context) < until_ns)
+		clock.sleep_until(clock.context, until_ns);
+	is = affinity_of(0);
+	cr_expect(is_same(&is, &there));
+	preempt_took(preempt, SHORT_NS);
+	preempt_destroy(preempt);
+	is = affinity_of(0);
+	cr_expect(is_same(&is, &usual));
+}
+
+/* A thread of ours other than this one that may use that CPU alone. 0: there is none. */
+static pid_t find_guard(uint32_t cpu)
+{
+	const cpu_set_t there = only(cpu);
+	DIR *tasks = opendir("/proc/self/task");
+	pid_t found = 0;
+
+	cr_assert(ne(ptr, tasks, NULL));
+	for (struct dirent *entry; (entry = readdir(tasks));) {
+		const pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+		const cpu_set_t is = affinity_of(tid);
+
+		if (tid > 0 && tid != gettid() && is_same(&is, &there))
+			found = tid;
+	}
+	(void)closedir(tasks);
+	return found;
+}
+
+/* A tick: sleep, look, and say where the target was found. What was held throughout. */
+static held_cpus look(struct preempt *preempt, const uint32_t *found, size_t nr_found)
+{
+	const struct ticker_clock clock = preempt_clock(preempt);
+	held_cpus begun, held;
+
+	clock.sleep_until(clock.context, clock.now_ns(clock.context) + SHORT_NS);
+	preempt_hold(preempt, &begun);
+	(void)preempt_release(preempt, &held);
+	cr_expect(is_part(&held, &begun));
+	for (size_t i = 0; i < nr_found; i++)
+		cr_expect(preempt_follow(preempt, found[i]));
+	return begun;
+}
+
+/* Two of our CPUs, or none are there to be tested with. */
+static void find_cpus(uint32_t cpus[2])
+{
+	const cpu_set_t usual = affinity_of(0);
+
+	cpus[0] = cpu_from(&usual, 0);
+	cpus[1] = cpu_from(&usual, cpus[0] + 1);
+	if (cpus[1] >= CPU_SETSIZE)
+		cr_skip("it takes two CPUs");
+}
+
+/* Whether it comes in time is the machine's; that there is one, and where, is not. */
+Test(preempt, other_cpu_gets_a_guard, .timeout = 60)
+{
+	const cpu_set_t usual = affinity_of(0);
+	struct preempt *preempt;
+	held_cpus both, held;
+	uint32_t cpus[2];
+	bool has_seat;
+	cpu_set_t is;
+
+	find_cpus(cpus);
+	both = only(cpus[0]);
+	CPU_SET(cpus[1], &both);
+	preempt = create();
+	(void)preempt_follow(preempt, cpus[0]);
+	preempt_go(preempt);
+	cr_expect(zero(int, find_guard(cpus[1])));
+	(void)preempt_follow(preempt, cpus[1]);
+	do {
+		held = look(preempt, cpus, 2);
+		cr_expect(is_part(&held, &both));
+		has_seat = CPU_ISSET(cpu_seat_here(), &held);
+		cr_expect(has_seat);
+	} while (!find_guard(cpus[1]) && !find_guard(cpus[0]));
+	preempt_destroy(preempt);
+	is = affinity_of(0);
+	cr_expect(is_same(&is, &usual));
+	/* It was joined; the kernel may take a moment to forget it. */
+	while (find_guard(cpus[0]) || find_guard(cpus[1]))
+		(void)usleep(1000);
+}
+
+Test(preempt, cpus_where_nobody_is_found_are_not_held, .timeout = 60)
+{
+	struct preempt *preempt;
+	uint32_t cpus[2];
+	held_cpus held;
+	cpu_set_t is, there;
+
+	find_cpus(cpus);
+	there = only(cpus[1]);
+	preempt = create();
+	(void)preempt_follow(preempt, cpus[0]);
+	(void)preempt_follow(preempt, cpus[1]);
+	for (int i = 0; i < MANY_LOOKS; i++)
+		(void)look(preempt, &cpus[1], 1);
+	/* The seat has moved to where the target is, and nobody is left where it was. */
+	preempt_go(preempt);
+	is = affinity_of(0);
+	cr_expect(is_same(&is, &there));
+	for (int i = 0; i < 3; i++) {
+		held = look(preempt, &cpus[1], 1);
+		cr_expect(is_same(&held, &there));
+	}
+	preempt_destroy(preempt);
+}
+
+/* Whether its guards were wanted never, once, or more often. */
+Test(preempt, given_back_after_any_number_of_looks, .timeout = 60)
+{
+	uint32_t cpus[2];
+	const cpu_set_t usual = affinity_of(0);
+
+	find_cpus(cpus);
+	for (int i = 0; i < 20; i++) {
+		struct preempt *preempt = create();
+		cpu_set_t is;
+
+		(void)preempt_follow(preempt, cpus[0]);
+		(void)preempt_follow(preempt, cpus[1]);
+		for (int nr = 0; nr < i % 3; nr++)
+			(void)look(preempt, cpus, 2);
+		preempt_destroy(preempt);
+		is = affinity_of(0);
+		cr_expect(is_same(&is, &usual));
+	}
+}
