@@ -31,7 +31,8 @@ install_packages() {
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
 }
 
-# need PACKAGE...: install what is missing, or say what to install.
+# need PACKAGE...: install what is missing. Who cannot is told what to install: some of it may be
+# here in another way.
 need() {
 	missing=$(lacking "$@")
 	[ -n "$missing" ] || return 0
@@ -39,7 +40,7 @@ need() {
 	set -- $missing
 	if [ "$(id -u)" != 0 ]; then
 		echo "$0: these packages are missing; as root: apt-get install $*" >&2
-		exit 1
+		return 0
 	fi
 	echo "$0: installing $*" >&2
 	apt-get update -qq
@@ -50,10 +51,16 @@ need() {
 want() {
 	missing=$(lacking "$@")
 	[ -n "$missing" ] || return 0
-	[ "$(id -u)" != 0 ] || apt-get update -qq || :
-	for package in $missing; do
-		echo "$0: installing $package" >&2
-		[ "$(id -u)" = 0 ] && install_packages "$package" && continue
+	# shellcheck disable=SC2086 # one word a package
+	set -- $missing
+	if [ "$(id -u)" = 0 ]; then
+		echo "$0: installing $*" >&2
+		apt-get update -qq || :
+		install_packages "$@" || for package in "$@"; do
+			install_packages "$package" || :
+		done
+	fi
+	for package in $(lacking "$@"); do
 		echo "$0: $package is not here: what needs it is skipped" >&2
 	done
 }

@@ -1,7 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Runs the live tests: run.py [-k PATTERN]... [--all] [--jobs N] [--only PART] [--counts FILE]
+"""Runs the live tests: run.py [-k PATTERN]... [--all | --shard K/N] [--jobs N] [--counts FILE]
 [FOLDER]
+
+By default these are the quick ones, those of classes that do not say `is_quick = False`, on few
+versions (support.QUICK); with -k whatever matches. --shard K/N is the K-th of N parts of what
+--all has beyond the quick ones; with sanitizers that is everything.
 
 PYSAMPLE names the program to test (default: build/pysample). What cannot be
 tested on this machine is named. FILE gets the line "passed failed skipped". Another
@@ -16,6 +20,7 @@ import os
 import sys
 import time
 import unittest
+import zlib
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -28,7 +33,6 @@ MAX_JOBS = 2
 # Classes that say `sleeps = True` wait for nearly all of their time: one beside the others.
 SLEEPING_JOBS = 1
 NR_SLOWEST = 10  # of these it says at its end how long they took
-PARTS = ("alone", "together")
 
 
 @dataclasses.dataclass
@@ -136,14 +140,20 @@ def together(classes, nr_jobs):
             yield job.result()
 
 
-def outcomes(classes, nr_jobs, parts):
-    """Of each class of these parts when it is done: those that have to be alone, and the others."""
+def outcomes(classes, nr_jobs):
+    """Of each class when it is done, those that have to be alone last."""
     support.pysample_for_nobody()  # made here, not in a child that cannot take it away
     alone = [tests for tests in classes if nr_jobs < 2 or says(tests, "alone")]
-    if "together" in parts:
-        yield from together([tests for tests in classes if tests not in alone], nr_jobs)
-    if "alone" in parts:
-        yield from map(run_class, alone)
+    yield from together([tests for tests in classes if tests not in alone], nr_jobs)
+    yield from map(run_class, alone)
+
+
+def shard(text):
+    """K and N of "K/N"."""
+    number, _, total = text.partition("/")
+    if not 1 <= int(number) <= int(total):
+        raise ValueError(text)
+    return int(number), int(total)
 
 
 def options():
@@ -154,8 +164,8 @@ def options():
                         help="every test on every version (docs/testing.md)")
     parser.add_argument("--jobs", type=int, default=min(MAX_JOBS, os.cpu_count() or 1),
                         help="so many at once (default %(default)s)")
-    parser.add_argument("--only", choices=PARTS,
-                        help="those that have to be alone, or the others (default: both)")
+    parser.add_argument("--shard", type=shard, metavar="K/N",
+                        help="of what --all has beyond the quick tests, the K-th of N parts")
     parser.add_argument("--counts", metavar="FILE", help="write: passed failed skipped")
     parser.add_argument("folder", metavar="FOLDER", nargs="?", default=HERE)
     return parser.parse_args()
@@ -165,9 +175,31 @@ def find_classes(asked):
     loader = unittest.TestLoader()
     loader.testNamePatterns = asked.patterns and [
         name if "*" in name else "*%s*" % name for name in asked.patterns]
-    if asked.all:
+    if asked.all or asked.shard or asked.patterns:
         os.environ[support.ALL] = "1"
-    return by_class(loader.discover(asked.folder))
+    found = by_class(loader.discover(asked.folder))
+    if asked.shard:
+        found = [list(filter(is_beyond_quick, tests)) for tests in found
+                 if could_not_be_loaded(tests) or is_in_shard(tests, *asked.shard)]
+    elif not os.environ.get(support.ALL):
+        found = [list(filter(support.is_quick, tests)) for tests in found]
+    return list(filter(None, found))
+
+
+def could_not_be_loaded(tests):
+    return type(tests[0]).__module__ == "unittest.loader"
+
+
+def is_beyond_quick(test):
+    """The quick tests meet no sanitizers."""
+    return (could_not_be_loaded([test]) or support.is_sanitized()
+            or not support.is_quick(test))
+
+
+def is_in_shard(tests, number, total):
+    """The same wherever it is asked: by the name of the class."""
+    name = type(tests[0]).__module__ + "." + type(tests[0]).__qualname__
+    return zlib.crc32(name.encode("ascii")) % total + 1 == number
 
 
 def main():
@@ -180,8 +212,7 @@ def main():
         str(found) for found in support.supported_interpreters())), flush=True)
     begun = time.monotonic()
     counts, failed, seconds = [0, 0, 0], [], {}
-    for outcome in outcomes(find_classes(asked), asked.jobs,
-                            [asked.only] if asked.only else PARTS):
+    for outcome in outcomes(find_classes(asked), asked.jobs):
         print(*outcome.lines, sep="\n", flush=True)
         failed += outcome.failed
         seconds.update(outcome.seconds)
