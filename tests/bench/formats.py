@@ -19,7 +19,7 @@ import support
 
 from bench import ROOT, quiet, rivals, say
 from bench.estimates import ratio
-from bench.processes import SAMPLER_CORE, Target, pinned, read_number, running, start
+from bench.processes import Target, read_number, running, start
 from bench.report import cell, print_table
 
 # {name: suffix}
@@ -50,7 +50,7 @@ class Cost:
 def run_alone(command):
     """The cost of a command, and its exit status."""
     begin = time.monotonic()
-    process = start(pinned(SAMPLER_CORE) + command, stdout=subprocess.DEVNULL,
+    process = start(command, stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL)
     path = "/proc/%d/status" % process.pid
     peak_kib = 0
@@ -102,7 +102,7 @@ def write_formats(tools, folder, nr_samples):
 
 
 def attach_command(tools, target, rate_hz, seconds, suffix, *options):
-    return support.TIED_TO_US + pinned(SAMPLER_CORE) + [
+    return support.TIED_TO_US + [
         tools.pysample, "attach", "-q", "-r", str(rate_hz), "-d", str(seconds),
         "-o", os.path.join(target.outside, "out" + suffix), *options, str(target.pid)]
 

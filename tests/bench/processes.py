@@ -15,18 +15,9 @@ from bench import ROOT
 from bench.catalogue import Program
 
 PROGRAMS = os.path.join(ROOT, "tests", "bench", "programs")
-TARGET_CORE = 1
-SAMPLER_CORE = 0
 RSS_POLL_S = 0.1
 SETTLE_S = 0.2  # the target's code specialises
 PATIENCE_S = 120  # beyond this a child hangs
-
-
-def pinned(core):
-    """The beginning of a command that runs on that core alone, if that can be had."""
-    if core not in os.sched_getaffinity(0) or not shutil.which("taskset"):
-        return []
-    return ["taskset", "-c", str(core)]
 
 
 @dataclasses.dataclass
@@ -143,7 +134,7 @@ def running(interpreter, program):
         for name in os.listdir(PROGRAMS):
             if name.endswith(".py"):
                 shutil.copy(os.path.join(PROGRAMS, name), outside)
-        process = start(pinned(TARGET_CORE) + program.command(interpreter, inside),
+        process = start(program.command(interpreter, inside),
                         stdout=subprocess.PIPE, env=support.target_environment(inside))
         try:
             if process.stdout.readline().strip() != b"ready":

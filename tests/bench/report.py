@@ -13,7 +13,6 @@ COLUMNS = (
     ("CPU µs/stack", "cpu_us_per_stack", 2),
     ("CPU/sleep", "sleep_ratio", 2),
     ("lost %", "lost_percent", 2),
-    ("trimmed %", "trimmed_percent", 2),
     ("impossible %", "impossible_percent", 3),
     ("TVD %", "distance_percent", 1),
     ("floor %", "floor_percent", 1),

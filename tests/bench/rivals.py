@@ -13,7 +13,7 @@ import subprocess
 import support
 
 from bench import say, stacks
-from bench.processes import SAMPLER_CORE, pinned, run
+from bench.processes import run
 from bench.samplers import ENDLESS_S, IDLE_HZ, Run
 from bench.surroundings import RIVAL_PYTHON
 
@@ -69,7 +69,7 @@ class ProfilingSampling(Rival):
 
     def command(self, target, rate_hz, seconds):
         threads = ["-a"] if target.program.nr_threads > 1 else []
-        return pinned(SAMPLER_CORE) + self.profiler(target) + [
+        return self.profiler(target) + [
             "attach", "-r", "%dhz" % (rate_hz or self.max_hz), "-d", str(whole(seconds)),
             *threads, *self.options, "--binary", "-o", target.inside + "/rival.bin",
             str(target.pid)]
@@ -115,7 +115,7 @@ class PySpy(Rival):
         self.options = ["--nonblocking"] if nonblocking else []
 
     def command(self, target, rate_hz, seconds):
-        return pinned(SAMPLER_CORE) + [
+        return [
             "py-spy", "record", "-f", "raw", "-o", target.outside + "/py-spy.raw", "-d",
             str(whole(seconds)), "-r", str(rate_hz or self.max_hz), "--idle", *self.options,
             "--pid", str(target.pid)]
@@ -149,7 +149,7 @@ class Austin(Rival):
     name = "austin"
 
     def command(self, target, rate_hz, seconds):
-        return pinned(SAMPLER_CORE) + [
+        return [
             "austin", "-i", str(1000000 // rate_hz if rate_hz else 1), "-x",
             str(whole(seconds)), "-o", target.outside + "/austin.txt", "-p", str(target.pid)]
 

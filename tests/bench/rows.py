@@ -19,7 +19,6 @@ class Row:
     cpu_us_per_tick: float | None
     sleep_ratio: float | None  # CPU time of a tick / that of a wake of a loop that sleeps
     lost_percent: float
-    trimmed_percent: float | None
     impossible_percent: float
     distance_percent: float | None
     floor_percent: float | None
@@ -50,9 +49,6 @@ def per_tick(runs, field):
 def cpu_us_per(run, field, start_cpu_s):
     return ratio(max(run.cpu_s - start_cpu_s, 0) * 1e6, getattr(run, field))
 
-
-def percent_of(part, whole):
-    return None if part is None else stacks.percent(part, whole)
 
 
 def correctness(seen, truths, program, max_frames):
@@ -95,7 +91,6 @@ def make_row(target, rate, sampler, runs, truths, sleep_us, load):
         stacks_per_s=median(run.complete / run.sampled_s if run.sampled_s else 0 for run in runs),
         ticks_per_s=median(run.ticks / run.sampled_s if run.sampled_s else 0 for run in runs),
         lost_percent=stacks.percent(tried - complete, tried),
-        trimmed_percent=percent_of(sums(runs, "trimmed"), complete),
         late_percent=None if late is None else stacks.percent(late, ticks + late),
         p99_late_us=median(run.p99_late_us for run in runs),
         waited_percent=median(run.waited_percent for run in runs),

@@ -8,7 +8,7 @@ import os
 import support
 
 from bench import stacks
-from bench.processes import SAMPLER_CORE, pinned, run
+from bench.processes import run
 
 # {name: ticks a second; None is as fast as can be}
 RATES = {"max": None, "10 kHz": 10000, "1 kHz": 1000}
@@ -30,7 +30,6 @@ class Run:
     waited_percent: float | None
     target_waited_percent: float | None
     stacks: collections.Counter = dataclasses.field(repr=False)
-    trimmed: int | None = None  # complete, but the innermost frame was left out
     reads: int | None = None
     sleeps: int | None = None
     clock_reads: int | None = None
@@ -58,7 +57,7 @@ class Pysample:
         self.start_cpu_s = min(self.run(target, IDLE_HZ, IDLE_SECONDS).cpu_s for _ in range(2))
 
     def command(self, target, rate_hz, seconds, *options):
-        return pinned(SAMPLER_CORE) + [
+        return [
             self.path, "attach", "-q", "-f", "collapsed", "-r", "%d" % rate_hz if rate_hz else
             "max", "-d", "%.3f" % seconds, *options, str(target.pid)]
 
@@ -89,7 +88,7 @@ def pysample_run(finished, stats):
         stats["samples"] + lost, stats["samples"], stats["ticks"], stats["wall_s"],
         finished.cpu_s, max(finished.rss_kib, stats["max_rss_kib"]), finished.waited_percent,
         finished.target_waited_percent, stacks.of_pysample(finished.stdout),
-        told(stats, "trimmed"), told(stats, "reads"), told(stats, "other_syscalls"),
+        told(stats, "reads"), told(stats, "other_syscalls"),
         told(stats, "clock_reads"), told(stats, "late_ticks"),
         p99_late_us(stats))
 
@@ -102,7 +101,7 @@ def stop_hz(program):
 
 def take_truth(tools, target, nr_stops, seconds):
     """The stacks of so many stops, or of those that fit into the time."""
-    finished = run(pinned(SAMPLER_CORE) + [
+    finished = run([
         tools.stopwalk, "-d", "%.3f" % seconds, "-r", "%.3f" % stop_hz(target.program),
         str(target.pid), str(nr_stops)], target)
     return stacks.of_pysample(finished.stdout)
@@ -110,7 +109,7 @@ def take_truth(tools, target, nr_stops, seconds):
 
 def sleep_cost(tools, target, rate_hz, seconds):
     """CPU µs of one wake of a loop that sleeps at that rate and does nothing else."""
-    finished = run(pinned(SAMPLER_CORE) + [tools.sleeploop, str(rate_hz), "%.3f" % seconds],
+    finished = run([tools.sleeploop, str(rate_hz), "%.3f" % seconds],
                    target)
     nr_wakes, cpu_ns = map(int, finished.stdout.split())
     return cpu_ns / 1e3 / max(nr_wakes, 1)

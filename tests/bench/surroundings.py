@@ -10,7 +10,6 @@ import sys
 import support
 
 from bench import ROOT, say
-from bench.processes import SAMPLER_CORE, TARGET_CORE, pinned
 
 RIVAL_PYTHON = "3.15"  # profiling.sampling reads only its own version
 
@@ -100,11 +99,6 @@ def choose_interpreters(wanted):
                    else "there is none here")
             say("not measured: CPython %s (%s)" % (minor, why))
     return chosen
-
-
-def tell_if_not_pinned():
-    if not (pinned(TARGET_CORE) and pinned(SAMPLER_CORE)):
-        say("target and sampler are not pinned to cores of their own (taskset and two cores)")
 
 
 def describe_machine():

@@ -42,9 +42,8 @@ def work_row(**values):
 class Rows(unittest.TestCase):
     def setUp(self):
         truths = [collections.Counter({HOT: 50, HOT + ("leaf_a",): 50})] * 2
-        runs = [run(60, 0, 0.2, 1.0, {HOT: 60}, reads=60, trimmed=6),
-                run(30, 10, 0.4, 1.0, {HOT: 20, HOT + ("leaf_a", "leaf_a"): 10}, reads=50,
-                    trimmed=3)]
+        runs = [run(60, 0, 0.2, 1.0, {HOT: 60}, reads=60),
+                run(30, 10, 0.4, 1.0, {HOT: 20, HOT + ("leaf_a", "leaf_a"): 10}, reads=50)]
         self.row = make_row(TARGET, "1 kHz", SAMPLER, runs, truths, 1000.0, 0.1)
 
     def test_speed_and_cost(self):
@@ -57,7 +56,6 @@ class Rows(unittest.TestCase):
 
     def test_correctness_is_of_all_runs_together(self):
         self.assertEqual(self.row.lost_percent, 10)
-        self.assertEqual(self.row.trimmed_percent, 10)
         self.assertAlmostEqual(self.row.impossible_percent, 100 * 10 / 90)
         self.assertAlmostEqual(self.row.distance_percent, 50)
         self.assertEqual(self.row.drift_percent, 0)

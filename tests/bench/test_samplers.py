@@ -20,11 +20,11 @@ class Adapters(unittest.TestCase):
     def test_pysample(self):
         run = pysample_run(finished("<module> (x.py:1) 90\n"),
                            {**STATS, "reads": 51, "other_syscalls": 100, "clock_reads": 60,
-                            "trimmed": 3, "late_ticks": 1, "p99_lateness_ns": 7500})
+                            "late_ticks": 1, "p99_lateness_ns": 7500})
         self.assertEqual((run.tried, run.complete, run.ticks), (100, 90, 50))
         self.assertEqual(run.stacks, {("<module>",): 90})
         self.assertEqual((run.reads, run.sleeps, run.clock_reads), (51, 100, 60))
-        self.assertEqual((run.trimmed, run.late_ticks, run.p99_late_us), (3, 1, 7.5))
+        self.assertEqual((run.late_ticks, run.p99_late_us), (1, 7.5))
         self.assertEqual((run.rss_kib, run.waited_percent), (2500, 1))
 
     def test_pysample_that_tells_less(self):

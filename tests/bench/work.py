@@ -18,7 +18,7 @@ import time
 
 from bench import quiet, say
 from bench.estimates import median, median_interval
-from bench.processes import SAMPLER_CORE, Waiting, end, pinned, read_number, running, start
+from bench.processes import Waiting, end, read_number, running, start
 from bench.rivals import rivals_of
 from bench.samplers import RATES, Pysample
 
@@ -53,7 +53,7 @@ class SleepLoop:
         self.path = tools.sleeploop
 
     def endless(self, target, rate_hz):
-        return pinned(SAMPLER_CORE) + [self.path, str(rate_hz), "100000"]
+        return [self.path, str(rate_hz), "100000"]
 
 
 @dataclasses.dataclass
