@@ -254,13 +254,13 @@ void session_explain_no_sample(const struct session *session, struct message *re
 			"process %d runs only on CPUs that pysample may not use: start pysample "
 			"in the process's cpuset, or with the CPUs that 'taskset -cp %d' prints",
 			pid, pid);
+	else if (session->end == END_TARGET)
+		message_set(reterr, "process %d ended before the first sample", pid);
 	else if (nr_lost)
 		message_set(reterr,
 			    "no stack of process %d could be proven (%" PRIu64 " %s tried): "
 			    "'pysample doctor %d' says more",
 			    pid, nr_lost, nr_lost == 1 ? "was" : "were", pid);
-	else if (session->end == END_TARGET)
-		message_set(reterr, "process %d ended before the first sample", pid);
 	else if (session->end == END_REPLACED && session->after == TARGET_SAME)
 		message_set(reterr,
 			    "the threads of process %d could not be listed: 'pysample doctor %d' "
