@@ -74,20 +74,26 @@ def live(interpreter=None):
     with _made_once(name) as needed:
         if needed:
             with support.python_target(interpreter, "nasty") as target:
-                record(target, name)
+                support.wait_until(lambda: record(target, name), "every function is seen")
     return Subject(str(interpreter), path_of(name), recording_reader.read(path_of(name)),
                    load_json(name + ".json"))
 
 
 def record(target, name):
+    """Whether every function of the target is in the recording; else there is none."""
     outputs = [path_of(name + suffix) for suffix in (".making.pysample", *LIVE_OUTPUTS)]
-    result = support.pysample("attach", target.pid, "-q", "-d", SECONDS, *itertools.chain(
+    result = support.pysample("attach", target.pid, "-q", "-r", 1000, "-d", SECONDS, *itertools.chain(
         *(("-o", path) for path in outputs)))
     if result.status:
         raise AssertionError("attach: %d %s" % (result.status, result.stderr))
+    read = {(function.qualname, function.path)
+            for frames in recording_reader.read(outputs[0]).stacks for function, _ in frames}
+    if not {tuple(map(support.shown, pair)) for pair in target.report["functions"]} <= read:
+        return False
     with open(path_of(name + ".json"), "w", encoding="ascii") as file:
         json.dump(target.report, file)
     os.rename(outputs[0], path_of(name))
+    return True
 
 
 def load_json(name):
