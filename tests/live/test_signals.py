@@ -51,7 +51,7 @@ class LowRate(SignalsTestCase):
     def setUp(self):
         super().setUp()
         self.target = self.enterContext(
-            support.python_target(support.newest_interpreter(), "busy"))
+            support.python_target(support.newest_interpreter(), "waiting"))
 
     def attach(self, *options):
         process = self.start(self.target.pid, "-r", "0.01", "-o", self.path("profile"),
