@@ -42,6 +42,8 @@ struct walked_frame {
 	uint32_t code_nr_loads; /* of code when the frame was walked */
 	uint32_t nr_begun;	/* of the frames up to this one, so many are not hidden */
 	bool is_entry;		/* C called the loop for it; not told but by 3.11 */
+	bool on_stack;		/* on the data stack, so far as its owner and its code tell */
+	bool is_new;		/* has not begun */
 	bool hidden;		/* has not begun, or is cleared: not part of what people see */
 };
 

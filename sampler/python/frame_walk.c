@@ -92,6 +92,7 @@ int walk_append(struct frame_walk *walk, remote_addr addr, const struct frame_wo
 		struct code *code)
 {
 	const bool on_stack = !code->foreign && words->owner != OWNED_BY_GENERATOR;
+	const bool is_new = on_stack && !has_begun(code, words->instr_ptr);
 	const struct walked_frame frame = {
 		.addr = addr,
 		.previous = words->previous,
@@ -100,8 +101,10 @@ int walk_append(struct frame_walk *walk, remote_addr addr, const struct frame_wo
 		.code = code,
 		.code_nr_loads = code->nr_loads,
 		.is_entry = words->is_entry,
-		.hidden = on_stack && (is_cleared(&walk->build->offsets, code, addr, words) ||
-				       !has_begun(code, words->instr_ptr)),
+		.on_stack = on_stack,
+		.is_new = is_new,
+		.hidden = is_new ||
+			  (on_stack && is_cleared(&walk->build->offsets, code, addr, words)),
 	};
 	int err = frame_list_append(walk->list, &frame);
 

@@ -80,6 +80,34 @@ static bool is_whole(const struct frame_walk *walk, const struct stack_ends *end
 	return !ends->base_frame_addr && ends_in_entry;
 }
 
+/*
+ * Whether the innermost frame hangs on its caller. A frame becomes current some instructions before
+ * its `previous` is set: until then that is what an earlier frame had in its place. But a new frame
+ * lies directly behind that of its caller, or first in its chunk.
+ */
+static bool is_linked(const struct frame_walk *walk, const struct stack_ends *ends)
+{
+	const uint64_t chunk_data_addr = ends->newest_chunk_addr + walk->build->offsets.chunk.data;
+	const struct frame_list *list = walk->list;
+	const struct walked_frame *newest, *caller;
+	uint32_t nr_below;
+
+	if (!list->nr_frames || walk->build->traits.frames_on_heap)
+		return true;
+	nr_below = list->nr_frames - 1;
+	newest = &list->frames[nr_below];
+	/* The first word of a thread's first chunk is left out. */
+	if (!newest->is_new || newest->addr != ends->current_frame_addr ||
+	    newest->addr - chunk_data_addr <= sizeof(uint64_t))
+		return true;
+	while (nr_below && !list->frames[nr_below - 1].on_stack)
+		nr_below--;
+	if (!nr_below)
+		return false;
+	caller = &list->frames[nr_below - 1];
+	return caller->addr + caller->code->frame_size_bytes == newest->addr;
+}
+
 static int add_step(struct frame_list *list, remote_addr addr, const struct frame_words *words)
 {
 	struct frame_step *steps =
@@ -166,7 +194,7 @@ int frames_walk(struct code_cache *codes, const struct code_clock *clock,
 		*kept = (struct kept_frames){.anchor_addr = 0};
 	if (!err)
 		err = append_steps(&walk);
-	if (!err && is_open && !is_whole(&walk, ends))
+	if (!err && ((is_open && !is_whole(&walk, ends)) || !is_linked(&walk, ends)))
 		err = walk_lost(&walk, LOSS_UNFINISHED);
 	*ret_loss = walk.loss;
 	return err;

@@ -17,6 +17,10 @@
  * which is the thread's for some instructions before its words are set. So the thread must have as
  * many of them as the stack has entries.
  *
+ * A call makes the new frame current before it sets `previous` (3.11), which until then leads where
+ * an earlier frame in the same place led. So a frame that has not begun must lie directly behind its
+ * caller's, or first in its chunk.
+ *
  * Source: CPython 3.11-3.15 Include/internal/pycore_frame.h and pycore_interpframe.h,
  * Python/ceval.c; 3.6-3.10 Objects/genobject.c (gen_send_ex()).
  */
@@ -60,7 +64,7 @@ struct kept_frames {
  * frames, outermost first, into list (hidden ones included). kept, which may be NULL, is set to
  * none if the anchor was not met; then all were walked.
  *
- * 0; -EBADMSG and *ret_loss: LOSS_UNFINISHED (it does not end where it must), LOSS_CODE (no room
+ * 0; -EBADMSG and *ret_loss: LOSS_UNFINISHED (it does not begin or end where it must), LOSS_CODE (no room
  * for what a frame runs), LOSS_TOO_DEEP; -ENOMEM, -ESRCH, -EPERM. The list then holds what was
  * walked, so far as it goes.
  */

@@ -136,8 +136,19 @@ def abandoned():
     next(generator)
 
 
+# Frames of each take the places of the other's, which have ended.
+def add_one():
+    return sum(leaf(i) for i in range(2))
+
+
+def add_other():
+    return sum(key(i) for i in range(2))
+
+
 def work():
     branch(1)
+    add_one()
+    add_other()
     recurse(3)
     for _ in delegating(2):
         leaf(7)

@@ -580,6 +580,44 @@ Test(frames, a_generator_that_is_suspended_by_now_is_lost)
 	}
 }
 
+/* Current already, but on `previous` of the frame that was in its place before. */
+Test(frames, a_frame_that_is_not_linked_yet_is_lost)
+{
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		struct stage stage;
+
+		stage_init(&stage, fake_python_minors[v], CHUNK_BYTES);
+		build_plain(&stage);
+		call_incomplete(&stage);
+		fake_stack_finish(&stage.stack);
+		expect_walk(&stage, "linked");
+		set_previous(&stage, stage.stack.expected[4], stage.stack.expected[2]);
+		expect_lost(&stage, LOSS_UNFINISHED, "not yet linked");
+		stage_done(&stage);
+	}
+}
+
+/* That rule is for frames on the data stack; the first of a chunk has nothing before it there. */
+Test(frames, a_frame_that_begins_a_chunk_is_linked)
+{
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		struct stage stage;
+
+		stage_init(&stage, fake_python_minors[v], CHUNK_BYTES);
+		call_incomplete(&stage);
+		fake_stack_finish(&stage.stack);
+		expect_walk(&stage, "first of the thread");
+		stage_done(&stage);
+		stage_init(&stage, fake_python_minors[v], CHUNK_BYTES);
+		call(&stage, stage.f);
+		fake_stack_new_chunk(&stage.stack, CHUNK_BYTES);
+		call_incomplete(&stage);
+		fake_stack_finish(&stage.stack);
+		expect_walk(&stage, "first of a chunk");
+		stage_done(&stage);
+	}
+}
+
 Test(frames, errors_of_the_memory_are_handed_on)
 {
 	static const int errors[] = {-ESRCH, -EPERM};
