@@ -16,6 +16,8 @@ COLUMNS = (
     ("impossible %", "impossible_percent", 3),
     ("TVD %", "distance_percent", 1),
     ("floor %", "floor_percent", 1),
+    ("whole TVD %", "whole_distance_percent", 1),
+    ("whole floor %", "whole_floor_percent", 1),
     ("drift %", "drift_percent", 1),
     ("reads/tick", "reads_per_tick", 2),
     ("sleeps/tick", "sleeps_per_tick", 2),

@@ -22,6 +22,8 @@ class Row:
     impossible_percent: float
     distance_percent: float | None
     floor_percent: float | None
+    whole_distance_percent: float | None  # of whole stacks; distance is of (caller, leaf)
+    whole_floor_percent: float | None
     drift_percent: float | None
     reads_per_tick: float | None
     sleeps_per_tick: float | None
@@ -56,10 +58,14 @@ def correctness(seen, truths, program, max_frames):
     half = len(truths) // 2
     true_pairs = stacks.pairs(stacks.pooled(truths), program)
     pairs = stacks.pairs(seen, program)
+    true_whole = stacks.working(stacks.pooled(truths), program)
+    whole = stacks.working(seen, program)
     return {
         "impossible_percent": stacks.impossible_percent(seen, program, max_frames),
         "distance_percent": stacks.distance_percent(pairs, true_pairs),
         "floor_percent": stacks.expected_distance_percent(true_pairs, pairs.total()),
+        "whole_distance_percent": stacks.distance_percent(whole, true_whole),
+        "whole_floor_percent": stacks.expected_distance_percent(true_whole, whole.total()),
         "drift_percent": stacks.distance_percent(
             stacks.pairs(stacks.pooled(truths[:half]), program),
             stacks.pairs(stacks.pooled(truths[half:]), program)),

@@ -89,13 +89,19 @@ def impossible_percent(stacks, program, max_frames=None):
     return percent(bad, stacks.total())
 
 
-def pairs(stacks, program):
-    """{(caller, leaf): how often}, of the threads that do something."""
+def working(stacks, program, nr_frames=None):
+    """{the innermost frames, or all: how often}, of the threads that do something."""
     counts = collections.Counter()
     for names, count in stacks.items():
         if not program.is_parked(names):
-            counts[tuple(program.numbering.sub("", name) for name in names[-2:])] += count
+            counts[tuple(program.numbering.sub("", name)
+                         for name in (names[-nr_frames:] if nr_frames else names))] += count
     return counts
+
+
+def pairs(stacks, program):
+    """{(caller, leaf): how often}, of the threads that do something."""
+    return working(stacks, program, 2)
 
 
 def distance_percent(one, other):

@@ -62,6 +62,10 @@ class Distance(unittest.TestCase):
         seen = {("<module>", "a_0", "a_1"): 2, ("x", "a_0", "a_1"): 1, ("a_1",): 4}
         self.assertEqual(stacks.pairs(seen, CHAINS), {("a_0", "a_1"): 3, ("a_1",): 4})
 
+    def test_whole_stacks_are_told_apart_by_their_outer_frames(self):
+        seen = {("<module>", "a_0", "a_1"): 2, ("x", "a_0", "a_1"): 1}
+        self.assertEqual(stacks.working(seen, CHAINS), seen)
+
     def test_numbers_of_functions_that_are_alike_do_not_count(self):
         seen = {("fresh_1", "inner_1"): 2, ("fresh_20", "inner_20"): 3}
         self.assertEqual(stacks.pairs(seen, CHURN), {("fresh", "inner"): 5})
