@@ -16,7 +16,7 @@ double stats_achieved_hz(const struct sampler_stats *stats);
 
 /*
  * Write one JSON object to out and flush it. Its keys are stable: ticks, samples,
- * lost (an object of loss_name() → count), trimmed, cached, copied_again, writes, late_ticks,
+ * lost (an object of loss_name() → count), cached, writes, late_ticks,
  * failed_ticks, p50_lateness_ns, p99_lateness_ns, max_lateness_ns, reads, clock_reads,
  * clockless_threads, rough_clock_threads, other_syscalls, achieved_hz, wall_s,
  * first_sample_ns, mode (profile_mode_name()), unit (of collapsed stacks:

@@ -552,7 +552,6 @@ int dumped_stack_frames(const struct dumped_stack *stack, struct frame_list *lis
 	if (!stack->places->entry_distance_bytes)
 		return -EAGAIN;
 	list->nr_known = 0;
-
 	frame_list_begin(list, 0);
 	dumped_loops_find(stack, &loops);
 	first = is_idle(stack, &loops);

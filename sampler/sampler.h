@@ -97,13 +97,11 @@ int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 int sampler_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns);
 
 /*
- * Hand one sample of every thread to sink, oldest thread first: the stack that
- * following `previous` gives, if two walks in a row agree (the thread stands
- * still, or nearly); else what the sampling walk proves within a few ticks; else
- * the last of the first kind, marked SAMPLE_UNPROVEN, with its error if it could
- * not be followed to the bottom. Threads that have ended meanwhile are left out. A
- * thread list that changes while it is read is read again for a fifth of a second.
- * Errors of sampler_tick().
+ * Hand one sample of every thread to sink, oldest thread first, each of an instant of its own. A
+ * thread that cannot be proven to have stood still is looked at up to 50 times, 0.2 ms apart; what
+ * is handed on then is marked SAMPLE_UNPROVEN, with an error if it could not be followed to its
+ * end. Threads that have ended meanwhile are left out. A thread list that changes while it is read
+ * is read again for a fifth of a second. Errors of sampler_tick().
  */
 int sampler_dump(struct sampler *sampler, struct sample_sink *sink);
 
@@ -140,7 +138,7 @@ int sampler_dump_tasks(struct sampler *sampler, const struct maps *maps, struct 
  */
 const struct sampler_stats *sampler_stats(const struct sampler *sampler);
 
-/* Why outer frames are copied at every tick; CACHE_USABLE if they need not be. */
+/* Why outer frames are walked at every look; CACHE_USABLE if they need not be. */
 enum frame_cache_reason sampler_cache_reason(const struct sampler *sampler);
 
 /*

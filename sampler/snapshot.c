@@ -299,7 +299,7 @@ static bool may_swap(const struct snapshot *snapshot)
 }
 
 /* Whether its own clock tells that a thread is where it was. */
-static bool has_not_run(const struct snapshot_thread *thread)
+static bool clock_stands(const struct snapshot_thread *thread)
 {
 	return thread->is_known && thread->is_sealed && thread->known_cpu_ns &&
 	       thread->known_cpu_ns == witness_cpu_ns(&thread->witness);
@@ -340,7 +340,7 @@ static void read_threads(struct snapshot *snapshot)
 
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		struct snapshot_thread *thread = snapshot->threads[i];
-		const bool is_where_it_was = is_told(snapshot, thread) || has_not_run(thread);
+		const bool is_where_it_was = is_told(snapshot, thread) || clock_stands(thread);
 
 		thread->checked = is_where_it_was && i == checked;
 		thread->unchanged = is_where_it_was && !thread->checked;

@@ -302,13 +302,6 @@ static int get_code(struct code_cache *codes, remote_addr addr, const struct cod
 	return err;
 }
 
-bool executable_is_generator(struct code_cache *codes, remote_addr addr)
-{
-	return executable_has_type(codes->memory, codes->build, addr, "generator") ||
-	       executable_has_type(codes->memory, codes->build, addr, "coroutine") ||
-	       executable_has_type(codes->memory, codes->build, addr, "async_generator");
-}
-
 int executable_get(struct code_cache *codes, remote_addr addr, const struct code_clock *clock,
 		   struct code **ret_code)
 {

@@ -62,9 +62,6 @@ static inline bool executable_is_nothing(const struct code_cache *codes, remote_
 	return false;
 }
 
-/* Whether the object at addr is a generator, coroutine or asynchronous generator of CPython. */
-bool executable_is_generator(struct code_cache *codes, remote_addr addr);
-
 /*
  * The executable at addr for a frame of the look whose clock that is: a code object, or an entry
  * that is `foreign` and has a function and nothing else; NULL if its frames are not shown.

@@ -367,19 +367,6 @@ int executable_describe(struct executable_reads *reads, const struct py_build *b
 	return 0;
 }
 
-bool executable_has_type(struct remote_memory *memory, const struct py_build *build,
-			 remote_addr addr, const char *name)
-{
-	struct executable_reads reads = {0};
-	const struct description of = {.reads = &reads, .build = build};
-	int err;
-
-	executable_reads_begin(&reads, memory);
-	err = check_type(&of, addr, name);
-	executable_reads_done(&reads);
-	return !err;
-}
-
 void executable_text_done(struct executable_text *text)
 {
 	free(text->qualname);

@@ -44,6 +44,3 @@ struct executable_text {
 int executable_describe(struct executable_reads *reads, const struct py_build *build,
 			remote_addr addr, struct executable_text *ret_text);
 void executable_text_done(struct executable_text *text);
-/* Whether the object at addr is of the static type of that name. False if it is none. */
-bool executable_has_type(struct remote_memory *memory, const struct py_build *build,
-			 remote_addr addr, const char *name);

@@ -8,7 +8,7 @@ _Static_assert(FRAME_SPECIALS_SIZE == 9, "extra_frame_words");
 _Static_assert(FRAME_OWNED_BY_THREAD == 0 && FRAME_OWNED_BY_GENERATOR == 1, "owners");
 _Static_assert(sizeof(((_PyInterpreterFrame *)0)->stacktop) == 4, "stacktop is an int");
 _Static_assert(sizeof(((_PyRuntimeState *)0)->ceval.gil.locked) == 4, "locked is an int");
-/* snapshot.c reads the two with one window of 16 bytes. */
+/* sampler/gil.h reads both, and the count of switches, as one piece. */
 _Static_assert(offsetof(_PyRuntimeState, ceval.gil.locked) ==
 		       offsetof(_PyRuntimeState, ceval.gil.last_holder) + 8,
 	       "the GIL's words");

@@ -13,7 +13,6 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -22,13 +21,9 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
-#include "procmem/live.h"
-#include "procmem/maps.h"
+#include "cmd/target.h"
 #include "procmem/message.h"
-#include "procmem/process.h"
-#include "sampler/python/runtime.h"
 #include "sampler/sampler.h"
-#include "symbols/live_images.h"
 
 /* Room for the text of a stack; a test's stacks are far shorter. */
 enum { STACK_MAX_BYTES = 16384 };
@@ -37,16 +32,6 @@ enum { STACK_MAX_BYTES = 16384 };
 struct step_sink {
 	struct sample_sink sink;
 	char text[STACK_MAX_BYTES]; /* "" if there was none */
-};
-
-struct step_walk {
-	pid_t pid;
-	struct process process;
-	struct maps maps;
-	struct live_memory live;
-	struct live_images images;
-	struct runtime runtime;
-	struct step_sink sink;
 };
 
 static int take_sample(struct sample_sink *sink, const struct sample *sample)
@@ -63,30 +48,6 @@ static int take_sample(struct sample_sink *sink, const struct sample *sample)
 					 i ? ";" : "", sample->frames[i].function->qualname,
 					 sample->frames[i].function->first_line);
 	return length < STACK_MAX_BYTES ? 0 : -E2BIG;
-}
-
-/* Find the interpreter. 0; negative errno, perhaps with a sentence. */
-static int find_target(struct step_walk *walk, struct message *reterr)
-{
-	char exe_path[PATH_MAX];
-	int err = process_open(walk->pid, &walk->process, reterr);
-
-	if (err)
-		return err;
-	live_memory_init(&walk->live, &walk->process);
-	live_images_init(&walk->images, &walk->process);
-	process_executable(&walk->process, exe_path);
-	const struct program program = {
-		.name = "the process",
-		.is_alive = true,
-		.exe_path = exe_path,
-		.maps = &walk->maps,
-		.memory = &walk->live.memory,
-		.images = &walk->images.source,
-	};
-
-	err = maps_read(&walk->process, &walk->maps);
-	return err ? err : runtime_find(&program, NULL, &walk->runtime, reterr);
 }
 
 /* Wait until the thread has stopped. 0; -ESRCH: it has ended. */
@@ -119,7 +80,7 @@ static bool is_lost(const struct sampler_stats *stats)
 	return false;
 }
 
-static int step_and_walk(struct step_walk *walk, struct sampler *sampler, long nr_steps)
+static int step_and_walk(pid_t pid, struct step_sink *sink, struct sampler *sampler, long nr_steps)
 {
 	const struct sampler_stats *stats = sampler_stats(sampler);
 	char last[STACK_MAX_BYTES] = "";
@@ -128,15 +89,14 @@ static int step_and_walk(struct step_walk *walk, struct sampler *sampler, long n
 	long nr_walked = 0;
 	int status, err;
 
-	if (ptrace(PTRACE_SEIZE, walk->pid, NULL, NULL) ||
-	    ptrace(PTRACE_INTERRUPT, walk->pid, NULL, NULL))
+	if (ptrace(PTRACE_SEIZE, pid, NULL, NULL) || ptrace(PTRACE_INTERRUPT, pid, NULL, NULL))
 		return -errno;
-	err = await_stop(walk->pid, &status);
+	err = await_stop(pid, &status);
 	for (long i = 0; !err && i < nr_steps; i++) {
-		err = step(walk->pid, &status);
-		walk->sink.text[0] = '\0';
+		err = step(pid, &status);
+		sink->text[0] = '\0';
 		if (!err)
-			err = sampler_tick(sampler, &walk->sink.sink, (uint64_t)i + 1);
+			err = sampler_tick(sampler, &sink->sink, (uint64_t)i + 1);
 		if (err)
 			break;
 		if (is_lost(stats))
@@ -149,9 +109,9 @@ static int step_and_walk(struct step_walk *walk, struct sampler *sampler, long n
 			continue;
 		}
 		nr_walked++;
-		if (strcmp(walk->sink.text, last) != 0) {
-			(void)puts(walk->sink.text);
-			(void)snprintf(last, sizeof(last), "%s", walk->sink.text);
+		if (strcmp(sink->text, last) != 0) {
+			(void)puts(sink->text);
+			(void)snprintf(last, sizeof(last), "%s", sink->text);
 			is_marked = false;
 		}
 	}
@@ -159,40 +119,38 @@ static int step_and_walk(struct step_walk *walk, struct sampler *sampler, long n
 	return err;
 }
 
-static int run(struct step_walk *walk, long nr_steps, struct message *reterr)
+/* Walk the target's stacks, which stand still at each step: there is nothing to prove. */
+static int run(struct target *target, long nr_steps)
 {
 	static const struct sample_sink_ops ops = {.sample = take_sample};
+	static struct step_sink sink = {.sink.ops = &ops};
 	struct sampler *sampler;
-	int err = find_target(walk, reterr);
+	int err = sampler_create(&target->process, &target->live.memory, &target->runtime.build,
+				 target->runtime.addr, &sampler);
 
 	if (err)
 		return err;
-	walk->sink.sink.ops = &ops;
-	err = sampler_create(&walk->process, &walk->live.memory, &walk->runtime.build,
-			     walk->runtime.addr, &sampler);
-	if (err)
-		return err;
-	err = step_and_walk(walk, sampler, nr_steps);
+	err = step_and_walk(target->process.pid, &sink, sampler, nr_steps);
 	sampler_destroy(sampler);
 	return err;
 }
 
 int main(int argc, char **argv)
 {
-	static struct step_walk walk = {.process = PROCESS_CLOSED};
+	static struct target target;
 	struct message message = {0};
-	int err;
+	int err = 0;
 
 	if (argc != 3) {
 		(void)fputs("usage: step_walk PID STEPS\n", stderr);
 		return 2;
 	}
-	walk.pid = (pid_t)strtol(argv[1], NULL, 10);
-	err = run(&walk, strtol(argv[2], NULL, 10), &message);
+	if (target_open((pid_t)strtol(argv[1], NULL, 10), &TARGET_WAIT_DEFAULT, &target, &message))
+		(void)fprintf(stderr, "step_walk: %s\n", message.text);
+	else
+		err = run(&target, strtol(argv[2], NULL, 10));
 	if (err)
-		(void)fprintf(stderr, "step_walk: %s\n",
-			      message.text[0] ? message.text : strerror(-err));
-	maps_done(&walk.maps);
-	process_close(&walk.process);
-	return err ? 1 : 0;
+		(void)fprintf(stderr, "step_walk: %s\n", strerror(-err));
+	target_close(&target);
+	return err || message.text[0] ? 1 : 0;
 }

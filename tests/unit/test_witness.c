@@ -97,10 +97,19 @@ Test(witness, restartable_sequences)
 	}
 }
 
+/* A look of its witness alone, with all CPUs held. */
+static void take_look(struct look_memory *look, struct witness *witness)
+{
+	const held_cpus all = hold_all();
+
+	cr_assert(zero(int, witness_begin(witness, look, &all)));
+	cr_assert(zero(int, look_memory_begin(look)));
+	cr_assert(zero(int, look_memory_end(look)));
+}
+
 /* Of a real thread, by the pthread_t that CPython keeps. */
 Test(witness, word_of_our_own_thread)
 {
-	const held_cpus all = hold_all();
 	struct witness_means means = {0};
 	struct live_images images;
 	struct live_memory live;
@@ -129,9 +138,7 @@ Test(witness, word_of_our_own_thread)
 			continue;
 		cr_assert(zero(int, sched_setaffinity(0, sizeof(there), &there)));
 		look_memory_clear_seals(&look);
-		cr_assert(zero(int, witness_begin(&witness, &look, &all)));
-		cr_assert(zero(int, look_memory_begin(&look)));
-		cr_assert(zero(int, look_memory_end(&look)));
+		take_look(&look, &witness);
 		cr_expect(witness_stood(&witness, &look, &there));
 		cr_expect(eq(u32, witness.cpu, cpu));
 	}
@@ -152,9 +159,7 @@ Test(witness, word_that_cannot_be_read)
 	fake_memory_init(&fake);
 	look_memory_init(&look, &fake.memory);
 	witness_open(&means, POINTER, 0, &witness);
-	cr_assert(zero(int, witness_begin(&witness, &look, &all)));
-	cr_assert(zero(int, look_memory_begin(&look)));
-	cr_assert(zero(int, look_memory_end(&look)));
+	take_look(&look, &witness);
 	cr_expect(not(witness_stood(&witness, &look, &all)), "though 0 is held");
 	cr_expect(eq(u32, witness.cpu, CPU_NONE));
 	witness_close(&witness);
