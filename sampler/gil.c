@@ -1,24 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "sampler/gil.h"
 
-struct gil gil_decode(const uint8_t words[GIL_BYTES], uint32_t locked_offset)
+struct gil gil_decode(const struct gil_place *place, const uint8_t *words)
 {
-	struct gil gil = {
-		.held = field_i32(words, locked_offset) == 1,
-		.is_counted = true,
-		.last_holder_addr = field_u64(words, 0),
-		.nr_switches = field_u64(words, GIL_SWITCHES_OFFSET),
-	};
+	struct gil gil = {.last_holder_addr = field_u64(words, 0)};
 
 	gil.known = gil.last_holder_addr != 0;
+	gil.held = gil.known;
+	if (place->locked_offset) {
+		gil.held = field_i32(words, place->locked_offset) == 1;
+		gil.is_counted = true;
+		gil.nr_switches = field_u64(words, GIL_SWITCHES_OFFSET);
+	}
 	return gil;
-}
-
-struct gil gil_of_current(remote_addr current_thread_addr)
-{
-	return (struct gil){
-		.known = current_thread_addr != 0,
-		.held = current_thread_addr != 0,
-		.last_holder_addr = current_thread_addr,
-	};
 }

@@ -28,15 +28,27 @@ struct gil {
 	uint64_t nr_switches;	      /* how often it went to another one */
 };
 
-/*
- * From the words that begin at last_holder, locked_offset behind which is the int that tells
- * whether it is held. A GIL that nobody ever held is not known: it is that of an interpreter
- * that shares another one's.
- */
-struct gil gil_decode(const uint8_t words[GIL_BYTES], uint32_t locked_offset);
+/* Where a GIL's words lie. */
+struct gil_place {
+	remote_addr addr; /* of last_holder, or of what 3.6 has instead; 0: there is no GIL */
+	/*
+	 * So many bytes behind it is the int that tells whether it is held. 0 (3.6): there is but
+	 * the thread state that is current.
+	 */
+	uint32_t locked_offset;
+};
 
-/* The same of 3.6, from the thread state that is current: of a free GIL nothing is known. */
-struct gil gil_of_current(remote_addr current_thread_addr);
+/* How many bytes there are to be read at its addr. */
+static inline uint32_t gil_place_bytes(const struct gil_place *place)
+{
+	return place->locked_offset ? GIL_BYTES : sizeof(uint64_t);
+}
+
+/*
+ * The GIL as the words of its place say. One that nobody ever held is not known: it is that of an
+ * interpreter that shares another one's. Nor is a free one of 3.6.
+ */
+struct gil gil_decode(const struct gil_place *place, const uint8_t *words);
 
 /* Its holder's thread state; 0 if nobody holds it, or that is not known. */
 static inline remote_addr gil_holder_addr(const struct gil *gil)

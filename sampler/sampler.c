@@ -97,15 +97,16 @@ static bool has_bare_gil(const struct py_build *build)
 void sampler_hold_target(struct sampler *sampler, const struct maps *maps,
 			 struct image_source *images)
 {
-	sampler->means = (struct witness_means){
+	const struct witness_means means = {
 		.process = sampler->process,
 		.rseq = rseq_place_find(sampler->snapshot.memory, maps, images),
 		.prefers_clock = sampler->build->free_threaded || has_bare_gil(sampler->build),
 	};
+
+	instant_hold_target(&sampler->snapshot.instant, &means);
 	if (has_bare_gil(sampler->build))
 		sampler->snapshot.current_thread_addr =
 			current_thread_find(maps, images, sampler->snapshot.runtime_addr);
-	sampler->snapshot.means = &sampler->means;
 }
 
 const struct sampler_stats *sampler_stats(const struct sampler *sampler)
@@ -175,7 +176,7 @@ static void relieve_codes(struct sampler *sampler)
 	if (!code_cache_relieve(&sampler->codes))
 		return;
 	for (size_t i = 0; i < snapshot->nr_threads; i++)
-		snapshot->threads[i]->is_known = false;
+		snapshot->threads[i]->proof.is_known = false;
 }
 
 /* Read the thread list, and say who is new: before a look, as it takes long. */
@@ -204,7 +205,7 @@ static bool has_not_run(struct sampler *sampler, struct snapshot_thread *thread)
 	struct sampled_thread *sampled = &sampler->threads[thread->slot];
 	const uint64_t before = sampled->nr_runs;
 
-	if (task_runs_read(&thread->witness.runs, &sampled->nr_runs))
+	if (task_runs_read(&thread->proof.witness.runs, &sampled->nr_runs))
 		sampled->nr_runs = 0;
 	return before && before == sampled->nr_runs;
 }
@@ -218,9 +219,11 @@ static bool waited_for_sleep(struct sampler *sampler)
 	struct snapshot_thread *runner = snapshot_runner(&sampler->snapshot);
 	struct task_now now;
 
-	if (sampler->late_ns <= LATE_NS || !runner || !runner->has_witness)
+	if (sampler->late_ns <= LATE_NS || !runner || !runner->proof.has_witness)
 		return false;
-	if (witness_now(&runner->witness, &sampler->means, runner->tid, &now) || now.state == 'R')
+	if (witness_now(&runner->proof.witness, &sampler->snapshot.instant.means, runner->tid,
+			&now) ||
+	    now.state == 'R')
 		return false;
 	return !has_not_run(sampler, runner);
 }
@@ -250,7 +253,7 @@ static int hand_on_thread(struct sampler *sampler, struct snapshot_thread *threa
 
 	if (thread->unchanged)
 		return sampler_thread_repeat(sampler, thread, now_ns, sink);
-	thread->is_known = false;
+	thread->proof.is_known = false;
 	if (!thread->copied)
 		return 0; /* it has ended */
 	if (!sampled->walked.is_whole) {
@@ -258,8 +261,8 @@ static int hand_on_thread(struct sampler *sampler, struct snapshot_thread *threa
 		return 0;
 	}
 	if (thread->checked && sampler_stack_moved(sampled))
-		sampler->snapshot.gil_distrusted = true;
-	snapshot_know(thread);
+		sampler->snapshot.instant.gil_distrusted = true;
+	instant_know(&thread->proof);
 	return sampler_thread_emit(sampler, thread, (struct sample){.time_ns = now_ns}, sink);
 }
 
@@ -479,10 +482,10 @@ int sampler_begin_holding(struct sampler *sampler)
 {
 	int err;
 
-	if (!sampler->snapshot.means)
+	if (sampler->snapshot.instant.is_dead)
 		return 0;
 	err = preempt_create(&sampler->preempt);
-	sampler->snapshot.preempt = sampler->preempt;
+	sampler->snapshot.instant.preempt = sampler->preempt;
 	return err == -ENOMEM ? err : 0;
 }
 
@@ -490,7 +493,7 @@ void sampler_end_holding(struct sampler *sampler)
 {
 	preempt_destroy(sampler->preempt);
 	sampler->preempt = NULL;
-	sampler->snapshot.preempt = NULL;
+	sampler->snapshot.instant.preempt = NULL;
 }
 
 /*
@@ -510,7 +513,7 @@ static bool find_target(struct sampler *sampler)
 		if (prepare(sampler) || look(sampler, &verdict))
 			return true;
 	}
-	return !sampler->snapshot.cannot_follow;
+	return !sampler->snapshot.instant.cannot_follow;
 }
 
 int sampler_run(struct sampler *sampler, const struct sampler_options *options,

@@ -92,7 +92,6 @@ struct sampler {
 	uint64_t last_check_ns; /* of a run: when the memory was found to be the program's */
 	uint64_t cut_ns;	/* of a run with an end: when a tick is cut off; else UINT64_MAX */
 	uint64_t late_ns;	/* how late this tick began */
-	struct witness_means means; /* what the snapshot proves with */
 	struct preempt *preempt;    /* of a run or a dump; owned, NULL otherwise */
 	struct sampler_looks looks;
 	struct sampler_natives *natives;   /* borrowed; NULL: no C frames */

@@ -4,12 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-/*
- * A thread that could run in one of so many last looks is expected to be able to run in the next:
- * its witness is called before anything else is read.
- */
-enum { EXPECTED_LOOKS = 64 };
-
 /* A look that meets a runner nobody expected begins once more, with that one's witness. */
 enum { MAX_BEGINNINGS = 3 };
 
@@ -21,47 +15,33 @@ void snapshot_init(struct snapshot *snapshot, struct remote_memory *memory,
 		.runtime_addr = runtime_addr,
 		.stale = true,
 	};
-	look_memory_init(&snapshot->look, memory);
-	snapshot->memory = &snapshot->look.memory;
+	instant_init(&snapshot->instant, memory);
+	snapshot->memory = &snapshot->instant.look.memory;
 }
 
-/* Whether a GIL of its own serves the interpreter, or could: the one of index i. */
-static bool may_have_gil(const struct snapshot *snapshot, size_t i)
+/* Where the GIL is that serves the interpreter of index i and may be its own. */
+static struct gil_place gil_place_of(const struct snapshot *snapshot, size_t i)
 {
 	const struct py_offsets *offsets = &snapshot->build->offsets;
+	struct gil_place place = {.addr = 0};
 
 	if (snapshot->build->free_threaded)
-		return false;
-	if (offsets->interpreter.gil_locked != OFFSET_ABSENT)
-		return true;
-	/* Before 3.12 there is one for all. The main interpreter is the oldest and so the last. */
-	return i + 1 == snapshot->nr_interpreters &&
-	       (offsets->runtime.gil_locked != OFFSET_ABSENT || snapshot->current_thread_addr);
-}
-
-static remote_addr gil_addr(const struct snapshot *snapshot, size_t i)
-{
-	const struct py_offsets *offsets = &snapshot->build->offsets;
-
-	if (offsets->interpreter.gil_locked != OFFSET_ABSENT)
-		return snapshot->interpreters[i].ref.addr + offsets->interpreter.gil_last_holder;
-	if (offsets->runtime.gil_locked != OFFSET_ABSENT)
-		return snapshot->runtime_addr + offsets->runtime.gil_last_holder;
-	return snapshot->current_thread_addr;
-}
-
-/* The GIL as the words say that were sealed. */
-static struct gil decode_gil(const struct snapshot *snapshot, const uint8_t *words)
-{
-	const struct py_offsets *offsets = &snapshot->build->offsets;
-
-	if (offsets->interpreter.gil_locked != OFFSET_ABSENT)
-		return gil_decode(words, offsets->interpreter.gil_locked -
-						 offsets->interpreter.gil_last_holder);
-	if (offsets->runtime.gil_locked != OFFSET_ABSENT)
-		return gil_decode(words,
-				  offsets->runtime.gil_locked - offsets->runtime.gil_last_holder);
-	return gil_of_current(field_u64(words, 0));
+		return place;
+	if (offsets->interpreter.gil_locked != OFFSET_ABSENT) {
+		place.addr =
+			snapshot->interpreters[i].ref.addr + offsets->interpreter.gil_last_holder;
+		place.locked_offset =
+			offsets->interpreter.gil_locked - offsets->interpreter.gil_last_holder;
+	} else if (i + 1 != snapshot->nr_interpreters) {
+		/* Before 3.12 there is one for all: that of the main one, the oldest and so the last. */
+	} else if (offsets->runtime.gil_locked != OFFSET_ABSENT) {
+		place.addr = snapshot->runtime_addr + offsets->runtime.gil_last_holder;
+		place.locked_offset =
+			offsets->runtime.gil_locked - offsets->runtime.gil_last_holder;
+	} else {
+		place.addr = snapshot->current_thread_addr;
+	}
+	return place;
 }
 
 /* The interpreter whose GIL an interpreter uses. */
@@ -72,16 +52,25 @@ static struct snapshot_interpreter *gil_owner(const struct snapshot *snapshot, s
 		       : &snapshot->interpreters[snapshot->nr_interpreters - 1];
 }
 
-static const struct gil *gil_of(const struct snapshot *snapshot,
-				const struct snapshot_thread *thread)
+static const struct instant_gil *gil_of(const struct snapshot *snapshot,
+					const struct snapshot_thread *thread)
 {
 	return &gil_owner(snapshot, thread->ref.interpreter)->gil;
+}
+
+/*
+ * Whether a thread state may be run by another thread than the one that it names, and without having
+ * taken the GIL itself: to 3.12 that is how code in another interpreter is called.
+ */
+static bool may_swap(const struct snapshot *snapshot)
+{
+	return snapshot->build->version_hex < 0x030d0000 && snapshot->nr_interpreters > 1;
 }
 
 /* Whether it makes a difference to this look that a thread runs. */
 static bool counts(const struct snapshot *snapshot, const struct snapshot_thread *thread)
 {
-	return !snapshot->only || thread == snapshot->only || gil_of(snapshot, thread)->known;
+	return !snapshot->only || thread == snapshot->only || gil_of(snapshot, thread)->now.known;
 }
 
 /* Beginning a look. */
@@ -97,11 +86,11 @@ static int seal_clock(struct snapshot *snapshot, struct snapshot_interpreter *in
 	int err = 0;
 
 	if (offsets->interpreter.code_object_generation != OFFSET_ABSENT)
-		err = look_memory_seal(&snapshot->look,
+		err = look_memory_seal(&snapshot->instant.look,
 				       addr + offsets->interpreter.code_object_generation,
 				       sizeof(uint64_t), &interpreter->generation_seal);
 	if (!err && offsets->interpreter.next_code_version != OFFSET_ABSENT)
-		err = look_memory_seal(&snapshot->look,
+		err = look_memory_seal(&snapshot->instant.look,
 				       addr + offsets->interpreter.next_code_version,
 				       sizeof(uint32_t), &interpreter->version_seal);
 	return err;
@@ -111,42 +100,29 @@ static int seal_clock(struct snapshot *snapshot, struct snapshot_interpreter *in
 static int seal_words(struct snapshot *snapshot)
 {
 	const struct py_offsets *offsets = &snapshot->build->offsets;
-	struct look_memory *look = &snapshot->look;
+	struct instant *instant = &snapshot->instant;
 	int err = 0;
 
-	look_memory_clear_seals(look);
-	/* The witnesses' words are the outermost of all that is read. */
-	for (size_t i = 0; !err && snapshot->means && i < snapshot->nr_threads; i++) {
+	look_memory_clear_seals(&instant->look);
+	for (size_t i = 0; !err && i < snapshot->nr_threads; i++) {
 		struct snapshot_thread *thread = snapshot->threads[i];
 
-		thread->is_sealed = thread->runner_look && counts(snapshot, thread) &&
-				    thread->runner_look + EXPECTED_LOOKS >= snapshot->tick;
-		if (!thread->is_sealed)
-			continue;
-		/* The user may have learnt the thread's id since. */
-		if (!thread->has_witness ||
-		    (thread->witness.kind == WITNESS_NONE && thread->tid != thread->witness_tid)) {
-			if (thread->has_witness)
-				witness_close(&thread->witness);
-			thread->witness_tid = thread->tid;
-			witness_open(snapshot->means, thread->ref.thread_id, thread->tid,
-				     &thread->witness);
-			thread->has_witness = true;
-		}
-		err = witness_begin(&thread->witness, look, &snapshot->held);
+		thread->proof.is_watched = false;
+		if (counts(snapshot, thread))
+			err = instant_watch_thread(instant, &thread->proof, thread->ref.thread_id,
+						   thread->tid);
 	}
 	for (size_t i = 0; !err && i < snapshot->nr_interpreters; i++) {
 		struct snapshot_interpreter *interpreter = &snapshot->interpreters[i];
 
-		if (may_have_gil(snapshot, i))
-			err = look_memory_seal(look, gil_addr(snapshot, i),
-					       snapshot->current_thread_addr ? sizeof(uint64_t)
-									     : GIL_BYTES,
-					       &interpreter->gil_seal);
+		interpreter->gil.place = gil_place_of(snapshot, i);
+		if (interpreter->gil.place.addr)
+			err = instant_watch_gil(instant, &interpreter->gil);
 		if (!err)
-			err = look_memory_seal(
-				look, interpreter->ref.addr + offsets->interpreter.threads_head,
-				sizeof(uint64_t), &interpreter->head_seal);
+			err = look_memory_seal(&instant->look,
+					       interpreter->ref.addr +
+						       offsets->interpreter.threads_head,
+					       sizeof(uint64_t), &interpreter->head_seal);
 		if (!err)
 			err = seal_clock(snapshot, interpreter);
 	}
@@ -154,63 +130,56 @@ static int seal_words(struct snapshot *snapshot)
 }
 
 /* Who has which GIL, by the seals. */
-static void decode_gils(struct snapshot *snapshot)
+static void read_gils(struct snapshot *snapshot)
 {
 	for (size_t i = 0; i < snapshot->nr_interpreters; i++) {
 		struct snapshot_interpreter *interpreter = &snapshot->interpreters[i];
-		const struct look_seal *seal;
 
-		interpreter->gil = (struct gil){.known = false};
-		interpreter->has_own_gil = i + 1 == snapshot->nr_interpreters;
-		if (!may_have_gil(snapshot, i))
-			continue;
-		seal = look_memory_seal_at(&snapshot->look, interpreter->gil_seal);
-		if (seal->is_read)
-			interpreter->gil = decode_gil(snapshot, seal->first);
-		interpreter->has_own_gil = interpreter->has_own_gil || interpreter->gil.known;
+		instant_read_gil(&snapshot->instant, &interpreter->gil);
+		interpreter->has_own_gil =
+			interpreter->gil.now.known || i + 1 == snapshot->nr_interpreters;
 	}
 }
 
 /* Whether a thread may run while the look lasts, by what its GIL says. */
 static bool may_run(const struct snapshot *snapshot, const struct snapshot_thread *thread)
 {
-	const struct gil *gil = gil_of(snapshot, thread);
+	const struct gil *gil = &gil_of(snapshot, thread)->now;
 
-	return !gil->known || gil->last_holder_addr == thread->ref.addr;
+	return !gil->known || gil->last_holder_addr == thread->ref.addr || may_swap(snapshot);
 }
 
 /* Note who may run. False: somebody whose witness was not there from the beginning. */
 static bool note_runners(struct snapshot *snapshot)
 {
-	bool all_sealed = true;
+	bool all_watched = true;
 
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		struct snapshot_thread *thread = snapshot->threads[i];
 
-		if (!may_run(snapshot, thread) || !counts(snapshot, thread))
-			continue;
-		thread->runner_look = snapshot->tick;
-		all_sealed = all_sealed && thread->is_sealed;
+		if (may_run(snapshot, thread) && counts(snapshot, thread))
+			all_watched = instant_note_runner(&snapshot->instant, &thread->proof) &&
+				      all_watched;
 	}
-	return all_sealed;
+	return all_watched;
 }
 
 /* Read what is read ahead, with the witnesses of all who may run. */
 static int begin_reading(struct snapshot *snapshot)
 {
-	bool all_sealed = false;
+	bool all_watched = false;
 	int err = 0;
 
-	for (int i = 0; !err && !all_sealed && i < MAX_BEGINNINGS; i++) {
+	for (int i = 0; !err && !all_watched && i < MAX_BEGINNINGS; i++) {
 		if (i)
-			(void)look_memory_end(&snapshot->look);
+			(void)look_memory_end(&snapshot->instant.look);
 		err = seal_words(snapshot);
 		if (!err)
-			err = look_memory_begin(&snapshot->look);
+			err = instant_begin(&snapshot->instant);
 		if (err)
 			return err;
-		decode_gils(snapshot);
-		all_sealed = note_runners(snapshot) || !snapshot->means;
+		read_gils(snapshot);
+		all_watched = note_runners(snapshot);
 	}
 	return err;
 }
@@ -235,17 +204,17 @@ static void read_clock(struct snapshot *snapshot, struct snapshot_interpreter *i
 	const remote_addr addr = interpreter->ref.addr;
 	struct code_clock *clock = &interpreter->clock;
 
-	*clock = (struct code_clock){.interp_addr = addr, .tick = snapshot->tick};
+	*clock = (struct code_clock){.interp_addr = addr, .tick = snapshot->instant.nr_looks};
 	if (offsets->interpreter.code_object_generation != OFFSET_ABSENT) {
 		const struct look_seal *seal =
-			look_memory_seal_at(&snapshot->look, interpreter->generation_seal);
+			look_memory_seal_at(&snapshot->instant.look, interpreter->generation_seal);
 
 		clock->has_generation = seal->is_read;
 		clock->generation = seal->is_read ? field_u64(seal->first, 0) : 0;
 	}
 	if (offsets->interpreter.next_code_version != OFFSET_ABSENT) {
 		const struct look_seal *seal =
-			look_memory_seal_at(&snapshot->look, interpreter->version_seal);
+			look_memory_seal_at(&snapshot->instant.look, interpreter->version_seal);
 
 		clock->has_next_version = seal->is_read;
 		clock->next_version = seal->is_read ? field_u32(seal->first, 0) : 0;
@@ -281,7 +250,8 @@ static void read_collector(struct snapshot *snapshot, struct snapshot_interprete
 static void read_interpreter(struct snapshot *snapshot, struct snapshot_interpreter *interpreter)
 {
 	const struct py_offsets *offsets = &snapshot->build->offsets;
-	const struct look_seal *head = look_memory_seal_at(&snapshot->look, interpreter->head_seal);
+	const struct look_seal *head =
+		look_memory_seal_at(&snapshot->instant.look, interpreter->head_seal);
 	uint64_t next_addr;
 
 	if (!head->is_read || field_u64(head->first, 0) != interpreter->ref.threads_head_addr ||
@@ -292,28 +262,13 @@ static void read_interpreter(struct snapshot *snapshot, struct snapshot_interpre
 	read_collector(snapshot, interpreter);
 }
 
-/* Whether thread states may run that never took the GIL: they were swapped in. */
-static bool may_swap(const struct snapshot *snapshot)
+/* Whether it is proven that a thread is where it was at the last look that held. */
+static bool is_where_it_was(const struct snapshot *snapshot, const struct snapshot_thread *thread)
 {
-	return snapshot->build->version_hex < 0x030d0000 && snapshot->nr_interpreters > 1;
-}
-
-/* Whether its own clock tells that a thread is where it was. */
-static bool clock_stands(const struct snapshot_thread *thread)
-{
-	return thread->is_known && thread->is_sealed && thread->known_cpu_ns &&
-	       thread->known_cpu_ns == witness_cpu_ns(&thread->witness);
-}
-
-/* Whether the GIL tells that a thread is where it was at the last look that held. */
-static bool is_told(const struct snapshot *snapshot, const struct snapshot_thread *thread)
-{
-	const struct snapshot_interpreter *owner = gil_owner(snapshot, thread->ref.interpreter);
-
-	return snapshot->means && thread->is_known && !thread->is_new &&
-	       !snapshot->gil_distrusted && !may_swap(snapshot) && owner->gil.known &&
-	       !gil_names(&owner->told, &owner->gil, thread->ref.addr) &&
-	       !gil_unclear(&owner->told, &owner->gil);
+	return instant_clock_stands(&thread->proof) ||
+	       (!thread->is_new && !may_swap(snapshot) &&
+		instant_gil_tells(&snapshot->instant, gil_of(snapshot, thread), &thread->proof,
+				  thread->ref.addr));
 }
 
 /* Read the state of a thread, and whether it is the thread's still. */
@@ -336,14 +291,15 @@ static void read_thread(struct snapshot *snapshot, struct snapshot_thread *threa
 /* Read the threads that may be elsewhere than they were, and one more to see whether that is so. */
 static void read_threads(struct snapshot *snapshot)
 {
-	const size_t checked = snapshot->nr_threads ? snapshot->tick % snapshot->nr_threads : 0;
+	const size_t checked =
+		snapshot->nr_threads ? snapshot->instant.nr_looks % snapshot->nr_threads : 0;
 
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		struct snapshot_thread *thread = snapshot->threads[i];
-		const bool is_where_it_was = is_told(snapshot, thread) || clock_stands(thread);
+		const bool is_proven = is_where_it_was(snapshot, thread);
 
-		thread->checked = is_where_it_was && i == checked;
-		thread->unchanged = is_where_it_was && !thread->checked;
+		thread->checked = is_proven && i == checked;
+		thread->unchanged = is_proven && !thread->checked;
 		if (!thread->unchanged)
 			read_thread(snapshot, thread);
 	}
@@ -355,10 +311,22 @@ static void read_only(struct snapshot *snapshot, struct snapshot_thread *only)
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		struct snapshot_thread *thread = snapshot->threads[i];
 
-		if (thread == only ||
-		    (snapshot->means && may_run(snapshot, thread) && counts(snapshot, thread)))
+		if (thread == only || (!snapshot->instant.is_dead && may_run(snapshot, thread) &&
+				       counts(snapshot, thread)))
 			read_thread(snapshot, thread);
 	}
+}
+
+/* Where each thread has to be proven by itself, also those that wait on CPUs that nobody holds. */
+static void prefer_clocks(struct snapshot *snapshot)
+{
+	struct witness_means *means = &snapshot->instant.means;
+
+	if (means->prefers_clock || !may_swap(snapshot))
+		return;
+	means->prefers_clock = true;
+	for (size_t i = 0; i < snapshot->nr_threads; i++)
+		instant_thread_done(&snapshot->threads[i]->proof);
 }
 
 int snapshot_begin(struct snapshot *snapshot, struct snapshot_thread *only)
@@ -367,14 +335,12 @@ int snapshot_begin(struct snapshot *snapshot, struct snapshot_thread *only)
 	uint64_t head_addr;
 	int err;
 
-	snapshot->tick++;
 	snapshot->only = only;
-	if (snapshot->preempt)
-		preempt_hold(snapshot->preempt, &snapshot->held);
+	prefer_clocks(snapshot);
+	instant_take_cpus(&snapshot->instant);
 	err = begin_reading(snapshot);
 	if (err) {
-		if (snapshot->preempt)
-			(void)preempt_release(snapshot->preempt, &snapshot->held);
+		(void)instant_end(&snapshot->instant);
 		return err;
 	}
 	for (size_t i = 0; i < snapshot->nr_interpreters; i++)
@@ -392,82 +358,65 @@ int snapshot_begin(struct snapshot *snapshot, struct snapshot_thread *only)
 
 /* Ending a look. */
 
-/* Whether nobody can have taken a GIL but its last holder. */
-static bool gil_stood(const struct snapshot *snapshot,
-		      const struct snapshot_interpreter *interpreter)
-{
-	const struct look_seal *seal = look_memory_seal_at(&snapshot->look, interpreter->gil_seal);
-	struct gil last;
-
-	if (!interpreter->gil.known || !seal->is_read)
-		return false;
-	last = decode_gil(snapshot, seal->last);
-	return !gil_moved(&interpreter->gil, &last);
-}
-
 /* Whether no thread was begun or ended: the last holder of a GIL may be a thread that has ended. */
 static bool list_stood(const struct snapshot *snapshot,
 		       const struct snapshot_interpreter *interpreter)
 {
-	const struct look_seal *seal = look_memory_seal_at(&snapshot->look, interpreter->head_seal);
+	const struct look_seal *seal =
+		look_memory_seal_at(&snapshot->instant.look, interpreter->head_seal);
 
 	return !snapshot->stale && seal->is_read &&
 	       memcmp(seal->first, seal->last, sizeof(uint64_t)) == 0;
 }
 
-/*
- * Tell of each thread that could run whether it stood still, and where it is for the looks to come.
- */
-static void judge_runners(struct snapshot *snapshot)
+/* Whether every thread that may run a state of another one's stood still. */
+static bool all_stood(const struct snapshot *snapshot)
 {
-	snapshot->cannot_follow = false;
-	for (size_t i = 0; i < snapshot->nr_threads; i++) {
-		struct snapshot_thread *thread = snapshot->threads[i];
-		struct task_now now;
-
-		thread->held = false;
-		/* A state that is another thread's by now says nothing of the thread that it had. */
-		if (!may_run(snapshot, thread) || !thread->is_sealed || !thread->copied)
-			continue;
-		thread->held = witness_stood(&thread->witness, &snapshot->look, &snapshot->held);
-		if (!thread->held && thread->witness.kind != WITNESS_RSEQ &&
-		    !witness_now(&thread->witness, snapshot->means, thread->tid, &now))
-			thread->witness.cpu = now.cpu;
-		if (snapshot->preempt && !preempt_follow(snapshot->preempt, thread->witness.cpu))
-			snapshot->cannot_follow =
-				thread->tid && !preempt_can_meet(snapshot->preempt, thread->tid);
-	}
+	for (size_t i = 0; i < snapshot->nr_threads; i++)
+		if (snapshot->threads[i]->tid && !snapshot->threads[i]->proof.stood)
+			return false;
+	return true;
 }
 
 /* Whether what was read of the threads of a GIL is of one instant. */
 static bool gil_held(const struct snapshot *snapshot,
 		     const struct snapshot_interpreter *interpreter)
 {
-	if (!gil_stood(snapshot, interpreter))
+	const struct gil *gil = &interpreter->gil.now;
+
+	if (!interpreter->gil.stood || (may_swap(snapshot) && !all_stood(snapshot)))
 		return false;
 	for (size_t i = 0; i < snapshot->nr_threads; i++)
-		if (snapshot->threads[i]->ref.addr == interpreter->gil.last_holder_addr)
-			return snapshot->threads[i]->held;
-	return !interpreter->gil.held && list_stood(snapshot, interpreter);
+		if (snapshot->threads[i]->ref.addr == gil->last_holder_addr)
+			return snapshot->threads[i]->proof.stood;
+	return !gil->held && list_stood(snapshot, interpreter);
 }
 
+/* Tell of each thread whether it held; whether all of them did. */
 static bool judge_threads(struct snapshot *snapshot)
 {
 	bool all_held = true;
 
-	judge_runners(snapshot);
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		struct snapshot_thread *thread = snapshot->threads[i];
+
+		thread->proof.stood = false;
+		/* A state that is another thread's by now says nothing of the thread that it had. */
+		if (may_run(snapshot, thread) && thread->copied)
+			instant_judge_thread(&snapshot->instant, &thread->proof, thread->tid);
+	}
 	for (size_t i = 0; i < snapshot->nr_interpreters; i++) {
 		struct snapshot_interpreter *interpreter = &snapshot->interpreters[i];
 
-		interpreter->held = interpreter->gil.known && gil_held(snapshot, interpreter);
+		instant_judge_gil(&snapshot->instant, &interpreter->gil);
+		interpreter->held = gil_held(snapshot, interpreter);
 	}
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		struct snapshot_thread *thread = snapshot->threads[i];
 		const struct snapshot_interpreter *owner =
 			gil_owner(snapshot, thread->ref.interpreter);
 
-		if (owner->gil.known)
-			thread->held = owner->held;
+		thread->held = owner->gil.now.known ? owner->held : thread->proof.stood;
 		all_held = all_held && thread->held;
 	}
 	return all_held;
@@ -475,43 +424,34 @@ static bool judge_threads(struct snapshot *snapshot)
 
 int snapshot_end(struct snapshot *snapshot, enum instant_verdict *ret_verdict)
 {
-	int err = look_memory_end(&snapshot->look);
-	bool slept = false;
+	const int err = instant_end(&snapshot->instant);
 
-	if (snapshot->preempt)
-		slept = preempt_release(snapshot->preempt, &snapshot->held);
 	if (err)
 		return err;
 	*ret_verdict = INSTANT_HELD;
-	if (!snapshot->means) {
+	if (snapshot->instant.is_dead) {
 		for (size_t i = 0; i < snapshot->nr_threads; i++)
 			snapshot->threads[i]->held = true;
 		return 0;
 	}
 	if (!judge_threads(snapshot))
-		*ret_verdict = slept ? INSTANT_LOCKED : INSTANT_MOVED;
+		*ret_verdict = snapshot->instant.slept ? INSTANT_LOCKED : INSTANT_MOVED;
 	return 0;
 }
 
 bool snapshot_stands_apart(const struct snapshot *snapshot, const struct snapshot_thread *thread)
 {
-	const struct snapshot_interpreter *owner = gil_owner(snapshot, thread->ref.interpreter);
+	const struct instant_gil *gil = gil_of(snapshot, thread);
 
-	return owner->gil.is_counted && !may_run(snapshot, thread) && gil_stood(snapshot, owner) &&
-	       !may_swap(snapshot) && !snapshot->gil_distrusted;
-}
-
-void snapshot_know(struct snapshot_thread *thread)
-{
-	thread->is_known = true;
-	thread->known_cpu_ns = thread->is_sealed ? witness_cpu_ns(&thread->witness) : 0;
+	return gil->stood && gil->now.is_counted && !may_run(snapshot, thread) &&
+	       !snapshot->instant.gil_distrusted;
 }
 
 void snapshot_tell(struct snapshot *snapshot)
 {
 	for (size_t i = 0; i < snapshot->nr_interpreters; i++)
 		if (snapshot->interpreters[i].held)
-			snapshot->interpreters[i].told = snapshot->interpreters[i].gil;
+			snapshot->interpreters[i].gil.told = snapshot->interpreters[i].gil.now;
 }
 
 struct snapshot_thread *snapshot_runner(const struct snapshot *snapshot)
@@ -530,5 +470,5 @@ struct snapshot_thread *snapshot_runner(const struct snapshot *snapshot)
 
 bool snapshot_holds_gil(const struct snapshot *snapshot, const struct snapshot_thread *thread)
 {
-	return gil_holder_addr(gil_of(snapshot, thread)) == thread->ref.addr;
+	return gil_holder_addr(&gil_of(snapshot, thread)->now) == thread->ref.addr;
 }

@@ -11,8 +11,7 @@ static void thread_destroy(struct snapshot_thread *thread)
 {
 	if (!thread)
 		return;
-	if (thread->has_witness)
-		witness_close(&thread->witness);
+	instant_thread_done(&thread->proof);
 	free(thread);
 }
 
@@ -22,7 +21,7 @@ void snapshot_done(struct snapshot *snapshot)
 		thread_destroy(snapshot->threads[i]);
 	free(snapshot->threads);
 	free(snapshot->interpreters);
-	look_memory_done(&snapshot->look);
+	instant_done(&snapshot->instant);
 	*snapshot = (struct snapshot){0};
 }
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Every stack is one that the program had: at each instruction, and by each proof."""
+import collections
 import os
+import re
 import subprocess
 import sys
 import unittest
@@ -111,6 +113,33 @@ class InstantByEachProof(InstantTestCase):
 
     def test_run_count(self):
         self.check_with(self.NO_RSEQ, without("perf_event_open"))
+
+
+@support.per_minor("3.8", "3.11", "3.12", "3.15")
+class InstantOfSwappedStates(InstantTestCase):
+    """Until 3.12 a thread state of another interpreter may be run by a thread that it does not
+    name."""
+
+    def setUp(self):
+        if self.interpreter.minor in ("3.6", "3.7"):
+            self.skipTest("it cannot make an interpreter from Python")
+
+    def test_stacks_are_possible(self):
+        def sample():
+            result = support.pysample("attach", target.pid, "-r", 1000, "-d", "0.5",
+                                      "-f", "collapsed")
+            self.assertIn(result.status, (0, 5), result.stderr)
+            chains = [tuple(name for name in names(stack) if re.fullmatch(r"[ab]\d+", name))
+                      for stack in parse_collapsed(result.stdout)]
+            for chain in chains:
+                self.assertIn(chain, [tuple(f"{letter}{n:03}" for n in range(len(chain)))
+                                      for letter in "ab"])
+            return collections.Counter(chains)
+
+        with support.python_target(self.interpreter, "swapped") as target:
+            support.sampled_until(
+                sample, lambda chains: all(any(chain[-1:] == (leaf,) for chain in chains)
+                                           for leaf in ("a005", "b005")), "both leaves are seen")
 
 
 @unittest.skipUnless(os.geteuid() == 0, "only root can become nobody")

@@ -163,7 +163,7 @@ Test(sampler, dump_marks_what_it_cannot_prove)
 		(void)begin_stack(&stack, &py, 1);
 		cr_assert(zero(int, sampler_create(NULL, &py.fake.memory, &py.build,
 						   py.runtime_addr, &sampler)));
-		sampler->snapshot.means = &sampler->means;
+		instant_hold_target(&sampler->snapshot.instant, &(struct witness_means){0});
 		cr_assert(zero(int, sampler_dump(sampler, &sink.sink)), "3.%u", py.minor);
 		cr_assert(eq(sz, sink.nr_samples, 1));
 		cr_expect(eq(uint, sink.samples[0].flags, SAMPLE_UNPROVEN), "3.%u", py.minor);
@@ -206,6 +206,8 @@ static void set_gil(struct live *live, const struct fake_stack *stack, uint64_t 
 static void begin_live(struct live *live)
 {
 	static const struct sample_sink_ops ops = {.sample = test_sink_sample};
+	static const struct witness_means means = {
+		.rseq = {.is_known = true, .cpu_id_offset = RSEQ_OFFSET}};
 
 	*live = (struct live){.sink.sink.ops = &ops};
 	fake_python_init(&live->py, 14);
@@ -217,10 +219,8 @@ static void begin_live(struct live *live)
 	set_gil(live, &live->stacks[0], 1);
 	cr_assert(zero(int, sampler_create(NULL, &live->py.fake.memory, &live->py.build,
 					   live->py.runtime_addr, &live->sampler)));
-	live->sampler->means.rseq =
-		(struct rseq_place){.is_known = true, .cpu_id_offset = RSEQ_OFFSET};
-	live->sampler->snapshot.means = &live->sampler->means;
-	CPU_SET(HELD_CPU, &live->sampler->snapshot.held);
+	instant_hold_target(&live->sampler->snapshot.instant, &means);
+	CPU_SET(HELD_CPU, &live->sampler->snapshot.instant.held);
 }
 
 static void end_live(struct live *live)
@@ -281,11 +281,11 @@ Test(sampler, thread_that_waits_is_handed_on_as_it_was)
 
 	/* It runs in a look that did not hold, and is back in the next one. */
 	fake_memory_write_u64(&live.py.fake, instr_addr, instr + 6);
-	live.sampler->snapshot.gil_distrusted = true;
+	live.sampler->snapshot.instant.gil_distrusted = true;
 	set_cpu(&live, OTHER_CPU);
 	cr_expect(zero(sz, tick_live(&live, 200)));
 	fake_memory_write_u64(&live.py.fake, instr_addr, instr);
-	live.sampler->snapshot.gil_distrusted = false;
+	live.sampler->snapshot.instant.gil_distrusted = false;
 	set_cpu(&live, HELD_CPU);
 	for (uint64_t tick = 3; tick < 6; tick++) {
 		cr_expect(eq(sz, tick_live(&live, tick * 100), 2));
@@ -306,12 +306,12 @@ Test(sampler, gil_that_lies_is_not_trusted)
 
 	for (uint64_t tick = 1; tick < 9; tick++)
 		cr_expect(eq(sz, tick_live(&live, tick * 100), 2));
-	cr_expect(not(live.sampler->snapshot.gil_distrusted));
+	cr_expect(not(live.sampler->snapshot.instant.gil_distrusted));
 	cr_assert(zero(int, remote_memory_read_u64(&live.py.fake.memory, instr_addr, &instr)));
 	fake_memory_write_u64(&live.py.fake, instr_addr, instr + 6);
 	for (uint64_t tick = 9; tick < 12; tick++)
 		cr_expect(eq(sz, tick_live(&live, tick * 100), 2));
-	cr_expect(live.sampler->snapshot.gil_distrusted);
+	cr_expect(live.sampler->snapshot.instant.gil_distrusted);
 	end_live(&live);
 }
 

@@ -262,11 +262,11 @@ Test(snapshot, gil_holder_is_told)
 
 		set_gil(&py, thread, false, 0);
 		tick(&snapshot);
-		cr_expect(zero(u64, gil_holder_addr(&snapshot.interpreters[0].gil)));
+		cr_expect(zero(u64, gil_holder_addr(&snapshot.interpreters[0].gil.now)));
 		cr_expect(not(snapshot.threads[0]->holds_gil));
 		set_gil(&py, thread, true, 0);
 		tick(&snapshot);
-		cr_expect(eq(u64, gil_holder_addr(&snapshot.interpreters[0].gil), holder));
+		cr_expect(eq(u64, gil_holder_addr(&snapshot.interpreters[0].gil.now), holder));
 		cr_expect(eq(int, snapshot.threads[0]->holds_gil, holder != 0));
 		cr_expect(eq(int, snapshot_holds_gil(&snapshot, snapshot.threads[0]), holder != 0));
 		end(&py, &snapshot);
@@ -302,7 +302,6 @@ enum { NR_LIVE_THREADS = 3, HELD_CPU = 3, OTHER_CPU = 5, RSEQ_OFFSET = 4096, TID
 struct live {
 	struct fake_python py;
 	struct snapshot snapshot;
-	struct witness_means means;
 	remote_addr addrs[NR_LIVE_THREADS];
 };
 
@@ -330,7 +329,9 @@ static struct snapshot_thread *thread_of(const struct live *live, int i)
 /* All threads are on the held CPU, and the first of them has the GIL, if there is one. */
 static void begin_live(struct live *live, uint32_t minor)
 {
-	*live = (struct live){.means.rseq = {.is_known = true, .cpu_id_offset = RSEQ_OFFSET}};
+	static const struct witness_means means = {
+		.rseq = {.is_known = true, .cpu_id_offset = RSEQ_OFFSET}};
+
 	begin(&live->py, &live->snapshot, minor);
 	live->py.fake.whole_pages = true;
 	(void)fake_memory_map(&live->py.fake, cpu_word(-1), (NR_LIVE_THREADS + 1) * TID_STEP);
@@ -339,8 +340,8 @@ static void begin_live(struct live *live, uint32_t minor)
 		set_cpu(live, i, HELD_CPU);
 	}
 	set_gil(&live->py, live->addrs[0], true, 1);
-	CPU_SET(HELD_CPU, &live->snapshot.held);
-	live->snapshot.means = &live->means;
+	CPU_SET(HELD_CPU, &live->snapshot.instant.held);
+	instant_hold_target(&live->snapshot.instant, &means);
 }
 
 static void end_live(struct live *live)
@@ -354,7 +355,7 @@ static enum instant_verdict tick_and_tell(struct live *live)
 	enum instant_verdict verdict = tick(&live->snapshot);
 
 	for (size_t i = 0; i < live->snapshot.nr_threads; i++)
-		live->snapshot.threads[i]->is_known = true;
+		live->snapshot.threads[i]->proof.is_known = true;
 	if (verdict == INSTANT_HELD)
 		snapshot_tell(&live->snapshot);
 	return verdict;
@@ -382,13 +383,13 @@ static void expect_held(const struct live *live, bool held)
 			  live->py.minor, i);
 }
 
-/* Without means nothing runs: a core file, a tape. */
+/* A core file, a tape. */
 Test(snapshot, memory_that_stands_still_holds)
 {
 	struct live live;
 
 	begin_live(&live, 14);
-	live.snapshot.means = NULL;
+	live.snapshot.instant.is_dead = true;
 	set_cpu(&live, 0, OTHER_CPU);
 	cr_expect(eq(int, tick(&live.snapshot), INSTANT_HELD));
 	expect_held(&live, true);
@@ -563,7 +564,7 @@ Test(snapshot, threads_without_the_gil_are_where_they_were)
 		cr_expect(eq(int, tick_and_tell(&live), INSTANT_HELD));
 		cr_expect(eq(sz, nr_read(&live), 1));
 
-		live.snapshot.gil_distrusted = true;
+		live.snapshot.instant.gil_distrusted = true;
 		cr_expect(eq(int, tick_and_tell(&live), INSTANT_HELD));
 		cr_expect(eq(sz, nr_read(&live), NR_LIVE_THREADS));
 		end_live(&live);
@@ -615,9 +616,9 @@ Test(snapshot, look_at_one_thread)
 	cr_expect(eq(int, look(&live.snapshot, thread_of(&live, 2)), INSTANT_MOVED));
 	cr_expect(snapshot_stands_apart(&live.snapshot, thread_of(&live, 2)));
 	cr_expect(not(snapshot_stands_apart(&live.snapshot, thread_of(&live, 0))));
-	live.snapshot.gil_distrusted = true;
+	live.snapshot.instant.gil_distrusted = true;
 	cr_expect(not(snapshot_stands_apart(&live.snapshot, thread_of(&live, 2))));
-	live.snapshot.gil_distrusted = false;
+	live.snapshot.instant.gil_distrusted = false;
 	cr_expect(eq(int, tick_while(&live, take_gil), INSTANT_MOVED));
 	cr_expect(not(snapshot_stands_apart(&live.snapshot, thread_of(&live, 2))));
 	end_live(&live);

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Proof that what a look reads of the target is of one instant: instant_begin(), reads and walks
+ * through instant.look.memory, instant_end(). What cannot be proven is dropped by whoever looked,
+ * and counted; it is never looked at again because of what it showed.
+ *
+ * There are four proofs, of which a look needs those that its threads need:
+ *
+ *   dead       Nothing of it runs: a core file, a tape, a process that somebody has stopped. So it
+ *              is as long as instant_hold_target() was not called.
+ *   preempted  The thread that runs was preempted by us, who hold its CPU (sampler/preempt.h), and
+ *              its witness (sampler/witness.h) shows that it executed nothing in user mode.
+ *   covered    Frames, data-stack chunks, generators and code objects change only under the GIL. So
+ *              if the thread that had it last stood still, and nobody took it (last_holder and
+ *              switch_number are set in take_gil() before it returns), those of all threads stood
+ *              still. Its last holder needs a proof also when the GIL is free: it may take it again
+ *              unnoticed. The list of thread states is under another lock.
+ *   waiting    A thread that neither had the GIL at the two ends of a look nor in between is where
+ *              it was, whoever else ran. Between looks, too: it need not be read again.
+ *
+ * A sample that is taken in the target's own interrupt is of one instant by itself.
+ *
+ * Source: CPython take_gil() and drop_gil(), Python/ceval_gil.c (to 3.11: ceval_gil.h).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "procmem/memory.h"
+#include "sampler/gil.h"
+#include "sampler/look_memory.h"
+#include "sampler/preempt.h"
+#include "sampler/witness.h"
+
+/* What a look was worth. */
+enum instant_verdict {
+	INSTANT_HELD,	/* everything that was read is of one instant */
+	INSTANT_MOVED,	/* some thread may have run */
+	INSTANT_LOCKED, /* the sampler slept: on the target's memory map, or on a page of it */
+};
+
+/* A GIL as the looks see it. */
+struct instant_gil {
+	struct gil_place place;
+	struct gil now;	 /* at the beginning of this look */
+	struct gil told; /* of the last look that held, by which threads are known */
+	uint32_t seal;	 /* of the look: its words */
+	bool stood;	 /* behind a look: nobody took it who had not had it last */
+};
+
+/* A thread as the looks see it. All zero it is new. */
+struct instant_thread {
+	struct witness witness;
+	pid_t witness_tid; /* whom it was opened for */
+	bool has_witness;
+	bool is_watched;      /* the witness was there from the beginning of this look */
+	bool stood;	      /* behind a look: the witness has shown that it stood still */
+	uint64_t runner_look; /* the last one in which it could run: its witness is needed */
+	bool is_known;	      /* the user has handed on where it is: instant_know(); may be reset */
+	uint64_t known_cpu_ns; /* its task clock when the user had its stack; 0: not known */
+};
+
+struct instant {
+	struct look_memory look;
+	bool is_dead;		    /* nothing runs: no proof is needed */
+	struct witness_means means; /* if not */
+	struct preempt *preempt;    /* borrowed; NULL: no CPU is held */
+	held_cpus held;
+	uint64_t nr_looks;
+	bool slept;	     /* behind a look: the sampler went to sleep in it */
+	bool gil_distrusted; /* set by the user: a thread moved without having had it */
+	bool cannot_follow;  /* behind a look: a thread that could run never uses a CPU of ours */
+};
+
+/* Of a dead target, until instant_hold_target(). The memory is borrowed until instant_done(). */
+void instant_init(struct instant *instant, struct remote_memory *memory);
+void instant_done(struct instant *instant);
+
+/* From now on the target runs, and this is what there is to prove with. */
+void instant_hold_target(struct instant *instant, const struct witness_means *means);
+
+/*
+ * Take the CPUs that are to be held, for a look that instant_end() ends, also one that could not
+ * begin.
+ */
+void instant_take_cpus(struct instant *instant);
+
+/*
+ * Before it begins: have a thread's witness called, if it could run in one of the last looks. Its
+ * words are the outermost of all that is read, so threads are named first. thread_pointer and tid
+ * as for witness_open(). 0 or -ENOMEM.
+ */
+int instant_watch_thread(struct instant *instant, struct instant_thread *thread,
+			 uint64_t thread_pointer, pid_t tid);
+
+/* Have the words of a GIL sealed, of which there is a place. 0 or -ENOMEM. */
+int instant_watch_gil(struct instant *instant, struct instant_gil *gil);
+
+/* Begin to read. 0; -ENOMEM, -ESRCH, -EPERM. */
+int instant_begin(struct instant *instant);
+
+/* Behind instant_begin(): what the GIL says, be there one or not. */
+void instant_read_gil(struct instant *instant, struct instant_gil *gil);
+
+/* A thread may run in this look. Whether its witness has been called. */
+bool instant_note_runner(struct instant *instant, struct instant_thread *thread);
+
+/* Whether its own clock tells that a thread is where it was when it was known. */
+bool instant_clock_stands(const struct instant_thread *thread);
+
+/*
+ * Whether its GIL tells that the thread whose state is at thread_addr is where it was at the last
+ * look that held.
+ */
+bool instant_gil_tells(const struct instant *instant, const struct instant_gil *gil,
+		       const struct instant_thread *thread, remote_addr thread_addr);
+
+/* End the look, and give back the CPUs. 0; -ENOMEM, -ESRCH, -EPERM: it has proven nothing. */
+int instant_end(struct instant *instant);
+
+/*
+ * Behind the look: sets whether a thread that could run stood still, and has the looks to come hold
+ * the CPU where it is. tid: in our PID namespace; 0: not known.
+ */
+void instant_judge_thread(struct instant *instant, struct instant_thread *thread, pid_t tid);
+
+/* Behind the look: sets whether a GIL was taken by nobody who had not had it last. */
+void instant_judge_gil(struct instant *instant, struct instant_gil *gil);
+
+/* The user has the stack of a thread as this look has found it. */
+void instant_know(struct instant_thread *thread);
+
+/* Free what a thread holds. It accepts one that is all zero. */
+void instant_thread_done(struct instant_thread *thread);
