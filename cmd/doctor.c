@@ -14,6 +14,7 @@
 #include "output/dump.h"
 #include "output/label.h"
 #include "output/text.h"
+#include "procmem/cpu_seat.h"
 #include "sampler/sampler.h"
 #include "sampler/sampler_natives.h"
 
@@ -170,6 +171,54 @@ static void report_threads(const struct stack_count *count)
 	text_done(&line);
 }
 
+/* By what a look is proven to be of one instant. */
+static void report_proofs(const struct sampler *sampler, pid_t tid)
+{
+	const struct sampler_proofs proofs = sampler_try_proofs(sampler, tid);
+	struct text line = {0};
+
+	if (proofs.has_rseq)
+		text_puts(&line, ", rseq");
+	if (proofs.has_clock)
+		text_puts(&line, ", perf_event_open");
+	if (proofs.has_runs)
+		text_puts(&line, ", schedstat");
+	if (line.length)
+		report("instant", "proven by %s", text_string(&line) + strlen(", "));
+	else
+		report("instant", "cannot be proven: neither rseq, perf_event_open nor schedstat "
+				  "can be used");
+	text_done(&line);
+}
+
+/* Whether a look can take the CPU of a thread that runs, and how soon. */
+static void report_preemption(pid_t tid)
+{
+	struct cpu_seat seat;
+
+	if (cpu_seat_open(&seat) != 0) {
+		report("preemption", "none: the CPUs that pysample may use cannot be told");
+		return;
+	}
+	cpu_seat_fit_slice(&seat, 0);
+	if (!cpu_seat_can_meet(&seat, tid))
+		report("preemption",
+		       "none: the process runs only on CPUs that pysample may not "
+		       "use; 'taskset -cp %d' prints them",
+		       tid);
+	else if (!cpu_seat_may_preempt(tid))
+		report("preemption",
+		       "late, so that ticks are left out: it has a better nice value or a "
+		       "real-time policy; give pysample the same (nice, chrt)");
+	else if (seat.slice_is_refused)
+		report("preemption", "may have to wait until the process sleeps, and is dropped "
+				     "then (late): this "
+				     "kernel is older than Linux 6.12");
+	else
+		report("preemption", "at once");
+	cpu_seat_close(&seat);
+}
+
 /* What attach -n could have of C frames, and of the kernel's. 0; -ESRCH: it has ended. */
 static int try_natives(struct target *target, struct sampler *sampler)
 {
@@ -215,6 +264,8 @@ static enum exit_status try_threads(struct target *target, struct message *reter
 		err = sampler_dump(sampler, &count.sink);
 	if (!err) {
 		report_threads(&count);
+		report_proofs(sampler, target->process.pid);
+		report_preemption(target->process.pid);
 		err = try_natives(target, sampler);
 	}
 	sampler_destroy(sampler);

@@ -175,6 +175,10 @@ void session_notes_end(const struct session *session)
 	if (session->options.quiet)
 		return;
 	print_account(session);
+	if (loss_hides_bursts(&session->stats))
+		print_note("%" PRIu64 " looks had to wait until the thread slept and were "
+			   "dropped: " LOSS_BURSTS_TEXT "; 'pysample doctor %d' says more",
+			   session->stats.lost[LOSS_LATE], session->pid);
 	print_mode(session);
 	print_natives(session);
 	if (session->not_followed.text[0])

@@ -3,10 +3,13 @@
 
 #include <stdbool.h>
 
+#include "output/loss.h"
+
 /* What has to be known of runs, of all together. */
 struct sums {
 	uint32_t nr_runs;
 	uint32_t nr_user_only;
+	uint32_t nr_hiding_bursts;
 	uint64_t nr_stacks; /* with C frames */
 	uint64_t nr_broken, nr_python_holed;
 };
@@ -18,6 +21,7 @@ static void add_runs(struct sums *sums, const struct run *runs, uint32_t nr_runs
 		const struct run_native *native = &runs[i].info.native;
 
 		sums->nr_user_only += native->user_cpu_only;
+		sums->nr_hiding_bursts += loss_hides_bursts(&runs[i].stats);
 		sums->nr_stacks += native->nr_stacks;
 		sums->nr_broken += native->nr_broken;
 		sums->nr_python_holed += native->nr_python_holed;
@@ -45,6 +49,13 @@ static void append_user_only(struct text *text, const struct sums *sums)
 {
 	text_printf(text, "user CPU only%s: what threads did inside of the kernel is not told",
 		    sums->nr_user_only < sums->nr_runs ? " in some runs" : "");
+}
+
+static void append_bursts(struct text *text, const struct sums *sums)
+{
+	text_puts(text, LOSS_BURSTS_TEXT);
+	if (sums->nr_hiding_bursts < sums->nr_runs)
+		text_puts(text, " in some runs");
 }
 
 static void append_unknown(struct text *text, const struct sums *sums)
@@ -78,6 +89,10 @@ void caveats_append(struct text *text, const struct artefact *artefact)
 	add_runs(&sums, artefact->base_runs, artefact->nr_base_runs);
 	if (sums.nr_user_only)
 		append_user_only(text, &sums);
+	if (sums.nr_hiding_bursts) {
+		next(text, begin);
+		append_bursts(text, &sums);
+	}
 	if (sums.nr_stacks && (sums.nr_python_holed || sums.nr_broken)) {
 		next(text, begin);
 		append_unknown(text, &sums);

@@ -25,10 +25,19 @@ uint64_t loss_total(const struct sampler_stats *stats)
 	return total;
 }
 
+static double percent_of_tried(uint64_t nr, const struct sampler_stats *stats)
+{
+	const double tried = (double)loss_total(stats) + (double)stats->samples;
+
+	return tried > 0 ? 100 * (double)nr / tried : 0;
+}
+
 double loss_percent(const struct sampler_stats *stats)
 {
-	double lost = (double)loss_total(stats);
-	double tried = lost + (double)stats->samples;
+	return percent_of_tried(loss_total(stats), stats);
+}
 
-	return tried > 0 ? 100 * lost / tried : 0;
+bool loss_hides_bursts(const struct sampler_stats *stats)
+{
+	return percent_of_tried(stats->lost[LOSS_LATE], stats) > 2;
 }

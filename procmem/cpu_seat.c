@@ -123,3 +123,14 @@ struct cpu_leaves cpu_leaves_read(void)
 		.preempted = (uint64_t)usage.ru_nivcsw,
 	};
 }
+
+bool cpu_seat_may_preempt(pid_t tid)
+{
+	const int policy = sched_getscheduler(tid) & ~SCHED_RESET_ON_FORK;
+	const int own_policy = sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
+
+	if (own_policy == SCHED_FIFO || own_policy == SCHED_RR)
+		return true;
+	return (policy == SCHED_OTHER || policy == SCHED_BATCH || policy == SCHED_IDLE) &&
+	       getpriority(PRIO_PROCESS, (id_t)tid) >= getpriority(PRIO_PROCESS, 0);
+}

@@ -66,3 +66,9 @@ bool cpu_seat_can_meet(const struct cpu_seat *seat, pid_t tid);
 
 /* How often the calling thread has left its CPU. One system call. */
 struct cpu_leaves cpu_leaves_read(void);
+
+/*
+ * Whether the scheduler lets the calling thread take the CPU of thread tid: neither a real-time
+ * policy nor a better nice value puts that thread first.
+ */
+bool cpu_seat_may_preempt(pid_t tid);

@@ -114,6 +114,17 @@ const struct sampler_stats *sampler_stats(const struct sampler *sampler)
 	return &sampler->stats;
 }
 
+struct sampler_proofs sampler_try_proofs(const struct sampler *sampler, pid_t tid)
+{
+	const struct witness_means *means = &sampler->snapshot.instant.means;
+
+	return (struct sampler_proofs){
+		.has_rseq = witness_is_possible(means, WITNESS_RSEQ, tid),
+		.has_clock = witness_is_possible(means, WITNESS_CLOCK, tid),
+		.has_runs = witness_is_possible(means, WITNESS_RUNS, tid),
+	};
+}
+
 enum frame_cache_reason sampler_cache_reason(const struct sampler *sampler)
 {
 	return sampler->cache.reason;

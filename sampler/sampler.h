@@ -138,6 +138,14 @@ int sampler_dump_tasks(struct sampler *sampler, const struct maps *maps, struct 
  */
 const struct sampler_stats *sampler_stats(const struct sampler *sampler);
 
+/* In what ways looks at thread tid of a live target can be proven. */
+struct sampler_proofs {
+	bool has_rseq;	/* the C library's word for the CPU that a thread is on */
+	bool has_clock; /* the kernel's clock of a task */
+	bool has_runs;	/* the kernel's count of how often a task was given a CPU */
+};
+struct sampler_proofs sampler_try_proofs(const struct sampler *sampler, pid_t tid);
+
 /* Why outer frames are walked at every look; CACHE_USABLE if they need not be. */
 enum frame_cache_reason sampler_cache_reason(const struct sampler *sampler);
 

@@ -51,6 +51,28 @@ void witness_open(const struct witness_means *means, uint64_t thread_pointer, pi
 	}
 }
 
+bool witness_is_possible(const struct witness_means *means, enum witness_kind kind, pid_t tid)
+{
+	struct witness witness = {.runs = TASK_RUNS_CLOSED};
+	bool is_possible = false;
+
+	switch (kind) {
+	case WITNESS_RSEQ:
+		is_possible = means->rseq.is_known;
+		break;
+	case WITNESS_CLOCK:
+		is_possible = open_clock(&witness, means, tid);
+		break;
+	case WITNESS_RUNS:
+		is_possible = !open_runs(&witness, means, tid);
+		break;
+	case WITNESS_NONE:
+		break;
+	}
+	witness_close(&witness);
+	return is_possible;
+}
+
 void witness_close(struct witness *witness)
 {
 	cpu_clock_close(&witness->clock);

@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import sys
 import unittest
 
 import support
@@ -27,6 +28,43 @@ def check_c_frames(test, pid, run):
     why = re.search("no frames of the kernel: (.*)", attach.stderr)
     test.assertEqual(found(doctor, "kernel"), "no frames of it: " + why.group(1)
                      if why else "its frames can be told: attach -n --kernel")
+
+
+class Instant(unittest.TestCase):
+    """How looks are proven, and how soon they come."""
+
+    def test_proofs(self):
+        without_rseq = {"GLIBC_TUNABLES": "glibc.pthread.rseq=0"}
+        without_perf = [sys.executable, os.path.join(os.path.dirname(__file__), "forbid_call.py"),
+                        "perf_event_open", "EPERM"]
+        for environment, wrapper, words in (
+                ({}, (), ("rseq", "perf_event_open", "schedstat")),
+                (without_rseq, (), ("perf_event_open", "schedstat")),
+                (without_rseq, without_perf, ("schedstat",))):
+            with self.subTest(words), support.python_target(
+                    support.newest_interpreter(), "busy", environment=environment) as target:
+                result = pysample("doctor", target.pid, wrapper=wrapper)
+            self.assertEqual(found(result, "instant"), "proven by " + ", ".join(words))
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can have a better nice value")
+    def test_a_better_nice_value(self):
+        with support.python_target(support.newest_interpreter(), "busy") as target:
+            equal = found(pysample("doctor", target.pid), "preemption")
+            os.setpriority(os.PRIO_PROCESS, target.pid,
+                           os.getpriority(os.PRIO_PROCESS, 0) - 1)
+            better = found(pysample("doctor", target.pid), "preemption")
+        self.assertNotIn("nice", equal)
+        self.assertIn("it has a better nice value", better)
+
+    def test_cpus_that_we_may_not_use(self):
+        cpus = sorted(os.sched_getaffinity(0))
+        if len(cpus) < 2:
+            self.skipTest("there is but one CPU")
+        with support.python_target(support.newest_interpreter(), "busy") as target:
+            for tid in os.listdir("/proc/%d/task" % target.pid):
+                os.sched_setaffinity(int(tid), {cpus[0]})
+            result = pysample("doctor", target.pid, wrapper=["taskset", "-c", str(cpus[1])])
+        self.assertIn("taskset -cp %d" % target.pid, found(result, "preemption"))
 
 
 @per_interpreter

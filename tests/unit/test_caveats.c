@@ -3,6 +3,7 @@
 #include <criterion/new/assert.h>
 
 #include "output/caveats.h"
+#include "output/loss.h"
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -11,6 +12,9 @@ static const struct run whole = {.info.native = {.is_on = true, .nr_stacks = 100
 static const struct run holed = {
 	.info.native = {.is_on = true, .nr_stacks = 1000, .nr_python_holed = 84}};
 static const struct run broken = {.info.native = {.is_on = true, .nr_stacks = 200, .nr_broken = 1}};
+static const struct run late = {.stats = {.samples = 97, .lost = {[LOSS_LATE] = 3}}};
+static const struct run hardly_late = {.stats = {.samples = 98, .lost = {[LOSS_LATE] = 2}}};
+static const struct run otherwise_lost = {.stats = {.samples = 97, .lost = {[LOSS_MOVED] = 3}}};
 /* As no sampler tells it: a file may say anything. */
 static const struct run empty = {.info.native = {.is_on = true, .nr_python_holed = 1}};
 
@@ -39,6 +43,7 @@ static struct profile *new_profile(uint32_t nr_in_jit, uint32_t nr)
 Test(caveats, lines)
 {
 	const struct run mixed[] = {whole, user_only}, with_holes[] = {holed, broken};
+	const struct run some_late[] = {hardly_late, late};
 	const struct {
 		const struct run *runs;
 		uint32_t nr_runs;
@@ -59,6 +64,10 @@ Test(caveats, lines)
 		{&holed, 1, &broken, 1, 1, 4,
 		 "7.0%" UNKNOWN("Python") ", <0.1% for C frames · 25.0%" LATE},
 		{&empty, 1, NULL, 0, 0, 10, ""},
+		{&late, 1, NULL, 0, 0, 10, LOSS_BURSTS_TEXT},
+		{some_late, 2, NULL, 0, 0, 10, LOSS_BURSTS_TEXT " in some runs"},
+		{&hardly_late, 1, NULL, 0, 0, 10, ""},
+		{&otherwise_lost, 1, NULL, 0, 0, 10, ""},
 		{&whole, 1, NULL, 0, 5, 16, "31.2%" LATE},
 		{&whole, 1, NULL, 0, 10, 10, "100.0%" LATE},
 		{&whole, 1, NULL, 0, 1, 1001, "<0.1%" LATE},

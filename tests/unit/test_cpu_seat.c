@@ -160,3 +160,28 @@ Test(cpu_seat, sleeping_is_leaving, .timeout = 60)
 	cr_expect(lt(u64, first.waited, now.waited));
 	cr_expect(le(u64, first.preempted, now.preempted));
 }
+
+/* By nice values and policies: the worse one gives way. */
+Test(cpu_seat, who_gives_way, .timeout = 60)
+{
+	const struct sched_param none = {.sched_priority = 0};
+	const int nice_value = getpriority(PRIO_PROCESS, 0);
+	const int policy = sched_getscheduler(0);
+	struct pipe_waiter waiter;
+	pid_t tid;
+
+	if ((policy != SCHED_OTHER && policy != SCHED_BATCH) || nice_value > 17)
+		cr_skip("the test itself has no usual priority");
+	pipe_waiter_begin(&waiter);
+	while (!(tid = __atomic_load_n(&waiter.tid, __ATOMIC_ACQUIRE)))
+		(void)usleep(1000);
+	cr_expect(cpu_seat_may_preempt(tid), "equals");
+	cr_assert(zero(int, setpriority(PRIO_PROCESS, 0, nice_value + 1)));
+	cr_expect(not(cpu_seat_may_preempt(tid)), "the better one");
+	cr_assert(zero(int, setpriority(PRIO_PROCESS, (id_t)tid, nice_value + 2)));
+	cr_expect(cpu_seat_may_preempt(tid), "the worse one");
+	cr_assert(zero(int, sched_setscheduler(tid, SCHED_IDLE, &none)));
+	cr_expect(cpu_seat_may_preempt(tid), "an idle one");
+	pipe_waiter_end(&waiter);
+	cr_expect(not(cpu_seat_may_preempt(0x7fffffff)), "nobody");
+}
