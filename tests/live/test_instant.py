@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Every stack is one that the program had: at each instruction, and by each proof."""
 import collections
+import contextlib
 import os
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import support
@@ -140,6 +142,58 @@ class InstantOfSwappedStates(InstantTestCase):
             support.sampled_until(
                 sample, lambda chains: all(any(chain[-1:] == (leaf,) for chain in chains)
                                            for leaf in ("a005", "b005")), "both leaves are seen")
+
+
+@contextlib.contextmanager
+def control_group(controller, **settings):
+    """What starts a command in a control group of its own, of version 1."""
+    folder = tempfile.mkdtemp(prefix="pysample-test-", dir=os.path.join(CONTROL_GROUPS, controller))
+    try:
+        for name, value in settings.items():
+            with open(os.path.join(folder, controller + "." + name), "w",
+                      encoding="ascii") as setting:
+                setting.write(str(value))
+        yield ["sh", "-c", 'echo $$ >"$0" && exec "$@"', os.path.join(folder, "cgroup.procs")]
+    finally:
+        os.rmdir(folder)
+
+
+CONTROL_GROUPS = "/sys/fs/cgroup"
+
+
+def can_make_groups():
+    return all(os.access(os.path.join(CONTROL_GROUPS, controller), os.W_OK)
+               for controller in ("cpu", "cpuset"))
+
+
+@unittest.skipUnless(can_make_groups(), "there are no control groups that we may make")
+class InstantInGroups(InstantTestCase):
+    """The target's processor time is somebody else's to give."""
+
+    def check_in(self, target_group, wrapper=()):
+        with support.python_target(support.newest_interpreter(), "alternating", "calls", 40,
+                                   wrapper=target_group) as target:
+            self.check(target, "calls", lambda: support.pysample(
+                "attach", target.pid, "-r", 1000, "-d", "0.3", "-f", "collapsed",
+                wrapper=wrapper))
+
+    def test_quota(self):
+        with control_group("cpu", cfs_quota_us=20000) as group:
+            self.check_in(group)
+
+    def test_group_of_more_weight(self):
+        with control_group("cpu", shares=100000) as group:
+            self.check_in(group)
+
+    def test_own_group_of_less_weight(self):
+        with control_group("cpu", shares=2) as group:
+            self.check_in((), group)
+
+    def test_one_processor_for_both(self):
+        cpu = min(os.sched_getaffinity(0))
+        with control_group("cpuset", cpus=cpu, mems=0) as group:
+            self.check_in(group)
+            self.check_in(group, group)
 
 
 @unittest.skipUnless(os.geteuid() == 0, "only root can become nobody")
