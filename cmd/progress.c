@@ -48,10 +48,7 @@ void progress_append_rate(uint64_t nr_ticks, uint64_t elapsed_ns, double asked_h
 	double elapsed_s = (double)elapsed_ns / NS_PER_S;
 	double rate_hz = elapsed_s > 0 ? (double)nr_ticks / elapsed_s : 0;
 
-	text_printf(text, "%.*f", rate_hz < 10 ? 2 : 0, rate_hz);
-	if (asked_hz > 0)
-		text_printf(text, " of %.10g", asked_hz);
-	text_puts(text, " Hz");
+	text_printf(text, "%.*f of %.10g Hz", rate_hz < 10 ? 2 : 0, rate_hz, asked_hz);
 }
 
 void progress_append_bytes(uint64_t bytes, struct text *text)

@@ -19,7 +19,7 @@ struct progress_figures {
 	uint64_t elapsed_ns; /* since the first tick */
 	uint64_t nr_samples;
 	uint64_t nr_ticks;
-	double asked_hz; /* 0: as fast as can be */
+	double asked_hz;
 	double lost_percent;
 	uint64_t recorded_bytes; /* of the recording; 0: there is none */
 };
@@ -30,7 +30,7 @@ struct progress_figures {
  */
 void progress_format(const struct progress_figures *figures, size_t columns, struct text *line);
 
-/* Append the rate of so many ticks and that asked for, 0 as fast as can be: "998 of 1000 Hz". */
+/* Append the rate of so many ticks and that asked for: "998 of 1000 Hz". */
 void progress_append_rate(uint64_t nr_ticks, uint64_t elapsed_ns, double asked_hz,
 			  struct text *text);
 
