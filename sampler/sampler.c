@@ -277,7 +277,7 @@ static int hand_on_thread(struct sampler *sampler, struct snapshot_thread *threa
 	return sampler_thread_emit(sampler, thread, (struct sample){.time_ns = now_ns}, sink);
 }
 
-/* Hand on what a look has found of all threads. */
+/* Hand on what a look has found of all threads: of those that waited also if another one moved. */
 static int hand_on_threads(struct sampler *sampler, enum instant_verdict verdict, uint64_t now_ns,
 			   struct sample_sink *sink)
 {
@@ -290,7 +290,7 @@ static int hand_on_threads(struct sampler *sampler, enum instant_verdict verdict
 
 		if (was_late)
 			sampler->stats.lost[LOSS_LATE]++;
-		else if (!thread->held)
+		else if (!thread->held && !snapshot_stands_apart(snapshot, thread))
 			sampler->stats.lost[verdict == INSTANT_LOCKED ? LOSS_LOCK : LOSS_MOVED]++;
 		else
 			err = hand_on_thread(sampler, thread, now_ns, sink);

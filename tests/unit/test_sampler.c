@@ -237,28 +237,47 @@ static size_t tick_live(struct live *live, uint64_t now_ns)
 	return live->sink.nr_samples;
 }
 
-/* Nothing is handed on of a look that did not hold; the next sample stands for its time too. */
-Test(sampler, look_that_did_not_hold_is_lost)
+/* The thread that may have run is lost, and its next sample stands for that time too. */
+Test(sampler, thread_that_moved_is_lost_and_not_one_that_waited)
 {
 	const struct sampler_stats *stats;
+	uint64_t waiting_ident;
 	struct live live;
 
 	begin_live(&live);
 	stats = sampler_stats(live.sampler);
 	cr_expect(eq(sz, tick_live(&live, 100), 2));
 	set_cpu(&live, OTHER_CPU);
-	cr_expect(zero(sz, tick_live(&live, 200)));
-	cr_expect(eq(u64, stats->lost[LOSS_MOVED], 2));
+	cr_expect(eq(sz, tick_live(&live, 200), 1));
+	waiting_ident = 0x7f0000000000 + 2 * TID_STEP;
+	cr_expect(eq(u64, live.sink.threads[0].ident, waiting_ident));
+	cr_expect(eq(u64, stats->lost[LOSS_MOVED], 1));
 	set_cpu(&live, HELD_CPU);
 	cr_expect(eq(sz, tick_live(&live, 300), 2));
 	for (size_t i = 0; i < 2; i++) {
-		cr_expect(eq(u64, live.sink.samples[i].wall_ns, 200));
+		const bool waited = live.sink.threads[i].ident == waiting_ident;
+
+		cr_expect(eq(u64, live.sink.samples[i].wall_ns, waited ? 100 : 200));
 		cr_expect(eq(u32, live.sink.samples[i].nr_frames, 1));
 		cr_expect(zero(u32, live.sink.samples[i].flags & SAMPLE_UNPROVEN));
 	}
-	cr_expect(eq(u64, stats->lost[LOSS_MOVED], 2));
+	cr_expect(eq(u64, stats->lost[LOSS_MOVED], 1));
 	cr_expect(eq(u64, stats->ticks, 3));
-	cr_expect(eq(u64, stats->samples, 4));
+	cr_expect(eq(u64, stats->samples, 5));
+	end_live(&live);
+}
+
+/* Where the GIL tells nothing any of them may have run. */
+Test(sampler, all_are_lost_if_the_gil_is_not_trusted)
+{
+	struct live live;
+
+	begin_live(&live);
+	cr_expect(eq(sz, tick_live(&live, 100), 2));
+	live.sampler->snapshot.instant.gil_distrusted = true;
+	set_cpu(&live, OTHER_CPU);
+	cr_expect(zero(sz, tick_live(&live, 200)));
+	cr_expect(eq(u64, sampler_stats(live.sampler)->lost[LOSS_MOVED], 2));
 	end_live(&live);
 }
 
