@@ -1,13 +1,21 @@
 # SPDX-License-Identifier: MIT
 """What is aimed at, and what a run has reached of it."""
 import dataclasses
+import statistics
 import typing
 
 from bench.report import cell, print_table
 
 OURS = "pysample"
-THEIRS = "profiling.sampling"
-DEPTHS = (10, 100, 1000)
+PERF = "perf record"
+EVERY_RATE = ("max", "5 kHz", "1 kHz", "100 Hz")
+
+# Threads that hold the GIL for 20 to 200 µs each.
+HANDED_ON = ("handoff", "pool")
+
+# Stacks of 500 frames and more, and of 20 at most.
+DEEP = ("calls-1000", "recursion-1000")
+SHALLOW = ("calls-10", "chains", "generators")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,35 +61,56 @@ class Figures:
         self.rows = [row for row in rows if row.python == version]
         self.work = [row for row in work if row.python == version]
 
-    def value(self, field, program, rate, sampler=OURS):
-        for row in self.rows:
-            if (row.program, row.rate, row.sampler) == (program, rate, sampler):
-                return getattr(row, field)
-        return None
+    def ours(self, rates=EVERY_RATE, condition="", programs=None, without=()):
+        return [row for row in self.rows
+                if row.sampler == OURS and row.rate in rates and (row.condition or "") == condition
+                and (programs is None or row.program in programs)
+                and row.program.partition("-")[0] not in without]
 
-    def one(self, field, program, rate):
-        value = self.value(field, program, rate)
-        return None if value is None else Reached(value)
-
-    def worst(self, field, rates, file=None):
-        """The highest of pysample's rows, and which it is."""
-        found = [row for row in self.rows
-                 if row.sampler == OURS and row.rate in rates and getattr(row, field) is not None
-                 and file in (None, row.program.rpartition("-")[0])]
+    def worst(self, field, rows):
+        """The highest of the rows, and which it is."""
+        found = [row for row in rows if getattr(row, field) is not None]
         if not found:
             return None
         row = max(found, key=lambda row: getattr(row, field))
         return Reached(getattr(row, field), "(%s, %s)" % (row.program, row.rate))
 
-    def times_theirs(self, program):
-        ours = self.value("stacks_per_s", program, "max")
-        theirs = self.value("stacks_per_s", program, "max", THEIRS)
-        return Reached(ours / theirs) if ours and theirs else None
+    def impossible(self):
+        """Of all stacks of all rates together."""
+        rows = self.ours()
+        nr_stacks = sum(row.samples or 0 for row in rows)
+        if not nr_stacks:
+            return None
+        nr_bad = sum(row.samples * row.impossible_percent / 100 for row in rows)
+        return Reached(round(nr_bad), "of %d" % nr_stacks)
 
-    def work_ratio(self, rate):
+    def moved_by_depth(self):
+        """How much more of deep stacks is lost as moved than of shallow ones."""
+        deep, shallow = ([row.moved_percent for row in self.ours(("1 kHz",), programs=programs)
+                          if row.moved_percent is not None]
+                         for programs in (DEEP, SHALLOW))
+        if not deep or not shallow:
+            return None
+        return Reached(statistics.mean(deep) - statistics.mean(shallow))
+
+    def work_lost(self, sampler, rate):
+        """(What part of its work the target does not do, the upper end of that)"""
         for row in self.work:
-            if (row.rate, row.sampler) == (rate, OURS):
-                return Reached(row.ratio, "(%s–%s)" % (cell(row.low, 3), cell(row.high, 3)))
+            if (row.rate, row.sampler) == (rate, sampler) and row.wall_low is not None:
+                return 1 - row.wall_ratio, 1 - row.wall_low
+        return None
+
+    def work_beside_perf(self, rate):
+        ours, theirs = (self.work_lost(sampler, rate) for sampler in (OURS, PERF))
+        if not ours or not theirs or theirs[0] <= 0:
+            return None
+        return Reached(ours[1] / theirs[0], "(%.1f, at most %.1f, and %.1f %%)" % (
+            100 * ours[0], 100 * ours[1], 100 * theirs[0]))
+
+    def sampler_cpu(self, program):
+        for row in self.ours(("100 Hz",), programs=(program,)):
+            if row.cpu_us_per_tick is not None:
+                return Reached(row.cpu_us_per_tick * row.ticks_per_s / 1e4)
         return None
 
 
@@ -89,50 +118,30 @@ def always(limit):
     return lambda minor: limit
 
 
-def since_311(limit, before=None):
-    return lambda minor: limit if minor >= 11 else before
-
-
-def distance_limit(minor):
-    return {15: 2, 14: 3}.get(minor, 4 if minor >= 11 else None)
-
-
-EVERY_RATE = ("max", "10 kHz", "1 kHz")
-FIXED_RATES = EVERY_RATE[1:]
-
-
-def of_depth(what, field, limits, digits, at_least):
-    return [Aim("%s, depth %d" % (what, depth), digits, at_least, always(limit),
-                lambda figures, depth=depth: figures.one(field, "calls-%d" % depth, "max"))
-            for depth, limit in zip(DEPTHS, limits)]
-
-
 AIMS = [
-    *of_depth("complete stacks/s", "stacks_per_s", (400e3, 300e3, 60e3), 0, True),
-    *(Aim("the same / profiling.sampling's, depth %d" % depth, 1, True, always(limit),
-          lambda figures, depth=depth: figures.times_theirs("calls-%d" % depth))
-      for depth, limit in zip(DEPTHS, (7, 6, 4))),
-    *of_depth("CPU µs/stack", "cpu_us_per_stack", (2.5, 4, 15), 2, False),
-    *(Aim("ticks/s, %d threads" % count, 0, True, always(limit),
-          lambda figures, count=count: figures.one("ticks_per_s", "threads-%d" % count, "max"))
-      for count, limit in ((64, 20e3), (256, 5e3), (1000, 1e3))),
-    Aim("lost %, worst", 2, False, since_311(0.5),
-        lambda figures: figures.worst("lost_percent", EVERY_RATE)),
-    Aim("impossible %, worst to 10 kHz", 3, False, since_311(0.05, 0.5),
-        lambda figures: figures.worst("impossible_percent", FIXED_RATES)),
-    Aim("impossible %, worst at max", 3, False, since_311(0.1, 0.5),
-        lambda figures: figures.worst("impossible_percent", ("max",))),
-    Aim("TVD % of calls, worst", 1, False, distance_limit,
-        lambda figures: figures.worst("distance_percent", EVERY_RATE, "calls")),
-    *(Aim("CPU at %s / a loop that only sleeps" % rate, 2, False, always(1.5),
-          lambda figures, rate=rate: figures.one("sleep_ratio", "calls-10", rate))
-      for rate in FIXED_RATES),
-    *(Aim("the target's work at %s, on / off" % rate, 3, True, always(None),
-          lambda figures, rate=rate: figures.work_ratio(rate)) for rate in EVERY_RATE),
-    Aim("reads/tick of calls, worst at max", 2, False, since_311(1.05),
-        lambda figures: figures.worst("reads_per_tick", ("max",), "calls")),
+    *(Aim("whole stacks at %s: distance less floor, %%, worst" % rate, 1, False, always(1),
+          lambda figures, rate=rate: figures.worst(
+              "whole_excess", figures.ours((rate,), without=HANDED_ON)))
+      for rate in ("1 kHz", "100 Hz")),
+    Aim("the same of programs that hand the GIL on", 1, False, always(3),
+        lambda figures: figures.worst(
+            "whole_excess", [row for row in figures.ours(("1 kHz", "100 Hz"))
+                             if row.program.partition("-")[0] in HANDED_ON])),
+    Aim("impossible stacks", 0, False, always(0), Figures.impossible),
+    *(Aim("lost %%, worst%s" % (condition and ", " + condition), 2, False, always(limit),
+          lambda figures, condition=condition: figures.worst(
+              "lost_percent", figures.ours(("1 kHz", "100 Hz"), condition)))
+      for condition, limit in (("", None), ("as nobody", 0.5), ("beside busy loops", 3))),
+    Aim("moved %, deep less shallow", 2, False, always(0.5), Figures.moved_by_depth),
+    *(Aim("work lost at %s / that of perf record" % rate, 2, False, always(limit),
+          lambda figures, rate=rate: figures.work_beside_perf(rate))
+      for rate, limit in (("100 Hz", 2), ("1 kHz", 1.7))),
+    *(Aim("sampler's CPU at 100 Hz, %s, %% of a core" % program, 2, False, always(limit),
+          lambda figures, program=program: figures.sampler_cpu(program))
+      for program, limit in (("calls-10", 0.7), ("calls-100", 0.7), ("threads-64", 1.5),
+                             ("threads-1000", 5))),
     Aim("RSS MiB, worst", 1, False, always(5),
-        lambda figures: figures.worst("rss_mib", EVERY_RATE)),
+        lambda figures: figures.worst("rss_mib", figures.ours())),
 ]
 
 

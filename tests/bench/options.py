@@ -12,12 +12,16 @@ from bench.surroundings import RIVAL_PYTHON
 ALL_PYTHONS = ["3.%d" % minor for minor in range(15, 5, -1)]
 NATIVE_PYTHONS = ALL_PYTHONS[:3]  # whose calls trampolines tell of, with frame pointers or without
 
-# Of each run, as it takes to see enough stacks at that rate.
-SECONDS = {"max": 0.5, "10 kHz": 1.0, "1 kHz": 2.0}
-QUICK_SECONDS = {"max": 0.3, "10 kHz": 0.5, "1 kHz": 1.0}
+# Of each window: in twenty turns they make 20,000 samples at 1 kHz and 3,000 at 100 Hz.
+SECONDS = {"max": 0.5, "5 kHz": 0.5, "1 kHz": 1.0, "100 Hz": 1.5}
+TURNS = 20
+QUICK_TURNS = 5
+USUAL_RATES = ["5 kHz", "1 kHz", "100 Hz"]
+RARE_RATES = ("max", "5 kHz")  # a window in every so many turns
+RARE_TURNS = 5
 
 STOPS = 1000
-TRUTH_SECONDS = 4.0  # a stop of 1000 threads takes long
+TRUTH_SECONDS = 2.0  # a stop of 1000 threads takes long
 
 EPILOGUE = """
 what is measured:
@@ -30,12 +34,13 @@ what is measured:
   core     how long it takes to say what is in a core file, beside gdb
   native   stacks with C frames: how many are right and whole, and what they cost, beside
            libdw and perf
+  show     nothing: it prints the tables of a FILE that --json or --resume has written
 
 examples:
   scripts/bench --quick                                     a first look
   scripts/bench --only calls-100 --python 3.15,3.11 --rate max
   scripts/bench compare build-old build --only recursion-300 --rate 1k --processes 5
-  scripts/bench --resume run.json                           hours, and can be stopped
+  scripts/bench --resume run.json                           2½ hours, and can be stopped
 
 A figure of less than a few per cent between two runs is noise: repeat it, on a machine that
 does nothing else. docs/benchmarks.md says what each column means.
@@ -54,7 +59,7 @@ class Options:
     pythons: list
     rates: list
     seconds: float | None
-    turns: int | None
+    turns: int
     processes: int
     stops: int
     runs: int
@@ -65,11 +70,10 @@ class Options:
     truth_seconds: float = TRUTH_SECONDS
 
     def seconds_at(self, rate):
-        return self.seconds or (QUICK_SECONDS if self.quick else SECONDS)[rate]
+        return self.seconds or SECONDS[rate]
 
-    def turns_of(self, minor):
-        """The newest version is looked at twice as long."""
-        return self.turns or (2 if minor == RIVAL_PYTHON and not self.quick else 1)
+    def rates_in(self, turn):
+        return [rate for rate in self.rates if rate not in RARE_RATES or turn % RARE_TURNS == 0]
 
 
 def rate_named(text):
@@ -94,11 +98,13 @@ def make_parser(description):
                                      epilog=EPILOGUE,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", nargs="?", default="attach",
-                        choices=["attach", "start", "work", "compare", "formats", "core", "native"],
+                        choices=["attach", "start", "work", "compare", "formats", "core", "native",
+                                 "show"],
                         help="see below (default: attach)")
-    parser.add_argument("builds", nargs="*", metavar="BUILD", help="A and B, with compare")
+    parser.add_argument("builds", nargs="*", metavar="BUILD|FILE",
+                        help="A and B, with compare; what --json wrote, with show")
     parser.add_argument("--quick", action="store_true",
-                        help="fewer programs, shorter runs, %s only: four minutes or so"
+                        help="fewer programs, fewer turns, %s only: five minutes or so"
                         % RIVAL_PYTHON)
     parser.add_argument("--only", action="append", metavar="NAME",
                         help="of the programs only this one, in all sizes if none is given: "
@@ -107,20 +113,23 @@ def make_parser(description):
                         help="versions (default: 3.15 to 3.6; native: 3.15 to 3.13; quick, "
                         "work, compare, formats and core: %s)" % RIVAL_PYTHON)
     parser.add_argument("--rate", action="append", type=rate_named, metavar="RATE",
-                        help="of the rates only this one: max, 10k, 1k")
+                        help="of the rates only this one: max, 5k, 1k, 100 "
+                        "(default: all but max)")
     parser.add_argument("--seconds", type=positive(float), metavar="S",
-                        help="of each run (default: 0.5 at max, 1 at 10 kHz, 2 at 1 kHz)")
+                        help="of each window (default: %s)" % ", ".join(
+                            "%g at %s" % (seconds, rate) for rate, seconds in SECONDS.items()))
     parser.add_argument("--turns", type=positive(int), metavar="N",
-                        help="runs of each kind on a process (default: 2 of %s, else 1; "
-                        "compare: 2, formats: 5)" % RIVAL_PYTHON)
+                        help="windows of each kind on a process, of %s one in %d turns "
+                        "(default: %d; quick: %d; compare: 2, formats: 5)"
+                        % (" and ".join(RARE_RATES), RARE_TURNS, TURNS, QUICK_TURNS))
     parser.add_argument("--processes", type=positive(int), default=3, metavar="N",
                         help="with compare (default 3)")
     parser.add_argument("--stops", type=positive(int), default=STOPS, metavar="N",
-                        help="of the target for the truth, each time (default %d)" % STOPS)
+                        help="of the target for the truth, in each window (default %d)" % STOPS)
     parser.add_argument("--runs", type=positive(int), default=40, metavar="N",
                         help="of each program, with start, core and native (default 40)")
-    parser.add_argument("--pairs", type=positive(int), default=60, metavar="N",
-                        help="of on and off, with work (default 60)")
+    parser.add_argument("--pairs", type=positive(int), default=30, metavar="N",
+                        help="of on and off, with work (default 30)")
     parser.add_argument("--build", default=os.path.join(ROOT, "build"), metavar="FOLDER",
                         help="(default build/)")
     parser.add_argument("--no-build", action="store_true", help="measure what is there")
@@ -143,11 +152,16 @@ def choose_programs(asked):
     return [one for one in ALL_PROGRAMS if one.quick or not asked.quick]
 
 
+def default_turns(asked):
+    few = {"compare": 2, "formats": 5}
+    return few.get(asked.what, QUICK_TURNS if asked.quick else TURNS)
+
+
 def parse(description):
     parser = make_parser(description)
     asked = parser.parse_args()
-    if len(asked.builds) != (2 if asked.what == "compare" else 0):
-        parser.error("compare takes two builds, nothing else takes any")
+    if len(asked.builds) != {"compare": 2, "show": 1}.get(asked.what, 0):
+        parser.error("compare takes two builds, show a file, nothing else takes any")
     if asked.json and asked.resume:
         parser.error("--resume FILE writes that file; there is no need for --json")
     programs = choose_programs(asked)
@@ -158,7 +172,7 @@ def parse(description):
     pythons = asked.python.split(",") if asked.python else [RIVAL_PYTHON] if few else every
     return Options(
         asked.what, asked.builds, os.path.abspath(asked.build), asked.quick, asked.anyway,
-        asked.no_build, programs, pythons, asked.rate or list(RATES), asked.seconds,
-        asked.turns or (2 if asked.what == "compare" else None), asked.processes, asked.stops,
+        asked.no_build, programs, pythons, asked.rate or USUAL_RATES, asked.seconds,
+        asked.turns or default_turns(asked), asked.processes, asked.stops,
         asked.runs, asked.pairs, asked.json or asked.resume, asked.resume,
         not asked.only and not asked.quick)

@@ -7,18 +7,19 @@ from bench import quiet
 from bench.estimates import ratio
 
 # (heading, field of Row, digits)
-COLUMNS = (
+NUMBERS = (
     ("stacks/s", "stacks_per_s", 0),
     ("ticks/s", "ticks_per_s", 0),
     ("CPU µs/stack", "cpu_us_per_stack", 2),
     ("CPU/sleep", "sleep_ratio", 2),
     ("lost %", "lost_percent", 2),
     ("impossible %", "impossible_percent", 3),
-    ("TVD %", "distance_percent", 1),
-    ("floor %", "floor_percent", 1),
-    ("whole TVD %", "whole_distance_percent", 1),
-    ("whole floor %", "whole_floor_percent", 1),
-    ("drift %", "drift_percent", 1),
+    ("self %", "self_percent", 1),
+    ("floor", "self_floor", 1),
+    ("pair %", "pair_percent", 1),
+    ("floor", "pair_floor", 1),
+    ("whole %", "whole_percent", 1),
+    ("floor", "whole_floor", 1),
     ("reads/tick", "reads_per_tick", 2),
     ("sleeps/tick", "sleeps_per_tick", 2),
     ("clocks/tick", "clock_reads_per_tick", 2),
@@ -29,6 +30,22 @@ COLUMNS = (
     ("target waited %", "target_waited_percent", 1),
     ("load", "load", 2),
 )
+
+
+
+def floor_range(row):
+    low, high = (row.distance("whole", part) for part in ("floor_low", "floor_high"))
+    return None if low is None else "%.1f–%.1f" % (low, high)
+
+
+def lost_text(row):
+    return ", ".join("%s %.2f" % (reason, percent)
+                     for reason, percent in sorted((row.lost_percents or {}).items())
+                     if percent >= 0.005) or None
+
+
+# (heading, Row -> text or None)
+TEXTS = (("floor 95 %", floor_range), ("lost % by reason", lost_text))
 
 
 def cell(value, digits):
@@ -56,17 +73,18 @@ def print_table(headings, nr_texts, rows):
 
 def told_columns(rows):
     """Those that at least one row has something for."""
-    return [column for column in COLUMNS
+    return [column for column in NUMBERS
             if any(getattr(row, column[1]) is not None for row in rows)]
 
 
 def print_rows(version, rows):
     columns = told_columns(rows)
     print("\n### CPython %s\n" % version)
-    print_table(("program", "rate", "sampler") + tuple(one[0] for one in columns), 3, [
-        (row.program + mark(row), row.rate, row.sampler) + tuple(
-            cell(getattr(row, field), digits) for _, field, digits in columns)
-        for row in rows])
+    print_table(("program", "rate", "sampler") + tuple(one[0] for one in columns)
+                + tuple(heading for heading, _ in TEXTS), 3, [
+        (" ".join(filter(None, (row.program, row.condition))) + mark(row), row.rate, row.sampler)
+        + tuple(cell(getattr(row, field), digits) for _, field, digits in columns)
+        + tuple(text(row) or "–" for _, text in TEXTS) for row in rows])
 
 
 def print_ratios(rows):
@@ -87,13 +105,14 @@ def print_ratios(rows):
 def print_work(rows):
     if not rows:
         return
-    print("\n### The target's work per second of its CPU time, sampler on / off\n")
+    print("\n### The target's work, sampler on / off\n")
     print_table(
-        ("python", "program", "rate", "sampler", "pairs", "on / off", "95 % interval",
-         "per second of wall time", "sampler's CPU %", "target waited %", "load"), 4,
+        ("python", "program", "rate", "sampler", "pairs", "per second", "95 % interval",
+         "per second of its CPU time", "95 % interval", "sampler's CPU %", "target waited %",
+         "load"), 4,
         [(row.python, row.program + mark(row), row.rate, row.sampler, str(row.pairs),
+          cell(row.wall_ratio, 4), "%s–%s" % (cell(row.wall_low, 4), cell(row.wall_high, 4)),
           cell(row.ratio, 4), "%s–%s" % (cell(row.low, 4), cell(row.high, 4)),
-          cell(row.wall_ratio, 4),
           cell(row.sampler_cpu_percent, 1), cell(row.target_waited_percent, 1),
           cell(row.load, 2)) for row in rows])
 
@@ -102,9 +121,9 @@ def describe_settings(settings):
     """What was asked for, in words."""
     said = ["a quick run"] if settings["quick"] else []
     said.append("rates: " + " and ".join(settings["rates"]))
-    said += ["%g s a run" % settings["seconds"]] if settings["seconds"] else []
-    said += ["%d turns of each" % settings["turns"]] if settings["turns"] else []
-    said.append("%d stops for the truth" % settings["stops"])
+    said += ["%g s a window" % settings["seconds"]] if settings["seconds"] else []
+    said.append("%d turns" % settings["turns"])
+    said.append("%d stops for the truth in each" % settings["stops"])
     said.append("%d pairs of on and off with work" % settings["pairs"])
     said.append("a pysample whose SHA-256 begins with %s" % settings["pysample"])
     return "; ".join(said)

@@ -10,7 +10,7 @@ import support
 from bench.rows import Row
 from bench.work import WorkRow
 
-FORMAT = 1
+FORMAT = 2
 
 
 def digest(path):
@@ -56,14 +56,23 @@ def known(kind, values):
     return kind(**{field.name: values.get(field.name) for field in dataclasses.fields(kind)})
 
 
+def load(path):
+    """What a file holds. RuntimeError if it is none of ours."""
+    content = json.loads(support.read(path))
+    if content.get("format") != FORMAT:
+        raise RuntimeError("%s is of another version of this script" % path)
+    return Results(path, content["settings"], content["machine"],
+                   [known(Row, row) for row in content["rows"]],
+                   [known(WorkRow, row) for row in content["work"]], set(content["done"]))
+
+
 def begin(path, resumed, machine, asked):
     """Empty, or what the file holds of the run that is to go on. RuntimeError if it is of
     another one."""
     if not resumed or not os.path.exists(path):
         return Results(path, asked, machine)
-    content = json.loads(support.read(path))
-    if content.get("format") != FORMAT or content["settings"] != asked:
+    found = load(path)
+    if found.settings != asked:
         raise RuntimeError("%s is of another build of pysample or of other options; "
                            "remove it, or repeat them" % path)
-    return Results(path, asked, content["machine"], [known(Row, row) for row in content["rows"]],
-                   [known(WorkRow, row) for row in content["work"]], set(content["done"]))
+    return found

@@ -25,7 +25,8 @@ def whole(seconds):
 
 class Rival:
     max_frames = None
-    every_turn = False  # they take long, and are only for comparison
+    turns = 5  # one in so many: they take long, and are only for comparison
+    rates = ("max", "1 kHz")
     overhead_s = 0.5
 
     def __init__(self):
@@ -48,6 +49,9 @@ class Rival:
     @staticmethod
     def seconds_of(seconds):
         return whole(seconds)
+
+    def runs_in(self, turn, rate):
+        return turn % self.turns == 0 and rate in self.rates
 
 
 class ProfilingSampling(Rival):

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """One row of the table: a sampler at a rate, on a program under a version."""
+import collections
 import dataclasses
 
-from bench import stacks
+from bench import distances, stacks
 from bench.estimates import median, ratio
 
 
@@ -19,12 +20,9 @@ class Row:
     cpu_us_per_tick: float | None
     sleep_ratio: float | None  # CPU time of a tick / that of a wake of a loop that sleeps
     lost_percent: float
+    lost_percents: dict | None  # {reason: of the stacks that were tried}
     impossible_percent: float
-    distance_percent: float | None
-    floor_percent: float | None
-    whole_distance_percent: float | None  # of whole stacks; distance is of (caller, leaf)
-    whole_floor_percent: float | None
-    drift_percent: float | None
+    distances: dict  # {"self", "pair" and "whole": distances.Distance as a dict, or None}
     reads_per_tick: float | None
     sleeps_per_tick: float | None
     clock_reads_per_tick: float | None
@@ -36,6 +34,32 @@ class Row:
     load: float  # cores that were busy with other work just before
     samples: int
     stops: int
+    condition: str = ""  # what was otherwise than usual
+
+    def distance(self, kind, part):
+        """Of self time, (caller, callee) pairs or whole stacks; None if it was not measured."""
+        found = (self.distances or {}).get(kind)
+        return found and found[part]
+
+    self_percent = property(lambda self: self.distance("self", "profile"))
+    self_floor = property(lambda self: self.distance("self", "floor"))
+    pair_percent = property(lambda self: self.distance("pair", "profile"))
+    pair_floor = property(lambda self: self.distance("pair", "floor"))
+    whole_percent = property(lambda self: self.distance("whole", "profile"))
+    whole_floor = property(lambda self: self.distance("whole", "floor"))
+
+    @property
+    def whole_excess(self):
+        """How much farther than chance alone brings it a whole stack is, in per cent."""
+        return None if self.whole_percent is None else self.whole_percent - self.whole_floor
+
+    @property
+    def moved_percent(self):
+        return None if self.lost_percents is None else self.lost_percents.get("moved", 0.0)
+
+    @property
+    def late_looks_percent(self):
+        return None if self.lost_percents is None else self.lost_percents.get("late", 0.0)
 
 
 def sums(runs, field):
@@ -53,24 +77,24 @@ def cpu_us_per(run, field, start_cpu_s):
 
 
 
-def correctness(seen, truths, program, max_frames):
+def lost_percents(runs, tried):
+    """By reason, those that there were; None if the sampler does not tell."""
+    if any(run.lost is None for run in runs):
+        return None
+    lost = sum((collections.Counter(run.lost) for run in runs), collections.Counter())
+    return {reason: stacks.percent(count, tried) for reason, count in lost.items()}
+
+
+def correctness(runs, truths, program, max_frames):
     """What the stacks of all runs tell, held against the truth."""
-    half = len(truths) // 2
-    true_pairs = stacks.pairs(stacks.pooled(truths), program)
-    pairs = stacks.pairs(seen, program)
-    true_whole = stacks.working(stacks.pooled(truths), program)
-    whole = stacks.working(seen, program)
+    seen = stacks.pooled(run.stacks for run in runs)
+    found = distances.measure([stacks.working(one, program) for one in truths],
+                              [stacks.working(run.stacks, program) for run in runs])
     return {
         "impossible_percent": stacks.impossible_percent(seen, program, max_frames),
-        "distance_percent": stacks.distance_percent(pairs, true_pairs),
-        "floor_percent": stacks.expected_distance_percent(true_pairs, pairs.total()),
-        "whole_distance_percent": stacks.distance_percent(whole, true_whole),
-        "whole_floor_percent": stacks.expected_distance_percent(true_whole, whole.total()),
-        "drift_percent": stacks.distance_percent(
-            stacks.pairs(stacks.pooled(truths[:half]), program),
-            stacks.pairs(stacks.pooled(truths[half:]), program)),
+        "distances": {kind: one and dataclasses.asdict(one) for kind, one in found.items()},
         "samples": seen.total(),
-        "stops": true_pairs.total(),
+        "stops": stacks.working(stacks.pooled(truths), program).total(),
     }
 
 
@@ -87,7 +111,7 @@ def cost(runs, start_cpu_s, sleep_us):
     }
 
 
-def make_row(target, rate, sampler, runs, truths, sleep_us, load):
+def make_row(target, rate, sampler, runs, truths, sleep_us, load, condition=""):
     """sleep_us: CPU time of a wake of the loop that sleeps at that rate, or None."""
     tried, complete, ticks = (sums(runs, field) for field in ("tried", "complete", "ticks"))
     late = sums(runs, "late_ticks")
@@ -97,10 +121,10 @@ def make_row(target, rate, sampler, runs, truths, sleep_us, load):
         stacks_per_s=median(run.complete / run.sampled_s if run.sampled_s else 0 for run in runs),
         ticks_per_s=median(run.ticks / run.sampled_s if run.sampled_s else 0 for run in runs),
         lost_percent=stacks.percent(tried - complete, tried),
+        lost_percents=lost_percents(runs, tried), condition=condition,
         late_percent=None if late is None else stacks.percent(late, ticks + late),
         p99_late_us=median(run.p99_late_us for run in runs),
         waited_percent=median(run.waited_percent for run in runs),
         target_waited_percent=median(run.target_waited_percent for run in runs), load=load,
         **cost(runs, sampler.start_cpu_s, sleep_us),
-        **correctness(stacks.pooled(run.stacks for run in runs), truths, target.program,
-                      sampler.max_frames))
+        **correctness(runs, truths, target.program, sampler.max_frames))

@@ -11,7 +11,7 @@ from bench import stacks
 from bench.processes import run
 
 # {name: ticks a second; None is as fast as can be}
-RATES = {"max": None, "10 kHz": 10000, "1 kHz": 1000}
+RATES = {"max": None, "5 kHz": 5000, "1 kHz": 1000, "100 Hz": 100}
 IDLE_HZ = 10
 IDLE_SECONDS = 0.2
 ENDLESS_S = 100000
@@ -35,21 +35,26 @@ class Run:
     clock_reads: int | None = None
     late_ticks: int | None = None
     p99_late_us: float | None = None
+    lost: dict | None = None  # {reason: how many}
 
 
 class Pysample:
     max_frames = None
-    every_turn = True
-    overhead_s = 0.1
+    overhead_s = 0.06
 
-    def __init__(self, path, name="pysample"):
+    def __init__(self, path, name="pysample", wrapper=()):
         self.path = path
         self.name = name
+        self.wrapper = list(wrapper)
         self.start_cpu_s = 0.0
 
     @staticmethod
     def seconds_of(seconds):
         return seconds
+
+    @staticmethod
+    def runs_in(_turn, _rate):
+        return True
 
     def learn_start_cost(self, target):
         """The CPU time of a run that samples next to nothing, to be taken off the others: it
@@ -58,7 +63,7 @@ class Pysample:
 
     def command(self, target, rate_hz, seconds, *options):
         return [
-            self.path, "attach", "-q", "-f", "collapsed", "-r", "%d" % rate_hz if rate_hz else
+            *self.wrapper, self.path, "attach", "-q", "-f", "collapsed", "-r", "%d" % rate_hz if rate_hz else
             "max", "-d", "%.3f" % seconds, *options, str(target.pid)]
 
     def run(self, target, rate_hz, seconds):
@@ -90,13 +95,13 @@ def pysample_run(finished, stats):
         finished.target_waited_percent, stacks.of_pysample(finished.stdout),
         told(stats, "reads"), told(stats, "other_syscalls"),
         told(stats, "clock_reads"), told(stats, "late_ticks"),
-        p99_late_us(stats))
+        p99_late_us(stats), stats["lost"])
 
 
 def stop_hz(program):
     """When a process is continued, all its threads wake and go to sleep again, before the one
     that works gets far: that needs time between two stops."""
-    return 1000 / (1 + program.nr_threads / 16)
+    return 2000 / (1 + program.nr_threads / 8)
 
 
 def take_truth(tools, target, nr_stops, seconds):

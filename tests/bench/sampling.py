@@ -1,21 +1,22 @@
 # SPDX-License-Identifier: MIT
 """The table: every sampler at every rate on every program, held against the truth."""
 import collections
+import functools
 import time
 
-from bench import quiet, say
+from bench import plan, quiet, say
 from bench.processes import SETTLE_S, running
 from bench.rivals import rivals_of
 from bench.rows import make_row
 from bench.samplers import IDLE_SECONDS, RATES, Pysample, sleep_cost, take_truth
 
 SLEEP_SECONDS = 0.4
-START_S = 0.1  # of a sampler, about
-STOP_S = 0.0015  # of the truth, about
+START_S = 0.06  # of each process that looks at the target, about
+STOP_S = 0.0006  # of the truth, about
 
 
 class Turns:
-    """All runs on one process."""
+    """All windows on one process."""
 
     def __init__(self, tools, target, options):
         self.tools, self.target, self.options = tools, target, options
@@ -35,14 +36,14 @@ class Turns:
             say("no figures: %s" % error)
 
     def run_all(self, samplers):
-        """A, B, and in the next turn B, A: what drifts hits both. Truth before and after."""
-        self.look_at_truth()
-        for turn in range(self.options.turns_of(self.target.interpreter.minor)):
-            for rate in self.options.rates:
-                for sampler in samplers[::1 if turn % 2 == 0 else -1]:
-                    if turn == 0 or sampler.every_turn:
-                        self.run(sampler, rate)
-            self.look_at_truth()
+        """Truth, A, B, and in the next turn B, A, truth: what drifts hits all."""
+        for turn in range(self.options.turns):
+            windows = [self.look_at_truth] + [
+                functools.partial(self.run, sampler, rate)
+                for rate in self.options.rates_in(turn)
+                for sampler in samplers if sampler.runs_in(turn, rate)]
+            for window in windows[::1 if turn % 2 == 0 else -1]:
+                window()
 
     def sleep_loop(self):
         for rate in self.options.rates:
@@ -50,9 +51,9 @@ class Turns:
                 self.sleep_us[rate] = sleep_cost(self.tools, self.target, RATES[rate],
                                                  SLEEP_SECONDS)
 
-    def rows(self, samplers, load):
+    def rows(self, samplers, load, condition):
         return [make_row(self.target, rate, sampler, self.runs[rate, sampler], self.truths,
-                         self.sleep_us.get(rate), load)
+                         self.sleep_us.get(rate), load, condition)
                 for rate in self.options.rates for sampler in samplers
                 if self.runs[rate, sampler]]
 
@@ -64,57 +65,48 @@ def tell_wrong_truth(turns):
         say("%d stacks of the truth about %s are impossible" % (bad, turns.target.program.name))
 
 
-def measure_program(tools, interpreter, program, samplers, options):
+def measure_unit(tools, unit, samplers, options):
     """The rows of one process."""
     load = quiet.wait(options.anyway)
-    with running(interpreter, program) as target:
+    with unit.condition.holding(), \
+            running(unit.interpreter, unit.program, unit.condition.wrapper) as target:
         for sampler in samplers:
             sampler.learn_start_cost(target)
         turns = Turns(tools, target, options)
         turns.run_all(samplers)
         turns.sleep_loop()
     tell_wrong_truth(turns)
-    return turns.rows(samplers, load)
+    return turns.rows(samplers, load, unit.condition.name)
 
 
-def samplers_for(tools, interpreter, rival_runs):
-    return [Pysample(tools.pysample)] + rivals_of(interpreter, rival_runs)
+def samplers_for(tools, unit, rival_runs):
+    ours = Pysample(tools.pysample, wrapper=unit.condition.wrapper)
+    return [ours] + (rivals_of(unit.interpreter, rival_runs) if not unit.condition.name else [])
 
 
-def unit(interpreter, program):
-    return "%s %s" % (interpreter.minor, program.name)
-
-
-def estimate_s(interpreters, rival_runs, tools, options, done):
-    """How long it will take, about."""
-    total_s = 0.0
-    for interpreter in interpreters.values():
-        samplers = samplers_for(tools, interpreter, rival_runs)
-        turns = options.turns_of(interpreter.minor)
-        runs_s = sum((turns if sampler.every_turn else 1) *
-                     (sampler.seconds_of(options.seconds_at(rate)) + sampler.overhead_s)
-                     for sampler in samplers for rate in options.rates)
-        nr_programs = sum(unit(interpreter, one) not in done for one in options.programs)
-        total_s += nr_programs * (runs_s + (turns + 1) * options.stops * STOP_S + SETTLE_S
-                                  + 2 * SLEEP_SECONDS + 2 * IDLE_SECONDS + quiet.LOOK_S + START_S)
-    return total_s
+def unit_s(tools, unit, rival_runs, options):
+    """How long one takes, about."""
+    samplers = samplers_for(tools, unit, rival_runs)
+    runs_s = sum(sampler.seconds_of(options.seconds_at(rate)) + sampler.overhead_s
+                 for turn in range(options.turns) for rate in options.rates_in(turn)
+                 for sampler in samplers if sampler.runs_in(turn, rate))
+    return (runs_s + options.turns * (options.stops * STOP_S + START_S) + SETTLE_S
+            + 2 * SLEEP_SECONDS + 2 * IDLE_SECONDS + quiet.LOOK_S)
 
 
 def measure(tools, interpreters, rival_runs, options, results):
-    """Adds to the results, a program at a time."""
+    """Adds to the results, a unit at a time."""
     begin = time.monotonic()
-    expected_s = estimate_s(interpreters, rival_runs, tools, options, results.done)
+    units = [one for one in plan.units(interpreters, options.programs, options.is_full)
+             if str(one) not in results.done]
+    expected_s = sum(unit_s(tools, one, rival_runs, options) for one in units)
     say("about %.0f minutes" % max(expected_s / 60, 1))
-    for interpreter in interpreters.values():
-        samplers = samplers_for(tools, interpreter, rival_runs)
-        for program in options.programs:
-            if unit(interpreter, program) in results.done:
-                continue
-            say("CPython %s, %s (%.0f of %.0f min)" % (
-                interpreter, program.name, (time.monotonic() - begin) / 60, expected_s / 60))
-            try:
-                rows = measure_program(tools, interpreter, program, samplers, options)
-            except RuntimeError as error:
-                say("no figures for %s: %s" % (program.name, error))
-                continue
-            results.add(unit(interpreter, program), rows)
+    for unit in units:
+        say("CPython %s (%.0f of %.0f min)" % (unit, (time.monotonic() - begin) / 60,
+                                               expected_s / 60))
+        try:
+            rows = measure_unit(tools, unit, samplers_for(tools, unit, rival_runs), options)
+        except RuntimeError as error:
+            say("no figures for %s: %s" % (unit, error))
+            continue
+        results.add(str(unit), rows)

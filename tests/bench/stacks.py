@@ -4,7 +4,6 @@
 A set of stacks is a Counter: {names, outermost first: how often it was seen}.
 """
 import collections
-import math
 import re
 
 import support
@@ -89,36 +88,10 @@ def impossible_percent(stacks, program, max_frames=None):
     return percent(bad, stacks.total())
 
 
-def working(stacks, program, nr_frames=None):
-    """{the innermost frames, or all: how often}, of the threads that do something."""
+def working(stacks, program):
+    """{stack: how often}, of the threads that do something, functions that are alike as one."""
     counts = collections.Counter()
     for names, count in stacks.items():
         if not program.is_parked(names):
-            counts[tuple(program.numbering.sub("", name)
-                         for name in (names[-nr_frames:] if nr_frames else names))] += count
+            counts[tuple(program.numbering.sub("", name) for name in names)] += count
     return counts
-
-
-def pairs(stacks, program):
-    """{(caller, leaf): how often}, of the threads that do something."""
-    return working(stacks, program, 2)
-
-
-def distance_percent(one, other):
-    """Total variation distance of two Counters; None if one is empty."""
-    if not one.total() or not other.total():
-        return None
-    return 50 * sum(abs(one[key] / one.total() - other[key] / other.total())
-                    for key in one.keys() | other.keys())
-
-
-def expected_distance_percent(truth, nr_samples):
-    """The distance that so many samples without any fault would have on average, by chance
-    alone, from so many stops: half the sum of the mean absolute differences of normal
-    distributions. None if there is nothing to tell from."""
-    nr_stops = truth.total()
-    if not nr_stops or not nr_samples:
-        return None
-    spread = math.sqrt(2 / math.pi * (1 / nr_stops + 1 / nr_samples))
-    return 50 * spread * sum(math.sqrt(count / nr_stops * (1 - count / nr_stops))
-                             for count in truth.values())

@@ -22,20 +22,20 @@ TARGET = types.SimpleNamespace(interpreter=types.SimpleNamespace(version="3.15.2
                                program=CALLS)
 
 
-def run(complete, lost, cpu_s, sampled_s, stacks, **more):
-    return Run(complete + lost, complete, complete + lost, sampled_s, cpu_s, 2048, 1.0, 0.0,
+def run(complete, nr_lost, cpu_s, sampled_s, stacks, **more):
+    return Run(complete + nr_lost, complete, complete + nr_lost, sampled_s, cpu_s, 2048, 1.0, 0.0,
                collections.Counter(stacks), **more)
 
 
 def row(**values):
     """One with nothing in it but that."""
-    known = {"python": "3.15.2", "program": "calls-10", "rate": "max", "sampler": "pysample",
+    known = {"python": "3.15.2", "program": "calls-10", "rate": "1 kHz", "sampler": "pysample",
              "load": 0.0, **values}
     return results.known(Row, known)
 
 
 def work_row(**values):
-    return results.known(WorkRow, {"python": "3.15.2", "program": "work-10", "rate": "max",
+    return results.known(WorkRow, {"python": "3.15.2", "program": "work-10", "rate": "1 kHz",
                                    "sampler": "pysample", "load": 0.0, **values})
 
 
@@ -56,21 +56,29 @@ class Rows(unittest.TestCase):
 
     def test_correctness_is_of_all_runs_together(self):
         self.assertEqual(self.row.lost_percent, 10)
+        self.assertIsNone(self.row.lost_percents, "one run does not tell")
         self.assertAlmostEqual(self.row.impossible_percent, 100 * 10 / 90)
-        self.assertAlmostEqual(self.row.distance_percent, 50)
-        self.assertEqual(self.row.drift_percent, 0)
         self.assertEqual((self.row.samples, self.row.stops), (90, 200))
 
-    def test_drift_is_between_the_halves_of_the_truth(self):
-        truths = [collections.Counter({HOT: 10, HOT + ("leaf_a",): count}) for count in (10, 30)]
-        found = make_row(TARGET, "max", SAMPLER, [run(1, 0, 0.2, 1.0, {HOT: 1})], truths, None, 0)
-        self.assertAlmostEqual(found.drift_percent, 25)
+    def test_distances_are_of_the_windows(self):
+        self.assertAlmostEqual(self.row.whole_floor, 0, delta=10)
+        self.assertGreater(self.row.whole_percent, self.row.whole_floor + 20)
+        self.assertEqual(self.row.whole_excess, self.row.whole_percent - self.row.whole_floor)
+
+    def test_what_was_lost_is_told_by_reason(self):
+        runs = [run(90, 10, 0.2, 1.0, {HOT: 90}, lost={"moved": 6, "late": 4}),
+                run(95, 5, 0.2, 1.0, {HOT: 95}, lost={"moved": 5, "late": 0})]
+        found = make_row(TARGET, "1 kHz", SAMPLER, runs, [], None, 0.0, "as nobody")
+        self.assertEqual(found.lost_percents, {"moved": 5.5, "late": 2})
+        self.assertEqual((found.moved_percent, found.condition), (5.5, "as nobody"))
+        self.assertEqual(report.lost_text(found), "late 2.00, moved 5.50")
 
     def test_a_sampler_that_got_nothing_has_a_row(self):
         found = make_row(TARGET, "1 kHz", SAMPLER, [run(0, 5, 0.2, 1.0, {})], [], None, 0.0)
         self.assertEqual((found.stacks_per_s, found.lost_percent), (0, 100))
         self.assertIsNone(found.cpu_us_per_stack)
-        self.assertIsNone(found.distance_percent)
+        self.assertIsNone(found.whole_percent)
+        self.assertIsNone(found.whole_excess)
 
 
 class Resuming(unittest.TestCase):
@@ -126,45 +134,73 @@ def figures_of(rows, work=()):
 
 class Header(unittest.TestCase):
     def test_settings_are_words(self):
-        as_ever = {"pysample": "0123456789abcdef", "seconds": None, "turns": None, "stops": 1000,
-                   "quick": False, "rates": ["max", "1 kHz"], "pairs": 60}
+        as_ever = {"pysample": "0123456789abcdef", "seconds": None, "turns": 20, "stops": 1000,
+                   "quick": False, "rates": ["1 kHz", "100 Hz"], "pairs": 30}
         said = report.describe_settings(as_ever)
-        self.assertEqual(said, "rates: max and 1 kHz; 1000 stops for the truth; 60 pairs of on and "
-                         "off with work; a pysample whose SHA-256 begins with 0123456789abcdef")
-        said = report.describe_settings({**as_ever, "quick": True, "seconds": 0.2, "turns": 2})
-        self.assertTrue(said.startswith("a quick run; rates: max and 1 kHz; 0.2 s a run; 2 turns "
-                                        "of each; "), said)
+        self.assertEqual(said, "rates: 1 kHz and 100 Hz; 20 turns; 1000 stops for the truth in "
+                         "each; 30 pairs of on and off with work; a pysample whose SHA-256 begins "
+                         "with 0123456789abcdef")
+        said = report.describe_settings({**as_ever, "quick": True, "seconds": 0.2})
+        self.assertTrue(said.startswith("a quick run; rates: 1 kHz and 100 Hz; 0.2 s a window; "
+                                        "20 turns; "), said)
+
+
+def distances_of(profile, floor):
+    one = {"profile": profile, "floor": floor, "floor_low": floor - 1, "floor_high": floor + 1}
+    return {"self": one, "pair": one, "whole": one}
 
 
 class Figures(unittest.TestCase):
+    DISTANCE = "whole stacks at 1 kHz: distance less floor, %, worst"
+
     def test_reached_and_missed(self):
-        found = figures_of([row(stacks_per_s=400000, cpu_us_per_stack=2.51),
-                            row(sampler="profiling.sampling", stacks_per_s=80000)])
-        self.assertEqual(found["complete stacks/s, depth 10"], ("≥ 400000", "400000"))
-        self.assertEqual(found["CPU µs/stack, depth 10"], ("≤ 2.5", "2.51 **no**"))
-        self.assertEqual(found["the same / profiling.sampling's, depth 10"],
-                         ("≥ 7", "5.0 **no**"))
-        self.assertNotIn("complete stacks/s, depth 100", found)
+        self.assertEqual(figures_of([row(distances=distances_of(3.5, 3))])[self.DISTANCE],
+                         ("≤ 1", "0.5 (calls-10, 1 kHz)"))
+        found = figures_of([row(distances=distances_of(3.5, 3)),
+                            row(program="chains", distances=distances_of(9, 3)),
+                            row(program="churn", distances=distances_of(90, 3),
+                                sampler="profiling.sampling"),
+                            row(program="genexprs", distances=distances_of(99, 3),
+                                condition="as nobody")])
+        self.assertEqual(found[self.DISTANCE], ("≤ 1", "6.0 (chains, 1 kHz) **no**"))
+        self.assertNotIn("RSS MiB, worst", found)
 
-    def test_worst_is_named(self):
-        found = figures_of([row(lost_percent=0.1), row(rate="1 kHz", lost_percent=0.2),
-                            row(program="churn", lost_percent=0.6),
-                            row(program="chains", sampler="profiling.sampling", lost_percent=9)])
-        self.assertEqual(found["lost %, worst"], ("≤ 0.5", "0.60 (churn, max) **no**"))
+    def test_programs_that_hand_the_gil_on_have_an_aim_of_their_own(self):
+        found = figures_of([row(program="handoff-queues", distances=distances_of(5, 3)),
+                            row(program="pool", distances=distances_of(4, 3))])
+        self.assertNotIn(self.DISTANCE, found)
+        self.assertEqual(found["the same of programs that hand the GIL on"],
+                         ("≤ 3", "2.0 (handoff-queues, 1 kHz)"))
 
-    def test_limits_depend_on_the_version(self):
-        found = figures_of([row(distance_percent=2.5),
-                            row(python="3.14.10", distance_percent=2.5),
-                            row(python="3.10.1", distance_percent=50, lost_percent=1)])
-        self.assertEqual(found["TVD % of calls, worst"],
-                         ("≤ 2 / 3", "2.5 (calls-10, max) **no**", "2.5 (calls-10, max)",
-                          "50.0 (calls-10, max)"))
-        self.assertEqual(found["lost %, worst"], ("≤ 0.5", "–", "–", "1.00 (calls-10, max)"))
+    def test_conditions_are_told_apart(self):
+        found = figures_of([row(lost_percent=5), row(lost_percent=0.4, condition="as nobody"),
+                            row(lost_percent=3.5, condition="beside busy loops")])
+        self.assertEqual(found["lost %, worst"], ("–", "5.00 (calls-10, 1 kHz)"))
+        self.assertEqual(found["lost %, worst, as nobody"], ("≤ 0.5", "0.40 (calls-10, 1 kHz)"))
+        self.assertEqual(found["lost %, worst, beside busy loops"],
+                         ("≤ 3", "3.50 (calls-10, 1 kHz) **no**"))
 
-    def test_work(self):
-        found = figures_of([], [work_row(ratio=0.95, low=0.94, high=0.96)])
-        self.assertEqual(found["the target's work at max, on / off"],
-                         ("–", "0.950 (0.940–0.960)"))
+    def test_impossible_stacks_are_counted(self):
+        found = figures_of([row(samples=1000, impossible_percent=0.2),
+                            row(rate="5 kHz", samples=500, impossible_percent=0)])
+        self.assertEqual(found["impossible stacks"], ("≤ 0", "2 of 1500 **no**"))
+
+    def test_deep_stacks_beside_shallow_ones(self):
+        found = figures_of([row(lost_percents={"moved": 0.2}),
+                            row(program="calls-1000", lost_percents={"moved": 0.9, "late": 5})])
+        self.assertEqual(found["moved %, deep less shallow"], ("≤ 0.5", "0.70 **no**"))
+
+    def test_work_beside_perf(self):
+        found = figures_of([], [work_row(wall_ratio=0.95, wall_low=0.94, wall_high=0.96),
+                                work_row(sampler="perf record", wall_ratio=0.96, wall_low=0.95,
+                                         wall_high=0.97)])
+        self.assertEqual(found["work lost at 1 kHz / that of perf record"],
+                         ("≤ 1.7", "1.50 (5.0, at most 6.0, and 4.0 %)"))
+
+    def test_sampler_cpu(self):
+        found = figures_of([row(rate="100 Hz", cpu_us_per_tick=60, ticks_per_s=100)])
+        self.assertEqual(found["sampler's CPU at 100 Hz, calls-10, % of a core"],
+                         ("≤ 0.7", "0.60"))
 
 
 class Marks(unittest.TestCase):

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
 import collections
-import random
 import unittest
 
 from bench import stacks
@@ -9,7 +8,6 @@ from bench.catalogue import ALL_PROGRAMS
 CALLS = next(one for one in ALL_PROGRAMS if one.name == "calls-10")
 CHURN = next(one for one in ALL_PROGRAMS if one.name == "churn")
 THREADS = next(one for one in ALL_PROGRAMS if one.name == "threads-8")
-CHAINS = next(one for one in ALL_PROGRAMS if one.name == "chains")
 
 AUSTIN = """\
 # austin: 3.7.0
@@ -57,46 +55,15 @@ class Formats(unittest.TestCase):
             stacks.of_pysample("Error: no such process\n")
 
 
-class Distance(unittest.TestCase):
-    def test_pairs_are_of_the_innermost_two(self):
-        seen = {("<module>", "a_0", "a_1"): 2, ("x", "a_0", "a_1"): 1, ("a_1",): 4}
-        self.assertEqual(stacks.pairs(seen, CHAINS), {("a_0", "a_1"): 3, ("a_1",): 4})
-
-    def test_whole_stacks_are_told_apart_by_their_outer_frames(self):
-        seen = {("<module>", "a_0", "a_1"): 2, ("x", "a_0", "a_1"): 1}
-        self.assertEqual(stacks.working(seen, CHAINS), seen)
-
+class Working(unittest.TestCase):
     def test_numbers_of_functions_that_are_alike_do_not_count(self):
         seen = {("fresh_1", "inner_1"): 2, ("fresh_20", "inner_20"): 3}
-        self.assertEqual(stacks.pairs(seen, CHURN), {("fresh", "inner"): 5})
+        self.assertEqual(stacks.working(seen, CHURN), {("fresh", "inner"): 5})
 
     def test_parked_threads_do_not_count(self):
         parked = ("start",) + ("descend",) * 9 + ("park",)
-        self.assertEqual(stacks.pairs({parked: 70, ("calls", "leaf_a"): 10}, THREADS),
+        self.assertEqual(stacks.working({parked: 70, ("calls", "leaf_a"): 10}, THREADS),
                          {("calls", "leaf_a"): 10})
-
-    def test_distance(self):
-        one, other = collections.Counter(a=9, b=1), collections.Counter(a=80, b=15, c=5)
-        self.assertAlmostEqual(stacks.distance_percent(one, other), 10)
-        self.assertEqual(stacks.distance_percent(one, one), 0)
-        self.assertEqual(stacks.distance_percent(one, collections.Counter(c=1)), 100)
-        self.assertIsNone(stacks.distance_percent(one, collections.Counter()))
-
-    def test_expected_distance_is_what_chance_gives(self):
-        generator = random.Random(3)
-        shares = {"a": 0.5, "b": 0.3, "c": 0.15, "d": 0.05}
-
-        def draw(count):
-            return collections.Counter(generator.choices(list(shares), shares.values(), k=count))
-
-        seen = [stacks.distance_percent(draw(400), draw(1500)) for _ in range(400)]
-        expected = stacks.expected_distance_percent(
-            collections.Counter({key: round(share * 400) for key, share in shares.items()}), 1500)
-        self.assertAlmostEqual(sum(seen) / len(seen) / expected, 1, delta=0.1)
-
-    def test_nothing_is_expected_of_nothing(self):
-        self.assertIsNone(stacks.expected_distance_percent(collections.Counter(), 5))
-        self.assertIsNone(stacks.expected_distance_percent(collections.Counter(a=1), 0))
 
 
 class Impossible(unittest.TestCase):

@@ -5,12 +5,14 @@ on and off in turn.
 The sampler runs all the time and is stopped and continued by signals: then nothing begins or
 ends in between that would look at the target in another way than sampling does (finding the
 interpreter, names and code objects for the first time), or use the machine otherwise. A
-sampler that itself stops the target cannot be measured so: it might never let it go.
+sampler that itself stops the target cannot be measured so: it might never let it go. The events of
+perf go on while it is stopped: it is told through its control file.
 """
 import contextlib
 import dataclasses
 import mmap
 import os
+import shutil
 import signal
 import struct
 import subprocess
@@ -22,6 +24,7 @@ from bench.processes import Waiting, end, read_number, running, start
 from bench.rivals import rivals_of
 from bench.samplers import RATES, Pysample
 
+WORK_RATES = ("1 kHz", "100 Hz")
 PHASE_S = 0.4
 SETTLE_S = 0.05  # after each change; who catches up on what it missed does it here, mostly
 BEGIN_S = 0.7  # until a sampler samples
@@ -38,7 +41,9 @@ class WorkRow:
     ratio: float  # work per CPU second, on / off: the median of the pairs
     low: float | None  # its 95 % interval
     high: float | None
-    wall_ratio: float  # work per second, on / off
+    wall_ratio: float  # work per second of wall time, on / off
+    wall_low: float | None
+    wall_high: float | None
     sampler_cpu_percent: float  # of a core, while it is on
     target_waited_percent: float | None
     load: float
@@ -56,6 +61,37 @@ class SleepLoop:
         return [self.path, str(rate_hz), "100000"]
 
 
+class PerfRecord:
+    """What the kernel's own sampler costs: an interrupt for each sample, and a record of it."""
+
+    name = "perf record"
+
+    @contextlib.contextmanager
+    def sampling(self, target, rate_hz):
+        control, answers = (os.path.join(target.outside, name) for name in ("control", "answers"))
+        for path in control, answers:
+            os.mkfifo(path)
+        process = start(["perf", "record", "-q", "-F", str(rate_hz), "-e", "cpu-clock", "-p",
+                         str(target.pid), "-o", os.devnull,
+                         "--control", "fifo:%s,%s" % (control, answers)],
+                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            time.sleep(BEGIN_S)
+            with open(control, "w", encoding="ascii") as orders, \
+                    open(answers, encoding="ascii") as replies:
+
+                def switch(on):
+                    orders.write("enable\n" if on else "disable\n")
+                    orders.flush()
+                    replies.readline()
+
+                yield process, switch
+        finally:
+            end(process)
+            for path in control, answers:
+                os.unlink(path)
+
+
 @dataclasses.dataclass
 class Moment:
     wall_s: float
@@ -67,8 +103,8 @@ class Moment:
 class Phases:
     """Measures the target between changes of the sampler."""
 
-    def __init__(self, page, sampler):
-        self.page, self.sampler = page, sampler
+    def __init__(self, page, sampler, switch):
+        self.page, self.sampler, self.switch_sampler = page, sampler, switch
         self.on = True
 
     def moment(self):
@@ -81,7 +117,7 @@ class Phases:
 
     def switch(self, on):
         if on != self.on:
-            self.sampler.send_signal(signal.SIGCONT if on else signal.SIGSTOP)
+            self.switch_sampler(on)
             self.on = on
         time.sleep(SETTLE_S)
 
@@ -122,26 +158,31 @@ def sampler_percent(phase):
 
 @contextlib.contextmanager
 def sampling(sampler, target, rate_hz):
+    """(process, what turns it on and off)"""
+    if hasattr(sampler, "sampling"):
+        with sampler.sampling(target, rate_hz) as found:
+            yield found
+        return
     process = start(sampler.endless(target, rate_hz), stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL)
     try:
         time.sleep(BEGIN_S)
-        yield process
+        yield process, lambda on: process.send_signal(signal.SIGCONT if on else signal.SIGSTOP)
     finally:
         end(process)
 
 
 def measure_one(target, page, sampler, rate, options):
     load = quiet.wait(options.anyway, target.pid)
-    with sampling(sampler, target, RATES[rate]) as process:
+    with sampling(sampler, target, RATES[rate]) as (process, switch):
         waiting = Waiting(target.pid)
-        pairs = Phases(page, process).pairs(options.pairs)
+        pairs = Phases(page, process, switch).pairs(options.pairs)
         waited_percent = waiting.percent()
     ratios = [per_cpu_second(on) / per_cpu_second(off) for on, off in pairs]
-    ratio, low, high = median_interval(ratios)
     return WorkRow(
-        target.interpreter.version, target.program.name, rate, sampler.name, len(pairs), ratio,
-        low, high, median(per_second(on) / per_second(off) for on, off in pairs),
+        target.interpreter.version, target.program.name, rate, sampler.name, len(pairs),
+        *median_interval(ratios),
+        *median_interval([per_second(on) / per_second(off) for on, off in pairs]),
         median(sampler_percent(on) for on, _ in pairs), waited_percent, load)
 
 
@@ -155,14 +196,15 @@ def seconds_of(options):
 
 
 def samplers_for(tools, interpreter, rival_runs):
-    return [Pysample(tools.pysample), SleepLoop(tools),
+    perf = [PerfRecord()] if shutil.which("perf") else []
+    return [Pysample(tools.pysample), SleepLoop(tools), *perf,
             *(one for one in rivals_of(interpreter, rival_runs) if one.can_be_stopped)]
 
 
 def units_of(samplers, rates):
-    """[(sampler, rate)]: one that sleeps cannot do so as fast as can be."""
-    return [(sampler, rate) for rate in rates for sampler in samplers
-            if RATES[rate] or not isinstance(sampler, SleepLoop)]
+    """[(sampler, rate)] of the rates that people use: "max" is none for who sleeps, 5 kHz none that
+    the others keep."""
+    return [(sampler, rate) for rate in rates if rate in WORK_RATES for sampler in samplers]
 
 
 def measure_program(interpreter, program, units, options, results):

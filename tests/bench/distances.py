@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: MIT
+"""How far a profile is from the truth, and how far apart chance alone brings two truths.
+
+Truth and profile are taken in many short windows, in turns, so that what drifts hits both. The
+windows of the truth are put into two heaps at random, again and again. The distance between the
+heaps is the floor; the distance of the profile from one of them is compared with it. All three have
+the same number of stacks, so that chance has the same part in both.
+"""
+import collections
+import dataclasses
+import random
+import statistics
+
+NR_DRAWS = 40
+SEED = 1  # the same windows give the same figures
+
+# {how much of a stack is told apart: so many innermost frames}
+KINDS = {"self": 1, "pair": 2, "whole": None}
+
+
+@dataclasses.dataclass
+class Distance:
+    """All in percent."""
+    profile: float
+    floor: float
+    floor_low: float  # 95 % of the draws lie between these
+    floor_high: float
+
+
+def total_variation_percent(one, other):
+    """Of two Counters; None if one is empty."""
+    if not one.total() or not other.total():
+        return None
+    return 50 * sum(abs(one[key] / one.total() - other[key] / other.total())
+                    for key in one.keys() | other.keys())
+
+
+def heap(windows):
+    return list(sum(windows, collections.Counter()).elements())
+
+
+def innermost(stacks, nr_frames):
+    return collections.Counter(stack[-nr_frames:] if nr_frames else stack for stack in stacks)
+
+
+def draw(truths, profiles, chance):
+    """Three lists of equally many stacks: two of the truth, one of the profile. None if there are
+    none."""
+    truths, profiles = chance.sample(truths, len(truths)), chance.sample(profiles, len(profiles))
+    middle = len(truths) // 2
+    one, other = heap(truths[:middle]), heap(truths[middle:])
+    size = min(len(one), len(other))
+    profile = heap(profiles[:len(profiles) // 2])
+    if len(profile) < size:
+        profile = heap(profiles)
+    size = min(size, len(profile))
+    if not size:
+        return None
+    return [chance.sample(stacks, size) for stacks in (one, other, profile)]
+
+
+def between(values, low, high):
+    """Two quantiles."""
+    ordered = sorted(values)
+    return tuple(ordered[round(part * (len(ordered) - 1))] for part in (low, high))
+
+
+def measure(truths, profiles):
+    """{kind: Distance} of windows, which are Counters of stacks; None for each if they are too
+    few."""
+    chance = random.Random(SEED)
+    found = {kind: ([], []) for kind in KINDS}
+    for _ in range(NR_DRAWS):
+        drawn = draw(truths, profiles, chance)
+        if not drawn:
+            return dict.fromkeys(KINDS)
+        for kind, nr_frames in KINDS.items():
+            one, other, profile = (innermost(stacks, nr_frames) for stacks in drawn)
+            found[kind][0].append(total_variation_percent(one, profile))
+            found[kind][1].append(total_variation_percent(one, other))
+    return {kind: Distance(statistics.mean(profile), statistics.mean(floor),
+                           *between(floor, 0.025, 0.975))
+            for kind, (profile, floor) in found.items()}

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT
+"""What a run measures, and how long that takes."""
+import types
+import unittest
+
+
+from bench import options, plan, samplers, sampling, surroundings
+from bench.catalogue import ALL_PROGRAMS, named
+
+INTERPRETERS = {minor: types.SimpleNamespace(minor=minor, origin="pyenv")
+                for minor in options.ALL_PYTHONS}
+
+
+class Units(unittest.TestCase):
+    def test_a_full_run_has_all_programs_on_three_versions(self):
+        units = plan.units(INTERPRETERS, ALL_PROGRAMS, is_full=True)
+        programs = {minor: [one.program.name for one in units
+                            if one.interpreter.minor == minor and one.condition == plan.USUAL]
+                    for minor in INTERPRETERS}
+        for minor, found in programs.items():
+            if minor in plan.FULL_PYTHONS:
+                self.assertEqual(len(found), len(ALL_PROGRAMS) - len(plan.LEFT_OUT), minor)
+            else:
+                self.assertEqual(sorted(found), sorted(plan.FEW_PROGRAMS), minor)
+
+    def test_conditions_have_programs_that_are_measured_without(self):
+        units = plan.units(INTERPRETERS, ALL_PROGRAMS, is_full=True)
+        busy = [str(one) for one in units if one.condition.is_busy]
+        self.assertEqual(busy, ["3.11 %s beside busy loops" % one.name
+                                for one in named(plan.CONDITION_PROGRAMS)])
+
+    def test_what_is_asked_for_is_measured_whole(self):
+        programs = named(["flat-10", "shared-30"])
+        units = plan.units(INTERPRETERS, programs, is_full=False)
+        self.assertEqual(len(units), 2 * len(INTERPRETERS))
+
+    def test_every_name_is_a_program(self):
+        names = {one.name for one in ALL_PROGRAMS}
+        for name in plan.LEFT_OUT + plan.FEW_PROGRAMS + plan.CONDITION_PROGRAMS:
+            self.assertIn(name, names)
+
+
+class Duration(unittest.TestCase):
+    """Beside the rivals, which are few."""
+
+    def asked(self, **values):
+        return types.SimpleNamespace(**{
+            "turns": options.TURNS, "rates": options.USUAL_RATES, "stops": options.STOPS,
+            "seconds_at": options.SECONDS.get,
+            "rates_in": lambda turn: options.Options.rates_in(self.asked(), turn), **values})
+
+    def duration_s(self, programs, interpreters, is_full, turns):
+        tools = surroundings.Tools("build")
+        units = plan.units(interpreters, programs, is_full)
+        return sum(sampling.unit_s(tools, one, False, self.asked(turns=turns)) for one in units)
+
+    def setUp(self):
+        self.addCleanup(setattr, sampling, "rivals_of", sampling.rivals_of)
+        sampling.rivals_of = lambda *_: []
+
+    def test_all_takes_two_and_a_half_hours(self):
+        self.assertLess(self.duration_s(ALL_PROGRAMS, INTERPRETERS, True, options.TURNS),
+                        2.5 * 3600)
+
+    def test_quick_takes_five_minutes(self):
+        quick = [one for one in ALL_PROGRAMS if one.quick]
+        newest = {surroundings.RIVAL_PYTHON: INTERPRETERS[surroundings.RIVAL_PYTHON]}
+        self.assertLess(self.duration_s(quick, newest, False, options.QUICK_TURNS), 300)
+
+    def test_samples_are_as_many_as_the_figures_are_for(self):
+        for rate, count in ("1 kHz", 20000), ("100 Hz", 3000):
+            self.assertEqual(samplers.RATES[rate] * options.SECONDS[rate] * options.TURNS, count)
+
+
+if __name__ == "__main__":
+    unittest.main()
