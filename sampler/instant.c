@@ -97,7 +97,6 @@ int instant_end(struct instant *instant)
 	const int err = look_memory_end(&instant->look);
 
 	instant->slept = instant->preempt && preempt_release(instant->preempt, &instant->held);
-	instant->cannot_follow = false;
 	return err;
 }
 
@@ -112,9 +111,8 @@ void instant_judge_thread(struct instant *instant, struct instant_thread *thread
 	if (!thread->stood && thread->witness.kind != WITNESS_RSEQ &&
 	    !witness_now(&thread->witness, &instant->means, tid, &now))
 		thread->witness.cpu = now.cpu;
-	if (instant->preempt && !preempt_follow(instant->preempt, thread->witness.cpu))
-		instant->cannot_follow =
-			instant->cannot_follow || (tid && !preempt_can_meet(instant->preempt, tid));
+	if (instant->preempt)
+		(void)preempt_follow(instant->preempt, thread->witness.cpu);
 }
 
 void instant_judge_gil(struct instant *instant, struct instant_gil *gil)

@@ -71,7 +71,6 @@ struct instant {
 	uint64_t nr_looks;
 	bool slept;	     /* behind a look: the sampler went to sleep in it */
 	bool gil_distrusted; /* set by the user: a thread moved without having had it */
-	bool cannot_follow;  /* behind a look: a thread that could run never uses a CPU of ours */
 };
 
 /* Of a dead target, until instant_hold_target(). The memory is borrowed until instant_done(). */

@@ -507,6 +507,18 @@ void sampler_end_holding(struct sampler *sampler)
 	sampler->snapshot.instant.preempt = NULL;
 }
 
+/* Whether some thread may use none of the CPUs that can be held, be it asleep by now. */
+static bool is_elsewhere(const struct sampler *sampler)
+{
+	const struct snapshot *snapshot = &sampler->snapshot;
+
+	for (size_t i = 0; i < snapshot->nr_threads; i++)
+		if (snapshot->threads[i]->tid &&
+		    !preempt_can_meet(sampler->preempt, snapshot->threads[i]->tid))
+			return true;
+	return false;
+}
+
 /*
  * Find out where the target runs, so that the first tick holds. A target that is gone, or has no
  * interpreter yet, is the first tick's. False: it runs where we may not.
@@ -524,7 +536,7 @@ static bool find_target(struct sampler *sampler)
 		if (prepare(sampler) || look(sampler, &verdict))
 			return true;
 	}
-	return !sampler->snapshot.instant.cannot_follow;
+	return !is_elsewhere(sampler);
 }
 
 int sampler_run(struct sampler *sampler, const struct sampler_options *options,
