@@ -40,6 +40,7 @@ enum frame_cache_reason {
 	CACHE_READ_ONLY, /* the memory may not be written to */
 	CACHE_REFUSED,	 /* a write failed */
 	CACHE_SHARED,	 /* another profiler writes there, too */
+	CACHE_RACING,	 /* nothing proves that the anchor's frame was there */
 };
 
 struct frame_cache {

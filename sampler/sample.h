@@ -121,6 +121,8 @@ enum sample_flags {
 	SAMPLE_CPU_MEASURED = 1u << 5,	/* cpu_ns says how much, be it 0 */
 	SAMPLE_ON_CPU = 1u << 6,	/* has run since its previous sample: cpu_ns is not 0 */
 	SAMPLE_FINALIZES = 1u << 11,	/* only in dumps: ends the interpreter (3.7+) */
+	/* Its stack was read while the thread could run: sampler/racing/racing.h. */
+	SAMPLE_APPROXIMATE = 1u << 13,
 	/*
 	 * Runs in code that CPython's JIT made (3.14+), or in C functions that it called: the line
 	 * of the innermost Python frame is that of the last instruction that was written back, and
@@ -202,6 +204,7 @@ struct sampler_stats {
 	uint64_t late_ticks;   /* skipped because their time had passed */
 	uint64_t failed_ticks; /* begun, but the list of threads was in motion, or gone */
 	uint64_t samples;      /* stacks accepted */
+	uint64_t approximate;  /* of these, those that racing has told */
 	uint64_t lost[NR_SAMPLE_LOSSES];
 	uint64_t cached;	   /* walks that kept the outer frames: frame_cache.h */
 	uint64_t writes;	   /* words that were written to the target for that */

@@ -62,6 +62,7 @@ void sampler_destroy(struct sampler *sampler)
 	if (!sampler)
 		return;
 	snapshot_done(&sampler->snapshot);
+	racing_done(&sampler->racing);
 	preempt_destroy(sampler->preempt);
 	code_cache_done(&sampler->codes);
 	for (uint32_t i = 0; i < sampler->nr_threads; i++) {
@@ -136,6 +137,7 @@ void sampler_stats_add(struct sampler_stats *sum, const struct sampler_stats *st
 	sum->late_ticks += stats->late_ticks;
 	sum->failed_ticks += stats->failed_ticks;
 	sum->samples += stats->samples;
+	sum->approximate += stats->approximate;
 	for (int loss = 0; loss < NR_SAMPLE_LOSSES; loss++)
 		sum->lost[loss] += stats->lost[loss];
 	sum->cached += stats->cached;
@@ -230,7 +232,8 @@ static bool waited_for_sleep(struct sampler *sampler)
 	struct snapshot_thread *runner = snapshot_runner(&sampler->snapshot);
 	struct task_now now;
 
-	if (sampler->late_ns <= LATE_NS || !runner || !runner->proof.has_witness)
+	if (sampler->is_racing || sampler->late_ns <= LATE_NS || !runner ||
+	    !runner->proof.has_witness)
 		return false;
 	if (witness_now(&runner->proof.witness, &sampler->snapshot.instant.means, runner->tid,
 			&now) ||
@@ -277,7 +280,13 @@ static int hand_on_thread(struct sampler *sampler, struct snapshot_thread *threa
 	return sampler_thread_emit(sampler, thread, (struct sample){.time_ns = now_ns}, sink);
 }
 
-/* Hand on what a look has found of all threads: of those that waited also if another one moved. */
+/* Whether what was read of a thread is of one instant: also if it waited while another one moved. */
+static bool is_proven(const struct sampler *sampler, const struct snapshot_thread *thread)
+{
+	return thread->held || snapshot_stands_apart(&sampler->snapshot, thread);
+}
+
+/* Hand on what a look has found of all threads. */
 static int hand_on_threads(struct sampler *sampler, enum instant_verdict verdict, uint64_t now_ns,
 			   struct sample_sink *sink)
 {
@@ -290,10 +299,12 @@ static int hand_on_threads(struct sampler *sampler, enum instant_verdict verdict
 
 		if (was_late)
 			sampler->stats.lost[LOSS_LATE]++;
-		else if (!thread->held && !snapshot_stands_apart(snapshot, thread))
-			sampler->stats.lost[verdict == INSTANT_LOCKED ? LOSS_LOCK : LOSS_MOVED]++;
-		else
+		else if (is_proven(sampler, thread))
 			err = hand_on_thread(sampler, thread, now_ns, sink);
+		else if (sampler->is_racing)
+			err = sampler_thread_race(sampler, thread, now_ns, sink);
+		else
+			sampler->stats.lost[verdict == INSTANT_LOCKED ? LOSS_LOCK : LOSS_MOVED]++;
 	}
 	if (was_late || verdict != INSTANT_HELD)
 		frame_cache_doubt(&sampler->cache);
@@ -539,6 +550,18 @@ static bool find_target(struct sampler *sampler)
 	return !is_elsewhere(sampler);
 }
 
+/*
+ * Hold no CPU. Then the only witness is a clock, which tells of threads that wait; and nothing that
+ * was found of a thread that runs is worth an anchor.
+ */
+static void begin_racing(struct sampler *sampler)
+{
+	sampler->is_racing = true;
+	sampler->snapshot.instant.means.prefers_clock = true;
+	if (sampler->cache.reason == CACHE_USABLE)
+		sampler->cache.reason = CACHE_RACING;
+}
+
 int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 		struct sample_sink *sink, enum sampler_end *ret_end)
 {
@@ -546,9 +569,12 @@ int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 	struct ticker_clock clock;
 	struct ticker ticker;
 	uint64_t end_ns = UINT64_MAX;
-	int err;
+	int err = 0;
 
-	err = sampler_begin_holding(sampler);
+	if (options->engine == ENGINE_RACING)
+		begin_racing(sampler);
+	else
+		err = sampler_begin_holding(sampler);
 	if (err)
 		return err;
 	if (!sampler->natives || !sampler_natives_clock(sampler->natives, &clock))

@@ -19,7 +19,14 @@
 #include "sampler/sample.h"
 #include "symbols/image_source.h"
 
+/* How the stacks of threads that run are read. */
+enum sampler_engine {
+	ENGINE_PREEMPT, /* while their CPUs are held: preempt.h */
+	ENGINE_RACING,	/* while they run, approximately: racing/racing.h */
+};
+
 struct sampler_options {
+	enum sampler_engine engine;
 	double rate_hz;
 	bool jitter;			   /* ticks anywhere in their intervals: ticker.h */
 	uint64_t duration_ns;		   /* 0: until the target ends or *stop is set */

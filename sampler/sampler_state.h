@@ -18,6 +18,7 @@
 #include "sampler/python/frames.h"
 #include "sampler/python/pthread_ids.h"
 #include "sampler/python/thread_names.h"
+#include "sampler/racing/racing.h"
 #include "sampler/sampler.h"
 #include "sampler/snapshot.h"
 #include "sampler/steady_frames.h"
@@ -93,6 +94,8 @@ struct sampler {
 	uint64_t cut_ns;	/* of a run with an end: when a tick is cut off; else UINT64_MAX */
 	uint64_t late_ns;	/* how late this tick began */
 	struct preempt *preempt;    /* of a run or a dump; owned, NULL otherwise */
+	bool is_racing;		    /* no CPU is held */
+	struct racing racing;
 	struct sampler_looks looks;
 	struct sampler_natives *natives;   /* borrowed; NULL: no C frames */
 	struct variable_reader *variables; /* of a dump that wants them; owned, NULL otherwise */
@@ -186,6 +189,13 @@ int sampler_names_end(struct sampler *sampler, struct sample_sink *sink);
  * sampled->walked what came of it. 0 (whether it could be walked or not); -ENOMEM, -ESRCH, -EPERM.
  */
 int sampler_thread_walk(struct sampler *sampler, struct snapshot_thread *thread);
+
+/*
+ * Behind a look that could not prove that a thread stood still: read its stack while it may run, and
+ * hand that on. Errors of sampler_tick().
+ */
+int sampler_thread_race(struct sampler *sampler, struct snapshot_thread *thread, uint64_t now_ns,
+			struct sample_sink *sink);
 
 /*
  * A look at one thread, outside of a tick: its stack is in its list then, and noted in its steady

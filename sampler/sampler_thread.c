@@ -71,6 +71,27 @@ static void fit_room(struct sampled_thread *sampled)
 	sampled->nr_walks = 0;
 }
 
+/* A walk has changed the list: what is shown of it is as old. */
+static void note_walk(struct sampled_thread *sampled, bool is_whole)
+{
+	if (sampled->nr_shown > sampled->list.nr_unchanged)
+		sampled->nr_shown = sampled->list.nr_unchanged;
+	sampled->walked.is_whole = is_whole;
+	sampled->walked.flags = 0;
+	sampled->walked.collector = NOT_COLLECTING;
+}
+
+/* Tell what the thread does beside its stack, which is whole. */
+static void note_state(struct sampler *sampler, const struct snapshot_thread *thread)
+{
+	struct sampled_thread *sampled = &sampler->threads[thread->slot];
+
+	sampled->walked.flags = thread_state_flags(&sampler->snapshot, thread,
+						   sampler->looks.exceptions, &sampler->none);
+	sampled->walked.collector =
+		thread_state_collector(&sampler->snapshot, thread, &sampled->list);
+}
+
 int sampler_thread_walk(struct sampler *sampler, struct snapshot_thread *thread)
 {
 	struct sampled_thread *sampled = &sampler->threads[thread->slot];
@@ -85,19 +106,33 @@ int sampler_thread_walk(struct sampler *sampler, struct snapshot_thread *thread)
 	kept = frame_cache_kept(&sampler->cache, thread, &sampled->list);
 	err = frames_walk(&sampler->codes, &thread->clock, &ends, &kept, &sampled->list,
 			  &sampled->walked.loss);
-	if (sampled->nr_shown > sampled->list.nr_unchanged)
-		sampled->nr_shown = sampled->list.nr_unchanged;
 	frame_cache_learn(&sampler->cache, thread, &sampled->list, !err, &kept);
-	sampled->walked.is_whole = !err;
-	sampled->walked.flags = 0;
-	sampled->walked.collector = NOT_COLLECTING;
+	note_walk(sampled, !err);
 	if (err)
 		return err == -EBADMSG ? 0 : err;
-	sampled->walked.flags = thread_state_flags(&sampler->snapshot, thread,
-						   sampler->looks.exceptions, &sampler->none);
-	sampled->walked.collector =
-		thread_state_collector(&sampler->snapshot, thread, &sampled->list);
+	note_state(sampler, thread);
 	return 0;
+}
+
+int sampler_thread_race(struct sampler *sampler, struct snapshot_thread *thread, uint64_t now_ns,
+			struct sample_sink *sink)
+{
+	struct sampled_thread *sampled = &sampler->threads[thread->slot];
+	const struct sample sample = {.time_ns = now_ns, .flags = SAMPLE_APPROXIMATE};
+	int err;
+
+	thread->proof.is_known = false;
+	thread->clock = sampler->snapshot.interpreters[thread->ref.interpreter].clock;
+	err = racing_walk(&sampler->racing, &sampler->codes, &thread->clock, &thread->ref,
+			  &sampled->list, &sampled->walked.loss);
+	note_walk(sampled, !err);
+	if (err == -EBADMSG)
+		sampler->stats.lost[sampled->walked.loss]++;
+	if (err)
+		return err == -EBADMSG || err == -ENOENT ? 0 : err;
+	memcpy(thread->state, sampler->racing.state, sizeof(thread->state));
+	note_state(sampler, thread);
+	return sampler_thread_emit(sampler, thread, sample, sink);
 }
 
 int sampler_thread_look(struct sampler *sampler, struct snapshot_thread *thread,
@@ -182,6 +217,7 @@ int sampler_thread_tell(struct sampler *sampler, const struct snapshot_thread *t
 	sampler_cpu_measure(sampler, sampled, &sample);
 	sampled->last_ns = sample.time_ns;
 	err = sink->ops->sample(sink, &sample);
+	sampler->stats.approximate += (sample.flags & SAMPLE_APPROXIMATE) != 0;
 	if (!sampler->stats.samples++)
 		sampler->stats.first_sample_ns = clock_now_ns();
 	return err;

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/racing/racing.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "procmem/array.h"
+#include "sampler/python/frame_walk.h"
+
+/* A thread may push so much between the reading that says how much to copy, and the copy. */
+enum { PUSHED_BYTES = 1024 };
+
+/* CPython makes none of less than 16 KiB. */
+enum { MAX_CHUNKS = RACING_MAX_BYTES / (16 << 10) };
+
+/* The copy of a chunk, or of what of it is in use. */
+struct racing_chunk {
+	remote_addr addr;
+	remote_addr end_addr; /* behind its last frame */
+	uint32_t copy_offset; /* into the bytes of all */
+	bool is_oldest;
+};
+
+struct racing_walk {
+	struct frame_walk walk;
+	struct racing *racing;
+	const struct thread_ref *thread;
+	remote_addr top_addr; /* behind the innermost frame */
+	remote_addr chunk_addr;
+	remote_addr below_addr; /* the last frame that was met */
+	bool below_executes;
+};
+
+void racing_done(struct racing *racing)
+{
+	free(racing->bytes);
+	free(racing->chunks);
+	*racing = (struct racing){0};
+}
+
+bool racing_can_tell(const struct py_build *build)
+{
+	return !build->free_threaded && !build->traits.frames_on_heap;
+}
+
+/* Copying. */
+
+/* Room for so many more bytes, and a chunk; *ret_chunk is the next one. 0, -EBADMSG, -ENOMEM. */
+static int reserve(struct racing_walk *self, uint64_t size, struct racing_chunk **ret_chunk)
+{
+	struct racing *racing = self->racing;
+	struct racing_chunk *chunks;
+	uint8_t *bytes;
+
+	if (size > RACING_MAX_BYTES - racing->nr_bytes || racing->nr_chunks == MAX_CHUNKS) {
+		self->walk.loss = LOSS_TOO_DEEP;
+		return -EBADMSG;
+	}
+	chunks = array_reserve(racing->chunks, racing->nr_chunks + 1, &racing->max_chunks,
+			       sizeof(*chunks));
+	if (!chunks)
+		return -ENOMEM;
+	racing->chunks = chunks;
+	bytes = array_reserve(racing->bytes, racing->nr_bytes + (uint32_t)size, &racing->max_bytes,
+			      1);
+	if (!bytes)
+		return -ENOMEM;
+	racing->bytes = bytes;
+	*ret_chunk = &chunks[racing->nr_chunks++];
+	**ret_chunk = (struct racing_chunk){.copy_offset = racing->nr_bytes};
+	racing->nr_bytes += (uint32_t)size;
+	return 0;
+}
+
+/* Take what the thread state says, of which thread_head_bytes() were read. */
+static int take_state(struct racing_walk *self)
+{
+	const uint8_t *state = self->racing->state;
+	const struct py_offsets *offsets = &self->walk.build->offsets;
+
+	if (!thread_ref_matches(self->thread, offsets, state))
+		return -ENOENT;
+	self->chunk_addr = field_u64(state, offsets->thread.datastack_chunk);
+	self->top_addr = field_u64(state, offsets->thread.datastack_top);
+	if (self->chunk_addr % sizeof(uint64_t) || self->top_addr % sizeof(uint64_t) ||
+	    (self->chunk_addr && (self->top_addr < self->chunk_addr + offsets->chunk.data)))
+		return walk_lost(&self->walk, LOSS_MOVED);
+	return 0;
+}
+
+/* Copy the thread state once more, and the newest chunk right behind it. */
+static int copy_newest(struct racing_walk *self)
+{
+	const size_t head_bytes = thread_head_bytes(&self->walk.build->offsets);
+	const remote_addr addr = self->chunk_addr;
+	struct racing_chunk *chunk;
+	int err = reserve(self, self->top_addr - addr + PUSHED_BYTES, &chunk);
+
+	if (err)
+		return err;
+	struct remote_range ranges[] = {
+		{.addr = self->thread->addr, .buffer = self->racing->state, .size = head_bytes},
+		{.addr = addr, .buffer = self->racing->bytes, .size = self->racing->nr_bytes},
+	};
+
+	err = remote_memory_read_ranges(self->walk.codes->memory, ranges, 2);
+	if (err)
+		return err;
+	if (ranges[0].done_bytes < head_bytes)
+		return -ENOENT;
+	err = take_state(self);
+	if (err)
+		return err;
+	if (self->chunk_addr != addr || self->top_addr - addr > ranges[1].done_bytes)
+		return walk_lost(&self->walk, LOSS_MOVED);
+	chunk->addr = addr;
+	chunk->end_addr = self->top_addr;
+	return 0;
+}
+
+/* Copy the chunk at addr, which has a newer one, as far as it says that it is in use. */
+static int copy_older(struct racing_walk *self, remote_addr addr)
+{
+	const struct py_offsets *offsets = &self->walk.build->offsets;
+	struct remote_memory *memory = self->walk.codes->memory;
+	struct racing_chunk *chunk;
+	uint64_t nr_words;
+	int err = remote_memory_read_u64(memory, addr + offsets->chunk.top, &nr_words);
+
+	if (!err && nr_words > RACING_MAX_BYTES / sizeof(uint64_t))
+		return walk_lost(&self->walk, LOSS_TOO_DEEP);
+	if (!err)
+		err = reserve(self, offsets->chunk.data + nr_words * sizeof(uint64_t), &chunk);
+	if (err)
+		return err;
+	chunk->addr = addr;
+	chunk->end_addr = addr + offsets->chunk.data + nr_words * sizeof(uint64_t);
+	return remote_memory_read(memory, addr, self->racing->bytes + chunk->copy_offset,
+				  chunk->end_addr - addr);
+}
+
+/* Copy all chunks, the one that changes first. */
+static int copy_chunks(struct racing_walk *self)
+{
+	const struct py_offsets *offsets = &self->walk.build->offsets;
+	int err = remote_memory_read(self->walk.codes->memory, self->thread->addr,
+				     self->racing->state, thread_head_bytes(offsets));
+	remote_addr addr;
+
+	if (err)
+		return err == -EFAULT ? -ENOENT : err;
+	err = take_state(self);
+	if (!err && self->chunk_addr)
+		err = copy_newest(self);
+	for (addr = self->chunk_addr; !err && addr;) {
+		struct racing_chunk *last = &self->racing->chunks[self->racing->nr_chunks - 1];
+
+		addr = field_u64(self->racing->bytes + last->copy_offset, offsets->chunk.previous);
+		last->is_oldest = !addr;
+		if (addr)
+			err = copy_older(self, addr);
+	}
+	return err == -EFAULT ? walk_lost(&self->walk, LOSS_MOVED) : err;
+}
+
+/* Walking. */
+
+/*
+ * Whether the words are what a frame has left behind. From 3.14 on it loses its executable. Before
+ * that, what lies above a frame that executes was popped, unless C called it: then it hangs on an
+ * entry frame, in 3.11 it says so itself.
+ */
+static bool is_left(const struct racing_walk *self, const struct frame_words *words)
+{
+	if (!words->executable)
+		return true;
+	return self->below_executes && words->previous == self->below_addr && !words->is_entry;
+}
+
+/* Append the frames of a chunk. *ret_ended: there is a place without one, so that nothing is above. */
+static int walk_chunk(struct racing_walk *self, const struct racing_chunk *chunk, bool *ret_ended)
+{
+	const struct py_offsets *offsets = &self->walk.build->offsets;
+	const uint8_t *bytes = self->racing->bytes + chunk->copy_offset;
+	const size_t head_bytes = frame_head_bytes(offsets);
+	struct frame_list *list = self->walk.list;
+	/* push_chunk() leaves the first word of the oldest chunk unused. */
+	remote_addr addr =
+		chunk->addr + offsets->chunk.data + (chunk->is_oldest ? sizeof(uint64_t) : 0);
+
+	while (addr < chunk->end_addr) {
+		struct frame_words words;
+		int err;
+
+		if (chunk->end_addr - addr < head_bytes)
+			return walk_lost(&self->walk, LOSS_MOVED);
+		words = frame_words(offsets, bytes + (addr - chunk->addr));
+		*ret_ended = is_left(self, &words);
+		if (*ret_ended)
+			return 0;
+		err = words.owner == OWNED_BY_THREAD ? walk_frame(&self->walk, addr, &words)
+						     : -ENOENT;
+		if (err)
+			return err == -ENOENT ? walk_lost(&self->walk, LOSS_MOVED) : err;
+		self->below_addr = addr;
+		self->below_executes =
+			offsets->frame.stacktop != OFFSET_ABSENT && words.stacktop == -1;
+		addr += list->frames[list->nr_frames - 1].code->frame_size_bytes;
+	}
+	if (addr != chunk->end_addr)
+		return walk_lost(&self->walk, LOSS_MOVED);
+	return 0;
+}
+
+int racing_walk(struct racing *racing, struct code_cache *codes, const struct code_clock *clock,
+		const struct thread_ref *thread, struct frame_list *list,
+		enum sample_loss *ret_loss)
+{
+	struct racing_walk self = {
+		.walk = {.build = codes->build,
+			 .codes = codes,
+			 .clock = clock,
+			 .list = list,
+			 .loss = LOSS_MOVED},
+		.racing = racing,
+		.thread = thread,
+	};
+	bool ended = false;
+	int err;
+
+	racing->nr_bytes = 0;
+	racing->nr_chunks = 0;
+	frame_list_begin(list, 0);
+	err = copy_chunks(&self);
+	for (uint32_t i = racing->nr_chunks; !err && !ended && i-- > 0;)
+		err = walk_chunk(&self, &racing->chunks[i], &ended);
+	*ret_loss = self.walk.loss;
+	return err;
+}
