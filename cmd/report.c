@@ -11,6 +11,7 @@
 #include "cmd/report_info.h"
 #include "cmd/report_options.h"
 #include "cmd/stop.h"
+#include "output/caveats.h"
 #include "output/text.h"
 
 /* Why a side has nothing to show: one sentence with the remedy. */
@@ -42,6 +43,20 @@ static void explain_nothing(const struct rendering *rendering, const struct inpu
 		print_error("of %" PRIu64 " sample%s of %s%s none %s: --mode wall shows all",
 			    left->nr_samples, text_plural(left->nr_samples), name, others,
 			    verbs[rendering->profile.mode]);
+}
+
+/* That what was written is approximate, if it is. */
+static void note_approximate(const struct rendering *rendering)
+{
+	const struct profile_account *self = &rendering->left[PROFILE_SELF];
+	const struct profile_account *base = &rendering->left[PROFILE_BASE];
+	struct text text = {0};
+
+	caveats_append_approximate(&text, self->nr_approximate + base->nr_approximate,
+				   self->nr_shown + base->nr_shown);
+	if (text.length)
+		print_note("%s", text_string(&text));
+	text_done(&text);
 }
 
 /* Say what has grown; status, or EXIT_GREW, or EXIT_ERROR after an error was printed. */
@@ -97,6 +112,8 @@ static enum exit_status write_outputs(struct report_options *options, const stru
 	if (!options->has_mode)
 		rendering.profile.mode = recording_run(inputs->recordings[0])->info.mode;
 	status = rendering_write(&rendering, &options->outputs);
+	if (!options->quiet)
+		note_approximate(&rendering);
 	if (status == EXIT_NO_SAMPLE)
 		explain_nothing(&rendering, inputs, bases);
 	else if (options->has_fail_above)

@@ -34,9 +34,10 @@ static const char help[] =
 	"      --pid PID          only this process\n"
 	"      --state NAME       only samples that have the GIL (gil), used the CPU (cpu),\n"
 	"                         collected garbage (gc), handled an exception (exception),\n"
-	"                         ran in code of CPython's JIT (jit), ran Python and were not\n"
-	"                         seen to be off the CPU (busy), or the rest (idle); !NAME: only\n"
-	"                         those that did not. Several must all be true\n"
+	"                         ran in code of CPython's JIT (jit), were read while they ran\n"
+	"                         (approximate), ran Python and were not seen to be off the CPU\n"
+	"                         (busy), or the rest (idle); !NAME: only those that did not.\n"
+	"                         Several must all be true\n"
 	"      --include RE       only stacks with a frame 'name (path:line)' that matches this\n"
 	"                         extended regular expression\n"
 	"      --exclude RE       only stacks without such a frame\n"
@@ -141,6 +142,7 @@ static bool apply_state(struct replay_filter *filter, const char *value)
 		{"gc", SAMPLE_GC},
 		{"exception", SAMPLE_EXCEPTION},
 		{"jit", SAMPLE_IN_JIT},
+		{"approximate", SAMPLE_APPROXIMATE},
 		{"busy", 0},
 		{"idle", 0},
 	};
@@ -159,8 +161,8 @@ static bool apply_state(struct replay_filter *filter, const char *value)
 		return true;
 	}
 	print_error(
-		"there is no state '%s': write gil, cpu, gc, exception, jit, busy or idle, with a "
-		"! in front for those that are not",
+		"there is no state '%s': write gil, cpu, gc, exception, jit, approximate, busy or "
+		"idle, with a ! in front for those that are not",
 		value);
 	return false;
 }

@@ -133,6 +133,7 @@ void session_describe(const struct session *session, struct run *ret_run)
 				.shown_mode = options->profile.mode,
 				.account = sums->account,
 				.shown_ns = sums->time_ns,
+				.engine = "preempt",
 				.asked_hz = options->rate_hz,
 				.cpu_user_ns = timeval_ns(&usage.ru_utime),
 				.cpu_sys_ns = timeval_ns(&usage.ru_stime),

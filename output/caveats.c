@@ -72,6 +72,20 @@ static void append_unknown(struct text *text, const struct sums *sums)
 	text_puts(text, " for C frames");
 }
 
+void caveats_append_approximate(struct text *text, uint64_t nr, uint64_t nr_all)
+{
+	if (!nr)
+		return;
+	text_puts(text, "approximate");
+	if (nr < nr_all) {
+		text_puts(text, " in part: ");
+		append_percent(text, nr, nr_all);
+		text_puts(text, " of stacks were read while their threads ran");
+	} else {
+		text_puts(text, ": stacks were read while their threads ran");
+	}
+}
+
 static void append_in_jit(struct text *text, const struct profile_account *account)
 {
 	append_percent(text, account->nr_in_jit, account->nr_shown);
@@ -82,13 +96,19 @@ void caveats_append(struct text *text, const struct artefact *artefact)
 {
 	const struct profile_account *account =
 		&profile_sums(artefact->profile, PROFILE_SELF)->account;
+	const struct profile_account *base =
+		&profile_sums(artefact->profile, PROFILE_BASE)->account;
 	const size_t begin = text->length;
 	struct sums sums = {0};
 
 	add_runs(&sums, artefact->runs, artefact->nr_runs);
 	add_runs(&sums, artefact->base_runs, artefact->nr_base_runs);
-	if (sums.nr_user_only)
+	caveats_append_approximate(text, account->nr_approximate + base->nr_approximate,
+				   account->nr_shown + base->nr_shown);
+	if (sums.nr_user_only) {
+		next(text, begin);
 		append_user_only(text, &sums);
+	}
 	if (sums.nr_hiding_bursts) {
 		next(text, begin);
 		append_bursts(text, &sums);

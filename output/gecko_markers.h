@@ -11,7 +11,8 @@ enum gecko_marker_kind {
 	GECKO_COLLECTS, /* garbage */
 	GECKO_HAS_GIL,
 	GECKO_WAITS_FOR_GIL,
-	GECKO_IN_JIT, /* CPython's: lines may be some statements late */
+	GECKO_IN_JIT,	   /* CPython's: lines may be some statements late */
+	GECKO_APPROXIMATE, /* stacks were read while the thread ran */
 	NR_GECKO_MARKERS,
 };
 

@@ -103,6 +103,7 @@ static void marker_category(struct gecko_writer *writer, const struct gecko_mark
 		[GECKO_HAS_GIL] = ORIGIN_OTHER,
 		[GECKO_WAITS_FOR_GIL] = ORIGIN_OTHER,
 		[GECKO_IN_JIT] = ORIGIN_JIT,
+		[GECKO_APPROXIMATE] = ORIGIN_OTHER,
 	};
 
 	json_u64(&writer->json, (uint64_t)origins[marker->kind]);

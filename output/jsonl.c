@@ -164,6 +164,7 @@ static void put_flags(struct json *json, uint32_t flags)
 	put_bool(json, "gc", true, flags & SAMPLE_GC);
 	put_bool(json, "exception", true, flags & SAMPLE_EXCEPTION);
 	put_bool(json, "jit", true, flags & SAMPLE_IN_JIT);
+	put_bool(json, "approximate", true, flags & SAMPLE_APPROXIMATE);
 }
 
 static int sample_write(struct writer *writer, const struct profile_sample *sample)

@@ -278,7 +278,19 @@ static int idle_function_write(struct writer *writer)
 		   : location_write(writer, idle_id(nr_frames), idle_id(nr_functions), &idle, 0);
 }
 
-enum { MAX_LABELS = 4 };
+/* What tells samples of one stack apart: a label each. */
+static const struct {
+	const char *label;
+	uint32_t flag;
+} kinds[] = {
+	{"jit", SAMPLE_IN_JIT},
+	{"approximate", SAMPLE_APPROXIMATE},
+};
+
+enum { NR_KINDS = sizeof(kinds) / sizeof(*kinds), INDICES_OF_STACK = 1 << NR_KINDS };
+
+/* Of a sample: those of its thread, and of kinds. */
+enum { MAX_LABELS = 3 + NR_KINDS };
 
 /* The labels of a thread's samples. */
 struct thread_labels {
@@ -384,15 +396,17 @@ static int stack_write(struct writer *writer, uint32_t node, struct profile_weig
 }
 
 /*
- * Where a sample's weight is summed up: those of one stack apart if they ran in code of the JIT.
- * Samples without a Python frame come behind all nodes.
+ * Where a sample's weight is summed up. Samples without a Python frame come behind all nodes.
  */
 static uint32_t stack_index(const struct writer *writer, const struct profile_sample *sample)
 {
 	const uint32_t node = thread_samples_node(writer->profile, sample->node);
 
-	return 2 * (node == PROFILE_NONE ? writer->nr_nodes : node) +
-	       ((sample->flags & SAMPLE_IN_JIT) != 0);
+	uint32_t index = INDICES_OF_STACK * (node == PROFILE_NONE ? writer->nr_nodes : node);
+
+	for (uint32_t i = 0; i < NR_KINDS; i++)
+		index += (sample->flags & kinds[i].flag) ? 1u << i : 0;
+	return index;
 }
 
 /* Sum up a thread's samples by their stacks; how many of those have any is returned. */
@@ -423,11 +437,14 @@ static int thread_write(struct writer *writer, const struct thread_slice *slice)
 
 	for (uint32_t i = 0; !err && i < nr_seen; i++) {
 		uint32_t index = writer->seen[i];
-		uint32_t node = index / 2 == writer->nr_nodes ? PROFILE_NONE : index / 2;
+		uint32_t node = index / INDICES_OF_STACK;
 
+		if (node == writer->nr_nodes)
+			node = PROFILE_NONE;
 		labels.nr = nr_labels;
-		if (index % 2)
-			err = text_add(writer, &labels, "jit", "true");
+		for (uint32_t kind = 0; !err && kind < NR_KINDS; kind++)
+			if (index & 1u << kind)
+				err = text_add(writer, &labels, kinds[kind].label, "true");
 		if (!err)
 			err = stack_write(writer, node, writer->weights[index], &labels);
 		writer->weights[index] = (struct profile_weight){0};
@@ -438,12 +455,14 @@ static int thread_write(struct writer *writer, const struct thread_slice *slice)
 static int samples_write(struct writer *writer)
 {
 	int err = thread_samples_init(&writer->samples, writer->profile);
+	size_t nr_indices;
 
 	if (err)
 		return err;
 	(void)profile_nodes(writer->profile, &writer->nr_nodes);
-	writer->weights = calloc(2 * ((size_t)writer->nr_nodes + 1), sizeof(*writer->weights));
-	writer->seen = calloc(2 * ((size_t)writer->nr_nodes + 1), sizeof(*writer->seen));
+	nr_indices = INDICES_OF_STACK * ((size_t)writer->nr_nodes + 1);
+	writer->weights = calloc(nr_indices, sizeof(*writer->weights));
+	writer->seen = calloc(nr_indices, sizeof(*writer->seen));
 	if (!writer->weights || !writer->seen)
 		return -ENOMEM;
 	for (uint32_t i = 0; !err && i < writer->samples.nr_slices; i++)

@@ -243,6 +243,7 @@ int profile_add(struct profile *profile, enum profile_side side,
 			return err;
 		sums->account.nr_shown++;
 		sums->account.nr_in_jit += (sample->flags & SAMPLE_IN_JIT) != 0;
+		sums->account.nr_approximate += (sample->flags & SAMPLE_APPROXIMATE) != 0;
 		sums->time_ns += weight_ns;
 		sums->nr_idle_samples += is_idle;
 		sums->idle_ns += is_idle ? weight_ns : 0;

@@ -133,6 +133,7 @@ struct profile_account {
 	uint64_t nr_in_jit;	  /* of those, in code of CPython's JIT */
 	uint64_t wall_ns, cpu_ns; /* the weights of all samples */
 	uint64_t nr_cpu_measured; /* so many have told their CPU time, be it 0 */
+	uint64_t nr_approximate;  /* of those shown, with a stack that is approximate */
 };
 
 /* Everything about one side but its nodes. */

@@ -321,6 +321,7 @@ static void count(struct recorder *recorder, const struct batch_sample *stored)
 	if (profile_mode_shows(recorder->known.run.info.mode, flags, wall_ns, cpu_ns, &weight_ns)) {
 		sums->account.nr_shown++;
 		sums->account.nr_in_jit += (flags & SAMPLE_IN_JIT) != 0;
+		sums->account.nr_approximate += (flags & SAMPLE_APPROXIMATE) != 0;
 		sums->time_ns += weight_ns;
 		sums->nr_idle_samples += !stored->node;
 		sums->idle_ns += stored->node ? 0 : weight_ns;

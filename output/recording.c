@@ -15,6 +15,7 @@ struct recording {
 	struct recording_about about;
 	uint64_t good_bytes; /* of the file: frames that can be read */
 	uint64_t bad_bytes;  /* and behind them */
+	uint32_t flags;	     /* that all its samples have */
 };
 
 /* The first frame tells whether it is a recording, and of a version that we know. */
@@ -97,6 +98,21 @@ static int scan_file(struct recording *recording)
 	return 0;
 }
 
+/*
+ * A recording that does not say how stacks were read was made before they were proven: a thread's
+ * was read while it ran. A core stands still.
+ */
+static void judge_engine(struct recording *recording)
+{
+	struct run *run = &recording->told.run;
+
+	if (run->info.engine || run->info.core)
+		return;
+	recording->flags = SAMPLE_APPROXIMATE;
+	run->info.engine = "racing";
+	run->stats.approximate = run->stats.samples;
+}
+
 int recording_open(int fd, struct recording **ret_recording, struct message *reterr)
 {
 	struct recording *recording = calloc(1, sizeof(*recording));
@@ -113,11 +129,13 @@ int recording_open(int fd, struct recording **ret_recording, struct message *ret
 		if (err)
 			message_set(reterr, "cannot read the recording: %s", strerror(-err));
 	}
-	if (err)
+	if (err) {
 		recording_close(recording);
-	else
-		*ret_recording = recording;
-	return err;
+		return err;
+	}
+	judge_engine(recording);
+	*ret_recording = recording;
+	return 0;
 }
 
 void recording_close(struct recording *recording)
@@ -170,6 +188,7 @@ int recording_read(struct recording *recording, const struct recording_ops *ops,
 		return -ENOMEM;
 	decoder->ops = ops;
 	decoder->context = context;
+	decoder->flags = recording->flags;
 	err = read_frames(recording, decoder);
 	recording_decoder_done(decoder);
 	free(decoder);

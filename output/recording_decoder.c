@@ -333,7 +333,7 @@ static int give_sample(const struct recording_decoder *decoder, const struct col
 		.cpu_ns = stored->cpu_us * US_NS,
 		.thread = stored->slot->thread,
 		.node = stored->slot->node ? (uint32_t)(stored->slot->node - 1) : PROFILE_NONE,
-		.flags = stored->slot->flags & ~RECORD_WEIGHED,
+		.flags = (stored->slot->flags & ~RECORD_WEIGHED) | decoder->flags,
 	};
 
 	if (__builtin_mul_overflow(decoder->epoch_us, US_NS, &sample.time_ns) ||

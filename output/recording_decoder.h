@@ -23,6 +23,7 @@ struct recording_decoder {
 	const struct recording_ops *ops; /* borrowed; NULL: nothing is handed on */
 	void *context;
 	struct run_told *told; /* borrowed; takes what INFO says; NULL: nothing does */
+	uint32_t flags;	       /* that all samples have, whatever is stored */
 
 	bool has_header, has_end;
 	uint64_t epoch_us;

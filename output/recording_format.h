@@ -31,7 +31,7 @@ enum record_tag {
 #define RECORD_WEIGHED	   (1u << 7) /* weights are told, not derived */
 
 /* What recordings have of enum sample_flags: not what dumps alone have. */
-#define RECORD_SAMPLE_FLAGS ((RECORD_WEIGHED - 1) | SAMPLE_IN_JIT)
+#define RECORD_SAMPLE_FLAGS ((RECORD_WEIGHED - 1) | SAMPLE_IN_JIT | SAMPLE_APPROXIMATE)
 
 enum { NODES_PARENTS, NODES_FUNCTIONS, NODES_LINES, NR_NODES_COLUMNS };
 

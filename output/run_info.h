@@ -39,8 +39,9 @@ struct run_info {
 	enum profile_mode mode;	      /* that the run was for */
 	enum profile_mode shown_mode; /* of the profile that this is told of */
 	struct profile_account account;
-	uint64_t shown_ns; /* the weights of the samples that the mode shows */
-	double asked_hz;   /* ticks per second asked for; 0: as fast as possible */
+	uint64_t shown_ns;  /* the weights of the samples that the mode shows */
+	const char *engine; /* how stacks were read: "preempt", "racing"; NULL: of a core */
+	double asked_hz;    /* ticks per second asked for; 0: as fast as possible */
 	struct run_native native;
 
 	/* Of pysample itself, as getrusage(2) counts them. */

@@ -22,6 +22,7 @@ static void write_counters(struct json *json, const struct sampler_stats *stats)
 {
 	json_member_u64(json, "ticks", stats->ticks);
 	json_member_u64(json, "samples", stats->samples);
+	json_member_u64(json, "approximate", stats->approximate);
 	json_key(json, "lost");
 	json_object_begin(json);
 	for (int i = 0; i < NR_SAMPLE_LOSSES; i++)
@@ -82,6 +83,7 @@ static void write_native(struct json *json, const struct run_native *native)
 
 static void write_info(struct json *json, const struct run_info *info)
 {
+	json_member_string(json, "engine", info->engine);
 	json_key(json, "asked_hz");
 	if (info->asked_hz > 0)
 		json_double(json, info->asked_hz);

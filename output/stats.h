@@ -15,15 +15,15 @@ double stats_wall_s(const struct sampler_stats *stats);
 double stats_achieved_hz(const struct sampler_stats *stats);
 
 /*
- * Write one JSON object to out and flush it. Its keys are stable: ticks, samples,
- * lost (an object of loss_name() → count), cached, writes, late_ticks,
+ * Write one JSON object to out and flush it. Its keys are stable: ticks, samples, approximate
+ * (of those), lost (an object of loss_name() → count), cached, writes, late_ticks,
  * failed_ticks, p50_lateness_ns, p99_lateness_ns, max_lateness_ns, reads, clock_reads,
  * clockless_threads, rough_clock_threads, other_syscalls, achieved_hz, wall_s,
  * first_sample_ns, mode (profile_mode_name()), unit (of collapsed stacks:
  * profile_mode_unit()), shown_samples, jit_samples (of those) and shown_s (of the mode),
  * sampled_wall_s and sampled_cpu_s (the weights of all samples), native (of runs with C frames:
  * an object of user_cpu_only, stacks, broken, python_holed, dumps, lost_dumps, unlearnt_dumps,
- * foreign_dumps, refused_threads), asked_hz, cpu_user_s, cpu_sys_s, max_rss_kib,
+ * foreign_dumps, refused_threads), engine, asked_hz, cpu_user_s, cpu_sys_s, max_rss_kib,
  * command_line, pid, python, python_free_threaded, python_newer_than_tested,
  * runtime_found_by, pysample (its version), arguments (its own), host, start_unix_ns. What is not
  * known is null.

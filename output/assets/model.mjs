@@ -22,6 +22,8 @@ export const STATES = {
 	gc: [8, 8, true, "Collects garbage"],
 	exception: [16, 16, true, "Handles an exception"],
 	jit: [4096, 4096, true, "Runs in JIT code"],
+	approximate: [8192, 8192, true, "Read while it ran"],
+	exact: [8192, 0, true, "Of one instant"],
 };
 const ON_CPU = 64, IN_GC = 8, RUNNING = 65, HAS_CPU = 192, IN_JIT = 4096;
 export const STRIP_BINS = 2048;

@@ -525,6 +525,9 @@ class Page {
 			...(this.timeless ? [meta.runs.length > 1 ? `${meta.runs.length} cores` : run.death && shown(run.death)]
 				: [rate && `${count(rate)}${asked ? " of " + count(asked) : ""} Hz`, `${meta.mode} time`, meta.runs.length > 1 && `${meta.runs.length} runs`]),
 		].filter(Boolean).map(text => el("span", {}, text));
+		const [approximate] = /^approximate( in part)?/.exec(meta.caveats) ?? [];
+		if (approximate)
+			facts.push(el("span", { className: "bad", title: meta.caveats }, approximate));
 		if (!this.timeless)
 			facts.push(el("span", { className: part > 0.01 ? "bad" : "", title: reasons }, `${percent(part)} lost`));
 		$("facts").append(...facts);

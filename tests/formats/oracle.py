@@ -10,6 +10,7 @@ import dataclasses
 PYTHON, COLLECTOR, NATIVE, JIT, KERNEL = range(5)
 HOLDS_GIL, UNPROVEN, WAITS_FOR_GIL, GC, EXCEPTION, CPU_MEASURED, ON_CPU = (1 << n for n in range(7))
 IN_JIT = 1 << 12
+APPROXIMATE = 1 << 13
 
 Function = collections.namedtuple("Function", "kind qualname path first_line")
 Frame = collections.namedtuple("Frame", "function line")

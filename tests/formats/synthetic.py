@@ -82,8 +82,8 @@ class Maker:
     def begin(self):
         self.info(pysample="1.2.3", arguments="attach \"4242\" -d <2> ;\n", host="host & <b>",
                   start_unix_ns=EPOCH_US * 1000 + BEGIN_NS, command_line=PROCESSES[0][1], pid=4242,
-                  python="3.13.1", mode="wall", asked_hz=1000, start_ns=BEGIN_NS, samples=0,
-                  ticks=0, native="true", **{"native.user_cpu_only": "true", "lost.moved": 3, "lost.lock": 0, "late_ticks": 2, "later": "x"})
+                  python="3.13.1", engine="racing", mode="wall", asked_hz=1000, start_ns=BEGIN_NS, samples=0,
+                  ticks=0, approximate=0, native="true", **{"native.user_cpu_only": "true", "lost.moved": 3, "lost.lock": 0, "late_ticks": 2, "later": "x"})
         for pid, command_line in PROCESSES:
             self.writer.process(pid, command_line)
             self.truth.processes.append(oracle.Process(pid, command_line))
@@ -119,6 +119,8 @@ class Maker:
             flags |= oracle.GC
         if chance.random() < 0.15:
             flags |= oracle.IN_JIT
+        if chance.random() < 0.25:
+            flags |= oracle.APPROXIMATE
         cpu = 0
         if slot != 3:  # whose clock cannot be read
             flags |= oracle.CPU_MEASURED
@@ -142,7 +144,9 @@ class Maker:
             ticks.append((time, [self.sample(slot, time) for slot in slots
                                  if slot < 8 or tick % 100 < 50]))
         self.writer.samples(ticks, 0 if number == 1 else TICK_NS)
-        self.count(samples=sum(len(row) for _, row in ticks), ticks=len(ticks))
+        rows = [one for _, row in ticks for one in row]
+        self.count(samples=len(rows), ticks=len(ticks),
+                   approximate=sum(bool(flags & oracle.APPROXIMATE) for *_, flags in rows))
         self.writer.flush()
 
     def count(self, **changes):

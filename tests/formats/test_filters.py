@@ -21,7 +21,8 @@ def has(flag):
 
 
 STATES = {"gil": has(oracle.HOLDS_GIL), "cpu": has(oracle.ON_CPU), "gc": has(oracle.GC),
-          "exception": has(oracle.EXCEPTION), "jit": has(oracle.IN_JIT), "busy": is_busy,
+          "exception": has(oracle.EXCEPTION), "jit": has(oracle.IN_JIT),
+          "approximate": has(oracle.APPROXIMATE), "busy": is_busy,
           "idle": lambda *what: not is_busy(*what)}
 
 

@@ -144,26 +144,35 @@ class Gecko(unittest.TestCase):
 
     @subjects.each
     def test_in_jit(self, subject):
-        """Markers of stretches in the JIT's code end where a sample of the thread does that has
-        run in it, and nobody else's."""
+        found = self.marker_ends(subject, "In JIT", oracle.IN_JIT)
+        self.assertEqual(bool(found), bool(int(subject.recording.told.get("jit_samples", 0))))
+
+    @subjects.each
+    def test_approximate(self, subject):
+        found = self.marker_ends(subject, "Approximate", oracle.APPROXIMATE)
+        self.assertEqual(bool(found), bool(int(subject.recording.told.get("approximate", 0))))
+
+    def marker_ends(self, subject, name, flag):
+        """Markers of stretches of samples with the flag end where a sample of the thread does that
+        has it, and nobody else's."""
         read, expected = document(self.write(subject)), collections.Counter()
         runs = collections.defaultdict(list)
         for recording, sample in subject.view().samples:
             runs[recording.thread_of(sample).tid, sample.thread].append(sample)
         for (tid, _), samples in runs.items():
             for sample, after in zip(samples, samples[1:] + [None]):
-                if sample.flags & oracle.IN_JIT and not (
-                        after and after.flags & oracle.IN_JIT
+                if sample.flags & flag and not (
+                        after and after.flags & flag
                         and after.time - after.wall <= sample.time):
                     expected[tid, sample.time] += 1
         found = collections.Counter()
         for thread in read["threads"]:
             markers = thread["markers"]
-            for name, end in zip(markers["name"], markers["endTime"]):
-                if read["shared"]["stringArray"][name] == "In JIT":
+            for index, end in zip(markers["name"], markers["endTime"]):
+                if read["shared"]["stringArray"][index] == name:
                     found[thread["tid"], (end + read["meta"]["startTime"]) * 10**6] += 1
         self.assertEqual(subjects.different(found, expected), "")
-        self.assertEqual(bool(expected), bool(int(subject.recording.told.get("jit_samples", 0))))
+        return found
 
     def rows(self, document):
         shared, found = document["shared"], collections.Counter()

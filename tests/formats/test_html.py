@@ -69,6 +69,8 @@ STATES = {
     "gc": lambda recording, sample: bool(sample.flags & oracle.GC),
     "exception": lambda recording, sample: bool(sample.flags & oracle.EXCEPTION),
     "jit": lambda recording, sample: bool(sample.flags & oracle.IN_JIT),
+    "approximate": lambda recording, sample: bool(sample.flags & oracle.APPROXIMATE),
+    "exact": lambda recording, sample: not sample.flags & oracle.APPROXIMATE,
 }
 
 

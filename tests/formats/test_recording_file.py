@@ -69,6 +69,8 @@ class Figures(unittest.TestCase):
             bool(one.flags & oracle.CPU_MEASURED) for one in samples))
         self.assertEqual(int(told.get("jit_samples", 0)), sum(
             bool(one.flags & oracle.IN_JIT) for one in samples))
+        self.assertEqual(int(told.get("approximate", 0)), sum(
+            bool(one.flags & oracle.APPROXIMATE) for one in samples))
         self.assertEqual((int(told["shown_samples"]), int(told["shown_ns"])), whole)
 
     def test_times(self):

@@ -140,6 +140,9 @@ class Caveats(unittest.TestCase):
                     samples = [sample for _, sample in subject.view(mode=mode).samples]
                     part = sum(bool(one.flags & oracle.IN_JIT) for one in samples) / len(samples)
                     text = self.notes(subject, form, "--mode", mode)
+                    read = sum(bool(one.flags & oracle.APPROXIMATE) for one in samples)
+                    self.assertIn("approximate in part: %.1f%% of stacks were read while their "
+                                  "threads ran" % (100 * read / len(samples)), text)
                     self.assertIn("user CPU only", text)
                     self.assertIn("%.1f%% of samples ran in JIT code: their lines may be some "
                                   "statements late" % (100 * part), text)
@@ -148,6 +151,7 @@ class Caveats(unittest.TestCase):
         for form in NOTES:
             with self.subTest(form):
                 text = self.notes(subjects.live(), form, "--state", "!jit")
+                self.assertNotIn("were read while", text)
                 self.assertNotIn("user CPU only", text)
                 self.assertNotIn("JIT code", text)
 
@@ -157,6 +161,8 @@ class Caveats(unittest.TestCase):
                 (told,), _ = READERS[form]([subjects.made_up().path])
                 self.assertEqual(told["native.user_cpu_only"], "true")
                 self.assertGreater(int(told["jit_samples"]), 0)
+                self.assertEqual(told["engine"], "racing")
+                self.assertGreater(int(told["approximate"]), 0)
 
 
 class Told(unittest.TestCase):

@@ -18,7 +18,7 @@ import support
 from support import names, parse_collapsed, parse_label, per_interpreter, pysample
 
 LOST_KEYS = {"moved", "lock", "late", "unfinished", "code", "too_deep"}
-STATS_KEYS = {"ticks", "samples", "lost", "cached", "writes", "late_ticks", "failed_ticks",
+STATS_KEYS = {"ticks", "samples", "approximate", "engine", "lost", "cached", "writes", "late_ticks", "failed_ticks",
               "p50_lateness_ns", "p99_lateness_ns", "max_lateness_ns", "achieved_hz", "wall_s",
               "first_sample_ns", "cpu_user_s", "cpu_sys_s", "max_rss_kib", "reads",
               "other_syscalls", "clock_reads", "clockless_threads", "rough_clock_threads", "mode",

@@ -77,6 +77,7 @@ struct run random_samples_run(const struct random_samples *samples)
 	return (struct run){
 		.info = {.pysample = "1.2.3",
 			 .command_line = "python3 app.py",
+			 .engine = "preempt",
 			 .asked_hz = samples->options.rate_hz,
 			 .start_unix_ns = UINT64_C(1700000000123456789)},
 		.stats = {.start_ns = UINT64_C(86400123456789)},
@@ -183,6 +184,7 @@ static int play_sample(struct random_samples *samples, struct random_thread *thr
 	};
 
 	sample.flags |= below(samples, 8) ? 0 : SAMPLE_IN_JIT;
+	sample.flags |= below(samples, 4) ? 0 : SAMPLE_APPROXIMATE;
 	sample.nr_frames = thread->nr_frames;
 	sample.wall_ns = thread->has_last ? samples->tick_ns - thread->last_ns : 0;
 	if (is_odd)

@@ -18,21 +18,26 @@ static const struct run otherwise_lost = {.stats = {.samples = 97, .lost = {[LOS
 /* As no sampler tells it: a file may say anything. */
 static const struct run empty = {.info.native = {.is_on = true, .nr_python_holed = 1}};
 
-/* Samples without frames, the first ones in the JIT. */
-static struct profile *new_profile(uint32_t nr_in_jit, uint32_t nr)
+/* Add samples without frames, the first ones with a flag. */
+static void add_samples(struct profile *profile, enum profile_side side, uint32_t flag,
+			uint32_t nr_flagged, uint32_t nr)
 {
-	struct profile *profile = profile_create(&(struct profile_options){0});
-
-	cr_assert(profile != NULL);
 	for (uint32_t i = 0; i < nr; i++) {
 		const struct profile_sample sample = {
 			.node = PROFILE_NONE,
 			.thread = PROFILE_NONE,
-			.flags = i < nr_in_jit ? SAMPLE_IN_JIT : 0,
+			.flags = i < nr_flagged ? flag : 0,
 		};
 
-		cr_assert(eq(int, profile_add(profile, PROFILE_SELF, &sample, true), 0));
+		cr_assert(eq(int, profile_add(profile, side, &sample, true), 0));
 	}
+}
+
+static struct profile *new_profile(void)
+{
+	struct profile *profile = profile_create(&(struct profile_options){0});
+
+	cr_assert(profile != NULL);
 	return profile;
 }
 
@@ -75,7 +80,7 @@ Test(caveats, lines)
 	};
 
 	for (size_t i = 0; i < NR(cases); i++) {
-		struct profile *profile = new_profile(cases[i].nr_in_jit, cases[i].nr_samples);
+		struct profile *profile = new_profile();
 		const struct artefact artefact = {
 			.profile = profile,
 			.runs = cases[i].runs,
@@ -85,6 +90,43 @@ Test(caveats, lines)
 		};
 		struct text text = {0};
 
+		add_samples(profile, PROFILE_SELF, SAMPLE_IN_JIT, cases[i].nr_in_jit,
+			    cases[i].nr_samples);
+		caveats_append(&text, &artefact);
+		cr_expect(eq(str, (char *)text_string(&text), (char *)cases[i].expected),
+			  "case %zu", i);
+		text_done(&text);
+		profile_destroy(profile);
+	}
+}
+
+#define READ " of stacks were read while their threads ran"
+
+/* One recording, two that are merged, and one that is compared with another. */
+Test(caveats, approximate)
+{
+	const struct {
+		uint32_t nr_approximate, nr_samples, nr_base_approximate, nr_base_samples;
+		const char *expected;
+	} cases[] = {
+		{0, 10, 0, 0, ""},
+		{0, 0, 0, 0, ""},
+		{10, 10, 0, 0, "approximate: stacks were read while their threads ran"},
+		{7, 10, 0, 0, "approximate in part: 70.0%" READ},
+		{1, 1001, 0, 0, "approximate in part: <0.1%" READ},
+		{0, 10, 10, 10, "approximate in part: 50.0%" READ},
+		{10, 10, 10, 10, "approximate: stacks were read while their threads ran"},
+	};
+
+	for (size_t i = 0; i < NR(cases); i++) {
+		struct profile *profile = new_profile();
+		const struct artefact artefact = {.profile = profile};
+		struct text text = {0};
+
+		add_samples(profile, PROFILE_SELF, SAMPLE_APPROXIMATE, cases[i].nr_approximate,
+			    cases[i].nr_samples);
+		add_samples(profile, PROFILE_BASE, SAMPLE_APPROXIMATE, cases[i].nr_base_approximate,
+			    cases[i].nr_base_samples);
 		caveats_append(&text, &artefact);
 		cr_expect(eq(str, (char *)text_string(&text), (char *)cases[i].expected),
 			  "case %zu", i);

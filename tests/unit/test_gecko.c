@@ -90,7 +90,7 @@ static const struct timed_sample samples[] = {
 	"\"stringArray\":[\"<module>\",\"Math.fib\","                                          \
 	"\"</script>;\\\"\\\\ \\u000a\\u001b[2J\\ufffd\xf0\x9f\x90\x8d\",\"memcpy\",\"<GC>\"," \
 	"\"?\",\"[no python frames]\",\"app.py\",\"lib/math.py\",\"/lib/libc.so.6\",\"GC\","   \
-	"\"Has GIL\",\"Waits for GIL\",\"In JIT\"]"
+	"\"Has GIL\",\"Waits for GIL\",\"In JIT\",\"Approximate\"]"
 
 Test(gecko, tables)
 {

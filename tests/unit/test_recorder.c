@@ -284,7 +284,7 @@ Test(recorder, sums_what_it_stores)
 /* What only dumps tell is not in it. */
 Test(recorder, stores_flags_of_samples)
 {
-	const struct run run = {0};
+	const struct run run = {.info = {.engine = "preempt"}};
 	int fd = new_file();
 	struct recorder *recorder = new_recorder(fd, &run);
 	struct sample_sink *sink = recorder_sink(recorder);
@@ -296,7 +296,7 @@ Test(recorder, stores_flags_of_samples)
 	cr_expect(eq(u32, count(fd).flags,
 		     SAMPLE_HOLDS_GIL | SAMPLE_UNPROVEN | SAMPLE_WAITS_FOR_GIL | SAMPLE_GC |
 			     SAMPLE_EXCEPTION | SAMPLE_CPU_MEASURED | SAMPLE_ON_CPU |
-			     SAMPLE_IN_JIT));
+			     SAMPLE_IN_JIT | SAMPLE_APPROXIMATE));
 	recorder_destroy(recorder);
 	(void)close(fd);
 }

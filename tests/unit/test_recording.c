@@ -29,7 +29,8 @@ struct reading {
 	uint32_t nr_nodes, nr_threads, nr_processes, nr_samples, nr_resets;
 	char names[MAX_READ_THREADS][THREAD_NAME_MAX_BYTES];
 	uint64_t epoch_us;
-	int fail_with; /* what sample() returns */
+	uint32_t flags; /* of the last sample */
+	int fail_with;	/* what sample() returns */
 };
 
 static int read_process(void *context, pid_t pid, const char *command_line)
@@ -122,6 +123,7 @@ static int read_sample(void *context, const struct recorded_sample *sample)
 
 	cr_assert(sample->thread < reading->nr_threads);
 	cr_assert(sample->node == PROFILE_NONE || sample->node < reading->nr_nodes);
+	reading->flags = sample->flags;
 	if (!reading->samples) {
 		reading->nr_samples++;
 		return reading->fail_with;
@@ -513,4 +515,51 @@ Test(recording, tells_of_bytes_behind_it)
 	recording_close(recording);
 	random_samples_done(&samples);
 	(void)close(fd);
+}
+
+/* One that does not say how stacks were read is older than their proof; a core needs none. */
+Test(recording, without_an_engine_is_approximate)
+{
+	static const struct {
+		struct run_info info;
+		uint32_t flags;
+		const char *engine;
+	} engines[] = {
+		{{.engine = "preempt"}, SAMPLE_HOLDS_GIL, "preempt"},
+		{{.engine = "racing"}, SAMPLE_HOLDS_GIL, "racing"},
+		{{.host = "here"}, SAMPLE_HOLDS_GIL | SAMPLE_APPROXIMATE, "racing"},
+		{{.core = "core.7"}, SAMPLE_HOLDS_GIL, NULL},
+	};
+	const struct sample_thread thread = {.tid = 7};
+	const struct sample sample = {
+		.time_ns = NS_PER_S, .thread = &thread, .flags = SAMPLE_HOLDS_GIL};
+
+	for (size_t i = 0; i < NR(engines); i++) {
+		const struct run run = {.info = engines[i].info, .stats = {.samples = 1}};
+		struct reading *reading = new_reading(NULL);
+		const uint64_t nr_approximate = (engines[i].flags & SAMPLE_APPROXIMATE) != 0;
+		const int fd = new_file();
+		struct recorder *recorder;
+		struct recording *recording;
+
+		cr_assert(eq(int, recorder_create(fd, &run, &recorder), 0));
+		cr_assert(eq(int, recorder_add_process(recorder, 7, "python"), 0));
+		cr_assert(eq(int,
+			     recorder_sink(recorder)->ops->sample(recorder_sink(recorder), &sample),
+			     0));
+		cr_assert(eq(int, recorder_finish(recorder, &run), 0));
+		recorder_destroy(recorder);
+		cr_assert(eq(int, recording_open(fd, &recording, NULL), 0));
+		cr_assert(eq(int, recording_read(recording, &reading_ops, reading), 0));
+		cr_expect(eq(u32, reading->flags, engines[i].flags), "case %zu", i);
+		cr_expect(eq(u64, recording_run(recording)->stats.approximate, nr_approximate));
+		cr_expect(
+			eq(int, recording_run(recording)->info.engine == NULL, !engines[i].engine));
+		if (engines[i].engine)
+			cr_expect(eq(str, (char *)recording_run(recording)->info.engine,
+				     (char *)engines[i].engine));
+		recording_close(recording);
+		free_reading(reading);
+		(void)close(fd);
+	}
 }

@@ -224,7 +224,8 @@ Test(recording_decoder, flags_are_those_of_samples)
 		{SAMPLE_IN_JIT, 0},
 		{SAMPLE_GAPS, -EBADMSG},
 		{SAMPLE_FINALIZES, -EBADMSG},
-		{SAMPLE_IN_JIT << 1, -EBADMSG},
+		{SAMPLE_APPROXIMATE, 0},
+		{SAMPLE_APPROXIMATE << 1, -EBADMSG},
 		{UINT64_C(1) << 44 | SAMPLE_IN_JIT, -EBADMSG},
 	};
 

@@ -86,7 +86,7 @@ static void push(struct recorder *recorder, const struct one *one)
 /* A recording of those samples by process pid, whose main thread is renamed at the end. */
 static struct recording *record(const struct one *ones, size_t nr, pid_t pid)
 {
-	const struct run run = {.info = {.pid = pid, .mode = PROFILE_WALL}};
+	const struct run run = {.info = {.pid = pid, .engine = "preempt", .mode = PROFILE_WALL}};
 	struct sample_thread renamed = threads[0];
 	struct recorder *recorder;
 	struct recording *recording;
@@ -525,7 +525,7 @@ Test(replay, as_without_a_recording)
 	enum { NR_SAMPLES = 3000 };
 
 	for (size_t i = 0; i < NR(cases); i++) {
-		const struct run run = {.info = {.mode = cases[i].mode}};
+		const struct run run = {.info = {.engine = "preempt", .mode = cases[i].mode}};
 		struct profile *direct = new_profile(cases[i]), *replayed = new_profile(cases[i]);
 		struct frame frames[NR(threads)][MAX_FRAMES];
 		uint32_t nr[NR(threads)] = {0};

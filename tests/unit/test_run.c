@@ -25,6 +25,7 @@ static const struct run some = {
 		 .mode = PROFILE_GIL,
 		 .account = {10, 9, 4, 8000, 7000, 6},
 		 .shown_ns = 5000,
+		 .engine = "racing",
 		 .asked_hz = 0.1,
 		 .native = {true, true, 31, 32, 33, 34, 35, 36, 37, 38},
 		 .cpu_user_ns = 11,
@@ -34,6 +35,7 @@ static const struct run some = {
 		  .late_ticks = 2,
 		  .failed_ticks = 3,
 		  .samples = UINT64_MAX,
+		  .approximate = 20,
 		  .lost = {21, 22, 23, 24, 25, 26},
 		  .cached = 6,
 		  .writes = 8,
@@ -76,6 +78,7 @@ static void expect_equal(const struct run *is, const struct run *expected)
 		{&is->info.runtime_found_by, &expected->info.runtime_found_by},
 		{&is->info.core, &expected->info.core},
 		{&is->info.death, &expected->info.death},
+		{&is->info.engine, &expected->info.engine},
 	};
 	struct run bare_is = *is, bare_expected = *expected;
 	struct run *bare[] = {&bare_is, &bare_expected};
@@ -89,7 +92,7 @@ static void expect_equal(const struct run *is, const struct run *expected)
 		bare[i]->info.pysample = bare[i]->info.arguments = bare[i]->info.host = NULL;
 		bare[i]->info.command_line = bare[i]->info.python = NULL;
 		bare[i]->info.runtime_found_by = NULL;
-		bare[i]->info.core = bare[i]->info.death = NULL;
+		bare[i]->info.core = bare[i]->info.death = bare[i]->info.engine = NULL;
 	}
 	cr_assert(bare_is.info.asked_hz == bare_expected.info.asked_hz);
 	cr_assert(eq(int, memcmp(&bare_is, &bare_expected, sizeof(bare_is)), 0));

@@ -13,6 +13,7 @@ static const struct sampler_stats some = {
 	.writes = 3,
 	.late_ticks = 2,
 	.samples = 2994,
+	.approximate = 6,
 	.lost = {[LOSS_MOVED] = 1, [LOSS_LATE] = 2, [LOSS_UNFINISHED] = 3},
 	.reads = 1100,
 	.other_syscalls = 1050,
@@ -62,6 +63,7 @@ Test(stats, everything)
 			    .cpu_ns = 1250000000,
 			    .nr_cpu_measured = 9},
 		.shown_ns = 1125000000,
+		.engine = "racing",
 		.asked_hz = 1000,
 		.native = {true, true, 31, 32, 33, 34, 35, 36, 37, 38},
 		.cpu_user_ns = 1500000000,
@@ -73,6 +75,7 @@ Test(stats, everything)
 		    "{\n"
 		    "  \"ticks\": 1000,\n"
 		    "  \"samples\": 2994,\n"
+		    "  \"approximate\": 6,\n"
 		    "  \"lost\": {\n"
 		    "    \"moved\": 1,\n"
 		    "    \"lock\": 0,\n"
@@ -114,6 +117,7 @@ Test(stats, everything)
 		    "    \"foreign_dumps\": 37,\n"
 		    "    \"refused_threads\": 38\n"
 		    "  },\n"
+		    "  \"engine\": \"racing\",\n"
 		    "  \"asked_hz\": 1000,\n"
 		    "  \"cpu_user_s\": 1.5,\n"
 		    "  \"cpu_sys_s\": 0.25,\n"
@@ -140,6 +144,7 @@ Test(stats, nothing_known)
 		    "{\n"
 		    "  \"ticks\": 0,\n"
 		    "  \"samples\": 0,\n"
+		    "  \"approximate\": 0,\n"
 		    "  \"lost\": {\n"
 		    "    \"moved\": 0,\n"
 		    "    \"lock\": 0,\n"
@@ -171,6 +176,7 @@ Test(stats, nothing_known)
 		    "  \"sampled_wall_s\": 0,\n"
 		    "  \"sampled_cpu_s\": null,\n"
 		    "  \"native\": null,\n"
+		    "  \"engine\": null,\n"
 		    "  \"asked_hz\": null,\n"
 		    "  \"cpu_user_s\": 0,\n"
 		    "  \"cpu_sys_s\": 0,\n"
