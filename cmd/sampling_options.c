@@ -3,6 +3,7 @@
 
 #include <getopt.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cmd/options.h"
 #include "cmd/print.h"
@@ -34,6 +35,12 @@ static const char options_help[] =
 	"  -f, --format NAME      of the -o that it stands next to, or of stdout. Default: from\n"
 	"                         the suffix of FILE, else summary on a terminal and collapsed\n"
 	"                         in a file or pipe\n"
+	"      --engine NAME      preempt: hold the CPU of the thread that is looked at, so that\n"
+	"                         each stack is of one instant; racing: read stacks while the\n"
+	"                         threads run, which is approximate (CPython 3.11 and newer,\n"
+	"                         with a GIL; not with -n). Default: preempt, or racing if the\n"
+	"                         process runs only on CPUs that pysample may not use\n"
+	"      --exact            nothing approximate: preempt, or status 4\n"
 	"      --mode NAME        wall: all samples, by the time that passed (default); cpu: by\n"
 	"                         the CPU time that a thread used since its last sample; gil:\n"
 	"                         only samples that hold the GIL; exception: only samples that\n"
@@ -89,6 +96,8 @@ enum {
 	OPTION_TRAMPOLINES,
 	OPTION_KERNEL,
 	OPTION_AFFINITY,
+	OPTION_ENGINE,
+	OPTION_EXACT,
 };
 
 static const struct option long_options[] = {
@@ -98,6 +107,8 @@ static const struct option long_options[] = {
 	{"duration", required_argument, NULL, 'd'},
 	{"output", required_argument, NULL, 'o'},
 	{"format", required_argument, NULL, 'f'},
+	{"engine", required_argument, NULL, OPTION_ENGINE},
+	{"exact", no_argument, NULL, OPTION_EXACT},
 	{"mode", required_argument, NULL, OPTION_MODE},
 	{"cpu", no_argument, NULL, OPTION_CPU},
 	{"no-cpu", no_argument, NULL, OPTION_NO_CPU},
@@ -119,6 +130,29 @@ static const struct option long_options[] = {
 	{"help", no_argument, NULL, 'h'},
 	{NULL, 0, NULL, 0},
 };
+
+const char *sampling_engine_name(enum sampler_engine engine)
+{
+	static const char *const names[] = {
+		[ENGINE_PREEMPT] = "preempt",
+		[ENGINE_RACING] = "racing",
+	};
+
+	return names[engine];
+}
+
+/* Take the engine that was asked for; false after an error was printed. */
+static bool take_engine(struct sampling_options *options, const char *name)
+{
+	options->may_race = false;
+	for (int engine = ENGINE_PREEMPT; engine <= ENGINE_RACING; engine++) {
+		options->engine = (enum sampler_engine)engine;
+		if (strcmp(name, sampling_engine_name(options->engine)) == 0)
+			return true;
+	}
+	print_error("'%s' is not an engine: write preempt or racing", name);
+	return false;
+}
 
 /* Apply an option that takes no value; false if there is no such one. */
 static bool apply_flag(struct sampling_options *options, int option)
@@ -156,6 +190,9 @@ static bool apply_flag(struct sampling_options *options, int option)
 	case OPTION_NO_GC:
 		options->looks.gc = option == OPTION_GC;
 		return true;
+	case OPTION_EXACT:
+		options->is_exact = true;
+		return true;
 	case OPTION_NO_SOURCE:
 		options->layout.no_source = true;
 		return true;
@@ -192,6 +229,8 @@ static bool apply_option(struct sampling_options *options, int option, const cha
 		return outputs_take_format(&options->outputs, value);
 	case 'o':
 		return outputs_take_path(&options->outputs, value);
+	case OPTION_ENGINE:
+		return take_engine(options, value);
 	case OPTION_MODE:
 		return parse_mode(value, &options->profile.mode);
 	case OPTION_STATS_JSON:
@@ -224,6 +263,7 @@ enum exit_status sampling_options_parse(int argc, char **argv,
 	int option;
 
 	*options = (struct sampling_options){
+		.may_race = true,
 		.rate_hz = DEFAULT_RATE_HZ,
 		.jitter = true,
 		.wait = TARGET_WAIT_DEFAULT,
@@ -268,9 +308,27 @@ static const char *option_of_natives(const struct sampling_options *options)
 					    : NULL;
 }
 
+/* Whether the engine goes with the other options; false after an error was printed. */
+static bool check_engine(struct sampling_options *options)
+{
+	const bool races = options->engine == ENGINE_RACING;
+
+	if (options->is_exact && races) {
+		print_error("--engine racing is approximate: leave out --exact");
+		return false;
+	}
+	if (options->native && races) {
+		print_error(
+			"C frames need stacks of one instant: leave out --engine racing, or -n");
+		return false;
+	}
+	options->may_race = options->may_race && !options->is_exact && !options->native;
+	return true;
+}
+
 bool sampling_options_choose(struct sampling_options *options)
 {
-	if (!outputs_choose(&options->outputs))
+	if (!outputs_choose(&options->outputs) || !check_engine(options))
 		return false;
 	if (options->profile.mode == PROFILE_CPU && options->cpu_is_given && !options->looks.cpu) {
 		print_error("--mode cpu shows CPU times: leave out --no-cpu");

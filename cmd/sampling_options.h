@@ -13,6 +13,9 @@
 #include "sampler/sampler.h"
 
 struct sampling_options {
+	enum sampler_engine engine;
+	bool may_race; /* where that cannot be used, by racing */
+	bool is_exact; /* nothing approximate was asked for */
 	double rate_hz;
 	bool jitter;	      /* ticks anywhere in their intervals */
 	uint64_t duration_ns; /* 0: none */
@@ -56,3 +59,6 @@ enum exit_status sampling_options_parse(int argc, char **argv,
  * what is looked at beside the stacks. False after an error was printed: EXIT_USAGE.
  */
 bool sampling_options_choose(struct sampling_options *options);
+
+/* An engine as --engine names it. */
+const char *sampling_engine_name(enum sampler_engine engine);

@@ -18,6 +18,7 @@
 #include "procmem/cleanup.h"
 #include "procmem/cpu_clock.h"
 #include "procmem/procfile.h"
+#include "sampler/racing/racing.h"
 #include "sampler/ticker.h"
 
 bool session_keep_arguments(struct session *session, int argc, char **argv)
@@ -133,7 +134,7 @@ void session_describe(const struct session *session, struct run *ret_run)
 				.shown_mode = options->profile.mode,
 				.account = sums->account,
 				.shown_ns = sums->time_ns,
-				.engine = "preempt",
+				.engine = sampling_engine_name(session->engine),
 				.asked_hz = options->rate_hz,
 				.cpu_user_ns = timeval_ns(&usage.ru_utime),
 				.cpu_sys_ns = timeval_ns(&usage.ru_stime),
@@ -259,6 +260,22 @@ static enum exit_status check_mode(const struct session *session, struct message
 	return EXIT_ERROR;
 }
 
+/* Whether the engine asked for can sample this target; EXIT_PERMISSION with a sentence if not. */
+static enum exit_status check_engine(const struct session *session, struct message *reterr)
+{
+	const struct target *target = &session->target;
+	const struct py_build *build = &target->runtime.build;
+
+	if (session->options.engine != ENGINE_RACING || racing_can_tell(build))
+		return EXIT_OK;
+	message_set(reterr,
+		    "--engine racing needs CPython 3.11 or newer with a GIL, and process %d is "
+		    "CPython %s%s: leave it out",
+		    target->process.pid, target->version,
+		    build->free_threaded ? " without a GIL" : "");
+	return EXIT_PERMISSION;
+}
+
 static void show_progress(struct session *session, uint64_t now_ns)
 {
 	struct sampler_stats stats;
@@ -333,6 +350,8 @@ enum exit_status session_open_target(struct session *session, pid_t pid, struct 
 	status = target_open(pid, &session->options.wait, &session->target, reterr);
 	if (status == EXIT_OK)
 		status = check_mode(session, reterr);
+	if (status == EXIT_OK)
+		status = check_engine(session, reterr);
 	if (status != EXIT_OK)
 		return status;
 	err = create_sampler(session);
@@ -377,10 +396,11 @@ static void count_program(struct session *session)
 	session->cache_reason = sampler_cache_reason(session->sampler);
 }
 
-/* Sample the program that runs now and add its counters to the run's. */
-static int sample_program(struct session *session, uint64_t duration_ns)
+/* Sample with the engine that is chosen, and add the counters to the run's. */
+static int run_sampler(struct session *session, uint64_t duration_ns)
 {
 	const struct sampler_options options = {
+		.engine = session->engine,
 		.rate_hz = session->options.rate_hz,
 		.jitter = session->options.jitter,
 		.duration_ns = duration_ns,
@@ -392,6 +412,31 @@ static int sample_program(struct session *session, uint64_t duration_ns)
 	err = sampler_run(session->sampler, &options, &session->sink.sink, &session->end);
 	count_program(session);
 	return err;
+}
+
+/* A sampler in the place of one that has handed nothing on. */
+static int renew_sampler(struct session *session)
+{
+	session_destroy_sampler(session);
+	session_sink_change_sampler(&session->sink);
+	return create_sampler(session);
+}
+
+/* Sample the program that runs now, by racing if it runs where nothing else can be done. */
+static int sample_program(struct session *session, uint64_t duration_ns)
+{
+	const struct sampling_options *asked = &session->options;
+	const bool can_race = racing_can_tell(&session->target.runtime.build);
+	int err;
+
+	session->engine = can_race ? asked->engine : ENGINE_PREEMPT;
+	err = run_sampler(session, duration_ns);
+	if (err || session->end != END_ELSEWHERE || !asked->may_race || !can_race)
+		return err;
+	session->engine = ENGINE_RACING;
+	session_notes_racing(session);
+	err = renew_sampler(session);
+	return err ? err : run_sampler(session, duration_ns);
 }
 
 /* Begin with what came after the last interpreter. 0; errors of sampler_create(). */

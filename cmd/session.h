@@ -31,6 +31,7 @@ struct session {
 
 	pid_t pid;
 	struct target target;
+	enum sampler_engine engine;	 /* of the last program */
 	struct sampler *sampler;	 /* NULL between two programs */
 	struct sampler_natives *natives; /* of it; NULL: no C frames */
 	struct session_sink sink;

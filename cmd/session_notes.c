@@ -6,10 +6,12 @@
 
 #include "cmd/next_command.h"
 #include "cmd/print.h"
+#include "output/caveats.h"
 #include "output/loss.h"
 #include "output/stats.h"
 #include "output/text.h"
 #include "sampler/native_stacks.h"
+#include "sampler/racing/racing.h"
 #include "sampler/sample.h"
 
 /* How the run ended, for the line that says what there is. */
@@ -26,6 +28,8 @@ static const char *end_reason(const struct session *session)
 
 	if (session->end == END_DURATION)
 		return "";
+	if (session->end == END_ELSEWHERE)
+		return "the process has gone where pysample may not run; ";
 	return session->end == END_STOPPED ? "stopped; " : reasons[session->after];
 }
 
@@ -64,6 +68,17 @@ static void print_mode(const struct session *session)
 			   stats->rough_clocks);
 }
 
+/* That stacks are approximate, if any is. */
+static void print_approximate(const struct sampler_stats *stats)
+{
+	struct text text = {0};
+
+	caveats_append_approximate(&text, stats->approximate, stats->samples);
+	if (text.length)
+		print_note("%s", text_string(&text));
+	text_done(&text);
+}
+
 /* Whether deep stacks were copied in part, which takes a word in the target. */
 static void print_cache(const struct session *session)
 {
@@ -73,6 +88,7 @@ static void print_cache(const struct session *session)
 		[CACHE_READ_ONLY] = "nothing is to be written to the process",
 		[CACHE_REFUSED] = "it cannot be written to",
 		[CACHE_SHARED] = "another profiler uses last_profiled_frame, too",
+		[CACHE_RACING] = "nothing is written with --engine racing",
 	};
 	const struct sampler_stats *stats = &session->stats;
 
@@ -175,6 +191,7 @@ void session_notes_end(const struct session *session)
 	if (session->options.quiet)
 		return;
 	print_account(session);
+	print_approximate(&session->stats);
 	if (loss_hides_bursts(&session->stats))
 		print_note("%" PRIu64 " looks had to wait until the thread slept and were "
 			   "dropped: " LOSS_BURSTS_TEXT "; 'pysample doctor %d' says more",
@@ -237,6 +254,21 @@ void session_notes_begin(const struct session *session)
 		target_print_found(&session->target);
 }
 
+/* What the engine of choice needs, and this process does not have. */
+#define ELSEWHERE_FORMAT "process %d runs only on CPUs that pysample may not use"
+#define ELSEWHERE_REMEDY                                                              \
+	"start pysample in the process's cpuset, or with the CPUs that 'taskset -cp " \
+	"%d' prints"
+
+void session_notes_racing(const struct session *session)
+{
+	if (session->options.quiet)
+		return;
+	print_note(ELSEWHERE_FORMAT ", so its stacks are read while it runs, which is "
+				    "approximate; for exact ones " ELSEWHERE_REMEDY,
+		   session->pid, session->pid);
+}
+
 void session_notes_followed(const struct session *session)
 {
 	if (!session->options.verbose || session->options.quiet)
@@ -251,13 +283,13 @@ void session_explain_no_sample(const struct session *session, struct message *re
 {
 	const pid_t pid = session->pid;
 	const uint64_t nr_lost = loss_total(&session->stats);
+	const bool can_race = racing_can_tell(&session->target.runtime.build);
 
 	if (session->end == END_ELSEWHERE)
-		message_set(
-			reterr,
-			"process %d runs only on CPUs that pysample may not use: start pysample "
-			"in the process's cpuset, or with the CPUs that 'taskset -cp %d' prints",
-			pid, pid);
+		message_set(reterr, ELSEWHERE_FORMAT ": " ELSEWHERE_REMEDY "%s", pid, pid,
+			    can_race && session->options.native
+				    ? "; without -n it can be sampled approximately"
+				    : "");
 	else if (session->end == END_TARGET)
 		message_set(reterr, "process %d ended before the first sample", pid);
 	else if (nr_lost)

@@ -7,6 +7,9 @@
 /* What is sampled, when it begins. Nothing with --quiet. */
 void session_notes_begin(const struct session *session);
 
+/* That the process cannot be sampled but by racing, why, and the remedy. Nothing with --quiet. */
+void session_notes_racing(const struct session *session);
+
 /* With --verbose what program of the process is sampled now. */
 void session_notes_followed(const struct session *session);
 
