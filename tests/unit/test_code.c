@@ -526,7 +526,7 @@ Test(code, that_is_not_used_is_dropped)
 	enum { NR_TURNS = 5, NR_USED = 10 };
 	struct fake_python py;
 	struct code_cache cache;
-	struct code *code, *listed, *used[NR_USED];
+	struct code *code, *listed = NULL, *used[NR_USED];
 	remote_addr used_addrs[NR_USED];
 	int nr_drops = 0;
 
