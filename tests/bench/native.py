@@ -118,9 +118,10 @@ def measure_truth(tools, interpreter, asked):
     quiet.wait(asked.anyway)
     with support.python_target(interpreter, "shortcalls", environment=PERF_MAP) as target:
         attached = attach(tools, target.pid, asked.seconds or SECONDS, TRUTH_HZ, "--trampolines")
-        with trampoline_truth.map_of(target, interpreter) as perf_map:
-            counts, _ = trampoline_truth.judge(attached.stacks, perf_map)
-            activations = trampoline_truth.judge_frames(attached.stacks, perf_map)
+        with trampoline_truth.map_of(target, interpreter) as read_map:
+            perf_map = read_map()
+    counts, _ = trampoline_truth.judge(attached.stacks, perf_map)
+    activations = trampoline_truth.judge_frames(attached.stacks, perf_map)
     judged = counts["right"] + counts["holed"] + counts["wrong"]
     return [Row("whole stacks that are right", percent(counts["right"], judged), "97 %"),
             Row("wrong stacks", "%s (%d of %d)" % (percent(counts["wrong"], judged),
@@ -151,6 +152,14 @@ def impossible_row(attached):
                              sum(counts.values())))
 
 
+def multiplies_row(attached):
+    """Of the functions of that program one alone multiplies, but executors may tell another."""
+    who = call_truth.who_multiplies(attached.stacks)
+    wrong = sum(who.values()) - who["double"] - who[trampoline_truth.HOLE]
+    return Row("stacks in a multiplication that name another function, JIT",
+               "%s of %d" % (percent(wrong, sum(who.values())), sum(who.values())), "3 %")
+
+
 def measure_whole(tools, interpreter, asked):
     """How many C stacks go on to where the thread began, and how many lack Python frames."""
     quiet.wait(asked.anyway)
@@ -162,8 +171,7 @@ def measure_whole(tools, interpreter, asked):
         with support.python_target(interpreter, "shortcalls", environment=environment) as target:
             attached = attach(tools, target.pid, asked.seconds or SECONDS, TRUTH_HZ)
         rows += [whole_row(name, attached, aim), holed_row(name, attached)]
-        if environment is NO_JIT:
-            rows.append(impossible_row(attached))
+        rows.append(impossible_row(attached) if environment is NO_JIT else multiplies_row(attached))
     return rows
 
 

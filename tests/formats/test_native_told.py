@@ -102,10 +102,9 @@ class InJit(unittest.TestCase):
             self.skipTest("not tested here: no CPython with a JIT, or no C frames")
         (self.subject,) = subjects.in_jit()
 
-    def test_most_samples_are(self):
-        samples = self.subject.recording.samples
-        flagged = [one for one in samples if one.flags & oracle.IN_JIT]
-        self.assertGreater(len(flagged), len(samples) / 2)
+    def test_samples(self):
+        flagged = [one for one in self.subject.recording.samples if one.flags & oracle.IN_JIT]
+        self.assertTrue(flagged)
         for one in flagged:
             frames = self.subject.recording.stacks[one.stack]
             self.assertIn(oracle.JIT, {frame.function.kind for frame in frames})

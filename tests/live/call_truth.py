@@ -4,6 +4,7 @@ call in it, or one that goes through C and does not say so, is wrong. That other
 not proven."""
 import collections
 import itertools
+import re
 
 import trampoline_truth
 
@@ -17,6 +18,7 @@ DIRECTLY = {
     "recurse": {"recurse", "add"},
 }
 THROUGH_C = {"main": {"numbers", "nested", "Item.__lt__"}}
+FUNCTIONS = set().union(*DIRECTLY.values(), *THROUGH_C.values())
 RECURSIONS = 11  # recurse() calls itself ten times, and then add()
 
 
@@ -45,6 +47,21 @@ def is_possible(stack):
     between = [not outer for outer, name in itertools.pairwise(names) if name]
     calls = zip(python, between[len(between) - len(python) + 1:], python[1:])
     return all(is_called(*call) for call in calls)
+
+
+MULTIPLIES = re.compile(r"_Py(Compact)?Long_Multiply \(")
+
+
+def who_multiplies(stacks):
+    """Of collapsed stacks, Counter: samples in CPython's multiplication by what has called it; it
+    is double() alone, unless trampoline_truth.HOLE is in its place."""
+    who = collections.Counter()
+    for stack, number in stacks.items():
+        if any(map(MULTIPLIES.match, stack)):
+            python = [label for label in stack
+                      if trampoline_truth.PYTHON.match(label) or label == trampoline_truth.HOLE]
+            who[python[-1].split(" (")[0]] += number
+    return who
 
 
 def judge(stacks):

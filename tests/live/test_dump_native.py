@@ -10,7 +10,6 @@ import support
 import trampoline_truth
 
 # One dump of a thread that runs may have a hole, or find that it did not run.
-TRIES = 100
 
 
 def dump_native(pid, *args):
@@ -72,17 +71,21 @@ class Running(unittest.TestCase):
         """A thread that runs all the time, by copies that the kernel makes: if the machine is
         busy with other things it may not have run often enough to be told at once."""
         with support.python_target(self.interpreter, "shortcalls") as target:
-            for _ in range(TRIES):
-                threads, stderr = dump_native(target.pid)
-                if "perf_event_open" in stderr or "before 3.11" in stderr:
-                    self.skipTest("not tested here: " + stderr.strip())
-                names = [frame["name"] for frame in threads[0]["frames"]]
-                is_begun = "announce" not in names
-                if is_begun and "_start" in names and trampoline_truth.HOLE not in names:
-                    break
-        self.assertNotIn(trampoline_truth.HOLE, names)
+            support.wait_until(lambda: self.is_whole(target.pid), "a whole stack is told")
+
+    def dump(self, pid):
+        threads, stderr = dump_native(pid)
+        if "perf_event_open" in stderr or "before 3.11" in stderr:
+            self.skipTest("not tested here: " + stderr.strip())
+        return threads
+
+    def is_whole(self, pid):
+        names = [frame["name"] for frame in self.dump(pid)[0]["frames"]]
+        if not {"_start", "main"} <= set(names) or trampoline_truth.HOLE in names:
+            return False
         self.assertEqual(names[0], "_start")
         self.assertLess(names.index("PyEval_EvalCode"), names.index("main"), names)
+        return True
 
     def test_several_interpreters(self):
         """A thread that one interpreter has called another in: each has its own Python frames, and
@@ -90,17 +93,15 @@ class Running(unittest.TestCase):
         if support.version_key(self.interpreter) < [3, 11]:
             self.skipTest("not tested here: no C frames before 3.11")
         with support.python_target(self.interpreter, "within", "second") as target:
-            for _ in range(TRIES):
-                threads, stderr = dump_native(target.pid)
-                if "perf_event_open" in stderr or "before 3.11" in stderr:
-                    self.skipTest("not tested here: " + stderr.strip())
-                names = {thread["interpreter"]: [frame["name"] for frame in thread["frames"]]
-                         for thread in threads}
-                second = next((names[n] for n in names if "begin" in names[n]), [])
-                if "_start" in second:
-                    break
+            support.wait_until(lambda: self.tells_second(target.pid), "the second one is told")
+
+    def tells_second(self, pid):
+        names = {thread["interpreter"]: [frame["name"] for frame in thread["frames"]]
+                 for thread in self.dump(pid)}
+        if not any({"_start", "begin"} <= set(names[n]) for n in names):
+            return False
         self.assertEqual(names[0], ["<module>", "main", "call"])
-        self.assertIn("_start", second)
+        return True
 
 
 class NotTold(unittest.TestCase):

@@ -32,11 +32,11 @@ def read_map(path):
 
 @contextlib.contextmanager
 def map_of(target, interpreter):
-    """The map that CPython writes of a target, which lies in a folder of everybody's: it is
-    removed in the end."""
+    """What reads the map that CPython writes of a target, as far as it is. It lies in a folder of
+    everybody's: it is removed in the end."""
     path = "%s/tmp/perf-%d.map" % (interpreter.root, target.pid)
     try:
-        yield read_map(path)
+        yield lambda: read_map(path)
     finally:
         os.unlink(path)
 
@@ -63,6 +63,13 @@ def names_of(stack, perf_map):
         elif PYTHON.match(frame):
             python.append(PYTHON.match(frame).group(1))
     return trampolines, python
+
+
+def activations_of(stack):
+    """What runs by either word, outermost first, of a stack in which no trampoline is told beside
+    its frame: the names of those that are told, and of Python frames."""
+    found = [NAMED.match(label) or PYTHON.match(label) for label in stack]
+    return [match.group(1) for match in found if match]
 
 
 def judge(stacks, perf_map):
