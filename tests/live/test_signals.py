@@ -38,11 +38,21 @@ class SignalsTestCase(unittest.TestCase):
         process = support.start_pysample("attach", pid, *options, **kwargs)
         self.addCleanup(process.stderr.close)
         self.addCleanup(process.kill)
-        line = b"-"
-        while b"sampling process" not in line:
+        self.line_with(process, b"sampling process")
+        return process
+
+    def line_with(self, process, text):
+        """What it says next with that in it."""
+        line = b""
+        while text not in line:
             line = process.stderr.readline()
             self.assertTrue(line)
-        return process
+        return line.decode()
+
+    def ask(self, process):
+        """Ask for what there is by now, and wait until it is written: the line that says so."""
+        process.send_signal(signal.SIGUSR1)
+        return self.line_with(process, b"SIGUSR1: ")
 
 
 class LowRate(SignalsTestCase):
@@ -54,10 +64,19 @@ class LowRate(SignalsTestCase):
             support.python_target(support.newest_interpreter(), "waiting"))
 
     def attach(self, *options):
-        process = self.start(self.target.pid, "-r", "0.01", "-o", self.path("profile"),
-                             "--stats-json", self.path("stats"), *options)
-        time.sleep(0.5)  # the first tick is at once
-        return process
+        return self.start(self.target.pid, "-r", "0.01", "-o", self.path("profile"),
+                          "--stats-json", self.path("stats"), *options)
+
+    def attach_and_sample(self):
+        """One whose first tick, which is at once, gave a sample."""
+        while True:
+            process = self.attach()
+            support.wait_until(lambda: self.ask(process) and self.stats()["ticks"],
+                               "the first tick is over")
+            if self.stats()["samples"]:
+                return process
+            process.kill()
+            process.wait()
 
     def assert_ended(self, process, pattern):
         result = support.finish(process)
@@ -67,24 +86,30 @@ class LowRate(SignalsTestCase):
         self.assertEqual((self.stats()["ticks"], self.stats()["failed_ticks"]), (1, 0))
 
     def test_the_process_ends(self):
-        process = self.attach()
+        process = self.attach_and_sample()
         self.target.process.kill()
         self.assert_ended(process, "the process has ended; ")
 
     def test_a_signal(self):
         for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
             with self.subTest(number):
-                process = self.attach()
+                process = self.attach_and_sample()
                 process.send_signal(number)
                 self.assert_ended(process, "stopped; ")
 
     def test_the_duration(self):
-        self.assert_ended(self.attach("-d", "1"), r"ticks? in 1\.[0-9] s")
+        def is_sampled():
+            result = support.finish(self.attach("-d", "1"))
+            if result.status == 5:
+                return False
+            self.assertEqual(result.status, 0, result)
+            self.assertRegex(result.stderr, r"1 sample of 1 tick in \d+\.\d s")
+            return True
+
+        support.wait_until(is_sampled, "its first tick gives a sample")
 
     def test_writing_what_there_is(self):
-        process = self.attach()
-        process.send_signal(signal.SIGUSR1)
-        support.wait_until(lambda: os.path.exists(self.path("stats")), "it is written")
+        process = self.attach_and_sample()
         self.assertIsNone(process.poll())
         process.send_signal(signal.SIGTERM)
         self.assert_ended(process, "stopped; ")
@@ -92,7 +117,7 @@ class LowRate(SignalsTestCase):
     def test_another_program(self):
         with support.python_target(support.newest_interpreter(), "execs_itself") as target:
             self.target = target
-            process = self.attach()
+            process = self.attach_and_sample()
             target.process.send_signal(signal.SIGUSR1)
             result = support.finish(process)
         self.assertEqual(result.status, 0, result)
@@ -110,15 +135,6 @@ class Meanwhile(SignalsTestCase):
     def collapsed(self, *options, **kwargs):
         return self.start(self.target.pid, "-f", "collapsed", "-o", self.path("profile"),
                           "--stats-json", self.path("stats"), *options, **kwargs)
-
-    def ask(self, process):
-        """Ask for it, and wait until it is done: the line that says so."""
-        process.send_signal(signal.SIGUSR1)
-        line = b""
-        while b"SIGUSR1: " not in line:
-            line = process.stderr.readline()
-            self.assertTrue(line)
-        return line.decode()
 
     def end(self, process, status=0):
         result = support.end_by_signal(process)
@@ -140,7 +156,7 @@ class Meanwhile(SignalsTestCase):
         process = self.collapsed()
         before = 0
         for _ in range(3):
-            time.sleep(0.2)
+            self.until_sampled(process, before)
             self.assertRegex(self.ask(process), r"wrote 2 files in [0-9.]+ ms; sampling goes on\n")
             self.assert_whole()
             self.assert_nothing_else("profile", "stats")
@@ -149,10 +165,9 @@ class Meanwhile(SignalsTestCase):
             self.assertGreaterEqual(stats["reads"], stats["ticks"])
             self.assertGreater(stats["other_syscalls"], 0)
             before = stats["samples"]
-        time.sleep(0.2)
         self.end(process)
         self.assert_whole()
-        self.assertGreater(self.stats()["samples"], before)
+        self.assertGreaterEqual(self.stats()["samples"], before)
 
     def test_what_is_made_of_a_recording(self):
         files = ["out.html", "out.speedscope.json", "out.summary", "out.collapsed"]
@@ -160,23 +175,30 @@ class Meanwhile(SignalsTestCase):
         recording = ["-o", self.path("out.pysample")]
         for options, names_ in (outputs, files), (outputs + recording, files + ["out.pysample"]):
             process = self.start(self.target.pid, *options)
-            time.sleep(0.3)
-            self.assertIn("wrote %d files" % len(names_), self.ask(process))
-            self.assert_nothing_else(*names_)
-            early = self.samples_of_each()
-            time.sleep(0.2)
+            early = self.wait_for_more(process, {"collapsed": 0, "speedscope": 0}, names_)
+            late = self.wait_for_more(process, early, names_)
             self.end(process)
             for name, nr in self.samples_of_each().items():
-                self.assertGreater(nr, early[name], name)
+                self.assertGreaterEqual(nr, late[name], name)
+
+    def wait_for_more(self, process, before, files):
+        """The samples of each format once all have more than before; spin() is in the others."""
+
+        def is_there():
+            self.assertIn("wrote %d files" % len(files), self.ask(process))
+            self.assert_nothing_else(*files)
+            return (all(nr > before[name] for name, nr in self.samples_of_each().items())
+                    and "spin" in support.read(self.path("out.summary"))
+                    and "spin" in support.read(self.path("out.html")))
+
+        support.wait_until(is_there, "there is more")
+        return self.samples_of_each()
 
     def samples_of_each(self):
-        counts = {"collapsed": sum(parse_collapsed(support.read(self.path("out.collapsed")))
-                                   .values()),
-                  "speedscope": sum(sum(profile["weights"]) for profile in json.loads(
-                      support.read(self.path("out.speedscope.json")))["profiles"])}
-        self.assertIn("spin", support.read(self.path("out.summary")))
-        self.assertIn("spin", support.read(self.path("out.html")))
-        return counts
+        stacks = parse_collapsed(support.read(self.path("out.collapsed")))
+        return {"collapsed": sum(stacks.values()),
+                "speedscope": sum(sum(profile["weights"]) for profile in json.loads(
+                    support.read(self.path("out.speedscope.json")))["profiles"])}
 
     def test_a_recording_is_flushed(self):
         path = self.path("out.pysample")
@@ -200,18 +222,25 @@ class Meanwhile(SignalsTestCase):
         for options in (["-f", "collapsed"], ["-o", "-"], ["-o", fifo], ["-o", "/dev/stdout"],
                         ["-o", "-", "-o", fifo, "-f", "summary"]):
             with self.subTest(options=options):
-                process = self.start(self.target.pid, *options)
-                time.sleep(0.2)
-                self.assertIn("there is no file to write by now", self.ask(process))
-                result = self.end(process)
-                text = result.stdout or os.read(reader, 65536).decode()
-                self.assertTrue(parse_collapsed(text))
-                self.assertEqual(len(set(text.splitlines())), len(text.splitlines()))
+                support.wait_until(lambda options=options: self.comes_at_the_end(reader, options),
+                                   "there are samples")
         self.assertTrue(stat.S_ISFIFO(os.stat(fifo).st_mode))
+
+    def comes_at_the_end(self, reader, options):
+        process = self.start(self.target.pid, *options)
+        self.assertIn("there is no file to write by now", self.ask(process))
+        time.sleep(0.2)
+        result = support.end_by_signal(process)
+        text = result.stdout or os.read(reader, 65536).decode()
+        if result.status == 5:
+            return False
+        self.assertEqual(result.status, 0, result)
+        self.assertEqual(len(set(text.splitlines())), len(text.splitlines()))
+        return parse_collapsed(text)
 
     def test_the_other_files_are_written(self):
         process = self.collapsed("-o", "-", "-f", "summary")
-        time.sleep(0.2)
+        self.until_sampled(process)
         self.assertIn("wrote 2 files", self.ask(process))
         self.assert_whole()
         result = self.end(process)
@@ -220,7 +249,7 @@ class Meanwhile(SignalsTestCase):
     def test_many_at_once(self):
         """Whenever it is looked at, the file is whole."""
         process = self.collapsed()
-        self.ask(process)
+        self.until_sampled(process)
         for _ in range(100):
             process.send_signal(signal.SIGUSR1)
             time.sleep(0.001)
@@ -229,8 +258,10 @@ class Meanwhile(SignalsTestCase):
         self.assert_whole()
         self.assert_nothing_else("profile", "stats")
 
-    def until_sampled(self, process):
-        support.wait_until(lambda: self.ask(process) and self.stats()["samples"],
+    def until_sampled(self, process, before=0):
+        """Until more samples than before are written, and the busy function is in them."""
+        support.wait_until(lambda: self.ask(process) and self.stats()["samples"] > before
+                           and "spin" in {name for stack in self.stacks() for name in names(stack)},
                            "there are samples")
 
     def test_another_signal_while_it_is_written(self):
@@ -265,7 +296,6 @@ class Meanwhile(SignalsTestCase):
             file.write("old\n")
         process = self.start(self.target.pid, "-o", self.path("profile"), "-f", "collapsed",
                              wrapper=["prlimit", "--fsize=16:unlimited", "--"])
-        time.sleep(0.2)
         process.send_signal(signal.SIGUSR1)
         self.assertIn(b"cannot write %s: File too large" % self.path("profile").encode(),
                       process.stderr.readline())
@@ -274,7 +304,7 @@ class Meanwhile(SignalsTestCase):
         self.assert_nothing_else("profile")
         subprocess.run(["prlimit", "--pid", str(process.pid), "--fsize=unlimited"], check=True)
         self.assertIn("wrote 1 file ", self.ask(process))
-        self.assertTrue(self.stacks())
+        support.wait_until(lambda: self.ask(process) and self.stacks(), "there are samples")
         self.end(process)
 
     def test_one_that_is_ignored_stays_so(self):
@@ -283,14 +313,20 @@ class Meanwhile(SignalsTestCase):
         process.send_signal(signal.SIGUSR1)
         time.sleep(0.3)
         self.assert_nothing_else()
-        self.assertNotIn("SIGUSR1", self.end(process).stderr)
+        result = support.end_by_signal(process)
+        self.assertIn(result.status, (0, 5))  # there may be no sample yet
+        self.assertNotIn("SIGUSR1", result.stderr)
 
     def test_quiet(self):
         process = support.start_pysample("attach", self.target.pid, "-q", "-o",
-                                         self.path("profile"))
+                                         self.path("profile"), "-f", "collapsed")
         support.wait_until(lambda: catches(process, signal.SIGUSR1), "it catches signals")
-        process.send_signal(signal.SIGUSR1)
-        support.wait_until(lambda: os.path.exists(self.path("profile")), "it is written")
+
+        def is_written():
+            process.send_signal(signal.SIGUSR1)
+            return os.path.exists(self.path("profile")) and self.stacks()
+
+        support.wait_until(is_written, "there are samples")
         self.assertEqual(self.end(process).stderr, "")
 
     def test_in_the_background_of_a_terminal(self):
