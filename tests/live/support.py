@@ -501,6 +501,17 @@ def finish(process):
     return _finished(process, stdout or b"", stderr)
 
 
+def nr_sleeps(pid):
+    return int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)$", read("/proc/%d/status" % pid),
+                         re.M).group(1))
+
+
+def wait_for_ticks(pid, nr_ticks=20):
+    """Until a pysample has slept so often more: it does before each tick, however late they are."""
+    wanted = nr_sleeps(pid) + nr_ticks
+    wait_until(lambda: nr_sleeps(pid) >= wanted, "there are more ticks")
+
+
 def pysample(*args, **kwargs):
     """Run it to its end."""
     return finish(start_pysample(*args, **kwargs))
