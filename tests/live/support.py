@@ -656,6 +656,35 @@ def names(stack):
     return [parse_label(text)[0] for text in stack if text not in (NO_PYTHON_FRAMES, GC)]
 
 
+UNLUCKY = "could be proven|the time was over before the first sample"
+
+
+def was_unlucky(run):
+    """Whether the machine was too busy to prove a stack of a short run."""
+    return run.status == 5 and re.search(UNLUCKY, run.stderr)
+
+
+def stacks_of_run(run):
+    """{tuple of labels: count} of one that ended; none if it was unlucky."""
+    if was_unlucky(run):
+        return {}
+    if run.status:
+        raise AssertionError(run)
+    return parse_collapsed(run.stdout)
+
+
+def run_with_samples(run):
+    """The result of the first run that has samples."""
+    results = []
+
+    def has_samples():
+        results.append(run())
+        return not was_unlucky(results[-1])
+
+    wait_until(has_samples, "there are samples")
+    return results[-1]
+
+
 def sampled_until(sample, enough, what):
     """The stacks of one run, or of more until they are enough.
 

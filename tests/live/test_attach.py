@@ -74,7 +74,7 @@ class AttachTestCase(unittest.TestCase):
         def is_proven():
             result = pysample("attach", target.pid, *profile.options(), *options)
             if result.status == 5:
-                self.assertIn("could be proven", result.stderr)
+                self.assertRegex(result.stderr, support.UNLUCKY)
                 return False
             self.assert_ended_well(result)
             return True

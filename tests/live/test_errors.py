@@ -87,10 +87,14 @@ class StandardStreams(ErrorTestCase):
         """A short run that writes to a file; whose stderr it is not told what."""
         with support.fresh_folder() as (folder, _):
             path = os.path.join(folder, "profile")
-            result = pysample("attach", self.target.pid, "-d", "0.1", "-f", "collapsed", "-o", path,
-                              wrapper=without(*descriptors))
-            self.assertEqual(result.status, 0, result)
-            self.assertTrue(support.parse_collapsed(support.read(path)))
+
+            def has_samples():
+                result = pysample("attach", self.target.pid, "-d", "0.1", "-f", "collapsed", "-o",
+                                  path, wrapper=without(*descriptors))
+                self.assertIn(result.status, (0, 5), result)
+                return result.status == 0 and support.parse_collapsed(support.read(path))
+
+            support.wait_until(has_samples, "there are samples")
 
     def test_no_note_gets_into_the_profile(self):
         for descriptors in (0,), (1,), (2,), (0, 1, 2):
@@ -108,7 +112,9 @@ class StandardStreams(ErrorTestCase):
                      *([command, self.target.pid] for command in ("dump", "doctor")),
                      ["attach", "-q", "-d", "0.1", self.target.pid]):
             with self.subTest(args=args), open("/dev/full", "wb") as full:
-                self.assert_fails(pysample(*args, stdout=full), 1, "standard output: No space left")
+                result = support.run_with_samples(
+                    lambda args=args, full=full: pysample(*args, stdout=full))
+                self.assert_fails(result, 1, "standard output: No space left")
 
 
 # Ends so many seconds after it said that it runs, at once and from where it is.
@@ -142,8 +148,8 @@ class Options(ErrorTestCase):
 
 class NoTarget(ErrorTestCase):
     def test_process_that_ends_meanwhile(self):
-        """Whenever it ends, that is what is said, and never that it is not Python; or that the one
-        stack of a run that was over before could not be proven."""
+        """Whenever it ends, that is what is said, and never that it is not Python; or that there is
+        no stack of a run that was over before."""
         command = support.newest_interpreter().command()
         for i in range(100):
             with subprocess.Popen([*command, "-S", "-c", SHORT_LIVED, str(i % 50 * 5e-5)],
@@ -154,8 +160,7 @@ class NoTarget(ErrorTestCase):
                 self.assertIn(result.status, (0, 1, 5))
                 if result.status:
                     self.assertRegex(result.stderr, r"%d (ended before|has just ended)|there is no "
-                                     "process %d|no stack of process %d could be proven" % (
-                                         target.pid, target.pid, target.pid))
+                                     "process %d|%s" % (target.pid, target.pid, support.UNLUCKY))
 
     def test_no_such_process(self):
         gone = subprocess.Popen(["true"])

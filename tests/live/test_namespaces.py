@@ -4,6 +4,7 @@
 A container is made by hand: namespaces of unshare(1), a root of its own. The truth is what the
 target itself reports, in its own thread ids.
 """
+import functools
 import json
 import os
 import re
@@ -12,7 +13,7 @@ import subprocess
 import unittest
 
 import support
-from support import parse_collapsed, pysample
+from support import pysample
 
 UNSHARE = ["unshare", "--fork", "--kill-child"]
 NAMESPACES = {
@@ -52,8 +53,9 @@ def interpreter_of(*origins):
     return max(found, key=lambda one: [int(part) for part in one.version.split(".")], default=None)
 
 
-# Links of stacks are learnt in the first ticks, which take long with sanitizers on a busy machine.
-LONG_ENOUGH_S = "2" if support.is_sanitized() else "0.3"
+def tid_of(stack):
+    """Of one that begins with its thread."""
+    return int(re.search(r"\((\d+)\)", stack[0]).group(1))
 
 
 class NamespaceTestCase(unittest.TestCase):
@@ -66,10 +68,11 @@ class NamespaceTestCase(unittest.TestCase):
         self.assertEqual(threads, {truth["tid"]: support.expected_frames(truth)
                                    for truth in target.report["threads"]})
 
-    def assert_stacks(self, text, target):
-        """Every stack of a parked target is in the profile."""
+    def assert_stacks(self, attach, target):
+        """Every stack of a parked target is in what attach() gives, sooner or later."""
         expected = set(map(support.expected_stack, target.report["threads"]))
-        self.assertLessEqual(expected, set(support.without_gc(parse_collapsed(text))))
+        support.sampled_until(lambda: support.without_gc(support.stacks_of_run(attach())),
+                              lambda stacks: expected <= set(stacks), "every thread is seen")
 
     def run_json(self, *command):
         result = subprocess.run(command, capture_output=True, text=True,
@@ -90,13 +93,12 @@ class FromTheHost(NamespaceTestCase):
             result = pysample("dump", pid, "--json")
             self.assertEqual(result.status, 0, result.stderr)
             self.assert_truth(json.loads(result.stdout), target, tids.get)
-            result = pysample("attach", pid, "-d", LONG_ENOUGH_S, "-q", "-f", "collapsed")
-            self.assertEqual(result.status, 0, result.stderr)
-            self.assert_stacks(result.stdout, target)
-            result = pysample("attach", pid, "-d", "0.1", "-q", "-t", "-f", "collapsed")
-            roots = {int(re.search(r"\((\d+)\)", stack[0]).group(1))
-                     for stack in parse_collapsed(result.stdout)}
-            self.assertEqual(roots, set(tids))
+            attach = functools.partial(pysample, "attach", pid, "-d", "0.3", "-q", "-f",
+                                       "collapsed")
+            self.assert_stacks(attach, target)
+            support.sampled_until(lambda: support.stacks_of_run(attach("-t")),
+                                  lambda stacks: set(map(tid_of, stacks)) == set(tids),
+                                  "every thread is seen by its id")
             self.assertEqual(pysample("doctor", pid).status, 0)
 
     def test_each_namespace(self):
@@ -137,15 +139,17 @@ class FromASidecar(NamespaceTestCase):
             inside = support.innermost_tids(pid)[pid]
             sidecar = self.sidecar(pid, capabilities)
             self.assert_truth(self.run_json(*sidecar, "dump", "--json", str(inside)), target)
-            attach = subprocess.run([*sidecar, "attach", "-d", LONG_ENOUGH_S, "-q",
-                                     "-f", "collapsed", str(inside)],
-                                    capture_output=True, text=True)
-            self.assertEqual(attach.returncode, 0, attach.stderr)
-            self.assert_stacks(attach.stdout, target)
+            self.assert_stacks(functools.partial(self.attach, sidecar, inside), target)
             doctor = subprocess.run([*sidecar, "doctor", str(inside)], capture_output=True,
                                     text=True)
             self.assertEqual(doctor.returncode, 0, doctor.stdout)
             self.assertRegex(doctor.stdout, r"\nnamespaces +its own: mnt")
+
+    @staticmethod
+    def attach(sidecar, pid):
+        run = subprocess.run([*sidecar, "attach", "-d", "0.3", "-q", "-f", "collapsed", str(pid)],
+                             capture_output=True, text=True)
+        return support.Result(run.returncode, run.stdout, run.stderr)
 
     def test_without_the_targets_files(self):
         """pyenv's interpreters do not lie in the sidecar's root, nor do the testbed's."""
@@ -248,10 +252,9 @@ class Unprivileged(NamespaceTestCase):
             result = support.pysample_as_nobody("dump", "--json", target.pid)
             self.assertEqual(result.status, 0, result.stderr)
             self.assert_truth(json.loads(result.stdout), target)
-            result = support.pysample_as_nobody("attach", "-d", "0.3", "-f", "collapsed",
-                                                target.pid)
-            self.assertEqual(result.status, 0, result.stderr)
-            self.assert_stacks(result.stdout, target)
+            self.assert_stacks(functools.partial(
+                support.pysample_as_nobody, "attach", "-d", "0.3", "-f", "collapsed", target.pid),
+                target)
             result = support.pysample_as_nobody("doctor", target.pid)
             self.assertEqual(result.status, 0, result.stdout)
 

@@ -96,8 +96,8 @@ class Newer(DumpTestCase):
     def test_profile_says_it(self):
         with changed_interpreter(interpreters("3.15")[0], NEWER, ()) as changed, \
                 support.python_target(changed, "busy") as target:
-            result = pysample("attach", target.pid, "-d", "0.3", "-o", os.devnull,
-                              "--stats-json", "-")
+            result = support.run_with_samples(lambda: pysample(
+                "attach", target.pid, "-d", "0.3", "-o", os.devnull, "--stats-json", "-"))
             self.assertEqual(result.status, 0, result.stderr)
             stats = json.loads(result.stdout)
             self.assertTrue(stats["python_newer_than_tested"])

@@ -57,7 +57,8 @@ class Elsewhere(unittest.TestCase):
             with self.subTest(str(interpreter)), support.fresh_folder() as (folder, _), \
                     support.python_target(interpreter, "busy") as target:
                 path = os.path.join(folder, "profile.pysample")
-                support.pysample("attach", target.pid, "-d", "0.1", "-o", path)
+                support.run_with_samples(lambda target=target, path=path: support.pysample(
+                    "attach", target.pid, "-d", "0.1", "-o", path))
                 _, info = info_of(path)
                 is_elsewhere = "mount namespace of process" in info["host"]
                 self.assertEqual(is_elsewhere, bool(interpreter.root), info["host"])

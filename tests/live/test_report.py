@@ -39,7 +39,8 @@ class ReportTestCase(unittest.TestCase):
         return os.path.join(self.folder, name)
 
     def attach(self, *args, status=0, **more):
-        result = pysample("attach", self.target.pid, *args, **more)
+        result = support.run_with_samples(
+            lambda: pysample("attach", self.target.pid, *args, **more))
         self.assertEqual(result.status, status, result)
         return result
 
@@ -193,7 +194,9 @@ class OneRecording(ReportTestCase):
         self.assertEqual(result.stderr, "")
         with support.python_target(support.newest_interpreter(), "busy") as other:
             path = self.path_of("busy.pysample")
-            self.assertEqual(pysample("attach", "-q", "-d", "0.3", "-o", path, other.pid).status, 0)
+            result = support.run_with_samples(
+                lambda: pysample("attach", "-q", "-d", "0.3", "-o", path, other.pid))
+            self.assertEqual(result.status, 0, result)
         result = self.report(path, "--diff", rest, "--fail-above", "5%", "-o", self.path_of("d"),
                              status=10)
         self.assertRegex(result.stderr, r"(?m)^pysample: grew: spin \(\S*busy\.py:\d+\): its own "
@@ -327,6 +330,7 @@ class Recordings(ReportTestCase):
         process = support.start_pysample("attach", self.target.pid, "-o", path)
         try:
             support.wait_until(lambda: os.path.exists(path), "the recording has its name")
+            support.wait_until(lambda: pysample("report", path).status == 0, "there are samples")
             result = self.report(path)
             self.assertRegex(result.stderr, "was not finished")
             self.assertGreater(total(result.stdout), 0)
