@@ -46,6 +46,16 @@ def packed(name, path, packers=PACKERS):
     return copy
 
 
+def without_source(report):
+    """Text, or JSON: a core from a pipe has no age, so that no line of a file is shown."""
+    if isinstance(report, str):
+        return re.sub(r"(?m)^    .*\n", "", report)
+    for thread in report["threads"]:
+        for frame in thread["frames"]:
+            frame["source"] = None
+    return report
+
+
 class Packed(unittest.TestCase):
     """The same report, byte by byte, and nothing left behind."""
 
@@ -83,7 +93,7 @@ class Packed(unittest.TestCase):
                 self.assertEqual(self.reports(path), plain)
 
     def test_through_a_pipe(self):
-        plain = self.reports(self.core.path)
+        plain = [*map(without_source, self.reports(self.core.path))]
         for name in (None, "zst"):
             path = packed(name, self.core.path) if name else self.core.path
             for options, wanted in ((), plain[0]), (("--json",), plain[1]):
@@ -213,8 +223,8 @@ class Executables(CoreTestCase):
                 self.assert_core(core)
 
 
-@unittest.skipIf(os.geteuid() != 0, "needs root: namespaces")
 @per_layout
+@unittest.skipIf(os.geteuid() != 0, "needs root: namespaces")
 class Containers(CoreTestCase):
     """In PID and mount namespaces, with a root of their own."""
 

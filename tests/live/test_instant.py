@@ -39,8 +39,8 @@ class Following:
         return with_gap and any(after in self.after[between] for between in self.after[before])
 
 
-@unittest.skipUnless(os.access(STEP_WALK, os.X_OK), "step_walk was not built")
 @support.per_interpreter
+@unittest.skipUnless(os.access(STEP_WALK, os.X_OK), "step_walk was not built")
 class InstantOfEachInstruction(unittest.TestCase):
     """The walk needs neither load nor luck to meet what lies between two stores."""
 
