@@ -10,6 +10,7 @@
  * 1,000,000 frames). Beside OUT.html an OUT.json has every sample of nasty, for page_check.mjs.
  */
 import fs from "node:fs";
+import { fileURLToPath } from "node:url";
 import zlib from "node:zlib";
 
 const ORIGINS = ["application", "site-packages", "standard library", "native", "jit", "gc", "kernel", "other"];
@@ -288,7 +289,7 @@ export function make(kind) {
 	return { nasty, demo: () => demo(false), diff: () => demo(true), deep }[kind]();
 }
 
-if (process.argv[1] === new URL(import.meta.url).pathname) {
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
 	const [kind, out, viewer, loader] = process.argv.slice(2), { builder, answer } = make(kind);
 	fs.writeFileSync(out, pageOf(builder.payload(), fs.readFileSync(viewer), fs.readFileSync(loader, "utf8")));
 	if (answer)
