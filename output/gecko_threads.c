@@ -99,10 +99,8 @@ static void marker_phase(struct gecko_writer *writer, const struct gecko_marker 
 static void marker_category(struct gecko_writer *writer, const struct gecko_marker *marker)
 {
 	static const enum origin origins[NR_GECKO_MARKERS] = {
-		[GECKO_COLLECTS] = ORIGIN_COLLECTOR,
-		[GECKO_HAS_GIL] = ORIGIN_OTHER,
-		[GECKO_WAITS_FOR_GIL] = ORIGIN_OTHER,
-		[GECKO_IN_JIT] = ORIGIN_JIT,
+		[GECKO_COLLECTS] = ORIGIN_COLLECTOR,  [GECKO_HAS_GIL] = ORIGIN_OTHER,
+		[GECKO_WAITS_FOR_GIL] = ORIGIN_OTHER, [GECKO_IN_JIT] = ORIGIN_JIT,
 		[GECKO_APPROXIMATE] = ORIGIN_OTHER,
 	};
 

@@ -4,11 +4,12 @@
  * input is the version, plus 8 if pages are mapped whole (1 byte), then changes of 12
  * bytes: which piece of memory (1), what is written (1: a number, the address of a
  * piece, or one inside of it), where in the piece (2), the number (8). Every fourth
- * change is followed by a tick.
+ * change is followed by a tick, and by racing for the threads that there were at the beginning.
  */
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "sampler/racing/racing.h"
 #include "sampler/sampler.h"
 #include "tests/support/fake_stack.h"
 
@@ -71,12 +72,52 @@ static void change(struct fake_memory *fake, const uint8_t *bytes)
 		memcpy(to->bytes + offset, &value, sizeof(value));
 }
 
+/* What racing needs of the interpreter. */
+struct race {
+	struct fake_python *py; /* borrowed */
+	struct racing racing;
+	struct code_cache codes;
+	struct frame_list list;
+	struct thread_list threads;
+	uint64_t tick;
+};
+
+static void race_init(struct race *race, struct fake_python *py)
+{
+	*race = (struct race){.py = py};
+	code_cache_init(&race->codes, &py->fake.memory, &py->build);
+	if (racing_can_tell(&py->build) &&
+	    thread_list_read(&py->fake.memory, &py->build, py->runtime_addr, &race->threads) != 0)
+		abort();
+}
+
+static void race_done(struct race *race)
+{
+	racing_done(&race->racing);
+	frame_list_done(&race->list);
+	thread_list_done(&race->threads);
+	code_cache_done(&race->codes);
+}
+
+static void race_walk(struct race *race)
+{
+	const struct code_clock clock = fake_python_clock(race->py, ++race->tick);
+
+	for (size_t i = 0; i < race->threads.nr_threads; i++) {
+		enum sample_loss loss;
+
+		(void)racing_walk(&race->racing, &race->codes, &clock, &race->threads.threads[i],
+				  &race->list, &loss);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct sample_sink_ops ops = {.sample = check_sample};
 	struct checking_sink checking = {.sink.ops = &ops};
 	struct sampler *sampler = NULL;
 	struct fake_python py;
+	struct race race;
 	uint64_t now_ns = 1;
 
 	if (!size || (size - 1) / CHANGE_BYTES > MAX_CHANGES)
@@ -86,16 +127,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	build(&py);
 	if (sampler_create(NULL, &py.fake.memory, &py.build, py.runtime_addr, &sampler) != 0)
 		abort();
+	race_init(&race, &py);
 	for (int i = 0; i < 4; i++)
 		(void)sampler_tick(sampler, &checking.sink, now_ns++);
 	for (size_t i = 0; i < (size - 1) / CHANGE_BYTES; i++) {
 		change(&py.fake, data + 1 + i * CHANGE_BYTES);
-		if (i % CHANGES_A_TICK == 0)
+		if (i % CHANGES_A_TICK == 0) {
 			(void)sampler_tick(sampler, &checking.sink, now_ns++);
+			race_walk(&race);
+		}
 	}
 	for (int i = 0; i < 3; i++)
 		(void)sampler_tick(sampler, &checking.sink, now_ns++);
 	(void)sampler_dump(sampler, &checking.sink);
+	race_walk(&race);
+	race_done(&race);
 	sampler_destroy(sampler);
 	fake_python_done(&py);
 	return 0;
