@@ -34,6 +34,8 @@ what is measured:
   core     how long it takes to say what is in a core file, beside gdb
   native   stacks with C frames: how many are right and whole, and what they cost, beside
            libdw and perf
+  proofs   the proofs that a thread stood still, against each other and against a counter
+           that it increments; fails if one was wrong
   show     nothing: it prints the tables of a FILE that --json or --resume has written
 
 examples:
@@ -99,7 +101,7 @@ def make_parser(description):
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", nargs="?", default="attach",
                         choices=["attach", "start", "work", "compare", "formats", "core", "native",
-                                 "show"],
+                                 "proofs", "show"],
                         help="see below (default: attach)")
     parser.add_argument("builds", nargs="*", metavar="BUILD|FILE",
                         help="A and B, with compare; what --json wrote, with show")
@@ -170,6 +172,8 @@ def parse(description):
     few = asked.quick or asked.what in ("work", "compare", "formats", "core")
     every = NATIVE_PYTHONS if asked.what == "native" else ALL_PYTHONS
     pythons = asked.python.split(",") if asked.python else [RIVAL_PYTHON] if few else every
+    if asked.what == "proofs":  # of threads of C
+        pythons = []
     return Options(
         asked.what, asked.builds, os.path.abspath(asked.build), asked.quick, asked.anyway,
         asked.no_build, programs, pythons, asked.rate or USUAL_RATES, asked.seconds,

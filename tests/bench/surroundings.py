@@ -46,11 +46,20 @@ class Tools:
     def jit_times(self):
         return os.path.join(self.folder, "tests", "jit_times")
 
+    @property
+    def proofs(self):
+        return os.path.join(self.folder, "tests", "proofs")
+
+    @property
+    def proofs_target(self):
+        return os.path.join(self.folder, "tests", "proofs_target")
+
     def build(self):
         if not os.path.exists(os.path.join(self.folder, "build.ninja")):
             subprocess.run(["meson", "setup", self.folder, ROOT], check=True, stdout=sys.stderr)
         subprocess.run(["ninja", "-C", self.folder, "pysample", "tests/stopwalk",
-                        "tests/sleeploop", "tests/make_recording", "tests/jit_times"],
+                        "tests/sleeploop", "tests/make_recording", "tests/jit_times",
+                        "tests/proofs", "tests/proofs_target"],
                        check=True, stdout=subprocess.DEVNULL)
 
 

@@ -67,6 +67,13 @@ class Bench(unittest.TestCase):
         for core in "1 thread", "51 threads":
             self.assertRegex(text, r"\| %s \| [^|]+ \| pysample core \| \d" % core)
 
+    def test_proofs(self):
+        """It fails if a proof was wrong."""
+        text = bench("proofs", "--quick", "--seconds", "0.5", "--json", self.path)
+        found = {row["target"] for row in self.results()["rows"]}
+        self.assertLessEqual({"pinned", "maps in a second thread", "execs"}, found)
+        self.assertRegex(text, r"\| all \| \d")
+
     def test_work(self):
         bench("work", "--rate", "1k", "--pairs", "2", "--json", self.path)
         found = {row["sampler"]: row for row in self.results()["work"]}

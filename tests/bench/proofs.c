@@ -1,0 +1,515 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Holds the proofs of the instant (sampler/witness.h) against each other and against a counter that
+ * the target increments in user mode (proofs_target.c).
+ *
+ *	proofs [-n LOOKS] [-d SECONDS] PID BOARD
+ *
+ * A look is the engine's: the seat and its guards, seals, memory read ahead. But all three
+ * witnesses are of one thread, in one look, and behind the word of the first the counter is sealed.
+ * In time:
+ *
+ *	hold, run count and CPU, clock, [word, counter [memory] counter, word], clock,
+ *	release, clock, run count
+ *
+ * A witness proves or it does not; that one does not where another does is no error. What is:
+ *
+ * wrong         A witness proved, and the counter is another one behind the memory than before it:
+ *               the thread executed instructions in between.
+ * disagreement  A witness proved what another one shows to be false, whether or not the counter
+ *               moved. An equal task clock says that the thread had no CPU, an equal run count that
+ *               it was not given one; so
+ *                 clock, word   the clock stood, but the word of the thread's rseq area changed:
+ *                               the thread writes it itself, on its way to user mode (that of
+ *                               a thread that has ended may be the next one's, and is let be);
+ *                 runs, word    the run count proved, but that word changed;
+ *                 runs, clock   the run count proved, but the clock went on while we held.
+ *
+ * It is no disagreement that the word proves and the clock went on while we held, which is counted
+ * as "kernel": the word speaks of user mode only. A thread that was moved, or has woken elsewhere,
+ * is in the kernel for a moment, on a CPU that nobody holds, before it stores that CPU. Where it
+ * could not have been, the run count proves as well, and that is "runs, clock". Nor is it one that
+ * the clock proves and the count rose: the count is read later, and rises before the clock goes on.
+ *
+ * Beside them stand rules that prove nothing, so that it is seen that wrong proofs are found:
+ *
+ * word, switches  the word is ours throughout and nobody preempted us; that we slept is not asked
+ * word alone      the same without asking whether we left the CPU
+ * count alone     the run count is equal, wherever the thread is
+ *
+ * Writes one object of JSON.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+
+#include "procmem/cleanup.h"
+#include "procmem/live.h"
+#include "procmem/maps.h"
+#include "procmem/message.h"
+#include "procmem/process.h"
+#include "sampler/look_memory.h"
+#include "sampler/preempt.h"
+#include "sampler/witness.h"
+#include "symbols/live_images.h"
+#include "tests/bench/proofs_board.h"
+
+#define DEFAULT_LOOKS 100000
+#define MAX_LOOKS     100000000
+#define MAX_SECONDS   1000000.0
+
+/* The sleep before a look: as likely any time from the one to the other. */
+#define LEAST_PAUSE_NS 100000u
+#define MOST_PAUSE_NS  500000u
+
+/* The target has to announce a thread, and its successor after an end or an exec, in this time. */
+#define PATIENCE_NS 30000000000u
+
+/* Looks in a row that read as much, so that it is read ahead. */
+enum { EPISODE_LOOKS = 256 };
+
+/* In the order of the engine. */
+enum { RSEQ, CLOCK, RUNS, NR_WITNESSES };
+
+enum no_proof { WORD_PREEMPTED, WORD_ALONE, COUNT_ALONE, NR_NO_PROOFS };
+
+enum disagreement { CLOCK_WORD, RUNS_WORD, RUNS_CLOCK, NR_DISAGREEMENTS };
+
+static const char *const witness_names[NR_WITNESSES] = {"rseq", "clock", "runs"};
+static const char *const no_proof_names[NR_NO_PROOFS] = {"word, switches", "word alone",
+							 "count alone"};
+static const char *const disagreement_names[NR_DISAGREEMENTS] = {"clock, word", "runs, word",
+								 "runs, clock"};
+
+/* How often a rule said that the thread stood still; wrong: of these, though the counter moved. */
+struct verdicts {
+	uint64_t nr_asked;
+	uint64_t nr_proven;
+	uint64_t nr_wrong;
+};
+
+struct counts {
+	uint64_t nr_looks;
+	uint64_t nr_unread;  /* looks beside these: the counter could not be read */
+	uint64_t nr_moved;   /* the counter is another one */
+	uint64_t nr_slept;   /* we did, on the memory map or on a page */
+	uint64_t nr_threads; /* that were looked at */
+	uint64_t nr_kernel;  /* the word proves, the clock went on */
+	struct verdicts witnesses[NR_WITNESSES];
+	struct verdicts no_proofs[NR_NO_PROOFS];
+	uint64_t pairs[NR_WITNESSES][NR_WITNESSES][2]; /* first proves, second not; [moved] */
+	uint64_t disagreements[NR_DISAGREEMENTS];
+};
+
+struct prober {
+	struct process process;
+	struct live_memory live;
+	struct live_images images;
+	struct look_memory look;
+	struct witness_means means;
+	struct preempt *preempt;
+	const struct proofs_board *board;
+	struct proofs_thread thread; /* that is looked at */
+	uint64_t sequence;	     /* of the board when that was read; 0: none was yet */
+	struct witness witnesses[NR_WITNESSES];
+	unsigned int seed;
+	struct counts counts;
+};
+
+/* What one look has found. */
+struct finding {
+	bool has[NR_WITNESSES];
+	bool proven[NR_WITNESSES];
+	bool moved;	   /* the counter */
+	bool word_changed; /* and was the thread's own both times */
+	bool clock_went;   /* while we held */
+	bool count_stood;
+	bool word_is_ours;	/* throughout, the CPU of the seat */
+	struct cpu_leaves left; /* how often the CPU was left */
+};
+
+static uint32_t random_below(struct prober *prober, uint32_t limit)
+{
+	return (uint32_t)rand_r(&prober->seed) % limit;
+}
+
+/* The thread. */
+
+static void close_witnesses(struct prober *prober)
+{
+	for (int i = 0; i < NR_WITNESSES; i++)
+		witness_close(&prober->witnesses[i]);
+}
+
+/* Where the program that runs now has its rseq areas. */
+static void find_rseq(struct prober *prober)
+{
+	struct maps maps;
+
+	prober->means.rseq = (struct rseq_place){.is_known = false};
+	if (maps_read(&prober->process, &maps))
+		return;
+	prober->means.rseq = rseq_place_find(&prober->live.memory, &maps, &prober->images.source);
+	maps_done(&maps);
+}
+
+/* Open one witness of each kind; what cannot be had has another kind. */
+static void open_witnesses(struct prober *prober)
+{
+	const struct witness_means clocks = {.process = &prober->process, .prefers_clock = true};
+	const pid_t tid = (pid_t)prober->thread.tid;
+	struct witness *runs = &prober->witnesses[RUNS];
+
+	witness_open(&prober->means, prober->thread.thread_pointer, tid, &prober->witnesses[RSEQ]);
+	witness_open(&clocks, 0, tid, &prober->witnesses[CLOCK]);
+	*runs = (struct witness){.cpu = CPU_NONE, .runs = TASK_RUNS_CLOSED};
+	runs->has_runs = task_runs_open(&prober->process, tid, &runs->runs) == 0;
+	runs->kind = runs->has_runs ? WITNESS_RUNS : WITNESS_NONE;
+}
+
+/* Take over what the board says by now. False: nothing (whole) yet. */
+static bool take_thread(struct prober *prober)
+{
+	const uint64_t sequence = atomic_load(&prober->board->sequence);
+	const uint64_t program = prober->thread.program;
+	struct proofs_thread thread;
+
+	/* Of a thread that has ended looks go on until there is another one. */
+	if (prober->sequence && (sequence | 1) == (prober->sequence | 1))
+		return true;
+	thread = prober->board->thread;
+	atomic_thread_fence(memory_order_seq_cst);
+	if (!sequence || sequence % 2 || sequence != atomic_load(&prober->board->sequence))
+		return false;
+	prober->sequence = sequence;
+	prober->thread = thread;
+	prober->counts.nr_threads++;
+	close_witnesses(prober);
+	if (thread.program != program)
+		find_rseq(prober);
+	open_witnesses(prober);
+	return true;
+}
+
+/* A look. */
+
+static void verdict(struct verdicts *verdicts, bool proven, bool moved)
+{
+	verdicts->nr_asked++;
+	verdicts->nr_proven += proven;
+	verdicts->nr_wrong += proven && moved;
+}
+
+static void add_finding(struct counts *counts, const struct finding *finding)
+{
+	const bool moved = finding->moved;
+	const bool *proven = finding->proven;
+
+	counts->nr_looks++;
+	counts->nr_moved += moved;
+	counts->nr_slept += finding->left.waited != 0;
+	for (int i = 0; i < NR_WITNESSES; i++) {
+		if (!finding->has[i])
+			continue;
+		verdict(&counts->witnesses[i], proven[i], moved);
+		for (int j = 0; j < NR_WITNESSES; j++)
+			counts->pairs[i][j][moved] += finding->has[j] && proven[i] && !proven[j];
+	}
+	if (finding->has[RSEQ]) {
+		verdict(&counts->no_proofs[WORD_PREEMPTED],
+			finding->word_is_ours && !finding->left.preempted, moved);
+		verdict(&counts->no_proofs[WORD_ALONE], finding->word_is_ours, moved);
+	}
+	if (finding->has[RUNS])
+		verdict(&counts->no_proofs[COUNT_ALONE], finding->count_stood, moved);
+	counts->disagreements[CLOCK_WORD] += proven[CLOCK] && finding->word_changed;
+	counts->disagreements[RUNS_WORD] += proven[RUNS] && finding->word_changed;
+	counts->disagreements[RUNS_CLOCK] += proven[RUNS] && finding->clock_went;
+	counts->nr_kernel += proven[RSEQ] && finding->clock_went;
+}
+
+/* Read some of the memory as a walk would: block by block. */
+static void read_payload(struct prober *prober, uint32_t nr_blocks)
+{
+	const struct proofs_thread *thread = &prober->thread;
+	const uint64_t max_blocks = thread->payload_bytes / LOOK_BLOCK_BYTES;
+	uint8_t block[LOOK_BLOCK_BYTES];
+
+	for (uint64_t i = 0; i < nr_blocks && i < max_blocks; i++)
+		if (remote_memory_read(&prober->look.memory,
+				       thread->payload_addr + i * sizeof(block), block,
+				       sizeof(block)))
+			break;
+}
+
+static bool is_same_words(const struct look_seal *seal)
+{
+	return memcmp(seal->first, seal->last, seal->size) == 0;
+}
+
+/* What the words of the seals say; false: the counter could not be read. */
+static bool judge_seals(const struct prober *prober, uint32_t counter_seal, uint32_t seat_cpu,
+			struct finding *finding)
+{
+	const struct look_seal *counter = look_memory_seal_at(&prober->look, counter_seal);
+
+	if (!counter->is_read)
+		return false;
+	finding->moved = !is_same_words(counter);
+	if (finding->has[RSEQ]) {
+		const struct look_seal *word =
+			look_memory_seal_at(&prober->look, prober->witnesses[RSEQ].seal);
+
+		/* Where a thread has ended its word may be the next one's. */
+		finding->word_changed = word->is_read && !is_same_words(word) &&
+					atomic_load(&prober->board->sequence) == prober->sequence;
+		finding->word_is_ours = word->is_read && is_same_words(word) &&
+					field_u32(word->first, 0) == seat_cpu;
+	}
+	return true;
+}
+
+/* Where the thread is by what the look has found; that is where the next one is to be. */
+static uint32_t found_cpu(const struct prober *prober)
+{
+	struct task_now now;
+
+	if (prober->witnesses[RSEQ].cpu != CPU_NONE && prober->witnesses[RSEQ].kind == WITNESS_RSEQ)
+		return prober->witnesses[RSEQ].cpu;
+	return prober->witnesses[RUNS].has_runs &&
+			       !task_runs_now(&prober->witnesses[RUNS].runs, &now)
+		       ? now.cpu
+		       : CPU_NONE;
+}
+
+/* Begin with what is outermost, and seal the counter behind the word. 0 or an error of the look. */
+static int begin_look(struct prober *prober, const held_cpus *held, uint32_t *ret_counter_seal)
+{
+	static const int order[NR_WITNESSES] = {RUNS, CLOCK, RSEQ};
+	int err = 0;
+
+	look_memory_clear_seals(&prober->look);
+	for (int i = 0; !err && i < NR_WITNESSES; i++)
+		err = witness_begin(&prober->witnesses[order[i]], &prober->look, held);
+	if (!err)
+		err = look_memory_seal(&prober->look, prober->thread.counter_addr, sizeof(uint64_t),
+				       ret_counter_seal);
+	return err ? err : look_memory_begin(&prober->look);
+}
+
+/* The clock before the run count, as the header says. */
+static void ask_witnesses(struct prober *prober, const held_cpus *held, uint64_t count_before,
+			  struct finding *finding)
+{
+	static const int order[NR_WITNESSES] = {RSEQ, CLOCK, RUNS};
+	uint64_t count;
+
+	for (int i = 0; i < NR_WITNESSES; i++)
+		finding->proven[order[i]] =
+			finding->has[order[i]] &&
+			witness_stood(&prober->witnesses[order[i]], &prober->look, held);
+	finding->count_stood = finding->has[RUNS] &&
+			       !task_runs_read(&prober->witnesses[RUNS].runs, &count) &&
+			       count == count_before;
+}
+
+/* Whether the thread had a CPU since the look began. */
+static bool clock_went(const struct witness *witness)
+{
+	uint64_t now;
+
+	return witness->kind == WITNESS_CLOCK && witness->before != UINT64_MAX &&
+	       !cpu_clock_read(&witness->clock, &now) && now != witness->before;
+}
+
+/* 0; negative errno: nothing could be read. */
+static int take_look(struct prober *prober, uint32_t nr_blocks)
+{
+	static const enum witness_kind kinds[NR_WITNESSES] = {WITNESS_RSEQ, WITNESS_CLOCK,
+							      WITNESS_RUNS};
+	struct finding finding = {0};
+	uint64_t count_before = UINT64_MAX;
+	struct cpu_leaves left;
+	uint32_t counter_seal = 0, seat_cpu;
+	held_cpus held;
+	int err;
+
+	for (int i = 0; i < NR_WITNESSES; i++)
+		finding.has[i] = prober->witnesses[i].kind == kinds[i];
+	left = cpu_leaves_read();
+	preempt_hold(prober->preempt, &held);
+	seat_cpu = cpu_seat_here();
+	if (finding.has[RUNS])
+		(void)task_runs_read(&prober->witnesses[RUNS].runs, &count_before);
+	err = begin_look(prober, &held, &counter_seal);
+	if (!err) {
+		read_payload(prober, nr_blocks);
+		err = look_memory_end(&prober->look);
+	}
+	finding.clock_went = clock_went(&prober->witnesses[CLOCK]);
+	finding.left = cpu_leaves_read();
+	finding.left.waited -= left.waited;
+	finding.left.preempted -= left.preempted;
+	(void)preempt_release(prober->preempt, &held);
+	if (err || !judge_seals(prober, counter_seal, seat_cpu, &finding)) {
+		prober->counts.nr_unread++;
+		return err;
+	}
+	ask_witnesses(prober, &held, count_before, &finding);
+	add_finding(&prober->counts, &finding);
+	(void)preempt_follow(prober->preempt, found_cpu(prober));
+	return 0;
+}
+
+/* Sleep until the next look. Returns when that begins. */
+static uint64_t pause_look(struct prober *prober)
+{
+	const struct ticker_clock clock = preempt_clock(prober->preempt);
+	const uint64_t pause_ns =
+		LEAST_PAUSE_NS + random_below(prober, MOST_PAUSE_NS - LEAST_PAUSE_NS);
+
+	clock.sleep_until(clock.context, clock_now_ns() + pause_ns);
+	return clock_now_ns();
+}
+
+/* Looks until there are as many, or the time is over. 0; -ESRCH: the target is, before that. */
+static int take_looks(struct prober *prober, uint64_t nr_looks, double seconds)
+{
+	static const uint32_t sizes[] = {1, 8, 32, 128};
+	uint64_t begin_ns = clock_now_ns();
+	const uint64_t end_ns = begin_ns + (uint64_t)(seconds * (double)NS_PER_S);
+	uint64_t patient_ns = begin_ns + PATIENCE_NS;
+	uint32_t nr_blocks = 1;
+
+	for (uint64_t i = 0; prober->counts.nr_looks < nr_looks && begin_ns < end_ns; i++) {
+		if (i % EPISODE_LOOKS == 0)
+			nr_blocks = sizes[random_below(prober, sizeof(sizes) / sizeof(*sizes))];
+		begin_ns = pause_look(prober);
+		if (take_thread(prober) && !take_look(prober, nr_blocks)) {
+			preempt_took(prober->preempt, clock_now_ns() - begin_ns);
+			patient_ns = begin_ns + PATIENCE_NS;
+		} else if (begin_ns > patient_ns ||
+			   !process_has_thread(&prober->process, prober->process.pid)) {
+			return -ESRCH;
+		}
+	}
+	return 0;
+}
+
+/* Output. */
+
+static void print_verdicts(const char *key, const char *const *names,
+			   const struct verdicts *verdicts, int nr)
+{
+	(void)printf(", \"%s\": {", key);
+	for (int i = 0; i < nr; i++)
+		(void)printf("%s\"%s\": {\"asked\": %lu, \"proven\": %lu, \"wrong\": %lu}",
+			     i ? ", " : "", names[i], verdicts[i].nr_asked, verdicts[i].nr_proven,
+			     verdicts[i].nr_wrong);
+	(void)printf("}");
+}
+
+static void print_counts(const struct counts *counts)
+{
+	const char *separator = "";
+
+	(void)printf("{\"looks\": %lu, \"unread\": %lu, \"moved\": %lu, \"slept\": %lu, "
+		     "\"threads\": %lu, \"kernel\": %lu",
+		     counts->nr_looks, counts->nr_unread, counts->nr_moved, counts->nr_slept,
+		     counts->nr_threads, counts->nr_kernel);
+	print_verdicts("witnesses", witness_names, counts->witnesses, NR_WITNESSES);
+	print_verdicts("no_proofs", no_proof_names, counts->no_proofs, NR_NO_PROOFS);
+	(void)printf(", \"pairs\": {");
+	for (int i = 0; i < NR_WITNESSES; i++)
+		for (int j = 0; j < NR_WITNESSES; j++) {
+			if (i == j)
+				continue;
+			(void)printf("%s\"%s, not %s\": {\"stood\": %lu, \"moved\": %lu}",
+				     separator, witness_names[i], witness_names[j],
+				     counts->pairs[i][j][0], counts->pairs[i][j][1]);
+			separator = ", ";
+		}
+	(void)printf("}, \"disagreements\": {");
+	for (int i = 0; i < NR_DISAGREEMENTS; i++)
+		(void)printf("%s\"%s\": %lu", i ? ", " : "", disagreement_names[i],
+			     counts->disagreements[i]);
+	(void)printf("}}\n");
+}
+
+/* Beginning and end. */
+
+static const struct proofs_board *open_board(const char *path)
+{
+	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	void *board;
+
+	if (fd < 0)
+		return NULL;
+	board = mmap(NULL, sizeof(struct proofs_board), PROT_READ, MAP_SHARED, fd, 0);
+	return board == MAP_FAILED ? NULL : board;
+}
+
+static int run(struct prober *prober, pid_t pid, uint64_t nr_looks, double seconds,
+	       struct message *reterr)
+{
+	int err = process_open(pid, &prober->process, reterr);
+
+	if (err)
+		return err;
+	live_memory_init(&prober->live, &prober->process);
+	live_images_init(&prober->images, &prober->process);
+	look_memory_init(&prober->look, &prober->live.memory);
+	prober->means.process = &prober->process;
+	err = preempt_create(&prober->preempt);
+	if (!err)
+		err = take_looks(prober, nr_looks, seconds);
+	preempt_destroy(prober->preempt);
+	close_witnesses(prober);
+	look_memory_done(&prober->look);
+	process_close(&prober->process);
+	return err;
+}
+
+int main(int argc, char **argv)
+{
+	struct prober prober = {.process = PROCESS_CLOSED, .seed = 1};
+	struct message message = {0};
+	long nr_looks = DEFAULT_LOOKS;
+	double seconds = MAX_SECONDS;
+	int option, err;
+
+	while ((option = getopt(argc, argv, "n:d:")) != -1) {
+		if (option == 'n')
+			nr_looks = strtol(optarg, NULL, 10);
+		else if (option == 'd')
+			seconds = strtod(optarg, NULL);
+		else
+			return 2;
+	}
+	if (argc - optind != 2 || nr_looks < 1 || nr_looks > MAX_LOOKS ||
+	    !(seconds > 0 && seconds <= MAX_SECONDS)) {
+		(void)fputs("usage: proofs [-n LOOKS] [-d SECONDS] PID BOARD\n", stderr);
+		return 2;
+	}
+	prober.board = open_board(argv[optind + 1]);
+	if (!prober.board) {
+		perror(argv[optind + 1]);
+		return 1;
+	}
+	(void)prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
+	err = run(&prober, (pid_t)strtol(argv[optind], NULL, 10), (uint64_t)nr_looks, seconds,
+		  &message);
+	if (err) {
+		(void)fprintf(stderr, "proofs: %s\n",
+			      message.text[0] ? message.text : strerror(-err));
+		return 1;
+	}
+	print_counts(&prober.counts);
+	return 0;
+}
