@@ -143,11 +143,15 @@ static int hand_on(struct sampler_natives *natives, const struct snapshot_thread
 	struct sampler *sampler = natives->options.sampler;
 	struct sampled_thread *sampled = &sampler->threads[thread->slot];
 	const struct frame_list list = sampled->list;
+	const uint32_t collector = sampled->walked.collector;
 	struct detail_sink detailed;
 	int err;
 
 	sampled->list = natives->list;
 	sampled->nr_shown = 0;
+	/* The walk may have had more frames below the collector than there are. */
+	sampled->walked.collector =
+		thread_state_collector(&sampler->snapshot, thread, &sampled->list);
 	natives->merge.next = natives->next;
 	detail_sink_init(&detailed, &sampler->codes, LOOP_ENTRIES_COPIED, &sampled->list, NULL,
 			 &natives->merge.sink);
@@ -156,6 +160,7 @@ static int hand_on(struct sampler_natives *natives, const struct snapshot_thread
 	natives->list = sampled->list;
 	sampled->list = list;
 	sampled->nr_shown = 0;
+	sampled->walked.collector = collector;
 	return err;
 }
 

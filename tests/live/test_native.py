@@ -164,6 +164,16 @@ class Native(unittest.TestCase):
         self.assertEqual([sample for sample in samples
                           if is_alone(sample) and sample["wall_ns"] < UNSEEN_NS], [])
 
+    def test_collector(self):
+        """It runs when Python's frames are read, above more of them than the copy has."""
+
+        def both_are_seen(stacks):
+            return (any(support.GC in stack for stack in stacks)
+                    and any("work" in names_of(stack) for stack in stacks))
+
+        with support.python_target(self.interpreter, "collects") as target:
+            stacks_until(target, both_are_seen, "it is seen, and the rest", "-r", 1000)
+
     def test_several_interpreters(self):
         """Of a thread that has a state in each of some interpreters: that of the main one runs."""
         if support.version_key(self.interpreter) < [3, 8]:
