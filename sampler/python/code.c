@@ -78,48 +78,63 @@ static int read_object(struct code_cache *cache, struct remote_memory *memory, r
 	return err ? err : take_fingerprint(cache, object, ret_fingerprint);
 }
 
-/* Where the name's head is read: its reference count, before that, changes all the time. */
-static struct remote_range name_head_range(const struct code_cache *cache,
-					   const struct code_fingerprint *fingerprint,
-					   struct code_name_head *head)
-{
-	return (struct remote_range){
-		.addr = fingerprint->qualname + cache->build->offsets.unicode.length,
-		.buffer = head->bytes,
-		.size = sizeof(head->bytes),
-	};
-}
-
-/* Clear what was read beyond the name's own bytes. */
-static void trim_name_head(const struct code_cache *cache, const struct remote_range *range)
+/* Clear what was read of a bytes object, from its length on, behind its own. */
+static void trim_bytes(const struct py_offsets *offsets, const struct remote_range *range)
 {
 	uint8_t *bytes = range->buffer;
-	size_t own_bytes =
-		string_own_bytes(&cache->build->offsets, range->buffer, range->done_bytes);
+	uint64_t own_bytes = 0;
+
+	if (range->done_bytes >= sizeof(uint64_t))
+		own_bytes = field_u64(bytes, 0) + (offsets->bytes.ob_sval - offsets->bytes.ob_size);
+	if (own_bytes > range->done_bytes)
+		own_bytes = range->done_bytes;
+	memset(bytes + own_bytes, 0, range->size - own_bytes);
+}
+
+/* Clear what was read of a str object, from its length on, behind its own. */
+static void trim_string(const struct py_offsets *offsets, const struct remote_range *range)
+{
+	uint8_t *bytes = range->buffer;
+	const size_t own_bytes = string_own_bytes(offsets, bytes, range->done_bytes);
 
 	memset(bytes + own_bytes, 0, range->size - own_bytes);
 }
 
-/* Read the head of the name of an object. 0; -ESRCH, -EPERM. */
-static int read_name_head(struct code_cache *cache, struct remote_memory *memory,
-			  const struct code_fingerprint *fingerprint,
-			  struct code_name_head *ret_head)
+/*
+ * Read what an object names, behind the reference counts, which change all the time. 0; -ESRCH,
+ * -EPERM.
+ */
+static int read_texts(struct code_cache *cache, struct remote_memory *memory,
+		      const struct code_fingerprint *fingerprint, struct code_texts *ret_texts)
 {
-	struct remote_range range = name_head_range(cache, fingerprint, ret_head);
-	int err = remote_memory_read_ranges(memory, &range, 1);
+	const struct py_offsets *offsets = &cache->build->offsets;
+	struct remote_range ranges[] = {
+		{.addr = fingerprint->qualname + offsets->unicode.length,
+		 .buffer = ret_texts->qualname,
+		 .size = sizeof(ret_texts->qualname)},
+		{.addr = fingerprint->filename + offsets->unicode.length,
+		 .buffer = ret_texts->filename,
+		 .size = sizeof(ret_texts->filename)},
+		{.addr = fingerprint->linetable + offsets->bytes.ob_size,
+		 .buffer = ret_texts->linetable,
+		 .size = sizeof(ret_texts->linetable)},
+	};
+	int err = remote_memory_read_ranges(memory, ranges, sizeof(ranges) / sizeof(*ranges));
 
-	if (!err)
-		trim_name_head(cache, &range);
-	return err;
+	if (err)
+		return err;
+	trim_string(offsets, &ranges[0]);
+	trim_string(offsets, &ranges[1]);
+	trim_bytes(offsets, &ranges[2]);
+	return 0;
 }
 
 /* Whether what was read is the object of an entry. */
 static bool is_same(const struct code *code, const struct code_fingerprint *fingerprint,
-		    const struct code_name_head *name_head)
+		    const struct code_texts *texts)
 {
 	return memcmp(fingerprint, &code->fingerprint, sizeof(*fingerprint)) == 0 &&
-	       (fingerprint->version ||
-		memcmp(name_head, &code->name_head, sizeof(*name_head)) == 0);
+	       (fingerprint->version || memcmp(texts, &code->texts, sizeof(*texts)) == 0);
 }
 
 /* The frame's size, or 0 for a number that cannot be. */
@@ -272,7 +287,7 @@ static int code_fill(struct code_cache *cache, struct remote_memory *memory, str
 	const struct py_offsets *offsets = &cache->build->offsets;
 	cleanup_free char *qualname = NULL;
 	cleanup_free char *path = NULL;
-	int err = read_name_head(cache, memory, fingerprint, &code->name_head);
+	int err = read_texts(cache, memory, fingerprint, &code->texts);
 
 	if (!err)
 		err = read_text(cache, memory, fingerprint->qualname, "<name not in the core>",
@@ -354,12 +369,12 @@ static int code_check(struct code_cache *cache, struct code *code, const struct 
 {
 	uint8_t object[CODE_MAX_BYTES];
 	struct code_fingerprint fingerprint;
-	struct code_name_head name_head;
+	struct code_texts texts;
 	int err = read_object(cache, cache->memory, code->addr, object, &fingerprint);
 
 	if (!err && code->function && !fingerprint.version)
-		err = read_name_head(cache, cache->memory, &fingerprint, &name_head);
-	if (!err && code->function && is_same(code, &fingerprint, &name_head)) {
+		err = read_texts(cache, cache->memory, &fingerprint, &texts);
+	if (!err && code->function && is_same(code, &fingerprint, &texts)) {
 		code->checked = *clock;
 		return 0;
 	}

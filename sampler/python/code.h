@@ -69,15 +69,18 @@ struct code_fingerprint {
 	uint32_t first_line, framesize, version, first_traceable;
 };
 
-/* Room for the length of a str object and its first characters, 72 at the least. */
-enum { CODE_NAME_HEAD_BYTES = 128 };
+/* Room for what an object names, from its length on: its first characters, or bytes. */
+enum { CODE_NAME_BYTES = 128, CODE_PATH_BYTES = 256, CODE_LINETABLE_BYTES = 256 };
 
 /*
- * The qualified name's object from its length on. Where objects have no version one
- * may follow another with every pointer and number the same, but not with the name.
+ * What tells objects apart that have no version (to 3.11): one may take another one's place with
+ * every pointer and number the same, when a function of that name is made anew, of another file or
+ * with other lines. All zero behind what could be read, and behind the end of each.
  */
-struct code_name_head {
-	uint8_t bytes[CODE_NAME_HEAD_BYTES]; /* zero behind what could be read */
+struct code_texts {
+	uint8_t qualname[CODE_NAME_BYTES];
+	uint8_t filename[CODE_PATH_BYTES];
+	uint8_t linetable[CODE_LINETABLE_BYTES];
 };
 
 struct code {
@@ -89,7 +92,7 @@ struct code {
 	uint32_t frame_size_bytes; /* of a frame on the data stack, specials included; or 0 */
 	uint32_t stack_offset;	   /* where a frame's own stack begins, behind its locals */
 	struct code_fingerprint fingerprint;
-	struct code_name_head name_head;
+	struct code_texts texts;
 	bool in_use;	   /* since unused ones were dropped last */
 	uint32_t nr_loads; /* rises when another object is found at the address */
 	bool has_gaps;	   /* something that it names is not in the memory: code_cache.is_still */

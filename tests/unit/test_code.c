@@ -275,6 +275,46 @@ Test(code, name_tells_where_all_pointers_are_the_same)
 	end(&py, &cache);
 }
 
+/* A function of that name made anew, of another file or with other lines. */
+Test(code, path_and_lines_tell_where_all_pointers_and_the_name_are_the_same)
+{
+	struct fake_python py;
+	struct code_cache cache;
+	struct code *code;
+	uint64_t path_addr, table_addr;
+
+	begin(&py, &cache, 11);
+	const struct py_offsets *offsets = &py.build.offsets;
+	remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = "f1"});
+	struct code_clock clock = fake_python_clock(&py, 1);
+	cr_assert(zero(int, remote_memory_read_u64(&py.fake.memory, addr + offsets->code.filename,
+						   &path_addr)));
+	cr_assert(zero(int, remote_memory_read_u64(&py.fake.memory, addr + offsets->code.linetable,
+						   &table_addr)));
+	cr_assert(zero(int, code_cache_get(&cache, addr, &clock, &code)));
+	cr_expect(eq(str, (char *)code->function->path, (char *)"/f1.py"));
+	fake_memory_write_u8(&py.fake, path_addr + offsets->unicode.ascii_data + 2, '2');
+	clock = fake_python_clock(&py, 2);
+	cr_expect(not(code_cache_holds(&cache, code, &clock)));
+	cr_assert(zero(int, code_cache_get(&cache, addr, &clock, &code)));
+	cr_expect(eq(str, (char *)code->function->path, (char *)"/f2.py"));
+	cr_assert(gt(sz, code->linetable_bytes, 0));
+	const uint8_t first = code->linetable[0] ^ 1;
+
+	fake_memory_write_u8(&py.fake, table_addr + offsets->bytes.ob_sval, first);
+	clock = fake_python_clock(&py, 3);
+	cr_expect(not(code_cache_holds(&cache, code, &clock)));
+	cr_assert(zero(int, code_cache_get(&cache, addr, &clock, &code)));
+	cr_expect(eq(u8, code->linetable[0], first));
+	clock = fake_python_clock(&py, 4);
+	cr_expect(not(code_cache_holds(&cache, code, &clock)));
+	const uint32_t nr_loads = code->nr_loads;
+
+	cr_assert(zero(int, code_cache_get(&cache, addr, &clock, &code)));
+	cr_expect(eq(uint, code->nr_loads, nr_loads), "nothing has changed");
+	end(&py, &cache);
+}
+
 /* Once the versions have run out every new object has version 0: the generation tells. */
 Test(code, generation_tells_when_versions_ran_out)
 {
