@@ -394,6 +394,7 @@ static void count_program(struct session *session)
 	session->is_sampling = false;
 	session_sink_watch(&session->sink, &session->stats);
 	session->cache_reason = sampler_cache_reason(session->sampler);
+	session->is_refuted = session->is_refuted || sampler_is_refuted(session->sampler);
 }
 
 /* Sample with the engine that is chosen, and add the counters to the run's. */

@@ -51,6 +51,7 @@ struct session {
 	bool is_sampling;	      /* the sampler has counters that stats has not */
 	struct live_memory live_before;	      /* the memory's when that began */
 	enum frame_cache_reason cache_reason; /* of the last program */
+	bool is_refuted;		      /* of any: sampler_is_refuted() */
 };
 
 #define SESSION_NONE       \

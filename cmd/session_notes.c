@@ -184,14 +184,31 @@ static void print_account(const struct session *session)
 	text_done(&rate);
 }
 
+/* That thread states are run by other threads than those that they name. */
+static void explain_refutation(const struct session *session, struct message *retmessage)
+{
+	const bool can_race =
+		racing_can_tell(&session->target.runtime.build) && session->engine != ENGINE_RACING;
+
+	message_set(retmessage,
+		    "process %d runs Python's thread states in other threads than those that they "
+		    "belong to, so that no stack of one that runs can be proven%s",
+		    session->pid, can_race ? "; --engine racing tells them approximately" : "");
+}
+
 void session_notes_end(const struct session *session)
 {
 	const uint64_t nr_other = session_sink_sums(&session->sink)->nr_other_samples;
+	struct message refutation;
 
 	if (session->options.quiet)
 		return;
 	print_account(session);
 	print_approximate(&session->stats);
+	if (session->is_refuted) {
+		explain_refutation(session, &refutation);
+		print_note("%s", refutation.text);
+	}
 	if (loss_hides_bursts(&session->stats))
 		print_note("%" PRIu64 " looks had to wait until the thread slept and were "
 			   "dropped: " LOSS_BURSTS_TEXT "; 'pysample doctor %d' says more",
@@ -292,6 +309,8 @@ void session_explain_no_sample(const struct session *session, struct message *re
 				    : "");
 	else if (session->end == END_TARGET)
 		message_set(reterr, "process %d ended before the first sample", pid);
+	else if (session->is_refuted)
+		explain_refutation(session, reterr);
 	else if (nr_lost)
 		message_set(reterr,
 			    "no stack of process %d could be proven (%" PRIu64 " %s tried): "

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "procmem/descriptor_limit.h"
 #include "procmem/procfile.h"
 
 /* Room for three numbers of at most 20 digits, and for 52 behind a name. */
@@ -14,12 +15,18 @@ enum { SCHEDSTAT_MAX_BYTES = 80, STAT_MAX_BYTES = 1280 };
 /* Fields of a stat file behind the name: the state is the first of them. */
 enum { FIELDS_TO_CPU = 36 };
 
+/* A descriptor, or a negative errno. */
 static int open_file(const struct process *process, pid_t tid, const char *file)
 {
 	char name[PROCESS_TASK_NAME_MAX_BYTES];
+	int fd;
 
 	process_task_name(name, tid, file);
-	return procfile_open(process->proc_fd, name);
+	fd = procfile_open(process->proc_fd, name);
+	if (fd < 0 || !descriptor_limit_is_near(fd))
+		return fd;
+	(void)close(fd);
+	return -EMFILE;
 }
 
 /* 0; -ENOTSUP: the thread has run, and was not counted. */

@@ -34,7 +34,8 @@ struct task_runs {
 
 /*
  * Open both files of thread tid, an id in our PID namespace. 0; -ESRCH (it has ended), -ENOTSUP
- * (this kernel does not count), -EMFILE, -ENFILE. task_runs_close() accepts TASK_RUNS_CLOSED.
+ * (this kernel does not count), -EMFILE or -ENFILE (no descriptor is left, but for the few of
+ * procmem/descriptor_limit.h). task_runs_close() accepts TASK_RUNS_CLOSED.
  */
 int task_runs_open(const struct process *process, pid_t tid, struct task_runs *ret_runs);
 void task_runs_close(struct task_runs *runs);

@@ -34,6 +34,8 @@ void instant_take_cpus(struct instant *instant)
 int instant_watch_thread(struct instant *instant, struct instant_thread *thread,
 			 uint64_t thread_pointer, pid_t tid)
 {
+	int err;
+
 	thread->is_watched = !instant->is_dead && thread->runner_look &&
 			     thread->runner_look + EXPECTED_LOOKS >= instant->nr_looks;
 	if (!thread->is_watched)
@@ -46,7 +48,11 @@ int instant_watch_thread(struct instant *instant, struct instant_thread *thread,
 		witness_open(&instant->means, thread_pointer, tid, &thread->witness);
 		thread->has_witness = true;
 	}
-	return witness_begin(&thread->witness, &instant->look, &instant->held);
+	err = witness_begin(&thread->witness, &instant->look, &instant->held);
+	/* While the CPUs are held: a thread that is let go is given a CPU at once. */
+	if (!err)
+		thread->runs = witness_runs(&thread->witness, &instant->means, tid);
+	return err;
 }
 
 int instant_watch_gil(struct instant *instant, struct instant_gil *gil)
@@ -105,14 +111,24 @@ void instant_judge_thread(struct instant *instant, struct instant_thread *thread
 	struct task_now now;
 
 	thread->stood = instant->is_dead;
-	if (!thread->is_watched)
+	if (!thread->is_watched || instant_is_refuted(instant))
 		return;
 	thread->stood = witness_stood(&thread->witness, &instant->look, &instant->held);
 	if (!thread->stood && thread->witness.kind != WITNESS_RSEQ &&
 	    !witness_now(&thread->witness, &instant->means, tid, &now))
 		thread->witness.cpu = now.cpu;
+	if (thread->stood) {
+		thread->has_run =
+			!thread->stood_runs || !thread->runs || thread->runs != thread->stood_runs;
+		thread->stood_runs = thread->runs;
+	}
 	if (instant->preempt)
 		(void)preempt_follow(instant->preempt, thread->witness.cpu);
+}
+
+void instant_contradict(struct instant *instant)
+{
+	instant->nr_contradictions++;
 }
 
 void instant_judge_gil(struct instant *instant, struct instant_gil *gil)
@@ -141,4 +157,5 @@ void instant_thread_done(struct instant_thread *thread)
 	if (thread->has_witness)
 		witness_close(&thread->witness);
 	thread->has_witness = false;
+	thread->stood_runs = 0; /* another witness may count something else */
 }

@@ -18,6 +18,10 @@
  *   waiting    A thread that neither had the GIL at the two ends of a look nor in between is where
  *              it was, whoever else ran. Between looks, too: it need not be read again.
  *
+ * All of that is of the threads that the thread states name. Programs with an interpreter of their
+ * own may run a state in another thread (PyEval_SaveThread() here, PyEval_RestoreThread() there). It
+ * shows when the stack of a state changes though its thread had no CPU: instant_contradict().
+ *
  * A sample that is taken in the target's own interrupt is of one instant by itself.
  *
  * Source: CPython take_gil() and drop_gil(), Python/ceval_gil.c (to 3.11: ceval_gil.h).
@@ -45,7 +49,7 @@ enum instant_verdict {
 struct instant_gil {
 	struct gil_place place;
 	struct gil now;	 /* at the beginning of this look */
-	struct gil told; /* of the last look that held, by which threads are known */
+	struct gil told; /* of the last look in which it stood, by which threads are known */
 	uint32_t seal;	 /* of the look: its words */
 	bool stood;	 /* behind a look: nobody took it who had not had it last */
 };
@@ -55,8 +59,15 @@ struct instant_thread {
 	struct witness witness;
 	pid_t witness_tid; /* whom it was opened for */
 	bool has_witness;
-	bool is_watched;      /* the witness was there from the beginning of this look */
-	bool stood;	      /* behind a look: the witness has shown that it stood still */
+	bool is_watched; /* the witness was there from the beginning of this look */
+	bool stood;	 /* behind a look: the witness has shown that it stood still */
+	/*
+	 * What witness_runs() told at the beginning of this look, and of the last one in which it
+	 * stood. 0: nothing.
+	 */
+	uint64_t runs, stood_runs;
+	bool is_seen; /* set by the user, who may reset it: it has the stack of such a look */
+	bool has_run; /* behind a look in which it stood: had a CPU since the last such one */
 	uint64_t runner_look; /* the last one in which it could run: its witness is needed */
 	bool is_known;	      /* the user has handed on where it is: instant_know(); may be reset */
 	uint64_t known_cpu_ns; /* its task clock when the user had its stack; 0: not known */
@@ -69,8 +80,9 @@ struct instant {
 	struct preempt *preempt;    /* borrowed; NULL: no CPU is held */
 	held_cpus held;
 	uint64_t nr_looks;
-	bool slept;	     /* behind a look: the sampler went to sleep in it */
-	bool gil_distrusted; /* set by the user: a thread moved without having had it */
+	bool slept;		    /* behind a look: the sampler went to sleep in it */
+	bool gil_distrusted;	    /* set by the user: a thread moved without having had it */
+	uint32_t nr_contradictions; /* looks that instant_contradict() was called for */
 };
 
 /* Of a dead target, until instant_hold_target(). The memory is borrowed until instant_done(). */
@@ -124,6 +136,18 @@ int instant_end(struct instant *instant);
  * the CPU where it is. tid: in our PID namespace; 0: not known.
  */
 void instant_judge_thread(struct instant *instant, struct instant_thread *thread, pid_t tid);
+
+/*
+ * The stack of a thread that stood, and has not run, is another one than before: this look proves
+ * nothing, and nor does any later one if it was not the first.
+ */
+void instant_contradict(struct instant *instant);
+
+/* Whether thread states are run by other threads than those that they name. */
+static inline bool instant_is_refuted(const struct instant *instant)
+{
+	return instant->nr_contradictions > 1;
+}
 
 /* Behind the look: sets whether a GIL was taken by nobody who had not had it last. */
 void instant_judge_gil(struct instant *instant, struct instant_gil *gil);

@@ -126,6 +126,11 @@ struct sampler_proofs sampler_try_proofs(const struct sampler *sampler, pid_t ti
 	};
 }
 
+bool sampler_is_refuted(const struct sampler *sampler)
+{
+	return instant_is_refuted(&sampler->snapshot.instant);
+}
+
 enum frame_cache_reason sampler_cache_reason(const struct sampler *sampler)
 {
 	return sampler->cache.reason;
@@ -189,7 +194,7 @@ static void relieve_codes(struct sampler *sampler)
 	if (!code_cache_relieve(&sampler->codes))
 		return;
 	for (size_t i = 0; i < snapshot->nr_threads; i++)
-		snapshot->threads[i]->proof.is_known = false;
+		snapshot->threads[i]->proof.is_known = snapshot->threads[i]->proof.is_seen = false;
 }
 
 /* Read the thread list, and say who is new: before a look, as it takes long. */
@@ -286,6 +291,14 @@ static bool is_proven(const struct sampler *sampler, const struct snapshot_threa
 	return thread->held || snapshot_stands_apart(&sampler->snapshot, thread);
 }
 
+/* Count a thread of which a look has proven nothing; it may be elsewhere than it was. */
+static void lose_thread(struct sampler *sampler, struct snapshot_thread *thread,
+			enum instant_verdict verdict)
+{
+	thread->proof.is_known = thread->proof.is_known && thread->unchanged;
+	sampler->stats.lost[verdict == INSTANT_LOCKED ? LOSS_LOCK : LOSS_MOVED]++;
+}
+
 /* Hand on what a look has found of all threads. */
 static int hand_on_threads(struct sampler *sampler, enum instant_verdict verdict, uint64_t now_ns,
 			   struct sample_sink *sink)
@@ -304,13 +317,30 @@ static int hand_on_threads(struct sampler *sampler, enum instant_verdict verdict
 		else if (sampler->is_racing)
 			err = sampler_thread_race(sampler, thread, now_ns, sink);
 		else
-			sampler->stats.lost[verdict == INSTANT_LOCKED ? LOSS_LOCK : LOSS_MOVED]++;
+			lose_thread(sampler, thread, verdict);
 	}
 	if (was_late || verdict != INSTANT_HELD)
 		frame_cache_doubt(&sampler->cache);
-	else
+	if (!was_late)
 		snapshot_tell(snapshot);
 	return err;
+}
+
+/* Whether a look that seems to have held tells that a thread moved without having run. */
+static bool is_contradicted(const struct sampler *sampler)
+{
+	const struct snapshot *snapshot = &sampler->snapshot;
+	bool is_it = false;
+
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		struct snapshot_thread *thread = snapshot->threads[i];
+		const struct sampled_thread *sampled = &sampler->threads[thread->slot];
+
+		is_it = is_it || sampler_is_contradicted(sampled, thread);
+		if (thread->proof.stood && thread->copied && sampled->walked.is_whole)
+			thread->proof.is_seen = true;
+	}
+	return is_it;
 }
 
 /* A look at all threads. */
@@ -326,9 +356,15 @@ static int look(struct sampler *sampler, enum instant_verdict *ret_verdict)
 	if (!sampler->natives)
 		err = walk_threads(sampler);
 	end_err = snapshot_end(snapshot, ret_verdict);
-	if (sampler->preempt && !err && !end_err && *ret_verdict == INSTANT_HELD)
+	if (err || end_err)
+		return err ? err : end_err;
+	if (sampler->preempt)
 		preempt_took(sampler->preempt, clock_now_ns() - begin_ns);
-	return err ? err : end_err;
+	if (!sampler->natives && is_contradicted(sampler)) {
+		snapshot_contradict(snapshot);
+		*ret_verdict = INSTANT_MOVED;
+	}
+	return 0;
 }
 
 /* The tick of one thread with C frames, or without where there are none of it. */

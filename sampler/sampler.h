@@ -153,6 +153,12 @@ struct sampler_proofs {
 };
 struct sampler_proofs sampler_try_proofs(const struct sampler *sampler, pid_t tid);
 
+/*
+ * Whether thread states turned out to be run by other threads than those that they name: from then
+ * on nothing is proven of a thread that runs (sampler/instant.h).
+ */
+bool sampler_is_refuted(const struct sampler *sampler);
+
 /* Why outer frames are walked at every look; CACHE_USABLE if they need not be. */
 enum frame_cache_reason sampler_cache_reason(const struct sampler *sampler);
 

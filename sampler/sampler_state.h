@@ -90,11 +90,11 @@ struct sampler {
 	bool has_new_threads;		/* whose names were not looked for */
 	uint64_t names_due_ns;		/* when those of new threads are read again; 0: never */
 	uint64_t last_tick_ns;		/* 0: none yet */
-	uint64_t last_check_ns; /* of a run: when the memory was found to be the program's */
-	uint64_t cut_ns;	/* of a run with an end: when a tick is cut off; else UINT64_MAX */
-	uint64_t late_ns;	/* how late this tick began */
-	struct preempt *preempt;    /* of a run or a dump; owned, NULL otherwise */
-	bool is_racing;		    /* no CPU is held */
+	uint64_t last_check_ns;	 /* of a run: when the memory was found to be the program's */
+	uint64_t cut_ns;	 /* of a run with an end: when a tick is cut off; else UINT64_MAX */
+	uint64_t late_ns;	 /* how late this tick began */
+	struct preempt *preempt; /* of a run or a dump; owned, NULL otherwise */
+	bool is_racing;		 /* no CPU is held */
 	struct racing racing;
 	struct sampler_looks looks;
 	struct sampler_natives *natives;   /* borrowed; NULL: no C frames */
@@ -212,6 +212,18 @@ int sampler_thread_look(struct sampler *sampler, struct snapshot_thread *thread,
 static inline bool sampler_stack_moved(const struct sampled_thread *sampled)
 {
 	return sampled->list.changed || sampled->list.nr_frames != sampled->nr_listed;
+}
+
+/*
+ * Whether the stack of a thread that held in this look has changed, though its thread had no CPU
+ * since it was seen last: then another one runs its state.
+ */
+static inline bool sampler_is_contradicted(const struct sampled_thread *sampled,
+					   const struct snapshot_thread *thread)
+{
+	return thread->held && thread->proof.stood && thread->proof.is_seen &&
+	       !thread->proof.has_run && thread->copied && !thread->unchanged &&
+	       sampled->list.changed;
 }
 
 /*

@@ -153,6 +153,8 @@ int sampler_thread_look(struct sampler *sampler, struct snapshot_thread *thread,
 		return err ? err : end_err;
 	if (!thread->copied)
 		return -ENOENT;
+	if (!is_proven_elsewhere && sampler_is_contradicted(sampled, thread))
+		snapshot_contradict(&sampler->snapshot);
 	if (!is_proven_elsewhere && !thread->held &&
 	    !snapshot_stands_apart(&sampler->snapshot, thread)) {
 		frame_cache_doubt(&sampler->cache);

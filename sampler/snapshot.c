@@ -447,10 +447,19 @@ bool snapshot_stands_apart(const struct snapshot *snapshot, const struct snapsho
 	       !snapshot->instant.gil_distrusted;
 }
 
+void snapshot_contradict(struct snapshot *snapshot)
+{
+	instant_contradict(&snapshot->instant);
+	for (size_t i = 0; i < snapshot->nr_threads; i++)
+		snapshot->threads[i]->held = false;
+	for (size_t i = 0; i < snapshot->nr_interpreters; i++)
+		snapshot->interpreters[i].held = false;
+}
+
 void snapshot_tell(struct snapshot *snapshot)
 {
 	for (size_t i = 0; i < snapshot->nr_interpreters; i++)
-		if (snapshot->interpreters[i].held)
+		if (snapshot->interpreters[i].gil.stood)
 			snapshot->interpreters[i].gil.told = snapshot->interpreters[i].gil.now;
 }
 

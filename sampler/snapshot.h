@@ -114,8 +114,14 @@ int snapshot_end(struct snapshot *snapshot, enum instant_verdict *ret_verdict);
  */
 bool snapshot_stands_apart(const struct snapshot *snapshot, const struct snapshot_thread *thread);
 
-/* Behind a look that held and was handed on: threads are known by what their GILs said in it. */
+/*
+ * Behind a look whose threads were handed on, or are not known any more: those that are, are known by
+ * what their GILs said in it.
+ */
 void snapshot_tell(struct snapshot *snapshot);
+
+/* Behind a look that is contradicted: nothing of it is proven but who waited. */
+void snapshot_contradict(struct snapshot *snapshot);
 
 /* Whether a thread had its GIL at the last look, be it one that was at another thread only. */
 bool snapshot_holds_gil(const struct snapshot *snapshot, const struct snapshot_thread *thread);

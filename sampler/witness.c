@@ -161,6 +161,18 @@ bool witness_stood(struct witness *witness, const struct look_memory *look, cons
 	return false;
 }
 
+uint64_t witness_runs(struct witness *witness, const struct witness_means *means, pid_t tid)
+{
+	uint64_t nr_runs;
+
+	/* A clock begins at 0 when it is opened. */
+	if (witness->kind == WITNESS_CLOCK)
+		return witness->before == UINT64_MAX ? 0 : witness->before + 1;
+	if (open_runs(witness, means, tid) || task_runs_read(&witness->runs, &nr_runs))
+		return 0;
+	return nr_runs;
+}
+
 uint64_t witness_cpu_ns(const struct witness *witness)
 {
 	return witness->kind == WITNESS_CLOCK && witness->before != UINT64_MAX ? witness->before

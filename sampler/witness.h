@@ -83,6 +83,12 @@ int witness_begin(struct witness *witness, struct look_memory *look, const held_
  */
 bool witness_stood(struct witness *witness, const struct look_memory *look, const held_cpus *held);
 
+/*
+ * A number that is another one once the thread was given a CPU: by its clock, or the kernel's count
+ * as of now. 0: there is none.
+ */
+uint64_t witness_runs(struct witness *witness, const struct witness_means *means, pid_t tid);
+
 /* The thread's task clock at the beginning of the look; 0 if it was not read. */
 uint64_t witness_cpu_ns(const struct witness *witness);
 

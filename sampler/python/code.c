@@ -78,6 +78,12 @@ static int read_object(struct code_cache *cache, struct remote_memory *memory, r
 	return err ? err : take_fingerprint(cache, object, ret_fingerprint);
 }
 
+/* Clear the hash behind the length of a str or bytes object: it may be computed at any time. */
+static void clear_hash(const struct remote_range *range)
+{
+	memset((uint8_t *)range->buffer + sizeof(uint64_t), 0, sizeof(uint64_t));
+}
+
 /* Clear what was read of a bytes object, from its length on, behind its own. */
 static void trim_bytes(const struct py_offsets *offsets, const struct remote_range *range)
 {
@@ -119,13 +125,19 @@ static int read_texts(struct code_cache *cache, struct remote_memory *memory,
 		 .buffer = ret_texts->linetable,
 		 .size = sizeof(ret_texts->linetable)},
 	};
-	int err = remote_memory_read_ranges(memory, ranges, sizeof(ranges) / sizeof(*ranges));
 
-	if (err)
-		return err;
+	/* One by one, so that a look keeps them (sampler/look_memory.h). */
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(*ranges); i++) {
+		int err = remote_memory_read_ranges(memory, &ranges[i], 1);
+
+		if (err)
+			return err;
+	}
 	trim_string(offsets, &ranges[0]);
 	trim_string(offsets, &ranges[1]);
 	trim_bytes(offsets, &ranges[2]);
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(*ranges); i++)
+		clear_hash(&ranges[i]);
 	return 0;
 }
 

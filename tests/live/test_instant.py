@@ -12,6 +12,7 @@ import unittest
 import support
 from support import names, parse_collapsed
 from test_attach import is_possible
+from test_locator import LocatorTestCase, read_libraries, running
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 STEP_WALK = os.path.join(os.path.dirname(support.PYSAMPLE), "tests", "step_walk")
@@ -142,6 +143,39 @@ class InstantOfSwappedStates(InstantTestCase):
             support.sampled_until(
                 sample, lambda chains: all(any(chain[-1:] == (leaf,) for chain in chains)
                                            for leaf in ("a005", "b005")), "both leaves are seen")
+
+
+class InstantOfHandedState(LocatorTestCase):
+    """A thread state that another thread has taken over: nothing is proven by the one that it
+    names."""
+
+    SCRIPT = """\
+import sys
+sys.path.insert(0, {folder!r})
+sys.argv = ["alternating", "calls", "40"]
+exec(compile(open("{folder}/alternating.py").read(), "alternating.py", "exec"))
+"""
+
+    def test_stacks_are_dropped(self):
+        if len(os.sched_getaffinity(0)) < 2:
+            self.skipTest("there is but one CPU")
+        embed = self.build("embed", "-ldl", "-pthread")
+        script = os.path.join(self.folder, "script.py")
+        with open(script, "w", encoding="ascii") as file:
+            file.write(self.SCRIPT.format(folder=support.TARGETS))
+        for library in read_libraries():
+            with self.subTest(str(library)), running(
+                    [embed, "load", library.path, "begin", "hand", script],
+                    home=library.home) as program:
+                program.line()
+                result = support.pysample("attach", program.pid, "-r", 1000, "-d", "0.5",
+                                          "-f", "collapsed")
+                self.assertIn("in other threads than those that they belong to", result.stderr)
+                chains = [tuple(name for name in names(stack) if re.fullmatch(r"[ab]\d+", name))
+                          for stack in parse_collapsed(result.stdout)]
+                for chain in chains:
+                    self.assertIn(chain, [tuple(f"{letter}{n:03}" for n in range(len(chain)))
+                                          for letter in "ab"])
 
 
 @contextlib.contextmanager

@@ -156,7 +156,7 @@ class Native(unittest.TestCase):
         def is_alone(sample):
             return {frame["kind"] for frame in sample["frames"]} == {"python"}
 
-        with support.python_target(self.interpreter, "churn") as target:
+        with support.python_target(self.interpreter, "churn", 10) as target:
             samples = samples_until(target, lambda samples: any(
                 "worker" in {frame["name"] for frame in sample["frames"]}
                 and not is_alone(sample) for sample in samples),

@@ -622,11 +622,15 @@ class Progress(TerminalTestCase):
         self.assertNotIn(b" Hz, ", terminal.shown.split(b"samples of")[0])
 
     def test_lines_in_a_pipe(self):
-        result = pysample(*self.attach("-d", "10.5", "-r", "100"))
+        process = support.start_pysample(*self.attach("-r", "100"))
+        told = [process.stderr.readline() for _ in range(2)]
+        process.send_signal(signal.SIGINT)
+        result = support.finish(process)
         self.assertEqual(result.status, 0, result)
-        self.assertRegex(result.stderr, r"\npysample: \d+\.\d s, \d+ samples, \d+ of 100 Hz, "
-                         r"[0-9.]+ % lost\npysample: \d+ samples of")
-        self.assertNotRegex(result.stderr, "[\r\x1b]")
+        self.assertRegex(told[1], rb"^pysample: \d+\.\d s, \d+ samples, [0-9.]+ of 100 Hz, "
+                         rb"[0-9.]+ % lost\n")
+        self.assertRegex(result.stderr, r"pysample: stopped; \d+ samples of")
+        self.assertNotRegex(told[1].decode() + result.stderr, "[\r\x1b]")
 
     def test_a_terminal_that_stands_still(self):
         """^S: the sampling goes on, and so does the line later."""

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Threads that begin and end all the time, a few at once, of which half hardly live."""
+"""Threads that begin and end all the time, a few at once, of which half hardly live. An argument has
+the others live so many times as long."""
+import sys
 import threading
 
 import ready
+
+LONGER = int(sys.argv[1]) if len(sys.argv) > 1 else 1
 
 
 def leaf(steps):
@@ -22,7 +26,7 @@ def churn():
     depth = 0
     while True:
         threads = [threading.Thread(target=worker, args=(depth % 150, steps))
-                   for steps in (0, 100, 1000, 20000, 40000, 60000)]
+                   for steps in (0, 100, 1000, 20000 * LONGER, 40000 * LONGER, 60000 * LONGER)]
         for thread in threads:
             thread.start()
         for thread in threads:

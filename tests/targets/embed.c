@@ -7,10 +7,15 @@
  *	wait          print "waiting", and go on when a line comes
  *	begin         Py_InitializeEx()
  *	run SCRIPT    run it; it does not come back
+ *	hand SCRIPT   the same in another thread, which has taken over the state of the main one;
+ *		      each on a CPU of its own, if there are two
  *
  * With STATIC_PYTHON defined it is linked with one, and load is of no use.
  */
+#define _GNU_SOURCE
 #include <dlfcn.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +50,46 @@ static void run(void *library, const char *script)
 	exit(run_file(fopen(script, "r"), script, 1, NULL));
 }
 
+/* What the other thread needs. */
+struct handed {
+	void *library;
+	void *state;
+	const char *script;
+};
+
+static void stay_on(int number)
+{
+	cpu_set_t usual, cpus;
+
+	sched_getaffinity(0, sizeof(usual), &usual);
+	CPU_ZERO(&cpus);
+	for (int cpu = 0; cpu < CPU_SETSIZE && number >= 0; cpu++)
+		if (CPU_ISSET(cpu, &usual) && !number--)
+			CPU_SET(cpu, &cpus);
+	sched_setaffinity(0, sizeof(cpus), &cpus);
+}
+
+static void *run_handed(void *context)
+{
+	const struct handed *handed = context;
+
+	stay_on(1);
+	((void (*)(void *))function(handed->library, "PyEval_RestoreThread"))(handed->state);
+	run(handed->library, handed->script);
+	return NULL;
+}
+
+static void hand(void *library, const char *script)
+{
+	struct handed handed = {library, NULL, script};
+	pthread_t thread;
+
+	handed.state = ((void *(*)(void))function(library, "PyEval_SaveThread"))();
+	pthread_create(&thread, NULL, run_handed, &handed);
+	stay_on(0);
+	pthread_join(thread, NULL);
+}
+
 int main(int argc, char **argv)
 {
 	void *library = NULL;
@@ -68,6 +113,8 @@ int main(int argc, char **argv)
 			setenv("PYTHONHOME", argv[++i], 1);
 		} else if (strcmp(argv[i], "run") == 0 && i + 1 < argc) {
 			run(library, argv[++i]);
+		} else if (strcmp(argv[i], "hand") == 0 && i + 1 < argc) {
+			hand(library, argv[++i]);
 		}
 	}
 	return 0;
