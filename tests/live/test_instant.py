@@ -118,6 +118,71 @@ class InstantByEachProof(InstantTestCase):
         self.check_with(self.NO_RSEQ, without("perf_event_open"))
 
 
+def called(stack):
+    """The functions of a stack with lines; an instruction that begins a generator has none."""
+    return [text.partition(" (")[0] for text in stack if text != support.NO_PYTHON_FRAMES]
+
+
+@support.per_minor("3.15")
+class InstantOfParallelThreads(unittest.TestCase):
+    """Each thread's stack is one of its own, with the lines at which it calls, while others run,
+    end and begin."""
+
+    # An ended thread's coroutines are closed, which runs them without what is around them.
+    NR_TURNS = {"calls": 5000, "generators": 5000, "coroutines": sys.maxsize}
+    CODE = support.read(os.path.join(support.TARGETS, "alternating.py")).split("\n")
+
+    def check(self, variant, nr_threads, depth=0, wrapper=()):
+        with support.python_target(
+                self.interpreter, "parallel", variant, 40, nr_threads, self.NR_TURNS[variant],
+                depth) as target:
+
+            def sample():
+                result = support.pysample("attach", target.pid, "-r", 1000, "-d", "0.5", "--lines",
+                                          "-f", "collapsed", wrapper=wrapper)
+                self.assertIn(result.status, (0, 5), result.stderr)
+                stacks = parse_collapsed(result.stdout)
+                for stack in stacks:
+                    self.check_stack(stack, variant, depth)
+                return stacks
+
+            support.sampled_until(sample, lambda stacks: all(
+                any(called(stack)[-1:] == [leaf] for stack in stacks)
+                for leaf in ("a005", "b005")), "both leaves are seen")
+            self.assertTrue(target.runs(), target.stderr())
+
+    def check_stack(self, stack, variant, depth):
+        found = called(stack)
+        chain = ["take_turns"] + ["dive"] * (depth + 1)
+        if found[:1] == ["<module>"]:
+            self.assertIn(found[1:2], ([], ["announce"]), stack)
+        elif len(found) <= len(chain):
+            self.assertIn(found, (chain[:len(found)], ["take_turns", "own_chains"]), stack)
+        else:
+            self.assertEqual(found[:len(chain)], chain, stack)
+            ours = found[len(chain):]
+            self.assertTrue(is_possible(("<module>", "alternate", *ours), variant), stack)
+            self.check_lines(stack[len(chain):], ours)
+
+    def check_lines(self, stack, ours):
+        for text, callee in zip(stack, ours[1:]):
+            if not text.startswith("send_"):
+                line = int(re.search(r":(\d+)\)$", text).group(1))
+                self.assertIn(callee + "(", self.CODE[line - 1], stack)
+
+    def test_chains(self):
+        for variant in "calls", "generators", "coroutines":
+            for nr_threads in 2, 4:
+                with self.subTest(variant, nr_threads=nr_threads):
+                    self.check(variant, nr_threads)
+
+    def test_deep(self):
+        self.check("calls", 4, depth=200)
+
+    def test_without_clocks(self):
+        self.check("calls", 4, wrapper=without("perf_event_open"))
+
+
 @support.per_minor("3.8", "3.11", "3.12", "3.15")
 class InstantOfSwappedStates(InstantTestCase):
     """Until 3.12 a thread state of another interpreter may be run by a thread that it does not

@@ -4,11 +4,12 @@
 A stack is possible only if it is the beginning of one chain: whatever mixes
 them, or leaves a link out, was never there. With the argument "generators" the
 links 1 to 3 are generators, made anew for each turn: run by a for loop, by yield
-from, and by C. With "coroutines" the links 1 and 2 are coroutines, made once. A
+from, and by C. With "coroutines" the links 1 and 2 are coroutines, made once for each thread. A
 second argument says how many steps a leaf takes, 25 to 50 ns each.
 """
 import sys
 import types
+import _thread
 
 import ready
 
@@ -128,12 +129,15 @@ async def coroutine_b002():
         await pause()
 
 
+OWN = _thread._local()  # of each thread
+
+
 def send_a000():
-    CHAIN_A.send(None)
+    OWN.chain_a.send(None)
 
 
 def send_b000():
-    CHAIN_B.send(None)
+    OWN.chain_b.send(None)
 
 
 def alternate(first, second):
@@ -142,13 +146,16 @@ def alternate(first, second):
         second()
 
 
-if sys.argv[1:2] == ["generators"]:
-    chains = (generator_a000, generator_b000)
-elif sys.argv[1:2] == ["coroutines"]:
-    CHAIN_A = coroutine_a001()
-    CHAIN_B = coroutine_b001()
-    chains = (send_a000, send_b000)
-else:
-    chains = (a000, b000)
-ready.announce()
-alternate(*chains)
+def own_chains():
+    if sys.argv[1:2] == ["generators"]:
+        return generator_a000, generator_b000
+    if sys.argv[1:2] == ["coroutines"]:
+        OWN.chain_a, OWN.chain_b = coroutine_a001(), coroutine_b001()
+        return send_a000, send_b000
+    return a000, b000
+
+
+if __name__ == "__main__":
+    chains = own_chains()
+    ready.announce()
+    alternate(*chains)

@@ -13,6 +13,9 @@ import sys
 sys.path.insert(0, {folder!r})
 sys.argv = ["alternating", "calls", "40"]
 import alternating
+import ready
+ready.announce()
+alternating.alternate(*alternating.own_chains())
 """
 
 
