@@ -58,6 +58,7 @@ ALL = "PYSAMPLE_TEST_ALL"  # in the environment: every test on every version
 REFUSED = ("2.7",)
 OLDEST_MINOR, NEWEST_MINOR = 6, 15  # of 3.N, what some tests are for
 TESTBED_VERSIONS = ("3.13", "3.14", "3.15")
+FREE_THREADED = ("3.14", "3.15")  # scripts/testbed compiles them
 
 
 def read(path):
@@ -154,11 +155,19 @@ def interpreters_since_36():
     root = _testbed_root()
     builds = [*_builds_in("/usr/bin", "", "system"), *_builds_in("/usr/local/bin", "", "local")]
     if os.geteuid() == 0 and os.path.isdir(root):
-        builds += _builds_in("/usr/bin", root, "testbed")
+        builds += [*_builds_in("/usr/bin", root, "testbed"),
+                   *_builds_in("/usr/local/bin", root, "testbed")]
     found = {os.path.realpath(one.root + one.path): one
              for one in _that_run(builds) + all_interpreters()}
     return sorted((one for one in found.values() if version_key(one) >= [3, OLDEST_MINOR]),
                   key=version_key)
+
+
+def free_threaded_interpreters():
+    """One of each version, not debug builds, as far as they are here."""
+    by_minor = {found.minor: found for found in interpreters_since_36()
+                if found.origin.endswith(BUILDS["t"])}
+    return [by_minor[minor] for minor in FREE_THREADED if minor in by_minor]
 
 
 def version_key(interpreter):
@@ -207,6 +216,10 @@ def absent_versions():
         if minor in present and not any(found.minor == minor and found.origin == "testbed"
                                         for found in all_interpreters()):
             yield "not tested here: %s of Debian, non-PIE and stripped (no testbed)" % minor
+    free_threaded = {found.minor for found in free_threaded_interpreters()}
+    for minor in FREE_THREADED:
+        if minor not in free_threaded:
+            yield "not tested here: %st, free-threaded (scripts/testbed says why)" % minor
 
 
 def quick_interpreters(interpreters, quick_on=QUICK):
@@ -227,19 +240,30 @@ def is_quick(test):
     return getattr(method, "is_quick", getattr(test, "is_quick", True))
 
 
-def per_interpreter(base, minors=SUPPORTED):
-    """Replace a test case by one for each of tested_interpreters(); it finds its own in
-    self.interpreter. By default they are quick_interpreters() of minors; where all are asked for,
-    minors are all."""
+def _make_cases(base, interpreters, quick):
     module = sys.modules[base.__module__]
-    quick = quick_interpreters([one for one in tested_interpreters() if one.minor in minors],
-                               getattr(base, "quick_on", QUICK))
-    for interpreter in tested_interpreters() if os.environ.get(ALL) else quick:
+    for interpreter in interpreters:
         name = "%s_%s" % (base.__name__, interpreter.label)
         case = type(name, (base,), {
             "interpreter": interpreter, "__module__": base.__module__,
             "is_quick": interpreter in quick and getattr(base, "is_quick", True)})
         setattr(module, name, case)
+
+
+def per_interpreter(base, minors=SUPPORTED):
+    """Replace a test case by one for each of tested_interpreters(); it finds its own in
+    self.interpreter. By default they are quick_interpreters() of minors; where all are asked for,
+    minors are all."""
+    quick = quick_interpreters([one for one in tested_interpreters() if one.minor in minors],
+                               getattr(base, "quick_on", QUICK))
+    _make_cases(base, tested_interpreters() if os.environ.get(ALL) else quick, quick)
+
+
+def per_free_threaded(base):
+    """The same for each of free_threaded_interpreters(). Goes with per_interpreter(), below it."""
+    found = free_threaded_interpreters()
+    _make_cases(base, found, found[-1:])
+    return base
 
 
 def per_minor(*minors):

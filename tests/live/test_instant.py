@@ -41,6 +41,7 @@ class Following:
 
 
 @support.per_interpreter
+@support.per_free_threaded
 @unittest.skipUnless(os.access(STEP_WALK, os.X_OK), "step_walk was not built")
 class InstantOfEachInstruction(unittest.TestCase):
     """The walk needs neither load nor luck to meet what lies between two stores."""
@@ -94,6 +95,7 @@ class InstantTestCase(unittest.TestCase):
 
 
 @support.per_minor("3.8", "3.12", "3.15")
+@support.per_free_threaded
 class InstantByEachProof(InstantTestCase):
     """The C library's word of the CPU, the task clock, or the kernel's count of runs."""
 
@@ -124,6 +126,7 @@ def called(stack):
 
 
 @support.per_minor("3.15")
+@support.per_free_threaded
 class InstantOfParallelThreads(unittest.TestCase):
     """Each thread's stack is one of its own, with the lines at which it calls, while others run,
     end and begin."""

@@ -34,7 +34,7 @@ FORMS = ("3.9", "3.10", "3.11", "3.15")
 
 # All builds of a version have one compiler.
 ONE_OF_EACH = {found.minor: found for found in support.interpreters_since_36()
-               if not found.path.endswith("d")
+               if not found.path.endswith(("d", "t"))
                and (found.minor in FORMS or not support.is_sanitized())}
 support.one_test_each(LineTables, LineTables.check, ONE_OF_EACH.values())
 
