@@ -99,7 +99,9 @@ static void report_interpreter(const struct target *target)
 	report("interpreter", "CPython %s, by %s in %s", target->version, runtime->found_by,
 	       runtime->image_path);
 	if (runtime->build.free_threaded)
-		report("GIL", "none: it is a free-threaded build");
+		report("GIL",
+		       "none, unless PYTHON_GIL=1 or an extension has switched it on: it is a "
+		       "free-threaded build");
 	if (runtime->build.newer_than_tested)
 		report("version", "newer than this pysample was tested with, or a pre-release: its "
 				  "structs were told by what they hold");

@@ -7,11 +7,17 @@
  * last. Frames change only under the GIL, so a thread that had it at neither look, with the
  * count not moved by more than one in between, is where it was.
  *
- * Source: CPython take_gil(), Python/ceval_gil.c (3.7 to 3.11: ceval_gil.h); struct
- * _gil_runtime_state, where last_holder, locked and switch_number follow one another.
+ * A free-threaded build has a GIL as well once it was switched on for good, by PYTHON_GIL=1 or an
+ * extension that needs it. One that an import has switched on for its own time is not counted as
+ * one: when it is off again threads run that never take it.
+ *
+ * Source: CPython take_gil(), _PyEval_EnableGILTransient(), _PyEval_EnableGILPermanent() and
+ * _PyEval_DisableGIL(), Python/ceval_gil.c (3.7 to 3.11: ceval_gil.h); struct _gil_runtime_state,
+ * where last_holder, locked and switch_number follow one another.
  */
 #pragma once
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -19,6 +25,9 @@
 
 /* Of the struct, from last_holder on. */
 enum { GIL_BYTES = 24, GIL_SWITCHES_OFFSET = 16 };
+
+/* In free-threaded builds, an int: how many have switched it on, or GIL_ON_FOR_GOOD. */
+enum { GIL_ENABLED_BEFORE_HOLDER = 16, GIL_ON_FOR_GOOD = INT_MAX };
 
 struct gil {
 	bool known; /* it was read, and somebody has held it */
@@ -30,9 +39,14 @@ struct gil {
 
 /* Where a GIL's words lie. */
 struct gil_place {
-	remote_addr addr; /* of last_holder, or of what 3.6 has instead; 0: there is no GIL */
+	remote_addr addr; /* of the first of them; 0: there is no GIL */
 	/*
-	 * So many bytes behind it is the int that tells whether it is held. 0 (3.6): there is but
+	 * So many bytes behind it is last_holder, or what 3.6 has instead. If any, it begins with the
+	 * int that tells whether there is a GIL.
+	 */
+	uint32_t holder_offset;
+	/*
+	 * So many bytes behind that is the int that tells whether it is held. 0 (3.6): there is but
 	 * the thread state that is current.
 	 */
 	uint32_t locked_offset;
@@ -41,12 +55,14 @@ struct gil_place {
 /* How many bytes there are to be read at its addr. */
 static inline uint32_t gil_place_bytes(const struct gil_place *place)
 {
-	return place->locked_offset ? GIL_BYTES : sizeof(uint64_t);
+	const uint32_t bytes = place->locked_offset ? GIL_BYTES : sizeof(uint64_t);
+
+	return place->holder_offset + bytes;
 }
 
 /*
  * The GIL as the words of its place say. One that nobody ever held is not known: it is that of an
- * interpreter that shares another one's. Nor is a free one of 3.6.
+ * interpreter that shares another one's. Nor is a free one of 3.6, or one that is not on for good.
  */
 struct gil gil_decode(const struct gil_place *place, const uint8_t *words);
 

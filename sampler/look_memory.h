@@ -23,8 +23,8 @@
  */
 enum { LOOK_BLOCK_BYTES = 512 };
 
-/* Room for the longest words that are sealed, those of a GIL. */
-enum { LOOK_SEAL_BYTES = 24 };
+/* Room for the longest words that are sealed, those of a free-threaded build's GIL. */
+enum { LOOK_SEAL_BYTES = 40 };
 
 struct look_block;
 

@@ -25,11 +25,11 @@ static struct gil_place gil_place_of(const struct snapshot *snapshot, size_t i)
 	const struct py_offsets *offsets = &snapshot->build->offsets;
 	struct gil_place place = {.addr = 0};
 
-	if (snapshot->build->free_threaded)
-		return place;
 	if (offsets->interpreter.gil_locked != OFFSET_ABSENT) {
-		place.addr =
-			snapshot->interpreters[i].ref.addr + offsets->interpreter.gil_last_holder;
+		if (snapshot->build->free_threaded)
+			place.holder_offset = GIL_ENABLED_BEFORE_HOLDER;
+		place.addr = snapshot->interpreters[i].ref.addr +
+			     offsets->interpreter.gil_last_holder - place.holder_offset;
 		place.locked_offset =
 			offsets->interpreter.gil_locked - offsets->interpreter.gil_last_holder;
 	} else if (i + 1 != snapshot->nr_interpreters) {

@@ -9,3 +9,9 @@ _Static_assert(offsetof(struct _gil_runtime_state, switch_number) ==
 				       GIL_SWITCHES_OFFSET &&
 		       sizeof(((struct _gil_runtime_state *)0)->switch_number) == 8,
 	       "what counts the GIL's switches");
+#ifdef Py_GIL_DISABLED
+_Static_assert(offsetof(struct _gil_runtime_state, enabled) + GIL_ENABLED_BEFORE_HOLDER ==
+			       offsetof(struct _gil_runtime_state, last_holder) &&
+		       sizeof(((struct _gil_runtime_state *)0)->enabled) == 4,
+	       "what tells whether there is a GIL");
+#endif

@@ -249,7 +249,16 @@ static void set_gil(struct fake_python *py, remote_addr thread_addr, bool locked
 		locked);
 }
 
-/* A build without a GIL is taken to have none, whatever stands in its place. */
+/* Of a free-threaded build: how many have switched its GIL on. */
+static void enable_gil(struct fake_python *py, uint32_t enabled)
+{
+	fake_memory_write_u32(&py->fake,
+			      py->interp_addr + py->build.offsets.interpreter.gil_last_holder -
+				      GIL_ENABLED_BEFORE_HOLDER,
+			      enabled);
+}
+
+/* A free-threaded build has no GIL that is not on for good, whatever stands in its place. */
 Test(snapshot, gil_holder_is_told)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
@@ -269,6 +278,17 @@ Test(snapshot, gil_holder_is_told)
 		cr_expect(eq(u64, gil_holder_addr(&snapshot.interpreters[0].gil.now), holder));
 		cr_expect(eq(int, snapshot.threads[0]->holds_gil, holder != 0));
 		cr_expect(eq(int, snapshot_holds_gil(&snapshot, snapshot.threads[0]), holder != 0));
+		if (py.build.free_threaded) {
+			enable_gil(&py, 1);
+			tick(&snapshot);
+			cr_expect(not(snapshot.threads[0]->holds_gil));
+			enable_gil(&py, GIL_ON_FOR_GOOD);
+			tick(&snapshot);
+			cr_expect(snapshot.threads[0]->holds_gil);
+			set_gil(&py, thread, false, 0);
+			tick(&snapshot);
+			cr_expect(not(snapshot.threads[0]->holds_gil));
+		}
 		end(&py, &snapshot);
 	}
 }
@@ -486,6 +506,87 @@ Test(snapshot, what_happens_during_a_look)
 				  "3.%u %s", live.py.minor, cases[i].name);
 			end_live(&live);
 		}
+	}
+}
+
+static void switch_on(struct live *live)
+{
+	enable_gil(&live->py, GIL_ON_FOR_GOOD);
+}
+
+static void switch_off(struct live *live)
+{
+	enable_gil(&live->py, 0);
+}
+
+/* A GIL that is on for good covers all threads as any other; one that is on for a time does not. */
+Test(snapshot, gil_of_a_free_threaded_build)
+{
+	static const struct {
+		char name[32];
+		uint32_t enabled;
+		void (*happens)(struct live *live);
+		bool held, held_elsewhere; /* also if the second thread is on another CPU */
+	} cases[] = {
+		{"off", 0, do_nothing, true, false},
+		{"off, another takes it", 0, take_gil, true, false},
+		{"off, it is switched on", 0, switch_on, true, false},
+		{"for a time", 1, do_nothing, true, false},
+		{"for a time, another takes it", 1, take_gil, true, false},
+		{"for good", GIL_ON_FOR_GOOD, do_nothing, true, true},
+		{"for good, another takes it", GIL_ON_FOR_GOOD, take_gil, false, false},
+		{"for good, there and back", GIL_ON_FOR_GOOD, pass_gil_and_back, false, false},
+		{"for good, the words are torn", GIL_ON_FOR_GOOD, switch_off, false, false},
+	};
+
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		for (size_t i = 0; i < 2 * sizeof(cases) / sizeof(*cases); i++) {
+			const size_t c = i / 2;
+			const bool elsewhere = i % 2 != 0;
+			struct live live;
+
+			begin_live(&live, fake_python_minors[v]);
+			if (live.py.build.free_threaded) {
+				enable_gil(&live.py, cases[c].enabled);
+				(void)tick(&live.snapshot);
+				if (elsewhere)
+					set_cpu(&live, 1, OTHER_CPU);
+				const bool held =
+					elsewhere ? cases[c].held_elsewhere : cases[c].held;
+				cr_expect(eq(int, tick_while(&live, cases[c].happens),
+					     held ? INSTANT_HELD : INSTANT_MOVED),
+					  "3.%u %s", live.py.minor, cases[c].name);
+			}
+			end_live(&live);
+		}
+	}
+}
+
+/*
+ * Between two times for which the GIL was on threads may have run that never took it: neither word
+ * of it tells.
+ */
+Test(snapshot, gil_for_a_time_tells_nothing_between_looks)
+{
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		struct live live;
+
+		begin_live(&live, fake_python_minors[v]);
+		if (live.py.build.free_threaded) {
+			enable_gil(&live.py, 1);
+			cr_expect(eq(int, tick_and_tell(&live), INSTANT_HELD));
+			cr_expect(eq(int, tick_and_tell(&live), INSTANT_HELD));
+			for (int i = 0; i < NR_LIVE_THREADS; i++)
+				cr_expect(not(thread_of(&live, i)->unchanged), "3.%u, thread %d",
+					  live.py.minor, i);
+			enable_gil(&live.py, GIL_ON_FOR_GOOD);
+			cr_expect(eq(int, tick_and_tell(&live), INSTANT_HELD));
+			for (int i = 0; i < NR_LIVE_THREADS; i++)
+				cr_expect(not(thread_of(&live, i)->unchanged));
+			cr_expect(eq(int, tick_and_tell(&live), INSTANT_HELD));
+			cr_expect(not(thread_of(&live, 0)->unchanged));
+		}
+		end_live(&live);
 	}
 }
 
