@@ -27,7 +27,8 @@ def include_folders(root, version, suffix=""):
     """Every list of include folders that makes a whole set of headers of version."""
     name = f"include/python{version}{suffix}" + ("m" if version in ("3.6", "3.7") else "")
     sid = testbed(root) / "usr"
-    candidates = [pathlib.Path("/usr") / name, pathlib.Path("/usr/local") / name, sid / name]
+    candidates = [pathlib.Path("/usr") / name, pathlib.Path("/usr/local") / name, sid / name,
+                  sid / "local" / name]
     candidates += sorted((pathlib.Path.home() / ".pyenv/versions").glob(f"*/{name}"))
     for folder in candidates:
         # A distribution may have the public headers without the internal ones.
@@ -55,9 +56,9 @@ def prove(root, cc, version, folders, flavour=()):
 
 def flavours(version, folders):
     """What else the headers in folders can be compiled for, as lists of flags."""
-    if folders[0].name.endswith("d"):
+    if folders[0].name.endswith(("d", "t")):
         yield []
-    if version in FREE_THREADED:
+    if version in FREE_THREADED and not folders[0].name.endswith("t"):
         yield ["-DPy_GIL_DISABLED=1"]
 
 
@@ -70,8 +71,10 @@ def main():
         if not found:
             print(f"not proved here: {version} (no headers)")
         results += [prove(root, cc, version, folders) for folders in found]
-        # Debug builds have headers of their own, free-threaded ones those of the others.
-        found += include_folders(root, version, "d")
+        # Debug builds have headers of their own; free-threaded ones have those of the others, and
+        # a pyconfig.h.
+        found += [folders for suffix in ("d", "t")
+                  for folders in include_folders(root, version, suffix)]
         results += [prove(root, cc, version, folders, flavour) for folders in found
                     for flavour in flavours(version, folders)]
     if not results:
