@@ -9,11 +9,18 @@
  * The time between two stops is exponentially distributed, so that nothing the
  * target does periodically can hide from them. This is not part of the product,
  * which never stops anything.
+ *
+ * A stop must have nothing to do with what the target does. As a real-time thread
+ * this program runs as soon as its timer fires, and not once the target sleeps; each
+ * thread gets a signal of its own, which interrupts one that runs at once. A signal
+ * to the process may go to a thread that sleeps, and the others run on until that
+ * one is scheduled.
  */
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
 #include <math.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -48,6 +55,9 @@
 #define STOP_PATIENCE_NS 5000000000u
 #define STOP_POLL_NS	 5000
 
+/* A stop that comes later than this after its moment is left out: what kept it may be the target. */
+#define MAX_LATENESS_NS 200000u
+
 /* Set by SIGINT, SIGTERM and SIGHUP: write what there is. */
 static volatile sig_atomic_t stop_requested;
 
@@ -70,8 +80,9 @@ struct stopwalk {
 	struct runtime runtime;
 	struct profile *profile;
 	struct truth_sink sink;
-	pid_t keeper_pid; /* see keeper_start() */
-	int keeper_fd;	  /* -1 if there is none */
+	unsigned long nr_late; /* stops that were left out */
+	pid_t keeper_pid;      /* see keeper_start() */
+	int keeper_fd;	       /* -1 if there is none */
 };
 
 static int truth_sample(struct sample_sink *sink, const struct sample *sample)
@@ -177,11 +188,36 @@ static void sleep_ns(uint64_t duration_ns)
 	(void)nanosleep(&duration, NULL);
 }
 
+static void sleep_until_ns(uint64_t deadline_ns)
+{
+	struct timespec deadline = {
+		.tv_sec = (time_t)(deadline_ns / NS_PER_S),
+		.tv_nsec = (long)(deadline_ns % NS_PER_S),
+	};
+
+	(void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &deadline, NULL);
+}
+
+/*
+ * Signal each thread. The first that takes it stops all others; SIGCONT takes back what is
+ * left. 0 or negative errno.
+ */
+static int signal_threads(const struct process *process, pid_t pid)
+{
+	cleanup_free struct process_thread *threads = NULL;
+	size_t nr_threads;
+	int err = process_threads(process, &threads, &nr_threads);
+
+	for (size_t i = 0; !err && i < nr_threads; i++)
+		(void)syscall(SYS_tgkill, pid, threads[i].tid, SIGSTOP); /* it may have ended */
+	return err;
+}
+
 /* Stop the process and wait until it stands still. 0, -ETIMEDOUT, or another errno. */
-static int stop_target(const struct process *process)
+static int stop_target(const struct process *process, pid_t pid)
 {
 	uint64_t deadline_ns = clock_now_ns() + STOP_PATIENCE_NS;
-	int err = send_signal(process, SIGSTOP);
+	int err = signal_threads(process, pid);
 
 	while (!err) {
 		bool stopped = false;
@@ -211,7 +247,7 @@ static int random_pause(double mean_ns, uint64_t *ret_ns)
 /* One stop: the target runs again whatever happens in between. */
 static int stop_and_walk(struct stopwalk *walk, struct sampler *sampler)
 {
-	int err = stop_target(&walk->process);
+	int err = stop_target(&walk->process, walk->pid);
 	int continue_err;
 
 	if (!err)
@@ -230,15 +266,19 @@ static int collect(struct stopwalk *walk)
 	if (err)
 		return err;
 	for (long i = 0; !err && i < walk->nr_stops && !stop_requested; i++) {
-		uint64_t pause_ns;
+		uint64_t moment_ns = clock_now_ns(), pause_ns;
 
-		if (clock_now_ns() >= end_ns)
+		if (moment_ns >= end_ns)
 			break;
 		err = random_pause((double)NS_PER_S / walk->mean_hz, &pause_ns);
 		if (err)
 			break;
-		sleep_ns(pause_ns);
-		err = stop_and_walk(walk, sampler);
+		moment_ns += pause_ns;
+		sleep_until_ns(moment_ns);
+		if (clock_now_ns() > moment_ns + MAX_LATENESS_NS)
+			walk->nr_late++;
+		else
+			err = stop_and_walk(walk, sampler);
 	}
 	sampler_destroy(sampler);
 	return err;
@@ -296,6 +336,8 @@ static int run(struct stopwalk *walk, struct message *reterr)
 	if (walk->sink.nr_unproven)
 		(void)fprintf(stderr, "stopwalk: %lu stacks could not be proven\n",
 			      walk->sink.nr_unproven);
+	if (walk->nr_late)
+		(void)fprintf(stderr, "stopwalk: %lu stops came late\n", walk->nr_late);
 	return err;
 }
 
@@ -303,6 +345,15 @@ static void on_signal(int signal_number)
 {
 	(void)signal_number;
 	stop_requested = 1;
+}
+
+/* Where that is forbidden a stop may wait for the target to sleep, and be left out as late. */
+static void become_real_time(void)
+{
+	const struct sched_param param = {.sched_priority = sched_get_priority_min(SCHED_FIFO)};
+
+	if (sched_setscheduler(0, SCHED_FIFO, &param) != 0)
+		(void)fputs("stopwalk: no real-time priority; stops may come late\n", stderr);
 }
 
 static void catch_signals(void)
@@ -381,6 +432,7 @@ int main(int argc, char **argv)
 	catch_signals();
 	/* The default slack of 50 µs would spoil the distribution of the pauses. */
 	(void)prctl(PR_SET_TIMERSLACK, 1UL);
+	become_real_time();
 	err = run(&walk, &message);
 	keeper_end(&walk);
 	if (err)
