@@ -100,6 +100,8 @@ def dying(letter):
 
 
 CALLS = r"calls(;leaf_b)?(;leaf_a)?"
+MADE = (r"<module>;make(;<module>|;call_(?P<n>\d+)(;made_(?P=n)"
+        r"(;(made_(?P=n)\.<locals>\.)?<lambda>(;leaf)?)?)?)?")
 FRESH = r"<module>;churn(;<module>|;fresh_(?P<n>\d+)(;inner_(?P=n)(;leaf)?)?)?"
 
 
@@ -132,6 +134,16 @@ ALL_PROGRAMS = [
     *(program("threads", count, r"<module>(;recurse){10};" + CALLS,
               parked=r"start(;descend){9};park", nr_threads=count, quick=count in (1, 64))
       for count in (1, 8, 64, 256, 1000)),
+    program("lambdas", None, MADE, numbering=r"_\d+"),
+    program("period", None, r"<module>;tick(;work|;rest)?"),
+    program("ccalls", None, r"<module>;pack_all(;pack|%s)?|hash_all(;digest|%s)?" % (
+        beginnings(["before_pack", "leaf_pack"]), beginnings(["before_digest", "leaf_digest"])),
+            nr_threads=2),
+    program("allocator", None,
+            r"<module>;fill_arrays(;make_array|;touch_array|%s)?"
+            r"|fill_maps(;make_map|;touch_map|;free_map|%s)?" % (
+                beginnings(["before_array", "leaf_array"]), beginnings(["before_map", "leaf_map"])),
+            nr_threads=2),
 ]
 
 # What tells its own work.

@@ -86,6 +86,28 @@ CASES = {
         [RECURSE_10 + ";calls;leaf_b;leaf_a", "start" + ";descend" * 9 + ";park"],
         [RECURSE_10 + ";park", "start" + ";descend" * 8 + ";park", "start" + ";descend" * 9,
          "<module>;start" + ";descend" * 9 + ";park", "[no python frames]"]),
+    "lambdas": (
+        ["<module>;make", "<module>;make;<module>", "<module>;make;call_7;made_7",
+         "<module>;make;call_7;made_7;made_7.<locals>.<lambda>;leaf",
+         "<module>;make;call_70;made_70;<lambda>"],
+        ["<module>;make;call_7;made_8", "<module>;make;call_7;made_70", "<module>;make;made_7",
+         "<module>;make;call_7;made_7;made_8.<locals>.<lambda>", "<module>;make;call_7;<lambda>",
+         "<module>;make;call_7;made_7;leaf", "<module>;make;<module>;call_7"]),
+    "period": (
+        ["<module>;tick", "<module>;tick;work", "<module>;tick;rest"],
+        ["<module>", "<module>;tick;work;rest", "<module>;tick;rest;work", "<module>;work"]),
+    "ccalls": (
+        ["<module>;pack_all", "<module>;pack_all;pack", "hash_all;before_digest;leaf_digest",
+         "<module>;pack_all;before_pack;leaf_pack", "hash_all;digest"],
+        ["<module>;hash_all", "hash_all;pack", "<module>;pack_all;digest", "pack_all;pack",
+         "<module>;pack_all;before_pack;leaf_digest", "hash_all;leaf_digest",
+         "<module>;pack_all;pack;leaf_pack"]),
+    "allocator": (
+        ["<module>;fill_arrays;make_array", "<module>;fill_arrays;before_array;leaf_array",
+         "fill_maps;free_map", "fill_maps;before_map"],
+        ["fill_maps;make_array", "<module>;fill_maps", "fill_arrays;make_array",
+         "fill_maps;before_array", "fill_maps;make_map;touch_map",
+         "<module>;fill_arrays;before_array;leaf_map"]),
 }
 
 # {program: (what is left of possible stacks that are too long for a sampler, and of others)}

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: MIT
+"""Compiles 10,000 functions a second or so, a hundred at a time, calls them a few times and
+drops them. A function, its caller and the lambda that it calls have a number of their own.
+
+Possible stacks: <module>; make, and then nothing, <module> (what makes the functions), or the
+beginning of call_N; made_N; <lambda>; leaf. Since 3.11 a lambda's name tells whose it is.
+"""
+import ready
+
+NR_PAIRS = 50
+NR_NUMBERS = 10000
+NR_CALLS = 40
+TEMPLATE = """
+def made_{0}():
+    (lambda: leaf())()
+
+
+def call_{0}():
+    made_{0}()
+"""
+
+
+def leaf():
+    n = 0
+    while n < 30:
+        n += 1
+
+
+def make():
+    ready.announce()
+    first = 0
+    while True:
+        numbers = range(first, first + NR_PAIRS)
+        space = {"leaf": leaf}
+        exec("".join(map(TEMPLATE.format, numbers)), space)
+        for number in numbers:
+            call = space["call_%d" % number]
+            for _ in range(NR_CALLS):
+                call()
+            del call
+        space.clear()  # they name each other
+        first = (first + NR_PAIRS) % NR_NUMBERS
+
+
+make()
