@@ -2,17 +2,21 @@
 """The programs that are measured, and which stacks each of them can have at all.
 
 That is known from its text alone (tests/bench/programs), so that a stack that never was
-needs no second opinion.
+needs no second opinion. Where a text is too long for that, the program tells itself who calls
+whom (programs/pairs.py).
 """
 import dataclasses
 import re
+import subprocess
+
+import support
 
 
 @dataclasses.dataclass(frozen=True)
 class Program:
     name: str
     file: str
-    argument: int | None
+    argument: int | str | None
     possible: re.Pattern  # of the names of a stack, outermost first, joined by ";"
     possible_cut: re.Pattern  # of its innermost ones, where outer ones were cut off
     parked: re.Pattern  # stacks of threads that wait for ever, and tell nothing about time
@@ -21,9 +25,12 @@ class Program:
     quick: bool = False
     depth: int | None = None  # a second argument: so many frames more are below the others
 
-    def command(self, interpreter, folder):
-        return interpreter.command() + ["-B", "%s/%s.py" % (folder, self.file)] + [
+    def arguments(self, folder):
+        return ["%s/%s.py" % (folder, self.file)] + [
             str(argument) for argument in (self.argument, self.depth) if argument]
+
+    def command(self, interpreter, folder):
+        return interpreter.command() + ["-B"] + self.arguments(folder)
 
     def can_have(self, names, max_frames=None):
         """Whether it can ever have that stack. max_frames: what saw it keeps so many and no
@@ -36,6 +43,34 @@ class Program:
         return bool(self.parked.fullmatch(";".join(names)))
 
 
+@dataclasses.dataclass(frozen=True)
+class PairedProgram(Program):
+    """A stack of it is possible if each of its functions was seen to be called by the one
+    outside of it, under the interpreter that the program was started with last."""
+    rounds: int = 0
+    known: set = dataclasses.field(default_factory=set, compare=False, repr=False)
+
+    def command(self, interpreter, folder):
+        self.learn(interpreter, folder)
+        return super().command(interpreter, folder)
+
+    def learn(self, interpreter, folder):
+        told = subprocess.run(
+            interpreter.command() + ["-B", folder + "/pairs.py", str(self.rounds)]
+            + self.arguments(folder), stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            env=support.target_environment(folder), timeout=LEARNING_S)
+        if told.returncode:
+            raise RuntimeError("%s has no pairs under %s: %s" % (
+                self.name, interpreter, told.stderr.strip()[-300:]))
+        self.known.clear()
+        self.known.update(tuple(line.split("\t")) for line in told.stdout.splitlines())
+
+    def can_have(self, names, max_frames=None):
+        chain = names if len(names) == max_frames else ("",) + names  # "" calls the outermost
+        return bool(names) and self.known.issuperset(zip(chain, chain[1:]))
+
+
+LEARNING_S = 120  # beyond this a program does not end
 NEVER = re.compile(r"(?!)")
 
 
@@ -44,6 +79,12 @@ def program(file, argument, possible, possible_cut=NEVER, parked=NEVER, numberin
     name = "-".join([file] + [str(part) for part in (argument, depth) if part])
     return Program(name, file, argument, re.compile(possible), re.compile(possible_cut),
                    re.compile(parked), re.compile(numbering), nr_threads, quick, depth)
+
+
+def paired(file, argument, rounds, parked=NEVER, nr_threads=1):
+    name = "-".join([file] + ([argument] if argument else []))
+    return PairedProgram(name, file, argument, NEVER, NEVER, re.compile(parked), NEVER, nr_threads,
+                         rounds=rounds)
 
 
 # ---- parts of patterns ---------------------------------------------------------------
@@ -105,6 +146,10 @@ MADE = (r"<module>;make(;<module>|;call_(?P<n>\d+)(;made_(?P=n)"
 FRESH = r"<module>;churn(;<module>|;fresh_(?P<n>\d+)(;inner_(?P=n)(;leaf)?)?)?"
 
 
+# For a token, a task or a result.
+WAITING = r".*;((Condition\.)?wait|(Sockets\.)?receive|_worker)"
+
+
 def alternate(of, depth=0):
     return "<module>%s;alternate(%s|%s)" % (";recurse" * depth, of("a"), of("b"))
 
@@ -144,6 +189,10 @@ ALL_PROGRAMS = [
             r"|fill_maps(;make_map|;touch_map|;free_map|%s)?" % (
                 beginnings(["before_array", "leaf_array"]), beginnings(["before_map", "leaf_map"])),
             nr_threads=2),
+    *(paired("handoff", through, 100, WAITING, nr_threads=8)
+      for through in ("semaphores", "queues", "sockets")),
+    paired("pool", None, 200, WAITING, nr_threads=9),
+    paired("aserver", None, 200),
 ]
 
 # What tells its own work.
