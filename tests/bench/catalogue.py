@@ -146,8 +146,8 @@ MADE = (r"<module>;make(;<module>|;call_(?P<n>\d+)(;made_(?P=n)"
 FRESH = r"<module>;churn(;<module>|;fresh_(?P<n>\d+)(;inner_(?P=n)(;leaf)?)?)?"
 
 
-# For a token, a task or a result.
-WAITING = r".*;((Condition\.)?wait|(Sockets\.)?receive|_worker)"
+# For a token, a task, a result, or for the GIL after send(2).
+WAITING = r".*;((Condition\.)?wait|(Sockets\.)?(receive|send)|_worker)"
 
 
 def alternate(of, depth=0):

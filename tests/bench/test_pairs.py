@@ -78,6 +78,7 @@ class Pairs(unittest.TestCase):
         for name, text in (("handoff-queues", THREAD + "work;Queues.receive;Queue.get;"
                                               "Condition.wait"),
                            ("handoff-sockets", THREAD + "work;Sockets.receive"),
+                           ("handoff-sockets", THREAD + "work;Sockets.send"),
                            ("pool", THREAD + "_worker"),
                            ("pool", "<module>;main;Future.result;Condition.wait")):
             program = next(one for one in PAIRED if one.name == name)

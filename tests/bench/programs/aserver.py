@@ -9,7 +9,7 @@ import asyncio
 import ready
 
 NR_CLIENTS = 4
-STEPS = 500
+STEPS = 700
 
 
 def spin(steps):

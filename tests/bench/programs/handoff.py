@@ -3,7 +3,8 @@
 and waits for it. argv says what it goes through: semaphores, queues or sockets.
 
 The stacks of a thread that works: …work; burst_N; spin, where burst_N takes N of 36 parts of
-the time. Those of a thread that waits end in wait or receive.
+the time. Those of a thread that waits, for the token or for the GIL, end in wait, receive or
+send.
 """
 import queue
 import socket
@@ -13,7 +14,7 @@ import threading
 import ready
 
 NR_THREADS = 8
-STEPS = 1000
+STEPS = 1300
 
 
 def spin(steps):

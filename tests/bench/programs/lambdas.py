@@ -9,7 +9,7 @@ import ready
 
 NR_PAIRS = 50
 NR_NUMBERS = 10000
-NR_CALLS = 40
+NR_CALLS = 400
 TEMPLATE = """
 def made_{0}():
     (lambda: leaf())()

@@ -12,7 +12,7 @@ import itertools
 import ready
 
 NR_THREADS = 8
-STEPS = 2500
+STEPS = 3000
 
 
 def spin(steps):
