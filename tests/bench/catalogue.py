@@ -193,6 +193,9 @@ ALL_PROGRAMS = [
       for through in ("semaphores", "queues", "sockets")),
     paired("pool", None, 200, WAITING, nr_threads=9),
     paired("aserver", None, 200),
+    paired("minilang", None, 2),
+    paired("templates", None, 2),
+    paired("events", None, 2),
 ]
 
 # What tells its own work.

@@ -37,6 +37,28 @@ CASES = {
          "BaseEventLoop._run_once;Handle._run;render;spin",
          "<module>;BaseEventLoop.run_forever",
          "render;to_text;spin"]),
+    "minilang": (
+        ["<module>;main;evaluate;Parser.program;Parser.statements;Parser.statement",
+         "<module>;main;evaluate;Parser.__init__;tokens_of",
+         "<module>;main;evaluate;Block.run;Let.run;Call.run;Closure.__call__;Block.run;Return.run"],
+        ["<module>;main;Parser.program", "<module>;main;evaluate;tokens_of;push",
+         "<module>;main;evaluate;Block.run;tokens_of", "<module>;main;evaluate;Scope.get;Name.run"]),
+    "templates": (
+        ["<module>;main;Templates.render;Nodes.render;Block.render;Block.render_version;"
+         "Nodes.render;For.render;Nodes.render;Value.render;Expression.evaluate;escape",
+         "<module>;main;Templates.render;Templates.lineage;Templates.get;Parser.parse;Parser.nodes;"
+         "Parser.nodes_until;split"],
+        ["<module>;main;Nodes.render", "<module>;main;Templates.render;Text.render",
+         "<module>;main;Templates.render;Nodes.render;escape",
+         "<module>;main;Templates.render;Templates.lineage;split"]),
+    "events": (
+        ["<module>;main;simulate;Simulation.run;Simulation.step;Event.happen;Process.resume;"
+         "Bank.customer;Bank.serve;Simulation.timeout;Timeout.__init__;Event.__init__",
+         "<module>;main;simulate;Bank.report;Histogram.percentile"],
+        ["<module>;main;simulate;Simulation.run;Bank.customer", "<module>;main;simulate;Tally.add",
+         "<module>;main;simulate;Bank.report;Bank.customer",
+         "<module>;main;simulate;Simulation.run;Simulation.step;Event.happen;Process.resume;"
+         "Bank.serve"]),
 }
 
 
