@@ -23,22 +23,19 @@ struct sched_attributes {
 	uint64_t period_ns;
 };
 
-int cpu_seat_open(struct cpu_seat *ret_seat)
+/* False: this kernel does not tell. */
+static bool get_attributes(struct sched_attributes *ret_attributes)
 {
-	struct cpu_seat seat = {.is_open = true, .cpu = CPU_NONE};
-
-	if (sched_getaffinity(0, sizeof(seat.usual), &seat.usual))
-		return -errno;
-	*ret_seat = seat;
-	return 0;
+	*ret_attributes = (struct sched_attributes){0};
+	return !syscall(SYS_sched_getattr, 0, ret_attributes, sizeof(*ret_attributes), 0);
 }
 
-/* Set the slice. False: the kernel does not keep it. */
+/* Set the slice; 0: the scheduler's own. False: the kernel does not keep it. */
 static bool set_slice(uint64_t slice_ns)
 {
-	struct sched_attributes attributes = {0};
+	struct sched_attributes attributes;
 
-	if (syscall(SYS_sched_getattr, 0, &attributes, sizeof(attributes), 0))
+	if (!get_attributes(&attributes))
 		return false;
 	if (attributes.policy != SCHED_OTHER && attributes.policy != SCHED_BATCH)
 		return false;
@@ -47,8 +44,31 @@ static bool set_slice(uint64_t slice_ns)
 	if (syscall(SYS_sched_setattr, 0, &attributes, 0))
 		return false;
 	/* Kernels before 6.12 accept the call and tell 0. */
-	return !syscall(SYS_sched_getattr, 0, &attributes, sizeof(attributes), 0) &&
-	       attributes.runtime_ns == slice_ns;
+	return get_attributes(&attributes) && attributes.runtime_ns == slice_ns;
+}
+
+int cpu_seat_open(struct cpu_seat *ret_seat)
+{
+	struct cpu_seat seat = {.is_open = true, .cpu = CPU_NONE};
+
+	struct sched_attributes attributes;
+
+	if (sched_getaffinity(0, sizeof(seat.usual), &seat.usual))
+		return -errno;
+	if (get_attributes(&attributes))
+		seat.usual_slice_ns = attributes.runtime_ns;
+	*ret_seat = seat;
+	return 0;
+}
+
+/* The scheduler's own, or the one that the thread had been given. */
+static void restore_slice(uint64_t usual_ns)
+{
+	struct sched_attributes attributes;
+
+	(void)set_slice(0);
+	if (get_attributes(&attributes) && attributes.runtime_ns != usual_ns)
+		(void)set_slice(usual_ns);
 }
 
 void cpu_seat_close(struct cpu_seat *seat)
@@ -57,7 +77,7 @@ void cpu_seat_close(struct cpu_seat *seat)
 		return;
 	(void)cpu_seat_move(seat, CPU_NONE);
 	if (seat->slice_ns)
-		(void)set_slice(0);
+		restore_slice(seat->usual_slice_ns);
 	*seat = (struct cpu_seat){.is_open = false};
 }
 
@@ -89,6 +109,8 @@ void cpu_seat_fit_slice(struct cpu_seat *seat, uint64_t look_ns)
 		return;
 	while (slice_ns < 2 * look_ns && slice_ns < MOST_SLICE_NS)
 		slice_ns *= 2;
+	while (slice_ns > 6 * look_ns && slice_ns > LEAST_SLICE_NS)
+		slice_ns /= 2;
 	if (slice_ns == seat->slice_ns)
 		return;
 	seat->slice_is_refused = !set_slice(slice_ns);

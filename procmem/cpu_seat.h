@@ -25,10 +25,11 @@
 /* All zero it is closed. */
 struct cpu_seat {
 	bool is_open;
-	cpu_set_t usual;       /* the CPUs the thread could use before */
-	uint32_t cpu;	       /* the seat; CPU_NONE: any of usual */
-	uint64_t slice_ns;     /* asked for; 0: the scheduler's own */
-	bool slice_is_refused; /* this kernel has no slices of one's own */
+	cpu_set_t usual;	 /* the CPUs the thread could use before */
+	uint32_t cpu;		 /* the seat; CPU_NONE: any of usual */
+	uint64_t usual_slice_ns; /* the thread had before */
+	uint64_t slice_ns;	 /* asked for; 0: the scheduler's own */
+	bool slice_is_refused;	 /* this kernel has no slices of one's own */
 };
 
 /* How often the calling thread has left its CPU so far. */
@@ -53,8 +54,9 @@ void cpu_seat_close(struct cpu_seat *seat);
 int cpu_seat_move(struct cpu_seat *seat, uint32_t cpu);
 
 /*
- * Ask for a slice at least twice as long as look_ns; it grows in powers of two. Where the kernel
- * has none (before 6.12) nothing happens.
+ * Ask for a slice at least twice as long as look_ns and at most six times, but for its limits. Of two threads that have had their share the scheduler prefers the one whose slice ends
+ * first, so a long slice makes the wake-ups of the calling thread late. Where the kernel has none
+ * (before 6.12) nothing happens.
  */
 void cpu_seat_fit_slice(struct cpu_seat *seat, uint64_t look_ns);
 

@@ -38,6 +38,7 @@ struct guard {
 	bool is_armed;	    /* for the look that comes */
 	bool was_here;	    /* when that began */
 	uint32_t armed_cpu; /* cpu, for the calling thread */
+	_Atomic uint64_t look_ns; /* how long it will have to stay, for its slice */
 	_Atomic uint32_t cpu;
 	_Atomic uint64_t deadline_ns;
 	_Atomic uint32_t order;	   /* rises with each look it is wanted for; a futex */
@@ -60,7 +61,7 @@ struct preempt {
 	uint32_t nr_elsewhere; /* looks in a row that found followed[0], which is not the seat */
 	uint64_t look;
 	struct cpu_leaves leaves; /* at the beginning of the look */
-	uint64_t longest_ns;	  /* of the last looks */
+	uint64_t long_ns;	  /* of the last looks nearly all were shorter */
 	uint32_t here;		  /* the CPU at the beginning of the look */
 	struct guard guards[MAX_GUARDS];
 };
@@ -127,7 +128,6 @@ static void *run_guard(void *argument)
 	if (cpu_seat_open(&seat))
 		return NULL;
 	seat.usual = guard->usual;
-	cpu_seat_fit_slice(&seat, 0);
 	(void)prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
 	while (!atomic_load(&guard->ends)) {
 		if (atomic_load(&guard->order) == order) {
@@ -137,6 +137,7 @@ static void *run_guard(void *argument)
 		order = atomic_load(&guard->order);
 		if (cpu_seat_move(&seat, atomic_load(&guard->cpu)))
 			continue;
+		cpu_seat_fit_slice(&seat, atomic_load(&guard->look_ns));
 		sleep_until_ns(atomic_load(&guard->deadline_ns));
 		stand_guard(guard, order);
 	}
@@ -159,11 +160,12 @@ static bool start_guard(struct guard *guard, const cpu_set_t *usual)
 }
 
 /* Have a guard on a CPU at a time. */
-static void arm_guard(struct guard *guard, uint32_t cpu, uint64_t deadline_ns)
+static void arm_guard(struct guard *guard, uint32_t cpu, uint64_t deadline_ns, uint64_t look_ns)
 {
 	guard->armed_cpu = cpu;
 	atomic_store(&guard->cpu, cpu);
 	atomic_store(&guard->deadline_ns, deadline_ns);
+	atomic_store(&guard->look_ns, look_ns);
 	guard->is_armed = true;
 	atomic_fetch_add(&guard->order, 1);
 	futex_wake(&guard->order);
@@ -304,12 +306,16 @@ bool preempt_can_meet(const struct preempt *preempt, pid_t tid)
 
 void preempt_took(struct preempt *preempt, uint64_t look_ns)
 {
-	enum { FADES = 256 };
+	/* It rests where 3 of 100 looks are longer: those that the host of a machine interrupts. */
+	enum { LEAST_NS = 16000, RISES = 8, FADES = 256 };
 
-	preempt->longest_ns -= preempt->longest_ns / FADES;
-	if (preempt->longest_ns < look_ns)
-		preempt->longest_ns = look_ns;
-	cpu_seat_fit_slice(&preempt->seat, preempt->longest_ns);
+	if (preempt->long_ns < look_ns)
+		preempt->long_ns += preempt->long_ns / RISES;
+	else
+		preempt->long_ns -= preempt->long_ns / FADES;
+	if (preempt->long_ns < LEAST_NS)
+		preempt->long_ns = LEAST_NS;
+	cpu_seat_fit_slice(&preempt->seat, preempt->long_ns);
 }
 
 void preempt_go(struct preempt *preempt)
@@ -325,7 +331,8 @@ static void arm_guards(struct preempt *preempt, uint64_t deadline_ns)
 	for (uint32_t i = 0; i < preempt->nr_followed; i++)
 		if (preempt->followed[i].cpu != preempt->cpu && nr < MAX_GUARDS &&
 		    start_guard(&preempt->guards[nr], &preempt->seat.usual))
-			arm_guard(&preempt->guards[nr++], preempt->followed[i].cpu, deadline_ns);
+			arm_guard(&preempt->guards[nr++], preempt->followed[i].cpu, deadline_ns,
+				  preempt->long_ns);
 	for (; nr < MAX_GUARDS; nr++)
 		preempt->guards[nr].is_armed = false;
 }

@@ -42,7 +42,8 @@ bool preempt_follow(struct preempt *preempt, uint32_t cpu);
 bool preempt_can_meet(const struct preempt *preempt, pid_t tid);
 
 /*
- * How long a look took, for the slice: also one that did not hold, perhaps for want of a longer one.
+ * How long a look took, for the slice, which is to do for nearly all of them: also one that did not
+ * hold, perhaps for want of a longer one.
  */
 void preempt_took(struct preempt *preempt, uint64_t look_ns);
 

@@ -112,14 +112,14 @@ static struct sched_attributes attributes(void)
 	return attributes;
 }
 
-Test(cpu_seat, slice_is_asked_for_and_given_back)
+Test(cpu_seat, slice_follows_the_looks_and_is_given_back)
 {
 	static const struct {
 		uint64_t look_ns, slice_ns;
 	} steps[] = {
-		{0, 100000},	       {50000, 100000},	      {50001, 200000},
-		{0, 200000},	       {400000, 800000},      {401000, 1600000},
-		{UINT32_MAX, 3200000}, {UINT32_MAX, 3200000}, {100000, 3200000},
+		{0, 100000},	       {50000, 100000},	 {50001, 200000},   {400000, 800000},
+		{200000, 800000},      {133000, 400000}, {401000, 1600000}, {UINT32_MAX, 3200000},
+		{UINT32_MAX, 3200000}, {100000, 400000}, {0, 100000},
 	};
 	struct sched_attributes usual = attributes();
 	struct cpu_seat seat;
@@ -146,6 +146,15 @@ Test(cpu_seat, slice_is_asked_for_and_given_back)
 	cr_expect(eq(u64, attributes().runtime_ns, usual.runtime_ns));
 	cr_expect(eq(u32, attributes().policy, usual.policy));
 	cr_expect(eq(i32, attributes().nice, usual.nice));
+
+	usual.size = sizeof(usual);
+	usual.runtime_ns = 700000;
+	cr_assert(zero(int, (int)syscall(SYS_sched_setattr, 0, &usual, 0)));
+	cr_assert(zero(int, cpu_seat_open(&seat)));
+	cpu_seat_fit_slice(&seat, 0);
+	cr_expect(eq(u64, attributes().runtime_ns, 100000));
+	cpu_seat_close(&seat);
+	cr_expect(eq(u64, attributes().runtime_ns, 700000), "one that had been asked for before");
 }
 
 Test(cpu_seat, sleeping_is_leaving, .timeout = 60)
