@@ -24,6 +24,7 @@ class Program:
     nr_threads: int = 1
     quick: bool = False
     depth: int | None = None  # a second argument: so many frames more are below the others
+    accounts: bool = False  # it tells how long it was where: accounts.py
 
     def arguments(self, folder):
         return ["%s/%s.py" % (folder, self.file)] + [
@@ -75,10 +76,11 @@ NEVER = re.compile(r"(?!)")
 
 
 def program(file, argument, possible, possible_cut=NEVER, parked=NEVER, numbering=NEVER,
-            nr_threads=1, quick=False, depth=None):
+            nr_threads=1, quick=False, depth=None, accounts=False):
     name = "-".join([file] + [str(part) for part in (argument, depth) if part])
     return Program(name, file, argument, re.compile(possible), re.compile(possible_cut),
-                   re.compile(parked), re.compile(numbering), nr_threads, quick, depth)
+                   re.compile(parked), re.compile(numbering), nr_threads, quick, depth,
+                   accounts)
 
 
 def paired(file, argument, rounds, parked=NEVER, nr_threads=1):
@@ -188,7 +190,7 @@ ALL_PROGRAMS = [
             r"<module>;fill_arrays(;make_array|;touch_array|%s)?"
             r"|fill_maps(;make_map|;touch_map|;free_map|%s)?" % (
                 beginnings(["before_array", "leaf_array"]), beginnings(["before_map", "leaf_map"])),
-            nr_threads=2),
+            nr_threads=2, accounts=True),
     *(paired("handoff", through, 100, WAITING, nr_threads=8)
       for through in ("semaphores", "queues", "sockets")),
     paired("pool", None, 200, WAITING, nr_threads=9),

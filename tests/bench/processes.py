@@ -125,6 +125,7 @@ class Target:
     interpreter: support.Interpreter
     outside: str  # the folder of the programs and of all output
     inside: str  # the same as the interpreter's root sees it
+    account: dict | None = None  # as it was read last: accounts.py
 
 
 @contextlib.contextmanager

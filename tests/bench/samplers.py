@@ -7,7 +7,7 @@ import os
 
 import support
 
-from bench import stacks
+from bench import accounts, stacks
 from bench.processes import run
 
 # {name: ticks a second; None is as fast as can be}
@@ -99,13 +99,14 @@ def pysample_run(finished, stats):
 
 
 def stop_hz(program):
-    """When a process is continued, all its threads wake and go to sleep again, before the one
-    that works gets far: that needs time between two stops."""
+    """Many threads take long to look at, and everything stands still meanwhile."""
     return 2000 / (1 + program.nr_threads / 8)
 
 
 def take_truth(tools, target, nr_stops, seconds):
-    """The stacks of so many stops, or of those that fit into the time."""
+    """The stacks of so many moments, or of those that fit into the time."""
+    if target.program.accounts:
+        return accounts.since_last(target, nr_stops, seconds)
     finished = run([
         tools.stopwalk, "-d", "%.3f" % seconds, "-r", "%.3f" % stop_hz(target.program),
         str(target.pid), str(nr_stops)], target)

@@ -4,12 +4,25 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
+#include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "procmem/cleanup.h"
 #include "sampler/ticker.h"
+
+/* The caller goes before the keeper of its CPU, and both before everybody else. */
+enum { KEEPER_PRIORITY = 1, CALLER_PRIORITY = 2 };
+
+/* A process that does not stop within this time has a thread in an uninterruptible sleep. */
+#define STOP_PATIENCE_NS 5000000000u
+#define STOP_POLL_NS	 100000u
 
 /* What keeps one CPU. */
 struct keeper {
@@ -19,16 +32,24 @@ struct keeper {
 };
 
 struct standstill {
+	const struct process *process;
 	_Atomic uint64_t next_ns;    /* when the next round begins; 0: never */
 	_Atomic unsigned nr_ended;   /* rounds */
-	_Atomic unsigned nr_arrived; /* keepers, in all rounds */
-	_Atomic uint64_t late_ns;    /* of the last that arrived in this round */
-	unsigned nr_keepers;	     /* beside the caller, who keeps a CPU as well */
-	long nr_sleeps;		     /* of the caller when all had arrived */
-	struct keeper keepers[CPU_SETSIZE];
+	_Atomic unsigned nr_arrived; /* keepers but the first, in all rounds */
+	_Atomic bool is_reading;     /* the caller: if it sleeps it waits for a lock */
+	_Atomic bool is_lost;	     /* this round was, and the process is to stop */
+	unsigned nr_keepers;
+	struct keeper keepers[CPU_SETSIZE]; /* the first on the caller's CPU */
 };
 
-static uint64_t sleep_until(uint64_t moment_ns)
+static void pause_cpu(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#endif
+}
+
+static void sleep_until(uint64_t moment_ns)
 {
 	const struct timespec deadline = {
 		.tv_sec = (time_t)(moment_ns / NS_PER_S),
@@ -37,40 +58,51 @@ static uint64_t sleep_until(uint64_t moment_ns)
 
 	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &deadline, NULL) == EINTR)
 		;
-	return clock_now_ns() - moment_ns;
 }
 
-static long count_sleeps(void)
+/* Through the folder of the process, which never leads to another one. pidfd_send_signal(2) */
+static void send_signal(const struct process *process, int signal_number)
 {
-	struct rusage usage;
+	(void)syscall(SYS_pidfd_send_signal, process->proc_fd, signal_number, NULL, 0);
+}
 
-	return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nvcsw : -1;
+/* The caller sleeps in the midst of its reads: stop the process, and let the CPUs go. */
+static void give_up(struct standstill *still)
+{
+	still->is_reading = false;
+	still->is_lost = true;
+	send_signal(still->process, SIGSTOP);
+	still->nr_ended++;
 }
 
 static void *keep(void *argument)
 {
 	struct keeper *keeper = argument;
 	struct standstill *still = keeper->still;
-	uint64_t moment_ns;
+	const bool is_first = keeper == still->keepers;
 
-	for (unsigned round = 1; (moment_ns = still->next_ns) != 0; round++) {
-		const uint64_t late_ns = sleep_until(moment_ns);
-		uint64_t latest_ns = still->late_ns;
-
-		while (late_ns > latest_ns &&
-		       !atomic_compare_exchange_weak(&still->late_ns, &latest_ns, late_ns))
-			;
-		still->nr_arrived++;
-		while (still->nr_ended < round)
-			__builtin_ia32_pause();
+	for (unsigned round = 1;; round++) {
+		while (still->is_lost) /* the process needs the CPU to stop */
+			sleep_until(clock_now_ns() + STOP_POLL_NS);
+		if (!still->next_ns)
+			break;
+		sleep_until(still->next_ns);
+		if (!is_first)
+			still->nr_arrived++;
+		while (still->nr_ended < round) {
+			if (is_first && still->is_reading)
+				give_up(still);
+			pause_cpu();
+		}
 	}
 	return NULL;
 }
 
-/* A thread of that policy on that CPU. 0 or an errno. */
-static int start_keeper(struct keeper *keeper)
+/* Take that CPU, and start its keeper. 0 or an errno. */
+static int start_keeper(struct standstill *still, unsigned cpu)
 {
-	const struct sched_param param = {.sched_priority = sched_get_priority_min(SCHED_FIFO)};
+	const struct sched_param param = {.sched_priority = KEEPER_PRIORITY};
+	struct keeper *keeper = &still->keepers[still->nr_keepers];
 	pthread_attr_t attributes;
 	cpu_set_t cpus;
 	int err = pthread_attr_init(&attributes);
@@ -78,57 +110,51 @@ static int start_keeper(struct keeper *keeper)
 	if (err)
 		return err;
 	CPU_ZERO(&cpus);
-	CPU_SET(keeper->cpu, &cpus);
+	CPU_SET(cpu, &cpus);
+	*keeper = (struct keeper){.still = still, .cpu = cpu};
 	(void)pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
 	(void)pthread_attr_setschedpolicy(&attributes, SCHED_FIFO);
 	(void)pthread_attr_setschedparam(&attributes, &param);
 	(void)pthread_attr_setaffinity_np(&attributes, sizeof(cpus), &cpus);
 	err = pthread_create(&keeper->thread, &attributes, keep, keeper);
 	(void)pthread_attr_destroy(&attributes);
+	if (!err)
+		still->nr_keepers++;
 	return err;
 }
 
-/* Take that CPU ourselves. 0 or an errno. */
-static int move_to(unsigned cpu)
+/* Have the calling thread on the first keeper's CPU, before it. 0 or an errno. */
+static int join_keeper(const struct keeper *keeper)
 {
-	const struct sched_param param = {.sched_priority = sched_get_priority_min(SCHED_FIFO)};
+	const struct sched_param param = {.sched_priority = CALLER_PRIORITY};
 	cpu_set_t cpus;
 
 	CPU_ZERO(&cpus);
-	CPU_SET(cpu, &cpus);
+	CPU_SET(keeper->cpu, &cpus);
 	return sched_setaffinity(0, sizeof(cpus), &cpus) != 0 ||
 			       sched_setscheduler(0, SCHED_FIFO, &param) != 0
 		       ? errno
 		       : 0;
 }
 
-int standstill_create(pid_t pid, uint64_t first_ns, struct standstill **ret_still)
+int standstill_create(const struct process *process, uint64_t first_ns,
+		      struct standstill **ret_still)
 {
 	struct standstill *still = calloc(1, sizeof(*still));
 	cpu_set_t cpus;
-	bool has_own = false;
 	int err = 0;
 
 	if (!still)
 		return -ENOMEM;
-	if (sched_getaffinity(pid, sizeof(cpus), &cpus) != 0)
-		err = errno;
+	still->process = process;
 	still->next_ns = first_ns;
-	for (unsigned cpu = 0; !err && cpu < CPU_SETSIZE; cpu++) {
-		struct keeper *keeper = &still->keepers[still->nr_keepers];
-
-		if (!CPU_ISSET(cpu, &cpus))
-			continue;
-		if (!has_own) {
-			has_own = true;
-			err = move_to(cpu);
-			continue;
-		}
-		*keeper = (struct keeper){.still = still, .cpu = cpu};
-		err = start_keeper(keeper);
-		if (!err)
-			still->nr_keepers++;
-	}
+	if (sched_getaffinity(process->pid, sizeof(cpus), &cpus) != 0)
+		err = errno;
+	for (unsigned cpu = 0; !err && cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, &cpus))
+			err = start_keeper(still, cpu);
+	if (!err)
+		err = join_keeper(&still->keepers[0]);
 	if (err) {
 		standstill_end(still, 0);
 		standstill_destroy(still);
@@ -138,26 +164,75 @@ int standstill_create(pid_t pid, uint64_t first_ns, struct standstill **ret_stil
 	return 0;
 }
 
-uint64_t standstill_wait(struct standstill *still)
+void standstill_wait(struct standstill *still)
 {
-	const uint64_t late_ns = sleep_until(still->next_ns);
-
-	while (still->nr_arrived < still->nr_keepers * (still->nr_ended + 1))
-		__builtin_ia32_pause();
-	still->nr_sleeps = count_sleeps();
-	return late_ns > still->late_ns ? late_ns : still->late_ns;
+	sleep_until(still->next_ns);
+	while (still->nr_arrived < (still->nr_keepers - 1) * (still->nr_ended + 1))
+		pause_cpu();
+	still->is_reading = true;
 }
 
-bool standstill_is_broken(const struct standstill *still)
+/* The state letter of proc_pid_stat(5), behind the name; '\0' if the thread is gone. */
+static char thread_state(const struct process *process, pid_t tid)
 {
-	return count_sleeps() != still->nr_sleeps;
+	char path[64], text[512];
+	const char *end;
+
+	(void)snprintf(path, sizeof(path), "task/%d/stat", tid);
+	if (process_read_file(process, path, text, sizeof(text)) < 0)
+		return '\0';
+	end = strrchr(text, ')');
+	return end && end[1] == ' ' ? end[2] : '\0';
+}
+
+/* Whether no thread of the process can run. *ret_stopped, or negative errno. */
+static int all_stopped(const struct process *process, bool *ret_stopped)
+{
+	cleanup_free struct process_thread *threads = NULL;
+	size_t nr_threads;
+	int err = process_threads(process, &threads, &nr_threads);
+
+	if (err)
+		return err;
+	*ret_stopped = nr_threads > 0;
+	for (size_t i = 0; i < nr_threads && *ret_stopped; i++) {
+		const char state = thread_state(process, threads[i].tid);
+
+		*ret_stopped = state == 'T' || state == 'Z' || state == 'X';
+	}
+	return 0;
+}
+
+bool standstill_is_lost(const struct standstill *still)
+{
+	return still->is_lost;
+}
+
+int standstill_regain(struct standstill *still)
+{
+	const uint64_t deadline_ns = clock_now_ns() + STOP_PATIENCE_NS;
+	bool stopped = false;
+	int err = all_stopped(still->process, &stopped);
+
+	while (!err && !stopped) {
+		if (clock_now_ns() > deadline_ns)
+			return -ETIMEDOUT;
+		sleep_until(clock_now_ns() + STOP_POLL_NS);
+		err = all_stopped(still->process, &stopped);
+	}
+	return err;
 }
 
 void standstill_end(struct standstill *still, uint64_t next_ns)
 {
-	still->late_ns = 0;
+	still->is_reading = false;
 	still->next_ns = next_ns;
-	still->nr_ended++;
+	if (still->is_lost) { /* that has ended the round */
+		send_signal(still->process, SIGCONT);
+		still->is_lost = false;
+	} else {
+		still->nr_ended++;
+	}
 }
 
 void standstill_destroy(struct standstill *still)

@@ -1,31 +1,38 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Moments in which nothing but this process runs on the CPUs of another: a real-time thread
- * on each of them sleeps until the same moment, by a timer of that CPU, and then keeps it.
- * Nobody is woken or signalled, so whoever ran there goes on as if nothing had been.
+ * Moments in which a process stands still. A real-time thread on each of its CPUs sleeps until
+ * the same moment, by a timer of that CPU, and then keeps it. Nobody is woken or signalled, so
+ * whoever ran there goes on as if nothing had been. It makes no difference how late a thread of
+ * ours comes: in the kernel, where it cannot be preempted, the process changes no Python frame.
+ *
+ * A thread that is held may have the lock of the memory map, and whoever reads that memory then
+ * goes to sleep. The process is stopped in that case: before a CPU is let go each of its threads
+ * has a SIGSTOP to take, which it does on its way out of the kernel.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
+
+#include "procmem/process.h"
 
 struct standstill;
 
 /*
- * A standstill of the CPUs that process pid may run on, at first_ns of CLOCK_MONOTONIC. The
- * caller becomes one of the real-time threads. 0 or negative errno (-EPERM: no privilege).
+ * Standstills of the process, borrowed, the first at first_ns of CLOCK_MONOTONIC. The caller
+ * becomes the real-time thread of one of the CPUs. 0 or negative errno (-EPERM: no privilege).
  */
-int standstill_create(pid_t pid, uint64_t first_ns, struct standstill **ret_still);
+int standstill_create(const struct process *process, uint64_t first_ns,
+		      struct standstill **ret_still);
 
-/*
- * Wait for the next standstill. How much later than its moment the last of the CPUs came into
- * our hands, in ns.
- */
-uint64_t standstill_wait(struct standstill *still);
+/* Wait for the next one, which then goes on until standstill_end(). */
+void standstill_wait(struct standstill *still);
 
-/* Whether the caller has slept since: somebody else may have run then. */
-bool standstill_is_broken(const struct standstill *still);
+/* Whether the caller has slept since standstill_wait(): what it read last is of no moment. */
+bool standstill_is_lost(const struct standstill *still);
+
+/* Of a lost one: wait until the process stands still again. 0; -ETIMEDOUT or another errno. */
+int standstill_regain(struct standstill *still);
 
 /* End it, and have the next one at next_ns; 0: there is none. */
 void standstill_end(struct standstill *still, uint64_t next_ns);

@@ -10,8 +10,8 @@
  * target does periodically can hide from them. This is not part of the product,
  * which never stops anything.
  *
- * SIGSTOP would not do: a thread that sleeps is woken by it, one in a system call ends that
- * first, and behind SIGCONT all of them race for the CPUs.
+ * The process is stopped by SIGSTOP only where it cannot be read otherwise: a thread that sleeps
+ * is woken by it, and behind SIGCONT all of them race for the CPUs.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -45,20 +45,18 @@
 #define MAX_STOPS	10000000
 #define MAX_SECONDS	1000000.0
 
-/* What comes later than this after its moment is left out: what kept it may be the target. */
-#define MAX_LATENESS_NS 200000u
-
 /* Until the first moment: threads are started meanwhile. */
 #define SETTLE_NS 5000000u
 
 /* Set by SIGINT, SIGTERM and SIGHUP: write what there is. */
 static volatile sig_atomic_t stop_requested;
 
-/* Passes on the stacks of a standstill; one that did not stand still is no truth. */
+/* Passes on each thread of a standstill once; what did not stand still is no truth. */
 struct truth_sink {
 	struct sample_sink sink;
 	struct sample_sink *profile; /* borrowed */
 	const struct standstill *still;
+	unsigned nr_seen, nr_passed; /* threads, in this dump and in this standstill */
 	unsigned long nr_unproven;
 };
 
@@ -74,14 +72,18 @@ struct stopwalk {
 	struct runtime runtime;
 	struct profile *profile;
 	struct truth_sink sink;
-	unsigned long nr_late; /* moments that were left out */
+	unsigned long nr_stopped; /* standstills for which it had to be stopped */
 };
 
 static int truth_sample(struct sample_sink *sink, const struct sample *sample)
 {
 	struct truth_sink *truth = (struct truth_sink *)sink;
 
-	if (sample->flags & SAMPLE_UNPROVEN || standstill_is_broken(truth->still)) {
+	if ((truth->still && standstill_is_lost(truth->still)) ||
+	    truth->nr_seen++ < truth->nr_passed)
+		return 0;
+	truth->nr_passed++;
+	if (sample->flags & SAMPLE_UNPROVEN) {
 		truth->nr_unproven++;
 		return 0;
 	}
@@ -100,27 +102,40 @@ static int random_pause(double mean_ns, uint64_t *ret_ns)
 	return 0;
 }
 
+/* Look at all threads. 0 or negative errno. */
+static int look_once(struct stopwalk *walk, struct standstill *still, struct sampler *sampler)
+{
+	int err;
+
+	walk->sink.still = still;
+	walk->sink.nr_passed = walk->sink.nr_seen = 0;
+	err = sampler_dump(sampler, &walk->sink.sink);
+	if (!standstill_is_lost(still))
+		return err;
+	walk->nr_stopped++;
+	walk->sink.still = NULL;
+	walk->sink.nr_seen = 0;
+	err = standstill_regain(still);
+	return err ? err : sampler_dump(sampler, &walk->sink.sink);
+}
+
 /* Look at every standstill until the last. 0 or negative errno. */
 static int look(struct stopwalk *walk, struct standstill *still, struct sampler *sampler)
 {
 	const uint64_t end_ns = clock_now_ns() + (uint64_t)(walk->seconds * NS_PER_S);
 	int err = 0;
 
-	walk->sink.still = still;
 	for (long i = 1; !err; i++) {
-		const uint64_t late_ns = standstill_wait(still);
-		uint64_t now_ns, pause_ns;
+		uint64_t pause_ns, next_ns;
 
-		if (late_ns > MAX_LATENESS_NS)
-			walk->nr_late++;
-		else
-			err = sampler_dump(sampler, &walk->sink.sink);
+		standstill_wait(still);
+		err = look_once(walk, still, sampler);
 		if (!err)
 			err = random_pause((double)NS_PER_S / walk->mean_hz, &pause_ns);
-		now_ns = clock_now_ns();
-		if (err || i == walk->nr_stops || stop_requested || now_ns >= end_ns)
+		next_ns = clock_now_ns() + pause_ns;
+		if (err || i == walk->nr_stops || stop_requested || next_ns >= end_ns)
 			break;
-		standstill_end(still, now_ns + pause_ns);
+		standstill_end(still, next_ns);
 	}
 	standstill_end(still, 0);
 	return err;
@@ -135,7 +150,7 @@ static int collect(struct stopwalk *walk)
 
 	if (err)
 		return err;
-	err = standstill_create(walk->pid, clock_now_ns() + SETTLE_NS, &still);
+	err = standstill_create(&walk->process, clock_now_ns() + SETTLE_NS, &still);
 	if (!err)
 		err = look(walk, still, sampler);
 	else
@@ -191,8 +206,9 @@ static int run(struct stopwalk *walk, struct message *reterr)
 	if (walk->sink.nr_unproven)
 		(void)fprintf(stderr, "stopwalk: %lu stacks could not be proven\n",
 			      walk->sink.nr_unproven);
-	if (walk->nr_late)
-		(void)fprintf(stderr, "stopwalk: %lu stops came late\n", walk->nr_late);
+	if (walk->nr_stopped)
+		(void)fprintf(stderr, "stopwalk: %lu times the process was stopped\n",
+			      walk->nr_stopped);
 	return err;
 }
 

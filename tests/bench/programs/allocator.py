@@ -5,15 +5,29 @@ the process maps changes all the time, and its page tables with it.
 Possible stacks of the first: <module>; fill_arrays, and then nothing, make_array, touch_array,
 or before_array; leaf_array. Of the second: fill_maps, and then nothing, make_map, touch_map,
 free_map, or before_map; leaf_map.
+
+It keeps its own account (tests/bench/accounts.py): most of the time it is in long system calls
+that lock its memory map, where it cannot be looked at from outside.
 """
 import _thread
 import mmap
+import os
+from time import monotonic
 
 import ready
 
 MIB = 1 << 20
 SIZES = [MIB << n for n in range(7)]
 STEP = 64 << 10  # every so many bytes one is written
+
+SLOT = 4096  # bytes of the account, of each thread
+with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "account"), "wb+") as file:
+    file.truncate(2 * SLOT)
+    ACCOUNT = mmap.mmap(file.fileno(), 2 * SLOT)
+ARRAYS = (b"<module>;fill_arrays %.6f\n<module>;fill_arrays;before_array;leaf_array %.6f\n"
+          b"<module>;fill_arrays;make_array %.6f\n<module>;fill_arrays;touch_array %.6f\n")
+MAPS = (b"fill_maps %.6f\nfill_maps;before_map;leaf_map %.6f\nfill_maps;make_map %.6f\n"
+        b"fill_maps;touch_map %.6f\nfill_maps;free_map %.6f\n")
 
 
 def leaf_array():
@@ -38,12 +52,24 @@ def touch_array(block):
 
 def fill_arrays():
     ready.announce()
+    begun = monotonic()
+    own_s = before_s = make_s = touch_s = 0.0
     while True:
         for size in SIZES:
+            called = monotonic()
+            own_s += called - begun
             before_array()
+            begun = monotonic()
+            before_s += begun - called
             block = make_array(size)
+            called = monotonic()
+            make_s += called - begun
             touch_array(block)
+            begun = monotonic()
+            touch_s += begun - called
             del block
+            told = ARRAYS % (own_s, before_s, make_s, touch_s)
+            ACCOUNT[:len(told)] = told
 
 
 def leaf_map():
@@ -71,12 +97,27 @@ def free_map(block):
 
 
 def fill_maps():
+    begun = monotonic()
+    own_s = before_s = make_s = touch_s = free_s = 0.0
     while True:
         for size in SIZES:
+            called = monotonic()
+            own_s += called - begun
             before_map()
+            begun = monotonic()
+            before_s += begun - called
             block = make_map(size)
+            called = monotonic()
+            make_s += called - begun
             touch_map(block)
+            begun = monotonic()
+            touch_s += begun - called
             free_map(block)
+            called = monotonic()
+            free_s += called - begun
+            begun = called
+            told = MAPS % (own_s, before_s, make_s, touch_s, free_s)
+            ACCOUNT[SLOT:SLOT + len(told)] = told
 
 
 _thread.start_new_thread(fill_maps, ())  # without frames of threading
