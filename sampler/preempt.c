@@ -34,10 +34,13 @@ enum guard_state { GUARD_AWAY, GUARD_HERE, GUARD_STAYED, GUARD_LEFT };
 struct guard {
 	pthread_t thread;
 	bool has_thread;
-	cpu_set_t usual;    /* the CPUs it may use: a new thread starts with its maker's seat */
-	bool is_armed;	    /* for the look that comes */
-	bool was_here;	    /* when that began */
-	uint32_t armed_cpu; /* cpu, for the calling thread */
+	cpu_set_t usual; /* the CPUs it may use: a new thread starts with its maker's seat */
+	/* Of the look that comes, for the calling thread: */
+	bool is_armed;
+	bool was_here; /* when it began */
+	uint32_t look_cpu;
+	uint32_t look_order;
+	uint64_t look_begin_ns;
 	_Atomic uint64_t look_ns; /* how long it will have to stay, for its slice */
 	_Atomic uint32_t cpu;
 	_Atomic uint64_t deadline_ns;
@@ -60,6 +63,7 @@ struct preempt {
 	uint32_t nr_followed;
 	uint32_t nr_elsewhere; /* looks in a row that found followed[0], which is not the seat */
 	uint64_t look;
+	uint64_t next_ns;	  /* when the next one comes; 0: that is not known */
 	struct cpu_leaves leaves; /* at the beginning of the look */
 	uint64_t long_ns;	  /* of the last looks nearly all were shorter */
 	uint32_t here;		  /* the CPU at the beginning of the look */
@@ -159,51 +163,49 @@ static bool start_guard(struct guard *guard, const cpu_set_t *usual)
 	return guard->has_thread;
 }
 
-/* Have a guard on a CPU at a time. */
-static void arm_guard(struct guard *guard, uint32_t cpu, uint64_t deadline_ns, uint64_t look_ns)
+/* Have a guard, which is awake or will be woken, on a CPU at a time. */
+static void order_guard(struct guard *guard, uint32_t cpu, uint64_t deadline_ns, uint64_t look_ns)
 {
-	guard->armed_cpu = cpu;
+	guard->look_cpu = cpu;
+	guard->look_begin_ns = deadline_ns;
+	guard->is_armed = true;
 	atomic_store(&guard->cpu, cpu);
 	atomic_store(&guard->deadline_ns, deadline_ns);
 	atomic_store(&guard->look_ns, look_ns);
-	guard->is_armed = true;
-	atomic_fetch_add(&guard->order, 1);
-	futex_wake(&guard->order);
+	guard->look_order = atomic_fetch_add(&guard->order, 1) + 1;
 }
 
-static enum guard_state state_of(struct guard *guard)
+static enum guard_state state_of(struct guard *guard, uint32_t order)
 {
 	const uint32_t answer = atomic_load(&guard->answer);
 
-	return answer / 4 == (atomic_load(&guard->order) & UINT32_MAX / 4)
-		       ? (enum guard_state)(answer % 4)
-		       : GUARD_AWAY;
+	return answer / 4 == (order & UINT32_MAX / 4) ? (enum guard_state)(answer % 4) : GUARD_AWAY;
 }
 
-/* Wait until the guard is in another state than that, for a short time. */
-static enum guard_state await_guard(struct guard *guard, enum guard_state state, uint64_t until_ns)
+/* Wait until the guard, of that order, is in another state than that, for a short time. */
+static enum guard_state await_guard(struct guard *guard, uint32_t order, enum guard_state state,
+				    uint64_t until_ns)
 {
-	while (state_of(guard) == state && clock_now_ns() < until_ns)
+	while (state_of(guard, order) == state && clock_now_ns() < until_ns)
 		pause_cpu();
-	return state_of(guard);
+	return state_of(guard, order);
 }
 
-static void release_guards(struct preempt *preempt)
+/* The look it was for is over, or does not come. */
+static void release_guard(struct guard *guard)
 {
-	for (uint32_t i = 0; i < MAX_GUARDS; i++)
-		if (preempt->guards[i].is_armed)
-			atomic_store(&preempt->guards[i].released,
-				     atomic_load(&preempt->guards[i].order));
+	atomic_store(&guard->released, guard->look_order);
+	guard->is_armed = false;
 }
 
 static void end_guards(struct preempt *preempt)
 {
-	release_guards(preempt);
 	for (uint32_t i = 0; i < MAX_GUARDS; i++) {
 		struct guard *guard = &preempt->guards[i];
 
 		if (!guard->has_thread)
 			continue;
+		release_guard(guard);
 		atomic_store(&guard->ends, true);
 		atomic_store(&guard->deadline_ns, 0);
 		atomic_fetch_add(&guard->order, 1);
@@ -324,17 +326,57 @@ void preempt_go(struct preempt *preempt)
 	(void)cpu_seat_move(&preempt->seat, preempt->cpu);
 }
 
+/* The guard of a CPU, of those that are not armed; one that was there last, if there is one. */
+static struct guard *free_guard(struct preempt *preempt, uint32_t cpu)
+{
+	struct guard *found = NULL;
+
+	for (uint32_t i = 0; i < MAX_GUARDS; i++) {
+		struct guard *guard = &preempt->guards[i];
+
+		if (!guard->is_armed && (!found || guard->look_cpu == cpu))
+			found = guard;
+	}
+	return found;
+}
+
+/* Whether a guard of that CPU is wanted. */
+static bool is_guarded(const struct preempt *preempt, uint32_t cpu)
+{
+	for (uint32_t i = 0; i < preempt->nr_followed; i++)
+		if (preempt->followed[i].cpu == cpu)
+			return cpu != preempt->cpu;
+	return false;
+}
+
+/* Whether a guard of that CPU is armed for that time. */
+static bool has_guard(const struct preempt *preempt, uint32_t cpu)
+{
+	for (uint32_t i = 0; i < MAX_GUARDS; i++)
+		if (preempt->guards[i].is_armed && preempt->guards[i].look_cpu == cpu)
+			return true;
+	return false;
+}
+
 static void arm_guards(struct preempt *preempt, uint64_t deadline_ns)
 {
-	uint32_t nr = 0;
+	for (uint32_t i = 0; i < MAX_GUARDS; i++) {
+		struct guard *guard = &preempt->guards[i];
 
-	for (uint32_t i = 0; i < preempt->nr_followed; i++)
-		if (preempt->followed[i].cpu != preempt->cpu && nr < MAX_GUARDS &&
-		    start_guard(&preempt->guards[nr], &preempt->seat.usual))
-			arm_guard(&preempt->guards[nr++], preempt->followed[i].cpu, deadline_ns,
-				  preempt->long_ns);
-	for (; nr < MAX_GUARDS; nr++)
-		preempt->guards[nr].is_armed = false;
+		if (guard->is_armed &&
+		    (guard->look_begin_ns != deadline_ns || !is_guarded(preempt, guard->look_cpu)))
+			release_guard(guard);
+	}
+	for (uint32_t i = 0; i < preempt->nr_followed; i++) {
+		const uint32_t cpu = preempt->followed[i].cpu;
+		struct guard *guard = free_guard(preempt, cpu);
+
+		if (!guard || !is_guarded(preempt, cpu) || has_guard(preempt, cpu) ||
+		    !start_guard(guard, &preempt->seat.usual))
+			continue;
+		order_guard(guard, cpu, deadline_ns, preempt->long_ns);
+		futex_wake(&guard->order);
+	}
 }
 
 static uint64_t clock_now(void *context)
@@ -347,9 +389,11 @@ static void clock_sleep_until(void *context, uint64_t time_ns)
 {
 	struct preempt *preempt = context;
 
-	release_guards(preempt);
-	preempt_go(preempt);
-	arm_guards(preempt, time_ns);
+	/* One that comes back in between takes no look. */
+	if (time_ns >= preempt->next_ns) {
+		preempt_go(preempt);
+		arm_guards(preempt, time_ns);
+	}
 	sleep_until_ns(time_ns);
 }
 
@@ -360,6 +404,12 @@ struct ticker_clock preempt_clock(struct preempt *preempt)
 		.sleep_until = clock_sleep_until,
 		.context = preempt,
 	};
+}
+
+void preempt_announce(struct preempt *preempt, uint64_t time_ns)
+{
+	/* A guard that sleeps has to wake before it can end. */
+	preempt->next_ns = time_ns < clock_now_ns() + TICKER_MAX_SLEEP_NS ? time_ns : 0;
 }
 
 /* The look. */
@@ -375,29 +425,42 @@ void preempt_hold(struct preempt *preempt, held_cpus *ret_held)
 	for (uint32_t i = 0; i < MAX_GUARDS; i++) {
 		struct guard *guard = &preempt->guards[i];
 
-		guard->was_here =
-			guard->is_armed &&
-			await_guard(guard, GUARD_AWAY,
-				    atomic_load(&guard->deadline_ns) + GUARD_WAIT_NS) == GUARD_HERE;
+		guard->was_here = guard->is_armed &&
+				  await_guard(guard, guard->look_order, GUARD_AWAY,
+					      guard->look_begin_ns + GUARD_WAIT_NS) == GUARD_HERE;
 		if (guard->was_here)
-			CPU_SET(guard->armed_cpu, ret_held);
+			CPU_SET(guard->look_cpu, ret_held);
 	}
+}
+
+/* Let a guard go. The order that it had until then. */
+static uint32_t let_go(const struct preempt *preempt, struct guard *guard)
+{
+	const uint32_t order = guard->look_order;
+
+	if (guard->was_here && preempt->next_ns)
+		order_guard(guard, guard->look_cpu, preempt->next_ns, preempt->long_ns);
+	else
+		guard->is_armed = false;
+	atomic_store(&guard->released, order);
+	return order;
 }
 
 bool preempt_release(struct preempt *preempt, held_cpus *ret_held)
 {
+	uint32_t orders[MAX_GUARDS];
 	struct cpu_leaves now;
 
-	release_guards(preempt);
 	CPU_ZERO(ret_held);
+	for (uint32_t i = 0; i < MAX_GUARDS; i++)
+		orders[i] = let_go(preempt, &preempt->guards[i]);
 	for (uint32_t i = 0; i < MAX_GUARDS; i++) {
 		struct guard *guard = &preempt->guards[i];
 
-		if (guard->was_here &&
-		    await_guard(guard, GUARD_HERE, clock_now_ns() + GUARD_WAIT_NS) == GUARD_STAYED)
-			CPU_SET(guard->armed_cpu, ret_held);
+		if (guard->was_here && await_guard(guard, orders[i], GUARD_HERE,
+						   clock_now_ns() + GUARD_WAIT_NS) == GUARD_STAYED)
+			CPU_SET(guard->look_cpu, ret_held);
 		guard->was_here = false;
-		guard->is_armed = false;
 	}
 	now = cpu_leaves_read();
 	if (now.waited == preempt->leaves.waited && now.preempted == preempt->leaves.preempted &&

@@ -53,6 +53,13 @@ void preempt_go(struct preempt *preempt);
 /* A clock whose sleep goes to the seat first, and has the guards wake at the same time. */
 struct ticker_clock preempt_clock(struct preempt *preempt);
 
+/*
+ * Before a look: when the next one comes, or later. Guards then go to sleep until that as soon as this one is
+ * over, and need not be woken in between: a thread that was on its CPU just before has had its
+ * share, and may have to wait for the scheduler's next tick.
+ */
+void preempt_announce(struct preempt *preempt, uint64_t time_ns);
+
 /* Begin to hold: waits some microseconds for the guards. Sets the CPUs that are held so far. */
 void preempt_hold(struct preempt *preempt, held_cpus *ret_held);
 

@@ -488,6 +488,8 @@ static int run_loop(struct sampler *sampler, const struct sampler_options *optio
 		int err, sink_err;
 
 		sampler->late_ns = ticker->late_ns;
+		if (due && sampler->preempt)
+			preempt_announce(sampler->preempt, ticker->deadline_ns);
 		*ret_end = END_STOPPED;
 		if (options->stop && *options->stop)
 			return 0;

@@ -293,3 +293,38 @@ Test(preempt, given_back_after_any_number_of_looks, .timeout = 60)
 		cr_expect(is_same(&is, &usual));
 	}
 }
+
+/*
+ * The next look comes when it was announced, or later, or never; guards are in time
+ * for it again and again, as far as the machine lets them.
+ */
+Test(preempt, looks_are_announced, .timeout = 60)
+{
+	static const int64_t off_ns[] = {0, SHORT_NS, 10 * SHORT_NS};
+	uint32_t cpus[2];
+
+	find_cpus(cpus);
+	for (size_t i = 0; i < sizeof(off_ns) / sizeof(*off_ns); i++) {
+		struct preempt *preempt = create();
+		const struct ticker_clock clock = preempt_clock(preempt);
+		uint64_t next_ns = clock_now_ns() + SHORT_NS;
+		int nr_both = 0;
+
+		(void)preempt_follow(preempt, cpus[0]);
+		(void)preempt_follow(preempt, cpus[1]);
+		while (nr_both < 3) {
+			held_cpus begun, held;
+
+			clock.sleep_until(clock.context, next_ns);
+			next_ns = clock_now_ns() + 2 * SHORT_NS;
+			preempt_announce(preempt, next_ns);
+			next_ns = (uint64_t)((int64_t)next_ns + off_ns[i]);
+			preempt_hold(preempt, &begun);
+			(void)preempt_release(preempt, &held);
+			cr_expect(is_part(&held, &begun));
+			nr_both += CPU_COUNT(&held) == 2;
+			(void)preempt_follow(preempt, cpus[nr_both % 2]);
+		}
+		preempt_destroy(preempt);
+	}
+}
