@@ -107,9 +107,9 @@ void cpu_seat_fit_slice(struct cpu_seat *seat, uint64_t look_ns)
 
 	if (seat->slice_is_refused)
 		return;
-	while (slice_ns < 2 * look_ns && slice_ns < MOST_SLICE_NS)
+	while (slice_ns < look_ns + look_ns / 4 && slice_ns < MOST_SLICE_NS)
 		slice_ns *= 2;
-	while (slice_ns > 6 * look_ns && slice_ns > LEAST_SLICE_NS)
+	while (slice_ns > 3 * look_ns && slice_ns > LEAST_SLICE_NS)
 		slice_ns /= 2;
 	if (slice_ns == seat->slice_ns)
 		return;

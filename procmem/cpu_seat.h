@@ -54,7 +54,8 @@ void cpu_seat_close(struct cpu_seat *seat);
 int cpu_seat_move(struct cpu_seat *seat, uint32_t cpu);
 
 /*
- * Ask for a slice at least twice as long as look_ns and at most six times, but for its limits. Of two threads that have had their share the scheduler prefers the one whose slice ends
+ * Ask for a slice that is not shorter than look_ns, nor more than three times as long, but for its
+ * limits. Of two threads that have had their share the scheduler prefers the one whose slice ends
  * first, so a long slice makes the wake-ups of the calling thread late. Where the kernel has none
  * (before 6.12) nothing happens.
  */

@@ -65,6 +65,7 @@ struct preempt {
 	uint64_t look;
 	uint64_t next_ns;	  /* when the next one comes; 0: that is not known */
 	struct cpu_leaves leaves; /* at the beginning of the look */
+	uint64_t held_ns;	  /* when the look began to read */
 	uint64_t long_ns;	  /* of the last looks nearly all were shorter */
 	uint32_t here;		  /* the CPU at the beginning of the look */
 	struct guard guards[MAX_GUARDS];
@@ -293,8 +294,10 @@ bool preempt_follow(struct preempt *preempt, uint32_t cpu)
 	if (i == MAX_GUARDS + 1)
 		i--;
 	/* The CPU that was found last comes first. */
-	if (i == preempt->nr_followed)
+	if (i == preempt->nr_followed) {
 		preempt->nr_followed++;
+		preempt->nr_elsewhere = MOVING_LOOKS; /* it has not been there: it has moved */
+	}
 	for (; i > 0; i--)
 		preempt->followed[i] = preempt->followed[i - 1];
 	preempt->followed[0] = (struct followed_cpu){.cpu = cpu, .found_look = preempt->look};
@@ -304,20 +307,6 @@ bool preempt_follow(struct preempt *preempt, uint32_t cpu)
 bool preempt_can_meet(const struct preempt *preempt, pid_t tid)
 {
 	return cpu_seat_can_meet(&preempt->seat, tid);
-}
-
-void preempt_took(struct preempt *preempt, uint64_t look_ns)
-{
-	/* It rests where 3 of 100 looks are longer: those that the host of a machine interrupts. */
-	enum { LEAST_NS = 16000, RISES = 8, FADES = 256 };
-
-	if (preempt->long_ns < look_ns)
-		preempt->long_ns += preempt->long_ns / RISES;
-	else
-		preempt->long_ns -= preempt->long_ns / FADES;
-	if (preempt->long_ns < LEAST_NS)
-		preempt->long_ns = LEAST_NS;
-	cpu_seat_fit_slice(&preempt->seat, preempt->long_ns);
 }
 
 void preempt_go(struct preempt *preempt)
@@ -431,6 +420,26 @@ void preempt_hold(struct preempt *preempt, held_cpus *ret_held)
 		if (guard->was_here)
 			CPU_SET(guard->look_cpu, ret_held);
 	}
+	preempt->held_ns = clock_now_ns();
+}
+
+/*
+ * Fit the slice to a look that took so long: it is to do for nearly all. Also one that did not hold
+ * counts, perhaps for want of a longer one; how long it waited for guards does not, as they come
+ * late where slices are long.
+ */
+static void fit_slice(struct preempt *preempt, uint64_t look_ns)
+{
+	/* It rests where 3 of 100 looks are longer: those that the host of a machine interrupts. */
+	enum { LEAST_NS = 16000, RISES = 8, FADES = 256 };
+
+	if (preempt->long_ns < look_ns)
+		preempt->long_ns += preempt->long_ns / RISES;
+	else
+		preempt->long_ns -= preempt->long_ns / FADES;
+	if (preempt->long_ns < LEAST_NS)
+		preempt->long_ns = LEAST_NS;
+	cpu_seat_fit_slice(&preempt->seat, preempt->long_ns);
 }
 
 /* Let a guard go. The order that it had until then. */
@@ -448,6 +457,7 @@ static uint32_t let_go(const struct preempt *preempt, struct guard *guard)
 
 bool preempt_release(struct preempt *preempt, held_cpus *ret_held)
 {
+	const uint64_t look_ns = clock_now_ns() - preempt->held_ns;
 	uint32_t orders[MAX_GUARDS];
 	struct cpu_leaves now;
 
@@ -466,5 +476,6 @@ bool preempt_release(struct preempt *preempt, held_cpus *ret_held)
 	if (now.waited == preempt->leaves.waited && now.preempted == preempt->leaves.preempted &&
 	    preempt->here < CPU_SETSIZE)
 		CPU_SET(preempt->here, ret_held);
+	fit_slice(preempt, look_ns);
 	return now.waited != preempt->leaves.waited;
 }

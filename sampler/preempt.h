@@ -41,12 +41,6 @@ bool preempt_follow(struct preempt *preempt, uint32_t cpu);
 /* Whether thread tid may run on any CPU that can be held. */
 bool preempt_can_meet(const struct preempt *preempt, pid_t tid);
 
-/*
- * How long a look took, for the slice, which is to do for nearly all of them: also one that did not
- * hold, perhaps for want of a longer one.
- */
-void preempt_took(struct preempt *preempt, uint64_t look_ns);
-
 /* Go to the seat, for those who sleep in another way than by preempt_clock(). */
 void preempt_go(struct preempt *preempt);
 

@@ -347,7 +347,6 @@ static bool is_contradicted(const struct sampler *sampler)
 static int look(struct sampler *sampler, enum instant_verdict *ret_verdict)
 {
 	struct snapshot *snapshot = &sampler->snapshot;
-	const uint64_t begin_ns = clock_now_ns();
 	int err = snapshot_begin(snapshot, NULL);
 	int end_err;
 
@@ -358,8 +357,6 @@ static int look(struct sampler *sampler, enum instant_verdict *ret_verdict)
 	end_err = snapshot_end(snapshot, ret_verdict);
 	if (err || end_err)
 		return err ? err : end_err;
-	if (sampler->preempt)
-		preempt_took(sampler->preempt, clock_now_ns() - begin_ns);
 	if (!sampler->natives && is_contradicted(sampler)) {
 		snapshot_contradict(snapshot);
 		*ret_verdict = INSTANT_MOVED;

@@ -392,7 +392,6 @@ static int take_looks(struct prober *prober, uint64_t nr_looks, double seconds)
 			nr_blocks = sizes[random_below(prober, sizeof(sizes) / sizeof(*sizes))];
 		begin_ns = pause_look(prober);
 		if (take_thread(prober) && !take_look(prober, nr_blocks)) {
-			preempt_took(prober->preempt, clock_now_ns() - begin_ns);
 			patient_ns = begin_ns + PATIENCE_NS;
 		} else if (begin_ns > patient_ns ||
 			   !process_has_thread(&prober->process, prober->process.pid)) {

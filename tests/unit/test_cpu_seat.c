@@ -117,9 +117,9 @@ Test(cpu_seat, slice_follows_the_looks_and_is_given_back)
 	static const struct {
 		uint64_t look_ns, slice_ns;
 	} steps[] = {
-		{0, 100000},	       {50000, 100000},	 {50001, 200000},   {400000, 800000},
-		{200000, 800000},      {133000, 400000}, {401000, 1600000}, {UINT32_MAX, 3200000},
-		{UINT32_MAX, 3200000}, {100000, 400000}, {0, 100000},
+		{0, 100000},	       {80000, 100000},	 {80001, 200000},   {640000, 800000},
+		{267000, 800000},      {266000, 400000}, {641000, 1600000}, {UINT32_MAX, 3200000},
+		{UINT32_MAX, 3200000}, {100000, 200000}, {0, 100000},
 	};
 	struct sched_attributes usual = attributes();
 	struct cpu_seat seat;

@@ -165,7 +165,6 @@ Test(preempt, clock_sleeps_on_the_seat, .timeout = 60)
 		clock.sleep_until(clock.context, until_ns);
 	is = affinity_of(0);
 	cr_expect(is_same(&is, &there));
-	preempt_took(preempt, SHORT_NS);
 	preempt_destroy(preempt);
 	is = affinity_of(0);
 	cr_expect(is_same(&is, &usual));
