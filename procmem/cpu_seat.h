@@ -67,8 +67,15 @@ uint32_t cpu_seat_here(void);
 /* Whether thread tid may use any of the CPUs that the seat may be on; true if that is not known. */
 bool cpu_seat_can_meet(const struct cpu_seat *seat, pid_t tid);
 
-/* How often the calling thread has left its CPU. One system call. */
+/* How often the calling thread has left its CPU; UINT64_MAX: not known. One system call. */
 struct cpu_leaves cpu_leaves_read(void);
+
+/* Whether a thread with these counts before and after has not left its CPU in between. */
+static inline bool cpu_has_stayed(struct cpu_leaves before, struct cpu_leaves after)
+{
+	return before.waited != UINT64_MAX && before.waited == after.waited &&
+	       before.preempted == after.preempted;
+}
 
 /*
  * Whether the scheduler lets the calling thread take the CPU of thread tid: neither a real-time

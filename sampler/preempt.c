@@ -37,6 +37,7 @@ struct guard {
 	cpu_set_t usual; /* the CPUs it may use: a new thread starts with its maker's seat */
 	/* Of the look that comes, for the calling thread: */
 	bool is_armed;
+	bool is_due;   /* it has begun */
 	bool was_here; /* when it began */
 	uint32_t look_cpu;
 	uint32_t look_order;
@@ -102,6 +103,12 @@ static void pause_cpu(void)
 #endif
 }
 
+/* Whether the look of that order is over, or does not come. */
+static bool is_released(const struct guard *guard, uint32_t order)
+{
+	return (int32_t)(atomic_load(&guard->released) - order) >= 0;
+}
+
 /* Hold the guard's CPU from now until the look is over. */
 static void stand_guard(struct guard *guard, uint32_t order)
 {
@@ -110,17 +117,18 @@ static void stand_guard(struct guard *guard, uint32_t order)
 	struct cpu_leaves after;
 	bool stayed;
 
-	if (cpu_seat_here() != atomic_load(&guard->cpu) || clock_now_ns() > late_ns)
+	if (is_released(guard, order) || cpu_seat_here() != atomic_load(&guard->cpu) ||
+	    clock_now_ns() > late_ns)
 		return;
 	atomic_store(&guard->answer, order * 4 + GUARD_HERE);
-	while (atomic_load(&guard->released) != order) {
+	while (!is_released(guard, order)) {
 		pause_cpu();
 		if (clock_now_ns() > late_ns)
 			break;
 	}
-	stayed = atomic_load(&guard->released) == order;
+	stayed = is_released(guard, order);
 	after = cpu_leaves_read();
-	stayed = stayed && after.waited == before.waited && after.preempted == before.preempted;
+	stayed = stayed && cpu_has_stayed(before, after);
 	atomic_store(&guard->answer, order * 4 + (stayed ? GUARD_STAYED : GUARD_LEFT));
 }
 
@@ -405,21 +413,25 @@ void preempt_announce(struct preempt *preempt, uint64_t time_ns)
 
 void preempt_hold(struct preempt *preempt, held_cpus *ret_held)
 {
+	const uint64_t now_ns = clock_now_ns();
+
 	preempt->look++;
 	CPU_ZERO(ret_held);
-	preempt->leaves = cpu_leaves_read();
-	preempt->here = cpu_seat_here();
-	if (preempt->here < CPU_SETSIZE)
-		CPU_SET(preempt->here, ret_held);
 	for (uint32_t i = 0; i < MAX_GUARDS; i++) {
 		struct guard *guard = &preempt->guards[i];
 
-		guard->was_here = guard->is_armed &&
+		/* Another look of the same tick is not the one that guards wait for. */
+		guard->is_due = guard->is_armed && guard->look_begin_ns <= now_ns;
+		guard->was_here = guard->is_due &&
 				  await_guard(guard, guard->look_order, GUARD_AWAY,
 					      guard->look_begin_ns + GUARD_WAIT_NS) == GUARD_HERE;
 		if (guard->was_here)
 			CPU_SET(guard->look_cpu, ret_held);
 	}
+	preempt->leaves = cpu_leaves_read();
+	preempt->here = cpu_seat_here();
+	if (preempt->here < CPU_SETSIZE)
+		CPU_SET(preempt->here, ret_held);
 	preempt->held_ns = clock_now_ns();
 }
 
@@ -442,16 +454,21 @@ static void fit_slice(struct preempt *preempt, uint64_t look_ns)
 	cpu_seat_fit_slice(&preempt->seat, preempt->long_ns);
 }
 
-/* Let a guard go. The order that it had until then. */
+/* Let a guard go that was to hold this look. The order that it had until then. */
 static uint32_t let_go(const struct preempt *preempt, struct guard *guard)
 {
 	const uint32_t order = guard->look_order;
 
-	if (guard->was_here && preempt->next_ns)
+	if (!guard->is_due)
+		return order;
+	if (guard->was_here && preempt->next_ns > clock_now_ns() + GUARD_WAIT_NS)
 		order_guard(guard, guard->look_cpu, preempt->next_ns, preempt->long_ns);
 	else
 		guard->is_armed = false;
 	atomic_store(&guard->released, order);
+	/* A look that took long is one that the guard may have left, to sleep for its next order. */
+	if (guard->is_armed && state_of(guard, order) != GUARD_HERE)
+		futex_wake(&guard->order);
 	return order;
 }
 
@@ -464,6 +481,7 @@ bool preempt_release(struct preempt *preempt, held_cpus *ret_held)
 	CPU_ZERO(ret_held);
 	for (uint32_t i = 0; i < MAX_GUARDS; i++)
 		orders[i] = let_go(preempt, &preempt->guards[i]);
+	now = cpu_leaves_read();
 	for (uint32_t i = 0; i < MAX_GUARDS; i++) {
 		struct guard *guard = &preempt->guards[i];
 
@@ -472,9 +490,7 @@ bool preempt_release(struct preempt *preempt, held_cpus *ret_held)
 			CPU_SET(guard->look_cpu, ret_held);
 		guard->was_here = false;
 	}
-	now = cpu_leaves_read();
-	if (now.waited == preempt->leaves.waited && now.preempted == preempt->leaves.preempted &&
-	    preempt->here < CPU_SETSIZE)
+	if (cpu_has_stayed(preempt->leaves, now) && preempt->here < CPU_SETSIZE)
 		CPU_SET(preempt->here, ret_held);
 	fit_slice(preempt, look_ns);
 	return now.waited != preempt->leaves.waited;

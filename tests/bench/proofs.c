@@ -114,6 +114,7 @@ struct prober {
 	struct look_memory look;
 	struct witness_means means;
 	struct preempt *preempt;
+	uint64_t next_ns; /* the next look */
 	const struct proofs_board *board;
 	struct proofs_thread thread; /* that is looked at */
 	uint64_t sequence;	     /* of the board when that was read; 0: none was yet */
@@ -374,7 +375,9 @@ static uint64_t pause_look(struct prober *prober)
 	const uint64_t pause_ns =
 		LEAST_PAUSE_NS + random_below(prober, MOST_PAUSE_NS - LEAST_PAUSE_NS);
 
-	clock.sleep_until(clock.context, clock_now_ns() + pause_ns);
+	clock.sleep_until(clock.context, prober->next_ns);
+	prober->next_ns = clock_now_ns() + pause_ns;
+	preempt_announce(prober->preempt, prober->next_ns);
 	return clock_now_ns();
 }
 

@@ -11,7 +11,8 @@
  * which never stops anything.
  *
  * The process is stopped by SIGSTOP only where it cannot be read otherwise: a thread that sleeps
- * is woken by it, and behind SIGCONT all of them race for the CPUs.
+ * is woken by it, and behind SIGCONT all of them race for the CPUs. Killed in that moment it
+ * leaves the process stopped.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -126,7 +127,7 @@ static int look(struct stopwalk *walk, struct standstill *still, struct sampler 
 	int err = 0;
 
 	for (long i = 1; !err; i++) {
-		uint64_t pause_ns, next_ns;
+		uint64_t pause_ns = 0, next_ns;
 
 		standstill_wait(still);
 		err = look_once(walk, still, sampler);

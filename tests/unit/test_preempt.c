@@ -327,3 +327,34 @@ Test(preempt, looks_are_announced, .timeout = 60)
 		preempt_destroy(preempt);
 	}
 }
+
+/* A second look of one tick does not wait for the guards, which wait for the next tick. */
+Test(preempt, second_look_of_a_tick, .timeout = 60)
+{
+	uint64_t next_ns = clock_now_ns() + SHORT_NS;
+	uint32_t cpus[2];
+	struct preempt *preempt;
+	struct ticker_clock clock;
+	bool both = false;
+
+	find_cpus(cpus);
+	preempt = create();
+	clock = preempt_clock(preempt);
+	(void)preempt_follow(preempt, cpus[0]);
+	(void)preempt_follow(preempt, cpus[1]);
+	do {
+		held_cpus held;
+
+		clock.sleep_until(clock.context, next_ns);
+		next_ns = clock_now_ns() + 100 * SHORT_NS;
+		preempt_announce(preempt, next_ns);
+		for (int i = 0; i < 3; i++) {
+			preempt_hold(preempt, &held);
+			(void)preempt_release(preempt, &held);
+			both = i == 0 ? CPU_COUNT(&held) == 2 : both;
+		}
+		(void)preempt_follow(preempt, cpus[0]);
+		(void)preempt_follow(preempt, cpus[1]);
+	} while (!both || clock_now_ns() >= next_ns);
+	preempt_destroy(preempt);
+}
