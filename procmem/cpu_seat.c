@@ -50,7 +50,6 @@ static bool set_slice(uint64_t slice_ns)
 int cpu_seat_open(struct cpu_seat *ret_seat)
 {
 	struct cpu_seat seat = {.is_open = true, .cpu = CPU_NONE};
-
 	struct sched_attributes attributes;
 
 	if (sched_getaffinity(0, sizeof(seat.usual), &seat.usual))

@@ -18,7 +18,7 @@
 /* A CPU on which nobody was found in so many looks is not held any more. */
 enum { FOLLOWED_LOOKS = 64 };
 
-/* A seat moves to the CPU that so many looks in a row have found; until then a guard holds that. */
+/* Of several CPUs a seat moves to the one that so many looks in a row have found; guards hold all. */
 enum { MOVING_LOOKS = 4 };
 
 /* So many CPUs are held at once: programs that hand a lock round use two or three. */
@@ -42,7 +42,7 @@ struct guard {
 	uint32_t look_cpu;
 	uint32_t look_order;
 	uint64_t look_begin_ns;
-	_Atomic uint64_t look_ns; /* how long it will have to stay, for its slice */
+	_Atomic uint64_t look_ns; /* how long the reads of a look take, for its slice */
 	_Atomic uint32_t cpu;
 	_Atomic uint64_t deadline_ns;
 	_Atomic uint32_t order;	   /* rises with each look it is wanted for; a futex */
@@ -212,15 +212,16 @@ static void end_guards(struct preempt *preempt)
 	for (uint32_t i = 0; i < MAX_GUARDS; i++) {
 		struct guard *guard = &preempt->guards[i];
 
-		if (!guard->has_thread)
-			continue;
 		release_guard(guard);
 		atomic_store(&guard->ends, true);
 		atomic_store(&guard->deadline_ns, 0);
 		atomic_fetch_add(&guard->order, 1);
 		futex_wake(&guard->order);
-		(void)pthread_join(guard->thread, NULL);
 	}
+	/* None of them spins while another one is joined. */
+	for (uint32_t i = 0; i < MAX_GUARDS; i++)
+		if (preempt->guards[i].has_thread)
+			(void)pthread_join(preempt->guards[i].thread, NULL);
 }
 
 /* The seat. */
@@ -299,13 +300,14 @@ bool preempt_follow(struct preempt *preempt, uint32_t cpu)
 		return false;
 	while (i < preempt->nr_followed && preempt->followed[i].cpu != cpu)
 		i++;
+	/* It has not been there of late: it has moved. */
+	if (i == preempt->nr_followed)
+		preempt->nr_elsewhere = MOVING_LOOKS;
+	/* The CPU that was found last comes first; the one that was not found for longest makes room. */
 	if (i == MAX_GUARDS + 1)
 		i--;
-	/* The CPU that was found last comes first. */
-	if (i == preempt->nr_followed) {
+	else if (i == preempt->nr_followed)
 		preempt->nr_followed++;
-		preempt->nr_elsewhere = MOVING_LOOKS; /* it has not been there: it has moved */
-	}
 	for (; i > 0; i--)
 		preempt->followed[i] = preempt->followed[i - 1];
 	preempt->followed[0] = (struct followed_cpu){.cpu = cpu, .found_look = preempt->look};
@@ -331,7 +333,7 @@ static struct guard *free_guard(struct preempt *preempt, uint32_t cpu)
 	for (uint32_t i = 0; i < MAX_GUARDS; i++) {
 		struct guard *guard = &preempt->guards[i];
 
-		if (!guard->is_armed && (!found || guard->look_cpu == cpu))
+		if (!guard->is_armed && (!found || (guard->has_thread && guard->look_cpu == cpu)))
 			found = guard;
 	}
 	return found;
@@ -346,7 +348,7 @@ static bool is_guarded(const struct preempt *preempt, uint32_t cpu)
 	return false;
 }
 
-/* Whether a guard of that CPU is armed for that time. */
+/* Whether a guard of that CPU is armed. */
 static bool has_guard(const struct preempt *preempt, uint32_t cpu)
 {
 	for (uint32_t i = 0; i < MAX_GUARDS; i++)
@@ -466,7 +468,7 @@ static uint32_t let_go(const struct preempt *preempt, struct guard *guard)
 	else
 		guard->is_armed = false;
 	atomic_store(&guard->released, order);
-	/* A look that took long is one that the guard may have left, to sleep for its next order. */
+	/* It may have left a long look, and sleep. */
 	if (guard->is_armed && state_of(guard, order) != GUARD_HERE)
 		futex_wake(&guard->order);
 	return order;

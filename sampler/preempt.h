@@ -48,13 +48,13 @@ void preempt_go(struct preempt *preempt);
 struct ticker_clock preempt_clock(struct preempt *preempt);
 
 /*
- * Before a look: when the next one comes, or later. Guards then go to sleep until that as soon as this one is
- * over, and need not be woken in between: a thread that was on its CPU just before has had its
- * share, and may have to wait for the scheduler's next tick.
+ * Called before a look: the time of the next one, which may come later but not earlier. Guards go to
+ * sleep until then as soon as this look is over. They need not be woken in between, which would come
+ * just after they were on their CPUs: such a thread may have to wait for the scheduler's next tick.
  */
 void preempt_announce(struct preempt *preempt, uint64_t time_ns);
 
-/* Begin to hold: waits some microseconds for the guards. Sets the CPUs that are held so far. */
+/* Begin to hold: waits up to 100 µs for guards. Sets the CPUs that are held so far. */
 void preempt_hold(struct preempt *preempt, held_cpus *ret_held);
 
 /*

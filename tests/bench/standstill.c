@@ -24,11 +24,13 @@ enum { KEEPER_PRIORITY = 1, CALLER_PRIORITY = 2 };
 #define STOP_PATIENCE_NS 5000000000u
 #define STOP_POLL_NS	 100000u
 
+/* The caller reads until it ends that or sleeps, which loses the standstill: whichever is first. */
+enum phase { PHASE_WAITS, PHASE_READS, PHASE_LOST };
+
 /* What keeps one CPU. */
 struct keeper {
 	pthread_t thread;
 	struct standstill *still;
-	unsigned cpu;
 };
 
 struct standstill {
@@ -36,8 +38,7 @@ struct standstill {
 	_Atomic uint64_t next_ns;    /* when the next round begins; 0: never */
 	_Atomic unsigned nr_ended;   /* rounds */
 	_Atomic unsigned nr_arrived; /* keepers but the first, in all rounds */
-	_Atomic bool is_reading;     /* the caller: if it sleeps it waits for a lock */
-	_Atomic bool is_lost;	     /* this round was, and the process is to stop */
+	_Atomic int phase;	     /* enum phase */
 	unsigned nr_keepers;
 	struct keeper keepers[CPU_SETSIZE]; /* the first on the caller's CPU */
 };
@@ -60,18 +61,29 @@ static void sleep_until(uint64_t moment_ns)
 		;
 }
 
-/* Through the folder of the process, which never leads to another one. pidfd_send_signal(2) */
-static void send_signal(const struct process *process, int signal_number)
+/*
+ * Each thread gets a signal of its own: one to the process is taken by any of them, and the others
+ * run on until that one has a CPU. SIGCONT takes back what is left.
+ */
+static void stop_threads(const struct process *process)
 {
-	(void)syscall(SYS_pidfd_send_signal, process->proc_fd, signal_number, NULL, 0);
+	cleanup_free struct process_thread *threads = NULL;
+	size_t nr_threads;
+
+	if (process_threads(process, &threads, &nr_threads))
+		return;
+	for (size_t i = 0; i < nr_threads; i++)
+		(void)syscall(SYS_tgkill, process->pid, threads[i].tid, SIGSTOP);
 }
 
-/* The caller sleeps in the midst of its reads: stop the process, and let the CPUs go. */
-static void give_up(struct standstill *still)
+/* If the caller sleeps in the midst of its reads: stop the process, and let the CPUs go. */
+static void lose(struct standstill *still)
 {
-	still->is_reading = false;
-	still->is_lost = true;
-	send_signal(still->process, SIGSTOP);
+	int phase = PHASE_READS;
+
+	if (!atomic_compare_exchange_strong(&still->phase, &phase, PHASE_LOST))
+		return;
+	stop_threads(still->process);
 	still->nr_ended++;
 }
 
@@ -82,7 +94,7 @@ static void *keep(void *argument)
 	const bool is_first = keeper == still->keepers;
 
 	for (unsigned round = 1;; round++) {
-		while (still->is_lost) /* the process needs the CPU to stop */
+		while (still->phase == PHASE_LOST) /* the process needs the CPU to stop */
 			sleep_until(clock_now_ns() + STOP_POLL_NS);
 		if (!still->next_ns)
 			break;
@@ -90,18 +102,21 @@ static void *keep(void *argument)
 		if (!is_first)
 			still->nr_arrived++;
 		while (still->nr_ended < round) {
-			if (is_first && still->is_reading)
-				give_up(still);
+			/* It runs when the caller, who goes before it, does not. */
+			if (is_first)
+				lose(still);
 			pause_cpu();
 		}
 	}
 	return NULL;
 }
 
-/* Take that CPU, and start its keeper. 0 or an errno. */
+static const struct sched_param keeper_param = {.sched_priority = KEEPER_PRIORITY};
+static const struct sched_param caller_param = {.sched_priority = CALLER_PRIORITY};
+
+/* Start the keeper of a CPU. 0 or an errno. */
 static int start_keeper(struct standstill *still, unsigned cpu)
 {
-	const struct sched_param param = {.sched_priority = KEEPER_PRIORITY};
 	struct keeper *keeper = &still->keepers[still->nr_keepers];
 	pthread_attr_t attributes;
 	cpu_set_t cpus;
@@ -111,10 +126,10 @@ static int start_keeper(struct standstill *still, unsigned cpu)
 		return err;
 	CPU_ZERO(&cpus);
 	CPU_SET(cpu, &cpus);
-	*keeper = (struct keeper){.still = still, .cpu = cpu};
+	keeper->still = still;
 	(void)pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
 	(void)pthread_attr_setschedpolicy(&attributes, SCHED_FIFO);
-	(void)pthread_attr_setschedparam(&attributes, &param);
+	(void)pthread_attr_setschedparam(&attributes, &keeper_param);
 	(void)pthread_attr_setaffinity_np(&attributes, sizeof(cpus), &cpus);
 	err = pthread_create(&keeper->thread, &attributes, keep, keeper);
 	(void)pthread_attr_destroy(&attributes);
@@ -123,16 +138,15 @@ static int start_keeper(struct standstill *still, unsigned cpu)
 	return err;
 }
 
-/* Have the calling thread on the first keeper's CPU, before it. 0 or an errno. */
-static int join_keeper(const struct keeper *keeper)
+/* Put the calling thread on a CPU, before its keeper. 0 or an errno. */
+static int take_cpu(unsigned cpu)
 {
-	const struct sched_param param = {.sched_priority = CALLER_PRIORITY};
 	cpu_set_t cpus;
 
 	CPU_ZERO(&cpus);
-	CPU_SET(keeper->cpu, &cpus);
+	CPU_SET(cpu, &cpus);
 	return sched_setaffinity(0, sizeof(cpus), &cpus) != 0 ||
-			       sched_setscheduler(0, SCHED_FIFO, &param) != 0
+			       sched_setscheduler(0, SCHED_FIFO, &caller_param) != 0
 		       ? errno
 		       : 0;
 }
@@ -150,11 +164,14 @@ int standstill_create(const struct process *process, uint64_t first_ns,
 	still->next_ns = first_ns;
 	if (sched_getaffinity(process->pid, sizeof(cpus), &cpus) != 0)
 		err = errno;
-	for (unsigned cpu = 0; !err && cpu < CPU_SETSIZE; cpu++)
-		if (CPU_ISSET(cpu, &cpus))
+	for (unsigned cpu = 0; !err && cpu < CPU_SETSIZE; cpu++) {
+		if (!CPU_ISSET(cpu, &cpus))
+			continue;
+		if (!still->nr_keepers)
+			err = take_cpu(cpu);
+		if (!err)
 			err = start_keeper(still, cpu);
-	if (!err)
-		err = join_keeper(&still->keepers[0]);
+	}
 	if (err) {
 		standstill_end(still, 0);
 		standstill_destroy(still);
@@ -169,7 +186,7 @@ void standstill_wait(struct standstill *still)
 	sleep_until(still->next_ns);
 	while (still->nr_arrived < (still->nr_keepers - 1) * (still->nr_ended + 1))
 		pause_cpu();
-	still->is_reading = true;
+	still->phase = PHASE_READS;
 }
 
 /* The state letter of proc_pid_stat(5), behind the name; '\0' if the thread is gone. */
@@ -205,7 +222,7 @@ static int all_stopped(const struct process *process, bool *ret_stopped)
 
 bool standstill_is_lost(const struct standstill *still)
 {
-	return still->is_lost;
+	return still->phase == PHASE_LOST;
 }
 
 int standstill_regain(struct standstill *still)
@@ -225,14 +242,19 @@ int standstill_regain(struct standstill *still)
 
 void standstill_end(struct standstill *still, uint64_t next_ns)
 {
-	still->is_reading = false;
+	int phase = PHASE_READS;
+
 	still->next_ns = next_ns;
-	if (still->is_lost) { /* that has ended the round */
-		send_signal(still->process, SIGCONT);
-		still->is_lost = false;
-	} else {
+	(void)atomic_compare_exchange_strong(&still->phase, &phase, PHASE_WAITS);
+	if (phase != PHASE_LOST) {
 		still->nr_ended++;
+		return;
 	}
+	/* That has ended the round. Keepers that still sleep are not to miss the next one. */
+	if (next_ns)
+		still->next_ns += 3 * STOP_POLL_NS;
+	(void)syscall(SYS_pidfd_send_signal, still->process->proc_fd, SIGCONT, NULL, 0);
+	still->phase = PHASE_WAITS;
 }
 
 void standstill_destroy(struct standstill *still)
