@@ -28,7 +28,7 @@ struct racing_walk {
 	remote_addr top_addr; /* behind the innermost frame */
 	remote_addr chunk_addr;
 	remote_addr below_addr; /* the last frame that was met */
-	bool below_executes;
+	bool below_calls_none; /* it executes, has not begun, or is over: only C can have called on top */
 };
 
 void racing_done(struct racing *racing)
@@ -167,14 +167,14 @@ static int copy_chunks(struct racing_walk *self)
 
 /*
  * Whether the words are what a frame has left behind. From 3.14 on it loses its executable. Before
- * that, what lies above a frame that executes was popped, unless C called it: then it hangs on an
- * entry frame, in 3.11 it says so itself.
+ * that, what lies above a frame that executes, has not begun or is being destroyed was popped, unless
+ * C called it: then it hangs on an entry frame, in 3.11 it says so itself.
  */
 static bool is_left(const struct racing_walk *self, const struct frame_words *words)
 {
 	if (!words->executable)
 		return true;
-	return self->below_executes && words->previous == self->below_addr && !words->is_entry;
+	return self->below_calls_none && words->previous == self->below_addr && !words->is_entry;
 }
 
 /* Append the frames of a chunk. *ret_ended: there is a place without one, so that nothing is above. */
@@ -189,6 +189,7 @@ static int walk_chunk(struct racing_walk *self, const struct racing_chunk *chunk
 		chunk->addr + offsets->chunk.data + (chunk->is_oldest ? sizeof(uint64_t) : 0);
 
 	while (addr < chunk->end_addr) {
+		const struct walked_frame *below;
 		struct frame_words words;
 		int err;
 
@@ -202,10 +203,12 @@ static int walk_chunk(struct racing_walk *self, const struct racing_chunk *chunk
 						     : -ENOENT;
 		if (err)
 			return err == -ENOENT ? walk_lost(&self->walk, LOSS_MOVED) : err;
+		below = &list->frames[list->nr_frames - 1];
 		self->below_addr = addr;
-		self->below_executes =
-			offsets->frame.stacktop != OFFSET_ABSENT && words.stacktop == -1;
-		addr += list->frames[list->nr_frames - 1].code->frame_size_bytes;
+		self->below_calls_none =
+			below->hidden ||
+			(offsets->frame.stacktop != OFFSET_ABSENT && words.stacktop == -1);
+		addr += below->code->frame_size_bytes;
 	}
 	if (addr != chunk->end_addr)
 		return walk_lost(&self->walk, LOSS_MOVED);

@@ -224,6 +224,28 @@ Test(racing, leaves_out_what_was_popped)
 	}
 }
 
+/* Nor is there anything on top of a frame that has not begun, but what an earlier one called. */
+Test(racing, leaves_out_what_lies_above_a_new_frame)
+{
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		struct stage stage;
+		struct fake_frame begins = {.unit = 0, .stacktop = FAKE_SUSPENDED};
+
+		if (fake_python_minors[v] >= FAKE_FREE_THREADED)
+			continue;
+		stage_init(&stage, fake_python_minors[v]);
+		begins.previous = call(&stage, stage.f);
+		begins.executable = stage.g;
+		call(&stage, stage.g);
+		call(&stage, stage.g);
+		fake_stack_finish(&stage.stack);
+		fake_python_frame(&stage.py, stage.stack.expected[1], &begins);
+		expect_frames(&stage, 2, "called");
+		cr_expect(stage.list.frames[1].is_new, "3.%u", stage.py.minor);
+		stage_done(&stage);
+	}
+}
+
 /* What happens to the thread while it is read: between the two readings of its state. */
 
 static void push(struct stage *stage)
