@@ -32,7 +32,6 @@ NUMBERS = (
 )
 
 
-
 def floor_range(row):
     low, high = (row.distance("whole", part) for part in ("floor_low", "floor_high"))
     return None if low is None else "%.1f–%.1f" % (low, high)
@@ -43,6 +42,8 @@ def lost_text(row):
                      for reason, percent in sorted((row.lost_percents or {}).items())
                      if percent >= 0.005) or None
 
+
+FAR = 1.0  # above the floor, in per cent: told in bold
 
 # (heading, Row -> text or None)
 TEXTS = (("floor 95 %", floor_range), ("lost % by reason", lost_text))
@@ -129,10 +130,40 @@ def describe_settings(settings):
     return "; ".join(said)
 
 
+def print_matrix(title, rows, text):
+    """A program a row, a version a column. text: Row -> the cell."""
+    versions = list(dict.fromkeys(row.python for row in rows))
+    cells = {}
+    for row in rows:
+        program = " ".join(filter(None, ("`%s`" % row.program, row.condition)))
+        cells.setdefault(program, {})[row.python] = text(row)
+    print("\n### %s\n" % title)
+    print_table(("program", *versions), 1, [
+        (program, *(found.get(version) or "" for version in versions))
+        for program, found in cells.items()])
+
+
+def distance_text(row):
+    text = "%s (%s)" % (cell(row.whole_percent, 1), cell(row.whole_floor, 1))
+    return "**%s**" % text if row.whole_excess > FAR else text
+
+
+def print_overview(rows):
+    """What pysample's rows are mostly asked for."""
+    for rate in dict.fromkeys(row.rate for row in rows):
+        ours = [row for row in rows if (row.sampler, row.rate) == ("pysample", rate)]
+        judged = [row for row in ours if row.whole_excess is not None]
+        if judged:
+            print_matrix("Whole stacks at %s: distance in %%, in brackets the floor" % rate,
+                         judged, distance_text)
+            print_matrix("Lost at %s, %%" % rate, judged, lambda row: cell(row.lost_percent, 2))
+
+
 def print_results(results):
     print(results.machine)
     print(describe_settings(results.settings))
     for version, rows in itertools.groupby(results.rows, lambda row: row.python):
         print_rows(version, list(rows))
+    print_overview(results.rows)
     print_ratios(results.rows)
     print_work(results.work)
