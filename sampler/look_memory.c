@@ -362,7 +362,8 @@ static struct look_block *fetch(struct look_memory *look, remote_addr addr, int 
 		return NULL;
 	for (uint32_t r = 0; r < nr_ranges && is_complete(&ranges[r]); r++)
 		for (uint32_t j = 0; j < ranges[r].size / LOOK_BLOCK_BYTES; j++) {
-			const remote_addr block_addr = ranges[r].addr + j * LOOK_BLOCK_BYTES;
+			const remote_addr block_addr =
+				ranges[r].addr + (uint64_t)j * LOOK_BLOCK_BYTES;
 
 			look->blocks[look->nr_blocks] = (struct look_block){.addr = block_addr};
 			/* What was met before keeps its first answer. */
