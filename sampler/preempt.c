@@ -74,9 +74,21 @@ struct preempt {
 
 /* Guards. */
 
-static void futex_wait(_Atomic uint32_t *word, uint32_t value)
+static struct timespec timespec_of(uint64_t time_ns)
 {
-	(void)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+	return (struct timespec){
+		.tv_sec = (time_t)(time_ns / NS_PER_S),
+		.tv_nsec = (long)(time_ns % NS_PER_S),
+	};
+}
+
+/* Sleep while the word has that value, at most until time_ns (UINT64_MAX: for ever). */
+static void futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t time_ns)
+{
+	const struct timespec until = timespec_of(time_ns);
+
+	(void)syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, value,
+		      time_ns == UINT64_MAX ? NULL : &until, NULL, FUTEX_BITSET_MATCH_ANY);
 }
 
 static void futex_wake(_Atomic uint32_t *word)
@@ -86,10 +98,7 @@ static void futex_wake(_Atomic uint32_t *word)
 
 static void sleep_until_ns(uint64_t time_ns)
 {
-	const struct timespec time = {
-		.tv_sec = (time_t)(time_ns / NS_PER_S),
-		.tv_nsec = (long)(time_ns % NS_PER_S),
-	};
+	const struct timespec time = timespec_of(time_ns);
 
 	(void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL);
 }
@@ -132,6 +141,15 @@ static void stand_guard(struct guard *guard, uint32_t order)
 	atomic_store(&guard->answer, order * 4 + (stayed ? GUARD_STAYED : GUARD_LEFT));
 }
 
+/* Sleep until the look of that order, or until there is another one. */
+static void sleep_for_order(struct guard *guard, uint32_t order)
+{
+	const uint64_t time_ns = atomic_load(&guard->deadline_ns);
+
+	while (atomic_load(&guard->order) == order && clock_now_ns() < time_ns)
+		futex_wait(&guard->order, order, time_ns);
+}
+
 static void *run_guard(void *argument)
 {
 	struct guard *guard = argument;
@@ -144,14 +162,14 @@ static void *run_guard(void *argument)
 	(void)prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
 	while (!atomic_load(&guard->ends)) {
 		if (atomic_load(&guard->order) == order) {
-			futex_wait(&guard->order, order);
+			futex_wait(&guard->order, order, UINT64_MAX);
 			continue;
 		}
 		order = atomic_load(&guard->order);
 		if (cpu_seat_move(&seat, atomic_load(&guard->cpu)))
 			continue;
 		cpu_seat_fit_slice(&seat, atomic_load(&guard->look_ns));
-		sleep_until_ns(atomic_load(&guard->deadline_ns));
+		sleep_for_order(guard, order);
 		stand_guard(guard, order);
 	}
 	return NULL;
@@ -214,7 +232,6 @@ static void end_guards(struct preempt *preempt)
 
 		release_guard(guard);
 		atomic_store(&guard->ends, true);
-		atomic_store(&guard->deadline_ns, 0);
 		atomic_fetch_add(&guard->order, 1);
 		futex_wake(&guard->order);
 	}
@@ -407,8 +424,7 @@ struct ticker_clock preempt_clock(struct preempt *preempt)
 
 void preempt_announce(struct preempt *preempt, uint64_t time_ns)
 {
-	/* A guard that sleeps has to wake before it can end. */
-	preempt->next_ns = time_ns < clock_now_ns() + TICKER_MAX_SLEEP_NS ? time_ns : 0;
+	preempt->next_ns = time_ns;
 }
 
 /* The look. */
