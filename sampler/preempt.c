@@ -74,18 +74,13 @@ struct preempt {
 
 /* Guards. */
 
-static struct timespec timespec_of(uint64_t time_ns)
-{
-	return (struct timespec){
-		.tv_sec = (time_t)(time_ns / NS_PER_S),
-		.tv_nsec = (long)(time_ns % NS_PER_S),
-	};
-}
-
 /* Sleep while the word has that value, at most until time_ns (UINT64_MAX: for ever). */
 static void futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t time_ns)
 {
-	const struct timespec until = timespec_of(time_ns);
+	const struct timespec until = {
+		.tv_sec = (time_t)(time_ns / NS_PER_S),
+		.tv_nsec = (long)(time_ns % NS_PER_S),
+	};
 
 	(void)syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, value,
 		      time_ns == UINT64_MAX ? NULL : &until, NULL, FUTEX_BITSET_MATCH_ANY);
@@ -94,13 +89,6 @@ static void futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t time_ns)
 static void futex_wake(_Atomic uint32_t *word)
 {
 	(void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
-}
-
-static void sleep_until_ns(uint64_t time_ns)
-{
-	const struct timespec time = timespec_of(time_ns);
-
-	(void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL);
 }
 
 static void pause_cpu(void)
@@ -395,14 +383,9 @@ static void arm_guards(struct preempt *preempt, uint64_t deadline_ns)
 	}
 }
 
-static uint64_t clock_now(void *context)
-{
-	(void)context;
-	return clock_now_ns();
-}
-
 static void clock_sleep_until(void *context, uint64_t time_ns)
 {
+	const struct ticker_clock usual = ticker_clock_usual();
 	struct preempt *preempt = context;
 
 	/* One that comes back in between takes no look. */
@@ -410,13 +393,13 @@ static void clock_sleep_until(void *context, uint64_t time_ns)
 		preempt_go(preempt);
 		arm_guards(preempt, time_ns);
 	}
-	sleep_until_ns(time_ns);
+	usual.sleep_until(usual.context, time_ns);
 }
 
 struct ticker_clock preempt_clock(struct preempt *preempt)
 {
 	return (struct ticker_clock){
-		.now_ns = clock_now,
+		.now_ns = ticker_clock_usual().now_ns,
 		.sleep_until = clock_sleep_until,
 		.context = preempt,
 	};

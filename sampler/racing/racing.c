@@ -28,7 +28,7 @@ struct racing_walk {
 	remote_addr top_addr; /* behind the innermost frame */
 	remote_addr chunk_addr;
 	remote_addr below_addr; /* the last frame that was met */
-	bool below_calls_none; /* it executes, has not begun, or is over: only C can have called on top */
+	bool below_calls_none;	/* so only C can have called what is above it */
 };
 
 void racing_done(struct racing *racing)

@@ -43,7 +43,7 @@ def lost_text(row):
                      if percent >= 0.005) or None
 
 
-FAR = 1.0  # above the floor, in per cent: told in bold
+FAR = 1.0  # a distance that is more than this above its floor, in percent, is printed in bold
 
 # (heading, Row -> text or None)
 TEXTS = (("floor 95 %", floor_range), ("lost % by reason", lost_text))
@@ -131,7 +131,7 @@ def describe_settings(settings):
 
 
 def print_matrix(title, rows, text):
-    """A program a row, a version a column. text: Row -> the cell."""
+    """One row for each program, one column for each version. text: Row -> the cell."""
     versions = list(dict.fromkeys(row.python for row in rows))
     cells = {}
     for row in rows:
@@ -149,7 +149,7 @@ def distance_text(row):
 
 
 def print_overview(rows):
-    """What pysample's rows are mostly asked for."""
+    """How far pysample is from the truth, and what it loses: the figures that most readers want."""
     for rate in dict.fromkeys(row.rate for row in rows):
         ours = [row for row in rows if (row.sampler, row.rate) == ("pysample", rate)]
         judged = [row for row in ours if row.whole_excess is not None]

@@ -224,7 +224,7 @@ Test(racing, leaves_out_what_was_popped)
 	}
 }
 
-/* Nor is there anything on top of a frame that has not begun, but what an earlier one called. */
+/* Whatever lies above a frame that has not begun was left there by an earlier call. */
 Test(racing, leaves_out_what_lies_above_a_new_frame)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
