@@ -50,10 +50,11 @@ def measure_process(tools, target, samplers, rates, options):
     return runs, truths
 
 
-def add_process(comparison, target, samplers, runs, truths, load):
+def add_process(comparison, target, samplers, runs, truths, load, stolen_percent):
     for sampler in samplers:
         comparison.rows[sampler.name].append(
-            make_row(target, comparison.rate, sampler, runs[sampler], truths, None, load))
+            make_row(target, comparison.rate, sampler, runs[sampler], truths, None, load,
+                     stolen_percent))
     for a, b in zip(*(runs[sampler] for sampler in samplers)):
         comparison.speeds.append(ratio(b.complete / b.sampled_s, a.complete / a.sampled_s))
         comparison.costs.append(ratio(
@@ -69,11 +70,13 @@ def compare(tools, interpreter, program, samplers, options):
         say("CPython %s, %s, process %d of %d" % (interpreter, program.name, number + 1,
                                                   options.processes))
         with running(interpreter, program) as target:
+            stolen = quiet.Stolen()
             for sampler in samplers:
                 sampler.learn_start_cost(target)
             runs, truths = measure_process(tools, target, samplers, options.rates, options)
             for rate, comparison in found.items():
-                add_process(comparison, target, samplers, runs[rate], truths, load)
+                add_process(comparison, target, samplers, runs[rate], truths, load,
+                            stolen.percent())
     return list(found.values())
 
 

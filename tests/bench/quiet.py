@@ -16,6 +16,11 @@ MAX_LOAD = 0.25
 # Of the time, sampler or target waited for its core: beyond this a row is marked.
 MAX_WAITED_PERCENT = 5.0
 
+# Of the time of all cores, the host gave it to others: beyond this a row is marked, and what can
+# be measured again is. A virtual machine that nobody shares has less than 0.3. While nothing runs
+# there is nothing to take away, so waiting does not tell.
+MAX_STOLEN_PERCENT = 1.0
+
 LOOK_S = 0.5
 PATIENCE_S = 180
 
@@ -24,11 +29,25 @@ class Busy(Exception):
     """The figures would mean nothing; says why."""
 
 
-def busy_s():
-    """The CPU time of all cores so far; what the host took away counts, too."""
-    user, nice, system, _idle, _iowait, irq, softirq, steal = map(
-        int, support.read("/proc/stat").split()[1:9])
-    return (user + nice + system + irq + softirq + steal) * TICK_S
+def cpu_times_s():
+    """Of all cores so far: (with anything to do, taken away by the host, altogether). What was
+    taken away is a part of the first."""
+    user, nice, system, idle, iowait, irq, softirq, steal = (
+        int(ticks) * TICK_S for ticks in support.read("/proc/stat").split()[1:9])
+    busy = user + nice + system + irq + softirq + steal
+    return busy, steal, busy + idle + iowait
+
+
+class Stolen:
+    """What the host took away since this was made."""
+
+    def __init__(self):
+        self.begin = cpu_times_s()
+
+    def percent(self):
+        """Of the time of all cores."""
+        _, stolen_s, all_s = (now - then for now, then in zip(cpu_times_s(), self.begin))
+        return 100 * stolen_s / all_s if all_s > 0 else 0.0
 
 
 def process_s(pid):
@@ -41,9 +60,9 @@ def process_s(pid):
 
 def look(target_pid):
     """How many cores are busy with anything but us and the target."""
-    begin = time.monotonic(), busy_s() - process_s(target_pid) - time.process_time()
+    begin = time.monotonic(), cpu_times_s()[0] - process_s(target_pid) - time.process_time()
     time.sleep(LOOK_S)
-    others_s = busy_s() - process_s(target_pid) - time.process_time() - begin[1]
+    others_s = cpu_times_s()[0] - process_s(target_pid) - time.process_time() - begin[1]
     return max(others_s, 0) / (time.monotonic() - begin[0])
 
 
@@ -66,3 +85,8 @@ def disturbed(*waited_percents):
     """Whether so much waiting is beyond what a figure can stand."""
     return any(percent is not None and percent > MAX_WAITED_PERCENT
                for percent in waited_percents)
+
+
+def is_too_much_stolen(percent):
+    """Of the time of all cores; None is not known."""
+    return percent is not None and percent > MAX_STOLEN_PERCENT

@@ -29,6 +29,7 @@ NUMBERS = (
     ("waited %", "waited_percent", 1),
     ("target waited %", "target_waited_percent", 1),
     ("load", "load", 2),
+    ("stolen %", "stolen_percent", 1),
 )
 
 
@@ -56,7 +57,8 @@ def cell(value, digits):
 def mark(row):
     """What a row gets that was measured while the machine was busy."""
     return " (!)" if (row.load or 0) > quiet.MAX_LOAD or quiet.disturbed(
-        getattr(row, "waited_percent", None), row.target_waited_percent) else ""
+        getattr(row, "waited_percent", None), row.target_waited_percent) or (
+            quiet.is_too_much_stolen(row.stolen_percent)) else ""
 
 
 def line(cells):
@@ -110,12 +112,12 @@ def print_work(rows):
     print_table(
         ("python", "program", "rate", "sampler", "pairs", "per second", "95 % interval",
          "per second of its CPU time", "95 % interval", "sampler's CPU %", "target waited %",
-         "load"), 4,
+         "load", "stolen %"), 4,
         [(row.python, row.program + mark(row), row.rate, row.sampler, str(row.pairs),
           cell(row.wall_ratio, 4), "%s–%s" % (cell(row.wall_low, 4), cell(row.wall_high, 4)),
           cell(row.ratio, 4), "%s–%s" % (cell(row.low, 4), cell(row.high, 4)),
           cell(row.sampler_cpu_percent, 1), cell(row.target_waited_percent, 1),
-          cell(row.load, 2)) for row in rows])
+          cell(row.load, 2), cell(row.stolen_percent, 1)) for row in rows])
 
 
 def describe_settings(settings):

@@ -32,6 +32,7 @@ class Row:
     waited_percent: float | None
     target_waited_percent: float | None
     load: float  # cores that were busy with other work just before
+    stolen_percent: float | None  # of the time of all cores, given to others by the host
     samples: int
     stops: int
     condition: str = ""  # what was otherwise than usual
@@ -111,7 +112,7 @@ def cost(runs, start_cpu_s, sleep_us):
     }
 
 
-def make_row(target, rate, sampler, runs, truths, sleep_us, load, condition=""):
+def make_row(target, rate, sampler, runs, truths, sleep_us, load, stolen_percent, condition=""):
     """sleep_us: CPU time of a wake of the loop that sleeps at that rate, or None."""
     tried, complete, ticks = (sums(runs, field) for field in ("tried", "complete", "ticks"))
     late = sums(runs, "late_ticks")
@@ -126,5 +127,6 @@ def make_row(target, rate, sampler, runs, truths, sleep_us, load, condition=""):
         p99_late_us=median(run.p99_late_us for run in runs),
         waited_percent=median(run.waited_percent for run in runs),
         target_waited_percent=median(run.target_waited_percent for run in runs), load=load,
+        stolen_percent=stolen_percent,
         **cost(runs, sampler.start_cpu_s, sleep_us),
         **correctness(runs, truths, target.program, sampler.max_frames))

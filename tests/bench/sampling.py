@@ -13,6 +13,7 @@ from bench.samplers import IDLE_SECONDS, RATES, Pysample, sleep_cost, take_truth
 SLEEP_SECONDS = 0.4
 START_S = 0.06  # of each process that looks at the target, about
 STOP_S = 0.0006  # of the truth, about
+MAX_TRIES = 3  # with a unit, if the host takes time from the machine
 
 
 class Turns:
@@ -51,9 +52,9 @@ class Turns:
                 self.sleep_us[rate] = sleep_cost(self.tools, self.target, RATES[rate],
                                                  SLEEP_SECONDS)
 
-    def rows(self, samplers, load, condition):
+    def rows(self, samplers, load, stolen_percent, condition):
         return [make_row(self.target, rate, sampler, self.runs[rate, sampler], self.truths,
-                         self.sleep_us.get(rate), load, condition)
+                         self.sleep_us.get(rate), load, stolen_percent, condition)
                 for rate in self.options.rates for sampler in samplers
                 if self.runs[rate, sampler]]
 
@@ -72,11 +73,26 @@ def measure_unit(tools, unit, samplers, options):
             running(unit.interpreter, unit.program, unit.condition.wrapper) as target:
         for sampler in samplers:
             sampler.learn_start_cost(target)
-        turns = Turns(tools, target, options)
+        turns, stolen = Turns(tools, target, options), quiet.Stolen()
         turns.run_all(samplers)
         turns.sleep_loop()
+        stolen_percent = stolen.percent()
     tell_wrong_truth(turns)
-    return turns.rows(samplers, load, unit.condition.name)
+    return turns.rows(samplers, load, stolen_percent, unit.condition.name)
+
+
+def measure_undisturbed(tools, unit, samplers, options):
+    """The rows of the process that the host took the least time from, of a few if need be."""
+    best = []
+    for _ in range(1 if options.anyway else MAX_TRIES):
+        rows = measure_unit(tools, unit, samplers, options)
+        if not rows:
+            break
+        best = min(filter(None, (best, rows)), key=lambda found: found[0].stolen_percent)
+        if not quiet.is_too_much_stolen(best[0].stolen_percent):
+            break
+        say("the host took %.1f %% of the time" % rows[0].stolen_percent)
+    return best
 
 
 def samplers_for(tools, unit, rival_runs):
@@ -105,7 +121,8 @@ def measure(tools, interpreters, rival_runs, options, results):
         say("CPython %s (%.0f of %.0f min)" % (unit, (time.monotonic() - begin) / 60,
                                                expected_s / 60))
         try:
-            rows = measure_unit(tools, unit, samplers_for(tools, unit, rival_runs), options)
+            rows = measure_undisturbed(tools, unit, samplers_for(tools, unit, rival_runs),
+                                       options)
         except RuntimeError as error:
             say("no figures for %s: %s" % (unit, error))
             continue

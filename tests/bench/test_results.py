@@ -44,7 +44,7 @@ class Rows(unittest.TestCase):
         truths = [collections.Counter({HOT: 50, HOT + ("leaf_a",): 50})] * 2
         runs = [run(60, 0, 0.2, 1.0, {HOT: 60}, reads=60),
                 run(30, 10, 0.4, 1.0, {HOT: 20, HOT + ("leaf_a", "leaf_a"): 10}, reads=50)]
-        self.row = make_row(TARGET, "1 kHz", SAMPLER, runs, truths, 1000.0, 0.1)
+        self.row = make_row(TARGET, "1 kHz", SAMPLER, runs, truths, 1000.0, 0.1, 0.0)
 
     def test_speed_and_cost(self):
         self.assertEqual((self.row.stacks_per_s, self.row.ticks_per_s), (45, 50))
@@ -68,13 +68,13 @@ class Rows(unittest.TestCase):
     def test_what_was_lost_is_told_by_reason(self):
         runs = [run(90, 10, 0.2, 1.0, {HOT: 90}, lost={"moved": 6, "late": 4}),
                 run(95, 5, 0.2, 1.0, {HOT: 95}, lost={"moved": 5, "late": 0})]
-        found = make_row(TARGET, "1 kHz", SAMPLER, runs, [], None, 0.0, "as nobody")
+        found = make_row(TARGET, "1 kHz", SAMPLER, runs, [], None, 0.0, 0.0, "as nobody")
         self.assertEqual(found.lost_percents, {"moved": 5.5, "late": 2})
         self.assertEqual((found.moved_percent, found.condition), (5.5, "as nobody"))
         self.assertEqual(report.lost_text(found), "late 2.00, moved 5.50")
 
     def test_a_sampler_that_got_nothing_has_a_row(self):
-        found = make_row(TARGET, "1 kHz", SAMPLER, [run(0, 5, 0.2, 1.0, {})], [], None, 0.0)
+        found = make_row(TARGET, "1 kHz", SAMPLER, [run(0, 5, 0.2, 1.0, {})], [], None, 0.0, 0.0)
         self.assertEqual((found.stacks_per_s, found.lost_percent), (0, 100))
         self.assertIsNone(found.cpu_us_per_stack)
         self.assertIsNone(found.whole_percent)
@@ -206,6 +206,7 @@ class Figures(unittest.TestCase):
 class Marks(unittest.TestCase):
     def test_rows_of_a_busy_machine(self):
         for values, marked in (({}, False), ({"load": quiet.MAX_LOAD + 0.1}, True),
+                               ({"stolen_percent": quiet.MAX_STOLEN_PERCENT + 0.1}, True),
                                ({"waited_percent": quiet.MAX_WAITED_PERCENT + 1}, True),
                                ({"target_waited_percent": quiet.MAX_WAITED_PERCENT + 1}, True)):
             text = printed(report.print_rows, "3.15.2", [row(**values)])

@@ -47,6 +47,7 @@ class WorkRow:
     sampler_cpu_percent: float  # of a core, while it is on
     target_waited_percent: float | None
     load: float
+    stolen_percent: float | None
 
 
 class SleepLoop:
@@ -175,15 +176,16 @@ def sampling(sampler, target, rate_hz):
 def measure_one(target, page, sampler, rate, options):
     load = quiet.wait(options.anyway, target.pid)
     with sampling(sampler, target, RATES[rate]) as (process, switch):
-        waiting = Waiting(target.pid)
+        waiting, stolen = Waiting(target.pid), quiet.Stolen()
         pairs = Phases(page, process, switch).pairs(options.pairs)
-        waited_percent = waiting.percent()
+        waited_percent, stolen_percent = waiting.percent(), stolen.percent()
     ratios = [per_cpu_second(on) / per_cpu_second(off) for on, off in pairs]
     return WorkRow(
         target.interpreter.version, target.program.name, rate, sampler.name, len(pairs),
         *median_interval(ratios),
         *median_interval([per_second(on) / per_second(off) for on, off in pairs]),
-        median(sampler_percent(on) for on, _ in pairs), waited_percent, load)
+        median(sampler_percent(on) for on, _ in pairs), waited_percent, load,
+        stolen_percent)
 
 
 def unit(interpreter, program, sampler, rate):

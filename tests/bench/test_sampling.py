@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: MIT
+"""The table is of processes that the host left alone."""
+import contextlib
+import io
+import types
+import unittest
+from unittest import mock
+
+from bench import sampling
+
+
+class Undisturbed(unittest.TestCase):
+    def tries(self, *percents, anyway=False):
+        """(what the rows tell, how often was measured), the host taking so much each time."""
+        found = [[types.SimpleNamespace(stolen_percent=percent)] for percent in percents]
+        with mock.patch.object(sampling, "measure_unit", side_effect=found) as measure, \
+                contextlib.redirect_stderr(io.StringIO()):
+            rows = sampling.measure_undisturbed(None, None, [],
+                                                types.SimpleNamespace(anyway=anyway))
+        return rows[0].stolen_percent, measure.call_count
+
+    def test_once_on_a_machine_that_nobody_shares(self):
+        self.assertEqual(self.tries(0.0), (0.0, 1))
+
+    def test_again_until_the_host_leaves_it_alone(self):
+        self.assertEqual(self.tries(5.0, 0.5), (0.5, 2))
+
+    def test_the_best_of_a_few(self):
+        self.assertEqual(self.tries(5.0, 3.0, 4.0), (3.0, 3))
+
+    def test_once_if_asked_to_measure_anyway(self):
+        self.assertEqual(self.tries(5.0, anyway=True), (5.0, 1))
+
+
+if __name__ == "__main__":
+    unittest.main()
