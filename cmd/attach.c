@@ -32,7 +32,7 @@ static const struct sampling_command command = {
 		"report\n"
 		"  pysample attach -n -d 10 -o out.html 1234      a page, with C frames\n"
 		"  pysample attach -d 10 1234 | flamegraph.pl > out.svg\n"
-		"  pysample attach -r 10k -d 5 -t -o out.collapsed 1234\n",
+		"  pysample attach -r 1k -d 5 -t -o out.collapsed 1234\n",
 };
 
 /* Parse into the session and *ret_pid; EXIT_USAGE after an error was printed. */

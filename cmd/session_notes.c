@@ -210,8 +210,8 @@ void session_notes_end(const struct session *session)
 		print_note("%s", refutation.text);
 	}
 	if (loss_hides_bursts(&session->stats))
-		print_note("%" PRIu64 " looks had to wait until the thread slept and were "
-			   "dropped: " LOSS_BURSTS_TEXT "; 'pysample doctor %d' says more",
+		print_note("%" PRIu64 " stacks were dropped because the look had to wait until "
+			   "a thread slept: " LOSS_BURSTS_TEXT "; 'pysample doctor %d' says more",
 			   session->stats.lost[LOSS_LATE], session->pid);
 	print_mode(session);
 	print_natives(session);

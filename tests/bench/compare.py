@@ -74,9 +74,10 @@ def compare(tools, interpreter, program, samplers, options):
             for sampler in samplers:
                 sampler.learn_start_cost(target)
             runs, truths = measure_process(tools, target, samplers, options.rates, options)
+            stolen_percent = stolen.percent()
             for rate, comparison in found.items():
                 add_process(comparison, target, samplers, runs[rate], truths, load,
-                            stolen.percent())
+                            stolen_percent)
     return list(found.values())
 
 

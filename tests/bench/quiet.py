@@ -16,9 +16,8 @@ MAX_LOAD = 0.25
 # Of the time, sampler or target waited for its core: beyond this a row is marked.
 MAX_WAITED_PERCENT = 5.0
 
-# Of the time of all cores, the host gave it to others: beyond this a row is marked, and what can
-# be measured again is. A virtual machine that nobody shares has less than 0.3. While nothing runs
-# there is nothing to take away, so waiting does not tell.
+# Of the time of all cores, what the host gave to others: beyond this a row is marked, and a program
+# is measured again. An idle machine has nothing to take away, so waiting beforehand cannot show it.
 MAX_STOLEN_PERCENT = 1.0
 
 LOOK_S = 0.5
@@ -81,12 +80,11 @@ def wait(anyway, target_pid=None):
     return load
 
 
-def disturbed(*waited_percents):
-    """Whether so much waiting is beyond what a figure can stand."""
-    return any(percent is not None and percent > MAX_WAITED_PERCENT
-               for percent in waited_percents)
+# Of a row of either table, what it can stand.
+LIMITS = {"load": MAX_LOAD, "waited_percent": MAX_WAITED_PERCENT,
+          "target_waited_percent": MAX_WAITED_PERCENT, "stolen_percent": MAX_STOLEN_PERCENT}
 
 
-def is_too_much_stolen(percent):
-    """Of the time of all cores; None is not known."""
-    return percent is not None and percent > MAX_STOLEN_PERCENT
+def is_disturbed(row):
+    """Whether the machine was too busy for a row to mean much. What is not known is no reason."""
+    return any((getattr(row, field, None) or 0) > limit for field, limit in LIMITS.items())

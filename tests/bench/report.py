@@ -56,9 +56,7 @@ def cell(value, digits):
 
 def mark(row):
     """What a row gets that was measured while the machine was busy."""
-    return " (!)" if (row.load or 0) > quiet.MAX_LOAD or quiet.disturbed(
-        getattr(row, "waited_percent", None), row.target_waited_percent) or (
-            quiet.is_too_much_stolen(row.stolen_percent)) else ""
+    return " (!)" if quiet.is_disturbed(row) else ""
 
 
 def line(cells):

@@ -82,14 +82,14 @@ def measure_unit(tools, unit, samplers, options):
 
 
 def measure_undisturbed(tools, unit, samplers, options):
-    """The rows of the process that the host took the least time from, of a few if need be."""
+    """The rows of one process: of up to MAX_TRIES that from which the host took the least time."""
     best = []
     for _ in range(1 if options.anyway else MAX_TRIES):
         rows = measure_unit(tools, unit, samplers, options)
         if not rows:
             break
         best = min(filter(None, (best, rows)), key=lambda found: found[0].stolen_percent)
-        if not quiet.is_too_much_stolen(best[0].stolen_percent):
+        if best[0].stolen_percent <= quiet.MAX_STOLEN_PERCENT:
             break
         say("the host took %.1f %% of the time" % rows[0].stolen_percent)
     return best
