@@ -15,6 +15,7 @@
 #include "output/label.h"
 #include "output/text.h"
 #include "procmem/cpu_seat.h"
+#include "sampler/racing/racing.h"
 #include "sampler/sampler.h"
 #include "sampler/sampler_natives.h"
 
@@ -120,6 +121,20 @@ static void report_interpreter(const struct target *target)
 		       runtime->nr_others, runtime->nr_others == 1 ? " runs" : "s run");
 }
 
+/* Whether a look can take the CPU of a thread that runs, from good to bad. */
+enum reach { REACH_AT_ONCE, REACH_OLD_KERNEL, REACH_NICER, REACH_REAL_TIME, REACH_ELSEWHERE };
+
+static enum reach reach_of(const struct cpu_seat *seat, pid_t tid)
+{
+	if (!cpu_seat_can_meet(seat, tid))
+		return REACH_ELSEWHERE;
+	if (cpu_seat_is_outranked(tid))
+		return REACH_REAL_TIME;
+	if (!cpu_seat_may_preempt(tid))
+		return REACH_NICER;
+	return seat->slice_is_refused ? REACH_OLD_KERNEL : REACH_AT_ONCE;
+}
+
 /* What became of the stacks. A sink. */
 struct stack_count {
 	struct sample_sink sink;
@@ -130,7 +145,21 @@ struct stack_count {
 	size_t nr_broken;
 	size_t nr_named; /* by Python's threading */
 	size_t nr_known; /* with an id of the kernel's */
+	const struct cpu_seat *seat;
+	enum reach reach; /* of the thread that is hardest to reach */
+	pid_t reach_tid;  /* that one */
 };
+
+/* Find out how the threads can be reached. */
+static void count_reach(struct stack_count *count, pid_t tid)
+{
+	const enum reach reach = tid ? reach_of(count->seat, tid) : REACH_AT_ONCE;
+
+	if (count->reach_tid && reach <= count->reach)
+		return;
+	count->reach = reach;
+	count->reach_tid = tid;
+}
 
 static int count_stack(struct sample_sink *sink, const struct sample *sample)
 {
@@ -142,6 +171,7 @@ static int count_stack(struct sample_sink *sink, const struct sample *sample)
 	count->interpreter_id = thread->interpreter_id;
 	count->nr_named += thread->is_named;
 	count->nr_known += thread->tid != 0;
+	count_reach(count, thread->tid);
 	if (sample->error) {
 		if (count->nr_broken++ < MAX_TOLD_STACKS)
 			report("stack", "of thread %d \"%s\" cannot be followed: %s", thread->tid,
@@ -193,32 +223,36 @@ static void report_proofs(const struct sampler *sampler, pid_t tid)
 	text_done(&line);
 }
 
-/* Whether a look can take the CPU of a thread that runs, and how soon. */
-static void report_preemption(pid_t tid)
+/* Whether looks can take the CPUs of the threads that run, and how soon. */
+static void report_preemption(enum reach reach, pid_t tid)
 {
-	struct cpu_seat seat;
-
-	if (cpu_seat_open(&seat) != 0) {
-		report("preemption", "none: the CPUs that pysample may use cannot be told");
-		return;
-	}
-	cpu_seat_fit_slice(&seat, 0);
-	if (!cpu_seat_can_meet(&seat, tid))
-		report("preemption",
-		       "none: the process runs only on CPUs that pysample may not "
-		       "use; 'taskset -cp %d' prints them",
-		       tid);
-	else if (!cpu_seat_may_preempt(tid))
-		report("preemption",
-		       "late, so that ticks are left out: it has a better nice value or a "
-		       "real-time policy; give pysample the same (nice, chrt)");
-	else if (seat.slice_is_refused)
-		report("preemption", "may have to wait until the process sleeps, and is dropped "
-				     "then (late): this "
-				     "kernel is older than Linux 6.12");
-	else
+	switch (reach) {
+	case REACH_AT_ONCE:
 		report("preemption", "at once");
-	cpu_seat_close(&seat);
+		break;
+	case REACH_OLD_KERNEL:
+		report("preemption", "may have to wait until the process sleeps, and is dropped "
+				     "then (late): this kernel is older than Linux 6.12");
+		break;
+	case REACH_NICER:
+		report("preemption",
+		       "late, so that ticks are left out: thread %d has a better nice value; give "
+		       "pysample the same (nice)",
+		       tid);
+		break;
+	case REACH_REAL_TIME:
+		report("preemption",
+		       "none: thread %d has a real-time priority; start pysample with a higher one "
+		       "than 'chrt -p %d' prints (chrt -f)",
+		       tid, tid);
+		break;
+	case REACH_ELSEWHERE:
+		report("preemption",
+		       "none: thread %d runs only on CPUs that pysample may not use; 'taskset -cp "
+		       "%d' prints them",
+		       tid, tid);
+		break;
+	}
 }
 
 /* What attach -n could have of C frames, and of the kernel's. 0; -ESRCH: it has ended. */
@@ -255,24 +289,35 @@ static int try_natives(struct target *target, struct sampler *sampler)
 }
 
 /* Try what attach and dump do: list the threads and walk their stacks. */
-static enum exit_status try_threads(struct target *target, struct message *reterr)
+static enum exit_status try_threads(struct target *target, bool *ret_is_exact,
+				    struct message *reterr)
 {
 	static const struct sample_sink_ops ops = {.sample = count_stack};
-	struct stack_count count = {.sink.ops = &ops};
+	struct cpu_seat seat = {.is_open = false};
+	struct stack_count count = {.sink.ops = &ops, .seat = &seat};
 	struct sampler *sampler = NULL;
 	int err = target_create_sampler(target, &sampler);
 
+	/* It cannot be had where affinities cannot be told, of any thread. */
+	if (!err && !cpu_seat_open(&seat))
+		cpu_seat_fit_slice(&seat, 0);
 	if (!err)
 		err = sampler_dump(sampler, &count.sink);
 	if (!err) {
 		report_threads(&count);
 		report_proofs(sampler, target->process.pid);
-		report_preemption(target->process.pid);
+		report_preemption(count.reach, count.reach_tid);
 		err = try_natives(target, sampler);
 	}
 	sampler_destroy(sampler);
+	cpu_seat_close(&seat);
 	if (err)
 		return target_explain(target, err, reterr);
+	*ret_is_exact = count.reach < REACH_REAL_TIME;
+	if (!*ret_is_exact && !racing_can_tell(&target->runtime.build)) {
+		message_set(reterr, "its CPU cannot be taken: see preemption");
+		return EXIT_PERMISSION;
+	}
 	if (count.nr_proven || count.nr_unproven)
 		return EXIT_OK;
 	message_set(reterr,
@@ -286,12 +331,13 @@ static enum exit_status examine(pid_t pid, const struct target_wait *wait, struc
 {
 	struct message message = {0};
 	enum exit_status status = target_open(pid, wait, target, &message);
+	bool is_exact = true;
 
 	if (target->process.proc_fd >= 0)
 		report_process(target);
 	if (status == EXIT_OK) {
 		report_interpreter(target);
-		status = try_threads(target, &message);
+		status = try_threads(target, &is_exact, &message);
 	} else if (status == EXIT_PERMISSION) {
 		report("memory", "cannot be read");
 	} else if (status == EXIT_NOT_PYTHON) {
@@ -302,7 +348,8 @@ static enum exit_status examine(pid_t pid, const struct target_wait *wait, struc
 		report("interpreter", "none that can be used");
 	}
 	if (status == EXIT_OK)
-		report("verdict", "it can be sampled: pysample attach %d", pid);
+		report("verdict", "it can be sampled%s: pysample attach %d",
+		       is_exact ? "" : ", but only approximately", pid);
 	else
 		report("verdict", "%s", message.text);
 	return status;

@@ -2,6 +2,7 @@
 #include "procmem/cpu_seat.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -145,13 +146,34 @@ struct cpu_leaves cpu_leaves_read(void)
 	};
 }
 
-bool cpu_seat_may_preempt(pid_t tid)
+/*
+ * The rank of a thread among all: that of a real-time policy, 0 for the others, and one above all
+ * for deadlines. A thread takes the CPU of one of a lower rank; -1: it is not known.
+ */
+static int rank_of(pid_t tid)
 {
 	const int policy = sched_getscheduler(tid) & ~SCHED_RESET_ON_FORK;
-	const int own_policy = sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
+	struct sched_param param;
 
-	if (own_policy == SCHED_FIFO || own_policy == SCHED_RR)
-		return true;
-	return (policy == SCHED_OTHER || policy == SCHED_BATCH || policy == SCHED_IDLE) &&
-	       getpriority(PRIO_PROCESS, (id_t)tid) >= getpriority(PRIO_PROCESS, 0);
+	if (policy == SCHED_DEADLINE)
+		return INT_MAX;
+	if (sched_getparam(tid, &param))
+		return -1;
+	return param.sched_priority;
+}
+
+bool cpu_seat_is_outranked(pid_t tid)
+{
+	const int rank = rank_of(tid);
+
+	return rank > 0 && rank >= rank_of(0);
+}
+
+bool cpu_seat_may_preempt(pid_t tid)
+{
+	const int rank = rank_of(tid), own_rank = rank_of(0);
+
+	if (rank < 0 || cpu_seat_is_outranked(tid))
+		return false;
+	return own_rank > 0 || getpriority(PRIO_PROCESS, (id_t)tid) >= getpriority(PRIO_PROCESS, 0);
 }

@@ -77,8 +77,11 @@ static inline bool cpu_has_stayed(struct cpu_leaves before, struct cpu_leaves af
 	       before.preempted == after.preempted;
 }
 
+/* Whether a real-time policy of thread tid keeps the calling thread from ever taking its CPU. */
+bool cpu_seat_is_outranked(pid_t tid);
+
 /*
- * Whether the scheduler lets the calling thread take the CPU of thread tid: neither a real-time
- * policy nor a better nice value puts that thread first.
+ * Whether the scheduler lets the calling thread take the CPU of thread tid: it is not outranked, nor
+ * does a better nice value put that thread first.
  */
 bool cpu_seat_may_preempt(pid_t tid);

@@ -54,7 +54,15 @@ class Instant(unittest.TestCase):
                            os.getpriority(os.PRIO_PROCESS, 0) - 1)
             better = found(pysample("doctor", target.pid), "preemption")
         self.assertNotIn("nice", equal)
-        self.assertIn("it has a better nice value", better)
+        self.assertIn("thread %d has a better nice value" % target.pid, better)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can have a real-time policy")
+    def test_a_real_time_policy(self):
+        with support.python_target(support.newest_interpreter(), "waiting") as target:
+            os.sched_setscheduler(target.pid, os.SCHED_RR, os.sched_param(2))
+            result = pysample("doctor", target.pid)
+        self.assertIn("chrt -p %d" % target.pid, found(result, "preemption"))
+        self.assertIn("only approximately", found(result, "verdict"))
 
     def test_cpus_that_we_may_not_use(self):
         cpus = sorted(os.sched_getaffinity(0))
@@ -65,6 +73,9 @@ class Instant(unittest.TestCase):
                 os.sched_setaffinity(int(tid), {cpus[0]})
             result = pysample("doctor", target.pid, wrapper=["taskset", "-c", str(cpus[1])])
         self.assertIn("taskset -cp %d" % target.pid, found(result, "preemption"))
+        self.assertEqual((result.status, found(result, "verdict")),
+                         (0, "it can be sampled, but only approximately: pysample attach %d"
+                          % target.pid))
 
 
 @per_interpreter
