@@ -284,8 +284,6 @@ static int load(struct code_cache *codes, struct executable *executable, uint64_
 		forget(cache, executable);
 		return err;
 	}
-	if (executable->kind == EXECUTABLE_NOTHING)
-		add_nothing(codes, executable->code.addr);
 	return 0;
 }
 
@@ -332,6 +330,9 @@ int executable_get(struct code_cache *codes, remote_addr addr, const struct code
 		return err;
 	if (executable->kind == EXECUTABLE_CODE)
 		return get_code(codes, addr, clock, ret_code);
+	/* Another one may have taken its place. */
+	if (executable->kind == EXECUTABLE_NOTHING && !executable_is_nothing(codes, addr))
+		add_nothing(codes, addr);
 	*ret_code = executable->kind == EXECUTABLE_NAMED ? &executable->code : NULL;
 	return 0;
 }

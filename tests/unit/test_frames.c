@@ -955,7 +955,9 @@ Test(frames, any_corruption_ends_in_an_answer)
 			for (size_t k = AT_ONCE; k > 0; k--)
 				set_word(&stage, addrs[k - 1], 0, saved[k - 1]);
 		}
-		stage.py.generation += 2; /* nothing that was learnt meanwhile holds */
+		/* Nothing that was learnt meanwhile holds. */
+		stage.py.generation += 2;
+		stage.codes.nr_nothings = 0;
 		fake_python_code_free(&stage.py, make_code(&stage.py, "gone"));
 		expect_walk(&stage, "restored");
 		stage_done(&stage);
