@@ -394,7 +394,9 @@ static void count_program(struct session *session)
 	session->is_sampling = false;
 	session_sink_watch(&session->sink, &session->stats);
 	session->cache_reason = sampler_cache_reason(session->sampler);
-	session->is_refuted = session->is_refuted || sampler_is_refuted(session->sampler);
+	session->runs_elsewhere =
+		session->runs_elsewhere || sampler_runs_elsewhere(session->sampler);
+	session->nr_away += sampler_nr_away(session->sampler);
 }
 
 /* Sample with the engine that is chosen, and add the counters to the run's. */
@@ -432,7 +434,7 @@ static int sample_program(struct session *session, uint64_t duration_ns)
 
 	session->engine = can_race ? asked->engine : ENGINE_PREEMPT;
 	err = run_sampler(session, duration_ns);
-	if (err || session->end != END_ELSEWHERE || !asked->may_race || !can_race)
+	if (err || !sampler_end_is_out_of_reach(session->end) || !asked->may_race || !can_race)
 		return err;
 	session->engine = ENGINE_RACING;
 	session_notes_racing(session);
@@ -502,7 +504,7 @@ static int sample_programs(struct session *session)
 			session->end = END_REPLACED;
 		}
 		if (err || session->end == END_DURATION || session->end == END_STOPPED ||
-		    session->end == END_ELSEWHERE)
+		    sampler_end_is_out_of_reach(session->end))
 			return err;
 		if (!follow(session))
 			return 0;
@@ -537,7 +539,7 @@ enum exit_status session_sample(struct session *session, struct message *reterr)
 		return explain(session, err, reterr);
 	if (!session->stats.samples) {
 		session_explain_no_sample(session, reterr);
-		return session->end == END_ELSEWHERE ? EXIT_PERMISSION : EXIT_NO_SAMPLE;
+		return sampler_end_is_out_of_reach(session->end) ? EXIT_PERMISSION : EXIT_NO_SAMPLE;
 	}
 	if (err) {
 		struct message reason = {0};

@@ -51,7 +51,8 @@ struct session {
 	bool is_sampling;	      /* the sampler has counters that stats has not */
 	struct live_memory live_before;	      /* the memory's when that began */
 	enum frame_cache_reason cache_reason; /* of the last program */
-	bool is_refuted;		      /* of any: sampler_is_refuted() */
+	uint64_t nr_away;		      /* of all: sampler_nr_away() */
+	bool runs_elsewhere;		      /* any: sampler_runs_elsewhere() */
 };
 
 #define SESSION_NONE       \

@@ -28,8 +28,8 @@ static const char *end_reason(const struct session *session)
 
 	if (session->end == END_DURATION)
 		return "";
-	if (session->end == END_ELSEWHERE)
-		return "the process has gone where pysample may not run; ";
+	if (sampler_end_is_out_of_reach(session->end))
+		return "the process has gone where pysample cannot take its CPU; ";
 	return session->end == END_STOPPED ? "stopped; " : reasons[session->after];
 }
 
@@ -185,7 +185,7 @@ static void print_account(const struct session *session)
 }
 
 /* That thread states are run by other threads than those that they name. */
-static void explain_refutation(const struct session *session, struct message *retmessage)
+static void explain_elsewhere(const struct session *session, struct message *retmessage)
 {
 	const bool can_race =
 		racing_can_tell(&session->target.runtime.build) && session->engine != ENGINE_RACING;
@@ -196,19 +196,52 @@ static void explain_refutation(const struct session *session, struct message *re
 		    session->pid, can_race ? "; --engine racing tells them approximately" : "");
 }
 
+#define CPUS_REMEDY \
+	"start pysample in the process's cpuset, or with the CPUs that 'taskset -cp %d' prints"
+
+/* Why the process's CPU cannot be taken, a joint, and what to do about that. */
+static void explain_reach(const struct session *session, const char *joint,
+			  struct message *retmessage)
+{
+	const pid_t pid = session->pid;
+
+	if (session->end == END_REAL_TIME)
+		message_set(retmessage,
+			    "process %d has a real-time priority that pysample has not%s start "
+			    "pysample with a higher one than 'chrt -ap %d' prints (chrt -f)",
+			    pid, joint, pid);
+	else
+		message_set(retmessage,
+			    "process %d runs only on CPUs that pysample may not use%s " CPUS_REMEDY,
+			    pid, joint, pid);
+}
+
+/* That it ran where no look could be proven, if that was not for a moment. */
+static void print_away(const struct session *session)
+{
+	enum { SELDOM = 50 };
+
+	if (session->nr_away * SELDOM > session->stats.ticks)
+		print_note("in %" PRIu64 " of %" PRIu64
+			   " ticks process %d ran on CPUs that pysample "
+			   "may not use, so that its stacks are lost: " CPUS_REMEDY,
+			   session->nr_away, session->stats.ticks, session->pid, session->pid);
+}
+
 void session_notes_end(const struct session *session)
 {
 	const uint64_t nr_other = session_sink_sums(&session->sink)->nr_other_samples;
-	struct message refutation;
+	struct message elsewhere;
 
 	if (session->options.quiet)
 		return;
 	print_account(session);
 	print_approximate(&session->stats);
-	if (session->is_refuted) {
-		explain_refutation(session, &refutation);
-		print_note("%s", refutation.text);
+	if (session->runs_elsewhere) {
+		explain_elsewhere(session, &elsewhere);
+		print_note("%s", elsewhere.text);
 	}
+	print_away(session);
 	if (loss_hides_bursts(&session->stats))
 		print_note("%" PRIu64 " stacks were dropped because the look had to wait until "
 			   "a thread slept: " LOSS_BURSTS_TEXT "; 'pysample doctor %d' says more",
@@ -271,19 +304,17 @@ void session_notes_begin(const struct session *session)
 		target_print_found(&session->target);
 }
 
-/* What the engine of choice needs, and this process does not have. */
-#define ELSEWHERE_FORMAT "process %d runs only on CPUs that pysample may not use"
-#define ELSEWHERE_REMEDY                                                              \
-	"start pysample in the process's cpuset, or with the CPUs that 'taskset -cp " \
-	"%d' prints"
-
 void session_notes_racing(const struct session *session)
 {
+	struct message reach;
+
 	if (session->options.quiet)
 		return;
-	print_note(ELSEWHERE_FORMAT ", so its stacks are read while it runs, which is "
-				    "approximate; for exact ones " ELSEWHERE_REMEDY,
-		   session->pid, session->pid);
+	explain_reach(
+		session,
+		", so its stacks are read while it runs, which is approximate; for exact ones",
+		&reach);
+	print_note("%s", reach.text);
 }
 
 void session_notes_followed(const struct session *session)
@@ -296,21 +327,29 @@ void session_notes_followed(const struct session *session)
 	target_print_found(&session->target);
 }
 
+/* The same where nothing else can be done. */
+static void explain_no_reach(const struct session *session, struct message *reterr)
+{
+	const bool can_race =
+		session->options.native && racing_can_tell(&session->target.runtime.build);
+	struct message reach;
+
+	explain_reach(session, ":", &reach);
+	message_set(reterr, "%s%s", reach.text,
+		    can_race ? "; without -n it can be sampled approximately" : "");
+}
+
 void session_explain_no_sample(const struct session *session, struct message *reterr)
 {
 	const pid_t pid = session->pid;
 	const uint64_t nr_lost = loss_total(&session->stats);
-	const bool can_race = racing_can_tell(&session->target.runtime.build);
 
-	if (session->end == END_ELSEWHERE)
-		message_set(reterr, ELSEWHERE_FORMAT ": " ELSEWHERE_REMEDY "%s", pid, pid,
-			    can_race && session->options.native
-				    ? "; without -n it can be sampled approximately"
-				    : "");
+	if (sampler_end_is_out_of_reach(session->end))
+		explain_no_reach(session, reterr);
 	else if (session->end == END_TARGET)
 		message_set(reterr, "process %d ended before the first sample", pid);
-	else if (session->is_refuted)
-		explain_refutation(session, reterr);
+	else if (session->runs_elsewhere)
+		explain_elsewhere(session, reterr);
 	else if (nr_lost)
 		message_set(reterr,
 			    "no stack of process %d could be proven (%" PRIu64 " %s tried): "

@@ -7,6 +7,9 @@
  */
 enum { EXPECTED_LOOKS = 64 };
 
+/* Nothing is proven of a state for so many looks once another thread was found to run it. */
+enum { FOREIGN_LOOKS = 1024 };
+
 void instant_init(struct instant *instant, struct remote_memory *memory)
 {
 	*instant = (struct instant){.is_dead = true};
@@ -34,9 +37,9 @@ void instant_take_cpus(struct instant *instant)
 int instant_watch_thread(struct instant *instant, struct instant_thread *thread,
 			 uint64_t thread_pointer, pid_t tid)
 {
-	int err;
 
-	thread->is_watched = !instant->is_dead && thread->runner_look &&
+	thread->is_foreign = thread->has_moved = false;
+	thread->is_watched = !instant->is_dead && !thread->is_unbound && thread->runner_look &&
 			     thread->runner_look + EXPECTED_LOOKS >= instant->nr_looks;
 	if (!thread->is_watched)
 		return 0;
@@ -48,11 +51,7 @@ int instant_watch_thread(struct instant *instant, struct instant_thread *thread,
 		witness_open(&instant->means, thread_pointer, tid, &thread->witness);
 		thread->has_witness = true;
 	}
-	err = witness_begin(&thread->witness, &instant->look, &instant->held);
-	/* While the CPUs are held: a thread that is let go is given a CPU at once. */
-	if (!err)
-		thread->runs = witness_runs(&thread->witness, &instant->means, tid);
-	return err;
+	return witness_begin(&thread->witness, &instant->look, &instant->held);
 }
 
 int instant_watch_gil(struct instant *instant, struct instant_gil *gil)
@@ -81,13 +80,13 @@ void instant_read_gil(struct instant *instant, struct instant_gil *gil)
 bool instant_note_runner(struct instant *instant, struct instant_thread *thread)
 {
 	thread->runner_look = instant->nr_looks;
-	return thread->is_watched || instant->is_dead;
+	return thread->is_watched || thread->is_unbound || instant->is_dead;
 }
 
-bool instant_clock_stands(const struct instant_thread *thread)
+bool instant_clock_stands(const struct instant *instant, const struct instant_thread *thread)
 {
-	return thread->is_known && thread->is_watched && thread->known_cpu_ns &&
-	       thread->known_cpu_ns == witness_cpu_ns(&thread->witness);
+	return !instant->gil_distrusted && thread->is_known && thread->is_watched &&
+	       thread->known_cpu_ns && thread->known_cpu_ns == witness_cpu_ns(&thread->witness);
 }
 
 bool instant_gil_tells(const struct instant *instant, const struct instant_gil *gil,
@@ -100,10 +99,34 @@ bool instant_gil_tells(const struct instant *instant, const struct instant_gil *
 
 int instant_end(struct instant *instant)
 {
-	const int err = look_memory_end(&instant->look);
+	return look_memory_end(&instant->look);
+}
 
+/* Whether the thread has not been given a CPU since the last late look; notes how often it was. */
+static bool has_not_run(struct instant_thread *thread)
+{
+	const uint64_t before = thread->late_runs;
+
+	if (task_runs_read(&thread->witness.runs, &thread->late_runs))
+		thread->late_runs = 0;
+	return before && before == thread->late_runs;
+}
+
+void instant_end_thread(struct instant *instant, struct instant_thread *thread, pid_t tid)
+{
+	struct task_now now;
+
+	thread->slept = false;
+	if (!thread->is_watched)
+		return;
+	witness_end(&thread->witness, &instant->means, tid);
+	if (instant->is_late && !witness_now(&thread->witness, &instant->means, tid, &now))
+		thread->slept = now.state != 'R' && !has_not_run(thread);
+}
+
+void instant_release_cpus(struct instant *instant)
+{
 	instant->slept = instant->preempt && preempt_release(instant->preempt, &instant->held);
-	return err;
 }
 
 void instant_judge_thread(struct instant *instant, struct instant_thread *thread, pid_t tid)
@@ -111,24 +134,21 @@ void instant_judge_thread(struct instant *instant, struct instant_thread *thread
 	struct task_now now;
 
 	thread->stood = instant->is_dead;
-	if (!thread->is_watched || instant_is_refuted(instant))
+	instant->nr_foreign += thread->is_unbound;
+	if (!thread->is_watched)
 		return;
 	thread->stood = witness_stood(&thread->witness, &instant->look, &instant->held);
+	if (thread->stood && thread->has_moved)
+		thread->foreign_until = instant->nr_looks + FOREIGN_LOOKS;
+	if (thread->stood && (thread->is_foreign || instant->nr_looks < thread->foreign_until)) {
+		thread->stood = false;
+		instant->nr_foreign++;
+	}
 	if (!thread->stood && thread->witness.kind != WITNESS_RSEQ &&
 	    !witness_now(&thread->witness, &instant->means, tid, &now))
 		thread->witness.cpu = now.cpu;
-	if (thread->stood) {
-		thread->has_run =
-			!thread->stood_runs || !thread->runs || thread->runs != thread->stood_runs;
-		thread->stood_runs = thread->runs;
-	}
-	if (instant->preempt)
-		(void)preempt_follow(instant->preempt, thread->witness.cpu);
-}
-
-void instant_contradict(struct instant *instant)
-{
-	instant->nr_contradictions++;
+	if (instant->preempt && !preempt_follow(instant->preempt, thread->witness.cpu))
+		instant->nr_away++;
 }
 
 void instant_judge_gil(struct instant *instant, struct instant_gil *gil)
@@ -157,5 +177,5 @@ void instant_thread_done(struct instant_thread *thread)
 	if (thread->has_witness)
 		witness_close(&thread->witness);
 	thread->has_witness = false;
-	thread->stood_runs = 0; /* another witness may count something else */
+	thread->late_runs = 0; /* another witness may count something else */
 }

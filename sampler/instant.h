@@ -18,9 +18,9 @@
  *   waiting    A thread that neither had the GIL at the two ends of a look nor in between is where
  *              it was, whoever else ran. Between looks, too: it need not be read again.
  *
- * All of that is of the threads that the thread states name. Programs with an interpreter of their
- * own may run a state in another thread (PyEval_SaveThread() here, PyEval_RestoreThread() there). It
- * shows when the stack of a state changes though its thread had no CPU: instant_contradict().
+ * All of that is of the threads that the thread states name, and a state may be run by another one.
+ * sampler/own_stack.h tells from 3.10 on. Before, it shows when a state moves within a look in which
+ * its thread stood still: that state is not trusted for a while.
  *
  * A sample that is taken in the target's own interrupt is of one instant by itself.
  *
@@ -59,15 +59,14 @@ struct instant_thread {
 	struct witness witness;
 	pid_t witness_tid; /* whom it was opened for */
 	bool has_witness;
-	bool is_watched; /* the witness was there from the beginning of this look */
-	bool stood;	 /* behind a look: the witness has shown that it stood still */
-	/*
-	 * What witness_runs() told at the beginning of this look, and of the last one in which it
-	 * stood. 0: nothing.
-	 */
-	uint64_t runs, stood_runs;
-	bool is_seen; /* set by the user, who may reset it: it has the stack of such a look */
-	bool has_run; /* behind a look in which it stood: had a CPU since the last such one */
+	bool is_watched;	/* the witness was there from the beginning of this look */
+	bool stood;		/* behind a look: the witness has shown that it stood still */
+	bool is_unbound;	/* set by the user: whose ids it has is not known */
+	bool is_foreign;	/* set by the user in a look: another thread runs the state */
+	bool has_moved;		/* set by the user in a look: the state is not where it was found */
+	uint64_t foreign_until; /* the look before which another thread is taken to run the state */
+	bool slept; /* behind a late look: it has run since the last one, and gone to sleep */
+	uint64_t late_runs;   /* its run count at the last late look; 0: not read */
 	uint64_t runner_look; /* the last one in which it could run: its witness is needed */
 	bool is_known;	      /* the user has handed on where it is: instant_know(); may be reset */
 	uint64_t known_cpu_ns; /* its task clock when the user had its stack; 0: not known */
@@ -80,9 +79,11 @@ struct instant {
 	struct preempt *preempt;    /* borrowed; NULL: no CPU is held */
 	held_cpus held;
 	uint64_t nr_looks;
-	bool slept;		    /* behind a look: the sampler went to sleep in it */
-	bool gil_distrusted;	    /* set by the user: a thread moved without having had it */
-	uint32_t nr_contradictions; /* looks that instant_contradict() was called for */
+	bool slept;	     /* behind a look: the sampler went to sleep in it */
+	bool is_late;	     /* set by the user: this look begins so late that it may have waited */
+	bool gil_distrusted; /* set by the user: a thread moved without having had it */
+	uint64_t nr_foreign; /* looks that found a state to be run by another thread */
+	uint64_t nr_away;    /* and a thread on a CPU that we may not use */
 };
 
 /* Of a dead target, until instant_hold_target(). The memory is borrowed until instant_done(). */
@@ -119,7 +120,7 @@ void instant_read_gil(struct instant *instant, struct instant_gil *gil);
 bool instant_note_runner(struct instant *instant, struct instant_thread *thread);
 
 /* Whether its own clock tells that a thread is where it was when it was known. */
-bool instant_clock_stands(const struct instant_thread *thread);
+bool instant_clock_stands(const struct instant *instant, const struct instant_thread *thread);
 
 /*
  * Whether its GIL tells that the thread whose state is at thread_addr is where it was at the last
@@ -128,25 +129,28 @@ bool instant_clock_stands(const struct instant_thread *thread);
 bool instant_gil_tells(const struct instant *instant, const struct instant_gil *gil,
 		       const struct instant_thread *thread, remote_addr thread_addr);
 
-/* End the look, and give back the CPUs. 0; -ENOMEM, -ESRCH, -EPERM: it has proven nothing. */
+/* End reading. 0; -ENOMEM, -ESRCH, -EPERM: the look has proven nothing. */
 int instant_end(struct instant *instant);
 
 /*
+ * Behind instant_end(), for each thread that could run: what has to be read before it is let go. tid:
+ * in our PID namespace; 0: not known.
+ */
+void instant_end_thread(struct instant *instant, struct instant_thread *thread, pid_t tid);
+
+/* Behind that: give back the CPUs. */
+void instant_release_cpus(struct instant *instant);
+
+/*
  * Behind the look: sets whether a thread that could run stood still, and has the looks to come hold
- * the CPU where it is. tid: in our PID namespace; 0: not known.
+ * the CPU where it is. tid as above.
  */
 void instant_judge_thread(struct instant *instant, struct instant_thread *thread, pid_t tid);
 
-/*
- * The stack of a thread that stood, and has not run, is another one than before: this look proves
- * nothing, and nor does any later one if it was not the first.
- */
-void instant_contradict(struct instant *instant);
-
-/* Whether thread states are run by other threads than those that they name. */
-static inline bool instant_is_refuted(const struct instant *instant)
+/* Whether thread states are run by other threads than those that they name, by and large. */
+static inline bool instant_is_foreign(const struct instant *instant)
 {
-	return instant->nr_contradictions > 1;
+	return instant->nr_foreign > 1 && instant->nr_foreign >= instant->nr_looks / 10;
 }
 
 /* Behind the look: sets whether a GIL was taken by nobody who had not had it last. */

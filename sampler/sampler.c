@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "procmem/descriptor_limit.h"
@@ -95,6 +96,18 @@ static bool has_bare_gil(const struct py_build *build)
 	       build->offsets.runtime.gil_locked == OFFSET_ABSENT;
 }
 
+/* The main thread's stack as the kernel names it. */
+static struct own_stack find_main_stack(const struct maps *maps)
+{
+	for (size_t i = maps->nr_mappings; i-- > 0;) {
+		const struct mapping *mapping = &maps->mappings[i];
+
+		if (strcmp(mapping->path, "[stack]") == 0)
+			return (struct own_stack){mapping->start, mapping->end};
+	}
+	return (struct own_stack){0};
+}
+
 void sampler_hold_target(struct sampler *sampler, const struct maps *maps,
 			 struct image_source *images)
 {
@@ -102,9 +115,12 @@ void sampler_hold_target(struct sampler *sampler, const struct maps *maps,
 		.process = sampler->process,
 		.rseq = rseq_place_find(sampler->snapshot.memory, maps, images),
 		.prefers_clock = sampler->build->free_threaded || has_bare_gil(sampler->build),
+		.may_be_followed = has_bare_gil(sampler->build),
 	};
 
 	instant_hold_target(&sampler->snapshot.instant, &means);
+	sampler->main_stack = find_main_stack(maps);
+	descriptor_limit_raise(); /* a witness takes up to three */
 	if (has_bare_gil(sampler->build))
 		sampler->snapshot.current_thread_addr =
 			current_thread_find(maps, images, sampler->snapshot.runtime_addr);
@@ -126,9 +142,14 @@ struct sampler_proofs sampler_try_proofs(const struct sampler *sampler, pid_t ti
 	};
 }
 
-bool sampler_is_refuted(const struct sampler *sampler)
+bool sampler_runs_elsewhere(const struct sampler *sampler)
 {
-	return instant_is_refuted(&sampler->snapshot.instant);
+	return instant_is_foreign(&sampler->snapshot.instant);
+}
+
+uint64_t sampler_nr_away(const struct sampler *sampler)
+{
+	return sampler->snapshot.instant.nr_away;
 }
 
 enum frame_cache_reason sampler_cache_reason(const struct sampler *sampler)
@@ -194,7 +215,7 @@ static void relieve_codes(struct sampler *sampler)
 	if (!code_cache_relieve(&sampler->codes))
 		return;
 	for (size_t i = 0; i < snapshot->nr_threads; i++)
-		snapshot->threads[i]->proof.is_known = snapshot->threads[i]->proof.is_seen = false;
+		snapshot->threads[i]->proof.is_known = false;
 }
 
 /* Read the thread list, and say who is new: before a look, as it takes long. */
@@ -215,36 +236,6 @@ static int prepare(struct sampler *sampler)
 	drop_codes(sampler);
 	sampler->nr_os_names_left = NAMES_OF_TICK;
 	return sampler->snapshot.stale ? refresh(sampler) : 0;
-}
-
-/* Whether the thread has not been given a CPU since the last late look; notes how often it was. */
-static bool has_not_run(struct sampler *sampler, struct snapshot_thread *thread)
-{
-	struct sampled_thread *sampled = &sampler->threads[thread->slot];
-	const uint64_t before = sampled->nr_runs;
-
-	if (task_runs_read(&thread->proof.witness.runs, &sampled->nr_runs))
-		sampled->nr_runs = 0;
-	return before && before == sampled->nr_runs;
-}
-
-/*
- * Whether a look that came late is one that waited for the target to sleep. It is not where the
- * thread could go on, so that it was preempted, or has not run since the last such look.
- */
-static bool waited_for_sleep(struct sampler *sampler)
-{
-	struct snapshot_thread *runner = snapshot_runner(&sampler->snapshot);
-	struct task_now now;
-
-	if (sampler->is_racing || sampler->late_ns <= LATE_NS || !runner ||
-	    !runner->proof.has_witness)
-		return false;
-	if (witness_now(&runner->proof.witness, &sampler->snapshot.instant.means, runner->tid,
-			&now) ||
-	    now.state == 'R')
-		return false;
-	return !has_not_run(sampler, runner);
 }
 
 /* Walk the stacks of all threads that may be elsewhere than they were. */
@@ -304,43 +295,29 @@ static int hand_on_threads(struct sampler *sampler, enum instant_verdict verdict
 			   struct sample_sink *sink)
 {
 	struct snapshot *snapshot = &sampler->snapshot;
-	const bool was_late = waited_for_sleep(sampler);
+	bool was_late = false;
 	int err = 0;
 
 	for (size_t i = 0; !err && i < snapshot->nr_threads && !is_over(sampler, i); i++) {
 		struct snapshot_thread *thread = snapshot->threads[i];
 
-		if (was_late)
+		/* It was met where it slept, and not where it was at the tick. */
+		if (thread->slept) {
+			was_late = true;
 			sampler->stats.lost[LOSS_LATE]++;
-		else if (is_proven(sampler, thread))
+		} else if (is_proven(sampler, thread)) {
 			err = hand_on_thread(sampler, thread, now_ns, sink);
-		else if (sampler->is_racing)
+		} else if (sampler->is_racing) {
 			err = sampler_thread_race(sampler, thread, now_ns, sink);
-		else
+		} else {
 			lose_thread(sampler, thread, verdict);
+		}
 	}
 	if (was_late || verdict != INSTANT_HELD)
 		frame_cache_doubt(&sampler->cache);
 	if (!was_late)
 		snapshot_tell(snapshot);
 	return err;
-}
-
-/* Whether a look that seems to have held tells that a thread moved without having run. */
-static bool is_contradicted(const struct sampler *sampler)
-{
-	const struct snapshot *snapshot = &sampler->snapshot;
-	bool is_it = false;
-
-	for (size_t i = 0; i < snapshot->nr_threads; i++) {
-		struct snapshot_thread *thread = snapshot->threads[i];
-		const struct sampled_thread *sampled = &sampler->threads[thread->slot];
-
-		is_it = is_it || sampler_is_contradicted(sampled, thread);
-		if (thread->proof.stood && thread->copied && sampled->walked.is_whole)
-			thread->proof.is_seen = true;
-	}
-	return is_it;
 }
 
 /* A look at all threads. */
@@ -355,13 +332,7 @@ static int look(struct sampler *sampler, enum instant_verdict *ret_verdict)
 	if (!sampler->natives)
 		err = walk_threads(sampler);
 	end_err = snapshot_end(snapshot, ret_verdict);
-	if (err || end_err)
-		return err ? err : end_err;
-	if (!sampler->natives && is_contradicted(sampler)) {
-		snapshot_contradict(snapshot);
-		*ret_verdict = INSTANT_MOVED;
-	}
-	return 0;
+	return err ? err : end_err;
 }
 
 /* The tick of one thread with C frames, or without where there are none of it. */
@@ -395,10 +366,13 @@ static int tick_natives(struct sampler *sampler, uint64_t now_ns, struct sample_
 int sampler_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns)
 {
 	enum instant_verdict verdict;
+	struct instant *instant = &sampler->snapshot.instant;
 	int err = prepare(sampler);
 
+	instant->is_late = !sampler->natives && !sampler->is_racing && sampler->late_ns > LATE_NS;
 	if (!err)
 		err = look(sampler, &verdict);
+	instant->is_late = false;
 	if (err)
 		return err;
 	sampler->stats.ticks++;
@@ -565,11 +539,22 @@ static bool is_elsewhere(const struct sampler *sampler)
 	return false;
 }
 
+/* Whether the scheduler never lets us take the CPU of some thread. */
+static bool is_outranked(const struct sampler *sampler)
+{
+	const struct snapshot *snapshot = &sampler->snapshot;
+
+	for (size_t i = 0; i < snapshot->nr_threads; i++)
+		if (snapshot->threads[i]->tid && cpu_seat_is_outranked(snapshot->threads[i]->tid))
+			return true;
+	return false;
+}
+
 /*
  * Find out where the target runs, so that the first tick holds. A target that is gone, or has no
- * interpreter yet, is the first tick's. False: it runs where we may not.
+ * interpreter yet, is the first tick's. False: its CPU cannot be taken, and *ret_end says why.
  */
-static bool find_target(struct sampler *sampler)
+static bool find_target(struct sampler *sampler, enum sampler_end *ret_end)
 {
 	enum instant_verdict verdict = INSTANT_MOVED;
 	struct ticker_clock clock;
@@ -582,7 +567,8 @@ static bool find_target(struct sampler *sampler)
 		if (prepare(sampler) || look(sampler, &verdict))
 			return true;
 	}
-	return !is_elsewhere(sampler);
+	*ret_end = is_elsewhere(sampler) ? END_ELSEWHERE : END_REAL_TIME;
+	return *ret_end == END_REAL_TIME && !is_outranked(sampler);
 }
 
 /*
@@ -614,9 +600,8 @@ int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 		return err;
 	if (!sampler->natives || !sampler_natives_clock(sampler->natives, &clock))
 		clock = sampler->preempt ? preempt_clock(sampler->preempt) : ticker_clock_usual();
-	if (!find_target(sampler)) {
+	if (!find_target(sampler, ret_end)) {
 		sampler_end_holding(sampler);
-		*ret_end = END_ELSEWHERE;
 		return 0;
 	}
 	ticker_start(&ticker, &(struct ticker_options){

@@ -58,7 +58,14 @@ enum sampler_end {
 	END_TARGET,    /* the process has ended */
 	END_REPLACED,  /* its interpreter is gone: exec, also of the same program, or Py_Finalize */
 	END_ELSEWHERE, /* before the first tick: it may run on none of the CPUs that we may use */
+	END_REAL_TIME, /* before the first tick: a real-time policy of its goes before ours */
 };
+
+/* Whether it came back because the sampler cannot take the target's CPU. */
+static inline bool sampler_end_is_out_of_reach(enum sampler_end end)
+{
+	return end == END_ELSEWHERE || end == END_REAL_TIME;
+}
 
 struct code_cache;
 struct sampler;
@@ -154,10 +161,13 @@ struct sampler_proofs {
 struct sampler_proofs sampler_try_proofs(const struct sampler *sampler, pid_t tid);
 
 /*
- * Whether thread states turned out to be run by other threads than those that they name: from then
- * on nothing is proven of a thread that runs (sampler/instant.h).
+ * Whether thread states turned out to be run by other threads than those that they name, of whose
+ * stacks nothing is proven while they run (sampler/instant.h).
  */
-bool sampler_is_refuted(const struct sampler *sampler);
+bool sampler_runs_elsewhere(const struct sampler *sampler);
+
+/* How many looks found a thread on a CPU that the sampler may not use, and proved nothing of it. */
+uint64_t sampler_nr_away(const struct sampler *sampler);
 
 /* Why outer frames are walked at every look; CACHE_USABLE if they need not be. */
 enum frame_cache_reason sampler_cache_reason(const struct sampler *sampler);

@@ -156,10 +156,14 @@ static bool index_idents(struct sampler *sampler)
 	return true;
 }
 
-bool sampler_thread_is_unbound(struct sampler *sampler, const struct snapshot_thread *thread)
+const struct snapshot_thread *sampler_thread_of_ident(struct sampler *sampler,
+						      const struct snapshot_thread *thread)
 {
-	return thread->ref.thread_id && index_idents(sampler) &&
-	       addr_map_get(&sampler->idents, ident_key(&thread->ref)) != thread;
+	const struct snapshot_thread *oldest = NULL;
+
+	if (thread->ref.thread_id && index_idents(sampler))
+		oldest = addr_map_get(&sampler->idents, ident_key(&thread->ref));
+	return oldest ? oldest : thread;
 }
 
 /*
@@ -229,7 +233,7 @@ void sampler_identify(struct sampler *sampler, const struct snapshot_thread *thr
 	sampled->needs_os_name = false;
 	info->interpreter_id = sampler->snapshot.interpreters[thread->ref.interpreter].ref.id;
 	info->ident = thread->ref.thread_id;
-	if (sampler_thread_is_unbound(sampler, thread))
+	if (sampler_thread_of_ident(sampler, thread) != thread)
 		return;
 	sampled->own_tid = native_tid(sampler, &thread->ref);
 	if (!sampler->process) {

@@ -63,7 +63,7 @@ static bool is_wanted(const struct reading *reading, const struct snapshot_threa
 
 	return !thread->is_new && thread->copied && thread->ref.thread_id &&
 	       needs_name(sampler, &sampler->threads[thread->slot], reading->wanted) &&
-	       !sampler_thread_is_unbound(sampler, thread);
+	       sampler_thread_of_ident(sampler, thread) == thread;
 }
 
 /* Read the kernel's name of a thread that had none yet, and tell the sink. */

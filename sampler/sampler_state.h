@@ -51,7 +51,6 @@ struct sampled_thread {
 	uint32_t flags;		    /* of that one, those that thread_state_flags() has told */
 	uint32_t collector;	    /* below so many frames of that one was the collector's */
 	struct walked_thread walked;
-	uint64_t nr_runs; /* its run count at the last late look; 0: not read */
 	struct cpu_account cpu;
 	struct frame_list list;
 	struct steady_frames steady; /* of a run with C frames */
@@ -96,6 +95,7 @@ struct sampler {
 	struct preempt *preempt; /* of a run or a dump; owned, NULL otherwise */
 	bool is_racing;		 /* no CPU is held */
 	struct racing racing;
+	struct own_stack main_stack; /* of the main thread */
 	struct sampler_looks looks;
 	struct sampler_natives *natives;   /* borrowed; NULL: no C frames */
 	struct variable_reader *variables; /* of a dump that wants them; owned, NULL otherwise */
@@ -139,10 +139,12 @@ enum { ROOM_TICKS = 4096 };
 int sampler_thread_begin(struct sampler *sampler, struct snapshot_thread *thread);
 
 /*
- * Whether a thread state belongs to a thread that has not begun: up to 3.11 it has the ids
- * of the thread that makes it until then, which has an older one in that interpreter.
+ * The oldest thread state of an interpreter that names the same thread as this one. If it is another
+ * one, this one has the ids of the thread that made it: up to 3.11 so has each until its own thread
+ * begins, and one of PyThreadState_New() for good.
  */
-bool sampler_thread_is_unbound(struct sampler *sampler, const struct snapshot_thread *thread);
+const struct snapshot_thread *sampler_thread_of_ident(struct sampler *sampler,
+						      const struct snapshot_thread *thread);
 
 /*
  * Say who a thread is: in sampled its id in its own namespace, in sampled->info, which is zero
@@ -212,18 +214,6 @@ int sampler_thread_look(struct sampler *sampler, struct snapshot_thread *thread,
 static inline bool sampler_stack_moved(const struct sampled_thread *sampled)
 {
 	return sampled->list.changed || sampled->list.nr_frames != sampled->nr_listed;
-}
-
-/*
- * Whether the stack of a thread that held in this look has changed, though its thread had no CPU
- * since it was seen last: then another one runs its state.
- */
-static inline bool sampler_is_contradicted(const struct sampled_thread *sampled,
-					   const struct snapshot_thread *thread)
-{
-	return thread->held && thread->proof.stood && thread->proof.is_seen &&
-	       !thread->proof.has_run && thread->copied && !thread->unchanged &&
-	       sampled->list.changed;
 }
 
 /*

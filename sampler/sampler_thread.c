@@ -8,6 +8,12 @@
 #include "sampler/thread_state.h"
 #include "sampler/ticker.h"
 
+/* Whether each call of the interpreter's loop has something on the C stack (3.10). */
+static bool tells_loops(const struct py_build *build)
+{
+	return !build->traits.frames_on_heap || build->offsets.thread.cframe != OFFSET_ABSENT;
+}
+
 int sampler_thread_begin(struct sampler *sampler, struct snapshot_thread *thread)
 {
 	struct sampled_thread *sampled;
@@ -36,7 +42,6 @@ int sampler_thread_begin(struct sampler *sampler, struct snapshot_thread *thread
 	sampled->nr_same = 0;
 	sampled->nr_shown = 0;
 	sampled->nr_named = 0;
-	sampled->nr_runs = 0;
 	sampled->collector = NOT_COLLECTING;
 	sampler_cpu_begin(sampler, sampled);
 	if (sampler->natives)
@@ -45,6 +50,9 @@ int sampler_thread_begin(struct sampler *sampler, struct snapshot_thread *thread
 	sampler->has_new_threads = true;
 	sampled->last_ns = sampler->last_tick_ns;
 	frame_cache_add_thread(&sampler->cache, thread);
+	thread->stack = (struct own_stack){0};
+	thread->proof.is_unbound =
+		!tells_loops(sampler->build) && sampler_thread_of_ident(sampler, thread) != thread;
 	return 0;
 }
 
@@ -92,6 +100,56 @@ static void note_state(struct sampler *sampler, const struct snapshot_thread *th
 		thread_state_collector(&sampler->snapshot, thread, &sampled->list);
 }
 
+/* Whether a thread is not where its state and its innermost frame said in this look. */
+static bool has_moved_on(struct sampler *sampler, const struct snapshot_thread *thread,
+			 const struct frame_list *list)
+{
+	const struct py_offsets *offsets = &sampler->build->offsets;
+	const struct frame_step *step = list->steps;
+	uint64_t current = 0;
+	uint32_t lasti = 0;
+	struct remote_range ranges[] = {
+		{.addr = thread->ref.addr + offsets->thread.current_frame,
+		 .buffer = &current,
+		 .size = sizeof(current)},
+		{.addr = list->nr_steps ? step->addr + offsets->frame.lasti : 0,
+		 .buffer = &lasti,
+		 .size = sizeof(lasti)},
+	};
+
+	if (!list->nr_steps ||
+	    remote_memory_read_ranges(sampler->snapshot.instant.look.inner, ranges, 2))
+		return false;
+	return current != step->addr || (int32_t)lasti != step->words.lasti;
+}
+
+/* The C stack of the thread that a state names, which another state may belong to. */
+static struct own_stack find_stack(struct sampler *sampler, const struct snapshot_thread *thread)
+{
+	const struct snapshot_thread *owner = sampler_thread_of_ident(sampler, thread);
+
+	return sampler->process && owner->tid == sampler->process->pid
+		       ? sampler->main_stack
+		       : own_stack_of(thread->ref.thread_id);
+}
+
+/* Note what there is to tell whether another thread runs a state than the one that it names. */
+static void note_runner(struct sampler *sampler, struct snapshot_thread *thread,
+			const struct frame_list *list)
+{
+	struct snapshot *snapshot = &sampler->snapshot;
+
+	if (snapshot->instant.is_dead || snapshot_may_swap(snapshot))
+		return;
+	if (!thread->stack.end_addr)
+		thread->stack = find_stack(sampler, thread);
+	if (list->loop_addr)
+		thread->proof.is_foreign = !own_stack_has(
+			&thread->stack, snapshot->instant.look.inner, list->loop_addr);
+	else if (!tells_loops(sampler->build))
+		thread->proof.has_moved = has_moved_on(sampler, thread, list);
+}
+
 int sampler_thread_walk(struct sampler *sampler, struct snapshot_thread *thread)
 {
 	struct sampled_thread *sampled = &sampler->threads[thread->slot];
@@ -108,6 +166,7 @@ int sampler_thread_walk(struct sampler *sampler, struct snapshot_thread *thread)
 			  &sampled->walked.loss);
 	frame_cache_learn(&sampler->cache, thread, &sampled->list, !err, &kept);
 	note_walk(sampled, !err);
+	note_runner(sampler, thread, &sampled->list);
 	if (err)
 		return err == -EBADMSG ? 0 : err;
 	note_state(sampler, thread);
@@ -153,8 +212,6 @@ int sampler_thread_look(struct sampler *sampler, struct snapshot_thread *thread,
 		return err ? err : end_err;
 	if (!thread->copied)
 		return -ENOENT;
-	if (!is_proven_elsewhere && sampler_is_contradicted(sampled, thread))
-		snapshot_contradict(&sampler->snapshot);
 	if (!is_proven_elsewhere && !thread->held &&
 	    !snapshot_stands_apart(&sampler->snapshot, thread)) {
 		frame_cache_doubt(&sampler->cache);

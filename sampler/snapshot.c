@@ -7,6 +7,9 @@
 /* A look that meets a runner nobody expected begins once more, with that one's witness. */
 enum { MAX_BEGINNINGS = 3 };
 
+/* So many looks copy one more thread each to see whether the GIL tells the truth, then one in so many. */
+enum { CHECKING_LOOKS = 64, CHECK_EVERY = 16 };
+
 void snapshot_init(struct snapshot *snapshot, struct remote_memory *memory,
 		   const struct py_build *build, remote_addr runtime_addr)
 {
@@ -58,11 +61,7 @@ static const struct instant_gil *gil_of(const struct snapshot *snapshot,
 	return &gil_owner(snapshot, thread->ref.interpreter)->gil;
 }
 
-/*
- * Whether a thread state may be run by another thread than the one that it names, and without having
- * taken the GIL itself: to 3.12 that is how code in another interpreter is called.
- */
-static bool may_swap(const struct snapshot *snapshot)
+bool snapshot_may_swap(const struct snapshot *snapshot)
 {
 	return snapshot->build->version_hex < 0x030d0000 && snapshot->nr_interpreters > 1;
 }
@@ -146,7 +145,8 @@ static bool may_run(const struct snapshot *snapshot, const struct snapshot_threa
 {
 	const struct gil *gil = &gil_of(snapshot, thread)->now;
 
-	return !gil->known || gil->last_holder_addr == thread->ref.addr || may_swap(snapshot);
+	return !gil->known || gil->last_holder_addr == thread->ref.addr ||
+	       snapshot_may_swap(snapshot);
 }
 
 /* Note who may run. False: somebody whose witness was not there from the beginning. */
@@ -265,8 +265,8 @@ static void read_interpreter(struct snapshot *snapshot, struct snapshot_interpre
 /* Whether it is proven that a thread is where it was at the last look that held. */
 static bool is_where_it_was(const struct snapshot *snapshot, const struct snapshot_thread *thread)
 {
-	return instant_clock_stands(&thread->proof) ||
-	       (!thread->is_new && !may_swap(snapshot) &&
+	return instant_clock_stands(&snapshot->instant, &thread->proof) ||
+	       (!thread->is_new && !snapshot_may_swap(snapshot) &&
 		instant_gil_tells(&snapshot->instant, gil_of(snapshot, thread), &thread->proof,
 				  thread->ref.addr));
 }
@@ -288,11 +288,21 @@ static void read_thread(struct snapshot *snapshot, struct snapshot_thread *threa
 	thread->holds_gil = snapshot_holds_gil(snapshot, thread);
 }
 
+/* The thread that this look copies in any case; SIZE_MAX: none. Each has its turn. */
+static size_t choose_check(const struct snapshot *snapshot)
+{
+	const uint64_t nr_looks = snapshot->instant.nr_looks;
+
+	if (!snapshot->nr_threads || (nr_looks >= CHECKING_LOOKS && nr_looks % CHECK_EVERY))
+		return SIZE_MAX;
+	return (nr_looks < CHECKING_LOOKS ? nr_looks : nr_looks / CHECK_EVERY) %
+	       snapshot->nr_threads;
+}
+
 /* Read the threads that may be elsewhere than they were, and one more to see whether that is so. */
 static void read_threads(struct snapshot *snapshot)
 {
-	const size_t checked =
-		snapshot->nr_threads ? snapshot->instant.nr_looks % snapshot->nr_threads : 0;
+	const size_t checked = choose_check(snapshot);
 
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		struct snapshot_thread *thread = snapshot->threads[i];
@@ -322,7 +332,7 @@ static void prefer_clocks(struct snapshot *snapshot)
 {
 	struct witness_means *means = &snapshot->instant.means;
 
-	if (means->prefers_clock || !may_swap(snapshot))
+	if (means->prefers_clock || !snapshot_may_swap(snapshot))
 		return;
 	means->prefers_clock = true;
 	for (size_t i = 0; i < snapshot->nr_threads; i++)
@@ -341,6 +351,7 @@ int snapshot_begin(struct snapshot *snapshot, struct snapshot_thread *only)
 	err = begin_reading(snapshot);
 	if (err) {
 		(void)instant_end(&snapshot->instant);
+		instant_release_cpus(&snapshot->instant);
 		return err;
 	}
 	for (size_t i = 0; i < snapshot->nr_interpreters; i++)
@@ -384,7 +395,7 @@ static bool gil_held(const struct snapshot *snapshot,
 {
 	const struct gil *gil = &interpreter->gil.now;
 
-	if (!interpreter->gil.stood || (may_swap(snapshot) && !all_stood(snapshot)))
+	if (!interpreter->gil.stood || (snapshot_may_swap(snapshot) && !all_stood(snapshot)))
 		return false;
 	for (size_t i = 0; i < snapshot->nr_threads; i++)
 		if (snapshot->threads[i]->ref.addr == gil->last_holder_addr)
@@ -392,19 +403,52 @@ static bool gil_held(const struct snapshot *snapshot,
 	return !gil->held && list_stood(snapshot, interpreter);
 }
 
+/* Whether a thread could run in this look, by a state that is its own still. */
+static bool is_runner(const struct snapshot *snapshot, const struct snapshot_thread *thread)
+{
+	return thread->copied && may_run(snapshot, thread);
+}
+
+/* Read what there is to judge the look by, and let the target go. */
+static void end_threads(struct snapshot *snapshot)
+{
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		struct snapshot_thread *thread = snapshot->threads[i];
+
+		if (is_runner(snapshot, thread))
+			instant_end_thread(&snapshot->instant, &thread->proof, thread->tid);
+	}
+	instant_release_cpus(&snapshot->instant);
+}
+
+/* Judge a thread by itself. */
+static void judge_thread(struct snapshot *snapshot, struct snapshot_thread *thread)
+{
+	struct snapshot_interpreter *owner = gil_owner(snapshot, thread->ref.interpreter);
+
+	thread->proof.stood = thread->slept = false;
+	if (!is_runner(snapshot, thread))
+		return;
+	instant_judge_thread(&snapshot->instant, &thread->proof, thread->tid);
+	if (thread->proof.witness.has_ended)
+		thread->has_ended = snapshot->stale = true;
+	/* Who runs a state that may be swapped is not known. */
+	if (!snapshot->instant.is_late || snapshot_may_swap(snapshot))
+		return;
+	thread->slept = thread->proof.slept;
+	if (owner->gil.now.known)
+		owner->slept = owner->slept || thread->slept;
+}
+
 /* Tell of each thread whether it held; whether all of them did. */
 static bool judge_threads(struct snapshot *snapshot)
 {
 	bool all_held = true;
 
-	for (size_t i = 0; i < snapshot->nr_threads; i++) {
-		struct snapshot_thread *thread = snapshot->threads[i];
-
-		thread->proof.stood = false;
-		/* A state that is another thread's by now says nothing of the thread that it had. */
-		if (may_run(snapshot, thread) && thread->copied)
-			instant_judge_thread(&snapshot->instant, &thread->proof, thread->tid);
-	}
+	for (size_t i = 0; i < snapshot->nr_interpreters; i++)
+		snapshot->interpreters[i].slept = false;
+	for (size_t i = 0; i < snapshot->nr_threads; i++)
+		judge_thread(snapshot, snapshot->threads[i]);
 	for (size_t i = 0; i < snapshot->nr_interpreters; i++) {
 		struct snapshot_interpreter *interpreter = &snapshot->interpreters[i];
 
@@ -417,6 +461,7 @@ static bool judge_threads(struct snapshot *snapshot)
 			gil_owner(snapshot, thread->ref.interpreter);
 
 		thread->held = owner->gil.now.known ? owner->held : thread->proof.stood;
+		thread->slept = thread->slept || owner->slept;
 		all_held = all_held && thread->held;
 	}
 	return all_held;
@@ -426,6 +471,7 @@ int snapshot_end(struct snapshot *snapshot, enum instant_verdict *ret_verdict)
 {
 	const int err = instant_end(&snapshot->instant);
 
+	end_threads(snapshot);
 	if (err)
 		return err;
 	*ret_verdict = INSTANT_HELD;
@@ -447,34 +493,11 @@ bool snapshot_stands_apart(const struct snapshot *snapshot, const struct snapsho
 	       !snapshot->instant.gil_distrusted;
 }
 
-void snapshot_contradict(struct snapshot *snapshot)
-{
-	instant_contradict(&snapshot->instant);
-	for (size_t i = 0; i < snapshot->nr_threads; i++)
-		snapshot->threads[i]->held = false;
-	for (size_t i = 0; i < snapshot->nr_interpreters; i++)
-		snapshot->interpreters[i].held = false;
-}
-
 void snapshot_tell(struct snapshot *snapshot)
 {
 	for (size_t i = 0; i < snapshot->nr_interpreters; i++)
 		if (snapshot->interpreters[i].gil.stood)
 			snapshot->interpreters[i].gil.told = snapshot->interpreters[i].gil.now;
-}
-
-struct snapshot_thread *snapshot_runner(const struct snapshot *snapshot)
-{
-	struct snapshot_thread *runner = NULL;
-
-	for (size_t i = 0; i < snapshot->nr_threads; i++) {
-		if (!may_run(snapshot, snapshot->threads[i]))
-			continue;
-		if (runner)
-			return NULL;
-		runner = snapshot->threads[i];
-	}
-	return runner;
 }
 
 bool snapshot_holds_gil(const struct snapshot *snapshot, const struct snapshot_thread *thread)

@@ -17,6 +17,7 @@
 
 #include "procmem/memory.h"
 #include "sampler/instant.h"
+#include "sampler/own_stack.h"
 #include "sampler/python/code.h"
 #include "sampler/python/offsets.h"
 #include "sampler/python/thread_names.h"
@@ -31,8 +32,11 @@ struct snapshot_thread {
 	bool unchanged; /* the GIL proves that it is where it was: nothing of it was read */
 	bool checked;	/* copied only to see whether the GIL tells the truth */
 	bool seen;	/* used while the list is refreshed */
+	bool has_ended; /* its witness says so: the state is another one's, or gone */
 	bool holds_gil;
-	bool held; /* behind a look: what was read of it is of one instant */
+	bool held;		/* behind a look: what was read of it is of one instant */
+	bool slept;		/* behind a late look: who runs there has gone to sleep meanwhile */
+	struct own_stack stack; /* the user's */
 	struct instant_thread proof;
 	struct code_clock clock; /* of its interpreter, at this look */
 	uint8_t state[THREAD_STATE_MAX_BYTES];
@@ -47,6 +51,7 @@ struct snapshot_interpreter {
 	uint32_t generation_seal; /* of the look: the counters of code, where there are any */
 	uint32_t version_seal;
 	bool held;		   /* behind a look: nobody ran who could have had the GIL */
+	bool slept;		   /* behind a late look: its last holder has gone to sleep */
 	bool collecting;	   /* garbage, some thread of it */
 	remote_addr gc_frame_addr; /* 3.15: where that was begun, or 0 */
 	struct thread_name_hints name_hints; /* the user's, kept while it is listed */
@@ -120,11 +125,11 @@ bool snapshot_stands_apart(const struct snapshot *snapshot, const struct snapsho
  */
 void snapshot_tell(struct snapshot *snapshot);
 
-/* Behind a look that is contradicted: nothing of it is proven but who waited. */
-void snapshot_contradict(struct snapshot *snapshot);
+/*
+ * Whether a thread state may be run by another thread than the one that it names, and without having
+ * taken the GIL itself: to 3.12 that is how code in another interpreter is called.
+ */
+bool snapshot_may_swap(const struct snapshot *snapshot);
 
 /* Whether a thread had its GIL at the last look, be it one that was at another thread only. */
 bool snapshot_holds_gil(const struct snapshot *snapshot, const struct snapshot_thread *thread);
-
-/* The thread that could run in the last look, if there is exactly one; else NULL. */
-struct snapshot_thread *snapshot_runner(const struct snapshot *snapshot);

@@ -67,7 +67,8 @@ static struct snapshot_thread *thread_find(const struct addr_map *known,
 {
 	struct snapshot_thread *thread = addr_map_get(known, ref->addr);
 
-	return thread && !thread->seen && thread->ref.native_tid == ref->native_tid &&
+	return thread && !thread->seen && !thread->has_ended &&
+			       thread->ref.native_tid == ref->native_tid &&
 			       thread->ref.thread_id == ref->thread_id &&
 			       thread->ref.unique_id == ref->unique_id
 		       ? thread

@@ -129,21 +129,33 @@ static bool rseq_stood(struct witness *witness, const struct look_memory *look,
 	return first == last && is_held(held, last);
 }
 
-static bool clock_stood(struct witness *witness)
+/* Whether the thread is not there any more. */
+static bool has_ended(struct witness *witness, const struct witness_means *means, pid_t tid)
 {
-	uint64_t after;
+	uint64_t nr_runs;
 
-	return witness->before != UINT64_MAX && !cpu_clock_read(&witness->clock, &after) &&
-	       after == witness->before;
+	return open_runs(witness, means, tid) == -ESRCH ||
+	       (witness->has_runs && task_runs_read(&witness->runs, &nr_runs));
 }
 
-/* The processor has to be held to the end: the thread may else have run since the count was read. */
-static bool runs_stood(struct witness *witness, const held_cpus *held)
+void witness_end(struct witness *witness, const struct witness_means *means, pid_t tid)
 {
-	uint64_t after;
+	int err = 0;
 
-	return witness->before != UINT64_MAX && is_held(held, witness->cpu) &&
-	       !task_runs_read(&witness->runs, &after) && after == witness->before;
+	witness->after = 0;
+	if (witness->kind == WITNESS_CLOCK)
+		err = cpu_clock_read(&witness->clock, &witness->after);
+	else if (witness->kind == WITNESS_RUNS)
+		err = task_runs_read(&witness->runs, &witness->after);
+	if (witness->kind == WITNESS_CLOCK && means->may_be_followed)
+		witness->has_ended = has_ended(witness, means, tid);
+	if (err || witness->has_ended)
+		witness->after = UINT64_MAX;
+}
+
+static bool number_stood(const struct witness *witness)
+{
+	return witness->before != UINT64_MAX && witness->before == witness->after;
 }
 
 bool witness_stood(struct witness *witness, const struct look_memory *look, const held_cpus *held)
@@ -152,25 +164,14 @@ bool witness_stood(struct witness *witness, const struct look_memory *look, cons
 	case WITNESS_RSEQ:
 		return rseq_stood(witness, look, held);
 	case WITNESS_CLOCK:
-		return clock_stood(witness);
+		return number_stood(witness);
 	case WITNESS_RUNS:
-		return runs_stood(witness, held);
+		/* It may have run since the count was read unless its processor was held to the end. */
+		return is_held(held, witness->cpu) && number_stood(witness);
 	case WITNESS_NONE:
 		break;
 	}
 	return false;
-}
-
-uint64_t witness_runs(struct witness *witness, const struct witness_means *means, pid_t tid)
-{
-	uint64_t nr_runs;
-
-	/* A clock begins at 0 when it is opened. */
-	if (witness->kind == WITNESS_CLOCK)
-		return witness->before == UINT64_MAX ? 0 : witness->before + 1;
-	if (open_runs(witness, means, tid) || task_runs_read(&witness->runs, &nr_runs))
-		return 0;
-	return nr_runs;
 }
 
 uint64_t witness_cpu_ns(const struct witness *witness)

@@ -15,7 +15,8 @@
  *                changes there is not a frame.
  * WITNESS_CLOCK  The thread's task clock (perf_event_open(2)) is equal before and after: the thread
  *                had no CPU at all, on whatever CPU. 0.5 µs each. An equal clock of the *process* is
- *                no proof: it is brought up to date at switches and ticks only.
+ *                no proof: it is brought up to date at switches and ticks only. Nor is one of a
+ *                thread that has ended: its state may be another one's by now.
  * WITNESS_RUNS   The run count is read, then the processor that the thread is on, which is one that
  *                is held: so it does not run by then. An equal count behind the look shows that it
  *                was not switched in since. An equal count alone proves nothing: a thread that runs
@@ -50,8 +51,10 @@ struct witness {
 	struct cpu_clock clock;	 /* WITNESS_CLOCK */
 	struct task_runs runs;	 /* WITNESS_RUNS, and whenever is_open */
 	bool has_runs;
-	uint64_t before; /* the clock, or the count, at the beginning of the look */
-	uint32_t cpu;	 /* where the thread was last found; CPU_NONE: not known */
+	/* The clock, or the count, at the ends of the look; UINT64_MAX: it was not read. */
+	uint64_t before, after;
+	bool has_ended; /* behind a look, if may_be_followed: the thread has */
+	uint32_t cpu;	/* where the thread was last found; CPU_NONE: not known */
 };
 
 /* What there is to prove with. */
@@ -63,6 +66,11 @@ struct witness_means {
 	 * those that wait on CPUs that nobody holds: WITNESS_CLOCK is tried first.
 	 */
 	bool prefers_clock;
+	/*
+	 * Nothing tells a thread from one that has ended before it (3.6), whose clock stands still:
+	 * it is asked whether the thread is still there.
+	 */
+	bool may_be_followed;
 };
 
 /*
@@ -78,16 +86,16 @@ void witness_close(struct witness *witness);
 int witness_begin(struct witness *witness, struct look_memory *look, const held_cpus *held);
 
 /*
+ * Read the number again as soon as all of the look has been read: while the CPUs are held, since a
+ * thread that is let go is given a CPU at once. tid as above.
+ */
+void witness_end(struct witness *witness, const struct witness_means *means, pid_t tid);
+
+/*
  * Behind the look: whether the thread stood still, where held CPUs were held throughout. Sets
  * witness->cpu, as far as that is known.
  */
 bool witness_stood(struct witness *witness, const struct look_memory *look, const held_cpus *held);
-
-/*
- * A number that is another one once the thread was given a CPU: by its clock, or the kernel's count
- * as of now. 0: there is none.
- */
-uint64_t witness_runs(struct witness *witness, const struct witness_means *means, pid_t tid);
 
 /* The thread's task clock at the beginning of the look; 0 if it was not read. */
 uint64_t witness_cpu_ns(const struct witness *witness);

@@ -63,6 +63,12 @@ void frame_list_fit(struct frame_list *list, uint32_t nr_frames)
 	uint32_t max_frames = nr_frames < FIRST_MAX_FRAMES / 2 ? FIRST_MAX_FRAMES : nr_frames * 2;
 	struct walked_frame *frames;
 
+	/* A walk over shims alone, or one that was given up, has steps but no frames. */
+	if (list->max_steps / 4 >= max_frames) {
+		free(list->steps);
+		list->steps = NULL;
+		list->nr_steps = list->max_steps = 0;
+	}
 	if (list->nr_frames > max_frames || list->max_frames / 4 < max_frames)
 		return;
 	frames = realloc(list->frames, max_frames * sizeof(*frames));

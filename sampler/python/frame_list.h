@@ -39,6 +39,7 @@ struct walked_frame {
 	uint64_t executable; /* tag bits masked */
 	uint64_t instr_ptr;
 	struct code *code;
+	remote_addr loop_addr;	/* as that of the list, of the loop that executes it */
 	uint32_t code_nr_loads; /* of code when the frame was walked */
 	uint32_t nr_begun;	/* of the frames up to this one, so many are not hidden */
 	bool is_entry;		/* C called the loop for it; not told but by 3.11 */
@@ -52,6 +53,11 @@ struct frame_list {
 	struct walked_frame *frames;
 	uint32_t nr_frames; /* of the last walk; hidden ones included */
 	uint32_t max_frames;
+	/*
+	 * What the innermost call of the interpreter's loop has on the C stack: its _PyCFrame (3.10
+	 * to 3.12), its entry frame (3.13 and newer). 0: there is none, or none is told.
+	 */
+	remote_addr loop_addr;
 	uint32_t nr_known;	  /* entries that hold something of an earlier walk */
 	uint32_t nr_unchanged;	  /* outermost frames that are what they were in the last walk */
 	bool changed;		  /* a frame that is not was put into the list by this walk */
@@ -78,8 +84,8 @@ void frame_list_begin(struct frame_list *list, uint32_t nr_kept);
 int frame_list_append(struct frame_list *list, const struct walked_frame *frame);
 
 /*
- * Give back room if there is four times as much as twice nr_frames needs. What the list holds
- * stays; of an earlier walk, what is beyond is forgotten.
+ * Between two walks: give back room if there is four times as much as twice nr_frames needs. What
+ * the list holds stays; of an earlier walk, what is beyond is forgotten.
  */
 void frame_list_fit(struct frame_list *list, uint32_t nr_frames);
 

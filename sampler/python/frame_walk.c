@@ -99,6 +99,7 @@ int walk_append(struct frame_walk *walk, remote_addr addr, const struct frame_wo
 		.executable = words->executable,
 		.instr_ptr = words->instr_ptr,
 		.code = code,
+		.loop_addr = walk->loop_addr,
 		.code_nr_loads = code->nr_loads,
 		.is_entry = words->is_entry,
 		.on_stack = on_stack,

@@ -19,6 +19,7 @@ struct frame_walk {
 	const struct code_clock *clock;
 	struct frame_list *list;
 	enum sample_loss loss; /* set with -EBADMSG */
+	remote_addr loop_addr; /* of the frames to come, as frame_list.loop_addr */
 };
 
 /* Take the words from a copy of the frame, which has at least frame_head_bytes(). */

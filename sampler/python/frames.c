@@ -14,14 +14,14 @@ struct stack_ends stack_ends_read(struct remote_memory *memory, const struct py_
 	const struct py_offsets *offsets = &build->offsets;
 	struct stack_ends ends = {.thread_addr = thread_addr};
 
-	if (offsets->cframe.current_frame == OFFSET_ABSENT) {
-		ends.current_frame_addr = field_u64(state, offsets->thread.current_frame);
-	} else {
+	if (offsets->thread.cframe != OFFSET_ABSENT)
 		ends.cframe_addr = field_u64(state, offsets->thread.cframe);
+	if (offsets->cframe.current_frame == OFFSET_ABSENT)
+		ends.current_frame_addr = field_u64(state, offsets->thread.current_frame);
+	else
 		ends.current_err = remote_memory_read_u64(
 			memory, ends.cframe_addr + offsets->cframe.current_frame,
 			&ends.current_frame_addr);
-	}
 	if (offsets->thread.base_frame != OFFSET_ABSENT)
 		ends.base_frame_addr = field_u64(state, offsets->thread.base_frame);
 	if (!build->traits.frames_on_heap) {
@@ -31,14 +31,20 @@ struct stack_ends stack_ends_read(struct remote_memory *memory, const struct py_
 	return ends;
 }
 
+/* Whether it is the frame that the interpreter's loop has on the C stack (3.12 and newer). */
+static bool is_entry_frame(const struct code_cache *codes, const struct frame_words *words)
+{
+	/* Extensions link frames of that owner, too; those run something. */
+	return !codes->build->traits.frames_on_heap &&
+	       codes->build->offsets.frame.is_entry == OFFSET_ABSENT &&
+	       words->owner >= codes->build->traits.shim_owner &&
+	       executable_is_nothing(codes, words->executable);
+}
+
 /* Whether C called the interpreter's loop for a frame, or with an entry frame. */
 static bool is_entry(const struct code_cache *codes, const struct frame_words *words)
 {
-	if (codes->build->offsets.frame.is_entry != OFFSET_ABSENT)
-		return words->is_entry;
-	/* Extensions link frames of that owner, too; those run something. */
-	return words->owner >= codes->build->traits.shim_owner &&
-	       executable_is_nothing(codes, words->executable);
+	return words->is_entry || is_entry_frame(codes, words);
 }
 
 /* Whether the thread is in so many calls of the interpreter's loop. */
@@ -73,9 +79,11 @@ static bool is_whole(const struct frame_walk *walk, const struct stack_ends *end
 		ends_in_entry = is_entry(walk->codes, &list->steps[i].words);
 		nr_entries += ends_in_entry;
 	}
+	if (walk->build->traits.frames_on_heap)
+		return true;
 	if (ends->cframe_addr)
 		return ends_in_entry && has_loops(walk, ends, nr_entries);
-	if (!list->nr_steps || walk->build->traits.frames_on_heap)
+	if (!list->nr_steps)
 		return true;
 	return !ends->base_frame_addr && ends_in_entry;
 }
@@ -167,12 +175,26 @@ static int append_steps(struct frame_walk *walk)
 		struct frame_step *step = &walk->list->steps[i];
 
 		err = walk_step(walk, step->addr, &step->words);
+		/* What it runs was read by then: that tells entry frames. */
+		if (!err && is_entry_frame(walk->codes, &step->words))
+			walk->loop_addr = step->addr;
 	}
 	if (err == -E2BIG)
 		return walk_lost(walk, LOSS_TOO_DEEP);
 	if (err == -EAGAIN || (err == -EBADMSG && walk->loss == LOSS_MOVED))
 		return walk_lost(walk, LOSS_UNFINISHED);
 	return err;
+}
+
+/* As frame_list.loop_addr says. */
+static remote_addr innermost_loop(const struct frame_walk *walk, const struct stack_ends *ends)
+{
+	if (!ends->cframe_addr)
+		return walk->loop_addr;
+	/* The outermost _PyCFrame is the thread state's own. */
+	return ends->cframe_addr - ends->thread_addr < walk->build->offsets.thread.size
+		       ? 0
+		       : ends->cframe_addr;
 }
 
 int frames_walk(struct code_cache *codes, const struct code_clock *clock,
@@ -192,8 +214,11 @@ int frames_walk(struct code_cache *codes, const struct code_clock *clock,
 	frame_list_begin(list, kept && anchored ? kept->nr : 0);
 	if (kept && !anchored)
 		*kept = (struct kept_frames){.anchor_addr = 0};
+	if (list->nr_frames)
+		walk.loop_addr = list->frames[list->nr_frames - 1].loop_addr;
 	if (!err)
 		err = append_steps(&walk);
+	list->loop_addr = innermost_loop(&walk, ends);
 	if (!err && ((is_open && !is_whole(&walk, ends)) || !is_linked(&walk, ends)))
 		err = walk_lost(&walk, LOSS_UNFINISHED);
 	*ret_loss = walk.loss;

@@ -41,7 +41,7 @@ struct stack_ends {
 	remote_addr base_frame_addr; /* the sentinel below the outermost frame (3.15) */
 	remote_addr newest_chunk_addr;
 	remote_addr datastack_top_addr;
-	remote_addr cframe_addr; /* the innermost _PyCFrame (3.11, 3.12) */
+	remote_addr cframe_addr; /* the innermost _PyCFrame (3.10 to 3.12) */
 	remote_addr thread_addr; /* the thread state, which has the outermost one */
 	int current_err;	 /* why the current frame is not known; 0 */
 };

@@ -2,6 +2,7 @@
 """Every stack is one that the program had: at each instruction, and by each proof."""
 import collections
 import contextlib
+import json
 import os
 import re
 import subprocess
@@ -214,8 +215,8 @@ class InstantOfSwappedStates(InstantTestCase):
 
 
 class InstantOfHandedState(LocatorTestCase):
-    """A thread state that another thread has taken over: nothing is proven by the one that it
-    names."""
+    """A thread state that another thread runs than the one that it names: that one proves nothing,
+    be it asleep or at work."""
 
     SCRIPT = """\
 import sys
@@ -223,6 +224,31 @@ sys.path.insert(0, {folder!r})
 sys.argv = ["alternating", "calls", "40"]
 exec(compile(open("{folder}/alternating.py").read(), "alternating.py", "exec"))
 """
+    CHAINS = [tuple(f"{letter}{n:03}" for n in range(length))
+              for letter in "ab" for length in range(7)]
+
+    def chains(self, stacks):
+        found = [tuple(name for name in stack if re.fullmatch(r"[ab]\d+", name))
+                 for stack in stacks]
+        for chain in found:
+            self.assertIn(chain, self.CHAINS)
+
+    def check_chains(self, result):
+        self.chains([text.partition(" (")[0] for text in stack]
+                    for stack in parse_collapsed(result.stdout))
+
+    def check(self, program):
+        result = support.pysample("attach", program.pid, "-r", 1000, "-d", "0.5", "-f", "collapsed")
+        self.assertIn("in other threads than those that they belong to", result.stderr)
+        self.check_chains(result)
+        result = support.pysample("attach", program.pid, "-n", "-r", 1000, "-d", "0.2",
+                                  "-f", "collapsed")
+        self.assertIn(result.status, (0, 5), result.stderr)
+        self.check_chains(result)
+        for _ in range(3):
+            dump = json.loads(support.pysample("dump", "--json", program.pid).stdout)
+            self.chains([frame["name"] for frame in thread["frames"]]
+                        for thread in dump["threads"] if thread["proven"])
 
     def test_stacks_are_dropped(self):
         if len(os.sched_getaffinity(0)) < 2:
@@ -231,19 +257,13 @@ exec(compile(open("{folder}/alternating.py").read(), "alternating.py", "exec"))
         script = os.path.join(self.folder, "script.py")
         with open(script, "w", encoding="ascii") as file:
             file.write(self.SCRIPT.format(folder=support.TARGETS))
-        for library in read_libraries():
-            with self.subTest(str(library)), running(
-                    [embed, "load", library.path, "begin", "hand", script],
-                    home=library.home) as program:
-                program.line()
-                result = support.pysample("attach", program.pid, "-r", 1000, "-d", "0.5",
-                                          "-f", "collapsed")
-                self.assertIn("in other threads than those that they belong to", result.stderr)
-                chains = [tuple(name for name in names(stack) if re.fullmatch(r"[ab]\d+", name))
-                          for stack in parse_collapsed(result.stdout)]
-                for chain in chains:
-                    self.assertIn(chain, [tuple(f"{letter}{n:03}" for n in range(len(chain)))
-                                          for letter in "ab"])
+        for way in "hand", "pass", "make":
+            for library in read_libraries():
+                with self.subTest(way, library=str(library)), running(
+                        [embed, "load", library.path, "begin", way, script],
+                        home=library.home) as program:
+                    program.line()
+                    self.check(program)
 
 
 @contextlib.contextmanager

@@ -179,6 +179,52 @@ class NoRacing(RacingTestCase):
                 "CPython " + self.interpreter.version)
 
 
+@unittest.skipUnless(os.geteuid() == 0, "only root can have a real-time policy")
+@support.per_minor("3.8", "3.11", "3.15")
+class RacingBesideRealTime(RacingTestCase):
+    """A thread with a real-time priority that goes before ours keeps its CPU."""
+
+    SENTENCE = "process %d has a real-time priority that pysample has not"
+
+    def test_takes_over_or_is_refused(self):
+        with support.python_target(self.interpreter, "waiting") as target:
+            os.sched_setscheduler(target.pid, os.SCHED_RR, os.sched_param(2))
+            for options in [], ["--exact"]:
+                with self.subTest(options):
+                    result = support.pysample("attach", target.pid, "-d", "0.3", "-f", "collapsed",
+                                              *options)
+                    sentence = self.SENTENCE % target.pid
+                    if can_be_raced(self.interpreter) and not options:
+                        self.assertEqual(result.status, 0, result.stderr)
+                        self.assertIn(sentence + ", so its stacks are read while", result.stderr)
+                    else:
+                        self.check_refused(result, 4, sentence + ": start pysample with a higher")
+
+    def test_a_higher_priority_is_exact(self):
+        with support.python_target(self.interpreter, "waiting") as target:
+            os.sched_setscheduler(target.pid, os.SCHED_RR, os.sched_param(2))
+            result = support.pysample("attach", target.pid, "-d", "0.3", "--exact", "-f",
+                                      "collapsed", wrapper=["chrt", "-f", "3"])
+            self.assertEqual(result.status, 0, result.stderr)
+
+
+@unittest.skipIf(len(CPUS) < 2, "there is one CPU for all")
+class GoneElsewhere(unittest.TestCase):
+
+    def test_is_said_at_the_end(self):
+        """The engine is chosen when sampling begins; what it cannot do later is told."""
+        with support.python_target(support.newest_interpreter(), "busy") as target:
+            run = support.start_pysample("attach", target.pid, "-r", 1000, "-f", "collapsed",
+                                         wrapper=["taskset", "-c", str(CPUS[1])])
+            support.wait_for_ticks(run.pid)
+            for tid in os.listdir("/proc/%d/task" % target.pid):
+                os.sched_setaffinity(int(tid), CPUS[:1])
+            support.wait_for_ticks(run.pid, 200)
+            result = support.end_by_signal(run)
+        self.assertRegex(result.stderr, r"in \d+ of \d+ ticks process %d ran on CPUs that pysample "
+                         r"may not use, so .* 'taskset -cp %d' prints\n" % (target.pid, target.pid))
+
+
 class RacingForced(RacingTestCase):
 
     def test_where_it_is_not_needed(self):

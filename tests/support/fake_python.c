@@ -97,6 +97,7 @@ void fake_python_init(struct fake_python *py, uint32_t minor)
 		.runtime_addr = RUNTIME_ADDR,
 		.interp_addr = INTERP_ADDR,
 		.free_addr = OBJECTS_ADDR,
+		.stack_addr = FAKE_THREAD_ID,
 		.next_version = 100,
 		.generation = 7,
 	};
@@ -312,7 +313,7 @@ void fake_python_thread_at(struct fake_python *py, remote_addr addr, uint64_t ti
 	set_u64(py, addr, offsets->thread.next, next_addr);
 	set_u64(py, addr, offsets->thread.interp, py->interp_addr);
 	set_u64(py, addr, offsets->thread.native_thread_id, tid);
-	set_u64(py, addr, offsets->thread.thread_id, 0x7f0000000000 + tid);
+	set_u64(py, addr, offsets->thread.thread_id, FAKE_THREAD_ID + tid);
 	set_u64(py, addr, offsets->thread.base_frame, addr + BASE_FRAME_OFFSET);
 	fake_python_set_stack(py, addr, 0, 0, fake_python_base(py, addr));
 }

@@ -24,6 +24,9 @@
 extern const uint32_t fake_python_minors[];
 #define NR_FAKE_PYTHONS 8
 
+/* The pthread_t of the thread whose id is 0; each thread's is so much further. All C stacks lie below. */
+#define FAKE_THREAD_ID UINT64_C(0x7f0000000000)
+
 /* Added to a minor version of 3.13 to 3.15: its free-threaded build. */
 enum { FAKE_FREE_THREADED = 100 };
 
@@ -40,10 +43,11 @@ struct fake_python {
 	remote_addr interp_addr;
 	remote_addr code_type_addr;
 	remote_addr str_type_addr, bytes_type_addr;
-	remote_addr none_addr; /* some object that is no code object */
-	remote_addr free_addr; /* the next object goes here */
-	uint32_t next_version; /* func_state.next_version */
-	uint64_t generation;   /* _code_object_generation */
+	remote_addr none_addr;	/* some object that is no code object */
+	remote_addr free_addr;	/* the next object goes here */
+	remote_addr stack_addr; /* what calls of the loop have on the C stacks goes below it */
+	uint32_t next_version;	/* func_state.next_version */
+	uint64_t generation;	/* _code_object_generation */
 	uint32_t tlbc_generation;
 };
 

@@ -71,7 +71,9 @@ void fake_stack_call_c(struct fake_stack *stack)
 	stack->entered = true;
 	if (py->build.traits.shim_owner == UINT8_MAX)
 		return;
-	stack->previous_addr = fake_python_alloc(py, py->build.offsets.frame.size);
+	py->stack_addr -= (py->build.offsets.frame.size + 15) & ~15ull;
+	stack->previous_addr = py->stack_addr;
+	(void)fake_memory_map(&py->fake, py->stack_addr, py->build.offsets.frame.size);
 	fake_python_frame(py, stack->previous_addr, &shim);
 }
 

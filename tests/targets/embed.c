@@ -8,7 +8,9 @@
  *	begin         Py_InitializeEx()
  *	run SCRIPT    run it; it does not come back
  *	hand SCRIPT   the same in another thread, which has taken over the state of the main one;
- *		      each on a CPU of its own, if there are two
+ *		      each on a CPU of its own, if there are two, and the main one sleeps
+ *	pass SCRIPT   the same, but the main thread works, without Python
+ *	make SCRIPT   the same in a state that the main thread has made for the other one, and works
  *
  * With STATIC_PYTHON defined it is linked with one, and load is of no use.
  */
@@ -16,6 +18,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,11 +53,12 @@ static void run(void *library, const char *script)
 	exit(run_file(fopen(script, "r"), script, 1, NULL));
 }
 
-/* What the other thread needs. */
+/* What the other thread needs, and how that gets it. */
 struct handed {
 	void *library;
 	void *state;
 	const char *script;
+	bool is_made, is_busy;
 };
 
 static void stay_on(int number)
@@ -74,19 +78,37 @@ static void *run_handed(void *context)
 	const struct handed *handed = context;
 
 	stay_on(1);
-	((void (*)(void *))function(handed->library, "PyEval_RestoreThread"))(handed->state);
+	((void (*)(void *))function(handed->library, handed->is_made ? "PyEval_AcquireThread"
+								     : "PyEval_RestoreThread"))(
+		handed->state);
 	run(handed->library, handed->script);
 	return NULL;
 }
 
-static void hand(void *library, const char *script)
+/* A state for the other thread, made by this one. */
+static void *make_state(void *library)
 {
-	struct handed handed = {library, NULL, script};
+	void *interpreter = ((void *(*)(void))function(library, "PyInterpreterState_Head"))();
+
+	return ((void *(*)(void *))function(library, "PyThreadState_New"))(interpreter);
+}
+
+static void hand(struct handed handed)
+{
+	void *made, *begin_threads = dlsym(handed.library, "PyEval_InitThreads");
 	pthread_t thread;
 
-	handed.state = ((void *(*)(void))function(library, "PyEval_SaveThread"))();
+	/* Of use in 3.6 alone, which has no GIL until then. */
+	if (begin_threads)
+		((void (*)(void))begin_threads)();
+	made = handed.is_made ? make_state(handed.library) : NULL;
+	handed.state = ((void *(*)(void))function(handed.library, "PyEval_SaveThread"))();
+	if (made)
+		handed.state = made;
 	pthread_create(&thread, NULL, run_handed, &handed);
 	stay_on(0);
+	while (handed.is_busy)
+		__asm__ volatile("" ::: "memory");
 	pthread_join(thread, NULL);
 }
 
@@ -114,7 +136,11 @@ int main(int argc, char **argv)
 		} else if (strcmp(argv[i], "run") == 0 && i + 1 < argc) {
 			run(library, argv[++i]);
 		} else if (strcmp(argv[i], "hand") == 0 && i + 1 < argc) {
-			hand(library, argv[++i]);
+			hand((struct handed){library, NULL, argv[++i], false, false});
+		} else if (strcmp(argv[i], "pass") == 0 && i + 1 < argc) {
+			hand((struct handed){library, NULL, argv[++i], false, true});
+		} else if (strcmp(argv[i], "make") == 0 && i + 1 < argc) {
+			hand((struct handed){library, NULL, argv[++i], true, true});
 		}
 	}
 	return 0;

@@ -185,13 +185,14 @@ struct live {
 	struct fake_python py;
 	struct fake_stack stacks[2];
 	remote_addr frame_addrs[2];
+	remote_addr code_addr;
 	struct sampler *sampler;
 	struct test_sink sink;
 };
 
 static void set_cpu(struct live *live, uint32_t cpu)
 {
-	fake_memory_write_u32(&live->py.fake, 0x7f0000000000 + TID_STEP + RSEQ_OFFSET, cpu);
+	fake_memory_write_u32(&live->py.fake, FAKE_THREAD_ID + TID_STEP + RSEQ_OFFSET, cpu);
 }
 
 static void set_gil(struct live *live, const struct fake_stack *stack, uint64_t nr_switches)
@@ -214,7 +215,9 @@ static void begin_live(struct live *live)
 	live->py.fake.whole_pages = true;
 	for (uint64_t i = 0; i < 2; i++)
 		live->frame_addrs[i] = begin_stack(&live->stacks[i], &live->py, (i + 1) * TID_STEP);
-	(void)fake_memory_map(&live->py.fake, 0x7f0000000000 + RSEQ_OFFSET, 4 * TID_STEP);
+	(void)fake_memory_map(&live->py.fake, FAKE_THREAD_ID + RSEQ_OFFSET, 4 * TID_STEP);
+	live->code_addr =
+		fake_python_code(&live->py, &(struct fake_code){.name = "g", .nr_units = 64});
 	set_cpu(live, HELD_CPU);
 	set_gil(live, &live->stacks[0], 1);
 	cr_assert(zero(int, sampler_create(NULL, &live->py.fake.memory, &live->py.build,
@@ -249,7 +252,7 @@ Test(sampler, thread_that_moved_is_lost_and_not_one_that_waited)
 	cr_expect(eq(sz, tick_live(&live, 100), 2));
 	set_cpu(&live, OTHER_CPU);
 	cr_expect(eq(sz, tick_live(&live, 200), 1));
-	waiting_ident = 0x7f0000000000 + 2 * TID_STEP;
+	waiting_ident = FAKE_THREAD_ID + 2 * TID_STEP;
 	cr_expect(eq(u64, live.sink.threads[0].ident, waiting_ident));
 	cr_expect(eq(u64, stats->lost[LOSS_MOVED], 1));
 	set_cpu(&live, HELD_CPU);
@@ -293,7 +296,7 @@ Test(sampler, thread_that_waits_is_handed_on_as_it_was)
 
 	cr_expect(eq(sz, tick_live(&live, 100), 2));
 	cr_assert(zero(int, remote_memory_read_u64(&live.py.fake.memory, instr_addr, &instr)));
-	if (live.sink.threads[waiting].ident != 0x7f0000000000 + 2 * TID_STEP)
+	if (live.sink.threads[waiting].ident != FAKE_THREAD_ID + 2 * TID_STEP)
 		waiting = 1;
 	const uint32_t slot = live.sink.threads[waiting].slot;
 	const int32_t line = live.sampler->threads[slot].frames[0].line;
@@ -334,6 +337,36 @@ Test(sampler, gil_that_lies_is_not_trusted)
 	end_live(&live);
 }
 
+/* The state's innermost loop lies on another thread's stack, so that one runs it. */
+Test(sampler, state_that_another_thread_runs_is_lost)
+{
+	struct live live;
+
+	begin_live(&live);
+	cr_expect(eq(sz, tick_live(&live, 100), 2));
+	cr_expect(not(sampler_runs_elsewhere(live.sampler)));
+	/* Another loop, called from that of the thread, above all that is its own. */
+	live.py.stack_addr = FAKE_THREAD_ID + 0x100000;
+	fake_stack_call_c(&live.stacks[0]);
+	(void)fake_stack_call(&live.stacks[0], live.code_addr, 20);
+	fake_stack_finish(&live.stacks[0]);
+	for (uint64_t tick = 2; tick < 5; tick++) {
+		cr_expect(eq(sz, tick_live(&live, tick * 100), 1), "the other one waits");
+		cr_expect(eq(u64, live.sink.threads[0].ident, FAKE_THREAD_ID + 2 * TID_STEP));
+		cr_expect(eq(u64, sampler_stats(live.sampler)->lost[LOSS_MOVED], tick - 1));
+	}
+	cr_expect(sampler_runs_elsewhere(live.sampler));
+	/* It is the only one that looks are made at: a thread that waits is where it is all the same. */
+	for (size_t i = 0; i < live.sampler->snapshot.nr_threads; i++) {
+		struct snapshot_thread *thread = live.sampler->snapshot.threads[i];
+		const bool is_foreign = thread->ref.thread_id == FAKE_THREAD_ID + TID_STEP;
+
+		cr_expect(eq(int, sampler_thread_look(live.sampler, thread, false),
+			     is_foreign ? -EBADMSG : 0));
+	}
+	end_live(&live);
+}
+
 /* A frame that hangs on nothing is between two stores. */
 Test(sampler, stack_that_does_not_end_where_it_must_is_unfinished)
 {
@@ -345,7 +378,7 @@ Test(sampler, stack_that_does_not_end_where_it_must_is_unfinished)
 			      live.frame_addrs[0] + live.py.build.offsets.frame.previous, 0);
 	cr_expect(eq(sz, tick_live(&live, 200), 1));
 	cr_expect(eq(u64, sampler_stats(live.sampler)->lost[LOSS_UNFINISHED], 1));
-	cr_expect(eq(u64, live.sink.threads[0].ident, 0x7f0000000000 + 2 * TID_STEP));
+	cr_expect(eq(u64, live.sink.threads[0].ident, FAKE_THREAD_ID + 2 * TID_STEP));
 	end_live(&live);
 }
 

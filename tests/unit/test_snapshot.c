@@ -4,8 +4,10 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 #include <errno.h>
+#include <unistd.h>
 
 #include "tests/support/fake_stack.h"
+#include "tests/support/pipe_waiter.h"
 
 enum { CHUNK_BYTES = 4096 };
 
@@ -327,7 +329,7 @@ struct live {
 
 static remote_addr cpu_word(int i)
 {
-	return 0x7f0000000000 + (uint64_t)(i + 1) * TID_STEP + RSEQ_OFFSET;
+	return FAKE_THREAD_ID + (uint64_t)(i + 1) * TID_STEP + RSEQ_OFFSET;
 }
 
 static void set_cpu(struct live *live, int i, uint32_t cpu)
@@ -725,24 +727,77 @@ Test(snapshot, look_at_one_thread)
 	end_live(&live);
 }
 
-Test(snapshot, runner_is_the_only_one_who_may_run)
+/* A look that came late: the last holder of the GIL slept, or without a GIL one thread of three. */
+Test(snapshot, who_slept_in_a_late_look, .timeout = 60)
+{
+	static const uint32_t minors[] = {14, FAKE_FREE_THREADED + 14};
+
+	for (size_t v = 0; v < sizeof(minors) / sizeof(*minors); v++) {
+		const bool has_gil = minors[v] < FAKE_FREE_THREADED;
+		struct process process;
+		struct pipe_waiter waiter;
+		struct live live;
+
+		cr_assert(zero(int, process_open(getpid(), &process, NULL)));
+		pipe_waiter_begin(&waiter);
+		(void)pipe_waiter_place(&waiter, &process);
+		begin_live(&live, minors[v]);
+		live.snapshot.instant.means.process = &process;
+		live.snapshot.instant.means.prefers_clock = false;
+		(void)tick_and_tell(&live);
+		for (int i = 0; i < NR_LIVE_THREADS; i++)
+			thread_of(&live, i)->tid = i == 1 ? waiter.tid : gettid();
+		if (has_gil)
+			set_gil(&live.py, live.addrs[1], true, 2);
+		for (int look = 0; look < 4; look++) {
+			/* The third one finds it where the second one had, and the others are in time. */
+			const bool slept = look == 1;
+
+			live.snapshot.instant.is_late = look == 1 || look == 2;
+			(void)tick_and_tell(&live);
+			cr_expect(eq(int, thread_of(&live, 1)->slept, slept), "look %d", look);
+			cr_expect(eq(int, thread_of(&live, 2)->slept, slept &&has_gil), "look %d",
+				  look);
+		}
+		end_live(&live);
+		pipe_waiter_end(&waiter);
+		process_close(&process);
+	}
+}
+
+/* A state that another thread runs than the one that it names is proven by nobody. */
+Test(snapshot, state_that_another_thread_runs)
+{
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		enum instant_verdict verdict;
+		struct live live;
+
+		begin_live(&live, fake_python_minors[v]);
+		(void)tick_and_tell(&live);
+		cr_assert(zero(int, snapshot_begin(&live.snapshot, NULL)));
+		thread_of(&live, 0)->proof.is_foreign = true;
+		cr_assert(zero(int, snapshot_end(&live.snapshot, &verdict)));
+		cr_expect(eq(int, verdict, INSTANT_MOVED));
+		cr_expect(not(thread_of(&live, 0)->held));
+		cr_expect(thread_of(&live, 1)->held ||
+				  snapshot_stands_apart(&live.snapshot, thread_of(&live, 1)),
+			  "who waits does so whoever runs");
+		cr_expect(eq(u64, live.snapshot.instant.nr_foreign, 1));
+		cr_expect(eq(int, tick_and_tell(&live), INSTANT_HELD), "and then itself again");
+		end_live(&live);
+	}
+}
+
+/* A state whose ids are those of the thread that made it is proven by nobody either. */
+Test(snapshot, state_of_an_unknown_thread)
 {
 	struct live live;
 
 	begin_live(&live, 14);
-	(void)tick(&live.snapshot);
-	cr_expect(eq(ptr, snapshot_runner(&live.snapshot), thread_of(&live, 0)));
-	set_gil(&live.py, live.addrs[2], false, 2);
-	(void)tick(&live.snapshot);
-	cr_expect(eq(ptr, snapshot_runner(&live.snapshot), thread_of(&live, 2)));
-	set_gil(&live.py, live.py.none_addr, false, 3);
-	(void)tick(&live.snapshot);
-	cr_expect(eq(ptr, snapshot_runner(&live.snapshot), NULL), "it has ended");
-	end_live(&live);
-
-	begin_live(&live, FAKE_FREE_THREADED + 14);
-	(void)tick(&live.snapshot);
-	cr_expect(eq(ptr, snapshot_runner(&live.snapshot), NULL), "all may run");
+	(void)tick_and_tell(&live);
+	thread_of(&live, 0)->proof.is_unbound = true;
+	cr_expect(eq(int, tick_and_tell(&live), INSTANT_MOVED));
+	cr_expect(not(thread_of(&live, 0)->held));
 	end_live(&live);
 }
 

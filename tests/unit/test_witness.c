@@ -40,6 +40,16 @@ static held_cpus hold_all(void)
 	return held;
 }
 
+/* The end of a look. */
+static bool has_stood(struct witness *witness, const struct look_memory *look,
+		      const held_cpus *held)
+{
+	static const struct witness_means means = {.process = NULL};
+
+	witness_end(witness, &means, 0);
+	return witness_stood(witness, look, held);
+}
+
 /* The word at the beginning and at the end of a look in which 2 and 7 are held throughout. */
 Test(witness, restartable_sequences)
 {
@@ -86,7 +96,7 @@ Test(witness, restartable_sequences)
 		/* Something else is read, so that the word is read again behind it. */
 		cr_assert(zero(int, remote_memory_read_u64(&look.memory, ELSEWHERE, &word)));
 		cr_assert(zero(int, look_memory_end(&look)));
-		cr_expect(eq(int, witness_stood(&witness, &look, &held), cases[i].stood), "%s",
+		cr_expect(eq(int, has_stood(&witness, &look, &held), cases[i].stood), "%s",
 			  cases[i].name);
 		cr_expect(eq(u32, witness.cpu, cases[i].cpu), "%s", cases[i].name);
 		witness_close(&witness);
@@ -139,7 +149,7 @@ Test(witness, word_of_our_own_thread)
 		cr_assert(zero(int, sched_setaffinity(0, sizeof(there), &there)));
 		look_memory_clear_seals(&look);
 		take_look(&look, &witness);
-		cr_expect(witness_stood(&witness, &look, &there));
+		cr_expect(has_stood(&witness, &look, &there));
 		cr_expect(eq(u32, witness.cpu, cpu));
 	}
 	witness_close(&witness);
@@ -160,7 +170,7 @@ Test(witness, word_that_cannot_be_read)
 	look_memory_init(&look, &fake.memory);
 	witness_open(&means, POINTER, 0, &witness);
 	take_look(&look, &witness);
-	cr_expect(not(witness_stood(&witness, &look, &all)), "though 0 is held");
+	cr_expect(not(has_stood(&witness, &look, &all)), "though 0 is held");
 	cr_expect(eq(u32, witness.cpu, CPU_NONE));
 	witness_close(&witness);
 	look_memory_done(&look);
@@ -180,7 +190,7 @@ Test(witness, without_means_nobody_stood)
 	witness_open(&nothing, POINTER, getpid(), &witness);
 	cr_expect(eq(int, witness.kind, WITNESS_NONE));
 	cr_expect(zero(int, witness_begin(&witness, &look, &all)));
-	cr_expect(not(witness_stood(&witness, &look, &all)));
+	cr_expect(not(has_stood(&witness, &look, &all)));
 	cr_expect(eq(int, witness_now(&witness, &nothing, getpid(), &now), -ENOTSUP));
 	witness_close(&witness);
 	/* No clock without a process, and no word without a thread pointer. */
@@ -307,11 +317,22 @@ Test(witness, clock_of_a_thread_that_waits, .timeout = 60)
 	witness = open_clock(&process, waiter.tid);
 	for (int i = 0; i < 3; i++) {
 		cr_assert(zero(int, witness_begin(&witness, &look, &nothing)));
-		cr_expect(witness_stood(&witness, &look, &nothing));
+		cr_expect(has_stood(&witness, &look, &nothing));
 		(void)pipe_waiter_go_on(&waiter, &process);
 	}
+	/* It stands still for ever, but its thread's state may be another thread's by now. */
+	const pid_t tid = waiter.tid;
+	const struct witness_means followed = {.process = &process, .may_be_followed = true};
+
+	witness_end(&witness, &followed, tid);
+	cr_expect(not(witness.has_ended));
 	pipe_waiter_end(&waiter);
-	await_end(&process, waiter.tid);
+	await_end(&process, tid);
+	cr_assert(zero(int, witness_begin(&witness, &look, &nothing)));
+	cr_expect(has_stood(&witness, &look, &nothing), "nobody asked");
+	witness_end(&witness, &followed, tid);
+	cr_expect(witness.has_ended);
+	cr_expect(not(witness_stood(&witness, &look, &nothing)));
 	witness_close(&witness);
 	process_close(&process);
 }
@@ -329,7 +350,7 @@ Test(witness, clock_of_a_thread_that_works, .timeout = 60)
 	for (int i = 0; i < 3; i++) {
 		cr_assert(zero(int, witness_begin(&witness, &look, &all)));
 		await_work(&spinner);
-		cr_expect(not(witness_stood(&witness, &look, &all)));
+		cr_expect(not(has_stood(&witness, &look, &all)));
 	}
 	spinner_end(&spinner);
 	witness_close(&witness);
@@ -365,13 +386,13 @@ Test(witness, runs_of_a_thread_that_waits, .timeout = 60)
 		cr_expect(lt(u32, witness.cpu, CPU_SETSIZE));
 		if (cases[i].goes_on)
 			(void)pipe_waiter_go_on(&waiter, &process);
-		cr_expect(eq(int, witness_stood(&witness, &look, cases[i].last), cases[i].stood),
+		cr_expect(eq(int, has_stood(&witness, &look, cases[i].last), cases[i].stood),
 			  "case %zu", i);
 	}
 	pipe_waiter_end(&waiter);
 	await_end(&process, waiter.tid);
 	cr_assert(zero(int, witness_begin(&witness, &look, &all)));
-	cr_expect(not(witness_stood(&witness, &look, &all)), "it has ended");
+	cr_expect(not(has_stood(&witness, &look, &all)), "it has ended");
 	witness_close(&witness);
 	cr_expect(not(witness.has_runs));
 	process_close(&process);
@@ -399,7 +420,7 @@ Test(witness, runs_of_a_thread_that_works, .timeout = 60)
 		CPU_CLR(cpu, &others);
 		cr_assert(zero(int, witness_begin(&witness, &look, &others)));
 		cr_expect(eq(u32, witness.cpu, cpu));
-		cr_expect(not(witness_stood(&witness, &look, &others)));
+		cr_expect(not(has_stood(&witness, &look, &others)));
 	}
 	spinner_end(&spinner);
 	witness_close(&witness);
