@@ -132,7 +132,8 @@ static enum reach reach_of(const struct cpu_seat *seat, pid_t tid)
 		return REACH_REAL_TIME;
 	if (!cpu_seat_may_preempt(tid))
 		return REACH_NICER;
-	return seat->slice_is_refused ? REACH_OLD_KERNEL : REACH_AT_ONCE;
+	return seat->slice_is_refused && !cpu_seat_is_real_time() ? REACH_OLD_KERNEL
+								  : REACH_AT_ONCE;
 }
 
 /* What became of the stacks. A sink. */
@@ -146,8 +147,9 @@ struct stack_count {
 	size_t nr_named; /* by Python's threading */
 	size_t nr_known; /* with an id of the kernel's */
 	const struct cpu_seat *seat;
-	enum reach reach; /* of the thread that is hardest to reach */
-	pid_t reach_tid;  /* that one */
+	enum reach reach;     /* of the thread that is hardest to reach */
+	pid_t reach_tid;      /* that one */
+	size_t nr_outranking; /* threads with a real-time priority that is not ours */
 };
 
 /* Find out how the threads can be reached. */
@@ -155,6 +157,7 @@ static void count_reach(struct stack_count *count, pid_t tid)
 {
 	const enum reach reach = tid ? reach_of(count->seat, tid) : REACH_AT_ONCE;
 
+	count->nr_outranking += reach == REACH_REAL_TIME;
 	if (count->reach_tid && reach <= count->reach)
 		return;
 	count->reach = reach;
@@ -223,10 +226,19 @@ static void report_proofs(const struct sampler *sampler, pid_t tid)
 	text_done(&line);
 }
 
-/* Whether looks can take the CPUs of the threads that run, and how soon. */
-static void report_preemption(enum reach reach, pid_t tid)
+/* Whether attach would not have to race. */
+static bool is_exact(const struct stack_count *count)
 {
-	switch (reach) {
+	return count->reach != REACH_ELSEWHERE &&
+	       (!count->nr_outranking || count->nr_outranking < count->nr_known);
+}
+
+/* Whether looks can take the CPUs of the threads that run, and how soon. */
+static void report_preemption(const struct stack_count *count)
+{
+	const pid_t tid = count->reach_tid;
+
+	switch (count->reach) {
 	case REACH_AT_ONCE:
 		report("preemption", "at once");
 		break;
@@ -236,15 +248,16 @@ static void report_preemption(enum reach reach, pid_t tid)
 		break;
 	case REACH_NICER:
 		report("preemption",
-		       "late, so that ticks are left out: thread %d has a better nice value; give "
-		       "pysample the same (nice)",
+		       "late, so that ticks are left out: thread %d goes before pysample by its "
+		       "nice "
+		       "value or policy; give pysample the same (nice, chrt)",
 		       tid);
 		break;
 	case REACH_REAL_TIME:
 		report("preemption",
-		       "none: thread %d has a real-time priority; start pysample with a higher one "
+		       "%s: thread %d has a real-time priority; start pysample with a higher one "
 		       "than 'chrt -p %d' prints (chrt -f)",
-		       tid, tid);
+		       is_exact(count) ? "late, so that ticks are left out" : "none", tid, tid);
 		break;
 	case REACH_ELSEWHERE:
 		report("preemption",
@@ -289,8 +302,7 @@ static int try_natives(struct target *target, struct sampler *sampler)
 }
 
 /* Try what attach and dump do: list the threads and walk their stacks. */
-static enum exit_status try_threads(struct target *target, bool *ret_is_exact,
-				    struct message *reterr)
+static enum exit_status try_threads(struct target *target, bool *ret_held, struct message *reterr)
 {
 	static const struct sample_sink_ops ops = {.sample = count_stack};
 	struct cpu_seat seat = {.is_open = false};
@@ -306,15 +318,15 @@ static enum exit_status try_threads(struct target *target, bool *ret_is_exact,
 	if (!err) {
 		report_threads(&count);
 		report_proofs(sampler, target->process.pid);
-		report_preemption(count.reach, count.reach_tid);
+		report_preemption(&count);
 		err = try_natives(target, sampler);
 	}
 	sampler_destroy(sampler);
 	cpu_seat_close(&seat);
 	if (err)
 		return target_explain(target, err, reterr);
-	*ret_is_exact = count.reach < REACH_REAL_TIME;
-	if (!*ret_is_exact && !racing_can_tell(&target->runtime.build)) {
+	*ret_held = is_exact(&count);
+	if (!*ret_held && !racing_can_tell(&target->runtime.build)) {
 		message_set(reterr, "its CPU cannot be taken: see preemption");
 		return EXIT_PERMISSION;
 	}
@@ -331,13 +343,13 @@ static enum exit_status examine(pid_t pid, const struct target_wait *wait, struc
 {
 	struct message message = {0};
 	enum exit_status status = target_open(pid, wait, target, &message);
-	bool is_exact = true;
+	bool held = true;
 
 	if (target->process.proc_fd >= 0)
 		report_process(target);
 	if (status == EXIT_OK) {
 		report_interpreter(target);
-		status = try_threads(target, &is_exact, &message);
+		status = try_threads(target, &held, &message);
 	} else if (status == EXIT_PERMISSION) {
 		report("memory", "cannot be read");
 	} else if (status == EXIT_NOT_PYTHON) {
@@ -349,7 +361,7 @@ static enum exit_status examine(pid_t pid, const struct target_wait *wait, struc
 	}
 	if (status == EXIT_OK)
 		report("verdict", "it can be sampled%s: pysample attach %d",
-		       is_exact ? "" : ", but only approximately", pid);
+		       held ? "" : ", but only approximately", pid);
 	else
 		report("verdict", "%s", message.text);
 	return status;

@@ -222,10 +222,9 @@ static void print_away(const struct session *session)
 	enum { SELDOM = 50 };
 
 	if (session->nr_away * SELDOM > session->stats.ticks)
-		print_note("in %" PRIu64 " of %" PRIu64
-			   " ticks process %d ran on CPUs that pysample "
-			   "may not use, so that its stacks are lost: " CPUS_REMEDY,
-			   session->nr_away, session->stats.ticks, session->pid, session->pid);
+		print_note("process %d ran on CPUs that pysample may not use in %" PRIu64
+			   " looks, so that these are lost: " CPUS_REMEDY,
+			   session->pid, session->nr_away, session->pid);
 }
 
 void session_notes_end(const struct session *session)

@@ -146,20 +146,29 @@ struct cpu_leaves cpu_leaves_read(void)
 	};
 }
 
+static int policy_of(pid_t tid)
+{
+	return sched_getscheduler(tid) & ~SCHED_RESET_ON_FORK;
+}
+
 /*
  * The rank of a thread among all: that of a real-time policy, 0 for the others, and one above all
  * for deadlines. A thread takes the CPU of one of a lower rank; -1: it is not known.
  */
 static int rank_of(pid_t tid)
 {
-	const int policy = sched_getscheduler(tid) & ~SCHED_RESET_ON_FORK;
 	struct sched_param param;
 
-	if (policy == SCHED_DEADLINE)
+	if (policy_of(tid) == SCHED_DEADLINE)
 		return INT_MAX;
 	if (sched_getparam(tid, &param))
 		return -1;
 	return param.sched_priority;
+}
+
+bool cpu_seat_is_real_time(void)
+{
+	return rank_of(0) > 0;
 }
 
 bool cpu_seat_is_outranked(pid_t tid)
@@ -175,5 +184,9 @@ bool cpu_seat_may_preempt(pid_t tid)
 
 	if (rank < 0 || cpu_seat_is_outranked(tid))
 		return false;
-	return own_rank > 0 || getpriority(PRIO_PROCESS, (id_t)tid) >= getpriority(PRIO_PROCESS, 0);
+	if (own_rank > 0)
+		return true;
+	if (policy_of(0) == SCHED_IDLE || policy_of(tid) == SCHED_IDLE)
+		return policy_of(tid) == SCHED_IDLE;
+	return getpriority(PRIO_PROCESS, (id_t)tid) >= getpriority(PRIO_PROCESS, 0);
 }

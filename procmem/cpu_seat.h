@@ -77,11 +77,15 @@ static inline bool cpu_has_stayed(struct cpu_leaves before, struct cpu_leaves af
 	       before.preempted == after.preempted;
 }
 
+/* Whether the calling thread has a real-time policy: it takes any CPU at once but a higher one's. */
+bool cpu_seat_is_real_time(void);
+
 /* Whether a real-time policy of thread tid keeps the calling thread from ever taking its CPU. */
 bool cpu_seat_is_outranked(pid_t tid);
 
 /*
  * Whether the scheduler lets the calling thread take the CPU of thread tid: it is not outranked, nor
- * does a better nice value put that thread first.
+ * does a better nice value put that thread first, or that we run only when nobody else does
+ * (SCHED_IDLE).
  */
 bool cpu_seat_may_preempt(pid_t tid);

@@ -38,8 +38,8 @@ int instant_watch_thread(struct instant *instant, struct instant_thread *thread,
 			 uint64_t thread_pointer, pid_t tid)
 {
 
-	thread->is_foreign = thread->has_moved = false;
-	thread->is_watched = !instant->is_dead && !thread->is_unbound && thread->runner_look &&
+	thread->is_foreign = thread->is_untold = thread->has_moved = false;
+	thread->is_watched = !instant->is_dead && thread->runner_look &&
 			     thread->runner_look + EXPECTED_LOOKS >= instant->nr_looks;
 	if (!thread->is_watched)
 		return 0;
@@ -80,13 +80,14 @@ void instant_read_gil(struct instant *instant, struct instant_gil *gil)
 bool instant_note_runner(struct instant *instant, struct instant_thread *thread)
 {
 	thread->runner_look = instant->nr_looks;
-	return thread->is_watched || thread->is_unbound || instant->is_dead;
+	return thread->is_watched || instant->is_dead;
 }
 
 bool instant_clock_stands(const struct instant *instant, const struct instant_thread *thread)
 {
-	return !instant->gil_distrusted && thread->is_known && thread->is_watched &&
-	       thread->known_cpu_ns && thread->known_cpu_ns == witness_cpu_ns(&thread->witness);
+	return !instant->gil_distrusted && !instant->nr_foreign && thread->is_known &&
+	       thread->is_watched && thread->known_cpu_ns &&
+	       thread->known_cpu_ns == witness_cpu_ns(&thread->witness);
 }
 
 bool instant_gil_tells(const struct instant *instant, const struct instant_gil *gil,
@@ -134,21 +135,29 @@ void instant_judge_thread(struct instant *instant, struct instant_thread *thread
 	struct task_now now;
 
 	thread->stood = instant->is_dead;
-	instant->nr_foreign += thread->is_unbound;
 	if (!thread->is_watched)
 		return;
 	thread->stood = witness_stood(&thread->witness, &instant->look, &instant->held);
-	if (thread->stood && thread->has_moved)
-		thread->foreign_until = instant->nr_looks + FOREIGN_LOOKS;
-	if (thread->stood && (thread->is_foreign || instant->nr_looks < thread->foreign_until)) {
-		thread->stood = false;
-		instant->nr_foreign++;
-	}
+	instant->nr_stood += thread->stood;
+	thread->stood = thread->stood && !instant_finds_foreign(instant, thread);
 	if (!thread->stood && thread->witness.kind != WITNESS_RSEQ &&
 	    !witness_now(&thread->witness, &instant->means, tid, &now))
 		thread->witness.cpu = now.cpu;
-	if (instant->preempt && !preempt_follow(instant->preempt, thread->witness.cpu))
+	if (instant->preempt && !preempt_follow(instant->preempt, thread->witness.cpu) &&
+	    !thread->stood && instant->away_look != instant->nr_looks) {
+		instant->away_look = instant->nr_looks;
 		instant->nr_away++;
+	}
+}
+
+bool instant_finds_foreign(struct instant *instant, struct instant_thread *thread)
+{
+	if (thread->has_moved)
+		thread->foreign_until = instant->nr_looks + FOREIGN_LOOKS;
+	if (!thread->is_foreign && instant->nr_looks >= thread->foreign_until)
+		return thread->is_untold;
+	instant->nr_foreign++;
+	return true;
 }
 
 void instant_judge_gil(struct instant *instant, struct instant_gil *gil)

@@ -18,9 +18,9 @@
  *   waiting    A thread that neither had the GIL at the two ends of a look nor in between is where
  *              it was, whoever else ran. Between looks, too: it need not be read again.
  *
- * All of that is of the threads that the thread states name, and a state may be run by another one.
- * sampler/own_stack.h tells from 3.10 on. Before, it shows when a state moves within a look in which
- * its thread stood still: that state is not trusted for a while.
+ * All of that is of the threads that the thread states name, and a state may be run by another one,
+ * which sampler/own_stack.h tells from 3.10 on. Where it cannot, that is evidence and no proof: a state
+ * that moves within a look, though its thread stood still, is not trusted for a while.
  *
  * A sample that is taken in the target's own interrupt is of one instant by itself.
  *
@@ -59,11 +59,11 @@ struct instant_thread {
 	struct witness witness;
 	pid_t witness_tid; /* whom it was opened for */
 	bool has_witness;
-	bool is_watched;	/* the witness was there from the beginning of this look */
-	bool stood;		/* behind a look: the witness has shown that it stood still */
-	bool is_unbound;	/* set by the user: whose ids it has is not known */
-	bool is_foreign;	/* set by the user in a look: another thread runs the state */
-	bool has_moved;		/* set by the user in a look: the state is not where it was found */
+	bool is_watched; /* the witness was there from the beginning of this look */
+	bool stood;	 /* behind a look: the witness has shown that it stood still */
+	bool is_foreign; /* set by the user in a look: another thread runs the state */
+	bool is_untold;	 /* set by the user in a look: who runs it has to be found out first */
+	bool has_moved;	 /* set by the user in a look: the state is not where it was found */
 	uint64_t foreign_until; /* the look before which another thread is taken to run the state */
 	bool slept; /* behind a late look: it has run since the last one, and gone to sleep */
 	uint64_t late_runs;   /* its run count at the last late look; 0: not read */
@@ -82,8 +82,10 @@ struct instant {
 	bool slept;	     /* behind a look: the sampler went to sleep in it */
 	bool is_late;	     /* set by the user: this look begins so late that it may have waited */
 	bool gil_distrusted; /* set by the user: a thread moved without having had it */
-	uint64_t nr_foreign; /* looks that found a state to be run by another thread */
-	uint64_t nr_away;    /* and a thread on a CPU that we may not use */
+	uint64_t nr_stood;   /* so often a thread that could run was found to stand still */
+	uint64_t nr_foreign; /* and so often another one to run its state */
+	uint64_t nr_away;    /* looks that were lost as a thread was on a CPU that we may not use */
+	uint64_t away_look;  /* the last of them */
 };
 
 /* Of a dead target, until instant_hold_target(). The memory is borrowed until instant_done(). */
@@ -147,10 +149,16 @@ void instant_release_cpus(struct instant *instant);
  */
 void instant_judge_thread(struct instant *instant, struct instant_thread *thread, pid_t tid);
 
-/* Whether thread states are run by other threads than those that they name, by and large. */
+/*
+ * Of a thread that stood still in this look: whether another one runs its state all the same, which is
+ * counted, or may do so.
+ */
+bool instant_finds_foreign(struct instant *instant, struct instant_thread *thread);
+
+/* Whether thread states are run by other threads than those that they name, and not just once. */
 static inline bool instant_is_foreign(const struct instant *instant)
 {
-	return instant->nr_foreign > 1 && instant->nr_foreign >= instant->nr_looks / 10;
+	return instant->nr_foreign > 1 && instant->nr_foreign >= instant->nr_stood / 10;
 }
 
 /* Behind the look: sets whether a GIL was taken by nobody who had not had it last. */

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "sampler/own_stack.h"
 
-/* No stack is smaller (PTHREAD_STACK_MIN), control block and thread-local variables included. */
+#include <string.h>
+
+/* No stack is smaller (PTHREAD_STACK_MIN). */
 enum { LEAST_BYTES = 16384 };
 
-enum { PAGE_BYTES = 4096, PAGES_OF_A_READ = 64, MAX_READS = 16 };
+/* A control block is looked for in so many bytes above what is wanted, so many at a time. */
+enum { SEARCHED_BYTES = 16 << 20, PIECE_BYTES = 32 << 10, CONTROL_SELF_OFFSET = 16 };
 
 struct own_stack own_stack_of(uint64_t thread_id)
 {
@@ -13,37 +16,122 @@ struct own_stack own_stack_of(uint64_t thread_id)
 	return (struct own_stack){.low_addr = thread_id - LEAST_BYTES, .end_addr = thread_id};
 }
 
-/* Go down to addr, over so many pages as one call reads. False: one of them is not the stack's. */
-static bool go_down(struct own_stack *stack, struct remote_memory *memory, remote_addr addr)
+enum stack_owner own_stack_owner(struct own_stack *stack, remote_addr addr)
 {
-	struct remote_range ranges[PAGES_OF_A_READ];
-	uint8_t bytes[PAGES_OF_A_READ];
-	remote_addr page_addr = (stack->low_addr - 1) & ~(remote_addr)(PAGE_BYTES - 1);
-	size_t nr = 0;
-
-	for (; nr < PAGES_OF_A_READ && page_addr + PAGE_BYTES > addr; page_addr -= PAGE_BYTES, nr++)
-		ranges[nr] =
-			(struct remote_range){.addr = page_addr, .buffer = &bytes[nr], .size = 1};
-	for (size_t i = 0; i < nr; i++)
-		ranges[i].nr_with_it = nr - 1 - i;
-	if (remote_memory_read_ranges(memory, ranges, nr))
-		return false;
-	for (size_t i = 0; i < nr; i++) {
-		if (!ranges[i].done_bytes)
-			return false;
-		stack->low_addr = ranges[i].addr;
-	}
-	return true;
+	if (addr >= stack->low_addr && addr < stack->end_addr)
+		return STACK_OWN;
+	if (addr >= stack->other_low_addr && addr < stack->other_end_addr)
+		return stack->other_owner;
+	stack->wanted_addr = addr;
+	return STACK_UNKNOWN;
 }
 
-bool own_stack_has(struct own_stack *stack, struct remote_memory *memory, remote_addr addr)
+/* The first control block in a piece of memory that was read from addr on: 0: there is none. */
+static remote_addr search_piece(const uint8_t *bytes, size_t size, remote_addr addr)
 {
-	if (!stack->end_addr)
-		return true;
-	if (!addr || addr >= stack->end_addr)
-		return false;
-	for (int i = 0; i < MAX_READS && addr < stack->low_addr; i++)
-		if (!go_down(stack, memory, addr))
-			return false;
-	return addr >= stack->low_addr;
+	for (size_t i = 0; i + CONTROL_SELF_OFFSET + sizeof(uint64_t) <= size; i += 16)
+		if (field_u64(bytes, i) == addr + i &&
+		    field_u64(bytes, i + CONTROL_SELF_OFFSET) == addr + i)
+			return addr + i;
+	return 0;
+}
+
+/*
+ * The control block with which a stack ends, also that of a thread that is not known: it holds its
+ * own address twice. Only so on x86-64 with glibc. 0: there is none.
+ */
+static remote_addr find_control(struct remote_memory *memory, remote_addr addr,
+				remote_addr end_addr)
+{
+	uint8_t bytes[PIECE_BYTES];
+	remote_addr found_addr = 0;
+
+	if (end_addr - addr > SEARCHED_BYTES)
+		end_addr = addr + SEARCHED_BYTES;
+	for (addr &= ~15ull; !found_addr && addr < end_addr; addr += PIECE_BYTES - 32) {
+		const uint64_t left_bytes = end_addr - addr;
+		const size_t size = left_bytes < PIECE_BYTES ? (size_t)left_bytes : PIECE_BYTES;
+
+		if (remote_memory_read(memory, addr, bytes, size))
+			return 0;
+		found_addr = search_piece(bytes, size, addr);
+	}
+	return found_addr;
+}
+
+/* The pthread_t that ends the stack of which addr is in that mapping; 0: it is not known. */
+static remote_addr find_end(const struct stack_facts *facts, const struct mapping *mapping,
+			    remote_addr addr)
+{
+	remote_addr known_addr = 0, found_addr;
+
+	for (size_t i = 0; i < facts->nr_thread_ids; i++) {
+		const uint64_t thread_id = facts->thread_ids[i];
+
+		if (thread_id > addr && thread_id < mapping->end &&
+		    (!known_addr || thread_id < known_addr))
+			known_addr = thread_id;
+	}
+	found_addr = find_control(facts->memory, addr, known_addr ? known_addr : mapping->end);
+	return found_addr ? found_addr : known_addr;
+}
+
+/* Where the stack begins of which addr is in that mapping: another one may end below. */
+static remote_addr find_low(const struct stack_facts *facts, const struct mapping *mapping,
+			    remote_addr addr)
+{
+	remote_addr low_addr = mapping->start;
+
+	for (size_t i = 0; i < facts->nr_thread_ids; i++)
+		if (facts->thread_ids[i] > low_addr && facts->thread_ids[i] <= addr)
+			low_addr = facts->thread_ids[i];
+	return low_addr;
+}
+
+static void note_other(struct own_stack *stack, remote_addr low_addr, remote_addr end_addr,
+		       enum stack_owner owner)
+{
+	stack->other_low_addr = low_addr;
+	stack->other_end_addr = end_addr;
+	stack->other_owner = owner;
+}
+
+/* What is wanted is on the first thread's stack, which grows down to what lies below it. */
+static void learn_main(struct own_stack *stack, const struct stack_thread *thread,
+		       const struct maps *maps, const struct mapping *mapping)
+{
+	const remote_addr low_addr = mapping == maps->mappings ? 0 : mapping[-1].end;
+
+	if (thread->is_main) {
+		stack->low_addr = low_addr;
+		stack->end_addr = mapping->end;
+	} else {
+		note_other(stack, low_addr, mapping->end,
+			   thread->is_other ? STACK_FOREIGN : STACK_UNKNOWN);
+	}
+}
+
+void own_stack_learn(struct own_stack *stack, const struct stack_thread *thread,
+		     const struct stack_facts *facts)
+{
+	const remote_addr addr = stack->wanted_addr;
+	const struct mapping *mapping = maps_find(facts->maps, addr);
+	remote_addr low_addr, end_addr;
+
+	stack->wanted_addr = 0;
+	if (!addr || !mapping)
+		return;
+	if (strcmp(mapping->path, "[stack]") == 0) {
+		learn_main(stack, thread, facts->maps, mapping);
+		return;
+	}
+	low_addr = find_low(facts, mapping, addr);
+	end_addr = find_end(facts, mapping, addr);
+	if (end_addr && end_addr == thread->thread_id) {
+		stack->low_addr = low_addr;
+		stack->end_addr = end_addr;
+	} else {
+		note_other(stack, low_addr, end_addr ? end_addr : mapping->end,
+			   end_addr ? STACK_FOREIGN : STACK_UNKNOWN);
+	}
 }

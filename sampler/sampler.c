@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "procmem/descriptor_limit.h"
@@ -96,18 +95,6 @@ static bool has_bare_gil(const struct py_build *build)
 	       build->offsets.runtime.gil_locked == OFFSET_ABSENT;
 }
 
-/* The main thread's stack as the kernel names it. */
-static struct own_stack find_main_stack(const struct maps *maps)
-{
-	for (size_t i = maps->nr_mappings; i-- > 0;) {
-		const struct mapping *mapping = &maps->mappings[i];
-
-		if (strcmp(mapping->path, "[stack]") == 0)
-			return (struct own_stack){mapping->start, mapping->end};
-	}
-	return (struct own_stack){0};
-}
-
 void sampler_hold_target(struct sampler *sampler, const struct maps *maps,
 			 struct image_source *images)
 {
@@ -119,7 +106,6 @@ void sampler_hold_target(struct sampler *sampler, const struct maps *maps,
 	};
 
 	instant_hold_target(&sampler->snapshot.instant, &means);
-	sampler->main_stack = find_main_stack(maps);
 	descriptor_limit_raise(); /* a witness takes up to three */
 	if (has_bare_gil(sampler->build))
 		sampler->snapshot.current_thread_addr =
@@ -235,6 +221,7 @@ static int prepare(struct sampler *sampler)
 	relieve_codes(sampler);
 	drop_codes(sampler);
 	sampler->nr_os_names_left = NAMES_OF_TICK;
+	sampler_learn_stacks(sampler, false);
 	return sampler->snapshot.stale ? refresh(sampler) : 0;
 }
 
@@ -539,15 +526,20 @@ static bool is_elsewhere(const struct sampler *sampler)
 	return false;
 }
 
-/* Whether the scheduler never lets us take the CPU of some thread. */
+/* Whether the scheduler lets us take the CPU of no thread. */
 static bool is_outranked(const struct sampler *sampler)
 {
 	const struct snapshot *snapshot = &sampler->snapshot;
+	bool is_known = false;
 
-	for (size_t i = 0; i < snapshot->nr_threads; i++)
-		if (snapshot->threads[i]->tid && cpu_seat_is_outranked(snapshot->threads[i]->tid))
-			return true;
-	return false;
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		if (!snapshot->threads[i]->tid)
+			continue;
+		if (!cpu_seat_is_outranked(snapshot->threads[i]->tid))
+			return false;
+		is_known = true;
+	}
+	return is_known;
 }
 
 /*

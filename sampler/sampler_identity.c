@@ -166,6 +166,62 @@ const struct snapshot_thread *sampler_thread_of_ident(struct sampler *sampler,
 	return oldest ? oldest : thread;
 }
 
+/* Find out what is wanted of a thread's stack. */
+static void learn_stack(const struct sampler *sampler, struct snapshot_thread *thread, pid_t tid,
+			const struct stack_facts *facts)
+{
+	const bool is_task = tid && process_has_thread(sampler->process, tid);
+	const struct stack_thread named = {
+		.thread_id = thread->ref.thread_id,
+		.is_main = is_task && tid == sampler->process->pid,
+		.is_other = is_task && tid != sampler->process->pid,
+	};
+
+	own_stack_learn(&thread->stack, &named, facts);
+}
+
+bool sampler_want_stacks(struct sampler *sampler)
+{
+	sampler->wants_stacks = true;
+	return sampler->process && clock_now_ns() >= sampler->stacks_due_ns;
+}
+
+void sampler_learn_stacks(struct sampler *sampler, bool is_urgent)
+{
+	enum { SHARE = 50 };
+	const struct snapshot *snapshot = &sampler->snapshot;
+	const uint64_t begin_ns = sampler->wants_stacks ? clock_now_ns() : 0;
+	cleanup_free uint64_t *ids = NULL;
+	struct maps maps;
+
+	if (!sampler->wants_stacks || !sampler->process ||
+	    (!is_urgent && begin_ns < sampler->stacks_due_ns))
+		return;
+	sampler->wants_stacks = false;
+	sampler->stacks_due_ns = begin_ns + NS_PER_S;
+	ids = calloc(snapshot->nr_threads + 1, sizeof(*ids));
+	if (!ids || maps_read(sampler->process, &maps))
+		return;
+	for (size_t i = 0; i < snapshot->nr_threads; i++)
+		ids[i] = snapshot->threads[i]->ref.thread_id;
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		struct snapshot_thread *thread = snapshot->threads[i];
+
+		/* Which of several states it is that has its id, does not matter. */
+		if (thread->stack.wanted_addr)
+			learn_stack(sampler, thread, sampler_thread_of_ident(sampler, thread)->tid,
+				    &(struct stack_facts){
+					    .memory = snapshot->instant.look.inner,
+					    .maps = &maps,
+					    .thread_ids = ids,
+					    .nr_thread_ids = snapshot->nr_threads,
+				    });
+	}
+	maps_done(&maps);
+	sampler->stats.other_syscalls += FILE_SYSCALLS;
+	sampler->stacks_due_ns = begin_ns + (clock_now_ns() - begin_ns) * SHARE;
+}
+
 /*
  * Whether it is the main thread, which has ended: CPython keeps its thread state, the
  * oldest one, but the C library's struct has lost its id.

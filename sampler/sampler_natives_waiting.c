@@ -46,6 +46,12 @@ static int unwind_waiting(struct sampler_natives *natives, struct snapshot_threa
 	return 0;
 }
 
+/* Whether a state stays as it is while its thread waits: another one might run it else. */
+static bool stays(const struct sampler *sampler, const struct snapshot_thread *thread)
+{
+	return thread->is_own || !snapshot_may_run(&sampler->snapshot, thread);
+}
+
 int sampler_natives_take_waiting(struct sampler_natives *natives, struct snapshot_thread *thread,
 				 const struct task_place *place, uint64_t now_ns)
 {
@@ -63,7 +69,7 @@ int sampler_natives_take_waiting(struct sampler_natives *natives, struct snapsho
 	detailed.entries = entries; /* by now the thread may be elsewhere */
 	/* What has a hole, or is not told to its top, may be told at the next tick. */
 	natives->merge.next =
-		natives->stacks.is_whole
+		natives->stacks.is_whole && stays(sampler, thread)
 			? waiting_samples_keep(&natives->kept, place->nr_runs, natives->next)
 			: natives->next;
 	return sampler_thread_emit(sampler, thread, (struct sample){.time_ns = now_ns},
@@ -79,8 +85,9 @@ bool sampler_natives_take_again(struct sampler_natives *natives,
 	const struct waiting_sample *kept =
 		waiting_samples_find(&natives->kept, sampled->info, nr_runs, now_ns);
 
-	if (!kept || snapshot_holds_gil(&sampler->snapshot, thread) !=
-			     ((kept->flags & SAMPLE_HOLDS_GIL) != 0))
+	if (!kept || !stays(sampler, thread) ||
+	    snapshot_holds_gil(&sampler->snapshot, thread) !=
+		    ((kept->flags & SAMPLE_HOLDS_GIL) != 0))
 		return false;
 	natives->stats.nr_stacks++;
 	*ret_err = steady_frames_look(&sampled->steady, sampled->info->tid, &sampled->list);

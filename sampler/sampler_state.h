@@ -95,7 +95,8 @@ struct sampler {
 	struct preempt *preempt; /* of a run or a dump; owned, NULL otherwise */
 	bool is_racing;		 /* no CPU is held */
 	struct racing racing;
-	struct own_stack main_stack; /* of the main thread */
+	bool wants_stacks;	/* some thread's own_stack wants to know something */
+	uint64_t stacks_due_ns; /* when it may be found out */
 	struct sampler_looks looks;
 	struct sampler_natives *natives;   /* borrowed; NULL: no C frames */
 	struct variable_reader *variables; /* of a dump that wants them; owned, NULL otherwise */
@@ -185,6 +186,15 @@ int sampler_names_tick(struct sampler *sampler, struct sample_sink *sink, uint64
  * *stop is not asked. sink as in sampler_names_tick(), errors of sampler_names_read().
  */
 int sampler_names_end(struct sampler *sampler, struct sample_sink *sink);
+
+/*
+ * Between looks: find out what is wanted of the C stacks of threads, if that is due: it takes a
+ * fiftieth of the time at most. is_urgent: it is due.
+ */
+void sampler_learn_stacks(struct sampler *sampler, bool is_urgent);
+
+/* Have that done before the next look. Whether it will be: it is due. */
+bool sampler_want_stacks(struct sampler *sampler);
 
 /*
  * Within a look: walk the stack of a thread whose state was read into its list, and tell in

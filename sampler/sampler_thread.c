@@ -8,12 +8,6 @@
 #include "sampler/thread_state.h"
 #include "sampler/ticker.h"
 
-/* Whether each call of the interpreter's loop has something on the C stack (3.10). */
-static bool tells_loops(const struct py_build *build)
-{
-	return !build->traits.frames_on_heap || build->offsets.thread.cframe != OFFSET_ABSENT;
-}
-
 int sampler_thread_begin(struct sampler *sampler, struct snapshot_thread *thread)
 {
 	struct sampled_thread *sampled;
@@ -50,9 +44,7 @@ int sampler_thread_begin(struct sampler *sampler, struct snapshot_thread *thread
 	sampler->has_new_threads = true;
 	sampled->last_ns = sampler->last_tick_ns;
 	frame_cache_add_thread(&sampler->cache, thread);
-	thread->stack = (struct own_stack){0};
-	thread->proof.is_unbound =
-		!tells_loops(sampler->build) && sampler_thread_of_ident(sampler, thread) != thread;
+	thread->stack = own_stack_of(thread->ref.thread_id);
 	return 0;
 }
 
@@ -100,54 +92,50 @@ static void note_state(struct sampler *sampler, const struct snapshot_thread *th
 		thread_state_collector(&sampler->snapshot, thread, &sampled->list);
 }
 
-/* Whether a thread is not where its state and its innermost frame said in this look. */
+/* Whether a thread is not any more where its state and its innermost frame said in this look. */
 static bool has_moved_on(struct sampler *sampler, const struct snapshot_thread *thread,
 			 const struct frame_list *list)
 {
 	const struct py_offsets *offsets = &sampler->build->offsets;
+	const bool has_index = offsets->frame.lasti != OFFSET_ABSENT;
+	const uint32_t current_offset = offsets->thread.cframe != OFFSET_ABSENT
+						? offsets->thread.cframe
+						: offsets->thread.current_frame;
 	const struct frame_step *step = list->steps;
-	uint64_t current = 0;
-	uint32_t lasti = 0;
+	uint64_t current, instruction = 0;
 	struct remote_range ranges[] = {
-		{.addr = thread->ref.addr + offsets->thread.current_frame,
+		{.addr = thread->ref.addr + current_offset,
 		 .buffer = &current,
 		 .size = sizeof(current)},
-		{.addr = list->nr_steps ? step->addr + offsets->frame.lasti : 0,
-		 .buffer = &lasti,
-		 .size = sizeof(lasti)},
+		{.buffer = &instruction, .size = has_index ? sizeof(int32_t) : sizeof(uint64_t)},
 	};
 
-	if (!list->nr_steps ||
-	    remote_memory_read_ranges(sampler->snapshot.instant.look.inner, ranges, 2))
+	if (!list->nr_steps)
 		return false;
-	return current != step->addr || (int32_t)lasti != step->words.lasti;
-}
-
-/* The C stack of the thread that a state names, which another state may belong to. */
-static struct own_stack find_stack(struct sampler *sampler, const struct snapshot_thread *thread)
-{
-	const struct snapshot_thread *owner = sampler_thread_of_ident(sampler, thread);
-
-	return sampler->process && owner->tid == sampler->process->pid
-		       ? sampler->main_stack
-		       : own_stack_of(thread->ref.thread_id);
+	ranges[1].addr = step->addr + (has_index ? offsets->frame.lasti : offsets->frame.instr_ptr);
+	/* Two pieces are read anew, and the witness behind them. */
+	if (remote_memory_read_ranges(sampler->snapshot.memory, ranges, 2))
+		return false;
+	return current != field_u64(thread->state, current_offset) ||
+	       instruction != (has_index ? (uint32_t)step->words.lasti : step->instr_ptr);
 }
 
 /* Note what there is to tell whether another thread runs a state than the one that it names. */
 static void note_runner(struct sampler *sampler, struct snapshot_thread *thread,
 			const struct frame_list *list)
 {
-	struct snapshot *snapshot = &sampler->snapshot;
+	const struct snapshot *snapshot = &sampler->snapshot;
+	enum stack_owner owner = STACK_UNKNOWN;
 
 	if (snapshot->instant.is_dead || snapshot_may_swap(snapshot))
 		return;
-	if (!thread->stack.end_addr)
-		thread->stack = find_stack(sampler, thread);
 	if (list->loop_addr)
-		thread->proof.is_foreign = !own_stack_has(
-			&thread->stack, snapshot->instant.look.inner, list->loop_addr);
-	else if (!tells_loops(sampler->build))
-		thread->proof.has_moved = has_moved_on(sampler, thread, list);
+		owner = own_stack_owner(&thread->stack, list->loop_addr);
+	if (thread->stack.wanted_addr)
+		thread->proof.is_untold = sampler_want_stacks(sampler);
+	thread->is_own = owner == STACK_OWN;
+	thread->proof.is_foreign = owner == STACK_FOREIGN;
+	thread->proof.has_moved = owner == STACK_UNKNOWN && has_moved_on(sampler, thread, list);
 }
 
 int sampler_thread_walk(struct sampler *sampler, struct snapshot_thread *thread)
@@ -212,6 +200,10 @@ int sampler_thread_look(struct sampler *sampler, struct snapshot_thread *thread,
 		return err ? err : end_err;
 	if (!thread->copied)
 		return -ENOENT;
+	/* That the thread stood still says nothing of a state that another one runs. */
+	if (is_proven_elsewhere &&
+	    instant_finds_foreign(&sampler->snapshot.instant, &thread->proof))
+		return -EBADMSG;
 	if (!is_proven_elsewhere && !thread->held &&
 	    !snapshot_stands_apart(&sampler->snapshot, thread)) {
 		frame_cache_doubt(&sampler->cache);

@@ -140,8 +140,7 @@ static void read_gils(struct snapshot *snapshot)
 	}
 }
 
-/* Whether a thread may run while the look lasts, by what its GIL says. */
-static bool may_run(const struct snapshot *snapshot, const struct snapshot_thread *thread)
+bool snapshot_may_run(const struct snapshot *snapshot, const struct snapshot_thread *thread)
 {
 	const struct gil *gil = &gil_of(snapshot, thread)->now;
 
@@ -157,7 +156,7 @@ static bool note_runners(struct snapshot *snapshot)
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		struct snapshot_thread *thread = snapshot->threads[i];
 
-		if (may_run(snapshot, thread) && counts(snapshot, thread))
+		if (snapshot_may_run(snapshot, thread) && counts(snapshot, thread))
 			all_watched = instant_note_runner(&snapshot->instant, &thread->proof) &&
 				      all_watched;
 	}
@@ -321,8 +320,9 @@ static void read_only(struct snapshot *snapshot, struct snapshot_thread *only)
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		struct snapshot_thread *thread = snapshot->threads[i];
 
-		if (thread == only || (!snapshot->instant.is_dead && may_run(snapshot, thread) &&
-				       counts(snapshot, thread)))
+		if (thread == only ||
+		    (!snapshot->instant.is_dead && snapshot_may_run(snapshot, thread) &&
+		     counts(snapshot, thread)))
 			read_thread(snapshot, thread);
 	}
 }
@@ -406,7 +406,7 @@ static bool gil_held(const struct snapshot *snapshot,
 /* Whether a thread could run in this look, by a state that is its own still. */
 static bool is_runner(const struct snapshot *snapshot, const struct snapshot_thread *thread)
 {
-	return thread->copied && may_run(snapshot, thread);
+	return thread->copied && snapshot_may_run(snapshot, thread);
 }
 
 /* Read what there is to judge the look by, and let the target go. */
@@ -489,7 +489,7 @@ bool snapshot_stands_apart(const struct snapshot *snapshot, const struct snapsho
 {
 	const struct instant_gil *gil = gil_of(snapshot, thread);
 
-	return gil->stood && gil->now.is_counted && !may_run(snapshot, thread) &&
+	return gil->stood && gil->now.is_counted && !snapshot_may_run(snapshot, thread) &&
 	       !snapshot->instant.gil_distrusted;
 }
 

@@ -37,6 +37,7 @@ struct snapshot_thread {
 	bool held;		/* behind a look: what was read of it is of one instant */
 	bool slept;		/* behind a late look: who runs there has gone to sleep meanwhile */
 	struct own_stack stack; /* the user's */
+	bool is_own; /* the user's: its own thread runs the state for sure, if any does */
 	struct instant_thread proof;
 	struct code_clock clock; /* of its interpreter, at this look */
 	uint8_t state[THREAD_STATE_MAX_BYTES];
@@ -130,6 +131,9 @@ void snapshot_tell(struct snapshot *snapshot);
  * taken the GIL itself: to 3.12 that is how code in another interpreter is called.
  */
 bool snapshot_may_swap(const struct snapshot *snapshot);
+
+/* Whether a thread might run while the last look lasted, by what its GIL said. */
+bool snapshot_may_run(const struct snapshot *snapshot, const struct snapshot_thread *thread);
 
 /* Whether a thread had its GIL at the last look, be it one that was at another thread only. */
 bool snapshot_holds_gil(const struct snapshot *snapshot, const struct snapshot_thread *thread);

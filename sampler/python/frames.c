@@ -124,7 +124,11 @@ static int add_step(struct frame_list *list, remote_addr addr, const struct fram
 	if (!steps)
 		return -ENOMEM;
 	list->steps = steps;
-	steps[list->nr_steps++] = (struct frame_step){.addr = addr, .words = *words};
+	steps[list->nr_steps++] = (struct frame_step){
+		.addr = addr,
+		.words = *words,
+		.instr_ptr = words->instr_ptr,
+	};
 	return 0;
 }
 

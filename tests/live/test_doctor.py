@@ -54,7 +54,7 @@ class Instant(unittest.TestCase):
                            os.getpriority(os.PRIO_PROCESS, 0) - 1)
             better = found(pysample("doctor", target.pid), "preemption")
         self.assertNotIn("nice", equal)
-        self.assertIn("thread %d has a better nice value" % target.pid, better)
+        self.assertIn("thread %d goes before pysample by its nice value" % target.pid, better)
 
     @unittest.skipUnless(os.geteuid() == 0, "only root can have a real-time policy")
     def test_a_real_time_policy(self):

@@ -11,6 +11,7 @@
  *		      each on a CPU of its own, if there are two, and the main one sleeps
  *	pass SCRIPT   the same, but the main thread works, without Python
  *	make SCRIPT   the same in a state that the main thread has made for the other one, and works
+ *	apart SCRIPT  run it in the main thread, on a C stack that is no thread's
  *
  * With STATIC_PYTHON defined it is linked with one, and load is of no use.
  */
@@ -22,6 +23,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
 
 #ifdef STATIC_PYTHON
 void Py_InitializeEx(int signals);
@@ -112,6 +115,30 @@ static void hand(struct handed handed)
 	pthread_join(thread, NULL);
 }
 
+/* makecontext() hands on numbers alone. */
+static void *apart_library;
+static const char *apart_script;
+
+static void run_apart(void)
+{
+	run(apart_library, apart_script);
+}
+
+static void apart(void *library, const char *script)
+{
+	enum { STACK_BYTES = 8 << 20 };
+	static ucontext_t usual, context;
+
+	apart_library = library;
+	apart_script = script;
+	getcontext(&context);
+	context.uc_stack.ss_sp =
+		mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	context.uc_stack.ss_size = STACK_BYTES;
+	makecontext(&context, run_apart, 0);
+	swapcontext(&usual, &context);
+}
+
 int main(int argc, char **argv)
 {
 	void *library = NULL;
@@ -135,6 +162,8 @@ int main(int argc, char **argv)
 			setenv("PYTHONHOME", argv[++i], 1);
 		} else if (strcmp(argv[i], "run") == 0 && i + 1 < argc) {
 			run(library, argv[++i]);
+		} else if (strcmp(argv[i], "apart") == 0 && i + 1 < argc) {
+			apart(library, argv[++i]);
 		} else if (strcmp(argv[i], "hand") == 0 && i + 1 < argc) {
 			hand((struct handed){library, NULL, argv[++i], false, false});
 		} else if (strcmp(argv[i], "pass") == 0 && i + 1 < argc) {

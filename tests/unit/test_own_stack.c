@@ -3,78 +3,102 @@
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
-#include <errno.h>
 #include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "procmem/live.h"
 #include "tests/support/fake_memory.h"
 
-#define PAGE	   UINT64_C(4096)
-#define CONTROL	   UINT64_C(0x7f0000800740)
-#define STACK_SIZE UINT64_C(0x800000)
+/* Two stacks that a page keeps apart, one mapping with two more, and that of the first thread. */
+static const char maps_text[] =
+	"7f0000000000-7f0000800000 rw-p 00000000 00:00 0 \n"
+	"7f0000800000-7f0000801000 ---p 00000000 00:00 0 \n"
+	"7f0000801000-7f0001001000 rw-p 00000000 00:00 0 \n"
+	"7f0002000000-7f0003000000 rw-p 00000000 00:00 0 \n"
+	"7f0004000000-7f0004100000 rw-p 00000000 00:00 0 \n"
+	"7ffc00000000-7ffc00021000 rw-p 00000000 00:00 0                          [stack]\n";
 
-/* A stack of 8 MB below a control block, and another thread's below a page that cannot be read. */
-static void make_stacks(struct fake_memory *fake)
+#define LOWER	    UINT64_C(0x7f00007ff740)
+#define UPPER	    UINT64_C(0x7f0001000740)
+#define INNER	    UINT64_C(0x7f0002800000)
+#define OUTER	    UINT64_C(0x7f0002fff740)
+#define CONTROL	    UINT64_C(0x7f00040ff740) /* of a thread that has no state */
+#define MAIN	    UINT64_C(0x7f0005000740)
+#define OTHER(id)   ((struct stack_thread){.thread_id = (id), .is_other = true})
+#define MAIN_THREAD ((struct stack_thread){.thread_id = MAIN, .is_main = true})
+#define UNKNOWN(id) ((struct stack_thread){.thread_id = (id)})
+
+Test(own_stack, whose_stack_it_is)
 {
-	const remote_addr top_addr = (CONTROL | (PAGE - 1)) + 1;
-
-	fake_memory_init(fake);
-	fake->whole_pages = true;
-	(void)fake_memory_map(fake, top_addr - STACK_SIZE, STACK_SIZE);
-	(void)fake_memory_map(fake, top_addr - 2 * STACK_SIZE, STACK_SIZE - PAGE);
-}
-
-Test(own_stack, what_lies_on_it)
-{
-	const remote_addr low_addr = (CONTROL | (PAGE - 1)) + 1 - STACK_SIZE;
+	static const struct {
+		char name[48];
+		struct stack_thread thread;
+		remote_addr addr;
+		enum stack_owner owner;
+	} cases[] = {
+		{"far down", OTHER(UPPER), 0x7f0000802000, STACK_OWN},
+		{"another thread's", OTHER(UPPER), 0x7f0000400000, STACK_FOREIGN},
+		{"another thread's, above", OTHER(LOWER), 0x7f0000f00000, STACK_FOREIGN},
+		{"the upper one of a mapping", OTHER(OUTER), 0x7f0002a00000, STACK_OWN},
+		{"and the lower one", OTHER(OUTER), 0x7f0002700000, STACK_FOREIGN},
+		{"the lower one's own", OTHER(INNER), 0x7f0002100000, STACK_OWN},
+		{"one without a state", OTHER(UPPER), 0x7f0004000100, STACK_FOREIGN},
+		{"nobody's: behind that one's end", OTHER(UPPER), 0x7f00040fff00, STACK_UNKNOWN},
+		{"the first thread's", MAIN_THREAD, 0x7ffc00020000, STACK_OWN},
+		{"it has grown", MAIN_THREAD, 0x7ffc00001000, STACK_OWN},
+		{"the first thread on another one's", MAIN_THREAD, 0x7f0000400000, STACK_FOREIGN},
+		{"another one on the first one's", OTHER(UPPER), 0x7ffc00020000, STACK_FOREIGN},
+		{"who knows who on the first one's", UNKNOWN(UPPER), 0x7ffc00020000, STACK_UNKNOWN},
+		{"not mapped", OTHER(UPPER), 0x1000, STACK_UNKNOWN},
+	};
+	static const uint64_t ids[] = {UPPER, LOWER, MAIN, OUTER, INNER};
 	struct fake_memory fake;
-	struct own_stack stack = own_stack_of(CONTROL);
+	struct stack_facts facts;
+	struct maps maps;
 
-	make_stacks(&fake);
-	cr_expect(own_stack_has(&stack, &fake.memory, CONTROL - 1));
-	cr_expect(own_stack_has(&stack, &fake.memory, CONTROL - 200000));
-	cr_expect(not(own_stack_has(&stack, &fake.memory, CONTROL)), "above all of it");
-	cr_expect(not(own_stack_has(&stack, &fake.memory, 0)));
-	cr_expect(not(own_stack_has(&stack, &fake.memory, UINT64_MAX)));
-	/* Another thread's, however often it is asked for. */
-	for (int i = 0; i < 10; i++)
-		cr_expect(not(own_stack_has(&stack, &fake.memory, low_addr - 2 * PAGE)));
-	cr_expect(own_stack_has(&stack, &fake.memory, low_addr));
-	cr_expect(not(own_stack_has(&stack, &fake.memory, low_addr - 1)), "the page in between");
-	fake_memory_done(&fake);
-}
+	fake_memory_init(&fake);
+	fake.whole_pages = true;
+	(void)fake_memory_map(&fake, 0x7f0004000000, 0x100000);
+	fake_memory_write_u64(&fake, CONTROL, CONTROL);
+	fake_memory_write_u64(&fake, CONTROL + 16, CONTROL);
+	/* Only one of the words. */
+	fake_memory_write_u64(&fake, CONTROL - 64, CONTROL - 64);
+	fake_memory_write_u64(&fake, CONTROL - 128 + 16, CONTROL - 128);
+	cr_assert(zero(int, maps_parse(maps_text, strlen(maps_text), &maps)));
+	facts = (struct stack_facts){&fake.memory, &maps, ids, sizeof(ids) / sizeof(*ids)};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct own_stack stack = own_stack_of(cases[i].thread.thread_id);
 
-/* What is far down is found after some looks, each of which reads so much at most. */
-Test(own_stack, deep_ones_take_several_looks)
-{
-	const remote_addr low_addr = (CONTROL | (PAGE - 1)) + 1 - STACK_SIZE;
-	struct fake_memory fake;
-	struct own_stack stack = own_stack_of(CONTROL);
-	int nr_looks = 1;
-
-	make_stacks(&fake);
-	while (!own_stack_has(&stack, &fake.memory, low_addr + 16) && nr_looks < 10) {
-		cr_expect(le(u64, fake.nr_calls, (uint64_t)nr_looks * 16));
-		nr_looks++;
+		cr_expect(eq(int, own_stack_owner(&stack, cases[i].addr), STACK_UNKNOWN), "%s",
+			  cases[i].name);
+		cr_expect(eq(u64, stack.wanted_addr, cases[i].addr), "%s", cases[i].name);
+		own_stack_learn(&stack, &cases[i].thread, &facts);
+		cr_expect(zero(u64, stack.wanted_addr));
+		cr_expect(eq(int, own_stack_owner(&stack, cases[i].addr), cases[i].owner), "%s",
+			  cases[i].name);
+		cr_expect(eq(int, stack.wanted_addr != 0, cases[i].addr == 0x1000), "%s: known now",
+			  cases[i].name);
 	}
-	cr_expect(eq(int, nr_looks, 2));
-	const uint64_t nr_calls = fake.nr_calls;
-
-	cr_expect(own_stack_has(&stack, &fake.memory, low_addr + 16));
-	cr_expect(eq(u64, fake.nr_calls, nr_calls), "what is known is not read again");
+	maps_done(&maps);
 	fake_memory_done(&fake);
 }
 
-Test(own_stack, unknown_ones_hold_everything)
+Test(own_stack, what_the_pthread_t_alone_tells)
 {
-	struct own_stack nobodys = own_stack_of(0), low = own_stack_of(1);
+	struct own_stack stack = own_stack_of(UPPER), nobodys = own_stack_of(0);
 
-	cr_expect(own_stack_has(&nobodys, NULL, 1));
-	cr_expect(own_stack_has(&low, NULL, UINT64_MAX));
+	cr_expect(eq(int, own_stack_owner(&stack, UPPER - 1), STACK_OWN));
+	cr_expect(eq(int, own_stack_owner(&stack, UPPER - 10000), STACK_OWN));
+	cr_expect(zero(u64, stack.wanted_addr));
+	cr_expect(eq(int, own_stack_owner(&stack, UPPER), STACK_UNKNOWN));
+	cr_expect(eq(int, own_stack_owner(&nobodys, 1), STACK_UNKNOWN));
+	cr_expect(eq(int, own_stack_owner(&nobodys, UINT64_MAX), STACK_UNKNOWN));
 }
 
-/* The stacks of real threads, by the pthread_t that CPython keeps. */
+/* Real threads, by the pthread_t that CPython keeps; of some no state tells. */
 struct other {
 	pthread_t thread;
 	int pipe[2];
@@ -93,31 +117,57 @@ static void *stay(void *argument)
 	return NULL;
 }
 
+static void begin_other(struct other *other, const pthread_attr_t *attr)
+{
+	cr_assert(zero(int, pipe(other->pipe)));
+	cr_assert(zero(int, pthread_create(&other->thread, attr, stay, other)));
+	while (!__atomic_load_n(&other->local, __ATOMIC_ACQUIRE))
+		(void)usleep(1000);
+}
+
 Test(own_stack, of_real_threads, .timeout = 60)
 {
+	enum { NR = 3, SIZE = 1 << 20 };
 	struct process process;
 	struct live_memory live;
-	struct other others[2] = {0};
+	struct other others[NR] = {0};
+	struct stack_facts facts;
+	pthread_attr_t attr;
+	struct maps maps;
+	char local;
+	void *room = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
+	/* The last one has a stack that the program has made. */
+	cr_assert(ne(ptr, room, MAP_FAILED));
+	cr_assert(zero(int, pthread_attr_init(&attr)));
+	cr_assert(zero(int, pthread_attr_setstack(&attr, room, SIZE)));
+	for (int i = 0; i < NR; i++)
+		begin_other(&others[i], i == NR - 1 ? &attr : NULL);
 	cr_assert(zero(int, process_open(getpid(), &process, NULL)));
 	live_memory_init(&live, &process);
-	for (int i = 0; i < 2; i++) {
-		cr_assert(zero(int, pipe(others[i].pipe)));
-		cr_assert(zero(int, pthread_create(&others[i].thread, NULL, stay, &others[i])));
-		while (!__atomic_load_n(&others[i].local, __ATOMIC_ACQUIRE))
-			(void)usleep(1000);
-	}
-	for (int i = 0; i < 2; i++) {
-		struct own_stack stack = own_stack_of((uint64_t)others[i].thread);
+	cr_assert(zero(int, maps_read(&process, &maps)));
+	for (int i = 0; i < NR; i++) {
+		const uint64_t id = (uint64_t)others[i].thread;
+		struct own_stack stack = own_stack_of(id);
 
-		cr_expect(
-			not(own_stack_has(&stack, &live.memory, (remote_addr)others[1 - i].local)));
-		cr_expect(not(own_stack_has(&stack, &live.memory, (remote_addr)&stack)));
-		cr_expect(own_stack_has(&stack, &live.memory, (remote_addr)others[i].local));
+		facts = (struct stack_facts){&live.memory, &maps, &id, 1};
+		for (int k = 0; k < NR; k++) {
+			const remote_addr addr = (remote_addr)others[k].local;
+
+			(void)own_stack_owner(&stack, addr);
+			own_stack_learn(&stack, &OTHER(id), &facts);
+			cr_expect(eq(int, own_stack_owner(&stack, addr),
+				     i == k ? STACK_OWN : STACK_FOREIGN),
+				  "%d on %d", i, k);
+		}
+		(void)own_stack_owner(&stack, (remote_addr)&local);
+		own_stack_learn(&stack, &OTHER(id), &facts);
+		cr_expect(ne(int, own_stack_owner(&stack, (remote_addr)&local), STACK_OWN));
 	}
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < NR; i++) {
 		(void)close(others[i].pipe[1]);
 		(void)pthread_join(others[i].thread, NULL);
 	}
+	maps_done(&maps);
 	process_close(&process);
 }

@@ -347,6 +347,13 @@ Test(sampler, state_that_another_thread_runs_is_lost)
 	cr_expect(not(sampler_runs_elsewhere(live.sampler)));
 	/* Another loop, called from that of the thread, above all that is its own. */
 	live.py.stack_addr = FAKE_THREAD_ID + 0x100000;
+	for (size_t i = 0; i < live.sampler->snapshot.nr_threads; i++) {
+		struct own_stack *stack = &live.sampler->snapshot.threads[i]->stack;
+
+		stack->other_low_addr = FAKE_THREAD_ID + 0xf0000;
+		stack->other_end_addr = FAKE_THREAD_ID + 0x100000;
+		stack->other_owner = STACK_FOREIGN;
+	}
 	fake_stack_call_c(&live.stacks[0]);
 	(void)fake_stack_call(&live.stacks[0], live.code_addr, 20);
 	fake_stack_finish(&live.stacks[0]);

@@ -788,16 +788,32 @@ Test(snapshot, state_that_another_thread_runs)
 	}
 }
 
-/* A state whose ids are those of the thread that made it is proven by nobody either. */
-Test(snapshot, state_of_an_unknown_thread)
+/* Evidence that another thread runs a state counts for some time. */
+Test(snapshot, state_that_moves_though_its_thread_stands_still)
 {
+	enum instant_verdict verdict;
 	struct live live;
+	uint64_t nr_looks;
 
 	begin_live(&live, 14);
 	(void)tick_and_tell(&live);
-	thread_of(&live, 0)->proof.is_unbound = true;
-	cr_expect(eq(int, tick_and_tell(&live), INSTANT_MOVED));
-	cr_expect(not(thread_of(&live, 0)->held));
+	cr_assert(zero(int, snapshot_begin(&live.snapshot, NULL)));
+	thread_of(&live, 0)->proof.has_moved = true;
+	cr_assert(zero(int, snapshot_end(&live.snapshot, &verdict)));
+	cr_expect(eq(int, verdict, INSTANT_MOVED));
+	for (nr_looks = 1; nr_looks < 5000 && tick_and_tell(&live) == INSTANT_MOVED; nr_looks++)
+		;
+	cr_expect(eq(u64, nr_looks, 1024));
+	cr_expect(eq(u64, live.snapshot.instant.nr_foreign, nr_looks));
+
+	/* If the thread did not stand still, that it has moved says nothing. */
+	set_cpu(&live, 0, OTHER_CPU);
+	cr_assert(zero(int, snapshot_begin(&live.snapshot, NULL)));
+	thread_of(&live, 0)->proof.has_moved = true;
+	cr_assert(zero(int, snapshot_end(&live.snapshot, &verdict)));
+	set_cpu(&live, 0, HELD_CPU);
+	cr_expect(eq(int, tick_and_tell(&live), INSTANT_HELD));
+	cr_expect(eq(u64, live.snapshot.instant.nr_foreign, nr_looks));
 	end_live(&live);
 }
 
