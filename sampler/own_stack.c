@@ -6,6 +6,9 @@
 /* No stack is smaller (PTHREAD_STACK_MIN). */
 enum { LEAST_BYTES = 16384 };
 
+/* So much below a pthread_t is read to see whether it is all one stack. */
+enum { NEAR_BYTES = 256 << 10 };
+
 /* A control block is looked for in so many bytes above what is wanted, so many at a time. */
 enum { SEARCHED_BYTES = 16 << 20, PIECE_BYTES = 32 << 10, CONTROL_SELF_OFFSET = 16 };
 
@@ -14,16 +17,6 @@ struct own_stack own_stack_of(uint64_t thread_id)
 	if (thread_id < LEAST_BYTES)
 		return (struct own_stack){0};
 	return (struct own_stack){.low_addr = thread_id - LEAST_BYTES, .end_addr = thread_id};
-}
-
-enum stack_owner own_stack_owner(struct own_stack *stack, remote_addr addr)
-{
-	if (addr >= stack->low_addr && addr < stack->end_addr)
-		return STACK_OWN;
-	if (addr >= stack->other_low_addr && addr < stack->other_end_addr)
-		return stack->other_owner;
-	stack->wanted_addr = addr;
-	return STACK_UNKNOWN;
 }
 
 /* The first control block in a piece of memory that was read from addr on: 0: there is none. */
@@ -37,33 +30,57 @@ static remote_addr search_piece(const uint8_t *bytes, size_t size, remote_addr a
 }
 
 /*
- * The control block with which a stack ends, also that of a thread that is not known: it holds its
- * own address twice. Only so on x86-64 with glibc. 0: there is none.
+ * Look for the control block with which a stack ends, also that of a thread that is not known, from
+ * addr up to end_addr: it holds its own address twice. Only so on x86-64 with glibc. *ret_found_addr is
+ * 0 if there is none. False: something could not be read.
  */
-static remote_addr find_control(struct remote_memory *memory, remote_addr addr,
-				remote_addr end_addr)
+static bool find_control(struct remote_memory *memory, remote_addr addr, remote_addr end_addr,
+			 remote_addr *ret_found_addr)
 {
 	uint8_t bytes[PIECE_BYTES];
-	remote_addr found_addr = 0;
 
-	if (end_addr - addr > SEARCHED_BYTES)
-		end_addr = addr + SEARCHED_BYTES;
-	for (addr &= ~15ull; !found_addr && addr < end_addr; addr += PIECE_BYTES - 32) {
+	*ret_found_addr = 0;
+	for (addr &= ~15ull; !*ret_found_addr && addr < end_addr; addr += PIECE_BYTES - 32) {
 		const uint64_t left_bytes = end_addr - addr;
 		const size_t size = left_bytes < PIECE_BYTES ? (size_t)left_bytes : PIECE_BYTES;
 
 		if (remote_memory_read(memory, addr, bytes, size))
-			return 0;
-		found_addr = search_piece(bytes, size, addr);
+			return false;
+		*ret_found_addr = search_piece(bytes, size, addr);
 	}
-	return found_addr;
+	return true;
+}
+
+/* Whether addr is on the thread's stack, if it is not far below what is known of that. */
+static bool is_near(const struct own_stack *stack, struct remote_memory *memory, remote_addr addr)
+{
+	remote_addr found_addr;
+
+	return addr < stack->low_addr && stack->end_addr - addr <= NEAR_BYTES &&
+	       /* With one that lies across the end. */
+	       find_control(memory, addr, stack->low_addr + 32, &found_addr) && !found_addr;
+}
+
+enum stack_owner own_stack_owner(struct own_stack *stack, struct remote_memory *memory,
+				 remote_addr addr)
+{
+	if (addr >= stack->low_addr && addr < stack->end_addr)
+		return STACK_OWN;
+	if (addr >= stack->other_low_addr && addr < stack->other_end_addr)
+		return stack->other_owner;
+	if (is_near(stack, memory, addr)) {
+		stack->low_addr = addr;
+		return STACK_OWN;
+	}
+	stack->wanted_addr = addr;
+	return STACK_UNKNOWN;
 }
 
 /* The pthread_t that ends the stack of which addr is in that mapping; 0: it is not known. */
 static remote_addr find_end(const struct stack_facts *facts, const struct mapping *mapping,
 			    remote_addr addr)
 {
-	remote_addr known_addr = 0, found_addr;
+	remote_addr known_addr = 0, found_addr, end_addr;
 
 	for (size_t i = 0; i < facts->nr_thread_ids; i++) {
 		const uint64_t thread_id = facts->thread_ids[i];
@@ -72,7 +89,10 @@ static remote_addr find_end(const struct stack_facts *facts, const struct mappin
 		    (!known_addr || thread_id < known_addr))
 			known_addr = thread_id;
 	}
-	found_addr = find_control(facts->memory, addr, known_addr ? known_addr : mapping->end);
+	end_addr = known_addr ? known_addr : mapping->end;
+	if (end_addr - addr > SEARCHED_BYTES)
+		end_addr = addr + SEARCHED_BYTES;
+	(void)find_control(facts->memory, addr, end_addr, &found_addr);
 	return found_addr ? found_addr : known_addr;
 }
 
@@ -94,6 +114,7 @@ static void note_other(struct own_stack *stack, remote_addr low_addr, remote_add
 	stack->other_low_addr = low_addr;
 	stack->other_end_addr = end_addr;
 	stack->other_owner = owner;
+	stack->roams = stack->roams || owner == STACK_UNKNOWN;
 }
 
 /* What is wanted is on the first thread's stack, which grows down to what lies below it. */

@@ -33,6 +33,7 @@ struct own_stack {
 	remote_addr other_low_addr, other_end_addr;
 	enum stack_owner other_owner;
 	remote_addr wanted_addr; /* asked for, and not in any of them; 0: nothing is */
+	bool roams; /* the loop was met on a stack that is nobody's: there may be many */
 };
 
 /* What tells whose a stack is. */
@@ -53,8 +54,13 @@ struct stack_thread {
 /* The stack of a thread with that pthread_t (0: not known), as far as that alone tells. */
 struct own_stack own_stack_of(uint64_t thread_id);
 
-/* Whose stack addr is on. Where that is not known yet, it is wanted. */
-enum stack_owner own_stack_owner(struct own_stack *stack, remote_addr addr);
+/*
+ * Whose stack addr is on. What lies in between is read once, if it is not far below the pthread_t: it
+ * is the thread's if all can be read and no other control block is there. Where the owner is not known
+ * yet, addr is wanted.
+ */
+enum stack_owner own_stack_owner(struct own_stack *stack, struct remote_memory *memory,
+				 remote_addr addr);
 
 /* Find out what is wanted, of that thread. */
 void own_stack_learn(struct own_stack *stack, const struct stack_thread *thread,

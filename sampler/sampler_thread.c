@@ -130,9 +130,10 @@ static void note_runner(struct sampler *sampler, struct snapshot_thread *thread,
 	if (snapshot->instant.is_dead || snapshot_may_swap(snapshot))
 		return;
 	if (list->loop_addr)
-		owner = own_stack_owner(&thread->stack, list->loop_addr);
+		owner = own_stack_owner(&thread->stack, snapshot->instant.look.inner,
+					list->loop_addr);
 	if (thread->stack.wanted_addr)
-		thread->proof.is_untold = sampler_want_stacks(sampler);
+		thread->proof.is_untold = sampler_want_stacks(sampler) && !thread->stack.roams;
 	thread->is_own = owner == STACK_OWN;
 	thread->proof.is_foreign = owner == STACK_FOREIGN;
 	thread->proof.has_moved = owner == STACK_UNKNOWN && has_moved_on(sampler, thread, list);

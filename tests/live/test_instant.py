@@ -229,12 +229,14 @@ exec(compile(open("{folder}/alternating.py").read(), "alternating.py", "exec"))
             self.assertFalse([name for name in stack if re.fullmatch(r"[ab]\d+", name)], stack)
 
     def check(self, program, library):
-        """Before 3.10 it takes a stack or two to find out."""
+        """Before 3.10 it takes a stack or two to find out, and with -n there may be nothing wrong:
+        who runs the state may be the one whose processor is held."""
         is_sure = int(library.version[2:]) >= 10
         for options in [], ["-n"]:
             result = support.pysample("attach", program.pid, "-r", 1000, "-d", "0.5",
                                       "-f", "collapsed", *options)
-            self.assertIn("in other threads than those that they belong to", result.stderr)
+            if is_sure or not options:
+                self.assertIn("in other threads than those that they belong to", result.stderr)
             if is_sure:
                 self.check_none([text.partition(" (")[0] for text in stack]
                                 for stack in parse_collapsed(result.stdout))

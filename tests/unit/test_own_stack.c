@@ -72,13 +72,15 @@ Test(own_stack, whose_stack_it_is)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct own_stack stack = own_stack_of(cases[i].thread.thread_id);
 
-		cr_expect(eq(int, own_stack_owner(&stack, cases[i].addr), STACK_UNKNOWN), "%s",
-			  cases[i].name);
+		cr_expect(eq(int, own_stack_owner(&stack, &fake.memory, cases[i].addr),
+			     STACK_UNKNOWN),
+			  "%s", cases[i].name);
 		cr_expect(eq(u64, stack.wanted_addr, cases[i].addr), "%s", cases[i].name);
 		own_stack_learn(&stack, &cases[i].thread, &facts);
 		cr_expect(zero(u64, stack.wanted_addr));
-		cr_expect(eq(int, own_stack_owner(&stack, cases[i].addr), cases[i].owner), "%s",
-			  cases[i].name);
+		cr_expect(eq(int, own_stack_owner(&stack, &fake.memory, cases[i].addr),
+			     cases[i].owner),
+			  "%s", cases[i].name);
 		cr_expect(eq(int, stack.wanted_addr != 0, cases[i].addr == 0x1000), "%s: known now",
 			  cases[i].name);
 	}
@@ -89,13 +91,29 @@ Test(own_stack, whose_stack_it_is)
 Test(own_stack, what_the_pthread_t_alone_tells)
 {
 	struct own_stack stack = own_stack_of(UPPER), nobodys = own_stack_of(0);
+	struct fake_memory fake;
 
-	cr_expect(eq(int, own_stack_owner(&stack, UPPER - 1), STACK_OWN));
-	cr_expect(eq(int, own_stack_owner(&stack, UPPER - 10000), STACK_OWN));
+	fake_memory_init(&fake);
+	fake.whole_pages = true;
+	(void)fake_memory_map(&fake, UPPER - 0x60000, 0x60000);
+	fake_memory_write_u64(&fake, UPPER - 0x30000, UPPER - 0x30000);
+	fake_memory_write_u64(&fake, UPPER - 0x30000 + 16, UPPER - 0x30000);
+	cr_expect(eq(int, own_stack_owner(&stack, &fake.memory, UPPER - 1), STACK_OWN));
+	cr_expect(eq(int, own_stack_owner(&stack, &fake.memory, UPPER - 10000), STACK_OWN));
 	cr_expect(zero(u64, stack.wanted_addr));
-	cr_expect(eq(int, own_stack_owner(&stack, UPPER), STACK_UNKNOWN));
-	cr_expect(eq(int, own_stack_owner(&nobodys, 1), STACK_UNKNOWN));
-	cr_expect(eq(int, own_stack_owner(&nobodys, UINT64_MAX), STACK_UNKNOWN));
+	/* Further down all has to be readable, and no other control block in between. */
+	cr_expect(eq(int, own_stack_owner(&stack, &fake.memory, UPPER - 0x20000), STACK_OWN));
+	cr_expect(eq(int, own_stack_owner(&stack, &fake.memory, UPPER - 0x2fff0), STACK_OWN));
+	cr_expect(zero(u64, stack.wanted_addr));
+	cr_expect(eq(int, own_stack_owner(&stack, &fake.memory, UPPER - 0x30000), STACK_UNKNOWN));
+	cr_expect(eq(u64, stack.wanted_addr, UPPER - 0x30000));
+	fake_memory_unmap(&fake, UPPER - 0x60000);
+	stack = own_stack_of(UPPER);
+	cr_expect(eq(int, own_stack_owner(&stack, &fake.memory, UPPER - 0x20000), STACK_UNKNOWN));
+	cr_expect(eq(int, own_stack_owner(&stack, &fake.memory, UPPER), STACK_UNKNOWN));
+	cr_expect(eq(int, own_stack_owner(&nobodys, &fake.memory, 1), STACK_UNKNOWN));
+	cr_expect(eq(int, own_stack_owner(&nobodys, &fake.memory, UINT64_MAX), STACK_UNKNOWN));
+	fake_memory_done(&fake);
 }
 
 /* Real threads, by the pthread_t that CPython keeps; of some no state tells. */
@@ -154,15 +172,16 @@ Test(own_stack, of_real_threads, .timeout = 60)
 		for (int k = 0; k < NR; k++) {
 			const remote_addr addr = (remote_addr)others[k].local;
 
-			(void)own_stack_owner(&stack, addr);
+			(void)own_stack_owner(&stack, &live.memory, addr);
 			own_stack_learn(&stack, &OTHER(id), &facts);
-			cr_expect(eq(int, own_stack_owner(&stack, addr),
+			cr_expect(eq(int, own_stack_owner(&stack, &live.memory, addr),
 				     i == k ? STACK_OWN : STACK_FOREIGN),
 				  "%d on %d", i, k);
 		}
-		(void)own_stack_owner(&stack, (remote_addr)&local);
+		(void)own_stack_owner(&stack, &live.memory, (remote_addr)&local);
 		own_stack_learn(&stack, &OTHER(id), &facts);
-		cr_expect(ne(int, own_stack_owner(&stack, (remote_addr)&local), STACK_OWN));
+		cr_expect(ne(int, own_stack_owner(&stack, &live.memory, (remote_addr)&local),
+			     STACK_OWN));
 	}
 	for (int i = 0; i < NR; i++) {
 		(void)close(others[i].pipe[1]);
