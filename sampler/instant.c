@@ -38,7 +38,7 @@ int instant_watch_thread(struct instant *instant, struct instant_thread *thread,
 			 uint64_t thread_pointer, pid_t tid)
 {
 
-	thread->is_foreign = thread->is_untold = thread->has_moved = false;
+	thread->is_own = thread->is_foreign = thread->is_untold = thread->has_moved = false;
 	thread->is_watched = !instant->is_dead && thread->runner_look &&
 			     thread->runner_look + EXPECTED_LOOKS >= instant->nr_looks;
 	if (!thread->is_watched)
@@ -85,8 +85,8 @@ bool instant_note_runner(struct instant *instant, struct instant_thread *thread)
 
 bool instant_clock_stands(const struct instant *instant, const struct instant_thread *thread)
 {
-	return !instant->gil_distrusted && !instant->nr_foreign && thread->is_known &&
-	       thread->is_watched && thread->known_cpu_ns &&
+	return !instant->gil_distrusted && instant->nr_looks >= thread->foreign_until &&
+	       thread->is_known && thread->is_watched && thread->known_cpu_ns &&
 	       thread->known_cpu_ns == witness_cpu_ns(&thread->witness);
 }
 
@@ -139,7 +139,8 @@ void instant_judge_thread(struct instant *instant, struct instant_thread *thread
 		return;
 	thread->stood = witness_stood(&thread->witness, &instant->look, &instant->held);
 	instant->nr_stood += thread->stood;
-	thread->stood = thread->stood && !instant_finds_foreign(instant, thread);
+	if (thread->stood && instant_finds_foreign(instant, thread))
+		thread->stood = false;
 	if (!thread->stood && thread->witness.kind != WITNESS_RSEQ &&
 	    !witness_now(&thread->witness, &instant->means, tid, &now))
 		thread->witness.cpu = now.cpu;
@@ -152,9 +153,10 @@ void instant_judge_thread(struct instant *instant, struct instant_thread *thread
 
 bool instant_finds_foreign(struct instant *instant, struct instant_thread *thread)
 {
-	if (thread->has_moved)
+	/* That a state has moved is evidence only if its thread stood still. */
+	if (thread->is_foreign || (thread->has_moved && thread->stood))
 		thread->foreign_until = instant->nr_looks + FOREIGN_LOOKS;
-	if (!thread->is_foreign && instant->nr_looks >= thread->foreign_until)
+	if (thread->is_own || (!thread->is_foreign && instant->nr_looks >= thread->foreign_until))
 		return thread->is_untold;
 	instant->nr_foreign++;
 	return true;

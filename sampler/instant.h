@@ -61,6 +61,7 @@ struct instant_thread {
 	bool has_witness;
 	bool is_watched; /* the witness was there from the beginning of this look */
 	bool stood;	 /* behind a look: the witness has shown that it stood still */
+	bool is_own;	 /* set by the user in a look: nobody else could run the state */
 	bool is_foreign; /* set by the user in a look: another thread runs the state */
 	bool is_untold;	 /* set by the user in a look: who runs it has to be found out first */
 	bool has_moved;	 /* set by the user in a look: the state is not where it was found */
@@ -149,10 +150,7 @@ void instant_release_cpus(struct instant *instant);
  */
 void instant_judge_thread(struct instant *instant, struct instant_thread *thread, pid_t tid);
 
-/*
- * Of a thread that stood still in this look: whether another one runs its state all the same, which is
- * counted, or may do so.
- */
+/* Whether another thread runs a state in this look, which is counted, or may do so. */
 bool instant_finds_foreign(struct instant *instant, struct instant_thread *thread);
 
 /* Whether thread states are run by other threads than those that they name, and not just once. */

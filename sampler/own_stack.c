@@ -10,7 +10,10 @@ enum { LEAST_BYTES = 16384 };
 enum { NEAR_BYTES = 256 << 10 };
 
 /* A control block is looked for in so many bytes above what is wanted, so many at a time. */
-enum { SEARCHED_BYTES = 16 << 20, PIECE_BYTES = 32 << 10, CONTROL_SELF_OFFSET = 16 };
+enum { SEARCHED_BYTES = 2 << 20, PIECE_BYTES = 32 << 10 };
+
+/* Of a control block: so much of it is looked at, in which its address is at both ends. */
+enum { CONTROL_BYTES = 24, CONTROL_SELF_OFFSET = 16 };
 
 struct own_stack own_stack_of(uint64_t thread_id)
 {
@@ -22,7 +25,7 @@ struct own_stack own_stack_of(uint64_t thread_id)
 /* The first control block in a piece of memory that was read from addr on: 0: there is none. */
 static remote_addr search_piece(const uint8_t *bytes, size_t size, remote_addr addr)
 {
-	for (size_t i = 0; i + CONTROL_SELF_OFFSET + sizeof(uint64_t) <= size; i += 16)
+	for (size_t i = 0; i + CONTROL_BYTES <= size; i += 16)
 		if (field_u64(bytes, i) == addr + i &&
 		    field_u64(bytes, i + CONTROL_SELF_OFFSET) == addr + i)
 			return addr + i;
@@ -40,7 +43,7 @@ static bool find_control(struct remote_memory *memory, remote_addr addr, remote_
 	uint8_t bytes[PIECE_BYTES];
 
 	*ret_found_addr = 0;
-	for (addr &= ~15ull; !*ret_found_addr && addr < end_addr; addr += PIECE_BYTES - 32) {
+	for (addr &= ~15ull; !*ret_found_addr && addr < end_addr; addr += PIECE_BYTES - 2 * 16) {
 		const uint64_t left_bytes = end_addr - addr;
 		const size_t size = left_bytes < PIECE_BYTES ? (size_t)left_bytes : PIECE_BYTES;
 
@@ -51,19 +54,33 @@ static bool find_control(struct remote_memory *memory, remote_addr addr, remote_
 	return true;
 }
 
-/* Whether addr is on the thread's stack, if it is not far below what is known of that. */
-static bool is_near(const struct own_stack *stack, struct remote_memory *memory, remote_addr addr)
+/* Whether the thread's own control block holds its address: then those of others do, too. */
+static bool is_signed(struct own_stack *stack, struct remote_memory *memory)
 {
 	remote_addr found_addr;
 
-	return addr < stack->low_addr && stack->end_addr - addr <= NEAR_BYTES &&
+	if (!stack->is_signed &&
+	    find_control(memory, stack->end_addr, stack->end_addr + CONTROL_BYTES, &found_addr))
+		stack->is_signed = found_addr == stack->end_addr;
+	return stack->is_signed;
+}
+
+/* Whether addr is on the thread's stack, if it is not far below what is known of that. */
+static bool is_near(struct own_stack *stack, struct remote_memory *memory, remote_addr addr)
+{
+	remote_addr found_addr;
+
+	return addr < stack->low_addr && stack->low_addr - addr <= NEAR_BYTES &&
+	       is_signed(stack, memory) &&
 	       /* With one that lies across the end. */
-	       find_control(memory, addr, stack->low_addr + 32, &found_addr) && !found_addr;
+	       find_control(memory, addr, stack->low_addr + CONTROL_BYTES, &found_addr) &&
+	       !found_addr;
 }
 
 enum stack_owner own_stack_owner(struct own_stack *stack, struct remote_memory *memory,
 				 remote_addr addr)
 {
+	stack->wanted_addr = 0;
 	if (addr >= stack->low_addr && addr < stack->end_addr)
 		return STACK_OWN;
 	if (addr >= stack->other_low_addr && addr < stack->other_end_addr)
@@ -96,18 +113,6 @@ static remote_addr find_end(const struct stack_facts *facts, const struct mappin
 	return found_addr ? found_addr : known_addr;
 }
 
-/* Where the stack begins of which addr is in that mapping: another one may end below. */
-static remote_addr find_low(const struct stack_facts *facts, const struct mapping *mapping,
-			    remote_addr addr)
-{
-	remote_addr low_addr = mapping->start;
-
-	for (size_t i = 0; i < facts->nr_thread_ids; i++)
-		if (facts->thread_ids[i] > low_addr && facts->thread_ids[i] <= addr)
-			low_addr = facts->thread_ids[i];
-	return low_addr;
-}
-
 static void note_other(struct own_stack *stack, remote_addr low_addr, remote_addr end_addr,
 		       enum stack_owner owner)
 {
@@ -117,17 +122,16 @@ static void note_other(struct own_stack *stack, remote_addr low_addr, remote_add
 	stack->roams = stack->roams || owner == STACK_UNKNOWN;
 }
 
-/* What is wanted is on the first thread's stack, which grows down to what lies below it. */
+/* What is wanted is on the first thread's stack, so far as that has grown. */
 static void learn_main(struct own_stack *stack, const struct stack_thread *thread,
-		       const struct maps *maps, const struct mapping *mapping)
+		       const struct mapping *mapping)
 {
-	const remote_addr low_addr = mapping == maps->mappings ? 0 : mapping[-1].end;
-
 	if (thread->is_main) {
-		stack->low_addr = low_addr;
+		stack->low_addr = mapping->start;
 		stack->end_addr = mapping->end;
+		stack->is_signed = false;
 	} else {
-		note_other(stack, low_addr, mapping->end,
+		note_other(stack, mapping->start, mapping->end,
 			   thread->is_other ? STACK_FOREIGN : STACK_UNKNOWN);
 	}
 }
@@ -137,22 +141,23 @@ void own_stack_learn(struct own_stack *stack, const struct stack_thread *thread,
 {
 	const remote_addr addr = stack->wanted_addr;
 	const struct mapping *mapping = maps_find(facts->maps, addr);
-	remote_addr low_addr, end_addr;
+	remote_addr end_addr;
 
 	stack->wanted_addr = 0;
 	if (!addr || !mapping)
 		return;
 	if (strcmp(mapping->path, "[stack]") == 0) {
-		learn_main(stack, thread, facts->maps, mapping);
+		learn_main(stack, thread, mapping);
 		return;
 	}
-	low_addr = find_low(facts, mapping, addr);
 	end_addr = find_end(facts, mapping, addr);
+	/* Below addr there may be the end of another one. */
 	if (end_addr && end_addr == thread->thread_id) {
-		stack->low_addr = low_addr;
+		stack->low_addr = addr;
 		stack->end_addr = end_addr;
+	} else if (end_addr && end_addr != facts->main_thread_id) {
+		note_other(stack, addr, end_addr, STACK_FOREIGN);
 	} else {
-		note_other(stack, low_addr, end_addr ? end_addr : mapping->end,
-			   end_addr ? STACK_FOREIGN : STACK_UNKNOWN);
+		note_other(stack, addr, end_addr ? end_addr : mapping->end, STACK_UNKNOWN);
 	}
 }

@@ -33,7 +33,8 @@ struct own_stack {
 	remote_addr other_low_addr, other_end_addr;
 	enum stack_owner other_owner;
 	remote_addr wanted_addr; /* asked for, and not in any of them; 0: nothing is */
-	bool roams; /* the loop was met on a stack that is nobody's: there may be many */
+	bool roams;	/* the loop was met on a stack that is nobody's: there may be many */
+	bool is_signed; /* the thread's control block was seen to hold its own address */
 };
 
 /* What tells whose a stack is. */
@@ -42,6 +43,8 @@ struct stack_facts {
 	const struct maps *maps;
 	const uint64_t *thread_ids; /* the pthread_t of every thread that is known */
 	size_t nr_thread_ids;
+	uint64_t
+		main_thread_id; /* that of the first thread, which no stack ends with; 0: not known */
 };
 
 /* A thread as its state names it. */
@@ -51,13 +54,16 @@ struct stack_thread {
 	bool is_other;	    /* it is not; neither: not known */
 };
 
-/* The stack of a thread with that pthread_t (0: not known), as far as that alone tells. */
+/*
+ * The stack of a thread with that pthread_t (0: not known, or it is the first one's), as far as that
+ * alone tells.
+ */
 struct own_stack own_stack_of(uint64_t thread_id);
 
 /*
- * Whose stack addr is on. What lies in between is read once, if it is not far below the pthread_t: it
- * is the thread's if all can be read and no other control block is there. Where the owner is not known
- * yet, addr is wanted.
+ * Whose stack addr is on. What lies between it and what is known is read, if that is not much, and once:
+ * it is the thread's if no other control block is there, where these can be told. Where the owner is
+ * not known yet, addr is wanted.
  */
 enum stack_owner own_stack_owner(struct own_stack *stack, struct remote_memory *memory,
 				 remote_addr addr);

@@ -182,8 +182,35 @@ static void learn_stack(const struct sampler *sampler, struct snapshot_thread *t
 
 bool sampler_want_stacks(struct sampler *sampler)
 {
-	sampler->wants_stacks = true;
-	return sampler->process && clock_now_ns() >= sampler->stacks_due_ns;
+	sampler->wants_stacks = sampler->process != NULL;
+	return sampler->wants_stacks;
+}
+
+/* Find out what is wanted of all threads, by the mappings as they are now. */
+static void learn_all(struct sampler *sampler, const struct maps *maps)
+{
+	const struct snapshot *snapshot = &sampler->snapshot;
+	cleanup_free uint64_t *ids = calloc(snapshot->nr_threads + 1, sizeof(*ids));
+	struct stack_facts facts = {
+		.memory = snapshot->instant.look.inner,
+		.maps = maps,
+		.thread_ids = ids,
+		.nr_thread_ids = ids ? snapshot->nr_threads : 0,
+	};
+
+	for (size_t i = 0; i < facts.nr_thread_ids; i++) {
+		ids[i] = snapshot->threads[i]->ref.thread_id;
+		if (snapshot->threads[i]->tid == sampler->process->pid)
+			facts.main_thread_id = ids[i];
+	}
+	for (size_t i = 0; i < snapshot->nr_threads && !snapshot_stopped(snapshot); i++) {
+		struct snapshot_thread *thread = snapshot->threads[i];
+
+		/* Which of several states it is that has its id, does not matter. */
+		if (thread->stack.wanted_addr)
+			learn_stack(sampler, thread, sampler_thread_of_ident(sampler, thread)->tid,
+				    &facts);
+	}
 }
 
 void sampler_learn_stacks(struct sampler *sampler, bool is_urgent)
@@ -191,33 +218,19 @@ void sampler_learn_stacks(struct sampler *sampler, bool is_urgent)
 	enum { SHARE = 50 };
 	const struct snapshot *snapshot = &sampler->snapshot;
 	const uint64_t begin_ns = sampler->wants_stacks ? clock_now_ns() : 0;
-	cleanup_free uint64_t *ids = NULL;
 	struct maps maps;
 
-	if (!sampler->wants_stacks || !sampler->process ||
-	    (!is_urgent && begin_ns < sampler->stacks_due_ns))
+	if (!sampler->wants_stacks || (!is_urgent && begin_ns < sampler->stacks_due_ns))
 		return;
 	sampler->wants_stacks = false;
-	sampler->stacks_due_ns = begin_ns + NS_PER_S;
-	ids = calloc(snapshot->nr_threads + 1, sizeof(*ids));
-	if (!ids || maps_read(sampler->process, &maps))
-		return;
-	for (size_t i = 0; i < snapshot->nr_threads; i++)
-		ids[i] = snapshot->threads[i]->ref.thread_id;
-	for (size_t i = 0; i < snapshot->nr_threads; i++) {
-		struct snapshot_thread *thread = snapshot->threads[i];
-
-		/* Which of several states it is that has its id, does not matter. */
-		if (thread->stack.wanted_addr)
-			learn_stack(sampler, thread, sampler_thread_of_ident(sampler, thread)->tid,
-				    &(struct stack_facts){
-					    .memory = snapshot->instant.look.inner,
-					    .maps = &maps,
-					    .thread_ids = ids,
-					    .nr_thread_ids = snapshot->nr_threads,
-				    });
+	if (!maps_read(sampler->process, &maps)) {
+		learn_all(sampler, &maps);
+		maps_done(&maps);
+	} else {
+		/* Then evidence has to do. */
+		for (size_t i = 0; i < snapshot->nr_threads; i++)
+			snapshot->threads[i]->stack.roams = true;
 	}
-	maps_done(&maps);
 	sampler->stats.other_syscalls += FILE_SYSCALLS;
 	sampler->stacks_due_ns = begin_ns + (clock_now_ns() - begin_ns) * SHARE;
 }

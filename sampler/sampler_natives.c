@@ -313,6 +313,8 @@ int sampler_natives_tick(struct sampler_natives *natives, struct snapshot_thread
 		return err;
 	if (err == -EAGAIN && unseen_ns >= UNSEEN_MAX_NS)
 		err = take_python(natives, thread, now_ns);
+	if (err == -EBADMSG)
+		natives->options.sampler->stats.lost[LOSS_MOVED]++;
 	return err == -EAGAIN || sampler_is_passing(err) ? 0 : err;
 }
 

@@ -49,7 +49,7 @@ static int unwind_waiting(struct sampler_natives *natives, struct snapshot_threa
 /* Whether a state stays as it is while its thread waits: another one might run it else. */
 static bool stays(const struct sampler *sampler, const struct snapshot_thread *thread)
 {
-	return thread->is_own || !snapshot_may_run(&sampler->snapshot, thread);
+	return thread->proof.is_own || !snapshot_may_run(&sampler->snapshot, thread);
 }
 
 int sampler_natives_take_waiting(struct sampler_natives *natives, struct snapshot_thread *thread,

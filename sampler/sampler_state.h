@@ -193,7 +193,7 @@ int sampler_names_end(struct sampler *sampler, struct sample_sink *sink);
  */
 void sampler_learn_stacks(struct sampler *sampler, bool is_urgent);
 
-/* Have that done before the next look. Whether it will be: it is due. */
+/* Have that done. False: it cannot be. */
 bool sampler_want_stacks(struct sampler *sampler);
 
 /*

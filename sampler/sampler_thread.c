@@ -8,6 +8,12 @@
 #include "sampler/thread_state.h"
 #include "sampler/ticker.h"
 
+/* Whether it is the thread with which the process began. */
+static bool is_first(const struct sampler *sampler, pid_t tid)
+{
+	return sampler->process && tid == sampler->process->pid;
+}
+
 int sampler_thread_begin(struct sampler *sampler, struct snapshot_thread *thread)
 {
 	struct sampled_thread *sampled;
@@ -44,7 +50,7 @@ int sampler_thread_begin(struct sampler *sampler, struct snapshot_thread *thread
 	sampler->has_new_threads = true;
 	sampled->last_ns = sampler->last_tick_ns;
 	frame_cache_add_thread(&sampler->cache, thread);
-	thread->stack = own_stack_of(thread->ref.thread_id);
+	thread->stack = own_stack_of(is_first(sampler, thread->tid) ? 0 : thread->ref.thread_id);
 	return 0;
 }
 
@@ -134,7 +140,7 @@ static void note_runner(struct sampler *sampler, struct snapshot_thread *thread,
 					list->loop_addr);
 	if (thread->stack.wanted_addr)
 		thread->proof.is_untold = sampler_want_stacks(sampler) && !thread->stack.roams;
-	thread->is_own = owner == STACK_OWN;
+	thread->proof.is_own = owner == STACK_OWN;
 	thread->proof.is_foreign = owner == STACK_FOREIGN;
 	thread->proof.has_moved = owner == STACK_UNKNOWN && has_moved_on(sampler, thread, list);
 }
@@ -201,9 +207,10 @@ int sampler_thread_look(struct sampler *sampler, struct snapshot_thread *thread,
 		return err ? err : end_err;
 	if (!thread->copied)
 		return -ENOENT;
-	/* That the thread stood still says nothing of a state that another one runs. */
+	/* That the thread stands still says nothing of a state that another one runs. */
 	if (is_proven_elsewhere &&
-	    instant_finds_foreign(&sampler->snapshot.instant, &thread->proof))
+	    (thread->proof.has_moved ||
+	     instant_finds_foreign(&sampler->snapshot.instant, &thread->proof)))
 		return -EBADMSG;
 	if (!is_proven_elsewhere && !thread->held &&
 	    !snapshot_stands_apart(&sampler->snapshot, thread)) {

@@ -37,7 +37,6 @@ struct snapshot_thread {
 	bool held;		/* behind a look: what was read of it is of one instant */
 	bool slept;		/* behind a late look: who runs there has gone to sleep meanwhile */
 	struct own_stack stack; /* the user's */
-	bool is_own; /* the user's: its own thread runs the state for sure, if any does */
 	struct instant_thread proof;
 	struct code_clock clock; /* of its interpreter, at this look */
 	uint8_t state[THREAD_STATE_MAX_BYTES];

@@ -19,6 +19,7 @@ static const char maps_text[] =
 	"7f0000801000-7f0001001000 rw-p 00000000 00:00 0 \n"
 	"7f0002000000-7f0003000000 rw-p 00000000 00:00 0 \n"
 	"7f0004000000-7f0004100000 rw-p 00000000 00:00 0 \n"
+	"7f0005000000-7f0005010000 rw-p 00000000 00:00 0 \n"
 	"7ffc00000000-7ffc00021000 rw-p 00000000 00:00 0                          [stack]\n";
 
 #define LOWER	    UINT64_C(0x7f00007ff740)
@@ -48,10 +49,13 @@ Test(own_stack, whose_stack_it_is)
 		{"one without a state", OTHER(UPPER), 0x7f0004000100, STACK_FOREIGN},
 		{"nobody's: behind that one's end", OTHER(UPPER), 0x7f00040fff00, STACK_UNKNOWN},
 		{"the first thread's", MAIN_THREAD, 0x7ffc00020000, STACK_OWN},
-		{"it has grown", MAIN_THREAD, 0x7ffc00001000, STACK_OWN},
+		{"below it", MAIN_THREAD, 0x7ffbfffff000, STACK_UNKNOWN},
 		{"the first thread on another one's", MAIN_THREAD, 0x7f0000400000, STACK_FOREIGN},
 		{"another one on the first one's", OTHER(UPPER), 0x7ffc00020000, STACK_FOREIGN},
 		{"who knows who on the first one's", UNKNOWN(UPPER), 0x7ffc00020000, STACK_UNKNOWN},
+		{"below what the first one has elsewhere", OTHER(UPPER), 0x7f0005000100,
+		 STACK_UNKNOWN},
+		{"the first one of a forked thread", MAIN_THREAD, 0x7f0005000100, STACK_OWN},
 		{"not mapped", OTHER(UPPER), 0x1000, STACK_UNKNOWN},
 	};
 	static const uint64_t ids[] = {UPPER, LOWER, MAIN, OUTER, INNER};
@@ -68,9 +72,11 @@ Test(own_stack, whose_stack_it_is)
 	fake_memory_write_u64(&fake, CONTROL - 64, CONTROL - 64);
 	fake_memory_write_u64(&fake, CONTROL - 128 + 16, CONTROL - 128);
 	cr_assert(zero(int, maps_parse(maps_text, strlen(maps_text), &maps)));
-	facts = (struct stack_facts){&fake.memory, &maps, ids, sizeof(ids) / sizeof(*ids)};
+	facts = (struct stack_facts){&fake.memory, &maps, ids, sizeof(ids) / sizeof(*ids),
+				     .main_thread_id = MAIN};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct own_stack stack = own_stack_of(cases[i].thread.thread_id);
+		struct own_stack stack =
+			own_stack_of(cases[i].thread.is_main ? 0 : cases[i].thread.thread_id);
 
 		cr_expect(eq(int, own_stack_owner(&stack, &fake.memory, cases[i].addr),
 			     STACK_UNKNOWN),
@@ -81,8 +87,8 @@ Test(own_stack, whose_stack_it_is)
 		cr_expect(eq(int, own_stack_owner(&stack, &fake.memory, cases[i].addr),
 			     cases[i].owner),
 			  "%s", cases[i].name);
-		cr_expect(eq(int, stack.wanted_addr != 0, cases[i].addr == 0x1000), "%s: known now",
-			  cases[i].name);
+		cr_expect(eq(int, stack.wanted_addr != 0, !maps_find(&maps, cases[i].addr)),
+			  "%s: known now", cases[i].name);
 	}
 	maps_done(&maps);
 	fake_memory_done(&fake);
@@ -95,7 +101,9 @@ Test(own_stack, what_the_pthread_t_alone_tells)
 
 	fake_memory_init(&fake);
 	fake.whole_pages = true;
-	(void)fake_memory_map(&fake, UPPER - 0x60000, 0x60000);
+	(void)fake_memory_map(&fake, UPPER - 0x60000, 0x61000);
+	fake_memory_write_u64(&fake, UPPER, UPPER);
+	fake_memory_write_u64(&fake, UPPER + 16, UPPER);
 	fake_memory_write_u64(&fake, UPPER - 0x30000, UPPER - 0x30000);
 	fake_memory_write_u64(&fake, UPPER - 0x30000 + 16, UPPER - 0x30000);
 	cr_expect(eq(int, own_stack_owner(&stack, &fake.memory, UPPER - 1), STACK_OWN));
@@ -107,7 +115,8 @@ Test(own_stack, what_the_pthread_t_alone_tells)
 	cr_expect(zero(u64, stack.wanted_addr));
 	cr_expect(eq(int, own_stack_owner(&stack, &fake.memory, UPPER - 0x30000), STACK_UNKNOWN));
 	cr_expect(eq(u64, stack.wanted_addr, UPPER - 0x30000));
-	fake_memory_unmap(&fake, UPPER - 0x60000);
+	/* Nor is anything told by memory where no control block can be known. */
+	fake_memory_write_u64(&fake, UPPER + 16, 0);
 	stack = own_stack_of(UPPER);
 	cr_expect(eq(int, own_stack_owner(&stack, &fake.memory, UPPER - 0x20000), STACK_UNKNOWN));
 	cr_expect(eq(int, own_stack_owner(&stack, &fake.memory, UPPER), STACK_UNKNOWN));
@@ -168,7 +177,7 @@ Test(own_stack, of_real_threads, .timeout = 60)
 		const uint64_t id = (uint64_t)others[i].thread;
 		struct own_stack stack = own_stack_of(id);
 
-		facts = (struct stack_facts){&live.memory, &maps, &id, 1};
+		facts = (struct stack_facts){&live.memory, &maps, &id, 1, 0};
 		for (int k = 0; k < NR; k++) {
 			const remote_addr addr = (remote_addr)others[k].local;
 

@@ -783,7 +783,16 @@ Test(snapshot, state_that_another_thread_runs)
 				  snapshot_stands_apart(&live.snapshot, thread_of(&live, 1)),
 			  "who waits does so whoever runs");
 		cr_expect(eq(u64, live.snapshot.instant.nr_foreign, 1));
-		cr_expect(eq(int, tick_and_tell(&live), INSTANT_HELD), "and then itself again");
+		cr_expect(eq(int, tick_and_tell(&live), INSTANT_MOVED), "not told for a while");
+		cr_assert(zero(int, snapshot_begin(&live.snapshot, NULL)));
+		thread_of(&live, 0)->proof.is_own = true;
+		cr_assert(zero(int, snapshot_end(&live.snapshot, &verdict)));
+		cr_expect(eq(int, verdict, INSTANT_HELD), "it runs its state itself");
+		cr_assert(zero(int, snapshot_begin(&live.snapshot, NULL)));
+		thread_of(&live, 0)->proof.is_own = true;
+		thread_of(&live, 0)->proof.is_untold = true;
+		cr_assert(zero(int, snapshot_end(&live.snapshot, &verdict)));
+		cr_expect(eq(int, verdict, INSTANT_MOVED));
 		end_live(&live);
 	}
 }
