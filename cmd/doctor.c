@@ -249,8 +249,7 @@ static void report_preemption(const struct stack_count *count)
 	case REACH_NICER:
 		report("preemption",
 		       "late, so that ticks are left out: thread %d goes before pysample by its "
-		       "nice "
-		       "value or policy; give pysample the same (nice, chrt)",
+		       "nice value or policy; give pysample the same (nice, chrt)",
 		       tid);
 		break;
 	case REACH_REAL_TIME:

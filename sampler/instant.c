@@ -37,7 +37,6 @@ void instant_take_cpus(struct instant *instant)
 int instant_watch_thread(struct instant *instant, struct instant_thread *thread,
 			 uint64_t thread_pointer, pid_t tid)
 {
-
 	thread->is_own = thread->is_foreign = thread->is_untold = thread->has_moved = false;
 	thread->is_watched = !instant->is_dead && thread->runner_look &&
 			     thread->runner_look + EXPECTED_LOOKS >= instant->nr_looks;

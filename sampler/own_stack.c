@@ -6,7 +6,7 @@
 /* No stack is smaller (PTHREAD_STACK_MIN). */
 enum { LEAST_BYTES = 16384 };
 
-/* So much below a pthread_t is read to see whether it is all one stack. */
+/* So much below what is known is read to see whether it is the same stack. */
 enum { NEAR_BYTES = 256 << 10 };
 
 /* A control block is looked for in so many bytes above what is wanted, so many at a time. */

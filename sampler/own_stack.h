@@ -43,8 +43,7 @@ struct stack_facts {
 	const struct maps *maps;
 	const uint64_t *thread_ids; /* the pthread_t of every thread that is known */
 	size_t nr_thread_ids;
-	uint64_t
-		main_thread_id; /* that of the first thread, which no stack ends with; 0: not known */
+	uint64_t main_thread_id; /* the first thread's, which ends no stack; 0: not known */
 };
 
 /* A thread as its state names it. */

@@ -58,7 +58,7 @@ enum sampler_end {
 	END_TARGET,    /* the process has ended */
 	END_REPLACED,  /* its interpreter is gone: exec, also of the same program, or Py_Finalize */
 	END_ELSEWHERE, /* before the first tick: it may run on none of the CPUs that we may use */
-	END_REAL_TIME, /* before the first tick: a real-time policy of its goes before ours */
+	END_REAL_TIME, /* before the first tick: each thread has a real-time priority above ours */
 };
 
 /* Whether it came back because the sampler cannot take the target's CPU. */

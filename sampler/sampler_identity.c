@@ -180,12 +180,6 @@ static void learn_stack(const struct sampler *sampler, struct snapshot_thread *t
 	own_stack_learn(&thread->stack, &named, facts);
 }
 
-bool sampler_want_stacks(struct sampler *sampler)
-{
-	sampler->wants_stacks = sampler->process != NULL;
-	return sampler->wants_stacks;
-}
-
 /* Find out what is wanted of all threads, by the mappings as they are now. */
 static void learn_all(struct sampler *sampler, const struct maps *maps)
 {

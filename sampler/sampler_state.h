@@ -193,9 +193,6 @@ int sampler_names_end(struct sampler *sampler, struct sample_sink *sink);
  */
 void sampler_learn_stacks(struct sampler *sampler, bool is_urgent);
 
-/* Have that done. False: it cannot be. */
-bool sampler_want_stacks(struct sampler *sampler);
-
 /*
  * Within a look: walk the stack of a thread whose state was read into its list, and tell in
  * sampled->walked what came of it. 0 (whether it could be walked or not); -ENOMEM, -ESRCH, -EPERM.

@@ -8,12 +8,6 @@
 #include "sampler/thread_state.h"
 #include "sampler/ticker.h"
 
-/* Whether it is the thread with which the process began. */
-static bool is_first(const struct sampler *sampler, pid_t tid)
-{
-	return sampler->process && tid == sampler->process->pid;
-}
-
 int sampler_thread_begin(struct sampler *sampler, struct snapshot_thread *thread)
 {
 	struct sampled_thread *sampled;
@@ -50,7 +44,10 @@ int sampler_thread_begin(struct sampler *sampler, struct snapshot_thread *thread
 	sampler->has_new_threads = true;
 	sampled->last_ns = sampler->last_tick_ns;
 	frame_cache_add_thread(&sampler->cache, thread);
-	thread->stack = own_stack_of(is_first(sampler, thread->tid) ? 0 : thread->ref.thread_id);
+	/* The first thread's stack does not end with its pthread_t. */
+	thread->stack = own_stack_of(sampler->process && thread->tid == sampler->process->pid
+					     ? 0
+					     : thread->ref.thread_id);
 	return 0;
 }
 
@@ -123,7 +120,7 @@ static bool has_moved_on(struct sampler *sampler, const struct snapshot_thread *
 	if (remote_memory_read_ranges(sampler->snapshot.memory, ranges, 2))
 		return false;
 	return current != field_u64(thread->state, current_offset) ||
-	       instruction != (has_index ? (uint32_t)step->words.lasti : step->instr_ptr);
+	       instruction != (has_index ? (uint32_t)step->words.lasti : step->words.instr_ptr);
 }
 
 /* Note what there is to tell whether another thread runs a state than the one that it names. */
@@ -135,11 +132,14 @@ static void note_runner(struct sampler *sampler, struct snapshot_thread *thread,
 
 	if (snapshot->instant.is_dead || snapshot_may_swap(snapshot))
 		return;
-	if (list->loop_addr)
+	if (list->loop_addr) {
 		owner = own_stack_owner(&thread->stack, snapshot->instant.look.inner,
 					list->loop_addr);
-	if (thread->stack.wanted_addr)
-		thread->proof.is_untold = sampler_want_stacks(sampler) && !thread->stack.roams;
+		if (thread->stack.wanted_addr && sampler->process) {
+			sampler->wants_stacks = true;
+			thread->proof.is_untold = !thread->stack.roams;
+		}
+	}
 	thread->proof.is_own = owner == STACK_OWN;
 	thread->proof.is_foreign = owner == STACK_FOREIGN;
 	thread->proof.has_moved = owner == STACK_UNKNOWN && has_moved_on(sampler, thread, list);

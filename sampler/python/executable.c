@@ -280,11 +280,9 @@ static int load(struct code_cache *codes, struct executable *executable, uint64_
 		err = read_again(cache, codes->memory, &executable, 1, tick);
 	if (!err && !executable->known)
 		return -EAGAIN;
-	if (err) {
+	if (err)
 		forget(cache, executable);
-		return err;
-	}
-	return 0;
+	return err;
 }
 
 /* A code object's own entry, or NULL for that of 3.12's shims. */

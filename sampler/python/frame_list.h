@@ -30,7 +30,6 @@ struct frame_words {
 struct frame_step {
 	remote_addr addr;
 	struct frame_words words;
-	uint64_t instr_ptr; /* as it was read */
 };
 
 /* One frame that was walked over. */

@@ -124,11 +124,7 @@ static int add_step(struct frame_list *list, remote_addr addr, const struct fram
 	if (!steps)
 		return -ENOMEM;
 	list->steps = steps;
-	steps[list->nr_steps++] = (struct frame_step){
-		.addr = addr,
-		.words = *words,
-		.instr_ptr = words->instr_ptr,
-	};
+	steps[list->nr_steps++] = (struct frame_step){.addr = addr, .words = *words};
 	return 0;
 }
 
