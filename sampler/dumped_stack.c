@@ -328,9 +328,27 @@ static int append_nowhere(struct activation *activation, remote_addr previous,
 	return append(activation, activation->entry_addr + 1, previous, leaf);
 }
 
+/* Whether there were looks enough to tell what is steady. */
+static bool has_settled(const struct dumped_stack *stack)
+{
+	return steady_frames_has(stack->steady, 0);
+}
+
+/* Whether a frame of the later look, a steady one, has called another one that is steady, too. */
+static bool calls_steady(const struct dumped_stack *stack, const struct walked_frame *steady)
+{
+	const uint32_t next = (uint32_t)(steady - stack->late->frames) + 1;
+
+	return next < stack->late->nr_frames &&
+	       stack->late->frames[next].previous == steady->addr &&
+	       steady_frames_has(stack->steady, next);
+}
+
 /*
  * Append the frames of a loop whose leaf's address and instruction are two frames': a steady one,
- * and what it is about to call, or has called, if it names that; else there is a hole between.
+ * and what it is about to call, or has called, if it names that and no other call of it is steady, as
+ * a module names all functions that it defines; else, and as long as it is not known what is steady,
+ * there is a hole between.
  * Of a loop that has called another one the address is exact, and nothing runs above.
  */
 static int append_around(struct activation *activation, const struct walked_frame *steady,
@@ -342,7 +360,8 @@ static int append_around(struct activation *activation, const struct walked_fram
 	remote_addr previous;
 	int err = 0;
 
-	if (!is_next && !steady->code->foreign)
+	if (!is_next && has_settled(stack) && !steady->code->foreign &&
+	    !calls_steady(stack, steady))
 		err = call_names_has(stack->names, stack->codes, steady->code,
 				     activation->leaf_code, &is_next);
 	if (err)
@@ -371,7 +390,8 @@ static int append_activation(struct activation *activation, uint32_t *ret_nr_hol
 	if (!activation->next_instr_addr)
 		return append_by_late(activation, ret_nr_holes);
 	if (there && there->executable != leaf.executable) {
-		if (!activation->is_lone && is_steady(stack, there))
+		if (!activation->is_lone && (is_steady(stack, there) ||
+					     (!has_settled(stack) && !activation->is_late_enough)))
 			return append_around(activation, there, &leaf, ret_nr_holes);
 		there = NULL;
 	}

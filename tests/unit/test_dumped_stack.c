@@ -350,6 +350,7 @@ Test(dumped_stack, steady_frames)
 	g_addr = end_of(DATA_ADDR, dumped.f);
 	h_addr = end_of(g_addr, dumped.g);
 	put_late_entry(&dumped, h_addr, INNER_LOOP, g_addr, dumped.f);
+	cr_expect(eq(str, shown(&dumped), (char *)"|f g |[unknown] h "), "nothing is steady yet");
 	make_steady(&dumped);
 	cr_expect(eq(str, shown(&dumped), (char *)"|f g |f [unknown] h "));
 	cr_expect(eq(u32, dumped.nr_holes, 1));
@@ -357,6 +358,13 @@ Test(dumped_stack, steady_frames)
 	dumped.names = (struct call_names){0};
 	cr_expect(eq(str, shown(&dumped), (char *)"|f g |f h "));
 	cr_expect(zero(u32, dumped.nr_holes));
+	/* It names what it has called, but calls another one all the time. */
+	put_late(&dumped, end_of(h_addr, dumped.f), h_addr, dumped.g);
+	make_steady(&dumped);
+	cr_expect(eq(str, shown(&dumped), (char *)"|f g |f g [unknown] h "));
+	dumped.late.nr_frames--;
+	make_steady(&dumped);
+	cr_expect(eq(str, shown(&dumped), (char *)"|f g |f h "));
 	/* The outer one has called: where its frame is was told exactly. */
 	put_loop(&dumped, INNER_LOOP, g_addr, h_addr, dumped.f);
 	put_loop(&dumped, OUTER_LOOP, 0, g_addr, dumped.h);
