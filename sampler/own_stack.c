@@ -22,6 +22,26 @@ struct own_stack own_stack_of(uint64_t thread_id)
 	return (struct own_stack){.low_addr = thread_id - LEAST_BYTES, .end_addr = thread_id};
 }
 
+/* Whether it is the first thread's stack, as the kernel names it. */
+static bool is_first_stack(const struct mapping *mapping)
+{
+	return strcmp(mapping->path, "[stack]") == 0;
+}
+
+struct own_stack own_stack_of_first(const struct maps *maps)
+{
+	for (size_t i = maps->nr_mappings; i-- > 0;) {
+		const struct mapping *mapping = &maps->mappings[i];
+
+		if (is_first_stack(mapping))
+			return (struct own_stack){
+				.low_addr = mapping->start,
+				.end_addr = mapping->end,
+			};
+	}
+	return (struct own_stack){0};
+}
+
 /* The first control block in a piece of memory that was read from addr on: 0: there is none. */
 static remote_addr search_piece(const uint8_t *bytes, size_t size, remote_addr addr)
 {
@@ -146,7 +166,7 @@ void own_stack_learn(struct own_stack *stack, const struct stack_thread *thread,
 	stack->wanted_addr = 0;
 	if (!addr || !mapping)
 		return;
-	if (strcmp(mapping->path, "[stack]") == 0) {
+	if (is_first_stack(mapping)) {
 		learn_main(stack, thread, mapping);
 		return;
 	}

@@ -59,6 +59,9 @@ struct stack_thread {
  */
 struct own_stack own_stack_of(uint64_t thread_id);
 
+/* The first thread's stack, so far as it has grown by those mappings. */
+struct own_stack own_stack_of_first(const struct maps *maps);
+
 /*
  * Whose stack addr is on. What lies between it and what is known is read, if that is not much, and once:
  * it is the thread's if no other control block is there, where these can be told. Where the owner is

@@ -106,6 +106,7 @@ void sampler_hold_target(struct sampler *sampler, const struct maps *maps,
 	};
 
 	instant_hold_target(&sampler->snapshot.instant, &means);
+	sampler->first_stack = own_stack_of_first(maps);
 	descriptor_limit_raise(); /* a witness takes up to three */
 	if (has_bare_gil(sampler->build))
 		sampler->snapshot.current_thread_addr =

@@ -49,11 +49,6 @@ static int walk_for_dump(struct sampler *sampler, struct snapshot_thread *thread
 	struct sampled_thread *sampled = &sampler->threads[thread->slot];
 	int err = sampler_thread_look(sampler, thread, false);
 
-	if (sampler->wants_stacks) {
-		sampler_learn_stacks(sampler, true);
-		pause_dump(sampler);
-		err = sampler_thread_look(sampler, thread, false);
-	}
 	for (int i = 1; i < DUMP_MAX_TRIES && err == -EBADMSG; i++) {
 		pause_dump(sampler);
 		err = sampler_thread_look(sampler, thread, false);

@@ -95,8 +95,9 @@ struct sampler {
 	struct preempt *preempt; /* of a run or a dump; owned, NULL otherwise */
 	bool is_racing;		 /* no CPU is held */
 	struct racing racing;
-	bool wants_stacks;	/* some thread's own_stack wants to know something */
-	uint64_t stacks_due_ns; /* when it may be found out */
+	struct own_stack first_stack; /* the first thread's, when the target was opened */
+	bool wants_stacks;	      /* some thread's own_stack wants to know something */
+	uint64_t stacks_due_ns;	      /* when it may be found out */
 	struct sampler_looks looks;
 	struct sampler_natives *natives;   /* borrowed; NULL: no C frames */
 	struct variable_reader *variables; /* of a dump that wants them; owned, NULL otherwise */

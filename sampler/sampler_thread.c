@@ -44,10 +44,9 @@ int sampler_thread_begin(struct sampler *sampler, struct snapshot_thread *thread
 	sampler->has_new_threads = true;
 	sampled->last_ns = sampler->last_tick_ns;
 	frame_cache_add_thread(&sampler->cache, thread);
-	/* The first thread's stack does not end with its pthread_t. */
-	thread->stack = own_stack_of(sampler->process && thread->tid == sampler->process->pid
-					     ? 0
-					     : thread->ref.thread_id);
+	thread->stack = sampler->process && thread->tid == sampler->process->pid
+				? sampler->first_stack
+				: own_stack_of(thread->ref.thread_id);
 	return 0;
 }
 
@@ -189,8 +188,9 @@ int sampler_thread_race(struct sampler *sampler, struct snapshot_thread *thread,
 	return sampler_thread_emit(sampler, thread, sample, sink);
 }
 
-int sampler_thread_look(struct sampler *sampler, struct snapshot_thread *thread,
-			bool is_proven_elsewhere)
+/* sampler_thread_look(), once. */
+static int look_once(struct sampler *sampler, struct snapshot_thread *thread,
+		     bool is_proven_elsewhere)
 {
 	struct sampled_thread *sampled = &sampler->threads[thread->slot];
 	enum instant_verdict verdict;
@@ -222,6 +222,18 @@ int sampler_thread_look(struct sampler *sampler, struct snapshot_thread *thread,
 	return sampler->natives
 		       ? steady_frames_look(&sampled->steady, sampled->info->tid, &sampled->list)
 		       : 0;
+}
+
+int sampler_thread_look(struct sampler *sampler, struct snapshot_thread *thread,
+			bool is_proven_elsewhere)
+{
+	int err = look_once(sampler, thread, is_proven_elsewhere);
+
+	if (err != -EBADMSG || !thread->proof.is_untold)
+		return err;
+	/* In a dump every thread is to be told. */
+	sampler_learn_stacks(sampler, !sampler->natives);
+	return look_once(sampler, thread, is_proven_elsewhere);
 }
 
 /* Put the frames that people see into sampled->frames. *ret_nr_frames or -ENOMEM. */

@@ -125,6 +125,29 @@ Test(own_stack, what_the_pthread_t_alone_tells)
 	fake_memory_done(&fake);
 }
 
+Test(own_stack, of_the_first_thread)
+{
+	static const char without[] = "7f0000000000-7f0000800000 rw-p 00000000 00:00 0 \n";
+	struct own_stack stack, nobodys;
+	struct fake_memory fake;
+	struct maps maps;
+
+	fake_memory_init(&fake);
+	cr_assert(zero(int, maps_parse(maps_text, strlen(maps_text), &maps)));
+	stack = own_stack_of_first(&maps);
+	maps_done(&maps);
+	cr_expect(eq(int, own_stack_owner(&stack, &fake.memory, 0x7ffc00000000), STACK_OWN));
+	cr_expect(eq(int, own_stack_owner(&stack, &fake.memory, 0x7ffc00020fff), STACK_OWN));
+	cr_expect(zero(u64, stack.wanted_addr));
+	cr_expect(eq(int, own_stack_owner(&stack, &fake.memory, UPPER - 1), STACK_UNKNOWN));
+	cr_expect(eq(u64, stack.wanted_addr, UPPER - 1));
+	cr_assert(zero(int, maps_parse(without, strlen(without), &maps)));
+	nobodys = own_stack_of_first(&maps);
+	maps_done(&maps);
+	cr_expect(eq(int, own_stack_owner(&nobodys, &fake.memory, 0x7f0000400000), STACK_UNKNOWN));
+	fake_memory_done(&fake);
+}
+
 /* Real threads, by the pthread_t that CPython keeps; of some no state tells. */
 struct other {
 	pthread_t thread;
