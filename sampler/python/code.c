@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "procmem/cleanup.h"
+#include "sampler/bpf/interrupt_identity.h"
 #include "sampler/python/code_ahead.h"
 #include "sampler/python/executable.h"
 #include "sampler/python/strings.h"
@@ -292,6 +293,25 @@ static int read_text(struct code_cache *cache, struct remote_memory *memory, rem
 	return *ret_text ? 0 : -ENOMEM;
 }
 
+/* As the program in the interrupt makes it of the same object. */
+static uint64_t identity_of(const struct code *code)
+{
+	const struct code_fingerprint *fingerprint = &code->fingerprint;
+	__u64 words[IDENTITY_TEXT_WORDS];
+	uint64_t hash, nr_bytes;
+
+	if (fingerprint->version)
+		return fingerprint->version;
+	hash = identity_of_numbers(fingerprint->filename, fingerprint->qualname,
+				   fingerprint->linetable, fingerprint->first_line);
+	memcpy(words, code->texts.qualname, sizeof(words));
+	nr_bytes = identity_string_bytes(words);
+	memset((uint8_t *)words + nr_bytes, 0, sizeof(words) - nr_bytes);
+	hash = identity_add_words(hash, words);
+	memcpy(words, code->texts.linetable, sizeof(words));
+	return identity_add_words(hash, words);
+}
+
 /* Give code its name, table and numbers, all read from memory. 0, -EBADMSG, … */
 static int code_fill(struct code_cache *cache, struct remote_memory *memory, struct code *code,
 		     const struct code_fingerprint *fingerprint)
@@ -323,6 +343,7 @@ static int code_fill(struct code_cache *cache, struct remote_memory *memory, str
 	if (function_is_other(code->function))
 		forget_lines(code);
 	code->fingerprint = *fingerprint;
+	code->identity = identity_of(code);
 	return 0;
 }
 
@@ -453,6 +474,25 @@ int code_cache_get(struct code_cache *cache, remote_addr addr, const struct code
 		err = code_check(cache, code, clock);
 	if (err)
 		return err;
+	*ret_code = code;
+	return 0;
+}
+
+int code_cache_get_told(struct code_cache *cache, remote_addr addr, uint64_t identity,
+			const struct code_clock *clock, struct code **ret_code)
+{
+	struct code *code = addr_map_get(&cache->codes, addr);
+	int err = 0;
+
+	if (!code)
+		err = code_make(cache, addr, clock, &code);
+	else if (!code->function || code->identity != identity)
+		err = code_check(cache, code, clock);
+	if (err)
+		return err;
+	if (!identity || code->identity != identity)
+		return -EAGAIN;
+	code->in_use = true;
 	*ret_code = code;
 	return 0;
 }

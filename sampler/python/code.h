@@ -59,6 +59,7 @@ struct code_clock {
 	uint32_t tlbc_generation; /* of thread-local bytecode, where there is any */
 	bool has_generation;
 	bool has_next_version;
+	bool is_past; /* the frames are of an earlier moment than the look: code_cache_get_told() */
 };
 
 /* What can only change when the object at the address is another one. */
@@ -93,6 +94,7 @@ struct code {
 	uint32_t stack_offset;	   /* where a frame's own stack begins, behind its locals */
 	struct code_fingerprint fingerprint;
 	struct code_texts texts;
+	uint64_t identity; /* as sampler/bpf/interrupt_record.h has it */
 	bool in_use;	   /* since unused ones were dropped last */
 	uint32_t nr_loads; /* rises when another object is found at the address */
 	bool has_gaps;	   /* something that it names is not in the memory: code_cache.is_still */
@@ -207,6 +209,13 @@ void code_forget(struct code_cache *cache, struct code *code);
  */
 int code_cache_get(struct code_cache *cache, remote_addr addr, const struct code_clock *clock,
 		   struct code **ret_code);
+
+/*
+ * The code object that was at addr at an earlier moment, when that was its identity. An object with the
+ * same one is it. Errors of code_cache_get(); -EAGAIN also if it is another one by now.
+ */
+int code_cache_get_told(struct code_cache *cache, remote_addr addr, uint64_t identity,
+			const struct code_clock *clock, struct code **ret_code);
 
 /*
  * What stands for the code object of a frame that has none to be read; valid as long as the

@@ -16,6 +16,7 @@ struct executable {
 	bool known;		       /* kind and reads are what was found */
 	bool used;		       /* it is among those to be read again */
 	uint64_t checked_tick;	       /* when the reads gave the same last */
+	uint64_t loaded_tick;	       /* when they were made */
 	struct executable_reads reads; /* all that the description is made of */
 };
 
@@ -276,6 +277,7 @@ static int load(struct code_cache *codes, struct executable *executable, uint64_
 		err = -E2BIG;
 	}
 	executable->known = true;
+	executable->loaded_tick = tick;
 	if (!err)
 		err = read_again(cache, codes->memory, &executable, 1, tick);
 	if (!err && !executable->known)
@@ -326,6 +328,10 @@ int executable_get(struct code_cache *codes, remote_addr addr, const struct code
 		err = load(codes, executable, clock->tick);
 	if (err)
 		return err;
+	/* Only what was read before the frame was, and is the same by now, was what it ran. */
+	if (clock->is_past && executable->kind == EXECUTABLE_NAMED &&
+	    executable->loaded_tick == clock->tick)
+		return -EAGAIN;
 	if (executable->kind == EXECUTABLE_CODE)
 		return get_code(codes, addr, clock, ret_code);
 	/* Another one may have taken its place. */

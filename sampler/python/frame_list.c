@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "procmem/array.h"
+
 enum { FIRST_MAX_FRAMES = 64 };
 
 void frame_list_done(struct frame_list *list)
@@ -111,5 +113,17 @@ uint32_t frame_list_find(const struct frame_list *list, remote_addr addr, uint32
 	for (uint32_t i = list->nr_frames; i > least; i--)
 		if (list->frames[i - 1].addr == addr)
 			return i;
+	return 0;
+}
+
+int frame_list_add_step(struct frame_list *list, remote_addr addr, const struct frame_words *words)
+{
+	struct frame_step *steps =
+		array_reserve(list->steps, list->nr_steps + 1, &list->max_steps, sizeof(*steps));
+
+	if (!steps)
+		return -ENOMEM;
+	list->steps = steps;
+	steps[list->nr_steps++] = (struct frame_step){.addr = addr, .words = *words};
 	return 0;
 }

@@ -19,6 +19,7 @@ struct frame_words {
 	uint64_t previous;
 	uint64_t instr_ptr;    /* where there is lasti instead: 0 until walk_check() */
 	uint64_t stackpointer; /* 0 before 3.14 */
+	uint64_t identity;     /* of the executable, of a walk that was made before: code.h */
 	int32_t lasti;
 	int32_t stacktop; /* 3.11-3.13; -1 elsewhere, too: it executes */
 	uint8_t state;
@@ -88,6 +89,9 @@ int frame_list_append(struct frame_list *list, const struct walked_frame *frame)
  * the list holds stays; of an earlier walk, what is beyond is forgotten.
  */
 void frame_list_fit(struct frame_list *list, uint32_t nr_frames);
+
+/* Append a step of a walk. 0 or -ENOMEM. */
+int frame_list_add_step(struct frame_list *list, remote_addr addr, const struct frame_words *words);
 
 /* Have all codes that the list names, also those of an earlier walk, be in use. */
 void frame_list_use_codes(const struct frame_list *list);

@@ -16,10 +16,15 @@ int walk_lost(struct frame_walk *walk, enum sample_loss loss)
  * The code object of the frame that becomes the next of the list. The one that
  * stood there at the last tick is most likely it.
  */
-static int walk_code(struct frame_walk *walk, uint64_t executable, struct code **ret_code)
+static int walk_code(struct frame_walk *walk, const struct frame_words *words,
+		     struct code **ret_code)
 {
 	const struct frame_list *list = walk->list;
+	const uint64_t executable = words->executable;
 
+	if (walk->clock->is_past)
+		return code_cache_get_told(walk->codes, executable, words->identity, walk->clock,
+					   ret_code);
 	if (list->nr_frames < list->nr_known) {
 		const struct walked_frame *known = &list->frames[list->nr_frames];
 
@@ -51,7 +56,7 @@ int walk_check(struct frame_walk *walk, struct frame_words *words, struct code *
 {
 	remote_addr place_addr;
 	struct code *code;
-	int err = walk_code(walk, words->executable, &code);
+	int err = walk_code(walk, words, &code);
 
 	if (err == -EBADMSG || err == -EFAULT)
 		return -ENOENT;
@@ -134,6 +139,9 @@ static int walk_link(struct frame_walk *walk, remote_addr addr, struct frame_wor
 	if (err != -ENOENT)
 		return err;
 	err = executable_get(walk->codes, words->executable, walk->clock, &code);
+	/* What the frame ran then may be gone by now. */
+	if ((err == -EBADMSG || err == -EFAULT) && walk->clock->is_past)
+		err = -EAGAIN;
 	if (err == -EBADMSG || err == -EFAULT)
 		return -ENOENT;
 	if (err == -EAGAIN || err == -E2BIG)

@@ -3,13 +3,12 @@
 
 #include <errno.h>
 
-#include "procmem/array.h"
 #include "sampler/python/circle.h"
 #include "sampler/python/executable.h"
 #include "sampler/python/frame_walk.h"
 
-struct stack_ends stack_ends_read(struct remote_memory *memory, const struct py_build *build,
-				  remote_addr thread_addr, const uint8_t *state)
+struct stack_ends stack_ends_take(const struct py_build *build, remote_addr thread_addr,
+				  const uint8_t *state)
 {
 	const struct py_offsets *offsets = &build->offsets;
 	struct stack_ends ends = {.thread_addr = thread_addr};
@@ -18,16 +17,24 @@ struct stack_ends stack_ends_read(struct remote_memory *memory, const struct py_
 		ends.cframe_addr = field_u64(state, offsets->thread.cframe);
 	if (offsets->cframe.current_frame == OFFSET_ABSENT)
 		ends.current_frame_addr = field_u64(state, offsets->thread.current_frame);
-	else
-		ends.current_err = remote_memory_read_u64(
-			memory, ends.cframe_addr + offsets->cframe.current_frame,
-			&ends.current_frame_addr);
 	if (offsets->thread.base_frame != OFFSET_ABSENT)
 		ends.base_frame_addr = field_u64(state, offsets->thread.base_frame);
 	if (!build->traits.frames_on_heap) {
 		ends.newest_chunk_addr = field_u64(state, offsets->thread.datastack_chunk);
 		ends.datastack_top_addr = field_u64(state, offsets->thread.datastack_top);
 	}
+	return ends;
+}
+
+struct stack_ends stack_ends_read(struct remote_memory *memory, const struct py_build *build,
+				  remote_addr thread_addr, const uint8_t *state)
+{
+	const uint32_t current_offset = build->offsets.cframe.current_frame;
+	struct stack_ends ends = stack_ends_take(build, thread_addr, state);
+
+	if (current_offset != OFFSET_ABSENT)
+		ends.current_err = remote_memory_read_u64(memory, ends.cframe_addr + current_offset,
+							  &ends.current_frame_addr);
 	return ends;
 }
 
@@ -55,6 +62,8 @@ static bool has_loops(const struct frame_walk *walk, const struct stack_ends *en
 	remote_addr addr = ends->cframe_addr;
 	uint64_t nr = 0;
 
+	if (ends->has_nr_loops)
+		return ends->nr_loops == nr_loops;
 	/* The outermost _PyCFrame is the thread state's own. */
 	while (addr && addr - ends->thread_addr >= offsets->thread.size) {
 		if (nr++ == nr_loops ||
@@ -116,18 +125,6 @@ static bool is_linked(const struct frame_walk *walk, const struct stack_ends *en
 	return caller->addr + caller->code->frame_size_bytes == newest->addr;
 }
 
-static int add_step(struct frame_list *list, remote_addr addr, const struct frame_words *words)
-{
-	struct frame_step *steps =
-		array_reserve(list->steps, list->nr_steps + 1, &list->max_steps, sizeof(*steps));
-
-	if (!steps)
-		return -ENOMEM;
-	list->steps = steps;
-	steps[list->nr_steps++] = (struct frame_step){.addr = addr, .words = *words};
-	return 0;
-}
-
 /*
  * Follow the links to the end, or to the anchor: the list's steps. *ret_open: the last of them hangs
  * on nothing, or there are none. Errors of frames_walk().
@@ -156,7 +153,7 @@ static int follow(struct frame_walk *walk, const struct stack_ends *ends, remote
 			break;
 		const struct frame_words words = frame_words(offsets, bytes);
 
-		err = add_step(walk->list, addr, &words);
+		err = frame_list_add_step(walk->list, addr, &words);
 		*ret_anchored = addr == anchor_addr;
 		addr = words.previous;
 	}
@@ -197,17 +194,35 @@ static remote_addr innermost_loop(const struct frame_walk *walk, const struct st
 		       : ends->cframe_addr;
 }
 
-int frames_walk(struct code_cache *codes, const struct code_clock *clock,
-		const struct stack_ends *ends, struct kept_frames *kept, struct frame_list *list,
-		enum sample_loss *ret_loss)
+/* A walk that has not begun. */
+static struct frame_walk new_walk(struct code_cache *codes, const struct code_clock *clock,
+				  struct frame_list *list)
 {
-	struct frame_walk walk = {
+	return (struct frame_walk){
 		.build = codes->build,
 		.codes = codes,
 		.clock = clock,
 		.list = list,
 		.loss = LOSS_MOVED, /* no walk gives that reason */
 	};
+}
+
+/* Append what the steps lead to, and see that it is all. is_open: the last of them hangs on nothing. */
+static int finish(struct frame_walk *walk, const struct stack_ends *ends, bool is_open)
+{
+	int err = append_steps(walk);
+
+	walk->list->loop_addr = innermost_loop(walk, ends);
+	if (!err && ((is_open && !is_whole(walk, ends)) || !is_linked(walk, ends)))
+		err = walk_lost(walk, LOSS_UNFINISHED);
+	return err;
+}
+
+int frames_walk(struct code_cache *codes, const struct code_clock *clock,
+		const struct stack_ends *ends, struct kept_frames *kept, struct frame_list *list,
+		enum sample_loss *ret_loss)
+{
+	struct frame_walk walk = new_walk(codes, clock, list);
 	bool anchored, is_open;
 	int err = follow(&walk, ends, kept ? kept->anchor_addr : 0, &anchored, &is_open);
 
@@ -217,10 +232,20 @@ int frames_walk(struct code_cache *codes, const struct code_clock *clock,
 	if (list->nr_frames)
 		walk.loop_addr = list->frames[list->nr_frames - 1].loop_addr;
 	if (!err)
-		err = append_steps(&walk);
-	list->loop_addr = innermost_loop(&walk, ends);
-	if (!err && ((is_open && !is_whole(&walk, ends)) || !is_linked(&walk, ends)))
-		err = walk_lost(&walk, LOSS_UNFINISHED);
+		err = finish(&walk, ends, is_open);
+	*ret_loss = walk.loss;
+	return err;
+}
+
+int frames_take(struct code_cache *codes, const struct code_clock *clock,
+		const struct stack_ends *ends, struct frame_list *list, enum sample_loss *ret_loss)
+{
+	struct frame_walk walk = new_walk(codes, clock, list);
+	const bool is_open = !list->nr_steps || !list->steps[list->nr_steps - 1].words.previous;
+	int err;
+
+	frame_list_begin(list, 0);
+	err = finish(&walk, ends, is_open);
 	*ret_loss = walk.loss;
 	return err;
 }

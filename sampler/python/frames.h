@@ -43,7 +43,9 @@ struct stack_ends {
 	remote_addr datastack_top_addr;
 	remote_addr cframe_addr; /* the innermost _PyCFrame (3.10 to 3.12) */
 	remote_addr thread_addr; /* the thread state, which has the outermost one */
-	int current_err;	 /* why the current frame is not known; 0 */
+	bool has_nr_loops;	 /* how many there are on the C stack was counted: */
+	uint32_t nr_loops;
+	int current_err; /* why the current frame is not known; 0 */
 };
 
 /*
@@ -52,6 +54,10 @@ struct stack_ends {
  */
 struct stack_ends stack_ends_read(struct remote_memory *memory, const struct py_build *build,
 				  remote_addr thread_addr, const uint8_t *state);
+
+/* The same without the current frame where the thread state does not have that. */
+struct stack_ends stack_ends_take(const struct py_build *build, remote_addr thread_addr,
+				  const uint8_t *state);
 
 /* Frames that need not be walked: those below anchor_addr are what they were. */
 struct kept_frames {
@@ -71,6 +77,13 @@ struct kept_frames {
 int frames_walk(struct code_cache *codes, const struct code_clock *clock,
 		const struct stack_ends *ends, struct kept_frames *kept, struct frame_list *list,
 		enum sample_loss *ret_loss);
+
+/*
+ * The same of a walk that was made before: the list has its steps, from the current frame on to where it
+ * ended. clock->is_past. Errors of frames_walk().
+ */
+int frames_take(struct code_cache *codes, const struct code_clock *clock,
+		const struct stack_ends *ends, struct frame_list *list, enum sample_loss *ret_loss);
 
 /*
  * The same through a memory that stands still and may lack pieces: a frame without a code

@@ -597,3 +597,43 @@ Test(code, that_is_not_used_is_dropped)
 	cr_expect(eq(uint, cache.functions.nr_functions, 1), "functions stay");
 	end(&py, &cache);
 }
+
+/* What is there by now is what was there before only if its identity is the same. */
+Test(code, object_of_an_earlier_moment)
+{
+	static const uint32_t minors[] = {11, 12, 15};
+
+	for (size_t i = 0; i < sizeof(minors) / sizeof(*minors); i++) {
+		struct fake_python py;
+		struct code_cache cache;
+		struct code *code;
+
+		begin(&py, &cache, minors[i]);
+		remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = "before"});
+		struct code_clock clock = fake_python_clock(&py, 1);
+		cr_assert(zero(int, code_cache_get(&cache, addr, &clock, &code)));
+		const uint64_t identity = code->identity;
+		cr_expect(not(zero(u64, identity)));
+		fake_python_code_free(&py, addr);
+		fake_python_code_at(&py, addr, &(struct fake_code){.name = "behind"});
+		clock = fake_python_clock(&py, 2);
+		clock.is_past = true;
+		/* It is known what was there. */
+		cr_assert(zero(int, code_cache_get_told(&cache, addr, identity, &clock, &code)));
+		expect_string(code->function->qualname, "before");
+		/* That another one is there now makes it known, for those that ran it. */
+		cr_expect(eq(int, code_cache_get_told(&cache, addr, identity + 100, &clock, &code),
+			     -EAGAIN));
+		code = NULL;
+		cr_expect(eq(int, code_cache_get_told(&cache, addr, identity, &clock, &code),
+			     -EAGAIN));
+		clock = fake_python_clock(&py, 3);
+		cr_assert(zero(int, code_cache_get(&cache, addr, &clock, &code)));
+		cr_expect(ne(u64, code->identity, identity), "3.%u", minors[i]);
+		cr_assert(zero(int,
+			       code_cache_get_told(&cache, addr, code->identity, &clock, &code)));
+		expect_string(code->function->qualname, "behind");
+		cr_expect(eq(int, code_cache_get_told(&cache, addr, 0, &clock, &code), -EAGAIN));
+		end(&py, &cache);
+	}
+}

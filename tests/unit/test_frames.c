@@ -764,6 +764,58 @@ Test(frames, a_code_object_that_took_another_ones_place_is_named)
 	}
 }
 
+/* A walk that was made before: an object that came to lie in another one's place is not named. */
+
+static void take_steps(struct stage *stage, remote_addr changed_addr)
+{
+	struct frame_list *list = &stage->list;
+
+	for (uint32_t i = 0; i < list->nr_steps; i++) {
+		struct frame_words *words = &list->steps[i].words;
+		struct code *code;
+		const struct code_clock clock = fake_python_clock(&stage->py, stage->tick);
+
+		if (code_cache_get(&stage->codes, words->executable, &clock, &code) == 0)
+			words->identity = code->identity + (words->executable == changed_addr);
+	}
+}
+
+static int take(struct stage *stage)
+{
+	struct code_clock clock = fake_python_clock(&stage->py, ++stage->tick);
+	const struct stack_ends ends = ends_of(stage);
+
+	clock.is_past = true;
+	return frames_take(&stage->codes, &clock, &ends, &stage->list, &stage->loss);
+}
+
+Test(frames, a_walk_that_was_made_before_is_taken)
+{
+	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+		struct stage stage;
+
+		stage_init(&stage, fake_python_minors[v], CHUNK_BYTES);
+		build_generators(&stage);
+		fake_stack_finish(&stage.stack);
+		expect_walk(&stage, "walked");
+		take_steps(&stage, 0);
+		cr_expect(zero(int, take(&stage)), "3.%u", stage.py.minor);
+		check_list(&stage, "taken");
+		cr_expect(eq(uint, stage.list.nr_unchanged, stage.list.nr_frames));
+		take_steps(&stage, stage.f);
+		cr_expect(eq(int, take(&stage), -EBADMSG), "3.%u", stage.py.minor);
+		cr_expect(eq(int, stage.loss, LOSS_CODE), "3.%u", stage.py.minor);
+		/* Where it ends too early it is not whole. */
+		expect_walk(&stage, "walked again");
+		take_steps(&stage, 0);
+		stage.list.nr_steps--;
+		stage.list.steps[stage.list.nr_steps - 1].words.previous = 0;
+		cr_expect(eq(int, take(&stage), -EBADMSG), "3.%u", stage.py.minor);
+		cr_expect(eq(int, stage.loss, LOSS_UNFINISHED), "3.%u", stage.py.minor);
+		stage_done(&stage);
+	}
+}
+
 /* The code object of a live frame is gone: met here first, or known before. */
 Test(frames, a_frame_that_runs_no_object_loses_the_stack)
 {
