@@ -194,11 +194,24 @@ static int create_natives(struct session *session)
 	return err;
 }
 
+/* Have threads that run be sampled in their interrupts, if that is the engine. */
+static int create_interrupts(struct session *session, struct message *reterr)
+{
+	const struct sampling_options *options = &session->options;
+
+	if (options->engine != ENGINE_BPF)
+		return 0;
+	return sampler_interrupts_create(session->sampler, (uint64_t)(NS_PER_S / options->rate_hz),
+					 options->verbose, &session->interrupts, reterr);
+}
+
 void session_destroy_sampler(struct session *session)
 {
 	sampler_natives_destroy(session->natives);
+	sampler_interrupts_destroy(session->interrupts);
 	sampler_destroy(session->sampler);
 	session->natives = NULL;
+	session->interrupts = NULL;
 	session->sampler = NULL;
 }
 
@@ -214,6 +227,20 @@ static int create_sampler(struct session *session)
 		return err;
 	sampler_set_looks(session->sampler, &session->options.looks);
 	return create_natives(session);
+}
+
+/* The same of the first program. EXIT_OK, or the status to exit with and a sentence. */
+static enum exit_status require_interrupts(struct session *session, struct message *reterr)
+{
+	struct message why = {0};
+	const int err = create_interrupts(session, &why);
+
+	if (!err)
+		return EXIT_OK;
+	if (err != -EPERM && err != -ENOTSUP)
+		return target_explain(&session->target, err, reterr);
+	message_set(reterr, "--engine bpf: %s", why.text);
+	return EXIT_PERMISSION;
 }
 
 /* What a mode needs and this build of CPython does not tell; NULL if there is nothing. */
@@ -357,6 +384,9 @@ enum exit_status session_open_target(struct session *session, pid_t pid, struct 
 	err = create_sampler(session);
 	if (err)
 		return target_explain(&session->target, err, reterr);
+	status = require_interrupts(session, reterr);
+	if (status != EXIT_OK)
+		return status;
 	if (begin_sink(session, reterr) != 0)
 		return EXIT_ERROR;
 	session->begun = true;
@@ -432,7 +462,9 @@ static int sample_program(struct session *session, uint64_t duration_ns)
 	const bool can_race = racing_can_tell(&session->target.runtime.build);
 	int err;
 
-	session->engine = can_race ? asked->engine : ENGINE_PREEMPT;
+	session->engine = session->interrupts			       ? ENGINE_BPF
+			  : asked->engine == ENGINE_RACING && can_race ? ENGINE_RACING
+								       : ENGINE_PREEMPT;
 	err = run_sampler(session, duration_ns);
 	if (err || !sampler_end_is_out_of_reach(session->end) || !asked->may_race || !can_race)
 		return err;
@@ -446,6 +478,8 @@ static int sample_program(struct session *session, uint64_t duration_ns)
 static int begin_next(struct session *session)
 {
 	bool is_new = session->after == TARGET_FOLLOWED;
+	struct message why = {0};
+	int err;
 
 	session->nr_followed += is_new;
 	session_sink_change_sampler(&session->sink);
@@ -453,7 +487,10 @@ static int begin_next(struct session *session)
 		progress_clear(&session->progress);
 		session_notes_followed(session);
 	}
-	return create_sampler(session);
+	err = create_sampler(session);
+	if (!err && create_interrupts(session, &why) && !session->options.quiet)
+		print_note("sampling goes on without BPF: %s", why.text);
+	return err;
 }
 
 /*

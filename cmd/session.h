@@ -16,6 +16,7 @@
 #include "output/profile.h"
 #include "output/run.h"
 #include "sampler/sampler.h"
+#include "sampler/sampler_interrupts.h"
 #include "sampler/sampler_natives.h"
 
 enum { HOST_MAX_BYTES = 65 }; /* HOST_NAME_MAX of Linux, and a NUL */
@@ -31,9 +32,10 @@ struct session {
 
 	pid_t pid;
 	struct target target;
-	enum sampler_engine engine;	 /* of the last program */
-	struct sampler *sampler;	 /* NULL between two programs */
-	struct sampler_natives *natives; /* of it; NULL: no C frames */
+	enum sampler_engine engine;	       /* of the last program */
+	struct sampler *sampler;	       /* NULL between two programs */
+	struct sampler_natives *natives;       /* of it; NULL: no C frames */
+	struct sampler_interrupts *interrupts; /* of it; NULL: another engine */
 	struct session_sink sink;
 	struct output_file stats_output;
 	int recording_fd; /* what is left to be written is made of it; owned; -1: there is none */

@@ -88,7 +88,7 @@ static void print_cache(const struct session *session)
 		[CACHE_READ_ONLY] = "nothing is to be written to the process",
 		[CACHE_REFUSED] = "it cannot be written to",
 		[CACHE_SHARED] = "another profiler uses last_profiled_frame, too",
-		[CACHE_RACING] = "nothing is written with --engine racing",
+		[CACHE_OTHER_ENGINE] = "nothing is written with this engine",
 	};
 	const struct sampler_stats *stats = &session->stats;
 
@@ -142,6 +142,23 @@ static void print_natives(const struct session *session)
 			   native.nr_lost_dumps);
 }
 
+/* What the program in the interrupts has counted, for --verbose. */
+static void print_interrupts(const struct session *session)
+{
+	struct interrupt_counts counts;
+
+	if (!session->interrupts)
+		return;
+	sampler_interrupts_count(session->interrupts, &counts);
+	print_note("%" PRIu64 " interrupt%s, %.1f µs each; of threads without Python: %" PRIu64
+		   ", twice: %" PRIu64,
+		   (uint64_t)counts.nr_interrupts, text_plural(counts.nr_interrupts),
+		   counts.nr_interrupts
+			   ? (double)counts.taken_ns / 1e3 / (double)counts.nr_interrupts
+			   : 0,
+		   (uint64_t)counts.nr_unknown, (uint64_t)counts.nr_doubled);
+}
+
 /* What --verbose adds: all the counters. */
 static void print_counters(const struct session *session)
 {
@@ -162,6 +179,7 @@ static void print_counters(const struct session *session)
 			   (double)stats->p50_lateness_ns / 1e3,
 			   (double)stats->p99_lateness_ns / 1e3, (double)stats->lateness.max / 1e3);
 	print_cache(session);
+	print_interrupts(session);
 }
 
 /* The line that says what there is, and what was lost. */

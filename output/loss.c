@@ -6,9 +6,10 @@
 const char *loss_name(enum sample_loss loss)
 {
 	static const char *const names[] = {
-		[LOSS_MOVED] = "moved", [LOSS_LOCK] = "lock",
-		[LOSS_LATE] = "late",	[LOSS_UNFINISHED] = "unfinished",
-		[LOSS_CODE] = "code",	[LOSS_TOO_DEEP] = "too_deep",
+		[LOSS_MOVED] = "moved",	    [LOSS_LOCK] = "lock",
+		[LOSS_LATE] = "late",	    [LOSS_UNFINISHED] = "unfinished",
+		[LOSS_CODE] = "code",	    [LOSS_FAULT] = "fault",
+		[LOSS_SKIPPED] = "skipped", [LOSS_TOO_DEEP] = "too_deep",
 	};
 
 	_Static_assert(sizeof(names) / sizeof(names[0]) == NR_SAMPLE_LOSSES, "a name each");

@@ -36,11 +36,11 @@
 /* Why it is not used. */
 enum frame_cache_reason {
 	CACHE_USABLE,
-	CACHE_NO_WORD,	 /* the version, or the layout, has none for it */
-	CACHE_READ_ONLY, /* the memory may not be written to */
-	CACHE_REFUSED,	 /* a write failed */
-	CACHE_SHARED,	 /* another profiler writes there, too */
-	CACHE_RACING,	 /* nothing proves that the anchor's frame was there */
+	CACHE_NO_WORD,	    /* the version, or the layout, has none for it */
+	CACHE_READ_ONLY,    /* the memory may not be written to */
+	CACHE_REFUSED,	    /* a write failed */
+	CACHE_SHARED,	    /* another profiler writes there, too */
+	CACHE_OTHER_ENGINE, /* no CPU is held: nothing proves that the anchor's frame was there */
 };
 
 struct frame_cache {

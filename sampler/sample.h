@@ -194,7 +194,9 @@ enum sample_loss {
 	LOSS_LATE,	 /* the look came late, and only because the thread had gone to sleep */
 	LOSS_UNFINISHED, /* it was between two stores of a call, a return or a yield */
 	LOSS_CODE,	 /* no room for what one of its frames runs */
-	LOSS_TOO_DEEP,	 /* more frames than the named limit */
+	LOSS_FAULT,	 /* something was not in memory when the thread was interrupted */
+	LOSS_SKIPPED,  /* interrupts: there was no room, or the kernel was busy with another one */
+	LOSS_TOO_DEEP, /* more frames than the named limit */
 	NR_SAMPLE_LOSSES,
 };
 

@@ -35,6 +35,9 @@ enum { REPLACED_AFTER_FAILURES = 4 };
 /* A tick that began in time is brought to its end, unless it goes on so long after the run's. */
 #define CUT_OFF_AFTER_NS 1000000000u
 
+/* A look finds the list of threads changed: so often there is one, though interrupts tell of all. */
+#define LOOK_AT_LEAST_NS 100000000u
+
 /* How often it is made sure that it is still the same program, beside each new thread list. */
 #define CHECK_EVERY_NS 250000000u
 
@@ -214,7 +217,7 @@ static int refresh(struct sampler *sampler)
 	for (size_t i = 0; !err && i < snapshot->nr_threads && !snapshot_stopped(snapshot); i++)
 		if (snapshot->threads[i]->is_new)
 			err = sampler_thread_begin(sampler, snapshot->threads[i]);
-	return err;
+	return err || !sampler->interrupts ? err : sampler_interrupts_follow(sampler->interrupts);
 }
 
 static int prepare(struct sampler *sampler)
@@ -224,6 +227,13 @@ static int prepare(struct sampler *sampler)
 	sampler->nr_os_names_left = NAMES_OF_TICK;
 	sampler_learn_stacks(sampler, false);
 	return sampler->snapshot.stale ? refresh(sampler) : 0;
+}
+
+/* Whether this tick is to tell what a thread does, and its interrupts have not. */
+static bool is_asked(const struct sampler *sampler, const struct snapshot_thread *thread)
+{
+	return !sampler->interrupts ||
+	       sampler_interrupts_miss(sampler->interrupts, thread, sampler->now_ns);
 }
 
 /* Walk the stacks of all threads that may be elsewhere than they were. */
@@ -237,7 +247,7 @@ static int walk_threads(struct sampler *sampler)
 
 		sampler->threads[thread->slot].walked.is_whole = false;
 		sampler->threads[thread->slot].walked.loss = LOSS_MOVED;
-		if (thread->copied && !thread->unchanged)
+		if (thread->copied && !thread->unchanged && is_asked(sampler, thread))
 			err = sampler_thread_walk(sampler, thread);
 	}
 	return err;
@@ -289,6 +299,8 @@ static int hand_on_threads(struct sampler *sampler, enum instant_verdict verdict
 	for (size_t i = 0; !err && i < snapshot->nr_threads && !is_over(sampler, i); i++) {
 		struct snapshot_thread *thread = snapshot->threads[i];
 
+		if (!is_asked(sampler, thread))
+			continue;
 		/* It was met where it slept, and not where it was at the tick. */
 		if (thread->slept) {
 			was_late = true;
@@ -297,7 +309,7 @@ static int hand_on_threads(struct sampler *sampler, enum instant_verdict verdict
 			err = hand_on_thread(sampler, thread, now_ns, sink);
 		} else if (sampler->is_racing) {
 			err = sampler_thread_race(sampler, thread, now_ns, sink);
-		} else {
+		} else if (!sampler->interrupts) {
 			lose_thread(sampler, thread, verdict);
 		}
 	}
@@ -351,21 +363,55 @@ static int tick_natives(struct sampler *sampler, uint64_t now_ns, struct sample_
 	return err;
 }
 
-int sampler_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns)
+/* Whether a late look may have waited until the target slept: only if it wanted its CPU. */
+static bool may_have_waited(const struct sampler *sampler)
 {
-	enum instant_verdict verdict;
-	struct instant *instant = &sampler->snapshot.instant;
-	int err = prepare(sampler);
+	return sampler->late_ns > LATE_NS && !sampler->natives && !sampler->interrupts &&
+	       !sampler->is_racing;
+}
 
-	instant->is_late = !sampler->natives && !sampler->is_racing && sampler->late_ns > LATE_NS;
-	if (!err)
-		err = look(sampler, &verdict);
+/* A look at the threads, and their samples. */
+static int look_and_tell(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns)
+{
+	struct instant *instant = &sampler->snapshot.instant;
+	enum instant_verdict verdict;
+	int err;
+
+	instant->is_late = may_have_waited(sampler);
+	err = look(sampler, &verdict);
 	instant->is_late = false;
 	if (err)
 		return err;
 	sampler->stats.ticks++;
-	err = sampler->natives ? tick_natives(sampler, now_ns, sink)
-			       : hand_on_threads(sampler, verdict, now_ns, sink);
+	return sampler->natives ? tick_natives(sampler, now_ns, sink)
+				: hand_on_threads(sampler, verdict, now_ns, sink);
+}
+
+/* The samples of the interrupts, and of who had none, if there are any such threads. */
+static int take_interrupts(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns)
+{
+	int err = sampler_interrupts_take(sampler->interrupts, sink);
+
+	if (err)
+		return err;
+	if (sampler_interrupts_miss_any(sampler->interrupts, now_ns) ||
+	    now_ns - sampler->last_look_ns >= LOOK_AT_LEAST_NS) {
+		sampler->last_look_ns = now_ns;
+		return look_and_tell(sampler, sink, now_ns);
+	}
+	sampler->stats.ticks++;
+	return 0;
+}
+
+int sampler_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns)
+{
+	int err = prepare(sampler);
+
+	if (err)
+		return err;
+	sampler->now_ns = now_ns;
+	err = sampler->interrupts ? take_interrupts(sampler, sink, now_ns)
+				  : look_and_tell(sampler, sink, now_ns);
 	if (err)
 		return err;
 	sampler->last_tick_ns = now_ns;
@@ -461,6 +507,9 @@ static int run_loop(struct sampler *sampler, const struct sampler_options *optio
 		err = due ? checked_tick(sampler, sink, now_ns) : check_program(sampler, now_ns);
 		if (!err && sampler->natives)
 			err = take_dumps(sampler, ticker, now_ns);
+		if (!err && due && sampler->interrupts)
+			sampler->stats.ticks += ticker_put_off(
+				ticker, sampler_interrupts_put_off(sampler->interrupts, now_ns));
 		sink_err = sink->ops->tick ? sink->ops->tick(sink, now_ns) : 0;
 		if (sink_err)
 			return sink_err;
@@ -568,12 +617,11 @@ static bool find_target(struct sampler *sampler, enum sampler_end *ret_end)
  * Hold no CPU. Then the only witness is a clock, which tells of threads that wait; and nothing that
  * was found of a thread that runs is worth an anchor.
  */
-static void begin_racing(struct sampler *sampler)
+static void hold_nothing(struct sampler *sampler)
 {
-	sampler->is_racing = true;
 	sampler->snapshot.instant.means.prefers_clock = true;
 	if (sampler->cache.reason == CACHE_USABLE)
-		sampler->cache.reason = CACHE_RACING;
+		sampler->cache.reason = CACHE_OTHER_ENGINE;
 }
 
 int sampler_run(struct sampler *sampler, const struct sampler_options *options,
@@ -585,10 +633,13 @@ int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 	uint64_t end_ns = UINT64_MAX;
 	int err = 0;
 
-	if (options->engine == ENGINE_RACING)
-		begin_racing(sampler);
+	sampler->is_racing = options->engine == ENGINE_RACING;
+	if (sampler->is_racing || sampler->interrupts)
+		hold_nothing(sampler);
 	else
 		err = sampler_begin_holding(sampler);
+	if (!err && sampler->interrupts)
+		err = sampler_interrupts_begin(sampler->interrupts);
 	if (err)
 		return err;
 	if (!sampler->natives || !sampler_natives_clock(sampler->natives, &clock))
@@ -613,6 +664,10 @@ int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 	if (sampler->natives)
 		sink = sampler_natives_begin(sampler->natives, sink);
 	err = run_loop(sampler, options, sink, &ticker, end_ns, ret_end);
+	if (!err && sampler->interrupts)
+		err = sampler_interrupts_take(sampler->interrupts, sink);
+	if (sampler->interrupts)
+		sampler_interrupts_end(sampler->interrupts);
 	if (sampler->natives)
 		sampler_natives_end(sampler->natives);
 	stats->end_ns = clock_now_ns();

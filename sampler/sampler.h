@@ -22,6 +22,7 @@
 /* How the stacks of threads that run are read. */
 enum sampler_engine {
 	ENGINE_PREEMPT, /* while their CPUs are held: preempt.h */
+	ENGINE_BPF,	/* in their own interrupts: sampler_interrupts.h */
 	ENGINE_RACING,	/* while they run, approximately: racing/racing.h */
 };
 

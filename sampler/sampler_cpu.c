@@ -41,3 +41,16 @@ void sampler_cpu_measure(struct sampler *sampler, struct sampled_thread *sampled
 	cpu->last_ns = now_ns;
 	cpu->has_last = true;
 }
+
+void sampler_cpu_used(struct sampler *sampler, struct sampled_thread *sampled, uint64_t cpu_ns,
+		      struct sample *sample)
+{
+	struct cpu_account *cpu = &sampled->cpu;
+
+	if (!sampler->looks.cpu)
+		return;
+	sample->cpu_ns = cpu_ns;
+	sample->flags |= SAMPLE_CPU_MEASURED | SAMPLE_ON_CPU;
+	/* What a clock tells next is of the time since. */
+	cpu->last_ns += cpu_ns;
+}

@@ -20,6 +20,7 @@
 #include "sampler/python/thread_names.h"
 #include "sampler/racing/racing.h"
 #include "sampler/sampler.h"
+#include "sampler/sampler_interrupts.h"
 #include "sampler/snapshot.h"
 #include "sampler/steady_frames.h"
 #include "sampler/thread_state.h"
@@ -88,7 +89,9 @@ struct sampler {
 	uint64_t pthreads_refresh;	/* snapshot.nr_refreshes when that was learnt; 0: never */
 	bool has_new_threads;		/* whose names were not looked for */
 	uint64_t names_due_ns;		/* when those of new threads are read again; 0: never */
+	uint64_t now_ns;		/* of the tick under way */
 	uint64_t last_tick_ns;		/* 0: none yet */
+	uint64_t last_look_ns;		/* of a run with interrupts */
 	uint64_t last_check_ns;	 /* of a run: when the memory was found to be the program's */
 	uint64_t cut_ns;	 /* of a run with an end: when a tick is cut off; else UINT64_MAX */
 	uint64_t late_ns;	 /* how late this tick began */
@@ -99,7 +102,8 @@ struct sampler {
 	bool wants_stacks;	      /* some thread's own_stack wants to know something */
 	uint64_t stacks_due_ns;	      /* when it may be found out */
 	struct sampler_looks looks;
-	struct sampler_natives *natives;   /* borrowed; NULL: no C frames */
+	struct sampler_natives *natives;       /* borrowed; NULL: no C frames */
+	struct sampler_interrupts *interrupts; /* borrowed; NULL: threads that run are looked at */
 	struct variable_reader *variables; /* of a dump that wants them; owned, NULL otherwise */
 	const struct function *collector;  /* in codes' table; NULL: not met yet */
 	struct known_none none;
@@ -291,6 +295,41 @@ int sampler_thread_repeat(struct sampler *sampler, const struct snapshot_thread 
  */
 int sampler_thread_tell(struct sampler *sampler, const struct snapshot_thread *thread,
 			struct sample sample, struct sample_sink *sink);
+
+/*
+ * Behind an interrupt: walk over the steps that the thread's list has, whose ends are these, and tell
+ * in sampled->walked what came of it. Errors of sampler_thread_walk().
+ */
+int sampler_thread_take_walk(struct sampler *sampler, struct snapshot_thread *thread,
+			     const struct stack_ends *ends);
+
+/* Set cpu_ns of a sample whose thread is known to have used so much CPU time since the one before. */
+void sampler_cpu_used(struct sampler *sampler, struct sampled_thread *sampled, uint64_t cpu_ns,
+		      struct sample *sample);
+
+/* Of sampler/sampler_interrupts.h, for the loop of the run. */
+
+/* Begin to interrupt threads. 0 or the errno of a system call. */
+int sampler_interrupts_begin(struct sampler_interrupts *interrupts);
+
+/* Behind the run: count what was lost. */
+void sampler_interrupts_end(struct sampler_interrupts *interrupts);
+
+/* Behind a new list of threads: tell the program who is new, and who has ended. 0 or -ENOMEM. */
+int sampler_interrupts_follow(struct sampler_interrupts *interrupts);
+
+/* Hand on the samples of all interrupts that there were. Errors of sampler_tick(). */
+int sampler_interrupts_take(struct sampler_interrupts *interrupts, struct sample_sink *sink);
+
+/* Whether a thread has had no sample for so long that it does not run all the time. */
+bool sampler_interrupts_miss(const struct sampler_interrupts *interrupts,
+			     const struct snapshot_thread *thread, uint64_t now_ns);
+
+/* Whether any has, at the end of a tick's records. */
+bool sampler_interrupts_miss_any(struct sampler_interrupts *interrupts, uint64_t now_ns);
+
+/* Until when no tick is needed, as all threads run and there is room for their records. 0: it is. */
+uint64_t sampler_interrupts_put_off(const struct sampler_interrupts *interrupts, uint64_t now_ns);
 
 /* Of sampler/sampler_natives.h, for the loop of the run. */
 

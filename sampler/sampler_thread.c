@@ -131,6 +131,7 @@ static void note_runner(struct sampler *sampler, struct snapshot_thread *thread,
 
 	if (snapshot->instant.is_dead || snapshot_may_swap(snapshot))
 		return;
+	thread->proof.is_untold = false;
 	if (list->loop_addr) {
 		owner = own_stack_owner(&thread->stack, snapshot->instant.look.inner,
 					list->loop_addr);
@@ -141,7 +142,22 @@ static void note_runner(struct sampler *sampler, struct snapshot_thread *thread,
 	}
 	thread->proof.is_own = owner == STACK_OWN;
 	thread->proof.is_foreign = owner == STACK_FOREIGN;
-	thread->proof.has_moved = owner == STACK_UNKNOWN && has_moved_on(sampler, thread, list);
+	/* Behind an interrupt there is nothing that could move, and nothing to be read again. */
+	thread->proof.has_moved = owner == STACK_UNKNOWN && !thread->clock.is_past &&
+				  has_moved_on(sampler, thread, list);
+}
+
+/* Note what a walk has found that ended with err. 0 or the error, if it was not of the stack. */
+static int note(struct sampler *sampler, struct snapshot_thread *thread, int err)
+{
+	struct sampled_thread *sampled = &sampler->threads[thread->slot];
+
+	note_walk(sampled, !err);
+	note_runner(sampler, thread, &sampled->list);
+	if (err)
+		return err == -EBADMSG ? 0 : err;
+	note_state(sampler, thread);
+	return 0;
 }
 
 int sampler_thread_walk(struct sampler *sampler, struct snapshot_thread *thread)
@@ -159,12 +175,17 @@ int sampler_thread_walk(struct sampler *sampler, struct snapshot_thread *thread)
 	err = frames_walk(&sampler->codes, &thread->clock, &ends, &kept, &sampled->list,
 			  &sampled->walked.loss);
 	frame_cache_learn(&sampler->cache, thread, &sampled->list, !err, &kept);
-	note_walk(sampled, !err);
-	note_runner(sampler, thread, &sampled->list);
-	if (err)
-		return err == -EBADMSG ? 0 : err;
-	note_state(sampler, thread);
-	return 0;
+	return note(sampler, thread, err);
+}
+
+int sampler_thread_take_walk(struct sampler *sampler, struct snapshot_thread *thread,
+			     const struct stack_ends *ends)
+{
+	struct sampled_thread *sampled = &sampler->threads[thread->slot];
+
+	return note(sampler, thread,
+		    frames_take(&sampler->codes, &thread->clock, ends, &sampled->list,
+				&sampled->walked.loss));
 }
 
 int sampler_thread_race(struct sampler *sampler, struct snapshot_thread *thread, uint64_t now_ns,
@@ -285,7 +306,8 @@ int sampler_thread_tell(struct sampler *sampler, const struct snapshot_thread *t
 
 	sample.wall_ns = sampled->last_ns ? sample.time_ns - sampled->last_ns : 0;
 	sample.thread = sampled->info;
-	sampler_cpu_measure(sampler, sampled, &sample);
+	if (!(sample.flags & SAMPLE_CPU_MEASURED))
+		sampler_cpu_measure(sampler, sampled, &sample);
 	sampled->last_ns = sample.time_ns;
 	err = sink->ops->sample(sink, &sample);
 	sampler->stats.approximate += (sample.flags & SAMPLE_APPROXIMATE) != 0;

@@ -223,27 +223,41 @@ static void read_clock(struct snapshot *snapshot, struct snapshot_interpreter *i
 			       &clock->tlbc_generation);
 }
 
-/* Whether garbage is collected, and from where. */
-static void read_collector(struct snapshot *snapshot, struct snapshot_interpreter *interpreter)
+/* Where the word is that tells whether garbage is collected; 0: none does. */
+static remote_addr collector_addr(const struct snapshot *snapshot,
+				  const struct snapshot_interpreter *interpreter)
 {
 	const struct py_offsets *offsets = &snapshot->build->offsets;
-	remote_addr addr = interpreter->ref.addr + offsets->interpreter.gc;
-	uint32_t collecting;
+	const uint32_t word =
+		offsets->gc.frame != OFFSET_ABSENT ? offsets->gc.frame : offsets->gc.collecting;
 
-	interpreter->collecting = false;
-	interpreter->gc_frame_addr = 0;
+	if (word == OFFSET_ABSENT)
+		return 0;
 	if (offsets->runtime.gc != OFFSET_ABSENT)
-		addr = snapshot->runtime_addr + offsets->runtime.gc;
-	else if (offsets->interpreter.gc == OFFSET_ABSENT)
-		return;
-	if (offsets->gc.frame != OFFSET_ABSENT)
-		interpreter->collecting =
-			read_u64(snapshot, addr + offsets->gc.frame, &interpreter->gc_frame_addr) &&
-			interpreter->gc_frame_addr;
-	else if (offsets->gc.collecting != OFFSET_ABSENT)
-		interpreter->collecting =
-			read_u32(snapshot, addr + offsets->gc.collecting, &collecting) &&
-			collecting == 1;
+		return snapshot->runtime_addr + offsets->runtime.gc + word;
+	return offsets->interpreter.gc == OFFSET_ABSENT
+		       ? 0
+		       : interpreter->ref.addr + offsets->interpreter.gc + word;
+}
+
+/* Whether garbage is collected, and from where, by that word. */
+static void note_collector(const struct snapshot *snapshot,
+			   struct snapshot_interpreter *interpreter, uint64_t word)
+{
+	const bool is_frame = snapshot->build->offsets.gc.frame != OFFSET_ABSENT;
+
+	interpreter->gc_frame_addr = is_frame ? word : 0;
+	interpreter->collecting = is_frame ? word != 0 : (uint32_t)word == 1;
+}
+
+static void read_collector(struct snapshot *snapshot, struct snapshot_interpreter *interpreter)
+{
+	const remote_addr addr = collector_addr(snapshot, interpreter);
+	uint64_t word = 0;
+
+	if (addr)
+		(void)read_u64(snapshot, addr, &word);
+	note_collector(snapshot, interpreter, word);
 }
 
 static void read_interpreter(struct snapshot *snapshot, struct snapshot_interpreter *interpreter)
@@ -503,4 +517,28 @@ void snapshot_tell(struct snapshot *snapshot)
 bool snapshot_holds_gil(const struct snapshot *snapshot, const struct snapshot_thread *thread)
 {
 	return gil_holder_addr(&gil_of(snapshot, thread)->now) == thread->ref.addr;
+}
+
+struct gil_place snapshot_gil_place(const struct snapshot *snapshot,
+				    const struct snapshot_thread *thread)
+{
+	return gil_of(snapshot, thread)->place;
+}
+
+remote_addr snapshot_collector_addr(const struct snapshot *snapshot,
+				    const struct snapshot_thread *thread)
+{
+	return collector_addr(snapshot, &snapshot->interpreters[thread->ref.interpreter]);
+}
+
+void snapshot_take_words(struct snapshot *snapshot, struct snapshot_thread *thread,
+			 const uint8_t *gil_words, uint64_t collector)
+{
+	const struct gil_place place = snapshot_gil_place(snapshot, thread);
+	struct gil gil = {.known = false};
+
+	if (place.addr)
+		gil = gil_decode(&place, gil_words);
+	thread->holds_gil = gil_holder_addr(&gil) == thread->ref.addr;
+	note_collector(snapshot, &snapshot->interpreters[thread->ref.interpreter], collector);
 }

@@ -134,5 +134,18 @@ bool snapshot_may_swap(const struct snapshot *snapshot);
 /* Whether a thread might run while the last look lasted, by what its GIL said. */
 bool snapshot_may_run(const struct snapshot *snapshot, const struct snapshot_thread *thread);
 
+/* Where the words of a thread's GIL are, and the word that tells of a collection (0: none does). */
+struct gil_place snapshot_gil_place(const struct snapshot *snapshot,
+				    const struct snapshot_thread *thread);
+remote_addr snapshot_collector_addr(const struct snapshot *snapshot,
+				    const struct snapshot_thread *thread);
+
+/*
+ * Have the words of an interrupt be those of a look: what the GIL of a thread, and the word at its
+ * snapshot_collector_addr(), said then.
+ */
+void snapshot_take_words(struct snapshot *snapshot, struct snapshot_thread *thread,
+			 const uint8_t *gil_words, uint64_t collector);
+
 /* Whether a thread had its GIL at the last look, be it one that was at another thread only. */
 bool snapshot_holds_gil(const struct snapshot *snapshot, const struct snapshot_thread *thread);

@@ -6,6 +6,9 @@
 # shellcheck disable=SC2034 # used by those who source this
 build_packages='gcc libc6-dev libdw-dev libelf-dev libiberty-dev liblz4-dev liblzma-dev libprotobuf-c-dev
 	libzstd-dev libzydis-dev meson ninja-build pkg-config protobuf-c-compiler python3 zlib1g-dev'
+# For --engine bpf; without them all else is built.
+# shellcheck disable=SC2034
+bpf_packages='bpftool clang libbpf-dev'
 # shellcheck disable=SC2034
 test_packages='libcriterion-dev clang-format clang-tidy cppcheck elfutils shellcheck util-linux
 	python3.11-dbg libpython3-dev libexpat1-dev libunwind-dev binutils strace'

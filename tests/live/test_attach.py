@@ -17,7 +17,7 @@ import unittest
 import support
 from support import names, parse_collapsed, parse_label, per_interpreter, pysample
 
-LOST_KEYS = {"moved", "lock", "late", "unfinished", "code", "too_deep"}
+LOST_KEYS = {"moved", "lock", "late", "unfinished", "code", "fault", "skipped", "too_deep"}
 STATS_KEYS = {"ticks", "samples", "approximate", "engine", "lost", "cached", "writes", "late_ticks", "failed_ticks",
               "p50_lateness_ns", "p99_lateness_ns", "max_lateness_ns", "achieved_hz", "wall_s",
               "first_sample_ns", "cpu_user_s", "cpu_sys_s", "max_rss_kib", "reads",

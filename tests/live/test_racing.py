@@ -246,7 +246,7 @@ class RacingForced(RacingTestCase):
     def test_usage(self):
         for options, part in ((["--exact", "--engine", "racing"], "leave out --exact"),
                               (["--engine", "racing", "-n"], "leave out --engine racing, or -n"),
-                              (["--engine", "bpf"], "write preempt or racing")):
+                              (["--engine", "turbo"], "write preempt, bpf or racing")):
             with self.subTest(options):
                 self.check_refused(support.pysample("attach", *options, os.getpid()), 2, part)
 

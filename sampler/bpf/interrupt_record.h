@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the BPF program and its user say to each other: where things lie in the target, which threads
+ * there are, and one record for each interrupt. Both sides are compiled with this file.
+ */
+#pragma once
+
+#include <linux/types.h>
+
+/* The longest record: of a stack of 2,500 frames and more. */
+#define INTERRUPT_RECORD_MAX_BYTES (256u << 10)
+
+/* So many bytes of records there is room for until they are taken. */
+#define INTERRUPT_RING_BYTES (1u << 20)
+
+/* More frames than a record has room for, or loops. */
+#define INTERRUPT_MAX_STEPS (1u << 14)
+
+/* A frame takes less of a record; what is read of it less than half of that. */
+#define INTERRUPT_FRAME_MAX_BYTES 256u
+
+/* What is read of a thread state, from its start on, is less than half of that. */
+#define INTERRUPT_STATE_MAX_BYTES 1024u
+
+/* And what of a code object less than that. */
+#define INTERRUPT_CODE_MAX_BYTES 128u
+
+/* A GIL's words, and the flag of free-threaded builds before them (sampler/gil.h). */
+#define INTERRUPT_GIL_MAX_BYTES 40u
+
+/* A field that this version does not have. */
+#define INTERRUPT_ABSENT 0xffffffffu
+
+/* Where things lie: offsets in bytes. Set before the program is loaded, and constant for it. */
+struct interrupt_layout {
+	/* The PID namespace of the target, whose ids those of its threads are. */
+	__u64 namespace_dev, namespace_ino;
+	__u32 process_id; /* in there */
+	struct {
+		__u32 size;
+		__u32 head_size; /* so many bytes of it are read */
+		__u32 current_frame, base_frame, cframe;
+	} state;
+	struct {
+		__u32 current_frame, previous;
+	} cframe;
+	struct {
+		__u32 first;		    /* of a frame so many bytes in front are not read */
+		__u32 size;		    /* and so many behind those are */
+		__u32 previous, executable; /* from first on */
+	} frame;
+	struct {
+		__u32 version;	   /* INTERRUPT_ABSENT: objects are told apart by what follows */
+		__u32 first, size; /* of the object so much is read, and from first on: */
+		__u32 filename, qualname, linetable, first_line;
+		__u32 text_length; /* where a str has its length, and a bytes, too */
+	} code;
+	__u64 period_ns; /* of CPU time, between two interrupts of a thread */
+};
+
+/* What the program has to know of a thread state. */
+struct interrupt_state {
+	__u64 addr;	      /* 0: there is none */
+	__u64 gil_addr;	      /* where its GIL's words begin; 0: there are none */
+	__u64 collector_addr; /* of the word that tells of a collection; 0: none does */
+	__u64 tlbc_addr;      /* of the counter of thread-local bytecode; 0: there is none */
+	__u32 gil_bytes;      /* there */
+	__u32 slot;	      /* the user's */
+};
+
+/* A thread has a state in each interpreter that it has been in; so many are told. */
+#define INTERRUPT_MAX_STATES 4
+
+/* And what of a thread, by its id in its own namespace. */
+struct interrupt_thread {
+	struct interrupt_state states[INTERRUPT_MAX_STATES];
+	__u64 last_ns; /* the program's: when it was interrupted last */
+};
+
+/* How a walk ended. */
+enum interrupt_end {
+	INTERRUPT_WHOLE,
+	INTERRUPT_FAULT, /* something was not in memory; what was read before that says nothing */
+	INTERRUPT_TOO_DEEP,
+};
+
+/* One frame, innermost first; behind it layout.frame.size bytes of it, rounded up to 8. */
+struct interrupt_frame {
+	__u64 addr;
+	/*
+	 * What tells its code object from others that may come to lie in its place: its version or,
+	 * without one, a hash (interrupt_identity.h).
+	 */
+	__u64 identity;
+};
+
+/* A thread state as the interrupt met it; behind it layout.state.head_size bytes, rounded up, and the frames. */
+struct interrupt_record {
+	__u64 time_ns; /* CLOCK_MONOTONIC */
+	__u64 state_addr;
+	__u64 current_addr; /* of the innermost frame */
+	__u64 collector;    /* the word at collector_addr */
+	__u8 gil[INTERRUPT_GIL_MAX_BYTES];
+	__u32 own_tid, slot, cpu;
+	__u32 tlbc_generation;
+	__u32 nr_loops; /* calls of the loop that have a _PyCFrame (3.10 to 3.12) */
+	__u32 nr_frames;
+	__u32 end;	/* enum interrupt_end */
+	__u32 nr_bytes; /* of all of it */
+};
+
+/* Exact counters, of all processors. */
+struct interrupt_counts {
+	__u64 nr_interrupts; /* of the process's threads */
+	__u64 nr_unknown; /* of these, of threads that have no state, or of which the user has not told */
+	__u64 nr_doubled; /* the thread has two events: it was made while they were opened */
+	__u64 nr_full;	  /* there was no room for the record */
+	__u64 nr_skipped; /* the kernel's: it did not run the program, which ran already */
+	__u64 taken_ns;	  /* by the program */
+};
+
+/* So many bytes take those, and what follows them begins at a word. */
+#define INTERRUPT_ROUND_UP(nr_bytes) (((nr_bytes) + 7u) & ~7u)

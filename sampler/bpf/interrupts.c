@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/bpf/interrupts.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "procmem/array.h"
+#include "procmem/cleanup.h"
+#include "procmem/descriptor_limit.h"
+#include "sampler/bpf/interrupt_program.h"
+#include "sampler/bpf/interrupts_layout.h"
+
+/* So many threads may be known to the program. */
+enum { MAX_INTERRUPTED_THREADS = 16384 };
+
+/* How often threads are listed until none is new: one that makes threads all the time has no end. */
+enum { MAX_LISTINGS = 8 };
+
+struct interrupted {
+	pid_t tid;
+	int fd;
+	struct bpf_link *link;
+};
+
+struct interrupts {
+	const struct process *process;
+	struct interrupt_layout layout;
+	struct interrupt_walk *program;
+	struct ring_buffer *ring;
+	struct interrupted *threads;
+	uint32_t nr_threads, max_threads;
+	int (*take)(void *context, const struct interrupt_record *record);
+	void *context;
+};
+
+static int take_record(void *context, void *data, size_t size)
+{
+	const struct interrupts *interrupts = context;
+
+	(void)size; /* the program has written it */
+	return interrupts->take(interrupts->context, data);
+}
+
+/* What libbpf says otherwise: errors come back. */
+static int say_nothing(enum libbpf_print_level level, const char *format, va_list arguments)
+{
+	(void)level;
+	(void)format;
+	(void)arguments;
+	return 0;
+}
+
+/* The namespace of the process, and its id in there. */
+static int find_namespace(const struct process *process, struct interrupt_layout *layout)
+{
+	cleanup_free struct process_thread *threads = NULL;
+	size_t nr_threads;
+	struct stat status;
+	int err = process_threads(process, &threads, &nr_threads);
+
+	if (err)
+		return err;
+	if (fstatat(process->proc_fd, "ns/pid", &status, 0))
+		return -errno;
+	layout->namespace_dev = status.st_dev;
+	layout->namespace_ino = status.st_ino;
+	for (size_t i = 0; i < nr_threads; i++)
+		if (threads[i].tid == process->pid)
+			layout->process_id = (uint32_t)threads[i].ns_tid;
+	return layout->process_id ? 0 : -ESRCH;
+}
+
+static void explain(int err, struct message *reterr)
+{
+	if (err == -EPERM || err == -EACCES)
+		message_set(reterr, "loading a BPF program takes CAP_BPF and CAP_PERFMON, or root; "
+				    "seccomp filters and lockdown forbid it");
+	else
+		message_set(reterr, "the kernel does not take the BPF program: %s", strerror(-err));
+}
+
+/* Have the program as it is to be loaded. */
+static int open_program(struct interrupts *interrupts, uint32_t nr_cpus)
+{
+	struct interrupt_walk *program = interrupt_walk__open();
+	int err;
+
+	if (!program)
+		return -errno;
+	interrupts->program = program;
+	memcpy((void *)&program->rodata->layout, &interrupts->layout, sizeof(interrupts->layout));
+	err = bpf_map__set_max_entries(program->maps.threads, MAX_INTERRUPTED_THREADS);
+	return err ? err : bpf_map__set_max_entries(program->maps.scratches, nr_cpus);
+}
+
+static int load(struct interrupts *interrupts, bool is_verbose, struct message *reterr)
+{
+	const int nr_cpus = libbpf_num_possible_cpus();
+	libbpf_print_fn_t before = is_verbose ? NULL : libbpf_set_print(say_nothing);
+	int err = open_program(interrupts, nr_cpus > 0 ? (uint32_t)nr_cpus : 1);
+
+	if (!err)
+		err = interrupt_walk__load(interrupts->program);
+	if (before)
+		(void)libbpf_set_print(before);
+	if (err) {
+		explain(err, reterr);
+		return err == -EACCES || err == -EPERM ? -EPERM : -ENOTSUP;
+	}
+	interrupts->ring = ring_buffer__new(bpf_map__fd(interrupts->program->maps.records),
+					    take_record, interrupts, NULL);
+	return interrupts->ring ? 0 : -errno;
+}
+
+static bool is_followed(const struct interrupts *interrupts, pid_t tid)
+{
+	for (uint32_t i = 0; i < interrupts->nr_threads; i++)
+		if (interrupts->threads[i].tid == tid)
+			return true;
+	return false;
+}
+
+/* Interrupt a thread, and those that it makes from now on. */
+static int open_event(const struct interrupts *interrupts, pid_t tid,
+		      struct interrupted *ret_interrupted)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = interrupts->layout.period_ns,
+		.disabled = 1,
+		.inherit = 1,
+		.inherit_thread = 1,
+		.exclude_hv = 1,
+	};
+	struct interrupted interrupted = {.tid = tid};
+
+	interrupted.fd =
+		(int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	if (interrupted.fd < 0)
+		return errno == EACCES ? -EPERM : -errno;
+	if (descriptor_limit_is_near(interrupted.fd) ||
+	    !process_has_thread(interrupts->process, tid)) {
+		const int err = process_has_thread(interrupts->process, tid) ? -EMFILE : -ESRCH;
+
+		(void)close(interrupted.fd);
+		return err;
+	}
+	interrupted.link = bpf_program__attach_perf_event(interrupts->program->progs.take_interrupt,
+							  interrupted.fd);
+	if (!interrupted.link) {
+		const int err = -errno;
+
+		(void)close(interrupted.fd);
+		return err;
+	}
+	*ret_interrupted = interrupted;
+	return 0;
+}
+
+static int follow(struct interrupts *interrupts, pid_t tid)
+{
+	struct interrupted *threads = array_reserve(interrupts->threads, interrupts->nr_threads + 1,
+						    &interrupts->max_threads, sizeof(*threads));
+	int err;
+
+	if (!threads)
+		return -ENOMEM;
+	interrupts->threads = threads;
+	err = open_event(interrupts, tid, &threads[interrupts->nr_threads]);
+	if (err == -ESRCH)
+		return 0;
+	if (!err)
+		interrupts->nr_threads++;
+	return err;
+}
+
+/* Follow all threads that there are. One that is made meanwhile may get an event twice. */
+static int follow_all(struct interrupts *interrupts)
+{
+	bool is_new = true;
+	int err = 0;
+
+	for (int turn = 0; !err && is_new && turn < MAX_LISTINGS; turn++) {
+		cleanup_free struct process_thread *threads = NULL;
+		size_t nr_threads;
+
+		err = process_threads(interrupts->process, &threads, &nr_threads);
+		is_new = false;
+		for (size_t i = 0; !err && i < nr_threads; i++) {
+			if (is_followed(interrupts, threads[i].tid))
+				continue;
+			is_new = true;
+			err = follow(interrupts, threads[i].tid);
+		}
+	}
+	return err;
+}
+
+int interrupts_open(const struct interrupts_options *options, struct interrupts **ret_interrupts,
+		    struct message *reterr)
+{
+	struct interrupts *interrupts = calloc(1, sizeof(*interrupts));
+	int err;
+
+	if (!interrupts)
+		return -ENOMEM;
+	interrupts->process = options->process;
+	interrupts->layout = interrupts_layout(&options->build->offsets);
+	interrupts->layout.period_ns = options->period_ns;
+	if (!interrupts_layout_fits(&interrupts->layout)) {
+		free(interrupts);
+		message_set(reterr,
+			    "the structs of this CPython are larger than any that is known");
+		return -ENOTSUP;
+	}
+	descriptor_limit_raise();
+	err = find_namespace(options->process, &interrupts->layout);
+	if (!err)
+		err = load(interrupts, options->is_verbose, reterr);
+	if (!err) {
+		err = follow_all(interrupts);
+		if (err == -EPERM)
+			explain(err, reterr);
+	}
+	if (err) {
+		interrupts_close(interrupts);
+		return err;
+	}
+	*ret_interrupts = interrupts;
+	return 0;
+}
+
+int interrupts_enable(struct interrupts *interrupts)
+{
+	for (uint32_t i = 0; i < interrupts->nr_threads; i++)
+		if (ioctl(interrupts->threads[i].fd, PERF_EVENT_IOC_ENABLE, 0))
+			return -errno;
+	return 0;
+}
+
+void interrupts_close(struct interrupts *interrupts)
+{
+	if (!interrupts)
+		return;
+	for (uint32_t i = 0; i < interrupts->nr_threads; i++) {
+		(void)bpf_link__destroy(interrupts->threads[i].link);
+		(void)close(interrupts->threads[i].fd);
+	}
+	ring_buffer__free(interrupts->ring);
+	interrupt_walk__destroy(interrupts->program);
+	free(interrupts->threads);
+	free(interrupts);
+}
+
+int interrupts_set_thread(struct interrupts *interrupts, uint32_t own_tid,
+			  const struct interrupt_thread *thread)
+{
+	return bpf_map__update_elem(interrupts->program->maps.threads, &own_tid, sizeof(own_tid),
+				    thread, sizeof(*thread), BPF_ANY);
+}
+
+void interrupts_remove_thread(struct interrupts *interrupts, uint32_t own_tid)
+{
+	(void)bpf_map__delete_elem(interrupts->program->maps.threads, &own_tid, sizeof(own_tid), 0);
+}
+
+int interrupts_take(struct interrupts *interrupts,
+		    int (*take)(void *context, const struct interrupt_record *record),
+		    void *context)
+{
+	int nr;
+
+	interrupts->take = take;
+	interrupts->context = context;
+	nr = ring_buffer__consume(interrupts->ring);
+	return nr < 0 ? nr : 0;
+}
+
+void interrupts_count(const struct interrupts *interrupts, struct interrupt_counts *ret_counts)
+{
+	const int nr_cpus = libbpf_num_possible_cpus();
+	const uint32_t zero = 0;
+	cleanup_free struct interrupt_counts *counts = NULL;
+	struct bpf_prog_info info = {0};
+	uint32_t info_bytes = sizeof(info);
+
+	*ret_counts = (struct interrupt_counts){0};
+	counts = nr_cpus > 0 ? calloc((size_t)nr_cpus, sizeof(*counts)) : NULL;
+	if (!counts || bpf_map__lookup_elem(interrupts->program->maps.counts, &zero, sizeof(zero),
+					    counts, (size_t)nr_cpus * sizeof(*counts), 0))
+		return;
+	for (int i = 0; i < nr_cpus; i++) {
+		ret_counts->nr_interrupts += counts[i].nr_interrupts;
+		ret_counts->nr_unknown += counts[i].nr_unknown;
+		ret_counts->nr_doubled += counts[i].nr_doubled;
+		ret_counts->nr_full += counts[i].nr_full;
+		ret_counts->taken_ns += counts[i].taken_ns;
+	}
+	if (!bpf_obj_get_info_by_fd(bpf_program__fd(interrupts->program->progs.take_interrupt),
+				    &info, &info_bytes))
+		ret_counts->nr_skipped = info.recursion_misses;
+}

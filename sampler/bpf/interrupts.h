@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Samples that are taken in the target's own interrupts, by a BPF program (interrupt_walk.bpf.c).
+ * Each thread has an event that interrupts it when it has used so much CPU time; threads that it
+ * makes later have one, too, as the kernel hands it on. Nobody is woken for a sample: the user comes
+ * when it likes, as long as there is room.
+ *
+ * It takes CAP_BPF and CAP_PERFMON, or root, and Linux 5.17 (bpf_loop).
+ *
+ * Source: perf_event_open(2); kernel/events/core.c (inherit_event(), perf_swevent_hrtimer());
+ * kernel/trace/bpf_trace.c; kernel/bpf/ringbuf.c.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "procmem/message.h"
+#include "procmem/process.h"
+#include "sampler/bpf/interrupt_record.h"
+#include "sampler/python/offsets.h"
+
+struct interrupts;
+
+/* What it needs to know; borrowed for the call, but for process. */
+struct interrupts_options {
+	const struct process *process;
+	const struct py_build *build;
+	uint64_t period_ns; /* CPU time of a thread between two interrupts */
+	bool is_verbose;    /* what libbpf and the kernel say goes to stderr */
+};
+
+/*
+ * Load the program and prepare to interrupt the threads of the process, from interrupts_enable() on. 0; -EPERM and a sentence, -ENOTSUP
+ * and a sentence (this kernel, or this build of pysample, cannot), -ESRCH, -ENOMEM, or the errno of a
+ * system call. interrupts_close() leaves nothing behind; it accepts NULL.
+ */
+int interrupts_open(const struct interrupts_options *options, struct interrupts **ret_interrupts,
+		    struct message *reterr);
+void interrupts_close(struct interrupts *interrupts);
+
+/* Begin to interrupt, for good. 0 or the errno of a system call. */
+int interrupts_enable(struct interrupts *interrupts);
+
+/* Say, or say anew, what thread own_tid, an id in its own PID namespace, has. 0; -ENOMEM, -E2BIG. */
+int interrupts_set_thread(struct interrupts *interrupts, uint32_t own_tid,
+			  const struct interrupt_thread *thread);
+
+/* Forget a thread. */
+void interrupts_remove_thread(struct interrupts *interrupts, uint32_t own_tid);
+
+/*
+ * Hand all records that there are to take, the oldest first; each is valid during the call. An error
+ * of it, negative, ends that, and is returned; else 0.
+ */
+int interrupts_take(struct interrupts *interrupts,
+		    int (*take)(void *context, const struct interrupt_record *record),
+		    void *context);
+
+/* The sums so far. */
+void interrupts_count(const struct interrupts *interrupts, struct interrupt_counts *ret_counts);

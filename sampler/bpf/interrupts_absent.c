@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* What stands for interrupts.c where pysample was built without libbpf, clang or bpftool. */
+#include <errno.h>
+#include <stddef.h>
+
+#include "sampler/bpf/interrupts.h"
+
+int interrupts_open(const struct interrupts_options *options, struct interrupts **ret_interrupts,
+		    struct message *reterr)
+{
+	(void)options;
+	*ret_interrupts = NULL;
+	message_set(reterr, "this pysample was built without BPF (meson: libbpf, clang or bpftool "
+			    "was missing)");
+	return -ENOTSUP;
+}
+
+/* Nothing below is called with what interrupts_open() has not made, but for NULL. */
+
+void interrupts_close(struct interrupts *interrupts)
+{
+	(void)interrupts;
+}
+
+int interrupts_enable(struct interrupts *interrupts)
+{
+	(void)interrupts;
+	return -ENOTSUP;
+}
+
+int interrupts_set_thread(struct interrupts *interrupts, uint32_t own_tid,
+			  const struct interrupt_thread *thread)
+{
+	(void)interrupts;
+	(void)own_tid;
+	(void)thread;
+	return -ENOTSUP;
+}
+
+void interrupts_remove_thread(struct interrupts *interrupts, uint32_t own_tid)
+{
+	(void)interrupts;
+	(void)own_tid;
+}
+
+int interrupts_take(struct interrupts *interrupts,
+		    int (*take)(void *context, const struct interrupt_record *record),
+		    void *context)
+{
+	(void)interrupts;
+	(void)take;
+	(void)context;
+	return -ENOTSUP;
+}
+
+void interrupts_count(const struct interrupts *interrupts, struct interrupt_counts *ret_counts)
+{
+	(void)interrupts;
+	*ret_counts = (struct interrupt_counts){0};
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/bpf/interrupts_layout.h"
+
+_Static_assert(INTERRUPT_ABSENT == OFFSET_ABSENT, "one number says that there is none");
+
+static uint32_t least(const uint32_t *numbers, uint32_t nr)
+{
+	uint32_t result = numbers[0];
+
+	for (uint32_t i = 1; i < nr; i++)
+		result = numbers[i] < result ? numbers[i] : result;
+	return result;
+}
+
+static uint32_t greatest(const uint32_t *numbers, uint32_t nr)
+{
+	uint32_t result = numbers[0];
+
+	for (uint32_t i = 1; i < nr; i++)
+		result = numbers[i] > result ? numbers[i] : result;
+	return result;
+}
+
+/* What tells code objects apart that have no version. */
+static void set_code(struct interrupt_layout *layout, const struct py_offsets *offsets)
+{
+	const uint32_t fields[] = {offsets->code.filename, offsets->code.qualname,
+				   offsets->code.linetable, offsets->code.firstlineno};
+	const uint32_t first = least(fields, 4) & ~7u; /* as the program reads words */
+
+	layout->code.version = offsets->code.version;
+	layout->code.first = first;
+	layout->code.size = greatest(fields, 4) + (uint32_t)sizeof(uint64_t) - first;
+	layout->code.filename = offsets->code.filename - first;
+	layout->code.qualname = offsets->code.qualname - first;
+	layout->code.linetable = offsets->code.linetable - first;
+	layout->code.first_line = offsets->code.firstlineno - first;
+	layout->code.text_length = offsets->unicode.length;
+}
+
+struct interrupt_layout interrupts_layout(const struct py_offsets *offsets)
+{
+	const uint32_t fields[] = {offsets->frame.executable, offsets->frame.previous};
+	const uint32_t first = least(fields, 2);
+	const bool has_cframes = offsets->cframe.current_frame != OFFSET_ABSENT;
+	struct interrupt_layout layout = {
+		.state = {.size = offsets->thread.size,
+			  .head_size = thread_head_bytes(offsets),
+			  .current_frame = offsets->thread.current_frame,
+			  .base_frame = offsets->thread.base_frame,
+			  .cframe = has_cframes ? offsets->thread.cframe : 0},
+		.cframe = {.current_frame = offsets->cframe.current_frame,
+			   .previous = offsets->cframe.previous},
+		.frame = {.first = first,
+			  .size = frame_head_bytes(offsets) - first,
+			  .previous = offsets->frame.previous - first,
+			  .executable = offsets->frame.executable - first},
+	};
+
+	set_code(&layout, offsets);
+	return layout;
+}
+
+/* Whether a word lies within so many bytes, or is absent. */
+static bool has_word(uint32_t size, uint32_t offset)
+{
+	return offset == INTERRUPT_ABSENT ||
+	       (size >= sizeof(uint64_t) && offset <= size - sizeof(uint64_t));
+}
+
+bool interrupts_layout_fits(const struct interrupt_layout *layout)
+{
+	const uint32_t state_bytes = layout->state.head_size;
+	const uint32_t frame_bytes = layout->frame.size;
+	const uint32_t code_bytes = layout->code.size;
+
+	return state_bytes <= INTERRUPT_STATE_MAX_BYTES / 2 &&
+	       has_word(state_bytes, layout->state.current_frame) &&
+	       has_word(state_bytes, layout->state.base_frame) &&
+	       has_word(state_bytes, layout->state.cframe) &&
+	       frame_bytes < INTERRUPT_FRAME_MAX_BYTES / 2 &&
+	       has_word(frame_bytes, layout->frame.previous) &&
+	       has_word(frame_bytes, layout->frame.executable) &&
+	       (layout->code.version != INTERRUPT_ABSENT ||
+		(code_bytes < INTERRUPT_CODE_MAX_BYTES &&
+		 has_word(code_bytes, layout->code.filename) &&
+		 has_word(code_bytes, layout->code.qualname) &&
+		 has_word(code_bytes, layout->code.linetable) &&
+		 has_word(code_bytes, layout->code.first_line)));
+}

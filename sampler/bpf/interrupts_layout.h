@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* What of a CPython's offsets the BPF program needs, and where its records have what. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sampler/bpf/interrupt_record.h"
+#include "sampler/python/offsets.h"
+
+/* All but the namespace, the process and the period, which are 0. */
+struct interrupt_layout interrupts_layout(const struct py_offsets *offsets);
+
+/* Whether that is within what the program has room for: a CPython may say of itself what it likes. */
+bool interrupts_layout_fits(const struct interrupt_layout *layout);
+
+/* The copy of the thread state that a record has. */
+static inline const uint8_t *interrupt_record_state(const struct interrupt_record *record)
+{
+	return (const uint8_t *)(record + 1);
+}
+
+/* The index-th of its frames, innermost first. */
+static inline const struct interrupt_frame *
+interrupt_record_frame(const struct interrupt_layout *layout, const struct interrupt_record *record,
+		       uint32_t index)
+{
+	const size_t frame_bytes =
+		sizeof(struct interrupt_frame) + INTERRUPT_ROUND_UP(layout->frame.size);
+
+	return (const void *)(interrupt_record_state(record) +
+			      INTERRUPT_ROUND_UP(layout->state.head_size) + index * frame_bytes);
+}
+
+/* The copy of a frame, as if it had been made from the frame's begin on. */
+static inline const uint8_t *interrupt_frame_bytes(const struct interrupt_layout *layout,
+						   const struct interrupt_frame *frame)
+{
+	return (const uint8_t *)(frame + 1) - layout->frame.first;
+}

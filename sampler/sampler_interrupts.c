@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/sampler_interrupts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sampler/bpf/interrupts.h"
+#include "sampler/bpf/interrupts_layout.h"
+#include "sampler/python/frame_walk.h"
+#include "sampler/sampler_state.h"
+#include "sampler/ticker.h"
+
+/* A thread of which no record came for so much of a period has not run all the time: it may wait. */
+enum { PERCENT_WITHOUT_RECORD = 125 };
+
+/* Once all threads have run all the time in so many ticks, records are left to gather for a while. */
+enum { STEADY_TICKS = 8 };
+#define GATHER_NS 100000000u
+
+/* What the program was told of a thread. */
+struct told_thread {
+	uint32_t own_tid;
+	struct interrupt_thread thread;
+};
+
+struct sampler_interrupts {
+	struct sampler *sampler; /* borrowed */
+	struct interrupts *interrupts;
+	struct interrupt_layout layout; /* of its records */
+	uint64_t period_ns;
+	struct told_thread *told; /* by rising own_tid; owned */
+	uint32_t nr_told;
+	struct snapshot_thread **threads; /* by slot, borrowed; NULL: it has ended; owned */
+	uint32_t nr_threads;
+	uint64_t nr_refreshes; /* the snapshot's when these were brought up to date */
+	uint64_t tick;	       /* of the records that are taken now */
+	struct sample_sink *sink;
+	uint32_t most_bytes; /* of a record so far */
+	uint32_t nr_steady;  /* ticks in a row in which no thread had waited */
+};
+
+/* Telling the program. */
+
+/* What the program has to know of a thread's state. */
+static struct interrupt_state describe(const struct sampler *sampler,
+				       const struct snapshot_thread *thread)
+{
+	const struct snapshot *snapshot = &sampler->snapshot;
+	const struct gil_place gil = snapshot_gil_place(snapshot, thread);
+	const uint32_t tlbc = sampler->build->tlbc.generation;
+
+	return (struct interrupt_state){
+		.addr = thread->ref.addr,
+		.gil_addr = gil.addr,
+		.gil_bytes = gil.addr ? gil_place_bytes(&gil) : 0,
+		.collector_addr = snapshot_collector_addr(snapshot, thread),
+		.tlbc_addr =
+			tlbc ? snapshot->interpreters[thread->ref.interpreter].ref.addr + tlbc : 0,
+		.slot = thread->slot,
+	};
+}
+
+static int compare_tids(const void *a, const void *b)
+{
+	const struct told_thread *left = a, *right = b;
+
+	return (left->own_tid > right->own_tid) - (left->own_tid < right->own_tid);
+}
+
+/* Put the states of one thread together, which stand next to each other. How many threads there are. */
+static uint32_t join(struct told_thread *told, uint32_t nr)
+{
+	uint32_t nr_joined = 0;
+	uint32_t nr_states = 0;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		const bool is_same = nr_joined && told[nr_joined - 1].own_tid == told[i].own_tid;
+
+		if (!is_same) {
+			told[nr_joined++] = told[i];
+			nr_states = 1;
+		} else if (nr_states < INTERRUPT_MAX_STATES) {
+			told[nr_joined - 1].thread.states[nr_states++] = told[i].thread.states[0];
+		}
+	}
+	return nr_joined;
+}
+
+/* All threads of the snapshot whose ids are known; allocated. NULL: out of memory. */
+static struct told_thread *list_threads(const struct sampler *sampler, uint32_t *ret_nr)
+{
+	const struct snapshot *snapshot = &sampler->snapshot;
+	struct told_thread *told = calloc(snapshot->nr_threads + 1, sizeof(*told));
+	uint32_t nr = 0;
+
+	for (size_t i = 0; told && i < snapshot->nr_threads; i++) {
+		const struct snapshot_thread *thread = snapshot->threads[i];
+		const pid_t own_tid = sampler->threads[thread->slot].own_tid;
+
+		if (own_tid)
+			told[nr++] = (struct told_thread){(uint32_t)own_tid,
+							  {.states = {describe(sampler, thread)}}};
+	}
+	if (!told)
+		return NULL;
+	qsort(told, nr, sizeof(*told), compare_tids);
+	*ret_nr = join(told, nr);
+	return told;
+}
+
+/*
+ * Tell the program what is not as it was told. A thread that it has no room for is among those that it
+ * does not know, and counted there.
+ */
+static void tell(struct sampler_interrupts *interrupts, const struct told_thread *told, uint32_t nr)
+{
+	const struct told_thread *before = interrupts->told;
+	const struct told_thread *end = before + interrupts->nr_told;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		for (; before != end && before->own_tid < told[i].own_tid; before++)
+			interrupts_remove_thread(interrupts->interrupts, before->own_tid);
+		if (before == end || before->own_tid != told[i].own_tid ||
+		    memcmp(before->thread.states, told[i].thread.states,
+			   sizeof(before->thread.states)) != 0)
+			(void)interrupts_set_thread(interrupts->interrupts, told[i].own_tid,
+						    &told[i].thread);
+		before += before != end && before->own_tid == told[i].own_tid;
+	}
+	for (; before != end; before++)
+		interrupts_remove_thread(interrupts->interrupts, before->own_tid);
+}
+
+/* Have threads by their slots. */
+static int index_threads(struct sampler_interrupts *interrupts)
+{
+	const struct snapshot *snapshot = &interrupts->sampler->snapshot;
+	struct snapshot_thread **threads =
+		calloc(snapshot->nr_slots + 1, sizeof(struct snapshot_thread *));
+
+	if (!threads)
+		return -ENOMEM;
+	for (size_t i = 0; i < snapshot->nr_threads; i++)
+		threads[snapshot->threads[i]->slot] = snapshot->threads[i];
+	free(interrupts->threads);
+	interrupts->threads = threads;
+	interrupts->nr_threads = snapshot->nr_slots;
+	return 0;
+}
+
+int sampler_interrupts_follow(struct sampler_interrupts *interrupts)
+{
+	const uint64_t nr_refreshes = interrupts->sampler->snapshot.nr_refreshes;
+	struct told_thread *told;
+	uint32_t nr;
+
+	if (interrupts->nr_refreshes == nr_refreshes)
+		return 0;
+	told = list_threads(interrupts->sampler, &nr);
+	if (!told || index_threads(interrupts)) {
+		free(told);
+		return -ENOMEM;
+	}
+	tell(interrupts, told, nr);
+	free(interrupts->told);
+	interrupts->told = told;
+	interrupts->nr_told = nr;
+	interrupts->nr_refreshes = nr_refreshes;
+	return 0;
+}
+
+/* Taking records. */
+
+/* The thread that a record is of; NULL: it has ended by now. */
+static struct snapshot_thread *find_thread(const struct sampler_interrupts *interrupts,
+					   const struct interrupt_record *record)
+{
+	const struct py_offsets *offsets = &interrupts->sampler->build->offsets;
+	struct snapshot_thread *thread =
+		record->slot < interrupts->nr_threads ? interrupts->threads[record->slot] : NULL;
+
+	return thread && thread->ref.addr == record->state_addr &&
+			       thread_ref_matches(&thread->ref, offsets,
+						  interrupt_record_state(record))
+		       ? thread
+		       : NULL;
+}
+
+/* Take over what the record says of the thread beside its frames. */
+static void take_state(const struct sampler_interrupts *interrupts, struct snapshot_thread *thread,
+		       const struct interrupt_record *record)
+{
+	struct snapshot *snapshot = &interrupts->sampler->snapshot;
+
+	memcpy(thread->state, interrupt_record_state(record), interrupts->layout.state.head_size);
+	thread->clock = (struct code_clock){
+		.interp_addr = snapshot->interpreters[thread->ref.interpreter].ref.addr,
+		.tick = interrupts->tick,
+		.tlbc_generation = record->tlbc_generation,
+		.is_past = true,
+	};
+	snapshot_take_words(snapshot, thread, record->gil, record->collector);
+}
+
+/* The steps of the walk that the program has made. */
+static int take_steps(const struct sampler_interrupts *interrupts,
+		      const struct interrupt_record *record, struct frame_list *list)
+{
+	const struct interrupt_layout *layout = &interrupts->layout;
+	const struct py_offsets *offsets = &interrupts->sampler->build->offsets;
+	int err = 0;
+
+	list->nr_steps = 0;
+	for (uint32_t i = 0; !err && i < record->nr_frames; i++) {
+		const struct interrupt_frame *frame = interrupt_record_frame(layout, record, i);
+		struct frame_words words =
+			frame_words(offsets, interrupt_frame_bytes(layout, frame));
+
+		words.identity = frame->identity;
+		err = frame_list_add_step(list, frame->addr, &words);
+	}
+	return err;
+}
+
+/* Walk over a record. 0 (whether it could be walked or not) or -ENOMEM. */
+static int walk(const struct sampler_interrupts *interrupts, struct snapshot_thread *thread,
+		const struct interrupt_record *record)
+{
+	struct sampler *sampler = interrupts->sampler;
+	struct frame_list *list = &sampler->threads[thread->slot].list;
+	struct stack_ends ends = stack_ends_take(sampler->build, thread->ref.addr, thread->state);
+	int err = take_steps(interrupts, record, list);
+
+	ends.current_frame_addr = record->current_addr;
+	ends.has_nr_loops = true;
+	ends.nr_loops = record->nr_loops;
+	return err ? err : sampler_thread_take_walk(sampler, thread, &ends);
+}
+
+/* Hand on what a walk has found, or count why not. */
+static int hand_on(const struct sampler_interrupts *interrupts, struct snapshot_thread *thread,
+		   uint64_t time_ns)
+{
+	struct sampler *sampler = interrupts->sampler;
+	struct sampled_thread *sampled = &sampler->threads[thread->slot];
+	struct sample sample = {.time_ns = time_ns};
+
+	if (!sampled->walked.is_whole) {
+		sampler->stats.lost[sampled->walked.loss]++;
+		return 0;
+	}
+	/* The state may be run by another thread than this one, whose interrupt it was. */
+	thread->proof.stood = true;
+	if (instant_finds_foreign(&sampler->snapshot.instant, &thread->proof)) {
+		sampler->stats.lost[LOSS_MOVED]++;
+		return 0;
+	}
+	sampler_cpu_used(sampler, sampled, interrupts->period_ns, &sample);
+	return sampler_thread_emit(sampler, thread, sample, interrupts->sink);
+}
+
+static int take_record(void *context, const struct interrupt_record *record)
+{
+	struct sampler_interrupts *interrupts = context;
+	struct sampler *sampler = interrupts->sampler;
+	struct snapshot_thread *thread = find_thread(interrupts, record);
+	int err;
+
+	if (interrupts->most_bytes < record->nr_bytes)
+		interrupts->most_bytes = record->nr_bytes;
+	if (!thread)
+		return 0;
+	thread->proof.is_known = false;
+	if (record->end != INTERRUPT_WHOLE) {
+		sampler->stats.lost[record->end == INTERRUPT_FAULT ? LOSS_FAULT : LOSS_TOO_DEEP]++;
+		return 0;
+	}
+	if (sampler_interrupts_miss(interrupts, thread, record->time_ns))
+		interrupts->nr_steady = 0;
+	take_state(interrupts, thread, record);
+	err = walk(interrupts, thread, record);
+	return err ? err : hand_on(interrupts, thread, record->time_ns);
+}
+
+int sampler_interrupts_take(struct sampler_interrupts *interrupts, struct sample_sink *sink)
+{
+	interrupts->sink = sink;
+	interrupts->tick = ++interrupts->sampler->snapshot.instant.nr_looks;
+	return interrupts_take(interrupts->interrupts, take_record, interrupts);
+}
+
+/* Who has to be looked at, and when. */
+
+bool sampler_interrupts_miss(const struct sampler_interrupts *interrupts,
+			     const struct snapshot_thread *thread, uint64_t now_ns)
+{
+	const uint64_t last_ns = interrupts->sampler->threads[thread->slot].last_ns;
+
+	return now_ns > last_ns &&
+	       now_ns - last_ns >= interrupts->period_ns * PERCENT_WITHOUT_RECORD / 100;
+}
+
+bool sampler_interrupts_miss_any(struct sampler_interrupts *interrupts, uint64_t now_ns)
+{
+	const struct snapshot *snapshot = &interrupts->sampler->snapshot;
+
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		if (!sampler_interrupts_miss(interrupts, snapshot->threads[i], now_ns))
+			continue;
+		interrupts->nr_steady = 0;
+		return true;
+	}
+	interrupts->nr_steady++;
+	return false;
+}
+
+uint64_t sampler_interrupts_put_off(const struct sampler_interrupts *interrupts, uint64_t now_ns)
+{
+	const uint64_t nr_threads = interrupts->sampler->snapshot.nr_threads;
+	uint64_t nr_periods;
+
+	if (interrupts->nr_steady < STEADY_TICKS || !interrupts->most_bytes || !nr_threads)
+		return 0;
+	/* All of them may run at once; half of the room is for what comes unexpected. */
+	nr_periods = INTERRUPT_RING_BYTES / 2 / interrupts->most_bytes / nr_threads;
+	return now_ns + (nr_periods * interrupts->period_ns < GATHER_NS
+				 ? nr_periods * interrupts->period_ns
+				 : GATHER_NS);
+}
+
+/* Beginning and ending. */
+
+int sampler_interrupts_create(struct sampler *sampler, uint64_t period_ns, bool is_verbose,
+			      struct sampler_interrupts **ret_interrupts, struct message *reterr)
+{
+	struct sampler_interrupts *interrupts = calloc(1, sizeof(*interrupts));
+	int err;
+
+	if (!interrupts)
+		return -ENOMEM;
+	interrupts->sampler = sampler;
+	interrupts->period_ns = period_ns;
+	interrupts->layout = interrupts_layout(&sampler->build->offsets);
+	err = interrupts_open(
+		&(struct interrupts_options){
+			.process = sampler->process,
+			.build = sampler->build,
+			.period_ns = period_ns,
+			.is_verbose = is_verbose,
+		},
+		&interrupts->interrupts, reterr);
+	if (err) {
+		free(interrupts);
+		return err;
+	}
+	sampler->interrupts = interrupts;
+	*ret_interrupts = interrupts;
+	return 0;
+}
+
+int sampler_interrupts_begin(struct sampler_interrupts *interrupts)
+{
+	return interrupts_enable(interrupts->interrupts);
+}
+
+void sampler_interrupts_end(struct sampler_interrupts *interrupts)
+{
+	struct interrupt_counts counts;
+
+	interrupts_count(interrupts->interrupts, &counts);
+	interrupts->sampler->stats.lost[LOSS_SKIPPED] += counts.nr_full + counts.nr_skipped;
+}
+
+void sampler_interrupts_destroy(struct sampler_interrupts *interrupts)
+{
+	if (!interrupts)
+		return;
+	interrupts->sampler->interrupts = NULL;
+	interrupts_close(interrupts->interrupts);
+	free(interrupts->threads);
+	free(interrupts->told);
+	free(interrupts);
+}
+
+void sampler_interrupts_count(const struct sampler_interrupts *interrupts,
+			      struct interrupt_counts *ret_counts)
+{
+	interrupts_count(interrupts->interrupts, ret_counts);
+}

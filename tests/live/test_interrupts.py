@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: MIT
+"""`--engine bpf`: every stack is one that the program had, whoever holds the GIL."""
+import functools
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+import unittest
+
+import support
+from support import names, parse_collapsed
+from test_attach import is_possible
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+REFUSED = r"pysample: --engine bpf: (.*)\n"
+
+
+def attach(target, *options, wrapper=()):
+    return support.pysample("attach", target if isinstance(target, int) else target.pid,
+                            "--engine", "bpf", "-f", "collapsed", *options, wrapper=wrapper)
+
+
+@functools.lru_cache(maxsize=None)
+def why_not():
+    """Why there is no BPF here; "" if there is."""
+    with support.python_target(support.newest_interpreter(), "busy") as target:
+        result = attach(target, "-d", "0.3")
+    found = re.search(REFUSED, result.stderr)
+    return found.group(1) if result.status == 4 and found else ""
+
+
+class InterruptsTestCase(unittest.TestCase):
+
+    def setUp(self):
+        if why_not():
+            self.skipTest(why_not())
+
+    def sample(self, target, *options, wrapper=()):
+        """The stacks of a run; none if it was too short for one."""
+        result = attach(target, "-r", 1000, "-d", "0.3", *options, wrapper=wrapper)
+        self.assertIn(result.status, (0, 5), result.stderr)
+        self.assertNotIn("could not", result.stderr)
+        return support.without_gc(parse_collapsed(result.stdout))
+
+    def check(self, target, check_stack, leaves, *options, wrapper=()):
+        """Every stack passes, and all leaves are seen."""
+
+        def checked():
+            stacks = self.sample(target, *options, wrapper=wrapper)
+            for stack in stacks:
+                check_stack(stack)
+            return stacks
+
+        stacks = support.sampled_until(checked, lambda stacks: all(
+            any(names(stack)[-1:] == [leaf] for stack in stacks) for leaf in leaves),
+            "all leaves are seen")
+        self.assertTrue(target.runs(), target.stderr())
+        return stacks
+
+
+@support.per_interpreter
+@support.per_free_threaded
+class Interrupts(InterruptsTestCase):
+
+    def check_chains(self, variant, *options, wrapper=()):
+        with support.python_target(self.interpreter, "alternating", variant, 40,
+                                   wrapper=wrapper) as target:
+            self.check(target, lambda stack: self.assertTrue(
+                is_possible(tuple(names(stack)), variant), stack), ("a005", "b005"), *options)
+
+    def test_calls(self):
+        self.check_chains("calls")
+
+    def test_generators(self):
+        self.check_chains("generators")
+
+    def test_coroutines(self):
+        self.check_chains("coroutines")
+
+    def test_lines_and_names_of_code_that_comes_and_goes(self):
+        """Each function lies where another one was a moment ago."""
+
+        def check_stack(stack):
+            text = ";".join(stack)
+            found = re.findall(r"(?:outer|inner)_(\d+)", text)
+            self.assertLessEqual(len(set(found)), 1, stack)
+            for number in set(found):
+                n = int(number)
+                if "caller_" in text:
+                    self.assertIn("caller_%d" % (n % 7), text)
+                for path, line in re.findall(r"\(generation (\d+):(\d+)\)", text):
+                    self.assertEqual(int(path), n, stack)
+                    self.assertIn(int(line) - n % 1000, range(1, 7), stack)
+
+        with support.python_target(self.interpreter, "churncode") as target:
+            support.sampled_until(
+                lambda: list(filter(None, map(lambda stack: check_stack(stack) or stack,
+                                              self.sample(target, "--lines")))),
+                lambda stacks: any("inner_" in text for stack in stacks for text in stack),
+                "some are seen")
+
+    def test_deep_stack(self):
+        with support.python_target(self.interpreter, "deep", 400) as target:
+            support.sampled_until(lambda: self.sample(target), lambda stacks: any(
+                len(names(stack)) > 800 for stack in stacks), "all frames are seen")
+
+    def test_threads_that_begin_later(self):
+        """They are interrupted as the ones that made them are."""
+        with support.python_target(self.interpreter, "parallel", "calls", 40, 4, 5000, 0) as target:
+
+            def check_stack(stack):
+                found = [text.partition(" (")[0] for text in stack
+                         if text != support.NO_PYTHON_FRAMES]
+                if "dive" in found:
+                    chain = found[found.index("dive") + 1:]
+                    self.assertTrue(is_possible(("<module>", "alternate", *chain), "calls"), stack)
+
+            self.check(target, check_stack, ("a005", "b005"))
+
+
+@support.per_minor("3.8", "3.11", "3.15")
+class InterruptsOfWaiting(InterruptsTestCase):
+    """What uses no CPU time has samples, too, and the time of all adds up."""
+
+    def test_every_thread(self):
+        with support.fresh_folder() as (folder, _), \
+                support.python_target(self.interpreter, "waiting") as target:
+            path = os.path.join(folder, "stats.json")
+            stacks = support.sampled_until(
+                lambda: self.sample(target, "--stats-json", path),
+                lambda stacks: any("wait_in_c" in names(stack) for stack in stacks), "it is seen")
+            self.assertTrue(stacks)
+            self.assertEqual(json.loads(support.read(path))["engine"], "bpf")
+
+    def test_cpu_time(self):
+        """No more than the kernel says, but for a period of each thread."""
+        with support.fresh_folder() as (folder, _), \
+                support.python_target(self.interpreter, "busy") as target:
+            path = os.path.join(folder, "stats.json")
+            before = cpu_s(target.pid)
+            result = attach(target, "-r", 100, "-d", 1, "--mode", "cpu", "--stats-json", path)
+            most = cpu_s(target.pid) - before
+            self.assertIn(result.status, (0, 5), result.stderr)
+            told = json.loads(support.read(path))["sampled_cpu_s"] or 0
+            self.assertLessEqual(told, most + 0.01 * len(os.listdir("/proc/%d/task" % target.pid)))
+
+
+def cpu_s(pid):
+    """By the process's own clock: clock_getcpuclockid(3), CPUCLOCK_SCHED."""
+    return time.clock_gettime((~pid << 3) | 2)
+
+
+def loaded_programs():
+    """How often the program is loaded, by whomever."""
+    result = subprocess.run(["/usr/sbin/bpftool", "--json", "prog", "show", "name",
+                             "take_interrupt"], capture_output=True, text=True)
+    return len(json.loads(result.stdout or "[]")) if result.returncode == 0 else 0
+
+
+class InterruptsElsewhere(InterruptsTestCase):
+    """Where others than a process of our own are sampled, and where that is refused."""
+
+    def setUp(self):
+        super().setUp()
+        self.interpreter = support.newest_interpreter()
+
+    def test_pid_namespace(self):
+        """There threads have other ids than here."""
+        if subprocess.run(["unshare", "--pid", "--fork", "true"], capture_output=True).returncode:
+            self.skipTest("unshare is not permitted here")
+        with support.python_target(self.interpreter, "alternating", "calls", 40, wrapper=[
+                "unshare", "--pid", "--fork", "--kill-child"]) as target:
+            pid = support.descendant(target.pid)
+            stacks = support.sampled_until(lambda: self.sample(pid), lambda stacks: any(
+                names(stack)[-1:] == ["a005"] for stack in stacks), "it is seen")
+            for stack in stacks:
+                self.assertTrue(is_possible(tuple(names(stack)), "calls"), stack)
+
+    def test_nothing_is_left_behind_a_kill(self):
+        with support.python_target(self.interpreter, "busy") as target:
+            before = loaded_programs()
+            for delay in 0, 0.01, 0.03, 0.1, 0.3:
+                process = support.start_pysample("attach", target.pid, "--engine", "bpf",
+                                                 "-f", "collapsed")
+                time.sleep(delay)
+                process.kill()
+                support.finish(process)
+            support.wait_until(lambda: loaded_programs() <= before, "it is gone")
+            self.assertTrue(target.runs(), target.stderr())
+
+    def test_a_program_that_replaces_itself(self):
+        """The next one has another layout, perhaps."""
+        with support.python_target(self.interpreter, "execs_itself") as target:
+            result = attach(target, "-r", 1000, "-d", 2)
+            self.assertEqual(result.status, 0, result.stderr)
+            self.assertNotIn("without BPF", result.stderr)
+
+
+class InterruptsRefused(unittest.TestCase):
+
+    def check_refused(self, result, why):
+        self.assertEqual((result.status, result.stdout), (4, ""), result.stderr)
+        self.assertRegex(result.stderr, r"\Apysample: --engine bpf: .*%s.*\n\Z" % why)
+
+    def test_by_the_kernel(self):
+        with support.python_target(support.newest_interpreter(), "busy") as target:
+            for call in "bpf", "perf_event_open":
+                with self.subTest(call):
+                    result = attach(target, "-d", "0.3", wrapper=[
+                        sys.executable, os.path.join(HERE, "forbid_call.py"), call, "EPERM"])
+                    self.check_refused(result, "CAP_BPF and CAP_PERFMON|built without BPF")
+
+    def test_without_rights(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root can have a process of nobody")
+        nobody = support.AS_NOBODY
+        with support.plain_target(*nobody, "/usr/bin/python3", "-c",
+                                  "print(1, flush=True)\nwhile True: pass") as process:
+            result = support.pysample_as_nobody("attach", process.pid, "--engine", "bpf", "-d",
+                                                "0.3", "-f", "collapsed")
+            if "no CPython interpreter" in result.stderr:
+                self.skipTest(result.stderr)
+            self.check_refused(result, "CAP_BPF and CAP_PERFMON|built without BPF")
+
+    def test_with_c_frames(self):
+        with support.python_target(support.newest_interpreter(), "busy") as target:
+            result = attach(target, "-n")
+            self.assertEqual(result.status, 2)
+            self.assertIn("C frames are not told by --engine bpf", result.stderr)
