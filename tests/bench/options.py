@@ -56,6 +56,7 @@ class Options:
     folder: str
     quick: bool
     anyway: bool
+    engine: str | None
     no_build: bool
     programs: list
     pythons: list
@@ -139,6 +140,8 @@ def make_parser(description):
     parser.add_argument("--resume", metavar="FILE",
                         help="the same, but go on with a run that was stopped: what is in the "
                         "file is not measured again")
+    parser.add_argument("--engine", metavar="NAME", help="pysample's, with attach (default: "
+                        "its own choice)")
     parser.add_argument("--anyway", action="store_true",
                         help="measure also if the machine is busy with other work")
     return parser
@@ -176,7 +179,7 @@ def parse(description):
         pythons = []
     return Options(
         asked.what, asked.builds, os.path.abspath(asked.build), asked.quick, asked.anyway,
-        asked.no_build, programs, pythons, asked.rate or USUAL_RATES, asked.seconds,
+        asked.engine, asked.no_build, programs, pythons, asked.rate or USUAL_RATES, asked.seconds,
         asked.turns or default_turns(asked), asked.processes, asked.stops,
         asked.runs, asked.pairs, asked.json or asked.resume, asked.resume,
         not asked.only and not asked.quick)

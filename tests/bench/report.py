@@ -123,6 +123,7 @@ def describe_settings(settings):
     said = ["a quick run"] if settings["quick"] else []
     said.append("rates: " + " and ".join(settings["rates"]))
     said += ["%g s a window" % settings["seconds"]] if settings["seconds"] else []
+    said += ["--engine " + settings["engine"]] if settings.get("engine") else []
     said.append("%d turns" % settings["turns"])
     said.append("%d stops for the truth in each" % settings["stops"])
     said.append("%d pairs of on and off with work" % settings["pairs"])

@@ -42,10 +42,11 @@ class Pysample:
     max_frames = None
     overhead_s = 0.06
 
-    def __init__(self, path, name="pysample", wrapper=()):
+    def __init__(self, path, name="pysample", wrapper=(), engine=None):
         self.path = path
         self.name = name
         self.wrapper = list(wrapper)
+        self.engine = ["--engine", engine] if engine else []
         self.start_cpu_s = 0.0
 
     @staticmethod
@@ -64,7 +65,7 @@ class Pysample:
     def command(self, target, rate_hz, seconds, *options):
         return [
             *self.wrapper, self.path, "attach", "-q", "-f", "collapsed", "-r", "%d" % rate_hz if rate_hz else
-            "max", "-d", "%.3f" % seconds, *options, str(target.pid)]
+            "max", "-d", "%.3f" % seconds, *self.engine, *options, str(target.pid)]
 
     def run(self, target, rate_hz, seconds):
         stats_path = os.path.join(target.outside, "stats.json")

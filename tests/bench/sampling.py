@@ -95,14 +95,14 @@ def measure_undisturbed(tools, unit, samplers, options):
     return best
 
 
-def samplers_for(tools, unit, rival_runs):
-    ours = Pysample(tools.pysample, wrapper=unit.condition.wrapper)
+def samplers_for(tools, unit, rival_runs, options):
+    ours = Pysample(tools.pysample, wrapper=unit.condition.wrapper, engine=options.engine)
     return [ours] + (rivals_of(unit.interpreter, rival_runs) if not unit.condition.name else [])
 
 
 def unit_s(tools, unit, rival_runs, options):
     """How long one takes, about."""
-    samplers = samplers_for(tools, unit, rival_runs)
+    samplers = samplers_for(tools, unit, rival_runs, options)
     runs_s = sum(sampler.seconds_of(options.seconds_at(rate)) + sampler.overhead_s
                  for turn in range(options.turns) for rate in options.rates_in(turn)
                  for sampler in samplers if sampler.runs_in(turn, rate))
@@ -121,8 +121,8 @@ def measure(tools, interpreters, rival_runs, options, results):
         say("CPython %s (%.0f of %.0f min)" % (unit, (time.monotonic() - begin) / 60,
                                                expected_s / 60))
         try:
-            rows = measure_undisturbed(tools, unit, samplers_for(tools, unit, rival_runs),
-                                       options)
+            rows = measure_undisturbed(
+                tools, unit, samplers_for(tools, unit, rival_runs, options), options)
         except RuntimeError as error:
             say("no figures for %s: %s" % (unit, error))
             continue

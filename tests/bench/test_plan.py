@@ -46,7 +46,7 @@ class Duration(unittest.TestCase):
     def asked(self, **values):
         return types.SimpleNamespace(**{
             "turns": options.TURNS, "rates": options.USUAL_RATES, "stops": options.STOPS,
-            "seconds_at": options.SECONDS.get,
+            "seconds_at": options.SECONDS.get, "engine": None,
             "rates_in": lambda turn: options.Options.rates_in(self.asked(), turn), **values})
 
     def duration_s(self, programs, interpreters, is_full, turns):
