@@ -285,7 +285,9 @@ static void lose_thread(struct sampler *sampler, struct snapshot_thread *thread,
 			enum instant_verdict verdict)
 {
 	thread->proof.is_known = thread->proof.is_known && thread->unchanged;
-	sampler->stats.lost[verdict == INSTANT_LOCKED ? LOSS_LOCK : LOSS_MOVED]++;
+	/* One that ran has a sample of its next interrupt. */
+	if (!sampler->interrupts)
+		sampler->stats.lost[verdict == INSTANT_LOCKED ? LOSS_LOCK : LOSS_MOVED]++;
 }
 
 /* Hand on what a look has found of all threads. */
@@ -309,7 +311,7 @@ static int hand_on_threads(struct sampler *sampler, enum instant_verdict verdict
 			err = hand_on_thread(sampler, thread, now_ns, sink);
 		} else if (sampler->is_racing) {
 			err = sampler_thread_race(sampler, thread, now_ns, sink);
-		} else if (!sampler->interrupts) {
+		} else {
 			lose_thread(sampler, thread, verdict);
 		}
 	}

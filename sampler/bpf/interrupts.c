@@ -105,13 +105,13 @@ static int open_program(struct interrupts *interrupts, uint32_t nr_cpus)
 static int load(struct interrupts *interrupts, bool is_verbose, struct message *reterr)
 {
 	const int nr_cpus = libbpf_num_possible_cpus();
-	libbpf_print_fn_t before = is_verbose ? NULL : libbpf_set_print(say_nothing);
-	int err = open_program(interrupts, nr_cpus > 0 ? (uint32_t)nr_cpus : 1);
+	int err;
 
+	if (!is_verbose)
+		(void)libbpf_set_print(say_nothing);
+	err = open_program(interrupts, nr_cpus > 0 ? (uint32_t)nr_cpus : 1);
 	if (!err)
 		err = interrupt_walk__load(interrupts->program);
-	if (before)
-		(void)libbpf_set_print(before);
 	if (err) {
 		explain(err, reterr);
 		return err == -EACCES || err == -EPERM ? -EPERM : -ENOTSUP;
