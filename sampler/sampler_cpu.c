@@ -32,13 +32,15 @@ void sampler_cpu_measure(struct sampler *sampler, struct sampled_thread *sampled
 	sampler->stats.clock_reads++;
 	if (cpu_clock_read(&cpu->clock, &now_ns) != 0)
 		return;
-	if (cpu->has_last && now_ns >= cpu->last_ns) {
-		sample->cpu_ns = now_ns - cpu->last_ns;
+	if (cpu->has_last) {
+		/* An interrupt may have told of it ahead: sampler_cpu_used(). */
+		sample->cpu_ns = now_ns > cpu->last_ns ? now_ns - cpu->last_ns : 0;
 		sample->flags |= SAMPLE_CPU_MEASURED;
 		if (sample->cpu_ns)
 			sample->flags |= SAMPLE_ON_CPU;
 	}
-	cpu->last_ns = now_ns;
+	if (!cpu->has_last || now_ns > cpu->last_ns)
+		cpu->last_ns = now_ns;
 	cpu->has_last = true;
 }
 
@@ -51,6 +53,6 @@ void sampler_cpu_used(struct sampler *sampler, struct sampled_thread *sampled, u
 		return;
 	sample->cpu_ns = cpu_ns;
 	sample->flags |= SAMPLE_CPU_MEASURED | SAMPLE_ON_CPU;
-	/* What a clock tells next is of the time since. */
+	/* What a clock tells next is of the time since: ticks may have told a part of this already. */
 	cpu->last_ns += cpu_ns;
 }
