@@ -13,8 +13,8 @@
 #include <bpf/bpf_helpers.h>
 #include <stdbool.h>
 
-#include "interrupt_identity.h"
-#include "interrupt_record.h"
+#include "sampler/bpf/interrupt_identity.h"
+#include "sampler/bpf/interrupt_record.h"
 
 /* Some helpers are only for programs of a licence that is the kernel's, too. */
 char program_license[] SEC("license") = "Dual MIT/GPL";
