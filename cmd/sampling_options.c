@@ -43,7 +43,7 @@ static const char options_help[] =
 	"                         threads run, which is approximate (CPython 3.11 and newer,\n"
 	"                         with a GIL; not with -n). Default: preempt, or racing if the\n"
 	"                         process runs only on CPUs that pysample may not use\n"
-	"      --exact            nothing approximate: no racing, but status 4\n"
+	"      --exact            nothing approximate: exit with status 4 instead of racing\n"
 	"      --mode NAME        wall: all samples, by the time that passed (default); cpu: by\n"
 	"                         the CPU time that a thread used since its last sample; gil:\n"
 	"                         only samples that hold the GIL; exception: only samples that\n"
@@ -327,7 +327,8 @@ static bool check_engine(struct sampling_options *options)
 		return false;
 	}
 	if (options->native && options->engine == ENGINE_BPF) {
-		print_error("C frames are not told by --engine bpf yet: leave that out, or -n");
+		print_error(
+			"--engine bpf cannot sample C frames yet: leave out --engine bpf, or -n");
 		return false;
 	}
 	options->may_race = options->may_race && !options->is_exact && !options->native;

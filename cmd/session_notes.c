@@ -150,8 +150,8 @@ static void print_interrupts(const struct session *session)
 	if (!session->interrupts)
 		return;
 	sampler_interrupts_count(session->interrupts, &counts);
-	print_note("%" PRIu64 " interrupt%s, %.1f µs each; of threads without Python: %" PRIu64
-		   ", twice: %" PRIu64,
+	print_note("%" PRIu64 " interrupt%s, %.1f µs each; %" PRIu64
+		   " of threads without Python, %" PRIu64 " duplicate",
 		   (uint64_t)counts.nr_interrupts, text_plural(counts.nr_interrupts),
 		   counts.nr_interrupts
 			   ? (double)counts.taken_ns / 1e3 / (double)counts.nr_interrupts

@@ -214,8 +214,7 @@ static int take_steps(const struct sampler_interrupts *interrupts,
 	list->nr_steps = 0;
 	for (uint32_t i = 0; !err && i < record->nr_frames; i++) {
 		const struct interrupt_frame *frame = interrupt_record_frame(layout, record, i);
-		struct frame_words words =
-			frame_words(offsets, interrupt_frame_bytes(layout, frame));
+		struct frame_words words = frame_words(offsets, interrupt_frame_bytes(frame));
 
 		words.identity = frame->identity;
 		err = frame_list_add_step(list, frame->addr, &words);
@@ -286,6 +285,7 @@ static int take_record(void *context, const struct interrupt_record *record)
 int sampler_interrupts_take(struct sampler_interrupts *interrupts, struct sample_sink *sink)
 {
 	interrupts->sink = sink;
+	/* Names that are read now are of another tick than those of the last look. */
 	interrupts->tick = ++interrupts->sampler->snapshot.instant.nr_looks;
 	return interrupts_take(interrupts->interrupts, take_record, interrupts);
 }
@@ -345,7 +345,7 @@ int sampler_interrupts_create(struct sampler *sampler, uint64_t period_ns, bool 
 	err = interrupts_open(
 		&(struct interrupts_options){
 			.process = sampler->process,
-			.build = sampler->build,
+			.layout = interrupts->layout,
 			.period_ns = period_ns,
 			.is_verbose = is_verbose,
 		},

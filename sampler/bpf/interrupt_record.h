@@ -7,7 +7,7 @@
 
 #include <linux/types.h>
 
-/* The longest record: of a stack of 2,500 frames and more. */
+/* The longest record: of a stack of 1,700 frames and more. */
 #define INTERRUPT_RECORD_MAX_BYTES (256u << 10)
 
 /* So many bytes of records there is room for until they are taken. */
@@ -16,7 +16,7 @@
 /* More frames than a record has room for, or loops. */
 #define INTERRUPT_MAX_STEPS (1u << 14)
 
-/* A frame takes less of a record; what is read of it less than half of that. */
+/* So much is read of a frame, and so much more may a record have of it, at most. */
 #define INTERRUPT_FRAME_MAX_BYTES 256u
 
 /* What is read of a thread state, from its start on, is less than half of that. */
@@ -45,9 +45,8 @@ struct interrupt_layout {
 		__u32 current_frame, previous;
 	} cframe;
 	struct {
-		__u32 first;		    /* of a frame so many bytes in front are not read */
-		__u32 size;		    /* and so many behind those are */
-		__u32 previous, executable; /* from first on */
+		__u32 head_size; /* so many bytes of a frame are read */
+		__u32 previous, executable;
 	} frame;
 	struct {
 		__u32 version;	   /* INTERRUPT_ABSENT: objects are told apart by what follows */
@@ -84,7 +83,7 @@ enum interrupt_end {
 	INTERRUPT_TOO_DEEP,
 };
 
-/* One frame, innermost first; behind it layout.frame.size bytes of it, rounded up to 8. */
+/* One frame, innermost first; behind it layout.frame.head_size bytes of it, rounded up to 8. */
 struct interrupt_frame {
 	__u64 addr;
 	/*
@@ -101,7 +100,7 @@ struct interrupt_record {
 	__u64 current_addr; /* of the innermost frame */
 	__u64 collector;    /* the word at collector_addr */
 	__u8 gil[INTERRUPT_GIL_MAX_BYTES];
-	__u32 own_tid, slot, cpu;
+	__u32 slot; /* the user's, as it was told */
 	__u32 tlbc_generation;
 	__u32 nr_loops; /* calls of the loop that have a _PyCFrame (3.10 to 3.12) */
 	__u32 nr_frames;

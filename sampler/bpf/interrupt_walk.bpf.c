@@ -116,7 +116,7 @@ static __always_inline __u64 identity_of(__u64 executable)
 
 static long take_frame(__u32 index, struct walk *walk)
 {
-	const __u32 size = layout.frame.size & (INTERRUPT_FRAME_MAX_BYTES / 2 - 1);
+	const __u32 size = layout.frame.head_size & (INTERRUPT_FRAME_MAX_BYTES - 1);
 	struct scratch *scratch = walk->scratch;
 	struct interrupt_record *record = walk->record;
 	const __u32 nr_bytes = record->nr_bytes;
@@ -126,19 +126,20 @@ static long take_frame(__u32 index, struct walk *walk)
 
 	if (!addr || addr == scratch->end_addr)
 		return 1;
-	if (nr_bytes > INTERRUPT_RECORD_MAX_BYTES - INTERRUPT_FRAME_MAX_BYTES) {
+	if (nr_bytes > INTERRUPT_RECORD_MAX_BYTES - 2 * INTERRUPT_FRAME_MAX_BYTES) {
 		record->end = INTERRUPT_TOO_DEEP;
 		return 1;
 	}
 	frame = (void *)(scratch->bytes + nr_bytes);
 	bytes = (__u8 *)(frame + 1);
-	if (bpf_probe_read_user(bytes, size, (void *)(addr + layout.frame.first))) {
+	if (bpf_probe_read_user(bytes, size, (void *)addr)) {
 		record->end = INTERRUPT_FAULT;
 		return 1;
 	}
 	frame->addr = addr;
-	frame->identity = identity_of(word_at(bytes, layout.frame.executable & 127));
-	scratch->addr = word_at(bytes, layout.frame.previous & 127);
+	frame->identity = identity_of(
+		word_at(bytes, layout.frame.executable & (INTERRUPT_FRAME_MAX_BYTES - 1)));
+	scratch->addr = word_at(bytes, layout.frame.previous & (INTERRUPT_FRAME_MAX_BYTES - 1));
 	record->nr_bytes = nr_bytes + sizeof(*frame) + INTERRUPT_ROUND_UP(size);
 	record->nr_frames = index + 1;
 	return 0;
@@ -260,8 +261,6 @@ int take_interrupt(void *context)
 	thread->last_ns = begin_ns;
 	record = (void *)scratch->bytes;
 	record->time_ns = begin_ns;
-	record->own_tid = ids.pid;
-	record->cpu = cpu;
 	for (__u32 i = 0; i < INTERRUPT_MAX_STATES && thread->states[i].addr; i++) {
 		take_state(scratch, &thread->states[i]);
 		nr_bytes = record->nr_bytes;

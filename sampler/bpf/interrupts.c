@@ -216,7 +216,7 @@ int interrupts_open(const struct interrupts_options *options, struct interrupts 
 	if (!interrupts)
 		return -ENOMEM;
 	interrupts->process = options->process;
-	interrupts->layout = interrupts_layout(&options->build->offsets);
+	interrupts->layout = options->layout;
 	interrupts->layout.period_ns = options->period_ns;
 	if (!interrupts_layout_fits(&interrupts->layout)) {
 		free(interrupts);

@@ -18,16 +18,15 @@
 #include "procmem/message.h"
 #include "procmem/process.h"
 #include "sampler/bpf/interrupt_record.h"
-#include "sampler/python/offsets.h"
 
 struct interrupts;
 
-/* What it needs to know; borrowed for the call, but for process. */
+/* What it needs to know; process is borrowed until interrupts_close(). */
 struct interrupts_options {
 	const struct process *process;
-	const struct py_build *build;
-	uint64_t period_ns; /* CPU time of a thread between two interrupts */
-	bool is_verbose;    /* what libbpf and the kernel say goes to stderr */
+	struct interrupt_layout layout; /* of interrupts_layout(), as it is */
+	uint64_t period_ns;		/* CPU time of a thread between two interrupts */
+	bool is_verbose;		/* what libbpf and the kernel say goes to stderr */
 };
 
 /*

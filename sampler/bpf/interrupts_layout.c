@@ -40,8 +40,6 @@ static void set_code(struct interrupt_layout *layout, const struct py_offsets *o
 
 struct interrupt_layout interrupts_layout(const struct py_offsets *offsets)
 {
-	const uint32_t fields[] = {offsets->frame.executable, offsets->frame.previous};
-	const uint32_t first = least(fields, 2);
 	const bool has_cframes = offsets->cframe.current_frame != OFFSET_ABSENT;
 	struct interrupt_layout layout = {
 		.state = {.size = offsets->thread.size,
@@ -51,10 +49,9 @@ struct interrupt_layout interrupts_layout(const struct py_offsets *offsets)
 			  .cframe = has_cframes ? offsets->thread.cframe : 0},
 		.cframe = {.current_frame = offsets->cframe.current_frame,
 			   .previous = offsets->cframe.previous},
-		.frame = {.first = first,
-			  .size = frame_head_bytes(offsets) - first,
-			  .previous = offsets->frame.previous - first,
-			  .executable = offsets->frame.executable - first},
+		.frame = {.head_size = frame_head_bytes(offsets),
+			  .previous = offsets->frame.previous,
+			  .executable = offsets->frame.executable},
 	};
 
 	set_code(&layout, offsets);
@@ -71,14 +68,14 @@ static bool has_word(uint32_t size, uint32_t offset)
 bool interrupts_layout_fits(const struct interrupt_layout *layout)
 {
 	const uint32_t state_bytes = layout->state.head_size;
-	const uint32_t frame_bytes = layout->frame.size;
+	const uint32_t frame_bytes = layout->frame.head_size;
 	const uint32_t code_bytes = layout->code.size;
 
 	return state_bytes <= INTERRUPT_STATE_MAX_BYTES / 2 &&
 	       has_word(state_bytes, layout->state.current_frame) &&
 	       has_word(state_bytes, layout->state.base_frame) &&
 	       has_word(state_bytes, layout->state.cframe) &&
-	       frame_bytes < INTERRUPT_FRAME_MAX_BYTES / 2 &&
+	       frame_bytes < INTERRUPT_FRAME_MAX_BYTES &&
 	       has_word(frame_bytes, layout->frame.previous) &&
 	       has_word(frame_bytes, layout->frame.executable) &&
 	       (layout->code.version != INTERRUPT_ABSENT ||

@@ -27,15 +27,14 @@ interrupt_record_frame(const struct interrupt_layout *layout, const struct inter
 		       uint32_t index)
 {
 	const size_t frame_bytes =
-		sizeof(struct interrupt_frame) + INTERRUPT_ROUND_UP(layout->frame.size);
+		sizeof(struct interrupt_frame) + INTERRUPT_ROUND_UP(layout->frame.head_size);
 
 	return (const void *)(interrupt_record_state(record) +
 			      INTERRUPT_ROUND_UP(layout->state.head_size) + index * frame_bytes);
 }
 
-/* The copy of a frame, as if it had been made from the frame's begin on. */
-static inline const uint8_t *interrupt_frame_bytes(const struct interrupt_layout *layout,
-						   const struct interrupt_frame *frame)
+/* The copy of a frame. */
+static inline const uint8_t *interrupt_frame_bytes(const struct interrupt_frame *frame)
 {
-	return (const uint8_t *)(frame + 1) - layout->frame.first;
+	return (const uint8_t *)(frame + 1);
 }

@@ -4,6 +4,7 @@ import functools
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -135,28 +136,16 @@ class InterruptsOfWaiting(InterruptsTestCase):
             self.assertEqual(json.loads(support.read(path))["engine"], "bpf")
 
     def test_cpu_time(self):
-        """No more than the kernel says, but for a period of each thread."""
+        """One thread runs: it has no more than the time that has passed, and a period."""
         with support.fresh_folder() as (folder, _), \
                 support.python_target(self.interpreter, "busy") as target:
             path = os.path.join(folder, "stats.json")
-            before = cpu_s(target.pid)
+            begin_s = time.monotonic()
             result = attach(target, "-r", 100, "-d", 1, "--mode", "cpu", "--stats-json", path)
-            most = cpu_s(target.pid) - before
+            passed_s = time.monotonic() - begin_s
             self.assertIn(result.status, (0, 5), result.stderr)
-            told = json.loads(support.read(path))["sampled_cpu_s"] or 0
-            self.assertLessEqual(told, most + 0.01 * len(os.listdir("/proc/%d/task" % target.pid)))
-
-
-def cpu_s(pid):
-    """By the process's own clock: clock_getcpuclockid(3), CPUCLOCK_SCHED."""
-    return time.clock_gettime((~pid << 3) | 2)
-
-
-def loaded_programs():
-    """How often the program is loaded, by whomever."""
-    result = subprocess.run(["/usr/sbin/bpftool", "--json", "prog", "show", "name",
-                             "take_interrupt"], capture_output=True, text=True)
-    return len(json.loads(result.stdout or "[]")) if result.returncode == 0 else 0
+            told_s = json.loads(support.read(path))["sampled_cpu_s"] or 0
+            self.assertLessEqual(told_s, passed_s + 0.01)
 
 
 class InterruptsElsewhere(InterruptsTestCase):
@@ -178,18 +167,6 @@ class InterruptsElsewhere(InterruptsTestCase):
             for stack in stacks:
                 self.assertTrue(is_possible(tuple(names(stack)), "calls"), stack)
 
-    def test_nothing_is_left_behind_a_kill(self):
-        with support.python_target(self.interpreter, "busy") as target:
-            before = loaded_programs()
-            for delay in 0, 0.01, 0.03, 0.1, 0.3:
-                process = support.start_pysample("attach", target.pid, "--engine", "bpf",
-                                                 "-f", "collapsed")
-                time.sleep(delay)
-                process.kill()
-                support.finish(process)
-            support.wait_until(lambda: loaded_programs() <= before, "it is gone")
-            self.assertTrue(target.runs(), target.stderr())
-
     def test_a_program_that_replaces_itself(self):
         """The next one has another layout, perhaps."""
         with support.python_target(self.interpreter, "execs_itself") as target:
@@ -198,11 +175,44 @@ class InterruptsElsewhere(InterruptsTestCase):
             self.assertNotIn("without BPF", result.stderr)
 
 
+class InterruptsKilled(InterruptsTestCase):
+    """The program is gone with the process that has loaded it."""
+
+    alone = True  # the tests beside this one would load it, too
+    BPFTOOL = shutil.which("bpftool", path=os.defpath + ":/usr/sbin:/sbin")
+
+    def nr_loaded(self):
+        result = subprocess.run([self.BPFTOOL, "--json", "prog", "show"], capture_output=True,
+                                text=True)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return sum(program.get("name") == "take_interrupt"
+                   for program in json.loads(result.stdout))
+
+    def test_nothing_is_left_behind(self):
+        if not self.BPFTOOL:
+            self.skipTest("there is no bpftool")
+        with support.python_target(support.newest_interpreter(), "busy") as target:
+            before = self.nr_loaded()
+            process = support.start_pysample("attach", target.pid, "--engine", "bpf",
+                                             "-f", "collapsed")
+            support.wait_until(lambda: self.nr_loaded() > before, "it is loaded")
+            process.kill()
+            support.finish(process)
+            for delay in 0, 0.01, 0.03, 0.1:
+                process = support.start_pysample("attach", target.pid, "--engine", "bpf",
+                                                 "-f", "collapsed")
+                time.sleep(delay)
+                process.kill()
+                support.finish(process)
+            support.wait_until(lambda: self.nr_loaded() <= before, "it is gone")
+            self.assertTrue(target.runs(), target.stderr())
+
+
 class InterruptsRefused(unittest.TestCase):
 
     def check_refused(self, result, why):
         self.assertEqual((result.status, result.stdout), (4, ""), result.stderr)
-        self.assertRegex(result.stderr, r"\Apysample: --engine bpf: .*%s.*\n\Z" % why)
+        self.assertRegex(result.stderr, r"\Apysample: --engine bpf: .*(?:%s).*\n\Z" % why)
 
     def test_by_the_kernel(self):
         with support.python_target(support.newest_interpreter(), "busy") as target:
@@ -218,14 +228,15 @@ class InterruptsRefused(unittest.TestCase):
         nobody = support.AS_NOBODY
         with support.plain_target(*nobody, "/usr/bin/python3", "-c",
                                   "print(1, flush=True)\nwhile True: pass") as process:
+            python = os.path.realpath("/usr/bin/python3")
+            support.wait_until(lambda: os.path.realpath("/proc/%d/exe" % process.pid) == python,
+                               "it is nobody's")
             result = support.pysample_as_nobody("attach", process.pid, "--engine", "bpf", "-d",
-                                                "0.3", "-f", "collapsed")
-            if "no CPython interpreter" in result.stderr:
-                self.skipTest(result.stderr)
+                                                "0.3", "-f", "collapsed", "--wait", 60)
             self.check_refused(result, "CAP_BPF and CAP_PERFMON|built without BPF")
 
     def test_with_c_frames(self):
         with support.python_target(support.newest_interpreter(), "busy") as target:
             result = attach(target, "-n")
             self.assertEqual(result.status, 2)
-            self.assertIn("C frames are not told by --engine bpf", result.stderr)
+            self.assertIn("cannot sample C frames yet", result.stderr)
