@@ -280,11 +280,17 @@ static bool is_proven(const struct sampler *sampler, const struct snapshot_threa
 	return thread->held || snapshot_stands_apart(&sampler->snapshot, thread);
 }
 
-/* Count a thread of which a look has proven nothing; it may be elsewhere than it was. */
+/* A look tells nothing of a thread, which may be elsewhere than it was. */
+static void pass_over(struct snapshot_thread *thread)
+{
+	thread->proof.is_known = thread->proof.is_known && thread->unchanged;
+}
+
+/* Count a thread of which a look has proven nothing. */
 static void lose_thread(struct sampler *sampler, struct snapshot_thread *thread,
 			enum instant_verdict verdict)
 {
-	thread->proof.is_known = thread->proof.is_known && thread->unchanged;
+	pass_over(thread);
 	/* One that ran has a sample of its next interrupt. */
 	if (!sampler->interrupts)
 		sampler->stats.lost[verdict == INSTANT_LOCKED ? LOSS_LOCK : LOSS_MOVED]++;
@@ -301,8 +307,10 @@ static int hand_on_threads(struct sampler *sampler, enum instant_verdict verdict
 	for (size_t i = 0; !err && i < snapshot->nr_threads && !is_over(sampler, i); i++) {
 		struct snapshot_thread *thread = snapshot->threads[i];
 
-		if (!is_asked(sampler, thread))
+		if (!is_asked(sampler, thread)) {
+			pass_over(thread);
 			continue;
+		}
 		/* It was met where it slept, and not where it was at the tick. */
 		if (thread->slept) {
 			was_late = true;

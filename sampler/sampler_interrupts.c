@@ -243,7 +243,10 @@ static int hand_on(const struct sampler_interrupts *interrupts, struct snapshot_
 {
 	struct sampler *sampler = interrupts->sampler;
 	struct sampled_thread *sampled = &sampler->threads[thread->slot];
-	struct sample sample = {.time_ns = time_ns};
+	/* One that ends on another CPU as this tick begins may be told behind it. */
+	struct sample sample = {
+		.time_ns = time_ns > sampled->last_ns ? time_ns : sampled->last_ns,
+	};
 
 	if (!sampled->walked.is_whole) {
 		sampler->stats.lost[sampled->walked.loss]++;

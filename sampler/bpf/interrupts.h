@@ -30,9 +30,10 @@ struct interrupts_options {
 };
 
 /*
- * Load the program and prepare to interrupt the threads of the process, from interrupts_enable() on. 0; -EPERM and a sentence, -ENOTSUP
- * and a sentence (this kernel, or this build of pysample, cannot), -ESRCH, -ENOMEM, or the errno of a
- * system call. interrupts_close() leaves nothing behind; it accepts NULL.
+ * Load the program and prepare to interrupt the threads of the process, which begins with
+ * interrupts_enable(). 0; -EPERM and a sentence, -ENOTSUP and a sentence (this kernel, or this build of
+ * pysample, cannot), -ESRCH, -ENOMEM, or the errno of a system call. interrupts_close() leaves nothing
+ * behind; it accepts NULL.
  */
 int interrupts_open(const struct interrupts_options *options, struct interrupts **ret_interrupts,
 		    struct message *reterr);
