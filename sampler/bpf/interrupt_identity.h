@@ -1,28 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What tells a code object that has no version (to 3.11) from others that may come to lie in its
- * place: a hash (FNV-1a, of words) of where its texts are, its first line, the first characters of
- * its name and the first bytes of its location table. The BPF program makes it in the interrupt, and its
- * user of the object that is found later.
+ * What tells a code object from others that come to lie in its place, and from what is left of it once
+ * it was freed: a hash (FNV-1a, of words) of where its texts are, its first line, and the beginnings of its
+ * name, its path and its location table. The BPF program makes it in the interrupt, and its user of the
+ * object that is found later. A version alone would not do: it is still there in an object that was
+ * freed, when its texts are other ones by now.
  */
 #pragma once
 
 #include <linux/types.h>
-#include <stdbool.h>
 
 /*
  * So much of a str or bytes object is looked at, from its length on. Its second word is its hash,
  * which may be computed at any time.
  */
-#define IDENTITY_TEXT_WORDS 9
+#define IDENTITY_TEXT_WORDS 16
+#define IDENTITY_TEXT_BYTES (8u * IDENTITY_TEXT_WORDS)
 
-/* From there on, the word that has a str's kind, and where the characters of ASCII begin. */
-#define IDENTITY_STATE_WORD  2
-#define IDENTITY_ASCII_BYTES 32u
-#define IDENTITY_BYTES_BYTES 16u /* where those of a bytes object begin */
+/* From there on: where a bytes object has its bytes, and the word that has the kind of a str. */
+#define IDENTITY_BYTES_OFFSET 16u
+#define IDENTITY_STATE_WORD   2
 
-/* PyASCIIObject.state: compact and ascii. */
-#define IDENTITY_IS_ASCII (3u << 5)
+/* The same of a str, which depends on the version. */
+struct identity_str {
+	__u32 ascii_offset; /* where the characters of ASCII begin */
+	__u32 kind_shift;   /* of the state: three bits of kind, compact, ascii */
+};
 
 #define IDENTITY_INLINE static inline __attribute__((always_inline))
 
@@ -42,29 +45,33 @@ IDENTITY_INLINE __u64 identity_of_numbers(__u64 filename_addr, __u64 qualname_ad
 	return identity_mix(hash, first_line);
 }
 
-/* Add the words of an object, of which those are 0 that are not its own. */
-IDENTITY_INLINE __u64 identity_add_words(__u64 hash, const __u64 words[IDENTITY_TEXT_WORDS])
+/*
+ * Add an object of which those are the first words. What is not its own, behind its end, is 0; of the
+ * words before its contents, which begin at content_offset, the length alone counts.
+ */
+IDENTITY_INLINE __u64 identity_add(__u64 hash, const __u64 words[IDENTITY_TEXT_WORDS],
+				   __u32 content_offset)
 {
 	hash = identity_mix(hash, words[0]);
-	for (__u32 i = 2; i < IDENTITY_TEXT_WORDS; i++)
-		hash = identity_mix(hash, words[i]);
+	for (__u32 i = 1; i < IDENTITY_TEXT_WORDS; i++)
+		hash = 8 * i < content_offset ? hash : identity_mix(hash, words[i]);
 	return hash;
 }
 
-/* How many bytes of a bytes object count, of which those are the first words. */
-IDENTITY_INLINE __u64 identity_bytes_bytes(const __u64 words[1])
+/* How many of the first bytes are an object's own whose contents take so many. */
+IDENTITY_INLINE __u64 identity_own_bytes(__u32 content_offset, __u64 content_bytes)
 {
-	return words[0] < sizeof(__u64[IDENTITY_TEXT_WORDS]) - IDENTITY_BYTES_BYTES
-		       ? IDENTITY_BYTES_BYTES + words[0]
-		       : sizeof(__u64[IDENTITY_TEXT_WORDS]);
+	return content_bytes < IDENTITY_TEXT_BYTES - content_offset ? content_offset + content_bytes
+								    : IDENTITY_TEXT_BYTES;
 }
 
 /* The same of a str. Of one that is not ASCII the length alone counts. */
-IDENTITY_INLINE __u64 identity_string_bytes(const __u64 words[IDENTITY_STATE_WORD + 1])
+IDENTITY_INLINE __u64 identity_str_bytes(const struct identity_str *str,
+					 const __u64 words[IDENTITY_STATE_WORD + 1])
 {
-	if ((words[IDENTITY_STATE_WORD] & IDENTITY_IS_ASCII) != IDENTITY_IS_ASCII)
+	const __u64 compact_ascii = 3ull << (str->kind_shift + 3);
+
+	if ((words[IDENTITY_STATE_WORD] & compact_ascii) != compact_ascii)
 		return sizeof(__u64);
-	return words[0] < sizeof(__u64[IDENTITY_TEXT_WORDS]) - IDENTITY_ASCII_BYTES
-		       ? IDENTITY_ASCII_BYTES + words[0]
-		       : sizeof(__u64[IDENTITY_TEXT_WORDS]);
+	return identity_own_bytes(str->ascii_offset, words[0]);
 }

@@ -7,6 +7,8 @@
 
 #include <linux/types.h>
 
+#include "sampler/bpf/interrupt_identity.h"
+
 /* The longest record: of a stack of 1,700 frames and more. */
 #define INTERRUPT_RECORD_MAX_BYTES (256u << 10)
 
@@ -49,10 +51,10 @@ struct interrupt_layout {
 		__u32 previous, executable;
 	} frame;
 	struct {
-		__u32 version;	   /* INTERRUPT_ABSENT: objects are told apart by what follows */
 		__u32 first, size; /* of the object so much is read, and from first on: */
 		__u32 filename, qualname, linetable, first_line;
 		__u32 text_length; /* where a str has its length, and a bytes, too */
+		struct identity_str str;
 	} code;
 	__u64 period_ns; /* of CPU time, between two interrupts of a thread */
 };
@@ -86,11 +88,7 @@ enum interrupt_end {
 /* One frame, innermost first; behind it layout.frame.head_size bytes of it, rounded up to 8. */
 struct interrupt_frame {
 	__u64 addr;
-	/*
-	 * What tells its code object from others that may come to lie in its place: its version or,
-	 * without one, a hash (interrupt_identity.h).
-	 */
-	__u64 identity;
+	__u64 identity; /* of its code object: interrupt_identity.h; 0: not told */
 };
 
 /* A thread state as the interrupt met it; behind it layout.state.head_size bytes, rounded up, and the frames. */

@@ -13,7 +13,6 @@
 #include <bpf/bpf_helpers.h>
 #include <stdbool.h>
 
-#include "sampler/bpf/interrupt_identity.h"
 #include "sampler/bpf/interrupt_record.h"
 
 /* Some helpers are only for programs of a licence that is the kernel's, too. */
@@ -68,50 +67,44 @@ struct walk {
 };
 
 /* Add to a hash what a str or bytes object says. What cannot be read says nothing. */
-static __always_inline __u64 hash_object(__u64 hash, __u64 object_addr, bool is_string)
+static __always_inline __u64 hash_object(__u64 hash, __u64 object_addr, bool is_str)
 {
 	const void *from = (void *)(object_addr + layout.code.text_length);
+	const struct identity_str str = {layout.code.str.ascii_offset, layout.code.str.kind_shift};
 	__u64 words[IDENTITY_TEXT_WORDS] = {0};
 	__u64 nr_bytes;
 
 	if (bpf_probe_read_user(words, sizeof(__u64[IDENTITY_STATE_WORD + 1]), from))
 		return hash;
-	nr_bytes = is_string ? identity_string_bytes(words) : identity_bytes_bytes(words);
+	nr_bytes = is_str ? identity_str_bytes(&str, words)
+			  : identity_own_bytes(IDENTITY_BYTES_OFFSET, words[0]);
 	__builtin_memset(words, 0, sizeof(words));
 	/* The compiler knows how many they are at most; the verifier wants to see it. */
 	asm volatile("" : "+r"(nr_bytes));
 	if (nr_bytes > sizeof(words) || bpf_probe_read_user(words, nr_bytes, from))
 		return hash;
-	return identity_add_words(hash, words);
+	return identity_add(hash, words, is_str ? str.ascii_offset : IDENTITY_BYTES_OFFSET);
 }
 
-/* What tells a code object without a version from others. */
-static __always_inline __u64 hash_code(__u64 code_addr)
-{
-	const __u32 size = layout.code.size & (INTERRUPT_CODE_MAX_BYTES - 1);
-	__u8 code[INTERRUPT_CODE_MAX_BYTES] = {0};
-	__u64 qualname, linetable, hash;
-
-	if (bpf_probe_read_user(code, size, (void *)(code_addr + layout.code.first)))
-		return 0;
-	qualname = word_at(code, layout.code.qualname & 127);
-	linetable = word_at(code, layout.code.linetable & 127);
-	hash = identity_of_numbers(word_at(code, layout.code.filename & 127), qualname, linetable,
-				   *(const __u32 *)(code + (layout.code.first_line & 127)));
-	hash = hash_object(hash, qualname, true);
-	return hash_object(hash, linetable, false);
-}
-
+/* What tells a code object from others; 0 for what is none. */
 static __always_inline __u64 identity_of(__u64 executable)
 {
-	__u32 version = 0;
+	const __u32 mask = INTERRUPT_CODE_MAX_BYTES - 1;
+	__u8 code[INTERRUPT_CODE_MAX_BYTES] = {0};
+	__u64 filename, qualname, linetable, hash;
 
 	executable &= ~3ull; /* a tagged reference since 3.14 */
-	if (layout.code.version == INTERRUPT_ABSENT)
-		return executable ? hash_code(executable) : 0;
-	(void)bpf_probe_read_user(&version, sizeof(version),
-				  (void *)(executable + layout.code.version));
-	return version;
+	if (!executable || bpf_probe_read_user(code, layout.code.size & mask,
+					       (void *)(executable + layout.code.first)))
+		return 0;
+	filename = word_at(code, layout.code.filename & mask);
+	qualname = word_at(code, layout.code.qualname & mask);
+	linetable = word_at(code, layout.code.linetable & mask);
+	hash = identity_of_numbers(filename, qualname, linetable,
+				   *(const __u32 *)(code + (layout.code.first_line & mask)));
+	hash = hash_object(hash, qualname, true);
+	hash = hash_object(hash, filename, true);
+	return hash_object(hash, linetable, false);
 }
 
 static long take_frame(__u32 index, struct walk *walk)

@@ -28,7 +28,6 @@ static void set_code(struct interrupt_layout *layout, const struct py_offsets *o
 				   offsets->code.linetable, offsets->code.firstlineno};
 	const uint32_t first = least(fields, 4) & ~7u; /* as the program reads words */
 
-	layout->code.version = offsets->code.version;
 	layout->code.first = first;
 	layout->code.size = greatest(fields, 4) + (uint32_t)sizeof(uint64_t) - first;
 	layout->code.filename = offsets->code.filename - first;
@@ -36,6 +35,7 @@ static void set_code(struct interrupt_layout *layout, const struct py_offsets *o
 	layout->code.linetable = offsets->code.linetable - first;
 	layout->code.first_line = offsets->code.firstlineno - first;
 	layout->code.text_length = offsets->unicode.length;
+	layout->code.str = identity_str_of(offsets);
 }
 
 struct interrupt_layout interrupts_layout(const struct py_offsets *offsets)
@@ -78,10 +78,11 @@ bool interrupts_layout_fits(const struct interrupt_layout *layout)
 	       frame_bytes < INTERRUPT_FRAME_MAX_BYTES &&
 	       has_word(frame_bytes, layout->frame.previous) &&
 	       has_word(frame_bytes, layout->frame.executable) &&
-	       (layout->code.version != INTERRUPT_ABSENT ||
-		(code_bytes < INTERRUPT_CODE_MAX_BYTES &&
-		 has_word(code_bytes, layout->code.filename) &&
-		 has_word(code_bytes, layout->code.qualname) &&
-		 has_word(code_bytes, layout->code.linetable) &&
-		 has_word(code_bytes, layout->code.first_line)));
+	       code_bytes < INTERRUPT_CODE_MAX_BYTES &&
+	       has_word(code_bytes, layout->code.filename) &&
+	       has_word(code_bytes, layout->code.qualname) &&
+	       has_word(code_bytes, layout->code.linetable) &&
+	       has_word(code_bytes, layout->code.first_line) &&
+	       layout->code.str.ascii_offset < IDENTITY_TEXT_BYTES &&
+	       layout->code.str.kind_shift < 32;
 }

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "procmem/cleanup.h"
-#include "sampler/bpf/interrupt_identity.h"
 #include "sampler/python/code_ahead.h"
 #include "sampler/python/executable.h"
 #include "sampler/python/strings.h"
@@ -293,23 +292,37 @@ static int read_text(struct code_cache *cache, struct remote_memory *memory, rem
 	return *ret_text ? 0 : -ENOMEM;
 }
 
+/* Add one of an object's texts, of which nothing is there but its own. */
+static uint64_t add_text(uint64_t hash, const uint8_t *text, uint64_t own_bytes,
+			 uint32_t content_offset)
+{
+	__u64 words[IDENTITY_TEXT_WORDS] = {0};
+
+	memcpy(words, text, own_bytes);
+	return identity_add(hash, words, content_offset);
+}
+
+static uint64_t add_str(uint64_t hash, const uint8_t *text, const struct identity_str *str)
+{
+	__u64 words[IDENTITY_STATE_WORD + 1];
+
+	memcpy(words, text, sizeof(words));
+	return add_text(hash, text, identity_str_bytes(str, words), str->ascii_offset);
+}
+
 /* As the program in the interrupt makes it of the same object. */
-static uint64_t identity_of(const struct code *code)
+static uint64_t identity_of(const struct py_offsets *offsets, const struct code *code)
 {
 	const struct code_fingerprint *fingerprint = &code->fingerprint;
-	__u64 words[IDENTITY_TEXT_WORDS];
-	uint64_t hash, nr_bytes;
+	const struct identity_str str = identity_str_of(offsets);
+	uint64_t hash = identity_of_numbers(fingerprint->filename, fingerprint->qualname,
+					    fingerprint->linetable, fingerprint->first_line);
+	const uint64_t table_bytes =
+		identity_own_bytes(IDENTITY_BYTES_OFFSET, field_u64(code->texts.linetable, 0));
 
-	if (fingerprint->version)
-		return fingerprint->version;
-	hash = identity_of_numbers(fingerprint->filename, fingerprint->qualname,
-				   fingerprint->linetable, fingerprint->first_line);
-	memcpy(words, code->texts.qualname, sizeof(words));
-	nr_bytes = identity_string_bytes(words);
-	memset((uint8_t *)words + nr_bytes, 0, sizeof(words) - nr_bytes);
-	hash = identity_add_words(hash, words);
-	memcpy(words, code->texts.linetable, sizeof(words));
-	return identity_add_words(hash, words);
+	hash = add_str(hash, code->texts.qualname, &str);
+	hash = add_str(hash, code->texts.filename, &str);
+	return add_text(hash, code->texts.linetable, table_bytes, IDENTITY_BYTES_OFFSET);
 }
 
 /* Give code its name, table and numbers, all read from memory. 0, -EBADMSG, … */
@@ -343,7 +356,7 @@ static int code_fill(struct code_cache *cache, struct remote_memory *memory, str
 	if (function_is_other(code->function))
 		forget_lines(code);
 	code->fingerprint = *fingerprint;
-	code->identity = identity_of(code);
+	code->identity = identity_of(offsets, code);
 	return 0;
 }
 

@@ -94,7 +94,7 @@ struct code {
 	uint32_t stack_offset;	   /* where a frame's own stack begins, behind its locals */
 	struct code_fingerprint fingerprint;
 	struct code_texts texts;
-	uint64_t identity; /* as sampler/bpf/interrupt_record.h has it */
+	uint64_t identity; /* interrupt_identity.h */
 	bool in_use;	   /* since unused ones were dropped last */
 	uint32_t nr_loads; /* rises when another object is found at the address */
 	bool has_gaps;	   /* something that it names is not in the memory: code_cache.is_still */

@@ -5,7 +5,6 @@
 #include <criterion/new/assert.h>
 #include <string.h>
 
-#include "sampler/bpf/interrupt_identity.h"
 #include "tests/support/fake_python.h"
 
 static struct py_build build_of(uint32_t minor)
@@ -83,22 +82,25 @@ Test(interrupts_layout, records)
 
 Test(interrupts_layout, identities)
 {
-	__u64 ascii[IDENTITY_TEXT_WORDS] = {3, 0, IDENTITY_IS_ASCII, 0, 0x636261};
-	__u64 other[IDENTITY_TEXT_WORDS] = {3, 0, 0, 0, 0x636261};
-	__u64 longer[IDENTITY_TEXT_WORDS] = {1000, 0, IDENTITY_IS_ASCII};
+	static const struct identity_str str = {.ascii_offset = 24, .kind_shift = 2};
+	__u64 ascii[IDENTITY_TEXT_WORDS] = {3, 0, 3u << 5, 0x636261};
+	const __u64 other[IDENTITY_TEXT_WORDS] = {3, 0, 1u << 5, 0x636261};
+	const __u64 longer[IDENTITY_TEXT_WORDS] = {1000, 0, 3u << 5};
 	const __u64 basis = identity_of_numbers(1, 2, 3, 4);
-	const __u64 hash = identity_add_words(basis, ascii);
+	const __u64 hash = identity_add(basis, ascii, str.ascii_offset);
 
-	cr_expect(eq(u64, identity_string_bytes(ascii), IDENTITY_ASCII_BYTES + 3));
-	cr_expect(eq(u64, identity_string_bytes(other), sizeof(__u64)));
-	cr_expect(eq(u64, identity_string_bytes(longer), sizeof(longer)));
-	cr_expect(eq(u64, identity_bytes_bytes(ascii), IDENTITY_BYTES_BYTES + 3));
-	cr_expect(eq(u64, identity_bytes_bytes(longer), sizeof(longer)));
+	cr_expect(eq(u64, identity_str_bytes(&str, ascii), 24 + 3));
+	cr_expect(eq(u64, identity_str_bytes(&str, other), sizeof(__u64)));
+	cr_expect(eq(u64, identity_str_bytes(&str, longer), IDENTITY_TEXT_BYTES));
+	cr_expect(eq(u64, identity_own_bytes(IDENTITY_BYTES_OFFSET, 3), 16 + 3));
+	cr_expect(eq(u64, identity_own_bytes(IDENTITY_BYTES_OFFSET, UINT64_MAX),
+		     IDENTITY_TEXT_BYTES));
 	cr_expect(ne(u64, basis, identity_of_numbers(1, 2, 3, 5)));
 	cr_expect(ne(u64, basis, identity_of_numbers(1, 2, 4, 4)));
-	/* A hash may be computed at any time. */
+	/* A hash may be computed at any time, and a str be interned. */
 	ascii[1] = 12345;
-	cr_expect(eq(u64, identity_add_words(basis, ascii), hash));
-	ascii[4]++;
-	cr_expect(ne(u64, identity_add_words(basis, ascii), hash));
+	ascii[IDENTITY_STATE_WORD]++;
+	cr_expect(eq(u64, identity_add(basis, ascii, str.ascii_offset), hash));
+	ascii[3]++;
+	cr_expect(ne(u64, identity_add(basis, ascii, str.ascii_offset), hash));
 }
