@@ -15,7 +15,7 @@
  * which may be computed at any time.
  */
 #define IDENTITY_TEXT_WORDS 16
-#define IDENTITY_TEXT_BYTES (8u * IDENTITY_TEXT_WORDS)
+#define IDENTITY_TEXT_BYTES (8ull * IDENTITY_TEXT_WORDS)
 
 /* From there on: where a bytes object has its bytes, and the word that has the kind of a str. */
 #define IDENTITY_BYTES_OFFSET 16u
