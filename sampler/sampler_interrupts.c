@@ -25,7 +25,8 @@ struct told_thread {
 };
 
 struct sampler_interrupts {
-	struct sampler *sampler; /* borrowed */
+	struct code_teller teller; /* the sampler's code cache's */
+	struct sampler *sampler;   /* borrowed */
 	struct interrupts *interrupts;
 	struct interrupt_layout layout; /* of its records */
 	uint64_t period_ns;
@@ -33,8 +34,9 @@ struct sampler_interrupts {
 	uint32_t nr_told;
 	struct snapshot_thread **threads; /* by slot, borrowed; NULL: it has ended; owned */
 	uint32_t nr_threads;
-	uint64_t nr_refreshes; /* the snapshot's when these were brought up to date */
-	uint64_t tick;	       /* of the records that are taken now */
+	uint64_t nr_refreshes;	    /* the snapshot's when these were brought up to date */
+	uint64_t tick;		    /* of the records that are taken now */
+	remote_addr code_type_addr; /* as the program knows it */
 	struct sample_sink *sink;
 	uint32_t most_bytes; /* of a record so far */
 	uint32_t nr_steady;  /* ticks in a row in which no thread had waited */
@@ -262,7 +264,7 @@ static int hand_on(const struct sampler_interrupts *interrupts, struct snapshot_
 	return sampler_thread_emit(sampler, thread, sample, interrupts->sink);
 }
 
-static int take_record(void *context, const struct interrupt_record *record)
+static int take_stack(void *context, const struct interrupt_record *record)
 {
 	struct sampler_interrupts *interrupts = context;
 	struct sampler *sampler = interrupts->sampler;
@@ -285,12 +287,58 @@ static int take_record(void *context, const struct interrupt_record *record)
 	return err ? err : hand_on(interrupts, thread, record->time_ns);
 }
 
+static struct told_text told_text(const uint8_t *bytes, uint32_t nr_bytes, size_t max_bytes)
+{
+	return (struct told_text){bytes, nr_bytes, nr_bytes < max_bytes};
+}
+
+/* Whether an error is not of what was told, but of the target or of us. */
+static bool is_serious(int err)
+{
+	return err == -ENOMEM || err == -ESRCH || err == -EPERM;
+}
+
+static int take_code(void *context, const struct interrupt_code *code)
+{
+	const struct sampler_interrupts *interrupts = context;
+	const struct told_code told = {
+		.addr = code->addr,
+		.identity = code->identity,
+		.object = code->object,
+		.qualname = told_text(code->qualname, code->qualname_bytes, sizeof(code->qualname)),
+		.filename = told_text(code->filename, code->filename_bytes, sizeof(code->filename)),
+		.linetable =
+			told_text(code->linetable, code->linetable_bytes, sizeof(code->linetable)),
+		.bytecode_length = code->bytecode_length,
+	};
+	const struct code_clock clock = {.tick = interrupts->tick, .is_past = true};
+	int err = code_cache_tell(&interrupts->sampler->codes, &told, &clock);
+
+	if (err && err != -EBADMSG)
+		interrupts_forget_code(interrupts->interrupts, code->addr);
+	return is_serious(err) ? err : 0;
+}
+
+static void forget_code(struct code_teller *teller, remote_addr code_addr)
+{
+	const struct sampler_interrupts *interrupts = (struct sampler_interrupts *)teller;
+
+	interrupts_forget_code(interrupts->interrupts, code_addr);
+}
+
 int sampler_interrupts_take(struct sampler_interrupts *interrupts, struct sample_sink *sink)
 {
+	const struct interrupts_taker taker = {take_stack, take_code, interrupts};
+	const remote_addr code_type_addr = interrupts->sampler->codes.code_type_addr;
+
 	interrupts->sink = sink;
-	/* Names that are read now are of another tick than those of the last look. */
+	if (interrupts->code_type_addr != code_type_addr) {
+		interrupts_set_code_type(interrupts->interrupts, code_type_addr);
+		interrupts->code_type_addr = code_type_addr;
+	}
+	/* What is read from outside now is of another tick than that of the last look. */
 	interrupts->tick = ++interrupts->sampler->snapshot.instant.nr_looks;
-	return interrupts_take(interrupts->interrupts, take_record, interrupts);
+	return interrupts_take(interrupts->interrupts, &taker);
 }
 
 /* Who has to be looked at, and when. */
@@ -357,6 +405,8 @@ int sampler_interrupts_create(struct sampler *sampler, uint64_t period_ns, bool 
 		free(interrupts);
 		return err;
 	}
+	interrupts->teller.forget = forget_code;
+	sampler->codes.teller = &interrupts->teller;
 	sampler->interrupts = interrupts;
 	*ret_interrupts = interrupts;
 	return 0;
@@ -379,6 +429,7 @@ void sampler_interrupts_destroy(struct sampler_interrupts *interrupts)
 {
 	if (!interrupts)
 		return;
+	interrupts->sampler->codes.teller = NULL;
 	interrupts->sampler->interrupts = NULL;
 	interrupts_close(interrupts->interrupts);
 	free(interrupts->threads);

@@ -7,8 +7,6 @@
 
 #include <linux/types.h>
 
-#include "sampler/bpf/interrupt_identity.h"
-
 /* The longest record: of a stack of 1,700 frames and more. */
 #define INTERRUPT_RECORD_MAX_BYTES (256u << 10)
 
@@ -24,8 +22,20 @@
 /* What is read of a thread state, from its start on, is less than half of that. */
 #define INTERRUPT_STATE_MAX_BYTES 1024u
 
-/* And what of a code object less than that. */
-#define INTERRUPT_CODE_MAX_BYTES 128u
+/* And what of a code object less than that; of what it names so much, from its length on. */
+#define INTERRUPT_CODE_MAX_BYTES      512u
+#define INTERRUPT_NAME_MAX_BYTES      256u
+#define INTERRUPT_PATH_MAX_BYTES      512u
+#define INTERRUPT_LINETABLE_MAX_BYTES 4096u
+
+/* The third word of a str from its length on has its kind, in all versions. */
+#define INTERRUPT_STATE_WORD 2
+
+/* So many code objects that are new may an interrupt tell; the others are told by the next ones. */
+#define INTERRUPT_MAX_NEW_CODES 128
+
+/* So many that were told are remembered; those that nobody met for longest make room. */
+#define INTERRUPT_KNOWN_CODES 16384
 
 /* A GIL's words, and the flag of free-threaded builds before them (sampler/gil.h). */
 #define INTERRUPT_GIL_MAX_BYTES 40u
@@ -51,11 +61,17 @@ struct interrupt_layout {
 		__u32 previous, executable;
 	} frame;
 	struct {
-		__u32 first, size; /* of the object so much is read, and from first on: */
-		__u32 filename, qualname, linetable, first_line;
-		__u32 text_length; /* where a str has its length, and a bytes, too */
-		struct identity_str str;
+		__u32 head_size; /* so many bytes of it are told */
+		/* Those from first on have what tells it from others. */
+		__u32 first, size;
+		__u32 type, filename, qualname, linetable, bytecode, first_line, version;
 	} code;
+	struct {
+		__u32 length;	  /* of a str, and of a bytes; what follows is counted from there */
+		__u32 state;	  /* of a str: in word INTERRUPT_STATE_WORD */
+		__u32 kind_shift; /* of that: three bits of kind, compact, ascii */
+		__u32 ascii, compact, bytes; /* where the contents begin */
+	} text;
 	__u64 period_ns; /* of CPU time, between two interrupts of a thread */
 };
 
@@ -78,6 +94,9 @@ struct interrupt_thread {
 	__u64 last_ns; /* the program's: when it was interrupted last */
 };
 
+/* What a record is of. */
+enum interrupt_kind { INTERRUPT_STACK, INTERRUPT_CODE };
+
 /* How a walk ended. */
 enum interrupt_end {
 	INTERRUPT_WHOLE,
@@ -88,11 +107,13 @@ enum interrupt_end {
 /* One frame, innermost first; behind it layout.frame.head_size bytes of it, rounded up to 8. */
 struct interrupt_frame {
 	__u64 addr;
-	__u64 identity; /* of its code object: interrupt_identity.h; 0: not told */
+	__u64 identity; /* of its code object, as that was told before; 0: it is none */
 };
 
 /* A thread state as the interrupt met it; behind it layout.state.head_size bytes, rounded up, and the frames. */
 struct interrupt_record {
+	__u32 kind;    /* INTERRUPT_STACK */
+	__u32 end;     /* enum interrupt_end */
 	__u64 time_ns; /* CLOCK_MONOTONIC */
 	__u64 state_addr;
 	__u64 current_addr; /* of the innermost frame */
@@ -102,8 +123,24 @@ struct interrupt_record {
 	__u32 tlbc_generation;
 	__u32 nr_loops; /* calls of the loop that have a _PyCFrame (3.10 to 3.12) */
 	__u32 nr_frames;
-	__u32 end;	/* enum interrupt_end */
 	__u32 nr_bytes; /* of all of it */
+};
+
+/*
+ * A code object that a stack has behind this record, as the interrupt met it, alive, and what it names,
+ * each as far as there is room: 0 bytes of what was not in memory.
+ */
+struct interrupt_code {
+	__u32 kind;	/* INTERRUPT_CODE */
+	__u32 nr_bytes; /* of all of it */
+	__u64 addr;
+	__u64 identity; /* told once, until another one is met at its address or it is forgotten */
+	__u32 qualname_bytes, filename_bytes, linetable_bytes, unused;
+	__u64 bytecode_length; /* of that which is an object of its own */
+	__u8 object[INTERRUPT_CODE_MAX_BYTES];
+	__u8 qualname[INTERRUPT_NAME_MAX_BYTES];
+	__u8 filename[INTERRUPT_PATH_MAX_BYTES];
+	__u8 linetable[INTERRUPT_LINETABLE_MAX_BYTES];
 };
 
 /* Exact counters, of all processors. */

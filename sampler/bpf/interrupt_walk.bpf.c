@@ -12,6 +12,7 @@
 
 #include <bpf/bpf_helpers.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "sampler/bpf/interrupt_record.h"
 
@@ -33,6 +34,9 @@ struct {
  */
 struct scratch {
 	__u64 addr, end_addr;
+	__u64 executable, identity; /* of the frame before; 0: there was none */
+	__u32 nr_new;		    /* so many code objects were told by this interrupt */
+	struct interrupt_code code; /* what of one is read */
 	__u8 bytes[INTERRUPT_RECORD_MAX_BYTES];
 };
 
@@ -56,9 +60,33 @@ struct {
 	__uint(max_entries, INTERRUPT_RING_BYTES);
 } records SEC(".maps");
 
+/* The identity of what was told last of each address; the user forgets what it has dropped. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, INTERRUPT_KNOWN_CODES);
+	__type(key, __u64);
+	__type(value, __u64);
+} known_codes SEC(".maps");
+
+/* &PyCode_Type, which the user finds out by what it is told; 0: not yet. */
+__u64 code_type_addr = 0;
+
+#define CODE_MASK (INTERRUPT_CODE_MAX_BYTES - 1)
+
+enum { STATE_KIND = 7, STATE_COMPACT = 8, STATE_ASCII = 16 };
+enum { TEXT_HEAD_WORDS = INTERRUPT_STATE_WORD + 1 };
+
+/* What has no version is told apart by so much of each of its texts. */
+enum { IDENTITY_TEXT_WORDS = 16 };
+
 static __always_inline __u64 word_at(const __u8 *bytes, __u32 offset)
 {
 	return *(const __u64 *)(bytes + offset);
+}
+
+static __always_inline __u32 half_at(const __u8 *bytes, __u32 offset)
+{
+	return *(const __u32 *)(bytes + offset);
 }
 
 struct walk {
@@ -66,45 +94,157 @@ struct walk {
 	struct interrupt_record *record; /* in there */
 };
 
-/* Add to a hash what a str or bytes object says. What cannot be read says nothing. */
-static __always_inline __u64 hash_object(__u64 hash, __u64 object_addr, bool is_str)
+/* How many bytes of a str or bytes are its own, from its length on; of its head so much was read. */
+static __always_inline __u64 own_bytes(const __u64 head[TEXT_HEAD_WORDS], bool is_str)
 {
-	const void *from = (void *)(object_addr + layout.code.text_length);
-	const struct identity_str str = {layout.code.str.ascii_offset, layout.code.str.kind_shift};
-	__u64 words[IDENTITY_TEXT_WORDS] = {0};
-	__u64 nr_bytes;
+	const __u32 state = head[INTERRUPT_STATE_WORD] >> layout.text.kind_shift;
 
-	if (bpf_probe_read_user(words, sizeof(__u64[IDENTITY_STATE_WORD + 1]), from))
-		return hash;
-	nr_bytes = is_str ? identity_str_bytes(&str, words)
-			  : identity_own_bytes(IDENTITY_BYTES_OFFSET, words[0]);
-	__builtin_memset(words, 0, sizeof(words));
-	/* The compiler knows how many they are at most; the verifier wants to see it. */
-	asm volatile("" : "+r"(nr_bytes));
-	if (nr_bytes > sizeof(words) || bpf_probe_read_user(words, nr_bytes, from))
-		return hash;
-	return identity_add(hash, words, is_str ? str.ascii_offset : IDENTITY_BYTES_OFFSET);
+	if (!is_str)
+		return layout.text.bytes + head[0];
+	if (!(state & STATE_COMPACT))
+		return sizeof(__u64);
+	return (state & STATE_ASCII ? layout.text.ascii : layout.text.compact) +
+	       head[0] * (state & STATE_KIND);
 }
 
-/* What tells a code object from others; 0 for what is none. */
-static __always_inline __u64 identity_of(__u64 executable)
+/* Read a str or bytes, from its length on, as far as there is room. How many bytes that are. */
+static __always_inline __u32 take_text(__u8 *bytes, __u32 max_bytes, __u64 object_addr, bool is_str)
 {
-	const __u32 mask = INTERRUPT_CODE_MAX_BYTES - 1;
-	__u8 code[INTERRUPT_CODE_MAX_BYTES] = {0};
-	__u64 filename, qualname, linetable, hash;
+	const void *from = (void *)(object_addr + layout.text.length);
+	__u64 head[TEXT_HEAD_WORDS] = {0};
+	__u64 nr_bytes;
+
+	if (bpf_probe_read_user(head, sizeof(head), from))
+		return 0;
+	nr_bytes = own_bytes(head, is_str);
+	if (nr_bytes > max_bytes)
+		nr_bytes = max_bytes;
+	/* The compiler knows how many they are at most; the verifier wants to see it. */
+	asm volatile("" : "+r"(nr_bytes));
+	return nr_bytes > max_bytes || bpf_probe_read_user(bytes, nr_bytes, from) ? 0 : nr_bytes;
+}
+
+static __always_inline __u64 mix(__u64 hash, __u64 word)
+{
+	return (hash ^ word) * 0x100000001b3ull; /* FNV-1a, of words */
+}
+
+/*
+ * Add to a hash what a str or bytes begins with. Its second word is its hash, which may be computed at
+ * any time, and of the words of a str's head the length alone counts. What cannot be read says nothing.
+ */
+static __always_inline __u64 mix_text(__u64 hash, __u64 object_addr, bool is_str)
+{
+	const __u32 content = is_str ? layout.text.ascii : layout.text.bytes;
+	__u64 words[IDENTITY_TEXT_WORDS];
+	__u64 own;
+
+	/* Most often there is memory behind a shorter one, and one read is enough. */
+	if (bpf_probe_read_user(words, sizeof(words), (void *)(object_addr + layout.text.length)) &&
+	    !take_text((__u8 *)words, sizeof(words), object_addr, is_str))
+		return hash;
+	own = own_bytes(words, is_str);
+	hash = mix(hash, words[0]);
+	for (__u32 i = 1; i < IDENTITY_TEXT_WORDS; i++) {
+		const __u64 begin = sizeof(__u64) * i;
+
+		if (begin < content || begin >= own)
+			continue;
+		hash = mix(hash, own - begin < sizeof(__u64)
+					 ? words[i] & ((1ull << 8 * (own - begin)) - 1)
+					 : words[i]);
+	}
+	return hash;
+}
+
+/*
+ * What tells a code object, alive, from those that were in its place before: its version, which no
+ * other one has; and without one what it says; 0 for what is no code object. Whether it could be read.
+ */
+static __always_inline bool identify(struct scratch *scratch, __u64 addr)
+{
+	const __u32 first = layout.code.first;
+	const __u8 *code = scratch->code.object;
+	__u64 hash = 0xcbf29ce484222325ull;
+	__u32 version = 0;
+
+	if (bpf_probe_read_user(scratch->code.object, layout.code.size & CODE_MASK,
+				(void *)(addr + first)))
+		return false;
+	if (code_type_addr && word_at(code, layout.code.type - first & CODE_MASK) != code_type_addr)
+		return true;
+	if (layout.code.version != INTERRUPT_ABSENT)
+		version = half_at(code, layout.code.version - first & CODE_MASK);
+	hash = mix(hash, word_at(code, layout.code.filename - first & CODE_MASK));
+	hash = mix(hash, word_at(code, layout.code.qualname - first & CODE_MASK));
+	hash = mix(hash, word_at(code, layout.code.linetable - first & CODE_MASK));
+	hash = mix(hash, half_at(code, layout.code.first_line - first & CODE_MASK));
+	hash = mix(hash, version);
+	if (!version) {
+		hash = mix_text(hash, word_at(code, layout.code.qualname - first & CODE_MASK),
+				true);
+		hash = mix_text(hash, word_at(code, layout.code.filename - first & CODE_MASK),
+				true);
+		hash = mix_text(hash, word_at(code, layout.code.linetable - first & CODE_MASK),
+				false);
+	}
+	scratch->identity = hash | 1;
+	return true;
+}
+
+/* Tell of a code object that was not told before. What is not told now is told by the next interrupt. */
+static __always_inline void tell_code(struct scratch *scratch, __u64 addr, __u64 identity)
+{
+	struct interrupt_code *code = &scratch->code;
+	__u64 nr_bytes;
+
+	if (scratch->nr_new >= INTERRUPT_MAX_NEW_CODES ||
+	    bpf_probe_read_user(code->object, layout.code.head_size & CODE_MASK, (void *)addr))
+		return;
+	scratch->nr_new++;
+	code->kind = INTERRUPT_CODE;
+	code->addr = addr;
+	code->identity = identity;
+	code->qualname_bytes =
+		take_text(code->qualname, sizeof(code->qualname),
+			  word_at(code->object, layout.code.qualname & CODE_MASK), true);
+	code->filename_bytes =
+		take_text(code->filename, sizeof(code->filename),
+			  word_at(code->object, layout.code.filename & CODE_MASK), true);
+	code->linetable_bytes =
+		take_text(code->linetable, sizeof(code->linetable),
+			  word_at(code->object, layout.code.linetable & CODE_MASK), false);
+	if (layout.code.bytecode != INTERRUPT_ABSENT &&
+	    bpf_probe_read_user(&code->bytecode_length, sizeof(code->bytecode_length),
+				(void *)(word_at(code->object, layout.code.bytecode & CODE_MASK) +
+					 layout.text.length)))
+		return;
+	nr_bytes = offsetof(struct interrupt_code, linetable) + code->linetable_bytes;
+	if (nr_bytes > sizeof(*code))
+		return;
+	code->nr_bytes = nr_bytes;
+	if (!bpf_ringbuf_output(&records, code, nr_bytes, BPF_RB_NO_WAKEUP))
+		(void)bpf_map_update_elem(&known_codes, &addr, &identity, BPF_ANY);
+}
+
+/* Find the identity of what a frame runs, told if it is new. Whether it could be read. */
+static __always_inline bool meet_code(struct scratch *scratch, __u64 executable)
+{
+	const __u64 *known;
 
 	executable &= ~3ull; /* a tagged reference since 3.14 */
-	if (!executable || bpf_probe_read_user(code, layout.code.size & mask,
-					       (void *)(executable + layout.code.first)))
-		return 0;
-	filename = word_at(code, layout.code.filename & mask);
-	qualname = word_at(code, layout.code.qualname & mask);
-	linetable = word_at(code, layout.code.linetable & mask);
-	hash = identity_of_numbers(filename, qualname, linetable,
-				   *(const __u32 *)(code + (layout.code.first_line & mask)));
-	hash = hash_object(hash, qualname, true);
-	hash = hash_object(hash, filename, true);
-	return hash_object(hash, linetable, false);
+	if (executable == scratch->executable)
+		return true;
+	scratch->executable = executable;
+	scratch->identity = 0;
+	if (!executable)
+		return true;
+	if (!identify(scratch, executable))
+		return false;
+	known = bpf_map_lookup_elem(&known_codes, &scratch->executable);
+	if (scratch->identity && (!known || *known != scratch->identity))
+		tell_code(scratch, executable, scratch->identity);
+	return true;
 }
 
 static long take_frame(__u32 index, struct walk *walk)
@@ -125,13 +265,14 @@ static long take_frame(__u32 index, struct walk *walk)
 	}
 	frame = (void *)(scratch->bytes + nr_bytes);
 	bytes = (__u8 *)(frame + 1);
-	if (bpf_probe_read_user(bytes, size, (void *)addr)) {
+	if (bpf_probe_read_user(bytes, size, (void *)addr) ||
+	    !meet_code(scratch,
+		       word_at(bytes, layout.frame.executable & (INTERRUPT_FRAME_MAX_BYTES - 1)))) {
 		record->end = INTERRUPT_FAULT;
 		return 1;
 	}
 	frame->addr = addr;
-	frame->identity = identity_of(
-		word_at(bytes, layout.frame.executable & (INTERRUPT_FRAME_MAX_BYTES - 1)));
+	frame->identity = scratch->identity;
 	scratch->addr = word_at(bytes, layout.frame.previous & (INTERRUPT_FRAME_MAX_BYTES - 1));
 	record->nr_bytes = nr_bytes + sizeof(*frame) + INTERRUPT_ROUND_UP(size);
 	record->nr_frames = index + 1;
@@ -207,6 +348,8 @@ static __always_inline void take_state(struct scratch *scratch, const struct int
 	record->slot = told->slot;
 	record->nr_frames = 0;
 	record->nr_loops = 0;
+	scratch->executable = 0;
+	scratch->identity = 0;
 	record->end = INTERRUPT_WHOLE;
 	record->nr_bytes = sizeof(*record) + INTERRUPT_ROUND_UP(state_bytes);
 	if (take_words(record, told) ||
@@ -253,7 +396,9 @@ int take_interrupt(void *context)
 	}
 	thread->last_ns = begin_ns;
 	record = (void *)scratch->bytes;
+	record->kind = INTERRUPT_STACK;
 	record->time_ns = begin_ns;
+	scratch->nr_new = 0;
 	for (__u32 i = 0; i < INTERRUPT_MAX_STATES && thread->states[i].addr; i++) {
 		take_state(scratch, &thread->states[i]);
 		nr_bytes = record->nr_bytes;

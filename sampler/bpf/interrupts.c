@@ -38,16 +38,18 @@ struct interrupts {
 	struct ring_buffer *ring;
 	struct interrupted *threads;
 	uint32_t nr_threads, max_threads;
-	int (*take)(void *context, const struct interrupt_record *record);
-	void *context;
+	const struct interrupts_taker *taker; /* of the taking under way */
 };
 
 static int take_record(void *context, void *data, size_t size)
 {
 	const struct interrupts *interrupts = context;
+	const struct interrupts_taker *taker = interrupts->taker;
+	const uint32_t *kind = data;
 
 	(void)size; /* the program has written it */
-	return interrupts->take(interrupts->context, data);
+	return *kind == INTERRUPT_CODE ? taker->take_code(taker->context, data)
+				       : taker->take_stack(taker->context, data);
 }
 
 /* What libbpf says otherwise: errors come back. */
@@ -275,14 +277,22 @@ void interrupts_remove_thread(struct interrupts *interrupts, uint32_t own_tid)
 	(void)bpf_map__delete_elem(interrupts->program->maps.threads, &own_tid, sizeof(own_tid), 0);
 }
 
-int interrupts_take(struct interrupts *interrupts,
-		    int (*take)(void *context, const struct interrupt_record *record),
-		    void *context)
+void interrupts_forget_code(struct interrupts *interrupts, uint64_t code_addr)
+{
+	(void)bpf_map__delete_elem(interrupts->program->maps.known_codes, &code_addr,
+				   sizeof(code_addr), 0);
+}
+
+void interrupts_set_code_type(struct interrupts *interrupts, uint64_t code_type_addr)
+{
+	interrupts->program->bss->code_type_addr = code_type_addr;
+}
+
+int interrupts_take(struct interrupts *interrupts, const struct interrupts_taker *taker)
 {
 	int nr;
 
-	interrupts->take = take;
-	interrupts->context = context;
+	interrupts->taker = taker;
 	nr = ring_buffer__consume(interrupts->ring);
 	return nr < 0 ? nr : 0;
 }

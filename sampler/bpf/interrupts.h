@@ -49,13 +49,21 @@ int interrupts_set_thread(struct interrupts *interrupts, uint32_t own_tid,
 /* Forget a thread. */
 void interrupts_remove_thread(struct interrupts *interrupts, uint32_t own_tid);
 
-/*
- * Hand all records that there are to take, the oldest first; each is valid during the call. An error
- * of it, negative, ends that, and is returned; else 0.
- */
-int interrupts_take(struct interrupts *interrupts,
-		    int (*take)(void *context, const struct interrupt_record *record),
-		    void *context);
+/* Have the code object at code_addr told again. */
+void interrupts_forget_code(struct interrupts *interrupts, uint64_t code_addr);
+
+/* Say what the type of code objects is: nothing else is told as one then. */
+void interrupts_set_code_type(struct interrupts *interrupts, uint64_t code_type_addr);
+
+/* Who takes records; each is valid during the call. 0, or a negative error, which ends the taking. */
+struct interrupts_taker {
+	int (*take_stack)(void *context, const struct interrupt_record *record);
+	int (*take_code)(void *context, const struct interrupt_code *code);
+	void *context;
+};
+
+/* Hand on all records that there are, the oldest first. 0 or the taker's error. */
+int interrupts_take(struct interrupts *interrupts, const struct interrupts_taker *taker);
 
 /* The sums so far. */
 void interrupts_count(const struct interrupts *interrupts, struct interrupt_counts *ret_counts);

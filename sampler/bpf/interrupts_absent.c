@@ -43,13 +43,22 @@ void interrupts_remove_thread(struct interrupts *interrupts, uint32_t own_tid)
 	(void)own_tid;
 }
 
-int interrupts_take(struct interrupts *interrupts,
-		    int (*take)(void *context, const struct interrupt_record *record),
-		    void *context)
+void interrupts_forget_code(struct interrupts *interrupts, uint64_t code_addr)
 {
 	(void)interrupts;
-	(void)take;
-	(void)context;
+	(void)code_addr;
+}
+
+void interrupts_set_code_type(struct interrupts *interrupts, uint64_t code_type_addr)
+{
+	(void)interrupts;
+	(void)code_type_addr;
+}
+
+int interrupts_take(struct interrupts *interrupts, const struct interrupts_taker *taker)
+{
+	(void)interrupts;
+	(void)taker;
 	return -ENOTSUP;
 }
 

@@ -21,21 +21,33 @@ static uint32_t greatest(const uint32_t *numbers, uint32_t nr)
 	return result;
 }
 
-/* What tells code objects apart that have no version. */
+/* What is read of a code object, and of those that it names. */
 static void set_code(struct interrupt_layout *layout, const struct py_offsets *offsets)
 {
-	const uint32_t fields[] = {offsets->code.filename, offsets->code.qualname,
-				   offsets->code.linetable, offsets->code.firstlineno};
-	const uint32_t first = least(fields, 4) & ~7u; /* as the program reads words */
+	const bool has_version = offsets->code.version != OFFSET_ABSENT;
+	const uint32_t fields[] = {
+		offsets->object.ob_type, offsets->code.filename,    offsets->code.qualname,
+		offsets->code.linetable, offsets->code.firstlineno, offsets->code.version,
+	};
+	const uint32_t nr_fields = sizeof(fields) / sizeof(*fields) - !has_version;
 
-	layout->code.first = first;
-	layout->code.size = greatest(fields, 4) + (uint32_t)sizeof(uint64_t) - first;
-	layout->code.filename = offsets->code.filename - first;
-	layout->code.qualname = offsets->code.qualname - first;
-	layout->code.linetable = offsets->code.linetable - first;
-	layout->code.first_line = offsets->code.firstlineno - first;
-	layout->code.text_length = offsets->unicode.length;
-	layout->code.str = identity_str_of(offsets);
+	layout->code.head_size = code_head_bytes(offsets);
+	layout->code.first = least(fields, nr_fields) & ~7u; /* as the program reads words */
+	layout->code.size =
+		greatest(fields, nr_fields) + (uint32_t)sizeof(uint64_t) - layout->code.first;
+	layout->code.type = offsets->object.ob_type;
+	layout->code.filename = offsets->code.filename;
+	layout->code.qualname = offsets->code.qualname;
+	layout->code.linetable = offsets->code.linetable;
+	layout->code.bytecode = offsets->code.bytecode;
+	layout->code.first_line = offsets->code.firstlineno;
+	layout->code.version = offsets->code.version;
+	layout->text.length = offsets->unicode.length;
+	layout->text.state = offsets->unicode.state - offsets->unicode.length;
+	layout->text.kind_shift = offsets->unicode.state_kind_shift;
+	layout->text.ascii = offsets->unicode.ascii_data - offsets->unicode.length;
+	layout->text.compact = offsets->unicode.compact_data - offsets->unicode.length;
+	layout->text.bytes = offsets->bytes.ob_sval - offsets->bytes.ob_size;
 }
 
 struct interrupt_layout interrupts_layout(const struct py_offsets *offsets)
@@ -69,7 +81,7 @@ bool interrupts_layout_fits(const struct interrupt_layout *layout)
 {
 	const uint32_t state_bytes = layout->state.head_size;
 	const uint32_t frame_bytes = layout->frame.head_size;
-	const uint32_t code_bytes = layout->code.size;
+	const uint32_t code_bytes = layout->code.head_size;
 
 	return state_bytes <= INTERRUPT_STATE_MAX_BYTES / 2 &&
 	       has_word(state_bytes, layout->state.current_frame) &&
@@ -79,10 +91,14 @@ bool interrupts_layout_fits(const struct interrupt_layout *layout)
 	       has_word(frame_bytes, layout->frame.previous) &&
 	       has_word(frame_bytes, layout->frame.executable) &&
 	       code_bytes < INTERRUPT_CODE_MAX_BYTES &&
+	       layout->code.first + layout->code.size < INTERRUPT_CODE_MAX_BYTES &&
+	       has_word(code_bytes, layout->code.type) &&
 	       has_word(code_bytes, layout->code.filename) &&
 	       has_word(code_bytes, layout->code.qualname) &&
 	       has_word(code_bytes, layout->code.linetable) &&
+	       has_word(code_bytes, layout->code.bytecode) &&
 	       has_word(code_bytes, layout->code.first_line) &&
-	       layout->code.str.ascii_offset < IDENTITY_TEXT_BYTES &&
-	       layout->code.str.kind_shift < 32;
+	       has_word(code_bytes, layout->code.version) &&
+	       layout->text.state == INTERRUPT_STATE_WORD * sizeof(uint64_t) &&
+	       layout->text.kind_shift < 32;
 }

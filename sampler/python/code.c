@@ -220,19 +220,16 @@ static int claim_tables(struct code_cache *cache, struct code *code)
 }
 
 /* Where the bytecode lies that is an object of its own, and its size. */
-static int find_bytecode(struct code_cache *cache, remote_addr object_addr, remote_addr *ret_addr,
-			 uint64_t *ret_bytes)
+static int find_bytecode(const struct py_offsets *offsets, struct remote_memory *memory,
+			 remote_addr object_addr, remote_addr *ret_addr, uint64_t *ret_bytes)
 {
-	const struct py_offsets *offsets = &cache->build->offsets;
-
 	*ret_addr = object_addr + offsets->bytes.ob_sval;
-	return remote_memory_read_u64(cache->memory, object_addr + offsets->bytes.ob_size,
-				      ret_bytes);
+	return remote_memory_read_u64(memory, object_addr + offsets->bytes.ob_size, ret_bytes);
 }
 
 /* Where code's instructions lie, and the size of its frames on a data stack. 0, -EBADMSG, … */
-static int fill_bytecode(struct code_cache *cache, struct code *code, const uint8_t *object,
-			 const struct code_fingerprint *fingerprint)
+static int fill_bytecode(struct code_cache *cache, struct remote_memory *memory, struct code *code,
+			 const uint8_t *object, const struct code_fingerprint *fingerprint)
 {
 	const struct py_offsets *offsets = &cache->build->offsets;
 	uint64_t code_bytes;
@@ -240,7 +237,7 @@ static int fill_bytecode(struct code_cache *cache, struct code *code, const uint
 
 	code->code_start_addr = code->addr + offsets->code.code_adaptive;
 	if (fingerprint->bytecode)
-		err = find_bytecode(cache, fingerprint->bytecode, &code->code_start_addr,
+		err = find_bytecode(offsets, memory, fingerprint->bytecode, &code->code_start_addr,
 				    &code_bytes);
 	else if (__builtin_mul_overflow(fingerprint->ob_size, 2, &code_bytes))
 		err = -EBADMSG;
@@ -257,20 +254,6 @@ static int fill_bytecode(struct code_cache *cache, struct code *code, const uint
 		return -EBADMSG;
 	code->stack_offset = stack_offset(offsets, object, code->frame_size_bytes);
 	return 0;
-}
-
-/* Read what an object that was read names, in one call. 0; -ESRCH, -EPERM. */
-static int read_ahead(struct code_cache *cache, const struct code *code,
-		      const struct code_fingerprint *fingerprint, struct code_ahead *ret_ahead)
-{
-	const struct code_named named = {
-		.object_addr = code->addr,
-		.qualname = fingerprint->qualname,
-		.filename = fingerprint->filename,
-		.linetable = fingerprint->linetable,
-	};
-
-	return code_ahead_init(ret_ahead, cache->memory, &cache->build->offsets, &named);
 }
 
 /* Whether it is no error that a piece cannot be read: then what stands for it is known. */
@@ -290,39 +273,6 @@ static int read_text(struct code_cache *cache, struct remote_memory *memory, rem
 	code->has_gaps = true;
 	*ret_text = strdup(missing);
 	return *ret_text ? 0 : -ENOMEM;
-}
-
-/* Add one of an object's texts, of which nothing is there but its own. */
-static uint64_t add_text(uint64_t hash, const uint8_t *text, uint64_t own_bytes,
-			 uint32_t content_offset)
-{
-	__u64 words[IDENTITY_TEXT_WORDS] = {0};
-
-	memcpy(words, text, own_bytes);
-	return identity_add(hash, words, content_offset);
-}
-
-static uint64_t add_str(uint64_t hash, const uint8_t *text, const struct identity_str *str)
-{
-	__u64 words[IDENTITY_STATE_WORD + 1];
-
-	memcpy(words, text, sizeof(words));
-	return add_text(hash, text, identity_str_bytes(str, words), str->ascii_offset);
-}
-
-/* As the program in the interrupt makes it of the same object. */
-static uint64_t identity_of(const struct py_offsets *offsets, const struct code *code)
-{
-	const struct code_fingerprint *fingerprint = &code->fingerprint;
-	const struct identity_str str = identity_str_of(offsets);
-	uint64_t hash = identity_of_numbers(fingerprint->filename, fingerprint->qualname,
-					    fingerprint->linetable, fingerprint->first_line);
-	const uint64_t table_bytes =
-		identity_own_bytes(IDENTITY_BYTES_OFFSET, field_u64(code->texts.linetable, 0));
-
-	hash = add_str(hash, code->texts.qualname, &str);
-	hash = add_str(hash, code->texts.filename, &str);
-	return add_text(hash, code->texts.linetable, table_bytes, IDENTITY_BYTES_OFFSET);
 }
 
 /* Give code its name, table and numbers, all read from memory. 0, -EBADMSG, … */
@@ -356,7 +306,6 @@ static int code_fill(struct code_cache *cache, struct remote_memory *memory, str
 	if (function_is_other(code->function))
 		forget_lines(code);
 	code->fingerprint = *fingerprint;
-	code->identity = identity_of(offsets, code);
 	return 0;
 }
 
@@ -385,21 +334,19 @@ static void judge_counter(struct code_cache *cache, uint32_t version,
 		cache->next_version_unusable = true;
 }
 
-/* Take the object that was read at code->addr for the entry. 0, -EAGAIN, -EBADMSG, … */
-static int take_object(struct code_cache *cache, struct code *code, const uint8_t *object,
-		       const struct code_fingerprint *fingerprint, const struct code_clock *clock)
+/* Take the object that was read from memory at code->addr for the entry. 0, -EAGAIN, -EBADMSG, … */
+static int take_object(struct code_cache *cache, struct remote_memory *memory, struct code *code,
+		       const uint8_t *object, const struct code_fingerprint *fingerprint,
+		       const struct code_clock *clock)
 {
 	uint8_t later_object[CODE_MAX_BYTES];
 	struct code_fingerprint later;
-	struct code_ahead ahead;
-	int err = fill_bytecode(cache, code, object, fingerprint);
+	int err = fill_bytecode(cache, memory, code, object, fingerprint);
 
 	if (!err)
-		err = read_ahead(cache, code, fingerprint, &ahead);
+		err = code_fill(cache, memory, code, fingerprint);
 	if (!err)
-		err = code_fill(cache, &ahead.memory, code, fingerprint);
-	if (!err)
-		err = read_object(cache, &ahead.memory, code->addr, later_object, &later);
+		err = read_object(cache, memory, code->addr, later_object, &later);
 	if (!err && memcmp(fingerprint, &later, sizeof(later)) != 0)
 		return -EAGAIN;
 	if (!err)
@@ -415,6 +362,7 @@ static int code_check(struct code_cache *cache, struct code *code, const struct 
 {
 	uint8_t object[CODE_MAX_BYTES];
 	struct code_fingerprint fingerprint;
+	struct code_ahead ahead;
 	struct code_texts texts;
 	int err = read_object(cache, cache->memory, code->addr, object, &fingerprint);
 
@@ -426,7 +374,10 @@ static int code_check(struct code_cache *cache, struct code *code, const struct 
 	}
 	code_forget(cache, code);
 	if (!err)
-		err = take_object(cache, code, object, &fingerprint, clock);
+		err = code_ahead_init(&ahead, cache->memory, &cache->build->offsets, code->addr,
+				      &fingerprint);
+	if (!err)
+		err = take_object(cache, &ahead.memory, code, object, &fingerprint, clock);
 	if (err)
 		code_forget(cache, code);
 	/* That there is no code object any more is worth knowing, too. */
@@ -491,21 +442,104 @@ int code_cache_get(struct code_cache *cache, remote_addr addr, const struct code
 	return 0;
 }
 
-int code_cache_get_told(struct code_cache *cache, remote_addr addr, uint64_t identity,
-			const struct code_clock *clock, struct code **ret_code)
+/* An entry for an object that was told. 0, -E2BIG or -ENOMEM. */
+static int told_entry(struct code_cache *cache, remote_addr addr, struct code **ret_code)
 {
 	struct code *code = addr_map_get(&cache->codes, addr);
-	int err = 0;
 
-	if (!code)
-		err = code_make(cache, addr, clock, &code);
-	else if (!code->function || code->identity != identity)
-		err = code_check(cache, code, clock);
-	if (err)
-		return err;
-	if (!identity || code->identity != identity)
-		return -EAGAIN;
-	code->in_use = true;
+	if (!code && cache->codes.nr_used >= MAX_CODES)
+		return -E2BIG;
+	if (!code) {
+		code = calloc(1, sizeof(*code));
+		if (!code || addr_map_put(&cache->codes, addr, code)) {
+			free(code);
+			return -ENOMEM;
+		}
+		code->addr = addr;
+		cache->nr_new++;
+	}
 	*ret_code = code;
 	return 0;
+}
+
+/*
+ * Have what was not in memory read into it, as far as it is still there, so that it can be told the next
+ * time.
+ */
+static int touch(struct code_cache *cache, remote_addr addr)
+{
+	uint64_t word;
+
+	(void)remote_memory_read_u64(cache->memory, addr, &word);
+	return -EAGAIN;
+}
+
+/* Take an object that was told for its entry. Errors of code_cache_tell(). */
+static int take_told(struct code_cache *cache, const struct told_code *told, struct code *code,
+		     const struct code_fingerprint *fingerprint, const struct code_clock *clock)
+{
+	struct code_ahead ahead;
+	struct code_texts texts;
+	int err;
+
+	code_ahead_take(&ahead, cache->memory, &cache->build->offsets, fingerprint, told);
+	err = read_texts(cache, &ahead.memory, fingerprint, &texts);
+	if (!err && code->function && is_same(code, fingerprint, &texts))
+		return 0;
+	code_forget(cache, code);
+	return err ? err
+		   : take_object(cache, &ahead.memory, code, told->object, fingerprint, clock);
+}
+
+int code_cache_tell(struct code_cache *cache, const struct told_code *told,
+		    const struct code_clock *clock)
+{
+	struct code_fingerprint fingerprint;
+	struct code *code;
+	int err = take_fingerprint(cache, told->object, &fingerprint);
+
+	if (err) {
+		*negative_slot(cache, told->addr) =
+			(struct code_negative){.addr = told->addr, .clock = *clock};
+		return err;
+	}
+	if (!told->qualname.nr_bytes)
+		return touch(cache, fingerprint.qualname);
+	if (!told->filename.nr_bytes)
+		return touch(cache, fingerprint.filename);
+	if (!told->linetable.nr_bytes)
+		return touch(cache, fingerprint.linetable);
+	err = told_entry(cache, told->addr, &code);
+	if (err)
+		return err;
+	err = take_told(cache, told, code, &fingerprint, clock);
+	if (err) {
+		code_forget(cache, code);
+		return err;
+	}
+	if (negative_slot(cache, told->addr)->addr == told->addr)
+		negative_slot(cache, told->addr)->addr = 0;
+	code->checked = *clock;
+	code->in_use = true;
+	code->identity = told->identity;
+	return 0;
+}
+
+int code_cache_get_told(struct code_cache *cache, remote_addr addr, uint64_t identity,
+			struct code **ret_code)
+{
+	struct code *code = addr_map_get(&cache->codes, addr);
+
+	if (!identity)
+		return -EBADMSG;
+	if (code && code->function && code->identity == identity) {
+		code->in_use = true;
+		*ret_code = code;
+		return 0;
+	}
+	if (negative_slot(cache, addr)->addr == addr)
+		return -EBADMSG;
+	if (cache->teller)
+		cache->teller->forget(cache->teller, addr);
+	return -EAGAIN;
 }

@@ -94,7 +94,7 @@ struct code {
 	uint32_t stack_offset;	   /* where a frame's own stack begins, behind its locals */
 	struct code_fingerprint fingerprint;
 	struct code_texts texts;
-	uint64_t identity; /* interrupt_identity.h */
+	uint64_t identity; /* as it was told last; 0: it was not */
 	bool in_use;	   /* since unused ones were dropped last */
 	uint32_t nr_loads; /* rises when another object is found at the address */
 	bool has_gaps;	   /* something that it names is not in the memory: code_cache.is_still */
@@ -116,6 +116,27 @@ struct code_negative {
 };
 
 enum { NR_CODE_NEGATIVES = 256 };
+
+/* A str or bytes object from its length on. */
+struct told_text {
+	const uint8_t *bytes;
+	size_t nr_bytes; /* so many were told; 0: it was not in memory */
+	bool is_whole;	 /* there are no more */
+};
+
+/* A code object that the thread that ran it has met, alive, with what it names. */
+struct told_code {
+	remote_addr addr;
+	uint64_t identity;     /* tells it from those that lay there before, and will; not 0 */
+	const uint8_t *object; /* code_head_bytes() of it */
+	struct told_text qualname, filename, linetable;
+	uint64_t bytecode_length; /* where that is an object of its own */
+};
+
+/* Who tells of code, and of each object once, until it is to be told again. */
+struct code_teller {
+	void (*forget)(struct code_teller *teller, remote_addr code_addr);
+};
 
 /* So many executables of frames that are not shown are known at once: None, and before 3.13 one
    of each interpreter. The others are looked at again in every tick. */
@@ -139,11 +160,12 @@ struct code_cache {
 	 * names and is not there has "<name not in the core>" or the like in its place.
 	 */
 	bool is_still;
-	struct code missing; /* what frames of no readable code object run; foreign */
-	size_t table_bytes;  /* of all entries, lines not decoded yet included */
-	bool tables_full;    /* something was refused for that */
-	uint32_t nr_new;     /* entries since unused ones were dropped last */
-	uint64_t nr_cleared; /* entries that stopped to say what they said */
+	struct code missing;	    /* what frames of no readable code object run; foreign */
+	size_t table_bytes;	    /* of all entries, lines not decoded yet included */
+	bool tables_full;	    /* something was refused for that */
+	uint32_t nr_new;	    /* entries since unused ones were dropped last */
+	uint64_t nr_cleared;	    /* entries that stopped to say what they said */
+	struct code_teller *teller; /* borrowed; NULL: nobody tells */
 };
 
 /*
@@ -211,11 +233,19 @@ int code_cache_get(struct code_cache *cache, remote_addr addr, const struct code
 		   struct code **ret_code);
 
 /*
- * The code object that was at addr at an earlier moment, when that was its identity. An object with the
- * same one is it. Errors of code_cache_get(); -EAGAIN also if it is another one by now.
+ * Take a code object as it was told. 0; -EBADMSG (it is none); -EAGAIN, -EFAULT (it names what was not
+ * told, and is not there any more), -E2BIG, -ENOMEM, -ESRCH, -EPERM. Behind all but the first two it
+ * has to be told again.
+ */
+int code_cache_tell(struct code_cache *cache, const struct told_code *told,
+		    const struct code_clock *clock);
+
+/*
+ * The code object at addr that was told with that identity. 0; -EBADMSG (there was none); -EAGAIN: it
+ * is not known, or not any more.
  */
 int code_cache_get_told(struct code_cache *cache, remote_addr addr, uint64_t identity,
-			const struct code_clock *clock, struct code **ret_code);
+			struct code **ret_code);
 
 /*
  * What stands for the code object of a frame that has none to be read; valid as long as the

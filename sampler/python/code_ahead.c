@@ -3,14 +3,22 @@
 
 #include <string.h>
 
+/* So far into a range that was read does a wanted one begin; more than it has: not there. */
+static uint64_t offset_in(const struct remote_range *range, const struct remote_range *wanted)
+{
+	const uint64_t offset = wanted->addr - range->addr;
+
+	return offset <= range->done_bytes ? offset : UINT64_MAX;
+}
+
 /* Take a range out of what was read, as far as it could be read. Whether it is there. */
 static bool take(const struct code_ahead *ahead, struct remote_range *wanted)
 {
 	for (size_t i = 0; i < ahead->nr_ranges; i++) {
 		const struct remote_range *range = &ahead->ranges[i];
-		uint64_t offset = wanted->addr - range->addr;
+		const uint64_t offset = offset_in(range, wanted);
 
-		if (offset > range->done_bytes || wanted->size > range->size - offset)
+		if (offset == UINT64_MAX || wanted->size > range->size - offset)
 			continue;
 		wanted->done_bytes = range->done_bytes - offset;
 		if (wanted->done_bytes > wanted->size)
@@ -19,6 +27,42 @@ static bool take(const struct code_ahead *ahead, struct remote_range *wanted)
 		return true;
 	}
 	return false;
+}
+
+/* A text's hash, behind its length, may have been computed since. */
+static bool is_hash(uint64_t offset)
+{
+	return offset / sizeof(uint64_t) == 1;
+}
+
+/* Whether what was read behind what was told is what was told, as far as that goes. */
+static bool agrees(const struct code_ahead *ahead, const struct remote_range *read)
+{
+	for (size_t i = 0; i < ahead->nr_ranges; i++) {
+		const struct remote_range *range = &ahead->ranges[i];
+		const uint64_t offset = offset_in(range, read);
+		const uint8_t *told = range->buffer;
+		const uint8_t *bytes = read->buffer;
+
+		if (offset == UINT64_MAX)
+			continue;
+		for (uint64_t k = offset; k < range->done_bytes && k - offset < read->done_bytes;
+		     k++)
+			if (!is_hash(k) && told[k] != bytes[k - offset])
+				return false;
+	}
+	return true;
+}
+
+/* Read from inner what was not told. */
+static int read_behind(struct code_ahead *ahead, struct remote_range *ranges, size_t nr_ranges)
+{
+	int err = remote_memory_read_ranges(ahead->inner, ranges, nr_ranges);
+
+	for (size_t i = 0; !err && i < nr_ranges; i++)
+		if (!agrees(ahead, &ranges[i]))
+			ranges[i].done_bytes = 0;
+	return err;
 }
 
 static int ahead_read_ranges(struct remote_memory *memory, struct remote_range *ranges,
@@ -31,6 +75,8 @@ static int ahead_read_ranges(struct remote_memory *memory, struct remote_range *
 		nr_taken++;
 	if (nr_taken == nr_ranges)
 		return 0;
+	if (ahead->is_told)
+		return read_behind(ahead, ranges, nr_ranges);
 	ahead->nr_ranges = 0;
 	return remote_memory_read_ranges(ahead->inner, ranges, nr_ranges);
 }
@@ -54,18 +100,56 @@ static void add_range(struct code_ahead *ahead, remote_addr addr, void *buffer, 
 	};
 }
 
-int code_ahead_init(struct code_ahead *ahead, struct remote_memory *inner,
-		    const struct py_offsets *offsets, const struct code_named *named)
+static void begin(struct code_ahead *ahead, struct remote_memory *inner, bool is_told)
 {
 	ahead->memory.ops = &ahead_ops;
 	ahead->inner = inner;
+	ahead->is_told = is_told;
 	ahead->nr_ranges = 0;
-	add_range(ahead, named->qualname + offsets->unicode.length, ahead->name,
+}
+
+int code_ahead_init(struct code_ahead *ahead, struct remote_memory *inner,
+		    const struct py_offsets *offsets, remote_addr object_addr,
+		    const struct code_fingerprint *fingerprint)
+{
+	begin(ahead, inner, false);
+	add_range(ahead, fingerprint->qualname + offsets->unicode.length, ahead->name,
 		  sizeof(ahead->name));
-	add_range(ahead, named->filename + offsets->unicode.length, ahead->path,
+	add_range(ahead, fingerprint->filename + offsets->unicode.length, ahead->path,
 		  sizeof(ahead->path));
-	add_range(ahead, named->linetable + offsets->bytes.ob_size, ahead->linetable,
+	add_range(ahead, fingerprint->linetable + offsets->bytes.ob_size, ahead->linetable,
 		  sizeof(ahead->linetable));
-	add_range(ahead, named->object_addr, ahead->object, code_head_bytes(offsets));
+	if (fingerprint->bytecode)
+		add_range(ahead, fingerprint->bytecode + offsets->bytes.ob_size,
+			  &ahead->bytecode_length, sizeof(ahead->bytecode_length));
+	add_range(ahead, object_addr, ahead->object, code_head_bytes(offsets));
 	return remote_memory_read_ranges(inner, ahead->ranges, ahead->nr_ranges);
+}
+
+/* One that was told; nothing lies behind it if it is_whole. */
+static void add_told(struct code_ahead *ahead, remote_addr addr, const void *bytes, size_t nr_bytes,
+		     bool is_whole)
+{
+	/* Nobody writes to what was read. */
+	add_range(ahead, addr, (void *)(uintptr_t)bytes, is_whole ? SIZE_MAX : nr_bytes);
+	ahead->ranges[ahead->nr_ranges - 1].done_bytes = nr_bytes;
+}
+
+static void add_text(struct code_ahead *ahead, remote_addr addr, const struct told_text *text)
+{
+	add_told(ahead, addr, text->bytes, text->nr_bytes, text->is_whole);
+}
+
+void code_ahead_take(struct code_ahead *ahead, struct remote_memory *inner,
+		     const struct py_offsets *offsets, const struct code_fingerprint *fingerprint,
+		     const struct told_code *told)
+{
+	begin(ahead, inner, true);
+	add_text(ahead, fingerprint->qualname + offsets->unicode.length, &told->qualname);
+	add_text(ahead, fingerprint->filename + offsets->unicode.length, &told->filename);
+	add_text(ahead, fingerprint->linetable + offsets->bytes.ob_size, &told->linetable);
+	if (fingerprint->bytecode)
+		add_told(ahead, fingerprint->bytecode + offsets->bytes.ob_size,
+			 &told->bytecode_length, sizeof(told->bytecode_length), false);
+	add_told(ahead, told->addr, told->object, code_head_bytes(offsets), false);
 }

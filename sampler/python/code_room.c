@@ -19,6 +19,8 @@ void code_forget(struct code_cache *cache, struct code *code)
 {
 	cache->table_bytes -= code->table_bytes;
 	cache->nr_cleared += code->function != NULL;
+	if (code->identity && cache->teller)
+		cache->teller->forget(cache->teller, code->addr);
 	free(code->linetable);
 	free(code->lines);
 	code_copies_done(&code->copies);

@@ -23,8 +23,7 @@ static int walk_code(struct frame_walk *walk, const struct frame_words *words,
 	const uint64_t executable = words->executable;
 
 	if (walk->clock->is_past)
-		return code_cache_get_told(walk->codes, executable, words->identity, walk->clock,
-					   ret_code);
+		return code_cache_get_told(walk->codes, executable, words->identity, ret_code);
 	if (list->nr_frames < list->nr_known) {
 		const struct walked_frame *known = &list->frames[list->nr_frames];
 

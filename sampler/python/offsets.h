@@ -16,7 +16,6 @@
 
 #include "procmem/memory.h"
 #include "procmem/message.h"
-#include "sampler/bpf/interrupt_identity.h"
 #include "sampler/python/linetable.h"
 
 /* The versions that offsets_load() accepts, for sentences. */
@@ -221,15 +220,6 @@ static inline uint32_t code_head_bytes(const struct py_offsets *offsets)
 {
 	return offsets->code.code_adaptive == OFFSET_ABSENT ? offsets->code.size
 							    : offsets->code.code_adaptive;
-}
-
-/* Where a str has what an identity is made of. */
-static inline struct identity_str identity_str_of(const struct py_offsets *offsets)
-{
-	return (struct identity_str){
-		.ascii_offset = offsets->unicode.ascii_data - offsets->unicode.length,
-		.kind_shift = offsets->unicode.state_kind_shift,
-	};
 }
 
 /* How the innermost live frame of a data stack is told from what lies behind it. */

@@ -8,6 +8,7 @@
 
 #include "sampler/python/strings.h"
 #include "tests/support/fake_python.h"
+#include "tests/support/told_object.h"
 
 static void begin(struct fake_python *py, struct code_cache *cache, uint32_t minor)
 {
@@ -598,42 +599,156 @@ Test(code, that_is_not_used_is_dropped)
 	end(&py, &cache);
 }
 
-/* What is there by now is what was there before only if its identity is the same. */
-Test(code, object_of_an_earlier_moment)
-{
-	static const uint32_t minors[] = {11, 12, 15};
+/* Code that is told: of what its thread met, whatever is there by now. */
 
-	for (size_t i = 0; i < sizeof(minors) / sizeof(*minors); i++) {
+struct teller {
+	struct code_teller teller;
+	remote_addr forgotten; /* the last one */
+};
+
+static void forget(struct code_teller *teller, remote_addr code_addr)
+{
+	((struct teller *)teller)->forgotten = code_addr;
+}
+
+static void expect_forgotten(struct teller *teller, remote_addr code_addr)
+{
+	cr_expect(eq(u64, teller->forgotten, code_addr));
+	teller->forgotten = 0;
+}
+
+static int tell(const struct fake_python *py, struct code_cache *cache, remote_addr addr,
+		uint64_t identity, size_t max_bytes)
+{
+	static struct told_object object;
+	const struct code_clock clock = {.tick = 1, .is_past = true};
+
+	told_object_read(&object, py, addr, identity, max_bytes);
+	return code_cache_tell(cache, &object.told, &clock);
+}
+
+static const uint32_t told_minors[] = {8, 11, 12, 15};
+enum { NR_TOLD_MINORS = 4 };
+
+Test(code, that_was_told_is_known_when_it_is_gone)
+{
+	enum { BEFORE = 5, BEHIND = 7, OTHER = 9 };
+
+	for (size_t i = 0; i < NR_TOLD_MINORS; i++) {
+		struct fake_python py;
+		struct teller teller = {{forget}, 0};
+		struct code_cache cache;
+		struct code *code, *same;
+
+		begin(&py, &cache, told_minors[i]);
+		cache.teller = &teller.teller;
+		remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = "before"});
+		cr_assert(zero(int, tell(&py, &cache, addr, BEFORE, TOLD_TEXT_BYTES)));
+		fake_python_code_free(&py, addr);
+		fake_python_code_at(&py, addr, &(struct fake_code){.name = "behind"});
+		cr_assert(zero(int, code_cache_get_told(&cache, addr, BEFORE, &code)));
+		expect_string(code->function->qualname, "before");
+		cr_expect(eq(int, code_line(&cache, code, code->code_start_addr), 1));
+		/* One that is not known is to be told. */
+		expect_forgotten(&teller, 0);
+		cr_expect(eq(int, code_cache_get_told(&cache, addr, OTHER, &same), -EAGAIN));
+		expect_forgotten(&teller, addr);
+		cr_expect(eq(int, code_cache_get_told(&cache, addr, 0, &same), -EBADMSG));
+		/* A look that finds another one there forgets it. */
+		struct code_clock clock = fake_python_clock(&py, 2);
+		cr_assert(zero(int, code_cache_get(&cache, addr, &clock, &code)));
+		expect_string(code->function->qualname, "behind");
+		expect_forgotten(&teller, addr);
+		cr_expect(eq(int, code_cache_get_told(&cache, addr, BEFORE, &same), -EAGAIN));
+		/* What a look has found and what is told then are one. */
+		const uint32_t nr_loads = code->nr_loads;
+		cr_assert(zero(int, tell(&py, &cache, addr, BEHIND, TOLD_TEXT_BYTES)));
+		cr_assert(zero(int, code_cache_get_told(&cache, addr, BEHIND, &same)));
+		cr_expect(eq(ptr, code, same));
+		cr_expect(eq(uint, code->nr_loads, nr_loads));
+		end(&py, &cache);
+	}
+}
+
+Test(code, that_is_dropped_is_told_again)
+{
+	struct fake_python py;
+	struct teller teller = {{forget}, 0};
+	struct code_cache cache;
+	struct code *code;
+	remote_addr unused_addr = 0;
+
+	begin(&py, &cache, 15);
+	cache.teller = &teller.teller;
+	for (uint32_t i = 0; i < CODES_OF_A_TURN; i++) {
+		remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = "f"});
+
+		cr_assert(zero(int, tell(&py, &cache, addr, i + 1, TOLD_TEXT_BYTES)));
+		cr_assert(zero(int, code_cache_get_told(&cache, addr, i + 1, &code)));
+		code->in_use = i > 0;
+		unused_addr = i ? unused_addr : addr;
+	}
+	cr_assert(code_cache_is_due(&cache));
+	code_cache_drop_unused(&cache);
+	expect_forgotten(&teller, unused_addr);
+	end(&py, &cache);
+}
+
+/* The rest of what is too long to be told is read from outside, and counts if it begins the same. */
+Test(code, whose_name_is_long)
+{
+	static const char name[] = "a_function_whose_name_is_longer_than_what_is_told_of_it";
+	enum { TOLD_BYTES = 64 };
+
+	for (size_t i = 0; i < NR_TOLD_MINORS; i++) {
+		static struct told_object object;
 		struct fake_python py;
 		struct code_cache cache;
 		struct code *code;
+		const struct code_clock clock = {.tick = 1, .is_past = true};
 
-		begin(&py, &cache, minors[i]);
-		remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = "before"});
-		struct code_clock clock = fake_python_clock(&py, 1);
-		cr_assert(zero(int, code_cache_get(&cache, addr, &clock, &code)));
-		const uint64_t identity = code->identity;
-		cr_expect(not(zero(u64, identity)));
-		fake_python_code_free(&py, addr);
-		fake_python_code_at(&py, addr, &(struct fake_code){.name = "behind"});
-		clock = fake_python_clock(&py, 2);
-		clock.is_past = true;
-		/* It is known what was there. */
-		cr_assert(zero(int, code_cache_get_told(&cache, addr, identity, &clock, &code)));
-		expect_string(code->function->qualname, "before");
-		/* That another one is there now makes it known, for those that ran it. */
-		cr_expect(eq(int, code_cache_get_told(&cache, addr, identity + 100, &clock, &code),
-			     -EAGAIN));
-		code = NULL;
-		cr_expect(eq(int, code_cache_get_told(&cache, addr, identity, &clock, &code),
-			     -EAGAIN));
-		clock = fake_python_clock(&py, 3);
-		cr_assert(zero(int, code_cache_get(&cache, addr, &clock, &code)));
-		cr_expect(ne(u64, code->identity, identity), "3.%u", minors[i]);
-		cr_assert(zero(int,
-			       code_cache_get_told(&cache, addr, code->identity, &clock, &code)));
-		expect_string(code->function->qualname, "behind");
-		cr_expect(eq(int, code_cache_get_told(&cache, addr, 0, &clock, &code), -EAGAIN));
+		begin(&py, &cache, told_minors[i]);
+		const struct py_offsets *offsets = &py.build.offsets;
+		remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = name});
+		told_object_read(&object, &py, addr, 1, TOLD_BYTES);
+		cr_assert(not(object.told.qualname.is_whole));
+		const remote_addr text_addr = field_u64(object.object, offsets->code.qualname);
+		/* Its hash was not computed then. */
+		fake_memory_write_u64(&py.fake, text_addr + offsets->unicode.length + 8, 12345);
+		cr_assert(zero(int, code_cache_tell(&cache, &object.told, &clock)));
+		cr_assert(zero(int, code_cache_get_told(&cache, addr, 1, &code)));
+		expect_string(code->function->qualname, name);
+		code_forget(&cache, code);
+		/* Another one lies there by now. */
+		fake_memory_write_u64(&py.fake, text_addr + offsets->unicode.ascii_data, 0x6162);
+		object.told.identity = 2;
+		cr_expect(eq(int, code_cache_tell(&cache, &object.told, &clock), -EFAULT));
+		cr_expect(eq(int, code_cache_get_told(&cache, addr, 2, &code), -EAGAIN));
 		end(&py, &cache);
 	}
+}
+
+Test(code, that_is_none_or_names_what_was_not_there)
+{
+	static struct told_object object;
+	struct fake_python py;
+	struct code_cache cache;
+	struct code *code;
+	const struct code_clock clock = {.tick = 1, .is_past = true};
+
+	begin(&py, &cache, 15);
+	const struct py_offsets *offsets = &py.build.offsets;
+	remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = "f"});
+	told_object_read(&object, &py, addr, 1, TOLD_TEXT_BYTES);
+	object.told.linetable.nr_bytes = 0;
+	cr_expect(eq(int, code_cache_tell(&cache, &object.told, &clock), -EAGAIN));
+	told_object_read(&object, &py, addr, 1, TOLD_TEXT_BYTES);
+	memset(object.object + offsets->object.ob_type, 1, sizeof(uint64_t));
+	cr_expect(eq(int, code_cache_tell(&cache, &object.told, &clock), -EBADMSG));
+	cr_expect(eq(int, code_cache_get_told(&cache, addr, 1, &code), -EBADMSG));
+	/* And then there is one in its place. */
+	cr_assert(zero(int, tell(&py, &cache, addr, 2, TOLD_TEXT_BYTES)));
+	cr_expect(eq(int, code_cache_get_told(&cache, addr, 3, &code), -EAGAIN));
+	cr_expect(zero(int, code_cache_get_told(&cache, addr, 2, &code)));
+	end(&py, &cache);
 }

@@ -8,6 +8,7 @@
 
 #include "tests/support/fake_objects.h"
 #include "tests/support/fake_stack.h"
+#include "tests/support/told_object.h"
 
 enum { CHUNK_BYTES = 16384, WORDS = 20 };
 
@@ -768,15 +769,21 @@ Test(frames, a_code_object_that_took_another_ones_place_is_named)
 
 static void take_steps(struct stage *stage, remote_addr changed_addr)
 {
+	static struct told_object object;
+	const struct code_clock clock = {.tick = stage->tick, .is_past = true};
 	struct frame_list *list = &stage->list;
 
 	for (uint32_t i = 0; i < list->nr_steps; i++) {
 		struct frame_words *words = &list->steps[i].words;
+		struct code_clock now = fake_python_clock(&stage->py, stage->tick);
 		struct code *code;
-		const struct code_clock clock = fake_python_clock(&stage->py, stage->tick);
 
-		if (code_cache_get(&stage->codes, words->executable, &clock, &code) == 0)
-			words->identity = code->identity + (words->executable == changed_addr);
+		words->identity = 0;
+		if (code_cache_get(&stage->codes, words->executable, &now, &code) != 0)
+			continue;
+		told_object_read(&object, &stage->py, words->executable, 1, TOLD_TEXT_BYTES);
+		cr_assert(zero(int, code_cache_tell(&stage->codes, &object.told, &clock)));
+		words->identity = words->executable == changed_addr ? 2 : 1;
 	}
 }
 

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* A code object of a fake CPython as a thread tells of it that runs it. */
+#pragma once
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+
+#include "sampler/python/code.h"
+#include "sampler/python/strings.h"
+#include "tests/support/fake_python.h"
+
+enum { TOLD_TEXT_BYTES = 4096 };
+
+struct told_object {
+	struct told_code told;
+	uint8_t object[CODE_MAX_BYTES];
+	uint8_t qualname[TOLD_TEXT_BYTES], filename[TOLD_TEXT_BYTES], linetable[TOLD_TEXT_BYTES];
+};
+
+/* Read a str or bytes at addr into bytes, at most max_bytes of it. */
+static inline struct told_text told_text_read(const struct fake_python *py, remote_addr addr,
+					      bool is_str, uint8_t *bytes, size_t max_bytes)
+{
+	const struct py_offsets *offsets = &py->build.offsets;
+	struct remote_range range = {
+		.addr = addr + offsets->unicode.length,
+		.buffer = bytes,
+		.size = TOLD_TEXT_BYTES,
+	};
+	struct remote_memory *memory = (struct remote_memory *)&py->fake.memory;
+	size_t nr_bytes;
+
+	cr_assert(zero(int, remote_memory_read_ranges(memory, &range, 1)));
+	nr_bytes = is_str ? string_own_bytes(offsets, bytes, range.done_bytes)
+			  : offsets->bytes.ob_sval - offsets->bytes.ob_size + field_u64(bytes, 0);
+	return (struct told_text){
+		.bytes = bytes,
+		.nr_bytes = nr_bytes < max_bytes ? nr_bytes : max_bytes,
+		.is_whole = nr_bytes < max_bytes,
+	};
+}
+
+/* Tell of the object at addr as it is now, of each of its texts max_bytes at most. */
+static inline void told_object_read(struct told_object *ret, const struct fake_python *py,
+				    remote_addr addr, uint64_t identity, size_t max_bytes)
+{
+	const struct py_offsets *offsets = &py->build.offsets;
+	struct remote_memory *memory = (struct remote_memory *)&py->fake.memory;
+
+	cr_assert(
+		zero(int, remote_memory_read(memory, addr, ret->object, code_head_bytes(offsets))));
+	ret->told = (struct told_code){
+		.addr = addr,
+		.identity = identity,
+		.object = ret->object,
+		.qualname = told_text_read(py, field_u64(ret->object, offsets->code.qualname), true,
+					   ret->qualname, max_bytes),
+		.filename = told_text_read(py, field_u64(ret->object, offsets->code.filename), true,
+					   ret->filename, max_bytes),
+		.linetable = told_text_read(py, field_u64(ret->object, offsets->code.linetable),
+					    false, ret->linetable, max_bytes),
+	};
+	if (offsets->code.bytecode != OFFSET_ABSENT)
+		cr_assert(zero(
+			int, remote_memory_read_u64(memory,
+						    field_u64(ret->object, offsets->code.bytecode) +
+							    offsets->bytes.ob_size,
+						    &ret->told.bytecode_length)));
+}
