@@ -9,8 +9,8 @@
  * witnesses are of one thread, in one look, and behind the word of the first the counter is sealed.
  * In time:
  *
- *	hold, run count and CPU, clock, [word, counter [memory] counter, word], clock,
- *	release, clock, run count
+ *	hold, run count and CPU, clock, [word, counter [memory] counter, word], clock, run count,
+ *	release
  *
  * A witness proves or it does not; that one does not where another does is no error. What is:
  *
@@ -23,9 +23,9 @@
  *                               the thread writes it itself, on its way to user mode (that of
  *                               a thread that has ended may be the next one's, and is let be);
  *                 runs, word    the run count proved, but that word changed;
- *                 runs, clock   the run count proved, but the clock went on while we held.
+ *                 runs, clock   the run count proved, but the clock went on.
  *
- * It is no disagreement that the word proves and the clock went on while we held, which is counted
+ * It is no disagreement that the word proves and the clock went on, which is counted
  * as "kernel": the word speaks of user mode only. A thread that was moved, or has woken elsewhere,
  * is in the kernel for a moment, on a CPU that nobody holds, before it stores that CPU. Where it
  * could not have been, the run count proves as well, and that is "runs, clock". Nor is it one that
@@ -129,7 +129,7 @@ struct finding {
 	bool proven[NR_WITNESSES];
 	bool moved;	   /* the counter */
 	bool word_changed; /* and was the thread's own both times */
-	bool clock_went;   /* while we held */
+	bool clock_went;
 	bool count_stood;
 	bool word_is_ours;	/* throughout, the CPU of the seat */
 	struct cpu_leaves left; /* how often the CPU was left */
@@ -304,29 +304,29 @@ static int begin_look(struct prober *prober, const held_cpus *held, uint32_t *re
 	return err ? err : look_memory_begin(&prober->look);
 }
 
-/* The clock before the run count, as the header says. */
-static void ask_witnesses(struct prober *prober, const held_cpus *held, uint64_t count_before,
-			  struct finding *finding)
+/* Read what the witnesses say at the end, the clock before the run count, as the header says. */
+static void end_witnesses(struct prober *prober, uint64_t count_before, struct finding *finding)
 {
 	static const int order[NR_WITNESSES] = {RSEQ, CLOCK, RUNS};
 	uint64_t count;
 
 	for (int i = 0; i < NR_WITNESSES; i++)
-		finding->proven[order[i]] =
-			finding->has[order[i]] &&
-			witness_stood(&prober->witnesses[order[i]], &prober->look, held);
+		witness_end(&prober->witnesses[order[i]], &prober->means,
+			    (pid_t)prober->thread.tid);
 	finding->count_stood = finding->has[RUNS] &&
 			       !task_runs_read(&prober->witnesses[RUNS].runs, &count) &&
 			       count == count_before;
 }
 
-/* Whether the thread had a CPU since the look began. */
-static bool clock_went(const struct witness *witness)
+static void ask_witnesses(struct prober *prober, const held_cpus *held, struct finding *finding)
 {
-	uint64_t now;
+	const struct witness *clock = &prober->witnesses[CLOCK];
 
-	return witness->kind == WITNESS_CLOCK && witness->before != UINT64_MAX &&
-	       !cpu_clock_read(&witness->clock, &now) && now != witness->before;
+	for (int i = 0; i < NR_WITNESSES; i++)
+		finding->proven[i] = finding->has[i] &&
+				     witness_stood(&prober->witnesses[i], &prober->look, held);
+	finding->clock_went = finding->has[CLOCK] && clock->before != UINT64_MAX &&
+			      clock->after != UINT64_MAX && clock->after != clock->before;
 }
 
 /* 0; negative errno: nothing could be read. */
@@ -353,7 +353,7 @@ static int take_look(struct prober *prober, uint32_t nr_blocks)
 		read_payload(prober, nr_blocks);
 		err = look_memory_end(&prober->look);
 	}
-	finding.clock_went = clock_went(&prober->witnesses[CLOCK]);
+	end_witnesses(prober, count_before, &finding);
 	finding.left = cpu_leaves_read();
 	finding.left.waited -= left.waited;
 	finding.left.preempted -= left.preempted;
@@ -362,7 +362,7 @@ static int take_look(struct prober *prober, uint32_t nr_blocks)
 		prober->counts.nr_unread++;
 		return err;
 	}
-	ask_witnesses(prober, &held, count_before, &finding);
+	ask_witnesses(prober, &held, &finding);
 	add_finding(&prober->counts, &finding);
 	(void)preempt_follow(prober->preempt, found_cpu(prober));
 	return 0;

@@ -217,8 +217,16 @@ def print_rows(rows):
     sys.stdout.flush()
 
 
+def idle(rows):
+    """Of all witnesses those that were asked and never proved anything."""
+    return [name for name, verdicts in total(rows).counts["witnesses"].items()
+            if verdicts["asked"] and not verdicts["proven"]]
+
+
 def check(rows):
-    """RuntimeError if a proof is none."""
+    """RuntimeError if a proof is none, or is never given."""
+    if idle(rows):
+        raise RuntimeError("nothing was ever proven by: %s" % ", ".join(idle(rows)))
     faults = collections.Counter({row.target: wrong(row) + disagreements(row) for row in rows})
     found = ["%s: %d" % (name, count) for name, count in faults.items() if count]
     if found:

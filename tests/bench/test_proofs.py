@@ -67,6 +67,11 @@ class Faults(unittest.TestCase):
             with self.subTest(values), self.assertRaisesRegex(RuntimeError, r"\(forks: \d\)"):
                 proofs.check([row(), row("forks", **values)])
 
+    def test_a_witness_that_never_proves_is_one(self):
+        proofs.check([row(), row("forks", proven=0), row("musl", has_rseq=False)])
+        with self.assertRaisesRegex(RuntimeError, "ever proven by: rseq, clock, runs"):
+            proofs.check([row(proven=0), row("forks", proven=0)])
+
 
 class Measuring(unittest.TestCase):
     def test_each_row_is_kept_at_once(self):

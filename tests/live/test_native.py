@@ -434,6 +434,8 @@ class Waiting(unittest.TestCase):
 
     def test_threads_that_do_not_run(self):
         """Who has not run since it was looked at is not looked at again, and has all of its time."""
+        if self.interpreter.minor == "3.6":
+            self.skipTest("3.6 does not tell who holds the GIL: another may run a state that waits")
         with support.python_target(self.interpreter, "crowd", NR_WAITING) as target:
             support.wait_until(lambda: none_runs(target.pid), "all but one wait")
             support.wait_until(lambda: self.are_seldom_looked_at(target.pid),
