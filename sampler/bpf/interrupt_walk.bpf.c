@@ -89,6 +89,19 @@ static __always_inline __u32 half_at(const __u8 *bytes, __u32 offset)
 	return *(const __u32 *)(bytes + offset);
 }
 
+/* This processor's. */
+static __always_inline struct scratch *find_scratch(void)
+{
+	const __u32 cpu = bpf_get_smp_processor_id();
+
+	return bpf_map_lookup_elem(&scratches, &cpu);
+}
+
+/*
+ * Functions that are not static are verified once, and not anew in each state in which they are called:
+ * a quarter of a second else. They find the scratch by themselves, as they can be given numbers only.
+ */
+
 struct walk {
 	struct scratch *scratch;
 	struct interrupt_record *record; /* in there */
@@ -133,27 +146,25 @@ static __always_inline __u64 mix(__u64 hash, __u64 word)
  * Add to a hash what a str or bytes begins with. Its second word is its hash, which may be computed at
  * any time, and of the words of a str's head the length alone counts. What cannot be read says nothing.
  */
-static __always_inline __u64 mix_text(__u64 hash, __u64 object_addr, bool is_str)
+__noinline __u64 mix_text(__u64 hash, __u64 object_addr, __u32 is_str)
 {
 	const __u32 content = is_str ? layout.text.ascii : layout.text.bytes;
 	__u64 words[IDENTITY_TEXT_WORDS];
-	__u64 own;
+	__u64 own, nr_whole;
 
 	/* Most often there is memory behind a shorter one, and one read is enough. */
 	if (bpf_probe_read_user(words, sizeof(words), (void *)(object_addr + layout.text.length)) &&
 	    !take_text((__u8 *)words, sizeof(words), object_addr, is_str))
 		return hash;
 	own = own_bytes(words, is_str);
+	nr_whole = own / sizeof(__u64);
 	hash = mix(hash, words[0]);
-	for (__u32 i = 1; i < IDENTITY_TEXT_WORDS; i++) {
-		const __u64 begin = sizeof(__u64) * i;
-
-		if (begin < content || begin >= own)
-			continue;
-		hash = mix(hash, own - begin < sizeof(__u64)
-					 ? words[i] & ((1ull << 8 * (own - begin)) - 1)
-					 : words[i]);
-	}
+	for (__u32 i = 1; i < IDENTITY_TEXT_WORDS && i < nr_whole; i++)
+		if (sizeof(__u64) * i >= content)
+			hash = mix(hash, words[i]);
+	asm volatile("" : "+r"(nr_whole)); /* the verifier does not know it by own */
+	if (nr_whole < IDENTITY_TEXT_WORDS)
+		hash = mix(hash, words[nr_whole] & ((1ull << 8 * (own % sizeof(__u64))) - 1));
 	return hash;
 }
 
@@ -193,14 +204,17 @@ static __always_inline bool identify(struct scratch *scratch, __u64 addr)
 }
 
 /* Tell of a code object that was not told before. What is not told now is told by the next interrupt. */
-static __always_inline void tell_code(struct scratch *scratch, __u64 addr, __u64 identity)
+__noinline int tell_code(__u64 addr, __u64 identity)
 {
-	struct interrupt_code *code = &scratch->code;
+	struct scratch *scratch = find_scratch();
+	struct interrupt_code *code;
 	__u64 nr_bytes;
 
-	if (scratch->nr_new >= INTERRUPT_MAX_NEW_CODES ||
-	    bpf_probe_read_user(code->object, layout.code.head_size & CODE_MASK, (void *)addr))
-		return;
+	if (!scratch || scratch->nr_new >= INTERRUPT_MAX_NEW_CODES ||
+	    bpf_probe_read_user(scratch->code.object, layout.code.head_size & CODE_MASK,
+				(void *)addr))
+		return 0;
+	code = &scratch->code;
 	scratch->nr_new++;
 	code->kind = INTERRUPT_CODE;
 	code->addr = addr;
@@ -218,33 +232,37 @@ static __always_inline void tell_code(struct scratch *scratch, __u64 addr, __u64
 	    bpf_probe_read_user(&code->bytecode_length, sizeof(code->bytecode_length),
 				(void *)(word_at(code->object, layout.code.bytecode & CODE_MASK) +
 					 layout.text.length)))
-		return;
+		return 0;
 	nr_bytes = offsetof(struct interrupt_code, linetable) + code->linetable_bytes;
 	if (nr_bytes > sizeof(*code))
-		return;
+		return 0;
 	code->nr_bytes = nr_bytes;
 	if (!bpf_ringbuf_output(&records, code, nr_bytes, BPF_RB_NO_WAKEUP))
 		(void)bpf_map_update_elem(&known_codes, &addr, &identity, BPF_ANY);
+	return 0;
 }
 
-/* Find the identity of what a frame runs, told if it is new. Whether it could be read. */
-static __always_inline bool meet_code(struct scratch *scratch, __u64 executable)
+/* Find the identity of what a frame runs, told if it is new. 0; 1: it could not be read. */
+__noinline int meet_code(__u64 executable)
 {
+	struct scratch *scratch = find_scratch();
 	const __u64 *known;
 
+	if (!scratch)
+		return 1;
 	executable &= ~3ull; /* a tagged reference since 3.14 */
 	if (executable == scratch->executable)
-		return true;
+		return 0;
 	scratch->executable = executable;
 	scratch->identity = 0;
 	if (!executable)
-		return true;
+		return 0;
 	if (!identify(scratch, executable))
-		return false;
+		return 1;
 	known = bpf_map_lookup_elem(&known_codes, &scratch->executable);
 	if (scratch->identity && (!known || *known != scratch->identity))
-		tell_code(scratch, executable, scratch->identity);
-	return true;
+		(void)tell_code(executable, scratch->identity);
+	return 0;
 }
 
 static long take_frame(__u32 index, struct walk *walk)
@@ -266,8 +284,7 @@ static long take_frame(__u32 index, struct walk *walk)
 	frame = (void *)(scratch->bytes + nr_bytes);
 	bytes = (__u8 *)(frame + 1);
 	if (bpf_probe_read_user(bytes, size, (void *)addr) ||
-	    !meet_code(scratch,
-		       word_at(bytes, layout.frame.executable & (INTERRUPT_FRAME_MAX_BYTES - 1)))) {
+	    meet_code(word_at(bytes, layout.frame.executable & (INTERRUPT_FRAME_MAX_BYTES - 1)))) {
 		record->end = INTERRUPT_FAULT;
 		return 1;
 	}
@@ -368,7 +385,6 @@ SEC("perf_event")
 int take_interrupt(void *context)
 {
 	const __u64 begin_ns = bpf_ktime_get_ns();
-	const __u32 cpu = bpf_get_smp_processor_id();
 	struct bpf_pidns_info ids = {0};
 	struct interrupt_counts *count;
 	struct interrupt_thread *thread;
@@ -378,7 +394,7 @@ int take_interrupt(void *context)
 
 	(void)context;
 	count = bpf_map_lookup_elem(&counts, &zero);
-	scratch = bpf_map_lookup_elem(&scratches, &cpu);
+	scratch = find_scratch();
 	if (!count || !scratch ||
 	    bpf_get_ns_current_pid_tgid(layout.namespace_dev, layout.namespace_ino, &ids,
 					sizeof(ids)) ||
