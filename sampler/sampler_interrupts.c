@@ -59,6 +59,7 @@ static struct interrupt_state describe(const struct sampler *sampler,
 		.collector_addr = snapshot_collector_addr(snapshot, thread),
 		.tlbc_addr =
 			tlbc ? snapshot->interpreters[thread->ref.interpreter].ref.addr + tlbc : 0,
+		.interpreter_id = (uint64_t)snapshot->interpreters[thread->ref.interpreter].ref.id,
 		.slot = thread->slot,
 	};
 }
@@ -271,13 +272,15 @@ static int take_stack(void *context, const struct interrupt_record *record)
 	struct snapshot_thread *thread = find_thread(interrupts, record);
 	int err;
 
-	if (interrupts->most_bytes < record->nr_bytes)
-		interrupts->most_bytes = record->nr_bytes;
+	if (interrupts->most_bytes < record->head.nr_bytes)
+		interrupts->most_bytes = record->head.nr_bytes;
 	if (!thread)
 		return 0;
 	thread->proof.is_known = false;
 	if (record->end != INTERRUPT_WHOLE) {
 		sampler->stats.lost[record->end == INTERRUPT_FAULT ? LOSS_FAULT : LOSS_TOO_DEEP]++;
+		if (record->end == INTERRUPT_FAULT)
+			code_cache_bring_in(&sampler->codes, record->fault_addr);
 		return 0;
 	}
 	if (sampler_interrupts_miss(interrupts, thread, record->time_ns))
@@ -300,7 +303,7 @@ static bool is_serious(int err)
 
 static int take_code(void *context, const struct interrupt_code *code)
 {
-	const struct sampler_interrupts *interrupts = context;
+	struct sampler_interrupts *interrupts = context;
 	const struct told_code told = {
 		.addr = code->addr,
 		.identity = code->identity,
@@ -314,6 +317,8 @@ static int take_code(void *context, const struct interrupt_code *code)
 	const struct code_clock clock = {.tick = interrupts->tick, .is_past = true};
 	int err = code_cache_tell(&interrupts->sampler->codes, &told, &clock);
 
+	/* There may be more, for which there has to be room. */
+	interrupts->nr_steady = 0;
 	if (err && err != -EBADMSG)
 		interrupts_forget_code(interrupts->interrupts, code->addr);
 	return is_serious(err) ? err : 0;

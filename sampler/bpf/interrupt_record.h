@@ -23,9 +23,9 @@
 #define INTERRUPT_STATE_MAX_BYTES 1024u
 
 /* And what of a code object less than that; of what it names so much, from its length on. */
-#define INTERRUPT_CODE_MAX_BYTES      512u
-#define INTERRUPT_NAME_MAX_BYTES      256u
-#define INTERRUPT_PATH_MAX_BYTES      512u
+#define INTERRUPT_CODE_MAX_BYTES      256u
+#define INTERRUPT_NAME_MAX_BYTES      192u
+#define INTERRUPT_PATH_MAX_BYTES      320u
 #define INTERRUPT_LINETABLE_MAX_BYTES 4096u
 
 /* The third word of a str from its length on has its kind, in all versions. */
@@ -34,8 +34,13 @@
 /* So many code objects that are new may an interrupt tell; the others are told by the next ones. */
 #define INTERRUPT_MAX_NEW_CODES 128
 
-/* So many that were told are remembered; those that nobody met for longest make room. */
-#define INTERRUPT_KNOWN_CODES 16384
+/*
+ * So many that were told are remembered, those that nobody met for longest make room; and so many for each
+ * processor, as each keeps 128 places for itself.
+ * Source: kernel/bpf/bpf_lru_list.c (LOCAL_FREE_TARGET).
+ */
+#define INTERRUPT_KNOWN_CODES		 16384
+#define INTERRUPT_KNOWN_CODES_OF_ONE_CPU 256
 
 /* A GIL's words, and the flag of free-threaded builds before them (sampler/gil.h). */
 #define INTERRUPT_GIL_MAX_BYTES 40u
@@ -64,7 +69,7 @@ struct interrupt_layout {
 		__u32 head_size; /* so many bytes of it are told */
 		/* Those from first on have what tells it from others. */
 		__u32 first, size;
-		__u32 type, filename, qualname, linetable, bytecode, first_line, version;
+		__u32 type, ob_size, filename, qualname, linetable, bytecode, first_line, version;
 	} code;
 	struct {
 		__u32 length;	  /* of a str, and of a bytes; what follows is counted from there */
@@ -80,6 +85,7 @@ struct interrupt_state {
 	__u64 addr;	      /* 0: there is none */
 	__u64 gil_addr;	      /* where its GIL's words begin; 0: there are none */
 	__u64 collector_addr; /* of the word that tells of a collection; 0: none does */
+	__u64 interpreter_id; /* which no other one has, or had */
 	__u64 tlbc_addr;      /* of the counter of thread-local bytecode; 0: there is none */
 	__u32 gil_bytes;      /* there */
 	__u32 slot;	      /* the user's */
@@ -97,6 +103,12 @@ struct interrupt_thread {
 /* What a record is of. */
 enum interrupt_kind { INTERRUPT_STACK, INTERRUPT_CODE };
 
+/* Each begins with this. */
+struct interrupt_head {
+	__u32 kind;
+	__u32 nr_bytes; /* of all of it */
+};
+
 /* How a walk ended. */
 enum interrupt_end {
 	INTERRUPT_WHOLE,
@@ -112,18 +124,18 @@ struct interrupt_frame {
 
 /* A thread state as the interrupt met it; behind it layout.state.head_size bytes, rounded up, and the frames. */
 struct interrupt_record {
-	__u32 kind;    /* INTERRUPT_STACK */
-	__u32 end;     /* enum interrupt_end */
-	__u64 time_ns; /* CLOCK_MONOTONIC */
+	struct interrupt_head head; /* INTERRUPT_STACK */
+	__u64 time_ns;		    /* CLOCK_MONOTONIC */
 	__u64 state_addr;
 	__u64 current_addr; /* of the innermost frame */
+	__u64 fault_addr;   /* what could not be read there, if that was a fault */
 	__u64 collector;    /* the word at collector_addr */
 	__u8 gil[INTERRUPT_GIL_MAX_BYTES];
 	__u32 slot; /* the user's, as it was told */
 	__u32 tlbc_generation;
 	__u32 nr_loops; /* calls of the loop that have a _PyCFrame (3.10 to 3.12) */
 	__u32 nr_frames;
-	__u32 nr_bytes; /* of all of it */
+	__u32 end; /* enum interrupt_end */
 };
 
 /*
@@ -131,8 +143,7 @@ struct interrupt_record {
  * each as far as there is room: 0 bytes of what was not in memory.
  */
 struct interrupt_code {
-	__u32 kind;	/* INTERRUPT_CODE */
-	__u32 nr_bytes; /* of all of it */
+	struct interrupt_head head; /* INTERRUPT_CODE */
 	__u64 addr;
 	__u64 identity; /* told once, until another one is met at its address or it is forgotten */
 	__u32 qualname_bytes, filename_bytes, linetable_bytes, unused;

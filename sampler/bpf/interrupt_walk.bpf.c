@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "sampler/bpf/interrupt_identity.h"
 #include "sampler/bpf/interrupt_record.h"
 
 /* Some helpers are only for programs of a licence that is the kernel's, too. */
@@ -34,6 +35,7 @@ struct {
  */
 struct scratch {
 	__u64 addr, end_addr;
+	__u64 interpreter_id;
 	__u64 executable, identity; /* of the frame before; 0: there was none */
 	__u32 nr_new;		    /* so many code objects were told by this interrupt */
 	struct interrupt_code code; /* what of one is read */
@@ -76,9 +78,6 @@ __u64 code_type_addr = 0;
 enum { STATE_KIND = 7, STATE_COMPACT = 8, STATE_ASCII = 16 };
 enum { TEXT_HEAD_WORDS = INTERRUPT_STATE_WORD + 1 };
 
-/* What has no version is told apart by so much of each of its texts. */
-enum { IDENTITY_TEXT_WORDS = 16 };
-
 static __always_inline __u64 word_at(const __u8 *bytes, __u32 offset)
 {
 	return *(const __u64 *)(bytes + offset);
@@ -98,8 +97,8 @@ static __always_inline struct scratch *find_scratch(void)
 }
 
 /*
- * Functions that are not static are verified once, and not anew in each state in which they are called:
- * a quarter of a second else. They find the scratch by themselves, as they can be given numbers only.
+ * Functions that are not static are verified once, and not anew in each state in which they are called,
+ * which takes 0.2 s. They find the scratch by themselves, as they can be given numbers only.
  */
 
 struct walk {
@@ -107,17 +106,24 @@ struct walk {
 	struct interrupt_record *record; /* in there */
 };
 
-/* How many bytes of a str or bytes are its own, from its length on; of its head so much was read. */
+/* Where the contents of a str or bytes begin, from its length on; of its head so much was read. */
+static __always_inline __u32 content_offset(const __u64 head[TEXT_HEAD_WORDS], bool is_str)
+{
+	const __u32 state = head[INTERRUPT_STATE_WORD] >> layout.text.kind_shift;
+
+	return !is_str		     ? layout.text.bytes
+	       : state & STATE_ASCII ? layout.text.ascii
+				     : layout.text.compact;
+}
+
+/* How many bytes of it are its own. */
 static __always_inline __u64 own_bytes(const __u64 head[TEXT_HEAD_WORDS], bool is_str)
 {
 	const __u32 state = head[INTERRUPT_STATE_WORD] >> layout.text.kind_shift;
 
-	if (!is_str)
-		return layout.text.bytes + head[0];
-	if (!(state & STATE_COMPACT))
+	if (is_str && !(state & STATE_COMPACT))
 		return sizeof(__u64);
-	return (state & STATE_ASCII ? layout.text.ascii : layout.text.compact) +
-	       head[0] * (state & STATE_KIND);
+	return content_offset(head, is_str) + head[0] * (is_str ? state & STATE_KIND : 1);
 }
 
 /* Read a str or bytes, from its length on, as far as there is room. How many bytes that are. */
@@ -137,46 +143,57 @@ static __always_inline __u32 take_text(__u8 *bytes, __u32 max_bytes, __u64 objec
 	return nr_bytes > max_bytes || bpf_probe_read_user(bytes, nr_bytes, from) ? 0 : nr_bytes;
 }
 
-static __always_inline __u64 mix(__u64 hash, __u64 word)
-{
-	return (hash ^ word) * 0x100000001b3ull; /* FNV-1a, of words */
-}
-
-/*
- * Add to a hash what a str or bytes begins with. Its second word is its hash, which may be computed at
- * any time, and of the words of a str's head the length alone counts. What cannot be read says nothing.
- */
+/* Add to a hash what a str or bytes begins with. What cannot be read says nothing. */
 __noinline __u64 mix_text(__u64 hash, __u64 object_addr, __u32 is_str)
 {
-	const __u32 content = is_str ? layout.text.ascii : layout.text.bytes;
 	__u64 words[IDENTITY_TEXT_WORDS];
-	__u64 own, nr_whole;
 
 	/* Most often there is memory behind a shorter one, and one read is enough. */
 	if (bpf_probe_read_user(words, sizeof(words), (void *)(object_addr + layout.text.length)) &&
 	    !take_text((__u8 *)words, sizeof(words), object_addr, is_str))
 		return hash;
-	own = own_bytes(words, is_str);
-	nr_whole = own / sizeof(__u64);
-	hash = mix(hash, words[0]);
-	for (__u32 i = 1; i < IDENTITY_TEXT_WORDS && i < nr_whole; i++)
-		if (sizeof(__u64) * i >= content)
-			hash = mix(hash, words[i]);
-	asm volatile("" : "+r"(nr_whole)); /* the verifier does not know it by own */
-	if (nr_whole < IDENTITY_TEXT_WORDS)
-		hash = mix(hash, words[nr_whole] & ((1ull << 8 * (own % sizeof(__u64))) - 1));
-	return hash;
+	return identity_mix_text(hash, words, own_bytes(words, is_str),
+				 content_offset(words, is_str));
+}
+
+/* The length of the bytecode that is an object of its own. False: it could not be read. */
+static __always_inline bool take_bytecode_length(const __u8 *code, __u32 offset, __u64 *ret_length)
+{
+	*ret_length = 0;
+	return layout.code.bytecode == INTERRUPT_ABSENT ||
+	       !bpf_probe_read_user(
+		       ret_length, sizeof(*ret_length),
+		       (void *)(word_at(code, offset & CODE_MASK) + layout.text.length));
+}
+
+/* Add to a hash what a code object says that has no version. */
+static __always_inline __u64 mix_texts(__u64 hash, const __u8 *code)
+{
+	const __u32 first = layout.code.first;
+	__u64 length;
+
+	hash = mix_text(hash, word_at(code, layout.code.qualname - first & CODE_MASK), true);
+	hash = mix_text(hash, word_at(code, layout.code.filename - first & CODE_MASK), true);
+	hash = mix_text(hash, word_at(code, layout.code.linetable - first & CODE_MASK), false);
+	if (layout.code.ob_size != INTERRUPT_ABSENT)
+		hash = identity_mix(hash, word_at(code, layout.code.ob_size - first & CODE_MASK));
+	if (layout.code.bytecode == INTERRUPT_ABSENT)
+		return hash;
+	hash = identity_mix(hash, word_at(code, layout.code.bytecode - first & CODE_MASK));
+	(void)take_bytecode_length(code, layout.code.bytecode - first, &length);
+	return identity_mix(hash, length);
 }
 
 /*
  * What tells a code object, alive, from those that were in its place before: its version, which no
- * other one has; and without one what it says; 0 for what is no code object. Whether it could be read.
+ * other one of its interpreter has, or without one what it says; 0 for what is no code object.
+ * Whether it could be read.
  */
 static __always_inline bool identify(struct scratch *scratch, __u64 addr)
 {
 	const __u32 first = layout.code.first;
 	const __u8 *code = scratch->code.object;
-	__u64 hash = 0xcbf29ce484222325ull;
+	__u64 hash = identity_mix(identity_begin(), scratch->interpreter_id);
 	__u32 version = 0;
 
 	if (bpf_probe_read_user(scratch->code.object, layout.code.size & CODE_MASK,
@@ -186,37 +203,33 @@ static __always_inline bool identify(struct scratch *scratch, __u64 addr)
 		return true;
 	if (layout.code.version != INTERRUPT_ABSENT)
 		version = half_at(code, layout.code.version - first & CODE_MASK);
-	hash = mix(hash, word_at(code, layout.code.filename - first & CODE_MASK));
-	hash = mix(hash, word_at(code, layout.code.qualname - first & CODE_MASK));
-	hash = mix(hash, word_at(code, layout.code.linetable - first & CODE_MASK));
-	hash = mix(hash, half_at(code, layout.code.first_line - first & CODE_MASK));
-	hash = mix(hash, version);
-	if (!version) {
-		hash = mix_text(hash, word_at(code, layout.code.qualname - first & CODE_MASK),
-				true);
-		hash = mix_text(hash, word_at(code, layout.code.filename - first & CODE_MASK),
-				true);
-		hash = mix_text(hash, word_at(code, layout.code.linetable - first & CODE_MASK),
-				false);
-	}
-	scratch->identity = hash | 1;
+	hash = identity_mix(hash, word_at(code, layout.code.filename - first & CODE_MASK));
+	hash = identity_mix(hash, word_at(code, layout.code.qualname - first & CODE_MASK));
+	hash = identity_mix(hash, word_at(code, layout.code.linetable - first & CODE_MASK));
+	hash = identity_mix(hash, half_at(code, layout.code.first_line - first & CODE_MASK));
+	hash = identity_mix(hash, version);
+	scratch->identity = (version ? hash : mix_texts(hash, code)) | 1;
 	return true;
 }
 
-/* Tell of a code object that was not told before. What is not told now is told by the next interrupt. */
+/*
+ * Tell of a code object that was not told before. What is not told now is told by the next interrupt. 0;
+ * 1: it could not be read.
+ */
 __noinline int tell_code(__u64 addr, __u64 identity)
 {
 	struct scratch *scratch = find_scratch();
 	struct interrupt_code *code;
 	__u64 nr_bytes;
 
-	if (!scratch || scratch->nr_new >= INTERRUPT_MAX_NEW_CODES ||
-	    bpf_probe_read_user(scratch->code.object, layout.code.head_size & CODE_MASK,
-				(void *)addr))
+	if (!scratch || scratch->nr_new >= INTERRUPT_MAX_NEW_CODES)
 		return 0;
 	code = &scratch->code;
+	if (bpf_probe_read_user(code->object, layout.code.head_size & CODE_MASK, (void *)addr) ||
+	    !take_bytecode_length(code->object, layout.code.bytecode, &code->bytecode_length))
+		return 1;
 	scratch->nr_new++;
-	code->kind = INTERRUPT_CODE;
+	code->head.kind = INTERRUPT_CODE;
 	code->addr = addr;
 	code->identity = identity;
 	code->qualname_bytes =
@@ -228,15 +241,10 @@ __noinline int tell_code(__u64 addr, __u64 identity)
 	code->linetable_bytes =
 		take_text(code->linetable, sizeof(code->linetable),
 			  word_at(code->object, layout.code.linetable & CODE_MASK), false);
-	if (layout.code.bytecode != INTERRUPT_ABSENT &&
-	    bpf_probe_read_user(&code->bytecode_length, sizeof(code->bytecode_length),
-				(void *)(word_at(code->object, layout.code.bytecode & CODE_MASK) +
-					 layout.text.length)))
-		return 0;
 	nr_bytes = offsetof(struct interrupt_code, linetable) + code->linetable_bytes;
 	if (nr_bytes > sizeof(*code))
 		return 0;
-	code->nr_bytes = nr_bytes;
+	code->head.nr_bytes = nr_bytes;
 	if (!bpf_ringbuf_output(&records, code, nr_bytes, BPF_RB_NO_WAKEUP))
 		(void)bpf_map_update_elem(&known_codes, &addr, &identity, BPF_ANY);
 	return 0;
@@ -261,8 +269,19 @@ __noinline int meet_code(__u64 executable)
 		return 1;
 	known = bpf_map_lookup_elem(&known_codes, &scratch->executable);
 	if (scratch->identity && (!known || *known != scratch->identity))
-		(void)tell_code(executable, scratch->identity);
+		return tell_code(executable, scratch->identity);
 	return 0;
+}
+
+/* Read from the target; if that cannot be, the record ends there, and says where. Whether it does. */
+static __always_inline bool faults(struct interrupt_record *record, void *to, __u32 nr_bytes,
+				   __u64 addr)
+{
+	if (!bpf_probe_read_user(to, nr_bytes, (void *)addr))
+		return false;
+	record->end = INTERRUPT_FAULT;
+	record->fault_addr = addr;
+	return true;
 }
 
 static long take_frame(__u32 index, struct walk *walk)
@@ -270,7 +289,7 @@ static long take_frame(__u32 index, struct walk *walk)
 	const __u32 size = layout.frame.head_size & (INTERRUPT_FRAME_MAX_BYTES - 1);
 	struct scratch *scratch = walk->scratch;
 	struct interrupt_record *record = walk->record;
-	const __u32 nr_bytes = record->nr_bytes;
+	const __u32 nr_bytes = record->head.nr_bytes;
 	const __u64 addr = scratch->addr;
 	struct interrupt_frame *frame;
 	__u8 *bytes;
@@ -283,15 +302,17 @@ static long take_frame(__u32 index, struct walk *walk)
 	}
 	frame = (void *)(scratch->bytes + nr_bytes);
 	bytes = (__u8 *)(frame + 1);
-	if (bpf_probe_read_user(bytes, size, (void *)addr) ||
-	    meet_code(word_at(bytes, layout.frame.executable & (INTERRUPT_FRAME_MAX_BYTES - 1)))) {
+	if (faults(record, bytes, size, addr))
+		return 1;
+	if (meet_code(word_at(bytes, layout.frame.executable & (INTERRUPT_FRAME_MAX_BYTES - 1)))) {
 		record->end = INTERRUPT_FAULT;
+		record->fault_addr = scratch->executable;
 		return 1;
 	}
 	frame->addr = addr;
 	frame->identity = scratch->identity;
 	scratch->addr = word_at(bytes, layout.frame.previous & (INTERRUPT_FRAME_MAX_BYTES - 1));
-	record->nr_bytes = nr_bytes + sizeof(*frame) + INTERRUPT_ROUND_UP(size);
+	record->head.nr_bytes = nr_bytes + sizeof(*frame) + INTERRUPT_ROUND_UP(size);
 	record->nr_frames = index + 1;
 	return 0;
 }
@@ -301,39 +322,34 @@ static long take_loop(__u32 index, struct walk *walk)
 {
 	struct scratch *scratch = walk->scratch;
 	struct interrupt_record *record = walk->record;
+	const __u64 addr = scratch->addr;
 
-	if (!scratch->addr || scratch->addr - record->state_addr < layout.state.size)
+	if (!addr || addr - record->state_addr < layout.state.size)
 		return 1;
 	record->nr_loops = index + 1;
-	if (bpf_probe_read_user(&scratch->addr, sizeof(scratch->addr),
-				(void *)(scratch->addr + layout.cframe.previous))) {
-		record->end = INTERRUPT_FAULT;
-		return 1;
-	}
-	return 0;
+	return faults(record, &scratch->addr, sizeof(scratch->addr), addr + layout.cframe.previous);
 }
 
-static __always_inline int take_words(struct interrupt_record *record,
-				      const struct interrupt_state *told)
+/* Whether what lies beside the state and its frames can be read. */
+static __always_inline bool take_words(struct interrupt_record *record,
+				       const struct interrupt_state *told)
 {
 	const __u32 gil_bytes = told->gil_bytes;
-	int err = 0;
 
 	record->collector = 0;
 	record->tlbc_generation = 0;
-	if (told->gil_addr && gil_bytes <= INTERRUPT_GIL_MAX_BYTES)
-		err = bpf_probe_read_user(record->gil, gil_bytes, (void *)told->gil_addr);
-	if (!err && told->collector_addr)
-		err = bpf_probe_read_user(&record->collector, sizeof(record->collector),
-					  (void *)told->collector_addr);
-	if (!err && told->tlbc_addr)
-		err = bpf_probe_read_user(&record->tlbc_generation, sizeof(record->tlbc_generation),
-					  (void *)told->tlbc_addr);
-	return err;
+	if (told->gil_addr && gil_bytes <= INTERRUPT_GIL_MAX_BYTES &&
+	    faults(record, record->gil, gil_bytes, told->gil_addr))
+		return false;
+	if (told->collector_addr &&
+	    faults(record, &record->collector, sizeof(record->collector), told->collector_addr))
+		return false;
+	return !told->tlbc_addr || !faults(record, &record->tlbc_generation,
+					   sizeof(record->tlbc_generation), told->tlbc_addr);
 }
 
-/* Find the innermost frame and, of 3.10 to 3.12, count the loops. */
-static __always_inline int take_ends(struct walk *walk, const __u8 *state)
+/* Find the innermost frame and, of 3.10 to 3.12, count the loops. Whether they can be read. */
+static __always_inline bool take_ends(struct walk *walk, const __u8 *state)
 {
 	struct scratch *scratch = walk->scratch;
 	struct interrupt_record *record = walk->record;
@@ -343,14 +359,14 @@ static __always_inline int take_ends(struct walk *walk, const __u8 *state)
 				    : word_at(state, layout.state.base_frame & 511);
 	if (layout.cframe.current_frame == INTERRUPT_ABSENT) {
 		record->current_addr = word_at(state, layout.state.current_frame & 511);
-		return 0;
+		return true;
 	}
 	scratch->addr = word_at(state, layout.state.cframe & 511);
-	if (bpf_probe_read_user(&record->current_addr, sizeof(record->current_addr),
-				(void *)(scratch->addr + layout.cframe.current_frame)))
-		return -1;
+	if (faults(record, &record->current_addr, sizeof(record->current_addr),
+		   scratch->addr + layout.cframe.current_frame))
+		return false;
 	bpf_loop(INTERRUPT_MAX_STEPS, take_loop, walk, 0);
-	return record->end == INTERRUPT_WHOLE ? 0 : -1;
+	return record->end == INTERRUPT_WHOLE;
 }
 
 /* Read a state and all its frames into the record. */
@@ -365,16 +381,15 @@ static __always_inline void take_state(struct scratch *scratch, const struct int
 	record->slot = told->slot;
 	record->nr_frames = 0;
 	record->nr_loops = 0;
+	record->fault_addr = 0;
+	scratch->interpreter_id = told->interpreter_id;
 	scratch->executable = 0;
 	scratch->identity = 0;
 	record->end = INTERRUPT_WHOLE;
-	record->nr_bytes = sizeof(*record) + INTERRUPT_ROUND_UP(state_bytes);
-	if (take_words(record, told) ||
-	    bpf_probe_read_user(state, state_bytes, (void *)told->addr) ||
-	    take_ends(&walk, state)) {
-		record->end = INTERRUPT_FAULT;
+	record->head.nr_bytes = sizeof(*record) + INTERRUPT_ROUND_UP(state_bytes);
+	if (!take_words(record, told) || faults(record, state, state_bytes, told->addr) ||
+	    !take_ends(&walk, state))
 		return;
-	}
 	scratch->addr = record->current_addr;
 	bpf_loop(INTERRUPT_MAX_STEPS, take_frame, &walk, 0);
 	if (scratch->addr && scratch->addr != scratch->end_addr && record->end == INTERRUPT_WHOLE)
@@ -412,12 +427,12 @@ int take_interrupt(void *context)
 	}
 	thread->last_ns = begin_ns;
 	record = (void *)scratch->bytes;
-	record->kind = INTERRUPT_STACK;
+	record->head.kind = INTERRUPT_STACK;
 	record->time_ns = begin_ns;
 	scratch->nr_new = 0;
 	for (__u32 i = 0; i < INTERRUPT_MAX_STATES && thread->states[i].addr; i++) {
 		take_state(scratch, &thread->states[i]);
-		nr_bytes = record->nr_bytes;
+		nr_bytes = record->head.nr_bytes;
 		if (nr_bytes > INTERRUPT_RECORD_MAX_BYTES ||
 		    bpf_ringbuf_output(&records, record, nr_bytes, BPF_RB_NO_WAKEUP))
 			count->nr_full++;

@@ -45,11 +45,12 @@ static int take_record(void *context, void *data, size_t size)
 {
 	const struct interrupts *interrupts = context;
 	const struct interrupts_taker *taker = interrupts->taker;
-	const uint32_t *kind = data;
+	const struct interrupt_head *head = data;
 
-	(void)size; /* the program has written it */
-	return *kind == INTERRUPT_CODE ? taker->take_code(taker->context, data)
-				       : taker->take_stack(taker->context, data);
+	if (size < sizeof(*head) || head->nr_bytes != size)
+		return -EBADMSG; /* the program and this were compiled with different headers */
+	return head->kind == INTERRUPT_CODE ? taker->take_code(taker->context, data)
+					    : taker->take_stack(taker->context, data);
 }
 
 /* What libbpf says otherwise: errors come back. */
@@ -93,6 +94,9 @@ static void explain(int err, struct message *reterr)
 /* Have the program as it is to be loaded. */
 static int open_program(struct interrupts *interrupts, uint32_t nr_cpus)
 {
+	const uint32_t nr_codes = nr_cpus > INTERRUPT_KNOWN_CODES / INTERRUPT_KNOWN_CODES_OF_ONE_CPU
+					  ? nr_cpus * INTERRUPT_KNOWN_CODES_OF_ONE_CPU
+					  : INTERRUPT_KNOWN_CODES;
 	struct interrupt_walk *program = interrupt_walk__open();
 	int err;
 
@@ -101,7 +105,9 @@ static int open_program(struct interrupts *interrupts, uint32_t nr_cpus)
 	interrupts->program = program;
 	memcpy((void *)&program->rodata->layout, &interrupts->layout, sizeof(interrupts->layout));
 	err = bpf_map__set_max_entries(program->maps.threads, MAX_INTERRUPTED_THREADS);
-	return err ? err : bpf_map__set_max_entries(program->maps.scratches, nr_cpus);
+	if (!err)
+		err = bpf_map__set_max_entries(program->maps.scratches, nr_cpus);
+	return err ? err : bpf_map__set_max_entries(program->maps.known_codes, nr_codes);
 }
 
 static int load(struct interrupts *interrupts, bool is_verbose, struct message *reterr)

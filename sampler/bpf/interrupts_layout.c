@@ -3,39 +3,42 @@
 
 _Static_assert(INTERRUPT_ABSENT == OFFSET_ABSENT, "one number says that there is none");
 
-static uint32_t least(const uint32_t *numbers, uint32_t nr)
+/* Of offsets that are not absent, of which there is one. */
+static uint32_t least(const uint32_t *offsets, uint32_t nr)
 {
-	uint32_t result = numbers[0];
+	uint32_t result = OFFSET_ABSENT;
 
-	for (uint32_t i = 1; i < nr; i++)
-		result = numbers[i] < result ? numbers[i] : result;
+	for (uint32_t i = 0; i < nr; i++)
+		result = offsets[i] < result ? offsets[i] : result;
 	return result;
 }
 
-static uint32_t greatest(const uint32_t *numbers, uint32_t nr)
+static uint32_t greatest(const uint32_t *offsets, uint32_t nr)
 {
-	uint32_t result = numbers[0];
+	uint32_t result = 0;
 
-	for (uint32_t i = 1; i < nr; i++)
-		result = numbers[i] > result ? numbers[i] : result;
+	for (uint32_t i = 0; i < nr; i++)
+		if (offsets[i] != OFFSET_ABSENT && offsets[i] > result)
+			result = offsets[i];
 	return result;
 }
 
 /* What is read of a code object, and of those that it names. */
 static void set_code(struct interrupt_layout *layout, const struct py_offsets *offsets)
 {
-	const bool has_version = offsets->code.version != OFFSET_ABSENT;
 	const uint32_t fields[] = {
 		offsets->object.ob_type, offsets->code.filename,    offsets->code.qualname,
-		offsets->code.linetable, offsets->code.firstlineno, offsets->code.version,
+		offsets->code.linetable, offsets->code.firstlineno, offsets->code.bytecode,
+		offsets->code.version,	 offsets->code.ob_size,
 	};
-	const uint32_t nr_fields = sizeof(fields) / sizeof(*fields) - !has_version;
+	const uint32_t nr_fields = sizeof(fields) / sizeof(*fields);
 
 	layout->code.head_size = code_head_bytes(offsets);
 	layout->code.first = least(fields, nr_fields) & ~7u; /* as the program reads words */
 	layout->code.size =
 		greatest(fields, nr_fields) + (uint32_t)sizeof(uint64_t) - layout->code.first;
 	layout->code.type = offsets->object.ob_type;
+	layout->code.ob_size = offsets->code.ob_size;
 	layout->code.filename = offsets->code.filename;
 	layout->code.qualname = offsets->code.qualname;
 	layout->code.linetable = offsets->code.linetable;
@@ -93,6 +96,7 @@ bool interrupts_layout_fits(const struct interrupt_layout *layout)
 	       code_bytes < INTERRUPT_CODE_MAX_BYTES &&
 	       layout->code.first + layout->code.size < INTERRUPT_CODE_MAX_BYTES &&
 	       has_word(code_bytes, layout->code.type) &&
+	       has_word(code_bytes, layout->code.ob_size) &&
 	       has_word(code_bytes, layout->code.filename) &&
 	       has_word(code_bytes, layout->code.qualname) &&
 	       has_word(code_bytes, layout->code.linetable) &&

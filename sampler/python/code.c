@@ -78,10 +78,10 @@ static int read_object(struct code_cache *cache, struct remote_memory *memory, r
 	return err ? err : take_fingerprint(cache, object, ret_fingerprint);
 }
 
-/* Clear the hash behind the length of a str or bytes object: it may be computed at any time. */
-static void clear_hash(const struct remote_range *range)
+/* Clear what may change in the head of an object that was read from its length on: all but that. */
+static void clear_head(const struct remote_range *range, uint32_t content_offset)
 {
-	memset((uint8_t *)range->buffer + sizeof(uint64_t), 0, sizeof(uint64_t));
+	memset((uint8_t *)range->buffer + sizeof(uint64_t), 0, content_offset - sizeof(uint64_t));
 }
 
 /* Clear what was read of a bytes object, from its length on, behind its own. */
@@ -95,6 +95,7 @@ static void trim_bytes(const struct py_offsets *offsets, const struct remote_ran
 	if (own_bytes > range->done_bytes)
 		own_bytes = range->done_bytes;
 	memset(bytes + own_bytes, 0, range->size - own_bytes);
+	clear_head(range, offsets->bytes.ob_sval - offsets->bytes.ob_size);
 }
 
 /* Clear what was read of a str object, from its length on, behind its own. */
@@ -102,8 +103,10 @@ static void trim_string(const struct py_offsets *offsets, const struct remote_ra
 {
 	uint8_t *bytes = range->buffer;
 	const size_t own_bytes = string_own_bytes(offsets, bytes, range->done_bytes);
+	const uint32_t content_offset = string_content_offset(offsets, bytes, range->done_bytes);
 
 	memset(bytes + own_bytes, 0, range->size - own_bytes);
+	clear_head(range, content_offset);
 }
 
 /*
@@ -126,19 +129,23 @@ static int read_texts(struct code_cache *cache, struct remote_memory *memory,
 		 .size = sizeof(ret_texts->linetable)},
 	};
 
+	int err;
+
 	/* One by one, so that a look keeps them (sampler/look_memory.h). */
 	for (size_t i = 0; i < sizeof(ranges) / sizeof(*ranges); i++) {
-		int err = remote_memory_read_ranges(memory, &ranges[i], 1);
-
+		err = remote_memory_read_ranges(memory, &ranges[i], 1);
 		if (err)
 			return err;
 	}
 	trim_string(offsets, &ranges[0]);
 	trim_string(offsets, &ranges[1]);
 	trim_bytes(offsets, &ranges[2]);
-	for (size_t i = 0; i < sizeof(ranges) / sizeof(*ranges); i++)
-		clear_hash(&ranges[i]);
-	return 0;
+	ret_texts->bytecode_length = 0;
+	if (!fingerprint->bytecode)
+		return 0;
+	err = remote_memory_read_u64(memory, fingerprint->bytecode + offsets->bytes.ob_size,
+				     &ret_texts->bytecode_length);
+	return err == -EFAULT ? 0 : err;
 }
 
 /* Whether what was read is the object of an entry. */
@@ -462,18 +469,6 @@ static int told_entry(struct code_cache *cache, remote_addr addr, struct code **
 	return 0;
 }
 
-/*
- * Have what was not in memory read into it, as far as it is still there, so that it can be told the next
- * time.
- */
-static int touch(struct code_cache *cache, remote_addr addr)
-{
-	uint64_t word;
-
-	(void)remote_memory_read_u64(cache->memory, addr, &word);
-	return -EAGAIN;
-}
-
 /* Take an object that was told for its entry. Errors of code_cache_tell(). */
 static int take_told(struct code_cache *cache, const struct told_code *told, struct code *code,
 		     const struct code_fingerprint *fingerprint, const struct code_clock *clock)
@@ -491,54 +486,81 @@ static int take_told(struct code_cache *cache, const struct told_code *told, str
 		   : take_object(cache, &ahead.memory, code, told->object, fingerprint, clock);
 }
 
-int code_cache_tell(struct code_cache *cache, const struct told_code *told,
-		    const struct code_clock *clock)
+/*
+ * Have what a text was not told of brought into memory, if it is still there, so that it can be told the
+ * next time.
+ */
+static void bring_in(struct code_cache *cache, const struct told_text *text, remote_addr addr)
 {
-	struct code_fingerprint fingerprint;
-	struct code *code;
-	int err = take_fingerprint(cache, told->object, &fingerprint);
+	if (!text->nr_bytes)
+		code_cache_bring_in(cache, addr);
+}
 
-	if (err) {
-		*negative_slot(cache, told->addr) =
-			(struct code_negative){.addr = told->addr, .clock = *clock};
-		return err;
+void code_cache_bring_in(struct code_cache *cache, remote_addr addr)
+{
+	uint8_t bytes[CODE_BRING_IN_BYTES];
+	struct remote_range range = {.addr = addr, .buffer = bytes, .size = sizeof(bytes)};
+
+	(void)remote_memory_read_ranges(cache->memory, &range, 1);
+}
+
+/* code_cache_tell() of what has the type of code objects. */
+static int tell(struct code_cache *cache, const struct told_code *told,
+		const struct code_fingerprint *fingerprint, const struct code_clock *clock)
+{
+	struct code *code;
+	int err;
+
+	if (!told->qualname.nr_bytes || !told->filename.nr_bytes || !told->linetable.nr_bytes) {
+		bring_in(cache, &told->qualname, fingerprint->qualname);
+		bring_in(cache, &told->filename, fingerprint->filename);
+		bring_in(cache, &told->linetable, fingerprint->linetable);
+		return -EAGAIN;
 	}
-	if (!told->qualname.nr_bytes)
-		return touch(cache, fingerprint.qualname);
-	if (!told->filename.nr_bytes)
-		return touch(cache, fingerprint.filename);
-	if (!told->linetable.nr_bytes)
-		return touch(cache, fingerprint.linetable);
 	err = told_entry(cache, told->addr, &code);
 	if (err)
 		return err;
-	err = take_told(cache, told, code, &fingerprint, clock);
+	err = take_told(cache, told, code, fingerprint, clock);
 	if (err) {
 		code_forget(cache, code);
 		return err;
 	}
-	if (negative_slot(cache, told->addr)->addr == told->addr)
-		negative_slot(cache, told->addr)->addr = 0;
 	code->checked = *clock;
 	code->in_use = true;
 	code->identity = told->identity;
 	return 0;
 }
 
+int code_cache_tell(struct code_cache *cache, const struct told_code *told,
+		    const struct code_clock *clock)
+{
+	struct code_fingerprint fingerprint;
+	int err = take_fingerprint(cache, told->object, &fingerprint);
+
+	if (!err)
+		err = tell(cache, told, &fingerprint, clock);
+	if (err == -EBADMSG)
+		*negative_slot(cache, told->addr) = (struct code_negative){
+			.addr = told->addr,
+			.clock = *clock,
+			.identity = told->identity,
+		};
+	return err;
+}
+
 int code_cache_get_told(struct code_cache *cache, remote_addr addr, uint64_t identity,
 			struct code **ret_code)
 {
+	const struct code_negative *negative = negative_slot(cache, addr);
 	struct code *code = addr_map_get(&cache->codes, addr);
 
-	if (!identity)
+	if (!identity || (negative->addr == addr && negative->identity == identity))
 		return -EBADMSG;
 	if (code && code->function && code->identity == identity) {
 		code->in_use = true;
 		*ret_code = code;
 		return 0;
 	}
-	if (negative_slot(cache, addr)->addr == addr)
-		return -EBADMSG;
 	if (cache->teller)
 		cache->teller->forget(cache->teller, addr);
 	return -EAGAIN;

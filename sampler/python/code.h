@@ -82,6 +82,7 @@ struct code_texts {
 	uint8_t qualname[CODE_NAME_BYTES];
 	uint8_t filename[CODE_PATH_BYTES];
 	uint8_t linetable[CODE_LINETABLE_BYTES];
+	uint64_t bytecode_length; /* where that is an object of its own */
 };
 
 struct code {
@@ -113,6 +114,7 @@ struct code {
 struct code_negative {
 	remote_addr addr;
 	struct code_clock clock;
+	uint64_t identity; /* as it was told; 0: it was met by a look */
 };
 
 enum { NR_CODE_NEGATIVES = 256 };
@@ -127,14 +129,15 @@ struct told_text {
 /* A code object that the thread that ran it has met, alive, with what it names. */
 struct told_code {
 	remote_addr addr;
-	uint64_t identity;     /* tells it from those that lay there before, and will; not 0 */
+	uint64_t identity;     /* tells it from those that lie there before and after it; not 0 */
 	const uint8_t *object; /* code_head_bytes() of it */
 	struct told_text qualname, filename, linetable;
 	uint64_t bytecode_length; /* where that is an object of its own */
 };
 
-/* Who tells of code, and of each object once, until it is to be told again. */
+/* Who tells of code, of each object once. */
 struct code_teller {
+	/* Have the object at that address told again when it is met. */
 	void (*forget)(struct code_teller *teller, remote_addr code_addr);
 };
 
@@ -233,16 +236,24 @@ int code_cache_get(struct code_cache *cache, remote_addr addr, const struct code
 		   struct code **ret_code);
 
 /*
- * Take a code object as it was told. 0; -EBADMSG (it is none); -EAGAIN, -EFAULT (it names what was not
- * told, and is not there any more), -E2BIG, -ENOMEM, -ESRCH, -EPERM. Behind all but the first two it
- * has to be told again.
+ * Take a code object as it was told. 0; -EBADMSG (it is none, or has what no code object has), which
+ * is known then. After any other error it has to be told again: -EAGAIN (something was not in memory, and
+ * is by now), -EFAULT (it goes on behind what was told, and that is gone), -E2BIG, -ENOMEM, -ESRCH,
+ * -EPERM.
  */
 int code_cache_tell(struct code_cache *cache, const struct told_code *told,
 		    const struct code_clock *clock);
 
 /*
+ * Have what an interrupt could not read at addr brought into memory, if it is still mapped: whoever
+ * runs that has not touched it for long, and may not for as long again.
+ */
+enum { CODE_BRING_IN_BYTES = 4096 };
+void code_cache_bring_in(struct code_cache *cache, remote_addr addr);
+
+/*
  * The code object at addr that was told with that identity. 0; -EBADMSG (there was none); -EAGAIN: it
- * is not known, or not any more.
+ * is not known, or not any more, and is to be told again.
  */
 int code_cache_get_told(struct code_cache *cache, remote_addr addr, uint64_t identity,
 			struct code **ret_code);

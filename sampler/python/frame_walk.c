@@ -67,6 +67,9 @@ int walk_check(struct frame_walk *walk, struct frame_words *words, struct code *
 	if (walk->build->traits.frames_on_heap)
 		return find_instruction(walk, words, code);
 	err = code_place(walk->codes, code, walk->clock, words->instr_ptr, &place_addr);
+	/* The thread's copy of code that is gone by now is gone, too. */
+	if (err == -ENOENT && walk->clock->is_past && walk->build->tlbc.code_array)
+		err = -E2BIG;
 	return err == -E2BIG ? walk_lost(walk, LOSS_CODE) : err;
 }
 

@@ -275,18 +275,31 @@ int bytes_read(struct remote_memory *memory, const struct py_offsets *offsets, r
 	return 0;
 }
 
+/* The kind, and whether it is compact and ASCII, of a str that was read from its length on. */
+static uint32_t state_of(const struct py_offsets *offsets, const uint8_t *bytes, size_t size_bytes)
+{
+	const uint32_t state_offset = offsets->unicode.state - offsets->unicode.length;
+
+	return size_bytes < state_offset + sizeof(uint32_t)
+		       ? STATE_ASCII
+		       : field_u32(bytes, state_offset) >> offsets->unicode.state_kind_shift;
+}
+
+uint32_t string_content_offset(const struct py_offsets *offsets, const uint8_t *bytes,
+			       size_t size_bytes)
+{
+	const bool is_ascii = state_of(offsets, bytes, size_bytes) & STATE_ASCII;
+
+	return (is_ascii ? offsets->unicode.ascii_data : offsets->unicode.compact_data) -
+	       offsets->unicode.length;
+}
+
 size_t string_own_bytes(const struct py_offsets *offsets, const uint8_t *bytes, size_t size_bytes)
 {
-	uint32_t state_offset = offsets->unicode.state - offsets->unicode.length;
-	uint32_t data_offset = offsets->unicode.ascii_data - offsets->unicode.length;
+	const uint32_t flags = state_of(offsets, bytes, size_bytes);
+	const uint32_t data_offset = string_content_offset(offsets, bytes, size_bytes);
 	uint64_t chars_bytes;
-	uint32_t flags;
 
-	if (size_bytes < state_offset + sizeof(flags))
-		return size_bytes;
-	flags = field_u32(bytes, state_offset) >> offsets->unicode.state_kind_shift;
-	if (!(flags & STATE_ASCII))
-		data_offset = offsets->unicode.compact_data - offsets->unicode.length;
 	if (size_bytes <= data_offset || !(flags & STATE_COMPACT))
 		return size_bytes < data_offset ? size_bytes : data_offset;
 	if (__builtin_mul_overflow(field_u64(bytes, 0), flags & STATE_KIND_MASK, &chars_bytes) ||

@@ -68,6 +68,10 @@ int string_chars(struct remote_memory *memory, const struct remote_text *text, u
  */
 size_t string_own_bytes(const struct py_offsets *offsets, const uint8_t *bytes, size_t size_bytes);
 
+/* Where in them its characters begin. */
+uint32_t string_content_offset(const struct py_offsets *offsets, const uint8_t *bytes,
+			       size_t size_bytes);
+
 /*
  * The contents of the bytes object at addr, allocated (free() it). -E2BIG if
  * longer than max_bytes; else the errors of string_read().

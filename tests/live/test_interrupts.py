@@ -102,6 +102,18 @@ class Interrupts(InterruptsTestCase):
                 lambda stacks: any("inner_" in text for stack in stacks for text in stack),
                 "some are seen")
 
+    def test_no_code_is_lost_that_is_gone(self):
+        with support.python_target(self.interpreter, "onelines") as target, \
+                support.fresh_folder() as (folder, _):
+            stats_path = os.path.join(folder, "stats")
+            taken = lost = 0
+            while taken + lost < 100:
+                self.sample(target, "--stats-json", stats_path)
+                stats = json.loads(support.read(stats_path))
+                taken += stats["samples"]
+                lost += stats["lost"]["code"] + stats["lost"]["unfinished"]
+        self.assertLess(lost, taken / 10)
+
     def test_deep_stack(self):
         with support.python_target(self.interpreter, "deep", 400) as target:
             support.sampled_until(lambda: self.sample(target), lambda stacks: any(

@@ -86,7 +86,7 @@ class LastWord:
     def __index__(self):
         print(json.dumps({
             "pid": os.getpid(),
-            "python": "%d.%d.%d" % sys.version_info[:3],
+            "python": sys.version.split()[0].rstrip("+"),
             "argv": getattr(sys, "orig_argv", sys.argv),
             "executable": os.path.realpath(sys.executable),
             "tid": native_id(),

@@ -8,7 +8,7 @@ import sys
 from ready import native_id
 
 read_end, write_end = os.pipe()
-facts = {"pid": os.getpid(), "python": "%d.%d.%d" % sys.version_info[:3], "tid": native_id()}
+facts = {"pid": os.getpid(), "python": sys.version.split()[0].rstrip("+"), "tid": native_id()}
 lines = [json.dumps(dict(facts, finalizing=finalizing)).encode() + b"\n"
          for finalizing in (False, True)]
 

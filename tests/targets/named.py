@@ -107,7 +107,7 @@ def main():
     start_native()
     report = {
         "pid": os.getpid(),
-        "python": "%d.%d.%d" % sys.version_info[:3],
+        "python": sys.version.split()[0].rstrip("+"),
         "main": tid(),
         "named": {tids[thread.name]: thread.name for thread in threading.enumerate()
                   if thread.name in tids},

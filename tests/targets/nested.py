@@ -14,7 +14,7 @@ def truth(frame):
         frames.insert(0, {"name": code.co_name, "path": code.co_filename,
                           "line": frame.f_lineno, "first_line": code.co_firstlineno})
         frame = frame.f_back
-    return {"python": "%d.%d.%d" % sys.version_info[:3], "parking": read_end, "frames": frames}
+    return {"python": sys.version.split()[0].rstrip("+"), "parking": read_end, "frames": frames}
 
 
 def tell(report):

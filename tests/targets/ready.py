@@ -16,7 +16,7 @@ else:
 def announce(**facts):
     report = {
         "pid": os.getpid(),
-        "python": "%d.%d.%d" % sys.version_info[:3],
+        "python": sys.version.split()[0].rstrip("+"),
         "tid": native_id(),
     }
     report.update(facts)

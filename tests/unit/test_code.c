@@ -694,6 +694,44 @@ Test(code, that_is_dropped_is_told_again)
 	end(&py, &cache);
 }
 
+/* A str whose UTF-8 form is asked for while it lives is the same one, and its code, too. */
+Test(code, whose_name_is_not_ascii)
+{
+	for (size_t i = 0; i < NR_TOLD_MINORS; i++) {
+		struct fake_python py;
+		struct code_cache cache;
+		struct code *code;
+
+		begin(&py, &cache, told_minors[i]);
+		const struct py_offsets *offsets = &py.build.offsets;
+		/* There is room for its longer head. */
+		remote_addr addr = fake_python_code(
+			&py, &(struct fake_code){.name = "a_function_with_a_long_name_of_its_own"});
+		struct told_object object;
+		told_object_read(&object, &py, addr, 1, TOLD_TEXT_BYTES);
+		const remote_addr text_addr = field_u64(object.object, offsets->code.qualname);
+		uint64_t state;
+		cr_assert(zero(int,
+			       remote_memory_read_u64(&py.fake.memory,
+						      text_addr + offsets->unicode.state, &state)));
+		state &= ~(16ull << offsets->unicode.state_kind_shift);
+		fake_memory_write_u64(&py.fake, text_addr + offsets->unicode.length, 1);
+		fake_memory_write_u64(&py.fake, text_addr + offsets->unicode.state, state);
+		fake_memory_write_u64(&py.fake, text_addr + offsets->unicode.compact_data, 'g');
+		cr_assert(zero(int, tell(&py, &cache, addr, 1, TOLD_TEXT_BYTES)));
+		cr_assert(zero(int, code_cache_get_told(&cache, addr, 1, &code)));
+		expect_string(code->function->qualname, "g");
+		const uint32_t nr_loads = code->nr_loads;
+		for (uint32_t offset = offsets->unicode.state + 8;
+		     offset < offsets->unicode.compact_data; offset += 8)
+			fake_memory_write_u64(&py.fake, text_addr + offset, 12345);
+		struct code_clock clock = fake_python_clock(&py, 2);
+		cr_assert(zero(int, code_cache_get(&cache, addr, &clock, &code)));
+		cr_expect(eq(uint, code->nr_loads, nr_loads), "3.%u", told_minors[i]);
+		end(&py, &cache);
+	}
+}
+
 /* The rest of what is too long to be told is read from outside, and counts if it begins the same. */
 Test(code, whose_name_is_long)
 {
@@ -739,9 +777,15 @@ Test(code, that_is_none_or_names_what_was_not_there)
 	begin(&py, &cache, 15);
 	const struct py_offsets *offsets = &py.build.offsets;
 	remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = "f"});
+	cr_assert(zero(int, tell(&py, &cache,
+				 fake_python_code(&py, &(struct fake_code){.name = "other"}), 1,
+				 TOLD_TEXT_BYTES)));
 	told_object_read(&object, &py, addr, 1, TOLD_TEXT_BYTES);
 	object.told.linetable.nr_bytes = 0;
+	const uint64_t nr_ranges = py.fake.nr_ranges;
 	cr_expect(eq(int, code_cache_tell(&cache, &object.told, &clock), -EAGAIN));
+	cr_expect(eq(u64, py.fake.nr_ranges, nr_ranges + 1), "it is brought in");
+	cr_expect(eq(int, code_cache_get_told(&cache, addr, 1, &code), -EAGAIN));
 	told_object_read(&object, &py, addr, 1, TOLD_TEXT_BYTES);
 	memset(object.object + offsets->object.ob_type, 1, sizeof(uint64_t));
 	cr_expect(eq(int, code_cache_tell(&cache, &object.told, &clock), -EBADMSG));

@@ -3,8 +3,10 @@
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "sampler/bpf/interrupt_identity.h"
 #include "tests/support/fake_python.h"
 
 static struct py_build build_of(uint32_t minor)
@@ -26,8 +28,11 @@ Test(interrupts_layout, every_version_fits)
 		cr_expect(eq(u32, layout.code.first % sizeof(uint64_t), 0), "3.%u", minor);
 		cr_expect(ge(u32, layout.code.first + layout.code.size,
 			     offsets->code.linetable + (uint32_t)sizeof(uint64_t)));
-		/* The program cannot read words of its stack that are not aligned. */
-		cr_expect(zero(u32, layout.code.qualname % sizeof(uint64_t)), "3.%u", minor);
+		/* The program reads whole words. */
+		const uint32_t words[] = {layout.code.type, layout.code.filename,
+					  layout.code.qualname, layout.code.linetable};
+		for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+			cr_expect(zero(u32, words[i] % sizeof(uint64_t)), "3.%u", minor);
 	}
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
 		struct fake_python py;
@@ -83,4 +88,78 @@ Test(interrupts_layout, records)
 	cr_expect(ge(sz, (size_t)((const uint8_t *)second - (const uint8_t *)(first + 1)),
 		     layout.frame.head_size));
 	cr_expect(eq(ptr, (void *)interrupt_frame_bytes(first), (void *)(first + 1)));
+}
+
+/* Identities. */
+
+enum { NAME, PATH, NR_TEXTS };
+
+/* A str as it is from its length on: ASCII. How many bytes that are. */
+static uint64_t fill_words(__u64 words[IDENTITY_TEXT_WORDS], const char *text)
+{
+	const size_t length = strlen(text);
+
+	memset(words, 0xa5, sizeof(__u64[IDENTITY_TEXT_WORDS]));
+	words[0] = length;
+	memcpy(words + 3, text, length);
+	return 24 + length;
+}
+
+static __u64 identity_of(const char *name, const char *path)
+{
+	const char *const texts[NR_TEXTS] = {[NAME] = name, [PATH] = path};
+	__u64 hash = identity_begin();
+
+	for (int i = 0; i < NR_TEXTS; i++) {
+		__u64 words[IDENTITY_TEXT_WORDS];
+		const uint64_t own_bytes = fill_words(words, texts[i]);
+
+		hash = identity_mix_text(hash, words, own_bytes, 24);
+	}
+	return hash;
+}
+
+/* Names and paths that differ in one character each, and in the same one: no two have one identity. */
+Test(interrupts_layout, identities_of_much_the_same)
+{
+	enum { NR_NAMES = 40 };
+	__u64 seen[NR_NAMES * NR_NAMES];
+	size_t nr_seen = 0;
+	char name[32], path[32];
+
+	for (int length = 1; length <= 17; length++) {
+		nr_seen = 0;
+		for (int i = 0; i < NR_NAMES * NR_NAMES; i++) {
+			(void)snprintf(name, sizeof(name), "%0*d%c", length, 0, '0' + i / NR_NAMES);
+			(void)snprintf(path, sizeof(path), "/%0*d%c", length, 0,
+				       '0' + i % NR_NAMES);
+			seen[nr_seen] = identity_of(name, path);
+			for (size_t k = 0; k < nr_seen; k++)
+				cr_assert(ne(u64, seen[k], seen[nr_seen]), "%s %s", name, path);
+			nr_seen++;
+		}
+	}
+}
+
+Test(interrupts_layout, identity_is_of_what_stays)
+{
+	__u64 words[IDENTITY_TEXT_WORDS];
+	const uint64_t own_bytes = fill_words(words, "function");
+	const __u64 hash = identity_mix_text(1, words, own_bytes, 24);
+
+	/* A hash and the UTF-8 form may be computed at any time, and what lies behind is another's. */
+	words[1]++;
+	words[2]++;
+	words[4]++;
+	cr_expect(eq(u64, identity_mix_text(1, words, own_bytes, 24), hash));
+	words[3]++;
+	cr_expect(ne(u64, identity_mix_text(1, words, own_bytes, 24), hash));
+	words[3]--;
+	words[0]++;
+	cr_expect(ne(u64, identity_mix_text(1, words, own_bytes, 24), hash));
+	/* One that is longer than what is looked at, or says nothing that is known. */
+	cr_expect(ne(u64, identity_mix_text(1, words, 10000, 24),
+		     identity_mix_text(1, words, own_bytes, 24)));
+	cr_expect(
+		eq(u64, identity_mix_text(1, words, sizeof(__u64), 24), identity_mix(1, words[0])));
 }
