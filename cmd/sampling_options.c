@@ -22,9 +22,6 @@
 
 static const char options_help[] =
 	"  -r, --rate HZ          samples a second: 100, 1khz, 10k, max (default: 100)\n"
-	"      --jitter           each sample anywhere in its interval, so that a program\n"
-	"                         with a rhythm of its own is seen as it is (default)\n"
-	"      --no-jitter        samples evenly spaced\n"
 	"  -d, --duration TIME    10, 2.5, 500ms, 90s, 5m, 1h (default: until the process\n"
 	"                         ends)\n"
 	"  -o, --output FILE      where to write; - is stdout (default: stdout; of run, without "
@@ -85,8 +82,6 @@ static const char options_help[] =
 enum {
 	OPTION_LINES = 256,
 	OPTION_FUNCTIONS,
-	OPTION_JITTER,
-	OPTION_NO_JITTER,
 	OPTION_STATS_JSON,
 	OPTION_WAIT,
 	OPTION_MODE,
@@ -105,8 +100,6 @@ enum {
 
 static const struct option long_options[] = {
 	{"rate", required_argument, NULL, 'r'},
-	{"jitter", no_argument, NULL, OPTION_JITTER},
-	{"no-jitter", no_argument, NULL, OPTION_NO_JITTER},
 	{"duration", required_argument, NULL, 'd'},
 	{"output", required_argument, NULL, 'o'},
 	{"format", required_argument, NULL, 'f'},
@@ -180,10 +173,6 @@ static bool apply_flag(struct sampling_options *options, int option)
 	case OPTION_LINES:
 	case OPTION_FUNCTIONS:
 		options->profile.by_line = option == OPTION_LINES;
-		return true;
-	case OPTION_JITTER:
-	case OPTION_NO_JITTER:
-		options->jitter = option == OPTION_JITTER;
 		return true;
 	case OPTION_CPU:
 	case OPTION_NO_CPU:
@@ -269,7 +258,6 @@ enum exit_status sampling_options_parse(int argc, char **argv,
 	*options = (struct sampling_options){
 		.may_race = true,
 		.rate_hz = DEFAULT_RATE_HZ,
-		.jitter = true,
 		.wait = TARGET_WAIT_DEFAULT,
 		.looks = {.gc = true},
 		.layout = {.max_rows = SUMMARY_MAX_ROWS},
@@ -319,6 +307,11 @@ static bool check_engine(struct sampling_options *options)
 
 	if (options->is_exact && races) {
 		print_error("--engine racing is approximate: leave out --exact");
+		return false;
+	}
+	if (options->is_exact && options->native) {
+		print_error("with C frames some of Python's frames are read a moment later: leave "
+			    "out --exact, or -n");
 		return false;
 	}
 	if (options->native && races) {

@@ -17,7 +17,6 @@ struct sampling_options {
 	bool may_race; /* where that cannot be used, by racing */
 	bool is_exact; /* nothing approximate was asked for */
 	double rate_hz;
-	bool jitter;	      /* ticks anywhere in their intervals */
 	uint64_t duration_ns; /* 0: none */
 	struct outputs outputs;
 	const char *stats_path;

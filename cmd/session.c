@@ -435,7 +435,6 @@ static int run_sampler(struct session *session, uint64_t duration_ns)
 	const struct sampler_options options = {
 		.engine = session->engine,
 		.rate_hz = session->options.rate_hz,
-		.jitter = session->options.jitter,
 		.duration_ns = duration_ns,
 		.stop = stop_flag(),
 	};

@@ -91,7 +91,7 @@ enum {
 	NR_NATIVE_FIELDS = sizeof(native_fields) / sizeof(*native_fields),
 };
 
-/* What the losses' names begin with: lost.grew, … */
+/* What the losses' names begin with: lost.moved, … */
 #define LOST "lost."
 
 /* A number as text, or a name of a loss. */

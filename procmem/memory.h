@@ -11,7 +11,7 @@
  *   -EFAULT   the address is not mapped (or not saved, in a core file)
  *   -EBADMSG  the bytes do not have the form they should have
  *   -ENOTSUP  valid, but not supported here
- *   -EAGAIN   what was copied cannot tell: it is torn or a piece of it is missing; copy again
+ *   -EAGAIN   it changed while it was read, or a piece of it is missing: try again later
  *   -ENOENT   not found
  *   -E2BIG    a limit named in the header was reached
  *   -ENOMEM   out of memory

@@ -34,10 +34,33 @@ void instant_take_cpus(struct instant *instant)
 		preempt_hold(instant->preempt, &instant->held);
 }
 
+/* Whether the thread has not been given a CPU since the last late look; notes how often it was. */
+static bool has_not_run(struct instant_thread *thread)
+{
+	const uint64_t before = thread->late_runs;
+
+	if (task_runs_read(&thread->witness.runs, &thread->late_runs))
+		thread->late_runs = 0;
+	return before && before == thread->late_runs;
+}
+
+/*
+ * Whether a late look waited until the thread went to sleep. Asked first of all, while its CPU is held:
+ * one that is woken from then on could run, too.
+ */
+static bool has_slept(struct instant *instant, struct instant_thread *thread, pid_t tid)
+{
+	struct task_now now;
+
+	return !witness_now(&thread->witness, &instant->means, tid, &now) && now.state != 'R' &&
+	       !has_not_run(thread);
+}
+
 int instant_watch_thread(struct instant *instant, struct instant_thread *thread,
 			 uint64_t thread_pointer, pid_t tid)
 {
 	thread->is_own = thread->is_foreign = thread->is_untold = thread->has_moved = false;
+	thread->slept = false;
 	thread->is_watched = !instant->is_dead && thread->runner_look &&
 			     thread->runner_look + EXPECTED_LOOKS >= instant->nr_looks;
 	if (!thread->is_watched)
@@ -50,6 +73,8 @@ int instant_watch_thread(struct instant *instant, struct instant_thread *thread,
 		witness_open(&instant->means, thread_pointer, tid, &thread->witness);
 		thread->has_witness = true;
 	}
+	if (instant->is_late)
+		thread->slept = has_slept(instant, thread, tid);
 	return witness_begin(&thread->witness, &instant->look, &instant->held);
 }
 
@@ -102,26 +127,10 @@ int instant_end(struct instant *instant)
 	return look_memory_end(&instant->look);
 }
 
-/* Whether the thread has not been given a CPU since the last late look; notes how often it was. */
-static bool has_not_run(struct instant_thread *thread)
-{
-	const uint64_t before = thread->late_runs;
-
-	if (task_runs_read(&thread->witness.runs, &thread->late_runs))
-		thread->late_runs = 0;
-	return before && before == thread->late_runs;
-}
-
 void instant_end_thread(struct instant *instant, struct instant_thread *thread, pid_t tid)
 {
-	struct task_now now;
-
-	thread->slept = false;
-	if (!thread->is_watched)
-		return;
-	witness_end(&thread->witness, &instant->means, tid);
-	if (instant->is_late && !witness_now(&thread->witness, &instant->means, tid, &now))
-		thread->slept = now.state != 'R' && !has_not_run(thread);
+	if (thread->is_watched)
+		witness_end(&thread->witness, &instant->means, tid);
 }
 
 void instant_release_cpus(struct instant *instant)

@@ -18,6 +18,9 @@
  *   waiting    A thread that neither had the GIL at the two ends of a look nor in between is where
  *              it was, whoever else ran. Between looks, too: it need not be read again.
  *
+ * The last two do not hold for states that a thread may swap without the GIL's words telling, as those of
+ * several interpreters up to 3.12: there each thread needs a proof of its own (snapshot_may_swap()).
+ *
  * All of that is of the threads that the thread states name, and a state may be run by another one,
  * which sampler/own_stack.h tells from 3.10 on. Where it cannot, that is evidence and no proof: a state
  * that moves within a look, though its thread stood still, is not trusted for a while.
@@ -66,7 +69,7 @@ struct instant_thread {
 	bool is_untold;	 /* set by the user in a look: who runs it has to be found out first */
 	bool has_moved;	 /* set by the user in a look: the state is not where it was found */
 	uint64_t foreign_until; /* the look before which another thread is taken to run the state */
-	bool slept; /* behind a late look: it has run since the last one, and gone to sleep */
+	bool slept; /* of a late look: it has run since the last one, and gone to sleep before this */
 	uint64_t late_runs;   /* its run count at the last late look; 0: not read */
 	uint64_t runner_look; /* the last one in which it could run: its witness is needed */
 	bool is_known;	      /* the user has handed on where it is: instant_know(); may be reset */

@@ -8,10 +8,12 @@
  * the GIL on, a guard takes each of the others: a thread of ours that wakes there at the same time
  * and does nothing until the look is over. So it makes no difference to a look on which of them the
  * target runs. To go where the GIL's holder is once the timer has fired would favour those that hold
- * it for long: 10-13 % of the time of 8 threads that hand it on was told in the wrong place, where
- * guards have 4 %.
+ * it for long (docs/architecture.md has the figures of a prototype).
  *
  * A CPU counts as held only if the thread of ours there never left it, by its own switch counts.
+ *
+ * Source: getrusage(2), RUSAGE_THREAD (ru_nvcsw, ru_nivcsw); kernel/sched/core.c (__schedule(), which
+ * counts each switch); kernel/sched/fair.c (wakeup_preempt_fair(), and slices by sched_setattr()).
  */
 #pragma once
 
@@ -58,7 +60,8 @@ void preempt_announce(struct preempt *preempt, uint64_t time_ns);
 void preempt_hold(struct preempt *preempt, held_cpus *ret_held);
 
 /*
- * Stop holding, as soon as all has been read. Sets the CPUs that were held throughout. True if the
+ * Stop holding, as soon as all has been read, and wait up to 100 µs for each guard to say whether it
+ * stayed. Sets the CPUs that were held throughout. True if the
  * calling thread went to sleep meanwhile, which only a lock of the target's memory causes.
  */
 bool preempt_release(struct preempt *preempt, held_cpus *ret_held);

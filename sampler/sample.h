@@ -61,7 +61,7 @@ struct variable {
 };
 
 /*
- * What of the source of line a frame executes, of careful looks: CPython's co_positions(). Columns
+ * What of the source of line a frame executes, of a dump's looks: CPython's co_positions(). Columns
  * are in bytes of UTF-8, the first is 0; -1: not known.
  */
 struct frame_detail {

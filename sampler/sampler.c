@@ -660,7 +660,6 @@ int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 	}
 	ticker_start(&ticker, &(struct ticker_options){
 				      .rate_hz = options->rate_hz,
-				      .jitter = options->jitter,
 				      .seed = clock_now_ns(),
 				      .clock = &clock,
 				      .stats = stats,

@@ -29,7 +29,6 @@ enum sampler_engine {
 struct sampler_options {
 	enum sampler_engine engine;
 	double rate_hz;
-	bool jitter;			   /* ticks anywhere in their intervals: ticker.h */
 	uint64_t duration_ns;		   /* 0: until the target ends or *stop is set */
 	const volatile sig_atomic_t *stop; /* borrowed; may be NULL */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What careful looks tell of each frame of a stack beside its function and line. */
+/* What a dump tells of each frame of a stack beside its function and line. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -250,6 +250,7 @@ static int hand_on(const struct sampler_interrupts *interrupts, struct snapshot_
 	struct sample sample = {
 		.time_ns = time_ns > sampled->last_ns ? time_ns : sampled->last_ns,
 	};
+	int err;
 
 	if (!sampled->walked.is_whole) {
 		sampler->stats.lost[sampled->walked.loss]++;
@@ -262,7 +263,9 @@ static int hand_on(const struct sampler_interrupts *interrupts, struct snapshot_
 		return 0;
 	}
 	sampler_cpu_used(sampler, sampled, interrupts->period_ns, &sample);
-	return sampler_thread_emit(sampler, thread, sample, interrupts->sink);
+	err = sampler_thread_emit(sampler, thread, sample, interrupts->sink);
+	sampled->was_interrupted = true;
+	return err;
 }
 
 static int take_stack(void *context, const struct interrupt_record *record)
@@ -351,10 +354,11 @@ int sampler_interrupts_take(struct sampler_interrupts *interrupts, struct sample
 bool sampler_interrupts_miss(const struct sampler_interrupts *interrupts,
 			     const struct snapshot_thread *thread, uint64_t now_ns)
 {
-	const uint64_t last_ns = interrupts->sampler->threads[thread->slot].last_ns;
+	const struct sampled_thread *sampled = &interrupts->sampler->threads[thread->slot];
+	const uint64_t least_ns =
+		sampled->was_interrupted ? interrupts->period_ns * PERCENT_WITHOUT_RECORD / 100 : 0;
 
-	return now_ns > last_ns &&
-	       now_ns - last_ns >= interrupts->period_ns * PERCENT_WITHOUT_RECORD / 100;
+	return now_ns > sampled->last_ns && now_ns - sampled->last_ns >= least_ns;
 }
 
 bool sampler_interrupts_miss_any(struct sampler_interrupts *interrupts, uint64_t now_ns)

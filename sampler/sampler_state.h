@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The inside of a sampler, for the files that make it up: sampler.c takes ticks,
- * sampler_dump.c one careful look, sampler_thread.c does what both do for a thread.
+ * sampler_dump.c the looks of a dump, sampler_thread.c does what both do for a thread.
  */
 #pragma once
 
@@ -48,6 +48,7 @@ struct sampled_thread {
 	struct sample_thread *info; /* owned; of the last thread in the slot; NULL: none yet */
 	struct frame *frames;	    /* the stack as people see it, outermost first */
 	uint64_t last_ns;	    /* time of the last sample handed on; 0: none yet */
+	bool was_interrupted;	    /* that one is of an interrupt */
 	uint32_t nr_same;	    /* so many of frames are as in that one */
 	uint32_t flags;		    /* of that one, those that thread_state_flags() has told */
 	uint32_t collector;	    /* below so many frames of that one was the collector's */
@@ -258,7 +259,7 @@ void sampler_collector_remove(struct sampled_thread *sampled, const struct sampl
 int sampler_thread_emit(struct sampler *sampler, const struct snapshot_thread *thread,
 			struct sample sample, struct sample_sink *sink);
 
-/* What careful looks tell of one frame. */
+/* What a dump tells of one frame. */
 struct frame_detail frame_detail_of(const struct code_cache *codes,
 				    const struct walked_frame *walked);
 
@@ -321,7 +322,10 @@ int sampler_interrupts_follow(struct sampler_interrupts *interrupts);
 /* Hand on the samples of all interrupts that there were. Errors of sampler_tick(). */
 int sampler_interrupts_take(struct sampler_interrupts *interrupts, struct sample_sink *sink);
 
-/* Whether a thread has had no sample for so long that it does not run all the time. */
+/*
+ * Whether a thread is to be looked at: as long as it waits at every tick, so that it has as many samples as
+ * one that runs; and one that ran once it had no sample for so long that it may wait.
+ */
 bool sampler_interrupts_miss(const struct sampler_interrupts *interrupts,
 			     const struct snapshot_thread *thread, uint64_t now_ns);
 

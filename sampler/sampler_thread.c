@@ -43,6 +43,7 @@ int sampler_thread_begin(struct sampler *sampler, struct snapshot_thread *thread
 	sampled->first_ns = sampler->last_tick_ns;
 	sampler->has_new_threads = true;
 	sampled->last_ns = sampler->last_tick_ns;
+	sampled->was_interrupted = false;
 	frame_cache_add_thread(&sampler->cache, thread);
 	thread->stack = sampler->process && thread->tid == sampler->process->pid
 				? sampler->first_stack
@@ -309,6 +310,7 @@ int sampler_thread_tell(struct sampler *sampler, const struct snapshot_thread *t
 	if (!(sample.flags & SAMPLE_CPU_MEASURED))
 		sampler_cpu_measure(sampler, sampled, &sample);
 	sampled->last_ns = sample.time_ns;
+	sampled->was_interrupted = false;
 	err = sink->ops->sample(sink, &sample);
 	sampler->stats.approximate += (sample.flags & SAMPLE_APPROXIMATE) != 0;
 	if (!sampler->stats.samples++)

@@ -55,7 +55,6 @@ void ticker_start(struct ticker *ticker, const struct ticker_options *options)
 	*ticker = (struct ticker){
 		.clock = options->clock,
 		.interval_ns = (uint64_t)(NS_PER_S / rate_hz),
-		.jitter = options->jitter,
 		.stats = options->stats,
 		/* Spread over all bits; never 0, which would stay 0. */
 		.random = (options->seed * 0x9e3779b97f4a7c15u) | 1,
@@ -81,7 +80,7 @@ static uint64_t random_below(struct ticker *ticker, uint64_t bound)
 
 /*
  * Set the next deadline after a tick that came at now_ns: in the next interval of which there
- * is anything left; the others are skipped. With jitter it lies in what is left of it: a
+ * is anything left; the others are skipped. It lies in what is left of that: a
  * tick that ends in the next one's interval, as at high rates every other does, costs none.
  */
 static void ticker_advance(struct ticker *ticker, uint64_t now_ns)
@@ -98,14 +97,8 @@ static void ticker_advance(struct ticker *ticker, uint64_t now_ns)
 		begin_ns += nr_missed * interval_ns;
 		gone_ns -= nr_missed * interval_ns;
 	}
-	if (!ticker->jitter && gone_ns) {
-		ticker->stats->late_ticks++;
-		begin_ns += interval_ns;
-	}
 	ticker->begin_ns = begin_ns;
-	ticker->deadline_ns = begin_ns;
-	if (ticker->jitter)
-		ticker->deadline_ns += gone_ns + random_below(ticker, interval_ns - gone_ns);
+	ticker->deadline_ns = begin_ns + gone_ns + random_below(ticker, interval_ns - gone_ns);
 }
 
 /* Be there at the next deadline, or earlier where ticker_wait() has to come back. */

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * When to sample. Time is cut into intervals of one tick each, from an absolute moment on;
- * a tick comes at the beginning of its interval or, with jitter, anywhere in it, each
- * place as likely. One whose time has passed is skipped and counted, never caught up in a
- * burst.
+ * a tick comes anywhere in its interval, each place as likely. One whose time has passed is
+ * skipped and counted, never caught up in a burst.
  *
- * Without jitter a program with a period of the tick, or a simple fraction or multiple of it,
- * is always met at the same places of its period, and what it does at others is never seen.
+ * With evenly spaced ticks a program with a period of the tick, or a simple fraction or multiple of
+ * it, is always met at the same places of its period, and what it does at others is never seen.
  * A place that is anywhere in the whole interval, and nothing less, meets each part of any
  * such period as often as it lasts; one tick an interval keeps the rate.
  */
@@ -33,7 +32,6 @@ uint64_t clock_now_ns(void);
 
 struct ticker_options {
 	double rate_hz;
-	bool jitter;
 	uint64_t seed;			  /* of the places of this run's ticks */
 	const struct ticker_clock *clock; /* borrowed */
 	struct sampler_stats *stats;	  /* borrowed; where the ticker counts, at once */
@@ -45,7 +43,6 @@ struct ticker {
 	uint64_t begin_ns;    /* of the next tick's interval */
 	uint64_t deadline_ns; /* of the next tick */
 	uint64_t late_ns;     /* how late the last tick that was due came */
-	bool jitter;
 	uint64_t random;
 	/* borrowed: late_ticks are those that were skipped, other_syscalls its sleeps */
 	struct sampler_stats *stats;

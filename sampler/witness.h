@@ -24,7 +24,7 @@
  *
  * Source: kernel/rseq.c, kernel/events/core.c (task_clock_event_read()), kernel/sched/stats.h
  * (sched_info_arrive()); each way was held against the others and against a counter that the target
- * increments (docs/architecture.md).
+ * increments (docs/benchmarks.md, "The proofs of the instant").
  */
 #pragma once
 
@@ -62,8 +62,9 @@ struct witness_means {
 	const struct process *process; /* borrowed */
 	struct rseq_place rseq;
 	/*
-	 * Without a GIL, and with a free one of 3.6, each thread has to be proven by itself, also
-	 * those that wait on CPUs that nobody holds: WITNESS_CLOCK is tried first.
+	 * Each thread has to be proven by itself, also those that wait on CPUs that nobody holds, so
+	 * WITNESS_CLOCK is tried first: without a GIL, with a free one of 3.6, where states may be
+	 * swapped (sampler/snapshot.h), and where no CPU is held.
 	 */
 	bool prefers_clock;
 	/*

@@ -697,6 +697,18 @@ def stacks_of_run(run):
     return parse_collapsed(run.stdout)
 
 
+def lucky(run):
+    """What a run returns that was not unlucky: as many are made as it takes."""
+    runs = []
+
+    def is_lucky():
+        runs.append(run())
+        return not was_unlucky(runs[-1])
+
+    wait_until(is_lucky, "some stack could be proven")
+    return runs[-1]
+
+
 def run_with_samples(run):
     """The result of the first run that has samples."""
     results = []

@@ -102,8 +102,8 @@ class Exec(LifecycleTestCase):
     def test_the_same_program_again(self):
         """Without randomisation everything lies where it was, under the same thread id.
 
-        At a low rate hardly any tick sees the interpreter while it begins; without jitter the
-        first one comes at once, while the first program surely runs.
+        At a low rate hardly any tick sees the interpreter while it begins; the first one comes
+        at once, while the first program surely runs.
         """
         for rate in ("1000", "2.3"):
             with self.subTest(rate=rate):
@@ -115,7 +115,7 @@ class Exec(LifecycleTestCase):
     def attempt(self, rate):
         with support.python_target(self.interpreter, "execs_itself",
                                    wrapper=support.FIXED_ADDRESSES) as target:
-            return self.attach_and_tell(target, "-r", rate, "-v", "--no-jitter")
+            return self.attach_and_tell(target, "-r", rate, "-v")
 
     def test_a_program_without_python(self):
         def attempt():

@@ -191,8 +191,8 @@ class RacingBesideRealTime(RacingTestCase):
             os.sched_setscheduler(target.pid, os.SCHED_RR, os.sched_param(2))
             for options in [], ["--exact"]:
                 with self.subTest(options):
-                    result = support.pysample("attach", target.pid, "-d", "0.3", "-f", "collapsed",
-                                              *options)
+                    result = support.lucky(lambda options=options: support.pysample(
+                        "attach", target.pid, "-d", "0.3", "-f", "collapsed", *options))
                     sentence = self.SENTENCE % target.pid
                     if can_be_raced(self.interpreter) and not options:
                         self.assertEqual(result.status, 0, result.stderr)
@@ -203,8 +203,9 @@ class RacingBesideRealTime(RacingTestCase):
     def test_a_higher_priority_is_exact(self):
         with support.python_target(self.interpreter, "waiting") as target:
             os.sched_setscheduler(target.pid, os.SCHED_RR, os.sched_param(2))
-            result = support.pysample("attach", target.pid, "-d", "0.3", "--exact", "-f",
-                                      "collapsed", wrapper=["chrt", "-f", "3"])
+            result = support.lucky(lambda: support.pysample(
+                "attach", target.pid, "-d", "0.3", "--exact", "-f", "collapsed",
+                wrapper=["chrt", "-f", "3"]))
             self.assertEqual(result.status, 0, result.stderr)
 
 
@@ -234,8 +235,9 @@ class RacingForced(RacingTestCase):
             stats_path = os.path.join(folder, "stats.json")
             for engine in "racing", "preempt":
                 with self.subTest(engine):
-                    result = support.pysample("attach", target.pid, "-d", "0.2", "-f", "collapsed",
-                                              "--engine", engine, "--stats-json", stats_path)
+                    result = support.lucky(lambda engine=engine: support.pysample(
+                        "attach", target.pid, "-d", "0.2", "-f", "collapsed", "--engine", engine,
+                        "--stats-json", stats_path))
                     self.assertEqual(result.status, 0, result.stderr)
                     stats = json.loads(support.read(stats_path))
                     self.assertEqual(stats["engine"], engine)
@@ -246,6 +248,7 @@ class RacingForced(RacingTestCase):
     def test_usage(self):
         for options, part in ((["--exact", "--engine", "racing"], "leave out --exact"),
                               (["--engine", "racing", "-n"], "leave out --engine racing, or -n"),
+                              (["--exact", "-n"], "leave out --exact, or -n"),
                               (["--engine", "turbo"], "write preempt, bpf or racing")):
             with self.subTest(options):
                 self.check_refused(support.pysample("attach", *options, os.getpid()), 2, part)

@@ -659,7 +659,7 @@ static int end_process_between_ticks(struct sample_sink *sink, uint64_t now_ns)
 	return 0;
 }
 
-/* The second tick would come after the duration, whatever the jitter. */
+/* The second tick would come after the duration. */
 Test(sampler, the_end_of_a_process_does_not_wait_for_the_next_tick)
 {
 	static const struct sample_sink_ops ops = {.sample = take_sample,
