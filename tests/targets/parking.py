@@ -107,7 +107,7 @@ def _monitor(nr_expected, names, before_report):
     report = dict(
         more,
         pid=os.getpid(),
-        python="%d.%d.%d" % sys.version_info[:3],
+        python=sys.version.split()[0].rstrip("+"),
         monitor=native_id(),
         threads=_truth(names),
     )
