@@ -112,6 +112,13 @@ static inline int remote_memory_write_u64(struct remote_memory *memory, remote_a
  */
 int remote_memory_read(struct remote_memory *memory, remote_addr addr, void *buffer, size_t size);
 
+/*
+ * Have the REMOTE_FAULT_IN_BYTES from addr on in memory, as far as they are mapped: for whoever reads
+ * only what is resident. That it cannot be had is no error.
+ */
+enum { REMOTE_FAULT_IN_BYTES = 4096 };
+void remote_memory_fault_in(struct remote_memory *memory, remote_addr addr);
+
 /* Read the eight bytes at addr as an unsigned number; errors of remote_memory_read(). */
 int remote_memory_read_u64(struct remote_memory *memory, remote_addr addr, uint64_t *ret_value);
 

@@ -283,7 +283,7 @@ static int take_stack(void *context, const struct interrupt_record *record)
 	if (record->end != INTERRUPT_WHOLE) {
 		sampler->stats.lost[record->end == INTERRUPT_FAULT ? LOSS_FAULT : LOSS_TOO_DEEP]++;
 		if (record->end == INTERRUPT_FAULT)
-			code_cache_bring_in(&sampler->codes, record->fault_addr);
+			remote_memory_fault_in(sampler->snapshot.memory, record->fault_addr);
 		return 0;
 	}
 	if (sampler_interrupts_miss(interrupts, thread, record->time_ns))
@@ -296,12 +296,6 @@ static int take_stack(void *context, const struct interrupt_record *record)
 static struct told_text told_text(const uint8_t *bytes, uint32_t nr_bytes, size_t max_bytes)
 {
 	return (struct told_text){bytes, nr_bytes, nr_bytes < max_bytes};
-}
-
-/* Whether an error is not of what was told, but of the target or of us. */
-static bool is_serious(int err)
-{
-	return err == -ENOMEM || err == -ESRCH || err == -EPERM;
 }
 
 static int take_code(void *context, const struct interrupt_code *code)
@@ -324,7 +318,7 @@ static int take_code(void *context, const struct interrupt_code *code)
 	interrupts->nr_steady = 0;
 	if (err && err != -EBADMSG)
 		interrupts_forget_code(interrupts->interrupts, code->addr);
-	return is_serious(err) ? err : 0;
+	return err == -EAGAIN || sampler_is_passing(err) ? 0 : err;
 }
 
 static void forget_code(struct code_teller *teller, remote_addr code_addr)

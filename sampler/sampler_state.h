@@ -323,8 +323,8 @@ int sampler_interrupts_follow(struct sampler_interrupts *interrupts);
 int sampler_interrupts_take(struct sampler_interrupts *interrupts, struct sample_sink *sink);
 
 /*
- * Whether a thread is to be looked at: as long as it waits at every tick, so that it has as many samples as
- * one that runs; and one that ran once it had no sample for so long that it may wait.
+ * Whether a thread is to be looked at: one that waits at every tick, so that it has as many samples as one
+ * that runs; one that ran as soon as it has had no sample for so long that it may be waiting.
  */
 bool sampler_interrupts_miss(const struct sampler_interrupts *interrupts,
 			     const struct snapshot_thread *thread, uint64_t now_ns);

@@ -398,6 +398,30 @@ static struct code_negative *negative_slot(struct code_cache *cache, remote_addr
 	return &cache->negatives[(addr >> 4) % NR_CODE_NEGATIVES];
 }
 
+/* An entry that is not in the cache yet. 0, -E2BIG or -ENOMEM. */
+static int new_entry(const struct code_cache *cache, remote_addr addr, struct code **ret_code)
+{
+	struct code *code;
+
+	if (cache->codes.nr_used >= MAX_CODES)
+		return -E2BIG;
+	code = calloc(1, sizeof(*code));
+	if (!code)
+		return -ENOMEM;
+	code->addr = addr;
+	*ret_code = code;
+	return 0;
+}
+
+/* Have it in the cache. 0 or -ENOMEM. */
+static int keep_entry(struct code_cache *cache, struct code *code)
+{
+	int err = addr_map_put(&cache->codes, code->addr, code);
+
+	cache->nr_new += !err;
+	return err;
+}
+
 /* Look at an address for the first time: make an entry for it if it holds a code object. */
 static int code_make(struct code_cache *cache, remote_addr addr, const struct code_clock *clock,
 		     struct code **ret_code)
@@ -409,16 +433,12 @@ static int code_make(struct code_cache *cache, remote_addr addr, const struct co
 	if (negative->addr == addr &&
 	    (negative->clock.tick == clock->tick || code_clock_stands(&negative->clock, clock)))
 		return -EBADMSG;
-	if (cache->codes.nr_used >= MAX_CODES)
-		return -E2BIG;
-	code = calloc(1, sizeof(*code));
-	if (!code)
-		return -ENOMEM;
-	code->addr = addr;
+	err = new_entry(cache, addr, &code);
+	if (err)
+		return err;
 	err = code_check(cache, code, clock);
 	if (!err)
-		err = addr_map_put(&cache->codes, addr, code);
-	cache->nr_new += !err;
+		err = keep_entry(cache, code);
 	if (err) {
 		code_forget(cache, code);
 		free(code);
@@ -449,26 +469,6 @@ int code_cache_get(struct code_cache *cache, remote_addr addr, const struct code
 	return 0;
 }
 
-/* An entry for an object that was told. 0, -E2BIG or -ENOMEM. */
-static int told_entry(struct code_cache *cache, remote_addr addr, struct code **ret_code)
-{
-	struct code *code = addr_map_get(&cache->codes, addr);
-
-	if (!code && cache->codes.nr_used >= MAX_CODES)
-		return -E2BIG;
-	if (!code) {
-		code = calloc(1, sizeof(*code));
-		if (!code || addr_map_put(&cache->codes, addr, code)) {
-			free(code);
-			return -ENOMEM;
-		}
-		code->addr = addr;
-		cache->nr_new++;
-	}
-	*ret_code = code;
-	return 0;
-}
-
 /* Take an object that was told for its entry. Errors of code_cache_tell(). */
 static int take_told(struct code_cache *cache, const struct told_code *told, struct code *code,
 		     const struct code_fingerprint *fingerprint, const struct code_clock *clock)
@@ -486,43 +486,38 @@ static int take_told(struct code_cache *cache, const struct told_code *told, str
 		   : take_object(cache, &ahead.memory, code, told->object, fingerprint, clock);
 }
 
-/*
- * Have what a text was not told of brought into memory, if it is still there, so that it can be told the
- * next time.
- */
-static void bring_in(struct code_cache *cache, const struct told_text *text, remote_addr addr)
+/* A text that was not told because it was not in memory: have it there for the next time. */
+static void fault_in(struct code_cache *cache, const struct told_text *text, remote_addr addr)
 {
 	if (!text->nr_bytes)
-		code_cache_bring_in(cache, addr);
-}
-
-void code_cache_bring_in(struct code_cache *cache, remote_addr addr)
-{
-	uint8_t bytes[CODE_BRING_IN_BYTES];
-	struct remote_range range = {.addr = addr, .buffer = bytes, .size = sizeof(bytes)};
-
-	(void)remote_memory_read_ranges(cache->memory, &range, 1);
+		remote_memory_fault_in(cache->memory, addr);
 }
 
 /* code_cache_tell() of what has the type of code objects. */
 static int tell(struct code_cache *cache, const struct told_code *told,
 		const struct code_fingerprint *fingerprint, const struct code_clock *clock)
 {
-	struct code *code;
-	int err;
+	struct code *code = addr_map_get(&cache->codes, told->addr);
+	const bool is_new = !code;
+	int err = 0;
 
 	if (!told->qualname.nr_bytes || !told->filename.nr_bytes || !told->linetable.nr_bytes) {
-		bring_in(cache, &told->qualname, fingerprint->qualname);
-		bring_in(cache, &told->filename, fingerprint->filename);
-		bring_in(cache, &told->linetable, fingerprint->linetable);
+		fault_in(cache, &told->qualname, fingerprint->qualname);
+		fault_in(cache, &told->filename, fingerprint->filename);
+		fault_in(cache, &told->linetable, fingerprint->linetable);
 		return -EAGAIN;
 	}
-	err = told_entry(cache, told->addr, &code);
+	if (is_new)
+		err = new_entry(cache, told->addr, &code);
 	if (err)
 		return err;
 	err = take_told(cache, told, code, fingerprint, clock);
+	if (!err && is_new)
+		err = keep_entry(cache, code);
 	if (err) {
 		code_forget(cache, code);
+		if (is_new)
+			free(code);
 		return err;
 	}
 	code->checked = *clock;

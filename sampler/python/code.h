@@ -245,13 +245,6 @@ int code_cache_tell(struct code_cache *cache, const struct told_code *told,
 		    const struct code_clock *clock);
 
 /*
- * Have what an interrupt could not read at addr brought into memory, if it is still mapped: whoever
- * runs that has not touched it for long, and may not for as long again.
- */
-enum { CODE_BRING_IN_BYTES = 4096 };
-void code_cache_bring_in(struct code_cache *cache, remote_addr addr);
-
-/*
  * The code object at addr that was told with that identity. 0; -EBADMSG (there was none); -EAGAIN: it
  * is not known, or not any more, and is to be told again.
  */

@@ -455,14 +455,15 @@ def innermost_tids(pid):
 
 
 @contextlib.contextmanager
-def plain_target(*command):
-    """A process that is no Python."""
+def plain_target(*command, program=None):
+    """A process that is no Python of ours; program: what the command ends as, if not its first word."""
     process = subprocess.Popen(TIED_TO_US + list(command), stdin=subprocess.DEVNULL,
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        wanted = os.path.realpath(shutil.which(command[0]))
+        program = program or command[0]
+        wanted = os.path.realpath(shutil.which(program))
         wait_until(lambda: os.path.realpath("/proc/%d/exe" % process.pid) == wanted,
-                   command[0] + " has begun")
+                   program + " has begun")
         yield process
     finally:
         _kill(process)
@@ -695,18 +696,6 @@ def stacks_of_run(run):
     if run.status:
         raise AssertionError(run)
     return parse_collapsed(run.stdout)
-
-
-def lucky(run):
-    """What a run returns that was not unlucky: as many are made as it takes."""
-    runs = []
-
-    def is_lucky():
-        runs.append(run())
-        return not was_unlucky(runs[-1])
-
-    wait_until(is_lucky, "some stack could be proven")
-    return runs[-1]
 
 
 def run_with_samples(run):

@@ -191,7 +191,7 @@ class RacingBesideRealTime(RacingTestCase):
             os.sched_setscheduler(target.pid, os.SCHED_RR, os.sched_param(2))
             for options in [], ["--exact"]:
                 with self.subTest(options):
-                    result = support.lucky(lambda options=options: support.pysample(
+                    result = support.run_with_samples(lambda options=options: support.pysample(
                         "attach", target.pid, "-d", "0.3", "-f", "collapsed", *options))
                     sentence = self.SENTENCE % target.pid
                     if can_be_raced(self.interpreter) and not options:
@@ -203,7 +203,7 @@ class RacingBesideRealTime(RacingTestCase):
     def test_a_higher_priority_is_exact(self):
         with support.python_target(self.interpreter, "waiting") as target:
             os.sched_setscheduler(target.pid, os.SCHED_RR, os.sched_param(2))
-            result = support.lucky(lambda: support.pysample(
+            result = support.run_with_samples(lambda: support.pysample(
                 "attach", target.pid, "-d", "0.3", "--exact", "-f", "collapsed",
                 wrapper=["chrt", "-f", "3"]))
             self.assertEqual(result.status, 0, result.stderr)
@@ -235,7 +235,7 @@ class RacingForced(RacingTestCase):
             stats_path = os.path.join(folder, "stats.json")
             for engine in "racing", "preempt":
                 with self.subTest(engine):
-                    result = support.lucky(lambda engine=engine: support.pysample(
+                    result = support.run_with_samples(lambda engine=engine: support.pysample(
                         "attach", target.pid, "-d", "0.2", "-f", "collapsed", "--engine", engine,
                         "--stats-json", stats_path))
                     self.assertEqual(result.status, 0, result.stderr)
