@@ -11,6 +11,8 @@ import subprocess
 
 import support
 
+from bench.stacks import without_thread
+
 
 @dataclasses.dataclass(frozen=True)
 class Program:
@@ -23,12 +25,12 @@ class Program:
     numbering: re.Pattern  # the part of a name in which functions differ that are alike
     nr_threads: int = 1
     quick: bool = False
-    depth: int | None = None  # a second argument: so many frames more are below the others
+    second: int | None = None  # argument: so many frames more below the others, or threads
     accounts: bool = False  # it tells how long it was where: accounts.py
 
     def arguments(self, folder):
         return ["%s/%s.py" % (folder, self.file)] + [
-            str(argument) for argument in (self.argument, self.depth) if argument]
+            str(argument) for argument in (self.argument, self.second) if argument]
 
     def command(self, interpreter, folder):
         return interpreter.command() + ["-B"] + self.arguments(folder)
@@ -37,11 +39,16 @@ class Program:
         """Whether it can ever have that stack. max_frames: what saw it keeps so many and no
         more, the innermost."""
         pattern = self.possible_cut if len(names) == max_frames else self.possible
-        text = ";".join(names)
+        text = ";".join(without_thread(names))
         return bool(pattern.fullmatch(text) or self.parked.fullmatch(text))
 
     def is_parked(self, names):
-        return bool(self.parked.fullmatch(";".join(names)))
+        return bool(self.parked.fullmatch(";".join(without_thread(names))))
+
+    @property
+    def tells_threads(self):
+        """Whether its time is told by thread, too."""
+        return self.nr_threads > 1 and not self.accounts
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,6 +74,7 @@ class PairedProgram(Program):
         self.known.update(tuple(line.split("\t")) for line in told.stdout.splitlines())
 
     def can_have(self, names, max_frames=None):
+        names = without_thread(names)
         chain = names if len(names) == max_frames else ("",) + names  # "" calls the outermost
         return bool(names) and self.known.issuperset(zip(chain, chain[1:]))
 
@@ -76,10 +84,10 @@ NEVER = re.compile(r"(?!)")
 
 
 def program(file, argument, possible, possible_cut=NEVER, parked=NEVER, numbering=NEVER,
-            nr_threads=1, quick=False, depth=None, accounts=False):
-    name = "-".join([file] + [str(part) for part in (argument, depth) if part])
+            nr_threads=1, quick=False, second=None, accounts=False):
+    name = "-".join([file] + [str(part) for part in (argument, second) if part])
     return Program(name, file, argument, re.compile(possible), re.compile(possible_cut),
-                   re.compile(parked), re.compile(numbering), nr_threads, quick, depth,
+                   re.compile(parked), re.compile(numbering), nr_threads, quick, second,
                    accounts)
 
 
@@ -143,6 +151,7 @@ def dying(letter):
 
 
 CALLS = r"calls(;leaf_b)?(;leaf_a)?"
+PARKED = r"start(;descend){9};park"
 MADE = (r"<module>;make(;<module>|;call_(?P<n>\d+)(;made_(?P=n)"
         r"(;(made_(?P=n)\.<locals>\.)?<lambda>(;leaf)?)?)?)?")
 FRESH = r"<module>;churn(;<module>|;fresh_(?P<n>\d+)(;inner_(?P=n)(;leaf)?)?)?"
@@ -166,7 +175,7 @@ ALL_PROGRAMS = [
     program("chains", None, alternate(chain), quick=True),
     *(program("shared", steps, alternate(sharing)) for steps in (5, 30, 200)),
     # Since 3.14 a page border lies in the head of the leaf, of shared, of by_a and by_b.
-    *(program("shared", 5, alternate(sharing, depth), depth=depth) for depth in (64, 65, 66)),
+    *(program("shared", 5, alternate(sharing, depth), second=depth) for depth in (64, 65, 66)),
     program("generators", None, alternate(generator), quick=True),
     program("drivers", None, alternate(driver), quick=True),
     program("coroutines", None, alternate(coroutine), quick=True),
@@ -179,7 +188,7 @@ ALL_PROGRAMS = [
     program("dying", None, alternate(dying), quick=True),
     program("churn", None, FRESH, numbering=r"_\d+$", quick=True),
     *(program("threads", count, r"<module>(;recurse){10};" + CALLS,
-              parked=r"start(;descend){9};park", nr_threads=count, quick=count in (1, 64))
+              parked=PARKED, nr_threads=count, quick=count in (1, 64))
       for count in (1, 8, 64, 256, 1000)),
     program("lambdas", None, MADE, numbering=r"_\d+"),
     program("period", None, r"<module>;tick(;work|;rest)?"),
@@ -200,9 +209,11 @@ ALL_PROGRAMS = [
     paired("events", None, 2),
 ]
 
-# What tells its own work.
-WORKERS = [program("work", depth, r"<module>(;recurse){%d};%s" % (depth, CALLS))
-           for depth in (10, 100, 1000)]
+# What tells its own work: at a depth, or 10 deep beside threads that wait.
+WORKERS = [*(program("work", depth, r"<module>(;recurse){%d};%s" % (depth, CALLS))
+             for depth in (10, 100, 1000)),
+           *(program("work", 10, r"<module>(;recurse){10};" + CALLS, parked=PARKED,
+                     nr_threads=count, second=count) for count in (64, 1000))]
 
 # Those whose recordings are measured: they call much, at once, and in many ways.
 RECORDED = ["calls-10", "recursion-300", "threads-8"]

@@ -11,11 +11,16 @@ import dataclasses
 import random
 import statistics
 
+from bench.stacks import thread_of, without_thread
+
 NR_DRAWS = 40
 SEED = 1  # the same windows give the same figures
 
-# {how much of a stack is told apart: so many innermost frames}
-KINDS = {"self": 1, "pair": 2, "whole": None}
+# {what a distance is of: names -> what of them is told apart}
+KINDS = {"self": lambda names: without_thread(names)[-1:],
+         "pair": lambda names: without_thread(names)[-2:],
+         "whole": without_thread,
+         "thread": thread_of}
 
 
 @dataclasses.dataclass
@@ -37,10 +42,6 @@ def total_variation_percent(one, other):
 
 def heap(windows):
     return list(sum(windows, collections.Counter()).elements())
-
-
-def innermost(stacks, nr_frames):
-    return collections.Counter(stack[-nr_frames:] if nr_frames else stack for stack in stacks)
 
 
 def draw(truths, profiles, chance):
@@ -67,17 +68,19 @@ def between(values, low, high):
 
 def measure(truths, profiles):
     """{kind: Distance} of windows, which are Counters of stacks; None for each if they are too
-    few."""
+    few, and of threads if not all stacks tell theirs."""
     chance = random.Random(SEED)
+    have_threads = all(thread_of(names) for window in truths + profiles for names in window)
     found = {kind: ([], []) for kind in KINDS}
     for _ in range(NR_DRAWS):
         drawn = draw(truths, profiles, chance)
         if not drawn:
             return dict.fromkeys(KINDS)
-        for kind, nr_frames in KINDS.items():
-            one, other, profile = (innermost(stacks, nr_frames) for stacks in drawn)
+        for kind, part_of in KINDS.items():
+            one, other, profile = (collections.Counter(map(part_of, stacks)) for stacks in drawn)
             found[kind][0].append(total_variation_percent(one, profile))
             found[kind][1].append(total_variation_percent(one, other))
     return {kind: Distance(statistics.mean(profile), statistics.mean(floor),
                            *between(floor, 0.025, 0.975))
+            if have_threads or kind != "thread" else None
             for kind, (profile, floor) in found.items()}

@@ -4,18 +4,19 @@ import dataclasses
 import statistics
 import typing
 
-from bench.report import cell, print_table
+from bench.report import cell, print_table, reasons_text
+from bench.samplers import OURS
+from bench.work import PerfRecord
 
-OURS = "pysample"
-PERF = "perf record"
 EVERY_RATE = ("max", "5 kHz", "1 kHz", "100 Hz")
 
 # Threads that hold the GIL for 20 to 200 µs each.
 HANDED_ON = ("handoff", "pool")
 
-# Stacks of 500 frames and more, and of 20 at most.
-DEEP = ("calls-1000", "recursion-1000")
-SHALLOW = ("calls-10", "chains", "generators")
+# {how many frames their stacks have: programs}
+SHALLOW, DEEP = "up to 20", "500 and more"
+DEPTHS = {SHALLOW: ("calls-10", "chains", "generators"), "100": ("calls-100",),
+          DEEP: ("calls-1000", "recursion-1000")}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,6 +68,10 @@ class Figures:
                 and (programs is None or row.program in programs)
                 and row.program.partition("-")[0] not in without]
 
+    def handed_on(self):
+        return [row for row in self.ours(("1 kHz", "100 Hz"))
+                if row.program.partition("-")[0] in HANDED_ON]
+
     def worst(self, field, rows):
         """The highest of the rows, and which it is."""
         found = [row for row in rows if getattr(row, field) is not None]
@@ -86,32 +91,44 @@ class Figures:
 
     def moved_by_depth(self):
         """How much more of deep stacks is lost as moved than of shallow ones."""
-        deep, shallow = ([row.moved_percent for row in self.ours(("1 kHz",), programs=programs)
-                          if row.moved_percent is not None]
-                         for programs in (DEEP, SHALLOW))
-        if not deep or not shallow:
+        deep, shallow = (self.lost_by_depth(depth, ("1 kHz",)) for depth in (DEEP, SHALLOW))
+        if deep is None or shallow is None:
             return None
-        return Reached(statistics.mean(deep) - statistics.mean(shallow))
+        return Reached(deep.get("moved", 0) - shallow.get("moved", 0))
 
-    def work_lost(self, sampler, rate):
-        """(What part of its work the target does not do, the upper end of that)"""
+    def lost_by_depth(self, depth, rates):
+        """{reason: %}, the mean of the programs of that depth; None if none was measured."""
+        found = [row.lost_percents for row in self.ours(rates, programs=DEPTHS[depth])
+                 if row.lost_percents is not None]
+        if not found:
+            return None
+        return {reason: statistics.mean(one.get(reason, 0) for one in found)
+                for reason in sorted(set().union(*found))}
+
+    def work_row(self, program, sampler, rate):
         for row in self.work:
-            if (row.rate, row.sampler) == (rate, sampler) and row.wall_low is not None:
-                return 1 - row.wall_ratio, 1 - row.wall_low
+            if (row.program, row.rate, row.sampler) == (program, rate, sampler):
+                return row
         return None
 
-    def work_beside_perf(self, rate):
-        ours, theirs = (self.work_lost(sampler, rate) for sampler in (OURS, PERF))
+    def work_lost(self, program, sampler, rate):
+        """(What part of its work the target does not do, the upper end of that)"""
+        row = self.work_row(program, sampler, rate)
+        if row is None or row.wall_low is None:
+            return None
+        return 1 - row.wall_ratio, 1 - row.wall_low
+
+    def work_beside_perf(self, program, rate):
+        ours, theirs = (self.work_lost(program, sampler, rate)
+                        for sampler in (OURS, PerfRecord.name))
         if not ours or not theirs or theirs[0] <= 0:
             return None
         return Reached(ours[1] / theirs[0], "(%.1f, at most %.1f, and %.1f %%)" % (
             100 * ours[0], 100 * ours[1], 100 * theirs[0]))
 
     def sampler_cpu(self, program):
-        for row in self.ours(("100 Hz",), programs=(program,)):
-            if row.cpu_us_per_tick is not None:
-                return Reached(row.cpu_us_per_tick * row.ticks_per_s / 1e4)
-        return None
+        row = self.work_row(program, OURS, "100 Hz")
+        return row and Reached(row.sampler_cpu_percent)
 
 
 def always(limit):
@@ -123,31 +140,45 @@ AIMS = [
           lambda figures, rate=rate: figures.worst(
               "whole_excess", figures.ours((rate,), without=HANDED_ON)))
       for rate in ("1 kHz", "100 Hz")),
-    Aim("the same of programs that hand the GIL on", 1, False, always(3),
-        lambda figures: figures.worst(
-            "whole_excess", [row for row in figures.ours(("1 kHz", "100 Hz"))
-                             if row.program.partition("-")[0] in HANDED_ON])),
+    *(Aim("programs that hand the GIL on: distance less floor, by %s, worst" % kind, 1, False,
+          always(3), lambda figures, field=field: figures.worst(field, figures.handed_on()))
+      for kind, field in (("function", "self_excess"), ("thread", "thread_excess"),
+                          ("whole stack", "whole_excess"))),
     Aim("impossible stacks", 0, False, always(0), Figures.impossible),
     *(Aim("lost %%, worst%s" % (condition and ", " + condition), 2, False, always(limit),
           lambda figures, condition=condition: figures.worst(
               "lost_percent", figures.ours(("1 kHz", "100 Hz"), condition)))
       for condition, limit in (("", None), ("as nobody", 0.5), ("beside busy loops", 3))),
     Aim("moved %, deep less shallow", 2, False, always(0.5), Figures.moved_by_depth),
-    *(Aim("work lost at %s / that of perf record" % rate, 2, False, always(limit),
-          lambda figures, rate=rate: figures.work_beside_perf(rate))
-      for rate, limit in (("100 Hz", 2), ("1 kHz", 1.7))),
+    *(Aim("work lost at %s / that of perf record, %s" % (rate, program), 2, False, always(limit),
+          lambda figures, program=program, rate=rate: figures.work_beside_perf(program, rate))
+      for program, rate, limit in (
+          ("work-10", "100 Hz", 2), ("work-10", "1 kHz", 1.7), ("work-100", "100 Hz", 2),
+          ("work-1000", "100 Hz", None), ("work-10-64", "100 Hz", None),
+          ("work-10-1000", "100 Hz", None))),
     *(Aim("sampler's CPU at 100 Hz, %s, %% of a core" % program, 2, False, always(limit),
           lambda figures, program=program: figures.sampler_cpu(program))
-      for program, limit in (("calls-10", 0.7), ("calls-100", 0.7), ("threads-64", 1.5),
-                             ("threads-1000", 5))),
+      for program, limit in (("work-10", 0.7), ("work-100", 0.7), ("work-10-64", 1.5),
+                             ("work-10-1000", 5))),
     Aim("RSS MiB, worst", 1, False, always(5),
         lambda figures: figures.worst("rss_mib", figures.ours())),
 ]
 
 
+def print_depths(figures):
+    lines = [(depth, rate, one.version, lost) for depth in DEPTHS for rate in ("1 kHz", "100 Hz")
+             for one in figures for lost in [one.lost_by_depth(depth, (rate,))] if lost]
+    if lines:
+        print("\n### Lost by depth\n")
+        print_table(("frames", "rate", "python", "lost %", "by reason"), 3, [
+            (depth, rate, version, cell(sum(lost.values()), 2), reasons_text(lost) or "–")
+            for depth, rate, version, lost in lines])
+
+
 def print_figures(results):
     versions = list(dict.fromkeys(row.python for row in results.rows + results.work))
     figures = [Figures(version, results.rows, results.work) for version in versions]
+    print_depths(figures)
     told = [aim for aim in AIMS if any(aim.find(one) for one in figures)]
     if not told:
         return

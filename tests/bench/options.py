@@ -42,7 +42,7 @@ examples:
   scripts/bench --quick                                     a first look
   scripts/bench --only calls-100 --python 3.15,3.11 --rate max
   scripts/bench compare build-old build --only recursion-300 --rate 1k --processes 5
-  scripts/bench --resume run.json                           3 hours, and can be stopped
+  scripts/bench --resume run.json                           2½ hours, and can be stopped
 
 A figure of less than a few per cent between two runs is noise: repeat it, on a machine that
 does nothing else. docs/benchmarks.md says what each column means.

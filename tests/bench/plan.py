@@ -15,8 +15,11 @@ from bench.catalogue import Program, named
 FULL_PYTHONS = ("3.15", "3.11", "3.8")
 FEW_PROGRAMS = ("calls-10", "generators", "coroutines")
 
+# What others are compared with; they take long.
+RIVAL_PROGRAMS = FEW_PROGRAMS + ("calls-1000", "genexprs")
+
 # Sizes that differ in nothing but depth or width are left to --only.
-LEFT_OUT = ("calls-100", "flat-10", "flat-1000", "shared-30", "shared-200", "shared-5-64",
+LEFT_OUT = ("flat-10", "flat-100", "flat-1000", "shared-30", "shared-200", "shared-5-64",
             "shared-5-65", "shared-5-66", "recursion-300", "recursion-5000", "threads-1",
             "threads-8", "threads-256", "threads-1000")
 

@@ -5,6 +5,7 @@ import sys
 
 from bench import quiet
 from bench.estimates import ratio
+from bench.samplers import OURS
 
 # (heading, field of Row, digits)
 NUMBERS = (
@@ -20,6 +21,8 @@ NUMBERS = (
     ("floor", "pair_floor", 1),
     ("whole %", "whole_percent", 1),
     ("floor", "whole_floor", 1),
+    ("thread %", "thread_percent", 1),
+    ("floor", "thread_floor", 1),
     ("reads/tick", "reads_per_tick", 2),
     ("sleeps/tick", "sleeps_per_tick", 2),
     ("clocks/tick", "clock_reads_per_tick", 2),
@@ -38,16 +41,16 @@ def floor_range(row):
     return None if low is None else "%.1f–%.1f" % (low, high)
 
 
-def lost_text(row):
+def reasons_text(lost_percents):
     return ", ".join("%s %.2f" % (reason, percent)
-                     for reason, percent in sorted((row.lost_percents or {}).items())
+                     for reason, percent in sorted((lost_percents or {}).items())
                      if percent >= 0.005) or None
 
 
 FAR = 1.0  # a distance that is more than this above its floor, in percent, is printed in bold
 
 # (heading, Row -> text or None)
-TEXTS = (("floor 95 %", floor_range), ("lost % by reason", lost_text))
+TEXTS = (("floor 95 %", floor_range), ("lost % by reason", lambda row: reasons_text(row.lost_percents)))
 
 
 def cell(value, digits):
@@ -90,7 +93,7 @@ def print_rows(version, rows):
 
 def print_ratios(rows):
     """pysample's figures over each rival's."""
-    ours = {(row.python, row.program, row.rate): row for row in rows if row.sampler == "pysample"}
+    ours = {(row.python, row.program, row.rate): row for row in rows if row.sampler == OURS}
     others = [row for row in rows if row.sampler != "pysample"]
     if not others:
         return
@@ -152,7 +155,7 @@ def distance_text(row):
 def print_overview(rows):
     """How far pysample is from the truth, and what it loses: the figures that most readers want."""
     for rate in dict.fromkeys(row.rate for row in rows):
-        ours = [row for row in rows if (row.sampler, row.rate) == ("pysample", rate)]
+        ours = [row for row in rows if (row.sampler, row.rate) == (OURS, rate)]
         judged = [row for row in ours if row.whole_excess is not None]
         if judged:
             print_matrix("Whole stacks at %s: distance in %%, in brackets the floor" % rate,

@@ -22,7 +22,7 @@ class Row:
     lost_percent: float
     lost_percents: dict | None  # {reason: of the stacks that were tried}
     impossible_percent: float
-    distances: dict  # {"self", "pair" and "whole": distances.Distance as a dict, or None}
+    distances: dict  # {kind: distances.Distance as a dict, or None}, of distances.KINDS
     reads_per_tick: float | None
     sleeps_per_tick: float | None
     clock_reads_per_tick: float | None
@@ -38,9 +38,14 @@ class Row:
     condition: str = ""  # what was otherwise than usual
 
     def distance(self, kind, part):
-        """Of self time, (caller, callee) pairs or whole stacks; None if it was not measured."""
+        """None if it was not measured."""
         found = (self.distances or {}).get(kind)
         return found and found[part]
+
+    def excess(self, kind):
+        """How much farther than chance alone brings it, in per cent."""
+        profile, floor = self.distance(kind, "profile"), self.distance(kind, "floor")
+        return None if profile is None else profile - floor
 
     self_percent = property(lambda self: self.distance("self", "profile"))
     self_floor = property(lambda self: self.distance("self", "floor"))
@@ -49,10 +54,11 @@ class Row:
     whole_percent = property(lambda self: self.distance("whole", "profile"))
     whole_floor = property(lambda self: self.distance("whole", "floor"))
 
-    @property
-    def whole_excess(self):
-        """How much farther than chance alone brings it a whole stack is, in per cent."""
-        return None if self.whole_percent is None else self.whole_percent - self.whole_floor
+    thread_percent = property(lambda self: self.distance("thread", "profile"))
+    thread_floor = property(lambda self: self.distance("thread", "floor"))
+    self_excess = property(lambda self: self.excess("self"))
+    whole_excess = property(lambda self: self.excess("whole"))
+    thread_excess = property(lambda self: self.excess("thread"))
 
     @property
     def moved_percent(self):

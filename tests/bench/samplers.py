@@ -15,6 +15,7 @@ RATES = {"max": None, "5 kHz": 5000, "1 kHz": 1000, "100 Hz": 100}
 IDLE_HZ = 10
 IDLE_SECONDS = 0.2
 ENDLESS_S = 100000
+OURS = "pysample"
 NO_SAMPLE = 5  # the exit status of pysample that could take none: all were lost
 
 
@@ -42,7 +43,7 @@ class Pysample:
     max_frames = None
     overhead_s = 0.06
 
-    def __init__(self, path, name="pysample", wrapper=(), engine=None):
+    def __init__(self, path, name=OURS, wrapper=(), engine=None):
         self.path = path
         self.name = name
         self.wrapper = list(wrapper)
@@ -65,7 +66,8 @@ class Pysample:
     def command(self, target, rate_hz, seconds, *options):
         return [
             *self.wrapper, self.path, "attach", "-q", "-f", "collapsed", "-r", "%d" % rate_hz if rate_hz else
-            "max", "-d", "%.3f" % seconds, *self.engine, *options, str(target.pid)]
+            "max", "-d", "%.3f" % seconds, *self.engine,
+            *(["-t"] if target.program.tells_threads else []), *options, str(target.pid)]
 
     def run(self, target, rate_hz, seconds):
         stats_path = os.path.join(target.outside, "stats.json")
@@ -109,7 +111,7 @@ def take_truth(tools, target, nr_stops, seconds):
     if target.program.accounts:
         return accounts.since_last(target, nr_stops, seconds)
     finished = run([
-        tools.stopwalk, "-d", "%.3f" % seconds, "-r", "%.3f" % stop_hz(target.program),
+        tools.stopwalk, *(["-t"] if target.program.tells_threads else []), "-d", "%.3f" % seconds, "-r", "%.3f" % stop_hz(target.program),
         str(target.pid), str(nr_stops)], target)
     return stacks.of_pysample(finished.stdout)
 

@@ -97,7 +97,9 @@ def measure_undisturbed(tools, unit, samplers, options):
 
 def samplers_for(tools, unit, rival_runs, options):
     ours = Pysample(tools.pysample, wrapper=unit.condition.wrapper, engine=options.engine)
-    return [ours] + (rivals_of(unit.interpreter, rival_runs) if not unit.condition.name else [])
+    have_rivals = not options.is_full or (unit.condition == plan.USUAL
+                                          and unit.program.name in plan.RIVAL_PROGRAMS)
+    return [ours] + (rivals_of(unit.interpreter, rival_runs) if have_rivals else [])
 
 
 def unit_s(tools, unit, rival_runs, options):

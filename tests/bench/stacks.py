@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Stacks as samplers write them, and what can be told of a set of them.
 
-A set of stacks is a Counter: {names, outermost first: how often it was seen}.
+A set of stacks is a Counter: {names, outermost first: how often it was seen}. Where threads are
+told apart the name of a thread is outside of those of its functions.
 """
 import collections
 import re
@@ -10,6 +11,18 @@ import support
 
 # What is no function: a sampler's marker for what the thread was doing.
 MARKERS = ("<GC>", "<native>", ":GC:")
+
+THREAD = "thread "  # a thread's name begins so, and no function's
+
+
+def without_thread(names):
+    return names[1:] if names and names[0].startswith(THREAD) else names
+
+
+def thread_of(names):
+    """(its name,), or () where threads are not told apart."""
+    return names[:len(names) - len(without_thread(names))]
+
 
 def name_before_place(label):
     """Of "FUNCTION (FILE:LINE)", as pysample and py-spy write it."""
@@ -35,7 +48,7 @@ def named(collapsed, name_of, is_thread=None):
 
 
 def of_pysample(text):
-    """Of any build: older ones say nothing of the run."""
+    """Of any build: older ones say nothing of the run. Of `-t`, threads are told apart."""
     return named(support.parse_stacks(support.split_collapsed(text)[1]), name_before_place)
 
 

@@ -3,9 +3,9 @@
  * The benchmark's truth: has the CPUs stand still at random moments, reads the stacks of a
  * process meanwhile, and writes them as collapsed stacks.
  *
- *	stopwalk [-r MEAN_HZ] [-d SECONDS] PID COUNT
+ *	stopwalk [-t] [-r MEAN_HZ] [-d SECONDS] PID COUNT
  *
- * It looks so often, or for as long, whichever is over first.
+ * It looks so often, or for as long, whichever is over first. -t: a root frame per thread.
  * The time between two moments is exponentially distributed, so that nothing the
  * target does periodically can hide from them. This is not part of the product,
  * which never stops anything.
@@ -66,6 +66,7 @@ struct stopwalk {
 	long nr_stops;
 	double mean_hz;
 	double seconds;
+	bool by_thread;
 	struct process process;
 	struct maps maps;
 	struct live_memory live;
@@ -189,7 +190,7 @@ static int find_target(struct stopwalk *walk, struct message *reterr)
 static int run(struct stopwalk *walk, struct message *reterr)
 {
 	static const struct sample_sink_ops ops = {.sample = truth_sample};
-	const struct profile_options layout = {0};
+	const struct profile_options layout = {.by_thread = walk->by_thread};
 	int err = find_target(walk, reterr);
 
 	if (err)
@@ -258,16 +259,18 @@ static bool parse_arguments(int argc, char **argv, struct stopwalk *walk)
 	int option;
 	long pid;
 
-	while ((option = getopt(argc, argv, "r:d:")) != -1) {
-		bool is_number;
+	while ((option = getopt(argc, argv, "r:d:t")) != -1) {
+		bool is_good = true;
 
 		if (option == 'r')
-			is_number = parse_double(optarg, MIN_MEAN_HZ, MAX_MEAN_HZ, &walk->mean_hz);
+			is_good = parse_double(optarg, MIN_MEAN_HZ, MAX_MEAN_HZ, &walk->mean_hz);
 		else if (option == 'd')
-			is_number = parse_double(optarg, 0, MAX_SECONDS, &walk->seconds);
+			is_good = parse_double(optarg, 0, MAX_SECONDS, &walk->seconds);
+		else if (option == 't')
+			walk->by_thread = true;
 		else
 			return false;
-		if (!is_number)
+		if (!is_good)
 			return false;
 	}
 	if (argc - optind != 2 || !parse_long(argv[optind], INT32_MAX, &pid) ||
@@ -288,7 +291,7 @@ int main(int argc, char **argv)
 	int err;
 
 	if (!parse_arguments(argc, argv, &walk)) {
-		(void)fputs("usage: stopwalk [-r MEAN_HZ] [-d SECONDS] PID COUNT\n", stderr);
+		(void)fputs("usage: stopwalk [-t] [-r MEAN_HZ] [-d SECONDS] PID COUNT\n", stderr);
 		return 2;
 	}
 	catch_signals();

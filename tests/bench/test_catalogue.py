@@ -145,7 +145,7 @@ class Catalogue(unittest.TestCase):
 
     def test_every_file_is_a_program(self):
         files = {name[:-3] for name in os.listdir(PROGRAMS) if name.endswith(".py")}
-        self.assertEqual(files - {"ready", "pairs"},
+        self.assertEqual(files - {"ready", "pairs", "parked"},
                          {one.file for one in ALL_PROGRAMS + WORKERS + [IDLE]})
 
     def test_only_threads_that_wait_are_parked(self):

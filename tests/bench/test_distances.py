@@ -22,6 +22,7 @@ class Distances(unittest.TestCase):
         for nr_windows, nr_stacks in (20, 500), (20, 50), (4, 2500):
             with self.subTest(nr_windows=nr_windows, nr_stacks=nr_stacks):
                 found = distances.measure(self.TRUTH, windows(SHARES, nr_windows, nr_stacks, 2))
+                self.assertIsNone(found.pop("thread"))
                 for one in found.values():
                     self.assertLess(one.profile - one.floor, 2)
                     self.assertLessEqual(one.floor_low, one.floor)
@@ -42,6 +43,15 @@ class Distances(unittest.TestCase):
         found = distances.measure(self.TRUTH, windows(wrong, 20, 500, 4))
         self.assertLess(found["pair"].profile, found["pair"].floor + 2)
         self.assertAlmostEqual(found["whole"].profile, 30, delta=3)
+
+    def test_threads_are_told_apart_where_all_stacks_name_theirs(self):
+        names = collections.Counter({("thread 1", "a"): 60, ("thread 2", "a"): 40})
+        others = collections.Counter({("thread 1", "a"): 40, ("thread 2", "a"): 60})
+        found = distances.measure([names] * 20, [others] * 20)
+        self.assertEqual([found[kind].profile for kind in ("self", "pair", "whole")], [0] * 3)
+        self.assertAlmostEqual(found["thread"].profile, 20, delta=2)
+        self.assertLess(found["thread"].floor, 2)
+        self.assertIsNone(distances.measure([names] * 20, self.TRUTH)["thread"])
 
     def test_what_drifts_raises_the_floor(self):
         drifting = [collections.Counter({("a",): 25 * i, ("b",): 500 - 25 * i})

@@ -36,7 +36,7 @@ class Units(unittest.TestCase):
 
     def test_every_name_is_a_program(self):
         names = {one.name for one in ALL_PROGRAMS}
-        for name in plan.LEFT_OUT + plan.FEW_PROGRAMS + plan.CONDITION_PROGRAMS:
+        for name in plan.LEFT_OUT + plan.RIVAL_PROGRAMS + plan.CONDITION_PROGRAMS:
             self.assertIn(name, names)
 
 
@@ -46,7 +46,7 @@ class Duration(unittest.TestCase):
     def asked(self, **values):
         return types.SimpleNamespace(**{
             "turns": options.TURNS, "rates": options.USUAL_RATES, "stops": options.STOPS,
-            "seconds_at": options.SECONDS.get, "engine": None,
+            "seconds_at": options.SECONDS.get, "engine": None, "is_full": True,
             "rates_in": lambda turn: options.Options.rates_in(self.asked(), turn), **values})
 
     def duration_s(self, programs, interpreters, is_full, turns):

@@ -71,7 +71,7 @@ class Rows(unittest.TestCase):
         found = make_row(TARGET, "1 kHz", SAMPLER, runs, [], None, 0.0, 0.0, "as nobody")
         self.assertEqual(found.lost_percents, {"moved": 5.5, "late": 2})
         self.assertEqual((found.moved_percent, found.condition), (5.5, "as nobody"))
-        self.assertEqual(report.lost_text(found), "late 2.00, moved 5.50")
+        self.assertEqual(report.reasons_text(found.lost_percents), "late 2.00, moved 5.50")
 
     def test_a_sampler_that_got_nothing_has_a_row(self):
         found = make_row(TARGET, "1 kHz", SAMPLER, [run(0, 5, 0.2, 1.0, {})], [], None, 0.0, 0.0)
@@ -169,8 +169,13 @@ class Figures(unittest.TestCase):
         found = figures_of([row(program="handoff-queues", distances=distances_of(5, 3)),
                             row(program="pool", distances=distances_of(4, 3))])
         self.assertNotIn(self.DISTANCE, found)
-        self.assertEqual(found["the same of programs that hand the GIL on"],
-                         ("≤ 3", "2.0 (handoff-queues, 1 kHz)"))
+        heading = "programs that hand the GIL on: distance less floor, by %s, worst"
+        for kind in "function", "whole stack":
+            self.assertEqual(found[heading % kind], ("≤ 3", "2.0 (handoff-queues, 1 kHz)"))
+        self.assertNotIn(heading % "thread", found)  # no row tells of them
+        told = {**distances_of(4, 3), "thread": distances_of(7, 3)["self"]}
+        found = figures_of([row(program="pool", distances=told)])
+        self.assertEqual(found[heading % "thread"], ("≤ 3", "4.0 (pool, 1 kHz) **no**"))
 
     def test_conditions_are_told_apart(self):
         found = figures_of([row(lost_percent=5), row(lost_percent=0.4, condition="as nobody"),
@@ -190,17 +195,30 @@ class Figures(unittest.TestCase):
                             row(program="calls-1000", lost_percents={"moved": 0.9, "late": 5})])
         self.assertEqual(found["moved %, deep less shallow"], ("≤ 0.5", "0.70 **no**"))
 
+    def test_losses_are_told_by_depth(self):
+        rows = [row(lost_percents={"moved": 0.2}), row(program="chains", lost_percents={"late": 1}),
+                row(program="calls-1000", lost_percents={"moved": 0.9, "late": 5}),
+                row(program="lambdas", lost_percents={"code": 50})]
+        text = printed(figures.print_figures, types.SimpleNamespace(rows=rows, work=[]))
+        self.assertIn("| up to 20 | 1 kHz | 3.15.2 | 0.60 | late 0.50, moved 0.10 |", text)
+        self.assertIn("| 500 and more | 1 kHz | 3.15.2 | 5.90 | late 5.00, moved 0.90 |", text)
+        self.assertNotIn("| 100 |", text)
+
     def test_work_beside_perf(self):
         found = figures_of([], [work_row(wall_ratio=0.95, wall_low=0.94, wall_high=0.96),
                                 work_row(sampler="perf record", wall_ratio=0.96, wall_low=0.95,
                                          wall_high=0.97)])
-        self.assertEqual(found["work lost at 1 kHz / that of perf record"],
+        self.assertEqual(found["work lost at 1 kHz / that of perf record, work-10"],
                          ("≤ 1.7", "1.50 (5.0, at most 6.0, and 4.0 %)"))
 
     def test_sampler_cpu(self):
-        found = figures_of([row(rate="100 Hz", cpu_us_per_tick=60, ticks_per_s=100)])
-        self.assertEqual(found["sampler's CPU at 100 Hz, calls-10, % of a core"],
-                         ("≤ 0.7", "0.60"))
+        found = figures_of([], [work_row(rate="100 Hz", sampler_cpu_percent=0.6),
+                                work_row(rate="100 Hz", program="work-10-64",
+                                         sampler_cpu_percent=1.6),
+                                work_row(sampler_cpu_percent=6)])
+        self.assertEqual(found["sampler's CPU at 100 Hz, work-10, % of a core"], ("≤ 0.7", "0.60"))
+        self.assertEqual(found["sampler's CPU at 100 Hz, work-10-64, % of a core"],
+                         ("≤ 1.5", "1.60 **no**"))
 
 
 class Marks(unittest.TestCase):

@@ -31,6 +31,15 @@ class Formats(unittest.TestCase):
         self.assertEqual(stacks.of_pysample(text), {
             ("<module>", "calls"): 5, ("[no python frames]",): 1, ("<module>",): 4})
 
+    def test_threads_of_pysample(self):
+        text = ("# run {}\n"
+                "thread Thread-7 (work) (104);run (/x/threading.py:1);work (/x/a.py:3) 2\n")
+        (names, count), = stacks.of_pysample(text).items()
+        self.assertEqual((names, count), (("thread Thread-7 (work)", "run", "work"), 2))
+        self.assertEqual(stacks.thread_of(names), ("thread Thread-7 (work)",))
+        self.assertEqual(stacks.without_thread(names), ("run", "work"))
+        self.assertEqual(stacks.thread_of(("work",)), ())
+
     def test_profiling_sampling(self):
         text = ("tid:17;/x/calls.py:<module>:38;/x/calls.py:calls:26;<GC>:0 3\n"
                 "tid:17;/x/calls.py:<module>:38;<native> 1\n")
@@ -62,8 +71,10 @@ class Working(unittest.TestCase):
 
     def test_parked_threads_do_not_count(self):
         parked = ("start",) + ("descend",) * 9 + ("park",)
-        self.assertEqual(stacks.working({parked: 70, ("calls", "leaf_a"): 10}, THREADS),
-                         {("calls", "leaf_a"): 10})
+        for thread in (), ("thread 7",):
+            working = thread + ("calls", "leaf_a")
+            self.assertEqual(stacks.working({thread + parked: 70, working: 10}, THREADS),
+                             {working: 10})
 
 
 class Impossible(unittest.TestCase):

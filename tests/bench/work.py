@@ -19,12 +19,14 @@ import subprocess
 import time
 
 from bench import quiet, say
+from bench.catalogue import WORKERS
 from bench.estimates import median, median_interval
 from bench.processes import Waiting, end, read_number, running, start
 from bench.rivals import rivals_of
-from bench.samplers import RATES, Pysample
+from bench.samplers import OURS, RATES, Pysample
 
-WORK_RATES = ("1 kHz", "100 Hz")
+DEFAULT_RATE = "100 Hz"
+WORK_RATES = ("1 kHz", DEFAULT_RATE)
 PHASE_S = 0.4
 SETTLE_S = 0.05  # after each change; who catches up on what it missed does it here, mostly
 BEGIN_S = 0.7  # until a sampler samples
@@ -199,14 +201,19 @@ def seconds_of(options):
 
 def samplers_for(tools, interpreter, rival_runs):
     perf = [PerfRecord()] if shutil.which("perf") else []
-    return [Pysample(tools.pysample), SleepLoop(tools), *perf,
+    return [Pysample(tools.pysample), *perf, SleepLoop(tools),
             *(one for one in rivals_of(interpreter, rival_runs) if one.can_be_stopped)]
 
 
-def units_of(samplers, rates):
+def units_of(program, samplers, options):
     """[(sampler, rate)] of the rates that people use: "max" is none for who sleeps, 5 kHz none that
-    the others keep."""
-    return [(sampler, rate) for rate in rates if rate in WORK_RATES for sampler in samplers]
+    the others keep. In a full run all of them on the first program; the others tell what depth and
+    threads cost at the default rate."""
+    rates = [rate for rate in options.rates if rate in WORK_RATES]
+    if options.is_full and program is not WORKERS[0]:
+        samplers = [one for one in samplers if one.name in (OURS, PerfRecord.name)]
+        rates = [rate for rate in rates if rate == DEFAULT_RATE]
+    return [(sampler, rate) for rate in rates for sampler in samplers]
 
 
 def measure_program(interpreter, program, units, options, results):
@@ -224,7 +231,7 @@ def measure(tools, interpreter, rival_runs, programs, options, results):
     """Adds to the results what they do not have yet."""
     samplers = samplers_for(tools, interpreter, rival_runs)
     for program in programs:
-        units = [(sampler, rate) for sampler, rate in units_of(samplers, options.rates)
+        units = [(sampler, rate) for sampler, rate in units_of(program, samplers, options)
                  if unit(interpreter, program, sampler, rate) not in results.done]
         if units:
             say("about %.0f minutes" % max(len(units) * seconds_of(options) / 60, 1))

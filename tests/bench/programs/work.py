@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """As calls.py, but counts what it does: how many rounds, and its CPU time then, in a file
 beside it that others map. The number stands on both sides of the time; if they differ, it is
-just being written.
+just being written. A second number in argv: so many threads, of which all others wait.
 """
 import mmap
 import os
@@ -9,6 +9,7 @@ import struct
 import sys
 import time
 
+import parked
 import ready
 
 RECORD = struct.Struct("=QdQ")
@@ -53,4 +54,6 @@ def map_count():
 
 
 sys.setrecursionlimit(100000)
+if len(sys.argv) > 2:
+    parked.start_threads(int(sys.argv[2]) - 1)
 recurse(int(sys.argv[1]), map_count())
