@@ -8,6 +8,7 @@ the same number of stacks, so that chance has the same part in both.
 """
 import collections
 import dataclasses
+import itertools
 import random
 import statistics
 
@@ -40,8 +41,36 @@ def total_variation_percent(one, other):
                     for key in one.keys() | other.keys())
 
 
+class Numbering:
+    """Numbers for stacks: a thousand names are hashed once, and not in every draw."""
+
+    def __init__(self):
+        self.stacks = []
+        self.numbers = {}
+
+    def number(self, names):
+        if names not in self.numbers:
+            self.numbers[names] = len(self.stacks)
+            self.stacks.append(names)
+        return self.numbers[names]
+
+    def windows(self, windows):
+        """As lists of numbers."""
+        return [[self.number(names) for names, count in window.items() for _ in range(count)]
+                for window in windows]
+
+    def parts(self, part_of):
+        """For each number that of its part: stacks with the same part have the same."""
+        numbers = {}
+        return [numbers.setdefault(part_of(names), len(numbers)) for names in self.stacks]
+
+
 def heap(windows):
-    return list(sum(windows, collections.Counter()).elements())
+    return list(itertools.chain.from_iterable(windows))
+
+
+def some(stacks, size, chance):
+    return stacks if len(stacks) == size else chance.sample(stacks, size)
 
 
 def draw(truths, profiles, chance):
@@ -57,7 +86,7 @@ def draw(truths, profiles, chance):
     size = min(size, len(profile))
     if not size:
         return None
-    return [chance.sample(stacks, size) for stacks in (one, other, profile)]
+    return [some(stacks, size, chance) for stacks in (one, other, profile)]
 
 
 def between(values, low, high):
@@ -69,18 +98,23 @@ def between(values, low, high):
 def measure(truths, profiles):
     """{kind: Distance} of windows, which are Counters of stacks; None for each if they are too
     few, and of threads if not all stacks tell theirs."""
-    chance = random.Random(SEED)
     have_threads = all(thread_of(names) for window in truths + profiles for names in window)
-    found = {kind: ([], []) for kind in KINDS}
+    kinds = [kind for kind in KINDS if have_threads or kind != "thread"]
+    numbering = Numbering()
+    truths, profiles = numbering.windows(truths), numbering.windows(profiles)
+    parts = {kind: numbering.parts(KINDS[kind]) for kind in kinds}
+    found = {kind: ([], []) for kind in kinds}
+    chance = random.Random(SEED)
     for _ in range(NR_DRAWS):
         drawn = draw(truths, profiles, chance)
         if not drawn:
             return dict.fromkeys(KINDS)
-        for kind, part_of in KINDS.items():
-            one, other, profile = (collections.Counter(map(part_of, stacks)) for stacks in drawn)
+        for kind in kinds:
+            one, other, profile = (collections.Counter(map(parts[kind].__getitem__, stacks))
+                                   for stacks in drawn)
             found[kind][0].append(total_variation_percent(one, profile))
             found[kind][1].append(total_variation_percent(one, other))
-    return {kind: Distance(statistics.mean(profile), statistics.mean(floor),
-                           *between(floor, 0.025, 0.975))
-            if have_threads or kind != "thread" else None
-            for kind, (profile, floor) in found.items()}
+    return dict.fromkeys(KINDS) | {
+        kind: Distance(statistics.mean(profile), statistics.mean(floor),
+                       *between(floor, 0.025, 0.975))
+        for kind, (profile, floor) in found.items()}

@@ -18,7 +18,7 @@ TURNS = 20
 QUICK_TURNS = 5
 USUAL_RATES = ["5 kHz", "1 kHz", "100 Hz"]
 RARE_RATES = ("max", "5 kHz")  # a window in every so many turns
-RARE_TURNS = 5
+RARE_TURNS = 10
 
 STOPS = 1000
 TRUTH_SECONDS = 2.0  # a stop of 1000 threads takes long
