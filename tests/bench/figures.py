@@ -4,6 +4,8 @@ import dataclasses
 import statistics
 import typing
 
+from bench.conditions import AGAIN
+from bench.estimates import median
 from bench.report import cell, print_table, reasons_text
 from bench.samplers import OURS
 from bench.work import PerfRecord
@@ -17,6 +19,23 @@ HANDED_ON = ("handoff", "pool")
 SHALLOW, DEEP = "up to 20", "500 and more"
 DEPTHS = {SHALLOW: ("calls-10", "chains", "generators"), "100": ("calls-100",),
           DEEP: ("calls-1000", "recursion-1000")}
+
+
+# In percent: so much above its floor a whole stack may be, and how near to that is measured again.
+MAX_EXCESS, MAX_EXCESS_HANDED_ON, NEAR_EXCESS = 1, 3, 1
+
+
+def is_handed_on(program):
+    return program.partition("-")[0] in HANDED_ON
+
+
+def is_near_limit(rows, version, program):
+    """Whether a program is above what is aimed at by so little that one run does not tell."""
+    limit = MAX_EXCESS_HANDED_ON if is_handed_on(program) else MAX_EXCESS
+    return any(limit < row.whole_excess <= limit + NEAR_EXCESS for row in rows
+               if (row.python, row.program, row.sampler) == (version, program, OURS)
+               and row.rate in ("1 kHz", "100 Hz") and not row.condition
+               and row.whole_excess is not None)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,23 +81,31 @@ class Figures:
         self.rows = [row for row in rows if row.python == version]
         self.work = [row for row in work if row.python == version]
 
-    def ours(self, rates=EVERY_RATE, condition="", programs=None, without=()):
+    def ours(self, rates=EVERY_RATE, condition="", programs=None):
         return [row for row in self.rows
                 if row.sampler == OURS and row.rate in rates and (row.condition or "") == condition
-                and (programs is None or row.program in programs)
-                and row.program.partition("-")[0] not in without]
+                and (programs is None or row.program in programs)]
+
+    def run_alone(self, rate):
+        return [row for row in self.ours((rate,)) if not is_handed_on(row.program)]
 
     def handed_on(self):
-        return [row for row in self.ours(("1 kHz", "100 Hz"))
-                if row.program.partition("-")[0] in HANDED_ON]
+        return [row for row in self.ours(("1 kHz", "100 Hz")) if is_handed_on(row.program)]
+
+    def of_all_runs(self, row, field):
+        """The median, where it was measured again."""
+        runs = [one for condition in AGAIN
+                for one in self.ours((row.rate,), condition.name, (row.program,))]
+        return median(getattr(one, field) for one in [row] + runs)
 
     def worst(self, field, rows):
         """The highest of the rows, and which it is."""
-        found = [row for row in rows if getattr(row, field) is not None]
+        found = [(self.of_all_runs(row, field), row) for row in rows
+                 if getattr(row, field) is not None]
         if not found:
             return None
-        row = max(found, key=lambda row: getattr(row, field))
-        return Reached(getattr(row, field), "(%s, %s)" % (row.program, row.rate))
+        value, row = max(found, key=lambda one: one[0])
+        return Reached(value, "(%s, %s)" % (row.program, row.rate))
 
     def impossible(self):
         """Of all stacks of all rates together."""
@@ -136,12 +163,13 @@ def always(limit):
 
 
 AIMS = [
-    *(Aim("whole stacks at %s: distance less floor, %%, worst" % rate, 1, False, always(1),
-          lambda figures, rate=rate: figures.worst(
-              "whole_excess", figures.ours((rate,), without=HANDED_ON)))
+    *(Aim("whole stacks at %s: distance less floor, %%, worst" % rate, 1, False,
+          always(MAX_EXCESS), lambda figures, rate=rate: figures.worst(
+              "whole_excess", figures.run_alone(rate)))
       for rate in ("1 kHz", "100 Hz")),
     *(Aim("programs that hand the GIL on: distance less floor, by %s, worst" % kind, 1, False,
-          always(3), lambda figures, field=field: figures.worst(field, figures.handed_on()))
+          always(MAX_EXCESS_HANDED_ON),
+          lambda figures, field=field: figures.worst(field, figures.handed_on()))
       for kind, field in (("function", "self_excess"), ("thread", "thread_excess"),
                           ("whole stack", "whole_excess"))),
     Aim("impossible stacks", 0, False, always(0), Figures.impossible),

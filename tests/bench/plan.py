@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: MIT
 """What a run measures: programs under versions, and a few once more under other conditions."""
-import contextlib
 import dataclasses
-import os
-import subprocess
-import sys
 
 import support
 
-from bench import processes, say
+from bench import conditions
 from bench.catalogue import Program, named
+from bench.conditions import USUAL, Condition
 
 # These versions run every program, all others a few.
 FULL_PYTHONS = ("3.15", "3.11", "3.8")
@@ -24,38 +21,6 @@ LEFT_OUT = ("flat-10", "flat-100", "flat-1000", "shared-30", "shared-200", "shar
             "threads-8", "threads-256", "threads-1000")
 
 CONDITION_PYTHON = "3.11"  # of the distribution, so that everybody can run it
-CONDITION_PROGRAMS = ("calls-10", "generators", "coroutines", "dying")
-
-
-@dataclasses.dataclass(frozen=True)
-class Condition:
-    """Both the target and pysample are started with the wrapper."""
-    name: str
-    wrapper: tuple = ()
-    is_busy: bool = False  # a loop runs on every CPU
-
-    def is_possible(self, interpreter):
-        if self.wrapper and (os.geteuid() != 0 or interpreter.origin != "system"):
-            say("not measured: %s (it takes root, and an interpreter that anybody can run)"
-                % self.name)
-            return False
-        return True
-
-    @contextlib.contextmanager
-    def holding(self):
-        loops = [processes.start(["taskset", "-c", str(cpu), sys.executable, "-c",
-                                  "while True: pass"], stdout=subprocess.DEVNULL)
-                 for cpu in sorted(os.sched_getaffinity(0))] if self.is_busy else []
-        try:
-            yield
-        finally:
-            for loop in loops:
-                processes.end(loop)
-
-
-USUAL = Condition("")
-CONDITIONS = (Condition("as nobody", tuple(support.AS_NOBODY)),
-              Condition("beside busy loops", is_busy=True))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,6 +46,13 @@ def units(interpreters, programs, is_full):
             found.append(Unit(interpreter, program))
     interpreter = interpreters.get(CONDITION_PYTHON)
     if is_full and interpreter:
-        found += [Unit(interpreter, program, condition) for condition in CONDITIONS
-                  if condition.is_possible(interpreter) for program in named(CONDITION_PROGRAMS)]
+        found += [Unit(interpreter, program, condition)
+                  for condition in conditions.possible(interpreter)
+                  for program in named(condition.programs)]
     return found
+
+
+def again(units, is_near_limit):
+    """The others of three runs of those for which that is true, of a Unit."""
+    return [dataclasses.replace(unit, condition=condition) for unit in units
+            if unit.condition == USUAL and is_near_limit(unit) for condition in conditions.AGAIN]

@@ -4,7 +4,8 @@ import collections
 import functools
 import time
 
-from bench import plan, quiet, say
+from bench import figures, plan, quiet, say
+from bench.conditions import USUAL
 from bench.processes import SETTLE_S, running
 from bench.rivals import rivals_of
 from bench.rows import make_row
@@ -70,7 +71,8 @@ def measure_unit(tools, unit, samplers, options):
     """The rows of one process."""
     load = quiet.wait(options.anyway)
     with unit.condition.holding(), \
-            running(unit.interpreter, unit.program, unit.condition.wrapper) as target:
+            running(unit.interpreter, unit.program,
+                    unit.condition.wrapper + unit.condition.target_wrapper()) as target:
         for sampler in samplers:
             sampler.learn_start_cost(target)
         turns, stolen = Turns(tools, target, options), quiet.Stolen()
@@ -97,7 +99,7 @@ def measure_undisturbed(tools, unit, samplers, options):
 
 def samplers_for(tools, unit, rival_runs, options):
     ours = Pysample(tools.pysample, wrapper=unit.condition.wrapper, engine=options.engine)
-    have_rivals = not options.is_full or (unit.condition == plan.USUAL
+    have_rivals = not options.is_full or (unit.condition == USUAL
                                           and unit.program.name in plan.RIVAL_PROGRAMS)
     return [ours] + (rivals_of(unit.interpreter, rival_runs) if have_rivals else [])
 
@@ -114,9 +116,20 @@ def unit_s(tools, unit, rival_runs, options):
 
 def measure(tools, interpreters, rival_runs, options, results):
     """Adds to the results, a unit at a time."""
+    units = plan.units(interpreters, options.programs, options.is_full)
+    measure_units(tools, units, rival_runs, options, results)
+    if options.is_full:
+        near = plan.again(units, lambda unit: figures.is_near_limit(
+            results.rows, unit.interpreter.version, unit.program.name))
+        measure_units(tools, near, rival_runs, options, results)
+
+
+def measure_units(tools, units, rival_runs, options, results):
+    """Those that were not measured before."""
     begin = time.monotonic()
-    units = [one for one in plan.units(interpreters, options.programs, options.is_full)
-             if str(one) not in results.done]
+    units = [one for one in units if str(one) not in results.done]
+    if not units:
+        return
     expected_s = sum(unit_s(tools, one, rival_runs, options) for one in units)
     say("about %.0f minutes" % max(expected_s / 60, 1))
     for unit in units:

@@ -4,7 +4,7 @@ import types
 import unittest
 
 
-from bench import options, plan, samplers, sampling, surroundings
+from bench import conditions, options, plan, samplers, sampling, surroundings
 from bench.catalogue import ALL_PROGRAMS, named
 
 INTERPRETERS = {minor: types.SimpleNamespace(minor=minor, origin="pyenv")
@@ -15,7 +15,7 @@ class Units(unittest.TestCase):
     def test_a_full_run_has_all_programs_on_three_versions(self):
         units = plan.units(INTERPRETERS, ALL_PROGRAMS, is_full=True)
         programs = {minor: [one.program.name for one in units
-                            if one.interpreter.minor == minor and one.condition == plan.USUAL]
+                            if one.interpreter.minor == minor and one.condition == conditions.USUAL]
                     for minor in INTERPRETERS}
         for minor, found in programs.items():
             if minor in plan.FULL_PYTHONS:
@@ -25,9 +25,18 @@ class Units(unittest.TestCase):
 
     def test_conditions_have_programs_that_are_measured_without(self):
         units = plan.units(INTERPRETERS, ALL_PROGRAMS, is_full=True)
-        busy = [str(one) for one in units if one.condition.is_busy]
-        self.assertEqual(busy, ["3.11 %s beside busy loops" % one.name
-                                for one in named(plan.CONDITION_PROGRAMS)])
+        usual = {one.program.name for one in units if str(one).startswith("3.11 ")
+                 and one.condition == conditions.USUAL}
+        for condition in conditions.OTHERS:
+            self.assertLessEqual({*condition.programs}, usual, condition.name)
+        busy = [str(one) for one in units if one.condition.name == "beside busy loops"]
+        self.assertEqual(busy, ["3.11 %s beside busy loops" % name for name in (
+            "calls-10", "generators", "coroutines", "dying")])
+
+    def test_what_is_near_its_limit_is_measured_again(self):
+        units = plan.units(INTERPRETERS, named(["calls-10", "period"]), is_full=False)
+        again = plan.again(units, lambda unit: str(unit) == "3.8 period")
+        self.assertEqual(list(map(str, again)), ["3.8 period second run", "3.8 period third run"])
 
     def test_what_is_asked_for_is_measured_whole(self):
         programs = named(["flat-10", "shared-30"])
@@ -36,7 +45,7 @@ class Units(unittest.TestCase):
 
     def test_every_name_is_a_program(self):
         names = {one.name for one in ALL_PROGRAMS}
-        for name in plan.LEFT_OUT + plan.RIVAL_PROGRAMS + plan.CONDITION_PROGRAMS:
+        for name in plan.LEFT_OUT + plan.RIVAL_PROGRAMS:
             self.assertIn(name, names)
 
 

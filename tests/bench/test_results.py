@@ -177,6 +177,18 @@ class Figures(unittest.TestCase):
         found = figures_of([row(program="pool", distances=told)])
         self.assertEqual(found[heading % "thread"], ("≤ 3", "4.0 (pool, 1 kHz) **no**"))
 
+    def test_of_three_runs_the_median_counts(self):
+        rows = [row(distances=distances_of(profile, 3), condition=condition)
+                for profile, condition in ((4.5, ""), (3.5, "second run"), (3.7, "third run"))]
+        self.assertTrue(figures.is_near_limit(rows, "3.15.2", "calls-10"))
+        self.assertEqual(figures_of(rows)[self.DISTANCE], ("≤ 1", "0.7 (calls-10, 1 kHz)"))
+        self.assertEqual(figures_of(rows[:1])[self.DISTANCE],
+                         ("≤ 1", "1.5 (calls-10, 1 kHz) **no**"))
+        for excess, program, is_near in ((0.9, "calls-10", False), (2.1, "calls-10", False),
+                                         (1.9, "pool", False), (3.5, "pool", True)):
+            one = row(program=program, distances=distances_of(3 + excess, 3))
+            self.assertEqual(figures.is_near_limit([one], "3.15.2", program), is_near, program)
+
     def test_conditions_are_told_apart(self):
         found = figures_of([row(lost_percent=5), row(lost_percent=0.4, condition="as nobody"),
                             row(lost_percent=3.5, condition="beside busy loops")])

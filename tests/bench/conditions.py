@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: MIT
+"""What may be otherwise than usual while a program is measured."""
+import contextlib
+import dataclasses
+import os
+import subprocess
+import sys
+import typing
+
+import support
+
+from bench import processes, say
+
+GROUP = "pysample-bench"
+JOIN_AND_RUN = 'echo $$ >"$0/cgroup.procs" && exec "$@"'
+
+
+@dataclasses.dataclass(frozen=True)
+class Condition:
+    """Both the target and pysample are started with the wrapper."""
+    name: str
+    programs: tuple = ()
+    wrapper: tuple = ()
+    target_wrapper: typing.Callable = tuple  # of the target alone: found when it is held
+    holding: typing.Callable = contextlib.nullcontext  # while that is entered
+    what_it_takes: str = ""
+    is_possible: typing.Callable = lambda interpreter: True
+
+
+def is_open_to_all(interpreter):
+    return os.geteuid() == 0 and interpreter.origin == "system"
+
+
+# ---- a loop on every CPU ---------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def busy_loops():
+    loops = [processes.start(["taskset", "-c", str(cpu), sys.executable, "-c",
+                              "while True: pass"], stdout=subprocess.DEVNULL)
+             for cpu in sorted(os.sched_getaffinity(0))]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            processes.end(loop)
+
+
+# ---- another control group, with as much weight as ours --------------------------------
+
+
+def group_root():
+    """Where groups are that share the CPUs; None where there are none."""
+    for path in "/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct":
+        if os.access(os.path.join(path, "cpu.shares"), os.W_OK):
+            return path
+    controllers = "/sys/fs/cgroup/cgroup.subtree_control"
+    if os.access(controllers, os.W_OK) and "cpu" in support.read(controllers).split():
+        return "/sys/fs/cgroup"
+    return None
+
+
+def group():
+    return os.path.join(group_root(), GROUP)
+
+
+@contextlib.contextmanager
+def other_group():
+    os.makedirs(group(), exist_ok=True)
+    try:
+        yield
+    finally:
+        os.rmdir(group())
+
+
+def joining_group():
+    return ("sh", "-c", JOIN_AND_RUN, group())
+
+
+USUAL = Condition("")
+
+# One that is a little above what is aimed at is measured twice more: the median counts.
+AGAIN = (Condition("second run"), Condition("third run"))
+
+OTHERS = (
+    Condition("as nobody", ("calls-10", "generators", "coroutines", "dying"),
+              wrapper=tuple(support.AS_NOBODY), is_possible=is_open_to_all,
+              what_it_takes="root, and an interpreter that anybody can run"),
+    Condition("beside busy loops", ("calls-10", "generators", "coroutines", "dying"),
+              holding=busy_loops),
+    Condition("in another cgroup", ("calls-10",), target_wrapper=joining_group,
+              holding=other_group, is_possible=lambda _: group_root() is not None,
+              what_it_takes="root, and a cpu controller"),
+)
+
+
+def possible(interpreter):
+    """Those of the others that can be measured; says which cannot."""
+    found = [one for one in OTHERS if one.is_possible(interpreter)]
+    for one in OTHERS:
+        if one not in found:
+            say("not measured: %s (it takes %s)" % (one.name, one.what_it_takes))
+    return found
