@@ -169,8 +169,7 @@ ALL_PROGRAMS = [
     *(program("calls", depth, r"<module>(;recurse){%d};%s" % (depth, CALLS),
               r"(recurse;)+" + CALLS, quick=True)
       for depth in (10, 100, 1000)),
-    *(program("flat", depth, r"<module>(;recurse){%d};flat" % depth, r"(recurse;)+flat",
-              quick=depth == 10)
+    *(program("flat", depth, r"<module>(;recurse){%d};flat" % depth, r"(recurse;)+flat")
       for depth in (10, 100, 1000)),
     program("chains", None, alternate(chain), quick=True),
     *(program("shared", steps, alternate(sharing)) for steps in (5, 30, 200)),

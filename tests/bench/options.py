@@ -131,8 +131,8 @@ def make_parser(description):
                         help="of the target for the truth, in each window (default %d)" % STOPS)
     parser.add_argument("--runs", type=positive(int), default=40, metavar="N",
                         help="of each program, with start, core and native (default 40)")
-    parser.add_argument("--pairs", type=positive(int), default=30, metavar="N",
-                        help="of on and off, with work (default 30)")
+    parser.add_argument("--pairs", type=positive(int), default=25, metavar="N",
+                        help="of on and off, with work (default 25)")
     parser.add_argument("--build", default=os.path.join(ROOT, "build"), metavar="FOLDER",
                         help="(default build/)")
     parser.add_argument("--no-build", action="store_true", help="measure what is there")

@@ -9,11 +9,11 @@ from bench.conditions import USUAL
 from bench.processes import SETTLE_S, running
 from bench.rivals import rivals_of
 from bench.rows import make_row
-from bench.samplers import IDLE_SECONDS, RATES, Pysample, sleep_cost, take_truth
+from bench.samplers import IDLE_SECONDS, RATES, Pysample, sleep_cost, stop_hz, take_truth
 
 SLEEP_SECONDS = 0.4
 START_S = 0.06  # of each process that looks at the target, about
-STOP_S = 0.0006  # of the truth, about
+STOP_S, STOP_OF_THREAD_S = 0.0001, 0.0001  # of the truth, about
 MAX_TRIES = 3  # with a unit, if the host takes time from the machine
 
 
@@ -110,8 +110,10 @@ def unit_s(tools, unit, rival_runs, options):
     runs_s = sum(sampler.seconds_of(options.seconds_at(rate)) + sampler.overhead_s
                  for turn in range(options.turns) for rate in options.rates_in(turn)
                  for sampler in samplers if sampler.runs_in(turn, rate))
-    return (runs_s + options.turns * (options.stops * STOP_S + START_S) + SETTLE_S
-            + 2 * SLEEP_SECONDS + 2 * IDLE_SECONDS + quiet.LOOK_S)
+    stop_s = 1 / stop_hz(unit.program) + STOP_S + STOP_OF_THREAD_S * unit.program.nr_threads
+    truth_s = min(options.stops * stop_s, options.truth_seconds) + START_S
+    return (runs_s + options.turns * truth_s + SETTLE_S + 2 * SLEEP_SECONDS + 2 * IDLE_SECONDS
+            + quiet.LOOK_S)
 
 
 def measure(tools, interpreters, rival_runs, options, results):

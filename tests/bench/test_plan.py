@@ -56,6 +56,7 @@ class Duration(unittest.TestCase):
         return types.SimpleNamespace(**{
             "turns": options.TURNS, "rates": options.USUAL_RATES, "stops": options.STOPS,
             "seconds_at": options.SECONDS.get, "engine": None, "is_full": True,
+            "truth_seconds": options.TRUTH_SECONDS,
             "rates_in": lambda turn: options.Options.rates_in(self.asked(), turn), **values})
 
     def duration_s(self, programs, interpreters, is_full, turns):
