@@ -50,7 +50,8 @@ def reasons_text(lost_percents):
 FAR = 1.0  # a distance that is more than this above its floor, in percent, is printed in bold
 
 # (heading, Row -> text or None)
-TEXTS = (("floor 95 %", floor_range), ("lost % by reason", lambda row: reasons_text(row.lost_percents)))
+TEXTS = (("floor 95 %", floor_range),
+         ("lost % by reason", lambda row: reasons_text(row.lost_percents)))
 
 
 def cell(value, digits):
@@ -93,8 +94,9 @@ def print_rows(version, rows):
 
 def print_ratios(rows):
     """pysample's figures over each rival's."""
-    ours = {(row.python, row.program, row.rate): row for row in rows if row.sampler == OURS}
-    others = [row for row in rows if row.sampler != "pysample"]
+    ours = {(row.python, row.program, row.rate): row for row in rows
+            if row.sampler == OURS and not row.condition}
+    others = [row for row in rows if row.sampler != OURS]
     if not others:
         return
     print("\n### pysample / others\n")

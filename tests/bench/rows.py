@@ -17,7 +17,6 @@ class Row:
     stacks_per_s: float
     ticks_per_s: float
     cpu_us_per_stack: float | None
-    cpu_us_per_tick: float | None
     sleep_ratio: float | None  # CPU time of a tick / that of a wake of a loop that sleeps
     lost_percent: float
     lost_percents: dict | None  # {reason: of the stacks that were tried}
@@ -53,20 +52,11 @@ class Row:
     pair_floor = property(lambda self: self.distance("pair", "floor"))
     whole_percent = property(lambda self: self.distance("whole", "profile"))
     whole_floor = property(lambda self: self.distance("whole", "floor"))
-
     thread_percent = property(lambda self: self.distance("thread", "profile"))
     thread_floor = property(lambda self: self.distance("thread", "floor"))
     self_excess = property(lambda self: self.excess("self"))
     whole_excess = property(lambda self: self.excess("whole"))
     thread_excess = property(lambda self: self.excess("thread"))
-
-    @property
-    def moved_percent(self):
-        return None if self.lost_percents is None else self.lost_percents.get("moved", 0.0)
-
-    @property
-    def late_looks_percent(self):
-        return None if self.lost_percents is None else self.lost_percents.get("late", 0.0)
 
 
 def sums(runs, field):
@@ -81,7 +71,6 @@ def per_tick(runs, field):
 
 def cpu_us_per(run, field, start_cpu_s):
     return ratio(max(run.cpu_s - start_cpu_s, 0) * 1e6, getattr(run, field))
-
 
 
 def lost_percents(runs, tried):
@@ -109,7 +98,6 @@ def cost(runs, start_cpu_s, sleep_us):
     cpu_us = median(cpu_us_per(run, "ticks", start_cpu_s) for run in runs)
     return {
         "cpu_us_per_stack": median(cpu_us_per(run, "complete", start_cpu_s) for run in runs),
-        "cpu_us_per_tick": cpu_us,
         "sleep_ratio": ratio(cpu_us, sleep_us),
         "reads_per_tick": per_tick(runs, "reads"),
         "sleeps_per_tick": per_tick(runs, "sleeps"),

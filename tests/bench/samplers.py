@@ -39,6 +39,11 @@ class Run:
     lost: dict | None = None  # {reason: how many}
 
 
+def thread_options(program):
+    """Of pysample and stopwalk alike: a root frame per thread, where that tells something."""
+    return ["-t"] if program.tells_threads else []
+
+
 class Pysample:
     max_frames = None
     overhead_s = 0.06
@@ -65,9 +70,9 @@ class Pysample:
 
     def command(self, target, rate_hz, seconds, *options):
         return [
-            *self.wrapper, self.path, "attach", "-q", "-f", "collapsed", "-r", "%d" % rate_hz if rate_hz else
-            "max", "-d", "%.3f" % seconds, *self.engine,
-            *(["-t"] if target.program.tells_threads else []), *options, str(target.pid)]
+            *self.wrapper, self.path, "attach", "-q", "-f", "collapsed",
+            "-r", "%d" % rate_hz if rate_hz else "max", "-d", "%.3f" % seconds, *self.engine,
+            *thread_options(target.program), *options, str(target.pid)]
 
     def run(self, target, rate_hz, seconds):
         stats_path = os.path.join(target.outside, "stats.json")
@@ -111,8 +116,8 @@ def take_truth(tools, target, nr_stops, seconds):
     if target.program.accounts:
         return accounts.since_last(target, nr_stops, seconds)
     finished = run([
-        tools.stopwalk, *(["-t"] if target.program.tells_threads else []), "-d", "%.3f" % seconds, "-r", "%.3f" % stop_hz(target.program),
-        str(target.pid), str(nr_stops)], target)
+        tools.stopwalk, *thread_options(target.program), "-d", "%.3f" % seconds,
+        "-r", "%.3f" % stop_hz(target.program), str(target.pid), str(nr_stops)], target)
     return stacks.of_pysample(finished.stdout)
 
 
