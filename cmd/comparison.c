@@ -105,7 +105,10 @@ static int print_grown(const struct profile *profile, const struct grown *rows, 
 
 int comparison_print(const struct rendering *rendering, double max_points, bool *ret_grew)
 {
-	const struct profile_options options = {.mode = rendering->profile.mode};
+	const struct profile_options options = {
+		.mode = rendering->profile.mode,
+		.keeps_plumbing = rendering->profile.keeps_plumbing,
+	};
 	cleanup_free struct grown *rows = NULL;
 	struct profile *profile;
 	uint32_t nr;

@@ -49,6 +49,8 @@ static const char help[] =
 	"                     suffix of FILE\n"
 	"      --crashed      of each core only the thread that crashed\n"
 	"  -t, --threads      a root frame per thread\n"
+	"      --plumbing     with --native: C functions that start threads and the interpreter,\n"
+	"                     and those that hand on each call, as frames of their own\n"
 	"      --lines        a row per line that was executing, instead of one per function\n"
 	"      --no-source    no source lines in the formats that show them\n";
 
@@ -75,6 +77,7 @@ enum {
 	OPTION_SYSROOT,
 	OPTION_LIB_PATH,
 	OPTION_CRASHED,
+	OPTION_PLUMBING,
 	OPTION_LINES,
 	OPTION_NO_SOURCE,
 };
@@ -92,6 +95,7 @@ static const struct option long_options[] = {
 	{"format", required_argument, NULL, 'f'},
 	{"crashed", no_argument, NULL, OPTION_CRASHED},
 	{"threads", no_argument, NULL, 't'},
+	{"plumbing", no_argument, NULL, OPTION_PLUMBING},
 	{"lines", no_argument, NULL, OPTION_LINES},
 	{"no-source", no_argument, NULL, OPTION_NO_SOURCE},
 	{"help", no_argument, NULL, 'h'},
@@ -147,6 +151,9 @@ static bool apply_option(struct core_options *options, int option, const char *v
 		return true;
 	case OPTION_CRASHED:
 		options->crashed_only = true;
+		return true;
+	case OPTION_PLUMBING:
+		options->profile.keeps_plumbing = true;
 		return true;
 	case OPTION_LINES:
 		options->profile.by_line = true;
@@ -206,8 +213,10 @@ static bool check(struct core_options *options)
 	else if (options->wants_profile && options->json)
 		error = "--json is for the threads of each core: -f jsonl is for profiles";
 	else if (!options->wants_profile &&
-		 (options->crashed_only || options->profile.by_thread || options->profile.by_line))
-		error = "--crashed, --threads and --lines are for profiles: add -o or -f";
+		 (options->crashed_only || options->profile.by_thread || options->profile.by_line ||
+		  options->profile.keeps_plumbing))
+		error = "--crashed, --threads, --lines and --plumbing are for profiles: add -o or "
+			"-f";
 	else if (shows_groups(options) && (options->dump.value_max_chars || options->dump.modules))
 		error = "of several cores it is shown where they died: --locals and --modules are "
 			"for one, or with --json for each";

@@ -48,6 +48,8 @@ static const char help[] =
 	"  -t, --threads          a root frame per thread\n"
 	"      --functions        a row per function, with the line it begins at (default)\n"
 	"      --lines            a row per line that was executing\n"
+	"      --plumbing         C functions that start threads and the interpreter, and those\n"
+	"                         that hand on each call, as frames of their own\n"
 	"      --no-source        no source lines in the formats that show them\n"
 	"      --rows N           of a summary; 0: all (default: 30)\n"
 	"      --tree             summary: callers above what they call\n"
@@ -89,6 +91,7 @@ enum {
 	OPTION_INCLUDE,
 	OPTION_EXCLUDE,
 	OPTION_MODE,
+	OPTION_PLUMBING,
 	OPTION_NO_SOURCE,
 	OPTION_ROWS,
 	OPTION_TREE,
@@ -114,6 +117,7 @@ static const struct option long_options[] = {
 	{"threads", no_argument, NULL, 't'},
 	{"lines", no_argument, NULL, OPTION_LINES},
 	{"functions", no_argument, NULL, OPTION_FUNCTIONS},
+	{"plumbing", no_argument, NULL, OPTION_PLUMBING},
 	{"no-source", no_argument, NULL, OPTION_NO_SOURCE},
 	{"rows", required_argument, NULL, OPTION_ROWS},
 	{"tree", no_argument, NULL, OPTION_TREE},
@@ -207,6 +211,9 @@ static bool apply_flag(struct report_options *options, int option)
 	case OPTION_LINES:
 	case OPTION_FUNCTIONS:
 		options->profile.by_line = option == OPTION_LINES;
+		return true;
+	case OPTION_PLUMBING:
+		options->profile.keeps_plumbing = true;
 		return true;
 	case OPTION_INFO:
 		options->info = true;

@@ -56,6 +56,9 @@ static const char options_help[] =
 	"                         symbols of libc are not installed (libc6-dbg)\n"
 	"      --trampolines      with -n: those of -X perf, through which CPython calls each\n"
 	"                         Python function, as frames of their own\n"
+	"      --plumbing         with -n: C functions that start threads and the interpreter, "
+	"and\n"
+	"                         those that hand on each call, as frames of their own\n"
 	"      --kernel           with -n: the kernel's functions, too, where a thread is\n"
 	"                         inside of it (one that runs: CAP_PERFMON and CAP_SYSLOG,\n"
 	"                         or as the settings of perf_event_open and /proc/kallsyms\n"
@@ -92,6 +95,7 @@ enum {
 	OPTION_NO_SOURCE,
 	OPTION_READ_ONLY,
 	OPTION_TRAMPOLINES,
+	OPTION_PLUMBING,
 	OPTION_KERNEL,
 	OPTION_AFFINITY,
 	OPTION_ENGINE,
@@ -112,6 +116,7 @@ static const struct option long_options[] = {
 	{"no-gc", no_argument, NULL, OPTION_NO_GC},
 	{"native", no_argument, NULL, 'n'},
 	{"trampolines", no_argument, NULL, OPTION_TRAMPOLINES},
+	{"plumbing", no_argument, NULL, OPTION_PLUMBING},
 	{"kernel", no_argument, NULL, OPTION_KERNEL},
 	{"affinity", no_argument, NULL, OPTION_AFFINITY},
 	{"threads", no_argument, NULL, 't'},
@@ -160,6 +165,9 @@ static bool apply_flag(struct sampling_options *options, int option)
 		return true;
 	case OPTION_TRAMPOLINES:
 		options->keeps_trampolines = true;
+		return true;
+	case OPTION_PLUMBING:
+		options->profile.keeps_plumbing = true;
 		return true;
 	case OPTION_KERNEL:
 		options->tells_kernel = true;
@@ -294,10 +302,11 @@ static void choose_looks(struct sampling_options *options)
 /* The first option that was given and is of use with C frames only; NULL: none was. */
 static const char *option_of_natives(const struct sampling_options *options)
 {
-	return options->tells_kernel	    ? "--kernel"
-	       : options->keeps_trampolines ? "--trampolines"
-	       : options->follows_cpus	    ? "--affinity"
-					    : NULL;
+	return options->tells_kernel		 ? "--kernel"
+	       : options->keeps_trampolines	 ? "--trampolines"
+	       : options->profile.keeps_plumbing ? "--plumbing"
+	       : options->follows_cpus		 ? "--affinity"
+						 : NULL;
 }
 
 /* Whether the engine goes with the other options; false after an error was printed. */

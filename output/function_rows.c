@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "output/plumbing.h"
 #include "procmem/array.h"
 
 void function_rows_done(struct function_rows *rows)
@@ -126,6 +127,7 @@ int function_rows_append(struct function_rows *rows, const struct function *func
 	struct profile_function row = {
 		.first_line = function->first_line,
 		.kind = function->kind,
+		.is_plumbing = plumbing_is(function),
 	};
 	struct profile_function *functions;
 	int err;

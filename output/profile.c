@@ -230,8 +230,9 @@ static int count_weight(struct profile *profile, enum profile_side side,
 }
 
 int profile_add(struct profile *profile, enum profile_side side,
-		const struct profile_sample *sample, bool is_idle)
+		const struct profile_sample *sample)
 {
+	const bool is_idle = profile_tree_is_root(&profile->tree, sample->node);
 	struct profile_sums *sums = &profile->sums[side];
 	uint64_t weight_ns;
 
@@ -393,7 +394,7 @@ static int profile_sample(struct sample_sink *sink, const struct sample *sample)
 		err = sample_find(profile, sample, &entry);
 	else
 		sample_pass_over(profile, sample);
-	return err ? err : profile_add(profile, PROFILE_SELF, &entry, !sample->nr_frames);
+	return err ? err : profile_add(profile, PROFILE_SELF, &entry);
 }
 
 static void profile_renamed(struct sample_sink *sink, const struct sample_thread *thread)
@@ -422,6 +423,7 @@ struct profile *profile_create(const struct profile_options *options)
 	profile->sink.ops = &ops;
 	profile->options = *options;
 	profile->tree.by_line = options->by_line;
+	profile->tree.keeps_plumbing = options->keeps_plumbing;
 	profile->tree.max_nodes = options->max_nodes ? options->max_nodes : PROFILE_MAX_NODES;
 	profile->other_node = PROFILE_NONE;
 	profile->shared_root = PROFILE_NONE;

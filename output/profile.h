@@ -40,11 +40,12 @@ struct profile_thread {
 
 struct profile_options {
 	enum profile_mode mode;
-	bool by_line;	    /* a row per line instead of a row per function */
-	bool by_thread;	    /* a root frame per thread */
-	bool keep_samples;  /* each of them, 48 bytes, not only their sums */
-	bool keep_threads;  /* rows of threads, whatever the others say */
-	uint32_t max_nodes; /* 0: PROFILE_MAX_NODES */
+	bool by_line;	     /* a row per line instead of a row per function */
+	bool by_thread;	     /* a root frame per thread */
+	bool keeps_plumbing; /* frames of plumbing_is() are shown, too */
+	bool keep_samples;   /* each of them, 48 bytes, not only their sums */
+	bool keep_threads;   /* rows of threads, whatever the others say */
+	uint32_t max_nodes;  /* 0: PROFILE_MAX_NODES */
 };
 
 /* One sample whose stack is in the tree. */
@@ -113,11 +114,10 @@ int profile_thread_root(struct profile *profile, uint32_t thread, uint32_t *ret_
 void profile_rename_thread(struct profile *profile, uint32_t thread, const char *name);
 
 /*
- * Count a sample, if the mode shows it; is_idle: it has no Python frame. 0; -ENOMEM: it was
- * not counted.
+ * Count a sample, if the mode shows it. 0; -ENOMEM: it was not counted.
  */
 int profile_add(struct profile *profile, enum profile_side side,
-		const struct profile_sample *sample, bool is_idle);
+		const struct profile_sample *sample);
 
 /*
  * What follows is another sampler's, whose ids mean other functions and threads: of the

@@ -93,16 +93,34 @@ static int node_add(struct profile_tree *tree, uint32_t parent, uint32_t frame, 
 	return 0;
 }
 
+/* Whether the frames of a row have no nodes of their own. */
+static bool is_folded(const struct profile_tree *tree, uint32_t frame)
+{
+	return !tree->keeps_plumbing &&
+	       tree->functions.rows[tree->frames[frame].function].is_plumbing;
+}
+
 int profile_tree_get_node(struct profile_tree *tree, uint32_t parent, uint32_t frame,
 			  uint32_t *ret_node)
 {
-	uint32_t index = pair_map_find(&tree->node_of_call, parent, frame);
+	uint32_t index;
 
+	if (is_folded(tree, frame)) {
+		*ret_node = parent;
+		return 0;
+	}
+	index = pair_map_find(&tree->node_of_call, parent, frame);
 	if (index == PAIR_MAP_NONE)
 		return profile_tree_is_full(tree) ? -E2BIG
 						  : node_add(tree, parent, frame, ret_node);
 	*ret_node = index;
 	return 0;
+}
+
+bool profile_tree_is_root(const struct profile_tree *tree, uint32_t node)
+{
+	return node == PROFILE_NONE ||
+	       tree->frames[tree->nodes[node].frame].function == PROFILE_NONE;
 }
 
 int profile_tree_add_root(struct profile_tree *tree, const struct profile_frame *frame,
@@ -137,10 +155,11 @@ static int sample_frame_get(struct profile_tree *tree, const struct frame *frame
 	return profile_tree_get_frame(tree, function, line, ret_frame);
 }
 
-/* True if a node is that frame below that parent. */
-static bool node_is(const struct profile_node *node, uint32_t parent, uint32_t frame)
+/* True if a node is that frame below that parent. PROFILE_NONE is no node. */
+static bool node_is(const struct profile_tree *tree, uint32_t node, uint32_t parent, uint32_t frame)
 {
-	return node->parent == parent && node->frame == frame;
+	return node != PROFILE_NONE && tree->nodes[node].parent == parent &&
+	       tree->nodes[node].frame == frame;
 }
 
 /* Give back the room of stacks that were far deeper than the last ones. */
@@ -193,7 +212,7 @@ int profile_path_follow(struct profile_path *path, struct profile_tree *tree,
 		err = sample_frame_get(tree, &sample->frames[i], &frame);
 		if (err)
 			return err;
-		if (i >= nr_before || !node_is(&tree->nodes[nodes[i]], parent, frame)) {
+		if (i >= nr_before || !node_is(tree, nodes[i], parent, frame)) {
 			err = profile_tree_get_node(tree, parent, frame, &nodes[i]);
 			if (err)
 				return err;

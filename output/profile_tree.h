@@ -37,8 +37,9 @@ struct profile_node {
 
 /* Initialise with by_line and max_nodes, the rest zero. */
 struct profile_tree {
-	bool by_line;	    /* a row per line instead of a row per function */
-	uint32_t max_nodes; /* beyond them nothing has a place; two are kept free */
+	bool by_line;	     /* a row per line instead of a row per function */
+	bool keeps_plumbing; /* else its frames have no nodes, and count as their callers' */
+	uint32_t max_nodes;  /* beyond them nothing has a place; two are kept free */
 
 	struct function_rows functions;
 
@@ -71,9 +72,15 @@ int profile_tree_get_function(struct profile_tree *tree, const struct function *
 int profile_tree_get_frame(struct profile_tree *tree, uint32_t function, int32_t line,
 			   uint32_t *ret_frame);
 
-/* The node of a frame below parent, made if it is new. 0; -ENOMEM; -E2BIG if there is no place. */
+/*
+ * The node of a frame below parent, made if it is new; of plumbing that is not kept parent itself. 0;
+ * -ENOMEM; -E2BIG if there is no place.
+ */
 int profile_tree_get_node(struct profile_tree *tree, uint32_t parent, uint32_t frame,
 			  uint32_t *ret_node);
+
+/* Whether a node is none or a thread's root: so is that of a stack without a frame that is shown. */
+bool profile_tree_is_root(const struct profile_tree *tree, uint32_t node);
 
 /*
  * Append an outermost node with a frame of its own that no look-up finds, full or not: the

@@ -132,7 +132,11 @@ static int close_batch(struct recorder *recorder)
 
 static void tree_init(struct profile_tree *tree)
 {
-	*tree = (struct profile_tree){.by_line = true, .max_nodes = TREE_MAX_NODES};
+	*tree = (struct profile_tree){
+		.by_line = true,
+		.keeps_plumbing = true,
+		.max_nodes = TREE_MAX_NODES,
+	};
 }
 
 /* Begin with an empty tree, which no thread has been in. */

@@ -471,9 +471,7 @@ static int play_sample(void *context, const struct recorded_sample *sample)
 	if (profile_mode_shows(player->options->mode, sample->flags, sample->wall_ns,
 			       sample->cpu_ns, &weight_ns))
 		err = sample_place(player, sample, &entry);
-	return err ? err
-		   : profile_add(player->profile, player->side, &entry,
-				 sample->node == PROFILE_NONE);
+	return err ? err : profile_add(player->profile, player->side, &entry);
 }
 
 /* The whole of it. */

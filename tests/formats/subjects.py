@@ -170,7 +170,7 @@ _numbers = itertools.count()
 def report(*paths, form, options=(), suffix=""):
     """The path of what `pysample report` writes of recordings."""
     out = path_of("%d-%d-%s%s" % (os.getpid(), next(_numbers), form, suffix))
-    result = support.pysample("report", *paths, "-f", form, "-o", out, *options)
+    result = support.pysample("report", "--plumbing", *paths, "-f", form, "-o", out, *options)
     if result.status:
         raise AssertionError("report: %d %s" % (result.status, result.stderr))
     return out

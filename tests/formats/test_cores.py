@@ -71,7 +71,7 @@ class Cores(unittest.TestCase):
         """They are where the JSON of each core has them."""
         for options in (), ("--crashed",):
             with self.subTest(options):
-                text = self.core("--native", *options, "-f", "collapsed", *self.paths).stdout
+                text = self.core("--native", "--plumbing", *options, "-f", "collapsed", *self.paths).stdout
                 threads = [thread for path in self.paths
                            for thread in core_support.core_json("--native", path)["threads"]
                            if thread["crashed"] or not options]
@@ -204,7 +204,7 @@ class DiedInC(unittest.TestCase):
                       core_support.core_json("--native=all", self.path)["threads"]
                       if thread["crashed"]]
         self.assertIn("abort", [frame["name"] for frame in crashed["frames"]])
-        result = support.pysample("core", "--crashed", "--native=all", "-f", "collapsed",
+        result = support.pysample("core", "--crashed", "--native=all", "--plumbing", "-f", "collapsed",
                                   self.path)
         self.assertEqual(result.status, 0, result.stderr)
         (stack,) = support.parse_collapsed(result.stdout)

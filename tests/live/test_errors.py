@@ -30,11 +30,12 @@ class Usage(ErrorTestCase):
     def test_help_names_every_option(self):
         options = {
             "attach": ["-r", "-d", "-o", "-f", "-t", "--lines", "--functions", "--stats-json",
-                       "--wait", "-q", "-v", "--cpu", "--no-cpu", "--no-source"],
+                       "--wait", "-q", "-v", "--cpu", "--no-cpu", "--no-source",
+                       "--plumbing"],
             "report": ["-o", "-f", "-t", "--from", "--to", "--thread", "--pid", "--state",
                        "--include", "--exclude", "--mode", "--lines", "--functions", "--no-source",
                        "--rows", "--tree", "--callers", "--callees", "--diff", "--fail-above",
-                       "--info", "--json", "-q"],
+                       "--info", "--json", "--plumbing", "-q"],
             "dump": ["--json", "--wait", "-v"],
             "doctor": ["--wait"],
         }

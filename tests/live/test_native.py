@@ -32,7 +32,8 @@ UNSEEN_NS = 1000000000
 
 
 def attach_native(pid, *args, seconds=DURATION_S):
-    return support.pysample("attach", "-n", "-d", seconds, "-f", "collapsed", *args, pid)
+    return support.pysample("attach", "-n", "--plumbing", "-d", seconds, "-f", "collapsed", *args,
+                            pid)
 
 
 def nr_with_natives(result, function):
@@ -67,8 +68,8 @@ def stacks_until(target, enough, what, *options):
 
 def samples_of(target, *options, seconds=DURATION_S):
     """Of one run, in the order of time; each with its frames."""
-    result = support.pysample("attach", "-n", "-d", seconds, "-r", 500, "-f", "jsonl", *options,
-                              target.pid)
+    result = support.pysample("attach", "-n", "--plumbing", "-d", seconds, "-r", 500, "-f", "jsonl",
+                              *options, target.pid)
     is_allowed(result)
     records = list(map(json.loads, result.stdout.splitlines()))
     frames = {record["id"]: record["frames"] for record in records if record["type"] == "stack"}
@@ -118,6 +119,31 @@ class Native(unittest.TestCase):
                 trampoline_truth.map_of(target, self.interpreter) as read_map:
             stacks_until(target, all_are_right, "each function runs in a stack that is right",
                          "-r", 500, "--trampolines")
+
+    def test_plumbing(self):
+        """What starts a program and hands on calls is in no view that does not ask for it, and its
+        time is its callers'."""
+        with support.fresh_folder() as (folder, _), \
+                support.python_target(self.interpreter, "keyed") as target:
+            path = os.path.join(folder, "a.pysample")
+            support.wait_until(lambda: self.has_plumbing(target.pid, path), "_start is seen")
+            shown, kept = (support.parse_collapsed(support.pysample(
+                "report", path, "-f", "collapsed", *options).stdout)
+                for options in ([], ["--plumbing"]))
+        labels = {label for stack in shown for label in stack}
+        folded = collections.Counter()
+        for stack, number in kept.items():
+            folded[tuple(label for label in stack if label in labels)] += number
+        self.assertEqual(folded, collections.Counter(shown))
+        self.assertFalse({"_start", "main", "Py_RunMain", "_PyEval_Vector"} & {
+            name for label, name in zip(labels, names_of(labels))
+            if not trampoline_truth.PYTHON.match(label)}, labels)
+
+    def has_plumbing(self, pid, path):
+        result = support.pysample("attach", "-n", "-d", "1", "-o", path, pid)
+        is_allowed(result)
+        return result.status == 0 and "_start (" in support.pysample(
+            "report", path, "-f", "collapsed", "--plumbing").stdout
 
     def test_loops_alone(self):
         """C functions in which an older loop has left its entry are no loops: with trampolines there

@@ -26,7 +26,8 @@ def stacks_of(result):
 
 
 def sample(pid, *args, seconds=2):
-    return support.pysample("attach", "-n", "-d", seconds, "-r", "200", "-f", "jsonl", *args, pid)
+    return support.pysample("attach", "-n", "--plumbing", "-d", seconds, "-r", "200", "-f", "jsonl",
+                            *args, pid)
 
 
 @support.per_minor(*test_native.NATIVE_VERSIONS)

@@ -53,6 +53,6 @@ static inline void add_stack(struct profile *profile, enum profile_side side, co
 
 	cr_assert(copy != NULL);
 	sample.node = stack_node(profile, copy);
-	cr_assert(eq(int, profile_add(profile, side, &sample, sample.node == PROFILE_NONE), 0));
+	cr_assert(eq(int, profile_add(profile, side, &sample), 0));
 	free(copy);
 }

@@ -123,7 +123,7 @@ Test(callgrind, names)
 			     profile_get_node(profile, PROFILE_NONE, function,
 					      functions[i].first_line, &sample.node),
 			     0));
-		cr_assert(eq(int, profile_add(profile, PROFILE_SELF, &sample, false), 0));
+		cr_assert(eq(int, profile_add(profile, PROFILE_SELF, &sample), 0));
 	}
 	text = write_text(profile, 1);
 	cr_expect(eq(str, (char *)body(text),
@@ -168,7 +168,7 @@ Test(callgrind, deep)
 		cr_assert(eq(int,
 			     profile_get_node(profile, sample.node, index, 1 + i % 3, &sample.node),
 			     0));
-		cr_assert(eq(int, profile_add(profile, PROFILE_SELF, &sample, false), 0));
+		cr_assert(eq(int, profile_add(profile, PROFILE_SELF, &sample), 0));
 	}
 	text = write_text(profile, 1);
 	cr_expect(eq(str, (char *)body(text),

@@ -29,7 +29,7 @@ static void add_samples(struct profile *profile, enum profile_side side, uint32_
 			.flags = i < nr_flagged ? flag : 0,
 		};
 
-		cr_assert(eq(int, profile_add(profile, side, &sample, true), 0));
+		cr_assert(eq(int, profile_add(profile, side, &sample), 0));
 	}
 }
 

@@ -174,7 +174,7 @@ Test(flamegraph_svg, weighs_cpu_time)
 
 	cr_assert(eq(int, profile_get_function(profile, &functions[0], &number), 0));
 	cr_assert(eq(int, profile_get_node(profile, PROFILE_NONE, number, 1, &number), 0));
-	cr_assert(eq(int, profile_add(profile, PROFILE_SELF, &sample, false), 0));
+	cr_assert(eq(int, profile_add(profile, PROFILE_SELF, &sample), 0));
 	svg = write_profile(profile);
 	expect_text(svg, "<title>all (2,501 microseconds, 100.00%)</title>");
 	profile_destroy(profile);
@@ -194,8 +194,7 @@ Test(flamegraph_svg, compares)
 	for (uint32_t node = 0; node < 3; node++)
 		cr_assert(eq(int,
 			     profile_add(profile, PROFILE_BASE,
-					 &(struct profile_sample){.wall_ns = 1, .node = node % 2},
-					 false),
+					 &(struct profile_sample){.wall_ns = 1, .node = node % 2}),
 			     0));
 	push_times(profile, stacks[1], 2, 0);
 	svg = write_svg(&artefact);

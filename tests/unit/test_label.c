@@ -99,7 +99,7 @@ static uint32_t add_in_jit(struct profile *profile, enum profile_side side, char
 	sample.node = stack_node(profile, stack);
 	cr_assert(eq(int, profile_get_function(profile, &native, &function), 0));
 	cr_assert(eq(int, profile_get_node(profile, sample.node, function, 7, &sample.node), 0));
-	cr_assert(eq(int, profile_add(profile, side, &sample, false), 0));
+	cr_assert(eq(int, profile_add(profile, side, &sample), 0));
 	return profile_nodes(profile, &nr)[sample.node].frame;
 }
 

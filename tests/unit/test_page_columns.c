@@ -69,12 +69,9 @@ static struct profile *make_profile(enum profile_mode mode, bool by_thread)
 		cr_assert(eq(u32, node, ROOT));
 	}
 	for (size_t i = 0; i < NR(samples); i++)
-		cr_assert(eq(int,
-			     profile_add(profile, PROFILE_SELF, &samples[i],
-					 samples[i].node == PROFILE_NONE),
-			     0));
+		cr_assert(eq(int, profile_add(profile, PROFILE_SELF, &samples[i]), 0));
 	for (size_t i = 0; i < NR(base); i++)
-		cr_assert(eq(int, profile_add(profile, PROFILE_BASE, &base[i], false), 0));
+		cr_assert(eq(int, profile_add(profile, PROFILE_BASE, &base[i]), 0));
 	return profile;
 }
 
@@ -222,7 +219,7 @@ Test(page_columns, have_a_function_for_the_root_of_a_thread)
 	const struct artefact artefact = {.profile = profile, .has_base = true};
 	struct page_index index;
 
-	cr_assert(eq(int, profile_add(profile, PROFILE_BASE, &idle, true), 0));
+	cr_assert(eq(int, profile_add(profile, PROFILE_BASE, &idle), 0));
 	cr_assert(eq(int, page_index_init(&index, &artefact), 0));
 	cr_expect(eq(str, (char *)index.strings.strings[6], (char *)"thread t (8)"));
 	expect_columns(&index, expected, NR(expected));

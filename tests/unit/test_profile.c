@@ -735,3 +735,53 @@ Test(profile, functions_of_a_file_share_its_path)
 	cr_expect(rows[2].path == rows[0].path && rows[3].path == rows[0].path);
 	profile_destroy(profile);
 }
+
+Test(profile, frames_of_plumbing_count_as_their_callers)
+{
+	static const struct function natives[] = {
+		{3, 0, "_start", "/usr/bin/python3", FUNCTION_NATIVE},
+		{4, 0, "Py_RunMain", "/usr/bin/python3", FUNCTION_NATIVE},
+		{5, 0, "_PyEval_Vector", "/usr/bin/python3", FUNCTION_NATIVE},
+	};
+	const struct frame deep[] = {
+		{&natives[0], 0}, {&natives[1], 0},    {&functions[0], 11},
+		{&natives[2], 0}, {&functions[1], 21}, {&natives[2], 0},
+	};
+	static const struct {
+		bool by_thread, keeps_plumbing;
+		uint32_t nr_nodes;
+		uint64_t nr_idle;
+	} cases[] = {{false, false, 2, 1}, {true, false, 3, 1}, {false, true, 10, 0}};
+
+	for (size_t i = 0; i < NR(cases); i++) {
+		const struct profile_options options = {
+			.by_thread = cases[i].by_thread,
+			.keeps_plumbing = cases[i].keeps_plumbing,
+		};
+		struct profile *profile = profile_create(&options);
+		struct profile_total *totals;
+		uint32_t nr, fib = 0;
+
+		cr_assert(profile != NULL);
+		cr_assert(eq(int, push_sample(profile, &main_thread, deep, 6, 0, 7), 0));
+		/* The same again, then one that is of other functions in the same places. */
+		cr_assert(eq(int, push_sample(profile, &main_thread, deep, 5, 5, 5), 0));
+		cr_assert(eq(int, push_sample(profile, &main_thread, deep + 1, 4, 0, 3), 0));
+		cr_assert(eq(int, push_sample(profile, &main_thread, deep, 2, 0, 1), 0));
+		cr_expect(eq(u32, nr_nodes(profile), cases[i].nr_nodes));
+		cr_expect(eq(u64, profile_sums(profile, PROFILE_SELF)->nr_idle_samples,
+			     cases[i].nr_idle));
+		cr_expect(eq(u64, profile_sums(profile, PROFILE_SELF)->time_ns, 16));
+		cr_assert(eq(int, profile_totals(profile, PROFILE_SELF, &totals), 0));
+		while (profile_frames(profile, &nr)[fib].function == PROFILE_NONE ||
+		       strcmp(profile_functions(profile,
+						&nr)[profile_frames(profile, &nr)[fib].function]
+				      .qualname,
+			      "fib") != 0)
+			fib++;
+		cr_expect(eq(u64, totals[fib].total_ns, 15));
+		cr_expect(eq(u64, totals[fib].self_ns, cases[i].keeps_plumbing ? 8 : 15));
+		free(totals);
+		profile_destroy(profile);
+	}
+}

@@ -166,7 +166,7 @@ Test(summary_tree, deep)
 	for (int i = 0; i < 500000; i++)
 		cr_assert(
 			eq(int, profile_get_node(profile, sample.node, index, 1, &sample.node), 0));
-	cr_assert(eq(int, profile_add(profile, PROFILE_SELF, &sample, false), 0));
+	cr_assert(eq(int, profile_add(profile, PROFILE_SELF, &sample), 0));
 	text = write_tree(profile, 100, 80);
 	cr_expect(strstr(text, "⋮  499994 calls\n") != NULL, "%s", text);
 	cr_expect(strlen(text) < 2000);
