@@ -107,7 +107,7 @@ int comparison_print(const struct rendering *rendering, double max_points, bool 
 {
 	const struct profile_options options = {
 		.mode = rendering->profile.mode,
-		.keeps_plumbing = rendering->profile.keeps_plumbing,
+		.keep_plumbing = rendering->profile.keep_plumbing,
 	};
 	cleanup_free struct grown *rows = NULL;
 	struct profile *profile;

@@ -49,8 +49,8 @@ static const char help[] =
 	"                     suffix of FILE\n"
 	"      --crashed      of each core only the thread that crashed\n"
 	"  -t, --threads      a root frame per thread\n"
-	"      --plumbing     with --native: C functions that start threads and the interpreter,\n"
-	"                     and those that hand on each call, as frames of their own\n"
+	"      --plumbing     with --native: also frames of the C functions that are the same in\n"
+	"                     every program, from _start to Py_RunMain and around each call\n"
 	"      --lines        a row per line that was executing, instead of one per function\n"
 	"      --no-source    no source lines in the formats that show them\n";
 
@@ -153,7 +153,7 @@ static bool apply_option(struct core_options *options, int option, const char *v
 		options->crashed_only = true;
 		return true;
 	case OPTION_PLUMBING:
-		options->profile.keeps_plumbing = true;
+		options->profile.keep_plumbing = true;
 		return true;
 	case OPTION_LINES:
 		options->profile.by_line = true;
@@ -214,9 +214,11 @@ static bool check(struct core_options *options)
 		error = "--json is for the threads of each core: -f jsonl is for profiles";
 	else if (!options->wants_profile &&
 		 (options->crashed_only || options->profile.by_thread || options->profile.by_line ||
-		  options->profile.keeps_plumbing))
+		  options->profile.keep_plumbing))
 		error = "--crashed, --threads, --lines and --plumbing are for profiles: add -o or "
 			"-f";
+	else if (options->profile.keep_plumbing && !options->dump.native)
+		error = "--plumbing is for stacks with C frames: give --native, too";
 	else if (shows_groups(options) && (options->dump.value_max_chars || options->dump.modules))
 		error = "of several cores it is shown where they died: --locals and --modules are "
 			"for one, or with --json for each";

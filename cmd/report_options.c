@@ -48,8 +48,8 @@ static const char help[] =
 	"  -t, --threads          a root frame per thread\n"
 	"      --functions        a row per function, with the line it begins at (default)\n"
 	"      --lines            a row per line that was executing\n"
-	"      --plumbing         C functions that start threads and the interpreter, and those\n"
-	"                         that hand on each call, as frames of their own\n"
+	"      --plumbing         also frames of the C functions that are the same in every\n"
+	"                         program, from _start to Py_RunMain and around each call\n"
 	"      --no-source        no source lines in the formats that show them\n"
 	"      --rows N           of a summary; 0: all (default: 30)\n"
 	"      --tree             summary: callers above what they call\n"
@@ -213,7 +213,7 @@ static bool apply_flag(struct report_options *options, int option)
 		options->profile.by_line = option == OPTION_LINES;
 		return true;
 	case OPTION_PLUMBING:
-		options->profile.keeps_plumbing = true;
+		options->profile.keep_plumbing = true;
 		return true;
 	case OPTION_INFO:
 		options->info = true;

@@ -56,9 +56,8 @@ static const char options_help[] =
 	"                         symbols of libc are not installed (libc6-dbg)\n"
 	"      --trampolines      with -n: those of -X perf, through which CPython calls each\n"
 	"                         Python function, as frames of their own\n"
-	"      --plumbing         with -n: C functions that start threads and the interpreter, "
-	"and\n"
-	"                         those that hand on each call, as frames of their own\n"
+	"      --plumbing         with -n: also frames of the C functions that are the same in\n"
+	"                         every program, from _start to Py_RunMain and around each call\n"
 	"      --kernel           with -n: the kernel's functions, too, where a thread is\n"
 	"                         inside of it (one that runs: CAP_PERFMON and CAP_SYSLOG,\n"
 	"                         or as the settings of perf_event_open and /proc/kallsyms\n"
@@ -167,7 +166,7 @@ static bool apply_flag(struct sampling_options *options, int option)
 		options->keeps_trampolines = true;
 		return true;
 	case OPTION_PLUMBING:
-		options->profile.keeps_plumbing = true;
+		options->profile.keep_plumbing = true;
 		return true;
 	case OPTION_KERNEL:
 		options->tells_kernel = true;
@@ -302,11 +301,11 @@ static void choose_looks(struct sampling_options *options)
 /* The first option that was given and is of use with C frames only; NULL: none was. */
 static const char *option_of_natives(const struct sampling_options *options)
 {
-	return options->tells_kernel		 ? "--kernel"
-	       : options->keeps_trampolines	 ? "--trampolines"
-	       : options->profile.keeps_plumbing ? "--plumbing"
-	       : options->follows_cpus		 ? "--affinity"
-						 : NULL;
+	return options->tells_kernel		? "--kernel"
+	       : options->keeps_trampolines	? "--trampolines"
+	       : options->profile.keep_plumbing ? "--plumbing"
+	       : options->follows_cpus		? "--affinity"
+						: NULL;
 }
 
 /* Whether the engine goes with the other options; false after an error was printed. */

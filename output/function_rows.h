@@ -17,7 +17,7 @@ struct profile_function {
 	const char *path;   /* one copy for all functions that have it */
 	int32_t first_line; /* of the def; 0 if not known */
 	enum function_kind kind;
-	bool is_plumbing; /* as plumbing_is() tells */
+	bool is_plumbing; /* see plumbing.h */
 };
 
 /* From the sampler's dense ids to our indices; PROFILE_NONE where there is none yet. */

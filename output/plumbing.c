@@ -5,10 +5,11 @@
 #include <string.h>
 
 /*
- * Sorted. Those of CPython are the names of 3.6 to 3.15: Modules/main.c, Python/pythonrun.c,
- * Objects/call.c, Objects/methodobject.c, Objects/descrobject.c, Objects/classobject.c,
- * Python/ceval.c, Python/thread_pthread.h, Modules/_threadmodule.c. What a program may call by name
- * is none of them: builtin_exec(), the types' slots.
+ * Sorted. Not here is what a program calls by name, such as builtin_exec(), or by an operator.
+ * Source, of CPython 3.6 to 3.15: Modules/main.c, Python/pythonrun.c, Objects/call.c,
+ * Objects/methodobject.c, Objects/descrobject.c, Objects/classobject.c, Python/ceval.c,
+ * Python/thread_pthread.h, Modules/_threadmodule.c; of the C libraries: the files that start a process
+ * and a thread.
  */
 static const char *const names[] = {
 	"PyCFunction_Call",
@@ -21,6 +22,7 @@ static const char *const names[] = {
 	"PyObject_CallFunctionObjArgs",
 	"PyObject_CallMethod",
 	"PyObject_CallMethodObjArgs",
+	"PyObject_CallMethodOneArg",
 	"PyObject_CallNoArgs",
 	"PyObject_CallObject",
 	"PyObject_CallOneArg",
@@ -33,12 +35,13 @@ static const char *const names[] = {
 	"PyRun_SimpleStringFlags",
 	"PyRun_StringFlags",
 	"PyVectorcall_Call",
-	"PyVectorcall_Function",
 	"Py_BytesMain",
 	"Py_Main",
 	"Py_RunMain",
 	"_PyCFunction_FastCallDict",
 	"_PyCFunction_FastCallKeywords",
+	"_PyCallMethodDescriptorFastWithKeywords_StackRef",
+	"_PyCallMethodDescriptorFast_StackRef",
 	"_PyEval_EvalCode",
 	"_PyEval_EvalCodeWithName",
 	"_PyEval_EvalFrame",
@@ -50,20 +53,22 @@ static const char *const names[] = {
 	"_PyMethodDef_RawFastCallDict",
 	"_PyMethodDef_RawFastCallKeywords",
 	"_PyMethodDescr_FastCallKeywords",
-	"_PyMethodDescr_Vectorcall",
 	"_PyObject_Call",
 	"_PyObject_CallFunctionVa",
+	"_PyObject_CallFunction_SizeT",
+	"_PyObject_CallMethod",
+	"_PyObject_CallMethodFormat",
 	"_PyObject_CallMethodId",
 	"_PyObject_CallMethodIdObjArgs",
+	"_PyObject_CallMethodId_SizeT",
+	"_PyObject_CallMethod_SizeT",
 	"_PyObject_CallNoArgs",
-	"_PyObject_CallNoArgsTstate",
-	"_PyObject_CallOneArg",
 	"_PyObject_Call_Prepend",
 	"_PyObject_FastCall",
 	"_PyObject_FastCallDict",
 	"_PyObject_FastCallDictTstate",
 	"_PyObject_FastCallKeywords",
-	"_PyObject_FastCallTstate",
+	"_PyObject_FastCall_Prepend",
 	"_PyObject_MakeTpCall",
 	"_PyObject_Vectorcall",
 	"_PyObject_VectorcallDictTstate",
@@ -73,8 +78,12 @@ static const char *const names[] = {
 	"_PyRun_SimpleFile",
 	"_PyRun_SimpleFileObject",
 	"_PyRun_SimpleStringFlagsWithName",
-	"_PyStack_AsDict",
 	"_PyVectorcall_Call",
+	"_Py_BuiltinCallFastWithKeywords_StackRef",
+	"_Py_BuiltinCallFast_StackRef",
+	"_Py_CallBuiltinClass_StackRef",
+	"_Py_VectorCallInstrumentation_StackRefSteal",
+	"_Py_VectorCall_StackRefSteal",
 	"__GI___clone",
 	"__GI___clone3",
 	"__clone",
@@ -94,9 +103,7 @@ static const char *const names[] = {
 	"classmethoddescr_call",
 	"clone",
 	"clone3",
-	"do_call",
 	"do_call_core",
-	"fast_function",
 	"function_call",
 	"function_code_fastcall",
 	"instancemethod_call",
@@ -142,15 +149,23 @@ static int compare(const void *name, const void *entry)
 	return strcmp(name, *(const char *const *)entry);
 }
 
-/* Whether a name is nobody else's, in whatever file: CPython may be linked into a program. */
+static bool begins_with_one(const char *text, const char *const *prefixes, size_t nr_prefixes)
+{
+	for (size_t i = 0; i < nr_prefixes; i++)
+		if (strncmp(text, prefixes[i], strlen(prefixes[i])) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * Whether a name of the list can only be CPython's or the C library's, whatever file it is in: CPython may
+ * be linked into a program.
+ */
 static bool is_reserved(const char *name)
 {
 	static const char *const prefixes[] = {"Py", "_Py", "_start", "__libc_start"};
 
-	for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++)
-		if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
-			return true;
-	return false;
+	return begins_with_one(name, prefixes, sizeof(prefixes) / sizeof(*prefixes));
 }
 
 /* Whether a file is CPython itself, or a C library. */
@@ -159,12 +174,9 @@ static bool is_home(const char *path)
 	static const char *const prefixes[] = {"python", "libpython",  "libc.",
 					       "libc-",	 "libpthread", "ld-musl"};
 	const char *slash = strrchr(path, '/');
-	const char *file = slash ? slash + 1 : path;
 
-	for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++)
-		if (strncmp(file, prefixes[i], strlen(prefixes[i])) == 0)
-			return true;
-	return false;
+	return begins_with_one(slash ? slash + 1 : path, prefixes,
+			       sizeof(prefixes) / sizeof(*prefixes));
 }
 
 bool plumbing_is(const struct function *function)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * C functions of every Python program that say nothing of this one: those that start a process, a
- * thread and the interpreter, and those through which CPython hands on each call. A profile leaves
- * their frames out and gives their time to who called them, unless it keeps_plumbing.
+ * Plumbing: C functions that are on the stacks of every Python program and say nothing about this one. They
+ * start a process, a thread or the interpreter, or pass a call on to the function that does the
+ * work. A profile leaves their frames out, and charges their time to their callers, unless its
+ * options say keep_plumbing.
  */
 #pragma once
 
@@ -10,5 +11,5 @@
 
 #include "sampler/sample.h"
 
-/* Whether a function is one of them. Of a function only kind, qualname and path are looked at. */
+/* Whether a function is plumbing. Its id and its line are not looked at. */
 bool plumbing_is(const struct function *function);

@@ -423,7 +423,7 @@ struct profile *profile_create(const struct profile_options *options)
 	profile->sink.ops = &ops;
 	profile->options = *options;
 	profile->tree.by_line = options->by_line;
-	profile->tree.keeps_plumbing = options->keeps_plumbing;
+	profile->tree.keep_plumbing = options->keep_plumbing;
 	profile->tree.max_nodes = options->max_nodes ? options->max_nodes : PROFILE_MAX_NODES;
 	profile->other_node = PROFILE_NONE;
 	profile->shared_root = PROFILE_NONE;

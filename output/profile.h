@@ -40,12 +40,12 @@ struct profile_thread {
 
 struct profile_options {
 	enum profile_mode mode;
-	bool by_line;	     /* a row per line instead of a row per function */
-	bool by_thread;	     /* a root frame per thread */
-	bool keeps_plumbing; /* frames of plumbing_is() are shown, too */
-	bool keep_samples;   /* each of them, 48 bytes, not only their sums */
-	bool keep_threads;   /* rows of threads, whatever the others say */
-	uint32_t max_nodes;  /* 0: PROFILE_MAX_NODES */
+	bool by_line;	    /* a row per line instead of a row per function */
+	bool by_thread;	    /* a root frame per thread */
+	bool keep_plumbing; /* frames of plumbing.h have nodes, too */
+	bool keep_samples;  /* each of them, 48 bytes, not only their sums */
+	bool keep_threads;  /* rows of threads, whatever the others say */
+	uint32_t max_nodes; /* 0: PROFILE_MAX_NODES */
 };
 
 /* One sample whose stack is in the tree. */
@@ -113,9 +113,7 @@ int profile_add_thread(struct profile *profile, const struct profile_thread *thr
 int profile_thread_root(struct profile *profile, uint32_t thread, uint32_t *ret_node);
 void profile_rename_thread(struct profile *profile, uint32_t thread, const char *name);
 
-/*
- * Count a sample, if the mode shows it. 0; -ENOMEM: it was not counted.
- */
+/* Count a sample, if the mode shows it. 0; -ENOMEM: it was not counted. */
 int profile_add(struct profile *profile, enum profile_side side,
 		const struct profile_sample *sample);
 
@@ -140,7 +138,7 @@ struct profile_account {
 struct profile_sums {
 	struct profile_account account;
 	uint64_t time_ns;	   /* the weights of all samples shown */
-	uint64_t nr_idle_samples;  /* of those shown had no Python frame */
+	uint64_t nr_idle_samples;  /* of those shown have no frame in the tree */
 	uint64_t idle_ns;	   /* their weights */
 	uint64_t nr_other_samples; /* are counted as PROFILE_OTHER_STACKS */
 };
@@ -174,7 +172,7 @@ const struct profile_sample *profile_samples(const struct profile *profile, uint
 struct profile_weight profile_weight(const struct profile *profile, enum profile_side side,
 				     uint32_t node);
 
-/* The weight of the samples without a Python frame that are no thread's root's. */
+/* The weight of the samples without a frame in the tree that are no thread's root's. */
 struct profile_weight profile_rootless_idle(const struct profile *profile, enum profile_side side);
 
 /* Self and total time of one row; recursion counts once. */

@@ -96,7 +96,7 @@ static int node_add(struct profile_tree *tree, uint32_t parent, uint32_t frame, 
 /* Whether the frames of a row have no nodes of their own. */
 static bool is_folded(const struct profile_tree *tree, uint32_t frame)
 {
-	return !tree->keeps_plumbing &&
+	return !tree->keep_plumbing &&
 	       tree->functions.rows[tree->frames[frame].function].is_plumbing;
 }
 

@@ -25,8 +25,8 @@ struct profile_frame {
 /*
  * A node of the stack tree: a frame below its caller. Parents come before children.
  *
- * A sample without a Python frame has no node, except that with by_thread it
- * counts as the self of its thread's root.
+ * A sample that has no frames, or none but plumbing, has no node, except that with by_thread
+ * it counts as the self of its thread's root.
  */
 struct profile_node {
 	uint32_t parent; /* PROFILE_NONE for outermost frames */
@@ -35,11 +35,11 @@ struct profile_node {
 	uint64_t self_ns;      /* their weights, of the profile's mode */
 };
 
-/* Initialise with by_line and max_nodes, the rest zero. */
+/* Initialise with by_line, keep_plumbing and max_nodes, the rest zero. */
 struct profile_tree {
-	bool by_line;	     /* a row per line instead of a row per function */
-	bool keeps_plumbing; /* else its frames have no nodes, and count as their callers' */
-	uint32_t max_nodes;  /* beyond them nothing has a place; two are kept free */
+	bool by_line;	    /* a row per line instead of a row per function */
+	bool keep_plumbing; /* else its frames have no nodes, and count as their callers' */
+	uint32_t max_nodes; /* beyond them nothing has a place; two are kept free */
 
 	struct function_rows functions;
 
@@ -73,13 +73,13 @@ int profile_tree_get_frame(struct profile_tree *tree, uint32_t function, int32_t
 			   uint32_t *ret_frame);
 
 /*
- * The node of a frame below parent, made if it is new; of plumbing that is not kept parent itself. 0;
- * -ENOMEM; -E2BIG if there is no place.
+ * The node of a frame below parent, made if it is new; for plumbing that is not kept, parent
+ * itself, be it PROFILE_NONE. 0; -ENOMEM; -E2BIG if there is no place.
  */
 int profile_tree_get_node(struct profile_tree *tree, uint32_t parent, uint32_t frame,
 			  uint32_t *ret_node);
 
-/* Whether a node is none or a thread's root: so is that of a stack without a frame that is shown. */
+/* Whether a node stands for no frame: it is PROFILE_NONE, or the root of a thread. */
 bool profile_tree_is_root(const struct profile_tree *tree, uint32_t node);
 
 /*

@@ -134,7 +134,7 @@ static void tree_init(struct profile_tree *tree)
 {
 	*tree = (struct profile_tree){
 		.by_line = true,
-		.keeps_plumbing = true,
+		.keep_plumbing = true,
 		.max_nodes = TREE_MAX_NODES,
 	};
 }

@@ -104,9 +104,9 @@ class Attached:
 def attach(tools, pid, seconds, hz, *options):
     with tempfile.TemporaryDirectory() as folder:
         stats = os.path.join(folder, "stats.json")
-        run = subprocess.run([tools.pysample, "attach", "-n", "--plumbing", "-d", str(seconds), "-r", str(hz),
-                              "-f", "collapsed", "--stats-json", stats, *options, str(pid)],
-                             capture_output=True, text=True, check=True)
+        run = subprocess.run([tools.pysample, "attach", "-n", "--plumbing", "-d", str(seconds),
+                              "-r", str(hz), "-f", "collapsed", "--stats-json", stats, *options,
+                              str(pid)], capture_output=True, text=True, check=True)
         with open(stats, encoding="utf-8") as file:
             return Attached(support.parse_collapsed(run.stdout), json.load(file))
 

@@ -71,7 +71,8 @@ class Cores(unittest.TestCase):
         """They are where the JSON of each core has them."""
         for options in (), ("--crashed",):
             with self.subTest(options):
-                text = self.core("--native", "--plumbing", *options, "-f", "collapsed", *self.paths).stdout
+                text = self.core("--native", "--plumbing", *options, "-f", "collapsed",
+                                 *self.paths).stdout
                 threads = [thread for path in self.paths
                            for thread in core_support.core_json("--native", path)["threads"]
                            if thread["crashed"] or not options]
@@ -204,8 +205,8 @@ class DiedInC(unittest.TestCase):
                       core_support.core_json("--native=all", self.path)["threads"]
                       if thread["crashed"]]
         self.assertIn("abort", [frame["name"] for frame in crashed["frames"]])
-        result = support.pysample("core", "--crashed", "--native=all", "--plumbing", "-f", "collapsed",
-                                  self.path)
+        result = support.pysample("core", "--crashed", "--native=all", "--plumbing", "-f",
+                                  "collapsed", self.path)
         self.assertEqual(result.status, 0, result.stderr)
         (stack,) = support.parse_collapsed(result.stdout)
         self.assertEqual(stack, tuple(map(native_label, crashed["frames"])))

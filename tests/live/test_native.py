@@ -532,12 +532,15 @@ class NotTold(unittest.TestCase):
                 self.check_python_alone(interpreter, "before 3.11")
 
     def test_options_that_need_them(self):
-        for option in "--kernel", "--trampolines", "--affinity":
+        for option in "--kernel", "--trampolines", "--plumbing", "--affinity":
             with self.subTest(option):
                 result = support.pysample("attach", option, os.getpid())
                 self.assertEqual(result.status, 2, result.stderr)
                 self.assertIn(option + " is for stacks with C frames: give -n, too",
                               result.stderr)
+        result = support.pysample("core", "--plumbing", "-f", "collapsed", os.devnull)
+        self.assertEqual(result.status, 2, result.stderr)
+        self.assertIn("--plumbing is for stacks with C frames: give --native, too", result.stderr)
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ Test(plumbing, is_told_by_name_and_file)
 	}
 }
 
-Test(plumbing, is_found_for_each_name_however_long)
+Test(plumbing, takes_names_of_any_length)
 {
 	char name[4096];
 	const struct function function = {.kind = FUNCTION_NATIVE, .qualname = name, .path = ""};

@@ -736,6 +736,20 @@ Test(profile, functions_of_a_file_share_its_path)
 	profile_destroy(profile);
 }
 
+/* The row of a function that is in one frame only. */
+static uint32_t frame_of(const struct profile *profile, const char *qualname)
+{
+	uint32_t nr_functions, nr_frames;
+	const struct profile_function *rows = profile_functions(profile, &nr_functions);
+	const struct profile_frame *frames = profile_frames(profile, &nr_frames);
+
+	for (uint32_t i = 0; i < nr_frames; i++)
+		if (frames[i].function != PROFILE_NONE &&
+		    strcmp(rows[frames[i].function].qualname, qualname) == 0)
+			return i;
+	cr_fatal("no frame of %s", qualname);
+}
+
 Test(profile, frames_of_plumbing_count_as_their_callers)
 {
 	static const struct function natives[] = {
@@ -748,23 +762,23 @@ Test(profile, frames_of_plumbing_count_as_their_callers)
 		{&natives[2], 0}, {&functions[1], 21}, {&natives[2], 0},
 	};
 	static const struct {
-		bool by_thread, keeps_plumbing;
+		bool by_thread, keep_plumbing;
 		uint32_t nr_nodes;
-		uint64_t nr_idle;
-	} cases[] = {{false, false, 2, 1}, {true, false, 3, 1}, {false, true, 10, 0}};
+		uint64_t nr_idle, fib_self_ns;
+	} cases[] = {{false, false, 2, 1, 15}, {true, false, 3, 1, 15}, {false, true, 10, 0, 8}};
 
 	for (size_t i = 0; i < NR(cases); i++) {
 		const struct profile_options options = {
 			.by_thread = cases[i].by_thread,
-			.keeps_plumbing = cases[i].keeps_plumbing,
+			.keep_plumbing = cases[i].keep_plumbing,
 		};
 		struct profile *profile = profile_create(&options);
 		struct profile_total *totals;
-		uint32_t nr, fib = 0;
+		uint32_t fib;
 
 		cr_assert(profile != NULL);
 		cr_assert(eq(int, push_sample(profile, &main_thread, deep, 6, 0, 7), 0));
-		/* The same again, then one that is of other functions in the same places. */
+		/* Less of the same; other functions in the same places; and plumbing alone. */
 		cr_assert(eq(int, push_sample(profile, &main_thread, deep, 5, 5, 5), 0));
 		cr_assert(eq(int, push_sample(profile, &main_thread, deep + 1, 4, 0, 3), 0));
 		cr_assert(eq(int, push_sample(profile, &main_thread, deep, 2, 0, 1), 0));
@@ -773,14 +787,9 @@ Test(profile, frames_of_plumbing_count_as_their_callers)
 			     cases[i].nr_idle));
 		cr_expect(eq(u64, profile_sums(profile, PROFILE_SELF)->time_ns, 16));
 		cr_assert(eq(int, profile_totals(profile, PROFILE_SELF, &totals), 0));
-		while (profile_frames(profile, &nr)[fib].function == PROFILE_NONE ||
-		       strcmp(profile_functions(profile,
-						&nr)[profile_frames(profile, &nr)[fib].function]
-				      .qualname,
-			      "fib") != 0)
-			fib++;
+		fib = frame_of(profile, "fib");
 		cr_expect(eq(u64, totals[fib].total_ns, 15));
-		cr_expect(eq(u64, totals[fib].self_ns, cases[i].keeps_plumbing ? 8 : 15));
+		cr_expect(eq(u64, totals[fib].self_ns, cases[i].fib_self_ns));
 		free(totals);
 		profile_destroy(profile);
 	}
