@@ -202,6 +202,19 @@ _Static_assert(offsetof(PyObject, ob_type) == 8, "ob_type");
 enum { FREE_THREADED = 0 };
 #endif
 
+/*
+ * The table has one place of the counter for each kind of release build. Free-threaded ones of 3.14
+ * and 3.15 had it elsewhere before they took mimalloc 2.5 over; in them, as in debug builds, it is
+ * found by what comes next.
+ */
+#ifdef Py_DEBUG
+enum { HAS_NEXT_CODE_VERSION_IN_PLACE = 0 };
+#elif defined(Py_GIL_DISABLED) && PY_VERSION_HEX >= 0x030e0000
+enum { HAS_NEXT_CODE_VERSION_IN_PLACE = MI_MALLOC_VERSION >= 20502 };
+#else
+enum { HAS_NEXT_CODE_VERSION_IN_PLACE = 1 };
+#endif
+
 /* The pointer into dtoa's pool, by which a build's own place of the counter is found. */
 _Static_assert(offsetof(PyInterpreterState, dtoa.preallocated_next) ==
 		       offsetof(PyInterpreterState, func_state.next_version) / 8 * 8 - 8,
@@ -248,10 +261,9 @@ prove_layout(const struct debug_offsets_layout *layout)
 	prove(layout->tlbc_at.code_array, 0);
 	prove(layout->tlbc_at.generation, 0);
 #endif
-#ifndef Py_DEBUG
-	prove(next_code_version_offsets[PY_MINOR_VERSION - 13][FREE_THREADED],
-	      offsetof(PyInterpreterState, func_state.next_version));
-#endif
+	if (HAS_NEXT_CODE_VERSION_IN_PLACE)
+		prove(next_code_version_offsets[PY_MINOR_VERSION - 13][FREE_THREADED],
+		      offsetof(PyInterpreterState, func_state.next_version));
 	prove(QUALNAME_AFTER_TYPE, BEHIND_TYPE(PyFunctionObject, func_qualname));
 	prove(kind_one.word, 1u << STATE_SHIFT);
 	prove(compact.word, 1u << (STATE_SHIFT + 3));
