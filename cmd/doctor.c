@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cmd/command.h"
+#include "cmd/engine.h"
 #include "cmd/options.h"
 #include "cmd/print.h"
 #include "cmd/target.h"
@@ -17,7 +18,6 @@
 #include "procmem/cpu_seat.h"
 #include "sampler/racing/racing.h"
 #include "sampler/sampler.h"
-#include "sampler/sampler_natives.h"
 
 static const char help[] =
 	"usage: pysample doctor [--wait TIME] PID\n"
@@ -40,8 +40,8 @@ enum { OPTION_WAIT = 256 };
 /* Stacks that cannot be followed are told one by one up to so many; all are counted. */
 enum { MAX_TOLD_STACKS = 10 };
 
-/* CPU time of a thread between two of its stacks: that of attach -n. None is waited for. */
-enum { NATIVE_PERIOD_NS = 10000000 };
+/* CPU time of a thread between two of its stacks: that of attach. None is waited for. */
+enum { PERIOD_NS = 10000000 };
 
 /* One line of the report: a heading and what was found, made harmless for a terminal. */
 static void report(const char *heading, const char *format, ...)
@@ -226,7 +226,7 @@ static void report_proofs(const struct sampler *sampler, pid_t tid)
 	text_done(&line);
 }
 
-/* Whether attach would not have to race. */
+/* Whether attach would not have to race, though it has no interrupts. */
 static bool is_exact(const struct stack_count *count)
 {
 	return count->reach != REACH_ELSEWHERE &&
@@ -267,36 +267,50 @@ static void report_preemption(const struct stack_count *count)
 	}
 }
 
+/* Which engine attach would take. 0; -ESRCH: it has ended. */
+static int try_engine(struct target *target, struct sampler *sampler, bool *ret_interrupts)
+{
+	const struct engine_options options = {.period_ns = PERIOD_NS};
+	struct engine engine;
+	int err = engine_open(&options, target, sampler, &engine);
+
+	*ret_interrupts = !err && engine.kind == ENGINE_BPF;
+	if (err)
+		report("engine", "none: %s", strerror(-err));
+	else if (*ret_interrupts)
+		report("engine", "bpf: stacks are read in the threads' own interrupts");
+	else
+		report("engine", "preempt: see preemption; bpf cannot be had: %s",
+		       engine.no_interrupts.text);
+	engine_close(&engine);
+	return err == -ESRCH ? err : 0;
+}
+
 /* What attach -n could have of C frames, and of the kernel's. 0; -ESRCH: it has ended. */
 static int try_natives(struct target *target, struct sampler *sampler)
 {
-	struct message why_waiting_only = {0}, why_no_kernel = {0};
-	struct sampler_natives *natives;
-	int err = sampler_natives_create(
-		&(struct sampler_natives_options){
-			.process = &target->process,
-			.memory = &target->live.memory,
-			.images = &target->images.source,
-			.sampler = sampler,
-			.period_ns = NATIVE_PERIOD_NS,
-			.tells_kernel = true,
-		},
-		&natives, &why_waiting_only, &why_no_kernel);
+	const struct engine_options options = {
+		.native = true,
+		.tells_kernel = true,
+		.period_ns = PERIOD_NS,
+	};
+	struct engine engine;
+	int err = engine_open(&options, target, sampler, &engine);
 
 	if (err) {
 		report("C frames", "cannot be sampled: %s", strerror(-err));
 		return err == -ESRCH ? err : 0;
 	}
-	if (why_waiting_only.text[0])
-		report("C frames", "of threads that wait only: %s", why_waiting_only.text);
+	if (engine.no_natives.text[0])
+		report("C frames", "of threads that wait only: %s", engine.no_natives.text);
 	else
 		report("C frames", "can be sampled%s: attach -n",
-		       sampler_natives_user_only(natives) ? ", user CPU only" : "");
-	if (why_no_kernel.text[0])
-		report("kernel", "no frames of it: %s", why_no_kernel.text);
+		       sampler_natives_user_only(engine.natives) ? ", user CPU only" : "");
+	if (engine.no_kernel.text[0])
+		report("kernel", "no frames of it: %s", engine.no_kernel.text);
 	else
 		report("kernel", "its frames can be told: attach -n --kernel");
-	sampler_natives_destroy(natives);
+	engine_close(&engine);
 	return 0;
 }
 
@@ -307,6 +321,7 @@ static enum exit_status try_threads(struct target *target, bool *ret_held, struc
 	struct cpu_seat seat = {.is_open = false};
 	struct stack_count count = {.sink.ops = &ops, .seat = &seat};
 	struct sampler *sampler = NULL;
+	bool has_interrupts = false;
 	int err = target_create_sampler(target, &sampler);
 
 	/* It cannot be had where affinities cannot be told, of any thread. */
@@ -318,13 +333,15 @@ static enum exit_status try_threads(struct target *target, bool *ret_held, struc
 		report_threads(&count);
 		report_proofs(sampler, target->process.pid);
 		report_preemption(&count);
-		err = try_natives(target, sampler);
+		err = try_engine(target, sampler, &has_interrupts);
 	}
+	if (!err)
+		err = try_natives(target, sampler);
 	sampler_destroy(sampler);
 	cpu_seat_close(&seat);
 	if (err)
 		return target_explain(target, err, reterr);
-	*ret_held = is_exact(&count);
+	*ret_held = has_interrupts || is_exact(&count);
 	if (!*ret_held && !racing_can_tell(&target->runtime.build)) {
 		message_set(reterr, "its CPU cannot be taken: see preemption");
 		return EXIT_PERMISSION;

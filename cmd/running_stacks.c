@@ -93,30 +93,17 @@ static int keep(struct sample_sink *sink, const struct sample *sample)
 	return 0;
 }
 
-static int create_sampler(struct running_stacks *running, struct target *target, bool tells_kernel,
-			  struct message *ret_why, struct message *ret_why_no_kernel)
-{
-	int err = target_create_sampler(target, &running->sampler);
-
-	if (err)
-		return err;
-	return sampler_natives_create(
-		&(struct sampler_natives_options){
-			.process = &target->process,
-			.memory = &target->live.memory,
-			.images = &target->images.source,
-			.sampler = running->sampler,
-			.period_ns = PERIOD_NS,
-			.tells_kernel = tells_kernel,
-		},
-		&running->natives, ret_why, ret_why_no_kernel);
-}
-
 int running_stacks_take(struct running_stacks *running, struct target *target, bool tells_kernel,
 			struct message *ret_why, struct message *ret_why_no_kernel)
 {
 	static const struct sample_sink_ops ops = {.sample = keep};
-	const struct sampler_options options = {.rate_hz = RATE_HZ, .duration_ns = DURATION_NS};
+	const struct engine_options engine_options = {
+		.native = true,
+		.tells_kernel = tells_kernel,
+		.period_ns = PERIOD_NS,
+	};
+	struct engine *engine = &running->engine;
+	struct sampler_options options = {.rate_hz = RATE_HZ, .duration_ns = DURATION_NS};
 	enum sampler_end end;
 	int err;
 
@@ -124,9 +111,14 @@ int running_stacks_take(struct running_stacks *running, struct target *target, b
 	err = list_threads(running, &target->process);
 	if (err || !running->nr_stacks)
 		return err;
-	err = create_sampler(running, target, tells_kernel, ret_why, ret_why_no_kernel);
+	err = target_create_sampler(target, &running->sampler);
+	if (!err)
+		err = engine_open(&engine_options, target, running->sampler, engine);
+	*ret_why = engine->no_natives;
+	*ret_why_no_kernel = engine->no_kernel;
 	if (err || ret_why->text[0])
 		return err;
+	options.engine = engine->kind;
 	return sampler_run(running->sampler, &options, &running->sink, &end);
 }
 
@@ -137,6 +129,6 @@ void running_stacks_done(struct running_stacks *running)
 		free(running->stacks[i].details);
 	}
 	free(running->stacks);
-	sampler_natives_destroy(running->natives);
+	engine_close(&running->engine);
 	sampler_destroy(running->sampler);
 }

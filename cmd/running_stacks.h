@@ -10,10 +10,10 @@
 #include <signal.h>
 #include <stdint.h>
 
+#include "cmd/engine.h"
 #include "cmd/target.h"
 #include "procmem/message.h"
 #include "sampler/sampler.h"
-#include "sampler/sampler_natives.h"
 
 /* A stack as it was handed on. */
 struct running_stack {
@@ -32,7 +32,7 @@ struct running_stacks {
 
 	/* Private. */
 	struct sampler *sampler; /* has the functions */
-	struct sampler_natives *natives;
+	struct engine engine;
 };
 
 /*

@@ -32,14 +32,15 @@ static const char options_help[] =
 	"  -f, --format NAME      of the -o that it stands next to, or of stdout. Default: from\n"
 	"                         the suffix of FILE, else summary on a terminal and collapsed\n"
 	"                         in a file or pipe\n"
-	"      --engine NAME      preempt: hold the CPU of the thread that is looked at, so that\n"
-	"                         each stack is of one instant; bpf: read stacks inside the\n"
-	"                         threads' own timer interrupts, which is exact on every CPU\n"
-	"                         and without a GIL, too (CAP_BPF and CAP_PERFMON, or root;\n"
-	"                         Linux 5.17; not with -n); racing: read stacks while the\n"
-	"                         threads run, which is approximate (CPython 3.11 and newer,\n"
-	"                         with a GIL; not with -n). Default: preempt, or racing if the\n"
-	"                         process runs only on CPUs that pysample may not use\n"
+	"      --engine NAME      bpf: read stacks inside the threads' own timer interrupts,\n"
+	"                         which is exact on every CPU and without a GIL, too, and\n"
+	"                         costs the process least (CAP_BPF and CAP_PERFMON, or root;\n"
+	"                         Linux 5.17; not with -n); preempt: hold the CPU of the thread\n"
+	"                         that is looked at, so that each stack is of one instant;\n"
+	"                         racing: read stacks while the threads run, which is\n"
+	"                         approximate (CPython 3.11 and newer, with a GIL; not with\n"
+	"                         -n). Default: bpf where it is allowed, else preempt, or racing\n"
+	"                         if the process runs only on CPUs that pysample may not use\n"
 	"      --exact            nothing approximate: exit with status 4 instead of racing\n"
 	"      --mode NAME        wall: all samples, by the time that passed (default); cpu: by\n"
 	"                         the CPU time that a thread used since its last sample; gil:\n"
@@ -62,9 +63,6 @@ static const char options_help[] =
 	"                         inside of it (one that runs: CAP_PERFMON and CAP_SYSLOG,\n"
 	"                         or as the settings of perf_event_open and /proc/kallsyms\n"
 	"                         allow; one that waits: CAP_SYS_ADMIN)\n"
-	"      --affinity         with -n: run on the processor of the thread that is looked\n"
-	"                         at, as long as it is one: fewer holes among Python's frames,\n"
-	"                         for which the thread waits at each sample\n"
 	"  -t, --threads          a root frame per thread\n"
 	"      --functions        a row per function, with the line it begins at (default)\n"
 	"      --lines            a row per line that was executing\n"
@@ -96,7 +94,6 @@ enum {
 	OPTION_TRAMPOLINES,
 	OPTION_PLUMBING,
 	OPTION_KERNEL,
-	OPTION_AFFINITY,
 	OPTION_ENGINE,
 	OPTION_EXACT,
 };
@@ -117,7 +114,6 @@ static const struct option long_options[] = {
 	{"trampolines", no_argument, NULL, OPTION_TRAMPOLINES},
 	{"plumbing", no_argument, NULL, OPTION_PLUMBING},
 	{"kernel", no_argument, NULL, OPTION_KERNEL},
-	{"affinity", no_argument, NULL, OPTION_AFFINITY},
 	{"threads", no_argument, NULL, 't'},
 	{"lines", no_argument, NULL, OPTION_LINES},
 	{"functions", no_argument, NULL, OPTION_FUNCTIONS},
@@ -131,27 +127,12 @@ static const struct option long_options[] = {
 	{NULL, 0, NULL, 0},
 };
 
-const char *sampling_engine_name(enum sampler_engine engine)
-{
-	static const char *const names[] = {
-		[ENGINE_PREEMPT] = "preempt",
-		[ENGINE_BPF] = "bpf",
-		[ENGINE_RACING] = "racing",
-	};
-
-	return names[engine];
-}
-
 /* Take the engine that was asked for; false after an error was printed. */
 static bool take_engine(struct sampling_options *options, const char *name)
 {
-	options->may_race = false;
-	for (int engine = ENGINE_PREEMPT; engine <= ENGINE_RACING; engine++) {
-		options->engine = (enum sampler_engine)engine;
-		if (strcmp(name, sampling_engine_name(options->engine)) == 0)
-			return true;
-	}
-	print_error("'%s' is not an engine: write preempt, bpf or racing", name);
+	if (engine_take_name(&options->engine, name))
+		return true;
+	print_error("'%s' is not an engine: write bpf, preempt or racing", name);
 	return false;
 }
 
@@ -160,19 +141,16 @@ static bool apply_flag(struct sampling_options *options, int option)
 {
 	switch (option) {
 	case 'n':
-		options->native = true;
+		options->engine.native = true;
 		return true;
 	case OPTION_TRAMPOLINES:
-		options->keeps_trampolines = true;
+		options->engine.keeps_trampolines = true;
 		return true;
 	case OPTION_PLUMBING:
 		options->profile.keep_plumbing = true;
 		return true;
 	case OPTION_KERNEL:
-		options->tells_kernel = true;
-		return true;
-	case OPTION_AFFINITY:
-		options->follows_cpus = true;
+		options->engine.tells_kernel = true;
 		return true;
 	case 't':
 		options->profile.by_thread = true;
@@ -191,7 +169,7 @@ static bool apply_flag(struct sampling_options *options, int option)
 		options->looks.gc = option == OPTION_GC;
 		return true;
 	case OPTION_EXACT:
-		options->is_exact = true;
+		options->engine.is_exact = true;
 		return true;
 	case OPTION_NO_SOURCE:
 		options->layout.no_source = true;
@@ -204,6 +182,7 @@ static bool apply_flag(struct sampling_options *options, int option)
 		return true;
 	case 'v':
 		options->verbose = true;
+		options->engine.is_verbose = true;
 		return true;
 	default:
 		return false;
@@ -263,7 +242,6 @@ enum exit_status sampling_options_parse(int argc, char **argv,
 	int option;
 
 	*options = (struct sampling_options){
-		.may_race = true,
 		.rate_hz = DEFAULT_RATE_HZ,
 		.wait = TARGET_WAIT_DEFAULT,
 		.looks = {.gc = true},
@@ -301,54 +279,53 @@ static void choose_looks(struct sampling_options *options)
 /* The first option that was given and is of use with C frames only; NULL: none was. */
 static const char *option_of_natives(const struct sampling_options *options)
 {
-	return options->tells_kernel		? "--kernel"
-	       : options->keeps_trampolines	? "--trampolines"
-	       : options->profile.keep_plumbing ? "--plumbing"
-	       : options->follows_cpus		? "--affinity"
-						: NULL;
+	return options->engine.tells_kernel	   ? "--kernel"
+	       : options->engine.keeps_trampolines ? "--trampolines"
+	       : options->profile.keep_plumbing	   ? "--plumbing"
+						   : NULL;
 }
 
 /* Whether the engine goes with the other options; false after an error was printed. */
-static bool check_engine(struct sampling_options *options)
+static bool check_engine(const struct engine_options *engine)
 {
-	const bool races = options->engine == ENGINE_RACING;
+	const bool races = engine->is_named && engine->kind == ENGINE_RACING;
 
-	if (options->is_exact && races) {
+	if (engine->is_exact && races) {
 		print_error("--engine racing is approximate: leave out --exact");
 		return false;
 	}
-	if (options->is_exact && options->native) {
+	if (engine->is_exact && engine->native) {
 		print_error("with C frames some of Python's frames are read a moment later: leave "
 			    "out --exact, or -n");
 		return false;
 	}
-	if (options->native && races) {
+	if (engine->native && races) {
 		print_error(
 			"C frames need stacks of one instant: leave out --engine racing, or -n");
 		return false;
 	}
-	if (options->native && options->engine == ENGINE_BPF) {
+	if (engine->native && engine->is_named && engine->kind == ENGINE_BPF) {
 		print_error(
 			"--engine bpf cannot sample C frames yet: leave out --engine bpf, or -n");
 		return false;
 	}
-	options->may_race = options->may_race && !options->is_exact && !options->native;
 	return true;
 }
 
 bool sampling_options_choose(struct sampling_options *options)
 {
-	if (!outputs_choose(&options->outputs) || !check_engine(options))
+	if (!outputs_choose(&options->outputs) || !check_engine(&options->engine))
 		return false;
 	if (options->profile.mode == PROFILE_CPU && options->cpu_is_given && !options->looks.cpu) {
 		print_error("--mode cpu shows CPU times: leave out --no-cpu");
 		return false;
 	}
-	if (!options->native && option_of_natives(options)) {
+	if (!options->engine.native && option_of_natives(options)) {
 		print_error("%s is for stacks with C frames: give -n, too",
 			    option_of_natives(options));
 		return false;
 	}
+	options->engine.period_ns = (uint64_t)(NS_PER_S / options->rate_hz);
 	choose_looks(options);
 	return true;
 }

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "cmd/command.h"
+#include "cmd/engine.h"
 #include "cmd/outputs.h"
 #include "cmd/target.h"
 #include "output/artefact.h"
@@ -13,9 +14,7 @@
 #include "sampler/sampler.h"
 
 struct sampling_options {
-	enum sampler_engine engine;
-	bool may_race; /* where that cannot be used, by racing */
-	bool is_exact; /* nothing approximate was asked for */
+	struct engine_options engine;
 	double rate_hz;
 	uint64_t duration_ns; /* 0: none */
 	struct outputs outputs;
@@ -25,11 +24,7 @@ struct sampling_options {
 	struct sampler_looks looks;
 	bool cpu_is_given; /* looks.cpu is what was asked for */
 	struct target_wait wait;
-	bool native; /* C frames, too */
-	bool keeps_trampolines;
-	bool tells_kernel; /* frames of the kernel, too */
-	bool follows_cpus; /* with C frames: run on the processor of the thread that is dumped */
-	bool read_only;	   /* nothing is ever written to the target */
+	bool read_only; /* nothing is ever written to the target */
 	bool quiet;
 	bool verbose;
 };
@@ -58,6 +53,3 @@ enum exit_status sampling_options_parse(int argc, char **argv,
  * what is looked at beside the stacks. False after an error was printed: EXIT_USAGE.
  */
 bool sampling_options_choose(struct sampling_options *options);
-
-/* An engine as --engine names it. */
-const char *sampling_engine_name(enum sampler_engine engine);

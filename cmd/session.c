@@ -18,7 +18,6 @@
 #include "procmem/cleanup.h"
 #include "procmem/cpu_clock.h"
 #include "procmem/procfile.h"
-#include "sampler/racing/racing.h"
 #include "sampler/ticker.h"
 
 bool session_keep_arguments(struct session *session, int argc, char **argv)
@@ -85,14 +84,14 @@ void session_count_native(const struct session *session, struct run_native *ret_
 	const struct perf_events_stats *events;
 
 	*ret_native = session->native;
-	if (!session->natives)
+	if (!session->engine.natives)
 		return;
 	ret_native->is_on = true;
-	ret_native->user_cpu_only |= sampler_natives_user_only(session->natives);
+	ret_native->user_cpu_only |= sampler_natives_user_only(session->engine.natives);
 	if (!session->is_sampling)
 		return;
-	stats = sampler_natives_stats(session->natives);
-	events = sampler_natives_events(session->natives);
+	stats = sampler_natives_stats(session->engine.natives);
+	events = sampler_natives_events(session->engine.natives);
 	ret_native->nr_stacks += stats->nr_stacks;
 	ret_native->nr_broken += stats->nr_broken;
 	ret_native->nr_python_holed += stats->nr_python_holed;
@@ -134,7 +133,7 @@ void session_describe(const struct session *session, struct run *ret_run)
 				.shown_mode = options->profile.mode,
 				.account = sums->account,
 				.shown_ns = sums->time_ns,
-				.engine = sampling_engine_name(session->engine),
+				.engine = engine_name(session->engine.kind),
 				.asked_hz = options->rate_hz,
 				.cpu_user_ns = timeval_ns(&usage.ru_utime),
 				.cpu_sys_ns = timeval_ns(&usage.ru_stime),
@@ -165,56 +164,14 @@ enum exit_status session_open_outputs(struct session *session, struct message *r
 	return EXIT_USAGE;
 }
 
-/* Have the sampler tell C frames, too, if that is asked for, of all threads that it can. */
-static int create_natives(struct session *session)
-{
-	const struct sampling_options *options = &session->options;
-	struct target *target = &session->target;
-	struct message message = {0}, no_kernel = {0};
-	int err;
-
-	if (!options->native)
-		return 0;
-	err = sampler_natives_create(
-		&(struct sampler_natives_options){
-			.process = &target->process,
-			.memory = &target->live.memory,
-			.images = &target->images.source,
-			.sampler = session->sampler,
-			.period_ns = (uint64_t)(NS_PER_S / options->rate_hz),
-			.keeps_trampolines = options->keeps_trampolines,
-			.tells_kernel = options->tells_kernel,
-			.follows_cpus = options->follows_cpus,
-		},
-		&session->natives, &message, &no_kernel);
-	if (!err && message.text[0] && !options->quiet)
-		print_note("no C frames of threads that run: %s", message.text);
-	if (!err && no_kernel.text[0] && !options->quiet)
-		print_note("no frames of the kernel: %s", no_kernel.text);
-	return err;
-}
-
-/* Have threads that run be sampled in their interrupts, if that is the engine. */
-static int create_interrupts(struct session *session, struct message *reterr)
-{
-	const struct sampling_options *options = &session->options;
-
-	if (options->engine != ENGINE_BPF)
-		return 0;
-	return sampler_interrupts_create(session->sampler, (uint64_t)(NS_PER_S / options->rate_hz),
-					 options->verbose, &session->interrupts, reterr);
-}
-
 void session_destroy_sampler(struct session *session)
 {
-	sampler_natives_destroy(session->natives);
-	sampler_interrupts_destroy(session->interrupts);
+	engine_close(&session->engine);
 	sampler_destroy(session->sampler);
-	session->natives = NULL;
-	session->interrupts = NULL;
 	session->sampler = NULL;
 }
 
+/* Make a sampler of the program, and choose its engine. 0; -ENOMEM, -ESRCH, or an errno. */
 static int create_sampler(struct session *session)
 {
 	struct target *target = &session->target;
@@ -226,21 +183,10 @@ static int create_sampler(struct session *session)
 	if (err)
 		return err;
 	sampler_set_looks(session->sampler, &session->options.looks);
-	return create_natives(session);
-}
-
-/* The same of the first program. EXIT_OK, or the status to exit with and a sentence. */
-static enum exit_status require_interrupts(struct session *session, struct message *reterr)
-{
-	struct message why = {0};
-	const int err = create_interrupts(session, &why);
-
+	err = engine_open(&session->engine_options, target, session->sampler, &session->engine);
 	if (!err)
-		return EXIT_OK;
-	if (err != -EPERM && err != -ENOTSUP)
-		return target_explain(&session->target, err, reterr);
-	message_set(reterr, "--engine bpf: %s", why.text);
-	return EXIT_PERMISSION;
+		session_notes_natives(session);
+	return err;
 }
 
 /* What a mode needs and this build of CPython does not tell; NULL if there is nothing. */
@@ -287,19 +233,23 @@ static enum exit_status check_mode(const struct session *session, struct message
 	return EXIT_ERROR;
 }
 
-/* Whether the engine asked for can sample this target; EXIT_PERMISSION with a sentence if not. */
+/* Whether the engine asked for is to be had for this target; EXIT_PERMISSION with a sentence if not. */
 static enum exit_status check_engine(const struct session *session, struct message *reterr)
 {
+	const struct engine_options *asked = &session->options.engine;
 	const struct target *target = &session->target;
-	const struct py_build *build = &target->runtime.build;
 
-	if (session->options.engine != ENGINE_RACING || racing_can_tell(build))
+	if (!asked->is_named || asked->kind == session->engine.kind)
 		return EXIT_OK;
-	message_set(reterr,
-		    "--engine racing needs CPython 3.11 or newer with a GIL, and process %d is "
-		    "CPython %s%s: leave it out",
-		    target->process.pid, target->version,
-		    build->free_threaded ? " without a GIL" : "");
+	if (asked->kind == ENGINE_BPF)
+		message_set(reterr, "--engine bpf: %s", session->engine.no_interrupts.text);
+	else
+		message_set(
+			reterr,
+			"--engine racing needs CPython 3.11 or newer with a GIL, and process %d is "
+			"CPython %s%s: leave it out",
+			target->process.pid, target->version,
+			target->runtime.build.free_threaded ? " without a GIL" : "");
 	return EXIT_PERMISSION;
 }
 
@@ -320,6 +270,12 @@ static void show_progress(struct session *session, uint64_t now_ns)
 	progress_show(&session->progress, &figures, now_ns);
 }
 
+/* Whether there was another sampler before this one. */
+static bool has_stats(const struct session *session)
+{
+	return session->stats.start_ns != 0;
+}
+
 /* A recording is flushed less often than its counters are summed up. */
 #define WATCH_EVERY_NS 100000000u
 
@@ -327,7 +283,7 @@ static int ticked(void *context, uint64_t now_ns)
 {
 	struct session *session = context;
 
-	if (session->nr_followed && now_ns - session->watched_ns >= WATCH_EVERY_NS) {
+	if (has_stats(session) && now_ns - session->watched_ns >= WATCH_EVERY_NS) {
 		session_count(session, &session->watched);
 		session->watched_ns = now_ns;
 	}
@@ -377,14 +333,13 @@ enum exit_status session_open_target(struct session *session, pid_t pid, struct 
 	status = target_open(pid, &session->options.wait, &session->target, reterr);
 	if (status == EXIT_OK)
 		status = check_mode(session, reterr);
-	if (status == EXIT_OK)
-		status = check_engine(session, reterr);
 	if (status != EXIT_OK)
 		return status;
+	session->engine_options = session->options.engine;
 	err = create_sampler(session);
 	if (err)
 		return target_explain(&session->target, err, reterr);
-	status = require_interrupts(session, reterr);
+	status = check_engine(session, reterr);
 	if (status != EXIT_OK)
 		return status;
 	if (begin_sink(session, reterr) != 0)
@@ -405,7 +360,7 @@ static bool time_left(const struct session *session, uint64_t *ret_left_ns)
 	return !duration_ns || gone_ns < duration_ns;
 }
 
-/* Have a recording be told of the counters: of the first program its sampler's, later of all. */
+/* Have a recording be told of the counters: of the first sampler its own, later of all. */
 static void watch(struct session *session)
 {
 	const struct sampler_stats *own = sampler_stats(session->sampler);
@@ -413,7 +368,7 @@ static void watch(struct session *session)
 	session->is_sampling = true;
 	session->live_before = session->target.live;
 	session_count(session, &session->watched);
-	session_sink_watch(&session->sink, session->nr_followed ? &session->watched : own);
+	session_sink_watch(&session->sink, has_stats(session) ? &session->watched : own);
 }
 
 /* Add the counters of a program that is not sampled any more to the run's. */
@@ -429,11 +384,12 @@ static void count_program(struct session *session)
 	session->nr_away += sampler_nr_away(session->sampler);
 }
 
-/* Sample with the engine that is chosen, and add the counters to the run's. */
+/* Sample the program that runs now, and add the counters to the run's. */
 static int run_sampler(struct session *session, uint64_t duration_ns)
 {
 	const struct sampler_options options = {
-		.engine = session->engine,
+		.engine = session->engine.kind,
+		.may_change = !session->engine_options.is_named,
 		.rate_hz = session->options.rate_hz,
 		.duration_ns = duration_ns,
 		.stop = stop_flag(),
@@ -446,49 +402,34 @@ static int run_sampler(struct session *session, uint64_t duration_ns)
 	return err;
 }
 
-/* A sampler in the place of one that has handed nothing on. */
-static int renew_sampler(struct session *session)
+/* Whether another engine goes on with the program: then a sampler with it is made. */
+static bool change_engine(struct session *session, int *ret_err)
 {
+	*ret_err = 0;
+	if (!engine_change(&session->engine, &session->target, session->end,
+			   &session->engine_options))
+		return false;
+	session_notes_change(session);
 	session_destroy_sampler(session);
 	session_sink_change_sampler(&session->sink);
-	return create_sampler(session);
-}
-
-/* Sample the program that runs now, by racing if it runs where nothing else can be done. */
-static int sample_program(struct session *session, uint64_t duration_ns)
-{
-	const struct sampling_options *asked = &session->options;
-	const bool can_race = racing_can_tell(&session->target.runtime.build);
-	int err;
-
-	session->engine = session->interrupts			       ? ENGINE_BPF
-			  : asked->engine == ENGINE_RACING && can_race ? ENGINE_RACING
-								       : ENGINE_PREEMPT;
-	err = run_sampler(session, duration_ns);
-	if (err || !sampler_end_is_out_of_reach(session->end) || !asked->may_race || !can_race)
-		return err;
-	session->engine = ENGINE_RACING;
-	session_notes_racing(session);
-	err = renew_sampler(session);
-	return err ? err : run_sampler(session, duration_ns);
+	*ret_err = create_sampler(session);
+	return true;
 }
 
 /* Begin with what came after the last interpreter. 0; errors of sampler_create(). */
 static int begin_next(struct session *session)
 {
 	bool is_new = session->after == TARGET_FOLLOWED;
-	struct message why = {0};
 	int err;
 
 	session->nr_followed += is_new;
 	session_sink_change_sampler(&session->sink);
-	if (is_new) {
+	session->engine_options = session->options.engine;
+	err = create_sampler(session);
+	if (!err && is_new) {
 		progress_clear(&session->progress);
 		session_notes_followed(session);
 	}
-	err = create_sampler(session);
-	if (!err && create_interrupts(session, &why) && !session->options.quiet)
-		print_note("sampling goes on without BPF: %s", why.text);
 	return err;
 }
 
@@ -531,13 +472,18 @@ static int sample_programs(struct session *session)
 {
 	session->end = END_DURATION;
 	for (uint64_t left_ns; time_left(session, &left_ns);) {
-		int err = sample_program(session, left_ns);
+		int err = run_sampler(session, left_ns);
 
 		/* A set-user-ID program, for one, may not be read; whether it may is asked anew. */
 		if (err == -EPERM && !session->sink.error &&
 		    process_memory_gone(&session->target.process)) {
 			err = 0;
 			session->end = END_REPLACED;
+		}
+		if (!err && change_engine(session, &err)) {
+			if (err)
+				return err;
+			continue;
 		}
 		if (err || session->end == END_DURATION || session->end == END_STOPPED ||
 		    sampler_end_is_out_of_reach(session->end))

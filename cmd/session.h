@@ -10,14 +10,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cmd/engine.h"
 #include "cmd/progress.h"
 #include "cmd/sampling_options.h"
 #include "cmd/session_sink.h"
 #include "output/profile.h"
 #include "output/run.h"
 #include "sampler/sampler.h"
-#include "sampler/sampler_interrupts.h"
-#include "sampler/sampler_natives.h"
 
 enum { HOST_MAX_BYTES = 65 }; /* HOST_NAME_MAX of Linux, and a NUL */
 
@@ -32,10 +31,9 @@ struct session {
 
 	pid_t pid;
 	struct target target;
-	enum sampler_engine engine;	       /* of the last program */
-	struct sampler *sampler;	       /* NULL between two programs */
-	struct sampler_natives *natives;       /* of it; NULL: no C frames */
-	struct sampler_interrupts *interrupts; /* of it; NULL: another engine */
+	struct engine_options engine_options; /* of the last program */
+	struct engine engine;		      /* of it */
+	struct sampler *sampler;	      /* NULL between two programs */
 	struct session_sink sink;
 	struct output_file stats_output;
 	int recording_fd; /* what is left to be written is made of it; owned; -1: there is none */

@@ -113,12 +113,6 @@ static void print_refused(uint64_t nr)
 			   nr, text_plural(nr));
 }
 
-/* Short tasks of asyncio: 70 to 81 % of the stacks had [unknown], 8 to 15 % with --affinity. */
-static bool may_gain_by_affinity(const struct session *session, const struct run_native *native)
-{
-	return !session->options.follows_cpus && native->nr_python_holed > native->nr_stacks / 4;
-}
-
 /* How well C frames could be told. */
 static void print_natives(const struct session *session)
 {
@@ -128,11 +122,10 @@ static void print_natives(const struct session *session)
 	if (!native.is_on)
 		return;
 	print_note("%" PRIu64 " sample%s with C frames%s; %" PRIu64 " have " NATIVE_STACKS_HOLE
-		   " for Python frames that could not be proven, %" PRIu64 " for C frames%s",
+		   " for Python frames that could not be proven, %" PRIu64 " for C frames",
 		   native.nr_stacks, text_plural(native.nr_stacks),
 		   native.user_cpu_only ? ", user CPU only" : "", native.nr_python_holed,
-		   native.nr_broken,
-		   may_gain_by_affinity(session, &native) ? "; --affinity may tell more" : "");
+		   native.nr_broken);
 	print_refused(native.nr_refused);
 	if (session->options.verbose)
 		print_note("of %" PRIu64 " dumps %" PRIu64 " came before it was known how to read "
@@ -147,9 +140,9 @@ static void print_interrupts(const struct session *session)
 {
 	struct interrupt_counts counts;
 
-	if (!session->interrupts)
+	if (!session->engine.interrupts)
 		return;
-	sampler_interrupts_count(session->interrupts, &counts);
+	sampler_interrupts_count(session->engine.interrupts, &counts);
 	print_note("%" PRIu64 " interrupt%s, %.1f µs each; %" PRIu64
 		   " of threads without Python, %" PRIu64 " duplicate",
 		   (uint64_t)counts.nr_interrupts, text_plural(counts.nr_interrupts),
@@ -205,8 +198,8 @@ static void print_account(const struct session *session)
 /* That thread states are run by other threads than those that they name. */
 static void explain_elsewhere(const struct session *session, struct message *retmessage)
 {
-	const bool can_race =
-		racing_can_tell(&session->target.runtime.build) && session->engine != ENGINE_RACING;
+	const bool can_race = racing_can_tell(&session->target.runtime.build) &&
+			      session->engine.kind != ENGINE_RACING;
 
 	message_set(retmessage,
 		    "process %d runs Python's thread states in other threads than those that they "
@@ -306,6 +299,16 @@ void session_notes_written(const struct session *session)
 			return;
 }
 
+/* Which engine samples, and why it is not the best one. */
+static void print_engine(const struct session *session)
+{
+	const struct engine *engine = &session->engine;
+
+	print_note("engine %s%s%s", engine_name(engine->kind),
+		   engine->no_interrupts.text[0] ? ", as bpf cannot be had: " : "",
+		   engine->no_interrupts.text);
+}
+
 void session_notes_begin(const struct session *session)
 {
 	const struct sampling_options *options = &session->options;
@@ -317,16 +320,35 @@ void session_notes_begin(const struct session *session)
 			   ? ""
 			   : "; Ctrl-C ends it and writes the profile");
 	target_print_doubts(&session->target);
-	if (options->verbose)
+	if (options->verbose) {
 		target_print_found(&session->target);
+		print_engine(session);
+	}
 }
 
-void session_notes_racing(const struct session *session)
+void session_notes_natives(const struct session *session)
+{
+	const struct engine *engine = &session->engine;
+
+	if (session->options.quiet)
+		return;
+	if (engine->no_natives.text[0])
+		print_note("no C frames of threads that run: %s", engine->no_natives.text);
+	if (engine->no_kernel.text[0])
+		print_note("no frames of the kernel: %s", engine->no_kernel.text);
+}
+
+void session_notes_change(const struct session *session)
 {
 	struct message reach;
 
 	if (session->options.quiet)
 		return;
+	if (session->end == END_TOO_DEEP) {
+		print_note(
+			"a stack has more frames than engine bpf can tell: engine preempt goes on");
+		return;
+	}
 	explain_reach(
 		session,
 		", so its stacks are read while it runs, which is approximate; for exact ones",
@@ -342,13 +364,14 @@ void session_notes_followed(const struct session *session)
 		   session->target.version);
 	target_print_doubts(&session->target);
 	target_print_found(&session->target);
+	print_engine(session);
 }
 
 /* The same where nothing else can be done. */
 static void explain_no_reach(const struct session *session, struct message *reterr)
 {
 	const bool can_race =
-		session->options.native && racing_can_tell(&session->target.runtime.build);
+		session->options.engine.native && racing_can_tell(&session->target.runtime.build);
 	struct message reach;
 
 	explain_reach(session, ":", &reach);

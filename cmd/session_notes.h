@@ -7,10 +7,13 @@
 /* What is sampled, when it begins. Nothing with --quiet. */
 void session_notes_begin(const struct session *session);
 
-/* That the process cannot be sampled but by racing, why, and the remedy. Nothing with --quiet. */
-void session_notes_racing(const struct session *session);
+/* What cannot be told of C frames, and why. Nothing with --quiet. */
+void session_notes_natives(const struct session *session);
 
-/* With --verbose what program of the process is sampled now. */
+/* That another engine goes on, why, and, if that is racing, the remedy. Nothing with --quiet. */
+void session_notes_change(const struct session *session);
+
+/* With --verbose what program of the process is sampled now, and how. */
 void session_notes_followed(const struct session *session);
 
 /*

@@ -25,9 +25,6 @@ enum { RING_MAX_BYTES = 256 << 10, RING_MIN_BYTES = 128 << 10 };
 /* So many threads are found ready at once; the others are at the next call. */
 enum { MAX_READY = 64 };
 
-/* Who comes to run so many periods late has lost dumps, or soon will. */
-enum { LATE_PERIODS = 2 };
-
 #define NS_IN_S	 1000000000u
 #define NS_IN_MS 1000000u
 
@@ -137,8 +134,6 @@ int perf_events_open(const struct process *process, const struct perf_events_opt
 		free(events.record);
 		return -errno;
 	}
-	if (options->follows_cpus)
-		cpu_follower_init(&events.follower, LATE_PERIODS * options->period_ns);
 	*ret_events = events;
 	return 0;
 }
@@ -159,7 +154,6 @@ void perf_events_close(struct perf_events *events)
 		thread_close(&events->threads[i]);
 	if (events->epoll_fd >= 0)
 		(void)close(events->epoll_fd);
-	cpu_follower_rest(&events->follower);
 	free(events->threads);
 	free(events->record);
 	*events = PERF_EVENTS_CLOSED;
@@ -309,13 +303,9 @@ static int wait_ready(const struct perf_events *events, uint64_t left_ns,
 void perf_events_wait(struct perf_events *events, uint64_t until_ns)
 {
 	struct epoll_event ready[MAX_READY];
-	int nr;
+	const uint64_t begin_ns = now_ns();
+	int nr = wait_ready(events, until_ns > begin_ns ? until_ns - begin_ns : 0, ready);
 
-	events->slept_ns = now_ns();
-	cpu_follower_go(&events->follower, events->slept_ns);
-	nr = wait_ready(events, until_ns > events->slept_ns ? until_ns - events->slept_ns : 0,
-			ready);
-	events->woke_ns = now_ns();
 	give_back(events);
 	events->next_ready = 0;
 	events->is_told = false;
@@ -327,11 +317,6 @@ void perf_events_catch_up(struct perf_events *events)
 {
 	if (events->is_told)
 		perf_events_wait(events, 0);
-}
-
-void perf_events_rest(struct perf_events *events)
-{
-	cpu_follower_rest(&events->follower);
 }
 
 /* Reading. */
@@ -393,15 +378,6 @@ static void count_mapping(struct perf_events_stats *stats, const uint8_t *record
 	stats->nr_made += mapped->inode == 0;
 }
 
-static void note_cpu(struct perf_events *events, const struct perf_dump *dump)
-{
-	const uint64_t first_ns =
-		dump->time_ns > events->slept_ns ? dump->time_ns : events->slept_ns;
-
-	cpu_follower_note(&events->follower, dump->tid, dump->cpu, dump->time_ns,
-			  events->woke_ns > first_ns ? events->woke_ns - first_ns : 0);
-}
-
 /* Take a record as what it is: 0 if it is a dump. */
 static int take_dump(struct perf_events *events, const uint8_t *record, struct perf_dump *ret_dump)
 {
@@ -421,7 +397,6 @@ static int take_dump(struct perf_events *events, const uint8_t *record, struct p
 	if (err)
 		return err;
 	events->stats.nr_dumps++;
-	note_cpu(events, ret_dump);
 	return 0;
 }
 

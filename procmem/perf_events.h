@@ -14,7 +14,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "procmem/cpu_follower.h"
 #include "procmem/message.h"
 #include "procmem/perf_record.h"
 #include "procmem/process.h"
@@ -24,7 +23,6 @@ struct perf_events_options {
 	uint32_t
 		max_stack_bytes; /* of a dump: a multiple of 8, at most PERF_RECORD_MAX_STACK_BYTES */
 	bool tells_kernel; /* where a thread is inside of the kernel, too, if that may be told */
-	bool follows_cpus; /* whether the calling thread runs where they do (cpu_follower.h) */
 };
 
 /* Counters, exact but for nr_lost, which the kernel tells with the next dump of that thread. */
@@ -49,8 +47,6 @@ struct perf_events {
 	size_t nr_taken_bytes; /* of that one's ring, which the last dump is in; 0: none is */
 	bool is_told;	       /* perf_events_next() has told all that was found last */
 	uint8_t *record;       /* PERF_RECORD_MAX_BYTES; owned */
-	struct cpu_follower follower;
-	uint64_t slept_ns, woke_ns; /* when the last wait began, and ended */
 	struct perf_events_stats stats;
 };
 
@@ -61,9 +57,7 @@ struct perf_events {
  * Prepare to follow threads of a process, borrowed until perf_events_close(), which accepts
  * PERF_EVENTS_CLOSED. Whether it is allowed is found out with a thread of it. 0; -EPERM and a
  * sentence (kernel.perf_event_paranoid, a seccomp filter, another user's process), -ENOTSUP and
- * a sentence (this kernel has none), -ESRCH, -ENOMEM, or the errno of a system call. With
- * follows_cpus all calls have to come from one thread, which runs where it did before when the
- * events are closed.
+ * a sentence (this kernel has none), -ESRCH, -ENOMEM, or the errno of a system call.
  */
 int perf_events_open(const struct process *process, const struct perf_events_options *options,
 		     struct perf_events *ret_events, struct message *reterr);
@@ -79,8 +73,7 @@ int perf_events_add(struct perf_events *events, pid_t tid);
 
 /*
  * Sleep until some thread has been dumped, or until the time of CLOCK_MONOTONIC; a signal ends
- * it, too. One system call, or a few where the thread goes to another processor for it; nothing
- * is allocated.
+ * it, too. One system call; nothing is allocated.
  */
 void perf_events_wait(struct perf_events *events, uint64_t until_ns);
 
@@ -89,9 +82,6 @@ void perf_events_wait(struct perf_events *events, uint64_t until_ns);
  * time to wait. One system call, or none.
  */
 void perf_events_catch_up(struct perf_events *events);
-
-/* The calling thread waits no more for a while: have it run where it did before. */
-void perf_events_rest(struct perf_events *events);
 
 /*
  * The next dump of a thread that perf_events_wait() or perf_events_catch_up() found: each thread's

@@ -306,6 +306,14 @@ bool process_has_thread(const struct process *process, pid_t tid)
 	return faccessat(process->proc_fd, name, F_OK, 0) == 0;
 }
 
+bool process_has_one_thread(const struct process *process)
+{
+	struct stat status;
+
+	/* Each thread has a folder in there, whose ".." is a link to it. */
+	return fstatat(process->proc_fd, "task", &status, 0) == 0 && status.st_nlink == 3;
+}
+
 bool process_memory_gone(const struct process *process)
 {
 	char byte;

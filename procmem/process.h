@@ -65,6 +65,9 @@ bool process_is_kernel_thread(const struct process *process);
  */
 bool process_has_thread(const struct process *process, pid_t tid);
 
+/* Whether it has but one thread. False also where that cannot be told. One system call. */
+bool process_has_one_thread(const struct process *process);
+
 /* Room for "task/", a thread id, and the name of a file. */
 #define PROCESS_TASK_NAME_MAX_BYTES 64
 

@@ -217,7 +217,10 @@ static int refresh(struct sampler *sampler)
 	for (size_t i = 0; !err && i < snapshot->nr_threads && !snapshot_stopped(snapshot); i++)
 		if (snapshot->threads[i]->is_new)
 			err = sampler_thread_begin(sampler, snapshot->threads[i]);
-	return err || !sampler->interrupts ? err : sampler_interrupts_follow(sampler->interrupts);
+	/* A list that was cut off lacks threads. */
+	return err || !sampler->interrupts || snapshot_stopped(snapshot)
+		       ? err
+		       : sampler_interrupts_follow(sampler->interrupts);
 }
 
 static int prepare(struct sampler *sampler)
@@ -397,13 +400,9 @@ static int look_and_tell(struct sampler *sampler, struct sample_sink *sink, uint
 				: hand_on_threads(sampler, verdict, now_ns, sink);
 }
 
-/* The samples of the interrupts, and of who had none, if there are any such threads. */
-static int take_interrupts(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns)
+/* A look for those who had no sample of an interrupt, if there are any such threads. */
+static int look_for_others(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns)
 {
-	int err = sampler_interrupts_take(sampler->interrupts, sink);
-
-	if (err)
-		return err;
 	if (sampler_interrupts_miss_any(sampler->interrupts, now_ns) ||
 	    now_ns - sampler->last_look_ns >= LOOK_AT_LEAST_NS) {
 		sampler->last_look_ns = now_ns;
@@ -415,13 +414,17 @@ static int take_interrupts(struct sampler *sampler, struct sample_sink *sink, ui
 
 int sampler_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns)
 {
-	int err = prepare(sampler);
+	int err = 0;
 
-	if (err)
-		return err;
 	sampler->now_ns = now_ns;
-	err = sampler->interrupts ? take_interrupts(sampler, sink, now_ns)
-				  : look_and_tell(sampler, sink, now_ns);
+	/* Before the list is read anew: a thread that has ended has its last samples still. */
+	if (sampler->interrupts)
+		err = sampler_interrupts_take(sampler->interrupts, sink);
+	if (!err)
+		err = prepare(sampler);
+	if (!err)
+		err = sampler->interrupts ? look_for_others(sampler, sink, now_ns)
+					  : look_and_tell(sampler, sink, now_ns);
 	if (err)
 		return err;
 	sampler->last_tick_ns = now_ns;
@@ -523,6 +526,10 @@ static int run_loop(struct sampler *sampler, const struct sampler_options *optio
 		sink_err = sink->ops->tick ? sink->ops->tick(sink, now_ns) : 0;
 		if (sink_err)
 			return sink_err;
+		*ret_end = END_TOO_DEEP;
+		if (options->may_change && sampler->interrupts &&
+		    sampler->stats.lost[LOSS_TOO_DEEP])
+			return 0;
 		if (!err) {
 			failures.nr = due ? 0 : failures.nr;
 			continue;
@@ -551,7 +558,7 @@ static int read_last_names(struct sampler *sampler, struct sample_sink *sink)
 /* Close the account of the ticks, of which the last one was due before end_ns. */
 static void account_ticks(struct sampler_stats *stats, struct ticker *ticker, uint64_t end_ns)
 {
-	ticker_finish(ticker, end_ns < stats->end_ns ? end_ns : stats->end_ns);
+	stats->ticks -= ticker_finish(ticker, end_ns < stats->end_ns ? end_ns : stats->end_ns);
 	stats->p50_lateness_ns = histogram_quantile(&stats->lateness, 500);
 	stats->p99_lateness_ns = histogram_quantile(&stats->lateness, 990);
 }
@@ -634,6 +641,24 @@ static void hold_nothing(struct sampler *sampler)
 		sampler->cache.reason = CACHE_OTHER_ENGINE;
 }
 
+/* Begin to interrupt threads, of whom the program is told before. What is in motion is the first tick's. */
+static int begin_interrupts(struct sampler *sampler)
+{
+	int err = prepare(sampler);
+
+	return err && err != -ESRCH && !sampler_is_passing(err)
+		       ? err
+		       : sampler_interrupts_begin(sampler->interrupts);
+}
+
+/* The last samples of interrupts. What they name may be gone with the target. */
+static int end_interrupts(struct sampler *sampler, struct sample_sink *sink)
+{
+	const int err = sampler_interrupts_take(sampler->interrupts, sink);
+
+	return err == -ESRCH || sampler_is_passing(err) ? 0 : err;
+}
+
 int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 		struct sample_sink *sink, enum sampler_end *ret_end)
 {
@@ -649,7 +674,7 @@ int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 	else
 		err = sampler_begin_holding(sampler);
 	if (!err && sampler->interrupts)
-		err = sampler_interrupts_begin(sampler->interrupts);
+		err = begin_interrupts(sampler);
 	if (err)
 		return err;
 	if (!sampler->natives || !sampler_natives_clock(sampler->natives, &clock))
@@ -674,11 +699,9 @@ int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 		sink = sampler_natives_begin(sampler->natives, sink);
 	err = run_loop(sampler, options, sink, &ticker, end_ns, ret_end);
 	if (!err && sampler->interrupts)
-		err = sampler_interrupts_take(sampler->interrupts, sink);
+		err = end_interrupts(sampler, sink);
 	if (sampler->interrupts)
 		sampler_interrupts_end(sampler->interrupts);
-	if (sampler->natives)
-		sampler_natives_end(sampler->natives);
 	stats->end_ns = clock_now_ns();
 	account_ticks(stats, &ticker, end_ns);
 	frame_cache_end(&sampler->cache);

@@ -28,6 +28,7 @@ enum sampler_engine {
 
 struct sampler_options {
 	enum sampler_engine engine;
+	bool may_change; /* END_TOO_DEEP may end the run: another engine goes on */
 	double rate_hz;
 	uint64_t duration_ns;		   /* 0: until the target ends or *stop is set */
 	const volatile sig_atomic_t *stop; /* borrowed; may be NULL */
@@ -59,6 +60,7 @@ enum sampler_end {
 	END_REPLACED,  /* its interpreter is gone: exec, also of the same program, or Py_Finalize */
 	END_ELSEWHERE, /* before the first tick: it may run on none of the CPUs that we may use */
 	END_REAL_TIME, /* before the first tick: each thread has a real-time priority above ours */
+	END_TOO_DEEP,  /* a stack had more frames than this engine can tell */
 };
 
 /* Whether it came back because the sampler cannot take the target's CPU. */

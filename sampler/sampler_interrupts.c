@@ -90,19 +90,28 @@ static uint32_t join(struct told_thread *told, uint32_t nr)
 	return nr_joined;
 }
 
-/* All threads of the snapshot whose ids are known; allocated. NULL: out of memory. */
-static struct told_thread *list_threads(const struct sampler *sampler, uint32_t *ret_nr)
+/*
+ * All threads of the snapshot whose ids are known; allocated. NULL: out of memory. Where there is but
+ * one it has all states: those that C has forked have the ids of their parents.
+ */
+static struct told_thread *list_threads(const struct sampler_interrupts *interrupts,
+					uint32_t *ret_nr)
 {
+	const struct sampler *sampler = interrupts->sampler;
 	const struct snapshot *snapshot = &sampler->snapshot;
+	const uint32_t only_tid = process_has_one_thread(sampler->process)
+					  ? interrupts_process_id(interrupts->interrupts)
+					  : 0;
 	struct told_thread *told = calloc(snapshot->nr_threads + 1, sizeof(*told));
 	uint32_t nr = 0;
 
 	for (size_t i = 0; told && i < snapshot->nr_threads; i++) {
 		const struct snapshot_thread *thread = snapshot->threads[i];
-		const pid_t own_tid = sampler->threads[thread->slot].own_tid;
+		const pid_t known_tid = sampler->threads[thread->slot].own_tid;
+		const uint32_t own_tid = only_tid ? only_tid : (uint32_t)known_tid;
 
 		if (own_tid)
-			told[nr++] = (struct told_thread){(uint32_t)own_tid,
+			told[nr++] = (struct told_thread){own_tid,
 							  {.states = {describe(sampler, thread)}}};
 	}
 	if (!told)
@@ -160,7 +169,7 @@ int sampler_interrupts_follow(struct sampler_interrupts *interrupts)
 
 	if (interrupts->nr_refreshes == nr_refreshes)
 		return 0;
-	told = list_threads(interrupts->sampler, &nr);
+	told = list_threads(interrupts, &nr);
 	if (!told || index_threads(interrupts)) {
 		free(told);
 		return -ENOMEM;

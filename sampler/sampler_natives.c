@@ -107,11 +107,6 @@ struct sample_sink *sampler_natives_begin(struct sampler_natives *natives, struc
 	return &natives->sink;
 }
 
-void sampler_natives_end(struct sampler_natives *natives)
-{
-	perf_events_rest(&natives->events);
-}
-
 void sampler_natives_add(struct sampler_natives *natives, const struct sample_thread *thread)
 {
 	if (natives->has_events && thread->tid)
@@ -412,7 +407,6 @@ static int open_events(struct sampler_natives *natives, struct message *ret_why)
 		.period_ns = options->period_ns,
 		.max_stack_bytes = SAMPLER_NATIVES_STACK_BYTES,
 		.tells_kernel = natives->kernel.names != NULL,
-		.follows_cpus = options->follows_cpus,
 	};
 	int err;
 

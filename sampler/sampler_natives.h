@@ -40,7 +40,6 @@ struct sampler_natives_options {
 	uint64_t period_ns;	/* CPU time of a thread between two samples */
 	bool keeps_trampolines; /* as in native_stacks.h */
 	bool tells_kernel;	/* frames of the kernel, too */
-	bool follows_cpus;	/* as in perf_events.h, of the thread that samples */
 };
 
 /*

@@ -347,9 +347,6 @@ bool sampler_natives_clock(struct sampler_natives *natives, struct ticker_clock 
 struct sample_sink *sampler_natives_begin(struct sampler_natives *natives,
 					  struct sample_sink *next);
 
-/* No more ticks or dumps are waited for, for now. */
-void sampler_natives_end(struct sampler_natives *natives);
-
 /* Follow a thread that is new. */
 void sampler_natives_add(struct sampler_natives *natives, const struct sample_thread *thread);
 

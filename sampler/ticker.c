@@ -146,14 +146,16 @@ uint64_t ticker_put_off(struct ticker *ticker, uint64_t time_ns)
 	return nr;
 }
 
-void ticker_finish(struct ticker *ticker, uint64_t end_ns)
+uint64_t ticker_finish(struct ticker *ticker, uint64_t end_ns)
 {
 	uint64_t nr_over;
 
 	if (ticker->deadline_ns >= end_ns)
-		return;
+		return ticker->begin_ns > end_ns ? (ticker->begin_ns - end_ns) / ticker->interval_ns
+						 : 0;
 	nr_over = (end_ns - ticker->begin_ns) / ticker->interval_ns;
 	ticker->stats->late_ticks += nr_over ? nr_over : 1;
 	ticker->begin_ns += (nr_over ? nr_over : 1) * ticker->interval_ns;
 	ticker->deadline_ns = ticker->begin_ns;
+	return 0;
 }

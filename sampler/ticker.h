@@ -68,6 +68,7 @@ uint64_t ticker_put_off(struct ticker *ticker, uint64_t time_ns);
 
 /*
  * Count the ticks that were still to come before end_ns as skipped. Every interval that
- * was over by then has either been due once, or put off, or is among the late ticks.
+ * was over by then has either been due once, or put off, or is among the late ticks. Returns how
+ * many ticks that were put off would have come behind end_ns.
  */
-void ticker_finish(struct ticker *ticker, uint64_t end_ns);
+uint64_t ticker_finish(struct ticker *ticker, uint64_t end_ns);

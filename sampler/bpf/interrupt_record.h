@@ -122,10 +122,20 @@ struct interrupt_frame {
 	__u64 identity; /* of its code object, as that was told before; 0: it is none */
 };
 
-/* A thread state as the interrupt met it; behind it layout.state.head_size bytes, rounded up, and the frames. */
+/* One call of the loop that has a _PyCFrame (3.10 to 3.12), innermost first. */
+struct interrupt_loop {
+	__u64 addr;
+	__u64 current_addr; /* of the frame that it runs; 0 in 3.10 */
+};
+
+/*
+ * A thread state as the interrupt met it; behind it layout.state.head_size bytes, rounded up, the loops,
+ * and the frames.
+ */
 struct interrupt_record {
 	struct interrupt_head head; /* INTERRUPT_STACK */
 	__u64 time_ns;		    /* CLOCK_MONOTONIC */
+	__u64 count_ns;		    /* of the event, so far; 0: it is an inherited one */
 	__u64 state_addr;
 	__u64 current_addr; /* of the innermost frame */
 	__u64 fault_addr;   /* what could not be read there, if that was a fault */
@@ -133,7 +143,7 @@ struct interrupt_record {
 	__u8 gil[INTERRUPT_GIL_MAX_BYTES];
 	__u32 slot; /* the user's, as it was told */
 	__u32 tlbc_generation;
-	__u32 nr_loops; /* calls of the loop that have a _PyCFrame (3.10 to 3.12) */
+	__u32 nr_loops;
 	__u32 nr_frames;
 	__u32 end; /* enum interrupt_end */
 };

@@ -9,6 +9,7 @@
  * loading on.
  */
 #include <linux/bpf.h>
+#include <linux/bpf_perf_event.h>
 
 #include <bpf/bpf_helpers.h>
 #include <stdbool.h>
@@ -37,6 +38,7 @@ struct scratch {
 	__u64 addr, end_addr;
 	__u64 interpreter_id;
 	__u64 executable, identity; /* of the frame before; 0: there was none */
+	struct bpf_perf_event_value event;
 	__u32 nr_new;		    /* so many code objects were told by this interrupt */
 	struct interrupt_code code; /* what of one is read */
 	__u8 bytes[INTERRUPT_RECORD_MAX_BYTES];
@@ -317,15 +319,29 @@ static long take_frame(__u32 index, struct walk *walk)
 	return 0;
 }
 
-/* Count the loops of 3.10 to 3.12; the outermost _PyCFrame is the thread state's own. */
+/* Take one of the loops of 3.10 to 3.12; the outermost _PyCFrame is the thread state's own. */
 static long take_loop(__u32 index, struct walk *walk)
 {
 	struct scratch *scratch = walk->scratch;
 	struct interrupt_record *record = walk->record;
+	const __u32 nr_bytes = record->head.nr_bytes;
 	const __u64 addr = scratch->addr;
+	struct interrupt_loop *loop;
 
 	if (!addr || addr - record->state_addr < layout.state.size)
 		return 1;
+	if (nr_bytes > INTERRUPT_RECORD_MAX_BYTES - 2 * INTERRUPT_FRAME_MAX_BYTES) {
+		record->end = INTERRUPT_TOO_DEEP;
+		return 1;
+	}
+	loop = (void *)(scratch->bytes + nr_bytes);
+	loop->addr = addr;
+	loop->current_addr = 0;
+	if (layout.cframe.current_frame != INTERRUPT_ABSENT &&
+	    faults(record, &loop->current_addr, sizeof(loop->current_addr),
+		   addr + layout.cframe.current_frame))
+		return 1;
+	record->head.nr_bytes = nr_bytes + sizeof(*loop);
 	record->nr_loops = index + 1;
 	return faults(record, &scratch->addr, sizeof(scratch->addr), addr + layout.cframe.previous);
 }
@@ -348,7 +364,7 @@ static __always_inline bool take_words(struct interrupt_record *record,
 					   sizeof(record->tlbc_generation), told->tlbc_addr);
 }
 
-/* Find the innermost frame and, of 3.10 to 3.12, count the loops. Whether they can be read. */
+/* Find the innermost frame and, of 3.10 to 3.12, the loops. Whether they can be read. */
 static __always_inline bool take_ends(struct walk *walk, const __u8 *state)
 {
 	struct scratch *scratch = walk->scratch;
@@ -357,15 +373,15 @@ static __always_inline bool take_ends(struct walk *walk, const __u8 *state)
 	scratch->end_addr = layout.state.base_frame == INTERRUPT_ABSENT
 				    ? 0
 				    : word_at(state, layout.state.base_frame & 511);
-	if (layout.cframe.current_frame == INTERRUPT_ABSENT) {
+	if (layout.state.cframe != INTERRUPT_ABSENT)
+		scratch->addr = word_at(state, layout.state.cframe & 511);
+	if (layout.cframe.current_frame == INTERRUPT_ABSENT)
 		record->current_addr = word_at(state, layout.state.current_frame & 511);
-		return true;
-	}
-	scratch->addr = word_at(state, layout.state.cframe & 511);
-	if (faults(record, &record->current_addr, sizeof(record->current_addr),
-		   scratch->addr + layout.cframe.current_frame))
+	else if (faults(record, &record->current_addr, sizeof(record->current_addr),
+			scratch->addr + layout.cframe.current_frame))
 		return false;
-	bpf_loop(INTERRUPT_MAX_STEPS, take_loop, walk, 0);
+	if (layout.state.cframe != INTERRUPT_ABSENT)
+		bpf_loop(INTERRUPT_MAX_STEPS, take_loop, walk, 0);
 	return record->end == INTERRUPT_WHOLE;
 }
 
@@ -396,47 +412,79 @@ static __always_inline void take_state(struct scratch *scratch, const struct int
 		record->end = INTERRUPT_TOO_DEEP;
 }
 
-SEC("perf_event")
-int take_interrupt(void *context)
+/* Read all states of a thread, a record each. How many have been put. */
+static __always_inline __u32 take_states(struct scratch *scratch, struct interrupt_counts *count,
+					 const struct interrupt_thread *thread)
 {
-	const __u64 begin_ns = bpf_ktime_get_ns();
-	struct bpf_pidns_info ids = {0};
-	struct interrupt_counts *count;
-	struct interrupt_thread *thread;
-	struct interrupt_record *record;
-	struct scratch *scratch;
-	__u32 zero = 0, nr_bytes;
+	struct interrupt_record *record = (void *)scratch->bytes;
+	__u32 nr_put = 0, nr_bytes;
 
-	(void)context;
-	count = bpf_map_lookup_elem(&counts, &zero);
-	scratch = find_scratch();
-	if (!count || !scratch ||
-	    bpf_get_ns_current_pid_tgid(layout.namespace_dev, layout.namespace_ino, &ids,
-					sizeof(ids)) ||
-	    ids.tgid != layout.process_id)
-		return 0;
-	count->nr_interrupts++;
-	thread = bpf_map_lookup_elem(&threads, &ids.pid);
-	if (!thread) {
-		count->nr_unknown++;
-		return 0;
-	}
-	if (begin_ns - thread->last_ns < layout.period_ns / 2) {
-		count->nr_doubled++;
-		return 0;
-	}
-	thread->last_ns = begin_ns;
-	record = (void *)scratch->bytes;
-	record->head.kind = INTERRUPT_STACK;
-	record->time_ns = begin_ns;
-	scratch->nr_new = 0;
 	for (__u32 i = 0; i < INTERRUPT_MAX_STATES && thread->states[i].addr; i++) {
 		take_state(scratch, &thread->states[i]);
 		nr_bytes = record->head.nr_bytes;
 		if (nr_bytes > INTERRUPT_RECORD_MAX_BYTES ||
 		    bpf_ringbuf_output(&records, record, nr_bytes, BPF_RB_NO_WAKEUP))
 			count->nr_full++;
+		else
+			nr_put++;
 	}
+	return nr_put;
+}
+
+/* The thread that is interrupted, if it is one of the process; counted. NULL: its turn has not come. */
+static __always_inline struct interrupt_thread *find_thread(struct interrupt_counts *count,
+							    __u64 now_ns)
+{
+	struct bpf_pidns_info ids = {0};
+	struct interrupt_thread *thread;
+
+	if (bpf_get_ns_current_pid_tgid(layout.namespace_dev, layout.namespace_ino, &ids,
+					sizeof(ids)) ||
+	    ids.tgid != layout.process_id)
+		return NULL;
+	count->nr_interrupts++;
+	thread = bpf_map_lookup_elem(&threads, &ids.pid);
+	if (!thread) {
+		count->nr_unknown++;
+		return NULL;
+	}
+	if (now_ns - thread->last_ns < layout.period_ns / 2) {
+		count->nr_doubled++;
+		return NULL;
+	}
+	thread->last_ns = now_ns;
+	return thread;
+}
+
+/*
+ * Returns 1 where the kernel is to go on, and to write what the event tells of this very interrupt: then
+ * its count is that of the record.
+ */
+SEC("perf_event")
+int take_interrupt(struct bpf_perf_event_data *context)
+{
+	const __u64 begin_ns = bpf_ktime_get_ns();
+	struct interrupt_counts *count;
+	struct interrupt_thread *thread;
+	struct interrupt_record *record;
+	struct scratch *scratch;
+	__u32 zero = 0, nr_put;
+
+	count = bpf_map_lookup_elem(&counts, &zero);
+	scratch = find_scratch();
+	if (!count || !scratch)
+		return 0;
+	thread = find_thread(count, begin_ns);
+	if (!thread)
+		return 0;
+	record = (void *)scratch->bytes;
+	record->head.kind = INTERRUPT_STACK;
+	record->time_ns = begin_ns;
+	record->count_ns = 0;
+	if (!bpf_perf_prog_read_value(context, &scratch->event, sizeof(scratch->event)))
+		record->count_ns = scratch->event.counter;
+	scratch->nr_new = 0;
+	nr_put = take_states(scratch, count, thread);
 	count->taken_ns += bpf_ktime_get_ns() - begin_ns;
-	return 0;
+	return nr_put && record->count_ns;
 }

@@ -236,7 +236,7 @@ int interrupts_open(const struct interrupts_options *options, struct interrupts 
 	err = find_namespace(options->process, &interrupts->layout);
 	if (!err)
 		err = load(interrupts, options->is_verbose, reterr);
-	if (!err) {
+	if (!err && !options->has_events) {
 		err = follow_all(interrupts);
 		if (err == -EPERM)
 			explain(err, reterr);
@@ -247,6 +247,11 @@ int interrupts_open(const struct interrupts_options *options, struct interrupts 
 	}
 	*ret_interrupts = interrupts;
 	return 0;
+}
+
+int interrupts_program_fd(const struct interrupts *interrupts)
+{
+	return bpf_program__fd(interrupts->program->progs.take_interrupt);
 }
 
 int interrupts_enable(struct interrupts *interrupts)
@@ -269,6 +274,11 @@ void interrupts_close(struct interrupts *interrupts)
 	interrupt_walk__destroy(interrupts->program);
 	free(interrupts->threads);
 	free(interrupts);
+}
+
+uint32_t interrupts_process_id(const struct interrupts *interrupts)
+{
+	return interrupts->layout.process_id;
 }
 
 int interrupts_set_thread(struct interrupts *interrupts, uint32_t own_tid,

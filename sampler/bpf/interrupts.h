@@ -2,7 +2,8 @@
 /*
  * Samples that are taken in the target's own interrupts, by a BPF program (interrupt_walk.bpf.c).
  * Each thread has an event that interrupts it when it has used so much CPU time; threads that it
- * makes later have one, too, as the kernel hands it on. Nobody is woken for a sample: the user comes
+ * makes later have one, too, as the kernel hands it on. Or the user has such events (perf_events.h),
+ * which tell more of the same interrupts: record.count_ns says of which. Nobody is woken for a sample: the user comes
  * when it likes, as long as there is room.
  *
  * It takes CAP_BPF and CAP_PERFMON, or root, and Linux 5.17 (bpf_loop).
@@ -26,6 +27,7 @@ struct interrupts_options {
 	const struct process *process;
 	struct interrupt_layout layout; /* of interrupts_layout(), as it is */
 	uint64_t period_ns;		/* CPU time of a thread between two interrupts */
+	bool has_events;		/* the user's run the program: interrupts_program_fd() */
 	bool is_verbose;		/* what libbpf and the kernel say goes to stderr */
 };
 
@@ -39,8 +41,14 @@ int interrupts_open(const struct interrupts_options *options, struct interrupts 
 		    struct message *reterr);
 void interrupts_close(struct interrupts *interrupts);
 
+/* The program, for events of the user's own. */
+int interrupts_program_fd(const struct interrupts *interrupts);
+
 /* Begin to interrupt, for good. 0 or the errno of a system call. */
 int interrupts_enable(struct interrupts *interrupts);
+
+/* The id of the process, and of its first thread, in its own PID namespace. */
+uint32_t interrupts_process_id(const struct interrupts *interrupts);
 
 /* Say, or say anew, what thread own_tid, an id in its own PID namespace, has. 0; -ENOMEM, -E2BIG. */
 int interrupts_set_thread(struct interrupts *interrupts, uint32_t own_tid,

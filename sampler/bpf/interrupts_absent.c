@@ -22,10 +22,22 @@ void interrupts_close(struct interrupts *interrupts)
 	(void)interrupts;
 }
 
+int interrupts_program_fd(const struct interrupts *interrupts)
+{
+	(void)interrupts;
+	return -1;
+}
+
 int interrupts_enable(struct interrupts *interrupts)
 {
 	(void)interrupts;
 	return -ENOTSUP;
+}
+
+uint32_t interrupts_process_id(const struct interrupts *interrupts)
+{
+	(void)interrupts;
+	return 0;
 }
 
 int interrupts_set_thread(struct interrupts *interrupts, uint32_t own_tid,

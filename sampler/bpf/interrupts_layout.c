@@ -55,13 +55,12 @@ static void set_code(struct interrupt_layout *layout, const struct py_offsets *o
 
 struct interrupt_layout interrupts_layout(const struct py_offsets *offsets)
 {
-	const bool has_cframes = offsets->cframe.current_frame != OFFSET_ABSENT;
 	struct interrupt_layout layout = {
 		.state = {.size = offsets->thread.size,
 			  .head_size = thread_head_bytes(offsets),
 			  .current_frame = offsets->thread.current_frame,
 			  .base_frame = offsets->thread.base_frame,
-			  .cframe = has_cframes ? offsets->thread.cframe : 0},
+			  .cframe = offsets->thread.cframe},
 		.cframe = {.current_frame = offsets->cframe.current_frame,
 			   .previous = offsets->cframe.previous},
 		.frame = {.head_size = frame_head_bytes(offsets),

@@ -21,6 +21,16 @@ static inline const uint8_t *interrupt_record_state(const struct interrupt_recor
 	return (const uint8_t *)(record + 1);
 }
 
+/* The index-th of its loops, innermost first. */
+static inline const struct interrupt_loop *
+interrupt_record_loop(const struct interrupt_layout *layout, const struct interrupt_record *record,
+		      uint32_t index)
+{
+	return (const struct interrupt_loop *)(interrupt_record_state(record) +
+					       INTERRUPT_ROUND_UP(layout->state.head_size)) +
+	       index;
+}
+
 /* The index-th of its frames, innermost first. */
 static inline const struct interrupt_frame *
 interrupt_record_frame(const struct interrupt_layout *layout, const struct interrupt_record *record,
@@ -28,9 +38,10 @@ interrupt_record_frame(const struct interrupt_layout *layout, const struct inter
 {
 	const size_t frame_bytes =
 		sizeof(struct interrupt_frame) + INTERRUPT_ROUND_UP(layout->frame.head_size);
+	const struct interrupt_loop *loops_end =
+		interrupt_record_loop(layout, record, record->nr_loops);
 
-	return (const void *)(interrupt_record_state(record) +
-			      INTERRUPT_ROUND_UP(layout->state.head_size) + index * frame_bytes);
+	return (const void *)((const uint8_t *)loops_end + index * frame_bytes);
 }
 
 /* The copy of a frame. */

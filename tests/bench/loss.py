@@ -47,8 +47,7 @@ def commands(tools, pid, rate_hz, stack_bytes):
     seconds = str(BEGIN_S + PHASE_S + END_S)
     ours = [tools.pysample, "attach", "-q", "-n", "-r", str(rate_hz), "-d", seconds, "-f",
             "collapsed"]
-    found = {ALONE: None, "attach -n": ours + [str(pid)],
-             "attach -n --affinity": ours + ["--affinity", str(pid)]}
+    found = {ALONE: None, "attach -n": ours + [str(pid)]}
     if shutil.which("perf"):
         found["perf record -g dwarf"] = [
             "perf", "record", "-q", "-F", str(rate_hz), "--call-graph", "dwarf,%d" % stack_bytes,

@@ -241,12 +241,12 @@ def shares_of(pairs, seconds):
     return [(long_s - short_s) / seconds for short_s, long_s in pairs]
 
 
-def cost_row(way, pairs, seconds):
-    """Of the pairs of one way of sampling: what a run takes for each second, and at its start."""
+def cost_row(pairs, seconds):
+    """What a run takes for each second, and at its start."""
     shares = shares_of(pairs, seconds)
     share = statistics.median(shares)
     start_s = statistics.median(short_s for short_s, _ in pairs) - SHORT_S * share
-    return Row("CPU at %d Hz, one busy thread%s" % (COST_HZ, way),
+    return Row("CPU at %d Hz, one busy thread" % COST_HZ,
                "%.2f %% of a core (%.2f to %.2f), and %.0f ms at the start"
                % (100 * share, 100 * min(shares), 100 * max(shares), 1000 * start_s), "1 %")
 
@@ -255,16 +255,15 @@ def measure_cost(tools, interpreter, asked):
     """CPU of the profiler beside one busy thread, and of perf on the same process, in turn."""
     quiet.wait(asked.anyway)
     seconds = int(asked.seconds or SECONDS)
-    pairs, followed, warm, perfs = [], [], [], []
+    pairs, warm, perfs = [], [], []
     with support.python_target(interpreter, "shortcalls", environment=NO_JIT) as target:
         for _ in range(min(asked.runs, MOST_COST_RUNS)):
             pairs.append(cpu_pair(tools, target.pid, seconds))
-            followed.append(cpu_pair(tools, target.pid, seconds, "--affinity"))
             warm.append(cpu_pair(tools, target.pid, seconds, rate_hz=WARM_HZ))
             perfs.append(perf_cost(target.pid, seconds))
         kernel = attach(tools, target.pid, SHORT_S, COST_HZ, "--kernel")
     short_s = statistics.median(short_s for short_s, _ in pairs)
-    rows = [cost_row("", pairs, seconds), cost_row(", with --affinity", followed, seconds),
+    rows = [cost_row(pairs, seconds),
             Row("CPU a sample, at %d and at %d Hz" % (COST_HZ, WARM_HZ),
                 "%.0f and %.0f us" % tuple(
                     1e6 * statistics.median(shares_of(some, seconds)) / rate_hz

@@ -509,6 +509,13 @@ def _finished(process, stdout, stderr):
     return result
 
 
+PREEMPT = ["--engine", "preempt"]
+
+# What starts pysample where the kernel takes no BPF program of it.
+WITHOUT_BPF = [sys.executable, os.path.join(ROOT, "tests", "live", "forbid_call.py"), "bpf",
+               "EPERM"]
+
+
 def start_pysample(*args, wrapper=(), **kwargs):
     return subprocess.Popen([*wrapper, PYSAMPLE, *[str(arg) for arg in args]],
                             stdin=subprocess.DEVNULL, stdout=kwargs.pop("stdout", subprocess.PIPE),

@@ -37,8 +37,9 @@ class Deep(unittest.TestCase):
         results = []
 
         def is_proven():
-            results.append(pysample("attach", target.pid, "-t", "-f", "collapsed", "--stats-json",
-                                    stats, *options, wrapper=wrapper))
+            results.append(pysample("attach", target.pid, "--engine", "preempt", "-t", "-f",
+                                    "collapsed", "--stats-json", stats, *options,
+                                    wrapper=wrapper))
             return not support.was_unlucky(results[-1])
 
         support.wait_until(is_proven, "some stack could be proven")

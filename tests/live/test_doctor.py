@@ -60,7 +60,7 @@ class Instant(unittest.TestCase):
     def test_a_real_time_policy(self):
         with support.python_target(support.newest_interpreter(), "waiting") as target:
             os.sched_setscheduler(target.pid, os.SCHED_RR, os.sched_param(2))
-            result = pysample("doctor", target.pid)
+            result = pysample("doctor", target.pid, wrapper=support.WITHOUT_BPF)
         self.assertIn("chrt -p %d" % target.pid, found(result, "preemption"))
         self.assertIn("only approximately", found(result, "verdict"))
 
@@ -71,7 +71,8 @@ class Instant(unittest.TestCase):
         with support.python_target(support.newest_interpreter(), "busy") as target:
             for tid in os.listdir("/proc/%d/task" % target.pid):
                 os.sched_setaffinity(int(tid), {cpus[0]})
-            result = pysample("doctor", target.pid, wrapper=["taskset", "-c", str(cpus[1])])
+            result = pysample("doctor", target.pid, wrapper=[
+                "taskset", "-c", str(cpus[1]), *support.WITHOUT_BPF])
         self.assertIn("taskset -cp %d" % target.pid, found(result, "preemption"))
         self.assertEqual((result.status, found(result, "verdict")),
                          (0, "it can be sampled, but only approximately: pysample attach %d"

@@ -20,6 +20,11 @@ STEP_WALK = os.path.join(os.path.dirname(support.PYSAMPLE), "tests", "step_walk"
 NR_STEPS = 100000
 
 
+def attach(pid, *args, **kwargs):
+    """By looks that hold the CPU."""
+    return support.pysample("attach", pid, "--engine", "preempt", *args, **kwargs)
+
+
 def first_lines(text):
     """The stack of a line of step_walk."""
     return tuple(int(frame.rpartition(":")[2]) for frame in text.split(";") if frame)
@@ -107,8 +112,7 @@ class InstantByEachProof(InstantTestCase):
             with self.subTest(variant), support.python_target(
                     self.interpreter, "alternating", variant, 40,
                     environment=environment) as target:
-                self.check(target, variant, lambda: support.pysample(
-                    "attach", target.pid, "-r", 1000, "-d", "0.3", "-f", "collapsed",
+                self.check(target, variant, lambda: attach(target.pid, "-r", 1000, "-d", "0.3", "-f", "collapsed",
                     wrapper=wrapper))
 
     def test_rseq(self):
@@ -142,7 +146,7 @@ class InstantOfParallelThreads(unittest.TestCase):
                 depth) as target:
 
             def sample():
-                result = support.pysample("attach", target.pid, "-r", 1000, "-d", "0.5", "--lines",
+                result = attach(target.pid, "-r", 1000, "-d", "0.5", "--lines",
                                           "-f", "collapsed", wrapper=wrapper)
                 self.assertIn(result.status, (0, 5), result.stderr)
                 stacks = support.without_gc(parse_collapsed(result.stdout))
@@ -198,7 +202,7 @@ class InstantOfSwappedStates(InstantTestCase):
 
     def test_stacks_are_possible(self):
         def sample():
-            result = support.pysample("attach", target.pid, "-r", 1000, "-d", "0.5",
+            result = attach(target.pid, "-r", 1000, "-d", "0.5",
                                       "-f", "collapsed")
             self.assertIn(result.status, (0, 5), result.stderr)
             chains = [tuple(name for name in names(stack) if re.fullmatch(r"[ab]\d+", name))
@@ -230,7 +234,7 @@ exec(compile(open("{folder}/alternating.py").read(), "alternating.py", "exec"))
 
     def attach(self, program, *options):
         """The result, and whether it tells who runs the state."""
-        result = support.pysample("attach", program.pid, "-r", 1000, "-d", "0.5", "-f", "collapsed",
+        result = attach(program.pid, "-r", 1000, "-d", "0.5", "-f", "collapsed",
                                   *options)
         self.assertIn(result.status, (0, 5), result.stderr)
         return result, "in other threads than those that they belong to" in result.stderr
@@ -273,7 +277,7 @@ exec(compile(open("{folder}/alternating.py").read(), "alternating.py", "exec"))
         def check(program, _library):
 
             def sample():
-                result = support.pysample("attach", program.pid, "-r", 1000, "-d", "0.3",
+                result = attach(program.pid, "-r", 1000, "-d", "0.3",
                                           "-f", "collapsed")
                 self.assertIn(result.status, (0, 5), result.stderr)
                 self.assertNotIn("in other threads", result.stderr)
@@ -292,19 +296,21 @@ class InstantOfForkedThread(unittest.TestCase):
 
     def test_stacks_are_proven(self):
         for way in "thread", "C":
-            with self.subTest(way), support.python_target(
-                    self.interpreter, "forked", way) as target:
-                child = target.report["child"]
+            for wrapper in [], support.WITHOUT_BPF:
+                with self.subTest(way, wrapper=wrapper), support.python_target(
+                        self.interpreter, "forked", way) as target:
+                    self.check(target.report["child"], wrapper)
 
-                def sample():
-                    result = support.pysample("attach", child, "-r", 1000, "-d", "0.3", "-f",
-                                              "collapsed")
-                    self.assertIn(result.status, (0, 5), result.stderr)
-                    self.assertNotIn("in other threads", result.stderr)
-                    return parse_collapsed(result.stdout)
+    def check(self, child, wrapper):
+        def sample():
+            result = support.pysample("attach", child, "-r", 1000, "-d", "0.3", "-f",
+                                      "collapsed", wrapper=wrapper)
+            self.assertIn(result.status, (0, 5), result.stderr)
+            self.assertNotIn("in other threads", result.stderr)
+            return parse_collapsed(result.stdout)
 
-                support.sampled_until(sample, lambda stacks: any(
-                    names(stack)[-1:] == ["spin"] for stack in stacks), "it is seen")
+        support.sampled_until(sample, lambda stacks: any(
+            names(stack)[-1:] == ["spin"] for stack in stacks), "it is seen")
 
 
 @contextlib.contextmanager
@@ -336,8 +342,8 @@ class InstantInGroups(InstantTestCase):
     def check_in(self, target_group, wrapper=()):
         with support.python_target(support.newest_interpreter(), "alternating", "calls", 40,
                                    wrapper=target_group) as target:
-            self.check(target, "calls", lambda: support.pysample(
-                "attach", target.pid, "-r", 1000, "-d", "0.3", "-f", "collapsed",
+            self.check(target, "calls", lambda: attach(
+                target.pid, "-r", 1000, "-d", "0.3", "-f", "collapsed",
                 wrapper=wrapper))
 
     def test_quota(self):

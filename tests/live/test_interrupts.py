@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`--engine bpf`: every stack is one that the program had, whoever holds the GIL."""
+"""Engine bpf: every stack is one that the program had, whoever holds the GIL."""
 import collections
 import functools
 import json
@@ -202,6 +202,50 @@ class InterruptsElsewhere(InterruptsTestCase):
             result = attach(target, "-r", 1000, "-d", 2)
             self.assertEqual(result.status, 0, result.stderr)
             self.assertNotIn("without BPF", result.stderr)
+
+
+class InterruptsChosen(InterruptsTestCase):
+    """Where BPF is allowed it is used, where it is not another engine is, and both are told."""
+
+    def run_with_stats(self, *args, wrapper=()):
+        with support.fresh_folder() as (folder, _):
+            path = os.path.join(folder, "stats.json")
+            result = support.run_with_samples(lambda: support.pysample(
+                *args[:1], "-v", "-f", "collapsed", "--stats-json", path, *args[1:],
+                wrapper=wrapper))
+            self.assertEqual(result.status, 0, result.stderr)
+            return result, json.loads(support.read(path))
+
+    def test_by_itself(self):
+        with support.python_target(support.newest_interpreter(), "busy") as target:
+            args = "attach", target.pid, "-r", 1000, "-d", "0.3"
+            result, stats = self.run_with_stats(*args)
+            self.assertEqual(stats["engine"], "bpf")
+            self.assertIn("pysample: engine bpf\n", result.stderr)
+            result, stats = self.run_with_stats(*args, wrapper=support.WITHOUT_BPF)
+            self.assertEqual(stats["engine"], "preempt")
+            self.assertRegex(result.stderr, "pysample: engine preempt, as bpf cannot be had: .*CAP_BPF")
+            result, stats = self.run_with_stats(*args, "--engine", "preempt")
+            self.assertEqual(stats["engine"], "preempt")
+            self.assertIn("pysample: engine preempt\n", result.stderr)
+
+    def test_doctor(self):
+        with support.python_target(support.newest_interpreter(), "busy") as target:
+            self.assertRegex(support.pysample("doctor", target.pid).stdout, r"\nengine +bpf: ")
+            self.assertRegex(support.pysample("doctor", target.pid,
+                                              wrapper=support.WITHOUT_BPF).stdout,
+                             r"\nengine +preempt: .*CAP_BPF")
+
+    def test_a_stack_that_is_too_deep(self):
+        """The other engine goes on, with what there is of both in one profile."""
+        with support.python_target(support.newest_interpreter(), "deep", 2500) as target:
+            result, stats = self.run_with_stats("attach", target.pid, "-r", 1000, "-d", 1)
+            self.assertEqual(stats["engine"], "preempt")
+            self.assertIn("engine preempt goes on", result.stderr)
+            self.assertTrue(any(len(names(stack)) > 5000
+                                for stack in parse_collapsed(result.stdout)))
+            result = attach(target, "-r", 1000, "-d", "0.3")
+            self.assertNotIn("goes on", result.stderr)
 
 
 class InterruptsKilled(InterruptsTestCase):

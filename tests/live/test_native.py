@@ -532,7 +532,7 @@ class NotTold(unittest.TestCase):
                 self.check_python_alone(interpreter, "before 3.11")
 
     def test_options_that_need_them(self):
-        for option in "--kernel", "--trampolines", "--plumbing", "--affinity":
+        for option in "--kernel", "--trampolines", "--plumbing":
             with self.subTest(option):
                 result = support.pysample("attach", option, os.getpid())
                 self.assertEqual(result.status, 2, result.stderr)

@@ -24,7 +24,8 @@ def target_elsewhere(interpreter, *target):
 
 
 def confined(*args):
-    return support.pysample(*args, wrapper=["taskset", "-c", str(CPUS[1])])
+    return support.pysample(*args, wrapper=[
+        "taskset", "-c", str(CPUS[1]), *support.WITHOUT_BPF])
 
 
 def attach(target, *options):
@@ -192,7 +193,8 @@ class RacingBesideRealTime(RacingTestCase):
             for options in [], ["--exact"]:
                 with self.subTest(options):
                     result = support.run_with_samples(lambda options=options: support.pysample(
-                        "attach", target.pid, "-d", "0.3", "-f", "collapsed", *options))
+                        "attach", target.pid, "-d", "0.3", "-f", "collapsed", *options,
+                        wrapper=support.WITHOUT_BPF))
                     sentence = self.SENTENCE % target.pid
                     if can_be_raced(self.interpreter) and not options:
                         self.assertEqual(result.status, 0, result.stderr)
@@ -205,7 +207,7 @@ class RacingBesideRealTime(RacingTestCase):
             os.sched_setscheduler(target.pid, os.SCHED_RR, os.sched_param(2))
             result = support.run_with_samples(lambda: support.pysample(
                 "attach", target.pid, "-d", "0.3", "--exact", "-f", "collapsed",
-                wrapper=["chrt", "-f", "3"]))
+                wrapper=["chrt", "-f", "3", *support.WITHOUT_BPF]))
             self.assertEqual(result.status, 0, result.stderr)
 
 
@@ -215,8 +217,9 @@ class GoneElsewhere(unittest.TestCase):
     def test_is_said_at_the_end(self):
         """The engine is chosen when sampling begins; what it cannot do later is told."""
         with support.python_target(support.newest_interpreter(), "busy") as target:
-            run = support.start_pysample("attach", target.pid, "-r", 1000, "-f", "collapsed",
-                                         wrapper=["taskset", "-c", str(CPUS[1])])
+            run = support.start_pysample(
+                "attach", target.pid, "-r", 1000, "-f", "collapsed",
+                wrapper=["taskset", "-c", str(CPUS[1]), *support.WITHOUT_BPF])
             support.wait_for_ticks(run.pid)
             for tid in os.listdir("/proc/%d/task" % target.pid):
                 os.sched_setaffinity(int(tid), CPUS[:1])
@@ -249,7 +252,7 @@ class RacingForced(RacingTestCase):
         for options, part in ((["--exact", "--engine", "racing"], "leave out --exact"),
                               (["--engine", "racing", "-n"], "leave out --engine racing, or -n"),
                               (["--exact", "-n"], "leave out --exact, or -n"),
-                              (["--engine", "turbo"], "write preempt, bpf or racing")):
+                              (["--engine", "turbo"], "write bpf, preempt or racing")):
             with self.subTest(options):
                 self.check_refused(support.pysample("attach", *options, os.getpid()), 2, part)
 

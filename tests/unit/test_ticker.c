@@ -229,9 +229,11 @@ Test(ticker, ticks_can_be_put_off)
 	cr_expect(eq(u64, ticker_put_off(&ticker, deadline_ns + 40 * MS), 3));
 	cr_expect(eq(u64, ticker.deadline_ns, deadline_ns + 40 * MS));
 	fake_tick(&fake, &ticker, 0);
-	ticker_finish(&ticker, START_NS + 60 * MS);
+	/* So many were put off that would have come behind the end. */
+	cr_expect(eq(u64, ticker_finish(&ticker, START_NS + 10 * MS), 5));
+	cr_expect(zero(u64, ticker_finish(&ticker, START_NS + 60 * MS)));
 	cr_expect(zero(u64, fake.stats.late_ticks));
-	ticker_finish(&ticker, START_NS + 70 * MS);
+	cr_expect(zero(u64, ticker_finish(&ticker, START_NS + 70 * MS)));
 	cr_expect(eq(u64, fake.stats.late_ticks, 1));
 }
 
@@ -256,7 +258,7 @@ Test(ticker, the_end_counts_what_was_not_taken)
 			nr_taken += due;
 			fake.now_ns += due ? work_ns : 0;
 		}
-		ticker_finish(&ticker, end_ns);
+		cr_expect(zero(u64, ticker_finish(&ticker, end_ns)));
 		cr_expect(eq(u64, nr_taken + fake.stats.late_ticks, NR_INTERVALS),
 			  "work %llu: %llu + %llu", (unsigned long long)work_ns,
 			  (unsigned long long)nr_taken, (unsigned long long)fake.stats.late_ticks);

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/engine.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "sampler/racing/racing.h"
+
+static const char *const names[] = {
+	[ENGINE_PREEMPT] = "preempt",
+	[ENGINE_BPF] = "bpf",
+	[ENGINE_RACING] = "racing",
+};
+
+const char *engine_name(enum sampler_engine kind)
+{
+	return names[kind];
+}
+
+bool engine_take_name(struct engine_options *options, const char *name)
+{
+	for (int kind = ENGINE_PREEMPT; kind <= ENGINE_RACING; kind++) {
+		if (strcmp(name, names[kind]) != 0)
+			continue;
+		options->kind = (enum sampler_engine)kind;
+		options->is_named = true;
+		return true;
+	}
+	return false;
+}
+
+/* Sample in the threads' interrupts, if that may be. 0; -ENOMEM, -ESRCH. */
+static int try_interrupts(const struct engine_options *options, struct sampler *sampler,
+			  struct engine *engine)
+{
+	int err = sampler_interrupts_create(sampler, options->period_ns, options->is_verbose,
+					    &engine->interrupts, &engine->no_interrupts);
+
+	if (!err)
+		engine->kind = ENGINE_BPF;
+	else if (!engine->no_interrupts.text[0])
+		message_set(&engine->no_interrupts, "%s", strerror(-err));
+	return err == -ENOMEM || err == -ESRCH ? err : 0;
+}
+
+static int create_natives(const struct engine_options *options, struct target *target,
+			  struct sampler *sampler, struct engine *engine)
+{
+	return sampler_natives_create(
+		&(struct sampler_natives_options){
+			.process = &target->process,
+			.memory = &target->live.memory,
+			.images = &target->images.source,
+			.sampler = sampler,
+			.period_ns = options->period_ns,
+			.keeps_trampolines = options->keeps_trampolines,
+			.tells_kernel = options->tells_kernel,
+		},
+		&engine->natives, &engine->no_natives, &engine->no_kernel);
+}
+
+int engine_open(const struct engine_options *options, struct target *target,
+		struct sampler *sampler, struct engine *ret_engine)
+{
+	const bool may_interrupt = !options->is_named || options->kind == ENGINE_BPF;
+	int err = 0;
+
+	*ret_engine = (struct engine){.kind = ENGINE_PREEMPT};
+	if (options->native)
+		err = create_natives(options, target, sampler, ret_engine);
+	else if (may_interrupt)
+		err = try_interrupts(options, sampler, ret_engine);
+	else if (options->kind == ENGINE_RACING && racing_can_tell(&target->runtime.build))
+		ret_engine->kind = ENGINE_RACING;
+	if (err)
+		engine_close(ret_engine);
+	return err;
+}
+
+void engine_close(struct engine *engine)
+{
+	sampler_natives_destroy(engine->natives);
+	sampler_interrupts_destroy(engine->interrupts);
+	engine->natives = NULL;
+	engine->interrupts = NULL;
+}
+
+bool engine_change(const struct engine *engine, const struct target *target, enum sampler_end end,
+		   struct engine_options *options)
+{
+	if (options->is_named || engine->kind == ENGINE_RACING)
+		return false;
+	if (end == END_TOO_DEEP)
+		options->kind = ENGINE_PREEMPT;
+	else if (sampler_end_is_out_of_reach(end) && !options->is_exact && !options->native &&
+		 racing_can_tell(&target->runtime.build))
+		options->kind = ENGINE_RACING;
+	else
+		return false;
+	options->is_named = true;
+	return true;
+}
