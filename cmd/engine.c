@@ -9,6 +9,7 @@
 static const char *const names[] = {
 	[ENGINE_PREEMPT] = "preempt",
 	[ENGINE_BPF] = "bpf",
+	[ENGINE_TICK] = "tick",
 	[ENGINE_RACING] = "racing",
 };
 
@@ -33,13 +34,19 @@ bool engine_take_name(struct engine_options *options, const char *name)
 static int try_interrupts(const struct engine_options *options, struct sampler *sampler,
 			  struct engine *engine)
 {
-	int err = sampler_interrupts_create(sampler, options->period_ns, options->is_verbose,
+	const bool has_tick = options->is_named && options->kind == ENGINE_TICK;
+	const enum interrupts_clock clock = has_tick	      ? INTERRUPTS_TICK
+					    : options->native ? INTERRUPTS_USERS_EVENTS
+							      : INTERRUPTS_OWN_EVENTS;
+	int err = sampler_interrupts_create(sampler, options->period_ns, clock, options->is_verbose,
 					    &engine->interrupts, &engine->no_interrupts);
 
-	if (!err)
-		engine->kind = ENGINE_BPF;
-	else if (!engine->no_interrupts.text[0])
+	if (!err) {
+		engine->kind = has_tick ? ENGINE_TICK : ENGINE_BPF;
+		engine->period_ns = sampler_interrupts_period_ns(engine->interrupts);
+	} else if (!engine->no_interrupts.text[0]) {
 		message_set(&engine->no_interrupts, "%s", strerror(-err));
+	}
 	return err == -ENOMEM || err == -ESRCH ? err : 0;
 }
 
@@ -59,19 +66,35 @@ static int create_natives(const struct engine_options *options, struct target *t
 		&engine->natives, &engine->no_natives, &engine->no_kernel);
 }
 
+/* Have C frames told by a sampler whose engine is chosen: that of BPF needs the events. */
+static int open_natives(const struct engine_options *options, struct target *target,
+			struct sampler *sampler, struct engine *engine)
+{
+	int err = create_natives(options, target, sampler, engine);
+
+	if (err || !engine->no_natives.text[0] || engine->kind != ENGINE_BPF)
+		return err;
+	engine->no_interrupts = engine->no_natives;
+	engine->no_natives.text[0] = '\0';
+	engine_close(engine);
+	engine->kind = ENGINE_PREEMPT;
+	return create_natives(options, target, sampler, engine);
+}
+
 int engine_open(const struct engine_options *options, struct target *target,
 		struct sampler *sampler, struct engine *ret_engine)
 {
-	const bool may_interrupt = !options->is_named || options->kind == ENGINE_BPF;
+	const bool may_interrupt =
+		!options->is_named || options->kind == ENGINE_BPF || options->kind == ENGINE_TICK;
 	int err = 0;
 
-	*ret_engine = (struct engine){.kind = ENGINE_PREEMPT};
-	if (options->native)
-		err = create_natives(options, target, sampler, ret_engine);
-	else if (may_interrupt)
+	*ret_engine = (struct engine){.kind = ENGINE_PREEMPT, .period_ns = options->period_ns};
+	if (may_interrupt)
 		err = try_interrupts(options, sampler, ret_engine);
 	else if (options->kind == ENGINE_RACING && racing_can_tell(&target->runtime.build))
 		ret_engine->kind = ENGINE_RACING;
+	if (!err && options->native)
+		err = open_natives(options, target, sampler, ret_engine);
 	if (err)
 		engine_close(ret_engine);
 	return err;

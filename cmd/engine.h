@@ -5,6 +5,8 @@
  *
  *   bpf      in the threads' own interrupts: exact on every CPU, with a GIL or without, and
  *            without a switch or a wake-up a sample
+ *   tick     the same in those of the kernel's timer tick, which costs no interrupt; what is in step
+ *            with the tick is not met, so it has to be named
  *   preempt  while their CPUs are held
  *   racing   while they run, which is approximate: only where no CPU can be held
  */
@@ -33,7 +35,8 @@ struct engine_options {
 /* All zero it is closed. */
 struct engine {
 	enum sampler_engine kind;
-	struct sampler_interrupts *interrupts; /* of bpf */
+	uint64_t period_ns;		       /* as asked, but that of tick is of whole ticks */
+	struct sampler_interrupts *interrupts; /* of bpf and tick */
 	struct sampler_natives *natives;       /* if C frames are asked for */
 	struct message no_interrupts;	       /* why it is not bpf, in a sentence; "": not tried */
 	struct message

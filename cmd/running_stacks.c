@@ -10,28 +10,62 @@
 #include "sampler/native_stacks.h"
 
 /*
- * A millisecond lets a thread that runs all the time be copied a hundred times, of which some
- * ten teach where the interpreter's loop has what.
+ * A millisecond lets a thread that runs all the time be copied a hundred times, of which some ten may be
+ * needed to tell which are of a look's moment; there is room for fifteen until a tick.
  */
 #define PERIOD_NS   1000000u
 #define DURATION_NS 100000000u
-#define RATE_HZ	    100
+#define RATE_HZ	    400
 
-static struct running_stack *find(const struct running_stacks *running, pid_t tid)
+/* The stack that a thread has in an interpreter; NULL: it has none there. */
+static struct running_stack *find(const struct running_stacks *running,
+				  const struct sample_thread *thread)
 {
-	for (uint32_t i = 0; i < running->nr_stacks; i++)
-		if (running->stacks[i].tid == tid)
-			return &running->stacks[i];
+	for (uint32_t i = 0; i < running->nr_stacks; i++) {
+		struct running_stack *stack = &running->stacks[i];
+
+		if (stack->tid == thread->tid && stack->frames &&
+		    stack->interpreter_id == thread->interpreter_id)
+			return stack;
+	}
 	return NULL;
 }
 
 const struct running_stack *running_stacks_find(const struct running_stacks *running,
 						const struct sample_thread *thread)
 {
-	const struct running_stack *stack = find(running, thread->tid);
+	return find(running, thread);
+}
 
-	return stack && stack->frames && stack->interpreter_id == thread->interpreter_id ? stack
-											 : NULL;
+/* A new place for a thread. NULL: out of memory. */
+static struct running_stack *add(struct running_stacks *running, pid_t tid)
+{
+	struct running_stack *stacks = array_reserve(running->stacks, running->nr_stacks + 1,
+						     &running->max_stacks, sizeof(*stacks));
+
+	if (!stacks)
+		return NULL;
+	running->stacks = stacks;
+	stacks[running->nr_stacks] = (struct running_stack){.tid = tid};
+	return &stacks[running->nr_stacks++];
+}
+
+/* Where the stack of a thread in an interpreter is kept, if it ran at first. 0 or -ENOMEM. */
+static int find_place(struct running_stacks *running, const struct sample_thread *thread,
+		      struct running_stack **ret_stack)
+{
+	bool ran = false;
+
+	*ret_stack = find(running, thread);
+	for (uint32_t i = 0; !*ret_stack && i < running->nr_stacks; i++) {
+		ran = ran || running->stacks[i].tid == thread->tid;
+		if (running->stacks[i].tid == thread->tid && !running->stacks[i].frames)
+			*ret_stack = &running->stacks[i];
+	}
+	if (*ret_stack || !ran)
+		return 0;
+	*ret_stack = add(running, thread->tid);
+	return *ret_stack ? 0 : -ENOMEM;
 }
 
 /* Have a place for each thread that runs. 0; -ENOMEM, -ESRCH, or the errno of a system call. */
@@ -42,17 +76,12 @@ static int list_threads(struct running_stacks *running, const struct process *pr
 	int err = process_threads(process, &threads, &nr_threads);
 
 	for (size_t i = 0; !err && i < nr_threads; i++) {
-		struct running_stack *stacks;
 		struct task_place place;
 
 		if (task_read_place(process, threads[i].tid, 0, &place) != -EAGAIN)
 			continue;
-		stacks = array_reserve(running->stacks, running->nr_stacks + 1,
-				       &running->max_stacks, sizeof(*stacks));
-		if (!stacks)
+		if (!add(running, threads[i].tid))
 			return -ENOMEM;
-		running->stacks = stacks;
-		stacks[running->nr_stacks++] = (struct running_stack){.tid = threads[i].tid};
 	}
 	return err;
 }
@@ -68,12 +97,15 @@ static bool has_hole(const struct sample *sample)
 /* Keep a sample that has C frames: those have details. */
 static int keep(struct sample_sink *sink, const struct sample *sample)
 {
-	const struct running_stacks *running = (const struct running_stacks *)sink;
-	struct running_stack *stack = find(running, sample->thread->tid);
+	struct running_stacks *running = (struct running_stacks *)sink;
 	const bool is_holed = has_hole(sample);
+	struct running_stack *stack;
 	struct frame *frames;
 	struct frame_detail *details;
+	int err = find_place(running, sample->thread, &stack);
 
+	if (err)
+		return err;
 	if (!stack || !sample->details || (stack->frames && is_holed && !stack->is_holed))
 		return 0;
 	frames = array_copy(sample->frames, sample->nr_frames, sizeof(*frames));

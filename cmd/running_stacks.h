@@ -27,7 +27,7 @@ struct running_stack {
 
 struct running_stacks {
 	struct sample_sink sink;
-	struct running_stack *stacks; /* one for each thread that ran at first; owned */
+	struct running_stack *stacks; /* one and more for each thread that ran at first; owned */
 	uint32_t nr_stacks, max_stacks;
 
 	/* Private. */
@@ -46,8 +46,8 @@ int running_stacks_take(struct running_stacks *running, struct target *target, b
 void running_stacks_done(struct running_stacks *running);
 
 /*
- * The stack of a thread, borrowed. NULL: there is none, or it was another interpreter's when it was
- * copied: one in which, or from which, this one was called.
+ * The stack of a thread in its interpreter, borrowed; its C frames are also those of others that it has
+ * called, or was called from. NULL: there is none.
  */
 const struct running_stack *running_stacks_find(const struct running_stacks *running,
 						const struct sample_thread *thread);

@@ -35,13 +35,17 @@ static const char options_help[] =
 	"      --engine NAME      bpf: read stacks inside the threads' own timer interrupts,\n"
 	"                         which is exact on every CPU and without a GIL, too, and\n"
 	"                         costs the process least (CAP_BPF and CAP_PERFMON, or root;\n"
-	"                         Linux 5.17; not with -n); preempt: hold the CPU of the thread\n"
-	"                         that is looked at, so that each stack is of one instant;\n"
+	"                         Linux 5.17); preempt: hold the CPU of the thread that is\n"
+	"                         looked at, so that each stack is of one instant; tick: like\n"
+	"                         bpf, but in the interrupts of the kernel's own timer tick,\n"
+	"                         which cost nothing more; what is in step with the tick is\n"
+	"                         misrepresented (not with -n; at most the kernel's HZ);\n"
 	"                         racing: read stacks while the threads run, which is\n"
 	"                         approximate (CPython 3.11 and newer, with a GIL; not with\n"
 	"                         -n). Default: bpf where it is allowed, else preempt, or racing\n"
 	"                         if the process runs only on CPUs that pysample may not use\n"
-	"      --exact            nothing approximate: exit with status 4 instead of racing\n"
+	"      --exact            nothing approximate: exit with status 4 instead of racing, or\n"
+	"                         with -n if there is no BPF\n"
 	"      --mode NAME        wall: all samples, by the time that passed (default); cpu: by\n"
 	"                         the CPU time that a thread used since its last sample; gil:\n"
 	"                         only samples that hold the GIL; exception: only samples that\n"
@@ -51,10 +55,11 @@ static const char options_help[] =
 	"                         made of them)\n"
 	"      --gc, --no-gc      a frame <GC> where garbage is collected, or none (default:\n"
 	"                         --gc)\n"
-	"  -n, --native           C frames, too, between those of Python (threads that\n"
-	"                         run: 3.11 and newer). [unknown]: frames that could not be\n"
-	"                         proven; ??: code without a symbol, as where the debug\n"
-	"                         symbols of libc are not installed (libc6-dbg)\n"
+	"  -n, --native           C frames, too, between those of Python: of the same instant\n"
+	"                         with engine bpf, else told by evidence. [unknown]: frames\n"
+	"                         that may have changed, or could not be proven; ??: code\n"
+	"                         without a symbol, as where the debug symbols of libc are\n"
+	"                         not installed (libc6-dbg)\n"
 	"      --trampolines      with -n: those of -X perf, through which CPython calls each\n"
 	"                         Python function, as frames of their own\n"
 	"      --plumbing         with -n: also frames of the C functions that are the same in\n"
@@ -132,7 +137,7 @@ static bool take_engine(struct sampling_options *options, const char *name)
 {
 	if (engine_take_name(&options->engine, name))
 		return true;
-	print_error("'%s' is not an engine: write bpf, preempt or racing", name);
+	print_error("'%s' is not an engine: write bpf, tick, preempt or racing", name);
 	return false;
 }
 
@@ -294,19 +299,14 @@ static bool check_engine(const struct engine_options *engine)
 		print_error("--engine racing is approximate: leave out --exact");
 		return false;
 	}
-	if (engine->is_exact && engine->native) {
-		print_error("with C frames some of Python's frames are read a moment later: leave "
-			    "out --exact, or -n");
-		return false;
-	}
 	if (engine->native && races) {
 		print_error(
 			"C frames need stacks of one instant: leave out --engine racing, or -n");
 		return false;
 	}
-	if (engine->native && engine->is_named && engine->kind == ENGINE_BPF) {
-		print_error(
-			"--engine bpf cannot sample C frames yet: leave out --engine bpf, or -n");
+	if (engine->native && engine->is_named && engine->kind == ENGINE_TICK) {
+		print_error("the kernel copies no C stacks at its tick: leave out --engine tick, "
+			    "or -n");
 		return false;
 	}
 	return true;

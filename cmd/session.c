@@ -87,6 +87,7 @@ void session_count_native(const struct session *session, struct run_native *ret_
 	if (!session->engine.natives)
 		return;
 	ret_native->is_on = true;
+	ret_native->by_evidence |= !sampler_natives_are_proven(session->engine.natives);
 	ret_native->user_cpu_only |= sampler_natives_user_only(session->engine.natives);
 	if (!session->is_sampling)
 		return;
@@ -95,7 +96,7 @@ void session_count_native(const struct session *session, struct run_native *ret_
 	ret_native->nr_stacks += stats->nr_stacks;
 	ret_native->nr_broken += stats->nr_broken;
 	ret_native->nr_python_holed += stats->nr_python_holed;
-	ret_native->nr_unlearnt += stats->nr_unlearnt;
+	ret_native->nr_undumped += stats->nr_undumped;
 	ret_native->nr_foreign += stats->nr_foreign;
 	ret_native->nr_dumps += events->nr_dumps;
 	ret_native->nr_lost_dumps += events->nr_lost;
@@ -239,10 +240,18 @@ static enum exit_status check_engine(const struct session *session, struct messa
 	const struct engine_options *asked = &session->options.engine;
 	const struct target *target = &session->target;
 
+	if (asked->is_exact && asked->native && session->engine.kind != ENGINE_BPF) {
+		message_set(reterr, "--exact with C frames takes engine bpf: %s",
+			    session->engine.no_interrupts.text[0]
+				    ? session->engine.no_interrupts.text
+				    : "leave out --engine");
+		return EXIT_PERMISSION;
+	}
 	if (!asked->is_named || asked->kind == session->engine.kind)
 		return EXIT_OK;
-	if (asked->kind == ENGINE_BPF)
-		message_set(reterr, "--engine bpf: %s", session->engine.no_interrupts.text);
+	if (asked->kind != ENGINE_RACING)
+		message_set(reterr, "--engine %s: %s", engine_name(asked->kind),
+			    session->engine.no_interrupts.text);
 	else
 		message_set(
 			reterr,
@@ -390,7 +399,9 @@ static int run_sampler(struct session *session, uint64_t duration_ns)
 	const struct sampler_options options = {
 		.engine = session->engine.kind,
 		.may_change = !session->engine_options.is_named,
-		.rate_hz = session->options.rate_hz,
+		.rate_hz = session->engine.kind == ENGINE_TICK
+				   ? (double)NS_PER_S / (double)session->engine.period_ns
+				   : session->options.rate_hz,
 		.duration_ns = duration_ns,
 		.stop = stop_flag(),
 	};

@@ -128,11 +128,9 @@ static void print_natives(const struct session *session)
 		   native.nr_broken);
 	print_refused(native.nr_refused);
 	if (session->options.verbose)
-		print_note("of %" PRIu64 " dumps %" PRIu64 " came before it was known how to read "
-			   "them, %" PRIu64 " were of threads without Python, %" PRIu64
-			   " were lost",
-			   native.nr_dumps, native.nr_unlearnt, native.nr_foreign,
-			   native.nr_lost_dumps);
+		print_note("of %" PRIu64 " copies of stacks %" PRIu64
+			   " were of threads without Python, %" PRIu64 " were lost",
+			   native.nr_dumps, native.nr_foreign, native.nr_lost_dumps);
 }
 
 /* What the program in the interrupts has counted, for --verbose. */
@@ -332,6 +330,11 @@ void session_notes_natives(const struct session *session)
 
 	if (session->options.quiet)
 		return;
+	if (engine->kind == ENGINE_TICK)
+		print_note("%.4g samples a second of each thread that runs, at the kernel's tick: "
+			   "what "
+			   "is in step with that is misrepresented",
+			   (double)NS_PER_S / (double)engine->period_ns);
 	if (engine->no_natives.text[0])
 		print_note("no C frames of threads that run: %s", engine->no_natives.text);
 	if (engine->no_kernel.text[0])

@@ -2,12 +2,15 @@
 #include "output/caveats.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "output/loss.h"
 
 /* What has to be known of runs, of all together. */
 struct sums {
 	uint32_t nr_runs;
+	uint32_t nr_ticked;
+	uint32_t nr_by_evidence;
 	uint32_t nr_user_only;
 	uint32_t nr_hiding_bursts;
 	uint64_t nr_stacks; /* with C frames */
@@ -20,6 +23,8 @@ static void add_runs(struct sums *sums, const struct run *runs, uint32_t nr_runs
 	for (uint32_t i = 0; i < nr_runs; i++) {
 		const struct run_native *native = &runs[i].info.native;
 
+		sums->nr_ticked += runs[i].info.engine && strcmp(runs[i].info.engine, "tick") == 0;
+		sums->nr_by_evidence += native->by_evidence;
 		sums->nr_user_only += native->user_cpu_only;
 		sums->nr_hiding_bursts += loss_hides_bursts(&runs[i].stats);
 		sums->nr_stacks += native->nr_stacks;
@@ -43,6 +48,20 @@ static void append_percent(struct text *text, uint64_t nr, uint64_t nr_all)
 		text_puts(text, "<0.1%");
 	else
 		text_printf(text, "%.1f%%", percent);
+}
+
+static void append_ticked(struct text *text, const struct sums *sums)
+{
+	text_printf(text,
+		    "sampled at the kernel's tick%s: what is in step with that is misrepresented",
+		    sums->nr_ticked < sums->nr_runs ? " in some runs" : "");
+}
+
+static void append_by_evidence(struct text *text, const struct sums *sums)
+{
+	text_printf(text,
+		    "that C frames and Python's are of one moment is likely%s, but not proven",
+		    sums->nr_by_evidence < sums->nr_runs ? " in some runs" : "");
 }
 
 static void append_user_only(struct text *text, const struct sums *sums)
@@ -105,6 +124,14 @@ void caveats_append(struct text *text, const struct artefact *artefact)
 	add_runs(&sums, artefact->base_runs, artefact->nr_base_runs);
 	caveats_append_approximate(text, account->nr_approximate + base->nr_approximate,
 				   account->nr_shown + base->nr_shown);
+	if (sums.nr_ticked) {
+		next(text, begin);
+		append_ticked(text, &sums);
+	}
+	if (sums.nr_by_evidence) {
+		next(text, begin);
+		append_by_evidence(text, &sums);
+	}
 	if (sums.nr_user_only) {
 		next(text, begin);
 		append_user_only(text, &sums);

@@ -75,13 +75,14 @@ static const struct field fields[] = {
 
 /* What there is of runs with C frames only. */
 static const struct field native_fields[] = {
+	{"native.by_evidence", FIELD_BOOL, offsetof(struct run, info.native.by_evidence)},
 	{"native.user_cpu_only", FIELD_BOOL, offsetof(struct run, info.native.user_cpu_only)},
 	{"native.stacks", FIELD_U64, offsetof(struct run, info.native.nr_stacks)},
 	{"native.broken", FIELD_U64, offsetof(struct run, info.native.nr_broken)},
 	{"native.python_holed", FIELD_U64, offsetof(struct run, info.native.nr_python_holed)},
 	{"native.dumps", FIELD_U64, offsetof(struct run, info.native.nr_dumps)},
 	{"native.lost_dumps", FIELD_U64, offsetof(struct run, info.native.nr_lost_dumps)},
-	{"native.unlearnt_dumps", FIELD_U64, offsetof(struct run, info.native.nr_unlearnt)},
+	{"native.undumped", FIELD_U64, offsetof(struct run, info.native.nr_undumped)},
 	{"native.foreign_dumps", FIELD_U64, offsetof(struct run, info.native.nr_foreign)},
 	{"native.refused_threads", FIELD_U64, offsetof(struct run, info.native.nr_refused)},
 };

@@ -11,13 +11,14 @@
 /* What sampling with C frames was, and came to. All zero: without. */
 struct run_native {
 	bool is_on;
+	bool by_evidence; /* Python's frames were told behind each copy, not in the same interrupt */
 	bool user_cpu_only;	  /* the kernel did not tell of threads while they were in it */
 	uint64_t nr_stacks;	  /* samples with C frames */
 	uint64_t nr_broken;	  /* of those, so many whose C frames have a hole */
-	uint64_t nr_python_holed; /* and so many whose Python frames have one */
+	uint64_t nr_python_holed; /* and so many where one stands for some of Python's */
 	uint64_t nr_dumps;	  /* of registers and a stack, that the kernel made */
 	uint64_t nr_lost_dumps;	  /* it had no room for */
-	uint64_t nr_unlearnt;	  /* dumps that came before it was known how to read them */
+	uint64_t nr_undumped;	  /* samples of interrupts whose copies were lost */
 	uint64_t nr_foreign;	  /* dumps of threads that Python does not know */
 	uint64_t nr_refused;	  /* threads that could not be followed */
 };
@@ -39,9 +40,10 @@ struct run_info {
 	enum profile_mode mode;	      /* that the run was for */
 	enum profile_mode shown_mode; /* of the profile that this is told of */
 	struct profile_account account;
-	uint64_t shown_ns;  /* the weights of the samples that the mode shows */
-	const char *engine; /* how stacks were read: "preempt", "racing"; NULL: of a core */
-	double asked_hz;    /* ticks per second asked for; 0: as fast as possible */
+	uint64_t shown_ns; /* the weights of the samples that the mode shows */
+	const char *
+		engine; /* how stacks were read: "bpf", "tick", "preempt", "racing"; NULL: of a core */
+	double asked_hz; /* ticks per second asked for; 0: as fast as possible */
 	struct run_native native;
 
 	/* Of pysample itself, as getrusage(2) counts them. */

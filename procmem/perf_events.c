@@ -4,9 +4,11 @@
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -16,11 +18,17 @@
 #include "procmem/descriptor_limit.h"
 
 /*
- * A ring has room for seven dumps of 32 KiB, the sampler's absence for 70 ms at 100 Hz. Where the
+ * A ring has room for 15 dumps of 32 KiB, the sampler's absence for 15 ms at 1 kHz. Where the
  * memory that may be locked (RLIMIT_MEMLOCK, kernel.perf_event_mlock_kb) is used up a smaller
  * one is tried; the least holds one dump of the longest.
  */
-enum { RING_MAX_BYTES = 256 << 10, RING_MIN_BYTES = 128 << 10 };
+enum { RING_MAX_BYTES = 512 << 10, RING_MIN_BYTES = 128 << 10 };
+
+/* What a dump has beside the stack: registers, and of the kernel's functions up to 127 addresses. */
+enum { DUMP_HEAD_MAX_BYTES = 2048 };
+
+/* So long the kernel is waited for, which writes a dump behind what its program has told of it. */
+enum { FIND_PAUSE_NS = 50000, FIND_PAUSES = 40 };
 
 /* So many threads are found ready at once; the others are at the next call. */
 enum { MAX_READY = 64 };
@@ -62,7 +70,10 @@ static struct perf_event_attr make_attr(const struct perf_events *events)
 		.mmap2 = 1,
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
-		.wakeup_events = 1,
+		.disabled = events->options.has_program,
+		.watermark = events->options.has_program,
+		/* A ring is never so full: nobody is woken. */
+		.wakeup_events = events->options.has_program ? UINT32_MAX : 1,
 	};
 }
 
@@ -181,19 +192,40 @@ static int map_ring(struct perf_thread *thread)
 	return err;
 }
 
-static int thread_open(const struct perf_events *events, pid_t tid, uint32_t index,
+/* Have an event run the program, and begin. 0 or the errno of a system call. */
+static int run_program(const struct perf_events *events, const struct perf_thread *thread)
+{
+	return ioctl(thread->fd, PERF_EVENT_IOC_SET_BPF, events->options.program_fd) ||
+			       ioctl(thread->fd, PERF_EVENT_IOC_ENABLE, 0)
+		       ? -errno
+		       : 0;
+}
+
+/* Have the user be woken by an event, which is that of the thread at index. */
+static int wait_for(const struct perf_events *events, const struct perf_thread *thread,
+		    uint32_t index)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.u32 = index};
+
+	return epoll_ctl(events->epoll_fd, EPOLL_CTL_ADD, thread->fd, &event) ? -errno : 0;
+}
+
+static int thread_open(struct perf_events *events, pid_t tid, uint32_t index,
 		       struct perf_thread *ret_thread)
 {
 	struct perf_thread thread = {.tid = tid};
-	struct epoll_event event = {.events = EPOLLIN, .data.u32 = index};
 	int err;
 
 	thread.fd = open_event(events, tid);
 	if (thread.fd < 0)
 		return thread.fd;
 	err = descriptor_limit_is_near(thread.fd) ? -EMFILE : map_ring(&thread);
-	if (!err && epoll_ctl(events->epoll_fd, EPOLL_CTL_ADD, thread.fd, &event))
-		err = -errno;
+	if (events->options.has_program && err != -EMFILE) {
+		events->stats.nr_refused += err != 0;
+		err = run_program(events, &thread);
+	} else if (!err) {
+		err = wait_for(events, &thread, index);
+	}
 	if (err) {
 		thread_close(&thread);
 		return err;
@@ -219,12 +251,13 @@ static struct perf_thread *find_place(struct perf_events *events)
 	return &threads[events->nr_threads++];
 }
 
-static bool is_followed(const struct perf_events *events, pid_t tid)
+/* The thread that is followed; NULL: it is not. */
+static struct perf_thread *find_thread(const struct perf_events *events, pid_t tid)
 {
 	for (uint32_t i = 0; i < events->nr_threads; i++)
 		if (events->threads[i].tid == tid && !events->threads[i].has_ended)
-			return true;
-	return false;
+			return &events->threads[i];
+	return NULL;
 }
 
 int perf_events_add(struct perf_events *events, pid_t tid)
@@ -232,7 +265,7 @@ int perf_events_add(struct perf_events *events, pid_t tid)
 	struct perf_thread *place;
 	int err = -ENOMEM;
 
-	if (is_followed(events, tid))
+	if (find_thread(events, tid))
 		return 0;
 	place = find_place(events);
 	if (place) {
@@ -250,7 +283,7 @@ static void give_back(struct perf_events *events)
 
 	if (!events->nr_taken_bytes)
 		return;
-	page = events->threads[events->next_ready].page;
+	page = events->threads[events->current].page;
 	__atomic_store_n(&page->data_tail, page->data_tail + events->nr_taken_bytes,
 			 __ATOMIC_RELEASE);
 	events->nr_taken_bytes = 0;
@@ -307,7 +340,7 @@ void perf_events_wait(struct perf_events *events, uint64_t until_ns)
 	int nr = wait_ready(events, until_ns > begin_ns ? until_ns - begin_ns : 0, ready);
 
 	give_back(events);
-	events->next_ready = 0;
+	events->current = 0;
 	events->is_told = false;
 	for (int i = 0; i < nr; i++)
 		note_ready(events, &ready[i]);
@@ -334,12 +367,12 @@ static void copy_out(const struct perf_thread *thread, uint64_t position, uint8_
 }
 
 /*
- * The next record of the ring of next_ready, in place unless it goes on at the ring's begin: of a
+ * The next record of the ring of current, in place unless it goes on at the ring's begin: of a
  * dump most is room that its stack did not need. NULL: there is none.
  */
 static const uint8_t *take_record(struct perf_events *events)
 {
-	const struct perf_thread *thread = &events->threads[events->next_ready];
+	const struct perf_thread *thread = &events->threads[events->current];
 	const uint8_t *ring = (const uint8_t *)thread->page + thread->page->data_offset;
 	const uint64_t head = __atomic_load_n(&thread->page->data_head, __ATOMIC_ACQUIRE);
 	const uint64_t tail = thread->page->data_tail; /* nobody writes it but us */
@@ -402,15 +435,15 @@ static int take_dump(struct perf_events *events, const uint8_t *record, struct p
 
 int perf_events_next(struct perf_events *events, struct perf_dump *ret_dump)
 {
-	while (events->next_ready < events->nr_threads) {
-		struct perf_thread *thread = &events->threads[events->next_ready];
+	while (events->current < events->nr_threads) {
+		struct perf_thread *thread = &events->threads[events->current];
 		const uint8_t *record;
 
 		give_back(events);
 		record = thread->is_ready ? take_record(events) : NULL;
 		if (!record) {
 			thread->is_ready = false;
-			events->next_ready++;
+			events->current++;
 			if (thread->has_ended)
 				thread_close(thread);
 		} else if (!take_dump(events, record, ret_dump)) {
@@ -419,4 +452,76 @@ int perf_events_next(struct perf_events *events, struct perf_dump *ret_dump)
 	}
 	events->is_told = true;
 	return -ENOENT;
+}
+
+/* Go through the ring of current up to the dump of that count. Whether it goes on so far. */
+static bool find_in_ring(struct perf_events *events, uint64_t count_ns)
+{
+	const uint8_t *record;
+
+	for (give_back(events); (record = take_record(events)); give_back(events)) {
+		if (take_dump(events, record, &events->found))
+			continue;
+		if (events->found.count_ns == count_ns)
+			return true;
+		if (events->found.count_ns > count_ns) {
+			events->nr_taken_bytes = 0; /* it is another one's, and stays */
+			events->stats.nr_dumps--;
+			return true;
+		}
+	}
+	return false;
+}
+
+const struct perf_dump *perf_events_find(struct perf_events *events, pid_t tid, uint64_t count_ns)
+{
+	const struct timespec pause = {.tv_nsec = FIND_PAUSE_NS};
+	struct perf_thread *thread;
+
+	if (events->nr_taken_bytes && events->found.tid == tid &&
+	    events->found.count_ns == count_ns)
+		return &events->found;
+	give_back(events);
+	thread = find_thread(events, tid);
+	if (!thread || !thread->page)
+		return NULL;
+	events->current = (uint32_t)(thread - events->threads);
+	for (int i = 0; !find_in_ring(events, count_ns); i++) {
+		if (i == FIND_PAUSES)
+			return NULL;
+		(void)nanosleep(&pause, NULL);
+	}
+	return events->nr_taken_bytes ? &events->found : NULL;
+}
+
+uint32_t perf_events_room(const struct perf_events *events)
+{
+	const size_t dump_bytes = events->options.max_stack_bytes + DUMP_HEAD_MAX_BYTES;
+	size_t ring_bytes = RING_MAX_BYTES;
+
+	for (uint32_t i = 0; i < events->nr_threads; i++)
+		if (events->threads[i].page && events->threads[i].ring_bytes < ring_bytes)
+			ring_bytes = events->threads[i].ring_bytes;
+	return (uint32_t)(ring_bytes / dump_bytes);
+}
+
+void perf_events_sweep(struct perf_events *events)
+{
+	give_back(events);
+	for (uint32_t i = 0; i < events->nr_threads; i++) {
+		struct pollfd event = {.fd = events->threads[i].fd};
+
+		if (event.fd >= 0 && poll(&event, 1, 0) > 0 && event.revents & (POLLHUP | POLLERR))
+			thread_close(&events->threads[i]);
+	}
+}
+
+int perf_events_count(const struct perf_events *events, pid_t tid, uint64_t *ret_count_ns)
+{
+	const struct perf_thread *thread = find_thread(events, tid);
+
+	return thread && read(thread->fd, ret_count_ns, sizeof(*ret_count_ns)) ==
+				       (ssize_t)sizeof(*ret_count_ns)
+		       ? 0
+		       : -ESRCH;
 }

@@ -2,7 +2,9 @@
 /*
  * Threads of a process that the kernel interrupts for a moment each time they have used so much
  * CPU time, to copy their registers and their stack: neither stops them otherwise, nor is
- * anything written to the process. Each thread has an event and a ring buffer of its own.
+ * anything written to the process. Each thread has an event and a ring buffer of its own. Either each
+ * dump wakes the user, who asks for the next one; or a BPF program that runs in the same interrupts
+ * tells the user which dumps there are, and nobody is woken.
  *
  * Events of threads need one each, with a buffer each: those of cpu -1 can neither share a
  * buffer nor be inherited by threads that are made later. Source: perf_event_open(2);
@@ -23,6 +25,8 @@ struct perf_events_options {
 	uint32_t
 		max_stack_bytes; /* of a dump: a multiple of 8, at most PERF_RECORD_MAX_STACK_BYTES */
 	bool tells_kernel; /* where a thread is inside of the kernel, too, if that may be told */
+	bool has_program; /* each interrupt runs program_fd, a BPF program that tells who is dumped */
+	int program_fd;
 };
 
 /* Counters, exact but for nr_lost, which the kernel tells with the next dump of that thread. */
@@ -43,10 +47,11 @@ struct perf_events {
 	int epoll_fd;
 	struct perf_thread *threads; /* private; owned */
 	uint32_t nr_threads, max_threads;
-	uint32_t next_ready;   /* of threads: where perf_events_next() goes on */
-	size_t nr_taken_bytes; /* of that one's ring, which the last dump is in; 0: none is */
-	bool is_told;	       /* perf_events_next() has told all that was found last */
-	uint8_t *record;       /* PERF_RECORD_MAX_BYTES; owned */
+	uint32_t current;	/* of threads: whose ring is looked through */
+	size_t nr_taken_bytes;	/* of that ring, which the last dump is in; 0: none is */
+	struct perf_dump found; /* perf_events_find()'s last, as long as it is taken */
+	bool is_told;		/* perf_events_next() has told all that was found last */
+	uint8_t *record;	/* PERF_RECORD_MAX_BYTES; owned */
 	struct perf_events_stats stats;
 };
 
@@ -65,9 +70,10 @@ void perf_events_close(struct perf_events *events);
 
 /*
  * Follow a thread, an id in our PID namespace, from now on until it ends; what it takes of the kernel
- * (a descriptor, 128 or 256 KiB) is given back when perf_events_next() has told its last dump. 0, also if it is
+ * (a descriptor, 128 to 512 KiB) is given back when perf_events_next() has told its last dump. 0, also if it is
  * followed already; -ESRCH, -EPERM, -ENOMEM, -EMFILE or -ENFILE (no descriptor is left, but for
- * the few of procmem/descriptor_limit.h); all but the first are counted as nr_refused.
+ * the few of procmem/descriptor_limit.h); all but the first are counted as nr_refused. A thread that
+ * has a program and no ring is interrupted all the same.
  */
 int perf_events_add(struct perf_events *events, pid_t tid);
 
@@ -88,3 +94,19 @@ void perf_events_catch_up(struct perf_events *events);
  * from the oldest on. Valid until the next call. 0; -ENOENT: that was all.
  */
 int perf_events_next(struct perf_events *events, struct perf_dump *ret_dump);
+
+/*
+ * The dump of that thread at which its event had counted so much, as its program has told; the kernel
+ * may be about to write it. Older ones are passed over. Valid until another one is asked for. NULL: it
+ * was lost, or the thread has no ring.
+ */
+const struct perf_dump *perf_events_find(struct perf_events *events, pid_t tid, uint64_t count_ns);
+
+/* So many dumps of each thread there is room for, at least, until they are found. */
+uint32_t perf_events_room(const struct perf_events *events);
+
+/* Give back what threads take that have ended, whose dumps were found: for who does not wait. */
+void perf_events_sweep(struct perf_events *events);
+
+/* What the event of a thread has counted by now. One system call. 0; -ESRCH: it is not followed. */
+int perf_events_count(const struct perf_events *events, pid_t tid, uint64_t *ret_count_ns);

@@ -40,8 +40,7 @@ int perf_record_parse(const uint8_t *bytes, size_t nr_bytes, uint64_t sample_typ
 	(void)byte_cursor_fixed(&cursor, 4); /* the process */
 	dump.tid = (pid_t)byte_cursor_fixed(&cursor, 4);
 	dump.time_ns = byte_cursor_fixed(&cursor, 8);
-	dump.cpu = (uint32_t)byte_cursor_fixed(&cursor, 4);
-	(void)byte_cursor_fixed(&cursor, 4); /* reserved */
+	dump.count_ns = byte_cursor_fixed(&cursor, 8);
 	if (sample_type & PERF_SAMPLE_CALLCHAIN)
 		take_chain(&dump, &cursor);
 	abi = byte_cursor_fixed(&cursor, 8);

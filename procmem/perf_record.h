@@ -13,8 +13,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define PERF_RECORD_SAMPLE_TYPE                                                         \
-	(PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_REGS_USER | \
+#define PERF_RECORD_SAMPLE_TYPE                                                          \
+	(PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_READ | PERF_SAMPLE_REGS_USER | \
 	 PERF_SAMPLE_STACK_USER)
 
 /* The same with the addresses of the kernel's functions that run. */
@@ -47,7 +47,7 @@
 struct perf_dump {
 	pid_t tid;				      /* in our PID namespace */
 	uint64_t time_ns;			      /* by the clock of the event */
-	uint32_t cpu;				      /* the processor that it ran on */
+	uint64_t count_ns;			      /* of the event: what it has used so far */
 	uint64_t registers[NR_PERF_RECORD_REGISTERS]; /* of the program, also if the kernel ran */
 	const uint8_t *stack;			      /* from the stack pointer on */
 	size_t nr_stack_bytes;

@@ -70,7 +70,6 @@ void sampler_destroy(struct sampler *sampler)
 	code_cache_done(&sampler->codes);
 	for (uint32_t i = 0; i < sampler->nr_threads; i++) {
 		frame_list_done(&sampler->threads[i].list);
-		steady_frames_done(&sampler->threads[i].steady);
 		free(sampler->threads[i].frames);
 		free(sampler->threads[i].info);
 		cpu_clock_close(&sampler->threads[i].cpu.clock);
@@ -214,22 +213,28 @@ static int refresh(struct sampler *sampler)
 	struct snapshot *snapshot = &sampler->snapshot;
 	int err = snapshot_refresh(snapshot);
 
+	if (!err && sampler->natives)
+		sampler_natives_sweep(sampler->natives);
 	for (size_t i = 0; !err && i < snapshot->nr_threads && !snapshot_stopped(snapshot); i++)
 		if (snapshot->threads[i]->is_new)
 			err = sampler_thread_begin(sampler, snapshot->threads[i]);
-	/* A list that was cut off lacks threads. */
-	return err || !sampler->interrupts || snapshot_stopped(snapshot)
-		       ? err
-		       : sampler_interrupts_follow(sampler->interrupts);
+	return err;
 }
 
 static int prepare(struct sampler *sampler)
 {
+	int err = 0;
+
 	relieve_codes(sampler);
 	drop_codes(sampler);
 	sampler->nr_os_names_left = NAMES_OF_TICK;
 	sampler_learn_stacks(sampler, false);
-	return sampler->snapshot.stale ? refresh(sampler) : 0;
+	if (sampler->snapshot.stale)
+		err = refresh(sampler);
+	/* A list that was cut off lacks threads. */
+	return err || !sampler->interrupts || snapshot_stopped(&sampler->snapshot)
+		       ? err
+		       : sampler_interrupts_follow(sampler->interrupts);
 }
 
 /* Whether this tick is to tell what a thread does, and its interrupts have not. */
@@ -318,6 +323,9 @@ static int hand_on_threads(struct sampler *sampler, enum instant_verdict verdict
 		if (thread->slept) {
 			was_late = true;
 			sampler->stats.lost[LOSS_LATE]++;
+		} else if (sampler->interrupts && !thread->unchanged &&
+			   sampler_interrupts_tell(sampler->interrupts, thread, now_ns)) {
+			pass_over(thread);
 		} else if (is_proven(sampler, thread)) {
 			err = hand_on_thread(sampler, thread, now_ns, sink);
 		} else if (sampler->is_racing) {
@@ -370,9 +378,14 @@ static int tick_natives(struct sampler *sampler, uint64_t now_ns, struct sample_
 	struct snapshot *snapshot = &sampler->snapshot;
 	int err = 0;
 
-	for (size_t i = 0; !err && i < snapshot->nr_threads && !is_over(sampler, i); i++)
-		if (snapshot->threads[i]->copied)
-			err = tick_native(sampler, snapshot->threads[i], now_ns, sink);
+	for (size_t i = 0; !err && i < snapshot->nr_threads && !is_over(sampler, i); i++) {
+		struct snapshot_thread *thread = snapshot->threads[i];
+
+		if (!is_asked(sampler, thread))
+			pass_over(thread);
+		else if (thread->copied)
+			err = tick_native(sampler, thread, now_ns, sink);
+	}
 	return err;
 }
 
@@ -416,10 +429,12 @@ int sampler_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now
 {
 	int err = 0;
 
-	sampler->now_ns = now_ns;
 	/* Before the list is read anew: a thread that has ended has its last samples still. */
-	if (sampler->interrupts)
+	if (sampler->interrupts) {
 		err = sampler_interrupts_take(sampler->interrupts, sink);
+		now_ns = clock_now_ns();
+	}
+	sampler->now_ns = now_ns;
 	if (!err)
 		err = prepare(sampler);
 	if (!err)
@@ -518,7 +533,7 @@ static int run_loop(struct sampler *sampler, const struct sampler_options *optio
 		 * At a low rate the next tick may be far: the end of the program is not waited for.
 		 */
 		err = due ? checked_tick(sampler, sink, now_ns) : check_program(sampler, now_ns);
-		if (!err && sampler->natives)
+		if (!err && sampler->natives && !sampler->interrupts)
 			err = take_dumps(sampler, ticker, now_ns);
 		if (!err && due && sampler->interrupts)
 			sampler->stats.ticks += ticker_put_off(
@@ -677,7 +692,8 @@ int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 		err = begin_interrupts(sampler);
 	if (err)
 		return err;
-	if (!sampler->natives || !sampler_natives_clock(sampler->natives, &clock))
+	if (!sampler->natives || sampler->interrupts ||
+	    !sampler_natives_clock(sampler->natives, &clock))
 		clock = sampler->preempt ? preempt_clock(sampler->preempt) : ticker_clock_usual();
 	if (!find_target(sampler, ret_end)) {
 		sampler_end_holding(sampler);

@@ -23,6 +23,7 @@
 enum sampler_engine {
 	ENGINE_PREEMPT, /* while their CPUs are held: preempt.h */
 	ENGINE_BPF,	/* in their own interrupts: sampler_interrupts.h */
+	ENGINE_TICK,	/* in those of the kernel's tick: likewise */
 	ENGINE_RACING,	/* while they run, approximately: racing/racing.h */
 };
 

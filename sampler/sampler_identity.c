@@ -267,6 +267,20 @@ bool sampler_has_pthread(struct sampler *sampler, uint64_t ident, pid_t own_tid)
 	return !sampler->pthreads.is_known || !own_tid || read_pthread(sampler, ident) == own_tid;
 }
 
+/*
+ * A state of a child that C code has forked has the id that the thread had in the parent (3.11 and newer):
+ * it is the only thread's there is.
+ */
+static void take_only_thread(struct sampler *sampler, struct sampled_thread *sampled)
+{
+	if (!process_has_one_thread(sampler->process))
+		return;
+	read_tasks(sampler);
+	sampled->own_tid = sampler->nr_tasks ? sampler->tasks[0].ns_tid : 0;
+	if (sampled->own_tid)
+		find_thread(sampler, sampled);
+}
+
 /* Have the id of a thread in our namespace, and what the kernel calls it. */
 static void identify_task(struct sampler *sampler, const struct snapshot_thread *thread,
 			  struct sampled_thread *sampled)
@@ -275,6 +289,8 @@ static void identify_task(struct sampler *sampler, const struct snapshot_thread 
 
 	if (sampled->own_tid) {
 		find_thread(sampler, sampled);
+		if (!info->os_name[0] && !sampled->needs_os_name)
+			take_only_thread(sampler, sampled);
 		/* What was read of the target's memory must be a thread of the process. */
 		if (!thread->ref.native_tid && info->tid && !info->os_name[0] &&
 		    !process_has_thread(sampler->process, info->tid)) {

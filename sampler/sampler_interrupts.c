@@ -5,14 +5,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "procmem/array.h"
+#include "procmem/task.h"
 #include "sampler/bpf/interrupts.h"
 #include "sampler/bpf/interrupts_layout.h"
 #include "sampler/python/frame_walk.h"
 #include "sampler/sampler_state.h"
 #include "sampler/ticker.h"
 
-/* A thread of which no record came for so much of a period has not run all the time: it may wait. */
+/* A thread of which so much of a period is not told has not run all the time: it may wait. */
 enum { PERCENT_WITHOUT_RECORD = 125 };
+
+/* One that could run and has not for so many is waiting for a processor. */
+enum { STARVED_PERIODS = 4 };
+
+/* What a look finds may stand for so many periods, each with a sample: longer ones are the exception. */
+enum { MOST_PERIODS = 8 };
 
 /* Once all threads have run all the time in so many ticks, records are left to gather for a while. */
 enum { STEADY_TICKS = 8 };
@@ -32,9 +40,12 @@ struct sampler_interrupts {
 	uint64_t period_ns;
 	struct told_thread *told; /* by rising own_tid; owned */
 	uint32_t nr_told;
+	struct loop_place *loops; /* of the record that is taken; owned */
+	uint32_t max_loops;
 	struct snapshot_thread **threads; /* by slot, borrowed; NULL: it has ended; owned */
 	uint32_t nr_threads;
 	uint64_t nr_refreshes;	    /* the snapshot's when these were brought up to date */
+	size_t nr_gils;		    /* and the interpreters with a GIL of their own */
 	uint64_t tick;		    /* of the records that are taken now */
 	remote_addr code_type_addr; /* as the program knows it */
 	struct sample_sink *sink;
@@ -90,28 +101,19 @@ static uint32_t join(struct told_thread *told, uint32_t nr)
 	return nr_joined;
 }
 
-/*
- * All threads of the snapshot whose ids are known; allocated. NULL: out of memory. Where there is but
- * one it has all states: those that C has forked have the ids of their parents.
- */
-static struct told_thread *list_threads(const struct sampler_interrupts *interrupts,
-					uint32_t *ret_nr)
+/* All threads of the snapshot whose ids are known; allocated. NULL: out of memory. */
+static struct told_thread *list_threads(const struct sampler *sampler, uint32_t *ret_nr)
 {
-	const struct sampler *sampler = interrupts->sampler;
 	const struct snapshot *snapshot = &sampler->snapshot;
-	const uint32_t only_tid = process_has_one_thread(sampler->process)
-					  ? interrupts_process_id(interrupts->interrupts)
-					  : 0;
 	struct told_thread *told = calloc(snapshot->nr_threads + 1, sizeof(*told));
 	uint32_t nr = 0;
 
 	for (size_t i = 0; told && i < snapshot->nr_threads; i++) {
 		const struct snapshot_thread *thread = snapshot->threads[i];
-		const pid_t known_tid = sampler->threads[thread->slot].own_tid;
-		const uint32_t own_tid = only_tid ? only_tid : (uint32_t)known_tid;
+		const pid_t own_tid = sampler->threads[thread->slot].own_tid;
 
 		if (own_tid)
-			told[nr++] = (struct told_thread){own_tid,
+			told[nr++] = (struct told_thread){(uint32_t)own_tid,
 							  {.states = {describe(sampler, thread)}}};
 	}
 	if (!told)
@@ -161,15 +163,26 @@ static int index_threads(struct sampler_interrupts *interrupts)
 	return 0;
 }
 
+/* How many interpreters have a GIL of their own, which looks find out. */
+static size_t nr_own_gils(const struct snapshot *snapshot)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < snapshot->nr_interpreters; i++)
+		nr += snapshot->interpreters[i].has_own_gil;
+	return nr;
+}
+
 int sampler_interrupts_follow(struct sampler_interrupts *interrupts)
 {
 	const uint64_t nr_refreshes = interrupts->sampler->snapshot.nr_refreshes;
+	const size_t nr_gils = nr_own_gils(&interrupts->sampler->snapshot);
 	struct told_thread *told;
 	uint32_t nr;
 
-	if (interrupts->nr_refreshes == nr_refreshes)
+	if (interrupts->nr_refreshes == nr_refreshes && interrupts->nr_gils == nr_gils)
 		return 0;
-	told = list_threads(interrupts, &nr);
+	told = list_threads(interrupts->sampler, &nr);
 	if (!told || index_threads(interrupts)) {
 		free(told);
 		return -ENOMEM;
@@ -179,6 +192,7 @@ int sampler_interrupts_follow(struct sampler_interrupts *interrupts)
 	interrupts->told = told;
 	interrupts->nr_told = nr;
 	interrupts->nr_refreshes = nr_refreshes;
+	interrupts->nr_gils = nr_gils;
 	return 0;
 }
 
@@ -249,30 +263,78 @@ static int walk(const struct sampler_interrupts *interrupts, struct snapshot_thr
 	return err ? err : sampler_thread_take_walk(sampler, thread, &ends);
 }
 
+/* The loops that a record has, as they are told by. 0 or -ENOMEM. */
+static int take_loops(struct sampler_interrupts *interrupts, const struct interrupt_record *record,
+		      struct loop_chain *ret_chain)
+{
+	struct loop_place *loops = array_reserve(interrupts->loops, record->nr_loops + 1,
+						 &interrupts->max_loops, sizeof(*loops));
+
+	if (!loops)
+		return -ENOMEM;
+	interrupts->loops = loops;
+	for (uint32_t i = 0; i < record->nr_loops; i++) {
+		const struct interrupt_loop *loop =
+			interrupt_record_loop(&interrupts->layout, record, i);
+
+		loops[i] = (struct loop_place){loop->addr, loop->current_addr};
+	}
+	*ret_chain = (struct loop_chain){loops, record->nr_loops, true};
+	return 0;
+}
+
+/* Hand on a stack with the C frames of its interrupt, or without where none are wanted. */
+static int emit(struct sampler_interrupts *interrupts, struct snapshot_thread *thread,
+		const struct interrupt_record *record, struct sample sample)
+{
+	struct sampler *sampler = interrupts->sampler;
+	struct loop_chain chain;
+	int err;
+
+	if (!sampler->natives)
+		return sampler_thread_emit(sampler, thread, sample, interrupts->sink);
+	err = take_loops(interrupts, record, &chain);
+	return err ? err
+		   : sampler_natives_take_interrupted(
+			     sampler->natives, thread,
+			     loop_entries_need_chain(sampler->build) ? &chain : NULL,
+			     record->count_ns, sample);
+}
+
+/* Count an interrupt without a sample; the next one has its time. */
+static void lose(const struct sampler_interrupts *interrupts, const struct snapshot_thread *thread,
+		 enum sample_loss loss)
+{
+	interrupts->sampler->stats.lost[loss]++;
+	sampler_wall_lost(&interrupts->sampler->threads[thread->slot], interrupts->period_ns);
+}
+
 /* Hand on what a walk has found, or count why not. */
-static int hand_on(const struct sampler_interrupts *interrupts, struct snapshot_thread *thread,
-		   uint64_t time_ns)
+static int hand_on(struct sampler_interrupts *interrupts, struct snapshot_thread *thread,
+		   const struct interrupt_record *record)
 {
 	struct sampler *sampler = interrupts->sampler;
 	struct sampled_thread *sampled = &sampler->threads[thread->slot];
-	/* One that ends on another CPU as this tick begins may be told behind it. */
+	/* One that was under way on another CPU when the last tick took its records is told behind it. */
 	struct sample sample = {
-		.time_ns = time_ns > sampled->last_ns ? time_ns : sampled->last_ns,
+		.time_ns = record->time_ns > sampler->last_tick_ns ? record->time_ns
+								   : sampler->last_tick_ns,
 	};
 	int err;
 
 	if (!sampled->walked.is_whole) {
-		sampler->stats.lost[sampled->walked.loss]++;
+		lose(interrupts, thread, sampled->walked.loss);
 		return 0;
 	}
 	/* The state may be run by another thread than this one, whose interrupt it was. */
 	thread->proof.stood = true;
 	if (instant_finds_foreign(&sampler->snapshot.instant, &thread->proof)) {
-		sampler->stats.lost[LOSS_MOVED]++;
+		lose(interrupts, thread, LOSS_MOVED);
 		return 0;
 	}
 	sampler_cpu_used(sampler, sampled, interrupts->period_ns, &sample);
-	err = sampler_thread_emit(sampler, thread, sample, interrupts->sink);
+	sampler_wall_used(sampled, interrupts->period_ns, &sample);
+	err = emit(interrupts, thread, record, sample);
 	sampled->was_interrupted = true;
 	return err;
 }
@@ -290,7 +352,8 @@ static int take_stack(void *context, const struct interrupt_record *record)
 		return 0;
 	thread->proof.is_known = false;
 	if (record->end != INTERRUPT_WHOLE) {
-		sampler->stats.lost[record->end == INTERRUPT_FAULT ? LOSS_FAULT : LOSS_TOO_DEEP]++;
+		lose(interrupts, thread,
+		     record->end == INTERRUPT_FAULT ? LOSS_FAULT : LOSS_TOO_DEEP);
 		if (record->end == INTERRUPT_FAULT)
 			remote_memory_fault_in(sampler->snapshot.memory, record->fault_addr);
 		return 0;
@@ -299,7 +362,7 @@ static int take_stack(void *context, const struct interrupt_record *record)
 		interrupts->nr_steady = 0;
 	take_state(interrupts, thread, record);
 	err = walk(interrupts, thread, record);
-	return err ? err : hand_on(interrupts, thread, record->time_ns);
+	return err ? err : hand_on(interrupts, thread, record);
 }
 
 static struct told_text told_text(const uint8_t *bytes, uint32_t nr_bytes, size_t max_bytes)
@@ -361,7 +424,28 @@ bool sampler_interrupts_miss(const struct sampler_interrupts *interrupts,
 	const uint64_t least_ns =
 		sampled->was_interrupted ? interrupts->period_ns * PERCENT_WITHOUT_RECORD / 100 : 0;
 
-	return now_ns > sampled->last_ns && now_ns - sampled->last_ns >= least_ns;
+	return now_ns > sampled->told_ns && now_ns - sampled->told_ns >= least_ns;
+}
+
+bool sampler_interrupts_tell(const struct sampler_interrupts *interrupts,
+			     const struct snapshot_thread *thread, uint64_t now_ns)
+{
+	const struct sampler *sampler = interrupts->sampler;
+	const struct sampled_thread *sampled = &sampler->threads[thread->slot];
+	const pid_t tid = sampled->info->tid;
+	struct task_place place;
+
+	return tid && now_ns < sampled->told_ns + STARVED_PERIODS * interrupts->period_ns &&
+	       task_read_place(sampler->process, tid, 0, &place) == -EAGAIN;
+}
+
+uint32_t sampler_interrupts_nr_periods(const struct sampler_interrupts *interrupts,
+				       uint64_t wall_ns)
+{
+	const uint64_t period_ns = interrupts->period_ns;
+	const uint64_t nr = (wall_ns + period_ns / 2) / period_ns;
+
+	return nr < 1 ? 1 : nr < MOST_PERIODS ? (uint32_t)nr : MOST_PERIODS;
 }
 
 bool sampler_interrupts_miss_any(struct sampler_interrupts *interrupts, uint64_t now_ns)
@@ -380,13 +464,16 @@ bool sampler_interrupts_miss_any(struct sampler_interrupts *interrupts, uint64_t
 
 uint64_t sampler_interrupts_put_off(const struct sampler_interrupts *interrupts, uint64_t now_ns)
 {
-	const uint64_t nr_threads = interrupts->sampler->snapshot.nr_threads;
+	const struct sampler *sampler = interrupts->sampler;
+	const uint64_t nr_threads = sampler->snapshot.nr_threads;
 	uint64_t nr_periods;
 
 	if (interrupts->nr_steady < STEADY_TICKS || !interrupts->most_bytes || !nr_threads)
 		return 0;
 	/* All of them may run at once; half of the room is for what comes unexpected. */
 	nr_periods = INTERRUPT_RING_BYTES / 2 / interrupts->most_bytes / nr_threads;
+	if (sampler->natives && nr_periods > sampler_natives_room(sampler->natives) / 2)
+		nr_periods = sampler_natives_room(sampler->natives) / 2;
 	return now_ns + (nr_periods * interrupts->period_ns < GATHER_NS
 				 ? nr_periods * interrupts->period_ns
 				 : GATHER_NS);
@@ -394,7 +481,8 @@ uint64_t sampler_interrupts_put_off(const struct sampler_interrupts *interrupts,
 
 /* Beginning and ending. */
 
-int sampler_interrupts_create(struct sampler *sampler, uint64_t period_ns, bool is_verbose,
+int sampler_interrupts_create(struct sampler *sampler, uint64_t period_ns,
+			      enum interrupts_clock clock, bool is_verbose,
 			      struct sampler_interrupts **ret_interrupts, struct message *reterr)
 {
 	struct sampler_interrupts *interrupts = calloc(1, sizeof(*interrupts));
@@ -403,13 +491,13 @@ int sampler_interrupts_create(struct sampler *sampler, uint64_t period_ns, bool 
 	if (!interrupts)
 		return -ENOMEM;
 	interrupts->sampler = sampler;
-	interrupts->period_ns = period_ns;
 	interrupts->layout = interrupts_layout(&sampler->build->offsets);
 	err = interrupts_open(
 		&(struct interrupts_options){
 			.process = sampler->process,
 			.layout = interrupts->layout,
 			.period_ns = period_ns,
+			.clock = clock,
 			.is_verbose = is_verbose,
 		},
 		&interrupts->interrupts, reterr);
@@ -417,11 +505,22 @@ int sampler_interrupts_create(struct sampler *sampler, uint64_t period_ns, bool 
 		free(interrupts);
 		return err;
 	}
+	interrupts->period_ns = interrupts_period_ns(interrupts->interrupts);
 	interrupts->teller.forget = forget_code;
 	sampler->codes.teller = &interrupts->teller;
 	sampler->interrupts = interrupts;
 	*ret_interrupts = interrupts;
 	return 0;
+}
+
+uint64_t sampler_interrupts_period_ns(const struct sampler_interrupts *interrupts)
+{
+	return interrupts->period_ns;
+}
+
+int sampler_interrupts_program_fd(const struct sampler_interrupts *interrupts)
+{
+	return interrupts_program_fd(interrupts->interrupts);
 }
 
 int sampler_interrupts_begin(struct sampler_interrupts *interrupts)
@@ -446,6 +545,7 @@ void sampler_interrupts_destroy(struct sampler_interrupts *interrupts)
 	interrupts_close(interrupts->interrupts);
 	free(interrupts->threads);
 	free(interrupts->told);
+	free(interrupts->loops);
 	free(interrupts);
 }
 

@@ -6,14 +6,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "procmem/array.h"
 #include "procmem/cleanup.h"
 #include "procmem/task.h"
-#include "sampler/dumped_entry.h"
-#include "sampler/dumped_loops.h"
-#include "sampler/dumped_thread.h"
-#include "sampler/python/loop_entries.h"
 #include "sampler/sampler_natives_state.h"
-#include "sampler/stack_bridge.h"
 
 /*
  * A thread of which no dump came for so much of a period has not run all the time: it may wait.
@@ -28,9 +24,6 @@ enum { PERCENT_WITHOUT_DUMP = 125 };
  */
 #define UNSEEN_MAX_NS 1000000000u
 
-/* Ticks find the names of threads, new interpreters, and what has ended: so often at least. */
-#define TICK_AT_LEAST_NS 100000000u
-
 /* Modules. */
 
 static uint64_t own_cpu_ns(void)
@@ -41,8 +34,7 @@ static uint64_t own_cpu_ns(void)
 	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
-/* Read what is mapped, if that is due. */
-static int renew_modules(struct sampler_natives *natives, uint64_t now_ns)
+int sampler_natives_renew_modules(struct sampler_natives *natives, uint64_t now_ns)
 {
 	const struct perf_events_stats *events = &natives->events.stats;
 	struct maps before;
@@ -65,13 +57,16 @@ static int renew_modules(struct sampler_natives *natives, uint64_t now_ns)
 	return err;
 }
 
-void sampler_natives_judge_maps(struct sampler_natives *natives)
+void sampler_natives_complete(struct sampler_natives *natives, const struct frame_list *list,
+			      const struct loop_entry *entries, struct stack_window *window)
 {
-	const struct native_stacks *stacks = &natives->stacks;
+	struct native_stacks *stacks = &natives->stacks;
 	const remote_addr last_addr = stacks->frames[stacks->nr_frames - 1].lookup_addr;
 
+	/* A stack that is not whole may have led into a module that is new. */
 	if (!stacks->is_whole && !unwind_modules_has(stacks->modules, last_addr))
 		natives->maps.are_old = true;
+	loop_bridge_cross(&natives->bridge, stacks, entries, list->nr_frames, window);
 }
 
 /* Samples of ticks. */
@@ -113,92 +108,45 @@ void sampler_natives_add(struct sampler_natives *natives, const struct sample_th
 		(void)perf_events_add(&natives->events, thread->tid); /* it counts those refused */
 }
 
-/* Samples of dumps. */
+/* Samples with C frames. */
 
-static int index_codes(struct sampler_natives *natives, const struct frame_list *list)
+/* How many of a sample's frames are told: those of the collector are no frames of Python's. */
+static uint32_t nr_shown(const struct sample *sample, uint32_t nr_told)
 {
-	int err = 0;
+	uint32_t nr = 0;
 
-	for (uint32_t i = 0; !err && i < list->nr_frames; i++)
-		err = code_index_add(&natives->index, list->frames[i].code);
-	return err;
+	for (; nr < sample->nr_frames; nr++) {
+		if (sample->frames[nr].function->kind == FUNCTION_COLLECTOR)
+			continue;
+		if (!nr_told--)
+			break;
+	}
+	return nr;
+}
+
+/* Put a hole in the place of the frames from nr on, where the loop is that has the first of them. */
+static int merge_holed(const struct merge_sink *merge, const struct sample *sample, uint32_t nr)
+{
+	cleanup_free struct frame *frames = array_copy(sample->frames, nr + 1, sizeof(*frames));
+	struct sample holed = *sample;
+
+	if (!frames)
+		return -ENOMEM;
+	frames[nr] = (struct frame){.function = merge->natives->hole};
+	holed.frames = frames;
+	holed.nr_frames = nr + 1;
+	return native_stacks_hand_on(&merge->natives->stacks, &holed, merge->next);
 }
 
 static int merge(struct sample_sink *sink, const struct sample *sample)
 {
 	const struct merge_sink *merge = (const struct merge_sink *)sink;
+	const uint32_t nr = nr_shown(sample, merge->nr_told);
 
-	return native_stacks_hand_on(&merge->natives->stacks, sample, merge->next);
-}
-
-/* Hand on what is in natives->list, with the C frames, as the thread's sample. */
-static int hand_on(struct sampler_natives *natives, const struct snapshot_thread *thread,
-		   uint64_t now_ns)
-{
-	struct sampler *sampler = natives->options.sampler;
-	struct sampled_thread *sampled = &sampler->threads[thread->slot];
-	const struct frame_list list = sampled->list;
-	const uint32_t collector = sampled->walked.collector;
-	struct detail_sink detailed;
-	int err;
-
-	sampled->list = natives->list;
-	sampled->nr_shown = 0;
-	/* The walk may have had more frames below the collector than there are. */
-	sampled->walked.collector =
-		thread_state_collector(&sampler->snapshot, thread, &sampled->list);
-	natives->merge.next = natives->next;
-	detail_sink_init(&detailed, &sampler->codes, LOOP_ENTRIES_COPIED, &sampled->list, NULL,
-			 &natives->merge.sink);
-	err = sampler_thread_emit(sampler, thread, (struct sample){.time_ns = now_ns},
-				  &detailed.sink);
-	natives->list = sampled->list;
-	sampled->list = list;
-	sampled->nr_shown = 0;
-	sampled->walked.collector = collector;
-	return err;
-}
-
-struct dumped_stack sampler_natives_dumped_stack(struct sampler_natives *natives,
-						 const struct snapshot_thread *thread,
-						 struct stack_window *window,
-						 const struct frame_list *late)
-{
-	return (struct dumped_stack){
-		.natives = &natives->stacks,
-		.window = window,
-		.now = &natives->waiting.window,
-		.places = &natives->places,
-		.index = &natives->index,
-		.names = &natives->names,
-		.codes = &natives->options.sampler->codes,
-		.thread_addr = thread->ref.addr,
-		.clock = &thread->clock,
-		.late = late,
-		.steady = &natives->options.sampler->threads[thread->slot].steady,
-		.hole = &natives->hole,
-	};
-}
-
-/* The sample of a dump that was unwound. */
-static int take_stack(struct sampler_natives *natives, struct snapshot_thread *thread,
-		      const struct dumped_stack *stack, uint64_t now_ns)
-{
-	uint32_t nr_holes;
-	int err = index_codes(natives, stack->late);
-
-	if (err)
-		return err;
-	stack_window_forget(stack->now);
-	dumped_loops_learn(stack);
-	err = dumped_stack_frames(stack, &natives->list, &nr_holes);
-	natives->stats.nr_unlearnt += err == -EAGAIN;
-	if (err)
-		return err;
-	natives->stats.nr_stacks++;
-	natives->stats.nr_broken += !natives->stacks.is_whole;
-	natives->stats.nr_python_holed += nr_holes != 0;
-	return hand_on(natives, thread, now_ns);
+	if (nr == sample->nr_frames)
+		return native_stacks_hand_on(&merge->natives->stacks, sample, merge->next);
+	merge->natives->stats.nr_python_holed++;
+	return merge_holed(merge, sample, nr);
 }
 
 void sampler_natives_enter_kernel(struct sampler_natives *natives)
@@ -207,59 +155,65 @@ void sampler_natives_enter_kernel(struct sampler_natives *natives)
 				   natives->kernel.nr_functions);
 }
 
-static int take_dump(struct sampler_natives *natives, const struct perf_dump *dump, uint64_t now_ns)
+int sampler_natives_tell(struct sampler_natives *natives, const struct snapshot_thread *thread,
+			 const struct loop_entry *entries, uint32_t nr_told,
+			 const struct perf_dump *dump, struct sample sample)
 {
+	struct sampler *sampler = natives->options.sampler;
+	const struct frame_list *list = &sampler->threads[thread->slot].list;
 	const struct registers registers = registers_of_perf(dump->registers);
 	struct stack_window window = {
 		.start = registers.values[REGISTER_SP],
 		.bytes = dump->stack,
 		.nr_bytes = dump->nr_stack_bytes,
 	};
-	struct snapshot_thread *thread;
-	const struct frame_list *late;
-	struct dumped_stack stack;
-	int err = dumped_thread_look(natives->options.sampler, dump->tid, window.start, &thread,
-				     &late);
+	struct detail_sink detailed;
+	int err;
 
-	if (err == -ENOENT)
-		natives->stats.nr_foreign++;
-	if (err)
-		return err;
 	jit_frames_set_time(natives->jit, dump->time_ns);
 	native_stacks_unwind(&natives->stacks, &registers, &window, SAMPLER_NATIVES_MAX_FRAMES);
-	sampler_natives_judge_maps(natives);
+	sampler_natives_complete(natives, list, entries, &window);
 	err = kernel_frames_take(&natives->kernel, dump->kernel_addrs, dump->nr_kernel_addrs);
 	if (err)
 		return err;
 	sampler_natives_enter_kernel(natives);
-	stack = sampler_natives_dumped_stack(natives, thread, &window, late);
-	stack_bridge_learn(&stack);
-	stack_bridge_cross(&stack);
-	return take_stack(natives, thread, &stack, now_ns);
+	natives->stats.nr_stacks++;
+	natives->stats.nr_broken += !natives->stacks.is_whole;
+	natives->merge.next = natives->next;
+	natives->merge.nr_told = nr_told;
+	detail_sink_init(&detailed, &sampler->codes, thread->ref.addr, list, NULL,
+			 &natives->merge.sink);
+	detailed.entries = entries;
+	return sampler_thread_emit(sampler, thread, sample, &detailed.sink);
 }
 
-int sampler_natives_take(struct sampler_natives *natives, uint64_t now_ns)
+int sampler_natives_take_interrupted(struct sampler_natives *natives,
+				     const struct snapshot_thread *thread,
+				     const struct loop_chain *chain, uint64_t count_ns,
+				     struct sample sample)
 {
-	struct perf_dump dump;
-	int err = renew_modules(natives, now_ns);
+	struct sampler *sampler = natives->options.sampler;
+	const struct sampled_thread *sampled = &sampler->threads[thread->slot];
+	cleanup_free struct loop_entry *entries = NULL;
+	const struct perf_dump *dump =
+		perf_events_find(&natives->events, sampled->info->tid, count_ns);
+	int err;
 
-	/* Ticks that take longer than from one to the next leave no time to wait. */
-	if (natives->has_events)
-		perf_events_catch_up(&natives->events);
-	while (!err && !perf_events_next(&natives->events, &dump)) {
-		/* What was mapped before the dump is known by now. */
-		err = renew_modules(natives, now_ns);
-		if (!err)
-			err = take_dump(natives, &dump, now_ns);
-		if (err == -EAGAIN || sampler_is_passing(err))
-			err = 0;
+	if (!dump) {
+		natives->stats.nr_undumped++;
+		return sampler_thread_emit(sampler, thread, sample, &natives->sink);
 	}
-	return err;
+	/* What was mapped before the dump is known by now. A target that is gone is known as it was. */
+	err = sampler_natives_renew_modules(natives, clock_now_ns());
+	if (err && err != -ESRCH)
+		return err;
+	err = loop_entries_take(&sampler->codes, chain, &sampled->list, true, &entries);
+	return err ? err : sampler_natives_tell(natives, thread, entries, UINT32_MAX, dump, sample);
 }
 
 /* Samples of threads that use no CPU time. */
 
-static uint64_t without_dump_ns(const struct sampler_natives *natives)
+uint64_t sampler_natives_without_dump_ns(const struct sampler_natives *natives)
 {
 	return natives->options.period_ns * PERCENT_WITHOUT_DUMP / 100;
 }
@@ -289,7 +243,8 @@ int sampler_natives_tick(struct sampler_natives *natives, struct snapshot_thread
 	if (!sampled->last_ns)
 		sampled->last_ns = now_ns; /* the first tick: its time begins */
 	unseen_ns = now_ns - sampled->last_ns;
-	if (natives->has_events && unseen_ns < without_dump_ns(natives))
+	if (natives->has_events && !natives->events.options.has_program &&
+	    unseen_ns < sampler_natives_without_dump_ns(natives))
 		return 0;
 	if (tid) {
 		nr_runs = task_read_runs(process, tid);
@@ -313,52 +268,6 @@ int sampler_natives_tick(struct sampler_natives *natives, struct snapshot_thread
 	return err == -EAGAIN || sampler_is_passing(err) ? 0 : err;
 }
 
-uint64_t sampler_natives_told_until(const struct sampler_natives *natives)
-{
-	const struct sampler *sampler = natives->options.sampler;
-	const struct snapshot *snapshot = &sampler->snapshot;
-	uint64_t until_ns = sampler->last_tick_ns + TICK_AT_LEAST_NS;
-
-	if (!natives->has_events || snapshot->stale)
-		return 0;
-	for (size_t i = 0; i < snapshot->nr_threads; i++) {
-		const struct snapshot_thread *thread = snapshot->threads[i];
-		const uint64_t last_ns = sampler->threads[thread->slot].last_ns;
-		const uint64_t told_ns = last_ns + without_dump_ns(natives);
-
-		if (thread->is_new || !last_ns)
-			return 0;
-		if (told_ns < until_ns)
-			until_ns = told_ns;
-	}
-	return until_ns;
-}
-
-static uint64_t clock_of_natives(void *context)
-{
-	(void)context;
-	return clock_now_ns();
-}
-
-static void sleep_of_natives(void *context, uint64_t time_ns)
-{
-	struct sampler_natives *natives = context;
-
-	if (natives->options.sampler->preempt)
-		preempt_go(natives->options.sampler->preempt);
-	perf_events_wait(&natives->events, time_ns);
-}
-
-bool sampler_natives_clock(struct sampler_natives *natives, struct ticker_clock *ret_clock)
-{
-	*ret_clock = (struct ticker_clock){
-		.now_ns = clock_of_natives,
-		.sleep_until = sleep_of_natives,
-		.context = natives,
-	};
-	return natives->has_events;
-}
-
 /* Making. */
 
 /* Without any maps: they are read then. */
@@ -379,17 +288,6 @@ static int init_stacks(struct sampler_natives *natives)
 				  });
 }
 
-static int init_hole(struct sampler_natives *natives)
-{
-	natives->hole = (struct code){
-		.function = sampler_function(natives->options.sampler, FUNCTION_NATIVE,
-					     NATIVE_STACKS_HOLE, ""),
-		.foreign = true,
-		.in_use = true,
-	};
-	return natives->hole.function ? 0 : -ENOMEM;
-}
-
 /* Who may be told where programs are need not be told where the kernel is. */
 static void judge_kernel(const struct sampler_natives *natives, struct message *ret_why)
 {
@@ -403,19 +301,15 @@ static void judge_kernel(const struct sampler_natives *natives, struct message *
 static int open_events(struct sampler_natives *natives, struct message *ret_why)
 {
 	const struct sampler_natives_options *options = &natives->options;
+	const struct sampler_interrupts *interrupts = options->sampler->interrupts;
 	const struct perf_events_options events = {
 		.period_ns = options->period_ns,
 		.max_stack_bytes = SAMPLER_NATIVES_STACK_BYTES,
 		.tells_kernel = natives->kernel.names != NULL,
+		.has_program = interrupts != NULL,
+		.program_fd = interrupts ? sampler_interrupts_program_fd(interrupts) : -1,
 	};
-	int err;
-
-	if (!dumped_entry_is_told(options->sampler->build)) {
-		message_set(ret_why, "CPython before 3.11 does not tell where in the C stack its "
-				     "frames are while it runs");
-		return 0;
-	}
-	err = perf_events_open(options->process, &events, &natives->events, ret_why);
+	int err = perf_events_open(options->process, &events, &natives->events, ret_why);
 	natives->has_events = !err;
 	return ret_why->text[0] ? 0 : err;
 }
@@ -450,9 +344,11 @@ int sampler_natives_create(const struct sampler_natives_options *options,
 	if (!err)
 		err = init_stacks(natives);
 	if (!err)
-		err = renew_modules(natives, clock_now_ns());
-	if (!err)
-		err = init_hole(natives);
+		err = sampler_natives_renew_modules(natives, clock_now_ns());
+	natives->hole = sampler_function(options->sampler, FUNCTION_NATIVE, NATIVE_STACKS_HOLE, "");
+	natives->evidence.stack = malloc(SAMPLER_NATIVES_STACK_BYTES);
+	if (!err && (!natives->hole || !natives->evidence.stack))
+		err = -ENOMEM;
 	if (err) {
 		sampler_natives_destroy(natives);
 		return err;
@@ -475,8 +371,8 @@ void sampler_natives_destroy(struct sampler_natives *natives)
 	jit_frames_destroy(natives->jit);
 	kernel_frames_close(&natives->kernel);
 	maps_done(&natives->maps.maps);
-	code_index_done(&natives->index);
-	frame_list_done(&natives->list);
+	free(natives->evidence.stack);
+	free(natives->evidence.entries);
 	free(natives);
 }
 
@@ -488,6 +384,22 @@ const struct sampler_natives_stats *sampler_natives_stats(const struct sampler_n
 const struct perf_events_stats *sampler_natives_events(const struct sampler_natives *natives)
 {
 	return &natives->events.stats;
+}
+
+bool sampler_natives_are_proven(const struct sampler_natives *natives)
+{
+	return natives->events.options.has_program;
+}
+
+uint32_t sampler_natives_room(const struct sampler_natives *natives)
+{
+	return perf_events_room(&natives->events);
+}
+
+void sampler_natives_sweep(struct sampler_natives *natives)
+{
+	if (natives->events.options.has_program)
+		perf_events_sweep(&natives->events);
 }
 
 bool sampler_natives_user_only(const struct sampler_natives *natives)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Samples with C frames of a running process, which is never stopped: the kernel copies the
- * registers and the stack of a thread when it has used so much CPU time (perf_events.h), and the
- * copy is the sample, of the C frames and of Python's (dumped_stack.h). Threads that wait have
- * samples at the ticks: /proc/PID/task/TID/syscall tells where they stand.
+ * registers and the stack of a thread when it has used so much CPU time (perf_events.h). Where stacks
+ * are read in the same interrupts (sampler_interrupts.h), Python's frames are of that very moment.
+ * Elsewhere a look tells them behind it, and evidence says whether they are
+ * (sampler_natives_dumped.c): what may have changed is a hole. Threads that wait have samples at the
+ * ticks: /proc/PID/task/TID/syscall tells where they stand.
  */
 #pragma once
 
@@ -24,8 +26,8 @@
 struct sampler_natives_stats {
 	uint64_t nr_stacks;	  /* handed on with C frames */
 	uint64_t nr_broken;	  /* of those, so many whose C frames have a hole */
-	uint64_t nr_python_holed; /* and so many whose Python frames have one */
-	uint64_t nr_unlearnt;	  /* dumps that came before it was known how to read them */
+	uint64_t nr_python_holed; /* and so many where one stands for some of Python's frames */
+	uint64_t nr_undumped;	  /* samples of interrupts whose copies were lost */
 	uint64_t nr_foreign;	  /* dumps of threads that Python does not know, or not any more */
 };
 
@@ -44,11 +46,12 @@ struct sampler_natives_options {
 
 /*
  * Prepare to sample the threads of a sampler with their C frames, before its first tick; it
- * does so while they are there. If those of threads that run cannot be told (CPython before 3.11
- * does not tell where its loops are, the kernel does not copy stacks, or not for us) *ret_why
+ * does so while they are there. If it has interrupts they are those of the events here. If the frames of
+ * threads that run cannot be told (the kernel does not copy stacks, or not for us) *ret_why
  * says so in a sentence, and only threads that wait have C frames; else it is left as it is. Of
  * the kernel's frames *ret_why_no_kernel says likewise why there are none, if asked. 0,
- * -ENOMEM, -ESRCH. sampler_natives_destroy() accepts NULL; it has to come before the sampler's.
+ * -ENOMEM, -ESRCH. sampler_natives_destroy() accepts NULL; it has to come before the sampler's, and
+ * that of its interrupts.
  */
 int sampler_natives_create(const struct sampler_natives_options *options,
 			   struct sampler_natives **ret_natives, struct message *ret_why,
@@ -60,3 +63,6 @@ const struct perf_events_stats *sampler_natives_events(const struct sampler_nati
 
 /* Whether the kernel does not tell of threads while they are inside of it. */
 bool sampler_natives_user_only(const struct sampler_natives *natives);
+
+/* Whether C frames and Python's are of one instant; else evidence tells. */
+bool sampler_natives_are_proven(const struct sampler_natives *natives);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The inside of sampler_natives, for the files that make it up: sampler_natives.c follows the
- * threads and takes dumps, sampler_natives_waiting.c does those that wait.
+ * The inside of sampler_natives, for the files that make it up: sampler_natives.c knows what is mapped
+ * and puts C frames and Python's together, sampler_natives_dumped.c has the copies of stacks that
+ * nothing proves to be of a look's moment, sampler_natives_waiting.c the threads that wait.
  */
 #pragma once
 
@@ -9,11 +10,8 @@
 #include <stdint.h>
 
 #include "procmem/task.h"
-#include "sampler/call_names.h"
-#include "sampler/code_index.h"
-#include "sampler/dumped_stack.h"
 #include "sampler/kernel_frames.h"
-#include "sampler/loop_places.h"
+#include "sampler/loop_bridge.h"
 #include "sampler/recent_maps.h"
 #include "sampler/sampler_natives.h"
 #include "sampler/sampler_state.h"
@@ -25,6 +23,22 @@ struct merge_sink {
 	struct sample_sink sink;
 	struct sampler_natives *natives;
 	struct sample_sink *next;
+	uint32_t nr_told; /* of Python's frames the outer ones; a hole stands for the others */
+};
+
+/* So many looks tell how little CPU time a thread may use between a copy of its stack and a look. */
+enum { EVIDENCE_LOOKS = 16 };
+
+/* What a look reads of a thread whose stack was copied before. */
+struct evidence {
+	const struct perf_dump *dump; /* borrowed; NULL: none is wanted */
+	bool is_read;		      /* by the look under way, all that follows */
+	uint8_t *stack;		      /* as much as was copied, from the same address on; owned */
+	uint64_t count_ns;	      /* of the event */
+	struct loop_entry *entries;   /* of the thread's list; owned */
+	uint64_t used_ns
+		[EVIDENCE_LOOKS]; /* CPU time between the copies and the looks, of the last ones */
+	uint32_t nr_used;
 };
 
 struct sampler_natives {
@@ -38,27 +52,38 @@ struct sampler_natives {
 	struct native_stacks stacks;
 	struct jit_frames *jit;
 	struct kernel_frames kernel; /* of nothing, unless they are asked for */
-	struct loop_places places;
-	struct code_index index;
-	struct call_names names;
-	struct frame_list list;
+	struct loop_bridge bridge;
+	struct evidence evidence;
 	struct waiting_stacks waiting;
 	struct waiting_samples kept;
-	struct code hole;
+	const struct function *hole;
 	struct sampler_natives_stats stats;
 };
 
-/* A stack that is not whole may have led into a module that is new: then maps are read anew. */
-void sampler_natives_judge_maps(struct sampler_natives *natives);
+/* A thread of which no copy came for so long may wait. */
+uint64_t sampler_natives_without_dump_ns(const struct sampler_natives *natives);
+
+/* Read what is mapped, if that is due. 0 or an error of maps_read(), -ENOMEM. */
+int sampler_natives_renew_modules(struct sampler_natives *natives, uint64_t now_ns);
+
+/*
+ * What has been unwound, whose memory is window: lead it over holes, by the entries of the list of
+ * Python's frames, and see whether what is mapped has to be read anew.
+ */
+void sampler_natives_complete(struct sampler_natives *natives, const struct frame_list *list,
+			      const struct loop_entry *entries, struct stack_window *window);
 
 /* Give the stack that was unwound last the kernel's frames that natives->kernel has. */
 void sampler_natives_enter_kernel(struct sampler_natives *natives);
 
-/* What is known of a thread whose stack is in window, all of it borrowed; late: of that moment. */
-struct dumped_stack sampler_natives_dumped_stack(struct sampler_natives *natives,
-						 const struct snapshot_thread *thread,
-						 struct stack_window *window,
-						 const struct frame_list *late);
+/*
+ * Hand on what is in the thread's list, with its entries and with the C frames of a copy of its stack, as
+ * the sample; of Python's frames the outer nr_told, as people see them, and a hole for the others, if there
+ * are more. Errors of sampler_tick().
+ */
+int sampler_natives_tell(struct sampler_natives *natives, const struct snapshot_thread *thread,
+			 const struct loop_entry *entries, uint32_t nr_told,
+			 const struct perf_dump *dump, struct sample sample);
 
 /*
  * The sample of a thread that waits at place inside of the kernel, which tells two of its registers.

@@ -6,7 +6,6 @@
 #include "procmem/cleanup.h"
 #include "sampler/python/loop_entries.h"
 #include "sampler/sampler_natives_state.h"
-#include "sampler/stack_bridge.h"
 
 /*
  * Unwind the stack of a thread that waits; *ret_entries, of its Python frames, is to be given to
@@ -17,25 +16,23 @@ static int unwind_waiting(struct sampler_natives *natives, struct snapshot_threa
 {
 	const struct sampler_natives_options *options = &natives->options;
 	const struct sampled_thread *sampled = &options->sampler->threads[thread->slot];
-	const struct dumped_stack stack = sampler_natives_dumped_stack(
-		natives, thread, &natives->waiting.window, &sampled->list);
+	const struct frame_list *list = &sampled->list;
 	cleanup_free struct loop_entry *entries = NULL;
 	struct waiting_loops loops;
 	int err = sampler_thread_look(options->sampler, thread, true);
 
 	if (!err)
-		err = loop_entries_read(&options->sampler->codes, thread->ref.addr, stack.late,
-					true, &entries);
+		err = loop_entries_read(&options->sampler->codes, thread->ref.addr, list, true,
+					&entries);
 	if (!err)
-		err = waiting_loops_find(entries, stack.late->nr_frames,
-					 natives->places.entry_distance_bytes, &loops);
+		err = waiting_loops_find(entries, list->nr_frames, natives->bridge.distance_bytes,
+					 &loops);
 	if (err)
 		return err;
 	jit_frames_set_time(natives->jit, clock_now_ns());
 	waiting_stacks_unwind(&natives->waiting, place, &loops);
 	free(loops.addrs);
-	sampler_natives_judge_maps(natives);
-	stack_bridge_cross(&stack);
+	sampler_natives_complete(natives, list, entries, &natives->waiting.window);
 	err = kernel_frames_wait(&natives->kernel, sampled->info->tid);
 	if (err)
 		return err;
@@ -64,6 +61,7 @@ int sampler_natives_take_waiting(struct sampler_natives *natives, struct snapsho
 		return err;
 	natives->stats.nr_stacks++;
 	natives->stats.nr_broken += !natives->stacks.is_whole;
+	natives->merge.nr_told = UINT32_MAX;
 	detail_sink_init(&detailed, &sampler->codes, thread->ref.addr,
 			 &sampler->threads[thread->slot].list, NULL, &natives->merge.sink);
 	detailed.entries = entries; /* by now the thread may be elsewhere */
@@ -81,7 +79,7 @@ bool sampler_natives_take_again(struct sampler_natives *natives,
 				uint64_t now_ns, int *ret_err)
 {
 	struct sampler *sampler = natives->options.sampler;
-	struct sampled_thread *sampled = &sampler->threads[thread->slot];
+	const struct sampled_thread *sampled = &sampler->threads[thread->slot];
 	const struct waiting_sample *kept =
 		waiting_samples_find(&natives->kept, sampled->info, nr_runs, now_ns);
 
@@ -90,9 +88,7 @@ bool sampler_natives_take_again(struct sampler_natives *natives,
 		    ((kept->flags & SAMPLE_HOLDS_GIL) != 0))
 		return false;
 	natives->stats.nr_stacks++;
-	*ret_err = steady_frames_look(&sampled->steady, sampled->info->tid, &sampled->list);
-	if (!*ret_err)
-		*ret_err = sampler_thread_tell(sampler, thread, waiting_sample_at(kept, now_ns),
-					       natives->next);
+	*ret_err = sampler_thread_tell(sampler, thread, waiting_sample_at(kept, now_ns),
+				       natives->next);
 	return true;
 }

@@ -16,13 +16,13 @@
 #include "sampler/python/code.h"
 #include "sampler/python/frame_list.h"
 #include "sampler/python/frames.h"
+#include "sampler/python/loop_entries.h"
 #include "sampler/python/pthread_ids.h"
 #include "sampler/python/thread_names.h"
 #include "sampler/racing/racing.h"
 #include "sampler/sampler.h"
 #include "sampler/sampler_interrupts.h"
 #include "sampler/snapshot.h"
-#include "sampler/steady_frames.h"
 #include "sampler/thread_state.h"
 #include "sampler/ticker.h"
 #include "sampler/variable_reader.h"
@@ -48,14 +48,15 @@ struct sampled_thread {
 	struct sample_thread *info; /* owned; of the last thread in the slot; NULL: none yet */
 	struct frame *frames;	    /* the stack as people see it, outermost first */
 	uint64_t last_ns;	    /* time of the last sample handed on; 0: none yet */
-	bool was_interrupted;	    /* that one is of an interrupt */
-	uint32_t nr_same;	    /* so many of frames are as in that one */
-	uint32_t flags;		    /* of that one, those that thread_state_flags() has told */
-	uint32_t collector;	    /* below so many frames of that one was the collector's */
+	uint64_t told_ns;     /* with interrupts: until when its samples tell all of its time */
+	uint64_t lost_ns;     /* of that, what was lost since the last sample */
+	bool was_interrupted; /* that one is of an interrupt */
+	uint32_t nr_same;     /* so many of frames are as in that one */
+	uint32_t flags;	      /* of that one, those that thread_state_flags() has told */
+	uint32_t collector;   /* below so many frames of that one was the collector's */
 	struct walked_thread walked;
 	struct cpu_account cpu;
 	struct frame_list list;
-	struct steady_frames steady; /* of a run with C frames */
 	uint32_t max_frames;
 	uint32_t most_frames; /* list's greatest length since ROOM_TICKS began */
 	uint32_t nr_walks;    /* since then */
@@ -213,8 +214,7 @@ int sampler_thread_race(struct sampler *sampler, struct snapshot_thread *thread,
 			struct sample_sink *sink);
 
 /*
- * A look at one thread, outside of a tick: its stack is in its list then, and noted in its steady
- * frames where C frames are wanted. is_proven_elsewhere: the caller proves that the thread stood
+ * A look at one thread, outside of a tick: its stack is in its list then. is_proven_elsewhere: the caller proves that the thread stood
  * still. 0; -EBADMSG (it could not be walked, or not be proven), -ENOENT (the thread has ended),
  * -ENOMEM, -ESRCH, -EPERM.
  */
@@ -291,8 +291,8 @@ int sampler_thread_repeat(struct sampler *sampler, const struct snapshot_thread 
 			  uint64_t time_ns, struct sample_sink *sink);
 
 /*
- * Hand on a sample of the thread as its last one, and count it: thread, wall_ns, cpu_ns and the flags
- * that tell of that are set here. What the sink returned.
+ * Hand on a sample of the thread as its last one, and count it: thread, cpu_ns and the flags
+ * that tell of that are set here, and wall_ns if it is not yet. What the sink returned.
  */
 int sampler_thread_tell(struct sampler *sampler, const struct snapshot_thread *thread,
 			struct sample sample, struct sample_sink *sink);
@@ -303,6 +303,21 @@ int sampler_thread_tell(struct sampler *sampler, const struct snapshot_thread *t
  */
 int sampler_thread_take_walk(struct sampler *sampler, struct snapshot_thread *thread,
 			     const struct stack_ends *ends);
+
+/*
+ * Begin to account for the time of a thread, for a run with interrupts; count what an interrupt was for,
+ * whose sample is lost; and set what the sample of one weighs.
+ */
+void sampler_wall_begin(struct sampler *sampler, struct sampled_thread *sampled);
+void sampler_wall_lost(struct sampled_thread *sampled, uint64_t period_ns);
+void sampler_wall_used(struct sampled_thread *sampled, uint64_t period_ns, struct sample *sample);
+
+/*
+ * Set what the sample of a look weighs, if it is not set: the time that is not told yet. How many such
+ * samples are to be handed on in its place: one, but with interrupts one for each period.
+ */
+uint32_t sampler_wall_measure(const struct sampler *sampler, struct sampled_thread *sampled,
+			      struct sample *sample);
 
 /* Set cpu_ns of a sample whose thread is known to have used so much CPU time since the one before. */
 void sampler_cpu_used(struct sampler *sampler, struct sampled_thread *sampled, uint64_t cpu_ns,
@@ -316,7 +331,7 @@ int sampler_interrupts_begin(struct sampler_interrupts *interrupts);
 /* Behind the run: count what was lost. */
 void sampler_interrupts_end(struct sampler_interrupts *interrupts);
 
-/* Behind a new list of threads: tell the program who is new, and who has ended. 0 or -ENOMEM. */
+/* Tell the program of what has changed since: threads, and who has a GIL of its own. 0 or -ENOMEM. */
 int sampler_interrupts_follow(struct sampler_interrupts *interrupts);
 
 /* Hand on the samples of all interrupts that there were. Errors of sampler_tick(). */
@@ -324,10 +339,21 @@ int sampler_interrupts_take(struct sampler_interrupts *interrupts, struct sample
 
 /*
  * Whether a thread is to be looked at: one that waits at every tick, so that it has as many samples as one
- * that runs; one that ran as soon as it has had no sample for so long that it may be waiting.
+ * that runs; one that ran as soon as so much of its time is not told that it may have waited.
  */
 bool sampler_interrupts_miss(const struct sampler_interrupts *interrupts,
 			     const struct snapshot_thread *thread, uint64_t now_ns);
+
+/*
+ * Whether a thread that stood still in a look runs all the same, as it gave way to us: its time is that of
+ * its interrupts. False of one that cannot have run for so long.
+ */
+bool sampler_interrupts_tell(const struct sampler_interrupts *interrupts,
+			     const struct snapshot_thread *thread, uint64_t now_ns);
+
+/* So many periods of a thread's time a sample of a look is to tell, at most; one at least. */
+uint32_t sampler_interrupts_nr_periods(const struct sampler_interrupts *interrupts,
+				       uint64_t wall_ns);
 
 /* Whether any has, at the end of a tick's records. */
 bool sampler_interrupts_miss_any(struct sampler_interrupts *interrupts, uint64_t now_ns);
@@ -357,6 +383,28 @@ void sampler_natives_add(struct sampler_natives *natives, const struct sample_th
  */
 int sampler_natives_tick(struct sampler_natives *natives, struct snapshot_thread *thread,
 			 uint64_t now_ns);
+
+/*
+ * Within a look at a thread: read what is to tell whether it is where it was when it was copied, if it was.
+ * 0; -ENOMEM, -ESRCH, -EPERM.
+ */
+int sampler_natives_look(struct sampler_natives *natives, const struct snapshot_thread *thread);
+
+/*
+ * The sample of an interrupt in which the kernel has copied the stack, too: Python's frames are in the
+ * thread's list, chain is that of its loops if the version needs it, and count_ns the event's. Errors
+ * of sampler_tick().
+ */
+int sampler_natives_take_interrupted(struct sampler_natives *natives,
+				     const struct snapshot_thread *thread,
+				     const struct loop_chain *chain, uint64_t count_ns,
+				     struct sample sample);
+
+/* So many interrupts of a thread there is room for until they are taken. */
+uint32_t sampler_natives_room(const struct sampler_natives *natives);
+
+/* Before new threads are followed: give back what those take that have ended. */
+void sampler_natives_sweep(struct sampler_natives *natives);
 
 /* Hand on the samples of all dumps that there are. Errors of sampler_tick(). */
 int sampler_natives_take(struct sampler_natives *natives, uint64_t now_ns);

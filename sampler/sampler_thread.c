@@ -43,7 +43,7 @@ int sampler_thread_begin(struct sampler *sampler, struct snapshot_thread *thread
 	sampled->first_ns = sampler->last_tick_ns;
 	sampler->has_new_threads = true;
 	sampled->last_ns = sampler->last_tick_ns;
-	sampled->was_interrupted = false;
+	sampler_wall_begin(sampler, sampled);
 	frame_cache_add_thread(&sampler->cache, thread);
 	thread->stack = sampler->process && thread->tid == sampler->process->pid
 				? sampler->first_stack
@@ -224,6 +224,8 @@ static int look_once(struct sampler *sampler, struct snapshot_thread *thread,
 	sampled->walked.is_whole = false;
 	if (thread->copied)
 		err = sampler_thread_walk(sampler, thread);
+	if (!err && sampler->natives && sampled->walked.is_whole)
+		err = sampler_natives_look(sampler->natives, thread);
 	end_err = snapshot_end(&sampler->snapshot, &verdict);
 	if (err || end_err)
 		return err ? err : end_err;
@@ -239,11 +241,7 @@ static int look_once(struct sampler *sampler, struct snapshot_thread *thread,
 		frame_cache_doubt(&sampler->cache);
 		return -EBADMSG;
 	}
-	if (!sampled->walked.is_whole)
-		return -EBADMSG;
-	return sampler->natives
-		       ? steady_frames_look(&sampled->steady, sampled->info->tid, &sampled->list)
-		       : 0;
+	return sampled->walked.is_whole ? 0 : -EBADMSG;
 }
 
 int sampler_thread_look(struct sampler *sampler, struct snapshot_thread *thread,
@@ -303,18 +301,22 @@ int sampler_thread_tell(struct sampler *sampler, const struct snapshot_thread *t
 			struct sample sample, struct sample_sink *sink)
 {
 	struct sampled_thread *sampled = &sampler->threads[thread->slot];
-	int err;
+	const uint32_t nr = sampler_wall_measure(sampler, sampled, &sample);
+	int err = 0;
 
-	sample.wall_ns = sampled->last_ns ? sample.time_ns - sampled->last_ns : 0;
 	sample.thread = sampled->info;
 	if (!(sample.flags & SAMPLE_CPU_MEASURED))
 		sampler_cpu_measure(sampler, sampled, &sample);
 	sampled->last_ns = sample.time_ns;
 	sampled->was_interrupted = false;
-	err = sink->ops->sample(sink, &sample);
-	sampler->stats.approximate += (sample.flags & SAMPLE_APPROXIMATE) != 0;
-	if (!sampler->stats.samples++)
-		sampler->stats.first_sample_ns = clock_now_ns();
+	for (uint32_t i = 0; !err && i < nr; i++) {
+		err = sink->ops->sample(sink, &sample);
+		sampler->stats.approximate += (sample.flags & SAMPLE_APPROXIMATE) != 0;
+		if (!sampler->stats.samples++)
+			sampler->stats.first_sample_ns = clock_now_ns();
+		sample.nr_unchanged = sample.nr_frames;
+		sample.cpu_ns = 0;
+	}
 	return err;
 }
 

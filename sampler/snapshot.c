@@ -522,7 +522,9 @@ bool snapshot_holds_gil(const struct snapshot *snapshot, const struct snapshot_t
 struct gil_place snapshot_gil_place(const struct snapshot *snapshot,
 				    const struct snapshot_thread *thread)
 {
-	return gil_of(snapshot, thread)->place;
+	const struct snapshot_interpreter *owner = gil_owner(snapshot, thread->ref.interpreter);
+
+	return gil_place_of(snapshot, (size_t)(owner - snapshot->interpreters));
 }
 
 remote_addr snapshot_collector_addr(const struct snapshot *snapshot,

@@ -33,7 +33,7 @@ void waiting_stacks_done(struct waiting_stacks *waiting);
 struct waiting_loops {
 	remote_addr *addrs; /* of what loop_entries.h tells, one for each loop */
 	uint32_t nr;
-	uint32_t distance_bytes; /* entry_distance_bytes of loop_places.h; 0: not known */
+	uint32_t distance_bytes; /* that of loop_bridge.h; 0: not known */
 };
 
 /*

@@ -206,3 +206,17 @@ bool kernel_names_find(const struct kernel_names *names, uint64_t addr, const ch
 	*ret_module = symbol->module_offset ? names->text + symbol->module_offset : "";
 	return true;
 }
+
+bool kernel_names_addr(const struct kernel_names *names, const char *name, uint64_t *ret_addr)
+{
+	for (uint32_t i = 0; i < names->nr_symbols; i++) {
+		const struct kernel_symbol *symbol = &names->symbols[i];
+
+		if (!symbol->name_offset || symbol->module_offset ||
+		    strcmp(names->text + symbol->name_offset, name) != 0)
+			continue;
+		*ret_addr = symbol->addr;
+		return true;
+	}
+	return false;
+}

@@ -38,3 +38,6 @@ int kernel_names_parse(char *text, size_t nr_bytes, struct kernel_names **ret_na
  */
 bool kernel_names_find(const struct kernel_names *names, uint64_t addr, const char **ret_name,
 		       const char **ret_module);
+
+/* Find where a function of the kernel itself is, by its name. False: there is none. */
+bool kernel_names_addr(const struct kernel_names *names, const char *name, uint64_t *ret_addr);

@@ -77,7 +77,11 @@ struct interrupt_layout {
 		__u32 kind_shift; /* of that: three bits of kind, compact, ascii */
 		__u32 ascii, compact, bytes; /* where the contents begin */
 	} text;
-	__u64 period_ns; /* of CPU time, between two interrupts of a thread */
+	__u64 period_ns; /* of CPU time, between two interrupts of a thread; 0: the kernel's tick is */
+	struct {
+		__u64 function_addr; /* of the tick, in the kernel */
+		__u32 nr_of_period;  /* so many of a thread's ticks are one period */
+	} tick;
 };
 
 /* What the program has to know of a thread state. */
@@ -97,7 +101,10 @@ struct interrupt_state {
 /* And what of a thread, by its id in its own namespace. */
 struct interrupt_thread {
 	struct interrupt_state states[INTERRUPT_MAX_STATES];
-	__u64 last_ns; /* the program's: when it was interrupted last */
+	/* The program's: */
+	__u64 last_ns; /* when it was interrupted last */
+	__u32 tick;    /* of its period */
+	__u32 chosen;  /* the one that counts */
 };
 
 /* What a record is of. */
@@ -172,6 +179,7 @@ struct interrupt_counts {
 	__u64 nr_full;	  /* there was no room for the record */
 	__u64 nr_skipped; /* the kernel's: it did not run the program, which ran already */
 	__u64 taken_ns;	  /* by the program */
+	__u64 nr_ticks;	  /* of all threads there are: the program is told of them */
 };
 
 /* So many bytes take those, and what follows them begins at a word. */

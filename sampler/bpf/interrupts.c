@@ -11,6 +11,7 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "procmem/array.h"
@@ -18,6 +19,8 @@
 #include "procmem/descriptor_limit.h"
 #include "sampler/bpf/interrupt_program.h"
 #include "sampler/bpf/interrupts_layout.h"
+#include "sampler/ticker.h"
+#include "symbols/kernel_names.h"
 
 /* So many threads may be known to the program. */
 enum { MAX_INTERRUPTED_THREADS = 16384 };
@@ -35,6 +38,8 @@ struct interrupts {
 	const struct process *process;
 	struct interrupt_layout layout;
 	struct interrupt_walk *program;
+	struct bpf_link *tick; /* of the program that runs in it; NULL: there are events */
+	uint64_t period_ns;
 	struct ring_buffer *ring;
 	struct interrupted *threads;
 	uint32_t nr_threads, max_threads;
@@ -91,6 +96,18 @@ static void explain(int err, struct message *reterr)
 		message_set(reterr, "the kernel does not take the BPF program: %s", strerror(-err));
 }
 
+static bool has_tick(const struct interrupts *interrupts)
+{
+	return interrupts->layout.tick.function_addr != 0;
+}
+
+/* That of the two programs that runs. */
+static const struct bpf_program *used_program(const struct interrupts *interrupts)
+{
+	return has_tick(interrupts) ? interrupts->program->progs.take_tick
+				    : interrupts->program->progs.take_interrupt;
+}
+
 /* Have the program as it is to be loaded. */
 static int open_program(struct interrupts *interrupts, uint32_t nr_cpus)
 {
@@ -104,7 +121,12 @@ static int open_program(struct interrupts *interrupts, uint32_t nr_cpus)
 		return -errno;
 	interrupts->program = program;
 	memcpy((void *)&program->rodata->layout, &interrupts->layout, sizeof(interrupts->layout));
-	err = bpf_map__set_max_entries(program->maps.threads, MAX_INTERRUPTED_THREADS);
+	/* Each needs what the other does not. */
+	err = bpf_program__set_autoload(has_tick(interrupts) ? program->progs.take_interrupt
+							     : program->progs.take_tick,
+					false);
+	if (!err)
+		err = bpf_map__set_max_entries(program->maps.threads, MAX_INTERRUPTED_THREADS);
 	if (!err)
 		err = bpf_map__set_max_entries(program->maps.scratches, nr_cpus);
 	return err ? err : bpf_map__set_max_entries(program->maps.known_codes, nr_codes);
@@ -145,7 +167,7 @@ static int open_event(const struct interrupts *interrupts, pid_t tid,
 		.type = PERF_TYPE_SOFTWARE,
 		.size = sizeof(attr),
 		.config = PERF_COUNT_SW_CPU_CLOCK,
-		.sample_period = interrupts->layout.period_ns,
+		.sample_period = interrupts->period_ns,
 		.disabled = 1,
 		.inherit = 1,
 		.inherit_thread = 1,
@@ -215,6 +237,81 @@ static int follow_all(struct interrupts *interrupts)
 	return err;
 }
 
+/* The time from one tick to the next: that is how often the coarse clock goes on. */
+static uint64_t tick_ns(void)
+{
+	struct timespec resolution = {.tv_nsec = 0};
+
+	(void)clock_getres(CLOCK_MONOTONIC_COARSE, &resolution);
+	return (uint64_t)resolution.tv_nsec;
+}
+
+/* Find the tick's function in the kernel; its name has changed with time. */
+static int find_tick(uint64_t *ret_addr, struct message *reterr)
+{
+	static const char *const functions[] = {
+		"tick_nohz_handler", /* since 6.9 */
+		"tick_sched_timer",  /* before */
+	};
+	struct kernel_names *names;
+	bool is_found = false;
+	int err = kernel_names_read(&names);
+
+	if (err == -ENOMEM)
+		return err;
+	for (size_t i = 0; !err && !is_found && i < sizeof(functions) / sizeof(*functions); i++)
+		is_found = kernel_names_addr(names, functions[i], ret_addr);
+	if (!err)
+		kernel_names_destroy(names);
+	if (is_found)
+		return 0;
+	message_set(reterr, "/proc/kallsyms does not tell where the kernel's tick is%s",
+		    err == -EPERM ? ": that takes CAP_SYSLOG, and kernel.kptr_restrict of 1 or less"
+				  : "");
+	return err == -EPERM ? err : -ENOTSUP;
+}
+
+/* Have periods of whole ticks. */
+static int set_tick(struct interrupts *interrupts, struct message *reterr)
+{
+	const uint64_t one_ns = tick_ns();
+	uint64_t nr_ticks, addr;
+	int err;
+
+	if (!one_ns) {
+		message_set(reterr, "the kernel does not tell how often it ticks");
+		return -ENOTSUP;
+	}
+	nr_ticks = (interrupts->period_ns + one_ns / 2) / one_ns;
+	if (!nr_ticks)
+		nr_ticks = 1;
+	interrupts->period_ns = nr_ticks * one_ns;
+	interrupts->layout.tick.nr_of_period = (uint32_t)nr_ticks;
+	err = find_tick(&addr, reterr);
+	if (!err)
+		interrupts->layout.tick.function_addr = addr;
+	return err;
+}
+
+/* Run in each tick, and see that there are any: the kernel may be laid out otherwise. */
+static int attach_tick(struct interrupts *interrupts, struct message *reterr)
+{
+	enum { MOST_TICKS = 20 };
+	const uint64_t end_ns = clock_now_ns() + MOST_TICKS * tick_ns();
+	struct interrupt_counts counts = {0};
+
+	interrupts->tick = bpf_program__attach(interrupts->program->progs.take_tick);
+	if (!interrupts->tick)
+		return -errno;
+	/* A processor that sleeps has none. */
+	while (!counts.nr_ticks && clock_now_ns() < end_ns)
+		interrupts_count(interrupts, &counts);
+	if (counts.nr_ticks)
+		return 0;
+	message_set(reterr, "the kernel's tick does not run where its timers tell of it");
+	return -ENOTSUP;
+}
+
 int interrupts_open(const struct interrupts_options *options, struct interrupts **ret_interrupts,
 		    struct message *reterr)
 {
@@ -225,7 +322,7 @@ int interrupts_open(const struct interrupts_options *options, struct interrupts 
 		return -ENOMEM;
 	interrupts->process = options->process;
 	interrupts->layout = options->layout;
-	interrupts->layout.period_ns = options->period_ns;
+	interrupts->period_ns = options->period_ns;
 	if (!interrupts_layout_fits(&interrupts->layout)) {
 		free(interrupts);
 		message_set(reterr,
@@ -234,10 +331,15 @@ int interrupts_open(const struct interrupts_options *options, struct interrupts 
 	}
 	descriptor_limit_raise();
 	err = find_namespace(options->process, &interrupts->layout);
+	if (!err && options->clock == INTERRUPTS_TICK)
+		err = set_tick(interrupts, reterr);
+	else
+		interrupts->layout.period_ns = options->period_ns;
 	if (!err)
 		err = load(interrupts, options->is_verbose, reterr);
-	if (!err && !options->has_events) {
-		err = follow_all(interrupts);
+	if (!err && options->clock != INTERRUPTS_USERS_EVENTS) {
+		err = options->clock == INTERRUPTS_TICK ? attach_tick(interrupts, reterr)
+							: follow_all(interrupts);
 		if (err == -EPERM)
 			explain(err, reterr);
 	}
@@ -254,8 +356,14 @@ int interrupts_program_fd(const struct interrupts *interrupts)
 	return bpf_program__fd(interrupts->program->progs.take_interrupt);
 }
 
+uint64_t interrupts_period_ns(const struct interrupts *interrupts)
+{
+	return interrupts->period_ns;
+}
+
 int interrupts_enable(struct interrupts *interrupts)
 {
+	interrupts->program->bss->is_on = 1;
 	for (uint32_t i = 0; i < interrupts->nr_threads; i++)
 		if (ioctl(interrupts->threads[i].fd, PERF_EVENT_IOC_ENABLE, 0))
 			return -errno;
@@ -270,15 +378,11 @@ void interrupts_close(struct interrupts *interrupts)
 		(void)bpf_link__destroy(interrupts->threads[i].link);
 		(void)close(interrupts->threads[i].fd);
 	}
+	(void)bpf_link__destroy(interrupts->tick);
 	ring_buffer__free(interrupts->ring);
 	interrupt_walk__destroy(interrupts->program);
 	free(interrupts->threads);
 	free(interrupts);
-}
-
-uint32_t interrupts_process_id(const struct interrupts *interrupts)
-{
-	return interrupts->layout.process_id;
 }
 
 int interrupts_set_thread(struct interrupts *interrupts, uint32_t own_tid,
@@ -332,8 +436,8 @@ void interrupts_count(const struct interrupts *interrupts, struct interrupt_coun
 		ret_counts->nr_doubled += counts[i].nr_doubled;
 		ret_counts->nr_full += counts[i].nr_full;
 		ret_counts->taken_ns += counts[i].taken_ns;
+		ret_counts->nr_ticks += counts[i].nr_ticks;
 	}
-	if (!bpf_obj_get_info_by_fd(bpf_program__fd(interrupts->program->progs.take_interrupt),
-				    &info, &info_bytes))
+	if (!bpf_obj_get_info_by_fd(bpf_program__fd(used_program(interrupts)), &info, &info_bytes))
 		ret_counts->nr_skipped = info.recursion_misses;
 }

@@ -6,6 +6,9 @@
  * which tell more of the same interrupts: record.count_ns says of which. Nobody is woken for a sample: the user comes
  * when it likes, as long as there is room.
  *
+ * Or no event is made, and the program runs in the interrupt of the kernel's own tick, in which a thread
+ * that runs is anyway. What wakes and ends with the tick is never met then.
+ *
  * It takes CAP_BPF and CAP_PERFMON, or root, and Linux 5.17 (bpf_loop).
  *
  * Source: perf_event_open(2); kernel/events/core.c (inherit_event(), perf_swevent_hrtimer());
@@ -22,13 +25,20 @@
 
 struct interrupts;
 
+/* What interrupts threads. */
+enum interrupts_clock {
+	INTERRUPTS_OWN_EVENTS,	 /* an event of each thread */
+	INTERRUPTS_USERS_EVENTS, /* those of the user, who has them run interrupts_program_fd() */
+	INTERRUPTS_TICK, /* the kernel's own timer tick, for whose interrupt nobody has to pay */
+};
+
 /* What it needs to know; process is borrowed until interrupts_close(). */
 struct interrupts_options {
 	const struct process *process;
 	struct interrupt_layout layout; /* of interrupts_layout(), as it is */
-	uint64_t period_ns;		/* CPU time of a thread between two interrupts */
-	bool has_events;		/* the user's run the program: interrupts_program_fd() */
-	bool is_verbose;		/* what libbpf and the kernel say goes to stderr */
+	uint64_t period_ns;		/* CPU time of a thread between two interrupts, roughly */
+	enum interrupts_clock clock;
+	bool is_verbose; /* what libbpf and the kernel say goes to stderr */
 };
 
 /*
@@ -44,11 +54,11 @@ void interrupts_close(struct interrupts *interrupts);
 /* The program, for events of the user's own. */
 int interrupts_program_fd(const struct interrupts *interrupts);
 
+/* The same as it is: with the tick a multiple of the tick's. */
+uint64_t interrupts_period_ns(const struct interrupts *interrupts);
+
 /* Begin to interrupt, for good. 0 or the errno of a system call. */
 int interrupts_enable(struct interrupts *interrupts);
-
-/* The id of the process, and of its first thread, in its own PID namespace. */
-uint32_t interrupts_process_id(const struct interrupts *interrupts);
 
 /* Say, or say anew, what thread own_tid, an id in its own PID namespace, has. 0; -ENOMEM, -E2BIG. */
 int interrupts_set_thread(struct interrupts *interrupts, uint32_t own_tid,

@@ -28,16 +28,16 @@ int interrupts_program_fd(const struct interrupts *interrupts)
 	return -1;
 }
 
+uint64_t interrupts_period_ns(const struct interrupts *interrupts)
+{
+	(void)interrupts;
+	return 0;
+}
+
 int interrupts_enable(struct interrupts *interrupts)
 {
 	(void)interrupts;
 	return -ENOTSUP;
-}
-
-uint32_t interrupts_process_id(const struct interrupts *interrupts)
-{
-	(void)interrupts;
-	return 0;
 }
 
 int interrupts_set_thread(struct interrupts *interrupts, uint32_t own_tid,

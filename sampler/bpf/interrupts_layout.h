@@ -26,9 +26,9 @@ static inline const struct interrupt_loop *
 interrupt_record_loop(const struct interrupt_layout *layout, const struct interrupt_record *record,
 		      uint32_t index)
 {
-	return (const struct interrupt_loop *)(interrupt_record_state(record) +
-					       INTERRUPT_ROUND_UP(layout->state.head_size)) +
-	       index;
+	return (const void *)(interrupt_record_state(record) +
+			      INTERRUPT_ROUND_UP(layout->state.head_size) +
+			      index * sizeof(struct interrupt_loop));
 }
 
 /* The index-th of its frames, innermost first. */

@@ -15,20 +15,9 @@ enum { MAX_UNNAMED = 16 };
 /* Room for a _PyCFrame of any version. */
 enum { CFRAME_MAX_BYTES = 24 };
 
-/* A _PyCFrame. */
-struct cframe {
-	remote_addr addr;
-	remote_addr previous;
-	remote_addr current_frame; /* 0 in 3.10 */
-};
-
-struct cframes {
-	struct cframe *cframes; /* innermost first; owned */
-	size_t nr;
-	bool is_whole; /* nothing is missing at the outer end */
-};
-
-static int read_cframe(const struct code_cache *codes, remote_addr addr, struct cframe *ret_cframe)
+/* Read a _PyCFrame, and where the next one is. */
+static int read_place(const struct code_cache *codes, remote_addr addr,
+		      struct loop_place *ret_place, remote_addr *ret_previous)
 {
 	const struct py_offsets *offsets = &codes->build->offsets;
 	uint8_t bytes[CFRAME_MAX_BYTES];
@@ -36,36 +25,32 @@ static int read_cframe(const struct code_cache *codes, remote_addr addr, struct 
 
 	if (err)
 		return err;
-	*ret_cframe = (struct cframe){
-		.addr = addr,
-		.previous = field_u64(bytes, offsets->cframe.previous),
-	};
+	*ret_place = (struct loop_place){.addr = addr};
 	if (offsets->cframe.current_frame != OFFSET_ABSENT)
-		ret_cframe->current_frame = field_u64(bytes, offsets->cframe.current_frame);
+		ret_place->current_frame = field_u64(bytes, offsets->cframe.current_frame);
+	*ret_previous = field_u64(bytes, offsets->cframe.previous);
 	return 0;
 }
 
 /*
  * Follow the chain of a thread up to the outermost one, which is in the thread state itself and
- * belongs to no call. 0, -ENOMEM, or what ends the dump.
+ * belongs to no call; there is room for so many places. 0 or what ends the dump.
  */
-static int read_chain(const struct code_cache *codes, remote_addr thread_addr, size_t max_cframes,
-		      struct cframes *chain)
+static int read_chain(const struct code_cache *codes, remote_addr thread_addr, size_t max_places,
+		      struct loop_place *places, struct loop_chain *ret_chain)
 {
 	const struct py_offsets *offsets = &codes->build->offsets;
+	struct loop_chain chain = {.places = places};
 	remote_addr addr;
 	int err;
 
-	chain->cframes = reallocarray(NULL, max_cframes, sizeof(*chain->cframes));
-	if (!chain->cframes)
-		return -ENOMEM;
 	err = remote_memory_read_u64(codes->memory, thread_addr + offsets->thread.cframe, &addr);
-	while (!err && addr - thread_addr >= offsets->thread.size && chain->nr < max_cframes) {
-		err = read_cframe(codes, addr, &chain->cframes[chain->nr]);
-		if (!err)
-			addr = chain->cframes[chain->nr++].previous;
+	while (!err && addr - thread_addr >= offsets->thread.size && chain.nr < max_places) {
+		err = read_place(codes, addr, &places[chain.nr], &addr);
+		chain.nr += !err;
 	}
-	chain->is_whole = !err && addr - thread_addr < offsets->thread.size;
+	chain.is_whole = !err && addr - thread_addr < offsets->thread.size;
+	*ret_chain = chain;
 	return err == -ESRCH || err == -EPERM ? err : 0;
 }
 
@@ -78,7 +63,7 @@ static uint32_t entry_of(const struct loop_entry *entries, uint32_t index)
 }
 
 /* 3.11: from the innermost call outwards, each by the frame that it names. */
-static void place_by_frame(const struct cframes *chain, const struct frame_list *list,
+static void place_by_frame(const struct loop_chain *chain, const struct frame_list *list,
 			   struct loop_entry *entries)
 {
 	uint32_t nr_left = list->nr_frames; /* those that are in no call so far: the outer ones */
@@ -87,84 +72,86 @@ static void place_by_frame(const struct cframes *chain, const struct frame_list 
 	for (size_t i = 0; i < chain->nr && nr_unnamed < MAX_UNNAMED; i++) {
 		uint32_t index = nr_left;
 
-		while (index > 0 && list->frames[index - 1].addr != chain->cframes[i].current_frame)
+		while (index > 0 && list->frames[index - 1].addr != chain->places[i].current_frame)
 			index--;
 		if (!index) {
 			nr_unnamed++;
 			continue;
 		}
 		nr_left = entry_of(entries, index - 1);
-		entries[nr_left].c_addr = chain->cframes[i].addr;
+		entries[nr_left].c_addr = chain->places[i].addr;
 	}
 }
 
 /* 3.10: from the outermost one; the innermost call may have no frame yet, or no longer. */
-static void place_in_turn(const struct cframes *chain, const struct frame_list *list,
+static void place_in_turn(const struct loop_chain *chain, const struct frame_list *list,
 			  struct loop_entry *entries)
 {
 	if (!chain->is_whole || chain->nr > (size_t)list->nr_frames + 1 ||
 	    chain->nr + 1 < list->nr_frames)
 		return;
 	for (uint32_t i = 0; i < list->nr_frames && i < chain->nr; i++)
-		entries[i].c_addr = chain->cframes[chain->nr - 1 - i].addr;
-}
-
-/* 3.10 and 3.11. */
-static int place_by_cframes(const struct code_cache *codes, remote_addr thread_addr,
-			    const struct frame_list *list, bool is_whole,
-			    struct loop_entry *entries)
-{
-	struct cframes chain = {0};
-	int err = read_chain(codes, thread_addr, (size_t)list->nr_frames + MAX_UNNAMED, &chain);
-
-	if (!err && codes->build->offsets.cframe.current_frame != OFFSET_ABSENT)
-		place_by_frame(&chain, list, entries);
-	else if (!err && is_whole)
-		place_in_turn(&chain, list, entries);
-	free(chain.cframes);
-	return err;
+		entries[i].c_addr = chain->places[chain->nr - 1 - i].addr;
 }
 
 /*
  * Whether the caller of a frame that the loop is called for is in the C stack, and not in the list.
  */
-static bool has_entry_frames(const struct py_build *build, remote_addr thread_addr)
+static bool has_entry_frames(const struct py_build *build)
 {
-	if (thread_addr == LOOP_ENTRIES_COPIED)
-		return true;
 	return !build->traits.frames_on_heap && build->offsets.frame.is_entry == OFFSET_ABSENT;
 }
 
+bool loop_entries_need_chain(const struct py_build *build)
+{
+	return !has_entry_frames(build) && build->offsets.cframe.previous != OFFSET_ABSENT;
+}
+
 /* Say of the frame at index of the list what it says itself. */
-static struct loop_entry entry_at(const struct code_cache *codes, remote_addr thread_addr,
-				  const struct frame_list *list, uint32_t index)
+static struct loop_entry entry_at(const struct code_cache *codes, const struct frame_list *list,
+				  uint32_t index)
 {
 	const struct walked_frame *frame = &list->frames[index];
 
 	if (codes->build->traits.frames_on_heap)
 		return (struct loop_entry){.is_entry = true};
-	if (!has_entry_frames(codes->build, thread_addr))
+	if (!has_entry_frames(codes->build))
 		return (struct loop_entry){.is_entry = frame->is_entry};
 	if (index && frame->previous == list->frames[index - 1].addr)
 		return (struct loop_entry){.is_entry = false};
 	return (struct loop_entry){.is_entry = true, .c_addr = frame->previous};
 }
 
-int loop_entries_read(const struct code_cache *codes, remote_addr thread_addr,
+int loop_entries_take(const struct code_cache *codes, const struct loop_chain *chain,
 		      const struct frame_list *list, bool is_whole, struct loop_entry **ret_entries)
 {
-	cleanup_free struct loop_entry *entries =
-		reallocarray(NULL, list->nr_frames + 1ull, sizeof(*entries));
-	int err = 0;
+	struct loop_entry *entries = reallocarray(NULL, list->nr_frames + 1ull, sizeof(*entries));
 
 	if (!entries)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < list->nr_frames; i++)
-		entries[i] = entry_at(codes, thread_addr, list, i);
-	if (!has_entry_frames(codes->build, thread_addr) &&
-	    codes->build->offsets.cframe.previous != OFFSET_ABSENT)
-		err = place_by_cframes(codes, thread_addr, list, is_whole, entries);
-	if (!err)
-		*ret_entries = take_ptr(entries);
-	return err;
+		entries[i] = entry_at(codes, list, i);
+	if (chain && codes->build->offsets.cframe.current_frame != OFFSET_ABSENT)
+		place_by_frame(chain, list, entries);
+	else if (chain && is_whole)
+		place_in_turn(chain, list, entries);
+	*ret_entries = entries;
+	return 0;
+}
+
+int loop_entries_read(const struct code_cache *codes, remote_addr thread_addr,
+		      const struct frame_list *list, bool is_whole, struct loop_entry **ret_entries)
+{
+	const size_t max_places = (size_t)list->nr_frames + MAX_UNNAMED;
+	cleanup_free struct loop_place *places = NULL;
+	struct loop_chain chain;
+	int err;
+
+	if (!loop_entries_need_chain(codes->build))
+		return loop_entries_take(codes, NULL, list, is_whole, ret_entries);
+	places = reallocarray(NULL, max_places, sizeof(*places));
+	if (!places)
+		return -ENOMEM;
+	err = read_chain(codes, thread_addr, max_places, places, &chain);
+	return err ? err : loop_entries_take(codes, &chain, list, is_whole, ret_entries);
 }

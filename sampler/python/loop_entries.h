@@ -19,13 +19,32 @@ struct loop_entry {
 	remote_addr c_addr; /* of the structure in the loop's C frame; 0: not told */
 };
 
-/* What stands for the thread state of a list that dumped_stack_frames() has made. */
-#define LOOP_ENTRIES_COPIED ((remote_addr)0)
+/* One _PyCFrame. */
+struct loop_place {
+	remote_addr addr;
+	remote_addr current_frame; /* that it names; 0 in 3.10 */
+};
+
+/* Those of a thread, innermost first. */
+struct loop_chain {
+	const struct loop_place *places;
+	size_t nr;
+	bool is_whole; /* nothing is missing at the outer end */
+};
+
+/* Whether a version has such, and needs them to tell where its loops are. */
+bool loop_entries_need_chain(const struct py_build *build);
 
 /*
- * *ret_entries has one for each frame of the list, allocated; free() it. thread_addr is its
- * thread state; or LOOP_ENTRIES_COPIED: of each call the first frame has c_addr for its caller, in
- * every version. is_whole: the list goes down to the outermost frame. What cannot be read is not
+ * *ret_entries has one for each frame of the list, allocated; free() it. chain is of the same moment;
+ * NULL: not needed, or not known. is_whole: the list goes down to the outermost frame. 0 or -ENOMEM.
+ */
+int loop_entries_take(const struct code_cache *codes, const struct loop_chain *chain,
+		      const struct frame_list *list, bool is_whole,
+		      struct loop_entry **ret_entries);
+
+/*
+ * The same with the chain of the thread state at thread_addr, as it is now. What cannot be read is not
  * told. 0; -ENOMEM, -ESRCH, -EPERM.
  */
 int loop_entries_read(const struct code_cache *codes, remote_addr thread_addr,

@@ -47,7 +47,9 @@ def commands(tools, pid, rate_hz, stack_bytes):
     seconds = str(BEGIN_S + PHASE_S + END_S)
     ours = [tools.pysample, "attach", "-q", "-n", "-r", str(rate_hz), "-d", seconds, "-f",
             "collapsed"]
-    found = {ALONE: None, "attach -n": ours + [str(pid)]}
+    found = {ALONE: None}
+    for engine in "bpf", "preempt":
+        found["attach -n --engine " + engine] = ours + ["--engine", engine, str(pid)]
     if shutil.which("perf"):
         found["perf record -g dwarf"] = [
             "perf", "record", "-q", "-F", str(rate_hz), "--call-graph", "dwarf,%d" % stack_bytes,

@@ -9,6 +9,7 @@ and memory is copied before. CPU time of the thread that unwinds.
 """
 import collections
 import dataclasses
+import itertools
 import json
 import os
 import re
@@ -111,23 +112,46 @@ def attach(tools, pid, seconds, hz, *options):
             return Attached(support.parse_collapsed(run.stdout), json.load(file))
 
 
-def measure_truth(tools, interpreter, asked):
-    """How many stacks are right, beside the trampolines in them, which are new in 3.12."""
-    if interpreter.minor == "3.11":
-        return []
-    quiet.wait(asked.anyway)
-    with support.python_target(interpreter, "shortcalls", environment=PERF_MAP) as target:
-        attached = attach(tools, target.pid, asked.seconds or SECONDS, TRUTH_HZ, "--trampolines")
-        with trampoline_truth.map_of(target, interpreter) as read_map:
-            perf_map = read_map()
+@dataclasses.dataclass
+class Engine:
+    """How C frames and Python's come together, and what is asked of that."""
+    name: str
+    whole_aim: str
+    right_aim: str
+
+    @property
+    def options(self):
+        return "--engine", self.name
+
+
+ENGINES = (Engine("bpf", "99.5 %", "99.9 %"), Engine("preempt", "90 %", "99.5 %"))
+
+
+def truth_rows(attached, perf_map, engine):
     counts, _ = trampoline_truth.judge(attached.stacks, perf_map)
     activations = trampoline_truth.judge_frames(attached.stacks, perf_map)
-    judged = counts["right"] + counts["holed"] + counts["wrong"]
-    return [Row("whole stacks that are right", percent(counts["right"], judged), "97 %"),
-            Row("wrong stacks", "%s (%d of %d)" % (percent(counts["wrong"], judged),
-                                                   counts["wrong"], judged), "0.5 %"),
-            Row("activations that are right, of those told",
-                percent(activations["right"], activations["right"] + activations["wrong"]), "99 %")]
+    told = counts["right"] + counts["wrong"]
+    return [Row("stacks without a hole, by " + engine.name, percent(told, told + counts["holed"]),
+                engine.whole_aim),
+            Row("stacks that are right of those, by " + engine.name, "%s (%d of %d are wrong)" % (
+                percent(counts["right"], told), counts["wrong"], told), engine.right_aim),
+            Row("activations that are right, of those told, by " + engine.name,
+                percent(activations["right"], activations["right"] + activations["wrong"]))]
+
+
+def measure_truth(tools, interpreter, asked):
+    """How many stacks are right, beside the trampolines in them, which are new in 3.12."""
+    if support.version_key(interpreter) < [3, 12]:
+        return []
+    rows = []
+    for engine in ENGINES:
+        quiet.wait(asked.anyway)
+        with support.python_target(interpreter, "shortcalls", environment=PERF_MAP) as target:
+            attached = attach(tools, target.pid, asked.seconds or SECONDS, TRUTH_HZ,
+                              "--trampolines", *engine.options)
+            with trampoline_truth.map_of(target, interpreter) as read_map:
+                rows += truth_rows(attached, read_map(), engine)
+    return rows
 
 
 def whole_row(name, attached, aim):
@@ -144,19 +168,19 @@ def holed_row(name, attached):
                "%s of %d" % (percent(native["python_holed"], native["stacks"]), native["stacks"]))
 
 
-def impossible_row(attached):
+def impossible_row(name, attached):
     """Beside what that program calls (tests/live/call_truth.py)."""
     counts, _ = call_truth.judge(attached.stacks)
-    return Row("stacks with a call that the program does not have, plain",
+    return Row("stacks with a call that the program does not have, " + name,
                "%s of %d" % (percent(counts["impossible"], sum(counts.values())),
                              sum(counts.values())))
 
 
-def multiplies_row(attached):
+def multiplies_row(name, attached):
     """Of the functions of that program one alone multiplies, but executors may tell another."""
     who = call_truth.who_multiplies(attached.stacks)
     wrong = sum(who.values()) - who["double"] - who[trampoline_truth.HOLE]
-    return Row("stacks in a multiplication that name another function, JIT",
+    return Row("stacks in a multiplication that name another function, " + name,
                "%s of %d" % (percent(wrong, sum(who.values())), sum(who.values())), "3 %")
 
 
@@ -167,11 +191,16 @@ def measure_whole(tools, interpreter, asked):
     if interpreter.minor in ("3.14", "3.15"):
         ways.append(("JIT", JIT, "97 %" if interpreter.minor == "3.14" else "99.5 %"))
     rows = []
-    for name, environment, aim in ways:
-        with support.python_target(interpreter, "shortcalls", environment=environment) as target:
-            attached = attach(tools, target.pid, asked.seconds or SECONDS, TRUTH_HZ)
-        rows += [whole_row(name, attached, aim), holed_row(name, attached)]
-        rows.append(impossible_row(attached) if environment is NO_JIT else multiplies_row(attached))
+    for engine in ENGINES:
+        for name, environment, aim in ways:
+            with support.python_target(interpreter, "shortcalls",
+                                       environment=environment) as target:
+                attached = attach(tools, target.pid, asked.seconds or SECONDS, TRUTH_HZ,
+                                  *engine.options)
+            name += ", by " + engine.name
+            judge = impossible_row if environment is NO_JIT else multiplies_row
+            rows += [whole_row(name, attached, aim), holed_row(name, attached),
+                     judge(name, attached)]
     return rows
 
 
@@ -241,12 +270,12 @@ def shares_of(pairs, seconds):
     return [(long_s - short_s) / seconds for short_s, long_s in pairs]
 
 
-def cost_row(pairs, seconds):
+def cost_row(engine, pairs, seconds):
     """What a run takes for each second, and at its start."""
     shares = shares_of(pairs, seconds)
     share = statistics.median(shares)
     start_s = statistics.median(short_s for short_s, _ in pairs) - SHORT_S * share
-    return Row("CPU at %d Hz, one busy thread" % COST_HZ,
+    return Row("CPU at %d Hz, one busy thread, by %s" % (COST_HZ, engine.name),
                "%.2f %% of a core (%.2f to %.2f), and %.0f ms at the start"
                % (100 * share, 100 * min(shares), 100 * max(shares), 1000 * start_s), "1 %")
 
@@ -255,21 +284,24 @@ def measure_cost(tools, interpreter, asked):
     """CPU of the profiler beside one busy thread, and of perf on the same process, in turn."""
     quiet.wait(asked.anyway)
     seconds = int(asked.seconds or SECONDS)
-    pairs, warm, perfs = [], [], []
+    pairs, perfs = collections.defaultdict(list), []
     with support.python_target(interpreter, "shortcalls", environment=NO_JIT) as target:
         for _ in range(min(asked.runs, MOST_COST_RUNS)):
-            pairs.append(cpu_pair(tools, target.pid, seconds))
-            warm.append(cpu_pair(tools, target.pid, seconds, rate_hz=WARM_HZ))
+            for engine, rate_hz in itertools.product(ENGINES, (COST_HZ, WARM_HZ)):
+                pairs[engine.name, rate_hz].append(cpu_pair(
+                    tools, target.pid, seconds, *engine.options, rate_hz=rate_hz))
             perfs.append(perf_cost(target.pid, seconds))
         kernel = attach(tools, target.pid, SHORT_S, COST_HZ, "--kernel")
-    short_s = statistics.median(short_s for short_s, _ in pairs)
-    rows = [cost_row(pairs, seconds),
-            Row("CPU a sample, at %d and at %d Hz" % (COST_HZ, WARM_HZ),
-                "%.0f and %.0f us" % tuple(
-                    1e6 * statistics.median(shares_of(some, seconds)) / rate_hz
-                    for some, rate_hz in ((pairs, COST_HZ), (warm, WARM_HZ)))),
-            Row("what --kernel takes more, in %d s" % SHORT_S,
-                "%.0f ms" % (1000 * (kernel.cpu_s - short_s)))]
+    short_s = statistics.median(short_s for short_s, _ in pairs["bpf", COST_HZ])
+    rows = []
+    for engine in ENGINES:
+        rows += [cost_row(engine, pairs[engine.name, COST_HZ], seconds),
+                 Row("CPU a sample, at %d and at %d Hz, by %s" % (COST_HZ, WARM_HZ, engine.name),
+                     "%.0f and %.0f us" % tuple(
+                         1e6 * statistics.median(shares_of(pairs[engine.name, rate_hz], seconds))
+                         / rate_hz for rate_hz in (COST_HZ, WARM_HZ)))]
+    rows.append(Row("what --kernel takes more, in %d s" % SHORT_S,
+                    "%.0f ms" % (1000 * (kernel.cpu_s - short_s))))
     perf = all(perfs) and sorted(perfs)[len(perfs) // 2]
     if perf:
         (record_s, script_s), whole, nr_stacks = perf

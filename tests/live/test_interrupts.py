@@ -3,6 +3,7 @@
 import collections
 import functools
 import json
+import operator
 import os
 import re
 import shutil
@@ -177,6 +178,97 @@ class InterruptsOfWaiting(InterruptsTestCase):
             self.assertLessEqual(told_s, passed_s + 0.01)
 
 
+def account(pid):
+    """Nanoseconds that a thread has run, and has waited for a processor; and the time."""
+    run_ns, wanted_ns = support.read("/proc/%d/schedstat" % pid).split()[:2]
+    return int(run_ns), int(wanted_ns), time.monotonic_ns()
+
+
+@support.per_minor("3.8", "3.11", "3.15")
+class InterruptsOfTurns(InterruptsTestCase):
+    """What runs and waits in turns is told to do either for as long as the kernel says."""
+    quick_on = ("3.15",)
+    ENGINES = ("bpf", "tick")
+    PERIOD_NS = 10**9 // 100
+    SECONDS = 2
+
+    def check(self, engine, *turn):
+        with support.fresh_folder() as (folder, _), \
+                support.python_target(self.interpreter, "turns", *turn) as target:
+            path = os.path.join(folder, "a.pysample")
+            before = account(target.pid)
+            result = support.pysample("attach", target.pid, "--engine", engine, "-d", self.SECONDS,
+                                      "-o", path)
+            ran_ns, wanted_ns, passed_ns = map(operator.sub, account(target.pid), before)
+            if result.status == 4:
+                self.skipTest(result.stderr)
+            self.assertEqual(result.status, 0, result.stderr)
+            records = [json.loads(line) for line in support.pysample(
+                "report", path, "-f", "jsonl").stdout.splitlines()]
+        frames = {record["id"]: {frame["name"] for frame in record["frames"]}
+                  for record in records if record["type"] == "stack"}
+        told_ns = collections.Counter()
+        for record in records:
+            if record["type"] == "sample":
+                told_ns["wait" in frames[record["stack"]]] += record["wall_ns"]
+        # The account is of a longer time; a look may have been on the way from one to the other.
+        slack_ns = self.SLACK_PERIODS[engine] * self.PERIOD_NS
+        self.assertLessEqual(told_ns[False], ran_ns + wanted_ns + slack_ns)
+        self.assertLessEqual(told_ns[True], passed_ns - ran_ns + slack_ns)
+        self.assertLessEqual(told_ns.total(), passed_ns + slack_ns)
+
+    # At the tick CPU time comes in whole ones, and a look waits for a random one of a period.
+    SLACK_PERIODS = {"bpf": 6, "tick": 20}
+
+    def test_shorter_than_a_period(self):
+        for engine in self.ENGINES:
+            with self.subTest(engine):
+                self.check(engine, 0.001, 0.003)
+
+    def test_longer_than_a_period(self):
+        for engine in self.ENGINES:
+            with self.subTest(engine):
+                self.check(engine, 0.03, 0.03)
+
+
+class InterruptsAtTheTick(InterruptsTestCase):
+
+    def test_possible_stacks(self):
+        """Every stack is of one instant here, too; the output says what it is of."""
+        with support.fresh_folder() as (folder, _), support.python_target(
+                support.newest_interpreter(), "alternating", "calls", 40) as target:
+            path = os.path.join(folder, "stats.json")
+
+            def sample():
+                result = support.pysample("attach", target.pid, "--engine", "tick", "-r", "max",
+                                          "-d", "0.5", "-f", "collapsed", "--stats-json", path)
+                if result.status == 4:
+                    self.skipTest(result.stderr)
+                self.assertIn(result.status, (0, 5), result.stderr)
+                self.assertIn("at the kernel's tick: what is in step with that", result.stderr)
+                stacks = support.without_gc(parse_collapsed(result.stdout))
+                for stack in stacks:
+                    self.assertTrue(is_possible(tuple(names(stack)), "calls"), stack)
+                return stacks
+
+            support.sampled_until(sample, lambda stacks: any(
+                names(stack)[-1:] == ["a005"] for stack in stacks), "it is seen")
+            self.assertEqual(json.loads(support.read(path))["engine"], "tick")
+
+    def test_without_addresses(self):
+        """Who is not told where the kernel's functions are is told that."""
+        with support.python_target(support.newest_interpreter(), "busy") as target:
+            result = support.pysample("attach", target.pid, "--engine", "tick", "-d", "0.3", "-f",
+                                      "collapsed", wrapper=support.WITHOUT_BPF)
+        self.assertEqual(result.status, 4)
+        self.assertRegex(result.stderr, r"\Apysample: --engine tick: .*\n\Z")
+
+    def test_with_c_frames(self):
+        result = support.pysample("attach", "--engine", "tick", "-n", os.getpid())
+        self.assertEqual(result.status, 2)
+        self.assertIn("leave out --engine tick, or -n", result.stderr)
+
+
 class InterruptsElsewhere(InterruptsTestCase):
     """Where others than a process of our own are sampled, and where that is refused."""
 
@@ -304,9 +396,3 @@ class InterruptsRefused(unittest.TestCase):
             result = support.pysample_as_nobody("attach", process.pid, "--engine", "bpf", "-d",
                                                 "0.3", "-f", "collapsed", "--wait", 60)
             self.check_refused(result, "CAP_BPF and CAP_PERFMON|built without BPF")
-
-    def test_with_c_frames(self):
-        with support.python_target(support.newest_interpreter(), "busy") as target:
-            result = attach(target, "-n")
-            self.assertEqual(result.status, 2)
-            self.assertIn("cannot sample C frames yet", result.stderr)

@@ -166,6 +166,8 @@ class Threads(unittest.TestCase):
 class Baton(test_attach.AttachTestCase):
     """Threads that run one after the other: at no instant two of them work."""
 
+    ENGINE = support.PREEMPT  # which looks at all of them at one instant
+
     def check(self, *options):
         def sample():
             profile = self.profile(target, "-t", "-d", "0.6", *options)

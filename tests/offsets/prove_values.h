@@ -52,12 +52,6 @@ _Static_assert(offsetof(PyHeapTypeObject, ht_qualname) ==
 _Static_assert(offsetof(PyHeapTypeObject, ht_slots) ==
 		       offsetof(PyHeapTypeObject, ht_cached_keys) - TYPE_SLOTS_BEFORE_CACHED_KEYS,
 	       "ht_slots");
-#if PY_VERSION_HEX >= 0x030b0000
-/* Of sampler/call_names.c. */
-_Static_assert(offsetof(PyCodeObject, co_names) == offsetof(PyCodeObject, ob_base.ob_size) + 16 &&
-		       offsetof(PyCodeObject, co_name) == offsetof(PyCodeObject, co_filename) + 8,
-	       "names of code");
-#endif
 _Static_assert(PyLong_SHIFT == 30, "the bits of a digit");
 
 _Static_assert(offsetof(PyHeapTypeObject, ht_name) ==

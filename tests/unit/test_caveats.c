@@ -7,6 +7,8 @@
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
 
+static const struct run ticked = {.info.engine = "tick"};
+static const struct run by_evidence = {.info.native = {.is_on = true, .by_evidence = true}};
 static const struct run user_only = {.info.native = {.is_on = true, .user_cpu_only = true}};
 static const struct run whole = {.info.native = {.is_on = true, .nr_stacks = 1000}};
 static const struct run holed = {
@@ -41,13 +43,17 @@ static struct profile *new_profile(void)
 	return profile;
 }
 
-#define IN_KERNEL     ": what threads did inside of the kernel is not told"
+#define IN_KERNEL ": what threads did inside of the kernel is not told"
+#define IN_STEP	  ": what is in step with that is misrepresented"
+#define BY_EVIDENCE(where) \
+	"that C frames and Python's are of one moment is likely" where "but not proven"
 #define LATE	      " of samples ran in JIT code: their lines may be some statements late"
 #define UNKNOWN(kind) " of stacks have [unknown] for " kind " frames that could not be proven"
 
 Test(caveats, lines)
 {
 	const struct run mixed[] = {whole, user_only}, with_holes[] = {holed, broken};
+	const struct run with_evidence[] = {by_evidence, whole};
 	const struct run some_late[] = {hardly_late, late};
 	const struct {
 		const struct run *runs;
@@ -59,6 +65,10 @@ Test(caveats, lines)
 	} cases[] = {
 		{&whole, 1, NULL, 0, 0, 10, ""},
 		{&whole, 1, NULL, 0, 0, 0, ""},
+		{&ticked, 1, NULL, 0, 0, 0, "sampled at the kernel's tick" IN_STEP},
+		{&ticked, 1, &whole, 1, 0, 10, "sampled at the kernel's tick in some runs" IN_STEP},
+		{&by_evidence, 1, NULL, 0, 0, 0, BY_EVIDENCE(", ")},
+		{with_evidence, 2, NULL, 0, 0, 10, BY_EVIDENCE(" in some runs, ")},
 		{&user_only, 1, NULL, 0, 0, 0, "user CPU only" IN_KERNEL},
 		{mixed, 2, NULL, 0, 0, 10, "user CPU only in some runs" IN_KERNEL},
 		{mixed, 1, mixed + 1, 1, 0, 10, "user CPU only in some runs" IN_KERNEL},

@@ -77,14 +77,16 @@ Test(interrupts_layout, records)
 {
 	const struct py_build build = build_of(11);
 	const struct interrupt_layout layout = interrupts_layout(&build.offsets);
-	struct interrupt_record record;
+	const struct interrupt_record record = {.nr_loops = 2};
 	const uint8_t *state = interrupt_record_state(&record);
+	const struct interrupt_loop *loops = interrupt_record_loop(&layout, &record, 0);
 	const struct interrupt_frame *first = interrupt_record_frame(&layout, &record, 0);
 	const struct interrupt_frame *second = interrupt_record_frame(&layout, &record, 1);
 
 	cr_expect(eq(ptr, (void *)state, (void *)(&record + 1)));
-	cr_expect(ge(sz, (size_t)((const uint8_t *)first - state), layout.state.head_size));
-	cr_expect(zero(sz, (size_t)((const uint8_t *)first - state) % sizeof(uint64_t)));
+	cr_expect(ge(sz, (size_t)((const uint8_t *)loops - state), layout.state.head_size));
+	cr_expect(zero(sz, (size_t)((const uint8_t *)loops - state) % sizeof(uint64_t)));
+	cr_expect(eq(ptr, (void *)first, (void *)(loops + record.nr_loops)));
 	cr_expect(ge(sz, (size_t)((const uint8_t *)second - (const uint8_t *)(first + 1)),
 		     layout.frame.head_size));
 	cr_expect(eq(ptr, (void *)interrupt_frame_bytes(first), (void *)(first + 1)));

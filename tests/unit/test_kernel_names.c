@@ -75,6 +75,28 @@ Test(kernel_names, find)
 }
 
 /* Lines of another form say nothing of the addresses in them; the others count. */
+Test(kernel_names, where_one_is)
+{
+	static const char text[] = "ffffffff81000100 T first\n"
+				   "ffffffffc0201000 t of_module\t[ext4]\n"
+				   "ffffffff81000200 D data\n"
+				   "ffffffff81000300 t last";
+	struct kernel_names *names;
+	uint64_t addr = 0;
+
+	cr_assert(zero(int, parse(text, &names)));
+	cr_expect(kernel_names_addr(names, "last", &addr));
+	cr_expect(eq(u64, addr, 0xffffffff81000300));
+	cr_expect(kernel_names_addr(names, "first", &addr));
+	cr_expect(eq(u64, addr, 0xffffffff81000100));
+	cr_expect(not(kernel_names_addr(names, "of_module", &addr)));
+	cr_expect(not(kernel_names_addr(names, "data", &addr)));
+	cr_expect(not(kernel_names_addr(names, "fir", &addr)));
+	cr_expect(not(kernel_names_addr(names, "", &addr)));
+	cr_expect(eq(u64, addr, 0xffffffff81000100));
+	kernel_names_destroy(names);
+}
+
 Test(kernel_names, garbage)
 {
 	static const char *const lines[] = {

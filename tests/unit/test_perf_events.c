@@ -142,6 +142,52 @@ Test(perf_events, dumps_are_found_without_waiting, .timeout = 60)
 	process_close(&process);
 }
 
+/* Have the oldest dump that is left, which stays. Its count. */
+static uint64_t peek(struct perf_events *events, pid_t tid)
+{
+	events->found = (struct perf_dump){.tid = 0};
+	while (!events->found.tid)
+		cr_expect(eq(ptr, (void *)perf_events_find(events, tid, 1), NULL));
+	return events->found.count_ns;
+}
+
+/* Those of before are passed over, those of later stay, and one that was found is found again. */
+Test(perf_events, a_dump_is_found_by_its_count, .timeout = 60)
+{
+	struct process process = open_ourselves();
+	struct perf_events events = open_events(&process);
+	const struct perf_dump *found;
+	struct worker worker;
+	uint64_t count_ns, now_ns;
+
+	worker_begin(&worker);
+	cr_assert(zero(int, perf_events_add(&events, worker.tid)));
+	for (int i = 0; i < 20; i++) {
+		count_ns = peek(&events, worker.tid);
+		found = perf_events_find(&events, worker.tid, count_ns);
+		cr_assert(ne(ptr, (void *)found, NULL));
+		cr_expect(eq(int, found->tid, worker.tid));
+		cr_expect(eq(u64, found->count_ns, count_ns));
+		cr_expect(ge(sz, found->nr_stack_bytes, 8));
+		cr_expect(eq(ptr, (void *)perf_events_find(&events, worker.tid, count_ns),
+			     (void *)found));
+		cr_assert(zero(int, perf_events_count(&events, worker.tid, &now_ns)));
+		cr_expect(ge(u64, now_ns, count_ns));
+		/* It is taken with that. */
+		cr_expect(gt(u64, peek(&events, worker.tid), count_ns));
+		cr_expect(eq(ptr, (void *)perf_events_find(&events, worker.tid, count_ns), NULL));
+	}
+	cr_expect(eq(ptr, (void *)perf_events_find(&events, getpid(), count_ns), NULL));
+	cr_expect(eq(int, perf_events_count(&events, getpid(), &now_ns), -ESRCH));
+	perf_events_sweep(&events);
+	cr_expect(zero(int, perf_events_count(&events, worker.tid, &now_ns)));
+	worker_end(&worker);
+	perf_events_sweep(&events);
+	cr_expect(eq(int, perf_events_count(&events, worker.tid, &now_ns), -ESRCH));
+	perf_events_close(&events);
+	process_close(&process);
+}
+
 /* How many rings we have mapped. */
 static int nr_rings(void)
 {

@@ -17,7 +17,7 @@ struct made_record {
 
 enum {
 	AT_TIME,
-	AT_CPU,
+	AT_COUNT,
 	AT_ABI,
 	AT_REGISTERS,
 	AT_SIZE = AT_REGISTERS + NR_PERF_RECORD_REGISTERS,
@@ -30,7 +30,7 @@ static size_t make_record(struct made_record *record)
 {
 	*record = (struct made_record){.pid = 7, .tid = 9};
 	record->words[AT_TIME] = 1234;
-	record->words[AT_CPU] = 5;
+	record->words[AT_COUNT] = 5;
 	record->words[AT_ABI] = PERF_SAMPLE_REGS_ABI_64;
 	for (unsigned int i = 0; i < NR_PERF_RECORD_REGISTERS; i++)
 		record->words[AT_REGISTERS + i] = 0x100 + i;
@@ -51,7 +51,7 @@ Test(perf_record, whole)
 					      PERF_RECORD_SAMPLE_TYPE, &dump)));
 	cr_expect(eq(int, dump.tid, 9));
 	cr_expect(eq(u64, dump.time_ns, 1234));
-	cr_expect(eq(u32, dump.cpu, 5));
+	cr_expect(eq(u64, dump.count_ns, 5));
 	cr_expect(eq(sz, dump.nr_stack_bytes, 24));
 	cr_expect(zero(int, memcmp(dump.stack, &record.words[AT_STACK], 24)));
 	cr_expect(eq(u64, dump.registers[0], 0x100));
@@ -112,8 +112,8 @@ static size_t make_chained(struct made_record *record, const struct chain_case *
 	const size_t nr_extra = chain->nr_words + 1;
 
 	*record = plain;
-	record->words[AT_CPU + 1] = chain->nr_words;
-	memcpy(&record->words[AT_CPU + 2], chain->words, 8 * chain->nr_words);
+	record->words[AT_COUNT + 1] = chain->nr_words;
+	memcpy(&record->words[AT_COUNT + 2], chain->words, 8 * chain->nr_words);
 	memcpy(&record->words[AT_ABI + nr_extra], &plain.words[AT_ABI],
 	       nr_bytes - offsetof(struct made_record, words) - 8 * AT_ABI);
 	return nr_bytes + 8 * nr_extra;
@@ -170,7 +170,7 @@ Test(perf_record, chains_cut_off_and_too_long)
 	for (size_t nr = 0; nr < nr_bytes; nr++)
 		cr_expect(eq(int, parse_chained(&record, nr, &dump), -EBADMSG), "%zu bytes", nr);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-		record.words[AT_CPU + 1] = numbers[i];
+		record.words[AT_COUNT + 1] = numbers[i];
 		cr_expect(eq(int, parse_chained(&record, nr_bytes, &dump), -EBADMSG), "%#llx words",
 			  (unsigned long long)numbers[i]);
 	}

@@ -65,7 +65,7 @@ Test(stats, everything)
 		.shown_ns = 1125000000,
 		.engine = "racing",
 		.asked_hz = 1000,
-		.native = {true, true, 31, 32, 33, 34, 35, 36, 37, 38},
+		.native = {true, true, true, 31, 32, 33, 34, 35, 36, 37, 38},
 		.cpu_user_ns = 1500000000,
 		.cpu_sys_ns = 250000000,
 		.max_rss_kib = 2048,
@@ -109,13 +109,14 @@ Test(stats, everything)
 		    "  \"sampled_wall_s\": 2.5,\n"
 		    "  \"sampled_cpu_s\": 1.25,\n"
 		    "  \"native\": {\n"
+		    "    \"by_evidence\": true,\n"
 		    "    \"user_cpu_only\": true,\n"
 		    "    \"stacks\": 31,\n"
 		    "    \"broken\": 32,\n"
 		    "    \"python_holed\": 33,\n"
 		    "    \"dumps\": 34,\n"
 		    "    \"lost_dumps\": 35,\n"
-		    "    \"unlearnt_dumps\": 36,\n"
+		    "    \"undumped\": 36,\n"
 		    "    \"foreign_dumps\": 37,\n"
 		    "    \"refused_threads\": 38\n"
 		    "  },\n"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sampler/stack_bridge.h"
+#include "sampler/loop_bridge.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
@@ -29,7 +29,6 @@ enum function_index { LEAF, LOOP, CALLER, OUTERMOST };
  */
 struct bridged {
 	struct fake_python py;
-	struct code_cache codes;
 	struct sampler sampler; /* nothing but its build */
 	struct mapping mappings[2];
 	struct maps maps;
@@ -37,9 +36,8 @@ struct bridged {
 	uint64_t words[NR_WORDS];
 	struct stack_window window;
 	struct registers registers;
-	struct loop_places places;
-	struct frame_list late;
-	struct dumped_stack stack;
+	struct loop_bridge bridge;
+	struct loop_entry entries[3]; /* of frames of Python, outermost first */
 };
 
 static remote_addr code_addr(enum function_index function)
@@ -74,22 +72,12 @@ static void put(struct bridged *bridged, remote_addr addr, uint64_t value)
 	memcpy((uint8_t *)bridged->words + (addr - STACK_ADDR), &value, sizeof(value));
 }
 
-static void put_entry(struct bridged *bridged, remote_addr addr)
-{
-	const struct py_offsets *offsets = &bridged->py.build.offsets;
-
-	put(bridged, addr + offsets->frame.owner, FAKE_SHIM);
-	put(bridged, addr + offsets->frame.executable, bridged->py.none_addr);
-	put(bridged, addr + offsets->frame.previous, 0x500000);
-}
-
 /* A loop with its entry frame there, and saved_words below its end what its caller had in rbp. */
 static remote_addr put_loop(struct bridged *bridged, remote_addr entry_addr,
 			    unsigned int saved_words, remote_addr caller_frame_pointer)
 {
 	const remote_addr cfa = entry_addr + DISTANCE;
 
-	put_entry(bridged, entry_addr);
 	put(bridged, cfa - 8, code_addr(CALLER));
 	put(bridged, cfa - 8 * (remote_addr)saved_words, caller_frame_pointer);
 	return cfa;
@@ -120,13 +108,13 @@ static void bridged_init(struct bridged *bridged)
 			      .executable = true,
 			      .inode = 1,
 			      .path = "/m"}},
-		.places.entry_distance_bytes = DISTANCE,
+		.bridge.distance_bytes = DISTANCE,
+		/* The last frame is in the same loop as the one before. */
+		.entries = {{.is_entry = true}, {.is_entry = true, .c_addr = entry_addr}, {0}},
 	};
 	fake_python_init(&bridged->py, 14);
 	bridged->py.build.traits.has_unnamed_executors = false;
 	map_functions(&bridged->py.fake);
-	code_cache_init(&bridged->codes, &bridged->py.fake.memory, &bridged->py.build);
-	bridged->codes.nothings[bridged->codes.nr_nothings++] = bridged->py.none_addr;
 	bridged->sampler.build = &bridged->py.build;
 	code_cache_init(&bridged->sampler.codes, &bridged->py.fake.memory, &bridged->py.build);
 	bridged->maps = (struct maps){.mappings = bridged->mappings, .nr_mappings = 2};
@@ -139,11 +127,6 @@ static void bridged_init(struct bridged *bridged)
 	bridged->window = (struct stack_window){.start = STACK_ADDR,
 						.bytes = (const uint8_t *)bridged->words,
 						.nr_bytes = sizeof(bridged->words)};
-	bridged->stack = (struct dumped_stack){.natives = &bridged->natives,
-					       .window = &bridged->window,
-					       .places = &bridged->places,
-					       .codes = &bridged->codes,
-					       .late = &bridged->late};
 	registers_set(&bridged->registers, REGISTER_SP, STACK_ADDR);
 	registers_set(&bridged->registers, REGISTER_PC, code_addr(LEAF));
 	bridged->registers.is_interrupted = true;
@@ -155,7 +138,6 @@ static void bridged_init(struct bridged *bridged)
 static void bridged_done(struct bridged *bridged)
 {
 	native_stacks_done(&bridged->natives);
-	code_cache_done(&bridged->codes);
 	code_cache_done(&bridged->sampler.codes);
 	fake_python_done(&bridged->py);
 }
@@ -166,6 +148,12 @@ static void unwind(struct bridged *bridged)
 			     bridged->natives.max_frames);
 }
 
+static void cross(struct bridged *bridged)
+{
+	loop_bridge_cross(&bridged->bridge, &bridged->natives, bridged->entries, 3,
+			  &bridged->window);
+}
+
 /* Unwind, go on, and tell the frames by letters, innermost first; "!" is a hole at the end. */
 static const char *crossed(struct bridged *bridged)
 {
@@ -174,7 +162,7 @@ static const char *crossed(struct bridged *bridged)
 	size_t length = 0;
 
 	unwind(bridged);
-	stack_bridge_cross(&bridged->stack);
+	cross(bridged);
 	for (size_t i = 0; i < natives->nr_frames; i++) {
 		const struct unwind_frame *frame = &natives->frames[i];
 		const uint64_t offset = frame->lookup_addr - (MODULE_ADDR + FAKE_MODULE_CODE_VADDR);
@@ -194,7 +182,7 @@ static const char *crossed(struct bridged *bridged)
 	cr_expect(eq(str, (char *)crossed(bridged), (char *)(wanted)))
 
 /* It is known where the bare code was called, and where the loop ends; between is a gap. */
-Test(stack_bridge, goes_on_to_the_outermost_frame)
+Test(loop_bridge, goes_on_to_the_outermost_frame)
 {
 	struct bridged bridged;
 	const struct unwind_frame *frames;
@@ -225,7 +213,7 @@ static void put_executor(struct bridged *bridged)
 }
 
 /* The loop itself has called that: nothing is missing between. */
-Test(stack_bridge, no_gap_behind_an_executor)
+Test(loop_bridge, no_gap_behind_an_executor)
 {
 	struct bridged bridged;
 
@@ -241,7 +229,7 @@ Test(stack_bridge, no_gap_behind_an_executor)
 /*
  * Once an instruction of the loop is known, its rule tells where it has saved what its caller had.
  */
-Test(stack_bridge, what_the_loop_has_saved)
+Test(loop_bridge, what_the_loop_has_saved)
 {
 	struct bridged bridged;
 
@@ -249,13 +237,13 @@ Test(stack_bridge, what_the_loop_has_saved)
 	put_loop(&bridged, entry_addr, 2, 0);
 	put_loop(&bridged, entry_addr, 3, caller_frame_addr);
 	expect_crossed(&bridged, "fb?Ac!");
-	bridged.places.lookup_addr = code_addr(LOOP);
+	bridged.bridge.lookup_addr = code_addr(LOOP);
 	expect_crossed(&bridged, "fb?Aco");
 	cr_expect(eq(u64, bridged.natives.frames[3].lookup_addr, code_addr(LOOP)));
 	bridged_done(&bridged);
 }
 
-Test(stack_bridge, two_holes)
+Test(loop_bridge, two_holes)
 {
 	const remote_addr outer_entry_addr = STACK_ADDR + 0x400;
 	const remote_addr outer_frame_addr = STACK_ADDR + 0x500;
@@ -266,54 +254,38 @@ Test(stack_bridge, two_holes)
 	expect_crossed(&bridged, "fb?Acb!");
 	put_loop(&bridged, outer_entry_addr, 2, outer_frame_addr);
 	put_caller(&bridged, outer_frame_addr, code_addr(OUTERMOST));
+	expect_crossed(&bridged, "fb?Acb!");
+	bridged.entries[0].c_addr = outer_entry_addr;
 	expect_crossed(&bridged, "fb?Acb?Aco");
 	bridged_done(&bridged);
 }
 
-/*
- * Older calls have left entry frames, of which the return addresses lead nowhere: some, and too
- * many.
- */
-Test(stack_bridge, stale_entry_frames)
+/* Entries that lie in no C frame of the copy, and such as lead to none, are passed over. */
+Test(loop_bridge, entries_that_lead_nowhere)
 {
 	struct bridged bridged;
 
 	bridged_init(&bridged);
-	put_entry(&bridged, STACK_ADDR + 0x80);
+	bridged.entries[0].c_addr = entry_addr;
+	bridged.entries[1].c_addr = STACK_ADDR + 0x80;
 	expect_crossed(&bridged, "fb?Aco");
-	cr_expect(eq(u64, bridged.natives.frames[3].sp, entry_addr));
-	bridged_done(&bridged);
-
-	/* The first frame behind one is found, but no second. */
-	bridged_init(&bridged);
-	put_loop(&bridged, STACK_ADDR + 0x80, 2, STACK_ADDR + 0x600);
-	put_caller(&bridged, STACK_ADDR + 0x600, 0x7f3300000003);
+	bridged.entries[1].c_addr = STACK_ADDR - 0x80;
 	expect_crossed(&bridged, "fb?Aco");
-	put_caller(&bridged, STACK_ADDR + 0x600, BARE_ADDR + 0x20);
-	expect_crossed(&bridged, "fb?Acb!");
-	bridged_done(&bridged);
-
-	bridged_init(&bridged);
-	memset(bridged.words + 1, 0, sizeof(bridged.words) - 8);
-	for (unsigned int i = 0; i < 12; i++)
-		put_entry(&bridged, STACK_ADDR + 0x40 + 0x60ull * i);
-	expect_crossed(&bridged, "fb!");
-	cr_expect(zero(u64, bridged.natives.frames[1].cfa));
-	put_loop(&bridged, STACK_ADDR + 0x40 + 0x60 * 12, 2, STACK_ADDR + 0x700);
-	put_caller(&bridged, STACK_ADDR + 0x700, code_addr(OUTERMOST));
-	expect_crossed(&bridged, "fb!");
+	bridged.entries[1].c_addr = STACK_ADDR + 0x10000;
+	expect_crossed(&bridged, "fb?Aco");
 	bridged_done(&bridged);
 }
 
-/* No distance is known; no loop is there; nothing is missing; there is no more room. */
-Test(stack_bridge, what_is_not_crossed)
+/* The distance is wrong; no loop is there; nothing is missing; there is no more room. */
+Test(loop_bridge, what_is_not_crossed)
 {
 	struct bridged bridged;
 
 	bridged_init(&bridged);
-	bridged.places.entry_distance_bytes = 0;
+	bridged.bridge.distance_bytes = DISTANCE - 8;
 	expect_crossed(&bridged, "fb!");
-	bridged.places.entry_distance_bytes = DISTANCE - 8;
+	bridged.bridge.distance_bytes = DISTANCE;
+	bridged.entries[1].c_addr = 0;
 	expect_crossed(&bridged, "fb!");
 	bridged_done(&bridged);
 
@@ -330,70 +302,58 @@ Test(stack_bridge, what_is_not_crossed)
 	bridged_done(&bridged);
 }
 
-/* The frame of a moment later that the loop has called first. */
-static void learn(struct bridged *bridged, remote_addr previous)
+/* What is learnt of a stack where nothing is known yet. */
+static uint32_t learnt(struct bridged *bridged)
 {
-	struct walked_frame frames[] = {{.addr = 0x500000, .previous = previous},
-					{.addr = 0x500100, .previous = 0x500000}};
-
-	bridged->late = (struct frame_list){.frames = frames, .nr_frames = 2};
+	bridged->bridge = (struct loop_bridge){.distance_bytes = 0};
 	unwind(bridged);
-	stack_bridge_learn(&bridged->stack);
+	cross(bridged);
+	return bridged->bridge.distance_bytes;
 }
 
-static uint32_t learn_often(struct bridged *bridged, remote_addr previous)
-{
-	bridged->places = (struct loop_places){.entry_distance_bytes = 0};
-	for (int i = 0; i < 20; i++)
-		learn(bridged, previous);
-	return bridged->places.entry_distance_bytes;
-}
-
-Test(stack_bridge, learns_the_distance)
+Test(loop_bridge, searches_for_the_distance)
 {
 	struct bridged bridged;
 
 	bridged_init(&bridged);
-	cr_expect(eq(u32, learn_often(&bridged, entry_addr), DISTANCE));
+	cr_expect(eq(u32, learnt(&bridged), DISTANCE));
+	cr_expect(bridged.natives.is_whole);
 
 	/* What a loop has called once has left a return address there. */
 	put(&bridged, entry_addr + 0x58, code_addr(CALLER));
 	put(&bridged, entry_addr + 0x50, 0x1234);
-	cr_expect(eq(u32, learn_often(&bridged, entry_addr), DISTANCE));
+	cr_expect(eq(u32, learnt(&bridged), DISTANCE));
 
 	/* Behind it is what looks like the end of a thread. */
 	put(&bridged, entry_addr + 0x50, entry_addr + 0x60);
 	put(&bridged, entry_addr + 0x68, 0);
-	cr_expect(eq(u32, learn_often(&bridged, entry_addr), DISTANCE));
+	cr_expect(eq(u32, learnt(&bridged), DISTANCE));
+	bridged_done(&bridged);
 
-	/* Once is not enough, and the stack is as it was. */
-	bridged.places = (struct loop_places){.entry_distance_bytes = 0};
-	learn(&bridged, entry_addr);
-	cr_expect(zero(u32, bridged.places.entry_distance_bytes));
+	/* A return address from which the stack does not go on to where the thread began. */
+	bridged_init(&bridged);
+	put_caller(&bridged, caller_frame_addr, BARE_ADDR + 0x20);
+	cr_expect(zero(u32, learnt(&bridged)));
 	cr_expect(eq(sz, bridged.natives.nr_frames, 2));
 	cr_expect(zero(u64, bridged.natives.frames[1].cfa));
 	cr_expect(not(bridged.natives.is_whole));
 	bridged_done(&bridged);
 }
 
-Test(stack_bridge, learns_nothing_from)
+/* A loop that was unwound tells all. */
+Test(loop_bridge, learns_from_a_whole_stack)
 {
 	struct bridged bridged;
 
-	/* What is no entry frame; what is in no copy. */
 	bridged_init(&bridged);
-	cr_expect(zero(u32, learn_often(&bridged, entry_addr + 8)));
-	cr_expect(zero(u32, learn_often(&bridged, 0x1234)));
-
-	/* A return address from which the stack does not go on to where the thread began. */
-	put_caller(&bridged, caller_frame_addr, BARE_ADDR + 0x20);
-	cr_expect(zero(u32, learn_often(&bridged, entry_addr)));
-	bridged_done(&bridged);
-
-	/* A stack without a hole. */
-	bridged_init(&bridged);
-	put(&bridged, STACK_ADDR, code_addr(OUTERMOST));
-	cr_expect(zero(u32, learn_often(&bridged, entry_addr)));
+	put(&bridged, STACK_ADDR, code_addr(LOOP));
+	/* The loop's frame has 0x200 bytes from its caller's on: see map_functions(). */
+	put(&bridged, STACK_ADDR + 8 + 0x200 - 8, code_addr(CALLER));
+	put(&bridged, STACK_ADDR + 8 + 0x200 - 24, caller_frame_addr);
+	bridged.entries[1].c_addr = STACK_ADDR + 0x100;
+	cr_expect(eq(u32, learnt(&bridged), 8 + 0x200 - 0x100));
+	cr_expect(bridged.natives.is_whole);
+	cr_expect(eq(u64, bridged.bridge.lookup_addr, code_addr(LOOP) - 1));
 	bridged_done(&bridged);
 }
 
