@@ -6,6 +6,9 @@
 
 #include "sampler/racing/racing.h"
 
+/* A program in the kernel does not pay for so few samples, and has the first one at the end of a period. */
+#define SELDOM_NS 1000000000u
+
 static const char *const names[] = {
 	[ENGINE_PREEMPT] = "preempt",
 	[ENGINE_BPF] = "bpf",
@@ -85,7 +88,8 @@ int engine_open(const struct engine_options *options, struct target *target,
 		struct sampler *sampler, struct engine *ret_engine)
 {
 	const bool may_interrupt =
-		!options->is_named || options->kind == ENGINE_BPF || options->kind == ENGINE_TICK;
+		options->is_named ? options->kind == ENGINE_BPF || options->kind == ENGINE_TICK
+				  : options->period_ns < SELDOM_NS;
 	int err = 0;
 
 	*ret_engine = (struct engine){.kind = ENGINE_PREEMPT, .period_ns = options->period_ns};

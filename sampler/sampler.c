@@ -425,7 +425,8 @@ static int look_for_others(struct sampler *sampler, struct sample_sink *sink, ui
 	return 0;
 }
 
-int sampler_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns)
+/* sampler_tick(), as far as it goes. */
+static int take_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns)
 {
 	int err = 0;
 
@@ -446,6 +447,15 @@ int sampler_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now
 	sampler->stats.cached = sampler->cache.nr_kept;
 	sampler->stats.writes = sampler->cache.nr_writes;
 	return sampler_names_tick(sampler, sink, now_ns);
+}
+
+int sampler_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns)
+{
+	const int err = take_tick(sampler, sink, now_ns);
+
+	if (sampler->interrupts)
+		sampler_interrupts_settle(sampler->interrupts);
+	return err;
 }
 
 /* Make sure now and then that it is the program that it began with: else -ESRCH. */

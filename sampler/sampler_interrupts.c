@@ -44,9 +44,11 @@ struct sampler_interrupts {
 	uint32_t max_loops;
 	struct snapshot_thread **threads; /* by slot, borrowed; NULL: it has ended; owned */
 	uint32_t nr_threads;
-	uint64_t nr_refreshes;	    /* the snapshot's when these were brought up to date */
-	size_t nr_gils;		    /* and the interpreters with a GIL of their own */
-	uint64_t tick;		    /* of the records that are taken now */
+	uint64_t nr_refreshes; /* the snapshot's when these were brought up to date */
+	size_t nr_gils;	       /* and the interpreters with a GIL of their own */
+	uint64_t tick;	       /* of the records that are taken now */
+	uint64_t last_tick;    /* of those before */
+	uint64_t settled_ns; /* since when nothing was read that came with these, or behind them */
 	remote_addr code_type_addr; /* as the program knows it */
 	struct sample_sink *sink;
 	uint32_t most_bytes; /* of a record so far */
@@ -225,6 +227,8 @@ static void take_state(const struct sampler_interrupts *interrupts, struct snaps
 		.tick = interrupts->tick,
 		.tlbc_generation = record->tlbc_generation,
 		.is_past = true,
+		.past_tick = record->time_ns > interrupts->settled_ns ? interrupts->tick
+								      : interrupts->last_tick,
 	};
 	snapshot_take_words(snapshot, thread, record->gil, record->collector);
 }
@@ -411,8 +415,14 @@ int sampler_interrupts_take(struct sampler_interrupts *interrupts, struct sample
 		interrupts->code_type_addr = code_type_addr;
 	}
 	/* What is read from outside now is of another tick than that of the last look. */
+	interrupts->last_tick = interrupts->tick;
 	interrupts->tick = ++interrupts->sampler->snapshot.instant.nr_looks;
 	return interrupts_take(interrupts->interrupts, &taker);
+}
+
+void sampler_interrupts_settle(struct sampler_interrupts *interrupts)
+{
+	interrupts->settled_ns = clock_now_ns();
 }
 
 /* Who has to be looked at, and when. */

@@ -337,6 +337,9 @@ int sampler_interrupts_follow(struct sampler_interrupts *interrupts);
 /* Hand on the samples of all interrupts that there were. Errors of sampler_tick(). */
 int sampler_interrupts_take(struct sampler_interrupts *interrupts, struct sample_sink *sink);
 
+/* At the end of a tick: what is interrupted from now on knows all that was read. */
+void sampler_interrupts_settle(struct sampler_interrupts *interrupts);
+
 /*
  * Whether a thread is to be looked at: one that waits at every tick, so that it has as many samples as one
  * that runs; one that ran as soon as so much of its time is not told that it may have waited.

@@ -60,6 +60,7 @@ struct code_clock {
 	bool has_generation;
 	bool has_next_version;
 	bool is_past; /* the frames are of an earlier moment than the look: code_cache_get_told() */
+	uint64_t past_tick; /* what was read from that one on they did not know; 0: tick */
 };
 
 /* What can only change when the object at the address is another one. */

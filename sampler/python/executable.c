@@ -330,7 +330,7 @@ int executable_get(struct code_cache *codes, remote_addr addr, const struct code
 		return err;
 	/* Only what was read before the frame was, and is the same by now, was what it ran. */
 	if (clock->is_past && executable->kind == EXECUTABLE_NAMED &&
-	    executable->loaded_tick == clock->tick)
+	    executable->loaded_tick >= (clock->past_tick ? clock->past_tick : clock->tick))
 		return -EAGAIN;
 	if (executable->kind == EXECUTABLE_CODE)
 		return get_code(codes, addr, clock, ret_code);
