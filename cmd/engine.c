@@ -89,7 +89,7 @@ int engine_open(const struct engine_options *options, struct target *target,
 {
 	const bool may_interrupt =
 		options->is_named ? options->kind == ENGINE_BPF || options->kind == ENGINE_TICK
-				  : options->period_ns < SELDOM_NS;
+				  : !options->may_not_interrupt && options->period_ns < SELDOM_NS;
 	int err = 0;
 
 	*ret_engine = (struct engine){.kind = ENGINE_PREEMPT, .period_ns = options->period_ns};
@@ -117,13 +117,14 @@ bool engine_change(const struct engine *engine, const struct target *target, enu
 {
 	if (options->is_named || engine->kind == ENGINE_RACING)
 		return false;
-	if (end == END_TOO_DEEP)
-		options->kind = ENGINE_PREEMPT;
-	else if (sampler_end_is_out_of_reach(end) && !options->is_exact && !options->native &&
-		 racing_can_tell(&target->runtime.build))
-		options->kind = ENGINE_RACING;
-	else
+	if (end == END_TOO_DEEP) {
+		options->may_not_interrupt = true;
+		return true;
+	}
+	if (!sampler_end_is_out_of_reach(end) || options->is_exact || options->native ||
+	    !racing_can_tell(&target->runtime.build))
 		return false;
+	options->kind = ENGINE_RACING;
 	options->is_named = true;
 	return true;
 }

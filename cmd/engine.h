@@ -24,10 +24,11 @@
 struct engine_options {
 	enum sampler_engine kind; /* if is_named: no other one unless this cannot be */
 	bool is_named;
-	bool is_exact;	   /* nothing approximate */
-	bool is_verbose;   /* what the kernel says of the BPF program goes to stderr */
-	bool native;	   /* C frames, too */
-	bool tells_kernel; /* and the kernel's */
+	bool may_not_interrupt; /* but for one that is named, no program in the kernel */
+	bool is_exact;		/* nothing approximate */
+	bool is_verbose;	/* what the kernel says of the BPF program goes to stderr */
+	bool native;		/* C frames, too */
+	bool tells_kernel;	/* and the kernel's */
 	bool keeps_trampolines;
 	uint64_t period_ns; /* between two samples of a thread */
 };
@@ -60,8 +61,8 @@ int engine_open(const struct engine_options *options, struct target *target,
 void engine_close(struct engine *engine);
 
 /*
- * Whether another engine can go on where this one came back with end, having handed on nothing that
- * the other would: options are changed so that engine_open() takes that one.
+ * Whether another engine can go on where this one came back with end, having found that it cannot:
+ * options are changed so that engine_open() takes that one.
  */
 bool engine_change(const struct engine *engine, const struct target *target, enum sampler_end end,
 		   struct engine_options *options);

@@ -125,17 +125,46 @@ static int keep(struct sample_sink *sink, const struct sample *sample)
 	return 0;
 }
 
+static void forget_stacks(struct running_stacks *running)
+{
+	for (uint32_t i = 0; i < running->nr_stacks; i++) {
+		free(running->stacks[i].frames);
+		free(running->stacks[i].details);
+		running->stacks[i].frames = NULL;
+		running->stacks[i].details = NULL;
+	}
+}
+
+/* Sample for a while. 0, and how that ended; *ret_end is END_DURATION if it could not be done. */
+static int sample(struct running_stacks *running, struct target *target,
+		  const struct engine_options *engine_options, enum sampler_end *ret_end)
+{
+	struct engine *engine = &running->engine;
+	int err = target_create_sampler(target, &running->sampler);
+
+	if (!err)
+		err = engine_open(engine_options, target, running->sampler, engine);
+	*ret_end = END_DURATION;
+	return err || engine->no_natives.text[0] ? err
+						 : sampler_run(running->sampler,
+							       &(struct sampler_options){
+								       .engine = engine->kind,
+								       .may_change = true,
+								       .rate_hz = RATE_HZ,
+								       .duration_ns = DURATION_NS,
+							       },
+							       &running->sink, ret_end);
+}
+
 int running_stacks_take(struct running_stacks *running, struct target *target, bool tells_kernel,
 			struct message *ret_why, struct message *ret_why_no_kernel)
 {
 	static const struct sample_sink_ops ops = {.sample = keep};
-	const struct engine_options engine_options = {
+	struct engine_options engine_options = {
 		.native = true,
 		.tells_kernel = tells_kernel,
 		.period_ns = PERIOD_NS,
 	};
-	struct engine *engine = &running->engine;
-	struct sampler_options options = {.rate_hz = RATE_HZ, .duration_ns = DURATION_NS};
 	enum sampler_end end;
 	int err;
 
@@ -143,23 +172,24 @@ int running_stacks_take(struct running_stacks *running, struct target *target, b
 	err = list_threads(running, &target->process);
 	if (err || !running->nr_stacks)
 		return err;
-	err = target_create_sampler(target, &running->sampler);
-	if (!err)
-		err = engine_open(&engine_options, target, running->sampler, engine);
-	*ret_why = engine->no_natives;
-	*ret_why_no_kernel = engine->no_kernel;
-	if (err || ret_why->text[0])
-		return err;
-	options.engine = engine->kind;
-	return sampler_run(running->sampler, &options, &running->sink, &end);
+	err = sample(running, target, &engine_options, &end);
+	if (!err && end == END_TOO_DEEP &&
+	    engine_change(&running->engine, target, end, &engine_options)) {
+		/* They name what the sampler has. */
+		forget_stacks(running);
+		engine_close(&running->engine);
+		sampler_destroy(running->sampler);
+		running->sampler = NULL;
+		err = sample(running, target, &engine_options, &end);
+	}
+	*ret_why = running->engine.no_natives;
+	*ret_why_no_kernel = running->engine.no_kernel;
+	return err;
 }
 
 void running_stacks_done(struct running_stacks *running)
 {
-	for (uint32_t i = 0; i < running->nr_stacks; i++) {
-		free(running->stacks[i].frames);
-		free(running->stacks[i].details);
-	}
+	forget_stacks(running);
 	free(running->stacks);
 	engine_close(&running->engine);
 	sampler_destroy(running->sampler);

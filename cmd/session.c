@@ -393,12 +393,18 @@ static void count_program(struct session *session)
 	session->nr_away += sampler_nr_away(session->sampler);
 }
 
+/* Whether another engine may go on with the same program, and keep what was asked for. */
+static bool may_change(const struct engine_options *options)
+{
+	return !options->is_named && !(options->is_exact && options->native);
+}
+
 /* Sample the program that runs now, and add the counters to the run's. */
 static int run_sampler(struct session *session, uint64_t duration_ns)
 {
 	const struct sampler_options options = {
 		.engine = session->engine.kind,
-		.may_change = !session->engine_options.is_named,
+		.may_change = may_change(&session->engine_options),
 		.rate_hz = session->engine.kind == ENGINE_TICK
 				   ? (double)NS_PER_S / (double)session->engine.period_ns
 				   : session->options.rate_hz,
@@ -420,6 +426,7 @@ static bool change_engine(struct session *session, int *ret_err)
 	if (!engine_change(&session->engine, &session->target, session->end,
 			   &session->engine_options))
 		return false;
+	progress_clear(&session->progress);
 	session_notes_change(session);
 	session_destroy_sampler(session);
 	session_sink_change_sampler(&session->sink);
@@ -436,12 +443,30 @@ static int begin_next(struct session *session)
 	session->nr_followed += is_new;
 	session_sink_change_sampler(&session->sink);
 	session->engine_options = session->options.engine;
+	progress_clear(&session->progress);
 	err = create_sampler(session);
-	if (!err && is_new) {
-		progress_clear(&session->progress);
+	if (!err && is_new)
 		session_notes_followed(session);
-	}
 	return err;
+}
+
+/* Whether what was asked for is to be had of the program that came next; what only was named need not. */
+static bool may_go_on(struct session *session)
+{
+	struct message why = {0};
+
+	if (check_engine(session, &why) == EXIT_OK)
+		return true;
+	if (!session->options.engine.is_exact) {
+		if (!session->options.quiet)
+			print_note("sampling goes on with engine %s: %s",
+				   engine_name(session->engine.kind), why.text);
+		return true;
+	}
+	session->not_followed = why;
+	session->after = TARGET_REFUSED;
+	session->end = END_REPLACED;
+	return false;
 }
 
 /*
@@ -492,9 +517,13 @@ static int sample_programs(struct session *session)
 			session->end = END_REPLACED;
 		}
 		if (!err && change_engine(session, &err)) {
-			if (err)
-				return err;
-			continue;
+			/* Ended meanwhile, it is followed like any other. */
+			if (err != -ESRCH) {
+				if (err)
+					return err;
+				continue;
+			}
+			err = 0;
 		}
 		if (err || session->end == END_DURATION || session->end == END_STOPPED ||
 		    sampler_end_is_out_of_reach(session->end))
@@ -502,7 +531,7 @@ static int sample_programs(struct session *session)
 		if (!follow(session))
 			return 0;
 		err = begin_next(session);
-		if (err)
+		if (err || !may_go_on(session))
 			return err;
 	}
 	return 0;

@@ -28,7 +28,7 @@ enum { RING_MAX_BYTES = 512 << 10, RING_MIN_BYTES = 128 << 10 };
 enum { DUMP_HEAD_MAX_BYTES = 2048 };
 
 /* So long the kernel is waited for, which writes a dump behind what its program has told of it. */
-enum { FIND_PAUSE_NS = 50000, FIND_PAUSES = 40 };
+enum { FIND_PAUSE_NS = 50000, WRITTEN_WITHIN_NS = 2000000 };
 
 /* So many threads are found ready at once; the others are at the next call. */
 enum { MAX_READY = 64 };
@@ -221,8 +221,10 @@ static int thread_open(struct perf_events *events, pid_t tid, uint32_t index,
 		return thread.fd;
 	err = descriptor_limit_is_near(thread.fd) ? -EMFILE : map_ring(&thread);
 	if (events->options.has_program && err != -EMFILE) {
-		events->stats.nr_refused += err != 0;
+		const int ring_err = err;
+
 		err = run_program(events, &thread);
+		events->stats.nr_refused += ring_err && !err;
 	} else if (!err) {
 		err = wait_for(events, &thread, index);
 	}
@@ -473,7 +475,8 @@ static bool find_in_ring(struct perf_events *events, uint64_t count_ns)
 	return false;
 }
 
-const struct perf_dump *perf_events_find(struct perf_events *events, pid_t tid, uint64_t count_ns)
+const struct perf_dump *perf_events_find(struct perf_events *events, pid_t tid, uint64_t count_ns,
+					 uint64_t time_ns)
 {
 	const struct timespec pause = {.tv_nsec = FIND_PAUSE_NS};
 	struct perf_thread *thread;
@@ -486,8 +489,8 @@ const struct perf_dump *perf_events_find(struct perf_events *events, pid_t tid, 
 	if (!thread || !thread->page)
 		return NULL;
 	events->current = (uint32_t)(thread - events->threads);
-	for (int i = 0; !find_in_ring(events, count_ns); i++) {
-		if (i == FIND_PAUSES)
+	while (!find_in_ring(events, count_ns)) {
+		if (now_ns() - time_ns > WRITTEN_WITHIN_NS)
 			return NULL;
 		(void)nanosleep(&pause, NULL);
 	}
@@ -505,13 +508,20 @@ uint32_t perf_events_room(const struct perf_events *events)
 	return (uint32_t)(ring_bytes / dump_bytes);
 }
 
+/* Of an event without a ring the kernel says the same as of one whose thread has ended. */
+static bool has_ended(const struct perf_events *events, const struct perf_thread *thread)
+{
+	struct pollfd event = {.fd = thread->fd};
+
+	return thread->page ? poll(&event, 1, 0) > 0 && event.revents & (POLLHUP | POLLERR)
+			    : !process_has_thread(events->process, thread->tid);
+}
+
 void perf_events_sweep(struct perf_events *events)
 {
 	give_back(events);
 	for (uint32_t i = 0; i < events->nr_threads; i++) {
-		struct pollfd event = {.fd = events->threads[i].fd};
-
-		if (event.fd >= 0 && poll(&event, 1, 0) > 0 && event.revents & (POLLHUP | POLLERR))
+		if (events->threads[i].fd >= 0 && has_ended(events, &events->threads[i]))
 			thread_close(&events->threads[i]);
 	}
 }

@@ -96,11 +96,12 @@ void perf_events_catch_up(struct perf_events *events);
 int perf_events_next(struct perf_events *events, struct perf_dump *ret_dump);
 
 /*
- * The dump of that thread at which its event had counted so much, as its program has told; the kernel
- * may be about to write it. Older ones are passed over. Valid until another one is asked for. NULL: it
+ * The dump of that thread at which its event had counted so much, as its program has told at that time of
+ * CLOCK_MONOTONIC; the kernel may be about to write it. Older ones are passed over. Valid until another one is asked for. NULL: it
  * was lost, or the thread has no ring.
  */
-const struct perf_dump *perf_events_find(struct perf_events *events, pid_t tid, uint64_t count_ns);
+const struct perf_dump *perf_events_find(struct perf_events *events, pid_t tid, uint64_t count_ns,
+					 uint64_t time_ns);
 
 /* So many dumps of each thread there is room for, at least, until they are found. */
 uint32_t perf_events_room(const struct perf_events *events);

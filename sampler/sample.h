@@ -149,9 +149,8 @@ struct sample_exception {
 /* What one thread did at one tick. Valid only during sample_sink_ops.sample(). */
 struct sample {
 	uint64_t time_ns; /* the tick: CLOCK_MONOTONIC, the same for all threads of it */
-	uint64_t
-		wall_ns; /* since this thread's previous sample (or the previous tick): its weight */
-	uint64_t cpu_ns; /* CPU time since this thread's previous sample; 0 if not measured */
+	uint64_t wall_ns; /* its weight: the time that no sample of the thread before it has told */
+	uint64_t cpu_ns;  /* CPU time since this thread's previous sample; 0 if not measured */
 	const struct sample_thread *thread;
 	const struct frame *frames;	    /* outermost first */
 	const struct frame_detail *details; /* one for each of frames; NULL: not asked for */

@@ -231,10 +231,14 @@ static int prepare(struct sampler *sampler)
 	sampler_learn_stacks(sampler, false);
 	if (sampler->snapshot.stale)
 		err = refresh(sampler);
-	/* A list that was cut off lacks threads. */
-	return err || !sampler->interrupts || snapshot_stopped(&sampler->snapshot)
-		       ? err
-		       : sampler_interrupts_follow(sampler->interrupts);
+	if (err || !sampler->interrupts)
+		return err;
+	/* A list that was cut off has threads that have not begun. */
+	if (snapshot_stopped(&sampler->snapshot))
+		sampler_interrupts_forget(sampler->interrupts);
+	else
+		err = sampler_interrupts_follow(sampler->interrupts);
+	return err;
 }
 
 /* Whether this tick is to tell what a thread does, and its interrupts have not. */
@@ -438,9 +442,10 @@ static int take_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t
 	sampler->now_ns = now_ns;
 	if (!err)
 		err = prepare(sampler);
-	if (!err)
-		err = sampler->interrupts ? look_for_others(sampler, sink, now_ns)
-					  : look_and_tell(sampler, sink, now_ns);
+	if (err || snapshot_stopped(&sampler->snapshot))
+		return err;
+	err = sampler->interrupts ? look_for_others(sampler, sink, now_ns)
+				  : look_and_tell(sampler, sink, now_ns);
 	if (err)
 		return err;
 	sampler->last_tick_ns = now_ns;

@@ -273,11 +273,19 @@ bool sampler_has_pthread(struct sampler *sampler, uint64_t ident, pid_t own_tid)
  */
 static void take_only_thread(struct sampler *sampler, struct sampled_thread *sampled)
 {
+	const struct snapshot *snapshot = &sampler->snapshot;
+	pid_t only_tid;
+
 	if (!process_has_one_thread(sampler->process))
 		return;
 	read_tasks(sampler);
-	sampled->own_tid = sampler->nr_tasks ? sampler->tasks[0].ns_tid : 0;
-	if (sampled->own_tid)
+	only_tid = sampler->nr_tasks ? sampler->tasks[0].ns_tid : 0;
+	/* Where a state is that thread's the others are left over. */
+	for (size_t i = 0; only_tid && i < snapshot->nr_threads; i++)
+		if (snapshot->threads[i]->ref.native_tid == (uint64_t)only_tid)
+			return;
+	sampled->own_tid = only_tid;
+	if (only_tid)
 		find_thread(sampler, sampled);
 }
 

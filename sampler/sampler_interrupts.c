@@ -198,6 +198,12 @@ int sampler_interrupts_follow(struct sampler_interrupts *interrupts)
 	return 0;
 }
 
+void sampler_interrupts_forget(struct sampler_interrupts *interrupts)
+{
+	interrupts->nr_threads = 0;
+	interrupts->nr_refreshes = 0;
+}
+
 /* Taking records. */
 
 /* The thread that a record is of; NULL: it has ended by now. */

@@ -57,8 +57,8 @@ int sampler_natives_renew_modules(struct sampler_natives *natives, uint64_t now_
 	return err;
 }
 
-void sampler_natives_complete(struct sampler_natives *natives, const struct frame_list *list,
-			      const struct loop_entry *entries, struct stack_window *window)
+void sampler_natives_complete(struct sampler_natives *natives, const struct loop_entry *entries,
+			      uint32_t nr_entries, struct stack_window *window)
 {
 	struct native_stacks *stacks = &natives->stacks;
 	const remote_addr last_addr = stacks->frames[stacks->nr_frames - 1].lookup_addr;
@@ -66,7 +66,7 @@ void sampler_natives_complete(struct sampler_natives *natives, const struct fram
 	/* A stack that is not whole may have led into a module that is new. */
 	if (!stacks->is_whole && !unwind_modules_has(stacks->modules, last_addr))
 		natives->maps.are_old = true;
-	loop_bridge_cross(&natives->bridge, stacks, entries, list->nr_frames, window);
+	loop_bridge_cross(&natives->bridge, stacks, entries, nr_entries, window);
 }
 
 /* Samples of ticks. */
@@ -172,7 +172,7 @@ int sampler_natives_tell(struct sampler_natives *natives, const struct snapshot_
 
 	jit_frames_set_time(natives->jit, dump->time_ns);
 	native_stacks_unwind(&natives->stacks, &registers, &window, SAMPLER_NATIVES_MAX_FRAMES);
-	sampler_natives_complete(natives, list, entries, &window);
+	sampler_natives_complete(natives, entries, nr_told, &window);
 	err = kernel_frames_take(&natives->kernel, dump->kernel_addrs, dump->nr_kernel_addrs);
 	if (err)
 		return err;
@@ -180,7 +180,9 @@ int sampler_natives_tell(struct sampler_natives *natives, const struct snapshot_
 	natives->stats.nr_stacks++;
 	natives->stats.nr_broken += !natives->stacks.is_whole;
 	natives->merge.next = natives->next;
-	natives->merge.nr_told = nr_told;
+	natives->merge.nr_told = nr_told == list->nr_frames ? UINT32_MAX
+				 : nr_told		    ? list->frames[nr_told - 1].nr_begun
+							    : 0;
 	detail_sink_init(&detailed, &sampler->codes, thread->ref.addr, list, NULL,
 			 &natives->merge.sink);
 	detailed.entries = entries;
@@ -196,7 +198,7 @@ int sampler_natives_take_interrupted(struct sampler_natives *natives,
 	const struct sampled_thread *sampled = &sampler->threads[thread->slot];
 	cleanup_free struct loop_entry *entries = NULL;
 	const struct perf_dump *dump =
-		perf_events_find(&natives->events, sampled->info->tid, count_ns);
+		perf_events_find(&natives->events, sampled->info->tid, count_ns, sample.time_ns);
 	int err;
 
 	if (!dump) {
@@ -208,7 +210,9 @@ int sampler_natives_take_interrupted(struct sampler_natives *natives,
 	if (err && err != -ESRCH)
 		return err;
 	err = loop_entries_take(&sampler->codes, chain, &sampled->list, true, &entries);
-	return err ? err : sampler_natives_tell(natives, thread, entries, UINT32_MAX, dump, sample);
+	return err ? err
+		   : sampler_natives_tell(natives, thread, entries, sampled->list.nr_frames, dump,
+					  sample);
 }
 
 /* Samples of threads that use no CPU time. */

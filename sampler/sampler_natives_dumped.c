@@ -79,6 +79,7 @@ static uint32_t nr_told_frames(struct evidence *evidence, const struct frame_lis
 {
 	const bool is_still = is_near(evidence, evidence->count_ns - evidence->dump->count_ns);
 	const size_t nr_changed = nr_changed_bytes(evidence);
+	const remote_addr sp_addr = stack_addr(evidence->dump);
 	uint32_t nr_told = 0;
 
 	if (is_still && !nr_changed)
@@ -89,8 +90,8 @@ static uint32_t nr_told_frames(struct evidence *evidence, const struct frame_lis
 		if (!entry->is_entry)
 			continue;
 		nr_told = i;
-		/* What lies beyond the copy is further out. */
-		if (!entry->c_addr || entry->c_addr - stack_addr(evidence->dump) < nr_changed)
+		/* What lies beyond the copy is further out; below it nothing was there yet. */
+		if (entry->c_addr < sp_addr || entry->c_addr - sp_addr < nr_changed)
 			break;
 	}
 	return nr_told;
@@ -118,8 +119,6 @@ static int take_state(struct sampler_natives *natives, struct snapshot_thread *t
 		return err == -ENOENT || err == -EBADMSG ? 0 : err;
 	nr_told = evidence->is_read ? nr_told_frames(evidence, list) : 0;
 	evidence->dump = NULL;
-	/* As people see them. */
-	nr_told = nr_told ? list->frames[nr_told - 1].nr_begun : 0;
 	return sampler_natives_tell(natives, thread, evidence->entries, nr_told, dump,
 				    (struct sample){.time_ns = now_ns});
 }

@@ -23,7 +23,8 @@ struct merge_sink {
 	struct sample_sink sink;
 	struct sampler_natives *natives;
 	struct sample_sink *next;
-	uint32_t nr_told; /* of Python's frames the outer ones; a hole stands for the others */
+	uint32_t
+		nr_told; /* of the frames that people see the outer ones; a hole stands for the others */
 };
 
 /* So many looks tell how little CPU time a thread may use between a copy of its stack and a look. */
@@ -68,18 +69,18 @@ int sampler_natives_renew_modules(struct sampler_natives *natives, uint64_t now_
 
 /*
  * What has been unwound, whose memory is window: lead it over holes, by the entries of the list of
- * Python's frames, and see whether what is mapped has to be read anew.
+ * Python's frames that are of the same moment, and see whether what is mapped has to be read anew.
  */
-void sampler_natives_complete(struct sampler_natives *natives, const struct frame_list *list,
-			      const struct loop_entry *entries, struct stack_window *window);
+void sampler_natives_complete(struct sampler_natives *natives, const struct loop_entry *entries,
+			      uint32_t nr_entries, struct stack_window *window);
 
 /* Give the stack that was unwound last the kernel's frames that natives->kernel has. */
 void sampler_natives_enter_kernel(struct sampler_natives *natives);
 
 /*
  * Hand on what is in the thread's list, with its entries and with the C frames of a copy of its stack, as
- * the sample; of Python's frames the outer nr_told, as people see them, and a hole for the others, if there
- * are more. Errors of sampler_tick().
+ * the sample; of the list the outer nr_told frames, and a hole for the others, if there are more. Errors of
+ * sampler_tick().
  */
 int sampler_natives_tell(struct sampler_natives *natives, const struct snapshot_thread *thread,
 			 const struct loop_entry *entries, uint32_t nr_told,

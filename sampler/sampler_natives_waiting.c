@@ -32,7 +32,7 @@ static int unwind_waiting(struct sampler_natives *natives, struct snapshot_threa
 	jit_frames_set_time(natives->jit, clock_now_ns());
 	waiting_stacks_unwind(&natives->waiting, place, &loops);
 	free(loops.addrs);
-	sampler_natives_complete(natives, list, entries, &natives->waiting.window);
+	sampler_natives_complete(natives, entries, list->nr_frames, &natives->waiting.window);
 	err = kernel_frames_wait(&natives->kernel, sampled->info->tid);
 	if (err)
 		return err;

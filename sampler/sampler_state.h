@@ -334,6 +334,9 @@ void sampler_interrupts_end(struct sampler_interrupts *interrupts);
 /* Tell the program of what has changed since: threads, and who has a GIL of its own. 0 or -ENOMEM. */
 int sampler_interrupts_follow(struct sampler_interrupts *interrupts);
 
+/* The list of threads is not what it was: no record is of any of them, until they are followed anew. */
+void sampler_interrupts_forget(struct sampler_interrupts *interrupts);
+
 /* Hand on the samples of all interrupts that there were. Errors of sampler_tick(). */
 int sampler_interrupts_take(struct sampler_interrupts *interrupts, struct sample_sink *sink);
 

@@ -545,7 +545,11 @@ int take_tick(struct bpf_raw_tracepoint_args *context)
 	if (!is_on)
 		return 0;
 	thread = find_thread(count, begin_ns);
-	if (thread && takes_tick(thread))
+	if (!thread)
+		return 0;
+	if (takes_tick(thread))
 		(void)take(scratch, count, thread, begin_ns, 0);
+	else
+		count->nr_interrupts--; /* it was none to us */
 	return 0;
 }

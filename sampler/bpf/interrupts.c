@@ -250,8 +250,8 @@ static uint64_t tick_ns(void)
 static int find_tick(uint64_t *ret_addr, struct message *reterr)
 {
 	static const char *const functions[] = {
-		"tick_nohz_handler", /* since 6.9 */
-		"tick_sched_timer",  /* before */
+		"tick_sched_timer", /* before 6.9, where the other one is a handler without hrtimers */
+		"tick_nohz_handler", /* since then */
 	};
 	struct kernel_names *names;
 	bool is_found = false;

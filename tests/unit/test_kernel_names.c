@@ -74,7 +74,6 @@ Test(kernel_names, find)
 	kernel_names_destroy(names);
 }
 
-/* Lines of another form say nothing of the addresses in them; the others count. */
 Test(kernel_names, where_one_is)
 {
 	static const char text[] = "ffffffff81000100 T first\n"
@@ -97,6 +96,7 @@ Test(kernel_names, where_one_is)
 	kernel_names_destroy(names);
 }
 
+/* Lines of another form say nothing of the addresses in them; the others count. */
 Test(kernel_names, garbage)
 {
 	static const char *const lines[] = {

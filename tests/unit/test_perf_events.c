@@ -147,7 +147,7 @@ static uint64_t peek(struct perf_events *events, pid_t tid)
 {
 	events->found = (struct perf_dump){.tid = 0};
 	while (!events->found.tid)
-		cr_expect(eq(ptr, (void *)perf_events_find(events, tid, 1), NULL));
+		cr_expect(eq(ptr, (void *)perf_events_find(events, tid, 1, 0), NULL));
 	return events->found.count_ns;
 }
 
@@ -164,20 +164,21 @@ Test(perf_events, a_dump_is_found_by_its_count, .timeout = 60)
 	cr_assert(zero(int, perf_events_add(&events, worker.tid)));
 	for (int i = 0; i < 20; i++) {
 		count_ns = peek(&events, worker.tid);
-		found = perf_events_find(&events, worker.tid, count_ns);
+		found = perf_events_find(&events, worker.tid, count_ns, 0);
 		cr_assert(ne(ptr, (void *)found, NULL));
 		cr_expect(eq(int, found->tid, worker.tid));
 		cr_expect(eq(u64, found->count_ns, count_ns));
 		cr_expect(ge(sz, found->nr_stack_bytes, 8));
-		cr_expect(eq(ptr, (void *)perf_events_find(&events, worker.tid, count_ns),
+		cr_expect(eq(ptr, (void *)perf_events_find(&events, worker.tid, count_ns, 0),
 			     (void *)found));
 		cr_assert(zero(int, perf_events_count(&events, worker.tid, &now_ns)));
 		cr_expect(ge(u64, now_ns, count_ns));
 		/* It is taken with that. */
 		cr_expect(gt(u64, peek(&events, worker.tid), count_ns));
-		cr_expect(eq(ptr, (void *)perf_events_find(&events, worker.tid, count_ns), NULL));
+		cr_expect(
+			eq(ptr, (void *)perf_events_find(&events, worker.tid, count_ns, 0), NULL));
 	}
-	cr_expect(eq(ptr, (void *)perf_events_find(&events, getpid(), count_ns), NULL));
+	cr_expect(eq(ptr, (void *)perf_events_find(&events, getpid(), count_ns, 0), NULL));
 	cr_expect(eq(int, perf_events_count(&events, getpid(), &now_ns), -ESRCH));
 	perf_events_sweep(&events);
 	cr_expect(zero(int, perf_events_count(&events, worker.tid, &now_ns)));
