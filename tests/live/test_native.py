@@ -152,7 +152,7 @@ class Calls:
             stacks = stacks_until(target, called, "what sorted() calls is seen", "-r", 500,
                                   *self.engine)
         for names in called(stacks):
-            self.assertIn("list_sort", " ".join(names[names.index("main"):]), names)
+            self.assertRegex(" ".join(names[names.index("main"):]), "list_?sort")
 
 
 @support.per_minor("3.8", "3.10", *NATIVE_VERSIONS)
@@ -236,6 +236,8 @@ class Native(Calls, unittest.TestCase):
             return (any(support.GC in stack for stack in stacks)
                     and any("work" in names_of(stack) for stack in stacks))
 
+        if self.interpreter.minor == "3.6":
+            self.skipTest("3.6 does not tell who collects garbage")
         with support.python_target(self.interpreter, "collects") as target:
             stacks_until(target, both_are_seen, "it is seen, and the rest", "-r", 1000)
 
