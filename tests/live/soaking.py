@@ -196,8 +196,8 @@ def soak(interpreter, program, rate, seconds, *options, arguments=()):
         profile, stats, log = (os.path.join(folder, name) for name in ("profile", "stats", "log"))
         wrapper = _tracer(log)
         process = support.start_pysample(
-            "attach", target.pid, "-r", rate, "-d", seconds, "-f", "collapsed", "-o", profile,
-            "--stats-json", stats, *options, wrapper=wrapper)
+            "attach", target.pid, *support.PREEMPT, "-r", rate, "-d", seconds, "-f", "collapsed",
+            "-o", profile, "--stats-json", stats, *options, wrapper=wrapper)
         _watch(process, run)
         result = support.finish(process)
         run.stderr = result.stderr

@@ -173,7 +173,8 @@ class SubInterpreters(AttachTestCase):
             profile = self.profile(target, "-d", "0.2", *options)
             if options:
                 for stack, count in profile.stacks.items():
-                    self.assertLessEqual(count, profile.stats["ticks"], stack)
+                    # An interrupt may come before the first tick.
+                    self.assertLessEqual(count, profile.stats["ticks"] + 1, stack)
             return profile.stacks
 
         def all_are_seen(stacks):

@@ -162,7 +162,7 @@ class Meanwhile(SignalsTestCase):
             self.assert_nothing_else("profile", "stats")
             stats = self.stats()
             self.assertGreater(stats["samples"], before)
-            self.assertGreaterEqual(stats["reads"], stats["ticks"])
+            self.assertGreater(stats["reads"], 0)
             self.assertGreater(stats["other_syscalls"], 0)
             before = stats["samples"]
         self.end(process)
