@@ -50,31 +50,17 @@ static void append_percent(struct text *text, uint64_t nr, uint64_t nr_all)
 		text_printf(text, "%.1f%%", percent);
 }
 
-static void append_ticked(struct text *text, const struct sums *sums)
+/* A line about nr of the runs, if there are any; it has a place for which of them. */
+static void append_of_runs(struct text *text, size_t begin, const struct sums *sums, uint32_t nr,
+			   const char *before, const char *behind)
 {
-	text_printf(text,
-		    "sampled at the kernel's tick%s: what is in step with that is misrepresented",
-		    sums->nr_ticked < sums->nr_runs ? " in some runs" : "");
-}
-
-static void append_by_evidence(struct text *text, const struct sums *sums)
-{
-	text_printf(text,
-		    "that C frames and Python's are of one moment is likely%s, but not proven",
-		    sums->nr_by_evidence < sums->nr_runs ? " in some runs" : "");
-}
-
-static void append_user_only(struct text *text, const struct sums *sums)
-{
-	text_printf(text, "user CPU only%s: what threads did inside of the kernel is not told",
-		    sums->nr_user_only < sums->nr_runs ? " in some runs" : "");
-}
-
-static void append_bursts(struct text *text, const struct sums *sums)
-{
-	text_puts(text, LOSS_BURSTS_TEXT);
-	if (sums->nr_hiding_bursts < sums->nr_runs)
+	if (!nr)
+		return;
+	next(text, begin);
+	text_puts(text, before);
+	if (nr < sums->nr_runs)
 		text_puts(text, " in some runs");
+	text_puts(text, behind);
 }
 
 static void append_unknown(struct text *text, const struct sums *sums)
@@ -124,22 +110,14 @@ void caveats_append(struct text *text, const struct artefact *artefact)
 	add_runs(&sums, artefact->base_runs, artefact->nr_base_runs);
 	caveats_append_approximate(text, account->nr_approximate + base->nr_approximate,
 				   account->nr_shown + base->nr_shown);
-	if (sums.nr_ticked) {
-		next(text, begin);
-		append_ticked(text, &sums);
-	}
-	if (sums.nr_by_evidence) {
-		next(text, begin);
-		append_by_evidence(text, &sums);
-	}
-	if (sums.nr_user_only) {
-		next(text, begin);
-		append_user_only(text, &sums);
-	}
-	if (sums.nr_hiding_bursts) {
-		next(text, begin);
-		append_bursts(text, &sums);
-	}
+	append_of_runs(text, begin, &sums, sums.nr_ticked, "sampled at the kernel's tick",
+		       ": what is in step with that is misrepresented");
+	append_of_runs(text, begin, &sums, sums.nr_by_evidence,
+		       "that C frames and Python's are of one moment is likely",
+		       ", but not proven");
+	append_of_runs(text, begin, &sums, sums.nr_user_only, "user CPU only",
+		       ": what threads did inside of the kernel is not told");
+	append_of_runs(text, begin, &sums, sums.nr_hiding_bursts, LOSS_BURSTS_TEXT, "");
 	if (sums.nr_stacks && (sums.nr_python_holed || sums.nr_broken)) {
 		next(text, begin);
 		append_unknown(text, &sums);

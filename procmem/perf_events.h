@@ -96,9 +96,10 @@ void perf_events_catch_up(struct perf_events *events);
 int perf_events_next(struct perf_events *events, struct perf_dump *ret_dump);
 
 /*
- * The dump of that thread at which its event had counted so much, as its program has told at that time of
- * CLOCK_MONOTONIC; the kernel may be about to write it. Older ones are passed over. Valid until another one is asked for. NULL: it
- * was lost, or the thread has no ring.
+ * The dump of that thread at which its event had counted so much, as its program has told at that
+ * time of CLOCK_MONOTONIC; the kernel may be about to write it, and is waited for, two milliseconds
+ * at most. Older ones are passed over. Valid until another one is asked for. NULL: it was lost, or the
+ * thread has no ring.
  */
 const struct perf_dump *perf_events_find(struct perf_events *events, pid_t tid, uint64_t count_ns,
 					 uint64_t time_ns);

@@ -328,7 +328,7 @@ static int hand_on_threads(struct sampler *sampler, enum instant_verdict verdict
 			was_late = true;
 			sampler->stats.lost[LOSS_LATE]++;
 		} else if (sampler->interrupts && !thread->unchanged &&
-			   sampler_interrupts_tell(sampler->interrupts, thread, now_ns)) {
+			   sampler_interrupts_covers(sampler->interrupts, thread, now_ns)) {
 			pass_over(thread);
 		} else if (is_proven(sampler, thread)) {
 			err = hand_on_thread(sampler, thread, now_ns, sink);

@@ -303,12 +303,13 @@ static int emit(struct sampler_interrupts *interrupts, struct snapshot_thread *t
 
 	if (!sampler->natives)
 		return sampler_thread_emit(sampler, thread, sample, interrupts->sink);
+	if (!loop_entries_need_chain(sampler->build))
+		return sampler_natives_take_interrupted(sampler->natives, thread, NULL,
+							record->count_ns, sample);
 	err = take_loops(interrupts, record, &chain);
 	return err ? err
-		   : sampler_natives_take_interrupted(
-			     sampler->natives, thread,
-			     loop_entries_need_chain(sampler->build) ? &chain : NULL,
-			     record->count_ns, sample);
+		   : sampler_natives_take_interrupted(sampler->natives, thread, &chain,
+						      record->count_ns, sample);
 }
 
 /* Count an interrupt without a sample; the next one has its time. */
@@ -443,8 +444,8 @@ bool sampler_interrupts_miss(const struct sampler_interrupts *interrupts,
 	return now_ns > sampled->told_ns && now_ns - sampled->told_ns >= least_ns;
 }
 
-bool sampler_interrupts_tell(const struct sampler_interrupts *interrupts,
-			     const struct snapshot_thread *thread, uint64_t now_ns)
+bool sampler_interrupts_covers(const struct sampler_interrupts *interrupts,
+			       const struct snapshot_thread *thread, uint64_t now_ns)
 {
 	const struct sampler *sampler = interrupts->sampler;
 	const struct sampled_thread *sampled = &sampler->threads[thread->slot];

@@ -354,8 +354,8 @@ bool sampler_interrupts_miss(const struct sampler_interrupts *interrupts,
  * Whether a thread that stood still in a look runs all the same, as it gave way to us: its time is that of
  * its interrupts. False of one that cannot have run for so long.
  */
-bool sampler_interrupts_tell(const struct sampler_interrupts *interrupts,
-			     const struct snapshot_thread *thread, uint64_t now_ns);
+bool sampler_interrupts_covers(const struct sampler_interrupts *interrupts,
+			       const struct snapshot_thread *thread, uint64_t now_ns);
 
 /* So many periods of a thread's time a sample of a look is to tell, at most; one at least. */
 uint32_t sampler_interrupts_nr_periods(const struct sampler_interrupts *interrupts,

@@ -142,7 +142,7 @@ struct interrupt_loop {
 struct interrupt_record {
 	struct interrupt_head head; /* INTERRUPT_STACK */
 	__u64 time_ns;		    /* CLOCK_MONOTONIC */
-	__u64 count_ns;		    /* of the event, so far; 0: it is an inherited one */
+	__u64 count_ns;		    /* of the event, so far; 0: not told */
 	__u64 state_addr;
 	__u64 current_addr; /* of the innermost frame */
 	__u64 fault_addr;   /* what could not be read there, if that was a fault */

@@ -3,8 +3,8 @@
  * Samples that are taken in the target's own interrupts, by a BPF program (interrupt_walk.bpf.c).
  * Each thread has an event that interrupts it when it has used so much CPU time; threads that it
  * makes later have one, too, as the kernel hands it on. Or the user has such events (perf_events.h),
- * which tell more of the same interrupts: record.count_ns says of which. Nobody is woken for a sample: the user comes
- * when it likes, as long as there is room.
+ * which tell more of the same interrupts: record.count_ns says of which. Nobody is woken for a
+ * sample: the user comes when it likes, as long as there is room.
  *
  * Or no event is made, and the program runs in the interrupt of the kernel's own tick, in which a thread
  * that runs is anyway. What wakes and ends with the tick is never met then.

@@ -188,20 +188,18 @@ def account(pid):
 class InterruptsOfTurns(InterruptsTestCase):
     """What runs and waits in turns is told to do either for as long as the kernel says."""
     quick_on = ("3.15",)
-    ENGINES = ("bpf", "tick")
     PERIOD_NS = 10**9 // 100
+    SLACK_PERIODS = 6
     SECONDS = 2
 
-    def check(self, engine, *turn):
+    def check(self, *turn):
         with support.fresh_folder() as (folder, _), \
                 support.python_target(self.interpreter, "turns", *turn) as target:
             path = os.path.join(folder, "a.pysample")
             before = account(target.pid)
-            result = support.pysample("attach", target.pid, "--engine", engine, "-d", self.SECONDS,
+            result = support.pysample("attach", target.pid, "--engine", "bpf", "-d", self.SECONDS,
                                       "-o", path)
             ran_ns, wanted_ns, passed_ns = map(operator.sub, account(target.pid), before)
-            if result.status == 4:
-                self.skipTest(result.stderr)
             self.assertEqual(result.status, 0, result.stderr)
             records = [json.loads(line) for line in support.pysample(
                 "report", path, "-f", "jsonl").stdout.splitlines()]
@@ -212,27 +210,19 @@ class InterruptsOfTurns(InterruptsTestCase):
             if record["type"] == "sample":
                 told_ns["wait" in frames[record["stack"]]] += record["wall_ns"]
         # The account is of a longer time; a look may have been on the way from one to the other.
-        slack_ns = self.SLACK_PERIODS[engine] * self.PERIOD_NS
+        slack_ns = self.SLACK_PERIODS * self.PERIOD_NS
         self.assertLessEqual(told_ns[False], ran_ns + wanted_ns + slack_ns)
         self.assertLessEqual(told_ns[True], passed_ns - ran_ns + slack_ns)
         self.assertLessEqual(told_ns.total(), passed_ns + slack_ns)
         # Of what it ran some was before and behind the sampling.
         beside_ns = passed_ns - self.SECONDS * 10**9
         self.assertGreaterEqual(told_ns[False], ran_ns - beside_ns - slack_ns)
-        self.assertGreaterEqual(told_ns.total(), self.SECONDS * 10**9 - slack_ns)
-
-    # At the tick CPU time comes in whole ones, and a look waits for a random one of a period.
-    SLACK_PERIODS = {"bpf": 6, "tick": 20}
 
     def test_shorter_than_a_period(self):
-        for engine in self.ENGINES:
-            with self.subTest(engine):
-                self.check(engine, 0.001, 0.003)
+        self.check(0.001, 0.003)
 
     def test_longer_than_a_period(self):
-        for engine in self.ENGINES:
-            with self.subTest(engine):
-                self.check(engine, 0.03, 0.03)
+        self.check(0.03, 0.03)
 
 
 class InterruptsAtTheTick(InterruptsTestCase):
@@ -334,11 +324,14 @@ class InterruptsChosen(InterruptsTestCase):
     def test_a_stack_that_is_too_deep(self):
         """The other engine goes on, with what there is of both in one profile."""
         with support.python_target(support.newest_interpreter(), "deep", 2500) as target:
-            result, stats = self.run_with_stats("attach", target.pid, "-r", 1000, "-d", 1)
-            self.assertEqual(stats["engine"], "preempt")
-            self.assertIn("engine preempt goes on", result.stderr)
-            self.assertTrue(any(len(names(stack)) > 5000
-                                for stack in parse_collapsed(result.stdout)))
+            def sample():
+                result, stats = self.run_with_stats("attach", target.pid, "-r", 1000, "-d", 1)
+                self.assertEqual("engine preempt goes on" in result.stderr,
+                                 stats["engine"] == "preempt")
+                return parse_collapsed(result.stdout)
+
+            support.sampled_until(sample, lambda stacks: any(
+                len(names(stack)) > 5000 for stack in stacks), "a whole stack is told")
             result = attach(target, "-r", 1000, "-d", "0.3")
             self.assertNotIn("goes on", result.stderr)
 
