@@ -271,7 +271,7 @@ static void report_preemption(const struct stack_count *count)
 static int try_engine(struct target *target, struct sampler *sampler, bool *ret_interrupts)
 {
 	const struct engine_options options = {.period_ns = PERIOD_NS};
-	struct engine engine;
+	struct engine engine = {.before = NULL};
 	int err = engine_open(&options, target, sampler, &engine);
 
 	*ret_interrupts = !err && engine.kind == ENGINE_BPF;
@@ -294,7 +294,7 @@ static int try_natives(struct target *target, struct sampler *sampler)
 		.tells_kernel = true,
 		.period_ns = PERIOD_NS,
 	};
-	struct engine engine;
+	struct engine engine = {.before = NULL};
 	int err = engine_open(&options, target, sampler, &engine);
 
 	if (err) {

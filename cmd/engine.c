@@ -41,9 +41,16 @@ static int try_interrupts(const struct engine_options *options, struct sampler *
 	const enum interrupts_clock clock = has_tick	      ? INTERRUPTS_TICK
 					    : options->native ? INTERRUPTS_USERS_EVENTS
 							      : INTERRUPTS_OWN_EVENTS;
-	int err = sampler_interrupts_create(sampler, options->period_ns, clock, options->is_verbose,
-					    &engine->interrupts, &engine->no_interrupts);
+	const struct sampler_interrupts_options interrupts_options = {
+		.period_ns = options->period_ns,
+		.clock = clock,
+		.is_verbose = options->is_verbose,
+		.before = engine->before,
+	};
+	int err = sampler_interrupts_create(sampler, &interrupts_options, &engine->interrupts,
+					    &engine->no_interrupts);
 
+	engine->before = NULL;
 	if (!err) {
 		engine->kind = has_tick ? ENGINE_TICK : ENGINE_BPF;
 		engine->period_ns = sampler_interrupts_period_ns(engine->interrupts);
@@ -85,31 +92,43 @@ static int open_natives(const struct engine_options *options, struct target *tar
 }
 
 int engine_open(const struct engine_options *options, struct target *target,
-		struct sampler *sampler, struct engine *ret_engine)
+		struct sampler *sampler, struct engine *engine)
 {
 	const bool may_interrupt =
 		options->is_named ? options->kind == ENGINE_BPF || options->kind == ENGINE_TICK
 				  : !options->may_not_interrupt && options->period_ns < SELDOM_NS;
 	int err = 0;
 
-	*ret_engine = (struct engine){.kind = ENGINE_PREEMPT, .period_ns = options->period_ns};
+	*engine = (struct engine){
+		.kind = ENGINE_PREEMPT,
+		.period_ns = options->period_ns,
+		.before = engine->before,
+	};
 	if (may_interrupt)
-		err = try_interrupts(options, sampler, ret_engine);
+		err = try_interrupts(options, sampler, engine);
 	else if (options->kind == ENGINE_RACING && racing_can_tell(&target->runtime.build))
-		ret_engine->kind = ENGINE_RACING;
+		engine->kind = ENGINE_RACING;
 	if (!err && options->native)
-		err = open_natives(options, target, sampler, ret_engine);
+		err = open_natives(options, target, sampler, engine);
 	if (err)
-		engine_close(ret_engine);
+		engine_close(engine);
 	return err;
+}
+
+void engine_release(struct engine *engine)
+{
+	sampler_natives_destroy(engine->natives);
+	engine->natives = NULL;
+	if (engine->interrupts)
+		engine->before = sampler_interrupts_release(engine->interrupts);
+	engine->interrupts = NULL;
 }
 
 void engine_close(struct engine *engine)
 {
-	sampler_natives_destroy(engine->natives);
-	sampler_interrupts_destroy(engine->interrupts);
-	engine->natives = NULL;
-	engine->interrupts = NULL;
+	engine_release(engine);
+	interrupts_close(engine->before);
+	engine->before = NULL;
 }
 
 bool engine_change(const struct engine *engine, const struct target *target, enum sampler_end end,

@@ -39,7 +39,8 @@ struct engine {
 	uint64_t period_ns;		       /* as asked, but that of tick is of whole ticks */
 	struct sampler_interrupts *interrupts; /* of bpf and tick */
 	struct sampler_natives *natives;       /* if C frames are asked for */
-	struct message no_interrupts;	       /* why it is not bpf, in a sentence; "": not tried */
+	struct interrupts *before;    /* of the program that was replaced, for engine_open() */
+	struct message no_interrupts; /* why it is not bpf, in a sentence; "": not tried */
 	struct message
 		no_natives;	  /* why there are no C frames of threads that run; "": there are */
 	struct message no_kernel; /* the same of the kernel's frames */
@@ -53,12 +54,18 @@ bool engine_take_name(struct engine_options *options, const char *name);
 
 /*
  * Choose the engine for a sampler of target, before its first run; both are borrowed until
- * engine_close(), which comes before the sampler's end. The one that is named, if it can be had, which
- * kind then says. 0; -ENOMEM, -ESRCH.
+ * engine_close() or engine_release(), which come before the sampler's end. The one that is named, if it
+ * can be had, which kind then says. 0; -ENOMEM, -ESRCH.
  */
 int engine_open(const struct engine_options *options, struct target *target,
-		struct sampler *sampler, struct engine *ret_engine);
+		struct sampler *sampler, struct engine *engine);
 void engine_close(struct engine *engine);
+
+/*
+ * Close it when the process has replaced its program, for an engine_open() to come, which then needs no
+ * right to load what is loaded.
+ */
+void engine_release(struct engine *engine);
 
 /*
  * Whether another engine can go on where this one came back with end, having found that it cannot:

@@ -378,6 +378,24 @@ bool output_file_same(const struct output_file *a, const struct output_file *b)
 	       !S_ISCHR(a_status.st_mode);
 }
 
+bool output_file_is_ours(const struct output_file *file)
+{
+	cleanup_free char *folder = NULL;
+	struct stat status;
+
+	if (!file->target)
+		return true;
+	if (asprintf(&folder, "%.*s.", folder_length(file->target), file->target) < 0) {
+		folder = NULL;
+		return false;
+	}
+	if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) != 0)
+		return false;
+	return lstat(file->target, &status) != 0
+		       ? errno == ENOENT
+		       : status.st_uid == geteuid() && status.st_gid == getegid();
+}
+
 /* Writing. */
 
 /* Begin with a file of that kind, if it is replaced; else write it anew in place. */

@@ -59,6 +59,12 @@ bool output_file_is(const struct output_file *file, int fd);
 bool output_file_same(const struct output_file *a, const struct output_file *b);
 
 /*
+ * Whether an open file can be written to the end by who has no right but that of its user and group (on
+ * capabilities in effect: procmem/capabilities.h), as nobody else's folder or file is in the way.
+ */
+bool output_file_is_ours(const struct output_file *file);
+
+/*
  * Make file->stream ready to be written from the beginning; output_file_finish() must
  * follow. No signal is delivered from here until then if the file is replaced, so that
  * none leaves the temporary one behind. 0; or a negative errno and a sentence: the file

@@ -311,6 +311,14 @@ static bool is_due(const struct outputs *outputs, const struct output *output)
 	       !(outputs->holds_stdout && output->file.stream == stdout);
 }
 
+bool outputs_are_ours(const struct outputs *outputs)
+{
+	for (unsigned i = 0; i < outputs->nr; i++)
+		if (!output_file_is_ours(&outputs->list[i].file))
+			return false;
+	return true;
+}
+
 const struct output *outputs_next(const struct outputs *outputs)
 {
 	for (unsigned i = 0; i < outputs->nr; i++)

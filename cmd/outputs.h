@@ -81,6 +81,9 @@ const char *outputs_find(const struct outputs *outputs, int fd);
 /* Whether one of them, opened, is the same file as other. */
 bool outputs_have(const struct outputs *outputs, const struct output_file *other);
 
+/* Whether all of them, opened, are ours: output_file_is_ours(). */
+bool outputs_are_ours(const struct outputs *outputs);
+
 /* The next one that is made from a profile and was not written yet; NULL if there is none. */
 const struct output *outputs_next(const struct outputs *outputs);
 

@@ -11,6 +11,7 @@
 #include "cmd/print.h"
 #include "cmd/session_notes.h"
 #include "cmd/session_outputs.h"
+#include "cmd/session_rights.h"
 #include "cmd/stop.h"
 #include "output/loss.h"
 #include "output/run.h"
@@ -437,6 +438,7 @@ static bool change_engine(struct session *session, int *ret_err)
 /* Begin with what came after the last interpreter. 0; errors of sampler_create(). */
 static int begin_next(struct session *session)
 {
+	const bool had_interrupts = session->engine.before != NULL;
 	bool is_new = session->after == TARGET_FOLLOWED;
 	int err;
 
@@ -445,9 +447,15 @@ static int begin_next(struct session *session)
 	session->engine_options = session->options.engine;
 	progress_clear(&session->progress);
 	err = create_sampler(session);
-	if (!err && is_new)
+	if (err)
+		return err;
+	if (had_interrupts && !session->engine.interrupts && session->has_fewer_rights)
+		message_set(&session->engine.no_interrupts,
+			    "this CPython is laid out otherwise than the one before, and the right "
+			    "to load a BPF program for it was given up when sampling began");
+	if (is_new)
 		session_notes_followed(session);
-	return err;
+	return 0;
 }
 
 /* Whether what was asked for is to be had of the program that came next; what only was named need not. */
@@ -492,7 +500,9 @@ static bool follow(struct session *session)
 		return false;
 	if (left_ns && left_ns < wait.wait_ns)
 		wait.wait_ns = left_ns;
-	session_destroy_sampler(session);
+	engine_release(&session->engine);
+	sampler_destroy(session->sampler);
+	session->sampler = NULL;
 	session->after = target_follow(&session->target, &wait, &session->not_followed);
 	if (session->after == TARGET_FOLLOWED || (session->after == TARGET_SAME && had_ticks))
 		return true;
@@ -551,6 +561,7 @@ enum exit_status session_sample(struct session *session, struct message *reterr)
 	int err;
 
 	session_notes_begin(session);
+	session_give_up_rights(session);
 	if (!session->options.quiet)
 		progress_begin(&session->progress, STDERR_FILENO,
 			       session->is_child && isatty(STDOUT_FILENO), clock_now_ns());

@@ -48,6 +48,7 @@ struct session {
 	struct message not_followed;  /* why that was refused */
 	enum sampler_end end;	      /* why the sampling ended */
 	bool begun;		      /* there are counters to be told */
+	bool has_fewer_rights;	      /* than when the first engine was chosen */
 	bool is_sampling;	      /* the sampler has counters that stats has not */
 	struct live_memory live_before;	      /* the memory's when that began */
 	enum frame_cache_reason cache_reason; /* of the last program */

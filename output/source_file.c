@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "output/utf8.h"
+#include "procmem/capabilities.h"
 #include "procmem/cleanup.h"
 #include "sampler/sample.h"
 
@@ -48,13 +48,9 @@ static bool may_be_source(const char *path)
 /* Whether we may read what others may not; in doubt we may. */
 static bool is_privileged(void)
 {
-	const uint32_t wanted = 1u << CAP_DAC_OVERRIDE | 1u << CAP_DAC_READ_SEARCH;
-	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+	const uint64_t wanted = CAPABILITY(CAP_DAC_OVERRIDE) | CAPABILITY(CAP_DAC_READ_SEARCH);
 
-	if (geteuid() == 0 || syscall(SYS_capget, &header, data) < 0)
-		return true;
-	return (data[0].effective & wanted) != 0;
+	return geteuid() == 0 || (capabilities_effective() & wanted) != 0;
 }
 
 /* Whether a descriptor's file has these bits in its mode. */

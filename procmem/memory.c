@@ -14,12 +14,13 @@ int remote_memory_read(struct remote_memory *memory, remote_addr addr, void *buf
 	return range.done_bytes == size ? 0 : -EFAULT;
 }
 
-void remote_memory_fault_in(struct remote_memory *memory, remote_addr addr)
+bool remote_memory_fault_in(struct remote_memory *memory, remote_addr addr)
 {
 	uint8_t bytes[REMOTE_FAULT_IN_BYTES];
 	struct remote_range range = {.addr = addr, .buffer = bytes, .size = sizeof(bytes)};
 
 	(void)remote_memory_read_ranges(memory, &range, 1);
+	return range.done_bytes != 0;
 }
 
 int remote_memory_read_u64(struct remote_memory *memory, remote_addr addr, uint64_t *ret_value)

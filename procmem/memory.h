@@ -114,10 +114,10 @@ int remote_memory_read(struct remote_memory *memory, remote_addr addr, void *buf
 
 /*
  * Have the REMOTE_FAULT_IN_BYTES from addr on in memory, as far as they are mapped: for whoever reads
- * only what is resident. That it cannot be had is no error.
+ * only what is resident. Whether any of it is.
  */
 enum { REMOTE_FAULT_IN_BYTES = 4096 };
-void remote_memory_fault_in(struct remote_memory *memory, remote_addr addr);
+bool remote_memory_fault_in(struct remote_memory *memory, remote_addr addr);
 
 /* Read the eight bytes at addr as an unsigned number; errors of remote_memory_read(). */
 int remote_memory_read_u64(struct remote_memory *memory, remote_addr addr, uint64_t *ret_value);

@@ -350,10 +350,23 @@ static int hand_on(struct sampler_interrupts *interrupts, struct snapshot_thread
 	return err;
 }
 
+/* Have in memory what was not there, for the next interrupt. */
+static void take_fault(struct sampler_interrupts *interrupts, const struct snapshot_thread *thread,
+		       const struct interrupt_record *record)
+{
+	const bool is_there =
+		remote_memory_fault_in(interrupts->sampler->snapshot.memory, record->fault_addr);
+
+	/* Where not even the state is mapped, the program was replaced: there was no stack to tell. */
+	if (is_there || record->nr_loops || record->nr_frames)
+		lose(interrupts, thread, LOSS_FAULT);
+	/* It would be met by all that gather. */
+	interrupts->nr_steady = 0;
+}
+
 static int take_stack(void *context, const struct interrupt_record *record)
 {
 	struct sampler_interrupts *interrupts = context;
-	struct sampler *sampler = interrupts->sampler;
 	struct snapshot_thread *thread = find_thread(interrupts, record);
 	int err;
 
@@ -362,11 +375,12 @@ static int take_stack(void *context, const struct interrupt_record *record)
 	if (!thread)
 		return 0;
 	thread->proof.is_known = false;
+	if (record->end == INTERRUPT_FAULT) {
+		take_fault(interrupts, thread, record);
+		return 0;
+	}
 	if (record->end != INTERRUPT_WHOLE) {
-		lose(interrupts, thread,
-		     record->end == INTERRUPT_FAULT ? LOSS_FAULT : LOSS_TOO_DEEP);
-		if (record->end == INTERRUPT_FAULT)
-			remote_memory_fault_in(sampler->snapshot.memory, record->fault_addr);
+		lose(interrupts, thread, LOSS_TOO_DEEP);
 		return 0;
 	}
 	if (sampler_interrupts_miss(interrupts, thread, record->time_ns))
@@ -498,24 +512,27 @@ uint64_t sampler_interrupts_put_off(const struct sampler_interrupts *interrupts,
 
 /* Beginning and ending. */
 
-int sampler_interrupts_create(struct sampler *sampler, uint64_t period_ns,
-			      enum interrupts_clock clock, bool is_verbose,
+int sampler_interrupts_create(struct sampler *sampler,
+			      const struct sampler_interrupts_options *options,
 			      struct sampler_interrupts **ret_interrupts, struct message *reterr)
 {
 	struct sampler_interrupts *interrupts = calloc(1, sizeof(*interrupts));
 	int err;
 
-	if (!interrupts)
+	if (!interrupts) {
+		interrupts_close(options->before);
 		return -ENOMEM;
+	}
 	interrupts->sampler = sampler;
 	interrupts->layout = interrupts_layout(&sampler->build->offsets);
 	err = interrupts_open(
 		&(struct interrupts_options){
 			.process = sampler->process,
 			.layout = interrupts->layout,
-			.period_ns = period_ns,
-			.clock = clock,
-			.is_verbose = is_verbose,
+			.period_ns = options->period_ns,
+			.clock = options->clock,
+			.is_verbose = options->is_verbose,
+			.before = options->before,
 		},
 		&interrupts->interrupts, reterr);
 	if (err) {
@@ -553,17 +570,26 @@ void sampler_interrupts_end(struct sampler_interrupts *interrupts)
 	interrupts->sampler->stats.lost[LOSS_SKIPPED] += counts.nr_full + counts.nr_skipped;
 }
 
-void sampler_interrupts_destroy(struct sampler_interrupts *interrupts)
+struct interrupts *sampler_interrupts_release(struct sampler_interrupts *interrupts)
 {
+	struct interrupts *released;
+
 	if (!interrupts)
-		return;
+		return NULL;
+	released = interrupts->interrupts;
+	interrupts_pause(released);
 	interrupts->sampler->codes.teller = NULL;
 	interrupts->sampler->interrupts = NULL;
-	interrupts_close(interrupts->interrupts);
 	free(interrupts->threads);
 	free(interrupts->told);
 	free(interrupts->loops);
 	free(interrupts);
+	return released;
+}
+
+void sampler_interrupts_destroy(struct sampler_interrupts *interrupts)
+{
+	interrupts_close(sampler_interrupts_release(interrupts));
 }
 
 void sampler_interrupts_count(const struct sampler_interrupts *interrupts,

@@ -12,16 +12,27 @@
 
 struct sampler_interrupts;
 
+struct sampler_interrupts_options {
+	uint64_t period_ns;	     /* CPU time of a thread between two of its samples */
+	enum interrupts_clock clock; /* sampler_natives has users' events */
+	bool is_verbose;	     /* what the kernel says of the program goes to stderr */
+	struct interrupts *before;   /* of sampler_interrupts_release(), taken over; may be NULL */
+};
+
 /*
- * Have the samples of a sampler be such, from its next run on, with so much CPU time of a thread between
- * two of them. clock: as of bpf/interrupts.h; sampler_natives has such events. is_verbose: what the kernel says of the program goes to stderr. Errors of
- * interrupts_open(), with a sentence. sampler_interrupts_destroy() accepts NULL; it has to come before
- * the sampler's.
+ * Have the samples of a sampler be such, from its next run on. Errors of interrupts_open(), with a
+ * sentence. sampler_interrupts_destroy() accepts NULL; it has to come before the sampler's.
  */
-int sampler_interrupts_create(struct sampler *sampler, uint64_t period_ns,
-			      enum interrupts_clock clock, bool is_verbose,
+int sampler_interrupts_create(struct sampler *sampler,
+			      const struct sampler_interrupts_options *options,
 			      struct sampler_interrupts **ret_interrupts, struct message *reterr);
 void sampler_interrupts_destroy(struct sampler_interrupts *interrupts);
+
+/*
+ * Destroy them, but for the program in the kernel, which does nothing until the next ones are created with
+ * it. NULL of NULL; the caller hands it on or closes it (interrupts_close()).
+ */
+struct interrupts *sampler_interrupts_release(struct sampler_interrupts *interrupts);
 
 /* CPU time of a thread between two of its samples. */
 uint64_t sampler_interrupts_period_ns(const struct sampler_interrupts *interrupts);

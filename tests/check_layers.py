@@ -9,7 +9,7 @@ ALLOWED = {
     "procmem": {"procmem"},
     "symbols": {"symbols", "procmem"},
     "sampler": {"sampler", "symbols", "procmem"},
-    "output": {"output", "sampler/sample.h", "procmem/cleanup.h",
+    "output": {"output", "sampler/sample.h", "procmem/capabilities.h", "procmem/cleanup.h",
                "procmem/message.h", "procmem/array.h", "procmem/byte_cursor.h",
                "procmem/sysroot.h"},
     "cmd": {"cmd", "output", "sampler", "symbols", "procmem"},

@@ -35,6 +35,7 @@ struct interrupted {
 };
 
 struct interrupts {
+	struct interrupts_options asked;
 	const struct process *process;
 	struct interrupt_layout layout;
 	struct interrupt_walk *program;
@@ -44,6 +45,7 @@ struct interrupts {
 	struct interrupted *threads;
 	uint32_t nr_threads, max_threads;
 	const struct interrupts_taker *taker; /* of the taking under way */
+	struct interrupt_counts before;	      /* what was counted of a program that was replaced */
 };
 
 static int take_record(void *context, void *data, size_t size)
@@ -312,14 +314,79 @@ static int attach_tick(struct interrupts *interrupts, struct message *reterr)
 	return -ENOTSUP;
 }
 
+/* Going on behind exec. */
+
+static bool is_as_asked(const struct interrupts *before, const struct interrupts_options *options)
+{
+	const struct interrupts_options *asked = &before->asked;
+
+	return asked->process == options->process && asked->period_ns == options->period_ns &&
+	       asked->clock == options->clock &&
+	       memcmp(&asked->layout, &options->layout, sizeof(asked->layout)) == 0;
+}
+
+/* Delete all that a map has; whether that could be done. */
+static bool empty(const struct bpf_map *map)
+{
+	enum { NR_AT_ONCE = 1024 };
+	cleanup_free uint8_t *keys = malloc(NR_AT_ONCE * (size_t)bpf_map__key_size(map));
+	cleanup_free uint8_t *values = malloc(NR_AT_ONCE * (size_t)bpf_map__value_size(map));
+	uint32_t place;
+	int err = keys && values ? 0 : -ENOMEM;
+
+	for (bool has_begun = false; !err; has_begun = true) {
+		uint32_t nr = NR_AT_ONCE;
+
+		err = bpf_map_lookup_and_delete_batch(bpf_map__fd(map), has_begun ? &place : NULL,
+						      &place, keys, values, &nr, NULL);
+	}
+	return err == -ENOENT; /* there are no more */
+}
+
+static int drop_record(void *context, const struct interrupt_record *record)
+{
+	(void)context;
+	(void)record;
+	return 0;
+}
+
+static int drop_code(void *context, const struct interrupt_code *code)
+{
+	(void)context;
+	(void)code;
+	return 0;
+}
+
+/* Forget the program that was replaced; whether that could be done. */
+static bool begin_anew(struct interrupts *interrupts)
+{
+	const struct interrupts_taker nobody = {drop_record, drop_code, NULL};
+
+	interrupts->program->bss->code_type_addr = 0;
+	interrupts->before = (struct interrupt_counts){0};
+	interrupts_count(interrupts, &interrupts->before);
+	return empty(interrupts->program->maps.threads) &&
+	       empty(interrupts->program->maps.known_codes) &&
+	       interrupts_take(interrupts, &nobody) == 0;
+}
+
 int interrupts_open(const struct interrupts_options *options, struct interrupts **ret_interrupts,
 		    struct message *reterr)
 {
-	struct interrupts *interrupts = calloc(1, sizeof(*interrupts));
+	struct interrupts *interrupts = options->before;
 	int err;
 
+	/* The event of the thread that has called exec is still there. */
+	if (interrupts && is_as_asked(interrupts, options) && begin_anew(interrupts)) {
+		*ret_interrupts = interrupts;
+		return 0;
+	}
+	interrupts_close(interrupts);
+	interrupts = calloc(1, sizeof(*interrupts));
 	if (!interrupts)
 		return -ENOMEM;
+	interrupts->asked = *options;
+	interrupts->asked.before = NULL;
 	interrupts->process = options->process;
 	interrupts->layout = options->layout;
 	interrupts->period_ns = options->period_ns;
@@ -370,6 +437,13 @@ int interrupts_enable(struct interrupts *interrupts)
 	return 0;
 }
 
+void interrupts_pause(struct interrupts *interrupts)
+{
+	interrupts->program->bss->is_on = 0;
+	for (uint32_t i = 0; i < interrupts->nr_threads; i++)
+		(void)ioctl(interrupts->threads[i].fd, PERF_EVENT_IOC_DISABLE, 0);
+}
+
 void interrupts_close(struct interrupts *interrupts)
 {
 	if (!interrupts)
@@ -417,6 +491,17 @@ int interrupts_take(struct interrupts *interrupts, const struct interrupts_taker
 	return nr < 0 ? nr : 0;
 }
 
+static void subtract(struct interrupt_counts *counts, const struct interrupt_counts *before)
+{
+	counts->nr_interrupts -= before->nr_interrupts;
+	counts->nr_unknown -= before->nr_unknown;
+	counts->nr_doubled -= before->nr_doubled;
+	counts->nr_full -= before->nr_full;
+	counts->taken_ns -= before->taken_ns;
+	counts->nr_ticks -= before->nr_ticks;
+	counts->nr_skipped -= before->nr_skipped;
+}
+
 void interrupts_count(const struct interrupts *interrupts, struct interrupt_counts *ret_counts)
 {
 	const int nr_cpus = libbpf_num_possible_cpus();
@@ -440,4 +525,5 @@ void interrupts_count(const struct interrupts *interrupts, struct interrupt_coun
 	}
 	if (!bpf_obj_get_info_by_fd(bpf_program__fd(used_program(interrupts)), &info, &info_bytes))
 		ret_counts->nr_skipped = info.recursion_misses;
+	subtract(ret_counts, &interrupts->before);
 }

@@ -39,6 +39,11 @@ struct interrupts_options {
 	uint64_t period_ns;		/* CPU time of a thread between two interrupts, roughly */
 	enum interrupts_clock clock;
 	bool is_verbose; /* what libbpf and the kernel say goes to stderr */
+	/*
+	 * Those of the program that the process has replaced (exec), paused; taken over, whatever is
+	 * returned. If all else is as it was they go on, so that nothing has to be loaded. May be NULL.
+	 */
+	struct interrupts *before;
 };
 
 /*
@@ -57,8 +62,9 @@ int interrupts_program_fd(const struct interrupts *interrupts);
 /* The same as it is: with the tick a multiple of the tick's. */
 uint64_t interrupts_period_ns(const struct interrupts *interrupts);
 
-/* Begin to interrupt, for good. 0 or the errno of a system call. */
+/* Begin to interrupt, until interrupts_pause(). 0 or the errno of a system call. */
 int interrupts_enable(struct interrupts *interrupts);
+void interrupts_pause(struct interrupts *interrupts);
 
 /* Say, or say anew, what thread own_tid, an id in its own PID namespace, has. 0; -ENOMEM, -E2BIG. */
 int interrupts_set_thread(struct interrupts *interrupts, uint32_t own_tid,

@@ -8,7 +8,7 @@
 int interrupts_open(const struct interrupts_options *options, struct interrupts **ret_interrupts,
 		    struct message *reterr)
 {
-	(void)options;
+	interrupts_close(options->before);
 	*ret_interrupts = NULL;
 	message_set(reterr, "this pysample was built without BPF (meson: libbpf, clang or bpftool "
 			    "was missing)");
@@ -38,6 +38,11 @@ int interrupts_enable(struct interrupts *interrupts)
 {
 	(void)interrupts;
 	return -ENOTSUP;
+}
+
+void interrupts_pause(struct interrupts *interrupts)
+{
+	(void)interrupts;
 }
 
 int interrupts_set_thread(struct interrupts *interrupts, uint32_t own_tid,

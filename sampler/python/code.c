@@ -490,7 +490,7 @@ static int take_told(struct code_cache *cache, const struct told_code *told, str
 static void fault_in(struct code_cache *cache, const struct told_text *text, remote_addr addr)
 {
 	if (!text->nr_bytes)
-		remote_memory_fault_in(cache->memory, addr);
+		(void)remote_memory_fault_in(cache->memory, addr);
 }
 
 /* code_cache_tell() of what has the type of code objects. */

@@ -103,19 +103,22 @@ class Exec(LifecycleTestCase):
         """Without randomisation everything lies where it was, under the same thread id.
 
         At a low rate hardly any tick sees the interpreter while it begins; the first one comes
-        at once, while the first program surely runs.
+        at once, while the first program surely runs. An interrupt comes when that has used a
+        whole period of CPU time.
         """
-        for rate in ("1000", "2.3"):
-            with self.subTest(rate=rate):
-                result = self.until_seen(lambda rate=rate: self.attempt(rate), "first", "second")
+        for options in (["-r", "1000"], ["-r", "1000", *support.PREEMPT],
+                        ["-r", "2.3", *support.PREEMPT]):
+            with self.subTest(options):
+                result = self.until_seen(lambda options=options: self.attempt(*options), "first",
+                                         "second")
                 self.assertRegex(result.stderr, r"\npysample: followed into .*execs_itself.py again, "
                                  r"CPython %s" % self.interpreter.minor.replace(".", r"\."))
                 self.assertRegex(result.stderr, "followed into .*again; the process has ended; ")
 
-    def attempt(self, rate):
+    def attempt(self, *options):
         with support.python_target(self.interpreter, "execs_itself",
                                    wrapper=support.FIXED_ADDRESSES) as target:
-            return self.attach_and_tell(target, "-r", rate, "-v")
+            return self.attach_and_tell(target, *options, "-v")
 
     def test_a_program_without_python(self):
         def attempt():

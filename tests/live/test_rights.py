@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: MIT
+"""What pysample may do beyond its user while it samples: no more than that takes."""
+import json
+import os
+import re
+import signal
+import stat
+import unittest
+
+import support
+from test_lifecycle import interpreters_without_root
+
+CAPABILITIES = {"chown": 0, "dac_override": 1, "dac_read_search": 2, "fowner": 3, "kill": 5,
+                "ipc_lock": 14, "sys_ptrace": 19, "sys_admin": 21, "syslog": 34, "perfmon": 38,
+                "bpf": 39, "checkpoint_restore": 40}
+READING = {"sys_ptrace", "dac_read_search", "checkpoint_restore"}
+WRITING = {"dac_override", "chown", "fowner"}
+EVENTS = {"perfmon", "ipc_lock"}
+OTHER_UID, OTHER_GID = 65534, 65533
+
+
+def status_of_threads(pid):
+    """The status files of all threads of a process."""
+    folder = "/proc/%d/task" % pid
+    return [support.read(os.path.join(folder, tid, "status")) for tid in os.listdir(folder)]
+
+
+def field(status, name, base=16):
+    return int(re.search(r"^%s:\s*([0-9a-f]+)$" % name, status, re.M).group(1), base)
+
+
+def names_of(number):
+    """A set of capabilities as it is told; those beyond the table by their numbers."""
+    names = {number: name for name, number in CAPABILITIES.items()}
+    return {names.get(bit, bit) for bit in range(64) if number >> bit & 1}
+
+
+class RightsTestCase(unittest.TestCase):
+
+    def setUp(self):
+        if os.geteuid() != 0 or "sys_ptrace" not in names_of(
+                field(support.read("/proc/self/status"), "CapEff")):
+            self.skipTest("only who has capabilities can give them up")
+        self.folder, _ = self.enterContext(support.fresh_folder())
+        self.path = os.path.join(self.folder, "profile")
+
+    def start(self, command, *args, **kwargs):
+        return support.start_pysample(command, "-v", "-f", "collapsed", "-o", self.path, *args,
+                                      bufsize=0, **kwargs)
+
+    def rights_of(self, process):
+        """What a pysample that was started has while it samples, and what it says of it."""
+        for line in process.stderr:
+            told = re.fullmatch(r"pysample: capabilities kept: (.*)\n", line.decode())
+            if told:
+                break
+        else:
+            self.fail("it ended: %d" % process.wait())
+        held = []
+        for status in status_of_threads(process.pid):
+            held.append(names_of(field(status, "CapEff")))
+            self.assertEqual(field(status, "CapPrm"), field(status, "CapEff"))
+            self.assertEqual(field(status, "CapInh"), 0)
+            self.assertEqual(field(status, "NoNewPrivs", 10), 1)
+        for one in held:
+            self.assertEqual(one, set(told.group(1).split(", ")))
+        return held[0]
+
+    def end(self, process):
+        process.send_signal(signal.SIGTERM)
+        result = support.finish(process)
+        self.assertEqual(result.status, 0, result.stderr)
+        return result
+
+
+class Rights(RightsTestCase):
+
+    def test_by_what_is_asked_for(self):
+        """Events and kernel stacks of threads that come later take more."""
+        with support.python_target(support.newest_interpreter(), "busy") as target:
+            for options, rights in (
+                    ([], READING),
+                    (support.PREEMPT, READING | EVENTS),
+                    (["-n"], READING | EVENTS),
+                    (["--kernel", "-n"], READING | EVENTS | {"sys_admin", "syslog"})):
+                with self.subTest(options):
+                    process = self.start("attach", *options, target.pid)
+                    held = self.rights_of(process)
+                    support.wait_for_ticks(process.pid)
+                    self.end(process)
+                    self.assertLessEqual(READING, held)
+                    # Where BPF cannot be had, or its maps take a right, events are opened instead.
+                    self.assertLessEqual(held - {"bpf", "perfmon", "ipc_lock"}, rights)
+                    if options:
+                        self.assertEqual(held - {"bpf"}, rights)
+
+    def test_a_command_gets_our_signals(self):
+        process = self.start("run", "--", interpreters_without_root()[0].path,
+                             os.path.join(support.TARGETS, "exits.py"))
+        held = self.rights_of(process)
+        self.assertIn("kill", held)
+        self.assertFalse(held & WRITING)
+        self.assertEqual(support.finish(process).status, 0)
+
+    def check_written(self, mode):
+        self.assertTrue(support.parse_collapsed(support.read(self.path)))
+        status = os.stat(self.path)
+        self.assertEqual((status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)), mode)
+
+    def test_a_file_of_somebody_else(self):
+        """It is replaced, and stays theirs."""
+        with open(self.path, "w", encoding="utf-8"):
+            os.chown(self.path, OTHER_UID, OTHER_GID)
+            os.chmod(self.path, 0o640)
+        with support.python_target(support.newest_interpreter(), "busy") as target:
+            process = self.start("attach", target.pid)
+            self.assertLessEqual(WRITING, self.rights_of(process))
+            support.wait_for_ticks(process.pid)
+            self.end(process)
+        self.check_written((OTHER_UID, OTHER_GID, 0o640))
+
+    def test_a_folder_of_somebody_else(self):
+        """A recording has its name while it grows."""
+        folder = os.path.join(self.folder, "theirs")
+        os.mkdir(folder, 0o700)
+        os.chown(folder, OTHER_UID, OTHER_GID)
+        recording = os.path.join(folder, "out.pysample")
+        with support.python_target(support.newest_interpreter(), "busy") as target:
+            process = support.start_pysample("attach", "-v", "-o", recording, target.pid, bufsize=0)
+            self.assertLessEqual(WRITING, self.rights_of(process))
+            support.wait_until(lambda: os.path.exists(recording), "it is there")
+            support.wait_for_ticks(process.pid)
+            self.end(process)
+        self.assertEqual(support.pysample("report", "-f", "collapsed", recording).status, 0)
+
+    def test_nothing_is_given_up_that_may_be_needed(self):
+        """Without CAP_SYS_PTRACE a process may be read because it has no more rights than we have."""
+        bound = ["setpriv", "--bounding-set=-sys_ptrace", "--inh-caps=-sys_ptrace", "--"]
+        with support.python_target(support.newest_interpreter(), "busy", wrapper=bound) as target:
+            result = support.pysample("attach", "-v", "-d", "0.3", "-f", "collapsed", target.pid,
+                                      wrapper=bound)
+        self.assertIn(result.status, (0, 5), result.stderr)
+        self.assertNotIn("capabilities kept", result.stderr)
+
+
+class RightsLater(RightsTestCase):
+    """What begins when the rights are given up already."""
+
+    def stats_of(self, interpreter, program, *options):
+        """What is counted of execs.py, which becomes that program, and what is said."""
+        path = os.path.join(self.folder, "stats")
+        with support.python_target(interpreter, "execs", *program) as target:
+            result = support.pysample("attach", "-v", "-r", 1000, "-f", "collapsed",
+                                      "--stats-json", path, *options, target.pid)
+        self.assertEqual(result.status, 0, result.stderr)
+        self.assertIn("followed into", result.stderr)
+        return result, json.loads(support.read(path))
+
+    def program(self, interpreter):
+        return [interpreter.path, os.path.join(support.TARGETS, "exits.py")]
+
+    def test_the_loaded_program_goes_on(self):
+        """None can be loaded any more; the layout is the same."""
+        found = interpreters_without_root()[0]
+        for options in ([], ["-n"]):
+            with self.subTest(options):
+                result, stats = self.stats_of(found, self.program(found), *options)
+                if stats["engine"] != "bpf" and "built without BPF" in result.stderr:
+                    self.skipTest("there is no BPF")
+                self.assertEqual(stats["engine"], "bpf", result.stderr)
+                self.assertEqual(result.stderr.count("pysample: engine bpf\n"), 2)
+                self.assertTrue(any("exits.py:" in label
+                                    for stack in support.parse_collapsed(result.stdout)
+                                    for label in stack), result.stdout)
+
+    def test_another_layout(self):
+        """The other engine goes on, and it is said why."""
+        by_age = sorted(interpreters_without_root(), key=support.version_key)
+        if by_age[0].minor == by_age[-1].minor:
+            self.skipTest("there is one version only")
+        result, stats = self.stats_of(by_age[-1], self.program(by_age[0]))
+        if "pysample: engine bpf\n" not in result.stderr:
+            self.skipTest("there is no BPF")
+        self.assertEqual(stats["engine"], "preempt")
+        self.assertIn("the right to load a BPF program for it was given up", result.stderr)
+
+    def test_threads_with_c_frames(self):
+        """The stacks of those that begin later are copied, too."""
+        with support.python_target(support.newest_interpreter(), "parallel", "calls", 40, 4, 5000,
+                                   0) as target:
+            def sample():
+                result = support.run_with_samples(lambda: support.pysample(
+                    "attach", "-v", "-n", "-r", 1000, "-d", "0.5", "-f", "collapsed", target.pid))
+                self.assertIn("capabilities kept: ", result.stderr)
+                self.assertNotIn("could not be followed", result.stderr)
+                return support.parse_collapsed(result.stdout)
+
+            support.sampled_until(sample, lambda stacks: any(
+                any(label.startswith("dive (") for label in stack) and not support.LABEL.fullmatch(stack[0])
+                for stack in stacks), "a thread is seen, from its C frames on")

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+#include "procmem/capabilities.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <unistd.h>
+
+#include "procmem/procfile.h"
+
+/* A set as the kernel tells it of the calling thread. */
+static uint64_t told(const char *name)
+{
+	const int fd = open("/proc/thread-self/status", O_RDONLY | O_CLOEXEC);
+	char text[4096];
+	uint64_t set = 0;
+
+	cr_assert(ge(int, fd, 0));
+	cr_assert(gt(i64, procfile_read(fd, text, sizeof(text)), 0));
+	(void)close(fd);
+	cr_assert(procfile_number(text, name, 0, 16, &set));
+	return set;
+}
+
+Test(capabilities, effective_ones_are_told)
+{
+	cr_expect(eq(u64, capabilities_effective(), told("CapEff")));
+}
+
+Test(capabilities, only_what_is_kept_is_there)
+{
+	const uint64_t before = told("CapPrm");
+	const uint64_t permitted = CAPABILITY(CAP_SYS_PTRACE) | CAPABILITY(CAP_CHOWN) |
+				   CAPABILITY(CAP_CHECKPOINT_RESTORE);
+	const uint64_t effective = CAPABILITY(CAP_SYS_PTRACE) | CAPABILITY(CAP_CHECKPOINT_RESTORE);
+
+	cr_assert(zero(int, capabilities_keep(effective, permitted)));
+	cr_expect(eq(u64, told("CapPrm"), before & permitted));
+	cr_expect(eq(u64, told("CapEff"), before & effective));
+	cr_expect(zero(u64, told("CapInh")));
+	cr_expect(eq(u64, capabilities_effective(), before & effective));
+}
+
+Test(capabilities, permitted_ones_become_effective_again)
+{
+	const uint64_t both = CAPABILITY(CAP_SYS_PTRACE) | CAPABILITY(CAP_CHOWN);
+	const uint64_t before = told("CapPrm");
+
+	cr_assert(zero(int, capabilities_keep(CAPABILITY(CAP_SYS_PTRACE), both)));
+	cr_assert(zero(int, capabilities_keep(both, both)));
+	cr_expect(eq(u64, told("CapEff"), before & both));
+}
+
+Test(capabilities, what_was_given_up_does_not_come_back)
+{
+	cr_assert(zero(int, capabilities_keep(0, 0)));
+	cr_assert(zero(int, capabilities_keep(UINT64_MAX, UINT64_MAX)));
+	cr_expect(zero(u64, told("CapEff")));
+	cr_expect(zero(u64, told("CapPrm")));
+}
+
+Test(capabilities, no_program_gains_any)
+{
+	capabilities_gain_no_more();
+	cr_expect(eq(u64, told("NoNewPrivs"), 1));
+}
