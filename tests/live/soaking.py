@@ -17,6 +17,7 @@ import support
 
 PROGRAMS = ("code", "threads", "tasks", "recursion", "cached")
 RATES = ("1khz", "max")
+ENGINES = ("preempt", "bpf")
 RATE_HZ = {"1khz": 1000, "max": 10000}
 
 # What counts as growth: behind the warm-up the last third of the resident memory lies so much
@@ -79,7 +80,10 @@ class Run:
         if not stats["ticks"]:
             yield "there was no tick"
         most = self.report["max_threads"]
-        if not stats["ticks"] <= tried <= most * stats["ticks"]:
+        # The last interrupt may come behind the last tick; a wait is told when it is over.
+        least = stats["ticks"] if stats["engine"] != "bpf" else 1
+        most += 2 if stats["engine"] == "bpf" else 0
+        if not least <= tried <= most * stats["ticks"]:
             yield "%d stacks of %d ticks and 1 to %d threads" % (tried, stats["ticks"], most)
         if self.nr_in_profile != stats["samples"]:
             yield "the profile has %d samples, not %d" % (self.nr_in_profile, stats["samples"])
@@ -188,7 +192,7 @@ def _writes_in(log):
     return dict(collections.Counter(int(addr, 16) for addr in WRITE.findall(support.read(log))))
 
 
-def soak(interpreter, program, rate, seconds, *options, arguments=()):
+def soak(interpreter, program, rate, seconds, *options, engine="preempt", arguments=()):
     """One run, from the start of the program to its end."""
     run = Run(program, rate, seconds)
     with support.fresh_folder() as (folder, _), \
@@ -196,7 +200,7 @@ def soak(interpreter, program, rate, seconds, *options, arguments=()):
         profile, stats, log = (os.path.join(folder, name) for name in ("profile", "stats", "log"))
         wrapper = _tracer(log)
         process = support.start_pysample(
-            "attach", target.pid, *support.PREEMPT, "-r", rate, "-d", seconds, "-f", "collapsed",
+            "attach", target.pid, "--engine", engine, "-r", rate, "-d", seconds, "-f", "collapsed",
             "-o", profile, "--stats-json", stats, *options, wrapper=wrapper)
         _watch(process, run)
         result = support.finish(process)

@@ -140,6 +140,36 @@ class Interrupts(InterruptsTestCase):
             self.check(target, check_stack, ("a005", "b005"))
 
 
+@support.per_interpreter
+class InterruptsAndTicks(InterruptsTestCase):
+    """Both engines that are exact tell the same stacks of a program."""
+
+    quick_on = ("3.8", "3.15")
+
+    def check_same(self, variant):
+        seen = {"bpf": set(), "preempt": set()}
+
+        def are_same():
+            for engine, stacks in seen.items():
+                result = support.pysample("attach", target.pid, "--engine", engine, "-r", 1000,
+                                          "-d", "0.3", "-f", "collapsed")
+                self.assertIn(result.status, (0, 5), result.stderr)
+                stacks.update(tuple(names(stack)) for stack in support.without_gc(
+                    parse_collapsed(result.stdout)))
+            return len(seen["bpf"]) > 2 and seen["bpf"] == seen["preempt"]
+
+        with support.python_target(self.interpreter, "alternating", variant, 400) as target:
+            support.wait_until(are_same, "both have seen the same")
+        for stack in seen["bpf"]:
+            self.assertTrue(is_possible(stack, variant), stack)
+
+    def test_calls(self):
+        self.check_same("calls")
+
+    def test_generators(self):
+        self.check_same("generators")
+
+
 @support.per_minor("3.8", "3.11", "3.15")
 class InterruptsOfWaiting(InterruptsTestCase):
     """What uses no CPU time has samples, too, and the time of all adds up."""
@@ -313,6 +343,22 @@ class InterruptsChosen(InterruptsTestCase):
             result, stats = self.run_with_stats(*args, "--engine", "preempt")
             self.assertEqual(stats["engine"], "preempt")
             self.assertIn("pysample: engine preempt\n", result.stderr)
+
+    def test_as_root_without_the_capabilities(self):
+        """C frames are told by evidence then, and it is said."""
+        if os.geteuid() != 0:
+            self.skipTest("only root can give capabilities up")
+        rights = ["setpriv", "--bounding-set=-bpf,-perfmon,-sys_admin",
+                  "--inh-caps=-bpf,-perfmon,-sys_admin", "--"]
+        with support.python_target(support.newest_interpreter(), "busy") as target:
+            for options in ([], ["-n"]):
+                with self.subTest(options):
+                    result, stats = self.run_with_stats("attach", *options, target.pid, "-r", 1000,
+                                                        "-d", "0.5", wrapper=rights)
+                    self.assertEqual(stats["engine"], "preempt")
+                    self.assertRegex(result.stderr, "engine preempt, as bpf cannot be had: .*CAP_BPF")
+            if stats["native"]:
+                self.assertTrue(stats["native"]["by_evidence"])
 
     def test_doctor(self):
         with support.python_target(support.newest_interpreter(), "busy") as target:

@@ -5,6 +5,7 @@ import unittest
 
 import soaking
 import support
+from test_interrupts import why_not
 
 SECONDS = 2  # of each run
 
@@ -13,10 +14,20 @@ class Soak(unittest.TestCase):
     is_quick = False
 
     def test_counters_are_exact_and_nothing_is_written(self):
-        for program in soaking.PROGRAMS:
+        self.check("preempt", soaking.PROGRAMS)
+
+    def test_with_bpf(self):
+        """Nothing is written at all, so there is nothing to be cached."""
+        if why_not():
+            self.skipTest(why_not())
+        self.check("bpf", [program for program in soaking.PROGRAMS if program != "cached"])
+
+    def check(self, engine, programs):
+        for program in programs:
             for rate in soaking.RATES:
                 with self.subTest(program=program, rate=rate):
-                    run = soaking.soak(support.newest_interpreter(), program, rate, SECONDS)
+                    run = soaking.soak(support.newest_interpreter(), program, rate, SECONDS,
+                                       engine=engine)
                     self.assertEqual(run.violations(growth=False), [], run.stats)
 
     def test_where_the_kernel_saw_writes(self):
