@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "sampler/python/debug_offsets_tables.h"
+#include "sampler/python/executable_offsets.h"
 
 void code_copies_done(struct code_copies *copies)
 {

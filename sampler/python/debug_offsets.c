@@ -1,15 +1,72 @@
 /* SPDX-License-Identifier: MIT */
 #include "sampler/python/debug_offsets.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
-#include "sampler/python/executable_offsets.h"
-#include "sampler/python/value_offsets.h"
-
-#define NR_OFFSETS (sizeof(struct py_offsets) / sizeof(uint32_t))
+#include "sampler/python/matrix.h"
 
 enum { COOKIE_BYTES = 8, VERSION_OFFSET = 8, FREE_THREADED_OFFSET = 16, HEAD_BYTES = 24 };
+
+/* A column for each minor version. */
+enum { NR_COLUMNS = NEWEST_MINOR - FIRST_MINOR_THAT_TELLS + 1 };
+
+/* Where a number stands. */
+static const struct {
+	size_t index; /* in struct py_offsets, as an array */
+	uint32_t places[NR_COLUMNS];
+} told[] = {
+#define TOLD(of, field, cells, truth) {OFFSET_INDEX(of, field), {CELLS cells}},
+#include "sampler/python/debug_offsets.def"
+};
+
+/* For which layouts what is lacked holds: any, the version's own, a release build's own. */
+enum holds { ALWAYS, OWN, RELEASE };
+
+/* What is lacked: how far from what; for each version a build with the GIL, a free-threaded one. */
+static const struct {
+	size_t index, from; /* from: START, or such an index */
+	enum holds holds;
+	int64_t numbers[2 * NR_COLUMNS];
+} lacked[] = {
+#define START				      NR_OFFSETS
+#define LACKED(of, field, from, holds, cells) {OFFSET_INDEX(of, field), from, holds, {CELLS cells}},
+#define FIELD				      OFFSET_INDEX
+#include "sampler/python/debug_offsets.def"
+};
+
+/* A number left out does not compile. */
+#define EXPECT(cells, nr)		      _Static_assert(NR_CELLS(cells) == (nr), "one for each version")
+#define TABLE_BYTES(cells, truth)	      EXPECT(cells, NR_COLUMNS);
+#define TLBC(member, cells, truth)	      EXPECT(cells, NR_COLUMNS);
+#define TOLD(of, field, cells, truth)	      EXPECT(cells, NR_COLUMNS);
+#define LACKED(of, field, from, holds, cells) EXPECT(cells, 2 * NR_COLUMNS);
+#include "sampler/python/debug_offsets.def"
+
+static size_t column_of(uint32_t minor)
+{
+	assert(minor >= FIRST_MINOR_THAT_TELLS);
+	return (minor < NEWEST_MINOR ? minor : NEWEST_MINOR) - FIRST_MINOR_THAT_TELLS;
+}
+
+struct debug_offsets_layout debug_offsets_layout(uint32_t minor)
+{
+	const size_t column = column_of(minor);
+	uint32_t places[NR_OFFSETS];
+	struct debug_offsets_layout layout = {
+		.minor = FIRST_MINOR_THAT_TELLS + (uint32_t)column,
+#define TABLE_BYTES(cells, truth)  .size = ((const uint32_t[]){CELLS cells})[column],
+#define TLBC(member, cells, truth) .tlbc_at.member = ((const uint32_t[]){CELLS cells})[column],
+#include "sampler/python/debug_offsets.def"
+	};
+
+	memset(places, 0xff, sizeof(places)); /* OFFSET_ABSENT */
+	for (size_t i = 0; i < sizeof(told) / sizeof(*told); i++)
+		places[told[i].index] = told[i].places[column];
+	memcpy(&layout.at, places, sizeof(places));
+	return layout;
+}
 
 int debug_offsets_read(struct remote_memory *memory, remote_addr runtime_addr,
 		       struct debug_offsets *ret_table)
@@ -40,14 +97,14 @@ int debug_offsets_read(struct remote_memory *memory, remote_addr runtime_addr,
 	return 0;
 }
 
-/* The number at a place of the table; no place is 0. -EBADMSG: no offset; -EFAULT: not read. */
+/* The number at a place of the table, if there is one. -EBADMSG: no offset; -EFAULT: not read. */
 static int take_number(const struct debug_offsets *table, uint32_t at, uint32_t absent,
 		       uint32_t *ret_value)
 {
 	uint64_t value;
 
 	*ret_value = absent;
-	if (!at)
+	if (at == OFFSET_ABSENT)
 		return 0;
 	if (at + sizeof(value) > table->nr_bytes)
 		return -EFAULT;
@@ -72,103 +129,25 @@ static int take_offsets(const struct debug_offsets *table, const struct py_offse
 	return err;
 }
 
-/* Add what leads to the attributes of an instance. */
-static void supplement_attributes(struct py_build *build)
+int debug_offsets_supplement(bool is_own, struct py_build *build)
 {
-	struct py_offsets *offsets = &build->offsets;
+	const size_t column = 2 * column_of(build->version_hex >> 16 & 0xff) + build->free_threaded;
+	uint32_t values[NR_OFFSETS];
 
-	/* Where the layout had to be searched, nothing is known of types: no names then. */
-	if (offsets->type.basicsize == OFFSET_ABSENT && offsets->type.flags != OFFSET_ABSENT) {
-		offsets->type.basicsize = offsets->object.tp_name + BASICSIZE_AFTER_NAME;
-		offsets->type.dictoffset = offsets->type.flags + DICTOFFSET_AFTER_FLAGS;
-		offsets->type.cached_keys = offsets->type.flags + CACHED_KEYS_AFTER_FLAGS;
+	memcpy(values, &build->offsets, sizeof(values));
+	for (size_t i = 0; i < sizeof(lacked) / sizeof(*lacked); i++) {
+		const int64_t number = lacked[i].numbers[column];
+		const int64_t from = lacked[i].from == START ? 0 : values[lacked[i].from];
+
+		if (values[lacked[i].index] != OFFSET_ABSENT || number == OFFSET_ABSENT ||
+		    from == OFFSET_ABSENT || (lacked[i].holds != ALWAYS && !is_own))
+			continue;
+		if (from + number < 0 || from + number > STRUCT_MAX_BYTES)
+			return -EBADMSG;
+		values[lacked[i].index] = (uint32_t)(from + number);
 	}
-	offsets->instance.dict_before =
-		build->free_threaded ? INSTANCE_DICT_BEFORE_FREE_THREADED : INSTANCE_DICT_BEFORE;
-	offsets->dict_keys.log2_size = DICT_KEYS_LOG2_SIZE;
-	offsets->dict_keys.log2_index_bytes = DICT_KEYS_LOG2_INDEX_BYTES;
-	offsets->dict_keys.kind = DICT_KEYS_KIND;
-	offsets->dict_keys.nr_entries = DICT_KEYS_NR_ENTRIES;
-	offsets->dict_keys.indices = DICT_KEYS_INDICES;
-	offsets->dict_values.valid = DICT_VALUES_VALID;
-	offsets->dict_values.values = DICT_VALUES_VALUES;
-	offsets->integer.size_shift = INTEGER_SIZE_SHIFT;
-}
-
-/*
- * Add what leads to the exceptions that a thread handles. A layout that had to be searched
- * tells nothing of it: minor is another one then.
- */
-static void supplement_exceptions(uint32_t minor, struct py_offsets *offsets)
-{
-	if (minor == 13 || minor == 14) {
-		offsets->thread.raised = offsets->thread.current_frame + RAISED_AFTER_CURRENT_FRAME;
-		offsets->thread.exc_state = offsets->thread.datastack_chunk + EXC_STATE_AFTER_CHUNK;
-		offsets->exc_item.value = EXC_ITEM_VALUE;
-	}
-	if (offsets->thread.raised == OFFSET_ABSENT)
-		return;
-	offsets->thread.exc_info = offsets->thread.raised + EXC_INFO_AFTER_RAISED;
-	offsets->exc_item.previous = EXC_ITEM_PREVIOUS;
-}
-
-/* Add what the debug offsets of no version carry. */
-static void supplement_objects(uint32_t minor, struct py_build *build)
-{
-	struct py_offsets *offsets = &build->offsets;
-
-	offsets->thread.datastack_top = offsets->thread.datastack_chunk + DATASTACK_TOP_AFTER_CHUNK;
-	if (minor == 13) {
-		offsets->frame.stacktop = offsets->frame.instr_ptr + STACKTOP_AFTER_INSTR_PTR;
-		offsets->generator.iframe = offsets->object.ob_type + GENERATOR_IFRAME_AFTER_TYPE;
-	}
-	offsets->chunk.previous = CHUNK_PREVIOUS;
-	offsets->chunk.size = CHUNK_SIZE;
-	offsets->chunk.top = CHUNK_TOP;
-	offsets->chunk.data = CHUNK_DATA;
-	offsets->code.ob_size = offsets->object.ob_type + CODE_OB_SIZE_AFTER_TYPE;
-	offsets->code.nlocalsplus = offsets->code.firstlineno + NLOCALSPLUS_AFTER_FIRSTLINENO;
-	offsets->code.framesize = offsets->code.firstlineno + FRAMESIZE_AFTER_FIRSTLINENO;
-	offsets->code.version = offsets->code.firstlineno + VERSION_AFTER_FIRSTLINENO;
-	if (offsets->code.argcount != OFFSET_ABSENT) {
-		offsets->code.kwonlyargcount =
-			offsets->code.argcount + KWONLYARGCOUNT_AFTER_ARGCOUNT;
-		offsets->code.flags = offsets->code.argcount - FLAGS_BEFORE_ARGCOUNT;
-	}
-	offsets->code.firsttraceable =
-		build->tlbc.code_array
-			? build->tlbc.code_array - FIRSTTRACEABLE_BEFORE_TLBC
-			: offsets->code.code_adaptive - FIRSTTRACEABLE_BEFORE_CODE_ADAPTIVE;
-	offsets->unicode.state_kind_shift = build->free_threaded && minor > 13
-						    ? STATE_KIND_SHIFT_FREE_THREADED_3_14
-						    : STATE_KIND_SHIFT;
-	if (offsets->unicode.compact_data == OFFSET_ABSENT)
-		offsets->unicode.compact_data =
-			offsets->unicode.ascii_data + COMPACT_DATA_AFTER_ASCII_DATA;
-	offsets->unicode.data = offsets->unicode.compact_data;
-	supplement_attributes(build);
-}
-
-static struct generator_states generator_states_of(uint32_t minor)
-{
-	const uint32_t nr = sizeof(generator_states) / sizeof(*generator_states);
-
-	return minor - 14 < nr ? generator_states[minor - 14] : (struct generator_states){0};
-}
-
-static struct py_traits traits_of(uint32_t minor)
-{
-	return (struct py_traits){
-		.leaf_rule = minor == 13 ? LEAF_BY_STACKTOP : LEAF_BY_EXECUTABLE,
-		.attribute_rule = ATTRIBUTES_INLINE,
-		.has_unnamed_executors = minor == 14,
-		.tuple_items_after_type =
-			minor == 13 ? TUPLE_ITEMS_AFTER_TYPE : TUPLE_ITEMS_AFTER_TYPE_3_14,
-		.qualname_after_type = QUALNAME_AFTER_TYPE,
-		.oserror_errno_after_type = OSERROR_ERRNO_AFTER_TYPE,
-		.shim_owner = 3, /* FRAME_OWNED_BY_CSTACK in 3.13, _INTERPRETER since 3.14 */
-		.generator_states = generator_states_of(minor),
-	};
+	memcpy(&build->offsets, values, sizeof(values));
+	return 0;
 }
 
 int debug_offsets_convert(const struct debug_offsets *table,
@@ -178,7 +157,7 @@ int debug_offsets_convert(const struct debug_offsets *table,
 	struct py_build build = {
 		.version_hex = table->version_hex,
 		.free_threaded = table->free_threaded,
-		.traits = traits_of(minor),
+		.traits = traits_of_version(minor),
 	};
 	int err;
 
@@ -190,14 +169,10 @@ int debug_offsets_convert(const struct debug_offsets *table,
 		err = take_number(table, layout->tlbc_at.code_array, 0, &build.tlbc.code_array);
 	if (!err)
 		err = take_number(table, layout->tlbc_at.generation, 0, &build.tlbc.generation);
+	if (!err)
+		err = debug_offsets_supplement(minor == layout->minor, &build);
 	if (err)
 		return err;
-	supplement_objects(minor, &build);
-	supplement_exceptions(layout->minor, &build.offsets);
-	build.offsets.interpreter.next_code_version = OFFSET_ABSENT;
-	if (minor == layout->minor)
-		build.offsets.interpreter.next_code_version =
-			next_code_version_offsets[minor - 13][build.free_threaded];
 	*ret_build = build;
 	return 0;
 }

@@ -7,7 +7,6 @@
  */
 #pragma once
 
-#include "sampler/python/debug_offsets_tables.h"
 #include "sampler/python/offsets.h"
 
 /* The eight bytes it begins with. */
@@ -25,6 +24,23 @@ struct debug_offsets {
 };
 
 /*
+ * Where each number stands in such a struct, in bytes from its start; OFFSET_ABSENT for what it
+ * does not carry. The struct is followed by no size of its own: size is where it ends.
+ */
+struct debug_offsets_layout {
+	uint32_t minor;
+	uint32_t size;
+	struct py_offsets at;
+	struct py_tlbc tlbc_at;
+};
+
+/*
+ * The layout of 3.minor, FIRST_MINOR_THAT_TELLS or newer; of one that is newer than all, the
+ * newest.
+ */
+struct debug_offsets_layout debug_offsets_layout(uint32_t minor);
+
+/*
  * Read the debug offsets at runtime_addr. 0; -ENOENT (there is no cookie: an older
  * version, or no runtime), -EBADMSG (it is neither free-threaded nor not), -EFAULT,
  * -ESRCH, -EPERM.
@@ -40,3 +56,10 @@ int debug_offsets_read(struct remote_memory *memory, remote_addr runtime_addr,
  */
 int debug_offsets_convert(const struct debug_offsets *table,
 			  const struct debug_offsets_layout *layout, struct py_build *ret_build);
+
+/*
+ * Add to what a build's debug offsets tell what those of its version lack and what is known of
+ * them: is_own, if it is its version's own layout, else of any that it may have. What counts from
+ * a field that is absent stays so. 0; -EBADMSG (a number that no offset can be).
+ */
+int debug_offsets_supplement(bool is_own, struct py_build *build);

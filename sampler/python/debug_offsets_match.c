@@ -5,7 +5,7 @@
 
 #include "sampler/python/build_check.h"
 
-#define NR_LAYOUTS (sizeof(debug_offsets_layouts) / sizeof(*debug_offsets_layouts))
+enum { NR_LAYOUTS = NEWEST_MINOR - FIRST_MINOR_THAT_TELLS + 1 };
 
 /*
  * The words of a group begin at most so far behind those of the one before: 26 words lie
@@ -73,7 +73,6 @@ static bool code_plausible(const struct py_offsets *o)
 	       o->code.qualname == o->code.filename + 16 &&
 	       o->code.linetable == o->code.qualname + 8 && o->code.firstlineno >= 64 &&
 	       o->code.kinds == o->code.names + 8 && o->code.argcount < o->code.firstlineno &&
-	       o->code.argcount >= FLAGS_BEFORE_ARGCOUNT &&
 	       o->code.firstlineno < o->code.filename && o->code.filename < o->code.code_adaptive;
 }
 
@@ -101,7 +100,7 @@ static bool unicode_plausible(const struct py_offsets *o)
 static bool generator_plausible(const struct py_offsets *o)
 {
 	return o->generator.iframe == OFFSET_ABSENT ||
-	       o->generator.iframe == o->object.ob_type + GENERATOR_IFRAME_AFTER_TYPE;
+	       o->generator.iframe == o->object.ob_type + 64;
 }
 
 /* The numbers of a struct that stand together: members of py_offsets from first to last. */
@@ -110,20 +109,21 @@ struct group {
 	size_t first, last;
 };
 
-#define INDEX(member) (offsetof(struct py_offsets, member) / sizeof(uint32_t))
-
 static const struct group groups[] = {
-	{runtime_plausible, INDEX(runtime.size), INDEX(runtime.interpreters_head)},
-	{interpreter_plausible, INDEX(interpreter.size), INDEX(interpreter.threads_head)},
-	{gil_plausible, INDEX(interpreter.gil_locked), INDEX(interpreter.code_object_generation)},
-	{thread_plausible, INDEX(thread.size), INDEX(thread.base_frame)},
-	{thread_ids_plausible, INDEX(thread.thread_id), INDEX(thread.datastack_chunk)},
-	{frame_plausible, INDEX(frame.size), INDEX(frame.localsplus)},
-	{code_plausible, INDEX(code.size), INDEX(code.code_adaptive)},
-	{object_plausible, INDEX(object.ob_type), INDEX(object.tp_name)},
-	{bytes_plausible, INDEX(bytes.ob_size), INDEX(bytes.ob_sval)},
-	{unicode_plausible, INDEX(unicode.length), INDEX(unicode.data)},
-	{generator_plausible, INDEX(generator.iframe), INDEX(generator.iframe)},
+	{runtime_plausible, OFFSET_INDEX(runtime, size), OFFSET_INDEX(runtime, interpreters_head)},
+	{interpreter_plausible, OFFSET_INDEX(interpreter, size),
+	 OFFSET_INDEX(interpreter, threads_head)},
+	{gil_plausible, OFFSET_INDEX(interpreter, gil_locked),
+	 OFFSET_INDEX(interpreter, code_object_generation)},
+	{thread_plausible, OFFSET_INDEX(thread, size), OFFSET_INDEX(thread, base_frame)},
+	{thread_ids_plausible, OFFSET_INDEX(thread, thread_id),
+	 OFFSET_INDEX(thread, datastack_chunk)},
+	{frame_plausible, OFFSET_INDEX(frame, size), OFFSET_INDEX(frame, localsplus)},
+	{code_plausible, OFFSET_INDEX(code, size), OFFSET_INDEX(code, code_adaptive)},
+	{object_plausible, OFFSET_INDEX(object, ob_type), OFFSET_INDEX(object, tp_name)},
+	{bytes_plausible, OFFSET_INDEX(bytes, ob_size), OFFSET_INDEX(bytes, ob_sval)},
+	{unicode_plausible, OFFSET_INDEX(unicode, length), OFFSET_INDEX(unicode, data)},
+	{generator_plausible, OFFSET_INDEX(generator, iframe), OFFSET_INDEX(generator, iframe)},
 };
 
 #define NR_GROUPS (sizeof(groups) / sizeof(*groups))
@@ -154,38 +154,29 @@ static int try_layout(const struct debug_offsets *table, const struct debug_offs
 	return err;
 }
 
-#define NR_OFFSETS (sizeof(struct py_offsets) / sizeof(uint32_t))
-
-/* Where numbers stand in a table, by index: 0 where one is absent. */
+/* Where numbers stand in a table, by index: OFFSET_ABSENT where one is absent. */
 struct places {
 	uint32_t at[NR_OFFSETS];
 };
 
-static struct places places_of(const struct debug_offsets_layout *layout)
-{
-	struct places places;
-
-	memcpy(&places, &layout->at, sizeof(places));
-	return places;
-}
-
-/* The first place of a group, or 0 if all of it is absent. */
+/* The first place of a group, or OFFSET_ABSENT if all of it is absent. */
 static uint32_t group_start(const struct group *group, const struct places *places)
 {
-	uint32_t start = 0;
+	uint32_t start = OFFSET_ABSENT;
 
 	for (size_t i = group->first; i <= group->last; i++)
-		if (places->at[i] && (!start || places->at[i] < start))
+		if (places->at[i] < start)
 			start = places->at[i];
 	return start;
 }
 
+/* Where it ends, or 0. */
 static uint32_t group_end(const struct group *group, const struct places *places)
 {
 	uint32_t end = 0;
 
 	for (size_t i = group->first; i <= group->last; i++)
-		if (places->at[i] && places->at[i] + 8 > end)
+		if (places->at[i] != OFFSET_ABSENT && places->at[i] + 8 > end)
 			end = places->at[i] + 8;
 	return end;
 }
@@ -195,9 +186,13 @@ static bool same_shape(const struct group *group, const struct places *a, const 
 {
 	uint32_t shift = group_start(group, a) - group_start(group, b);
 
-	for (size_t i = group->first; i <= group->last; i++)
-		if (!a->at[i] != !b->at[i] || (a->at[i] && a->at[i] != b->at[i] + shift))
+	for (size_t i = group->first; i <= group->last; i++) {
+		const bool is_told = a->at[i] != OFFSET_ABSENT;
+
+		if (is_told != (b->at[i] != OFFSET_ABSENT) ||
+		    (is_told && a->at[i] != b->at[i] + shift))
 			return false;
+	}
 	return true;
 }
 
@@ -208,7 +203,7 @@ struct search {
 	const struct debug_offsets *table;
 	struct places known[NR_LAYOUTS];
 	struct places places;	  /* of the groups that were placed so far */
-	struct py_offsets values; /* what stands there */
+	struct py_offsets values; /* what stands there; OFFSET_ABSENT of the other groups */
 	uint32_t nr_steps, nr_looks;
 	uint32_t nr_found;
 	struct py_build found;
@@ -230,14 +225,14 @@ static bool says_all_of(const struct py_build *a, const struct py_build *b)
 /* What the table says with the groups placed so far. Errors of debug_offsets_convert(). */
 static int convert_placed(const struct search *search, struct py_build *ret_build)
 {
-	struct debug_offsets_layout layout = {0};
+	struct debug_offsets_layout layout = {.tlbc_at = {OFFSET_ABSENT, OFFSET_ABSENT}};
 
 	memcpy(&layout.at, &search->places, sizeof(layout.at));
 	/* co_tlbc and tlbc_generation came with the fields that they stand behind. */
-	if (search->table->free_threaded && layout.at.interpreter.code_object_generation) {
+	if (search->table->free_threaded &&
+	    layout.at.interpreter.code_object_generation != OFFSET_ABSENT) {
 		layout.tlbc_at.generation = layout.at.interpreter.code_object_generation + 8;
-		if (layout.at.code.code_adaptive)
-			layout.tlbc_at.code_array = layout.at.code.code_adaptive + 8;
+		layout.tlbc_at.code_array = layout.at.code.code_adaptive + 8;
 	}
 	return debug_offsets_convert(search->table, &layout, ret_build);
 }
@@ -269,11 +264,12 @@ static bool place_group(struct search *search, const struct group *group,
 
 	memcpy(values, &search->values, sizeof(values));
 	for (size_t i = group->first; i <= group->last; i++) {
-		uint32_t at = known->at[i] ? known->at[i] - known_start + start : 0;
+		const bool is_told = known->at[i] != OFFSET_ABSENT;
+		const uint32_t at = is_told ? known->at[i] - known_start + start : OFFSET_ABSENT;
 
 		search->places.at[i] = at;
 		values[i] = OFFSET_ABSENT;
-		if (!at)
+		if (!is_told)
 			continue;
 		if (at + sizeof(uint64_t) > search->table->nr_bytes ||
 		    field_u64(search->table->bytes, at) > STRUCT_MAX_BYTES)
@@ -287,12 +283,14 @@ static bool place_group(struct search *search, const struct group *group,
 /* Whether threads are where the groups say so far. The other groups need no trying if not. */
 static bool threads_are_live(struct search *search)
 {
-	struct py_build build = {.offsets = search->values};
+	struct py_build build = {
+		.version_hex = search->table->version_hex,
+		.free_threaded = search->table->free_threaded,
+		.offsets = search->values,
+	};
 
-	build.offsets.thread.cframe = OFFSET_ABSENT;
-	build.offsets.thread.datastack_top =
-		build.offsets.thread.datastack_chunk + DATASTACK_TOP_AFTER_CHUNK;
-	build.offsets.chunk.size = CHUNK_SIZE;
+	if (debug_offsets_supplement(false, &build) != 0)
+		return false;
 	search->nr_looks++;
 	return build_check_threads(search->memory, search->runtime_addr, &build) ==
 	       BUILD_LIVE_PROVEN;
@@ -303,6 +301,7 @@ static void search_place(struct search *search, size_t group_index, const struct
 			 uint32_t start)
 {
 	const struct group *group = &groups[group_index];
+	const struct py_offsets values = search->values;
 
 	search->nr_steps++;
 	if (place_group(search, group, known, start) && group->plausible(&search->values) &&
@@ -311,6 +310,7 @@ static void search_place(struct search *search, size_t group_index, const struct
 
 		search_group(search, group_index + 1, end ? end : start);
 	}
+	search->values = values;
 }
 
 static bool search_over(const struct search *search)
@@ -332,7 +332,7 @@ static void search_group(struct search *search, size_t group_index, uint32_t fro
 
 		for (size_t k = NR_LAYOUTS; is_new && k > i; k--)
 			is_new = !same_shape(&groups[group_index], known, &search->known[k - 1]);
-		if (is_new && !group_start(&groups[group_index], known))
+		if (is_new && group_start(&groups[group_index], known) == OFFSET_ABSENT)
 			search_place(search, group_index, known, from);
 		else if (is_new)
 			for (uint32_t n = 0; n <= MAX_WORDS_BETWEEN && !search_over(search); n++)
@@ -346,8 +346,15 @@ static int search_layout(struct remote_memory *memory, remote_addr runtime_addr,
 {
 	struct search search = {.memory = memory, .runtime_addr = runtime_addr, .table = table};
 
-	for (size_t i = 0; i < NR_LAYOUTS; i++)
-		search.known[i] = places_of(&debug_offsets_layouts[i]);
+	for (uint32_t i = 0; i < NR_LAYOUTS; i++) {
+		const struct debug_offsets_layout layout =
+			debug_offsets_layout(FIRST_MINOR_THAT_TELLS + i);
+
+		memcpy(&search.known[i], &layout.at, sizeof(layout.at));
+	}
+	/* Nothing is placed yet: all is OFFSET_ABSENT. */
+	memset(&search.places, 0xff, sizeof(search.places));
+	memset(&search.values, 0xff, sizeof(search.values));
 	/* The runtime's own words follow the cookie, the version and the flag. */
 	search_group(&search, 0, 24);
 	if (search_over(&search) || !search.nr_found)
@@ -356,29 +363,20 @@ static int search_layout(struct remote_memory *memory, remote_addr runtime_addr,
 	return 0;
 }
 
-/* The layout of a minor version; of one that is newer than all, the newest. */
-static const struct debug_offsets_layout *layout_of(uint32_t minor)
-{
-	for (size_t i = 0; i < NR_LAYOUTS; i++)
-		if (debug_offsets_layouts[i].minor == minor)
-			return &debug_offsets_layouts[i];
-	return &debug_offsets_layouts[NR_LAYOUTS - 1];
-}
-
 int debug_offsets_match(struct remote_memory *memory, remote_addr runtime_addr,
 			const struct debug_offsets *table, struct py_build *ret_build)
 {
 	uint32_t minor = table->version_hex >> 16 & 0xff;
-	const struct debug_offsets_layout *layout = layout_of(minor);
+	const struct debug_offsets_layout layout = debug_offsets_layout(minor);
 	struct py_build build;
-	int err = try_layout(table, layout, &build);
+	int err = try_layout(table, &layout, &build);
 
 	if (err && err != -EBADMSG)
 		return err;
 	if (!err && build_check_known(memory, runtime_addr, &build) == BUILD_LIVE_CONTRADICTS)
 		err = -EBADMSG;
 	if (!err) {
-		build.newer_than_tested = minor != layout->minor;
+		build.newer_than_tested = minor != layout.minor;
 	} else {
 		err = search_layout(memory, runtime_addr, table, &build);
 		if (err)

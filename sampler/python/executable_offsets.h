@@ -18,11 +18,12 @@ enum {
 	METHOD_FUNCTION_AFTER_TYPE = 0,
 	/* PyFunctionObject, cpython/funcobject.h */
 	FUNCTION_CODE_AFTER_TYPE = 32,
-	/* PyTupleObject, cpython/tupleobject.h; since 3.14 its hash is before its items */
+	/* PyTupleObject, cpython/tupleobject.h */
 	TUPLE_SIZE_AFTER_TYPE = 0,
-	TUPLE_ITEMS_AFTER_TYPE = 8,
-	TUPLE_ITEMS_AFTER_TYPE_3_14 = 16,
 };
 
 /* PyMethodDef, methodobject.h: ml_name, from its start. */
 enum { METHOD_DEF_NAME = 0 };
+
+/* _PyCodeArray, cpython/code.h (3.14+): the copies of thread-local bytecode, from its start. */
+enum { CODE_ARRAY_SIZE = 0, CODE_ARRAY_ENTRIES = 8 };

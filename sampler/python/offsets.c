@@ -1,16 +1,70 @@
 /* SPDX-License-Identifier: MIT */
 #include "sampler/python/offsets.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "sampler/python/build_check.h"
 #include "sampler/python/debug_offsets_match.h"
-#include "sampler/python/offsets_tables.h"
-#include "sampler/python/offsets_tables_heap.h"
+#include "sampler/python/matrix.h"
 
-/* The newest version whose debug offsets are known; the tables of those that have none. */
-enum { NEWEST_MINOR = 15, NR_TABLES = 7 };
+/* Of the versions that do not tell where their fields lie: a column each. */
+enum { NR_COLUMNS = FIRST_MINOR_THAT_TELLS - OLDEST_MINOR };
+
+static const uint32_t matrix[NR_OFFSETS][NR_COLUMNS] = {
+#define ROW(of, field, cells, truth) [OFFSET_INDEX(of, field)] = {CELLS cells},
+#include "sampler/python/offsets.def"
+};
+
+/* A row left out, or there twice, does not compile; a number left out does neither. */
+struct rows {
+#define ROW(of, field, cells, truth) uint32_t of##_##field;
+#include "sampler/python/offsets.def"
+};
+_Static_assert(sizeof(struct rows) == sizeof(struct py_offsets), "a row for each member");
+
+#define ROW(of, field, cells, truth) _Static_assert(NR_CELLS(cells) == NR_COLUMNS, #of "." #field);
+#include "sampler/python/offsets.def"
+
+struct trait_rows {
+#define TRAIT(member, ...) __typeof__(((struct py_traits *)0)->member) member;
+#define STATE(member, ...) __typeof__(((struct generator_states *)0)->member) member;
+#include "sampler/python/traits.def"
+	char end;
+};
+_Static_assert(offsetof(struct trait_rows, end) == offsetof(struct py_traits, generator_states) +
+							   sizeof(struct generator_states),
+	       "a row for each trait");
+
+#define TRAIT(member, cells, truth) \
+	_Static_assert(NR_CELLS(cells) == NEWEST_MINOR - OLDEST_MINOR + 1, #member);
+#define STATE TRAIT
+#include "sampler/python/traits.def"
+
+/* The number of 3.minor, or of the newest, in a row of traits. */
+static int cell_of(uint32_t minor, const int cells[NEWEST_MINOR - OLDEST_MINOR + 1])
+{
+	assert(minor >= OLDEST_MINOR);
+	return cells[(minor < NEWEST_MINOR ? minor : NEWEST_MINOR) - OLDEST_MINOR];
+}
+
+struct py_traits traits_of_version(uint32_t minor)
+{
+	struct py_traits traits = {
+#define CELL(member, cells) \
+	.member = (__typeof__(traits.member))cell_of(minor, (const int[]){CELLS cells})
+#define TRAIT(member, cells, truth) CELL(member, cells),
+#define STATE(member, cells, truth) CELL(generator_states.member, cells),
+#include "sampler/python/traits.def"
+#undef CELL
+	};
+
+	if (minor > NEWEST_MINOR)
+		traits.generator_states = (struct generator_states){0};
+	return traits;
+}
 
 void version_format(uint32_t version_hex, char ret_text[VERSION_MAX_BYTES])
 {
@@ -35,29 +89,22 @@ void version_format(uint32_t version_hex, char ret_text[VERSION_MAX_BYTES])
 				       levels[i].mark, version_hex & 0xf);
 }
 
-static const struct version_table *table_find(uint32_t version_hex)
-{
-	static const struct version_table *const tables[NR_TABLES] = {
-		&version_3_6,  &version_3_7,  &version_3_8, &version_3_9,
-		&version_3_10, &version_3_11, &version_3_12};
-
-	for (size_t i = 0; i < NR_TABLES; i++)
-		if (version_hex >> 16 == (0x0300u | tables[i]->minor))
-			return tables[i];
-	return NULL;
-}
-
 int offsets_of_version(uint32_t version_hex, struct py_build *ret_build, struct message *reterr)
 {
-	const struct version_table *table = table_find(version_hex);
+	const uint32_t minor = version_hex >> 16 & 0xff;
 	char version[VERSION_MAX_BYTES];
 
-	if (table) {
-		*ret_build = (struct py_build){
+	if (version_hex >> 24 == 3 && minor >= OLDEST_MINOR && minor < FIRST_MINOR_THAT_TELLS) {
+		uint32_t numbers[NR_OFFSETS] = {0};
+		struct py_build build = {
 			.version_hex = version_hex,
-			.offsets = table->offsets,
-			.traits = table->traits,
+			.traits = traits_of_version(minor),
 		};
+
+		for (size_t i = 0; i < NR_OFFSETS; i++)
+			numbers[i] = matrix[i][minor - OLDEST_MINOR];
+		memcpy(&build.offsets, numbers, sizeof(numbers));
+		*ret_build = build;
 		return 0;
 	}
 	version_format(version_hex, version);

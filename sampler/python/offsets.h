@@ -5,13 +5,15 @@
  * version.
  *
  * 3.13 and newer carry the numbers themselves (_Py_DebugOffsets at the start of
- * _PyRuntime: debug_offsets.h); what those lack, and everything of older versions, comes
- * from tables of ours, each number of which is proved against CPython's own headers
- * when the tests are built.
+ * _PyRuntime: debug_offsets.h). What those lack stands in debug_offsets.def, everything of
+ * older versions in offsets.def, and what is no offset in traits.def: tables with a row a
+ * field and a column a version, each number of which is proved against CPython's own
+ * headers when the tests are run (tests/offsets/).
  */
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "procmem/memory.h"
@@ -20,6 +22,9 @@
 
 /* The versions that offsets_load() accepts, for sentences. */
 #define SUPPORTED_VERSIONS "3.6 to 3.15"
+
+/* The same as minor versions, and the first that tells its offsets itself. */
+enum { OLDEST_MINOR = 6, FIRST_MINOR_THAT_TELLS = 13, NEWEST_MINOR = 15 };
 
 /* No struct of CPython is larger: 3.15's runtime has 350 kB. */
 #define STRUCT_MAX_BYTES (4u << 20)
@@ -40,7 +45,7 @@
 
 /*
  * What a version does not have is OFFSET_ABSENT. Every member is a uint32_t: the struct
- * is also read as an array of them.
+ * is also read as an array of them, see NR_OFFSETS. Each has a row in offsets.def.
  */
 struct py_offsets {
 	struct {
@@ -190,6 +195,11 @@ struct py_offsets {
 	} bytes;
 };
 
+/* The struct as an array: how many there are, and which one a member is. */
+#define NR_OFFSETS (sizeof(struct py_offsets) / sizeof(uint32_t))
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): the names of members */
+#define OFFSET_INDEX(of, field) (offsetof(struct py_offsets, of.field) / sizeof(uint32_t))
+
 /* enum _frameowner of CPython, what is the same in all versions. */
 enum frame_owner { OWNED_BY_THREAD = 0, OWNED_BY_GENERATOR = 1 };
 
@@ -257,7 +267,7 @@ struct generator_states {
 	uint8_t awaited_words;
 };
 
-/* What differs between versions and is no offset. */
+/* What differs between versions and is no offset. Each member has a row in traits.def. */
 struct py_traits {
 	enum leaf_rule leaf_rule;
 	enum attribute_rule attribute_rule;
@@ -306,6 +316,12 @@ int offsets_load(struct remote_memory *memory, remote_addr runtime_addr, uint32_
  * alone. 0 or -ENOTSUP with a sentence.
  */
 int offsets_of_version(uint32_t version_hex, struct py_build *ret_build, struct message *reterr);
+
+/*
+ * The traits of 3.minor, OLDEST_MINOR or newer. Of one that is newer than all those of the newest,
+ * but that no generator of it is asked for its state: what the numbers mean changed each time.
+ */
+struct py_traits traits_of_version(uint32_t minor);
 
 /* "3.15.2", "3.14.0rc1" of a PY_VERSION_HEX; "3.10" where the rest of it is 0: not known. */
 #define VERSION_MAX_BYTES 24

@@ -27,12 +27,6 @@ enum {
 	METHOD_SELF_AFTER_TYPE = 8,
 	/* PyBaseExceptionObject: a tuple */
 	EXCEPTION_ARGS_AFTER_TYPE = 8,
-	/* PyOSErrorObject: myerrno, and behind it strerror and filename; until 3.10 */
-	OSERROR_ERRNO_AFTER_TYPE = 56,
-	OSERROR_ERRNO_AFTER_TYPE_3_10 = 48,
-	/* PyFunctionObject: func_qualname, since 3.10 and before */
-	QUALNAME_AFTER_TYPE = 24,
-	QUALNAME_AFTER_TYPE_3_9 = 88,
 };
 
 /* An entry of a set's table: the object, its hash. Source: Include/setobject.h. */

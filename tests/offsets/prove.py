@@ -9,12 +9,19 @@ proved, 1 not so, 77 (skipped) if there are no headers at all.
 """
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
-VERSIONS = tuple(f"3.{minor}" for minor in range(6, 16))
-FREE_THREADED = ("3.13", "3.14", "3.15")
 FLAGS = ["-std=gnu17", "-D_GNU_SOURCE", "-O2", "-w", "-c", "-o", os.devnull]
+
+
+def minors(root):
+    """The minor versions that there are tables of."""
+    header = (root / "sampler/python/offsets.h").read_text()
+    oldest, newest = (int(re.search(rf"{name}_MINOR = (\d+)", header)[1])
+                      for name in ("OLDEST", "NEWEST"))
+    return range(oldest, newest + 1)
 
 
 def testbed(root):
@@ -43,11 +50,14 @@ def include_folders(root, version, suffix=""):
 
 def prove(root, cc, version, folders, flavour=()):
     """Whether the tables of version are as the headers in folders say."""
-    source = root / "tests/offsets" / f"prove_{version.replace('.', '_')}.c"
+    source = root / "tests/offsets/prove.c"
+    minor = int(version.split(".")[1])
+    defines = [f"-DMINOR={minor}"]
+    defines += [f"-DSINCE_{other}={int(other <= minor)}" for other in minors(root)]
     # That folder holds a whole libc as well: only after the system's own.
     includes = [flag for f in folders[:2] for flag in ("-I", f)]
     includes += [flag for f in folders[2:] for flag in ("-idirafter", f)]
-    done = subprocess.run([*cc, *FLAGS, *flavour, "-I", root, *includes, source],
+    done = subprocess.run([*cc, *FLAGS, *defines, *flavour, "-I", root, *includes, source],
                           capture_output=True, text=True)
     print(f"{'proved' if done.returncode == 0 else 'WRONG'}: {version} by {folders[0]}", *flavour)
     print(done.stderr, end="")
@@ -58,7 +68,7 @@ def flavours(version, folders):
     """What else the headers in folders can be compiled for, as lists of flags."""
     if folders[0].name.endswith(("d", "t")):
         yield []
-    if version in FREE_THREADED and not folders[0].name.endswith("t"):
+    if int(version.split(".")[1]) >= 13 and not folders[0].name.endswith("t"):
         yield ["-DPy_GIL_DISABLED=1"]
 
 
@@ -66,7 +76,7 @@ def main():
     root = pathlib.Path(sys.argv[1])
     cc = sys.argv[2:] or ["cc"]
     results = []
-    for version in VERSIONS:
+    for version in (f"3.{minor}" for minor in minors(root)):
         found = list(include_folders(root, version))
         if not found:
             print(f"not proved here: {version} (no headers)")

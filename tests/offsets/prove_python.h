@@ -7,22 +7,64 @@
 
 #include <frameobject.h>
 
+#if PY_VERSION_HEX >= 0x030b0000
 #include "internal/pycore_code.h"
 #include "internal/pycore_dict.h"
 #include "internal/pycore_frame.h"
-#include "internal/pycore_interp.h"
 #include "internal/pycore_object.h"
+#endif
+#if PY_VERSION_HEX >= 0x03090000
+#include "internal/pycore_interp.h"
 #include "internal/pycore_runtime.h"
+#endif
+#if PY_VERSION_HEX >= 0x03080000
+#include "internal/pycore_pystate.h"
+#elif PY_VERSION_HEX >= 0x03070000
+#include "internal/pystate.h"
+#endif
 #if PY_VERSION_HEX >= 0x030c0000
 #include "internal/pycore_long.h"
 #endif
 #if PY_VERSION_HEX >= 0x030e0000
 #include "internal/pycore_debug_offsets.h"
 #include "internal/pycore_interpframe_structs.h"
+#include "internal/pycore_optimizer.h"
 #endif
 
-#include "tests/offsets/prove_gil.h"
-#include "tests/offsets/prove_values.h"
+#if PY_VERSION_HEX < 0x030b0000
+/* Objects/dict-common.h of 3.6 to 3.10, which is not installed: copied. */
+struct _dictkeysobject {
+	Py_ssize_t dk_refcnt;
+	Py_ssize_t dk_size;
+	void *dk_lookup;
+	Py_ssize_t dk_usable;
+	Py_ssize_t dk_nentries;
+	char dk_indices[];
+};
+#endif
+
+/* 3.12 has only a comment on where it is: _PyObject_DictOrValuesPointer(). */
+#if PY_VERSION_HEX >> 16 == 0x030c
+#define MANAGED_DICT_OFFSET (-3 * (int)sizeof(PyObject *))
+#endif
+
+/*
+ * The table has one place of func_state.next_version for each kind of release build. Free-threaded
+ * ones of 3.14 and 3.15 had it elsewhere before they took mimalloc 2.5 over.
+ */
+#if defined(Py_DEBUG)
+enum { IS_RELEASE = 0 };
+#elif defined(Py_GIL_DISABLED) && PY_VERSION_HEX >= 0x030e0000
+enum { IS_RELEASE = MI_MALLOC_VERSION >= 20502 };
+#else
+enum { IS_RELEASE = 1 };
+#endif
+
+#ifdef Py_GIL_DISABLED
+enum { FREE_THREADED = 1 };
+#else
+enum { FREE_THREADED = 0 };
+#endif
 
 /* PyASCIIObject.state as the word that is read, to see at which bit a field lies. */
 union unicode_state {

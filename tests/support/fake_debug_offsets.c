@@ -294,7 +294,7 @@ uint32_t fake_version_hex(uint32_t minor)
 
 static void put_u64(uint8_t *image, uint32_t at, uint64_t value)
 {
-	if (at)
+	if (at != OFFSET_ABSENT)
 		memcpy(image + at, &value, sizeof(value));
 }
 
@@ -302,24 +302,24 @@ size_t fake_debug_offsets(uint32_t minor, uint8_t *image, size_t size_bytes)
 {
 	bool free_threaded = minor > FAKE_FREE_THREADED;
 	uint32_t index = minor % FAKE_FREE_THREADED - 13;
-	const struct debug_offsets_layout *layout = &debug_offsets_layouts[index];
-	const uint32_t *at = (const uint32_t *)&layout->at;
+	const struct debug_offsets_layout layout = debug_offsets_layout(13 + index);
+	const uint32_t *at = (const uint32_t *)&layout.at;
 	const uint32_t *values = free_threaded ? (const uint32_t *)&told_free_threaded[index]
 					       : (const uint32_t *)&told_offsets[index];
 
-	if (index > 2 || layout->size > size_bytes) {
+	if (index > 2 || layout.size > size_bytes) {
 		(void)fprintf(stderr, "fake_debug_offsets: 3.%u has none\n", minor);
 		abort();
 	}
-	memset(image, 0, layout->size);
+	memset(image, 0, layout.size);
 	memcpy(image, DEBUG_OFFSETS_COOKIE, 8);
 	put_u64(image, 8, fake_version_hex(minor));
 	put_u64(image, 16, free_threaded);
-	for (size_t i = 0; i < sizeof(layout->at) / sizeof(*at); i++)
+	for (size_t i = 0; i < NR_OFFSETS; i++)
 		put_u64(image, at[i], values[i]);
 	if (free_threaded) {
-		put_u64(image, layout->tlbc_at.code_array, told_tlbc[index].code_array);
-		put_u64(image, layout->tlbc_at.generation, told_tlbc[index].generation);
+		put_u64(image, layout.tlbc_at.code_array, told_tlbc[index].code_array);
+		put_u64(image, layout.tlbc_at.generation, told_tlbc[index].generation);
 	}
-	return layout->size;
+	return layout.size;
 }

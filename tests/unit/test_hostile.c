@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "sampler/python/debug_offsets_tables.h"
 #include "sampler/sampler.h"
 #include "tests/support/fake_stack.h"
 

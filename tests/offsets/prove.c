@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Proof, when it is compiled, that the numbers of offsets.def, debug_offsets.def and traits.def in
+ * sampler/python/ are CPython's own: each row's number for one version is compared with what the
+ * row says that it is in CPython, by the headers in the path.
+ *
+ * A comparison that does not hold is a call of wrong_number(), which is a compile error and names
+ * the row's line (as the kernel's BUILD_BUG_ON works). It needs -O2: where a bit field lies is no
+ * constant to the language. prove.py defines MINOR, the version that is proved, and SINCE_7,
+ * SINCE_8, …: 1 up to that version, 0 for newer ones.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sampler/python/matrix.h"
+#include "sampler/python/offsets.h"
+#include "tests/offsets/prove_python.h"
+
+#include "tests/offsets/prove_constants.h"
+
+_Static_assert(PY_MAJOR_VERSION == 3 && PY_MINOR_VERSION == MINOR, "the headers of that version");
+
+void wrong_number(void) __attribute__((error("this number differs from CPython's headers")));
+void prove_tables(void);
+
+#define PROVE(number, truth)                               \
+	do {                                               \
+		if ((int64_t)(number) != (int64_t)(truth)) \
+			wrong_number();                    \
+	} while (0)
+
+/* One of a row's numbers. */
+#define CELL(cells, column) (((const int64_t[]){CELLS cells})[column])
+
+/* What the last columns are made of; __ is a version that has no such field. */
+#define SINCE(minor, x, y) CHOOSE(SINCE_##minor, x, y)
+#define FROM(minor, x)	   SINCE(minor, x, __)
+#define BEFORE(minor, x)   SINCE(minor, __, x)
+#define CHOOSE(n, x, y)	   CHOOSE_N(n, x, y)
+#define CHOOSE_N(n, x, y)  CHOOSE_##n(x, y)
+#define CHOOSE_1(x, y)	   x
+#define CHOOSE_0(x, y)	   y
+#define AT(type, field)	   offsetof(type, field)
+#define PLACE(field)	   offsetof(struct _Py_DebugOffsets, field)
+#define FRAME		   SINCE(11, _PyInterpreterFrame, PyFrameObject)
+#define KIND_SHIFT	   __builtin_ctz(kind.word)
+#define BY_RUNNING	   INT64_MIN /* a number that this does not prove */
+
+static const union unicode_state kind = {.fields = {.kind = 1}};
+static const union unicode_state compact = {.fields = {.compact = 1}};
+static const union unicode_state ascii = {.fields = {.ascii = 1}};
+
+void prove_tables(void)
+{
+	/* What each row of offsets.def says, in a variable of the name STRUCT_FIELD. */
+#define ROW(of, field, cells, truth) const int64_t of##_##field = truth;
+#include "sampler/python/offsets.def"
+
+#define TRAIT(member, cells, truth) \
+	if ((truth) != BY_RUNNING)  \
+		PROVE(CELL(cells, MINOR - OLDEST_MINOR), truth);
+#define STATE TRAIT
+#include "sampler/python/traits.def"
+
+	/* The bits that follow the kind of a str. */
+	PROVE(compact.word, 8u << KIND_SHIFT);
+	PROVE(ascii.word, 16u << KIND_SHIFT);
+
+#if MINOR < 13
+#define ROW(of, field, cells, truth) PROVE(CELL(cells, MINOR - OLDEST_MINOR), of##_##field);
+#include "sampler/python/offsets.def"
+#else
+	struct py_offsets is_known = {0};
+
+#define TABLE_BYTES(cells, truth)  PROVE(CELL(cells, MINOR - FIRST_MINOR_THAT_TELLS), truth);
+#define TLBC(member, cells, truth) PROVE(CELL(cells, MINOR - FIRST_MINOR_THAT_TELLS), truth);
+#define TOLD(of, field, cells, truth)                              \
+	PROVE(CELL(cells, MINOR - FIRST_MINOR_THAT_TELLS), truth); \
+	is_known.of.field = CELL(cells, MINOR - FIRST_MINOR_THAT_TELLS) != __;
+#define START		 0
+#define ALWAYS		 true
+#define OWN		 true
+#define RELEASE		 IS_RELEASE
+#define FIELD(of, field) of##_##field
+#define LACKED(of, field, from, holds, cells)                             \
+	if (LACKED_CELL(cells) != __) {                                   \
+		is_known.of.field = true;                                 \
+		if (holds)                                                \
+			PROVE(LACKED_CELL(cells), of##_##field - (from)); \
+	}
+#define LACKED_CELL(cells) CELL(cells, 2 * (MINOR - FIRST_MINOR_THAT_TELLS) + FREE_THREADED)
+#include "sampler/python/debug_offsets.def"
+
+	/* What the version has is told or lacked. */
+#define ROW(of, field, cells, truth) PROVE(is_known.of.field, of##_##field != __);
+#include "sampler/python/offsets.def"
+
+#if MINOR >= 14
+	/* What CPython puts there is what the row says. */
+#undef PLACE
+#define PLACE(field) table.field
+	static const struct _Py_DebugOffsets table = _Py_DebugOffsets_INIT("xdebugpy");
+#define TOLD(of, field, cells, truth)                          \
+	if (CELL(cells, MINOR - FIRST_MINOR_THAT_TELLS) != __) \
+		PROVE(truth, of##_##field);
+#include "sampler/python/debug_offsets.def"
+#endif
+#endif
+}
