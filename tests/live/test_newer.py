@@ -14,7 +14,8 @@ from test_dump import DumpTestCase
 
 COOKIE = b"xdebugpy"
 TABLE_BYTES = {"3.13": 584, "3.14": 760, "3.15": 888}
-NEWER, PRE_RELEASE = 0x031000f0, 0xa1
+NEWER_MINOR = int(support.SUPPORTED[-1].partition(".")[2]) + 1
+NEWER, PRE_RELEASE = 0x030000f0 | NEWER_MINOR << 16, 0xa1
 
 # Of 3.15: (offset, number of words that are put in before it or taken away from there).
 CHANGES = {
@@ -78,7 +79,7 @@ class Newer(DumpTestCase):
         self.assertEqual(result.status, 0, result.stderr)
         dumped = json.loads(result.stdout)
         self.assertEqual(dumped["python"],
-                         "3.16.0" if version_hex == NEWER else "3.15.0a1")
+                         f"3.{NEWER_MINOR}.0" if version_hex == NEWER else "3.15.0a1")
         self.assertIn("newer than this pysample was tested with", result.stderr)
         self.assert_truth(dumped, target.report["threads"])
         result = pysample("doctor", target.pid)
@@ -110,5 +111,5 @@ class Newer(DumpTestCase):
                 support.python_target(changed, "busy") as target:
             result = pysample("dump", target.pid)
             self.assertEqual(result.status, 3, result)
-            self.assertRegex(result.stderr, "3.16.*newer pysample")
+            self.assertRegex(result.stderr, rf"3\.{NEWER_MINOR}.*newer pysample")
             self.assertEqual(result.stdout, "")

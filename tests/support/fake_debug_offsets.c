@@ -307,7 +307,7 @@ size_t fake_debug_offsets(uint32_t minor, uint8_t *image, size_t size_bytes)
 	const uint32_t *values = free_threaded ? (const uint32_t *)&told_free_threaded[index]
 					       : (const uint32_t *)&told_offsets[index];
 
-	if (index > 2 || layout.size > size_bytes) {
+	if (index >= sizeof(told_offsets) / sizeof(*told_offsets) || layout.size > size_bytes) {
 		(void)fprintf(stderr, "fake_debug_offsets: 3.%u has none\n", minor);
 		abort();
 	}

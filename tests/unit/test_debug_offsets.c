@@ -163,7 +163,7 @@ Test(debug_offsets, newer_versions_may_have_more_fields)
 {
 	static const struct edit edits[2][MAX_EDITS] = {{{0}}, {{376, 1, 76}, {176, 1, 7960}}};
 
-	for (uint32_t minor = 16; minor <= 17; minor++) {
+	for (uint32_t minor = NEWEST_MINOR + 1; minor <= NEWEST_MINOR + 2; minor++) {
 		for (size_t i = 0; i < 2; i++) {
 			struct fake_python py;
 			struct message message;

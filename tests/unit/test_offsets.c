@@ -104,7 +104,7 @@ static bool within_copies(const struct py_build *build)
 
 Test(offsets, each_version_is_loaded)
 {
-	for (uint32_t minor = 13; minor <= 15; minor++) {
+	for (uint32_t minor = 13; minor <= NEWEST_MINOR; minor++) {
 		uint8_t image[IMAGE_MAX_BYTES];
 		size_t size_bytes = fake_debug_offsets(minor, image, sizeof(image));
 		struct message message;
@@ -200,7 +200,7 @@ Test(offsets, newest_version_is_named)
 /* A flag that is neither, and one that the objects' headers contradict. */
 Test(offsets, free_threaded_flag_must_be_true)
 {
-	for (uint32_t minor = 13; minor <= 15; minor++) {
+	for (uint32_t minor = 13; minor <= NEWEST_MINOR; minor++) {
 		struct message message;
 
 		for (uint64_t flag = 1; flag <= 2; flag++) {
@@ -214,7 +214,7 @@ Test(offsets, free_threaded_flag_must_be_true)
 
 Test(offsets, free_threaded_builds_are_loaded)
 {
-	for (uint32_t minor = 13; minor <= 15; minor++) {
+	for (uint32_t minor = 13; minor <= NEWEST_MINOR; minor++) {
 		uint8_t image[IMAGE_MAX_BYTES];
 		size_t size_bytes =
 			fake_debug_offsets(FAKE_FREE_THREADED + minor, image, sizeof(image));
@@ -243,11 +243,12 @@ Test(offsets, free_threaded_builds_are_loaded)
 /* What comes after the newest has its layout, until it proves otherwise. */
 Test(offsets, newer_versions_are_loaded_and_flagged)
 {
-	static const uint32_t versions[] = {0x031000a1, 0x031002f0, 0x031100f0};
+	const uint32_t newer = 0x03000000 | (NEWEST_MINOR + 1) << 16;
+	const uint32_t versions[] = {newer | 0xa1, newer | 0x2f0, newer + 0x100f0};
 
 	for (size_t i = 0; i < sizeof(versions) / sizeof(*versions); i++) {
 		uint8_t image[IMAGE_MAX_BYTES];
-		size_t size_bytes = fake_debug_offsets(15, image, sizeof(image));
+		size_t size_bytes = fake_debug_offsets(NEWEST_MINOR, image, sizeof(image));
 		struct message message;
 		struct py_build build;
 
@@ -265,15 +266,17 @@ Test(offsets, newer_versions_are_loaded_and_flagged)
 Test(offsets, newer_versions_that_make_no_sense_are_refused)
 {
 	uint8_t image[IMAGE_MAX_BYTES];
-	size_t size_bytes = fake_debug_offsets(15, image, sizeof(image));
-	const uint64_t version = 0x031000f0, wrong = 72;
+	size_t size_bytes = fake_debug_offsets(NEWEST_MINOR, image, sizeof(image));
+	const uint64_t version = 0x030000f0 | (NEWEST_MINOR + 1) << 16, wrong = 72;
 	struct message message;
 	struct py_build build;
+	char newer[8];
 
+	(void)snprintf(newer, sizeof(newer), "3.%d", NEWEST_MINOR + 1);
 	memcpy(image + 8, &version, sizeof(version));
-	memcpy(image + debug_offsets_layout(15).at.frame.previous, &wrong, sizeof(wrong));
+	memcpy(image + debug_offsets_layout(NEWEST_MINOR).at.frame.previous, &wrong, sizeof(wrong));
 	cr_expect(eq(int, load(image, size_bytes, 0, &build, &message), -ENOTSUP));
-	cr_expect(ne(ptr, strstr(message.text, "3.16"), NULL));
+	cr_expect(ne(ptr, strstr(message.text, newer), NULL));
 	cr_expect(ne(ptr, strstr(message.text, "newer pysample"), NULL));
 }
 
@@ -287,7 +290,7 @@ Test(offsets, absurd_numbers_are_refused_with_a_sentence)
 	static const uint64_t absurd[] = {UINT64_MAX, 1ull << 63, UINT32_MAX, 1ull << 32,
 					  (4u << 20) + 8};
 
-	for (uint32_t minor = 13; minor <= 15; minor++) {
+	for (uint32_t minor = 13; minor <= NEWEST_MINOR; minor++) {
 		const struct debug_offsets_layout layout = debug_offsets_layout(minor);
 		const uint32_t *at = (const uint32_t *)&layout.at;
 
@@ -325,7 +328,7 @@ static void expect_refused(uint32_t minor, const struct wrong_number *cases, siz
 /* A struct that is said to be smaller than its fields, or larger than its buffer. */
 Test(offsets, numbers_that_contradict_each_other_are_refused)
 {
-	for (uint32_t minor = 13; minor <= 15; minor++) {
+	for (uint32_t minor = 13; minor <= NEWEST_MINOR; minor++) {
 		const struct debug_offsets_layout layout = debug_offsets_layout(minor);
 		const struct py_offsets *at = &layout.at;
 		const struct wrong_number cases[] = {
@@ -350,7 +353,7 @@ Test(offsets, numbers_that_contradict_each_other_are_refused)
 /* Frames are copied up to their locals, code objects up to their bytecode. */
 Test(offsets, fields_behind_what_is_copied_are_refused)
 {
-	for (uint32_t minor = 13; minor <= 15; minor++) {
+	for (uint32_t minor = 13; minor <= NEWEST_MINOR; minor++) {
 		const struct debug_offsets_layout layout = debug_offsets_layout(minor);
 		const struct py_offsets *at = &layout.at;
 		const struct wrong_number cases[] = {
@@ -380,7 +383,7 @@ Test(offsets, words_for_profilers_outside_of_what_is_copied_are_refused)
 
 Test(offsets, table_that_is_cut_short_is_unreadable)
 {
-	for (uint32_t minor = 13; minor <= 15; minor++) {
+	for (uint32_t minor = 13; minor <= NEWEST_MINOR; minor++) {
 		uint8_t image[IMAGE_MAX_BYTES];
 		size_t size_bytes = fake_debug_offsets(minor, image, sizeof(image));
 		struct message message;
@@ -397,7 +400,7 @@ static void flip_bits(bool (*holds)(const struct py_build *build))
 	uint64_t random = 88172645463325252u;
 
 	for (int i = 0; i < NR_ROUNDS; i++) {
-		uint32_t minor = 13 + (uint32_t)i % 3;
+		uint32_t minor = 13 + (uint32_t)i % (NEWEST_MINOR - 12);
 		uint8_t image[IMAGE_MAX_BYTES];
 		size_t size_bytes = fake_debug_offsets(minor, image, sizeof(image));
 		struct message message;
