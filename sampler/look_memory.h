@@ -5,7 +5,7 @@
  * it is asked for. Each byte is read once a look: whoever asks again gets the same answer.
  *
  * Some words are sealed: they are read before everything else and once more behind everything
- * else. Equal seals are what sampler/instant.h and sampler/witness.h build their proofs on.
+ * else. Equal seals are what sampler/snapshot.h and sampler/witness.h build their proofs on.
  *
  * Between looks every read goes straight to the memory behind.
  */

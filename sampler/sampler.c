@@ -107,7 +107,7 @@ void sampler_hold_target(struct sampler *sampler, const struct maps *maps,
 		.may_be_followed = has_bare_gil(sampler->build),
 	};
 
-	instant_hold_target(&sampler->snapshot.instant, &means);
+	snapshot_hold_target(&sampler->snapshot, &means);
 	sampler->first_stack = own_stack_of_first(maps);
 	descriptor_limit_raise(); /* a witness takes up to three */
 	if (has_bare_gil(sampler->build))
@@ -133,7 +133,10 @@ struct sampler_proofs sampler_try_proofs(const struct sampler *sampler, pid_t ti
 
 bool sampler_runs_elsewhere(const struct sampler *sampler)
 {
-	return instant_is_foreign(&sampler->snapshot.instant);
+	const struct instant *instant = &sampler->snapshot.instant;
+
+	/* Not just once. */
+	return instant->nr_foreign > 1 && instant->nr_foreign >= instant->nr_stood / 10;
 }
 
 uint64_t sampler_nr_away(const struct sampler *sampler)
@@ -282,7 +285,7 @@ static int hand_on_thread(struct sampler *sampler, struct snapshot_thread *threa
 	}
 	if (thread->checked && sampler_stack_moved(sampled))
 		sampler->snapshot.instant.gil_distrusted = true;
-	instant_know(&thread->proof);
+	snapshot_know(thread);
 	return sampler_thread_emit(sampler, thread, (struct sample){.time_ns = now_ns}, sink);
 }
 

@@ -165,7 +165,7 @@ struct sampler_proofs sampler_try_proofs(const struct sampler *sampler, pid_t ti
 
 /*
  * Whether thread states turned out to be run by other threads than those that they name, of whose
- * stacks nothing is proven while they run (sampler/instant.h).
+ * stacks nothing is proven while they run (sampler/snapshot.h).
  */
 bool sampler_runs_elsewhere(const struct sampler *sampler);
 

@@ -339,7 +339,7 @@ static int hand_on(struct sampler_interrupts *interrupts, struct snapshot_thread
 	}
 	/* The state may be run by another thread than this one, whose interrupt it was. */
 	thread->proof.stood = true;
-	if (instant_finds_foreign(&sampler->snapshot.instant, &thread->proof)) {
+	if (snapshot_finds_foreign(&sampler->snapshot, thread)) {
 		lose(interrupts, thread, LOSS_MOVED);
 		return 0;
 	}

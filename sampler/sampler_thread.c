@@ -233,8 +233,7 @@ static int look_once(struct sampler *sampler, struct snapshot_thread *thread,
 		return -ENOENT;
 	/* That the thread stands still says nothing of a state that another one runs. */
 	if (is_proven_elsewhere &&
-	    (thread->proof.has_moved ||
-	     instant_finds_foreign(&sampler->snapshot.instant, &thread->proof)))
+	    (thread->proof.has_moved || snapshot_finds_foreign(&sampler->snapshot, thread)))
 		return -EBADMSG;
 	if (!is_proven_elsewhere && !thread->held &&
 	    !snapshot_stands_apart(&sampler->snapshot, thread)) {

@@ -10,6 +10,15 @@ enum { MAX_BEGINNINGS = 3 };
 /* So many looks copy one more thread each to see whether the GIL tells the truth, then one in so many. */
 enum { CHECKING_LOOKS = 64, CHECK_EVERY = 16 };
 
+/*
+ * A thread that could run in one of so many last looks is expected to be able to run in the next:
+ * its witness is called before anything else is read.
+ */
+enum { EXPECTED_LOOKS = 64 };
+
+/* Nothing is proven of a state for so many looks once another thread was found to run it. */
+enum { FOREIGN_LOOKS = 1024 };
+
 void snapshot_init(struct snapshot *snapshot, struct remote_memory *memory,
 		   const struct py_build *build, remote_addr runtime_addr)
 {
@@ -17,9 +26,16 @@ void snapshot_init(struct snapshot *snapshot, struct remote_memory *memory,
 		.build = build,
 		.runtime_addr = runtime_addr,
 		.stale = true,
+		.instant.is_dead = true,
 	};
-	instant_init(&snapshot->instant, memory);
+	look_memory_init(&snapshot->instant.look, memory);
 	snapshot->memory = &snapshot->instant.look.memory;
+}
+
+void snapshot_hold_target(struct snapshot *snapshot, const struct witness_means *means)
+{
+	snapshot->instant.is_dead = false;
+	snapshot->instant.means = *means;
 }
 
 /* Where the GIL is that serves the interpreter of index i and may be its own. */
@@ -72,74 +88,6 @@ static bool counts(const struct snapshot *snapshot, const struct snapshot_thread
 	return !snapshot->only || thread == snapshot->only || gil_of(snapshot, thread)->now.known;
 }
 
-/* Beginning a look. */
-
-/*
- * Have the counters of code sealed: they are read before all code, so that no entry is ever taken to
- * be newer than what was read of it. 0 or -ENOMEM.
- */
-static int seal_clock(struct snapshot *snapshot, struct snapshot_interpreter *interpreter)
-{
-	const struct py_offsets *offsets = &snapshot->build->offsets;
-	const remote_addr addr = interpreter->ref.addr;
-	int err = 0;
-
-	if (offsets->interpreter.code_object_generation != OFFSET_ABSENT)
-		err = look_memory_seal(&snapshot->instant.look,
-				       addr + offsets->interpreter.code_object_generation,
-				       sizeof(uint64_t), &interpreter->generation_seal);
-	if (!err && offsets->interpreter.next_code_version != OFFSET_ABSENT)
-		err = look_memory_seal(&snapshot->instant.look,
-				       addr + offsets->interpreter.next_code_version,
-				       sizeof(uint32_t), &interpreter->version_seal);
-	return err;
-}
-
-/* Have the words sealed by which the look is judged. 0 or -ENOMEM. */
-static int seal_words(struct snapshot *snapshot)
-{
-	const struct py_offsets *offsets = &snapshot->build->offsets;
-	struct instant *instant = &snapshot->instant;
-	int err = 0;
-
-	look_memory_clear_seals(&instant->look);
-	for (size_t i = 0; !err && i < snapshot->nr_threads; i++) {
-		struct snapshot_thread *thread = snapshot->threads[i];
-
-		thread->proof.is_watched = false;
-		if (counts(snapshot, thread))
-			err = instant_watch_thread(instant, &thread->proof, thread->ref.thread_id,
-						   thread->tid);
-	}
-	for (size_t i = 0; !err && i < snapshot->nr_interpreters; i++) {
-		struct snapshot_interpreter *interpreter = &snapshot->interpreters[i];
-
-		interpreter->gil.place = gil_place_of(snapshot, i);
-		if (interpreter->gil.place.addr)
-			err = instant_watch_gil(instant, &interpreter->gil);
-		if (!err)
-			err = look_memory_seal(&instant->look,
-					       interpreter->ref.addr +
-						       offsets->interpreter.threads_head,
-					       sizeof(uint64_t), &interpreter->head_seal);
-		if (!err)
-			err = seal_clock(snapshot, interpreter);
-	}
-	return err;
-}
-
-/* Who has which GIL, by the seals. */
-static void read_gils(struct snapshot *snapshot)
-{
-	for (size_t i = 0; i < snapshot->nr_interpreters; i++) {
-		struct snapshot_interpreter *interpreter = &snapshot->interpreters[i];
-
-		instant_read_gil(&snapshot->instant, &interpreter->gil);
-		interpreter->has_own_gil =
-			interpreter->gil.now.known || i + 1 == snapshot->nr_interpreters;
-	}
-}
-
 bool snapshot_may_run(const struct snapshot *snapshot, const struct snapshot_thread *thread)
 {
 	const struct gil *gil = &gil_of(snapshot, thread)->now;
@@ -148,39 +96,155 @@ bool snapshot_may_run(const struct snapshot *snapshot, const struct snapshot_thr
 	       snapshot_may_swap(snapshot);
 }
 
-/* Note who may run. False: somebody whose witness was not there from the beginning. */
-static bool note_runners(struct snapshot *snapshot)
-{
-	bool all_watched = true;
+/* Beginning a look. */
 
-	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+/* Free what the witness of a thread has. */
+static void close_witness(struct instant_thread *proof)
+{
+	if (proof->has_witness)
+		witness_close(&proof->witness);
+	proof->has_witness = false;
+	proof->late_runs = 0; /* another witness may count something else */
+}
+
+/* Whether the thread has not been given a CPU since the last late look; notes how often it was. */
+static bool has_not_run(struct instant_thread *proof)
+{
+	const uint64_t before = proof->late_runs;
+
+	if (task_runs_read(&proof->witness.runs, &proof->late_runs))
+		proof->late_runs = 0;
+	return before && before == proof->late_runs;
+}
+
+/*
+ * Have a thread's witness called, if it could run in one of the last looks. Its words are the outermost of
+ * all that is read, so threads are named first. 0 or -ENOMEM.
+ */
+static int watch_thread(struct instant *instant, struct snapshot_thread *thread)
+{
+	struct instant_thread *proof = &thread->proof;
+	struct task_now now;
+
+	proof->is_own = proof->is_foreign = proof->is_untold = proof->has_moved = false;
+	proof->slept = false;
+	proof->is_watched = !instant->is_dead && proof->runner_look &&
+			    proof->runner_look + EXPECTED_LOOKS >= instant->nr_looks;
+	if (!proof->is_watched)
+		return 0;
+	/* The user may have learnt the thread's id since. */
+	if (!proof->has_witness ||
+	    (proof->witness.kind == WITNESS_NONE && thread->tid != proof->witness_tid)) {
+		close_witness(proof);
+		proof->witness_tid = thread->tid;
+		witness_open(&instant->means, thread->ref.thread_id, thread->tid, &proof->witness);
+		proof->has_witness = true;
+	}
+	/*
+	 * A late look may have waited until the thread went to sleep. Asked first of all, while its CPU is
+	 * held: one that is woken from then on could run, too.
+	 */
+	if (instant->is_late)
+		proof->slept = !witness_now(&proof->witness, &instant->means, thread->tid, &now) &&
+			       now.state != 'R' && !has_not_run(proof);
+	return witness_begin(&proof->witness, &instant->look, &instant->held);
+}
+
+/* Have the words sealed by which the look is judged. 0 or -ENOMEM. */
+static int seal_words(struct snapshot *snapshot)
+{
+	const struct py_offsets *offsets = &snapshot->build->offsets;
+	struct look_memory *look = &snapshot->instant.look;
+	int err = 0;
+
+	look_memory_clear_seals(look);
+	for (size_t i = 0; !err && i < snapshot->nr_threads; i++) {
 		struct snapshot_thread *thread = snapshot->threads[i];
 
-		if (snapshot_may_run(snapshot, thread) && counts(snapshot, thread))
-			all_watched = instant_note_runner(&snapshot->instant, &thread->proof) &&
-				      all_watched;
+		thread->proof.is_watched = false;
+		if (counts(snapshot, thread))
+			err = watch_thread(&snapshot->instant, thread);
 	}
-	return all_watched;
+	for (size_t i = 0; !err && i < snapshot->nr_interpreters; i++) {
+		struct snapshot_interpreter *interpreter = &snapshot->interpreters[i];
+		struct instant_gil *gil = &interpreter->gil;
+		/*
+		 * The counters of code are read before all code, so that no entry is ever taken to be
+		 * newer than what was read of it.
+		 */
+		const struct {
+			uint32_t offset;
+			size_t size;
+			uint32_t *ret_seal;
+		} words[] = {
+			{offsets->interpreter.threads_head, sizeof(uint64_t),
+			 &interpreter->head_seal},
+			{offsets->interpreter.code_object_generation, sizeof(uint64_t),
+			 &interpreter->generation_seal},
+			{offsets->interpreter.next_code_version, sizeof(uint32_t),
+			 &interpreter->version_seal},
+		};
+
+		gil->place = gil_place_of(snapshot, i);
+		if (gil->place.addr)
+			err = look_memory_seal(look, gil->place.addr, gil_place_bytes(&gil->place),
+					       &gil->seal);
+		for (size_t j = 0; !err && j < sizeof(words) / sizeof(words[0]); j++)
+			if (words[j].offset != OFFSET_ABSENT)
+				err = look_memory_seal(look,
+						       interpreter->ref.addr + words[j].offset,
+						       words[j].size, words[j].ret_seal);
+	}
+	return err;
+}
+
+/* What a sealed GIL said before all else was read, or behind it. */
+static struct gil read_gil(const struct snapshot *snapshot, const struct instant_gil *gil,
+			   bool is_last)
+{
+	const struct look_seal *seal;
+
+	if (!gil->place.addr)
+		return (struct gil){.known = false};
+	seal = look_memory_seal_at(&snapshot->instant.look, gil->seal);
+	return seal->is_read ? gil_decode(&gil->place, is_last ? seal->last : seal->first)
+			     : (struct gil){.known = false};
 }
 
 /* Read what is read ahead, with the witnesses of all who may run. */
 static int begin_reading(struct snapshot *snapshot)
 {
+	struct instant *instant = &snapshot->instant;
 	bool all_watched = false;
-	int err = 0;
 
-	for (int i = 0; !err && !all_watched && i < MAX_BEGINNINGS; i++) {
-		if (i)
-			(void)look_memory_end(&snapshot->instant.look);
+	for (int n = 0; !all_watched && n < MAX_BEGINNINGS; n++) {
+		int err;
+
+		if (n)
+			(void)look_memory_end(&instant->look);
 		err = seal_words(snapshot);
 		if (!err)
-			err = instant_begin(&snapshot->instant);
+			err = look_memory_begin(&instant->look);
 		if (err)
 			return err;
-		read_gils(snapshot);
-		all_watched = note_runners(snapshot);
+		for (size_t i = 0; i < snapshot->nr_interpreters; i++) {
+			struct snapshot_interpreter *interpreter = &snapshot->interpreters[i];
+
+			interpreter->gil.now = read_gil(snapshot, &interpreter->gil, false);
+			interpreter->has_own_gil =
+				interpreter->gil.now.known || i + 1 == snapshot->nr_interpreters;
+		}
+		all_watched = true;
+		for (size_t i = 0; i < snapshot->nr_threads; i++) {
+			struct snapshot_thread *thread = snapshot->threads[i];
+
+			if (!snapshot_may_run(snapshot, thread) || !counts(snapshot, thread))
+				continue;
+			thread->proof.runner_look = instant->nr_looks;
+			all_watched = all_watched && (thread->proof.is_watched || instant->is_dead);
+		}
 	}
-	return err;
+	return 0;
 }
 
 /* A word of the target; *ret_value is 0 where it cannot be read. */
@@ -190,37 +254,32 @@ static bool read_u64(struct snapshot *snapshot, remote_addr addr, uint64_t *ret_
 	return remote_memory_read_u64(snapshot->memory, addr, ret_value) == 0;
 }
 
-static bool read_u32(struct snapshot *snapshot, remote_addr addr, uint32_t *ret_value)
-{
-	*ret_value = 0;
-	return remote_memory_read(snapshot->memory, addr, ret_value, sizeof(*ret_value)) == 0;
-}
-
 /* The counters that tell whether code objects came or went. */
 static void read_clock(struct snapshot *snapshot, struct snapshot_interpreter *interpreter)
 {
-	const struct py_offsets *offsets = &snapshot->build->offsets;
+	const struct py_build *build = snapshot->build;
+	const struct look_memory *look = &snapshot->instant.look;
 	const remote_addr addr = interpreter->ref.addr;
 	struct code_clock *clock = &interpreter->clock;
 
 	*clock = (struct code_clock){.interp_addr = addr, .tick = snapshot->instant.nr_looks};
-	if (offsets->interpreter.code_object_generation != OFFSET_ABSENT) {
+	if (build->offsets.interpreter.code_object_generation != OFFSET_ABSENT) {
 		const struct look_seal *seal =
-			look_memory_seal_at(&snapshot->instant.look, interpreter->generation_seal);
+			look_memory_seal_at(look, interpreter->generation_seal);
 
 		clock->has_generation = seal->is_read;
 		clock->generation = seal->is_read ? field_u64(seal->first, 0) : 0;
 	}
-	if (offsets->interpreter.next_code_version != OFFSET_ABSENT) {
-		const struct look_seal *seal =
-			look_memory_seal_at(&snapshot->instant.look, interpreter->version_seal);
+	if (build->offsets.interpreter.next_code_version != OFFSET_ABSENT) {
+		const struct look_seal *seal = look_memory_seal_at(look, interpreter->version_seal);
 
 		clock->has_next_version = seal->is_read;
 		clock->next_version = seal->is_read ? field_u32(seal->first, 0) : 0;
 	}
-	if (snapshot->build->tlbc.generation)
-		(void)read_u32(snapshot, addr + snapshot->build->tlbc.generation,
-			       &clock->tlbc_generation);
+	if (build->tlbc.generation &&
+	    remote_memory_read(snapshot->memory, addr + build->tlbc.generation,
+			       &clock->tlbc_generation, sizeof(clock->tlbc_generation)))
+		clock->tlbc_generation = 0;
 }
 
 /* Where the word is that tells whether garbage is collected; 0: none does. */
@@ -250,38 +309,42 @@ static void note_collector(const struct snapshot *snapshot,
 	interpreter->collecting = is_frame ? word != 0 : (uint32_t)word == 1;
 }
 
-static void read_collector(struct snapshot *snapshot, struct snapshot_interpreter *interpreter)
-{
-	const remote_addr addr = collector_addr(snapshot, interpreter);
-	uint64_t word = 0;
-
-	if (addr)
-		(void)read_u64(snapshot, addr, &word);
-	note_collector(snapshot, interpreter, word);
-}
-
 static void read_interpreter(struct snapshot *snapshot, struct snapshot_interpreter *interpreter)
 {
 	const struct py_offsets *offsets = &snapshot->build->offsets;
 	const struct look_seal *head =
 		look_memory_seal_at(&snapshot->instant.look, interpreter->head_seal);
-	uint64_t next_addr;
+	const remote_addr collector = collector_addr(snapshot, interpreter);
+	uint64_t next_addr, word = 0;
 
 	if (!head->is_read || field_u64(head->first, 0) != interpreter->ref.threads_head_addr ||
 	    !read_u64(snapshot, interpreter->ref.addr + offsets->interpreter.next, &next_addr) ||
 	    next_addr != interpreter->ref.next_addr)
 		snapshot->stale = true;
 	read_clock(snapshot, interpreter);
-	read_collector(snapshot, interpreter);
+	if (collector)
+		(void)read_u64(snapshot, collector, &word);
+	note_collector(snapshot, interpreter, word);
 }
 
-/* Whether it is proven that a thread is where it was at the last look that held. */
+/*
+ * Whether it is proven that a thread is where it was at the last look that held: its own clock stands where
+ * it did when the thread was known, or it is not one of those that its GIL says may have run since.
+ */
 static bool is_where_it_was(const struct snapshot *snapshot, const struct snapshot_thread *thread)
 {
-	return instant_clock_stands(&snapshot->instant, &thread->proof) ||
-	       (!thread->is_new && !snapshot_may_swap(snapshot) &&
-		instant_gil_tells(&snapshot->instant, gil_of(snapshot, thread), &thread->proof,
-				  thread->ref.addr));
+	const struct instant *instant = &snapshot->instant;
+	const struct instant_gil *gil = gil_of(snapshot, thread);
+	const struct instant_thread *proof = &thread->proof;
+
+	if (instant->gil_distrusted || !proof->is_known)
+		return false;
+	if (instant->nr_looks >= proof->foreign_until && proof->is_watched && proof->known_cpu_ns &&
+	    proof->known_cpu_ns == witness_cpu_ns(&proof->witness))
+		return true;
+	return !thread->is_new && !snapshot_may_swap(snapshot) && !instant->is_dead &&
+	       gil->now.known && !gil_names(&gil->told, &gil->now, thread->ref.addr) &&
+	       !gil_unclear(&gil->told, &gil->now);
 }
 
 /* Read the state of a thread, and whether it is the thread's still. */
@@ -301,27 +364,22 @@ static void read_thread(struct snapshot *snapshot, struct snapshot_thread *threa
 	thread->holds_gil = snapshot_holds_gil(snapshot, thread);
 }
 
-/* The thread that this look copies in any case; SIZE_MAX: none. Each has its turn. */
-static size_t choose_check(const struct snapshot *snapshot)
-{
-	const uint64_t nr_looks = snapshot->instant.nr_looks;
-
-	if (!snapshot->nr_threads || (nr_looks >= CHECKING_LOOKS && nr_looks % CHECK_EVERY))
-		return SIZE_MAX;
-	return (nr_looks < CHECKING_LOOKS ? nr_looks : nr_looks / CHECK_EVERY) %
-	       snapshot->nr_threads;
-}
-
-/* Read the threads that may be elsewhere than they were, and one more to see whether that is so. */
+/*
+ * Read the threads that may be elsewhere than they were, and one more, each in its turn, to see whether
+ * that is so.
+ */
 static void read_threads(struct snapshot *snapshot)
 {
-	const size_t checked = choose_check(snapshot);
+	const uint64_t nr_looks = snapshot->instant.nr_looks;
+	const bool is_checking = nr_looks < CHECKING_LOOKS;
+	const bool checks = is_checking || nr_looks % CHECK_EVERY == 0;
 
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		struct snapshot_thread *thread = snapshot->threads[i];
+		const uint64_t turn = is_checking ? nr_looks : nr_looks / CHECK_EVERY;
 		const bool is_proven = is_where_it_was(snapshot, thread);
 
-		thread->checked = is_proven && i == checked;
+		thread->checked = is_proven && checks && i == turn % snapshot->nr_threads;
 		thread->unchanged = is_proven && !thread->checked;
 		if (!thread->unchanged)
 			read_thread(snapshot, thread);
@@ -350,22 +408,31 @@ static void prefer_clocks(struct snapshot *snapshot)
 		return;
 	means->prefers_clock = true;
 	for (size_t i = 0; i < snapshot->nr_threads; i++)
-		instant_thread_done(&snapshot->threads[i]->proof);
+		close_witness(&snapshot->threads[i]->proof);
+}
+
+/* Give back the CPUs. */
+static void release_cpus(struct instant *instant)
+{
+	instant->slept = instant->preempt && preempt_release(instant->preempt, &instant->held);
 }
 
 int snapshot_begin(struct snapshot *snapshot, struct snapshot_thread *only)
 {
 	const struct py_offsets *offsets = &snapshot->build->offsets;
+	struct instant *instant = &snapshot->instant;
 	uint64_t head_addr;
 	int err;
 
 	snapshot->only = only;
 	prefer_clocks(snapshot);
-	instant_take_cpus(&snapshot->instant);
+	instant->nr_looks++;
+	if (instant->preempt)
+		preempt_hold(instant->preempt, &instant->held);
 	err = begin_reading(snapshot);
 	if (err) {
-		(void)instant_end(&snapshot->instant);
-		instant_release_cpus(&snapshot->instant);
+		(void)look_memory_end(&instant->look);
+		release_cpus(instant);
 		return err;
 	}
 	for (size_t i = 0; i < snapshot->nr_interpreters; i++)
@@ -423,16 +490,43 @@ static bool is_runner(const struct snapshot *snapshot, const struct snapshot_thr
 	return thread->copied && snapshot_may_run(snapshot, thread);
 }
 
-/* Read what there is to judge the look by, and let the target go. */
-static void end_threads(struct snapshot *snapshot)
+bool snapshot_finds_foreign(struct snapshot *snapshot, struct snapshot_thread *thread)
 {
-	for (size_t i = 0; i < snapshot->nr_threads; i++) {
-		struct snapshot_thread *thread = snapshot->threads[i];
+	struct instant *instant = &snapshot->instant;
+	struct instant_thread *proof = &thread->proof;
 
-		if (is_runner(snapshot, thread))
-			instant_end_thread(&snapshot->instant, &thread->proof, thread->tid);
+	/* That a state has moved is evidence only if its thread stood still. */
+	if (proof->is_foreign || (proof->has_moved && proof->stood))
+		proof->foreign_until = instant->nr_looks + FOREIGN_LOOKS;
+	if (proof->is_own || (!proof->is_foreign && instant->nr_looks >= proof->foreign_until))
+		return proof->is_untold;
+	instant->nr_foreign++;
+	return true;
+}
+
+/* Whether a thread that could run stood still; the looks to come hold the CPU where it is. */
+static bool has_stood(struct snapshot *snapshot, struct snapshot_thread *thread)
+{
+	struct instant *instant = &snapshot->instant;
+	struct instant_thread *proof = &thread->proof;
+	struct witness *witness = &proof->witness;
+	struct task_now now;
+
+	if (!proof->is_watched)
+		return instant->is_dead;
+	proof->stood = witness_stood(witness, &instant->look, &instant->held);
+	instant->nr_stood += proof->stood;
+	if (proof->stood && snapshot_finds_foreign(snapshot, thread))
+		proof->stood = false;
+	if (!proof->stood && witness->kind != WITNESS_RSEQ &&
+	    !witness_now(witness, &instant->means, thread->tid, &now))
+		witness->cpu = now.cpu;
+	if (instant->preempt && !preempt_follow(instant->preempt, witness->cpu) && !proof->stood &&
+	    instant->away_look != instant->nr_looks) {
+		instant->away_look = instant->nr_looks;
+		instant->nr_away++;
 	}
-	instant_release_cpus(&snapshot->instant);
+	return proof->stood;
 }
 
 /* Judge a thread by itself. */
@@ -443,7 +537,7 @@ static void judge_thread(struct snapshot *snapshot, struct snapshot_thread *thre
 	thread->proof.stood = thread->slept = false;
 	if (!is_runner(snapshot, thread))
 		return;
-	instant_judge_thread(&snapshot->instant, &thread->proof, thread->tid);
+	thread->proof.stood = has_stood(snapshot, thread);
 	if (thread->proof.witness.has_ended)
 		thread->has_ended = snapshot->stale = true;
 	/* Who runs a state that may be swapped is not known. */
@@ -465,8 +559,10 @@ static bool judge_threads(struct snapshot *snapshot)
 		judge_thread(snapshot, snapshot->threads[i]);
 	for (size_t i = 0; i < snapshot->nr_interpreters; i++) {
 		struct snapshot_interpreter *interpreter = &snapshot->interpreters[i];
+		struct instant_gil *gil = &interpreter->gil;
+		const struct gil last = read_gil(snapshot, gil, true);
 
-		instant_judge_gil(&snapshot->instant, &interpreter->gil);
+		gil->stood = !gil_moved(&gil->now, &last);
 		interpreter->held = gil_held(snapshot, interpreter);
 	}
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
@@ -483,19 +579,27 @@ static bool judge_threads(struct snapshot *snapshot)
 
 int snapshot_end(struct snapshot *snapshot, enum instant_verdict *ret_verdict)
 {
-	const int err = instant_end(&snapshot->instant);
+	struct instant *instant = &snapshot->instant;
+	const int err = look_memory_end(&instant->look);
 
-	end_threads(snapshot);
+	/* What there is to judge by is read before the target is let go. */
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		struct snapshot_thread *thread = snapshot->threads[i];
+
+		if (is_runner(snapshot, thread) && thread->proof.is_watched)
+			witness_end(&thread->proof.witness, &instant->means, thread->tid);
+	}
+	release_cpus(instant);
 	if (err)
 		return err;
 	*ret_verdict = INSTANT_HELD;
-	if (snapshot->instant.is_dead) {
+	if (instant->is_dead) {
 		for (size_t i = 0; i < snapshot->nr_threads; i++)
 			snapshot->threads[i]->held = true;
 		return 0;
 	}
 	if (!judge_threads(snapshot))
-		*ret_verdict = snapshot->instant.slept ? INSTANT_LOCKED : INSTANT_MOVED;
+		*ret_verdict = instant->slept ? INSTANT_LOCKED : INSTANT_MOVED;
 	return 0;
 }
 
@@ -505,6 +609,14 @@ bool snapshot_stands_apart(const struct snapshot *snapshot, const struct snapsho
 
 	return gil->stood && gil->now.is_counted && !snapshot_may_run(snapshot, thread) &&
 	       !snapshot->instant.gil_distrusted;
+}
+
+void snapshot_know(struct snapshot_thread *thread)
+{
+	struct instant_thread *proof = &thread->proof;
+
+	proof->is_known = true;
+	proof->known_cpu_ns = proof->is_watched ? witness_cpu_ns(&proof->witness) : 0;
 }
 
 void snapshot_tell(struct snapshot *snapshot)

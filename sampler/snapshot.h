@@ -2,26 +2,107 @@
 /*
  * What one look shows of a whole process: for every interpreter the words that tell whether the
  * thread list or the code objects changed and who has the GIL, for every thread its state. Stacks
- * are walked by whoever took the snapshot, within the same look. What of it is of one instant
- * snapshot_end() tells, by the proofs of sampler/instant.h.
+ * are walked by whoever took the snapshot, within the same look: snapshot_begin(), reads and walks through
+ * snapshot->memory, snapshot_end(), which tells what of it is of one instant. What cannot be proven is
+ * dropped by whoever looked, and counted; it is never looked at again because of what it showed.
  *
  * The list of thread states is under a lock of its own: it is compared at each look and read again
  * when it has changed. A thread that cannot have had the GIL since a look that held is where it was,
  * and is not copied.
+ *
+ * There are four proofs, of which a look needs those that its threads need:
+ *
+ *   dead       Nothing of it runs: a core file, a tape, a process that somebody has stopped. So it
+ *              is as long as snapshot_hold_target() was not called.
+ *   preempted  The thread that runs was preempted by us, who hold its CPU (sampler/preempt.h), and
+ *              its witness (sampler/witness.h) shows that it executed nothing in user mode.
+ *   covered    Frames, data-stack chunks, generators and code objects change only under the GIL. So
+ *              if the thread that had it last stood still, and nobody took it (last_holder and
+ *              switch_number are set in take_gil() before it returns), those of all threads stood
+ *              still. Its last holder needs a proof also when the GIL is free: it may take it again
+ *              unnoticed. The list of thread states is under another lock.
+ *   waiting    A thread that neither had the GIL at the two ends of a look nor in between is where
+ *              it was, whoever else ran. Between looks, too: it need not be read again.
+ *
+ * The last two do not hold for states that a thread may swap without the GIL's words telling, as those of
+ * several interpreters up to 3.12: there each thread needs a proof of its own (snapshot_may_swap()).
+ *
+ * All of that is of the threads that the thread states name, and a state may be run by another one,
+ * which sampler/own_stack.h tells from 3.10 on. Where it cannot, that is evidence and no proof: a state
+ * that moves within a look, though its thread stood still, is not trusted for a while.
+ *
+ * A sample that is taken in the target's own interrupt is of one instant by itself.
+ *
+ * Source: CPython take_gil() and drop_gil(), Python/ceval_gil.c (to 3.11: ceval_gil.h).
  */
 #pragma once
 
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "procmem/memory.h"
-#include "sampler/instant.h"
+#include "sampler/gil.h"
+#include "sampler/look_memory.h"
 #include "sampler/own_stack.h"
+#include "sampler/preempt.h"
 #include "sampler/python/code.h"
 #include "sampler/python/offsets.h"
 #include "sampler/python/thread_names.h"
 #include "sampler/python/threads.h"
+#include "sampler/witness.h"
+
+/* What a look was worth. */
+enum instant_verdict {
+	INSTANT_HELD,	/* everything that was read is of one instant */
+	INSTANT_MOVED,	/* some thread may have run */
+	INSTANT_LOCKED, /* the sampler slept: on the target's memory map, or on a page of it */
+};
+
+/* A GIL as the looks see it. */
+struct instant_gil {
+	struct gil_place place;
+	struct gil now;	 /* at the beginning of this look */
+	struct gil told; /* of the last look in which it stood, by which threads are known */
+	uint32_t seal;	 /* of the look: its words */
+	bool stood;	 /* behind a look: nobody took it who had not had it last */
+};
+
+/* A thread as the looks see it. All zero it is new. */
+struct instant_thread {
+	struct witness witness;
+	pid_t witness_tid; /* whom it was opened for */
+	bool has_witness;
+	bool is_watched; /* the witness was there from the beginning of this look */
+	bool stood;	 /* behind a look: the witness has shown that it stood still */
+	bool is_own;	 /* set by the user in a look: nobody else could run the state */
+	bool is_foreign; /* set by the user in a look: another thread runs the state */
+	bool is_untold;	 /* set by the user in a look: who runs it has to be found out first */
+	bool has_moved;	 /* set by the user in a look: the state is not where it was found */
+	uint64_t foreign_until; /* the look before which another thread is taken to run the state */
+	bool slept; /* of a late look: it has run since the last one, and gone to sleep before this */
+	uint64_t late_runs;   /* its run count at the last late look; 0: not read */
+	uint64_t runner_look; /* the last one in which it could run: its witness is needed */
+	bool is_known; /* the user has handed on where it is: snapshot_know(); may be reset */
+	uint64_t known_cpu_ns; /* its task clock when the user had its stack; 0: not known */
+};
+
+struct instant {
+	struct look_memory look;
+	bool is_dead;		    /* nothing runs: no proof is needed */
+	struct witness_means means; /* if not */
+	struct preempt *preempt;    /* borrowed; NULL: no CPU is held */
+	held_cpus held;
+	uint64_t nr_looks;
+	bool slept;	     /* behind a look: the sampler went to sleep in it */
+	bool is_late;	     /* set by the user: this look begins so late that it may have waited */
+	bool gil_distrusted; /* set by the user: a thread moved without having had it */
+	uint64_t nr_stood;   /* so often a thread that could run was found to stand still */
+	uint64_t nr_foreign; /* and so often another one to run its state */
+	uint64_t nr_away;    /* looks that were lost as a thread was on a CPU that we may not use */
+	uint64_t away_look;  /* the last of them */
+};
 
 struct snapshot_thread {
 	struct thread_ref ref;
@@ -86,6 +167,9 @@ void snapshot_init(struct snapshot *snapshot, struct remote_memory *memory,
 		   const struct py_build *build, remote_addr runtime_addr);
 void snapshot_done(struct snapshot *snapshot);
 
+/* From now on the target runs, and this is what there is to prove with. */
+void snapshot_hold_target(struct snapshot *snapshot, const struct witness_means *means);
+
 /*
  * Read the thread list anew; threads that are still there keep what was learnt of
  * them. 0, or the errors of thread_list_read() (the old list then stays); -ESRCH
@@ -118,6 +202,15 @@ int snapshot_end(struct snapshot *snapshot, enum instant_verdict *ret_verdict);
  * the GIL nor took it, whoever else did.
  */
 bool snapshot_stands_apart(const struct snapshot *snapshot, const struct snapshot_thread *thread);
+
+/*
+ * Whether another thread runs a state in the look under way, which is counted, or may do so: by what the
+ * user has set.
+ */
+bool snapshot_finds_foreign(struct snapshot *snapshot, struct snapshot_thread *thread);
+
+/* The user has the stack of a thread as the last look has found it. */
+void snapshot_know(struct snapshot_thread *thread);
 
 /*
  * Behind a look whose threads were handed on, or are not known any more: those that are, are known by

@@ -11,7 +11,7 @@ static void thread_destroy(struct snapshot_thread *thread)
 {
 	if (!thread)
 		return;
-	instant_thread_done(&thread->proof);
+	witness_close(&thread->proof.witness);
 	free(thread);
 }
 
@@ -21,7 +21,7 @@ void snapshot_done(struct snapshot *snapshot)
 		thread_destroy(snapshot->threads[i]);
 	free(snapshot->threads);
 	free(snapshot->interpreters);
-	instant_done(&snapshot->instant);
+	look_memory_done(&snapshot->instant.look);
 	*snapshot = (struct snapshot){0};
 }
 

@@ -163,7 +163,7 @@ Test(sampler, dump_marks_what_it_cannot_prove)
 		(void)begin_stack(&stack, &py, 1);
 		cr_assert(zero(int, sampler_create(NULL, &py.fake.memory, &py.build,
 						   py.runtime_addr, &sampler)));
-		instant_hold_target(&sampler->snapshot.instant, &(struct witness_means){0});
+		snapshot_hold_target(&sampler->snapshot, &(struct witness_means){0});
 		cr_assert(zero(int, sampler_dump(sampler, &sink.sink)), "3.%u", py.minor);
 		cr_assert(eq(sz, sink.nr_samples, 1));
 		cr_expect(eq(uint, sink.samples[0].flags, SAMPLE_UNPROVEN), "3.%u", py.minor);
@@ -222,7 +222,7 @@ static void begin_live(struct live *live)
 	set_gil(live, &live->stacks[0], 1);
 	cr_assert(zero(int, sampler_create(NULL, &live->py.fake.memory, &live->py.build,
 					   live->py.runtime_addr, &live->sampler)));
-	instant_hold_target(&live->sampler->snapshot.instant, &means);
+	snapshot_hold_target(&live->sampler->snapshot, &means);
 	CPU_SET(HELD_CPU, &live->sampler->snapshot.instant.held);
 }
 

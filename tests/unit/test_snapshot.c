@@ -363,7 +363,7 @@ static void begin_live(struct live *live, uint32_t minor)
 	}
 	set_gil(&live->py, live->addrs[0], true, 1);
 	CPU_SET(HELD_CPU, &live->snapshot.instant.held);
-	instant_hold_target(&live->snapshot.instant, &means);
+	snapshot_hold_target(&live->snapshot, &means);
 }
 
 static void end_live(struct live *live)
