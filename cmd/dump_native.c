@@ -24,19 +24,16 @@ static void begin_look(struct sample_sink *sink, const struct sample_thread *thr
 /* Unwind it. -EAGAIN: it does not stand there any more. */
 static int unwind(struct dump_native *native, const struct sample *sample)
 {
-	struct waiting_loops loops = {.nr = 0};
-	cleanup_free remote_addr *addrs =
-		reallocarray(NULL, sample->nr_frames + 1ull, sizeof(*addrs));
+	cleanup_free struct loop_entry *entries =
+		calloc(sample->nr_frames + 1ull, sizeof(*entries));
 	int err;
 
-	if (!addrs)
+	if (!entries)
 		return -ENOMEM;
-	loops.addrs = addrs;
 	for (uint32_t i = 0; i < sample->nr_frames; i++)
-		if (sample->details[i].entry_addr)
-			addrs[loops.nr++] = sample->details[i].entry_addr;
+		entries[i].c_addr = sample->details[i].entry_addr;
 	jit_frames_set_time(native->jit, clock_now_ns());
-	waiting_stacks_unwind(&native->waiting, &native->place, &loops);
+	native_stacks_unwind_waiting(&native->stacks, &native->place, entries, sample->nr_frames);
 	err = kernel_frames_wait(&native->kernel, sample->thread->tid);
 	if (err)
 		return err;
@@ -121,14 +118,11 @@ int dump_native_init(struct dump_native *native, struct target *target, struct s
 	options.jit = native->jit;
 	if (!err)
 		err = native_stacks_init(&native->stacks, &options);
-	if (!err)
-		err = waiting_stacks_init(&native->waiting, &target->live.memory, &native->stacks);
 	return err;
 }
 
 void dump_native_done(struct dump_native *native)
 {
-	waiting_stacks_done(&native->waiting);
 	native_stacks_done(&native->stacks);
 	jit_frames_destroy(native->jit);
 	kernel_frames_close(&native->kernel);

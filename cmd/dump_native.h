@@ -2,7 +2,7 @@
 /*
  * The C frames of the threads of a running process: a sink that puts them between the Python
  * frames of each sample that has details, where they belong. Threads that wait are unwound
- * (sampler/waiting_stack.h), those that run were copied before (cmd/running_stacks.h).
+ * (sampler/native_stacks.h), those that run were copied before (cmd/running_stacks.h).
  */
 #pragma once
 
@@ -15,7 +15,6 @@
 #include "procmem/task.h"
 #include "sampler/kernel_frames.h"
 #include "sampler/native_stacks.h"
-#include "sampler/waiting_stack.h"
 
 /* Stacks of more C frames than this have a hole: 8 MiB of the least that a call takes. */
 #define DUMP_NATIVE_MAX_FRAMES (1u << 19)
@@ -32,7 +31,6 @@ struct dump_native {
 	const struct process *process;
 	struct jit_frames *jit;
 	struct native_stacks stacks;
-	struct waiting_stacks waiting;
 	struct kernel_frames kernel;
 	struct running_stacks running;
 	struct task_place place; /* of the thread that is being looked at */

@@ -250,3 +250,18 @@ bool executor_list_has(struct executor_list *list, const struct code_cache *code
 	look_pace_looked(&list->pace, has, now_ns, clock_now_ns() - begin_ns);
 	return has;
 }
+
+bool executor_is_name(const char *name)
+{
+	/* The first is on the list for debuggers, the others in jitdumps. */
+	static const char *const names[] = {
+		"py::jit:executor",
+		"py::jit_executor:<jit>",
+		"py::jit_shim:<jit>",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which code of a process CPython's JIT has made, where it tells debuggers nothing of that (3.14):
- * all executors of an interpreter are on one list, and each names its code. Any code object that
- * one was made for leads to the list.
+ * Which code of a process CPython's own JIT has made, executors as CPython calls them: called by the
+ * loop, they run the Python frame that it ran, and write its instruction back only before what may fail.
+ *
+ * They are told by the names that CPython gives them where it tells of them: in 3.15 on the list
+ * for debuggers, in builds that write them to a jitdump there. 3.14 tells nowhere; there they are found
+ * as CPython itself finds them: all executors of an interpreter are on one list, and each names its
+ * code. Any code object that one was made for leads to the list. Source: Python/jit_publish.c,
+ * Python/perf_jit_trampoline.c of CPython 3.15.
  *
  * It is read when an address is asked for that is in none, and not each time, but as look_pace.h
  * says. The target goes on meanwhile: an executor whose neighbour does not point back to it is the
@@ -47,3 +52,6 @@ void executor_list_read(struct executor_list *list, const struct code_cache *cod
  */
 bool executor_list_has(struct executor_list *list, const struct code_cache *codes, remote_addr addr,
 		       uint64_t now_ns);
+
+/* Whether that is what CPython calls code of its JIT. */
+bool executor_is_name(const char *name);

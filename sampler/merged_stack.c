@@ -222,3 +222,12 @@ int merged_stack_make(const struct sample *sample, const struct native_frame *na
 	*ret_nr_merged = merge.nr_merged;
 	return 0;
 }
+
+bool merged_stack_runs_executor(const struct merged_frame *merged, uint32_t nr_merged,
+				const struct native_frame *natives)
+{
+	for (uint32_t i = nr_merged; i-- > 0 && merged[i].kind != MERGED_PYTHON;)
+		if (merged[i].kind == MERGED_NATIVE && natives[merged[i].index].is_executor)
+			return true;
+	return false;
+}

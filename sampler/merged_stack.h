@@ -21,7 +21,7 @@ struct native_frame {
 	uint64_t sp_addr;
 	uint64_t cfa_addr;	  /* 0: not known, of the outermost one only */
 	uint64_t trampoline_addr; /* where the trampoline begins (trampoline.h); 0: it is none */
-	bool is_executor;	  /* code of CPython's JIT (executor.h) */
+	bool is_executor;	  /* code of CPython's JIT (executor_list.h) */
 	const struct function *function; /* NULL: a trampoline of which nothing tells the name */
 };
 
@@ -50,3 +50,10 @@ struct merged_frame {
 int merged_stack_make(const struct sample *sample, const struct native_frame *natives,
 		      uint32_t nr_natives, bool is_whole, struct merged_frame **ret_merged,
 		      uint32_t *ret_nr_merged);
+
+/*
+ * Whether the innermost Python frame of a merged stack runs in an executor of CPython's JIT, or in C
+ * functions that one has called. natives are those that merged has indexes of.
+ */
+bool merged_stack_runs_executor(const struct merged_frame *merged, uint32_t nr_merged,
+				const struct native_frame *natives);

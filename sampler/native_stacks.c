@@ -9,12 +9,22 @@
 
 #include "procmem/addr_slot.h"
 #include "procmem/cleanup.h"
-#include "sampler/executor.h"
 #include "sampler/sampler_state.h"
 #include "sampler/ticker.h"
 
 /* Room for "?? (", the last part of a path, an offset. */
 enum { UNNAMED_MAX_BYTES = 320 };
+
+/* What an entry names is so far from its loop's return address at most: 3.12's is 144 bytes. */
+enum { MAX_DISTANCE_BYTES = 1024, WORD_BYTES = 8 };
+
+/* A frame of which is known where it ends, and what its function is. */
+struct native_anchor {
+	remote_addr addr; /* in the frame: [addr, cfa) is its part of the stack */
+	remote_addr cfa;  /* where it ends */
+	/* Of an instruction of its function: see unwind_leave(); 0: not known. */
+	remote_addr lookup_addr;
+};
 
 bool native_stacks_is_hole(const struct function *function)
 {
@@ -22,22 +32,10 @@ bool native_stacks_is_hole(const struct function *function)
 	       strcmp(function->qualname, NATIVE_STACKS_HOLE) == 0;
 }
 
-static int reserve(struct native_stacks *stacks, bool keeps_registers)
-{
-	const size_t max = stacks->max_frames;
-
-	stacks->frames = reallocarray(NULL, max, sizeof(*stacks->frames));
-	stacks->natives = reallocarray(NULL, max, sizeof(*stacks->natives));
-	if (keeps_registers)
-		stacks->registers = reallocarray(NULL, max, sizeof(*stacks->registers));
-	return stacks->frames && stacks->natives && (stacks->registers || !keeps_registers)
-		       ? 0
-		       : -ENOMEM;
-}
-
 int native_stacks_init(struct native_stacks *stacks, const struct native_stacks_options *options)
 {
-	int err;
+	const size_t max = options->max_frames;
+	int err = -ENOMEM;
 
 	*stacks = (struct native_stacks){
 		.sampler = options->sampler,
@@ -46,9 +44,15 @@ int native_stacks_init(struct native_stacks *stacks, const struct native_stacks_
 		.files = module_files_create(),
 		.jit = options->jit,
 		.keeps_trampolines = options->keeps_trampolines,
-		.max_frames = options->max_frames,
+		.max_frames = max,
+		.frames = reallocarray(NULL, max, sizeof(*stacks->frames)),
+		.natives = reallocarray(NULL, max, sizeof(*stacks->natives)),
 	};
-	err = stacks->files ? reserve(stacks, options->keeps_registers) : -ENOMEM;
+	if (options->keeps_registers)
+		stacks->registers = reallocarray(NULL, max, sizeof(*stacks->registers));
+	if (stacks->files && stacks->frames && stacks->natives &&
+	    (stacks->registers || !options->keeps_registers))
+		err = stack_window_init(&stacks->window, options->memory);
 	if (!err)
 		err = native_stacks_set_maps(stacks, options->maps);
 	if (err)
@@ -78,9 +82,11 @@ int native_stacks_set_maps(struct native_stacks *stacks, const struct maps *maps
 	if (!err)
 		err = native_names_create(&stacks->map, stacks->images, stacks->files,
 					  &stacks->names);
-	if (!err)
-		unwind_modules_set_jit(stacks->modules, stacks->jit);
-	return err;
+	if (err)
+		return err;
+	unwind_modules_set_jit(stacks->modules, stacks->jit);
+	frame_pointers_init(&stacks->pointers, stacks->memory, stacks->modules);
+	return 0;
 }
 
 void native_stacks_done(struct native_stacks *stacks)
@@ -88,6 +94,7 @@ void native_stacks_done(struct native_stacks *stacks)
 	drop_modules(stacks);
 	module_files_destroy(stacks->files);
 	executor_list_done(&stacks->executors);
+	stack_window_done(&stacks->window);
 	free(stacks->frames);
 	free(stacks->registers);
 	free(stacks->natives);
@@ -115,11 +122,6 @@ void native_stacks_unwind(struct native_stacks *stacks, const struct registers *
 	stacks->nr_kernels = 0;
 	stacks->waits = false;
 	unwind_on(stacks, innermost, window, max_frames);
-}
-
-void native_stacks_wait(struct native_stacks *stacks)
-{
-	stacks->waits = true;
 }
 
 void native_stacks_enter_kernel(struct native_stacks *stacks, const struct function *const *kernels,
@@ -156,14 +158,27 @@ static bool is_executor(struct native_stacks *stacks, remote_addr addr, const st
 	       executor_list_has(&stacks->executors, &sampler->codes, addr, clock_now_ns());
 }
 
-bool native_stacks_is_executor(struct native_stacks *stacks, remote_addr addr)
+/* The same of code that may be in a module. */
+static bool is_in_executor(struct native_stacks *stacks, remote_addr addr)
 {
 	const struct mapping *mapping = find_mapping(stacks, addr);
 
 	return (!mapping || !mapping->inode) && is_executor(stacks, addr, find_code(stacks, addr));
 }
 
-/* Going on behind a hole. */
+/* Holes. */
+
+/* The C frame that an address is in, if it was unwound and not led to; nr_frames: there is none. */
+static size_t frame_of(const struct native_stacks *stacks, remote_addr addr)
+{
+	for (size_t i = 0; i < stacks->nr_frames; i++) {
+		const struct unwind_frame *frame = &stacks->frames[i];
+
+		if (addr >= frame->sp && addr < frame->cfa)
+			return frame->is_anchor ? stacks->nr_frames : i;
+	}
+	return stacks->nr_frames;
+}
 
 /* Append a frame that was not unwound, with nothing known but where it is. */
 static void append_frame(struct native_stacks *stacks, const struct unwind_frame *frame)
@@ -181,7 +196,7 @@ static void append_anchor(struct native_stacks *stacks, const struct native_anch
 	struct unwind_frame *last = &stacks->frames[stacks->nr_frames - 1];
 	const remote_addr sp = last->sp;
 
-	if (native_stacks_is_executor(stacks, last->lookup_addr)) {
+	if (is_in_executor(stacks, last->lookup_addr)) {
 		last->cfa = anchor->addr;
 	} else {
 		last->cfa = sp;
@@ -228,12 +243,28 @@ static bool ends_in_code(struct native_stacks *stacks)
 	const remote_addr addr = stacks->frames[stacks->nr_frames - 1].lookup_addr;
 	const struct mapping *mapping = find_mapping(stacks, addr);
 
-	return stacks->is_whole || (mapping && mapping->executable) ||
-	       native_stacks_is_executor(stacks, addr);
+	return stacks->is_whole || (mapping && mapping->executable) || is_in_executor(stacks, addr);
 }
 
-int native_stacks_go_on(struct native_stacks *stacks, const struct native_anchor *anchor,
-			struct stack_window *window)
+/* Go back to where the hole was, when there were nr_frames. */
+static void go_back(struct native_stacks *stacks, size_t nr_frames)
+{
+	stacks->nr_frames = nr_frames;
+	stacks->frames[nr_frames - 1].cfa = 0;
+	stacks->is_whole = false;
+}
+
+/*
+ * Go on behind the hole of a stack that is not whole, at an anchor: its frame comes next, of which
+ * no register is known but the stack pointer, and then those that are unwound from there. The
+ * frames around the hole are told apart by one of their own (is_gap), unless it is the code of
+ * CPython's JIT that could not be unwound: the interpreter's loop calls that, and it calls
+ * nothing but what was unwound. Where the function is not known, its caller's frame pointer is
+ * looked for where functions push it first. 0; -ENOENT: the anchor's caller is no function that is
+ * known, or the stack leads from there to what is no code; nothing has changed then.
+ */
+static int go_on(struct native_stacks *stacks, const struct native_anchor *anchor,
+		 struct stack_window *window)
 {
 	struct registers registers = {.known = 0};
 	const size_t nr_frames = stacks->nr_frames;
@@ -251,15 +282,115 @@ int native_stacks_go_on(struct native_stacks *stacks, const struct native_anchor
 	unwind_on(stacks, &registers, window, stacks->max_frames);
 	if (ends_in_code(stacks))
 		return 0;
-	native_stacks_go_back(stacks, nr_frames);
+	go_back(stacks, nr_frames);
 	return -ENOENT;
 }
 
-void native_stacks_go_back(struct native_stacks *stacks, size_t nr_frames)
+/*
+ * So far from an entry is the end of its loop: the word below is the return address from which the
+ * stack is whole, and has the most frames. What the loop has there besides may look like one,
+ * and a word behind that, of 0, like the end of a thread. False: there is none.
+ */
+static bool find_distance(struct native_stacks *stacks, remote_addr entry_addr,
+			  struct stack_window *window)
 {
-	stacks->nr_frames = nr_frames;
-	stacks->frames[nr_frames - 1].cfa = 0;
-	stacks->is_whole = false;
+	const size_t nr_frames = stacks->nr_frames;
+	size_t most_frames = 0;
+
+	for (uint32_t bytes = 2 * WORD_BYTES; bytes <= MAX_DISTANCE_BYTES; bytes += WORD_BYTES) {
+		const struct native_anchor anchor = {.addr = entry_addr, .cfa = entry_addr + bytes};
+
+		if (go_on(stacks, &anchor, window))
+			continue;
+		if (stacks->is_whole && stacks->nr_frames > most_frames) {
+			most_frames = stacks->nr_frames;
+			stacks->loop.distance_bytes = bytes;
+		}
+		go_back(stacks, nr_frames);
+	}
+	return most_frames > 0;
+}
+
+void native_stacks_cross(struct native_stacks *stacks, const struct loop_entry *entries,
+			 uint32_t nr_entries, struct stack_window *window)
+{
+	struct native_loop *loop = &stacks->loop;
+
+	for (uint32_t i = nr_entries; !loop->lookup_addr && i-- > 0;) {
+		const remote_addr addr = entries[i].c_addr;
+		const size_t index = addr ? frame_of(stacks, addr) : stacks->nr_frames;
+
+		if (index == stacks->nr_frames)
+			continue;
+		loop->distance_bytes = (uint32_t)(stacks->frames[index].cfa - addr);
+		if (index)
+			loop->lookup_addr = stacks->frames[index].lookup_addr;
+	}
+	for (uint32_t i = nr_entries; !stacks->is_whole && i-- > 0;) {
+		struct native_anchor anchor = {
+			.addr = entries[i].c_addr,
+			.lookup_addr = loop->lookup_addr,
+		};
+
+		if (!anchor.addr || anchor.addr < stacks->frames[stacks->nr_frames - 1].sp ||
+		    (!loop->distance_bytes && !find_distance(stacks, anchor.addr, window)))
+			continue;
+		anchor.cfa = anchor.addr + loop->distance_bytes;
+		(void)go_on(stacks, &anchor, window);
+	}
+}
+
+/* Threads that wait. */
+
+static void unwind_with(struct native_stacks *stacks, const struct registers *registers)
+{
+	native_stacks_unwind(stacks, registers, &stacks->window, stacks->max_frames);
+	stacks->waits = true;
+}
+
+/* Whether all loops are in the stack, at one distance from the ends of their C frames. */
+static bool has_loops(const struct native_stacks *stacks, const struct loop_entry *entries,
+		      uint32_t nr_entries)
+{
+	uint64_t distance_bytes = stacks->loop.distance_bytes;
+
+	for (uint32_t i = 0; i < nr_entries; i++) {
+		const remote_addr addr = entries[i].c_addr;
+		const size_t index = frame_of(stacks, addr);
+		const uint64_t before_bytes = distance_bytes;
+
+		if (!addr)
+			continue;
+		if (index == stacks->nr_frames)
+			return false;
+		distance_bytes = stacks->frames[index].cfa - addr;
+		if (before_bytes && distance_bytes != before_bytes)
+			return false;
+	}
+	return true;
+}
+
+void native_stacks_unwind_waiting(struct native_stacks *stacks, const struct task_place *place,
+				  const struct loop_entry *entries, uint32_t nr_entries)
+{
+	struct registers registers = {.is_interrupted = true};
+	struct registers with_pointer;
+	uint64_t pointer;
+
+	registers_set(&registers, REGISTER_SP, place->sp_addr);
+	registers_set(&registers, REGISTER_PC, place->pc_addr);
+	stack_window_forget(&stacks->window);
+	unwind_with(stacks, &registers);
+	if (stacks->is_whole ||
+	    frame_pointers_find(&stacks->pointers, &stacks->registers[stacks->nr_frames - 1],
+				&pointer))
+		return;
+	/* Nothing on the way there has saved it, so all that is the innermost frame's. */
+	with_pointer = registers;
+	registers_set(&with_pointer, REGISTER_FRAME_POINTER, pointer);
+	unwind_with(stacks, &with_pointer);
+	if (!stacks->is_whole || !has_loops(stacks, entries, nr_entries))
+		unwind_with(stacks, &registers);
 }
 
 /* Names. */
@@ -470,7 +601,7 @@ int native_stacks_hand_on(struct native_stacks *stacks, const struct sample *sam
 	details = reallocarray(NULL, nr + stacks->nr_kernels, sizeof(*details));
 	if (!frames || !details)
 		return -ENOMEM;
-	if (executor_runs(merged, nr, stacks->natives) &&
+	if (merged_stack_runs_executor(merged, nr, stacks->natives) &&
 	    (!stacks->waits || stacks->natives[0].is_executor))
 		with_natives.flags |= SAMPLE_IN_JIT;
 	err = make_frames(stacks, sample, merged, frames, details, &nr);

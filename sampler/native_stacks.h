@@ -3,6 +3,18 @@
  * The C stacks of a target's threads: unwound from registers, named, and handed on with the
  * Python frames in their places (merged_stack.h). Whose registers and memory they are, of a
  * core file or of a copy that the kernel made, is the caller's business.
+ *
+ * Stacks may lead through code of which nothing tells how it is unwound: what CPython 3.14's JIT
+ * makes, numba's kernels, extensions without call frame information. Behind it there is a call of
+ * the interpreter's loop again. Where that is Python's frames tell (loop_entries.h), and it is at the
+ * same distance from the end of its C frame in all calls: unwinding goes on there, and a hole says so.
+ *
+ * Of threads that wait inside of the kernel it tells two registers: where they stand and where their
+ * stack is. Most functions need no more to be unwound, or have called one that has saved what they
+ * need. Where the frame pointer is needed (CPython 3.15 is built with them) the code of the function
+ * tells it (symbols/frame_pointers.h), and it has to prove right: the stack goes on to where the
+ * thread began, and through all calls of the loop at the addresses and at the one distance that Python
+ * tells.
  */
 #pragma once
 
@@ -10,10 +22,13 @@
 #include <stddef.h>
 
 #include "procmem/maps.h"
+#include "procmem/task.h"
 #include "sampler/executor_list.h"
 #include "sampler/merged_stack.h"
+#include "sampler/python/loop_entries.h"
 #include "sampler/sampler.h"
 #include "sampler/trampoline.h"
+#include "symbols/frame_pointers.h"
 #include "symbols/image_source.h"
 #include "symbols/jit_frames.h"
 #include "symbols/native_names.h"
@@ -40,7 +55,13 @@
 /* Whether frames of a function stand where frames may be missing. */
 bool native_stacks_is_hole(const struct function *function);
 
-/* Private but for what native_stacks_unwind() says. */
+/* What is known of a program's loop. All zero: nothing yet. */
+struct native_loop {
+	uint32_t distance_bytes; /* from what an entry names to the end of its C frame */
+	remote_addr lookup_addr; /* of an instruction of a loop that has called; 0: not known */
+};
+
+/* Private but for what native_stacks_unwind() and native_stacks_unwind_waiting() say. */
 struct native_stacks {
 	struct sampler *sampler;      /* borrowed; has the functions */
 	struct remote_memory *memory; /* borrowed */
@@ -65,7 +86,10 @@ struct native_stacks {
 	} met[NATIVE_STACKS_NAMES]; /* functions of modules, by addresses in them */
 	size_t nr_frames, max_frames;
 	bool is_whole; /* the outermost of frames is where the thread began */
-	bool waits;    /* the thread, inside of the kernel: see native_stacks_wait() */
+	bool waits;    /* the thread, inside of the kernel: see native_stacks_unwind_waiting() */
+	struct native_loop loop;
+	struct stack_window window; /* of threads that wait */
+	struct frame_pointers pointers;
 };
 
 /* What native_stacks_init() is given. */
@@ -109,40 +133,21 @@ void native_stacks_enter_kernel(struct native_stacks *stacks, const struct funct
 				uint32_t nr_kernels);
 
 /*
- * Say that the thread whose stack was unwound last waits inside of the kernel. An executor below
- * has called out, for which it has written its instruction back: the line is right, and the sample
- * not flagged SAMPLE_IN_JIT, unless it is the executor itself that waits, for a page.
+ * Unwind the stack of a thread that stands at place inside of the kernel, as native_stacks_unwind() does,
+ * out of stacks->window. entries say where the loops of its Python frames are, and were read while it stood
+ * there. An executor below has called out, for which it has written its instruction back: the line is right,
+ * and the sample not flagged SAMPLE_IN_JIT, unless it is the executor itself that waits, for a page.
  */
-void native_stacks_wait(struct native_stacks *stacks);
+void native_stacks_unwind_waiting(struct native_stacks *stacks, const struct task_place *place,
+				  const struct loop_entry *entries, uint32_t nr_entries);
 
 /*
- * Whether an address is in an executor of CPython's JIT (executor.h), which the interpreter's loop
- * alone calls: by its name or, where they have none, by the interpreter's own list.
+ * Learn from the stack that was unwound last, and lead it on from loop to loop as far as it can be, if
+ * it has come to a hole. entries are those of its Python frames, of the same moment; window is its
+ * memory. Stacks that keep registers only.
  */
-bool native_stacks_is_executor(struct native_stacks *stacks, remote_addr addr);
-
-/* A frame of which is known where it ends, and what its function is. */
-struct native_anchor {
-	remote_addr addr; /* in the frame: [addr, cfa) is its part of the stack */
-	remote_addr cfa;  /* where it ends */
-	remote_addr
-		lookup_addr; /* of an instruction of its function: see unwind_leave(); 0: not known */
-};
-
-/*
- * Go on behind the hole of a stack that is not whole, at an anchor: its frame comes next, of which
- * no register is known but the stack pointer, and then those that are unwound from there. The
- * frames around the hole are told apart by one of their own (is_gap), unless it is the code of
- * CPython's JIT that could not be unwound: the interpreter's loop calls that, and it calls
- * nothing but what was unwound. Where the function is not known, its caller's frame pointer is
- * looked for where functions push it first. 0; -ENOENT: the anchor's caller is no function that is
- * known, or the stack leads from there to what is no code; nothing has changed then.
- */
-int native_stacks_go_on(struct native_stacks *stacks, const struct native_anchor *anchor,
-			struct stack_window *window);
-
-/* Go back to where the hole was, when there were nr_frames. */
-void native_stacks_go_back(struct native_stacks *stacks, size_t nr_frames);
+void native_stacks_cross(struct native_stacks *stacks, const struct loop_entry *entries,
+			 uint32_t nr_entries, struct stack_window *window);
 
 /*
  * Hand a sample, which has details, on to next with the frames that were unwound last. 0,

@@ -9,7 +9,12 @@
 #include "procmem/array.h"
 #include "procmem/cleanup.h"
 #include "procmem/task.h"
-#include "sampler/sampler_natives_state.h"
+#include "sampler/kernel_frames.h"
+#include "sampler/native_stacks.h"
+#include "sampler/python/loop_entries.h"
+#include "sampler/recent_maps.h"
+#include "sampler/sampler_state.h"
+#include "sampler/waiting_samples.h"
 
 /*
  * A thread of which no dump came for so much of a period has not run all the time: it may wait.
@@ -24,6 +29,53 @@ enum { PERCENT_WITHOUT_DUMP = 125 };
  */
 #define UNSEEN_MAX_NS 1000000000u
 
+/* Ticks find the names of threads, new interpreters, and what has ended: so often at least. */
+#define TICK_AT_LEAST_NS 100000000u
+
+/* What a sample with details goes through to get the C frames that were unwound last. */
+struct merge_sink {
+	struct sample_sink sink;
+	struct sampler_natives *natives;
+	struct sample_sink *next;
+	uint32_t
+		nr_told; /* of the frames that people see the outer ones; a hole stands for the others */
+};
+
+/*
+ * So many looks tell how little CPU time a thread may use between a copy of its stack and a look, and so
+ * many have to be known before one counts.
+ */
+enum { EVIDENCE_LOOKS = 16, ENOUGH_LOOKS = 8 };
+
+/* What a look reads of a thread whose stack was copied before. */
+struct evidence {
+	const struct perf_dump *dump; /* borrowed; NULL: none is wanted */
+	bool is_read;		      /* by the look under way, all that follows */
+	uint8_t *stack;		      /* as much as was copied, from the same address on; owned */
+	uint64_t count_ns;	      /* of the event */
+	struct loop_entry *entries;   /* of the thread's list; owned */
+	uint64_t used_ns
+		[EVIDENCE_LOOKS]; /* CPU time between the copies and the looks, of the last ones */
+	uint32_t nr_used;
+};
+
+struct sampler_natives {
+	struct sample_sink sink; /* what ticks are handed to */
+	struct merge_sink merge;
+	struct sample_sink *next; /* where all goes; of the run */
+	struct sampler_natives_options options;
+	struct perf_events events;
+	bool has_events; /* else the stacks of threads that run are not told */
+	struct recent_maps maps;
+	struct native_stacks stacks;
+	struct jit_frames *jit;
+	struct kernel_frames kernel; /* of nothing, unless they are asked for */
+	struct evidence evidence;
+	struct waiting_samples kept;
+	const struct function *hole;
+	struct sampler_natives_stats stats;
+};
+
 /* Modules. */
 
 static uint64_t own_cpu_ns(void)
@@ -34,7 +86,8 @@ static uint64_t own_cpu_ns(void)
 	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
-int sampler_natives_renew_modules(struct sampler_natives *natives, uint64_t now_ns)
+/* Read what is mapped, if that is due. 0 or an error of maps_read(), -ENOMEM. */
+static int renew_modules(struct sampler_natives *natives, uint64_t now_ns)
 {
 	const struct perf_events_stats *events = &natives->events.stats;
 	struct maps before;
@@ -47,26 +100,10 @@ int sampler_natives_renew_modules(struct sampler_natives *natives, uint64_t now_
 	err = recent_maps_read(&natives->maps, natives->options.process, now_ns, events, &before);
 	if (err)
 		return err;
-	waiting_stacks_done(&natives->waiting);
 	err = native_stacks_set_maps(&natives->stacks, &natives->maps.maps);
 	maps_done(&before);
-	if (!err)
-		err = waiting_stacks_init(&natives->waiting, natives->options.memory,
-					  &natives->stacks);
 	recent_maps_took(&natives->maps, own_cpu_ns() - before_ns);
 	return err;
-}
-
-void sampler_natives_complete(struct sampler_natives *natives, const struct loop_entry *entries,
-			      uint32_t nr_entries, struct stack_window *window)
-{
-	struct native_stacks *stacks = &natives->stacks;
-	const remote_addr last_addr = stacks->frames[stacks->nr_frames - 1].lookup_addr;
-
-	/* A stack that is not whole may have led into a module that is new. */
-	if (!stacks->is_whole && !unwind_modules_has(stacks->modules, last_addr))
-		natives->maps.are_old = true;
-	loop_bridge_cross(&natives->bridge, stacks, entries, nr_entries, window);
 }
 
 /* Samples of ticks. */
@@ -110,83 +147,93 @@ void sampler_natives_add(struct sampler_natives *natives, const struct sample_th
 
 /* Samples with C frames. */
 
-/* How many of a sample's frames are told: those of the collector are no frames of Python's. */
-static uint32_t nr_shown(const struct sample *sample, uint32_t nr_told)
+/* Put a hole in the place of the frames that are not told, where the loop is that has the first of them. */
+static int merge(struct sample_sink *sink, const struct sample *sample)
 {
+	const struct merge_sink *merge = (const struct merge_sink *)sink;
+	struct native_stacks *stacks = &merge->natives->stacks;
+	cleanup_free struct frame *frames = NULL;
+	struct sample holed = *sample;
+	uint32_t nr_left = merge->nr_told;
 	uint32_t nr = 0;
 
-	for (; nr < sample->nr_frames; nr++) {
-		if (sample->frames[nr].function->kind == FUNCTION_COLLECTOR)
-			continue;
-		if (!nr_told--)
+	/* Those of the collector are no frames of Python's. */
+	for (; nr < sample->nr_frames; nr++)
+		if (sample->frames[nr].function->kind != FUNCTION_COLLECTOR && !nr_left--)
 			break;
-	}
-	return nr;
-}
-
-/* Put a hole in the place of the frames from nr on, where the loop is that has the first of them. */
-static int merge_holed(const struct merge_sink *merge, const struct sample *sample, uint32_t nr)
-{
-	cleanup_free struct frame *frames = array_copy(sample->frames, nr + 1, sizeof(*frames));
-	struct sample holed = *sample;
-
+	if (nr == sample->nr_frames)
+		return native_stacks_hand_on(stacks, sample, merge->next);
+	frames = array_copy(sample->frames, nr + 1, sizeof(*frames));
 	if (!frames)
 		return -ENOMEM;
 	frames[nr] = (struct frame){.function = merge->natives->hole};
 	holed.frames = frames;
 	holed.nr_frames = nr + 1;
-	return native_stacks_hand_on(&merge->natives->stacks, &holed, merge->next);
-}
-
-static int merge(struct sample_sink *sink, const struct sample *sample)
-{
-	const struct merge_sink *merge = (const struct merge_sink *)sink;
-	const uint32_t nr = nr_shown(sample, merge->nr_told);
-
-	if (nr == sample->nr_frames)
-		return native_stacks_hand_on(&merge->natives->stacks, sample, merge->next);
 	merge->natives->stats.nr_python_holed++;
-	return merge_holed(merge, sample, nr);
+	return native_stacks_hand_on(stacks, &holed, merge->next);
 }
 
-void sampler_natives_enter_kernel(struct sampler_natives *natives)
+/*
+ * Lead what has been unwound, whose memory is window, over holes, by the entries of the list of Python's
+ * frames that are of the same moment, and see whether what is mapped has to be read anew.
+ */
+static void complete(struct sampler_natives *natives, const struct loop_entry *entries,
+		     uint32_t nr_entries, struct stack_window *window)
 {
-	native_stacks_enter_kernel(&natives->stacks, natives->kernel.functions,
-				   natives->kernel.nr_functions);
+	struct native_stacks *stacks = &natives->stacks;
+	const remote_addr last_addr = stacks->frames[stacks->nr_frames - 1].lookup_addr;
+
+	/* A stack that is not whole may have led into a module that is new. */
+	if (!stacks->is_whole && !unwind_modules_has(stacks->modules, last_addr))
+		natives->maps.are_old = true;
+	native_stacks_cross(stacks, entries, nr_entries, window);
 }
 
-int sampler_natives_tell(struct sampler_natives *natives, const struct snapshot_thread *thread,
-			 const struct loop_entry *entries, uint32_t nr_told,
-			 const struct perf_dump *dump, struct sample sample)
+/*
+ * Hand on to next what is in the thread's list, with its entries, as the sample, with the C frames that were
+ * unwound last and the kernel's that natives->kernel has; of the list the outer nr_told frames, and a hole
+ * for the others, if there are more. Errors of sampler_tick().
+ */
+static int hand_on(struct sampler_natives *natives, const struct snapshot_thread *thread,
+		   const struct loop_entry *entries, uint32_t nr_told, struct sample_sink *next,
+		   struct sample sample)
 {
 	struct sampler *sampler = natives->options.sampler;
 	const struct frame_list *list = &sampler->threads[thread->slot].list;
+	struct detail_sink detailed;
+
+	native_stacks_enter_kernel(&natives->stacks, natives->kernel.functions,
+				   natives->kernel.nr_functions);
+	natives->stats.nr_stacks++;
+	natives->stats.nr_broken += !natives->stacks.is_whole;
+	natives->merge.next = next;
+	natives->merge.nr_told = nr_told == list->nr_frames ? UINT32_MAX
+				 : nr_told		    ? list->frames[nr_told - 1].nr_begun
+							    : 0;
+	detail_sink_init(&detailed, &sampler->codes, thread->ref.addr, list, NULL,
+			 &natives->merge.sink);
+	detailed.entries = entries; /* by now the thread may be elsewhere */
+	return sampler_thread_emit(sampler, thread, sample, &detailed.sink);
+}
+
+/* Hand on what is in the thread's list with the C frames of a copy of its stack, as hand_on() does. */
+static int hand_on_copy(struct sampler_natives *natives, const struct snapshot_thread *thread,
+			const struct loop_entry *entries, uint32_t nr_told,
+			const struct perf_dump *dump, struct sample sample)
+{
 	const struct registers registers = registers_of_perf(dump->registers);
 	struct stack_window window = {
 		.start = registers.values[REGISTER_SP],
 		.bytes = dump->stack,
 		.nr_bytes = dump->nr_stack_bytes,
 	};
-	struct detail_sink detailed;
 	int err;
 
 	jit_frames_set_time(natives->jit, dump->time_ns);
 	native_stacks_unwind(&natives->stacks, &registers, &window, SAMPLER_NATIVES_MAX_FRAMES);
-	sampler_natives_complete(natives, entries, nr_told, &window);
+	complete(natives, entries, nr_told, &window);
 	err = kernel_frames_take(&natives->kernel, dump->kernel_addrs, dump->nr_kernel_addrs);
-	if (err)
-		return err;
-	sampler_natives_enter_kernel(natives);
-	natives->stats.nr_stacks++;
-	natives->stats.nr_broken += !natives->stacks.is_whole;
-	natives->merge.next = natives->next;
-	natives->merge.nr_told = nr_told == list->nr_frames ? UINT32_MAX
-				 : nr_told		    ? list->frames[nr_told - 1].nr_begun
-							    : 0;
-	detail_sink_init(&detailed, &sampler->codes, thread->ref.addr, list, NULL,
-			 &natives->merge.sink);
-	detailed.entries = entries;
-	return sampler_thread_emit(sampler, thread, sample, &detailed.sink);
+	return err ? err : hand_on(natives, thread, entries, nr_told, natives->next, sample);
 }
 
 int sampler_natives_take_interrupted(struct sampler_natives *natives,
@@ -206,20 +253,261 @@ int sampler_natives_take_interrupted(struct sampler_natives *natives,
 		return sampler_thread_emit(sampler, thread, sample, &natives->sink);
 	}
 	/* What was mapped before the dump is known by now. A target that is gone is known as it was. */
-	err = sampler_natives_renew_modules(natives, clock_now_ns());
+	err = renew_modules(natives, clock_now_ns());
 	if (err && err != -ESRCH)
 		return err;
 	err = loop_entries_take(&sampler->codes, chain, &sampled->list, true, &entries);
 	return err ? err
-		   : sampler_natives_tell(natives, thread, entries, sampled->list.nr_frames, dump,
-					  sample);
+		   : hand_on_copy(natives, thread, entries, sampled->list.nr_frames, dump, sample);
+}
+
+/*
+ * Copies of which nothing proves that they are of a look's moment. The copy wakes us on the thread's own
+ * CPU, so that it mostly executes nothing in between. Evidence is that it has used no more CPU time than the
+ * interrupt and the switch take, and that what was copied of its stack is there still.
+ */
+
+/* Where the copy of a stack begins. */
+static remote_addr stack_addr(const struct perf_dump *dump)
+{
+	return registers_of_perf(dump->registers).values[REGISTER_SP];
+}
+
+int sampler_natives_look(struct sampler_natives *natives, const struct snapshot_thread *thread)
+{
+	const struct sampler *sampler = natives->options.sampler;
+	struct evidence *evidence = &natives->evidence;
+	const struct perf_dump *dump = evidence->dump;
+	int err;
+
+	if (!dump)
+		return 0;
+	free(evidence->entries);
+	evidence->entries = NULL;
+	err = loop_entries_read(&sampler->codes, thread->ref.addr,
+				&sampler->threads[thread->slot].list, true, &evidence->entries);
+	if (err)
+		return err;
+	evidence->is_read = !remote_memory_read(sampler->snapshot.memory, stack_addr(dump),
+						evidence->stack, dump->nr_stack_bytes) &&
+			    !perf_events_count(&natives->events, dump->tid, &evidence->count_ns);
+	return 0;
+}
+
+/* Note how much CPU time a thread has used since it was copied. Whether it is as little as that may be. */
+static bool is_near(struct evidence *evidence, uint64_t used_ns)
+{
+	const uint32_t nr = evidence->nr_used < EVIDENCE_LOOKS ? evidence->nr_used : EVIDENCE_LOOKS;
+	uint64_t least_ns = UINT64_MAX;
+
+	for (uint32_t i = 0; i < nr; i++)
+		if (evidence->used_ns[i] < least_ns)
+			least_ns = evidence->used_ns[i];
+	evidence->used_ns[evidence->nr_used++ % EVIDENCE_LOOKS] = used_ns;
+	return nr >= ENOUGH_LOOKS && used_ns <= least_ns * 3;
+}
+
+/*
+ * So many frames of the list, from the outermost on, are those of the copy: all if nothing has been
+ * executed, else those of loops that were there all along and have called another one.
+ */
+static uint32_t nr_told_frames(struct evidence *evidence, const struct frame_list *list)
+{
+	const bool is_still = is_near(evidence, evidence->count_ns - evidence->dump->count_ns);
+	const remote_addr sp_addr = stack_addr(evidence->dump);
+	size_t nr_changed = evidence->dump->nr_stack_bytes; /* up to the last one that has */
+	uint32_t nr_told = 0;
+
+	while (nr_changed &&
+	       evidence->stack[nr_changed - 1] == evidence->dump->stack[nr_changed - 1])
+		nr_changed--;
+	if (is_still && !nr_changed)
+		return list->nr_frames;
+	for (uint32_t i = 0; i < list->nr_frames; i++) {
+		const struct loop_entry *entry = &evidence->entries[i];
+
+		if (!entry->is_entry)
+			continue;
+		nr_told = i;
+		/* What lies beyond the copy is further out; below it nothing was there yet. */
+		if (entry->c_addr < sp_addr || entry->c_addr - sp_addr < nr_changed)
+			break;
+	}
+	return nr_told;
+}
+
+/* The sample of one state of a thread that was copied. */
+static int take_state(struct sampler_natives *natives, struct snapshot_thread *thread,
+		      const struct perf_dump *dump, uint64_t now_ns)
+{
+	struct sampler *sampler = natives->options.sampler;
+	struct evidence *evidence = &natives->evidence;
+	const struct frame_list *list = &sampler->threads[thread->slot].list;
+	uint32_t nr_told;
+	int err;
+
+	evidence->dump = dump;
+	evidence->is_read = false;
+	err = sampler_thread_look(sampler, thread, false);
+	evidence->dump = err ? NULL : dump;
+	if (err == -EBADMSG)
+		sampler->stats.lost[LOSS_MOVED]++;
+	if (err)
+		return err == -ENOENT || err == -EBADMSG ? 0 : err;
+	nr_told = evidence->is_read ? nr_told_frames(evidence, list) : 0;
+	evidence->dump = NULL;
+	return hand_on_copy(natives, thread, evidence->entries, nr_told, dump,
+			    (struct sample){.time_ns = now_ns});
+}
+
+/* A thread may have several states, one for each interpreter. */
+static int take_dump(struct sampler_natives *natives, const struct perf_dump *dump, uint64_t now_ns)
+{
+	const struct sampler *sampler = natives->options.sampler;
+	const struct snapshot *snapshot = &sampler->snapshot;
+	bool is_known = false;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < snapshot->nr_threads; i++) {
+		struct snapshot_thread *thread = snapshot->threads[i];
+
+		if (thread->is_new || sampler->threads[thread->slot].info->tid != dump->tid)
+			continue;
+		is_known = true;
+		err = take_state(natives, thread, dump, now_ns);
+	}
+	natives->stats.nr_foreign += !is_known;
+	return err;
+}
+
+int sampler_natives_take(struct sampler_natives *natives, uint64_t now_ns)
+{
+	struct perf_dump dump;
+	int err = renew_modules(natives, now_ns);
+
+	/* Ticks that take longer than from one to the next leave no time to wait. */
+	if (natives->has_events)
+		perf_events_catch_up(&natives->events);
+	while (!err && !perf_events_next(&natives->events, &dump)) {
+		/* What was mapped before the dump is known by now. */
+		err = renew_modules(natives, now_ns);
+		if (!err)
+			err = take_dump(natives, &dump, now_ns);
+		if (err == -EAGAIN || sampler_is_passing(err))
+			err = 0;
+	}
+	return err;
+}
+
+/* A thread of which no copy came for so long may wait. */
+static uint64_t without_dump_ns(const struct sampler_natives *natives)
+{
+	return natives->options.period_ns * PERCENT_WITHOUT_DUMP / 100;
+}
+
+uint64_t sampler_natives_told_until(const struct sampler_natives *natives)
+{
+	const struct sampler *sampler = natives->options.sampler;
+	const struct snapshot *snapshot = &sampler->snapshot;
+	uint64_t until_ns = sampler->last_tick_ns + TICK_AT_LEAST_NS;
+
+	if (!natives->has_events || snapshot->stale)
+		return 0;
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		const struct snapshot_thread *thread = snapshot->threads[i];
+		const uint64_t last_ns = sampler->threads[thread->slot].last_ns;
+		const uint64_t told_ns = last_ns + without_dump_ns(natives);
+
+		if (thread->is_new || !last_ns)
+			return 0;
+		if (told_ns < until_ns)
+			until_ns = told_ns;
+	}
+	return until_ns;
+}
+
+static void sleep_of_natives(void *context, uint64_t time_ns)
+{
+	struct sampler_natives *natives = context;
+
+	if (natives->options.sampler->preempt)
+		preempt_go(natives->options.sampler->preempt);
+	perf_events_wait(&natives->events, time_ns);
+}
+
+bool sampler_natives_clock(struct sampler_natives *natives, struct ticker_clock *ret_clock)
+{
+	*ret_clock = (struct ticker_clock){
+		.now_ns = ticker_clock_usual().now_ns,
+		.sleep_until = sleep_of_natives,
+		.context = natives,
+	};
+	return natives->has_events;
 }
 
 /* Samples of threads that use no CPU time. */
 
-uint64_t sampler_natives_without_dump_ns(const struct sampler_natives *natives)
+/* Whether a state stays as it is while its thread waits: another one might run it else. */
+static bool stays(const struct sampler *sampler, const struct snapshot_thread *thread)
 {
-	return natives->options.period_ns * PERCENT_WITHOUT_DUMP / 100;
+	return thread->proof.is_own || !snapshot_may_run(&sampler->snapshot, thread);
+}
+
+/*
+ * The sample of a thread that waits at place inside of the kernel, which tells two of its registers. It must
+ * stand there still when all has been read: else the next tick has the time, -EAGAIN. Errors of
+ * sampler_tick().
+ */
+static int take_waiting(struct sampler_natives *natives, struct snapshot_thread *thread,
+			const struct task_place *place, uint64_t now_ns)
+{
+	struct sampler *sampler = natives->options.sampler;
+	const struct sampled_thread *sampled = &sampler->threads[thread->slot];
+	cleanup_free struct loop_entry *entries = NULL;
+	struct sample_sink *next = natives->next;
+	int err = sampler_thread_look(sampler, thread, true);
+
+	if (!err)
+		err = loop_entries_read(&sampler->codes, thread->ref.addr, &sampled->list, true,
+					&entries);
+	if (err)
+		return err;
+	jit_frames_set_time(natives->jit, clock_now_ns());
+	native_stacks_unwind_waiting(&natives->stacks, place, entries, sampled->list.nr_frames);
+	complete(natives, entries, sampled->list.nr_frames, &natives->stacks.window);
+	err = kernel_frames_wait(&natives->kernel, sampled->info->tid);
+	if (err)
+		return err;
+	if (task_check_place(natives->options.process, sampled->info->tid, place))
+		return -EAGAIN;
+	/* What has a hole, or is not told to its top, may be told at the next tick. */
+	if (natives->stacks.is_whole && stays(sampler, thread))
+		next = waiting_samples_keep(&natives->kept, place->nr_runs, next);
+	return hand_on(natives, thread, entries, sampled->list.nr_frames, next,
+		       (struct sample){.time_ns = now_ns});
+}
+
+/*
+ * The sample of a thread that has been given a processor nr_runs times by now, if it has not run
+ * since what is kept of it; *ret_err: errors of sampler_tick(). False: it has, or nothing is kept, or
+ * who holds the GIL by now says that it was wrong.
+ */
+static bool take_again(struct sampler_natives *natives, const struct snapshot_thread *thread,
+		       uint64_t nr_runs, uint64_t now_ns, int *ret_err)
+{
+	struct sampler *sampler = natives->options.sampler;
+	const struct sampled_thread *sampled = &sampler->threads[thread->slot];
+	const struct waiting_sample *kept =
+		waiting_samples_find(&natives->kept, sampled->info, nr_runs, now_ns);
+
+	if (!kept || !stays(sampler, thread) ||
+	    snapshot_holds_gil(&sampler->snapshot, thread) !=
+		    ((kept->flags & SAMPLE_HOLDS_GIL) != 0))
+		return false;
+	natives->stats.nr_stacks++;
+	*ret_err = sampler_thread_tell(sampler, thread, waiting_sample_at(kept, now_ns),
+				       natives->next);
+	return true;
 }
 
 /* The sample of a thread of which nothing tells where its C stack is. */
@@ -248,11 +536,11 @@ int sampler_natives_tick(struct sampler_natives *natives, struct snapshot_thread
 		sampled->last_ns = now_ns; /* the first tick: its time begins */
 	unseen_ns = now_ns - sampled->last_ns;
 	if (natives->has_events && !natives->events.options.has_program &&
-	    unseen_ns < sampler_natives_without_dump_ns(natives))
+	    unseen_ns < without_dump_ns(natives))
 		return 0;
 	if (tid) {
 		nr_runs = task_read_runs(process, tid);
-		if (sampler_natives_take_again(natives, thread, nr_runs, now_ns, &err))
+		if (take_again(natives, thread, nr_runs, now_ns, &err))
 			return err;
 		err = task_read_place(process, tid, nr_runs, &place);
 	}
@@ -260,7 +548,7 @@ int sampler_natives_tick(struct sampler_natives *natives, struct snapshot_thread
 	if (err == -ESRCH && !process_has_thread(process, tid))
 		return 0;
 	if (!err)
-		err = sampler_natives_take_waiting(natives, thread, &place, now_ns);
+		err = take_waiting(natives, thread, &place, now_ns);
 	else if (err != -EAGAIN)
 		err = take_python(natives, thread, now_ns);
 	if (err == -EAGAIN && !natives->has_events)
@@ -273,33 +561,6 @@ int sampler_natives_tick(struct sampler_natives *natives, struct snapshot_thread
 }
 
 /* Making. */
-
-/* Without any maps: they are read then. */
-static int init_stacks(struct sampler_natives *natives)
-{
-	const struct sampler_natives_options *options = &natives->options;
-
-	return native_stacks_init(&natives->stacks,
-				  &(struct native_stacks_options){
-					  .memory = options->memory,
-					  .maps = &natives->maps.maps,
-					  .images = options->images,
-					  .sampler = options->sampler,
-					  .jit = natives->jit,
-					  .max_frames = SAMPLER_NATIVES_MAX_FRAMES,
-					  .keeps_registers = true,
-					  .keeps_trampolines = options->keeps_trampolines,
-				  });
-}
-
-/* Who may be told where programs are need not be told where the kernel is. */
-static void judge_kernel(const struct sampler_natives *natives, struct message *ret_why)
-{
-	if (natives->kernel.names && natives->events.user_only)
-		message_set(ret_why, "perf_event_open tells of programs only: for the kernel's "
-				     "frames kernel.perf_event_paranoid has to be 1 or less, or it "
-				     "takes CAP_PERFMON");
-}
 
 /* Follow threads that run, or say why that cannot be. 0; -ENOMEM, -ESRCH. */
 static int open_events(struct sampler_natives *natives, struct message *ret_why)
@@ -346,9 +607,19 @@ int sampler_natives_create(const struct sampler_natives_options *options,
 	if (!err)
 		err = jit_frames_create(options->process, options->memory, &natives->jit);
 	if (!err)
-		err = init_stacks(natives);
+		err = native_stacks_init(&natives->stacks,
+					 &(struct native_stacks_options){
+						 .memory = options->memory,
+						 .maps = &natives->maps.maps, /* not read yet */
+						 .images = options->images,
+						 .sampler = options->sampler,
+						 .jit = natives->jit,
+						 .max_frames = SAMPLER_NATIVES_MAX_FRAMES,
+						 .keeps_registers = true,
+						 .keeps_trampolines = options->keeps_trampolines,
+					 });
 	if (!err)
-		err = sampler_natives_renew_modules(natives, clock_now_ns());
+		err = renew_modules(natives, clock_now_ns());
 	natives->hole = sampler_function(options->sampler, FUNCTION_NATIVE, NATIVE_STACKS_HOLE, "");
 	natives->evidence.stack = malloc(SAMPLER_NATIVES_STACK_BYTES);
 	if (!err && (!natives->hole || !natives->evidence.stack))
@@ -357,7 +628,12 @@ int sampler_natives_create(const struct sampler_natives_options *options,
 		sampler_natives_destroy(natives);
 		return err;
 	}
-	judge_kernel(natives, ret_why_no_kernel);
+	/* Who may be told where programs are need not be told where the kernel is. */
+	if (natives->kernel.names && natives->events.user_only)
+		message_set(ret_why_no_kernel,
+			    "perf_event_open tells of programs only: for the kernel's frames "
+			    "kernel.perf_event_paranoid has to be 1 or less, or it takes "
+			    "CAP_PERFMON");
 	options->sampler->natives = natives;
 	*ret_natives = natives;
 	return 0;
@@ -369,7 +645,6 @@ void sampler_natives_destroy(struct sampler_natives *natives)
 		return;
 	natives->options.sampler->natives = NULL;
 	perf_events_close(&natives->events);
-	waiting_stacks_done(&natives->waiting);
 	waiting_samples_done(&natives->kept);
 	native_stacks_done(&natives->stacks);
 	jit_frames_destroy(natives->jit);

@@ -3,8 +3,7 @@
  * Samples with C frames of a running process, which is never stopped: the kernel copies the
  * registers and the stack of a thread when it has used so much CPU time (perf_events.h). Where stacks
  * are read in the same interrupts (sampler_interrupts.h), Python's frames are of that very moment.
- * Elsewhere a look tells them behind it, and evidence says whether they are
- * (sampler_natives_dumped.c): what may have changed is a hole. Threads that wait have samples at the
+ * Elsewhere a look tells them behind it, and evidence says whether they are: what may have changed is a hole. Threads that wait have samples at the
  * ticks: /proc/PID/task/TID/syscall tells where they stand.
  */
 #pragma once

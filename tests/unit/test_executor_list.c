@@ -280,3 +280,23 @@ Test(executor_list, when_it_is_read)
 	cr_expect(lt(u64, nr_calls, listed.py.fake.nr_calls));
 	listed_done(&listed);
 }
+
+Test(executor_list, names)
+{
+	static const struct {
+		const char *name;
+		bool is;
+	} cases[] = {
+		{"py::jit:executor", true},
+		{"py::jit_executor:<jit>", true},
+		{"py::jit_shim:<jit>", true},
+		{"py::jit:/a.py", false},
+		{"py::jit:executor:/a.py", false},
+		{"[jit]", false},
+		{"", false},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		cr_expect(eq(int, executor_is_name(cases[i].name), cases[i].is), "%s",
+			  cases[i].name);
+}

@@ -136,3 +136,40 @@ Test(merged_stack, cases)
 		cr_expect(eq(str, (char *)merge(&cases[i]), (char *)cases[i].merged), "%s",
 			  cases[i].name);
 }
+
+/*
+ * Stacks, outermost first: "p" Python, "c" a C function, "e" an executor, "t" a trampoline, "?" a
+ * hole.
+ */
+static bool runs(const char *stack)
+{
+	static const struct native_frame natives[] = {{.is_executor = false},
+						      {.is_executor = true}};
+	static const enum merged_kind kinds[] = {
+		['p'] = MERGED_PYTHON,	   ['c'] = MERGED_NATIVE, ['e'] = MERGED_NATIVE,
+		['t'] = MERGED_TRAMPOLINE, ['?'] = MERGED_HOLE,
+	};
+	struct merged_frame merged[16];
+	uint32_t nr = 0;
+
+	for (; stack[nr]; nr++)
+		merged[nr] = (struct merged_frame){.kind = kinds[(unsigned char)stack[nr]],
+						   .index = stack[nr] == 'e'};
+	return merged_stack_runs_executor(merged, nr, natives);
+}
+
+Test(merged_stack, runs_an_executor)
+{
+	static const struct {
+		const char *stack;
+		bool runs;
+	} cases[] = {
+		{"", false},	 {"p", false},	 {"cp", false},	  {"cpc", false},
+		{"cpe", true},	 {"pce", true},	 {"pcecc", true}, {"pep", false},
+		{"pepc", false}, {"pe?", true},	 {"p?ec", true},  {"pec?", true},
+		{"epc", false},	 {"pt?", false}, {"pt?e", true},  {"ce", true},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		cr_expect(eq(int, runs(cases[i].stack), cases[i].runs), "%s", cases[i].stack);
+}

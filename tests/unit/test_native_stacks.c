@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sampler/loop_bridge.h"
+#include "sampler/native_stacks.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
@@ -36,7 +36,6 @@ struct bridged {
 	uint64_t words[NR_WORDS];
 	struct stack_window window;
 	struct registers registers;
-	struct loop_bridge bridge;
 	struct loop_entry entries[3]; /* of frames of Python, outermost first */
 };
 
@@ -108,7 +107,6 @@ static void bridged_init(struct bridged *bridged)
 			      .executable = true,
 			      .inode = 1,
 			      .path = "/m"}},
-		.bridge.distance_bytes = DISTANCE,
 		/* The last frame is in the same loop as the one before. */
 		.entries = {{.is_entry = true}, {.is_entry = true, .c_addr = entry_addr}, {0}},
 	};
@@ -124,6 +122,7 @@ static void bridged_init(struct bridged *bridged)
 						 .max_frames = MAX_STACK,
 						 .keeps_registers = true};
 	cr_assert(zero(int, native_stacks_init(&bridged->natives, &options)));
+	bridged->natives.loop.distance_bytes = DISTANCE;
 	bridged->window = (struct stack_window){.start = STACK_ADDR,
 						.bytes = (const uint8_t *)bridged->words,
 						.nr_bytes = sizeof(bridged->words)};
@@ -150,8 +149,7 @@ static void unwind(struct bridged *bridged)
 
 static void cross(struct bridged *bridged)
 {
-	loop_bridge_cross(&bridged->bridge, &bridged->natives, bridged->entries, 3,
-			  &bridged->window);
+	native_stacks_cross(&bridged->natives, bridged->entries, 3, &bridged->window);
 }
 
 /* Unwind, go on, and tell the frames by letters, innermost first; "!" is a hole at the end. */
@@ -182,7 +180,7 @@ static const char *crossed(struct bridged *bridged)
 	cr_expect(eq(str, (char *)crossed(bridged), (char *)(wanted)))
 
 /* It is known where the bare code was called, and where the loop ends; between is a gap. */
-Test(loop_bridge, goes_on_to_the_outermost_frame)
+Test(native_stacks, goes_on_to_the_outermost_frame)
 {
 	struct bridged bridged;
 	const struct unwind_frame *frames;
@@ -213,7 +211,7 @@ static void put_executor(struct bridged *bridged)
 }
 
 /* The loop itself has called that: nothing is missing between. */
-Test(loop_bridge, no_gap_behind_an_executor)
+Test(native_stacks, no_gap_behind_an_executor)
 {
 	struct bridged bridged;
 
@@ -229,7 +227,7 @@ Test(loop_bridge, no_gap_behind_an_executor)
 /*
  * Once an instruction of the loop is known, its rule tells where it has saved what its caller had.
  */
-Test(loop_bridge, what_the_loop_has_saved)
+Test(native_stacks, what_the_loop_has_saved)
 {
 	struct bridged bridged;
 
@@ -237,13 +235,13 @@ Test(loop_bridge, what_the_loop_has_saved)
 	put_loop(&bridged, entry_addr, 2, 0);
 	put_loop(&bridged, entry_addr, 3, caller_frame_addr);
 	expect_crossed(&bridged, "fb?Ac!");
-	bridged.bridge.lookup_addr = code_addr(LOOP);
+	bridged.natives.loop.lookup_addr = code_addr(LOOP);
 	expect_crossed(&bridged, "fb?Aco");
 	cr_expect(eq(u64, bridged.natives.frames[3].lookup_addr, code_addr(LOOP)));
 	bridged_done(&bridged);
 }
 
-Test(loop_bridge, two_holes)
+Test(native_stacks, two_holes)
 {
 	const remote_addr outer_entry_addr = STACK_ADDR + 0x400;
 	const remote_addr outer_frame_addr = STACK_ADDR + 0x500;
@@ -261,7 +259,7 @@ Test(loop_bridge, two_holes)
 }
 
 /* Entries that lie in no C frame of the copy, and such as lead to none, are passed over. */
-Test(loop_bridge, entries_that_lead_nowhere)
+Test(native_stacks, entries_that_lead_nowhere)
 {
 	struct bridged bridged;
 
@@ -277,14 +275,14 @@ Test(loop_bridge, entries_that_lead_nowhere)
 }
 
 /* The distance is wrong; no loop is there; nothing is missing; there is no more room. */
-Test(loop_bridge, what_is_not_crossed)
+Test(native_stacks, what_is_not_crossed)
 {
 	struct bridged bridged;
 
 	bridged_init(&bridged);
-	bridged.bridge.distance_bytes = DISTANCE - 8;
+	bridged.natives.loop.distance_bytes = DISTANCE - 8;
 	expect_crossed(&bridged, "fb!");
-	bridged.bridge.distance_bytes = DISTANCE;
+	bridged.natives.loop.distance_bytes = DISTANCE;
 	bridged.entries[1].c_addr = 0;
 	expect_crossed(&bridged, "fb!");
 	bridged_done(&bridged);
@@ -305,13 +303,13 @@ Test(loop_bridge, what_is_not_crossed)
 /* What is learnt of a stack where nothing is known yet. */
 static uint32_t learnt(struct bridged *bridged)
 {
-	bridged->bridge = (struct loop_bridge){.distance_bytes = 0};
+	bridged->natives.loop = (struct native_loop){.distance_bytes = 0};
 	unwind(bridged);
 	cross(bridged);
-	return bridged->bridge.distance_bytes;
+	return bridged->natives.loop.distance_bytes;
 }
 
-Test(loop_bridge, searches_for_the_distance)
+Test(native_stacks, searches_for_the_distance)
 {
 	struct bridged bridged;
 
@@ -341,7 +339,7 @@ Test(loop_bridge, searches_for_the_distance)
 }
 
 /* A loop that was unwound tells all. */
-Test(loop_bridge, learns_from_a_whole_stack)
+Test(native_stacks, learns_from_a_whole_stack)
 {
 	struct bridged bridged;
 
@@ -353,7 +351,7 @@ Test(loop_bridge, learns_from_a_whole_stack)
 	bridged.entries[1].c_addr = STACK_ADDR + 0x100;
 	cr_expect(eq(u32, learnt(&bridged), 8 + 0x200 - 0x100));
 	cr_expect(bridged.natives.is_whole);
-	cr_expect(eq(u64, bridged.bridge.lookup_addr, code_addr(LOOP) - 1));
+	cr_expect(eq(u64, bridged.natives.loop.lookup_addr, code_addr(LOOP) - 1));
 	bridged_done(&bridged);
 }
 
