@@ -1,15 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* Who a thread is: its id, its main-ness, and what the kernel calls it. */
+/* Who a thread is: its id, its main-ness, what the kernel calls it, and what Python's threading does. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "procmem/cleanup.h"
+#include "sampler/bounded_memory.h"
 #include "sampler/python/pthread_ids.h"
 #include "sampler/sampler_state.h"
+#include "sampler/ticker.h"
 
 /* System calls of reading a file of /proc: it is opened, read to its end, and closed. */
 enum { FILE_SYSCALLS = 4 };
+
+/*
+ * A thread's name is looked for when the thread is new and once more so much later: by
+ * then threading knows it, and whoever started it has named it. Then at the end of a run.
+ */
+#define NAMES_AGAIN_NS 100000000u
+enum { NAME_READINGS = 2, NAMED_AT_END };
+
+/* Of a dump, and of the end of a run. */
+#define NAMES_OF_DUMP_NS 1000000000u
+#define NAMES_AT_END_NS	 100000000u
 
 /* Whether the target lives in another PID namespace than we; it never changes. */
 static bool in_other_namespace(struct sampler *sampler)
@@ -156,8 +169,13 @@ static bool index_idents(struct sampler *sampler)
 	return true;
 }
 
-const struct snapshot_thread *sampler_thread_of_ident(struct sampler *sampler,
-						      const struct snapshot_thread *thread)
+/*
+ * The oldest thread state of an interpreter that names the same thread as this one. If it is another
+ * one, this one has the ids of the thread that made it: up to 3.11 so has each until its own thread
+ * begins, and one of PyThreadState_New() for good.
+ */
+static const struct snapshot_thread *thread_of_ident(struct sampler *sampler,
+						     const struct snapshot_thread *thread)
 {
 	const struct snapshot_thread *oldest = NULL;
 
@@ -166,24 +184,11 @@ const struct snapshot_thread *sampler_thread_of_ident(struct sampler *sampler,
 	return oldest ? oldest : thread;
 }
 
-/* Find out what is wanted of a thread's stack. */
-static void learn_stack(const struct sampler *sampler, struct snapshot_thread *thread, pid_t tid,
-			const struct stack_facts *facts)
-{
-	const bool is_task = tid && process_has_thread(sampler->process, tid);
-	const struct stack_thread named = {
-		.thread_id = thread->ref.thread_id,
-		.is_main = is_task && tid == sampler->process->pid,
-		.is_other = is_task && tid != sampler->process->pid,
-	};
-
-	own_stack_learn(&thread->stack, &named, facts);
-}
-
-/* Find out what is wanted of all threads, by the mappings as they are now. */
+/* Find out what is wanted of all threads' stacks, by the mappings as they are now. */
 static void learn_all(struct sampler *sampler, const struct maps *maps)
 {
 	const struct snapshot *snapshot = &sampler->snapshot;
+	const pid_t pid = sampler->process->pid;
 	cleanup_free uint64_t *ids = calloc(snapshot->nr_threads + 1, sizeof(*ids));
 	struct stack_facts facts = {
 		.memory = snapshot->instant.look.inner,
@@ -194,16 +199,23 @@ static void learn_all(struct sampler *sampler, const struct maps *maps)
 
 	for (size_t i = 0; i < facts.nr_thread_ids; i++) {
 		ids[i] = snapshot->threads[i]->ref.thread_id;
-		if (snapshot->threads[i]->tid == sampler->process->pid)
+		if (snapshot->threads[i]->tid == pid)
 			facts.main_thread_id = ids[i];
 	}
 	for (size_t i = 0; i < snapshot->nr_threads && !snapshot_stopped(snapshot); i++) {
 		struct snapshot_thread *thread = snapshot->threads[i];
+		struct stack_thread named = {.thread_id = thread->ref.thread_id};
+		pid_t tid;
 
+		if (!thread->stack.wanted_addr)
+			continue;
 		/* Which of several states it is that has its id, does not matter. */
-		if (thread->stack.wanted_addr)
-			learn_stack(sampler, thread, sampler_thread_of_ident(sampler, thread)->tid,
-				    &facts);
+		tid = thread_of_ident(sampler, thread)->tid;
+		if (tid && process_has_thread(sampler->process, tid)) {
+			named.is_main = tid == pid;
+			named.is_other = tid != pid;
+		}
+		own_stack_learn(&thread->stack, &named, &facts);
 	}
 }
 
@@ -262,11 +274,6 @@ static void find_thread(struct sampler *sampler, struct sampled_thread *sampled)
 	read_os_name(sampler, sampled);
 }
 
-bool sampler_has_pthread(struct sampler *sampler, uint64_t ident, pid_t own_tid)
-{
-	return !sampler->pthreads.is_known || !own_tid || read_pthread(sampler, ident) == own_tid;
-}
-
 /*
  * A state of a child that C code has forked has the id that the thread had in the parent (3.11 and newer):
  * it is the only thread's there is.
@@ -320,7 +327,7 @@ void sampler_identify(struct sampler *sampler, const struct snapshot_thread *thr
 	sampled->needs_os_name = false;
 	info->interpreter_id = sampler->snapshot.interpreters[thread->ref.interpreter].ref.id;
 	info->ident = thread->ref.thread_id;
-	if (sampler_thread_of_ident(sampler, thread) != thread)
+	if (thread_of_ident(sampler, thread) != thread)
 		return;
 	sampled->own_tid = native_tid(sampler, &thread->ref);
 	if (!sampler->process) {
@@ -332,12 +339,200 @@ void sampler_identify(struct sampler *sampler, const struct snapshot_thread *thr
 	info->is_main = info->tid == sampler->process->pid && info->interpreter_id == 0;
 }
 
-void sampler_identify_late(struct sampler *sampler, struct sampled_thread *sampled)
+/* Names. */
+
+/* Which threads' names to read. */
+enum names_wanted {
+	NAMES_OF_NEW,	 /* of which none was looked for yet */
+	NAMES_OF_RECENT, /* and those that were looked for once, long enough ago */
+	NAMES_OF_ALL,	 /* that were not NAMED_AT_END */
+};
+
+/* A reading of names: which, and what there is for it. */
+struct reading {
+	struct sampler *sampler;
+	enum names_wanted wanted;
+	bool is_last;		  /* of a run */
+	struct sample_sink *sink; /* may be NULL */
+	struct bounded_memory memory;
+	size_t max_threads; /* so many more may be looked for */
+};
+
+static bool is_wanted(const struct reading *reading, const struct snapshot_thread *thread)
+{
+	struct sampler *sampler = reading->sampler;
+	const struct sampled_thread *sampled = &sampler->threads[thread->slot];
+	bool needs_name = sampled->nr_named == 0;
+
+	if (reading->wanted == NAMES_OF_RECENT)
+		needs_name =
+			needs_name || (sampled->nr_named == 1 &&
+				       sampled->first_ns + NAMES_AGAIN_NS <= sampler->names_due_ns);
+	else if (reading->wanted == NAMES_OF_ALL)
+		needs_name = sampled->nr_named != NAMED_AT_END;
+	return !thread->is_new && thread->copied && thread->ref.thread_id && needs_name &&
+	       thread_of_ident(sampler, thread) == thread;
+}
+
+static void tell_name(const struct reading *reading, const struct sample_thread *info)
+{
+	if (reading->sink && reading->sink->ops->renamed)
+		reading->sink->ops->renamed(reading->sink, info);
+}
+
+/* Read the kernel's name of a thread that had none yet, and tell the sink; it is its name, too, so far. */
+static void name_late(const struct reading *reading, struct sampled_thread *sampled)
 {
 	struct sample_thread *info = sampled->info;
 
-	sampler->nr_os_names_left = 1;
-	read_os_name(sampler, sampled);
-	if (!info->is_named)
-		memcpy(info->name, info->os_name, sizeof(info->os_name));
+	reading->sampler->nr_os_names_left = 1;
+	read_os_name(reading->sampler, sampled);
+	if (info->is_named)
+		return;
+	memcpy(info->name, info->os_name, sizeof(info->os_name));
+	tell_name(reading, info);
+}
+
+/* Give a thread its name, and tell sink if that is another one than before. */
+static void rename_thread(const struct reading *reading, const struct named_thread *named)
+{
+	struct sampler *sampler = reading->sampler;
+	const uint32_t slot = sampler->snapshot.threads[named->index]->slot;
+	const pid_t own_tid = sampler->threads[slot].own_tid;
+	struct sample_thread *info = sampler->threads[slot].info;
+
+	if (!named->name[0] || (info->is_named && strcmp(info->name, named->name) == 0))
+		return;
+	/*
+	 * It may have ended meanwhile, and the next one with its ident have been named: what tells is
+	 * the pthread_t, which is learnt of where nothing else has the id, before 3.11.
+	 */
+	if (sampler->pthreads.is_known && own_tid && read_pthread(sampler, named->ident) != own_tid)
+		return;
+	memcpy(info->name, named->name, sizeof(info->name));
+	info->is_named = true;
+	tell_name(reading, info);
+}
+
+/*
+ * Read the names of the next wanted threads, all of one interpreter, of those in front of *end, the
+ * last of which is the oldest, and move *end to where to go on.
+ */
+static int read_some(struct reading *reading, size_t *end)
+{
+	struct sampler *sampler = reading->sampler;
+	struct snapshot *snapshot = &sampler->snapshot;
+	const size_t index = snapshot->threads[*end - 1]->ref.interpreter;
+	struct snapshot_interpreter *interpreter = &snapshot->interpreters[index];
+	struct named_thread named[NAMES_OF_TICK];
+	size_t nr = 0;
+	int err;
+
+	for (; *end > 0 && nr < NAMES_OF_TICK && reading->max_threads > 0; --*end) {
+		const struct snapshot_thread *thread = snapshot->threads[*end - 1];
+		struct sampled_thread *sampled;
+
+		if (thread->ref.interpreter != index)
+			break;
+		if (!is_wanted(reading, thread))
+			continue;
+		sampled = &sampler->threads[thread->slot];
+		if (sampled->needs_os_name)
+			name_late(reading, sampled);
+		sampled->nr_named = reading->is_last ? NAMED_AT_END : sampled->nr_named + 1;
+		named[nr++] = (struct named_thread){
+			.ident = thread->ref.thread_id,
+			.native_id = sampled->info->is_main ? 0 : (uint64_t)sampled->own_tid,
+			.index = *end - 1,
+		};
+		reading->max_threads--;
+	}
+	if (!nr)
+		return 0;
+	err = thread_names_read(&reading->memory.memory, sampler->build, interpreter->ref.addr,
+				&interpreter->name_hints, named, nr);
+	for (size_t i = 0; !err && i < nr; i++)
+		rename_thread(reading, &named[i]);
+	return err == -ENOENT ? 0 : err;
+}
+
+/* Read what is wanted of the reading, the oldest threads first. */
+static int read_wanted(struct reading *reading, enum names_wanted wanted)
+{
+	size_t end = reading->sampler->snapshot.nr_threads;
+	int err = 0;
+
+	reading->wanted = wanted;
+	while (!err && end > 0 && reading->max_threads > 0 && reading->memory.nr_left > 0)
+		err = read_some(reading, &end);
+	return err;
+}
+
+/* Begin a reading of max_threads names at most, until cut_ns or until *stop is set. */
+static void reading_init(struct reading *reading, struct sampler *sampler, size_t max_threads,
+			 struct sample_sink *sink, const volatile sig_atomic_t *stop,
+			 uint64_t cut_ns)
+{
+	*reading = (struct reading){.sampler = sampler, .max_threads = max_threads, .sink = sink};
+	bounded_memory_init(&reading->memory, sampler->snapshot.memory,
+			    NAMES_MAX_READS + max_threads * NAME_MAX_READS, stop, cut_ns);
+}
+
+int sampler_names_read(struct sampler *sampler)
+{
+	struct reading reading;
+
+	reading_init(&reading, sampler, sampler->snapshot.nr_threads, NULL, NULL,
+		     clock_now_ns() + NAMES_OF_DUMP_NS);
+	return read_wanted(&reading, NAMES_OF_NEW);
+}
+
+int sampler_names_end(struct sampler *sampler, struct sample_sink *sink)
+{
+	struct reading reading;
+	int err;
+
+	/* *stop is what ends most runs. */
+	reading_init(&reading, sampler, sampler->snapshot.nr_threads, sink, NULL,
+		     clock_now_ns() + NAMES_AT_END_NS);
+	reading.is_last = true;
+	err = read_wanted(&reading, NAMES_OF_NEW);
+	return err ? err : read_wanted(&reading, NAMES_OF_ALL);
+}
+
+/* Whether there are threads that were looked for but once. */
+static bool has_recent_threads(const struct sampler *sampler)
+{
+	const struct snapshot *snapshot = &sampler->snapshot;
+
+	for (size_t i = 0; i < snapshot->nr_threads; i++)
+		if (!snapshot->threads[i]->is_new &&
+		    sampler->threads[snapshot->threads[i]->slot].nr_named < NAME_READINGS)
+			return true;
+	return false;
+}
+
+int sampler_names_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns)
+{
+	const bool is_due = sampler->names_due_ns && now_ns >= sampler->names_due_ns;
+	struct reading reading;
+	int err;
+
+	if (!is_due && !sampler->has_new_threads)
+		return 0;
+	if (is_due)
+		sampler->names_due_ns = now_ns;
+	reading_init(&reading, sampler, NAMES_OF_TICK, sink, sampler->snapshot.stop,
+		     sampler->cut_ns);
+	err = read_wanted(&reading, is_due ? NAMES_OF_RECENT : NAMES_OF_NEW);
+	/* There may be more: the next tick goes on with them. */
+	if (err || !reading.max_threads)
+		return err;
+	sampler->has_new_threads = false;
+	if (is_due)
+		sampler->names_due_ns = 0;
+	/* Those that come until then are read with them, if they are old enough. */
+	if (!sampler->names_due_ns && has_recent_threads(sampler))
+		sampler->names_due_ns = now_ns + NAMES_AGAIN_NS;
+	return 0;
 }

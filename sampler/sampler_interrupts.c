@@ -316,8 +316,11 @@ static int emit(struct sampler_interrupts *interrupts, struct snapshot_thread *t
 static void lose(const struct sampler_interrupts *interrupts, const struct snapshot_thread *thread,
 		 enum sample_loss loss)
 {
+	struct sampled_thread *sampled = &interrupts->sampler->threads[thread->slot];
+
 	interrupts->sampler->stats.lost[loss]++;
-	sampler_wall_lost(&interrupts->sampler->threads[thread->slot], interrupts->period_ns);
+	sampled->told_ns += interrupts->period_ns;
+	sampled->lost_ns += interrupts->period_ns;
 }
 
 /* Hand on what a walk has found, or count why not. */
@@ -343,8 +346,7 @@ static int hand_on(struct sampler_interrupts *interrupts, struct snapshot_thread
 		lose(interrupts, thread, LOSS_MOVED);
 		return 0;
 	}
-	sampler_cpu_used(sampler, sampled, interrupts->period_ns, &sample);
-	sampler_wall_used(sampled, interrupts->period_ns, &sample);
+	sampler_thread_used(sampler, sampled, interrupts->period_ns, &sample);
 	err = emit(interrupts, thread, record, sample);
 	sampled->was_interrupted = true;
 	return err;

@@ -125,8 +125,6 @@ enum { NAMES_OF_TICK = 16 };
  * long at most, a dump's and the one at the end of a run. What lies beyond keeps its name.
  */
 enum { NAMES_MAX_READS = 16384, NAME_MAX_READS = 256 };
-#define NAMES_OF_DUMP_NS 1000000000u
-#define NAMES_AT_END_NS	 100000000u
 
 /* How long to wait before a thread list that is in motion is read again. */
 #define REFRESH_PAUSE_US 1000
@@ -147,14 +145,6 @@ enum { ROOM_TICKS = 4096 };
 int sampler_thread_begin(struct sampler *sampler, struct snapshot_thread *thread);
 
 /*
- * The oldest thread state of an interpreter that names the same thread as this one. If it is another
- * one, this one has the ids of the thread that made it: up to 3.11 so has each until its own thread
- * begins, and one of PyThreadState_New() for good.
- */
-const struct snapshot_thread *sampler_thread_of_ident(struct sampler *sampler,
-						      const struct snapshot_thread *thread);
-
-/*
  * Say who a thread is: in sampled its id in its own namespace, in sampled->info, which is zero
  * else, its interpreter, its id in our namespace and what the kernel calls it, 0 and "" where
  * that cannot be told; the latter also as its name. If nr_os_names_left is used up
@@ -163,19 +153,10 @@ const struct snapshot_thread *sampler_thread_of_ident(struct sampler *sampler,
 void sampler_identify(struct sampler *sampler, const struct snapshot_thread *thread,
 		      struct sampled_thread *sampled);
 
-/* Read what the kernel calls a thread whose needs_os_name is set; it is its name, too, so far. */
-void sampler_identify_late(struct sampler *sampler, struct sampled_thread *sampled);
-
-/*
- * Whether a pthread_t is that of the thread own_tid now. True also where that cannot be told:
- * from 3.11 on, where nobody needs it.
- */
-bool sampler_has_pthread(struct sampler *sampler, uint64_t ident, pid_t own_tid);
-
 /*
  * Read for a dump the names that Python's threading has for threads. That of a thread that
  * has none stays the kernel's. 0 (also if there are no names to be read, or not all within
- * the limits above); -ENOMEM, -ESRCH, -EPERM.
+ * the limits of a reading); -ENOMEM, -ESRCH, -EPERM.
  */
 int sampler_names_read(struct sampler *sampler);
 
@@ -236,22 +217,6 @@ static inline bool sampler_stack_moved(const struct sampled_thread *sampled)
 int sampler_begin_holding(struct sampler *sampler);
 void sampler_end_holding(struct sampler *sampler);
 
-/* Open the CPU clock of a thread that begins, in a slot that may have had another's. */
-void sampler_cpu_begin(struct sampler *sampler, struct sampled_thread *sampled);
-
-/* Set cpu_ns and its flags of a sample that is handed on now, if its thread's clock tells. */
-void sampler_cpu_measure(struct sampler *sampler, struct sampled_thread *sampled,
-			 struct sample *sample);
-
-/*
- * Put the collector's frame into a sample whose frames are sampled->frames, if the thread
- * collects garbage, and set nr_unchanged, which is that of the frames without it.
- * sampler_collector_remove() takes it out again behind the sink. 0 or -ENOMEM.
- */
-int sampler_collector_add(struct sampler *sampler, struct sampled_thread *sampled,
-			  struct sample *sample);
-void sampler_collector_remove(struct sampled_thread *sampled, const struct sample *sample);
-
 /*
  * Hand what is in the thread's list to sink; of sample, time_ns, flags and error are
  * set. 0, -ENOMEM, or what the sink returned.
@@ -305,23 +270,11 @@ int sampler_thread_take_walk(struct sampler *sampler, struct snapshot_thread *th
 			     const struct stack_ends *ends);
 
 /*
- * Begin to account for the time of a thread, for a run with interrupts; count what an interrupt was for,
- * whose sample is lost; and set what the sample of one weighs.
+ * Set what the sample of an interrupt weighs, which comes when its thread has used so much CPU time: that,
+ * and what was lost since the sample before.
  */
-void sampler_wall_begin(struct sampler *sampler, struct sampled_thread *sampled);
-void sampler_wall_lost(struct sampled_thread *sampled, uint64_t period_ns);
-void sampler_wall_used(struct sampled_thread *sampled, uint64_t period_ns, struct sample *sample);
-
-/*
- * Set what the sample of a look weighs, if it is not set: the time that is not told yet. How many such
- * samples are to be handed on in its place: one, but with interrupts one for each period.
- */
-uint32_t sampler_wall_measure(const struct sampler *sampler, struct sampled_thread *sampled,
-			      struct sample *sample);
-
-/* Set cpu_ns of a sample whose thread is known to have used so much CPU time since the one before. */
-void sampler_cpu_used(struct sampler *sampler, struct sampled_thread *sampled, uint64_t cpu_ns,
-		      struct sample *sample);
+void sampler_thread_used(const struct sampler *sampler, struct sampled_thread *sampled,
+			 uint64_t period_ns, struct sample *sample);
 
 /* Of sampler/sampler_interrupts.h, for the loop of the run. */
 

@@ -8,6 +8,25 @@
 #include "sampler/thread_state.h"
 #include "sampler/ticker.h"
 
+/* Open the CPU clock of a thread that begins, in a slot that may have had another's. */
+static void begin_clock(struct sampler *sampler, struct sampled_thread *sampled)
+{
+	struct cpu_account *cpu = &sampled->cpu;
+
+	cpu_clock_close(&cpu->clock);
+	cpu->has_last = false;
+	if (!sampler->looks.cpu)
+		return;
+	if (!sampler->process || !sampled->info->tid ||
+	    cpu_clock_open(sampler->process, sampled->info->tid, &cpu->clock) != 0) {
+		sampler->stats.clockless++;
+		return;
+	}
+	sampler->stats.rough_clocks += cpu->clock.kind == CPU_CLOCK_SCHEDSTAT;
+	sampler->stats.clock_reads++;
+	cpu->has_last = cpu_clock_read(&cpu->clock, &cpu->last_ns) == 0;
+}
+
 int sampler_thread_begin(struct sampler *sampler, struct snapshot_thread *thread)
 {
 	struct sampled_thread *sampled;
@@ -37,13 +56,16 @@ int sampler_thread_begin(struct sampler *sampler, struct snapshot_thread *thread
 	sampled->nr_shown = 0;
 	sampled->nr_named = 0;
 	sampled->collector = NOT_COLLECTING;
-	sampler_cpu_begin(sampler, sampled);
+	begin_clock(sampler, sampled);
 	if (sampler->natives)
 		sampler_natives_add(sampler->natives, sampled->info);
 	sampled->first_ns = sampler->last_tick_ns;
 	sampler->has_new_threads = true;
 	sampled->last_ns = sampler->last_tick_ns;
-	sampler_wall_begin(sampler, sampled);
+	sampled->was_interrupted = false;
+	sampled->lost_ns = 0;
+	sampled->told_ns = sampler->interrupts && !sampler->last_tick_ns ? clock_now_ns()
+									 : sampler->last_tick_ns;
 	frame_cache_add_thread(&sampler->cache, thread);
 	thread->stack = sampler->process && thread->tid == sampler->process->pid
 				? sampler->first_stack
@@ -296,16 +318,79 @@ static int show_frames(const struct code_cache *codes, struct sampled_thread *sa
 	return 0;
 }
 
+/* Set cpu_ns and its flags of a sample that is handed on now, if its thread's clock tells. */
+static void measure_cpu(struct sampler *sampler, struct cpu_account *cpu, struct sample *sample)
+{
+	uint64_t now_ns;
+
+	if (!sampler->looks.cpu || cpu->clock.kind == CPU_CLOCK_NONE ||
+	    (sample->flags & SAMPLE_CPU_MEASURED))
+		return;
+	sampler->stats.clock_reads++;
+	if (cpu_clock_read(&cpu->clock, &now_ns) != 0)
+		return;
+	if (cpu->has_last) {
+		/* An interrupt may have told of it ahead: sampler_thread_used(). */
+		sample->cpu_ns = now_ns > cpu->last_ns ? now_ns - cpu->last_ns : 0;
+		sample->flags |= SAMPLE_CPU_MEASURED | (sample->cpu_ns ? SAMPLE_ON_CPU : 0);
+	}
+	if (!cpu->has_last || now_ns > cpu->last_ns)
+		cpu->last_ns = now_ns;
+	cpu->has_last = true;
+}
+
+/*
+ * Set what a sample weighs in wall-clock time, if it is not set: the time that is not told yet. Looks find
+ * the thread every so often, so each weighs the time since the one before. An interrupt comes when the thread
+ * has used a period of CPU time, so that is what its sample stands for, and what is left of the time that
+ * passed is that in which the thread did not run: samples of looks stand for it. How many such samples are
+ * to be handed on in place of this one: one, but with interrupts one for each period.
+ */
+static uint32_t measure_wall(const struct sampler *sampler, struct sampled_thread *sampled,
+			     struct sample *sample)
+{
+	const uint64_t time_ns = sample->time_ns;
+	const uint64_t left_ns = time_ns > sampled->told_ns ? time_ns - sampled->told_ns : 0;
+	uint32_t nr = 1;
+
+	if (sample->wall_ns)
+		return nr;
+	if (!sampler->interrupts) {
+		sample->wall_ns = sampled->last_ns ? time_ns - sampled->last_ns : 0;
+		return nr;
+	}
+	/* Between interrupts it may have waited for some periods until a look has met it. */
+	if (sampled->was_interrupted)
+		nr = sampler_interrupts_nr_periods(sampler->interrupts, left_ns);
+	sampled->told_ns += left_ns;
+	sample->wall_ns = (left_ns + sampled->lost_ns) / nr;
+	sampled->lost_ns = 0;
+	return nr;
+}
+
+void sampler_thread_used(const struct sampler *sampler, struct sampled_thread *sampled,
+			 uint64_t period_ns, struct sample *sample)
+{
+	sampled->told_ns += period_ns;
+	sample->wall_ns = period_ns + sampled->lost_ns;
+	sampled->lost_ns = 0;
+	if (!sampler->looks.cpu)
+		return;
+	sample->cpu_ns = period_ns;
+	sample->flags |= SAMPLE_CPU_MEASURED | SAMPLE_ON_CPU;
+	/* What a clock tells next is of the time since: ticks may have told a part of this already. */
+	sampled->cpu.last_ns += period_ns;
+}
+
 int sampler_thread_tell(struct sampler *sampler, const struct snapshot_thread *thread,
 			struct sample sample, struct sample_sink *sink)
 {
 	struct sampled_thread *sampled = &sampler->threads[thread->slot];
-	const uint32_t nr = sampler_wall_measure(sampler, sampled, &sample);
+	const uint32_t nr = measure_wall(sampler, sampled, &sample);
 	int err = 0;
 
 	sample.thread = sampled->info;
-	if (!(sample.flags & SAMPLE_CPU_MEASURED))
-		sampler_cpu_measure(sampler, sampled, &sample);
+	measure_cpu(sampler, &sampled->cpu, &sample);
 	sampled->last_ns = sample.time_ns;
 	sampled->was_interrupted = false;
 	for (uint32_t i = 0; !err && i < nr; i++) {
@@ -319,6 +404,67 @@ int sampler_thread_tell(struct sampler *sampler, const struct snapshot_thread *t
 	return err;
 }
 
+static uint32_t min_u32(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/*
+ * How many outermost frames are as in the previous sample, if nr_same are without the
+ * collector's, which was below before ones in that and is now below those of now.
+ */
+static uint32_t unchanged_with(uint32_t nr_same, uint32_t before, uint32_t now)
+{
+	if (before == now && now != NOT_COLLECTING && nr_same >= now)
+		return nr_same + 1;
+	return min_u32(nr_same, min_u32(before, now));
+}
+
+/*
+ * Put the collector's frame into a sample whose frames are sampled->frames, if the thread
+ * collects garbage, and set nr_unchanged, which is that of the frames without it. 0 or -ENOMEM.
+ */
+static int add_collector(struct sampler *sampler, struct sampled_thread *sampled,
+			 struct sample *sample)
+{
+	uint32_t before = sampled->collector;
+	uint32_t now;
+	struct frame *frame;
+
+	if (!sampler->looks.gc)
+		return 0;
+	now = sampled->walked.collector;
+	if (now == NOT_COLLECTING && before == NOT_COLLECTING)
+		return 0;
+	if (now != NOT_COLLECTING && !sampler->collector) {
+		sampler->collector = function_table_get(&sampler->codes.functions,
+							FUNCTION_COLLECTOR, SAMPLE_GC_NAME, "", 0);
+		if (!sampler->collector)
+			return -ENOMEM;
+	}
+	sampled->collector = now;
+	sample->nr_unchanged = unchanged_with(sample->nr_unchanged, before, now);
+	if (now == NOT_COLLECTING)
+		return 0;
+	frame = &sampled->frames[now];
+	memmove(frame + 1, frame, (sample->nr_frames - now) * sizeof(*frame));
+	*frame = (struct frame){.function = sampler->collector};
+	sample->nr_frames++;
+	sample->flags |= SAMPLE_GC;
+	return 0;
+}
+
+/* Behind the sink: take it out again. */
+static void remove_collector(struct sampled_thread *sampled, const struct sample *sample)
+{
+	struct frame *frame;
+
+	if (sampled->collector == NOT_COLLECTING)
+		return;
+	frame = &sampled->frames[sampled->collector];
+	memmove(frame, frame + 1, (sample->nr_frames - 1 - sampled->collector) * sizeof(*frame));
+}
+
 /* Hand on the first nr_frames frames that are kept of a thread. */
 static int hand_on(struct sampler *sampler, const struct snapshot_thread *thread,
 		   struct sample sample, struct sample_sink *sink)
@@ -330,11 +476,11 @@ static int hand_on(struct sampler *sampler, const struct snapshot_thread *thread
 	sample.frames = sampled->frames;
 	sample.nr_unchanged = sampled->nr_same < nr_frames ? sampled->nr_same : nr_frames;
 	sample.flags |= sampled->flags;
-	err = sampler_collector_add(sampler, sampled, &sample);
+	err = add_collector(sampler, sampled, &sample);
 	if (err)
 		return err;
 	err = sampler_thread_tell(sampler, thread, sample, sink);
-	sampler_collector_remove(sampled, &sample);
+	remove_collector(sampled, &sample);
 	sampled->nr_same = nr_frames;
 	return err;
 }

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <unistd.h>
+
+#include "sampler/sampler_state.h"
+
+struct taker {
+	struct sample_sink sink;
+	uint64_t cpu_ns;
+	uint32_t flags;
+};
+
+static int take(struct sample_sink *sink, const struct sample *sample)
+{
+	struct taker *taker = (struct taker *)sink;
+
+	taker->cpu_ns = sample->cpu_ns;
+	taker->flags = sample->flags;
+	return 0;
+}
+
+/* What an interrupt has told of a thread's CPU time no tick tells again. */
+Test(sampler_thread, what_was_told_is_not_told_again)
+{
+	static const struct sample_sink_ops ops = {.sample = take};
+	struct taker taker = {.sink.ops = &ops};
+	struct process process;
+	struct sample_thread info = {.tid = getpid()};
+	struct sampled_thread sampled = {.info = &info};
+	struct sampler sampler = {.looks.cpu = true, .threads = &sampled, .nr_threads = 1};
+	const struct snapshot_thread thread = {.slot = 0};
+	struct sample told = {0};
+	uint64_t until_ns;
+
+	cr_assert(zero(int, process_open(getpid(), &process, NULL)));
+	cr_assert(zero(int, cpu_clock_open(&process, getpid(), &sampled.cpu.clock)));
+	cr_assert(zero(int, cpu_clock_read(&sampled.cpu.clock, &sampled.cpu.last_ns)));
+	sampled.cpu.has_last = true;
+	sampler_thread_used(&sampler, &sampled, 1000 * (uint64_t)NS_PER_S, &told);
+	cr_expect(eq(u64, told.cpu_ns, 1000 * (uint64_t)NS_PER_S));
+	cr_expect(eq(u32, told.flags, SAMPLE_CPU_MEASURED | SAMPLE_ON_CPU));
+	until_ns = sampled.cpu.last_ns;
+	for (int i = 0; i < 3; i++) {
+		cr_assert(zero(int, sampler_thread_tell(&sampler, &thread, (struct sample){0},
+							&taker.sink)));
+		cr_expect(zero(u64, taker.cpu_ns));
+		cr_expect(eq(u32, taker.flags, SAMPLE_CPU_MEASURED));
+		cr_expect(eq(u64, sampled.cpu.last_ns, until_ns), "it is not taken back");
+	}
+	cpu_clock_close(&sampled.cpu.clock);
+	process_close(&process);
+}
