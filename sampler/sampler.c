@@ -189,9 +189,15 @@ static bool is_over(const struct sampler *sampler, size_t nr_done)
 	       (nr_done % CLOCK_EVERY == 0 && clock_now_ns() >= sampler->cut_ns);
 }
 
-/* Have the code cache drop what no thread's last stack needs, when there is much of it. */
-static void drop_codes(struct sampler *sampler)
+/* Make room for the tables of code: what no thread's last stack needs, when there is much of it. */
+static void relieve_codes(struct sampler *sampler)
 {
+	const struct snapshot *snapshot = &sampler->snapshot;
+
+	/* Lists that name what was forgotten are another walk's. */
+	if (code_cache_relieve(&sampler->codes))
+		for (size_t i = 0; i < snapshot->nr_threads; i++)
+			snapshot->threads[i]->proof.is_known = false;
 	if (!code_cache_is_due(&sampler->codes))
 		return;
 	for (uint32_t i = 0; i < sampler->nr_threads; i++)
@@ -199,49 +205,33 @@ static void drop_codes(struct sampler *sampler)
 	code_cache_drop_unused(&sampler->codes);
 }
 
-/* Make room for the tables of code. Lists that name what was forgotten are another walk's. */
-static void relieve_codes(struct sampler *sampler)
-{
-	const struct snapshot *snapshot = &sampler->snapshot;
-
-	if (!code_cache_relieve(&sampler->codes))
-		return;
-	for (size_t i = 0; i < snapshot->nr_threads; i++)
-		snapshot->threads[i]->proof.is_known = false;
-}
-
-/* Read the thread list, and say who is new: before a look, as it takes long. */
-static int refresh(struct sampler *sampler)
-{
-	struct snapshot *snapshot = &sampler->snapshot;
-	int err = snapshot_refresh(snapshot);
-
-	if (!err && sampler->natives)
-		sampler_natives_sweep(sampler->natives);
-	for (size_t i = 0; !err && i < snapshot->nr_threads && !snapshot_stopped(snapshot); i++)
-		if (snapshot->threads[i]->is_new)
-			err = sampler_thread_begin(sampler, snapshot->threads[i]);
-	return err;
-}
-
+/* Before a look, as it may take long: read the thread list if it has changed, and say who is new. */
 static int prepare(struct sampler *sampler)
 {
+	struct snapshot *snapshot = &sampler->snapshot;
+	const bool is_stale = snapshot->stale;
 	int err = 0;
 
 	relieve_codes(sampler);
-	drop_codes(sampler);
 	sampler->nr_os_names_left = NAMES_OF_TICK;
 	sampler_learn_stacks(sampler, false);
-	if (sampler->snapshot.stale)
-		err = refresh(sampler);
+	if (is_stale)
+		err = snapshot_refresh(snapshot);
+	if (is_stale && !err && sampler->natives)
+		sampler_natives_sweep(sampler->natives);
+	for (size_t i = 0; is_stale && !err && i < snapshot->nr_threads; i++) {
+		if (snapshot_stopped(snapshot))
+			break;
+		if (snapshot->threads[i]->is_new)
+			err = sampler_thread_begin(sampler, snapshot->threads[i]);
+	}
 	if (err || !sampler->interrupts)
 		return err;
 	/* A list that was cut off has threads that have not begun. */
-	if (snapshot_stopped(&sampler->snapshot))
-		sampler_interrupts_forget(sampler->interrupts);
-	else
-		err = sampler_interrupts_follow(sampler->interrupts);
-	return err;
+	if (!snapshot_stopped(snapshot))
+		return sampler_interrupts_follow(sampler->interrupts);
+	sampler_interrupts_forget(sampler->interrupts);
+	return 0;
 }
 
 /* Whether this tick is to tell what a thread does, and its interrupts have not. */
@@ -289,26 +279,10 @@ static int hand_on_thread(struct sampler *sampler, struct snapshot_thread *threa
 	return sampler_thread_emit(sampler, thread, (struct sample){.time_ns = now_ns}, sink);
 }
 
-/* Whether what was read of a thread is of one instant: also if it waited while another one moved. */
-static bool is_proven(const struct sampler *sampler, const struct snapshot_thread *thread)
-{
-	return thread->held || snapshot_stands_apart(&sampler->snapshot, thread);
-}
-
 /* A look tells nothing of a thread, which may be elsewhere than it was. */
 static void pass_over(struct snapshot_thread *thread)
 {
 	thread->proof.is_known = thread->proof.is_known && thread->unchanged;
-}
-
-/* Count a thread of which a look has proven nothing. */
-static void lose_thread(struct sampler *sampler, struct snapshot_thread *thread,
-			enum instant_verdict verdict)
-{
-	pass_over(thread);
-	/* One that ran has a sample of its next interrupt. */
-	if (!sampler->interrupts)
-		sampler->stats.lost[verdict == INSTANT_LOCKED ? LOSS_LOCK : LOSS_MOVED]++;
 }
 
 /* Hand on what a look has found of all threads. */
@@ -333,12 +307,16 @@ static int hand_on_threads(struct sampler *sampler, enum instant_verdict verdict
 		} else if (sampler->interrupts && !thread->unchanged &&
 			   sampler_interrupts_covers(sampler->interrupts, thread, now_ns)) {
 			pass_over(thread);
-		} else if (is_proven(sampler, thread)) {
+		} else if (thread->held || snapshot_stands_apart(snapshot, thread)) {
 			err = hand_on_thread(sampler, thread, now_ns, sink);
 		} else if (sampler->is_racing) {
 			err = sampler_thread_race(sampler, thread, now_ns, sink);
 		} else {
-			lose_thread(sampler, thread, verdict);
+			pass_over(thread);
+			/* One that ran has a sample of its next interrupt. */
+			if (!sampler->interrupts)
+				sampler->stats
+					.lost[verdict == INSTANT_LOCKED ? LOSS_LOCK : LOSS_MOVED]++;
 		}
 	}
 	if (was_late || verdict != INSTANT_HELD)
@@ -363,22 +341,6 @@ static int look(struct sampler *sampler, enum instant_verdict *ret_verdict)
 	return err ? err : end_err;
 }
 
-/* The tick of one thread with C frames, or without where there are none of it. */
-static int tick_native(struct sampler *sampler, struct snapshot_thread *thread, uint64_t now_ns,
-		       struct sample_sink *sink)
-{
-	int err = sampler_natives_tick(sampler->natives, thread, now_ns);
-
-	if (err != -EAGAIN)
-		return err;
-	err = sampler_thread_look(sampler, thread, false);
-	if (err == -EBADMSG)
-		sampler->stats.lost[LOSS_MOVED]++;
-	if (err)
-		return err == -EBADMSG || err == -ENOENT ? 0 : err;
-	return sampler_thread_emit(sampler, thread, (struct sample){.time_ns = now_ns}, sink);
-}
-
 /* With C frames each thread is looked at by itself, when its turn comes. */
 static int tick_natives(struct sampler *sampler, uint64_t now_ns, struct sample_sink *sink)
 {
@@ -388,19 +350,26 @@ static int tick_natives(struct sampler *sampler, uint64_t now_ns, struct sample_
 	for (size_t i = 0; !err && i < snapshot->nr_threads && !is_over(sampler, i); i++) {
 		struct snapshot_thread *thread = snapshot->threads[i];
 
-		if (!is_asked(sampler, thread))
+		if (!is_asked(sampler, thread)) {
 			pass_over(thread);
-		else if (thread->copied)
-			err = tick_native(sampler, thread, now_ns, sink);
+			continue;
+		}
+		if (!thread->copied)
+			continue;
+		err = sampler_natives_tick(sampler->natives, thread, now_ns);
+		if (err != -EAGAIN)
+			continue;
+		/* It runs, and there are no dumps. */
+		err = sampler_thread_look(sampler, thread, false);
+		if (err == -EBADMSG)
+			sampler->stats.lost[LOSS_MOVED]++;
+		if (!err)
+			err = sampler_thread_emit(sampler, thread,
+						  (struct sample){.time_ns = now_ns}, sink);
+		else if (err == -EBADMSG || err == -ENOENT)
+			err = 0;
 	}
 	return err;
-}
-
-/* Whether a late look may have waited until the target slept: only if it wanted its CPU. */
-static bool may_have_waited(const struct sampler *sampler)
-{
-	return sampler->late_ns > LATE_NS && !sampler->natives && !sampler->interrupts &&
-	       !sampler->is_racing;
 }
 
 /* A look at the threads, and their samples. */
@@ -410,7 +379,9 @@ static int look_and_tell(struct sampler *sampler, struct sample_sink *sink, uint
 	enum instant_verdict verdict;
 	int err;
 
-	instant->is_late = may_have_waited(sampler);
+	/* A late look may have waited until the target slept: only if it wanted its CPU. */
+	instant->is_late = sampler->late_ns > LATE_NS && !sampler->natives &&
+			   !sampler->interrupts && !sampler->is_racing;
 	err = look(sampler, &verdict);
 	instant->is_late = false;
 	if (err)
@@ -418,18 +389,6 @@ static int look_and_tell(struct sampler *sampler, struct sample_sink *sink, uint
 	sampler->stats.ticks++;
 	return sampler->natives ? tick_natives(sampler, now_ns, sink)
 				: hand_on_threads(sampler, verdict, now_ns, sink);
-}
-
-/* A look for those who had no sample of an interrupt, if there are any such threads. */
-static int look_for_others(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns)
-{
-	if (sampler_interrupts_miss_any(sampler->interrupts, now_ns) ||
-	    now_ns - sampler->last_look_ns >= LOOK_AT_LEAST_NS) {
-		sampler->last_look_ns = now_ns;
-		return look_and_tell(sampler, sink, now_ns);
-	}
-	sampler->stats.ticks++;
-	return 0;
 }
 
 /* sampler_tick(), as far as it goes. */
@@ -447,10 +406,16 @@ static int take_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t
 		err = prepare(sampler);
 	if (err || snapshot_stopped(&sampler->snapshot))
 		return err;
-	err = sampler->interrupts ? look_for_others(sampler, sink, now_ns)
-				  : look_and_tell(sampler, sink, now_ns);
-	if (err)
-		return err;
+	/* With interrupts there is a look if there are threads that had no sample of one. */
+	if (!sampler->interrupts || sampler_interrupts_miss_any(sampler->interrupts, now_ns) ||
+	    now_ns - sampler->last_look_ns >= LOOK_AT_LEAST_NS) {
+		sampler->last_look_ns = now_ns;
+		err = look_and_tell(sampler, sink, now_ns);
+		if (err)
+			return err;
+	} else {
+		sampler->stats.ticks++;
+	}
 	sampler->last_tick_ns = now_ns;
 	sampler->stats.cached = sampler->cache.nr_kept;
 	sampler->stats.writes = sampler->cache.nr_writes;
@@ -479,14 +444,6 @@ static int check_program(struct sampler *sampler, uint64_t now_ns)
 	return err;
 }
 
-/* A tick, of the program that it began with: else -ESRCH. Errors of sampler_tick(). */
-static int checked_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns)
-{
-	int err = check_program(sampler, now_ns);
-
-	return err ? err : sampler_tick(sampler, sink, now_ns);
-}
-
 /* Why the target is gone: another program can be read in its place, or nothing. */
 static enum sampler_end target_end(const struct sampler *sampler)
 {
@@ -498,39 +455,13 @@ static enum sampler_end target_end(const struct sampler *sampler)
 		       : END_REPLACED;
 }
 
-/* The ticks that failed one after the other, up to now. */
-struct failures {
-	unsigned int nr;
-	uint64_t first_ns; /* when the first of them was */
-};
-
-/* Count one more. Whether the interpreter is gone by that. */
-static bool failures_add(struct failures *failures, uint64_t now_ns)
-{
-	if (!failures->nr++)
-		failures->first_ns = now_ns;
-	return failures->nr >= REPLACED_AFTER_FAILURES &&
-	       now_ns - failures->first_ns > REPLACED_AFTER_NS;
-}
-
-/* The dumps that have come, which tell of all threads in the place of ticks if each has some. */
-static int take_dumps(struct sampler *sampler, struct ticker *ticker, uint64_t now_ns)
-{
-	int err = sampler_natives_take(sampler->natives, now_ns);
-
-	if (err)
-		return err;
-	sampler->stats.ticks +=
-		ticker_put_off(ticker, sampler_natives_told_until(sampler->natives));
-	return 0;
-}
-
 /* The loop of sampler_run(), without the accounts. */
 static int run_loop(struct sampler *sampler, const struct sampler_options *options,
 		    struct sample_sink *sink, struct ticker *ticker, uint64_t end_ns,
 		    enum sampler_end *ret_end)
 {
-	struct failures failures = {0};
+	unsigned int nr_failures = 0;
+	uint64_t first_failure_ns = 0;
 
 	for (;;) {
 		bool due;
@@ -550,9 +481,16 @@ static int run_loop(struct sampler *sampler, const struct sampler_options *optio
 		/*
 		 * At a low rate the next tick may be far: the end of the program is not waited for.
 		 */
-		err = due ? checked_tick(sampler, sink, now_ns) : check_program(sampler, now_ns);
-		if (!err && sampler->natives && !sampler->interrupts)
-			err = take_dumps(sampler, ticker, now_ns);
+		err = check_program(sampler, now_ns);
+		if (!err && due)
+			err = sampler_tick(sampler, sink, now_ns);
+		/* Dumps tell of all threads in the place of ticks if each has some. */
+		if (!err && sampler->natives && !sampler->interrupts) {
+			err = sampler_natives_take(sampler->natives, now_ns);
+			if (!err)
+				sampler->stats.ticks += ticker_put_off(
+					ticker, sampler_natives_told_until(sampler->natives));
+		}
 		if (!err && due && sampler->interrupts)
 			sampler->stats.ticks += ticker_put_off(
 				ticker, sampler_interrupts_put_off(sampler->interrupts, now_ns));
@@ -564,7 +502,7 @@ static int run_loop(struct sampler *sampler, const struct sampler_options *optio
 		    sampler->stats.lost[LOSS_TOO_DEEP])
 			return 0;
 		if (!err) {
-			failures.nr = due ? 0 : failures.nr;
+			nr_failures = due ? 0 : nr_failures;
 			continue;
 		}
 		sampler->stats.failed_ticks += due && sampler->stats.ticks == nr_ticks;
@@ -575,25 +513,12 @@ static int run_loop(struct sampler *sampler, const struct sampler_options *optio
 		if (!sampler_is_passing(err))
 			return err;
 		*ret_end = END_REPLACED;
-		if (failures_add(&failures, now_ns))
+		if (!nr_failures++)
+			first_failure_ns = now_ns;
+		if (nr_failures >= REPLACED_AFTER_FAILURES &&
+		    now_ns - first_failure_ns > REPLACED_AFTER_NS)
 			return 0;
 	}
-}
-
-/* Threads may have other names by the end of a run; a target that is gone has none. */
-static int read_last_names(struct sampler *sampler, struct sample_sink *sink)
-{
-	if (remote_memory_check(sampler->snapshot.memory))
-		return 0;
-	return sampler_names_end(sampler, sink) == -ENOMEM ? -ENOMEM : 0;
-}
-
-/* Close the account of the ticks, of which the last one was due before end_ns. */
-static void account_ticks(struct sampler_stats *stats, struct ticker *ticker, uint64_t end_ns)
-{
-	stats->ticks -= ticker_finish(ticker, end_ns < stats->end_ns ? end_ns : stats->end_ns);
-	stats->p50_lateness_ns = histogram_quantile(&stats->lateness, 500);
-	stats->p99_lateness_ns = histogram_quantile(&stats->lateness, 990);
 }
 
 int sampler_begin_holding(struct sampler *sampler)
@@ -663,35 +588,6 @@ static bool find_target(struct sampler *sampler, enum sampler_end *ret_end)
 	return *ret_end == END_REAL_TIME && !is_outranked(sampler);
 }
 
-/*
- * Hold no CPU. Then the only witness is a clock, which tells of threads that wait; and nothing that
- * was found of a thread that runs is worth an anchor.
- */
-static void hold_nothing(struct sampler *sampler)
-{
-	sampler->snapshot.instant.means.prefers_clock = true;
-	if (sampler->cache.reason == CACHE_USABLE)
-		sampler->cache.reason = CACHE_OTHER_ENGINE;
-}
-
-/* Begin to interrupt threads, of whom the program is told before. What is in motion is the first tick's. */
-static int begin_interrupts(struct sampler *sampler)
-{
-	int err = prepare(sampler);
-
-	return err && err != -ESRCH && !sampler_is_passing(err)
-		       ? err
-		       : sampler_interrupts_begin(sampler->interrupts);
-}
-
-/* The last samples of interrupts. What they name may be gone with the target. */
-static int end_interrupts(struct sampler *sampler, struct sample_sink *sink)
-{
-	const int err = sampler_interrupts_take(sampler->interrupts, sink);
-
-	return err == -ESRCH || sampler_is_passing(err) ? 0 : err;
-}
-
 int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 		struct sample_sink *sink, enum sampler_end *ret_end)
 {
@@ -702,12 +598,23 @@ int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 	int err = 0;
 
 	sampler->is_racing = options->engine == ENGINE_RACING;
-	if (sampler->is_racing || sampler->interrupts)
-		hold_nothing(sampler);
-	else
+	if (sampler->is_racing || sampler->interrupts) {
+		/*
+		 * No CPU is held. Then the only witness is a clock, which tells of threads that wait;
+		 * and nothing that was found of a thread that runs is worth an anchor.
+		 */
+		sampler->snapshot.instant.means.prefers_clock = true;
+		if (sampler->cache.reason == CACHE_USABLE)
+			sampler->cache.reason = CACHE_OTHER_ENGINE;
+	} else {
 		err = sampler_begin_holding(sampler);
-	if (!err && sampler->interrupts)
-		err = begin_interrupts(sampler);
+	}
+	if (!err && sampler->interrupts) {
+		/* The program is told of the threads before. What is in motion is the first tick's. */
+		err = prepare(sampler);
+		if (!err || err == -ESRCH || sampler_is_passing(err))
+			err = sampler_interrupts_begin(sampler->interrupts);
+	}
 	if (err)
 		return err;
 	if (!sampler->natives || sampler->interrupts ||
@@ -732,16 +639,26 @@ int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 	if (sampler->natives)
 		sink = sampler_natives_begin(sampler->natives, sink);
 	err = run_loop(sampler, options, sink, &ticker, end_ns, ret_end);
-	if (!err && sampler->interrupts)
-		err = end_interrupts(sampler, sink);
+	if (!err && sampler->interrupts) {
+		err = sampler_interrupts_take(sampler->interrupts, sink);
+		/* What the last samples name may be gone with the target. */
+		if (err == -ESRCH || sampler_is_passing(err))
+			err = 0;
+	}
 	if (sampler->interrupts)
 		sampler_interrupts_end(sampler->interrupts);
 	stats->end_ns = clock_now_ns();
-	account_ticks(stats, &ticker, end_ns);
+	/* The last tick was due before end_ns. */
+	stats->ticks -= ticker_finish(&ticker, end_ns < stats->end_ns ? end_ns : stats->end_ns);
+	stats->p50_lateness_ns = histogram_quantile(&stats->lateness, 500);
+	stats->p99_lateness_ns = histogram_quantile(&stats->lateness, 990);
 	frame_cache_end(&sampler->cache);
 	stats->writes = sampler->cache.nr_writes;
-	if (!err && (*ret_end == END_DURATION || *ret_end == END_STOPPED))
-		err = read_last_names(sampler, sink);
+	/* Threads may have other names by now; a target that is gone has none. */
+	if (!err && (*ret_end == END_DURATION || *ret_end == END_STOPPED) &&
+	    !remote_memory_check(sampler->snapshot.memory) &&
+	    sampler_names_end(sampler, sink) == -ENOMEM)
+		err = -ENOMEM;
 	sampler->snapshot.stop = NULL;
 	sampler->cut_ns = UINT64_MAX;
 	stats->end_ns = clock_now_ns();

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <stdlib.h>
 #include <unistd.h>
 
+#include "procmem/cleanup.h"
 #include "sampler/bounded_memory.h"
 #include "sampler/python/exception.h"
 #include "sampler/python/frames.h"
+#include "sampler/python/loop_entries.h"
 #include "sampler/python/value_types.h"
 #include "sampler/sampler_state.h"
 #include "sampler/thread_state.h"
@@ -22,22 +25,105 @@ enum { REFRESH_MAX_TRIES = 200 };
 /* An exception takes so many reads at most; its message then says that there was more. */
 enum { EXCEPTION_MAX_READS = 8192 };
 
-/* Let a thread run on, and be where it runs when it is looked at next. */
-static void pause_dump(struct sampler *sampler)
-{
-	struct ticker_clock clock =
-		sampler->preempt ? preempt_clock(sampler->preempt) : ticker_clock_usual();
+/* What a dump tells of each frame of a stack beside its function and line. */
 
-	clock.sleep_until(clock.context, clock_now_ns() + DUMP_PAUSE_NS);
+static const struct frame_detail unknown = {.column = -1, .end_line = -1, .end_column = -1};
+
+struct frame_detail frame_detail_of(const struct code_cache *codes,
+				    const struct walked_frame *walked)
+{
+	const struct linetable_position position =
+		code_position(codes, walked->code, walked->instr_ptr);
+
+	return (struct frame_detail){
+		.column = position.column,
+		.end_line = position.end_line,
+		.end_column = position.end_column,
+	};
 }
 
-/* Why a stack could not be followed, as sample.error tells it. */
-static int walk_error(const struct walked_thread *walked)
+/*
+ * One for each frame of the sample: those of the list that people see, and the collector's. 0, or an error of
+ * variable_reader_read().
+ */
+static int fill(const struct detail_sink *self, const struct sample *sample,
+		const struct loop_entry *entries, struct frame_detail *details)
 {
-	if (walked->is_whole)
-		return 0;
-	return walked->loss == LOSS_TOO_DEEP ? -E2BIG : -EBADMSG;
+	const struct frame_list *list = self->list;
+	uint32_t listed = 0;
+	int err = 0;
+
+	for (uint32_t i = 0; i < sample->nr_frames; i++) {
+		/* The call of the loop that the frame is the first to be seen of, if there is one. */
+		struct loop_entry entry = {.is_entry = false};
+		const struct walked_frame *walked;
+
+		details[i] = unknown;
+		if (err || sample->frames[i].function->kind == FUNCTION_COLLECTOR)
+			continue;
+		for (; listed < list->nr_frames; listed++) {
+			if (entries[listed].is_entry)
+				entry = entries[listed];
+			if (frame_visible(list, listed))
+				break;
+		}
+		if (listed == list->nr_frames)
+			continue;
+		walked = &list->frames[listed++];
+		details[i] = frame_detail_of(self->codes, walked);
+		details[i].is_entry = entry.is_entry;
+		details[i].entry_addr = entry.c_addr;
+		if (self->variables)
+			err = variable_reader_read(self->variables, walked, &details[i]);
+	}
+	return err;
 }
+
+static int add_details(struct sample_sink *sink, const struct sample *sample)
+{
+	const struct detail_sink *self = (const struct detail_sink *)sink;
+	cleanup_free struct loop_entry *read = NULL;
+	cleanup_free struct frame_detail *details = NULL;
+	const struct loop_entry *entries = self->entries;
+	struct sample detailed = *sample;
+	int err = 0;
+
+	if (!entries) {
+		err = loop_entries_read(self->codes, self->thread_addr, self->list, !sample->error,
+					&read);
+		entries = read;
+	}
+	if (err)
+		return err;
+	details = reallocarray(NULL, sample->nr_frames + 1ull, sizeof(*details));
+	if (!details)
+		return -ENOMEM;
+	err = fill(self, sample, entries, details);
+	detailed.details = details;
+	if (!err)
+		err = self->next->ops->sample(self->next, &detailed);
+	for (uint32_t i = 0; i < sample->nr_frames; i++)
+		frame_detail_free_variables(&details[i]);
+	return err;
+}
+
+void detail_sink_init(struct detail_sink *sink, const struct code_cache *codes,
+		      remote_addr thread_addr, const struct frame_list *list,
+		      struct variable_reader *variables, struct sample_sink *next)
+{
+	static const struct sample_sink_ops ops = {.sample = add_details};
+
+	*sink = (struct detail_sink){
+		.sink.ops = &ops,
+		.codes = codes,
+		.thread_addr = thread_addr,
+		.list = list,
+		.variables = variables,
+		.next = next,
+	};
+}
+
+/* Stacks. */
 
 /*
  * Have the thread's stack in its list, and in ret_sample whether it is proven or
@@ -47,10 +133,14 @@ static int walk_for_dump(struct sampler *sampler, struct snapshot_thread *thread
 			 struct sample *ret_sample)
 {
 	struct sampled_thread *sampled = &sampler->threads[thread->slot];
+	const struct walked_thread *walked = &sampled->walked;
+	/* It lets a thread run on, and is where it runs when it is looked at next. */
+	const struct ticker_clock clock =
+		sampler->preempt ? preempt_clock(sampler->preempt) : ticker_clock_usual();
 	int err = sampler_thread_look(sampler, thread, false);
 
 	for (int i = 1; i < DUMP_MAX_TRIES && err == -EBADMSG; i++) {
-		pause_dump(sampler);
+		clock.sleep_until(clock.context, clock_now_ns() + DUMP_PAUSE_NS);
 		err = sampler_thread_look(sampler, thread, false);
 	}
 	sampled->nr_shown = 0;
@@ -59,7 +149,9 @@ static int walk_for_dump(struct sampler *sampler, struct snapshot_thread *thread
 	/* What is shown for want of a proof is the chain as it could be followed last. */
 	*ret_sample = (struct sample){
 		.flags = err ? SAMPLE_UNPROVEN : 0,
-		.error = walk_error(&sampled->walked),
+		.error = walked->is_whole		 ? 0
+			 : walked->loss == LOSS_TOO_DEEP ? -E2BIG
+							 : -EBADMSG,
 	};
 	return 0;
 }
@@ -87,10 +179,7 @@ static int walk_still(struct sampler *sampler, struct snapshot_thread *thread,
 	sampled->nr_shown = 0;
 	if (err && err != -EAGAIN && err != -EBADMSG && err != -EFAULT && err != -E2BIG)
 		return err;
-	sampled->walked.flags = thread_state_flags(&sampler->snapshot, thread,
-						   sampler->looks.exceptions, &sampler->none);
-	sampled->walked.collector =
-		thread_state_collector(&sampler->snapshot, thread, &sampled->list);
+	sampler_thread_note(sampler, thread);
 	*ret_sample = (struct sample){
 		.flags = (err ? SAMPLE_UNPROVEN : 0) | (bridged ? SAMPLE_BRIDGED : 0) |
 			 (has_gaps(&sampled->list) ? SAMPLE_GAPS : 0),
@@ -117,26 +206,17 @@ static int read_exception(struct sampler *sampler, const struct snapshot_thread 
 	return err == -ENOMEM || err == -ESRCH || err == -EPERM ? err : 0;
 }
 
-/* Whether the thread ends the interpreter, as far as that is told. */
-static bool is_finalizing(const struct snapshot *snapshot, const struct snapshot_thread *thread)
-{
-	const uint32_t offset = snapshot->build->offsets.runtime.finalizing;
-	remote_addr addr;
-
-	return offset != OFFSET_ABSENT &&
-	       remote_memory_read_u64(snapshot->memory, snapshot->runtime_addr + offset, &addr) ==
-		       0 &&
-	       addr == thread->ref.addr;
-}
-
 /* Hand on a thread whose stack is in its list, with all that details tell. */
 static int emit_detailed(struct sampler *sampler, const struct snapshot_thread *thread,
 			 struct sample sample, struct sample_sink *sink)
 {
 	const struct frame_list *list = &sampler->threads[thread->slot].list;
+	const struct snapshot *snapshot = &sampler->snapshot;
+	const uint32_t finalizing = sampler->build->offsets.runtime.finalizing;
 	struct exception_text text = {0};
 	struct sample_exception exception;
 	struct detail_sink detailed;
+	remote_addr addr;
 	int err = read_exception(sampler, thread, &text);
 
 	if (err)
@@ -146,7 +226,10 @@ static int emit_detailed(struct sampler *sampler, const struct snapshot_thread *
 		sample.exception = &exception;
 	if (sampler->threads[thread->slot].walked.collector != NOT_COLLECTING)
 		sample.flags |= SAMPLE_GC;
-	if (is_finalizing(&sampler->snapshot, thread))
+	/* Which thread ends the interpreter, as far as that is told. */
+	if (finalizing != OFFSET_ABSENT &&
+	    !remote_memory_read_u64(snapshot->memory, snapshot->runtime_addr + finalizing, &addr) &&
+	    addr == thread->ref.addr)
 		sample.flags |= SAMPLE_FINALIZES;
 	if (sampler->variables)
 		variable_reader_forget(sampler->variables);
@@ -173,17 +256,6 @@ static int look_at(struct sampler *sampler, struct snapshot_thread *thread,
 		return err == -ENOENT ? 0 : err;
 	return sampler->looks.details ? emit_detailed(sampler, thread, sample, sink)
 				      : sampler_thread_emit(sampler, thread, sample, sink);
-}
-
-/* Errors of sampler_dump(). */
-static int dump_thread(struct sampler *sampler, struct snapshot_thread *thread,
-		       struct sample_sink *sink)
-{
-	int err = thread->copied ? -EAGAIN : 0;
-
-	while (err == -EAGAIN)
-		err = look_at(sampler, thread, sink);
-	return err;
 }
 
 /* Read the thread list of a process that may be starting and ending threads all the time. */
@@ -217,17 +289,6 @@ static int begin_threads(struct sampler *sampler)
 	return err ? err : sampler_names_read(sampler);
 }
 
-/* Have a reader of variables, if they are wanted. 0 or -ENOMEM. */
-static int begin_variables(struct sampler *sampler)
-{
-	variable_reader_destroy(sampler->variables);
-	sampler->variables = NULL;
-	if (!sampler->looks.value_max_chars)
-		return 0;
-	return variable_reader_create(sampler->snapshot.memory, sampler->build,
-				      sampler->looks.value_max_chars, &sampler->variables);
-}
-
 /* A look at who there is. */
 static int look_at_list(struct snapshot *snapshot)
 {
@@ -248,10 +309,18 @@ int sampler_dump(struct sampler *sampler, struct sample_sink *sink)
 		err = look_at_list(snapshot);
 	if (!err)
 		err = begin_threads(sampler);
-	if (!err)
-		err = begin_variables(sampler);
-	for (size_t i = snapshot->nr_threads; !err && i > 0; i--)
-		err = dump_thread(sampler, snapshot->threads[i - 1], sink);
+	variable_reader_destroy(sampler->variables);
+	sampler->variables = NULL;
+	if (!err && sampler->looks.value_max_chars)
+		err = variable_reader_create(snapshot->memory, sampler->build,
+					     sampler->looks.value_max_chars, &sampler->variables);
+	for (size_t i = snapshot->nr_threads; !err && i > 0; i--) {
+		struct snapshot_thread *thread = snapshot->threads[i - 1];
+
+		err = thread->copied ? -EAGAIN : 0;
+		while (err == -EAGAIN)
+			err = look_at(sampler, thread, sink);
+	}
 	sampler_end_holding(sampler);
 	return err;
 }

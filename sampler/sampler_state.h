@@ -194,6 +194,9 @@ int sampler_thread_walk(struct sampler *sampler, struct snapshot_thread *thread)
 int sampler_thread_race(struct sampler *sampler, struct snapshot_thread *thread, uint64_t now_ns,
 			struct sample_sink *sink);
 
+/* Tell in sampled->walked what a thread does beside its stack, which is whole in its list. */
+void sampler_thread_note(struct sampler *sampler, const struct snapshot_thread *thread);
+
 /*
  * A look at one thread, outside of a tick: its stack is in its list then. is_proven_elsewhere: the caller proves that the thread stood
  * still. 0; -EBADMSG (it could not be walked, or not be proven), -ENOENT (the thread has ended),

@@ -106,8 +106,7 @@ static void note_walk(struct sampled_thread *sampled, bool is_whole)
 	sampled->walked.collector = NOT_COLLECTING;
 }
 
-/* Tell what the thread does beside its stack, which is whole. */
-static void note_state(struct sampler *sampler, const struct snapshot_thread *thread)
+void sampler_thread_note(struct sampler *sampler, const struct snapshot_thread *thread)
 {
 	struct sampled_thread *sampled = &sampler->threads[thread->slot];
 
@@ -179,7 +178,7 @@ static int note(struct sampler *sampler, struct snapshot_thread *thread, int err
 	note_runner(sampler, thread, &sampled->list);
 	if (err)
 		return err == -EBADMSG ? 0 : err;
-	note_state(sampler, thread);
+	sampler_thread_note(sampler, thread);
 	return 0;
 }
 
@@ -228,7 +227,7 @@ int sampler_thread_race(struct sampler *sampler, struct snapshot_thread *thread,
 	if (err)
 		return err == -EBADMSG || err == -ENOENT ? 0 : err;
 	memcpy(thread->state, sampler->racing.state, sizeof(thread->state));
-	note_state(sampler, thread);
+	sampler_thread_note(sampler, thread);
 	return sampler_thread_emit(sampler, thread, sample, sink);
 }
 

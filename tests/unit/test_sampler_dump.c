@@ -27,7 +27,7 @@ static int take(struct sample_sink *sink, const struct sample *sample)
 }
 
 /* Where the loops were is not read again if it was read while the thread waited (3.11). */
-Test(sampler_details, entries_that_were_read)
+Test(sampler_dump, entries_that_were_read)
 {
 	static const struct sample_sink_ops ops = {.sample = take};
 	const struct loop_entry entry = {.is_entry = true, .c_addr = ENTRY_ADDR};
