@@ -48,15 +48,13 @@ static int write_u64(struct remote_memory *memory, remote_addr addr, uint64_t va
 
 void look_memory_init(struct look_memory *look, struct remote_memory *inner)
 {
-	static const struct remote_memory_ops ops = {.read_ranges = read_ranges, .check = check};
-	static const struct remote_memory_ops writable_ops = {
-		.read_ranges = read_ranges,
-		.check = check,
-		.write_u64 = write_u64,
+	static const struct remote_memory_ops ops[] = {
+		{.read_ranges = read_ranges, .check = check},
+		{.read_ranges = read_ranges, .check = check, .write_u64 = write_u64},
 	};
 
 	*look = (struct look_memory){
-		.memory.ops = remote_memory_is_writable(inner) ? &writable_ops : &ops,
+		.memory.ops = &ops[remote_memory_is_writable(inner)],
 		.inner = inner,
 		.is_changed = true,
 	};
@@ -161,12 +159,6 @@ static int reserve_blocks(struct look_memory *look, uint32_t nr_blocks)
 
 /* Reading ahead. */
 
-static bool is_kept(const struct look_memory *look, const struct look_block *block)
-{
-	return block->used_look && block->used_look + KEPT_LOOKS >= look->look &&
-	       block->lost_look < block->used_look;
-}
-
 static int compare_blocks(const void *a, const void *b)
 {
 	const remote_addr x = ((const struct look_block *)a)->addr;
@@ -180,9 +172,13 @@ static void sweep(struct look_memory *look)
 {
 	uint32_t nr = 0;
 
-	for (uint32_t i = 0; i < look->nr_blocks; i++)
-		if (is_kept(look, &look->blocks[i]))
-			look->blocks[nr++] = look->blocks[i];
+	for (uint32_t i = 0; i < look->nr_blocks; i++) {
+		const struct look_block *block = &look->blocks[i];
+
+		if (block->used_look && block->used_look + KEPT_LOOKS >= look->look &&
+		    block->lost_look < block->used_look)
+			look->blocks[nr++] = *block;
+	}
 	if (nr == look->nr_blocks && nr == look->nr_ahead && !look->is_changed)
 		return;
 	look->nr_blocks = nr;
@@ -264,7 +260,7 @@ static void take_ranges(struct look_memory *look)
 
 int look_memory_begin(struct look_memory *look)
 {
-	int err = 0;
+	int err;
 
 	look->look++;
 	if (look->is_changed || look->nr_blocks != look->nr_ahead || look->look % SWEEP_LOOKS == 0)
@@ -376,42 +372,30 @@ static struct look_block *fetch(struct look_memory *look, remote_addr addr, int 
 	return table_find(look, addr);
 }
 
-/* Copy what the range has in one block. 0; -ENOENT: the block cannot be had; errors of a read. */
-static int read_block(struct look_memory *look, remote_addr addr, uint8_t *buffer, size_t size)
-{
-	const remote_addr block_addr = addr / LOOK_BLOCK_BYTES * LOOK_BLOCK_BYTES;
-	struct look_block *block = table_find(look, block_addr);
-	int err = 0;
-
-	if (!block)
-		block = fetch(look, block_addr, &err);
-	if (err)
-		return err;
-	if (!block || block->lost_look == look->look)
-		return -ENOENT;
-	block->used_look = look->look;
-	memcpy(buffer, bytes_of(look, (uint32_t)(block - look->blocks)) + (addr - block_addr),
-	       size);
-	return 0;
-}
-
-/* Read a range out of blocks. Errors of read_block(). */
+/* Read a range out of blocks. 0; -ENOENT: one of them cannot be had; errors of a read. */
 static int read_kept(struct look_memory *look, struct remote_range *range)
 {
-	remote_addr addr = range->addr;
 	uint8_t *buffer = range->buffer;
-	size_t left = range->size;
+	size_t size;
 
-	while (left) {
-		const size_t in_block = LOOK_BLOCK_BYTES - addr % LOOK_BLOCK_BYTES;
-		const size_t size = left < in_block ? left : in_block;
-		int err = read_block(look, addr, buffer, size);
+	for (size_t done = 0; done < range->size; done += size) {
+		const remote_addr addr = range->addr + done;
+		const size_t offset = addr % LOOK_BLOCK_BYTES;
+		struct look_block *block = table_find(look, addr - offset);
+		int err = 0;
 
+		size = LOOK_BLOCK_BYTES - offset;
+		if (size > range->size - done)
+			size = range->size - done;
+		if (!block)
+			block = fetch(look, addr - offset, &err);
 		if (err)
 			return err;
-		addr += size;
-		buffer += size;
-		left -= size;
+		if (!block || block->lost_look == look->look)
+			return -ENOENT;
+		block->used_look = look->look;
+		memcpy(buffer + done, bytes_of(look, (uint32_t)(block - look->blocks)) + offset,
+		       size);
 	}
 	range->done_bytes = range->size;
 	return 0;
@@ -420,26 +404,17 @@ static int read_kept(struct look_memory *look, struct remote_range *range)
 static int read_ranges(struct remote_memory *memory, struct remote_range *ranges, size_t nr_ranges)
 {
 	struct look_memory *look = (struct look_memory *)memory;
-	int err = 0;
 
-	if (!look->is_open)
-		return remote_memory_read_ranges(look->inner, ranges, nr_ranges);
 	/* Several pieces at once are somebody's own reading ahead, of what is needed once. */
-	if (nr_ranges > 1) {
-		look->is_late = true;
-		return remote_memory_read_ranges(look->inner, ranges, nr_ranges);
-	}
-	for (size_t i = 0; !err && i < nr_ranges; i++) {
-		struct remote_range *range = &ranges[i];
+	if (look->is_open && nr_ranges == 1) {
+		int err = -ENOENT;
 
-		range->done_bytes = 0;
-		err = range->size <= MAX_KEPT_BYTES && range->addr + range->size > range->addr
-			      ? read_kept(look, range)
-			      : -ENOENT;
-		if (err == -ENOENT) {
-			look->is_late = true;
-			err = remote_memory_read_ranges(look->inner, range, 1);
-		}
+		ranges->done_bytes = 0;
+		if (ranges->size <= MAX_KEPT_BYTES && ranges->addr + ranges->size > ranges->addr)
+			err = read_kept(look, ranges);
+		if (err != -ENOENT)
+			return err;
 	}
-	return err;
+	look->is_late = true;
+	return remote_memory_read_ranges(look->inner, ranges, nr_ranges);
 }

@@ -84,33 +84,16 @@ static int compare_tids(const void *a, const void *b)
 	return (left->own_tid > right->own_tid) - (left->own_tid < right->own_tid);
 }
 
-/* Put the states of one thread together, which stand next to each other. How many threads there are. */
-static uint32_t join(struct told_thread *told, uint32_t nr)
-{
-	uint32_t nr_joined = 0;
-	uint32_t nr_states = 0;
-
-	for (uint32_t i = 0; i < nr; i++) {
-		const bool is_same = nr_joined && told[nr_joined - 1].own_tid == told[i].own_tid;
-
-		if (!is_same) {
-			told[nr_joined++] = told[i];
-			nr_states = 1;
-		} else if (nr_states < INTERRUPT_MAX_STATES) {
-			told[nr_joined - 1].thread.states[nr_states++] = told[i].thread.states[0];
-		}
-	}
-	return nr_joined;
-}
-
-/* All threads of the snapshot whose ids are known; allocated. NULL: out of memory. */
-static struct told_thread *list_threads(const struct sampler *sampler, uint32_t *ret_nr)
+/*
+ * List all threads of the snapshot whose ids are known into told, for which there is room, by rising own_tid,
+ * with the states of each together. How many there are.
+ */
+static uint32_t list_threads(const struct sampler *sampler, struct told_thread *told)
 {
 	const struct snapshot *snapshot = &sampler->snapshot;
-	struct told_thread *told = calloc(snapshot->nr_threads + 1, sizeof(*told));
-	uint32_t nr = 0;
+	uint32_t nr = 0, nr_joined = 0, nr_states = 0;
 
-	for (size_t i = 0; told && i < snapshot->nr_threads; i++) {
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct snapshot_thread *thread = snapshot->threads[i];
 		const pid_t own_tid = sampler->threads[thread->slot].own_tid;
 
@@ -118,11 +101,16 @@ static struct told_thread *list_threads(const struct sampler *sampler, uint32_t 
 			told[nr++] = (struct told_thread){(uint32_t)own_tid,
 							  {.states = {describe(sampler, thread)}}};
 	}
-	if (!told)
-		return NULL;
 	qsort(told, nr, sizeof(*told), compare_tids);
-	*ret_nr = join(told, nr);
-	return told;
+	for (uint32_t i = 0; i < nr; i++) {
+		if (!nr_joined || told[nr_joined - 1].own_tid != told[i].own_tid) {
+			told[nr_joined++] = told[i];
+			nr_states = 1;
+		} else if (nr_states < INTERRUPT_MAX_STATES) {
+			told[nr_joined - 1].thread.states[nr_states++] = told[i].thread.states[0];
+		}
+	}
+	return nr_joined;
 }
 
 /*
@@ -148,52 +136,37 @@ static void tell(struct sampler_interrupts *interrupts, const struct told_thread
 		interrupts_remove_thread(interrupts->interrupts, before->own_tid);
 }
 
-/* Have threads by their slots. */
-static int index_threads(struct sampler_interrupts *interrupts)
-{
-	const struct snapshot *snapshot = &interrupts->sampler->snapshot;
-	struct snapshot_thread **threads =
-		calloc(snapshot->nr_slots + 1, sizeof(struct snapshot_thread *));
-
-	if (!threads)
-		return -ENOMEM;
-	for (size_t i = 0; i < snapshot->nr_threads; i++)
-		threads[snapshot->threads[i]->slot] = snapshot->threads[i];
-	free(interrupts->threads);
-	interrupts->threads = threads;
-	interrupts->nr_threads = snapshot->nr_slots;
-	return 0;
-}
-
-/* How many interpreters have a GIL of their own, which looks find out. */
-static size_t nr_own_gils(const struct snapshot *snapshot)
-{
-	size_t nr = 0;
-
-	for (size_t i = 0; i < snapshot->nr_interpreters; i++)
-		nr += snapshot->interpreters[i].has_own_gil;
-	return nr;
-}
-
 int sampler_interrupts_follow(struct sampler_interrupts *interrupts)
 {
-	const uint64_t nr_refreshes = interrupts->sampler->snapshot.nr_refreshes;
-	const size_t nr_gils = nr_own_gils(&interrupts->sampler->snapshot);
+	const struct snapshot *snapshot = &interrupts->sampler->snapshot;
+	struct snapshot_thread **threads;
 	struct told_thread *told;
+	size_t nr_gils = 0;
 	uint32_t nr;
 
-	if (interrupts->nr_refreshes == nr_refreshes && interrupts->nr_gils == nr_gils)
+	/* Which interpreters have a GIL of their own looks find out. */
+	for (size_t i = 0; i < snapshot->nr_interpreters; i++)
+		nr_gils += snapshot->interpreters[i].has_own_gil;
+	if (interrupts->nr_refreshes == snapshot->nr_refreshes && interrupts->nr_gils == nr_gils)
 		return 0;
-	told = list_threads(interrupts->sampler, &nr);
-	if (!told || index_threads(interrupts)) {
+	told = calloc(snapshot->nr_threads + 1, sizeof(*told));
+	threads = calloc(snapshot->nr_slots + 1, sizeof(struct snapshot_thread *));
+	if (!told || !threads) {
 		free(told);
+		free(threads);
 		return -ENOMEM;
 	}
+	for (size_t i = 0; i < snapshot->nr_threads; i++)
+		threads[snapshot->threads[i]->slot] = snapshot->threads[i];
+	nr = list_threads(interrupts->sampler, told);
 	tell(interrupts, told, nr);
 	free(interrupts->told);
+	free(interrupts->threads);
 	interrupts->told = told;
 	interrupts->nr_told = nr;
-	interrupts->nr_refreshes = nr_refreshes;
+	interrupts->threads = threads;
+	interrupts->nr_threads = snapshot->nr_slots;
+	interrupts->nr_refreshes = snapshot->nr_refreshes;
 	interrupts->nr_gils = nr_gils;
 	return 0;
 }
@@ -239,58 +212,29 @@ static void take_state(const struct sampler_interrupts *interrupts, struct snaps
 	snapshot_take_words(snapshot, thread, record->gil, record->collector);
 }
 
-/* The steps of the walk that the program has made. */
-static int take_steps(const struct sampler_interrupts *interrupts,
-		      const struct interrupt_record *record, struct frame_list *list)
-{
-	const struct interrupt_layout *layout = &interrupts->layout;
-	const struct py_offsets *offsets = &interrupts->sampler->build->offsets;
-	int err = 0;
-
-	list->nr_steps = 0;
-	for (uint32_t i = 0; !err && i < record->nr_frames; i++) {
-		const struct interrupt_frame *frame = interrupt_record_frame(layout, record, i);
-		struct frame_words words = frame_words(offsets, interrupt_frame_bytes(frame));
-
-		words.identity = frame->identity;
-		err = frame_list_add_step(list, frame->addr, &words);
-	}
-	return err;
-}
-
-/* Walk over a record. 0 (whether it could be walked or not) or -ENOMEM. */
+/* Walk over the steps that the program has made. 0 (whether it could be walked or not) or -ENOMEM. */
 static int walk(const struct sampler_interrupts *interrupts, struct snapshot_thread *thread,
 		const struct interrupt_record *record)
 {
 	struct sampler *sampler = interrupts->sampler;
 	struct frame_list *list = &sampler->threads[thread->slot].list;
 	struct stack_ends ends = stack_ends_take(sampler->build, thread->ref.addr, thread->state);
-	int err = take_steps(interrupts, record, list);
+	int err = 0;
 
 	ends.current_frame_addr = record->current_addr;
 	ends.has_nr_loops = true;
 	ends.nr_loops = record->nr_loops;
-	return err ? err : sampler_thread_take_walk(sampler, thread, &ends);
-}
+	list->nr_steps = 0;
+	for (uint32_t i = 0; !err && i < record->nr_frames; i++) {
+		const struct interrupt_frame *frame =
+			interrupt_record_frame(&interrupts->layout, record, i);
+		struct frame_words words =
+			frame_words(&sampler->build->offsets, interrupt_frame_bytes(frame));
 
-/* The loops that a record has, as they are told by. 0 or -ENOMEM. */
-static int take_loops(struct sampler_interrupts *interrupts, const struct interrupt_record *record,
-		      struct loop_chain *ret_chain)
-{
-	struct loop_place *loops = array_reserve(interrupts->loops, record->nr_loops + 1,
-						 &interrupts->max_loops, sizeof(*loops));
-
-	if (!loops)
-		return -ENOMEM;
-	interrupts->loops = loops;
-	for (uint32_t i = 0; i < record->nr_loops; i++) {
-		const struct interrupt_loop *loop =
-			interrupt_record_loop(&interrupts->layout, record, i);
-
-		loops[i] = (struct loop_place){loop->addr, loop->current_addr};
+		words.identity = frame->identity;
+		err = frame_list_add_step(list, frame->addr, &words);
 	}
-	*ret_chain = (struct loop_chain){loops, record->nr_loops, true};
-	return 0;
+	return err ? err : sampler_thread_take_walk(sampler, thread, &ends);
 }
 
 /* Hand on a stack with the C frames of its interrupt, or without where none are wanted. */
@@ -298,18 +242,26 @@ static int emit(struct sampler_interrupts *interrupts, struct snapshot_thread *t
 		const struct interrupt_record *record, struct sample sample)
 {
 	struct sampler *sampler = interrupts->sampler;
-	struct loop_chain chain;
-	int err;
+	const bool needs_chain = loop_entries_need_chain(sampler->build);
+	struct loop_chain chain = {.nr = record->nr_loops, .is_whole = true};
+	struct loop_place *loops;
 
 	if (!sampler->natives)
 		return sampler_thread_emit(sampler, thread, sample, interrupts->sink);
-	if (!loop_entries_need_chain(sampler->build))
-		return sampler_natives_take_interrupted(sampler->natives, thread, NULL,
-							record->count_ns, sample);
-	err = take_loops(interrupts, record, &chain);
-	return err ? err
-		   : sampler_natives_take_interrupted(sampler->natives, thread, &chain,
-						      record->count_ns, sample);
+	loops = array_reserve(interrupts->loops, record->nr_loops + 1, &interrupts->max_loops,
+			      sizeof(*loops));
+	if (!loops)
+		return -ENOMEM;
+	interrupts->loops = loops;
+	for (uint32_t i = 0; needs_chain && i < record->nr_loops; i++) {
+		const struct interrupt_loop *loop =
+			interrupt_record_loop(&interrupts->layout, record, i);
+
+		loops[i] = (struct loop_place){loop->addr, loop->current_addr};
+	}
+	chain.places = loops;
+	return sampler_natives_take_interrupted(
+		sampler->natives, thread, needs_chain ? &chain : NULL, record->count_ns, sample);
 }
 
 /* Count an interrupt without a sample; the next one has its time. */
@@ -499,7 +451,7 @@ uint64_t sampler_interrupts_put_off(const struct sampler_interrupts *interrupts,
 {
 	const struct sampler *sampler = interrupts->sampler;
 	const uint64_t nr_threads = sampler->snapshot.nr_threads;
-	uint64_t nr_periods;
+	uint64_t nr_periods, gather_ns;
 
 	if (interrupts->nr_steady < STEADY_TICKS || !interrupts->most_bytes || !nr_threads)
 		return 0;
@@ -507,9 +459,8 @@ uint64_t sampler_interrupts_put_off(const struct sampler_interrupts *interrupts,
 	nr_periods = INTERRUPT_RING_BYTES / 2 / interrupts->most_bytes / nr_threads;
 	if (sampler->natives && nr_periods > sampler_natives_room(sampler->natives) / 2)
 		nr_periods = sampler_natives_room(sampler->natives) / 2;
-	return now_ns + (nr_periods * interrupts->period_ns < GATHER_NS
-				 ? nr_periods * interrupts->period_ns
-				 : GATHER_NS);
+	gather_ns = nr_periods * interrupts->period_ns;
+	return now_ns + (gather_ns < GATHER_NS ? gather_ns : GATHER_NS);
 }
 
 /* Beginning and ending. */

@@ -46,16 +46,6 @@ struct tasks {
 	bool complete;
 };
 
-static void tasks_done(struct tasks *tasks)
-{
-	frame_list_done(&tasks->chain);
-	addr_list_done(&tasks->list);
-	addr_list_done(&tasks->awaiters);
-	free(tasks->frames);
-	free(tasks->details);
-	free(tasks->near);
-}
-
 /* Whether an error is that of one task or list, and not of the target or of us. */
 static bool is_passing(int err)
 {
@@ -107,24 +97,6 @@ static int read_running(struct tasks *tasks, struct task_owner *owner)
 	return addr_list_append(&tasks->list, task);
 }
 
-/* Read a task and its chain once: what is wrong with the chain in *ret_chain_err. */
-static int read_once(struct tasks *tasks, const struct task_owner *owner, remote_addr addr,
-		     struct task_words *ret_words, int *ret_chain_err)
-{
-	struct sampler *sampler = tasks->sampler;
-	const struct code_clock *clock =
-		owner->thread ? &owner->thread->clock
-			      : &sampler->snapshot.interpreters[owner->interpreter].clock;
-	int err = task_read(&tasks->reader, addr, ret_words);
-
-	if (err)
-		return err;
-	err = await_chain_walk(&sampler->codes, tasks->reader.memory, &tasks->reader.types, clock,
-			       ret_words->coro_addr, &tasks->chain);
-	*ret_chain_err = err;
-	return is_passing(err) ? 0 : err;
-}
-
 /*
  * Read a task until two looks in a row show the same: *ret_sample says whether they did. The first
  * one is by pages that may be old, those behind it are not. What stands still needs one. 0;
@@ -133,7 +105,11 @@ static int read_once(struct tasks *tasks, const struct task_owner *owner, remote
 static int read_task(struct tasks *tasks, const struct task_owner *owner, remote_addr addr,
 		     struct task_words *ret_words, struct task_sample *sample)
 {
-	const bool still = tasks->sampler->looks.still;
+	struct sampler *sampler = tasks->sampler;
+	const struct code_clock *clock =
+		owner->thread ? &owner->thread->clock
+			      : &sampler->snapshot.interpreters[owner->interpreter].clock;
+	const bool still = sampler->looks.still;
 	uint32_t nr_frames = UINT32_MAX;
 	bool proven = false;
 	int chain_err = 0;
@@ -141,7 +117,13 @@ static int read_task(struct tasks *tasks, const struct task_owner *owner, remote
 
 	for (int i = 0; i <= TASK_MAX_TRIES && !proven; i++) {
 		tasks->reader.memory = i ? &tasks->memory.memory : &tasks->near->memory;
-		err = read_once(tasks, owner, addr, ret_words, &chain_err);
+		err = task_read(&tasks->reader, addr, ret_words);
+		if (!err) {
+			chain_err = await_chain_walk(&sampler->codes, tasks->reader.memory,
+						     &tasks->reader.types, clock,
+						     ret_words->coro_addr, &tasks->chain);
+			err = is_passing(chain_err) ? 0 : chain_err;
+		}
 		/* The pages may be of before there was this task. */
 		if (!i && is_passing(err)) {
 			near_memory_forget(tasks->near);
@@ -180,44 +162,35 @@ static int read_references(struct tasks *tasks, const struct task_words *words, 
 	return err;
 }
 
-/* Have room for so many frames and their details. */
-static int reserve_frames(struct tasks *tasks, uint32_t nr)
-{
-	struct frame *frames =
-		array_reserve(tasks->frames, nr, &tasks->max_frames, sizeof(*frames));
-	struct frame_detail *details;
-
-	if (!frames)
-		return -ENOMEM;
-	tasks->frames = frames;
-	details = array_reserve(tasks->details, nr, &tasks->max_details, sizeof(*details));
-	if (!details)
-		return -ENOMEM;
-	tasks->details = details;
-	return 0;
-}
-
 /* Put the frames of a list into the sample, from the one at an index on. */
 static int show_frames(struct tasks *tasks, const struct frame_list *list, uint32_t first,
 		       bool with_hidden, struct task_sample *sample)
 {
 	const struct code_cache *codes = &tasks->sampler->codes;
-	int err = reserve_frames(tasks, list->nr_frames + 1);
+	const uint32_t nr = list->nr_frames + 1;
+	struct frame *frames =
+		array_reserve(tasks->frames, nr, &tasks->max_frames, sizeof(*frames));
+	struct frame_detail *details =
+		array_reserve(tasks->details, nr, &tasks->max_details, sizeof(*details));
 
-	for (uint32_t i = first; !err && i < list->nr_frames; i++) {
+	tasks->frames = frames ? frames : tasks->frames;
+	tasks->details = details ? details : tasks->details;
+	if (!frames || !details)
+		return -ENOMEM;
+	for (uint32_t i = first; i < list->nr_frames; i++) {
 		const struct walked_frame *walked = &list->frames[i];
 
 		if (!with_hidden && !frame_visible(list, i))
 			continue;
-		tasks->details[sample->nr_frames] = frame_detail_of(codes, walked);
-		tasks->frames[sample->nr_frames++] = (struct frame){
+		details[sample->nr_frames] = frame_detail_of(codes, walked);
+		frames[sample->nr_frames++] = (struct frame){
 			.function = walked->code->function,
 			.line = code_line(codes, walked->code, walked->instr_ptr),
 		};
 	}
-	sample->frames = tasks->frames;
-	sample->details = tasks->details;
-	return err;
+	sample->frames = frames;
+	sample->details = details;
+	return 0;
 }
 
 /* The same of a task: if it runs, its frames are its thread's from that of its coroutine on. */
@@ -280,50 +253,11 @@ static int dump_owner(struct tasks *tasks, struct task_owner *owner)
 	return err;
 }
 
-/* The tasks of threads, the oldest one first. */
-static int dump_threads(struct tasks *tasks)
-{
-	const struct snapshot *snapshot = &tasks->sampler->snapshot;
-	int err = 0;
-
-	for (size_t i = snapshot->nr_threads; !err && i > 0; i--) {
-		const struct snapshot_thread *thread = snapshot->threads[i - 1];
-		struct task_owner owner = {
-			.thread = thread,
-			.interpreter = thread->ref.interpreter,
-			.head_addr = thread->ref.addr + tasks->asyncio.thread.tasks_head,
-		};
-
-		if (thread->copied)
-			err = dump_owner(tasks, &owner);
-		else
-			tasks->complete = false;
-	}
-	return err;
-}
-
-/* Those of threads that have ended. */
-static int dump_interpreters(struct tasks *tasks)
-{
-	const struct snapshot *snapshot = &tasks->sampler->snapshot;
-	int err = 0;
-
-	for (size_t i = snapshot->nr_interpreters; !err && i > 0; i--) {
-		struct task_owner owner = {
-			.interpreter = i - 1,
-			.head_addr = snapshot->interpreters[i - 1].ref.addr +
-				     tasks->asyncio.interpreter.tasks_head,
-		};
-
-		err = dump_owner(tasks, &owner);
-	}
-	return err;
-}
-
 int sampler_dump_tasks(struct sampler *sampler, const struct maps *maps, struct sample_sink *sink,
 		       bool *ret_complete)
 {
 	struct tasks tasks = {.sampler = sampler, .sink = sink};
+	const struct snapshot *snapshot = &sampler->snapshot;
 	int err = asyncio_offsets_find(sampler->snapshot.memory, maps, sampler->build,
 				       &tasks.asyncio, &tasks.complete);
 
@@ -340,11 +274,36 @@ int sampler_dump_tasks(struct sampler *sampler, const struct maps *maps, struct 
 			.offsets = &sampler->build->offsets,
 			.asyncio = &tasks.asyncio,
 		};
-		err = dump_threads(&tasks);
 	}
-	if (!err)
-		err = dump_interpreters(&tasks);
-	tasks_done(&tasks);
+	/* The tasks of threads, the oldest one first, then those of threads that have ended. */
+	for (size_t i = snapshot->nr_threads; !err && i > 0; i--) {
+		const struct snapshot_thread *thread = snapshot->threads[i - 1];
+		struct task_owner owner = {
+			.thread = thread,
+			.interpreter = thread->ref.interpreter,
+			.head_addr = thread->ref.addr + tasks.asyncio.thread.tasks_head,
+		};
+
+		if (thread->copied)
+			err = dump_owner(&tasks, &owner);
+		else
+			tasks.complete = false;
+	}
+	for (size_t i = snapshot->nr_interpreters; !err && i > 0; i--) {
+		struct task_owner owner = {
+			.interpreter = i - 1,
+			.head_addr = snapshot->interpreters[i - 1].ref.addr +
+				     tasks.asyncio.interpreter.tasks_head,
+		};
+
+		err = dump_owner(&tasks, &owner);
+	}
+	frame_list_done(&tasks.chain);
+	addr_list_done(&tasks.list);
+	addr_list_done(&tasks.awaiters);
+	free(tasks.frames);
+	free(tasks.details);
+	free(tasks.near);
 	if (err && err != -ENOENT)
 		return err;
 	*ret_complete = tasks.complete;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "procmem/cleanup.h"
 #include "sampler/addr_map.h"
 
 static void thread_destroy(struct snapshot_thread *thread)
@@ -75,42 +76,16 @@ static struct snapshot_thread *thread_find(const struct addr_map *known,
 		       : NULL;
 }
 
-/* The slots while a list is taken over. */
-struct slots {
-	uint8_t *used; /* a byte each, for one more than there are threads; owned */
-	uint32_t next; /* none below it is free */
-};
-
-/* Take the lowest slot that no thread has. */
-static uint32_t slot_take(struct snapshot *snapshot, struct slots *slots)
-{
-	while (slots->used[slots->next])
-		slots->next++;
-	slots->used[slots->next] = 1;
-	if (slots->next == snapshot->nr_slots)
-		snapshot->nr_slots++;
-	return slots->next;
-}
-
-static struct snapshot_thread *thread_create(struct snapshot *snapshot,
-					     const struct thread_ref *ref, struct slots *slots)
-{
-	struct snapshot_thread *thread = calloc(1, sizeof(*thread));
-
-	if (!thread)
-		return NULL;
-	thread->ref = *ref;
-	thread->is_new = true;
-	thread->slot = slot_take(snapshot, slots);
-	return thread;
-}
-
-/* Take over the threads of the list that are known, each at its place in threads[]. */
-static bool keep_known_threads(struct snapshot *snapshot, const struct thread_list *list,
-			       struct snapshot_thread **threads, struct slots *slots)
+/*
+ * Fill threads[] from the list: known ones are taken over, each with its slot, and the rest made, with the
+ * lowest slots that none of those has. used has a byte for each slot there may be. False: no memory.
+ */
+static bool refresh_threads(struct snapshot *snapshot, const struct thread_list *list,
+			    struct snapshot_thread **threads, uint8_t *used)
 {
 	struct addr_map known = {0};
 	bool complete = true;
+	uint32_t slot = 0;
 
 	for (size_t i = 0; complete && i < snapshot->nr_threads; i++)
 		complete =
@@ -121,40 +96,24 @@ static bool keep_known_threads(struct snapshot *snapshot, const struct thread_li
 			continue;
 		threads[i]->seen = true;
 		threads[i]->ref = list->threads[i];
-		slots->used[threads[i]->slot] = 1;
+		used[threads[i]->slot] = 1;
 	}
 	addr_map_done(&known);
-	return complete;
-}
-
-/* Fill threads[] from the list: known ones are taken over, the rest made. False: no memory. */
-static bool refresh_threads(struct snapshot *snapshot, const struct thread_list *list,
-			    struct snapshot_thread **threads, struct slots *slots)
-{
-	if (!keep_known_threads(snapshot, list, threads, slots))
-		return false;
-	for (size_t i = 0; i < list->nr_threads; i++) {
+	for (size_t i = 0; complete && i < list->nr_threads; i++) {
 		if (threads[i])
 			continue;
-		threads[i] = thread_create(snapshot, &list->threads[i], slots);
+		threads[i] = calloc(1, sizeof(**threads));
 		if (!threads[i])
 			return false;
+		while (used[slot])
+			slot++;
+		used[slot] = 1;
+		snapshot->nr_slots += slot == snapshot->nr_slots;
+		threads[i]->ref = list->threads[i];
+		threads[i]->is_new = true;
+		threads[i]->slot = slot;
 	}
-	return true;
-}
-
-/* Put the new array in the place of the old one; threads that are not in it end here. */
-static void replace_threads(struct snapshot *snapshot, struct snapshot_thread **threads,
-			    size_t nr_threads)
-{
-	for (size_t i = 0; i < snapshot->nr_threads; i++)
-		if (!snapshot->threads[i]->seen)
-			thread_destroy(snapshot->threads[i]);
-	free(snapshot->threads);
-	snapshot->threads = threads;
-	snapshot->nr_threads = nr_threads;
-	snapshot->nr_refreshes++;
-	snapshot->stale = false;
+	return complete;
 }
 
 /* Read the lists, of this program and no other. Errors of thread_list_read(). */
@@ -178,28 +137,33 @@ static int read_list(struct snapshot *snapshot, struct thread_list *ret_list)
 int snapshot_refresh(struct snapshot *snapshot)
 {
 	struct thread_list list;
-	struct snapshot_thread **threads;
-	struct slots slots = {0};
+	cleanup_free struct snapshot_thread **threads = NULL;
+	cleanup_free uint8_t *used = NULL;
 	bool complete;
 	int err = read_list(snapshot, &list);
 
 	if (err)
 		return err;
 	threads = calloc(list.nr_threads + 1, sizeof(struct snapshot_thread *));
-	slots.used = calloc(snapshot->nr_slots + list.nr_threads + 1, 1);
-	complete = threads && slots.used && refresh_interpreters(snapshot, &list) &&
-		   refresh_threads(snapshot, &list, threads, &slots);
+	used = calloc(snapshot->nr_slots + list.nr_threads + 1, 1);
+	complete = threads && used && refresh_interpreters(snapshot, &list) &&
+		   refresh_threads(snapshot, &list, threads, used);
 	if (complete) {
-		replace_threads(snapshot, threads, list.nr_threads);
-	} else {
-		for (size_t i = 0; threads && i < list.nr_threads; i++)
-			if (threads[i] && !threads[i]->seen) /* made here */
-				thread_destroy(threads[i]);
-		free(threads);
+		/* Threads that are not in the list end here. */
+		for (size_t i = 0; i < snapshot->nr_threads; i++)
+			if (!snapshot->threads[i]->seen)
+				thread_destroy(snapshot->threads[i]);
+		free(snapshot->threads);
+		snapshot->threads = take_ptr(threads);
+		snapshot->nr_threads = list.nr_threads;
+		snapshot->nr_refreshes++;
+		snapshot->stale = false;
 	}
+	for (size_t i = 0; threads && i < list.nr_threads; i++)
+		if (threads[i] && !threads[i]->seen) /* made here */
+			thread_destroy(threads[i]);
 	for (size_t i = 0; i < snapshot->nr_threads; i++)
 		snapshot->threads[i]->seen = false;
-	free(slots.used);
 	thread_list_done(&list);
 	return complete ? 0 : -ENOMEM;
 }
