@@ -190,25 +190,6 @@ static void append_frame(struct native_stacks *stacks, const struct unwind_frame
 	stacks->frames[stacks->nr_frames++] = *frame;
 }
 
-/* Append the anchor's frame, and what is between. */
-static void append_anchor(struct native_stacks *stacks, const struct native_anchor *anchor)
-{
-	struct unwind_frame *last = &stacks->frames[stacks->nr_frames - 1];
-	const remote_addr sp = last->sp;
-
-	if (is_in_executor(stacks, last->lookup_addr)) {
-		last->cfa = anchor->addr;
-	} else {
-		last->cfa = sp;
-		append_frame(stacks,
-			     &(struct unwind_frame){.sp = sp, .cfa = anchor->addr, .is_gap = true});
-	}
-	append_frame(stacks, &(struct unwind_frame){.is_anchor = true,
-						    .lookup_addr = anchor->lookup_addr,
-						    .sp = anchor->addr,
-						    .cfa = anchor->cfa});
-}
-
 /*
  * What a function has pushed that is not known: its caller's frame pointer comes first, if at all.
  */
@@ -224,26 +205,6 @@ static int leave_unknown(const struct native_anchor *anchor, struct stack_window
 	registers_set(registers, REGISTER_SP, anchor->cfa);
 	registers_set(registers, REGISTER_FRAME_POINTER, frame_pointer);
 	return 0;
-}
-
-/* Whether registers are those of a function that has called, and that something tells of. */
-static bool is_caller(struct native_stacks *stacks, const struct registers *registers)
-{
-	const struct cfi_section *section;
-
-	return registers_know(registers, REGISTER_PC) &&
-	       unwind_modules_find(stacks->modules, registers_lookup_addr(registers), &section);
-}
-
-/*
- * Whether a stack leads to where the thread began, or to code at least that could not be unwound.
- */
-static bool ends_in_code(struct native_stacks *stacks)
-{
-	const remote_addr addr = stacks->frames[stacks->nr_frames - 1].lookup_addr;
-	const struct mapping *mapping = find_mapping(stacks, addr);
-
-	return stacks->is_whole || (mapping && mapping->executable) || is_in_executor(stacks, addr);
 }
 
 /* Go back to where the hole was, when there were nr_frames. */
@@ -268,6 +229,11 @@ static int go_on(struct native_stacks *stacks, const struct native_anchor *ancho
 {
 	struct registers registers = {.known = 0};
 	const size_t nr_frames = stacks->nr_frames;
+	struct unwind_frame *last = &stacks->frames[nr_frames - 1];
+	const remote_addr sp = last->sp;
+	const struct cfi_section *section;
+	const struct mapping *mapping;
+	remote_addr addr;
 	int err;
 
 	registers_set(&registers, REGISTER_SP, anchor->addr);
@@ -276,11 +242,25 @@ static int go_on(struct native_stacks *stacks, const struct native_anchor *ancho
 				   &registers);
 	else
 		err = leave_unknown(anchor, window, &registers);
-	if (err || nr_frames + 3 > stacks->max_frames || !is_caller(stacks, &registers))
+	if (err || nr_frames + 3 > stacks->max_frames || !registers_know(&registers, REGISTER_PC) ||
+	    !unwind_modules_find(stacks->modules, registers_lookup_addr(&registers), &section))
 		return -ENOENT;
-	append_anchor(stacks, anchor);
+	if (is_in_executor(stacks, last->lookup_addr)) {
+		last->cfa = anchor->addr;
+	} else {
+		last->cfa = sp;
+		append_frame(stacks,
+			     &(struct unwind_frame){.sp = sp, .cfa = anchor->addr, .is_gap = true});
+	}
+	append_frame(stacks, &(struct unwind_frame){.is_anchor = true,
+						    .lookup_addr = anchor->lookup_addr,
+						    .sp = anchor->addr,
+						    .cfa = anchor->cfa});
 	unwind_on(stacks, &registers, window, stacks->max_frames);
-	if (ends_in_code(stacks))
+	/* To where the thread began, or to code at least that could not be unwound. */
+	addr = stacks->frames[stacks->nr_frames - 1].lookup_addr;
+	mapping = find_mapping(stacks, addr);
+	if (stacks->is_whole || (mapping && mapping->executable) || is_in_executor(stacks, addr))
 		return 0;
 	go_back(stacks, nr_frames);
 	return -ENOENT;
@@ -395,29 +375,7 @@ void native_stacks_unwind_waiting(struct native_stacks *stacks, const struct tas
 
 /* Names. */
 
-/* The name of a function that has none: "?? (libc.so.6+0x1234)". */
-static void name_by_place(const struct native_name *found, char name[UNNAMED_MAX_BYTES])
-{
-	const char *slash = strrchr(found->path, '/');
-	const char *module = slash ? slash + 1 : found->path;
-
-	(void)snprintf(name, UNNAMED_MAX_BYTES, "?? (%.255s%s%#llx)", module, module[0] ? "+" : "",
-		       (unsigned long long)found->offset);
-}
-
-/*
- * Where the trampoline begins that addr is in, of which code tells, if anything does; 0: it is in
- * none. Other code is not looked at.
- */
-static remote_addr find_trampoline(struct native_stacks *stacks, remote_addr addr,
-				   const struct jit_code *code)
-{
-	if (code && !trampoline_is_name(code->name))
-		return 0;
-	return unwind_modules_trampoline(stacks->modules, addr);
-}
-
-/* Name a frame at an address without a symbol. 0 or -ENOMEM. */
+/* Name a frame at an address without a symbol, but for a trampoline of which nothing tells. 0 or -ENOMEM. */
 static int name_without_symbol(struct native_stacks *stacks, const struct native_name *found,
 			       remote_addr addr, struct native_frame *native)
 {
@@ -430,7 +388,8 @@ static int name_without_symbol(struct native_stacks *stacks, const struct native
 
 	if (is_anonymous || !found->path[0]) {
 		code = find_code(stacks, addr);
-		native->trampoline_addr = find_trampoline(stacks, addr, code);
+		if (!code || trampoline_is_name(code->name))
+			native->trampoline_addr = unwind_modules_trampoline(stacks->modules, addr);
 		native->is_executor = !native->trampoline_addr && is_executor(stacks, addr, code);
 	}
 	if (code) {
@@ -438,7 +397,12 @@ static int name_without_symbol(struct native_stacks *stacks, const struct native
 	} else if (native->trampoline_addr) {
 		return 0;
 	} else if (!native->is_executor && !(is_anonymous && mapping->executable)) {
-		name_by_place(found, unnamed);
+		/* By its place: "?? (libc.so.6+0x1234)". */
+		const char *slash = strrchr(found->path, '/');
+		const char *module = slash ? slash + 1 : found->path;
+
+		(void)snprintf(unnamed, sizeof(unnamed), "?? (%.255s%s%#llx)", module,
+			       module[0] ? "+" : "", (unsigned long long)found->offset);
 		name = unnamed;
 		kind = FUNCTION_NATIVE;
 	}
@@ -474,38 +438,30 @@ static int name_address(struct native_stacks *stacks, remote_addr addr, struct n
 	return native->function ? 0 : -ENOMEM;
 }
 
-/* Name a frame, but for a trampoline that nothing tells the name of. 0 or -ENOMEM. */
-static int name_frame(struct native_stacks *stacks, const struct unwind_frame *frame,
-		      struct native_frame *native)
-{
-	struct native_name found = {.path = ""};
-	const char *name = NATIVE_STACKS_SIGNAL;
-
-	if (frame->is_gap)
-		name = NATIVE_STACKS_HOLE;
-	else if (frame->is_anchor)
-		name = MERGED_STACK_LOOP;
-	else if (frame->is_signal_frame)
-		native_names_find(stacks->names, frame->lookup_addr, &found);
-	else
-		return name_address(stacks, frame->lookup_addr, native);
-	native->function = sampler_function(stacks->sampler, FUNCTION_NATIVE, name, found.path);
-	return native->function ? 0 : -ENOMEM;
-}
-
-/* Make natives of all frames. 0 or -ENOMEM. */
+/* Make natives of all frames, with names but for such trampolines. 0 or -ENOMEM. */
 static int name_frames(struct native_stacks *stacks)
 {
 	int err = 0;
 
 	for (size_t i = 0; !err && i < stacks->nr_frames; i++) {
 		const struct unwind_frame *frame = &stacks->frames[i];
+		struct native_frame *native = &stacks->natives[i];
+		struct native_name found = {.path = ""};
+		const char *name = frame->is_gap	    ? NATIVE_STACKS_HOLE
+				   : frame->is_anchor	    ? MERGED_STACK_LOOP
+				   : frame->is_signal_frame ? NATIVE_STACKS_SIGNAL
+							    : NULL;
 
-		stacks->natives[i] = (struct native_frame){
-			.sp_addr = frame->sp,
-			.cfa_addr = frame->cfa,
-		};
-		err = name_frame(stacks, frame, &stacks->natives[i]);
+		*native = (struct native_frame){.sp_addr = frame->sp, .cfa_addr = frame->cfa};
+		if (!name) {
+			err = name_address(stacks, frame->lookup_addr, native);
+			continue;
+		}
+		if (frame->is_signal_frame)
+			native_names_find(stacks->names, frame->lookup_addr, &found);
+		native->function =
+			sampler_function(stacks->sampler, FUNCTION_NATIVE, name, found.path);
+		err = native->function ? 0 : -ENOMEM;
 	}
 	return err;
 }
@@ -514,72 +470,57 @@ static int name_frames(struct native_stacks *stacks)
 
 static const struct frame_detail no_detail = {.column = -1, .end_line = -1, .end_column = -1};
 
-/* NULL: out of memory. */
-static const struct function *function_of(const struct native_stacks *stacks,
-					  const struct native_frame *native)
-{
-	return native->function
-		       ? native->function
-		       : trampoline_names_function(&stacks->trampolines, native->trampoline_addr,
-						   stacks->sampler);
-}
-
-/* One frame of the merged stack. 0 or -ENOMEM. */
-static int make_frame(struct native_stacks *stacks, const struct sample *sample,
-		      const struct merged_frame *merged, struct frame *ret_frame,
-		      struct frame_detail *ret_detail)
-{
-	*ret_detail = no_detail;
-	*ret_frame = (struct frame){.function = NULL};
-	switch (merged->kind) {
-	case MERGED_PYTHON:
-		*ret_frame = sample->frames[merged->index];
-		*ret_detail = sample->details[merged->index];
-		break;
-	case MERGED_NATIVE:
-	case MERGED_TRAMPOLINE:
-		ret_frame->function = function_of(stacks, &stacks->natives[merged->index]);
-		ret_detail->addr = stacks->frames[merged->index].pc;
-		break;
-	case MERGED_HOLE:
-		ret_frame->function =
-			sampler_function(stacks->sampler, FUNCTION_NATIVE, NATIVE_STACKS_HOLE, "");
-		break;
-	}
-	return ret_frame->function ? 0 : -ENOMEM;
-}
-
-/* Make the frames of *nr merged ones, but for those that stand for others. 0 or -ENOMEM. */
+/*
+ * Make the frames of *nr merged ones, but for those that stand for others, and append those of the kernel,
+ * for which there is room. 0 or -ENOMEM.
+ */
 static int make_frames(struct native_stacks *stacks, const struct sample *sample,
 		       const struct merged_frame *merged, struct frame *frames,
 		       struct frame_detail *details, uint32_t *nr)
 {
 	uint32_t nr_made = 0;
-	int err = 0;
 
-	for (uint32_t i = 0; !err && i < *nr; i++) {
-		if (merged[i].kind == MERGED_TRAMPOLINE) {
+	for (uint32_t i = 0; i < *nr; i++) {
+		const uint32_t index = merged[i].index;
+		struct frame frame = {.function = NULL};
+		struct frame_detail detail = no_detail;
+
+		switch (merged[i].kind) {
+		case MERGED_PYTHON:
+			frame = sample->frames[index];
+			detail = sample->details[index];
+			break;
+		case MERGED_TRAMPOLINE:
 			trampoline_names_learn(&stacks->trampolines,
-					       stacks->natives[merged[i].index].trampoline_addr,
+					       stacks->natives[index].trampoline_addr,
 					       sample->frames[merged[i + 1].index].function);
 			if (!stacks->keeps_trampolines)
 				continue;
+			__attribute__((fallthrough));
+		case MERGED_NATIVE:
+			frame.function = stacks->natives[index].function;
+			detail.addr = stacks->frames[index].pc;
+			if (!frame.function)
+				frame.function = trampoline_names_function(
+					&stacks->trampolines,
+					stacks->natives[index].trampoline_addr, stacks->sampler);
+			break;
+		case MERGED_HOLE:
+			frame.function = sampler_function(stacks->sampler, FUNCTION_NATIVE,
+							  NATIVE_STACKS_HOLE, "");
+			break;
 		}
-		err = make_frame(stacks, sample, &merged[i], &frames[nr_made], &details[nr_made]);
-		nr_made++;
+		if (!frame.function)
+			return -ENOMEM;
+		frames[nr_made] = frame;
+		details[nr_made++] = detail;
+	}
+	for (uint32_t i = stacks->nr_kernels; i-- > 0; nr_made++) {
+		frames[nr_made] = (struct frame){.function = stacks->kernels[i]};
+		details[nr_made] = no_detail;
 	}
 	*nr = nr_made;
-	return err;
-}
-
-/* Append the frames of the kernel, for which there is room. */
-static void append_kernel(const struct native_stacks *stacks, struct frame *frames,
-			  struct frame_detail *details, uint32_t *nr)
-{
-	for (uint32_t i = stacks->nr_kernels; i-- > 0; (*nr)++) {
-		frames[*nr] = (struct frame){.function = stacks->kernels[i]};
-		details[*nr] = no_detail;
-	}
+	return 0;
 }
 
 int native_stacks_hand_on(struct native_stacks *stacks, const struct sample *sample,
@@ -607,7 +548,6 @@ int native_stacks_hand_on(struct native_stacks *stacks, const struct sample *sam
 	err = make_frames(stacks, sample, merged, frames, details, &nr);
 	if (err)
 		return err;
-	append_kernel(stacks, frames, details, &nr);
 	with_natives.frames = frames;
 	with_natives.details = details;
 	with_natives.nr_frames = nr;

@@ -34,22 +34,33 @@ static bool is_exception(const struct snapshot *snapshot, remote_addr addr, stru
 	return false;
 }
 
-/* Whether one of the items around the running generators holds an exception. */
-static bool generators_handle(const struct snapshot *snapshot, const struct snapshot_thread *thread,
-			      struct known_none *none)
+/*
+ * Find the innermost item that holds an exception, out of the list of those of a thread, up to the one at
+ * end_addr (0: to the last): *ret_addr is the exception, or its type up to 3.10 if it has no object. False:
+ * there is none, or it cannot be read.
+ */
+static bool find_handled(const struct snapshot *snapshot, const struct snapshot_thread *thread,
+			 remote_addr end_addr, struct known_none *none, remote_addr *ret_addr)
 {
 	const struct py_offsets *offsets = &snapshot->build->offsets;
-	const remote_addr last_addr = thread->ref.addr + offsets->thread.exc_state;
-	const size_t size = offsets->exc_item.previous + sizeof(uint64_t);
-	remote_addr addr = field_u64(thread->state, offsets->thread.exc_info);
+	const uint32_t value = offsets->exc_item.value;
+	/* Until 3.10 its type is before it, and is what is NULL or None. */
+	const uint32_t behind = snapshot->build->traits.frames_on_heap ? sizeof(remote_addr) : 0;
+	const bool is_list = offsets->thread.exc_info != OFFSET_ABSENT;
+	const size_t size =
+		(is_list ? offsets->exc_item.previous : value + behind) + sizeof(remote_addr);
+	remote_addr addr = is_list ? field_u64(thread->state, offsets->thread.exc_info)
+				   : thread->ref.addr + offsets->thread.exc_state;
 	uint8_t item[EXC_ITEM_MAX_BYTES];
 
-	for (int i = 0; i < EXC_ITEMS_MAX && addr && addr != last_addr; i++) {
+	for (int i = 0; i < EXC_ITEMS_MAX && addr && addr != end_addr; i++) {
 		if (remote_memory_read(snapshot->memory, addr, item, size) != 0)
 			return false;
-		if (is_exception(snapshot, field_u64(item, offsets->exc_item.value), none))
+		if (is_exception(snapshot, field_u64(item, value), none)) {
+			*ret_addr = field_u64(item, value + behind);
 			return true;
-		addr = field_u64(item, offsets->exc_item.previous);
+		}
+		addr = is_list ? field_u64(item, offsets->exc_item.previous) : 0;
 	}
 	return false;
 }
@@ -58,46 +69,18 @@ static bool handles_exception(const struct snapshot *snapshot, const struct snap
 			      bool follow, struct known_none *none)
 {
 	const struct py_offsets *offsets = &snapshot->build->offsets;
-
-	if (offsets->thread.raised == OFFSET_ABSENT || offsets->thread.exc_state == OFFSET_ABSENT)
-		return false;
-	if (field_u64(thread->state, offsets->thread.raised) ||
-	    is_exception(
-		    snapshot,
-		    field_u64(thread->state, offsets->thread.exc_state + offsets->exc_item.value),
-		    none))
-		return true;
-	return follow && offsets->thread.exc_info != OFFSET_ABSENT &&
-	       generators_handle(snapshot, thread, none);
-}
-
-/* The innermost exception that is handled; 0: there is none. */
-static remote_addr handled_exception(const struct snapshot *snapshot,
-				     const struct snapshot_thread *thread, struct known_none *none)
-{
-	const struct py_offsets *offsets = &snapshot->build->offsets;
-	const uint32_t value = offsets->exc_item.value;
-	/* Until 3.10 its type is before it, and is what is NULL or None. */
-	const uint32_t behind = snapshot->build->traits.frames_on_heap ? sizeof(remote_addr) : 0;
-	const bool is_list = offsets->thread.exc_info != OFFSET_ABSENT;
-	remote_addr item_addr = is_list ? field_u64(thread->state, offsets->thread.exc_info)
-					: thread->ref.addr + offsets->thread.exc_state;
+	const uint32_t outermost = offsets->thread.exc_state;
 	remote_addr addr;
 
-	for (int i = 0; i < EXC_ITEMS_MAX && item_addr; i++) {
-		if (remote_memory_read_u64(snapshot->memory, item_addr + value, &addr) != 0)
-			return 0;
-		if (is_exception(snapshot, addr, none))
-			return remote_memory_read_u64(snapshot->memory, item_addr + value + behind,
-						      &addr) == 0
-				       ? addr
-				       : 0;
-		if (!is_list ||
-		    remote_memory_read_u64(snapshot->memory, item_addr + offsets->exc_item.previous,
-					   &item_addr) != 0)
-			return 0;
-	}
-	return 0;
+	if (offsets->thread.raised == OFFSET_ABSENT || outermost == OFFSET_ABSENT)
+		return false;
+	if (field_u64(thread->state, offsets->thread.raised) ||
+	    is_exception(snapshot, field_u64(thread->state, outermost + offsets->exc_item.value),
+			 none))
+		return true;
+	/* What is left are the items around the running generators. */
+	return follow && offsets->thread.exc_info != OFFSET_ABSENT &&
+	       find_handled(snapshot, thread, thread->ref.addr + outermost, none, &addr);
 }
 
 remote_addr thread_state_exception(const struct snapshot *snapshot,
@@ -107,11 +90,11 @@ remote_addr thread_state_exception(const struct snapshot *snapshot,
 	const struct py_offsets *offsets = &snapshot->build->offsets;
 	const uint32_t minor = snapshot->build->version_hex >> 16 & 0xff;
 	const uint32_t behind = minor <= LAST_MINOR_WITH_TYPE ? sizeof(remote_addr) : 0;
-	remote_addr addr;
+	remote_addr addr = 0;
 
 	if (offsets->thread.raised == OFFSET_ABSENT || offsets->thread.exc_state == OFFSET_ABSENT)
 		return 0;
-	addr = handled_exception(snapshot, thread, none);
+	(void)find_handled(snapshot, thread, 0, none, &addr);
 	if (!addr &&
 	    remote_memory_read_u64(snapshot->memory,
 				   thread->ref.addr + offsets->thread.raised + behind, &addr) != 0)

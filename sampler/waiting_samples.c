@@ -28,62 +28,35 @@ void waiting_samples_done(struct waiting_samples *samples)
 	*samples = (struct waiting_samples){.threads = NULL};
 }
 
-/* Have an entry for a slot. 0 or -ENOMEM. */
-static int reserve(struct waiting_samples *samples, uint32_t slot)
-{
-	const uint32_t before = samples->max_threads;
-	struct waiting_sample *threads;
-
-	if (slot < before)
-		return 0;
-	threads =
-		array_reserve(samples->threads, slot + 1, &samples->max_threads, sizeof(*threads));
-	if (!threads)
-		return -ENOMEM;
-	memset(threads + before, 0, (samples->max_threads - before) * sizeof(*threads));
-	samples->threads = threads;
-	return 0;
-}
-
-/* Copy the frames of a sample. 0 or -ENOMEM. */
-static int copy_frames(struct waiting_sample *kept, const struct sample *sample)
-{
-	struct frame *frames =
-		array_reserve(kept->frames, sample->nr_frames, &kept->max_frames, sizeof(*frames));
-	struct frame_detail *details;
-
-	if (!frames)
-		return -ENOMEM;
-	kept->frames = frames;
-	details = array_reserve(kept->details, sample->nr_frames, &kept->max_details,
-				sizeof(*details));
-	if (!details)
-		return -ENOMEM;
-	kept->details = details;
-	for (uint32_t i = 0; i < sample->nr_frames; i++) {
-		frames[i] = sample->frames[i];
-		details[i] = sample->details[i];
-	}
-	kept->nr_frames = sample->nr_frames;
-	return 0;
-}
-
 /* 0 or -ENOMEM. */
 static int keep(struct waiting_samples *samples, const struct sample *sample)
 {
 	const struct sample_thread *thread = sample->thread;
+	const uint32_t before = samples->max_threads;
+	struct waiting_sample *threads = array_reserve(samples->threads, thread->slot + 1,
+						       &samples->max_threads, sizeof(*threads));
 	struct waiting_sample *kept;
-	int err = reserve(samples, thread->slot);
+	struct frame *frames;
+	struct frame_detail *details;
 
-	if (err)
-		return err;
-	kept = &samples->threads[thread->slot];
+	if (!threads)
+		return -ENOMEM;
+	memset(threads + before, 0, (samples->max_threads - before) * sizeof(*threads));
+	samples->threads = threads;
+	kept = &threads[thread->slot];
 	kept->nr_runs = 0;
 	if (!sample->nr_frames || sample->nr_frames > WAITING_SAMPLES_MAX_FRAMES)
 		return 0;
-	err = copy_frames(kept, sample);
-	if (err)
-		return err;
+	frames = array_reserve(kept->frames, sample->nr_frames, &kept->max_frames, sizeof(*frames));
+	kept->frames = frames ? frames : kept->frames;
+	details = array_reserve(kept->details, sample->nr_frames, &kept->max_details,
+				sizeof(*details));
+	kept->details = details ? details : kept->details;
+	if (!frames || !details)
+		return -ENOMEM;
+	memcpy(frames, sample->frames, sample->nr_frames * sizeof(*frames));
+	memcpy(details, sample->details, sample->nr_frames * sizeof(*details));
+	kept->nr_frames = sample->nr_frames;
 	kept->flags = sample->flags & ~(uint32_t)FLAGS_OF_TIME;
 	kept->thread_id = thread->id;
 	kept->nr_runs = samples->nr_runs;
