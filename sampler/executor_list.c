@@ -61,22 +61,13 @@ static bool is_executor_type(const struct reading *reading, remote_addr type_add
 	return true;
 }
 
-/* Whether one is what an executor has for its code, which may be none. */
-static bool take_range(uint64_t start_addr, uint64_t nr_bytes, struct executor_range *ret_range)
-{
-	if (!start_addr)
-		nr_bytes = 0;
-	*ret_range = (struct executor_range){start_addr, start_addr + nr_bytes};
-	return start_addr % CODE_ALIGNMENT_BYTES == 0 && nr_bytes <= CODE_MAX_BYTES_OF_ONE &&
-	       ret_range->end_addr >= start_addr;
-}
-
 static bool read_executor(const struct reading *reading, remote_addr addr,
 			  struct executor *ret_executor)
 {
 	const uint32_t type_offset = reading->codes->build->offsets.object.ob_type;
 	uint8_t bytes[sizeof(uint64_t) + EXECUTOR_BYTES]; /* from ob_type on */
 	const uint8_t *fields = bytes + sizeof(uint64_t);
+	uint64_t start_addr, nr_bytes;
 
 	if (addr % sizeof(uint64_t) ||
 	    remote_memory_read(reading->codes->memory, addr + type_offset, bytes, sizeof(bytes)) ||
@@ -85,8 +76,12 @@ static bool read_executor(const struct reading *reading, remote_addr addr,
 	ret_executor->addr = addr;
 	ret_executor->next_addr = field_u64(fields, EXECUTOR_NEXT_AFTER_TYPE);
 	ret_executor->previous_addr = field_u64(fields, EXECUTOR_PREVIOUS_AFTER_TYPE);
-	return take_range(field_u64(fields, EXECUTOR_JIT_CODE_AFTER_TYPE),
-			  field_u64(fields, EXECUTOR_JIT_SIZE_AFTER_TYPE), &ret_executor->range);
+	/* Its code, which may be none. */
+	start_addr = field_u64(fields, EXECUTOR_JIT_CODE_AFTER_TYPE);
+	nr_bytes = start_addr ? field_u64(fields, EXECUTOR_JIT_SIZE_AFTER_TYPE) : 0;
+	ret_executor->range = (struct executor_range){start_addr, start_addr + nr_bytes};
+	return start_addr % CODE_ALIGNMENT_BYTES == 0 && nr_bytes <= CODE_MAX_BYTES_OF_ONE &&
+	       start_addr + nr_bytes >= start_addr;
 }
 
 /* Append the code of one. 0; -ENOMEM; -E2BIG: there is no room for more. */
@@ -162,45 +157,38 @@ static int append_list(const struct reading *reading, remote_addr array_addr)
 	return 0;
 }
 
-/* Ask nr code objects for where their executors are. 0; -ENOMEM, -E2BIG, -ESRCH, -EPERM. */
-static int ask_codes(const struct reading *reading, struct remote_range *ranges,
-		     const uint64_t *array_addrs, size_t nr)
-{
-	int err = remote_memory_read_ranges(reading->codes->memory, ranges, nr);
-
-	for (size_t i = 0; !err && i < nr; i++)
-		if (ranges[i].done_bytes == sizeof(*array_addrs) && array_addrs[i])
-			err = append_list(reading, array_addrs[i]);
-	return err;
-}
-
-/* Append all executors that the code objects lead to. */
+/* Append all executors that the code objects lead to, so far as they can be read. */
 static void append_all(const struct reading *reading)
 {
 	const struct py_offsets *offsets = &reading->codes->build->offsets;
 	const struct addr_map *map = &reading->codes->codes;
 	struct remote_range ranges[CODES_AT_ONCE];
 	uint64_t array_addrs[CODES_AT_ONCE];
-	size_t nr = 0, nr_asked = 0;
+	size_t nr_asked = 0;
 	int err = 0;
 
-	for (size_t i = 0; !err && i < map->nr_slots && nr_asked < CODES_MAX; i++) {
-		const struct code *code = map->slots[i].value;
+	for (size_t slot = 0; !err && slot < map->nr_slots && nr_asked < CODES_MAX;) {
+		size_t nr = 0;
 
-		if (!code || code->foreign || !code->function)
-			continue;
-		ranges[nr] = (struct remote_range){.addr = code->addr + offsets->code.linetable +
-							   EXECUTORS_AFTER_LINETABLE,
-						   .buffer = &array_addrs[nr],
-						   .size = sizeof(array_addrs[nr])};
-		nr_asked++;
-		if (++nr < CODES_AT_ONCE)
-			continue;
-		err = ask_codes(reading, ranges, array_addrs, nr);
-		nr = 0;
+		for (; slot < map->nr_slots && nr < CODES_AT_ONCE; slot++) {
+			const struct code *code = map->slots[slot].value;
+
+			if (!code || code->foreign || !code->function)
+				continue;
+			ranges[nr] = (struct remote_range){
+				.addr = code->addr + offsets->code.linetable +
+					EXECUTORS_AFTER_LINETABLE,
+				.buffer = &array_addrs[nr],
+				.size = sizeof(array_addrs[nr]),
+			};
+			nr++;
+		}
+		nr_asked += nr;
+		err = remote_memory_read_ranges(reading->codes->memory, ranges, nr);
+		for (size_t i = 0; !err && i < nr; i++)
+			if (ranges[i].done_bytes == sizeof(*array_addrs) && array_addrs[i])
+				err = append_list(reading, array_addrs[i]);
 	}
-	if (!err && nr)
-		(void)ask_codes(reading, ranges, array_addrs, nr);
 }
 
 static int compare(const void *first, const void *second)

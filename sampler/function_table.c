@@ -83,15 +83,6 @@ static struct function_entry *entry_create(const struct function *wanted, uint64
 	return entry;
 }
 
-static uint64_t hash_function(const struct function *function)
-{
-	uint64_t hash =
-		hash_bytes(0xcbf29ce484222325u, function->qualname, strlen(function->qualname) + 1);
-
-	hash = hash_bytes(hash, function->path, strlen(function->path) + 1);
-	return hash_bytes(hash, &function->first_line, sizeof(function->first_line));
-}
-
 bool function_is_other(const struct function *function)
 {
 	return !function->path[0] && strcmp(function->qualname, FUNCTION_TABLE_OTHER) == 0;
@@ -107,9 +98,11 @@ const struct function *function_table_get(struct function_table *table, enum fun
 		.path = path,
 		.first_line = first_line,
 	};
-	uint64_t hash = hash_function(&wanted);
+	uint64_t hash = hash_bytes(0xcbf29ce484222325u, qualname, strlen(qualname) + 1);
 	size_t i;
 
+	hash = hash_bytes(hash, path, strlen(path) + 1);
+	hash = hash_bytes(hash, &first_line, sizeof(first_line));
 	if (table->nr_functions + 1u > table->nr_slots / 4 * 3 && !table_grow(table))
 		return NULL;
 	i = slot_find(table, hash, &wanted);

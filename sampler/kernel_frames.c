@@ -6,32 +6,27 @@
 
 #include "sampler/sampler_state.h"
 
-/* Read how the kernel's functions are called, or say why that cannot be. 0; -ENOMEM. */
-static int open_names(struct kernel_frames *kernel, struct message *ret_why)
+int kernel_frames_open(struct kernel_frames *kernel, const struct process *process,
+		       struct sampler *sampler, struct message *ret_why)
 {
-	int err = kernel_names_read(&kernel->names);
+	int err;
 
+	*kernel = (struct kernel_frames){.process = process, .sampler = sampler};
+	err = kernel_names_read(&kernel->names);
+	if (err == -ENOMEM)
+		return err;
 	if (err == -EPERM)
 		message_set(ret_why,
 			    "/proc/kallsyms hides the addresses: that takes CAP_SYSLOG, or "
 			    "kernel.kptr_restrict=0 and kernel.perf_event_paranoid of 1 "
 			    "or less");
-	else if (err && err != -ENOMEM)
+	else if (err)
 		message_set(ret_why, "/proc/kallsyms cannot be read: %s", strerror(-err));
-	return err == -ENOMEM ? err : 0;
-}
-
-/*
- * Whether the kernel tells of threads that wait, by the main one; or say why not, if nothing is
- * said.
- */
-static void open_waiting(struct kernel_frames *kernel, struct message *ret_why)
-{
-	int err = kernel_stack_read(kernel->process, kernel->process->pid, &kernel->stack);
-
+	/* Whether the kernel tells of threads that wait, by the main one. */
+	err = kernel_stack_read(process, process->pid, &kernel->stack);
 	kernel->tells_waiting = !err || err == -ESRCH;
 	if (ret_why->text[0] || kernel->tells_waiting)
-		return;
+		return 0;
 	if (err == -EPERM)
 		message_set(ret_why, "of threads that wait: /proc/PID/task/TID/stack takes "
 				     "CAP_SYS_ADMIN");
@@ -40,18 +35,7 @@ static void open_waiting(struct kernel_frames *kernel, struct message *ret_why)
 			    "of threads that wait: /proc/PID/task/TID/stack cannot be "
 			    "read: %s",
 			    strerror(-err));
-}
-
-int kernel_frames_open(struct kernel_frames *kernel, const struct process *process,
-		       struct sampler *sampler, struct message *ret_why)
-{
-	int err;
-
-	*kernel = (struct kernel_frames){.process = process, .sampler = sampler};
-	err = open_names(kernel, ret_why);
-	if (!err)
-		open_waiting(kernel, ret_why);
-	return err;
+	return 0;
 }
 
 void kernel_frames_close(struct kernel_frames *kernel)

@@ -3,42 +3,31 @@
 
 #include <string.h>
 
-/*
- * The page at addr, which begins one, or NULL if not all of it can be read. *ret_err: the others.
- */
-static const uint8_t *get_page(struct near_memory *near, remote_addr addr, int *ret_err)
-{
-	const size_t i = addr / NEAR_PAGE_BYTES % NR_NEAR_PAGES;
-	struct remote_range range = {
-		.addr = addr,
-		.buffer = near->pages[i].bytes,
-		.size = NEAR_PAGE_BYTES,
-	};
-
-	*ret_err = 0;
-	if (near->pages[i].addr == addr && addr)
-		return near->pages[i].bytes;
-	near->pages[i].addr = 0;
-	*ret_err = remote_memory_read_ranges(near->inner, &range, 1);
-	if (*ret_err || range.done_bytes != NEAR_PAGE_BYTES)
-		return NULL;
-	near->pages[i].addr = addr;
-	return near->pages[i].bytes;
-}
-
+/* Read one range, out of its page if all of that can be read. */
 static int read_one(struct near_memory *near, struct remote_range *range)
 {
 	const size_t offset = range->addr % NEAR_PAGE_BYTES;
-	const uint8_t *page = NULL;
-	int err = 0;
+	const remote_addr addr = range->addr - offset;
+	struct near_page *page = &near->pages[addr / NEAR_PAGE_BYTES % NR_NEAR_PAGES];
+	struct remote_range whole = {
+		.addr = addr,
+		.buffer = page->bytes,
+		.size = NEAR_PAGE_BYTES,
+	};
+	int err;
 
-	if (range->size <= NEAR_PAGE_BYTES - offset)
-		page = get_page(near, range->addr - offset, &err);
-	if (err)
-		return err;
-	if (!page)
+	if (range->size > NEAR_PAGE_BYTES - offset)
 		return remote_memory_read_ranges(near->inner, range, 1);
-	memcpy(range->buffer, page + offset, range->size);
+	if (page->addr != addr || !addr) {
+		page->addr = 0;
+		err = remote_memory_read_ranges(near->inner, &whole, 1);
+		if (err)
+			return err;
+		if (whole.done_bytes != NEAR_PAGE_BYTES)
+			return remote_memory_read_ranges(near->inner, range, 1);
+		page->addr = addr;
+	}
+	memcpy(range->buffer, page->bytes + offset, range->size);
 	range->done_bytes = range->size;
 	return 0;
 }

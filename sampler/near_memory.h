@@ -16,7 +16,7 @@ enum { NEAR_PAGE_BYTES = 4096, NR_NEAR_PAGES = 64 };
 struct near_memory {
 	struct remote_memory memory; /* what is handed on */
 	struct remote_memory *inner; /* borrowed as long as this is read */
-	struct {
+	struct near_page {
 		remote_addr addr; /* 0: none; the first page is mapped nowhere */
 		uint8_t bytes[NEAR_PAGE_BYTES];
 	} pages[NR_NEAR_PAGES]; /* each where its address says */

@@ -42,16 +42,6 @@ struct own_stack own_stack_of_first(const struct maps *maps)
 	return (struct own_stack){0};
 }
 
-/* The first control block in a piece of memory that was read from addr on: 0: there is none. */
-static remote_addr search_piece(const uint8_t *bytes, size_t size, remote_addr addr)
-{
-	for (size_t i = 0; i + CONTROL_BYTES <= size; i += 16)
-		if (field_u64(bytes, i) == addr + i &&
-		    field_u64(bytes, i + CONTROL_SELF_OFFSET) == addr + i)
-			return addr + i;
-	return 0;
-}
-
 /*
  * Look for the control block with which a stack ends, also that of a thread that is not known, from
  * addr up to end_addr: it holds its own address twice. Only so on x86-64 with glibc. *ret_found_addr is
@@ -69,7 +59,10 @@ static bool find_control(struct remote_memory *memory, remote_addr addr, remote_
 
 		if (remote_memory_read(memory, addr, bytes, size))
 			return false;
-		*ret_found_addr = search_piece(bytes, size, addr);
+		for (size_t i = 0; !*ret_found_addr && i + CONTROL_BYTES <= size; i += 16)
+			if (field_u64(bytes, i) == addr + i &&
+			    field_u64(bytes, i + CONTROL_SELF_OFFSET) == addr + i)
+				*ret_found_addr = addr + i;
 	}
 	return true;
 }
@@ -85,27 +78,22 @@ static bool is_signed(struct own_stack *stack, struct remote_memory *memory)
 	return stack->is_signed;
 }
 
-/* Whether addr is on the thread's stack, if it is not far below what is known of that. */
-static bool is_near(struct own_stack *stack, struct remote_memory *memory, remote_addr addr)
-{
-	remote_addr found_addr;
-
-	return addr < stack->low_addr && stack->low_addr - addr <= NEAR_BYTES &&
-	       is_signed(stack, memory) &&
-	       /* With one that lies across the end. */
-	       find_control(memory, addr, stack->low_addr + CONTROL_BYTES, &found_addr) &&
-	       !found_addr;
-}
-
 enum stack_owner own_stack_owner(struct own_stack *stack, struct remote_memory *memory,
 				 remote_addr addr)
 {
+	remote_addr found_addr;
+
 	stack->wanted_addr = 0;
 	if (addr >= stack->low_addr && addr < stack->end_addr)
 		return STACK_OWN;
 	if (addr >= stack->other_low_addr && addr < stack->other_end_addr)
 		return stack->other_owner;
-	if (is_near(stack, memory, addr)) {
+	/* It is the thread's if it is not far below what is known of that, and nothing ends between. */
+	if (addr < stack->low_addr && stack->low_addr - addr <= NEAR_BYTES &&
+	    is_signed(stack, memory) &&
+	    /* With one that lies across the end. */
+	    find_control(memory, addr, stack->low_addr + CONTROL_BYTES, &found_addr) &&
+	    !found_addr) {
 		stack->low_addr = addr;
 		return STACK_OWN;
 	}
@@ -142,20 +130,6 @@ static void note_other(struct own_stack *stack, remote_addr low_addr, remote_add
 	stack->roams = stack->roams || owner == STACK_UNKNOWN;
 }
 
-/* What is wanted is on the first thread's stack, so far as that has grown. */
-static void learn_main(struct own_stack *stack, const struct stack_thread *thread,
-		       const struct mapping *mapping)
-{
-	if (thread->is_main) {
-		stack->low_addr = mapping->start;
-		stack->end_addr = mapping->end;
-		stack->is_signed = false;
-	} else {
-		note_other(stack, mapping->start, mapping->end,
-			   thread->is_other ? STACK_FOREIGN : STACK_UNKNOWN);
-	}
-}
-
 void own_stack_learn(struct own_stack *stack, const struct stack_thread *thread,
 		     const struct stack_facts *facts)
 {
@@ -166,8 +140,16 @@ void own_stack_learn(struct own_stack *stack, const struct stack_thread *thread,
 	stack->wanted_addr = 0;
 	if (!addr || !mapping)
 		return;
+	/* The first thread's, so far as that has grown. */
 	if (is_first_stack(mapping)) {
-		learn_main(stack, thread, mapping);
+		if (!thread->is_main) {
+			note_other(stack, mapping->start, mapping->end,
+				   thread->is_other ? STACK_FOREIGN : STACK_UNKNOWN);
+			return;
+		}
+		stack->low_addr = mapping->start;
+		stack->end_addr = mapping->end;
+		stack->is_signed = false;
 		return;
 	}
 	end_addr = find_end(facts, mapping, addr);

@@ -273,23 +273,17 @@ static void forget_cpus(struct preempt *preempt)
 	preempt->nr_followed = nr;
 }
 
-/* Whether the seat is on none of the CPUs that are followed. */
-static bool is_left(const struct preempt *preempt)
-{
-	for (uint32_t i = 0; i < preempt->nr_followed; i++)
-		if (preempt->followed[i].cpu == preempt->cpu)
-			return false;
-	return true;
-}
-
 /* Choose the CPU of the seat for the next look. */
 static void choose_seat(struct preempt *preempt)
 {
 	const uint32_t found_cpu = preempt->nr_followed ? preempt->followed[0].cpu : CPU_NONE;
+	bool is_left = true; /* it is on none of the CPUs that are followed */
 
 	forget_cpus(preempt);
+	for (uint32_t i = 0; i < preempt->nr_followed; i++)
+		is_left = is_left && preempt->followed[i].cpu != preempt->cpu;
 	preempt->nr_elsewhere = found_cpu == preempt->cpu ? 0 : preempt->nr_elsewhere + 1;
-	if (is_left(preempt) || preempt->nr_elsewhere >= MOVING_LOOKS) {
+	if (is_left || preempt->nr_elsewhere >= MOVING_LOOKS) {
 		preempt->cpu = found_cpu;
 		preempt->nr_elsewhere = 0;
 	}

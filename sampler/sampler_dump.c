@@ -107,21 +107,7 @@ static int add_details(struct sample_sink *sink, const struct sample *sample)
 	return err;
 }
 
-void detail_sink_init(struct detail_sink *sink, const struct code_cache *codes,
-		      remote_addr thread_addr, const struct frame_list *list,
-		      struct variable_reader *variables, struct sample_sink *next)
-{
-	static const struct sample_sink_ops ops = {.sample = add_details};
-
-	*sink = (struct detail_sink){
-		.sink.ops = &ops,
-		.codes = codes,
-		.thread_addr = thread_addr,
-		.list = list,
-		.variables = variables,
-		.next = next,
-	};
-}
+const struct sample_sink_ops detail_sink_ops = {.sample = add_details};
 
 /* Stacks. */
 
@@ -156,15 +142,6 @@ static int walk_for_dump(struct sampler *sampler, struct snapshot_thread *thread
 	return 0;
 }
 
-/* Whether something of a frame that people see is not in the memory. */
-static bool has_gaps(const struct frame_list *list)
-{
-	for (uint32_t i = 0; i < list->nr_frames; i++)
-		if (list->frames[i].code->has_gaps && frame_visible(list, i))
-			return true;
-	return false;
-}
-
 /* walk_for_dump() of a memory that stands still. */
 static int walk_still(struct sampler *sampler, struct snapshot_thread *thread,
 		      struct sample *ret_sample)
@@ -172,7 +149,8 @@ static int walk_still(struct sampler *sampler, struct snapshot_thread *thread,
 	struct sampled_thread *sampled = &sampler->threads[thread->slot];
 	const struct stack_ends ends = stack_ends_read(sampler->snapshot.memory, sampler->build,
 						       thread->ref.addr, thread->state);
-	bool bridged;
+	const struct frame_list *list = &sampled->list;
+	bool bridged, has_gaps = false;
 	int err =
 		frames_walk_still(&sampler->codes, &thread->clock, &ends, &sampled->list, &bridged);
 
@@ -180,9 +158,11 @@ static int walk_still(struct sampler *sampler, struct snapshot_thread *thread,
 	if (err && err != -EAGAIN && err != -EBADMSG && err != -EFAULT && err != -E2BIG)
 		return err;
 	sampler_thread_note(sampler, thread);
+	for (uint32_t i = 0; i < list->nr_frames; i++)
+		has_gaps = has_gaps || (list->frames[i].code->has_gaps && frame_visible(list, i));
 	*ret_sample = (struct sample){
 		.flags = (err ? SAMPLE_UNPROVEN : 0) | (bridged ? SAMPLE_BRIDGED : 0) |
-			 (has_gaps(&sampled->list) ? SAMPLE_GAPS : 0),
+			 (has_gaps ? SAMPLE_GAPS : 0),
 		.error = err,
 	};
 	return 0;
@@ -210,12 +190,18 @@ static int read_exception(struct sampler *sampler, const struct snapshot_thread 
 static int emit_detailed(struct sampler *sampler, const struct snapshot_thread *thread,
 			 struct sample sample, struct sample_sink *sink)
 {
-	const struct frame_list *list = &sampler->threads[thread->slot].list;
 	const struct snapshot *snapshot = &sampler->snapshot;
 	const uint32_t finalizing = sampler->build->offsets.runtime.finalizing;
 	struct exception_text text = {0};
 	struct sample_exception exception;
-	struct detail_sink detailed;
+	struct detail_sink detailed = {
+		.sink.ops = &detail_sink_ops,
+		.codes = &sampler->codes,
+		.thread_addr = thread->ref.addr,
+		.list = &sampler->threads[thread->slot].list,
+		.variables = sampler->variables,
+		.next = sink,
+	};
 	remote_addr addr;
 	int err = read_exception(sampler, thread, &text);
 
@@ -233,8 +219,6 @@ static int emit_detailed(struct sampler *sampler, const struct snapshot_thread *
 		sample.flags |= SAMPLE_FINALIZES;
 	if (sampler->variables)
 		variable_reader_forget(sampler->variables);
-	detail_sink_init(&detailed, &sampler->codes, thread->ref.addr, list, sampler->variables,
-			 sink);
 	err = sampler_thread_emit(sampler, thread, sample, &detailed.sink);
 	exception_text_done(&text);
 	return err;

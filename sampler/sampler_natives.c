@@ -200,7 +200,13 @@ static int hand_on(struct sampler_natives *natives, const struct snapshot_thread
 {
 	struct sampler *sampler = natives->options.sampler;
 	const struct frame_list *list = &sampler->threads[thread->slot].list;
-	struct detail_sink detailed;
+	struct detail_sink detailed = {
+		.sink.ops = &detail_sink_ops,
+		.codes = &sampler->codes,
+		.list = list,
+		.entries = entries, /* by now the thread may be elsewhere */
+		.next = &natives->merge.sink,
+	};
 
 	native_stacks_enter_kernel(&natives->stacks, natives->kernel.functions,
 				   natives->kernel.nr_functions);
@@ -210,9 +216,6 @@ static int hand_on(struct sampler_natives *natives, const struct snapshot_thread
 	natives->merge.nr_told = nr_told == list->nr_frames ? UINT32_MAX
 				 : nr_told		    ? list->frames[nr_told - 1].nr_begun
 							    : 0;
-	detail_sink_init(&detailed, &sampler->codes, thread->ref.addr, list, NULL,
-			 &natives->merge.sink);
-	detailed.entries = entries; /* by now the thread may be elsewhere */
 	return sampler_thread_emit(sampler, thread, sample, &detailed.sink);
 }
 

@@ -247,9 +247,7 @@ struct detail_sink {
 	struct sample_sink *next; /* borrowed */
 };
 
-void detail_sink_init(struct detail_sink *sink, const struct code_cache *codes,
-		      remote_addr thread_addr, const struct frame_list *list,
-		      struct variable_reader *variables, struct sample_sink *next);
+extern const struct sample_sink_ops detail_sink_ops;
 
 /*
  * Hand on once more what the thread's last sample showed: it has not moved since. 0 or what

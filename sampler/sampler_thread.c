@@ -403,22 +403,6 @@ int sampler_thread_tell(struct sampler *sampler, const struct snapshot_thread *t
 	return err;
 }
 
-static uint32_t min_u32(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
-
-/*
- * How many outermost frames are as in the previous sample, if nr_same are without the
- * collector's, which was below before ones in that and is now below those of now.
- */
-static uint32_t unchanged_with(uint32_t nr_same, uint32_t before, uint32_t now)
-{
-	if (before == now && now != NOT_COLLECTING && nr_same >= now)
-		return nr_same + 1;
-	return min_u32(nr_same, min_u32(before, now));
-}
-
 /*
  * Put the collector's frame into a sample whose frames are sampled->frames, if the thread
  * collects garbage, and set nr_unchanged, which is that of the frames without it. 0 or -ENOMEM.
@@ -442,7 +426,11 @@ static int add_collector(struct sampler *sampler, struct sampled_thread *sampled
 			return -ENOMEM;
 	}
 	sampled->collector = now;
-	sample->nr_unchanged = unchanged_with(sample->nr_unchanged, before, now);
+	/* How many outermost frames are as in the previous sample, where it may have been elsewhere. */
+	if (before == now && now != NOT_COLLECTING && sample->nr_unchanged >= now)
+		sample->nr_unchanged++;
+	else if (sample->nr_unchanged > (before < now ? before : now))
+		sample->nr_unchanged = before < now ? before : now;
 	if (now == NOT_COLLECTING)
 		return 0;
 	frame = &sampled->frames[now];

@@ -85,69 +85,46 @@ static char *keep_text(struct variable_reader *reader, const struct value_text *
 	return strdup(text->bytes);
 }
 
-static int read_name(struct variable_reader *reader, remote_addr addr, char **ret_name)
-{
-	struct value_text text;
-	int err;
-
-	value_text_init(&text, reader->room, VARIABLE_NAME_MAX_CHARS);
-	err = value_write_name(renew(reader), reader->build, addr, &text);
-	if (err && !is_damage(err))
-		return err;
-	if (err)
-		value_text_puts(&text, "?");
-	*ret_name = keep_text(reader, &text);
-	return *ret_name ? 0 : -ENOMEM;
-}
-
-static int read_value(struct variable_reader *reader, remote_addr addr, char **ret_value)
-{
-	struct value_text text;
-	int err;
-
-	value_text_init(&text, reader->room, reader->value_max_chars);
-	err = value_write(renew(reader), reader->build, addr, &text);
-	if (err)
-		return err;
-	*ret_value = keep_text(reader, &text);
-	return *ret_value ? 0 : -ENOMEM;
-}
-
 /* Fill detail with what the slots name. */
 static int read_slots(struct variable_reader *reader, const struct variable_slots *from,
 		      struct frame_detail *detail)
 {
-	int err = 0;
-
 	detail->variables = calloc(from->nr_slots + 1ull, sizeof(*detail->variables));
 	if (!detail->variables)
 		return -ENOMEM;
-	for (uint32_t i = 0; !err && i < from->nr_slots; i++) {
+	for (uint32_t i = 0; i < from->nr_slots; i++) {
 		struct variable *variable = &detail->variables[detail->nr_variables++];
+		struct value_text text;
+		int err;
 
 		variable->kind = from->slots[i].kind;
-		err = read_name(reader, from->slots[i].name_addr, &variable->name);
-		if (!err)
-			err = read_value(reader, from->slots[i].value_addr, &variable->value);
+		value_text_init(&text, reader->room, VARIABLE_NAME_MAX_CHARS);
+		err = value_write_name(renew(reader), reader->build, from->slots[i].name_addr,
+				       &text);
+		if (err && !is_damage(err))
+			return err;
+		if (err)
+			value_text_puts(&text, "?");
+		variable->name = keep_text(reader, &text);
+		if (!variable->name)
+			return -ENOMEM;
+		value_text_init(&text, reader->room, reader->value_max_chars);
+		err = value_write(renew(reader), reader->build, from->slots[i].value_addr, &text);
+		if (err)
+			return err;
+		variable->value = keep_text(reader, &text);
+		if (!variable->value)
+			return -ENOMEM;
 	}
-	return err;
-}
-
-/* Whether what was read of a frame belongs to it: it is still there and runs the same code. */
-static bool still_runs(const struct variable_reader *reader, const struct walked_frame *frame)
-{
-	uint64_t executable;
-
-	return remote_memory_read_u64(reader->memory,
-				      frame->addr + reader->build->offsets.frame.executable,
-				      &executable) == 0 &&
-	       (executable & ~(uint64_t)OBJECT_TAG_MASK) == frame->executable;
+	return 0;
 }
 
 int variable_reader_read(struct variable_reader *reader, const struct walked_frame *frame,
 			 struct frame_detail *detail)
 {
+	const remote_addr executable_addr = frame->addr + reader->build->offsets.frame.executable;
 	struct variable_slots slots = {0};
+	uint64_t executable;
 	int err;
 
 	if (frame->code->foreign)
@@ -160,7 +137,10 @@ int variable_reader_read(struct variable_reader *reader, const struct walked_fra
 	if (!err)
 		err = read_slots(reader, &slots, detail);
 	free(slots.slots);
-	detail->lacks_variables = err || !still_runs(reader, frame);
+	/* It belongs to the frame if that is still there and runs the same code. */
+	detail->lacks_variables =
+		err || remote_memory_read_u64(reader->memory, executable_addr, &executable) ||
+		(executable & ~(uint64_t)OBJECT_TAG_MASK) != frame->executable;
 	if (detail->lacks_variables)
 		frame_detail_free_variables(detail);
 	return is_damage(err) ? 0 : err;

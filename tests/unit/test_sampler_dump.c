@@ -47,7 +47,13 @@ Test(sampler_dump, entries_that_were_read)
 	cr_assert(zero(int, offsets_of_version(0x030b00f0, &build, &message)));
 	fake_memory_init(&fake);
 	fake.error = -ESRCH;
-	detail_sink_init(&detailed, &codes, THREAD_ADDR, &list, NULL, &taker.sink);
+	detailed = (struct detail_sink){
+		.sink.ops = &detail_sink_ops,
+		.codes = &codes,
+		.thread_addr = THREAD_ADDR,
+		.list = &list,
+		.next = &taker.sink,
+	};
 	cr_expect(eq(int, detailed.sink.ops->sample(&detailed.sink, &sample), -ESRCH));
 	detailed.entries = &entry;
 	cr_assert(zero(int, detailed.sink.ops->sample(&detailed.sink, &sample)));
