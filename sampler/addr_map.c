@@ -64,6 +64,11 @@ int addr_map_put(struct addr_map *map, remote_addr addr, void *value)
 	return 0;
 }
 
+int addr_map_put_first(struct addr_map *map, remote_addr addr, void *value)
+{
+	return addr_map_get(map, addr) ? 0 : addr_map_put(map, addr, value);
+}
+
 void addr_map_done(struct addr_map *map)
 {
 	if (!map)

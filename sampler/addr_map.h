@@ -47,5 +47,8 @@ static inline void *addr_map_get(const struct addr_map *map, remote_addr addr)
 /* Store value (not NULL) for an addr that has none yet. 0 or -ENOMEM. */
 int addr_map_put(struct addr_map *map, remote_addr addr, void *value);
 
+/* The same of an addr that may have one, which stays. */
+int addr_map_put_first(struct addr_map *map, remote_addr addr, void *value);
+
 /* Free the table, which is empty then; the values are the caller's. Accepts NULL. */
 void addr_map_done(struct addr_map *map);

@@ -37,24 +37,6 @@ struct merge {
 
 /* Activations. */
 
-static void find_activations(struct merge *merge)
-{
-	const struct sample *sample = merge->sample;
-
-	for (uint32_t i = 0; i < sample->nr_frames; i++) {
-		if (i == 0 || sample->details[i].is_entry)
-			merge->activations[merge->nr_activations++] =
-				(struct activation){.first = i, .native = NOT_FOUND};
-		merge->activations[merge->nr_activations - 1].end = i + 1;
-	}
-}
-
-/* One whose end is not known holds nothing: what lies there may be of a frame behind a hole. */
-static bool holds(const struct native_frame *native, uint64_t addr)
-{
-	return addr >= native->sp_addr && addr < native->cfa_addr;
-}
-
 /*
  * By their addresses, from the innermost one outwards. An activation that is in no C frame,
  * as one of a stack that was put aside (greenlets), is passed over.
@@ -69,7 +51,9 @@ static void place_by_address(struct merge *merge)
 		const uint64_t addr = merge->sample->details[activation->first].entry_addr;
 		uint32_t native = next;
 
-		while (native < merge->nr_natives && !holds(&merge->natives[native], addr))
+		/* One whose end is not known holds nothing: it may be of a frame behind a hole. */
+		while (native < merge->nr_natives && (addr < merge->natives[native].sp_addr ||
+						      addr >= merge->natives[native].cfa_addr))
 			native++;
 		if (native == merge->nr_natives) {
 			nr_left--;
@@ -87,15 +71,6 @@ static bool is_loop(const struct native_frame *native)
 					   strlen(MERGED_STACK_LOOP)) == 0;
 }
 
-static uint32_t count_loops(const struct merge *merge)
-{
-	uint32_t nr = 0;
-
-	for (uint32_t i = 0; i < merge->nr_natives; i++)
-		nr += is_loop(&merge->natives[i]);
-	return nr;
-}
-
 /*
  * By the names of their functions. There may be one loop more than activations, the innermost
  * one: it is being called, or about to return. Where a hole hides the outer ones, the inner ones
@@ -103,10 +78,12 @@ static uint32_t count_loops(const struct merge *merge)
  */
 static void place_by_count(struct merge *merge)
 {
-	const uint32_t nr_loops = count_loops(merge);
 	uint32_t activation = merge->nr_activations;
+	uint32_t nr_loops = 0;
 	uint32_t nr_idle = 0;
 
+	for (uint32_t i = 0; i < merge->nr_natives; i++)
+		nr_loops += is_loop(&merge->natives[i]);
 	if (merge->is_whole && nr_loops == merge->nr_activations + 1)
 		nr_idle = 1;
 	else if (merge->is_whole ? nr_loops != merge->nr_activations
@@ -120,15 +97,6 @@ static void place_by_count(struct merge *merge)
 		else
 			merge->activations[--activation].native = i;
 	}
-}
-
-/* Whether the interpreter tells where its loops are. */
-static bool tells_addresses(const struct sample *sample)
-{
-	for (uint32_t i = 0; i < sample->nr_frames; i++)
-		if (sample->details[i].entry_addr)
-			return true;
-	return false;
 }
 
 /* Merging. */
@@ -199,11 +167,14 @@ int merged_stack_make(const struct sample *sample, const struct native_frame *na
 {
 	cleanup_free struct activation *activations =
 		reallocarray(NULL, sample->nr_frames + 1ull, sizeof(*activations));
-	struct merge merge = {.sample = sample,
-			      .natives = natives,
-			      .nr_natives = nr_natives,
-			      .is_whole = is_whole,
-			      .activations = activations};
+	struct merge merge = {
+		.sample = sample,
+		.natives = natives,
+		.nr_natives = nr_natives,
+		.is_whole = is_whole,
+		.activations = activations,
+	};
+	bool tells_addresses = false; /* the interpreter, where its loops are */
 
 	/* There is a hole before and behind each activation at most, and one at the end. */
 	merge.merged = reallocarray(NULL, 3ull * sample->nr_frames + nr_natives + 1,
@@ -212,8 +183,14 @@ int merged_stack_make(const struct sample *sample, const struct native_frame *na
 		free(merge.merged);
 		return -ENOMEM;
 	}
-	find_activations(&merge);
-	if (tells_addresses(sample))
+	for (uint32_t i = 0; i < sample->nr_frames; i++) {
+		if (i == 0 || sample->details[i].is_entry)
+			activations[merge.nr_activations++] =
+				(struct activation){.first = i, .native = NOT_FOUND};
+		activations[merge.nr_activations - 1].end = i + 1;
+		tells_addresses = tells_addresses || sample->details[i].entry_addr;
+	}
+	if (tells_addresses)
 		place_by_address(&merge);
 	else
 		place_by_count(&merge);

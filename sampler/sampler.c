@@ -123,12 +123,10 @@ const struct sampler_stats *sampler_stats(const struct sampler *sampler)
 struct sampler_proofs sampler_try_proofs(const struct sampler *sampler, pid_t tid)
 {
 	const struct witness_means *means = &sampler->snapshot.instant.means;
+	struct sampler_proofs proofs = {.has_rseq = means->rseq.is_known};
 
-	return (struct sampler_proofs){
-		.has_rseq = witness_is_possible(means, WITNESS_RSEQ, tid),
-		.has_clock = witness_is_possible(means, WITNESS_CLOCK, tid),
-		.has_runs = witness_is_possible(means, WITNESS_RUNS, tid),
-	};
+	witness_try(means, tid, &proofs.has_clock, &proofs.has_runs);
+	return proofs;
 }
 
 bool sampler_runs_elsewhere(const struct sampler *sampler)

@@ -68,17 +68,6 @@ static void read_tasks(struct sampler *sampler)
 		FOLDER_SYSCALLS + sampler->nr_tasks * FILES_OF_A_THREAD * FILE_SYSCALLS;
 }
 
-/* The thread that knows itself as native_tid; NULL if there is none. */
-static const struct process_thread *find_task(struct sampler *sampler, pid_t native_tid)
-{
-	const struct process_thread wanted = {.ns_tid = native_tid};
-
-	read_tasks(sampler);
-	if (!sampler->nr_tasks)
-		return NULL;
-	return bsearch(&wanted, sampler->tasks, sampler->nr_tasks, sizeof(wanted), compare_tasks);
-}
-
 /* Read what the kernel calls the thread sampled->info->tid, if there may be one more. */
 static void read_os_name(struct sampler *sampler, struct sampled_thread *sampled)
 {
@@ -149,26 +138,6 @@ static remote_addr ident_key(const struct thread_ref *ref)
 	return ref->thread_id | (uint64_t)ref->interpreter << 48;
 }
 
-/* Have the oldest thread of each ident. False if out of memory. */
-static bool index_idents(struct sampler *sampler)
-{
-	const struct snapshot *snapshot = &sampler->snapshot;
-
-	if (sampler->idents_refresh == snapshot->nr_refreshes)
-		return true;
-	addr_map_done(&sampler->idents);
-	for (size_t i = snapshot->nr_threads; i > 0; i--) {
-		struct snapshot_thread *thread = snapshot->threads[i - 1];
-		remote_addr key = ident_key(&thread->ref);
-
-		if (!addr_map_get(&sampler->idents, key) &&
-		    addr_map_put(&sampler->idents, key, thread))
-			return false;
-	}
-	sampler->idents_refresh = snapshot->nr_refreshes;
-	return true;
-}
-
 /*
  * The oldest thread state of an interpreter that names the same thread as this one. If it is another
  * one, this one has the ids of the thread that made it: up to 3.11 so has each until its own thread
@@ -177,10 +146,21 @@ static bool index_idents(struct sampler *sampler)
 static const struct snapshot_thread *thread_of_ident(struct sampler *sampler,
 						     const struct snapshot_thread *thread)
 {
-	const struct snapshot_thread *oldest = NULL;
+	const struct snapshot *snapshot = &sampler->snapshot;
+	const struct snapshot_thread *oldest;
 
-	if (thread->ref.thread_id && index_idents(sampler))
-		oldest = addr_map_get(&sampler->idents, ident_key(&thread->ref));
+	if (!thread->ref.thread_id)
+		return thread;
+	if (sampler->idents_refresh != snapshot->nr_refreshes) {
+		addr_map_done(&sampler->idents);
+		for (size_t i = snapshot->nr_threads; i-- > 0;)
+			if (addr_map_put_first(&sampler->idents,
+					       ident_key(&snapshot->threads[i]->ref),
+					       snapshot->threads[i]))
+				return thread;
+		sampler->idents_refresh = snapshot->nr_refreshes;
+	}
+	oldest = addr_map_get(&sampler->idents, ident_key(&thread->ref));
 	return oldest ? oldest : thread;
 }
 
@@ -261,10 +241,14 @@ static void find_thread(struct sampler *sampler, struct sampled_thread *sampled)
 {
 	const pid_t own_tid = sampled->own_tid;
 	struct sample_thread *info = sampled->info;
-	const struct process_thread *task;
+	const struct process_thread wanted = {.ns_tid = own_tid};
+	const struct process_thread *task = NULL;
 
 	if (in_other_namespace(sampler)) {
-		task = find_task(sampler, own_tid);
+		read_tasks(sampler);
+		if (sampler->nr_tasks)
+			task = bsearch(&wanted, sampler->tasks, sampler->nr_tasks, sizeof(wanted),
+				       compare_tasks);
 		info->tid = task ? task->tid : 0;
 		if (task)
 			memcpy(info->os_name, task->name, sizeof(info->os_name));

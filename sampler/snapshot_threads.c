@@ -26,12 +26,6 @@ void snapshot_done(struct snapshot *snapshot)
 	*snapshot = (struct snapshot){0};
 }
 
-/* Store value for an address that a damaged list may have twice: the first stays. */
-static bool index_first(struct addr_map *map, remote_addr addr, void *value)
-{
-	return addr_map_get(map, addr) || addr_map_put(map, addr, value) == 0;
-}
-
 /* Copy the interpreters of a list that was read; false if out of memory. */
 static bool refresh_interpreters(struct snapshot *snapshot, const struct thread_list *list)
 {
@@ -41,8 +35,9 @@ static bool refresh_interpreters(struct snapshot *snapshot, const struct thread_
 	bool complete = interpreters != NULL;
 
 	for (size_t i = 0; complete && i < snapshot->nr_interpreters; i++)
-		complete = index_first(&known, snapshot->interpreters[i].ref.addr,
-				       &snapshot->interpreters[i]);
+		/* A damaged list may have one twice. */
+		complete = !addr_map_put_first(&known, snapshot->interpreters[i].ref.addr,
+					       &snapshot->interpreters[i]);
 	for (size_t i = 0; complete && i < list->nr_interpreters; i++) {
 		const struct snapshot_interpreter *interpreter =
 			addr_map_get(&known, list->interpreters[i].addr);
@@ -88,8 +83,8 @@ static bool refresh_threads(struct snapshot *snapshot, const struct thread_list 
 	uint32_t slot = 0;
 
 	for (size_t i = 0; complete && i < snapshot->nr_threads; i++)
-		complete =
-			index_first(&known, snapshot->threads[i]->ref.addr, snapshot->threads[i]);
+		complete = !addr_map_put_first(&known, snapshot->threads[i]->ref.addr,
+					       snapshot->threads[i]);
 	for (size_t i = 0; complete && i < list->nr_threads; i++) {
 		threads[i] = thread_find(&known, &list->threads[i]);
 		if (!threads[i])

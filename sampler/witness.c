@@ -51,26 +51,14 @@ void witness_open(const struct witness_means *means, uint64_t thread_pointer, pi
 	}
 }
 
-bool witness_is_possible(const struct witness_means *means, enum witness_kind kind, pid_t tid)
+void witness_try(const struct witness_means *means, pid_t tid, bool *ret_has_clock,
+		 bool *ret_has_runs)
 {
 	struct witness witness = {.runs = TASK_RUNS_CLOSED};
-	bool is_possible = false;
 
-	switch (kind) {
-	case WITNESS_RSEQ:
-		is_possible = means->rseq.is_known;
-		break;
-	case WITNESS_CLOCK:
-		is_possible = open_clock(&witness, means, tid);
-		break;
-	case WITNESS_RUNS:
-		is_possible = !open_runs(&witness, means, tid);
-		break;
-	case WITNESS_NONE:
-		break;
-	}
+	*ret_has_clock = open_clock(&witness, means, tid);
+	*ret_has_runs = !open_runs(&witness, means, tid);
 	witness_close(&witness);
-	return is_possible;
 }
 
 void witness_close(struct witness *witness)

@@ -101,8 +101,9 @@ bool witness_stood(struct witness *witness, const struct look_memory *look, cons
 /* The thread's task clock at the beginning of the look; 0 if it was not read. */
 uint64_t witness_cpu_ns(const struct witness *witness);
 
-/* Whether a thread can be proven to have stood still in a way, be there a better one or not. */
-bool witness_is_possible(const struct witness_means *means, enum witness_kind kind, pid_t tid);
+/* Whether a thread can be proven to have stood still by those two, be there a better one or not. */
+void witness_try(const struct witness_means *means, pid_t tid, bool *ret_has_clock,
+		 bool *ret_has_runs);
 
 /* State and CPU of the thread, by the files of the witness. Errors of task_runs_now(). */
 int witness_now(struct witness *witness, const struct witness_means *means, pid_t tid,
