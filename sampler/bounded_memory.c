@@ -5,22 +5,14 @@
 
 #include "sampler/ticker.h"
 
-static size_t cost_of(const struct remote_range *ranges, size_t nr_ranges)
-{
-	size_t cost = nr_ranges;
-
-	for (size_t i = 0; i < nr_ranges; i++)
-		cost += ranges[i].size / BOUNDED_BYTES_PER_PIECE;
-	return cost;
-}
-
 static int bounded_read_ranges(struct remote_memory *memory, struct remote_range *ranges,
 			       size_t nr_ranges)
 {
 	struct bounded_memory *bounded = (struct bounded_memory *)memory;
+	size_t cost = nr_ranges;
 
-	size_t cost = cost_of(ranges, nr_ranges);
-
+	for (size_t i = 0; i < nr_ranges; i++)
+		cost += ranges[i].size / BOUNDED_BYTES_PER_PIECE;
 	if (!bounded->nr_left || cost > bounded->nr_left || (bounded->stop && *bounded->stop) ||
 	    (bounded->cut_ns != UINT64_MAX && clock_now_ns() >= bounded->cut_ns)) {
 		bounded->nr_left = 0;

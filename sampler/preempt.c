@@ -129,20 +129,12 @@ static void stand_guard(struct guard *guard, uint32_t order)
 	atomic_store(&guard->answer, order * 4 + (stayed ? GUARD_STAYED : GUARD_LEFT));
 }
 
-/* Sleep until the look of that order, or until there is another one. */
-static void sleep_for_order(struct guard *guard, uint32_t order)
-{
-	const uint64_t time_ns = atomic_load(&guard->deadline_ns);
-
-	while (atomic_load(&guard->order) == order && clock_now_ns() < time_ns)
-		futex_wait(&guard->order, order, time_ns);
-}
-
 static void *run_guard(void *argument)
 {
 	struct guard *guard = argument;
 	struct cpu_seat seat = {.is_open = false};
 	uint32_t order = 0;
+	uint64_t time_ns;
 
 	if (cpu_seat_open(&seat))
 		return NULL;
@@ -157,7 +149,10 @@ static void *run_guard(void *argument)
 		if (cpu_seat_move(&seat, atomic_load(&guard->cpu)))
 			continue;
 		cpu_seat_fit_slice(&seat, atomic_load(&guard->look_ns));
-		sleep_for_order(guard, order);
+		/* Until the look of that order, or until there is another one. */
+		time_ns = atomic_load(&guard->deadline_ns);
+		while (atomic_load(&guard->order) == order && clock_now_ns() < time_ns)
+			futex_wait(&guard->order, order, time_ns);
 		stand_guard(guard, order);
 	}
 	return NULL;
@@ -324,7 +319,10 @@ void preempt_go(struct preempt *preempt)
 	(void)cpu_seat_move(&preempt->seat, preempt->cpu);
 }
 
-/* The guard of a CPU, of those that are not armed; one that was there last, if there is one. */
+/*
+ * The guard to arm for a CPU, of those that are not armed; one that was there last, if there is one. NULL:
+ * none is left, or there is one already.
+ */
 static struct guard *free_guard(struct preempt *preempt, uint32_t cpu)
 {
 	struct guard *found = NULL;
@@ -332,6 +330,8 @@ static struct guard *free_guard(struct preempt *preempt, uint32_t cpu)
 	for (uint32_t i = 0; i < MAX_GUARDS; i++) {
 		struct guard *guard = &preempt->guards[i];
 
+		if (guard->is_armed && guard->look_cpu == cpu)
+			return NULL;
 		if (!guard->is_armed && (!found || (guard->has_thread && guard->look_cpu == cpu)))
 			found = guard;
 	}
@@ -344,15 +344,6 @@ static bool is_guarded(const struct preempt *preempt, uint32_t cpu)
 	for (uint32_t i = 0; i < preempt->nr_followed; i++)
 		if (preempt->followed[i].cpu == cpu)
 			return cpu != preempt->cpu;
-	return false;
-}
-
-/* Whether a guard of that CPU is armed. */
-static bool has_guard(const struct preempt *preempt, uint32_t cpu)
-{
-	for (uint32_t i = 0; i < MAX_GUARDS; i++)
-		if (preempt->guards[i].is_armed && preempt->guards[i].look_cpu == cpu)
-			return true;
 	return false;
 }
 
@@ -369,8 +360,7 @@ static void arm_guards(struct preempt *preempt, uint64_t deadline_ns)
 		const uint32_t cpu = preempt->followed[i].cpu;
 		struct guard *guard = free_guard(preempt, cpu);
 
-		if (!guard || !is_guarded(preempt, cpu) || has_guard(preempt, cpu) ||
-		    !start_guard(guard, &preempt->seat.usual))
+		if (!guard || cpu == preempt->cpu || !start_guard(guard, &preempt->seat.usual))
 			continue;
 		order_guard(guard, cpu, deadline_ns, preempt->long_ns);
 		futex_wake(&guard->order);

@@ -46,10 +46,13 @@ int sampler_create(const struct process *process, struct remote_memory *memory,
 		   struct sampler **ret_sampler)
 {
 	struct sampler *sampler = calloc(1, sizeof(*sampler));
+	bool is_other;
 
 	if (!sampler)
 		return -ENOMEM;
 	sampler->process = process;
+	sampler->is_in_other_namespace =
+		process && !process_other_namespace(process, "pid", &is_other) && is_other;
 	sampler->build = build;
 	sampler->cut_ns = UINT64_MAX;
 	snapshot_init(&sampler->snapshot, memory, build, runtime_addr);

@@ -24,21 +24,6 @@ enum { NAME_READINGS = 2, NAMED_AT_END };
 #define NAMES_OF_DUMP_NS 1000000000u
 #define NAMES_AT_END_NS	 100000000u
 
-/* Whether the target lives in another PID namespace than we; it never changes. */
-static bool in_other_namespace(struct sampler *sampler)
-{
-	enum { NR_LINKS = 2 };
-	bool other;
-
-	if (sampler->pid_namespace == NAMESPACE_NOT_ASKED) {
-		sampler->stats.other_syscalls += NR_LINKS;
-		if (process_other_namespace(sampler->process, "pid", &other) != 0)
-			other = false;
-		sampler->pid_namespace = other ? NAMESPACE_OTHER : NAMESPACE_OURS;
-	}
-	return sampler->pid_namespace == NAMESPACE_OTHER;
-}
-
 static int compare_tasks(const void *a, const void *b)
 {
 	pid_t x = ((const struct process_thread *)a)->ns_tid;
@@ -244,7 +229,7 @@ static void find_thread(struct sampler *sampler, struct sampled_thread *sampled)
 	const struct process_thread wanted = {.ns_tid = own_tid};
 	const struct process_thread *task = NULL;
 
-	if (in_other_namespace(sampler)) {
+	if (sampler->is_in_other_namespace) {
 		read_tasks(sampler);
 		if (sampler->nr_tasks)
 			task = bsearch(&wanted, sampler->tasks, sampler->nr_tasks, sizeof(wanted),

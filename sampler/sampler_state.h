@@ -68,9 +68,6 @@ struct sampled_thread {
 	bool needs_os_name;   /* the kernel's was not read yet */
 };
 
-/* Whether the target counts its threads as we do. */
-enum pid_namespace { NAMESPACE_NOT_ASKED, NAMESPACE_OURS, NAMESPACE_OTHER };
-
 struct sampler {
 	const struct process *process; /* borrowed, may be NULL */
 	const struct py_build *build;  /* borrowed */
@@ -79,9 +76,9 @@ struct sampler {
 	struct frame_cache cache;
 	struct sampled_thread *threads; /* by slot */
 	uint32_t nr_threads;
-	uint32_t nr_seen;	   /* threads ever; the next one's id */
-	uint32_t nr_os_names_left; /* so many of the kernel's names may be read in this tick */
-	enum pid_namespace pid_namespace;
+	uint32_t nr_seen;	      /* threads ever; the next one's id */
+	uint32_t nr_os_names_left;    /* so many of the kernel's names may be read in this tick */
+	bool is_in_other_namespace;   /* the target, of PIDs, than we are */
 	struct process_thread *tasks; /* of another PID namespace, by rising ns_tid; owned */
 	size_t nr_tasks;
 	uint64_t tasks_refresh;		/* snapshot.nr_refreshes when they were read; 0: never */
