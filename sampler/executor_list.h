@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which code of a process CPython's own JIT has made, executors as CPython calls them: called by the
- * loop, they run the Python frame that it ran, and write its instruction back only before what may fail.
+ * Which code of a process CPython's own JIT has made, executors as CPython calls them: called by
+ * the loop, they run the Python frame that it ran, and write its instruction back only before what
+ * may fail.
  *
  * They are told by the names that CPython gives them where it tells of them: in 3.15 on the list
- * for debuggers, in builds that write them to a jitdump there. 3.14 tells nowhere; there they are found
- * as CPython itself finds them: all executors of an interpreter are on one list, and each names its
- * code. Any code object that one was made for leads to the list. Source: Python/jit_publish.c,
- * Python/perf_jit_trampoline.c of CPython 3.15.
+ * for debuggers, in builds that write them to a jitdump there. 3.14 tells nowhere; there they are
+ * found as CPython itself finds them: all executors of an interpreter are on one list, and each
+ * names its code. Any code object that one was made for leads to the list. Source:
+ * Python/jit_publish.c, Python/perf_jit_trampoline.c of CPython 3.15.
  *
  * It is read when an address is asked for that is in none, and not each time, but as look_pace.h
  * says. The target goes on meanwhile: an executor whose neighbour does not point back to it is the

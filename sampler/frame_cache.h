@@ -10,8 +10,8 @@
  * changes none of the words that a walk looks at. If it was popped, a caller that the word names
  * takes its place.
  *
- * The anchor is written within the look that has shown its frame; if that look did not hold, what is
- * known of the anchor is forgotten.
+ * The anchor is written within the look that has shown its frame; if that look did not hold, what
+ * is known of the anchor is forgotten.
  *
  * Anybody else who writes there would make the words lie. A word that changes while the counter
  * stands still was written by another profiler, and the cache is off for good.

@@ -41,8 +41,8 @@ struct gil {
 struct gil_place {
 	remote_addr addr; /* of the first of them; 0: there is no GIL */
 	/*
-	 * So many bytes behind it is last_holder, or what 3.6 has instead. If any, it begins with the
-	 * int that tells whether there is a GIL.
+	 * So many bytes behind it is last_holder, or what 3.6 has instead. If any, it begins with
+	 * the int that tells whether there is a GIL.
 	 */
 	uint32_t holder_offset;
 	/*

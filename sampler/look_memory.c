@@ -22,7 +22,8 @@ enum { MAX_KEPT_BYTES = 1024 };
 
 /*
  * The callers of a frame lie below it, so that what is missing is read together with what lies
- * below it: to the beginning of its page first, and twice as far each time that this was not enough.
+ * below it: to the beginning of its page first, and twice as far each time that this was not
+ * enough.
  */
 enum { PAGE_BYTES = 4096, BLOCKS_OF_PAGE = PAGE_BYTES / LOOK_BLOCK_BYTES, MAX_RUN_BLOCKS = 256 };
 

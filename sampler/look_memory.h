@@ -57,7 +57,9 @@ struct look_memory {
 	uint32_t nr_ranges, max_ranges;
 };
 
-/* A memory with the errors of inner. look_memory_done() frees it; it accepts one that is all zero. */
+/*
+ * A memory with the errors of inner. look_memory_done() frees it; it accepts one that is all zero.
+ */
 void look_memory_init(struct look_memory *look, struct remote_memory *inner);
 void look_memory_done(struct look_memory *look);
 

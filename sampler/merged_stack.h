@@ -52,8 +52,8 @@ int merged_stack_make(const struct sample *sample, const struct native_frame *na
 		      uint32_t *ret_nr_merged);
 
 /*
- * Whether the innermost Python frame of a merged stack runs in an executor of CPython's JIT, or in C
- * functions that one has called. natives are those that merged has indexes of.
+ * Whether the innermost Python frame of a merged stack runs in an executor of CPython's JIT, or in
+ * C functions that one has called. natives are those that merged has indexes of.
  */
 bool merged_stack_runs_executor(const struct merged_frame *merged, uint32_t nr_merged,
 				const struct native_frame *natives);

@@ -375,7 +375,10 @@ void native_stacks_unwind_waiting(struct native_stacks *stacks, const struct tas
 
 /* Names. */
 
-/* Name a frame at an address without a symbol, but for a trampoline of which nothing tells. 0 or -ENOMEM. */
+/*
+ * Name a frame at an address without a symbol, but for a trampoline of which nothing tells. 0 or
+ * -ENOMEM.
+ */
 static int name_without_symbol(struct native_stacks *stacks, const struct native_name *found,
 			       remote_addr addr, struct native_frame *native)
 {
@@ -471,8 +474,8 @@ static int name_frames(struct native_stacks *stacks)
 static const struct frame_detail no_detail = {.column = -1, .end_line = -1, .end_column = -1};
 
 /*
- * Make the frames of *nr merged ones, but for those that stand for others, and append those of the kernel,
- * for which there is room. 0 or -ENOMEM.
+ * Make the frames of *nr merged ones, but for those that stand for others, and append those of the
+ * kernel, for which there is room. 0 or -ENOMEM.
  */
 static int make_frames(struct native_stacks *stacks, const struct sample *sample,
 		       const struct merged_frame *merged, struct frame *frames,

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The C stacks of a target's threads: unwound from registers, named, and handed on with the
- * Python frames in their places (merged_stack.h). Whose registers and memory they are, of a
- * core file or of a copy that the kernel made, is the caller's business.
+ * The C stacks of a target's threads: unwound from registers, named, and handed on with the Python
+ * frames in their places (merged_stack.h). Whose registers and memory they are, of a core file or
+ * of a copy that the kernel made, is the caller's business.
  *
  * Stacks may lead through code of which nothing tells how it is unwound: what CPython 3.14's JIT
  * makes, numba's kernels, extensions without call frame information. Behind it there is a call of
- * the interpreter's loop again. Where that is Python's frames tell (loop_entries.h), and it is at the
- * same distance from the end of its C frame in all calls: unwinding goes on there, and a hole says so.
+ * the interpreter's loop again. Where that is Python's frames tell (loop_entries.h), and it is at
+ * the same distance from the end of its C frame in all calls: unwinding goes on there, and a hole
+ * says so.
  *
- * Of threads that wait inside of the kernel it tells two registers: where they stand and where their
- * stack is. Most functions need no more to be unwound, or have called one that has saved what they
- * need. Where the frame pointer is needed (CPython 3.15 is built with them) the code of the function
- * tells it (symbols/frame_pointers.h), and it has to prove right: the stack goes on to where the
- * thread began, and through all calls of the loop at the addresses and at the one distance that Python
- * tells.
+ * Of threads that wait inside of the kernel it tells two registers: where they stand and where
+ * their stack is. Most functions need no more to be unwound, or have called one that has saved what
+ * they need. Where the frame pointer is needed (CPython 3.15 is built with them) the code of the
+ * function tells it (symbols/frame_pointers.h), and it has to prove right: the stack goes on to
+ * where the thread began, and through all calls of the loop at the addresses and at the one
+ * distance that Python tells.
  */
 #pragma once
 
@@ -133,18 +134,19 @@ void native_stacks_enter_kernel(struct native_stacks *stacks, const struct funct
 				uint32_t nr_kernels);
 
 /*
- * Unwind the stack of a thread that stands at place inside of the kernel, as native_stacks_unwind() does,
- * out of stacks->window. entries say where the loops of its Python frames are, and were read while it stood
- * there. An executor below has called out, for which it has written its instruction back: the line is right,
- * and the sample not flagged SAMPLE_IN_JIT, unless it is the executor itself that waits, for a page.
+ * Unwind the stack of a thread that stands at place inside of the kernel, as native_stacks_unwind()
+ * does, out of stacks->window. entries say where the loops of its Python frames are, and were read
+ * while it stood there. An executor below has called out, for which it has written its instruction
+ * back: the line is right, and the sample not flagged SAMPLE_IN_JIT, unless it is the executor
+ * itself that waits, for a page.
  */
 void native_stacks_unwind_waiting(struct native_stacks *stacks, const struct task_place *place,
 				  const struct loop_entry *entries, uint32_t nr_entries);
 
 /*
- * Learn from the stack that was unwound last, and lead it on from loop to loop as far as it can be, if
- * it has come to a hole. entries are those of its Python frames, of the same moment; window is its
- * memory. Stacks that keep registers only.
+ * Learn from the stack that was unwound last, and lead it on from loop to loop as far as it can be,
+ * if it has come to a hole. entries are those of its Python frames, of the same moment; window is
+ * its memory. Stacks that keep registers only.
  */
 void native_stacks_cross(struct native_stacks *stacks, const struct loop_entry *entries,
 			 uint32_t nr_entries, struct stack_window *window);

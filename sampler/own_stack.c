@@ -44,8 +44,8 @@ struct own_stack own_stack_of_first(const struct maps *maps)
 
 /*
  * Look for the control block with which a stack ends, also that of a thread that is not known, from
- * addr up to end_addr: it holds its own address twice. Only so on x86-64 with glibc. *ret_found_addr is
- * 0 if there is none. False: something could not be read.
+ * addr up to end_addr: it holds its own address twice. Only so on x86-64 with glibc.
+ * *ret_found_addr is 0 if there is none. False: something could not be read.
  */
 static bool find_control(struct remote_memory *memory, remote_addr addr, remote_addr end_addr,
 			 remote_addr *ret_found_addr)
@@ -88,7 +88,10 @@ enum stack_owner own_stack_owner(struct own_stack *stack, struct remote_memory *
 		return STACK_OWN;
 	if (addr >= stack->other_low_addr && addr < stack->other_end_addr)
 		return stack->other_owner;
-	/* It is the thread's if it is not far below what is known of that, and nothing ends between. */
+	/*
+	 * It is the thread's if it is not far below what is known of that, and nothing ends
+	 * between.
+	 */
 	if (addr < stack->low_addr && stack->low_addr - addr <= NEAR_BYTES &&
 	    is_signed(stack, memory) &&
 	    /* With one that lies across the end. */

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whose C stack a call of the interpreter's loop is on, which tells which thread runs a thread state.
- * A state names the thread that made it, and programs that have CPython in them may run it in another
- * one: PyEval_SaveThread() here, PyEval_RestoreThread() there, PyThreadState_New() for a thread to
- * come. But each call of the loop has something of its own on the C stack (frame_list.loop_addr). If
- * what the innermost one has is on the stack of the thread that the state names, only that thread can
- * move the frames that were found: another one that runs the state begins a loop of its own, further
- * in, and cannot end one that it is not in.
+ * Whose C stack a call of the interpreter's loop is on, which tells which thread runs a thread
+ * state. A state names the thread that made it, and programs that have CPython in them may run it
+ * in another one: PyEval_SaveThread() here, PyEval_RestoreThread() there, PyThreadState_New() for a
+ * thread to come. But each call of the loop has something of its own on the C stack
+ * (frame_list.loop_addr). If what the innermost one has is on the stack of the thread that the
+ * state names, only that thread can move the frames that were found: another one that runs the
+ * state begins a loop of its own, further in, and cannot end one that it is not in.
  *
  * The stack of a thread lies below its pthread_t, where the C library has its control block, in the
  * same mapping; two stacks have a page between them that cannot be read, or are told apart by the
  * pthread_t that comes next. The main thread has "[stack]". A program may also call the loop on
  * memory that is no thread's stack (makecontext(), coroutines of C++): of that nothing is told.
  *
- * Source: glibc nptl/allocatestack.c, sysdeps/x86_64/nptl/tls.h (tcbhead_t);
- * musl src/thread/pthread_create.c.
+ * Source: glibc nptl/allocatestack.c, sysdeps/x86_64/nptl/tls.h (tcbhead_t); musl
+ * src/thread/pthread_create.c.
  */
 #pragma once
 
@@ -54,8 +54,8 @@ struct stack_thread {
 };
 
 /*
- * The stack of a thread with that pthread_t (0: not known, or it is the first one's), as far as that
- * alone tells.
+ * The stack of a thread with that pthread_t (0: not known, or it is the first one's), as far as
+ * that alone tells.
  */
 struct own_stack own_stack_of(uint64_t thread_id);
 
@@ -63,9 +63,9 @@ struct own_stack own_stack_of(uint64_t thread_id);
 struct own_stack own_stack_of_first(const struct maps *maps);
 
 /*
- * Whose stack addr is on. What lies between it and what is known is read, if that is not much, and once:
- * it is the thread's if no other control block is there, where these can be told. Where the owner is
- * not known yet, addr is wanted.
+ * Whose stack addr is on. What lies between it and what is known is read, if that is not much, and
+ * once: it is the thread's if no other control block is there, where these can be told. Where the
+ * owner is not known yet, addr is wanted.
  */
 enum stack_owner own_stack_owner(struct own_stack *stack, struct remote_memory *memory,
 				 remote_addr addr);

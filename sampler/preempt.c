@@ -18,7 +18,9 @@
 /* A CPU on which nobody was found in so many looks is not held any more. */
 enum { FOLLOWED_LOOKS = 64 };
 
-/* Of several CPUs a seat moves to the one that so many looks in a row have found; guards hold all. */
+/*
+ * Of several CPUs a seat moves to the one that so many looks in a row have found; guards hold all.
+ */
 enum { MOVING_LOOKS = 4 };
 
 /* So many CPUs are held at once: programs that hand a lock round use two or three. */
@@ -297,7 +299,10 @@ bool preempt_follow(struct preempt *preempt, uint32_t cpu)
 	/* It has not been there of late: it has moved. */
 	if (i == preempt->nr_followed)
 		preempt->nr_elsewhere = MOVING_LOOKS;
-	/* The CPU that was found last comes first; the one that was not found for longest makes room. */
+	/*
+	 * The CPU that was found last comes first; the one that was not found for longest makes
+	 * room.
+	 */
 	if (i == MAX_GUARDS + 1)
 		i--;
 	else if (i == preempt->nr_followed)
@@ -320,8 +325,8 @@ void preempt_go(struct preempt *preempt)
 }
 
 /*
- * The guard to arm for a CPU, of those that are not armed; one that was there last, if there is one. NULL:
- * none is left, or there is one already.
+ * The guard to arm for a CPU, of those that are not armed; one that was there last, if there is
+ * one. NULL: none is left, or there is one already.
  */
 static struct guard *free_guard(struct preempt *preempt, uint32_t cpu)
 {

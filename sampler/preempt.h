@@ -7,13 +7,14 @@
  * Where the target's running threads were found on several CPUs of late, as of programs that hand
  * the GIL on, a guard takes each of the others: a thread of ours that wakes there at the same time
  * and does nothing until the look is over. So it makes no difference to a look on which of them the
- * target runs. To go where the GIL's holder is once the timer has fired would favour those that hold
- * it for long (docs/architecture.md has the figures of a prototype).
+ * target runs. To go where the GIL's holder is once the timer has fired would favour those that
+ * hold it for long (docs/architecture.md has the figures of a prototype).
  *
  * A CPU counts as held only if the thread of ours there never left it, by its own switch counts.
  *
- * Source: getrusage(2), RUSAGE_THREAD (ru_nvcsw, ru_nivcsw); kernel/sched/core.c (__schedule(), which
- * counts each switch); kernel/sched/fair.c (wakeup_preempt_fair(), and slices by sched_setattr()).
+ * Source: getrusage(2), RUSAGE_THREAD (ru_nvcsw, ru_nivcsw); kernel/sched/core.c (__schedule(),
+ * which counts each switch); kernel/sched/fair.c (wakeup_preempt_fair(), and slices by
+ * sched_setattr()).
  */
 #pragma once
 
@@ -50,9 +51,10 @@ void preempt_go(struct preempt *preempt);
 struct ticker_clock preempt_clock(struct preempt *preempt);
 
 /*
- * Called before a look: the time of the next one, which may come later but not earlier. Guards go to
- * sleep until then as soon as this look is over. They need not be woken in between, which would come
- * just after they were on their CPUs: such a thread may have to wait for the scheduler's next tick.
+ * Called before a look: the time of the next one, which may come later but not earlier. Guards go
+ * to sleep until then as soon as this look is over. They need not be woken in between, which would
+ * come just after they were on their CPUs: such a thread may have to wait for the scheduler's next
+ * tick.
  */
 void preempt_announce(struct preempt *preempt, uint64_t time_ns);
 
@@ -60,8 +62,8 @@ void preempt_announce(struct preempt *preempt, uint64_t time_ns);
 void preempt_hold(struct preempt *preempt, held_cpus *ret_held);
 
 /*
- * Stop holding, as soon as all has been read, and wait up to 100 µs for each guard to say whether it
- * stayed. Sets the CPUs that were held throughout. True if the
- * calling thread went to sleep meanwhile, which only a lock of the target's memory causes.
+ * Stop holding, as soon as all has been read, and wait up to 100 µs for each guard to say whether
+ * it stayed. Sets the CPUs that were held throughout. True if the calling thread went to sleep
+ * meanwhile, which only a lock of the target's memory causes.
  */
 bool preempt_release(struct preempt *preempt, held_cpus *ret_held);

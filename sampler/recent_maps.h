@@ -19,8 +19,8 @@
 #define RECENT_MAPS_AFTER_MAPPED_NS 10000000u
 
 /*
- * And never before so many times as long as the CPU time that reading them, and what is made of them,
- * took: of a program with 60,000 mappings 20 ms and more, while it can map nothing itself.
+ * And never before so many times as long as the CPU time that reading them, and what is made of
+ * them, took: of a program with 60,000 mappings 20 ms and more, while it can map nothing itself.
  */
 #define RECENT_MAPS_REST_PER_READ 20u
 

@@ -5,9 +5,9 @@
  * instruction in user mode, whenever the thread was moved or switched in.
  *
  * glibc registers an area for each thread (since 2.35) and tells where: __rseq_offset bytes from
- * the thread pointer, which on x86-64 is the pthread_t, __rseq_size bytes, 0 if it registered none. Both are variables of the
- * target's own ld.so: the offset is a constant up to 2.40 and depends on the program's TLS from
- * 2.41 on. musl registers none.
+ * the thread pointer, which on x86-64 is the pthread_t, __rseq_size bytes, 0 if it registered none.
+ * Both are variables of the target's own ld.so: the offset is a constant up to 2.40 and depends on
+ * the program's TLS from 2.41 on. musl registers none.
  *
  * Source: rseq(2), include/uapi/linux/rseq.h, kernel/rseq.c (rseq_update_cpu_node_id(), called by
  * rseq_handle_notify_resume()); glibc sysdeps/unix/sysv/linux/rseq-internal.h.

@@ -35,7 +35,9 @@ enum { REPLACED_AFTER_FAILURES = 4 };
 /* A tick that began in time is brought to its end, unless it goes on so long after the run's. */
 #define CUT_OFF_AFTER_NS 1000000000u
 
-/* A look finds the list of threads changed: so often there is one, though interrupts tell of all. */
+/*
+ * A look finds the list of threads changed: so often there is one, though interrupts tell of all.
+ */
 #define LOOK_AT_LEAST_NS 100000000u
 
 /* How often it is made sure that it is still the same program, beside each new thread list. */
@@ -206,7 +208,9 @@ static void relieve_codes(struct sampler *sampler)
 	code_cache_drop_unused(&sampler->codes);
 }
 
-/* Before a look, as it may take long: read the thread list if it has changed, and say who is new. */
+/*
+ * Before a look, as it may take long: read the thread list if it has changed, and say who is new.
+ */
 static int prepare(struct sampler *sampler)
 {
 	struct snapshot *snapshot = &sampler->snapshot;
@@ -456,6 +460,27 @@ static enum sampler_end target_end(const struct sampler *sampler)
 		       : END_REPLACED;
 }
 
+/*
+ * Take the dumps that have come, and put off the ticks in the place of which others tell of all
+ * threads.
+ */
+static int put_ticks_off(struct sampler *sampler, struct ticker *ticker, uint64_t now_ns,
+			 bool was_due)
+{
+	uint64_t until_ns = 0;
+	int err = 0;
+
+	if (was_due && sampler->interrupts)
+		until_ns = sampler_interrupts_put_off(sampler->interrupts, now_ns);
+	if (sampler->natives && !sampler->interrupts) {
+		err = sampler_natives_take(sampler->natives, now_ns);
+		until_ns = sampler_natives_told_until(sampler->natives);
+	}
+	if (!err)
+		sampler->stats.ticks += ticker_put_off(ticker, until_ns);
+	return err;
+}
+
 /* The loop of sampler_run(), without the accounts. */
 static int run_loop(struct sampler *sampler, const struct sampler_options *options,
 		    struct sample_sink *sink, struct ticker *ticker, uint64_t end_ns,
@@ -485,16 +510,8 @@ static int run_loop(struct sampler *sampler, const struct sampler_options *optio
 		err = check_program(sampler, now_ns);
 		if (!err && due)
 			err = sampler_tick(sampler, sink, now_ns);
-		/* Dumps tell of all threads in the place of ticks if each has some. */
-		if (!err && sampler->natives && !sampler->interrupts) {
-			err = sampler_natives_take(sampler->natives, now_ns);
-			if (!err)
-				sampler->stats.ticks += ticker_put_off(
-					ticker, sampler_natives_told_until(sampler->natives));
-		}
-		if (!err && due && sampler->interrupts)
-			sampler->stats.ticks += ticker_put_off(
-				ticker, sampler_interrupts_put_off(sampler->interrupts, now_ns));
+		if (!err)
+			err = put_ticks_off(sampler, ticker, now_ns, due);
 		sink_err = sink->ops->tick ? sink->ops->tick(sink, now_ns) : 0;
 		if (sink_err)
 			return sink_err;
@@ -589,20 +606,16 @@ static bool find_target(struct sampler *sampler, enum sampler_end *ret_end)
 	return *ret_end == END_REAL_TIME && !is_outranked(sampler);
 }
 
-int sampler_run(struct sampler *sampler, const struct sampler_options *options,
-		struct sample_sink *sink, enum sampler_end *ret_end)
+/* Have what stacks are read with: the target's CPUs, interrupts, or nothing. */
+static int begin_engine(struct sampler *sampler, const struct sampler_options *options)
 {
-	struct sampler_stats *stats = &sampler->stats;
-	struct ticker_clock clock;
-	struct ticker ticker;
-	uint64_t end_ns = UINT64_MAX;
 	int err = 0;
 
 	sampler->is_racing = options->engine == ENGINE_RACING;
 	if (sampler->is_racing || sampler->interrupts) {
 		/*
-		 * No CPU is held. Then the only witness is a clock, which tells of threads that wait;
-		 * and nothing that was found of a thread that runs is worth an anchor.
+		 * No CPU is held. Then the only witness is a clock, which tells of threads that
+		 * wait; and nothing that was found of a thread that runs is worth an anchor.
 		 */
 		sampler->snapshot.instant.means.prefers_clock = true;
 		if (sampler->cache.reason == CACHE_USABLE)
@@ -611,11 +624,25 @@ int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 		err = sampler_begin_holding(sampler);
 	}
 	if (!err && sampler->interrupts) {
-		/* The program is told of the threads before. What is in motion is the first tick's. */
+		/*
+		 * The program is told of the threads before. What is in motion is the first tick's.
+		 */
 		err = prepare(sampler);
 		if (!err || err == -ESRCH || sampler_is_passing(err))
 			err = sampler_interrupts_begin(sampler->interrupts);
 	}
+	return err;
+}
+
+int sampler_run(struct sampler *sampler, const struct sampler_options *options,
+		struct sample_sink *sink, enum sampler_end *ret_end)
+{
+	struct sampler_stats *stats = &sampler->stats;
+	struct ticker_clock clock;
+	struct ticker ticker;
+	uint64_t end_ns = UINT64_MAX;
+	int err = begin_engine(sampler, options);
+
 	if (err)
 		return err;
 	if (!sampler->natives || sampler->interrupts ||

@@ -14,8 +14,8 @@
 #include "sampler/ticker.h"
 
 /*
- * How often a dump looks at a thread that cannot be proven to have stood still, and how long it lets
- * the thread run in between.
+ * How often a dump looks at a thread that cannot be proven to have stood still, and how long it
+ * lets the thread run in between.
  */
 enum { DUMP_MAX_TRIES = 50, DUMP_PAUSE_NS = 200000 };
 
@@ -43,8 +43,8 @@ struct frame_detail frame_detail_of(const struct code_cache *codes,
 }
 
 /*
- * One for each frame of the sample: those of the list that people see, and the collector's. 0, or an error of
- * variable_reader_read().
+ * One for each frame of the sample: those of the list that people see, and the collector's. 0, or
+ * an error of variable_reader_read().
  */
 static int fill(const struct detail_sink *self, const struct sample *sample,
 		const struct loop_entry *entries, struct frame_detail *details)
@@ -54,7 +54,9 @@ static int fill(const struct detail_sink *self, const struct sample *sample,
 	int err = 0;
 
 	for (uint32_t i = 0; i < sample->nr_frames; i++) {
-		/* The call of the loop that the frame is the first to be seen of, if there is one. */
+		/*
+		 * The call of the loop that the frame is the first to be seen of, if there is one.
+		 */
 		struct loop_entry entry = {.is_entry = false};
 		const struct walked_frame *walked;
 

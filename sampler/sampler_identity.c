@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Who a thread is: its id, its main-ness, what the kernel calls it, and what Python's threading does. */
+/*
+ * Who a thread is: its id, its main-ness, what the kernel calls it, and what Python's threading
+ * does.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,9 +127,9 @@ static remote_addr ident_key(const struct thread_ref *ref)
 }
 
 /*
- * The oldest thread state of an interpreter that names the same thread as this one. If it is another
- * one, this one has the ids of the thread that made it: up to 3.11 so has each until its own thread
- * begins, and one of PyThreadState_New() for good.
+ * The oldest thread state of an interpreter that names the same thread as this one. If it is
+ * another one, this one has the ids of the thread that made it: up to 3.11 so has each until its
+ * own thread begins, and one of PyThreadState_New() for good.
  */
 static const struct snapshot_thread *thread_of_ident(struct sampler *sampler,
 						     const struct snapshot_thread *thread)
@@ -244,8 +247,8 @@ static void find_thread(struct sampler *sampler, struct sampled_thread *sampled)
 }
 
 /*
- * A state of a child that C code has forked has the id that the thread had in the parent (3.11 and newer):
- * it is the only thread's there is.
+ * A state of a child that C code has forked has the id that the thread had in the parent (3.11 and
+ * newer): it is the only thread's there is.
  */
 static void take_only_thread(struct sampler *sampler, struct sampled_thread *sampled)
 {
@@ -349,7 +352,10 @@ static void tell_name(const struct reading *reading, const struct sample_thread 
 		reading->sink->ops->renamed(reading->sink, info);
 }
 
-/* Read the kernel's name of a thread that had none yet, and tell the sink; it is its name, too, so far. */
+/*
+ * Read the kernel's name of a thread that had none yet, and tell the sink; it is its name, too, so
+ * far.
+ */
 static void name_late(const struct reading *reading, struct sampled_thread *sampled)
 {
 	struct sample_thread *info = sampled->info;
@@ -373,8 +379,8 @@ static void rename_thread(const struct reading *reading, const struct named_thre
 	if (!named->name[0] || (info->is_named && strcmp(info->name, named->name) == 0))
 		return;
 	/*
-	 * It may have ended meanwhile, and the next one with its ident have been named: what tells is
-	 * the pthread_t, which is learnt of where nothing else has the id, before 3.11.
+	 * It may have ended meanwhile, and the next one with its ident have been named: what tells
+	 * is the pthread_t, which is learnt of where nothing else has the id, before 3.11.
 	 */
 	if (sampler->pthreads.is_known && own_tid && read_pthread(sampler, named->ident) != own_tid)
 		return;

@@ -19,10 +19,15 @@ enum { PERCENT_WITHOUT_RECORD = 125 };
 /* One that could run and has not for so many is waiting for a processor. */
 enum { STARVED_PERIODS = 4 };
 
-/* What a look finds may stand for so many periods, each with a sample: longer ones are the exception. */
+/*
+ * What a look finds may stand for so many periods, each with a sample: longer ones are the
+ * exception.
+ */
 enum { MOST_PERIODS = 8 };
 
-/* Once all threads have run all the time in so many ticks, records are left to gather for a while. */
+/*
+ * Once all threads have run all the time in so many ticks, records are left to gather for a while.
+ */
 enum { STEADY_TICKS = 8 };
 #define GATHER_NS 100000000u
 
@@ -85,8 +90,8 @@ static int compare_tids(const void *a, const void *b)
 }
 
 /*
- * List all threads of the snapshot whose ids are known into told, for which there is room, by rising own_tid,
- * with the states of each together. How many there are.
+ * List all threads of the snapshot whose ids are known into told, for which there is room, by
+ * rising own_tid, with the states of each together. How many there are.
  */
 static uint32_t list_threads(const struct sampler *sampler, struct told_thread *told)
 {
@@ -114,8 +119,8 @@ static uint32_t list_threads(const struct sampler *sampler, struct told_thread *
 }
 
 /*
- * Tell the program what is not as it was told. A thread that it has no room for is among those that it
- * does not know, and counted there.
+ * Tell the program what is not as it was told. A thread that it has no room for is among those that
+ * it does not know, and counted there.
  */
 static void tell(struct sampler_interrupts *interrupts, const struct told_thread *told, uint32_t nr)
 {
@@ -212,7 +217,9 @@ static void take_state(const struct sampler_interrupts *interrupts, struct snaps
 	snapshot_take_words(snapshot, thread, record->gil, record->collector);
 }
 
-/* Walk over the steps that the program has made. 0 (whether it could be walked or not) or -ENOMEM. */
+/*
+ * Walk over the steps that the program has made. 0 (whether it could be walked or not) or -ENOMEM.
+ */
 static int walk(const struct sampler_interrupts *interrupts, struct snapshot_thread *thread,
 		const struct interrupt_record *record)
 {
@@ -281,7 +288,10 @@ static int hand_on(struct sampler_interrupts *interrupts, struct snapshot_thread
 {
 	struct sampler *sampler = interrupts->sampler;
 	struct sampled_thread *sampled = &sampler->threads[thread->slot];
-	/* One that was under way on another CPU when the last tick took its records is told behind it. */
+	/*
+	 * One that was under way on another CPU when the last tick took its records is told behind
+	 * it.
+	 */
 	struct sample sample = {
 		.time_ns = record->time_ns > sampler->last_tick_ns ? record->time_ns
 								   : sampler->last_tick_ns,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Samples of threads that run, taken in their own interrupts (bpf/interrupts.h): each stack is of one
- * instant by itself, whoever holds the GIL, on whatever CPU, and without a GIL, too. No CPU is held, and
- * nobody is woken for a sample. Threads that use no CPU time are looked at in ticks, as ever.
+ * Samples of threads that run, taken in their own interrupts (bpf/interrupts.h): each stack is of
+ * one instant by itself, whoever holds the GIL, on whatever CPU, and without a GIL, too. No CPU is
+ * held, and nobody is woken for a sample. Threads that use no CPU time are looked at in ticks, as
+ * ever.
  */
 #pragma once
 

@@ -42,8 +42,8 @@ struct merge_sink {
 };
 
 /*
- * So many looks tell how little CPU time a thread may use between a copy of its stack and a look, and so
- * many have to be known before one counts.
+ * So many looks tell how little CPU time a thread may use between a copy of its stack and a look,
+ * and so many have to be known before one counts.
  */
 enum { EVIDENCE_LOOKS = 16, ENOUGH_LOOKS = 8 };
 
@@ -147,7 +147,10 @@ void sampler_natives_add(struct sampler_natives *natives, const struct sample_th
 
 /* Samples with C frames. */
 
-/* Put a hole in the place of the frames that are not told, where the loop is that has the first of them. */
+/*
+ * Put a hole in the place of the frames that are not told, where the loop is that has the first of
+ * them.
+ */
 static int merge(struct sample_sink *sink, const struct sample *sample)
 {
 	const struct merge_sink *merge = (const struct merge_sink *)sink;
@@ -174,8 +177,8 @@ static int merge(struct sample_sink *sink, const struct sample *sample)
 }
 
 /*
- * Lead what has been unwound, whose memory is window, over holes, by the entries of the list of Python's
- * frames that are of the same moment, and see whether what is mapped has to be read anew.
+ * Lead what has been unwound, whose memory is window, over holes, by the entries of the list of
+ * Python's frames that are of the same moment, and see whether what is mapped has to be read anew.
  */
 static void complete(struct sampler_natives *natives, const struct loop_entry *entries,
 		     uint32_t nr_entries, struct stack_window *window)
@@ -190,9 +193,9 @@ static void complete(struct sampler_natives *natives, const struct loop_entry *e
 }
 
 /*
- * Hand on to next what is in the thread's list, with its entries, as the sample, with the C frames that were
- * unwound last and the kernel's that natives->kernel has; of the list the outer nr_told frames, and a hole
- * for the others, if there are more. Errors of sampler_tick().
+ * Hand on to next what is in the thread's list, with its entries, as the sample, with the C frames
+ * that were unwound last and the kernel's that natives->kernel has; of the list the outer nr_told
+ * frames, and a hole for the others, if there are more. Errors of sampler_tick().
  */
 static int hand_on(struct sampler_natives *natives, const struct snapshot_thread *thread,
 		   const struct loop_entry *entries, uint32_t nr_told, struct sample_sink *next,
@@ -219,7 +222,9 @@ static int hand_on(struct sampler_natives *natives, const struct snapshot_thread
 	return sampler_thread_emit(sampler, thread, sample, &detailed.sink);
 }
 
-/* Hand on what is in the thread's list with the C frames of a copy of its stack, as hand_on() does. */
+/*
+ * Hand on what is in the thread's list with the C frames of a copy of its stack, as hand_on() does.
+ */
 static int hand_on_copy(struct sampler_natives *natives, const struct snapshot_thread *thread,
 			const struct loop_entry *entries, uint32_t nr_told,
 			const struct perf_dump *dump, struct sample sample)
@@ -255,7 +260,10 @@ int sampler_natives_take_interrupted(struct sampler_natives *natives,
 		natives->stats.nr_undumped++;
 		return sampler_thread_emit(sampler, thread, sample, &natives->sink);
 	}
-	/* What was mapped before the dump is known by now. A target that is gone is known as it was. */
+	/*
+	 * What was mapped before the dump is known by now. A target that is gone is known as it
+	 * was.
+	 */
 	err = renew_modules(natives, clock_now_ns());
 	if (err && err != -ESRCH)
 		return err;
@@ -265,9 +273,10 @@ int sampler_natives_take_interrupted(struct sampler_natives *natives,
 }
 
 /*
- * Copies of which nothing proves that they are of a look's moment. The copy wakes us on the thread's own
- * CPU, so that it mostly executes nothing in between. Evidence is that it has used no more CPU time than the
- * interrupt and the switch take, and that what was copied of its stack is there still.
+ * Copies of which nothing proves that they are of a look's moment. The copy wakes us on the
+ * thread's own CPU, so that it mostly executes nothing in between. Evidence is that it has used no
+ * more CPU time than the interrupt and the switch take, and that what was copied of its stack is
+ * there still.
  */
 
 /* Where the copy of a stack begins. */
@@ -297,17 +306,20 @@ int sampler_natives_look(struct sampler_natives *natives, const struct snapshot_
 	return 0;
 }
 
-/* Note how much CPU time a thread has used since it was copied. Whether it is as little as that may be. */
+/*
+ * Note how much CPU time a thread has used since it was copied. Whether it is as little as that may
+ * be.
+ */
 static bool is_near(struct evidence *evidence, uint64_t used_ns)
 {
-	const uint32_t nr = evidence->nr_used < EVIDENCE_LOOKS ? evidence->nr_used : EVIDENCE_LOOKS;
+	const uint32_t nr_before = evidence->nr_used++;
 	uint64_t least_ns = UINT64_MAX;
 
-	for (uint32_t i = 0; i < nr; i++)
+	for (uint32_t i = 0; i < nr_before && i < EVIDENCE_LOOKS; i++)
 		if (evidence->used_ns[i] < least_ns)
 			least_ns = evidence->used_ns[i];
-	evidence->used_ns[evidence->nr_used++ % EVIDENCE_LOOKS] = used_ns;
-	return nr >= ENOUGH_LOOKS && used_ns <= least_ns * 3;
+	evidence->used_ns[nr_before % EVIDENCE_LOOKS] = used_ns;
+	return nr_before >= ENOUGH_LOOKS && used_ns <= least_ns * 3;
 }
 
 /*
@@ -457,9 +469,9 @@ static bool stays(const struct sampler *sampler, const struct snapshot_thread *t
 }
 
 /*
- * The sample of a thread that waits at place inside of the kernel, which tells two of its registers. It must
- * stand there still when all has been read: else the next tick has the time, -EAGAIN. Errors of
- * sampler_tick().
+ * The sample of a thread that waits at place inside of the kernel, which tells two of its
+ * registers. It must stand there still when all has been read: else the next tick has the time,
+ * -EAGAIN. Errors of sampler_tick().
  */
 static int take_waiting(struct sampler_natives *natives, struct snapshot_thread *thread,
 			const struct task_place *place, uint64_t now_ns)
@@ -492,8 +504,8 @@ static int take_waiting(struct sampler_natives *natives, struct snapshot_thread 
 
 /*
  * The sample of a thread that has been given a processor nr_runs times by now, if it has not run
- * since what is kept of it; *ret_err: errors of sampler_tick(). False: it has, or nothing is kept, or
- * who holds the GIL by now says that it was wrong.
+ * since what is kept of it; *ret_err: errors of sampler_tick(). False: it has, or nothing is kept,
+ * or who holds the GIL by now says that it was wrong.
  */
 static bool take_again(struct sampler_natives *natives, const struct snapshot_thread *thread,
 		       uint64_t nr_runs, uint64_t now_ns, int *ret_err)

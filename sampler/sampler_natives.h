@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Samples with C frames of a running process, which is never stopped: the kernel copies the
- * registers and the stack of a thread when it has used so much CPU time (perf_events.h). Where stacks
- * are read in the same interrupts (sampler_interrupts.h), Python's frames are of that very moment.
- * Elsewhere a look tells them behind it, and evidence says whether they are: what may have changed is a hole. Threads that wait have samples at the
- * ticks: /proc/PID/task/TID/syscall tells where they stand.
+ * registers and the stack of a thread when it has used so much CPU time (perf_events.h). Where
+ * stacks are read in the same interrupts (sampler_interrupts.h), Python's frames are of that very
+ * moment. Elsewhere a look tells them behind it, and evidence says whether they are: what may have
+ * changed is a hole. Threads that wait have samples at the ticks: /proc/PID/task/TID/syscall tells
+ * where they stand.
  */
 #pragma once
 
@@ -44,13 +45,13 @@ struct sampler_natives_options {
 };
 
 /*
- * Prepare to sample the threads of a sampler with their C frames, before its first tick; it
- * does so while they are there. If it has interrupts they are those of the events here. If the frames of
- * threads that run cannot be told (the kernel does not copy stacks, or not for us) *ret_why
- * says so in a sentence, and only threads that wait have C frames; else it is left as it is. Of
- * the kernel's frames *ret_why_no_kernel says likewise why there are none, if asked. 0,
- * -ENOMEM, -ESRCH. sampler_natives_destroy() accepts NULL; it has to come before the sampler's, and
- * that of its interrupts.
+ * Prepare to sample the threads of a sampler with their C frames, before its first tick; it does so
+ * while they are there. If it has interrupts they are those of the events here. If the frames of
+ * threads that run cannot be told (the kernel does not copy stacks, or not for us) *ret_why says so
+ * in a sentence, and only threads that wait have C frames; else it is left as it is. Of the
+ * kernel's frames *ret_why_no_kernel says likewise why there are none, if asked. 0, -ENOMEM,
+ * -ESRCH. sampler_natives_destroy() accepts NULL; it has to come before the sampler's, and that of
+ * its interrupts.
  */
 int sampler_natives_create(const struct sampler_natives_options *options,
 			   struct sampler_natives **ret_natives, struct message *ret_why,

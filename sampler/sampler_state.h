@@ -185,8 +185,8 @@ void sampler_learn_stacks(struct sampler *sampler, bool is_urgent);
 int sampler_thread_walk(struct sampler *sampler, struct snapshot_thread *thread);
 
 /*
- * Behind a look that could not prove that a thread stood still: read its stack while it may run, and
- * hand that on. Errors of sampler_tick().
+ * Behind a look that could not prove that a thread stood still: read its stack while it may run,
+ * and hand that on. Errors of sampler_tick().
  */
 int sampler_thread_race(struct sampler *sampler, struct snapshot_thread *thread, uint64_t now_ns,
 			struct sample_sink *sink);
@@ -195,9 +195,9 @@ int sampler_thread_race(struct sampler *sampler, struct snapshot_thread *thread,
 void sampler_thread_note(struct sampler *sampler, const struct snapshot_thread *thread);
 
 /*
- * A look at one thread, outside of a tick: its stack is in its list then. is_proven_elsewhere: the caller proves that the thread stood
- * still. 0; -EBADMSG (it could not be walked, or not be proven), -ENOENT (the thread has ended),
- * -ENOMEM, -ESRCH, -EPERM.
+ * A look at one thread, outside of a tick: its stack is in its list then. is_proven_elsewhere: the
+ * caller proves that the thread stood still. 0; -EBADMSG (it could not be walked, or not be
+ * proven), -ENOENT (the thread has ended), -ENOMEM, -ESRCH, -EPERM.
  */
 int sampler_thread_look(struct sampler *sampler, struct snapshot_thread *thread,
 			bool is_proven_elsewhere);
@@ -211,8 +211,8 @@ static inline bool sampler_stack_moved(const struct sampled_thread *sampled)
 }
 
 /*
- * Take a seat on the target's CPUs, for as long as there are looks; nothing for a memory that stands
- * still. 0 or -ENOMEM; where the seat cannot be had looks are made without.
+ * Take a seat on the target's CPUs, for as long as there are looks; nothing for a memory that
+ * stands still. 0 or -ENOMEM; where the seat cannot be had looks are made without.
  */
 int sampler_begin_holding(struct sampler *sampler);
 void sampler_end_holding(struct sampler *sampler);
@@ -261,15 +261,15 @@ int sampler_thread_tell(struct sampler *sampler, const struct snapshot_thread *t
 			struct sample sample, struct sample_sink *sink);
 
 /*
- * Behind an interrupt: walk over the steps that the thread's list has, whose ends are these, and tell
- * in sampled->walked what came of it. Errors of sampler_thread_walk().
+ * Behind an interrupt: walk over the steps that the thread's list has, whose ends are these, and
+ * tell in sampled->walked what came of it. Errors of sampler_thread_walk().
  */
 int sampler_thread_take_walk(struct sampler *sampler, struct snapshot_thread *thread,
 			     const struct stack_ends *ends);
 
 /*
- * Set what the sample of an interrupt weighs, which comes when its thread has used so much CPU time: that,
- * and what was lost since the sample before.
+ * Set what the sample of an interrupt weighs, which comes when its thread has used so much CPU
+ * time: that, and what was lost since the sample before.
  */
 void sampler_thread_used(const struct sampler *sampler, struct sampled_thread *sampled,
 			 uint64_t period_ns, struct sample *sample);
@@ -282,10 +282,15 @@ int sampler_interrupts_begin(struct sampler_interrupts *interrupts);
 /* Behind the run: count what was lost. */
 void sampler_interrupts_end(struct sampler_interrupts *interrupts);
 
-/* Tell the program of what has changed since: threads, and who has a GIL of its own. 0 or -ENOMEM. */
+/*
+ * Tell the program of what has changed since: threads, and who has a GIL of its own. 0 or -ENOMEM.
+ */
 int sampler_interrupts_follow(struct sampler_interrupts *interrupts);
 
-/* The list of threads is not what it was: no record is of any of them, until they are followed anew. */
+/*
+ * The list of threads is not what it was: no record is of any of them, until they are followed
+ * anew.
+ */
 void sampler_interrupts_forget(struct sampler_interrupts *interrupts);
 
 /* Hand on the samples of all interrupts that there were. Errors of sampler_tick(). */
@@ -295,15 +300,16 @@ int sampler_interrupts_take(struct sampler_interrupts *interrupts, struct sample
 void sampler_interrupts_settle(struct sampler_interrupts *interrupts);
 
 /*
- * Whether a thread is to be looked at: one that waits at every tick, so that it has as many samples as one
- * that runs; one that ran as soon as so much of its time is not told that it may have waited.
+ * Whether a thread is to be looked at: one that waits at every tick, so that it has as many samples
+ * as one that runs; one that ran as soon as so much of its time is not told that it may have
+ * waited.
  */
 bool sampler_interrupts_miss(const struct sampler_interrupts *interrupts,
 			     const struct snapshot_thread *thread, uint64_t now_ns);
 
 /*
- * Whether a thread that stood still in a look runs all the same, as it gave way to us: its time is that of
- * its interrupts. False of one that cannot have run for so long.
+ * Whether a thread that stood still in a look runs all the same, as it gave way to us: its time is
+ * that of its interrupts. False of one that cannot have run for so long.
  */
 bool sampler_interrupts_covers(const struct sampler_interrupts *interrupts,
 			       const struct snapshot_thread *thread, uint64_t now_ns);
@@ -315,7 +321,9 @@ uint32_t sampler_interrupts_nr_periods(const struct sampler_interrupts *interrup
 /* Whether any has, at the end of a tick's records. */
 bool sampler_interrupts_miss_any(struct sampler_interrupts *interrupts, uint64_t now_ns);
 
-/* Until when no tick is needed, as all threads run and there is room for their records. 0: it is. */
+/*
+ * Until when no tick is needed, as all threads run and there is room for their records. 0: it is.
+ */
 uint64_t sampler_interrupts_put_off(const struct sampler_interrupts *interrupts, uint64_t now_ns);
 
 /* Of sampler/sampler_natives.h, for the loop of the run. */
@@ -342,15 +350,15 @@ int sampler_natives_tick(struct sampler_natives *natives, struct snapshot_thread
 			 uint64_t now_ns);
 
 /*
- * Within a look at a thread: read what is to tell whether it is where it was when it was copied, if it was.
- * 0; -ENOMEM, -ESRCH, -EPERM.
+ * Within a look at a thread: read what is to tell whether it is where it was when it was copied, if
+ * it was. 0; -ENOMEM, -ESRCH, -EPERM.
  */
 int sampler_natives_look(struct sampler_natives *natives, const struct snapshot_thread *thread);
 
 /*
- * The sample of an interrupt in which the kernel has copied the stack, too: Python's frames are in the
- * thread's list, chain is that of its loops if the version needs it, and count_ns the event's. Errors
- * of sampler_tick().
+ * The sample of an interrupt in which the kernel has copied the stack, too: Python's frames are in
+ * the thread's list, chain is that of its loops if the version needs it, and count_ns the event's.
+ * Errors of sampler_tick().
  */
 int sampler_natives_take_interrupted(struct sampler_natives *natives,
 				     const struct snapshot_thread *thread,

@@ -339,11 +339,12 @@ static void measure_cpu(struct sampler *sampler, struct cpu_account *cpu, struct
 }
 
 /*
- * Set what a sample weighs in wall-clock time, if it is not set: the time that is not told yet. Looks find
- * the thread every so often, so each weighs the time since the one before. An interrupt comes when the thread
- * has used a period of CPU time, so that is what its sample stands for, and what is left of the time that
- * passed is that in which the thread did not run: samples of looks stand for it. How many such samples are
- * to be handed on in place of this one: one, but with interrupts one for each period.
+ * Set what a sample weighs in wall-clock time, if it is not set: the time that is not told yet.
+ * Looks find the thread every so often, so each weighs the time since the one before. An interrupt
+ * comes when the thread has used a period of CPU time, so that is what its sample stands for, and
+ * what is left of the time that passed is that in which the thread did not run: samples of looks
+ * stand for it. How many such samples are to be handed on in place of this one: one, but with
+ * interrupts one for each period.
  */
 static uint32_t measure_wall(const struct sampler *sampler, struct sampled_thread *sampled,
 			     struct sample *sample)
@@ -377,7 +378,9 @@ void sampler_thread_used(const struct sampler *sampler, struct sampled_thread *s
 		return;
 	sample->cpu_ns = period_ns;
 	sample->flags |= SAMPLE_CPU_MEASURED | SAMPLE_ON_CPU;
-	/* What a clock tells next is of the time since: ticks may have told a part of this already. */
+	/*
+	 * What a clock tells next is of the time since: ticks may have told a part of this already.
+	 */
 	sampled->cpu.last_ns += period_ns;
 }
 
@@ -426,7 +429,10 @@ static int add_collector(struct sampler *sampler, struct sampled_thread *sampled
 			return -ENOMEM;
 	}
 	sampled->collector = now;
-	/* How many outermost frames are as in the previous sample, where it may have been elsewhere. */
+	/*
+	 * How many outermost frames are as in the previous sample, where it may have been
+	 * elsewhere.
+	 */
 	if (before == now && now != NOT_COLLECTING && sample->nr_unchanged >= now)
 		sample->nr_unchanged++;
 	else if (sample->nr_unchanged > (before < now ? before : now))

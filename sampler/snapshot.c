@@ -7,7 +7,10 @@
 /* A look that meets a runner nobody expected begins once more, with that one's witness. */
 enum { MAX_BEGINNINGS = 3 };
 
-/* So many looks copy one more thread each to see whether the GIL tells the truth, then one in so many. */
+/*
+ * So many looks copy one more thread each to see whether the GIL tells the truth, then one in so
+ * many.
+ */
 enum { CHECKING_LOOKS = 64, CHECK_EVERY = 16 };
 
 /*
@@ -52,7 +55,10 @@ static struct gil_place gil_place_of(const struct snapshot *snapshot, size_t i)
 		place.locked_offset =
 			offsets->interpreter.gil_locked - offsets->interpreter.gil_last_holder;
 	} else if (i + 1 != snapshot->nr_interpreters) {
-		/* Before 3.12 there is one for all: that of the main one, the oldest and so the last. */
+		/*
+		 * Before 3.12 there is one for all: that of the main one, the oldest and so the
+		 * last.
+		 */
 	} else if (offsets->runtime.gil_locked != OFFSET_ABSENT) {
 		place.addr = snapshot->runtime_addr + offsets->runtime.gil_last_holder;
 		place.locked_offset =
@@ -118,8 +124,8 @@ static bool has_not_run(struct instant_thread *proof)
 }
 
 /*
- * Have a thread's witness called, if it could run in one of the last looks. Its words are the outermost of
- * all that is read, so threads are named first. 0 or -ENOMEM.
+ * Have a thread's witness called, if it could run in one of the last looks. Its words are the
+ * outermost of all that is read, so threads are named first. 0 or -ENOMEM.
  */
 static int watch_thread(struct instant *instant, struct snapshot_thread *thread)
 {
@@ -141,8 +147,8 @@ static int watch_thread(struct instant *instant, struct snapshot_thread *thread)
 		proof->has_witness = true;
 	}
 	/*
-	 * A late look may have waited until the thread went to sleep. Asked first of all, while its CPU is
-	 * held: one that is woken from then on could run, too.
+	 * A late look may have waited until the thread went to sleep. Asked first of all, while its
+	 * CPU is held: one that is woken from then on could run, too.
 	 */
 	if (instant->is_late)
 		proof->slept = !witness_now(&proof->witness, &instant->means, thread->tid, &now) &&
@@ -169,8 +175,8 @@ static int seal_words(struct snapshot *snapshot)
 		struct snapshot_interpreter *interpreter = &snapshot->interpreters[i];
 		struct instant_gil *gil = &interpreter->gil;
 		/*
-		 * The counters of code are read before all code, so that no entry is ever taken to be
-		 * newer than what was read of it.
+		 * The counters of code are read before all code, so that no entry is ever taken to
+		 * be newer than what was read of it.
 		 */
 		const struct {
 			uint32_t offset;
@@ -328,8 +334,9 @@ static void read_interpreter(struct snapshot *snapshot, struct snapshot_interpre
 }
 
 /*
- * Whether it is proven that a thread is where it was at the last look that held: its own clock stands where
- * it did when the thread was known, or it is not one of those that its GIL says may have run since.
+ * Whether it is proven that a thread is where it was at the last look that held: its own clock
+ * stands where it did when the thread was known, or it is not one of those that its GIL says may
+ * have run since.
  */
 static bool is_where_it_was(const struct snapshot *snapshot, const struct snapshot_thread *thread)
 {
@@ -365,8 +372,8 @@ static void read_thread(struct snapshot *snapshot, struct snapshot_thread *threa
 }
 
 /*
- * Read the threads that may be elsewhere than they were, and one more, each in its turn, to see whether
- * that is so.
+ * Read the threads that may be elsewhere than they were, and one more, each in its turn, to see
+ * whether that is so.
  */
 static void read_threads(struct snapshot *snapshot)
 {

@@ -2,13 +2,14 @@
 /*
  * What one look shows of a whole process: for every interpreter the words that tell whether the
  * thread list or the code objects changed and who has the GIL, for every thread its state. Stacks
- * are walked by whoever took the snapshot, within the same look: snapshot_begin(), reads and walks through
- * snapshot->memory, snapshot_end(), which tells what of it is of one instant. What cannot be proven is
- * dropped by whoever looked, and counted; it is never looked at again because of what it showed.
+ * are walked by whoever took the snapshot, within the same look: snapshot_begin(), reads and walks
+ * through snapshot->memory, snapshot_end(), which tells what of it is of one instant. What cannot
+ * be proven is dropped by whoever looked, and counted; it is never looked at again because of what
+ * it showed.
  *
  * The list of thread states is under a lock of its own: it is compared at each look and read again
- * when it has changed. A thread that cannot have had the GIL since a look that held is where it was,
- * and is not copied.
+ * when it has changed. A thread that cannot have had the GIL since a look that held is where it
+ * was, and is not copied.
  *
  * There are four proofs, of which a look needs those that its threads need:
  *
@@ -24,12 +25,13 @@
  *   waiting    A thread that neither had the GIL at the two ends of a look nor in between is where
  *              it was, whoever else ran. Between looks, too: it need not be read again.
  *
- * The last two do not hold for states that a thread may swap without the GIL's words telling, as those of
- * several interpreters up to 3.12: there each thread needs a proof of its own (snapshot_may_swap()).
+ * The last two do not hold for states that a thread may swap without the GIL's words telling, as
+ * those of several interpreters up to 3.12: there each thread needs a proof of its own
+ * (snapshot_may_swap()).
  *
  * All of that is of the threads that the thread states name, and a state may be run by another one,
- * which sampler/own_stack.h tells from 3.10 on. Where it cannot, that is evidence and no proof: a state
- * that moves within a look, though its thread stood still, is not trusted for a while.
+ * which sampler/own_stack.h tells from 3.10 on. Where it cannot, that is evidence and no proof: a
+ * state that moves within a look, though its thread stood still, is not trusted for a while.
  *
  * A sample that is taken in the target's own interrupt is of one instant by itself.
  *
@@ -204,8 +206,8 @@ int snapshot_end(struct snapshot *snapshot, enum instant_verdict *ret_verdict);
 bool snapshot_stands_apart(const struct snapshot *snapshot, const struct snapshot_thread *thread);
 
 /*
- * Whether another thread runs a state in the look under way, which is counted, or may do so: by what the
- * user has set.
+ * Whether another thread runs a state in the look under way, which is counted, or may do so: by
+ * what the user has set.
  */
 bool snapshot_finds_foreign(struct snapshot *snapshot, struct snapshot_thread *thread);
 
@@ -213,14 +215,14 @@ bool snapshot_finds_foreign(struct snapshot *snapshot, struct snapshot_thread *t
 void snapshot_know(struct snapshot_thread *thread);
 
 /*
- * Behind a look whose threads were handed on, or are not known any more: those that are, are known by
- * what their GILs said in it.
+ * Behind a look whose threads were handed on, or are not known any more: those that are, are known
+ * by what their GILs said in it.
  */
 void snapshot_tell(struct snapshot *snapshot);
 
 /*
- * Whether a thread state may be run by another thread than the one that it names, and without having
- * taken the GIL itself: to 3.12 that is how code in another interpreter is called.
+ * Whether a thread state may be run by another thread than the one that it names, and without
+ * having taken the GIL itself: to 3.12 that is how code in another interpreter is called.
  */
 bool snapshot_may_swap(const struct snapshot *snapshot);
 

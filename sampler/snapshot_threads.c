@@ -72,8 +72,9 @@ static struct snapshot_thread *thread_find(const struct addr_map *known,
 }
 
 /*
- * Fill threads[] from the list: known ones are taken over, each with its slot, and the rest made, with the
- * lowest slots that none of those has. used has a byte for each slot there may be. False: no memory.
+ * Fill threads[] from the list: known ones are taken over, each with its slot, and the rest made,
+ * with the lowest slots that none of those has. used has a byte for each slot there may be. False:
+ * no memory.
  */
 static bool refresh_threads(struct snapshot *snapshot, const struct thread_list *list,
 			    struct snapshot_thread **threads, uint8_t *used)

@@ -35,9 +35,9 @@ static bool is_exception(const struct snapshot *snapshot, remote_addr addr, stru
 }
 
 /*
- * Find the innermost item that holds an exception, out of the list of those of a thread, up to the one at
- * end_addr (0: to the last): *ret_addr is the exception, or its type up to 3.10 if it has no object. False:
- * there is none, or it cannot be read.
+ * Find the innermost item that holds an exception, out of the list of those of a thread, up to the
+ * one at end_addr (0: to the last): *ret_addr is the exception, or its type up to 3.10 if it has no
+ * object. False: there is none, or it cannot be read.
  */
 static bool find_handled(const struct snapshot *snapshot, const struct snapshot_thread *thread,
 			 remote_addr end_addr, struct known_none *none, remote_addr *ret_addr)

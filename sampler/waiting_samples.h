@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The samples with C frames of threads that wait. A thread that has not been given a processor since
- * it was looked at is where it was: its last sample is handed on again, which takes a quarter of the
- * time of a look. That is a proof, not a guess by content or time.
+ * The samples with C frames of threads that wait. A thread that has not been given a processor
+ * since it was looked at is where it was: its last sample is handed on again, which takes a quarter
+ * of the time of a look. That is a proof, not a guess by content or time.
  */
 #pragma once
 
@@ -43,9 +43,9 @@ struct waiting_samples {
 void waiting_samples_done(struct waiting_samples *samples);
 
 /*
- * The sink that keeps a sample of a thread, which had been given a processor nr_runs times before it
- * waited all the time while that was read, and hands it on to next, borrowed. Nothing is kept where
- * nr_runs is 0: it is not told.
+ * The sink that keeps a sample of a thread, which had been given a processor nr_runs times before
+ * it waited all the time while that was read, and hands it on to next, borrowed. Nothing is kept
+ * where nr_runs is 0: it is not told.
  */
 struct sample_sink *waiting_samples_keep(struct waiting_samples *samples, uint64_t nr_runs,
 					 struct sample_sink *next);

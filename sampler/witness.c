@@ -154,7 +154,10 @@ bool witness_stood(struct witness *witness, const struct look_memory *look, cons
 	case WITNESS_CLOCK:
 		return number_stood(witness);
 	case WITNESS_RUNS:
-		/* It may have run since the count was read unless its processor was held to the end. */
+		/*
+		 * It may have run since the count was read unless its processor was held to the
+		 * end.
+		 */
 		return is_held(held, witness->cpu) && number_stood(witness);
 	case WITNESS_NONE:
 		break;

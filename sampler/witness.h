@@ -62,9 +62,9 @@ struct witness_means {
 	const struct process *process; /* borrowed */
 	struct rseq_place rseq;
 	/*
-	 * Each thread has to be proven by itself, also those that wait on CPUs that nobody holds, so
-	 * WITNESS_CLOCK is tried first: without a GIL, with a free one of 3.6, where states may be
-	 * swapped (sampler/snapshot.h), and where no CPU is held.
+	 * Each thread has to be proven by itself, also those that wait on CPUs that nobody holds,
+	 * so WITNESS_CLOCK is tried first: without a GIL, with a free one of 3.6, where states may
+	 * be swapped (sampler/snapshot.h), and where no CPU is held.
 	 */
 	bool prefers_clock;
 	/*
