@@ -112,14 +112,6 @@ static pid_t read_pthread(struct sampler *sampler, uint64_t ident)
 	return tid;
 }
 
-/* The id that a thread has in its own namespace; 0 if it cannot be told. */
-static pid_t native_tid(struct sampler *sampler, const struct thread_ref *ref)
-{
-	if (ref->native_tid || !ref->thread_id || !sampler->process)
-		return ref->native_tid > INT32_MAX ? 0 : (pid_t)ref->native_tid;
-	return read_pthread(sampler, ref->thread_id);
-}
-
 /* Its ident in its interpreter, as a key: a pthread_t has 47 bits, MAX_INTERPRETERS 12. */
 static remote_addr ident_key(const struct thread_ref *ref)
 {
@@ -301,7 +293,12 @@ void sampler_identify(struct sampler *sampler, const struct snapshot_thread *thr
 	info->ident = thread->ref.thread_id;
 	if (thread_of_ident(sampler, thread) != thread)
 		return;
-	sampled->own_tid = native_tid(sampler, &thread->ref);
+	/* Its id in its own namespace; 0 if it cannot be told. */
+	if (thread->ref.native_tid || !thread->ref.thread_id || !sampler->process)
+		sampled->own_tid =
+			thread->ref.native_tid > INT32_MAX ? 0 : (pid_t)thread->ref.native_tid;
+	else
+		sampled->own_tid = read_pthread(sampler, thread->ref.thread_id);
 	if (!sampler->process) {
 		info->tid = sampled->own_tid;
 		return;

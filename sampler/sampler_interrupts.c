@@ -249,26 +249,28 @@ static int emit(struct sampler_interrupts *interrupts, struct snapshot_thread *t
 		const struct interrupt_record *record, struct sample sample)
 {
 	struct sampler *sampler = interrupts->sampler;
-	const bool needs_chain = loop_entries_need_chain(sampler->build);
 	struct loop_chain chain = {.nr = record->nr_loops, .is_whole = true};
 	struct loop_place *loops;
 
 	if (!sampler->natives)
 		return sampler_thread_emit(sampler, thread, sample, interrupts->sink);
+	if (!loop_entries_need_chain(sampler->build))
+		return sampler_natives_take_interrupted(sampler->natives, thread, NULL,
+							record->count_ns, sample);
 	loops = array_reserve(interrupts->loops, record->nr_loops + 1, &interrupts->max_loops,
 			      sizeof(*loops));
 	if (!loops)
 		return -ENOMEM;
 	interrupts->loops = loops;
-	for (uint32_t i = 0; needs_chain && i < record->nr_loops; i++) {
+	for (uint32_t i = 0; i < record->nr_loops; i++) {
 		const struct interrupt_loop *loop =
 			interrupt_record_loop(&interrupts->layout, record, i);
 
 		loops[i] = (struct loop_place){loop->addr, loop->current_addr};
 	}
 	chain.places = loops;
-	return sampler_natives_take_interrupted(
-		sampler->natives, thread, needs_chain ? &chain : NULL, record->count_ns, sample);
+	return sampler_natives_take_interrupted(sampler->natives, thread, &chain, record->count_ns,
+						sample);
 }
 
 /* Count an interrupt without a sample; the next one has its time. */

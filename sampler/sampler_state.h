@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The inside of a sampler, for the files that make it up: sampler.c takes ticks,
- * sampler_dump.c the looks of a dump, sampler_thread.c does what both do for a thread.
+ * The inside of a sampler, for the files that make it up: sampler.c takes ticks, sampler_dump.c the
+ * looks of a dump and sampler_tasks.c asyncio's tasks; sampler_thread.c does what all do for a
+ * thread, and sampler_identity.c says who it is. sampler_interrupts.c and sampler_natives.c are what
+ * a run may have besides.
  */
 #pragma once
 
