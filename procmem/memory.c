@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 #include "procmem/memory.h"
 
-#include <errno.h>
+int remote_memory_read_all(struct remote_memory *memory, struct remote_range *ranges,
+			   size_t nr_ranges)
+{
+	int err = remote_memory_read_ranges(memory, ranges, nr_ranges);
+
+	for (size_t i = 0; !err && i < nr_ranges; i++)
+		if (ranges[i].done_bytes != ranges[i].size)
+			err = -EFAULT;
+	return err;
+}
 
 int remote_memory_read(struct remote_memory *memory, remote_addr addr, void *buffer, size_t size)
 {
 	struct remote_range range = {.addr = addr, .buffer = buffer, .size = size};
-	int err;
 
-	err = remote_memory_read_ranges(memory, &range, 1);
-	if (err)
-		return err;
-	return range.done_bytes == size ? 0 : -EFAULT;
+	return remote_memory_read_all(memory, &range, 1);
 }
 
 bool remote_memory_fault_in(struct remote_memory *memory, remote_addr addr)

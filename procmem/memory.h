@@ -20,6 +20,7 @@
  */
 #pragma once
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -40,6 +41,12 @@ struct remote_range {
 	 */
 	size_t nr_with_it;
 };
+
+/* Whether an error is of the reading, and not of what was read at one place. */
+static inline bool remote_error_is_fatal(int err)
+{
+	return err == -ENOMEM || err == -ESRCH || err == -EPERM;
+}
 
 struct remote_memory;
 
@@ -111,6 +118,10 @@ static inline int remote_memory_write_u64(struct remote_memory *memory, remote_a
  * undefined), -ESRCH, -EPERM.
  */
 int remote_memory_read(struct remote_memory *memory, remote_addr addr, void *buffer, size_t size);
+
+/* The same of several ranges at once. */
+int remote_memory_read_all(struct remote_memory *memory, struct remote_range *ranges,
+			   size_t nr_ranges);
 
 /*
  * Have the REMOTE_FAULT_IN_BYTES from addr on in memory, as far as they are mapped: for whoever reads

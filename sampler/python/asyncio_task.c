@@ -149,22 +149,19 @@ static bool is_one_objects(int err)
 /* Append the members of a set. */
 static int read_set(const struct task_reader *reader, remote_addr addr, struct addr_list *list)
 {
-	remote_addr members[SET_PIECE_SLOTS];
+	remote_addr member_addr;
 	struct set set;
-	size_t nr;
 	int err = set_open(reader->memory, reader->offsets, addr, &set);
 
 	/* A set's table has four times as many slots as members at most. */
 	if (!err && set.nr_slots > 4ull * AWAITERS_MAX)
 		err = -EBADMSG;
-	for (uint64_t at = 0; !err && at < set.nr_slots; at += nr) {
-		nr = set.nr_slots - at < SET_PIECE_SLOTS ? set.nr_slots - at : SET_PIECE_SLOTS;
-		err = set_read(reader->memory, &set, at, nr, members);
-		for (size_t i = 0; !err && i < nr && list->nr < AWAITERS_MAX; i++)
-			if (members[i])
-				err = addr_list_append(list, members[i]);
+	while (!err && list->nr < AWAITERS_MAX) {
+		err = set_next(reader->memory, &set, &member_addr);
+		if (!err)
+			err = addr_list_append(list, member_addr);
 	}
-	return err;
+	return err == -ENOENT ? 0 : err;
 }
 
 /* Append what awaits a task or future, be it either. */

@@ -13,7 +13,7 @@
 #include <stddef.h>
 
 #include "sampler/python/asyncio_offsets.h"
-#include "sampler/python/type_cache.h"
+#include "sampler/python/value_types.h"
 
 /* Longer lists are cut: a task takes 1 kB of the program's memory with its coroutine. */
 #define TASKS_MAX (1u << 20)

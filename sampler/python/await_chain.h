@@ -12,7 +12,7 @@
 #pragma once
 
 #include "sampler/python/frames.h"
-#include "sampler/python/type_cache.h"
+#include "sampler/python/value_types.h"
 
 /*
  * Longer chains are cut: -E2BIG. Each await is a call of C to C when it is resumed, so CPython's

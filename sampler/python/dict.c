@@ -7,6 +7,7 @@
 
 #include "sampler/python/strings.h"
 #include "sampler/python/type_flags.h"
+#include "sampler/python/value_offsets.h"
 
 /* dk_kind: anything as keys, with their hashes; only str; only str, of split tables. */
 enum keys_kind { KEYS_GENERAL, KEYS_UNICODE, KEYS_SPLIT };
@@ -24,17 +25,6 @@ struct type {
 	int64_t dictoffset;
 	remote_addr cached_keys_addr; /* 0 if it is not read or there are none */
 };
-
-/* Read ranges, all of them whole. */
-static int read_all(struct remote_memory *memory, struct remote_range *ranges, size_t nr_ranges)
-{
-	int err = remote_memory_read_ranges(memory, ranges, nr_ranges);
-
-	for (size_t i = 0; !err && i < nr_ranges; i++)
-		if (ranges[i].done_bytes != ranges[i].size)
-			err = -EFAULT;
-	return err;
-}
 
 /* addr + offset. No object wraps around the end of the address space. */
 static int add(remote_addr addr, uint64_t offset, remote_addr *ret_addr)
@@ -113,7 +103,7 @@ int dict_open(struct remote_memory *memory, const struct py_build *build, remote
 		{.addr = addr + offsets->dict.keys, .buffer = &keys_addr, .size = 8},
 		{.addr = addr + offsets->dict.values, .buffer = &values_addr, .size = 8},
 	};
-	int err = read_all(memory, ranges, sizeof(ranges) / sizeof(*ranges));
+	int err = remote_memory_read_all(memory, ranges, sizeof(ranges) / sizeof(*ranges));
 
 	if (!err && values_addr)
 		err = add(values_addr, offsets->dict_values.values, &values_addr);
@@ -131,19 +121,13 @@ static int read_type(struct remote_memory *memory, const struct py_build *build,
 		{.addr = addr + offsets->type.flags, .buffer = &type.flags, .size = 8},
 		{.addr = addr + offsets->type.basicsize, .buffer = &type.basicsize, .size = 8},
 		{.addr = addr + offsets->type.dictoffset, .buffer = &type.dictoffset, .size = 8},
-		{.addr = addr + offsets->type.cached_keys,
-		 .buffer = &type.cached_keys_addr,
-		 .size = 8},
 	};
-	const size_t nr_ranges = sizeof(ranges) / sizeof(*ranges);
-	int err = remote_memory_read_ranges(memory, ranges, nr_ranges);
+	int err = remote_memory_read_all(memory, ranges, sizeof(ranges) / sizeof(*ranges));
 
-	/* A static type ends before the last one. */
-	if (!(type.flags & TYPE_MANAGED_DICT))
-		ranges[nr_ranges - 1].done_bytes = ranges[nr_ranges - 1].size;
-	for (size_t i = 0; !err && i < nr_ranges; i++)
-		if (ranges[i].done_bytes != ranges[i].size)
-			err = -EFAULT;
+	/* A static type ends before its field. */
+	if (!err && type.flags & TYPE_MANAGED_DICT)
+		err = remote_memory_read_u64(memory, addr + offsets->type.cached_keys,
+					     &type.cached_keys_addr);
 	*ret_type = type;
 	return err;
 }
@@ -241,10 +225,21 @@ int dict_open_attributes(struct remote_memory *memory, const struct py_build *bu
 	return err ? err : open_dict_at(memory, build, addr, ret_dict);
 }
 
+int dict_open_modules(struct remote_memory *memory, const struct py_build *build,
+		      remote_addr interp_addr, struct dict *ret_dict)
+{
+	const uint32_t offset = build->offsets.interpreter.modules;
+
+	return offset == OFFSET_ABSENT
+		       ? -ENOENT
+		       : open_dict_at(memory, build, interp_addr + offset, ret_dict);
+}
+
 /* The entries. */
 
-int dict_read(struct remote_memory *memory, const struct dict *dict, uint32_t first, uint32_t nr,
-	      struct dict_entry *ret_entries)
+/* Read nr entries, DICT_PIECE_ENTRIES at most, from the entry first on; all have to be there. */
+static int read_entries(struct remote_memory *memory, const struct dict *dict, uint32_t first,
+			uint32_t nr, struct dict_entry *ret_entries)
 {
 	const size_t nr_words = dict->has_hashes ? GENERAL_WORDS : UNICODE_WORDS;
 	uint64_t words[DICT_PIECE_ENTRIES * GENERAL_WORDS] = {0};
@@ -260,7 +255,7 @@ int dict_read(struct remote_memory *memory, const struct dict *dict, uint32_t fi
 	int err;
 
 	assert(nr <= DICT_PIECE_ENTRIES);
-	err = read_all(memory, ranges, dict->values_addr ? 2 : 1);
+	err = remote_memory_read_all(memory, ranges, dict->values_addr ? 2 : 1);
 	for (uint32_t i = 0; !err && i < nr; i++) {
 		const uint64_t *entry = &words[i * nr_words];
 
@@ -271,6 +266,82 @@ int dict_read(struct remote_memory *memory, const struct dict *dict, uint32_t fi
 		};
 	}
 	return err;
+}
+
+/* How many entries are read from one on. */
+static uint32_t piece_from(const struct dict *dict, uint32_t first)
+{
+	const uint32_t nr_left = dict->nr_entries - first;
+
+	return nr_left < DICT_PIECE_ENTRIES ? nr_left : DICT_PIECE_ENTRIES;
+}
+
+/* SHARED_KEYS_MAX_SIZE: objects with more attributes have a table of their own. */
+enum { MAX_SHARED_KEYS = 30 };
+
+/* So much in front of the values tells of their order. */
+enum { VALUES_HEAD_BYTES = 8 };
+
+/*
+ * Put all entries of a dict with values into the order in which they were set. 3.11 and 3.12 have
+ * it in front of the values, from there down: two numbers, the indices. Newer ones have it behind
+ * them, for which there is room for `capacity` of them.
+ *
+ * Source: CPython Include/internal/pycore_dict.h, _PyDictValues_AddToInsertionOrder().
+ */
+static int sort_entries(struct remote_memory *memory, const struct py_build *build,
+			const struct dict *dict, struct dict_entry *entries)
+{
+	const bool is_behind = build->traits.attribute_rule == ATTRIBUTES_INLINE;
+	struct dict_entry sorted[DICT_PIECE_ENTRIES] = {0};
+	uint8_t head[VALUES_HEAD_BYTES], indices[MAX_SHARED_KEYS];
+	remote_addr indices_addr;
+	uint8_t nr;
+	int err = remote_memory_read(memory, dict->values_addr - sizeof(head), head, sizeof(head));
+
+	if (err)
+		return err;
+	nr = head[is_behind ? DICT_VALUES_SIZE : sizeof(head) - DICT_VALUES_NR_BEFORE];
+	if (nr > MAX_SHARED_KEYS || nr > dict->nr_entries)
+		return -EBADMSG;
+	indices_addr =
+		is_behind ? dict->values_addr + head[DICT_VALUES_CAPACITY] * sizeof(remote_addr)
+			  : dict->values_addr - DICT_VALUES_NR_BEFORE - nr;
+	err = remote_memory_read(memory, indices_addr, indices, nr);
+	for (uint8_t i = 0; !err && i < nr; i++) {
+		const uint8_t index = indices[is_behind ? i : nr - 1 - i];
+
+		if (index >= dict->nr_entries)
+			return -EBADMSG;
+		sorted[i] = entries[index];
+	}
+	if (!err)
+		memcpy(entries, sorted, dict->nr_entries * sizeof(*entries));
+	return err;
+}
+
+int dict_next(struct dict_walk *walk, struct dict_entry *ret_entry)
+{
+	const struct dict *dict = &walk->dict;
+
+	while (walk->next < dict->nr_entries) {
+		if (walk->next >= walk->end) {
+			const uint32_t nr = piece_from(dict, walk->next);
+			int err = read_entries(walk->memory, dict, walk->next, nr, walk->entries);
+
+			if (!err && dict->values_addr && nr == dict->nr_entries &&
+			    walk->build->traits.attribute_rule != ATTRIBUTES_IN_DICT)
+				err = sort_entries(walk->memory, walk->build, dict, walk->entries);
+			if (err)
+				return err;
+			walk->first = walk->next;
+			walk->end = walk->next + nr;
+		}
+		*ret_entry = walk->entries[walk->next++ - walk->first];
+		if (ret_entry->key_addr && ret_entry->value_addr)
+			return 0;
+	}
+	return -ENOENT;
 }
 
 /* What is read of a key: a str from its length to its characters, as many as are wanted. */
@@ -321,7 +392,7 @@ static int find_in_piece(const struct search *search, uint32_t *first, uint32_t 
 {
 	struct dict_entry entries[DICT_PIECE_ENTRIES];
 	uint32_t i = 0;
-	int err = dict_read(search->memory, search->dict, *first, nr, entries);
+	int err = read_entries(search->memory, search->dict, *first, nr, entries);
 
 	if (!err)
 		err = find_among(search, entries, nr, &i);
@@ -332,33 +403,41 @@ static int find_in_piece(const struct search *search, uint32_t *first, uint32_t 
 	return 0;
 }
 
-int dict_find(struct remote_memory *memory, const struct py_build *build, const struct dict *dict,
-	      const char *key, uint32_t *hint, remote_addr *ret_value_addr)
+int dict_find(struct remote_memory *memory, const struct py_build *build, struct dict dict,
+	      uint32_t max_entries, const char *key, uint32_t *hint, remote_addr *ret_value_addr)
 {
 	const struct search search = {
 		.memory = memory,
 		.offsets = &build->offsets,
-		.dict = dict,
+		.dict = &dict,
 		.key = key,
 		.head_bytes = string_head_bytes(&build->offsets, strlen(key)),
 	};
-	uint32_t nr;
 	int err = -ENOENT;
 
 	assert(strlen(key) <= DICT_KEY_MAX_CHARS);
 	if (search.head_bytes > KEY_MAX_BYTES)
 		return -EBADMSG;
-	if (*hint < dict->nr_entries)
+	if (dict.nr_entries > max_entries)
+		dict.nr_entries = max_entries;
+	if (hint && *hint < dict.nr_entries)
 		err = find_in_piece(&search, hint, 1, ret_value_addr);
-	for (uint32_t i = 0; err == -ENOENT && i < dict->nr_entries; i += nr) {
+	for (uint32_t i = 0; err == -ENOENT && i < dict.nr_entries; i += DICT_PIECE_ENTRIES) {
 		uint32_t found = i;
 
-		nr = dict->nr_entries - i;
-		if (nr > DICT_PIECE_ENTRIES)
-			nr = DICT_PIECE_ENTRIES;
-		err = find_in_piece(&search, &found, nr, ret_value_addr);
-		if (!err)
+		err = find_in_piece(&search, &found, piece_from(&dict, i), ret_value_addr);
+		if (!err && hint)
 			*hint = found;
 	}
 	return err;
+}
+
+int dict_open_module(struct remote_memory *memory, const struct py_build *build,
+		     const struct dict *modules, uint32_t max_entries, const char *name,
+		     uint32_t *hint, struct dict *ret_dict)
+{
+	remote_addr module_addr;
+	int err = dict_find(memory, build, *modules, max_entries, name, hint, &module_addr);
+
+	return err ? err : dict_open_attributes(memory, build, module_addr, ret_dict);
 }

@@ -37,9 +37,9 @@ struct dict {
 };
 
 struct dict_entry {
-	uint64_t hash;		/* 0 without has_hashes: then all keys are str */
-	remote_addr key_addr;	/* 0: removed */
-	remote_addr value_addr; /* 0: removed, or an attribute that is not set */
+	uint64_t hash; /* 0 without has_hashes: then all keys are str */
+	remote_addr key_addr;
+	remote_addr value_addr;
 };
 
 /*
@@ -62,16 +62,43 @@ int dict_open_attributes(struct remote_memory *memory, const struct py_build *bu
 			 remote_addr addr, struct dict *ret_dict);
 
 /*
- * Read nr entries, DICT_PIECE_ENTRIES at most, from the entry first on; all of them have
- * to be there. 0; -EFAULT, -ESRCH, -EPERM.
+ * Open sys.modules of the interpreter at interp_addr. 0; -ENOENT (it has none, or this version's
+ * are not known); the errors of dict_open().
  */
-int dict_read(struct remote_memory *memory, const struct dict *dict, uint32_t first, uint32_t nr,
-	      struct dict_entry *ret_entries);
+int dict_open_modules(struct remote_memory *memory, const struct py_build *build,
+		      remote_addr interp_addr, struct dict *ret_dict);
+
+/* Goes through a dict. What is not set is zero, or where to begin. */
+struct dict_walk {
+	struct remote_memory *memory; /* borrowed */
+	const struct py_build *build; /* borrowed */
+	struct dict dict;
+	uint32_t next; /* index of the entry to come, in the table's order */
+
+	/* Private: what was read, [first, end) of the entries. */
+	uint32_t first, end;
+	struct dict_entry entries[DICT_PIECE_ENTRIES];
+};
 
 /*
- * Look up a str key. *hint is the entry where it is looked for first, and becomes that
- * where it was found: a program's dicts of one kind mostly have it at one place. 0;
- * -ENOENT; the errors of dict_read().
+ * The next entry that is set, in the order of the table, which is that in which keys were put
+ * into the dict; of instances of one class that share their keys each has an order of its own (3.11
+ * and newer). 0; -ENOENT (there are no more); -EBADMSG, -EFAULT, -ESRCH, -EPERM.
  */
-int dict_find(struct remote_memory *memory, const struct py_build *build, const struct dict *dict,
-	      const char *key, uint32_t *hint, remote_addr *ret_value_addr);
+int dict_next(struct dict_walk *walk, struct dict_entry *ret_entry);
+
+/*
+ * Look up a str key among the first max_entries. *hint, if hint is not NULL, is the entry where it
+ * is looked for first, and becomes that where it was found: a program's dicts of one kind mostly
+ * have it at one place. 0; -ENOENT; -EBADMSG, -EFAULT, -ESRCH, -EPERM.
+ */
+int dict_find(struct remote_memory *memory, const struct py_build *build, struct dict dict,
+	      uint32_t max_entries, const char *key, uint32_t *hint, remote_addr *ret_value_addr);
+
+/*
+ * Open the attributes of a module, which is looked up in sys.modules as dict_find() does. Errors
+ * of dict_find() and dict_open_attributes().
+ */
+int dict_open_module(struct remote_memory *memory, const struct py_build *build,
+		     const struct dict *modules, uint32_t max_entries, const char *name,
+		     uint32_t *hint, struct dict *ret_dict);

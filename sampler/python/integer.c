@@ -126,63 +126,26 @@ static void write_decimal(const uint32_t *digits, size_t nr_digits, struct value
 		value_text_printf(text, "%0*u", GROUP_DIGITS, decimal.groups[i - 1]);
 }
 
-/* How many bits a digit that is not 0 has up to its highest one. */
-static unsigned int bits_of(uint32_t digit)
-{
-	return 32 - (unsigned int)__builtin_clz(digit);
-}
-
-/* Bits that were read from the top on and not written yet, and how many there are below. */
-struct bit_queue {
-	uint64_t bits;
-	unsigned int nr_bits; /* fewer than 4 between two digits */
-	uint64_t nr_below;
-};
-
-/* Add the next digit of the int, of which so many bits count, and write what is whole by then. */
-static void write_bits(struct bit_queue *queue, uint32_t digit, unsigned int width,
-		       struct value_text *text)
-{
-	queue->bits = queue->bits << width | digit;
-	queue->nr_bits += width;
-	while (queue->nr_bits && !text->is_full) {
-		/* Hexadecimal digits are counted from the other end. */
-		const unsigned int next = (queue->nr_bits + queue->nr_below - 1) % 4 + 1;
-
-		if (next > queue->nr_bits)
-			return;
-		queue->nr_bits -= next;
-		value_text_printf(text, "%x", (unsigned int)(queue->bits >> queue->nr_bits));
-		queue->bits &= (1ull << queue->nr_bits) - 1;
-	}
-}
-
 /*
- * Add the int to text in hexadecimal, from the most significant digit on, as far as there is room.
+ * Add the int to text in hexadecimal, as far as there is room: two digits at a time, from the most
+ * significant ones on, make 15 of ours.
  */
 static int write_hexadecimal(struct remote_memory *memory, const struct integer *integer,
 			     struct value_text *text)
 {
-	enum { PIECE_DIGITS = 64 };
-	struct bit_queue queue = {.nr_below = integer->nr_digits * DIGIT_BITS};
-	uint32_t digits[PIECE_DIGITS];
-
 	value_text_puts(text, "0x");
 	for (uint64_t end = integer->nr_digits; end > 0 && !text->is_full;) {
-		const size_t nr = end < PIECE_DIGITS ? (size_t)end : PIECE_DIGITS;
+		const bool is_first = end == integer->nr_digits;
+		const size_t nr = end % 2 ? 1 : 2;
+		uint32_t digits[2] = {0};
 		int err = read_digits(memory, integer, end - nr, nr, digits);
 
-		if (!err && end == integer->nr_digits && !digits[nr - 1])
+		if (!err && is_first && !digits[nr - 1])
 			err = -EBADMSG;
 		if (err)
 			return err;
-		for (size_t i = nr; i > 0; i--) {
-			const bool is_top = end == integer->nr_digits && i == nr;
-
-			queue.nr_below -= DIGIT_BITS;
-			write_bits(&queue, digits[i - 1],
-				   is_top ? bits_of(digits[i - 1]) : DIGIT_BITS, text);
-		}
+		value_text_printf(text, "%0*llx", is_first ? 1 : 15,
+				  digits[0] | (unsigned long long)digits[1] << DIGIT_BITS);
 		end -= nr;
 	}
 	return 0;

@@ -3,46 +3,52 @@
 
 #include <errno.h>
 
-#include "sampler/python/value_offsets.h"
-
 /* The hash in a slot whose member was removed: no object has it. */
 #define HASH_REMOVED UINT64_MAX
 
 int set_open(struct remote_memory *memory, const struct py_offsets *offsets, remote_addr addr,
 	     struct set *ret_set)
 {
-	const remote_addr behind_addr = addr + offsets->object.ob_type + sizeof(remote_addr);
-	struct set set;
-	uint64_t mask;
-	remote_addr end;
-	int err = remote_memory_read_u64(memory, behind_addr + SET_USED_AFTER_TYPE, &set.nr_used);
+	uint8_t fields[SET_TABLE_AFTER_TYPE + sizeof(remote_addr)];
+	uint64_t nr_used, mask;
+	remote_addr table_addr, end;
+	int err = remote_memory_read(memory, addr + offsets->object.ob_type + sizeof(remote_addr),
+				     fields, sizeof(fields));
 
-	if (!err)
-		err = remote_memory_read_u64(memory, behind_addr + SET_MASK_AFTER_TYPE, &mask);
-	if (!err)
-		err = remote_memory_read_u64(memory, behind_addr + SET_TABLE_AFTER_TYPE,
-					     &set.table_addr);
 	if (err)
 		return err;
-	if (mask & (mask + 1) || mask >= INT64_MAX / SET_ENTRY_BYTES || set.nr_used > mask)
+	nr_used = field_u64(fields, SET_USED_AFTER_TYPE);
+	mask = field_u64(fields, SET_MASK_AFTER_TYPE);
+	table_addr = field_u64(fields, SET_TABLE_AFTER_TYPE);
+	if (mask & (mask + 1) || mask >= INT64_MAX / SET_ENTRY_BYTES || nr_used > mask ||
+	    __builtin_add_overflow(table_addr, (mask + 1) * SET_ENTRY_BYTES, &end))
 		return -EBADMSG;
-	set.nr_slots = mask + 1;
-	if (__builtin_add_overflow(set.table_addr, set.nr_slots * SET_ENTRY_BYTES, &end))
-		return -EBADMSG;
-	*ret_set = set;
+	*ret_set = (struct set){
+		.nr_used = nr_used,
+		.nr_slots = mask + 1,
+		.table_addr = table_addr,
+	};
 	return 0;
 }
 
-int set_read(struct remote_memory *memory, const struct set *set, uint64_t first, size_t nr,
-	     remote_addr ret_members[SET_PIECE_SLOTS])
+int set_next(struct remote_memory *memory, struct set *set, remote_addr *ret_member_addr)
 {
-	uint8_t entries[SET_PIECE_SLOTS][SET_ENTRY_BYTES];
-	int err = remote_memory_read(memory, set->table_addr + first * SET_ENTRY_BYTES, entries,
-				     nr * SET_ENTRY_BYTES);
+	while (set->next < set->nr_slots) {
+		const uint64_t nr_left = set->nr_slots - set->next;
+		const uint8_t *slot = set->slots[set->next % SET_PIECE_SLOTS];
+		int err = 0;
 
-	for (size_t i = 0; !err && i < nr; i++)
-		ret_members[i] = field_u64(entries[i], SET_ENTRY_HASH) == HASH_REMOVED
-					 ? 0
-					 : field_u64(entries[i], SET_ENTRY_KEY);
-	return err;
+		if (slot == set->slots[0])
+			err = remote_memory_read(
+				memory, set->table_addr + set->next * SET_ENTRY_BYTES, set->slots,
+				(nr_left < SET_PIECE_SLOTS ? nr_left : SET_PIECE_SLOTS) *
+					SET_ENTRY_BYTES);
+		if (err)
+			return err;
+		set->next++;
+		*ret_member_addr = field_u64(slot, SET_ENTRY_KEY);
+		if (*ret_member_addr && field_u64(slot, SET_ENTRY_HASH) != HASH_REMOVED)
+			return 0;
+	}
+	return -ENOENT;
 }

@@ -2,11 +2,11 @@
 /* Sets and frozensets of the target: a table of slots, a member in some of them. */
 #pragma once
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "procmem/memory.h"
 #include "sampler/python/offsets.h"
+#include "sampler/python/value_offsets.h"
 
 /* So many slots are read at a time. */
 #define SET_PIECE_SLOTS 64
@@ -15,7 +15,11 @@
 struct set {
 	uint64_t nr_used;  /* members */
 	uint64_t nr_slots; /* a power of two */
+
+	/* Private. */
 	remote_addr table_addr;
+	uint64_t next; /* slot */
+	uint8_t slots[SET_PIECE_SLOTS][SET_ENTRY_BYTES];
 };
 
 /*
@@ -28,8 +32,7 @@ int set_open(struct remote_memory *memory, const struct py_offsets *offsets, rem
 	     struct set *ret_set);
 
 /*
- * Read the members in nr slots, SET_PIECE_SLOTS at most, from the slot first on: 0 for a slot
- * that has none. In the order of the slots, which is that of repr(). 0; -EFAULT, -ESRCH, -EPERM.
+ * The next member, in the order of the slots, which is that of repr(). 0; -ENOENT (there are no
+ * more); -EFAULT, -ESRCH, -EPERM.
  */
-int set_read(struct remote_memory *memory, const struct set *set, uint64_t first, size_t nr,
-	     remote_addr ret_members[SET_PIECE_SLOTS]);
+int set_next(struct remote_memory *memory, struct set *set, remote_addr *ret_member_addr);

@@ -2,7 +2,6 @@
 #include "sampler/python/sys_facts.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,12 +20,6 @@ struct sys_module {
 	const struct py_build *build;
 	struct dict attributes;
 };
-
-/* Whether an error is of the reading, and not of what was read. */
-static bool is_fatal(int err)
-{
-	return err == -ENOMEM || err == -ESRCH || err == -EPERM;
-}
 
 /* The main interpreter; the newest one if it is not in the list. */
 static int find_main(struct remote_memory *memory, const struct py_build *build,
@@ -47,27 +40,12 @@ static int find_main(struct remote_memory *memory, const struct py_build *build,
 
 static int find_sys(struct sys_module *sys, remote_addr interp_addr)
 {
-	const struct py_build *build = sys->build;
-	remote_addr modules_addr, sys_addr;
 	struct dict modules;
-	uint32_t hint = 0;
-	int err = build->offsets.interpreter.modules == OFFSET_ABSENT ? -ENOENT : 0;
+	int err = dict_open_modules(sys->memory, sys->build, interp_addr, &modules);
 
-	if (!err)
-		err = remote_memory_read_u64(sys->memory,
-					     interp_addr + build->offsets.interpreter.modules,
-					     &modules_addr);
-	if (!err)
-		err = dict_open(sys->memory, build, modules_addr, &modules);
-	if (!err && modules.nr_entries > MODULES_MAX_KEYS)
-		modules.nr_entries = MODULES_MAX_KEYS;
-	if (!err)
-		err = dict_find(sys->memory, build, &modules, "sys", &hint, &sys_addr);
-	if (!err)
-		err = dict_open_attributes(sys->memory, build, sys_addr, &sys->attributes);
-	if (!err && sys->attributes.nr_entries > SYS_MAX_KEYS)
-		sys->attributes.nr_entries = SYS_MAX_KEYS;
-	return err;
+	return err ? err
+		   : dict_open_module(sys->memory, sys->build, &modules, MODULES_MAX_KEYS, "sys",
+				      NULL, &sys->attributes);
 }
 
 /* The object that sys has under a name, if it is a list or a str by its type's flag. */
@@ -76,11 +54,11 @@ static int find_object(const struct sys_module *sys, const char *name, uint64_t 
 {
 	const struct py_offsets *offsets = &sys->build->offsets;
 	uint64_t type_addr, flags;
-	uint32_t hint = 0;
 	int err = offsets->type.flags == OFFSET_ABSENT ? -ENOENT : 0;
 
 	if (!err)
-		err = dict_find(sys->memory, sys->build, &sys->attributes, name, &hint, ret_addr);
+		err = dict_find(sys->memory, sys->build, sys->attributes, SYS_MAX_KEYS, name, NULL,
+				ret_addr);
 	if (!err)
 		err = remote_memory_read_u64(sys->memory, *ret_addr + offsets->object.ob_type,
 					     &type_addr);
@@ -98,7 +76,7 @@ static int add_argument(const struct sys_module *sys, remote_addr addr, struct s
 	char *text = NULL;
 	int err = string_read(sys->memory, &sys->build->offsets, addr, &text);
 
-	if (err && !is_fatal(err)) {
+	if (err && !remote_error_is_fatal(err)) {
 		text = strdup("<not in the core>");
 		err = text ? 0 : -ENOMEM;
 	}
@@ -119,16 +97,16 @@ static int add_argument(const struct sys_module *sys, remote_addr addr, struct s
  */
 static int read_list(const struct sys_module *sys, remote_addr addr, struct sys_facts *facts)
 {
-	const remote_addr behind_addr = addr + sys->build->offsets.object.ob_type + 8;
+	uint8_t fields[LIST_ITEMS_AFTER_TYPE + sizeof(remote_addr)];
 	uint64_t nr_items, items_addr, item_addr;
 	size_t nr_bytes = 0;
-	int err = remote_memory_read_u64(sys->memory, behind_addr + SIZE_AFTER_TYPE, &nr_items);
+	int err = remote_memory_read(sys->memory, addr + sys->build->offsets.object.ob_type + 8,
+				     fields, sizeof(fields));
 
-	if (!err)
-		err = remote_memory_read_u64(sys->memory, behind_addr + LIST_ITEMS_AFTER_TYPE,
-					     &items_addr);
 	if (err)
 		return err;
+	nr_items = field_u64(fields, SIZE_AFTER_TYPE);
+	items_addr = field_u64(fields, LIST_ITEMS_AFTER_TYPE);
 	if (nr_items > SYS_MAX_ARGUMENTS)
 		nr_items = SYS_MAX_ARGUMENTS;
 	facts->arguments = calloc(nr_items + 1, sizeof(char *));
@@ -153,16 +131,16 @@ static int read_facts(const struct sys_module *sys, struct sys_facts *facts)
 	int err = find_object(sys, "orig_argv", TYPE_IS_LIST, &addr);
 
 	facts->has_original = !err;
-	if (err && !is_fatal(err))
+	if (err && !remote_error_is_fatal(err))
 		err = find_object(sys, "argv", TYPE_IS_LIST, &addr);
 	if (!err)
 		err = read_list(sys, addr, facts);
-	if (is_fatal(err))
+	if (remote_error_is_fatal(err))
 		return err;
 	err = find_object(sys, "executable", TYPE_IS_STR, &addr);
 	if (!err)
 		err = string_read(sys->memory, &sys->build->offsets, addr, &facts->executable);
-	return is_fatal(err) ? err : 0;
+	return remote_error_is_fatal(err) ? err : 0;
 }
 
 int sys_facts_read(struct remote_memory *memory, const struct py_build *build,
@@ -177,7 +155,7 @@ int sys_facts_read(struct remote_memory *memory, const struct py_build *build,
 		err = find_sys(&sys, interp_addr);
 	if (!err)
 		err = read_facts(&sys, &facts);
-	if (is_fatal(err)) {
+	if (remote_error_is_fatal(err)) {
 		sys_facts_done(&facts);
 		return err;
 	}

@@ -2,7 +2,6 @@
 #include "sampler/python/thread_names.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,24 +17,9 @@ struct pass {
 	struct thread_name_hints *hints;
 };
 
-/* Whether an error is of what was read, and not of the reading. */
-static bool is_damage(int err)
-{
-	return err == -ENOENT || err == -EBADMSG || err == -EFAULT || err == -E2BIG;
-}
-
-/* As dict_find() among max_entries at most. */
-static int find(const struct pass *pass, struct dict dict, uint32_t max_entries, const char *key,
-		uint32_t *hint, remote_addr *ret_value_addr)
-{
-	if (dict.nr_entries > max_entries)
-		dict.nr_entries = max_entries;
-	return dict_find(pass->memory, pass->build, &dict, key, hint, ret_value_addr);
-}
-
-/* Find the module threading, and remember where there is none: programs without it are many. */
+/* The attributes of the module threading; where there is none is remembered: it is so of many. */
 static int find_threading(const struct pass *pass, const struct dict *modules,
-			  remote_addr *ret_addr)
+			  struct dict *ret_dict)
 {
 	struct thread_name_hints *hints = pass->hints;
 	int err;
@@ -43,7 +27,8 @@ static int find_threading(const struct pass *pass, const struct dict *modules,
 	if (modules->entries_addr == hints->missing_entries_addr &&
 	    modules->nr_entries == hints->nr_missing_entries)
 		return -ENOENT;
-	err = find(pass, *modules, THREAD_NAMES_MAX_KEYS, "threading", &hints->threading, ret_addr);
+	err = dict_open_module(pass->memory, pass->build, modules, THREAD_NAMES_MAX_KEYS,
+			       "threading", &hints->threading, ret_dict);
 	hints->missing_entries_addr = err == -ENOENT ? modules->entries_addr : 0;
 	hints->nr_missing_entries = modules->nr_entries;
 	return err;
@@ -52,25 +37,15 @@ static int find_threading(const struct pass *pass, const struct dict *modules,
 /* The dict threading._active of an interpreter. */
 static int find_active(const struct pass *pass, remote_addr interp_addr, struct dict *ret_dict)
 {
-	remote_addr modules_addr, module_addr, active_addr;
-	struct dict dict;
-	int err;
-
-	if (pass->build->offsets.interpreter.modules == OFFSET_ABSENT)
-		return -ENOENT;
-	err = remote_memory_read_u64(pass->memory,
-				     interp_addr + pass->build->offsets.interpreter.modules,
-				     &modules_addr);
+	remote_addr active_addr;
+	struct dict modules, dict;
+	int err = dict_open_modules(pass->memory, pass->build, interp_addr, &modules);
 
 	if (!err)
-		err = dict_open(pass->memory, pass->build, modules_addr, &dict);
+		err = find_threading(pass, &modules, &dict);
 	if (!err)
-		err = find_threading(pass, &dict, &module_addr);
-	if (!err)
-		err = dict_open_attributes(pass->memory, pass->build, module_addr, &dict);
-	if (!err)
-		err = find(pass, dict, THREAD_NAMES_MAX_KEYS, "_active", &pass->hints->active,
-			   &active_addr);
+		err = dict_find(pass->memory, pass->build, dict, THREAD_NAMES_MAX_KEYS, "_active",
+				&pass->hints->active, &active_addr);
 	return err ? err : dict_open(pass->memory, pass->build, active_addr, ret_dict);
 }
 
@@ -94,7 +69,8 @@ static int check_number(const struct pass *pass, const struct dict *attributes, 
 {
 	remote_addr addr;
 	uint64_t number;
-	int err = find(pass, *attributes, THREAD_MAX_ATTRIBUTES, key, hint, &addr);
+	int err = dict_find(pass->memory, pass->build, *attributes, THREAD_MAX_ATTRIBUTES, key,
+			    hint, &addr);
 
 	if (!err)
 		err = integer_read(pass->memory, &pass->build->offsets, addr, &number);
@@ -128,8 +104,8 @@ static int read_thread(const struct pass *pass, remote_addr addr, struct named_t
 	if (!err)
 		err = check_thread(pass, &attributes, thread);
 	if (!err)
-		err = find(pass, attributes, THREAD_MAX_ATTRIBUTES, "_name", &pass->hints->name,
-			   &name_addr);
+		err = dict_find(pass->memory, pass->build, attributes, THREAD_MAX_ATTRIBUTES,
+				"_name", &pass->hints->name, &name_addr);
 	if (!err)
 		err = string_read(pass->memory, offsets, name_addr, &name);
 	if (!err)
@@ -153,52 +129,37 @@ struct wanted {
 };
 
 /*
- * Read the threads among entries, the first of which is the first of _active. The hash of an
- * int below 2^61 - 1 is the int (Python/pyhash.c), so the keys need no look; the _ident of
- * the Thread proves it.
+ * Read the threads among the entries of _active from the next one on. The hash of an int below
+ * 2^61 - 1 is the int (Python/pyhash.c), so the keys need no look; the _ident of the Thread proves
+ * it.
  */
-static int read_entries(const struct pass *pass, const struct dict_entry *entries, uint32_t first,
-			uint32_t nr, struct wanted *wanted)
+static int read_threads(const struct pass *pass, struct dict_walk *walk, struct wanted *wanted)
 {
-	for (uint32_t i = 0; i < nr; i++) {
-		const struct named_thread key = {.ident = entries[i].hash};
-		struct named_thread *thread;
-		int err;
+	struct dict_entry entry;
+	int err = 0;
 
-		if (!entries[i].key_addr || !entries[i].value_addr || !key.ident)
-			continue;
-		thread = bsearch(&key, wanted->threads, wanted->nr_threads, sizeof(key),
-				 compare_idents);
+	while (wanted->nr_found < wanted->nr_threads) {
+		struct named_thread key = {.ident = 0};
+		struct named_thread *thread;
+
+		err = dict_next(walk, &entry);
+		if (err)
+			break;
+		key.ident = entry.hash;
+		thread = key.ident ? bsearch(&key, wanted->threads, wanted->nr_threads, sizeof(key),
+					     compare_idents)
+				   : NULL;
 		if (!thread || thread->name[0])
 			continue;
-		err = read_thread(pass, entries[i].value_addr, thread);
-		if (err && !is_damage(err))
-			return err;
+		err = read_thread(pass, entry.value_addr, thread);
+		if (remote_error_is_fatal(err))
+			break;
 		if (err)
 			continue;
 		wanted->nr_found++;
-		pass->hints->next_entry = first + i + 1;
+		pass->hints->next_entry = walk->next;
 	}
-	return 0;
-}
-
-/* Read the threads among the entries of active from first to end. */
-static int read_span(const struct pass *pass, const struct dict *active, uint32_t first,
-		     uint32_t end, struct wanted *wanted)
-{
-	struct dict_entry entries[DICT_PIECE_ENTRIES];
-	uint32_t nr;
-	int err = 0;
-
-	for (; !err && first < end && wanted->nr_found < wanted->nr_threads; first += nr) {
-		nr = end - first;
-		if (nr > DICT_PIECE_ENTRIES)
-			nr = DICT_PIECE_ENTRIES;
-		err = dict_read(pass->memory, active, first, nr, entries);
-		if (!err)
-			err = read_entries(pass, entries, first, nr, wanted);
-	}
-	return err;
+	return remote_error_is_fatal(err) ? err : 0;
 }
 
 int thread_names_read(struct remote_memory *memory, const struct py_build *build,
@@ -207,21 +168,24 @@ int thread_names_read(struct remote_memory *memory, const struct py_build *build
 {
 	const struct pass pass = {.memory = memory, .build = build, .hints = hints};
 	struct wanted wanted = {.threads = threads, .nr_threads = nr_threads};
+	struct dict_walk walk = {.memory = memory, .build = build};
 	struct dict active;
-	uint32_t middle;
 	int err = find_active(&pass, interp_addr, &active);
 
 	if (err)
-		return is_damage(err) ? -ENOENT : err;
+		return remote_error_is_fatal(err) ? err : -ENOENT;
 	for (size_t i = 0; i < nr_threads; i++)
 		threads[i].name[0] = '\0';
 	qsort(threads, nr_threads, sizeof(*threads), compare_idents);
 	if (!active.has_hashes)
 		return 0;
 	/* Threads are listed in the order in which they began, and mostly asked for in it. */
-	middle = hints->next_entry < active.nr_entries ? hints->next_entry : 0;
-	err = read_span(&pass, &active, middle, active.nr_entries, &wanted);
-	if (!err)
-		err = read_span(&pass, &active, 0, middle, &wanted);
-	return err && !is_damage(err) ? err : 0;
+	walk.dict = active;
+	walk.next = hints->next_entry < active.nr_entries ? hints->next_entry : 0;
+	active.nr_entries = walk.next;
+	err = read_threads(&pass, &walk, &wanted);
+	if (err)
+		return err;
+	walk = (struct dict_walk){.memory = memory, .build = build, .dict = active};
+	return read_threads(&pass, &walk, &wanted);
 }

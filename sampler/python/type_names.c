@@ -56,15 +56,11 @@ static const struct alias aliases[] = {
 	{"types", "GenericAlias", false, "types.GenericAlias"},
 	{"types", "UnionType", false, "types.UnionType"},
 };
+enum { NR_ALIASES = sizeof(aliases) / sizeof(*aliases) };
 
 /* Modules that call many types by their names. */
 static const char *const naming_modules[] = {"builtins", "_collections_abc"};
-
-/* Whether an error is of the reading, and not of what was read. */
-static bool is_fatal(int err)
-{
-	return err == -ENOMEM || err == -ESRCH || err == -EPERM;
-}
+enum { NR_NAMING_MODULES = sizeof(naming_modules) / sizeof(*naming_modules) };
 
 static bool is_static_type(const struct collection *of, remote_addr addr)
 {
@@ -114,29 +110,16 @@ static void take_name_of_instance(struct collection *of, remote_addr addr, const
 		take_name(of, type_addr, name);
 }
 
-/* The object and the dict of a module. */
-static int find_module(const struct collection *of, const struct dict *modules, const char *name,
-		       remote_addr *ret_addr, struct dict *ret_dict)
-{
-	uint32_t hint = 0;
-	int err = dict_find(of->memory, of->build, modules, name, &hint, ret_addr);
-
-	if (!err)
-		err = dict_open_attributes(of->memory, of->build, *ret_addr, ret_dict);
-	if (!err && ret_dict->nr_entries > MODULE_MAX_ENTRIES)
-		ret_dict->nr_entries = MODULE_MAX_ENTRIES;
-	return err;
-}
-
 static int take_alias(struct collection *of, const struct dict *modules, const struct alias *alias)
 {
-	remote_addr module_addr, value_addr;
+	remote_addr value_addr;
 	struct dict dict;
-	uint32_t hint = 0;
-	int err = find_module(of, modules, alias->module, &module_addr, &dict);
+	int err = dict_open_module(of->memory, of->build, modules, MODULES_MAX_ENTRIES,
+				   alias->module, NULL, &dict);
 
 	if (!err)
-		err = dict_find(of->memory, of->build, &dict, alias->attribute, &hint, &value_addr);
+		err = dict_find(of->memory, of->build, dict, MODULE_MAX_ENTRIES, alias->attribute,
+				NULL, &value_addr);
 	if (!err && alias->of_instance)
 		take_name_of_instance(of, value_addr, alias->name);
 	else if (!err)
@@ -150,78 +133,63 @@ static int take_entry(struct collection *of, const struct dict_entry *entry)
 	cleanup_free char *name = NULL;
 	int err;
 
-	if (!entry->key_addr || !entry->value_addr || !is_static_type(of, entry->value_addr))
+	if (!is_static_type(of, entry->value_addr))
 		return 0;
 	err = string_read(of->memory, &of->build->offsets, entry->key_addr, &name);
 	if (!err)
 		take_name(of, entry->value_addr, name);
-	return is_fatal(err) ? err : 0;
+	return remote_error_is_fatal(err) ? err : 0;
 }
 
-/* Take the names of all types of a module. */
+/* Take the names of all types of a module, and that of its own. */
 static int take_module(struct collection *of, const struct dict *modules, const char *name)
 {
-	struct dict_entry entries[DICT_PIECE_ENTRIES];
+	struct dict_walk walk = {.memory = of->memory, .build = of->build};
+	struct dict_entry entry;
 	remote_addr module_addr;
-	struct dict dict;
-	uint32_t nr;
-	int err = find_module(of, modules, name, &module_addr, &dict);
+	int err = dict_find(of->memory, of->build, *modules, MODULES_MAX_ENTRIES, name, NULL,
+			    &module_addr);
 
 	if (!err)
-		take_name_of_instance(of, module_addr, "module");
-	for (uint32_t first = 0; !err && first < dict.nr_entries; first += nr) {
-		nr = dict.nr_entries - first;
-		if (nr > DICT_PIECE_ENTRIES)
-			nr = DICT_PIECE_ENTRIES;
-		err = dict_read(of->memory, &dict, first, nr, entries);
-		for (uint32_t i = 0; !err && i < nr; i++)
-			err = take_entry(of, &entries[i]);
+		err = dict_open_attributes(of->memory, of->build, module_addr, &walk.dict);
+	if (err)
+		return err;
+	take_name_of_instance(of, module_addr, "module");
+	while (!err && walk.next < MODULE_MAX_ENTRIES) {
+		err = dict_next(&walk, &entry);
+		if (!err)
+			err = take_entry(of, &entry);
 	}
 	return err;
 }
 
-/* sys.modules of the first interpreter of the list: they have the same types. */
-static int find_modules(const struct collection *of, remote_addr runtime_addr,
-			struct dict *ret_modules)
-{
-	const struct py_offsets *offsets = &of->build->offsets;
-	remote_addr interp_addr, modules_addr;
-	int err = offsets->interpreter.modules == OFFSET_ABSENT ||
-				  offsets->type.flags == OFFSET_ABSENT
-			  ? -ENOENT
-			  : 0;
-
-	if (!err)
-		err = remote_memory_read_u64(of->memory,
-					     runtime_addr + offsets->runtime.interpreters_head,
-					     &interp_addr);
-	if (!err)
-		err = remote_memory_read_u64(of->memory, interp_addr + offsets->interpreter.modules,
-					     &modules_addr);
-	if (!err)
-		err = dict_open(of->memory, of->build, modules_addr, ret_modules);
-	if (!err && ret_modules->nr_entries > MODULES_MAX_ENTRIES)
-		ret_modules->nr_entries = MODULES_MAX_ENTRIES;
-	return err;
-}
-
-/* Collect all that can be found. 0; -ENOMEM, -ESRCH, -EPERM. */
+/*
+ * Collect all that can be found: that of the first interpreter of the list, as all have the same
+ * types. 0; -ENOMEM, -ESRCH, -EPERM.
+ */
 static int collect(struct collection *of, remote_addr runtime_addr)
 {
+	const struct py_offsets *offsets = &of->build->offsets;
 	const remote_addr code_addr = build_find_code(of->memory, runtime_addr, of->build);
+	remote_addr interp_addr;
 	struct dict modules;
-	int err = find_modules(of, runtime_addr, &modules);
+	int err;
 
-	if (code_addr && of->build->offsets.type.flags != OFFSET_ABSENT)
+	if (offsets->type.flags == OFFSET_ABSENT)
+		return 0;
+	if (code_addr)
 		take_name_of_instance(of, code_addr, "code");
+	err = remote_memory_read_u64(of->memory, runtime_addr + offsets->runtime.interpreters_head,
+				     &interp_addr);
+	if (!err)
+		err = dict_open_modules(of->memory, of->build, interp_addr, &modules);
 	if (err)
-		return is_fatal(err) ? err : 0;
-	for (size_t i = 0; !is_fatal(err) && i < sizeof(aliases) / sizeof(*aliases); i++)
+		return remote_error_is_fatal(err) ? err : 0;
+	for (size_t i = 0; !remote_error_is_fatal(err) && i < NR_ALIASES; i++)
 		err = take_alias(of, &modules, &aliases[i]);
-	for (size_t i = 0; !is_fatal(err) && i < sizeof(naming_modules) / sizeof(*naming_modules);
-	     i++)
+	for (size_t i = 0; !remote_error_is_fatal(err) && i < NR_NAMING_MODULES; i++)
 		err = take_module(of, &modules, naming_modules[i]);
-	return is_fatal(err) ? err : 0;
+	return remote_error_is_fatal(err) ? err : 0;
 }
 
 static int compare_names(const void *a, const void *b)

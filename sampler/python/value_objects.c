@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "sampler/python/c_string.h"
-#include "sampler/python/dict_order.h"
+#include "sampler/python/dict.h"
 #include "sampler/python/executable_offsets.h"
 #include "sampler/python/type_flags.h"
 #include "sampler/python/value_offsets.h"
@@ -81,18 +81,6 @@ int value_write_type_name(struct value_writer *writer, const struct value_type *
 	return name_error(err);
 }
 
-/* Look up a name in a dict, or in what an object has as attributes. */
-static int find_name(struct value_writer *writer, const struct dict *dict, const char *name,
-		     remote_addr *ret_addr)
-{
-	struct dict first = *dict;
-	uint32_t hint = 0;
-
-	if (first.nr_entries > NAMES_MAX_KEYS)
-		first.nr_entries = NAMES_MAX_KEYS;
-	return dict_find(writer->memory, writer->build, &first, name, &hint, ret_addr);
-}
-
 /* The module of a class, and a dot. */
 static int write_class_module(struct value_writer *writer, remote_addr addr)
 {
@@ -105,7 +93,8 @@ static int write_class_module(struct value_writer *writer, remote_addr addr)
 	if (!err)
 		err = dict_open(writer->memory, writer->build, dict_addr, &dict);
 	if (!err)
-		err = find_name(writer, &dict, "__module__", &module_addr);
+		err = dict_find(writer->memory, writer->build, dict, NAMES_MAX_KEYS, "__module__",
+				NULL, &module_addr);
 	if (!err)
 		err = write_name(writer, module_addr);
 	if (!err)
@@ -150,7 +139,8 @@ int value_write_module(struct value_writer *writer, remote_addr addr)
 	int err = dict_open_attributes(writer->memory, writer->build, addr, &dict);
 
 	if (!err)
-		err = find_name(writer, &dict, "__name__", &name_addr);
+		err = dict_find(writer->memory, writer->build, dict, NAMES_MAX_KEYS, "__name__",
+				NULL, &name_addr);
 	if (!err && !value_has_kind(writer, name_addr, VALUE_STR))
 		err = -EBADMSG;
 	if (err)
@@ -197,20 +187,20 @@ static int write_other(struct value_writer *writer, remote_addr addr)
 
 int value_write_method(struct value_writer *writer, remote_addr addr)
 {
-	remote_addr function_addr, self_addr;
-	int err = value_read_field(writer, addr, METHOD_FUNCTION_AFTER_TYPE, &function_addr);
+	uint8_t fields[METHOD_SELF_AFTER_TYPE + sizeof(remote_addr)];
+	remote_addr function_addr;
+	int err = value_read_fields(writer, addr, 0, fields, sizeof(fields));
 
-	if (!err)
-		err = value_read_field(writer, addr, METHOD_SELF_AFTER_TYPE, &self_addr);
 	if (err)
 		return err;
+	function_addr = field_u64(fields, METHOD_FUNCTION_AFTER_TYPE);
 	value_text_puts(writer->text, "<bound method ");
 	if (value_has_kind(writer, function_addr, VALUE_FUNCTION))
 		err = write_qualname(writer, function_addr);
 	else
 		value_text_puts(writer->text, "?");
 	value_text_puts(writer->text, " of ");
-	return err ? err : write_other(writer, self_addr);
+	return err ? err : write_other(writer, field_u64(fields, METHOD_SELF_AFTER_TYPE));
 }
 
 /* A space and the name of a builtin, but where that is a constant that cannot be read. */
@@ -232,17 +222,17 @@ static int write_builtin_name(struct value_writer *writer, remote_addr ml_addr)
 /* Source: meth_repr() of CPython Objects/methodobject.c. */
 int value_write_builtin(struct value_writer *writer, remote_addr addr)
 {
-	remote_addr ml_addr, self_addr;
+	uint8_t fields[BUILTIN_SELF_AFTER_TYPE + sizeof(remote_addr)];
+	remote_addr self_addr;
 	bool has_self;
-	int err = value_read_field(writer, addr, BUILTIN_ML_AFTER_TYPE, &ml_addr);
+	int err = value_read_fields(writer, addr, 0, fields, sizeof(fields));
 
-	if (!err)
-		err = value_read_field(writer, addr, BUILTIN_SELF_AFTER_TYPE, &self_addr);
 	if (err)
 		return err;
+	self_addr = field_u64(fields, BUILTIN_SELF_AFTER_TYPE);
 	has_self = self_addr && !value_has_kind(writer, self_addr, VALUE_MODULE);
 	value_text_puts(writer->text, has_self ? "<built-in method" : "<built-in function");
-	err = write_builtin_name(writer, ml_addr);
+	err = write_builtin_name(writer, field_u64(fields, BUILTIN_ML_AFTER_TYPE));
 	value_text_puts(writer->text, has_self ? " of " : ">");
 	return has_self && !err ? write_other(writer, self_addr) : err;
 }
@@ -262,26 +252,18 @@ static int write_attribute(struct value_writer *writer, remote_addr name_addr,
 }
 
 /* The attributes that an instance has in a dict, or in values of its own. */
-static int write_dict_attributes(struct value_writer *writer, const struct dict *dict)
+static int write_dict_attributes(struct value_writer *writer, remote_addr addr)
 {
-	struct dict_entry entries[DICT_PIECE_ENTRIES];
-	uint32_t nr;
+	struct dict_walk walk = {.memory = writer->memory, .build = writer->build};
+	struct dict_entry entry;
+	int err = dict_open_attributes(writer->memory, writer->build, addr, &walk.dict);
 
-	for (uint32_t i = 0; i < dict->nr_entries && !writer->text->is_full; i += nr) {
-		int err;
-
-		nr = dict->nr_entries - i;
-		if (nr > DICT_PIECE_ENTRIES)
-			nr = DICT_PIECE_ENTRIES;
-		err = dict_read_ordered(writer->memory, writer->build, dict, i, nr, entries);
-		for (uint32_t k = 0; !err && k < nr; k++)
-			if (entries[k].key_addr && entries[k].value_addr)
-				err = write_attribute(writer, entries[k].key_addr,
-						      entries[k].value_addr);
-		if (err)
-			return err;
+	while (!err && !writer->text->is_full) {
+		err = dict_next(&walk, &entry);
+		if (!err)
+			err = write_attribute(writer, entry.key_addr, entry.value_addr);
 	}
-	return 0;
+	return err == -ENOENT ? 0 : err;
 }
 
 /* A class with slots: they lie behind what an instance of its base has, in their order. */
@@ -312,24 +294,22 @@ static int read_slots(struct value_writer *writer, remote_addr type_addr, struct
 /* Those slots of the instance at addr that are set. */
 static int write_slots(struct value_writer *writer, remote_addr addr, const struct slots *slots)
 {
-	const remote_addr first_addr = addr + slots->first_offset;
-	const uint64_t items = writer->build->traits.tuple_items_after_type;
+	remote_addr names[SLOTS_MAX], values[SLOTS_MAX];
 	uint64_t nr_slots;
 	int err = value_read_field(writer, slots->names_addr, SIZE_AFTER_TYPE, &nr_slots);
 
 	if (!err && nr_slots > SLOTS_MAX)
 		err = -EBADMSG;
-	for (uint32_t i = 0; !err && i < nr_slots; i++) {
-		remote_addr name_addr, value_addr;
-
-		err = value_read_field(writer, slots->names_addr, (uint32_t)items + i * 8,
-				       &name_addr);
-		if (!err)
-			err = remote_memory_read_u64(writer->memory, first_addr + i * 8ull,
-						     &value_addr);
-		if (!err && value_addr)
-			err = write_attribute(writer, name_addr, value_addr);
-	}
+	if (!err)
+		err = value_read_fields(writer, slots->names_addr,
+					writer->build->traits.tuple_items_after_type, names,
+					nr_slots * sizeof(*names));
+	if (!err)
+		err = remote_memory_read(writer->memory, addr + slots->first_offset, values,
+					 nr_slots * sizeof(*values));
+	for (uint32_t i = 0; !err && i < nr_slots; i++)
+		if (values[i])
+			err = write_attribute(writer, names[i], values[i]);
 	return err;
 }
 
@@ -359,14 +339,7 @@ static int write_slot_attributes(struct value_writer *writer, remote_addr addr,
 int value_write_attributes(struct value_writer *writer, remote_addr addr,
 			   const struct value_type *type)
 {
-	struct dict dict;
-	int err = dict_open_attributes(writer->memory, writer->build, addr, &dict);
+	int err = write_dict_attributes(writer, addr);
 
-	if (!err)
-		err = write_dict_attributes(writer, &dict);
-	else if (err == -ENOENT)
-		err = 0;
-	if (!err && type->is_heap)
-		err = write_slot_attributes(writer, addr, type);
-	return err;
+	return err || !type->is_heap ? err : write_slot_attributes(writer, addr, type);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files that write values share: value.c for scalars and the choice among all,
- * value_containers.c and value_objects.c. Each writes what it is called for as far as it can be
+ * What the files that write values share: value.c for scalars, containers and the choice among
+ * all, value_objects.c for what has a name or attributes, exception.c. Each writes what it is called for as far as it can be
  * read; 0, or an error of the reading, where the caller says that there was more.
  */
 #pragma once
@@ -34,21 +34,14 @@ void value_write_unreadable(struct value_writer *writer, remote_addr addr);
 /* What an error means that came of the part at addr: written, and 0, or one to hand on. */
 int value_write_error(struct value_writer *writer, int err, remote_addr addr);
 
-/* The word so many bytes behind the ob_type of the object at addr. */
+/* size bytes, or one word, so many bytes behind the ob_type of the object at addr. */
+int value_read_fields(struct value_writer *writer, remote_addr addr, uint32_t after_type,
+		      void *ret_fields, size_t size);
 int value_read_field(struct value_writer *writer, remote_addr addr, uint32_t after_type,
 		     uint64_t *ret_value);
 
 /* Whether there is an object at addr, and it is of that kind, or derived from it. */
 bool value_has_kind(struct value_writer *writer, remote_addr addr, enum value_kind kind);
-
-/* Containers, of a type that is theirs or derived from it. */
-int value_write_list(struct value_writer *writer, remote_addr addr);
-int value_write_tuple(struct value_writer *writer, remote_addr addr);
-int value_write_set(struct value_writer *writer, remote_addr addr);
-int value_write_dict(struct value_writer *writer, remote_addr addr);
-
-/* The items of a tuple, as a list of arguments. */
-int value_write_arguments(struct value_writer *writer, remote_addr addr);
 
 /* The name of a type, without its module: "object" where that cannot be read. */
 int value_write_type_name(struct value_writer *writer, const struct value_type *type);

@@ -63,5 +63,15 @@ int value_type_read(struct remote_memory *memory, const struct py_offsets *offse
 int value_type_of(struct remote_memory *memory, const struct py_build *build, remote_addr addr,
 		  struct value_type *ret_type);
 
+/* What is known of the types of objects, for those who meet many of few types. All zero it is empty. */
+enum { NR_CACHED_TYPES = 64 };
+struct type_cache {
+	struct value_type types[NR_CACHED_TYPES];
+};
+
+/* The type at addr: as value_type_read(), but for a type that is known. */
+int type_cache_get(struct type_cache *cache, struct remote_memory *memory,
+		   const struct py_offsets *offsets, remote_addr addr, struct value_type *ret_type);
+
 /* Whether values can be read at all: not of a build of which too little is known. */
 bool value_types_are_known(const struct py_offsets *offsets);

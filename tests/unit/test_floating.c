@@ -40,7 +40,7 @@ Test(floating, is_as_repr)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		char text[FLOAT_TEXT_BYTES];
 
-		float_format(cases[i].value, text);
+		float_format(cases[i].value, ".0", text);
 		cr_expect(eq(str, text, (char *)cases[i].text));
 	}
 }
@@ -49,10 +49,10 @@ Test(floating, short_form_has_no_point)
 {
 	char text[FLOAT_TEXT_BYTES];
 
-	float_format_short(3.0, text);
+	float_format(3.0, "", text);
 	cr_expect(eq(str, text, (char *)"3"));
-	float_format_short(3.5, text);
+	float_format(3.5, "", text);
 	cr_expect(eq(str, text, (char *)"3.5"));
-	float_format_short(-1e100, text);
+	float_format(-1e100, "", text);
 	cr_expect(eq(str, text, (char *)"-1e+100"));
 }
