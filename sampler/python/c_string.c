@@ -10,24 +10,25 @@ enum { PAGE_BYTES = 4096 };
 int c_string_read(struct remote_memory *memory, remote_addr addr, char *ret_text, size_t size)
 {
 	const size_t max_bytes = size - 1;
-	const size_t page_left = PAGE_BYTES - addr % PAGE_BYTES;
-	const size_t here = page_left < max_bytes ? page_left : max_bytes;
-	struct remote_range ranges[] = {
-		{.addr = addr, .buffer = ret_text, .size = here},
-		{.addr = addr + here, .buffer = ret_text + here, .size = max_bytes - here},
-	};
-	size_t nr_bytes;
-	int err;
+	size_t nr_bytes = 0, end = PAGE_BYTES - addr % PAGE_BYTES;
 
 	assert(size >= 2 && size <= C_STRING_MAX_BYTES);
-	err = remote_memory_read_ranges(memory, ranges, here < max_bytes ? 2 : 1);
-	if (err)
-		return err;
-	nr_bytes = ranges[0].done_bytes;
-	if (nr_bytes == here)
-		nr_bytes += ranges[1].done_bytes;
-	if (nr_bytes < max_bytes && !memchr(ret_text, '\0', nr_bytes))
-		return -EFAULT;
+	/* One page after the other, so that a look keeps both (sampler/look_memory.h). */
+	for (; nr_bytes < max_bytes; end = max_bytes) {
+		struct remote_range range = {.addr = addr + nr_bytes,
+					     .buffer = ret_text + nr_bytes};
+		int err;
+
+		range.size = (end < max_bytes ? end : max_bytes) - nr_bytes;
+		err = remote_memory_read_ranges(memory, &range, 1);
+		if (err)
+			return err;
+		if (memchr(range.buffer, '\0', range.done_bytes))
+			return 0;
+		if (range.done_bytes < range.size)
+			return -EFAULT;
+		nr_bytes += range.size;
+	}
 	ret_text[max_bytes] = '\0';
 	return 0;
 }

@@ -44,6 +44,9 @@
 #define CODES_OF_A_TURN 512u
 #define MAX_CODES	(1u << 20)
 
+/* So many new executables, most of them of looks that did not hold, are looked through at once. */
+#define EXECUTABLES_OF_A_TURN 128u
+
 /*
  * Functions stay until the end: profiles name them. Names and paths may take so much, 150
  * bytes are usual for a function; new ones beyond share one name.
@@ -86,6 +89,14 @@ struct code_texts {
 	uint64_t bytecode_length; /* where that is an object of its own */
 };
 
+/* What an executable of a frame is (executable.h). */
+enum executable_kind {
+	EXECUTABLE_UNREAD,
+	EXECUTABLE_NOTHING, /* None: the frame is not shown */
+	EXECUTABLE_CODE,    /* a code object, which has an entry of its own */
+	EXECUTABLE_NAMED,   /* what the function says */
+};
+
 struct code {
 	remote_addr addr;
 	const struct function *function; /* NULL: the address no longer holds a code object */
@@ -100,8 +111,10 @@ struct code {
 	bool in_use;	   /* since unused ones were dropped last */
 	uint32_t nr_loads; /* rises when another object is found at the address */
 	bool has_gaps;	   /* something that it names is not in the memory: code_cache.is_still */
-	bool foreign;	   /* no code object (executable.h): of what is here only function and
-				      nr_loads are set */
+	bool foreign; /* no code object (executable.h): of the rest only function, nr_loads, kind,
+			 checked and since_tick are set */
+	enum executable_kind kind;
+	uint64_t since_tick;	   /* from that one on every look has found the same there */
 	struct code_clock checked; /* when the entry was last known to hold */
 	struct code_copies copies; /* of its bytecode; empty until a frame stands in one */
 	uint8_t *linetable;	   /* owned; NULL if it could not be read */
@@ -146,19 +159,18 @@ struct code_teller {
    of each interpreter. The others are looked at again in every tick. */
 enum { MAX_NOTHINGS = 16 };
 
-struct executable_cache;
-
 struct code_cache {
 	struct code_negative negatives[NR_CODE_NEGATIVES]; /* by address; the last one stays */
 	struct remote_memory *memory;			   /* borrowed */
 	const struct py_build *build;			   /* borrowed */
 	struct function_table functions;		   /* live until code_cache_done() */
 	struct addr_map codes;
-	struct executable_cache *executables; /* what is no code object; owned, NULL at first */
-	remote_addr nothings[MAX_NOTHINGS];   /* executables of frames that are not shown */
-	uint32_t nr_nothings;		      /* so many were found; the first make room */
-	remote_addr code_type_addr;	      /* &PyCode_Type, once it is known */
-	bool next_version_unusable;	      /* the counter is not where our table says */
+	struct addr_map executables;	    /* what need not be a code object */
+	uint32_t nr_new_executables;	    /* of those, since unused ones were dropped last */
+	remote_addr nothings[MAX_NOTHINGS]; /* executables of frames that are not shown */
+	uint32_t nr_nothings;		    /* so many were found; the first make room */
+	remote_addr code_type_addr;	    /* &PyCode_Type, once it is known */
+	bool next_version_unusable;	    /* the counter is not where our table says */
 	/*
 	 * The memory does not change, and may lack pieces: that of a core file. What an object
 	 * names and is not there has "<name not in the core>" or the like in its place.
@@ -212,7 +224,7 @@ static inline bool code_cache_holds(const struct code_cache *cache, const struct
  */
 bool code_cache_relieve(struct code_cache *cache);
 
-/* Whether so many entries, or executables, are new that those not in use are to be dropped. */
+/* Whether so many entries of either kind are new that those not in use are to be dropped. */
 bool code_cache_is_due(const struct code_cache *cache);
 
 /*

@@ -39,23 +39,27 @@ static void code_destroy(struct code_cache *cache, struct code *code)
 	free(code);
 }
 
+/* Destroy all entries of a table. */
+static void destroy_all(struct code_cache *cache, struct addr_map *map)
+{
+	for (size_t i = 0; i < map->nr_slots; i++)
+		code_destroy(cache, map->slots[i].value);
+	addr_map_done(map);
+}
+
 void code_cache_done(struct code_cache *cache)
 {
 	if (!cache)
 		return;
-	for (size_t i = 0; i < cache->codes.nr_slots; i++)
-		code_destroy(cache, cache->codes.slots[i].value);
-	executable_cache_destroy(cache->executables);
-	addr_map_done(&cache->codes);
+	destroy_all(cache, &cache->codes);
+	destroy_all(cache, &cache->executables);
 	function_table_done(&cache->functions);
 }
 
 bool code_cache_relieve(struct code_cache *cache)
 {
-	bool relieved = executable_cache_relieve(cache->executables);
-
 	if (!cache->tables_full)
-		return relieved;
+		return false;
 	for (size_t i = 0; i < cache->codes.nr_slots; i++)
 		if (cache->codes.slots[i].value)
 			code_forget(cache, cache->codes.slots[i].value);
@@ -63,51 +67,43 @@ bool code_cache_relieve(struct code_cache *cache)
 	return true;
 }
 
-/* A table of the entries in use. False if out of memory. */
-static bool index_used(const struct code_cache *cache, struct addr_map *ret_used)
+bool code_cache_is_due(const struct code_cache *cache)
+{
+	return cache->nr_new >= CODES_OF_A_TURN ||
+	       cache->nr_new_executables >= EXECUTABLES_OF_A_TURN;
+}
+
+/* Drop the entries of a table that are not in use. */
+static void drop_unused(struct code_cache *cache, struct addr_map *map)
 {
 	struct addr_map used = {0};
 
-	for (size_t i = 0; i < cache->codes.nr_slots; i++) {
-		struct code *code = cache->codes.slots[i].value;
+	for (size_t i = 0; i < map->nr_slots; i++) {
+		struct code *code = map->slots[i].value;
 
 		if (code && code->in_use && addr_map_put(&used, code->addr, code)) {
 			addr_map_done(&used);
-			return false;
+			return;
 		}
 	}
-	*ret_used = used;
-	return true;
-}
-
-bool code_cache_is_due(const struct code_cache *cache)
-{
-	return cache->nr_new >= CODES_OF_A_TURN || executable_cache_is_due(cache->executables);
-}
-
-/* Drop the code objects that are not in use. */
-static void drop_unused(struct code_cache *cache)
-{
-	struct addr_map used;
-
-	cache->nr_new = 0;
-	if (!index_used(cache, &used))
-		return;
-	for (size_t i = 0; i < cache->codes.nr_slots; i++) {
-		struct code *code = cache->codes.slots[i].value;
+	for (size_t i = 0; i < map->nr_slots; i++) {
+		struct code *code = map->slots[i].value;
 
 		if (code && !code->in_use)
 			code_destroy(cache, code);
 		else if (code)
 			code->in_use = false;
 	}
-	addr_map_done(&cache->codes);
-	cache->codes = used;
+	addr_map_done(map);
+	*map = used;
 }
 
 void code_cache_drop_unused(struct code_cache *cache)
 {
-	executable_cache_drop_unused(cache->executables);
-	if (cache->nr_new >= CODES_OF_A_TURN)
-		drop_unused(cache);
+	drop_unused(cache, &cache->executables);
+	cache->nr_new_executables = 0;
+	if (cache->nr_new < CODES_OF_A_TURN)
+		return;
+	drop_unused(cache, &cache->codes);
+	cache->nr_new = 0;
 }

@@ -2,289 +2,349 @@
 #include "sampler/python/executable.h"
 
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "sampler/python/executable_kinds.h"
+#include "procmem/cleanup.h"
+#include "sampler/python/c_string.h"
+#include "sampler/python/executable_offsets.h"
+#include "sampler/python/integer.h"
+#include "sampler/python/strings.h"
+#include "sampler/python/type_flags.h"
+
+#define ELLIPSIS     "\xe2\x80\xa6" /* "…" */
+#define PATH_BUILTIN "<built-in>"
+#define PATH_UNKNOWN "<extension>"
 
 /* What 3.12 calls the code object of its shims (_Py_InterpreterTrampoline, Python/specialize.c). */
 #define TRAMPOLINE_NAME "<interpreter trampoline>"
 
-struct executable {
-	struct code code; /* what the walk gets of it; code objects have their own */
+/* Room for a C string that is cut. */
+enum { NAME_BYTES = EXECUTABLE_NAME_MAX_BYTES + sizeof(ELLIPSIS) };
+
+/* What is found of an object. The strings are owned; as their bytes are in the target. */
+struct description {
+	struct remote_memory *memory;
+	const struct py_build *build;
 	enum executable_kind kind;
-	bool known;		       /* kind and reads are what was found */
-	bool used;		       /* it is among those to be read again */
-	uint64_t checked_tick;	       /* when the reads gave the same last */
-	uint64_t loaded_tick;	       /* when they were made */
-	struct executable_reads reads; /* all that the description is made of */
+	char *qualname;
+	char *path;    /* PATH_BUILTIN or PATH_UNKNOWN where there is no file */
+	uint64_t line; /* 0: not known */
 };
 
-struct executable_cache {
-	struct addr_map by_addr;
-	struct executable **entries; /* owned */
-	struct executable **used;    /* asked for since read_tick, as much room; owned */
-	size_t nr_entries, nr_used;
-	size_t nr_new;		     /* entries since unused ones were dropped last */
-	size_t nr_bytes;	     /* that the reads of all take */
-	bool full;		     /* something was refused for that */
-	uint64_t read_tick;	     /* when those used before were read again */
-	struct remote_range *ranges; /* of that; owned */
-	size_t max_ranges;
-	uint8_t *bytes; /* owned */
-	size_t max_bytes;
+/* What an object's type tells. */
+struct type {
+	remote_addr addr;
+	uint64_t flags;
+	char name[NAME_BYTES];
 };
 
-/* Forget what was read of an object: it is none until it is read anew. */
-static void forget(struct executable_cache *cache, struct executable *executable)
+/* Whether what failed makes only this one object unreadable. */
+static bool is_unreadable(int err)
 {
-	cache->nr_bytes -= executable->reads.max_bytes;
-	executable_reads_done(&executable->reads);
-	executable->known = false;
-	executable->code.nr_loads++;
+	return err == -EBADMSG || err == -EFAULT;
 }
 
-void executable_cache_destroy(struct executable_cache *cache)
+/* size bytes of an object, so many behind its type. */
+static int read_fields(const struct description *of, remote_addr object_addr, uint32_t after_type,
+		       void *ret_fields, size_t size)
 {
-	if (!cache)
-		return;
-	for (size_t i = 0; i < cache->nr_entries; i++) {
-		executable_reads_done(&cache->entries[i]->reads);
-		free(cache->entries[i]);
-	}
-	free(cache->entries);
-	free(cache->used);
-	free(cache->ranges);
-	free(cache->bytes);
-	addr_map_done(&cache->by_addr);
-	free(cache);
+	const uint64_t type_end = of->build->offsets.object.ob_type + sizeof(remote_addr);
+
+	return remote_memory_read(of->memory, object_addr + type_end + after_type, ret_fields,
+				  size);
 }
 
-bool executable_cache_relieve(struct executable_cache *cache)
+/* The C string at addr, cut if it is too long. */
+static int read_c_string(const struct description *of, remote_addr addr, char ret_text[NAME_BYTES])
 {
-	if (!cache || !cache->full)
-		return false;
-	for (size_t i = 0; i < cache->nr_entries; i++)
-		if (cache->entries[i]->known)
-			forget(cache, cache->entries[i]);
-	cache->full = false;
-	return true;
-}
+	int err = c_string_read(of->memory, addr, ret_text, EXECUTABLE_NAME_MAX_BYTES + 1);
 
-static bool is_kept(const struct executable *executable)
-{
-	return executable->used || executable->code.in_use;
-}
-
-/* A table of the entries that are kept. False if out of memory. */
-static bool index_kept(const struct executable_cache *cache, struct addr_map *ret_kept)
-{
-	struct addr_map kept = {0};
-
-	for (size_t i = 0; i < cache->nr_entries; i++) {
-		struct executable *executable = cache->entries[i];
-
-		if (is_kept(executable) &&
-		    addr_map_put(&kept, executable->code.addr, executable) != 0) {
-			addr_map_done(&kept);
-			return false;
-		}
-	}
-	*ret_kept = kept;
-	return true;
-}
-
-bool executable_cache_is_due(const struct executable_cache *cache)
-{
-	return cache && cache->nr_new >= EXECUTABLES_OF_A_TURN;
-}
-
-void executable_cache_drop_unused(struct executable_cache *cache)
-{
-	struct addr_map kept;
-	size_t nr = 0;
-
-	if (!cache || !index_kept(cache, &kept))
-		return;
-	cache->nr_new = 0;
-	for (size_t i = 0; i < cache->nr_entries; i++) {
-		struct executable *executable = cache->entries[i];
-
-		if (is_kept(executable)) {
-			executable->code.in_use = false;
-			cache->entries[nr++] = executable;
-			continue;
-		}
-		if (executable->known)
-			forget(cache, executable);
-		free(executable);
-	}
-	cache->nr_entries = nr;
-	addr_map_done(&cache->by_addr);
-	cache->by_addr = kept;
-}
-
-/* The cache of codes, made when it is first asked for. NULL: out of memory. */
-static struct executable_cache *cache_of(struct code_cache *codes)
-{
-	if (!codes->executables)
-		codes->executables = calloc(1, sizeof(*codes->executables));
-	return codes->executables;
-}
-
-static bool grow(struct executable ***entries, size_t max_entries)
-{
-	struct executable **larger =
-		reallocarray(*entries, max_entries, sizeof(struct executable *));
-
-	if (larger)
-		*entries = larger;
-	return larger;
-}
-
-/* A new entry. 0; -E2BIG, -ENOMEM. */
-static int make_entry(struct executable_cache *cache, remote_addr addr,
-		      struct executable **ret_executable)
-{
-	size_t nr = cache->nr_entries;
-	struct executable *executable;
-
-	if (nr == MAX_EXECUTABLES)
-		return -E2BIG;
-	if ((nr & (nr - 1)) == 0 &&
-	    (!grow(&cache->entries, nr ? nr * 2 : 1) || !grow(&cache->used, nr ? nr * 2 : 1)))
-		return -ENOMEM;
-	executable = calloc(1, sizeof(*executable));
-	if (!executable)
-		return -ENOMEM;
-	executable->code.addr = addr;
-	executable->code.foreign = true;
-	if (addr_map_put(&cache->by_addr, addr, executable) != 0) {
-		free(executable);
-		return -ENOMEM;
-	}
-	cache->entries[cache->nr_entries++] = executable;
-	*ret_executable = executable;
-	return 0;
-}
-
-/* Room for so many pieces with so many bytes to be read again. 0 or -ENOMEM. */
-static int make_room(struct executable_cache *cache, size_t nr_ranges, size_t nr_bytes)
-{
-	if (nr_ranges > cache->max_ranges) {
-		free(cache->ranges);
-		cache->max_ranges = 0;
-		cache->ranges = calloc(nr_ranges, sizeof(*cache->ranges));
-		if (!cache->ranges)
-			return -ENOMEM;
-		cache->max_ranges = nr_ranges;
-	}
-	if (nr_bytes > cache->max_bytes) {
-		free(cache->bytes);
-		cache->max_bytes = 0;
-		cache->bytes = malloc(nr_bytes);
-		if (!cache->bytes)
-			return -ENOMEM;
-		cache->max_bytes = nr_bytes;
-	}
-	return 0;
-}
-
-/* Read what was read of some objects once more, in one call. Those that changed are forgotten. */
-static int read_again(struct executable_cache *cache, struct remote_memory *memory,
-		      struct executable *const *executables, size_t nr, uint64_t tick)
-{
-	size_t nr_ranges = 0;
-	size_t nr_bytes = 0;
-	int err;
-
-	for (size_t i = 0; i < nr; i++) {
-		nr_ranges += executables[i]->reads.nr_reads;
-		nr_bytes += executables[i]->reads.nr_bytes;
-	}
-	err = make_room(cache, nr_ranges, nr_bytes);
-	if (err || !nr_ranges)
-		return err;
-	nr_ranges = 0;
-	nr_bytes = 0;
-	for (size_t i = 0; i < nr; i++) {
-		executable_reads_again(&executables[i]->reads, cache->ranges + nr_ranges,
-				       cache->bytes + nr_bytes);
-		nr_ranges += executables[i]->reads.nr_reads;
-		nr_bytes += executables[i]->reads.nr_bytes;
-	}
-	err = remote_memory_read_ranges(memory, cache->ranges, nr_ranges);
-	nr_ranges = 0;
-	for (size_t i = 0; !err && i < nr; i++) {
-		const struct remote_range *ranges = cache->ranges + nr_ranges;
-
-		nr_ranges += executables[i]->reads.nr_reads;
-		if (executable_reads_same(&executables[i]->reads, ranges))
-			executables[i]->checked_tick = tick;
-		else
-			forget(cache, executables[i]);
-	}
+	if (!err && strlen(ret_text) == EXECUTABLE_NAME_MAX_BYTES)
+		(void)strcat(ret_text, ELLIPSIS);
 	return err;
 }
 
-/* Read again what frames ran at the last tick, and begin the list of this one's. */
-static int begin_tick(struct executable_cache *cache, struct remote_memory *memory, uint64_t tick)
+/* The name of the type at addr. */
+static int read_type_name(const struct description *of, remote_addr addr, char ret_name[NAME_BYTES])
 {
-	size_t nr_used = cache->nr_used;
+	remote_addr name_addr;
+	int err = (addr % sizeof(uint64_t)) ? -EBADMSG : 0;
 
-	cache->read_tick = tick;
-	cache->nr_used = 0;
-	for (size_t i = 0; i < nr_used; i++)
-		cache->used[i]->used = false;
-	return read_again(cache, memory, cache->used, nr_used, tick);
+	if (!err)
+		err = remote_memory_read_u64(of->memory, addr + of->build->offsets.object.tp_name,
+					     &name_addr);
+	return err ? err : read_c_string(of, name_addr, ret_name);
 }
 
-/* The function that a text says. 0; -E2BIG, -ENOMEM. */
-static int take_text(struct code_cache *codes, struct executable *executable,
-		     const struct executable_text *text)
+/*
+ * The type of an object. Where its flags lie is not known if the debug offsets had to be searched:
+ * then a name is believed.
+ */
+static int read_type(const struct description *of, remote_addr object_addr, struct type *ret_type)
 {
-	executable->kind = text->kind;
-	if (text->kind != EXECUTABLE_NAMED)
+	const struct py_offsets *offsets = &of->build->offsets;
+	int err = (object_addr % sizeof(uint64_t)) ? -EBADMSG : 0;
+
+	if (!err)
+		err = remote_memory_read_u64(of->memory, object_addr + offsets->object.ob_type,
+					     &ret_type->addr);
+	if (!err)
+		err = read_type_name(of, ret_type->addr, ret_type->name);
+	ret_type->flags = 0;
+	if (!err && offsets->type.flags != OFFSET_ABSENT)
+		err = remote_memory_read_u64(of->memory, ret_type->addr + offsets->type.flags,
+					     &ret_type->flags);
+	return err;
+}
+
+/* No Python code can make a static type of that name. */
+static bool type_is(const struct type *type, const char *name)
+{
+	return !(type->flags & TYPE_HEAP) && strcmp(type->name, name) == 0;
+}
+
+/* Whether the object at addr is of the static type of that name: -EBADMSG if not. */
+static int check_type(const struct description *of, remote_addr addr, const char *name)
+{
+	struct type type;
+	int err = read_type(of, addr, &type);
+
+	return err || type_is(&type, name) ? err : -EBADMSG;
+}
+
+/* The str object at addr. */
+static int read_str(const struct description *of, remote_addr addr, char **ret_text)
+{
+	int err = check_type(of, addr, "str");
+
+	return err ? err : string_read(of->memory, &of->build->offsets, addr, ret_text);
+}
+
+/* Have it called by path and name. 0 or -ENOMEM. */
+__attribute__((format(printf, 3, 4))) static int name_it(struct description *of, const char *path,
+							 const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	if (vasprintf(&of->qualname, format, arguments) < 0)
+		of->qualname = NULL;
+	va_end(arguments);
+	of->path = strdup(path);
+	return of->path && of->qualname ? 0 : -ENOMEM;
+}
+
+/* The name of the object that a builtin belongs to: its type's, or its own if it is one. */
+static int read_owner_name(const struct description *of, remote_addr self_addr, char **ret_name)
+{
+	struct type type;
+	int err = read_type(of, self_addr, &type);
+
+	if (!err && type.flags & TYPE_IS_TYPE)
+		err = read_type_name(of, self_addr, type.name);
+	if (err)
+		return err;
+	*ret_name = strdup(type.name);
+	return *ret_name ? 0 : -ENOMEM;
+}
+
+/* A builtin_function_or_method: its module, or the class of a method, a dot, and its name. */
+static int name_builtin(struct description *of, remote_addr addr)
+{
+	uint8_t fields[BUILTIN_MODULE_AFTER_TYPE + sizeof(remote_addr)];
+	remote_addr name_addr, self_addr, module_addr;
+	cleanup_free char *prefix = NULL;
+	char name[NAME_BYTES];
+	int err = read_fields(of, addr, 0, fields, sizeof(fields));
+
+	if (!err)
+		err = remote_memory_read_u64(
+			of->memory, field_u64(fields, BUILTIN_ML_AFTER_TYPE) + METHOD_DEF_NAME,
+			&name_addr);
+	if (!err)
+		err = read_c_string(of, name_addr, name);
+	if (err)
+		return err;
+	self_addr = field_u64(fields, BUILTIN_SELF_AFTER_TYPE);
+	module_addr = field_u64(fields, BUILTIN_MODULE_AFTER_TYPE);
+	if (module_addr)
+		err = read_str(of, module_addr, &prefix);
+	else if (self_addr)
+		err = read_owner_name(of, self_addr, &prefix);
+	if (err && !is_unreadable(err))
+		return err;
+	if (!prefix || (module_addr && strcmp(prefix, "builtins") == 0))
+		return name_it(of, PATH_BUILTIN, "%s", name);
+	return name_it(of, PATH_BUILTIN, "%s.%s", prefix, name);
+}
+
+/* A method of a type in C: method_descriptor and its like. */
+static int name_descriptor(struct description *of, remote_addr addr)
+{
+	uint8_t fields[DESCRIPTOR_NAME_AFTER_TYPE + sizeof(remote_addr)];
+	cleanup_free char *name = NULL;
+	char type_name[NAME_BYTES];
+	int err = read_fields(of, addr, 0, fields, sizeof(fields));
+
+	if (!err)
+		err = read_type_name(of, field_u64(fields, DESCRIPTOR_TYPE_AFTER_TYPE), type_name);
+	if (!err)
+		err = read_str(of, field_u64(fields, DESCRIPTOR_NAME_AFTER_TYPE), &name);
+	return err ? err : name_it(of, PATH_BUILTIN, "%s.%s", type_name, name);
+}
+
+/* A function of Python code: by its code object. */
+static int name_function(struct description *of, remote_addr addr)
+{
+	const struct py_offsets *offsets = &of->build->offsets;
+	uint8_t code[CODE_MAX_BYTES];
+	remote_addr code_addr;
+	int err = read_fields(of, addr, FUNCTION_CODE_AFTER_TYPE, &code_addr, sizeof(code_addr));
+
+	if (!err)
+		err = check_type(of, code_addr, "code");
+	if (!err)
+		err = remote_memory_read(of->memory, code_addr, code, code_head_bytes(offsets));
+	if (!err)
+		err = string_read(of->memory, offsets, field_u64(code, offsets->code.qualname),
+				  &of->qualname);
+	if (!err)
+		err = string_read(of->memory, offsets, field_u64(code, offsets->code.filename),
+				  &of->path);
+	if (!err)
+		of->line = field_u32(code, offsets->code.firstlineno);
+	return err;
+}
+
+/* A bound method, which the table of kinds has in place of a builtin. */
+static int name_method(struct description *of, remote_addr addr)
+{
+	remote_addr function_addr;
+	struct type type;
+	int err = read_fields(of, addr, METHOD_FUNCTION_AFTER_TYPE, &function_addr,
+			      sizeof(function_addr));
+
+	if (!err)
+		err = read_type(of, function_addr, &type);
+	if (err)
+		return err;
+	if (type_is(&type, "function"))
+		return name_function(of, function_addr);
+	return type_is(&type, "builtin_function_or_method") ? name_builtin(of, function_addr)
+							    : -EBADMSG;
+}
+
+/* A tuple (name, file name, line). */
+static int name_tuple(struct description *of, remote_addr addr)
+{
+	enum { NAME, PATH, LINE, NR_ITEMS };
+	remote_addr items[NR_ITEMS];
+	uint64_t size;
+	int err = read_fields(of, addr, TUPLE_SIZE_AFTER_TYPE, &size, sizeof(size));
+
+	if (!err && size != NR_ITEMS)
+		err = -EBADMSG;
+	if (!err)
+		err = read_fields(of, addr, of->build->traits.tuple_items_after_type, items,
+				  sizeof(items));
+	if (!err)
+		err = read_str(of, items[NAME], &of->qualname);
+	if (!err)
+		err = read_str(of, items[PATH], &of->path);
+	if (!err)
+		err = check_type(of, items[LINE], "int");
+	if (!err)
+		err = integer_read(of->memory, &of->build->offsets, items[LINE], &of->line);
+	return !err && of->line > INT32_MAX ? -EBADMSG : err;
+}
+
+static const struct {
+	const char *type_name;
+	int (*name)(struct description *of, remote_addr addr);
+} named_kinds[] = {
+	{"builtin_function_or_method", name_builtin},
+	{"method_descriptor", name_descriptor},
+	{"classmethod_descriptor", name_descriptor},
+	{"wrapper_descriptor", name_descriptor},
+	{"method", name_method},
+	{"function", name_function},
+	{"tuple", name_tuple},
+};
+
+static void description_done(struct description *of)
+{
+	free(of->qualname);
+	free(of->path);
+	of->qualname = of->path = NULL;
+}
+
+/*
+ * Describe the object at addr. What is not as its kind is, and everything unknown, is called by its
+ * type. 0; -EBADMSG or -EFAULT (there is no object), -ENOMEM, -ESRCH, -EPERM.
+ */
+static int describe(struct description *of, remote_addr addr)
+{
+	enum { NR_KINDS = sizeof(named_kinds) / sizeof(*named_kinds) };
+	struct type type;
+	int err = read_type(of, addr, &type);
+
+	if (err)
+		return err;
+	if (type_is(&type, "NoneType") || type_is(&type, "code")) {
+		of->kind = type_is(&type, "code") ? EXECUTABLE_CODE : EXECUTABLE_NOTHING;
 		return 0;
-	if (codes->functions.nr_bytes >= FUNCTIONS_MAX_BYTES)
-		return -E2BIG;
-	executable->code.function = function_table_get(&codes->functions, FUNCTION_PYTHON,
-						       text->qualname, text->path, text->line);
-	return executable->code.function ? 0 : -ENOMEM;
+	}
+	of->kind = EXECUTABLE_NAMED;
+	err = -EBADMSG;
+	for (size_t i = 0; i < NR_KINDS; i++)
+		if (type_is(&type, named_kinds[i].type_name))
+			err = named_kinds[i].name(of, addr);
+	if (!is_unreadable(err))
+		return err;
+	description_done(of);
+	of->line = 0;
+	return name_it(of, PATH_UNKNOWN, "<%s>", type.name);
+}
+
+/*
+ * Read the object of an entry anew. It is another one than before if it is called otherwise. On any
+ * error the entry says nothing.
+ */
+static int load(struct code_cache *codes, struct code *entry, const struct code_clock *clock)
+{
+	struct description found = {.memory = codes->memory, .build = codes->build};
+	const struct function *function = NULL;
+	int err = describe(&found, entry->addr);
+
+	if (!err && found.kind == EXECUTABLE_NAMED) {
+		err = codes->functions.nr_bytes < FUNCTIONS_MAX_BYTES ? -ENOMEM : -E2BIG;
+		if (err != -E2BIG)
+			function =
+				function_table_get(&codes->functions, FUNCTION_PYTHON,
+						   found.qualname, found.path, (int32_t)found.line);
+		err = function ? 0 : err;
+	}
+	description_done(&found);
+	if (err)
+		found.kind = EXECUTABLE_UNREAD;
+	if (found.kind != entry->kind || function != entry->function) {
+		entry->nr_loads++;
+		entry->since_tick = clock->tick;
+	}
+	entry->kind = found.kind;
+	entry->function = function;
+	entry->checked = *clock;
+	return err;
 }
 
 /* Remember for good that frames with an executable are not shown: it is never freed. */
 static void add_nothing(struct code_cache *codes, remote_addr addr)
 {
-	codes->nothings[codes->nr_nothings++ % MAX_NOTHINGS] = addr;
-}
-
-/* Read the object anew. On any error the entry says nothing. */
-static int load(struct code_cache *codes, struct executable *executable, uint64_t tick)
-{
-	struct executable_cache *cache = codes->executables;
-	struct executable_text text = {0};
-	int err;
-
-	executable_reads_begin(&executable->reads, codes->memory);
-	err = executable_describe(&executable->reads, codes->build, executable->code.addr, &text);
-	if (!err)
-		err = take_text(codes, executable, &text);
-	executable_text_done(&text);
-	cache->nr_bytes += executable->reads.max_bytes;
-	if (!err && cache->nr_bytes > EXECUTABLES_MAX_BYTES) {
-		cache->full = true;
-		err = -E2BIG;
-	}
-	executable->known = true;
-	executable->loaded_tick = tick;
-	if (!err)
-		err = read_again(cache, codes->memory, &executable, 1, tick);
-	if (!err && !executable->known)
-		return -EAGAIN;
-	if (err)
-		forget(cache, executable);
-	return err;
+	if (!executable_is_nothing(codes, addr))
+		codes->nothings[codes->nr_nothings++ % MAX_NOTHINGS] = addr;
 }
 
 /* A code object's own entry, or NULL for that of 3.12's shims. */
@@ -300,43 +360,49 @@ static int get_code(struct code_cache *codes, remote_addr addr, const struct cod
 	return err;
 }
 
+/* The entry of an address. 0; -E2BIG, -ENOMEM. */
+static int find_entry(struct code_cache *codes, remote_addr addr, struct code **ret_entry)
+{
+	struct code *entry = addr_map_get(&codes->executables, addr);
+
+	if (!entry) {
+		if (codes->executables.nr_used == MAX_EXECUTABLES)
+			return -E2BIG;
+		entry = calloc(1, sizeof(*entry));
+		if (!entry || addr_map_put(&codes->executables, addr, entry) != 0) {
+			free(entry);
+			return -ENOMEM;
+		}
+		entry->addr = addr;
+		entry->foreign = true;
+		codes->nr_new_executables++;
+	}
+	*ret_entry = entry;
+	return 0;
+}
+
 int executable_get(struct code_cache *codes, remote_addr addr, const struct code_clock *clock,
 		   struct code **ret_code)
 {
-	struct executable_cache *cache = cache_of(codes);
-	struct executable *executable;
-	int err = 0;
+	struct code *entry;
+	int err = find_entry(codes, addr, &entry);
 
-	if (!cache)
-		return -ENOMEM;
-	executable = addr_map_get(&cache->by_addr, addr);
-	if (!executable) {
-		err = make_entry(cache, addr, &executable);
-		cache->nr_new += !err;
-	}
-	if (!err && clock->tick > cache->read_tick)
-		err = begin_tick(cache, codes->memory, clock->tick);
 	if (err)
 		return err;
-	if (!executable->used)
-		cache->used[cache->nr_used++] = executable;
-	executable->used = true;
-	executable->code.in_use = true;
-	if (executable->known && executable->checked_tick < clock->tick)
-		err = read_again(cache, codes->memory, &executable, 1, clock->tick);
-	if (!err && !executable->known)
-		err = load(codes, executable, clock->tick);
+	entry->in_use = true;
+	if (entry->kind == EXECUTABLE_UNREAD || entry->checked.tick != clock->tick)
+		err = load(codes, entry, clock);
 	if (err)
 		return err;
 	/* Only what was read before the frame was, and is the same by now, was what it ran. */
-	if (clock->is_past && executable->kind == EXECUTABLE_NAMED &&
-	    executable->loaded_tick >= (clock->past_tick ? clock->past_tick : clock->tick))
+	if (clock->is_past && entry->kind == EXECUTABLE_NAMED &&
+	    entry->since_tick >= (clock->past_tick ? clock->past_tick : clock->tick))
 		return -EAGAIN;
-	if (executable->kind == EXECUTABLE_CODE)
+	if (entry->kind == EXECUTABLE_CODE)
 		return get_code(codes, addr, clock, ret_code);
 	/* Another one may have taken its place. */
-	if (executable->kind == EXECUTABLE_NOTHING && !executable_is_nothing(codes, addr))
+	if (entry->kind == EXECUTABLE_NOTHING)
 		add_nothing(codes, addr);
-	*ret_code = executable->kind == EXECUTABLE_NAMED ? &executable->code : NULL;
+	*ret_code = entry->kind == EXECUTABLE_NAMED ? entry : NULL;
 	return 0;
 }

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sampler/python/executable_kinds.h"
+#include "sampler/look_memory.h"
 #include "sampler/python/executable_offsets.h"
 #include "tests/support/fake_objects.h"
 
@@ -334,26 +334,57 @@ Test(executable, object_in_the_place_of_a_code_object)
 	}
 }
 
-/* What is known costs one read a tick, for all together; None costs none. */
-Test(executable, known_ones_are_read_again_in_one_call)
+/* The memory of a fake, as pages: what is not in it is zero. */
+struct paged_memory {
+	struct remote_memory memory;
+	struct remote_memory *inner;
+	uint64_t nr_calls;
+};
+
+static int read_paged(struct remote_memory *memory, struct remote_range *ranges, size_t nr_ranges)
 {
+	struct paged_memory *paged = (struct paged_memory *)memory;
+
+	paged->nr_calls++;
+	for (size_t i = 0; i < nr_ranges; i++) {
+		memset(ranges[i].buffer, 0, ranges[i].size);
+		for (size_t k = 0; k < ranges[i].size; k++)
+			(void)remote_memory_read(paged->inner, ranges[i].addr + k,
+						 (uint8_t *)ranges[i].buffer + k, 1);
+		ranges[i].done_bytes = ranges[i].size;
+	}
+	return 0;
+}
+
+/* What is known costs a look no call: the look has read ahead what the last one read. */
+Test(executable, known_ones_are_read_ahead)
+{
+	static const struct remote_memory_ops ops = {.read_ranges = read_paged};
 	enum { NR = 20 };
+	struct look_memory look = {0};
 	struct fake_python py;
 	struct code_cache codes;
 	remote_addr addrs[NR];
 
-	begin(&py, &codes, 14);
+	fake_python_init(&py, 14);
+	struct paged_memory paged = {.memory.ops = &ops, .inner = &py.fake.memory};
+	look_memory_init(&look, &paged.memory);
+	code_cache_init(&codes, &look.memory, &py.build);
 	for (size_t i = 0; i < NR; i++)
 		addrs[i] = builtin(&py, c_string(&py, "f"), 0, 0);
 	for (uint64_t tick = 1; tick < 5; tick++) {
-		uint64_t nr_calls = py.fake.nr_calls;
+		uint64_t nr_calls;
 
+		cr_assert(zero(int, look_memory_begin(&look)));
+		nr_calls = paged.nr_calls;
 		for (size_t i = 0; i < NR; i++)
 			expect_named(&py, &codes, addrs[i], tick, "f");
 		if (tick > 1)
-			cr_expect(eq(u64, py.fake.nr_calls, nr_calls + 1));
+			cr_expect(eq(u64, paged.nr_calls, nr_calls));
+		cr_assert(zero(int, look_memory_end(&look)));
 	}
 	end(&py, &codes);
+	look_memory_done(&look);
 }
 
 Test(executable, too_many_are_refused)
