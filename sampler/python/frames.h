@@ -89,7 +89,7 @@ int frames_take(struct code_cache *codes, const struct code_clock *clock,
  * The same through a memory that stands still and may lack pieces: a frame without a code
  * object to be read has code_cache_missing(), and where `previous` leads to nothing (an entry
  * frame lies on the C stack) the frames below are those that lie in the data-stack chunks
- * (stack_outline.h): then *ret_bridged. 0; -EAGAIN (it does not end where it must), -EBADMSG,
+ * (frames_still.c): then *ret_bridged. 0; -EAGAIN (it does not end where it must), -EBADMSG,
  * -EFAULT, -E2BIG, -ENOMEM; only if there is no way on.
  */
 int frames_walk_still(struct code_cache *codes, const struct code_clock *clock,

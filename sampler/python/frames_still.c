@@ -1,24 +1,163 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The walk of a thread that may lack pieces. Where its links lead to nothing, as those of core files
+ * that lack the C stack, the data-stack chunks alone tell where frames lie (3.11 and newer): a frame
+ * is as long as its code object says, and its callee begins where it ends.
+ */
 #include <errno.h>
+#include <stdlib.h>
 
+#include "procmem/array.h"
 #include "sampler/python/circle.h"
+#include "sampler/python/code_place.h"
 #include "sampler/python/frame_walk.h"
-#include "sampler/python/stack_outline.h"
 
 /* So many frames in a row may lack their code object; what comes then are no frames. */
 enum { MAX_MISSING = 8 };
 
+/*
+ * More chunks than this are taken for damage: 16 KiB each, it is 256 MiB of stack. No stack is
+ * larger than STACK_MAX_BYTES: one of MAX_FRAMES has about 100 MB.
+ */
+#define MAX_CHUNKS	16384
+#define STACK_MAX_BYTES (512u << 20)
+
+/* A chunk: the part of it that is used, [start, end). */
+struct chunk {
+	remote_addr start;
+	remote_addr end;
+};
+
+/* So many words of all chunks that are no frame are passed over. */
+#define MAX_SKIPS (64u << 10)
+
 struct still_walk {
 	struct frame_walk walk;
 	const struct stack_ends *ends;
-	struct stack_outline outline; /* once has_outline */
-	bool has_outline;
-	remote_addr bottom_addr; /* of the outermost frame on the data stack; 0: not known */
+	struct chunk *chunks; /* newest first; owned */
+	uint32_t nr_chunks, max_chunks;
+	bool has_all_chunks;  /* down to the oldest */
+	remote_addr *outline; /* the frames that the chunks tell, outermost first; owned */
+	uint32_t nr_outlined, max_outlined;
+	bool is_outlined;	 /* they were looked for */
+	size_t nr_skips_left;	 /* of MAX_SKIPS */
 	size_t nr_below;	 /* so many of its frames lie below those that were walked */
 	remote_addr lowest_addr; /* of the outermost frame walked on the data stack; 0: none */
 	unsigned int nr_missing; /* frames in a row without code object */
 	bool bridged;
 };
+
+/* Read the chunk at addr, whose frames end at top_addr (0: where it says itself). */
+static int read_chunk(const struct code_cache *codes, remote_addr addr, remote_addr top_addr,
+		      struct chunk *ret_chunk, remote_addr *ret_previous_addr)
+{
+	const struct py_offsets *offsets = &codes->build->offsets;
+	uint8_t header[40];
+	uint64_t size, top;
+	int err;
+
+	if (addr % sizeof(uint64_t))
+		return -EBADMSG;
+	err = remote_memory_read(codes->memory, addr, header, offsets->chunk.data);
+	if (err)
+		return err;
+	size = field_u64(header, offsets->chunk.size);
+	top = field_u64(header, offsets->chunk.top);
+	if (size > STACK_MAX_BYTES || __builtin_mul_overflow(top, sizeof(uint64_t), &top) ||
+	    top > size)
+		return -EBADMSG;
+	if (!top_addr)
+		top_addr = addr + offsets->chunk.data + top;
+	if (top_addr < addr + offsets->chunk.data || top_addr > addr + size)
+		return -EBADMSG;
+	*ret_previous_addr = field_u64(header, offsets->chunk.previous);
+	/* push_chunk() leaves the first word of the oldest chunk unused. */
+	*ret_chunk = (struct chunk){
+		.start = addr + offsets->chunk.data + (*ret_previous_addr ? 0 : sizeof(uint64_t)),
+		.end = top_addr,
+	};
+	return 0;
+}
+
+/* List the chunks from the newest down, as far as they can be read. 0; -ENOMEM, -ESRCH, -EPERM. */
+static int list_chunks(struct still_walk *still)
+{
+	remote_addr top_addr = still->ends->datastack_top_addr;
+	remote_addr addr = still->ends->newest_chunk_addr;
+	struct circle circle = {0};
+
+	while (addr && !circle_closes(&circle, addr) && still->nr_chunks < MAX_CHUNKS) {
+		struct chunk *chunks = array_reserve(still->chunks, still->nr_chunks + 1,
+						     &still->max_chunks, sizeof(*chunks));
+		int err;
+
+		if (!chunks)
+			return -ENOMEM;
+		still->chunks = chunks;
+		err = read_chunk(still->walk.codes, addr, top_addr, &chunks[still->nr_chunks],
+				 &addr);
+		if (err)
+			return remote_error_is_fatal(err) ? err : 0;
+		still->nr_chunks++;
+		top_addr = 0;
+	}
+	still->has_all_chunks = !addr && still->nr_chunks;
+	return 0;
+}
+
+/* The size of the frame at addr. 0, -EBADMSG (none is there), -EFAULT, … */
+static int read_size(const struct still_walk *still, remote_addr addr, uint32_t *ret_size_bytes)
+{
+	struct code_cache *codes = still->walk.codes;
+	const struct py_offsets *offsets = &codes->build->offsets;
+	uint8_t bytes[FRAME_MAX_BYTES];
+	struct frame_words words;
+	remote_addr place_addr;
+	struct code *code;
+	int err = remote_memory_read(codes->memory, addr, bytes, frame_head_bytes(offsets));
+
+	if (err)
+		return err;
+	words = frame_words(offsets, bytes);
+	if (!words.executable || words.owner != OWNED_BY_THREAD)
+		return -EBADMSG;
+	err = code_cache_get(codes, words.executable, still->walk.clock, &code);
+	if (!err)
+		err = code_place(codes, code, still->walk.clock, words.instr_ptr, &place_addr);
+	if (!err)
+		*ret_size_bytes = code->frame_size_bytes;
+	return err;
+}
+
+/* Find the frames of a chunk, and go on behind what is none. 0; -ENOMEM, -ESRCH, -EPERM. */
+static int outline_chunk(struct still_walk *still, const struct chunk *chunk)
+{
+	remote_addr addr = chunk->start;
+
+	while (addr < chunk->end && still->nr_outlined < MAX_FRAMES) {
+		uint32_t size_bytes = 0;
+		int err = read_size(still, addr, &size_bytes);
+
+		if (remote_error_is_fatal(err))
+			return err;
+		if (err || !size_bytes || size_bytes > chunk->end - addr) {
+			if (!still->nr_skips_left)
+				return 0;
+			still->nr_skips_left--;
+			addr += sizeof(uint64_t);
+			continue;
+		}
+		remote_addr *addrs = array_reserve(still->outline, still->nr_outlined + 1,
+						   &still->max_outlined, sizeof(*addrs));
+
+		if (!addrs)
+			return -ENOMEM;
+		still->outline = addrs;
+		addrs[still->nr_outlined++] = addr;
+		addr += size_bytes;
+	}
+	return 0;
+}
 
 /* Whether another frame may be found in spite of that error. */
 static bool is_gap(int err)
@@ -95,12 +234,14 @@ static int step(struct still_walk *still, remote_addr addr, remote_addr *ret_nex
 static bool is_whole(const struct still_walk *still, int err)
 {
 	const struct stack_ends *ends = still->ends;
+	const remote_addr bottom_addr =
+		still->has_all_chunks ? still->chunks[still->nr_chunks - 1].start : 0;
 
 	if (!ends->newest_chunk_addr)
 		return !err;
 	if (!still->lowest_addr)
-		return ends->datastack_top_addr <= still->bottom_addr;
-	return still->lowest_addr == still->bottom_addr;
+		return ends->datastack_top_addr <= bottom_addr;
+	return still->lowest_addr == bottom_addr;
 }
 
 /*
@@ -109,27 +250,24 @@ static bool is_whole(const struct still_walk *still, int err)
  */
 static int find_below(struct still_walk *still, remote_addr *ret_addr)
 {
-	struct stack_outline *outline = &still->outline;
-	int err;
+	int err = 0;
 
 	*ret_addr = 0;
-	if (!still->ends->newest_chunk_addr)
-		return 0;
-	if (!still->has_outline) {
-		err = stack_outline_learn(still->walk.codes, still->walk.clock, still->ends,
-					  outline);
+	if (!still->is_outlined) {
+		for (uint32_t i = still->nr_chunks; !err && i > 0; i--)
+			err = outline_chunk(still, &still->chunks[i - 1]);
 		if (err)
 			return err;
-		still->has_outline = true;
-		still->nr_below = outline->nr_frames;
+		still->is_outlined = true;
+		still->nr_below = still->nr_outlined;
 	}
 	while (still->lowest_addr && still->nr_below > 0 &&
-	       outline->frame_addrs[still->nr_below - 1] != still->lowest_addr)
+	       still->outline[still->nr_below - 1] != still->lowest_addr)
 		still->nr_below--;
 	if (still->lowest_addr && still->nr_below > 0)
 		still->nr_below--;
 	if (still->nr_below > 0)
-		*ret_addr = outline->frame_addrs[still->nr_below - 1];
+		*ret_addr = still->outline[still->nr_below - 1];
 	return 0;
 }
 
@@ -177,17 +315,17 @@ int frames_walk_still(struct code_cache *codes, const struct code_clock *clock,
 	struct still_walk still = {
 		.walk = {.build = codes->build, .codes = codes, .clock = clock, .list = list},
 		.ends = ends,
+		.nr_skips_left = MAX_SKIPS,
 	};
-	int err;
+	int err = list_chunks(&still);
 
-	if (ends->newest_chunk_addr)
-		still.bottom_addr = stack_outline_bottom(codes, ends);
 	list->nr_known = 0;
-
 	frame_list_begin(list, 0);
-	err = walk_all(&still);
+	if (!err)
+		err = walk_all(&still);
 	frame_list_reverse(list);
-	stack_outline_done(&still.outline);
+	free(still.chunks);
+	free(still.outline);
 	*ret_bridged = still.bridged;
 	return err;
 }

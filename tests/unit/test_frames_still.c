@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sampler/python/stack_outline.h"
+#include "sampler/python/frames.h"
 #include "tests/support/fake_stack.h"
 
 enum { WORDS = 20, CHUNK_BYTES = 4096, NR_FRAMES = 6 };
@@ -169,27 +169,22 @@ Test(frames_still, a_code_object_that_is_missing)
 }
 
 /* The frames of a chunk go on behind one whose size nobody knows. */
-Test(frames_still, an_outline_passes_over_what_is_no_frame)
+Test(frames_still, a_bridge_passes_over_what_is_no_frame)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
-		struct stack_outline outline = {0};
 		struct stage stage;
+		bool bridged = false;
 
 		stage_init(&stage, fake_python_minors[v]);
-		const struct code_clock clock = fake_python_clock(&stage.py, 1);
-
+		set_previous(&stage, 2, 0x10);
 		fake_memory_write_u64(&stage.py.fake,
 				      stage.frames[1] + stage.py.build.offsets.frame.executable,
 				      0x7000000);
-		cr_expect(zero(int,
-			       stack_outline_learn(&stage.codes, &clock, &stage.ends, &outline)));
-		cr_expect(outline.has_gaps);
-		cr_assert(eq(uint, outline.nr_frames, NR_FRAMES - 1));
-		cr_expect(eq(u64, outline.frame_addrs[0], stage.frames[0]));
-		cr_expect(eq(u64, outline.frame_addrs[1], stage.frames[2]));
-		cr_expect(
-			eq(u64, stack_outline_bottom(&stage.codes, &stage.ends), stage.frames[0]));
-		stack_outline_done(&outline);
+		cr_expect(zero(int, walk(&stage, &bridged)));
+		cr_expect(bridged);
+		cr_assert(eq(uint, stage.list.nr_frames, NR_FRAMES - 1));
+		cr_expect(eq(u64, stage.list.frames[0].addr, stage.frames[0]));
+		cr_expect(eq(u64, stage.list.frames[1].addr, stage.frames[2]));
 		stage_done(&stage);
 	}
 }
