@@ -18,7 +18,6 @@
 #include "procmem/memory.h"
 #include "sampler/addr_map.h"
 #include "sampler/function_table.h"
-#include "sampler/python/code_copies.h"
 #include "sampler/python/linetable.h"
 #include "sampler/python/offsets.h"
 
@@ -87,6 +86,20 @@ struct code_texts {
 	uint8_t filename[CODE_PATH_BYTES];
 	uint8_t linetable[CODE_LINETABLE_BYTES];
 	uint64_t bytecode_length; /* where that is an object of its own */
+};
+
+/*
+ * Copies of a code object's bytecode, one for each thread that is alive (code_place.h). Beyond so
+ * many they are not looked at: frames of threads that have no copy within are not shown.
+ */
+enum { MAX_CODE_COPIES = 2048 };
+
+/* All zero it is empty. */
+struct code_copies {
+	remote_addr *starts; /* by rising address; owned */
+	size_t nr;
+	uint64_t tick;	     /* when they were read last */
+	uint32_t generation; /* of the interpreter's tlbc_generation, at that time */
 };
 
 /* What an executable of a frame is (executable.h). */

@@ -23,7 +23,7 @@ void code_forget(struct code_cache *cache, struct code *code)
 		cache->teller->forget(cache->teller, code->addr);
 	free(code->linetable);
 	free(code->lines);
-	code_copies_done(&code->copies);
+	free(code->copies.starts);
 	*code = (struct code){
 		.addr = code->addr,
 		.nr_loads = code->nr_loads + 1,

@@ -53,10 +53,8 @@ enum location_kind {
 enum { LINE_DELTA_NONE = -128 };
 
 struct table_reader {
-	enum linetable_format format;
-	const uint8_t *table; /* the caller's */
-	size_t size_bytes;
-	size_t next;  /* index of the byte to read next; at most size_bytes */
+	const struct linetable *table;
+	size_t next;  /* index of the byte to read next; at most nr_bytes */
 	int32_t line; /* of the last entry that had one */
 	bool ended;   /* lnotab: what is behind the table was handed on */
 };
@@ -73,9 +71,10 @@ struct table_entry {
 /* One byte that is not the first of an entry. */
 static int read_payload(struct table_reader *reader, uint32_t *ret_byte)
 {
-	if (reader->next == reader->size_bytes || reader->table[reader->next] & ENTRY_START)
+	if (reader->next == reader->table->nr_bytes ||
+	    reader->table->bytes[reader->next] & ENTRY_START)
 		return -EBADMSG;
-	*ret_byte = reader->table[reader->next++];
+	*ret_byte = reader->table->bytes[reader->next++];
 	return 0;
 }
 
@@ -139,9 +138,9 @@ static bool read_location(struct table_reader *reader, struct table_entry *ret_e
 	unsigned int head, kind;
 	int32_t delta;
 
-	if (reader->next == reader->size_bytes)
+	if (reader->next == reader->table->nr_bytes)
 		return false;
-	head = reader->table[reader->next++];
+	head = reader->table->bytes[reader->next++];
 	if (!(head & ENTRY_START))
 		return false;
 	kind = head >> 3 & 15;
@@ -154,7 +153,8 @@ static bool read_location(struct table_reader *reader, struct table_entry *ret_e
 		ret_entry->line = valid_line(reader->line);
 	}
 	ret_entry->columns_index = reader->next;
-	while (reader->next < reader->size_bytes && !(reader->table[reader->next] & ENTRY_START))
+	while (reader->next < reader->table->nr_bytes &&
+	       !(reader->table->bytes[reader->next] & ENTRY_START))
 		reader->next++;
 	ret_entry->nr_bytes = (size_t)((head & 7) + 1) * CODE_UNIT_BYTES;
 	return true;
@@ -163,10 +163,10 @@ static bool read_location(struct table_reader *reader, struct table_entry *ret_e
 /* The two bytes of an older entry; false at the end, where one alone counts for nothing. */
 static bool read_pair(struct table_reader *reader, uint8_t *ret_code_delta, int8_t *ret_line_delta)
 {
-	if (reader->size_bytes - reader->next < 2)
+	if (reader->table->nr_bytes - reader->next < 2)
 		return false;
-	*ret_code_delta = reader->table[reader->next];
-	*ret_line_delta = (int8_t)reader->table[reader->next + 1];
+	*ret_code_delta = reader->table->bytes[reader->next];
+	*ret_line_delta = (int8_t)reader->table->bytes[reader->next + 1];
 	reader->next += 2;
 	return true;
 }
@@ -210,7 +210,7 @@ static bool read_lnotab(struct table_reader *reader, struct table_entry *ret_ent
 /* The next entry. False at the end and where the table is torn. */
 static bool read_entry(struct table_reader *reader, struct table_entry *ret_entry)
 {
-	switch (reader->format) {
+	switch (reader->table->format) {
 	case LINETABLE_LOCATIONS:
 		return read_location(reader, ret_entry);
 	case LINETABLE_RANGES:
@@ -233,22 +233,6 @@ static bool find_entry(struct table_reader *reader, int32_t code_offset_bytes,
 			return true;
 	}
 	return false;
-}
-
-int32_t linetable_find(enum linetable_format format, const uint8_t *table, size_t size_bytes,
-		       int32_t first_line, int32_t code_offset_bytes)
-{
-	struct table_reader reader = {
-		.format = format,
-		.table = table,
-		.size_bytes = size_bytes,
-		.line = first_line,
-	};
-	struct table_entry entry;
-
-	if (code_offset_bytes < 0)
-		return valid_line(first_line);
-	return find_entry(&reader, code_offset_bytes, &entry) ? entry.line : 0;
 }
 
 /* A column of the long form: 1 is the first, 0 says that there is none. */
@@ -327,42 +311,30 @@ static int read_range_of(struct table_reader *reader, const struct table_entry *
 	}
 }
 
-struct linetable_position linetable_position(enum linetable_format format, const uint8_t *table,
-					     size_t size_bytes, int32_t first_line,
+struct linetable_position linetable_position(const struct linetable *table,
 					     int32_t code_offset_bytes)
 {
-	struct table_reader reader = {
-		.format = format,
-		.table = table,
-		.size_bytes = size_bytes,
-		.line = first_line,
-	};
+	struct table_reader reader = {.table = table, .line = table->first_line};
 	struct linetable_position unknown = {.column = -1, .end_line = -1, .end_column = -1};
 	struct linetable_position position;
 	struct table_entry entry = {0};
 
 	if (code_offset_bytes < 0) {
-		unknown.line = valid_line(first_line);
+		unknown.line = valid_line(table->first_line);
 		return unknown;
 	}
 	if (!find_entry(&reader, code_offset_bytes, &entry))
 		return unknown;
 	unknown.line = entry.line;
-	if (format != LINETABLE_LOCATIONS || entry.kind == LOCATION_NONE || reader.line < 0)
+	if (table->format != LINETABLE_LOCATIONS || entry.kind == LOCATION_NONE || reader.line < 0)
 		return unknown;
 	position = unknown;
 	return read_range_of(&reader, &entry, &position) ? unknown : position;
 }
 
-void linetable_lines(enum linetable_format format, const uint8_t *table, size_t size_bytes,
-		     int32_t first_line, int32_t *ret_lines, size_t nr_units)
+void linetable_lines(const struct linetable *table, int32_t *ret_lines, size_t nr_units)
 {
-	struct table_reader reader = {
-		.format = format,
-		.table = table,
-		.size_bytes = size_bytes,
-		.line = first_line,
-	};
+	struct table_reader reader = {.table = table, .line = table->first_line};
 	struct table_entry entry;
 	size_t unit = 0;
 	size_t end = 0;

@@ -19,37 +19,36 @@ enum linetable_format {
 	LINETABLE_LNOTAB,    /* 3.6 to 3.9 */
 };
 
-/*
- * The line of the instruction at code_offset_bytes (a multiple of 2, from the start of
- * the bytecode; negative, as of a frame that has not begun, gives first_line). 0 for an
- * instruction without a line, an offset behind the table (lnotab has no end: its last line
- * goes on), or one where the table is torn or behind that.
- */
-int32_t linetable_find(enum linetable_format format, const uint8_t *table, size_t size_bytes,
-		       int32_t first_line, int32_t code_offset_bytes);
+struct linetable {
+	enum linetable_format format;
+	const uint8_t *bytes; /* borrowed */
+	size_t nr_bytes;
+	int32_t first_line; /* of the code object */
+};
 
 /* What an instruction was made of: the source from its line and column up to its end. */
 struct linetable_position {
-	int32_t line;	    /* as linetable_find() says it */
+	int32_t line;	    /* 0: it has none */
 	int32_t column;	    /* in bytes of UTF-8, the first is 0; -1 if not known */
 	int32_t end_line;   /* the same as line or a later one; -1 if not known */
 	int32_t end_column; /* of the byte behind the last; -1 if not known */
 };
 
 /*
- * All that the table says of that instruction. Tables before 3.11 know the line alone; a torn
- * entry of a newer one that still has a line is of that line, and no more.
+ * All that the table says of the instruction at code_offset_bytes (a multiple of 2, from the start
+ * of the bytecode; negative, as of a frame that has not begun, gives first_line). There is no line for
+ * an instruction without one, an offset behind the table (lnotab has no end: its last line goes on),
+ * or one where the table is torn or behind that. Tables before 3.11 know the line alone; a torn entry
+ * of a newer one that still has a line is of that line, and no more.
  */
-struct linetable_position linetable_position(enum linetable_format format, const uint8_t *table,
-					     size_t size_bytes, int32_t first_line,
+struct linetable_position linetable_position(const struct linetable *table,
 					     int32_t code_offset_bytes);
 
 /*
  * The lines of all of a function at once: the line of each of its nr_units code units, 0
  * where there is none. One pass over the table, however long the function is.
  */
-void linetable_lines(enum linetable_format format, const uint8_t *table, size_t size_bytes,
-		     int32_t first_line, int32_t *ret_lines, size_t nr_units);
+void linetable_lines(const struct linetable *table, int32_t *ret_lines, size_t nr_units);
 
 /* So many code units of two bytes a table of size_bytes can give a line, at most. */
 size_t linetable_max_units(enum linetable_format format, size_t size_bytes);

@@ -16,44 +16,42 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check(enum linetable_format format, const uint8_t *table, size_t size_bytes,
-		  int32_t first_line, int32_t offset)
+static void check(const struct linetable *table, int32_t offset)
 {
-	int32_t line = linetable_find(format, table, size_bytes, first_line, offset);
+	struct linetable_position position = linetable_position(table, offset);
 
-	struct linetable_position position =
-		linetable_position(format, table, size_bytes, first_line, offset);
-
-	if (line < 0 || position.line != line)
+	if (position.line < 0)
 		abort();
 	if (position.column < -1 || position.end_column < -1 ||
-	    (position.end_line != -1 && position.end_line < line))
+	    (position.end_line != -1 && position.end_line < position.line))
 		abort();
-	if (offset >= 0 && (size_t)offset / 2 >= linetable_max_units(format, size_bytes) && line)
+	if (offset >= 0 &&
+	    (size_t)offset / 2 >= linetable_max_units(table->format, table->nr_bytes) &&
+	    position.line)
 		abort();
 }
 
 /* All lines at once are those of one look-up each. */
-static void check_lines(enum linetable_format format, const uint8_t *table, size_t size_bytes,
-			int32_t first_line)
+static void check_lines(const struct linetable *table)
 {
 	int32_t lines[TABLE_MAX_BYTES * ENTRY_MAX_BYTES / 2 + 1];
-	size_t nr_units = size_bytes * ENTRY_MAX_BYTES / 2 + 1;
+	size_t nr_units = table->nr_bytes * ENTRY_MAX_BYTES / 2 + 1;
 
-	linetable_lines(format, table, size_bytes, first_line, lines, nr_units);
+	linetable_lines(table, lines, nr_units);
 	for (size_t i = 0; i < nr_units; i++)
-		if (lines[i] !=
-		    linetable_find(format, table, size_bytes, first_line, (int32_t)(2 * i)))
+		if (lines[i] != linetable_position(table, (int32_t)(2 * i)).line)
 			abort();
 }
 
-static void check_format(enum linetable_format format, const uint8_t *table, size_t size_bytes,
+static void check_format(enum linetable_format format, const uint8_t *bytes, size_t nr_bytes,
 			 int32_t first_line, int32_t offset)
 {
-	check(format, table, size_bytes, first_line, offset);
-	for (size_t i = 0; i <= size_bytes * ENTRY_MAX_BYTES; i += 2)
-		check(format, table, size_bytes, first_line, (int32_t)i);
-	check_lines(format, table, size_bytes, first_line);
+	const struct linetable table = {format, bytes, nr_bytes, first_line};
+
+	check(&table, offset);
+	for (size_t i = 0; i <= nr_bytes * ENTRY_MAX_BYTES; i += 2)
+		check(&table, (int32_t)i);
+	check_lines(&table);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

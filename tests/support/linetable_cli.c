@@ -60,16 +60,10 @@ static bool parse_format(const char *name, enum linetable_format *ret_format)
 	return false;
 }
 
-/* Both look-ups have to say the same line. */
-static void print_position(enum linetable_format format, const uint8_t *table, size_t size_bytes,
-			   int32_t first_line, int32_t offset)
+static void print_position(const struct linetable *table, int32_t offset)
 {
-	const struct linetable_position position =
-		linetable_position(format, table, size_bytes, first_line, offset);
-	int32_t line = linetable_find(format, table, size_bytes, first_line, offset);
+	const struct linetable_position position = linetable_position(table, offset);
 
-	if (line != position.line)
-		(void)printf("%" PRId32 ", not ", line);
 	(void)printf("%" PRId32 " %" PRId32 " %" PRId32 " %" PRId32 "\n", position.line,
 		     position.column, position.end_line, position.end_column);
 }
@@ -110,7 +104,7 @@ int main(int argc, char **argv)
 			memcpy(table, hex, (size_t)size_bytes);
 			table_bytes = (size_t)size_bytes;
 		}
-		print_position(format, table, table_bytes, first_line, offset);
+		print_position(&(struct linetable){format, table, table_bytes, first_line}, offset);
 	}
 	return ferror(stdin) || fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
 }
