@@ -116,8 +116,8 @@ static bool refresh_threads(struct snapshot *snapshot, const struct thread_list 
 static int read_list(struct snapshot *snapshot, struct thread_list *ret_list)
 {
 	struct thread_list list = {0};
-	int err = (snapshot->is_still ? thread_list_read_still : thread_list_read)(
-		snapshot->memory, snapshot->build, snapshot->runtime_addr, &list);
+	int err = thread_list_read(snapshot->memory, snapshot->build, snapshot->runtime_addr,
+				   snapshot->is_still, &list);
 	/* Behind the read, and also where that failed: an exec may be why. */
 	int check_err = remote_memory_check(snapshot->memory);
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* So far into a range that was read does a wanted one begin; more than it has: not there. */
-static uint64_t offset_in(const struct ahead_range *range, const struct remote_range *wanted)
+static uint64_t offset_in(const struct remote_range *range, const struct remote_range *wanted)
 {
 	const uint64_t offset = wanted->addr - range->addr;
 
@@ -15,7 +15,7 @@ static uint64_t offset_in(const struct ahead_range *range, const struct remote_r
 static bool take(const struct code_ahead *ahead, struct remote_range *wanted)
 {
 	for (size_t i = 0; i < ahead->nr_ranges; i++) {
-		const struct ahead_range *range = &ahead->ranges[i];
+		const struct remote_range *range = &ahead->ranges[i];
 		const uint64_t offset = offset_in(range, wanted);
 
 		if (offset == UINT64_MAX || wanted->size > range->size - offset)
@@ -23,7 +23,7 @@ static bool take(const struct code_ahead *ahead, struct remote_range *wanted)
 		wanted->done_bytes = range->done_bytes - offset;
 		if (wanted->done_bytes > wanted->size)
 			wanted->done_bytes = wanted->size;
-		memcpy(wanted->buffer, (const uint8_t *)range->bytes + offset, wanted->done_bytes);
+		memcpy(wanted->buffer, (const uint8_t *)range->buffer + offset, wanted->done_bytes);
 		return true;
 	}
 	return false;
@@ -41,9 +41,9 @@ static bool goes_on(const struct code_ahead *ahead, const struct remote_range *r
 	bool is_begun = false;
 
 	for (size_t i = 0; i < ahead->nr_ranges; i++) {
-		const struct ahead_range *range = &ahead->ranges[i];
+		const struct remote_range *range = &ahead->ranges[i];
 		const uint64_t offset = offset_in(range, read);
-		const uint8_t *told = range->bytes;
+		const uint8_t *told = range->buffer;
 		const uint8_t *bytes = read->buffer;
 
 		if (offset == UINT64_MAX)
@@ -102,70 +102,52 @@ static void begin(struct code_ahead *ahead, struct remote_memory *inner, bool is
 	ahead->nr_ranges = 0;
 }
 
+/* Have size bytes of an object in buffer, or wanted there. */
+static void add(struct code_ahead *ahead, remote_addr addr, void *buffer, size_t size)
+{
+	ahead->ranges[ahead->nr_ranges++] =
+		(struct remote_range){.addr = addr, .buffer = buffer, .size = size};
+}
+
 int code_ahead_init(struct code_ahead *ahead, struct remote_memory *inner,
 		    const struct py_offsets *offsets, remote_addr object_addr,
 		    const struct code_fingerprint *fingerprint)
 {
-	struct remote_range ranges[NR_AHEAD_RANGES] = {
-		{.addr = fingerprint->qualname + offsets->unicode.length,
-		 .buffer = ahead->name,
-		 .size = sizeof(ahead->name)},
-		{.addr = fingerprint->filename + offsets->unicode.length,
-		 .buffer = ahead->path,
-		 .size = sizeof(ahead->path)},
-		{.addr = fingerprint->linetable + offsets->bytes.ob_size,
-		 .buffer = ahead->linetable,
-		 .size = sizeof(ahead->linetable)},
-		{.addr = object_addr, .buffer = ahead->object, .size = code_head_bytes(offsets)},
-	};
-	size_t nr_ranges = 4;
-	int err;
-
-	/* The object is the last one. */
-	if (fingerprint->bytecode) {
-		ranges[nr_ranges] = ranges[nr_ranges - 1];
-		ranges[nr_ranges - 1] = (struct remote_range){
-			.addr = fingerprint->bytecode + offsets->bytes.ob_size,
-			.buffer = &ahead->bytecode_length,
-			.size = sizeof(ahead->bytecode_length),
-		};
-		nr_ranges++;
-	}
 	begin(ahead, inner, false);
-	err = remote_memory_read_ranges(inner, ranges, nr_ranges);
-	for (size_t i = 0; !err && i < nr_ranges; i++)
-		ahead->ranges[ahead->nr_ranges++] = (struct ahead_range){
-			.addr = ranges[i].addr,
-			.bytes = ranges[i].buffer,
-			.size = ranges[i].size,
-			.done_bytes = ranges[i].done_bytes,
-		};
-	return err;
+	add(ahead, fingerprint->qualname + offsets->unicode.length, ahead->name,
+	    sizeof(ahead->name));
+	add(ahead, fingerprint->filename + offsets->unicode.length, ahead->path,
+	    sizeof(ahead->path));
+	add(ahead, fingerprint->linetable + offsets->bytes.ob_size, ahead->linetable,
+	    sizeof(ahead->linetable));
+	if (fingerprint->bytecode)
+		add(ahead, fingerprint->bytecode + offsets->bytes.ob_size, &ahead->bytecode_length,
+		    sizeof(ahead->bytecode_length));
+	add(ahead, object_addr, ahead->object, code_head_bytes(offsets));
+	return remote_memory_read_ranges(inner, ahead->ranges, ahead->nr_ranges);
 }
 
-static void add_told(struct code_ahead *ahead, remote_addr addr, const struct told_text *text)
+/* Have what was told of an object, which is read and no more. */
+static void add_told(struct code_ahead *ahead, remote_addr addr, const void *bytes, size_t nr_bytes,
+		     bool is_whole)
 {
-	ahead->ranges[ahead->nr_ranges++] = (struct ahead_range){
-		.addr = addr,
-		.bytes = text->bytes,
-		.size = text->is_whole ? SIZE_MAX : text->nr_bytes,
-		.done_bytes = text->nr_bytes,
-	};
+	add(ahead, addr, (void *)bytes, is_whole ? SIZE_MAX : nr_bytes);
+	ahead->ranges[ahead->nr_ranges - 1].done_bytes = nr_bytes;
 }
 
 void code_ahead_take(struct code_ahead *ahead, struct remote_memory *inner,
 		     const struct py_offsets *offsets, const struct code_fingerprint *fingerprint,
 		     const struct told_code *told)
 {
-	const struct told_text length = {(const uint8_t *)&told->bytecode_length,
-					 sizeof(told->bytecode_length), false};
-	const struct told_text object = {told->object, code_head_bytes(offsets), false};
-
 	begin(ahead, inner, true);
-	add_told(ahead, fingerprint->qualname + offsets->unicode.length, &told->qualname);
-	add_told(ahead, fingerprint->filename + offsets->unicode.length, &told->filename);
-	add_told(ahead, fingerprint->linetable + offsets->bytes.ob_size, &told->linetable);
+	add_told(ahead, fingerprint->qualname + offsets->unicode.length, told->qualname.bytes,
+		 told->qualname.nr_bytes, told->qualname.is_whole);
+	add_told(ahead, fingerprint->filename + offsets->unicode.length, told->filename.bytes,
+		 told->filename.nr_bytes, told->filename.is_whole);
+	add_told(ahead, fingerprint->linetable + offsets->bytes.ob_size, told->linetable.bytes,
+		 told->linetable.nr_bytes, told->linetable.is_whole);
 	if (fingerprint->bytecode)
-		add_told(ahead, fingerprint->bytecode + offsets->bytes.ob_size, &length);
-	add_told(ahead, told->addr, &object);
+		add_told(ahead, fingerprint->bytecode + offsets->bytes.ob_size,
+			 &told->bytecode_length, sizeof(told->bytecode_length), false);
+	add_told(ahead, told->addr, told->object, code_head_bytes(offsets), false);
 }

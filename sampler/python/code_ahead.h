@@ -23,19 +23,12 @@ enum {
 	NR_AHEAD_RANGES = 5,
 };
 
-/* A piece that is there, and so much of it. */
-struct ahead_range {
-	remote_addr addr;
-	const void *bytes;
-	size_t size, done_bytes; /* of size bytes so many are there, and there are no more */
-};
-
 struct code_ahead {
 	struct remote_memory memory; /* what is handed on */
 	struct remote_memory *inner; /* borrowed as long as this is read */
 	bool is_told;	  /* the ranges are of an earlier moment, of an object that may be gone */
 	size_t nr_ranges; /* of those; unless is_told 0 once something was read behind them */
-	struct ahead_range ranges[NR_AHEAD_RANGES];
+	struct remote_range ranges[NR_AHEAD_RANGES]; /* the rest of one is not there */
 	uint8_t name[AHEAD_NAME_BYTES];
 	uint8_t path[AHEAD_PATH_BYTES];
 	uint8_t linetable[AHEAD_LINETABLE_BYTES];

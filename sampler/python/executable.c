@@ -63,7 +63,7 @@ static int read_c_string(const struct description *of, remote_addr addr, char re
 	int err = c_string_read(of->memory, addr, ret_text, EXECUTABLE_NAME_MAX_BYTES + 1);
 
 	if (!err && strlen(ret_text) == EXECUTABLE_NAME_MAX_BYTES)
-		(void)strcat(ret_text, ELLIPSIS);
+		(void)stpcpy(ret_text + EXECUTABLE_NAME_MAX_BYTES, ELLIPSIS);
 	return err;
 }
 

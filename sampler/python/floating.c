@@ -69,6 +69,6 @@ void float_format(double value, const char *ending, char ret_text[FLOAT_TEXT_BYT
 		print(false, precision - exponent, value, rounding, ret_text);
 	} else {
 		print(false, 0, value, rounding, ret_text);
-		(void)strcat(ret_text, ending);
+		(void)stpcpy(ret_text + strlen(ret_text), ending);
 	}
 }

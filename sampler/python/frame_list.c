@@ -34,18 +34,15 @@ static bool frames_equal(const struct walked_frame *a, const struct walked_frame
 
 int frame_list_append(struct frame_list *list, const struct walked_frame *frame)
 {
-	if (list->nr_frames == list->max_frames) {
-		uint32_t max_frames = list->max_frames ? list->max_frames * 2 : FIRST_MAX_FRAMES;
-		struct walked_frame *frames;
+	struct walked_frame *frames;
 
-		if (list->nr_frames >= MAX_FRAMES)
-			return -E2BIG;
-		frames = realloc(list->frames, max_frames * sizeof(*frames));
-		if (!frames)
-			return -ENOMEM;
-		list->frames = frames;
-		list->max_frames = max_frames;
-	}
+	if (list->nr_frames >= MAX_FRAMES)
+		return -E2BIG;
+	frames = array_reserve(list->frames, list->nr_frames + 1, &list->max_frames,
+			       sizeof(*frames));
+	if (!frames)
+		return -ENOMEM;
+	list->frames = frames;
 	if (!list->changed && list->nr_frames < list->nr_known &&
 	    frames_equal(&list->frames[list->nr_frames], frame))
 		list->nr_unchanged = list->nr_frames + 1;

@@ -44,26 +44,16 @@ struct scan {
 /* Whether a word can be a pointer to a CPython state: where a program writes, and aligned. */
 static bool points_to_data(struct scan *scan, remote_addr addr)
 {
-	const struct maps *maps = scan->maps;
-	size_t low = 0;
-	size_t high = maps->nr_mappings;
+	const struct mapping *mapping;
 
 	if (!addr || addr % 8)
 		return false;
 	if (scan->last && addr >= scan->last->start && addr < scan->last->end)
 		return true;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (maps->mappings[middle].end <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == maps->nr_mappings || addr < maps->mappings[low].start ||
-	    !maps->mappings[low].readable || !maps->mappings[low].writable)
+	mapping = maps_find(scan->maps, addr);
+	if (!mapping || !mapping->readable || !mapping->writable)
 		return false;
-	scan->last = &maps->mappings[low];
+	scan->last = mapping;
 	return true;
 }
 
@@ -129,11 +119,11 @@ static int try_candidate(struct scan *scan, const struct candidate *candidate)
 	if (scan->nr_tries_left == 0)
 		return 0;
 	scan->nr_tries_left--;
-	err = thread_list_read(scan->memory, scan->build, runtime_addr, &list);
+	err = thread_list_read(scan->memory, scan->build, runtime_addr, false, &list);
 	if (err == -E2BIG) /* a ring, which has cost as much as some thousand others */
 		scan->nr_tries_left /= 8;
 	if (err)
-		return err == -ESRCH || err == -EPERM || err == -ENOMEM ? err : 0;
+		return remote_error_is_fatal(err) ? err : 0;
 	judge_candidate(scan, candidate->word_addr, runtime_addr, &list);
 	thread_list_done(&list);
 	return 0;

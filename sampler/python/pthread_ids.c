@@ -16,6 +16,7 @@ enum { PTHREAD_BYTES = 2048, MAX_PTHREADS = 32 };
 
 /* Where the id is known to be: glibc on x86-64 and aarch64, musl on 64-bit machines. */
 static const uint32_t usual_offsets[] = {720, 208, 48};
+enum { NR_USUAL_OFFSETS = sizeof(usual_offsets) / sizeof(*usual_offsets) };
 
 struct pthreads {
 	uint8_t bytes[MAX_PTHREADS][PTHREAD_BYTES];
@@ -86,16 +87,11 @@ static size_t find_offset(const struct pthreads *pthreads, uint32_t *ret_offset)
 {
 	size_t most = 0;
 
-	for (size_t i = 0; i < sizeof(usual_offsets) / sizeof(*usual_offsets); i++) {
-		size_t nr = nr_matches(pthreads, usual_offsets[i]);
-
-		if (nr > most) {
-			most = nr;
-			*ret_offset = usual_offsets[i];
-		}
-	}
-	for (uint32_t offset = 0; offset < PTHREAD_BYTES; offset += sizeof(int32_t)) {
-		size_t nr = nr_matches(pthreads, offset);
+	for (size_t i = 0; i < NR_USUAL_OFFSETS + PTHREAD_BYTES / sizeof(int32_t); i++) {
+		const uint32_t offset =
+			i < NR_USUAL_OFFSETS ? usual_offsets[i]
+					     : (uint32_t)((i - NR_USUAL_OFFSETS) * sizeof(int32_t));
+		const size_t nr = nr_matches(pthreads, offset);
 
 		if (nr > most) {
 			most = nr;

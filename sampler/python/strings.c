@@ -16,7 +16,6 @@
 
 /* Appended to a text that was cut: "…", U+2026. */
 #define ELLIPSIS	  "\xe2\x80\xa6"
-#define ELLIPSIS_BYTES	  (sizeof(ELLIPSIS) - 1)
 #define REPLACEMENT	  0xfffdu /* U+FFFD, for a number that is no code point */
 #define CODE_POINT_MAX	  0x10ffffu
 #define ENCODED_MAX_BYTES 6 /* of one code point: "\udc80" */
@@ -52,11 +51,9 @@ static int read_header(struct remote_memory *memory, const struct py_offsets *of
 	if (!err)
 		err = field_addr(addr, offsets->unicode.state, &fields[1].addr);
 	if (!err)
-		err = remote_memory_read_ranges(memory, fields, 2);
+		err = remote_memory_read_all(memory, fields, 2);
 	if (err)
 		return err;
-	if (fields[0].done_bytes != sizeof(length) || fields[1].done_bytes != sizeof(state))
-		return -EFAULT;
 	*ret_length = length;
 	*ret_state = state;
 	return 0;
@@ -191,41 +188,12 @@ static size_t encode_char(uint32_t c, char out[ENCODED_MAX_BYTES])
 	return 6;
 }
 
-/*
- * The first nr_chars characters of text, which are chars, allocated to their exact size (they are
- * kept as long as their code object).
- */
-static char *encode_text(const struct remote_text *text, const uint8_t *chars, size_t nr_chars)
-{
-	const bool is_cut = nr_chars < text->nr_chars;
-	char scratch[ENCODED_MAX_BYTES];
-	size_t size_bytes = is_cut ? ELLIPSIS_BYTES : 0;
-
-	for (size_t i = 0; i < nr_chars; i++)
-		size_bytes += encode_char(char_at(chars, text->char_bytes, i), scratch);
-
-	char *utf8 = malloc(size_bytes + 1);
-	if (!utf8)
-		return NULL;
-	char *end = utf8;
-	for (size_t i = 0; i < nr_chars; i++) {
-		size_t nr_bytes = encode_char(char_at(chars, text->char_bytes, i), scratch);
-
-		memcpy(end, scratch, nr_bytes);
-		end += nr_bytes;
-	}
-	if (is_cut) {
-		memcpy(end, ELLIPSIS, ELLIPSIS_BYTES);
-		end += ELLIPSIS_BYTES;
-	}
-	*end = '\0';
-	return utf8;
-}
-
 int string_read(struct remote_memory *memory, const struct py_offsets *offsets, remote_addr addr,
 		char **ret_text)
 {
 	uint8_t chars[STRING_MAX_CHARS * 4];
+	char utf8[STRING_MAX_CHARS * ENCODED_MAX_BYTES + sizeof(ELLIPSIS)];
+	char *end = utf8;
 	struct remote_text text;
 	size_t nr_chars;
 	int err = string_find(memory, offsets, addr, &text);
@@ -236,10 +204,14 @@ int string_read(struct remote_memory *memory, const struct py_offsets *offsets, 
 	err = remote_memory_read(memory, text.addr, chars, nr_chars * text.char_bytes);
 	if (err)
 		return err;
-	char *utf8 = encode_text(&text, chars, nr_chars);
-	if (!utf8)
+	for (size_t i = 0; i < nr_chars; i++)
+		end += encode_char(char_at(chars, text.char_bytes, i), end);
+	(void)stpcpy(end, nr_chars < text.nr_chars ? ELLIPSIS : "");
+	/* Of its exact size: it is kept as long as its code object. */
+	end = strdup(utf8);
+	if (!end)
 		return -ENOMEM;
-	*ret_text = utf8;
+	*ret_text = end;
 	return 0;
 }
 

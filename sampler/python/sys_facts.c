@@ -26,7 +26,7 @@ static int find_main(struct remote_memory *memory, const struct py_build *build,
 		     remote_addr runtime_addr, remote_addr *ret_interp_addr)
 {
 	struct thread_list list;
-	int err = thread_list_read_still(memory, build, runtime_addr, &list);
+	int err = thread_list_read(memory, build, runtime_addr, true, &list);
 
 	if (err)
 		return err;

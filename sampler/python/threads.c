@@ -29,26 +29,22 @@ static int read_interpreter(struct remote_memory *memory, const struct py_offset
 	struct interpreter_ref interpreter = {.addr = addr};
 	uint64_t id = 0;
 	struct remote_range ranges[] = {
-		{.addr = addr + offsets->interpreter.next,
-		 .buffer = &interpreter.next_addr,
-		 .size = sizeof(interpreter.next_addr)},
+		{.addr = addr + offsets->interpreter.next, .buffer = &interpreter.next_addr},
 		{.addr = addr + offsets->interpreter.threads_head,
-		 .buffer = &interpreter.threads_head_addr,
-		 .size = sizeof(interpreter.threads_head_addr)},
-		{.addr = addr + offsets->interpreter.id, .buffer = &id, .size = sizeof(id)},
+		 .buffer = &interpreter.threads_head_addr},
+		{.addr = addr + offsets->interpreter.id, .buffer = &id},
 	};
 	/* 3.6 gives no ids. */
 	const size_t nr_ranges = offsets->interpreter.id == OFFSET_ABSENT ? 2 : 3;
-	int err = remote_memory_read_ranges(memory, ranges, nr_ranges);
+	int err;
 
-	if (err)
-		return err;
 	for (size_t i = 0; i < nr_ranges; i++)
-		if (ranges[i].done_bytes != ranges[i].size)
-			return -EFAULT;
+		ranges[i].size = sizeof(uint64_t);
+	err = remote_memory_read_all(memory, ranges, nr_ranges);
 	interpreter.id = (int64_t)id;
-	*ret_interpreter = interpreter;
-	return 0;
+	if (!err)
+		*ret_interpreter = interpreter;
+	return err;
 }
 
 /* A field that not every version has: 0 then. */
@@ -143,9 +139,10 @@ static int list_interpreters(struct remote_memory *memory, const struct py_build
 	return 0;
 }
 
-static int read_list(struct remote_memory *memory, const struct py_build *build,
-		     remote_addr runtime_addr, bool is_still, struct thread_list *list)
+int thread_list_read(struct remote_memory *memory, const struct py_build *build,
+		     remote_addr runtime_addr, bool is_still, struct thread_list *ret_list)
 {
+	struct thread_list list = {0};
 	remote_addr head_addr;
 	int err = remote_memory_read_u64(
 		memory, runtime_addr + build->offsets.runtime.interpreters_head, &head_addr);
@@ -153,34 +150,12 @@ static int read_list(struct remote_memory *memory, const struct py_build *build,
 	if (!err && !head_addr)
 		err = -ENOENT;
 	if (!err)
-		err = list_interpreters(memory, build, head_addr, is_still, list);
+		err = list_interpreters(memory, build, head_addr, is_still, &list);
 	/* The main interpreter is the oldest, and so the last. */
-	for (size_t i = 0;
-	     build->offsets.interpreter.id == OFFSET_ABSENT && i < list->nr_interpreters; i++)
-		list->interpreters[i].id = (int64_t)(list->nr_interpreters - 1 - i);
-	return err;
-}
-
-int thread_list_read(struct remote_memory *memory, const struct py_build *build,
-		     remote_addr runtime_addr, struct thread_list *ret_list)
-{
-	struct thread_list list = {0};
-	int err = read_list(memory, build, runtime_addr, false, &list);
-
-	if (err)
-		thread_list_done(&list);
-	else
-		*ret_list = list;
-	return err;
-}
-
-int thread_list_read_still(struct remote_memory *memory, const struct py_build *build,
-			   remote_addr runtime_addr, struct thread_list *ret_list)
-{
-	struct thread_list list = {0};
-	int err = read_list(memory, build, runtime_addr, true, &list);
-
-	if (err && err != -ENOMEM && list.nr_interpreters) {
+	if (build->offsets.interpreter.id == OFFSET_ABSENT)
+		for (size_t i = 0; i < list.nr_interpreters; i++)
+			list.interpreters[i].id = (int64_t)(list.nr_interpreters - 1 - i);
+	if (err && err != -ENOMEM && is_still && list.nr_interpreters) {
 		list.err = err;
 		err = 0;
 	}

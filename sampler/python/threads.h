@@ -39,25 +39,20 @@ struct thread_list {
 };
 
 /*
- * Read the lists. 0; -ENOENT (the runtime has no interpreter yet, or none any
- * more), -EBADMSG (a thread state that is not of its interpreter: the list
- * changed, or this is no runtime), -E2BIG, -EFAULT, -ENOMEM, -ESRCH, -EPERM.
- * thread_list_done() frees what the list holds, which is empty then; it accepts NULL
- * and an empty one.
+ * Read the lists. is_still: the memory stands still and may lack pieces, and the lists are read as
+ * far as they can be: ret_list->err then, and an error only if no interpreter can be read.
+ *
+ * 0; -ENOENT (the runtime has no interpreter yet, or none any more), -EBADMSG (a thread state
+ * that is not of its interpreter: the list changed, or this is no runtime), -E2BIG, -EFAULT,
+ * -ENOMEM, -ESRCH, -EPERM. thread_list_done() frees what the list holds, which is empty then; it
+ * accepts NULL and an empty one.
  *
  * Source: CPython 3.11–3.15 Python/pystate.c (PyInterpreterState_Head,
  * PyInterpreterState_ThreadHead and their Next).
  */
 int thread_list_read(struct remote_memory *memory, const struct py_build *build,
-		     remote_addr runtime_addr, struct thread_list *ret_list);
+		     remote_addr runtime_addr, bool is_still, struct thread_list *ret_list);
 void thread_list_done(struct thread_list *list);
-
-/*
- * The same of a memory that stands still and may lack pieces: the lists as far as they can be
- * read, and ret_list->err. Errors of thread_list_read() only if no interpreter can be.
- */
-int thread_list_read_still(struct remote_memory *memory, const struct py_build *build,
-			   remote_addr runtime_addr, struct thread_list *ret_list);
 
 /*
  * Whether a thread state, of which thread_head_bytes() were read, is still that of the

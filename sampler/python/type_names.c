@@ -192,31 +192,13 @@ static int collect(struct collection *of, remote_addr runtime_addr)
 	return remote_error_is_fatal(err) ? err : 0;
 }
 
-static int compare_names(const void *a, const void *b)
-{
-	remote_addr x = ((const struct type_name *)a)->addr;
-	remote_addr y = ((const struct type_name *)b)->addr;
-
-	return (x > y) - (x < y);
-}
-
 /* The name that addr lies in, or NULL. */
 static const struct type_name *name_at(const struct type_names *names, remote_addr addr)
 {
-	size_t low = 0;
-	size_t high = names->nr_names;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (names->names[middle].addr <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low || addr - names->names[low - 1].addr > strlen(names->names[low - 1].text))
-		return NULL;
-	return &names->names[low - 1];
+	for (size_t i = 0; i < names->nr_names; i++)
+		if (addr - names->names[i].addr <= strlen(names->names[i].text))
+			return &names->names[i];
+	return NULL;
 }
 
 /* Who reads a name reads so much at most: EXECUTABLE_NAME_MAX_BYTES, and one more. */
@@ -226,13 +208,14 @@ enum { NAME_READ_MAX_BYTES = 257 };
 static void complete(const struct type_names *names, struct remote_range *range)
 {
 	const remote_addr addr = range->addr + range->done_bytes;
-	const struct type_name *name = name_at(names, addr);
 	char *bytes = (char *)range->buffer + range->done_bytes;
 	size_t left = range->size - range->done_bytes;
+	const struct type_name *name;
 	size_t first, length;
 
 	/* A longer piece is no name, but a page of what begins or ends with one. */
-	if (!name || left > NAME_READ_MAX_BYTES)
+	name = left <= NAME_READ_MAX_BYTES ? name_at(names, addr) : NULL;
+	if (!name)
 		return;
 	first = addr - name->addr;
 	length = strlen(name->text) - first;
@@ -267,7 +250,6 @@ int type_names_init(struct type_names *names, struct remote_memory *inner,
 		free(collection.names);
 		return err;
 	}
-	qsort(collection.names, collection.nr_names, sizeof(*collection.names), compare_names);
 	*names = (struct type_names){
 		.memory.ops = &ops,
 		.inner = inner,

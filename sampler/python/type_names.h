@@ -28,7 +28,7 @@ struct type_name {
 struct type_names {
 	struct remote_memory memory; /* what is handed on: that of inner, and the names */
 	struct remote_memory *inner; /* borrowed as long as this is read */
-	struct type_name *names;     /* by rising address; owned */
+	struct type_name *names;     /* owned */
 	size_t nr_names;
 };
 

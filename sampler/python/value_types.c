@@ -78,18 +78,20 @@ bool value_types_are_known(const struct py_offsets *offsets)
 static int read_type_head(struct remote_memory *memory, const struct py_offsets *offsets,
 			  remote_addr addr, struct type_head *ret_head)
 {
-	const remote_addr flags_addr = addr + offsets->type.flags;
+	uint8_t fields[TYPE_BASE_AFTER_FLAGS + sizeof(remote_addr)];
 	int err = (addr % sizeof(uint64_t)) ? -EBADMSG : 0;
 
 	if (!err)
-		err = remote_memory_read_u64(memory, flags_addr, &ret_head->flags);
-	if (!err)
-		err = remote_memory_read_u64(memory, flags_addr + TYPE_BASE_AFTER_FLAGS,
-					     &ret_head->base_addr);
+		err = remote_memory_read(memory, addr + offsets->type.flags, fields,
+					 sizeof(fields));
 	if (!err)
 		err = remote_memory_read_u64(memory, addr + offsets->object.tp_name,
 					     &ret_head->name_addr);
-	return err;
+	if (err)
+		return err;
+	ret_head->flags = field_u64(fields, 0);
+	ret_head->base_addr = field_u64(fields, TYPE_BASE_AFTER_FLAGS);
+	return 0;
 }
 
 /* The kind that one of the flags tells; VALUE_OBJECT if none does. */

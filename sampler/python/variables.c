@@ -19,45 +19,31 @@ enum { VARIABLE_IS_CELL = 0x40, VARIABLE_IS_FREE = 0x80 };
 struct look {
 	struct remote_memory *memory;
 	const struct py_build *build;
-	remote_addr code_addr;
-	struct variable_slot *slots; /* owned */
+	uint8_t code[CODE_MAX_BYTES]; /* the code object's head */
+	struct variable_slot *slots;  /* owned */
 	uint32_t nr_slots;
 };
 
-/* A field of the code object. */
-static int read_code_u64(const struct look *look, uint32_t offset, uint64_t *ret_value)
-{
-	return remote_memory_read_u64(look->memory, look->code_addr + offset, ret_value);
-}
-
-static int read_code_u32(const struct look *look, uint32_t offset, uint32_t *ret_value)
-{
-	return remote_memory_read(look->memory, look->code_addr + offset, ret_value,
-				  sizeof(*ret_value));
-}
-
 /* How many of the first variables are arguments. */
-static int count_arguments(const struct look *look, uint64_t *ret_nr)
+static uint64_t count_arguments(const struct look *look)
 {
 	const struct py_offsets *offsets = &look->build->offsets;
-	uint32_t nr_positional, nr_by_name, flags;
-	int err = read_code_u32(look, offsets->code.argcount, &nr_positional);
+	const uint32_t flags = field_u32(look->code, offsets->code.flags);
 
-	if (!err)
-		err = read_code_u32(look, offsets->code.kwonlyargcount, &nr_by_name);
-	if (!err)
-		err = read_code_u32(look, offsets->code.flags, &flags);
-	if (!err)
-		*ret_nr = (uint64_t)nr_positional + nr_by_name + !!(flags & CODE_VARARGS) +
-			  !!(flags & CODE_VARKEYWORDS);
-	return err;
+	return (uint64_t)field_u32(look->code, offsets->code.argcount) +
+	       field_u32(look->code, offsets->code.kwonlyargcount) + !!(flags & CODE_VARARGS) +
+	       !!(flags & CODE_VARKEYWORDS);
 }
 
-/* Append variables of one kind: the names in the tuple at addr, as many as may be read at all. */
-static int append_names(struct look *look, remote_addr addr, struct variable_slot slot)
+/*
+ * Append variables of one kind: the names in the tuple at a place of the code object, as many as
+ * may be read at all.
+ */
+static int append_names(struct look *look, uint32_t offset, enum variable_kind kind, bool in_cell)
 {
 	const struct py_build *build = look->build;
-	const remote_addr type_end = addr + build->offsets.object.ob_type + sizeof(remote_addr);
+	const remote_addr type_end =
+		field_u64(look->code, offset) + build->offsets.object.ob_type + sizeof(remote_addr);
 	remote_addr names[FRAME_MAX_VARIABLES];
 	uint64_t nr;
 	int err = remote_memory_read_u64(look->memory, type_end + SIZE_AFTER_TYPE, &nr);
@@ -70,34 +56,24 @@ static int append_names(struct look *look, remote_addr addr, struct variable_slo
 		nr = FRAME_MAX_VARIABLES - look->nr_slots;
 	err = remote_memory_read(look->memory, type_end + build->traits.tuple_items_after_type,
 				 names, nr * sizeof(*names));
-	for (uint64_t i = 0; !err && i < nr; i++) {
-		slot.name_addr = names[i];
-		look->slots[look->nr_slots++] = slot;
-	}
+	for (uint64_t i = 0; !err && i < nr; i++)
+		look->slots[look->nr_slots++] = (struct variable_slot){
+			.name_addr = names[i],
+			.kind = kind,
+			.in_cell = in_cell,
+		};
 	return err;
-}
-
-/* The variables by the tuple at a place of the code object. */
-static int append_field(struct look *look, uint32_t offset, enum variable_kind kind, bool in_cell)
-{
-	const struct variable_slot slot = {.kind = kind, .in_cell = in_cell};
-	remote_addr names_addr;
-	int err = read_code_u64(look, offset, &names_addr);
-
-	return err ? err : append_names(look, names_addr, slot);
 }
 
 /* 3.11 and newer: one tuple has all names, and the bytes beside it what each is. */
 static int append_stack_names(struct look *look)
 {
 	const struct py_offsets *offsets = &look->build->offsets;
+	const remote_addr kinds_addr = field_u64(look->code, offsets->code.kinds);
 	uint8_t kinds[FRAME_MAX_VARIABLES];
-	remote_addr kinds_addr;
 	uint64_t nr_kinds;
-	int err = append_field(look, offsets->code.names, VARIABLE_LOCAL, false);
+	int err = append_names(look, offsets->code.names, VARIABLE_LOCAL, false);
 
-	if (!err)
-		err = read_code_u64(look, offsets->code.kinds, &kinds_addr);
 	if (!err)
 		err = remote_memory_read_u64(look->memory, kinds_addr + offsets->bytes.ob_size,
 					     &nr_kinds);
@@ -118,11 +94,11 @@ static int append_stack_names(struct look *look)
 static int append_heap_names(struct look *look)
 {
 	const struct py_offsets *offsets = &look->build->offsets;
-	int err = append_field(look, offsets->code.names, VARIABLE_LOCAL, false);
+	int err = append_names(look, offsets->code.names, VARIABLE_LOCAL, false);
 
 	if (!err)
-		err = append_field(look, offsets->code.cellvars, VARIABLE_LOCAL, true);
-	return err ? err : append_field(look, offsets->code.freevars, VARIABLE_FREE, true);
+		err = append_names(look, offsets->code.cellvars, VARIABLE_LOCAL, true);
+	return err ? err : append_names(look, offsets->code.freevars, VARIABLE_FREE, true);
 }
 
 /* Read the words of the frame, which begin at addr. */
@@ -199,17 +175,14 @@ static int look_at_frame(struct look *look, remote_addr frame_addr)
 {
 	const struct py_build *build = look->build;
 	const bool on_heap = build->traits.frames_on_heap;
-	uint64_t nr_arguments;
 	int err = on_heap ? append_heap_names(look) : append_stack_names(look);
 
-	if (!err)
-		err = count_arguments(look, &nr_arguments);
 	if (!err)
 		err = read_words(look, frame_addr + (on_heap ? build->offsets.frame.heap_locals
 							     : build->offsets.frame.localsplus));
 	if (err)
 		return err;
-	mark_arguments(look, nr_arguments);
+	mark_arguments(look, count_arguments(look));
 	return keep_bound(look);
 }
 
@@ -220,7 +193,6 @@ int variables_read(struct remote_memory *memory, const struct py_build *build,
 	struct look look = {
 		.memory = memory,
 		.build = build,
-		.code_addr = code_addr,
 	};
 	int err;
 
@@ -230,7 +202,9 @@ int variables_read(struct remote_memory *memory, const struct py_build *build,
 	if (!slots)
 		return -ENOMEM;
 	look.slots = slots;
-	err = look_at_frame(&look, frame_addr);
+	err = remote_memory_read(memory, code_addr, look.code, code_head_bytes(&build->offsets));
+	if (!err)
+		err = look_at_frame(&look, frame_addr);
 	if (err)
 		return err;
 	*ret_slots = (struct variable_slots){.slots = take_ptr(slots), .nr_slots = look.nr_slots};

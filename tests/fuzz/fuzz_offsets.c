@@ -42,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		    o->thread.datastack_top + 8 > THREAD_STATE_MAX_BYTES ||
 		    o->thread.native_thread_id + 8 > THREAD_STATE_MAX_BYTES)
 			abort();
-		(void)thread_list_read(&fake.memory, &build, RUNTIME_ADDR, &list);
+		(void)thread_list_read(&fake.memory, &build, RUNTIME_ADDR, false, &list);
 		thread_list_done(&list);
 	}
 	fake_memory_done(&fake);

@@ -58,8 +58,9 @@ static int walk(struct stage *stage)
 	const struct code_clock clock = fake_python_clock(&stage->py, ++stage->tick);
 
 	if (!stage->threads.nr_threads)
-		cr_assert(zero(int, thread_list_read(&stage->py.fake.memory, &stage->py.build,
-						     stage->py.runtime_addr, &stage->threads)));
+		cr_assert(zero(int,
+			       thread_list_read(&stage->py.fake.memory, &stage->py.build,
+						stage->py.runtime_addr, false, &stage->threads)));
 	return racing_walk(&stage->racing, &stage->codes, &clock, stage->threads.threads,
 			   &stage->list, &stage->loss);
 }
