@@ -40,8 +40,8 @@ static int field_addr(remote_addr object, uint64_t offset, remote_addr *ret_addr
 static int read_header(struct remote_memory *memory, const struct py_offsets *offsets,
 		       remote_addr addr, uint64_t *ret_length, uint32_t *ret_state)
 {
-	uint64_t length;
-	uint32_t state;
+	uint64_t length = 0;
+	uint32_t state = 0;
 	struct remote_range fields[2] = {
 		{.buffer = &length, .size = sizeof(length)},
 		{.buffer = &state, .size = sizeof(state)},
