@@ -393,59 +393,23 @@ static int code_check(struct code_cache *cache, struct code *code, const struct 
 	return err;
 }
 
-static struct code_negative *negative_slot(struct code_cache *cache, remote_addr addr)
+/* The entry of an address; a new one says nothing. 0, -E2BIG or -ENOMEM. */
+static int get_entry(struct code_cache *cache, remote_addr addr, struct code **ret_code)
 {
-	return &cache->negatives[(addr >> 4) % NR_CODE_NEGATIVES];
-}
+	struct code *code = addr_map_get(&cache->codes, addr);
 
-/* An entry that is not in the cache yet. 0, -E2BIG or -ENOMEM. */
-static int new_entry(const struct code_cache *cache, remote_addr addr, struct code **ret_code)
-{
-	struct code *code;
-
+	*ret_code = code;
+	if (code)
+		return 0;
 	if (cache->codes.nr_used >= MAX_CODES)
 		return -E2BIG;
 	code = calloc(1, sizeof(*code));
-	if (!code)
-		return -ENOMEM;
-	code->addr = addr;
-	*ret_code = code;
-	return 0;
-}
-
-/* Have it in the cache. 0 or -ENOMEM. */
-static int keep_entry(struct code_cache *cache, struct code *code)
-{
-	int err = addr_map_put(&cache->codes, code->addr, code);
-
-	cache->nr_new += !err;
-	return err;
-}
-
-/* Look at an address for the first time: make an entry for it if it holds a code object. */
-static int code_make(struct code_cache *cache, remote_addr addr, const struct code_clock *clock,
-		     struct code **ret_code)
-{
-	struct code_negative *negative = negative_slot(cache, addr);
-	struct code *code;
-	int err;
-
-	if (negative->addr == addr &&
-	    (negative->clock.tick == clock->tick || code_clock_stands(&negative->clock, clock)))
-		return -EBADMSG;
-	err = new_entry(cache, addr, &code);
-	if (err)
-		return err;
-	err = code_check(cache, code, clock);
-	if (!err)
-		err = keep_entry(cache, code);
-	if (err) {
-		code_forget(cache, code);
+	if (!code || addr_map_put(&cache->codes, addr, code)) {
 		free(code);
-		if (err == -EBADMSG || err == -EFAULT)
-			*negative = (struct code_negative){.addr = addr, .clock = *clock};
-		return err;
+		return -ENOMEM;
 	}
+	code->addr = addr;
+	cache->nr_new++;
 	*ret_code = code;
 	return 0;
 }
@@ -453,20 +417,19 @@ static int code_make(struct code_cache *cache, remote_addr addr, const struct co
 int code_cache_get(struct code_cache *cache, remote_addr addr, const struct code_clock *clock,
 		   struct code **ret_code)
 {
-	struct code *code = addr_map_get(&cache->codes, addr);
-	int err;
+	struct code *code;
+	int err = get_entry(cache, addr, &code);
 
-	if (!code)
-		return code_make(cache, addr, clock, ret_code);
-	code->in_use = true;
-	if (code_cache_holds(cache, code, clock))
+	if (err)
+		return err;
+	code->in_use = code->nr_loads > 0;
+	if (code->nr_loads && code_cache_holds(cache, code, clock))
 		err = code->function ? 0 : -EBADMSG;
 	else
 		err = code_check(cache, code, clock);
-	if (err)
-		return err;
-	*ret_code = code;
-	return 0;
+	if (!err)
+		*ret_code = code;
+	return err;
 }
 
 /* Take an object that was told for its entry. Errors of code_cache_tell(). */
@@ -494,12 +457,10 @@ static void fault_in(struct code_cache *cache, const struct told_text *text, rem
 }
 
 /* code_cache_tell() of what has the type of code objects. */
-static int tell(struct code_cache *cache, const struct told_code *told,
+static int tell(struct code_cache *cache, const struct told_code *told, struct code *code,
 		const struct code_fingerprint *fingerprint, const struct code_clock *clock)
 {
-	struct code *code = addr_map_get(&cache->codes, told->addr);
-	const bool is_new = !code;
-	int err = 0;
+	int err;
 
 	if (!told->qualname.nr_bytes || !told->filename.nr_bytes || !told->linetable.nr_bytes) {
 		fault_in(cache, &told->qualname, fingerprint->qualname);
@@ -507,17 +468,9 @@ static int tell(struct code_cache *cache, const struct told_code *told,
 		fault_in(cache, &told->linetable, fingerprint->linetable);
 		return -EAGAIN;
 	}
-	if (is_new)
-		err = new_entry(cache, told->addr, &code);
-	if (err)
-		return err;
 	err = take_told(cache, told, code, fingerprint, clock);
-	if (!err && is_new)
-		err = keep_entry(cache, code);
 	if (err) {
 		code_forget(cache, code);
-		if (is_new)
-			free(code);
 		return err;
 	}
 	code->checked = *clock;
@@ -530,28 +483,34 @@ int code_cache_tell(struct code_cache *cache, const struct told_code *told,
 		    const struct code_clock *clock)
 {
 	struct code_fingerprint fingerprint;
-	int err = take_fingerprint(cache, told->object, &fingerprint);
+	struct code *code;
+	int err = get_entry(cache, told->addr, &code);
 
-	if (!err)
-		err = tell(cache, told, &fingerprint, clock);
-	if (err == -EBADMSG)
-		*negative_slot(cache, told->addr) = (struct code_negative){
-			.addr = told->addr,
-			.clock = *clock,
-			.identity = told->identity,
-		};
+	if (err)
+		return err;
+	err = take_fingerprint(cache, told->object, &fingerprint);
+	if (err)
+		code_forget(cache, code);
+	else
+		err = tell(cache, told, code, &fingerprint, clock);
+	/* That it is none is known, too. */
+	if (err == -EBADMSG) {
+		code->checked = *clock;
+		code->identity = told->identity;
+	}
 	return err;
 }
 
 int code_cache_get_told(struct code_cache *cache, remote_addr addr, uint64_t identity,
 			struct code **ret_code)
 {
-	const struct code_negative *negative = negative_slot(cache, addr);
 	struct code *code = addr_map_get(&cache->codes, addr);
 
-	if (!identity || (negative->addr == addr && negative->identity == identity))
+	if (!identity)
 		return -EBADMSG;
-	if (code && code->function && code->identity == identity) {
+	if (code && code->identity == identity) {
+		if (!code->function)
+			return -EBADMSG;
 		code->in_use = true;
 		*ret_code = code;
 		return 0;

@@ -35,10 +35,9 @@
 #define CODE_TABLES_MAX_BYTES (128u << 20)
 
 /*
- * Whenever so many addresses have come to hold a code object, those that no stack and no look
- * has asked for since the last time are dropped: 1 kB each, of programs that make and drop
- * code all the time. So many addresses there may be at all (500 MB of ours): code at others
- * is not taken.
+ * Whenever so many addresses have been looked at for the first time, those that no stack and no look
+ * has asked for since the last time are dropped: 1 kB each, of programs that make and drop code all
+ * the time. So many addresses there may be at all (500 MB of ours): code at others is not taken.
  */
 #define CODES_OF_A_TURN 512u
 #define MAX_CODES	(1u << 20)
@@ -137,15 +136,6 @@ struct code {
 	size_t table_bytes; /* what the tables count for in the cache's */
 };
 
-/* An address that held no code object at clock: garbage behind a stack is met again and again. */
-struct code_negative {
-	remote_addr addr;
-	struct code_clock clock;
-	uint64_t identity; /* as it was told; 0: it was met by a look */
-};
-
-enum { NR_CODE_NEGATIVES = 256 };
-
 /* A str or bytes object from its length on. */
 struct told_text {
 	const uint8_t *bytes;
@@ -173,10 +163,9 @@ struct code_teller {
 enum { MAX_NOTHINGS = 16 };
 
 struct code_cache {
-	struct code_negative negatives[NR_CODE_NEGATIVES]; /* by address; the last one stays */
-	struct remote_memory *memory;			   /* borrowed */
-	const struct py_build *build;			   /* borrowed */
-	struct function_table functions;		   /* live until code_cache_done() */
+	struct remote_memory *memory;	 /* borrowed */
+	const struct py_build *build;	 /* borrowed */
+	struct function_table functions; /* live until code_cache_done() */
 	struct addr_map codes;
 	struct addr_map executables;	    /* what need not be a code object */
 	uint32_t nr_new_executables;	    /* of those, since unused ones were dropped last */
