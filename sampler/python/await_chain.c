@@ -25,12 +25,6 @@ struct object_head {
 	uint64_t first_field;
 };
 
-static int read_head(struct chain *chain, remote_addr addr, struct object_head *ret_head)
-{
-	return remote_memory_read(chain->memory, addr + chain->walk.build->offsets.object.ob_type,
-				  ret_head, sizeof(*ret_head));
-}
-
 /* What the frame of a generator at frame_addr awaits: the reference on its stack. 0: nothing. */
 static int read_awaited(struct chain *chain, remote_addr frame_addr,
 			const struct frame_words *words, remote_addr *ret_addr)
@@ -86,11 +80,13 @@ static int take_generator(struct chain *chain, remote_addr addr, remote_addr *re
 static int read_type(struct chain *chain, remote_addr addr, struct object_head *ret_head,
 		     struct value_type *ret_type)
 {
-	int err = read_head(chain, addr, ret_head);
+	const struct py_offsets *offsets = &chain->walk.build->offsets;
+	int err = remote_memory_read(chain->memory, addr + offsets->object.ob_type, ret_head,
+				     sizeof(*ret_head));
 
 	return err ? err
-		   : type_cache_get(chain->types, chain->memory, &chain->walk.build->offsets,
-				    ret_head->type_addr, ret_type);
+		   : type_cache_get(chain->types, chain->memory, offsets, ret_head->type_addr,
+				    ret_type);
 }
 
 /* Whether it may be the type of awaiters for all that can be read of it. */

@@ -183,11 +183,6 @@ static uint32_t stack_offset(const struct py_offsets *offsets, const uint8_t *ob
 	return bytes < frame_size_bytes ? (uint32_t)bytes : frame_size_bytes;
 }
 
-static size_t nr_units_of(const struct code *code)
-{
-	return (code->code_end_addr - code->code_start_addr) / 2;
-}
-
 /* Have no lines: the table is too large, or the function stands for many. */
 static void forget_lines(struct code *code)
 {
@@ -203,7 +198,7 @@ static void forget_lines(struct code *code)
  */
 static int claim_tables(struct code_cache *cache, struct code *code)
 {
-	size_t nr_units = nr_units_of(code);
+	size_t nr_units = (code->code_end_addr - code->code_start_addr) / 2;
 	size_t bytes;
 
 	code->nr_lines =
@@ -226,14 +221,6 @@ static int claim_tables(struct code_cache *cache, struct code *code)
 	return 0;
 }
 
-/* Where the bytecode lies that is an object of its own, and its size. */
-static int find_bytecode(const struct py_offsets *offsets, struct remote_memory *memory,
-			 remote_addr object_addr, remote_addr *ret_addr, uint64_t *ret_bytes)
-{
-	*ret_addr = object_addr + offsets->bytes.ob_sval;
-	return remote_memory_read_u64(memory, object_addr + offsets->bytes.ob_size, ret_bytes);
-}
-
 /* Where code's instructions lie, and the size of its frames on a data stack. 0, -EBADMSG, … */
 static int fill_bytecode(struct code_cache *cache, struct remote_memory *memory, struct code *code,
 			 const uint8_t *object, const struct code_fingerprint *fingerprint)
@@ -242,12 +229,15 @@ static int fill_bytecode(struct code_cache *cache, struct remote_memory *memory,
 	uint64_t code_bytes;
 	int err = 0;
 
-	code->code_start_addr = code->addr + offsets->code.code_adaptive;
-	if (fingerprint->bytecode)
-		err = find_bytecode(offsets, memory, fingerprint->bytecode, &code->code_start_addr,
-				    &code_bytes);
-	else if (__builtin_mul_overflow(fingerprint->ob_size, 2, &code_bytes))
-		err = -EBADMSG;
+	if (fingerprint->bytecode) {
+		code->code_start_addr = fingerprint->bytecode + offsets->bytes.ob_sval;
+		err = remote_memory_read_u64(memory, fingerprint->bytecode + offsets->bytes.ob_size,
+					     &code_bytes);
+	} else {
+		code->code_start_addr = code->addr + offsets->code.code_adaptive;
+		if (__builtin_mul_overflow(fingerprint->ob_size, 2, &code_bytes))
+			err = -EBADMSG;
+	}
 	if (err)
 		return err;
 	if (code_bytes > CODE_MAX_BYTECODE_BYTES)

@@ -195,16 +195,6 @@ void code_cache_init(struct code_cache *cache, struct remote_memory *memory,
 		     const struct py_build *build);
 void code_cache_done(struct code_cache *cache);
 
-/* Whether no code object can have come, or none gone, between two clocks. */
-static inline bool code_clock_stands(const struct code_clock *from, const struct code_clock *to)
-{
-	if (from->interp_addr != to->interp_addr)
-		return false;
-	if (to->has_next_version && to->next_version && from->next_version == to->next_version)
-		return true;
-	return to->has_generation && from->generation == to->generation;
-}
-
 /*
  * Whether no code object can have come (or gone) at clock since the entry was
  * checked, so that it needs no second look.
@@ -212,12 +202,15 @@ static inline bool code_clock_stands(const struct code_clock *from, const struct
 static inline bool code_cache_holds(const struct code_cache *cache, const struct code *code,
 				    const struct code_clock *clock)
 {
-	if (code->checked.tick == clock->tick && code->checked.interp_addr == clock->interp_addr)
+	const struct code_clock *checked = &code->checked;
+
+	if (checked->interp_addr != clock->interp_addr)
+		return false;
+	if (checked->tick == clock->tick ||
+	    (clock->has_generation && checked->generation == clock->generation))
 		return true;
-	if (cache->next_version_unusable)
-		return clock->has_generation && code->checked.interp_addr == clock->interp_addr &&
-		       code->checked.generation == clock->generation;
-	return code_clock_stands(&code->checked, clock);
+	return !cache->next_version_unusable && clock->has_next_version && clock->next_version &&
+	       checked->next_version == clock->next_version;
 }
 
 /*

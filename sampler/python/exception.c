@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sampler/python/c_string.h"
 #include "sampler/python/strings.h"
 #include "sampler/python/value_offsets.h"
 #include "sampler/python/value_parts.h"
@@ -13,13 +14,11 @@
 /* Exceptions are not derived deeper; what is goes in a circle. */
 enum { BASES_MAX = 64 };
 
-/* The first of an exception's arguments. */
-enum { MAX_ITEMS = 2 };
-
+/* What it was made with. */
 struct arguments {
 	remote_addr tuple_addr;
 	uint64_t nr_items;
-	remote_addr items[MAX_ITEMS];
+	remote_addr only_addr; /* of the one that there is; else 0 */
 };
 
 /* Whether the type at addr is called name, or derived from one that is. */
@@ -27,15 +26,14 @@ static bool is_derived(struct value_writer *writer, remote_addr addr, const char
 {
 	const struct py_offsets *offsets = &writer->build->offsets;
 	char text[16];
-	const size_t size = strlen(name) + 1;
 	remote_addr name_addr;
 
-	for (int i = 0; i < BASES_MAX && addr && size <= sizeof(text); i++) {
+	for (int i = 0; i < BASES_MAX && addr; i++) {
 		if (remote_memory_read_u64(writer->memory, addr + offsets->object.tp_name,
 					   &name_addr) != 0)
 			return false;
-		if (remote_memory_read(writer->memory, name_addr, text, size) == 0 &&
-		    memcmp(text, name, size) == 0)
+		if (c_string_read(writer->memory, name_addr, text, sizeof(text)) == 0 &&
+		    strcmp(text, name) == 0)
 			return true;
 		if (remote_memory_read_u64(writer->memory,
 					   addr + offsets->type.flags + TYPE_BASE_AFTER_FLAGS,
@@ -48,17 +46,16 @@ static bool is_derived(struct value_writer *writer, remote_addr addr, const char
 static int read_arguments(struct value_writer *writer, remote_addr addr,
 			  struct arguments *ret_arguments)
 {
-	const uint32_t first = writer->build->traits.tuple_items_after_type;
 	struct arguments arguments = {0};
 	int err = value_read_field(writer, addr, EXCEPTION_ARGS_AFTER_TYPE, &arguments.tuple_addr);
 
 	if (!err)
 		err = value_read_field(writer, arguments.tuple_addr, SIZE_AFTER_TYPE,
 				       &arguments.nr_items);
-	for (uint32_t i = 0; !err && i < MAX_ITEMS && i < arguments.nr_items; i++)
+	if (!err && arguments.nr_items == 1)
 		err = value_read_field(writer, arguments.tuple_addr,
-				       first + i * (uint32_t)sizeof(remote_addr),
-				       &arguments.items[i]);
+				       writer->build->traits.tuple_items_after_type,
+				       &arguments.only_addr);
 	if (!err)
 		*ret_arguments = arguments;
 	return err;
@@ -90,24 +87,19 @@ static int write_paths(struct value_writer *writer, remote_addr path_addr, remot
 /* "[Errno 2] No such file or directory: 'x'"; -ENOENT if it has no such fields. */
 static int write_os_error(struct value_writer *writer, remote_addr addr)
 {
-	const uint32_t first = writer->build->traits.oserror_errno_after_type;
-	remote_addr number_addr, text_addr = 0, path_addr = 0, second_addr = 0;
-	int err = value_read_field(writer, addr, first, &number_addr);
+	enum { NUMBER, TEXT, PATH, SECOND_PATH, NR_FIELDS };
+	remote_addr fields[NR_FIELDS];
+	int err = value_read_fields(writer, addr, writer->build->traits.oserror_errno_after_type,
+				    fields, sizeof(fields));
 
-	if (!err)
-		err = value_read_field(writer, addr, first + 8, &text_addr);
-	if (!err)
-		err = value_read_field(writer, addr, first + 16, &path_addr);
-	if (!err)
-		err = value_read_field(writer, addr, first + 24, &second_addr);
-	if (err || !number_addr || !text_addr)
+	if (err || !fields[NUMBER] || !fields[TEXT])
 		return err ? err : -ENOENT;
 	value_text_puts(writer->text, "[Errno ");
-	err = write_str(writer, number_addr);
+	err = write_str(writer, fields[NUMBER]);
 	value_text_puts(writer->text, "] ");
 	if (!err)
-		err = write_str(writer, text_addr);
-	return err ? err : write_paths(writer, path_addr, second_addr);
+		err = write_str(writer, fields[TEXT]);
+	return err ? err : write_paths(writer, fields[PATH], fields[SECOND_PATH]);
 }
 
 /* Write the message of an exception that has not exactly one str as argument. */
@@ -122,7 +114,7 @@ static int write_message(struct value_writer *writer, const struct value_type *t
 		return err;
 	if (arguments->nr_items == 0)
 		return 0;
-	return value_write_part(writer, arguments->nr_items == 1 ? arguments->items[0]
+	return value_write_part(writer, arguments->nr_items == 1 ? arguments->only_addr
 								 : arguments->tuple_addr);
 }
 
@@ -151,9 +143,9 @@ static int read_message(struct value_writer writer, const struct value_type *typ
 	int err = read_arguments(&writer, addr, &arguments);
 
 	if (!err && arguments.nr_items == 1 &&
-	    value_has_kind(&writer, arguments.items[0], VALUE_STR) &&
+	    value_has_kind(&writer, arguments.only_addr, VALUE_STR) &&
 	    !is_derived(&writer, type->addr, "KeyError"))
-		return string_read(writer.memory, &writer.build->offsets, arguments.items[0],
+		return string_read(writer.memory, &writer.build->offsets, arguments.only_addr,
 				   ret_message);
 	value_text_init(&text, room, EXCEPTION_MESSAGE_MAX_CHARS);
 	writer.text = &text;

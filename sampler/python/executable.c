@@ -347,19 +347,6 @@ static void add_nothing(struct code_cache *codes, remote_addr addr)
 		codes->nothings[codes->nr_nothings++ % MAX_NOTHINGS] = addr;
 }
 
-/* A code object's own entry, or NULL for that of 3.12's shims. */
-static int get_code(struct code_cache *codes, remote_addr addr, const struct code_clock *clock,
-		    struct code **ret_code)
-{
-	int err = code_cache_get(codes, addr, clock, ret_code);
-
-	if (!err && strcmp((*ret_code)->function->qualname, TRAMPOLINE_NAME) == 0) {
-		add_nothing(codes, addr);
-		*ret_code = NULL;
-	}
-	return err;
-}
-
 /* The entry of an address. 0; -E2BIG, -ENOMEM. */
 static int find_entry(struct code_cache *codes, remote_addr addr, struct code **ret_entry)
 {
@@ -398,11 +385,17 @@ int executable_get(struct code_cache *codes, remote_addr addr, const struct code
 	if (clock->is_past && entry->kind == EXECUTABLE_NAMED &&
 	    entry->since_tick >= (clock->past_tick ? clock->past_tick : clock->tick))
 		return -EAGAIN;
-	if (entry->kind == EXECUTABLE_CODE)
-		return get_code(codes, addr, clock, ret_code);
-	/* Another one may have taken its place. */
-	if (entry->kind == EXECUTABLE_NOTHING)
+	if (entry->kind == EXECUTABLE_CODE) {
+		err = code_cache_get(codes, addr, clock, &entry);
+		if (err)
+			return err;
+	}
+	/* None, or the shims of 3.12. */
+	if (!entry->function ||
+	    (!entry->foreign && strcmp(entry->function->qualname, TRAMPOLINE_NAME) == 0)) {
 		add_nothing(codes, addr);
-	*ret_code = entry->kind == EXECUTABLE_NAMED ? entry : NULL;
+		entry = NULL;
+	}
+	*ret_code = entry;
 	return 0;
 }

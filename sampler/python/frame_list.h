@@ -17,7 +17,7 @@
 struct frame_words {
 	uint64_t executable;
 	uint64_t previous;
-	uint64_t instr_ptr;    /* where there is lasti instead: 0 until walk_check() */
+	uint64_t instr_ptr;    /* where there is lasti instead: 0 until walk_frame() */
 	uint64_t stackpointer; /* 0 before 3.14 */
 	uint64_t identity;     /* of the executable, of a walk that was made before: code.h */
 	int32_t lasti;

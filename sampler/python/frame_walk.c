@@ -51,28 +51,6 @@ static int find_instruction(const struct frame_walk *walk, struct frame_words *w
 	return 0;
 }
 
-int walk_check(struct frame_walk *walk, struct frame_words *words, struct code **ret_code)
-{
-	remote_addr place_addr;
-	struct code *code;
-	int err = walk_code(walk, words, &code);
-
-	if (err == -EBADMSG || err == -EFAULT)
-		return -ENOENT;
-	if (err == -EAGAIN || err == -E2BIG)
-		return walk_lost(walk, LOSS_CODE);
-	if (err)
-		return err;
-	*ret_code = code;
-	if (walk->build->traits.frames_on_heap)
-		return find_instruction(walk, words, code);
-	err = code_place(walk->codes, code, walk->clock, words->instr_ptr, &place_addr);
-	/* The thread's copy of code that is gone by now is gone, too. */
-	if (err == -ENOENT && walk->clock->is_past && walk->build->tlbc.code_array)
-		err = -E2BIG;
-	return err == -E2BIG ? walk_lost(walk, LOSS_CODE) : err;
-}
-
 /* Whether a frame that stands there has come to its first traceable instruction. */
 static bool has_begun(const struct code *code, remote_addr instr_addr)
 {
@@ -121,15 +99,30 @@ int walk_append(struct frame_walk *walk, remote_addr addr, const struct frame_wo
 
 int walk_frame(struct frame_walk *walk, remote_addr addr, struct frame_words *words)
 {
+	remote_addr place_addr;
 	struct code *code;
-	int err = walk_check(walk, words, &code);
+	int err = walk_code(walk, words, &code);
 
+	if (err == -EBADMSG || err == -EFAULT)
+		return -ENOENT;
+	if (err == -EAGAIN || err == -E2BIG)
+		return walk_lost(walk, LOSS_CODE);
+	if (err)
+		return err;
+	if (walk->build->traits.frames_on_heap)
+		err = find_instruction(walk, words, code);
+	else
+		err = code_place(walk->codes, code, walk->clock, words->instr_ptr, &place_addr);
+	/* The thread's copy of code that is gone by now is gone, too. */
+	if (err == -E2BIG ||
+	    (err == -ENOENT && walk->clock->is_past && walk->build->tlbc.code_array))
+		return walk_lost(walk, LOSS_CODE);
 	return err ? err : walk_append(walk, addr, words, code);
 }
 
 /*
  * Check and append a generator's frame, or one that an extension has linked, which may run
- * anything (executable.h). A frame that is not shown is left out. Errors of walk_check().
+ * anything (executable.h). A frame that is not shown is left out. Errors of walk_frame().
  */
 static int walk_link(struct frame_walk *walk, remote_addr addr, struct frame_words *words)
 {

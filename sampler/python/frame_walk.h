@@ -54,18 +54,15 @@ static inline struct frame_words frame_words(const struct py_offsets *offsets, c
 /* Give up the walk for that reason: sets walk->loss, returns -EBADMSG. */
 int walk_lost(struct frame_walk *walk, enum sample_loss loss);
 
-/*
- * The code that the words of a frame name; what has the instruction as an index gets its
- * address. 0; -ENOENT if they cannot be a frame's (the code is none, or the instruction
- * lies outside of it); -EBADMSG as walk_lost(), -ENOMEM, -ESRCH, -EPERM.
- */
-int walk_check(struct frame_walk *walk, struct frame_words *words, struct code **ret_code);
-
 /* Append a frame that was checked. 0, -EBADMSG as walk_lost(), -ENOMEM. */
 int walk_append(struct frame_walk *walk, remote_addr addr, const struct frame_words *words,
 		struct code *code);
 
-/* Check and append. */
+/*
+ * Append the frame whose words those are, by the code that they name; what has the instruction as an
+ * index gets its address. 0; -ENOENT if they cannot be a frame's (the code is none, or the
+ * instruction lies outside of it); the errors of walk_append(), -ESRCH, -EPERM.
+ */
 int walk_frame(struct frame_walk *walk, remote_addr addr, struct frame_words *words);
 
 /*

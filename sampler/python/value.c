@@ -45,7 +45,8 @@ void value_write_unreadable(struct value_writer *writer, remote_addr addr)
 	value_text_printf(writer->text, "<not readable at 0x%llx>", (unsigned long long)addr);
 }
 
-int value_write_error(struct value_writer *writer, int err, remote_addr addr)
+/* What an error means that came of the part at addr: written, and 0, or one to hand on. */
+static int write_error(struct value_writer *writer, int err, remote_addr addr)
 {
 	switch (err) {
 	case -E2BIG:
@@ -274,7 +275,7 @@ static int write_lack(struct value_writer *writer, int err, uint64_t nr_written,
 {
 	if (err != -E2BIG)
 		write_comma(writer, nr_written);
-	return value_write_error(writer, err, addr);
+	return write_error(writer, err, addr);
 }
 
 /* The list or tuple at addr: nr objects, whose addresses lie at items_addr. */
@@ -506,7 +507,7 @@ int value_write_part(struct value_writer *writer, remote_addr addr)
 		err = write_form(writer, addr, type.kind);
 	else if (!err)
 		err = write_object(writer, addr, &type);
-	return value_write_error(writer, err, addr);
+	return write_error(writer, err, addr);
 }
 
 int value_write(struct remote_memory *memory, const struct py_build *build, remote_addr addr,

@@ -266,46 +266,21 @@ static int write_dict_attributes(struct value_writer *writer, remote_addr addr)
 	return err == -ENOENT ? 0 : err;
 }
 
-/* A class with slots: they lie behind what an instance of its base has, in their order. */
-struct slots {
-	remote_addr names_addr; /* a tuple, or 0 */
-	remote_addr base_addr;
-	uint64_t first_offset; /* in the instance */
-};
-
-static int read_slots(struct value_writer *writer, remote_addr type_addr, struct slots *ret_slots)
-{
-	const struct py_offsets *offsets = &writer->build->offsets;
-	const remote_addr base_field = type_addr + offsets->type.flags + TYPE_BASE_AFTER_FLAGS;
-	int err = read_heap_field(writer, type_addr, TYPE_SLOTS_BEFORE_CACHED_KEYS,
-				  &ret_slots->names_addr);
-
-	if (!err)
-		err = remote_memory_read_u64(writer->memory, base_field, &ret_slots->base_addr);
-	if (!err)
-		err = remote_memory_read_u64(writer->memory,
-					     ret_slots->base_addr + offsets->type.basicsize,
-					     &ret_slots->first_offset);
-	if (!err && ret_slots->first_offset > STRUCT_MAX_BYTES)
-		err = -EBADMSG;
-	return err;
-}
-
-/* Those slots of the instance at addr that are set. */
-static int write_slots(struct value_writer *writer, remote_addr addr, const struct slots *slots)
+/* Those slots that are set, of a class whose __slots__ is the tuple at names_addr. */
+static int write_slots(struct value_writer *writer, remote_addr first_addr, remote_addr names_addr)
 {
 	remote_addr names[SLOTS_MAX], values[SLOTS_MAX];
 	uint64_t nr_slots;
-	int err = value_read_field(writer, slots->names_addr, SIZE_AFTER_TYPE, &nr_slots);
+	int err = value_read_field(writer, names_addr, SIZE_AFTER_TYPE, &nr_slots);
 
 	if (!err && nr_slots > SLOTS_MAX)
 		err = -EBADMSG;
 	if (!err)
-		err = value_read_fields(writer, slots->names_addr,
+		err = value_read_fields(writer, names_addr,
 					writer->build->traits.tuple_items_after_type, names,
 					nr_slots * sizeof(*names));
 	if (!err)
-		err = remote_memory_read(writer->memory, addr + slots->first_offset, values,
+		err = remote_memory_read(writer->memory, first_addr, values,
 					 nr_slots * sizeof(*values));
 	for (uint32_t i = 0; !err && i < nr_slots; i++)
 		if (values[i])
@@ -313,25 +288,39 @@ static int write_slots(struct value_writer *writer, remote_addr addr, const stru
 	return err;
 }
 
-/* The attributes that the class of an instance, and its bases, have slots for. */
+/*
+ * The attributes that the class of an instance, and its bases, have slots for: they lie behind what
+ * an instance of the base has, in their order.
+ */
 static int write_slot_attributes(struct value_writer *writer, remote_addr addr,
-				 const struct value_type *type)
+				 remote_addr type_addr)
 {
-	remote_addr type_addr = type->addr;
-	uint64_t flags;
+	const struct py_offsets *offsets = &writer->build->offsets;
 	int err = 0;
 
 	for (int i = 0; !err && i < SLOT_CLASSES_MAX; i++) {
-		struct slots slots;
+		remote_addr names_addr, base_addr = 0;
+		uint64_t flags, offset;
 
-		err = remote_memory_read_u64(writer->memory,
-					     type_addr + writer->build->offsets.type.flags, &flags);
+		err = remote_memory_read_u64(writer->memory, type_addr + offsets->type.flags,
+					     &flags);
 		if (err || !(flags & TYPE_HEAP))
 			break;
-		err = read_slots(writer, type_addr, &slots);
-		if (!err && value_has_kind(writer, slots.names_addr, VALUE_TUPLE))
-			err = write_slots(writer, addr, &slots);
-		type_addr = slots.base_addr;
+		err = read_heap_field(writer, type_addr, TYPE_SLOTS_BEFORE_CACHED_KEYS,
+				      &names_addr);
+		if (!err)
+			err = remote_memory_read_u64(writer->memory,
+						     type_addr + offsets->type.flags +
+							     TYPE_BASE_AFTER_FLAGS,
+						     &base_addr);
+		if (!err)
+			err = remote_memory_read_u64(writer->memory,
+						     base_addr + offsets->type.basicsize, &offset);
+		if (!err && offset > STRUCT_MAX_BYTES)
+			err = -EBADMSG;
+		if (!err && value_has_kind(writer, names_addr, VALUE_TUPLE))
+			err = write_slots(writer, addr + offset, names_addr);
+		type_addr = base_addr;
 	}
 	return err;
 }
@@ -341,5 +330,5 @@ int value_write_attributes(struct value_writer *writer, remote_addr addr,
 {
 	int err = write_dict_attributes(writer, addr);
 
-	return err || !type->is_heap ? err : write_slot_attributes(writer, addr, type);
+	return err || !type->is_heap ? err : write_slot_attributes(writer, addr, type->addr);
 }

@@ -31,9 +31,6 @@ int value_write_part(struct value_writer *writer, remote_addr addr);
 /* Write "<not readable at 0x…>". */
 void value_write_unreadable(struct value_writer *writer, remote_addr addr);
 
-/* What an error means that came of the part at addr: written, and 0, or one to hand on. */
-int value_write_error(struct value_writer *writer, int err, remote_addr addr);
-
 /* size bytes, or one word, so many bytes behind the ob_type of the object at addr. */
 int value_read_fields(struct value_writer *writer, remote_addr addr, uint32_t after_type,
 		      void *ret_fields, size_t size);

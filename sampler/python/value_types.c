@@ -136,8 +136,8 @@ static enum value_kind kind_by_bases(struct remote_memory *memory, const struct 
 	return kind;
 }
 
-int value_type_read(struct remote_memory *memory, const struct py_offsets *offsets,
-		    remote_addr addr, struct value_type *ret_type)
+static int read_type(struct remote_memory *memory, const struct py_offsets *offsets,
+		     remote_addr addr, struct value_type *ret_type)
 {
 	struct value_type type = {.addr = addr, .kind = VALUE_OBJECT, .has_name = true};
 	struct type_head head;
@@ -166,7 +166,7 @@ int value_type_of(struct remote_memory *memory, const struct py_build *build, re
 	if (!err)
 		err = remote_memory_read_u64(memory, addr + build->offsets.object.ob_type,
 					     &type_addr);
-	return err ? err : value_type_read(memory, &build->offsets, type_addr, ret_type);
+	return err ? err : read_type(memory, &build->offsets, type_addr, ret_type);
 }
 
 int type_cache_get(struct type_cache *cache, struct remote_memory *memory,
@@ -178,7 +178,7 @@ int type_cache_get(struct type_cache *cache, struct remote_memory *memory,
 	int err;
 
 	if (!addr || cached->addr != addr) {
-		err = value_type_read(memory, offsets, addr, &type);
+		err = read_type(memory, offsets, addr, &type);
 		if (err)
 			return err;
 		*cached = type;

@@ -51,15 +51,13 @@ struct value_type {
 };
 
 /*
- * The type at addr, or that of the object at addr. 0; -EBADMSG or -EFAULT (there is no type, no
+ * The type of the object at addr. 0; -EBADMSG or -EFAULT (there is no type, no
  * object), -ESRCH, -EPERM.
  *
  * Source: best_base() of CPython Objects/typeobject.c: an instance is laid out as tp_base has
  * it; Objects/genobject.c (PyCoroWrapper, PyAsyncGenASend, PyAsyncGenAThrow) and
  * Objects/iterobject.c (anextawaitableobject) of 3.14 and 3.15.
  */
-int value_type_read(struct remote_memory *memory, const struct py_offsets *offsets,
-		    remote_addr addr, struct value_type *ret_type);
 int value_type_of(struct remote_memory *memory, const struct py_build *build, remote_addr addr,
 		  struct value_type *ret_type);
 
@@ -69,7 +67,7 @@ struct type_cache {
 	struct value_type types[NR_CACHED_TYPES];
 };
 
-/* The type at addr: as value_type_read(), but for a type that is known. */
+/* The type at addr itself, from the cache if it is known. Errors of value_type_of(). */
 int type_cache_get(struct type_cache *cache, struct remote_memory *memory,
 		   const struct py_offsets *offsets, remote_addr addr, struct value_type *ret_type);
 
