@@ -34,25 +34,25 @@ static int add(remote_addr addr, uint64_t offset, remote_addr *ret_addr)
 
 /* The keys. */
 
-/* How many bytes the hash table of 3.10 and older has. Source: DK_IXSIZE(). */
-static int old_table_bytes(uint64_t size, uint64_t *ret_bytes)
-{
-	uint64_t slot_bytes = size <= UINT8_MAX ? 1 : size <= UINT16_MAX ? 2 : 4;
-
-	if (size > UINT32_MAX || (size & (size - 1)))
-		return -EBADMSG;
-	*ret_bytes = size * slot_bytes;
-	return 0;
-}
-
-/* The same of 3.11 and newer, whose head tells it; and what it says of the entries. */
+/* How many bytes the hash table has in front of the entries, and what its head says of those. */
 static int table_bytes(const struct py_offsets *offsets, const uint8_t *head, uint64_t *ret_bytes,
 		       enum keys_kind *ret_kind)
 {
-	uint8_t log2_size = field_u8(head, offsets->dict_keys.log2_size);
-	uint8_t log2_bytes = field_u8(head, offsets->dict_keys.log2_index_bytes);
-	uint8_t kind = field_u8(head, offsets->dict_keys.kind);
+	uint8_t log2_size, log2_bytes, kind;
 
+	/* 3.10 and older. Source: DK_IXSIZE(). */
+	if (offsets->dict_keys.kind == OFFSET_ABSENT) {
+		const uint64_t size = field_u64(head, offsets->dict_keys.size);
+
+		if (size > UINT32_MAX || (size & (size - 1)))
+			return -EBADMSG;
+		*ret_bytes = size * (size <= UINT8_MAX ? 1 : size <= UINT16_MAX ? 2 : 4);
+		*ret_kind = KEYS_GENERAL;
+		return 0;
+	}
+	log2_size = field_u8(head, offsets->dict_keys.log2_size);
+	log2_bytes = field_u8(head, offsets->dict_keys.log2_index_bytes);
+	kind = field_u8(head, offsets->dict_keys.kind);
 	if (log2_size > LOG2_SIZE_MAX || log2_bytes < log2_size ||
 	    log2_bytes > log2_size + LOG2_SLOT_BYTES_MAX || kind > KEYS_SPLIT)
 		return -EBADMSG;
@@ -67,17 +67,14 @@ static int open_keys(struct remote_memory *memory, const struct py_build *build,
 {
 	const struct py_offsets *offsets = &build->offsets;
 	uint8_t head[DICT_KEYS_MAX_BYTES];
-	enum keys_kind kind = KEYS_GENERAL;
+	enum keys_kind kind;
 	uint64_t bytes, nr_entries;
 	int err = remote_memory_read(memory, keys_addr, head, offsets->dict_keys.indices);
 
 	if (err)
 		return err;
 	nr_entries = field_u64(head, offsets->dict_keys.nr_entries);
-	if (offsets->dict_keys.kind == OFFSET_ABSENT)
-		err = old_table_bytes(field_u64(head, offsets->dict_keys.size), &bytes);
-	else
-		err = table_bytes(offsets, head, &bytes, &kind);
+	err = table_bytes(offsets, head, &bytes, &kind);
 	if (err)
 		return err;
 	if (nr_entries > DICT_MAX_ENTRIES)
@@ -184,24 +181,21 @@ static int open_managed(struct remote_memory *memory, const struct py_build *bui
 {
 	const struct py_offsets *offsets = &build->offsets;
 	const enum attribute_rule rule = build->traits.attribute_rule;
-	remote_addr values_addr;
-	remote_addr dict_addr;
+	remote_addr values_addr, dict_addr;
 	int err = remote_memory_read_u64(memory, addr - offsets->instance.dict_before, &dict_addr);
 
-	if (err)
-		return err;
-	if (rule == ATTRIBUTES_BY_TWO_WORDS) {
+	if (!err && rule == ATTRIBUTES_BY_TWO_WORDS) {
 		err = remote_memory_read_u64(memory, addr - offsets->instance.values_before,
 					     &values_addr);
 		if (!err && values_addr)
 			return open_values(memory, build, type, values_addr, ret_dict);
-	} else if (rule == ATTRIBUTES_BY_TAGGED_WORD && dict_addr & 1) {
-		return open_values(memory, build, type, dict_addr + 1, ret_dict);
-	} else if (rule == ATTRIBUTES_INLINE && !dict_addr) {
-		return open_inline(memory, build, addr, type, ret_dict);
 	}
 	if (err)
 		return err;
+	if (rule == ATTRIBUTES_BY_TAGGED_WORD && dict_addr & 1)
+		return open_values(memory, build, type, dict_addr + 1, ret_dict);
+	if (rule == ATTRIBUTES_INLINE && !dict_addr)
+		return open_inline(memory, build, addr, type, ret_dict);
 	return dict_addr ? dict_open(memory, build, dict_addr, ret_dict) : -ENOENT;
 }
 

@@ -246,51 +246,16 @@ static bool search_cookie(struct search *search, const struct module *module)
 	return found;
 }
 
-/* The list of interpreters of a version that has neither a symbol left nor debug offsets. */
-static int place_by_scan(struct search *search, const struct module *module,
-			 const struct py_build *build, struct place *ret_place)
-{
-	struct place place = {.version_hex = build->version_hex, .found_by = "symbol"};
-	int err = -ENOENT;
-
-	if (build->offsets.runtime.interpreters_head == 0)
-		err = find_interp_head(search, module, &place.runtime_addr);
-	if (err) {
-		place.found_by = "scan";
-		err = interpreter_scan(search->memory, search->program->maps, module, build,
-				       &place.runtime_addr);
-	}
-	if (!err)
-		*ret_place = place;
-	return err;
-}
-
-/* Remember that a scan of module gave err. */
-static void search_refuse_scan(struct search *search, const struct module *module, int err)
-{
-	struct message refusal = {0};
-
-	if (err == -ENOENT) {
-		search_refuse_idle(search, module);
-		return;
-	}
-	if (err == -E2BIG) {
-		err = -ENOENT;
-		message_set(&refusal,
-			    "so much in %s looks like an interpreter that the search for one was "
-			    "given up",
-			    search->program->name);
-	}
-	search_refuse(search, err, &refusal);
-}
-
-/* Module has the text of a version, but nothing that leads to its runtime. */
+/*
+ * Module has the text of a version, but nothing that leads to its runtime: that is where the list
+ * of interpreters is.
+ */
 static bool search_by_version(struct search *search, const struct module *module,
 			      const struct version_text *version)
 {
+	struct place place = {.version_hex = version->version_hex, .found_by = "symbol"};
 	struct message refusal = {0};
 	struct py_build build;
-	struct place place;
 	int err;
 
 	if (version->is_pypy) {
@@ -306,10 +271,29 @@ static bool search_by_version(struct search *search, const struct module *module
 		search_refuse(search, err, &refusal);
 		return false;
 	}
-	err = place_by_scan(search, module, &build, &place);
-	if (!err)
+	if (build.offsets.runtime.interpreters_head ||
+	    find_interp_head(search, module, &place.runtime_addr) != 0) {
+		place.found_by = "scan";
+		err = interpreter_scan(search->memory, search->program->maps, module, &build,
+				       &place.runtime_addr);
+	}
+	switch (err) {
+	case 0:
 		return search_try(search, module, &place);
-	search_refuse_scan(search, module, err);
+	case -ENOENT:
+		search_refuse_idle(search, module);
+		return false;
+	case -E2BIG:
+		err = -ENOENT;
+		message_set(&refusal,
+			    "so much in %s looks like an interpreter that the search for one was "
+			    "given up",
+			    search->program->name);
+		break;
+	default:
+		break;
+	}
+	search_refuse(search, err, &refusal);
 	return false;
 }
 
@@ -345,31 +329,26 @@ static bool is_stopped(const struct search *search)
 }
 
 /*
- * Look at all that may be written, whose files may not be told: a core file may have lost its
- * note of them. NULL if nothing is found there.
+ * The module of the interpreter, by its names if there are any, else by its variables. Of what is
+ * not alive all that may be written is looked at as well: a core file may have lost its note of
+ * files.
  */
-static const struct module *search_whole(struct search *search)
-{
-	const struct maps *maps = search->program->maps;
-
-	search->whole = (struct module){
-		.kind = MODULE_OTHER, .code = maps->mappings, .end = maps->nr_mappings};
-	return maps->nr_mappings && search_variables(search, &search->whole) ? &search->whole
-									     : NULL;
-}
-
-/* The module of the interpreter, by its names if there are any, else by its variables. */
 static const struct module *search_modules(struct search *search)
 {
 	static bool (*const ways[])(struct search * search,
 				    const struct module *module) = {search_names, search_variables};
 	const struct modules *list = &search->modules;
+	const struct maps *maps = search->program->maps;
 
 	for (size_t way = 0; way < sizeof(ways) / sizeof(ways[0]); way++)
 		for (size_t i = 0; i < list->nr_modules && !is_stopped(search); i++)
 			if (ways[way](search, &list->modules[i]))
 				return &list->modules[i];
-	return search->program->is_alive ? NULL : search_whole(search);
+	if (search->program->is_alive || !maps->nr_mappings)
+		return NULL;
+	search->whole = (struct module){
+		.kind = MODULE_OTHER, .code = maps->mappings, .end = maps->nr_mappings};
+	return search_variables(search, &search->whole) ? &search->whole : NULL;
 }
 
 /* Count the CPythons that run besides the one that was found in module. */
