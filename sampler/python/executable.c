@@ -320,16 +320,18 @@ static int load(struct code_cache *codes, struct code *entry, const struct code_
 	int err = describe(&found, entry->addr);
 
 	if (!err && found.kind == EXECUTABLE_NAMED) {
-		err = codes->functions.nr_bytes < FUNCTIONS_MAX_BYTES ? -ENOMEM : -E2BIG;
-		if (err != -E2BIG)
-			function =
-				function_table_get(&codes->functions, FUNCTION_PYTHON,
-						   found.qualname, found.path, (int32_t)found.line);
-		err = function ? 0 : err;
+		function = function_table_get(&codes->functions, FUNCTION_PYTHON, found.qualname,
+					      found.path, (int32_t)found.line);
+		if (!function)
+			err = -ENOMEM;
+		else if (function_is_other(function))
+			err = -E2BIG;
 	}
 	description_done(&found);
-	if (err)
+	if (err) {
 		found.kind = EXECUTABLE_UNREAD;
+		function = NULL;
+	}
 	if (found.kind != entry->kind || function != entry->function) {
 		entry->nr_loads++;
 		entry->since_tick = clock->tick;

@@ -431,3 +431,23 @@ Test(executable, those_that_nobody_asks_for_make_room)
 	}
 	end(&py, &codes);
 }
+
+/* Without room for names those that are known stay so. */
+Test(executable, names_of_all_together_are_bounded)
+{
+	struct fake_python py;
+	struct code_cache codes;
+	struct code_clock clock;
+	struct code *code;
+
+	begin(&py, &codes, 14);
+	const remote_addr known = builtin(&py, c_string(&py, "known"), 0, 0);
+	const remote_addr other = builtin(&py, c_string(&py, "other"), 0, 0);
+
+	expect_named(&py, &codes, known, 1, "known");
+	codes.functions.nr_bytes = FUNCTIONS_MAX_BYTES;
+	expect_named(&py, &codes, known, 2, "known");
+	clock = fake_python_clock(&py, 2);
+	cr_expect(eq(int, executable_get(&codes, other, &clock, &code), -E2BIG));
+	end(&py, &codes);
+}
