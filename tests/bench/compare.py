@@ -26,14 +26,14 @@ class Comparison:
     costs: list = dataclasses.field(default_factory=list)  # CPU µs a stack, likewise
 
 
-def builds(paths):
+def builds(paths, engine):
     """The samplers A and B. RuntimeError if one is no program."""
     found = []
     for letter, path in zip("AB", paths):
         program = os.path.join(path, "pysample") if os.path.isdir(path) else path
         if not os.access(program, os.X_OK):
             raise RuntimeError("%s: no pysample there" % path)
-        found.append(Pysample(os.path.abspath(program), letter))
+        found.append(Pysample(os.path.abspath(program), letter, engine=engine))
     return found
 
 

@@ -10,6 +10,7 @@ import typing
 import support
 
 from bench import processes, say
+from bench.engines import OF_ROOT
 
 GROUP = "pysample-bench"
 JOIN_AND_RUN = 'echo $$ >"$0/cgroup.procs" && exec "$@"'
@@ -23,8 +24,13 @@ class Condition:
     wrapper: tuple = ()
     target_wrapper: typing.Callable = tuple  # of the target alone: found when it is held
     holding: typing.Callable = contextlib.nullcontext  # while that is entered
+    takes_rights: bool = False  # away from pysample
     what_it_takes: str = ""
     is_possible: typing.Callable = lambda interpreter: True
+
+    def engines(self, names):
+        """Those of these that can be measured under it."""
+        return [name for name in names if not self.takes_rights or name not in OF_ROOT]
 
 
 def is_open_to_all(interpreter):
@@ -84,7 +90,8 @@ AGAIN = (Condition("second run"), Condition("third run"))
 
 OTHERS = (
     Condition("as nobody", ("calls-10", "generators", "coroutines", "dying"),
-              wrapper=tuple(support.AS_NOBODY), is_possible=is_open_to_all,
+              wrapper=tuple(support.AS_NOBODY), takes_rights=True,
+              is_possible=is_open_to_all,
               what_it_takes="root, and an interpreter that anybody can run"),
     Condition("beside busy loops", ("calls-10", "generators", "coroutines", "dying"),
               holding=busy_loops),

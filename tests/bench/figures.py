@@ -5,9 +5,10 @@ import statistics
 import typing
 
 from bench.conditions import AGAIN
+from bench.engines import OF_ROOT
 from bench.estimates import median
 from bench.report import cell, print_table, reasons_text
-from bench.samplers import OURS
+from bench.samplers import engine_of, is_ours
 from bench.work import PerfRecord
 
 EVERY_RATE = ("max", "5 kHz", "1 kHz", "100 Hz")
@@ -33,7 +34,7 @@ def is_near_limit(rows, version, program):
     """Whether a program is above what is aimed at by so little that one run does not tell."""
     limit = MAX_EXCESS_HANDED_ON if is_handed_on(program) else MAX_EXCESS
     return any(limit < row.whole_excess <= limit + NEAR_EXCESS for row in rows
-               if (row.python, row.program, row.sampler) == (version, program, OURS)
+               if (row.python, row.program) == (version, program) and is_ours(row.sampler)
                and row.rate in ("1 kHz", "100 Hz") and not row.condition
                and row.whole_excess is not None)
 
@@ -49,7 +50,7 @@ class Aim:
     what: str
     digits: int
     at_least: bool
-    limit: typing.Callable  # minor version as a number -> what is aimed at, or None
+    limit: typing.Callable  # Figures -> what is aimed at, or None
     find: typing.Callable  # Figures -> Reached, or None if it was not measured
 
     def cell(self, figures):
@@ -57,33 +58,33 @@ class Aim:
         if reached is None:
             return "–"
         text = cell(reached.value, self.digits) + (" " + reached.where if reached.where else "")
-        return text + ("" if self.is_met(reached, figures.minor) else " **no**")
+        return text + ("" if self.is_met(reached, figures) else " **no**")
 
-    def is_met(self, reached, minor):
-        limit = self.limit(minor)
+    def is_met(self, reached, figures):
+        limit = self.limit(figures)
         if limit is None:
             return True
         return reached.value >= limit if self.at_least else reached.value <= limit
 
-    def limit_text(self, minors):
-        """The aims of all these versions."""
-        limits = sorted({self.limit(minor) for minor in minors} - {None})
+    def limit_text(self, figures):
+        """The aims of all these."""
+        limits = sorted({self.limit(one) for one in figures} - {None})
         return "–" if not limits else ("≥ " if self.at_least else "≤ ") + " / ".join(
             "%g" % limit for limit in limits)
 
 
 class Figures:
-    """The rows of one version."""
+    """The rows of one version, by one engine of pysample."""
 
-    def __init__(self, version, rows, work):
-        self.version = version
-        self.minor = int(version.split(".")[1])
+    def __init__(self, version, sampler, rows, work):
+        self.sampler = sampler
+        self.name = " ".join(filter(None, (version, engine_of(sampler))))
         self.rows = [row for row in rows if row.python == version]
         self.work = [row for row in work if row.python == version]
 
     def ours(self, rates=EVERY_RATE, condition="", programs=None):
         return [row for row in self.rows
-                if row.sampler == OURS and row.rate in rates and (row.condition or "") == condition
+                if row.sampler == self.sampler and row.rate in rates and (row.condition or "") == condition
                 and (programs is None or row.program in programs)]
 
     def run_alone(self, rate):
@@ -147,19 +148,24 @@ class Figures:
 
     def work_beside_perf(self, program, rate):
         ours, theirs = (self.work_lost(program, sampler, rate)
-                        for sampler in (OURS, PerfRecord.name))
+                        for sampler in (self.sampler, PerfRecord.name))
         if not ours or not theirs or theirs[0] <= 0:
             return None
         return Reached(ours[1] / theirs[0], "(%.1f, at most %.1f, and %.1f %%)" % (
             100 * ours[0], 100 * ours[1], 100 * theirs[0]))
 
     def sampler_cpu(self, program):
-        row = self.work_row(program, OURS, "100 Hz")
+        row = self.work_row(program, self.sampler, "100 Hz")
         return row and Reached(row.sampler_cpu_percent)
 
 
 def always(limit):
-    return lambda minor: limit
+    return lambda figures: limit
+
+
+def rss_limit(figures):
+    """libbpf and what it knows of the kernel takes room."""
+    return 10 if engine_of(figures.sampler) in OF_ROOT else 5
 
 
 AIMS = [
@@ -188,13 +194,13 @@ AIMS = [
           lambda figures, program=program: figures.sampler_cpu(program))
       for program, limit in (("work-10", 0.7), ("work-100", 0.7), ("work-10-64", 1.5),
                              ("work-10-1000", 5))),
-    Aim("RSS MiB, worst", 1, False, always(5),
+    Aim("RSS MiB, worst", 1, False, rss_limit,
         lambda figures: figures.worst("rss_mib", figures.ours())),
 ]
 
 
 def print_depths(figures):
-    lines = [(depth, rate, one.version, lost) for depth in DEPTHS for rate in ("1 kHz", "100 Hz")
+    lines = [(depth, rate, one.name, lost) for depth in DEPTHS for rate in ("1 kHz", "100 Hz")
              for one in figures for lost in [one.lost_by_depth(depth, (rate,))] if lost]
     if lines:
         print("\n### Lost by depth\n")
@@ -204,13 +210,14 @@ def print_depths(figures):
 
 
 def print_figures(results):
-    versions = list(dict.fromkeys(row.python for row in results.rows + results.work))
-    figures = [Figures(version, results.rows, results.work) for version in versions]
+    columns = dict.fromkeys((row.python, row.sampler) for row in results.rows + results.work
+                            if is_ours(row.sampler))
+    figures = [Figures(*column, results.rows, results.work) for column in columns]
     print_depths(figures)
     told = [aim for aim in AIMS if any(aim.find(one) for one in figures)]
     if not told:
         return
     print("\n### Aimed at, and reached\n")
-    print_table(("", "aimed at", *versions), 2, [
-        (aim.what, aim.limit_text([one.minor for one in figures]))
+    print_table(("", "aimed at", *(one.name for one in figures)), 2, [
+        (aim.what, aim.limit_text(figures))
         + tuple(aim.cell(one) for one in figures) for aim in told])

@@ -6,7 +6,7 @@ import os
 
 from bench import ROOT
 from bench.catalogue import ALL_PROGRAMS, RECORDED, WORKERS, named
-from bench.samplers import RATES
+from bench.samplers import RARE_RATES, RATES
 from bench.surroundings import RIVAL_PYTHON
 
 ALL_PYTHONS = ["3.%d" % minor for minor in range(15, 5, -1)]
@@ -17,8 +17,7 @@ SECONDS = {"max": 0.5, "5 kHz": 0.5, "1 kHz": 1.0, "100 Hz": 1.5}
 TURNS = 20
 QUICK_TURNS = 5
 USUAL_RATES = ["5 kHz", "1 kHz", "100 Hz"]
-RARE_RATES = ("max", "5 kHz")  # a window in every so many turns
-RARE_TURNS = 10
+RARE_TURNS = 10  # a window of those in so many
 
 STOPS = 1000
 TRUTH_SECONDS = 2.0  # a stop of 1000 threads takes long
@@ -70,6 +69,8 @@ class Options:
     json: str | None
     resume: str | None
     is_full: bool  # everything there is
+    takes_turns: bool  # each turn is of one engine, so that a run takes no longer with two
+    engines: tuple = ()  # that can be measured here: engines.possible()
     truth_seconds: float = TRUTH_SECONDS
 
     def seconds_at(self, rate):
@@ -140,8 +141,9 @@ def make_parser(description):
     parser.add_argument("--resume", metavar="FILE",
                         help="the same, but go on with a run that was stopped: what is in the "
                         "file is not measured again")
-    parser.add_argument("--engine", metavar="NAME", help="pysample's, with attach (default: "
-                        "its own choice)")
+    parser.add_argument("--engine", metavar="NAME",
+                        help="of pysample's only this one (default: bpf, where it is allowed, and "
+                        "preempt, in turn)")
     parser.add_argument("--anyway", action="store_true",
                         help="measure also if the machine is busy with other work")
     return parser
@@ -182,4 +184,4 @@ def parse(description):
         asked.engine, asked.no_build, programs, pythons, asked.rate or USUAL_RATES, asked.seconds,
         asked.turns or default_turns(asked), asked.processes, asked.stops,
         asked.runs, asked.pairs, asked.json or asked.resume, asked.resume,
-        not asked.only and not asked.quick)
+        not asked.only and not asked.quick, not asked.only)

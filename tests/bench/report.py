@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 """The results as Markdown."""
+import collections
 import itertools
 import sys
 
 from bench import quiet
 from bench.estimates import ratio
-from bench.samplers import OURS
+from bench.samplers import engine_of, is_ours
 
 # (heading, field of Row, digits)
 NUMBERS = (
@@ -94,18 +95,20 @@ def print_rows(version, rows):
 
 def print_ratios(rows):
     """pysample's figures over each rival's."""
-    ours = {(row.python, row.program, row.rate): row for row in rows
-            if row.sampler == OURS and not row.condition}
-    others = [row for row in rows if row.sampler != OURS]
+    ours = collections.defaultdict(list)
+    for row in rows:
+        if is_ours(row.sampler) and not row.condition:
+            ours[row.python, row.program, row.rate].append(row)
+    others = [row for row in rows if not is_ours(row.sampler)]
     if not others:
         return
     print("\n### pysample / others\n")
     print_table(
-        ("python", "program", "rate", "other", "stacks/s", "CPU/stack", "RSS"), 4,
-        [(row.python, row.program, row.rate, row.sampler) + tuple(
+        ("python", "program", "rate", "ours", "other", "stacks/s", "CPU/stack", "RSS"), 5,
+        [(row.python, row.program, row.rate, mine.sampler, row.sampler) + tuple(
             cell(ratio(getattr(mine, field), getattr(row, field)), 2)
             for field in ("stacks_per_s", "cpu_us_per_stack", "rss_mib"))
-         for row in others for mine in [ours.get((row.python, row.program, row.rate))] if mine])
+         for row in others for mine in ours[row.python, row.program, row.rate]])
 
 
 def print_work(rows):
@@ -128,7 +131,8 @@ def describe_settings(settings):
     said = ["a quick run"] if settings["quick"] else []
     said.append("rates: " + " and ".join(settings["rates"]))
     said += ["%g s a window" % settings["seconds"]] if settings["seconds"] else []
-    said += ["--engine " + settings["engine"]] if settings.get("engine") else []
+    engines = settings.get("engines") or filter(None, [settings.get("engine")])
+    said += ["--engine " + engine for engine in engines]
     said.append("%d turns" % settings["turns"])
     said.append("%d stops for the truth in each" % settings["stops"])
     said.append("%d pairs of on and off with work" % settings["pairs"])
@@ -136,16 +140,20 @@ def describe_settings(settings):
     return "; ".join(said)
 
 
+def column_of(row):
+    return " ".join(filter(None, (row.python, engine_of(row.sampler))))
+
+
 def print_matrix(title, rows, text):
-    """One row for each program, one column for each version. text: Row -> the cell."""
-    versions = list(dict.fromkeys(row.python for row in rows))
+    """One row for each program, one column for each version and engine. text: Row -> the cell."""
+    columns = list(dict.fromkeys(column_of(row) for row in rows))
     cells = {}
     for row in rows:
-        program = " ".join(filter(None, ("`%s`" % row.program, row.condition)))
-        cells.setdefault(program, {})[row.python] = text(row)
+        program = " ".join(filter(None, ("`%s`" % row.program, getattr(row, "condition", ""))))
+        cells.setdefault(program, {})[column_of(row)] = text(row)
     print("\n### %s\n" % title)
-    print_table(("program", *versions), 1, [
-        (program, *(found.get(version) or "" for version in versions))
+    print_table(("program", *columns), 1, [
+        (program, *(found.get(column) or "" for column in columns))
         for program, found in cells.items()])
 
 
@@ -155,14 +163,32 @@ def distance_text(row):
 
 
 def print_overview(rows):
-    """How far pysample is from the truth, and what it loses: the figures that most readers want."""
+    """How far pysample is from the truth, what it loses and takes: what most readers want."""
     for rate in dict.fromkeys(row.rate for row in rows):
-        ours = [row for row in rows if (row.sampler, row.rate) == (OURS, rate)]
+        ours = [row for row in rows if is_ours(row.sampler) and row.rate == rate]
         judged = [row for row in ours if row.whole_excess is not None]
         if judged:
             print_matrix("Whole stacks at %s: distance in %%, in brackets the floor" % rate,
                          judged, distance_text)
             print_matrix("Lost at %s, %%" % rate, judged, lambda row: cell(row.lost_percent, 2))
+        if ours:
+            print_matrix("CPU at %s, µs a stack" % rate, ours,
+                         lambda row: cell(row.cpu_us_per_stack, 1))
+            print_matrix("RSS at %s, MiB" % rate, ours, lambda row: cell(row.rss_mib, 1))
+
+
+def lost_work_text(row):
+    """Per cent, and the 95 % interval."""
+    low, high = (None if ratio is None else 100 - 100 * ratio
+                 for ratio in (row.wall_high, row.wall_low))
+    return "%.1f (%s to %s)" % (100 - 100 * row.wall_ratio, cell(low, 1), cell(high, 1))
+
+
+def print_lost_work(rows):
+    for rate in dict.fromkeys(row.rate for row in rows):
+        ours = [row for row in rows if is_ours(row.sampler) and row.rate == rate]
+        if ours:
+            print_matrix("Work that the target loses at %s, %%" % rate, ours, lost_work_text)
 
 
 def print_results(results):
@@ -172,4 +198,5 @@ def print_results(results):
         print_rows(version, list(rows))
     print_overview(results.rows)
     print_ratios(results.rows)
+    print_lost_work(results.work)
     print_work(results.work)

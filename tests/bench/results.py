@@ -22,7 +22,7 @@ def settings(tools, options):
     """What has to be the same in all of a run."""
     return {"pysample": digest(tools.pysample), "seconds": options.seconds, "turns": options.turns,
             "stops": options.stops, "quick": options.quick, "rates": options.rates,
-            "pairs": options.pairs, **({"engine": options.engine} if options.engine else {})}
+            "pairs": options.pairs, "engines": list(options.engines)}
 
 
 @dataclasses.dataclass

@@ -8,6 +8,7 @@ import os
 import support
 
 from bench import accounts, stacks
+from bench.engines import NO_SAMPLE
 from bench.processes import run
 
 # {name: ticks a second; None is as fast as can be}
@@ -16,7 +17,7 @@ IDLE_HZ = 10
 IDLE_SECONDS = 0.2
 ENDLESS_S = 100000
 OURS = "pysample"
-NO_SAMPLE = 5  # the exit status of pysample that could take none: all were lost
+RARE_RATES = ("max", "5 kHz")  # a window in every so many turns
 
 
 @dataclasses.dataclass
@@ -39,6 +40,19 @@ class Run:
     lost: dict | None = None  # {reason: how many}
 
 
+def ours(engine):
+    """The sampler's name in a row; of older runs it has no engine."""
+    return " ".join(filter(None, (OURS, engine)))
+
+
+def is_ours(name):
+    return name.split()[0] == OURS
+
+
+def engine_of(name):
+    return name.partition(" ")[2]
+
+
 def thread_options(program):
     """Of pysample and stopwalk alike: a root frame per thread, where that tells something."""
     return ["-t"] if program.tells_threads else []
@@ -48,9 +62,11 @@ class Pysample:
     max_frames = None
     overhead_s = 0.06
 
-    def __init__(self, path, name=OURS, wrapper=(), engine=None):
+    def __init__(self, path, name=None, wrapper=(), engine=None, turn=(0, 1)):
+        """turn: which of so many turns is its own."""
         self.path = path
-        self.name = name
+        self.name = name or ours(engine)
+        self.turn, self.nr_turns = turn
         self.wrapper = list(wrapper)
         self.engine = ["--engine", engine] if engine else []
         self.start_cpu_s = 0.0
@@ -59,9 +75,8 @@ class Pysample:
     def seconds_of(seconds):
         return seconds
 
-    @staticmethod
-    def runs_in(_turn, _rate):
-        return True
+    def runs_in(self, turn, rate):
+        return rate in RARE_RATES or turn % self.nr_turns == self.turn
 
     def learn_start_cost(self, target):
         """The CPU time of a run that samples next to nothing, to be taken off the others: it

@@ -98,10 +98,13 @@ def measure_undisturbed(tools, unit, samplers, options):
 
 
 def samplers_for(tools, unit, rival_runs, options):
-    ours = Pysample(tools.pysample, wrapper=unit.condition.wrapper, engine=options.engine)
+    engines = unit.condition.engines(options.engines)
+    ours = [Pysample(tools.pysample, wrapper=unit.condition.wrapper, engine=engine,
+                     turn=(i, len(engines)) if options.takes_turns else (0, 1))
+            for i, engine in enumerate(engines)]
     have_rivals = not options.is_full or (unit.condition == USUAL
                                           and unit.program.name in plan.RIVAL_PROGRAMS)
-    return [ours] + (rivals_of(unit.interpreter, rival_runs) if have_rivals else [])
+    return ours + (rivals_of(unit.interpreter, rival_runs) if have_rivals else [])
 
 
 def unit_s(tools, unit, rival_runs, options):

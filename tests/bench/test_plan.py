@@ -4,7 +4,7 @@ import types
 import unittest
 
 
-from bench import conditions, options, plan, samplers, sampling, surroundings
+from bench import conditions, engines, options, plan, samplers, sampling, surroundings
 from bench.catalogue import ALL_PROGRAMS, named
 
 INTERPRETERS = {minor: types.SimpleNamespace(minor=minor, origin="pyenv")
@@ -43,6 +43,11 @@ class Units(unittest.TestCase):
         units = plan.units(INTERPRETERS, programs, is_full=False)
         self.assertEqual(len(units), 2 * len(INTERPRETERS))
 
+    def test_who_has_no_rights_has_no_bpf(self):
+        as_nobody = next(one for one in conditions.OTHERS if one.name == "as nobody")
+        self.assertEqual(as_nobody.engines(engines.ENGINES), ["preempt"])
+        self.assertEqual(conditions.USUAL.engines(engines.ENGINES), list(engines.ENGINES))
+
     def test_every_name_is_a_program(self):
         names = {one.name for one in ALL_PROGRAMS}
         for name in plan.LEFT_OUT + plan.RIVAL_PROGRAMS:
@@ -55,7 +60,8 @@ class Duration(unittest.TestCase):
     def asked(self, **values):
         return types.SimpleNamespace(**{
             "turns": options.TURNS, "rates": options.USUAL_RATES, "stops": options.STOPS,
-            "seconds_at": options.SECONDS.get, "engine": None, "is_full": True,
+            "seconds_at": options.SECONDS.get, "engines": engines.ENGINES,
+            "is_full": True, "takes_turns": True,
             "truth_seconds": options.TRUTH_SECONDS,
             "rates_in": lambda turn: options.Options.rates_in(self.asked(), turn), **values})
 
@@ -80,6 +86,18 @@ class Duration(unittest.TestCase):
     def test_samples_are_as_many_as_the_figures_are_for(self):
         for rate, count in ("1 kHz", 20000), ("100 Hz", 3000):
             self.assertEqual(samplers.RATES[rate] * options.SECONDS[rate] * options.TURNS, count)
+
+    def test_engines_take_turns_where_all_is_measured(self):
+        tools, unit = surroundings.Tools("build"), plan.Unit(INTERPRETERS["3.15"],
+                                                             named(["calls-10"])[0])
+        for takes_turns, nr_runs in (True, 10), (False, 20):
+            found = sampling.samplers_for(tools, unit, False, self.asked(takes_turns=takes_turns))
+            self.assertEqual([one.name for one in found], ["pysample bpf", "pysample preempt"])
+            for one in found:
+                self.assertEqual(sum(one.runs_in(turn, "1 kHz") for turn in range(20)), nr_runs)
+                self.assertTrue(all(one.runs_in(turn, "5 kHz") for turn in range(20)))
+        self.assertEqual([one.runs_in(0, "100 Hz") for one in sampling.samplers_for(
+            tools, unit, False, self.asked())], [True, False])
 
 
 if __name__ == "__main__":

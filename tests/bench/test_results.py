@@ -189,6 +189,32 @@ class Figures(unittest.TestCase):
             one = row(program=program, distances=distances_of(3 + excess, 3))
             self.assertEqual(figures.is_near_limit([one], "3.15.2", program), is_near, program)
 
+    def test_each_engine_has_a_column(self):
+        rows = [row(sampler="pysample bpf", distances=distances_of(3.5, 3), rss_mib=8),
+                row(sampler="pysample preempt", distances=distances_of(5, 3), rss_mib=6),
+                row(sampler="py-spy", distances=distances_of(50, 3))]
+        found = figures_of(rows)
+        self.assertEqual(found[self.DISTANCE], (
+            "≤ 1", "0.5 (calls-10, 1 kHz)", "2.0 (calls-10, 1 kHz) **no**"))
+        self.assertEqual(found["RSS MiB, worst"], (
+            "≤ 5 / 10", "8.0 (calls-10, 1 kHz)", "6.0 (calls-10, 1 kHz) **no**"))
+        text = printed(report.print_overview, rows)
+        self.assertIn("| program | 3.15.2 bpf | 3.15.2 preempt |", text)
+        self.assertIn("| `calls-10` | 3.5 (3.0) | **5.0 (3.0)** |", text)
+
+    def test_work_of_each_engine(self):
+        found = figures_of([], [work_row(rate="100 Hz", sampler="pysample bpf",
+                                         sampler_cpu_percent=0.2),
+                                work_row(rate="100 Hz", sampler="pysample preempt",
+                                         sampler_cpu_percent=0.9)])
+        self.assertEqual(found["sampler's CPU at 100 Hz, work-10, % of a core"],
+                         ("≤ 0.7", "0.20", "0.90 **no**"))
+        text = printed(report.print_lost_work, [
+            work_row(sampler="pysample bpf", wall_ratio=0.99, wall_low=0.98, wall_high=1.001),
+            work_row(sampler="pysample preempt", wall_ratio=0.95),
+            work_row(sampler="perf record", wall_ratio=0.5)])
+        self.assertIn("| `work-10` | 1.0 (-0.1 to 2.0) | 5.0 (– to –) |", text)
+
     def test_conditions_are_told_apart(self):
         found = figures_of([row(lost_percent=5), row(lost_percent=0.4, condition="as nobody"),
                             row(lost_percent=3.5, condition="beside busy loops")])

@@ -23,7 +23,7 @@ from bench.catalogue import WORKERS
 from bench.estimates import median, median_interval
 from bench.processes import Waiting, end, read_number, running, start
 from bench.rivals import rivals_of
-from bench.samplers import OURS, RATES, Pysample
+from bench.samplers import RATES, Pysample, is_ours
 
 DEFAULT_RATE = "100 Hz"
 WORK_RATES = ("1 kHz", DEFAULT_RATE)
@@ -199,9 +199,9 @@ def seconds_of(options):
     return 2 * options.pairs * (PHASE_S + SETTLE_S) + BEGIN_S + quiet.LOOK_S
 
 
-def samplers_for(tools, interpreter, rival_runs):
+def samplers_for(tools, interpreter, rival_runs, engines):
     perf = [PerfRecord()] if shutil.which("perf") else []
-    return [Pysample(tools.pysample), *perf, SleepLoop(tools),
+    return [*(Pysample(tools.pysample, engine=engine) for engine in engines), *perf, SleepLoop(tools),
             *(one for one in rivals_of(interpreter, rival_runs) if one.can_be_stopped)]
 
 
@@ -211,7 +211,7 @@ def units_of(program, samplers, options):
     threads cost at the default rate."""
     rates = [rate for rate in options.rates if rate in WORK_RATES]
     if options.is_full and program is not WORKERS[0]:
-        samplers = [one for one in samplers if one.name in (OURS, PerfRecord.name)]
+        samplers = [one for one in samplers if is_ours(one.name) or one.name == PerfRecord.name]
         rates = [rate for rate in rates if rate == DEFAULT_RATE]
     return [(sampler, rate) for rate in rates for sampler in samplers]
 
@@ -229,7 +229,7 @@ def measure_program(interpreter, program, units, options, results):
 
 def measure(tools, interpreter, rival_runs, programs, options, results):
     """Adds to the results what they do not have yet."""
-    samplers = samplers_for(tools, interpreter, rival_runs)
+    samplers = samplers_for(tools, interpreter, rival_runs, options.engines)
     for program in programs:
         units = [(sampler, rate) for sampler, rate in units_of(program, samplers, options)
                  if unit(interpreter, program, sampler, rate) not in results.done]

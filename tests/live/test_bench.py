@@ -41,8 +41,10 @@ class Bench(unittest.TestCase):
                  "--resume", self.path]
         text = bench(*asked)
         found = self.results()
-        ours = [row for row in found["rows"] if row["sampler"] == "pysample"]
-        self.assertEqual({row["rate"] for row in ours}, RATES)
+        ours = [row for row in found["rows"] if row["sampler"].startswith("pysample ")]
+        for engine in {row["sampler"] for row in ours}:
+            self.assertEqual({row["rate"] for row in ours if row["sampler"] == engine}, RATES)
+        self.assertIn("pysample preempt", {row["sampler"] for row in ours})
         for row in ours:
             self.assertEqual(row["program"], "calls-10")
             self.assertGreater(row["samples"], 0)
@@ -81,7 +83,7 @@ class Bench(unittest.TestCase):
     def test_work(self):
         bench("work", "--rate", "1k", "--pairs", "2", "--json", self.path)
         found = {row["sampler"]: row for row in self.results()["work"]}
-        for sampler in "pysample", "a loop that only sleeps":
+        for sampler in "pysample preempt", "a loop that only sleeps":
             self.assertEqual(found[sampler]["pairs"], 2)
             self.assertGreater(found[sampler]["ratio"], 0)
             self.assertGreater(found[sampler]["sampler_cpu_percent"], 0)
