@@ -13,8 +13,18 @@ import statistics
 import sys
 import time
 
+from bench.estimates import median
+
 PATIENCE_S = 120
 NR_RSS_RUNS = 3  # beside the others: watching takes time
+
+SHORT = ["-d", "0.05", "-f", "collapsed"]
+
+# What `run` starts: it ends soon after its interpreter is there, with nothing to import.
+SLEEPER = ["-I", "-S", "-c", "import time; time.sleep(0.1)"]
+
+FIRST_SAMPLE_AIM_MS = 20
+RSS_AIMS_MIB = {"bpf": 10, "tick": 10, "preempt": 5}
 
 # {program: what follows it, with the process id at the end}
 OTHERS = {"py-spy": ["dump", "--pid"], "austin": ["--where"]}
@@ -27,6 +37,7 @@ class Look:
     name: str
     command: list
     stats_path: str | None = None
+    rss_aim_mib: float | None = None
     first_sample_ms: list = dataclasses.field(default_factory=list)
     wall_ms: list = dataclasses.field(default_factory=list)
     cpu_ms: list = dataclasses.field(default_factory=list)
@@ -94,13 +105,20 @@ def is_writing(pid):
     return read("/proc/%d/syscall" % pid).split()[1:2] == ["0x1"]
 
 
-def looks(pysample, target, rival_runs):
+def looks(pysample, target, rival_runs, engines):
     pid = str(target.pid)
     stats_path = os.path.join(target.outside, "stats.json")
     found = [
         Look("pysample dump", [pysample, "dump", pid]),
-        Look("pysample attach", [pysample, "attach", "-q", "-d", "0.05", "-f", "collapsed",
-                                 "--stats-json", stats_path, pid], stats_path),
+        *(look for engine in engines for look in (
+            Look("pysample attach, " + engine, [
+                pysample, "attach", "-q", "--engine", engine, *SHORT, "--stats-json", stats_path,
+                pid], stats_path, RSS_AIMS_MIB.get(engine)),
+            Look("pysample run, " + engine, [
+                pysample, "run", "-q", "--engine", engine, *SHORT, "--stats-json", stats_path,
+                "--", *target.interpreter.command(), *SLEEPER], stats_path,
+                RSS_AIMS_MIB.get(engine)))),
+        Look("the program of run alone", target.interpreter.command() + SLEEPER),
     ]
     if rival_runs:
         found.append(Look("profiling.sampling dump", target.interpreter.command() + [
@@ -127,8 +145,8 @@ def run_in_turn(measured, nr_runs):
     return measured
 
 
-def measure(pysample, target, rival_runs, nr_runs):
-    measured = run_in_turn(looks(pysample, target, rival_runs), nr_runs)
+def measure(pysample, target, rival_runs, nr_runs, engines):
+    measured = run_in_turn(looks(pysample, target, rival_runs, engines), nr_runs)
     for look in measured:
         for _ in range(NR_RSS_RUNS):
             look.watch()
@@ -143,6 +161,10 @@ def spread(values):
     return "%.1f (%.1f–%.1f)" % (statistics.median(values), tenths[0], tenths[-1])
 
 
+def missed(value, aim):
+    return "" if value is None or aim is None or value <= aim else " **no**"
+
+
 def print_looks(rows, nr_runs):
     """rows: [(version, Look)]"""
     print("\n### Beginning, and one look: ms of %d runs each, median (5 %%–95 %%)\n" % nr_runs)
@@ -151,9 +173,12 @@ def print_looks(rows, nr_runs):
     for version, look in rows:
         # How long attach runs is what it is told.
         wall = "–" if look.first_sample_ms else spread(look.wall_ms)
-        print("| %s | %s | %s | %s | %s | %.1f |" % (
-            version, look.name, spread(look.first_sample_ms), wall, spread(look.cpu_ms),
-            look.rss_kib / 1024))
+        print("| %s | %s | %s | %s | %s | %s |" % (
+            version, look.name,
+            spread(look.first_sample_ms) + missed(median(look.first_sample_ms),
+                                                  FIRST_SAMPLE_AIM_MS),
+            wall, spread(look.cpu_ms),
+            "%.1f" % (look.rss_kib / 1024) + missed(look.rss_kib / 1024, look.rss_aim_mib)))
     for name in OTHERS:
         if not shutil.which(name):
             print("\nnot measured: %s (not installed)" % name)

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: MIT
+"""Which engines are measured."""
+import contextlib
+import io
+import types
+import unittest
+from unittest import mock
+
+from bench import engines
+
+
+class Engines(unittest.TestCase):
+    def possible(self, refusal, asked=None):
+        with mock.patch.object(engines, "why_not", return_value=refusal), \
+                contextlib.redirect_stderr(io.StringIO()) as said:
+            found = engines.possible(types.SimpleNamespace(pysample="pysample"), asked)
+        return found, said.getvalue()
+
+    def test_both_where_bpf_is_allowed(self):
+        self.assertEqual(self.possible(None), (("bpf", "preempt"), ""))
+
+    def test_what_is_not_allowed_is_named(self):
+        self.assertEqual(self.possible("it takes CAP_BPF"), (
+            ("preempt",), "bench: not measured: --engine bpf (it takes CAP_BPF)\n"))
+
+    def test_one_that_is_asked_for_is_the_only_one(self):
+        self.assertEqual(self.possible("it takes CAP_BPF", "racing")[0], ("racing",))
+
+
+if __name__ == "__main__":
+    unittest.main()
