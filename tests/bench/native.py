@@ -10,7 +10,6 @@ and memory is copied before. CPU time of the thread that unwinds.
 import collections
 import dataclasses
 import itertools
-import json
 import os
 import re
 import resource
@@ -24,7 +23,7 @@ import call_truth
 import support
 import trampoline_truth
 
-from bench import jit_names, loss, quiet, say
+from bench import attaching, jit_names, loss, quiet, say
 
 ROUNDS = 200
 JIT_ROUNDS = 1000
@@ -92,24 +91,8 @@ def measure_frames(tools, interpreter, asked):
 
 # Attaching.
 
-@dataclasses.dataclass
-class Attached:
-    stacks: dict
-    stats: dict
-
-    @property
-    def cpu_s(self):
-        return self.stats["cpu_user_s"] + self.stats["cpu_sys_s"]
-
-
 def attach(tools, pid, seconds, hz, *options):
-    with tempfile.TemporaryDirectory() as folder:
-        stats = os.path.join(folder, "stats.json")
-        run = subprocess.run([tools.pysample, "attach", "-n", "--plumbing", "-d", str(seconds),
-                              "-r", str(hz), "-f", "collapsed", "--stats-json", stats, *options,
-                              str(pid)], capture_output=True, text=True, check=True)
-        with open(stats, encoding="utf-8") as file:
-            return Attached(support.parse_collapsed(run.stdout), json.load(file))
+    return attaching.attach(tools, pid, seconds, hz, "-n", "--plumbing", *options)
 
 
 @dataclasses.dataclass
@@ -128,8 +111,8 @@ ENGINES = (Engine("bpf", "99.5 %", "99.9 %"), Engine("preempt", "90 %", "99.5 %"
 
 
 def truth_rows(attached, perf_map, engine):
-    counts, _ = trampoline_truth.judge(attached.stacks, perf_map)
-    activations = trampoline_truth.judge_frames(attached.stacks, perf_map)
+    counts, _ = trampoline_truth.judge(attached.labels, perf_map)
+    activations = trampoline_truth.judge_frames(attached.labels, perf_map)
     told = counts["right"] + counts["wrong"]
     return [Row("stacks without a hole, by " + engine.name, percent(told, told + counts["holed"]),
                 engine.whole_aim),
@@ -170,7 +153,7 @@ def holed_row(name, attached):
 
 def impossible_row(name, attached):
     """Beside what that program calls (tests/live/call_truth.py)."""
-    counts, _ = call_truth.judge(attached.stacks)
+    counts, _ = call_truth.judge(attached.labels)
     return Row("stacks with a call that the program does not have, " + name,
                "%s of %d" % (percent(counts["impossible"], sum(counts.values())),
                              sum(counts.values())))
@@ -178,7 +161,7 @@ def impossible_row(name, attached):
 
 def multiplies_row(name, attached):
     """Of the functions of that program one alone multiplies, but executors may tell another."""
-    who = call_truth.who_multiplies(attached.stacks)
+    who = call_truth.who_multiplies(attached.labels)
     wrong = sum(who.values()) - who["double"] - who[trampoline_truth.HOLE]
     return Row("stacks in a multiplication that name another function, " + name,
                "%s of %d" % (percent(wrong, sum(who.values())), sum(who.values())), "3 %")

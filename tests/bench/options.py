@@ -11,6 +11,7 @@ from bench.surroundings import RIVAL_PYTHON
 
 ALL_PYTHONS = ["3.%d" % minor for minor in range(15, 5, -1)]
 NATIVE_PYTHONS = ALL_PYTHONS[:3]  # whose calls trampolines tell of, with frame pointers or without
+PROOFS_PYTHONS = ["3.15", "3.11", "3.8"]
 
 # Of each window: in twenty turns they make 20,000 samples at 1 kHz and 3,000 at 100 Hz.
 SECONDS = {"max": 0.5, "5 kHz": 0.5, "1 kHz": 1.0, "100 Hz": 1.5}
@@ -34,7 +35,8 @@ what is measured:
   native   stacks with C frames: how many are right and whole, and what they cost, beside
            libdw and perf
   proofs   the proofs that a thread stood still, against each other and against a counter
-           that it increments; fails if one was wrong
+           that it increments, and a million stacks by bpf against the program's text; fails
+           if one was wrong
   show     nothing: it prints the tables of a FILE that --json or --resume has written
 
 examples:
@@ -114,7 +116,8 @@ def make_parser(description):
                         help="of the programs only this one, in all sizes if none is given: "
                         + ", ".join(one.name for one in ALL_PROGRAMS))
     parser.add_argument("--python", metavar="LIST",
-                        help="versions (default: 3.15 to 3.6; native: 3.15 to 3.13; quick, "
+                        help="versions (default: 3.15 to 3.6; native: 3.15 to 3.13; proofs: "
+                        "3.15, 3.11, 3.8; quick, "
                         "work, compare, formats and core: %s)" % RIVAL_PYTHON)
     parser.add_argument("--rate", action="append", type=rate_named, metavar="RATE",
                         help="of the rates only this one: max, 5k, 1k, 100 "
@@ -175,10 +178,8 @@ def parse(description):
     if not programs:
         parser.error("no program has that name")
     few = asked.quick or asked.what in ("work", "compare", "formats", "core")
-    every = NATIVE_PYTHONS if asked.what == "native" else ALL_PYTHONS
+    every = {"native": NATIVE_PYTHONS, "proofs": PROOFS_PYTHONS}.get(asked.what, ALL_PYTHONS)
     pythons = asked.python.split(",") if asked.python else [RIVAL_PYTHON] if few else every
-    if asked.what == "proofs":  # of threads of C
-        pythons = []
     return Options(
         asked.what, asked.builds, os.path.abspath(asked.build), asked.quick, asked.anyway,
         asked.engine, asked.no_build, programs, pythons, asked.rate or USUAL_RATES, asked.seconds,

@@ -133,8 +133,10 @@ def choose_targets():
     return chosen
 
 
-def save(path, machine, rows):
-    content = {"machine": machine, "rows": [vars(row) for row in rows]}
+def save(path, machine, rows, stacks=()):
+    """stacks: the rows of possible.py"""
+    content = {"machine": machine, "rows": [vars(row) for row in rows],
+               "stacks": [vars(row) for row in stacks]}
     with open(path + ".new", "w", encoding="utf-8") as file:
         json.dump(content, file, indent=1)
         file.write("\n")

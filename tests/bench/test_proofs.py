@@ -80,7 +80,7 @@ class Measuring(unittest.TestCase):
             proofs.save(path, "a machine", [row()])
             with open(path, encoding="utf-8") as file:
                 content = json.load(file)
-        self.assertEqual(content["machine"], "a machine")
+        self.assertEqual((content["machine"], content["stacks"]), ("a machine", []))
         self.assertEqual(proofs.ProofRow(**content["rows"][0]), row())
 
     def test_rights_and_signal_are_one_command(self):

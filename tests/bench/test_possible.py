@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: MIT
+"""What counts of stacks that a program can have or not."""
+import collections
+import unittest
+
+from bench import attaching, possible
+from bench.catalogue import named
+from bench.test_results import printed
+
+
+def attached(stacks, lost=()):
+    stacks = collections.Counter({tuple(text.split(";")): count
+                                  for text, count in stacks.items()})
+    return attaching.Attached({}, stacks, {"lost": dict(lost), "samples": stacks.total()})
+
+
+class Possible(unittest.TestCase):
+    HOT = "<module>" + ";recurse" * 10 + ";calls"
+    PARKED = "start" + ";descend" * 9 + ";park"
+
+    def row(self, stacks, lost=()):
+        row = possible.Row("3.15.2", "threads-8", 0, 0, 0, 5)
+        possible.add(row, named(["threads-8"])[0], attached(stacks, lost))
+        return row
+
+    def test_threads_that_wait_are_judged_and_do_not_count(self):
+        row = self.row({self.HOT: 6, self.PARKED: 70, "calls": 2}, {"fault": 1})
+        self.assertEqual((row.nr_stacks, row.nr_impossible, row.nr_lost), (8, 2, 1))
+        self.assertEqual(row.example, "calls")
+
+    def test_an_impossible_stack_is_a_fault_and_so_is_none(self):
+        possible.check([self.row({self.HOT: 6})])
+        with self.assertRaisesRegex(RuntimeError, r"threads-8 on 3.15.2: 2, as calls"):
+            possible.check([self.row({self.HOT: 6, "calls": 2})])
+        with self.assertRaisesRegex(RuntimeError, "no stacks of: threads-8"):
+            possible.check([self.row({self.PARKED: 70})])
+
+    def test_total(self):
+        text = printed(possible.print_rows, [self.row({self.HOT: 3}, {"fault": 1})] * 2)
+        self.assertIn("| all |  | 6 | 0 | 25.000 | 10 |", text)
+
+    def test_every_program_is_one_whose_text_tells(self):
+        programs = named(possible.PROGRAMS)
+        self.assertEqual(len(programs), len(possible.PROGRAMS))
+
+
+if __name__ == "__main__":
+    unittest.main()
