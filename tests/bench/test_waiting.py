@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: MIT
+"""What is measured beside threads that wait, and how it is told."""
+import types
+import unittest
+
+from bench import waiting
+from bench.test_results import printed
+
+INTERPRETER = types.SimpleNamespace(version="3.15.2")
+
+
+class Waiting(unittest.TestCase):
+    def test_cells(self):
+        cells = waiting.cells(waiting.ENGINES)
+        self.assertEqual(len(cells), 10)
+        self.assertFalse(any(cell.native and cell.engine == "tick" for cell in cells))
+        self.assertEqual(waiting.Cell("bpf", True, "cpu").options,
+                         ["--engine", "bpf", "--mode", "cpu", "-r", "100", "-n"])
+
+    def test_medians_are_held_against_the_aim(self):
+        found = {(64, waiting.Cell("bpf", False, "wall")): [1.0, 9.0, 1.4],
+                 (64, waiting.Cell("preempt", False, "wall")): [1.6, 1.5, 1.7],
+                 (64, waiting.Cell("preempt", True, "wall")): [20.0, 30.0]}
+        text = printed(waiting.print_figures, INTERPRETER, ("bpf", "preempt"), found)
+        self.assertIn("| Python frames alone | wall | 64 | ≤ 1.5 | 1.40 (1.00–9.00) "
+                      "| 1.60 (1.50–1.70) **no** |", text)
+        self.assertIn("| -n | wall | 64 | – | – | 25.00 (20.00–30.00) |", text)
+
+
+if __name__ == "__main__":
+    unittest.main()

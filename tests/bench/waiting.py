@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+"""What threads that wait cost: the sampler's CPU time beside one thread that works and so many that
+wait (tests/targets/crowd.py), by each engine, with C frames and without, in two modes.
+
+All cells of one process are measured in turn, and in the next turn the other way round.
+"""
+import collections
+import dataclasses
+import itertools
+import statistics
+
+import support
+
+from bench import endless, quiet, say
+from bench.report import print_table
+
+COUNTS = (1, 64, 1000)
+MODES = ("wall", "cpu")
+ENGINES = ("bpf", "preempt", "tick")
+HZ = 100
+SECONDS, QUICK_SECONDS = 3, 2
+MOST_RUNS, QUICK_RUNS = 5, 3
+# Until it does nothing but sample: symbols take time, and an event is opened for each thread.
+BEGIN_S, BEGIN_OF_THREAD_S = 1.5, 0.003
+
+# What is aimed at, in percent of a core, without C frames.
+AIMS = {1: 0.7, 64: 1.5, 1000: 5}
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    engine: str
+    native: bool
+    mode: str
+
+    @property
+    def options(self):
+        return ["--engine", self.engine, "--mode", self.mode, "-r", str(HZ),
+                *(["-n"] if self.native else [])]
+
+
+def cells(engines):
+    """Of the tick there are no C frames."""
+    return [Cell(engine, native, mode)
+            for native, mode, engine in itertools.product((False, True), MODES, engines)
+            if not (native and engine == "tick")]
+
+
+def measure_count(tools, interpreter, count, asked):
+    """{Cell: [% of a core]}"""
+    found = collections.defaultdict(list)
+    measured = cells(asked.engines)
+    seconds = asked.seconds or (QUICK_SECONDS if asked.quick else SECONDS)
+    begin_s = BEGIN_S + BEGIN_OF_THREAD_S * count
+    with support.python_target(interpreter, "crowd", count) as target:
+        for turn in range(min(asked.runs, QUICK_RUNS if asked.quick else MOST_RUNS)):
+            quiet.wait(asked.anyway, target.pid)
+            for cell in measured[::1 if turn % 2 == 0 else -1]:
+                with endless.attached(tools, target.pid, *cell.options, begin_s=begin_s) as pid:
+                    found[cell].append(endless.cpu_percent(pid, seconds))
+    return found
+
+
+def measure(tools, interpreter, asked):
+    """{(threads that wait, Cell): [% of a core]}"""
+    found = {}
+    for count in COUNTS:
+        say("CPython %s, %d threads that wait" % (interpreter, count))
+        for cell, percents in measure_count(tools, interpreter, count, asked).items():
+            found[count, cell] = percents
+    return found
+
+
+def cell_text(count, cell, percents):
+    """The median and the range."""
+    if not percents:
+        return "–"
+    text = "%.2f (%.2f–%.2f)" % (statistics.median(percents), min(percents), max(percents))
+    missed = not cell.native and statistics.median(percents) > AIMS[count]
+    return text + (" **no**" if missed else "")
+
+
+def print_figures(interpreter, engines, found):
+    print("\n### Beside threads that wait, CPython %s: CPU at %d Hz, %% of a core\n"
+          % (interpreter.version, HZ))
+    lines = []
+    for native, mode, count in itertools.product((False, True), MODES, COUNTS):
+        aim = "–" if native else "≤ %g" % AIMS[count]
+        lines.append((
+            "-n" if native else "Python frames alone", mode, str(count), aim,
+            *(cell_text(count, cell, found.get((count, cell)))
+              for cell in (Cell(engine, native, mode) for engine in engines))))
+    print_table(("frames", "mode", "threads that wait", "aimed at", *engines), 3, lines)
