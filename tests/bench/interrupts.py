@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: MIT
+"""What a sample costs by BPF: the time of the program inside the target's interrupt, and the CPU
+time of pysample that takes its records, at several depths.
+
+The kernel itself takes the time of every run of a program while somebody holds the descriptor that
+BPF_ENABLE_STATS returns (bpf(2)), and tells it in the fdinfo of who has the program open. It adds
+two looks at the clock to a run.
+"""
+import contextlib
+import ctypes
+import dataclasses
+import errno
+import os
+import re
+import statistics
+import time
+
+import support
+
+from bench import endless, quiet, say
+from bench.catalogue import program
+from bench.processes import running
+from bench.report import cell, print_table
+from bench.samplers import sleep_cost
+
+ENGINE = "bpf"
+HZ = 1000
+SECONDS, QUICK_SECONDS = 4, 2
+SLEEP_SECONDS = 1.0
+MOST_RUNS, QUICK_RUNS = 9, 3
+
+# Frames beside those of recurse(): <module>, calls, leaf_a, and leaf_b or not.
+OTHER_FRAMES = 3
+
+SYS_BPF = {"x86_64": 321, "aarch64": 280}
+BPF_ENABLE_STATS = 32  # include/uapi/linux/bpf.h
+BPF_STATS_RUN_TIME = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Depth:
+    nr_frames: int
+    program_aim_us: float | None  # of a run of the program
+    sample_aim_us: float | None  # of pysample's CPU a sample
+
+    @property
+    def target(self):
+        depth = self.nr_frames - OTHER_FRAMES
+        return program("calls", depth, r".*")
+
+
+DEPTHS = (Depth(20, None, 2), Depth(100, 20, 5), Depth(1000, 150, None))
+
+
+@contextlib.contextmanager
+def run_times():
+    """While this is entered the kernel takes the time of BPF programs. RuntimeError if it may not.
+
+    By a descriptor, and not by kernel.bpf_stats_enabled: that would stay on if we were killed."""
+    attributes = ctypes.c_uint32(BPF_STATS_RUN_TIME)
+    libc = ctypes.CDLL(None, use_errno=True)
+    descriptor = libc.syscall(SYS_BPF[os.uname().machine], BPF_ENABLE_STATS,
+                              ctypes.byref(attributes), ctypes.sizeof(attributes))
+    if descriptor < 0:
+        raise RuntimeError("run times of BPF programs: %s" % errno.errorcode[ctypes.get_errno()])
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@dataclasses.dataclass
+class Times:
+    """Of all programs that a process has open."""
+    run_ns: int = 0
+    nr_runs: int = 0
+
+    def since(self, before):
+        return Times(self.run_ns - before.run_ns, self.nr_runs - before.nr_runs)
+
+
+def times_in(texts):
+    """Of the fdinfo of all descriptors: a program may have several, and links name it, too."""
+    programs = {}
+    for text in texts:
+        told = dict(re.findall(r"^(prog_id|run_time_ns|run_cnt):\s*(\d+)$", text, re.MULTILINE))
+        if "run_cnt" in told:
+            programs[told["prog_id"]] = int(told["run_time_ns"]), int(told["run_cnt"])
+    return Times(*(sum(values) for values in zip(*programs.values()))) if programs else Times()
+
+
+def times_of(pid):
+    folder = "/proc/%d/fdinfo" % pid
+    texts = []
+    for name in os.listdir(folder):
+        with contextlib.suppress(OSError):
+            texts.append(support.read(os.path.join(folder, name)))
+    return times_in(texts)
+
+
+@dataclasses.dataclass
+class Row:
+    python: str
+    depth: Depth
+    program_us: list  # of each run of the bench
+    sample_us: list
+    wake_us: list  # of a loop that only sleeps, at the same rate
+
+
+def look(tools, target, seconds):
+    """(µs a run of the program, CPU µs of pysample a run)"""
+    with endless.attached(tools, target.pid, "--engine", ENGINE, "-r", str(HZ)) as pid:
+        first, first_s = times_of(pid), endless.cpu_s(pid)
+        time.sleep(seconds)
+        times, cpu_s = times_of(pid).since(first), endless.cpu_s(pid) - first_s
+    if not times.nr_runs:
+        raise RuntimeError("the BPF program never ran")
+    return times.run_ns / 1e3 / times.nr_runs, 1e6 * cpu_s / times.nr_runs
+
+
+def measure(tools, interpreter, asked):
+    """[Row]"""
+    seconds = asked.seconds or (QUICK_SECONDS if asked.quick else SECONDS)
+    rows = [Row(interpreter.version, depth, [], [], []) for depth in DEPTHS]
+    for row in rows:
+        say("CPython %s, interrupts at %d frames" % (interpreter, row.depth.nr_frames))
+        with running(interpreter, row.depth.target) as target, run_times():
+            for _ in range(min(asked.runs, QUICK_RUNS if asked.quick else MOST_RUNS)):
+                quiet.wait(asked.anyway, target.pid)
+                program_us, sample_us = look(tools, target, seconds)
+                row.program_us.append(program_us)
+                row.sample_us.append(sample_us)
+                row.wake_us.append(sleep_cost(tools, target, HZ, SLEEP_SECONDS))
+    return rows
+
+
+def figure(values, aim):
+    middle = statistics.median(values)
+    return "%.1f (%.1f–%.1f)%s" % (middle, min(values), max(values),
+                                   " **no**" if aim is not None and middle > aim else "")
+
+
+def print_rows(rows):
+    print("\n### A sample by BPF at %d Hz: µs, median and range\n" % HZ)
+    print_table(("python", "frames", "program in the interrupt", "aimed at",
+                 "pysample's CPU a sample", "aimed at", "a wake of a loop that sleeps"), 1,
+                [(row.python, str(row.depth.nr_frames),
+                  figure(row.program_us, row.depth.program_aim_us),
+                  cell(row.depth.program_aim_us, 0), figure(row.sample_us, row.depth.sample_aim_us),
+                  cell(row.depth.sample_aim_us, 0), figure(row.wake_us, None)) for row in rows])
