@@ -217,6 +217,12 @@ WORKERS = [*(program("work", depth, r"<module>(;recurse){%d};%s" % (depth, CALLS
 # Those whose recordings are measured: they call much, at once, and in many ways.
 RECORDED = ["calls-10", "recursion-300", "threads-8"]
 
+# What is in step with a timer, or shares its CPU: ticks.py.
+CLOCKED = [program("clocked", kind,
+                   r"<module>;alternate(;work|;%s(;.*)?)?" % within("rest", "rest_of.<locals>."),
+                   second=milliseconds)
+           for kind in ("socket", "poll", "sleep", "spin") for milliseconds in (1, 4, 10)]
+
 IDLE = program("idle", None, r"<module>(;recurse){11}")
 
 

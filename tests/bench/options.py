@@ -42,6 +42,8 @@ what is measured:
   interrupt
            how long the BPF program runs inside an interrupt, and the CPU time of pysample a
            sample, at 20, 100 and 1000 frames
+  tick     what the kernel's tick as a clock (--engine tick) tells of programs in step with a
+           timer, or beside a neighbour on their CPU, against their own account
   show     nothing: it prints the tables of a FILE that --json or --resume has written
 
 examples:
@@ -110,7 +112,7 @@ def make_parser(description):
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", nargs="?", default="attach",
                         choices=["attach", "start", "work", "compare", "formats", "core", "native",
-                                 "proofs", "waiting", "interrupt", "show"],
+                                 "proofs", "waiting", "interrupt", "tick", "show"],
                         help="see below (default: attach)")
     parser.add_argument("builds", nargs="*", metavar="BUILD|FILE",
                         help="A and B, with compare; what --json wrote, with show")
@@ -123,7 +125,7 @@ def make_parser(description):
     parser.add_argument("--python", metavar="LIST",
                         help="versions (default: 3.15 to 3.6; native: 3.15 to 3.13; proofs: "
                         "3.15, 3.11, 3.8; quick, "
-                        "work, compare, formats, core, waiting and interrupt: %s)" % RIVAL_PYTHON)
+                        "work, compare, formats, core, waiting, interrupt and tick: %s)" % RIVAL_PYTHON)
     parser.add_argument("--rate", action="append", type=rate_named, metavar="RATE",
                         help="of the rates only this one: max, 5k, 1k, 100 "
                         "(default: all but max)")
@@ -182,7 +184,7 @@ def parse(description):
     programs = choose_programs(asked)
     if not programs:
         parser.error("no program has that name")
-    few = asked.quick or asked.what in ("work", "compare", "formats", "core", "waiting", "interrupt")
+    few = asked.quick or asked.what in ("work", "compare", "formats", "core", "waiting", "interrupt", "tick")
     every = {"native": NATIVE_PYTHONS, "proofs": PROOFS_PYTHONS}.get(asked.what, ALL_PYTHONS)
     pythons = asked.python.split(",") if asked.python else [RIVAL_PYTHON] if few else every
     return Options(

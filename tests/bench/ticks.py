@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: MIT
+"""How far the kernel's tick, as a clock, is from the truth about what is in step with it.
+
+The programs (programs/clocked.py) wait by a timer and work, and keep an account of the share of the
+time in which they work, by the CPU clock of their thread. That share is what a profile ought to
+tell. One program never waits, but shares its CPU with a loop that sleeps at 1 kHz
+(tests/bench/sleeploop.c). All engines look at the same process in turn.
+"""
+import contextlib
+import dataclasses
+import math
+import mmap
+import os
+import statistics
+import struct
+import subprocess
+
+from bench import attaching, processes, quiet, say
+from bench.catalogue import CLOCKED
+from bench.processes import running
+from bench.report import cell, print_table
+from bench.stacks import percent, without_thread
+
+ENGINES = ("tick", "bpf", "preempt")
+HZ = 250  # as often as the tick comes, where the kernel's HZ is the usual 250
+SECONDS, QUICK_SECONDS = 4, 2
+TURNS, QUICK_TURNS = 10, 4
+RECORD = struct.Struct("=QdddQ")  # as in programs/clocked.py
+NEIGHBOUR_HZ = 1000
+
+# In percentage points above the floor; more is not "in step with the tick" but misrepresented.
+MAX_EXCESS = 1
+
+
+@dataclasses.dataclass
+class Window:
+    """What one run told, and what was true meanwhile."""
+    nr_working: int  # samples
+    nr_samples: int
+    worked_s: float  # by the CPU clock of the thread
+    worked_wall_s: float
+    elapsed_s: float
+
+
+@dataclasses.dataclass
+class Row:
+    """All in percent of the time, or in percentage points."""
+    program: str
+    engine: str
+    told: float
+    true: float
+    by_wall: float | None  # the same share, with the time in which others had the CPU
+    floor: float  # the bias that chance alone makes, on average
+    window_biases: list
+    nr_samples: int
+
+    @property
+    def bias(self):
+        return self.told - self.true
+
+    @property
+    def is_met(self):
+        return abs(self.bias) <= self.floor + MAX_EXCESS
+
+
+def is_shared(program):
+    """Whether it never waits, and a neighbour has its CPU, too."""
+    return program.argument == "spin"
+
+
+def is_working(names):
+    """Whether that is a stack below work(), which a rest that is spent with work is not."""
+    return without_thread(names)[2:3] == ("work",)
+
+
+def chance_bias(share, nr_samples):
+    """The mean of |told - true| of so many independent looks, in percentage points: that of a
+    normal distribution is sqrt(2 / pi) of its deviation."""
+    return 100 * math.sqrt(2 / math.pi * share * (1 - share) / nr_samples) if nr_samples else 0.0
+
+
+def make_row(program, engine, windows):
+    nr_samples = sum(one.nr_samples for one in windows)
+    true = sum(one.worked_s for one in windows) / sum(one.elapsed_s for one in windows)
+    return Row(program.name, engine, percent(sum(one.nr_working for one in windows), nr_samples),
+               100 * true, None if is_shared(program) else percent(
+                   sum(one.worked_wall_s for one in windows),
+                   sum(one.elapsed_s for one in windows)), chance_bias(true, nr_samples),
+               [percent(one.nr_working, one.nr_samples) - 100 * one.worked_s / one.elapsed_s
+                for one in windows], nr_samples)
+
+
+def account(page):
+    """(seconds of work by CPU time, by wall time, seconds in all)"""
+    while True:
+        number, *seconds, again = RECORD.unpack(page[:RECORD.size])
+        if number == again:
+            return seconds
+
+
+def look(tools, target, page, engine, seconds):
+    before = account(page)
+    attached = attaching.attach(tools, target.pid, seconds, HZ, "--engine", engine)
+    after = account(page)
+    return Window(sum(count for names, count in attached.stacks.items() if is_working(names)),
+                  attached.stacks.total(), *(end - begin for begin, end in zip(before, after)))
+
+
+@contextlib.contextmanager
+def neighbour(tools, cpu):
+    process = processes.start(["taskset", "-c", str(cpu), tools.sleeploop, str(NEIGHBOUR_HZ),
+                               "100000"], stdout=subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        processes.end(process)
+
+
+def measure_program(tools, interpreter, program, asked):
+    """[Row], one an engine."""
+    seconds = asked.seconds or (QUICK_SECONDS if asked.quick else SECONDS)
+    cpu = max(os.sched_getaffinity(0))
+    wrapper = ("taskset", "-c", str(cpu)) if is_shared(program) else ()
+    windows = {engine: [] for engine in asked.engines}
+    quiet.wait(asked.anyway)
+    with neighbour(tools, cpu) if is_shared(program) else contextlib.nullcontext(), \
+            running(interpreter, program, wrapper) as target, \
+            open(os.path.join(target.outside, "clocked.account"), "rb") as file, \
+            mmap.mmap(file.fileno(), mmap.PAGESIZE, access=mmap.ACCESS_READ) as page:
+        for turn in range(QUICK_TURNS if asked.quick else TURNS):
+            for engine in asked.engines[::1 if turn % 2 == 0 else -1]:
+                windows[engine].append(look(tools, target, page, engine, seconds))
+    return [make_row(program, engine, found) for engine, found in windows.items()]
+
+
+def measure(tools, interpreter, asked):
+    rows = []
+    for program in CLOCKED:
+        say("CPython %s, %s" % (interpreter, program.name))
+        rows += measure_program(tools, interpreter, program, asked)
+    return rows
+
+
+def spread_text(biases):
+    return "%.1f to %.1f" % (min(biases), max(biases)) if biases else "–"
+
+
+def print_rows(interpreter, rows):
+    print("\n### In step with a timer, CPython %s: share of the time at work, %d Hz\n"
+          % (interpreter.version, HZ))
+    print_table(("program", "engine", "true %", "by wall", "told %", "bias", "of the windows",
+                 "floor", "≤ floor + %g" % MAX_EXCESS, "samples"), 2,
+                [(row.program, row.engine, cell(row.true, 1), cell(row.by_wall, 1), cell(row.told, 1),
+                  "%+.1f" % row.bias, spread_text(row.window_biases), cell(row.floor, 1),
+                  "yes" if row.is_met else "**no**", str(row.nr_samples)) for row in rows])
+    for engine in dict.fromkeys(row.engine for row in rows):
+        excess = [abs(row.bias) - row.floor for row in rows if row.engine == engine]
+        print("\n%s: bias less floor, median %.1f, worst %.1f" % (
+            engine, statistics.median(excess), max(excess)))
