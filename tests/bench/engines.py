@@ -21,7 +21,7 @@ def why_not(pysample, engine):
 
 
 def possible(tools, asked=None, engines=ENGINES):
-    """Of these those that can be measured here, or the one that was asked for; says which cannot."""
+    """Those that can be measured here, or the one that was asked for; says which cannot."""
     if asked:
         return (asked,)
     found = []

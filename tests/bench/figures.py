@@ -84,8 +84,8 @@ class Figures:
 
     def ours(self, rates=EVERY_RATE, condition="", programs=None):
         return [row for row in self.rows
-                if row.sampler == self.sampler and row.rate in rates and (row.condition or "") == condition
-                and (programs is None or row.program in programs)]
+                if row.sampler == self.sampler and row.rate in rates
+                and (row.condition or "") == condition and (programs is None or row.program in programs)]
 
     def run_alone(self, rate):
         return [row for row in self.ours((rate,)) if not is_handed_on(row.program)]

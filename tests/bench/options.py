@@ -44,6 +44,7 @@ what is measured:
            sample, at 20, 100 and 1000 frames
   tick     what the kernel's tick as a clock (--engine tick) tells of programs in step with a
            timer, or beside a neighbour on their CPU, against their own account
+  pressure what is lost while the target's pages are paged out, again and again
   show     nothing: it prints the tables of a FILE that --json or --resume has written
 
 examples:
@@ -112,7 +113,7 @@ def make_parser(description):
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", nargs="?", default="attach",
                         choices=["attach", "start", "work", "compare", "formats", "core", "native",
-                                 "proofs", "waiting", "interrupt", "tick", "show"],
+                                 "proofs", "waiting", "interrupt", "tick", "pressure", "show"],
                         help="see below (default: attach)")
     parser.add_argument("builds", nargs="*", metavar="BUILD|FILE",
                         help="A and B, with compare; what --json wrote, with show")
@@ -124,8 +125,8 @@ def make_parser(description):
                         + ", ".join(one.name for one in ALL_PROGRAMS))
     parser.add_argument("--python", metavar="LIST",
                         help="versions (default: 3.15 to 3.6; native: 3.15 to 3.13; proofs: "
-                        "3.15, 3.11, 3.8; quick, "
-                        "work, compare, formats, core, waiting, interrupt and tick: %s)" % RIVAL_PYTHON)
+                        "3.15, 3.11, 3.8; quick, work, compare, formats, core, waiting, "
+                        "interrupt, tick and pressure: %s)" % RIVAL_PYTHON)
     parser.add_argument("--rate", action="append", type=rate_named, metavar="RATE",
                         help="of the rates only this one: max, 5k, 1k, 100 "
                         "(default: all but max)")
@@ -141,7 +142,8 @@ def make_parser(description):
     parser.add_argument("--stops", type=positive(int), default=STOPS, metavar="N",
                         help="of the target for the truth, in each window (default %d)" % STOPS)
     parser.add_argument("--runs", type=positive(int), default=40, metavar="N",
-                        help="of each program, with start, core and native (default 40)")
+                        help="of each program, with start, core and native (default 40); of "
+                        "waiting and interrupt no more than a few")
     parser.add_argument("--pairs", type=positive(int), default=25, metavar="N",
                         help="of on and off, with work (default 25)")
     parser.add_argument("--build", default=os.path.join(ROOT, "build"), metavar="FOLDER",
@@ -184,7 +186,8 @@ def parse(description):
     programs = choose_programs(asked)
     if not programs:
         parser.error("no program has that name")
-    few = asked.quick or asked.what in ("work", "compare", "formats", "core", "waiting", "interrupt", "tick")
+    few = asked.quick or asked.what in ("work", "compare", "formats", "core", "waiting",
+                                        "interrupt", "tick", "pressure")
     every = {"native": NATIVE_PYTHONS, "proofs": PROOFS_PYTHONS}.get(asked.what, ALL_PYTHONS)
     pythons = asked.python.split(",") if asked.python else [RIVAL_PYTHON] if few else every
     return Options(

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""A million stacks that BPF has taken inside the target's interrupts, and whether the program can have
-each of them.
+"""A million stacks that BPF has taken inside the target's interrupts, and whether the program
+can have each of them.
 
-That engine needs no witness: while the interrupt runs, its thread does not. So what is held against it
-is the text of programs whose every stack is known (catalogue.py), at the highest rate, while the
-target is moved from CPU to CPU and is stopped and goes on.
+That engine needs no witness: while the interrupt runs, its thread does not. So it is held against
+the text of programs whose every stack is known (catalogue.py), at the highest rate, while the
+target is moved from CPU to CPU, and is stopped and goes on.
 """
 import contextlib
 import dataclasses

@@ -59,7 +59,8 @@ class Tools:
             subprocess.run(["meson", "setup", self.folder, ROOT], check=True, stdout=sys.stderr)
         subprocess.run(["ninja", "-C", self.folder, "pysample", "tests/stopwalk",
                         "tests/sleeploop", "tests/make_recording", "tests/jit_times",
-                        "tests/proofs", "tests/proofs_target"],
+                        "tests/proofs", "tests/proofs_target",
+                        "tests/libfile_memory.so"],
                        check=True, stdout=subprocess.DEVNULL)
 
 

@@ -150,8 +150,8 @@ def print_rows(interpreter, rows):
           % (interpreter.version, HZ))
     print_table(("program", "engine", "true %", "by wall", "told %", "bias", "of the windows",
                  "floor", "≤ floor + %g" % MAX_EXCESS, "samples"), 2,
-                [(row.program, row.engine, cell(row.true, 1), cell(row.by_wall, 1), cell(row.told, 1),
-                  "%+.1f" % row.bias, spread_text(row.window_biases), cell(row.floor, 1),
+                [(row.program, row.engine, cell(row.true, 1), cell(row.by_wall, 1),
+                  cell(row.told, 1), "%+.1f" % row.bias, spread_text(row.window_biases), cell(row.floor, 1),
                   "yes" if row.is_met else "**no**", str(row.nr_samples)) for row in rows])
     for engine in dict.fromkeys(row.engine for row in rows):
         excess = [abs(row.bias) - row.floor for row in rows if row.engine == engine]

@@ -201,7 +201,8 @@ def seconds_of(options):
 
 def samplers_for(tools, interpreter, rival_runs, engines):
     perf = [PerfRecord()] if shutil.which("perf") else []
-    return [*(Pysample(tools.pysample, engine=engine) for engine in engines), *perf, SleepLoop(tools),
+    ours = [Pysample(tools.pysample, engine=engine) for engine in engines]
+    return [*ours, *perf, SleepLoop(tools),
             *(one for one in rivals_of(interpreter, rival_runs) if one.can_be_stopped)]
 
 
