@@ -29,7 +29,14 @@ class Ticks(unittest.TestCase):
         self.assertAlmostEqual(row.told, 20)
         self.assertAlmostEqual(row.bias, -20)
         self.assertEqual([round(bias) for bias in row.window_biases], [-10, -30])
+        self.assertAlmostEqual(row.beyond, -20)
         self.assertFalse(row.is_met)
+
+    def test_what_others_had_is_no_fault(self):
+        for told, beyond in ((25, -5), (30, 0), (38, 0), (40, 0), (41, 1)):
+            row = self.row((told, 100, 3.0, 4.0, 10.0))
+            self.assertAlmostEqual(row.beyond, beyond)
+            self.assertAlmostEqual(row.bias, told - 30)
 
     def test_floor_is_what_chance_makes(self):
         """Of 10,000 looks at a half: a deviation of 0.5 points, whose mean is 0.4."""
@@ -44,8 +51,8 @@ class Ticks(unittest.TestCase):
     def test_table(self):
         text = printed(ticks.print_rows, INTERPRETER, [self.row((100, 1000, 3.0, 3.1, 10.0))])
         self.assertIn("| clocked-socket-1 | tick | 30.0 | 31.0 | 10.0 | -20.0 | -20.0 to -20.0 "
-                      "| 1.2 | **no** | 1000 |", text)
-        self.assertIn("tick: bias less floor, median 18.8, worst 18.8", text)
+                      "| -20.0 | 1.2 | **no** | 1000 |", text)
+        self.assertIn("tick: beyond, less floor, median 18.8, worst 18.8", text)
 
 
 if __name__ == "__main__":

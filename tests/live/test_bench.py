@@ -80,6 +80,34 @@ class Bench(unittest.TestCase):
         self.assertLessEqual({"pinned", "maps in a second thread", "execs"}, found)
         self.assertRegex(text, r"\| all \| \d")
 
+    def test_waiting(self):
+        text = bench("waiting", "--quick", "--runs", "1", "--seconds", "0.2")
+        for mode, count in (("wall", 1), ("cpu", 1000)):
+            self.assertRegex(text, r"\| Python frames alone \| %s \| %d \| [^|]+ \| \d"
+                             % (mode, count))
+
+    def test_tick(self):
+        text = bench("tick", "--quick", "--seconds", "0.2")
+        for program in "clocked-socket-1", "clocked-poll-4", "clocked-sleep-10", "clocked-spin-1":
+            self.assertRegex(text, r"\| %s \| preempt \| \d" % program)
+
+    @unittest.skipUnless(os.geteuid() == 0, "it takes root")
+    def test_what_bpf_costs(self):
+        text = bench("interrupt", "--runs", "1", "--seconds", "0.2")
+        for nr_frames in 20, 100, 1000:
+            self.assertRegex(text, r"\| %d \| \d" % nr_frames)
+
+    @unittest.skipUnless(os.geteuid() == 0, "it takes root")
+    def test_pressure(self):
+        text = bench("pressure", "--quick", "--seconds", "0.2")
+        for engine in "bpf", "preempt":
+            self.assertRegex(text, r"\| calls-10 \| 0\.1 s \| %s \| \d" % engine)
+
+    def test_start(self):
+        text = bench("start", "--runs", "2")
+        for what in "attach", "run":
+            self.assertRegex(text, r"\| pysample %s, preempt \| \d" % what)
+
     def test_work(self):
         bench("work", "--rate", "1k", "--pairs", "2", "--json", self.path)
         found = {row["sampler"]: row for row in self.results()["work"]}
