@@ -201,7 +201,8 @@ AIMS = [
 
 def print_depths(figures):
     lines = [(depth, rate, one.name, lost) for depth in DEPTHS for rate in ("1 kHz", "100 Hz")
-             for one in figures for lost in [one.lost_by_depth(depth, (rate,))] if lost]
+             for one in figures for lost in [one.lost_by_depth(depth, (rate,))]
+             if lost is not None]
     if lines:
         print("\n### Lost by depth\n")
         print_table(("frames", "rate", "python", "lost %", "by reason"), 3, [

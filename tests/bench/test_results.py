@@ -241,6 +241,9 @@ class Figures(unittest.TestCase):
         self.assertIn("| up to 20 | 1 kHz | 3.15.2 | 0.60 | late 0.50, moved 0.10 |", text)
         self.assertIn("| 500 and more | 1 kHz | 3.15.2 | 5.90 | late 5.00, moved 0.90 |", text)
         self.assertNotIn("| 100 |", text)
+        rows = [row(sampler="pysample bpf", program="calls-100", lost_percents={})]
+        text = printed(figures.print_figures, types.SimpleNamespace(rows=rows, work=[]))
+        self.assertIn("| 100 | 1 kHz | 3.15.2 bpf | 0.00 | – |", text)
 
     def test_work_beside_perf(self):
         found = figures_of([], [work_row(wall_ratio=0.95, wall_low=0.94, wall_high=0.96),
