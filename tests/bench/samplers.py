@@ -8,7 +8,7 @@ import os
 import support
 
 from bench import accounts, stacks
-from bench.engines import NO_SAMPLE
+from bench.engines import NO_SAMPLE, OF_ROOT
 from bench.processes import run
 
 # {name: ticks a second; None is as fast as can be}
@@ -69,6 +69,7 @@ class Pysample:
         self.turn, self.nr_turns = turn
         self.wrapper = list(wrapper)
         self.engine = ["--engine", engine] if engine else []
+        self.works_while_stopped = engine in OF_ROOT  # the program in the interrupts does
         self.start_cpu_s = 0.0
 
     @staticmethod

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Adapters, on output as its makers document it."""
+import contextlib
+import os
 import unittest
+from unittest import mock
 
+from bench import work
 from bench.processes import Finished
 from bench.rivals import austin_run, profiling_sampling_run, py_spy_run
-from bench.samplers import pysample_run
+from bench.samplers import Pysample, pysample_run
 from bench.test_stacks import AUSTIN
 
 
@@ -52,6 +56,22 @@ class Adapters(unittest.TestCase):
         self.assertAlmostEqual(run.sampled_s, 0.0004)
         with self.assertRaises(RuntimeError):
             austin_run(finished(), "MOJ\x03", 1)
+
+    def test_what_works_while_it_is_stopped_is_begun_anew(self):
+        for engine, is_restarted in (("bpf", True), ("tick", True), ("preempt", False)):
+            self.assertEqual(Pysample("pysample", engine=engine).works_while_stopped, is_restarted)
+        with mock.patch.object(work, "BEGIN_S", 0):
+            with contextlib.closing(work.Restarted(["sleep", "100"])) as process:
+                first = process.pid
+                self.assertIsNone(process.poll())
+                process.switch(False)
+                self.assertIsNone(process.poll(), "it was turned off")
+                self.assertFalse(os.path.exists("/proc/%d" % first))
+                process.switch(True)
+                self.assertNotEqual(process.pid, first)
+                process.process.kill()
+                process.process.wait()
+                self.assertIsNotNone(process.poll(), "it has ended by itself")
 
 
 if __name__ == "__main__":

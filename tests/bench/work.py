@@ -6,7 +6,8 @@ The sampler runs all the time and is stopped and continued by signals: then noth
 ends in between that would look at the target in another way than sampling does (finding the
 interpreter, names and code objects for the first time), or use the machine otherwise. A
 sampler that itself stops the target cannot be measured so: it might never let it go. The events of
-perf go on while it is stopped: it is told through its control file.
+perf go on while it is stopped: it is told through its control file. So do those of BPF, and its program
+runs in them: pysample is ended and begun anew.
 """
 import contextlib
 import dataclasses
@@ -95,6 +96,34 @@ class PerfRecord:
                 os.unlink(path)
 
 
+class Restarted:
+    """A process that is ended to turn it off, and begun anew to turn it on."""
+
+    def __init__(self, command):
+        self.args = command
+        self.process = None
+        self.switch(True)
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def poll(self):
+        """Its exit status, if it has ended by itself."""
+        return self.process.poll() if self.is_on else None
+
+    def switch(self, on):
+        self.is_on = on
+        if on:
+            self.process = start(self.args, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            time.sleep(BEGIN_S)
+        else:
+            end(self.process)
+
+    def close(self):
+        end(self.process)
+
+
 @dataclasses.dataclass
 class Moment:
     wall_s: float
@@ -165,6 +194,10 @@ def sampling(sampler, target, rate_hz):
     if hasattr(sampler, "sampling"):
         with sampler.sampling(target, rate_hz) as found:
             yield found
+        return
+    if getattr(sampler, "works_while_stopped", False):
+        with contextlib.closing(Restarted(sampler.endless(target, rate_hz))) as restarted:
+            yield restarted, restarted.switch
         return
     process = start(sampler.endless(target, rate_hz), stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL)
