@@ -2,6 +2,7 @@
 #include "sampler/python/build_check.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "procmem/cleanup.h"
@@ -46,94 +47,86 @@ static bool collector_consistent(const struct py_offsets *o)
 	return start == OFFSET_ABSENT || fields_fit(fields, sizeof(fields) / sizeof(*fields));
 }
 
-/* The runtime's and interpreters' fields are read one by one, threads' up to the last one. */
-static bool states_consistent(const struct py_offsets *o)
-{
-	const uint32_t any = STRUCT_MAX_BYTES;
-	const uint32_t most = THREAD_STATE_MAX_BYTES;
-	const uint32_t thread_end = thread_head_bytes(o);
-	const struct field fields[] = {
-		{o->runtime.finalizing, 8, o->runtime.size, any},
-		{o->runtime.interpreters_head, 8, o->runtime.size, any},
-		{o->interpreter.id, 8, o->interpreter.size, any},
-		{o->interpreter.next, 8, o->interpreter.size, any},
-		{o->interpreter.threads_head, 8, o->interpreter.size, any},
-		{o->interpreter.gil_locked, 4, o->interpreter.size, any},
-		{o->interpreter.gil_last_holder, 8, o->interpreter.size, any},
-		{o->interpreter.code_object_generation, 8, o->interpreter.size, any},
-		{o->interpreter.next_code_version, 4, o->interpreter.size, any},
-		{o->thread.next, 8, thread_end, most},
-		{o->thread.interp, 8, thread_end, most},
-		{o->thread.current_frame, 8, thread_end, most},
-		{o->thread.cframe, 8, thread_end, most},
-		{o->thread.base_frame, 8, thread_end, most},
-		{o->thread.thread_id, 8, thread_end, most},
-		{o->thread.native_thread_id, 8, thread_end, most},
-		{o->thread.datastack_chunk, 8, thread_end, most},
-		{o->thread.datastack_top, 8, o->thread.size, most},
-		{o->thread.last_profiled_frame, 8, thread_end, most},
-		{o->thread.last_profiled_frame_seq, 8, thread_end, most},
-		{o->thread.gil_requested, 4, thread_end, most},
-		{o->thread.raised, 8, thread_end, most},
-		{o->thread.exc_info, 8, thread_end, most},
-		{o->thread.exc_state, 8, o->thread.size, most},
-		{o->exc_item.previous, 8, EXC_ITEM_MAX_BYTES, EXC_ITEM_MAX_BYTES},
-	};
+/* How many bytes are read of each field at once; OFFSET_ABSENT: it is not read as a number. */
+static const uint32_t widths[NR_OFFSETS] = {
+#define ROW(of, field, width, cells, truth) [OFFSET_INDEX(of, field)] = (width),
+#include "sampler/python/offsets.def"
+};
 
-	/* The item's first word is the one that is looked at. */
-	return fields_fit(fields, sizeof(fields) / sizeof(*fields)) && collector_consistent(o) &&
-	       (o->exc_item.value == 0 || o->exc_item.value == OFFSET_ABSENT);
+/* The fields of a struct, what they have to lie inside of, and the room for that. */
+struct part {
+	size_t start, size; /* in struct py_offsets */
+	uint32_t end, buffer_size;
+};
+
+#define PART(of) offsetof(struct py_offsets, of), sizeof(((struct py_offsets *)0)->of)
+
+static bool parts_fit(const struct py_offsets *offsets, const struct part *parts, size_t nr_parts)
+{
+	uint32_t numbers[NR_OFFSETS] = {0};
+
+	memcpy(numbers, offsets, sizeof(numbers));
+	for (size_t i = 0; i < nr_parts; i++) {
+		const size_t first = parts[i].start / sizeof(uint32_t);
+
+		for (size_t k = first; k < first + parts[i].size / sizeof(uint32_t); k++) {
+			const struct field field = {
+				.offset = numbers[k],
+				.width = widths[k],
+				.end = parts[i].end,
+				.buffer_size = parts[i].buffer_size,
+			};
+
+			if (widths[k] != OFFSET_ABSENT && !fields_fit(&field, 1))
+				return false;
+		}
+	}
+	return true;
 }
 
-/* Of frames and code objects the heads are read. */
-static bool objects_consistent(const struct py_offsets *o)
+/*
+ * The runtime's and interpreters' fields are read one by one, threads' up to the last one, of
+ * frames and code objects the heads.
+ */
+static bool fields_consistent(const struct py_offsets *o)
 {
 	const uint32_t any = STRUCT_MAX_BYTES;
 	const uint32_t most = CODE_MAX_BYTES;
-	const uint32_t code_end = code_head_bytes(o);
-	const uint32_t frame_end = frame_head_bytes(o);
+	const struct part parts[] = {
+		{PART(runtime), o->runtime.size, any},
+		{PART(interpreter), o->interpreter.size, any},
+		{PART(thread), thread_head_bytes(o), THREAD_STATE_MAX_BYTES},
+		{PART(exc_item), EXC_ITEM_MAX_BYTES, EXC_ITEM_MAX_BYTES},
+		{PART(frame), frame_head_bytes(o), FRAME_MAX_BYTES},
+		{PART(generator), any, any},
+		{PART(code), code_head_bytes(o), most},
+		{PART(object), most, most},
+		{PART(unicode), o->unicode.ascii_data, most},
+		{PART(bytes), most, most},
+	};
+	/* Those where something begins, and those that lie in another part, too. */
 	const struct field fields[] = {
-		{o->frame.executable, 8, frame_end, FRAME_MAX_BYTES},
-		{o->frame.previous, 8, frame_end, FRAME_MAX_BYTES},
-		{o->frame.instr_ptr, 8, frame_end, FRAME_MAX_BYTES},
-		{o->frame.lasti, 4, frame_end, FRAME_MAX_BYTES},
-		{o->frame.state, 1, frame_end, FRAME_MAX_BYTES},
-		{o->frame.stacktop, 4, frame_end, FRAME_MAX_BYTES},
-		{o->frame.stackpointer, 8, frame_end, FRAME_MAX_BYTES},
-		{o->frame.owner, 1, frame_end, FRAME_MAX_BYTES},
+		{o->thread.datastack_top, 8, o->thread.size, THREAD_STATE_MAX_BYTES},
+		{o->thread.exc_state, 8, o->thread.size, THREAD_STATE_MAX_BYTES},
 		{o->frame.localsplus, 8, o->frame.size, FRAME_MAX_BYTES},
 		{o->generator.iframe, 8, any, any},
-		{o->generator.frame_state, 1, any, any},
-		{o->code.ob_size, 8, code_end, most},
-		{o->code.filename, 8, code_end, most},
-		{o->code.qualname, 8, code_end, most},
-		{o->code.linetable, 8, code_end, most},
-		{o->code.firstlineno, 4, code_end, most},
-		{o->code.nlocalsplus, 4, code_end, most},
-		{o->code.framesize, 4, code_end, most},
-		{o->code.version, 4, code_end, most},
-		{o->code.firsttraceable, 4, code_end, most},
-		{o->code.argcount, 4, code_end, most},
-		{o->code.names, 8, code_end, most},
-		{o->code.kinds, 8, code_end, most},
-		{o->code.kwonlyargcount, 4, code_end, most},
-		{o->code.flags, 4, code_end, most},
-		{o->code.cellvars, 8, code_end, most},
-		{o->code.freevars, 8, code_end, most},
 		{o->code.code_adaptive, 8, o->code.size, most},
-		{o->code.bytecode, 8, code_end, most},
-		{o->object.ob_type, 8, code_end, most},
-		{o->object.tp_name, 8, most, most},
-		{o->unicode.length, 8, o->unicode.ascii_data, most},
-		{o->unicode.state, 4, o->unicode.ascii_data, most},
+		{o->object.ob_type, 8, code_head_bytes(o), most},
 		{o->unicode.compact_data, 8, most, most},
-		{o->bytes.ob_size, 8, most, most},
 		{o->bytes.ob_sval, 1, most, most},
 	};
 
-	if (o->frame.localsplus != OFFSET_ABSENT && o->frame.size > FRAME_MAX_BYTES)
-		return false;
-	return fields_fit(fields, sizeof(fields) / sizeof(*fields)) && frame_end >= 32;
+	return parts_fit(o, parts, sizeof(parts) / sizeof(*parts)) &&
+	       fields_fit(fields, sizeof(fields) / sizeof(*fields)) && collector_consistent(o);
+}
+
+/* What is true of single numbers. */
+static bool numbers_consistent(const struct py_offsets *o)
+{
+	/* The item's first word is the one that is looked at. */
+	return (o->exc_item.value == 0 || o->exc_item.value == OFFSET_ABSENT) &&
+	       (o->frame.localsplus == OFFSET_ABSENT || o->frame.size <= FRAME_MAX_BYTES) &&
+	       frame_head_bytes(o) >= 32;
 }
 
 /* Thread-local bytecode, if there is any. */
@@ -150,7 +143,7 @@ static bool tlbc_consistent(const struct py_build *build)
 
 bool build_consistent(const struct py_build *build)
 {
-	return states_consistent(&build->offsets) && objects_consistent(&build->offsets) &&
+	return fields_consistent(&build->offsets) && numbers_consistent(&build->offsets) &&
 	       tlbc_consistent(build);
 }
 

@@ -14,18 +14,19 @@
 enum { NR_COLUMNS = FIRST_MINOR_THAT_TELLS - OLDEST_MINOR };
 
 static const uint32_t matrix[NR_OFFSETS][NR_COLUMNS] = {
-#define ROW(of, field, cells, truth) [OFFSET_INDEX(of, field)] = {CELLS cells},
+#define ROW(of, field, width, cells, truth) [OFFSET_INDEX(of, field)] = {CELLS cells},
 #include "sampler/python/offsets.def"
 };
 
 /* A row left out, or there twice, does not compile; a number left out does neither. */
 struct rows {
-#define ROW(of, field, cells, truth) uint32_t of##_##field;
+#define ROW(of, field, width, cells, truth) uint32_t of##_##field;
 #include "sampler/python/offsets.def"
 };
 _Static_assert(sizeof(struct rows) == sizeof(struct py_offsets), "a row for each member");
 
-#define ROW(of, field, cells, truth) _Static_assert(NR_CELLS(cells) == NR_COLUMNS, #of "." #field);
+#define ROW(of, field, width, cells, truth) \
+	_Static_assert(NR_CELLS(cells) == NR_COLUMNS, #of "." #field);
 #include "sampler/python/offsets.def"
 
 struct trait_rows {

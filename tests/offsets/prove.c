@@ -29,6 +29,9 @@ void prove_tables(void);
 			wrong_number();                    \
 	} while (0)
 
+/* A field of 3.6 that is a variable of its own is 0, and no AT. */
+#define PROVE_WIDTH(width, truth) PROVE((truth) ? (width) : 0, truth)
+
 /* One of a row's numbers. */
 #define CELL(cells, column) (((const int64_t[]){CELLS cells})[column])
 
@@ -53,8 +56,22 @@ static const union unicode_state ascii = {.fields = {.ascii = 1}};
 void prove_tables(void)
 {
 	/* What each row of offsets.def says, in a variable of the name STRUCT_FIELD. */
-#define ROW(of, field, cells, truth) const int64_t of##_##field = truth;
+#define ROW(of, field, width, cells, truth) const int64_t of##_##field = truth;
 #include "sampler/python/offsets.def"
+
+	/* How much of a field is read is all of it: the same expressions tell its size. */
+#undef AT
+#define AT(type, field)                            \
+	sizeof(struct {                            \
+		char none[0];                      \
+		__typeof__(((type *)0)->field) it; \
+	})
+#define ROW(of, field, width, cells, truth)    \
+	if (width != __ && of##_##field != __) \
+		PROVE_WIDTH(width, truth);
+#include "sampler/python/offsets.def"
+#undef AT
+#define AT(type, field) offsetof(type, field)
 
 #define TRAIT(member, cells, truth) \
 	if ((truth) != BY_RUNNING)  \
@@ -67,7 +84,7 @@ void prove_tables(void)
 	PROVE(ascii.word, 16u << KIND_SHIFT);
 
 #if MINOR < 13
-#define ROW(of, field, cells, truth) PROVE(CELL(cells, MINOR - OLDEST_MINOR), of##_##field);
+#define ROW(of, field, width, cells, truth) PROVE(CELL(cells, MINOR - OLDEST_MINOR), of##_##field);
 #include "sampler/python/offsets.def"
 #else
 	struct py_offsets is_known = {0};
@@ -92,7 +109,7 @@ void prove_tables(void)
 #include "sampler/python/debug_offsets.def"
 
 	/* What the version has is told or lacked. */
-#define ROW(of, field, cells, truth) PROVE(is_known.of.field, of##_##field != __);
+#define ROW(of, field, width, cells, truth) PROVE(is_known.of.field, of##_##field != __);
 #include "sampler/python/offsets.def"
 
 #if MINOR >= 14

@@ -146,7 +146,7 @@ Test(offsets, older_versions_are_tables)
 		struct py_build build;
 
 		cr_assert(zero(int, load(image, sizeof(image), version_hex, &build, &message)));
-#define ROW(of, field, cells, truth)                                                              \
+#define ROW(of, field, width, cells, truth)                                                       \
 	cr_expect(eq(uint, build.offsets.of.field, ((const uint32_t[]){CELLS cells})[minor - 6]), \
 		  "3.%u: %s.%s", minor, #of, #field);
 #include "sampler/python/offsets.def"
