@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "procmem/cleanup.h"
 #include "procmem/descriptor_limit.h"
 #include "procmem/procfile.h"
 
@@ -29,13 +30,40 @@ static int open_file(const struct process *process, pid_t tid, const char *file)
 	return -EMFILE;
 }
 
-/* 0; -ENOTSUP: the thread has run, and was not counted. */
-static int check_count(const struct task_runs *runs)
+static int read_text(int fd, char *text, size_t max_bytes)
 {
-	uint64_t nr_runs;
-	int err = task_runs_read(runs, &nr_runs);
+	const ssize_t length = pread(fd, text, max_bytes - 1, 0);
 
-	return !err && !nr_runs ? -ENOTSUP : err;
+	if (length <= 0)
+		return -ESRCH;
+	text[length] = '\0';
+	return 0;
+}
+
+int task_runs_open_count(const struct process *process, pid_t tid)
+{
+	cleanup_close int fd = open_file(process, tid, "schedstat");
+	uint64_t nr_runs;
+	int err = fd < 0 ? fd : task_runs_read_count(fd, &nr_runs);
+
+	if (err == -ENOENT || (!err && !nr_runs))
+		return -ENOTSUP;
+	return err ? err : take_fd(fd);
+}
+
+int task_runs_read_count(int fd, uint64_t *ret_nr_runs)
+{
+	char text[SCHEDSTAT_MAX_BYTES];
+	const char *last;
+	int err = read_text(fd, text, sizeof(text));
+
+	if (err)
+		return err;
+	last = strrchr(text, ' ');
+	if (!last)
+		return -EBADMSG;
+	*ret_nr_runs = strtoull(last + 1, NULL, 10);
+	return 0;
 }
 
 int task_runs_open(const struct process *process, pid_t tid, struct task_runs *ret_runs)
@@ -46,14 +74,13 @@ int task_runs_open(const struct process *process, pid_t tid, struct task_runs *r
 	runs.stat_fd = open_file(process, tid, "stat");
 	if (runs.stat_fd < 0)
 		return runs.stat_fd == -ENOENT ? -ESRCH : runs.stat_fd;
-	runs.schedstat_fd = open_file(process, tid, "schedstat");
-	err = runs.schedstat_fd < 0 ? runs.schedstat_fd : check_count(&runs);
-	if (!err) {
+	runs.schedstat_fd = task_runs_open_count(process, tid);
+	err = runs.schedstat_fd < 0 ? runs.schedstat_fd : 0;
+	if (err)
+		task_runs_close(&runs);
+	else
 		*ret_runs = runs;
-		return 0;
-	}
-	task_runs_close(&runs);
-	return err == -ENOENT ? -ENOTSUP : err;
+	return err;
 }
 
 void task_runs_close(struct task_runs *runs)
@@ -65,29 +92,9 @@ void task_runs_close(struct task_runs *runs)
 	*runs = TASK_RUNS_CLOSED;
 }
 
-static int read_text(int fd, char *text, size_t max_bytes)
-{
-	const ssize_t length = pread(fd, text, max_bytes - 1, 0);
-
-	if (length <= 0)
-		return -ESRCH;
-	text[length] = '\0';
-	return 0;
-}
-
 int task_runs_read(const struct task_runs *runs, uint64_t *ret_nr_runs)
 {
-	char text[SCHEDSTAT_MAX_BYTES];
-	const char *last;
-	int err = read_text(runs->schedstat_fd, text, sizeof(text));
-
-	if (err)
-		return err;
-	last = strrchr(text, ' ');
-	if (!last)
-		return -EBADMSG;
-	*ret_nr_runs = strtoull(last + 1, NULL, 10);
-	return 0;
+	return task_runs_read_count(runs->schedstat_fd, ret_nr_runs);
 }
 
 int task_now_parse(const char *text, struct task_now *ret_now)

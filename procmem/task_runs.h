@@ -40,6 +40,13 @@ struct task_runs {
 int task_runs_open(const struct process *process, pid_t tid, struct task_runs *ret_runs);
 void task_runs_close(struct task_runs *runs);
 
+/*
+ * Of these the file with the run count alone: a descriptor, which is the caller's to close, or an
+ * error of task_runs_open(); and the count that it tells: errors of task_runs_read().
+ */
+int task_runs_open_count(const struct process *process, pid_t tid);
+int task_runs_read_count(int fd, uint64_t *ret_nr_runs);
+
 /* The run count. 0; -ESRCH: it cannot be read (any more), -EBADMSG. */
 int task_runs_read(const struct task_runs *runs, uint64_t *ret_nr_runs);
 

@@ -120,7 +120,7 @@ static struct look_block *table_find(const struct look_memory *look, remote_addr
 static void table_fill(struct look_memory *look)
 {
 	memset(look->table, 0, ((size_t)look->table_mask + 1) * sizeof(*look->table));
-	for (uint32_t i = 0; i < look->nr_blocks; i++)
+	for (uint32_t i = look->is_narrow ? look->nr_ahead : 0; i < look->nr_blocks; i++)
 		table_put(look, i);
 }
 
@@ -196,18 +196,21 @@ static uint8_t *bytes_of(const struct look_memory *look, uint32_t index)
 	return look->bytes + (size_t)index * LOOK_BLOCK_BYTES;
 }
 
-/* Make the ranges of a look: the seals, the blocks, and the seals once more. 0 or -ENOMEM. */
-static int make_ranges(struct look_memory *look)
+/*
+ * Make the ranges of a look: the seals, so many of the blocks, and the seals once more. 0 or
+ * -ENOMEM.
+ */
+static int make_ranges(struct look_memory *look, uint32_t nr_ahead)
 {
 	const uint32_t nr_seals = look->nr_seals;
-	struct remote_range *ranges = array_reserve(look->ranges, look->nr_ahead + 2 * nr_seals,
+	struct remote_range *ranges = array_reserve(look->ranges, nr_ahead + 2 * nr_seals,
 						    &look->max_ranges, sizeof(*ranges));
 	uint32_t nr = nr_seals;
 
 	if (!ranges)
 		return -ENOMEM;
 	look->ranges = ranges;
-	for (uint32_t i = 0; i < look->nr_ahead; i++) {
+	for (uint32_t i = 0; i < nr_ahead; i++) {
 		const remote_addr addr = look->blocks[i].addr;
 
 		if (i && addr == look->blocks[i - 1].addr + LOOK_BLOCK_BYTES)
@@ -259,15 +262,12 @@ static void take_ranges(struct look_memory *look)
 	}
 }
 
-int look_memory_begin(struct look_memory *look)
+/* Read the seals, so many of the blocks, and the seals again. */
+static int begin(struct look_memory *look, uint32_t nr_ahead)
 {
-	int err;
-
-	look->look++;
-	if (look->is_changed || look->nr_blocks != look->nr_ahead || look->look % SWEEP_LOOKS == 0)
-		sweep(look);
 	/* Seals change from look to look; their addresses are in the ranges. */
-	err = make_ranges(look);
+	int err = make_ranges(look, nr_ahead);
+
 	if (!err)
 		err = remote_memory_read_ranges(look->inner, look->ranges, look->nr_ranges);
 	if (err)
@@ -277,6 +277,37 @@ int look_memory_begin(struct look_memory *look)
 	look->is_late = false;
 	look->run_addr = 0;
 	return 0;
+}
+
+/* Forget what the last look, a narrow one, has read. */
+static void leave_narrow(struct look_memory *look)
+{
+	look->is_narrow = false;
+	look->nr_blocks = look->nr_ahead;
+	if (look->table)
+		table_fill(look);
+}
+
+int look_memory_begin(struct look_memory *look)
+{
+	if (look->is_narrow)
+		leave_narrow(look);
+	look->look++;
+	if (look->is_changed || look->nr_blocks != look->nr_ahead || look->look % SWEEP_LOOKS == 0)
+		sweep(look);
+	return begin(look, look->nr_ahead);
+}
+
+int look_memory_begin_narrow(struct look_memory *look)
+{
+	/* What the last look has met is chosen from before it is forgotten. */
+	if (!look->is_narrow && look->nr_blocks != look->nr_ahead)
+		sweep(look);
+	look->is_narrow = true;
+	look->nr_blocks = look->nr_ahead;
+	if (look->table)
+		table_fill(look);
+	return begin(look, 0);
 }
 
 int look_memory_end(struct look_memory *look)

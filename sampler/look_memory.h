@@ -42,6 +42,7 @@ struct look_memory {
 	struct remote_memory *inner; /* borrowed as long as this is read */
 	bool is_open;		     /* a look is under way */
 	bool is_late;		     /* something was read behind the seals */
+	bool is_narrow;		     /* the last look is, or was: the table has its blocks only */
 	bool is_changed;	     /* the blocks are not what the ranges were made of */
 	uint64_t look;		     /* counts looks */
 	struct look_block *blocks;   /* owned; nr_ahead of them sorted, the rest as they were met */
@@ -74,6 +75,12 @@ int look_memory_seal(struct look_memory *look, remote_addr addr, size_t size, ui
  * read has is_read == false. 0; -ENOMEM, -ESRCH, -EPERM; the look is not open then.
  */
 int look_memory_begin(struct look_memory *look);
+
+/*
+ * The same of a look at a small part of what the others look at: only the seals are read ahead, and
+ * what is read in it does not change what the next looks read ahead.
+ */
+int look_memory_begin_narrow(struct look_memory *look);
 
 /*
  * End the look: read the seals once more if anything was read behind them. Errors of

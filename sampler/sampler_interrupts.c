@@ -20,10 +20,10 @@ enum { PERCENT_WITHOUT_RECORD = 125 };
 enum { STARVED_PERIODS = 4 };
 
 /*
- * What a look finds may stand for so many periods, each with a sample: longer ones are the
- * exception.
+ * What a look finds may stand for so many periods, each with a sample. There are more only where
+ * nobody could look for long, as we were stopped: then its samples weigh more.
  */
-enum { MOST_PERIODS = 8 };
+enum { MOST_PERIODS = 1024 };
 
 /*
  * Once all threads have run all the time in so many ticks, records are left to gather for a while.
@@ -437,12 +437,18 @@ bool sampler_interrupts_covers(const struct sampler_interrupts *interrupts,
 }
 
 uint32_t sampler_interrupts_nr_periods(const struct sampler_interrupts *interrupts,
-				       uint64_t wall_ns)
+				       uint64_t wall_ns, int64_t *uncounted_ns)
 {
-	const uint64_t period_ns = interrupts->period_ns;
-	const uint64_t nr = (wall_ns + period_ns / 2) / period_ns;
+	const int64_t period_ns = (int64_t)interrupts->period_ns;
+	const int64_t told_ns = (int64_t)wall_ns + *uncounted_ns;
+	const int64_t nr = (told_ns + period_ns / 2) / period_ns;
 
-	return nr < 1 ? 1 : nr < MOST_PERIODS ? (uint32_t)nr : MOST_PERIODS;
+	if (nr > MOST_PERIODS) {
+		*uncounted_ns = 0;
+		return MOST_PERIODS;
+	}
+	*uncounted_ns = told_ns - (nr < 1 ? 1 : nr) * period_ns;
+	return nr < 1 ? 1 : (uint32_t)nr;
 }
 
 bool sampler_interrupts_miss_any(struct sampler_interrupts *interrupts, uint64_t now_ns)
@@ -450,7 +456,13 @@ bool sampler_interrupts_miss_any(struct sampler_interrupts *interrupts, uint64_t
 	const struct snapshot *snapshot = &interrupts->sampler->snapshot;
 
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
-		if (!sampler_interrupts_miss(interrupts, snapshot->threads[i], now_ns))
+		const struct snapshot_thread *thread = snapshot->threads[i];
+
+		if (!sampler_interrupts_miss(interrupts, thread, now_ns))
+			continue;
+		/* Of one that ran last, and only waits for a processor, a look would tell nothing. */
+		if (interrupts->sampler->threads[thread->slot].was_interrupted &&
+		    sampler_interrupts_covers(interrupts, thread, now_ns))
 			continue;
 		interrupts->nr_steady = 0;
 		return true;

@@ -554,7 +554,7 @@ int sampler_natives_tick(struct sampler_natives *natives, struct snapshot_thread
 	    unseen_ns < without_dump_ns(natives))
 		return 0;
 	if (tid) {
-		nr_runs = task_read_runs(process, tid);
+		nr_runs = waiting_samples_read_runs(&natives->kept, process, sampled->info);
 		if (take_again(natives, thread, nr_runs, now_ns, &err))
 			return err;
 		err = task_read_place(process, tid, nr_runs, &place);

@@ -52,6 +52,7 @@ struct sampled_thread {
 	uint64_t last_ns;	    /* time of the last sample handed on; 0: none yet */
 	uint64_t told_ns;     /* with interrupts: until when its samples tell all of its time */
 	uint64_t lost_ns;     /* of that, what was lost since the last sample */
+	int64_t uncounted_ns; /* what looks have told beyond a period for each of their samples */
 	bool was_interrupted; /* that one is of an interrupt */
 	uint32_t nr_same;     /* so many of frames are as in that one */
 	uint32_t flags;	      /* of that one, those that thread_state_flags() has told */
@@ -316,9 +317,12 @@ bool sampler_interrupts_miss(const struct sampler_interrupts *interrupts,
 bool sampler_interrupts_covers(const struct sampler_interrupts *interrupts,
 			       const struct snapshot_thread *thread, uint64_t now_ns);
 
-/* So many periods of a thread's time a sample of a look is to tell, at most; one at least. */
+/*
+ * How many samples tell so much time of a thread: one at least, and in the long run one a period; what
+ * is left over, or was told too much, goes from call to call in *uncounted_ns.
+ */
 uint32_t sampler_interrupts_nr_periods(const struct sampler_interrupts *interrupts,
-				       uint64_t wall_ns);
+				       uint64_t wall_ns, int64_t *uncounted_ns);
 
 /* Whether any has, at the end of a tick's records. */
 bool sampler_interrupts_miss_any(struct sampler_interrupts *interrupts, uint64_t now_ns);

@@ -64,6 +64,7 @@ int sampler_thread_begin(struct sampler *sampler, struct snapshot_thread *thread
 	sampled->last_ns = sampler->last_tick_ns;
 	sampled->was_interrupted = false;
 	sampled->lost_ns = 0;
+	sampled->uncounted_ns = 0;
 	sampled->told_ns = sampler->interrupts && !sampler->last_tick_ns ? clock_now_ns()
 									 : sampler->last_tick_ns;
 	frame_cache_add_thread(&sampler->cache, thread);
@@ -344,7 +345,7 @@ static void measure_cpu(struct sampler *sampler, struct cpu_account *cpu, struct
  * comes when the thread has used a period of CPU time, so that is what its sample stands for, and
  * what is left of the time that passed is that in which the thread did not run: samples of looks
  * stand for it. How many such samples are to be handed on in place of this one: one, but with
- * interrupts one for each period.
+ * interrupts one for each period, so that who counts samples counts time.
  */
 static uint32_t measure_wall(const struct sampler *sampler, struct sampled_thread *sampled,
 			     struct sample *sample)
@@ -359,9 +360,7 @@ static uint32_t measure_wall(const struct sampler *sampler, struct sampled_threa
 		sample->wall_ns = sampled->last_ns ? time_ns - sampled->last_ns : 0;
 		return nr;
 	}
-	/* Between interrupts it may have waited for some periods until a look has met it. */
-	if (sampled->was_interrupted)
-		nr = sampler_interrupts_nr_periods(sampler->interrupts, left_ns);
+	nr = sampler_interrupts_nr_periods(sampler->interrupts, left_ns, &sampled->uncounted_ns);
 	sampled->told_ns += left_ns;
 	sample->wall_ns = (left_ns + sampled->lost_ns) / nr;
 	sampled->lost_ns = 0;

@@ -4,6 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
+/* Of so many threads one is looked at without reading ahead what is known of all. */
+enum { MANY_THREADS = 16 };
+
 /* A look that meets a runner nobody expected begins once more, with that one's witness. */
 enum { MAX_BEGINNINGS = 3 };
 
@@ -230,7 +233,9 @@ static int begin_reading(struct snapshot *snapshot)
 			(void)look_memory_end(&instant->look);
 		err = seal_words(snapshot);
 		if (!err)
-			err = look_memory_begin(&instant->look);
+			err = snapshot->only && snapshot->nr_threads >= MANY_THREADS
+				      ? look_memory_begin_narrow(&instant->look)
+				      : look_memory_begin(&instant->look);
 		if (err)
 			return err;
 		for (size_t i = 0; i < snapshot->nr_interpreters; i++) {

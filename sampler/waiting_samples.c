@@ -4,8 +4,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "procmem/array.h"
+#include "procmem/task.h"
+#include "procmem/task_runs.h"
 
 /* These tell of the time of a sample, which is not that of the next one. */
 enum { FLAGS_OF_TIME = SAMPLE_CPU_MEASURED | SAMPLE_ON_CPU };
@@ -15,6 +18,8 @@ enum { NR_AGES = 64 };
 
 static void forget(struct waiting_sample *kept)
 {
+	if (kept->has_runs)
+		(void)close(kept->runs_fd);
 	free(kept->frames);
 	free(kept->details);
 	*kept = (struct waiting_sample){.nr_runs = 0};
@@ -85,18 +90,40 @@ struct sample_sink *waiting_samples_keep(struct waiting_samples *samples, uint64
 	return &samples->sink;
 }
 
-const struct waiting_sample *waiting_samples_find(struct waiting_samples *samples,
-						  const struct sample_thread *thread,
-						  uint64_t nr_runs, uint64_t now_ns)
+/* The place of what is kept of a thread; NULL: nothing is. What was kept of another is forgotten. */
+static struct waiting_sample *find(struct waiting_samples *samples,
+				   const struct sample_thread *thread)
 {
 	struct waiting_sample *kept =
 		thread->slot < samples->max_threads ? &samples->threads[thread->slot] : NULL;
 
-	if (!kept || !kept->nr_runs)
-		return NULL;
-	if (kept->thread_id != thread->id)
+	if (kept && kept->nr_runs && kept->thread_id != thread->id)
 		forget(kept);
-	return kept->nr_runs && kept->nr_runs == nr_runs && now_ns < kept->until_ns ? kept : NULL;
+	return kept && kept->nr_runs ? kept : NULL;
+}
+
+uint64_t waiting_samples_read_runs(struct waiting_samples *samples, const struct process *process,
+				   const struct sample_thread *thread)
+{
+	struct waiting_sample *kept = find(samples, thread);
+	uint64_t nr_runs;
+
+	if (kept && !kept->has_runs) {
+		kept->runs_fd = task_runs_open_count(process, thread->tid);
+		kept->has_runs = kept->runs_fd >= 0;
+	}
+	if (!kept || !kept->has_runs)
+		return task_read_runs(process, thread->tid);
+	return task_runs_read_count(kept->runs_fd, &nr_runs) ? 0 : nr_runs;
+}
+
+const struct waiting_sample *waiting_samples_find(struct waiting_samples *samples,
+						  const struct sample_thread *thread,
+						  uint64_t nr_runs, uint64_t now_ns)
+{
+	const struct waiting_sample *kept = find(samples, thread);
+
+	return kept && kept->nr_runs == nr_runs && now_ns < kept->until_ns ? kept : NULL;
 }
 
 struct sample waiting_sample_at(const struct waiting_sample *kept, uint64_t time_ns)

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "procmem/process.h"
 #include "sampler/sample.h"
 
 /*
@@ -28,7 +29,9 @@ struct waiting_sample {
 	uint32_t flags;	    /* enum sample_flags */
 	uint32_t thread_id; /* sample_thread.id */
 	uint64_t nr_runs;   /* as task_read_runs() has told; 0: nothing is kept */
-	uint64_t until_ns;  /* it is looked at again then */
+	bool has_runs;
+	int runs_fd;	   /* if it has, to read that again (procmem/task_runs.h); owned */
+	uint64_t until_ns; /* it is looked at again then */
 };
 
 /* Of all threads. Zero-initialised it has none. Private. */
@@ -49,6 +52,13 @@ void waiting_samples_done(struct waiting_samples *samples);
  */
 struct sample_sink *waiting_samples_keep(struct waiting_samples *samples, uint64_t nr_runs,
 					 struct sample_sink *next);
+
+/*
+ * How often a thread of process has been given a processor; 0: it is not told. It costs a
+ * microsecond where something was kept of the thread, else six.
+ */
+uint64_t waiting_samples_read_runs(struct waiting_samples *samples, const struct process *process,
+				   const struct sample_thread *thread);
 
 /*
  * What is kept of a thread, if it has been given a processor as often by now; else NULL. Borrowed

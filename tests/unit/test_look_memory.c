@@ -95,6 +95,36 @@ Test(look_memory, blocks_that_nobody_asks_for_are_dropped)
 	end(&world);
 }
 
+Test(look_memory, a_narrow_look_reads_what_it_asks_for_and_leaves_no_trace)
+{
+	static const remote_addr addrs[] = {BASE + 0x8008, BASE + 0x18, BASE + 0x3000};
+	struct world world;
+	uint64_t nr_bytes;
+
+	begin(&world);
+	(void)look_at(&world, addrs, 3);
+	for (int i = 0; i < 100; i++) {
+		/* What was read in the look before is no answer in this one. */
+		fake_memory_write_u64(&world.fake, addrs[1], (uint64_t)i);
+		nr_bytes = world.fake.nr_bytes;
+		cr_assert(zero(int, look_memory_begin_narrow(&world.look)));
+		cr_expect(eq(u64, read_word(&world, addrs[1]), (uint64_t)i));
+		cr_expect(eq(u64, read_word(&world, addrs[1]), (uint64_t)i));
+		cr_assert(zero(int, look_memory_end(&world.look)));
+		cr_expect(eq(u64, world.fake.nr_bytes - nr_bytes, LOOK_BLOCK_BYTES));
+		/* It may meet more than there is room for. */
+		cr_assert(zero(int, look_memory_begin_narrow(&world.look)));
+		for (remote_addr addr = BASE + MAP_BYTES; addr > BASE + 0x4000; addr -= 128)
+			cr_expect(eq(u64, read_word(&world, addr - 128), addr - 128));
+		cr_assert(zero(int, look_memory_end(&world.look)));
+	}
+	fake_memory_write_u64(&world.fake, addrs[1], addrs[1]);
+	nr_bytes = world.fake.nr_bytes;
+	cr_expect(eq(u64, look_at(&world, addrs, 3), 1), "all is read ahead as before");
+	cr_expect(eq(u64, world.fake.nr_bytes - nr_bytes, 3 * LOOK_BLOCK_BYTES));
+	end(&world);
+}
+
 /* The callers of a frame lie below it: a stack of pages takes few calls, and each byte one. */
 Test(look_memory, reads_on_below_what_is_missing)
 {

@@ -117,6 +117,29 @@ Test(waiting_samples, what_a_thread_did_is_what_it_does_while_it_has_not_run, .t
 	stage_done(&stage);
 }
 
+/* The file of a thread of which something is kept stays open: it tells as much. */
+Test(waiting_samples, runs_are_counted_as_they_are_without_it, .timeout = 60)
+{
+	struct stage stage;
+	uint64_t nr_runs;
+
+	stage_init(&stage);
+	nr_runs = waiting_samples_read_runs(&stage.samples, &stage.process, &stage.id);
+	cr_expect(eq(u64, nr_runs, stage.place.nr_runs));
+	cr_assert(zero(int, keep(&stage, NR_FRAMES)));
+	for (int i = 0; i < 3; i++) {
+		nr_runs = waiting_samples_read_runs(&stage.samples, &stage.process, &stage.id);
+		cr_expect(eq(u64, nr_runs, task_read_runs(&stage.process, stage.waiter.tid)));
+		cr_expect(stage.samples.threads[stage.id.slot].has_runs);
+		(void)pipe_waiter_go_on(&stage.waiter, &stage.process);
+	}
+	/* Of another thread in its slot nothing is kept, and its own file is read. */
+	stage.id.id++;
+	cr_expect(gt(u64, waiting_samples_read_runs(&stage.samples, &stage.process, &stage.id), 0));
+	cr_expect(not(stage.samples.threads[stage.id.slot].has_runs));
+	stage_done(&stage);
+}
+
 Test(waiting_samples, it_is_looked_at_again_after_a_time, .timeout = 60)
 {
 	struct stage stage;
