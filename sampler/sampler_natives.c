@@ -568,6 +568,10 @@ int sampler_natives_tick(struct sampler_natives *natives, struct snapshot_thread
 		err = take_python(natives, thread, now_ns);
 	if (err == -EAGAIN && !natives->has_events)
 		return err;
+	if (err == -EAGAIN && natives->events.options.has_program) {
+		sampler_thread_starved(sampled, now_ns);
+		return 0;
+	}
 	if (err == -EAGAIN && unseen_ns >= UNSEEN_MAX_NS)
 		err = take_python(natives, thread, now_ns);
 	if (err == -EBADMSG)

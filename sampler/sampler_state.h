@@ -52,6 +52,7 @@ struct sampled_thread {
 	uint64_t last_ns;	    /* time of the last sample handed on; 0: none yet */
 	uint64_t told_ns;     /* with interrupts: until when its samples tell all of its time */
 	uint64_t lost_ns;     /* of that, what was lost since the last sample */
+	uint64_t starved_ns;  /* of that, what the next interrupt tells */
 	int64_t uncounted_ns; /* what looks have told beyond a period for each of their samples */
 	bool was_interrupted; /* that one is of an interrupt */
 	uint32_t nr_same;     /* so many of frames are as in that one */
@@ -269,6 +270,12 @@ int sampler_thread_tell(struct sampler *sampler, const struct snapshot_thread *t
  */
 int sampler_thread_take_walk(struct sampler *sampler, struct snapshot_thread *thread,
 			     const struct stack_ends *ends);
+
+/*
+ * Have the time of a thread that could run, and has had no processor since its last sample, be told by
+ * that of its next interrupt: where no look can tell its stack.
+ */
+void sampler_thread_starved(struct sampled_thread *sampled, uint64_t now_ns);
 
 /*
  * Set what the sample of an interrupt weighs, which comes when its thread has used so much CPU

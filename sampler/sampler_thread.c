@@ -65,6 +65,7 @@ int sampler_thread_begin(struct sampler *sampler, struct snapshot_thread *thread
 	sampled->was_interrupted = false;
 	sampled->lost_ns = 0;
 	sampled->uncounted_ns = 0;
+	sampled->starved_ns = 0;
 	sampled->told_ns = sampler->interrupts && !sampler->last_tick_ns ? clock_now_ns()
 									 : sampler->last_tick_ns;
 	frame_cache_add_thread(&sampler->cache, thread);
@@ -354,10 +355,19 @@ static uint32_t measure_wall(const struct sampler *sampler, struct sampled_threa
 	const uint64_t left_ns = time_ns > sampled->told_ns ? time_ns - sampled->told_ns : 0;
 	uint32_t nr = 1;
 
-	if (sample->wall_ns)
-		return nr;
 	if (!sampler->interrupts) {
-		sample->wall_ns = sampled->last_ns ? time_ns - sampled->last_ns : 0;
+		if (!sample->wall_ns)
+			sample->wall_ns = sampled->last_ns ? time_ns - sampled->last_ns : 0;
+		return nr;
+	}
+	if (sample->wall_ns) {
+		const uint64_t starved_ns = sampled->starved_ns;
+
+		sampled->starved_ns = 0;
+		if (starved_ns)
+			nr += sampler_interrupts_nr_periods(sampler->interrupts, starved_ns,
+							    &sampled->uncounted_ns);
+		sample->wall_ns = (sample->wall_ns + starved_ns) / nr;
 		return nr;
 	}
 	nr = sampler_interrupts_nr_periods(sampler->interrupts, left_ns, &sampled->uncounted_ns);
@@ -365,6 +375,14 @@ static uint32_t measure_wall(const struct sampler *sampler, struct sampled_threa
 	sample->wall_ns = (left_ns + sampled->lost_ns) / nr;
 	sampled->lost_ns = 0;
 	return nr;
+}
+
+void sampler_thread_starved(struct sampled_thread *sampled, uint64_t now_ns)
+{
+	if (now_ns <= sampled->told_ns)
+		return;
+	sampled->starved_ns += now_ns - sampled->told_ns;
+	sampled->told_ns = now_ns;
 }
 
 void sampler_thread_used(const struct sampler *sampler, struct sampled_thread *sampled,
@@ -401,6 +419,7 @@ int sampler_thread_tell(struct sampler *sampler, const struct snapshot_thread *t
 			sampler->stats.first_sample_ns = clock_now_ns();
 		sample.nr_unchanged = sample.nr_frames;
 		sample.cpu_ns = 0;
+		sample.flags &= ~(uint32_t)SAMPLE_ON_CPU;
 	}
 	return err;
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Engine bpf: every stack is one that the program had, whoever holds the GIL."""
 import collections
+import contextlib
 import functools
 import json
 import operator
@@ -253,6 +254,43 @@ class InterruptsOfTurns(InterruptsTestCase):
 
     def test_longer_than_a_period(self):
         self.check(0.03, 0.03)
+
+
+@support.per_minor("3.8", "3.11", "3.15")
+class InterruptsOfStarved(InterruptsTestCase):
+    """A thread that could run, and shares its CPU with others, has all of its time."""
+
+    NR_OTHERS = 4
+
+    def check(self, *options):
+        cpu = str(min(os.sched_getaffinity(0)))
+        here = ["taskset", "--cpu-list", cpu]
+        with contextlib.ExitStack() as stack, support.python_target(
+                self.interpreter, "exits", "when told", wrapper=here) as target:
+            for _ in range(self.NR_OTHERS):
+                other = subprocess.Popen([*support.TIED_TO_US, *here, sys.executable, "-c",
+                                          "while True: pass"])
+                stack.callback(other.wait)
+                stack.callback(other.kill)
+
+            def has_all():
+                """But for what is behind its last interrupt."""
+                result = support.pysample("attach", target.pid, "--engine", "bpf", "-d", 2, "-f",
+                                          "jsonl", *options)
+                self.assertIn(result.status, (0, 5), result.stderr)
+                samples = [record for record in map(json.loads, result.stdout.splitlines())
+                           if record["type"] == "sample"]
+                told_s = sum(sample["wall_ns"] for sample in samples) / 1e9
+                self.assertLess(told_s, 2.5)
+                return told_s > 1.5 and len(samples) > 150
+
+            support.wait_until(has_all, "most of the time is told")
+
+    def test_python(self):
+        self.check()
+
+    def test_with_c_frames(self):
+        self.check("-n")
 
 
 class InterruptsAtTheTick(InterruptsTestCase):
