@@ -15,7 +15,7 @@ enum { KEPT_LOOKS = 32 };
 enum { SWEEP_LOOKS = 16 };
 
 /* So many blocks are kept, 4 MiB; more are read each time that they are asked for. */
-enum { MAX_BLOCKS = 8192 };
+enum { MAX_BLOCKS = 8192, NR_SLOTS = 2 * MAX_BLOCKS };
 
 /* Longer reads are handed on as they are: of tables and texts, once. */
 enum { MAX_KEPT_BYTES = 1024 };
@@ -91,18 +91,18 @@ int look_memory_seal(struct look_memory *look, remote_addr addr, size_t size, ui
 
 /* The hash table. */
 
-static uint32_t slot_of(const struct look_memory *look, remote_addr addr)
+static uint32_t slot_of(remote_addr addr)
 {
-	return (uint32_t)addr_slot(addr / LOOK_BLOCK_BYTES, (size_t)look->table_mask + 1);
+	return (uint32_t)addr_slot(addr / LOOK_BLOCK_BYTES, NR_SLOTS);
 }
 
 static void table_put(struct look_memory *look, uint32_t index)
 {
-	uint32_t slot = slot_of(look, look->blocks[index].addr);
+	uint32_t slot = slot_of(look->blocks[index].addr);
 
 	while (look->table[slot])
-		slot = (slot + 1) & look->table_mask;
-	look->table[slot] = index + 1;
+		slot = (slot + 1) % NR_SLOTS;
+	look->table[slot] = (uint16_t)(index + 1);
 }
 
 static struct look_block *table_find(const struct look_memory *look, remote_addr addr)
@@ -111,7 +111,7 @@ static struct look_block *table_find(const struct look_memory *look, remote_addr
 
 	if (!look->table)
 		return NULL;
-	for (slot = slot_of(look, addr); look->table[slot]; slot = (slot + 1) & look->table_mask)
+	for (slot = slot_of(addr); look->table[slot]; slot = (slot + 1) % NR_SLOTS)
 		if (look->blocks[look->table[slot] - 1].addr == addr)
 			return &look->blocks[look->table[slot] - 1];
 	return NULL;
@@ -119,43 +119,21 @@ static struct look_block *table_find(const struct look_memory *look, remote_addr
 
 static void table_fill(struct look_memory *look)
 {
-	memset(look->table, 0, ((size_t)look->table_mask + 1) * sizeof(*look->table));
+	memset(look->table, 0, NR_SLOTS * sizeof(*look->table));
 	for (uint32_t i = look->is_narrow ? look->nr_ahead : 0; i < look->nr_blocks; i++)
 		table_put(look, i);
 }
 
-/* Have room for nr_blocks blocks. 0; -ENOMEM, or -E2BIG: they are too many. */
-static int reserve_blocks(struct look_memory *look, uint32_t nr_blocks)
+/* Have room for all blocks, which costs nothing before they are used. False: out of memory. */
+static bool make_room(struct look_memory *look)
 {
-	uint32_t max_blocks = look->max_blocks ? look->max_blocks : 64;
-	struct look_block *blocks;
-	uint8_t *bytes;
-	uint32_t *table;
-
-	if (nr_blocks <= look->max_blocks)
-		return 0;
-	if (nr_blocks > MAX_BLOCKS)
-		return -E2BIG;
-	while (max_blocks < nr_blocks)
-		max_blocks *= 2;
-	blocks = reallocarray(look->blocks, max_blocks, sizeof(*blocks));
-	if (!blocks)
-		return -ENOMEM;
-	look->blocks = blocks;
-	bytes = reallocarray(look->bytes, max_blocks, LOOK_BLOCK_BYTES);
-	if (!bytes)
-		return -ENOMEM;
-	look->bytes = bytes;
-	table = reallocarray(look->table, (size_t)max_blocks * 2, sizeof(*table));
-	if (!table)
-		return -ENOMEM;
-	look->table = table;
-	look->table_mask = max_blocks * 2 - 1;
-	look->max_blocks = max_blocks;
-	/* The ranges point into the bytes. */
-	look->is_changed = true;
-	table_fill(look);
-	return 0;
+	if (!look->blocks)
+		look->blocks = calloc(MAX_BLOCKS, sizeof(*look->blocks));
+	if (!look->bytes)
+		look->bytes = malloc((size_t)MAX_BLOCKS * LOOK_BLOCK_BYTES);
+	if (!look->table)
+		look->table = calloc(NR_SLOTS, sizeof(*look->table));
+	return look->blocks && look->bytes && look->table;
 }
 
 /* Reading ahead. */
@@ -364,10 +342,9 @@ static struct look_block *fetch(struct look_memory *look, remote_addr addr, int 
 	uint32_t nr_left = choose_run(look, addr);
 	uint32_t nr_ranges = 0;
 	uint32_t index = first;
-	int err = reserve_blocks(look, first + nr_left);
 
-	*ret_err = err == -E2BIG ? 0 : err;
-	if (err)
+	*ret_err = make_room(look) ? 0 : -ENOMEM;
+	if (*ret_err || first + nr_left > MAX_BLOCKS)
 		return NULL;
 	while (nr_left && nr_ranges < MAX_PAGES) {
 		const remote_addr page = (end - 1) / PAGE_BYTES * PAGE_BYTES;

@@ -46,10 +46,9 @@ struct look_memory {
 	bool is_changed;	     /* the blocks are not what the ranges were made of */
 	uint64_t look;		     /* counts looks */
 	struct look_block *blocks;   /* owned; nr_ahead of them sorted, the rest as they were met */
-	uint32_t nr_ahead, nr_blocks, max_blocks;
-	uint8_t *bytes;		 /* owned; LOOK_BLOCK_BYTES for each of max_blocks */
-	uint32_t *table;	 /* owned; a hash table of indices into blocks, 0: free */
-	uint32_t table_mask;	 /* its size less 1 */
+	uint32_t nr_ahead, nr_blocks;
+	uint8_t *bytes;		 /* owned; LOOK_BLOCK_BYTES for each block */
+	uint16_t *table;	 /* owned; a hash table of indices into blocks plus 1, 0: free */
 	remote_addr run_addr;	 /* of the last run that was missing: where the next one may end */
 	uint32_t run_blocks;	 /* and how many blocks it had */
 	struct look_seal *seals; /* owned */
