@@ -652,12 +652,7 @@ int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 		sampler_end_holding(sampler);
 		return 0;
 	}
-	ticker_start(&ticker, &(struct ticker_options){
-				      .rate_hz = options->rate_hz,
-				      .seed = clock_now_ns(),
-				      .clock = &clock,
-				      .stats = stats,
-			      });
+	ticker_start(&ticker, options->rate_hz, clock_now_ns(), &clock, stats);
 	stats->start_ns = ticker.begin_ns;
 	if (options->duration_ns) {
 		end_ns = stats->start_ns + options->duration_ns;

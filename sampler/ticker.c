@@ -46,18 +46,17 @@ static uint64_t ticker_now(const struct ticker *ticker)
 	return ticker->clock->now_ns(ticker->clock->context);
 }
 
-void ticker_start(struct ticker *ticker, const struct ticker_options *options)
+void ticker_start(struct ticker *ticker, double rate_hz, uint64_t seed,
+		  const struct ticker_clock *clock, struct sampler_stats *stats)
 {
-	const double rate_hz = options->rate_hz;
-
 	/* The default slack of 50 µs would delay every tick at 10 kHz by half of it. */
 	(void)prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
 	*ticker = (struct ticker){
-		.clock = options->clock,
+		.clock = clock,
 		.interval_ns = (uint64_t)(NS_PER_S / rate_hz),
-		.stats = options->stats,
+		.stats = stats,
 		/* Spread over all bits; never 0, which would stay 0. */
-		.random = (options->seed * 0x9e3779b97f4a7c15u) | 1,
+		.random = (seed * 0x9e3779b97f4a7c15u) | 1,
 	};
 	ticker->begin_ns = ticker_now(ticker);
 	ticker->deadline_ns = ticker->begin_ns;

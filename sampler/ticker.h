@@ -30,26 +30,23 @@ struct ticker_clock ticker_clock_usual(void);
 /* CLOCK_MONOTONIC in nanoseconds. */
 uint64_t clock_now_ns(void);
 
-struct ticker_options {
-	double rate_hz;
-	uint64_t seed;			  /* of the places of this run's ticks */
-	const struct ticker_clock *clock; /* borrowed */
-	struct sampler_stats *stats;	  /* borrowed; where the ticker counts, at once */
-};
-
 struct ticker {
 	const struct ticker_clock *clock; /* borrowed */
 	uint64_t interval_ns;
 	uint64_t begin_ns;    /* of the next tick's interval */
 	uint64_t deadline_ns; /* of the next tick */
 	uint64_t late_ns;     /* how late the last tick that was due came */
-	uint64_t random;
+	uint64_t random;      /* of the places of this run's ticks */
 	/* borrowed: late_ticks are those that were skipped, other_syscalls its sleeps */
 	struct sampler_stats *stats;
 };
 
-/* The first tick is at once, at deadline_ns. */
-void ticker_start(struct ticker *ticker, const struct ticker_options *options);
+/*
+ * The first tick is at once, at deadline_ns; seed says where in their intervals the others are.
+ * clock and stats, where the ticker counts at once, are borrowed.
+ */
+void ticker_start(struct ticker *ticker, double rate_hz, uint64_t seed,
+		  const struct ticker_clock *clock, struct sampler_stats *stats);
 
 /*
  * Sleep until the next deadline or until_ns, whichever is first, but never longer

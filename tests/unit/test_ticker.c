@@ -44,12 +44,7 @@ static void fake_start(struct fake_clock *fake, struct ticker *ticker, double ra
 {
 	fake->now_ns = START_NS - fake->look_ns;
 	fake->clock = (struct ticker_clock){fake_now_ns, fake_sleep_until, fake};
-	ticker_start(ticker, &(struct ticker_options){
-				     .rate_hz = rate_hz,
-				     .seed = 42,
-				     .clock = &fake->clock,
-				     .stats = &fake->stats,
-			     });
+	ticker_start(ticker, rate_hz, 42, &fake->clock, &fake->stats);
 }
 
 /* Wait until a tick is due, and let it take so long. Returns its time. */
@@ -64,12 +59,6 @@ static uint64_t fake_tick(struct fake_clock *fake, struct ticker *ticker, uint64
 	return now_ns;
 }
 
-static struct ticker_options of_rate(double rate_hz, const struct ticker_clock *clock,
-				     struct sampler_stats *stats)
-{
-	return (struct ticker_options){.rate_hz = rate_hz, .clock = clock, .stats = stats};
-}
-
 Test(ticker, rate_is_an_interval)
 {
 	static const struct {
@@ -81,10 +70,9 @@ Test(ticker, rate_is_an_interval)
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct sampler_stats stats = {0};
-		const struct ticker_options options = of_rate(cases[i].rate_hz, &clock, &stats);
 		struct ticker ticker;
 
-		ticker_start(&ticker, &options);
+		ticker_start(&ticker, cases[i].rate_hz, 0, &clock, &stats);
 		cr_expect(eq(u64, ticker.interval_ns, cases[i].interval_ns));
 		cr_expect(le(u64, ticker.deadline_ns, clock_now_ns()));
 		cr_expect(zero(u64, stats.late_ticks));
@@ -120,12 +108,7 @@ Test(ticker, seeds_differ)
 	struct ticker tickers[2];
 
 	fake_start(&fake, &tickers[0], 1000);
-	ticker_start(&tickers[1], &(struct ticker_options){
-					  .rate_hz = 1000,
-					  .seed = 43,
-					  .clock = &fake.clock,
-					  .stats = &fake.stats,
-				  });
+	ticker_start(&tickers[1], 1000, 43, &fake.clock, &fake.stats);
 	(void)fake_tick(&fake, &tickers[0], 0);
 	(void)fake_tick(&fake, &tickers[1], 0);
 	cr_expect(ne(u64, tickers[0].deadline_ns, tickers[1].deadline_ns));
@@ -269,11 +252,10 @@ Test(ticker, sleeps_until_the_deadline_and_not_before)
 {
 	const struct ticker_clock clock = ticker_clock_usual();
 	struct sampler_stats stats = {0};
-	const struct ticker_options options = of_rate(1, &clock, &stats);
 	struct ticker ticker;
 	bool due = false;
 
-	ticker_start(&ticker, &options);
+	ticker_start(&ticker, 1, 0, &clock, &stats);
 	ticker.begin_ns = ticker.deadline_ns = clock_now_ns() + 2000000;
 	uint64_t deadline_ns = ticker.deadline_ns;
 	uint64_t now_ns = ticker_wait(&ticker, UINT64_MAX, &due);
@@ -296,11 +278,10 @@ Test(ticker, signal_wakes_it_without_a_tick)
 	const struct itimerval soon = {.it_value.tv_usec = 1000};
 	const struct ticker_clock clock = ticker_clock_usual();
 	struct sampler_stats stats = {0};
-	const struct ticker_options options = of_rate(1, &clock, &stats);
 	struct ticker ticker;
 	bool due = true;
 
-	ticker_start(&ticker, &options);
+	ticker_start(&ticker, 1, 0, &clock, &stats);
 	ticker.deadline_ns = clock_now_ns() + 3600ull * NS_PER_S;
 	uint64_t deadline_ns = ticker.deadline_ns;
 	cr_assert(zero(int, sigaction(SIGALRM, &action, NULL)));
