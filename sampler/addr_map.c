@@ -53,7 +53,9 @@ static int addr_map_grow(struct addr_map *map)
 
 int addr_map_put(struct addr_map *map, remote_addr addr, void *value)
 {
-	assert(value && !addr_map_get(map, addr));
+	assert(value);
+	if (addr_map_get(map, addr))
+		return 0;
 	if (map->nr_used + 1 > map->nr_slots / 4 * 3) {
 		int err = addr_map_grow(map);
 
@@ -62,11 +64,6 @@ int addr_map_put(struct addr_map *map, remote_addr addr, void *value)
 	}
 	slots_insert(map, addr, value);
 	return 0;
-}
-
-int addr_map_put_first(struct addr_map *map, remote_addr addr, void *value)
-{
-	return addr_map_get(map, addr) ? 0 : addr_map_put(map, addr, value);
 }
 
 void addr_map_done(struct addr_map *map)

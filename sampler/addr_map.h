@@ -44,11 +44,8 @@ static inline void *addr_map_get(const struct addr_map *map, remote_addr addr)
 	return map->slots[i].value;
 }
 
-/* Store value (not NULL) for an addr that has none yet. 0 or -ENOMEM. */
+/* Store value (not NULL) for addr; one that it has already stays. 0 or -ENOMEM. */
 int addr_map_put(struct addr_map *map, remote_addr addr, void *value);
-
-/* The same of an addr that may have one, which stays. */
-int addr_map_put_first(struct addr_map *map, remote_addr addr, void *value);
 
 /* Free the table, which is empty then; the values are the caller's. Accepts NULL. */
 void addr_map_done(struct addr_map *map);

@@ -27,14 +27,6 @@ enum { NAME_READINGS = 2, NAMED_AT_END };
 #define NAMES_OF_DUMP_NS 1000000000u
 #define NAMES_AT_END_NS	 100000000u
 
-static int compare_tasks(const void *a, const void *b)
-{
-	pid_t x = ((const struct process_thread *)a)->ns_tid;
-	pid_t y = ((const struct process_thread *)b)->ns_tid;
-
-	return (x > y) - (x < y);
-}
-
 /*
  * Have the kernel's list of threads. One reading serves all that are new with a thread
  * list: each costs two files for every thread there is.
@@ -50,8 +42,7 @@ static void read_tasks(struct sampler *sampler)
 	sampler->tasks = NULL;
 	sampler->nr_tasks = 0;
 	sampler->tasks_refresh = sampler->snapshot.nr_refreshes;
-	if (process_threads(sampler->process, &sampler->tasks, &sampler->nr_tasks) == 0)
-		qsort(sampler->tasks, sampler->nr_tasks, sizeof(*sampler->tasks), compare_tasks);
+	(void)process_threads(sampler->process, &sampler->tasks, &sampler->nr_tasks);
 	sampler->stats.other_syscalls +=
 		FOLDER_SYSCALLS + sampler->nr_tasks * FILES_OF_A_THREAD * FILE_SYSCALLS;
 }
@@ -134,9 +125,8 @@ static const struct snapshot_thread *thread_of_ident(struct sampler *sampler,
 	if (sampler->idents_refresh != snapshot->nr_refreshes) {
 		addr_map_done(&sampler->idents);
 		for (size_t i = snapshot->nr_threads; i-- > 0;)
-			if (addr_map_put_first(&sampler->idents,
-					       ident_key(&snapshot->threads[i]->ref),
-					       snapshot->threads[i]))
+			if (addr_map_put(&sampler->idents, ident_key(&snapshot->threads[i]->ref),
+					 snapshot->threads[i]))
 				return thread;
 		sampler->idents_refresh = snapshot->nr_refreshes;
 	}
@@ -219,23 +209,23 @@ static bool is_ended_main(const struct sampler *sampler, const struct snapshot_t
 /* Find the thread by its own_tid: its id in our namespace, and the OS name. */
 static void find_thread(struct sampler *sampler, struct sampled_thread *sampled)
 {
-	const pid_t own_tid = sampled->own_tid;
 	struct sample_thread *info = sampled->info;
-	const struct process_thread wanted = {.ns_tid = own_tid};
-	const struct process_thread *task = NULL;
 
-	if (sampler->is_in_other_namespace) {
-		read_tasks(sampler);
-		if (sampler->nr_tasks)
-			task = bsearch(&wanted, sampler->tasks, sampler->nr_tasks, sizeof(wanted),
-				       compare_tasks);
-		info->tid = task ? task->tid : 0;
-		if (task)
-			memcpy(info->os_name, task->name, sizeof(info->os_name));
+	if (!sampler->is_in_other_namespace) {
+		info->tid = sampled->own_tid;
+		read_os_name(sampler, sampled);
 		return;
 	}
-	info->tid = own_tid;
-	read_os_name(sampler, sampled);
+	read_tasks(sampler);
+	info->tid = 0;
+	for (size_t i = 0; !info->tid && i < sampler->nr_tasks; i++) {
+		const struct process_thread *task = &sampler->tasks[i];
+
+		if (task->ns_tid == sampled->own_tid) {
+			info->tid = task->tid;
+			memcpy(info->os_name, task->name, sizeof(info->os_name));
+		}
+	}
 }
 
 /*

@@ -83,7 +83,7 @@ struct sampler {
 	uint32_t nr_seen;	      /* threads ever; the next one's id */
 	uint32_t nr_os_names_left;    /* so many of the kernel's names may be read in this tick */
 	bool is_in_other_namespace;   /* the target, of PIDs, than we are */
-	struct process_thread *tasks; /* of another PID namespace, by rising ns_tid; owned */
+	struct process_thread *tasks; /* the kernel's list of threads; owned */
 	size_t nr_tasks;
 	uint64_t tasks_refresh;		/* snapshot.nr_refreshes when they were read; 0: never */
 	struct addr_map idents;		/* the oldest snapshot thread of each ident */

@@ -26,30 +26,19 @@ void snapshot_done(struct snapshot *snapshot)
 	*snapshot = (struct snapshot){0};
 }
 
-/* Copy the interpreters of a list that was read; false if out of memory. */
+/* Copy the interpreters of a list that was read, few as a rule; false if out of memory. */
 static bool refresh_interpreters(struct snapshot *snapshot, const struct thread_list *list)
 {
 	struct snapshot_interpreter *interpreters =
 		calloc(list->nr_interpreters, sizeof(*interpreters));
-	struct addr_map known = {0};
-	bool complete = interpreters != NULL;
 
-	for (size_t i = 0; complete && i < snapshot->nr_interpreters; i++)
-		/* A damaged list may have one twice. */
-		complete = !addr_map_put_first(&known, snapshot->interpreters[i].ref.addr,
-					       &snapshot->interpreters[i]);
-	for (size_t i = 0; complete && i < list->nr_interpreters; i++) {
-		const struct snapshot_interpreter *interpreter =
-			addr_map_get(&known, list->interpreters[i].addr);
-
-		if (interpreter)
-			interpreters[i] = *interpreter;
-		interpreters[i].ref = list->interpreters[i];
-	}
-	addr_map_done(&known);
-	if (!complete) {
-		free(interpreters);
+	if (!interpreters)
 		return false;
+	for (size_t i = 0; i < list->nr_interpreters; i++) {
+		for (size_t j = snapshot->nr_interpreters; j-- > 0;)
+			if (snapshot->interpreters[j].ref.addr == list->interpreters[i].addr)
+				interpreters[i] = snapshot->interpreters[j];
+		interpreters[i].ref = list->interpreters[i];
 	}
 	free(snapshot->interpreters);
 	snapshot->interpreters = interpreters;
@@ -84,8 +73,8 @@ static bool refresh_threads(struct snapshot *snapshot, const struct thread_list 
 	uint32_t slot = 0;
 
 	for (size_t i = 0; complete && i < snapshot->nr_threads; i++)
-		complete = !addr_map_put_first(&known, snapshot->threads[i]->ref.addr,
-					       snapshot->threads[i]);
+		complete =
+			!addr_map_put(&known, snapshot->threads[i]->ref.addr, snapshot->threads[i]);
 	for (size_t i = 0; complete && i < list->nr_threads; i++) {
 		threads[i] = thread_find(&known, &list->threads[i]);
 		if (!threads[i])
