@@ -102,7 +102,6 @@ int dump_native_init(struct dump_native *native, struct target *target, struct s
 		.images = &target->images.source,
 		.sampler = sampler,
 		.max_frames = DUMP_NATIVE_MAX_FRAMES,
-		.keeps_registers = true,
 	};
 	int err;
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "sampler/gil.h"
 
+#include "symbols/image.h"
+#include "symbols/symtab.h"
+
 struct gil gil_decode(const struct gil_place *place, const uint8_t *words)
 {
 	const uint8_t *const holder = words + place->holder_offset;
@@ -16,4 +19,29 @@ struct gil gil_decode(const struct gil_place *place, const uint8_t *words)
 		gil.nr_switches = field_u64(holder, GIL_SWITCHES_OFFSET);
 	}
 	return gil;
+}
+
+remote_addr gil_find_current(const struct maps *maps, struct image_source *images,
+			     remote_addr interp_head_addr)
+{
+	remote_addr addr = 0;
+
+	for (size_t i = 0, end; i < maps->nr_mappings; i = end) {
+		const struct mapping *mapping = &maps->mappings[i];
+		uint64_t load_bias, vaddr, size_bytes;
+		struct image *image;
+
+		end = maps_module_end(maps, i);
+		if (interp_head_addr < mapping->start ||
+		    interp_head_addr >= maps->mappings[end - 1].end)
+			continue;
+		if (image_source_open(images, mapping, &image))
+			return 0;
+		if (!image_load_bias(image, mapping, &load_bias) &&
+		    !symtab_find(image, "_PyThreadState_Current", &vaddr, &size_bytes))
+			addr = vaddr + load_bias;
+		image_close(image);
+		return addr;
+	}
+	return 0;
 }

@@ -21,7 +21,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "procmem/maps.h"
 #include "procmem/memory.h"
+#include "symbols/image_source.h"
 
 /* Of the struct, from last_holder on. */
 enum { GIL_BYTES = 24, GIL_SWITCHES_OFFSET = 16 };
@@ -65,6 +67,18 @@ static inline uint32_t gil_place_bytes(const struct gil_place *place)
  * interpreter that shares another one's. Nor is a free one of 3.6, or one that is not on for good.
  */
 struct gil gil_decode(const struct gil_place *place, const uint8_t *words);
+
+/*
+ * Where CPython 3.6 names the thread state that holds the GIL. Its GIL has no struct, only static
+ * variables, but the program exports _PyThreadState_Current: NULL while nobody holds the GIL. There
+ * is no count of switches, so it proves nothing of the time between two looks. The address of the
+ * variable, which belongs to the file that has interp_head_addr; 0 if the file cannot be opened or
+ * does not export it.
+ *
+ * Source: CPython 3.6 Python/pystate.c, Python/ceval.c (PyThreadState_Swap() behind take_gil()).
+ */
+remote_addr gil_find_current(const struct maps *maps, struct image_source *images,
+			     remote_addr interp_head_addr);
 
 /* Its holder's thread state; 0 if nobody holds it, or that is not known. */
 static inline remote_addr gil_holder_addr(const struct gil *gil)

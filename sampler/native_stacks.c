@@ -46,12 +46,10 @@ int native_stacks_init(struct native_stacks *stacks, const struct native_stacks_
 		.keeps_trampolines = options->keeps_trampolines,
 		.max_frames = max,
 		.frames = reallocarray(NULL, max, sizeof(*stacks->frames)),
+		.registers = reallocarray(NULL, max, sizeof(*stacks->registers)),
 		.natives = reallocarray(NULL, max, sizeof(*stacks->natives)),
 	};
-	if (options->keeps_registers)
-		stacks->registers = reallocarray(NULL, max, sizeof(*stacks->registers));
-	if (stacks->files && stacks->frames && stacks->natives &&
-	    (stacks->registers || !options->keeps_registers))
+	if (stacks->files && stacks->frames && stacks->natives && stacks->registers)
 		err = stack_window_init(&stacks->window, options->memory);
 	if (!err)
 		err = native_stacks_set_maps(stacks, options->maps);

@@ -78,7 +78,7 @@ struct native_stacks {
 	bool keeps_trampolines;
 	struct trampoline_names trampolines;
 	struct unwind_frame *frames; /* innermost first: nr_frames of max_frames */
-	struct registers *registers; /* one for each of frames; NULL: not wanted */
+	struct registers *registers; /* one for each of frames */
 	struct native_frame
 		*natives; /* likewise, for the merge; names only once they are asked for */
 	struct {
@@ -101,7 +101,6 @@ struct native_stacks_options {
 	struct sampler *sampler;
 	struct jit_frames *jit; /* names code that was made at run time; NULL: nothing does */
 	size_t max_frames;	/* longer stacks have a hole */
-	bool keeps_registers;
 	bool keeps_trampolines; /* those that carry a Python frame, too: trampoline.h */
 };
 
@@ -146,7 +145,7 @@ void native_stacks_unwind_waiting(struct native_stacks *stacks, const struct tas
 /*
  * Learn from the stack that was unwound last, and lead it on from loop to loop as far as it can be,
  * if it has come to a hole. entries are those of its Python frames, of the same moment; window is
- * its memory. Stacks that keep registers only.
+ * its memory.
  */
 void native_stacks_cross(struct native_stacks *stacks, const struct loop_entry *entries,
 			 uint32_t nr_entries, struct stack_window *window);

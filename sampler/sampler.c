@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "procmem/descriptor_limit.h"
-#include "sampler/current_thread.h"
 #include "sampler/sampler_state.h"
 #include "sampler/snapshot.h"
 #include "sampler/ticker.h"
@@ -82,7 +81,6 @@ void sampler_destroy(struct sampler *sampler)
 	free(sampler->threads);
 	free(sampler->tasks);
 	addr_map_done(&sampler->idents);
-	variable_reader_destroy(sampler->variables);
 	free(sampler);
 }
 
@@ -117,7 +115,7 @@ void sampler_hold_target(struct sampler *sampler, const struct maps *maps,
 	descriptor_limit_raise(); /* a witness takes up to three */
 	if (has_bare_gil(sampler->build))
 		sampler->snapshot.current_thread_addr =
-			current_thread_find(maps, images, sampler->snapshot.runtime_addr);
+			gil_find_current(maps, images, sampler->snapshot.runtime_addr);
 }
 
 const struct sampler_stats *sampler_stats(const struct sampler *sampler)

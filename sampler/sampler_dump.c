@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "procmem/cleanup.h"
 #include "sampler/bounded_memory.h"
+#include "sampler/near_memory.h"
 #include "sampler/python/exception.h"
+#include "sampler/python/frame_walk.h"
 #include "sampler/python/frames.h"
 #include "sampler/python/loop_entries.h"
+#include "sampler/python/value.h"
 #include "sampler/python/value_types.h"
+#include "sampler/python/variables.h"
 #include "sampler/sampler_state.h"
 #include "sampler/thread_state.h"
 #include "sampler/ticker.h"
@@ -24,6 +29,160 @@ enum { REFRESH_MAX_TRIES = 200 };
 
 /* An exception takes so many reads at most; its message then says that there was more. */
 enum { EXCEPTION_MAX_READS = 8192 };
+
+/*
+ * A value takes so many reads at most, and then ends in "…". One of 100 characters takes a few
+ * dozen; a dict of 100,000 removed entries half of these.
+ */
+enum { VALUE_MAX_READS = 8192 };
+
+/*
+ * All variables of a dump take so long, and so many bytes, at most: 300,000 values of 100
+ * characters, and the time that these take twice. Frames for which nothing is left have none.
+ */
+#define VARIABLES_MAX_NS    5000000000u
+#define VARIABLES_MAX_BYTES (64u << 20)
+
+/* A name is cut after so many characters. */
+enum { VARIABLE_NAME_MAX_CHARS = 256 };
+
+/* Variables. */
+
+/*
+ * Reads the variables of frames with their values, for a dump that asks for them. All that is
+ * read belongs to the target, so how much it can be is limited: for each value, and as a whole.
+ */
+struct variable_reader {
+	struct remote_memory *memory;  /* borrowed */
+	struct near_memory near;       /* reads it; forgets it where another thread begins */
+	struct bounded_memory bounded; /* reads near */
+	const struct py_build *build;  /* borrowed */
+	uint64_t cut_ns;	       /* CLOCK_MONOTONIC: nothing is read from then on */
+	size_t nr_bytes_left;	       /* so much may be made of variables */
+	size_t value_max_chars;
+	char room[]; /* for a name or a value */
+};
+
+/* A reader of the values that the looks of a sampler want, to be freed. NULL: out of memory. */
+static struct variable_reader *variable_reader_create(const struct sampler *sampler)
+{
+	const size_t max_chars = sampler->looks.value_max_chars;
+	struct variable_reader *reader =
+		malloc(sizeof(*reader) + value_text_room(max_chars > VARIABLE_NAME_MAX_CHARS
+								 ? max_chars
+								 : VARIABLE_NAME_MAX_CHARS));
+
+	if (!reader)
+		return NULL;
+	reader->memory = sampler->snapshot.memory;
+	reader->build = sampler->build;
+	reader->cut_ns = clock_now_ns() + VARIABLES_MAX_NS;
+	reader->nr_bytes_left = VARIABLES_MAX_BYTES;
+	reader->value_max_chars = max_chars;
+	near_memory_init(&reader->near, reader->memory);
+	return reader;
+}
+
+/* Let so much more be read: what follows is another value. */
+static struct remote_memory *renew(struct variable_reader *reader)
+{
+	bounded_memory_init(&reader->bounded, &reader->near.memory, VALUE_MAX_READS, NULL,
+			    reader->cut_ns);
+	return &reader->bounded.memory;
+}
+
+/* Whether an error is of what was read, and not of the reading. */
+static bool is_damage(int err)
+{
+	return err == -ENOENT || err == -EBADMSG || err == -EFAULT || err == -E2BIG ||
+	       err == -ENOTSUP;
+}
+
+/* A copy of a text that is whole; NULL: out of memory. */
+static char *keep_text(struct variable_reader *reader, const struct value_text *text)
+{
+	const size_t size = text->length + 1;
+
+	reader->nr_bytes_left -= size < reader->nr_bytes_left ? size : reader->nr_bytes_left;
+	return strdup(text->bytes);
+}
+
+/* Fill detail with what the slots name. */
+static int read_slots(struct variable_reader *reader, const struct variable_slots *from,
+		      struct frame_detail *detail)
+{
+	detail->variables = calloc(from->nr_slots + 1ull, sizeof(*detail->variables));
+	if (!detail->variables)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < from->nr_slots; i++) {
+		struct variable *variable = &detail->variables[detail->nr_variables++];
+		struct value_text text;
+		int err;
+
+		variable->kind = from->slots[i].kind;
+		value_text_init(&text, reader->room, VARIABLE_NAME_MAX_CHARS);
+		err = value_write_name(renew(reader), reader->build, from->slots[i].name_addr,
+				       &text);
+		if (err && !is_damage(err))
+			return err;
+		if (err)
+			value_text_puts(&text, "?");
+		variable->name = keep_text(reader, &text);
+		if (!variable->name)
+			return -ENOMEM;
+		value_text_init(&text, reader->room, reader->value_max_chars);
+		err = value_write(renew(reader), reader->build, from->slots[i].value_addr, &text);
+		if (err)
+			return err;
+		variable->value = keep_text(reader, &text);
+		if (!variable->value)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void free_variables(struct frame_detail *detail)
+{
+	for (uint32_t i = 0; i < detail->nr_variables; i++) {
+		free(detail->variables[i].name);
+		free(detail->variables[i].value);
+	}
+	free(detail->variables);
+	detail->variables = NULL;
+	detail->nr_variables = 0;
+}
+
+/*
+ * Put the variables of a frame into detail, where there are none yet; free them with
+ * free_variables(). A frame that is not there any more, or of which they cannot be read, gets none,
+ * and lacks_variables; one that runs no code object has none. 0, -ENOMEM, -ESRCH, -EPERM.
+ */
+static int read_variables(struct variable_reader *reader, const struct walked_frame *frame,
+			  struct frame_detail *detail)
+{
+	const remote_addr executable_addr = frame->addr + reader->build->offsets.frame.executable;
+	struct variable_slots slots = {0};
+	uint64_t executable;
+	int err;
+
+	if (frame->code->foreign)
+		return 0;
+	if (!reader->nr_bytes_left) {
+		detail->lacks_variables = true;
+		return 0;
+	}
+	err = variables_read(renew(reader), reader->build, frame->executable, frame->addr, &slots);
+	if (!err)
+		err = read_slots(reader, &slots, detail);
+	free(slots.slots);
+	/* It belongs to the frame if that is still there and runs the same code. */
+	detail->lacks_variables =
+		err || remote_memory_read_u64(reader->memory, executable_addr, &executable) ||
+		(executable & ~(uint64_t)OBJECT_TAG_MASK) != frame->executable;
+	if (detail->lacks_variables)
+		free_variables(detail);
+	return is_damage(err) ? 0 : err;
+}
 
 /* What a dump tells of each frame of a stack beside its function and line. */
 
@@ -42,26 +201,30 @@ struct frame_detail frame_detail_of(const struct code_cache *codes,
 	};
 }
 
-/*
- * One for each frame of the sample: those of the list that people see, and the collector's. 0, or
- * an error of variable_reader_read().
- */
-static int fill(const struct detail_sink *self, const struct sample *sample,
-		const struct loop_entry *entries, struct frame_detail *details)
+static void free_details(struct frame_detail *details, uint32_t nr)
 {
-	const struct frame_list *list = self->list;
+	for (uint32_t i = 0; i < nr; i++)
+		free_variables(&details[i]);
+	free(details);
+}
+
+int sample_details(const struct code_cache *codes, const struct frame_list *list,
+		   const struct loop_entry *entries, struct variable_reader *variables,
+		   const struct sample *sample, struct frame_detail **ret_details)
+{
+	struct frame_detail *details = calloc(sample->nr_frames + 1ull, sizeof(*details));
 	uint32_t listed = 0;
 	int err = 0;
 
-	for (uint32_t i = 0; i < sample->nr_frames; i++) {
-		/*
-		 * The call of the loop that the frame is the first to be seen of, if there is one.
-		 */
+	if (!details)
+		return -ENOMEM;
+	for (uint32_t i = 0; !err && i < sample->nr_frames; i++) {
+		/* The call of the loop that the frame is the first to be seen of, if there is one. */
 		struct loop_entry entry = {.is_entry = false};
 		const struct walked_frame *walked;
 
 		details[i] = unknown;
-		if (err || sample->frames[i].function->kind == FUNCTION_COLLECTOR)
+		if (sample->frames[i].function->kind == FUNCTION_COLLECTOR)
 			continue;
 		for (; listed < list->nr_frames; listed++) {
 			if (entries[listed].is_entry)
@@ -72,44 +235,47 @@ static int fill(const struct detail_sink *self, const struct sample *sample,
 		if (listed == list->nr_frames)
 			continue;
 		walked = &list->frames[listed++];
-		details[i] = frame_detail_of(self->codes, walked);
+		details[i] = frame_detail_of(codes, walked);
 		details[i].is_entry = entry.is_entry;
 		details[i].entry_addr = entry.c_addr;
-		if (self->variables)
-			err = variable_reader_read(self->variables, walked, &details[i]);
+		if (variables)
+			err = read_variables(variables, walked, &details[i]);
 	}
+	if (err)
+		free_details(details, sample->nr_frames);
+	else
+		*ret_details = details;
 	return err;
 }
+
+/* A sink that gives each sample of a thread its details and hands it on to next. */
+struct detail_sink {
+	struct sample_sink sink;
+	struct sampler *sampler;
+	const struct snapshot_thread *thread;
+	struct sample_sink *next;
+};
 
 static int add_details(struct sample_sink *sink, const struct sample *sample)
 {
 	const struct detail_sink *self = (const struct detail_sink *)sink;
-	cleanup_free struct loop_entry *read = NULL;
-	cleanup_free struct frame_detail *details = NULL;
-	const struct loop_entry *entries = self->entries;
+	const struct code_cache *codes = &self->sampler->codes;
+	const struct frame_list *list = &self->sampler->threads[self->thread->slot].list;
+	cleanup_free struct loop_entry *entries = NULL;
+	struct frame_detail *details;
 	struct sample detailed = *sample;
-	int err = 0;
+	int err = loop_entries_read(codes, self->thread->ref.addr, list, !sample->error, &entries);
 
-	if (!entries) {
-		err = loop_entries_read(self->codes, self->thread_addr, self->list, !sample->error,
-					&read);
-		entries = read;
-	}
+	if (!err)
+		err = sample_details(codes, list, entries, self->sampler->variables, sample,
+				     &details);
 	if (err)
 		return err;
-	details = reallocarray(NULL, sample->nr_frames + 1ull, sizeof(*details));
-	if (!details)
-		return -ENOMEM;
-	err = fill(self, sample, entries, details);
 	detailed.details = details;
-	if (!err)
-		err = self->next->ops->sample(self->next, &detailed);
-	for (uint32_t i = 0; i < sample->nr_frames; i++)
-		frame_detail_free_variables(&details[i]);
+	err = self->next->ops->sample(self->next, &detailed);
+	free_details(details, sample->nr_frames);
 	return err;
 }
-
-const struct sample_sink_ops detail_sink_ops = {.sample = add_details};
 
 /* Stacks. */
 
@@ -196,14 +362,8 @@ static int emit_detailed(struct sampler *sampler, const struct snapshot_thread *
 	const uint32_t finalizing = sampler->build->offsets.runtime.finalizing;
 	struct exception_text text = {0};
 	struct sample_exception exception;
-	struct detail_sink detailed = {
-		.sink.ops = &detail_sink_ops,
-		.codes = &sampler->codes,
-		.thread_addr = thread->ref.addr,
-		.list = &sampler->threads[thread->slot].list,
-		.variables = sampler->variables,
-		.next = sink,
-	};
+	static const struct sample_sink_ops ops = {.sample = add_details};
+	struct detail_sink detailed = {{&ops}, sampler, thread, sink};
 	remote_addr addr;
 	int err = read_exception(sampler, thread, &text);
 
@@ -220,7 +380,7 @@ static int emit_detailed(struct sampler *sampler, const struct snapshot_thread *
 	    addr == thread->ref.addr)
 		sample.flags |= SAMPLE_FINALIZES;
 	if (sampler->variables)
-		variable_reader_forget(sampler->variables);
+		near_memory_forget(&sampler->variables->near);
 	err = sampler_thread_emit(sampler, thread, sample, &detailed.sink);
 	exception_text_done(&text);
 	return err;
@@ -295,11 +455,10 @@ int sampler_dump(struct sampler *sampler, struct sample_sink *sink)
 		err = look_at_list(snapshot);
 	if (!err)
 		err = begin_threads(sampler);
-	variable_reader_destroy(sampler->variables);
-	sampler->variables = NULL;
-	if (!err && sampler->looks.value_max_chars)
-		err = variable_reader_create(snapshot->memory, sampler->build,
-					     sampler->looks.value_max_chars, &sampler->variables);
+	if (!err && sampler->looks.value_max_chars) {
+		sampler->variables = variable_reader_create(sampler);
+		err = sampler->variables ? 0 : -ENOMEM;
+	}
 	for (size_t i = snapshot->nr_threads; !err && i > 0; i--) {
 		struct snapshot_thread *thread = snapshot->threads[i - 1];
 
@@ -307,6 +466,8 @@ int sampler_dump(struct sampler *sampler, struct sample_sink *sink)
 		while (err == -EAGAIN)
 			err = look_at(sampler, thread, sink);
 	}
+	free(sampler->variables);
+	sampler->variables = NULL;
 	sampler_end_holding(sampler);
 	return err;
 }

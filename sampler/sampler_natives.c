@@ -32,13 +32,15 @@ enum { PERCENT_WITHOUT_DUMP = 125 };
 /* Ticks find the names of threads, new interpreters, and what has ended: so often at least. */
 #define TICK_AT_LEAST_NS 100000000u
 
-/* What a sample with details goes through to get the C frames that were unwound last. */
+/* What a sample goes through to get the C frames that were unwound last. */
 struct merge_sink {
 	struct sample_sink sink;
 	struct sampler_natives *natives;
+	const struct frame_list *list;	  /* of the sample */
+	const struct loop_entry *entries; /* of list */
+	/* Of the frames that people see the outer ones; a hole stands for the others. */
+	uint32_t nr_told;
 	struct sample_sink *next;
-	uint32_t
-		nr_told; /* of the frames that people see the outer ones; a hole stands for the others */
 };
 
 /*
@@ -155,25 +157,31 @@ static int merge(struct sample_sink *sink, const struct sample *sample)
 {
 	const struct merge_sink *merge = (const struct merge_sink *)sink;
 	struct native_stacks *stacks = &merge->natives->stacks;
+	cleanup_free struct frame_detail *details = NULL;
 	cleanup_free struct frame *frames = NULL;
-	struct sample holed = *sample;
+	struct sample detailed = *sample;
 	uint32_t nr_left = merge->nr_told;
 	uint32_t nr = 0;
+	int err = sample_details(&stacks->sampler->codes, merge->list, merge->entries, NULL, sample,
+				 &details);
 
+	if (err)
+		return err;
+	detailed.details = details;
 	/* Those of the collector are no frames of Python's. */
 	for (; nr < sample->nr_frames; nr++)
 		if (sample->frames[nr].function->kind != FUNCTION_COLLECTOR && !nr_left--)
 			break;
 	if (nr == sample->nr_frames)
-		return native_stacks_hand_on(stacks, sample, merge->next);
+		return native_stacks_hand_on(stacks, &detailed, merge->next);
 	frames = array_copy(sample->frames, nr + 1, sizeof(*frames));
 	if (!frames)
 		return -ENOMEM;
 	frames[nr] = (struct frame){.function = merge->natives->hole};
-	holed.frames = frames;
-	holed.nr_frames = nr + 1;
+	detailed.frames = frames;
+	detailed.nr_frames = nr + 1;
 	merge->natives->stats.nr_python_holed++;
-	return native_stacks_hand_on(stacks, &holed, merge->next);
+	return native_stacks_hand_on(stacks, &detailed, merge->next);
 }
 
 /*
@@ -203,23 +211,18 @@ static int hand_on(struct sampler_natives *natives, const struct snapshot_thread
 {
 	struct sampler *sampler = natives->options.sampler;
 	const struct frame_list *list = &sampler->threads[thread->slot].list;
-	struct detail_sink detailed = {
-		.sink.ops = &detail_sink_ops,
-		.codes = &sampler->codes,
-		.list = list,
-		.entries = entries, /* by now the thread may be elsewhere */
-		.next = &natives->merge.sink,
-	};
 
 	native_stacks_enter_kernel(&natives->stacks, natives->kernel.functions,
 				   natives->kernel.nr_functions);
 	natives->stats.nr_stacks++;
 	natives->stats.nr_broken += !natives->stacks.is_whole;
 	natives->merge.next = next;
+	natives->merge.list = list;
+	natives->merge.entries = entries; /* by now the thread may be elsewhere */
 	natives->merge.nr_told = nr_told == list->nr_frames ? UINT32_MAX
 				 : nr_told		    ? list->frames[nr_told - 1].nr_begun
 							    : 0;
-	return sampler_thread_emit(sampler, thread, sample, &detailed.sink);
+	return sampler_thread_emit(sampler, thread, sample, &natives->merge.sink);
 }
 
 /*
@@ -634,7 +637,6 @@ int sampler_natives_create(const struct sampler_natives_options *options,
 						 .sampler = options->sampler,
 						 .jit = natives->jit,
 						 .max_frames = SAMPLER_NATIVES_MAX_FRAMES,
-						 .keeps_registers = true,
 						 .keeps_trampolines = options->keeps_trampolines,
 					 });
 	if (!err)

@@ -27,7 +27,6 @@
 #include "sampler/snapshot.h"
 #include "sampler/thread_state.h"
 #include "sampler/ticker.h"
-#include "sampler/variable_reader.h"
 
 /* The CPU time of a thread. */
 struct cpu_account {
@@ -107,8 +106,8 @@ struct sampler {
 	struct sampler_looks looks;
 	struct sampler_natives *natives;       /* borrowed; NULL: no C frames */
 	struct sampler_interrupts *interrupts; /* borrowed; NULL: threads that run are looked at */
-	struct variable_reader *variables; /* of a dump that wants them; owned, NULL otherwise */
-	const struct function *collector;  /* in codes' table; NULL: not met yet */
+	struct variable_reader *variables;     /* of a dump that wants them; NULL otherwise */
+	const struct function *collector;      /* in codes' table; NULL: not met yet */
 	struct known_none none;
 	struct sampler_stats stats;
 };
@@ -233,22 +232,14 @@ struct frame_detail frame_detail_of(const struct code_cache *codes,
 				    const struct walked_frame *walked);
 
 /*
- * A sink that gives each sample its details and hands it on to next; the frames are those of list,
- * of one thread, as sampler_thread_emit() shows them. It lives as long as all that it borrows. What
- * next returns, or -ENOMEM.
+ * The same of each frame of a sample, which are those of list as sampler_thread_emit() shows them.
+ * entries are those of list; variables may be NULL: none are wanted. *ret_details: allocated, to be
+ * freed. 0; -ENOMEM, and with variables -ESRCH, -EPERM.
  */
-struct detail_sink {
-	struct sample_sink sink;
-	const struct code_cache *codes;	   /* borrowed */
-	remote_addr thread_addr;	   /* as loop_entries_read() takes it */
-	const struct frame_list *list;	   /* borrowed */
-	struct variable_reader *variables; /* borrowed; NULL: not wanted */
-	const struct loop_entry
-		*entries;	  /* of list, borrowed; NULL: they are read for each sample */
-	struct sample_sink *next; /* borrowed */
-};
-
-extern const struct sample_sink_ops detail_sink_ops;
+struct variable_reader;
+int sample_details(const struct code_cache *codes, const struct frame_list *list,
+		   const struct loop_entry *entries, struct variable_reader *variables,
+		   const struct sample *sample, struct frame_detail **ret_details);
 
 /*
  * Hand on once more what the thread's last sample showed: it has not moved since. 0 or what

@@ -119,8 +119,7 @@ static void bridged_init(struct bridged *bridged)
 	options = (struct native_stacks_options){.memory = &bridged->py.fake.memory,
 						 .maps = &bridged->maps,
 						 .sampler = &bridged->sampler,
-						 .max_frames = MAX_STACK,
-						 .keeps_registers = true};
+						 .max_frames = MAX_STACK};
 	cr_assert(zero(int, native_stacks_init(&bridged->natives, &options)));
 	bridged->natives.loop.distance_bytes = DISTANCE;
 	bridged->window = (struct stack_window){.start = STACK_ADDR,
