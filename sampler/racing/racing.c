@@ -4,22 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "procmem/array.h"
 #include "sampler/python/frame_walk.h"
 
 /* A thread may push so much between the reading that says how much to copy, and the copy. */
 enum { PUSHED_BYTES = 1024 };
-
-/* CPython makes none of less than 16 KiB. */
-enum { MAX_CHUNKS = RACING_MAX_BYTES / (16 << 10) };
-
-/* The copy of a chunk, or of what of it is in use. */
-struct racing_chunk {
-	remote_addr addr;
-	remote_addr end_addr; /* behind its last frame */
-	uint32_t copy_offset; /* into the bytes of all */
-	bool is_oldest;
-};
 
 struct racing_walk {
 	struct frame_walk walk;
@@ -34,7 +22,6 @@ struct racing_walk {
 void racing_done(struct racing *racing)
 {
 	free(racing->bytes);
-	free(racing->chunks);
 	*racing = (struct racing){0};
 }
 
@@ -45,31 +32,17 @@ bool racing_can_tell(const struct py_build *build)
 
 /* Copying. */
 
-/* Room for so many more bytes, and a chunk; *ret_chunk is the next one. 0, -EBADMSG, -ENOMEM. */
-static int reserve(struct racing_walk *self, uint64_t size, struct racing_chunk **ret_chunk)
+/* Room for a chunk of so many bytes. NULL: there is none. */
+static struct racing_chunk *reserve(struct racing *racing, uint64_t size)
 {
-	struct racing *racing = self->racing;
-	struct racing_chunk *chunks;
-	uint8_t *bytes;
+	struct racing_chunk *chunk = &racing->chunks[racing->nr_chunks];
 
-	if (size > RACING_MAX_BYTES - racing->nr_bytes || racing->nr_chunks == MAX_CHUNKS) {
-		self->walk.loss = LOSS_TOO_DEEP;
-		return -EBADMSG;
-	}
-	chunks = array_reserve(racing->chunks, racing->nr_chunks + 1, &racing->max_chunks,
-			       sizeof(*chunks));
-	if (!chunks)
-		return -ENOMEM;
-	racing->chunks = chunks;
-	bytes = array_reserve(racing->bytes, racing->nr_bytes + (uint32_t)size, &racing->max_bytes,
-			      1);
-	if (!bytes)
-		return -ENOMEM;
-	racing->bytes = bytes;
-	*ret_chunk = &chunks[racing->nr_chunks++];
-	**ret_chunk = (struct racing_chunk){.copy_offset = racing->nr_bytes};
+	if (size > RACING_MAX_BYTES - racing->nr_bytes || racing->nr_chunks == RACING_MAX_CHUNKS)
+		return NULL;
+	*chunk = (struct racing_chunk){.bytes = racing->bytes + racing->nr_bytes};
 	racing->nr_bytes += (uint32_t)size;
-	return 0;
+	racing->nr_chunks++;
+	return chunk;
 }
 
 /* Take what the thread state says, of which thread_head_bytes() were read. */
@@ -93,14 +66,14 @@ static int copy_newest(struct racing_walk *self)
 {
 	const size_t head_bytes = thread_head_bytes(&self->walk.build->offsets);
 	const remote_addr addr = self->chunk_addr;
-	struct racing_chunk *chunk;
-	int err = reserve(self, self->top_addr - addr + PUSHED_BYTES, &chunk);
+	struct racing_chunk *chunk = reserve(self->racing, self->top_addr - addr + PUSHED_BYTES);
+	int err;
 
-	if (err)
-		return err;
+	if (!chunk)
+		return walk_lost(&self->walk, LOSS_TOO_DEEP);
 	struct remote_range ranges[] = {
 		{.addr = self->thread->addr, .buffer = self->racing->state, .size = head_bytes},
-		{.addr = addr, .buffer = self->racing->bytes, .size = self->racing->nr_bytes},
+		{.addr = addr, .buffer = chunk->bytes, .size = self->racing->nr_bytes},
 	};
 
 	err = remote_memory_read_ranges(self->walk.codes->memory, ranges, 2);
@@ -127,16 +100,16 @@ static int copy_older(struct racing_walk *self, remote_addr addr)
 	uint64_t nr_words;
 	int err = remote_memory_read_u64(memory, addr + offsets->chunk.top, &nr_words);
 
-	if (!err && nr_words > RACING_MAX_BYTES / sizeof(uint64_t))
-		return walk_lost(&self->walk, LOSS_TOO_DEEP);
-	if (!err)
-		err = reserve(self, offsets->chunk.data + nr_words * sizeof(uint64_t), &chunk);
 	if (err)
 		return err;
+	chunk = nr_words > RACING_MAX_BYTES / sizeof(uint64_t)
+			? NULL
+			: reserve(self->racing, offsets->chunk.data + nr_words * sizeof(uint64_t));
+	if (!chunk)
+		return walk_lost(&self->walk, LOSS_TOO_DEEP);
 	chunk->addr = addr;
 	chunk->end_addr = addr + offsets->chunk.data + nr_words * sizeof(uint64_t);
-	return remote_memory_read(memory, addr, self->racing->bytes + chunk->copy_offset,
-				  chunk->end_addr - addr);
+	return remote_memory_read(memory, addr, chunk->bytes, chunk->end_addr - addr);
 }
 
 /* Copy all chunks, the one that changes first. */
@@ -155,7 +128,7 @@ static int copy_chunks(struct racing_walk *self)
 	for (addr = self->chunk_addr; !err && addr;) {
 		struct racing_chunk *last = &self->racing->chunks[self->racing->nr_chunks - 1];
 
-		addr = field_u64(self->racing->bytes + last->copy_offset, offsets->chunk.previous);
+		addr = field_u64(last->bytes, offsets->chunk.previous);
 		last->is_oldest = !addr;
 		if (addr)
 			err = copy_older(self, addr);
@@ -181,7 +154,7 @@ static bool is_left(const struct racing_walk *self, const struct frame_words *wo
 static int walk_chunk(struct racing_walk *self, const struct racing_chunk *chunk, bool *ret_ended)
 {
 	const struct py_offsets *offsets = &self->walk.build->offsets;
-	const uint8_t *bytes = self->racing->bytes + chunk->copy_offset;
+	const uint8_t *bytes = chunk->bytes;
 	const size_t head_bytes = frame_head_bytes(offsets);
 	struct frame_list *list = self->walk.list;
 	/* push_chunk() leaves the first word of the oldest chunk unused. */
@@ -231,6 +204,10 @@ int racing_walk(struct racing *racing, struct code_cache *codes, const struct co
 	bool ended = false;
 	int err;
 
+	if (!racing->bytes)
+		racing->bytes = malloc(RACING_MAX_BYTES);
+	if (!racing->bytes)
+		return -ENOMEM;
 	racing->nr_bytes = 0;
 	racing->nr_chunks = 0;
 	frame_list_begin(list, 0);

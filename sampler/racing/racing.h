@@ -28,15 +28,24 @@
 /* Larger data stacks are not copied: some 40,000 frames. */
 #define RACING_MAX_BYTES (4u << 20)
 
-struct racing_chunk;
+/* CPython makes no chunk of less than 16 KiB. */
+enum { RACING_MAX_CHUNKS = RACING_MAX_BYTES / (16 << 10) };
+
+/* The copy of a chunk, or of what of it is in use. */
+struct racing_chunk {
+	remote_addr addr;
+	remote_addr end_addr; /* behind its last frame */
+	uint8_t *bytes;	      /* out of those of all */
+	bool is_oldest;
+};
 
 /* Room for copies, kept from walk to walk. All zero it is empty; racing_done() frees it. */
 struct racing {
 	uint8_t state[THREAD_STATE_MAX_BYTES]; /* of the thread, as it was read for the last walk */
-	uint8_t *bytes;			       /* owned; of all chunks */
-	uint32_t nr_bytes, max_bytes;
-	struct racing_chunk *chunks; /* owned; newest first */
-	uint32_t nr_chunks, max_chunks;
+	uint8_t *bytes;			       /* owned; of all chunks: RACING_MAX_BYTES */
+	uint32_t nr_bytes;
+	struct racing_chunk chunks[RACING_MAX_CHUNKS]; /* newest first */
+	uint32_t nr_chunks;
 };
 
 void racing_done(struct racing *racing);
