@@ -44,34 +44,6 @@ void snapshot_hold_target(struct snapshot *snapshot, const struct witness_means 
 	snapshot->instant.means = *means;
 }
 
-/* Where the GIL is that serves the interpreter of index i and may be its own. */
-static struct gil_place gil_place_of(const struct snapshot *snapshot, size_t i)
-{
-	const struct py_offsets *offsets = &snapshot->build->offsets;
-	struct gil_place place = {.addr = 0};
-
-	if (offsets->interpreter.gil_locked != OFFSET_ABSENT) {
-		if (snapshot->build->free_threaded)
-			place.holder_offset = GIL_ENABLED_BEFORE_HOLDER;
-		place.addr = snapshot->interpreters[i].ref.addr +
-			     offsets->interpreter.gil_last_holder - place.holder_offset;
-		place.locked_offset =
-			offsets->interpreter.gil_locked - offsets->interpreter.gil_last_holder;
-	} else if (i + 1 != snapshot->nr_interpreters) {
-		/*
-		 * Before 3.12 there is one for all: that of the main one, the oldest and so the
-		 * last.
-		 */
-	} else if (offsets->runtime.gil_locked != OFFSET_ABSENT) {
-		place.addr = snapshot->runtime_addr + offsets->runtime.gil_last_holder;
-		place.locked_offset =
-			offsets->runtime.gil_locked - offsets->runtime.gil_last_holder;
-	} else {
-		place.addr = snapshot->current_thread_addr;
-	}
-	return place;
-}
-
 /* The interpreter whose GIL an interpreter uses. */
 static struct snapshot_interpreter *gil_owner(const struct snapshot *snapshot, size_t i)
 {
@@ -194,7 +166,6 @@ static int seal_words(struct snapshot *snapshot)
 			 &interpreter->version_seal},
 		};
 
-		gil->place = gil_place_of(snapshot, i);
 		if (gil->place.addr)
 			err = look_memory_seal(look, gil->place.addr, gil_place_bytes(&gil->place),
 					       &gil->seal);
@@ -265,6 +236,16 @@ static bool read_u64(struct snapshot *snapshot, remote_addr addr, uint64_t *ret_
 	return remote_memory_read_u64(snapshot->memory, addr, ret_value) == 0;
 }
 
+/* What a seal says, if it was read. */
+static bool read_seal(const struct look_memory *look, uint32_t index, void *ret_value, size_t size)
+{
+	const struct look_seal *seal = look_memory_seal_at(look, index);
+
+	if (seal->is_read)
+		memcpy(ret_value, seal->first, size);
+	return seal->is_read;
+}
+
 /* The counters that tell whether code objects came or went. */
 static void read_clock(struct snapshot *snapshot, struct snapshot_interpreter *interpreter)
 {
@@ -274,19 +255,13 @@ static void read_clock(struct snapshot *snapshot, struct snapshot_interpreter *i
 	struct code_clock *clock = &interpreter->clock;
 
 	*clock = (struct code_clock){.interp_addr = addr, .tick = snapshot->instant.nr_looks};
-	if (build->offsets.interpreter.code_object_generation != OFFSET_ABSENT) {
-		const struct look_seal *seal =
-			look_memory_seal_at(look, interpreter->generation_seal);
-
-		clock->has_generation = seal->is_read;
-		clock->generation = seal->is_read ? field_u64(seal->first, 0) : 0;
-	}
-	if (build->offsets.interpreter.next_code_version != OFFSET_ABSENT) {
-		const struct look_seal *seal = look_memory_seal_at(look, interpreter->version_seal);
-
-		clock->has_next_version = seal->is_read;
-		clock->next_version = seal->is_read ? field_u32(seal->first, 0) : 0;
-	}
+	clock->has_generation =
+		build->offsets.interpreter.code_object_generation != OFFSET_ABSENT &&
+		read_seal(look, interpreter->generation_seal, &clock->generation,
+			  sizeof(clock->generation));
+	clock->has_next_version = build->offsets.interpreter.next_code_version != OFFSET_ABSENT &&
+				  read_seal(look, interpreter->version_seal, &clock->next_version,
+					    sizeof(clock->next_version));
 	if (build->tlbc.generation &&
 	    remote_memory_read(snapshot->memory, addr + build->tlbc.generation,
 			       &clock->tlbc_generation, sizeof(clock->tlbc_generation)))
@@ -323,12 +298,12 @@ static void note_collector(const struct snapshot *snapshot,
 static void read_interpreter(struct snapshot *snapshot, struct snapshot_interpreter *interpreter)
 {
 	const struct py_offsets *offsets = &snapshot->build->offsets;
-	const struct look_seal *head =
-		look_memory_seal_at(&snapshot->instant.look, interpreter->head_seal);
 	const remote_addr collector = collector_addr(snapshot, interpreter);
-	uint64_t next_addr, word = 0;
+	uint64_t head_addr, next_addr, word = 0;
 
-	if (!head->is_read || field_u64(head->first, 0) != interpreter->ref.threads_head_addr ||
+	if (!read_seal(&snapshot->instant.look, interpreter->head_seal, &head_addr,
+		       sizeof(head_addr)) ||
+	    head_addr != interpreter->ref.threads_head_addr ||
 	    !read_u64(snapshot, interpreter->ref.addr + offsets->interpreter.next, &next_addr) ||
 	    next_addr != interpreter->ref.next_addr)
 		snapshot->stale = true;
@@ -646,9 +621,7 @@ bool snapshot_holds_gil(const struct snapshot *snapshot, const struct snapshot_t
 struct gil_place snapshot_gil_place(const struct snapshot *snapshot,
 				    const struct snapshot_thread *thread)
 {
-	const struct snapshot_interpreter *owner = gil_owner(snapshot, thread->ref.interpreter);
-
-	return gil_place_of(snapshot, (size_t)(owner - snapshot->interpreters));
+	return gil_of(snapshot, thread)->place;
 }
 
 remote_addr snapshot_collector_addr(const struct snapshot *snapshot,

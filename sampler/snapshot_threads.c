@@ -26,6 +26,34 @@ void snapshot_done(struct snapshot *snapshot)
 	*snapshot = (struct snapshot){0};
 }
 
+/* Where the GIL is that serves the interpreter of index i and may be its own. */
+static struct gil_place gil_place_of(const struct snapshot *snapshot, size_t i)
+{
+	const struct py_offsets *offsets = &snapshot->build->offsets;
+	struct gil_place place = {.addr = 0};
+
+	if (offsets->interpreter.gil_locked != OFFSET_ABSENT) {
+		if (snapshot->build->free_threaded)
+			place.holder_offset = GIL_ENABLED_BEFORE_HOLDER;
+		place.addr = snapshot->interpreters[i].ref.addr +
+			     offsets->interpreter.gil_last_holder - place.holder_offset;
+		place.locked_offset =
+			offsets->interpreter.gil_locked - offsets->interpreter.gil_last_holder;
+	} else if (i + 1 != snapshot->nr_interpreters) {
+		/*
+		 * Before 3.12 there is one for all: that of the main one, the oldest and so the
+		 * last.
+		 */
+	} else if (offsets->runtime.gil_locked != OFFSET_ABSENT) {
+		place.addr = snapshot->runtime_addr + offsets->runtime.gil_last_holder;
+		place.locked_offset =
+			offsets->runtime.gil_locked - offsets->runtime.gil_last_holder;
+	} else {
+		place.addr = snapshot->current_thread_addr;
+	}
+	return place;
+}
+
 /* Copy the interpreters of a list that was read, few as a rule; false if out of memory. */
 static bool refresh_interpreters(struct snapshot *snapshot, const struct thread_list *list)
 {
@@ -43,6 +71,8 @@ static bool refresh_interpreters(struct snapshot *snapshot, const struct thread_
 	free(snapshot->interpreters);
 	snapshot->interpreters = interpreters;
 	snapshot->nr_interpreters = list->nr_interpreters;
+	for (size_t i = 0; i < snapshot->nr_interpreters; i++)
+		interpreters[i].gil.place = gil_place_of(snapshot, i);
 	return true;
 }
 
