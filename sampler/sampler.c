@@ -345,7 +345,7 @@ static int look(struct sampler *sampler, enum instant_verdict *ret_verdict)
 }
 
 /* With C frames each thread is looked at by itself, when its turn comes. */
-static int tick_natives(struct sampler *sampler, uint64_t now_ns, struct sample_sink *sink)
+static int tick_natives(struct sampler *sampler, uint64_t now_ns)
 {
 	struct snapshot *snapshot = &sampler->snapshot;
 	int err = 0;
@@ -363,13 +363,9 @@ static int tick_natives(struct sampler *sampler, uint64_t now_ns, struct sample_
 		if (err != -EAGAIN)
 			continue;
 		/* It runs, and there are no dumps. */
-		err = sampler_thread_look(sampler, thread, false);
-		if (err == -EBADMSG)
-			sampler->stats.lost[LOSS_MOVED]++;
-		if (!err)
-			err = sampler_thread_emit(sampler, thread,
-						  (struct sample){.time_ns = now_ns}, sink);
-		else if (err == -EBADMSG || err == -ENOENT)
+		err = sampler_natives_take_python(sampler->natives, thread, now_ns);
+		sampler->stats.lost[LOSS_MOVED] += err == -EBADMSG;
+		if (err == -EBADMSG || err == -ENOENT)
 			err = 0;
 	}
 	return err;
@@ -390,7 +386,7 @@ static int look_and_tell(struct sampler *sampler, struct sample_sink *sink, uint
 	if (err)
 		return err;
 	sampler->stats.ticks++;
-	return sampler->natives ? tick_natives(sampler, now_ns, sink)
+	return sampler->natives ? tick_natives(sampler, now_ns)
 				: hand_on_threads(sampler, verdict, now_ns, sink);
 }
 
@@ -658,7 +654,7 @@ int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 	}
 	sampler->snapshot.stop = options->stop;
 	if (sampler->natives)
-		sink = sampler_natives_begin(sampler->natives, sink);
+		sampler_natives_begin(sampler->natives, sink);
 	err = run_loop(sampler, options, sink, &ticker, end_ns, ret_end);
 	if (!err && sampler->interrupts) {
 		err = sampler_interrupts_take(sampler->interrupts, sink);

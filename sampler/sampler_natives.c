@@ -62,7 +62,6 @@ struct evidence {
 };
 
 struct sampler_natives {
-	struct sample_sink sink; /* what ticks are handed to */
 	struct merge_sink merge;
 	struct sample_sink *next; /* where all goes; of the run */
 	struct sampler_natives_options options;
@@ -80,14 +79,6 @@ struct sampler_natives {
 
 /* Modules. */
 
-static uint64_t own_cpu_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-}
-
 /* Read what is mapped, if that is due. 0 or an error of maps_read(), -ENOMEM. */
 static int renew_modules(struct sampler_natives *natives, uint64_t now_ns)
 {
@@ -98,47 +89,41 @@ static int renew_modules(struct sampler_natives *natives, uint64_t now_ns)
 
 	if (!recent_maps_are_due(&natives->maps, now_ns, events))
 		return 0;
-	before_ns = own_cpu_ns();
+	before_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	err = recent_maps_read(&natives->maps, natives->options.process, now_ns, events, &before);
 	if (err)
 		return err;
 	err = native_stacks_set_maps(&natives->stacks, &natives->maps.maps);
 	maps_done(&before);
-	recent_maps_took(&natives->maps, own_cpu_ns() - before_ns);
+	recent_maps_took(&natives->maps, clock_ns(CLOCK_THREAD_CPUTIME_ID) - before_ns);
 	return err;
 }
 
-/* Samples of ticks. */
+/* Samples without C frames. */
 
-/* What a merged sample had in common with the one before it is not known. */
-static int take_tick_sample(struct sample_sink *sink, const struct sample *sample)
+/* What it has in common with the merged sample before it is not known. */
+static int emit_python(struct sampler_natives *natives, const struct snapshot_thread *thread,
+		       struct sample sample)
 {
-	struct sample_sink *next = ((struct sampler_natives *)sink)->next;
-	struct sample whole = *sample;
+	struct sampler *sampler = natives->options.sampler;
+	struct sampled_thread *sampled = &sampler->threads[thread->slot];
 
-	whole.nr_unchanged = 0;
-	return next->ops->sample(next, &whole);
+	sampled->nr_same = 0;
+	sampled->collector = NOT_COLLECTING;
+	return sampler_thread_emit(sampler, thread, sample, natives->next);
 }
 
-static int take_tick(struct sample_sink *sink, uint64_t now_ns)
+int sampler_natives_take_python(struct sampler_natives *natives, struct snapshot_thread *thread,
+				uint64_t now_ns)
 {
-	struct sample_sink *next = ((struct sampler_natives *)sink)->next;
+	int err = sampler_thread_look(natives->options.sampler, thread, false);
 
-	return next->ops->tick ? next->ops->tick(next, now_ns) : 0;
+	return err ? err : emit_python(natives, thread, (struct sample){.time_ns = now_ns});
 }
 
-static void take_name(struct sample_sink *sink, const struct sample_thread *thread)
-{
-	struct sample_sink *next = ((struct sampler_natives *)sink)->next;
-
-	if (next->ops->renamed)
-		next->ops->renamed(next, thread);
-}
-
-struct sample_sink *sampler_natives_begin(struct sampler_natives *natives, struct sample_sink *next)
+void sampler_natives_begin(struct sampler_natives *natives, struct sample_sink *next)
 {
 	natives->next = next;
-	return &natives->sink;
 }
 
 void sampler_natives_add(struct sampler_natives *natives, const struct sample_thread *thread)
@@ -261,7 +246,7 @@ int sampler_natives_take_interrupted(struct sampler_natives *natives,
 
 	if (!dump) {
 		natives->stats.nr_undumped++;
-		return sampler_thread_emit(sampler, thread, sample, &natives->sink);
+		return emit_python(natives, thread, sample);
 	}
 	/*
 	 * What was mapped before the dump is known by now. A target that is gone is known as it
@@ -528,18 +513,6 @@ static bool take_again(struct sampler_natives *natives, const struct snapshot_th
 	return true;
 }
 
-/* The sample of a thread of which nothing tells where its C stack is. */
-static int take_python(struct sampler_natives *natives, struct snapshot_thread *thread,
-		       uint64_t now_ns)
-{
-	struct sampler *sampler = natives->options.sampler;
-	int err = sampler_thread_look(sampler, thread, false);
-
-	return err ? err
-		   : sampler_thread_emit(sampler, thread, (struct sample){.time_ns = now_ns},
-					 &natives->sink);
-}
-
 int sampler_natives_tick(struct sampler_natives *natives, struct snapshot_thread *thread,
 			 uint64_t now_ns)
 {
@@ -568,7 +541,7 @@ int sampler_natives_tick(struct sampler_natives *natives, struct snapshot_thread
 	if (!err)
 		err = take_waiting(natives, thread, &place, now_ns);
 	else if (err != -EAGAIN)
-		err = take_python(natives, thread, now_ns);
+		err = sampler_natives_take_python(natives, thread, now_ns);
 	if (err == -EAGAIN && !natives->has_events)
 		return err;
 	if (err == -EAGAIN && natives->events.options.has_program) {
@@ -576,7 +549,7 @@ int sampler_natives_tick(struct sampler_natives *natives, struct snapshot_thread
 		return 0;
 	}
 	if (err == -EAGAIN && unseen_ns >= UNSEEN_MAX_NS)
-		err = take_python(natives, thread, now_ns);
+		err = sampler_natives_take_python(natives, thread, now_ns);
 	if (err == -EBADMSG)
 		natives->options.sampler->stats.lost[LOSS_MOVED]++;
 	return err == -EAGAIN || sampler_is_passing(err) ? 0 : err;
@@ -605,11 +578,6 @@ int sampler_natives_create(const struct sampler_natives_options *options,
 			   struct sampler_natives **ret_natives, struct message *ret_why,
 			   struct message *ret_why_no_kernel)
 {
-	static const struct sample_sink_ops ops = {
-		.sample = take_tick_sample,
-		.renamed = take_name,
-		.tick = take_tick,
-	};
 	static const struct sample_sink_ops merge_ops = {.sample = merge};
 	struct sampler_natives *natives;
 	int err;
@@ -617,7 +585,6 @@ int sampler_natives_create(const struct sampler_natives_options *options,
 	natives = calloc(1, sizeof(*natives));
 	if (!natives)
 		return -ENOMEM;
-	natives->sink.ops = &ops;
 	natives->merge = (struct merge_sink){.sink.ops = &merge_ops, .natives = natives};
 	natives->options = *options;
 	natives->events = PERF_EVENTS_CLOSED;

@@ -338,9 +338,8 @@ uint64_t sampler_interrupts_put_off(const struct sampler_interrupts *interrupts,
  */
 bool sampler_natives_clock(struct sampler_natives *natives, struct ticker_clock *ret_clock);
 
-/* Begin to hand on to next. The sink that ticks are to hand their samples to. */
-struct sample_sink *sampler_natives_begin(struct sampler_natives *natives,
-					  struct sample_sink *next);
+/* Begin to hand on to next. */
+void sampler_natives_begin(struct sampler_natives *natives, struct sample_sink *next);
 
 /* Follow a thread that is new. */
 void sampler_natives_add(struct sampler_natives *natives, const struct sample_thread *thread);
@@ -352,6 +351,10 @@ void sampler_natives_add(struct sampler_natives *natives, const struct sample_th
  */
 int sampler_natives_tick(struct sampler_natives *natives, struct snapshot_thread *thread,
 			 uint64_t now_ns);
+
+/* A look at a thread, and its sample without C frames. Errors of sampler_thread_look(). */
+int sampler_natives_take_python(struct sampler_natives *natives, struct snapshot_thread *thread,
+				uint64_t now_ns);
 
 /*
  * Within a look at a thread: read what is to tell whether it is where it was when it was copied, if

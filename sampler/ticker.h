@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "sampler/sample.h"
 
@@ -27,7 +28,8 @@ struct ticker_clock {
 /* A clock that only sleeps. */
 struct ticker_clock ticker_clock_usual(void);
 
-/* CLOCK_MONOTONIC in nanoseconds. */
+/* A clock in nanoseconds, and CLOCK_MONOTONIC. */
+uint64_t clock_ns(clockid_t clock);
 uint64_t clock_now_ns(void);
 
 struct ticker {
