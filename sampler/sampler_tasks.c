@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "procmem/array.h"
 #include "procmem/cleanup.h"
 #include "sampler/bounded_memory.h"
 #include "sampler/near_memory.h"
@@ -37,12 +36,9 @@ struct tasks {
 	struct bounded_memory memory;
 	struct near_memory *near; /* the same by pages: for first looks; owned */
 	struct task_reader reader;
-	struct frame_list chain;      /* of the task that is read */
-	struct addr_list list;	      /* the tasks of one owner */
-	struct addr_list awaiters;    /* of one task */
-	struct frame *frames;	      /* as they are handed on; owned */
-	struct frame_detail *details; /* owned */
-	uint32_t max_frames, max_details;
+	struct frame_list chain;   /* of the task that is read */
+	struct addr_list list;	   /* the tasks of one owner */
+	struct addr_list awaiters; /* of one task */
 	bool complete;
 };
 
@@ -162,19 +158,18 @@ static int read_references(struct tasks *tasks, const struct task_words *words, 
 	return err;
 }
 
-/* Put the frames of a list into the sample, from the one at an index on. */
-static int show_frames(struct tasks *tasks, const struct frame_list *list, uint32_t first,
-		       bool with_hidden, struct task_sample *sample)
+/*
+ * Hand on a sample with the frames of a list, from the one at an index on. -ENOMEM, or what the
+ * sink returned.
+ */
+static int hand_on_frames(struct tasks *tasks, const struct frame_list *list, uint32_t first,
+			  bool with_hidden, struct task_sample *sample)
 {
 	const struct code_cache *codes = &tasks->sampler->codes;
-	const uint32_t nr = list->nr_frames + 1;
-	struct frame *frames =
-		array_reserve(tasks->frames, nr, &tasks->max_frames, sizeof(*frames));
-	struct frame_detail *details =
-		array_reserve(tasks->details, nr, &tasks->max_details, sizeof(*details));
+	cleanup_free struct frame *frames = calloc(list->nr_frames + 1ull, sizeof(*frames));
+	cleanup_free struct frame_detail *details =
+		calloc(list->nr_frames + 1ull, sizeof(*details));
 
-	tasks->frames = frames ? frames : tasks->frames;
-	tasks->details = details ? details : tasks->details;
 	if (!frames || !details)
 		return -ENOMEM;
 	for (uint32_t i = first; i < list->nr_frames; i++) {
@@ -190,12 +185,12 @@ static int show_frames(struct tasks *tasks, const struct frame_list *list, uint3
 	}
 	sample->frames = frames;
 	sample->details = details;
-	return 0;
+	return tasks->sink->ops->task(tasks->sink, sample);
 }
 
-/* The same of a task: if it runs, its frames are its thread's from that of its coroutine on. */
-static int show_task(struct tasks *tasks, const struct task_owner *owner,
-		     const struct task_words *words, struct task_sample *sample)
+/* The same of a task's: if it runs, its frames are its thread's from that of its coroutine on. */
+static int hand_on(struct tasks *tasks, const struct task_owner *owner,
+		   const struct task_words *words, struct task_sample *sample)
 {
 	const struct sampler *sampler = tasks->sampler;
 	const remote_addr frame_addr = words->coro_addr + sampler->build->offsets.generator.iframe;
@@ -205,11 +200,11 @@ static int show_task(struct tasks *tasks, const struct task_owner *owner,
 		uint32_t nr = frame_list_find(list, frame_addr, list->nr_frames);
 
 		if (nr)
-			return show_frames(tasks, list, nr - 1, false, sample);
+			return hand_on_frames(tasks, list, nr - 1, false, sample);
 		/* The thread has gone on to this task since its stack was read. */
 		sample->flags |= SAMPLE_UNPROVEN;
 	}
-	return show_frames(tasks, &tasks->chain, 0, true, sample);
+	return hand_on_frames(tasks, &tasks->chain, 0, true, sample);
 }
 
 /* Read one task and hand it on. */
@@ -223,8 +218,6 @@ static int dump_task(struct tasks *tasks, const struct task_owner *owner, remote
 
 	if (!err)
 		err = read_references(tasks, &words, &name);
-	if (!err)
-		err = show_task(tasks, owner, &words, &sample);
 	if (err)
 		return err;
 	sample.name = name ? name : "";
@@ -232,7 +225,7 @@ static int dump_task(struct tasks *tasks, const struct task_owner *owner, remote
 	sample.nr_awaited_by = tasks->awaiters.nr;
 	if (owner->thread)
 		sample.thread = sampler->threads[owner->thread->slot].info;
-	return tasks->sink->ops->task(tasks->sink, &sample);
+	return hand_on(tasks, owner, &words, &sample);
 }
 
 /* Hand on all tasks of an owner. */
@@ -301,8 +294,6 @@ int sampler_dump_tasks(struct sampler *sampler, const struct maps *maps, struct 
 	frame_list_done(&tasks.chain);
 	addr_list_done(&tasks.list);
 	addr_list_done(&tasks.awaiters);
-	free(tasks.frames);
-	free(tasks.details);
 	free(tasks.near);
 	if (err && err != -ENOENT)
 		return err;
