@@ -10,10 +10,7 @@
 #include "sampler/python/executor_offsets.h"
 #include "sampler/ticker.h"
 
-/* Code objects that are asked for their executors in one call. */
-enum { CODES_AT_ONCE = 256 };
-
-/* And in all: 10 ms of work. One that has an executor leads to all others. */
+/* So many code objects are asked: 20 ms of work. One that has an executor leads to all others. */
 enum { CODES_MAX = 32768 };
 
 /* A code object has so many executors at most (MAX_EXECUTORS_SIZE of Python/optimizer.c). */
@@ -160,34 +157,23 @@ static int append_list(const struct reading *reading, remote_addr array_addr)
 /* Append all executors that the code objects lead to, so far as they can be read. */
 static void append_all(const struct reading *reading)
 {
-	const struct py_offsets *offsets = &reading->codes->build->offsets;
+	const uint32_t executors =
+		reading->codes->build->offsets.code.linetable + EXECUTORS_AFTER_LINETABLE;
 	const struct addr_map *map = &reading->codes->codes;
-	struct remote_range ranges[CODES_AT_ONCE];
-	uint64_t array_addrs[CODES_AT_ONCE];
-	size_t nr_asked = 0;
+	uint32_t nr_asked = 0;
 	int err = 0;
 
-	for (size_t slot = 0; !err && slot < map->nr_slots && nr_asked < CODES_MAX;) {
-		size_t nr = 0;
+	for (size_t slot = 0; !err && slot < map->nr_slots && nr_asked < CODES_MAX; slot++) {
+		const struct code *code = map->slots[slot].value;
+		uint64_t array_addr;
 
-		for (; slot < map->nr_slots && nr < CODES_AT_ONCE; slot++) {
-			const struct code *code = map->slots[slot].value;
-
-			if (!code || code->foreign || !code->function)
-				continue;
-			ranges[nr] = (struct remote_range){
-				.addr = code->addr + offsets->code.linetable +
-					EXECUTORS_AFTER_LINETABLE,
-				.buffer = &array_addrs[nr],
-				.size = sizeof(array_addrs[nr]),
-			};
-			nr++;
-		}
-		nr_asked += nr;
-		err = remote_memory_read_ranges(reading->codes->memory, ranges, nr);
-		for (size_t i = 0; !err && i < nr; i++)
-			if (ranges[i].done_bytes == sizeof(*array_addrs) && array_addrs[i])
-				err = append_list(reading, array_addrs[i]);
+		if (!code || code->foreign || !code->function)
+			continue;
+		nr_asked++;
+		if (!remote_memory_read_u64(reading->codes->memory, code->addr + executors,
+					    &array_addr) &&
+		    array_addr)
+			err = append_list(reading, array_addr);
 	}
 }
 
