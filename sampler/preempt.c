@@ -79,10 +79,7 @@ struct preempt {
 /* Sleep while the word has that value, at most until time_ns (UINT64_MAX: for ever). */
 static void futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t time_ns)
 {
-	const struct timespec until = {
-		.tv_sec = (time_t)(time_ns / NS_PER_S),
-		.tv_nsec = (long)(time_ns % NS_PER_S),
-	};
+	const struct timespec until = timespec_of(time_ns);
 
 	(void)syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, value,
 		      time_ns == UINT64_MAX ? NULL : &until, NULL, FUTEX_BITSET_MATCH_ANY);

@@ -29,10 +29,7 @@ static uint64_t monotonic_now_ns(void *context)
 /* A signal ends it early. */
 static void monotonic_sleep_until(void *context, uint64_t time_ns)
 {
-	const struct timespec time = {
-		.tv_sec = (time_t)(time_ns / NS_PER_S),
-		.tv_nsec = (long)(time_ns % NS_PER_S),
-	};
+	const struct timespec time = timespec_of(time_ns);
 
 	(void)context;
 	(void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL);
