@@ -305,7 +305,7 @@ static int try_natives(struct target *target, struct sampler *sampler)
 		report("C frames", "of threads that wait only: %s", engine.no_natives.text);
 	else
 		report("C frames", "can be sampled%s: attach -n",
-		       sampler_natives_user_only(engine.natives) ? ", user CPU only" : "");
+		       sampler_natives_stats(engine.natives)->user_only ? ", user CPU only" : "");
 	if (engine.no_kernel.text[0])
 		report("kernel", "no frames of it: %s", engine.no_kernel.text);
 	else

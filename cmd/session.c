@@ -87,12 +87,12 @@ void session_count_native(const struct session *session, struct run_native *ret_
 	*ret_native = session->native;
 	if (!session->engine.natives)
 		return;
+	stats = sampler_natives_stats(session->engine.natives);
 	ret_native->is_on = true;
-	ret_native->by_evidence |= !sampler_natives_are_proven(session->engine.natives);
-	ret_native->user_cpu_only |= sampler_natives_user_only(session->engine.natives);
+	ret_native->by_evidence |= !stats->are_proven;
+	ret_native->user_cpu_only |= stats->user_only;
 	if (!session->is_sampling)
 		return;
-	stats = sampler_natives_stats(session->engine.natives);
 	events = sampler_natives_events(session->engine.natives);
 	ret_native->nr_stacks += stats->nr_stacks;
 	ret_native->nr_broken += stats->nr_broken;

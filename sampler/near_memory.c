@@ -43,16 +43,10 @@ static int near_read_ranges(struct remote_memory *memory, struct remote_range *r
 	return err;
 }
 
-static int near_check(struct remote_memory *memory)
-{
-	return remote_memory_check(((struct near_memory *)memory)->inner);
-}
-
 void near_memory_init(struct near_memory *near, struct remote_memory *inner)
 {
 	static const struct remote_memory_ops ops = {
 		.read_ranges = near_read_ranges,
-		.check = near_check,
 	};
 
 	near->memory.ops = &ops;

@@ -22,7 +22,7 @@ struct near_memory {
 	} pages[NR_NEAR_PAGES]; /* each where its address says */
 };
 
-/* A memory with the errors of inner. Nothing is owned. */
+/* A memory with the errors of inner, by which checks are to be made. Nothing is owned. */
 void near_memory_init(struct near_memory *near, struct remote_memory *inner);
 
 /* Read everything anew from now on. */

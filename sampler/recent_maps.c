@@ -19,11 +19,6 @@ int recent_maps_read(struct recent_maps *recent, const struct process *process, 
 	return 0;
 }
 
-void recent_maps_took(struct recent_maps *recent, uint64_t took_ns)
-{
-	recent->rest_ns = RECENT_MAPS_REST_PER_READ * took_ns;
-}
-
 bool recent_maps_are_due(const struct recent_maps *recent, uint64_t now_ns,
 			 const struct perf_events_stats *events)
 {
@@ -31,7 +26,7 @@ bool recent_maps_are_due(const struct recent_maps *recent, uint64_t now_ns,
 
 	if (!recent->read_ns)
 		return true;
-	if (age_ns < recent->rest_ns)
+	if (age_ns < RECENT_MAPS_REST_PER_READ * recent->took_ns)
 		return false;
 	if (events->nr_mapped != recent->nr_mapped && age_ns >= RECENT_MAPS_AFTER_MAPPED_NS)
 		return true;

@@ -31,7 +31,8 @@ struct recent_maps {
 	uint64_t read_ns;   /* when they were read */
 	uint64_t nr_mapped; /* so often files had been mapped by then, as perf_events.h counts */
 	uint64_t nr_made;   /* and memory for other code */
-	uint64_t rest_ns;   /* no sooner they are read again, from read_ns on */
+	uint64_t
+		took_ns; /* CPU time that reading them, and what was made of them, took; the user's */
 };
 
 /*
@@ -40,9 +41,6 @@ struct recent_maps {
  */
 int recent_maps_read(struct recent_maps *recent, const struct process *process, uint64_t now_ns,
 		     const struct perf_events_stats *events, struct maps *ret_before);
-
-/* What was read last, and what was made of it, took so much CPU time. */
-void recent_maps_took(struct recent_maps *recent, uint64_t took_ns);
 
 /* Whether they are to be read now: at once, if they never were. */
 bool recent_maps_are_due(const struct recent_maps *recent, uint64_t now_ns,

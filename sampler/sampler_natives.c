@@ -95,7 +95,7 @@ static int renew_modules(struct sampler_natives *natives, uint64_t now_ns)
 		return err;
 	err = native_stacks_set_maps(&natives->stacks, &natives->maps.maps);
 	maps_done(&before);
-	recent_maps_took(&natives->maps, clock_ns(CLOCK_THREAD_CPUTIME_ID) - before_ns);
+	natives->maps.took_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - before_ns;
 	return err;
 }
 
@@ -616,6 +616,8 @@ int sampler_natives_create(const struct sampler_natives_options *options,
 		sampler_natives_destroy(natives);
 		return err;
 	}
+	natives->stats.are_proven = natives->events.options.has_program;
+	natives->stats.user_only = natives->events.user_only;
 	/* Who may be told where programs are need not be told where the kernel is. */
 	if (natives->kernel.names && natives->events.user_only)
 		message_set(ret_why_no_kernel,
@@ -653,11 +655,6 @@ const struct perf_events_stats *sampler_natives_events(const struct sampler_nati
 	return &natives->events.stats;
 }
 
-bool sampler_natives_are_proven(const struct sampler_natives *natives)
-{
-	return natives->events.options.has_program;
-}
-
 uint32_t sampler_natives_room(const struct sampler_natives *natives)
 {
 	return perf_events_room(&natives->events);
@@ -667,9 +664,4 @@ void sampler_natives_sweep(struct sampler_natives *natives)
 {
 	if (natives->events.options.has_program)
 		perf_events_sweep(&natives->events);
-}
-
-bool sampler_natives_user_only(const struct sampler_natives *natives)
-{
-	return natives->events.user_only;
 }

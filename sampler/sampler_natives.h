@@ -22,10 +22,12 @@
 /* Stacks of more C frames have a hole: of so many bytes none has. */
 #define SAMPLER_NATIVES_MAX_FRAMES 2048
 
-/* Exact counters. */
+/* Exact counters, and how they came about. */
 struct sampler_natives_stats {
-	uint64_t nr_stacks;	  /* handed on with C frames */
-	uint64_t nr_broken;	  /* of those, so many whose C frames have a hole */
+	bool are_proven;    /* C frames and Python's are of one instant; else evidence tells */
+	bool user_only;	    /* the kernel does not tell of threads while they are inside of it */
+	uint64_t nr_stacks; /* handed on with C frames */
+	uint64_t nr_broken; /* of those, so many whose C frames have a hole */
 	uint64_t nr_python_holed; /* and so many where one stands for some of Python's frames */
 	uint64_t nr_undumped;	  /* samples of interrupts whose copies were lost */
 	uint64_t nr_foreign;	  /* dumps of threads that Python does not know, or not any more */
@@ -60,9 +62,3 @@ void sampler_natives_destroy(struct sampler_natives *natives);
 
 const struct sampler_natives_stats *sampler_natives_stats(const struct sampler_natives *natives);
 const struct perf_events_stats *sampler_natives_events(const struct sampler_natives *natives);
-
-/* Whether the kernel does not tell of threads while they are inside of it. */
-bool sampler_natives_user_only(const struct sampler_natives *natives);
-
-/* Whether C frames and Python's are of one instant; else evidence tells. */
-bool sampler_natives_are_proven(const struct sampler_natives *natives);

@@ -33,12 +33,13 @@ Test(recent_maps, are_due)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct recent_maps recent = {
-			.are_old = cases[i].are_old, .read_ns = READ_NS, .nr_mapped = NR_MAPPED};
+		struct recent_maps recent = {.are_old = cases[i].are_old,
+					     .read_ns = READ_NS,
+					     .nr_mapped = NR_MAPPED,
+					     .took_ns = cases[i].took_ns};
 		const struct perf_events_stats events = {.nr_mapped = cases[i].nr_mapped,
 							 .nr_made = cases[i].nr_made};
 
-		recent_maps_took(&recent, cases[i].took_ns);
 		cr_expect(eq(int, recent_maps_are_due(&recent, READ_NS + cases[i].age_ns, &events),
 			     cases[i].are_due),
 			  "%s", cases[i].name);
