@@ -46,10 +46,9 @@ int native_stacks_init(struct native_stacks *stacks, const struct native_stacks_
 		.keeps_trampolines = options->keeps_trampolines,
 		.max_frames = max,
 		.frames = reallocarray(NULL, max, sizeof(*stacks->frames)),
-		.registers = reallocarray(NULL, max, sizeof(*stacks->registers)),
 		.natives = reallocarray(NULL, max, sizeof(*stacks->natives)),
 	};
-	if (stacks->files && stacks->frames && stacks->natives && stacks->registers)
+	if (stacks->files && stacks->frames && stacks->natives)
 		err = stack_window_init(&stacks->window, options->memory);
 	if (!err)
 		err = native_stacks_set_maps(stacks, options->maps);
@@ -94,7 +93,6 @@ void native_stacks_done(struct native_stacks *stacks)
 	executor_list_done(&stacks->executors);
 	stack_window_done(&stacks->window);
 	free(stacks->frames);
-	free(stacks->registers);
 	free(stacks->natives);
 	*stacks = (struct native_stacks){.sampler = NULL};
 }
@@ -103,13 +101,12 @@ void native_stacks_done(struct native_stacks *stacks)
 static void unwind_on(struct native_stacks *stacks, const struct registers *registers,
 		      struct stack_window *window, size_t max_frames)
 {
-	struct unwound unwound = {.frames = stacks->frames,
-				  .registers = stacks->registers,
-				  .nr_frames = stacks->nr_frames,
-				  .max_frames = max_frames};
+	struct unwound unwound = {
+		.frames = stacks->frames, .nr_frames = stacks->nr_frames, .max_frames = max_frames};
 
 	stacks->is_whole = unwind_stack(stacks->modules, window, registers, &unwound) == 0;
 	stacks->nr_frames = unwound.nr_frames;
+	stacks->registers = unwound.registers;
 }
 
 void native_stacks_unwind(struct native_stacks *stacks, const struct registers *innermost,
@@ -178,16 +175,6 @@ static size_t frame_of(const struct native_stacks *stacks, remote_addr addr)
 	return stacks->nr_frames;
 }
 
-/* Append a frame that was not unwound, with nothing known but where it is. */
-static void append_frame(struct native_stacks *stacks, const struct unwind_frame *frame)
-{
-	struct registers *registers = &stacks->registers[stacks->nr_frames];
-
-	*registers = (struct registers){.known = 0};
-	registers_set(registers, REGISTER_SP, frame->sp);
-	stacks->frames[stacks->nr_frames++] = *frame;
-}
-
 /*
  * What a function has pushed that is not known: its caller's frame pointer comes first, if at all.
  */
@@ -247,13 +234,14 @@ static int go_on(struct native_stacks *stacks, const struct native_anchor *ancho
 		last->cfa = anchor->addr;
 	} else {
 		last->cfa = sp;
-		append_frame(stacks,
-			     &(struct unwind_frame){.sp = sp, .cfa = anchor->addr, .is_gap = true});
+		stacks->frames[stacks->nr_frames++] =
+			(struct unwind_frame){.sp = sp, .cfa = anchor->addr, .is_gap = true};
 	}
-	append_frame(stacks, &(struct unwind_frame){.is_anchor = true,
-						    .lookup_addr = anchor->lookup_addr,
-						    .sp = anchor->addr,
-						    .cfa = anchor->cfa});
+	stacks->frames[stacks->nr_frames++] =
+		(struct unwind_frame){.is_anchor = true,
+				      .lookup_addr = anchor->lookup_addr,
+				      .sp = anchor->addr,
+				      .cfa = anchor->cfa};
 	unwind_on(stacks, &registers, window, stacks->max_frames);
 	/* To where the thread began, or to code at least that could not be unwound. */
 	addr = stacks->frames[stacks->nr_frames - 1].lookup_addr;
@@ -360,8 +348,7 @@ void native_stacks_unwind_waiting(struct native_stacks *stacks, const struct tas
 	stack_window_forget(&stacks->window);
 	unwind_with(stacks, &registers);
 	if (stacks->is_whole ||
-	    frame_pointers_find(&stacks->pointers, &stacks->registers[stacks->nr_frames - 1],
-				&pointer))
+	    frame_pointers_find(&stacks->pointers, &stacks->registers, &pointer))
 		return;
 	/* Nothing on the way there has saved it, so all that is the innermost frame's. */
 	with_pointer = registers;

@@ -78,7 +78,7 @@ struct native_stacks {
 	bool keeps_trampolines;
 	struct trampoline_names trampolines;
 	struct unwind_frame *frames; /* innermost first: nr_frames of max_frames */
-	struct registers *registers; /* one for each of frames */
+	struct registers registers;  /* of the outermost one, as far as they are known */
 	struct native_frame
 		*natives; /* likewise, for the merge; names only once they are asked for */
 	struct {
@@ -120,7 +120,7 @@ int native_stacks_set_maps(struct native_stacks *stacks, const struct maps *maps
 /*
  * Unwind the stack whose innermost frame has these registers, out of window, up to max_frames
  * (at least one, at most those of the options). Then, until the next call, frames are those of
- * the stack, is_whole says whether it has no hole, and registers are those of each frame.
+ * the stack, is_whole says whether it has no hole, and registers are those of the outermost frame.
  */
 void native_stacks_unwind(struct native_stacks *stacks, const struct registers *innermost,
 			  struct stack_window *window, size_t max_frames);

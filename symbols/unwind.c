@@ -253,8 +253,7 @@ int unwind_stack(struct unwind_modules *modules, struct stack_window *window,
 	do {
 		struct unwind_frame *frame = &unwound->frames[unwound->nr_frames];
 
-		if (unwound->registers)
-			unwound->registers[unwound->nr_frames] = current;
+		unwound->registers = current;
 		unwound->nr_frames++;
 		err = take_frame(modules, window, &current, frame);
 		nr_signals += frame->is_signal_frame;

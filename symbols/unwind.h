@@ -53,7 +53,7 @@ int unwind_leave(struct unwind_modules *modules, struct stack_window *window,
 /* Room for the frames of a stack, innermost first. */
 struct unwound {
 	struct unwind_frame *frames; /* nr_frames of max_frames */
-	struct registers *registers; /* likewise, those of each as far as they are known; or NULL */
+	struct registers registers;  /* those of the outermost one, as far as they are known */
 	size_t nr_frames, max_frames;
 };
 

@@ -21,7 +21,8 @@ struct target {
 	struct stack_window window;
 	struct registers registers;
 	struct unwind_frame frames[16];
-	struct registers frame_registers[16];
+	struct registers outermost;
+	size_t max_frames;
 	struct module_map map;
 	size_t nr_frames;
 };
@@ -98,7 +99,8 @@ static void target_init(struct target *target, const uint64_t *words, size_t nr_
 {
 	struct cfi_bytes bytes = {.kind = CFI_EH_FRAME};
 
-	*target = (struct target){.registers = {.is_interrupted = true}};
+	*target = (struct target){.registers = {.is_interrupted = true},
+				  .max_frames = sizeof(target->frames) / sizeof(target->frames[0])};
 	fake_memory_init(&target->fake);
 	write_functions(&bytes);
 	fake_module_map(&target->fake, MODULE_ADDR, &bytes);
@@ -133,12 +135,12 @@ static int unwind(struct target *target)
 {
 	struct unwound unwound = {
 		.frames = target->frames,
-		.registers = target->frame_registers,
-		.max_frames = sizeof(target->frames) / sizeof(target->frames[0]),
+		.max_frames = target->max_frames,
 	};
 	int err = unwind_stack(target->modules, &target->window, &target->registers, &unwound);
 
 	target->nr_frames = unwound.nr_frames;
+	target->outermost = unwound.registers;
 	return err;
 }
 
@@ -165,10 +167,12 @@ Test(unwind, from_a_leaf_to_the_outermost)
 	cr_expect(eq(u64, target.frames[1].cfa, STACK_ADDR + 24));
 	cr_expect(eq(u64, target.frames[2].pc, code_addr(3, 0x10)));
 	cr_expect(eq(u64, target.frames[2].sp, STACK_ADDR + 24));
-	/* What each frame's registers were: function 1 has pushed its caller's rbp. */
-	cr_expect(eq(u64, target.frame_registers[1].values[6], 0x6000));
-	cr_expect(eq(u64, target.frame_registers[2].values[6], 0xbbbb));
-	cr_expect(eq(u64, target.frame_registers[2].values[REGISTER_SP], STACK_ADDR + 24));
+	/* What the outermost frame's registers were: function 1 has pushed its caller's rbp. */
+	cr_expect(eq(u64, target.outermost.values[6], 0xbbbb));
+	cr_expect(eq(u64, target.outermost.values[REGISTER_SP], STACK_ADDR + 24));
+	target.max_frames = 2;
+	cr_assert(eq(int, unwind(&target), -E2BIG));
+	cr_expect(eq(u64, target.outermost.values[6], 0x6000));
 	target_done(&target);
 }
 
