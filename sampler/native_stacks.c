@@ -34,19 +34,13 @@ bool native_stacks_is_hole(const struct function *function)
 
 int native_stacks_init(struct native_stacks *stacks, const struct native_stacks_options *options)
 {
-	const size_t max = options->max_frames;
 	int err = -ENOMEM;
 
 	*stacks = (struct native_stacks){
-		.sampler = options->sampler,
-		.memory = options->memory,
-		.images = options->images,
+		.options = *options,
 		.files = module_files_create(),
-		.jit = options->jit,
-		.keeps_trampolines = options->keeps_trampolines,
-		.max_frames = max,
-		.frames = reallocarray(NULL, max, sizeof(*stacks->frames)),
-		.natives = reallocarray(NULL, max, sizeof(*stacks->natives)),
+		.frames = reallocarray(NULL, options->max_frames, sizeof(*stacks->frames)),
+		.natives = reallocarray(NULL, options->max_frames, sizeof(*stacks->natives)),
 	};
 	if (stacks->files && stacks->frames && stacks->natives)
 		err = stack_window_init(&stacks->window, options->memory);
@@ -74,15 +68,16 @@ int native_stacks_set_maps(struct native_stacks *stacks, const struct maps *maps
 	memset(stacks->met, 0, sizeof(stacks->met));
 	err = module_map_init(&stacks->map, maps);
 	if (!err)
-		err = unwind_modules_create(stacks->memory, &stacks->map, stacks->images,
-					    stacks->files, &stacks->modules);
+		err = unwind_modules_create(stacks->options.memory, &stacks->map,
+					    stacks->options.images, stacks->files,
+					    &stacks->modules);
 	if (!err)
-		err = native_names_create(&stacks->map, stacks->images, stacks->files,
+		err = native_names_create(&stacks->map, stacks->options.images, stacks->files,
 					  &stacks->names);
 	if (err)
 		return err;
-	unwind_modules_set_jit(stacks->modules, stacks->jit);
-	frame_pointers_init(&stacks->pointers, stacks->memory, stacks->modules);
+	unwind_modules_set_jit(stacks->modules, stacks->options.jit);
+	frame_pointers_init(&stacks->pointers, stacks->options.memory, stacks->modules);
 	return 0;
 }
 
@@ -94,7 +89,7 @@ void native_stacks_done(struct native_stacks *stacks)
 	stack_window_done(&stacks->window);
 	free(stacks->frames);
 	free(stacks->natives);
-	*stacks = (struct native_stacks){.sampler = NULL};
+	*stacks = (struct native_stacks){.files = NULL};
 }
 
 /* Append what is unwound from registers on, up to max_frames in all. */
@@ -112,7 +107,7 @@ static void unwind_on(struct native_stacks *stacks, const struct registers *regi
 void native_stacks_unwind(struct native_stacks *stacks, const struct registers *innermost,
 			  struct stack_window *window, size_t max_frames)
 {
-	assert(max_frames <= stacks->max_frames);
+	assert(max_frames <= stacks->options.max_frames);
 	stacks->nr_frames = 0;
 	stacks->nr_kernels = 0;
 	stacks->waits = false;
@@ -139,13 +134,13 @@ static const struct mapping *find_mapping(struct native_stacks *stacks, remote_a
 /* What tells of the code at addr, which is in no module; NULL: nothing does. */
 static const struct jit_code *find_code(struct native_stacks *stacks, remote_addr addr)
 {
-	return stacks->jit ? jit_frames_find(stacks->jit, addr) : NULL;
+	return stacks->options.jit ? jit_frames_find(stacks->options.jit, addr) : NULL;
 }
 
 /* Whether the code at addr is an executor's, which code tells of, if anything does. */
 static bool is_executor(struct native_stacks *stacks, remote_addr addr, const struct jit_code *code)
 {
-	const struct sampler *sampler = stacks->sampler;
+	const struct sampler *sampler = stacks->options.sampler;
 
 	if (code)
 		return executor_is_name(code->name);
@@ -227,7 +222,8 @@ static int go_on(struct native_stacks *stacks, const struct native_anchor *ancho
 				   &registers);
 	else
 		err = leave_unknown(anchor, window, &registers);
-	if (err || nr_frames + 3 > stacks->max_frames || !registers_know(&registers, REGISTER_PC) ||
+	if (err || nr_frames + 3 > stacks->options.max_frames ||
+	    !registers_know(&registers, REGISTER_PC) ||
 	    !unwind_modules_find(stacks->modules, registers_lookup_addr(&registers), &section))
 		return -ENOENT;
 	if (is_in_executor(stacks, last->lookup_addr)) {
@@ -242,7 +238,7 @@ static int go_on(struct native_stacks *stacks, const struct native_anchor *ancho
 				      .lookup_addr = anchor->lookup_addr,
 				      .sp = anchor->addr,
 				      .cfa = anchor->cfa};
-	unwind_on(stacks, &registers, window, stacks->max_frames);
+	unwind_on(stacks, &registers, window, stacks->options.max_frames);
 	/* To where the thread began, or to code at least that could not be unwound. */
 	addr = stacks->frames[stacks->nr_frames - 1].lookup_addr;
 	mapping = find_mapping(stacks, addr);
@@ -310,7 +306,7 @@ void native_stacks_cross(struct native_stacks *stacks, const struct loop_entry *
 
 static void unwind_with(struct native_stacks *stacks, const struct registers *registers)
 {
-	native_stacks_unwind(stacks, registers, &stacks->window, stacks->max_frames);
+	native_stacks_unwind(stacks, registers, &stacks->window, stacks->options.max_frames);
 	stacks->waits = true;
 }
 
@@ -394,7 +390,7 @@ static int name_without_symbol(struct native_stacks *stacks, const struct native
 		name = unnamed;
 		kind = FUNCTION_NATIVE;
 	}
-	native->function = sampler_function(stacks->sampler, kind, name,
+	native->function = sampler_function(stacks->options.sampler, kind, name,
 					    kind == FUNCTION_JIT ? "" : found->path);
 	return native->function ? 0 : -ENOMEM;
 }
@@ -412,8 +408,8 @@ static int name_address(struct native_stacks *stacks, remote_addr addr, struct n
 	}
 	native_names_find(stacks->names, addr, &found);
 	if (found.name[0])
-		native->function =
-			sampler_function(stacks->sampler, FUNCTION_NATIVE, found.name, found.path);
+		native->function = sampler_function(stacks->options.sampler, FUNCTION_NATIVE,
+						    found.name, found.path);
 	else
 		err = name_without_symbol(stacks, &found, addr, native);
 	if (err || native->trampoline_addr)
@@ -447,8 +443,8 @@ static int name_frames(struct native_stacks *stacks)
 		}
 		if (frame->is_signal_frame)
 			native_names_find(stacks->names, frame->lookup_addr, &found);
-		native->function =
-			sampler_function(stacks->sampler, FUNCTION_NATIVE, name, found.path);
+		native->function = sampler_function(stacks->options.sampler, FUNCTION_NATIVE, name,
+						    found.path);
 		err = native->function ? 0 : -ENOMEM;
 	}
 	return err;
@@ -482,7 +478,7 @@ static int make_frames(struct native_stacks *stacks, const struct sample *sample
 			trampoline_names_learn(&stacks->trampolines,
 					       stacks->natives[index].trampoline_addr,
 					       sample->frames[merged[i + 1].index].function);
-			if (!stacks->keeps_trampolines)
+			if (!stacks->options.keeps_trampolines)
 				continue;
 			__attribute__((fallthrough));
 		case MERGED_NATIVE:
@@ -491,10 +487,11 @@ static int make_frames(struct native_stacks *stacks, const struct sample *sample
 			if (!frame.function)
 				frame.function = trampoline_names_function(
 					&stacks->trampolines,
-					stacks->natives[index].trampoline_addr, stacks->sampler);
+					stacks->natives[index].trampoline_addr,
+					stacks->options.sampler);
 			break;
 		case MERGED_HOLE:
-			frame.function = sampler_function(stacks->sampler, FUNCTION_NATIVE,
+			frame.function = sampler_function(stacks->options.sampler, FUNCTION_NATIVE,
 							  NATIVE_STACKS_HOLE, "");
 			break;
 		}

@@ -62,22 +62,29 @@ struct native_loop {
 	remote_addr lookup_addr; /* of an instruction of a loop that has called; 0: not known */
 };
 
+/* What native_stacks_init() is given. */
+struct native_stacks_options {
+	struct remote_memory *memory; /* has the modules; borrowed, as are: */
+	const struct maps *maps;
+	struct image_source *images;
+	struct sampler *sampler; /* has the functions */
+	struct jit_frames *jit;	 /* names code that was made at run time; NULL: nothing does */
+	size_t max_frames;	 /* longer stacks have a hole */
+	bool keeps_trampolines;	 /* those that carry a Python frame, too: trampoline.h */
+};
+
 /* Private but for what native_stacks_unwind() and native_stacks_unwind_waiting() say. */
 struct native_stacks {
-	struct sampler *sampler;      /* borrowed; has the functions */
-	struct remote_memory *memory; /* borrowed */
-	struct image_source *images;  /* borrowed */
+	struct native_stacks_options options;
 	struct module_files *files;
 	struct module_map map;
 	struct unwind_modules *modules;
 	struct native_names *names;
-	struct jit_frames *jit;		       /* borrowed; NULL: not asked */
 	const struct function *const *kernels; /* borrowed; innermost first */
 	uint32_t nr_kernels;
 	struct executor_list executors;
-	bool keeps_trampolines;
 	struct trampoline_names trampolines;
-	struct unwind_frame *frames; /* innermost first: nr_frames of max_frames */
+	struct unwind_frame *frames; /* innermost first; owned */
 	struct registers registers;  /* of the outermost one, as far as they are known */
 	struct native_frame
 		*natives; /* likewise, for the merge; names only once they are asked for */
@@ -85,23 +92,12 @@ struct native_stacks {
 		remote_addr addr;
 		const struct function *function;
 	} met[NATIVE_STACKS_NAMES]; /* functions of modules, by addresses in them */
-	size_t nr_frames, max_frames;
+	size_t nr_frames;
 	bool is_whole; /* the outermost of frames is where the thread began */
 	bool waits;    /* the thread, inside of the kernel: see native_stacks_unwind_waiting() */
 	struct native_loop loop;
 	struct stack_window window; /* of threads that wait */
 	struct frame_pointers pointers;
-};
-
-/* What native_stacks_init() is given. */
-struct native_stacks_options {
-	struct remote_memory *memory; /* has the modules; borrowed, as are: */
-	const struct maps *maps;
-	struct image_source *images;
-	struct sampler *sampler;
-	struct jit_frames *jit; /* names code that was made at run time; NULL: nothing does */
-	size_t max_frames;	/* longer stacks have a hole */
-	bool keeps_trampolines; /* those that carry a Python frame, too: trampoline.h */
 };
 
 /*

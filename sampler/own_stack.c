@@ -30,15 +30,10 @@ static bool is_first_stack(const struct mapping *mapping)
 
 struct own_stack own_stack_of_first(const struct maps *maps)
 {
-	for (size_t i = maps->nr_mappings; i-- > 0;) {
-		const struct mapping *mapping = &maps->mappings[i];
-
-		if (is_first_stack(mapping))
-			return (struct own_stack){
-				.low_addr = mapping->start,
-				.end_addr = mapping->end,
-			};
-	}
+	for (size_t i = maps->nr_mappings; i-- > 0;)
+		if (is_first_stack(&maps->mappings[i]))
+			return (struct own_stack){.low_addr = maps->mappings[i].start,
+						  .end_addr = maps->mappings[i].end};
 	return (struct own_stack){0};
 }
 

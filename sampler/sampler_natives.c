@@ -147,8 +147,8 @@ static int merge(struct sample_sink *sink, const struct sample *sample)
 	struct sample detailed = *sample;
 	uint32_t nr_left = merge->nr_told;
 	uint32_t nr = 0;
-	int err = sample_details(&stacks->sampler->codes, merge->list, merge->entries, NULL, sample,
-				 &details);
+	int err = sample_details(&stacks->options.sampler->codes, merge->list, merge->entries, NULL,
+				 sample, &details);
 
 	if (err)
 		return err;

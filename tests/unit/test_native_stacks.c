@@ -143,7 +143,7 @@ static void bridged_done(struct bridged *bridged)
 static void unwind(struct bridged *bridged)
 {
 	native_stacks_unwind(&bridged->natives, &bridged->registers, &bridged->window,
-			     bridged->natives.max_frames);
+			     bridged->natives.options.max_frames);
 }
 
 static void cross(struct bridged *bridged)
@@ -292,9 +292,9 @@ Test(native_stacks, what_is_not_crossed)
 	bridged_done(&bridged);
 
 	bridged_init(&bridged);
-	bridged.natives.max_frames = 4;
+	bridged.natives.options.max_frames = 4;
 	expect_crossed(&bridged, "fb!");
-	bridged.natives.max_frames = 5;
+	bridged.natives.options.max_frames = 5;
 	expect_crossed(&bridged, "fb?Ac!");
 	bridged_done(&bridged);
 }
