@@ -300,17 +300,10 @@ void sampler_identify(struct sampler *sampler, const struct snapshot_thread *thr
 
 /* Names. */
 
-/* Which threads' names to read. */
-enum names_wanted {
-	NAMES_OF_NEW,	 /* of which none was looked for yet */
-	NAMES_OF_RECENT, /* and those that were looked for once, long enough ago */
-	NAMES_OF_ALL,	 /* that were not NAMED_AT_END */
-};
-
 /* A reading of names: which, and what there is for it. */
 struct reading {
 	struct sampler *sampler;
-	enum names_wanted wanted;
+	uint32_t max_named;	  /* of threads that were looked for less often */
 	bool is_last;		  /* of a run */
 	struct sample_sink *sink; /* may be NULL */
 	struct bounded_memory memory;
@@ -321,14 +314,12 @@ static bool is_wanted(const struct reading *reading, const struct snapshot_threa
 {
 	struct sampler *sampler = reading->sampler;
 	const struct sampled_thread *sampled = &sampler->threads[thread->slot];
-	bool needs_name = sampled->nr_named == 0;
+	/* For the second time that is long enough after the first. */
+	const bool is_old =
+		reading->is_last || sampled->first_ns + NAMES_AGAIN_NS <= sampler->names_due_ns;
+	const bool needs_name =
+		sampled->nr_named < reading->max_named && (!sampled->nr_named || is_old);
 
-	if (reading->wanted == NAMES_OF_RECENT)
-		needs_name =
-			needs_name || (sampled->nr_named == 1 &&
-				       sampled->first_ns + NAMES_AGAIN_NS <= sampler->names_due_ns);
-	else if (reading->wanted == NAMES_OF_ALL)
-		needs_name = sampled->nr_named != NAMED_AT_END;
 	return !thread->is_new && thread->copied && thread->ref.thread_id && needs_name &&
 	       thread_of_ident(sampler, thread) == thread;
 }
@@ -418,13 +409,13 @@ static int read_some(struct reading *reading, size_t *end)
 	return err == -ENOENT ? 0 : err;
 }
 
-/* Read what is wanted of the reading, the oldest threads first. */
-static int read_wanted(struct reading *reading, enum names_wanted wanted)
+/* Read the names of threads that were looked for less than max_named times, the oldest first. */
+static int read_wanted(struct reading *reading, uint32_t max_named)
 {
 	size_t end = reading->sampler->snapshot.nr_threads;
 	int err = 0;
 
-	reading->wanted = wanted;
+	reading->max_named = max_named;
 	while (!err && end > 0 && reading->max_threads > 0 && reading->memory.nr_left > 0)
 		err = read_some(reading, &end);
 	return err;
@@ -446,7 +437,7 @@ int sampler_names_read(struct sampler *sampler)
 
 	reading_init(&reading, sampler, sampler->snapshot.nr_threads, NULL, NULL,
 		     clock_now_ns() + NAMES_OF_DUMP_NS);
-	return read_wanted(&reading, NAMES_OF_NEW);
+	return read_wanted(&reading, 1);
 }
 
 int sampler_names_end(struct sampler *sampler, struct sample_sink *sink)
@@ -458,8 +449,8 @@ int sampler_names_end(struct sampler *sampler, struct sample_sink *sink)
 	reading_init(&reading, sampler, sampler->snapshot.nr_threads, sink, NULL,
 		     clock_now_ns() + NAMES_AT_END_NS);
 	reading.is_last = true;
-	err = read_wanted(&reading, NAMES_OF_NEW);
-	return err ? err : read_wanted(&reading, NAMES_OF_ALL);
+	err = read_wanted(&reading, 1);
+	return err ? err : read_wanted(&reading, NAMED_AT_END);
 }
 
 /* Whether there are threads that were looked for but once. */
@@ -486,7 +477,7 @@ int sampler_names_tick(struct sampler *sampler, struct sample_sink *sink, uint64
 		sampler->names_due_ns = now_ns;
 	reading_init(&reading, sampler, NAMES_OF_TICK, sink, sampler->snapshot.stop,
 		     sampler->cut_ns);
-	err = read_wanted(&reading, is_due ? NAMES_OF_RECENT : NAMES_OF_NEW);
+	err = read_wanted(&reading, is_due ? NAME_READINGS : 1);
 	/* There may be more: the next tick goes on with them. */
 	if (err || !reading.max_threads)
 		return err;
