@@ -353,7 +353,8 @@ static void read_thread(struct snapshot *snapshot, struct snapshot_thread *threa
 
 /*
  * Read the threads that may be elsewhere than they were, and one more, each in its turn, to see
- * whether that is so.
+ * whether that is so. Of a look at one thread: that one, and those that may run, which are judged by
+ * what their states say.
  */
 static void read_threads(struct snapshot *snapshot)
 {
@@ -364,24 +365,15 @@ static void read_threads(struct snapshot *snapshot)
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		struct snapshot_thread *thread = snapshot->threads[i];
 		const uint64_t turn = is_checking ? nr_looks : nr_looks / CHECK_EVERY;
-		const bool is_proven = is_where_it_was(snapshot, thread);
+		const bool is_proven = !snapshot->only && is_where_it_was(snapshot, thread);
 
+		if (snapshot->only && thread != snapshot->only &&
+		    (snapshot->instant.is_dead || !snapshot_may_run(snapshot, thread) ||
+		     !counts(snapshot, thread)))
+			continue;
 		thread->checked = is_proven && checks && i == turn % snapshot->nr_threads;
 		thread->unchanged = is_proven && !thread->checked;
 		if (!thread->unchanged)
-			read_thread(snapshot, thread);
-	}
-}
-
-/* Read one thread, and those that may run, which are judged by what their states say. */
-static void read_only(struct snapshot *snapshot, struct snapshot_thread *only)
-{
-	for (size_t i = 0; i < snapshot->nr_threads; i++) {
-		struct snapshot_thread *thread = snapshot->threads[i];
-
-		if (thread == only ||
-		    (!snapshot->instant.is_dead && snapshot_may_run(snapshot, thread) &&
-		     counts(snapshot, thread)))
 			read_thread(snapshot, thread);
 	}
 }
@@ -428,10 +420,7 @@ int snapshot_begin(struct snapshot *snapshot, struct snapshot_thread *only)
 		      &head_addr) ||
 	    !snapshot->nr_interpreters || head_addr != snapshot->interpreters[0].ref.addr)
 		snapshot->stale = true;
-	if (only)
-		read_only(snapshot, only);
-	else
-		read_threads(snapshot);
+	read_threads(snapshot);
 	return 0;
 }
 
