@@ -41,16 +41,15 @@ struct guard {
 	bool is_armed;
 	bool is_due;   /* it has begun */
 	bool was_here; /* when it began */
-	uint32_t look_cpu;
-	uint32_t look_order;
-	uint64_t look_begin_ns;
+	/* Written by the calling thread alone, which reads them as they are: */
 	_Atomic uint64_t look_ns; /* how long the reads of a look take, for its slice */
 	_Atomic uint32_t cpu;
-	_Atomic uint64_t deadline_ns;
-	_Atomic uint32_t order;	   /* rises with each look it is wanted for; a futex */
-	_Atomic uint32_t released; /* the last order whose look is over */
-	_Atomic uint32_t answer;   /* order * 4 + enum guard_state */
+	_Atomic uint64_t deadline_ns; /* when the look begins */
+	_Atomic uint32_t order;	      /* rises with each look it is wanted for; a futex */
+	_Atomic uint32_t released;    /* the last order whose look is over */
 	_Atomic bool ends;
+	/* By the guard: */
+	_Atomic uint32_t answer; /* order * 4 + enum guard_state */
 };
 
 /* Where a thread that may run was found, by CPU. */
@@ -175,13 +174,11 @@ static bool start_guard(struct guard *guard, const cpu_set_t *usual)
 /* Have a guard, which is awake or will be woken, on a CPU at a time. */
 static void order_guard(struct guard *guard, uint32_t cpu, uint64_t deadline_ns, uint64_t look_ns)
 {
-	guard->look_cpu = cpu;
-	guard->look_begin_ns = deadline_ns;
 	guard->is_armed = true;
 	atomic_store(&guard->cpu, cpu);
 	atomic_store(&guard->deadline_ns, deadline_ns);
 	atomic_store(&guard->look_ns, look_ns);
-	guard->look_order = atomic_fetch_add(&guard->order, 1) + 1;
+	atomic_fetch_add(&guard->order, 1);
 }
 
 static enum guard_state state_of(struct guard *guard, uint32_t order)
@@ -203,7 +200,7 @@ static enum guard_state await_guard(struct guard *guard, uint32_t order, enum gu
 /* The look it was for is over, or does not come. */
 static void release_guard(struct guard *guard)
 {
-	atomic_store(&guard->released, guard->look_order);
+	atomic_store(&guard->released, guard->order);
 	guard->is_armed = false;
 }
 
@@ -332,9 +329,9 @@ static struct guard *free_guard(struct preempt *preempt, uint32_t cpu)
 	for (uint32_t i = 0; i < MAX_GUARDS; i++) {
 		struct guard *guard = &preempt->guards[i];
 
-		if (guard->is_armed && guard->look_cpu == cpu)
+		if (guard->is_armed && guard->cpu == cpu)
 			return NULL;
-		if (!guard->is_armed && (!found || (guard->has_thread && guard->look_cpu == cpu)))
+		if (!guard->is_armed && (!found || (guard->has_thread && guard->cpu == cpu)))
 			found = guard;
 	}
 	return found;
@@ -355,7 +352,7 @@ static void arm_guards(struct preempt *preempt, uint64_t deadline_ns)
 		struct guard *guard = &preempt->guards[i];
 
 		if (guard->is_armed &&
-		    (guard->look_begin_ns != deadline_ns || !is_guarded(preempt, guard->look_cpu)))
+		    (guard->deadline_ns != deadline_ns || !is_guarded(preempt, guard->cpu)))
 			release_guard(guard);
 	}
 	for (uint32_t i = 0; i < preempt->nr_followed; i++) {
@@ -408,12 +405,12 @@ void preempt_hold(struct preempt *preempt, held_cpus *ret_held)
 		struct guard *guard = &preempt->guards[i];
 
 		/* Another look of the same tick is not the one that guards wait for. */
-		guard->is_due = guard->is_armed && guard->look_begin_ns <= now_ns;
+		guard->is_due = guard->is_armed && guard->deadline_ns <= now_ns;
 		guard->was_here = guard->is_due &&
-				  await_guard(guard, guard->look_order, GUARD_AWAY,
-					      guard->look_begin_ns + GUARD_WAIT_NS) == GUARD_HERE;
+				  await_guard(guard, guard->order, GUARD_AWAY,
+					      guard->deadline_ns + GUARD_WAIT_NS) == GUARD_HERE;
 		if (guard->was_here)
-			CPU_SET(guard->look_cpu, ret_held);
+			CPU_SET(guard->cpu, ret_held);
 	}
 	preempt->leaves = cpu_leaves_read();
 	preempt->here = cpu_seat_here();
@@ -444,12 +441,12 @@ static void fit_slice(struct preempt *preempt, uint64_t look_ns)
 /* Let a guard go that was to hold this look. The order that it had until then. */
 static uint32_t let_go(const struct preempt *preempt, struct guard *guard)
 {
-	const uint32_t order = guard->look_order;
+	const uint32_t order = guard->order;
 
 	if (!guard->is_due)
 		return order;
 	if (guard->was_here && preempt->next_ns > clock_now_ns() + GUARD_WAIT_NS)
-		order_guard(guard, guard->look_cpu, preempt->next_ns, preempt->long_ns);
+		order_guard(guard, guard->cpu, preempt->next_ns, preempt->long_ns);
 	else
 		guard->is_armed = false;
 	atomic_store(&guard->released, order);
@@ -474,7 +471,7 @@ bool preempt_release(struct preempt *preempt, held_cpus *ret_held)
 
 		if (guard->was_here && await_guard(guard, orders[i], GUARD_HERE,
 						   clock_now_ns() + GUARD_WAIT_NS) == GUARD_STAYED)
-			CPU_SET(guard->look_cpu, ret_held);
+			CPU_SET(guard->cpu, ret_held);
 		guard->was_here = false;
 	}
 	if (cpu_has_stayed(preempt->leaves, now) && preempt->here < CPU_SETSIZE)
