@@ -209,7 +209,7 @@ static void report_threads(const struct stack_count *count)
 /* By what a look is proven to be of one instant. */
 static void report_proofs(const struct sampler *sampler, pid_t tid)
 {
-	const struct sampler_proofs proofs = sampler_try_proofs(sampler, tid);
+	const struct witness_proofs proofs = sampler_try_proofs(sampler, tid);
 	struct text line = {0};
 
 	if (proofs.has_rseq)

@@ -34,27 +34,24 @@ bool frame_cache_has_words(const struct py_build *build)
 	       build->offsets.thread.last_profiled_frame_seq != OFFSET_ABSENT;
 }
 
-void frame_cache_init(struct frame_cache *cache, struct remote_memory *memory,
-		      const struct py_build *build, remote_addr runtime_addr,
-		      const struct code_cache *codes)
+void frame_cache_init(struct frame_cache *cache, const struct code_cache *codes,
+		      remote_addr runtime_addr)
 {
 	*cache = (struct frame_cache){
-		.memory = memory,
-		.build = build,
 		.codes = codes,
 		.runtime_addr = runtime_addr,
 		.patience = LEAST_PATIENCE,
 	};
 	watch_anew(cache);
-	if (!frame_cache_has_words(build))
+	if (!frame_cache_has_words(codes->build))
 		cache->reason = CACHE_NO_WORD;
-	else if (!remote_memory_is_writable(memory))
+	else if (!remote_memory_is_writable(codes->memory))
 		cache->reason = CACHE_READ_ONLY;
 }
 
 void frame_cache_add_thread(struct frame_cache *cache, const struct snapshot_thread *thread)
 {
-	const struct py_offsets *offsets = &cache->build->offsets;
+	const struct py_offsets *offsets = &cache->codes->build->offsets;
 	const remote_addr offset = thread->ref.addr - cache->runtime_addr;
 
 	if (cache->reason != CACHE_USABLE || thread->ref.addr % sizeof(uint64_t) ||
@@ -111,7 +108,7 @@ static void follow(struct frame_cache *cache, const struct frame_list *list, rem
 static void look(struct frame_cache *cache, const struct snapshot_thread *thread,
 		 const struct frame_list *list)
 {
-	const struct py_offsets *offsets = &cache->build->offsets;
+	const struct py_offsets *offsets = &cache->codes->build->offsets;
 	const remote_addr addr = field_u64(thread->state, offsets->thread.last_profiled_frame);
 	const uint64_t seq = field_u64(thread->state, offsets->thread.last_profiled_frame_seq);
 
@@ -176,8 +173,8 @@ static uint32_t choose(const struct frame_list *list, uint32_t end)
 static int write_word(struct frame_cache *cache, remote_addr addr)
 {
 	int err = remote_memory_write_u64(
-		cache->memory,
-		cache->thread_addr + cache->build->offsets.thread.last_profiled_frame, addr);
+		cache->codes->memory,
+		cache->thread_addr + cache->codes->build->offsets.thread.last_profiled_frame, addr);
 
 	cache->nr_writes += !err;
 	return err;
@@ -235,15 +232,15 @@ void frame_cache_doubt(struct frame_cache *cache)
 
 void frame_cache_end(struct frame_cache *cache)
 {
-	const struct py_offsets *offsets = &cache->build->offsets;
+	const struct py_offsets *offsets = &cache->codes->build->offsets;
 
 	for (int i = 0; i < MAX_END_TRIES && cache->is_ours && cache->reason == CACHE_USABLE; i++) {
 		uint64_t addr, seq;
 
 		if (remote_memory_read_u64(
-			    cache->memory,
+			    cache->codes->memory,
 			    cache->thread_addr + offsets->thread.last_profiled_frame_seq, &seq) ||
-		    remote_memory_read_u64(cache->memory,
+		    remote_memory_read_u64(cache->codes->memory,
 					   cache->thread_addr + offsets->thread.last_profiled_frame,
 					   &addr))
 			return;

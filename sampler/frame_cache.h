@@ -44,9 +44,7 @@ enum frame_cache_reason {
 };
 
 struct frame_cache {
-	struct remote_memory *memory;	/* borrowed */
-	const struct py_build *build;	/* borrowed */
-	const struct code_cache *codes; /* borrowed */
+	const struct code_cache *codes; /* borrowed; has the memory and the build, too */
 	remote_addr runtime_addr;
 	enum frame_cache_reason reason;
 	remote_addr thread_addr; /* the thread state that is written to; 0: none yet */
@@ -67,12 +65,11 @@ struct frame_cache {
 };
 
 /*
- * A cache that knows nothing yet. All are borrowed as long as it is used; nothing is owned.
+ * A cache that knows nothing yet. codes are borrowed as long as it is used; nothing is owned.
  * frame_cache_has_words() tells whether the build has the two words.
  */
-void frame_cache_init(struct frame_cache *cache, struct remote_memory *memory,
-		      const struct py_build *build, remote_addr runtime_addr,
-		      const struct code_cache *codes);
+void frame_cache_init(struct frame_cache *cache, const struct code_cache *codes,
+		      remote_addr runtime_addr);
 bool frame_cache_has_words(const struct py_build *build);
 
 /* A thread that is new: whether it is the one whose state may be written to is found out here. */

@@ -58,8 +58,7 @@ int sampler_create(const struct process *process, struct remote_memory *memory,
 	sampler->cut_ns = UINT64_MAX;
 	snapshot_init(&sampler->snapshot, memory, build, runtime_addr);
 	code_cache_init(&sampler->codes, sampler->snapshot.memory, build);
-	frame_cache_init(&sampler->cache, sampler->snapshot.memory, build, runtime_addr,
-			 &sampler->codes);
+	frame_cache_init(&sampler->cache, &sampler->codes, runtime_addr);
 	*ret_sampler = sampler;
 	return 0;
 }
@@ -123,13 +122,9 @@ const struct sampler_stats *sampler_stats(const struct sampler *sampler)
 	return &sampler->stats;
 }
 
-struct sampler_proofs sampler_try_proofs(const struct sampler *sampler, pid_t tid)
+struct witness_proofs sampler_try_proofs(const struct sampler *sampler, pid_t tid)
 {
-	const struct witness_means *means = &sampler->snapshot.instant.means;
-	struct sampler_proofs proofs = {.has_rseq = means->rseq.is_known};
-
-	witness_try(means, tid, &proofs.has_clock, &proofs.has_runs);
-	return proofs;
+	return witness_try(&sampler->snapshot.instant.means, tid);
 }
 
 bool sampler_runs_elsewhere(const struct sampler *sampler)

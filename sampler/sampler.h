@@ -17,6 +17,7 @@
 #include "sampler/frame_cache.h"
 #include "sampler/python/offsets.h"
 #include "sampler/sample.h"
+#include "sampler/witness.h"
 #include "symbols/image_source.h"
 
 /* How the stacks of threads that run are read. */
@@ -156,12 +157,7 @@ int sampler_dump_tasks(struct sampler *sampler, const struct maps *maps, struct 
 const struct sampler_stats *sampler_stats(const struct sampler *sampler);
 
 /* In what ways looks at thread tid of a live target can be proven. */
-struct sampler_proofs {
-	bool has_rseq;	/* the C library's word for the CPU that a thread is on */
-	bool has_clock; /* the kernel's clock of a task */
-	bool has_runs;	/* the kernel's count of how often a task was given a CPU */
-};
-struct sampler_proofs sampler_try_proofs(const struct sampler *sampler, pid_t tid);
+struct witness_proofs sampler_try_proofs(const struct sampler *sampler, pid_t tid);
 
 /*
  * Whether thread states turned out to be run by other threads than those that they name, of whose

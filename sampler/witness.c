@@ -51,14 +51,17 @@ void witness_open(const struct witness_means *means, uint64_t thread_pointer, pi
 	}
 }
 
-void witness_try(const struct witness_means *means, pid_t tid, bool *ret_has_clock,
-		 bool *ret_has_runs)
+struct witness_proofs witness_try(const struct witness_means *means, pid_t tid)
 {
 	struct witness witness = {.runs = TASK_RUNS_CLOSED};
+	const struct witness_proofs proofs = {
+		.has_rseq = means->rseq.is_known,
+		.has_clock = open_clock(&witness, means, tid),
+		.has_runs = !open_runs(&witness, means, tid),
+	};
 
-	*ret_has_clock = open_clock(&witness, means, tid);
-	*ret_has_runs = !open_runs(&witness, means, tid);
 	witness_close(&witness);
+	return proofs;
 }
 
 void witness_close(struct witness *witness)
@@ -69,37 +72,34 @@ void witness_close(struct witness *witness)
 	*witness = (struct witness){.kind = WITNESS_NONE};
 }
 
-/* The count first, then the processor: what was counted before cannot run any more by then. */
-static void begin_runs(struct witness *witness, const held_cpus *held)
+/* The clock, or the count; UINT64_MAX: it cannot be read, or there is none. */
+static uint64_t read_number(const struct witness *witness)
 {
-	struct task_now now;
+	uint64_t number;
+	int err = -ENOTSUP;
 
-	if (task_runs_read(&witness->runs, &witness->before) ||
-	    task_runs_now(&witness->runs, &now)) {
-		witness->before = UINT64_MAX;
-		return;
-	}
-	witness->cpu = now.cpu;
-	if (!is_held(held, now.cpu))
-		witness->before = UINT64_MAX;
+	if (witness->kind == WITNESS_CLOCK)
+		err = cpu_clock_read(&witness->clock, &number);
+	else if (witness->kind == WITNESS_RUNS)
+		err = task_runs_read(&witness->runs, &number);
+	return err ? UINT64_MAX : number;
 }
 
 int witness_begin(struct witness *witness, struct look_memory *look, const held_cpus *held)
 {
-	switch (witness->kind) {
-	case WITNESS_RSEQ:
+	struct task_now now = {.cpu = CPU_NONE};
+
+	if (witness->kind == WITNESS_RSEQ)
 		return look_memory_seal(look, witness->cpu_id_addr, sizeof(uint32_t),
 					&witness->seal);
-	case WITNESS_CLOCK:
-		if (cpu_clock_read(&witness->clock, &witness->before))
-			witness->before = UINT64_MAX;
+	witness->before = read_number(witness);
+	if (witness->kind != WITNESS_RUNS || witness->before == UINT64_MAX)
 		return 0;
-	case WITNESS_RUNS:
-		begin_runs(witness, held);
-		return 0;
-	case WITNESS_NONE:
-		break;
-	}
+	/* Behind the count the processor: what was counted before cannot run any more by then. */
+	if (!task_runs_now(&witness->runs, &now))
+		witness->cpu = now.cpu;
+	if (!is_held(held, now.cpu))
+		witness->before = UINT64_MAX;
 	return 0;
 }
 
@@ -128,41 +128,21 @@ static bool has_ended(struct witness *witness, const struct witness_means *means
 
 void witness_end(struct witness *witness, const struct witness_means *means, pid_t tid)
 {
-	int err = 0;
-
-	witness->after = 0;
-	if (witness->kind == WITNESS_CLOCK)
-		err = cpu_clock_read(&witness->clock, &witness->after);
-	else if (witness->kind == WITNESS_RUNS)
-		err = task_runs_read(&witness->runs, &witness->after);
+	witness->after = read_number(witness);
 	if (witness->kind == WITNESS_CLOCK && means->may_be_followed)
 		witness->has_ended = has_ended(witness, means, tid);
-	if (err || witness->has_ended)
+	if (witness->has_ended)
 		witness->after = UINT64_MAX;
-}
-
-static bool number_stood(const struct witness *witness)
-{
-	return witness->before != UINT64_MAX && witness->before == witness->after;
 }
 
 bool witness_stood(struct witness *witness, const struct look_memory *look, const held_cpus *held)
 {
-	switch (witness->kind) {
-	case WITNESS_RSEQ:
+	if (witness->kind == WITNESS_RSEQ)
 		return rseq_stood(witness, look, held);
-	case WITNESS_CLOCK:
-		return number_stood(witness);
-	case WITNESS_RUNS:
-		/*
-		 * It may have run since the count was read unless its processor was held to the
-		 * end.
-		 */
-		return is_held(held, witness->cpu) && number_stood(witness);
-	case WITNESS_NONE:
-		break;
-	}
-	return false;
+	/* It may have run since the count was read unless its processor was held to the end. */
+	if (witness->kind == WITNESS_RUNS && !is_held(held, witness->cpu))
+		return false;
+	return witness->before != UINT64_MAX && witness->before == witness->after;
 }
 
 uint64_t witness_cpu_ns(const struct witness *witness)

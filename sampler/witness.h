@@ -101,9 +101,13 @@ bool witness_stood(struct witness *witness, const struct look_memory *look, cons
 /* The thread's task clock at the beginning of the look; 0 if it was not read. */
 uint64_t witness_cpu_ns(const struct witness *witness);
 
-/* Whether a thread can be proven to have stood still by those two, be there a better one or not. */
-void witness_try(const struct witness_means *means, pid_t tid, bool *ret_has_clock,
-		 bool *ret_has_runs);
+/* In what ways a thread can be proven to have stood still. */
+struct witness_proofs {
+	bool has_rseq;	/* the C library's word for the CPU that a thread is on */
+	bool has_clock; /* the kernel's clock of a task */
+	bool has_runs;	/* the kernel's count of how often a task was given a CPU */
+};
+struct witness_proofs witness_try(const struct witness_means *means, pid_t tid);
 
 /* State and CPU of the thread, by the files of the witness. Errors of task_runs_now(). */
 int witness_now(struct witness *witness, const struct witness_means *means, pid_t tid,
