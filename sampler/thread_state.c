@@ -117,27 +117,21 @@ uint32_t thread_state_flags(const struct snapshot *snapshot, const struct snapsh
 	return flags;
 }
 
-/* How many of the first nr frames people see. */
-static uint32_t count_visible(const struct frame_list *list, uint32_t nr)
-{
-	uint32_t nr_visible = 0;
-
-	for (uint32_t i = 0; i < nr; i++)
-		nr_visible += frame_visible(list, i);
-	return nr_visible;
-}
-
 uint32_t thread_state_collector(const struct snapshot *snapshot,
 				const struct snapshot_thread *thread, const struct frame_list *list)
 {
 	const struct snapshot_interpreter *interpreter =
 		&snapshot->interpreters[thread->ref.interpreter];
-	uint32_t nr;
+	uint32_t nr = list->nr_frames;
 
 	if (!interpreter->collecting)
 		return NOT_COLLECTING;
-	if (snapshot->build->offsets.gc.frame == OFFSET_ABSENT)
-		return thread->holds_gil ? count_visible(list, list->nr_frames) : NOT_COLLECTING;
-	nr = frame_list_find(list, interpreter->gc_frame_addr, list->nr_frames);
-	return nr ? count_visible(list, nr) : NOT_COLLECTING;
+	if (snapshot->build->offsets.gc.frame != OFFSET_ABSENT) {
+		nr = frame_list_find(list, interpreter->gc_frame_addr, nr);
+		if (!nr)
+			return NOT_COLLECTING;
+	} else if (!thread->holds_gil) {
+		return NOT_COLLECTING;
+	}
+	return nr ? list->frames[nr - 1].nr_begun : 0;
 }

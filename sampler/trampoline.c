@@ -44,8 +44,7 @@ static size_t index_of(remote_addr addr)
 void trampoline_names_learn(struct trampoline_names *names, remote_addr addr,
 			    const struct function *python)
 {
-	names->entries[index_of(addr)].addr = addr;
-	names->entries[index_of(addr)].python = python;
+	names->entries[index_of(addr)] = (struct trampoline_name){addr, python};
 }
 
 const struct function *trampoline_names_function(const struct trampoline_names *names,

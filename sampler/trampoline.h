@@ -26,7 +26,7 @@ enum { TRAMPOLINE_NAMES_MAX = 1024 };
 
 /* What functions trampolines call, by where they begin. All zero nothing is known. */
 struct trampoline_names {
-	struct {
+	struct trampoline_name {
 		remote_addr addr;
 		const struct function *python;
 	} entries[TRAMPOLINE_NAMES_MAX];

@@ -253,10 +253,10 @@ static void set_collecting(struct world *world, remote_addr frame_addr)
 Test(thread_state, where_the_collector_runs)
 {
 	struct walked_frame frames[] = {
-		{.addr = 0x1000},
-		{.addr = 0x2000, .hidden = true},
-		{.addr = 0x3000},
-		{.addr = 0x4000},
+		{.addr = 0x1000, .nr_begun = 1},
+		{.addr = 0x2000, .nr_begun = 1, .hidden = true},
+		{.addr = 0x3000, .nr_begun = 2},
+		{.addr = 0x4000, .nr_begun = 3},
 	};
 	const struct frame_list list = {.frames = frames, .nr_frames = 4};
 
