@@ -22,27 +22,19 @@ static bool may_be_loader(const struct mapping *mapping)
 	return mapping->inode && name && strncmp(name, "/ld", strlen("/ld")) == 0;
 }
 
-/* The address of a symbol of a file that is mapped; 0 if it has none. */
-static remote_addr find_symbol(const struct image *image, uint64_t load_bias, const char *name)
-{
-	uint64_t vaddr, size_bytes;
-
-	return symtab_find(image, name, &vaddr, &size_bytes) ? 0 : vaddr + load_bias;
-}
-
 /* Read the two variables of an image, if it has them. */
 static bool read_place(struct remote_memory *memory, const struct image *image, uint64_t load_bias,
 		       struct rseq_place *ret_place)
 {
-	const remote_addr offset_addr = find_symbol(image, load_bias, "__rseq_offset");
-	const remote_addr size_addr = find_symbol(image, load_bias, "__rseq_size");
-	uint64_t word;
+	uint64_t offset_vaddr, size_vaddr, nr_bytes, word;
 	uint32_t size_bytes;
 
-	if (!offset_addr || !size_addr ||
-	    remote_memory_read(memory, size_addr, &size_bytes, sizeof(size_bytes)) ||
-	    remote_memory_read_u64(memory, offset_addr, &word) || size_bytes < LEAST_RSEQ_BYTES ||
-	    (int64_t)word > MAX_OFFSET || (int64_t)word < -MAX_OFFSET)
+	if (symtab_find(image, "__rseq_offset", &offset_vaddr, &nr_bytes) ||
+	    symtab_find(image, "__rseq_size", &size_vaddr, &nr_bytes) ||
+	    remote_memory_read(memory, size_vaddr + load_bias, &size_bytes, sizeof(size_bytes)) ||
+	    remote_memory_read_u64(memory, offset_vaddr + load_bias, &word) ||
+	    size_bytes < LEAST_RSEQ_BYTES || (int64_t)word > MAX_OFFSET ||
+	    (int64_t)word < -MAX_OFFSET)
 		return false;
 	*ret_place = (struct rseq_place){
 		.is_known = true,
