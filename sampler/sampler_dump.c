@@ -435,24 +435,19 @@ static int begin_threads(struct sampler *sampler)
 	return err ? err : sampler_names_read(sampler);
 }
 
-/* A look at who there is. */
-static int look_at_list(struct snapshot *snapshot)
-{
-	enum instant_verdict verdict;
-	int err = refresh_patiently(snapshot);
-
-	if (!err)
-		err = snapshot_begin(snapshot, NULL);
-	return err ? err : snapshot_end(snapshot, &verdict);
-}
-
 int sampler_dump(struct sampler *sampler, struct sample_sink *sink)
 {
 	struct snapshot *snapshot = &sampler->snapshot;
+	enum instant_verdict verdict;
 	int err = sampler_begin_holding(sampler);
 
+	/* A look at who there is. */
 	if (!err)
-		err = look_at_list(snapshot);
+		err = refresh_patiently(snapshot);
+	if (!err)
+		err = snapshot_begin(snapshot, NULL);
+	if (!err)
+		err = snapshot_end(snapshot, &verdict);
 	if (!err)
 		err = begin_threads(sampler);
 	if (!err && sampler->looks.value_max_chars) {
