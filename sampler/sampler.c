@@ -546,32 +546,27 @@ void sampler_end_holding(struct sampler *sampler)
 	sampler->snapshot.instant.preempt = NULL;
 }
 
-/* Whether some thread may use none of the CPUs that can be held, be it asleep by now. */
-static bool is_elsewhere(const struct sampler *sampler)
+/*
+ * Whether some thread may use none of the CPUs that can be held, be it asleep by now, or the
+ * scheduler lets us take the CPU of no thread.
+ */
+static bool is_out_of_reach(const struct sampler *sampler, enum sampler_end *ret_end)
 {
 	const struct snapshot *snapshot = &sampler->snapshot;
-
-	for (size_t i = 0; i < snapshot->nr_threads; i++)
-		if (snapshot->threads[i]->tid &&
-		    !preempt_can_meet(sampler->preempt, snapshot->threads[i]->tid))
-			return true;
-	return false;
-}
-
-/* Whether the scheduler lets us take the CPU of no thread. */
-static bool is_outranked(const struct sampler *sampler)
-{
-	const struct snapshot *snapshot = &sampler->snapshot;
-	bool is_known = false;
+	bool is_known = false, is_outranked = true;
 
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
-		if (!snapshot->threads[i]->tid)
-			continue;
-		if (!cpu_seat_is_outranked(snapshot->threads[i]->tid))
-			return false;
-		is_known = true;
+		const pid_t tid = snapshot->threads[i]->tid;
+
+		if (tid && !preempt_can_meet(sampler->preempt, tid)) {
+			*ret_end = END_ELSEWHERE;
+			return true;
+		}
+		is_known = is_known || tid;
+		is_outranked = is_outranked && (!tid || cpu_seat_is_outranked(tid));
 	}
-	return is_known;
+	*ret_end = END_REAL_TIME;
+	return is_known && is_outranked;
 }
 
 /*
@@ -591,8 +586,7 @@ static bool find_target(struct sampler *sampler, enum sampler_end *ret_end)
 		if (prepare(sampler) || look(sampler, &verdict))
 			return true;
 	}
-	*ret_end = is_elsewhere(sampler) ? END_ELSEWHERE : END_REAL_TIME;
-	return *ret_end == END_REAL_TIME && !is_outranked(sampler);
+	return !is_out_of_reach(sampler, ret_end);
 }
 
 /* Have what stacks are read with: the target's CPUs, interrupts, or nothing. */
@@ -662,8 +656,6 @@ int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 	stats->end_ns = clock_now_ns();
 	/* The last tick was due before end_ns. */
 	stats->ticks -= ticker_finish(&ticker, end_ns < stats->end_ns ? end_ns : stats->end_ns);
-	stats->p50_lateness_ns = histogram_quantile(&stats->lateness, 500);
-	stats->p99_lateness_ns = histogram_quantile(&stats->lateness, 990);
 	frame_cache_end(&sampler->cache);
 	stats->writes = sampler->cache.nr_writes;
 	/* Threads may have other names by now; a target that is gone has none. */

@@ -150,9 +150,9 @@ int sampler_dump_tasks(struct sampler *sampler, const struct maps *maps, struct 
 		       bool *ret_complete);
 
 /*
- * The counters so far, also in the midst of sampler_run(), but for end_ns and the quantiles of
- * the lateness, which are of its end; borrowed. reads is left 0, and other_syscalls without
- * the memory's checks: only the memory knows.
+ * The counters so far, also in the midst of sampler_run(), but for end_ns, which is of its end, and
+ * the quantiles of the lateness, which sampler_stats_add() tells; borrowed. reads is left 0, and
+ * other_syscalls without the memory's checks: only the memory knows.
  */
 const struct sampler_stats *sampler_stats(const struct sampler *sampler);
 
