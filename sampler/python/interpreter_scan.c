@@ -2,10 +2,8 @@
 #include "sampler/python/interpreter_scan.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "procmem/cleanup.h"
 #include "sampler/python/build_check.h"
 #include "sampler/python/threads.h"
 
@@ -22,19 +20,18 @@
 struct candidate {
 	remote_addr word_addr;
 	remote_addr interp_addr;   /* its value */
-	remote_addr threads_head;  /* of that interpreter */
-	remote_addr thread_interp; /* of that thread */
+	remote_addr thread_addr;   /* the newest of that interpreter */
+	remote_addr thread_interp; /* the interpreter of that thread */
 };
 
 struct scan {
 	struct remote_memory *memory;
 	const struct maps *maps;
 	const struct py_build *build;
-	const struct mapping *last;   /* where the last pointer led */
-	struct candidate *candidates; /* BATCH_MAX of them */
-	struct remote_range *ranges;  /* as many */
+	const struct mapping *last;	   /* where the last pointer led */
+	remote_addr rejected[NR_REJECTED]; /* what was no interpreter, or 0 */
+	struct candidate candidates[BATCH_MAX];
 	size_t nr_candidates;
-	remote_addr *rejected; /* NR_REJECTED of them: what was no interpreter, or 0 */
 	unsigned int nr_tries_left;
 	size_t best_points; /* of the best word, see judge(); 0: none is found */
 	remote_addr best_addr;
@@ -94,26 +91,12 @@ static size_t judge(struct scan *scan, remote_addr runtime_addr, const struct th
 	}
 }
 
-static void judge_candidate(struct scan *scan, remote_addr word_addr, remote_addr runtime_addr,
-			    const struct thread_list *list)
+/* Follow the lists of the word at word_addr to their ends. 0 also if it is no head. */
+static int try_word(struct scan *scan, remote_addr word_addr)
 {
-	size_t points = 0;
-
-	if (main_is_right(scan, word_addr, list))
-		points = judge(scan, runtime_addr, list);
-	if (points <= scan->best_points)
-		return;
-	scan->best_points = points;
-	scan->best_addr = runtime_addr;
-	scan->done = points > MAX_INTERPRETERS && has_main(&scan->build->offsets);
-}
-
-/* Follow a candidate to the end of its lists. 0 also if it is none. */
-static int try_candidate(struct scan *scan, const struct candidate *candidate)
-{
-	remote_addr runtime_addr =
-		candidate->word_addr - scan->build->offsets.runtime.interpreters_head;
+	const remote_addr runtime_addr = word_addr - scan->build->offsets.runtime.interpreters_head;
 	struct thread_list list = {0};
+	size_t points = 0;
 	int err;
 
 	if (scan->nr_tries_left == 0)
@@ -124,68 +107,68 @@ static int try_candidate(struct scan *scan, const struct candidate *candidate)
 		scan->nr_tries_left /= 8;
 	if (err)
 		return remote_error_is_fatal(err) ? err : 0;
-	judge_candidate(scan, candidate->word_addr, runtime_addr, &list);
+	if (main_is_right(scan, word_addr, &list))
+		points = judge(scan, runtime_addr, &list);
 	thread_list_done(&list);
+	if (points <= scan->best_points)
+		return 0;
+	scan->best_points = points;
+	scan->best_addr = runtime_addr;
+	scan->done = points > MAX_INTERPRETERS && has_main(&scan->build->offsets);
 	return 0;
+}
+
+static remote_addr *rejected_slot(struct scan *scan, remote_addr interp_addr)
+{
+	return &scan->rejected[interp_addr / 16 % NR_REJECTED];
 }
 
 /* Read a word at an offset from a member of every candidate; what cannot be read is 0. */
 static int read_words(struct scan *scan, size_t from_member, uint32_t offset, size_t to_member)
 {
+	struct remote_range ranges[BATCH_MAX];
+
 	for (size_t i = 0; i < scan->nr_candidates; i++) {
 		uint8_t *candidate = (uint8_t *)&scan->candidates[i];
 
 		memset(candidate + to_member, 0, sizeof(uint64_t));
-		scan->ranges[i] = (struct remote_range){
+		ranges[i] = (struct remote_range){
 			.addr = field_u64(candidate, from_member) + offset,
 			.buffer = candidate + to_member,
 			.size = sizeof(uint64_t),
 		};
 	}
-	return remote_memory_read_ranges(scan->memory, scan->ranges, scan->nr_candidates);
-}
-
-static remote_addr *rejected_slot(const struct scan *scan, remote_addr interp_addr)
-{
-	return &scan->rejected[interp_addr / 16 % NR_REJECTED];
+	return remote_memory_read_ranges(scan->memory, ranges, scan->nr_candidates);
 }
 
 /*
- * Keep the candidates whose threads_head is a pointer, and to something else: usedpools of
- * CPython's obmalloc.c is a list of rings of one.
+ * Judge what was collected, and be ready to collect anew. An interpreter's list of threads leads to
+ * one that names it, and to something else than itself: usedpools of CPython's obmalloc.c is a list
+ * of rings of one.
  */
-static void drop_without_threads(struct scan *scan)
-{
-	size_t nr_kept = 0;
-
-	for (size_t i = 0; i < scan->nr_candidates; i++) {
-		const struct candidate *candidate = &scan->candidates[i];
-
-		if (candidate->threads_head != candidate->interp_addr &&
-		    points_to_data(scan, candidate->threads_head))
-			scan->candidates[nr_kept++] = *candidate;
-		else
-			*rejected_slot(scan, candidate->interp_addr) = candidate->interp_addr;
-	}
-	scan->nr_candidates = nr_kept;
-}
-
-/* Judge what was collected, and be ready to collect anew. */
 static int try_batch(struct scan *scan)
 {
 	const struct py_offsets *offsets = &scan->build->offsets;
+	const struct candidate *candidate = scan->candidates;
+	size_t nr_kept = 0;
 	int err = read_words(scan, offsetof(struct candidate, interp_addr),
 			     offsets->interpreter.threads_head,
-			     offsetof(struct candidate, threads_head));
+			     offsetof(struct candidate, thread_addr));
 
 	if (err)
 		return err;
-	drop_without_threads(scan);
-	err = read_words(scan, offsetof(struct candidate, threads_head), offsets->thread.interp,
+	for (; candidate < scan->candidates + scan->nr_candidates; candidate++)
+		if (candidate->thread_addr != candidate->interp_addr &&
+		    points_to_data(scan, candidate->thread_addr))
+			scan->candidates[nr_kept++] = *candidate;
+		else
+			*rejected_slot(scan, candidate->interp_addr) = candidate->interp_addr;
+	scan->nr_candidates = nr_kept;
+	err = read_words(scan, offsetof(struct candidate, thread_addr), offsets->thread.interp,
 			 offsetof(struct candidate, thread_interp));
-	for (size_t i = 0; !err && !scan->done && i < scan->nr_candidates; i++)
+	for (size_t i = 0; !err && !scan->done && i < nr_kept; i++)
 		if (scan->candidates[i].thread_interp == scan->candidates[i].interp_addr)
-			err = try_candidate(scan, &scan->candidates[i]);
+			err = try_word(scan, scan->candidates[i].word_addr);
 	scan->nr_candidates = 0;
 	return err;
 }
@@ -203,22 +186,7 @@ static bool may_be_head(struct scan *scan, const struct module_data *data, size_
 	return offset < data->size && points_to_data(scan, field_u64(data->block, offset));
 }
 
-/* Look at every word of a block; the last one is looked at with the block behind it. */
-static int scan_block(struct scan *scan, const struct module_data *data)
-{
-	int err = 0;
-
-	for (size_t i = 0; !err && !scan->done && i < data->size; i += sizeof(uint64_t)) {
-		if (!may_be_head(scan, data, i))
-			continue;
-		scan->candidates[scan->nr_candidates++] = (struct candidate){
-			.word_addr = data->addr + i, .interp_addr = field_u64(data->block, i)};
-		if (scan->nr_candidates == BATCH_MAX)
-			err = try_batch(scan);
-	}
-	return err;
-}
-
+/* Look at every word; the last one of a block is looked at with the block behind it. */
 static int scan_module(struct scan *scan, const struct module *module)
 {
 	struct module_data data;
@@ -226,7 +194,16 @@ static int scan_module(struct scan *scan, const struct module *module)
 
 	module_data_init(&data, scan->memory, scan->maps, module);
 	while (!err && !scan->done && module_data_next(&data))
-		err = scan_block(scan, &data);
+		for (size_t i = 0; !err && !scan->done && i < data.size; i += sizeof(uint64_t)) {
+			if (!may_be_head(scan, &data, i))
+				continue;
+			scan->candidates[scan->nr_candidates++] = (struct candidate){
+				.word_addr = data.addr + i,
+				.interp_addr = field_u64(data.block, i),
+			};
+			if (scan->nr_candidates == BATCH_MAX)
+				err = try_batch(scan);
+		}
 	if (!err && !scan->done)
 		err = try_batch(scan);
 	module_data_done(&data);
@@ -237,22 +214,16 @@ int interpreter_scan(struct remote_memory *memory, const struct maps *maps,
 		     const struct module *module, const struct py_build *build,
 		     remote_addr *ret_runtime_addr)
 {
-	cleanup_free struct candidate *candidates = calloc(BATCH_MAX, sizeof(*candidates));
-	cleanup_free struct remote_range *ranges = calloc(BATCH_MAX, sizeof(*ranges));
-	cleanup_free remote_addr *rejected = calloc(NR_REJECTED, sizeof(*rejected));
 	struct scan scan = {
 		.memory = memory,
 		.maps = maps,
 		.build = build,
-		.candidates = candidates,
-		.ranges = ranges,
-		.rejected = rejected,
 		.nr_tries_left = INTERPRETER_SCAN_MAX_TRIES,
 	};
-	int err = candidates && ranges && rejected ? 0 : -ENOMEM;
+	int err = 0;
 
 	for (int i = 0; !err && !scan.best_points && i < MAX_LOOKS; i++) {
-		memset(rejected, 0, NR_REJECTED * sizeof(*rejected));
+		memset(scan.rejected, 0, sizeof(scan.rejected));
 		err = scan_module(&scan, module);
 	}
 	if (err && !(err == -E2BIG && scan.best_points))

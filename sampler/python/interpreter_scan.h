@@ -27,8 +27,8 @@
  * symbols interpreters that begin later may be missed.
  *
  * ret_runtime_addr is what build's offsets count from. 0; -ENOENT (none, or nothing runs
- * in it now), -E2BIG (memory has a budget,
- * and that was used up before one was found), -ENOMEM, -ESRCH, -EPERM.
+ * in it now), -E2BIG (memory has a budget, and that was used up before
+ * one was found), -ENOMEM, -ESRCH, -EPERM.
  *
  * Source: struct pyinterpreters in Include/internal/pycore_runtime.h of 3.7 to 3.12;
  * interp_head in Python/pystate.c of 3.6.
