@@ -3,28 +3,9 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "procmem/cleanup.h"
-
-/* The words of the variable. */
-enum {
-	TASK_SIZE,
-	TASK_NAME,
-	TASK_AWAITED_BY,
-	TASK_IS_TASK,
-	TASK_AWAITED_BY_IS_SET,
-	TASK_CORO,
-	TASK_NODE,
-	INTERPRETER_SIZE,
-	INTERPRETER_TASKS_HEAD,
-	THREAD_SIZE,
-	THREAD_RUNNING_LOOP,
-	THREAD_RUNNING_TASK,
-	THREAD_TASKS_HEAD,
-	NR_WORDS,
-};
-
-_Static_assert(NR_WORDS * sizeof(uint64_t) == ASYNCIO_DEBUG_BYTES, "all words");
 
 /* The parts of a module are looked through in pieces of so many bytes. */
 #define PIECE_BYTES (1u << 20)
@@ -32,83 +13,50 @@ _Static_assert(NR_WORDS * sizeof(uint64_t) == ASYNCIO_DEBUG_BYTES, "all words");
 /* The variable begins at such an address. */
 enum { ALIGN_BYTES = 8 };
 
-enum { POINTER_BYTES = 8, NODE_BYTES = 16 };
-
-/* The words as numbers that no struct exceeds. */
-static bool take_words(const uint8_t *bytes, uint32_t words[NR_WORDS])
-{
-	for (size_t i = 0; i < NR_WORDS; i++) {
-		uint64_t word = field_u64(bytes, i * sizeof(word));
-
-		if (word > STRUCT_MAX_BYTES)
-			return false;
-		words[i] = (uint32_t)word;
-	}
-	return true;
-}
+/* How many bytes each field has; 0 of a word that is the size of the struct whose fields follow. */
+static const uint8_t widths[NR_ASYNCIO_WORDS] = {
+	0, 8,  8, 1,  1, 8, 16, /* a task's: the last is a node */
+	0, 16,			/* an interpreter state's */
+	0, 8,  8, 16,		/* a thread state's */
+};
 
 /* Whether a field of so many bytes, aligned as such have to be, lies in [start, size). */
 static bool fits(uint32_t offset, uint32_t bytes, uint32_t start, uint32_t size)
 {
-	const uint32_t align = bytes > POINTER_BYTES ? POINTER_BYTES : bytes;
+	const uint32_t align = bytes > ALIGN_BYTES ? ALIGN_BYTES : bytes;
 
 	return offset >= start && offset % align == 0 && offset <= size && size - offset >= bytes;
-}
-
-static bool task_fits(const uint32_t words[NR_WORDS], uint32_t head_bytes)
-{
-	const uint32_t size = words[TASK_SIZE];
-
-	return size <= TASK_MAX_BYTES && fits(words[TASK_NAME], POINTER_BYTES, head_bytes, size) &&
-	       fits(words[TASK_AWAITED_BY], POINTER_BYTES, head_bytes, size) &&
-	       fits(words[TASK_IS_TASK], 1, head_bytes, size) &&
-	       fits(words[TASK_AWAITED_BY_IS_SET], 1, head_bytes, size) &&
-	       fits(words[TASK_CORO], POINTER_BYTES, head_bytes, size) &&
-	       fits(words[TASK_NODE], NODE_BYTES, head_bytes, size);
-}
-
-static bool states_fit(const uint32_t words[NR_WORDS], const struct py_offsets *offsets)
-{
-	const uint32_t size = words[THREAD_SIZE];
-
-	if (words[INTERPRETER_SIZE] != offsets->interpreter.size ||
-	    !fits(words[INTERPRETER_TASKS_HEAD], NODE_BYTES, 0, words[INTERPRETER_SIZE]))
-		return false;
-	/* They are behind the part of a thread state that is public. */
-	return fits(words[THREAD_RUNNING_LOOP], POINTER_BYTES, offsets->thread.datastack_chunk,
-		    size) &&
-	       fits(words[THREAD_RUNNING_TASK], POINTER_BYTES, offsets->thread.datastack_chunk,
-		    size) &&
-	       fits(words[THREAD_TASKS_HEAD], NODE_BYTES, offsets->thread.datastack_chunk, size);
 }
 
 bool asyncio_offsets_parse(const uint8_t bytes[ASYNCIO_DEBUG_BYTES],
 			   const struct py_offsets *offsets, struct asyncio_offsets *ret_asyncio)
 {
-	uint32_t words[NR_WORDS];
+	/* Behind an object's type; anywhere; behind what of a thread state is public. */
+	const uint32_t starts[] = {offsets->object.ob_type + (uint32_t)sizeof(remote_addr), 0,
+				   offsets->thread.datastack_chunk};
+	uint32_t numbers[NR_ASYNCIO_WORDS];
+	struct asyncio_offsets asyncio;
+	size_t nr_structs = 0;
+	uint32_t size = 0;
 
-	if (!take_words(bytes, words) || !states_fit(words, offsets) ||
-	    !task_fits(words, offsets->object.ob_type + POINTER_BYTES))
+	for (size_t i = 0; i < NR_ASYNCIO_WORDS; i++) {
+		const uint64_t word = field_u64(bytes, i * sizeof(word));
+
+		if (word > STRUCT_MAX_BYTES)
+			return false;
+		numbers[i] = (uint32_t)word;
+		if (!widths[i]) {
+			size = numbers[i];
+			nr_structs++;
+		} else if (!fits(numbers[i], widths[i], starts[nr_structs - 1], size)) {
+			return false;
+		}
+	}
+	memcpy(&asyncio, numbers, sizeof(asyncio));
+	if (asyncio.task.size > TASK_MAX_BYTES ||
+	    asyncio.interpreter.size != offsets->interpreter.size)
 		return false;
-	*ret_asyncio = (struct asyncio_offsets){
-		.task =
-			{
-				.size = words[TASK_SIZE],
-				.name = words[TASK_NAME],
-				.awaited_by = words[TASK_AWAITED_BY],
-				.is_task = words[TASK_IS_TASK],
-				.awaited_by_is_set = words[TASK_AWAITED_BY_IS_SET],
-				.coro = words[TASK_CORO],
-				.node = words[TASK_NODE],
-			},
-		.interpreter = {.tasks_head = words[INTERPRETER_TASKS_HEAD]},
-		.thread =
-			{
-				.running_loop = words[THREAD_RUNNING_LOOP],
-				.running_task = words[THREAD_RUNNING_TASK],
-				.tasks_head = words[THREAD_TASKS_HEAD],
-			},
-	};
+	*ret_asyncio = asyncio;
 	return true;
 }
 
@@ -116,9 +64,7 @@ static bool find_in_piece(const uint8_t *bytes, size_t nr_bytes, const struct py
 			  struct asyncio_offsets *ret_asyncio)
 {
 	for (size_t at = 0; at + ASYNCIO_DEBUG_BYTES <= nr_bytes; at += ALIGN_BYTES)
-		if (field_u64(bytes + at, INTERPRETER_SIZE * sizeof(uint64_t)) ==
-			    offsets->interpreter.size &&
-		    asyncio_offsets_parse(bytes + at, offsets, ret_asyncio))
+		if (asyncio_offsets_parse(bytes + at, offsets, ret_asyncio))
 			return true;
 	return false;
 }

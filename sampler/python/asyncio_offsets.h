@@ -28,6 +28,7 @@
 #define ASYNCIO_SEARCH_MAX_BYTES  (256u << 20)
 #define ASYNCIO_MAPPING_MAX_BYTES (32u << 20)
 
+/* The words of the variable, in its order. */
 struct asyncio_offsets {
 	struct {
 		uint32_t size;
@@ -39,17 +40,22 @@ struct asyncio_offsets {
 		uint32_t node; /* of a list of tasks: address of the next node, of the one before */
 	} task;
 	struct {
+		uint32_t size;
 		uint32_t tasks_head; /* a node: tasks of threads that have ended */
 	} interpreter;
 	struct {
+		uint32_t size;
 		uint32_t running_loop;
 		uint32_t running_task;
 		uint32_t tasks_head;
 	} thread;
 };
 
-/* So many bytes the variable has: words. */
-enum { ASYNCIO_DEBUG_BYTES = 104 };
+/* So many words the variable has, and bytes. */
+enum {
+	NR_ASYNCIO_WORDS = sizeof(struct asyncio_offsets) / sizeof(uint32_t),
+	ASYNCIO_DEBUG_BYTES = NR_ASYNCIO_WORDS * sizeof(uint64_t),
+};
 
 /* Whether bytes are the variable, in a build with those offsets. */
 bool asyncio_offsets_parse(const uint8_t bytes[ASYNCIO_DEBUG_BYTES],
