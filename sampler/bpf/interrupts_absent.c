@@ -16,71 +16,54 @@ int interrupts_open(const struct interrupts_options *options, struct interrupts 
 }
 
 /* Nothing below is called with what interrupts_open() has not made, but for NULL. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
 
 void interrupts_close(struct interrupts *interrupts)
 {
-	(void)interrupts;
 }
 
 int interrupts_program_fd(const struct interrupts *interrupts)
 {
-	(void)interrupts;
 	return -1;
 }
 
 uint64_t interrupts_period_ns(const struct interrupts *interrupts)
 {
-	(void)interrupts;
 	return 0;
 }
 
 int interrupts_enable(struct interrupts *interrupts)
 {
-	(void)interrupts;
 	return -ENOTSUP;
 }
 
 void interrupts_pause(struct interrupts *interrupts)
 {
-	(void)interrupts;
 }
 
 int interrupts_set_thread(struct interrupts *interrupts, uint32_t own_tid,
 			  const struct interrupt_thread *thread)
 {
-	(void)interrupts;
-	(void)own_tid;
-	(void)thread;
 	return -ENOTSUP;
 }
 
 void interrupts_remove_thread(struct interrupts *interrupts, uint32_t own_tid)
 {
-	(void)interrupts;
-	(void)own_tid;
 }
 
 void interrupts_forget_code(struct interrupts *interrupts, uint64_t code_addr)
 {
-	(void)interrupts;
-	(void)code_addr;
 }
 
 void interrupts_set_code_type(struct interrupts *interrupts, uint64_t code_type_addr)
 {
-	(void)interrupts;
-	(void)code_type_addr;
 }
 
 int interrupts_take(struct interrupts *interrupts, const struct interrupts_taker *taker)
 {
-	(void)interrupts;
-	(void)taker;
 	return -ENOTSUP;
 }
 
 void interrupts_count(const struct interrupts *interrupts, struct interrupt_counts *ret_counts)
 {
-	(void)interrupts;
-	*ret_counts = (struct interrupt_counts){0};
 }
