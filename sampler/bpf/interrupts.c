@@ -44,7 +44,7 @@ struct interrupts {
 	struct ring_buffer *ring;
 	struct interrupted *threads;
 	uint32_t nr_threads, max_threads;
-	const struct interrupts_taker *taker; /* of the taking under way */
+	const struct interrupts_taker *taker; /* of the taking under way; NULL: nobody */
 	struct interrupt_counts before;	      /* what was counted of a program that was replaced */
 };
 
@@ -54,6 +54,8 @@ static int take_record(void *context, void *data, size_t size)
 	const struct interrupts_taker *taker = interrupts->taker;
 	const struct interrupt_head *head = data;
 
+	if (!taker)
+		return 0;
 	if (size < sizeof(*head) || head->nr_bytes != size)
 		return -EBADMSG; /* the program and this were compiled with different headers */
 	return head->kind == INTERRUPT_CODE ? taker->take_code(taker->context, data)
@@ -176,28 +178,26 @@ static int open_event(const struct interrupts *interrupts, pid_t tid,
 		.exclude_hv = 1,
 	};
 	struct interrupted interrupted = {.tid = tid};
+	int err = 0;
 
 	interrupted.fd =
 		(int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 	if (interrupted.fd < 0)
 		return errno == EACCES ? -EPERM : -errno;
-	if (descriptor_limit_is_near(interrupted.fd) ||
-	    !process_has_thread(interrupts->process, tid)) {
-		const int err = process_has_thread(interrupts->process, tid) ? -EMFILE : -ESRCH;
-
-		(void)close(interrupted.fd);
-		return err;
+	if (!process_has_thread(interrupts->process, tid))
+		err = -ESRCH;
+	else if (descriptor_limit_is_near(interrupted.fd))
+		err = -EMFILE;
+	if (!err) {
+		interrupted.link = bpf_program__attach_perf_event(
+			interrupts->program->progs.take_interrupt, interrupted.fd);
+		err = interrupted.link ? 0 : -errno;
 	}
-	interrupted.link = bpf_program__attach_perf_event(interrupts->program->progs.take_interrupt,
-							  interrupted.fd);
-	if (!interrupted.link) {
-		const int err = -errno;
-
+	if (err)
 		(void)close(interrupted.fd);
-		return err;
-	}
-	*ret_interrupted = interrupted;
-	return 0;
+	else
+		*ret_interrupted = interrupted;
+	return err;
 }
 
 static int follow(struct interrupts *interrupts, pid_t tid)
@@ -343,31 +343,15 @@ static bool empty(const struct bpf_map *map)
 	return err == -ENOENT; /* there are no more */
 }
 
-static int drop_record(void *context, const struct interrupt_record *record)
-{
-	(void)context;
-	(void)record;
-	return 0;
-}
-
-static int drop_code(void *context, const struct interrupt_code *code)
-{
-	(void)context;
-	(void)code;
-	return 0;
-}
-
 /* Forget the program that was replaced; whether that could be done. */
 static bool begin_anew(struct interrupts *interrupts)
 {
-	const struct interrupts_taker nobody = {drop_record, drop_code, NULL};
-
 	interrupts->program->bss->code_type_addr = 0;
 	interrupts->before = (struct interrupt_counts){0};
 	interrupts_count(interrupts, &interrupts->before);
 	return empty(interrupts->program->maps.threads) &&
 	       empty(interrupts->program->maps.known_codes) &&
-	       interrupts_take(interrupts, &nobody) == 0;
+	       interrupts_take(interrupts, NULL) == 0;
 }
 
 int interrupts_open(const struct interrupts_options *options, struct interrupts **ret_interrupts,
@@ -491,15 +475,18 @@ int interrupts_take(struct interrupts *interrupts, const struct interrupts_taker
 	return nr < 0 ? nr : 0;
 }
 
-static void subtract(struct interrupt_counts *counts, const struct interrupt_counts *before)
+/* Add counters to sums, or take them off. Each is a word. */
+static void add_counts(struct interrupt_counts *sums, const struct interrupt_counts *counts,
+		       bool negative)
 {
-	counts->nr_interrupts -= before->nr_interrupts;
-	counts->nr_unknown -= before->nr_unknown;
-	counts->nr_doubled -= before->nr_doubled;
-	counts->nr_full -= before->nr_full;
-	counts->taken_ns -= before->taken_ns;
-	counts->nr_ticks -= before->nr_ticks;
-	counts->nr_skipped -= before->nr_skipped;
+	enum { NR_COUNTS = sizeof(*sums) / sizeof(uint64_t) };
+	uint64_t sum[NR_COUNTS], count[NR_COUNTS];
+
+	memcpy(sum, sums, sizeof(sum));
+	memcpy(count, counts, sizeof(count));
+	for (size_t i = 0; i < NR_COUNTS; i++)
+		sum[i] += negative ? 0 - count[i] : count[i];
+	memcpy(sums, sum, sizeof(sum));
 }
 
 void interrupts_count(const struct interrupts *interrupts, struct interrupt_counts *ret_counts)
@@ -515,15 +502,9 @@ void interrupts_count(const struct interrupts *interrupts, struct interrupt_coun
 	if (!counts || bpf_map__lookup_elem(interrupts->program->maps.counts, &zero, sizeof(zero),
 					    counts, (size_t)nr_cpus * sizeof(*counts), 0))
 		return;
-	for (int i = 0; i < nr_cpus; i++) {
-		ret_counts->nr_interrupts += counts[i].nr_interrupts;
-		ret_counts->nr_unknown += counts[i].nr_unknown;
-		ret_counts->nr_doubled += counts[i].nr_doubled;
-		ret_counts->nr_full += counts[i].nr_full;
-		ret_counts->taken_ns += counts[i].taken_ns;
-		ret_counts->nr_ticks += counts[i].nr_ticks;
-	}
+	for (int i = 0; i < nr_cpus; i++)
+		add_counts(ret_counts, &counts[i], false);
 	if (!bpf_obj_get_info_by_fd(bpf_program__fd(used_program(interrupts)), &info, &info_bytes))
 		ret_counts->nr_skipped = info.recursion_misses;
-	subtract(ret_counts, &interrupts->before);
+	add_counts(ret_counts, &interrupts->before, true);
 }

@@ -3,26 +3,6 @@
 
 _Static_assert(INTERRUPT_ABSENT == OFFSET_ABSENT, "one number says that there is none");
 
-/* Of offsets that are not absent, of which there is one. */
-static uint32_t least(const uint32_t *offsets, uint32_t nr)
-{
-	uint32_t result = OFFSET_ABSENT;
-
-	for (uint32_t i = 0; i < nr; i++)
-		result = offsets[i] < result ? offsets[i] : result;
-	return result;
-}
-
-static uint32_t greatest(const uint32_t *offsets, uint32_t nr)
-{
-	uint32_t result = 0;
-
-	for (uint32_t i = 0; i < nr; i++)
-		if (offsets[i] != OFFSET_ABSENT && offsets[i] > result)
-			result = offsets[i];
-	return result;
-}
-
 /* What is read of a code object, and of those that it names. */
 static void set_code(struct interrupt_layout *layout, const struct py_offsets *offsets)
 {
@@ -31,12 +11,18 @@ static void set_code(struct interrupt_layout *layout, const struct py_offsets *o
 		offsets->code.linetable, offsets->code.firstlineno, offsets->code.bytecode,
 		offsets->code.version,	 offsets->code.ob_size,
 	};
-	const uint32_t nr_fields = sizeof(fields) / sizeof(*fields);
+	uint32_t least = OFFSET_ABSENT;
+	uint32_t greatest = 0;
 
+	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
+		if (fields[i] == OFFSET_ABSENT)
+			continue;
+		least = fields[i] < least ? fields[i] : least;
+		greatest = fields[i] > greatest ? fields[i] : greatest;
+	}
 	layout->code.head_size = code_head_bytes(offsets);
-	layout->code.first = least(fields, nr_fields) & ~7u; /* as the program reads words */
-	layout->code.size =
-		greatest(fields, nr_fields) + (uint32_t)sizeof(uint64_t) - layout->code.first;
+	layout->code.first = least & ~7u; /* as the program reads words */
+	layout->code.size = greatest + (uint32_t)sizeof(uint64_t) - layout->code.first;
 	layout->code.type = offsets->object.ob_type;
 	layout->code.ob_size = offsets->code.ob_size;
 	layout->code.filename = offsets->code.filename;
@@ -72,36 +58,33 @@ struct interrupt_layout interrupts_layout(const struct py_offsets *offsets)
 	return layout;
 }
 
-/* Whether a word lies within so many bytes, or is absent. */
-static bool has_word(uint32_t size, uint32_t offset)
+/* Whether words lie within so many bytes, or are absent. */
+static bool have_words(uint32_t size, const uint32_t *offsets, size_t nr)
 {
-	return offset == INTERRUPT_ABSENT ||
-	       (size >= sizeof(uint64_t) && offset <= size - sizeof(uint64_t));
+	for (size_t i = 0; i < nr; i++)
+		if (offsets[i] != INTERRUPT_ABSENT &&
+		    (size < sizeof(uint64_t) || offsets[i] > size - sizeof(uint64_t)))
+			return false;
+	return true;
 }
 
 bool interrupts_layout_fits(const struct interrupt_layout *layout)
 {
-	const uint32_t state_bytes = layout->state.head_size;
-	const uint32_t frame_bytes = layout->frame.head_size;
-	const uint32_t code_bytes = layout->code.head_size;
+	const uint32_t state[] = {layout->state.current_frame, layout->state.base_frame,
+				  layout->state.cframe};
+	const uint32_t frame[] = {layout->frame.previous, layout->frame.executable};
+	const uint32_t code[] = {layout->code.type,	  layout->code.ob_size,
+				 layout->code.filename,	  layout->code.qualname,
+				 layout->code.linetable,  layout->code.bytecode,
+				 layout->code.first_line, layout->code.version};
 
-	return state_bytes <= INTERRUPT_STATE_MAX_BYTES / 2 &&
-	       has_word(state_bytes, layout->state.current_frame) &&
-	       has_word(state_bytes, layout->state.base_frame) &&
-	       has_word(state_bytes, layout->state.cframe) &&
-	       frame_bytes < INTERRUPT_FRAME_MAX_BYTES &&
-	       has_word(frame_bytes, layout->frame.previous) &&
-	       has_word(frame_bytes, layout->frame.executable) &&
-	       code_bytes < INTERRUPT_CODE_MAX_BYTES &&
+	return layout->state.head_size <= INTERRUPT_STATE_MAX_BYTES / 2 &&
+	       have_words(layout->state.head_size, state, sizeof(state) / sizeof(*state)) &&
+	       layout->frame.head_size < INTERRUPT_FRAME_MAX_BYTES &&
+	       have_words(layout->frame.head_size, frame, sizeof(frame) / sizeof(*frame)) &&
+	       layout->code.head_size < INTERRUPT_CODE_MAX_BYTES &&
 	       layout->code.first + layout->code.size < INTERRUPT_CODE_MAX_BYTES &&
-	       has_word(code_bytes, layout->code.type) &&
-	       has_word(code_bytes, layout->code.ob_size) &&
-	       has_word(code_bytes, layout->code.filename) &&
-	       has_word(code_bytes, layout->code.qualname) &&
-	       has_word(code_bytes, layout->code.linetable) &&
-	       has_word(code_bytes, layout->code.bytecode) &&
-	       has_word(code_bytes, layout->code.first_line) &&
-	       has_word(code_bytes, layout->code.version) &&
+	       have_words(layout->code.head_size, code, sizeof(code) / sizeof(*code)) &&
 	       layout->text.state == INTERRUPT_STATE_WORD * sizeof(uint64_t) &&
 	       layout->text.kind_shift < 32;
 }
