@@ -19,112 +19,46 @@ enum { MAX_WORDS_BETWEEN = 64 };
  */
 enum { MAX_STEPS = 40000, MAX_LOOKS = 64 };
 
-static bool runtime_plausible(const struct py_offsets *o)
-{
-	return o->runtime.size >= 64u << 10 && o->runtime.interpreters_head < 64u << 10;
-}
-
-static bool interpreter_plausible(const struct py_offsets *o)
-{
-	return o->interpreter.size >= 64u << 10 && o->interpreter.id == o->interpreter.next + 8 &&
-	       o->interpreter.threads_head > o->interpreter.id &&
-	       o->interpreter.threads_head < o->interpreter.id + 1024;
-}
-
-static bool gil_plausible(const struct py_offsets *o)
-{
-	return o->interpreter.gil_locked == o->interpreter.gil_last_holder + 8 &&
-	       o->interpreter.gil_last_holder > o->interpreter.threads_head &&
-	       o->interpreter.gil_locked < o->interpreter.next + 1024 &&
-	       (o->interpreter.code_object_generation == OFFSET_ABSENT ||
-		(o->interpreter.code_object_generation > o->interpreter.gil_locked &&
-		 o->interpreter.code_object_generation < o->interpreter.next + 1016));
-}
-
-static bool thread_plausible(const struct py_offsets *o)
-{
-	return o->thread.size >= 256 && o->thread.size < 64u << 10 && o->thread.next == 8 &&
-	       o->thread.interp == 16 && o->thread.current_frame > 16 &&
-	       (o->thread.base_frame == OFFSET_ABSENT ||
-		o->thread.base_frame == o->thread.current_frame + 8);
-}
-
-static bool thread_ids_plausible(const struct py_offsets *o)
-{
-	return o->thread.native_thread_id == o->thread.thread_id + 8 &&
-	       o->thread.thread_id > o->thread.current_frame && o->thread.thread_id % 8 == 0 &&
-	       o->thread.datastack_chunk > o->thread.native_thread_id + 8 &&
-	       o->thread.datastack_chunk % 8 == 0 &&
-	       o->thread.datastack_chunk <= THREAD_STATE_MAX_BYTES - 16;
-}
-
-static bool frame_plausible(const struct py_offsets *o)
-{
-	return o->frame.executable == 0 && o->frame.previous == 8 && o->frame.instr_ptr >= 24 &&
-	       o->frame.instr_ptr < o->frame.owner && o->frame.owner < o->frame.localsplus &&
-	       o->frame.localsplus % 8 == 0 && o->frame.size == o->frame.localsplus + 8 &&
-	       (o->frame.stackpointer == OFFSET_ABSENT ||
-		o->frame.stackpointer == o->frame.instr_ptr + 8);
-}
-
-static bool code_plausible(const struct py_offsets *o)
-{
-	return o->code.size == o->code.code_adaptive + 8 &&
-	       o->code.qualname == o->code.filename + 16 &&
-	       o->code.linetable == o->code.qualname + 8 && o->code.firstlineno >= 64 &&
-	       o->code.kinds == o->code.names + 8 && o->code.argcount < o->code.firstlineno &&
-	       o->code.firstlineno < o->code.filename && o->code.filename < o->code.code_adaptive;
-}
-
-static bool object_plausible(const struct py_offsets *o)
-{
-	return (o->object.ob_type == 8 || o->object.ob_type == 24) &&
-	       o->object.tp_name == o->object.ob_type + 16;
-}
-
-static bool bytes_plausible(const struct py_offsets *o)
-{
-	return o->bytes.ob_size == o->object.ob_type + 8 &&
-	       o->bytes.ob_sval == o->bytes.ob_size + 16;
-}
-
-static bool unicode_plausible(const struct py_offsets *o)
-{
-	return o->unicode.length == o->object.ob_type + 8 &&
-	       o->unicode.state == o->unicode.length + 16 &&
-	       o->unicode.ascii_data == o->unicode.state + 8 &&
-	       (o->unicode.compact_data == OFFSET_ABSENT ||
-		o->unicode.compact_data == o->unicode.ascii_data + 16);
-}
-
-static bool generator_plausible(const struct py_offsets *o)
-{
-	return o->generator.iframe == OFFSET_ABSENT ||
-	       o->generator.iframe == o->object.ob_type + 64;
-}
-
 /* The numbers of a struct that stand together: members of py_offsets from first to last. */
-struct group {
-	bool (*plausible)(const struct py_offsets *offsets);
+static const struct group {
 	size_t first, last;
+} groups[] = {
+#define GROUP(of, from, to) {OFFSET_INDEX(of, from), OFFSET_INDEX(of, to)},
+#include "sampler/python/debug_offsets.def"
 };
 
-static const struct group groups[] = {
-	{runtime_plausible, OFFSET_INDEX(runtime, size), OFFSET_INDEX(runtime, interpreters_head)},
-	{interpreter_plausible, OFFSET_INDEX(interpreter, size),
-	 OFFSET_INDEX(interpreter, threads_head)},
-	{gil_plausible, OFFSET_INDEX(interpreter, gil_locked),
-	 OFFSET_INDEX(interpreter, code_object_generation)},
-	{thread_plausible, OFFSET_INDEX(thread, size), OFFSET_INDEX(thread, base_frame)},
-	{thread_ids_plausible, OFFSET_INDEX(thread, thread_id),
-	 OFFSET_INDEX(thread, datastack_chunk)},
-	{frame_plausible, OFFSET_INDEX(frame, size), OFFSET_INDEX(frame, localsplus)},
-	{code_plausible, OFFSET_INDEX(code, size), OFFSET_INDEX(code, code_adaptive)},
-	{object_plausible, OFFSET_INDEX(object, ob_type), OFFSET_INDEX(object, tp_name)},
-	{bytes_plausible, OFFSET_INDEX(bytes, ob_size), OFFSET_INDEX(bytes, ob_sval)},
-	{unicode_plausible, OFFSET_INDEX(unicode, length), OFFSET_INDEX(unicode, data)},
-	{generator_plausible, OFFSET_INDEX(generator, iframe), OFFSET_INDEX(generator, iframe)},
+/* The group after which it is known whether threads are where the table says. */
+enum { THREADS_GROUP = 4 };
+
+/* What always holds. */
+static const struct relation {
+	size_t of, from; /* from: START, or such an index */
+	uint32_t least, most;
+} relations[] = {
+#define START				       NR_OFFSETS
+#define FIELD				       OFFSET_INDEX
+#define MOST				       STRUCT_MAX_BYTES
+#define RELATION(of, field, from, least, most) {OFFSET_INDEX(of, field), from, least, most},
+#include "sampler/python/debug_offsets.def"
 };
+
+/* Whether the relations between those numbers that are known hold. */
+static bool relations_hold(const struct py_offsets *offsets)
+{
+	uint32_t numbers[NR_OFFSETS + 1] = {[START] = 0};
+
+	memcpy(numbers, offsets, sizeof(*offsets));
+	for (size_t i = 0; i < sizeof(relations) / sizeof(*relations); i++) {
+		const uint32_t number = numbers[relations[i].of];
+		const uint32_t from = numbers[relations[i].from];
+
+		if (number != OFFSET_ABSENT && from != OFFSET_ABSENT &&
+		    (number < from || number - from < relations[i].least ||
+		     number - from > relations[i].most))
+			return false;
+	}
+	return true;
+}
 
 #define NR_GROUPS (sizeof(groups) / sizeof(*groups))
 
@@ -133,10 +67,7 @@ static bool numbers_plausible(const struct py_build *build)
 {
 	const struct py_offsets *o = &build->offsets;
 
-	for (size_t i = 0; i < NR_GROUPS; i++)
-		if (!groups[i].plausible(o))
-			return false;
-	return o->object.ob_type == (build->free_threaded ? 24 : 8) &&
+	return relations_hold(o) && o->object.ob_type == (build->free_threaded ? 24 : 8) &&
 	       (build->tlbc.code_array != 0) ==
 		       (build->free_threaded && build->traits.leaf_rule == LEAF_BY_EXECUTABLE) &&
 	       (!build->tlbc.code_array ||
@@ -304,8 +235,8 @@ static void search_place(struct search *search, size_t group_index, const struct
 	const struct py_offsets values = search->values;
 
 	search->nr_steps++;
-	if (place_group(search, group, known, start) && group->plausible(&search->values) &&
-	    (group->plausible != thread_ids_plausible || threads_are_live(search))) {
+	if (place_group(search, group, known, start) && relations_hold(&search->values) &&
+	    (group_index != THREADS_GROUP || threads_are_live(search))) {
 		uint32_t end = group_end(group, &search->places);
 
 		search_group(search, group_index + 1, end ? end : start);
