@@ -3,7 +3,7 @@
  * The offsets that a CPython of 3.13 or newer carries itself: _Py_DebugOffsets, at the
  * start of its _PyRuntime. The struct does not say where its fields stand; they moved
  * between minor versions, and within one before its first release. So a layout is
- * judged by what it makes of the numbers: debug_offsets_match.h.
+ * judged by what it makes of the numbers.
  */
 #pragma once
 
@@ -49,17 +49,20 @@ int debug_offsets_read(struct remote_memory *memory, remote_addr runtime_addr,
 		       struct debug_offsets *ret_table);
 
 /*
- * What they say if they are laid out like that, with what they lack added. 0; -EBADMSG
- * (a number that no offset can be), -EFAULT (not all of the layout could be read).
+ * Fill ret_build from the debug offsets at runtime_addr, a copy of which is table.
+ *
+ * The layout of the table's minor version is tried first. If the numbers that come out contradict
+ * each other (a pre-release, whose table had fewer fields; a minor version that is newer than this
+ * pysample), the table is searched: it is a row of groups, one for each struct, in an order that
+ * never changed, and the numbers of each group have relations that always hold (a frame's executable
+ * is its first word, native_thread_id follows thread_id, …). A group may stand some words before or
+ * behind where a known layout has it. What is found that way must fit the live interpreter too, and
+ * be the only one that does.
+ *
+ * 0; -EBADMSG (no layout fits, or several do), -EFAULT (what its version's layout needs could
+ * not be read). build.newer_than_tested tells whether it is its version's own.
  *
  * Source: CPython Include/internal/pycore_debug_offsets.h, 3.13 to 3.15.
  */
-int debug_offsets_convert(const struct debug_offsets *table,
-			  const struct debug_offsets_layout *layout, struct py_build *ret_build);
-
-/*
- * Add to what a build's debug offsets tell what those of its version lack and what is known of
- * them: is_own, if it is its version's own layout, else of any that it may have. What counts from
- * a field that is absent stays so. 0; -EBADMSG (a number that no offset can be).
- */
-int debug_offsets_supplement(bool is_own, struct py_build *build);
+int debug_offsets_match(struct remote_memory *memory, remote_addr runtime_addr,
+			const struct debug_offsets *table, struct py_build *ret_build);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "sampler/python/build_check.h"
-#include "sampler/python/debug_offsets_match.h"
+#include "sampler/python/debug_offsets.h"
 #include "sampler/python/matrix.h"
 
 /* Of the versions that do not tell where their fields lie: a column each. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sampler/python/debug_offsets_match.h"
+#include "sampler/python/debug_offsets.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
