@@ -26,12 +26,6 @@ struct type {
 	remote_addr cached_keys_addr; /* 0 if it is not read or there are none */
 };
 
-/* addr + offset. No object wraps around the end of the address space. */
-static int add(remote_addr addr, uint64_t offset, remote_addr *ret_addr)
-{
-	return __builtin_add_overflow(addr, offset, ret_addr) ? -EFAULT : 0;
-}
-
 /* The keys. */
 
 /* How many bytes the hash table has in front of the entries, and what its head says of those. */
@@ -83,11 +77,12 @@ static int open_keys(struct remote_memory *memory, const struct py_build *build,
 	if (nr_entries > bytes)
 		return -EBADMSG;
 	*ret_dict = (struct dict){
+		.entries_addr = keys_addr + offsets->dict_keys.indices + bytes,
 		.values_addr = values_addr,
 		.nr_entries = (uint32_t)nr_entries,
 		.has_hashes = kind == KEYS_GENERAL,
 	};
-	return add(keys_addr, offsets->dict_keys.indices + bytes, &ret_dict->entries_addr);
+	return 0;
 }
 
 int dict_open(struct remote_memory *memory, const struct py_build *build, remote_addr addr,
@@ -102,8 +97,8 @@ int dict_open(struct remote_memory *memory, const struct py_build *build, remote
 	};
 	int err = remote_memory_read_all(memory, ranges, sizeof(ranges) / sizeof(*ranges));
 
-	if (!err && values_addr)
-		err = add(values_addr, offsets->dict_values.values, &values_addr);
+	if (values_addr)
+		values_addr += offsets->dict_values.values;
 	return err ? err : open_keys(memory, build, keys_addr, values_addr, ret_dict);
 }
 
@@ -145,20 +140,17 @@ static int open_dict_at(struct remote_memory *memory, const struct py_build *bui
 static int open_values(struct remote_memory *memory, const struct py_build *build,
 		       const struct type *type, remote_addr values_addr, struct dict *ret_dict)
 {
-	int err = add(values_addr, build->offsets.dict_values.values, &values_addr);
-
-	if (err)
-		return err;
 	if (!type->cached_keys_addr)
 		return -EBADMSG;
-	return open_keys(memory, build, type->cached_keys_addr, values_addr, ret_dict);
+	return open_keys(memory, build, type->cached_keys_addr,
+			 values_addr + build->offsets.dict_values.values, ret_dict);
 }
 
 /* 3.13 and newer, without a dict: the values lie behind the instance, if they are valid. */
 static int open_inline(struct remote_memory *memory, const struct py_build *build, remote_addr addr,
 		       const struct type *type, struct dict *ret_dict)
 {
-	remote_addr values_addr;
+	const remote_addr values_addr = addr + (uint64_t)type->basicsize;
 	uint8_t valid;
 	int err;
 
@@ -166,10 +158,8 @@ static int open_inline(struct remote_memory *memory, const struct py_build *buil
 		return -ENOENT;
 	if (type->basicsize <= 0)
 		return -EBADMSG;
-	err = add(addr, (uint64_t)type->basicsize, &values_addr);
-	if (!err)
-		err = remote_memory_read(memory, values_addr + build->offsets.dict_values.valid,
-					 &valid, sizeof(valid));
+	err = remote_memory_read(memory, values_addr + build->offsets.dict_values.valid, &valid,
+				 sizeof(valid));
 	if (err)
 		return err;
 	return valid == 1 ? open_values(memory, build, type, values_addr, ret_dict) : -ENOENT;
@@ -215,8 +205,7 @@ int dict_open_attributes(struct remote_memory *memory, const struct py_build *bu
 	/* Below 0 it counts from the end of what has no fixed size: int, tuple, … */
 	if (type.dictoffset <= 0)
 		return -ENOENT;
-	err = add(addr, (uint64_t)type.dictoffset, &addr);
-	return err ? err : open_dict_at(memory, build, addr, ret_dict);
+	return open_dict_at(memory, build, addr + (uint64_t)type.dictoffset, ret_dict);
 }
 
 int dict_open_modules(struct remote_memory *memory, const struct py_build *build,
@@ -351,50 +340,34 @@ struct search {
 };
 
 /*
- * Look among nr entries, DICT_PIECE_ENTRIES at most: *ret_index, nr if it is not there. A
- * key that cannot be read, or is removed, is not the one.
+ * Look among nr entries, DICT_PIECE_ENTRIES at most, from *first on, which becomes the one found. A
+ * key that cannot be read, or is removed, is not the one. 0 or -ENOENT, or worse.
  */
-static int find_among(const struct search *search, const struct dict_entry *entries, uint32_t nr,
-		      uint32_t *ret_index)
+static int find_in_piece(const struct search *search, uint32_t *first, uint32_t nr,
+			 remote_addr *ret_value_addr)
 {
 	uint8_t objects[DICT_PIECE_ENTRIES][KEY_MAX_BYTES];
 	struct remote_range ranges[DICT_PIECE_ENTRIES];
-	uint32_t i;
-	int err;
+	struct dict_entry entries[DICT_PIECE_ENTRIES];
+	int err = read_entries(search->memory, search->dict, *first, nr, entries);
 
-	for (i = 0; i < nr; i++)
+	for (uint32_t i = 0; !err && i < nr; i++)
 		ranges[i] = (struct remote_range){
 			.addr = entries[i].key_addr + search->offsets->unicode.length,
 			.buffer = objects[i],
 			.size = entries[i].key_addr && entries[i].value_addr ? search->head_bytes
 									     : 0,
 		};
-	err = remote_memory_read_ranges(search->memory, ranges, nr);
-	if (err)
-		return err;
-	for (i = 0; i < nr; i++)
-		if (ranges[i].size && ranges[i].done_bytes == ranges[i].size &&
-		    string_is(search->offsets, objects[i], search->key))
-			break;
-	*ret_index = i;
-	return 0;
-}
-
-/* Look among nr entries from *first on, which becomes the one found. 0 or -ENOENT, or worse. */
-static int find_in_piece(const struct search *search, uint32_t *first, uint32_t nr,
-			 remote_addr *ret_value_addr)
-{
-	struct dict_entry entries[DICT_PIECE_ENTRIES];
-	uint32_t i = 0;
-	int err = read_entries(search->memory, search->dict, *first, nr, entries);
-
 	if (!err)
-		err = find_among(search, entries, nr, &i);
-	if (err || i == nr)
-		return err ? err : -ENOENT;
-	*first += i;
-	*ret_value_addr = entries[i].value_addr;
-	return 0;
+		err = remote_memory_read_ranges(search->memory, ranges, nr);
+	for (uint32_t i = 0; !err && i < nr; i++)
+		if (ranges[i].size && ranges[i].done_bytes == ranges[i].size &&
+		    string_is(search->offsets, objects[i], search->key)) {
+			*first += i;
+			*ret_value_addr = entries[i].value_addr;
+			return 0;
+		}
+	return err ? err : -ENOENT;
 }
 
 int dict_find(struct remote_memory *memory, const struct py_build *build, struct dict dict,

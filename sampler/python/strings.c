@@ -30,68 +30,27 @@
 #define STATE_ASCII	(1u << 4) /* and the struct is the short one */
 #define STATE_LAST_BIT	4
 
-/* An address in an object. No object wraps around the end of the address space. */
-static int field_addr(remote_addr object, uint64_t offset, remote_addr *ret_addr)
-{
-	return __builtin_add_overflow(object, offset, ret_addr) ? -EFAULT : 0;
-}
-
-/* The length and the state word of the str object at addr, read at one go. */
-static int read_header(struct remote_memory *memory, const struct py_offsets *offsets,
-		       remote_addr addr, uint64_t *ret_length, uint32_t *ret_state)
-{
-	uint64_t length = 0;
-	uint32_t state = 0;
-	struct remote_range fields[2] = {
-		{.buffer = &length, .size = sizeof(length)},
-		{.buffer = &state, .size = sizeof(state)},
-	};
-	int err = field_addr(addr, offsets->unicode.length, &fields[0].addr);
-
-	if (!err)
-		err = field_addr(addr, offsets->unicode.state, &fields[1].addr);
-	if (!err)
-		err = remote_memory_read_all(memory, fields, 2);
-	if (err)
-		return err;
-	*ret_length = length;
-	*ret_state = state;
-	return 0;
-}
-
-/* Where the characters start: behind the struct, or at data.any (a subclass of str). */
-static int find_chars(struct remote_memory *memory, const struct py_offsets *offsets,
-		      remote_addr addr, uint32_t flags, remote_addr *ret_addr)
-{
-	remote_addr data_addr;
-	int err;
-
-	if (flags & STATE_COMPACT && flags & STATE_ASCII)
-		return field_addr(addr, offsets->unicode.ascii_data, ret_addr);
-	if (flags & STATE_COMPACT)
-		return field_addr(addr, offsets->unicode.compact_data, ret_addr);
-	err = field_addr(addr, offsets->unicode.data, &data_addr);
-	if (err)
-		return err;
-	return remote_memory_read_u64(memory, data_addr, ret_addr);
-}
-
 int string_find(struct remote_memory *memory, const struct py_offsets *offsets, remote_addr addr,
 		struct remote_text *ret_text)
 {
-	uint64_t length;
-	uint64_t size_bytes;
-	remote_addr chars_addr;
-	remote_addr end;
-	uint32_t state;
+	uint64_t length = 0, size_bytes;
+	uint32_t state = 0, flags, kind;
+	struct remote_range header[] = {
+		{.addr = addr + offsets->unicode.length, .buffer = &length, .size = sizeof(length)},
+		{.addr = addr + offsets->unicode.state, .buffer = &state, .size = sizeof(state)},
+	};
+	remote_addr chars_addr, end;
 	int err;
 
 	assert(offsets->unicode.state_kind_shift < 32 - STATE_LAST_BIT);
-	err = read_header(memory, offsets, addr, &length, &state);
+	/* No object wraps around the end of the address space. */
+	if (__builtin_add_overflow(addr, offsets->unicode.data, &end))
+		return -EFAULT;
+	err = remote_memory_read_all(memory, header, 2);
 	if (err)
 		return err;
-	uint32_t flags = state >> offsets->unicode.state_kind_shift;
-	uint32_t kind = flags & STATE_KIND_MASK;
+	flags = state >> offsets->unicode.state_kind_shift;
+	kind = flags & STATE_KIND_MASK;
 	if (kind != 1 && kind != 2 && kind != 4)
 		return -EBADMSG;
 	if (flags & STATE_ASCII && kind != 1)
@@ -99,7 +58,11 @@ int string_find(struct remote_memory *memory, const struct py_offsets *offsets, 
 	/* A Py_ssize_t counts the bytes, too (PyUnicode_New). */
 	if (__builtin_mul_overflow(length, kind, &size_bytes) || size_bytes > INT64_MAX)
 		return -EBADMSG;
-	err = find_chars(memory, offsets, addr, flags, &chars_addr);
+	/* They are behind the struct, or at data.any (a subclass of str). */
+	chars_addr = addr + (flags & STATE_ASCII ? offsets->unicode.ascii_data
+						 : offsets->unicode.compact_data);
+	if (!(flags & STATE_COMPACT))
+		err = remote_memory_read_u64(memory, addr + offsets->unicode.data, &chars_addr);
 	if (err)
 		return err;
 	if (__builtin_add_overflow(chars_addr, size_bytes, &end))
@@ -136,33 +99,21 @@ int string_chars(struct remote_memory *memory, const struct remote_text *text, u
 	return err;
 }
 
-static char continuation(uint32_t bits)
-{
-	return (char)(0x80 | (bits & 0x3f));
-}
-
 size_t utf8_encode(uint32_t code_point, char ret_bytes[UTF8_MAX_BYTES])
 {
-	if (code_point < 0x80) {
-		ret_bytes[0] = (char)code_point;
-		return 1;
+	const size_t nr_bytes = code_point < 0x80      ? 1
+				: code_point < 0x800   ? 2
+				: code_point < 0x10000 ? 3
+						       : 4;
+	/* Of the first one: as many bits as there are bytes. */
+	static const uint8_t marks[] = {0, 0, 0xc0, 0xe0, 0xf0};
+
+	for (size_t i = nr_bytes - 1; i > 0; i--) {
+		ret_bytes[i] = (char)(0x80 | (code_point & 0x3f));
+		code_point >>= 6;
 	}
-	if (code_point < 0x800) {
-		ret_bytes[0] = (char)(0xc0 | code_point >> 6);
-		ret_bytes[1] = continuation(code_point);
-		return 2;
-	}
-	if (code_point < 0x10000) {
-		ret_bytes[0] = (char)(0xe0 | code_point >> 12);
-		ret_bytes[1] = continuation(code_point >> 6);
-		ret_bytes[2] = continuation(code_point);
-		return 3;
-	}
-	ret_bytes[0] = (char)(0xf0 | code_point >> 18);
-	ret_bytes[1] = continuation(code_point >> 12);
-	ret_bytes[2] = continuation(code_point >> 6);
-	ret_bytes[3] = continuation(code_point);
-	return 4;
+	ret_bytes[0] = (char)(marks[nr_bytes] | code_point);
+	return nr_bytes;
 }
 
 /*
@@ -218,16 +169,13 @@ int string_read(struct remote_memory *memory, const struct py_offsets *offsets, 
 int bytes_read(struct remote_memory *memory, const struct py_offsets *offsets, remote_addr addr,
 	       size_t max_bytes, uint8_t **ret_data, size_t *ret_size_bytes)
 {
-	remote_addr size_addr;
-	remote_addr data_addr;
-	remote_addr end;
+	remote_addr data_addr, end;
 	uint64_t size_bytes;
-	int err = field_addr(addr, offsets->bytes.ob_size, &size_addr);
+	int err;
 
-	if (!err)
-		err = field_addr(addr, offsets->bytes.ob_sval, &data_addr);
-	if (!err)
-		err = remote_memory_read_u64(memory, size_addr, &size_bytes);
+	if (__builtin_add_overflow(addr, offsets->bytes.ob_sval, &data_addr))
+		return -EFAULT;
+	err = remote_memory_read_u64(memory, addr + offsets->bytes.ob_size, &size_bytes);
 	if (err)
 		return err;
 	if (size_bytes > INT64_MAX || __builtin_add_overflow(data_addr, size_bytes, &end))
