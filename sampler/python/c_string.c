@@ -32,3 +32,12 @@ int c_string_read(struct remote_memory *memory, remote_addr addr, char *ret_text
 	ret_text[max_bytes] = '\0';
 	return 0;
 }
+
+int type_name_read(struct remote_memory *memory, const struct py_offsets *offsets,
+		   remote_addr type_addr, char *ret_text, size_t size)
+{
+	remote_addr name_addr;
+	int err = remote_memory_read_u64(memory, type_addr + offsets->object.tp_name, &name_addr);
+
+	return err ? err : c_string_read(memory, name_addr, ret_text, size);
+}

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "procmem/cleanup.h"
+#include "sampler/python/c_string.h"
 #include "sampler/python/code_ahead.h"
 #include "sampler/python/executable.h"
 #include "sampler/python/strings.h"
@@ -19,16 +20,12 @@
 /* Whether type_addr is PyCode_Type: by address once it was told by name. */
 static bool is_code_type(struct code_cache *cache, remote_addr type_addr)
 {
-	const struct py_offsets *offsets = &cache->build->offsets;
-	uint64_t name_addr;
-	char name[sizeof("code")];
+	char name[sizeof("code") + 1];
 
 	if (cache->code_type_addr)
 		return type_addr == cache->code_type_addr;
-	if (remote_memory_read_u64(cache->memory, type_addr + offsets->object.tp_name,
-				   &name_addr) != 0 ||
-	    remote_memory_read(cache->memory, name_addr, name, sizeof(name)) != 0 ||
-	    memcmp(name, "code", sizeof(name)) != 0)
+	if (type_name_read(cache->memory, &cache->build->offsets, type_addr, name, sizeof(name)) ||
+	    strcmp(name, "code") != 0)
 		return false;
 	cache->code_type_addr = type_addr;
 	return true;

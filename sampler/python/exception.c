@@ -26,13 +26,9 @@ static bool is_derived(struct value_writer *writer, remote_addr addr, const char
 {
 	const struct py_offsets *offsets = &writer->build->offsets;
 	char text[16];
-	remote_addr name_addr;
 
 	for (int i = 0; i < BASES_MAX && addr; i++) {
-		if (remote_memory_read_u64(writer->memory, addr + offsets->object.tp_name,
-					   &name_addr) != 0)
-			return false;
-		if (c_string_read(writer->memory, name_addr, text, sizeof(text)) == 0 &&
+		if (type_name_read(writer->memory, offsets, addr, text, sizeof(text)) == 0 &&
 		    strcmp(text, name) == 0)
 			return true;
 		if (remote_memory_read_u64(writer->memory,

@@ -33,17 +33,6 @@ static int write_name(struct value_writer *writer, remote_addr addr)
 	return value_write_name(writer->memory, writer->build, addr, writer->text);
 }
 
-/* The tp_name of a static type: "module.name", or "name" of a builtin one. */
-static int read_static_name(struct value_writer *writer, remote_addr type_addr,
-			    char ret_name[C_NAME_BYTES])
-{
-	remote_addr name_addr;
-	int err = remote_memory_read_u64(
-		writer->memory, type_addr + writer->build->offsets.object.tp_name, &name_addr);
-
-	return err ? err : c_string_read(writer->memory, name_addr, ret_name, C_NAME_BYTES);
-}
-
 /* A field of a type made at run time, in front of its cached keys. */
 static int read_heap_field(struct value_writer *writer, remote_addr type_addr, uint32_t before,
 			   remote_addr *ret_addr)
@@ -71,7 +60,8 @@ int value_write_type_name(struct value_writer *writer, const struct value_type *
 		if (!err)
 			err = write_name(writer, name_addr);
 	} else {
-		err = read_static_name(writer, type->addr, name);
+		err = type_name_read(writer->memory, &writer->build->offsets, type->addr, name,
+				     sizeof(name));
 		dot = err ? NULL : strrchr(name, '.');
 		if (!err)
 			write_c_name(writer, dot ? dot + 1 : name);
@@ -113,7 +103,7 @@ int value_write_class(struct value_writer *writer, remote_addr addr)
 	if (err)
 		return err;
 	if (!(flags & TYPE_HEAP)) {
-		err = read_static_name(writer, addr, name);
+		err = type_name_read(writer->memory, offsets, addr, name, sizeof(name));
 		if (err)
 			return err;
 		value_text_puts(writer->text, "<class '");
