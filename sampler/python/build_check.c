@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include "procmem/cleanup.h"
-#include "sampler/python/type_flags.h"
+#include "sampler/python/c_string.h"
+#include "sampler/python/frames.h"
+#include "sampler/python/value_types.h"
 
 /* A field that will be used, and what it has to lie inside of. */
 struct field {
@@ -175,50 +177,24 @@ struct live {
 };
 
 /*
- * What the name of an object's type says. A core file without the file of the program has no
- * names of static types.
+ * Whether the object at addr has the type called name; if that has no name there, as in a core file
+ * without the file of the program, whether it is a static type of that kind, or of none that is told.
  */
-enum name_look { NAME_OTHER, NAME_EQUAL, NAME_MISSING };
-
-static enum name_look look_at_name(const struct live *live, remote_addr type_addr, const char *name)
+static bool type_is(const struct live *live, remote_addr addr, const char *name,
+		    enum value_kind kind)
 {
 	const struct py_offsets *offsets = &live->build->offsets;
-	const size_t size = strlen(name) + 1;
-	uint64_t name_addr;
+	struct value_type type;
+	remote_addr type_addr;
 	char text[8];
+	int err = remote_memory_read_u64(live->memory, addr + offsets->object.ob_type, &type_addr);
 
-	if (size > sizeof(text) ||
-	    remote_memory_read_u64(live->memory, type_addr + offsets->object.tp_name, &name_addr) !=
-		    0)
-		return NAME_OTHER;
-	if (remote_memory_read(live->memory, name_addr, text, size) != 0)
-		return NAME_MISSING;
-	return memcmp(text, name, size) == 0 ? NAME_EQUAL : NAME_OTHER;
-}
-
-/*
- * Whether the object at addr has the type called name; if that has no name there, whether it
- * is a static type and has that flag, or none, of those that tell what a type is derived from.
- */
-static bool type_is(const struct live *live, remote_addr addr, const char *name, uint64_t flag)
-{
-	const struct py_offsets *offsets = &live->build->offsets;
-	uint64_t type_addr, flags;
-
-	if (remote_memory_read_u64(live->memory, addr + offsets->object.ob_type, &type_addr) != 0)
-		return false;
-	switch (look_at_name(live, type_addr, name)) {
-	case NAME_EQUAL:
-		return true;
-	case NAME_MISSING:
-		return offsets->type.flags != OFFSET_ABSENT &&
-		       remote_memory_read_u64(live->memory, type_addr + offsets->type.flags,
-					      &flags) == 0 &&
-		       (flags & (TYPE_HEAP | TYPE_READY | TYPE_IS_MASK)) == (TYPE_READY | flag);
-	case NAME_OTHER:
-	default:
-		return false;
-	}
+	if (!err)
+		err = type_name_read(live->memory, offsets, type_addr, text, strlen(name) + 2);
+	if (!err)
+		return strcmp(text, name) == 0;
+	return value_type_of(live->memory, live->build, addr, &type) == 0 && !type.has_name &&
+	       type.is_ready && type.kind == kind;
 }
 
 /* Whether the name and file of the code object at addr are of type str, its table bytes. */
@@ -233,9 +209,9 @@ static bool code_is_whole(const struct live *live, remote_addr addr)
 		       0 &&
 	       remote_memory_read_u64(live->memory, addr + offsets->code.linetable, &linetable) ==
 		       0 &&
-	       type_is(live, qualname, "str", TYPE_IS_STR) &&
-	       type_is(live, filename, "str", TYPE_IS_STR) &&
-	       type_is(live, linetable, "bytes", TYPE_IS_BYTES);
+	       type_is(live, qualname, "str", VALUE_STR) &&
+	       type_is(live, filename, "str", VALUE_STR) &&
+	       type_is(live, linetable, "bytes", VALUE_BYTES);
 }
 
 /* What an executable is; without the names of types what is CODE_DAMAGED may be anything. */
@@ -243,7 +219,7 @@ enum code_look { CODE_NONE, CODE_DAMAGED, CODE_WHOLE };
 
 static enum code_look look_at_code(const struct live *live, remote_addr addr)
 {
-	if (!type_is(live, addr, "code", 0))
+	if (!type_is(live, addr, "code", VALUE_OBJECT))
 		return CODE_NONE;
 	return code_is_whole(live, addr) ? CODE_WHOLE : CODE_DAMAGED;
 }
@@ -279,23 +255,6 @@ static bool frames_have_code(struct live *live, remote_addr addr)
 			return false;
 	}
 	return false;
-}
-
-/* The current frame by a copy of the thread state; 0 if there is none. */
-static remote_addr current_frame(const struct live *live, const uint8_t *state)
-{
-	const struct py_offsets *offsets = &live->build->offsets;
-	uint64_t frame_addr = 0;
-
-	if (offsets->thread.current_frame != OFFSET_ABSENT)
-		return field_u64(state, offsets->thread.current_frame);
-	if (offsets->thread.cframe != OFFSET_ABSENT &&
-	    remote_memory_read_u64(live->memory,
-				   field_u64(state, offsets->thread.cframe) +
-					   offsets->cframe.current_frame,
-				   &frame_addr) != 0)
-		return 0;
-	return frame_addr;
 }
 
 /* Whether the thread has an id that Linux gives, and a data stack whose top lies in it. */
@@ -346,7 +305,9 @@ static enum build_live check_threads(struct live *live, remote_addr interp_addr,
 			live->fits = true;
 			if (thread_has_stack(live, state) &&
 			    (live->only_threads ||
-			     frames_have_code(live, current_frame(live, state))))
+			     frames_have_code(
+				     live, stack_ends_read(live->memory, live->build, addr, state)
+						   .current_frame_addr)))
 				return BUILD_LIVE_PROVEN;
 		} else {
 			found = BUILD_LIVE_CONTRADICTS;

@@ -12,7 +12,7 @@
 #include "sampler/python/executable_offsets.h"
 #include "sampler/python/integer.h"
 #include "sampler/python/strings.h"
-#include "sampler/python/type_flags.h"
+#include "sampler/python/value_types.h"
 
 #define ELLIPSIS     "\xe2\x80\xa6" /* "…" */
 #define PATH_BUILTIN "<built-in>"
@@ -32,13 +32,6 @@ struct description {
 	char *qualname;
 	char *path;    /* PATH_BUILTIN or PATH_UNKNOWN where there is no file */
 	uint64_t line; /* 0: not known */
-};
-
-/* What an object's type tells. */
-struct type {
-	remote_addr addr;
-	uint64_t flags;
-	char name[NAME_BYTES];
 };
 
 /* Whether what failed makes only this one object unreadable. */
@@ -79,46 +72,19 @@ static int read_type_name(const struct description *of, remote_addr addr, char r
 	return err ? err : read_c_string(of, name_addr, ret_name);
 }
 
-/*
- * The type of an object. Where its flags lie is not known if the debug offsets had to be searched:
- * then a name is believed.
- */
-static int read_type(const struct description *of, remote_addr object_addr, struct type *ret_type)
+/* Whether the object at addr is of that kind, and not of a subclass: -EBADMSG if not. */
+static int check_kind(const struct description *of, remote_addr addr, enum value_kind kind)
 {
-	const struct py_offsets *offsets = &of->build->offsets;
-	int err = (object_addr % sizeof(uint64_t)) ? -EBADMSG : 0;
+	struct value_type type;
+	int err = value_type_of(of->memory, of->build, addr, &type);
 
-	if (!err)
-		err = remote_memory_read_u64(of->memory, object_addr + offsets->object.ob_type,
-					     &ret_type->addr);
-	if (!err)
-		err = read_type_name(of, ret_type->addr, ret_type->name);
-	ret_type->flags = 0;
-	if (!err && offsets->type.flags != OFFSET_ABSENT)
-		err = remote_memory_read_u64(of->memory, ret_type->addr + offsets->type.flags,
-					     &ret_type->flags);
-	return err;
-}
-
-/* No Python code can make a static type of that name. */
-static bool type_is(const struct type *type, const char *name)
-{
-	return !(type->flags & TYPE_HEAP) && strcmp(type->name, name) == 0;
-}
-
-/* Whether the object at addr is of the static type of that name: -EBADMSG if not. */
-static int check_type(const struct description *of, remote_addr addr, const char *name)
-{
-	struct type type;
-	int err = read_type(of, addr, &type);
-
-	return err || type_is(&type, name) ? err : -EBADMSG;
+	return err || (type.kind == kind && type.is_exact) ? err : -EBADMSG;
 }
 
 /* The str object at addr. */
 static int read_str(const struct description *of, remote_addr addr, char **ret_text)
 {
-	int err = check_type(of, addr, "str");
+	int err = check_kind(of, addr, VALUE_STR);
 
 	return err ? err : string_read(of->memory, &of->build->offsets, addr, ret_text);
 }
@@ -140,14 +106,15 @@ __attribute__((format(printf, 3, 4))) static int name_it(struct description *of,
 /* The name of the object that a builtin belongs to: its type's, or its own if it is one. */
 static int read_owner_name(const struct description *of, remote_addr self_addr, char **ret_name)
 {
-	struct type type;
-	int err = read_type(of, self_addr, &type);
+	char name[NAME_BYTES];
+	struct value_type type;
+	int err = value_type_of(of->memory, of->build, self_addr, &type);
 
-	if (!err && type.flags & TYPE_IS_TYPE)
-		err = read_type_name(of, self_addr, type.name);
+	if (!err)
+		err = read_type_name(of, type.kind == VALUE_TYPE ? self_addr : type.addr, name);
 	if (err)
 		return err;
-	*ret_name = strdup(type.name);
+	*ret_name = strdup(name);
 	return *ret_name ? 0 : -ENOMEM;
 }
 
@@ -205,7 +172,7 @@ static int name_function(struct description *of, remote_addr addr)
 	int err = read_fields(of, addr, FUNCTION_CODE_AFTER_TYPE, &code_addr, sizeof(code_addr));
 
 	if (!err)
-		err = check_type(of, code_addr, "code");
+		err = check_kind(of, code_addr, VALUE_CODE);
 	if (!err)
 		err = remote_memory_read(of->memory, code_addr, code, code_head_bytes(offsets));
 	if (!err)
@@ -223,18 +190,16 @@ static int name_function(struct description *of, remote_addr addr)
 static int name_method(struct description *of, remote_addr addr)
 {
 	remote_addr function_addr;
-	struct type type;
 	int err = read_fields(of, addr, METHOD_FUNCTION_AFTER_TYPE, &function_addr,
 			      sizeof(function_addr));
 
-	if (!err)
-		err = read_type(of, function_addr, &type);
 	if (err)
 		return err;
-	if (type_is(&type, "function"))
+	err = check_kind(of, function_addr, VALUE_FUNCTION);
+	if (!err)
 		return name_function(of, function_addr);
-	return type_is(&type, "builtin_function_or_method") ? name_builtin(of, function_addr)
-							    : -EBADMSG;
+	err = check_kind(of, function_addr, VALUE_BUILTIN);
+	return err ? err : name_builtin(of, function_addr);
 }
 
 /* A tuple (name, file name, line). */
@@ -255,23 +220,16 @@ static int name_tuple(struct description *of, remote_addr addr)
 	if (!err)
 		err = read_str(of, items[PATH], &of->path);
 	if (!err)
-		err = check_type(of, items[LINE], "int");
+		err = check_kind(of, items[LINE], VALUE_INT);
 	if (!err)
 		err = integer_read(of->memory, &of->build->offsets, items[LINE], &of->line);
 	return !err && of->line > INT32_MAX ? -EBADMSG : err;
 }
 
-static const struct {
-	const char *type_name;
-	int (*name)(struct description *of, remote_addr addr);
-} named_kinds[] = {
-	{"builtin_function_or_method", name_builtin},
-	{"method_descriptor", name_descriptor},
-	{"classmethod_descriptor", name_descriptor},
-	{"wrapper_descriptor", name_descriptor},
-	{"method", name_method},
-	{"function", name_function},
-	{"tuple", name_tuple},
+static int (*const namers[NR_VALUE_KINDS])(struct description *of, remote_addr addr) = {
+	[VALUE_BUILTIN] = name_builtin, [VALUE_DESCRIPTOR] = name_descriptor,
+	[VALUE_METHOD] = name_method,	[VALUE_FUNCTION] = name_function,
+	[VALUE_TUPLE] = name_tuple,
 };
 
 static void description_done(struct description *of)
@@ -287,26 +245,25 @@ static void description_done(struct description *of)
  */
 static int describe(struct description *of, remote_addr addr)
 {
-	enum { NR_KINDS = sizeof(named_kinds) / sizeof(*named_kinds) };
-	struct type type;
-	int err = read_type(of, addr, &type);
+	char type_name[NAME_BYTES];
+	struct value_type type;
+	int err = value_type_of(of->memory, of->build, addr, &type);
 
+	if (!err)
+		err = read_type_name(of, type.addr, type_name);
 	if (err)
 		return err;
-	if (type_is(&type, "NoneType") || type_is(&type, "code")) {
-		of->kind = type_is(&type, "code") ? EXECUTABLE_CODE : EXECUTABLE_NOTHING;
+	of->kind = type.kind == VALUE_CODE && type.is_exact   ? EXECUTABLE_CODE
+		   : type.kind == VALUE_NONE && type.is_exact ? EXECUTABLE_NOTHING
+							      : EXECUTABLE_NAMED;
+	if (of->kind != EXECUTABLE_NAMED)
 		return 0;
-	}
-	of->kind = EXECUTABLE_NAMED;
-	err = -EBADMSG;
-	for (size_t i = 0; i < NR_KINDS; i++)
-		if (type_is(&type, named_kinds[i].type_name))
-			err = named_kinds[i].name(of, addr);
+	err = type.is_exact && namers[type.kind] ? namers[type.kind](of, addr) : -EBADMSG;
 	if (!is_unreadable(err))
 		return err;
 	description_done(of);
 	of->line = 0;
-	return name_it(of, PATH_UNKNOWN, "<%s>", type.name);
+	return name_it(of, PATH_UNKNOWN, "<%s>", type_name);
 }
 
 /*

@@ -8,8 +8,8 @@
 #include "sampler/python/dict.h"
 #include "sampler/python/strings.h"
 #include "sampler/python/threads.h"
-#include "sampler/python/type_flags.h"
 #include "sampler/python/value_offsets.h"
+#include "sampler/python/value_types.h"
 
 /* sys is the first module that there is; it has about 100 attributes. */
 #define MODULES_MAX_KEYS 64
@@ -48,25 +48,17 @@ static int find_sys(struct sys_module *sys, remote_addr interp_addr)
 				      NULL, &sys->attributes);
 }
 
-/* The object that sys has under a name, if it is a list or a str by its type's flag. */
-static int find_object(const struct sys_module *sys, const char *name, uint64_t flag,
+/* The object that sys has under a name, if it is of that kind, or of one derived from it. */
+static int find_object(const struct sys_module *sys, const char *name, enum value_kind kind,
 		       remote_addr *ret_addr)
 {
-	const struct py_offsets *offsets = &sys->build->offsets;
-	uint64_t type_addr, flags;
-	int err = offsets->type.flags == OFFSET_ABSENT ? -ENOENT : 0;
+	struct value_type type;
+	int err = dict_find(sys->memory, sys->build, sys->attributes, SYS_MAX_KEYS, name, NULL,
+			    ret_addr);
 
 	if (!err)
-		err = dict_find(sys->memory, sys->build, sys->attributes, SYS_MAX_KEYS, name, NULL,
-				ret_addr);
-	if (!err)
-		err = remote_memory_read_u64(sys->memory, *ret_addr + offsets->object.ob_type,
-					     &type_addr);
-	if (!err)
-		err = remote_memory_read_u64(sys->memory, type_addr + offsets->type.flags, &flags);
-	if (err)
-		return err;
-	return (flags & flag) ? 0 : -EBADMSG;
+		err = value_type_of(sys->memory, sys->build, *ret_addr, &type);
+	return err || type.kind == kind ? err : -EBADMSG;
 }
 
 /* Add the argument at addr. 0, -ENOMEM, -E2BIG (no room for more), … */
@@ -128,16 +120,16 @@ static int read_list(const struct sys_module *sys, remote_addr addr, struct sys_
 static int read_facts(const struct sys_module *sys, struct sys_facts *facts)
 {
 	remote_addr addr;
-	int err = find_object(sys, "orig_argv", TYPE_IS_LIST, &addr);
+	int err = find_object(sys, "orig_argv", VALUE_LIST, &addr);
 
 	facts->has_original = !err;
 	if (err && !remote_error_is_fatal(err))
-		err = find_object(sys, "argv", TYPE_IS_LIST, &addr);
+		err = find_object(sys, "argv", VALUE_LIST, &addr);
 	if (!err)
 		err = read_list(sys, addr, facts);
 	if (remote_error_is_fatal(err))
 		return err;
-	err = find_object(sys, "executable", TYPE_IS_STR, &addr);
+	err = find_object(sys, "executable", VALUE_STR, &addr);
 	if (!err)
 		err = string_read(sys->memory, &sys->build->offsets, addr, &facts->executable);
 	return remote_error_is_fatal(err) ? err : 0;

@@ -47,6 +47,10 @@ static const struct {
 	{"builtin_function_or_method", VALUE_BUILTIN},
 	{"function", VALUE_FUNCTION},
 	{"method", VALUE_METHOD},
+	{"code", VALUE_CODE},
+	{"method_descriptor", VALUE_DESCRIPTOR},
+	{"classmethod_descriptor", VALUE_DESCRIPTOR},
+	{"wrapper_descriptor", VALUE_DESCRIPTOR},
 	{"cell", VALUE_CELL},
 	{"generator", VALUE_GENERATOR},
 	{"coroutine", VALUE_GENERATOR},
@@ -65,8 +69,8 @@ enum { NAME_BYTES = sizeof("builtin_function_or_method") + 1 };
 enum { BASES_MAX = 64 };
 
 struct type_head {
+	remote_addr addr;
 	uint64_t flags;
-	remote_addr base_addr;
 	remote_addr name_addr;
 };
 
@@ -78,20 +82,15 @@ bool value_types_are_known(const struct py_offsets *offsets)
 static int read_type_head(struct remote_memory *memory, const struct py_offsets *offsets,
 			  remote_addr addr, struct type_head *ret_head)
 {
-	uint8_t fields[TYPE_BASE_AFTER_FLAGS + sizeof(remote_addr)];
 	int err = (addr % sizeof(uint64_t)) ? -EBADMSG : 0;
 
-	if (!err)
-		err = remote_memory_read(memory, addr + offsets->type.flags, fields,
-					 sizeof(fields));
+	*ret_head = (struct type_head){.addr = addr};
+	if (!err && offsets->type.flags != OFFSET_ABSENT)
+		err = remote_memory_read_u64(memory, addr + offsets->type.flags, &ret_head->flags);
 	if (!err)
 		err = remote_memory_read_u64(memory, addr + offsets->object.tp_name,
 					     &ret_head->name_addr);
-	if (err)
-		return err;
-	ret_head->flags = field_u64(fields, 0);
-	ret_head->base_addr = field_u64(fields, TYPE_BASE_AFTER_FLAGS);
-	return 0;
+	return err;
 }
 
 /* The kind that one of the flags tells; VALUE_OBJECT if none does. */
@@ -126,9 +125,15 @@ static enum value_kind kind_by_bases(struct remote_memory *memory, const struct 
 				     struct type_head head)
 {
 	enum value_kind kind = VALUE_OBJECT;
+	remote_addr base_addr;
 
-	for (int i = 0; i < BASES_MAX && head.base_addr && kind == VALUE_OBJECT; i++) {
-		if (read_type_head(memory, offsets, head.base_addr, &head) != 0)
+	if (offsets->type.flags == OFFSET_ABSENT)
+		return kind;
+	for (int i = 0; i < BASES_MAX && kind == VALUE_OBJECT; i++) {
+		if (remote_memory_read_u64(memory,
+					   head.addr + offsets->type.flags + TYPE_BASE_AFTER_FLAGS,
+					   &base_addr) != 0 ||
+		    !base_addr || read_type_head(memory, offsets, base_addr, &head) != 0)
 			break;
 		if (!(head.flags & TYPE_HEAP))
 			(void)kind_by_name(memory, &head, &kind);
@@ -146,6 +151,7 @@ static int read_type(struct remote_memory *memory, const struct py_offsets *offs
 	if (err)
 		return err;
 	type.is_heap = head.flags & TYPE_HEAP;
+	type.is_ready = head.flags & TYPE_READY;
 	if (!type.is_heap)
 		type.has_name = kind_by_name(memory, &head, &type.kind);
 	type.is_exact = type.kind != VALUE_OBJECT || !type.has_name;

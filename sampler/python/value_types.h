@@ -35,6 +35,8 @@ enum value_kind {
 	VALUE_BUILTIN, /* a function or method in C */
 	VALUE_FUNCTION,
 	VALUE_METHOD,
+	VALUE_CODE,
+	VALUE_DESCRIPTOR, /* a method of a type in C */
 	VALUE_CELL,
 	VALUE_GENERATOR, /* generator, coroutine or asynchronous generator: has a frame */
 	VALUE_AWAITER,	 /* the word behind its type is the object that it drives */
@@ -47,11 +49,12 @@ struct value_type {
 	enum value_kind kind;
 	bool is_exact; /* they are of that kind itself, and not of a subclass */
 	bool is_heap;  /* TYPE_HEAP */
+	bool is_ready; /* TYPE_READY, so far as flags are known */
 	bool has_name; /* false: of a static type that could not be read */
 };
 
 /*
- * The type of the object at addr. 0; -EBADMSG or -EFAULT (there is no type, no
+ * The type of the object at addr, by its name alone where nothing is known of flags. 0; -EBADMSG or -EFAULT (there is no type, no
  * object), -ESRCH, -EPERM.
  *
  * Source: best_base() of CPython Objects/typeobject.c: an instance is laid out as tp_base has
