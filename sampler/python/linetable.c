@@ -24,7 +24,6 @@
  */
 #include "sampler/python/linetable.h"
 
-#include <errno.h>
 #include <stdbool.h>
 
 #define CODE_UNIT_BYTES 2
@@ -57,6 +56,7 @@ struct table_reader {
 	size_t next;  /* index of the byte to read next; at most nr_bytes */
 	int32_t line; /* of the last entry that had one */
 	bool ended;   /* lnotab: what is behind the table was handed on */
+	bool torn;    /* something was missing, or too large */
 };
 
 /* What an entry says of the code that it covers. */
@@ -68,62 +68,48 @@ struct table_entry {
 	size_t columns_index; /* of the byte behind what says the line */
 };
 
-/* One byte that is not the first of an entry. */
-static int read_payload(struct table_reader *reader, uint32_t *ret_byte)
+/* One byte that is not the first of an entry; where there is none the entry is torn. */
+static uint32_t read_payload(struct table_reader *reader)
 {
 	if (reader->next == reader->table->nr_bytes ||
-	    reader->table->bytes[reader->next] & ENTRY_START)
-		return -EBADMSG;
-	*ret_byte = reader->table->bytes[reader->next++];
-	return 0;
+	    reader->table->bytes[reader->next] & ENTRY_START) {
+		reader->torn = true;
+		return 0;
+	}
+	return reader->table->bytes[reader->next++];
 }
 
-/* Chunks of six bits, the lowest first; more than 32 bits are an error. */
-static int read_varint(struct table_reader *reader, uint32_t *ret_value)
+/* Chunks of six bits, the lowest first; more than 32 bits are torn. */
+static uint32_t read_varint(struct table_reader *reader)
 {
 	uint32_t value = 0;
 
 	for (unsigned int shift = 0; shift < 32; shift += VARINT_CHUNK_BITS) {
-		uint32_t byte;
-		int err = read_payload(reader, &byte);
+		const uint32_t byte = read_payload(reader);
+		const uint32_t chunk = byte & VARINT_CHUNK_MASK;
 
-		if (err)
-			return err;
-		uint32_t chunk = byte & VARINT_CHUNK_MASK;
 		if (chunk > UINT32_MAX >> shift)
-			return -EBADMSG;
+			break;
 		value |= chunk << shift;
-		if (!(byte & VARINT_MORE)) {
-			*ret_value = value;
-			return 0;
-		}
+		if (!(byte & VARINT_MORE))
+			return value;
 	}
-	return -EBADMSG;
-}
-
-/* A line delta: the sign is the lowest bit, the magnitude is above it. */
-static int read_svarint(struct table_reader *reader, int32_t *ret_value)
-{
-	uint32_t value;
-	int err = read_varint(reader, &value);
-
-	if (err)
-		return err;
-	int32_t magnitude = (int32_t)(value >> 1);
-	*ret_value = value & 1 ? -magnitude : magnitude;
+	reader->torn = true;
 	return 0;
 }
 
 /*
- * By how many lines an entry of that kind is behind the one before it: read from its
- * payload, or told by the kind itself.
+ * By how many lines an entry of that kind is behind the one before it: read from its payload, where
+ * the sign is the lowest bit, or told by the kind itself.
  */
-static int read_delta(struct table_reader *reader, unsigned int kind, int32_t *ret_delta)
+static int32_t read_delta(struct table_reader *reader, unsigned int kind)
 {
-	if (kind == LOCATION_NO_COLUMNS || kind == LOCATION_LONG)
-		return read_svarint(reader, ret_delta);
-	*ret_delta = kind < LOCATION_ONE_LINE_0 ? 0 : (int32_t)kind - LOCATION_ONE_LINE_0;
-	return 0;
+	uint32_t value;
+
+	if (kind != LOCATION_NO_COLUMNS && kind != LOCATION_LONG)
+		return kind < LOCATION_ONE_LINE_0 ? 0 : (int32_t)kind - LOCATION_ONE_LINE_0;
+	value = read_varint(reader);
+	return value & 1 ? -(int32_t)(value >> 1) : (int32_t)(value >> 1);
 }
 
 /* Lines count from 1; below that (hand-made code can be) there is none. */
@@ -136,7 +122,6 @@ static int32_t valid_line(int32_t line)
 static bool read_location(struct table_reader *reader, struct table_entry *ret_entry)
 {
 	unsigned int head, kind;
-	int32_t delta;
 
 	if (reader->next == reader->table->nr_bytes)
 		return false;
@@ -147,8 +132,9 @@ static bool read_location(struct table_reader *reader, struct table_entry *ret_e
 	ret_entry->line = 0;
 	ret_entry->kind = kind;
 	if (kind != LOCATION_NONE) {
-		if (read_delta(reader, kind, &delta) ||
-		    __builtin_add_overflow(reader->line, delta, &reader->line))
+		const int32_t delta = read_delta(reader, kind);
+
+		if (reader->torn || __builtin_add_overflow(reader->line, delta, &reader->line))
 			return false;
 		ret_entry->line = valid_line(reader->line);
 	}
@@ -236,78 +222,42 @@ static bool find_entry(struct table_reader *reader, int32_t code_offset_bytes,
 }
 
 /* A column of the long form: 1 is the first, 0 says that there is none. */
-static int read_column(struct table_reader *reader, int32_t *ret_column)
+static int32_t read_column(struct table_reader *reader)
 {
-	uint32_t value;
-	int err = read_varint(reader, &value);
+	const uint32_t value = read_varint(reader);
 
-	if (err)
-		return err;
-	if (value > INT32_MAX)
-		return -EBADMSG;
-	*ret_column = (int32_t)value - 1;
-	return 0;
+	reader->torn |= value > INT32_MAX;
+	return (int32_t)value - 1;
 }
 
-static int read_long_range(struct table_reader *reader, struct linetable_position *position)
-{
-	uint32_t further_lines;
-	int err = read_varint(reader, &further_lines);
-
-	if (!err && __builtin_add_overflow(position->line, further_lines, &position->end_line))
-		err = -EBADMSG;
-	if (!err)
-		err = read_column(reader, &position->column);
-	if (!err)
-		err = read_column(reader, &position->end_column);
-	return err;
-}
-
-/* The short form: eight columns by its kind, then three bits, and four bits of width. */
-static int read_short_range(struct table_reader *reader, unsigned int kind,
-			    struct linetable_position *position)
-{
-	uint32_t byte;
-	int err = read_payload(reader, &byte);
-
-	if (err)
-		return err;
-	position->column = (int32_t)(kind << 3 | byte >> 4);
-	position->end_column = position->column + (int32_t)(byte & 15);
-	return 0;
-}
-
-static int read_line_range(struct table_reader *reader, struct linetable_position *position)
-{
-	uint32_t column, end_column;
-	int err = read_payload(reader, &column);
-
-	if (!err)
-		err = read_payload(reader, &end_column);
-	if (err)
-		return err;
-	position->column = (int32_t)column;
-	position->end_column = (int32_t)end_column;
-	return 0;
-}
-
-/* What stands behind the line of an entry of 3.11's table, which has one. */
-static int read_range_of(struct table_reader *reader, const struct table_entry *entry,
+/* Read what stands behind the line of an entry of 3.11's table, which has one. */
+static void read_columns(struct table_reader *reader, const struct table_entry *entry,
 			 struct linetable_position *position)
 {
+	uint32_t byte;
+
 	reader->next = entry->columns_index;
 	position->end_line = position->line;
 	switch (entry->kind) {
 	case LOCATION_NO_COLUMNS:
-		return 0;
+		break;
 	case LOCATION_LONG:
-		return read_long_range(reader, position);
+		reader->torn |= __builtin_add_overflow(position->line, read_varint(reader),
+						       &position->end_line);
+		position->column = read_column(reader);
+		position->end_column = read_column(reader);
+		break;
 	case LOCATION_ONE_LINE_0:
 	case LOCATION_ONE_LINE_1:
 	case LOCATION_ONE_LINE_2:
-		return read_line_range(reader, position);
-	default:
-		return read_short_range(reader, entry->kind, position);
+		position->column = (int32_t)read_payload(reader);
+		position->end_column = (int32_t)read_payload(reader);
+		break;
+	default: /* the short form: eight columns by its kind, then three bits, and four of width */
+		byte = read_payload(reader);
+		position->column = (int32_t)(entry->kind << 3 | byte >> 4);
+		position->end_column = position->column + (int32_t)(byte & 15);
+		break;
 	}
 }
 
@@ -329,7 +279,8 @@ struct linetable_position linetable_position(const struct linetable *table,
 	if (table->format != LINETABLE_LOCATIONS || entry.kind == LOCATION_NONE || reader.line < 0)
 		return unknown;
 	position = unknown;
-	return read_range_of(&reader, &entry, &position) ? unknown : position;
+	read_columns(&reader, &entry, &position);
+	return reader.torn ? unknown : position;
 }
 
 void linetable_lines(const struct linetable *table, int32_t *ret_lines, size_t nr_units)
