@@ -69,25 +69,17 @@ struct py_traits traits_of_version(uint32_t minor)
 
 void version_format(uint32_t version_hex, char ret_text[VERSION_MAX_BYTES])
 {
-	static const struct {
-		unsigned int level;
-		const char *mark;
-	} levels[] = {{0xa, "a"}, {0xb, "b"}, {0xc, "rc"}};
-	unsigned int level = version_hex >> 4 & 0xf;
-	int used;
+	static const char *const marks[16] = {[0xa] = "a", [0xb] = "b", [0xc] = "rc"};
+	const char *mark = marks[version_hex >> 4 & 0xf];
+	int used = snprintf(ret_text, VERSION_MAX_BYTES, "%u.%u", version_hex >> 24,
+			    version_hex >> 16 & 0xff);
 
-	if (!(version_hex & 0xffff)) {
-		(void)snprintf(ret_text, VERSION_MAX_BYTES, "%u.%u", version_hex >> 24,
-			       version_hex >> 16 & 0xff);
-		return;
-	}
-	used = snprintf(ret_text, VERSION_MAX_BYTES, "%u.%u.%u", version_hex >> 24,
-			version_hex >> 16 & 0xff, version_hex >> 8 & 0xff);
-
-	for (size_t i = 0; i < sizeof(levels) / sizeof(*levels); i++)
-		if (levels[i].level == level)
-			(void)snprintf(ret_text + used, VERSION_MAX_BYTES - (size_t)used, "%s%u",
-				       levels[i].mark, version_hex & 0xf);
+	if (version_hex & 0xffff)
+		used += snprintf(ret_text + used, VERSION_MAX_BYTES - (size_t)used, ".%u",
+				 version_hex >> 8 & 0xff);
+	if (mark)
+		(void)snprintf(ret_text + used, VERSION_MAX_BYTES - (size_t)used, "%s%u", mark,
+			       version_hex & 0xf);
 }
 
 int offsets_of_version(uint32_t version_hex, struct py_build *ret_build, struct message *reterr)
