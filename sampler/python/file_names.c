@@ -12,8 +12,7 @@
 struct known_file {
 	const struct mapping *mapping; /* one of it, borrowed from the maps */
 	struct file_names names;
-	int err;	 /* why nothing is known */
-	bool knows_head; /* interp_head was asked for */
+	int err; /* why nothing is known */
 };
 
 void file_names_cache_done(struct file_names_cache *cache)
@@ -75,31 +74,16 @@ static void read_names(const struct image *image, struct file_names *ret_names)
 		};
 	if (ret_names->runtime_vaddr)
 		ret_names->version_vaddr = symbol_or_0(image, "Py_Version");
+	ret_names->interp_head_vaddr = symbol_or_0(image, "interp_head");
 }
 
-/* Read of an image what is not known yet. 0 or -E2BIG. */
-static int learn(struct file_names_cache *cache, const struct image *image, bool is_new,
-		 bool with_head, struct known_file *file)
+static bool has_name(const struct file_names *names)
 {
-	bool lacks_head = with_head && !file->knows_head;
-
-	if ((is_new || lacks_head) && !afford(cache, image))
-		return -E2BIG;
-	if (is_new)
-		read_names(image, &file->names);
-	if (lacks_head)
-		file->names.interp_head_vaddr = symbol_or_0(image, "interp_head");
-	file->knows_head |= with_head;
-	return 0;
-}
-
-static bool has_name(const struct file_names *names, bool with_head)
-{
-	return names->runtime_vaddr || (with_head && names->interp_head_vaddr);
+	return names->runtime_vaddr || names->interp_head_vaddr;
 }
 
 int file_names_find(struct file_names_cache *cache, struct image_source *images,
-		    const struct mapping *mapping, bool with_head, struct file_names *ret_names,
+		    const struct mapping *mapping, struct file_names *ret_names,
 		    uint64_t *ret_load_bias)
 {
 	struct known_file *file = find_entry(cache, mapping);
@@ -111,16 +95,15 @@ int file_names_find(struct file_names_cache *cache, struct image_source *images,
 		return -E2BIG;
 	file->mapping = mapping;
 	*ret_names = (struct file_names){0};
-	if (file->err)
+	if (file->err || (!is_new && !has_name(&file->names)))
 		return file->err;
-	if (!is_new && (!with_head || file->knows_head) && !has_name(&file->names, with_head))
-		return 0;
 	err = image_source_open(images, mapping, &image);
-	if (!err)
-		err = learn(cache, image, is_new, with_head, file);
+	if (!err && is_new && !afford(cache, image))
+		err = -E2BIG;
+	else if (!err && is_new)
+		read_names(image, &file->names);
 	file->err = err;
-	if (!err && has_name(&file->names, with_head) &&
-	    image_load_bias(image, mapping, ret_load_bias) == 0)
+	if (!err && has_name(&file->names) && image_load_bias(image, mapping, ret_load_bias) == 0)
 		*ret_names = file->names;
 	image_close(image);
 	return err;

@@ -26,7 +26,7 @@ struct file_names {
 	uint64_t runtime_vaddr;	    /* _PyRuntime; */
 	const char *found_by;	    /* by "section" or "symbol" */
 	uint64_t version_vaddr;	    /* Py_Version */
-	uint64_t interp_head_vaddr; /* of 3.6; asked for last */
+	uint64_t interp_head_vaddr; /* of 3.6, which has no _PyRuntime; it is not exported */
 };
 
 struct known_file;
@@ -41,11 +41,10 @@ struct file_names_cache {
 void file_names_cache_done(struct file_names_cache *cache);
 
 /*
- * The names in the file of mapping, and what has to be added to its vaddrs. with_head: also
- * interp_head. The target's maps stay as long as the cache. 0, the names all 0 if the
- * file has none of them; -E2BIG: a limit was reached; errors of
- * image_source_open().
+ * The names in the file of mapping, and what has to be added to its vaddrs. The target's maps stay
+ * as long as the cache. 0, the names all 0 if the file has none of them; -E2BIG: a limit was reached;
+ * errors of image_source_open().
  */
 int file_names_find(struct file_names_cache *cache, struct image_source *images,
-		    const struct mapping *mapping, bool with_head, struct file_names *ret_names,
+		    const struct mapping *mapping, struct file_names *ret_names,
 		    uint64_t *ret_load_bias);

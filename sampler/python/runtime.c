@@ -153,8 +153,8 @@ static int place_in_file(struct search *search, const struct module *module,
 {
 	struct file_names names;
 	uint64_t load_bias;
-	int err = file_names_find(&search->files, search->program->images, module->code, false,
-				  &names, &load_bias);
+	int err = file_names_find(&search->files, search->program->images, module->code, &names,
+				  &load_bias);
 
 	*ret_was_read = !err;
 	if (!err && !names.runtime_vaddr)
@@ -170,14 +170,14 @@ static int place_in_file(struct search *search, const struct module *module,
 	return 0;
 }
 
-/* The variable interp_head of 3.6, which has no _PyRuntime; it is not exported. */
+/* The variable interp_head of 3.6. */
 static int find_interp_head(struct search *search, const struct module *module,
 			    remote_addr *ret_addr)
 {
 	struct file_names names;
 	uint64_t load_bias;
-	int err = file_names_find(&search->files, search->program->images, module->code, true,
-				  &names, &load_bias);
+	int err = file_names_find(&search->files, search->program->images, module->code, &names,
+				  &load_bias);
 
 	if (!err && !names.interp_head_vaddr)
 		err = -ENOENT;
