@@ -417,26 +417,20 @@ static const struct {
 	const char *word;
 	int (*write)(struct value_writer *writer, remote_addr addr);
 } forms[NR_VALUE_KINDS] = {
-	[VALUE_NONE] = {.word = "None"},
-	[VALUE_ELLIPSIS] = {.word = "Ellipsis"},
-	[VALUE_NOT_IMPLEMENTED] = {.word = "NotImplemented"},
-	[VALUE_BOOL] = {.write = write_bool},
-	[VALUE_INT] = {.write = write_int},
-	[VALUE_FLOAT] = {.write = write_float},
-	[VALUE_COMPLEX] = {.write = write_complex},
-	[VALUE_STR] = {.write = write_str},
-	[VALUE_BYTES] = {.write = write_bytes},
-	[VALUE_BYTEARRAY] = {.write = write_bytearray},
-	[VALUE_LIST] = {.write = write_list},
-	[VALUE_TUPLE] = {.write = write_tuple},
-	[VALUE_SET] = {.write = write_set},
-	[VALUE_FROZENSET] = {.write = write_frozenset},
-	[VALUE_DICT] = {.write = write_dict},
-	[VALUE_TYPE] = {.write = value_write_class},
-	[VALUE_MODULE] = {.write = value_write_module},
-	[VALUE_BUILTIN] = {.write = value_write_builtin},
-	[VALUE_FUNCTION] = {.write = value_write_function},
-	[VALUE_METHOD] = {.write = value_write_method},
+#define AS_OBJECT            \
+	{                    \
+		.word = NULL \
+	}
+#define WORD(text)             \
+	{                      \
+		.word = (text) \
+	}
+#define BY(function)                \
+	{                           \
+		.write = (function) \
+	}
+#define KIND(kind, flag, form) [VALUE_##kind] = form,
+#include "sampler/python/value_kinds.def"
 };
 
 /* Whether objects of that kind, or derived from it, have a form of their own. */

@@ -8,59 +8,19 @@
 #include "sampler/python/type_flags.h"
 #include "sampler/python/value_offsets.h"
 
-static const struct {
-	uint64_t flag;
-	enum value_kind kind;
-} kinds_by_flag[] = {
-	{TYPE_IS_INT, VALUE_INT},
-	{TYPE_IS_LIST, VALUE_LIST},
-	{TYPE_IS_TUPLE, VALUE_TUPLE},
-	{TYPE_IS_BYTES, VALUE_BYTES},
-	{TYPE_IS_STR, VALUE_STR},
-	{TYPE_IS_DICT, VALUE_DICT},
-	{TYPE_IS_EXCEPTION, VALUE_EXCEPTION},
-	{TYPE_IS_TYPE, VALUE_TYPE},
+/* The flag that tells each kind, or 0. */
+static const uint64_t flag_of_kind[NR_VALUE_KINDS] = {
+#define KIND(kind, flag, form) [VALUE_##kind] = (flag),
+#include "sampler/python/value_kinds.def"
 };
-enum { NR_KINDS_BY_FLAG = sizeof(kinds_by_flag) / sizeof(*kinds_by_flag) };
 
-/* What CPython calls its static types. */
 static const struct {
-	const char *type_name;
+	const char *name;
 	enum value_kind kind;
-} kinds_by_name[] = {
-	{"NoneType", VALUE_NONE},
-	{"ellipsis", VALUE_ELLIPSIS},
-	{"NotImplementedType", VALUE_NOT_IMPLEMENTED},
-	{"bool", VALUE_BOOL},
-	{"int", VALUE_INT},
-	{"float", VALUE_FLOAT},
-	{"complex", VALUE_COMPLEX},
-	{"str", VALUE_STR},
-	{"bytes", VALUE_BYTES},
-	{"bytearray", VALUE_BYTEARRAY},
-	{"list", VALUE_LIST},
-	{"tuple", VALUE_TUPLE},
-	{"set", VALUE_SET},
-	{"frozenset", VALUE_FROZENSET},
-	{"dict", VALUE_DICT},
-	{"module", VALUE_MODULE},
-	{"builtin_function_or_method", VALUE_BUILTIN},
-	{"function", VALUE_FUNCTION},
-	{"method", VALUE_METHOD},
-	{"code", VALUE_CODE},
-	{"method_descriptor", VALUE_DESCRIPTOR},
-	{"classmethod_descriptor", VALUE_DESCRIPTOR},
-	{"wrapper_descriptor", VALUE_DESCRIPTOR},
-	{"cell", VALUE_CELL},
-	{"generator", VALUE_GENERATOR},
-	{"coroutine", VALUE_GENERATOR},
-	{"async_generator", VALUE_GENERATOR},
-	{"coroutine_wrapper", VALUE_AWAITER},
-	{"async_generator_asend", VALUE_AWAITER},
-	{"async_generator_athrow", VALUE_AWAITER},
-	{"anext_awaitable", VALUE_AWAITER},
+} static_types[] = {
+#define TYPE(kind, name) {name, VALUE_##kind},
+#include "sampler/python/value_kinds.def"
 };
-enum { NR_KINDS_BY_NAME = sizeof(kinds_by_name) / sizeof(*kinds_by_name) };
 
 /* Room for the longest of these names, its end, and one more: of longer ones as much is read. */
 enum { NAME_BYTES = sizeof("builtin_function_or_method") + 1 };
@@ -96,9 +56,9 @@ static int read_type_head(struct remote_memory *memory, const struct py_offsets 
 /* The kind that one of the flags tells; VALUE_OBJECT if none does. */
 static enum value_kind kind_by_flags(uint64_t flags)
 {
-	for (unsigned int i = 0; i < NR_KINDS_BY_FLAG; i++)
-		if (flags & kinds_by_flag[i].flag)
-			return kinds_by_flag[i].kind;
+	for (size_t i = 0; i < NR_VALUE_KINDS; i++)
+		if (flags & flag_of_kind[i])
+			return (enum value_kind)i;
 	return VALUE_OBJECT;
 }
 
@@ -114,9 +74,9 @@ static bool kind_by_name(struct remote_memory *memory, const struct type_head *h
 	*ret_kind = VALUE_OBJECT;
 	if (c_string_read(memory, head->name_addr, name, sizeof(name)) != 0)
 		return false;
-	for (size_t i = 0; i < NR_KINDS_BY_NAME; i++)
-		if (strcmp(name, kinds_by_name[i].type_name) == 0)
-			*ret_kind = kinds_by_name[i].kind;
+	for (size_t i = 0; i < sizeof(static_types) / sizeof(*static_types); i++)
+		if (strcmp(name, static_types[i].name) == 0)
+			*ret_kind = static_types[i].kind;
 	return true;
 }
 

@@ -12,34 +12,10 @@
 #include "procmem/memory.h"
 #include "sampler/python/offsets.h"
 
+/* VALUE_NONE, VALUE_INT, …: value_kinds.def says what they are. */
 enum value_kind {
-	VALUE_OBJECT, /* whatever is none of the following */
-	VALUE_NONE,
-	VALUE_ELLIPSIS,
-	VALUE_NOT_IMPLEMENTED,
-	VALUE_BOOL,
-	VALUE_INT,
-	VALUE_FLOAT,
-	VALUE_COMPLEX,
-	VALUE_STR,
-	VALUE_BYTES,
-	VALUE_BYTEARRAY,
-	VALUE_LIST,
-	VALUE_TUPLE,
-	VALUE_SET,
-	VALUE_FROZENSET,
-	VALUE_DICT,
-	VALUE_EXCEPTION,
-	VALUE_TYPE,
-	VALUE_MODULE,
-	VALUE_BUILTIN, /* a function or method in C */
-	VALUE_FUNCTION,
-	VALUE_METHOD,
-	VALUE_CODE,
-	VALUE_DESCRIPTOR, /* a method of a type in C */
-	VALUE_CELL,
-	VALUE_GENERATOR, /* generator, coroutine or asynchronous generator: has a frame */
-	VALUE_AWAITER,	 /* the word behind its type is the object that it drives */
+#define KIND(kind, flag, form) VALUE_##kind,
+#include "sampler/python/value_kinds.def"
 	NR_VALUE_KINDS,
 };
 
