@@ -8,7 +8,6 @@
 #include "sampler/bounded_memory.h"
 #include "sampler/near_memory.h"
 #include "sampler/python/exception.h"
-#include "sampler/python/frame_walk.h"
 #include "sampler/python/frames.h"
 #include "sampler/python/loop_entries.h"
 #include "sampler/python/value.h"

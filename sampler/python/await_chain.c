@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "sampler/python/circle.h"
-#include "sampler/python/frame_walk.h"
+#include "sampler/python/frames.h"
 
 /* Room for a generator object up to its frame's locals: 152 bytes in 3.15. */
 enum { GENERATOR_MAX_BYTES = 512 };

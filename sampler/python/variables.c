@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "procmem/cleanup.h"
-#include "sampler/python/frame_walk.h"
+#include "sampler/python/frames.h"
 #include "sampler/python/value_offsets.h"
 #include "sampler/python/value_types.h"
 
