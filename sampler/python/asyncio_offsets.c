@@ -60,15 +60,6 @@ bool asyncio_offsets_parse(const uint8_t bytes[ASYNCIO_DEBUG_BYTES],
 	return true;
 }
 
-static bool find_in_piece(const uint8_t *bytes, size_t nr_bytes, const struct py_offsets *offsets,
-			  struct asyncio_offsets *ret_asyncio)
-{
-	for (size_t at = 0; at + ASYNCIO_DEBUG_BYTES <= nr_bytes; at += ALIGN_BYTES)
-		if (asyncio_offsets_parse(bytes + at, offsets, ret_asyncio))
-			return true;
-	return false;
-}
-
 /* Look through one mapping; 0, -ENOENT, -ESRCH, -EPERM. What cannot be read clears *is_whole. */
 static int find_in_mapping(struct remote_memory *memory, const struct mapping *mapping,
 			   const struct py_offsets *offsets, uint8_t *buffer,
@@ -87,8 +78,9 @@ static int find_in_mapping(struct remote_memory *memory, const struct mapping *m
 
 		if (err)
 			return err;
-		if (find_in_piece(buffer, range.done_bytes, offsets, ret_asyncio))
-			return 0;
+		for (size_t at = 0; at + ASYNCIO_DEBUG_BYTES <= range.done_bytes; at += ALIGN_BYTES)
+			if (asyncio_offsets_parse(buffer + at, offsets, ret_asyncio))
+				return 0;
 		if (range.done_bytes < range.size)
 			*is_whole = false;
 	}

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "procmem/cleanup.h"
-#include "sampler/python/c_string.h"
 #include "sampler/python/frames.h"
+#include "sampler/python/strings.h"
 #include "sampler/python/value_types.h"
 
 /* A field that will be used, and what it has to lie inside of. */

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "procmem/cleanup.h"
-#include "sampler/python/c_string.h"
 #include "sampler/python/code_ahead.h"
 #include "sampler/python/executable.h"
 #include "sampler/python/strings.h"
@@ -178,35 +177,32 @@ static int read_object(struct code_cache *cache, struct remote_memory *memory, r
 	return err ? err : take_fingerprint(cache, object, ret_fingerprint);
 }
 
-/* Clear what may change in the head of an object that was read from its length on: all but that. */
-static void clear_head(const struct remote_range *range, uint32_t content_offset)
-{
-	memset((uint8_t *)range->buffer + sizeof(uint64_t), 0, content_offset - sizeof(uint64_t));
-}
-
-/* Clear what was read of a bytes object, from its length on, behind its own. */
-static void trim_bytes(const struct py_offsets *offsets, const struct remote_range *range)
+/*
+ * Of an object that was read from its length on, of which own_bytes are its own and those from
+ * content_offset on its contents: clear what is behind it, and what may change in its head.
+ */
+static void trim(const struct remote_range *range, size_t own_bytes, uint32_t content_offset)
 {
 	uint8_t *bytes = range->buffer;
+
+	memset(bytes + own_bytes, 0, range->size - own_bytes);
+	memset(bytes + sizeof(uint64_t), 0, content_offset - sizeof(uint64_t));
+}
+
+static void trim_bytes(const struct py_offsets *offsets, const struct remote_range *range)
+{
+	const uint32_t content_offset = offsets->bytes.ob_sval - offsets->bytes.ob_size;
 	uint64_t own_bytes = 0;
 
 	if (range->done_bytes >= sizeof(uint64_t))
-		own_bytes = field_u64(bytes, 0) + (offsets->bytes.ob_sval - offsets->bytes.ob_size);
-	if (own_bytes > range->done_bytes)
-		own_bytes = range->done_bytes;
-	memset(bytes + own_bytes, 0, range->size - own_bytes);
-	clear_head(range, offsets->bytes.ob_sval - offsets->bytes.ob_size);
+		own_bytes = field_u64(range->buffer, 0) + content_offset;
+	trim(range, own_bytes < range->done_bytes ? own_bytes : range->done_bytes, content_offset);
 }
 
-/* Clear what was read of a str object, from its length on, behind its own. */
 static void trim_string(const struct py_offsets *offsets, const struct remote_range *range)
 {
-	uint8_t *bytes = range->buffer;
-	const size_t own_bytes = string_own_bytes(offsets, bytes, range->done_bytes);
-	const uint32_t content_offset = string_content_offset(offsets, bytes, range->done_bytes);
-
-	memset(bytes + own_bytes, 0, range->size - own_bytes);
-	clear_head(range, content_offset);
+	trim(range, string_own_bytes(offsets, range->buffer, range->done_bytes),
+	     string_content_offset(offsets, range->buffer, range->done_bytes));
 }
 
 /*

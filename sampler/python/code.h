@@ -88,7 +88,7 @@ struct code_texts {
 };
 
 /*
- * Copies of a code object's bytecode, one for each thread that is alive (code_place.h). Beyond so
+ * Copies of a code object's bytecode, one for each thread that is alive (code_place.c). Beyond so
  * many they are not looked at: frames of threads that have no copy within are not shown.
  */
 enum { MAX_CODE_COPIES = 2048 };
@@ -264,6 +264,22 @@ int code_cache_get_told(struct code_cache *cache, remote_addr addr, uint64_t ide
  * cache. NULL if out of memory.
  */
 struct code *code_cache_missing(struct code_cache *cache);
+
+/*
+ * The address in the code object's own bytecode that instr_addr stands for: itself, or
+ * where the same instruction is if it lies in a thread's copy (free-threaded builds, 3.14
+ * and newer). 0; -ENOENT (it lies in neither), -E2BIG (no room for so many copies),
+ * -ENOMEM, -ESRCH, -EPERM. The copies are read again when threads came or went, and at
+ * most once a tick for an address that lies in none.
+ */
+int code_place(struct code_cache *cache, struct code *code, const struct code_clock *clock,
+	       remote_addr instr_addr, remote_addr *ret_addr);
+
+/*
+ * The same by what code_place() has read. False if the address lies nowhere by that: then
+ * *ret_addr stays.
+ */
+bool code_known_place(const struct code *code, remote_addr instr_addr, remote_addr *ret_addr);
 
 /*
  * The line of the instruction at instr_addr, which is inside the code (or a copy of it that

@@ -8,7 +8,7 @@
  * Source: CPython 3.14 and 3.15 Include/cpython/code.h (_PyCodeArray), Objects/codeobject.c
  * (create_tlbc_lock_held).
  */
-#include "sampler/python/code_place.h"
+#include "sampler/python/code.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -372,17 +372,13 @@ static bool place_group(struct search *search, const struct group *group,
 
 	memcpy(values, &search->values, sizeof(values));
 	for (size_t i = group->first; i <= group->last; i++) {
-		const bool is_told = known->at[i] != OFFSET_ABSENT;
-		const uint32_t at = is_told ? known->at[i] - known_start + start : OFFSET_ABSENT;
+		const uint32_t at = known->at[i] == OFFSET_ABSENT
+					    ? OFFSET_ABSENT
+					    : known->at[i] - known_start + start;
 
 		search->places.at[i] = at;
-		values[i] = OFFSET_ABSENT;
-		if (!is_told)
-			continue;
-		if (at + sizeof(uint64_t) > search->table->nr_bytes ||
-		    field_u64(search->table->bytes, at) > STRUCT_MAX_BYTES)
+		if (take_number(search->table, at, OFFSET_ABSENT, &values[i]) != 0)
 			return false;
-		values[i] = (uint32_t)field_u64(search->table->bytes, at);
 	}
 	memcpy(&search->values, values, sizeof(values));
 	return true;

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sampler/python/c_string.h"
 #include "sampler/python/strings.h"
 #include "sampler/python/value_offsets.h"
 #include "sampler/python/value_parts.h"

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "procmem/cleanup.h"
-#include "sampler/python/c_string.h"
 #include "sampler/python/executable_offsets.h"
 #include "sampler/python/integer.h"
 #include "sampler/python/strings.h"

@@ -4,7 +4,6 @@
 #include <errno.h>
 
 #include "sampler/python/circle.h"
-#include "sampler/python/code_place.h"
 #include "sampler/python/executable.h"
 
 struct stack_ends stack_ends_take(const struct py_build *build, remote_addr thread_addr,

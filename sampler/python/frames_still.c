@@ -9,7 +9,6 @@
 
 #include "procmem/array.h"
 #include "sampler/python/circle.h"
-#include "sampler/python/code_place.h"
 #include "sampler/python/frames.h"
 
 /* So many frames in a row may lack their code object; what comes then are no frames. */

@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "sampler/python/c_string.h"
 #include "sampler/python/dict.h"
 #include "sampler/python/executable_offsets.h"
+#include "sampler/python/strings.h"
 #include "sampler/python/type_flags.h"
 #include "sampler/python/value_offsets.h"
 #include "sampler/python/value_parts.h"

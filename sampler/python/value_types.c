@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "sampler/python/c_string.h"
+#include "sampler/python/strings.h"
 #include "sampler/python/type_flags.h"
 #include "sampler/python/value_offsets.h"
 
