@@ -206,9 +206,6 @@ static const struct group {
 #include "sampler/python/debug_offsets.def"
 };
 
-/* The group after which it is known whether threads are where the table says. */
-enum { THREADS_GROUP = 4 };
-
 /* What always holds. */
 static const struct relation {
 	size_t of, from; /* from: START, or such an index */
@@ -361,7 +358,7 @@ static void search_judge(struct search *search)
 	search->found = build;
 }
 
-static void search_group(struct search *search, size_t group_index, uint32_t from);
+static void search_group(struct search *search, const struct group *group, uint32_t from);
 
 /* Place a group from start on. False if what stands there is no offsets. */
 static bool place_group(struct search *search, const struct group *group,
@@ -401,18 +398,18 @@ static bool threads_are_live(struct search *search)
 }
 
 /* Try one place for a group, with the shape that it has in a known layout. */
-static void search_place(struct search *search, size_t group_index, const struct places *known,
-			 uint32_t start)
+static void search_place(struct search *search, const struct group *group,
+			 const struct places *known, uint32_t start)
 {
-	const struct group *group = &groups[group_index];
+	const bool has_threads = group->last == OFFSET_INDEX(thread, datastack_chunk);
 	const struct py_offsets values = search->values;
 
 	search->nr_steps++;
 	if (place_group(search, group, known, start) && relations_hold(&search->values) &&
-	    (group_index != THREADS_GROUP || threads_are_live(search))) {
+	    (!has_threads || threads_are_live(search))) {
 		uint32_t end = group_end(group, &search->places);
 
-		search_group(search, group_index + 1, end ? end : start);
+		search_group(search, group + 1, end ? end : start);
 	}
 	search->values = values;
 }
@@ -424,9 +421,9 @@ static bool search_over(const struct search *search)
 }
 
 /* Try every place and shape for a group, from that place of the table on. */
-static void search_group(struct search *search, size_t group_index, uint32_t from)
+static void search_group(struct search *search, const struct group *group, uint32_t from)
 {
-	if (group_index == NR_GROUPS) {
+	if (group == groups + NR_GROUPS) {
 		search_judge(search);
 		return;
 	}
@@ -435,12 +432,12 @@ static void search_group(struct search *search, size_t group_index, uint32_t fro
 		bool is_new = true;
 
 		for (size_t k = NR_COLUMNS; is_new && k > i; k--)
-			is_new = !same_shape(&groups[group_index], known, &search->known[k - 1]);
-		if (is_new && group_start(&groups[group_index], known) == OFFSET_ABSENT)
-			search_place(search, group_index, known, from);
+			is_new = !same_shape(group, known, &search->known[k - 1]);
+		if (is_new && group_start(group, known) == OFFSET_ABSENT)
+			search_place(search, group, known, from);
 		else if (is_new)
 			for (uint32_t n = 0; n <= MAX_WORDS_BETWEEN && !search_over(search); n++)
-				search_place(search, group_index, known, from + 8 * n);
+				search_place(search, group, known, from + 8 * n);
 	}
 }
 
@@ -460,7 +457,7 @@ static int search_layout(struct remote_memory *memory, remote_addr runtime_addr,
 	memset(&search.places, 0xff, sizeof(search.places));
 	memset(&search.values, 0xff, sizeof(search.values));
 	/* The runtime's own words follow the cookie, the version and the flag. */
-	search_group(&search, 0, 24);
+	search_group(&search, groups, 24);
 	if (search_over(&search) || !search.nr_found)
 		return -EBADMSG;
 	*ret_build = search.found;

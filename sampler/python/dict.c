@@ -97,7 +97,7 @@ int dict_open(struct remote_memory *memory, const struct py_build *build, remote
 	};
 	int err = remote_memory_read_all(memory, ranges, sizeof(ranges) / sizeof(*ranges));
 
-	if (values_addr)
+	if (!err && values_addr)
 		values_addr += offsets->dict_values.values;
 	return err ? err : open_keys(memory, build, keys_addr, values_addr, ret_dict);
 }

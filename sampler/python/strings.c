@@ -59,8 +59,8 @@ int string_find(struct remote_memory *memory, const struct py_offsets *offsets, 
 	if (__builtin_mul_overflow(length, kind, &size_bytes) || size_bytes > INT64_MAX)
 		return -EBADMSG;
 	/* They are behind the struct, or at data.any (a subclass of str). */
-	chars_addr = addr + (flags & STATE_ASCII ? offsets->unicode.ascii_data
-						 : offsets->unicode.compact_data);
+	chars_addr = addr + ((flags & STATE_ASCII) ? offsets->unicode.ascii_data
+						   : offsets->unicode.compact_data);
 	if (!(flags & STATE_COMPACT))
 		err = remote_memory_read_u64(memory, addr + offsets->unicode.data, &chars_addr);
 	if (err)
