@@ -214,16 +214,6 @@ static bool code_is_whole(const struct live *live, remote_addr addr)
 	       type_is(live, linetable, "bytes", VALUE_BYTES);
 }
 
-/* What an executable is; without the names of types what is CODE_DAMAGED may be anything. */
-enum code_look { CODE_NONE, CODE_DAMAGED, CODE_WHOLE };
-
-static enum code_look look_at_code(const struct live *live, remote_addr addr)
-{
-	if (!type_is(live, addr, "code", VALUE_OBJECT))
-		return CODE_NONE;
-	return code_is_whole(live, addr) ? CODE_WHOLE : CODE_DAMAGED;
-}
-
 /* Whether one of the frames from addr down has a whole code object. */
 static bool frames_have_code(struct live *live, remote_addr addr)
 {
@@ -238,17 +228,15 @@ static bool frames_have_code(struct live *live, remote_addr addr)
 					   &executable) != 0)
 			return false;
 		executable &= ~tags;
-		switch (look_at_code(live, executable)) {
-		case CODE_WHOLE:
-			live->has_code = true;
-			live->code_addr = executable;
-			return true;
-		case CODE_DAMAGED:
-			live->has_code = true;
-			break;
-		case CODE_NONE:
-		default:
+		if (!type_is(live, executable, "code", VALUE_OBJECT)) {
 			live->has_foreign = true;
+		} else {
+			/* Without the names of types it may be anything, unless it is whole. */
+			live->has_code = true;
+			if (code_is_whole(live, executable)) {
+				live->code_addr = executable;
+				return true;
+			}
 		}
 		if (remote_memory_read_u64(live->memory, addr + offsets->frame.previous, &addr) !=
 		    0)
@@ -345,12 +333,6 @@ static enum build_live check_once(struct live *live, remote_addr runtime_addr)
 	return live->fits ? BUILD_LIVE_FITS : BUILD_LIVE_UNKNOWN;
 }
 
-/* Whether a build is refused for it. */
-static bool is_refusal(enum build_live found)
-{
-	return found == BUILD_LIVE_CONTRADICTS || found == BUILD_LIVE_FOREIGN;
-}
-
 /* Look, and again at what may have been a list in motion. */
 static enum build_live check(struct live *live, remote_addr runtime_addr)
 {
@@ -396,7 +378,9 @@ enum build_live build_check_known(struct remote_memory *memory, remote_addr runt
 	struct live live = {.memory = memory, .build = build};
 	enum build_live found = check(&live, runtime_addr);
 
-	for (int i = LIVE_TRIES; is_refusal(found) && i < PATIENT_TRIES; i++) {
+	for (int i = LIVE_TRIES;
+	     i < PATIENT_TRIES && (found == BUILD_LIVE_CONTRADICTS || found == BUILD_LIVE_FOREIGN);
+	     i++) {
 		(void)usleep(PATIENT_PAUSE_US);
 		live.nr_frames = 0;
 		found = check_once(&live, runtime_addr);

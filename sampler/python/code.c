@@ -518,23 +518,6 @@ int code_cache_get(struct code_cache *cache, remote_addr addr, const struct code
 	return err;
 }
 
-/* Take an object that was told for its entry. Errors of code_cache_tell(). */
-static int take_told(struct code_cache *cache, const struct told_code *told, struct code *code,
-		     const struct code_fingerprint *fingerprint, const struct code_clock *clock)
-{
-	struct code_ahead ahead;
-	struct code_texts texts;
-	int err;
-
-	code_ahead_take(&ahead, cache->memory, &cache->build->offsets, fingerprint, told);
-	err = read_texts(cache, &ahead.memory, fingerprint, &texts);
-	if (!err && code->function && is_same(code, fingerprint, &texts))
-		return 0;
-	code_forget(cache, code);
-	return err ? err
-		   : take_object(cache, &ahead.memory, code, told->object, fingerprint, clock);
-}
-
 /* A text that was not told because it was not in memory: have it there for the next time. */
 static void fault_in(struct code_cache *cache, const struct told_text *text, remote_addr addr)
 {
@@ -542,48 +525,44 @@ static void fault_in(struct code_cache *cache, const struct told_text *text, rem
 		(void)remote_memory_fault_in(cache->memory, addr);
 }
 
-/* code_cache_tell() of what has the type of code objects. */
-static int tell(struct code_cache *cache, const struct told_code *told, struct code *code,
-		const struct code_fingerprint *fingerprint, const struct code_clock *clock)
-{
-	int err;
-
-	if (!told->qualname.nr_bytes || !told->filename.nr_bytes || !told->linetable.nr_bytes) {
-		fault_in(cache, &told->qualname, fingerprint->qualname);
-		fault_in(cache, &told->filename, fingerprint->filename);
-		fault_in(cache, &told->linetable, fingerprint->linetable);
-		return -EAGAIN;
-	}
-	err = take_told(cache, told, code, fingerprint, clock);
-	if (err) {
-		code_forget(cache, code);
-		return err;
-	}
-	code->checked = *clock;
-	code->in_use = true;
-	code->identity = told->identity;
-	return 0;
-}
-
 int code_cache_tell(struct code_cache *cache, const struct told_code *told,
 		    const struct code_clock *clock)
 {
 	struct code_fingerprint fingerprint;
+	struct code_ahead ahead;
+	struct code_texts texts;
 	struct code *code;
 	int err = get_entry(cache, told->addr, &code);
 
 	if (err)
 		return err;
 	err = take_fingerprint(cache, told->object, &fingerprint);
-	if (err)
+	if (!err &&
+	    (!told->qualname.nr_bytes || !told->filename.nr_bytes || !told->linetable.nr_bytes)) {
+		fault_in(cache, &told->qualname, fingerprint.qualname);
+		fault_in(cache, &told->filename, fingerprint.filename);
+		fault_in(cache, &told->linetable, fingerprint.linetable);
+		return -EAGAIN;
+	}
+	if (!err) {
+		code_ahead_take(&ahead, cache->memory, &cache->build->offsets, &fingerprint, told);
+		err = read_texts(cache, &ahead.memory, &fingerprint, &texts);
+	}
+	if (err || !code->function || !is_same(code, &fingerprint, &texts)) {
 		code_forget(cache, code);
-	else
-		err = tell(cache, told, code, &fingerprint, clock);
+		if (!err)
+			err = take_object(cache, &ahead.memory, code, told->object, &fingerprint,
+					  clock);
+		if (err)
+			code_forget(cache, code);
+	}
 	/* That it is none is known, too. */
-	if (err == -EBADMSG) {
+	if (!err || err == -EBADMSG) {
 		code->checked = *clock;
 		code->identity = told->identity;
 	}
+	if (!err)
+		code->in_use = true;
 	return err;
 }
 

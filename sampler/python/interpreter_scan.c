@@ -33,7 +33,7 @@ struct scan {
 	struct candidate candidates[BATCH_MAX];
 	size_t nr_candidates;
 	unsigned int nr_tries_left;
-	size_t best_points; /* of the best word, see judge(); 0: none is found */
+	size_t best_points; /* of the best word, see try_word(); 0: none is found */
 	remote_addr best_addr;
 	bool done;
 };
@@ -75,26 +75,11 @@ static bool main_is_right(struct scan *scan, remote_addr word_addr, const struct
 	return false;
 }
 
-/* How good a candidate with these lists is: a stack that is one counts more than any list. */
-static size_t judge(struct scan *scan, remote_addr runtime_addr, const struct thread_list *list)
-{
-	switch (build_check_live(scan->memory, runtime_addr, scan->build)) {
-	case BUILD_LIVE_CONTRADICTS:
-		return 0;
-	case BUILD_LIVE_PROVEN:
-		return MAX_INTERPRETERS + list->nr_interpreters;
-	case BUILD_LIVE_UNKNOWN:
-	case BUILD_LIVE_FOREIGN:
-	case BUILD_LIVE_FITS:
-	default:
-		return list->nr_interpreters;
-	}
-}
-
 /* Follow the lists of the word at word_addr to their ends. 0 also if it is no head. */
 static int try_word(struct scan *scan, remote_addr word_addr)
 {
 	const remote_addr runtime_addr = word_addr - scan->build->offsets.runtime.interpreters_head;
+	enum build_live found = BUILD_LIVE_CONTRADICTS;
 	struct thread_list list = {0};
 	size_t points = 0;
 	int err;
@@ -108,7 +93,12 @@ static int try_word(struct scan *scan, remote_addr word_addr)
 	if (err)
 		return remote_error_is_fatal(err) ? err : 0;
 	if (main_is_right(scan, word_addr, &list))
-		points = judge(scan, runtime_addr, &list);
+		found = build_check_live(scan->memory, runtime_addr, scan->build);
+	/* A stack that is one counts more than any list. */
+	if (found != BUILD_LIVE_CONTRADICTS)
+		points = list.nr_interpreters;
+	if (found == BUILD_LIVE_PROVEN)
+		points += MAX_INTERPRETERS;
 	thread_list_done(&list);
 	if (points <= scan->best_points)
 		return 0;

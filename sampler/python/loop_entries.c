@@ -15,23 +15,6 @@ enum { MAX_UNNAMED = 16 };
 /* Room for a _PyCFrame of any version. */
 enum { CFRAME_MAX_BYTES = 24 };
 
-/* Read a _PyCFrame, and where the next one is. */
-static int read_place(const struct code_cache *codes, remote_addr addr,
-		      struct loop_place *ret_place, remote_addr *ret_previous)
-{
-	const struct py_offsets *offsets = &codes->build->offsets;
-	uint8_t bytes[CFRAME_MAX_BYTES];
-	int err = remote_memory_read(codes->memory, addr, bytes, sizeof(bytes));
-
-	if (err)
-		return err;
-	*ret_place = (struct loop_place){.addr = addr};
-	if (offsets->cframe.current_frame != OFFSET_ABSENT)
-		ret_place->current_frame = field_u64(bytes, offsets->cframe.current_frame);
-	*ret_previous = field_u64(bytes, offsets->cframe.previous);
-	return 0;
-}
-
 /*
  * Follow the chain of a thread up to the outermost one, which is in the thread state itself and
  * belongs to no call; there is room for so many places. 0 or what ends the dump.
@@ -41,13 +24,22 @@ static int read_chain(const struct code_cache *codes, remote_addr thread_addr, s
 {
 	const struct py_offsets *offsets = &codes->build->offsets;
 	struct loop_chain chain = {.places = places};
+	uint8_t bytes[CFRAME_MAX_BYTES];
 	remote_addr addr;
 	int err;
 
 	err = remote_memory_read_u64(codes->memory, thread_addr + offsets->thread.cframe, &addr);
 	while (!err && addr - thread_addr >= offsets->thread.size && chain.nr < max_places) {
-		err = read_place(codes, addr, &places[chain.nr], &addr);
-		chain.nr += !err;
+		struct loop_place *place = &places[chain.nr];
+
+		err = remote_memory_read(codes->memory, addr, bytes, sizeof(bytes));
+		if (err)
+			break;
+		*place = (struct loop_place){.addr = addr};
+		if (offsets->cframe.current_frame != OFFSET_ABSENT)
+			place->current_frame = field_u64(bytes, offsets->cframe.current_frame);
+		addr = field_u64(bytes, offsets->cframe.previous);
+		chain.nr++;
 	}
 	chain.is_whole = !err && addr - thread_addr < offsets->thread.size;
 	*ret_chain = chain;

@@ -99,18 +99,6 @@ static int add_loadings(struct lister *lister, size_t first, size_t end)
 	return err || !module.code ? err : add_module(lister, &module);
 }
 
-static int list_all(struct lister *lister)
-{
-	int err = 0;
-
-	for (size_t i = 0, end; !err && i < lister->maps->nr_mappings; i = end) {
-		end = maps_module_end(lister->maps, i);
-		if (lister->maps->mappings[i].inode)
-			err = add_loadings(lister, i, end);
-	}
-	return err;
-}
-
 static int compare_modules(const void *a, const void *b)
 {
 	const struct module *left = a;
@@ -124,8 +112,13 @@ static int compare_modules(const void *a, const void *b)
 int modules_list(const struct maps *maps, const char *exe_path, struct modules *ret_modules)
 {
 	struct lister lister = {.maps = maps, .exe_path = exe_path};
-	int err = list_all(&lister);
+	int err = 0;
 
+	for (size_t i = 0, end; !err && i < maps->nr_mappings; i = end) {
+		end = maps_module_end(maps, i);
+		if (maps->mappings[i].inode)
+			err = add_loadings(&lister, i, end);
+	}
 	if (err) {
 		modules_done(&lister.list);
 		return err;

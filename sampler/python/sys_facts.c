@@ -38,16 +38,6 @@ static int find_main(struct remote_memory *memory, const struct py_build *build,
 	return 0;
 }
 
-static int find_sys(struct sys_module *sys, remote_addr interp_addr)
-{
-	struct dict modules;
-	int err = dict_open_modules(sys->memory, sys->build, interp_addr, &modules);
-
-	return err ? err
-		   : dict_open_module(sys->memory, sys->build, &modules, MODULES_MAX_KEYS, "sys",
-				      NULL, &sys->attributes);
-}
-
 /* The object that sys has under a name, if it is of that kind, or of one derived from it. */
 static int find_object(const struct sys_module *sys, const char *name, enum value_kind kind,
 		       remote_addr *ret_addr)
@@ -140,11 +130,15 @@ int sys_facts_read(struct remote_memory *memory, const struct py_build *build,
 {
 	struct sys_module sys = {.memory = memory, .build = build};
 	struct sys_facts facts = {0};
+	struct dict modules;
 	remote_addr interp_addr;
 	int err = find_main(memory, build, runtime_addr, &interp_addr);
 
 	if (!err)
-		err = find_sys(&sys, interp_addr);
+		err = dict_open_modules(memory, build, interp_addr, &modules);
+	if (!err)
+		err = dict_open_module(memory, build, &modules, MODULES_MAX_KEYS, "sys", NULL,
+				       &sys.attributes);
 	if (!err)
 		err = read_facts(&sys, &facts);
 	if (remote_error_is_fatal(err)) {

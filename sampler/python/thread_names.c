@@ -17,35 +17,29 @@ struct pass {
 	struct thread_name_hints *hints;
 };
 
-/* The attributes of the module threading; where there is none is remembered: it is so of many. */
-static int find_threading(const struct pass *pass, const struct dict *modules,
-			  struct dict *ret_dict)
-{
-	struct thread_name_hints *hints = pass->hints;
-	int err;
-
-	if (modules->entries_addr == hints->missing_entries_addr &&
-	    modules->nr_entries == hints->nr_missing_entries)
-		return -ENOENT;
-	err = dict_open_module(pass->memory, pass->build, modules, THREAD_NAMES_MAX_KEYS,
-			       "threading", &hints->threading, ret_dict);
-	hints->missing_entries_addr = err == -ENOENT ? modules->entries_addr : 0;
-	hints->nr_missing_entries = modules->nr_entries;
-	return err;
-}
-
-/* The dict threading._active of an interpreter. */
+/*
+ * The dict threading._active of an interpreter; that there is no such module is remembered: it is so of
+ * many.
+ */
 static int find_active(const struct pass *pass, remote_addr interp_addr, struct dict *ret_dict)
 {
+	struct thread_name_hints *hints = pass->hints;
 	remote_addr active_addr;
 	struct dict modules, dict;
 	int err = dict_open_modules(pass->memory, pass->build, interp_addr, &modules);
 
-	if (!err)
-		err = find_threading(pass, &modules, &dict);
+	if (err)
+		return err;
+	if (modules.entries_addr == hints->missing_entries_addr &&
+	    modules.nr_entries == hints->nr_missing_entries)
+		return -ENOENT;
+	err = dict_open_module(pass->memory, pass->build, &modules, THREAD_NAMES_MAX_KEYS,
+			       "threading", &hints->threading, &dict);
+	hints->missing_entries_addr = err == -ENOENT ? modules.entries_addr : 0;
+	hints->nr_missing_entries = modules.nr_entries;
 	if (!err)
 		err = dict_find(pass->memory, pass->build, dict, THREAD_NAMES_MAX_KEYS, "_active",
-				&pass->hints->active, &active_addr);
+				&hints->active, &active_addr);
 	return err ? err : dict_open(pass->memory, pass->build, active_addr, ret_dict);
 }
 

@@ -192,15 +192,6 @@ static int collect(struct collection *of, remote_addr runtime_addr)
 	return remote_error_is_fatal(err) ? err : 0;
 }
 
-/* The name that addr lies in, or NULL. */
-static const struct type_name *name_at(const struct type_names *names, remote_addr addr)
-{
-	for (size_t i = 0; i < names->nr_names; i++)
-		if (addr - names->names[i].addr <= strlen(names->names[i].text))
-			return &names->names[i];
-	return NULL;
-}
-
 /* Who reads a name reads so much at most: EXECUTABLE_NAME_MAX_BYTES, and one more. */
 enum { NAME_READ_MAX_BYTES = 257 };
 
@@ -209,19 +200,23 @@ static void complete(const struct type_names *names, struct remote_range *range)
 {
 	const remote_addr addr = range->addr + range->done_bytes;
 	char *bytes = (char *)range->buffer + range->done_bytes;
-	size_t left = range->size - range->done_bytes;
-	const struct type_name *name;
-	size_t first, length;
+	const size_t left = range->size - range->done_bytes;
 
 	/* A longer piece is no name, but a page of what begins or ends with one. */
-	name = left <= NAME_READ_MAX_BYTES ? name_at(names, addr) : NULL;
-	if (!name)
+	if (left > NAME_READ_MAX_BYTES)
 		return;
-	first = addr - name->addr;
-	length = strlen(name->text) - first;
-	memset(bytes, 0, left);
-	memcpy(bytes, name->text + first, length < left ? length : left);
-	range->done_bytes = range->size;
+	for (size_t i = 0; i < names->nr_names; i++) {
+		const uint64_t first = addr - names->names[i].addr;
+		const size_t length = strlen(names->names[i].text);
+
+		if (first > length)
+			continue;
+		memset(bytes, 0, left);
+		memcpy(bytes, names->names[i].text + first,
+		       length - first < left ? length - first : left);
+		range->done_bytes = range->size;
+		return;
+	}
 }
 
 static int read_ranges(struct remote_memory *memory, struct remote_range *ranges, size_t nr_ranges)

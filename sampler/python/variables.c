@@ -171,24 +171,12 @@ static int keep_bound(struct look *look)
 	return err;
 }
 
-static int look_at_frame(struct look *look, remote_addr frame_addr)
-{
-	const struct py_build *build = look->build;
-	const bool on_heap = build->traits.frames_on_heap;
-	int err = on_heap ? append_heap_names(look) : append_stack_names(look);
-
-	if (!err)
-		err = read_words(look, frame_addr + (on_heap ? build->offsets.frame.heap_locals
-							     : build->offsets.frame.localsplus));
-	if (err)
-		return err;
-	mark_arguments(look, count_arguments(look));
-	return keep_bound(look);
-}
-
 int variables_read(struct remote_memory *memory, const struct py_build *build,
 		   remote_addr code_addr, remote_addr frame_addr, struct variable_slots *ret_slots)
 {
+	const bool on_heap = build->traits.frames_on_heap;
+	const uint32_t locals =
+		on_heap ? build->offsets.frame.heap_locals : build->offsets.frame.localsplus;
 	cleanup_free struct variable_slot *slots = NULL;
 	struct look look = {
 		.memory = memory,
@@ -204,7 +192,13 @@ int variables_read(struct remote_memory *memory, const struct py_build *build,
 	look.slots = slots;
 	err = remote_memory_read(memory, code_addr, look.code, code_head_bytes(&build->offsets));
 	if (!err)
-		err = look_at_frame(&look, frame_addr);
+		err = on_heap ? append_heap_names(&look) : append_stack_names(&look);
+	if (!err)
+		err = read_words(&look, frame_addr + locals);
+	if (err)
+		return err;
+	mark_arguments(&look, count_arguments(&look));
+	err = keep_bound(&look);
 	if (err)
 		return err;
 	*ret_slots = (struct variable_slots){.slots = take_ptr(slots), .nr_slots = look.nr_slots};
