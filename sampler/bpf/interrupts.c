@@ -200,23 +200,6 @@ static int open_event(const struct interrupts *interrupts, pid_t tid,
 	return err;
 }
 
-static int follow(struct interrupts *interrupts, pid_t tid)
-{
-	struct interrupted *threads = array_reserve(interrupts->threads, interrupts->nr_threads + 1,
-						    &interrupts->max_threads, sizeof(*threads));
-	int err;
-
-	if (!threads)
-		return -ENOMEM;
-	interrupts->threads = threads;
-	err = open_event(interrupts, tid, &threads[interrupts->nr_threads]);
-	if (err == -ESRCH)
-		return 0;
-	if (!err)
-		interrupts->nr_threads++;
-	return err;
-}
-
 /* Follow all threads that there are. One that is made meanwhile may get an event twice. */
 static int follow_all(struct interrupts *interrupts)
 {
@@ -225,6 +208,7 @@ static int follow_all(struct interrupts *interrupts)
 
 	for (int turn = 0; !err && is_new && turn < MAX_LISTINGS; turn++) {
 		cleanup_free struct process_thread *threads = NULL;
+		struct interrupted *followed;
 		size_t nr_threads;
 
 		err = process_threads(interrupts->process, &threads, &nr_threads);
@@ -233,7 +217,16 @@ static int follow_all(struct interrupts *interrupts)
 			if (is_followed(interrupts, threads[i].tid))
 				continue;
 			is_new = true;
-			err = follow(interrupts, threads[i].tid);
+			followed = array_reserve(interrupts->threads, interrupts->nr_threads + 1,
+						 &interrupts->max_threads, sizeof(*followed));
+			if (!followed)
+				return -ENOMEM;
+			interrupts->threads = followed;
+			err = open_event(interrupts, threads[i].tid,
+					 &followed[interrupts->nr_threads]);
+			interrupts->nr_threads += !err;
+			if (err == -ESRCH)
+				err = 0;
 		}
 	}
 	return err;

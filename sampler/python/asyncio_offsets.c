@@ -34,7 +34,7 @@ bool asyncio_offsets_parse(const uint8_t bytes[ASYNCIO_DEBUG_BYTES],
 	/* Behind an object's type; anywhere; behind what of a thread state is public. */
 	const uint32_t starts[] = {offsets->object.ob_type + (uint32_t)sizeof(remote_addr), 0,
 				   offsets->thread.datastack_chunk};
-	uint32_t numbers[NR_ASYNCIO_WORDS];
+	uint32_t numbers[NR_ASYNCIO_WORDS] = {0};
 	struct asyncio_offsets asyncio;
 	size_t nr_structs = 0;
 	uint32_t size = 0;
@@ -87,12 +87,6 @@ static int find_in_mapping(struct remote_memory *memory, const struct mapping *m
 	return -ENOENT;
 }
 
-/* Whether variables of a module may lie there, which its file gave their values. */
-static bool may_hold_variables(const struct mapping *mapping)
-{
-	return mapping->readable && mapping->writable && mapping->inode;
-}
-
 int asyncio_offsets_find(struct remote_memory *memory, const struct maps *maps,
 			 const struct py_build *build, struct asyncio_offsets *ret_asyncio,
 			 bool *ret_whole)
@@ -111,7 +105,8 @@ int asyncio_offsets_find(struct remote_memory *memory, const struct maps *maps,
 		const struct mapping *mapping = &maps->mappings[i];
 		const uint64_t bytes = mapping->end - mapping->start;
 
-		if (!may_hold_variables(mapping))
+		/* Variables of a module lie there, which its file gave their values. */
+		if (!mapping->readable || !mapping->writable || !mapping->inode)
 			continue;
 		if (bytes > ASYNCIO_MAPPING_MAX_BYTES || bytes > left_bytes) {
 			is_whole = false;

@@ -110,21 +110,11 @@ int task_read(const struct task_reader *reader, remote_addr task_addr, struct ta
 	return 0;
 }
 
-/* The name that CPython makes when it is asked for it. */
-static int read_number(struct task_reader *reader, remote_addr addr, char **ret_name)
-{
-	uint64_t number;
-	int err = integer_read(reader->memory, reader->offsets, addr, &number);
-
-	if (err)
-		return err;
-	return asprintf(ret_name, "Task-%" PRIu64, number) < 0 ? -ENOMEM : 0;
-}
-
 int task_read_name(struct task_reader *reader, const struct task_words *task, char **ret_name)
 {
 	struct value_type type;
 	remote_addr type_addr;
+	uint64_t number;
 	int err = remote_memory_read_u64(
 		reader->memory, task->name_addr + reader->offsets->object.ob_type, &type_addr);
 
@@ -133,11 +123,15 @@ int task_read_name(struct task_reader *reader, const struct task_words *task, ch
 				     &type);
 	if (err)
 		return err;
-	if (type.kind == VALUE_INT)
-		return read_number(reader, task->name_addr, ret_name);
-	if (type.kind != VALUE_STR)
+	if (type.kind == VALUE_STR)
+		return string_read(reader->memory, reader->offsets, task->name_addr, ret_name);
+	if (type.kind != VALUE_INT)
 		return -EBADMSG;
-	return string_read(reader->memory, reader->offsets, task->name_addr, ret_name);
+	/* The name that CPython makes when it is asked for it. */
+	err = integer_read(reader->memory, reader->offsets, task->name_addr, &number);
+	if (!err && asprintf(ret_name, "Task-%" PRIu64, number) < 0)
+		err = -ENOMEM;
+	return err;
 }
 
 /* Whether something is wrong with one object, and not with all of the memory. */

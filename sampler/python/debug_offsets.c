@@ -248,17 +248,6 @@ static bool numbers_plausible(const struct py_build *build)
 		build->tlbc.code_array == o->code.code_adaptive - sizeof(uint64_t));
 }
 
-/* Whether the table says something that can be, if it has that layout. */
-static int try_layout(const struct debug_offsets *table, const struct debug_offsets_layout *layout,
-		      struct py_build *ret_build)
-{
-	int err = convert(table, layout, ret_build);
-
-	if (!err && (!build_consistent(ret_build) || !numbers_plausible(ret_build)))
-		err = -EBADMSG;
-	return err;
-}
-
 /* Where numbers stand in a table, by index: OFFSET_ABSENT where one is absent. */
 struct places {
 	uint32_t at[NR_OFFSETS];
@@ -470,8 +459,10 @@ int debug_offsets_match(struct remote_memory *memory, remote_addr runtime_addr,
 	uint32_t minor = table->version_hex >> 16 & 0xff;
 	const struct debug_offsets_layout layout = debug_offsets_layout(minor);
 	struct py_build build;
-	int err = try_layout(table, &layout, &build);
+	int err = convert(table, &layout, &build);
 
+	if (!err && (!build_consistent(&build) || !numbers_plausible(&build)))
+		err = -EBADMSG;
 	if (err && err != -EBADMSG)
 		return err;
 	if (!err && build_check_known(memory, runtime_addr, &build) == BUILD_LIVE_CONTRADICTS)

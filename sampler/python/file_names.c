@@ -43,17 +43,6 @@ static struct known_file *find_entry(struct file_names_cache *cache, const struc
 	return cache->files ? &cache->files[cache->nr_files++] : NULL;
 }
 
-/* Whether the limit allows to read the symbols of a file; then they are counted. */
-static bool afford(struct file_names_cache *cache, const struct image *image)
-{
-	uint64_t nr_bytes = symtab_bytes(image);
-
-	if (nr_bytes > FILE_NAMES_MAX_BYTES - cache->nr_bytes)
-		return false;
-	cache->nr_bytes += nr_bytes;
-	return true;
-}
-
 static uint64_t symbol_or_0(const struct image *image, const char *name)
 {
 	uint64_t vaddr, size_bytes;
@@ -98,10 +87,16 @@ int file_names_find(struct file_names_cache *cache, struct image_source *images,
 	if (file->err || (!is_new && !has_name(&file->names)))
 		return file->err;
 	err = image_source_open(images, mapping, &image);
-	if (!err && is_new && !afford(cache, image))
-		err = -E2BIG;
-	else if (!err && is_new)
-		read_names(image, &file->names);
+	if (!err && is_new) {
+		const uint64_t nr_bytes = symtab_bytes(image);
+
+		if (nr_bytes > FILE_NAMES_MAX_BYTES - cache->nr_bytes) {
+			err = -E2BIG;
+		} else {
+			cache->nr_bytes += nr_bytes;
+			read_names(image, &file->names);
+		}
+	}
 	file->err = err;
 	if (!err && has_name(&file->names) && image_load_bias(image, mapping, ret_load_bias) == 0)
 		*ret_names = file->names;

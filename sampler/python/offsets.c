@@ -153,36 +153,30 @@ static int load_debug_offsets(struct remote_memory *memory, remote_addr runtime_
 	return err;
 }
 
-/* Whether the target is built as the table says. -ENOTSUP with a sentence, if not. */
-static int check_table(struct remote_memory *memory, remote_addr runtime_addr,
-		       const struct py_build *build, struct message *reterr)
-{
-	enum build_live found = build_check_known(memory, runtime_addr, build);
-	char version[VERSION_MAX_BYTES];
-
-	if (found != BUILD_LIVE_CONTRADICTS && found != BUILD_LIVE_FOREIGN)
-		return 0;
-	version_format(build->version_hex, version);
-	message_set(reterr,
-		    "the target runs a CPython %s that is built in an unusual way (for "
-		    "debugging, or with patches): its structs are not where they are in others",
-		    version);
-	return -ENOTSUP;
-}
-
 int offsets_load(struct remote_memory *memory, remote_addr runtime_addr, uint32_t version_hex,
 		 struct py_build *ret_build, struct message *reterr)
 {
 	struct py_build build = {0};
+	enum build_live found = BUILD_LIVE_UNKNOWN;
+	char version[VERSION_MAX_BYTES];
 	int err = load_debug_offsets(memory, runtime_addr, &build, reterr);
 
 	if (err == -ENOENT) {
 		err = offsets_of_version(version_hex, &build, reterr);
 		if (!err)
-			err = check_table(memory, runtime_addr, &build, reterr);
+			found = build_check_known(memory, runtime_addr, &build);
 	}
 	if (err)
 		return err;
+	if (found == BUILD_LIVE_CONTRADICTS || found == BUILD_LIVE_FOREIGN) {
+		version_format(version_hex, version);
+		message_set(reterr,
+			    "the target runs a CPython %s that is built in an unusual way (for "
+			    "debugging, or with patches): its structs are not where they are in "
+			    "others",
+			    version);
+		return -ENOTSUP;
+	}
 	*ret_build = build;
 	return 0;
 }

@@ -367,29 +367,21 @@ static unsigned int count_others(struct search *search, const struct module *mod
 	return nr_others;
 }
 
-static size_t read_build_id(const struct search *search, const struct module *module,
-			    uint8_t ret_build_id[BUILD_ID_MAX_BYTES])
-{
-	struct memory_image memory_image = {0};
-	struct image *image = NULL;
-	size_t size_bytes = 0;
-
-	if (image_source_open(search->program->images, module->code, &image) == 0)
-		size_bytes = image_build_id(image, ret_build_id);
-	else if (module->header &&
-		 memory_image_open(search->memory, module->header->start, &memory_image) == 0)
-		size_bytes = memory_image_build_id(&memory_image, ret_build_id);
-	memory_image_close(&memory_image);
-	image_close(image);
-	return size_bytes;
-}
-
 static void keep_build_id(struct search *search, const struct module *module)
 {
 	struct runtime *runtime = search->ret_runtime;
+	struct memory_image memory_image = {0};
+	struct image *image = NULL;
 	uint8_t build_id[BUILD_ID_MAX_BYTES];
-	size_t size_bytes = read_build_id(search, module, build_id);
+	size_t size_bytes = 0;
 
+	if (image_source_open(search->program->images, module->code, &image) == 0)
+		size_bytes = image_build_id(image, build_id);
+	else if (module->header &&
+		 memory_image_open(search->memory, module->header->start, &memory_image) == 0)
+		size_bytes = memory_image_build_id(&memory_image, build_id);
+	memory_image_close(&memory_image);
+	image_close(image);
 	for (size_t i = 0; i < size_bytes; i++)
 		(void)snprintf(runtime->build_id + 2 * i, 3, "%02x", build_id[i]);
 }
