@@ -53,6 +53,7 @@ struct sampler_interrupts {
 	size_t nr_gils;	       /* and the interpreters with a GIL of their own */
 	uint64_t tick;	       /* of the records that are taken now */
 	uint64_t last_tick;    /* of those before */
+	uint64_t taken_ns;     /* these are not younger */
 	uint64_t settled_ns; /* since when nothing was read that came with these, or behind them */
 	remote_addr code_type_addr; /* as the program knows it */
 	struct sample_sink *sink;
@@ -330,6 +331,14 @@ static void take_fault(struct sampler_interrupts *interrupts, const struct snaps
 	interrupts->nr_steady = 0;
 }
 
+/* What is read from outside from now on is of another tick than all that was read before. */
+static void begin_taking(struct sampler_interrupts *interrupts)
+{
+	interrupts->taken_ns = clock_now_ns();
+	interrupts->last_tick = interrupts->tick;
+	interrupts->tick = ++interrupts->sampler->snapshot.instant.nr_looks;
+}
+
 static int take_stack(void *context, const struct interrupt_record *record)
 {
 	struct sampler_interrupts *interrupts = context;
@@ -340,6 +349,11 @@ static int take_stack(void *context, const struct interrupt_record *record)
 		interrupts->most_bytes = record->head.nr_bytes;
 	if (!thread)
 		return 0;
+	/* It came while others were taken: what was read for these may be another object by now. */
+	if (record->time_ns > interrupts->taken_ns) {
+		begin_taking(interrupts);
+		interrupts->settled_ns = interrupts->taken_ns;
+	}
 	thread->proof.is_known = false;
 	if (record->end == INTERRUPT_FAULT) {
 		take_fault(interrupts, thread, record);
@@ -401,9 +415,7 @@ int sampler_interrupts_take(struct sampler_interrupts *interrupts, struct sample
 		interrupts_set_code_type(interrupts->interrupts, code_type_addr);
 		interrupts->code_type_addr = code_type_addr;
 	}
-	/* What is read from outside now is of another tick than that of the last look. */
-	interrupts->last_tick = interrupts->tick;
-	interrupts->tick = ++interrupts->sampler->snapshot.instant.nr_looks;
+	begin_taking(interrupts);
 	return interrupts_take(interrupts->interrupts, &taker);
 }
 
