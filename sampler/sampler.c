@@ -416,6 +416,15 @@ static int take_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t
 	return sampler_names_tick(sampler, sink, now_ns);
 }
 
+/* Take the records of interrupts before the next tick, as what they lack has to be brought in. */
+static int take_between(struct sampler *sampler, struct sample_sink *sink)
+{
+	const int err = sampler_interrupts_take(sampler->interrupts, sink);
+
+	sampler_interrupts_settle(sampler->interrupts);
+	return err;
+}
+
 int sampler_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns)
 {
 	const int err = take_tick(sampler, sink, now_ns);
@@ -499,6 +508,8 @@ static int run_loop(struct sampler *sampler, const struct sampler_options *optio
 		err = check_program(sampler, now_ns);
 		if (!err && due)
 			err = sampler_tick(sampler, sink, now_ns);
+		else if (!err && sampler->interrupts)
+			err = take_between(sampler, sink);
 		if (!err)
 			err = put_ticks_off(sampler, ticker, now_ns, due);
 		sink_err = sink->ops->tick ? sink->ops->tick(sink, now_ns) : 0;
@@ -628,8 +639,9 @@ int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 
 	if (err)
 		return err;
-	if (!sampler->natives || sampler->interrupts ||
-	    !sampler_natives_clock(sampler->natives, &clock))
+	if (sampler->interrupts)
+		clock = sampler_interrupts_clock(sampler->interrupts);
+	else if (!sampler->natives || !sampler_natives_clock(sampler->natives, &clock))
 		clock = sampler->preempt ? preempt_clock(sampler->preempt) : ticker_clock_usual();
 	if (!find_target(sampler, ret_end)) {
 		sampler_end_holding(sampler);

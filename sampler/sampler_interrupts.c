@@ -419,6 +419,22 @@ int sampler_interrupts_take(struct sampler_interrupts *interrupts, struct sample
 	return interrupts_take(interrupts->interrupts, &taker);
 }
 
+static void sleep_until(void *context, uint64_t time_ns)
+{
+	const struct sampler_interrupts *interrupts = context;
+
+	interrupts_wait(interrupts->interrupts, time_ns);
+}
+
+struct ticker_clock sampler_interrupts_clock(struct sampler_interrupts *interrupts)
+{
+	return (struct ticker_clock){
+		.now_ns = ticker_clock_usual().now_ns,
+		.sleep_until = sleep_until,
+		.context = interrupts,
+	};
+}
+
 void sampler_interrupts_settle(struct sampler_interrupts *interrupts)
 {
 	interrupts->settled_ns = clock_now_ns();

@@ -297,6 +297,9 @@ void sampler_interrupts_forget(struct sampler_interrupts *interrupts);
 /* Hand on the samples of all interrupts that there were. Errors of sampler_tick(). */
 int sampler_interrupts_take(struct sampler_interrupts *interrupts, struct sample_sink *sink);
 
+/* A clock for the ticker, which ends a sleep when records are to be taken before the next tick. */
+struct ticker_clock sampler_interrupts_clock(struct sampler_interrupts *interrupts);
+
 /* At the end of a tick: what is interrupted from now on knows all that was read. */
 void sampler_interrupts_settle(struct sampler_interrupts *interrupts);
 

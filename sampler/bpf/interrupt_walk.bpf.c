@@ -400,6 +400,7 @@ static __always_inline void take_state(struct scratch *scratch, const struct int
 	record->slot = told->slot;
 	record->nr_frames = 0;
 	record->nr_loops = 0;
+	record->current_addr = 0;
 	record->fault_addr = 0;
 	scratch->interpreter_id = told->interpreter_id;
 	scratch->executable = 0;
@@ -421,12 +422,15 @@ static __always_inline __u32 take_states(struct scratch *scratch, struct interru
 {
 	struct interrupt_record *record = (void *)scratch->bytes;
 	__u32 nr_put = 0, nr_bytes;
+	__u64 flags;
 
 	for (__u32 i = 0; i < INTERRUPT_MAX_STATES && thread->states[i].addr; i++) {
 		take_state(scratch, &thread->states[i]);
 		nr_bytes = record->head.nr_bytes;
+		/* The user is woken for a fault, which it alone can end. */
+		flags = record->end == INTERRUPT_FAULT ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
 		if (nr_bytes > INTERRUPT_RECORD_MAX_BYTES ||
-		    bpf_ringbuf_output(&records, record, nr_bytes, BPF_RB_NO_WAKEUP))
+		    bpf_ringbuf_output(&records, record, nr_bytes, flags))
 			count->nr_full++;
 		else
 			nr_put++;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -42,6 +43,7 @@ struct interrupts {
 	struct bpf_link *tick; /* of the program that runs in it; NULL: there are events */
 	uint64_t period_ns;
 	struct ring_buffer *ring;
+	int epoll_fd; /* of the ring's wake-ups */
 	struct interrupted *threads;
 	uint32_t nr_threads, max_threads;
 	const struct interrupts_taker *taker; /* of the taking under way; NULL: nobody */
@@ -152,7 +154,16 @@ static int load(struct interrupts *interrupts, bool is_verbose, struct message *
 	}
 	interrupts->ring = ring_buffer__new(bpf_map__fd(interrupts->program->maps.records),
 					    take_record, interrupts, NULL);
-	return interrupts->ring ? 0 : -errno;
+	if (!interrupts->ring)
+		return -errno;
+	/* Edges: that there are records is no reason to be woken. */
+	interrupts->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	return interrupts->epoll_fd < 0 ||
+			       epoll_ctl(interrupts->epoll_fd, EPOLL_CTL_ADD,
+					 bpf_map__fd(interrupts->program->maps.records),
+					 &(struct epoll_event){.events = EPOLLIN | EPOLLET})
+		       ? -errno
+		       : 0;
 }
 
 static bool is_followed(const struct interrupts *interrupts, pid_t tid)
@@ -362,6 +373,7 @@ int interrupts_open(const struct interrupts_options *options, struct interrupts 
 	interrupts = calloc(1, sizeof(*interrupts));
 	if (!interrupts)
 		return -ENOMEM;
+	interrupts->epoll_fd = -1;
 	interrupts->asked = *options;
 	interrupts->asked.before = NULL;
 	interrupts->process = options->process;
@@ -431,6 +443,8 @@ void interrupts_close(struct interrupts *interrupts)
 	}
 	(void)bpf_link__destroy(interrupts->tick);
 	ring_buffer__free(interrupts->ring);
+	if (interrupts->epoll_fd >= 0)
+		(void)close(interrupts->epoll_fd);
 	interrupt_walk__destroy(interrupts->program);
 	free(interrupts->threads);
 	free(interrupts);
@@ -457,6 +471,15 @@ void interrupts_forget_code(struct interrupts *interrupts, uint64_t code_addr)
 void interrupts_set_code_type(struct interrupts *interrupts, uint64_t code_type_addr)
 {
 	interrupts->program->bss->code_type_addr = code_type_addr;
+}
+
+void interrupts_wait(struct interrupts *interrupts, uint64_t until_ns)
+{
+	const uint64_t now_ns = clock_now_ns();
+	const struct timespec left = timespec_of(until_ns > now_ns ? until_ns - now_ns : 0);
+	struct epoll_event event;
+
+	(void)epoll_pwait2(interrupts->epoll_fd, &event, 1, &left, NULL);
 }
 
 int interrupts_take(struct interrupts *interrupts, const struct interrupts_taker *taker)

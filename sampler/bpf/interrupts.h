@@ -4,7 +4,8 @@
  * Each thread has an event that interrupts it when it has used so much CPU time; threads that it
  * makes later have one, too, as the kernel hands it on. Or the user has such events (perf_events.h),
  * which tell more of the same interrupts: record.count_ns says of which. Nobody is woken for a
- * sample: the user comes when it likes, as long as there is room.
+ * sample, but for one that lacks what is not in memory: the user comes when it likes, as long as
+ * there is room.
  *
  * Or no event is made, and the program runs in the interrupt of the kernel's own tick, in which a thread
  * that runs is anyway. What wakes and ends with the tick is never met then.
@@ -85,6 +86,12 @@ struct interrupts_taker {
 	int (*take_code)(void *context, const struct interrupt_code *code);
 	void *context;
 };
+
+/*
+ * Sleep until a time of CLOCK_MONOTONIC, or until something could not be read that was not in memory:
+ * then records are to be taken soon, as all that follow may end there.
+ */
+void interrupts_wait(struct interrupts *interrupts, uint64_t until_ns);
 
 /* Hand on all records that there are, the oldest first. 0 or the taker's error. */
 int interrupts_take(struct interrupts *interrupts, const struct interrupts_taker *taker);

@@ -59,6 +59,10 @@ void interrupts_set_code_type(struct interrupts *interrupts, uint64_t code_type_
 {
 }
 
+void interrupts_wait(struct interrupts *interrupts, uint64_t until_ns)
+{
+}
+
 int interrupts_take(struct interrupts *interrupts, const struct interrupts_taker *taker)
 {
 	return -ENOTSUP;
