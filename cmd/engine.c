@@ -53,7 +53,8 @@ static int try_interrupts(const struct engine_options *options, struct sampler *
 	engine->before = NULL;
 	if (!err) {
 		engine->kind = has_tick ? ENGINE_TICK : ENGINE_BPF;
-		engine->period_ns = sampler_interrupts_period_ns(engine->interrupts);
+		engine->period_ns =
+			interrupts_period_ns(sampler_interrupts_program(engine->interrupts));
 	} else if (!engine->no_interrupts.text[0]) {
 		message_set(&engine->no_interrupts, "%s", strerror(-err));
 	}

@@ -140,7 +140,7 @@ static void print_interrupts(const struct session *session)
 
 	if (!session->engine.interrupts)
 		return;
-	sampler_interrupts_count(session->engine.interrupts, &counts);
+	interrupts_count(sampler_interrupts_program(session->engine.interrupts), &counts);
 	print_note("%" PRIu64 " interrupt%s, %.1f µs each; %" PRIu64
 		   " of threads without Python, %" PRIu64 " duplicate",
 		   (uint64_t)counts.nr_interrupts, text_plural(counts.nr_interrupts),

@@ -623,7 +623,8 @@ static int begin_engine(struct sampler *sampler, const struct sampler_options *o
 		 */
 		err = prepare(sampler);
 		if (!err || err == -ESRCH || sampler_is_passing(err))
-			err = sampler_interrupts_begin(sampler->interrupts);
+			err = interrupts_turn(sampler_interrupts_program(sampler->interrupts),
+					      true);
 	}
 	return err;
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "procmem/array.h"
+#include "procmem/cleanup.h"
 #include "procmem/task.h"
 #include "sampler/bpf/interrupts.h"
 #include "sampler/bpf/interrupts_layout.h"
@@ -45,17 +45,12 @@ struct sampler_interrupts {
 	uint64_t period_ns;
 	struct told_thread *told; /* by rising own_tid; owned */
 	uint32_t nr_told;
-	struct loop_place *loops; /* of the record that is taken; owned */
-	uint32_t max_loops;
-	struct snapshot_thread **threads; /* by slot, borrowed; NULL: it has ended; owned */
-	uint32_t nr_threads;
 	uint64_t nr_refreshes; /* the snapshot's when these were brought up to date */
 	size_t nr_gils;	       /* and the interpreters with a GIL of their own */
 	uint64_t tick;	       /* of the records that are taken now */
 	uint64_t last_tick;    /* of those before */
 	uint64_t taken_ns;     /* these are not younger */
 	uint64_t settled_ns; /* since when nothing was read that came with these, or behind them */
-	remote_addr code_type_addr; /* as the program knows it */
 	struct sample_sink *sink;
 	uint32_t most_bytes; /* of a record so far */
 	uint32_t nr_steady;  /* ticks in a row in which no thread had waited */
@@ -130,7 +125,7 @@ static void tell(struct sampler_interrupts *interrupts, const struct told_thread
 
 	for (uint32_t i = 0; i < nr; i++) {
 		for (; before != end && before->own_tid < told[i].own_tid; before++)
-			interrupts_remove_thread(interrupts->interrupts, before->own_tid);
+			(void)interrupts_set_thread(interrupts->interrupts, before->own_tid, NULL);
 		if (before == end || before->own_tid != told[i].own_tid ||
 		    memcmp(before->thread.states, told[i].thread.states,
 			   sizeof(before->thread.states)) != 0)
@@ -139,13 +134,12 @@ static void tell(struct sampler_interrupts *interrupts, const struct told_thread
 		before += before != end && before->own_tid == told[i].own_tid;
 	}
 	for (; before != end; before++)
-		interrupts_remove_thread(interrupts->interrupts, before->own_tid);
+		(void)interrupts_set_thread(interrupts->interrupts, before->own_tid, NULL);
 }
 
 int sampler_interrupts_follow(struct sampler_interrupts *interrupts)
 {
 	const struct snapshot *snapshot = &interrupts->sampler->snapshot;
-	struct snapshot_thread **threads;
 	struct told_thread *told;
 	size_t nr_gils = 0;
 	uint32_t nr;
@@ -156,22 +150,17 @@ int sampler_interrupts_follow(struct sampler_interrupts *interrupts)
 	if (interrupts->nr_refreshes == snapshot->nr_refreshes && interrupts->nr_gils == nr_gils)
 		return 0;
 	told = calloc(snapshot->nr_threads + 1, sizeof(*told));
-	threads = calloc(snapshot->nr_slots + 1, sizeof(struct snapshot_thread *));
-	if (!told || !threads) {
-		free(told);
-		free(threads);
+	if (!told)
 		return -ENOMEM;
-	}
+	sampler_interrupts_forget(interrupts);
 	for (size_t i = 0; i < snapshot->nr_threads; i++)
-		threads[snapshot->threads[i]->slot] = snapshot->threads[i];
+		interrupts->sampler->threads[snapshot->threads[i]->slot].followed =
+			snapshot->threads[i];
 	nr = list_threads(interrupts->sampler, told);
 	tell(interrupts, told, nr);
 	free(interrupts->told);
-	free(interrupts->threads);
 	interrupts->told = told;
 	interrupts->nr_told = nr;
-	interrupts->threads = threads;
-	interrupts->nr_threads = snapshot->nr_slots;
 	interrupts->nr_refreshes = snapshot->nr_refreshes;
 	interrupts->nr_gils = nr_gils;
 	return 0;
@@ -179,7 +168,10 @@ int sampler_interrupts_follow(struct sampler_interrupts *interrupts)
 
 void sampler_interrupts_forget(struct sampler_interrupts *interrupts)
 {
-	interrupts->nr_threads = 0;
+	struct sampler *sampler = interrupts->sampler;
+
+	for (uint32_t i = 0; i < sampler->nr_threads; i++)
+		sampler->threads[i].followed = NULL;
 	interrupts->nr_refreshes = 0;
 }
 
@@ -189,12 +181,12 @@ void sampler_interrupts_forget(struct sampler_interrupts *interrupts)
 static struct snapshot_thread *find_thread(const struct sampler_interrupts *interrupts,
 					   const struct interrupt_record *record)
 {
-	const struct py_offsets *offsets = &interrupts->sampler->build->offsets;
+	const struct sampler *sampler = interrupts->sampler;
 	struct snapshot_thread *thread =
-		record->slot < interrupts->nr_threads ? interrupts->threads[record->slot] : NULL;
+		record->slot < sampler->nr_threads ? sampler->threads[record->slot].followed : NULL;
 
 	return thread && thread->ref.addr == record->state_addr &&
-			       thread_ref_matches(&thread->ref, offsets,
+			       thread_ref_matches(&thread->ref, &sampler->build->offsets,
 						  interrupt_record_state(record))
 		       ? thread
 		       : NULL;
@@ -251,18 +243,13 @@ static int emit(struct sampler_interrupts *interrupts, struct snapshot_thread *t
 {
 	struct sampler *sampler = interrupts->sampler;
 	struct loop_chain chain = {.nr = record->nr_loops, .is_whole = true};
-	struct loop_place *loops;
+	cleanup_free struct loop_place *loops = NULL;
 
 	if (!sampler->natives)
 		return sampler_thread_emit(sampler, thread, sample, interrupts->sink);
-	if (!loop_entries_need_chain(sampler->build))
-		return sampler_natives_take_interrupted(sampler->natives, thread, NULL,
-							record->count_ns, sample);
-	loops = array_reserve(interrupts->loops, record->nr_loops + 1, &interrupts->max_loops,
-			      sizeof(*loops));
+	loops = reallocarray(NULL, record->nr_loops + 1ull, sizeof(*loops));
 	if (!loops)
 		return -ENOMEM;
-	interrupts->loops = loops;
 	for (uint32_t i = 0; i < record->nr_loops; i++) {
 		const struct interrupt_loop *loop =
 			interrupt_record_loop(&interrupts->layout, record, i);
@@ -270,8 +257,9 @@ static int emit(struct sampler_interrupts *interrupts, struct snapshot_thread *t
 		loops[i] = (struct loop_place){loop->addr, loop->current_addr};
 	}
 	chain.places = loops;
-	return sampler_natives_take_interrupted(sampler->natives, thread, &chain, record->count_ns,
-						sample);
+	return sampler_natives_take_interrupted(
+		sampler->natives, thread, loop_entries_need_chain(sampler->build) ? &chain : NULL,
+		record->count_ns, sample);
 }
 
 /* Count an interrupt without a sample; the next one has its time. */
@@ -408,13 +396,9 @@ static void forget_code(struct code_teller *teller, remote_addr code_addr)
 int sampler_interrupts_take(struct sampler_interrupts *interrupts, struct sample_sink *sink)
 {
 	const struct interrupts_taker taker = {take_stack, take_code, interrupts};
-	const remote_addr code_type_addr = interrupts->sampler->codes.code_type_addr;
 
 	interrupts->sink = sink;
-	if (interrupts->code_type_addr != code_type_addr) {
-		interrupts_set_code_type(interrupts->interrupts, code_type_addr);
-		interrupts->code_type_addr = code_type_addr;
-	}
+	interrupts_set_code_type(interrupts->interrupts, interrupts->sampler->codes.code_type_addr);
 	begin_taking(interrupts);
 	return interrupts_take(interrupts->interrupts, &taker);
 }
@@ -552,19 +536,9 @@ int sampler_interrupts_create(struct sampler *sampler,
 	return 0;
 }
 
-uint64_t sampler_interrupts_period_ns(const struct sampler_interrupts *interrupts)
+struct interrupts *sampler_interrupts_program(const struct sampler_interrupts *interrupts)
 {
-	return interrupts->period_ns;
-}
-
-int sampler_interrupts_program_fd(const struct sampler_interrupts *interrupts)
-{
-	return interrupts_program_fd(interrupts->interrupts);
-}
-
-int sampler_interrupts_begin(struct sampler_interrupts *interrupts)
-{
-	return interrupts_enable(interrupts->interrupts);
+	return interrupts->interrupts;
 }
 
 void sampler_interrupts_end(struct sampler_interrupts *interrupts)
@@ -577,28 +551,12 @@ void sampler_interrupts_end(struct sampler_interrupts *interrupts)
 
 struct interrupts *sampler_interrupts_release(struct sampler_interrupts *interrupts)
 {
-	struct interrupts *released;
+	struct interrupts *released = interrupts->interrupts;
 
-	if (!interrupts)
-		return NULL;
-	released = interrupts->interrupts;
-	interrupts_pause(released);
+	(void)interrupts_turn(released, false);
 	interrupts->sampler->codes.teller = NULL;
 	interrupts->sampler->interrupts = NULL;
-	free(interrupts->threads);
 	free(interrupts->told);
-	free(interrupts->loops);
 	free(interrupts);
 	return released;
-}
-
-void sampler_interrupts_destroy(struct sampler_interrupts *interrupts)
-{
-	interrupts_close(sampler_interrupts_release(interrupts));
-}
-
-void sampler_interrupts_count(const struct sampler_interrupts *interrupts,
-			      struct interrupt_counts *ret_counts)
-{
-	interrupts_count(interrupts->interrupts, ret_counts);
 }

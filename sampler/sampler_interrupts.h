@@ -22,24 +22,17 @@ struct sampler_interrupts_options {
 
 /*
  * Have the samples of a sampler be such, from its next run on. Errors of interrupts_open(), with a
- * sentence. sampler_interrupts_destroy() accepts NULL; it has to come before the sampler's.
+ * sentence.
  */
 int sampler_interrupts_create(struct sampler *sampler,
 			      const struct sampler_interrupts_options *options,
 			      struct sampler_interrupts **ret_interrupts, struct message *reterr);
-void sampler_interrupts_destroy(struct sampler_interrupts *interrupts);
 
 /*
  * Destroy them, but for the program in the kernel, which does nothing until the next ones are created with
- * it. NULL of NULL; the caller hands it on or closes it (interrupts_close()).
+ * it. The caller hands it on or closes it (interrupts_close()). It has to come before the sampler's end.
  */
 struct interrupts *sampler_interrupts_release(struct sampler_interrupts *interrupts);
 
-/* CPU time of a thread between two of its samples. */
-uint64_t sampler_interrupts_period_ns(const struct sampler_interrupts *interrupts);
-
-int sampler_interrupts_program_fd(const struct sampler_interrupts *interrupts);
-
-/* The program's counters so far. */
-void sampler_interrupts_count(const struct sampler_interrupts *interrupts,
-			      struct interrupt_counts *ret_counts);
+/* The program in the kernel; borrowed until then. */
+struct interrupts *sampler_interrupts_program(const struct sampler_interrupts *interrupts);

@@ -567,7 +567,9 @@ static int open_events(struct sampler_natives *natives, struct message *ret_why)
 		.max_stack_bytes = SAMPLER_NATIVES_STACK_BYTES,
 		.tells_kernel = natives->kernel.names != NULL,
 		.has_program = interrupts != NULL,
-		.program_fd = interrupts ? sampler_interrupts_program_fd(interrupts) : -1,
+		.program_fd =
+			interrupts ? interrupts_program_fd(sampler_interrupts_program(interrupts))
+				   : -1,
 	};
 	int err = perf_events_open(options->process, &events, &natives->events, ret_why);
 	natives->has_events = !err;

@@ -59,6 +59,7 @@ struct sampled_thread {
 	uint32_t collector;   /* below so many frames of that one was the collector's */
 	struct walked_thread walked;
 	struct cpu_account cpu;
+	struct snapshot_thread *followed; /* whose interrupts are of it; borrowed; NULL: none are */
 	struct frame_list list;
 	uint32_t max_frames;
 	uint32_t most_frames; /* list's greatest length since ROOM_TICKS began */
@@ -276,9 +277,6 @@ void sampler_thread_used(const struct sampler *sampler, struct sampled_thread *s
 			 uint64_t period_ns, struct sample *sample);
 
 /* Of sampler/sampler_interrupts.h, for the loop of the run. */
-
-/* Begin to interrupt threads. 0 or the errno of a system call. */
-int sampler_interrupts_begin(struct sampler_interrupts *interrupts);
 
 /* Behind the run: count what was lost. */
 void sampler_interrupts_end(struct sampler_interrupts *interrupts);

@@ -37,7 +37,6 @@ struct interrupted {
 
 struct interrupts {
 	struct interrupts_options asked;
-	const struct process *process;
 	struct interrupt_layout layout;
 	struct interrupt_walk *program;
 	struct bpf_link *tick; /* of the program that runs in it; NULL: there are events */
@@ -195,7 +194,7 @@ static int open_event(const struct interrupts *interrupts, pid_t tid,
 		(int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 	if (interrupted.fd < 0)
 		return errno == EACCES ? -EPERM : -errno;
-	if (!process_has_thread(interrupts->process, tid))
+	if (!process_has_thread(interrupts->asked.process, tid))
 		err = -ESRCH;
 	else if (descriptor_limit_is_near(interrupted.fd))
 		err = -EMFILE;
@@ -222,7 +221,7 @@ static int follow_all(struct interrupts *interrupts)
 		struct interrupted *followed;
 		size_t nr_threads;
 
-		err = process_threads(interrupts->process, &threads, &nr_threads);
+		err = process_threads(interrupts->asked.process, &threads, &nr_threads);
 		is_new = false;
 		for (size_t i = 0; !err && i < nr_threads; i++) {
 			if (is_followed(interrupts, threads[i].tid))
@@ -376,7 +375,6 @@ int interrupts_open(const struct interrupts_options *options, struct interrupts 
 	interrupts->epoll_fd = -1;
 	interrupts->asked = *options;
 	interrupts->asked.before = NULL;
-	interrupts->process = options->process;
 	interrupts->layout = options->layout;
 	interrupts->period_ns = options->period_ns;
 	if (!interrupts_layout_fits(&interrupts->layout)) {
@@ -417,30 +415,24 @@ uint64_t interrupts_period_ns(const struct interrupts *interrupts)
 	return interrupts->period_ns;
 }
 
-int interrupts_enable(struct interrupts *interrupts)
+int interrupts_turn(struct interrupts *interrupts, bool is_on)
 {
-	interrupts->program->bss->is_on = 1;
-	for (uint32_t i = 0; i < interrupts->nr_threads; i++)
-		if (ioctl(interrupts->threads[i].fd, PERF_EVENT_IOC_ENABLE, 0))
-			return -errno;
-	return 0;
-}
+	const unsigned long request = is_on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE;
+	int err = 0;
 
-void interrupts_pause(struct interrupts *interrupts)
-{
-	interrupts->program->bss->is_on = 0;
+	interrupts->program->bss->is_on = is_on;
 	for (uint32_t i = 0; i < interrupts->nr_threads; i++)
-		(void)ioctl(interrupts->threads[i].fd, PERF_EVENT_IOC_DISABLE, 0);
+		if (ioctl(interrupts->threads[i].fd, request, 0))
+			err = -errno;
+	return err;
 }
 
 void interrupts_close(struct interrupts *interrupts)
 {
 	if (!interrupts)
 		return;
-	for (uint32_t i = 0; i < interrupts->nr_threads; i++) {
-		(void)bpf_link__destroy(interrupts->threads[i].link);
-		(void)close(interrupts->threads[i].fd);
-	}
+	for (uint32_t i = 0; i < interrupts->nr_threads; i++)
+		(void)bpf_link__destroy(interrupts->threads[i].link); /* closes the event, too */
 	(void)bpf_link__destroy(interrupts->tick);
 	ring_buffer__free(interrupts->ring);
 	if (interrupts->epoll_fd >= 0)
@@ -453,13 +445,11 @@ void interrupts_close(struct interrupts *interrupts)
 int interrupts_set_thread(struct interrupts *interrupts, uint32_t own_tid,
 			  const struct interrupt_thread *thread)
 {
-	return bpf_map__update_elem(interrupts->program->maps.threads, &own_tid, sizeof(own_tid),
-				    thread, sizeof(*thread), BPF_ANY);
-}
+	const struct bpf_map *map = interrupts->program->maps.threads;
 
-void interrupts_remove_thread(struct interrupts *interrupts, uint32_t own_tid)
-{
-	(void)bpf_map__delete_elem(interrupts->program->maps.threads, &own_tid, sizeof(own_tid), 0);
+	return thread ? bpf_map__update_elem(map, &own_tid, sizeof(own_tid), thread,
+					     sizeof(*thread), BPF_ANY)
+		      : bpf_map__delete_elem(map, &own_tid, sizeof(own_tid), 0);
 }
 
 void interrupts_forget_code(struct interrupts *interrupts, uint64_t code_addr)
@@ -491,18 +481,15 @@ int interrupts_take(struct interrupts *interrupts, const struct interrupts_taker
 	return nr < 0 ? nr : 0;
 }
 
-/* Add counters to sums, or take them off. Each is a word. */
+/* Add counters, so many times, to sums. Each is a word. */
 static void add_counts(struct interrupt_counts *sums, const struct interrupt_counts *counts,
-		       bool negative)
+		       __u64 times)
 {
-	enum { NR_COUNTS = sizeof(*sums) / sizeof(uint64_t) };
-	uint64_t sum[NR_COUNTS], count[NR_COUNTS];
+	__u64 *sum = (__u64 *)sums;
+	const __u64 *count = (const __u64 *)counts;
 
-	memcpy(sum, sums, sizeof(sum));
-	memcpy(count, counts, sizeof(count));
-	for (size_t i = 0; i < NR_COUNTS; i++)
-		sum[i] += negative ? 0 - count[i] : count[i];
-	memcpy(sums, sum, sizeof(sum));
+	for (size_t i = 0; i < sizeof(*sums) / sizeof(*sum); i++)
+		sum[i] += times * count[i];
 }
 
 void interrupts_count(const struct interrupts *interrupts, struct interrupt_counts *ret_counts)
@@ -519,8 +506,8 @@ void interrupts_count(const struct interrupts *interrupts, struct interrupt_coun
 					    counts, (size_t)nr_cpus * sizeof(*counts), 0))
 		return;
 	for (int i = 0; i < nr_cpus; i++)
-		add_counts(ret_counts, &counts[i], false);
+		add_counts(ret_counts, &counts[i], 1);
 	if (!bpf_obj_get_info_by_fd(bpf_program__fd(used_program(interrupts)), &info, &info_bytes))
 		ret_counts->nr_skipped = info.recursion_misses;
-	add_counts(ret_counts, &interrupts->before, true);
+	add_counts(ret_counts, &interrupts->before, -1ull);
 }

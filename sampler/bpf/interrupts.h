@@ -49,7 +49,7 @@ struct interrupts_options {
 
 /*
  * Load the program and prepare to interrupt the threads of the process, which begins with
- * interrupts_enable(). 0; -EPERM and a sentence, -ENOTSUP and a sentence (this kernel, or this build of
+ * interrupts_turn(). 0; -EPERM and a sentence, -ENOTSUP and a sentence (this kernel, or this build of
  * pysample, cannot), -ESRCH, -ENOMEM, or the errno of a system call. interrupts_close() leaves nothing
  * behind; it accepts NULL.
  */
@@ -63,16 +63,15 @@ int interrupts_program_fd(const struct interrupts *interrupts);
 /* The same as it is: with the tick a multiple of the tick's. */
 uint64_t interrupts_period_ns(const struct interrupts *interrupts);
 
-/* Begin to interrupt, until interrupts_pause(). 0 or the errno of a system call. */
-int interrupts_enable(struct interrupts *interrupts);
-void interrupts_pause(struct interrupts *interrupts);
+/* Begin to interrupt, or stop. 0 or the errno of a system call. */
+int interrupts_turn(struct interrupts *interrupts, bool is_on);
 
-/* Say, or say anew, what thread own_tid, an id in its own PID namespace, has. 0; -ENOMEM, -E2BIG. */
+/*
+ * Say, or say anew, what thread own_tid, an id in its own PID namespace, has; NULL: forget it. 0;
+ * -ENOMEM, -E2BIG, -ENOENT (it was not known).
+ */
 int interrupts_set_thread(struct interrupts *interrupts, uint32_t own_tid,
 			  const struct interrupt_thread *thread);
-
-/* Forget a thread. */
-void interrupts_remove_thread(struct interrupts *interrupts, uint32_t own_tid);
 
 /* Have the code object at code_addr told again. */
 void interrupts_forget_code(struct interrupts *interrupts, uint64_t code_addr);

@@ -32,23 +32,15 @@ uint64_t interrupts_period_ns(const struct interrupts *interrupts)
 	return 0;
 }
 
-int interrupts_enable(struct interrupts *interrupts)
+int interrupts_turn(struct interrupts *interrupts, bool is_on)
 {
 	return -ENOTSUP;
-}
-
-void interrupts_pause(struct interrupts *interrupts)
-{
 }
 
 int interrupts_set_thread(struct interrupts *interrupts, uint32_t own_tid,
 			  const struct interrupt_thread *thread)
 {
 	return -ENOTSUP;
-}
-
-void interrupts_remove_thread(struct interrupts *interrupts, uint32_t own_tid)
-{
 }
 
 void interrupts_forget_code(struct interrupts *interrupts, uint64_t code_addr)
