@@ -106,11 +106,6 @@ static __always_inline struct scratch *find_scratch(void)
  * which takes 0.2 s. They find the scratch by themselves, as they can be given numbers only.
  */
 
-struct walk {
-	struct scratch *scratch;
-	struct interrupt_record *record; /* in there */
-};
-
 /* Where the contents of a str or bytes begin, from its length on; of its head so much was read. */
 static __always_inline __u32 content_offset(const __u64 head[TEXT_HEAD_WORDS], bool is_str)
 {
@@ -289,11 +284,11 @@ static __always_inline bool faults(struct interrupt_record *record, void *to, __
 	return true;
 }
 
-static long take_frame(__u32 index, struct walk *walk)
+static long take_frame(__u32 index, struct scratch **walk)
 {
 	const __u32 size = layout.frame.head_size & (INTERRUPT_FRAME_MAX_BYTES - 1);
-	struct scratch *scratch = walk->scratch;
-	struct interrupt_record *record = walk->record;
+	struct scratch *scratch = *walk;
+	struct interrupt_record *record = (void *)scratch->bytes;
 	const __u32 nr_bytes = record->head.nr_bytes;
 	const __u64 addr = scratch->addr;
 	struct interrupt_frame *frame;
@@ -323,10 +318,10 @@ static long take_frame(__u32 index, struct walk *walk)
 }
 
 /* Take one of the loops of 3.10 to 3.12; the outermost _PyCFrame is the thread state's own. */
-static long take_loop(__u32 index, struct walk *walk)
+static long take_loop(__u32 index, struct scratch **walk)
 {
-	struct scratch *scratch = walk->scratch;
-	struct interrupt_record *record = walk->record;
+	struct scratch *scratch = *walk;
+	struct interrupt_record *record = (void *)scratch->bytes;
 	const __u32 nr_bytes = record->head.nr_bytes;
 	const __u64 addr = scratch->addr;
 	struct interrupt_loop *loop;
@@ -368,10 +363,9 @@ static __always_inline bool take_words(struct interrupt_record *record,
 }
 
 /* Find the innermost frame and, of 3.10 to 3.12, the loops. Whether they can be read. */
-static __always_inline bool take_ends(struct walk *walk, const __u8 *state)
+static __always_inline bool take_ends(struct scratch *scratch, const __u8 *state)
 {
-	struct scratch *scratch = walk->scratch;
-	struct interrupt_record *record = walk->record;
+	struct interrupt_record *record = (void *)scratch->bytes;
 
 	scratch->end_addr = layout.state.base_frame == INTERRUPT_ABSENT
 				    ? 0
@@ -384,7 +378,7 @@ static __always_inline bool take_ends(struct walk *walk, const __u8 *state)
 			scratch->addr + layout.cframe.current_frame))
 		return false;
 	if (layout.state.cframe != INTERRUPT_ABSENT)
-		bpf_loop(INTERRUPT_MAX_STEPS, take_loop, walk, 0);
+		bpf_loop(INTERRUPT_MAX_STEPS, take_loop, &scratch, 0);
 	return record->end == INTERRUPT_WHOLE;
 }
 
@@ -394,7 +388,6 @@ static __always_inline void take_state(struct scratch *scratch, const struct int
 	const __u32 state_bytes = layout.state.head_size & (INTERRUPT_STATE_MAX_BYTES - 1);
 	struct interrupt_record *record = (void *)scratch->bytes;
 	__u8 *state = (__u8 *)(record + 1);
-	struct walk walk = {scratch, record};
 
 	record->state_addr = told->addr;
 	record->slot = told->slot;
@@ -408,10 +401,10 @@ static __always_inline void take_state(struct scratch *scratch, const struct int
 	record->end = INTERRUPT_WHOLE;
 	record->head.nr_bytes = sizeof(*record) + INTERRUPT_ROUND_UP(state_bytes);
 	if (!take_words(record, told) || faults(record, state, state_bytes, told->addr) ||
-	    !take_ends(&walk, state))
+	    !take_ends(scratch, state))
 		return;
 	scratch->addr = record->current_addr;
-	bpf_loop(INTERRUPT_MAX_STEPS, take_frame, &walk, 0);
+	bpf_loop(INTERRUPT_MAX_STEPS, take_frame, &scratch, 0);
 	if (scratch->addr && scratch->addr != scratch->end_addr && record->end == INTERRUPT_WHOLE)
 		record->end = INTERRUPT_TOO_DEEP;
 }
@@ -438,6 +431,21 @@ static __always_inline __u32 take_states(struct scratch *scratch, struct interru
 	return nr_put;
 }
 
+/* Whether the turn of a thread has come, by the kernel's tick: at a random one of each period. */
+static __always_inline bool takes_tick(struct interrupt_thread *thread)
+{
+	const __u32 nr = layout.tick.nr_of_period; /* 0: there are events */
+	bool is_chosen;
+
+	if (nr <= 1)
+		return true;
+	if (thread->tick == 0)
+		thread->chosen = bpf_get_prandom_u32() % nr;
+	is_chosen = thread->tick == thread->chosen;
+	thread->tick = thread->tick + 1 < nr ? thread->tick + 1 : 0;
+	return is_chosen;
+}
+
 /* The thread that is interrupted, if it is one of the process; counted. NULL: its turn has not come. */
 static __always_inline struct interrupt_thread *find_thread(struct interrupt_counts *count,
 							    __u64 now_ns)
@@ -449,8 +457,10 @@ static __always_inline struct interrupt_thread *find_thread(struct interrupt_cou
 					sizeof(ids)) ||
 	    ids.tgid != layout.process_id)
 		return NULL;
-	count->nr_interrupts++;
 	thread = bpf_map_lookup_elem(&threads, &ids.pid);
+	if (thread && !takes_tick(thread))
+		return NULL;
+	count->nr_interrupts++;
 	if (!thread) {
 		count->nr_unknown++;
 		return NULL;
@@ -463,29 +473,19 @@ static __always_inline struct interrupt_thread *find_thread(struct interrupt_cou
 	return thread;
 }
 
-/* Whether the turn of a thread has come, by the kernel's tick: at a random one of each period. */
-static __always_inline bool takes_tick(struct interrupt_thread *thread)
-{
-	const __u32 nr = layout.tick.nr_of_period;
-	bool is_chosen;
-
-	if (nr <= 1)
-		return true;
-	if (thread->tick == 0)
-		thread->chosen = bpf_get_prandom_u32() % nr;
-	is_chosen = thread->tick == thread->chosen;
-	thread->tick = thread->tick + 1 < nr ? thread->tick + 1 : 0;
-	return is_chosen;
-}
-
-/* Take the states of the thread that is interrupted, whose record begins so. How many have been put. */
+/*
+ * Take the states of the thread that is interrupted, if its turn has come; their records begin so. How
+ * many have been put.
+ */
 static __always_inline __u32 take(struct scratch *scratch, struct interrupt_counts *count,
-				  const struct interrupt_thread *thread, __u64 begin_ns,
-				  __u64 count_ns)
+				  __u64 begin_ns, __u64 count_ns)
 {
 	struct interrupt_record *record = (void *)scratch->bytes;
+	const struct interrupt_thread *thread = find_thread(count, begin_ns);
 	__u32 nr_put;
 
+	if (!thread)
+		return 0;
 	record->head.kind = INTERRUPT_STACK;
 	record->time_ns = begin_ns;
 	record->count_ns = count_ns;
@@ -504,7 +504,6 @@ int take_interrupt(struct bpf_perf_event_data *context)
 {
 	const __u64 begin_ns = bpf_ktime_get_ns();
 	struct interrupt_counts *count;
-	struct interrupt_thread *thread;
 	struct scratch *scratch;
 	__u64 count_ns = 0;
 	__u32 zero = 0;
@@ -513,12 +512,9 @@ int take_interrupt(struct bpf_perf_event_data *context)
 	scratch = find_scratch();
 	if (!count || !scratch)
 		return 0;
-	thread = find_thread(count, begin_ns);
-	if (!thread)
-		return 0;
 	if (!bpf_perf_prog_read_value(context, &scratch->event, sizeof(scratch->event)))
 		count_ns = scratch->event.counter;
-	return take(scratch, count, thread, begin_ns, count_ns) && count_ns;
+	return take(scratch, count, begin_ns, count_ns) && count_ns;
 }
 
 /*
@@ -532,7 +528,6 @@ int take_tick(struct bpf_raw_tracepoint_args *context)
 	enum { FUNCTION_OFFSET = 40 };
 	const __u64 begin_ns = bpf_ktime_get_ns();
 	struct interrupt_counts *count;
-	struct interrupt_thread *thread;
 	struct scratch *scratch;
 	__u64 function_addr;
 	__u32 zero = 0;
@@ -546,14 +541,7 @@ int take_tick(struct bpf_raw_tracepoint_args *context)
 	if (!count || !scratch)
 		return 0;
 	count->nr_ticks++;
-	if (!is_on)
-		return 0;
-	thread = find_thread(count, begin_ns);
-	if (!thread)
-		return 0;
-	if (takes_tick(thread))
-		(void)take(scratch, count, thread, begin_ns, 0);
-	else
-		count->nr_interrupts--; /* it was none to us */
+	if (is_on)
+		(void)take(scratch, count, begin_ns, 0);
 	return 0;
 }
