@@ -63,17 +63,18 @@ static struct interrupt_state describe(const struct sampler *sampler,
 				       const struct snapshot_thread *thread)
 {
 	const struct snapshot *snapshot = &sampler->snapshot;
-	const struct gil_place gil = snapshot_gil_place(snapshot, thread);
+	const struct gil_place *gil = &snapshot_gil(snapshot, thread)->place;
+	const struct snapshot_interpreter *interpreter =
+		&snapshot->interpreters[thread->ref.interpreter];
 	const uint32_t tlbc = sampler->build->tlbc.generation;
 
 	return (struct interrupt_state){
 		.addr = thread->ref.addr,
-		.gil_addr = gil.addr,
-		.gil_bytes = gil.addr ? gil_place_bytes(&gil) : 0,
-		.collector_addr = snapshot_collector_addr(snapshot, thread),
-		.tlbc_addr =
-			tlbc ? snapshot->interpreters[thread->ref.interpreter].ref.addr + tlbc : 0,
-		.interpreter_id = (uint64_t)snapshot->interpreters[thread->ref.interpreter].ref.id,
+		.gil_addr = gil->addr,
+		.gil_bytes = gil->addr ? gil_place_bytes(gil) : 0,
+		.collector_addr = snapshot_collector_addr(snapshot, interpreter),
+		.tlbc_addr = tlbc ? interpreter->ref.addr + tlbc : 0,
+		.interpreter_id = (uint64_t)interpreter->ref.id,
 		.slot = thread->slot,
 	};
 }

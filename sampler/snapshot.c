@@ -52,8 +52,8 @@ static struct snapshot_interpreter *gil_owner(const struct snapshot *snapshot, s
 		       : &snapshot->interpreters[snapshot->nr_interpreters - 1];
 }
 
-static const struct instant_gil *gil_of(const struct snapshot *snapshot,
-					const struct snapshot_thread *thread)
+const struct instant_gil *snapshot_gil(const struct snapshot *snapshot,
+				       const struct snapshot_thread *thread)
 {
 	return &gil_owner(snapshot, thread->ref.interpreter)->gil;
 }
@@ -66,12 +66,13 @@ bool snapshot_may_swap(const struct snapshot *snapshot)
 /* Whether it makes a difference to this look that a thread runs. */
 static bool counts(const struct snapshot *snapshot, const struct snapshot_thread *thread)
 {
-	return !snapshot->only || thread == snapshot->only || gil_of(snapshot, thread)->now.known;
+	return !snapshot->only || thread == snapshot->only ||
+	       snapshot_gil(snapshot, thread)->now.known;
 }
 
 bool snapshot_may_run(const struct snapshot *snapshot, const struct snapshot_thread *thread)
 {
-	const struct gil *gil = &gil_of(snapshot, thread)->now;
+	const struct gil *gil = &snapshot_gil(snapshot, thread)->now;
 
 	return !gil->known || gil->last_holder_addr == thread->ref.addr ||
 	       snapshot_may_swap(snapshot);
@@ -268,9 +269,8 @@ static void read_clock(struct snapshot *snapshot, struct snapshot_interpreter *i
 		clock->tlbc_generation = 0;
 }
 
-/* Where the word is that tells whether garbage is collected; 0: none does. */
-static remote_addr collector_addr(const struct snapshot *snapshot,
-				  const struct snapshot_interpreter *interpreter)
+remote_addr snapshot_collector_addr(const struct snapshot *snapshot,
+				    const struct snapshot_interpreter *interpreter)
 {
 	const struct py_offsets *offsets = &snapshot->build->offsets;
 	const uint32_t word =
@@ -298,7 +298,7 @@ static void note_collector(const struct snapshot *snapshot,
 static void read_interpreter(struct snapshot *snapshot, struct snapshot_interpreter *interpreter)
 {
 	const struct py_offsets *offsets = &snapshot->build->offsets;
-	const remote_addr collector = collector_addr(snapshot, interpreter);
+	const remote_addr collector = snapshot_collector_addr(snapshot, interpreter);
 	uint64_t head_addr, next_addr, word = 0;
 
 	if (!read_seal(&snapshot->instant.look, interpreter->head_seal, &head_addr,
@@ -321,7 +321,7 @@ static void read_interpreter(struct snapshot *snapshot, struct snapshot_interpre
 static bool is_where_it_was(const struct snapshot *snapshot, const struct snapshot_thread *thread)
 {
 	const struct instant *instant = &snapshot->instant;
-	const struct instant_gil *gil = gil_of(snapshot, thread);
+	const struct instant_gil *gil = snapshot_gil(snapshot, thread);
 	const struct instant_thread *proof = &thread->proof;
 
 	if (instant->gil_distrusted || !proof->is_known)
@@ -581,7 +581,7 @@ int snapshot_end(struct snapshot *snapshot, enum instant_verdict *ret_verdict)
 
 bool snapshot_stands_apart(const struct snapshot *snapshot, const struct snapshot_thread *thread)
 {
-	const struct instant_gil *gil = gil_of(snapshot, thread);
+	const struct instant_gil *gil = snapshot_gil(snapshot, thread);
 
 	return gil->stood && gil->now.is_counted && !snapshot_may_run(snapshot, thread) &&
 	       !snapshot->instant.gil_distrusted;
@@ -604,29 +604,16 @@ void snapshot_tell(struct snapshot *snapshot)
 
 bool snapshot_holds_gil(const struct snapshot *snapshot, const struct snapshot_thread *thread)
 {
-	return gil_holder_addr(&gil_of(snapshot, thread)->now) == thread->ref.addr;
-}
-
-struct gil_place snapshot_gil_place(const struct snapshot *snapshot,
-				    const struct snapshot_thread *thread)
-{
-	return gil_of(snapshot, thread)->place;
-}
-
-remote_addr snapshot_collector_addr(const struct snapshot *snapshot,
-				    const struct snapshot_thread *thread)
-{
-	return collector_addr(snapshot, &snapshot->interpreters[thread->ref.interpreter]);
+	return gil_holder_addr(&snapshot_gil(snapshot, thread)->now) == thread->ref.addr;
 }
 
 void snapshot_take_words(struct snapshot *snapshot, struct snapshot_thread *thread,
 			 const uint8_t *gil_words, uint64_t collector)
 {
-	const struct gil_place place = snapshot_gil_place(snapshot, thread);
-	struct gil gil = {.known = false};
+	const struct gil_place *place = &snapshot_gil(snapshot, thread)->place;
+	const struct gil gil =
+		place->addr ? gil_decode(place, gil_words) : (struct gil){.known = false};
 
-	if (place.addr)
-		gil = gil_decode(&place, gil_words);
 	thread->holds_gil = gil_holder_addr(&gil) == thread->ref.addr;
 	note_collector(snapshot, &snapshot->interpreters[thread->ref.interpreter], collector);
 }

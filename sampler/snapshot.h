@@ -229,11 +229,13 @@ bool snapshot_may_swap(const struct snapshot *snapshot);
 /* Whether a thread might run while the last look lasted, by what its GIL said. */
 bool snapshot_may_run(const struct snapshot *snapshot, const struct snapshot_thread *thread);
 
-/* Where the words of a thread's GIL are, and the word that tells of a collection (0: none does). */
-struct gil_place snapshot_gil_place(const struct snapshot *snapshot,
-				    const struct snapshot_thread *thread);
+/* The GIL that a thread uses. */
+const struct instant_gil *snapshot_gil(const struct snapshot *snapshot,
+				       const struct snapshot_thread *thread);
+
+/* Where the word is that tells whether an interpreter collects garbage; 0: none does. */
 remote_addr snapshot_collector_addr(const struct snapshot *snapshot,
-				    const struct snapshot_thread *thread);
+				    const struct snapshot_interpreter *interpreter);
 
 /*
  * Have the words of an interrupt be those of a look: what the GIL of a thread, and the word at its
