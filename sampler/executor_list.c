@@ -27,12 +27,6 @@ struct executor {
 	struct executor_range range; /* empty: it has no machine code */
 };
 
-/* A reading of the list. */
-struct reading {
-	struct executor_list *list; /* its ranges are as they come, meanwhile */
-	const struct code_cache *codes;
-};
-
 void executor_list_done(struct executor_list *list)
 {
 	free(list->ranges);
@@ -40,35 +34,34 @@ void executor_list_done(struct executor_list *list)
 }
 
 /* Whether that is the type of executors: by address once it was told by name. */
-static bool is_executor_type(const struct reading *reading, remote_addr type_addr)
+static bool is_executor_type(struct executor_list *list, remote_addr type_addr)
 {
-	struct remote_memory *memory = reading->codes->memory;
+	struct remote_memory *memory = list->codes->memory;
 	uint64_t name_addr;
 	char name[sizeof(EXECUTOR_TYPE_NAME)];
 
-	if (reading->list->type_addr)
-		return type_addr == reading->list->type_addr;
-	if (remote_memory_read_u64(memory,
-				   type_addr + reading->codes->build->offsets.object.tp_name,
+	if (list->type_addr)
+		return type_addr == list->type_addr;
+	if (remote_memory_read_u64(memory, type_addr + list->codes->build->offsets.object.tp_name,
 				   &name_addr) ||
 	    remote_memory_read(memory, name_addr, name, sizeof(name)) ||
 	    memcmp(name, EXECUTOR_TYPE_NAME, sizeof(name)) != 0)
 		return false;
-	reading->list->type_addr = type_addr;
+	list->type_addr = type_addr;
 	return true;
 }
 
-static bool read_executor(const struct reading *reading, remote_addr addr,
+static bool read_executor(struct executor_list *list, remote_addr addr,
 			  struct executor *ret_executor)
 {
-	const uint32_t type_offset = reading->codes->build->offsets.object.ob_type;
+	const uint32_t type_offset = list->codes->build->offsets.object.ob_type;
 	uint8_t bytes[sizeof(uint64_t) + EXECUTOR_BYTES]; /* from ob_type on */
 	const uint8_t *fields = bytes + sizeof(uint64_t);
 	uint64_t start_addr, nr_bytes;
 
 	if (addr % sizeof(uint64_t) ||
-	    remote_memory_read(reading->codes->memory, addr + type_offset, bytes, sizeof(bytes)) ||
-	    !is_executor_type(reading, field_u64(bytes, 0)))
+	    remote_memory_read(list->codes->memory, addr + type_offset, bytes, sizeof(bytes)) ||
+	    !is_executor_type(list, field_u64(bytes, 0)))
 		return false;
 	ret_executor->addr = addr;
 	ret_executor->next_addr = field_u64(fields, EXECUTOR_NEXT_AFTER_TYPE);
@@ -82,9 +75,8 @@ static bool read_executor(const struct reading *reading, remote_addr addr,
 }
 
 /* Append the code of one. 0; -ENOMEM; -E2BIG: there is no room for more. */
-static int append(const struct reading *reading, const struct executor *executor)
+static int append(struct executor_list *list, const struct executor *executor)
 {
-	struct executor_list *list = reading->list;
 	struct executor_range *ranges;
 
 	if (list->nr_ranges == EXECUTOR_LIST_MAX)
@@ -99,7 +91,7 @@ static int append(const struct reading *reading, const struct executor *executor
 }
 
 /* Append those behind one, or before it, up to the end or one that does not point back. */
-static int append_side(const struct reading *reading, const struct executor *from, bool forwards)
+static int append_side(struct executor_list *list, const struct executor *from, bool forwards)
 {
 	struct executor here = *from, next;
 	int err = 0;
@@ -107,20 +99,18 @@ static int append_side(const struct reading *reading, const struct executor *fro
 	while (!err) {
 		const remote_addr addr = forwards ? here.next_addr : here.previous_addr;
 
-		if (!addr || !read_executor(reading, addr, &next) ||
+		if (!addr || !read_executor(list, addr, &next) ||
 		    (forwards ? next.previous_addr : next.next_addr) != here.addr)
 			break;
-		err = append(reading, &next);
+		err = append(list, &next);
 		here = next;
 	}
 	return err;
 }
 
 /* Lists of other interpreters are others. */
-static bool has_list_of(const struct reading *reading, const struct executor *executor)
+static bool has_list_of(const struct executor_list *list, const struct executor *executor)
 {
-	const struct executor_list *list = reading->list;
-
 	for (uint32_t i = 0; i < list->nr_ranges; i++)
 		if (list->ranges[i].start_addr == executor->range.start_addr)
 			return true;
@@ -128,9 +118,9 @@ static bool has_list_of(const struct reading *reading, const struct executor *ex
 }
 
 /* Append the list that an array of a code object leads to. 0, -ENOMEM, -E2BIG. */
-static int append_list(const struct reading *reading, remote_addr array_addr)
+static int append_list(struct executor_list *list, remote_addr array_addr)
 {
-	struct remote_memory *memory = reading->codes->memory;
+	struct remote_memory *memory = list->codes->memory;
 	uint64_t addrs[ARRAY_MAX];
 	uint32_t nr;
 	struct executor executor;
@@ -142,24 +132,24 @@ static int append_list(const struct reading *reading, remote_addr array_addr)
 			       nr * sizeof(*addrs)))
 		return 0;
 	for (uint32_t i = 0; i < nr; i++) {
-		if (!addrs[i] || !read_executor(reading, addrs[i], &executor))
+		if (!addrs[i] || !read_executor(list, addrs[i], &executor))
 			continue;
-		if (has_list_of(reading, &executor))
+		if (has_list_of(list, &executor))
 			return 0;
-		err = append(reading, &executor);
+		err = append(list, &executor);
 		if (!err)
-			err = append_side(reading, &executor, true);
-		return err ? err : append_side(reading, &executor, false);
+			err = append_side(list, &executor, true);
+		return err ? err : append_side(list, &executor, false);
 	}
 	return 0;
 }
 
 /* Append all executors that the code objects lead to, so far as they can be read. */
-static void append_all(const struct reading *reading)
+static void append_all(struct executor_list *list)
 {
 	const uint32_t executors =
-		reading->codes->build->offsets.code.linetable + EXECUTORS_AFTER_LINETABLE;
-	const struct addr_map *map = &reading->codes->codes;
+		list->codes->build->offsets.code.linetable + EXECUTORS_AFTER_LINETABLE;
+	const struct addr_map *map = &list->codes->codes;
 	uint32_t nr_asked = 0;
 	int err = 0;
 
@@ -170,10 +160,10 @@ static void append_all(const struct reading *reading)
 		if (!code || code->foreign || !code->function)
 			continue;
 		nr_asked++;
-		if (!remote_memory_read_u64(reading->codes->memory, code->addr + executors,
+		if (!remote_memory_read_u64(list->codes->memory, code->addr + executors,
 					    &array_addr) &&
 		    array_addr)
-			err = append_list(reading, array_addr);
+			err = append_list(list, array_addr);
 	}
 }
 
@@ -202,10 +192,9 @@ static bool find(const struct executor_list *list, remote_addr addr)
 /* What was known is forgotten: code that has ended may be another's by now. */
 void executor_list_read(struct executor_list *list, const struct code_cache *codes)
 {
-	const struct reading reading = {.list = list, .codes = codes};
-
+	list->codes = codes;
 	list->nr_ranges = 0;
-	append_all(&reading);
+	append_all(list);
 	if (list->ranges)
 		qsort(list->ranges, list->nr_ranges, sizeof(*list->ranges), compare);
 }

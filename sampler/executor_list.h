@@ -32,7 +32,8 @@ struct executor_range {
 
 /* All zero nothing is known. Private. */
 struct executor_list {
-	struct executor_range *ranges; /* by rising address; owned */
+	const struct code_cache *codes; /* of the reading under way; borrowed */
+	struct executor_range *ranges;	/* by rising address, but while they are read; owned */
 	uint32_t nr_ranges, max_ranges;
 	remote_addr type_addr; /* of executors; 0: not known */
 	struct look_pace pace; /* of readings */
