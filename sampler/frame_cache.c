@@ -35,12 +35,13 @@ bool frame_cache_has_words(const struct py_build *build)
 }
 
 void frame_cache_init(struct frame_cache *cache, const struct code_cache *codes,
-		      remote_addr runtime_addr)
+		      remote_addr runtime_addr, struct sampler_stats *stats)
 {
 	*cache = (struct frame_cache){
 		.codes = codes,
 		.runtime_addr = runtime_addr,
 		.patience = LEAST_PATIENCE,
+		.stats = stats,
 	};
 	watch_anew(cache);
 	if (!frame_cache_has_words(codes->build))
@@ -176,7 +177,7 @@ static int write_word(struct frame_cache *cache, remote_addr addr)
 		cache->codes->memory,
 		cache->thread_addr + cache->codes->build->offsets.thread.last_profiled_frame, addr);
 
-	cache->nr_writes += !err;
+	cache->stats->writes += !err;
 	return err;
 }
 
@@ -210,7 +211,7 @@ void frame_cache_learn(struct frame_cache *cache, const struct snapshot_thread *
 		cache->is_held = false;
 	if (!is_whole)
 		return;
-	cache->nr_kept += kept->anchor_addr != 0;
+	cache->stats->cached += kept->anchor_addr != 0;
 	if (cache->least_same > list->nr_unchanged)
 		cache->least_same = list->nr_unchanged;
 	if (++cache->nr_watched < cache->patience)

@@ -60,16 +60,15 @@ struct frame_cache {
 	uint32_t least_same; /* outermost frames that stayed the same while it was watched */
 	uint32_t nr_watched; /* looks since then */
 	uint32_t patience;   /* how many looks are watched before the anchor is moved */
-	uint64_t nr_kept;    /* walks that kept frames */
-	uint64_t nr_writes;
+	struct sampler_stats *stats; /* borrowed: cached and writes are counted here */
 };
 
 /*
- * A cache that knows nothing yet. codes are borrowed as long as it is used; nothing is owned.
+ * A cache that knows nothing yet. codes and stats are borrowed as long as it is used; nothing is owned.
  * frame_cache_has_words() tells whether the build has the two words.
  */
 void frame_cache_init(struct frame_cache *cache, const struct code_cache *codes,
-		      remote_addr runtime_addr);
+		      remote_addr runtime_addr, struct sampler_stats *stats);
 bool frame_cache_has_words(const struct py_build *build);
 
 /* A thread that is new: whether it is the one whose state may be written to is found out here. */

@@ -58,7 +58,7 @@ int sampler_create(const struct process *process, struct remote_memory *memory,
 	sampler->cut_ns = UINT64_MAX;
 	snapshot_init(&sampler->snapshot, memory, build, runtime_addr);
 	code_cache_init(&sampler->codes, sampler->snapshot.memory, build);
-	frame_cache_init(&sampler->cache, &sampler->codes, runtime_addr);
+	frame_cache_init(&sampler->cache, &sampler->codes, runtime_addr, &sampler->stats);
 	*ret_sampler = sampler;
 	return 0;
 }
@@ -411,8 +411,6 @@ static int take_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t
 		sampler->stats.ticks++;
 	}
 	sampler->last_tick_ns = now_ns;
-	sampler->stats.cached = sampler->cache.nr_kept;
-	sampler->stats.writes = sampler->cache.nr_writes;
 	return sampler_names_tick(sampler, sink, now_ns);
 }
 
@@ -670,7 +668,6 @@ int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 	/* The last tick was due before end_ns. */
 	stats->ticks -= ticker_finish(&ticker, end_ns < stats->end_ns ? end_ns : stats->end_ns);
 	frame_cache_end(&sampler->cache);
-	stats->writes = sampler->cache.nr_writes;
 	/* Threads may have other names by now; a target that is gone has none. */
 	if (!err && (*ret_end == END_DURATION || *ret_end == END_STOPPED) &&
 	    !remote_memory_check(sampler->snapshot.memory) &&

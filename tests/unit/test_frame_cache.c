@@ -184,10 +184,10 @@ static void hold(struct deep *deep)
 /* Whether the next tick keeps frames. */
 static bool tick_keeps(struct deep *deep)
 {
-	const uint64_t nr_kept = deep->sampler->cache.nr_kept;
+	const uint64_t nr_kept = deep->sampler->stats.cached;
 
 	tick(deep);
-	return deep->sampler->cache.nr_kept == nr_kept + 1;
+	return deep->sampler->stats.cached == nr_kept + 1;
 }
 
 Test(frame_cache, what_lies_below_the_anchor_is_not_read)
@@ -494,7 +494,7 @@ Test(frame_cache, another_profiler_ends_it)
 		fake_memory_write_u64(&deep.py.fake, seq_addr(&deep), 0);
 		ticks(&deep, LEFT_BEHIND_TICKS);
 		cr_expect(eq(int, deep.sampler->cache.reason, CACHE_SHARED), "%s", cases[i].name);
-		cr_expect(zero(u64, deep.sampler->cache.nr_kept), "%s", cases[i].name);
+		cr_expect(zero(u64, deep.sampler->stats.cached), "%s", cases[i].name);
 		frame_cache_end(&deep.sampler->cache);
 		cr_expect(eq(u64, deep.py.fake.nr_writes, 1), "%s", cases[i].name);
 		cr_expect(eq(u64, anchor(&deep), addr), "%s: it is not ours", cases[i].name);
@@ -594,8 +594,8 @@ Test(frame_cache, nothing_is_written_where_it_must_not_be)
 		ticks(&deep, MANY_TICKS);
 		if (!cases[i].write_error)
 			cr_expect(zero(u64, deep.py.fake.nr_writes), "%s", cases[i].name);
-		cr_expect(zero(u64, deep.sampler->cache.nr_writes), "%s", cases[i].name);
-		cr_expect(zero(u64, deep.sampler->cache.nr_kept), "%s", cases[i].name);
+		cr_expect(zero(u64, deep.sampler->stats.writes), "%s", cases[i].name);
+		cr_expect(zero(u64, deep.sampler->stats.cached), "%s", cases[i].name);
 		cr_expect(eq(int, deep.sampler->cache.reason, cases[i].reason), "%s",
 			  cases[i].name);
 		frame_cache_end(&deep.sampler->cache);
