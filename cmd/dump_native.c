@@ -37,8 +37,6 @@ static int unwind(struct dump_native *native, const struct sample *sample)
 	err = kernel_frames_wait(&native->kernel, sample->thread->tid);
 	if (err)
 		return err;
-	native_stacks_enter_kernel(&native->stacks, native->kernel.functions,
-				   native->kernel.nr_functions);
 	return task_check_place(native->process, sample->thread->tid, &native->place) ? -EAGAIN : 0;
 }
 
@@ -101,6 +99,7 @@ int dump_native_init(struct dump_native *native, struct target *target, struct s
 		.maps = &target->maps,
 		.images = &target->images.source,
 		.sampler = sampler,
+		.kernel = &native->kernel,
 		.max_frames = DUMP_NATIVE_MAX_FRAMES,
 	};
 	int err;

@@ -109,16 +109,8 @@ void native_stacks_unwind(struct native_stacks *stacks, const struct registers *
 {
 	assert(max_frames <= stacks->options.max_frames);
 	stacks->nr_frames = 0;
-	stacks->nr_kernels = 0;
 	stacks->waits = false;
 	unwind_on(stacks, innermost, window, max_frames);
-}
-
-void native_stacks_enter_kernel(struct native_stacks *stacks, const struct function *const *kernels,
-				uint32_t nr_kernels)
-{
-	stacks->kernels = kernels;
-	stacks->nr_kernels = nr_kernels;
 }
 
 /* Code that was made at run time. */
@@ -462,6 +454,7 @@ static int make_frames(struct native_stacks *stacks, const struct sample *sample
 		       const struct merged_frame *merged, struct frame *frames,
 		       struct frame_detail *details, uint32_t *nr)
 {
+	const struct kernel_frames *kernel = stacks->options.kernel;
 	uint32_t nr_made = 0;
 
 	for (uint32_t i = 0; i < *nr; i++) {
@@ -500,8 +493,8 @@ static int make_frames(struct native_stacks *stacks, const struct sample *sample
 		frames[nr_made] = frame;
 		details[nr_made++] = detail;
 	}
-	for (uint32_t i = stacks->nr_kernels; i-- > 0; nr_made++) {
-		frames[nr_made] = (struct frame){.function = stacks->kernels[i]};
+	for (uint32_t i = kernel ? kernel->nr_functions : 0; i-- > 0; nr_made++) {
+		frames[nr_made] = (struct frame){.function = kernel->functions[i]};
 		details[nr_made] = no_detail;
 	}
 	*nr = nr_made;
@@ -514,6 +507,8 @@ int native_stacks_hand_on(struct native_stacks *stacks, const struct sample *sam
 	cleanup_free struct merged_frame *merged = NULL;
 	cleanup_free struct frame *frames = NULL;
 	cleanup_free struct frame_detail *details = NULL;
+	const struct kernel_frames *kernel = stacks->options.kernel;
+	const uint32_t nr_kernels = kernel ? kernel->nr_functions : 0;
 	struct sample with_natives = *sample;
 	uint32_t nr;
 	int err = name_frames(stacks);
@@ -523,8 +518,8 @@ int native_stacks_hand_on(struct native_stacks *stacks, const struct sample *sam
 					stacks->is_whole, &merged, &nr);
 	if (err)
 		return err;
-	frames = reallocarray(NULL, nr + stacks->nr_kernels, sizeof(*frames));
-	details = reallocarray(NULL, nr + stacks->nr_kernels, sizeof(*details));
+	frames = reallocarray(NULL, nr + nr_kernels, sizeof(*frames));
+	details = reallocarray(NULL, nr + nr_kernels, sizeof(*details));
 	if (!frames || !details)
 		return -ENOMEM;
 	if (merged_stack_runs_executor(merged, nr, stacks->natives) &&

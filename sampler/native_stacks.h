@@ -25,6 +25,7 @@
 #include "procmem/maps.h"
 #include "procmem/task.h"
 #include "sampler/executor_list.h"
+#include "sampler/kernel_frames.h"
 #include "sampler/merged_stack.h"
 #include "sampler/python/loop_entries.h"
 #include "sampler/sampler.h"
@@ -69,8 +70,10 @@ struct native_stacks_options {
 	struct image_source *images;
 	struct sampler *sampler; /* has the functions */
 	struct jit_frames *jit;	 /* names code that was made at run time; NULL: nothing does */
-	size_t max_frames;	 /* longer stacks have a hole */
-	bool keeps_trampolines;	 /* those that carry a Python frame, too: trampoline.h */
+	const struct kernel_frames
+		*kernel;	/* has what a stack called of the kernel; NULL: nothing */
+	size_t max_frames;	/* longer stacks have a hole */
+	bool keeps_trampolines; /* those that carry a Python frame, too: trampoline.h */
 };
 
 /* Private but for what native_stacks_unwind() and native_stacks_unwind_waiting() say. */
@@ -80,8 +83,6 @@ struct native_stacks {
 	struct module_map map;
 	struct unwind_modules *modules;
 	struct native_names *names;
-	const struct function *const *kernels; /* borrowed; innermost first */
-	uint32_t nr_kernels;
 	struct executor_list executors;
 	struct trampoline_names trampolines;
 	struct unwind_frame *frames; /* innermost first; owned */
@@ -122,13 +123,6 @@ void native_stacks_unwind(struct native_stacks *stacks, const struct registers *
 			  struct stack_window *window, size_t max_frames);
 
 /*
- * Have the stack that was unwound last called the kernel, which is in these functions (innermost
- * first), borrowed until the next call of native_stacks_unwind().
- */
-void native_stacks_enter_kernel(struct native_stacks *stacks, const struct function *const *kernels,
-				uint32_t nr_kernels);
-
-/*
  * Unwind the stack of a thread that stands at place inside of the kernel, as native_stacks_unwind()
  * does, out of stacks->window. entries say where the loops of its Python frames are, and were read
  * while it stood there. An executor below has called out, for which it has written its instruction
@@ -147,7 +141,8 @@ void native_stacks_cross(struct native_stacks *stacks, const struct loop_entry *
 			 uint32_t nr_entries, struct stack_window *window);
 
 /*
- * Hand a sample, which has details, on to next with the frames that were unwound last. 0,
+ * Hand a sample, which has details, on to next with the frames that were unwound last, and those that
+ * the kernel has of it (kernel_frames_take(), kernel_frames_wait()). 0,
  * -ENOMEM, or what next returned.
  */
 int native_stacks_hand_on(struct native_stacks *stacks, const struct sample *sample,

@@ -638,10 +638,10 @@ int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 
 	if (err)
 		return err;
+	if (!sampler->natives || !sampler_natives_begin(sampler->natives, sink, &clock))
+		clock = sampler->preempt ? preempt_clock(sampler->preempt) : ticker_clock_usual();
 	if (sampler->interrupts)
 		clock = sampler_interrupts_clock(sampler->interrupts);
-	else if (!sampler->natives || !sampler_natives_clock(sampler->natives, &clock))
-		clock = sampler->preempt ? preempt_clock(sampler->preempt) : ticker_clock_usual();
 	if (!find_target(sampler, ret_end)) {
 		sampler_end_holding(sampler);
 		return 0;
@@ -653,8 +653,6 @@ int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 		sampler->cut_ns = end_ns + CUT_OFF_AFTER_NS;
 	}
 	sampler->snapshot.stop = options->stop;
-	if (sampler->natives)
-		sampler_natives_begin(sampler->natives, sink);
 	err = run_loop(sampler, options, sink, &ticker, end_ns, ret_end);
 	if (!err && sampler->interrupts) {
 		err = sampler_interrupts_take(sampler->interrupts, sink);

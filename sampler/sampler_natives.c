@@ -32,17 +32,6 @@ enum { PERCENT_WITHOUT_DUMP = 125 };
 /* Ticks find the names of threads, new interpreters, and what has ended: so often at least. */
 #define TICK_AT_LEAST_NS 100000000u
 
-/* What a sample goes through to get the C frames that were unwound last. */
-struct merge_sink {
-	struct sample_sink sink;
-	struct sampler_natives *natives;
-	const struct frame_list *list;	  /* of the sample */
-	const struct loop_entry *entries; /* of list */
-	/* Of the frames that people see the outer ones; a hole stands for the others. */
-	uint32_t nr_told;
-	struct sample_sink *next;
-};
-
 /*
  * So many looks tell how little CPU time a thread may use between a copy of its stack and a look,
  * and so many have to be known before one counts.
@@ -62,7 +51,13 @@ struct evidence {
 };
 
 struct sampler_natives {
-	struct merge_sink merge;
+	/* What a sample goes through to get the C frames that were unwound last, and then to: */
+	struct sample_sink merge;
+	struct sample_sink *merge_next;
+	const struct frame_list *list;	  /* of the sample */
+	const struct loop_entry *entries; /* of list */
+	/* Of the frames that people see the outer ones; a hole stands for the others. */
+	uint32_t nr_told;
 	struct sample_sink *next; /* where all goes; of the run */
 	struct sampler_natives_options options;
 	struct perf_events events;
@@ -121,11 +116,6 @@ int sampler_natives_take_python(struct sampler_natives *natives, struct snapshot
 	return err ? err : emit_python(natives, thread, (struct sample){.time_ns = now_ns});
 }
 
-void sampler_natives_begin(struct sampler_natives *natives, struct sample_sink *next)
-{
-	natives->next = next;
-}
-
 void sampler_natives_add(struct sampler_natives *natives, const struct sample_thread *thread)
 {
 	if (natives->has_events && thread->tid)
@@ -140,15 +130,15 @@ void sampler_natives_add(struct sampler_natives *natives, const struct sample_th
  */
 static int merge(struct sample_sink *sink, const struct sample *sample)
 {
-	const struct merge_sink *merge = (const struct merge_sink *)sink;
-	struct native_stacks *stacks = &merge->natives->stacks;
+	struct sampler_natives *natives = (struct sampler_natives *)sink;
+	struct native_stacks *stacks = &natives->stacks;
 	cleanup_free struct frame_detail *details = NULL;
 	cleanup_free struct frame *frames = NULL;
 	struct sample detailed = *sample;
-	uint32_t nr_left = merge->nr_told;
+	uint32_t nr_left = natives->nr_told;
 	uint32_t nr = 0;
-	int err = sample_details(&stacks->options.sampler->codes, merge->list, merge->entries, NULL,
-				 sample, &details);
+	int err = sample_details(&stacks->options.sampler->codes, natives->list, natives->entries,
+				 NULL, sample, &details);
 
 	if (err)
 		return err;
@@ -157,16 +147,16 @@ static int merge(struct sample_sink *sink, const struct sample *sample)
 	for (; nr < sample->nr_frames; nr++)
 		if (sample->frames[nr].function->kind != FUNCTION_COLLECTOR && !nr_left--)
 			break;
-	if (nr == sample->nr_frames)
-		return native_stacks_hand_on(stacks, &detailed, merge->next);
-	frames = array_copy(sample->frames, nr + 1, sizeof(*frames));
-	if (!frames)
-		return -ENOMEM;
-	frames[nr] = (struct frame){.function = merge->natives->hole};
-	detailed.frames = frames;
-	detailed.nr_frames = nr + 1;
-	merge->natives->stats.nr_python_holed++;
-	return native_stacks_hand_on(stacks, &detailed, merge->next);
+	if (nr < sample->nr_frames) {
+		frames = array_copy(sample->frames, nr + 1, sizeof(*frames));
+		if (!frames)
+			return -ENOMEM;
+		frames[nr] = (struct frame){.function = natives->hole};
+		detailed.frames = frames;
+		detailed.nr_frames = nr + 1;
+		natives->stats.nr_python_holed++;
+	}
+	return native_stacks_hand_on(stacks, &detailed, natives->merge_next);
 }
 
 /*
@@ -197,17 +187,15 @@ static int hand_on(struct sampler_natives *natives, const struct snapshot_thread
 	struct sampler *sampler = natives->options.sampler;
 	const struct frame_list *list = &sampler->threads[thread->slot].list;
 
-	native_stacks_enter_kernel(&natives->stacks, natives->kernel.functions,
-				   natives->kernel.nr_functions);
 	natives->stats.nr_stacks++;
 	natives->stats.nr_broken += !natives->stacks.is_whole;
-	natives->merge.next = next;
-	natives->merge.list = list;
-	natives->merge.entries = entries; /* by now the thread may be elsewhere */
-	natives->merge.nr_told = nr_told == list->nr_frames ? UINT32_MAX
-				 : nr_told		    ? list->frames[nr_told - 1].nr_begun
-							    : 0;
-	return sampler_thread_emit(sampler, thread, sample, &natives->merge.sink);
+	natives->merge_next = next;
+	natives->list = list;
+	natives->entries = entries; /* by now the thread may be elsewhere */
+	natives->nr_told = nr_told == list->nr_frames ? UINT32_MAX
+			   : nr_told		      ? list->frames[nr_told - 1].nr_begun
+						      : 0;
+	return sampler_thread_emit(sampler, thread, sample, &natives->merge);
 }
 
 /*
@@ -438,8 +426,10 @@ static void sleep_of_natives(void *context, uint64_t time_ns)
 	perf_events_wait(&natives->events, time_ns);
 }
 
-bool sampler_natives_clock(struct sampler_natives *natives, struct ticker_clock *ret_clock)
+bool sampler_natives_begin(struct sampler_natives *natives, struct sample_sink *next,
+			   struct ticker_clock *ret_clock)
 {
+	natives->next = next;
 	*ret_clock = (struct ticker_clock){
 		.now_ns = ticker_clock_usual().now_ns,
 		.sleep_until = sleep_of_natives,
@@ -587,7 +577,7 @@ int sampler_natives_create(const struct sampler_natives_options *options,
 	natives = calloc(1, sizeof(*natives));
 	if (!natives)
 		return -ENOMEM;
-	natives->merge = (struct merge_sink){.sink.ops = &merge_ops, .natives = natives};
+	natives->merge.ops = &merge_ops;
 	natives->options = *options;
 	natives->events = PERF_EVENTS_CLOSED;
 	err = options->tells_kernel ? kernel_frames_open(&natives->kernel, options->process,
@@ -605,6 +595,7 @@ int sampler_natives_create(const struct sampler_natives_options *options,
 						 .images = options->images,
 						 .sampler = options->sampler,
 						 .jit = natives->jit,
+						 .kernel = &natives->kernel,
 						 .max_frames = SAMPLER_NATIVES_MAX_FRAMES,
 						 .keeps_trampolines = options->keeps_trampolines,
 					 });

@@ -334,13 +334,11 @@ uint64_t sampler_interrupts_put_off(const struct sampler_interrupts *interrupts,
 /* Of sampler/sampler_natives.h, for the loop of the run. */
 
 /*
- * The clock by which it sleeps: until the next tick, or until there are dumps. False: there are
- * none, so any clock will do.
+ * Begin to hand on to next. *ret_clock is the one by which it sleeps: until the next tick, or until
+ * there are dumps. False: there are none, so any clock will do.
  */
-bool sampler_natives_clock(struct sampler_natives *natives, struct ticker_clock *ret_clock);
-
-/* Begin to hand on to next. */
-void sampler_natives_begin(struct sampler_natives *natives, struct sample_sink *next);
+bool sampler_natives_begin(struct sampler_natives *natives, struct sample_sink *next,
+			   struct ticker_clock *ret_clock);
 
 /* Follow a thread that is new. */
 void sampler_natives_add(struct sampler_natives *natives, const struct sample_thread *thread);
