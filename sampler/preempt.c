@@ -264,17 +264,25 @@ static void forget_cpus(struct preempt *preempt)
 	preempt->nr_followed = nr;
 }
 
+/* The index of a CPU that is followed; nr_followed: it is not. */
+static uint32_t find_followed(const struct preempt *preempt, uint32_t cpu)
+{
+	uint32_t i = 0;
+
+	while (i < preempt->nr_followed && preempt->followed[i].cpu != cpu)
+		i++;
+	return i;
+}
+
 /* Choose the CPU of the seat for the next look. */
 static void choose_seat(struct preempt *preempt)
 {
 	const uint32_t found_cpu = preempt->nr_followed ? preempt->followed[0].cpu : CPU_NONE;
-	bool is_left = true; /* it is on none of the CPUs that are followed */
 
 	forget_cpus(preempt);
-	for (uint32_t i = 0; i < preempt->nr_followed; i++)
-		is_left = is_left && preempt->followed[i].cpu != preempt->cpu;
 	preempt->nr_elsewhere = found_cpu == preempt->cpu ? 0 : preempt->nr_elsewhere + 1;
-	if (is_left || preempt->nr_elsewhere >= MOVING_LOOKS) {
+	if (find_followed(preempt, preempt->cpu) == preempt->nr_followed ||
+	    preempt->nr_elsewhere >= MOVING_LOOKS) {
 		preempt->cpu = found_cpu;
 		preempt->nr_elsewhere = 0;
 	}
@@ -282,14 +290,13 @@ static void choose_seat(struct preempt *preempt)
 
 bool preempt_follow(struct preempt *preempt, uint32_t cpu)
 {
-	uint32_t i = 0;
+	uint32_t i;
 
 	if (cpu == CPU_NONE)
 		return true;
 	if (cpu >= CPU_SETSIZE || !CPU_ISSET(cpu, &preempt->seat.usual))
 		return false;
-	while (i < preempt->nr_followed && preempt->followed[i].cpu != cpu)
-		i++;
+	i = find_followed(preempt, cpu);
 	/* It has not been there of late: it has moved. */
 	if (i == preempt->nr_followed)
 		preempt->nr_elsewhere = MOVING_LOOKS;
@@ -337,22 +344,14 @@ static struct guard *free_guard(struct preempt *preempt, uint32_t cpu)
 	return found;
 }
 
-/* Whether a guard of that CPU is wanted. */
-static bool is_guarded(const struct preempt *preempt, uint32_t cpu)
-{
-	for (uint32_t i = 0; i < preempt->nr_followed; i++)
-		if (preempt->followed[i].cpu == cpu)
-			return cpu != preempt->cpu;
-	return false;
-}
-
 static void arm_guards(struct preempt *preempt, uint64_t deadline_ns)
 {
 	for (uint32_t i = 0; i < MAX_GUARDS; i++) {
 		struct guard *guard = &preempt->guards[i];
 
 		if (guard->is_armed &&
-		    (guard->deadline_ns != deadline_ns || !is_guarded(preempt, guard->cpu)))
+		    (guard->deadline_ns != deadline_ns || guard->cpu == preempt->cpu ||
+		     find_followed(preempt, guard->cpu) == preempt->nr_followed))
 			release_guard(guard);
 	}
 	for (uint32_t i = 0; i < preempt->nr_followed; i++) {
