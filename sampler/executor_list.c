@@ -174,19 +174,19 @@ static int compare(const void *first, const void *second)
 	return (a->start_addr > b->start_addr) - (a->start_addr < b->start_addr);
 }
 
+/* Whether an address lies below a range, in it (0), or above it. */
+static int compare_addr(const void *key, const void *element)
+{
+	const remote_addr addr = *(const remote_addr *)key;
+	const struct executor_range *range = element;
+
+	return (addr >= range->end_addr) - (addr < range->start_addr);
+}
+
 static bool find(const struct executor_list *list, remote_addr addr)
 {
-	uint32_t low = 0, high = list->nr_ranges;
-
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-
-		if (list->ranges[middle].end_addr <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < list->nr_ranges && list->ranges[low].start_addr <= addr;
+	return list->nr_ranges &&
+	       bsearch(&addr, list->ranges, list->nr_ranges, sizeof(*list->ranges), compare_addr);
 }
 
 /* What was known is forgotten: code that has ended may be another's by now. */
