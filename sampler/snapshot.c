@@ -230,13 +230,6 @@ static int begin_reading(struct snapshot *snapshot)
 	return 0;
 }
 
-/* A word of the target; *ret_value is 0 where it cannot be read. */
-static bool read_u64(struct snapshot *snapshot, remote_addr addr, uint64_t *ret_value)
-{
-	*ret_value = 0;
-	return remote_memory_read_u64(snapshot->memory, addr, ret_value) == 0;
-}
-
 /* What a seal says, if it was read. */
 static bool read_seal(const struct look_memory *look, uint32_t index, void *ret_value, size_t size)
 {
@@ -304,12 +297,13 @@ static void read_interpreter(struct snapshot *snapshot, struct snapshot_interpre
 	if (!read_seal(&snapshot->instant.look, interpreter->head_seal, &head_addr,
 		       sizeof(head_addr)) ||
 	    head_addr != interpreter->ref.threads_head_addr ||
-	    !read_u64(snapshot, interpreter->ref.addr + offsets->interpreter.next, &next_addr) ||
+	    remote_memory_read_u64(snapshot->memory,
+				   interpreter->ref.addr + offsets->interpreter.next, &next_addr) ||
 	    next_addr != interpreter->ref.next_addr)
 		snapshot->stale = true;
 	read_clock(snapshot, interpreter);
 	if (collector)
-		(void)read_u64(snapshot, collector, &word);
+		(void)remote_memory_read_u64(snapshot->memory, collector, &word);
 	note_collector(snapshot, interpreter, word);
 }
 
@@ -416,8 +410,9 @@ int snapshot_begin(struct snapshot *snapshot, struct snapshot_thread *only)
 	}
 	for (size_t i = 0; i < snapshot->nr_interpreters; i++)
 		read_interpreter(snapshot, &snapshot->interpreters[i]);
-	if (!read_u64(snapshot, snapshot->runtime_addr + offsets->runtime.interpreters_head,
-		      &head_addr) ||
+	if (remote_memory_read_u64(snapshot->memory,
+				   snapshot->runtime_addr + offsets->runtime.interpreters_head,
+				   &head_addr) ||
 	    !snapshot->nr_interpreters || head_addr != snapshot->interpreters[0].ref.addr)
 		snapshot->stale = true;
 	read_threads(snapshot);
