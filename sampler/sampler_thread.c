@@ -75,25 +75,32 @@ int sampler_thread_begin(struct sampler *sampler, struct snapshot_thread *thread
 	return 0;
 }
 
+/* Have as much room for frames as there is in the list. False: out of memory. */
+static bool fit_frames(struct sampled_thread *sampled)
+{
+	/* One more, for the collector's. */
+	const uint32_t max_frames = sampled->list.max_frames + 1;
+	struct frame *frames = reallocarray(sampled->frames, max_frames, sizeof(*frames));
+
+	if (!frames)
+		return false;
+	sampled->frames = frames;
+	sampled->max_frames = max_frames;
+	return true;
+}
+
 /* Give back the room of stacks that were far deeper than any is now. */
 static void fit_room(struct sampled_thread *sampled)
 {
 	struct frame_list *list = &sampled->list;
-	struct frame *frames;
 
 	if (sampled->most_frames < list->nr_frames)
 		sampled->most_frames = list->nr_frames;
 	if (++sampled->nr_walks < ROOM_TICKS)
 		return;
 	frame_list_fit(list, sampled->most_frames);
-	if (sampled->max_frames > list->max_frames + 1) {
-		/* One more, for the collector's. */
-		frames = reallocarray(sampled->frames, list->max_frames + 1, sizeof(*frames));
-		if (frames) {
-			sampled->frames = frames;
-			sampled->max_frames = list->max_frames + 1;
-		}
-	}
+	if (sampled->max_frames > list->max_frames + 1)
+		(void)fit_frames(sampled);
 	sampled->most_frames = list->nr_frames;
 	sampled->nr_walks = 0;
 }
@@ -287,16 +294,8 @@ static int show_frames(const struct code_cache *codes, struct sampled_thread *sa
 	uint32_t nr;
 
 	nr = first ? list->frames[first - 1].nr_begun : 0;
-	/* One more, for the collector's. */
-	if (list->nr_frames >= sampled->max_frames) {
-		uint32_t max_frames = list->max_frames + 1;
-		struct frame *frames = reallocarray(sampled->frames, max_frames, sizeof(*frames));
-
-		if (!frames)
-			return -ENOMEM;
-		sampled->frames = frames;
-		sampled->max_frames = max_frames;
-	}
+	if (list->nr_frames >= sampled->max_frames && !fit_frames(sampled))
+		return -ENOMEM;
 	for (uint32_t i = first; i < list->nr_frames; i++) {
 		const struct walked_frame *walked = &list->frames[i];
 		struct frame *frame = &sampled->frames[nr];
