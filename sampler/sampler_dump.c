@@ -93,8 +93,7 @@ static struct remote_memory *renew(struct variable_reader *reader)
 /* Whether an error is of what was read, and not of the reading. */
 static bool is_damage(int err)
 {
-	return err == -ENOENT || err == -EBADMSG || err == -EFAULT || err == -E2BIG ||
-	       err == -ENOTSUP;
+	return sampler_is_passing(err) || err == -ENOTSUP;
 }
 
 /* A copy of a text that is whole; NULL: out of memory. */

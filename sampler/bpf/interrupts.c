@@ -106,13 +106,6 @@ static bool has_tick(const struct interrupts *interrupts)
 	return interrupts->layout.tick.function_addr != 0;
 }
 
-/* That of the two programs that runs. */
-static const struct bpf_program *used_program(const struct interrupts *interrupts)
-{
-	return has_tick(interrupts) ? interrupts->program->progs.take_tick
-				    : interrupts->program->progs.take_interrupt;
-}
-
 /* Have the program as it is to be loaded. */
 static int open_program(struct interrupts *interrupts, uint32_t nr_cpus)
 {
@@ -495,6 +488,9 @@ static void add_counts(struct interrupt_counts *sums, const struct interrupt_cou
 void interrupts_count(const struct interrupts *interrupts, struct interrupt_counts *ret_counts)
 {
 	const int nr_cpus = libbpf_num_possible_cpus();
+	const struct bpf_program *program = has_tick(interrupts)
+						    ? interrupts->program->progs.take_tick
+						    : interrupts->program->progs.take_interrupt;
 	const uint32_t zero = 0;
 	cleanup_free struct interrupt_counts *counts = NULL;
 	struct bpf_prog_info info = {0};
@@ -507,7 +503,7 @@ void interrupts_count(const struct interrupts *interrupts, struct interrupt_coun
 		return;
 	for (int i = 0; i < nr_cpus; i++)
 		add_counts(ret_counts, &counts[i], 1);
-	if (!bpf_obj_get_info_by_fd(bpf_program__fd(used_program(interrupts)), &info, &info_bytes))
+	if (!bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &info_bytes))
 		ret_counts->nr_skipped = info.recursion_misses;
 	add_counts(ret_counts, &interrupts->before, -1ull);
 }
