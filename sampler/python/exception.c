@@ -38,79 +38,61 @@ static bool is_derived(struct value_writer *writer, remote_addr addr, const char
 	return false;
 }
 
-static int read_arguments(struct value_writer *writer, remote_addr addr,
-			  struct arguments *ret_arguments)
+static struct arguments read_arguments(struct value_writer *writer, remote_addr addr)
 {
 	struct arguments arguments = {0};
-	int err = value_read_field(writer, addr, EXCEPTION_ARGS_AFTER_TYPE, &arguments.tuple_addr);
+	remote_addr fields_addr;
 
-	if (!err)
-		err = value_read_field(writer, arguments.tuple_addr, SIZE_AFTER_TYPE,
-				       &arguments.nr_items);
-	if (!err && arguments.nr_items == 1)
-		err = value_read_field(writer, arguments.tuple_addr,
-				       writer->build->traits.tuple_items_after_type,
-				       &arguments.only_addr);
-	if (!err)
-		*ret_arguments = arguments;
-	return err;
+	arguments.tuple_addr = value_read_word(writer, value_fields_addr(writer, addr) +
+							       EXCEPTION_ARGS_AFTER_TYPE);
+	fields_addr = value_fields_addr(writer, arguments.tuple_addr);
+	arguments.nr_items = value_read_word(writer, fields_addr + SIZE_AFTER_TYPE);
+	if (arguments.nr_items == 1)
+		arguments.only_addr = value_read_word(
+			writer, fields_addr + writer->build->traits.tuple_items_after_type);
+	return arguments;
 }
 
 /* Write what str() gives of an object, if it is a str; of others what repr() does. */
-static int write_str(struct value_writer *writer, remote_addr addr)
+static void write_str(struct value_writer *writer, remote_addr addr)
 {
 	if (value_has_kind(writer, addr, VALUE_STR))
-		return value_write_name(writer->memory, writer->build, addr, writer->text);
-	return value_write_part(writer, addr);
+		(void)value_failed(writer, value_write_name(writer->memory, writer->build, addr,
+							    writer->text));
+	else
+		value_write_part(writer, addr);
 }
 
-/* Behind "[Errno …] …": ": 'x'", ": 'x' -> 'y'", or nothing. */
-static int write_paths(struct value_writer *writer, remote_addr path_addr, remote_addr second_addr)
+/* Write lead and the path at addr. False if there is none. */
+static bool write_path(struct value_writer *writer, const char *lead, remote_addr addr)
 {
-	int err;
-
-	if (!path_addr || value_has_kind(writer, path_addr, VALUE_NONE))
-		return 0;
-	value_text_puts(writer->text, ": ");
-	err = value_write_part(writer, path_addr);
-	if (err || !second_addr || value_has_kind(writer, second_addr, VALUE_NONE))
-		return err;
-	value_text_puts(writer->text, " -> ");
-	return value_write_part(writer, second_addr);
+	if (!addr || value_has_kind(writer, addr, VALUE_NONE))
+		return false;
+	value_text_puts(writer->text, lead);
+	value_write_part(writer, addr);
+	return true;
 }
 
-/* "[Errno 2] No such file or directory: 'x'"; -ENOENT if it has no such fields. */
-static int write_os_error(struct value_writer *writer, remote_addr addr)
+/* "[Errno 2] No such file or directory: 'x' -> 'y'"; false if it has no such fields. */
+static bool write_os_error(struct value_writer *writer, remote_addr addr)
 {
 	enum { NUMBER, TEXT, PATH, SECOND_PATH, NR_FIELDS };
 	remote_addr fields[NR_FIELDS];
-	int err = value_read_fields(writer, addr, writer->build->traits.oserror_errno_after_type,
-				    fields, sizeof(fields));
 
-	if (err || !fields[NUMBER] || !fields[TEXT])
-		return err ? err : -ENOENT;
+	value_read(writer,
+		   value_fields_addr(writer, addr) + writer->build->traits.oserror_errno_after_type,
+		   fields, sizeof(fields));
+	if (value_failed(writer, 0))
+		return true;
+	if (!fields[NUMBER] || !fields[TEXT])
+		return false;
 	value_text_puts(writer->text, "[Errno ");
-	err = write_str(writer, fields[NUMBER]);
+	write_str(writer, fields[NUMBER]);
 	value_text_puts(writer->text, "] ");
-	if (!err)
-		err = write_str(writer, fields[TEXT]);
-	return err ? err : write_paths(writer, fields[PATH], fields[SECOND_PATH]);
-}
-
-/* Write the message of an exception that has not exactly one str as argument. */
-static int write_message(struct value_writer *writer, const struct value_type *type,
-			 remote_addr addr, const struct arguments *arguments)
-{
-	int err = -ENOENT;
-
-	if (is_derived(writer, type->addr, "OSError"))
-		err = write_os_error(writer, addr);
-	if (err != -ENOENT)
-		return err;
-	if (arguments->nr_items == 0)
-		return 0;
-	return value_write_part(writer, arguments->nr_items == 1 ? arguments->only_addr
-								 : arguments->tuple_addr);
+	write_str(writer, fields[TEXT]);
+	if (write_path(writer, ": ", fields[PATH]))
+		(void)write_path(writer, " -> ", fields[SECOND_PATH]);
+	return true;
 }
 
 static int read_type_name(struct value_writer writer, const struct value_type *type,
@@ -118,13 +100,12 @@ static int read_type_name(struct value_writer writer, const struct value_type *t
 {
 	char room[4 * EXCEPTION_TYPE_MAX_CHARS + 1];
 	struct value_text text;
-	int err;
 
 	value_text_init(&text, room, EXCEPTION_TYPE_MAX_CHARS);
 	writer.text = &text;
-	err = value_write_type_name(&writer, type);
-	if (err)
-		return err;
+	value_write_type_name(&writer, type);
+	if (text.err)
+		return text.err;
 	*ret_name = strdup(room);
 	return *ret_name ? 0 : -ENOMEM;
 }
@@ -133,25 +114,27 @@ static int read_message(struct value_writer writer, const struct value_type *typ
 			char **ret_message)
 {
 	char room[4 * EXCEPTION_MESSAGE_MAX_CHARS + 1];
-	struct arguments arguments = {0};
+	struct arguments arguments;
 	struct value_text text;
-	int err = read_arguments(&writer, addr, &arguments);
 
-	if (!err && arguments.nr_items == 1 &&
-	    value_has_kind(&writer, arguments.only_addr, VALUE_STR) &&
+	value_text_init(&text, room, EXCEPTION_MESSAGE_MAX_CHARS);
+	writer.text = &text;
+	arguments = read_arguments(&writer, addr);
+	if (arguments.nr_items == 1 && value_has_kind(&writer, arguments.only_addr, VALUE_STR) &&
 	    !is_derived(&writer, type->addr, "KeyError"))
 		return string_read(writer.memory, &writer.build->offsets, arguments.only_addr,
 				   ret_message);
-	value_text_init(&text, room, EXCEPTION_MESSAGE_MAX_CHARS);
-	writer.text = &text;
-	if (!err)
-		err = write_message(&writer, type, addr, &arguments);
-	if (err == -EFAULT || err == -EBADMSG) {
+	if ((text.err || !is_derived(&writer, type->addr, "OSError") ||
+	     !write_os_error(&writer, addr)) &&
+	    arguments.nr_items)
+		value_write_part(&writer, arguments.nr_items == 1 ? arguments.only_addr
+								  : arguments.tuple_addr);
+	if (text.err == -EFAULT || text.err == -EBADMSG) {
+		text.err = 0;
 		value_write_unreadable(&writer, addr);
-		err = 0;
 	}
-	if (err)
-		return err;
+	if (text.err)
+		return text.err;
 	*ret_message = strdup(room);
 	return *ret_message ? 0 : -ENOMEM;
 }

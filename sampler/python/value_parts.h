@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the files that write values share: value.c for scalars, containers and the choice among
- * all, value_objects.c for what has a name or attributes, exception.c. Each writes what it is called for as far as it can be
- * read; 0, or an error of the reading, where the caller says that there was more.
+ * all, value_objects.c for what has a name or attributes, exception.c. Each writes what it is called
+ * for as far as it can be read. The first error ends the part of the value that it is in: it is kept
+ * in the text, and until value_write_part() has dealt with it nothing more is read or written.
  */
 #pragma once
 
@@ -23,33 +24,45 @@ struct value_writer {
 };
 
 /*
- * Write the object at addr, also what of it is not readable. 0; -ESRCH, -EPERM. Once the
- * memory refuses to give more (-E2BIG) the text is full.
+ * Write the object at addr, also what of it is not readable. -ESRCH and -EPERM alone are still in the
+ * text behind it. Once the memory refuses to give more (-E2BIG) the text is full.
  */
-int value_write_part(struct value_writer *writer, remote_addr addr);
+void value_write_part(struct value_writer *writer, remote_addr addr);
 
 /* Write "<not readable at 0x…>". */
 void value_write_unreadable(struct value_writer *writer, remote_addr addr);
 
-/* size bytes, or one word, so many bytes behind the ob_type of the object at addr. */
-int value_read_fields(struct value_writer *writer, remote_addr addr, uint32_t after_type,
-		      void *ret_fields, size_t size);
-int value_read_field(struct value_writer *writer, remote_addr addr, uint32_t after_type,
-		     uint64_t *ret_value);
+/* Whether the part that is written has failed: before, or now by err, if that is not 0. */
+static inline bool value_failed(struct value_writer *writer, int err)
+{
+	if (!writer->text->err)
+		writer->text->err = err;
+	return writer->text->err;
+}
+
+/* Read size bytes, or a word, at addr. If the part has failed, now or before, they are 0. */
+void value_read(struct value_writer *writer, remote_addr addr, void *ret_bytes, size_t size);
+uint64_t value_read_word(struct value_writer *writer, remote_addr addr);
+
+/* Where the fields of an object lie that are counted from the end of its ob_type. */
+static inline remote_addr value_fields_addr(const struct value_writer *writer, remote_addr addr)
+{
+	return addr + writer->build->offsets.object.ob_type + sizeof(remote_addr);
+}
 
 /* Whether there is an object at addr, and it is of that kind, or derived from it. */
 bool value_has_kind(struct value_writer *writer, remote_addr addr, enum value_kind kind);
 
 /* The name of a type, without its module: "object" where that cannot be read. */
-int value_write_type_name(struct value_writer *writer, const struct value_type *type);
+void value_write_type_name(struct value_writer *writer, const struct value_type *type);
 
 /* What is called by a name. */
-int value_write_class(struct value_writer *writer, remote_addr addr);
-int value_write_module(struct value_writer *writer, remote_addr addr);
-int value_write_function(struct value_writer *writer, remote_addr addr);
-int value_write_method(struct value_writer *writer, remote_addr addr);
-int value_write_builtin(struct value_writer *writer, remote_addr addr);
+void value_write_class(struct value_writer *writer, remote_addr addr);
+void value_write_module(struct value_writer *writer, remote_addr addr);
+void value_write_function(struct value_writer *writer, remote_addr addr);
+void value_write_method(struct value_writer *writer, remote_addr addr);
+void value_write_builtin(struct value_writer *writer, remote_addr addr);
 
 /* The attributes of an instance, a space before each; none if it has none. */
-int value_write_attributes(struct value_writer *writer, remote_addr addr,
-			   const struct value_type *type);
+void value_write_attributes(struct value_writer *writer, remote_addr addr,
+			    const struct value_type *type);

@@ -27,7 +27,7 @@ static void append(struct value_text *text, uint32_t code_point)
 
 void value_text_cut(struct value_text *text)
 {
-	if (text->is_full)
+	if (value_text_ended(text))
 		return;
 	if (text->nr_chars == text->max_chars) {
 		text->length = text->last_bytes;
@@ -41,7 +41,7 @@ void value_text_char(struct value_text *text, uint32_t code_point)
 {
 	if (text->nr_chars == text->max_chars)
 		value_text_cut(text);
-	if (text->is_full)
+	if (value_text_ended(text))
 		return;
 	if (text->nr_chars + 1 == text->max_chars)
 		text->last_bytes = text->length;
@@ -50,7 +50,7 @@ void value_text_char(struct value_text *text, uint32_t code_point)
 
 void value_text_puts(struct value_text *text, const char *ascii)
 {
-	for (; *ascii && !text->is_full; ascii++)
+	for (; *ascii && !value_text_ended(text); ascii++)
 		value_text_char(text, (uint8_t)*ascii);
 }
 

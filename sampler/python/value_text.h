@@ -17,7 +17,14 @@ struct value_text {
 	size_t max_chars;  /* at least 1 */
 	size_t last_bytes; /* the length without the last character there is room for */
 	bool is_full;	   /* it ends in "…", and nothing more is added */
+	int err;	   /* who writes could not read on: until it is 0 again nothing is added */
 };
+
+/* Whether nothing can be added. */
+static inline bool value_text_ended(const struct value_text *text)
+{
+	return text->is_full || text->err;
+}
 
 /* How many bytes a text of max_chars may take, its terminator included. */
 static inline size_t value_text_room(size_t max_chars)
