@@ -122,31 +122,20 @@ static bool fields_consistent(const struct py_offsets *o)
 	       fields_fit(fields, sizeof(fields) / sizeof(*fields)) && collector_consistent(o);
 }
 
-/* What is true of single numbers. */
-static bool numbers_consistent(const struct py_offsets *o)
-{
-	/* The item's first word is the one that is looked at. */
-	return (o->exc_item.value == 0 || o->exc_item.value == OFFSET_ABSENT) &&
-	       (o->frame.localsplus == OFFSET_ABSENT || o->frame.size <= FRAME_MAX_BYTES) &&
-	       frame_head_bytes(o) >= 32;
-}
-
-/* Thread-local bytecode, if there is any. */
-static bool tlbc_consistent(const struct py_build *build)
-{
-	const struct py_tlbc *tlbc = &build->tlbc;
-	const struct field fields[] = {
-		{tlbc->code_array, 8, code_head_bytes(&build->offsets), CODE_MAX_BYTES},
-		{tlbc->generation, 4, build->offsets.interpreter.size, STRUCT_MAX_BYTES},
-	};
-
-	return fields_fit(fields, sizeof(fields) / sizeof(*fields));
-}
-
 bool build_consistent(const struct py_build *build)
 {
-	return fields_consistent(&build->offsets) && numbers_consistent(&build->offsets) &&
-	       tlbc_consistent(build);
+	const struct py_offsets *o = &build->offsets;
+	/* Thread-local bytecode, if there is any. */
+	const struct field tlbc[] = {
+		{build->tlbc.code_array, 8, code_head_bytes(o), CODE_MAX_BYTES},
+		{build->tlbc.generation, 4, o->interpreter.size, STRUCT_MAX_BYTES},
+	};
+
+	/* The exception item's first word is the one that is looked at. */
+	return fields_consistent(o) && fields_fit(tlbc, sizeof(tlbc) / sizeof(*tlbc)) &&
+	       (o->exc_item.value == 0 || o->exc_item.value == OFFSET_ABSENT) &&
+	       (o->frame.localsplus == OFFSET_ABSENT || o->frame.size <= FRAME_MAX_BYTES) &&
+	       frame_head_bytes(o) >= 32;
 }
 
 /* So many interpreters, threads of each and frames in all are looked at: about 500 reads. */

@@ -269,16 +269,6 @@ static uint32_t frame_size(const struct py_build *build, const uint8_t *object,
 	return (uint32_t)(words * sizeof(uint64_t));
 }
 
-/* Where a frame's stack begins; its end for a number that cannot be. */
-static uint32_t stack_offset(const struct py_offsets *offsets, const uint8_t *object,
-			     uint32_t frame_size_bytes)
-{
-	uint64_t bytes = offsets->frame.localsplus +
-			 field_u32(object, offsets->code.nlocalsplus) * sizeof(uint64_t);
-
-	return bytes < frame_size_bytes ? (uint32_t)bytes : frame_size_bytes;
-}
-
 /* Have no lines: the table is too large, or the function stands for many. */
 static void forget_lines(struct code *code)
 {
@@ -322,7 +312,7 @@ static int fill_bytecode(struct code_cache *cache, struct remote_memory *memory,
 			 const uint8_t *object, const struct code_fingerprint *fingerprint)
 {
 	const struct py_offsets *offsets = &cache->build->offsets;
-	uint64_t code_bytes;
+	uint64_t code_bytes, stack_offset;
 	int err = 0;
 
 	if (fingerprint->bytecode) {
@@ -345,7 +335,10 @@ static int fill_bytecode(struct code_cache *cache, struct remote_memory *memory,
 	code->frame_size_bytes = frame_size(cache->build, object, fingerprint);
 	if (!code->frame_size_bytes)
 		return -EBADMSG;
-	code->stack_offset = stack_offset(offsets, object, code->frame_size_bytes);
+	stack_offset = offsets->frame.localsplus +
+		       field_u32(object, offsets->code.nlocalsplus) * sizeof(uint64_t);
+	code->stack_offset = stack_offset < code->frame_size_bytes ? (uint32_t)stack_offset
+								   : code->frame_size_bytes;
 	return 0;
 }
 
@@ -479,23 +472,23 @@ static int code_check(struct code_cache *cache, struct code *code, const struct 
 	return err;
 }
 
-/* The entry of an address; a new one says nothing. 0, -E2BIG or -ENOMEM. */
-static int get_entry(struct code_cache *cache, remote_addr addr, struct code **ret_code)
+int code_entry_get(struct addr_map *map, uint32_t max_entries, uint32_t *nr_new, remote_addr addr,
+		   struct code **ret_code)
 {
-	struct code *code = addr_map_get(&cache->codes, addr);
+	struct code *code = addr_map_get(map, addr);
 
 	*ret_code = code;
 	if (code)
 		return 0;
-	if (cache->codes.nr_used >= MAX_CODES)
+	if (map->nr_used >= max_entries)
 		return -E2BIG;
 	code = calloc(1, sizeof(*code));
-	if (!code || addr_map_put(&cache->codes, addr, code)) {
+	if (!code || addr_map_put(map, addr, code)) {
 		free(code);
 		return -ENOMEM;
 	}
 	code->addr = addr;
-	cache->nr_new++;
+	++*nr_new;
 	*ret_code = code;
 	return 0;
 }
@@ -504,7 +497,7 @@ int code_cache_get(struct code_cache *cache, remote_addr addr, const struct code
 		   struct code **ret_code)
 {
 	struct code *code;
-	int err = get_entry(cache, addr, &code);
+	int err = code_entry_get(&cache->codes, MAX_CODES, &cache->nr_new, addr, &code);
 
 	if (err)
 		return err;
@@ -532,7 +525,7 @@ int code_cache_tell(struct code_cache *cache, const struct told_code *told,
 	struct code_ahead ahead;
 	struct code_texts texts;
 	struct code *code;
-	int err = get_entry(cache, told->addr, &code);
+	int err = code_entry_get(&cache->codes, MAX_CODES, &cache->nr_new, told->addr, &code);
 
 	if (err)
 		return err;

@@ -229,6 +229,13 @@ bool code_cache_is_due(const struct code_cache *cache);
  */
 void code_cache_drop_unused(struct code_cache *cache);
 
+/*
+ * The entry of an address in one of the two tables; a new one is zero but for its address, and counted.
+ * 0, -E2BIG (there are max_entries) or -ENOMEM.
+ */
+int code_entry_get(struct addr_map *map, uint32_t max_entries, uint32_t *nr_new, remote_addr addr,
+		   struct code **ret_code);
+
 /* Have an entry say "not a code object". */
 void code_forget(struct code_cache *cache, struct code *code);
 

@@ -298,42 +298,16 @@ static int load(struct code_cache *codes, struct code *entry, const struct code_
 	return err;
 }
 
-/* Remember for good that frames with an executable are not shown: it is never freed. */
-static void add_nothing(struct code_cache *codes, remote_addr addr)
-{
-	if (!executable_is_nothing(codes, addr))
-		codes->nothings[codes->nr_nothings++ % MAX_NOTHINGS] = addr;
-}
-
-/* The entry of an address. 0; -E2BIG, -ENOMEM. */
-static int find_entry(struct code_cache *codes, remote_addr addr, struct code **ret_entry)
-{
-	struct code *entry = addr_map_get(&codes->executables, addr);
-
-	if (!entry) {
-		if (codes->executables.nr_used == MAX_EXECUTABLES)
-			return -E2BIG;
-		entry = calloc(1, sizeof(*entry));
-		if (!entry || addr_map_put(&codes->executables, addr, entry) != 0) {
-			free(entry);
-			return -ENOMEM;
-		}
-		entry->addr = addr;
-		entry->foreign = true;
-		codes->nr_new_executables++;
-	}
-	*ret_entry = entry;
-	return 0;
-}
-
 int executable_get(struct code_cache *codes, remote_addr addr, const struct code_clock *clock,
 		   struct code **ret_code)
 {
 	struct code *entry;
-	int err = find_entry(codes, addr, &entry);
+	int err = code_entry_get(&codes->executables, MAX_EXECUTABLES, &codes->nr_new_executables,
+				 addr, &entry);
 
 	if (err)
 		return err;
+	entry->foreign = true;
 	entry->in_use = true;
 	if (entry->kind == EXECUTABLE_UNREAD || entry->checked.tick != clock->tick)
 		err = load(codes, entry, clock);
@@ -348,10 +322,11 @@ int executable_get(struct code_cache *codes, remote_addr addr, const struct code
 		if (err)
 			return err;
 	}
-	/* None, or the shims of 3.12. */
+	/* None, or the shims of 3.12: remembered for good, as it is never freed. */
 	if (!entry->function ||
 	    (!entry->foreign && strcmp(entry->function->qualname, TRAMPOLINE_NAME) == 0)) {
-		add_nothing(codes, addr);
+		if (!executable_is_nothing(codes, addr))
+			codes->nothings[codes->nr_nothings++ % MAX_NOTHINGS] = addr;
 		entry = NULL;
 	}
 	*ret_code = entry;

@@ -23,19 +23,18 @@ void file_names_cache_done(struct file_names_cache *cache)
 	*cache = (struct file_names_cache){0};
 }
 
-/* The path, too: inodes of Btrfs subvolumes are the same, and so is the device in the maps. */
-static bool same_file(const struct mapping *a, const struct mapping *b)
-{
-	return a->inode == b->inode && a->dev_major == b->dev_major &&
-	       a->dev_minor == b->dev_minor && strcmp(a->path, b->path) == 0;
-}
-
 /* The entry of a file, a new one with err 0 and no mapping; NULL if there are too many. */
 static struct known_file *find_entry(struct file_names_cache *cache, const struct mapping *mapping)
 {
-	for (size_t i = 0; i < cache->nr_files; i++)
-		if (same_file(cache->files[i].mapping, mapping))
+	for (size_t i = 0; i < cache->nr_files; i++) {
+		const struct mapping *known = cache->files[i].mapping;
+
+		/* Inodes of Btrfs subvolumes are the same, and so is the device in the maps. */
+		if (known->inode == mapping->inode && known->dev_major == mapping->dev_major &&
+		    known->dev_minor == mapping->dev_minor &&
+		    strcmp(known->path, mapping->path) == 0)
 			return &cache->files[i];
+	}
 	if (cache->nr_files == FILE_NAMES_MAX_FILES)
 		return NULL;
 	if (!cache->files)
@@ -52,15 +51,13 @@ static uint64_t symbol_or_0(const struct image *image, const char *name)
 
 static void read_names(const struct image *image, struct file_names *ret_names)
 {
-	uint64_t vaddr, size_bytes;
+	uint64_t size_bytes;
 
-	if (image_section(image, ".PyRuntime", &vaddr, &size_bytes) == 0)
-		*ret_names = (struct file_names){.runtime_vaddr = vaddr, .found_by = "section"};
-	else
-		*ret_names = (struct file_names){
-			.runtime_vaddr = symbol_or_0(image, "_PyRuntime"),
-			.found_by = "symbol",
-		};
+	*ret_names = (struct file_names){.found_by = "section"};
+	if (image_section(image, ".PyRuntime", &ret_names->runtime_vaddr, &size_bytes) != 0) {
+		ret_names->runtime_vaddr = symbol_or_0(image, "_PyRuntime");
+		ret_names->found_by = "symbol";
+	}
 	if (ret_names->runtime_vaddr)
 		ret_names->version_vaddr = symbol_or_0(image, "Py_Version");
 	ret_names->interp_head_vaddr = symbol_or_0(image, "interp_head");

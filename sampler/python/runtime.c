@@ -448,23 +448,18 @@ static int refuse_by_name(const struct search *search, struct message *reterr)
 	return -ENOENT;
 }
 
-/*
- * Whether the process has ended or called exec since its mappings were read. A process
- * that ends loses its memory before it is a zombie, and is there without mappings for a
- * moment; the memory that was opened is given up shortly after no read can reach it.
- */
-static bool ended_meanwhile(const struct search *search)
-{
-	return search->program->maps->nr_mappings == 0 || check_readable(search) == -ESRCH ||
-	       remote_memory_check(search->memory) == -ESRCH;
-}
-
 /* Why nothing was found. Errors of runtime_find(). */
 static int refuse(const struct search *search, struct message *reterr)
 {
 	if (is_stopped(search))
 		return -EINTR;
-	if (ended_meanwhile(search))
+	/*
+	 * It has ended or called exec since its mappings were read. A process that ends loses its
+	 * memory before it is a zombie, and is there without mappings for a moment; the memory that
+	 * was opened is given up shortly after no read can reach it.
+	 */
+	if (search->program->maps->nr_mappings == 0 || check_readable(search) == -ESRCH ||
+	    remote_memory_check(search->memory) == -ESRCH)
 		return -ESRCH;
 	if (!search->refusal_err || !search->refusal.text[0])
 		return refuse_by_name(search, reterr);

@@ -92,24 +92,12 @@ static bool is_printable(uint32_t c)
 	return true;
 }
 
-/* The letter of a short escape, or 0. */
-static char short_escape(uint32_t c)
-{
-	switch (c) {
-	case '\t':
-		return 't';
-	case '\n':
-		return 'n';
-	case '\r':
-		return 'r';
-	default:
-		return 0;
-	}
-}
-
 void value_text_escaped(struct value_text *text, uint32_t code_point, char quote)
 {
-	const char letter = short_escape(code_point);
+	const char letter = code_point == '\t'	 ? 't'
+			    : code_point == '\n' ? 'n'
+			    : code_point == '\r' ? 'r'
+						 : 0;
 
 	if (letter)
 		value_text_printf(text, "\\%c", letter);

@@ -53,15 +53,6 @@ static int read_type_head(struct remote_memory *memory, const struct py_offsets 
 	return err;
 }
 
-/* The kind that one of the flags tells; VALUE_OBJECT if none does. */
-static enum value_kind kind_by_flags(uint64_t flags)
-{
-	for (size_t i = 0; i < NR_VALUE_KINDS; i++)
-		if (flags & flag_of_kind[i])
-			return (enum value_kind)i;
-	return VALUE_OBJECT;
-}
-
 /*
  * The kind that a static type's name tells; VALUE_OBJECT if it is none of those. False if it
  * has no name that can be read.
@@ -115,8 +106,9 @@ static int read_type(struct remote_memory *memory, const struct py_offsets *offs
 	if (!type.is_heap)
 		type.has_name = kind_by_name(memory, &head, &type.kind);
 	type.is_exact = type.kind != VALUE_OBJECT || !type.has_name;
-	if (type.kind == VALUE_OBJECT)
-		type.kind = kind_by_flags(head.flags);
+	for (size_t i = 0; type.kind == VALUE_OBJECT && i < NR_VALUE_KINDS; i++)
+		if (head.flags & flag_of_kind[i])
+			type.kind = (enum value_kind)i;
 	if (type.kind == VALUE_OBJECT)
 		type.kind = kind_by_bases(memory, offsets, head);
 	*ret_type = type;

@@ -24,17 +24,6 @@ struct look {
 	uint32_t nr_slots;
 };
 
-/* How many of the first variables are arguments. */
-static uint64_t count_arguments(const struct look *look)
-{
-	const struct py_offsets *offsets = &look->build->offsets;
-	const uint32_t flags = field_u32(look->code, offsets->code.flags);
-
-	return (uint64_t)field_u32(look->code, offsets->code.argcount) +
-	       field_u32(look->code, offsets->code.kwonlyargcount) + !!(flags & CODE_VARARGS) +
-	       !!(flags & CODE_VARKEYWORDS);
-}
-
 /*
  * Append variables of one kind: the names in the tuple at a place of the code object, as many as
  * may be read at all.
@@ -130,8 +119,15 @@ static void take_moved(struct look *look, struct variable_slot *argument)
 	}
 }
 
-static void mark_arguments(struct look *look, uint64_t nr_arguments)
+/* The first variables are the arguments. */
+static void mark_arguments(struct look *look)
 {
+	const struct py_offsets *offsets = &look->build->offsets;
+	const uint32_t flags = field_u32(look->code, offsets->code.flags);
+	const uint64_t nr_arguments = (uint64_t)field_u32(look->code, offsets->code.argcount) +
+				      field_u32(look->code, offsets->code.kwonlyargcount) +
+				      !!(flags & CODE_VARARGS) + !!(flags & CODE_VARKEYWORDS);
+
 	for (uint32_t i = 0; i < nr_arguments && i < look->nr_slots; i++) {
 		look->slots[i].kind = VARIABLE_ARGUMENT;
 		if (look->build->traits.frames_on_heap)
@@ -197,7 +193,7 @@ int variables_read(struct remote_memory *memory, const struct py_build *build,
 		err = read_words(&look, frame_addr + locals);
 	if (err)
 		return err;
-	mark_arguments(&look, count_arguments(&look));
+	mark_arguments(&look);
 	err = keep_bound(&look);
 	if (err)
 		return err;
