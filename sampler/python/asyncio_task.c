@@ -64,11 +64,12 @@ int task_list_read(const struct task_reader *reader, remote_addr head_addr, stru
 	return err;
 }
 
-/* Read a task or a future, whose own part is shorter: so many bytes of it. */
+/* Read a task or a future, whose own part is shorter: so many bytes of it, and what both say. */
 static int read_object(const struct task_reader *reader, remote_addr addr, uint32_t bytes,
-		       uint8_t object[TASK_MAX_BYTES], bool *ret_is_task)
+		       uint8_t object[TASK_MAX_BYTES], struct task_words *ret_words,
+		       bool *ret_is_task)
 {
-	uint8_t is_task;
+	uint8_t is_task, is_set;
 	int err;
 
 	if (addr % sizeof(uint64_t))
@@ -77,18 +78,15 @@ static int read_object(const struct task_reader *reader, remote_addr addr, uint3
 	if (err)
 		return err;
 	is_task = field_u8(object, reader->asyncio->task.is_task);
-	if (is_task > 1 || field_u8(object, reader->asyncio->task.awaited_by_is_set) > 1)
+	is_set = field_u8(object, reader->asyncio->task.awaited_by_is_set);
+	if (is_task > 1 || is_set > 1)
 		return -EBADMSG;
+	*ret_words = (struct task_words){
+		.awaited_by_addr = field_u64(object, reader->asyncio->task.awaited_by),
+		.awaited_by_is_set = is_set,
+	};
 	*ret_is_task = is_task;
 	return 0;
-}
-
-static struct task_words words_of(const struct asyncio_offsets *asyncio, const uint8_t *object)
-{
-	return (struct task_words){
-		.awaited_by_addr = field_u64(object, asyncio->task.awaited_by),
-		.awaited_by_is_set = field_u8(object, asyncio->task.awaited_by_is_set),
-	};
 }
 
 int task_read(const struct task_reader *reader, remote_addr task_addr, struct task_words *ret_task)
@@ -97,13 +95,12 @@ int task_read(const struct task_reader *reader, remote_addr task_addr, struct ta
 	uint8_t object[TASK_MAX_BYTES];
 	struct task_words task;
 	bool is_task;
-	int err = read_object(reader, task_addr, asyncio->task.size, object, &is_task);
+	int err = read_object(reader, task_addr, asyncio->task.size, object, &task, &is_task);
 
 	if (err)
 		return err;
 	if (!is_task)
 		return -EBADMSG;
-	task = words_of(asyncio, object);
 	task.name_addr = field_u64(object, asyncio->task.name);
 	task.coro_addr = field_u64(object, asyncio->task.coro);
 	*ret_task = task;
@@ -183,13 +180,12 @@ static int sort_awaiting(const struct task_reader *reader, remote_addr addr,
 	uint8_t object[TASK_MAX_BYTES];
 	struct task_words words;
 	bool is_task;
-	int err = read_object(reader, addr, last + 1, object, &is_task);
+	int err = read_object(reader, addr, last + 1, object, &words, &is_task);
 
 	if (err)
 		return is_one_objects(err) ? 0 : err;
 	if (is_task)
 		return awaiters->nr < AWAITERS_MAX ? addr_list_append(awaiters, addr) : 0;
-	words = words_of(asyncio, object);
 	return append_awaiting(reader, &words, futures_awaiting);
 }
 

@@ -477,18 +477,17 @@ int code_entry_get(struct addr_map *map, uint32_t max_entries, uint32_t *nr_new,
 {
 	struct code *code = addr_map_get(map, addr);
 
-	*ret_code = code;
-	if (code)
-		return 0;
-	if (map->nr_used >= max_entries)
-		return -E2BIG;
-	code = calloc(1, sizeof(*code));
-	if (!code || addr_map_put(map, addr, code)) {
-		free(code);
-		return -ENOMEM;
+	if (!code) {
+		if (map->nr_used >= max_entries)
+			return -E2BIG;
+		code = calloc(1, sizeof(*code));
+		if (!code || addr_map_put(map, addr, code)) {
+			free(code);
+			return -ENOMEM;
+		}
+		code->addr = addr;
+		++*nr_new;
 	}
-	code->addr = addr;
-	++*nr_new;
 	*ret_code = code;
 	return 0;
 }

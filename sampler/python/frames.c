@@ -218,12 +218,6 @@ static bool is_entry_frame(const struct code_cache *codes, const struct frame_wo
 	       executable_is_nothing(codes, words->executable);
 }
 
-/* Whether C called the interpreter's loop for a frame, or with an entry frame. */
-static bool is_entry(const struct code_cache *codes, const struct frame_words *words)
-{
-	return words->is_entry || is_entry_frame(codes, words);
-}
-
 /* Whether the thread is in so many calls of the interpreter's loop. */
 static bool has_loops(const struct frame_walk *walk, const struct stack_ends *ends,
 		      uint64_t nr_loops)
@@ -255,7 +249,10 @@ static bool is_whole(const struct frame_walk *walk, const struct stack_ends *end
 	bool ends_in_entry = true;
 
 	for (uint32_t i = 0; i < list->nr_steps; i++) {
-		ends_in_entry = is_entry(walk->codes, &list->steps[i].words);
+		const struct frame_words *words = &list->steps[i].words;
+
+		/* C called the interpreter's loop for it, or with it. */
+		ends_in_entry = words->is_entry || is_entry_frame(walk->codes, words);
 		nr_entries += ends_in_entry;
 	}
 	if (walk->build->traits.frames_on_heap)

@@ -16,37 +16,32 @@ struct integer {
 	bool is_negative;
 };
 
-/* Take apart the word that counts the digits. 0 or -EBADMSG. */
-static int take_size(const struct py_offsets *offsets, uint64_t size, struct integer *integer)
-{
-	/* Until 3.11 the count is below 0 of an int that is. */
-	if (!offsets->integer.size_shift) {
-		integer->is_negative = size > INT64_MAX;
-		integer->nr_digits = integer->is_negative ? 0 - size : size;
-		return 0;
-	}
-	/* Below the count is the sign, 0 for what is above 0 and 1 for 0, and one bit more. */
-	integer->nr_digits = size >> offsets->integer.size_shift;
-	integer->is_negative = (size & SIGN_BITS) == SIGN_NEGATIVE;
-	if ((size & SIGN_BITS) == SIGN_BITS || ((size & SIGN_BITS) == 1) != !integer->nr_digits)
-		return -EBADMSG;
-	return 0;
-}
-
 static int open_integer(struct remote_memory *memory, const struct py_offsets *offsets,
 			remote_addr addr, struct integer *ret_integer)
 {
 	uint64_t size, digits_bytes, end;
+	struct integer integer;
 	int err = remote_memory_read_u64(memory, addr + offsets->integer.size, &size);
 
-	if (!err)
-		err = take_size(offsets, size, ret_integer);
 	if (err)
 		return err;
-	ret_integer->digits_addr = addr + offsets->integer.digits;
-	if (__builtin_mul_overflow(ret_integer->nr_digits, sizeof(uint32_t), &digits_bytes) ||
-	    __builtin_add_overflow(ret_integer->digits_addr, digits_bytes, &end))
+	integer.digits_addr = addr + offsets->integer.digits;
+	if (!offsets->integer.size_shift) {
+		/* Until 3.11 the count is below 0 of an int that is. */
+		integer.is_negative = size > INT64_MAX;
+		integer.nr_digits = integer.is_negative ? 0 - size : size;
+	} else {
+		/* Below the count is the sign, 0 for what is above 0 and 1 for 0, and one bit more. */
+		integer.is_negative = (size & SIGN_BITS) == SIGN_NEGATIVE;
+		integer.nr_digits = size >> offsets->integer.size_shift;
+		if ((size & SIGN_BITS) == SIGN_BITS ||
+		    ((size & SIGN_BITS) == 1) != !integer.nr_digits)
+			return -EBADMSG;
+	}
+	if (__builtin_mul_overflow(integer.nr_digits, sizeof(uint32_t), &digits_bytes) ||
+	    __builtin_add_overflow(integer.digits_addr, digits_bytes, &end))
 		return -EBADMSG;
+	*ret_integer = integer;
 	return 0;
 }
 

@@ -46,14 +46,6 @@ static int read_chain(const struct code_cache *codes, remote_addr thread_addr, s
 	return err == -ESRCH || err == -EPERM ? err : 0;
 }
 
-/* The outermost frame of the call that the frame at index is of. */
-static uint32_t entry_of(const struct loop_entry *entries, uint32_t index)
-{
-	while (index > 0 && !entries[index].is_entry)
-		index--;
-	return index;
-}
-
 /* 3.11: from the innermost call outwards, each by the frame that it names. */
 static void place_by_frame(const struct loop_chain *chain, const struct frame_list *list,
 			   struct loop_entry *entries)
@@ -70,7 +62,10 @@ static void place_by_frame(const struct loop_chain *chain, const struct frame_li
 			nr_unnamed++;
 			continue;
 		}
-		nr_left = entry_of(entries, index - 1);
+		/* The outermost frame of the call that this one is of. */
+		nr_left = index - 1;
+		while (nr_left > 0 && !entries[nr_left].is_entry)
+			nr_left--;
 		entries[nr_left].c_addr = chain->places[i].addr;
 	}
 }

@@ -51,9 +51,7 @@ int string_find(struct remote_memory *memory, const struct py_offsets *offsets, 
 		return err;
 	flags = state >> offsets->unicode.state_kind_shift;
 	kind = flags & STATE_KIND_MASK;
-	if (kind != 1 && kind != 2 && kind != 4)
-		return -EBADMSG;
-	if (flags & STATE_ASCII && kind != 1)
+	if ((kind != 1 && kind != 2 && kind != 4) || (flags & STATE_ASCII && kind != 1))
 		return -EBADMSG;
 	/* A Py_ssize_t counts the bytes, too (PyUnicode_New). */
 	if (__builtin_mul_overflow(length, kind, &size_bytes) || size_bytes > INT64_MAX)
