@@ -2,7 +2,7 @@
 #include "cmd/session_rights.h"
 
 #include <linux/capability.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <sys/utsname.h>
 
 #include "cmd/print.h"
@@ -15,11 +15,15 @@
 /* Whether each system call of a BPF program's user takes CAP_BPF, as before Linux 5.19. */
 static bool bpf_takes_capability(void)
 {
-	unsigned int major, minor;
 	struct utsname name;
+	unsigned long major, minor;
+	char *end;
 
-	return uname(&name) != 0 || sscanf(name.release, "%u.%u", &major, &minor) != 2 ||
-	       major < 5 || (major == 5 && minor < 19);
+	if (uname(&name) != 0)
+		return true;
+	major = strtoul(name.release, &end, 10);
+	minor = *end == '.' ? strtoul(end + 1, NULL, 10) : 0;
+	return major < 5 || (major == 5 && minor < 19);
 }
 
 /* What reading takes: memory, the files that the target maps, and events of threads that come later. */
@@ -27,12 +31,11 @@ static uint64_t reading(const struct session *session)
 {
 	const struct engine_options *engine = &session->options.engine;
 	uint64_t rights = CAPABILITY(CAP_SYS_PTRACE) | CAPABILITY(CAP_DAC_READ_SEARCH) |
-			  CAPABILITY(CAP_CHECKPOINT_RESTORE);
+			  CAPABILITY(CAP_CHECKPOINT_RESTORE) | CAPABILITY(CAP_PERFMON) |
+			  CAPABILITY(CAP_IPC_LOCK);
 
-	if (!session->engine.interrupts || engine->native)
-		rights |= CAPABILITY(CAP_PERFMON) | CAPABILITY(CAP_IPC_LOCK);
 	if (session->engine.interrupts && bpf_takes_capability())
-		rights |= CAPABILITY(CAP_BPF) | CAPABILITY(CAP_PERFMON);
+		rights |= CAPABILITY(CAP_BPF);
 	/* The kernel's stack of a thread that waits; its symbols, for a program that comes by exec. */
 	if (engine->tells_kernel)
 		rights |= CAPABILITY(CAP_SYS_ADMIN) | CAPABILITY(CAP_SYSLOG);

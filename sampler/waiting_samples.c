@@ -49,6 +49,8 @@ static int keep(struct waiting_samples *samples, const struct sample *sample)
 	memset(threads + before, 0, (samples->max_threads - before) * sizeof(*threads));
 	samples->threads = threads;
 	kept = &threads[thread->slot];
+	if (kept->thread_id != thread->id)
+		forget(kept);
 	kept->nr_runs = 0;
 	if (!sample->nr_frames || sample->nr_frames > WAITING_SAMPLES_MAX_FRAMES)
 		return 0;

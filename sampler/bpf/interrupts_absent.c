@@ -17,6 +17,7 @@ int interrupts_open(const struct interrupts_options *options, struct interrupts 
 
 /* Nothing below is called with what interrupts_open() has not made, but for NULL. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
+/* NOLINTBEGIN(misc-unused-parameters) */
 
 void interrupts_close(struct interrupts *interrupts)
 {
@@ -63,3 +64,5 @@ int interrupts_take(struct interrupts *interrupts, const struct interrupts_taker
 void interrupts_count(const struct interrupts *interrupts, struct interrupt_counts *ret_counts)
 {
 }
+
+/* NOLINTEND(misc-unused-parameters) */

@@ -370,6 +370,7 @@ static int find_in_piece(const struct search *search, uint32_t *first, uint32_t 
 	return err ? err : -ENOENT;
 }
 
+/* What it looks for, and where, is no object of its own. NOLINTNEXTLINE(readability-function-size) */
 int dict_find(struct remote_memory *memory, const struct py_build *build, struct dict dict,
 	      uint32_t max_entries, const char *key, uint32_t *hint, remote_addr *ret_value_addr)
 {
@@ -399,6 +400,7 @@ int dict_find(struct remote_memory *memory, const struct py_build *build, struct
 	return err;
 }
 
+/* As dict_find(). NOLINTNEXTLINE(readability-function-size) */
 int dict_open_module(struct remote_memory *memory, const struct py_build *build,
 		     const struct dict *modules, uint32_t max_entries, const char *name,
 		     uint32_t *hint, struct dict *ret_dict)

@@ -141,7 +141,7 @@ int string_read(struct remote_memory *memory, const struct py_offsets *offsets, 
 		char **ret_text)
 {
 	uint8_t chars[STRING_MAX_CHARS * 4];
-	char utf8[STRING_MAX_CHARS * ENCODED_MAX_BYTES + sizeof(ELLIPSIS)];
+	char utf8[(size_t)STRING_MAX_CHARS * ENCODED_MAX_BYTES + sizeof(ELLIPSIS)];
 	char *end = utf8;
 	struct remote_text text;
 	size_t nr_chars;

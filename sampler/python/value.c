@@ -395,6 +395,7 @@ static const struct {
 	{                           \
 		.write = (function) \
 	}
+/* An initialiser. NOLINTNEXTLINE(bugprone-macro-parentheses) */
 #define KIND(kind, flag, form) [VALUE_##kind] = form,
 #include "sampler/python/value_kinds.def"
 };

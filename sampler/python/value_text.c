@@ -94,10 +94,10 @@ static bool is_printable(uint32_t c)
 
 void value_text_escaped(struct value_text *text, uint32_t code_point, char quote)
 {
-	const char letter = code_point == '\t'	 ? 't'
-			    : code_point == '\n' ? 'n'
-			    : code_point == '\r' ? 'r'
-						 : 0;
+	const int letter = code_point == '\t'	? 't'
+			   : code_point == '\n' ? 'n'
+			   : code_point == '\r' ? 'r'
+						: 0;
 
 	if (letter)
 		value_text_printf(text, "\\%c", letter);
