@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "procmem/cleanup.h"
@@ -389,7 +390,8 @@ bool output_file_is_ours(const struct output_file *file)
 		folder = NULL;
 		return false;
 	}
-	if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) != 0)
+	/* glibc would ask by permitted capabilities where the kernel has no such call (before 5.8). */
+	if (syscall(SYS_faccessat2, AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) != 0)
 		return false;
 	return lstat(file->target, &status) != 0
 		       ? errno == ENOENT

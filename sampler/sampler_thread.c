@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sampler/python/frames.h"
+#include "sampler/sampler_interrupts.h"
 #include "sampler/sampler_state.h"
 #include "sampler/thread_state.h"
 #include "sampler/ticker.h"
@@ -361,11 +362,14 @@ static uint32_t measure_wall(const struct sampler *sampler, struct sampled_threa
 	}
 	if (sample->wall_ns) {
 		const uint64_t starved_ns = sampled->starved_ns;
+		const uint64_t period_ns =
+			interrupts_period_ns(sampler_interrupts_program(sampler->interrupts));
 
+		if (!starved_ns)
+			return nr;
 		sampled->starved_ns = 0;
-		if (starved_ns)
-			nr += sampler_interrupts_nr_periods(sampler->interrupts, starved_ns,
-							    &sampled->uncounted_ns);
+		nr = sampler_interrupts_nr_periods(sampler->interrupts, period_ns + starved_ns,
+						   &sampled->uncounted_ns);
 		sample->wall_ns = (sample->wall_ns + starved_ns) / nr;
 		return nr;
 	}

@@ -464,7 +464,9 @@ void interrupts_wait(struct interrupts *interrupts, uint64_t until_ns)
 	const struct timespec left = timespec_of(until_ns > now_ns ? until_ns - now_ns : 0);
 	struct epoll_event event;
 
-	(void)epoll_pwait2(interrupts->epoll_fd, &event, 1, &left, NULL);
+	/* A filter may know no such call: then nobody is woken. */
+	if (epoll_pwait2(interrupts->epoll_fd, &event, 1, &left, NULL) < 0 && errno != EINTR)
+		(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &left, NULL);
 }
 
 int interrupts_take(struct interrupts *interrupts, const struct interrupts_taker *taker)
