@@ -10,7 +10,7 @@
 
 #include "cmd/core_threads.h"
 #include "procmem/core.h"
-#include "sampler/native_stacks.h"
+#include "sampler/native/native_stacks.h"
 #include "sampler/sampler.h"
 #include "symbols/image_source.h"
 

@@ -8,9 +8,9 @@
 #include "output/text.h"
 #include "procmem/core.h"
 #include "procmem/message.h"
-#include "sampler/python/runtime.h"
-#include "sampler/python/sys_facts.h"
-#include "sampler/python/type_names.h"
+#include "sampler/cpython/find/runtime.h"
+#include "sampler/cpython/find/sys_facts.h"
+#include "sampler/cpython/objects/type_names.h"
 #include "sampler/sampler.h"
 #include "symbols/core_files.h"
 

@@ -2,7 +2,7 @@
 /*
  * The C frames of the threads of a running process: a sink that puts them between the Python
  * frames of each sample that has details, where they belong. Threads that wait are unwound
- * (sampler/native_stacks.h), those that run were copied before (cmd/running_stacks.h).
+ * (sampler/native/native_stacks.h), those that run were copied before (cmd/running_stacks.h).
  */
 #pragma once
 
@@ -13,8 +13,8 @@
 #include "cmd/target.h"
 #include "procmem/message.h"
 #include "procmem/task.h"
-#include "sampler/kernel_frames.h"
-#include "sampler/native_stacks.h"
+#include "sampler/native/kernel_frames.h"
+#include "sampler/native/native_stacks.h"
 
 /* Stacks of more C frames than this have a hole: 8 MiB of the least that a call takes. */
 #define DUMP_NATIVE_MAX_FRAMES (1u << 19)

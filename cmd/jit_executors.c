@@ -5,8 +5,8 @@
 #include <time.h>
 
 #include "cmd/target.h"
-#include "sampler/executor_list.h"
-#include "sampler/native_stacks.h"
+#include "sampler/native/executor_list.h"
+#include "sampler/native/native_stacks.h"
 #include "sampler/sampler.h"
 
 /*

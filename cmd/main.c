@@ -8,7 +8,7 @@
 
 #include "cmd/command.h"
 #include "cmd/print.h"
-#include "sampler/python/offsets.h"
+#include "sampler/cpython/layout/offsets.h"
 
 static const struct {
 	const char *name;

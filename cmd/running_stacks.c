@@ -7,7 +7,7 @@
 #include "procmem/array.h"
 #include "procmem/cleanup.h"
 #include "procmem/task.h"
-#include "sampler/native_stacks.h"
+#include "sampler/native/native_stacks.h"
 
 /*
  * A millisecond lets a thread that runs all the time be copied a hundred times, of which some ten may be

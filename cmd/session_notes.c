@@ -10,7 +10,7 @@
 #include "output/loss.h"
 #include "output/stats.h"
 #include "output/text.h"
-#include "sampler/native_stacks.h"
+#include "sampler/native/native_stacks.h"
 #include "sampler/racing/racing.h"
 #include "sampler/sample.h"
 

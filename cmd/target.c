@@ -10,7 +10,7 @@
 #include "cmd/lookout.h"
 #include "cmd/options.h"
 #include "cmd/print.h"
-#include "sampler/python/threads.h"
+#include "sampler/cpython/threads/threads.h"
 #include "sampler/sample.h"
 #include "sampler/ticker.h"
 

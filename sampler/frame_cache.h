@@ -28,9 +28,9 @@
 #include <stdint.h>
 
 #include "procmem/memory.h"
-#include "sampler/python/code.h"
-#include "sampler/python/frames.h"
-#include "sampler/python/offsets.h"
+#include "sampler/cpython/code/code.h"
+#include "sampler/cpython/frames/frames.h"
+#include "sampler/cpython/layout/offsets.h"
 #include "sampler/snapshot.h"
 
 /* Why it is not used. */

@@ -56,7 +56,7 @@ enum variable_kind {
 /* A variable of a frame. */
 struct variable {
 	char *name;  /* UTF-8 without control characters, as is the value */
-	char *value; /* as text: sampler/python/value.h */
+	char *value; /* as text: sampler/cpython/objects/value.h */
 	enum variable_kind kind;
 };
 

@@ -15,7 +15,7 @@
 #include "procmem/memory.h"
 #include "procmem/process.h"
 #include "sampler/frame_cache.h"
-#include "sampler/python/offsets.h"
+#include "sampler/cpython/layout/offsets.h"
 #include "sampler/sample.h"
 #include "sampler/witness.h"
 #include "symbols/image_source.h"

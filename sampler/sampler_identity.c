@@ -9,7 +9,7 @@
 
 #include "procmem/cleanup.h"
 #include "sampler/bounded_memory.h"
-#include "sampler/python/pthread_ids.h"
+#include "sampler/cpython/threads/pthread_ids.h"
 #include "sampler/sampler_state.h"
 #include "sampler/ticker.h"
 

@@ -9,7 +9,7 @@
 #include "procmem/task.h"
 #include "sampler/bpf/interrupts.h"
 #include "sampler/bpf/interrupts_layout.h"
-#include "sampler/python/frames.h"
+#include "sampler/cpython/frames/frames.h"
 #include "sampler/sampler_state.h"
 #include "sampler/ticker.h"
 

@@ -8,8 +8,8 @@
 #include "procmem/cleanup.h"
 #include "sampler/bounded_memory.h"
 #include "sampler/near_memory.h"
-#include "sampler/python/asyncio_task.h"
-#include "sampler/python/await_chain.h"
+#include "sampler/cpython/threads/asyncio_task.h"
+#include "sampler/cpython/frames/await_chain.h"
 #include "sampler/sampler_state.h"
 
 /* How often a list of tasks that changes while it is read, or a task that goes on, is read. */

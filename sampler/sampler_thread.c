@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sampler/python/frames.h"
+#include "sampler/cpython/frames/frames.h"
 #include "sampler/sampler_interrupts.h"
 #include "sampler/sampler_state.h"
 #include "sampler/thread_state.h"

@@ -49,10 +49,10 @@
 #include "sampler/look_memory.h"
 #include "sampler/own_stack.h"
 #include "sampler/preempt.h"
-#include "sampler/python/code.h"
-#include "sampler/python/offsets.h"
-#include "sampler/python/thread_names.h"
-#include "sampler/python/threads.h"
+#include "sampler/cpython/code/code.h"
+#include "sampler/cpython/layout/offsets.h"
+#include "sampler/cpython/threads/thread_names.h"
+#include "sampler/cpython/threads/threads.h"
 #include "sampler/witness.h"
 
 /* What a look was worth. */

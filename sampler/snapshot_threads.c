@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "procmem/cleanup.h"
-#include "sampler/addr_map.h"
+#include "sampler/cpython/base/addr_map.h"
 
 static void thread_destroy(struct snapshot_thread *thread)
 {

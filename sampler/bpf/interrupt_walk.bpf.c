@@ -4,7 +4,7 @@
  * CPU, in its memory, while it can execute nothing. So what it reads is of one instant, whoever has
  * the GIL, if there is one.
  *
- * It follows `previous` as sampler/python/frames.h does, and judges nothing: the user walks over the
+ * It follows `previous` as sampler/cpython/frames/frames.h does, and judges nothing: the user walks over the
  * copies. Nothing here needs the kernel's types, and where things lie in the target is constant from
  * loading on.
  */

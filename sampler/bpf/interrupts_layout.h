@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "sampler/bpf/interrupt_record.h"
-#include "sampler/python/offsets.h"
+#include "sampler/cpython/layout/offsets.h"
 
 /* All but the namespace, the process and the period, which are 0. */
 struct interrupt_layout interrupts_layout(const struct py_offsets *offsets);

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "sampler/python/frames.h"
+#include "sampler/cpython/frames/frames.h"
 
 /* A thread may push so much between the reading that says how much to copy, and the copy. */
 enum { PUSHED_BYTES = 1024 };

@@ -19,10 +19,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sampler/python/code.h"
-#include "sampler/python/frame_list.h"
-#include "sampler/python/offsets.h"
-#include "sampler/python/threads.h"
+#include "sampler/cpython/code/code.h"
+#include "sampler/cpython/frames/frame_list.h"
+#include "sampler/cpython/layout/offsets.h"
+#include "sampler/cpython/threads/threads.h"
 #include "sampler/sample.h"
 
 /* Larger data stacks are not copied: some 40,000 frames. */

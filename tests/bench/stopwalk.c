@@ -34,7 +34,7 @@
 #include "procmem/maps.h"
 #include "procmem/message.h"
 #include "procmem/process.h"
-#include "sampler/python/runtime.h"
+#include "sampler/cpython/find/runtime.h"
 #include "sampler/sampler.h"
 #include "sampler/ticker.h"
 #include "symbols/live_images.h"

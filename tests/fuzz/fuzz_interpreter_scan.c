@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "sampler/python/interpreter_scan.h"
+#include "sampler/cpython/find/interpreter_scan.h"
 #include "tests/support/fake_memory.h"
 
 #define INPUT_ADDR 0x10000

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "procmem/cleanup.h"
-#include "sampler/python/linetable.h"
+#include "sampler/cpython/code/linetable.h"
 
 #define HEADER_BYTES	8
 #define TABLE_MAX_BYTES 512 /* all offsets of a longer one take too long */

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sampler/python/offsets.h"
-#include "sampler/python/threads.h"
+#include "sampler/cpython/layout/offsets.h"
+#include "sampler/cpython/threads/threads.h"
 #include "tests/support/fake_memory.h"
 
 #define RUNTIME_ADDR 0x10000u

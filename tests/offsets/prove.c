@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sampler/python/matrix.h"
-#include "sampler/python/offsets.h"
+#include "sampler/cpython/layout/matrix.h"
+#include "sampler/cpython/layout/offsets.h"
 #include "tests/offsets/prove_python.h"
 
 #include "tests/offsets/prove_constants.h"
@@ -57,7 +57,7 @@ void prove_tables(void)
 {
 	/* What each row of offsets.def says, in a variable of the name STRUCT_FIELD. */
 #define ROW(of, field, width, cells, truth) const int64_t of##_##field = truth;
-#include "sampler/python/offsets.def"
+#include "sampler/cpython/layout/offsets.def"
 
 	/* How much of a field is read is all of it: the same expressions tell its size. */
 #undef AT
@@ -69,7 +69,7 @@ void prove_tables(void)
 #define ROW(of, field, width, cells, truth)    \
 	if (width != __ && of##_##field != __) \
 		PROVE_WIDTH(width, truth);
-#include "sampler/python/offsets.def"
+#include "sampler/cpython/layout/offsets.def"
 #undef AT
 #define AT(type, field) offsetof(type, field)
 
@@ -77,7 +77,7 @@ void prove_tables(void)
 	if ((truth) != BY_RUNNING)  \
 		PROVE(CELL(cells, MINOR - OLDEST_MINOR), truth);
 #define STATE TRAIT
-#include "sampler/python/traits.def"
+#include "sampler/cpython/layout/traits.def"
 
 	/* The bits that follow the kind of a str. */
 	PROVE(compact.word, 8u << KIND_SHIFT);
@@ -85,7 +85,7 @@ void prove_tables(void)
 
 #if MINOR < 13
 #define ROW(of, field, width, cells, truth) PROVE(CELL(cells, MINOR - OLDEST_MINOR), of##_##field);
-#include "sampler/python/offsets.def"
+#include "sampler/cpython/layout/offsets.def"
 #else
 	struct py_offsets is_known = {0};
 
@@ -106,11 +106,11 @@ void prove_tables(void)
 			PROVE(LACKED_CELL(cells), of##_##field - (from)); \
 	}
 #define LACKED_CELL(cells) CELL(cells, 2 * (MINOR - FIRST_MINOR_THAT_TELLS) + FREE_THREADED)
-#include "sampler/python/debug_offsets.def"
+#include "sampler/cpython/layout/debug_offsets.def"
 
 	/* What the version has is told or lacked. */
 #define ROW(of, field, width, cells, truth) PROVE(is_known.of.field, of##_##field != __);
-#include "sampler/python/offsets.def"
+#include "sampler/cpython/layout/offsets.def"
 
 #if MINOR >= 14
 	/* What CPython puts there is what the row says. */
@@ -120,7 +120,7 @@ void prove_tables(void)
 #define TOLD(of, field, cells, truth)                          \
 	if (CELL(cells, MINOR - FIRST_MINOR_THAT_TELLS) != __) \
 		PROVE(truth, of##_##field);
-#include "sampler/python/debug_offsets.def"
+#include "sampler/cpython/layout/debug_offsets.def"
 #endif
 #endif
 }

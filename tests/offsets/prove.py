@@ -18,7 +18,7 @@ FLAGS = ["-std=gnu17", "-D_GNU_SOURCE", "-O2", "-w", "-c", "-o", os.devnull]
 
 def minors(root):
     """The minor versions that there are tables of."""
-    header = (root / "sampler/python/offsets.h").read_text()
+    header = (root / "sampler/cpython/layout/offsets.h").read_text()
     oldest, newest = (int(re.search(rf"{name}_MINOR = (\d+)", header)[1])
                       for name in ("OLDEST", "NEWEST"))
     return range(oldest, newest + 1)

@@ -6,15 +6,15 @@
 #pragma once
 
 #include "sampler/gil.h"
-#include "sampler/python/executable_offsets.h"
-#include "sampler/python/executor_offsets.h"
-#include "sampler/python/value_offsets.h"
+#include "sampler/cpython/layout/executable_offsets.h"
+#include "sampler/cpython/layout/executor_offsets.h"
+#include "sampler/cpython/layout/value_offsets.h"
 
 /* How far a field lies behind the end of ob_type. */
 #define AFTER_TYPE(type, field) (offsetof(type, field) - offsetof(PyObject, ob_type) - 8)
 #define WIDTH(type, field)	sizeof(((type *)0)->field)
 
-/* sampler/python/value_offsets.h */
+/* sampler/cpython/layout/value_offsets.h */
 _Static_assert(AFTER_TYPE(PyVarObject, ob_size) == SIZE_AFTER_TYPE, "ob_size");
 _Static_assert(AFTER_TYPE(PyFloatObject, ob_fval) == FLOAT_AFTER_TYPE, "float");
 _Static_assert(AFTER_TYPE(PyComplexObject, cval) == FLOAT_AFTER_TYPE &&
@@ -56,7 +56,7 @@ _Static_assert(offsetof(PyHeapTypeObject, ht_name) ==
 		       offsetof(PyHeapTypeObject, ht_cached_keys) - TYPE_NAME_BEFORE_CACHED_KEYS,
 	       "ht_name");
 
-/* What sampler/python/value_types.c tells types by, and variables.c arguments. */
+/* What sampler/cpython/objects/value_types.c tells types by, and variables.c arguments. */
 _Static_assert(Py_TPFLAGS_LONG_SUBCLASS == 1u << 24 && Py_TPFLAGS_LIST_SUBCLASS == 1u << 25 &&
 		       Py_TPFLAGS_TUPLE_SUBCLASS == 1u << 26 &&
 		       Py_TPFLAGS_BYTES_SUBCLASS == 1u << 27 &&
@@ -88,7 +88,7 @@ _Static_assert(WIDTH(struct _gc_runtime_state, collecting) == 4, "collecting is 
 #endif
 
 #if MINOR >= 11
-/* sampler/python/executable_offsets.h */
+/* sampler/cpython/layout/executable_offsets.h */
 _Static_assert(AFTER_TYPE(PyCFunctionObject, m_ml) == BUILTIN_ML_AFTER_TYPE, "builtin");
 _Static_assert(AFTER_TYPE(PyCFunctionObject, m_self) == BUILTIN_SELF_AFTER_TYPE, "builtin");
 _Static_assert(AFTER_TYPE(PyCFunctionObject, m_module) == BUILTIN_MODULE_AFTER_TYPE, "builtin");
@@ -109,14 +109,14 @@ _Static_assert(WIDTH(_PyInterpreterFrame, stacktop) == 4, "stacktop is an int");
 #endif
 
 #if MINOR >= 13
-/* sampler/python/debug_offsets.c */
+/* sampler/cpython/layout/debug_offsets.c */
 _Static_assert(offsetof(struct _Py_DebugOffsets, version) == 8 &&
 		       offsetof(struct _Py_DebugOffsets, free_threaded) == 16,
 	       "what stands before the numbers");
 _Static_assert(sizeof(_Py_Debug_Cookie) == 9, "the cookie has eight bytes");
 _Static_assert(offsetof(PyObject, ob_type) == (FREE_THREADED ? 24 : 8), "ob_type");
 
-/* sampler/python/value_offsets.h: the order of a split table */
+/* sampler/cpython/layout/value_offsets.h: the order of a split table */
 _Static_assert(offsetof(struct _dictvalues, capacity) == DICT_VALUES_CAPACITY &&
 		       offsetof(struct _dictvalues, size) == DICT_VALUES_SIZE &&
 		       SHARED_KEYS_MAX_SIZE == 30,
@@ -142,7 +142,7 @@ _Static_assert(WIDTH(PyInterpreterState, tlbc_indices.tlbc_generation) == 4, "tl
 #endif
 
 #if MINOR == 14
-/* sampler/python/executor_offsets.h */
+/* sampler/cpython/layout/executor_offsets.h */
 _Static_assert(offsetof(PyCodeObject, co_executors) ==
 		       offsetof(PyCodeObject, co_linetable) + EXECUTORS_AFTER_LINETABLE,
 	       "co_executors");

@@ -16,8 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "sampler/python/code.h"
-#include "sampler/python/offsets.h"
+#include "sampler/cpython/code/code.h"
+#include "sampler/cpython/layout/offsets.h"
 #include "tests/support/fake_memory.h"
 
 /* The minor versions whose frames lie on data stacks; older ones can be made, too. */

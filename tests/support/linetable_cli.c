@@ -15,7 +15,7 @@
 #include <sys/types.h>
 
 #include "procmem/cleanup.h"
-#include "sampler/python/linetable.h"
+#include "sampler/cpython/code/linetable.h"
 
 /* Decodes the hexadecimal digits in place; returns the number of bytes, -1 if they are none. */
 static ssize_t parse_hex(char *text)

@@ -11,7 +11,7 @@
 #include "procmem/live.h"
 #include "procmem/maps.h"
 #include "procmem/process.h"
-#include "sampler/python/runtime.h"
+#include "sampler/cpython/find/runtime.h"
 #include "symbols/live_images.h"
 #include "tests/support/take_stacks.h"
 #include "tests/support/tape.h"

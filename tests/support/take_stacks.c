@@ -6,7 +6,7 @@
 #include "output/collapsed.h"
 #include "output/dump.h"
 #include "output/profile.h"
-#include "sampler/python/offsets.h"
+#include "sampler/cpython/layout/offsets.h"
 #include "sampler/sampler.h"
 
 /*

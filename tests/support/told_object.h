@@ -5,8 +5,8 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 
-#include "sampler/python/code.h"
-#include "sampler/python/strings.h"
+#include "sampler/cpython/code/code.h"
+#include "sampler/cpython/objects/strings.h"
 #include "tests/support/fake_python.h"
 
 enum { TOLD_TEXT_BYTES = 4096 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sampler/addr_map.h"
+#include "sampler/cpython/base/addr_map.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "sampler/python/code.h"
+#include "sampler/cpython/code/code.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
-#include "sampler/python/strings.h"
+#include "sampler/cpython/objects/strings.h"
 #include "tests/support/fake_python.h"
 #include "tests/support/told_object.h"
 

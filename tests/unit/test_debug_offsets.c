@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "sampler/python/debug_offsets.h"
+#include "sampler/cpython/layout/debug_offsets.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 #include <errno.h>
 
-#include "sampler/python/build_check.h"
+#include "sampler/cpython/layout/build_check.h"
 #include "tests/support/fake_stack.h"
 
 enum { CHUNK_BYTES = 4096, WORDS = 20, MAX_EDITS = 8, TABLE_BYTES = 1024 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Dicts and instances of every version, whole and damaged. */
-#include "sampler/python/dict.h"
+#include "sampler/cpython/objects/dict.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sampler/python/executable.h"
+#include "sampler/cpython/code/executable.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "sampler/look_memory.h"
-#include "sampler/python/executable_offsets.h"
+#include "sampler/cpython/layout/executable_offsets.h"
 #include "tests/support/fake_objects.h"
 
 /* tp_flags */

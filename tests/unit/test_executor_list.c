@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "sampler/executor_list.h"
+#include "sampler/native/executor_list.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 #include <errno.h>
 
-#include "sampler/python/executor_offsets.h"
+#include "sampler/cpython/layout/executor_offsets.h"
 #include "tests/support/fake_python.h"
 
 /* Executors that a list is made of, and code objects that they are made for. */

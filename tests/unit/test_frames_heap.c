@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Stacks of frames that are objects, 3.6 to 3.10. */
-#include "sampler/python/frames.h"
+#include "sampler/cpython/frames/frames.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>

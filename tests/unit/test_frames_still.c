@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sampler/python/frames.h"
+#include "sampler/cpython/frames/frames.h"
 #include "tests/support/fake_stack.h"
 
 enum { WORDS = 20, CHUNK_BYTES = 4096, NR_FRAMES = 6 };

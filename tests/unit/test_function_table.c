@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sampler/function_table.h"
+#include "sampler/cpython/base/function_table.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>

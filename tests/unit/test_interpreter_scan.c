@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "sampler/python/interpreter_scan.h"
+#include "sampler/cpython/find/interpreter_scan.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 #include <errno.h>
 #include <string.h>
 
-#include "sampler/python/threads.h"
+#include "sampler/cpython/threads/threads.h"
 #include "tests/support/fake_python.h"
 #include "tests/support/fake_stack.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sampler/kernel_frames.h"
+#include "sampler/native/kernel_frames.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>

@@ -11,7 +11,7 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 
-#include "sampler/python/linetable.h"
+#include "sampler/cpython/code/linetable.h"
 
 #define MAX_TABLE_BYTES 48
 #define TABLE(...)	.table = {__VA_ARGS__}, .size_bytes = sizeof((uint8_t[]){__VA_ARGS__})

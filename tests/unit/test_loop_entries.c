@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sampler/python/loop_entries.h"
+#include "sampler/cpython/frames/loop_entries.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sampler/merged_stack.h"
+#include "sampler/native/merged_stack.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>

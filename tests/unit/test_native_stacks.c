@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sampler/native_stacks.h"
+#include "sampler/native/native_stacks.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "sampler/python/offsets.h"
+#include "sampler/cpython/layout/offsets.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 #include <errno.h>
 #include <stdio.h>
 
-#include "sampler/python/debug_offsets.h"
-#include "sampler/python/matrix.h"
+#include "sampler/cpython/layout/debug_offsets.h"
+#include "sampler/cpython/layout/matrix.h"
 #include "tests/support/fake_python.h"
 
 #define RUNTIME_ADDR 0x10000u
@@ -149,7 +149,7 @@ Test(offsets, older_versions_are_tables)
 #define ROW(of, field, width, cells, truth)                                                       \
 	cr_expect(eq(uint, build.offsets.of.field, ((const uint32_t[]){CELLS cells})[minor - 6]), \
 		  "3.%u: %s.%s", minor, #of, #field);
-#include "sampler/python/offsets.def"
+#include "sampler/cpython/layout/offsets.def"
 		cr_expect(eq(int, build.traits.frames_on_heap, minor <= 10));
 		cr_expect(eq(u8, build.traits.shim_owner, minor <= 11 ? UINT8_MAX : 3));
 		cr_expect(within_buffers(&build) && within_copies(&build), "3.%u", minor);

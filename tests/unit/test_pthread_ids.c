@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Structs of the C library, made up, with thread ids somewhere in them. */
-#include "sampler/python/pthread_ids.h"
+#include "sampler/cpython/threads/pthread_ids.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>

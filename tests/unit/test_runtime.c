@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sampler/python/runtime.h"
+#include "sampler/cpython/find/runtime.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>

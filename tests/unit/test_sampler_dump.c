@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "sampler/python/loop_entries.h"
+#include "sampler/cpython/frames/loop_entries.h"
 #include "sampler/sampler_state.h"
 #include "tests/support/fake_memory.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sampler/python/sys_facts.h"
+#include "sampler/cpython/find/sys_facts.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sampler/trampoline.h"
+#include "sampler/native/trampoline.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>

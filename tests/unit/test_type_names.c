@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sampler/python/type_names.h"
+#include "sampler/cpython/objects/type_names.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>

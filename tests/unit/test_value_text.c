@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Texts that end in time, and characters as repr() has them. */
-#include "sampler/python/value_text.h"
+#include "sampler/cpython/objects/value_text.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>

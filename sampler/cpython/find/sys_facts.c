@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/cpython/find/sys_facts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sampler/cpython/objects/dict.h"
+#include "sampler/cpython/objects/strings.h"
+#include "sampler/cpython/threads/threads.h"
+#include "sampler/cpython/layout/value_offsets.h"
+#include "sampler/cpython/objects/value_types.h"
+
+/* sys is the first module that there is; it has about 100 attributes. */
+#define MODULES_MAX_KEYS 64
+#define SYS_MAX_KEYS	 1024
+
+struct sys_module {
+	struct remote_memory *memory;
+	const struct py_build *build;
+	struct dict attributes;
+};
+
+/* The main interpreter; the newest one if it is not in the list. */
+static int find_main(struct remote_memory *memory, const struct py_build *build,
+		     remote_addr runtime_addr, remote_addr *ret_interp_addr)
+{
+	struct thread_list list;
+	int err = thread_list_read(memory, build, runtime_addr, true, &list);
+
+	if (err)
+		return err;
+	*ret_interp_addr = list.interpreters[0].addr;
+	for (size_t i = 0; i < list.nr_interpreters; i++)
+		if (list.interpreters[i].id == 0)
+			*ret_interp_addr = list.interpreters[i].addr;
+	thread_list_done(&list);
+	return 0;
+}
+
+/* The object that sys has under a name, if it is of that kind, or of one derived from it. */
+static int find_object(const struct sys_module *sys, const char *name, enum value_kind kind,
+		       remote_addr *ret_addr)
+{
+	struct value_type type;
+	int err = dict_find(sys->memory, sys->build, sys->attributes, SYS_MAX_KEYS, name, NULL,
+			    ret_addr);
+
+	if (!err)
+		err = value_type_of(sys->memory, sys->build, *ret_addr, &type);
+	return err || type.kind == kind ? err : -EBADMSG;
+}
+
+/* Add the argument at addr. 0, -ENOMEM, -E2BIG (no room for more), … */
+static int add_argument(const struct sys_module *sys, remote_addr addr, struct sys_facts *facts,
+			size_t *nr_bytes)
+{
+	char *text = NULL;
+	int err = string_read(sys->memory, &sys->build->offsets, addr, &text);
+
+	if (err && !remote_error_is_fatal(err)) {
+		text = strdup("<not in the core>");
+		err = text ? 0 : -ENOMEM;
+	}
+	if (err)
+		return err;
+	*nr_bytes += strlen(text);
+	if (*nr_bytes > SYS_MAX_ARGUMENTS_BYTES) {
+		free(text);
+		return -E2BIG;
+	}
+	facts->arguments[facts->nr_arguments++] = text;
+	return 0;
+}
+
+/*
+ * Read a list of str objects into facts. 0; an error, and facts have those before what is at
+ * fault: where that is the first one, none, which is not the same as an empty list.
+ */
+static int read_list(const struct sys_module *sys, remote_addr addr, struct sys_facts *facts)
+{
+	uint8_t fields[LIST_ITEMS_AFTER_TYPE + sizeof(remote_addr)];
+	uint64_t nr_items, items_addr, item_addr;
+	size_t nr_bytes = 0;
+	int err = remote_memory_read(sys->memory, addr + sys->build->offsets.object.ob_type + 8,
+				     fields, sizeof(fields));
+
+	if (err)
+		return err;
+	nr_items = field_u64(fields, SIZE_AFTER_TYPE);
+	items_addr = field_u64(fields, LIST_ITEMS_AFTER_TYPE);
+	if (nr_items > SYS_MAX_ARGUMENTS)
+		nr_items = SYS_MAX_ARGUMENTS;
+	facts->arguments = calloc(nr_items + 1, sizeof(char *));
+	if (!facts->arguments)
+		return -ENOMEM;
+	for (uint64_t i = 0; !err && i < nr_items; i++) {
+		err = remote_memory_read_u64(sys->memory, items_addr + i * sizeof(item_addr),
+					     &item_addr);
+		if (!err)
+			err = add_argument(sys, item_addr, facts, &nr_bytes);
+	}
+	if (err && !facts->nr_arguments) {
+		free(facts->arguments);
+		facts->arguments = NULL;
+	}
+	return err;
+}
+
+static int read_facts(const struct sys_module *sys, struct sys_facts *facts)
+{
+	remote_addr addr;
+	int err = find_object(sys, "orig_argv", VALUE_LIST, &addr);
+
+	facts->has_original = !err;
+	if (err && !remote_error_is_fatal(err))
+		err = find_object(sys, "argv", VALUE_LIST, &addr);
+	if (!err)
+		err = read_list(sys, addr, facts);
+	if (remote_error_is_fatal(err))
+		return err;
+	err = find_object(sys, "executable", VALUE_STR, &addr);
+	if (!err)
+		err = string_read(sys->memory, &sys->build->offsets, addr, &facts->executable);
+	return remote_error_is_fatal(err) ? err : 0;
+}
+
+int sys_facts_read(struct remote_memory *memory, const struct py_build *build,
+		   remote_addr runtime_addr, struct sys_facts *ret_facts)
+{
+	struct sys_module sys = {.memory = memory, .build = build};
+	struct sys_facts facts = {0};
+	struct dict modules;
+	remote_addr interp_addr;
+	int err = find_main(memory, build, runtime_addr, &interp_addr);
+
+	if (!err)
+		err = dict_open_modules(memory, build, interp_addr, &modules);
+	if (!err)
+		err = dict_open_module(memory, build, &modules, MODULES_MAX_KEYS, "sys", NULL,
+				       &sys.attributes);
+	if (!err)
+		err = read_facts(&sys, &facts);
+	if (remote_error_is_fatal(err)) {
+		sys_facts_done(&facts);
+		return err;
+	}
+	*ret_facts = facts;
+	return 0;
+}
+
+void sys_facts_done(struct sys_facts *facts)
+{
+	for (size_t i = 0; i < facts->nr_arguments; i++)
+		free(facts->arguments[i]);
+	free(facts->arguments);
+	free(facts->executable);
+	*facts = (struct sys_facts){0};
+}

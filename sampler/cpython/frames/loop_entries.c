@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/cpython/frames/loop_entries.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "procmem/cleanup.h"
+
+/*
+ * So many calls of the loop may name no frame of the list: one that has not begun yet, and those
+ * of frames that could not be read.
+ */
+enum { MAX_UNNAMED = 16 };
+
+/* Room for a _PyCFrame of any version. */
+enum { CFRAME_MAX_BYTES = 24 };
+
+/*
+ * Follow the chain of a thread up to the outermost one, which is in the thread state itself and
+ * belongs to no call; there is room for so many places. 0 or what ends the dump.
+ */
+static int read_chain(const struct code_cache *codes, remote_addr thread_addr, size_t max_places,
+		      struct loop_place *places, struct loop_chain *ret_chain)
+{
+	const struct py_offsets *offsets = &codes->build->offsets;
+	struct loop_chain chain = {.places = places};
+	uint8_t bytes[CFRAME_MAX_BYTES];
+	remote_addr addr;
+	int err;
+
+	err = remote_memory_read_u64(codes->memory, thread_addr + offsets->thread.cframe, &addr);
+	while (!err && addr - thread_addr >= offsets->thread.size && chain.nr < max_places) {
+		struct loop_place *place = &places[chain.nr];
+
+		err = remote_memory_read(codes->memory, addr, bytes, sizeof(bytes));
+		if (err)
+			break;
+		*place = (struct loop_place){.addr = addr};
+		if (offsets->cframe.current_frame != OFFSET_ABSENT)
+			place->current_frame = field_u64(bytes, offsets->cframe.current_frame);
+		addr = field_u64(bytes, offsets->cframe.previous);
+		chain.nr++;
+	}
+	chain.is_whole = !err && addr - thread_addr < offsets->thread.size;
+	*ret_chain = chain;
+	return err == -ESRCH || err == -EPERM ? err : 0;
+}
+
+/* 3.11: from the innermost call outwards, each by the frame that it names. */
+static void place_by_frame(const struct loop_chain *chain, const struct frame_list *list,
+			   struct loop_entry *entries)
+{
+	uint32_t nr_left = list->nr_frames; /* those that are in no call so far: the outer ones */
+	unsigned int nr_unnamed = 0;
+
+	for (size_t i = 0; i < chain->nr && nr_unnamed < MAX_UNNAMED; i++) {
+		uint32_t index = nr_left;
+
+		while (index > 0 && list->frames[index - 1].addr != chain->places[i].current_frame)
+			index--;
+		if (!index) {
+			nr_unnamed++;
+			continue;
+		}
+		/* The outermost frame of the call that this one is of. */
+		nr_left = index - 1;
+		while (nr_left > 0 && !entries[nr_left].is_entry)
+			nr_left--;
+		entries[nr_left].c_addr = chain->places[i].addr;
+	}
+}
+
+/* 3.10: from the outermost one; the innermost call may have no frame yet, or no longer. */
+static void place_in_turn(const struct loop_chain *chain, const struct frame_list *list,
+			  struct loop_entry *entries)
+{
+	if (!chain->is_whole || chain->nr > (size_t)list->nr_frames + 1 ||
+	    chain->nr + 1 < list->nr_frames)
+		return;
+	for (uint32_t i = 0; i < list->nr_frames && i < chain->nr; i++)
+		entries[i].c_addr = chain->places[chain->nr - 1 - i].addr;
+}
+
+/*
+ * Whether the caller of a frame that the loop is called for is in the C stack, and not in the list.
+ */
+static bool has_entry_frames(const struct py_build *build)
+{
+	return !build->traits.frames_on_heap && build->offsets.frame.is_entry == OFFSET_ABSENT;
+}
+
+bool loop_entries_need_chain(const struct py_build *build)
+{
+	return !has_entry_frames(build) && build->offsets.cframe.previous != OFFSET_ABSENT;
+}
+
+/* Say of the frame at index of the list what it says itself. */
+static struct loop_entry entry_at(const struct code_cache *codes, const struct frame_list *list,
+				  uint32_t index)
+{
+	const struct walked_frame *frame = &list->frames[index];
+
+	if (codes->build->traits.frames_on_heap)
+		return (struct loop_entry){.is_entry = true};
+	if (!has_entry_frames(codes->build))
+		return (struct loop_entry){.is_entry = frame->is_entry};
+	if (index && frame->previous == list->frames[index - 1].addr)
+		return (struct loop_entry){.is_entry = false};
+	return (struct loop_entry){.is_entry = true, .c_addr = frame->previous};
+}
+
+int loop_entries_take(const struct code_cache *codes, const struct loop_chain *chain,
+		      const struct frame_list *list, bool is_whole, struct loop_entry **ret_entries)
+{
+	struct loop_entry *entries = reallocarray(NULL, list->nr_frames + 1ull, sizeof(*entries));
+
+	if (!entries)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < list->nr_frames; i++)
+		entries[i] = entry_at(codes, list, i);
+	if (chain && codes->build->offsets.cframe.current_frame != OFFSET_ABSENT)
+		place_by_frame(chain, list, entries);
+	else if (chain && is_whole)
+		place_in_turn(chain, list, entries);
+	*ret_entries = entries;
+	return 0;
+}
+
+int loop_entries_read(const struct code_cache *codes, remote_addr thread_addr,
+		      const struct frame_list *list, bool is_whole, struct loop_entry **ret_entries)
+{
+	const size_t max_places = (size_t)list->nr_frames + MAX_UNNAMED;
+	cleanup_free struct loop_place *places = NULL;
+	struct loop_chain chain;
+	int err;
+
+	if (!loop_entries_need_chain(codes->build))
+		return loop_entries_take(codes, NULL, list, is_whole, ret_entries);
+	places = reallocarray(NULL, max_places, sizeof(*places));
+	if (!places)
+		return -ENOMEM;
+	err = read_chain(codes, thread_addr, max_places, places, &chain);
+	return err ? err : loop_entries_take(codes, &chain, list, is_whole, ret_entries);
+}

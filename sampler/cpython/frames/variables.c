@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/cpython/frames/variables.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "procmem/cleanup.h"
+#include "sampler/cpython/frames/frames.h"
+#include "sampler/cpython/layout/value_offsets.h"
+#include "sampler/cpython/objects/value_types.h"
+
+/* co_flags. */
+enum { CODE_VARARGS = 4, CODE_VARKEYWORDS = 8 };
+
+/* co_localspluskinds. */
+enum { VARIABLE_IS_CELL = 0x40, VARIABLE_IS_FREE = 0x80 };
+
+/* A look at one frame, and what has been found. */
+struct look {
+	struct remote_memory *memory;
+	const struct py_build *build;
+	uint8_t code[CODE_MAX_BYTES]; /* the code object's head */
+	struct variable_slot *slots;  /* owned */
+	uint32_t nr_slots;
+};
+
+/*
+ * Append variables of one kind: the names in the tuple at a place of the code object, as many as
+ * may be read at all.
+ */
+static int append_names(struct look *look, uint32_t offset, enum variable_kind kind, bool in_cell)
+{
+	const struct py_build *build = look->build;
+	const remote_addr type_end =
+		field_u64(look->code, offset) + build->offsets.object.ob_type + sizeof(remote_addr);
+	remote_addr names[FRAME_MAX_VARIABLES];
+	uint64_t nr;
+	int err = remote_memory_read_u64(look->memory, type_end + SIZE_AFTER_TYPE, &nr);
+
+	if (err)
+		return err;
+	if (nr > INT32_MAX)
+		return -EBADMSG;
+	if (nr > FRAME_MAX_VARIABLES - look->nr_slots)
+		nr = FRAME_MAX_VARIABLES - look->nr_slots;
+	err = remote_memory_read(look->memory, type_end + build->traits.tuple_items_after_type,
+				 names, nr * sizeof(*names));
+	for (uint64_t i = 0; !err && i < nr; i++)
+		look->slots[look->nr_slots++] = (struct variable_slot){
+			.name_addr = names[i],
+			.kind = kind,
+			.in_cell = in_cell,
+		};
+	return err;
+}
+
+/* 3.11 and newer: one tuple has all names, and the bytes beside it what each is. */
+static int append_stack_names(struct look *look)
+{
+	const struct py_offsets *offsets = &look->build->offsets;
+	const remote_addr kinds_addr = field_u64(look->code, offsets->code.kinds);
+	uint8_t kinds[FRAME_MAX_VARIABLES];
+	uint64_t nr_kinds;
+	int err = append_names(look, offsets->code.names, VARIABLE_LOCAL, false);
+
+	if (!err)
+		err = remote_memory_read_u64(look->memory, kinds_addr + offsets->bytes.ob_size,
+					     &nr_kinds);
+	if (!err && nr_kinds < look->nr_slots)
+		err = -EBADMSG;
+	if (!err)
+		err = remote_memory_read(look->memory, kinds_addr + offsets->bytes.ob_sval, kinds,
+					 look->nr_slots);
+	for (uint32_t i = 0; !err && i < look->nr_slots; i++) {
+		look->slots[i].in_cell = kinds[i] & (VARIABLE_IS_CELL | VARIABLE_IS_FREE);
+		if (kinds[i] & VARIABLE_IS_FREE)
+			look->slots[i].kind = VARIABLE_FREE;
+	}
+	return err;
+}
+
+/* Before: three tuples, and as many words in their order. */
+static int append_heap_names(struct look *look)
+{
+	const struct py_offsets *offsets = &look->build->offsets;
+	int err = append_names(look, offsets->code.names, VARIABLE_LOCAL, false);
+
+	if (!err)
+		err = append_names(look, offsets->code.cellvars, VARIABLE_LOCAL, true);
+	return err ? err : append_names(look, offsets->code.freevars, VARIABLE_FREE, true);
+}
+
+/* Read the words of the frame, which begin at addr. */
+static int read_words(struct look *look, remote_addr addr)
+{
+	uint64_t words[FRAME_MAX_VARIABLES];
+	int err = remote_memory_read(look->memory, addr, words, look->nr_slots * sizeof(*words));
+
+	for (uint32_t i = 0; !err && i < look->nr_slots; i++)
+		look->slots[i].value_addr = words[i] & ~(uint64_t)OBJECT_TAG_MASK;
+	return err;
+}
+
+/*
+ * Before 3.11 an argument that inner functions use has been moved to a cell, which has a name
+ * and a place of its own: the argument gets it back.
+ */
+static void take_moved(struct look *look, struct variable_slot *argument)
+{
+	for (uint32_t i = 0; !argument->value_addr && i < look->nr_slots; i++) {
+		struct variable_slot *slot = &look->slots[i];
+
+		if (slot->in_cell && slot->kind == VARIABLE_LOCAL &&
+		    slot->name_addr == argument->name_addr) {
+			argument->value_addr = slot->value_addr;
+			argument->in_cell = true;
+			slot->value_addr = 0;
+		}
+	}
+}
+
+/* The first variables are the arguments. */
+static void mark_arguments(struct look *look)
+{
+	const struct py_offsets *offsets = &look->build->offsets;
+	const uint32_t flags = field_u32(look->code, offsets->code.flags);
+	const uint64_t nr_arguments = (uint64_t)field_u32(look->code, offsets->code.argcount) +
+				      field_u32(look->code, offsets->code.kwonlyargcount) +
+				      !!(flags & CODE_VARARGS) + !!(flags & CODE_VARKEYWORDS);
+
+	for (uint32_t i = 0; i < nr_arguments && i < look->nr_slots; i++) {
+		look->slots[i].kind = VARIABLE_ARGUMENT;
+		if (look->build->traits.frames_on_heap)
+			take_moved(look, &look->slots[i]);
+	}
+}
+
+/* Have a variable be what is in its cell. */
+static int open_cell(const struct look *look, struct variable_slot *slot)
+{
+	const remote_addr ref_addr = slot->value_addr + look->build->offsets.object.ob_type +
+				     sizeof(remote_addr) + CELL_REF_AFTER_TYPE;
+	struct value_type type;
+	int err;
+
+	if (!slot->in_cell || !slot->value_addr)
+		return 0;
+	err = value_type_of(look->memory, look->build, slot->value_addr, &type);
+	/* A variable of a comprehension that is inlined may have its cell only while that runs. */
+	if (!err && (type.kind == VALUE_CELL || (type.kind == VALUE_OBJECT && !type.is_heap)))
+		err = remote_memory_read_u64(look->memory, ref_addr, &slot->value_addr);
+	return err == -ESRCH || err == -EPERM ? err : 0;
+}
+
+/* Open the cells, and leave out what is not bound. */
+static int keep_bound(struct look *look)
+{
+	uint32_t nr_bound = 0;
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < look->nr_slots; i++) {
+		err = open_cell(look, &look->slots[i]);
+		if (look->slots[i].value_addr && look->slots[i].name_addr)
+			look->slots[nr_bound++] = look->slots[i];
+	}
+	look->nr_slots = nr_bound;
+	return err;
+}
+
+int variables_read(struct remote_memory *memory, const struct py_build *build,
+		   remote_addr code_addr, remote_addr frame_addr, struct variable_slots *ret_slots)
+{
+	const bool on_heap = build->traits.frames_on_heap;
+	const uint32_t locals =
+		on_heap ? build->offsets.frame.heap_locals : build->offsets.frame.localsplus;
+	cleanup_free struct variable_slot *slots = NULL;
+	struct look look = {
+		.memory = memory,
+		.build = build,
+	};
+	int err;
+
+	if (!value_types_are_known(&build->offsets))
+		return -ENOTSUP;
+	slots = calloc(FRAME_MAX_VARIABLES, sizeof(*slots));
+	if (!slots)
+		return -ENOMEM;
+	look.slots = slots;
+	err = remote_memory_read(memory, code_addr, look.code, code_head_bytes(&build->offsets));
+	if (!err)
+		err = on_heap ? append_heap_names(&look) : append_stack_names(&look);
+	if (!err)
+		err = read_words(&look, frame_addr + locals);
+	if (err)
+		return err;
+	mark_arguments(&look);
+	err = keep_bound(&look);
+	if (err)
+		return err;
+	*ret_slots = (struct variable_slots){.slots = take_ptr(slots), .nr_slots = look.nr_slots};
+	return 0;
+}

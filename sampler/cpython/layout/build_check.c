@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/cpython/layout/build_check.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "procmem/cleanup.h"
+#include "sampler/cpython/frames/frames.h"
+#include "sampler/cpython/objects/strings.h"
+#include "sampler/cpython/objects/value_types.h"
+
+/* A field that will be used, and what it has to lie inside of. */
+struct field {
+	uint32_t offset;
+	uint32_t width;
+	uint32_t end; /* of what is read of the struct, or of the struct */
+	uint32_t buffer_size;
+};
+
+/* Whether every field is absent, or aligned and inside. */
+static bool fields_fit(const struct field *fields, size_t nr_fields)
+{
+	for (size_t i = 0; i < nr_fields; i++) {
+		uint32_t end;
+
+		if (fields[i].offset == OFFSET_ABSENT)
+			continue;
+		if (fields[i].offset % fields[i].width ||
+		    __builtin_add_overflow(fields[i].offset, fields[i].width, &end) ||
+		    end > fields[i].end || end > fields[i].buffer_size)
+			return false;
+	}
+	return true;
+}
+
+/* The collector's struct lies in another one, and each of the two tells of the other. */
+static bool collector_consistent(const struct py_offsets *o)
+{
+	const bool is_own = o->interpreter.gc != OFFSET_ABSENT;
+	const uint32_t start = is_own ? o->interpreter.gc : o->runtime.gc;
+	const uint32_t size = is_own ? o->interpreter.size : o->runtime.size;
+	const struct field fields[] = {
+		{start, 8, size, STRUCT_MAX_BYTES},
+		{o->gc.collecting, 4, size - start, STRUCT_MAX_BYTES},
+		{o->gc.frame, 8, size - start, STRUCT_MAX_BYTES},
+	};
+
+	return start == OFFSET_ABSENT || fields_fit(fields, sizeof(fields) / sizeof(*fields));
+}
+
+/* How many bytes are read of each field at once; OFFSET_ABSENT: it is not read as a number. */
+static const uint32_t widths[NR_OFFSETS] = {
+#define ROW(of, field, width, cells, truth) [OFFSET_INDEX(of, field)] = (width),
+#include "sampler/cpython/layout/offsets.def"
+};
+
+/* The fields of a struct, what they have to lie inside of, and the room for that. */
+struct part {
+	size_t start, size; /* in struct py_offsets */
+	uint32_t end, buffer_size;
+};
+
+#define PART(of) offsetof(struct py_offsets, of), sizeof(((struct py_offsets *)0)->of)
+
+static bool parts_fit(const struct py_offsets *offsets, const struct part *parts, size_t nr_parts)
+{
+	uint32_t numbers[NR_OFFSETS] = {0};
+
+	memcpy(numbers, offsets, sizeof(numbers));
+	for (size_t i = 0; i < nr_parts; i++) {
+		const size_t first = parts[i].start / sizeof(uint32_t);
+
+		for (size_t k = first; k < first + parts[i].size / sizeof(uint32_t); k++) {
+			const struct field field = {
+				.offset = numbers[k],
+				.width = widths[k],
+				.end = parts[i].end,
+				.buffer_size = parts[i].buffer_size,
+			};
+
+			if (widths[k] != OFFSET_ABSENT && !fields_fit(&field, 1))
+				return false;
+		}
+	}
+	return true;
+}
+
+/*
+ * The runtime's and interpreters' fields are read one by one, threads' up to the last one, of
+ * frames and code objects the heads.
+ */
+static bool fields_consistent(const struct py_offsets *o)
+{
+	const uint32_t any = STRUCT_MAX_BYTES;
+	const uint32_t most = CODE_MAX_BYTES;
+	const struct part parts[] = {
+		{PART(runtime), o->runtime.size, any},
+		{PART(interpreter), o->interpreter.size, any},
+		{PART(thread), thread_head_bytes(o), THREAD_STATE_MAX_BYTES},
+		{PART(exc_item), EXC_ITEM_MAX_BYTES, EXC_ITEM_MAX_BYTES},
+		{PART(frame), frame_head_bytes(o), FRAME_MAX_BYTES},
+		{PART(generator), any, any},
+		{PART(code), code_head_bytes(o), most},
+		{PART(object), most, most},
+		{PART(unicode), o->unicode.ascii_data, most},
+		{PART(bytes), most, most},
+	};
+	/* Those where something begins, and those that lie in another part, too. */
+	const struct field fields[] = {
+		{o->thread.datastack_top, 8, o->thread.size, THREAD_STATE_MAX_BYTES},
+		{o->thread.exc_state, 8, o->thread.size, THREAD_STATE_MAX_BYTES},
+		{o->frame.localsplus, 8, o->frame.size, FRAME_MAX_BYTES},
+		{o->generator.iframe, 8, any, any},
+		{o->code.code_adaptive, 8, o->code.size, most},
+		{o->object.ob_type, 8, code_head_bytes(o), most},
+		{o->unicode.compact_data, 8, most, most},
+		{o->bytes.ob_sval, 1, most, most},
+	};
+
+	return parts_fit(o, parts, sizeof(parts) / sizeof(*parts)) &&
+	       fields_fit(fields, sizeof(fields) / sizeof(*fields)) && collector_consistent(o);
+}
+
+bool build_consistent(const struct py_build *build)
+{
+	const struct py_offsets *o = &build->offsets;
+	/* Thread-local bytecode, if there is any. */
+	const struct field tlbc[] = {
+		{build->tlbc.code_array, 8, code_head_bytes(o), CODE_MAX_BYTES},
+		{build->tlbc.generation, 4, o->interpreter.size, STRUCT_MAX_BYTES},
+	};
+
+	/* The exception item's first word is the one that is looked at. */
+	return fields_consistent(o) && fields_fit(tlbc, sizeof(tlbc) / sizeof(*tlbc)) &&
+	       (o->exc_item.value == 0 || o->exc_item.value == OFFSET_ABSENT) &&
+	       (o->frame.localsplus == OFFSET_ABSENT || o->frame.size <= FRAME_MAX_BYTES) &&
+	       frame_head_bytes(o) >= 32;
+}
+
+/* So many interpreters, threads of each and frames in all are looked at: about 500 reads. */
+enum { LIVE_INTERPRETERS = 4, LIVE_THREADS = 8, LIVE_FRAMES = 32, LIVE_TRIES = 3 };
+
+/*
+ * What a known version is refused for is looked at so often, with pauses: a process that
+ * begins and ends threads all the time shows torn lists several times in a row.
+ */
+enum { PATIENT_TRIES = 10, PATIENT_PAUSE_US = 1000 };
+
+/* PID_MAX_LIMIT of Linux. */
+#define TID_MAX (1u << 22)
+
+/* _PyThreadStateImpl has 2 kB in 3.15. */
+#define THREAD_OBJECT_MAX_BYTES (64u << 10)
+
+/* What is looked at, and what is known so far, by all tries. */
+struct live {
+	struct remote_memory *memory;
+	const struct py_build *build;
+	bool only_threads;	/* not at frames */
+	unsigned int nr_frames; /* looked at, of this try */
+	bool fits;		/* a thread is its interpreter's */
+	bool has_foreign;	/* an executable was met that is no code object */
+	bool has_code;		/* one was met that is */
+	remote_addr code_addr;	/* of a whole one; 0: none was met */
+};
+
+/*
+ * Whether the object at addr has the type called name; if that has no name there, as in a core file
+ * without the file of the program, whether it is a static type of that kind, or of none that is told.
+ */
+static bool type_is(const struct live *live, remote_addr addr, const char *name,
+		    enum value_kind kind)
+{
+	const struct py_offsets *offsets = &live->build->offsets;
+	struct value_type type;
+	remote_addr type_addr;
+	char text[8];
+	int err = remote_memory_read_u64(live->memory, addr + offsets->object.ob_type, &type_addr);
+
+	if (!err)
+		err = type_name_read(live->memory, offsets, type_addr, text, strlen(name) + 2);
+	if (!err)
+		return strcmp(text, name) == 0;
+	return value_type_of(live->memory, live->build, addr, &type) == 0 && !type.has_name &&
+	       type.is_ready && type.kind == kind;
+}
+
+/* Whether the name and file of the code object at addr are of type str, its table bytes. */
+static bool code_is_whole(const struct live *live, remote_addr addr)
+{
+	const struct py_offsets *offsets = &live->build->offsets;
+	uint64_t qualname, filename, linetable;
+
+	return remote_memory_read_u64(live->memory, addr + offsets->code.qualname, &qualname) ==
+		       0 &&
+	       remote_memory_read_u64(live->memory, addr + offsets->code.filename, &filename) ==
+		       0 &&
+	       remote_memory_read_u64(live->memory, addr + offsets->code.linetable, &linetable) ==
+		       0 &&
+	       type_is(live, qualname, "str", VALUE_STR) &&
+	       type_is(live, filename, "str", VALUE_STR) &&
+	       type_is(live, linetable, "bytes", VALUE_BYTES);
+}
+
+/* Whether one of the frames from addr down has a whole code object. */
+static bool frames_have_code(struct live *live, remote_addr addr)
+{
+	const struct py_offsets *offsets = &live->build->offsets;
+	/* f_executable is a tagged reference since 3.14. */
+	const uint64_t tags = 3;
+
+	for (; addr && live->nr_frames < LIVE_FRAMES; live->nr_frames++) {
+		uint64_t executable;
+
+		if (remote_memory_read_u64(live->memory, addr + offsets->frame.executable,
+					   &executable) != 0)
+			return false;
+		executable &= ~tags;
+		if (!type_is(live, executable, "code", VALUE_OBJECT)) {
+			live->has_foreign = true;
+		} else {
+			/* Without the names of types it may be anything, unless it is whole. */
+			live->has_code = true;
+			if (code_is_whole(live, executable)) {
+				live->code_addr = executable;
+				return true;
+			}
+		}
+		if (remote_memory_read_u64(live->memory, addr + offsets->frame.previous, &addr) !=
+		    0)
+			return false;
+	}
+	return false;
+}
+
+/* Whether the thread has an id that Linux gives, and a data stack whose top lies in it. */
+static bool thread_has_stack(const struct live *live, const uint8_t *state)
+{
+	const struct py_offsets *offsets = &live->build->offsets;
+	uint64_t chunk_addr, top_addr, tid, size;
+
+	if (offsets->thread.native_thread_id != OFFSET_ABSENT) {
+		tid = field_u64(state, offsets->thread.native_thread_id);
+		if (!tid || tid > TID_MAX)
+			return false;
+	}
+	if (offsets->thread.datastack_chunk == OFFSET_ABSENT)
+		return true;
+	chunk_addr = field_u64(state, offsets->thread.datastack_chunk);
+	top_addr = field_u64(state, offsets->thread.datastack_top);
+	return remote_memory_read_u64(live->memory, chunk_addr + offsets->chunk.size, &size) == 0 &&
+	       top_addr >= chunk_addr && top_addr - chunk_addr <= size;
+}
+
+/* Whether a copy of the thread state at addr can be one of that interpreter. */
+static bool thread_fits(const struct py_offsets *offsets, const uint8_t *state, remote_addr addr,
+			remote_addr interp_addr)
+{
+	if (field_u64(state, offsets->thread.interp) != interp_addr)
+		return false;
+	/* The sentinel below a stack lies behind the thread state, in the same object. */
+	return offsets->thread.base_frame == OFFSET_ABSENT ||
+	       field_u64(state, offsets->thread.base_frame) - addr < THREAD_OBJECT_MAX_BYTES;
+}
+
+/*
+ * Look at the threads of one interpreter, the first of which is at addr. Threads begin and
+ * end at that end of the list: what does not fit there is passed by if it leads on.
+ */
+static enum build_live check_threads(struct live *live, remote_addr interp_addr, remote_addr addr)
+{
+	const struct py_offsets *offsets = &live->build->offsets;
+	enum build_live found = BUILD_LIVE_UNKNOWN;
+	uint8_t state[THREAD_STATE_MAX_BYTES];
+
+	for (int i = 0; addr && i < LIVE_THREADS; i++) {
+		if (addr % sizeof(uint64_t) ||
+		    remote_memory_read(live->memory, addr, state, thread_head_bytes(offsets)) != 0)
+			return BUILD_LIVE_CONTRADICTS;
+		if (thread_fits(offsets, state, addr, interp_addr)) {
+			live->fits = true;
+			if (thread_has_stack(live, state) &&
+			    (live->only_threads ||
+			     frames_have_code(
+				     live, stack_ends_read(live->memory, live->build, addr, state)
+						   .current_frame_addr)))
+				return BUILD_LIVE_PROVEN;
+		} else {
+			found = BUILD_LIVE_CONTRADICTS;
+		}
+		addr = field_u64(state, offsets->thread.next);
+	}
+	return found;
+}
+
+/* One look. */
+static enum build_live check_once(struct live *live, remote_addr runtime_addr)
+{
+	const struct py_offsets *offsets = &live->build->offsets;
+	remote_addr interp_addr, thread_addr;
+	enum build_live found;
+
+	if (remote_memory_read_u64(live->memory, runtime_addr + offsets->runtime.interpreters_head,
+				   &interp_addr) != 0)
+		return BUILD_LIVE_UNKNOWN;
+	for (int i = 0; interp_addr && i < LIVE_INTERPRETERS; i++) {
+		if (interp_addr % sizeof(uint64_t) ||
+		    remote_memory_read_u64(live->memory,
+					   interp_addr + offsets->interpreter.threads_head,
+					   &thread_addr) != 0)
+			return BUILD_LIVE_CONTRADICTS;
+		found = check_threads(live, interp_addr, thread_addr);
+		if (found != BUILD_LIVE_UNKNOWN)
+			return found;
+		if (remote_memory_read_u64(live->memory, interp_addr + offsets->interpreter.next,
+					   &interp_addr) != 0)
+			return BUILD_LIVE_CONTRADICTS;
+	}
+	if (live->has_foreign && !live->has_code)
+		return BUILD_LIVE_FOREIGN;
+	return live->fits ? BUILD_LIVE_FITS : BUILD_LIVE_UNKNOWN;
+}
+
+/* Look, and again at what may have been a list in motion. */
+static enum build_live check(struct live *live, remote_addr runtime_addr)
+{
+	enum build_live found = BUILD_LIVE_UNKNOWN;
+
+	for (int i = 0; i < LIVE_TRIES; i++) {
+		live->nr_frames = 0;
+		found = check_once(live, runtime_addr);
+		if (found == BUILD_LIVE_UNKNOWN || found == BUILD_LIVE_PROVEN)
+			break;
+	}
+	return found;
+}
+
+enum build_live build_check_live(struct remote_memory *memory, remote_addr runtime_addr,
+				 const struct py_build *build)
+{
+	struct live live = {.memory = memory, .build = build};
+
+	return check(&live, runtime_addr);
+}
+
+remote_addr build_find_code(struct remote_memory *memory, remote_addr runtime_addr,
+			    const struct py_build *build)
+{
+	struct live live = {.memory = memory, .build = build};
+
+	(void)check(&live, runtime_addr);
+	return live.code_addr;
+}
+
+enum build_live build_check_threads(struct remote_memory *memory, remote_addr runtime_addr,
+				    const struct py_build *build)
+{
+	struct live live = {.memory = memory, .build = build, .only_threads = true};
+
+	return check(&live, runtime_addr);
+}
+
+enum build_live build_check_known(struct remote_memory *memory, remote_addr runtime_addr,
+				  const struct py_build *build)
+{
+	struct live live = {.memory = memory, .build = build};
+	enum build_live found = check(&live, runtime_addr);
+
+	for (int i = LIVE_TRIES;
+	     i < PATIENT_TRIES && (found == BUILD_LIVE_CONTRADICTS || found == BUILD_LIVE_FOREIGN);
+	     i++) {
+		(void)usleep(PATIENT_PAUSE_US);
+		live.nr_frames = 0;
+		found = check_once(&live, runtime_addr);
+	}
+	if (found != BUILD_LIVE_CONTRADICTS || !live.fits)
+		return found;
+	/* In motion to the end: a thread was where only this build has one. */
+	return live.has_foreign && !live.has_code ? BUILD_LIVE_FOREIGN : BUILD_LIVE_FITS;
+}
+
+/* dtoa.preallocated, right before the pointer into it: PRIVATE_MEM of pycore_dtoa.h. */
+#define DTOA_POOL_BYTES 2304
+
+/* func_state lies within so much of an interpreter state: at 20092 in 3.13, free-threaded. */
+#define CODE_VERSION_MAX_OFFSET (32u << 10)
+
+/*
+ * Where next_code_version is if the pointer at offset of the interpreter state is
+ * dtoa.preallocated_next; else 0. Of free-threaded builds a lock comes before it.
+ */
+static uint32_t version_behind_pool(const struct py_build *build, const uint8_t *bytes,
+				    remote_addr interp_addr, uint32_t offset)
+{
+	uint64_t own_addr = interp_addr + offset;
+	uint64_t next_addr = field_u64(bytes, offset);
+	uint32_t first = field_u32(bytes, offset + 8);
+	uint32_t second = field_u32(bytes, offset + 12);
+
+	/* Lists that are empty point at or right before themselves: the last two doubles. */
+	if (own_addr - next_addr > DTOA_POOL_BYTES || own_addr - next_addr < 24 ||
+	    next_addr % sizeof(uint64_t))
+		return 0;
+	if (build->free_threaded)
+		return first < 256 && second ? offset + 12 : 0;
+	return first && !second ? offset + 8 : 0;
+}
+
+/* Whether the field, where our table has it, is behind a pool that may be used up. */
+static bool version_is_in_place(const struct py_build *build, const uint8_t *bytes, size_t size,
+				remote_addr interp_addr)
+{
+	uint32_t at = build->offsets.interpreter.next_code_version;
+	uint32_t pointer;
+
+	if (at == OFFSET_ABSENT || at < 16 || at + 8 > size)
+		return false;
+	pointer = at / 8 * 8 - 8;
+	return interp_addr + pointer - field_u64(bytes, pointer) <= DTOA_POOL_BYTES;
+}
+
+/* The only place in the interpreter state that can be, or OFFSET_ABSENT. */
+static uint32_t search_code_version(const struct py_build *build, const uint8_t *bytes, size_t size,
+				    remote_addr interp_addr)
+{
+	uint32_t found = OFFSET_ABSENT;
+
+	for (uint32_t offset = 0; offset + 16 <= size; offset += 8) {
+		uint32_t at = version_behind_pool(build, bytes, interp_addr, offset);
+
+		if (at && found != OFFSET_ABSENT)
+			return OFFSET_ABSENT;
+		if (at)
+			found = at;
+	}
+	return found;
+}
+
+void build_find_code_version(struct remote_memory *memory, remote_addr runtime_addr,
+			     struct py_build *build)
+{
+	struct py_offsets *offsets = &build->offsets;
+	cleanup_free uint8_t *bytes = NULL;
+	remote_addr interp_addr;
+	size_t size = offsets->interpreter.size;
+
+	if (remote_memory_read_u64(memory, runtime_addr + offsets->runtime.interpreters_head,
+				   &interp_addr) != 0 ||
+	    !interp_addr)
+		return;
+	if (size > CODE_VERSION_MAX_OFFSET)
+		size = CODE_VERSION_MAX_OFFSET;
+	bytes = malloc(size);
+	if (!bytes || remote_memory_read(memory, interp_addr, bytes, size) != 0)
+		return;
+	if (!version_is_in_place(build, bytes, size, interp_addr))
+		offsets->interpreter.next_code_version =
+			search_code_version(build, bytes, size, interp_addr);
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/cpython/layout/offsets.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sampler/cpython/layout/build_check.h"
+#include "sampler/cpython/layout/debug_offsets.h"
+#include "sampler/cpython/layout/matrix.h"
+
+/* Of the versions that do not tell where their fields lie: a column each. */
+enum { NR_COLUMNS = FIRST_MINOR_THAT_TELLS - OLDEST_MINOR };
+
+static const uint32_t matrix[NR_OFFSETS][NR_COLUMNS] = {
+#define ROW(of, field, width, cells, truth) [OFFSET_INDEX(of, field)] = {CELLS cells},
+#include "sampler/cpython/layout/offsets.def"
+};
+
+/* A row left out, or there twice, does not compile; a number left out does neither. */
+struct rows {
+#define ROW(of, field, width, cells, truth) uint32_t of##_##field;
+#include "sampler/cpython/layout/offsets.def"
+};
+_Static_assert(sizeof(struct rows) == sizeof(struct py_offsets), "a row for each member");
+
+#define ROW(of, field, width, cells, truth) \
+	_Static_assert(NR_CELLS(cells) == NR_COLUMNS, #of "." #field);
+#include "sampler/cpython/layout/offsets.def"
+
+struct trait_rows {
+#define TRAIT(member, ...) __typeof__(((struct py_traits *)0)->member) member;
+#define STATE(member, ...) __typeof__(((struct generator_states *)0)->member) member;
+#include "sampler/cpython/layout/traits.def"
+	char end;
+};
+_Static_assert(offsetof(struct trait_rows, end) == offsetof(struct py_traits, generator_states) +
+							   sizeof(struct generator_states),
+	       "a row for each trait");
+
+#define TRAIT(member, cells, truth) \
+	_Static_assert(NR_CELLS(cells) == NEWEST_MINOR - OLDEST_MINOR + 1, #member);
+#define STATE TRAIT
+#include "sampler/cpython/layout/traits.def"
+
+/* The number of 3.minor, or of the newest, in a row of traits. */
+static int cell_of(uint32_t minor, const int cells[NEWEST_MINOR - OLDEST_MINOR + 1])
+{
+	assert(minor >= OLDEST_MINOR);
+	return cells[(minor < NEWEST_MINOR ? minor : NEWEST_MINOR) - OLDEST_MINOR];
+}
+
+struct py_traits traits_of_version(uint32_t minor)
+{
+	struct py_traits traits = {
+#define CELL(member, cells) \
+	.member = (__typeof__(traits.member))cell_of(minor, (const int[]){CELLS cells})
+#define TRAIT(member, cells, truth) CELL(member, cells),
+#define STATE(member, cells, truth) CELL(generator_states.member, cells),
+#include "sampler/cpython/layout/traits.def"
+#undef CELL
+	};
+
+	if (minor > NEWEST_MINOR)
+		traits.generator_states = (struct generator_states){0};
+	return traits;
+}
+
+void version_format(uint32_t version_hex, char ret_text[VERSION_MAX_BYTES])
+{
+	static const char *const marks[16] = {[0xa] = "a", [0xb] = "b", [0xc] = "rc"};
+	const char *mark = marks[version_hex >> 4 & 0xf];
+	int used = snprintf(ret_text, VERSION_MAX_BYTES, "%u.%u", version_hex >> 24,
+			    version_hex >> 16 & 0xff);
+
+	if (version_hex & 0xffff)
+		used += snprintf(ret_text + used, VERSION_MAX_BYTES - (size_t)used, ".%u",
+				 version_hex >> 8 & 0xff);
+	if (mark)
+		(void)snprintf(ret_text + used, VERSION_MAX_BYTES - (size_t)used, "%s%u", mark,
+			       version_hex & 0xf);
+}
+
+int offsets_of_version(uint32_t version_hex, struct py_build *ret_build, struct message *reterr)
+{
+	const uint32_t minor = version_hex >> 16 & 0xff;
+	char version[VERSION_MAX_BYTES];
+
+	if (version_hex >> 24 == 3 && minor >= OLDEST_MINOR && minor < FIRST_MINOR_THAT_TELLS) {
+		uint32_t numbers[NR_OFFSETS] = {0};
+		struct py_build build = {
+			.version_hex = version_hex,
+			.traits = traits_of_version(minor),
+		};
+
+		for (size_t i = 0; i < NR_OFFSETS; i++)
+			numbers[i] = matrix[i][minor - OLDEST_MINOR];
+		memcpy(&build.offsets, numbers, sizeof(numbers));
+		*ret_build = build;
+		return 0;
+	}
+	version_format(version_hex, version);
+	message_set(reterr,
+		    version_hex ? "the target runs CPython %s; this pysample "
+				  "knows " SUPPORTED_VERSIONS
+				: "the version of the target's CPython cannot be "
+				  "told%.0s; this pysample knows " SUPPORTED_VERSIONS,
+		    version);
+	return -ENOTSUP;
+}
+
+/* Why debug offsets were refused: a sentence and the error that goes with it. */
+static int explain_contradiction(uint32_t version_hex, struct message *reterr)
+{
+	char version[VERSION_MAX_BYTES];
+
+	version_format(version_hex, version);
+	if ((version_hex >> 16 & 0xff) > NEWEST_MINOR) {
+		message_set(reterr,
+			    "the target runs CPython %s, whose debug offsets make no sense to this "
+			    "pysample, which knows " SUPPORTED_VERSIONS
+			    ": look for a newer pysample",
+			    version);
+		return -ENOTSUP;
+	}
+	message_set(reterr,
+		    "the debug offsets of this CPython %s contradict themselves: "
+		    "a pre-release, a patched build or damaged memory",
+		    version);
+	return -EBADMSG;
+}
+
+/* Fill ret_build from a runtime that carries offsets. -ENOENT: it does not. */
+static int load_debug_offsets(struct remote_memory *memory, remote_addr runtime_addr,
+			      struct py_build *ret_build, struct message *reterr)
+{
+	struct debug_offsets table = {0};
+	int err = debug_offsets_read(memory, runtime_addr, &table);
+	char version[VERSION_MAX_BYTES];
+
+	if (!err && (table.version_hex >> 16 < 0x030d || table.version_hex >> 24 != 3)) {
+		version_format(table.version_hex, version);
+		message_set(reterr,
+			    "the target runs CPython %s; this pysample knows " SUPPORTED_VERSIONS,
+			    version);
+		return -ENOTSUP;
+	}
+	if (!err)
+		err = debug_offsets_match(memory, runtime_addr, &table, ret_build);
+	if (err == -EBADMSG)
+		err = explain_contradiction(table.version_hex, reterr);
+	return err;
+}
+
+int offsets_load(struct remote_memory *memory, remote_addr runtime_addr, uint32_t version_hex,
+		 struct py_build *ret_build, struct message *reterr)
+{
+	struct py_build build = {0};
+	enum build_live found = BUILD_LIVE_UNKNOWN;
+	char version[VERSION_MAX_BYTES];
+	int err = load_debug_offsets(memory, runtime_addr, &build, reterr);
+
+	if (err == -ENOENT) {
+		err = offsets_of_version(version_hex, &build, reterr);
+		if (!err)
+			found = build_check_known(memory, runtime_addr, &build);
+	}
+	if (err)
+		return err;
+	if (found == BUILD_LIVE_CONTRADICTS || found == BUILD_LIVE_FOREIGN) {
+		version_format(version_hex, version);
+		message_set(reterr,
+			    "the target runs a CPython %s that is built in an unusual way (for "
+			    "debugging, or with patches): its structs are not where they are in "
+			    "others",
+			    version);
+		return -ENOTSUP;
+	}
+	*ret_build = build;
+	return 0;
+}

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/cpython/objects/dict.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "sampler/cpython/objects/strings.h"
+#include "sampler/cpython/layout/type_flags.h"
+#include "sampler/cpython/layout/value_offsets.h"
+
+/* dk_kind: anything as keys, with their hashes; only str; only str, of split tables. */
+enum keys_kind { KEYS_GENERAL, KEYS_UNICODE, KEYS_SPLIT };
+
+/* An entry's words: the hash, where there is one, the key, the value. */
+enum { GENERAL_WORDS = 3, UNICODE_WORDS = 2 };
+
+/* Hash tables have 2^32 slots at most here: far more than DICT_MAX_ENTRIES need. */
+enum { LOG2_SIZE_MAX = 32, LOG2_SLOT_BYTES_MAX = 3 };
+
+/* What is read of a type. */
+struct type {
+	uint64_t flags;
+	int64_t basicsize;
+	int64_t dictoffset;
+	remote_addr cached_keys_addr; /* 0 if it is not read or there are none */
+};
+
+/* The keys. */
+
+/* How many bytes the hash table has in front of the entries, and what its head says of those. */
+static int table_bytes(const struct py_offsets *offsets, const uint8_t *head, uint64_t *ret_bytes,
+		       enum keys_kind *ret_kind)
+{
+	uint8_t log2_size, log2_bytes, kind;
+
+	/* 3.10 and older. Source: DK_IXSIZE(). */
+	if (offsets->dict_keys.kind == OFFSET_ABSENT) {
+		const uint64_t size = field_u64(head, offsets->dict_keys.size);
+
+		if (size > UINT32_MAX || (size & (size - 1)))
+			return -EBADMSG;
+		*ret_bytes = size * (size <= UINT8_MAX ? 1 : size <= UINT16_MAX ? 2 : 4);
+		*ret_kind = KEYS_GENERAL;
+		return 0;
+	}
+	log2_size = field_u8(head, offsets->dict_keys.log2_size);
+	log2_bytes = field_u8(head, offsets->dict_keys.log2_index_bytes);
+	kind = field_u8(head, offsets->dict_keys.kind);
+	if (log2_size > LOG2_SIZE_MAX || log2_bytes < log2_size ||
+	    log2_bytes > log2_size + LOG2_SLOT_BYTES_MAX || kind > KEYS_SPLIT)
+		return -EBADMSG;
+	*ret_bytes = 1ull << log2_bytes;
+	*ret_kind = kind;
+	return 0;
+}
+
+/* Fill ret_dict from the keys object at keys_addr; values_addr is 0 of a combined table. */
+static int open_keys(struct remote_memory *memory, const struct py_build *build,
+		     remote_addr keys_addr, remote_addr values_addr, struct dict *ret_dict)
+{
+	const struct py_offsets *offsets = &build->offsets;
+	uint8_t head[DICT_KEYS_MAX_BYTES];
+	enum keys_kind kind;
+	uint64_t bytes, nr_entries;
+	int err = remote_memory_read(memory, keys_addr, head, offsets->dict_keys.indices);
+
+	if (err)
+		return err;
+	nr_entries = field_u64(head, offsets->dict_keys.nr_entries);
+	err = table_bytes(offsets, head, &bytes, &kind);
+	if (err)
+		return err;
+	if (nr_entries > DICT_MAX_ENTRIES)
+		return nr_entries > INT64_MAX ? -EBADMSG : -E2BIG;
+	/* No table is ever more than two thirds full; 3.6 has one of a byte for no entry. */
+	if (nr_entries > bytes)
+		return -EBADMSG;
+	*ret_dict = (struct dict){
+		.entries_addr = keys_addr + offsets->dict_keys.indices + bytes,
+		.values_addr = values_addr,
+		.nr_entries = (uint32_t)nr_entries,
+		.has_hashes = kind == KEYS_GENERAL,
+	};
+	return 0;
+}
+
+int dict_open(struct remote_memory *memory, const struct py_build *build, remote_addr addr,
+	      struct dict *ret_dict)
+{
+	const struct py_offsets *offsets = &build->offsets;
+	remote_addr keys_addr = 0;
+	remote_addr values_addr = 0;
+	struct remote_range ranges[] = {
+		{.addr = addr + offsets->dict.keys, .buffer = &keys_addr, .size = 8},
+		{.addr = addr + offsets->dict.values, .buffer = &values_addr, .size = 8},
+	};
+	int err = remote_memory_read_all(memory, ranges, sizeof(ranges) / sizeof(*ranges));
+
+	if (!err && values_addr)
+		values_addr += offsets->dict_values.values;
+	return err ? err : open_keys(memory, build, keys_addr, values_addr, ret_dict);
+}
+
+/* The attributes of an instance. */
+
+static int read_type(struct remote_memory *memory, const struct py_build *build, remote_addr addr,
+		     struct type *ret_type)
+{
+	const struct py_offsets *offsets = &build->offsets;
+	struct type type = {0};
+	struct remote_range ranges[] = {
+		{.addr = addr + offsets->type.flags, .buffer = &type.flags, .size = 8},
+		{.addr = addr + offsets->type.basicsize, .buffer = &type.basicsize, .size = 8},
+		{.addr = addr + offsets->type.dictoffset, .buffer = &type.dictoffset, .size = 8},
+	};
+	int err = remote_memory_read_all(memory, ranges, sizeof(ranges) / sizeof(*ranges));
+
+	/* A static type ends before its field. */
+	if (!err && type.flags & TYPE_MANAGED_DICT)
+		err = remote_memory_read_u64(memory, addr + offsets->type.cached_keys,
+					     &type.cached_keys_addr);
+	*ret_type = type;
+	return err;
+}
+
+/* Open the dict that the word at addr names. */
+static int open_dict_at(struct remote_memory *memory, const struct py_build *build,
+			remote_addr addr, struct dict *ret_dict)
+{
+	remote_addr dict_addr;
+	int err = remote_memory_read_u64(memory, addr, &dict_addr);
+
+	if (err)
+		return err;
+	return dict_addr ? dict_open(memory, build, dict_addr, ret_dict) : -ENOENT;
+}
+
+/* Open values at values_addr, the keys of which the type has. */
+static int open_values(struct remote_memory *memory, const struct py_build *build,
+		       const struct type *type, remote_addr values_addr, struct dict *ret_dict)
+{
+	if (!type->cached_keys_addr)
+		return -EBADMSG;
+	return open_keys(memory, build, type->cached_keys_addr,
+			 values_addr + build->offsets.dict_values.values, ret_dict);
+}
+
+/* 3.13 and newer, without a dict: the values lie behind the instance, if they are valid. */
+static int open_inline(struct remote_memory *memory, const struct py_build *build, remote_addr addr,
+		       const struct type *type, struct dict *ret_dict)
+{
+	const remote_addr values_addr = addr + (uint64_t)type->basicsize;
+	uint8_t valid;
+	int err;
+
+	if (!(type->flags & TYPE_INLINE_VALUES))
+		return -ENOENT;
+	if (type->basicsize <= 0)
+		return -EBADMSG;
+	err = remote_memory_read(memory, values_addr + build->offsets.dict_values.valid, &valid,
+				 sizeof(valid));
+	if (err)
+		return err;
+	return valid == 1 ? open_values(memory, build, type, values_addr, ret_dict) : -ENOENT;
+}
+
+/* What lies in front of an instance of a type with TYPE_MANAGED_DICT. */
+static int open_managed(struct remote_memory *memory, const struct py_build *build,
+			remote_addr addr, const struct type *type, struct dict *ret_dict)
+{
+	const struct py_offsets *offsets = &build->offsets;
+	const enum attribute_rule rule = build->traits.attribute_rule;
+	remote_addr values_addr, dict_addr;
+	int err = remote_memory_read_u64(memory, addr - offsets->instance.dict_before, &dict_addr);
+
+	if (!err && rule == ATTRIBUTES_BY_TWO_WORDS) {
+		err = remote_memory_read_u64(memory, addr - offsets->instance.values_before,
+					     &values_addr);
+		if (!err && values_addr)
+			return open_values(memory, build, type, values_addr, ret_dict);
+	}
+	if (err)
+		return err;
+	if (rule == ATTRIBUTES_BY_TAGGED_WORD && dict_addr & 1)
+		return open_values(memory, build, type, dict_addr + 1, ret_dict);
+	if (rule == ATTRIBUTES_INLINE && !dict_addr)
+		return open_inline(memory, build, addr, type, ret_dict);
+	return dict_addr ? dict_open(memory, build, dict_addr, ret_dict) : -ENOENT;
+}
+
+int dict_open_attributes(struct remote_memory *memory, const struct py_build *build,
+			 remote_addr addr, struct dict *ret_dict)
+{
+	remote_addr type_addr;
+	struct type type;
+	int err = remote_memory_read_u64(memory, addr + build->offsets.object.ob_type, &type_addr);
+
+	if (!err)
+		err = read_type(memory, build, type_addr, &type);
+	if (err)
+		return err;
+	if (build->traits.attribute_rule != ATTRIBUTES_IN_DICT && type.flags & TYPE_MANAGED_DICT)
+		return open_managed(memory, build, addr, &type, ret_dict);
+	/* Below 0 it counts from the end of what has no fixed size: int, tuple, … */
+	if (type.dictoffset <= 0)
+		return -ENOENT;
+	return open_dict_at(memory, build, addr + (uint64_t)type.dictoffset, ret_dict);
+}
+
+int dict_open_modules(struct remote_memory *memory, const struct py_build *build,
+		      remote_addr interp_addr, struct dict *ret_dict)
+{
+	const uint32_t offset = build->offsets.interpreter.modules;
+
+	return offset == OFFSET_ABSENT
+		       ? -ENOENT
+		       : open_dict_at(memory, build, interp_addr + offset, ret_dict);
+}
+
+/* The entries. */
+
+/* Read nr entries, DICT_PIECE_ENTRIES at most, from the entry first on; all have to be there. */
+static int read_entries(struct remote_memory *memory, const struct dict *dict, uint32_t first,
+			uint32_t nr, struct dict_entry *ret_entries)
+{
+	const size_t nr_words = dict->has_hashes ? GENERAL_WORDS : UNICODE_WORDS;
+	uint64_t words[DICT_PIECE_ENTRIES * GENERAL_WORDS] = {0};
+	uint64_t values[DICT_PIECE_ENTRIES] = {0};
+	struct remote_range ranges[] = {
+		{.addr = dict->entries_addr + first * nr_words * sizeof(*words),
+		 .buffer = words,
+		 .size = nr * nr_words * sizeof(*words)},
+		{.addr = dict->values_addr + first * sizeof(*values),
+		 .buffer = values,
+		 .size = nr * sizeof(*values)},
+	};
+	int err;
+
+	assert(nr <= DICT_PIECE_ENTRIES);
+	err = remote_memory_read_all(memory, ranges, dict->values_addr ? 2 : 1);
+	for (uint32_t i = 0; !err && i < nr; i++) {
+		const uint64_t *entry = &words[i * nr_words];
+
+		ret_entries[i] = (struct dict_entry){
+			.hash = dict->has_hashes ? entry[0] : 0,
+			.key_addr = entry[nr_words - 2],
+			.value_addr = dict->values_addr ? values[i] : entry[nr_words - 1],
+		};
+	}
+	return err;
+}
+
+/* How many entries are read from one on. */
+static uint32_t piece_from(const struct dict *dict, uint32_t first)
+{
+	const uint32_t nr_left = dict->nr_entries - first;
+
+	return nr_left < DICT_PIECE_ENTRIES ? nr_left : DICT_PIECE_ENTRIES;
+}
+
+/* SHARED_KEYS_MAX_SIZE: objects with more attributes have a table of their own. */
+enum { MAX_SHARED_KEYS = 30 };
+
+/* So much in front of the values tells of their order. */
+enum { VALUES_HEAD_BYTES = 8 };
+
+/*
+ * Put all entries of a dict with values into the order in which they were set. 3.11 and 3.12 have
+ * it in front of the values, from there down: two numbers, the indices. Newer ones have it behind
+ * them, for which there is room for `capacity` of them.
+ *
+ * Source: CPython Include/internal/pycore_dict.h, _PyDictValues_AddToInsertionOrder().
+ */
+static int sort_entries(struct remote_memory *memory, const struct py_build *build,
+			const struct dict *dict, struct dict_entry *entries)
+{
+	const bool is_behind = build->traits.attribute_rule == ATTRIBUTES_INLINE;
+	struct dict_entry sorted[DICT_PIECE_ENTRIES] = {0};
+	uint8_t head[VALUES_HEAD_BYTES], indices[MAX_SHARED_KEYS];
+	remote_addr indices_addr;
+	uint8_t nr;
+	int err = remote_memory_read(memory, dict->values_addr - sizeof(head), head, sizeof(head));
+
+	if (err)
+		return err;
+	nr = head[is_behind ? DICT_VALUES_SIZE : sizeof(head) - DICT_VALUES_NR_BEFORE];
+	if (nr > MAX_SHARED_KEYS || nr > dict->nr_entries)
+		return -EBADMSG;
+	indices_addr =
+		is_behind ? dict->values_addr + head[DICT_VALUES_CAPACITY] * sizeof(remote_addr)
+			  : dict->values_addr - DICT_VALUES_NR_BEFORE - nr;
+	err = remote_memory_read(memory, indices_addr, indices, nr);
+	for (uint8_t i = 0; !err && i < nr; i++) {
+		const uint8_t index = indices[is_behind ? i : nr - 1 - i];
+
+		if (index >= dict->nr_entries)
+			return -EBADMSG;
+		sorted[i] = entries[index];
+	}
+	if (!err)
+		memcpy(entries, sorted, dict->nr_entries * sizeof(*entries));
+	return err;
+}
+
+int dict_next(struct dict_walk *walk, struct dict_entry *ret_entry)
+{
+	const struct dict *dict = &walk->dict;
+
+	while (walk->next < dict->nr_entries) {
+		if (walk->next >= walk->end) {
+			const uint32_t nr = piece_from(dict, walk->next);
+			int err = read_entries(walk->memory, dict, walk->next, nr, walk->entries);
+
+			if (!err && dict->values_addr && nr == dict->nr_entries &&
+			    walk->build->traits.attribute_rule != ATTRIBUTES_IN_DICT)
+				err = sort_entries(walk->memory, walk->build, dict, walk->entries);
+			if (err)
+				return err;
+			walk->first = walk->next;
+			walk->end = walk->next + nr;
+		}
+		*ret_entry = walk->entries[walk->next++ - walk->first];
+		if (ret_entry->key_addr && ret_entry->value_addr)
+			return 0;
+	}
+	return -ENOENT;
+}
+
+/* What is read of a key: a str from its length to its characters, as many as are wanted. */
+enum { KEY_MAX_BYTES = 64 + DICT_KEY_MAX_CHARS };
+
+/* A key that is looked for. */
+struct search {
+	struct remote_memory *memory;
+	const struct py_offsets *offsets;
+	const struct dict *dict;
+	const char *key;
+	size_t head_bytes; /* so many are read of each key */
+};
+
+/*
+ * Look among nr entries, DICT_PIECE_ENTRIES at most, from *first on, which becomes the one found. A
+ * key that cannot be read, or is removed, is not the one. 0 or -ENOENT, or worse.
+ */
+static int find_in_piece(const struct search *search, uint32_t *first, uint32_t nr,
+			 remote_addr *ret_value_addr)
+{
+	uint8_t objects[DICT_PIECE_ENTRIES][KEY_MAX_BYTES];
+	struct remote_range ranges[DICT_PIECE_ENTRIES];
+	struct dict_entry entries[DICT_PIECE_ENTRIES];
+	int err = read_entries(search->memory, search->dict, *first, nr, entries);
+
+	for (uint32_t i = 0; !err && i < nr; i++)
+		ranges[i] = (struct remote_range){
+			.addr = entries[i].key_addr + search->offsets->unicode.length,
+			.buffer = objects[i],
+			.size = entries[i].key_addr && entries[i].value_addr ? search->head_bytes
+									     : 0,
+		};
+	if (!err)
+		err = remote_memory_read_ranges(search->memory, ranges, nr);
+	for (uint32_t i = 0; !err && i < nr; i++)
+		if (ranges[i].size && ranges[i].done_bytes == ranges[i].size &&
+		    string_is(search->offsets, objects[i], search->key)) {
+			*first += i;
+			*ret_value_addr = entries[i].value_addr;
+			return 0;
+		}
+	return err ? err : -ENOENT;
+}
+
+/* What it looks for, and where, is no object of its own. NOLINTNEXTLINE(readability-function-size) */
+int dict_find(struct remote_memory *memory, const struct py_build *build, struct dict dict,
+	      uint32_t max_entries, const char *key, uint32_t *hint, remote_addr *ret_value_addr)
+{
+	const struct search search = {
+		.memory = memory,
+		.offsets = &build->offsets,
+		.dict = &dict,
+		.key = key,
+		.head_bytes = string_head_bytes(&build->offsets, strlen(key)),
+	};
+	int err = -ENOENT;
+
+	assert(strlen(key) <= DICT_KEY_MAX_CHARS);
+	if (search.head_bytes > KEY_MAX_BYTES)
+		return -EBADMSG;
+	if (dict.nr_entries > max_entries)
+		dict.nr_entries = max_entries;
+	if (hint && *hint < dict.nr_entries)
+		err = find_in_piece(&search, hint, 1, ret_value_addr);
+	for (uint32_t i = 0; err == -ENOENT && i < dict.nr_entries; i += DICT_PIECE_ENTRIES) {
+		uint32_t found = i;
+
+		err = find_in_piece(&search, &found, piece_from(&dict, i), ret_value_addr);
+		if (!err && hint)
+			*hint = found;
+	}
+	return err;
+}
+
+/* As dict_find(). NOLINTNEXTLINE(readability-function-size) */
+int dict_open_module(struct remote_memory *memory, const struct py_build *build,
+		     const struct dict *modules, uint32_t max_entries, const char *name,
+		     uint32_t *hint, struct dict *ret_dict)
+{
+	remote_addr module_addr;
+	int err = dict_find(memory, build, *modules, max_entries, name, hint, &module_addr);
+
+	return err ? err : dict_open_attributes(memory, build, module_addr, ret_dict);
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/cpython/objects/type_names.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "procmem/cleanup.h"
+#include "sampler/cpython/layout/build_check.h"
+#include "sampler/cpython/objects/dict.h"
+#include "sampler/cpython/objects/strings.h"
+#include "sampler/cpython/layout/type_flags.h"
+
+/* Of a module's dict so many entries are looked at; builtins has 160, types 50. */
+#define MODULE_MAX_ENTRIES 1024
+
+/* Of sys.modules; the modules that are looked for are among the first. */
+#define MODULES_MAX_ENTRIES 16384
+
+/* What is collected. */
+struct collection {
+	struct remote_memory *memory;
+	const struct py_build *build;
+	struct type_name *names; /* room for TYPE_NAMES_MAX; owned */
+	size_t nr_names;
+};
+
+/* What a module calls something, and the name of that type, or of the type of that object. */
+struct alias {
+	const char *module;
+	const char *attribute;
+	bool of_instance;
+	const char *name;
+};
+
+static const struct alias aliases[] = {
+	{"builtins", "None", true, "NoneType"},
+	{"builtins", "Ellipsis", true, "ellipsis"},
+	{"builtins", "NotImplemented", true, "NotImplementedType"},
+	{"builtins", "len", true, "builtin_function_or_method"},
+	{"_frozen_importlib", "_new_module", true, "function"},
+	{"types", "FunctionType", false, "function"},
+	{"types", "CodeType", false, "code"},
+	{"types", "MethodType", false, "method"},
+	{"types", "CellType", false, "cell"},
+	{"types", "FrameType", false, "frame"},
+	{"types", "TracebackType", false, "traceback"},
+	{"types", "MethodWrapperType", false, "method-wrapper"},
+	{"types", "MethodDescriptorType", false, "method_descriptor"},
+	{"types", "WrapperDescriptorType", false, "wrapper_descriptor"},
+	{"types", "ClassMethodDescriptorType", false, "classmethod_descriptor"},
+	{"types", "GetSetDescriptorType", false, "getset_descriptor"},
+	{"types", "MemberDescriptorType", false, "member_descriptor"},
+	{"types", "SimpleNamespace", false, "types.SimpleNamespace"},
+	{"types", "GenericAlias", false, "types.GenericAlias"},
+	{"types", "UnionType", false, "types.UnionType"},
+};
+enum { NR_ALIASES = sizeof(aliases) / sizeof(*aliases) };
+
+/* Modules that call many types by their names. */
+static const char *const naming_modules[] = {"builtins", "_collections_abc"};
+enum { NR_NAMING_MODULES = sizeof(naming_modules) / sizeof(*naming_modules) };
+
+static bool is_static_type(const struct collection *of, remote_addr addr)
+{
+	const struct py_offsets *offsets = &of->build->offsets;
+	uint64_t type_addr, flags, own_flags;
+
+	return remote_memory_read_u64(of->memory, addr + offsets->object.ob_type, &type_addr) ==
+		       0 &&
+	       remote_memory_read_u64(of->memory, type_addr + offsets->type.flags, &flags) == 0 &&
+	       flags & TYPE_IS_TYPE &&
+	       remote_memory_read_u64(of->memory, addr + offsets->type.flags, &own_flags) == 0 &&
+	       !(own_flags & TYPE_HEAP);
+}
+
+static bool is_known(const struct collection *of, remote_addr name_addr)
+{
+	for (size_t i = 0; i < of->nr_names; i++)
+		if (of->names[i].addr == name_addr)
+			return true;
+	return false;
+}
+
+/* Take a name for the type at addr, unless the memory has one, or another was taken before. */
+static void take_name(struct collection *of, remote_addr addr, const char *name)
+{
+	remote_addr name_addr;
+	uint8_t byte;
+
+	if (of->nr_names == TYPE_NAMES_MAX || strlen(name) >= TYPE_NAME_MAX_BYTES ||
+	    !is_static_type(of, addr) ||
+	    remote_memory_read_u64(of->memory, addr + of->build->offsets.object.tp_name,
+				   &name_addr) != 0 ||
+	    remote_memory_read(of->memory, name_addr, &byte, sizeof(byte)) == 0 ||
+	    is_known(of, name_addr))
+		return;
+	of->names[of->nr_names].addr = name_addr;
+	(void)stpcpy(of->names[of->nr_names++].text, name);
+}
+
+/* The same for the type of the object at addr. */
+static void take_name_of_instance(struct collection *of, remote_addr addr, const char *name)
+{
+	remote_addr type_addr;
+
+	if (remote_memory_read_u64(of->memory, addr + of->build->offsets.object.ob_type,
+				   &type_addr) == 0)
+		take_name(of, type_addr, name);
+}
+
+static int take_alias(struct collection *of, const struct dict *modules, const struct alias *alias)
+{
+	remote_addr value_addr;
+	struct dict dict;
+	int err = dict_open_module(of->memory, of->build, modules, MODULES_MAX_ENTRIES,
+				   alias->module, NULL, &dict);
+
+	if (!err)
+		err = dict_find(of->memory, of->build, dict, MODULE_MAX_ENTRIES, alias->attribute,
+				NULL, &value_addr);
+	if (!err && alias->of_instance)
+		take_name_of_instance(of, value_addr, alias->name);
+	else if (!err)
+		take_name(of, value_addr, alias->name);
+	return err;
+}
+
+/* Take the key of an entry as the name of its value, if that is a type. 0 or -ENOMEM, … */
+static int take_entry(struct collection *of, const struct dict_entry *entry)
+{
+	cleanup_free char *name = NULL;
+	int err;
+
+	if (!is_static_type(of, entry->value_addr))
+		return 0;
+	err = string_read(of->memory, &of->build->offsets, entry->key_addr, &name);
+	if (!err)
+		take_name(of, entry->value_addr, name);
+	return remote_error_is_fatal(err) ? err : 0;
+}
+
+/* Take the names of all types of a module, and that of its own. */
+static int take_module(struct collection *of, const struct dict *modules, const char *name)
+{
+	struct dict_walk walk = {.memory = of->memory, .build = of->build};
+	struct dict_entry entry;
+	remote_addr module_addr;
+	int err = dict_find(of->memory, of->build, *modules, MODULES_MAX_ENTRIES, name, NULL,
+			    &module_addr);
+
+	if (!err)
+		err = dict_open_attributes(of->memory, of->build, module_addr, &walk.dict);
+	if (err)
+		return err;
+	take_name_of_instance(of, module_addr, "module");
+	while (!err && walk.next < MODULE_MAX_ENTRIES) {
+		err = dict_next(&walk, &entry);
+		if (!err)
+			err = take_entry(of, &entry);
+	}
+	return err;
+}
+
+/*
+ * Collect all that can be found: that of the first interpreter of the list, as all have the same
+ * types. 0; -ENOMEM, -ESRCH, -EPERM.
+ */
+static int collect(struct collection *of, remote_addr runtime_addr)
+{
+	const struct py_offsets *offsets = &of->build->offsets;
+	const remote_addr code_addr = build_find_code(of->memory, runtime_addr, of->build);
+	remote_addr interp_addr;
+	struct dict modules;
+	int err;
+
+	if (offsets->type.flags == OFFSET_ABSENT)
+		return 0;
+	if (code_addr)
+		take_name_of_instance(of, code_addr, "code");
+	err = remote_memory_read_u64(of->memory, runtime_addr + offsets->runtime.interpreters_head,
+				     &interp_addr);
+	if (!err)
+		err = dict_open_modules(of->memory, of->build, interp_addr, &modules);
+	if (err)
+		return remote_error_is_fatal(err) ? err : 0;
+	for (size_t i = 0; !remote_error_is_fatal(err) && i < NR_ALIASES; i++)
+		err = take_alias(of, &modules, &aliases[i]);
+	for (size_t i = 0; !remote_error_is_fatal(err) && i < NR_NAMING_MODULES; i++)
+		err = take_module(of, &modules, naming_modules[i]);
+	return remote_error_is_fatal(err) ? err : 0;
+}
+
+/* Who reads a name reads so much at most: EXECUTABLE_NAME_MAX_BYTES, and one more. */
+enum { NAME_READ_MAX_BYTES = 257 };
+
+/* Add what a name has of a piece that was not read to its end. */
+static void complete(const struct type_names *names, struct remote_range *range)
+{
+	const remote_addr addr = range->addr + range->done_bytes;
+	char *bytes = (char *)range->buffer + range->done_bytes;
+	const size_t left = range->size - range->done_bytes;
+
+	/* A longer piece is no name, but a page of what begins or ends with one. */
+	if (left > NAME_READ_MAX_BYTES)
+		return;
+	for (size_t i = 0; i < names->nr_names; i++) {
+		const uint64_t first = addr - names->names[i].addr;
+		const size_t length = strlen(names->names[i].text);
+
+		if (first > length)
+			continue;
+		memset(bytes, 0, left);
+		memcpy(bytes, names->names[i].text + first,
+		       length - first < left ? length - first : left);
+		range->done_bytes = range->size;
+		return;
+	}
+}
+
+static int read_ranges(struct remote_memory *memory, struct remote_range *ranges, size_t nr_ranges)
+{
+	const struct type_names *names = (const struct type_names *)memory;
+	int err = remote_memory_read_ranges(names->inner, ranges, nr_ranges);
+
+	for (size_t i = 0; !err && names->nr_names && i < nr_ranges; i++)
+		if (ranges[i].done_bytes < ranges[i].size)
+			complete(names, &ranges[i]);
+	return err;
+}
+
+int type_names_init(struct type_names *names, struct remote_memory *inner,
+		    const struct py_build *build, remote_addr runtime_addr)
+{
+	static const struct remote_memory_ops ops = {.read_ranges = read_ranges};
+	struct collection collection = {
+		.memory = inner,
+		.build = build,
+		.names = calloc(TYPE_NAMES_MAX, sizeof(struct type_name)),
+	};
+	int err = collection.names ? collect(&collection, runtime_addr) : -ENOMEM;
+
+	if (err) {
+		free(collection.names);
+		return err;
+	}
+	*names = (struct type_names){
+		.memory.ops = &ops,
+		.inner = inner,
+		.names = collection.names,
+		.nr_names = collection.nr_names,
+	};
+	return 0;
+}
+
+void type_names_done(struct type_names *names)
+{
+	free(names->names);
+	*names = (struct type_names){.nr_names = 0};
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/native/executor_list.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "procmem/array.h"
+#include "procmem/cleanup.h"
+#include "sampler/cpython/layout/executor_offsets.h"
+#include "sampler/ticker.h"
+
+/* So many code objects are asked: 20 ms of work. One that has an executor leads to all others. */
+enum { CODES_MAX = 32768 };
+
+/* A code object has so many executors at most (MAX_EXECUTORS_SIZE of Python/optimizer.c). */
+enum { ARRAY_MAX = 256 };
+
+/* The JIT maps memory of its own for each. A trace of 800 micro-operations has 100 KiB. */
+enum { CODE_ALIGNMENT_BYTES = 4096, CODE_MAX_BYTES_OF_ONE = 16 << 20 };
+
+/* What is read of an executor, from the end of its ob_type. */
+enum { EXECUTOR_BYTES = EXECUTOR_JIT_CODE_AFTER_TYPE + sizeof(uint64_t) };
+
+struct executor {
+	remote_addr addr, next_addr, previous_addr;
+	struct executor_range range; /* empty: it has no machine code */
+};
+
+void executor_list_done(struct executor_list *list)
+{
+	free(list->ranges);
+	*list = (struct executor_list){.ranges = NULL};
+}
+
+/* Whether that is the type of executors: by address once it was told by name. */
+static bool is_executor_type(struct executor_list *list, remote_addr type_addr)
+{
+	struct remote_memory *memory = list->codes->memory;
+	uint64_t name_addr;
+	char name[sizeof(EXECUTOR_TYPE_NAME)];
+
+	if (list->type_addr)
+		return type_addr == list->type_addr;
+	if (remote_memory_read_u64(memory, type_addr + list->codes->build->offsets.object.tp_name,
+				   &name_addr) ||
+	    remote_memory_read(memory, name_addr, name, sizeof(name)) ||
+	    memcmp(name, EXECUTOR_TYPE_NAME, sizeof(name)) != 0)
+		return false;
+	list->type_addr = type_addr;
+	return true;
+}
+
+static bool read_executor(struct executor_list *list, remote_addr addr,
+			  struct executor *ret_executor)
+{
+	const uint32_t type_offset = list->codes->build->offsets.object.ob_type;
+	uint8_t bytes[sizeof(uint64_t) + EXECUTOR_BYTES]; /* from ob_type on */
+	const uint8_t *fields = bytes + sizeof(uint64_t);
+	uint64_t start_addr, nr_bytes;
+
+	if (addr % sizeof(uint64_t) ||
+	    remote_memory_read(list->codes->memory, addr + type_offset, bytes, sizeof(bytes)) ||
+	    !is_executor_type(list, field_u64(bytes, 0)))
+		return false;
+	ret_executor->addr = addr;
+	ret_executor->next_addr = field_u64(fields, EXECUTOR_NEXT_AFTER_TYPE);
+	ret_executor->previous_addr = field_u64(fields, EXECUTOR_PREVIOUS_AFTER_TYPE);
+	/* Its code, which may be none. */
+	start_addr = field_u64(fields, EXECUTOR_JIT_CODE_AFTER_TYPE);
+	nr_bytes = start_addr ? field_u64(fields, EXECUTOR_JIT_SIZE_AFTER_TYPE) : 0;
+	ret_executor->range = (struct executor_range){start_addr, start_addr + nr_bytes};
+	return start_addr % CODE_ALIGNMENT_BYTES == 0 && nr_bytes <= CODE_MAX_BYTES_OF_ONE &&
+	       start_addr + nr_bytes >= start_addr;
+}
+
+/* Append the code of one. 0; -ENOMEM; -E2BIG: there is no room for more. */
+static int append(struct executor_list *list, const struct executor *executor)
+{
+	struct executor_range *ranges;
+
+	if (list->nr_ranges == EXECUTOR_LIST_MAX)
+		return -E2BIG;
+	ranges = array_reserve(list->ranges, list->nr_ranges + 1, &list->max_ranges,
+			       sizeof(*ranges));
+	if (!ranges)
+		return -ENOMEM;
+	list->ranges = ranges;
+	ranges[list->nr_ranges++] = executor->range;
+	return 0;
+}
+
+/* Append those behind one, or before it, up to the end or one that does not point back. */
+static int append_side(struct executor_list *list, const struct executor *from, bool forwards)
+{
+	struct executor here = *from, next;
+	int err = 0;
+
+	while (!err) {
+		const remote_addr addr = forwards ? here.next_addr : here.previous_addr;
+
+		if (!addr || !read_executor(list, addr, &next) ||
+		    (forwards ? next.previous_addr : next.next_addr) != here.addr)
+			break;
+		err = append(list, &next);
+		here = next;
+	}
+	return err;
+}
+
+/* Lists of other interpreters are others. */
+static bool has_list_of(const struct executor_list *list, const struct executor *executor)
+{
+	for (uint32_t i = 0; i < list->nr_ranges; i++)
+		if (list->ranges[i].start_addr == executor->range.start_addr)
+			return true;
+	return false;
+}
+
+/* Append the list that an array of a code object leads to. 0, -ENOMEM, -E2BIG. */
+static int append_list(struct executor_list *list, remote_addr array_addr)
+{
+	struct remote_memory *memory = list->codes->memory;
+	uint64_t addrs[ARRAY_MAX];
+	uint32_t nr;
+	struct executor executor;
+	int err;
+
+	if (remote_memory_read(memory, array_addr + EXECUTOR_ARRAY_NR, &nr, sizeof(nr)) ||
+	    nr > ARRAY_MAX ||
+	    remote_memory_read(memory, array_addr + EXECUTOR_ARRAY_ITEMS, addrs,
+			       nr * sizeof(*addrs)))
+		return 0;
+	for (uint32_t i = 0; i < nr; i++) {
+		if (!addrs[i] || !read_executor(list, addrs[i], &executor))
+			continue;
+		if (has_list_of(list, &executor))
+			return 0;
+		err = append(list, &executor);
+		if (!err)
+			err = append_side(list, &executor, true);
+		return err ? err : append_side(list, &executor, false);
+	}
+	return 0;
+}
+
+/* Append all executors that the code objects lead to, so far as they can be read. */
+static void append_all(struct executor_list *list)
+{
+	const uint32_t executors =
+		list->codes->build->offsets.code.linetable + EXECUTORS_AFTER_LINETABLE;
+	const struct addr_map *map = &list->codes->codes;
+	uint32_t nr_asked = 0;
+	int err = 0;
+
+	for (size_t slot = 0; !err && slot < map->nr_slots && nr_asked < CODES_MAX; slot++) {
+		const struct code *code = map->slots[slot].value;
+		uint64_t array_addr;
+
+		if (!code || code->foreign || !code->function)
+			continue;
+		nr_asked++;
+		if (!remote_memory_read_u64(list->codes->memory, code->addr + executors,
+					    &array_addr) &&
+		    array_addr)
+			err = append_list(list, array_addr);
+	}
+}
+
+static int compare(const void *first, const void *second)
+{
+	const struct executor_range *a = first, *b = second;
+
+	return (a->start_addr > b->start_addr) - (a->start_addr < b->start_addr);
+}
+
+/* Whether an address lies below a range, in it (0), or above it. */
+static int compare_addr(const void *key, const void *element)
+{
+	const remote_addr addr = *(const remote_addr *)key;
+	const struct executor_range *range = element;
+
+	return (addr >= range->end_addr) - (addr < range->start_addr);
+}
+
+static bool find(const struct executor_list *list, remote_addr addr)
+{
+	return list->nr_ranges &&
+	       bsearch(&addr, list->ranges, list->nr_ranges, sizeof(*list->ranges), compare_addr);
+}
+
+/* What was known is forgotten: code that has ended may be another's by now. */
+void executor_list_read(struct executor_list *list, const struct code_cache *codes)
+{
+	list->codes = codes;
+	list->nr_ranges = 0;
+	append_all(list);
+	if (list->ranges)
+		qsort(list->ranges, list->nr_ranges, sizeof(*list->ranges), compare);
+}
+
+bool executor_list_has(struct executor_list *list, const struct code_cache *codes, remote_addr addr,
+		       uint64_t now_ns)
+{
+	bool has = find(list, addr);
+	uint64_t begin_ns;
+
+	if (has || !look_pace_is_due(&list->pace, false, now_ns))
+		return has;
+	begin_ns = clock_now_ns();
+	executor_list_read(list, codes);
+	has = find(list, addr);
+	look_pace_looked(&list->pace, has, now_ns, clock_now_ns() - begin_ns);
+	return has;
+}
+
+bool executor_is_name(const char *name)
+{
+	/* The first is on the list for debuggers, the others in jitdumps. */
+	static const char *const names[] = {
+		"py::jit:executor",
+		"py::jit_executor:<jit>",
+		"py::jit_shim:<jit>",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}

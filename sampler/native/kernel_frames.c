@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/native/kernel_frames.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "sampler/sampler_state.h"
+
+int kernel_frames_open(struct kernel_frames *kernel, const struct process *process,
+		       struct sampler *sampler, struct message *ret_why)
+{
+	int err;
+
+	*kernel = (struct kernel_frames){.process = process, .sampler = sampler};
+	err = kernel_names_read(&kernel->names);
+	if (err == -ENOMEM)
+		return err;
+	if (err == -EPERM)
+		message_set(ret_why,
+			    "/proc/kallsyms hides the addresses: that takes CAP_SYSLOG, or "
+			    "kernel.kptr_restrict=0 and kernel.perf_event_paranoid of 1 "
+			    "or less");
+	else if (err)
+		message_set(ret_why, "/proc/kallsyms cannot be read: %s", strerror(-err));
+	/* Whether the kernel tells of threads that wait, by the main one. */
+	err = kernel_stack_read(process, process->pid, &kernel->stack);
+	kernel->tells_waiting = !err || err == -ESRCH;
+	if (ret_why->text[0] || kernel->tells_waiting)
+		return 0;
+	if (err == -EPERM)
+		message_set(ret_why, "of threads that wait: /proc/PID/task/TID/stack takes "
+				     "CAP_SYS_ADMIN");
+	else
+		message_set(ret_why,
+			    "of threads that wait: /proc/PID/task/TID/stack cannot be "
+			    "read: %s",
+			    strerror(-err));
+	return 0;
+}
+
+void kernel_frames_close(struct kernel_frames *kernel)
+{
+	kernel_names_destroy(kernel->names);
+	*kernel = (struct kernel_frames){.process = NULL};
+}
+
+/* Append a function. 0 or -ENOMEM. */
+static int append(struct kernel_frames *kernel, const char *name, const char *module)
+{
+	const struct function *function = sampler_function(kernel->sampler, FUNCTION_KERNEL, name,
+							   module[0] ? module : KERNEL_FRAMES_PATH);
+
+	if (!function)
+		return -ENOMEM;
+	kernel->functions[kernel->nr_functions++] = function;
+	return 0;
+}
+
+int kernel_frames_take(struct kernel_frames *kernel, const uint64_t *addrs, uint32_t nr_addrs)
+{
+	int err = 0;
+
+	kernel->nr_functions = 0;
+	for (uint32_t i = 0; !err && kernel->names && i < nr_addrs; i++) {
+		const char *name = KERNEL_FRAMES_UNNAMED, *module = "";
+
+		/* A return address is behind a call, which may be a function's end. */
+		(void)kernel_names_find(kernel->names, addrs[i] - (i != 0), &name, &module);
+		err = append(kernel, name, module);
+	}
+	return err;
+}
+
+int kernel_frames_wait(struct kernel_frames *kernel, pid_t tid)
+{
+	int err = 0;
+
+	kernel->nr_functions = 0;
+	if (!kernel->tells_waiting || kernel_stack_read(kernel->process, tid, &kernel->stack))
+		return 0;
+	for (unsigned int i = 0; !err && i < kernel->stack.nr_frames; i++)
+		err = append(kernel, kernel->stack.frames[i].name, kernel->stack.frames[i].module);
+	return err;
+}

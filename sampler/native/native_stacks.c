@@ -1,0 +1,536 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/native/native_stacks.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "procmem/addr_slot.h"
+#include "procmem/cleanup.h"
+#include "sampler/sampler_state.h"
+#include "sampler/ticker.h"
+
+/* Room for "?? (", the last part of a path, an offset. */
+enum { UNNAMED_MAX_BYTES = 320 };
+
+/* What an entry names is so far from its loop's return address at most: 3.12's is 144 bytes. */
+enum { MAX_DISTANCE_BYTES = 1024, WORD_BYTES = 8 };
+
+/* A frame of which is known where it ends, and what its function is. */
+struct native_anchor {
+	remote_addr addr; /* in the frame: [addr, cfa) is its part of the stack */
+	remote_addr cfa;  /* where it ends */
+	/* Of an instruction of its function: see unwind_leave(); 0: not known. */
+	remote_addr lookup_addr;
+};
+
+bool native_stacks_is_hole(const struct function *function)
+{
+	return function->kind == FUNCTION_NATIVE && !function->path[0] &&
+	       strcmp(function->qualname, NATIVE_STACKS_HOLE) == 0;
+}
+
+int native_stacks_init(struct native_stacks *stacks, const struct native_stacks_options *options)
+{
+	int err = -ENOMEM;
+
+	*stacks = (struct native_stacks){
+		.options = *options,
+		.files = module_files_create(),
+		.frames = reallocarray(NULL, options->max_frames, sizeof(*stacks->frames)),
+		.natives = reallocarray(NULL, options->max_frames, sizeof(*stacks->natives)),
+	};
+	if (stacks->files && stacks->frames && stacks->natives)
+		err = stack_window_init(&stacks->window, options->memory);
+	if (!err)
+		err = native_stacks_set_maps(stacks, options->maps);
+	if (err)
+		native_stacks_done(stacks);
+	return err;
+}
+
+static void drop_modules(struct native_stacks *stacks)
+{
+	unwind_modules_destroy(stacks->modules);
+	native_names_destroy(stacks->names);
+	module_map_done(&stacks->map);
+	stacks->modules = NULL;
+	stacks->names = NULL;
+}
+
+int native_stacks_set_maps(struct native_stacks *stacks, const struct maps *maps)
+{
+	int err;
+
+	drop_modules(stacks);
+	memset(stacks->met, 0, sizeof(stacks->met));
+	err = module_map_init(&stacks->map, maps);
+	if (!err)
+		err = unwind_modules_create(stacks->options.memory, &stacks->map,
+					    stacks->options.images, stacks->files,
+					    &stacks->modules);
+	if (!err)
+		err = native_names_create(&stacks->map, stacks->options.images, stacks->files,
+					  &stacks->names);
+	if (err)
+		return err;
+	unwind_modules_set_jit(stacks->modules, stacks->options.jit);
+	frame_pointers_init(&stacks->pointers, stacks->options.memory, stacks->modules);
+	return 0;
+}
+
+void native_stacks_done(struct native_stacks *stacks)
+{
+	drop_modules(stacks);
+	module_files_destroy(stacks->files);
+	executor_list_done(&stacks->executors);
+	stack_window_done(&stacks->window);
+	free(stacks->frames);
+	free(stacks->natives);
+	*stacks = (struct native_stacks){.files = NULL};
+}
+
+/* Append what is unwound from registers on, up to max_frames in all. */
+static void unwind_on(struct native_stacks *stacks, const struct registers *registers,
+		      struct stack_window *window, size_t max_frames)
+{
+	struct unwound unwound = {
+		.frames = stacks->frames, .nr_frames = stacks->nr_frames, .max_frames = max_frames};
+
+	stacks->is_whole = unwind_stack(stacks->modules, window, registers, &unwound) == 0;
+	stacks->nr_frames = unwound.nr_frames;
+	stacks->registers = unwound.registers;
+}
+
+void native_stacks_unwind(struct native_stacks *stacks, const struct registers *innermost,
+			  struct stack_window *window, size_t max_frames)
+{
+	assert(max_frames <= stacks->options.max_frames);
+	stacks->nr_frames = 0;
+	stacks->waits = false;
+	unwind_on(stacks, innermost, window, max_frames);
+}
+
+/* Code that was made at run time. */
+
+/* The mapping that addr is in; NULL: none that is known. */
+static const struct mapping *find_mapping(struct native_stacks *stacks, remote_addr addr)
+{
+	const uint32_t index = module_map_find(&stacks->map, addr);
+
+	return index == MODULE_MAP_NONE ? NULL : stacks->map.ranges[index].mapping;
+}
+
+/* What tells of the code at addr, which is in no module; NULL: nothing does. */
+static const struct jit_code *find_code(struct native_stacks *stacks, remote_addr addr)
+{
+	return stacks->options.jit ? jit_frames_find(stacks->options.jit, addr) : NULL;
+}
+
+/* Whether the code at addr is an executor's, which code tells of, if anything does. */
+static bool is_executor(struct native_stacks *stacks, remote_addr addr, const struct jit_code *code)
+{
+	const struct sampler *sampler = stacks->options.sampler;
+
+	if (code)
+		return executor_is_name(code->name);
+	return sampler->build->traits.has_unnamed_executors &&
+	       executor_list_has(&stacks->executors, &sampler->codes, addr, clock_now_ns());
+}
+
+/* The same of code that may be in a module. */
+static bool is_in_executor(struct native_stacks *stacks, remote_addr addr)
+{
+	const struct mapping *mapping = find_mapping(stacks, addr);
+
+	return (!mapping || !mapping->inode) && is_executor(stacks, addr, find_code(stacks, addr));
+}
+
+/* Holes. */
+
+/* The C frame that an address is in, if it was unwound and not led to; nr_frames: there is none. */
+static size_t frame_of(const struct native_stacks *stacks, remote_addr addr)
+{
+	for (size_t i = 0; i < stacks->nr_frames; i++) {
+		const struct unwind_frame *frame = &stacks->frames[i];
+
+		if (addr >= frame->sp && addr < frame->cfa)
+			return frame->is_anchor ? stacks->nr_frames : i;
+	}
+	return stacks->nr_frames;
+}
+
+/*
+ * What a function has pushed that is not known: its caller's frame pointer comes first, if at all.
+ */
+static int leave_unknown(const struct native_anchor *anchor, struct stack_window *window,
+			 struct registers *registers)
+{
+	uint64_t pc, frame_pointer;
+
+	if (stack_window_u64(window, anchor->cfa - sizeof(pc), &pc) ||
+	    stack_window_u64(window, anchor->cfa - 2 * sizeof(pc), &frame_pointer))
+		return -ENOENT;
+	registers_set(registers, REGISTER_PC, pc);
+	registers_set(registers, REGISTER_SP, anchor->cfa);
+	registers_set(registers, REGISTER_FRAME_POINTER, frame_pointer);
+	return 0;
+}
+
+/* Go back to where the hole was, when there were nr_frames. */
+static void go_back(struct native_stacks *stacks, size_t nr_frames)
+{
+	stacks->nr_frames = nr_frames;
+	stacks->frames[nr_frames - 1].cfa = 0;
+	stacks->is_whole = false;
+}
+
+/*
+ * Go on behind the hole of a stack that is not whole, at an anchor: its frame comes next, of which
+ * no register is known but the stack pointer, and then those that are unwound from there. The
+ * frames around the hole are told apart by one of their own (is_gap), unless it is the code of
+ * CPython's JIT that could not be unwound: the interpreter's loop calls that, and it calls
+ * nothing but what was unwound. Where the function is not known, its caller's frame pointer is
+ * looked for where functions push it first. 0; -ENOENT: the anchor's caller is no function that is
+ * known, or the stack leads from there to what is no code; nothing has changed then.
+ */
+static int go_on(struct native_stacks *stacks, const struct native_anchor *anchor,
+		 struct stack_window *window)
+{
+	struct registers registers = {.known = 0};
+	const size_t nr_frames = stacks->nr_frames;
+	struct unwind_frame *last = &stacks->frames[nr_frames - 1];
+	const remote_addr sp = last->sp;
+	const struct cfi_section *section;
+	const struct mapping *mapping;
+	remote_addr addr;
+	int err;
+
+	registers_set(&registers, REGISTER_SP, anchor->addr);
+	if (anchor->lookup_addr)
+		err = unwind_leave(stacks->modules, window, anchor->lookup_addr, anchor->cfa,
+				   &registers);
+	else
+		err = leave_unknown(anchor, window, &registers);
+	if (err || nr_frames + 3 > stacks->options.max_frames ||
+	    !registers_know(&registers, REGISTER_PC) ||
+	    !unwind_modules_find(stacks->modules, registers_lookup_addr(&registers), &section))
+		return -ENOENT;
+	if (is_in_executor(stacks, last->lookup_addr)) {
+		last->cfa = anchor->addr;
+	} else {
+		last->cfa = sp;
+		stacks->frames[stacks->nr_frames++] =
+			(struct unwind_frame){.sp = sp, .cfa = anchor->addr, .is_gap = true};
+	}
+	stacks->frames[stacks->nr_frames++] =
+		(struct unwind_frame){.is_anchor = true,
+				      .lookup_addr = anchor->lookup_addr,
+				      .sp = anchor->addr,
+				      .cfa = anchor->cfa};
+	unwind_on(stacks, &registers, window, stacks->options.max_frames);
+	/* To where the thread began, or to code at least that could not be unwound. */
+	addr = stacks->frames[stacks->nr_frames - 1].lookup_addr;
+	mapping = find_mapping(stacks, addr);
+	if (stacks->is_whole || (mapping && mapping->executable) || is_in_executor(stacks, addr))
+		return 0;
+	go_back(stacks, nr_frames);
+	return -ENOENT;
+}
+
+/*
+ * So far from an entry is the end of its loop: the word below is the return address from which the
+ * stack is whole, and has the most frames. What the loop has there besides may look like one,
+ * and a word behind that, of 0, like the end of a thread. False: there is none.
+ */
+static bool find_distance(struct native_stacks *stacks, remote_addr entry_addr,
+			  struct stack_window *window)
+{
+	const size_t nr_frames = stacks->nr_frames;
+	size_t most_frames = 0;
+
+	for (uint32_t bytes = 2 * WORD_BYTES; bytes <= MAX_DISTANCE_BYTES; bytes += WORD_BYTES) {
+		const struct native_anchor anchor = {.addr = entry_addr, .cfa = entry_addr + bytes};
+
+		if (go_on(stacks, &anchor, window))
+			continue;
+		if (stacks->is_whole && stacks->nr_frames > most_frames) {
+			most_frames = stacks->nr_frames;
+			stacks->loop.distance_bytes = bytes;
+		}
+		go_back(stacks, nr_frames);
+	}
+	return most_frames > 0;
+}
+
+void native_stacks_cross(struct native_stacks *stacks, const struct loop_entry *entries,
+			 uint32_t nr_entries, struct stack_window *window)
+{
+	struct native_loop *loop = &stacks->loop;
+
+	for (uint32_t i = nr_entries; !loop->lookup_addr && i-- > 0;) {
+		const remote_addr addr = entries[i].c_addr;
+		const size_t index = addr ? frame_of(stacks, addr) : stacks->nr_frames;
+
+		if (index == stacks->nr_frames)
+			continue;
+		loop->distance_bytes = (uint32_t)(stacks->frames[index].cfa - addr);
+		if (index)
+			loop->lookup_addr = stacks->frames[index].lookup_addr;
+	}
+	for (uint32_t i = nr_entries; !stacks->is_whole && i-- > 0;) {
+		struct native_anchor anchor = {
+			.addr = entries[i].c_addr,
+			.lookup_addr = loop->lookup_addr,
+		};
+
+		if (!anchor.addr || anchor.addr < stacks->frames[stacks->nr_frames - 1].sp ||
+		    (!loop->distance_bytes && !find_distance(stacks, anchor.addr, window)))
+			continue;
+		anchor.cfa = anchor.addr + loop->distance_bytes;
+		(void)go_on(stacks, &anchor, window);
+	}
+}
+
+/* Threads that wait. */
+
+static void unwind_with(struct native_stacks *stacks, const struct registers *registers)
+{
+	native_stacks_unwind(stacks, registers, &stacks->window, stacks->options.max_frames);
+	stacks->waits = true;
+}
+
+/* Whether all loops are in the stack, at one distance from the ends of their C frames. */
+static bool has_loops(const struct native_stacks *stacks, const struct loop_entry *entries,
+		      uint32_t nr_entries)
+{
+	uint64_t distance_bytes = stacks->loop.distance_bytes;
+
+	for (uint32_t i = 0; i < nr_entries; i++) {
+		const remote_addr addr = entries[i].c_addr;
+		const size_t index = frame_of(stacks, addr);
+		const uint64_t before_bytes = distance_bytes;
+
+		if (!addr)
+			continue;
+		if (index == stacks->nr_frames)
+			return false;
+		distance_bytes = stacks->frames[index].cfa - addr;
+		if (before_bytes && distance_bytes != before_bytes)
+			return false;
+	}
+	return true;
+}
+
+void native_stacks_unwind_waiting(struct native_stacks *stacks, const struct task_place *place,
+				  const struct loop_entry *entries, uint32_t nr_entries)
+{
+	struct registers registers = {.is_interrupted = true};
+	struct registers with_pointer;
+	uint64_t pointer;
+
+	registers_set(&registers, REGISTER_SP, place->sp_addr);
+	registers_set(&registers, REGISTER_PC, place->pc_addr);
+	stack_window_forget(&stacks->window);
+	unwind_with(stacks, &registers);
+	if (stacks->is_whole ||
+	    frame_pointers_find(&stacks->pointers, &stacks->registers, &pointer))
+		return;
+	/* Nothing on the way there has saved it, so all that is the innermost frame's. */
+	with_pointer = registers;
+	registers_set(&with_pointer, REGISTER_FRAME_POINTER, pointer);
+	unwind_with(stacks, &with_pointer);
+	if (!stacks->is_whole || !has_loops(stacks, entries, nr_entries))
+		unwind_with(stacks, &registers);
+}
+
+/* Names. */
+
+/*
+ * Name a frame at an address without a symbol, but for a trampoline of which nothing tells. 0 or
+ * -ENOMEM.
+ */
+static int name_without_symbol(struct native_stacks *stacks, const struct native_name *found,
+			       remote_addr addr, struct native_frame *native)
+{
+	const struct mapping *mapping = find_mapping(stacks, addr);
+	const bool is_anonymous = mapping && !mapping->inode;
+	const struct jit_code *code = NULL;
+	enum function_kind kind = FUNCTION_JIT;
+	char unnamed[UNNAMED_MAX_BYTES];
+	const char *name = NATIVE_STACKS_JIT;
+
+	if (is_anonymous || !found->path[0]) {
+		code = find_code(stacks, addr);
+		if (!code || trampoline_is_name(code->name))
+			native->trampoline_addr = unwind_modules_trampoline(stacks->modules, addr);
+		native->is_executor = !native->trampoline_addr && is_executor(stacks, addr, code);
+	}
+	if (code) {
+		name = code->name;
+	} else if (native->trampoline_addr) {
+		return 0;
+	} else if (!native->is_executor && !(is_anonymous && mapping->executable)) {
+		/* By its place: "?? (libc.so.6+0x1234)". */
+		const char *slash = strrchr(found->path, '/');
+		const char *module = slash ? slash + 1 : found->path;
+
+		(void)snprintf(unnamed, sizeof(unnamed), "?? (%.255s%s%#llx)", module,
+			       module[0] ? "+" : "", (unsigned long long)found->offset);
+		name = unnamed;
+		kind = FUNCTION_NATIVE;
+	}
+	native->function = sampler_function(stacks->options.sampler, kind, name,
+					    kind == FUNCTION_JIT ? "" : found->path);
+	return native->function ? 0 : -ENOMEM;
+}
+
+/* Name a frame by an address of its function, but for such a trampoline. 0 or -ENOMEM. */
+static int name_address(struct native_stacks *stacks, remote_addr addr, struct native_frame *native)
+{
+	const size_t met = addr_slot(addr, NATIVE_STACKS_NAMES);
+	struct native_name found;
+	int err = 0;
+
+	if (stacks->met[met].function && stacks->met[met].addr == addr) {
+		native->function = stacks->met[met].function;
+		return 0;
+	}
+	native_names_find(stacks->names, addr, &found);
+	if (found.name[0])
+		native->function = sampler_function(stacks->options.sampler, FUNCTION_NATIVE,
+						    found.name, found.path);
+	else
+		err = name_without_symbol(stacks, &found, addr, native);
+	if (err || native->trampoline_addr)
+		return err;
+	/* Code that is made at run time may be other code later. */
+	if (native->function && found.path[0]) {
+		stacks->met[met].addr = addr;
+		stacks->met[met].function = native->function;
+	}
+	return native->function ? 0 : -ENOMEM;
+}
+
+/* Make natives of all frames, with names but for such trampolines. 0 or -ENOMEM. */
+static int name_frames(struct native_stacks *stacks)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < stacks->nr_frames; i++) {
+		const struct unwind_frame *frame = &stacks->frames[i];
+		struct native_frame *native = &stacks->natives[i];
+		struct native_name found = {.path = ""};
+		const char *name = frame->is_gap	    ? NATIVE_STACKS_HOLE
+				   : frame->is_anchor	    ? MERGED_STACK_LOOP
+				   : frame->is_signal_frame ? NATIVE_STACKS_SIGNAL
+							    : NULL;
+
+		*native = (struct native_frame){.sp_addr = frame->sp, .cfa_addr = frame->cfa};
+		if (!name) {
+			err = name_address(stacks, frame->lookup_addr, native);
+			continue;
+		}
+		if (frame->is_signal_frame)
+			native_names_find(stacks->names, frame->lookup_addr, &found);
+		native->function = sampler_function(stacks->options.sampler, FUNCTION_NATIVE, name,
+						    found.path);
+		err = native->function ? 0 : -ENOMEM;
+	}
+	return err;
+}
+
+/* Samples. */
+
+static const struct frame_detail no_detail = {.column = -1, .end_line = -1, .end_column = -1};
+
+/*
+ * Make the frames of *nr merged ones, but for those that stand for others, and append those of the
+ * kernel, for which there is room. 0 or -ENOMEM.
+ */
+static int make_frames(struct native_stacks *stacks, const struct sample *sample,
+		       const struct merged_frame *merged, struct frame *frames,
+		       struct frame_detail *details, uint32_t *nr)
+{
+	const struct kernel_frames *kernel = stacks->options.kernel;
+	uint32_t nr_made = 0;
+
+	for (uint32_t i = 0; i < *nr; i++) {
+		const uint32_t index = merged[i].index;
+		struct frame frame = {.function = NULL};
+		struct frame_detail detail = no_detail;
+
+		switch (merged[i].kind) {
+		case MERGED_PYTHON:
+			frame = sample->frames[index];
+			detail = sample->details[index];
+			break;
+		case MERGED_TRAMPOLINE:
+			trampoline_names_learn(&stacks->trampolines,
+					       stacks->natives[index].trampoline_addr,
+					       sample->frames[merged[i + 1].index].function);
+			if (!stacks->options.keeps_trampolines)
+				continue;
+			__attribute__((fallthrough));
+		case MERGED_NATIVE:
+			frame.function = stacks->natives[index].function;
+			detail.addr = stacks->frames[index].pc;
+			if (!frame.function)
+				frame.function = trampoline_names_function(
+					&stacks->trampolines,
+					stacks->natives[index].trampoline_addr,
+					stacks->options.sampler);
+			break;
+		case MERGED_HOLE:
+			frame.function = sampler_function(stacks->options.sampler, FUNCTION_NATIVE,
+							  NATIVE_STACKS_HOLE, "");
+			break;
+		}
+		if (!frame.function)
+			return -ENOMEM;
+		frames[nr_made] = frame;
+		details[nr_made++] = detail;
+	}
+	for (uint32_t i = kernel ? kernel->nr_functions : 0; i-- > 0; nr_made++) {
+		frames[nr_made] = (struct frame){.function = kernel->functions[i]};
+		details[nr_made] = no_detail;
+	}
+	*nr = nr_made;
+	return 0;
+}
+
+int native_stacks_hand_on(struct native_stacks *stacks, const struct sample *sample,
+			  struct sample_sink *next)
+{
+	cleanup_free struct merged_frame *merged = NULL;
+	cleanup_free struct frame *frames = NULL;
+	cleanup_free struct frame_detail *details = NULL;
+	const struct kernel_frames *kernel = stacks->options.kernel;
+	const uint32_t nr_kernels = kernel ? kernel->nr_functions : 0;
+	struct sample with_natives = *sample;
+	uint32_t nr;
+	int err = name_frames(stacks);
+
+	if (!err)
+		err = merged_stack_make(sample, stacks->natives, (uint32_t)stacks->nr_frames,
+					stacks->is_whole, &merged, &nr);
+	if (err)
+		return err;
+	frames = reallocarray(NULL, nr + nr_kernels, sizeof(*frames));
+	details = reallocarray(NULL, nr + nr_kernels, sizeof(*details));
+	if (!frames || !details)
+		return -ENOMEM;
+	if (merged_stack_runs_executor(merged, nr, stacks->natives) &&
+	    (!stacks->waits || stacks->natives[0].is_executor))
+		with_natives.flags |= SAMPLE_IN_JIT;
+	err = make_frames(stacks, sample, merged, frames, details, &nr);
+	if (err)
+		return err;
+	with_natives.frames = frames;
+	with_natives.details = details;
+	with_natives.nr_frames = nr;
+	with_natives.nr_unchanged = 0;
+	return next->ops->sample(next, &with_natives);
+}
