@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "procmem/clock.h"
 #include "procmem/core_stack.h"
 #include "procmem/unpack.h"
 
@@ -31,7 +32,7 @@ static uint64_t written_ns(int fd)
 
 	if (fstat(fd, &status) || !S_ISREG(status.st_mode) || status.st_mtim.tv_sec < 0)
 		return 0;
-	return (uint64_t)status.st_mtim.tv_sec * NS_PER_S + (uint64_t)status.st_mtim.tv_nsec;
+	return timespec_ns(status.st_mtim);
 }
 
 /* Open the core, unpacked. Errors of unpack() and core_open(). */

@@ -15,6 +15,7 @@
 #include "cmd/tasks.h"
 #include "output/dump.h"
 #include "procmem/cleanup.h"
+#include "procmem/clock.h"
 #include "procmem/task.h"
 #include "sampler/sampler.h"
 
@@ -196,11 +197,8 @@ static int add_native_threads(const struct target *target, struct dump *dump)
 static uint64_t start_of(const struct process *process)
 {
 	const uint64_t age_ns = process_age_ns(process);
-	struct timespec now;
-	uint64_t now_ns;
+	const uint64_t now_ns = clock_ns(CLOCK_REALTIME);
 
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	now_ns = (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 	return age_ns < now_ns ? now_ns - age_ns + NS_PER_S / 100 : 1;
 }
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "procmem/cleanup.h"
-#include "sampler/ticker.h"
+#include "procmem/clock.h"
 
 /* A thread that moved while it was looked at is looked at again, so often at most. */
 enum { MAX_LOOKS = 20 };

@@ -12,6 +12,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "procmem/clock.h"
 #include "sampler/sample.h"
 
 #define TERMINAL_PAUSE_NS (NS_PER_S / 2)

@@ -11,6 +11,7 @@
 #include "cmd/print.h"
 #include "cmd/session_outputs.h"
 #include "cmd/stop.h"
+#include "procmem/clock.h"
 
 /* Its program is waited for as long as it runs, be it a shell first. */
 #define WAIT_FOREVER_NS (366ull * 24 * 3600 * NS_PER_S)

@@ -8,6 +8,7 @@
 #include "cmd/options.h"
 #include "cmd/print.h"
 #include "cmd/stop.h"
+#include "procmem/clock.h"
 
 /* Each sample takes the CPU from the target for some tens of microseconds. */
 #define DEFAULT_RATE_HZ 100.0

@@ -17,9 +17,9 @@
 #include "output/run.h"
 #include "output/text.h"
 #include "procmem/cleanup.h"
+#include "procmem/clock.h"
 #include "procmem/cpu_clock.h"
 #include "procmem/procfile.h"
-#include "sampler/ticker.h"
 
 bool session_keep_arguments(struct session *session, int argc, char **argv)
 {
@@ -56,14 +56,6 @@ static uint64_t max_rss_kib(void)
 	if (proc_fd >= 0 && procfile_read(proc_fd, text, sizeof(text)) > 0)
 		(void)procfile_number(text, "VmHWM", 0, 10, &kib);
 	return kib;
-}
-
-static uint64_t realtime_now_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
 void session_count(const struct session *session, struct sampler_stats *ret_stats)
@@ -327,7 +319,7 @@ static int begin_sink(struct session *session, struct message *reterr)
 	struct run run;
 
 	session->sink.watcher = (struct session_watcher){ticked, session};
-	session->realtime_ns = realtime_now_ns() - clock_now_ns();
+	session->realtime_ns = clock_ns(CLOCK_REALTIME) - clock_now_ns();
 	name_host(session);
 	session_describe(session, &run);
 	return session_sink_begin(&session->sink, &options->outputs, &options->profile, &run,

@@ -10,6 +10,7 @@
 #include "output/loss.h"
 #include "output/stats.h"
 #include "output/text.h"
+#include "procmem/clock.h"
 #include "sampler/native/native_stacks.h"
 #include "sampler/racing/racing.h"
 #include "sampler/sample.h"

@@ -12,7 +12,7 @@
 #include "output/run.h"
 #include "output/stats.h"
 #include "output/text.h"
-#include "sampler/ticker.h"
+#include "procmem/clock.h"
 
 static bool is_anything_shown(const struct session *session)
 {

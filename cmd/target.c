@@ -10,9 +10,9 @@
 #include "cmd/lookout.h"
 #include "cmd/options.h"
 #include "cmd/print.h"
+#include "procmem/clock.h"
 #include "sampler/cpython/threads/threads.h"
 #include "sampler/sample.h"
-#include "sampler/ticker.h"
 
 /* Room for "process " and an id. */
 enum { PROCESS_NAME_MAX_BYTES = 24 };

@@ -10,6 +10,7 @@
 #include "output/tree_walk.h"
 #include "output/xml.h"
 #include "procmem/cleanup.h"
+#include "procmem/clock.h"
 
 /* A function with its times, all lines together. */
 struct row {

@@ -14,6 +14,7 @@
 #include "output/text.h"
 #include "output/thread_samples.h"
 #include "procmem/array.h"
+#include "procmem/clock.h"
 
 typedef Perftools__Profiles__Profile Profile;
 

@@ -13,6 +13,7 @@
 #include "output/sample_batch.h"
 #include "output/tree_records.h"
 #include "procmem/array.h"
+#include "procmem/clock.h"
 
 /* A recording that is torn lacks no more than a second, with what a write takes. */
 #define FLUSH_EVERY_NS 900000000u
@@ -64,14 +65,6 @@ struct recorder {
 	uint64_t flushed_ns;
 	uint64_t nr_samples;
 };
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec time;
-
-	(void)clock_gettime(clock, &time);
-	return (uint64_t)time.tv_sec * NS_PER_S + (uint64_t)time.tv_nsec;
-}
 
 /* CLOCK_REALTIME when CLOCK_MONOTONIC was 0, as the run has it, or now. */
 static uint64_t find_epoch_us(const struct run *run)

@@ -14,6 +14,7 @@
 #include "output/utf8.h"
 #include "procmem/capabilities.h"
 #include "procmem/cleanup.h"
+#include "procmem/clock.h"
 #include "sampler/sample.h"
 
 void source_file_done(struct source_file *file)
@@ -111,11 +112,6 @@ static int open_source_below(const struct sysroot *sysroot, const char *path)
 	if (fd < 0 || (is_privileged() && !has_mode(fd, S_IROTH)))
 		return -1;
 	return take_fd(fd);
-}
-
-static uint64_t time_ns(const struct timespec *time)
-{
-	return (uint64_t)time->tv_sec * NS_PER_S + (uint64_t)time->tv_nsec;
 }
 
 /* Read so many bytes, or what there is. */
@@ -242,7 +238,7 @@ int source_file_read(const char *path, uint64_t until_ns, struct source_file *re
 		return -ENOENT;
 	/* A copy or an unpacked archive may keep the first, never the second. */
 	if (until_ns &&
-	    (time_ns(&status.st_mtim) > until_ns || time_ns(&status.st_ctim) > until_ns))
+	    (timespec_ns(status.st_mtim) > until_ns || timespec_ns(status.st_ctim) > until_ns))
 		return -EAGAIN;
 	return read_open(fd, &status, ret_file);
 }
@@ -255,7 +251,7 @@ int source_file_read_below(const struct sysroot *sysroot, const char *path, uint
 
 	if (!is_readable(fd, &status))
 		return -ENOENT;
-	if (until_ns && time_ns(&status.st_mtim) > until_ns)
+	if (until_ns && timespec_ns(status.st_mtim) > until_ns)
 		return -EAGAIN;
 	return read_open(fd, &status, ret_file);
 }

@@ -3,6 +3,7 @@
 
 #include "output/json.h"
 #include "output/loss.h"
+#include "procmem/clock.h"
 
 double stats_wall_s(const struct sampler_stats *stats)
 {

@@ -9,6 +9,7 @@
 #include "output/loss.h"
 #include "output/stats.h"
 #include "output/summary_parts.h"
+#include "procmem/clock.h"
 
 /* More runs than these have a line each. */
 #define MAX_WHOLE_RUNS 3

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "output/text_width.h"
+#include "procmem/clock.h"
 #include "sampler/sample.h"
 
 #define PLAIN	       "\033[0m"

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "procmem/array.h"
+#include "procmem/clock.h"
 #include "procmem/descriptor_limit.h"
 
 /*
@@ -33,7 +34,6 @@ enum { FIND_PAUSE_NS = 50000, WRITTEN_WITHIN_NS = 2000000 };
 /* So many threads are found ready at once; the others are at the next call. */
 enum { MAX_READY = 64 };
 
-#define NS_IN_S	 1000000000u
 #define NS_IN_MS 1000000u
 
 struct perf_thread {
@@ -305,14 +305,6 @@ static void note_ready(struct perf_events *events, const struct epoll_event *eve
 	thread->has_ended = true;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * NS_IN_S + (uint64_t)now.tv_nsec;
-}
-
 /*
  * Asking whether an event is ready makes it unready: so the epoll descriptor itself must not be
  * polled, by poll(2) or another epoll, but waited for.
@@ -320,10 +312,7 @@ static uint64_t now_ns(void)
 static int wait_ready(const struct perf_events *events, uint64_t left_ns,
 		      struct epoll_event ready[MAX_READY])
 {
-	const struct timespec timeout = {
-		.tv_sec = (time_t)(left_ns / NS_IN_S),
-		.tv_nsec = (long)(left_ns % NS_IN_S),
-	};
+	const struct timespec timeout = timespec_of(left_ns);
 	int nr = epoll_pwait2(events->epoll_fd, ready, MAX_READY, &timeout, NULL);
 
 	/* Linux before 5.11 counts in milliseconds. */
@@ -338,7 +327,7 @@ static int wait_ready(const struct perf_events *events, uint64_t left_ns,
 void perf_events_wait(struct perf_events *events, uint64_t until_ns)
 {
 	struct epoll_event ready[MAX_READY];
-	const uint64_t begin_ns = now_ns();
+	const uint64_t begin_ns = clock_now_ns();
 	int nr = wait_ready(events, until_ns > begin_ns ? until_ns - begin_ns : 0, ready);
 
 	give_back(events);
@@ -490,7 +479,7 @@ const struct perf_dump *perf_events_find(struct perf_events *events, pid_t tid, 
 		return NULL;
 	events->current = (uint32_t)(thread - events->threads);
 	while (!find_in_ring(events, count_ns)) {
-		if (now_ns() - time_ns > WRITTEN_WITHIN_NS)
+		if (clock_now_ns() - time_ns > WRITTEN_WITHIN_NS)
 			return NULL;
 		(void)nanosleep(&pause, NULL);
 	}

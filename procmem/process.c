@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "procmem/cleanup.h"
+#include "procmem/clock.h"
 #include "procmem/procfile.h"
 
 /* Room for /proc/PID/stat up to field 22: numbers and 64 bytes of name. */
@@ -124,15 +125,13 @@ bool process_is_kernel_thread(const struct process *process)
 uint64_t process_age_ns(const struct process *process)
 {
 	unsigned long long start_ticks;
-	struct timespec now;
 	long ticks_per_s = sysconf(_SC_CLK_TCK);
 	uint64_t now_ns, start_ns;
 
-	if (ticks_per_s <= 0 || clock_gettime(CLOCK_BOOTTIME, &now) != 0 ||
-	    !stat_number(process, STAT_START_FIELD, &start_ticks))
+	if (ticks_per_s <= 0 || !stat_number(process, STAT_START_FIELD, &start_ticks))
 		return UINT64_MAX;
-	now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-	if (__builtin_mul_overflow(start_ticks, 1000000000u / (uint64_t)ticks_per_s, &start_ns))
+	now_ns = clock_ns(CLOCK_BOOTTIME);
+	if (__builtin_mul_overflow(start_ticks, NS_PER_S / (uint64_t)ticks_per_s, &start_ns))
 		return UINT64_MAX;
 	return now_ns > start_ns ? now_ns - start_ns : 0;
 }

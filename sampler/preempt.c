@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "procmem/clock.h"
 #include "sampler/sample.h"
 
 /* A CPU on which nobody was found in so many looks is not held any more. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "procmem/clock.h"
 #include "procmem/descriptor_limit.h"
 #include "sampler/sampler_state.h"
 #include "sampler/snapshot.h"

@@ -4,15 +4,16 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "procmem/bounded_memory.h"
 #include "procmem/cleanup.h"
-#include "sampler/bounded_memory.h"
-#include "sampler/near_memory.h"
-#include "sampler/cpython/objects/exception.h"
+#include "procmem/clock.h"
+#include "procmem/near_memory.h"
 #include "sampler/cpython/frames/frames.h"
 #include "sampler/cpython/frames/loop_entries.h"
+#include "sampler/cpython/frames/variables.h"
+#include "sampler/cpython/objects/exception.h"
 #include "sampler/cpython/objects/value.h"
 #include "sampler/cpython/objects/value_types.h"
-#include "sampler/cpython/frames/variables.h"
 #include "sampler/sampler_state.h"
 #include "sampler/thread_state.h"
 #include "sampler/ticker.h"

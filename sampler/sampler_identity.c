@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "procmem/bounded_memory.h"
 #include "procmem/cleanup.h"
-#include "sampler/bounded_memory.h"
+#include "procmem/clock.h"
 #include "sampler/cpython/threads/pthread_ids.h"
 #include "sampler/sampler_state.h"
-#include "sampler/ticker.h"
 
 /* System calls of reading a file of /proc: it is opened, read to its end, and closed. */
 enum { FILE_SYSCALLS = 4 };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "procmem/cleanup.h"
+#include "procmem/clock.h"
 #include "procmem/task.h"
 #include "sampler/bpf/interrupts.h"
 #include "sampler/bpf/interrupts_layout.h"

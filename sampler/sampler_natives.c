@@ -8,10 +8,11 @@
 
 #include "procmem/array.h"
 #include "procmem/cleanup.h"
+#include "procmem/clock.h"
 #include "procmem/task.h"
+#include "sampler/cpython/frames/loop_entries.h"
 #include "sampler/native/kernel_frames.h"
 #include "sampler/native/native_stacks.h"
-#include "sampler/cpython/frames/loop_entries.h"
 #include "sampler/recent_maps.h"
 #include "sampler/sampler_state.h"
 #include "sampler/waiting_samples.h"

@@ -5,11 +5,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "procmem/bounded_memory.h"
 #include "procmem/cleanup.h"
-#include "sampler/bounded_memory.h"
-#include "sampler/near_memory.h"
-#include "sampler/cpython/threads/asyncio_task.h"
+#include "procmem/near_memory.h"
 #include "sampler/cpython/frames/await_chain.h"
+#include "sampler/cpython/threads/asyncio_task.h"
 #include "sampler/sampler_state.h"
 
 /* How often a list of tasks that changes while it is read, or a task that goes on, is read. */

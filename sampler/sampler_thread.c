@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "procmem/clock.h"
 #include "sampler/cpython/frames/frames.h"
 #include "sampler/sampler_interrupts.h"
 #include "sampler/sampler_state.h"
 #include "sampler/thread_state.h"
-#include "sampler/ticker.h"
 
 /* Open the CPU clock of a thread that begins, in a slot that may have had another's. */
 static void begin_clock(struct sampler *sampler, struct sampled_thread *sampled)

@@ -45,14 +45,14 @@
 #include <sys/types.h>
 
 #include "procmem/memory.h"
-#include "sampler/gil.h"
-#include "sampler/look_memory.h"
-#include "sampler/own_stack.h"
-#include "sampler/preempt.h"
 #include "sampler/cpython/code/code.h"
 #include "sampler/cpython/layout/offsets.h"
 #include "sampler/cpython/threads/thread_names.h"
 #include "sampler/cpython/threads/threads.h"
+#include "sampler/gil.h"
+#include "sampler/look_memory.h"
+#include "sampler/own_stack.h"
+#include "sampler/preempt.h"
 #include "sampler/witness.h"
 
 /* What a look was worth. */

@@ -5,20 +5,8 @@
 #include <sys/prctl.h>
 #include <time.h>
 
+#include "procmem/clock.h"
 #include "sampler/sample.h"
-
-uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	(void)clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-}
-
-uint64_t clock_now_ns(void)
-{
-	return clock_ns(CLOCK_MONOTONIC);
-}
 
 static uint64_t monotonic_now_ns(void *context)
 {

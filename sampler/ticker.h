@@ -13,7 +13,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <time.h>
 
 #include "sampler/sample.h"
 
@@ -27,16 +26,6 @@ struct ticker_clock {
 
 /* A clock that only sleeps. */
 struct ticker_clock ticker_clock_usual(void);
-
-/* A time in nanoseconds, for the kernel. */
-static inline struct timespec timespec_of(uint64_t ns)
-{
-	return (struct timespec){(time_t)(ns / NS_PER_S), (long)(ns % NS_PER_S)};
-}
-
-/* A clock in nanoseconds, and CLOCK_MONOTONIC. */
-uint64_t clock_ns(clockid_t clock);
-uint64_t clock_now_ns(void);
 
 struct ticker {
 	const struct ticker_clock *clock; /* borrowed */

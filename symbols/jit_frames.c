@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "procmem/clock.h"
 #include "procmem/machine.h"
 #include "symbols/jit_sources.h"
 #include "symbols/look_pace.h"
@@ -107,24 +108,16 @@ static const struct jit_code *find_in_files(struct jit_frames *frames, remote_ad
 	return find(frames, addr);
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* What cannot be read now may be at the next look, or the process has ended. */
 static const struct jit_code *look(struct jit_frames *frames, remote_addr addr)
 {
-	const uint64_t begin_ns = now_ns();
+	const uint64_t begin_ns = clock_now_ns();
 	const struct jit_code *code;
 
 	(void)jit_sources_refresh(frames->sources, false);
 	drop_tables_of_ended(frames);
 	code = find(frames, addr);
-	look_pace_looked(&frames->pace, code != NULL, frames->time_ns, now_ns() - begin_ns);
+	look_pace_looked(&frames->pace, code != NULL, frames->time_ns, clock_now_ns() - begin_ns);
 	return code;
 }
 

@@ -12,6 +12,7 @@
 
 #include "procmem/ancestry.h"
 #include "procmem/cleanup.h"
+#include "procmem/clock.h"
 #include "procmem/machine.h"
 #include "procmem/mapped_file.h"
 #include "procmem/maps.h"
@@ -22,8 +23,6 @@
 #include "symbols/live_images.h"
 #include "symbols/module_symbols.h"
 #include "symbols/trampoline_arenas.h"
-
-enum { NS_PER_S = 1000000000 };
 
 /* The beginning of a process is told by hundredths of a second. */
 #define START_STEP_NS 10000000u
@@ -123,14 +122,6 @@ const struct jit_code *jit_sources_find(const struct jit_sources *sources, remot
 }
 
 /* Times. */
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec now = {0};
-
-	(void)clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-}
 
 /* When a process of that age began, by that clock; 0: not known. */
 static uint64_t start_ns(uint64_t age_ns, clockid_t clock)
@@ -296,9 +287,7 @@ static bool is_stale(int fd, const struct owner *owner)
 
 	if (owner->age_ns == UINT64_MAX || fstat(fd, &st))
 		return false;
-	return (uint64_t)st.st_mtim.tv_sec * NS_PER_S + (uint64_t)st.st_mtim.tv_nsec +
-		       START_STEP_NS <
-	       start_ns(owner->age_ns, CLOCK_REALTIME);
+	return timespec_ns(st.st_mtim) + START_STEP_NS < start_ns(owner->age_ns, CLOCK_REALTIME);
 }
 
 static int find_perf_map(struct jit_sources *sources, const struct owner *owner)

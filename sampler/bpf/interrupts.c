@@ -17,10 +17,10 @@
 
 #include "procmem/array.h"
 #include "procmem/cleanup.h"
+#include "procmem/clock.h"
 #include "procmem/descriptor_limit.h"
 #include "sampler/bpf/interrupt_program.h"
 #include "sampler/bpf/interrupts_layout.h"
-#include "sampler/ticker.h"
 #include "symbols/kernel_names.h"
 
 /* So many threads may be known to the program. */

@@ -9,8 +9,8 @@
 
 #include "procmem/addr_slot.h"
 #include "procmem/cleanup.h"
+#include "procmem/clock.h"
 #include "sampler/sampler_state.h"
-#include "sampler/ticker.h"
 
 /* Room for "?? (", the last part of a path, an offset. */
 enum { UNNAMED_MAX_BYTES = 320 };

@@ -17,6 +17,7 @@
 
 #include "output/recorder.h"
 #include "procmem/cleanup.h"
+#include "procmem/clock.h"
 
 enum {
 	NR_THREADS = 16,

@@ -50,6 +50,7 @@
 #include <sys/prctl.h>
 
 #include "procmem/cleanup.h"
+#include "procmem/clock.h"
 #include "procmem/live.h"
 #include "procmem/maps.h"
 #include "procmem/message.h"

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "procmem/cleanup.h"
-#include "sampler/ticker.h"
+#include "procmem/clock.h"
 
 /* The caller goes before the keeper of its CPU, and both before everybody else. */
 enum { KEEPER_PRIORITY = 1, CALLER_PRIORITY = 2 };

@@ -5,8 +5,8 @@
  */
 #include <stdlib.h>
 
-#include "sampler/native/executor_list.h"
 #include "sampler/cpython/layout/executor_offsets.h"
+#include "sampler/native/executor_list.h"
 #include "tests/support/fake_python.h"
 
 enum { NR_MAX = 32, EXECUTOR_STRIDE = 128, BYTES_EACH = 8, AFTER_TYPE = 16, PAGE_BYTES = 4096 };

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sampler/cpython/threads/asyncio_task.h"
 #include "sampler/cpython/frames/await_chain.h"
+#include "sampler/cpython/threads/asyncio_task.h"
 #include "tests/support/fake_objects.h"
 
 enum { NR_TASKS = 3, PATCH_BYTES = 10, TASK_WORDS = 24, CORO_WORDS = 24, SET_WORDS = 8 };

@@ -5,10 +5,10 @@
  */
 #pragma once
 
-#include "sampler/gil.h"
 #include "sampler/cpython/layout/executable_offsets.h"
 #include "sampler/cpython/layout/executor_offsets.h"
 #include "sampler/cpython/layout/value_offsets.h"
+#include "sampler/gil.h"
 
 /* How far a field lies behind the end of ob_type. */
 #define AFTER_TYPE(type, field) (offsetof(type, field) - offsetof(PyObject, ob_type) - 8)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "sampler/bounded_memory.h"
+#include "procmem/bounded_memory.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 #include <errno.h>
 
-#include "sampler/ticker.h"
+#include "procmem/clock.h"
 #include "tests/support/fake_memory.h"
 
 enum { ADDR = 4096 };

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sampler/look_memory.h"
 #include "sampler/cpython/layout/executable_offsets.h"
+#include "sampler/look_memory.h"
 #include "tests/support/fake_objects.h"
 
 /* tp_flags */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "procmem/clock.h"
 #include "sampler/frame_cache.h"
 
 #include <criterion/criterion.h>

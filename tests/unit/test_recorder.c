@@ -13,6 +13,7 @@
 #include "output/recorder.h"
 #include "output/recording.h"
 #include "output/recording_format.h"
+#include "procmem/clock.h"
 #include "tests/support/random_samples.h"
 
 static int new_file(void)

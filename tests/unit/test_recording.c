@@ -11,6 +11,7 @@
 
 #include "output/recording.h"
 #include "procmem/array.h"
+#include "procmem/clock.h"
 #include "tests/support/random_samples.h"
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))

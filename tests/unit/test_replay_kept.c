@@ -10,6 +10,7 @@
 #include "output/recorder.h"
 #include "output/replay.h"
 #include "procmem/cleanup.h"
+#include "procmem/clock.h"
 
 /*
  * Of threads so many nodes are known: 2^20 and twice as many as the profile has at most. One

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "output/run.h"
+#include "procmem/clock.h"
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -3,6 +3,7 @@
 #include <criterion/new/assert.h>
 #include <unistd.h>
 
+#include "procmem/clock.h"
 #include "sampler/sampler_state.h"
 
 struct taker {

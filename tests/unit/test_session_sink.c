@@ -10,6 +10,7 @@
 #include "cmd/session_sink.h"
 #include "output/recording.h"
 #include "output/recording_format.h"
+#include "procmem/clock.h"
 
 /* As many threads as a recording can have, and what the sink says of one more. */
 static void fill(struct session_sink *sink)

@@ -11,6 +11,7 @@
 
 #include "output/source_file.h"
 #include "procmem/cleanup.h"
+#include "procmem/clock.h"
 #include "sampler/sample.h"
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))

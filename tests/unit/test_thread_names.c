@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "sampler/bounded_memory.h"
+#include "procmem/bounded_memory.h"
 #include "tests/support/fake_objects.h"
 
 enum { NR_THREADS = 3 };

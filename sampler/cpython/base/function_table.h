@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "sampler/sample.h"
+#include "sampler/cpython/base/frame.h"
 
 struct function_entry;
 

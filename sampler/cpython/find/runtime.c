@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sampler/bounded_memory.h"
-#include "sampler/cpython/layout/debug_offsets.h"
+#include "procmem/bounded_memory.h"
 #include "sampler/cpython/find/file_names.h"
 #include "sampler/cpython/find/interpreter_scan.h"
 #include "sampler/cpython/find/modules.h"
 #include "sampler/cpython/find/version_text.h"
+#include "sampler/cpython/layout/debug_offsets.h"
 #include "symbols/memory_image.h"
 
 /* So much of all modules' variables is looked at; beyond it nothing is found by a scan. */

@@ -9,8 +9,8 @@
 
 #include "procmem/memory.h"
 #include "procmem/message.h"
-#include "sampler/cpython/layout/offsets.h"
 #include "sampler/cpython/base/program.h"
+#include "sampler/cpython/layout/offsets.h"
 #include "symbols/image.h"
 
 struct runtime {

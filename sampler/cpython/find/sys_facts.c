@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sampler/cpython/layout/value_offsets.h"
 #include "sampler/cpython/objects/dict.h"
 #include "sampler/cpython/objects/strings.h"
-#include "sampler/cpython/threads/threads.h"
-#include "sampler/cpython/layout/value_offsets.h"
 #include "sampler/cpython/objects/value_types.h"
+#include "sampler/cpython/threads/threads.h"
 
 /* sys is the first module that there is; it has about 100 attributes. */
 #define MODULES_MAX_KEYS 64

@@ -30,10 +30,10 @@
 #include <stdint.h>
 
 #include "procmem/memory.h"
+#include "sampler/cpython/base/loss.h"
 #include "sampler/cpython/code/code.h"
 #include "sampler/cpython/frames/frame_list.h"
 #include "sampler/cpython/layout/offsets.h"
-#include "sampler/sample.h"
 
 /* What a thread state says of a stack. All 0 where there is none. */
 struct stack_ends {

@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 #include "procmem/memory.h"
+#include "sampler/cpython/base/frame.h"
 #include "sampler/cpython/layout/offsets.h"
-#include "sampler/sample.h"
 
 /* Of a frame with more variables the first so many are read. Generated code has hundreds. */
 enum { FRAME_MAX_VARIABLES = 4096 };

@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "sampler/cpython/objects/strings.h"
 #include "sampler/cpython/layout/type_flags.h"
 #include "sampler/cpython/layout/value_offsets.h"
+#include "sampler/cpython/objects/strings.h"
 
 /* dk_kind: anything as keys, with their hashes; only str; only str, of split tables. */
 enum keys_kind { KEYS_GENERAL, KEYS_UNICODE, KEYS_SPLIT };

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sampler/cpython/objects/strings.h"
 #include "sampler/cpython/layout/value_offsets.h"
+#include "sampler/cpython/objects/strings.h"
 #include "sampler/cpython/objects/value_parts.h"
 
 /* Exceptions are not derived deeper; what is goes in a circle. */

@@ -8,9 +8,9 @@
 
 #include "procmem/cleanup.h"
 #include "sampler/cpython/layout/build_check.h"
+#include "sampler/cpython/layout/type_flags.h"
 #include "sampler/cpython/objects/dict.h"
 #include "sampler/cpython/objects/strings.h"
-#include "sampler/cpython/layout/type_flags.h"
 
 /* Of a module's dict so many entries are looked at; builtins has 160, types 50. */
 #define MODULE_MAX_ENTRIES 1024

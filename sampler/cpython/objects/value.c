@@ -4,12 +4,12 @@
 #include <errno.h>
 #include <string.h>
 
+#include "sampler/cpython/layout/value_offsets.h"
 #include "sampler/cpython/objects/dict.h"
 #include "sampler/cpython/objects/floating.h"
 #include "sampler/cpython/objects/integer.h"
 #include "sampler/cpython/objects/set.h"
 #include "sampler/cpython/objects/strings.h"
-#include "sampler/cpython/layout/value_offsets.h"
 #include "sampler/cpython/objects/value_parts.h"
 
 /* So many items of a list or tuple are read at a time. */

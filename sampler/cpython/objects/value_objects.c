@@ -3,11 +3,11 @@
 #include <errno.h>
 #include <string.h>
 
-#include "sampler/cpython/objects/dict.h"
 #include "sampler/cpython/layout/executable_offsets.h"
-#include "sampler/cpython/objects/strings.h"
 #include "sampler/cpython/layout/type_flags.h"
 #include "sampler/cpython/layout/value_offsets.h"
+#include "sampler/cpython/objects/dict.h"
+#include "sampler/cpython/objects/strings.h"
 #include "sampler/cpython/objects/value_parts.h"
 
 /* A longer C string is cut: the names of static types have 60 bytes at most. */

@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "sampler/cpython/objects/strings.h"
 #include "sampler/cpython/layout/type_flags.h"
 #include "sampler/cpython/layout/value_offsets.h"
+#include "sampler/cpython/objects/strings.h"
 
 /* The flag that tells each kind, or 0. */
 static const uint64_t flag_of_kind[NR_VALUE_KINDS] = {

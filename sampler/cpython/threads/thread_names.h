@@ -12,7 +12,12 @@
 
 #include "procmem/memory.h"
 #include "sampler/cpython/layout/offsets.h"
-#include "sampler/sample.h"
+
+/*
+ * Room for a thread's name and a NUL. People's names for threads are shorter; a longer one
+ * is cut.
+ */
+#define THREAD_NAME_MAX_BYTES 128
 
 /* A thread whose name is wanted. */
 struct named_thread {

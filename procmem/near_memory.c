@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sampler/near_memory.h"
+#include "procmem/near_memory.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "sampler/bounded_memory.h"
+#include "procmem/bounded_memory.h"
 
 #include <errno.h>
 
-#include "sampler/ticker.h"
+#include "procmem/clock.h"
 
 static int bounded_read_ranges(struct remote_memory *memory, struct remote_range *ranges,
 			       size_t nr_ranges)
