@@ -12,6 +12,10 @@
 /* What writing takes where others own the folder, or the file that is replaced. */
 #define WRITING (CAPABILITY(CAP_DAC_OVERRIDE) | CAPABILITY(CAP_CHOWN) | CAPABILITY(CAP_FOWNER))
 
+/* Capabilities that were parts of CAP_SYS_ADMIN, which still grants what they do. */
+#define SPLIT_OFF \
+	(CAPABILITY(CAP_PERFMON) | CAPABILITY(CAP_BPF) | CAPABILITY(CAP_CHECKPOINT_RESTORE))
+
 /* Whether each system call of a BPF program's user takes CAP_BPF, as before Linux 5.19. */
 static bool bpf_takes_capability(void)
 {
@@ -36,6 +40,9 @@ static uint64_t reading(const struct session *session)
 
 	if (session->engine.interrupts && bpf_takes_capability())
 		rights |= CAPABILITY(CAP_BPF);
+	/* It stands for those that we, or kernels before 5.8 and 5.9, do not have. */
+	if (rights & SPLIT_OFF & ~capabilities_effective())
+		rights |= CAPABILITY(CAP_SYS_ADMIN);
 	/* The kernel's stack of a thread that waits; its symbols, for a program that comes by exec. */
 	if (engine->tells_kernel)
 		rights |= CAPABILITY(CAP_SYS_ADMIN) | CAPABILITY(CAP_SYSLOG);
@@ -79,10 +86,11 @@ static void print_kept(uint64_t rights)
 
 void session_give_up_rights(struct session *session)
 {
-	const uint64_t needed = reading(session);
+	uint64_t needed;
 
 	if (!(capabilities_effective() & CAPABILITY(CAP_SYS_PTRACE)))
 		return;
+	needed = reading(session);
 	/* Whose the outputs are shows when the right to write to everything is not in effect. */
 	if (capabilities_keep(needed, needed | WRITING))
 		return;

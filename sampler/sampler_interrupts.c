@@ -318,7 +318,10 @@ static void take_fault(struct sampler_interrupts *interrupts, const struct snaps
 	if (is_there || record->nr_loops || record->nr_frames)
 		lose(interrupts, thread, LOSS_FAULT);
 	/* It would be met by all that gather. */
-	interrupts->nr_steady = 0;
+	if (is_there)
+		interrupts->nr_steady = 0;
+	else
+		interrupts_give_up(interrupts->interrupts, record->fault_addr);
 }
 
 /* What is read from outside from now on is of another tick than all that was read before. */

@@ -75,6 +75,9 @@ struct {
 /* Whether ticks count by now: the user sets it. */
 __u64 is_on = 0;
 
+/* Where reading faults and nobody can help: nobody is woken for that. The user sets it. */
+__u64 lost_addr = 0;
+
 /* &PyCode_Type, which the user finds out by what it is told; 0: not yet. */
 __u64 code_type_addr = 0;
 
@@ -156,21 +159,17 @@ __noinline __u64 mix_text(__u64 hash, __u64 object_addr, __u32 is_str)
 				 content_offset(words, is_str));
 }
 
-/* The length of the bytecode that is an object of its own. False: it could not be read. */
-static __always_inline bool take_bytecode_length(const __u8 *code, __u32 offset, __u64 *ret_length)
+/* Where the length of the bytecode stands, which is an object of its own before 3.11. */
+static __always_inline __u64 bytecode_length_addr(const __u8 *code, __u32 offset)
 {
-	*ret_length = 0;
-	return layout.code.bytecode == INTERRUPT_ABSENT ||
-	       !bpf_probe_read_user(
-		       ret_length, sizeof(*ret_length),
-		       (void *)(word_at(code, offset & CODE_MASK) + layout.text.length));
+	return word_at(code, offset & CODE_MASK) + layout.text.length;
 }
 
 /* Add to a hash what a code object says that has no version. */
 static __always_inline __u64 mix_texts(__u64 hash, const __u8 *code)
 {
 	const __u32 first = layout.code.first;
-	__u64 length;
+	__u64 length = 0;
 
 	hash = mix_text(hash, word_at(code, layout.code.qualname - first & CODE_MASK), true);
 	hash = mix_text(hash, word_at(code, layout.code.filename - first & CODE_MASK), true);
@@ -180,14 +179,26 @@ static __always_inline __u64 mix_texts(__u64 hash, const __u8 *code)
 	if (layout.code.bytecode == INTERRUPT_ABSENT)
 		return hash;
 	hash = identity_mix(hash, word_at(code, layout.code.bytecode - first & CODE_MASK));
-	(void)take_bytecode_length(code, layout.code.bytecode - first, &length);
+	(void)bpf_probe_read_user(&length, sizeof(length),
+				  (void *)bytecode_length_addr(code, layout.code.bytecode - first));
 	return identity_mix(hash, length);
+}
+
+/* Read from the target; if that cannot be, the record ends there, and says where. Whether it does. */
+static __always_inline bool faults(struct interrupt_record *record, void *to, __u32 nr_bytes,
+				   __u64 addr)
+{
+	if (!bpf_probe_read_user(to, nr_bytes, (void *)addr))
+		return false;
+	record->end = INTERRUPT_FAULT;
+	record->fault_addr = addr;
+	return true;
 }
 
 /*
  * What tells a code object, alive, from those that were in its place before: its version, which no
  * other one of its interpreter has, or without one what it says; 0 for what is no code object.
- * Whether it could be read.
+ * False: the record ends there.
  */
 static __always_inline bool identify(struct scratch *scratch, __u64 addr)
 {
@@ -196,8 +207,8 @@ static __always_inline bool identify(struct scratch *scratch, __u64 addr)
 	__u64 hash = identity_mix(identity_begin(), scratch->interpreter_id);
 	__u32 version = 0;
 
-	if (bpf_probe_read_user(scratch->code.object, layout.code.size & CODE_MASK,
-				(void *)(addr + first)))
+	if (faults((void *)scratch->bytes, scratch->code.object, layout.code.size & CODE_MASK,
+		   addr + first))
 		return false;
 	if (code_type_addr && word_at(code, layout.code.type - first & CODE_MASK) != code_type_addr)
 		return true;
@@ -214,7 +225,7 @@ static __always_inline bool identify(struct scratch *scratch, __u64 addr)
 
 /*
  * Tell of a code object that was not told before. What is not told now is told by the next interrupt. 0;
- * 1: it could not be read.
+ * 1: the record ends there.
  */
 __noinline int tell_code(__u64 addr, __u64 identity)
 {
@@ -225,8 +236,12 @@ __noinline int tell_code(__u64 addr, __u64 identity)
 	if (!scratch || scratch->nr_new >= INTERRUPT_MAX_NEW_CODES)
 		return 0;
 	code = &scratch->code;
-	if (bpf_probe_read_user(code->object, layout.code.head_size & CODE_MASK, (void *)addr) ||
-	    !take_bytecode_length(code->object, layout.code.bytecode, &code->bytecode_length))
+	if (faults((void *)scratch->bytes, code->object, layout.code.head_size & CODE_MASK, addr))
+		return 1;
+	code->bytecode_length = 0;
+	if (layout.code.bytecode != INTERRUPT_ABSENT &&
+	    faults((void *)scratch->bytes, &code->bytecode_length, sizeof(code->bytecode_length),
+		   bytecode_length_addr(code->object, layout.code.bytecode)))
 		return 1;
 	scratch->nr_new++;
 	code->head.kind = INTERRUPT_CODE;
@@ -250,7 +265,7 @@ __noinline int tell_code(__u64 addr, __u64 identity)
 	return 0;
 }
 
-/* Find the identity of what a frame runs, told if it is new. 0; 1: it could not be read. */
+/* Find the identity of what a frame runs, told if it is new. 0; 1: the record ends there. */
 __noinline int meet_code(__u64 executable)
 {
 	struct scratch *scratch = find_scratch();
@@ -273,17 +288,6 @@ __noinline int meet_code(__u64 executable)
 	return 0;
 }
 
-/* Read from the target; if that cannot be, the record ends there, and says where. Whether it does. */
-static __always_inline bool faults(struct interrupt_record *record, void *to, __u32 nr_bytes,
-				   __u64 addr)
-{
-	if (!bpf_probe_read_user(to, nr_bytes, (void *)addr))
-		return false;
-	record->end = INTERRUPT_FAULT;
-	record->fault_addr = addr;
-	return true;
-}
-
 static long take_frame(__u32 index, struct scratch **walk)
 {
 	const __u32 size = layout.frame.head_size & (INTERRUPT_FRAME_MAX_BYTES - 1);
@@ -304,11 +308,8 @@ static long take_frame(__u32 index, struct scratch **walk)
 	bytes = (__u8 *)(frame + 1);
 	if (faults(record, bytes, size, addr))
 		return 1;
-	if (meet_code(word_at(bytes, layout.frame.executable & (INTERRUPT_FRAME_MAX_BYTES - 1)))) {
-		record->end = INTERRUPT_FAULT;
-		record->fault_addr = scratch->executable;
+	if (meet_code(word_at(bytes, layout.frame.executable & (INTERRUPT_FRAME_MAX_BYTES - 1))))
 		return 1;
-	}
 	frame->addr = addr;
 	frame->identity = scratch->identity;
 	scratch->addr = word_at(bytes, layout.frame.previous & (INTERRUPT_FRAME_MAX_BYTES - 1));
@@ -420,8 +421,10 @@ static __always_inline __u32 take_states(struct scratch *scratch, struct interru
 	for (__u32 i = 0; i < INTERRUPT_MAX_STATES && thread->states[i].addr; i++) {
 		take_state(scratch, &thread->states[i]);
 		nr_bytes = record->head.nr_bytes;
-		/* The user is woken for a fault, which it alone can end. */
-		flags = record->end == INTERRUPT_FAULT ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+		/* The user is woken for a fault that it can end. */
+		flags = record->end == INTERRUPT_FAULT && record->fault_addr != lost_addr
+				? BPF_RB_FORCE_WAKEUP
+				: BPF_RB_NO_WAKEUP;
 		if (nr_bytes > INTERRUPT_RECORD_MAX_BYTES ||
 		    bpf_ringbuf_output(&records, record, nr_bytes, flags))
 			count->nr_full++;

@@ -235,6 +235,13 @@ static int follow_all(struct interrupts *interrupts)
 	return err;
 }
 
+/* Interrupt no thread any more. */
+static void unfollow_all(struct interrupts *interrupts)
+{
+	while (interrupts->nr_threads) /* a link closes its event, too */
+		(void)bpf_link__destroy(interrupts->threads[--interrupts->nr_threads].link);
+}
+
 /* The time from one tick to the next: that is how often the coarse clock goes on. */
 static uint64_t tick_ns(void)
 {
@@ -341,15 +348,23 @@ static bool empty(const struct bpf_map *map)
 	return err == -ENOENT; /* there are no more */
 }
 
-/* Forget the program that was replaced; whether that could be done. */
+/*
+ * Forget the program that was replaced, and interrupt the one in its place; whether that could be
+ * done. The events of a process that may not be dumped from its exec on have ended (set-user-ID,
+ * file capabilities), which nothing tells: so all are opened anew.
+ * Source: fs/exec.c (perf_event_exit_task()).
+ */
 static bool begin_anew(struct interrupts *interrupts)
 {
+	unfollow_all(interrupts);
 	interrupts->program->bss->code_type_addr = 0;
+	interrupts->program->bss->lost_addr = 0;
 	interrupts->before = (struct interrupt_counts){0};
 	interrupts_count(interrupts, &interrupts->before);
 	return empty(interrupts->program->maps.threads) &&
 	       empty(interrupts->program->maps.known_codes) &&
-	       interrupts_take(interrupts, NULL) == 0;
+	       interrupts_take(interrupts, NULL) == 0 &&
+	       (interrupts->asked.clock != INTERRUPTS_OWN_EVENTS || follow_all(interrupts) == 0);
 }
 
 int interrupts_open(const struct interrupts_options *options, struct interrupts **ret_interrupts,
@@ -358,7 +373,6 @@ int interrupts_open(const struct interrupts_options *options, struct interrupts 
 	struct interrupts *interrupts = options->before;
 	int err;
 
-	/* The event of the thread that has called exec is still there. */
 	if (interrupts && is_as_asked(interrupts, options) && begin_anew(interrupts)) {
 		*ret_interrupts = interrupts;
 		return 0;
@@ -426,8 +440,7 @@ void interrupts_close(struct interrupts *interrupts)
 {
 	if (!interrupts)
 		return;
-	for (uint32_t i = 0; i < interrupts->nr_threads; i++)
-		(void)bpf_link__destroy(interrupts->threads[i].link); /* closes the event, too */
+	unfollow_all(interrupts);
 	(void)bpf_link__destroy(interrupts->tick);
 	ring_buffer__free(interrupts->ring);
 	if (interrupts->epoll_fd >= 0)
@@ -451,6 +464,11 @@ void interrupts_forget_code(struct interrupts *interrupts, uint64_t code_addr)
 {
 	(void)bpf_map__delete_elem(interrupts->program->maps.known_codes, &code_addr,
 				   sizeof(code_addr), 0);
+}
+
+void interrupts_give_up(struct interrupts *interrupts, uint64_t addr)
+{
+	interrupts->program->bss->lost_addr = addr;
 }
 
 void interrupts_set_code_type(struct interrupts *interrupts, uint64_t code_type_addr)

@@ -48,6 +48,12 @@ void interrupts_forget_code(struct interrupts *interrupts, uint64_t code_addr)
 {
 }
 
+void interrupts_give_up(struct interrupts *interrupts, uint64_t addr)
+{
+	(void)interrupts;
+	(void)addr;
+}
+
 void interrupts_set_code_type(struct interrupts *interrupts, uint64_t code_type_addr)
 {
 }

@@ -3,8 +3,10 @@
 import json
 import os
 import re
+import shutil
 import signal
 import stat
+import struct
 import unittest
 
 import support
@@ -17,6 +19,9 @@ READING = {"sys_ptrace", "dac_read_search", "checkpoint_restore"}
 WRITING = {"dac_override", "chown", "fowner"}
 EVENTS = {"perfmon", "ipc_lock"}
 OTHER_UID, OTHER_GID = 65534, 65533
+
+# Of the attribute that gives a program capabilities: linux/capability.h.
+CAPABILITY_REVISION_2, CAPABILITY_EFFECTIVE, CAP_NET_RAW = 0x02000000, 1, 13
 
 
 def status_of_threads(pid):
@@ -94,6 +99,18 @@ class Rights(RightsTestCase):
                     if options:
                         self.assertEqual(held - {"bpf"}, rights)
 
+    def test_the_right_that_others_were_split_off(self):
+        """Kernels before 5.8 have no CAP_PERFMON: CAP_SYS_ADMIN is in its place there."""
+        with support.python_target(support.newest_interpreter(), "parallel", "calls", 40, 4, 5000,
+                                   0) as target:
+            result = support.run_with_samples(lambda: support.pysample(
+                "attach", "-v", "-n", "-r", 1000, "-d", "0.5", "-f", "collapsed", target.pid,
+                wrapper=["setpriv", "--bounding-set=-perfmon", "--inh-caps=-perfmon", "--"]))
+        kept = re.search(r"capabilities kept: (.*)\n", result.stderr).group(1).split(", ")
+        self.assertIn("sys_admin", kept)
+        self.assertNotIn("perfmon", kept)
+        self.assertNotIn("could not be followed", result.stderr)
+
     def test_a_command_gets_our_signals(self):
         process = self.start("run", "--", interpreters_without_root()[0].path,
                              os.path.join(support.TARGETS, "exits.py"))
@@ -146,10 +163,10 @@ class Rights(RightsTestCase):
 class RightsLater(RightsTestCase):
     """What begins when the rights are given up already."""
 
-    def stats_of(self, interpreter, program, *options):
+    def stats_of(self, interpreter, program, *options, wrapper=()):
         """What is counted of execs.py, which becomes that program, and what is said."""
         path = os.path.join(self.folder, "stats")
-        with support.python_target(interpreter, "execs", *program) as target:
+        with support.python_target(interpreter, "execs", *program, wrapper=wrapper) as target:
             result = support.pysample("attach", "-v", "-r", 1000, "-f", "collapsed",
                                       "--stats-json", path, *options, target.pid)
         self.assertEqual(result.status, 0, result.stderr)
@@ -172,6 +189,27 @@ class RightsLater(RightsTestCase):
                 self.assertTrue(any("exits.py:" in label
                                     for stack in support.parse_collapsed(result.stdout)
                                     for label in stack), result.stdout)
+
+    def test_a_program_of_more_rights(self):
+        """Its exec ends the events of before, and nothing says so."""
+        found = interpreters_without_root()[0]
+        program = os.path.join(self.folder, "python")
+        shutil.copy(os.path.realpath(found.path), program)
+        os.chmod(program, 0o755)
+        os.chmod(self.folder, 0o755)
+        os.setxattr(program, "security.capability",
+                    struct.pack("<5I", CAPABILITY_REVISION_2 | CAPABILITY_EFFECTIVE,
+                                1 << CAP_NET_RAW, 0, 0, 0))
+        result, stats = self.stats_of(
+            found, [program, os.path.join(support.TARGETS, "exits.py")],
+            wrapper=["setpriv", "--reuid=%d" % OTHER_UID, "--regid=%d" % OTHER_GID,
+                     "--clear-groups"])
+        if stats["engine"] != "bpf" and "built without BPF" in result.stderr:
+            self.skipTest("there is no BPF")
+        self.assertEqual(stats["engine"], "bpf", result.stderr)
+        self.assertTrue(any("exits.py:" in label
+                            for stack in support.parse_collapsed(result.stdout)
+                            for label in stack), result.stdout)
 
     def test_another_layout(self):
         """The other engine goes on, and it is said why."""
