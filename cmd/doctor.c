@@ -8,13 +8,13 @@
 #include <string.h>
 
 #include "cmd/command.h"
-#include "cmd/engine.h"
 #include "cmd/options.h"
 #include "cmd/print.h"
+#include "cmd/sampling/engine.h"
 #include "cmd/target.h"
-#include "output/dump.h"
-#include "output/label.h"
-#include "output/text.h"
+#include "output/dump/dump.h"
+#include "output/profile/label.h"
+#include "output/text/text.h"
 #include "procmem/cpu_seat.h"
 #include "sampler/racing/racing.h"
 #include "sampler/sampler.h"

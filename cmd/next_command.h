@@ -3,7 +3,7 @@
 #pragma once
 
 #include "output/format.h"
-#include "output/text.h"
+#include "output/text/text.h"
 
 /*
  * Append the command, to be pasted into a shell, that shows a file of that format: of a

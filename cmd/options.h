@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "output/profile_mode.h"
+#include "output/profile/profile_mode.h"
 
 /*
  * "100", "1khz", "10k", "0.5hz", in Hz; "max" is 10 kHz. False if

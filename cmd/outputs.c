@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "cmd/print.h"
-#include "output/text.h"
+#include "output/text/text.h"
 
 /* Parsing. */
 

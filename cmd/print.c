@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "output/label.h"
-#include "output/text.h"
+#include "output/profile/label.h"
+#include "output/text/text.h"
 
 enum { MAX_LINE_BYTES = 2048 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The only place that writes to stderr, but for cmd/progress.c. Messages are one line, control
+ * The only place that writes to stderr, but for cmd/sampling/progress.c. Messages are one line, control
  * characters escaped.
  */
 #pragma once

@@ -5,8 +5,8 @@
 #include "cmd/command.h"
 #include "cmd/outputs.h"
 #include "output/artefact.h"
-#include "output/recording.h"
-#include "output/replay.h"
+#include "output/recording/recording.h"
+#include "output/recording/replay.h"
 
 /* All borrowed. left is set by rendering_write(). */
 struct rendering {

@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "output/profile.h"
-#include "output/run.h"
+#include "output/profile/profile.h"
+#include "output/run/run.h"
 
 /* How text is laid out, and what of it is wanted. */
 struct artefact_options {

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "output/loss.h"
+#include "output/run/loss.h"
 
 /* What has to be known of runs, of all together. */
 struct sums {

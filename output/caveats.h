@@ -3,7 +3,7 @@
 #pragma once
 
 #include "output/artefact.h"
-#include "output/text.h"
+#include "output/text/text.h"
 
 /*
  * Append what is to be said of nr approximate samples among nr_all: nothing if there is none. The

@@ -3,15 +3,15 @@
 
 #include <string.h>
 
-#include "output/callgrind.h"
-#include "output/collapsed.h"
-#include "output/flamegraph_html.h"
-#include "output/flamegraph_svg.h"
-#include "output/gecko.h"
-#include "output/jsonl.h"
-#include "output/pprof.h"
-#include "output/speedscope.h"
-#include "output/summary.h"
+#include "output/formats/callgrind.h"
+#include "output/formats/collapsed.h"
+#include "output/formats/flamegraph_svg.h"
+#include "output/formats/gecko.h"
+#include "output/formats/jsonl.h"
+#include "output/formats/pprof.h"
+#include "output/formats/speedscope.h"
+#include "output/page/flamegraph_html.h"
+#include "output/summary/summary.h"
 
 /* The first one that a suffix fits is not always the longest: ".json.gz" and ".gz". */
 static const struct format formats[] = {

@@ -110,7 +110,7 @@ def main():
         pathlib.Path(sys.argv[2]).write_bytes(page())
         pathlib.Path(sys.argv[3]).write_bytes(loader())
         return
-    text = '/* Made by output/assets/bundle.py. */\n#include "output/viewer.h"\n\n'
+    text = '/* Made by output/assets/bundle.py. */\n#include "output/page/viewer.h"\n\n'
     text += c_array("unsigned char", "viewer_page", page())
     text += "const size_t viewer_page_bytes = sizeof(viewer_page);\n\n"
     text += c_array("char", "viewer_loader", loader() + b"\0")

@@ -7,7 +7,7 @@ import { nodeName } from "./flame.mjs";
 /* A line for each run: what is known of it. */
 const about = meta => [["run", meta.runs], ["base", meta.base_runs ?? []]].flatMap(([key, runs]) => runs.map(run => `${key} ${JSON.stringify(run)}\n`));
 
-/* Collapsed stacks of own weights where mask is set; as output/collapsed.c writes them. */
+/* Collapsed stacks of own weights where mask is set; as output/formats/collapsed.c writes them. */
 export function collapsed({ functions, meta }, folded, mask) {
 	const { tree, own } = folded, lines = about(meta).map(line => "# " + line), total = new Map();
 	const name = i => (tree.line[i] ? label(functions, tree.func[i], tree.line[i]) : label(functions, tree.func[i])).replaceAll(";", ":").replace(/ \d+(\.\d*)?$/, "$& ()");

@@ -30,7 +30,7 @@ export const STRIP_BINS = 2048;
 
 const CONTROL = /[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|\p{Cs}/gu;
 
-/* A name made harmless to look at, as output/label.h does. */
+/* A name made harmless to look at, as output/profile/label.h does. */
 export function shown(text) {
 	return text.replace(CONTROL, c => {
 		const hex = c.charCodeAt(0).toString(16);

@@ -9,7 +9,7 @@
  *   zoom(names)   to the node that the functions' labels lead to from the root, [] for all
  *   totals()      of the current view, after every filter and its zoom: {total, samples, self,
  *                 totals, matched, hidden, all}: us (the base's apart in base), self and totals
- *                 as {"qualname (path:line)": us}, escaped as output/label.h does, of functions,
+ *                 as {"qualname (path:line)": us}, escaped as output/profile/label.h does, of functions,
  *                 or of lines while they are split (totals: lines that are known); matched: {us, samples} of the search, or null
  *   loaded_ms     how long it took to decode and show
  */

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "output/recorder.h"
+#include "output/recording/recorder.h"
 #include "procmem/cleanup.h"
 #include "procmem/clock.h"
 

@@ -27,8 +27,8 @@
 #include <sys/random.h>
 #include <time.h>
 
-#include "output/collapsed.h"
-#include "output/profile.h"
+#include "output/formats/collapsed.h"
+#include "output/profile/profile.h"
 #include "procmem/cleanup.h"
 #include "procmem/clock.h"
 #include "procmem/live.h"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What frames and threads are called in texts for people, after output/label.h."""
+"""What frames and threads are called in texts for people, after output/profile/label.h."""
 import re
 
 import oracle

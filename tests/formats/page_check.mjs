@@ -28,7 +28,7 @@ function difference(a, b) {
 	return JSON.stringify(Object.fromEntries(Object.entries(a).filter(([k, v]) => JSON.stringify(v) !== JSON.stringify(b[k])))).slice(0, 400);
 }
 
-/* As output/label.h makes names harmless. */
+/* As output/profile/label.h makes names harmless. */
 function shown(text) {
 	return Array.from(text, c => {
 		const p = c.codePointAt(0), bad = p < 0x20 || (p >= 0x7f && p < 0xa0) || p === 0x61c || p === 0x200e || p === 0x200f || (p >= 0x2028 && p <= 0x202e) || (p >= 0x2066 && p <= 0x2069);

@@ -38,7 +38,7 @@ function leb(values, signed) {
 	return Uint8Array.from(out);
 }
 
-/* As output/base91.h says. */
+/* As output/text/base91.h says. */
 function base91(bytes) {
 	let text = "", bits = 0, nr = 0;
 	const put = digit => (text += String.fromCharCode(35 + digit).replace("<", "~"));

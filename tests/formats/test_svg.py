@@ -10,7 +10,7 @@ import oracle
 import subjects
 
 SVG = "{http://www.w3.org/2000/svg}"
-WIDTH, SIDE_PAD, MIN_WIDTH, MAX_ROWS = 1200, 10, 0.1, 500  # output/flamegraph_svg.h
+WIDTH, SIDE_PAD, MIN_WIDTH, MAX_ROWS = 1200, 10, 0.1, 500  # output/formats/flamegraph_svg.h
 TITLE = re.compile(r"(?s)(.*) \(([\d,]+) (samples|microseconds), (\d+\.\d\d)%\)")
 LEFT_OUT = re.compile(r"([\d,]+) frames? (narrower|deeper)")
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/label.h"
-#include "output/utf8.h"
+#include "output/profile/label.h"
+#include "output/text/utf8.h"
 #include "procmem/cleanup.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

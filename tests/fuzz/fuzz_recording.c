@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "output/recording.h"
-#include "output/recording_decoder.h"
+#include "output/recording/recording.h"
+#include "output/recording/recording_decoder.h"
 #include "procmem/cleanup.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

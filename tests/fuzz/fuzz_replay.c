@@ -10,8 +10,8 @@
 #include <zstd.h>
 
 #include "output/format.h"
-#include "output/recorded_threads.h"
-#include "output/replay.h"
+#include "output/recording/recorded_threads.h"
+#include "output/recording/replay.h"
 #include "procmem/cleanup.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

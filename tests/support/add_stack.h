@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/profile.h"
+#include "output/profile/profile.h"
 
 /* The first line of the functions below: 10 for those that begin with 'a', 20 with 'b', … */
 static inline int32_t stack_first_line(const char *name)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading back what output/page_columns.h writes. */
+/* Reading back what output/page/page_columns.h writes. */
 #pragma once
 
 #include <stdbool.h>

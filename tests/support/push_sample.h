@@ -2,7 +2,7 @@
 /* Samples by hand, for tests of what consumes them. */
 #pragma once
 
-#include "output/profile.h"
+#include "output/profile/profile.h"
 
 /* Hand one sample to profile's sink; nr_unchanged is passed on unchecked. */
 static inline int push_sample(struct profile *profile, const struct sample_thread *thread,

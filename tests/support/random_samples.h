@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "output/recorder.h"
+#include "output/recording/recorder.h"
 
 enum { RANDOM_FUNCTIONS = 40, RANDOM_THREADS = 6, RANDOM_MAX_DEPTH = 12 };
 

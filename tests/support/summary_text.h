@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/summary.h"
-#include "output/utf8.h"
+#include "output/summary/summary.h"
+#include "output/text/utf8.h"
 
 /* The summary; the caller frees it. */
 static inline char *summary_text(const struct artefact *artefact)

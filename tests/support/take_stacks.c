@@ -3,9 +3,9 @@
 
 #include <errno.h>
 
-#include "output/collapsed.h"
-#include "output/dump.h"
-#include "output/profile.h"
+#include "output/dump/dump.h"
+#include "output/formats/collapsed.h"
+#include "output/profile/profile.h"
 #include "sampler/cpython/layout/offsets.h"
 #include "sampler/sampler.h"
 

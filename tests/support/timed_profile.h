@@ -5,7 +5,7 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 
-#include "output/profile.h"
+#include "output/profile/profile.h"
 
 #define NS_PER_US 1000ull
 

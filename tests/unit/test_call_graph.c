@@ -3,7 +3,7 @@
 #include <criterion/new/assert.h>
 #include <stdio.h>
 
-#include "output/call_graph.h"
+#include "output/profile/call_graph.h"
 #include "procmem/cleanup.h"
 #include "tests/support/add_stack.h"
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/callgrind.h"
+#include "output/formats/callgrind.h"
 #include "procmem/cleanup.h"
 #include "tests/support/add_stack.h"
 

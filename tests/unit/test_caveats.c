@@ -3,7 +3,7 @@
 #include <criterion/new/assert.h>
 
 #include "output/caveats.h"
-#include "output/loss.h"
+#include "output/run/loss.h"
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
 

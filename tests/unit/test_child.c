@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cmd/child.h"
+#include "cmd/sampling/child.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "output/code_object.h"
+#include "output/dump/code_object.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>

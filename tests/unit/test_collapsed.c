@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/collapsed.h"
+#include "output/formats/collapsed.h"
 #include "procmem/cleanup.h"
 #include "tests/support/add_stack.h"
 #include "tests/support/push_sample.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "output/dump.h"
+#include "output/dump/dump.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "output/dump_source.h"
+#include "output/dump/dump_source.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>

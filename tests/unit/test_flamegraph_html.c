@@ -7,7 +7,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "output/flamegraph_html.h"
+#include "output/page/flamegraph_html.h"
 #include "procmem/cleanup.h"
 #include "tests/support/push_sample.h"
 

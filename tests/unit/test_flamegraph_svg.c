@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/flamegraph_svg.h"
+#include "output/formats/flamegraph_svg.h"
 #include "procmem/cleanup.h"
 #include "tests/support/push_sample.h"
 

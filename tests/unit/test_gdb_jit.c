@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "output/code_object.h"
+#include "output/dump/code_object.h"
 #include "procmem/live.h"
 #include "procmem/machine.h"
 #include "procmem/process.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/gecko.h"
+#include "output/formats/gecko.h"
 #include "procmem/cleanup.h"
 #include "tests/support/gunzip.h"
 #include "tests/support/timed_profile.h"

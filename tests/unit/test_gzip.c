@@ -7,7 +7,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "output/gzip.h"
+#include "output/text/gzip.h"
 #include "procmem/cleanup.h"
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/json.h"
+#include "output/text/json.h"
 #include "procmem/cleanup.h"
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/jsonl.h"
+#include "output/formats/jsonl.h"
 #include "procmem/cleanup.h"
 #include "tests/support/add_stack.h"
 

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "output/label.h"
+#include "output/profile/label.h"
 #include "tests/support/add_stack.h"
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))

@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 
-#include "output/origin.h"
+#include "output/profile/origin.h"
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/page_columns.h"
+#include "output/page/page_columns.h"
 #include "procmem/cleanup.h"
 #include "tests/support/page_bytes.h"
 

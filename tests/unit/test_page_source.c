@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "output/page_source.h"
+#include "output/page/page_source.h"
 #include "procmem/cleanup.h"
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))

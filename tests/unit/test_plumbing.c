@@ -3,7 +3,7 @@
 #include <criterion/new/assert.h>
 #include <string.h>
 
-#include "output/plumbing.h"
+#include "output/profile/plumbing.h"
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
 

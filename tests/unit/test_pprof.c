@@ -7,7 +7,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "output/pprof.h"
+#include "output/formats/pprof.h"
 #include "output/profile.pb-c.h"
 #include "procmem/cleanup.h"
 #include "tests/support/gunzip.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/profile.h"
+#include "output/profile/profile.h"
 #include "tests/support/push_sample.h"
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))

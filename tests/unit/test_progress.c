@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cmd/progress.h"
+#include "cmd/sampling/progress.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>

@@ -10,9 +10,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "output/recorder.h"
-#include "output/recording.h"
-#include "output/recording_format.h"
+#include "output/recording/recorder.h"
+#include "output/recording/recording.h"
+#include "output/recording/recording_format.h"
 #include "procmem/clock.h"
 #include "tests/support/random_samples.h"
 

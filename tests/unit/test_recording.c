@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <zstd.h>
 
-#include "output/recording.h"
+#include "output/recording/recording.h"
 #include "procmem/array.h"
 #include "procmem/clock.h"
 #include "tests/support/random_samples.h"

@@ -8,9 +8,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "output/collapsed.h"
-#include "output/recorder.h"
-#include "output/replay.h"
+#include "output/formats/collapsed.h"
+#include "output/recording/recorder.h"
+#include "output/recording/replay.h"
 #include "procmem/cleanup.h"
 
 #define NR(array)  (sizeof(array) / sizeof((array)[0]))

@@ -7,8 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "output/recorder.h"
-#include "output/replay.h"
+#include "output/recording/recorder.h"
+#include "output/recording/replay.h"
 #include "procmem/cleanup.h"
 #include "procmem/clock.h"
 

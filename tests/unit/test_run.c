@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/run.h"
+#include "output/run/run.h"
 #include "procmem/clock.h"
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))

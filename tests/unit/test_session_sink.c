@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "cmd/session_sink.h"
-#include "output/recording.h"
-#include "output/recording_format.h"
+#include "cmd/sampling/session_sink.h"
+#include "output/recording/recording.h"
+#include "output/recording/recording_format.h"
 #include "procmem/clock.h"
 
 /* As many threads as a recording can have, and what the sink says of one more. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "output/signal_name.h"
+#include "output/text/signal_name.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>

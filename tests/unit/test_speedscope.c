@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/speedscope.h"
+#include "output/formats/speedscope.h"
 #include "procmem/cleanup.h"
 #include "tests/support/timed_profile.h"
 

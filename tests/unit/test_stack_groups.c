@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "output/stack_groups.h"
+#include "output/dump/stack_groups.h"
 #include "procmem/cleanup.h"
 
 static char *write_text(const struct stack_groups *groups, uint32_t max_names)

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "output/loss.h"
-#include "output/stats.h"
+#include "output/run/loss.h"
+#include "output/run/stats.h"
 
 static const struct sampler_stats some = {
 	.ticks = 1000,

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/summary.h"
-#include "output/utf8.h"
+#include "output/summary/summary.h"
+#include "output/text/utf8.h"
 #include "procmem/cleanup.h"
 #include "tests/support/push_sample.h"
 

@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 
-#include "output/text_width.h"
+#include "output/text/text_width.h"
 
 /* One column, two columns, none: a, 中, a combining accent. */
 static const struct {

@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 
-#include "output/thread_samples.h"
+#include "output/profile/thread_samples.h"
 #include "tests/support/timed_profile.h"
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))

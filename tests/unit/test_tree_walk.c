@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 
-#include "output/tree_walk.h"
+#include "output/profile/tree_walk.h"
 #include "tests/support/add_stack.h"
 
 static struct profile *new_profile(void)

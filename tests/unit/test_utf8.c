@@ -3,7 +3,7 @@
 #include <criterion/new/assert.h>
 #include <string.h>
 
-#include "output/utf8.h"
+#include "output/text/utf8.h"
 
 static size_t encode(uint32_t code_point, char bytes[4])
 {

@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 
-#include "output/xml.h"
+#include "output/text/xml.h"
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
 

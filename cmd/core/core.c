@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/* pysample core: the stacks in core files. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd/command.h"
+#include "cmd/core/core_dump.h"
+#include "cmd/core/core_options.h"
+#include "cmd/core/core_profile.h"
+#include "cmd/core/core_target.h"
+#include "cmd/output_file.h"
+#include "cmd/print.h"
+#include "cmd/stop.h"
+#include "output/dump/stack_groups.h"
+#include "output/text/text.h"
+
+/* Of cores that died at the same place so many are named. */
+enum { MAX_NAMES_OF_GROUP = 10 };
+
+static void print_found(const struct core_target *target)
+{
+	const struct runtime *runtime = &target->runtime;
+
+	print_note("%s: _PyRuntime at 0x%llx by %s in %s", target->path,
+		   (unsigned long long)runtime->addr, runtime->found_by, runtime->image_path);
+}
+
+static enum exit_status write_dump(const struct core_options *options, const struct core_dump *dump,
+				   struct message *reterr)
+{
+	struct output_file output;
+	int err = output_file_open(NULL, &output, reterr);
+
+	if (!err)
+		err = output_file_begin(&output, reterr);
+	if (!err)
+		err = output_file_finish(
+			&output,
+			options->json ? dump_write_json(dump->dump, &dump->info, output.stream)
+				      : dump_write_text(dump->dump, &dump->info, output.stream),
+			reterr);
+	return err ? EXIT_ERROR : EXIT_OK;
+}
+
+/* Put a core with those that died where it did. */
+static enum exit_status add_to_groups(struct stack_groups *groups, const struct core_target *target,
+				      const struct core_dump *dump, struct message *reterr)
+{
+	struct text stack = {0};
+	int err;
+
+	dump_append_fatal(dump->dump, &stack);
+	err = stack.error ? stack.error
+			  : stack_groups_add(groups, text_string(&stack), target->path);
+	text_done(&stack);
+	if (err)
+		message_set(reterr, "out of memory");
+	return err ? EXIT_ERROR : EXIT_OK;
+}
+
+/* Write one core, or add it to groups. EXIT_OK, or another status after an error was printed. */
+static enum exit_status take_core(const struct core_options *options, const char *path,
+				  struct stack_groups *groups)
+{
+	struct message message = {0};
+	struct core_target target;
+	struct core_dump dump = {0};
+	enum exit_status status = core_target_open(path, &options->places, &target, &message);
+
+	if (status == EXIT_OK && options->verbose)
+		print_found(&target);
+	if (status == EXIT_OK)
+		status = core_dump_take(&target, &options->dump, &dump, &message);
+	if (status == EXIT_OK)
+		status = groups ? add_to_groups(groups, &target, &dump, &message)
+				: write_dump(options, &dump, &message);
+	if (status != EXIT_OK)
+		print_error("%s", message.text);
+	core_dump_done(&dump);
+	core_target_close(&target);
+	return status;
+}
+
+/* Each core by itself, or all of them by where they died. EXIT_OK if one could be read. */
+static enum exit_status take_cores(const struct core_options *options)
+{
+	const bool in_groups = options->nr_paths > 1 && !options->json;
+	struct stack_groups groups = {0};
+	enum exit_status status = EXIT_ERROR;
+	size_t nr_taken = 0;
+
+	for (size_t i = 0; i < options->nr_paths; i++) {
+		enum exit_status taken =
+			take_core(options, options->paths[i], in_groups ? &groups : NULL);
+
+		if (!nr_taken)
+			status = taken;
+		nr_taken += taken == EXIT_OK;
+	}
+	if (nr_taken && in_groups) {
+		(void)stack_groups_write(&groups, MAX_NAMES_OF_GROUP, stdout);
+		status = print_finish(EXIT_OK);
+	}
+	stack_groups_done(&groups);
+	return status;
+}
+
+static enum exit_status write_profile(struct core_options *options)
+{
+	const struct core_profile cores = {
+		.paths = options->paths,
+		.nr_paths = options->nr_paths,
+		.places = options->places,
+		.crashed_only = options->crashed_only,
+		.native = options->dump.native,
+		.profile = options->profile,
+		.layout = options->layout,
+	};
+	struct message message = {0};
+	enum exit_status status = outputs_open(&options->outputs, &message);
+
+	if (status != EXIT_OK) {
+		print_error("%s", message.text);
+		return status;
+	}
+	return core_profile_write(&cores, &options->outputs);
+}
+
+enum exit_status command_core(int argc, char **argv)
+{
+	struct core_options options;
+	bool done;
+	enum exit_status status = core_options_parse(argc, argv, &options, &done);
+
+	if (status == EXIT_OK && !done) {
+		stop_survive_writes();
+		status = options.wants_profile ? write_profile(&options) : take_cores(&options);
+	}
+	core_options_done(&options);
+	return status;
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/core/core_dump.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "cmd/dump/tasks.h"
+
+/* Whether the file at path is the one that is used for the program that ran. */
+static bool is_used(const struct core_file *executable, const char *path)
+{
+	return executable && executable->image && executable->found_path &&
+	       strcmp(executable->found_path, path) == 0;
+}
+
+/* Say which files are no longer what was mapped; of the one given that is said otherwise. */
+static void find_other_builds(struct core_dump *dump, const struct core_target *target)
+{
+	const char *given = target->places->executable;
+
+	for (size_t i = 0; i < target->files->nr_files; i++) {
+		const struct core_file *file = &target->files->files[i];
+
+		if (file->state != CORE_FILE_DIFFERS || !file->found_path ||
+		    (given && strcmp(file->found_path, given) == 0))
+			continue;
+		problems_add(&dump->problems, "%s was not used: another build of %s was mapped",
+			     file->found_path,
+			     strcmp(file->found_path, file->path) == 0 ? "it" : file->path);
+	}
+}
+
+/* Say which files could not be opened, and what to do. */
+static void find_closed_files(struct core_dump *dump, const struct core_files *files)
+{
+	size_t nr_too_many = 0;
+
+	for (size_t i = 0; i < files->nr_files; i++) {
+		const struct core_file *file = &files->files[i];
+
+		nr_too_many += file->state == CORE_FILE_TOO_MANY;
+		if (file->state == CORE_FILE_FORBIDDEN)
+			problems_add(&dump->problems, "%s was not used: it may not be read",
+				     file->found_path ? file->found_path : file->path);
+	}
+	if (nr_too_many)
+		problems_add(&dump->problems,
+			     "%zu of its files were not used: too many are open, raise the limit "
+			     "(ulimit -Hn)",
+			     nr_too_many);
+}
+
+/* Say what of the core's own tables cannot be used, and of the program that was given. */
+static void find_file_problems(struct core_dump *dump, const struct core_target *target)
+{
+	const struct core *core = target->core;
+	const struct core_file *executable = core_target_executable(target);
+
+	if (core->segments.nr_unusable)
+		problems_add(&dump->problems, "%zu of its program headers make no sense",
+			     core->segments.nr_unusable);
+	if (core->notes.nr_files_lost)
+		problems_add(&dump->problems, "%zu of its mapped files make no sense",
+			     core->notes.nr_files_lost);
+	if (target->places->executable && !is_used(executable, target->places->executable))
+		problems_add(
+			&dump->problems,
+			"%s was not used: the program that ran has another build ID, or is not "
+			"told by the core",
+			target->places->executable);
+	find_other_builds(dump, target);
+	find_closed_files(dump, target->files);
+}
+
+/* Say what is missing of the core. */
+static void find_problems(struct core_dump *dump, const struct core_target *target)
+{
+	const struct core *core = target->core;
+	const struct core_threads *threads = &dump->threads;
+
+	if (target->unpack_problem.text[0])
+		problems_add(&dump->problems, "%s", target->unpack_problem.text);
+	if (core->missing_bytes)
+		problems_add(&dump->problems, "core truncated: %llu of %llu bytes",
+			     (unsigned long long)core->file_bytes,
+			     (unsigned long long)core->file_bytes + core->missing_bytes);
+	if (core->notes.is_cut)
+		problems_add(&dump->problems, "the notes are cut off: threads may be missing");
+	if (threads->nr_without_stack)
+		problems_add(
+			&dump->problems,
+			"the C stack of %zu of %zu threads is missing from the core: it is cut "
+			"off, or made by a gdb before 18, which writes zeros for the stacks "
+			"of glibc 2.42",
+			threads->nr_without_stack, threads->nr_samples);
+	if (threads->nr_astray)
+		problems_add(&dump->problems,
+			     "the stack pointers of %zu of %zu threads lead to no stack",
+			     threads->nr_astray, threads->nr_samples);
+	if (threads->nr_bridged)
+		problems_add(&dump->problems, "%zu of %zu stacks lack links between their frames",
+			     threads->nr_bridged, threads->nr_samples);
+	if (threads->nr_gapped)
+		problems_add(&dump->problems,
+			     "%zu of %zu stacks have frames of which pieces are not in the core",
+			     threads->nr_gapped, threads->nr_samples);
+	if (threads->list_err)
+		problems_add(&dump->problems,
+			     "the list of threads is damaged: some may be missing");
+	if (dump->native.nr_holed)
+		problems_add(&dump->problems,
+			     "%zu of %zu C stacks have holes: the files of their modules are not "
+			     "known or tell nothing of a frame, or there are more frames than "
+			     "are kept",
+			     dump->native.nr_holed, dump->native.nr_stacks);
+	if (threads->nr_broken)
+		problems_add(&dump->problems,
+			     "%zu of %zu stacks could not be followed to the bottom",
+			     threads->nr_broken, threads->nr_samples);
+}
+
+static void describe(struct core_dump *dump, const struct core_target *target)
+{
+	const struct core *core = target->core;
+
+	core_target_describe(target, &dump->post_mortem);
+	dump->post_mortem.nr_native_threads =
+		core->notes.nr_threads - dump->threads.nr_python - dump->native.nr_added;
+	dump->post_mortem.problems = &dump->problems;
+	dump->info = (struct run_info){
+		.command_line = text_string(&target->command_line),
+		.pid = core->notes.psinfo.pid,
+		.python = target->version,
+	};
+	dump->post_mortem.modules = dump->modules.modules;
+	dump->post_mortem.nr_modules = dump->modules.nr_modules;
+	find_problems(dump, target);
+	find_file_problems(dump, target);
+	dump_set_post_mortem(dump->dump, &dump->post_mortem);
+}
+
+/*
+ * Have a sampler, and the sinks through which its samples come to the dump: errors of their
+ * init functions.
+ */
+static int begin(struct core_dump *dump, struct core_target *target,
+		 const struct core_dump_options *options)
+{
+	const struct sampler_looks looks = {
+		.details = true,
+		.still = true,
+		.value_max_chars = options->value_max_chars,
+	};
+	struct sample_sink *sink;
+	int err;
+
+	*dump = (struct core_dump){
+		.sources = {.sysroot = core_files_sysroot(target->files),
+			    /* Without the time nobody knows which lines ran. */
+			    .until_ns = target->written_ns ? target->written_ns : 1,
+			    .newer = target->written_ns ? "the core" : NULL},
+		.dump = dump_create(),
+	};
+	if (!dump->dump)
+		return -ENOMEM;
+	err = core_target_sampler(target, &looks, &dump->sampler);
+	if (err)
+		return err;
+	sink = dump_sink(dump->dump);
+	if (options->native != CORE_NATIVE_NONE) {
+		err = core_native_init(&dump->native, target->core, &dump->threads,
+				       &target->files->source, dump->sampler, sink);
+		if (err)
+			return err;
+		sink = &dump->native.sink;
+	}
+	return core_threads_init(&dump->threads, target->core, sink);
+}
+
+enum exit_status core_dump_take(struct core_target *target, const struct core_dump_options *options,
+				struct core_dump *ret_dump, struct message *reterr)
+{
+	struct core_dump *dump = ret_dump;
+	int err = begin(dump, target, options);
+
+	if (!err)
+		dump_want_sources(dump->dump, &dump->sources);
+	if (!err && options->value_max_chars)
+		dump_want_variables(dump->dump);
+	if (!err)
+		err = sampler_dump(dump->sampler, &dump->threads.sink);
+	if (!err && options->native == CORE_NATIVE_ALL)
+		err = core_native_add_unknown(&dump->native);
+	if (err)
+		return core_target_explain(target, err, reterr);
+	dump->threads.list_err = sampler_list_error(dump->sampler);
+	err = tasks_dump(dump->sampler, &target->core->maps, &dump->threads.sink, dump->dump);
+	if (err)
+		return core_target_explain(target, err, reterr);
+	if (options->modules)
+		err = core_modules_list(target->files, &dump->modules);
+	if (err)
+		return core_target_explain(target, err, reterr);
+	describe(dump, target);
+	return EXIT_OK;
+}
+
+void core_dump_done(struct core_dump *dump)
+{
+	dump_destroy(dump->dump);
+	sampler_destroy(dump->sampler);
+	core_threads_done(&dump->threads);
+	core_native_done(&dump->native);
+	core_modules_done(&dump->modules);
+	problems_done(&dump->problems);
+	source_lines_done(&dump->sources);
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/core/core_target.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "procmem/clock.h"
+#include "procmem/core_stack.h"
+#include "procmem/unpack.h"
+
+/* Room for "core file " and a path. */
+enum { NAME_MAX_BYTES = PATH_MAX + 16 };
+
+/* A descriptor of what path names, "-": stdin; or negative errno. */
+static int open_path(const char *path)
+{
+	int fd = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+					: open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* When what is open was written last; 0 if that cannot be told. */
+static uint64_t written_ns(int fd)
+{
+	struct stat status;
+
+	if (fstat(fd, &status) || !S_ISREG(status.st_mode) || status.st_mtim.tv_sec < 0)
+		return 0;
+	return timespec_ns(status.st_mtim);
+}
+
+/* Open the core, unpacked. Errors of unpack() and core_open(). */
+static int open_core(struct core_target *target, int fd, struct message *reterr)
+{
+	struct unpacked unpacked;
+	int err;
+
+	target->written_ns = written_ns(fd);
+	err = unpack(fd, &unpacked, reterr);
+	if (err)
+		return err;
+	target->unpack_problem = unpacked.problem;
+	return core_open(unpacked.fd, &target->core, reterr);
+}
+
+static enum exit_status open_file(struct core_target *target, struct message *reterr)
+{
+	struct message reason = {0};
+	int fd = open_path(target->path);
+	int err;
+
+	if (fd < 0) {
+		message_set(reterr, "%s could not be opened: %s", target->path, strerror(-fd));
+		return fd == -EACCES || fd == -EPERM ? EXIT_PERMISSION : EXIT_ERROR;
+	}
+	err = open_core(target, fd, &reason);
+	if (err)
+		message_set(reterr, "%s: %s", target->path, reason.text);
+	return err ? EXIT_ERROR : EXIT_OK;
+}
+
+/* Whether the core has any of the memory that a process has for itself, as its heap. */
+static bool has_private_memory(const struct core *core, struct remote_memory *memory)
+{
+	uint8_t byte;
+
+	for (size_t i = 0; i < core->maps.nr_mappings; i++) {
+		const struct mapping *mapping = &core->maps.mappings[i];
+
+		if (mapping->writable && !mapping->inode &&
+		    remote_memory_read(memory, mapping->start, &byte, sizeof(byte)) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* It may be in what was not unpacked. */
+static void add_unpack_problem(const struct core_target *target, struct message *reterr)
+{
+	const struct message found = *reterr;
+
+	if (target->unpack_problem.text[0])
+		message_set(reterr, "%s; %s", found.text, target->unpack_problem.text);
+}
+
+/* The status and the sentence where no interpreter was found. */
+static enum exit_status explain(const struct core_target *target, int err, struct message *reterr)
+{
+	if (err == -ENOMEM) {
+		message_set(reterr, "out of memory");
+		return EXIT_ERROR;
+	}
+	if (!has_private_memory(target->core, core_memory(target->core)))
+		message_set(reterr,
+			    "%s has no memory of its process but mapped files: it is cut off, or "
+			    "coredump_filter left anonymous memory out (see core(5))",
+			    target->path);
+	else if (!reterr->text[0])
+		message_set(reterr, "no CPython interpreter was found in core file %s",
+			    target->path);
+	add_unpack_problem(target, reterr);
+	return EXIT_NOT_PYTHON;
+}
+
+/*
+ * Make its command line: of all arguments if the interpreter tells them. Before 3.10 it tells
+ * those of the script alone, and of a program that embeds it maybe none; then those of psinfo
+ * are better, unless the kernel cut them off.
+ */
+static int make_command_line(struct core_target *target)
+{
+	const struct sys_facts *facts = &target->facts;
+	const char *told = target->core->notes.psinfo.arguments;
+	const size_t told_bytes = strlen(told);
+	const bool is_whole = told_bytes > 0 && told_bytes < CORE_ARGUMENTS_MAX_BYTES - 2;
+	struct text *text = &target->command_line;
+
+	if (facts->arguments && (facts->has_original || !is_whole))
+		for (size_t i = 0; i < facts->nr_arguments; i++) {
+			text_puts(text, i ? " " : "");
+			text_puts(text, facts->arguments[i]);
+		}
+	if (!text->length)
+		text_puts(text, told);
+	while (text->length && text->bytes[text->length - 1] == ' ')
+		text_cut(text, text->length - 1);
+	return text->error;
+}
+
+/* Search the core, and read what the interpreter says of itself. Errors of runtime_find(). */
+static int find_interpreter(struct core_target *target, struct message *reterr)
+{
+	const struct mapping *executable = core_executable(target->core);
+	char name[NAME_MAX_BYTES];
+	const struct program program = {
+		.name = name,
+		.exe_path = executable ? executable->path : "",
+		.maps = &target->core->maps,
+		.memory = core_memory(target->core),
+		.images = &target->files->source,
+	};
+	int err;
+
+	(void)snprintf(name, sizeof(name), "core file %s", target->path);
+	err = runtime_find(&program, NULL, &target->runtime, reterr);
+	if (err)
+		return err;
+	version_format(target->runtime.build.version_hex, target->version);
+	err = type_names_init(&target->names, program.memory, &target->runtime.build,
+			      target->runtime.addr);
+	if (!err)
+		err = sys_facts_read(&target->names.memory, &target->runtime.build,
+				     target->runtime.addr, &target->facts);
+	return err ? err : make_command_line(target);
+}
+
+enum exit_status core_target_open(const char *path, const struct core_file_places *places,
+				  struct core_target *ret_target, struct message *reterr)
+{
+	struct core_target *target = ret_target;
+	enum exit_status status;
+	int err;
+
+	*target = (struct core_target){.path = path, .places = places};
+	status = open_file(target, reterr);
+	if (status != EXIT_OK)
+		return status;
+	err = core_files_open(target->core, places, &target->files, reterr);
+	if (err == -ENOMEM)
+		return explain(target, err, reterr);
+	if (err)
+		return EXIT_ERROR;
+	err = find_interpreter(target, reterr);
+	target->was_raised_again =
+		!err && core_fault_find(target->core, &target->files->source, &target->fault);
+	return err ? explain(target, err, reterr) : EXIT_OK;
+}
+
+/* What else can be said of the end. NULL: nothing. */
+static const char *find_cause(const struct core_target *target)
+{
+	const struct core_notes *notes = &target->core->notes;
+	const struct core_fault *fault = &target->fault;
+	const bool was_full =
+		target->was_raised_again
+			? core_stack_was_full(target->core, &fault->death, fault->sp_addr)
+			: notes->nr_threads && core_stack_was_full(target->core, &notes->death,
+								   notes->threads[0].sp_addr);
+
+	return was_full ? "The thread's C stack is full: too deep a recursion, or none that ends."
+			: NULL;
+}
+
+const struct core_file *core_target_executable(const struct core_target *target)
+{
+	const struct mapping *mapping = core_executable(target->core);
+
+	return mapping ? core_files_find(target->files, mapping) : NULL;
+}
+
+void core_target_describe(const struct core_target *target, struct post_mortem *ret_post_mortem)
+{
+	const struct core *core = target->core;
+	const struct core_death *death =
+		target->was_raised_again ? &target->fault.death : &core->notes.death;
+	const struct mapping *executable = core_executable(core);
+
+	*ret_post_mortem = (struct post_mortem){
+		.core_path = target->path,
+		.executable = executable ? executable->path : target->facts.executable,
+		.arguments = (const char *const *)target->facts.arguments,
+		.nr_arguments = target->facts.nr_arguments,
+		.signal = death->signal,
+		.code = death->code,
+		.has_addr = death->has_addr,
+		.has_sender = death->has_sender,
+		.addr = death->addr,
+		.sender_pid = death->sender_pid,
+		.sender_uid = death->sender_uid,
+		.sent_by_itself = death->has_sender && core->notes.psinfo.is_known &&
+				  death->sender_pid == core->notes.psinfo.pid,
+		.raised_again = target->was_raised_again,
+		.finding = find_cause(target),
+		.core_bytes = core->file_bytes,
+		.truncated_bytes = core->missing_bytes,
+	};
+}
+
+int core_target_sampler(struct core_target *target, const struct sampler_looks *looks,
+			struct sampler **ret_sampler)
+{
+	int err = sampler_create(NULL, &target->names.memory, &target->runtime.build,
+				 target->runtime.addr, ret_sampler);
+
+	if (!err)
+		sampler_set_looks(*ret_sampler, looks);
+	return err;
+}
+
+enum exit_status core_target_explain(const struct core_target *target, int err,
+				     struct message *reterr)
+{
+	if (err == -ENOMEM)
+		message_set(reterr, "out of memory");
+	else
+		message_set(reterr, "the threads in %s could not be read: %s", target->path,
+			    strerror(-err));
+	return EXIT_ERROR;
+}
+
+void core_target_close(struct core_target *target)
+{
+	text_done(&target->command_line);
+	sys_facts_done(&target->facts);
+	type_names_done(&target->names);
+	core_files_close(target->files);
+	core_close(target->core);
+}

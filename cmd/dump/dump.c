@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+/* pysample dump: the stacks of every thread, once. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "cmd/command.h"
+#include "cmd/dump/dump_native.h"
+#include "cmd/dump/tasks.h"
+#include "cmd/options.h"
+#include "cmd/output_file.h"
+#include "cmd/print.h"
+#include "cmd/target.h"
+#include "output/dump/dump.h"
+#include "procmem/cleanup.h"
+#include "procmem/clock.h"
+#include "procmem/task.h"
+#include "sampler/sampler.h"
+
+static const char help[] =
+	"usage: pysample dump [OPTION]… PID\n"
+	"\n"
+	"Prints the stack of every Python thread of a process, most recent call last, and from\n"
+	"3.14 on the tasks of asyncio: what each awaits, and which tasks await it. The process\n"
+	"is not stopped; a stopped one is not woken.\n"
+	"\n"
+	"  -n, --native     also the C frames, where they belong between those of Python: of\n"
+	"                   threads that wait, and of those that run if the kernel lets us\n"
+	"                   copy their stacks (3.11+), for which it takes a tenth of a second\n"
+	"      --kernel     with -n: the kernel's functions, too, where a thread is inside of it\n"
+	"                   (one that waits: CAP_SYS_ADMIN; one that runs: as of attach)\n"
+	"      --source     the source of each line, with marks where its expression is (3.11+),\n"
+	"                   as far as the file was not changed since the process was started\n"
+	"      --json       one JSON object, frames outermost first\n"
+	"      --locals     also the arguments and local variables of each frame\n"
+	"      --max-value N\n"
+	"                   cut their values after N characters (default: 100); implies\n"
+	"                   --locals\n"
+	"      --wait TIME  how long to wait for a process that has no interpreter yet\n"
+	"                   (default: 500ms, if it was started just now or has loaded\n"
+	"                   CPython; with --wait any process); 0: not at all\n"
+	"  -v, --verbose    say how the interpreter was found, and how it is read; list the\n"
+	"                   process's native threads, too: those that Python does not know\n"
+	"  -h, --help       this text\n"
+	"\n"
+	"Exit status: 0 printed, 1 error, 2 usage, 3 not a Python process or an unknown\n"
+	"version, 4 permission denied, 5 the process ended.\n"
+	"\n"
+	"Examples:\n"
+	"  pysample dump 1234\n"
+	"  pysample dump --json 1234 | jq '.threads[] | select(.holds_gil)'\n";
+
+struct dump_options {
+	pid_t pid;
+	struct target_wait wait;
+	bool json;
+	bool native;
+	bool tells_kernel;
+	bool source;
+	bool verbose;
+	uint32_t value_max_chars; /* 0: no variables */
+};
+
+enum {
+	OPTION_JSON = 256,
+	OPTION_KERNEL,
+	OPTION_LOCALS,
+	OPTION_MAX_VALUE,
+	OPTION_SOURCE,
+	OPTION_WAIT
+};
+
+/* What is left: the process, and whether the options go together. */
+static bool finish_options(int argc, char **argv, struct dump_options *options)
+{
+	if (options->tells_kernel && !options->native) {
+		print_error("--kernel is for stacks with C frames: give -n, too");
+		return false;
+	}
+	return parse_only_pid(argc, argv, optind, &options->pid);
+}
+
+/* EXIT_OK, or another one after an error was printed; *ret_done if --help was all to be done. */
+static enum exit_status parse_options(int argc, char **argv, struct dump_options *options,
+				      bool *ret_done)
+{
+	static const struct option long_options[] = {
+		{"json", no_argument, NULL, OPTION_JSON},
+		{"kernel", no_argument, NULL, OPTION_KERNEL},
+		{"locals", no_argument, NULL, OPTION_LOCALS},
+		{"max-value", required_argument, NULL, OPTION_MAX_VALUE},
+		{"native", no_argument, NULL, 'n'},
+		{"source", no_argument, NULL, OPTION_SOURCE},
+		{"wait", required_argument, NULL, OPTION_WAIT},
+		{"verbose", no_argument, NULL, 'v'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
+	static const char short_options[] = ":nvh";
+	int option;
+
+	*ret_done = false;
+	while ((option = getopt_long(argc, argv, short_options, long_options, NULL)) != -1) {
+		switch (option) {
+		case OPTION_JSON:
+			options->json = true;
+			break;
+		case OPTION_KERNEL:
+			options->tells_kernel = true;
+			break;
+		case OPTION_LOCALS:
+			if (!options->value_max_chars)
+				options->value_max_chars = VALUE_USUAL_CHARS;
+			break;
+		case OPTION_MAX_VALUE:
+			if (!parse_value_chars(optarg, &options->value_max_chars))
+				return EXIT_USAGE;
+			break;
+		case 'n':
+			options->native = true;
+			break;
+		case OPTION_SOURCE:
+			options->source = true;
+			break;
+		case OPTION_WAIT:
+			if (!target_parse_wait(optarg, &options->wait))
+				return EXIT_USAGE;
+			break;
+		case 'v':
+			options->verbose = true;
+			break;
+		case 'h':
+			(void)fputs(help, stdout);
+			*ret_done = true;
+			return print_finish(EXIT_OK);
+		default:
+			print_option_error(option, short_options, argv);
+			return EXIT_USAGE;
+		}
+	}
+	return finish_options(argc, argv, options) ? EXIT_OK : EXIT_USAGE;
+}
+
+static enum exit_status write_dump(const struct dump_options *options, const struct target *target,
+				   const struct dump *dump, struct message *reterr)
+{
+	const struct run_info info = {
+		.command_line = target->command_line,
+		.pid = options->pid,
+		.python = target->version,
+	};
+	struct output_file output;
+	int err = output_file_open(NULL, &output, reterr);
+
+	if (!err)
+		err = output_file_begin(&output, reterr);
+	if (!err)
+		err = output_file_finish(&output,
+					 options->json
+						 ? dump_write_json(dump, &info, output.stream)
+						 : dump_write_text(dump, &info, output.stream),
+					 reterr);
+	return err ? EXIT_ERROR : EXIT_OK;
+}
+
+/*
+ * Add what the kernel knows of the threads that the dump does not have. Threads may end
+ * meanwhile, and those are left out. 0, or the errno of process_threads().
+ */
+static int add_native_threads(const struct target *target, struct dump *dump)
+{
+	cleanup_free struct process_thread *threads = NULL;
+	size_t nr_threads;
+	int err = process_threads(&target->process, &threads, &nr_threads);
+
+	dump_want_native(dump);
+	for (size_t i = 0; !err && i < nr_threads; i++) {
+		struct native_thread native = {.tid = threads[i].tid};
+		struct task_state state;
+
+		if (task_read_state(&target->process, native.tid, &state))
+			continue;
+		native.state = state.letter;
+		memcpy(native.name, threads[i].name, sizeof(native.name));
+		memcpy(native.wchan, state.wchan, sizeof(native.wchan));
+		err = dump_add_native(dump, &native);
+	}
+	return err;
+}
+
+/*
+ * When the process was started (CLOCK_REALTIME), which is told by hundredths of a second: not
+ * before; long ago if that cannot be told.
+ */
+static uint64_t start_of(const struct process *process)
+{
+	const uint64_t age_ns = process_age_ns(process);
+	const uint64_t now_ns = clock_ns(CLOCK_REALTIME);
+
+	return age_ns < now_ns ? now_ns - age_ns + NS_PER_S / 100 : 1;
+}
+
+/* Take the stacks, and then the tasks. Errors of sampler_dump(). */
+static int take_stacks(struct sampler *sampler, struct target *target, struct dump *dump,
+		       struct sample_sink *sink)
+{
+	int err = sampler_dump(sampler, sink);
+
+	return err ? err : tasks_dump(sampler, &target->maps, sink, dump);
+}
+
+/* The same with C frames, of functions that native keeps. */
+static int take_native_stacks(struct sampler *sampler, struct target *target, struct dump *dump,
+			      bool tells_kernel, struct dump_native *native)
+{
+	int err = dump_native_init(native, target, sampler, tells_kernel, dump_sink(dump));
+
+	if (!err && native->why_no_kernel.text[0])
+		print_note("no frames of the kernel: %s", native->why_no_kernel.text);
+	if (!err)
+		err = take_stacks(sampler, target, dump, &native->sink);
+	if (!err && native->nr_unknown)
+		print_note("no C frames of %zu of %zu threads: %s", native->nr_unknown,
+			   native->nr_threads,
+			   native->why.text[0]
+				   ? native->why.text
+				   : "they neither stood still nor ran enough to be copied; "
+				     "another dump may have them");
+	return err;
+}
+
+static enum exit_status dump_target(const struct dump_options *options, struct target *target,
+				    struct message *reterr)
+{
+	const struct sampler_looks looks = {
+		.details = true,
+		.value_max_chars = options->value_max_chars,
+	};
+	struct sampler *sampler = NULL;
+	struct source_lines sources = {.newer = "the process"};
+	struct dump_native native = {.process = NULL};
+	struct dump *dump = dump_create();
+	enum exit_status status;
+	int err = -ENOMEM;
+
+	if (dump)
+		err = target_create_sampler(target, &sampler);
+	if (dump && looks.value_max_chars)
+		dump_want_variables(dump);
+	if (!err) {
+		sampler_set_looks(sampler, &looks);
+		err = options->native ? take_native_stacks(sampler, target, dump,
+							   options->tells_kernel, &native)
+				      : take_stacks(sampler, target, dump, dump_sink(dump));
+	}
+	if (!err && options->source) {
+		sources.until_ns = start_of(&target->process);
+		dump_want_sources(dump, &sources);
+	}
+	if (!err && options->verbose)
+		err = add_native_threads(target, dump);
+	status = err ? target_explain(target, err, reterr)
+		     : write_dump(options, target, dump, reterr);
+	dump_destroy(dump);
+	source_lines_done(&sources);
+	dump_native_done(&native);
+	sampler_destroy(sampler);
+	return status;
+}
+
+enum exit_status command_dump(int argc, char **argv)
+{
+	struct dump_options options = {.wait = TARGET_WAIT_DEFAULT};
+	struct message message = {0};
+	struct target target;
+	bool done;
+	enum exit_status status = parse_options(argc, argv, &options, &done);
+
+	if (status != EXIT_OK || done)
+		return status;
+	status = target_open(options.pid, &options.wait, &target, &message);
+	if (status == EXIT_OK && options.verbose)
+		target_print_found(&target);
+	if (status == EXIT_OK)
+		target_print_doubts(&target);
+	if (status == EXIT_OK)
+		status = dump_target(&options, &target, &message);
+	if (status != EXIT_OK)
+		print_error("%s", message.text);
+	target_close(&target);
+	return status;
+}

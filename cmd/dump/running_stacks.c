@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/dump/running_stacks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "procmem/array.h"
+#include "procmem/cleanup.h"
+#include "procmem/task.h"
+#include "sampler/native/native_stacks.h"
+
+/*
+ * A millisecond lets a thread that runs all the time be copied a hundred times, of which some ten may be
+ * needed to tell which are of a look's moment; there is room for fifteen until a tick.
+ */
+#define PERIOD_NS   1000000u
+#define DURATION_NS 100000000u
+#define RATE_HZ	    400
+
+/* The stack that a thread has in an interpreter; NULL: it has none there. */
+static struct running_stack *find(const struct running_stacks *running,
+				  const struct sample_thread *thread)
+{
+	for (uint32_t i = 0; i < running->nr_stacks; i++) {
+		struct running_stack *stack = &running->stacks[i];
+
+		if (stack->tid == thread->tid && stack->frames &&
+		    stack->interpreter_id == thread->interpreter_id)
+			return stack;
+	}
+	return NULL;
+}
+
+const struct running_stack *running_stacks_find(const struct running_stacks *running,
+						const struct sample_thread *thread)
+{
+	return find(running, thread);
+}
+
+/* A new place for a thread. NULL: out of memory. */
+static struct running_stack *add(struct running_stacks *running, pid_t tid)
+{
+	struct running_stack *stacks = array_reserve(running->stacks, running->nr_stacks + 1,
+						     &running->max_stacks, sizeof(*stacks));
+
+	if (!stacks)
+		return NULL;
+	running->stacks = stacks;
+	stacks[running->nr_stacks] = (struct running_stack){.tid = tid};
+	return &stacks[running->nr_stacks++];
+}
+
+/* Where the stack of a thread in an interpreter is kept, if it ran at first. 0 or -ENOMEM. */
+static int find_place(struct running_stacks *running, const struct sample_thread *thread,
+		      struct running_stack **ret_stack)
+{
+	bool ran = false;
+
+	*ret_stack = find(running, thread);
+	for (uint32_t i = 0; !*ret_stack && i < running->nr_stacks; i++) {
+		ran = ran || running->stacks[i].tid == thread->tid;
+		if (running->stacks[i].tid == thread->tid && !running->stacks[i].frames)
+			*ret_stack = &running->stacks[i];
+	}
+	if (*ret_stack || !ran)
+		return 0;
+	*ret_stack = add(running, thread->tid);
+	return *ret_stack ? 0 : -ENOMEM;
+}
+
+/* Have a place for each thread that runs. 0; -ENOMEM, -ESRCH, or the errno of a system call. */
+static int list_threads(struct running_stacks *running, const struct process *process)
+{
+	cleanup_free struct process_thread *threads = NULL;
+	size_t nr_threads;
+	int err = process_threads(process, &threads, &nr_threads);
+
+	for (size_t i = 0; !err && i < nr_threads; i++) {
+		struct task_place place;
+
+		if (task_read_place(process, threads[i].tid, 0, &place) != -EAGAIN)
+			continue;
+		if (!add(running, threads[i].tid))
+			return -ENOMEM;
+	}
+	return err;
+}
+
+static bool has_hole(const struct sample *sample)
+{
+	for (uint32_t i = 0; i < sample->nr_frames; i++)
+		if (native_stacks_is_hole(sample->frames[i].function))
+			return true;
+	return false;
+}
+
+/* Keep a sample that has C frames: those have details. */
+static int keep(struct sample_sink *sink, const struct sample *sample)
+{
+	struct running_stacks *running = (struct running_stacks *)sink;
+	const bool is_holed = has_hole(sample);
+	struct running_stack *stack;
+	struct frame *frames;
+	struct frame_detail *details;
+	int err = find_place(running, sample->thread, &stack);
+
+	if (err)
+		return err;
+	if (!stack || !sample->details || (stack->frames && is_holed && !stack->is_holed))
+		return 0;
+	frames = array_copy(sample->frames, sample->nr_frames, sizeof(*frames));
+	details = array_copy(sample->details, sample->nr_frames, sizeof(*details));
+	if (!frames || !details) {
+		free(frames);
+		free(details);
+		return -ENOMEM;
+	}
+	free(stack->frames);
+	free(stack->details);
+	stack->frames = frames;
+	stack->details = details;
+	stack->interpreter_id = sample->thread->interpreter_id;
+	stack->nr_frames = sample->nr_frames;
+	stack->is_holed = is_holed;
+	return 0;
+}
+
+static void forget_stacks(struct running_stacks *running)
+{
+	for (uint32_t i = 0; i < running->nr_stacks; i++) {
+		free(running->stacks[i].frames);
+		free(running->stacks[i].details);
+		running->stacks[i].frames = NULL;
+		running->stacks[i].details = NULL;
+	}
+}
+
+/* Sample for a while. 0, and how that ended; *ret_end is END_DURATION if it could not be done. */
+static int sample(struct running_stacks *running, struct target *target,
+		  const struct engine_options *engine_options, enum sampler_end *ret_end)
+{
+	struct engine *engine = &running->engine;
+	int err = target_create_sampler(target, &running->sampler);
+
+	if (!err)
+		err = engine_open(engine_options, target, running->sampler, engine);
+	*ret_end = END_DURATION;
+	return err || engine->no_natives.text[0] ? err
+						 : sampler_run(running->sampler,
+							       &(struct sampler_options){
+								       .engine = engine->kind,
+								       .may_change = true,
+								       .rate_hz = RATE_HZ,
+								       .duration_ns = DURATION_NS,
+							       },
+							       &running->sink, ret_end);
+}
+
+int running_stacks_take(struct running_stacks *running, struct target *target, bool tells_kernel,
+			struct message *ret_why, struct message *ret_why_no_kernel)
+{
+	static const struct sample_sink_ops ops = {.sample = keep};
+	struct engine_options engine_options = {
+		.native = true,
+		.tells_kernel = tells_kernel,
+		.period_ns = PERIOD_NS,
+	};
+	enum sampler_end end;
+	int err;
+
+	*running = (struct running_stacks){.sink.ops = &ops};
+	err = list_threads(running, &target->process);
+	if (err || !running->nr_stacks)
+		return err;
+	err = sample(running, target, &engine_options, &end);
+	if (!err && end == END_TOO_DEEP &&
+	    engine_change(&running->engine, target, end, &engine_options)) {
+		/* They name what the sampler has. */
+		forget_stacks(running);
+		engine_close(&running->engine);
+		sampler_destroy(running->sampler);
+		running->sampler = NULL;
+		err = sample(running, target, &engine_options, &end);
+	}
+	*ret_why = running->engine.no_natives;
+	*ret_why_no_kernel = running->engine.no_kernel;
+	return err;
+}
+
+void running_stacks_done(struct running_stacks *running)
+{
+	forget_stacks(running);
+	free(running->stacks);
+	engine_close(&running->engine);
+	sampler_destroy(running->sampler);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/dump/tasks.h"
+
+#include <errno.h>
+
+int tasks_dump(struct sampler *sampler, const struct maps *maps, struct sample_sink *sink,
+	       struct dump *dump)
+{
+	bool complete;
+	int err = sampler_dump_tasks(sampler, maps, sink, &complete);
+
+	if (!err)
+		dump_tell_tasks(dump, complete ? TASKS_ALL_TOLD : TASKS_SOME_TOLD);
+	return err == -ENOTSUP ? 0 : err;
+}

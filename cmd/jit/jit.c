@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* pysample jit: the code that a process has made while it runs. */
+#include <stdio.h>
+#include <time.h>
+
+#include "cmd/command.h"
+#include "cmd/jit/jit_dump.h"
+#include "cmd/jit/jit_executors.h"
+#include "cmd/jit/jit_list.h"
+#include "cmd/jit/jit_options.h"
+#include "cmd/jit/jit_target.h"
+#include "cmd/jit/jit_verify.h"
+#include "cmd/print.h"
+#include "cmd/stop.h"
+
+/* --watch looks so often: new functions appear soon, and a look costs a millisecond. */
+#define WATCH_INTERVAL_NS 100000000
+
+/* Sleep until the next look; a signal ends it. */
+static void wait_for_more(void)
+{
+	const struct timespec interval = {.tv_nsec = WATCH_INTERVAL_NS};
+
+	(void)nanosleep(&interval, NULL);
+}
+
+/* Print what appears until the process ends, or we are asked to stop, or nobody reads any more. */
+static enum exit_status watch(struct jit_target *target, bool as_json, struct message *reterr)
+{
+	uint32_t nr_printed = 0;
+	bool is_final;
+
+	do {
+		/* Asked before the look, which then sees all that was written. */
+		is_final = jit_target_has_ended(target) || *stop_flag();
+		enum exit_status status = jit_target_refresh(target, is_final, reterr);
+
+		if (status != EXIT_OK && (status != EXIT_NO_SAMPLE || !nr_printed))
+			return status;
+		nr_printed = jit_list_print_new(target, nr_printed, as_json);
+		if (fflush(stdout) || ferror(stdout))
+			return EXIT_OK; /* print_finish() tells */
+		if (!is_final)
+			wait_for_more();
+	} while (!is_final);
+	return EXIT_OK;
+}
+
+/* Of a process that has no source there is nothing to say but that. */
+static enum exit_status check_sources(const struct jit_target *target, struct message *reterr)
+{
+	uint32_t nr_files, nr_codes;
+
+	(void)jit_sources_files(target->sources, &nr_files);
+	(void)jit_map_codes(jit_sources_map(target->sources), &nr_codes);
+	if (nr_files || nr_codes || !jit_target_is_process(target))
+		return EXIT_OK;
+	message_set(reterr,
+		    "process %d tells of no code that it has made: it has no jitdump mapped, no "
+		    "perf map and no list for debuggers or libunwind; python3 -X perf_jit writes a "
+		    "jitdump, with CPython's own JIT switched off",
+		    target->process.pid);
+	return EXIT_NO_SAMPLE;
+}
+
+static enum exit_status do_task(const struct jit_options *options, struct jit_target *target,
+				struct message *reterr)
+{
+	enum exit_status status;
+
+	if (options->task == JIT_TASK_WATCH)
+		return watch(target, options->json, reterr);
+	status = jit_target_refresh(target, !jit_target_is_process(target), reterr);
+	if (status == EXIT_OK && options->task == JIT_TASK_VERIFY)
+		return jit_verify_print(target, options->json, reterr);
+	if (status == EXIT_OK)
+		status = jit_target_add_trampolines(target, reterr);
+	if (status == EXIT_OK)
+		status = jit_executors_add(target, reterr);
+	if (status == EXIT_OK)
+		status = check_sources(target, reterr);
+	if (status != EXIT_OK)
+		return status;
+	return options->task == JIT_TASK_DUMP ? jit_dump_write(target, options, reterr)
+					      : jit_list_print(target, options->json, reterr);
+}
+
+enum exit_status command_jit(int argc, char **argv)
+{
+	struct jit_options options;
+	struct jit_target target;
+	struct message message = {0};
+	bool done;
+	enum exit_status status = jit_options_parse(argc, argv, &options, &done);
+
+	if (status != EXIT_OK || done)
+		return status;
+	stop_survive_writes();
+	if (options.task == JIT_TASK_WATCH)
+		stop_catch_signals();
+	status = jit_target_open(&options, &target, &message);
+	if (status == EXIT_OK)
+		status = do_task(&options, &target, &message);
+	if (message.text[0])
+		print_error("%s", message.text);
+	jit_target_close(&target);
+	return print_finish(status);
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/* pysample report: makes other formats of recordings. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "cmd/command.h"
+#include "cmd/print.h"
+#include "cmd/rendering.h"
+#include "cmd/report/comparison.h"
+#include "cmd/report/inputs.h"
+#include "cmd/report/report_info.h"
+#include "cmd/report/report_options.h"
+#include "cmd/stop.h"
+#include "output/caveats.h"
+#include "output/text/text.h"
+
+/* Why a side has nothing to show: one sentence with the remedy. */
+static void explain_nothing(const struct rendering *rendering, const struct inputs *inputs,
+			    const struct inputs *bases)
+{
+	static const char *const verbs[NR_PROFILE_MODES] = {
+		[PROFILE_WALL] = "is shown",	[PROFILE_CPU] = "used CPU time",
+		[PROFILE_GIL] = "held the GIL", [PROFILE_EXCEPTION] = "handled an exception",
+		[PROFILE_COUNT] = "is shown",
+	};
+	const bool is_base = rendering->left[PROFILE_SELF].nr_shown > 0;
+	const struct profile_account *left =
+		&rendering->left[is_base ? PROFILE_BASE : PROFILE_SELF];
+	const struct inputs *side = is_base ? bases : inputs;
+	const char *others = side->nr > 1 ? " and the others" : "";
+	const char *name = input_name(&side->list[0]);
+
+	if (!left->nr_samples)
+		print_error(
+			"nothing of %s%s is left: there are no samples, or none is what --from, "
+			"--to, --thread, --pid, --state, --include and --exclude ask for",
+			name, others);
+	else if (rendering->profile.mode == PROFILE_CPU && !left->nr_cpu_measured)
+		print_error("no CPU times were measured in %s%s: --mode wall shows its samples, "
+			    "attach --cpu measures",
+			    name, others);
+	else
+		print_error("of %" PRIu64 " sample%s of %s%s none %s: --mode wall shows all",
+			    left->nr_samples, text_plural(left->nr_samples), name, others,
+			    verbs[rendering->profile.mode]);
+}
+
+/* That what was written is approximate, if it is. */
+static void note_approximate(const struct rendering *rendering)
+{
+	const struct profile_account *self = &rendering->left[PROFILE_SELF];
+	const struct profile_account *base = &rendering->left[PROFILE_BASE];
+	struct text text = {0};
+
+	caveats_append_approximate(&text, self->nr_approximate + base->nr_approximate,
+				   self->nr_shown + base->nr_shown);
+	if (text.length)
+		print_note("%s", text_string(&text));
+	text_done(&text);
+}
+
+/* Say what has grown; status, or EXIT_GREW, or EXIT_ERROR after an error was printed. */
+static enum exit_status compare(const struct rendering *rendering, double max_points,
+				enum exit_status status)
+{
+	bool grew;
+	int err = comparison_print(rendering, max_points, &grew);
+
+	if (err) {
+		print_error("cannot compare the recordings: %s", strerror(-err));
+		return EXIT_ERROR;
+	}
+	return grew && status == EXIT_OK ? EXIT_GREW : status;
+}
+
+/* Whether no output would overwrite a recording that is read; false after an error was printed. */
+static bool are_apart(const struct outputs *outputs, const struct inputs *inputs)
+{
+	for (uint32_t i = 0; i < inputs->nr; i++) {
+		const char *name = outputs_find(outputs, inputs->list[i].fd);
+
+		if (name) {
+			print_error("%s is a recording that is to be read: name another file",
+				    name);
+			return false;
+		}
+	}
+	return true;
+}
+
+static enum exit_status write_outputs(struct report_options *options, const struct inputs *inputs,
+				      const struct inputs *bases)
+{
+	struct rendering rendering = {
+		.recordings = inputs->recordings,
+		.nr_recordings = inputs->nr,
+		.bases = bases->recordings,
+		.nr_bases = bases->nr,
+		.filter = options->filter,
+		.profile = options->profile,
+		.layout = options->layout,
+	};
+	struct message message = {0};
+	enum exit_status status = outputs_open(&options->outputs, &message);
+
+	if (status != EXIT_OK) {
+		print_error("%s", message.text);
+		return status;
+	}
+	if (!are_apart(&options->outputs, inputs) || !are_apart(&options->outputs, bases))
+		return EXIT_USAGE;
+	if (!options->has_mode)
+		rendering.profile.mode = recording_run(inputs->recordings[0])->info.mode;
+	status = rendering_write(&rendering, &options->outputs);
+	if (!options->quiet)
+		note_approximate(&rendering);
+	if (status == EXIT_NO_SAMPLE)
+		explain_nothing(&rendering, inputs, bases);
+	else if (options->has_fail_above)
+		status = compare(&rendering, options->fail_above_percent, status);
+	return status;
+}
+
+static enum exit_status print_info(const struct inputs *inputs, bool json)
+{
+	for (uint32_t i = 0; i < inputs->nr; i++) {
+		if (i && !json)
+			(void)fputs("\n", stdout);
+		report_info_print(inputs->recordings[i], inputs->list[i].path, json);
+	}
+	return print_finish(EXIT_OK);
+}
+
+static enum exit_status report(struct report_options *options)
+{
+	const bool quiet = options->quiet || options->info;
+	struct inputs inputs, bases = {0};
+	enum exit_status status = EXIT_ERROR;
+
+	stop_survive_writes();
+	if (inputs_open(&inputs, options->paths, options->nr_paths, quiet) &&
+	    inputs_open(&bases, options->bases, options->nr_bases, quiet))
+		status = options->info ? print_info(&inputs, options->json)
+				       : write_outputs(options, &inputs, &bases);
+	inputs_close(&inputs);
+	inputs_close(&bases);
+	outputs_discard(&options->outputs);
+	return status;
+}
+
+enum exit_status command_report(int argc, char **argv)
+{
+	struct report_options options;
+	bool done;
+	enum exit_status status = report_options_parse(argc, argv, &options, &done);
+
+	if (status == EXIT_OK && !done)
+		status = report(&options);
+	report_options_done(&options);
+	return status;
+}

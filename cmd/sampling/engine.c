@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/sampling/engine.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "sampler/racing/racing.h"
+
+/* A program in the kernel does not pay for so few samples, and has the first one at the end of a period. */
+#define SELDOM_NS 1000000000u
+
+static const char *const names[] = {
+	[ENGINE_PREEMPT] = "preempt",
+	[ENGINE_BPF] = "bpf",
+	[ENGINE_TICK] = "tick",
+	[ENGINE_RACING] = "racing",
+};
+
+const char *engine_name(enum sampler_engine kind)
+{
+	return names[kind];
+}
+
+bool engine_take_name(struct engine_options *options, const char *name)
+{
+	for (int kind = ENGINE_PREEMPT; kind <= ENGINE_RACING; kind++) {
+		if (strcmp(name, names[kind]) != 0)
+			continue;
+		options->kind = (enum sampler_engine)kind;
+		options->is_named = true;
+		return true;
+	}
+	return false;
+}
+
+/* Sample in the threads' interrupts, if that may be. 0; -ENOMEM, -ESRCH. */
+static int try_interrupts(const struct engine_options *options, struct sampler *sampler,
+			  struct engine *engine)
+{
+	const bool has_tick = options->is_named && options->kind == ENGINE_TICK;
+	const enum interrupts_clock clock = has_tick	      ? INTERRUPTS_TICK
+					    : options->native ? INTERRUPTS_USERS_EVENTS
+							      : INTERRUPTS_OWN_EVENTS;
+	const struct sampler_interrupts_options interrupts_options = {
+		.period_ns = options->period_ns,
+		.clock = clock,
+		.is_verbose = options->is_verbose,
+		.before = engine->before,
+	};
+	int err = sampler_interrupts_create(sampler, &interrupts_options, &engine->interrupts,
+					    &engine->no_interrupts);
+
+	engine->before = NULL;
+	if (!err) {
+		engine->kind = has_tick ? ENGINE_TICK : ENGINE_BPF;
+		engine->period_ns =
+			interrupts_period_ns(sampler_interrupts_program(engine->interrupts));
+	} else if (!engine->no_interrupts.text[0]) {
+		message_set(&engine->no_interrupts, "%s", strerror(-err));
+	}
+	return err == -ENOMEM || err == -ESRCH ? err : 0;
+}
+
+static int create_natives(const struct engine_options *options, struct target *target,
+			  struct sampler *sampler, struct engine *engine)
+{
+	return sampler_natives_create(
+		&(struct sampler_natives_options){
+			.process = &target->process,
+			.memory = &target->live.memory,
+			.images = &target->images.source,
+			.sampler = sampler,
+			.period_ns = options->period_ns,
+			.keeps_trampolines = options->keeps_trampolines,
+			.tells_kernel = options->tells_kernel,
+		},
+		&engine->natives, &engine->no_natives, &engine->no_kernel);
+}
+
+/* Have C frames told by a sampler whose engine is chosen: that of BPF needs the events. */
+static int open_natives(const struct engine_options *options, struct target *target,
+			struct sampler *sampler, struct engine *engine)
+{
+	int err = create_natives(options, target, sampler, engine);
+
+	if (err || !engine->no_natives.text[0] || engine->kind != ENGINE_BPF)
+		return err;
+	engine->no_interrupts = engine->no_natives;
+	engine->no_natives.text[0] = '\0';
+	engine_close(engine);
+	engine->kind = ENGINE_PREEMPT;
+	return create_natives(options, target, sampler, engine);
+}
+
+int engine_open(const struct engine_options *options, struct target *target,
+		struct sampler *sampler, struct engine *engine)
+{
+	const bool may_interrupt =
+		options->is_named ? options->kind == ENGINE_BPF || options->kind == ENGINE_TICK
+				  : !options->may_not_interrupt && options->period_ns < SELDOM_NS;
+	int err = 0;
+
+	*engine = (struct engine){
+		.kind = ENGINE_PREEMPT,
+		.period_ns = options->period_ns,
+		.before = engine->before,
+	};
+	if (may_interrupt)
+		err = try_interrupts(options, sampler, engine);
+	else if (options->kind == ENGINE_RACING && racing_can_tell(&target->runtime.build))
+		engine->kind = ENGINE_RACING;
+	if (!err && options->native)
+		err = open_natives(options, target, sampler, engine);
+	if (err)
+		engine_close(engine);
+	return err;
+}
+
+void engine_release(struct engine *engine)
+{
+	sampler_natives_destroy(engine->natives);
+	engine->natives = NULL;
+	if (engine->interrupts)
+		engine->before = sampler_interrupts_release(engine->interrupts);
+	engine->interrupts = NULL;
+}
+
+void engine_close(struct engine *engine)
+{
+	engine_release(engine);
+	interrupts_close(engine->before);
+	engine->before = NULL;
+}
+
+bool engine_change(const struct engine *engine, const struct target *target, enum sampler_end end,
+		   struct engine_options *options)
+{
+	if (options->is_named || engine->kind == ENGINE_RACING)
+		return false;
+	if (end == END_TOO_DEEP) {
+		options->may_not_interrupt = true;
+		return true;
+	}
+	if (!sampler_end_is_out_of_reach(end) || options->is_exact || options->native ||
+	    !racing_can_tell(&target->runtime.build))
+		return false;
+	options->kind = ENGINE_RACING;
+	options->is_named = true;
+	return true;
+}

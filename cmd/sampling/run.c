@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+/* pysample run: starts a command and samples it. */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/command.h"
+#include "cmd/print.h"
+#include "cmd/sampling/child.h"
+#include "cmd/sampling/session_outputs.h"
+#include "cmd/stop.h"
+#include "procmem/clock.h"
+
+/* Its program is waited for as long as it runs, be it a shell first. */
+#define WAIT_FOREVER_NS (366ull * 24 * 3600 * NS_PER_S)
+
+static const struct sampling_command about = {
+	.operands_end = true,
+	.usage =
+		"usage: pysample run [OPTION]… [--] COMMAND [ARGUMENT]…\n"
+		"\n"
+		"Starts COMMAND and samples every thread of every interpreter of its process from "
+		"the\n"
+		"moment that there is one, until it ends, the duration is over, or a signal; then\n"
+		"writes the profile. What is typed on the terminal is the command's, and signals "
+		"that\n"
+		"are sent to pysample are passed on to it, SIGUSR1 among them. A shell that\n"
+		"becomes a Python (exec) is waited for; processes that COMMAND starts are not\n"
+		"sampled.\n"
+		"\n",
+	.examples =
+		"\n"
+		"Exit status: that of COMMAND, 128 + the number of a signal that killed it, or of\n"
+		"the second one that was sent to pysample; 125 pysample failed before COMMAND was\n"
+		"started, or COMMAND ended with 0 and not all that was asked for could be sampled\n"
+		"and written; 126 COMMAND cannot be executed, 127 it was not found.\n"
+		"\n"
+		"Examples:\n"
+		"  pysample run python3 app.py                    a recording in this folder\n"
+		"  pysample run -o app.html -- python3 app.py -v  a page\n"
+		"  pysample run -o - -f summary -- pytest -x      a table, when it has ended\n",
+};
+
+/* What a run is made of. */
+struct run_command {
+	struct session session;
+	struct child child;
+	char *recording_path; /* owned; where nothing was said, else NULL */
+};
+
+/* Where the recording goes if nobody says where: "pysample-python3-42.pysample". */
+static char *recording_path(const char *program, pid_t pid)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
+				    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.+-";
+	enum { MAX_NAME_BYTES = 64 };
+	const char *slash = strrchr(program, '/');
+	const char *name = slash ? slash + 1 : program;
+	char *path;
+
+	if (asprintf(&path, "pysample-%.*s-%d.pysample", (int)strnlen(name, MAX_NAME_BYTES), name,
+		     pid) < 0)
+		return NULL;
+	for (char *c = path; *c; c++)
+		if (!strchr(plain, *c))
+			*c = '_';
+	return path;
+}
+
+/* Name the recording that is written if no output was asked for. */
+static bool name_outputs(struct run_command *run, const char *program)
+{
+	struct sampling_options *options = &run->session.options;
+
+	if (options->outputs.nr || options->outputs.next)
+		return sampling_options_choose(options);
+	run->recording_path = recording_path(program, run->child.pid);
+	if (!run->recording_path) {
+		print_error("out of memory");
+		return false;
+	}
+	return outputs_take_path(&options->outputs, run->recording_path) &&
+	       sampling_options_choose(options);
+}
+
+/* Fork, so that the outputs can have their names, and refuse what can be refused. */
+static enum exit_status prepare(struct run_command *run, char **argv, struct message *reterr)
+{
+	const struct output *recording;
+	int err = child_fork(argv, &run->child);
+
+	if (err) {
+		message_set(reterr, "no process can be started: %s", strerror(-err));
+		return EXIT_RUN_FAILED;
+	}
+	stop_catch_signals();
+	stop_survive_writes();
+	stop_pass_on_to(run->child.pid);
+	if (!name_outputs(run, argv[0]) || session_open_outputs(&run->session, reterr) != EXIT_OK)
+		return EXIT_RUN_FAILED;
+	recording = outputs_recording(&run->session.options.outputs);
+	if (recording && recording->file.stream == stdout) {
+		message_set(reterr, "a recording cannot go to the standard output, which is the "
+				    "command's, too: name a file for it, with -o out.pysample");
+		return EXIT_RUN_FAILED;
+	}
+	return EXIT_OK;
+}
+
+/* Say why a command could not be executed: its status. */
+static enum exit_status explain_begin(const char *name, int err, struct message *reterr)
+{
+	if (err != -ENOENT)
+		message_set(reterr, "cannot execute '%s': %s", name, strerror(-err));
+	else if (strchr(name, '/'))
+		message_set(reterr,
+			    "cannot execute '%s': it, or the interpreter that its first line "
+			    "names, does not exist",
+			    name);
+	else
+		message_set(reterr, "there is no program '%s' in the folders of PATH", name);
+	return err == -ENOENT ? EXIT_NO_COMMAND : EXIT_CANNOT_RUN;
+}
+
+static enum exit_status begin(struct run_command *run, const char *name, struct message *reterr)
+{
+	int err;
+
+	if (*stop_flag()) {
+		message_set(reterr, "stopped before '%s' was started", name);
+		return EXIT_RUN_FAILED;
+	}
+	err = child_begin(&run->child);
+	return err ? explain_begin(name, err, reterr) : EXIT_OK;
+}
+
+/* Sample it as long as there is something to sample. */
+static enum exit_status sample(struct run_command *run, const char *name, struct message *reterr)
+{
+	struct session *session = &run->session;
+	enum exit_status status;
+
+	session->is_child = true;
+	status = session_open_target(session, run->child.pid, reterr);
+	if (status == EXIT_OK)
+		return session_sample(session, reterr);
+	if (status == EXIT_NO_SAMPLE && !*stop_flag() && child_has_ended(&run->child))
+		message_set(reterr,
+			    "there is no profile: '%s' ended, and no CPython was seen in its "
+			    "process; processes that it starts are not sampled",
+			    name);
+	return status;
+}
+
+/*
+ * Write the profile and wait for the command, which may go on; what goes to its stdout comes
+ * when it has ended. The status that tells of the command; of us, if it had none to tell.
+ */
+static int finish(struct run_command *run, enum exit_status status)
+{
+	struct session *session = &run->session;
+	int number, child_status;
+
+	status = session_finish(session, status, true);
+	if (session->begun && !session->options.quiet && !child_has_ended(&run->child))
+		print_note("process %d goes on, and is waited for", run->child.pid);
+	number = child_wait(&run->child, *stop_flag());
+	status = session_finish_stdout(session, status);
+	if (number)
+		return 128 + number;
+	child_status = child_exit_status(run->child.wait_status);
+	if (child_status == 0 && (status == EXIT_ERROR || status == EXIT_USAGE))
+		return EXIT_RUN_FAILED;
+	return child_status;
+}
+
+static int run_command(struct run_command *run, char **argv)
+{
+	struct message message = {0};
+	enum exit_status status = prepare(run, argv, &message);
+
+	if (status == EXIT_OK)
+		status = begin(run, argv[0], &message);
+	if (status != EXIT_OK) {
+		if (message.text[0])
+			print_error("%s", message.text);
+		return (int)status;
+	}
+	status = sample(run, argv[0], &message);
+	if (message.text[0])
+		print_error("%s", message.text);
+	return finish(run, status);
+}
+
+/* Parse; *ret_first is where the command begins. False after an error was printed. */
+static bool parse(int argc, char **argv, struct session *session, int *ret_first, bool *ret_done)
+{
+	struct sampling_options *options = &session->options;
+
+	if (!session_keep_arguments(session, argc, argv) ||
+	    sampling_options_parse(argc, argv, &about, options, ret_first, ret_done) != EXIT_OK)
+		return false;
+	if (!*ret_done && *ret_first >= argc) {
+		print_error("which command? pysample run [OPTION]… -- COMMAND [ARGUMENT]…");
+		return false;
+	}
+	if (options->wait.wait_ns == TARGET_STARTING_NS && !options->wait.for_any) {
+		options->wait.wait_ns = WAIT_FOREVER_NS;
+		options->wait.for_any = true;
+	}
+	return true;
+}
+
+enum exit_status command_run(int argc, char **argv)
+{
+	struct run_command run = {.session = SESSION_NONE, .child = CHILD_NONE};
+	bool done = false;
+	int first, status;
+
+	if (!parse(argc, argv, &run.session, &first, &done))
+		status = EXIT_RUN_FAILED;
+	else
+		status = done ? EXIT_OK : run_command(&run, argv + first);
+	child_discard(&run.child);
+	session_close(&run.session);
+	free(run.recording_path);
+	return (enum exit_status)status;
+}

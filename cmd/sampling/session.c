@@ -1,0 +1,595 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/sampling/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cmd/print.h"
+#include "cmd/sampling/session_notes.h"
+#include "cmd/sampling/session_outputs.h"
+#include "cmd/sampling/session_rights.h"
+#include "cmd/stop.h"
+#include "output/run/loss.h"
+#include "output/run/run.h"
+#include "output/text/text.h"
+#include "procmem/cleanup.h"
+#include "procmem/clock.h"
+#include "procmem/cpu_clock.h"
+#include "procmem/procfile.h"
+
+bool session_keep_arguments(struct session *session, int argc, char **argv)
+{
+	struct text text = {0};
+
+	text_puts(&text, "pysample");
+	for (int i = 0; i < argc; i++) {
+		text_puts(&text, " ");
+		text_puts(&text, argv[i]);
+	}
+	if (text.error) {
+		text_done(&text);
+		print_error("out of memory");
+		return false;
+	}
+	session->arguments = text.bytes;
+	return true;
+}
+
+/* What is told of the run. */
+
+static uint64_t timeval_ns(const struct timeval *time)
+{
+	return (uint64_t)time->tv_sec * NS_PER_S + (uint64_t)time->tv_usec * 1000u;
+}
+
+/* The peak of our own memory. ru_maxrss would count what our parent had before exec, too. */
+static uint64_t max_rss_kib(void)
+{
+	cleanup_close int proc_fd = procfile_open(AT_FDCWD, "/proc/self/status");
+	char text[4096];
+	uint64_t kib = 0;
+
+	if (proc_fd >= 0 && procfile_read(proc_fd, text, sizeof(text)) > 0)
+		(void)procfile_number(text, "VmHWM", 0, 10, &kib);
+	return kib;
+}
+
+void session_count(const struct session *session, struct sampler_stats *ret_stats)
+{
+	const struct live_memory *live = &session->target.live, *before = &session->live_before;
+
+	*ret_stats = session->stats;
+	if (!session->is_sampling)
+		return;
+	sampler_stats_add(ret_stats, sampler_stats(session->sampler));
+	ret_stats->reads += live->nr_reads - before->nr_reads;
+	ret_stats->other_syscalls += live->nr_checks - before->nr_checks;
+	ret_stats->other_syscalls += live->nr_writes - before->nr_writes;
+}
+
+void session_count_native(const struct session *session, struct run_native *ret_native)
+{
+	const struct sampler_natives_stats *stats;
+	const struct perf_events_stats *events;
+
+	*ret_native = session->native;
+	if (!session->engine.natives)
+		return;
+	stats = sampler_natives_stats(session->engine.natives);
+	ret_native->is_on = true;
+	ret_native->by_evidence |= !stats->are_proven;
+	ret_native->user_cpu_only |= stats->user_only;
+	if (!session->is_sampling)
+		return;
+	events = sampler_natives_events(session->engine.natives);
+	ret_native->nr_stacks += stats->nr_stacks;
+	ret_native->nr_broken += stats->nr_broken;
+	ret_native->nr_python_holed += stats->nr_python_holed;
+	ret_native->nr_undumped += stats->nr_undumped;
+	ret_native->nr_foreign += stats->nr_foreign;
+	ret_native->nr_dumps += events->nr_dumps;
+	ret_native->nr_lost_dumps += events->nr_lost;
+	ret_native->nr_refused += events->nr_refused;
+}
+
+void session_describe(const struct session *session, struct run *ret_run)
+{
+	const struct sampling_options *options = &session->options;
+	const struct target *target = &session->target;
+	const struct profile_sums *sums = session_sink_sums(&session->sink);
+	struct sampler_stats stats;
+	struct rusage usage;
+
+	session_count(session, &stats);
+	if (session->is_sampling)
+		stats.end_ns = clock_now_ns();
+	(void)getrusage(RUSAGE_SELF, &usage);
+	*ret_run = (struct run){
+		.info =
+			{
+				.pysample = PYSAMPLE_VERSION,
+				.arguments = session->arguments,
+				.host = session->host[0] ? session->host : NULL,
+				.start_unix_ns = session->realtime_ns +
+						 (stats.start_ns ? stats.start_ns : clock_now_ns()),
+				.command_line =
+					target->command_line[0] ? target->command_line : NULL,
+				.pid = target->process.pid,
+				.python = target->version[0] ? target->version : NULL,
+				.python_free_threaded = target->runtime.build.free_threaded,
+				.python_newer_than_tested = target->runtime.build.newer_than_tested,
+				.runtime_found_by = target->runtime.found_by,
+				.mode = options->profile.mode,
+				.shown_mode = options->profile.mode,
+				.account = sums->account,
+				.shown_ns = sums->time_ns,
+				.engine = engine_name(session->engine.kind),
+				.asked_hz = options->rate_hz,
+				.cpu_user_ns = timeval_ns(&usage.ru_utime),
+				.cpu_sys_ns = timeval_ns(&usage.ru_stime),
+				.max_rss_kib = max_rss_kib(),
+			},
+		.stats = stats,
+	};
+	session_count_native(session, &ret_run->info.native);
+}
+
+/* Opening. */
+
+enum exit_status session_open_outputs(struct session *session, struct message *reterr)
+{
+	struct sampling_options *options = &session->options;
+	enum exit_status status = outputs_open(&options->outputs, reterr);
+
+	if (status == EXIT_OK)
+		status = session_sink_open(&session->sink, &options->outputs, reterr);
+	if (status != EXIT_OK || !options->stats_path)
+		return status;
+	if (output_file_open(options->stats_path, &session->stats_output, reterr) != 0)
+		return EXIT_ERROR;
+	if (!outputs_have(&options->outputs, &session->stats_output))
+		return EXIT_OK;
+	message_set(reterr,
+		    "-o and --stats-json name the same file: give one of them another name");
+	return EXIT_USAGE;
+}
+
+void session_destroy_sampler(struct session *session)
+{
+	engine_close(&session->engine);
+	sampler_destroy(session->sampler);
+	session->sampler = NULL;
+}
+
+/* Make a sampler of the program, and choose its engine. 0; -ENOMEM, -ESRCH, or an errno. */
+static int create_sampler(struct session *session)
+{
+	struct target *target = &session->target;
+	int err;
+
+	if (!session->options.read_only)
+		live_memory_allow_writes(&target->live);
+	err = target_create_sampler(target, &session->sampler);
+	if (err)
+		return err;
+	sampler_set_looks(session->sampler, &session->options.looks);
+	err = engine_open(&session->engine_options, target, session->sampler, &session->engine);
+	if (!err)
+		session_notes_natives(session);
+	return err;
+}
+
+/* What a mode needs and this build of CPython does not tell; NULL if there is nothing. */
+static const char *missing_for_mode(const struct py_offsets *offsets, enum profile_mode mode)
+{
+	if (mode == PROFILE_GIL && offsets->runtime.gil_locked == OFFSET_ABSENT &&
+	    offsets->interpreter.gil_locked == OFFSET_ABSENT)
+		return "who holds the GIL";
+	if (mode == PROFILE_EXCEPTION && offsets->thread.raised == OFFSET_ABSENT)
+		return "what exceptions are handled";
+	return NULL;
+}
+
+/* Whether the kernel tells CPU times at all. */
+static bool has_cpu_times(const struct process *process)
+{
+	struct cpu_clock clock = {0};
+	pid_t tid;
+	int err = process_live_thread(process, &tid);
+
+	if (!err)
+		err = cpu_clock_open(process, tid, &clock);
+	cpu_clock_close(&clock);
+	return err != -ENOTSUP;
+}
+
+/* Whether this target can be shown in the mode asked for; EXIT_ERROR with a sentence if not. */
+static enum exit_status check_mode(const struct session *session, struct message *reterr)
+{
+	const struct target *target = &session->target;
+	const enum profile_mode mode = session->options.profile.mode;
+	const char *missing = missing_for_mode(&target->runtime.build.offsets, mode);
+
+	if (missing) {
+		message_set(reterr,
+			    "of CPython %s %s cannot be told: use --mode wall or --mode cpu",
+			    target->version, missing);
+		return EXIT_ERROR;
+	}
+	if (mode != PROFILE_CPU || has_cpu_times(&target->process))
+		return EXIT_OK;
+	message_set(reterr, "this kernel tells the CPU time of threads neither by perf_event_open "
+			    "nor by /proc/PID/task/TID/schedstat: use --mode wall");
+	return EXIT_ERROR;
+}
+
+/* Whether the engine asked for is to be had for this target; EXIT_PERMISSION with a sentence if not. */
+static enum exit_status check_engine(const struct session *session, struct message *reterr)
+{
+	const struct engine_options *asked = &session->options.engine;
+	const struct target *target = &session->target;
+
+	if (asked->is_exact && asked->native && session->engine.kind != ENGINE_BPF) {
+		message_set(reterr, "--exact with C frames takes engine bpf: %s",
+			    session->engine.no_interrupts.text[0]
+				    ? session->engine.no_interrupts.text
+				    : "leave out --engine");
+		return EXIT_PERMISSION;
+	}
+	if (!asked->is_named || asked->kind == session->engine.kind)
+		return EXIT_OK;
+	if (asked->kind != ENGINE_RACING)
+		message_set(reterr, "--engine %s: %s", engine_name(asked->kind),
+			    session->engine.no_interrupts.text);
+	else
+		message_set(
+			reterr,
+			"--engine racing needs CPython 3.11 or newer with a GIL, and process %d is "
+			"CPython %s%s: leave it out",
+			target->process.pid, target->version,
+			target->runtime.build.free_threaded ? " without a GIL" : "");
+	return EXIT_PERMISSION;
+}
+
+static void show_progress(struct session *session, uint64_t now_ns)
+{
+	struct sampler_stats stats;
+	struct progress_figures figures;
+
+	session_count(session, &stats);
+	figures = (struct progress_figures){
+		.elapsed_ns = now_ns - stats.start_ns,
+		.nr_samples = stats.samples,
+		.nr_ticks = stats.ticks,
+		.asked_hz = session->options.rate_hz,
+		.lost_percent = loss_percent(&stats),
+		.recorded_bytes = session_sink_bytes(&session->sink),
+	};
+	progress_show(&session->progress, &figures, now_ns);
+}
+
+/* Whether there was another sampler before this one. */
+static bool has_stats(const struct session *session)
+{
+	return session->stats.start_ns != 0;
+}
+
+/* A recording is flushed less often than its counters are summed up. */
+#define WATCH_EVERY_NS 100000000u
+
+static int ticked(void *context, uint64_t now_ns)
+{
+	struct session *session = context;
+
+	if (has_stats(session) && now_ns - session->watched_ns >= WATCH_EVERY_NS) {
+		session_count(session, &session->watched);
+		session->watched_ns = now_ns;
+	}
+	if (progress_is_due(&session->progress, now_ns))
+		show_progress(session, now_ns);
+	return stop_take_write_request() ? session_write_now(session) : 0;
+}
+
+/*
+ * Where the target's paths mean files: the name of the machine, and of its mount namespace if that,
+ * or its root, is not ours. What is from elsewhere is shown without source lines, now and later.
+ */
+static void name_host(struct session *session)
+{
+	bool other = false;
+	size_t length;
+
+	(void)gethostname(session->host, sizeof(session->host) - 1);
+	if (process_other_namespace(&session->target.process, "mnt", &other) == 0 && !other &&
+	    process_has_our_root(&session->target.process))
+		return;
+	length = strlen(session->host);
+	(void)snprintf(session->host + length, sizeof(session->host) - length,
+		       ", mount namespace of process %d", session->target.process.pid);
+}
+
+/* Be ready to take in what the sampler, which is created, will see. */
+static int begin_sink(struct session *session, struct message *reterr)
+{
+	const struct sampling_options *options = &session->options;
+	struct run run;
+
+	session->sink.watcher = (struct session_watcher){ticked, session};
+	session->realtime_ns = clock_ns(CLOCK_REALTIME) - clock_now_ns();
+	name_host(session);
+	session_describe(session, &run);
+	return session_sink_begin(&session->sink, &options->outputs, &options->profile, &run,
+				  reterr);
+}
+
+enum exit_status session_open_target(struct session *session, pid_t pid, struct message *reterr)
+{
+	enum exit_status status;
+	int err;
+
+	session->pid = pid;
+	status = target_open(pid, &session->options.wait, &session->target, reterr);
+	if (status == EXIT_OK)
+		status = check_mode(session, reterr);
+	if (status != EXIT_OK)
+		return status;
+	session->engine_options = session->options.engine;
+	err = create_sampler(session);
+	if (err)
+		return target_explain(&session->target, err, reterr);
+	status = check_engine(session, reterr);
+	if (status != EXIT_OK)
+		return status;
+	if (begin_sink(session, reterr) != 0)
+		return EXIT_ERROR;
+	session->begun = true;
+	return EXIT_OK;
+}
+
+/* Sampling. */
+
+/* What is left of the duration; 0 if it has none. False if it is over. */
+static bool time_left(const struct session *session, uint64_t *ret_left_ns)
+{
+	uint64_t duration_ns = session->options.duration_ns;
+	uint64_t gone_ns = session->stats.start_ns ? clock_now_ns() - session->stats.start_ns : 0;
+
+	*ret_left_ns = duration_ns ? duration_ns - gone_ns : 0;
+	return !duration_ns || gone_ns < duration_ns;
+}
+
+/* Have a recording be told of the counters: of the first sampler its own, later of all. */
+static void watch(struct session *session)
+{
+	const struct sampler_stats *own = sampler_stats(session->sampler);
+
+	session->is_sampling = true;
+	session->live_before = session->target.live;
+	session_count(session, &session->watched);
+	session_sink_watch(&session->sink, has_stats(session) ? &session->watched : own);
+}
+
+/* Add the counters of a program that is not sampled any more to the run's. */
+static void count_program(struct session *session)
+{
+	session_count(session, &session->stats);
+	session_count_native(session, &session->native);
+	session->is_sampling = false;
+	session_sink_watch(&session->sink, &session->stats);
+	session->cache_reason = sampler_cache_reason(session->sampler);
+	session->runs_elsewhere =
+		session->runs_elsewhere || sampler_runs_elsewhere(session->sampler);
+	session->nr_away += sampler_nr_away(session->sampler);
+}
+
+/* Whether another engine may go on with the same program, and keep what was asked for. */
+static bool may_change(const struct engine_options *options)
+{
+	return !options->is_named && !(options->is_exact && options->native);
+}
+
+/* Sample the program that runs now, and add the counters to the run's. */
+static int run_sampler(struct session *session, uint64_t duration_ns)
+{
+	const struct sampler_options options = {
+		.engine = session->engine.kind,
+		.may_change = may_change(&session->engine_options),
+		.rate_hz = session->engine.kind == ENGINE_TICK
+				   ? (double)NS_PER_S / (double)session->engine.period_ns
+				   : session->options.rate_hz,
+		.duration_ns = duration_ns,
+		.stop = stop_flag(),
+	};
+	int err;
+
+	watch(session);
+	err = sampler_run(session->sampler, &options, &session->sink.sink, &session->end);
+	count_program(session);
+	return err;
+}
+
+/* Whether another engine goes on with the program: then a sampler with it is made. */
+static bool change_engine(struct session *session, int *ret_err)
+{
+	*ret_err = 0;
+	if (!engine_change(&session->engine, &session->target, session->end,
+			   &session->engine_options))
+		return false;
+	progress_clear(&session->progress);
+	session_notes_change(session);
+	session_destroy_sampler(session);
+	session_sink_change_sampler(&session->sink);
+	*ret_err = create_sampler(session);
+	return true;
+}
+
+/* Begin with what came after the last interpreter. 0; errors of sampler_create(). */
+static int begin_next(struct session *session)
+{
+	const bool had_interrupts = session->engine.before != NULL;
+	bool is_new = session->after == TARGET_FOLLOWED;
+	int err;
+
+	session->nr_followed += is_new;
+	session_sink_change_sampler(&session->sink);
+	session->engine_options = session->options.engine;
+	progress_clear(&session->progress);
+	err = create_sampler(session);
+	if (err)
+		return err;
+	if (had_interrupts && !session->engine.interrupts && session->has_fewer_rights)
+		message_set(&session->engine.no_interrupts,
+			    "this CPython is laid out otherwise than the one before, and the right "
+			    "to load a BPF program for it was given up when sampling began");
+	if (is_new)
+		session_notes_followed(session);
+	return 0;
+}
+
+/* Whether what was asked for is to be had of the program that came next; what only was named need not. */
+static bool may_go_on(struct session *session)
+{
+	struct message why = {0};
+
+	if (check_engine(session, &why) == EXIT_OK)
+		return true;
+	if (!session->options.engine.is_exact) {
+		if (!session->options.quiet)
+			print_note("sampling goes on with engine %s: %s",
+				   engine_name(session->engine.kind), why.text);
+		return true;
+	}
+	session->not_followed = why;
+	session->after = TARGET_REFUSED;
+	session->end = END_REPLACED;
+	return false;
+}
+
+/*
+ * Whether there is an interpreter to go on with. Else session->end says why not. The one that
+ * was sampled is gone on with only if there was a tick of it since it was found last: what
+ * cannot be read for good would be found again and again.
+ */
+static bool follow(struct session *session)
+{
+	struct target_wait wait = {
+		.wait_ns = session->options.wait.wait_ns,
+		.for_any = true,
+		.stop = stop_flag(),
+	};
+	bool had_ticks = sampler_stats(session->sampler)->ticks > 0;
+	uint64_t left_ns;
+
+	/* The new program has just begun, whatever was said of the first one. */
+	if (wait.wait_ns < TARGET_STARTING_NS)
+		wait.wait_ns = TARGET_STARTING_NS;
+	session->end = END_DURATION;
+	if (!time_left(session, &left_ns))
+		return false;
+	if (left_ns && left_ns < wait.wait_ns)
+		wait.wait_ns = left_ns;
+	engine_release(&session->engine);
+	sampler_destroy(session->sampler);
+	session->sampler = NULL;
+	session->after = target_follow(&session->target, &wait, &session->not_followed);
+	if (session->after == TARGET_FOLLOWED || (session->after == TARGET_SAME && had_ticks))
+		return true;
+	if (session->after == TARGET_NOT_AWAITED)
+		session->end = END_STOPPED;
+	else
+		session->end = session->after == TARGET_ENDED ? END_TARGET : END_REPLACED;
+	return false;
+}
+
+/* Sample until the end of the run, one program of the process after the other. */
+static int sample_programs(struct session *session)
+{
+	session->end = END_DURATION;
+	for (uint64_t left_ns; time_left(session, &left_ns);) {
+		int err = run_sampler(session, left_ns);
+
+		/* A set-user-ID program, for one, may not be read; whether it may is asked anew. */
+		if (err == -EPERM && !session->sink.error &&
+		    process_memory_gone(&session->target.process)) {
+			err = 0;
+			session->end = END_REPLACED;
+		}
+		if (!err && change_engine(session, &err)) {
+			/* Ended meanwhile, it is followed like any other. */
+			if (err != -ESRCH) {
+				if (err)
+					return err;
+				continue;
+			}
+			err = 0;
+		}
+		if (err || session->end == END_DURATION || session->end == END_STOPPED ||
+		    sampler_end_is_out_of_reach(session->end))
+			return err;
+		if (!follow(session))
+			return 0;
+		err = begin_next(session);
+		if (err || !may_go_on(session))
+			return err;
+	}
+	return 0;
+}
+
+/* The status and the sentence for what ended the sampling too early. */
+static enum exit_status explain(struct session *session, int err, struct message *reterr)
+{
+	if (!session->sink.error)
+		return target_explain(&session->target, err, reterr);
+	*reterr = session->sink.reason;
+	return EXIT_ERROR;
+}
+
+enum exit_status session_sample(struct session *session, struct message *reterr)
+{
+	int err;
+
+	session_notes_begin(session);
+	session_give_up_rights(session);
+	if (!session->options.quiet)
+		progress_begin(&session->progress, STDERR_FILENO,
+			       session->is_child && isatty(STDOUT_FILENO), clock_now_ns());
+	err = sample_programs(session);
+	progress_end(&session->progress);
+	/* Samples that were taken are written whatever came after them. */
+	if (err && !session->stats.samples)
+		return explain(session, err, reterr);
+	if (!session->stats.samples) {
+		session_explain_no_sample(session, reterr);
+		return sampler_end_is_out_of_reach(session->end) ? EXIT_PERMISSION : EXIT_NO_SAMPLE;
+	}
+	if (err) {
+		struct message reason = {0};
+
+		(void)explain(session, err, &reason);
+		print_error("sampling ended early: %s", reason.text);
+	} else {
+		session_notes_end(session);
+	}
+	/* A recording has the samples of all modes. */
+	if (session_sink_sums(&session->sink)->account.nr_shown ||
+	    !outputs_next(&session->options.outputs))
+		return err ? EXIT_ERROR : EXIT_OK;
+	session_explain_none_shown(session, reterr);
+	return err ? EXIT_ERROR : EXIT_NO_SAMPLE;
+}
+
+void session_close(struct session *session)
+{
+	outputs_discard(&session->options.outputs);
+	output_file_discard(&session->stats_output);
+	session_destroy_sampler(session);
+	session_sink_close(&session->sink);
+	if (session->recording_fd >= 0)
+		(void)close(session->recording_fd);
+	target_close(&session->target);
+	free(session->arguments);
+}

@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/sampling/session_notes.h"
+
+#include <inttypes.h>
+#include <sys/stat.h>
+
+#include "cmd/next_command.h"
+#include "cmd/print.h"
+#include "output/caveats.h"
+#include "output/run/loss.h"
+#include "output/run/stats.h"
+#include "output/text/text.h"
+#include "procmem/clock.h"
+#include "sampler/native/native_stacks.h"
+#include "sampler/racing/racing.h"
+#include "sampler/sample.h"
+
+/* How the run ended, for the line that says what there is. */
+static const char *end_reason(const struct session *session)
+{
+	static const char *const reasons[] = {
+		[TARGET_ENDED] = "the process has ended; ",
+		[TARGET_NO_PYTHON] =
+			"the process has replaced its program by one without CPython; ",
+		[TARGET_NO_INTERPRETER] = "the process has ended its interpreter, or begun none; ",
+		[TARGET_REFUSED] = "the process has replaced its program; ",
+		[TARGET_SAME] = "the threads of the interpreter cannot be listed any more; ",
+	};
+
+	if (session->end == END_DURATION)
+		return "";
+	if (sampler_end_is_out_of_reach(session->end))
+		return "the process has gone where pysample cannot take its CPU; ";
+	return session->end == END_STOPPED ? "stopped; " : reasons[session->after];
+}
+
+static bool has_collapsed(const struct outputs *outputs)
+{
+	for (unsigned i = 0; i < outputs->nr; i++)
+		if (outputs->list[i].format == format_find("collapsed"))
+			return true;
+	return false;
+}
+
+/* What the mode shows of it, and how well CPU times were measured. */
+static void print_mode(const struct session *session)
+{
+	const struct sampler_stats *stats = &session->stats;
+	const enum profile_mode mode = session->options.profile.mode;
+	const uint64_t nr_shown = session_sink_sums(&session->sink)->account.nr_shown;
+
+	if (mode != PROFILE_WALL)
+		print_note("mode %s: %" PRIu64 " sample%s shown, %.3f s of %s%s",
+			   profile_mode_name(mode), nr_shown, text_plural(nr_shown),
+			   (double)session_sink_sums(&session->sink)->time_ns / NS_PER_S,
+			   profile_mode_time(mode),
+			   mode == PROFILE_CPU && has_collapsed(&session->options.outputs)
+				   ? "; stacks are counted in microseconds"
+				   : "");
+	if (stats->clockless)
+		print_note("the CPU time of %" PRIu64 " thread%s could not be measured: no "
+			   "descriptors were left (ulimit -n), or %s ended at once",
+			   stats->clockless, text_plural(stats->clockless),
+			   stats->clockless == 1 ? "it" : "they");
+	if (stats->rough_clocks)
+		print_note("perf_event_open is not allowed (kernel.perf_event_paranoid above 2, or "
+			   "a sandbox): CPU times are told at the kernel's timer ticks only "
+			   "(threads: %" PRIu64 ")",
+			   stats->rough_clocks);
+}
+
+/* That stacks are approximate, if any is. */
+static void print_approximate(const struct sampler_stats *stats)
+{
+	struct text text = {0};
+
+	caveats_append_approximate(&text, stats->approximate, stats->samples);
+	if (text.length)
+		print_note("%s", text_string(&text));
+	text_done(&text);
+}
+
+/* Whether deep stacks were copied in part, which takes a word in the target. */
+static void print_cache(const struct session *session)
+{
+	static const char *const reasons[] = {
+		[CACHE_NO_WORD] =
+			"this CPython has no last_profiled_frame, or it is not known where",
+		[CACHE_READ_ONLY] = "nothing is to be written to the process",
+		[CACHE_REFUSED] = "it cannot be written to",
+		[CACHE_SHARED] = "another profiler uses last_profiled_frame, too",
+		[CACHE_OTHER_ENGINE] = "nothing is written with this engine",
+	};
+	const struct sampler_stats *stats = &session->stats;
+
+	if (session->cache_reason != CACHE_USABLE)
+		print_note("frame cache off: %s", reasons[session->cache_reason]);
+	if (stats->writes || session->cache_reason == CACHE_USABLE) {
+		print_note("frame cache: %" PRIu64 " stack%s walked in part; %" PRIu64
+			   " word%s written",
+			   stats->cached, text_plural(stats->cached), stats->writes,
+			   text_plural(stats->writes));
+	}
+}
+
+/* Threads whose stacks the kernel was not asked to copy. */
+static void print_refused(uint64_t nr)
+{
+	if (nr)
+		print_note("%" PRIu64
+			   " thread%s could not be followed while they ran, and have no C "
+			   "frames then: open files (ulimit -Hn) or locked memory (ulimit -l, "
+			   "kernel.perf_event_mlock_kb) did not suffice",
+			   nr, text_plural(nr));
+}
+
+/* How well C frames could be told. */
+static void print_natives(const struct session *session)
+{
+	struct run_native native;
+
+	session_count_native(session, &native);
+	if (!native.is_on)
+		return;
+	print_note("%" PRIu64 " sample%s with C frames%s; %" PRIu64 " have " NATIVE_STACKS_HOLE
+		   " for Python frames that could not be proven, %" PRIu64 " for C frames",
+		   native.nr_stacks, text_plural(native.nr_stacks),
+		   native.user_cpu_only ? ", user CPU only" : "", native.nr_python_holed,
+		   native.nr_broken);
+	print_refused(native.nr_refused);
+	if (session->options.verbose)
+		print_note("of %" PRIu64 " copies of stacks %" PRIu64
+			   " were of threads without Python, %" PRIu64 " were lost",
+			   native.nr_dumps, native.nr_foreign, native.nr_lost_dumps);
+}
+
+/* What the program in the interrupts has counted, for --verbose. */
+static void print_interrupts(const struct session *session)
+{
+	struct interrupt_counts counts;
+
+	if (!session->engine.interrupts)
+		return;
+	interrupts_count(sampler_interrupts_program(session->engine.interrupts), &counts);
+	print_note("%" PRIu64 " interrupt%s, %.1f µs each; %" PRIu64
+		   " of threads without Python, %" PRIu64 " duplicate",
+		   (uint64_t)counts.nr_interrupts, text_plural(counts.nr_interrupts),
+		   counts.nr_interrupts
+			   ? (double)counts.taken_ns / 1e3 / (double)counts.nr_interrupts
+			   : 0,
+		   (uint64_t)counts.nr_unknown, (uint64_t)counts.nr_doubled);
+}
+
+/* What --verbose adds: all the counters. */
+static void print_counters(const struct session *session)
+{
+	const struct sampler_stats *stats = &session->stats;
+
+	for (int loss = 0; loss < NR_SAMPLE_LOSSES; loss++)
+		if (stats->lost[loss])
+			print_note("lost, %s: %" PRIu64, loss_name((enum sample_loss)loss),
+				   stats->lost[loss]);
+	if (stats->failed_ticks)
+		print_note("%" PRIu64 " tick%s failed: the list of threads was in motion, or gone",
+			   stats->failed_ticks, text_plural(stats->failed_ticks));
+	print_note("%" PRIu64 " read%s, %" PRIu64 " of clocks, %" PRIu64 " other system call%s",
+		   stats->reads, text_plural(stats->reads), stats->clock_reads,
+		   stats->other_syscalls, text_plural(stats->other_syscalls));
+	if (stats->lateness.nr)
+		print_note("ticks came late by %.1f µs (median), %.1f µs (99 %%), %.1f µs (most)",
+			   (double)stats->p50_lateness_ns / 1e3,
+			   (double)stats->p99_lateness_ns / 1e3, (double)stats->lateness.max / 1e3);
+	print_cache(session);
+	print_interrupts(session);
+}
+
+/* The line that says what there is, and what was lost. */
+static void print_account(const struct session *session)
+{
+	const struct sampler_stats *stats = &session->stats;
+	struct message followed = {0};
+	struct text rate = {0};
+
+	progress_append_rate(stats->ticks, stats->end_ns - stats->start_ns,
+			     session->options.rate_hz, &rate);
+	if (session->nr_followed)
+		message_set(&followed, "followed into %s%s; ", session->target.command_line,
+			    session->nr_followed > 1 ? ", the last of several programs" : "");
+	print_note("%s%s%" PRIu64 " sample%s of %" PRIu64
+		   " tick%s in %.1f s, %s, %.2f %% lost, %" PRIu64 " tick%s late",
+		   followed.text, end_reason(session), stats->samples, text_plural(stats->samples),
+		   stats->ticks, text_plural(stats->ticks), stats_wall_s(stats), text_string(&rate),
+		   loss_percent(stats), stats->late_ticks, text_plural(stats->late_ticks));
+	text_done(&rate);
+}
+
+/* That thread states are run by other threads than those that they name. */
+static void explain_elsewhere(const struct session *session, struct message *retmessage)
+{
+	const bool can_race = racing_can_tell(&session->target.runtime.build) &&
+			      session->engine.kind != ENGINE_RACING;
+
+	message_set(retmessage,
+		    "process %d runs Python's thread states in other threads than those that they "
+		    "belong to, so that no stack of one that runs can be proven%s",
+		    session->pid, can_race ? "; --engine racing tells them approximately" : "");
+}
+
+#define CPUS_REMEDY \
+	"start pysample in the process's cpuset, or with the CPUs that 'taskset -cp %d' prints"
+
+/* Why the process's CPU cannot be taken, a joint, and what to do about that. */
+static void explain_reach(const struct session *session, const char *joint,
+			  struct message *retmessage)
+{
+	const pid_t pid = session->pid;
+
+	if (session->end == END_REAL_TIME)
+		message_set(retmessage,
+			    "process %d has a real-time priority that pysample has not%s start "
+			    "pysample with a higher one than 'chrt -ap %d' prints (chrt -f)",
+			    pid, joint, pid);
+	else
+		message_set(retmessage,
+			    "process %d runs only on CPUs that pysample may not use%s " CPUS_REMEDY,
+			    pid, joint, pid);
+}
+
+/* That it ran where no look could be proven, if that was not for a moment. */
+static void print_away(const struct session *session)
+{
+	enum { SELDOM = 50 };
+
+	if (session->nr_away * SELDOM > session->stats.ticks)
+		print_note("process %d ran on CPUs that pysample may not use in %" PRIu64
+			   " looks, so that these are lost: " CPUS_REMEDY,
+			   session->pid, session->nr_away, session->pid);
+}
+
+void session_notes_end(const struct session *session)
+{
+	const uint64_t nr_other = session_sink_sums(&session->sink)->nr_other_samples;
+	struct message elsewhere;
+
+	if (session->options.quiet)
+		return;
+	print_account(session);
+	print_approximate(&session->stats);
+	if (session->runs_elsewhere) {
+		explain_elsewhere(session, &elsewhere);
+		print_note("%s", elsewhere.text);
+	}
+	print_away(session);
+	if (loss_hides_bursts(&session->stats))
+		print_note("%" PRIu64 " stacks were dropped because the look had to wait until "
+			   "a thread slept: " LOSS_BURSTS_TEXT "; 'pysample doctor %d' says more",
+			   session->stats.lost[LOSS_LATE], session->pid);
+	print_mode(session);
+	print_natives(session);
+	if (session->not_followed.text[0])
+		print_note("not followed: %s", session->not_followed.text);
+	if (nr_other)
+		print_note("%" PRIu64 " sample%s in " PROFILE_OTHER_STACKS
+			   ": there was no room for more stacks",
+			   nr_other, nr_other == 1 ? " is" : "s are");
+	if (session->options.verbose)
+		print_counters(session);
+}
+
+/* What shows an output that is a regular file, with the file's size; false if it needs nothing. */
+static bool print_next(const struct output *output)
+{
+	struct text command = {0}, size = {0};
+	struct stat status;
+	bool is_needed = false;
+
+	if (output->path && stat(output->path, &status) == 0 && S_ISREG(status.st_mode)) {
+		next_command_append(output->format, output->path, &command);
+		progress_append_bytes((uint64_t)status.st_size, &size);
+		is_needed = command.length > 0;
+	}
+	if (is_needed)
+		print_note("%s in %s; next: %s", text_string(&size), output->path,
+			   text_string(&command));
+	text_done(&command);
+	text_done(&size);
+	return is_needed;
+}
+
+void session_notes_written(const struct session *session)
+{
+	const struct outputs *outputs = &session->options.outputs;
+
+	if (session->options.quiet)
+		return;
+	for (unsigned i = 0; i < outputs->nr; i++)
+		if (print_next(&outputs->list[i]))
+			return;
+}
+
+/* Which engine samples, and why it is not the best one. */
+static void print_engine(const struct session *session)
+{
+	const struct engine *engine = &session->engine;
+
+	print_note("engine %s%s%s", engine_name(engine->kind),
+		   engine->no_interrupts.text[0] ? ", as bpf cannot be had: " : "",
+		   engine->no_interrupts.text);
+}
+
+void session_notes_begin(const struct session *session)
+{
+	const struct sampling_options *options = &session->options;
+
+	if (options->quiet)
+		return;
+	print_note("sampling process %d, CPython %s%s", session->pid, session->target.version,
+		   options->duration_ns || session->is_child
+			   ? ""
+			   : "; Ctrl-C ends it and writes the profile");
+	target_print_doubts(&session->target);
+	if (options->verbose) {
+		target_print_found(&session->target);
+		print_engine(session);
+	}
+}
+
+void session_notes_natives(const struct session *session)
+{
+	const struct engine *engine = &session->engine;
+
+	if (session->options.quiet)
+		return;
+	if (engine->kind == ENGINE_TICK)
+		print_note("%.4g samples a second of each thread that runs, at the kernel's tick: "
+			   "what "
+			   "is in step with that is misrepresented",
+			   (double)NS_PER_S / (double)engine->period_ns);
+	if (engine->no_natives.text[0])
+		print_note("no C frames of threads that run: %s", engine->no_natives.text);
+	if (engine->no_kernel.text[0])
+		print_note("no frames of the kernel: %s", engine->no_kernel.text);
+}
+
+void session_notes_change(const struct session *session)
+{
+	struct message reach;
+
+	if (session->options.quiet)
+		return;
+	if (session->end == END_TOO_DEEP) {
+		print_note(
+			"a stack has more frames than engine bpf can tell: engine preempt goes on");
+		return;
+	}
+	explain_reach(
+		session,
+		", so its stacks are read while it runs, which is approximate; for exact ones",
+		&reach);
+	print_note("%s", reach.text);
+}
+
+void session_notes_followed(const struct session *session)
+{
+	if (!session->options.verbose || session->options.quiet)
+		return;
+	print_note("followed into %s, CPython %s", session->target.command_line,
+		   session->target.version);
+	target_print_doubts(&session->target);
+	target_print_found(&session->target);
+	print_engine(session);
+}
+
+/* The same where nothing else can be done. */
+static void explain_no_reach(const struct session *session, struct message *reterr)
+{
+	const bool can_race =
+		session->options.engine.native && racing_can_tell(&session->target.runtime.build);
+	struct message reach;
+
+	explain_reach(session, ":", &reach);
+	message_set(reterr, "%s%s", reach.text,
+		    can_race ? "; without -n it can be sampled approximately" : "");
+}
+
+void session_explain_no_sample(const struct session *session, struct message *reterr)
+{
+	const pid_t pid = session->pid;
+	const uint64_t nr_lost = loss_total(&session->stats);
+
+	if (sampler_end_is_out_of_reach(session->end))
+		explain_no_reach(session, reterr);
+	else if (session->end == END_TARGET)
+		message_set(reterr, "process %d ended before the first sample", pid);
+	else if (session->runs_elsewhere)
+		explain_elsewhere(session, reterr);
+	else if (nr_lost)
+		message_set(reterr,
+			    "no stack of process %d could be proven (%" PRIu64 " %s tried): "
+			    "'pysample doctor %d' says more",
+			    pid, nr_lost, nr_lost == 1 ? "was" : "were", pid);
+	else if (session->end == END_REPLACED && session->after == TARGET_SAME)
+		message_set(reterr,
+			    "the threads of process %d could not be listed: 'pysample doctor %d' "
+			    "says more",
+			    pid, pid);
+	else if (session->end == END_REPLACED)
+		message_set(reterr, "the interpreter of process %d ended before the first sample",
+			    pid);
+	else if (session->end == END_STOPPED)
+		message_set(reterr, "stopped before the first sample");
+	else
+		message_set(reterr,
+			    "the time was over before the first sample of process %d: give -d "
+			    "more time",
+			    pid);
+}
+
+void session_explain_none_shown(const struct session *session, struct message *reterr)
+{
+	static const char *const verbs[NR_PROFILE_MODES] = {
+		[PROFILE_WALL] = "could be kept",  [PROFILE_CPU] = "used CPU time",
+		[PROFILE_GIL] = "held the GIL",	   [PROFILE_EXCEPTION] = "handled an exception",
+		[PROFILE_COUNT] = "could be kept",
+	};
+	const uint64_t nr_samples = session_sink_sums(&session->sink)->account.nr_samples;
+
+	message_set(reterr,
+		    "of %" PRIu64 " sample%s of process %d none %s, so there is no profile: "
+		    "--mode wall shows where the threads were, a longer -d may see more",
+		    nr_samples, text_plural(nr_samples), session->pid,
+		    verbs[session->options.profile.mode]);
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/sampling/session_outputs.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "cmd/print.h"
+#include "cmd/rendering.h"
+#include "cmd/sampling/session_notes.h"
+#include "cmd/stop.h"
+#include "output/recording/recording.h"
+#include "output/run/run.h"
+#include "output/run/stats.h"
+#include "output/text/text.h"
+#include "procmem/clock.h"
+
+static bool is_anything_shown(const struct session *session)
+{
+	return session_sink_sums(&session->sink)->account.nr_shown > 0;
+}
+
+/* Write outputs that are made of the recording in fd. */
+static enum exit_status write_replayed(const struct session *session, int fd,
+				       struct outputs *outputs)
+{
+	struct recording *recording;
+	struct message message = {0};
+	struct rendering rendering = {
+		.recordings = &recording,
+		.nr_recordings = 1,
+		.profile = session->options.profile,
+		.layout = session->options.layout,
+	};
+	enum exit_status status;
+
+	if (recording_open(fd, &recording, &message) != 0) {
+		print_error("%s", message.text);
+		return EXIT_ERROR;
+	}
+	status = rendering_write(&rendering, outputs);
+	recording_close(recording);
+	return status;
+}
+
+static enum exit_status write_profile(const struct session *session, const struct run *run,
+				      struct outputs *outputs)
+{
+	const struct sampling_options *options = &session->options;
+	const struct artefact artefact = {
+		.profile = session->sink.profile,
+		.runs = run,
+		.nr_runs = 1,
+		.options = options->layout,
+	};
+
+	return outputs_write(outputs, &artefact, &options->profile);
+}
+
+/* Write outputs that were not written yet, of the recording in fd if there is one. */
+static enum exit_status write_outputs(const struct session *session, const struct run *run, int fd,
+				      struct outputs *outputs)
+{
+	if (!is_anything_shown(session) || !outputs_next(outputs))
+		return EXIT_OK;
+	if (session->sink.profile)
+		return write_profile(session, run, outputs);
+	if (fd >= 0)
+		return write_replayed(session, fd, outputs);
+	print_error("the other files were not written: what was sampled cannot be read back%s",
+		    session->sink.recording ? "; make them of the recording with pysample report"
+					    : "");
+	return EXIT_ERROR;
+}
+
+static enum exit_status write_stats(const struct run *run, struct output_file *file)
+{
+	struct message message = {0};
+	int err = output_file_begin(file, &message);
+
+	if (!err)
+		err = output_file_finish(
+			file, stats_write_json(&run->stats, &run->info, file->stream), &message);
+	if (err)
+		print_error("%s", message.text);
+	return err ? EXIT_ERROR : EXIT_OK;
+}
+
+/* End the recording, if there is one, and open it for what is made of it. */
+static enum exit_status end_recording(struct session *session, const struct run *run)
+{
+	const bool is_known = session->sink.error != 0; /* it has been told why sampling ended */
+	struct message message = {0};
+
+	if (!session_sink_finish(&session->sink, run, &session->options.outputs,
+				 &session->recording_fd, &message))
+		return EXIT_OK;
+	if (!is_known)
+		print_error("%s", message.text);
+	return EXIT_ERROR;
+}
+
+/* The status of two steps. */
+static enum exit_status first_failure(enum exit_status first, enum exit_status second)
+{
+	return first == EXIT_OK ? second : first;
+}
+
+/* Write what was not written yet, but for stdout if that is held back. */
+static enum exit_status write_rest(struct session *session, const struct run *run)
+{
+	struct outputs *outputs = &session->options.outputs;
+	struct output_file *stats = &session->stats_output;
+	enum exit_status status = write_outputs(session, run, session->recording_fd, outputs);
+
+	if (!output_file_is_open(stats) || (outputs->holds_stdout && stats->stream == stdout))
+		return status;
+	return first_failure(status, write_stats(run, stats));
+}
+
+/* Say what was written, and what it cost the sampling. */
+static void tell_written(struct session *session, unsigned int nr_files, enum exit_status status,
+			 uint64_t took_ns)
+{
+	struct message line = {0};
+
+	if (status == EXIT_ERROR)
+		message_set(&line, "SIGUSR1: not every file could be written; sampling goes on");
+	else if (nr_files)
+		message_set(&line, "SIGUSR1: wrote %u file%s in %.1f ms; sampling goes on",
+			    nr_files, text_plural(nr_files), (double)took_ns / 1e6);
+	else
+		message_set(&line, "SIGUSR1: there is no file to write by now; sampling goes on");
+	progress_tell(&session->progress, line.text);
+}
+
+/* Write files that were opened again. */
+static enum exit_status write_again(const struct session *session, const struct run *run,
+				    struct outputs *outputs, struct output_file *stats)
+{
+	const int fd = outputs_next(outputs) ? session_sink_reopen(&session->sink) : -1;
+	enum exit_status status = write_outputs(session, run, fd, outputs);
+
+	if (fd >= 0)
+		(void)close(fd);
+	return output_file_is_open(stats) ? first_failure(status, write_stats(run, stats)) : status;
+}
+
+/* How many files a recording is: none that has no samples, or no name. */
+static unsigned int nr_recordings(const struct session *session)
+{
+	const struct output *recording = session->sink.recording;
+
+	return recording && session_sink_sums(&session->sink)->account.nr_samples &&
+	       (!recording->file.target || recording->file.is_published);
+}
+
+int session_write_now(struct session *session)
+{
+	const struct profile_account *account = &session_sink_sums(&session->sink)->account;
+	const uint64_t begin_ns = clock_now_ns();
+	struct output_file stats = {0};
+	struct outputs outputs = {0};
+	enum exit_status status;
+	unsigned int nr_files;
+	struct run run;
+	int err;
+
+	session_describe(session, &run);
+	err = session_sink_flush(&session->sink, &run, begin_ns);
+	if (!err)
+		err = outputs_open_again(&session->options.outputs, &outputs);
+	if (!err && output_file_open_again(&session->stats_output, &stats) == -ENOMEM)
+		err = -ENOMEM;
+	if (!err) {
+		nr_files = (account->nr_shown ? outputs.nr : 0) + output_file_is_open(&stats) +
+			   nr_recordings(session);
+		progress_clear(&session->progress);
+		status = write_again(session, &run, &outputs, &stats);
+		tell_written(session, nr_files, status, clock_now_ns() - begin_ns);
+	}
+	outputs_discard(&outputs);
+	return err;
+}
+
+enum exit_status session_finish(struct session *session, enum exit_status status, bool holds_stdout)
+{
+	struct run run;
+
+	/* Without samples there are counters still, if only to say that there were none. */
+	if (!session->begun && status != EXIT_NO_SAMPLE)
+		return status;
+	session_describe(session, &run);
+	stop_let_finish();
+	/* Its CPU clocks may have taken all descriptors that we may have: the outputs need some. */
+	session_destroy_sampler(session);
+	status = first_failure(status, end_recording(session, &run));
+	session->options.outputs.holds_stdout = holds_stdout;
+	status = first_failure(status, write_rest(session, &run));
+	if (status == EXIT_OK)
+		session_notes_written(session);
+	return status;
+}
+
+enum exit_status session_finish_stdout(struct session *session, enum exit_status status)
+{
+	struct run run;
+
+	if (!session->options.outputs.holds_stdout)
+		return status;
+	session->options.outputs.holds_stdout = false;
+	session_describe(session, &run);
+	return first_failure(status, write_rest(session, &run));
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/sampling/session_rights.h"
+
+#include <linux/capability.h>
+#include <stdlib.h>
+#include <sys/utsname.h>
+
+#include "cmd/print.h"
+#include "output/text/text.h"
+#include "procmem/capabilities.h"
+
+/* What writing takes where others own the folder, or the file that is replaced. */
+#define WRITING (CAPABILITY(CAP_DAC_OVERRIDE) | CAPABILITY(CAP_CHOWN) | CAPABILITY(CAP_FOWNER))
+
+/* Capabilities that were parts of CAP_SYS_ADMIN, which still grants what they do. */
+#define SPLIT_OFF \
+	(CAPABILITY(CAP_PERFMON) | CAPABILITY(CAP_BPF) | CAPABILITY(CAP_CHECKPOINT_RESTORE))
+
+/* Whether each system call of a BPF program's user takes CAP_BPF, as before Linux 5.19. */
+static bool bpf_takes_capability(void)
+{
+	struct utsname name;
+	unsigned long major, minor;
+	char *end;
+
+	if (uname(&name) != 0)
+		return true;
+	major = strtoul(name.release, &end, 10);
+	minor = *end == '.' ? strtoul(end + 1, NULL, 10) : 0;
+	return major < 5 || (major == 5 && minor < 19);
+}
+
+/* What reading takes: memory, the files that the target maps, and events of threads that come later. */
+static uint64_t reading(const struct session *session)
+{
+	const struct engine_options *engine = &session->options.engine;
+	uint64_t rights = CAPABILITY(CAP_SYS_PTRACE) | CAPABILITY(CAP_DAC_READ_SEARCH) |
+			  CAPABILITY(CAP_CHECKPOINT_RESTORE) | CAPABILITY(CAP_PERFMON) |
+			  CAPABILITY(CAP_IPC_LOCK);
+
+	if (session->engine.interrupts && bpf_takes_capability())
+		rights |= CAPABILITY(CAP_BPF);
+	/* It stands for those that we, or kernels before 5.8 and 5.9, do not have. */
+	if (rights & SPLIT_OFF & ~capabilities_effective())
+		rights |= CAPABILITY(CAP_SYS_ADMIN);
+	/* The kernel's stack of a thread that waits; its symbols, for a program that comes by exec. */
+	if (engine->tells_kernel)
+		rights |= CAPABILITY(CAP_SYS_ADMIN) | CAPABILITY(CAP_SYSLOG);
+	/* What we have started gets our signals, whoever it has become. */
+	if (session->is_child)
+		rights |= CAPABILITY(CAP_KILL);
+	return rights;
+}
+
+static void print_kept(uint64_t rights)
+{
+	static const struct {
+		int number;
+		const char *name;
+	} names[] = {
+		{CAP_SYS_PTRACE, "sys_ptrace"},
+		{CAP_DAC_READ_SEARCH, "dac_read_search"},
+		{CAP_CHECKPOINT_RESTORE, "checkpoint_restore"},
+		{CAP_PERFMON, "perfmon"},
+		{CAP_IPC_LOCK, "ipc_lock"},
+		{CAP_BPF, "bpf"},
+		{CAP_SYS_ADMIN, "sys_admin"},
+		{CAP_SYSLOG, "syslog"},
+		{CAP_KILL, "kill"},
+		{CAP_DAC_OVERRIDE, "dac_override"},
+		{CAP_CHOWN, "chown"},
+		{CAP_FOWNER, "fowner"},
+	};
+	struct text line = {0};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		if (!(rights & CAPABILITY(names[i].number)))
+			continue;
+		text_puts(&line, line.length ? ", " : "");
+		text_puts(&line, names[i].name);
+	}
+	if (!line.error)
+		print_note("capabilities kept: %s", text_string(&line));
+	text_done(&line);
+}
+
+void session_give_up_rights(struct session *session)
+{
+	uint64_t needed;
+
+	if (!(capabilities_effective() & CAPABILITY(CAP_SYS_PTRACE)))
+		return;
+	needed = reading(session);
+	/* Whose the outputs are shows when the right to write to everything is not in effect. */
+	if (capabilities_keep(needed, needed | WRITING))
+		return;
+	if (outputs_are_ours(&session->options.outputs) &&
+	    output_file_is_ours(&session->stats_output))
+		(void)capabilities_keep(needed, needed);
+	else
+		(void)capabilities_keep(needed | WRITING, needed | WRITING);
+	capabilities_gain_no_more();
+	session->has_fewer_rights = true;
+	if (session->options.verbose)
+		print_kept(capabilities_effective());
+}

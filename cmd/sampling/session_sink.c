@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/sampling/session_sink.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "output/recording/recording_format.h"
+#include "procmem/cleanup.h"
+
+/* Opening. */
+
+/* Whether what is written there can be read back. */
+static bool is_readable(const struct output_file *file)
+{
+	cleanup_close int fd = -1;
+
+	if (file->target)
+		return true;
+	fd = output_file_reopen(file);
+	return fd >= 0;
+}
+
+enum exit_status session_sink_open(struct session_sink *sink, struct outputs *outputs,
+				   struct message *reterr)
+{
+	sink->recording = outputs_recording(outputs);
+	if (!outputs_need_samples(outputs))
+		return EXIT_OK;
+	if (!sink->recording)
+		return spool_open(&sink->spool, reterr) ? EXIT_ERROR : EXIT_OK;
+	if (!outputs_next(outputs) || is_readable(&sink->recording->file))
+		return EXIT_OK;
+	message_set(reterr,
+		    "the other files are made of the recording, and %s cannot be read "
+		    "back: give it a file of its own",
+		    sink->recording->path ? sink->recording->path : "the standard output");
+	return EXIT_USAGE;
+}
+
+/* Taking samples in. */
+
+/* The sentence for what the recording's writes returned. */
+static void explain(const struct session_sink *sink, int err, struct message *reterr)
+{
+	if (err == -E2BIG)
+		message_set(reterr,
+			    "the recording has as many threads as one can have, %u: record the "
+			    "rest anew",
+			    RECORDING_MAX_THREADS);
+	else if (sink->recording)
+		message_set(reterr, "cannot write %s: %s",
+			    sink->recording->path ? sink->recording->path : "the standard output",
+			    strerror(-err));
+	else
+		message_set(reterr, "cannot write a temporary file in %s: %s; set TMPDIR",
+			    sink->spool.folder, strerror(-err));
+}
+
+/* Note the first error of the recording, and return it. */
+static int note_error(struct session_sink *sink, int err)
+{
+	if (err && sink->recorder && !sink->error) {
+		sink->error = err;
+		if (!sink->reason.text[0])
+			explain(sink, err, &sink->reason);
+	}
+	return err;
+}
+
+static int take_sample(struct sample_sink *base, const struct sample *sample)
+{
+	struct session_sink *sink = (struct session_sink *)base;
+
+	return note_error(sink, sink->next->ops->sample(sink->next, sample));
+}
+
+static void take_name(struct sample_sink *base, const struct sample_thread *thread)
+{
+	struct sample_sink *next = ((struct session_sink *)base)->next;
+
+	if (next->ops->renamed)
+		next->ops->renamed(next, thread);
+}
+
+/*
+ * Give the recording its name if it has samples in it. Where that cannot be, as in a folder that
+ * was removed or is full, there is another time: what is there may change.
+ */
+static void publish(struct session_sink *sink)
+{
+	sink->tried_bytes = recorder_bytes(sink->recorder);
+	if (sink->recording && sink->tried_bytes > sink->header_bytes &&
+	    recorder_sums(sink->recorder)->account.nr_samples)
+		(void)output_file_publish(&sink->recording->file, NULL); /* is said at the end */
+}
+
+static int take_tick(struct sample_sink *base, uint64_t now_ns)
+{
+	struct session_sink *sink = (struct session_sink *)base;
+	const struct session_watcher *watcher = &sink->watcher;
+	struct sample_sink *next = sink->next;
+	int err = sink->error;
+
+	/* Whatever the sampler makes of the error of a sample, a recording that has one is over. */
+	if (!err && next->ops->tick)
+		err = next->ops->tick(next, now_ns);
+	if (err)
+		return note_error(sink, err);
+	if (sink->recorder && recorder_bytes(sink->recorder) != sink->tried_bytes)
+		publish(sink); /* behind a flush */
+	return watcher->ticked ? watcher->ticked(watcher->context, now_ns) : 0;
+}
+
+static int begin_recording(struct session_sink *sink, const struct run *run, struct message *reterr)
+{
+	int fd = sink->spool.fd;
+	int err;
+
+	if (sink->recording) {
+		err = output_file_begin_growing(&sink->recording->file, reterr);
+		if (err)
+			return err;
+		fd = fileno(sink->recording->file.stream);
+	}
+	err = recorder_create(fd, run, &sink->recorder);
+	if (!err)
+		err = recorder_add_process(sink->recorder, run->info.pid, run->info.command_line);
+	if (err) {
+		explain(sink, err, reterr);
+		return err;
+	}
+	sink->header_bytes = recorder_bytes(sink->recorder);
+	sink->next = recorder_sink(sink->recorder);
+	return 0;
+}
+
+int session_sink_begin(struct session_sink *sink, const struct outputs *outputs,
+		       const struct profile_options *options, const struct run *run,
+		       struct message *reterr)
+{
+	static const struct sample_sink_ops ops = {
+		.sample = take_sample,
+		.renamed = take_name,
+		.tick = take_tick,
+	};
+	int err;
+
+	sink->sink.ops = &ops;
+	if (outputs_need_samples(outputs))
+		return begin_recording(sink, run, reterr);
+	sink->profile = profile_create(options);
+	err = sink->profile
+		      ? profile_add_process(sink->profile, run->info.pid, run->info.command_line)
+		      : -ENOMEM;
+	if (err)
+		message_set(reterr, "out of memory");
+	else
+		sink->next = profile_sink(sink->profile);
+	return err;
+}
+
+void session_sink_change_sampler(struct session_sink *sink)
+{
+	if (sink->recorder)
+		recorder_change_sampler(sink->recorder);
+	else
+		profile_change_sampler(sink->profile);
+}
+
+void session_sink_watch(struct session_sink *sink, const struct sampler_stats *stats)
+{
+	if (sink->recorder)
+		recorder_watch(sink->recorder, stats);
+}
+
+const struct profile_sums *session_sink_sums(const struct session_sink *sink)
+{
+	static const struct profile_sums nothing;
+
+	if (sink->recorder)
+		return recorder_sums(sink->recorder);
+	return sink->profile ? profile_sums(sink->profile, PROFILE_SELF) : &nothing;
+}
+
+uint64_t session_sink_bytes(const struct session_sink *sink)
+{
+	return sink->recorder ? recorder_bytes(sink->recorder) : 0;
+}
+
+int session_sink_flush(struct session_sink *sink, const struct run *run, uint64_t now_ns)
+{
+	int err;
+
+	if (!sink->recorder)
+		return 0;
+	err = recorder_flush(sink->recorder, run, now_ns);
+	if (!err)
+		publish(sink);
+	return note_error(sink, err);
+}
+
+int session_sink_reopen(const struct session_sink *sink)
+{
+	int fd;
+
+	if (!sink->recorder)
+		return -ENOENT;
+	if (sink->recording)
+		return output_file_reopen(&sink->recording->file);
+	fd = fcntl(sink->spool.fd, F_DUPFD_CLOEXEC, 0);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Ending. */
+
+int session_sink_finish(struct session_sink *sink, const struct run *run,
+			const struct outputs *outputs, int *ret_fd, struct message *reterr)
+{
+	int err = sink->error == -E2BIG ? 0 : sink->error; /* one that is full can be finished */
+
+	*ret_fd = -1;
+	if (!sink->recorder || !recorder_sums(sink->recorder)->account.nr_samples)
+		return 0;
+	if (!err) {
+		err = recorder_finish(sink->recorder, run);
+		(void)note_error(sink, err);
+	}
+	if (err)
+		publish(sink); /* what was flushed before */
+	if (outputs_next(outputs))
+		*ret_fd = session_sink_reopen(sink);
+	if (sink->recording)
+		err = output_file_finish(&sink->recording->file, err, reterr);
+	if (err && sink->reason.text[0])
+		*reterr = sink->reason;
+	return err;
+}
+
+void session_sink_close(struct session_sink *sink)
+{
+	recorder_destroy(sink->recorder);
+	profile_destroy(sink->profile);
+	spool_close(&sink->spool);
+	*sink = SESSION_SINK_NONE;
+}

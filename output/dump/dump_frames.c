@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+#include "output/dump/dump_frames.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "output/dump/dump_source.h"
+#include "output/dump/dump_variables.h"
+#include "output/profile/label.h"
+
+static const struct frame_detail unknown = {.column = -1, .end_line = -1, .end_column = -1};
+
+/* What is known of a frame beside the frame. */
+static const struct frame_detail *detail_of(const struct dump_frames *frames, uint32_t i)
+{
+	return frames->details ? &frames->details[i] : &unknown;
+}
+
+static void append_name(struct text *text, const char *name)
+{
+	label_append_escaped(text, name, strlen(name), LABEL_DISPLAY);
+}
+
+/*
+ * A native frame, or one of the kernel, has a module, but no line; what is in no file is not said
+ * to be in one.
+ */
+static void append_frame(struct text *text, const struct dump_frames *frames, uint32_t i)
+{
+	const struct frame *frame = &frames->frames[i];
+	const struct function *function = frame->function;
+	const bool is_native =
+		function->kind == FUNCTION_NATIVE || function->kind == FUNCTION_KERNEL;
+
+	text_puts(text, is_native ? "  C" : " ");
+	if (function->path[0]) {
+		text_puts(text, is_native ? " file \"" : " File \"");
+		append_name(text, function->path);
+		text_puts(text, "\",");
+	}
+	if (!is_native && (function->path[0] || frame->line > 0))
+		text_printf(text, " line %d,", frame->line);
+	text_puts(text, " in ");
+	append_name(text, function->qualname);
+	text_puts(text, "\n");
+	if (frames->sources)
+		dump_source_append(text, frames->sources, frame, detail_of(frames, i));
+	dump_append_variables(text, detail_of(frames, i));
+}
+
+/* Whether two frames read the same. */
+static bool frames_same(const struct dump_frames *frames, uint32_t i, uint32_t k)
+{
+	const struct frame *a = &frames->frames[i];
+	const struct frame *b = &frames->frames[k];
+
+	return a->function == b->function && a->line == b->line &&
+	       !detail_of(frames, i)->nr_variables && !detail_of(frames, k)->nr_variables;
+}
+
+/*
+ * A recursion: how often the next *ret_period frames from i on come once more, one time right
+ * behind the other. 0 if it is too seldom to be worth a line.
+ */
+static uint32_t count_repeats(const struct dump_frames *frames, uint32_t i, uint32_t *ret_period)
+{
+	/* With the frames of C a call of Python's has some ten: three of them call each other. */
+	enum { MAX_PERIOD = 32, LEAST_REPEATS = 3 };
+
+	for (uint32_t period = 1; period <= MAX_PERIOD && period < frames->nr - i; period++) {
+		uint32_t k = i + period;
+
+		while (k < frames->nr && frames_same(frames, k, k - period))
+			k++;
+		if ((k - i) / period > LEAST_REPEATS) {
+			*ret_period = period;
+			return (k - i) / period - 1;
+		}
+	}
+	return 0;
+}
+
+void dump_frames_append(struct text *text, const struct dump_frames *frames)
+{
+	for (uint32_t i = 0; i < frames->nr; i++) {
+		uint32_t period = 1;
+		const uint32_t nr_repeats = count_repeats(frames, i, &period);
+
+		for (uint32_t k = 1; k < period; k++)
+			append_frame(text, frames, i++);
+		append_frame(text, frames, i);
+		if (!nr_repeats)
+			continue;
+		if (period == 1)
+			text_printf(text, "  [previous frame repeated %u more times]\n",
+				    nr_repeats);
+		else
+			text_printf(text, "  [previous %u frames repeated %u more times]\n", period,
+				    nr_repeats);
+		i += period * nr_repeats;
+	}
+}
+
+/* A number that may not be known, which is less than 0 then. */
+static void write_known(struct json *json, const char *key, int32_t value)
+{
+	json_key(json, key);
+	if (value < 0)
+		json_null(json);
+	else
+		json_i64(json, value);
+}
+
+/* In hexadecimal digits, as more than 53 bits are no number of everybody's. */
+static void write_address(struct json *json, uint64_t addr)
+{
+	char digits[24];
+
+	(void)snprintf(digits, sizeof(digits), "%#llx", (unsigned long long)addr);
+	json_member_string(json, "address", addr ? digits : NULL);
+}
+
+static void write_frame(struct json *json, const struct dump_frames *frames, uint32_t i)
+{
+	const struct frame *frame = &frames->frames[i];
+	const struct frame_detail *detail = detail_of(frames, i);
+
+	json_object_begin(json);
+	json_member_string(json, "name", frame->function->qualname);
+	json_member_string(json, "kind", label_kind(frame->function->kind));
+	json_member_string(json, "path", frame->function->path);
+	json_key(json, "line");
+	json_i64(json, frame->line);
+	json_key(json, "first_line");
+	json_i64(json, frame->function->first_line);
+	write_known(json, "column", detail->column);
+	write_known(json, "end_line", detail->end_line);
+	write_known(json, "end_column", detail->end_column);
+	write_address(json, detail->addr);
+	if (frames->sources)
+		dump_source_write(json, frames->sources, frame);
+	if (frames->with_variables)
+		dump_write_variables(json, detail);
+	json_object_end(json);
+}
+
+void dump_frames_write(struct json *json, const struct dump_frames *frames)
+{
+	json_array_begin(json);
+	for (uint32_t i = 0; i < frames->nr; i++)
+		write_frame(json, frames, i);
+	json_array_end(json);
+}

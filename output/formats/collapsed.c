@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+#include "output/formats/collapsed.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "output/profile/label.h"
+#include "output/profile/stack_path.h"
+#include "output/run/run_json.h"
+#include "output/text/text.h"
+
+#define NS_PER_US 1000u
+
+/* The label of every frame: made once, used in many lines. */
+struct frame_labels {
+	struct text text; /* one after the other, each terminated */
+	size_t *start;	  /* owned; where each begins, and the end of the last */
+};
+
+static void frame_labels_done(struct frame_labels *labels)
+{
+	text_done(&labels->text);
+	free(labels->start);
+}
+
+static int frame_labels_init(struct frame_labels *labels, const struct profile *profile)
+{
+	uint32_t nr;
+
+	(void)profile_frames(profile, &nr);
+	*labels = (struct frame_labels){.start = calloc((size_t)nr + 1, sizeof(size_t))};
+	if (!labels->start)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < nr; i++) {
+		label_append_frame(&labels->text, profile, i, LABEL_COLLAPSED);
+		text_append(&labels->text, "", 1);
+		labels->start[i + 1] = labels->text.length;
+	}
+	return labels->text.error;
+}
+
+/* What writing needs besides the profile. */
+struct writer {
+	FILE *out;
+	const struct profile *profile;
+	bool has_base;
+	struct frame_labels labels;
+	struct text line;
+	struct stack_path path;
+};
+
+/* The number behind a stack. */
+static uint64_t stack_count(const struct profile *profile, struct profile_weight weight)
+{
+	return profile_mode(profile) == PROFILE_CPU ? (weight.ns + NS_PER_US / 2) / NS_PER_US
+						    : weight.samples;
+}
+
+/* The numbers behind a stack, by side; that of the base is 0 if there is none. */
+struct counts {
+	uint64_t of[NR_PROFILE_SIDES];
+};
+
+static bool counts_none(const struct counts *counts)
+{
+	return !counts->of[PROFILE_SELF] && !counts->of[PROFILE_BASE];
+}
+
+static struct counts node_counts(const struct writer *writer, uint32_t node)
+{
+	struct counts counts = {0};
+
+	for (int side = PROFILE_SELF; side <= (writer->has_base ? PROFILE_BASE : PROFILE_SELF);
+	     side++)
+		counts.of[side] =
+			stack_count(writer->profile,
+				    profile_weight(writer->profile, (enum profile_side)side, node));
+	return counts;
+}
+
+/* Write the stack that is in the line. */
+static int line_write(struct writer *writer, const struct counts *counts)
+{
+	int err;
+
+	if (writer->has_base)
+		text_printf(&writer->line, " %" PRIu64, counts->of[PROFILE_BASE]);
+	text_printf(&writer->line, " %" PRIu64 "\n", counts->of[PROFILE_SELF]);
+	err = text_write(&writer->line, writer->out);
+	text_clear(&writer->line);
+	return err;
+}
+
+static int node_write(struct writer *writer, uint32_t node, const struct counts *counts)
+{
+	const struct frame_labels *labels = &writer->labels;
+	const struct stack_path *path = &writer->path;
+	struct text *line = &writer->line;
+	uint32_t nr;
+	const struct profile_frame *frames = profile_frames(writer->profile, &nr);
+	int err = stack_path_read(&writer->path, writer->profile, node);
+
+	if (err)
+		return err;
+	for (size_t i = path->start; i < path->max; i++) {
+		uint32_t frame = path->frames[i];
+		size_t start = labels->start[frame];
+
+		if (i > path->start)
+			text_puts(line, ";");
+		text_append(line, labels->text.bytes + start, labels->start[frame + 1] - start - 1);
+	}
+	if (frames[path->frames[path->max - 1]].function == PROFILE_NONE)
+		text_puts(line, ";" LABEL_NO_PYTHON_FRAMES);
+	return line_write(writer, counts);
+}
+
+/* The number for samples without a Python frame that no thread's root has counted. */
+static uint64_t rootless_idle_count(const struct profile *profile, enum profile_side side)
+{
+	return stack_count(profile, profile_rootless_idle(profile, side));
+}
+
+static int idle_write(struct writer *writer)
+{
+	struct counts counts = {0};
+
+	counts.of[PROFILE_SELF] = rootless_idle_count(writer->profile, PROFILE_SELF);
+	if (writer->has_base)
+		counts.of[PROFILE_BASE] = rootless_idle_count(writer->profile, PROFILE_BASE);
+	if (counts_none(&counts))
+		return 0;
+	text_puts(&writer->line, LABEL_NO_PYTHON_FRAMES);
+	return line_write(writer, &counts);
+}
+
+/*
+ * A line for each run, which readers pass over: it begins with a # and does not end in a
+ * number, whatever the run's strings are.
+ */
+static int runs_write(const char *key, const struct run *runs, uint32_t nr, FILE *out)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < nr && !err; i++) {
+		struct json json;
+
+		if (fprintf(out, "# %s ", key) < 0)
+			return -errno;
+		json_init(&json, out, 0);
+		run_append_json(&json, &runs[i]);
+		err = json_finish(&json);
+	}
+	return err;
+}
+
+static int about_write(const struct artefact *artefact, FILE *out)
+{
+	int err = runs_write("run", artefact->runs, artefact->nr_runs, out);
+
+	return err ? err : runs_write("base", artefact->base_runs, artefact->nr_base_runs, out);
+}
+
+static int stacks_write(struct writer *writer)
+{
+	uint32_t nr;
+	int err;
+
+	(void)profile_nodes(writer->profile, &nr);
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct counts counts = node_counts(writer, i);
+
+		if (counts_none(&counts))
+			continue;
+		err = node_write(writer, i, &counts);
+		if (err)
+			return err;
+	}
+	err = idle_write(writer);
+	if (err)
+		return err;
+	return fflush(writer->out) ? -errno : 0;
+}
+
+int collapsed_write(const struct artefact *artefact, FILE *out)
+{
+	const struct profile *profile = artefact->profile;
+	struct writer writer = {
+		.out = out,
+		.profile = profile,
+		.has_base = artefact->has_base,
+	};
+	int err = frame_labels_init(&writer.labels, profile);
+
+	if (!err)
+		err = about_write(artefact, out);
+	if (!err)
+		err = stacks_write(&writer);
+	frame_labels_done(&writer.labels);
+	text_done(&writer.line);
+	stack_path_done(&writer.path);
+	return err;
+}

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT */
+#include "output/page/page_source.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "output/dump/source_file.h"
+#include "output/text/utf8.h"
+#include "procmem/array.h"
+
+/* Lines that are wanted, both ends among them. */
+struct range {
+	uint32_t path;
+	uint64_t path_ns; /* the self time of that file */
+	uint32_t first, last;
+};
+
+/* What is wanted of all files; owned. */
+struct wanted {
+	struct range *ranges;
+	uint32_t nr, max;
+	uint64_t *path_ns; /* by number of string */
+};
+
+void page_sources_done(struct page_sources *sources)
+{
+	for (uint32_t i = 0; i < sources->nr; i++)
+		free(sources->rows[i].lines);
+	free(sources->rows);
+	*sources = (struct page_sources){0};
+}
+
+static int want(struct wanted *wanted, uint32_t path, int32_t first, int32_t last)
+{
+	struct range *ranges =
+		array_reserve(wanted->ranges, wanted->nr + 1, &wanted->max, sizeof(*ranges));
+
+	if (!ranges)
+		return -ENOMEM;
+	wanted->ranges = ranges;
+	ranges[wanted->nr++] = (struct range){
+		.path = path,
+		.path_ns = wanted->path_ns[path],
+		.first = first > 1 ? (uint32_t)first : 1,
+		.last = (uint32_t)last,
+	};
+	return 0;
+}
+
+/* Of a function, whose last executed line is known. */
+static int want_function(struct wanted *wanted, const struct page_function *function, int32_t last)
+{
+	int32_t first = function->first_line;
+
+	if (first <= 0 || first > last)
+		first = last;
+	if (last - first >= PAGE_SOURCE_MAX_LINES)
+		last = first + PAGE_SOURCE_MAX_LINES - 1;
+	return want(wanted, function->path, first, last);
+}
+
+/* Of a line outside of functions. */
+static int want_around(struct wanted *wanted, const struct page_function *function, int32_t line)
+{
+	int32_t last = line > INT32_MAX - PAGE_SOURCE_AROUND ? line : line + PAGE_SOURCE_AROUND;
+
+	return want(wanted, function->path, line - PAGE_SOURCE_AROUND, last);
+}
+
+static int sum_paths(struct wanted *wanted, const struct page_index *index)
+{
+	uint32_t nr_nodes;
+	uint32_t nr_frames;
+	const struct profile_node *nodes = profile_nodes(index->profile, &nr_nodes);
+	const struct profile_frame *frames = profile_frames(index->profile, &nr_frames);
+
+	wanted->path_ns = calloc((size_t)index->strings.nr + 1, sizeof(*wanted->path_ns));
+	if (!wanted->path_ns)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < nr_nodes; i++) {
+		uint32_t function = frames[nodes[i].frame].function;
+
+		if (function != PROFILE_NONE)
+			wanted->path_ns[index->functions[function].path] += nodes[i].self_ns;
+	}
+	return 0;
+}
+
+/* The executed lines of all frames: those of functions into last_lines, others are wanted. */
+static int look_at_frames(struct wanted *wanted, const struct page_index *index,
+			  int32_t *last_lines)
+{
+	uint32_t nr;
+	const struct profile_frame *frames = profile_frames(index->profile, &nr);
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < nr; i++) {
+		uint32_t number = frames[i].function;
+		const struct page_function *function;
+
+		if (number == PROFILE_NONE || frames[i].line <= 0)
+			continue;
+		function = &index->functions[number];
+		if (function->kind != FUNCTION_PYTHON)
+			continue;
+		if (strcmp(index->strings.strings[function->name], "<module>") == 0)
+			err = want_around(wanted, function, frames[i].line);
+		else if (frames[i].line > last_lines[number])
+			last_lines[number] = frames[i].line;
+	}
+	return err;
+}
+
+static int compare_ranges(const void *a, const void *b)
+{
+	const struct range *one = a;
+	const struct range *other = b;
+
+	if (one->path_ns != other->path_ns)
+		return one->path_ns > other->path_ns ? -1 : 1;
+	if (one->path != other->path)
+		return one->path < other->path ? -1 : 1;
+	return one->first < other->first ? -1 : one->first > other->first;
+}
+
+static int wanted_collect(struct wanted *wanted, const struct page_index *index)
+{
+	int32_t *last_lines = calloc((size_t)index->nr_functions + 1, sizeof(*last_lines));
+	int err = last_lines ? sum_paths(wanted, index) : -ENOMEM;
+
+	if (!err)
+		err = look_at_frames(wanted, index, last_lines);
+	for (uint32_t i = 0; !err && i < index->nr_functions; i++)
+		if (last_lines[i] > 0)
+			err = want_function(wanted, &index->functions[i], last_lines[i]);
+	if (wanted->nr)
+		qsort(wanted->ranges, wanted->nr, sizeof(*wanted->ranges), compare_ranges);
+	free(last_lines);
+	return err;
+}
+
+/* How much of a line is shown: whole characters. */
+static size_t shown_length(const char *line)
+{
+	size_t length = strlen(line);
+	uint32_t code_point;
+
+	if (length <= PAGE_SOURCE_MAX_LINE_BYTES)
+		return length;
+	for (length = PAGE_SOURCE_MAX_LINE_BYTES; length; length--)
+		if (utf8_decode(line + length, strlen(line + length), &code_point))
+			break;
+	return length;
+}
+
+/* How many bytes one more range of a file may take. */
+static size_t room_left(const struct page_sources *sources, size_t bytes_before_file)
+{
+	size_t of_file = bytes_before_file + PAGE_SOURCE_MAX_FILE_BYTES;
+	size_t end = of_file < PAGE_SOURCE_MAX_BYTES ? of_file : PAGE_SOURCE_MAX_BYTES;
+
+	return sources->bytes < end ? end - sources->bytes : 0;
+}
+
+/* Add a range of a file, as far as there is room. */
+static int add_source(struct page_sources *sources, const struct source_file *file,
+		      const struct range *range, size_t room)
+{
+	struct text lines = {0};
+	uint32_t line = range->first;
+	struct page_source *rows =
+		array_reserve(sources->rows, sources->nr + 1, &sources->max, sizeof(*rows));
+
+	if (!rows)
+		return -ENOMEM;
+	sources->rows = rows;
+	for (; line <= range->last && lines.length < room && !lines.error; line++) {
+		const char *bytes = source_file_line(file, line);
+
+		text_append(&lines, bytes, shown_length(bytes));
+		text_append(&lines, "", 1);
+	}
+	if (lines.error) {
+		text_done(&lines);
+		return -ENOMEM;
+	}
+	sources->bytes += lines.length;
+	rows[sources->nr++] = (struct page_source){
+		.path = range->path,
+		.first_line = range->first,
+		.nr_lines = line - range->first,
+		.lines = lines.bytes,
+	};
+	return 0;
+}
+
+/* The range that the first ones make together, and how many those are. */
+static struct range join_ranges(const struct range *ranges, uint32_t nr, uint32_t *ret_nr)
+{
+	struct range joined = ranges[0];
+	uint32_t i = 1;
+
+	for (; i < nr && ranges[i].first <= joined.last + 1; i++)
+		if (ranges[i].last > joined.last)
+			joined.last = ranges[i].last;
+	*ret_nr = i;
+	return joined;
+}
+
+/* The ranges of one file, in the order of their lines. */
+static int add_file(struct page_sources *sources, const struct source_file *file,
+		    const struct range *ranges, uint32_t nr)
+{
+	size_t bytes_before = sources->bytes;
+	uint32_t nr_joined;
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < nr; i += nr_joined) {
+		struct range range = join_ranges(&ranges[i], nr - i, &nr_joined);
+		size_t room = room_left(sources, bytes_before);
+
+		if (range.last > file->nr_lines)
+			range.last = file->nr_lines;
+		if (range.first > range.last || !room)
+			break;
+		err = add_source(sources, file, &range, room);
+	}
+	return err;
+}
+
+static int read_files(struct page_sources *sources, const struct page_index *index,
+		      const struct wanted *wanted, uint64_t until_ns)
+{
+	uint32_t nr;
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < wanted->nr; i += nr) {
+		const struct range *ranges = &wanted->ranges[i];
+		struct source_file file = {0};
+
+		for (nr = 1; i + nr < wanted->nr && ranges[nr].path == ranges[0].path;)
+			nr++;
+		if (!room_left(sources, sources->bytes))
+			break;
+		err = source_file_read(index->strings.strings[ranges[0].path], until_ns, &file);
+		if (!err)
+			err = add_file(sources, &file, ranges, nr);
+		source_file_done(&file);
+		if (err == -ENOENT || err == -EAGAIN)
+			err = 0;
+	}
+	return err;
+}
+
+/* When the first of the runs was over: of all files are to be as they were then. 0: not known. */
+static uint64_t runs_end_ns(const struct artefact *artefact)
+{
+	uint64_t end_ns = UINT64_MAX;
+
+	for (uint32_t i = 0; i < artefact->nr_runs; i++) {
+		const struct run *run = &artefact->runs[i];
+		uint64_t length_ns = 0;
+
+		if (run->stats.end_ns > run->stats.start_ns)
+			length_ns = run->stats.end_ns - run->stats.start_ns;
+		if (run->info.start_unix_ns && run->info.start_unix_ns + length_ns < end_ns)
+			end_ns = run->info.start_unix_ns + length_ns;
+	}
+	return end_ns == UINT64_MAX ? 0 : end_ns;
+}
+
+/* Whether a run was on another machine, so far as it is known. */
+static bool is_from_elsewhere(const struct artefact *artefact)
+{
+	char host[HOST_NAME_MAX + 1] = "";
+
+	if (gethostname(host, sizeof(host)) < 0)
+		return false;
+	for (uint32_t i = 0; i < artefact->nr_runs; i++)
+		if (artefact->runs[i].info.host &&
+		    strncmp(artefact->runs[i].info.host, host, sizeof(host)) != 0)
+			return true;
+	return false;
+}
+
+int page_sources_read(struct page_sources *sources, const struct page_index *index,
+		      const struct artefact *artefact)
+{
+	struct wanted wanted = {0};
+	int err;
+
+	if (artefact->options.no_source || is_from_elsewhere(artefact))
+		return 0;
+	err = wanted_collect(&wanted, index);
+	if (!err)
+		err = read_files(sources, index, &wanted, runs_end_ns(artefact));
+	if (err)
+		page_sources_done(sources);
+	free(wanted.ranges);
+	free(wanted.path_ns);
+	return err;
+}

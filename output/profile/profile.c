@@ -1,0 +1,534 @@
+/* SPDX-License-Identifier: MIT */
+#include "output/profile/profile.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "procmem/array.h"
+
+/* The thread in a slot of the sampler's. */
+struct thread_path {
+	bool is_used;		  /* a thread had samples; else only the path's room counts */
+	uint32_t id;		  /* the thread's */
+	uint32_t row;		  /* its index in threads; PROFILE_NONE if it has none */
+	struct profile_path path; /* its previous sample; with by_thread below its root */
+};
+
+/* The last one that was a main thread. */
+struct main_thread {
+	bool is_known;
+	pid_t tid;
+	char name[THREAD_NAME_MAX_BYTES];
+	uint32_t row, root; /* as in its path */
+};
+
+struct profile {
+	struct sample_sink sink; /* first: the sink is the profile */
+	struct profile_options options;
+
+	struct profile_sums sums[NR_PROFILE_SIDES];
+	struct profile_tree tree;
+	uint32_t other_node; /* of PROFILE_OTHER_STACKS; PROFILE_NONE as long as all have a place */
+	struct profile_weight *base; /* owned */
+	uint32_t nr_base, max_base;
+	struct profile_sample *samples; /* owned */
+	uint32_t nr_samples, max_samples;
+
+	struct profile_process *processes; /* owned */
+	uint32_t nr_processes, max_processes;
+	struct profile_thread *threads; /* owned */
+	uint32_t *roots;		/* owned; parallel to threads; PROFILE_NONE: not made yet */
+	uint32_t nr_threads, max_threads, max_roots;
+	uint32_t shared_root; /* of threads without a row; PROFILE_NONE: there are none */
+	uint64_t nr_threads_seen;
+
+	struct main_thread main_thread;
+	struct thread_path *paths; /* by slot */
+	uint32_t nr_paths;
+	bool sampler_changed; /* there are rows that another sampler's ids stood for */
+};
+
+int profile_add_process(struct profile *profile, pid_t pid, const char *command_line)
+{
+	struct profile_process *processes;
+
+	processes = array_reserve(profile->processes, profile->nr_processes + 1,
+				  &profile->max_processes, sizeof(*processes));
+	if (!processes)
+		return -ENOMEM;
+	profile->processes = processes;
+	processes += profile->nr_processes;
+	processes->pid = pid;
+	processes->command_line = strdup(command_line ? command_line : "");
+	if (!processes->command_line)
+		return -ENOMEM;
+	profile->nr_processes++;
+	return 0;
+}
+
+/* Room for one row more. */
+static int threads_reserve(struct profile *profile)
+{
+	struct profile_thread *threads;
+	uint32_t *roots;
+
+	threads = array_reserve(profile->threads, profile->nr_threads + 1, &profile->max_threads,
+				sizeof(*threads));
+	if (!threads)
+		return -ENOMEM;
+	profile->threads = threads;
+	roots = array_reserve(profile->roots, profile->nr_threads + 1, &profile->max_roots,
+			      sizeof(*roots));
+	if (!roots)
+		return -ENOMEM;
+	profile->roots = roots;
+	return 0;
+}
+
+int profile_add_thread(struct profile *profile, const struct profile_thread *thread,
+		       uint32_t *ret_thread)
+{
+	int err;
+
+	profile->nr_threads_seen++;
+	*ret_thread = PROFILE_NONE;
+	if (!profile->options.by_thread && !profile->options.keep_samples &&
+	    !profile->options.keep_threads)
+		return 0;
+	if (profile->nr_threads >= PROFILE_MAX_THREADS ||
+	    (profile->options.by_thread && profile_tree_is_full(&profile->tree)))
+		return 0;
+	err = threads_reserve(profile);
+	if (err)
+		return err;
+	profile->threads[profile->nr_threads] = *thread;
+	profile->roots[profile->nr_threads] = PROFILE_NONE;
+	*ret_thread = profile->nr_threads++;
+	return 0;
+}
+
+int profile_thread_root(struct profile *profile, uint32_t thread, uint32_t *ret_node)
+{
+	const struct profile_frame frame = {.function = PROFILE_NONE, .thread = thread};
+	uint32_t *root = thread == PROFILE_NONE ? &profile->shared_root : &profile->roots[thread];
+	int err = 0;
+
+	if (!profile->options.by_thread)
+		*ret_node = PROFILE_NONE;
+	else if (*root == PROFILE_NONE)
+		err = profile_tree_add_root(&profile->tree, &frame, root);
+	if (!err && profile->options.by_thread)
+		*ret_node = *root;
+	return err;
+}
+
+void profile_rename_thread(struct profile *profile, uint32_t thread, const char *name)
+{
+	(void)snprintf(profile->threads[thread].name, THREAD_NAME_MAX_BYTES, "%s", name);
+}
+
+int profile_get_function(struct profile *profile, const struct function *function,
+			 uint32_t *ret_function)
+{
+	return profile_tree_get_function(&profile->tree, function, ret_function);
+}
+
+int profile_get_node(struct profile *profile, uint32_t parent, uint32_t function, int32_t line,
+		     uint32_t *ret_node)
+{
+	uint32_t frame;
+	int err;
+
+	if (!profile->options.by_line)
+		line = profile->tree.functions.rows[function].first_line;
+	err = profile_tree_get_frame(&profile->tree, function, line, &frame);
+	return err ? err : profile_tree_get_node(&profile->tree, parent, frame, ret_node);
+}
+
+int profile_other_node(struct profile *profile, uint32_t *ret_node)
+{
+	const struct function function = {.qualname = PROFILE_OTHER_STACKS, .path = ""};
+	struct profile_frame frame = {.thread = PROFILE_NONE};
+	int err = 0;
+
+	if (profile->other_node == PROFILE_NONE) {
+		err = function_rows_append(&profile->tree.functions, &function, &frame.function);
+		if (!err)
+			err = profile_tree_add_root(&profile->tree, &frame, &profile->other_node);
+	}
+	if (!err)
+		*ret_node = profile->other_node;
+	return err;
+}
+
+static int keep_sample(struct profile *profile, const struct profile_sample *sample,
+		       uint64_t weight_ns)
+{
+	struct profile_sample *samples;
+
+	samples = array_reserve(profile->samples, profile->nr_samples + 1, &profile->max_samples,
+				sizeof(*samples));
+	if (!samples)
+		return -ENOMEM;
+	profile->samples = samples;
+	samples[profile->nr_samples] = *sample;
+	samples[profile->nr_samples++].weight_ns = weight_ns;
+	return 0;
+}
+
+/* Count a weight of the base. */
+static int count_base(struct profile *profile, uint32_t node, uint64_t weight_ns)
+{
+	struct profile_weight *base;
+
+	base = array_reserve(profile->base, node + 1, &profile->max_base, sizeof(*base));
+	if (!base)
+		return -ENOMEM;
+	profile->base = base;
+	for (; profile->nr_base <= node; profile->nr_base++)
+		base[profile->nr_base] = (struct profile_weight){0};
+	base[node].samples++;
+	base[node].ns += weight_ns;
+	return 0;
+}
+
+/* Mark the row of the innermost frame of Python's in a stack. */
+static void mark_late(struct profile_tree *tree, uint32_t node)
+{
+	for (; node != PROFILE_NONE; node = tree->nodes[node].parent) {
+		struct profile_frame *frame = &tree->frames[tree->nodes[node].frame];
+
+		if (frame->function == PROFILE_NONE)
+			return;
+		if (tree->functions.rows[frame->function].kind == FUNCTION_PYTHON) {
+			frame->is_late = true;
+			return;
+		}
+	}
+}
+
+/* Count the weight of a sample shown. */
+static int count_weight(struct profile *profile, enum profile_side side,
+			const struct profile_sample *sample, uint64_t weight_ns)
+{
+	int err = 0;
+
+	if (side == PROFILE_BASE)
+		return sample->node == PROFILE_NONE ? 0
+						    : count_base(profile, sample->node, weight_ns);
+	if (profile->options.keep_samples)
+		err = keep_sample(profile, sample, weight_ns);
+	if (!err && sample->node != PROFILE_NONE) {
+		profile->tree.nodes[sample->node].self_samples++;
+		profile->tree.nodes[sample->node].self_ns += weight_ns;
+		if (sample->flags & SAMPLE_IN_JIT)
+			mark_late(&profile->tree, sample->node);
+	}
+	return err;
+}
+
+int profile_add(struct profile *profile, enum profile_side side,
+		const struct profile_sample *sample)
+{
+	const bool is_idle = profile_tree_is_root(&profile->tree, sample->node);
+	struct profile_sums *sums = &profile->sums[side];
+	uint64_t weight_ns;
+
+	if (profile_mode_shows(profile->options.mode, sample->flags, sample->wall_ns,
+			       sample->cpu_ns, &weight_ns)) {
+		int err = count_weight(profile, side, sample, weight_ns);
+
+		if (err)
+			return err;
+		sums->account.nr_shown++;
+		sums->account.nr_in_jit += (sample->flags & SAMPLE_IN_JIT) != 0;
+		sums->account.nr_approximate += (sample->flags & SAMPLE_APPROXIMATE) != 0;
+		sums->time_ns += weight_ns;
+		sums->nr_idle_samples += is_idle;
+		sums->idle_ns += is_idle ? weight_ns : 0;
+		sums->nr_other_samples +=
+			sample->node == profile->other_node && sample->node != PROFILE_NONE;
+	}
+	sums->account.nr_samples++;
+	sums->account.wall_ns += sample->wall_ns;
+	sums->account.cpu_ns += sample->cpu_ns;
+	sums->account.nr_cpu_measured += (sample->flags & SAMPLE_CPU_MEASURED) != 0;
+	return 0;
+}
+
+/* Whether the thread is the main one that another sampler has shown. */
+static bool is_former_main(const struct profile *profile, const struct sample_thread *thread)
+{
+	const struct main_thread *former = &profile->main_thread;
+
+	return profile->sampler_changed && thread->is_main && former->is_known &&
+	       former->tid == thread->tid && strcmp(former->name, thread->name) == 0;
+}
+
+static void remember_main(struct profile *profile, const struct sample_thread *thread,
+			  const struct thread_path *path)
+{
+	profile->main_thread = (struct main_thread){
+		.is_known = true,
+		.tid = thread->tid,
+		.row = path->row,
+		.root = path->path.root,
+	};
+	memcpy(profile->main_thread.name, thread->name, sizeof(thread->name) - 1);
+}
+
+/* Give a thread its row and root, or the root that the last ones share. */
+static int path_add_thread(struct profile *profile, const struct sample_thread *thread,
+			   struct thread_path *path)
+{
+	struct profile_thread row = {
+		.process = profile->nr_processes ? profile->nr_processes - 1 : PROFILE_NONE,
+		.tid = thread->tid,
+		.interpreter_id = thread->interpreter_id,
+		.is_main = thread->is_main,
+	};
+	int err;
+
+	memcpy(row.name, thread->name, sizeof(thread->name) - 1);
+	err = profile_add_thread(profile, &row, &path->row);
+	return err ? err : profile_thread_root(profile, path->row, &path->path.root);
+}
+
+/* Begin with a thread whose slot was another one's, or nobody's. */
+static int path_begin(struct profile *profile, const struct sample_thread *thread,
+		      struct thread_path *path)
+{
+	int err;
+
+	path->is_used = false;
+	path->path.nr_nodes = 0;
+	path->id = thread->id;
+	if (is_former_main(profile, thread)) {
+		path->row = profile->main_thread.row;
+		path->path.root = profile->main_thread.root;
+	} else {
+		err = path_add_thread(profile, thread, path);
+		if (err)
+			return err;
+		if (thread->is_main)
+			remember_main(profile, thread, path);
+	}
+	path->is_used = true;
+	return 0;
+}
+
+/* The path of a thread in its slot; NULL if it has none there. */
+static struct thread_path *path_find(const struct profile *profile,
+				     const struct sample_thread *thread)
+{
+	struct thread_path *path;
+
+	if (thread->slot >= profile->nr_paths)
+		return NULL;
+	path = &profile->paths[thread->slot];
+	return path->is_used && path->id == thread->id ? path : NULL;
+}
+
+/* The same, of a thread whose samples begin. */
+static int path_get(struct profile *profile, const struct sample_thread *thread,
+		    struct thread_path **ret_path)
+{
+	uint32_t nr_paths = profile->nr_paths;
+	struct thread_path *paths;
+
+	if (thread->slot == PROFILE_NONE)
+		return -ENOMEM;
+	paths = array_reserve(profile->paths, thread->slot + 1, &profile->nr_paths, sizeof(*paths));
+	if (!paths)
+		return -ENOMEM;
+	memset(paths + nr_paths, 0, (profile->nr_paths - nr_paths) * sizeof(*paths));
+	profile->paths = paths;
+	*ret_path = &paths[thread->slot];
+	return path_begin(profile, thread, *ret_path);
+}
+
+/* The node of a sample whose mode is shown. */
+static int sample_find(struct profile *profile, const struct sample *sample,
+		       struct profile_sample *entry)
+{
+	struct thread_path *path = path_find(profile, sample->thread);
+	int err = path ? 0 : path_get(profile, sample->thread, &path);
+
+	if (err)
+		return err;
+	entry->thread = path->row;
+	err = profile_path_follow(&path->path, &profile->tree, sample);
+	if (err == -E2BIG)
+		return profile_other_node(profile, &entry->node);
+	entry->node = profile_path_leaf(&path->path);
+	return err;
+}
+
+/* Leave a sample out: the path is right for the next one only so far as both are the same. */
+static void sample_pass_over(struct profile *profile, const struct sample *sample)
+{
+	struct thread_path *path = path_find(profile, sample->thread);
+
+	if (path)
+		profile_path_cut(&path->path, sample->nr_unchanged);
+}
+
+static int profile_sample(struct sample_sink *sink, const struct sample *sample)
+{
+	struct profile *profile = (struct profile *)sink;
+	struct profile_sample entry = {
+		.time_ns = sample->time_ns,
+		.wall_ns = sample->wall_ns,
+		.cpu_ns = sample->cpu_ns,
+		.flags = sample->flags,
+		.node = PROFILE_NONE,
+		.thread = PROFILE_NONE,
+	};
+	uint64_t weight_ns;
+	int err = 0;
+
+	if (profile_mode_shows(profile->options.mode, sample->flags, sample->wall_ns,
+			       sample->cpu_ns, &weight_ns))
+		err = sample_find(profile, sample, &entry);
+	else
+		sample_pass_over(profile, sample);
+	return err ? err : profile_add(profile, PROFILE_SELF, &entry);
+}
+
+static void profile_renamed(struct sample_sink *sink, const struct sample_thread *thread)
+{
+	struct profile *profile = (struct profile *)sink;
+	const struct thread_path *path = path_find(profile, thread);
+
+	if (!path)
+		return;
+	if (path->row != PROFILE_NONE)
+		profile_rename_thread(profile, path->row, thread->name);
+	if (thread->is_main)
+		memcpy(profile->main_thread.name, thread->name, sizeof(thread->name) - 1);
+}
+
+struct profile *profile_create(const struct profile_options *options)
+{
+	static const struct sample_sink_ops ops = {
+		.sample = profile_sample,
+		.renamed = profile_renamed,
+	};
+	struct profile *profile = calloc(1, sizeof(*profile));
+
+	if (!profile)
+		return NULL;
+	profile->sink.ops = &ops;
+	profile->options = *options;
+	profile->tree.by_line = options->by_line;
+	profile->tree.keep_plumbing = options->keep_plumbing;
+	profile->tree.max_nodes = options->max_nodes ? options->max_nodes : PROFILE_MAX_NODES;
+	profile->other_node = PROFILE_NONE;
+	profile->shared_root = PROFILE_NONE;
+	return profile;
+}
+
+void profile_destroy(struct profile *profile)
+{
+	if (!profile)
+		return;
+	for (uint32_t i = 0; i < profile->nr_paths; i++)
+		free(profile->paths[i].path.nodes);
+	for (uint32_t i = 0; i < profile->nr_processes; i++)
+		free(profile->processes[i].command_line);
+	profile_tree_done(&profile->tree);
+	free(profile->base);
+	free(profile->samples);
+	free(profile->processes);
+	free(profile->threads);
+	free(profile->roots);
+	free(profile->paths);
+	free(profile);
+}
+
+struct sample_sink *profile_sink(struct profile *profile)
+{
+	return &profile->sink;
+}
+
+void profile_change_sampler(struct profile *profile)
+{
+	function_rows_change_ids(&profile->tree.functions);
+	for (uint32_t i = 0; i < profile->nr_paths; i++)
+		profile->paths[i].is_used = false;
+	profile->sampler_changed = true;
+}
+
+const struct profile_sums *profile_sums(const struct profile *profile, enum profile_side side)
+{
+	return &profile->sums[side];
+}
+
+enum profile_mode profile_mode(const struct profile *profile)
+{
+	return profile->options.mode;
+}
+
+const struct profile_options *profile_options(const struct profile *profile)
+{
+	return &profile->options;
+}
+
+uint64_t profile_nr_threads(const struct profile *profile)
+{
+	return profile->nr_threads_seen;
+}
+
+const struct profile_function *profile_functions(const struct profile *profile, uint32_t *ret_nr)
+{
+	*ret_nr = profile->tree.functions.nr;
+	return profile->tree.functions.rows;
+}
+
+const struct profile_frame *profile_frames(const struct profile *profile, uint32_t *ret_nr)
+{
+	*ret_nr = profile->tree.nr_frames;
+	return profile->tree.frames;
+}
+
+const struct profile_node *profile_nodes(const struct profile *profile, uint32_t *ret_nr)
+{
+	*ret_nr = profile->tree.nr_nodes;
+	return profile->tree.nodes;
+}
+
+const struct profile_weight *profile_base(const struct profile *profile, uint32_t *ret_nr)
+{
+	*ret_nr = profile->nr_base;
+	return profile->base;
+}
+
+const struct profile_process *profile_processes(const struct profile *profile, uint32_t *ret_nr)
+{
+	*ret_nr = profile->nr_processes;
+	return profile->processes;
+}
+
+const struct profile_thread *profile_threads(const struct profile *profile, uint32_t *ret_nr)
+{
+	*ret_nr = profile->nr_threads;
+	return profile->threads;
+}
+
+const struct profile_sample *profile_samples(const struct profile *profile, uint32_t *ret_nr)
+{
+	*ret_nr = profile->nr_samples;
+	return profile->samples;
+}
+
+struct profile_weight profile_weight(const struct profile *profile, enum profile_side side,
+				     uint32_t node)
+{
+	const struct profile_node *self = &profile->tree.nodes[node];
+
+	if (side == PROFILE_SELF)
+		return (struct profile_weight){self->self_samples, self->self_ns};
+	return node < profile->nr_base ? profile->base[node] : (struct profile_weight){0};
+}

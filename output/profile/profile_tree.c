@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+#include "output/profile/profile_tree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "procmem/array.h"
+
+/* Room for far more nodes than a thread needed for so many samples is given back. */
+enum { SHALLOW_SAMPLES = 4096, SHALLOW_PART = 8, SHALLOW_LEAST = 128 };
+
+void profile_tree_done(struct profile_tree *tree)
+{
+	function_rows_done(&tree->functions);
+	free(tree->frames);
+	pair_map_done(&tree->frame_of_line);
+	free(tree->nodes);
+	pair_map_done(&tree->node_of_call);
+}
+
+bool profile_tree_is_full(const struct profile_tree *tree)
+{
+	return tree->nr_nodes + 2 >= tree->max_nodes;
+}
+
+int profile_tree_get_function(struct profile_tree *tree, const struct function *function,
+			      uint32_t *ret_function)
+{
+	const uint32_t index = function_rows_search(&tree->functions, function);
+
+	if (index == PROFILE_NONE)
+		return profile_tree_is_full(tree)
+			       ? -E2BIG
+			       : function_rows_append(&tree->functions, function, ret_function);
+	*ret_function = index;
+	return 0;
+}
+
+static int frame_add(struct profile_tree *tree, const struct profile_frame *frame,
+		     uint32_t *ret_index)
+{
+	struct profile_frame *frames;
+
+	frames = array_reserve(tree->frames, tree->nr_frames + 1, &tree->max_frames,
+			       sizeof(*frames));
+	if (!frames)
+		return -ENOMEM;
+	tree->frames = frames;
+	frames[tree->nr_frames] = *frame;
+	*ret_index = tree->nr_frames++;
+	return 0;
+}
+
+int profile_tree_get_frame(struct profile_tree *tree, uint32_t function, int32_t line,
+			   uint32_t *ret_frame)
+{
+	uint32_t index = pair_map_find(&tree->frame_of_line, function, (uint32_t)line);
+	struct profile_frame frame = {.function = function, .line = line, .thread = PROFILE_NONE};
+	int err;
+
+	if (index != PAIR_MAP_NONE) {
+		*ret_frame = index;
+		return 0;
+	}
+	if (profile_tree_is_full(tree))
+		return -E2BIG;
+	err = frame_add(tree, &frame, &index);
+	if (err)
+		return err;
+	err = pair_map_add(&tree->frame_of_line, function, (uint32_t)line, index);
+	if (err) {
+		tree->nr_frames--;
+		return err;
+	}
+	*ret_frame = index;
+	return 0;
+}
+
+static int node_add(struct profile_tree *tree, uint32_t parent, uint32_t frame, uint32_t *ret_node)
+{
+	struct profile_node *nodes;
+	int err;
+
+	nodes = array_reserve(tree->nodes, tree->nr_nodes + 1, &tree->room_nodes, sizeof(*nodes));
+	if (!nodes)
+		return -ENOMEM;
+	tree->nodes = nodes;
+	err = pair_map_add(&tree->node_of_call, parent, frame, tree->nr_nodes);
+	if (err)
+		return err;
+	nodes[tree->nr_nodes] = (struct profile_node){.parent = parent, .frame = frame};
+	*ret_node = tree->nr_nodes++;
+	return 0;
+}
+
+/* Whether the frames of a row have no nodes of their own. */
+static bool is_folded(const struct profile_tree *tree, uint32_t frame)
+{
+	return !tree->keep_plumbing &&
+	       tree->functions.rows[tree->frames[frame].function].is_plumbing;
+}
+
+int profile_tree_get_node(struct profile_tree *tree, uint32_t parent, uint32_t frame,
+			  uint32_t *ret_node)
+{
+	uint32_t index;
+
+	if (is_folded(tree, frame)) {
+		*ret_node = parent;
+		return 0;
+	}
+	index = pair_map_find(&tree->node_of_call, parent, frame);
+	if (index == PAIR_MAP_NONE)
+		return profile_tree_is_full(tree) ? -E2BIG
+						  : node_add(tree, parent, frame, ret_node);
+	*ret_node = index;
+	return 0;
+}
+
+bool profile_tree_is_root(const struct profile_tree *tree, uint32_t node)
+{
+	return node == PROFILE_NONE ||
+	       tree->frames[tree->nodes[node].frame].function == PROFILE_NONE;
+}
+
+int profile_tree_add_root(struct profile_tree *tree, const struct profile_frame *frame,
+			  uint32_t *ret_node)
+{
+	uint32_t index;
+	int err = frame_add(tree, frame, &index);
+
+	if (err)
+		return err;
+	err = node_add(tree, PROFILE_NONE, index, ret_node);
+	if (err)
+		tree->nr_frames--;
+	return err;
+}
+
+/* The row that a sample's frame belongs to. */
+static int sample_frame_get(struct profile_tree *tree, const struct frame *frame,
+			    uint32_t *ret_frame)
+{
+	int32_t line = tree->by_line ? frame->line : frame->function->first_line;
+	uint32_t function = function_rows_find(&tree->functions, frame->function->id);
+	int err;
+
+	if (function == PROFILE_NONE) {
+		if (profile_tree_is_full(tree))
+			return -E2BIG;
+		err = function_rows_get(&tree->functions, frame->function, &function);
+		if (err)
+			return err;
+	}
+	return profile_tree_get_frame(tree, function, line, ret_frame);
+}
+
+/* True if a node is that frame below that parent. PROFILE_NONE is no node. */
+static bool node_is(const struct profile_tree *tree, uint32_t node, uint32_t parent, uint32_t frame)
+{
+	return node != PROFILE_NONE && tree->nodes[node].parent == parent &&
+	       tree->nodes[node].frame == frame;
+}
+
+/* Give back the room of stacks that were far deeper than the last ones. */
+static void path_fit(struct profile_path *path)
+{
+	uint32_t max_nodes = path->max_nodes / (SHALLOW_PART / 2);
+	uint32_t *nodes;
+
+	if (path->max_nodes <= SHALLOW_LEAST || path->nr_nodes > max_nodes / 2) {
+		path->nr_shallow = 0;
+		return;
+	}
+	if (++path->nr_shallow < SHALLOW_SAMPLES)
+		return;
+	path->nr_shallow = 0;
+	nodes = reallocarray(path->nodes, max_nodes, sizeof(*nodes));
+	if (!nodes)
+		return;
+	path->nodes = nodes;
+	path->max_nodes = max_nodes;
+}
+
+/*
+ * Of the frames that changed many are still the same row (with a row per function, the
+ * next line is), so the node of last time is tried before the tree is searched.
+ */
+int profile_path_follow(struct profile_path *path, struct profile_tree *tree,
+			const struct sample *sample)
+{
+	uint32_t nr_before = path->nr_nodes;
+	uint32_t nr_kept = sample->nr_unchanged;
+	uint32_t *nodes;
+	uint32_t parent;
+	int err;
+
+	if (nr_kept > sample->nr_frames)
+		nr_kept = sample->nr_frames;
+	if (nr_kept > nr_before)
+		nr_kept = nr_before;
+	path->nr_nodes = nr_kept; /* if anything fails, the next sample relies on no more */
+	nodes = array_reserve(path->nodes, sample->nr_frames, &path->max_nodes, sizeof(*nodes));
+	if (!nodes)
+		return -ENOMEM;
+	path->nodes = nodes;
+
+	parent = nr_kept ? nodes[nr_kept - 1] : path->root;
+	for (uint32_t i = nr_kept; i < sample->nr_frames; i++) {
+		uint32_t frame;
+
+		err = sample_frame_get(tree, &sample->frames[i], &frame);
+		if (err)
+			return err;
+		if (i >= nr_before || !node_is(tree, nodes[i], parent, frame)) {
+			err = profile_tree_get_node(tree, parent, frame, &nodes[i]);
+			if (err)
+				return err;
+		}
+		parent = nodes[i];
+		path->nr_nodes = i + 1;
+	}
+	path_fit(path);
+	return 0;
+}
+
+uint32_t profile_path_leaf(const struct profile_path *path)
+{
+	return path->nr_nodes ? path->nodes[path->nr_nodes - 1] : path->root;
+}
+
+void profile_path_cut(struct profile_path *path, uint32_t nr_unchanged)
+{
+	if (path->nr_nodes > nr_unchanged)
+		path->nr_nodes = nr_unchanged;
+}

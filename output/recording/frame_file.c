@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+#include "output/recording/frame_file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include "output/text/byte_buffer.h"
+#include "procmem/array.h"
+
+/*
+ * Columns are short numbers without much order: to find short repetitions costs more bytes than
+ * it saves. Level 3 takes as long and gains nothing, 9 takes twice as long for 1 %.
+ */
+enum { COMPRESSION_LEVEL = 1, LEAST_MATCH_BYTES = 7 };
+
+/* What one more block takes at most: its header, and that of literals. */
+enum { BLOCK_HEADER_BYTES = 16 };
+
+int frame_file_init(struct frame_file *file, int fd)
+{
+	*file = (struct frame_file){.fd = fd, .context = ZSTD_createCCtx()};
+	if (!file->context)
+		return -ENOMEM;
+	(void)ZSTD_CCtx_setParameter(file->context, ZSTD_c_checksumFlag, 1);
+	(void)ZSTD_CCtx_setParameter(file->context, ZSTD_c_compressionLevel, COMPRESSION_LEVEL);
+	(void)ZSTD_CCtx_setParameter(file->context, ZSTD_c_minMatch, LEAST_MATCH_BYTES);
+	return 0;
+}
+
+void frame_file_done(struct frame_file *file)
+{
+	(void)ZSTD_freeCCtx(file->context);
+	free(file->room);
+	free(file->rows);
+	*file = (struct frame_file){.fd = -1};
+}
+
+/* All of it, however often that takes. */
+static int write_all(struct frame_file *file, const uint8_t *bytes, size_t nr)
+{
+	while (nr) {
+		ssize_t written = write(file->fd, bytes, nr);
+
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written <= 0)
+			return written ? -errno : -EIO;
+		file->bytes += (uint64_t)written;
+		bytes += written;
+		nr -= (size_t)written;
+	}
+	return 0;
+}
+
+/* Room for what any content of that size becomes at worst. */
+static int room_reserve(struct frame_file *file, uint32_t content_bytes, uint32_t nr_ends)
+{
+	size_t needed = ZSTD_compressBound(content_bytes) + (size_t)nr_ends * BLOCK_HEADER_BYTES;
+	uint8_t *room;
+
+	if (needed <= file->room_bytes)
+		return 0;
+	room = realloc(file->room, 2 * needed);
+	if (!room)
+		return -ENOMEM;
+	file->room = room;
+	file->room_bytes = 2 * needed;
+	return 0;
+}
+
+/* Compress content up to end; the last part ends the frame. */
+static int compress_part(struct frame_file *file, ZSTD_inBuffer *in, size_t end, bool is_last,
+			 ZSTD_outBuffer *out)
+{
+	size_t left;
+
+	in->size = end;
+	do {
+		left = ZSTD_compressStream2(file->context, out, in,
+					    is_last ? ZSTD_e_end : ZSTD_e_flush);
+		if (ZSTD_isError(left) || (left && out->pos == out->size))
+			return -ENOMEM;
+	} while (left || in->pos < in->size);
+	return 0;
+}
+
+/* Compress into the room; *ret_bytes of it. */
+static int compress(struct frame_file *file, const uint8_t *content, uint32_t content_bytes,
+		    const uint32_t *ends, uint32_t nr_ends, size_t *ret_bytes)
+{
+	ZSTD_inBuffer in = {content, 0, 0};
+	ZSTD_outBuffer out = {file->room, file->room_bytes, 0};
+	int err = 0;
+
+	(void)ZSTD_CCtx_reset(file->context, ZSTD_reset_session_only);
+	(void)ZSTD_CCtx_setPledgedSrcSize(file->context, content_bytes);
+	for (uint32_t i = 0; !err && i < nr_ends && ends[i] < content_bytes; i++)
+		err = compress_part(file, &in, ends[i], false, &out);
+	if (!err)
+		err = compress_part(file, &in, content_bytes, true, &out);
+	*ret_bytes = out.pos;
+	return err;
+}
+
+/* Have a frame in the table, as long as there is one. */
+static int rows_add(struct frame_file *file, struct frame_file_row row)
+{
+	struct frame_file_row *rows;
+
+	if (++file->nr_frames > FRAME_FILE_MAX_ROWS)
+		return 0;
+	rows = array_reserve(file->rows, file->nr_rows + 1, &file->max_rows, sizeof(*rows));
+	if (!rows)
+		return -ENOMEM;
+	file->rows = rows;
+	rows[file->nr_rows++] = row;
+	return 0;
+}
+
+int frame_file_append(struct frame_file *file, const uint8_t *content, uint32_t content_bytes,
+		      const uint32_t *ends, uint32_t nr_ends)
+{
+	size_t bytes = 0;
+	int err = room_reserve(file, content_bytes, nr_ends);
+
+	if (!err)
+		err = compress(file, content, content_bytes, ends, nr_ends, &bytes);
+	if (!err)
+		err = write_all(file, file->room, bytes);
+	return err ? err : rows_add(file, (struct frame_file_row){(uint32_t)bytes, content_bytes});
+}
+
+int frame_file_finish(struct frame_file *file)
+{
+	struct byte_buffer table = {0};
+	int err = 0;
+
+	if (file->nr_frames > FRAME_FILE_MAX_ROWS)
+		return 0;
+	byte_buffer_fixed(&table, SKIPPABLE_MAGIC, 4);
+	byte_buffer_fixed(&table, file->nr_rows * SEEK_ROW_BYTES + SEEK_FOOTER_BYTES, 4);
+	for (uint32_t i = 0; i < file->nr_rows; i++) {
+		byte_buffer_fixed(&table, file->rows[i].compressed_bytes, 4);
+		byte_buffer_fixed(&table, file->rows[i].content_bytes, 4);
+	}
+	byte_buffer_fixed(&table, file->nr_rows, 4);
+	byte_buffer_fixed(&table, 0, 1);
+	byte_buffer_fixed(&table, SEEK_TABLE_MAGIC, 4);
+	err = table.failed ? -ENOMEM : write_all(file, table.bytes, table.nr);
+	byte_buffer_done(&table);
+	return err;
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+#include "output/recording/recorded_threads.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "procmem/array.h"
+
+static int read_process(void *context, pid_t pid, const char *command_line)
+{
+	struct recorded_threads *threads = context;
+	struct profile_process *processes;
+
+	processes = array_reserve(threads->processes, threads->nr_processes + 1,
+				  &threads->max_processes, sizeof(*processes));
+	if (!processes)
+		return -ENOMEM;
+	threads->processes = processes;
+	processes += threads->nr_processes;
+	processes->pid = pid;
+	processes->command_line = strdup(command_line ? command_line : "");
+	if (!processes->command_line)
+		return -ENOMEM;
+	threads->nr_processes++;
+	return 0;
+}
+
+static int read_thread(void *context, uint32_t process, const struct profile_thread *thread)
+{
+	struct recorded_threads *threads = context;
+	struct profile_thread *rows;
+
+	rows = array_reserve(threads->threads, threads->nr_threads + 1, &threads->max_threads,
+			     sizeof(*rows));
+	if (!rows)
+		return -ENOMEM;
+	threads->threads = rows;
+	rows[threads->nr_threads] = *thread;
+	rows[threads->nr_threads++].process = process;
+	return 0;
+}
+
+static int read_name(void *context, uint32_t thread, const char *name)
+{
+	struct recorded_threads *threads = context;
+	char *kept = threads->threads[thread].name;
+	const size_t length = strnlen(name, THREAD_NAME_MAX_BYTES - 1);
+
+	memcpy(kept, name, length);
+	kept[length] = '\0';
+	return 0;
+}
+
+static int read_sample(void *context, const struct recorded_sample *sample)
+{
+	struct recorded_threads *threads = context;
+
+	if (!threads->nr_samples++)
+		threads->first_ns = sample->time_ns;
+	threads->last_ns = sample->time_ns;
+	return 0;
+}
+
+static int pass_function(void *context, const struct function *function)
+{
+	(void)context;
+	(void)function;
+	return 0;
+}
+
+static int pass_node(void *context, uint32_t parent, uint32_t function, int32_t line)
+{
+	(void)context;
+	(void)parent;
+	(void)function;
+	(void)line;
+	return 0;
+}
+
+static int pass_reset(void *context)
+{
+	(void)context;
+	return 0;
+}
+
+int recorded_threads_read(struct recording *recording, struct recorded_threads *ret_threads)
+{
+	static const struct recording_ops ops = {
+		.process = read_process,
+		.thread = read_thread,
+		.function = pass_function,
+		.node = pass_node,
+		.renamed = read_name,
+		.sample = read_sample,
+		.reset = pass_reset,
+	};
+
+	*ret_threads = (struct recorded_threads){0};
+	return recording_read(recording, &ops, ret_threads);
+}
+
+void recorded_threads_done(struct recorded_threads *threads)
+{
+	for (uint32_t i = 0; i < threads->nr_processes; i++)
+		free(threads->processes[i].command_line);
+	free(threads->processes);
+	free(threads->threads);
+	*threads = (struct recorded_threads){0};
+}

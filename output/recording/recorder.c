@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: MIT */
+#include "output/recording/recorder.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "output/profile/profile.h"
+#include "output/profile/profile_tree.h"
+#include "output/recording/record_stream.h"
+#include "output/recording/run_records.h"
+#include "output/recording/sample_batch.h"
+#include "output/recording/tree_records.h"
+#include "procmem/array.h"
+#include "procmem/clock.h"
+
+/* A recording that is torn lacks no more than a second, with what a write takes. */
+#define FLUSH_EVERY_NS 900000000u
+
+/* Samples of one record: some hundred KB where each is another stack. */
+enum { BATCH_SAMPLES = 1 << 16 };
+
+/*
+ * When the tree, 100 MB, begins anew: it has to have room for one stack, and the deepest has
+ * 2^20 frames. So have its strings: those of a second more fit into a reader's room.
+ */
+#define TREE_MAX_NODES	       (1u << 21)
+#define TREE_MAX_STRINGS_BYTES (64u << 20)
+
+enum { US_NS = 1000 };
+
+/* The thread in a slot of the sampler's. */
+struct recorder_thread {
+	bool is_used; /* a thread had samples; else only the path's room counts */
+	uint32_t id;  /* the thread's */
+	struct profile_path path;
+	struct sample_state state;
+	uint64_t last_ns;      /* of its last sample's tick */
+	uint64_t last_sample;  /* so many had come with it, of all threads */
+	uint32_t wall_rest_ns; /* of weights that were told, not stored yet */
+	int64_t cpu_rest_ns;   /* the same; negative: more was stored than was told */
+};
+
+struct recorder {
+	struct sample_sink sink; /* first: the sink is the recorder */
+	struct record_stream stream;
+	struct run_told known; /* of the run, from its beginning */
+	struct run_records run_records;
+	const struct sampler_stats *stats; /* borrowed; NULL: not known */
+	uint64_t epoch_us;
+	struct profile_sums sums;
+
+	struct profile_tree tree;
+	struct tree_records tree_records;
+	struct recorder_thread *threads; /* owned; by slot */
+	uint32_t nr_threads;
+	uint32_t nr_begun; /* threads that were written */
+	uint32_t nr_processes;
+	size_t command_bytes; /* of their command lines */
+
+	struct sample_batch batch;
+	bool has_tick;		      /* of the batch */
+	uint64_t tick_ns, tick_units; /* of the last sample */
+	uint64_t flushed_ns;
+	uint64_t nr_samples;
+};
+
+/* CLOCK_REALTIME when CLOCK_MONOTONIC was 0, as the run has it, or now. */
+static uint64_t find_epoch_us(const struct run *run)
+{
+	uint64_t unix_ns = run->info.start_unix_ns;
+	uint64_t monotonic_ns = run->stats.start_ns;
+
+	if (!unix_ns || !monotonic_ns || unix_ns < monotonic_ns) {
+		unix_ns = clock_ns(CLOCK_REALTIME);
+		monotonic_ns = clock_ns(CLOCK_MONOTONIC);
+	}
+	return unix_ns > monotonic_ns ? (unix_ns - monotonic_ns) / US_NS : 0;
+}
+
+static void keep_pair(void *context, const char *name, const char *value)
+{
+	struct recorder *recorder = context;
+
+	if (run_told_take(&recorder->known, name, value) != 0)
+		recorder->stream.error = -ENOMEM;
+}
+
+/* Write what of a run is new, with what we know better. */
+static int write_run(struct recorder *recorder, const struct run *known, bool is_final)
+{
+	struct run run = *known;
+
+	run.info.account = recorder->sums.account;
+	run.info.shown_ns = recorder->sums.time_ns;
+	if (!run.info.start_unix_ns && run.stats.start_ns)
+		run.info.start_unix_ns = recorder->epoch_us * US_NS + run.stats.start_ns;
+	return run_records_write(&recorder->run_records, &run, is_final, &recorder->stream);
+}
+
+/* The run as it is now, in the middle of it. */
+static int write_counters(struct recorder *recorder, uint64_t now_ns)
+{
+	struct run run = recorder->known.run;
+
+	if (recorder->stats) {
+		run.stats = *recorder->stats;
+		run.stats.p50_lateness_ns = histogram_quantile(&run.stats.lateness, 500);
+		run.stats.p99_lateness_ns = histogram_quantile(&run.stats.lateness, 990);
+	}
+	if (run.stats.start_ns && !run.stats.end_ns)
+		run.stats.end_ns = now_ns;
+	return write_run(recorder, &run, false);
+}
+
+/* Write the samples of the batch behind what they refer to. */
+static int close_batch(struct recorder *recorder)
+{
+	int err = tree_records_write(&recorder->tree_records, &recorder->tree, &recorder->stream);
+
+	recorder->has_tick = false;
+	return err ? err : sample_batch_write(&recorder->batch, &recorder->stream);
+}
+
+static void tree_init(struct profile_tree *tree)
+{
+	*tree = (struct profile_tree){
+		.by_line = true,
+		.keep_plumbing = true,
+		.max_nodes = TREE_MAX_NODES,
+	};
+}
+
+/* Begin with an empty tree, which no thread has been in. */
+static int reset(struct recorder *recorder)
+{
+	int err = close_batch(recorder);
+
+	if (err)
+		return err;
+	profile_tree_done(&recorder->tree);
+	tree_init(&recorder->tree);
+	tree_records_reset(&recorder->tree_records);
+	for (uint32_t i = 0; i < recorder->nr_threads; i++) {
+		profile_path_cut(&recorder->threads[i].path, 0);
+		recorder->threads[i].state.node = 0;
+	}
+	(void)record_stream_begin(&recorder->stream);
+	return record_stream_end(&recorder->stream, RECORD_RESET, NULL, 0);
+}
+
+int recorder_flush(struct recorder *recorder, const struct run *run, uint64_t now_ns)
+{
+	int err = close_batch(recorder);
+
+	recorder->flushed_ns = now_ns;
+	if (!err && recorder->tree_records.strings_bytes > TREE_MAX_STRINGS_BYTES)
+		err = reset(recorder);
+	if (!err)
+		err = run ? write_run(recorder, run, false) : write_counters(recorder, now_ns);
+	return err ? err : record_stream_flush(&recorder->stream);
+}
+
+/* Flush if it is time. */
+static int flush_now_and_then(struct recorder *recorder, uint64_t now_ns)
+{
+	if (!recorder->flushed_ns)
+		recorder->flushed_ns = now_ns;
+	if (now_ns < recorder->flushed_ns || now_ns - recorder->flushed_ns < FLUSH_EVERY_NS)
+		return recorder->stream.error;
+	return recorder_flush(recorder, NULL, now_ns);
+}
+
+/* Write that a thread is in a slot from now on. */
+static int write_thread(struct recorder *recorder, const struct sample_thread *thread)
+{
+	struct byte_buffer *payload;
+
+	if (recorder->nr_begun == RECORDING_MAX_THREADS)
+		return -E2BIG;
+	recorder->nr_begun++;
+	payload = record_stream_begin(&recorder->stream);
+	byte_buffer_uint(payload, thread->slot);
+	byte_buffer_uint(payload, recorder->nr_processes);
+	byte_buffer_int(payload, thread->tid);
+	byte_buffer_int(payload, thread->interpreter_id);
+	byte_buffer_uint(payload, thread->is_main ? RECORD_MAIN_THREAD : 0);
+	byte_buffer_string(payload, thread->name, THREAD_NAME_MAX_BYTES - 1);
+	return record_stream_end(&recorder->stream, RECORD_THREAD, NULL, 0);
+}
+
+/* Have a thread in its slot. Samples of the batch may be of the one that was there. */
+static int thread_begin(struct recorder *recorder, const struct sample_thread *thread,
+			struct recorder_thread *slot)
+{
+	int err = 0;
+
+	slot->is_used = false;
+	if (slot->last_sample > recorder->nr_samples - recorder->batch.nr_samples)
+		err = close_batch(recorder);
+	if (!err)
+		err = write_thread(recorder, thread);
+	if (err)
+		return err;
+	profile_path_cut(&slot->path, 0);
+	*slot = (struct recorder_thread){.is_used = true, .id = thread->id, .path = slot->path};
+	return 0;
+}
+
+/* The slot of a thread whose samples begin. */
+static int thread_add(struct recorder *recorder, const struct sample_thread *thread,
+		      struct recorder_thread **ret_slot)
+{
+	uint32_t nr = recorder->nr_threads;
+	struct recorder_thread *threads;
+
+	if (thread->slot >= RECORDING_MAX_SLOTS)
+		return -ENOMEM;
+	threads = array_reserve(recorder->threads, thread->slot + 1, &recorder->nr_threads,
+				sizeof(*threads));
+	if (!threads)
+		return -ENOMEM;
+	memset(threads + nr, 0, (recorder->nr_threads - nr) * sizeof(*threads));
+	for (; nr < recorder->nr_threads; nr++)
+		threads[nr].path.root = PROFILE_NONE;
+	recorder->threads = threads;
+	*ret_slot = &threads[thread->slot];
+	return thread_begin(recorder, thread, *ret_slot);
+}
+
+/* The slot of a thread, if it is in it; NULL. */
+static struct recorder_thread *thread_find(const struct recorder *recorder,
+					   const struct sample_thread *thread)
+{
+	struct recorder_thread *slot;
+
+	if (thread->slot >= recorder->nr_threads)
+		return NULL;
+	slot = &recorder->threads[thread->slot];
+	return slot->is_used && slot->id == thread->id ? slot : NULL;
+}
+
+/* The node of a sample, + 1; 0: none. */
+static int find_node(struct recorder *recorder, struct recorder_thread *slot,
+		     const struct sample *sample, uint64_t *ret_node)
+{
+	int err = profile_path_follow(&slot->path, &recorder->tree, sample);
+	uint32_t leaf;
+
+	if (err == -E2BIG) {
+		err = reset(recorder);
+		if (!err)
+			err = profile_path_follow(&slot->path, &recorder->tree, sample);
+	}
+	if (err)
+		return err;
+	leaf = profile_path_leaf(&slot->path);
+	*ret_node = leaf == PROFILE_NONE ? 0 : (uint64_t)leaf + 1;
+	return 0;
+}
+
+/* The whole microseconds of a time and what was left of earlier ones. */
+static uint64_t take_us(uint64_t time_ns, uint32_t *rest_ns)
+{
+	uint64_t sum_ns = time_ns + *rest_ns;
+
+	*rest_ns = (uint32_t)(sum_ns % US_NS);
+	return sum_ns / US_NS;
+}
+
+/*
+ * A CPU time and what was left of earlier ones, by units; or the wall time, if they differ by
+ * less than two: the thread ran all the time then, so far as two clocks that are read one after
+ * the other can tell, and that takes next to no room. Sums are right to so much either way.
+ */
+static uint64_t take_cpu_us(uint64_t cpu_ns, uint64_t wall_us, uint64_t unit_ns, int64_t *rest_ns)
+{
+	const int64_t unit = (int64_t)unit_ns;
+	const int64_t due_ns = (int64_t)cpu_ns + *rest_ns;
+	int64_t stored_ns = (int64_t)(wall_us * US_NS);
+
+	if (due_ns - stored_ns >= 2 * unit || stored_ns - due_ns >= 2 * unit)
+		stored_ns = due_ns < 0 ? 0 : due_ns - due_ns % unit;
+	*rest_ns = due_ns - stored_ns;
+	return (uint64_t)stored_ns / US_NS;
+}
+
+/* The weights of a sample, which has been told the time of its tick. */
+static void weigh(const struct recorder *recorder, struct recorder_thread *slot,
+		  const struct sample *sample, struct batch_sample *stored)
+{
+	const struct sample_state *state = &slot->state;
+	const uint64_t unit_ns = recorder->batch.times.unit_ns;
+	const uint64_t since_ns = state->has_time ? recorder->tick_ns - slot->last_ns : 0;
+	const uint32_t ran = SAMPLE_CPU_MEASURED | SAMPLE_ON_CPU;
+
+	stored->flags = sample->flags & RECORD_SAMPLE_FLAGS;
+	if (sample->wall_ns != since_ns || (sample->cpu_ns && (sample->flags & ran) != ran))
+		stored->flags |= RECORD_WEIGHED;
+	if (stored->flags & RECORD_WEIGHED)
+		stored->wall_us = take_us(sample->wall_ns, &slot->wall_rest_ns);
+	else if (state->has_time)
+		stored->wall_us = (recorder->tick_units - state->units) * (unit_ns / US_NS);
+	if (sample->cpu_ns)
+		stored->cpu_us =
+			take_cpu_us(sample->cpu_ns, stored->wall_us, unit_ns, &slot->cpu_rest_ns);
+}
+
+/* Count a sample as a profile of the recording would. */
+static void count(struct recorder *recorder, const struct batch_sample *stored)
+{
+	struct profile_sums *sums = &recorder->sums;
+	const uint32_t flags = stored->flags & ~RECORD_WEIGHED;
+	const uint64_t wall_ns = stored->wall_us * US_NS, cpu_ns = stored->cpu_us * US_NS;
+	uint64_t weight_ns;
+
+	if (profile_mode_shows(recorder->known.run.info.mode, flags, wall_ns, cpu_ns, &weight_ns)) {
+		sums->account.nr_shown++;
+		sums->account.nr_in_jit += (flags & SAMPLE_IN_JIT) != 0;
+		sums->account.nr_approximate += (flags & SAMPLE_APPROXIMATE) != 0;
+		sums->time_ns += weight_ns;
+		sums->nr_idle_samples += !stored->node;
+		sums->idle_ns += stored->node ? 0 : weight_ns;
+	}
+	sums->account.nr_samples++;
+	sums->account.wall_ns += wall_ns;
+	sums->account.cpu_ns += cpu_ns;
+	sums->account.nr_cpu_measured += (flags & SAMPLE_CPU_MEASURED) != 0;
+}
+
+/* Add a sample to the batch. */
+static void store(struct recorder *recorder, struct recorder_thread *slot,
+		  const struct sample *sample, uint64_t node)
+{
+	struct batch_sample stored = {.slot = sample->thread->slot, .node = node};
+
+	weigh(recorder, slot, sample, &stored);
+	if (!recorder->has_tick)
+		sample_batch_tick(&recorder->batch, recorder->tick_units);
+	recorder->has_tick = true;
+	sample_batch_add(&recorder->batch, &slot->state, &stored);
+	slot->state.has_time = true;
+	slot->state.units = recorder->tick_units;
+	slot->last_ns = recorder->tick_ns;
+	slot->last_sample = ++recorder->nr_samples;
+	count(recorder, &stored);
+}
+
+/* Another tick begins with a sample; time does not go back. */
+static int begin_tick(struct recorder *recorder, uint64_t time_ns)
+{
+	if (time_ns <= recorder->tick_ns && recorder->nr_samples)
+		return recorder->stream.error;
+	recorder->tick_ns = time_ns;
+	recorder->tick_units = time_ns / recorder->batch.times.unit_ns;
+	recorder->has_tick = false;
+	if (recorder->batch.nr_samples >= BATCH_SAMPLES && close_batch(recorder) != 0)
+		return recorder->stream.error;
+	return flush_now_and_then(recorder, time_ns);
+}
+
+static int recorder_sample(struct sample_sink *sink, const struct sample *sample)
+{
+	struct recorder *recorder = (struct recorder *)sink;
+	struct recorder_thread *slot;
+	uint64_t node;
+	int err = begin_tick(recorder, sample->time_ns);
+
+	if (!err && recorder->batch.nr_samples >= 2 * BATCH_SAMPLES)
+		err = close_batch(recorder);
+	if (err)
+		return err;
+	slot = thread_find(recorder, sample->thread);
+	if (!slot)
+		err = thread_add(recorder, sample->thread, &slot);
+	if (!err)
+		err = find_node(recorder, slot, sample, &node);
+	if (!err)
+		store(recorder, slot, sample, node);
+	return err;
+}
+
+static void recorder_renamed(struct sample_sink *sink, const struct sample_thread *thread)
+{
+	struct recorder *recorder = (struct recorder *)sink;
+	struct byte_buffer *payload;
+
+	if (!thread_find(recorder, thread))
+		return;
+	payload = record_stream_begin(&recorder->stream);
+	byte_buffer_uint(payload, thread->slot);
+	byte_buffer_string(payload, thread->name, THREAD_NAME_MAX_BYTES - 1);
+	(void)record_stream_end(&recorder->stream, RECORD_RENAME, NULL, 0); /* is said later */
+}
+
+static int recorder_tick(struct sample_sink *sink, uint64_t now_ns)
+{
+	return flush_now_and_then((struct recorder *)sink, now_ns);
+}
+
+/* Write what is known at the beginning, so that there is something to read at once. */
+static int begin(struct recorder *recorder, const struct run *run)
+{
+	int err;
+
+	run_tell(run, keep_pair, recorder);
+	err = write_run(recorder, &recorder->known.run, false);
+	return err ? err : record_stream_flush(&recorder->stream);
+}
+
+int recorder_create(int fd, const struct run *run, struct recorder **ret_recorder)
+{
+	static const struct sample_sink_ops ops = {
+		.sample = recorder_sample,
+		.renamed = recorder_renamed,
+		.tick = recorder_tick,
+	};
+	struct recorder *recorder = calloc(1, sizeof(*recorder));
+	struct tick_times *times;
+	int err;
+
+	if (!recorder)
+		return -ENOMEM;
+	recorder->sink.ops = &ops;
+	recorder->epoch_us = find_epoch_us(run);
+	tree_init(&recorder->tree);
+	times = &recorder->batch.times;
+	if (run->info.asked_hz > 0)
+		times->interval_ns = (uint64_t)(NS_PER_S / run->info.asked_hz);
+	times->unit_ns = (uint64_t)US_NS << tick_times_shift(times->interval_ns);
+	err = record_stream_init(&recorder->stream, fd, recorder->epoch_us);
+	if (!err)
+		err = begin(recorder, run);
+	if (err)
+		recorder_destroy(recorder);
+	else
+		*ret_recorder = recorder;
+	return err;
+}
+
+void recorder_destroy(struct recorder *recorder)
+{
+	if (!recorder)
+		return;
+	for (uint32_t i = 0; i < recorder->nr_threads; i++)
+		free(recorder->threads[i].path.nodes);
+	free(recorder->threads);
+	sample_batch_done(&recorder->batch);
+	tree_records_done(&recorder->tree_records);
+	profile_tree_done(&recorder->tree);
+	run_records_done(&recorder->run_records);
+	run_told_done(&recorder->known);
+	record_stream_done(&recorder->stream);
+	free(recorder);
+}
+
+struct sample_sink *recorder_sink(struct recorder *recorder)
+{
+	return &recorder->sink;
+}
+
+int recorder_add_process(struct recorder *recorder, pid_t pid, const char *command_line)
+{
+	struct byte_buffer *payload;
+	size_t bytes = command_line ? strnlen(command_line, RECORDING_MAX_STRING_BYTES) : 0;
+
+	if (recorder->nr_processes == RECORDING_MAX_PROCESSES)
+		return -E2BIG;
+	recorder->nr_processes++;
+	if (bytes > RECORDING_MAX_COMMAND_BYTES - recorder->command_bytes)
+		bytes = 0;
+	recorder->command_bytes += bytes;
+	payload = record_stream_begin(&recorder->stream);
+	byte_buffer_int(payload, pid);
+	byte_buffer_string(payload, bytes ? command_line : "", RECORDING_MAX_STRING_BYTES);
+	return record_stream_end(&recorder->stream, RECORD_PROCESS, NULL, 0);
+}
+
+void recorder_change_sampler(struct recorder *recorder)
+{
+	function_rows_change_ids(&recorder->tree.functions);
+	for (uint32_t i = 0; i < recorder->nr_threads; i++)
+		recorder->threads[i].is_used = false;
+	tick_times_break(&recorder->batch.times);
+}
+
+void recorder_watch(struct recorder *recorder, const struct sampler_stats *stats)
+{
+	recorder->stats = stats;
+}
+
+uint64_t recorder_bytes(const struct recorder *recorder)
+{
+	return recorder->stream.file.bytes;
+}
+
+const struct profile_sums *recorder_sums(const struct recorder *recorder)
+{
+	return &recorder->sums;
+}
+
+int recorder_finish(struct recorder *recorder, const struct run *run)
+{
+	int err = close_batch(recorder);
+
+	if (!err)
+		err = write_run(recorder, run, true);
+	if (err)
+		return err;
+	byte_buffer_uint(record_stream_begin(&recorder->stream), recorder->nr_samples);
+	err = record_stream_end(&recorder->stream, RECORD_END, NULL, 0);
+	return err ? err : record_stream_finish(&recorder->stream);
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+#include "output/recording/recording.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "output/recording/frame_reader.h"
+#include "output/recording/recording_decoder.h"
+
+struct recording {
+	struct frame_reader reader;
+	struct run_told told;
+	struct recording_about about;
+	uint64_t good_bytes; /* of the file: frames that can be read */
+	uint64_t bad_bytes;  /* and behind them */
+	uint32_t flags;	     /* that all its samples have */
+};
+
+/* The first frame tells whether it is a recording, and of a version that we know. */
+static int check_first(struct recording *recording, struct message *reterr)
+{
+	const uint8_t *content;
+	size_t bytes;
+	unsigned int version = 0;
+	int err = frame_reader_next(&recording->reader, &content, &bytes);
+
+	if (!err)
+		version = recording_version(content, bytes);
+	if (err && err != -EBADMSG && err != -ENOENT) {
+		message_set(reterr, "cannot read the recording: %s", strerror(-err));
+		return err;
+	}
+	if (!version) {
+		message_set(reterr, "the file is not a recording of pysample, or nothing of it was "
+				    "written: make one with 'pysample attach -o FILE.pysample "
+				    "PID'");
+		return -EBADMSG;
+	}
+	if (version > RECORDING_VERSION) {
+		message_set(reterr,
+			    "the recording is of version %u, and this pysample knows versions up "
+			    "to %d: read it with the pysample that made it, or a newer one",
+			    version, RECORDING_VERSION);
+		return -EPROTO;
+	}
+	recording->about.version = version;
+	frame_reader_seek(&recording->reader, 0);
+	return 0;
+}
+
+/* Read all frames, up to what is no more to be read. Their end is in recording. */
+static int scan(struct recording *recording, struct recording_decoder *decoder)
+{
+	int err = 0;
+
+	while (!err) {
+		const uint8_t *content;
+		size_t bytes;
+
+		err = frame_reader_next(&recording->reader, &content, &bytes);
+		if (!err)
+			err = recording_decoder_take(decoder, content, bytes);
+		if (!err) {
+			recording->good_bytes = recording->reader.offset;
+			recording->about.nr_frames++;
+			recording->about.nr_samples = decoder->nr_samples;
+			recording->about.has_end = decoder->has_end;
+			recording->about.epoch_us = decoder->epoch_us;
+		}
+	}
+	return err;
+}
+
+static int scan_file(struct recording *recording)
+{
+	struct recording_decoder *decoder = calloc(1, sizeof(*decoder));
+	struct stat file;
+	int err;
+
+	if (!decoder)
+		return -ENOMEM;
+	decoder->told = &recording->told;
+	err = scan(recording, decoder);
+	recording_decoder_done(decoder);
+	free(decoder);
+	if (err != -ENOENT && err != -EBADMSG)
+		return err;
+	if (fstat(recording->reader.fd, &file) != 0)
+		return -errno;
+	recording->about.file_bytes = (uint64_t)file.st_size;
+	recording->about.nr_seek_rows =
+		frame_reader_seek_rows(&recording->reader, recording->about.file_bytes);
+	if ((err == -EBADMSG || !recording->about.has_end) &&
+	    recording->about.file_bytes > recording->good_bytes)
+		recording->bad_bytes = recording->about.file_bytes - recording->good_bytes;
+	return 0;
+}
+
+/*
+ * A recording that does not say how stacks were read was made before they were proven: a thread's
+ * was read while it ran. A core stands still.
+ */
+static void judge_engine(struct recording *recording)
+{
+	struct run *run = &recording->told.run;
+
+	if (run->info.engine || run->info.core)
+		return;
+	recording->flags = SAMPLE_APPROXIMATE;
+	run->info.engine = "racing";
+	run->stats.approximate = run->stats.samples;
+}
+
+int recording_open(int fd, struct recording **ret_recording, struct message *reterr)
+{
+	struct recording *recording = calloc(1, sizeof(*recording));
+	int err = recording ? frame_reader_init(&recording->reader, fd) : -ENOMEM;
+
+	if (err) {
+		free(recording);
+		message_set(reterr, "cannot read the recording: %s", strerror(-err));
+		return err;
+	}
+	err = check_first(recording, reterr);
+	if (!err) {
+		err = scan_file(recording);
+		if (err)
+			message_set(reterr, "cannot read the recording: %s", strerror(-err));
+	}
+	if (err) {
+		recording_close(recording);
+		return err;
+	}
+	judge_engine(recording);
+	*ret_recording = recording;
+	return 0;
+}
+
+void recording_close(struct recording *recording)
+{
+	if (!recording)
+		return;
+	frame_reader_done(&recording->reader);
+	run_told_done(&recording->told);
+	free(recording);
+}
+
+const struct run *recording_run(const struct recording *recording)
+{
+	return &recording->told.run;
+}
+
+const struct recording_about *recording_about(const struct recording *recording)
+{
+	return &recording->about;
+}
+
+bool recording_is_torn(const struct recording *recording, uint64_t *ret_bytes)
+{
+	*ret_bytes = recording->bad_bytes;
+	return !recording->about.has_end || recording->bad_bytes;
+}
+
+static int read_frames(struct recording *recording, struct recording_decoder *decoder)
+{
+	int err = 0;
+
+	frame_reader_seek(&recording->reader, 0);
+	while (!err && recording->reader.offset < recording->good_bytes) {
+		const uint8_t *content;
+		size_t bytes;
+
+		err = frame_reader_next(&recording->reader, &content, &bytes);
+		if (!err)
+			err = recording_decoder_take(decoder, content, bytes);
+	}
+	return err;
+}
+
+int recording_read(struct recording *recording, const struct recording_ops *ops, void *context)
+{
+	struct recording_decoder *decoder = calloc(1, sizeof(*decoder));
+	int err;
+
+	if (!decoder)
+		return -ENOMEM;
+	decoder->ops = ops;
+	decoder->context = context;
+	decoder->flags = recording->flags;
+	err = read_frames(recording, decoder);
+	recording_decoder_done(decoder);
+	free(decoder);
+	return err;
+}

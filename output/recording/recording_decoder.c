@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: MIT */
+#include "output/recording/recording_decoder.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "procmem/array.h"
+#include "procmem/byte_cursor.h"
+
+enum { US_NS = 1000 };
+
+static void forget_paths(struct recording_decoder *decoder)
+{
+	for (uint32_t i = 0; i < decoder->nr_paths; i++)
+		free(decoder->paths[i]);
+	decoder->nr_paths = 0;
+	decoder->strings_bytes = 0;
+}
+
+void recording_decoder_done(struct recording_decoder *decoder)
+{
+	forget_paths(decoder);
+	free(decoder->paths);
+	free(decoder->first_lines);
+	for (uint32_t i = 0; i < decoder->nr_pairs; i++)
+		free(decoder->pairs[i].name);
+	free(decoder->pairs);
+	slot_table_done(&decoder->slots);
+}
+
+/* Read a string of at most max_bytes into text, which has room for its NUL, too. */
+static bool take_string(struct byte_cursor *payload, char *text, size_t max_bytes)
+{
+	const uint64_t bytes = byte_cursor_uint(payload);
+	const struct byte_cursor string = byte_cursor_split(payload, bytes);
+
+	if (string.is_bad || bytes > max_bytes || memchr(string.at, '\0', bytes))
+		return false;
+	memcpy(text, string.at, bytes);
+	text[bytes] = '\0';
+	return true;
+}
+
+/* A number that has to be below a limit, in *ret_number. */
+static bool take_below(struct byte_cursor *payload, uint64_t limit, uint32_t *ret_number)
+{
+	const uint64_t number = byte_cursor_uint(payload);
+
+	*ret_number = (uint32_t)number;
+	return !payload->is_bad && number < limit;
+}
+
+/* A number of 32 bits with a sign that is told as its distance from another one. */
+static bool take_int32(struct byte_cursor *payload, int32_t base, int32_t *ret_number)
+{
+	return !__builtin_add_overflow(byte_cursor_int(payload), base, ret_number) &&
+	       !payload->is_bad;
+}
+
+static struct told_pair *find_pair(const struct recording_decoder *decoder, const char *name)
+{
+	for (uint32_t i = 0; i < decoder->nr_pairs; i++)
+		if (strcmp(decoder->pairs[i].name, name) == 0)
+			return &decoder->pairs[i];
+	return NULL;
+}
+
+static int add_pair(struct recording_decoder *decoder, const char *name,
+		    struct told_pair **ret_pair)
+{
+	struct told_pair *pairs;
+	char *copy;
+
+	if (decoder->nr_pairs == RECORDING_MAX_NAMES)
+		return -EBADMSG;
+	pairs = array_reserve(decoder->pairs, decoder->nr_pairs + 1, &decoder->max_pairs,
+			      sizeof(*pairs));
+	if (!pairs)
+		return -ENOMEM;
+	decoder->pairs = pairs;
+	copy = strdup(name);
+	if (!copy)
+		return -ENOMEM;
+	pairs[decoder->nr_pairs] = (struct told_pair){.name = copy};
+	*ret_pair = &pairs[decoder->nr_pairs++];
+	return 0;
+}
+
+static bool parse_number(const char *text, uint64_t *ret_number)
+{
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	*ret_number = strtoull(text, &end, 10);
+	return !*end && !errno;
+}
+
+static int tell(struct recording_decoder *decoder, const char *name, const char *value)
+{
+	return decoder->told ? run_told_take(decoder->told, name, value) : 0;
+}
+
+static int take_info(struct recording_decoder *decoder, struct byte_cursor *payload)
+{
+	int err = 0;
+
+	while (!err && !byte_cursor_is_at_end(payload)) {
+		struct told_pair *pair;
+
+		if (!take_string(payload, decoder->name, RECORDING_MAX_STRING_BYTES) ||
+		    !take_string(payload, decoder->value, RECORDING_MAX_STRING_BYTES))
+			return -EBADMSG;
+		pair = find_pair(decoder, decoder->name);
+		if (!pair)
+			err = add_pair(decoder, decoder->name, &pair);
+		if (err)
+			return err;
+		pair->is_number = parse_number(decoder->value, &pair->number);
+		err = tell(decoder, decoder->name, decoder->value);
+	}
+	return err;
+}
+
+static int take_counters(struct recording_decoder *decoder, struct byte_cursor *payload)
+{
+	int err = 0;
+
+	while (!err && !byte_cursor_is_at_end(payload)) {
+		struct told_pair *pair;
+		uint32_t index;
+
+		if (!take_below(payload, decoder->nr_pairs, &index))
+			return -EBADMSG;
+		pair = &decoder->pairs[index];
+		pair->number += (uint64_t)byte_cursor_int(payload);
+		if (payload->is_bad || !pair->is_number)
+			return -EBADMSG;
+		(void)snprintf(decoder->value, sizeof(decoder->value), "%" PRIu64, pair->number);
+		err = tell(decoder, pair->name, decoder->value);
+	}
+	return err;
+}
+
+static int take_process(struct recording_decoder *decoder, struct byte_cursor *payload)
+{
+	pid_t pid;
+
+	if (decoder->nr_processes == RECORDING_MAX_PROCESSES || !take_int32(payload, 0, &pid) ||
+	    !take_string(payload, decoder->value, RECORDING_MAX_STRING_BYTES))
+		return -EBADMSG;
+	decoder->command_bytes += strlen(decoder->value);
+	if (decoder->command_bytes > RECORDING_MAX_COMMAND_BYTES)
+		return -EBADMSG;
+	decoder->nr_processes++;
+	return decoder->ops ? decoder->ops->process(decoder->context, pid, decoder->value) : 0;
+}
+
+static int take_thread(struct recording_decoder *decoder, struct byte_cursor *payload)
+{
+	struct profile_thread thread = {0};
+	struct slot_state *state;
+	uint32_t slot, process;
+	bool is_good = take_below(payload, RECORDING_MAX_SLOTS, &slot) &&
+		       take_below(payload, (uint64_t)decoder->nr_processes + 1, &process) &&
+		       take_int32(payload, 0, &thread.tid);
+
+	thread.interpreter_id = byte_cursor_int(payload);
+	thread.is_main = byte_cursor_uint(payload) & RECORD_MAIN_THREAD;
+	if (!is_good || !take_string(payload, thread.name, THREAD_NAME_MAX_BYTES - 1) ||
+	    decoder->nr_threads == RECORDING_MAX_THREADS)
+		return -EBADMSG;
+	thread.process = process ? process - 1 : PROFILE_NONE;
+	state = slot_table_get(&decoder->slots, slot);
+	if (!state)
+		return -ENOMEM;
+	*state = (struct slot_state){.is_used = true, .thread = decoder->nr_threads++};
+	return decoder->ops ? decoder->ops->thread(decoder->context, thread.process, &thread) : 0;
+}
+
+static int take_rename(struct recording_decoder *decoder, struct byte_cursor *payload)
+{
+	const struct slot_state *state;
+	uint32_t slot;
+
+	if (!take_below(payload, decoder->slots.max_slots, &slot) ||
+	    !decoder->slots.slots[slot].is_used ||
+	    !take_string(payload, decoder->name, THREAD_NAME_MAX_BYTES - 1))
+		return -EBADMSG;
+	state = &decoder->slots.slots[slot];
+	return decoder->ops ? decoder->ops->renamed(decoder->context, state->thread, decoder->name)
+			    : 0;
+}
+
+/* Whether there is room for a string of a function more. */
+static bool count_string(struct recording_decoder *decoder, const char *string)
+{
+	decoder->strings_bytes += strlen(string) + 1;
+	return decoder->strings_bytes <= RECORDING_MAX_STRINGS_BYTES;
+}
+
+/* Keep a path that is new, from the record's strings. */
+static int add_path(struct recording_decoder *decoder)
+{
+	char **paths;
+	char *copy;
+
+	if (!count_string(decoder, decoder->value))
+		return -EBADMSG;
+	paths = array_reserve(decoder->paths, decoder->nr_paths + 1, &decoder->max_paths,
+			      sizeof(*paths));
+	if (!paths)
+		return -ENOMEM;
+	decoder->paths = paths;
+	copy = strdup(decoder->value);
+	if (!copy)
+		return -ENOMEM;
+	paths[decoder->nr_paths++] = copy;
+	return 0;
+}
+
+/* The path of a function, new or not; borrowed. */
+static int take_path(struct recording_decoder *decoder, struct byte_cursor *payload,
+		     const char **ret_path)
+{
+	uint32_t number;
+	int err = 0;
+
+	if (!take_below(payload, (uint64_t)decoder->nr_paths + 1, &number))
+		return -EBADMSG;
+	if (!number) {
+		if (!take_string(payload, decoder->value, RECORDING_MAX_STRING_BYTES))
+			return -EBADMSG;
+		err = add_path(decoder);
+		number = decoder->nr_paths;
+	}
+	if (!err)
+		*ret_path = decoder->paths[number - 1];
+	return err;
+}
+
+static int add_function(struct recording_decoder *decoder, const struct function *function)
+{
+	int32_t *first_lines = array_reserve(decoder->first_lines, decoder->nr_functions + 1,
+					     &decoder->max_functions, sizeof(*first_lines));
+
+	if (!first_lines)
+		return -ENOMEM;
+	decoder->first_lines = first_lines;
+	first_lines[decoder->nr_functions++] = function->first_line;
+	return decoder->ops ? decoder->ops->function(decoder->context, function) : 0;
+}
+
+static int take_function(struct recording_decoder *decoder, struct byte_cursor *payload)
+{
+	struct function function = {.id = decoder->nr_functions, .qualname = decoder->name};
+	uint32_t kind;
+	int err;
+
+	if (decoder->nr_functions == RECORDING_MAX_FUNCTIONS ||
+	    !take_below(payload, NR_FUNCTION_KINDS, &kind) ||
+	    !take_string(payload, decoder->name, RECORDING_MAX_STRING_BYTES) ||
+	    !count_string(decoder, decoder->name))
+		return -EBADMSG;
+	function.kind = (enum function_kind)kind;
+	err = take_path(decoder, payload, &function.path);
+	if (err)
+		return err;
+	if (!take_int32(payload, 0, &function.first_line))
+		return -EBADMSG;
+	return add_function(decoder, &function);
+}
+
+/* The next node of a record's columns. */
+static int take_node(struct recording_decoder *decoder,
+		     struct byte_cursor columns[NR_NODES_COLUMNS])
+{
+	uint32_t function, distance;
+	int32_t line;
+
+	if (!take_below(&columns[NODES_PARENTS], (uint64_t)decoder->nr_nodes + 1, &distance) ||
+	    !take_below(&columns[NODES_FUNCTIONS], decoder->nr_functions, &function) ||
+	    !take_int32(&columns[NODES_LINES], decoder->first_lines[function], &line))
+		return -EBADMSG;
+	decoder->nr_nodes++;
+	if (!decoder->ops)
+		return 0;
+	return decoder->ops->node(decoder->context,
+				  distance ? decoder->nr_nodes - 1 - distance : PROFILE_NONE,
+				  function, line);
+}
+
+static int take_nodes(struct recording_decoder *decoder, struct byte_cursor *payload)
+{
+	struct byte_cursor columns[NR_NODES_COLUMNS];
+	uint64_t bytes[NR_NODES_COLUMNS];
+	uint32_t nr;
+	int err = 0;
+
+	if (!take_below(payload, (uint64_t)RECORDING_MAX_NODES - decoder->nr_nodes + 1, &nr))
+		return -EBADMSG;
+	for (int i = 0; i < NR_NODES_COLUMNS; i++)
+		bytes[i] = byte_cursor_uint(payload);
+	for (int i = 0; i < NR_NODES_COLUMNS; i++)
+		columns[i] = byte_cursor_split(payload, bytes[i]);
+	for (uint32_t i = 0; !err && i < nr; i++)
+		err = take_node(decoder, columns);
+	for (int i = 0; !err && i < NR_NODES_COLUMNS; i++)
+		if (!byte_cursor_is_at_end(&columns[i]) || columns[i].is_bad)
+			err = -EBADMSG;
+	return err;
+}
+
+static int take_reset(struct recording_decoder *decoder)
+{
+	decoder->nr_functions = 0;
+	decoder->nr_nodes = 0;
+	forget_paths(decoder);
+	slot_table_forget_nodes(&decoder->slots);
+	return decoder->ops ? decoder->ops->reset(decoder->context) : 0;
+}
+
+/* Hand on one sample. */
+static int give_sample(const struct recording_decoder *decoder, const struct column_sample *stored)
+{
+	struct recorded_sample sample = {
+		.wall_ns = stored->wall_us * US_NS,
+		.cpu_ns = stored->cpu_us * US_NS,
+		.thread = stored->slot->thread,
+		.node = stored->slot->node ? (uint32_t)(stored->slot->node - 1) : PROFILE_NONE,
+		.flags = (stored->slot->flags & ~RECORD_WEIGHED) | decoder->flags,
+	};
+
+	if (__builtin_mul_overflow(decoder->epoch_us, US_NS, &sample.time_ns) ||
+	    __builtin_add_overflow(sample.time_ns, stored->time_ns, &sample.time_ns))
+		return -EBADMSG;
+	return decoder->ops ? decoder->ops->sample(decoder->context, &sample) : 0;
+}
+
+static int take_samples(struct recording_decoder *decoder, struct byte_cursor *payload)
+{
+	struct sample_columns columns;
+	struct column_sample sample;
+	int err;
+
+	if (!sample_columns_begin(&columns, &decoder->slots, payload) ||
+	    columns.nr_samples > RECORDING_MAX_SAMPLES - decoder->nr_frame_samples)
+		return -EBADMSG;
+	decoder->nr_frame_samples += (uint32_t)columns.nr_samples;
+	for (;; decoder->nr_samples++) {
+		err = sample_columns_next(&columns, decoder->nr_nodes, &sample);
+		if (err)
+			return err == -ENOENT ? 0 : err;
+		err = give_sample(decoder, &sample);
+		if (err)
+			return err;
+	}
+}
+
+static int take_end(struct recording_decoder *decoder, struct byte_cursor *payload)
+{
+	decoder->has_end = true;
+	return byte_cursor_uint(payload) == decoder->nr_samples && !payload->is_bad ? 0 : -EBADMSG;
+}
+
+static int take_record(struct recording_decoder *decoder, uint64_t tag, struct byte_cursor *payload)
+{
+	switch (tag) {
+	case RECORD_INFO:
+		return take_info(decoder, payload);
+	case RECORD_COUNTERS:
+		return take_counters(decoder, payload);
+	case RECORD_PROCESS:
+		return take_process(decoder, payload);
+	case RECORD_THREAD:
+		return take_thread(decoder, payload);
+	case RECORD_RENAME:
+		return take_rename(decoder, payload);
+	case RECORD_FUNCTION:
+		return take_function(decoder, payload);
+	case RECORD_NODES:
+		return take_nodes(decoder, payload);
+	case RECORD_RESET:
+		return take_reset(decoder);
+	case RECORD_SAMPLES:
+		return take_samples(decoder, payload);
+	case RECORD_END:
+		return take_end(decoder, payload);
+	default:
+		return 0; /* of a later version */
+	}
+}
+
+/* The header that the stream begins with. */
+static bool take_header(struct byte_cursor *content, uint64_t *ret_version, uint64_t *ret_epoch_us)
+{
+	const struct byte_cursor magic = byte_cursor_split(content, RECORDING_MAGIC_BYTES);
+
+	if (magic.is_bad || memcmp(magic.at, RECORDING_MAGIC, RECORDING_MAGIC_BYTES) != 0)
+		return false;
+	*ret_version = byte_cursor_fixed(content, 1);
+	(void)byte_cursor_fixed(content, 1);
+	*ret_epoch_us = byte_cursor_fixed(content, 8);
+	return !content->is_bad;
+}
+
+unsigned int recording_version(const uint8_t *content, size_t bytes)
+{
+	struct byte_cursor cursor = {.at = content, .end = content + bytes};
+	uint64_t version, epoch_us;
+
+	return take_header(&cursor, &version, &epoch_us) ? (unsigned int)version : 0;
+}
+
+int recording_decoder_take(struct recording_decoder *decoder, const uint8_t *content, size_t bytes)
+{
+	struct byte_cursor cursor = {.at = content, .end = content + bytes};
+	uint64_t version;
+	int err = 0;
+
+	if (!decoder->has_header) {
+		if (!take_header(&cursor, &version, &decoder->epoch_us) ||
+		    version != RECORDING_VERSION)
+			return -EBADMSG;
+		decoder->has_header = true;
+	}
+	decoder->nr_frame_samples = 0;
+	while (!err && !byte_cursor_is_at_end(&cursor)) {
+		const uint64_t tag = byte_cursor_fixed(&cursor, 1);
+		const uint64_t length = byte_cursor_uint(&cursor);
+		struct byte_cursor payload = byte_cursor_split(&cursor, length);
+
+		err = payload.is_bad || decoder->has_end ? -EBADMSG
+							 : take_record(decoder, tag, &payload);
+	}
+	return cursor.is_bad && !err ? -EBADMSG : err;
+}

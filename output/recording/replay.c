@@ -1,0 +1,558 @@
+/* SPDX-License-Identifier: MIT */
+#include "output/recording/replay.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "output/profile/label.h"
+#include "output/recording/recorded_threads.h"
+#include "output/text/pair_map.h"
+#include "procmem/array.h"
+
+/* So many nodes of threads are known at least, however small the profile is. */
+enum { MORE_KEPT = 1 << 20 };
+
+/* What the patterns say of a frame, or of it and its callers. */
+enum verdict { FRAME_INCLUDED = 1, FRAME_EXCLUDED = 2 };
+
+/* A thread of the recording. */
+struct played_thread {
+	bool passes;   /* its samples do, as far as thread and process are asked for */
+	bool has_row;  /* row and root are known */
+	uint32_t row;  /* in the profile */
+	uint32_t root; /* node of the profile; PROFILE_NONE: not by_thread */
+};
+
+/* A node of the recording. */
+struct played_node {
+	uint32_t parent, function;
+	int32_t line;
+	uint32_t row; /* node of the profile if that is not by_thread; PROFILE_NONE: none yet */
+	uint32_t verdict;
+};
+
+struct player {
+	const struct replay_filter *filter;
+	struct profile *profile;
+	const struct profile_options *options; /* of the profile */
+	enum profile_side side;
+	uint64_t from_ns, to_ns; /* CLOCK_REALTIME */
+
+	struct recorded_threads recorded;
+	struct played_thread *threads; /* owned; parallel to the recorded ones */
+	uint32_t nr_threads;	       /* that the reading has come to */
+	uint32_t *processes;	       /* owned; rows in the profile, PROFILE_NONE: none yet */
+	struct pair_map row_of_thread; /* thread_key() → row of the profile */
+	uint32_t nr_keyed;	       /* so many rows are in it */
+
+	struct function_rows functions; /* copies of the recording's */
+	uint32_t *rows;			/* owned; parallel, rows in the profile or PROFILE_NONE */
+	uint32_t max_rows;
+	struct played_node *nodes; /* owned */
+	uint32_t nr_nodes, max_nodes;
+	struct pair_map node_of_root;	 /* (root, node of the recording) → node, by_thread */
+	uint32_t max_kept;		 /* so many are in it at most */
+	struct pair_map verdict_of_line; /* (function, line) → verdict */
+	struct text label;
+
+	uint32_t *path; /* owned; nodes to be made, innermost first */
+	uint32_t nr_path, max_path;
+};
+
+/* Processes and threads. */
+
+/* Whether the thread is one of those asked for. */
+static bool is_asked_for(const struct replay_filter *filter, const struct profile_thread *thread)
+{
+	char tid[16];
+
+	(void)snprintf(tid, sizeof(tid), "%d", thread->tid);
+	for (uint32_t i = 0; i < filter->nr_threads; i++)
+		if (strcmp(filter->threads[i], thread->name) == 0 ||
+		    (thread->tid && strcmp(filter->threads[i], tid) == 0))
+			return true;
+	return filter->nr_threads == 0;
+}
+
+static int play_process(void *context, pid_t pid, const char *command_line)
+{
+	(void)context;
+	(void)pid;
+	(void)command_line;
+	return 0;
+}
+
+/* A thread may have no process; it is of none that is asked for then. */
+static bool is_of_process(const struct replay_filter *filter,
+			  const struct recorded_threads *recorded, uint32_t index)
+{
+	const uint32_t process = recorded->threads[index].process;
+
+	return !filter->pid ||
+	       (process != PROFILE_NONE && filter->pid == recorded->processes[process].pid);
+}
+
+static int play_thread(void *context, uint32_t process, const struct profile_thread *thread)
+{
+	struct player *player = context;
+	const struct replay_filter *filter = player->filter;
+	const struct recorded_threads *recorded = &player->recorded;
+	const uint32_t index = player->nr_threads;
+
+	(void)process; /* recorded has it */
+	(void)thread;  /* the name that it has later is the one that counts */
+	if (index >= recorded->nr_threads)
+		return -ESTALE;
+	player->threads[index] = (struct played_thread){
+		.passes = is_of_process(filter, recorded, index) &&
+			  is_asked_for(filter, &recorded->threads[index]),
+	};
+	player->nr_threads++;
+	return 0;
+}
+
+static int play_renamed(void *context, uint32_t thread, const char *name)
+{
+	(void)context;
+	(void)thread;
+	(void)name;
+	return 0;
+}
+
+/* The profile's row of a process of the recording, made if there is none. */
+static int process_get(struct player *player, uint32_t index, uint32_t *ret_row)
+{
+	const struct profile_process *process = &player->recorded.processes[index];
+	const struct profile_process *rows;
+	uint32_t *row = &player->processes[index];
+	uint32_t nr;
+	int err;
+
+	if (*row == PROFILE_NONE) {
+		rows = profile_processes(player->profile, &nr);
+		for (*row = 0; *row < nr; (*row)++)
+			if (rows[*row].pid == process->pid &&
+			    strcmp(rows[*row].command_line, process->command_line) == 0)
+				break;
+		err = *row < nr ? 0
+				: profile_add_process(player->profile, process->pid,
+						      process->command_line);
+		if (err) {
+			*row = PROFILE_NONE;
+			return err;
+		}
+	}
+	*ret_row = *row;
+	return 0;
+}
+
+/* FNV-1a, 32 bits. */
+static uint32_t name_hash(const char *name)
+{
+	uint32_t hash = 0x811c9dc5u;
+
+	for (; *name; name++)
+		hash = (hash ^ (unsigned char)*name) * 0x01000193u;
+	return hash;
+}
+
+/* What a thread is found by: its name on the base's side, else also whose it is. */
+static uint32_t thread_key(const struct player *player, const struct profile_thread *thread)
+{
+	return player->side == PROFILE_BASE ? 0 : (uint32_t)thread->tid;
+}
+
+static bool same_thread(const struct player *player, const struct profile_thread *a,
+			const struct profile_thread *b)
+{
+	if (strcmp(a->name, b->name) != 0)
+		return false;
+	return player->side == PROFILE_BASE || (a->tid == b->tid && a->process == b->process &&
+						a->interpreter_id == b->interpreter_id);
+}
+
+/*
+ * The profile's row that is that thread's; PROFILE_NONE if there is none. Of different threads
+ * with the same key only the first one is ever found: the others have several rows then.
+ */
+static int thread_find(struct player *player, const struct profile_thread *thread,
+		       uint32_t *ret_row)
+{
+	uint32_t nr;
+	const struct profile_thread *rows = profile_threads(player->profile, &nr);
+
+	for (; player->nr_keyed < nr; player->nr_keyed++) {
+		const struct profile_thread *row = &rows[player->nr_keyed];
+		const uint32_t hash = name_hash(row->name);
+		int err = 0;
+
+		if (pair_map_find(&player->row_of_thread, thread_key(player, row), hash) ==
+		    PAIR_MAP_NONE)
+			err = pair_map_add(&player->row_of_thread, thread_key(player, row), hash,
+					   player->nr_keyed);
+		if (err)
+			return err;
+	}
+	*ret_row = pair_map_find(&player->row_of_thread, thread_key(player, thread),
+				 name_hash(thread->name));
+	if (*ret_row != PROFILE_NONE && !same_thread(player, &rows[*ret_row], thread))
+		*ret_row = PROFILE_NONE;
+	return 0;
+}
+
+/* Give a thread of the recording its row and root. */
+static int thread_place(struct player *player, uint32_t index)
+{
+	struct played_thread *played = &player->threads[index];
+	struct profile_thread thread = player->recorded.threads[index];
+	int err = 0;
+
+	if (thread.process != PROFILE_NONE)
+		err = process_get(player, thread.process, &thread.process);
+	if (!err)
+		err = thread_find(player, &thread, &played->row);
+	if (!err && played->row == PROFILE_NONE)
+		err = profile_add_thread(player->profile, &thread, &played->row);
+	if (!err)
+		err = profile_thread_root(player->profile, played->row, &played->root);
+	played->has_row = !err;
+	return err;
+}
+
+/* Functions and nodes. */
+
+static int play_function(void *context, const struct function *function)
+{
+	struct player *player = context;
+	uint32_t *rows;
+	uint32_t index;
+	int err;
+
+	rows = array_reserve(player->rows, player->functions.nr + 1, &player->max_rows,
+			     sizeof(*rows));
+	if (!rows)
+		return -ENOMEM;
+	player->rows = rows;
+	err = function_rows_append(&player->functions, function, &index);
+	if (!err)
+		rows[index] = PROFILE_NONE;
+	return err;
+}
+
+/* What the patterns say of a frame's label, as the profile shows it. */
+static int verdict_find(struct player *player, uint32_t function, int32_t line,
+			uint32_t *ret_verdict)
+{
+	const struct profile_function *row = &player->functions.rows[function];
+	const struct replay_filter *filter = player->filter;
+	const char *label;
+
+	text_clear(&player->label);
+	label_append_function(&player->label, row->qualname, row->path, line, LABEL_DISPLAY);
+	if (player->label.error)
+		return player->label.error;
+	label = text_string(&player->label);
+	*ret_verdict = 0;
+	if (filter->include && regexec(filter->include, label, 0, NULL, 0) == 0)
+		*ret_verdict |= FRAME_INCLUDED;
+	if (filter->exclude && regexec(filter->exclude, label, 0, NULL, 0) == 0)
+		*ret_verdict |= FRAME_EXCLUDED;
+	return pair_map_add(&player->verdict_of_line, function, (uint32_t)line, *ret_verdict);
+}
+
+/* What they say of a node: of its frame, and what they said of its callers. */
+static int verdict_get(struct player *player, const struct played_node *node, uint32_t *ret_verdict)
+{
+	int32_t line = node->line;
+	uint32_t verdict;
+	int err = 0;
+
+	if (!player->filter->include && !player->filter->exclude) {
+		*ret_verdict = 0;
+		return 0;
+	}
+	if (!player->options->by_line)
+		line = player->functions.rows[node->function].first_line;
+	verdict = pair_map_find(&player->verdict_of_line, node->function, (uint32_t)line);
+	if (verdict == PAIR_MAP_NONE)
+		err = verdict_find(player, node->function, line, &verdict);
+	if (err)
+		return err;
+	*ret_verdict = verdict;
+	if (node->parent != PROFILE_NONE)
+		*ret_verdict |= player->nodes[node->parent].verdict;
+	return 0;
+}
+
+static int play_node(void *context, uint32_t parent, uint32_t function, int32_t line)
+{
+	struct player *player = context;
+	struct played_node node = {parent, function, line, PROFILE_NONE, 0};
+	struct played_node *nodes;
+	int err;
+
+	nodes = array_reserve(player->nodes, player->nr_nodes + 1, &player->max_nodes,
+			      sizeof(*nodes));
+	if (!nodes)
+		return -ENOMEM;
+	player->nodes = nodes;
+	err = verdict_get(player, &node, &node.verdict);
+	if (!err)
+		nodes[player->nr_nodes++] = node;
+	return err;
+}
+
+static int play_reset(void *context)
+{
+	struct player *player = context;
+
+	function_rows_done(&player->functions);
+	pair_map_done(&player->verdict_of_line);
+	pair_map_done(&player->node_of_root);
+	player->nr_nodes = 0;
+	return 0;
+}
+
+/* The node of the profile that a node of the recording below root is; PROFILE_NONE: none yet. */
+static uint32_t node_find(const struct player *player, uint32_t root, uint32_t node)
+{
+	return root == PROFILE_NONE ? player->nodes[node].row
+				    : pair_map_find(&player->node_of_root, root, node);
+}
+
+static int node_keep(struct player *player, uint32_t root, uint32_t node, uint32_t row)
+{
+	if (root == PROFILE_NONE) {
+		player->nodes[node].row = row;
+		return 0;
+	}
+	return pair_map_add(&player->node_of_root, root, node, row);
+}
+
+/* The profile's row of a function of the recording, made if there is none. -E2BIG: no place. */
+static int function_get(struct player *player, uint32_t index, uint32_t *ret_row)
+{
+	const struct profile_function *copy = &player->functions.rows[index];
+	const struct function function = {
+		.first_line = copy->first_line,
+		.qualname = copy->qualname,
+		.path = copy->path,
+		.kind = copy->kind,
+	};
+	int err = 0;
+
+	if (player->rows[index] == PROFILE_NONE)
+		err = profile_get_function(player->profile, &function, &player->rows[index]);
+	*ret_row = player->rows[index];
+	return err;
+}
+
+/* Make one node below its parent's, and below what has no place nothing. */
+static int node_make(struct player *player, uint32_t parent, const struct played_node *node,
+		     uint32_t *ret_row)
+{
+	uint32_t function;
+	int err = function_get(player, node->function, &function);
+
+	if (!err)
+		err = profile_get_node(player->profile, parent, function, node->line, ret_row);
+	return err == -E2BIG ? profile_other_node(player->profile, ret_row) : err;
+}
+
+/* Have the path begin at a node and end at the outermost one without a node in the profile. */
+static int path_climb(struct player *player, uint32_t root, uint32_t node, uint32_t *ret_above)
+{
+	player->nr_path = 0;
+	while (node != PROFILE_NONE && node_find(player, root, node) == PROFILE_NONE) {
+		uint32_t *path = array_reserve(player->path, player->nr_path + 1, &player->max_path,
+					       sizeof(*path));
+
+		if (!path)
+			return -ENOMEM;
+		player->path = path;
+		path[player->nr_path++] = node;
+		node = player->nodes[node].parent;
+	}
+	*ret_above = node;
+	return 0;
+}
+
+/*
+ * The node of the profile for one of the recording, made with its callers if it is new. A
+ * profile that has no place for a node has none for what is called there. Nor have we where
+ * threads have had more than twice as many nodes of the recording as a profile has at all.
+ */
+static int node_get(struct player *player, uint32_t root, uint32_t node, uint32_t *ret_row)
+{
+	uint32_t above, row;
+	int err;
+
+	if (player->node_of_root.nr >= player->max_kept &&
+	    node_find(player, root, node) == PROFILE_NONE)
+		return profile_other_node(player->profile, ret_row);
+	err = path_climb(player, root, node, &above);
+	if (err)
+		return err;
+	row = above == PROFILE_NONE ? root : node_find(player, root, above);
+	while (player->nr_path) {
+		node = player->path[--player->nr_path];
+		err = node_make(player, row, &player->nodes[node], &row);
+		if (!err)
+			err = node_keep(player, root, node, row);
+		if (err)
+			return err;
+	}
+	*ret_row = row;
+	return 0;
+}
+
+/* Samples. */
+
+static bool is_busy(const struct recorded_sample *sample)
+{
+	const uint32_t cpu = sample->flags & (SAMPLE_CPU_MEASURED | SAMPLE_ON_CPU);
+
+	return sample->node != PROFILE_NONE && cpu != SAMPLE_CPU_MEASURED;
+}
+
+static bool state_passes(const struct replay_filter *filter, const struct recorded_sample *sample)
+{
+	if ((sample->flags & filter->flags_set) != filter->flags_set ||
+	    (sample->flags & filter->flags_clear))
+		return false;
+	return !(filter->busy && !is_busy(sample)) && !(filter->idle && is_busy(sample));
+}
+
+static bool stack_passes(const struct player *player, uint32_t node)
+{
+	const uint32_t verdict = node == PROFILE_NONE ? 0 : player->nodes[node].verdict;
+
+	return !(verdict & FRAME_EXCLUDED) &&
+	       (!player->filter->include || (verdict & FRAME_INCLUDED));
+}
+
+static bool sample_passes(const struct player *player, const struct recorded_sample *sample)
+{
+	return sample->time_ns >= player->from_ns && sample->time_ns < player->to_ns &&
+	       player->threads[sample->thread].passes && state_passes(player->filter, sample) &&
+	       stack_passes(player, sample->node);
+}
+
+/* Find the place in the profile of a sample that its mode shows. */
+static int sample_place(struct player *player, const struct recorded_sample *sample,
+			struct profile_sample *entry)
+{
+	const struct played_thread *thread = &player->threads[sample->thread];
+	int err = thread->has_row ? 0 : thread_place(player, sample->thread);
+
+	if (err)
+		return err;
+	entry->thread = thread->row;
+	return node_get(player, thread->root, sample->node, &entry->node);
+}
+
+static int play_sample(void *context, const struct recorded_sample *sample)
+{
+	struct player *player = context;
+	struct profile_sample entry = {
+		.time_ns = sample->time_ns,
+		.wall_ns = sample->wall_ns,
+		.cpu_ns = sample->cpu_ns,
+		.node = PROFILE_NONE,
+		.thread = PROFILE_NONE,
+		.flags = sample->flags,
+	};
+	uint64_t weight_ns;
+	int err = 0;
+
+	if (!sample_passes(player, sample))
+		return 0;
+	if (profile_mode_shows(player->options->mode, sample->flags, sample->wall_ns,
+			       sample->cpu_ns, &weight_ns))
+		err = sample_place(player, sample, &entry);
+	return err ? err : profile_add(player->profile, player->side, &entry);
+}
+
+/* The whole of it. */
+
+/* A moment of a recording: since its start, or if negative since its last sample. */
+static uint64_t moment_ns(uint64_t start_ns, uint64_t last_ns, int64_t offset_ns)
+{
+	const uint64_t anchor_ns = offset_ns < 0 ? last_ns : start_ns;
+	const uint64_t back_ns = 0 - (uint64_t)offset_ns;
+	uint64_t sum_ns;
+
+	if (offset_ns < 0)
+		return anchor_ns > back_ns ? anchor_ns - back_ns : 0;
+	return __builtin_add_overflow(anchor_ns, (uint64_t)offset_ns, &sum_ns) ? UINT64_MAX
+									       : sum_ns;
+}
+
+static int player_init(struct player *player, struct recording *recording)
+{
+	const struct replay_filter *filter = player->filter;
+	const struct recorded_threads *recorded = &player->recorded;
+	uint64_t start_ns = recording_run(recording)->info.start_unix_ns;
+	int err = recorded_threads_read(recording, &player->recorded);
+
+	if (err)
+		return err;
+	if (!start_ns || start_ns > recorded->first_ns)
+		start_ns = recorded->first_ns;
+	if (filter->from_ns)
+		player->from_ns = moment_ns(start_ns, recorded->last_ns, filter->from_ns);
+	player->to_ns =
+		filter->to_ns ? moment_ns(start_ns, recorded->last_ns, filter->to_ns) : UINT64_MAX;
+	/* One more of each: never 0, for which calloc() may give NULL. */
+	player->threads = calloc((size_t)recorded->nr_threads + 1, sizeof(*player->threads));
+	player->processes = calloc((size_t)recorded->nr_processes + 1, sizeof(*player->processes));
+	if (!player->threads || !player->processes)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < recorded->nr_processes; i++)
+		player->processes[i] = PROFILE_NONE;
+	return 0;
+}
+
+static void player_done(struct player *player)
+{
+	recorded_threads_done(&player->recorded);
+	function_rows_done(&player->functions);
+	pair_map_done(&player->row_of_thread);
+	pair_map_done(&player->node_of_root);
+	pair_map_done(&player->verdict_of_line);
+	text_done(&player->label);
+	free(player->threads);
+	free(player->processes);
+	free(player->rows);
+	free(player->nodes);
+	free(player->path);
+}
+
+int replay(struct recording *recording, const struct replay_filter *filter, struct profile *profile,
+	   enum profile_side side)
+{
+	static const struct recording_ops ops = {
+		.process = play_process,
+		.thread = play_thread,
+		.function = play_function,
+		.node = play_node,
+		.renamed = play_renamed,
+		.sample = play_sample,
+		.reset = play_reset,
+	};
+	struct player player = {
+		.filter = filter,
+		.profile = profile,
+		.options = profile_options(profile),
+		.side = side,
+	};
+	int err = player_init(&player, recording);
+
+	player.max_kept = MORE_KEPT + 2 * (player.options->max_nodes ? player.options->max_nodes
+								     : PROFILE_MAX_NODES);
+	if (!err)
+		err = recording_read(recording, &ops, &player);
+	player_done(&player);
+	return err;
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+#include "output/recording/sample_columns.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "procmem/array.h"
+#include "sampler/sample.h"
+
+enum { US_NS = 1000 };
+
+void slot_table_done(struct slot_table *table)
+{
+	free(table->slots);
+	free(table->list);
+	*table = (struct slot_table){0};
+}
+
+struct slot_state *slot_table_get(struct slot_table *table, uint32_t slot)
+{
+	uint32_t max = table->max_slots;
+	struct slot_state *slots =
+		array_reserve(table->slots, slot + 1, &table->max_slots, sizeof(*slots));
+
+	if (!slots)
+		return NULL;
+	memset(slots + max, 0, (table->max_slots - max) * sizeof(*slots));
+	table->slots = slots;
+	return &slots[slot];
+}
+
+void slot_table_forget_nodes(struct slot_table *table)
+{
+	table->resets++;
+}
+
+/* Read how far it is to the next value, if there is one. */
+static void sparse_load(struct sparse_column *column)
+{
+	column->is_over = byte_cursor_is_at_end(column->gaps);
+	column->gap = column->is_over ? 0 : byte_cursor_uint(column->gaps);
+}
+
+/* Whether the next tick or sample has a value; sparse_load() once it was read. */
+static bool sparse_has_next(struct sparse_column *column)
+{
+	if (column->is_over)
+		return false;
+	if (!column->gap)
+		return true;
+	column->gap--;
+	return false;
+}
+
+static void sparse_begin(struct sparse_column *column, struct byte_cursor *gaps)
+{
+	column->gaps = gaps;
+	sparse_load(column);
+}
+
+static bool take_header(struct sample_columns *columns, struct byte_cursor *payload)
+{
+	uint64_t shift, width;
+
+	columns->nr_ticks = byte_cursor_uint(payload);
+	columns->nr_samples = byte_cursor_uint(payload);
+	columns->grid_ns = columns->time_ns = byte_cursor_uint(payload);
+	columns->interval_ns = byte_cursor_uint(payload);
+	shift = byte_cursor_fixed(payload, 1);
+	width = byte_cursor_fixed(payload, 1);
+	if (payload->is_bad || shift > SAMPLES_MAX_SHIFT || width > SAMPLES_MAX_WIDTH)
+		return false;
+	columns->unit_ns = (uint64_t)US_NS << shift;
+	columns->width = (unsigned int)width;
+	return true;
+}
+
+bool sample_columns_begin(struct sample_columns *columns, struct slot_table *table,
+			  struct byte_cursor *payload)
+{
+	uint64_t bytes[NR_SAMPLES_COLUMNS];
+
+	*columns = (struct sample_columns){.table = table};
+	if (!take_header(columns, payload))
+		return false;
+	for (int i = 0; i < NR_SAMPLES_COLUMNS; i++)
+		bytes[i] = byte_cursor_uint(payload);
+	for (int i = 0; i < NR_SAMPLES_COLUMNS; i++)
+		columns->columns[i] = byte_cursor_split(payload, bytes[i]);
+	sparse_begin(&columns->high_offsets, &columns->columns[SAMPLES_HIGH_OFFSETS]);
+	sparse_begin(&columns->skips, &columns->columns[SAMPLES_SKIPS]);
+	sparse_begin(&columns->threads, &columns->columns[SAMPLES_THREADS]);
+	sparse_begin(&columns->nodes, &columns->columns[SAMPLES_NODE_GAPS]);
+	sparse_begin(&columns->flags, &columns->columns[SAMPLES_FLAG_GAPS]);
+	sparse_begin(&columns->cpus, &columns->columns[SAMPLES_CPU_GAPS]);
+	columns->next = table->nr_list;
+	return !payload->is_bad;
+}
+
+/* The next tick's offset, in units. False if it has too many bits. */
+static bool take_offset(struct sample_columns *columns, uint64_t *ret_offset)
+{
+	struct byte_cursor *packed = &columns->columns[SAMPLES_OFFSETS];
+	struct byte_cursor *highs = &columns->columns[SAMPLES_HIGH_OFFSETS];
+	const uint64_t mask = (UINT64_C(1) << columns->width) - 1;
+	uint64_t high = 0;
+
+	for (; columns->nr_bits < columns->width; columns->nr_bits += 8)
+		columns->bits |= byte_cursor_fixed(packed, 1) << columns->nr_bits;
+	if (sparse_has_next(&columns->high_offsets)) {
+		high = byte_cursor_uint(highs);
+		sparse_load(&columns->high_offsets);
+	}
+	*ret_offset = high << columns->width | (columns->bits & mask);
+	columns->bits >>= columns->width;
+	columns->nr_bits -= columns->width;
+	return high <= UINT64_MAX >> columns->width;
+}
+
+/* Move the grid by a tick. */
+static bool take_grid(struct sample_columns *columns)
+{
+	struct byte_cursor *skips = &columns->columns[SAMPLES_SKIPS];
+	int64_t nr = 1, by_ns;
+
+	if (sparse_has_next(&columns->skips)) {
+		if (__builtin_add_overflow(byte_cursor_int(skips), 1, &nr))
+			return false;
+		sparse_load(&columns->skips);
+	}
+	if (!columns->interval_ns) {
+		columns->grid_ns = columns->time_ns;
+		return nr == 1;
+	}
+	return !__builtin_mul_overflow(nr, columns->interval_ns, &by_ns) &&
+	       !__builtin_add_overflow(columns->grid_ns, by_ns, &columns->grid_ns);
+}
+
+static bool take_time(struct sample_columns *columns)
+{
+	uint64_t units, offset;
+
+	if (!take_grid(columns) || !take_offset(columns, &offset))
+		return false;
+	units = columns->grid_ns / columns->unit_ns;
+	if (__builtin_add_overflow(units, offset, &units) ||
+	    __builtin_mul_overflow(units, columns->unit_ns, &columns->time_ns) ||
+	    columns->time_ns < columns->table->time_ns)
+		return false;
+	columns->table->time_ns = columns->time_ns;
+	return true;
+}
+
+/* The next tick's threads, if they are not those of the one before. */
+static int take_list(struct sample_columns *columns)
+{
+	struct byte_cursor *threads = &columns->columns[SAMPLES_THREADS];
+	struct slot_table *table = columns->table;
+	uint64_t nr;
+	uint32_t *list;
+
+	if (!sparse_has_next(&columns->threads))
+		return 0;
+	nr = byte_cursor_uint(threads);
+	if (!nr || nr > columns->nr_samples || nr > (uint64_t)(threads->end - threads->at))
+		return -EBADMSG;
+	list = array_reserve(table->list, (uint32_t)nr, &table->max_list, sizeof(*list));
+	if (!list)
+		return -ENOMEM;
+	table->list = list;
+	for (table->nr_list = 0; table->nr_list < nr; table->nr_list++) {
+		uint64_t slot = byte_cursor_uint(threads);
+
+		if (slot >= table->max_slots || !table->slots[slot].is_used)
+			return -EBADMSG;
+		list[table->nr_list] = (uint32_t)slot;
+	}
+	sparse_load(&columns->threads);
+	return 0;
+}
+
+static int take_tick(struct sample_columns *columns)
+{
+	int err;
+
+	if (!columns->nr_ticks)
+		return -EBADMSG;
+	columns->nr_ticks--;
+	if (!take_time(columns))
+		return -EBADMSG;
+	err = take_list(columns);
+	if (err)
+		return err;
+	columns->next = 0;
+	return columns->table->nr_list ? 0 : -EBADMSG;
+}
+
+/* The next sample's node, if it has another one than its thread's last. */
+static bool take_node(struct sample_columns *columns, struct slot_state *slot, uint64_t nr_nodes)
+{
+	if (slot->resets != columns->table->resets)
+		slot->node = 0;
+	slot->resets = columns->table->resets;
+	if (sparse_has_next(&columns->nodes)) {
+		slot->node = byte_cursor_uint(&columns->columns[SAMPLES_NODES]);
+		sparse_load(&columns->nodes);
+	}
+	return slot->node <= nr_nodes;
+}
+
+static bool take_flags(struct sample_columns *columns, struct slot_state *slot)
+{
+	if (sparse_has_next(&columns->flags)) {
+		uint64_t flags = byte_cursor_uint(&columns->columns[SAMPLES_FLAGS]);
+
+		if (flags & ~(uint64_t)(RECORD_SAMPLE_FLAGS | RECORD_WEIGHED))
+			return false;
+		slot->flags = (uint32_t)flags;
+		sparse_load(&columns->flags);
+	}
+	return true;
+}
+
+/* How much less than its wall weight the CPU weight of a sample that has one is. */
+static uint64_t take_cpu_less_us(struct sample_columns *columns)
+{
+	uint64_t less_us;
+
+	if (!sparse_has_next(&columns->cpus))
+		return 0;
+	less_us = (uint64_t)byte_cursor_int(&columns->columns[SAMPLES_CPUS]);
+	sparse_load(&columns->cpus);
+	return less_us;
+}
+
+/* A sample's weights. False if they are more than a sample can have. */
+static bool take_weights(struct sample_columns *columns, struct column_sample *sample)
+{
+	const struct slot_state *slot = sample->slot;
+	const uint32_t ran = SAMPLE_CPU_MEASURED | SAMPLE_ON_CPU;
+	const bool is_weighed = slot->flags & RECORD_WEIGHED;
+
+	sample->wall_us = 0;
+	sample->cpu_us = 0;
+	if (is_weighed)
+		sample->wall_us = byte_cursor_uint(&columns->columns[SAMPLES_WALLS]);
+	else if (slot->has_time)
+		sample->wall_us = (columns->time_ns - slot->time_ns) / US_NS;
+	if (is_weighed || (slot->flags & ran) == ran)
+		sample->cpu_us = sample->wall_us - take_cpu_less_us(columns);
+	return sample->wall_us <= UINT64_MAX / US_NS && sample->cpu_us <= UINT64_MAX / US_NS;
+}
+
+/* Whether every column has had all its values, and no more. */
+static bool is_at_end(const struct sample_columns *columns)
+{
+	for (int i = 0; i < NR_SAMPLES_COLUMNS; i++)
+		if (columns->columns[i].is_bad || !byte_cursor_is_at_end(&columns->columns[i]))
+			return false;
+	return !columns->nr_ticks && columns->next == columns->table->nr_list &&
+	       columns->high_offsets.is_over && columns->skips.is_over &&
+	       columns->threads.is_over && columns->nodes.is_over && columns->flags.is_over &&
+	       columns->cpus.is_over;
+}
+
+int sample_columns_next(struct sample_columns *columns, uint64_t nr_nodes,
+			struct column_sample *ret_sample)
+{
+	struct slot_table *table = columns->table;
+	struct slot_state *slot;
+	int err;
+
+	if (!columns->nr_samples)
+		return is_at_end(columns) ? -ENOENT : -EBADMSG;
+	if (columns->next == table->nr_list) {
+		err = take_tick(columns);
+		if (err)
+			return err;
+	}
+	slot = &table->slots[table->list[columns->next++]];
+	columns->nr_samples--;
+	ret_sample->slot = slot;
+	ret_sample->time_ns = columns->time_ns;
+	if (!take_node(columns, slot, nr_nodes) || !take_flags(columns, slot) ||
+	    !take_weights(columns, ret_sample))
+		return -EBADMSG;
+	slot->has_time = true;
+	slot->time_ns = columns->time_ns;
+	return 0;
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+#include "output/run/run.h"
+
+#include <errno.h>
+#include <float.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "output/run/loss.h"
+#include "output/run/stats.h"
+#include "procmem/array.h"
+
+enum field_type { FIELD_STRING, FIELD_U64, FIELD_DOUBLE, FIELD_BOOL, FIELD_PID, FIELD_MODE };
+
+/* Something that is known of a run, and where in struct run. */
+struct field {
+	const char *name;
+	enum field_type type;
+	size_t offset;
+};
+
+static const struct field fields[] = {
+	{"pysample", FIELD_STRING, offsetof(struct run, info.pysample)},
+	{"arguments", FIELD_STRING, offsetof(struct run, info.arguments)},
+	{"host", FIELD_STRING, offsetof(struct run, info.host)},
+	{"start_unix_ns", FIELD_U64, offsetof(struct run, info.start_unix_ns)},
+	{"command_line", FIELD_STRING, offsetof(struct run, info.command_line)},
+	{"pid", FIELD_PID, offsetof(struct run, info.pid)},
+	{"core", FIELD_STRING, offsetof(struct run, info.core)},
+	{"death", FIELD_STRING, offsetof(struct run, info.death)},
+	{"python", FIELD_STRING, offsetof(struct run, info.python)},
+	{"python_free_threaded", FIELD_BOOL, offsetof(struct run, info.python_free_threaded)},
+	{"python_newer_than_tested", FIELD_BOOL,
+	 offsetof(struct run, info.python_newer_than_tested)},
+	{"runtime_found_by", FIELD_STRING, offsetof(struct run, info.runtime_found_by)},
+	{"mode", FIELD_MODE, offsetof(struct run, info.mode)},
+	{"shown_mode", FIELD_MODE, offsetof(struct run, info.shown_mode)},
+	{"engine", FIELD_STRING, offsetof(struct run, info.engine)},
+	{"asked_hz", FIELD_DOUBLE, offsetof(struct run, info.asked_hz)},
+	{"native", FIELD_BOOL, offsetof(struct run, info.native.is_on)},
+	{"sampled_samples", FIELD_U64, offsetof(struct run, info.account.nr_samples)},
+	{"sampled_wall_ns", FIELD_U64, offsetof(struct run, info.account.wall_ns)},
+	{"sampled_cpu_ns", FIELD_U64, offsetof(struct run, info.account.cpu_ns)},
+	{"cpu_measured_samples", FIELD_U64, offsetof(struct run, info.account.nr_cpu_measured)},
+	{"shown_samples", FIELD_U64, offsetof(struct run, info.account.nr_shown)},
+	{"jit_samples", FIELD_U64, offsetof(struct run, info.account.nr_in_jit)},
+	{"shown_ns", FIELD_U64, offsetof(struct run, info.shown_ns)},
+	{"ticks", FIELD_U64, offsetof(struct run, stats.ticks)},
+	{"samples", FIELD_U64, offsetof(struct run, stats.samples)},
+	{"approximate", FIELD_U64, offsetof(struct run, stats.approximate)},
+	{"cached", FIELD_U64, offsetof(struct run, stats.cached)},
+	{"writes", FIELD_U64, offsetof(struct run, stats.writes)},
+	{"late_ticks", FIELD_U64, offsetof(struct run, stats.late_ticks)},
+	{"failed_ticks", FIELD_U64, offsetof(struct run, stats.failed_ticks)},
+	{"p50_lateness_ns", FIELD_U64, offsetof(struct run, stats.p50_lateness_ns)},
+	{"p99_lateness_ns", FIELD_U64, offsetof(struct run, stats.p99_lateness_ns)},
+	{"max_lateness_ns", FIELD_U64, offsetof(struct run, stats.lateness.max)},
+	{"reads", FIELD_U64, offsetof(struct run, stats.reads)},
+	{"clock_reads", FIELD_U64, offsetof(struct run, stats.clock_reads)},
+	{"clockless_threads", FIELD_U64, offsetof(struct run, stats.clockless)},
+	{"rough_clock_threads", FIELD_U64, offsetof(struct run, stats.rough_clocks)},
+	{"other_syscalls", FIELD_U64, offsetof(struct run, stats.other_syscalls)},
+	{"start_ns", FIELD_U64, offsetof(struct run, stats.start_ns)},
+	{"first_sample_ns", FIELD_U64, offsetof(struct run, stats.first_sample_ns)},
+	{"end_ns", FIELD_U64, offsetof(struct run, stats.end_ns)},
+	{"cpu_user_ns", FIELD_U64, offsetof(struct run, info.cpu_user_ns)},
+	{"cpu_sys_ns", FIELD_U64, offsetof(struct run, info.cpu_sys_ns)},
+	{"max_rss_kib", FIELD_U64, offsetof(struct run, info.max_rss_kib)},
+};
+
+/* What there is of runs with C frames only. */
+static const struct field native_fields[] = {
+	{"native.by_evidence", FIELD_BOOL, offsetof(struct run, info.native.by_evidence)},
+	{"native.user_cpu_only", FIELD_BOOL, offsetof(struct run, info.native.user_cpu_only)},
+	{"native.stacks", FIELD_U64, offsetof(struct run, info.native.nr_stacks)},
+	{"native.broken", FIELD_U64, offsetof(struct run, info.native.nr_broken)},
+	{"native.python_holed", FIELD_U64, offsetof(struct run, info.native.nr_python_holed)},
+	{"native.dumps", FIELD_U64, offsetof(struct run, info.native.nr_dumps)},
+	{"native.lost_dumps", FIELD_U64, offsetof(struct run, info.native.nr_lost_dumps)},
+	{"native.undumped", FIELD_U64, offsetof(struct run, info.native.nr_undumped)},
+	{"native.foreign_dumps", FIELD_U64, offsetof(struct run, info.native.nr_foreign)},
+	{"native.refused_threads", FIELD_U64, offsetof(struct run, info.native.nr_refused)},
+};
+
+enum {
+	NR_FIELDS = sizeof(fields) / sizeof(*fields),
+	NR_NATIVE_FIELDS = sizeof(native_fields) / sizeof(*native_fields),
+};
+
+/* What the losses' names begin with: lost.moved, … */
+#define LOST "lost."
+
+/* A number as text, or a name of a loss. */
+enum { TEXT_MAX_BYTES = 64 };
+
+/* With as few digits as tell it from all other numbers. */
+static const char *double_text(double value, char text[TEXT_MAX_BYTES])
+{
+	for (int digits = DBL_DIG; digits <= DBL_DECIMAL_DIG; digits++) {
+		(void)snprintf(text, TEXT_MAX_BYTES, "%.*g", digits, value);
+		if (strtod(text, NULL) == value)
+			break;
+	}
+	return text;
+}
+
+static const char *number_text(uint64_t value, char text[TEXT_MAX_BYTES])
+{
+	(void)snprintf(text, TEXT_MAX_BYTES, "%" PRIu64, value);
+	return text;
+}
+
+/* A field's value as text, maybe in buffer; NULL if it is not known. */
+static const char *field_text(const struct field *field, const struct run *run,
+			      char buffer[TEXT_MAX_BYTES])
+{
+	const void *at = (const char *)run + field->offset;
+
+	switch (field->type) {
+	case FIELD_STRING:
+		return *(const char *const *)at;
+	case FIELD_U64:
+		return number_text(*(const uint64_t *)at, buffer);
+	case FIELD_DOUBLE:
+		return double_text(*(const double *)at, buffer);
+	case FIELD_BOOL:
+		return *(const bool *)at ? "true" : "false";
+	case FIELD_PID:
+		return *(const pid_t *)at > 0 ? number_text((uint64_t) * (const pid_t *)at, buffer)
+					      : NULL;
+	case FIELD_MODE:
+		return profile_mode_name(*(const enum profile_mode *)at);
+	}
+	return NULL;
+}
+
+/* Call pair() for those of nr fields that are known. */
+static void tell_fields(const struct run *run, const struct field *list, int nr,
+			void (*pair)(void *context, const char *name, const char *value),
+			void *context)
+{
+	char text[TEXT_MAX_BYTES];
+
+	for (int i = 0; i < nr; i++) {
+		const char *value = field_text(&list[i], run, text);
+
+		if (value)
+			pair(context, list[i].name, value);
+	}
+}
+
+void run_tell(const struct run *run,
+	      void (*pair)(void *context, const char *name, const char *value), void *context)
+{
+	char name[TEXT_MAX_BYTES], text[TEXT_MAX_BYTES];
+
+	tell_fields(run, fields, NR_FIELDS, pair, context);
+	if (run->info.native.is_on)
+		tell_fields(run, native_fields, NR_NATIVE_FIELDS, pair, context);
+	for (int i = 0; i < NR_SAMPLE_LOSSES; i++) {
+		(void)snprintf(name, sizeof(name), LOST "%s", loss_name((enum sample_loss)i));
+		pair(context, name, number_text(run->stats.lost[i], text));
+	}
+	pair(context, "achieved_hz", double_text(stats_achieved_hz(&run->stats), text));
+	pair(context, "wall_s", double_text(stats_wall_s(&run->stats), text));
+}
+
+/* Keep a copy of a string in place of the one that a field has. */
+static int take_string(struct run_told *told, const char **field, const char *value)
+{
+	uint32_t index = 0;
+	char **strings;
+	char *copy = strdup(value);
+
+	if (!copy)
+		return -ENOMEM;
+	while (index < told->nr_strings && told->strings[index] != *field)
+		index++;
+	strings = array_reserve(told->strings, index + 1, &told->max_strings, sizeof(*strings));
+	if (!strings) {
+		free(copy);
+		return -ENOMEM;
+	}
+	told->strings = strings;
+	if (index < told->nr_strings)
+		free(strings[index]);
+	else
+		told->nr_strings++;
+	strings[index] = copy;
+	*field = copy;
+	return 0;
+}
+
+/* A number in decimal digits and nothing else. */
+static bool parse_number(const char *value, uint64_t *ret_number)
+{
+	uint64_t number = 0;
+
+	if (!*value)
+		return false;
+	for (; *value; value++) {
+		if (*value < '0' || *value > '9' || __builtin_mul_overflow(number, 10u, &number) ||
+		    __builtin_add_overflow(number, (uint64_t)(*value - '0'), &number))
+			return false;
+	}
+	*ret_number = number;
+	return true;
+}
+
+static void take_double(double *field, const char *value)
+{
+	char *end;
+	double number;
+
+	if (*value < '0' || *value > '9')
+		return;
+	number = strtod(value, &end);
+	if (!*end && isfinite(number))
+		*field = number;
+}
+
+static void take_bool(bool *field, const char *value)
+{
+	if (strcmp(value, "true") == 0)
+		*field = true;
+	else if (strcmp(value, "false") == 0)
+		*field = false;
+}
+
+static int field_take(struct run_told *told, const struct field *field, const char *value)
+{
+	void *at = (char *)&told->run + field->offset;
+	uint64_t number;
+
+	switch (field->type) {
+	case FIELD_STRING:
+		return take_string(told, at, value);
+	case FIELD_U64:
+		if (parse_number(value, &number))
+			*(uint64_t *)at = number;
+		return 0;
+	case FIELD_DOUBLE:
+		take_double(at, value);
+		return 0;
+	case FIELD_BOOL:
+		take_bool(at, value);
+		return 0;
+	case FIELD_PID:
+		if (parse_number(value, &number) && number <= INT_MAX)
+			*(pid_t *)at = (pid_t)number;
+		return 0;
+	case FIELD_MODE:
+		(void)profile_mode_parse(value, at);
+		return 0;
+	}
+	return 0;
+}
+
+/* The loss that a name is of; NR_SAMPLE_LOSSES: of none. */
+static int find_loss(const char *name)
+{
+	int loss = 0;
+
+	if (strncmp(name, LOST, strlen(LOST)) != 0)
+		return NR_SAMPLE_LOSSES;
+	while (loss < NR_SAMPLE_LOSSES &&
+	       strcmp(name + strlen(LOST), loss_name((enum sample_loss)loss)) != 0)
+		loss++;
+	return loss;
+}
+
+/* The field of a name; NULL: there is none. */
+static const struct field *find_field(const char *name)
+{
+	for (int i = 0; i < NR_FIELDS; i++)
+		if (strcmp(name, fields[i].name) == 0)
+			return &fields[i];
+	for (int i = 0; i < NR_NATIVE_FIELDS; i++)
+		if (strcmp(name, native_fields[i].name) == 0)
+			return &native_fields[i];
+	return NULL;
+}
+
+int run_told_take(struct run_told *told, const char *name, const char *value)
+{
+	const int loss = find_loss(name);
+	const struct field *field = find_field(name);
+
+	if (loss < NR_SAMPLE_LOSSES)
+		(void)parse_number(value, &told->run.stats.lost[loss]);
+	return field ? field_take(told, field, value) : 0;
+}
+
+void run_told_done(struct run_told *told)
+{
+	for (uint32_t i = 0; i < told->nr_strings; i++)
+		free(told->strings[i]);
+	free(told->strings);
+	*told = (struct run_told){0};
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+#include "output/run/stats.h"
+
+#include "output/run/loss.h"
+#include "output/text/json.h"
+#include "procmem/clock.h"
+
+double stats_wall_s(const struct sampler_stats *stats)
+{
+	if (stats->end_ns <= stats->start_ns)
+		return 0;
+	return (double)(stats->end_ns - stats->start_ns) / NS_PER_S;
+}
+
+double stats_achieved_hz(const struct sampler_stats *stats)
+{
+	double wall_s = stats_wall_s(stats);
+
+	return wall_s > 0 ? (double)stats->ticks / wall_s : 0;
+}
+
+static void write_counters(struct json *json, const struct sampler_stats *stats)
+{
+	json_member_u64(json, "ticks", stats->ticks);
+	json_member_u64(json, "samples", stats->samples);
+	json_member_u64(json, "approximate", stats->approximate);
+	json_key(json, "lost");
+	json_object_begin(json);
+	for (int i = 0; i < NR_SAMPLE_LOSSES; i++)
+		json_member_u64(json, loss_name((enum sample_loss)i), stats->lost[i]);
+	json_object_end(json);
+	json_member_u64(json, "cached", stats->cached);
+	json_member_u64(json, "writes", stats->writes);
+	json_member_u64(json, "late_ticks", stats->late_ticks);
+	json_member_u64(json, "failed_ticks", stats->failed_ticks);
+	json_member_u64(json, "p50_lateness_ns", stats->p50_lateness_ns);
+	json_member_u64(json, "p99_lateness_ns", stats->p99_lateness_ns);
+	json_member_u64(json, "max_lateness_ns", stats->lateness.max);
+	json_member_u64(json, "reads", stats->reads);
+	json_member_u64(json, "clock_reads", stats->clock_reads);
+	json_member_u64(json, "clockless_threads", stats->clockless);
+	json_member_u64(json, "rough_clock_threads", stats->rough_clocks);
+	json_member_u64(json, "other_syscalls", stats->other_syscalls);
+	json_member_double(json, "achieved_hz", stats_achieved_hz(stats));
+	json_member_double(json, "wall_s", stats_wall_s(stats));
+	json_member_u64(json, "first_sample_ns", stats->first_sample_ns);
+}
+
+/* What the profile shows, and the weights of all samples. */
+static void write_account(struct json *json, const struct run_info *info)
+{
+	json_member_string(json, "mode", profile_mode_name(info->mode));
+	json_member_string(json, "unit", profile_mode_unit(info->mode));
+	json_member_u64(json, "shown_samples", info->account.nr_shown);
+	json_member_u64(json, "jit_samples", info->account.nr_in_jit);
+	json_member_double(json, "shown_s", (double)info->shown_ns / NS_PER_S);
+	json_member_double(json, "sampled_wall_s", (double)info->account.wall_ns / NS_PER_S);
+	json_key(json, "sampled_cpu_s");
+	if (info->account.nr_cpu_measured)
+		json_double(json, (double)info->account.cpu_ns / NS_PER_S);
+	else
+		json_null(json);
+}
+
+static void write_native(struct json *json, const struct run_native *native)
+{
+	json_key(json, "native");
+	if (!native->is_on) {
+		json_null(json);
+		return;
+	}
+	json_object_begin(json);
+	json_member_bool(json, "by_evidence", native->by_evidence);
+	json_member_bool(json, "user_cpu_only", native->user_cpu_only);
+	json_member_u64(json, "stacks", native->nr_stacks);
+	json_member_u64(json, "broken", native->nr_broken);
+	json_member_u64(json, "python_holed", native->nr_python_holed);
+	json_member_u64(json, "dumps", native->nr_dumps);
+	json_member_u64(json, "lost_dumps", native->nr_lost_dumps);
+	json_member_u64(json, "undumped", native->nr_undumped);
+	json_member_u64(json, "foreign_dumps", native->nr_foreign);
+	json_member_u64(json, "refused_threads", native->nr_refused);
+	json_object_end(json);
+}
+
+static void write_info(struct json *json, const struct run_info *info)
+{
+	json_member_string(json, "engine", info->engine);
+	json_key(json, "asked_hz");
+	if (info->asked_hz > 0)
+		json_double(json, info->asked_hz);
+	else
+		json_null(json);
+	json_member_double(json, "cpu_user_s", (double)info->cpu_user_ns / NS_PER_S);
+	json_member_double(json, "cpu_sys_s", (double)info->cpu_sys_ns / NS_PER_S);
+	json_member_u64(json, "max_rss_kib", info->max_rss_kib);
+	json_member_string(json, "command_line", info->command_line);
+	json_key(json, "pid");
+	if (info->pid)
+		json_i64(json, info->pid);
+	else
+		json_null(json);
+	json_member_string(json, "python", info->python);
+	json_member_bool(json, "python_free_threaded", info->python_free_threaded);
+	json_member_bool(json, "python_newer_than_tested", info->python_newer_than_tested);
+	json_member_string(json, "runtime_found_by", info->runtime_found_by);
+	json_member_string(json, "pysample", info->pysample);
+	json_member_string(json, "arguments", info->arguments);
+	json_member_string(json, "host", info->host);
+	json_key(json, "start_unix_ns");
+	if (info->start_unix_ns)
+		json_u64(json, info->start_unix_ns);
+	else
+		json_null(json);
+}
+
+void stats_append_json(struct json *json, const struct sampler_stats *stats,
+		       const struct run_info *info)
+{
+	write_counters(json, stats);
+	write_account(json, info);
+	write_native(json, &info->native);
+	write_info(json, info);
+}
+
+int stats_write_json(const struct sampler_stats *stats, const struct run_info *info, FILE *out)
+{
+	struct json json;
+
+	json_init(&json, out, 2);
+	json_object_begin(&json);
+	stats_append_json(&json, stats, info);
+	json_object_end(&json);
+	return json_finish(&json);
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/* The callers or callees of some functions of a summary. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "output/profile/call_graph.h"
+#include "output/summary/summary_names.h"
+#include "output/summary/summary_parts.h"
+
+/* Of more functions that match, the hottest are told; a longer text matches fewer. */
+#define MAX_MATCHES 10
+
+/* The other side of one call. */
+struct row {
+	struct summary_name name;
+	uint64_t ns;
+};
+
+struct table {
+	struct summary_page *page;
+	enum summary_calls which;
+	const char *text;
+	struct call_graph graph;
+	uint64_t whole_ns;
+	uint32_t *matches; /* owned; parties, the hottest first */
+	uint32_t nr_matches;
+	struct row *rows; /* owned; of one party, as many as it can have */
+	uint32_t nr_rows;
+};
+
+static void table_done(struct table *table)
+{
+	call_graph_done(&table->graph);
+	free(table->matches);
+	free(table->rows);
+}
+
+/* By total time, then by index, as qsort_r wants it. */
+static int match_compare(const void *left, const void *right, void *context)
+{
+	const struct call_party *parties = context;
+	uint32_t a = *(const uint32_t *)left;
+	uint32_t b = *(const uint32_t *)right;
+
+	if (parties[a].total.ns != parties[b].total.ns)
+		return parties[a].total.ns < parties[b].total.ns ? 1 : -1;
+	return (a > b) - (a < b);
+}
+
+static int matches_find(struct table *table)
+{
+	struct call_graph *graph = &table->graph;
+	struct text *cell = &table->page->cell;
+
+	table->matches = calloc((size_t)graph->nr_parties + 1, sizeof(*table->matches));
+	if (!table->matches)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < graph->nr_parties; i++) {
+		if (!graph->parties[i].total.ns)
+			continue;
+		text_clear(cell);
+		call_graph_label(graph, i, cell, LABEL_DISPLAY);
+		if (strstr(text_string(cell), table->text))
+			table->matches[table->nr_matches++] = i;
+	}
+	qsort_r(table->matches, table->nr_matches, sizeof(*table->matches), match_compare,
+		graph->parties);
+	return cell->error;
+}
+
+/* The name of who is at the other side of a call. */
+static struct summary_name party_name(const struct call_graph *graph, uint32_t party)
+{
+	struct summary_name name;
+
+	if (party == PROFILE_NONE)
+		return (struct summary_name){.words = "[outermost]", .frame = PROFILE_NONE};
+	name = summary_name_of_frame(graph->profile, graph->parties[party].frame);
+	if (name.function)
+		name.line = name.function->first_line;
+	name.mark = "";
+	return name;
+}
+
+static int row_compare(const void *left, const void *right)
+{
+	const struct row *a = left;
+	const struct row *b = right;
+
+	if (a->ns != b->ns)
+		return a->ns < b->ns ? 1 : -1;
+	return summary_name_compare(&a->name, &b->name);
+}
+
+/* The rows of one party: its calls, and of callees what it did itself. */
+static void rows_collect(struct table *table, uint32_t party)
+{
+	const struct call_graph *graph = &table->graph;
+	uint64_t self_ns = graph->parties[party].self.ns;
+
+	table->nr_rows = 0;
+	for (uint32_t i = 0; i < graph->nr_calls; i++) {
+		const struct call *call = &graph->calls[i];
+		bool is_caller = table->which == SUMMARY_CALLERS;
+
+		if ((is_caller ? call->callee : call->caller) != party || !call->seen.ns)
+			continue;
+		table->rows[table->nr_rows++] = (struct row){
+			party_name(graph, is_caller ? call->caller : call->callee),
+			call->seen.ns,
+		};
+	}
+	if (table->which == SUMMARY_CALLEES && self_ns)
+		table->rows[table->nr_rows++] = (struct row){
+			{.words = "[itself]", .frame = PROFILE_NONE},
+			self_ns,
+		};
+	qsort(table->rows, table->nr_rows, sizeof(*table->rows), row_compare);
+}
+
+/* Two lines: what it is, and its own figures. */
+static void title_print(const struct table *table, uint32_t index)
+{
+	const struct call_party *party = &table->graph.parties[index];
+	struct text *cell = &table->page->cell;
+
+	text_clear(cell);
+	text_puts(cell, table->which == SUMMARY_CALLERS ? "callers of " : "callees of ");
+	call_graph_label(&table->graph, index, cell, LABEL_DISPLAY);
+	summary_page_line(table->page, SUMMARY_BOLD);
+	text_printf(cell, "total %.1f%%, ", summary_percent(party->total.ns, table->whole_ns));
+	summary_page_amount(table->page, party->total.ns);
+	text_printf(cell, " · self %.1f%%, ", summary_percent(party->self.ns, table->whole_ns));
+	summary_page_amount(table->page, party->self.ns);
+	summary_page_line(table->page, "");
+}
+
+static void rows_print(const struct table *table, uint32_t party)
+{
+	struct summary_page *page = table->page;
+	uint64_t party_ns = table->graph.parties[party].total.ns;
+	uint32_t nr_shown = table->nr_rows;
+	struct summary_names names;
+
+	if (nr_shown > page->artefact->options.max_rows)
+		nr_shown = page->artefact->options.max_rows;
+	summary_names_init(&names);
+	for (uint32_t i = 0; i < nr_shown; i++)
+		summary_names_widen(&names, page, &table->rows[i].name);
+	summary_names_share(&names, page,
+			    strlen("of it%  total%  ") + summary_page_time_columns(page));
+	summary_page_style(page, SUMMARY_DIM);
+	text_printf(&page->out, "%6s  %6s  ", "of it%", "total%");
+	summary_page_time_head(page, "total");
+	summary_names_print_head(&names, page);
+	for (uint32_t i = 0; i < nr_shown; i++) {
+		summary_page_share(page, table->rows[i].ns, party_ns);
+		summary_page_share(page, table->rows[i].ns, table->whole_ns);
+		summary_page_time(page, table->rows[i].ns);
+		summary_names_print(&names, page, &table->rows[i].name);
+	}
+	summary_more_print(page, table->nr_rows - nr_shown);
+}
+
+static void nothing_print(const struct table *table)
+{
+	struct text *cell = &table->page->cell;
+
+	text_clear(cell);
+	text_puts(cell, "no function has \"");
+	label_append_escaped(cell, table->text, strlen(table->text), LABEL_DISPLAY);
+	text_puts(cell, "\" in its label");
+	summary_page_line(table->page, "");
+}
+
+static void table_print(struct table *table)
+{
+	uint32_t nr_shown = table->nr_matches;
+
+	if (nr_shown > MAX_MATCHES)
+		nr_shown = MAX_MATCHES;
+	if (!nr_shown)
+		nothing_print(table);
+	else
+		summary_page_fit_time(table->page,
+				      table->graph.parties[table->matches[0]].total.ns);
+	for (uint32_t i = 0; i < nr_shown; i++) {
+		if (i)
+			text_puts(&table->page->out, "\n");
+		rows_collect(table, table->matches[i]);
+		title_print(table, table->matches[i]);
+		rows_print(table, table->matches[i]);
+	}
+	if (nr_shown < table->nr_matches) {
+		text_puts(&table->page->out, "\n");
+		text_clear(&table->page->cell);
+		text_printf(&table->page->cell, "… and %" PRIu32 " more functions",
+			    table->nr_matches - nr_shown);
+		summary_page_line(table->page, SUMMARY_DIM);
+	}
+}
+
+int summary_calls_print(struct summary_page *page, enum summary_calls which, const char *text)
+{
+	const struct profile *profile = page->artefact->profile;
+	struct table table = {
+		.page = page,
+		.which = which,
+		.text = text,
+		.whole_ns = profile_sums(profile, PROFILE_SELF)->time_ns,
+	};
+	int err = call_graph_init(&table.graph, profile, PROFILE_SELF, false);
+
+	if (!err)
+		err = matches_find(&table);
+	if (!err) {
+		/* One for every party on the other side, outermost and itself. */
+		table.rows = calloc((size_t)table.graph.nr_parties + 2, sizeof(*table.rows));
+		err = table.rows ? 0 : -ENOMEM;
+	}
+	if (!err)
+		table_print(&table);
+	table_done(&table);
+	return err;
+}
