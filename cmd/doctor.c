@@ -12,7 +12,7 @@
 #include "cmd/print.h"
 #include "cmd/sampling/engine.h"
 #include "cmd/target.h"
-#include "output/dump/dump.h"
+#include "output/dump/dump_frames.h"
 #include "output/profile/label.h"
 #include "output/text/text.h"
 #include "procmem/cpu_seat.h"

@@ -6,7 +6,225 @@
 #include <string.h>
 
 #include "procmem/array.h"
-#include "symbols/jit_index.h"
+
+/*
+ * The index: finds codes by address and time together, rectangles of [start, end) × [from, to). A few
+ * sorted arrays of falling length, each of which is also a balanced tree, its middle the root,
+ * that knows the bounds of what is below. Adding merges those that have become as long as the
+ * one before, so that it takes O(log n) on the average and the end is as good a place as any.
+ */
+
+/* Each array is at least twice as long as the next one. */
+#define JIT_INDEX_MAX_RUNS 32
+
+struct jit_index_entry {
+	remote_addr start_addr;
+	remote_addr end_addr;
+	uint64_t from_ns;
+	uint32_t code; /* its index in the map */
+	/* Of the tree below, this one included. Ends that came since may be earlier. */
+	remote_addr max_end_addr;
+	uint64_t min_from_ns;
+	uint64_t max_to_ns;
+};
+
+/* All zero it is empty. */
+struct jit_index {
+	struct jit_index_entry *entries; /* owned */
+	struct jit_index_entry *spare;	 /* owned; as long, for merging */
+	uint32_t nr_entries, max_entries, max_spare;
+	uint32_t run_starts[JIT_INDEX_MAX_RUNS]; /* each ends where the next one begins */
+	uint32_t nr_runs;
+};
+
+/* What is looked for, and who is called for each that may meet it, in no order. */
+struct jit_index_query {
+	remote_addr start_addr, end_addr; /* [start_addr, end_addr) */
+	uint64_t from_ns, to_ns;	  /* [from_ns, to_ns) */
+	/* The address is met, the time has to be looked at. False: nothing more is wanted. */
+	bool (*found)(struct jit_index_query *query, uint32_t code);
+	uint32_t nr_steps; /* set by the search; JIT_MAP_MAX_STEPS: it was given up */
+};
+
+static void jit_index_done(struct jit_index *index)
+{
+	free(index->entries);
+	free(index->spare);
+	*index = (struct jit_index){0};
+}
+
+/* Adding. */
+
+static bool goes_before(const struct jit_index_entry *a, const struct jit_index_entry *b)
+{
+	if (a->start_addr != b->start_addr)
+		return a->start_addr < b->start_addr;
+	return a->from_ns < b->from_ns;
+}
+
+static uint32_t run_end(const struct jit_index *index, uint32_t run)
+{
+	return run + 1 < index->nr_runs ? index->run_starts[run + 1] : index->nr_entries;
+}
+
+static uint32_t run_length(const struct jit_index *index, uint32_t run)
+{
+	return run_end(index, run) - index->run_starts[run];
+}
+
+static void widen(struct jit_index_entry *entry, const struct jit_index_entry *below)
+{
+	if (below->max_end_addr > entry->max_end_addr)
+		entry->max_end_addr = below->max_end_addr;
+	if (below->min_from_ns < entry->min_from_ns)
+		entry->min_from_ns = below->min_from_ns;
+	if (below->max_to_ns > entry->max_to_ns)
+		entry->max_to_ns = below->max_to_ns;
+}
+
+/* Where the tree of the entries [first, end) has its root. */
+static uint32_t root_of(uint32_t first, uint32_t end)
+{
+	return first + (end - first) / 2;
+}
+
+/* Tell the bounds of each tree within [first, end), which is not empty. As deep as log2 of it. */
+static void set_bounds(struct jit_index_entry *entries, const struct jit_code *codes,
+		       uint32_t first, uint32_t end)
+{
+	const uint32_t root = root_of(first, end);
+	struct jit_index_entry *entry = &entries[root];
+
+	entry->max_end_addr = entry->end_addr;
+	entry->min_from_ns = entry->from_ns;
+	entry->max_to_ns = codes[entry->code].to_ns;
+	if (first < root) {
+		set_bounds(entries, codes, first, root);
+		widen(entry, &entries[root_of(first, root)]);
+	}
+	if (root + 1 < end) {
+		set_bounds(entries, codes, root + 1, end);
+		widen(entry, &entries[root_of(root + 1, end)]);
+	}
+}
+
+static bool is_empty(const struct jit_code *codes, const struct jit_index_entry *entry)
+{
+	return codes[entry->code].to_ns <= entry->from_ns;
+}
+
+/* Make one run of the last two. */
+static void merge_last(struct jit_index *index, const struct jit_code *codes)
+{
+	const uint32_t first = index->run_starts[index->nr_runs - 2];
+	const uint32_t middle = index->run_starts[index->nr_runs - 1];
+	const uint32_t end = index->nr_entries;
+	const struct jit_index_entry *entries = index->entries;
+	uint32_t nr = 0;
+
+	for (uint32_t a = first, b = middle; a < middle || b < end;) {
+		const bool second =
+			a == middle || (b < end && goes_before(&entries[b], &entries[a]));
+		const struct jit_index_entry *entry = &entries[second ? b++ : a++];
+
+		if (!is_empty(codes, entry))
+			index->spare[nr++] = *entry;
+	}
+	memcpy(&index->entries[first], index->spare, nr * sizeof(*index->spare));
+	index->nr_entries = first + nr;
+	index->nr_runs -= nr ? 1 : 2;
+	if (nr)
+		set_bounds(index->entries, codes, first, first + nr);
+}
+
+static int make_room(struct jit_index *index)
+{
+	const uint32_t needed = index->nr_entries + 1;
+	struct jit_index_entry *entries =
+		array_reserve(index->entries, needed, &index->max_entries, sizeof(*entries));
+	struct jit_index_entry *spare;
+
+	if (!entries)
+		return -ENOMEM;
+	index->entries = entries;
+	spare = array_reserve(index->spare, needed, &index->max_spare, sizeof(*spare));
+	if (!spare)
+		return -ENOMEM;
+	index->spare = spare;
+	return 0;
+}
+
+/*
+ * Add code code of codes, which are all that the index knows. 0 or -ENOMEM. Those whose time is
+ * empty by now are dropped.
+ */
+static int jit_index_add(struct jit_index *index, const struct jit_code *codes, uint32_t code)
+{
+	const struct jit_code *added = &codes[code];
+	int err = make_room(index);
+
+	if (err)
+		return err;
+	index->run_starts[index->nr_runs++] = index->nr_entries;
+	index->entries[index->nr_entries++] =
+		(struct jit_index_entry){.start_addr = added->start_addr,
+					 .end_addr = added->start_addr + added->nr_bytes,
+					 .from_ns = added->from_ns,
+					 .code = code};
+	set_bounds(index->entries, codes, index->nr_entries - 1, index->nr_entries);
+	while (index->nr_runs > 1 &&
+	       run_length(index, index->nr_runs - 2) < 2 * run_length(index, index->nr_runs - 1))
+		merge_last(index, codes);
+	return 0;
+}
+
+/* Searching. */
+
+static bool has_nothing(const struct jit_index_entry *root, const struct jit_index_query *query)
+{
+	return root->max_end_addr <= query->start_addr || root->min_from_ns >= query->to_ns ||
+	       root->max_to_ns <= query->from_ns;
+}
+
+static bool meets(const struct jit_index_entry *entry, const struct jit_index_query *query)
+{
+	return entry->start_addr < query->end_addr && entry->end_addr > query->start_addr;
+}
+
+/* The entries [first, end), as deep as log2 of them. False: nothing more is wanted. */
+static bool search_tree(const struct jit_index *index, uint32_t first, uint32_t end,
+			struct jit_index_query *query)
+{
+	while (first < end) {
+		const uint32_t root = root_of(first, end);
+		const struct jit_index_entry *entry = &index->entries[root];
+
+		if (query->nr_steps == JIT_MAP_MAX_STEPS)
+			return false;
+		query->nr_steps++;
+		if (has_nothing(entry, query))
+			return true;
+		if (!search_tree(index, first, root, query))
+			return false;
+		if (meets(entry, query) && !query->found(query, entry->code))
+			return false;
+		if (entry->start_addr >= query->end_addr)
+			return true;
+		first = root + 1;
+	}
+	return true;
+}
+
+static void jit_index_search(const struct jit_index *index, struct jit_index_query *query)
+{
+	bool goes_on = true;
+
+	query->nr_steps = 0;
+	/* The newest first: it is what is asked for most. */
+	for (uint32_t run = index->nr_runs; goes_on && run > 0; run--)
+		goes_on = search_tree(index, index->run_starts[run - 1], run_end(index, run - 1),
+				      query);
+}
 
 struct jit_map {
 	struct jit_code *codes; /* owned, with their names */
@@ -70,10 +288,10 @@ static int settle_overlaps(struct jit_map *map, struct jit_code *added)
 	};
 
 	jit_index_search(&map->indexes[added->source], &overlap.query);
-	return overlap.query.nr_steps == JIT_INDEX_MAX_STEPS ? -E2BIG : 0;
+	return overlap.query.nr_steps == JIT_MAP_MAX_STEPS ? -E2BIG : 0;
 }
 
-static int make_room(struct jit_map *map, size_t name_bytes)
+static int make_map_room(struct jit_map *map, size_t name_bytes)
 {
 	struct jit_code *codes;
 
@@ -104,7 +322,7 @@ int jit_map_add(struct jit_map *map, const struct jit_code *code, size_t name_by
 
 	if (!code->nr_bytes || __builtin_add_overflow(code->start_addr, code->nr_bytes, &end_addr))
 		return -EBADMSG;
-	err = make_room(map, name_bytes);
+	err = make_map_room(map, name_bytes);
 	if (!err)
 		err = settle_overlaps(map, &added);
 	if (err)

@@ -28,6 +28,12 @@
  */
 #define JIT_MAP_MAX_NAMES_BYTES (256u << 20)
 
+/*
+ * A search that has looked at so many is given up: of a real program's codes it looks at a few
+ * dozen, or at as many as it finds.
+ */
+#define JIT_MAP_MAX_STEPS 16384
+
 /* From the one that is believed first on. */
 enum jit_source {
 	JIT_SOURCE_JITDUMP,

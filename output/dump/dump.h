@@ -71,9 +71,6 @@ void dump_want_sources(struct dump *dump, struct source_lines *sources);
 enum tasks_told { TASKS_NOT_TOLD, TASKS_ALL_TOLD, TASKS_SOME_TOLD };
 void dump_tell_tasks(struct dump *dump, enum tasks_told told);
 
-/* What sample.error, which is not 0, means: a few words that end a sentence. */
-const char *dump_error_text(int error);
-
 /*
  * Write what was taken, threads in the order they came, those that crashed first, native ones
  * last: for people, most

@@ -1,12 +1,108 @@
 /* SPDX-License-Identifier: MIT */
 #include "output/dump/dump_frames.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "output/dump/dump_source.h"
-#include "output/dump/dump_variables.h"
 #include "output/profile/label.h"
+
+/* Have one detail own its variables. */
+static int copy_variables(struct frame_detail *detail)
+{
+	const struct variable *from = detail->variables;
+	const uint32_t nr = detail->nr_variables;
+
+	detail->nr_variables = 0;
+	detail->variables = calloc(nr + 1ull, sizeof(*detail->variables));
+	if (!detail->variables)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < nr; i++) {
+		struct variable *variable = &detail->variables[detail->nr_variables++];
+
+		*variable = (struct variable){
+			.name = strdup(from[i].name),
+			.value = strdup(from[i].value),
+			.kind = from[i].kind,
+		};
+		if (!variable->name || !variable->value)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int dump_copy_variables(struct frame_detail *details, uint32_t nr)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		if (!err) {
+			err = copy_variables(&details[i]);
+			continue;
+		}
+		/* These are still the other's. */
+		details[i].variables = NULL;
+		details[i].nr_variables = 0;
+	}
+	return err;
+}
+
+void dump_free_variables(struct frame_detail *details, uint32_t nr)
+{
+	for (uint32_t i = 0; details && i < nr; i++) {
+		for (uint32_t k = 0; k < details[i].nr_variables; k++) {
+			free(details[i].variables[k].name);
+			free(details[i].variables[k].value);
+		}
+		free(details[i].variables);
+	}
+}
+
+/* A line for each, indented below its frame's; or one that says that they could not be read. */
+static void dump_append_variables(struct text *text, const struct frame_detail *detail)
+{
+	if (detail->lacks_variables)
+		text_puts(text, "    (its variables could not be read)\n");
+	for (uint32_t i = 0; i < detail->nr_variables; i++)
+		text_printf(text, "    %s = %s\n", detail->variables[i].name,
+			    detail->variables[i].value);
+}
+
+static const char *kind_name(enum variable_kind kind)
+{
+	switch (kind) {
+	case VARIABLE_ARGUMENT:
+		return "argument";
+	case VARIABLE_FREE:
+		return "free";
+	case VARIABLE_LOCAL:
+		break;
+	}
+	return "local";
+}
+
+/* "locals": an array of name, kind, value; or null if they could not be read. */
+static void dump_write_variables(struct json *json, const struct frame_detail *detail)
+{
+	json_key(json, "locals");
+	if (detail->lacks_variables) {
+		json_null(json);
+		return;
+	}
+	json_array_begin(json);
+	for (uint32_t i = 0; i < detail->nr_variables; i++) {
+		const struct variable *variable = &detail->variables[i];
+
+		json_object_begin(json);
+		json_member_string(json, "name", variable->name);
+		json_member_string(json, "kind", kind_name(variable->kind));
+		json_member_string(json, "value", variable->value);
+		json_object_end(json);
+	}
+	json_array_end(json);
+}
 
 static const struct frame_detail unknown = {.column = -1, .end_line = -1, .end_column = -1};
 
@@ -150,4 +246,16 @@ void dump_frames_write(struct json *json, const struct dump_frames *frames)
 	for (uint32_t i = 0; i < frames->nr; i++)
 		write_frame(json, frames, i);
 	json_array_end(json);
+}
+
+const char *dump_error_text(int error)
+{
+	switch (error) {
+	case -EFAULT:
+		return "memory that had to be there was not";
+	case -E2BIG:
+		return "it has too many frames, or they go in a circle";
+	default: /* -EAGAIN, -EBADMSG */
+		return "its frames do not hang together";
+	}
 }

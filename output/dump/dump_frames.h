@@ -27,3 +27,13 @@ void dump_frames_append(struct text *text, const struct dump_frames *frames);
 
 /* Write the value of a key: an array of objects, as dump_write_json() has them. */
 void dump_frames_write(struct json *json, const struct dump_frames *frames);
+
+/*
+ * Have nr copied details own their variables, which are another's so far: copies of them. 0 or
+ * -ENOMEM; dump_free_variables() in either case.
+ */
+int dump_copy_variables(struct frame_detail *details, uint32_t nr);
+void dump_free_variables(struct frame_detail *details, uint32_t nr);
+
+/* What sample.error, which is not 0, means: a few words that end a sentence. */
+const char *dump_error_text(int error);

@@ -49,13 +49,6 @@ void dump_tasks_done(struct dump_tasks *tasks);
 /* Add one, copied but for the functions. 0, or -ENOMEM when it was not added. */
 int dump_tasks_add(struct dump_tasks *tasks, const struct task_sample *task);
 
-/* The index of the task with that addr, or DUMP_TASKS_NONE. */
-uint32_t dump_tasks_find(const struct dump_tasks *tasks, uint64_t addr);
-
-/* The frames of a stack, borrowed, and with sources, which may be NULL. */
-struct dump_frames dump_tasks_frames(const struct dump_tasks *tasks, uint32_t stack,
-				     struct source_lines *sources);
-
 /* Append a paragraph for each task, or for tasks that are alike. 0 or -ENOMEM. */
 int dump_tasks_append(struct text *text, const struct dump_tasks *tasks,
 		      struct source_lines *sources);

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "output/recording/recording.h"
+#include "output/recording/recorded.h"
 #include "output/recording/recording_format.h"
 #include "output/recording/sample_columns.h"
 #include "output/run/run.h"

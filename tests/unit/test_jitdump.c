@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/jit_index.h"
 #include "symbols/jitdump_body.h"
 #include "tests/support/expect_code.h"
 #include "tests/support/jitdump_bytes.h"
@@ -412,10 +411,10 @@ Test(jitdump, nothing_is_read_behind_many_refused_codes)
 			      (struct dump_load){"f", 0x1000, 1, .index = i, .time_ns = 1 + i % 2});
 	dump_add_load(&bytes, (struct dump_load){"g", 0x2000, 1, .index = 77, .time_ns = 1});
 	reader = open_bytes(&bytes);
-	for (uint64_t i = 0; i < JIT_INDEX_MAX_STEPS; i++) {
+	for (uint64_t i = 0; i < JIT_MAP_MAX_STEPS; i++) {
 		const struct jit_code code = {.start_addr = 0x1000,
 					      .nr_bytes = 1,
-					      .from_ns = 2 * JIT_INDEX_MAX_STEPS - i,
+					      .from_ns = 2 * JIT_MAP_MAX_STEPS - i,
 					      .to_ns = JIT_MAP_OPEN_NS,
 					      .name = "later"};
 
@@ -424,7 +423,7 @@ Test(jitdump, nothing_is_read_behind_many_refused_codes)
 	for (int i = 0; i < 2; i++)
 		cr_expect(zero(int, jitdump_read(reader.dump, reader.map, i)));
 	cr_expect(eq(u64, nr_faults(&reader, JITDUMP_REFUSED), JITDUMP_MAX_REFUSED));
-	cr_expect(eq(u32, nr_codes(&reader), JIT_INDEX_MAX_STEPS));
+	cr_expect(eq(u32, nr_codes(&reader), JIT_MAP_MAX_STEPS));
 	close_reader(&reader);
 }
 
