@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* pysample doctor: what can be read of a process, and what to do if it cannot. */
 #include <errno.h>
-#include <getopt.h>
 #include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "cmd/command.h"
-#include "cmd/options.h"
 #include "cmd/print.h"
 #include "cmd/sampling/engine.h"
+#include "cmd/shared_options.h"
 #include "cmd/target.h"
 #include "output/dump/dump_frames.h"
 #include "output/profile/label.h"
@@ -18,24 +16,6 @@
 #include "procmem/cpu_seat.h"
 #include "sampler/racing/racing.h"
 #include "sampler/sampler.h"
-
-static const char help[] =
-	"usage: pysample doctor [--wait TIME] PID\n"
-	"\n"
-	"Goes through what sampling a process needs, one line each, and says what to do\n"
-	"about the first thing that is missing. C frames, and the kernel's, are only needed\n"
-	"by attach -n.\n"
-	"\n"
-	"      --wait TIME  how long to wait for a process that has no interpreter yet\n"
-	"                   (default: 500ms, if it was started just now or has loaded\n"
-	"                   CPython; with --wait any process); 0: not at all\n"
-	"  -h, --help       this text\n"
-	"\n"
-	"Exit status: 0 it can be sampled, 1 error, 2 usage, 3 not a Python process, one\n"
-	"whose interpreter does not run yet, or an unknown version, 4 permission denied,\n"
-	"5 the process ended, or none of its stacks can be followed.\n";
-
-enum { OPTION_WAIT = 256 };
 
 /* Stacks that cannot be followed are told one by one up to so many; all are counted. */
 enum { MAX_TOLD_STACKS = 10 };
@@ -383,35 +363,41 @@ static enum exit_status examine(pid_t pid, const struct target_wait *wait, struc
 	return status;
 }
 
-enum exit_status command_doctor(int argc, char **argv)
+static enum exit_status run(int argc, char **argv)
 {
-	static const struct option long_options[] = {
-		{"wait", required_argument, NULL, OPTION_WAIT},
-		{"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0},
-	};
-	static const char short_options[] = ":h";
 	struct target target = {.process = PROCESS_CLOSED};
 	struct target_wait wait = TARGET_WAIT_DEFAULT;
 	enum exit_status status;
+	bool is_done;
 	pid_t pid;
-	int option;
+	int first;
 
-	while ((option = getopt_long(argc, argv, short_options, long_options, NULL)) != -1) {
-		if (option == 'h') {
-			(void)fputs(help, stdout);
-			return print_finish(EXIT_OK);
-		}
-		if (option == OPTION_WAIT && target_parse_wait(optarg, &wait))
-			continue;
-		if (option == OPTION_WAIT)
-			return EXIT_USAGE;
-		print_option_error(option, short_options, argv);
-		return EXIT_USAGE;
-	}
-	if (!parse_only_pid(argc, argv, optind, &pid))
+	status = options_parse(&doctor_command, argc, argv, &wait, &first, &is_done);
+	if (status != EXIT_OK || is_done)
+		return status;
+	if (!parse_only_pid(argc, argv, first, &pid))
 		return EXIT_USAGE;
 	status = examine(pid, &wait, &target);
 	target_close(&target);
 	return print_finish(status);
 }
+
+static const struct option_group groups[] = {{"Options:", wait_option, 1, .at = 0}};
+
+const struct command doctor_command = {
+	.name = "doctor",
+	.summary = "tell what can be read of a process, and what to do if it cannot",
+	.usage = "[OPTION]… PID",
+	.about =
+		"Goes through what sampling a process needs, one line each, and says what to do\n"
+		"about the first thing that is missing. C frames, and the kernel's, are only needed\n"
+		"by attach -n.\n",
+	.groups = groups,
+	.nr_groups = sizeof(groups) / sizeof(*groups),
+	.operands = OPERAND_PID,
+	.epilogue =
+		"Exit status: 0 it can be sampled, 1 error, 2 usage, 3 not a Python process, one\n"
+		"whose interpreter does not run yet, or an unknown version, 4 permission denied,\n"
+		"5 the process ended, or none of its stacks can be followed.\n",
+	.run = run,
+};

@@ -10,23 +10,6 @@
 #include "cmd/print.h"
 #include "sampler/cpython/layout/offsets.h"
 
-static const struct {
-	const char *name;
-	enum exit_status (*run)(int argc, char **argv);
-	const char *summary;
-} commands[] = {
-	{"run", command_run, "start a command and sample it until it ends"},
-	{"attach", command_attach, "sample a running process until it ends, -d runs out or Ctrl-C"},
-	{"report", command_report, "make any format of a recording, merge several, compare two"},
-	{"dump", command_dump, "print the stacks of every thread, once"},
-	{"core", command_core, "print why a process died and its stacks, out of a core file"},
-	{"jit", command_jit, "list, follow, check and extract the code that a JIT has made"},
-	{"doctor", command_doctor,
-	 "tell what can be read of a process, and what to do if it cannot"},
-};
-
-enum { NR_COMMANDS = sizeof(commands) / sizeof(*commands) };
-
 static void print_help(void)
 {
 	(void)printf("usage: pysample COMMAND [OPTION]… PID|FILE\n"
@@ -36,8 +19,8 @@ static void print_help(void)
 		     "never stops or instruments it.\n"
 		     "\n"
 		     "Commands:\n");
-	for (int i = 0; i < NR_COMMANDS; i++)
-		(void)printf("  %-8s %s\n", commands[i].name, commands[i].summary);
+	for (size_t i = 0; commands[i]; i++)
+		(void)printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
 	(void)printf(
 		"\n"
 		"  pysample COMMAND --help    the options of a command, with examples\n"
@@ -105,9 +88,9 @@ int main(int argc, char **argv)
 		(void)printf("pysample %s (CPython %s)\n", PYSAMPLE_VERSION, SUPPORTED_VERSIONS);
 		return (int)print_finish(EXIT_OK);
 	}
-	for (int i = 0; i < NR_COMMANDS; i++)
-		if (strcmp(argv[1], commands[i].name) == 0)
-			return (int)commands[i].run(argc - 1, argv + 1);
+	for (size_t i = 0; commands[i]; i++)
+		if (strcmp(argv[1], commands[i]->name) == 0)
+			return (int)commands[i]->run(argc - 1, argv + 1);
 	print_error("there is no command '%s'; 'pysample --help' lists them", argv[1]);
 	return EXIT_USAGE;
 }

@@ -1,177 +1,108 @@
 /* SPDX-License-Identifier: MIT */
 #include "cmd/options.h"
 
-#include <errno.h>
+#include <assert.h>
 #include <getopt.h>
 #include <limits.h>
-#include <math.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
+#include "cmd/option_values.h"
+#include "cmd/outputs.h"
 #include "cmd/print.h"
 
-#define MIN_RATE_HZ    0.01
-#define MAX_RATE_HZ    1e4  /* the target needs its CPU, too */
-#define MIN_DURATION_S 1e-9 /* less would be rounded to none, which means no end */
-#define MAX_DURATION_S (366.0 * 24 * 3600)
+enum { HELP_COLUMN = 25 };
 
-#define VALUE_MAX_CHARS 65536
+/* More options than any command has: a few dozen. */
+enum { MAX_OPTIONS = 64 };
 
-struct unit {
-	const char *suffix;
-	double factor;
+static const struct option_spec help_option = {"help", NULL, "this text", .letter = 'h', .at = 0};
+
+/* What getopt_long(3) is given, and what each of its results stands for. */
+struct parser {
+	struct option long_options[MAX_OPTIONS + 1];
+	char letters[3 * MAX_OPTIONS + 3];
+	const struct option_spec *specs[MAX_OPTIONS];
+	void *targets[MAX_OPTIONS]; /* what they apply to */
+	int nr;
 };
 
-/* A decimal number and one of the suffixes (without regard to case). */
-static bool parse_number(const char *text, const struct unit *units, size_t nr_units,
-			 double *ret_value)
-{
-	char *end;
-	double value;
+/* Results of long options; those of letters are the letters. */
+enum { FIRST_RESULT = UCHAR_MAX + 1 };
 
-	/* strtod() also takes hexadecimal, "inf" and leading blanks. */
-	if (strspn(text, "0123456789.") == 0)
-		return false;
-	if (text[0] == '0' && (text[1] == 'x' || text[1] == 'X'))
-		return false;
-	errno = 0;
-	value = strtod(text, &end);
-	if (errno || !isfinite(value))
-		return false;
-	for (size_t i = 0; i < nr_units; i++)
-		if (strcasecmp(end, units[i].suffix) == 0) {
-			*ret_value = value * units[i].factor;
-			return true;
-		}
+static int argument_of(const struct option_spec *spec)
+{
+	return !spec->argument		  ? no_argument
+	       : spec->argument[0] == '[' ? optional_argument
+					  : required_argument;
+}
+
+static void add(struct parser *parser, const struct option_spec *spec, void *target)
+{
+	const int argument = argument_of(spec);
+	char *letters = parser->letters + strlen(parser->letters);
+
+	assert(parser->nr < MAX_OPTIONS);
+	if (spec->letter) {
+		*letters++ = spec->letter;
+		for (int i = 0; i < argument; i++)
+			*letters++ = ':';
+	}
+	parser->long_options[parser->nr] =
+		(struct option){spec->name, argument, NULL, FIRST_RESULT + parser->nr};
+	parser->specs[parser->nr] = spec;
+	parser->targets[parser->nr++] = target;
+}
+
+static void init(struct parser *parser, const struct command *command, void *options)
+{
+	*parser = (struct parser){0};
+	/* A colon: getopt_long() prints nothing; a plus: it stops at the first operand. */
+	(void)snprintf(parser->letters, sizeof(parser->letters), "%s",
+		       command->operands_end ? "+:" : ":");
+	for (size_t i = 0; i < command->nr_groups; i++)
+		for (size_t k = 0; k < command->groups[i].nr_specs; k++)
+			add(parser, &command->groups[i].specs[k],
+			    (char *)options + command->groups[i].at);
+	add(parser, &help_option, NULL);
+}
+
+/* The index of the option that getopt_long() found; -1: there is no such one. */
+static int find(const struct parser *parser, int result)
+{
+	if (result >= FIRST_RESULT)
+		return result - FIRST_RESULT;
+	for (int i = 0; i < parser->nr; i++)
+		if (parser->specs[i]->letter == result)
+			return i;
+	return -1;
+}
+
+static bool apply(const struct option_spec *spec, void *target, const char *value)
+{
+	void *place = (char *)target + spec->at;
+
+	switch (spec->action) {
+	case OPTION_CALLS:
+		return spec->apply(target, value);
+	case OPTION_SETS:
+	case OPTION_CLEARS:
+		*(bool *)place = spec->action == OPTION_SETS;
+		return true;
+	case OPTION_KEEPS:
+		*(const char **)place = value;
+		return true;
+	}
 	return false;
 }
 
-bool parse_count(const char *text, uint32_t max, uint32_t *ret_count)
-{
-	char *end;
-	unsigned long count;
-
-	if (text[0] < '0' || text[0] > '9')
-		return false;
-	errno = 0;
-	count = strtoul(text, &end, 10);
-	if (errno || *end || count > max)
-		return false;
-	*ret_count = (uint32_t)count;
-	return true;
-}
-
-bool parse_pid(const char *text, pid_t *ret_pid)
-{
-	uint32_t pid;
-
-	if (!parse_count(text, INT32_MAX, &pid) || pid == 0)
-		return false;
-	*ret_pid = (pid_t)pid;
-	return true;
-}
-
-bool parse_value_chars(const char *text, uint32_t *ret_nr_chars)
-{
-	uint32_t nr_chars;
-
-	if (!parse_count(text, VALUE_MAX_CHARS, &nr_chars) || nr_chars == 0) {
-		print_error("--max-value must be a number from 1 to %d, not '%s'", VALUE_MAX_CHARS,
-			    text);
-		return false;
-	}
-	*ret_nr_chars = nr_chars;
-	return true;
-}
-
-bool parse_rate(const char *text, double *ret_rate_hz)
-{
-	static const struct unit units[] = {{"", 1}, {"hz", 1}, {"k", 1e3}, {"khz", 1e3}};
-	double rate_hz;
-
-	if (strcasecmp(text, "max") == 0) {
-		*ret_rate_hz = MAX_RATE_HZ;
-		return true;
-	}
-	if (!parse_number(text, units, sizeof(units) / sizeof(*units), &rate_hz) ||
-	    rate_hz < MIN_RATE_HZ || rate_hz > MAX_RATE_HZ)
-		return false;
-	*ret_rate_hz = rate_hz;
-	return true;
-}
-
-/* "1.5s" in seconds, unless it is beyond a year. */
-static bool parse_seconds(const char *text, double *ret_s)
-{
-	static const struct unit units[] = {
-		{"", 1}, {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}};
-
-	return parse_number(text, units, sizeof(units) / sizeof(*units), ret_s) &&
-	       *ret_s <= MAX_DURATION_S;
-}
-
-bool parse_duration(const char *text, uint64_t *ret_duration_ns)
-{
-	double duration_s;
-
-	if (!parse_seconds(text, &duration_s) || duration_s < MIN_DURATION_S)
-		return false;
-	*ret_duration_ns = (uint64_t)(duration_s * 1e9);
-	return true;
-}
-
-bool parse_wait(const char *text, uint64_t *ret_wait_ns)
-{
-	double wait_s;
-
-	if (!parse_seconds(text, &wait_s) || (wait_s != 0 && wait_s < MIN_DURATION_S))
-		return false;
-	*ret_wait_ns = (uint64_t)(wait_s * 1e9);
-	return true;
-}
-
-bool parse_moment(const char *text, int64_t *ret_moment_ns)
-{
-	const bool from_end = text[0] == '-';
-	uint64_t moment_ns;
-
-	if (!parse_wait(text + from_end, &moment_ns) || (from_end && !moment_ns))
-		return false;
-	*ret_moment_ns = from_end ? -(int64_t)moment_ns : (int64_t)moment_ns;
-	return true;
-}
-
-bool parse_percent(const char *text, double *ret_percent)
-{
-	static const struct unit units[] = {{"", 1}, {"%", 1}};
-	double percent;
-
-	if (!parse_number(text, units, sizeof(units) / sizeof(*units), &percent) || percent > 100)
-		return false;
-	*ret_percent = percent;
-	return true;
-}
-
-bool parse_mode(const char *name, enum profile_mode *ret_mode)
-{
-	enum profile_mode mode;
-
-	/* Those without time are of core files. */
-	if (profile_mode_parse(name, &mode) && profile_mode_is_time(mode)) {
-		*ret_mode = mode;
-		return true;
-	}
-	print_error("there is no mode '%s': write wall, cpu, gil or exception", name);
-	return false;
-}
-
-void print_option_error(int result, const char *short_options, char **argv)
+/* Print what getopt_long() did not take when it returned result, '?' or ':'. */
+static void print_error_of(const struct parser *parser, int result, char **argv)
 {
 	const char *argument = argv[optind - 1];
 	const char *command = argv[0];
 
-	/* optopt is 0 for a long option that there is not, else what the option would be. */
+	/* optopt is 0 for a long option that does not exist, else what the option would be. */
 	if (result == ':')
 		print_error("the option %s needs a value; 'pysample %s --help' says which",
 			    argument, command);
@@ -179,12 +110,82 @@ void print_option_error(int result, const char *short_options, char **argv)
 		print_error("there is no option %s, or more than one that begins so; 'pysample %s "
 			    "--help' lists them",
 			    argument, command);
-	else if (optopt > UCHAR_MAX || strchr(short_options + 1, optopt))
+	else if (find(parser, optopt) >= 0)
 		print_error("the option %s takes no value; 'pysample %s --help' lists them",
 			    argument, command);
 	else
 		print_error("there is no option -%c; 'pysample %s --help' lists them", optopt,
 			    command);
+}
+
+enum exit_status options_parse(const struct command *command, int argc, char **argv, void *options,
+			       int *ret_first, bool *ret_done)
+{
+	struct parser parser;
+	int result, i;
+
+	*ret_done = false;
+	init(&parser, command, options);
+	while ((result = getopt_long(argc, argv, parser.letters, parser.long_options, NULL)) !=
+	       -1) {
+		if (result == '?' || result == ':') {
+			print_error_of(&parser, result, argv);
+			return EXIT_USAGE;
+		}
+		i = find(&parser, result);
+		if (parser.specs[i] == &help_option) {
+			*ret_done = true;
+			options_print_help(command);
+			return print_finish(EXIT_OK);
+		}
+		if (!apply(parser.specs[i], parser.targets[i], optarg))
+			return EXIT_USAGE;
+	}
+	*ret_first = optind;
+	return EXIT_OK;
+}
+
+static void print_option(const struct option_spec *spec)
+{
+	const char *help = spec->help;
+	char head[64];
+	int length = snprintf(head, sizeof(head), "  %c%c%c --%s%s%s", spec->letter ? '-' : ' ',
+			      spec->letter ? spec->letter : ' ', spec->letter ? ',' : ' ',
+			      spec->name, !spec->argument || spec->argument[0] == '[' ? "" : " ",
+			      spec->argument ? spec->argument : "");
+	(void)printf("%s", head);
+	if (length > HELP_COLUMN - 2) {
+		(void)putchar('\n');
+		length = 0;
+	}
+	for (;;) {
+		const size_t nr = strcspn(help, "\n");
+
+		(void)printf("%*s%.*s\n", HELP_COLUMN - length, "", (int)nr, help);
+		if (!help[nr])
+			return;
+		help += nr + 1;
+		length = 0;
+	}
+}
+
+void options_print_help(const struct command *command)
+{
+	(void)printf("usage: pysample %s %s\n\n%s", command->name, command->usage, command->about);
+	for (size_t i = 0; i < command->nr_groups; i++) {
+		const struct option_group *group = &command->groups[i];
+
+		if (group->title)
+			(void)printf("\n%s\n", group->title);
+		for (size_t k = 0; k < group->nr_specs; k++)
+			print_option(&group->specs[k]);
+	}
+	print_option(&help_option);
+	if (command->lists_formats) {
+		(void)fputs("\nFormats, and the suffixes that choose them:\n", stdout);
+		outputs_print_formats(stdout);
+	}
+	(void)printf("\n%s", command->epilogue);
 }
 
 bool parse_only_pid(int argc, char **argv, int first, pid_t *ret_pid)
@@ -194,7 +195,7 @@ bool parse_only_pid(int argc, char **argv, int first, pid_t *ret_pid)
 		return false;
 	}
 	if (first + 1 < argc) {
-		print_error("one process id at a time, please: leave out '%s'", argv[first + 1]);
+		print_error("unexpected argument '%s': give one process id", argv[first + 1]);
 		return false;
 	}
 	if (!parse_pid(argv[first], ret_pid)) {

@@ -1,61 +1,55 @@
 /* SPDX-License-Identifier: MIT */
-/* Options and their values, as people write them. */
+/*
+ * The options of a command, written once: a table from which they are parsed, printed by --help,
+ * completed by shells and compared with the manual page. Commands that share options share rows
+ * (shared_options.h).
+ */
 #pragma once
 
 #include <stdbool.h>
-#include <stdint.h>
+#include <stddef.h>
 #include <sys/types.h>
 
-#include "output/profile/profile_mode.h"
+#include "cmd/command.h"
+
+/* What an option does to the options of its command. */
+enum option_action {
+	OPTION_CALLS,  /* .apply() */
+	OPTION_SETS,   /* the bool at .at */
+	OPTION_CLEARS, /* the same */
+	OPTION_KEEPS,  /* its value, borrowed, in the const char * at .at */
+};
+
+struct option_spec {
+	const char *name;
+	const char *argument; /* its value as --help calls it; NULL: none; "[…]": may be left out */
+	const char *help;     /* lines as they are printed, of at most 63 characters */
+	size_t at;	      /* in bytes, in what the group applies to */
+	/* False after an error was printed. value is NULL if there is none. */
+	bool (*apply)(void *options, const char *value);
+	const char *words; /* values that there are, separated by spaces; NULL: any */
+	enum option_action action;
+	char letter; /* 0: none */
+};
+
+/* Options that stand together. A group without a title continues the one before. */
+struct option_group {
+	const char *title;
+	const struct option_spec *specs;
+	size_t nr_specs;
+	size_t at; /* what they apply to, in the options of the command, in bytes */
+};
 
 /*
- * "100", "1khz", "10k", "0.5hz", in Hz; "max" is 10 kHz. False if
- * it is none of these, or not between 0.01 Hz and 10 kHz.
+ * Parse the options of a command into options. --help, which every command has, is printed.
+ * *ret_first is the index of the first operand. EXIT_OK; or another status after an error was
+ * printed; *ret_done: --help was all to be done.
  */
-bool parse_rate(const char *text, double *ret_rate_hz);
+enum exit_status options_parse(const struct command *command, int argc, char **argv, void *options,
+			       int *ret_first, bool *ret_done);
 
-/*
- * "10", "2.5", "500ms", "90s", "5m", "1h", in nanoseconds. False if it is none of
- * these, zero, or above a year.
- */
-bool parse_duration(const char *text, uint64_t *ret_duration_ns);
-
-/* The same, and "0" with any unit: none. */
-bool parse_wait(const char *text, uint64_t *ret_wait_ns);
-
-/*
- * A moment: since the beginning as parse_wait() has it, or before the end with a '-' in front.
- * False if it is none.
- */
-bool parse_moment(const char *text, int64_t *ret_moment_ns);
-
-/* "5", "2.5", "5%": percent, from 0 to 100. False if it is none. */
-bool parse_percent(const char *text, double *ret_percent);
-
-/* A process id. False if it is none. */
-bool parse_pid(const char *text, pid_t *ret_pid);
-
-/* A number from 0 to max, in decimal digits. False if it is none. */
-bool parse_count(const char *text, uint32_t max, uint32_t *ret_count);
-
-/* How many characters of a variable's value are shown if nobody says. */
-enum { VALUE_USUAL_CHARS = 100 };
-
-/*
- * The value of --max-value: a number of characters from 1 to 65536, as much text as people
- * look at. False after an error was printed.
- */
-bool parse_value_chars(const char *text, uint32_t *ret_nr_chars);
-
-/* The mode of that name; false after an error was printed. */
-bool parse_mode(const char *name, enum profile_mode *ret_mode);
-
-/*
- * Print what getopt_long() did not take when it returned result, '?' or ':'. Its
- * short_options, given here too, begin with ':', so that it prints nothing itself;
- * argv[0] is the command's name.
- */
-void print_option_error(int result, const char *short_options, char **argv);
+/* Print the help of a command to stdout. */
+void options_print_help(const struct command *command);
 
 /*
  * The process id that must be the only argument left: argv[first]. False after an

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "cmd/lookout.h"
-#include "cmd/options.h"
+#include "cmd/option_values.h"
 #include "cmd/print.h"
 #include "procmem/clock.h"
 #include "sampler/cpython/threads/threads.h"

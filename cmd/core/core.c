@@ -126,7 +126,7 @@ static enum exit_status write_profile(struct core_options *options)
 	return core_profile_write(&cores, &options->outputs);
 }
 
-enum exit_status command_core(int argc, char **argv)
+static enum exit_status run(int argc, char **argv)
 {
 	struct core_options options;
 	bool done;
@@ -139,3 +139,36 @@ enum exit_status command_core(int argc, char **argv)
 	core_options_done(&options);
 	return status;
 }
+
+const struct command core_command = {
+	.name = "core",
+	.summary = "print why a process died and its stacks, out of a core file",
+	.usage = "[OPTION]… CORE… [EXE]",
+	.about =
+		"Prints why a process died and the stack of each of its Python threads, most recent\n"
+		"call last, from a core file: one that the kernel wrote, or gdb's gcore; packed (.zst,\n"
+		".gz, .xz, .lz4) or not; - is stdin. From 3.14 on also the tasks of asyncio: what each\n"
+		"awaits, and which tasks await it. The thread that crashed comes first. Nothing is\n"
+		"executed, and the program itself need not be there; EXE is that program, if it is\n"
+		"not where it was.\n"
+		"\n"
+		"Of several cores it prints where they died: each distinct stack once, the most\n"
+		"frequent first.\n",
+	.groups = core_options_groups,
+	.nr_groups = CORE_OPTIONS_NR_GROUPS,
+	.lists_formats = true,
+	.operands = OPERAND_FILE,
+	.epilogue =
+		"Exit status: 0 printed, 1 error, 2 usage, 3 no Python in it or an unknown version,\n"
+		"4 permission denied, 5 no thread crashed (--crashed). Of several cores 0 if one could be\n"
+		"read; what is wrong with others is said.\n"
+		"\n"
+		"Examples:\n"
+		"  pysample core core.1234\n"
+		"  pysample core --native core.1234\n"
+		"  pysample core --json core.1234 | jq '.threads[] | select(.crashed)'\n"
+		"  coredumpctl dump 1234 | pysample core -\n"
+		"  pysample core /var/lib/systemd/coredump/core.shop.*        where do they die?\n"
+		"  pysample core --crashed --native /var/lib/systemd/coredump/* -o crashes.html\n",
+	.run = run,
+};

@@ -9,6 +9,7 @@
 #include "cmd/command.h"
 #include "cmd/core/core_dump.h"
 #include "cmd/outputs.h"
+#include "cmd/shared_options.h"
 #include "output/artefact.h"
 #include "output/profile/profile.h"
 
@@ -28,6 +29,10 @@ struct core_options {
 	struct profile_options profile;
 	struct artefact_options layout;
 };
+
+/* Their rows. */
+enum { CORE_OPTIONS_NR_GROUPS = 7 };
+extern const struct option_group core_options_groups[CORE_OPTIONS_NR_GROUPS];
 
 /*
  * EXIT_OK, or another status after an error was printed; *ret_done if --help was all to be

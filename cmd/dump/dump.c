@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* pysample dump: the stacks of every thread, once. */
 #include <errno.h>
-#include <getopt.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -9,48 +9,15 @@
 #include "cmd/command.h"
 #include "cmd/dump/dump_native.h"
 #include "cmd/dump/tasks.h"
-#include "cmd/options.h"
 #include "cmd/output_file.h"
 #include "cmd/print.h"
+#include "cmd/shared_options.h"
 #include "cmd/target.h"
 #include "output/dump/dump.h"
 #include "procmem/cleanup.h"
 #include "procmem/clock.h"
 #include "procmem/task.h"
 #include "sampler/sampler.h"
-
-static const char help[] =
-	"usage: pysample dump [OPTION]… PID\n"
-	"\n"
-	"Prints the stack of every Python thread of a process, most recent call last, and from\n"
-	"3.14 on the tasks of asyncio: what each awaits, and which tasks await it. The process\n"
-	"is not stopped; a stopped one is not woken.\n"
-	"\n"
-	"  -n, --native     also the C frames, where they belong between those of Python: of\n"
-	"                   threads that wait, and of those that run if the kernel lets us\n"
-	"                   copy their stacks (3.11+), for which it takes a tenth of a second\n"
-	"      --kernel     with -n: the kernel's functions, too, where a thread is inside of it\n"
-	"                   (one that waits: CAP_SYS_ADMIN; one that runs: as of attach)\n"
-	"      --source     the source of each line, with marks where its expression is (3.11+),\n"
-	"                   as far as the file was not changed since the process was started\n"
-	"      --json       one JSON object, frames outermost first\n"
-	"      --locals     also the arguments and local variables of each frame\n"
-	"      --max-value N\n"
-	"                   cut their values after N characters (default: 100); implies\n"
-	"                   --locals\n"
-	"      --wait TIME  how long to wait for a process that has no interpreter yet\n"
-	"                   (default: 500ms, if it was started just now or has loaded\n"
-	"                   CPython; with --wait any process); 0: not at all\n"
-	"  -v, --verbose    say how the interpreter was found, and how it is read; list the\n"
-	"                   process's native threads, too: those that Python does not know\n"
-	"  -h, --help       this text\n"
-	"\n"
-	"Exit status: 0 printed, 1 error, 2 usage, 3 not a Python process or an unknown\n"
-	"version, 4 permission denied, 5 the process ended.\n"
-	"\n"
-	"Examples:\n"
-	"  pysample dump 1234\n"
-	"  pysample dump --json 1234 | jq '.threads[] | select(.holds_gil)'\n";
 
 struct dump_options {
 	pid_t pid;
@@ -63,84 +30,46 @@ struct dump_options {
 	uint32_t value_max_chars; /* 0: no variables */
 };
 
-enum {
-	OPTION_JSON = 256,
-	OPTION_KERNEL,
-	OPTION_LOCALS,
-	OPTION_MAX_VALUE,
-	OPTION_SOURCE,
-	OPTION_WAIT
+static const struct option_spec stack_rows[] = {
+	{"native", NULL,
+	 "merge C frames with those of Python: of threads that wait, and\n"
+	 "of those that run if the kernel lets us copy their stacks\n"
+	 "(3.11+), which takes a tenth of a second",
+	 .letter = 'n', .action = OPTION_SETS, .at = offsetof(struct dump_options, native)},
+	{"kernel", NULL,
+	 "with -n: the kernel's functions, where a thread is inside it\n"
+	 "(a waiting thread: CAP_SYS_ADMIN; a running one: as attach)",
+	 .action = OPTION_SETS, .at = offsetof(struct dump_options, tells_kernel)},
+	{"source", NULL,
+	 "the source of each line, with marks where its expression is\n"
+	 "(3.11+), unless the file changed after the process started",
+	 .action = OPTION_SETS, .at = offsetof(struct dump_options, source)},
+	{"json", NULL, "one JSON object, frames outermost first", .action = OPTION_SETS,
+	 .at = offsetof(struct dump_options, json)},
+};
+
+static const struct option_spec verbose_row[] = {
+	{"verbose", NULL,
+	 "print how the interpreter was found and how it is read; list\n"
+	 "native threads, which Python does not know, too",
+	 .letter = 'v', .action = OPTION_SETS, .at = offsetof(struct dump_options, verbose)},
+};
+
+static const struct option_group groups[] = {
+	{"Options:", stack_rows, sizeof(stack_rows) / sizeof(*stack_rows), .at = 0},
+	{NULL, value_options, 2, offsetof(struct dump_options, value_max_chars)},
+	{NULL, wait_option, 1, offsetof(struct dump_options, wait)},
+	{NULL, verbose_row, 1, .at = 0},
 };
 
 /* What is left: the process, and whether the options go together. */
-static bool finish_options(int argc, char **argv, struct dump_options *options)
+static bool finish_options(int argc, char **argv, int first, struct dump_options *options)
 {
 	if (options->tells_kernel && !options->native) {
 		print_error("--kernel is for stacks with C frames: give -n, too");
 		return false;
 	}
-	return parse_only_pid(argc, argv, optind, &options->pid);
-}
-
-/* EXIT_OK, or another one after an error was printed; *ret_done if --help was all to be done. */
-static enum exit_status parse_options(int argc, char **argv, struct dump_options *options,
-				      bool *ret_done)
-{
-	static const struct option long_options[] = {
-		{"json", no_argument, NULL, OPTION_JSON},
-		{"kernel", no_argument, NULL, OPTION_KERNEL},
-		{"locals", no_argument, NULL, OPTION_LOCALS},
-		{"max-value", required_argument, NULL, OPTION_MAX_VALUE},
-		{"native", no_argument, NULL, 'n'},
-		{"source", no_argument, NULL, OPTION_SOURCE},
-		{"wait", required_argument, NULL, OPTION_WAIT},
-		{"verbose", no_argument, NULL, 'v'},
-		{"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0},
-	};
-	static const char short_options[] = ":nvh";
-	int option;
-
-	*ret_done = false;
-	while ((option = getopt_long(argc, argv, short_options, long_options, NULL)) != -1) {
-		switch (option) {
-		case OPTION_JSON:
-			options->json = true;
-			break;
-		case OPTION_KERNEL:
-			options->tells_kernel = true;
-			break;
-		case OPTION_LOCALS:
-			if (!options->value_max_chars)
-				options->value_max_chars = VALUE_USUAL_CHARS;
-			break;
-		case OPTION_MAX_VALUE:
-			if (!parse_value_chars(optarg, &options->value_max_chars))
-				return EXIT_USAGE;
-			break;
-		case 'n':
-			options->native = true;
-			break;
-		case OPTION_SOURCE:
-			options->source = true;
-			break;
-		case OPTION_WAIT:
-			if (!target_parse_wait(optarg, &options->wait))
-				return EXIT_USAGE;
-			break;
-		case 'v':
-			options->verbose = true;
-			break;
-		case 'h':
-			(void)fputs(help, stdout);
-			*ret_done = true;
-			return print_finish(EXIT_OK);
-		default:
-			print_option_error(option, short_options, argv);
-			return EXIT_USAGE;
-		}
-	}
-	return finish_options(argc, argv, options) ? EXIT_OK : EXIT_USAGE;
+	return parse_only_pid(argc, argv, first, &options->pid);
 }
 
 static enum exit_status write_dump(const struct dump_options *options, const struct target *target,
@@ -270,16 +199,20 @@ static enum exit_status dump_target(const struct dump_options *options, struct t
 	return status;
 }
 
-enum exit_status command_dump(int argc, char **argv)
+static enum exit_status run(int argc, char **argv)
 {
 	struct dump_options options = {.wait = TARGET_WAIT_DEFAULT};
 	struct message message = {0};
 	struct target target;
-	bool done;
-	enum exit_status status = parse_options(argc, argv, &options, &done);
+	enum exit_status status;
+	bool is_done;
+	int first;
 
-	if (status != EXIT_OK || done)
+	status = options_parse(&dump_command, argc, argv, &options, &first, &is_done);
+	if (status != EXIT_OK || is_done)
 		return status;
+	if (!finish_options(argc, argv, first, &options))
+		return EXIT_USAGE;
 	status = target_open(options.pid, &options.wait, &target, &message);
 	if (status == EXIT_OK && options.verbose)
 		target_print_found(&target);
@@ -292,3 +225,24 @@ enum exit_status command_dump(int argc, char **argv)
 	target_close(&target);
 	return status;
 }
+
+const struct command dump_command = {
+	.name = "dump",
+	.summary = "print the stacks of every thread, once",
+	.usage = "[OPTION]… PID",
+	.about =
+		"Prints the stack of every Python thread of a process, most recent call last, and from\n"
+		"3.14 on the tasks of asyncio: what each awaits, and which tasks await it. The process\n"
+		"is not stopped; a stopped one is not woken.\n",
+	.groups = groups,
+	.nr_groups = sizeof(groups) / sizeof(*groups),
+	.operands = OPERAND_PID,
+	.epilogue =
+		"Exit status: 0 printed, 1 error, 2 usage, 3 not a Python process or an unknown\n"
+		"version, 4 permission denied, 5 the process ended.\n"
+		"\n"
+		"Examples:\n"
+		"  pysample dump 1234\n"
+		"  pysample dump --json 1234 | jq '.threads[] | select(.holds_gil)'\n",
+	.run = run,
+};

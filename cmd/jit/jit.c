@@ -85,7 +85,7 @@ static enum exit_status do_task(const struct jit_options *options, struct jit_ta
 					      : jit_list_print(target, options->json, reterr);
 }
 
-enum exit_status command_jit(int argc, char **argv)
+static enum exit_status run(int argc, char **argv)
 {
 	struct jit_options options;
 	struct jit_target target;
@@ -106,3 +106,34 @@ enum exit_status command_jit(int argc, char **argv)
 	jit_target_close(&target);
 	return print_finish(status);
 }
+
+const struct command jit_command = {
+	.name = "jit",
+	.summary = "list, follow, check and extract the code that a JIT has made",
+	.usage = "[OPTION]… PID|FILE",
+	.about =
+		"Lists the code that a process has made while it runs, by address: of each function\n"
+		"where it is, how long it is, since when, which source tells of it, and its name. The\n"
+		"process need not be Python, and is not stopped. Sources are\n"
+		"  jitdump   the files jit-PID.dump that it has mapped (python3 -X perf_jit, V8, the\n"
+		"            JVM with its agent, LLVM); they also tell lines and how to unwind\n"
+		"  gdb       the list for debuggers in its memory (CPython 3.15's JIT, numba, LLVM)\n"
+		"  libunwind the list for libunwind in its memory: what calls _U_dyn_register\n"
+		"  perf map  /tmp/perf-PID.map (python3 -X perf, node --perf-basic-prof)\n"
+		"  memory    trampolines of CPython that are in no file yet; not with --watch\n"
+		"  executors what the JIT of CPython 3.14 has made, without names; not with --watch\n"
+		"and those of the processes that it was forked from, up to the fork. FILE is a jitdump\n"
+		"or a perf map; ./1234 if its name is a number.\n",
+	.groups = jit_options_groups,
+	.nr_groups = JIT_OPTIONS_NR_GROUPS,
+	.operands = OPERAND_PID_OR_FILE,
+	.epilogue =
+		"Exit status: 0 printed, 1 error, or --verify found damage, 2 usage, 4 permission\n"
+		"denied, 5 no source was found, nothing to check, or no function at ADDR.\n"
+		"\n"
+		"Examples:\n"
+		"  pysample jit $(pgrep -n python3)\n"
+		"  pysample jit --verify /tmp/jit-1234.dump\n"
+		"  pysample jit --dump 0x7f3c60a01200 -o f.o 1234 && objdump -dl f.o\n",
+	.run = run,
+};

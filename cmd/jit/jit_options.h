@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "cmd/command.h"
+#include "cmd/options.h"
 #include "procmem/memory.h"
 
 enum jit_task {
@@ -23,6 +23,10 @@ struct jit_options {
 	remote_addr dump_addr;
 	const char *output_path; /* of the dump; borrowed */
 };
+
+/* Their rows. */
+enum { JIT_OPTIONS_NR_GROUPS = 1 };
+extern const struct option_group jit_options_groups[JIT_OPTIONS_NR_GROUPS];
 
 /* EXIT_OK, or another one after an error was printed; *ret_done if --help was all to be done. */
 enum exit_status jit_options_parse(int argc, char **argv, struct jit_options *ret_options,

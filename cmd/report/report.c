@@ -109,7 +109,7 @@ static enum exit_status write_outputs(struct report_options *options, const stru
 	}
 	if (!are_apart(&options->outputs, inputs) || !are_apart(&options->outputs, bases))
 		return EXIT_USAGE;
-	if (!options->has_mode)
+	if (!options->mode.is_made)
 		rendering.profile.mode = recording_run(inputs->recordings[0])->info.mode;
 	status = rendering_write(&rendering, &options->outputs);
 	if (!options->quiet)
@@ -148,7 +148,7 @@ static enum exit_status report(struct report_options *options)
 	return status;
 }
 
-enum exit_status command_report(int argc, char **argv)
+static enum exit_status run(int argc, char **argv)
 {
 	struct report_options options;
 	bool done;
@@ -159,3 +159,28 @@ enum exit_status command_report(int argc, char **argv)
 	report_options_done(&options);
 	return status;
 }
+
+const struct command report_command = {
+	.name = "report",
+	.summary = "make any format of a recording, merge several, compare two",
+	.usage = "[OPTION]… FILE…",
+	.about =
+		"Makes any format of a recording (pysample attach -o out.pysample). Several recordings\n"
+		"are merged; - is stdin. One that was torn is read up to the tear.\n",
+	.groups = report_options_groups,
+	.nr_groups = REPORT_OPTIONS_NR_GROUPS,
+	.lists_formats = true,
+	.operands = OPERAND_FILE,
+	.epilogue =
+		"Exit status: 0 written, 1 error, 2 usage, 5 no sample passed, 10 --fail-above was\n"
+		"exceeded.\n"
+		"\n"
+		"Examples:\n"
+		"  pysample report out.pysample                   a table of the hottest functions\n"
+		"  pysample report out.pysample --from 10s --to 20s --state gil --thread worker\n"
+		"  pysample report out.pysample | flamegraph.pl > out.svg\n"
+		"  pysample report monday.pysample tuesday.pysample -o both.collapsed\n"
+		"  pysample report new.pysample --diff old.pysample --fail-above 5 -q -o diff.summary\n"
+		"  pysample report --info out.pysample\n",
+	.run = run,
+};

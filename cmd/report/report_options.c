@@ -1,136 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "cmd/report/report_options.h"
 
-#include <getopt.h>
-#include <stdio.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/options.h"
+#include "cmd/option_values.h"
 #include "cmd/print.h"
 
 #define SUMMARY_MAX_ROWS 30
-
-static const char help[] =
-	"usage: pysample report [OPTION]… FILE…\n"
-	"\n"
-	"Makes any format of a recording (pysample attach -o out.pysample). Several recordings\n"
-	"are merged; - is stdin. One that was torn is read up to the tear.\n"
-	"\n"
-	"  -o, --output FILE      where to write; - is stdout (default: stdout); several are\n"
-	"                         allowed\n"
-	"  -f, --format NAME      of the -o that it stands next to, or of stdout. Default: from\n"
-	"                         the suffix of FILE, else summary on a terminal and collapsed\n"
-	"                         in a file or pipe\n"
-	"      --info             only what the recording says of its run: one name and value a\n"
-	"                         line\n"
-	"      --json             with --info: one JSON object for each FILE\n"
-	"\n"
-	"What of it:\n"
-	"      --from TIME, --to TIME\n"
-	"                         from when and until when, since the start: 1.5s, 90s, 5m; -2s\n"
-	"                         is two seconds before the last sample\n"
-	"      --thread NAME|TID  only this thread; several are allowed\n"
-	"      --pid PID          only this process\n"
-	"      --state NAME       only samples that have the GIL (gil), used the CPU (cpu),\n"
-	"                         collected garbage (gc), handled an exception (exception),\n"
-	"                         ran in code of CPython's JIT (jit), were read while they ran\n"
-	"                         (approximate), ran Python and were not seen to be off the CPU\n"
-	"                         (busy), or the rest (idle); !NAME: only those that did not.\n"
-	"                         Several must all be true\n"
-	"      --include RE       only stacks with a frame 'name (path:line)' that matches this\n"
-	"                         extended regular expression\n"
-	"      --exclude RE       only stacks without such a frame\n"
-	"      --mode NAME        wall, cpu, gil or exception, as in pysample attach --help\n"
-	"                         (default: that of the recording)\n"
-	"\n"
-	"How it looks:\n"
-	"  -t, --threads          a root frame per thread\n"
-	"      --functions        a row per function, with the line it begins at (default)\n"
-	"      --lines            a row per line that was executing\n"
-	"      --plumbing         also frames of the C functions that are the same in every\n"
-	"                         program, from _start to Py_RunMain and around each call\n"
-	"      --no-source        no source lines in the formats that show them\n"
-	"      --rows N           of a summary; 0: all (default: 30)\n"
-	"      --tree             summary: callers above what they call\n"
-	"      --callers FUNCTION summary: who calls it\n"
-	"      --callees FUNCTION summary: what it calls\n"
-	"\n"
-	"Comparing:\n"
-	"      --diff BASE        what has changed since that recording; several are merged\n"
-	"      --fail-above PCT   with --diff: exit with 10 if the share of a function, its own\n"
-	"                         or with what it calls, grew by more than so many percentage\n"
-	"                         points\n"
-	"\n"
-	"  -q, --quiet            nothing on stderr but errors\n"
-	"  -h, --help             this text\n";
-
-static const char examples[] =
-	"\n"
-	"Exit status: 0 written, 1 error, 2 usage, 5 no sample passed, 10 --fail-above was\n"
-	"exceeded.\n"
-	"\n"
-	"Examples:\n"
-	"  pysample report out.pysample                   a table of the hottest functions\n"
-	"  pysample report out.pysample --from 10s --to 20s --state gil --thread worker\n"
-	"  pysample report out.pysample | flamegraph.pl > out.svg\n"
-	"  pysample report monday.pysample tuesday.pysample -o both.collapsed\n"
-	"  pysample report new.pysample --diff old.pysample --fail-above 5 -q -o diff.summary\n"
-	"  pysample report --info out.pysample\n";
-
-enum {
-	OPTION_LINES = 256,
-	OPTION_FUNCTIONS,
-	OPTION_INFO,
-	OPTION_JSON,
-	OPTION_FROM,
-	OPTION_TO,
-	OPTION_THREAD,
-	OPTION_PID,
-	OPTION_STATE,
-	OPTION_INCLUDE,
-	OPTION_EXCLUDE,
-	OPTION_MODE,
-	OPTION_PLUMBING,
-	OPTION_NO_SOURCE,
-	OPTION_ROWS,
-	OPTION_TREE,
-	OPTION_CALLERS,
-	OPTION_CALLEES,
-	OPTION_DIFF,
-	OPTION_FAIL_ABOVE,
-};
-
-static const struct option long_options[] = {
-	{"output", required_argument, NULL, 'o'},
-	{"format", required_argument, NULL, 'f'},
-	{"info", no_argument, NULL, OPTION_INFO},
-	{"json", no_argument, NULL, OPTION_JSON},
-	{"from", required_argument, NULL, OPTION_FROM},
-	{"to", required_argument, NULL, OPTION_TO},
-	{"thread", required_argument, NULL, OPTION_THREAD},
-	{"pid", required_argument, NULL, OPTION_PID},
-	{"state", required_argument, NULL, OPTION_STATE},
-	{"include", required_argument, NULL, OPTION_INCLUDE},
-	{"exclude", required_argument, NULL, OPTION_EXCLUDE},
-	{"mode", required_argument, NULL, OPTION_MODE},
-	{"threads", no_argument, NULL, 't'},
-	{"lines", no_argument, NULL, OPTION_LINES},
-	{"functions", no_argument, NULL, OPTION_FUNCTIONS},
-	{"plumbing", no_argument, NULL, OPTION_PLUMBING},
-	{"no-source", no_argument, NULL, OPTION_NO_SOURCE},
-	{"rows", required_argument, NULL, OPTION_ROWS},
-	{"tree", no_argument, NULL, OPTION_TREE},
-	{"callers", required_argument, NULL, OPTION_CALLERS},
-	{"callees", required_argument, NULL, OPTION_CALLEES},
-	{"diff", required_argument, NULL, OPTION_DIFF},
-	{"fail-above", required_argument, NULL, OPTION_FAIL_ABOVE},
-	{"quiet", no_argument, NULL, 'q'},
-	{"help", no_argument, NULL, 'h'},
-	{NULL, 0, NULL, 0},
-};
-
-static const char short_options[] = ":o:f:tqh";
 
 /* Values. */
 
@@ -198,104 +76,144 @@ static bool apply_moment(const char *value, int64_t *ret_moment_ns)
 	return false;
 }
 
-/* Apply an option that takes no value; false if there is no such one. */
-static bool apply_flag(struct report_options *options, int option)
+static bool take_from(void *options, const char *value)
 {
-	switch (option) {
-	case 't':
-		options->profile.by_thread = true;
-		return true;
-	case 'q':
-		options->quiet = true;
-		return true;
-	case OPTION_LINES:
-	case OPTION_FUNCTIONS:
-		options->profile.by_line = option == OPTION_LINES;
-		return true;
-	case OPTION_PLUMBING:
-		options->profile.keep_plumbing = true;
-		return true;
-	case OPTION_INFO:
-		options->info = true;
-		return true;
-	case OPTION_JSON:
-		options->json = true;
-		return true;
-	case OPTION_NO_SOURCE:
-		options->layout.no_source = true;
-		return true;
-	case OPTION_TREE:
-		options->layout.tree = true;
-		return true;
-	default:
-		return false;
-	}
+	return apply_moment(value, &((struct report_options *)options)->filter.from_ns);
 }
 
-/* Apply an option of the filter; false after an error was printed, or if there is no such one. */
-static bool apply_filter(struct report_options *options, int option, const char *value)
+static bool take_to(void *options, const char *value)
 {
-	struct replay_filter *filter = &options->filter;
+	struct report_options *report = options;
 
-	switch (option) {
-	case OPTION_FROM:
-		return apply_moment(value, &filter->from_ns);
-	case OPTION_TO:
-		return apply_moment(value, &filter->to_ns);
-	case OPTION_THREAD:
-		options->threads[filter->nr_threads++] = value;
-		return true;
-	case OPTION_PID:
-		if (parse_pid(value, &filter->pid))
-			return true;
-		print_error("'%s' is not a process id", value);
-		return false;
-	case OPTION_STATE:
-		return apply_state(filter, value);
-	case OPTION_INCLUDE:
-		return apply_pattern(&options->included, value);
-	case OPTION_EXCLUDE:
-		return apply_pattern(&options->excluded, value);
-	default:
-		return apply_flag(options, option);
-	}
+	report->has_to = true;
+	return apply_moment(value, &report->filter.to_ns);
 }
 
-/* Apply one option; false after an error was printed, or if there is no such option. */
-static bool apply_option(struct report_options *options, int option, const char *value)
+static bool take_thread(void *options, const char *value)
 {
-	switch (option) {
-	case 'f':
-		return outputs_take_format(&options->outputs, value);
-	case 'o':
-		return outputs_take_path(&options->outputs, value);
-	case OPTION_MODE:
-		options->has_mode = true;
-		return parse_mode(value, &options->profile.mode);
-	case OPTION_ROWS:
-		if (parse_count(value, UINT32_MAX - 1, &options->layout.max_rows))
-			return true;
-		print_error("'%s' is not a number of rows", value);
-		return false;
-	case OPTION_CALLERS:
-		options->layout.callers = value;
-		return true;
-	case OPTION_CALLEES:
-		options->layout.callees = value;
-		return true;
-	case OPTION_DIFF:
-		options->bases[options->nr_bases++] = value;
-		return true;
-	case OPTION_FAIL_ABOVE:
-		options->has_fail_above = true;
-		if (parse_percent(value, &options->fail_above_percent))
-			return true;
-		print_error("'%s' is not a percentage: write 5, 2.5 or 5%%", value);
-		return false;
-	default:
-		return apply_filter(options, option, value);
-	}
+	struct report_options *report = options;
+
+	report->threads[report->filter.nr_threads++] = value;
+	return true;
 }
+
+static bool take_pid(void *options, const char *value)
+{
+	if (parse_pid(value, &((struct report_options *)options)->filter.pid))
+		return true;
+	print_error("'%s' is not a process id", value);
+	return false;
+}
+
+static bool take_state(void *options, const char *value)
+{
+	return apply_state(&((struct report_options *)options)->filter, value);
+}
+
+static bool take_include(void *options, const char *value)
+{
+	return apply_pattern(&((struct report_options *)options)->included, value);
+}
+
+static bool take_exclude(void *options, const char *value)
+{
+	return apply_pattern(&((struct report_options *)options)->excluded, value);
+}
+
+static bool take_rows(void *options, const char *value)
+{
+	struct report_options *report = options;
+
+	if (parse_count(value, UINT32_MAX - 1, &report->layout.max_rows))
+		return true;
+	print_error("'%s' is not a number of rows", value);
+	return false;
+}
+
+static bool take_diff(void *options, const char *value)
+{
+	struct report_options *report = options;
+
+	report->bases[report->nr_bases++] = value;
+	return true;
+}
+
+static bool take_fail_above(void *options, const char *value)
+{
+	struct report_options *report = options;
+
+	report->has_fail_above = true;
+	if (parse_percent(value, &report->fail_above_percent))
+		return true;
+	print_error("'%s' is not a percentage: write 5, 2.5 or 5%%", value);
+	return false;
+}
+
+static const struct option_spec info_rows[] = {
+	{"info", NULL,
+	 "print only what the recording says of its run, a name and\n"
+	 "value a line",
+	 .action = OPTION_SETS, .at = offsetof(struct report_options, info)},
+	{"json", NULL, "with --info: one JSON object for each FILE", .action = OPTION_SETS,
+	 .at = offsetof(struct report_options, json)},
+};
+
+static const struct option_spec filter_rows[] = {
+	{"from", "TIME",
+	 "from then on, since the start: 1.5s, 90s, 5m; -2s is two\n"
+	 "seconds before the last sample",
+	 .apply = take_from},
+	{"to", "TIME", "until then", .apply = take_to},
+	{"thread", "NAME|TID", "only this thread; may be given several times",
+	 .apply = take_thread},
+	{"pid", "PID", "only this process", .apply = take_pid},
+	{"state", "NAME",
+	 "only samples that hold the GIL (gil), used the CPU (cpu),\n"
+	 "collected garbage (gc), handled an exception (exception), ran\n"
+	 "code of CPython's JIT (jit), were read while they ran\n"
+	 "(approximate), ran Python and were not seen off the CPU\n"
+	 "(busy), or all others (idle). !NAME: only those that did not.\n"
+	 "If given several times, all must hold",
+	 .apply = take_state, .words = "gil cpu gc exception jit approximate busy idle"},
+	{"include", "RE",
+	 "only stacks with a frame 'name (path:line)' that matches this\n"
+	 "extended regular expression",
+	 .apply = take_include},
+	{"exclude", "RE", "only stacks without such a frame", .apply = take_exclude},
+};
+
+static const struct option_spec table_rows[] = {
+	{"rows", "N", "of a summary; 0: all (default: 30)", .apply = take_rows},
+	{"tree", NULL, "summary: callers above what they call", .action = OPTION_SETS,
+	 .at = offsetof(struct report_options, layout.tree)},
+	{"callers", "FUNCTION", "summary: who calls it", .action = OPTION_KEEPS,
+	 .at = offsetof(struct report_options, layout.callers)},
+	{"callees", "FUNCTION", "summary: what it calls", .action = OPTION_KEEPS,
+	 .at = offsetof(struct report_options, layout.callees)},
+};
+
+static const struct option_spec diff_rows[] = {
+	{"diff", "BASE", "what has changed since that recording; several are merged",
+	 .apply = take_diff},
+	{"fail-above", "PCT",
+	 "with --diff: exit with 10 if the share of a function, its own\n"
+	 "or with what it calls, grew by more than so many percentage\n"
+	 "points",
+	 .apply = take_fail_above},
+};
+
+const struct option_group report_options_groups[REPORT_OPTIONS_NR_GROUPS] = {
+	{"Output:", output_options, 2, offsetof(struct report_options, outputs)},
+	{NULL, info_rows, 2, .at = 0},
+	{"Filters:", filter_rows, sizeof(filter_rows) / sizeof(*filter_rows), .at = 0},
+	{NULL, mode_option, 1, offsetof(struct report_options, mode)},
+	{"Layout:", row_options, 3, offsetof(struct report_options, profile)},
+	{NULL, plumbing_option, 1, offsetof(struct report_options, profile)},
+	{NULL, source_option, 1, offsetof(struct report_options, layout)},
+	{NULL, table_rows, sizeof(table_rows) / sizeof(*table_rows), .at = 0},
+	{"Comparison:", diff_rows, 2, .at = 0},
+	{"Messages:", quiet_option, 1, offsetof(struct report_options, quiet)},
+};
 
 /* Checking. */
 
@@ -314,7 +232,7 @@ static bool compile(const struct text *pattern, regex_t *compiled, const regex_t
 }
 
 /* Whether the options that stand alone do; false after an error was printed. */
-static bool check(const struct report_options *options, bool has_to)
+static bool check(const struct report_options *options)
 {
 	const struct replay_filter *filter = &options->filter;
 	const bool same_end = (filter->from_ns < 0) == (filter->to_ns < 0);
@@ -328,7 +246,8 @@ static bool check(const struct report_options *options, bool has_to)
 		error = "--info goes to stdout: leave out -o and -f";
 	else if (options->has_fail_above && !options->nr_bases)
 		error = "--fail-above compares: say with what, --diff BASE";
-	else if (has_to && (!filter->to_ns || (same_end && filter->to_ns <= filter->from_ns)))
+	else if (options->has_to &&
+		 (!filter->to_ns || (same_end && filter->to_ns <= filter->from_ns)))
 		error = "nothing lies between --from and --to: the second one has to be later";
 	if (error)
 		print_error("%s", error);
@@ -347,28 +266,19 @@ static bool check_outputs(struct report_options *options)
 }
 
 /* Finish what the options began; EXIT_USAGE after an error was printed. */
-static enum exit_status complete(struct report_options *options, bool has_to)
+static enum exit_status complete(struct report_options *options)
 {
 	struct replay_filter *filter = &options->filter;
 
-	if (!check(options, has_to) || !outputs_choose(&options->outputs) ||
-	    !check_outputs(options) ||
+	if (!check(options) || !outputs_choose(&options->outputs) || !check_outputs(options) ||
 	    !compile(&options->included, &options->include, &filter->include) ||
 	    !compile(&options->excluded, &options->exclude, &filter->exclude))
 		return EXIT_USAGE;
 	filter->threads = options->threads;
+	options->profile.mode = options->mode.mode;
 	if (!options->layout.max_rows)
 		options->layout.max_rows = UINT32_MAX;
 	return EXIT_OK;
-}
-
-static enum exit_status print_help(void)
-{
-	(void)fputs(help, stdout);
-	(void)fputs("\nFormats, and the suffixes that choose them:\n", stdout);
-	outputs_print_formats(stdout);
-	(void)fputs(examples, stdout);
-	return print_finish(EXIT_OK);
 }
 
 /* Have room for as many of each as there are arguments. */
@@ -391,26 +301,18 @@ static bool reserve(struct report_options *options, int argc)
 enum exit_status report_options_parse(int argc, char **argv, struct report_options *options,
 				      bool *ret_done)
 {
-	bool has_to = false;
-	int option;
+	enum exit_status status;
+	int first;
 
 	*ret_done = false;
 	if (!reserve(options, argc))
 		return EXIT_ERROR;
-	while ((option = getopt_long(argc, argv, short_options, long_options, NULL)) != -1) {
-		if (option == 'h') {
-			*ret_done = true;
-			return print_help();
-		}
-		if (option == '?' || option == ':')
-			print_option_error(option, short_options, argv);
-		if (!apply_option(options, option, optarg))
-			return EXIT_USAGE;
-		has_to |= option == OPTION_TO;
-	}
-	for (int i = optind; i < argc; i++)
+	status = options_parse(&report_command, argc, argv, options, &first, ret_done);
+	if (status != EXIT_OK || *ret_done)
+		return status;
+	for (int i = first; i < argc; i++)
 		options->paths[options->nr_paths++] = argv[i];
-	return complete(options, has_to);
+	return complete(options);
 }
 
 void report_options_done(struct report_options *options)

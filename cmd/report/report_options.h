@@ -8,6 +8,7 @@
 
 #include "cmd/command.h"
 #include "cmd/outputs.h"
+#include "cmd/shared_options.h"
 #include "output/artefact.h"
 #include "output/profile/profile.h"
 #include "output/recording/replay.h"
@@ -21,8 +22,9 @@ struct report_options {
 	uint32_t nr_bases;
 	struct outputs outputs;
 	struct profile_options profile;
-	bool has_mode; /* else it is that of the recording */
+	struct mode_choice mode; /* if none was made, that of the recording */
 	struct artefact_options layout;
+	bool has_to;		     /* filter.to_ns was given */
 	struct replay_filter filter; /* refers to what follows */
 	const char **threads;	     /* owned array */
 	struct text included, excluded;
@@ -33,6 +35,10 @@ struct report_options {
 	bool json;
 	bool quiet;
 };
+
+/* Their rows. */
+enum { REPORT_OPTIONS_NR_GROUPS = 10 };
+extern const struct option_group report_options_groups[REPORT_OPTIONS_NR_GROUPS];
 
 /*
  * Parse the arguments; argv[0] is the command's name. EXIT_OK, and all outputs have a format; or

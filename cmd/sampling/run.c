@@ -16,33 +16,6 @@
 /* Its program is waited for as long as it runs, be it a shell first. */
 #define WAIT_FOREVER_NS (366ull * 24 * 3600 * NS_PER_S)
 
-static const struct sampling_command about = {
-	.operands_end = true,
-	.usage =
-		"usage: pysample run [OPTION]… [--] COMMAND [ARGUMENT]…\n"
-		"\n"
-		"Starts COMMAND and samples every thread of every interpreter of its process from "
-		"the\n"
-		"moment that there is one, until it ends, the duration is over, or a signal; then\n"
-		"writes the profile. What is typed on the terminal is the command's, and signals "
-		"that\n"
-		"are sent to pysample are passed on to it, SIGUSR1 among them. A shell that\n"
-		"becomes a Python (exec) is waited for; processes that COMMAND starts are not\n"
-		"sampled.\n"
-		"\n",
-	.examples =
-		"\n"
-		"Exit status: that of COMMAND, 128 + the number of a signal that killed it, or of\n"
-		"the second one that was sent to pysample; 125 pysample failed before COMMAND was\n"
-		"started, or COMMAND ended with 0 and not all that was asked for could be sampled\n"
-		"and written; 126 COMMAND cannot be executed, 127 it was not found.\n"
-		"\n"
-		"Examples:\n"
-		"  pysample run python3 app.py                    a recording in this folder\n"
-		"  pysample run -o app.html -- python3 app.py -v  a page\n"
-		"  pysample run -o - -f summary -- pytest -x      a table, when it has ended\n",
-};
-
 /* What a run is made of. */
 struct run_command {
 	struct session session;
@@ -176,7 +149,7 @@ static int finish(struct run_command *run, enum exit_status status)
 	return child_status;
 }
 
-static int run_command(struct run_command *run, char **argv)
+static int run_child(struct run_command *run, char **argv)
 {
 	struct message message = {0};
 	enum exit_status status = prepare(run, argv, &message);
@@ -199,8 +172,9 @@ static bool parse(int argc, char **argv, struct session *session, int *ret_first
 {
 	struct sampling_options *options = &session->options;
 
+	*options = sampling_options_default();
 	if (!session_keep_arguments(session, argc, argv) ||
-	    sampling_options_parse(argc, argv, &about, options, ret_first, ret_done) != EXIT_OK)
+	    options_parse(&run_command, argc, argv, options, ret_first, ret_done) != EXIT_OK)
 		return false;
 	if (!*ret_done && *ret_first >= argc) {
 		print_error("which command? pysample run [OPTION]… -- COMMAND [ARGUMENT]…");
@@ -213,7 +187,7 @@ static bool parse(int argc, char **argv, struct session *session, int *ret_first
 	return true;
 }
 
-enum exit_status command_run(int argc, char **argv)
+static enum exit_status run_program(int argc, char **argv)
 {
 	struct run_command run = {.session = SESSION_NONE, .child = CHILD_NONE};
 	bool done = false;
@@ -222,9 +196,37 @@ enum exit_status command_run(int argc, char **argv)
 	if (!parse(argc, argv, &run.session, &first, &done))
 		status = EXIT_RUN_FAILED;
 	else
-		status = done ? EXIT_OK : run_command(&run, argv + first);
+		status = done ? EXIT_OK : run_child(&run, argv + first);
 	child_discard(&run.child);
 	session_close(&run.session);
 	free(run.recording_path);
 	return (enum exit_status)status;
 }
+
+const struct command run_command = {
+	.name = "run",
+	.summary = "start a command and sample it until it ends",
+	.usage = "[OPTION]… [--] COMMAND [ARGUMENT]…",
+	.about =
+		"Starts COMMAND and samples every thread of every interpreter of its process, from the\n"
+		"moment that there is one until it ends, the duration is over, or a signal arrives; then\n"
+		"writes the profile. The terminal is the command's, and signals sent to pysample are\n"
+		"passed on to it, SIGUSR1 among them. A shell that becomes a Python (exec) is waited\n"
+		"for; processes that COMMAND starts are not sampled.\n",
+	.groups = sampling_options_groups,
+	.nr_groups = SAMPLING_OPTIONS_NR_GROUPS,
+	.lists_formats = true,
+	.operands_end = true,
+	.operands = OPERAND_COMMAND,
+	.epilogue =
+		"Exit status: that of COMMAND, 128 + the number of a signal that killed it, or of\n"
+		"the second one that was sent to pysample; 125 pysample failed before COMMAND was\n"
+		"started, or COMMAND ended with 0 and not all that was asked for could be sampled\n"
+		"and written; 126 COMMAND cannot be executed, 127 it was not found.\n"
+		"\n"
+		"Examples:\n"
+		"  pysample run python3 app.py                    a recording in this folder\n"
+		"  pysample run -o app.html -- python3 app.py -v  a page\n"
+		"  pysample run -o - -f summary -- pytest -x      a table, when it has ended\n",
+	.run = run_program,
+};

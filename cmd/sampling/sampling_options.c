@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "cmd/sampling/sampling_options.h"
 
-#include <getopt.h>
-#include <stdio.h>
-#include <string.h>
+#include <stddef.h>
 
-#include "cmd/options.h"
+#include "cmd/option_values.h"
 #include "cmd/print.h"
 #include "cmd/stop.h"
 #include "procmem/clock.h"
@@ -21,252 +19,162 @@
 
 #define SUMMARY_MAX_ROWS 30
 
-static const char options_help[] =
-	"  -r, --rate HZ          samples a second: 100, 1khz, 10k, max (default: 100)\n"
-	"  -d, --duration TIME    10, 2.5, 500ms, 90s, 5m, 1h (default: until the process\n"
-	"                         ends)\n"
-	"  -o, --output FILE      where to write; - is stdout (default: stdout; of run, without "
-	"-f,\n"
-	"                         a recording in this folder); several are allowed. A recording\n"
-	"                         (out.pysample) keeps every sample, and 'pysample report' makes\n"
-	"                         any other format of it\n"
-	"  -f, --format NAME      of the -o that it stands next to, or of stdout. Default: from\n"
-	"                         the suffix of FILE, else summary on a terminal and collapsed\n"
-	"                         in a file or pipe\n"
-	"      --engine NAME      bpf: read stacks inside the threads' own timer interrupts,\n"
-	"                         which is exact on every CPU and without a GIL, too, and\n"
-	"                         costs the process least (CAP_BPF and CAP_PERFMON, or root;\n"
-	"                         Linux 5.17); preempt: hold the CPU of the thread that is\n"
-	"                         looked at, so that each stack is of one instant; tick: like\n"
-	"                         bpf, but in the interrupts of the kernel's own timer tick,\n"
-	"                         which cost nothing more; what is in step with the tick is\n"
-	"                         misrepresented (not with -n; at most the kernel's HZ);\n"
-	"                         racing: read stacks while the threads run, which is\n"
-	"                         approximate (CPython 3.11 and newer, with a GIL; not with\n"
-	"                         -n). Default: bpf where it is allowed, else preempt, or racing\n"
-	"                         if the process runs only on CPUs that pysample may not use\n"
-	"      --exact            nothing approximate: exit with status 4 instead of racing, or\n"
-	"                         with -n if there is no BPF\n"
-	"      --mode NAME        wall: all samples, by the time that passed (default); cpu: by\n"
-	"                         the CPU time that a thread used since its last sample; gil:\n"
-	"                         only samples that hold the GIL; exception: only samples that\n"
-	"                         handle an exception. A recording has all samples\n"
-	"      --cpu, --no-cpu    measure CPU times in the other modes, too, or not (default:\n"
-	"                         in recordings up to 2 kHz, and for the formats that are\n"
-	"                         made of them)\n"
-	"      --gc, --no-gc      a frame <GC> where garbage is collected, or none (default:\n"
-	"                         --gc)\n"
-	"  -n, --native           C frames, too, between those of Python: of the same instant\n"
-	"                         with engine bpf, else told by evidence. [unknown]: frames\n"
-	"                         that may have changed, or could not be proven; ??: code\n"
-	"                         without a symbol, as where the debug symbols of libc are\n"
-	"                         not installed (libc6-dbg)\n"
-	"      --trampolines      with -n: those of -X perf, through which CPython calls each\n"
-	"                         Python function, as frames of their own\n"
-	"      --plumbing         with -n: also frames of the C functions that are the same in\n"
-	"                         every program, from _start to Py_RunMain and around each call\n"
-	"      --kernel           with -n: the kernel's functions, too, where a thread is\n"
-	"                         inside of it (one that runs: CAP_PERFMON and CAP_SYSLOG,\n"
-	"                         or as the settings of perf_event_open and /proc/kallsyms\n"
-	"                         allow; one that waits: CAP_SYS_ADMIN)\n"
-	"  -t, --threads          a root frame per thread\n"
-	"      --functions        a row per function, with the line it begins at (default)\n"
-	"      --lines            a row per line that was executing\n"
-	"      --no-source        no source lines in the formats that show them\n"
-	"      --stats-json FILE  the counters of the run as one JSON object\n"
-	"      --wait TIME        how long to wait for a process that has no interpreter yet\n"
-	"                         (default: 500ms, if it was started just now or has loaded\n"
-	"                         CPython; with --wait any process; run: as long as it runs); 0: "
-	"not\n"
-	"                         at all\n"
-	"      --read-only        never write to the process: on 3.15 deep stacks are sampled\n"
-	"                         faster with one word of it that is there for profilers\n"
-	"  -q, --quiet            nothing on stderr but errors\n"
-	"  -v, --verbose          say what was found and what sampling cost\n"
-	"  -h, --help             this text\n";
-
-enum {
-	OPTION_LINES = 256,
-	OPTION_FUNCTIONS,
-	OPTION_STATS_JSON,
-	OPTION_WAIT,
-	OPTION_MODE,
-	OPTION_CPU,
-	OPTION_NO_CPU,
-	OPTION_GC,
-	OPTION_NO_GC,
-	OPTION_NO_SOURCE,
-	OPTION_READ_ONLY,
-	OPTION_TRAMPOLINES,
-	OPTION_PLUMBING,
-	OPTION_KERNEL,
-	OPTION_ENGINE,
-	OPTION_EXACT,
-};
-
-static const struct option long_options[] = {
-	{"rate", required_argument, NULL, 'r'},
-	{"duration", required_argument, NULL, 'd'},
-	{"output", required_argument, NULL, 'o'},
-	{"format", required_argument, NULL, 'f'},
-	{"engine", required_argument, NULL, OPTION_ENGINE},
-	{"exact", no_argument, NULL, OPTION_EXACT},
-	{"mode", required_argument, NULL, OPTION_MODE},
-	{"cpu", no_argument, NULL, OPTION_CPU},
-	{"no-cpu", no_argument, NULL, OPTION_NO_CPU},
-	{"gc", no_argument, NULL, OPTION_GC},
-	{"no-gc", no_argument, NULL, OPTION_NO_GC},
-	{"native", no_argument, NULL, 'n'},
-	{"trampolines", no_argument, NULL, OPTION_TRAMPOLINES},
-	{"plumbing", no_argument, NULL, OPTION_PLUMBING},
-	{"kernel", no_argument, NULL, OPTION_KERNEL},
-	{"threads", no_argument, NULL, 't'},
-	{"lines", no_argument, NULL, OPTION_LINES},
-	{"functions", no_argument, NULL, OPTION_FUNCTIONS},
-	{"no-source", no_argument, NULL, OPTION_NO_SOURCE},
-	{"stats-json", required_argument, NULL, OPTION_STATS_JSON},
-	{"wait", required_argument, NULL, OPTION_WAIT},
-	{"read-only", no_argument, NULL, OPTION_READ_ONLY},
-	{"quiet", no_argument, NULL, 'q'},
-	{"verbose", no_argument, NULL, 'v'},
-	{"help", no_argument, NULL, 'h'},
-	{NULL, 0, NULL, 0},
-};
-
-/* Take the engine that was asked for; false after an error was printed. */
-static bool take_engine(struct sampling_options *options, const char *name)
+static bool take_rate(void *options, const char *value)
 {
-	if (engine_take_name(&options->engine, name))
+	if (parse_rate(value, &((struct sampling_options *)options)->rate_hz))
 		return true;
-	print_error("'%s' is not an engine: write bpf, tick, preempt or racing", name);
+	print_error("'%s' is not a rate: write 100, 1khz, 10k or max (0.01 Hz to 10 kHz)", value);
 	return false;
 }
 
-/* Apply an option that takes no value; false if there is no such one. */
-static bool apply_flag(struct sampling_options *options, int option)
+static bool take_duration(void *options, const char *value)
 {
-	switch (option) {
-	case 'n':
-		options->engine.native = true;
+	if (parse_duration(value, &((struct sampling_options *)options)->duration_ns))
 		return true;
-	case OPTION_TRAMPOLINES:
-		options->engine.keeps_trampolines = true;
-		return true;
-	case OPTION_PLUMBING:
-		options->profile.keep_plumbing = true;
-		return true;
-	case OPTION_KERNEL:
-		options->engine.tells_kernel = true;
-		return true;
-	case 't':
-		options->profile.by_thread = true;
-		return true;
-	case OPTION_LINES:
-	case OPTION_FUNCTIONS:
-		options->profile.by_line = option == OPTION_LINES;
-		return true;
-	case OPTION_CPU:
-	case OPTION_NO_CPU:
-		options->looks.cpu = option == OPTION_CPU;
-		options->cpu_is_given = true;
-		return true;
-	case OPTION_GC:
-	case OPTION_NO_GC:
-		options->looks.gc = option == OPTION_GC;
-		return true;
-	case OPTION_EXACT:
-		options->engine.is_exact = true;
-		return true;
-	case OPTION_NO_SOURCE:
-		options->layout.no_source = true;
-		return true;
-	case OPTION_READ_ONLY:
-		options->read_only = true;
-		return true;
-	case 'q':
-		options->quiet = true;
-		return true;
-	case 'v':
-		options->verbose = true;
-		options->engine.is_verbose = true;
-		return true;
-	default:
-		return false;
-	}
+	print_error("'%s' is not a duration: write 10, 2.5, 500ms, 90s, 5m or 1h", value);
+	return false;
 }
 
-/* Apply one option; false after an error was printed, or if there is no such option. */
-static bool apply_option(struct sampling_options *options, int option, const char *value)
+static bool take_engine(void *options, const char *value)
 {
-	switch (option) {
-	case 'r':
-		if (parse_rate(value, &options->rate_hz))
-			return true;
-		print_error("'%s' is not a rate: write 100, 1khz, 10k or max (0.01 Hz to 10 kHz)",
-			    value);
-		return false;
-	case 'd':
-		if (parse_duration(value, &options->duration_ns))
-			return true;
-		print_error("'%s' is not a duration: write 10, 2.5, 500ms, 90s, 5m or 1h", value);
-		return false;
-	case 'f':
-		return outputs_take_format(&options->outputs, value);
-	case 'o':
-		return outputs_take_path(&options->outputs, value);
-	case OPTION_ENGINE:
-		return take_engine(options, value);
-	case OPTION_MODE:
-		return parse_mode(value, &options->profile.mode);
-	case OPTION_STATS_JSON:
-		options->stats_path = value;
+	if (engine_take_name(&((struct sampling_options *)options)->engine, value))
 		return true;
-	case OPTION_WAIT:
-		return target_parse_wait(value, &options->wait);
-	default:
-		return apply_flag(options, option);
-	}
+	print_error("'%s' is not an engine: write bpf, tick, preempt or racing", value);
+	return false;
 }
 
-static enum exit_status print_help(const struct sampling_command *command)
+static bool take_cpu(struct sampling_options *options, bool is_wanted)
 {
-	(void)fputs(command->usage, stdout);
-	(void)fputs(options_help, stdout);
-	(void)fputs("\nFormats, and the suffixes that choose them:\n", stdout);
-	outputs_print_formats(stdout);
-	(void)fputs(command->examples, stdout);
-	return print_finish(EXIT_OK);
+	options->looks.cpu = is_wanted;
+	options->cpu_is_given = true;
+	return true;
 }
 
-enum exit_status sampling_options_parse(int argc, char **argv,
-					const struct sampling_command *command,
-					struct sampling_options *options, int *ret_first,
-					bool *ret_done)
+static bool take_with_cpu(void *options, const char *value)
 {
-	static const char anywhere[] = ":r:d:o:f:ntqvh", in_front[] = "+:r:d:o:f:ntqvh";
-	const char *const letters = command->operands_end ? in_front : anywhere;
-	int option;
+	(void)value;
+	return take_cpu(options, true);
+}
 
-	*options = (struct sampling_options){
+static bool take_without_cpu(void *options, const char *value)
+{
+	(void)value;
+	return take_cpu(options, false);
+}
+
+static bool take_verbose(void *options, const char *value)
+{
+	struct sampling_options *sampling = options;
+
+	(void)value;
+	sampling->verbose = true;
+	sampling->engine.is_verbose = true;
+	return true;
+}
+
+static const struct option_spec sampling_rows[] = {
+	{"rate", "HZ", "samples a second: 100, 1khz, 10k, max (default: 100)", .letter = 'r',
+	 .apply = take_rate},
+	{"duration", "TIME",
+	 "10, 2.5, 500ms, 90s, 5m, 1h (default: until the process\n"
+	 "ends)",
+	 .letter = 'd', .apply = take_duration},
+	{"engine", "NAME",
+	 "how stacks are read (default: bpf where it is allowed, else\n"
+	 "preempt, or racing if the process runs only on CPUs that\n"
+	 "pysample may not use).\n"
+	 "bpf: inside the threads' own timer interrupts; exact on every\n"
+	 "CPU, also without a GIL, and the cheapest for the process\n"
+	 "(CAP_BPF and CAP_PERFMON, or root; Linux 5.17).\n"
+	 "preempt: while pysample holds the thread's CPU; exact.\n"
+	 "tick: like bpf, inside the kernel's own timer tick, at no\n"
+	 "extra cost; work in step with the tick is misrepresented (at\n"
+	 "most the kernel's HZ; not with -n).\n"
+	 "racing: while the threads run; approximate (CPython 3.11 and\n"
+	 "newer, with a GIL; not with -n)",
+	 .apply = take_engine, .words = "bpf preempt tick racing"},
+	{"exact", NULL,
+	 "refuse what is approximate: exit with status 4 rather than\n"
+	 "race, or with -n if there is no BPF",
+	 .action = OPTION_SETS, .at = offsetof(struct sampling_options, engine.is_exact)},
+	{"cpu", NULL,
+	 "measure CPU times in every mode (default: in recordings up to\n"
+	 "2 kHz and the formats made of them)",
+	 .apply = take_with_cpu},
+	{"no-cpu", NULL, "do not measure them", .apply = take_without_cpu},
+};
+
+static const struct option_spec writing_rows[] = {
+	{"read-only", NULL,
+	 "never write to the process: on 3.15 deep stacks are sampled\n"
+	 "faster with one word of it that CPython has for profilers",
+	 .action = OPTION_SETS, .at = offsetof(struct sampling_options, read_only)},
+};
+
+static const struct option_spec stack_rows[] = {
+	{"native", NULL,
+	 "merge C frames with those of Python: of the same instant with\n"
+	 "engine bpf, else placed by evidence. [unknown] marks frames\n"
+	 "that could not be proven, ?? code without a symbol (libc:\n"
+	 "install libc6-dbg)",
+	 .letter = 'n', .action = OPTION_SETS,
+	 .at = offsetof(struct sampling_options, engine.native)},
+	{"trampolines", NULL,
+	 "with -n: show those of -X perf, through which CPython calls\n"
+	 "each Python function, as frames of their own",
+	 .action = OPTION_SETS, .at = offsetof(struct sampling_options, engine.keeps_trampolines)},
+	{"kernel", NULL,
+	 "with -n: the kernel's functions, where a thread is inside it\n"
+	 "(a running thread: CAP_PERFMON and CAP_SYSLOG, or what\n"
+	 "perf_event_paranoid and kptr_restrict allow; a waiting one:\n"
+	 "CAP_SYS_ADMIN)",
+	 .action = OPTION_SETS, .at = offsetof(struct sampling_options, engine.tells_kernel)},
+};
+
+static const struct option_spec collector_rows[] = {
+	{"gc", NULL, "a frame <GC> where garbage is collected (default)", .action = OPTION_SETS,
+	 .at = offsetof(struct sampling_options, looks.gc)},
+	{"no-gc", NULL, "no such frame", .action = OPTION_CLEARS,
+	 .at = offsetof(struct sampling_options, looks.gc)},
+};
+
+static const struct option_spec note_rows[] = {
+	{"stats-json", "FILE", "write the counters of the run as one JSON object",
+	 .action = OPTION_KEEPS, .at = offsetof(struct sampling_options, stats_path)},
+};
+
+static const struct option_spec verbose_rows[] = {
+	{"verbose", NULL, "print what was found and what sampling cost", .letter = 'v',
+	 .apply = take_verbose},
+};
+
+const struct option_group sampling_options_groups[SAMPLING_OPTIONS_NR_GROUPS] = {
+	{"Sampling:", sampling_rows, sizeof(sampling_rows) / sizeof(*sampling_rows), .at = 0},
+	{NULL, wait_option, 1, offsetof(struct sampling_options, wait)},
+	{NULL, writing_rows, 1, .at = 0},
+	{"Stacks:", stack_rows, sizeof(stack_rows) / sizeof(*stack_rows), .at = 0},
+	{NULL, plumbing_option, 1, offsetof(struct sampling_options, profile)},
+	{NULL, collector_rows, 2, .at = 0},
+	{"Output:", output_options, 2, offsetof(struct sampling_options, outputs)},
+	{NULL, mode_option, 1, offsetof(struct sampling_options, mode)},
+	{NULL, row_options, 3, offsetof(struct sampling_options, profile)},
+	{NULL, source_option, 1, offsetof(struct sampling_options, layout)},
+	{NULL, note_rows, 1, .at = 0},
+	{NULL, quiet_option, 1, offsetof(struct sampling_options, quiet)},
+	{NULL, verbose_rows, 1, .at = 0},
+};
+
+struct sampling_options sampling_options_default(void)
+{
+	struct sampling_options options = {
 		.rate_hz = DEFAULT_RATE_HZ,
 		.wait = TARGET_WAIT_DEFAULT,
 		.looks = {.gc = true},
 		.layout = {.max_rows = SUMMARY_MAX_ROWS},
 	};
-	options->wait.stop = stop_flag();
-	*ret_done = false;
-	while ((option = getopt_long(argc, argv, letters, long_options, NULL)) != -1) {
-		if (option == 'h') {
-			*ret_done = true;
-			return print_help(command);
-		}
-		if (option == '?' || option == ':')
-			print_option_error(option, anywhere, argv);
-		if (!apply_option(options, option, optarg))
-			return EXIT_USAGE;
-	}
-	*ret_first = optind;
-	return EXIT_OK;
+
+	options.wait.stop = stop_flag();
+	return options;
 }
 
 /* What is to be looked at, as the mode and the outputs need it. */
@@ -315,6 +223,8 @@ static bool check_engine(const struct engine_options *engine)
 
 bool sampling_options_choose(struct sampling_options *options)
 {
+	if (options->mode.is_made)
+		options->profile.mode = options->mode.mode;
 	if (!outputs_choose(&options->outputs) || !check_engine(&options->engine))
 		return false;
 	if (options->profile.mode == PROFILE_CPU && options->cpu_is_given && !options->looks.cpu) {

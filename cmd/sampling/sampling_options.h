@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cmd/command.h"
 #include "cmd/outputs.h"
 #include "cmd/sampling/engine.h"
+#include "cmd/shared_options.h"
 #include "cmd/target.h"
 #include "output/artefact.h"
 #include "output/profile/profile.h"
@@ -19,6 +19,7 @@ struct sampling_options {
 	uint64_t duration_ns; /* 0: none */
 	struct outputs outputs;
 	const char *stats_path;
+	struct mode_choice mode;
 	struct profile_options profile;
 	struct artefact_options layout; /* of the outputs */
 	struct sampler_looks looks;
@@ -29,24 +30,10 @@ struct sampling_options {
 	bool verbose;
 };
 
-/* A command's own part of it; --help prints usage, the options and formats, examples. */
-struct sampling_command {
-	const char *usage;
-	const char *examples;
-	bool operands_end; /* options stand in front of its operands only */
-};
-
-/*
- * Parse the options in front of the first operand, or, unless operands_end is set, also those
- * behind it; argv[0] is the command's name. *ret_first is then the index of the first operand.
- * The options borrow the strings of argv. EXIT_OK; or another status after an error was
- * printed. *ret_done if --help was all to be done, and has been.
- * sampling_options_choose() is to follow.
- */
-enum exit_status sampling_options_parse(int argc, char **argv,
-					const struct sampling_command *command,
-					struct sampling_options *options, int *ret_first,
-					bool *ret_done);
+/* Their rows, for options that begin as sampling_options_default() has them. */
+enum { SAMPLING_OPTIONS_NR_GROUPS = 13 };
+extern const struct option_group sampling_options_groups[SAMPLING_OPTIONS_NR_GROUPS];
+struct sampling_options sampling_options_default(void);
 
 /*
  * Choose what was left open, when all outputs are named: their formats (outputs_choose()), and

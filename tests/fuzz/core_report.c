@@ -23,7 +23,7 @@ int core_report(int fd, unsigned int kind)
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	argv[argc++] = path;
 	optind = 0; /* it begins anew */
-	return (int)command_core(argc, argv);
+	return (int)core_command.run(argc, argv);
 }
 
 void core_report_quietly(void)

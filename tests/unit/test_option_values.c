@@ -2,11 +2,11 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 
-#include "cmd/options.h"
+#include "cmd/option_values.h"
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
 
-Test(options, moments)
+Test(option_values, moments)
 {
 	static const struct {
 		const char *text;
@@ -37,7 +37,7 @@ Test(options, moments)
 	}
 }
 
-Test(options, percents)
+Test(option_values, percents)
 {
 	static const struct {
 		const char *text;
@@ -58,7 +58,7 @@ Test(options, percents)
 	}
 }
 
-Test(options, counts)
+Test(option_values, counts)
 {
 	static const struct {
 		const char *text;

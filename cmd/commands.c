@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/command.h"
+
+const struct command *const commands[] = {
+	&run_command, &attach_command, &report_command,	    &dump_command, &core_command,
+	&jit_command, &doctor_command, &completion_command, NULL,
+};

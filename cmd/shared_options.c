@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/shared_options.h"
+
+#include "cmd/option_values.h"
+#include "cmd/outputs.h"
+#include "cmd/print.h"
+#include "cmd/target.h"
+#include "output/artefact.h"
+#include "output/profile/profile.h"
+
+/* How many characters of a variable's value are shown if nobody says, and at most. */
+enum { VALUE_USUAL_CHARS = 100, VALUE_MAX_CHARS = 65536 };
+
+static bool take_path(void *outputs, const char *value)
+{
+	return outputs_take_path(outputs, value);
+}
+
+static bool take_format(void *outputs, const char *value)
+{
+	return outputs_take_format(outputs, value);
+}
+
+static bool take_wait(void *wait, const char *value)
+{
+	return target_parse_wait(value, wait);
+}
+
+static bool take_mode(void *choice, const char *value)
+{
+	enum profile_mode mode;
+
+	/* Those without time are of core files. */
+	if (!profile_mode_parse(value, &mode) || !profile_mode_is_time(mode)) {
+		print_error("there is no mode '%s': write wall, cpu, gil or exception", value);
+		return false;
+	}
+	*(struct mode_choice *)choice = (struct mode_choice){.is_made = true, .mode = mode};
+	return true;
+}
+
+static bool take_locals(void *nr_chars, const char *value)
+{
+	(void)value;
+	if (!*(uint32_t *)nr_chars)
+		*(uint32_t *)nr_chars = VALUE_USUAL_CHARS;
+	return true;
+}
+
+static bool take_max_value(void *nr_chars, const char *value)
+{
+	uint32_t nr;
+
+	if (!parse_count(value, VALUE_MAX_CHARS, &nr) || nr == 0) {
+		print_error("--max-value must be a number from 1 to %d, not '%s'", VALUE_MAX_CHARS,
+			    value);
+		return false;
+	}
+	*(uint32_t *)nr_chars = nr;
+	return true;
+}
+
+const struct option_spec output_options[2] = {
+	{"output", "FILE",
+	 "where to write; - is stdout, the default (of run: a recording\n"
+	 "in this folder). May be given several times",
+	 .letter = 'o', .apply = take_path},
+	{"format", "FORMAT",
+	 "the format of the -o that it stands next to, or of stdout.\n"
+	 "Default: by the suffix of FILE, else summary on a terminal\n"
+	 "and collapsed in a file or pipe",
+	 .letter = 'f', .apply = take_format},
+};
+
+const struct option_spec row_options[3] = {
+	{"functions", NULL, "a row for each function, with its first line (default)",
+	 .action = OPTION_CLEARS, .at = offsetof(struct profile_options, by_line)},
+	{"lines", NULL, "a row for each line that was executing", .action = OPTION_SETS,
+	 .at = offsetof(struct profile_options, by_line)},
+	{"threads", NULL, "a root frame for each thread", .letter = 't', .action = OPTION_SETS,
+	 .at = offsetof(struct profile_options, by_thread)},
+};
+
+const struct option_spec plumbing_option[1] = {
+	{"plumbing", NULL,
+	 "keep the C frames that are the same in every program, from\n"
+	 "_start to Py_RunMain and around each call",
+	 .action = OPTION_SETS, .at = offsetof(struct profile_options, keep_plumbing)},
+};
+
+const struct option_spec source_option[1] = {
+	{"no-source", NULL, "no source lines in the formats that show them", .action = OPTION_SETS,
+	 .at = offsetof(struct artefact_options, no_source)},
+};
+
+const struct option_spec wait_option[1] = {
+	{"wait", "TIME",
+	 "how long to wait for a process that has no interpreter yet;\n"
+	 "0: not at all. Default: 500ms, if it was started just now or\n"
+	 "has loaded CPython; of run: as long as it runs",
+	 .apply = take_wait},
+};
+
+const struct option_spec quiet_option[1] = {
+	{"quiet", NULL, "print nothing but errors to stderr", .letter = 'q', .action = OPTION_SETS,
+	 .at = 0},
+};
+
+const struct option_spec mode_option[1] = {
+	{"mode", "NAME",
+	 "wall: all samples, by the time that passed (default);\n"
+	 "cpu: by the CPU time that the thread used;\n"
+	 "gil: only samples that hold the GIL;\n"
+	 "exception: only samples that handle an exception.\n"
+	 "A recording keeps all samples",
+	 .apply = take_mode, .words = "wall cpu gil exception"},
+};
+
+const struct option_spec value_options[2] = {
+	{"locals", NULL, "show the arguments and local variables of each frame",
+	 .apply = take_locals},
+	{"max-value", "N",
+	 "cut their values after N characters (default: 100); implies\n"
+	 "--locals",
+	 .apply = take_max_value},
+};

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* Rows of options that several commands have. */
+#pragma once
+
+#include <stdint.h>
+
+#include "cmd/options.h"
+#include "output/profile/profile_mode.h"
+
+/* -o, -f: for struct outputs. */
+extern const struct option_spec output_options[2];
+
+/* --functions, --lines, -t: for struct profile_options. */
+extern const struct option_spec row_options[3];
+
+/* --plumbing: the same. */
+extern const struct option_spec plumbing_option[1];
+
+/* --no-source: for struct artefact_options. */
+extern const struct option_spec source_option[1];
+
+/* --wait: for struct target_wait. */
+extern const struct option_spec wait_option[1];
+
+/* -q: for a bool. */
+extern const struct option_spec quiet_option[1];
+
+/* --mode. All zero nobody has chosen one. */
+struct mode_choice {
+	bool is_made;
+	enum profile_mode mode; /* if so */
+};
+extern const struct option_spec mode_option[1];
+
+/* --locals, --max-value: for the uint32_t that says how many characters a value may have; 0: none. */
+extern const struct option_spec value_options[2];
