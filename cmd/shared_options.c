@@ -88,7 +88,11 @@ const struct option_spec plumbing_option[1] = {
 	 .action = OPTION_SETS, .at = offsetof(struct profile_options, keep_plumbing)},
 };
 
-const struct option_spec source_option[1] = {
+const struct option_spec layout_options[2] = {
+	{"header", NULL,
+	 "collapsed: begin with a line for each run, after a #, of what\n"
+	 "it was; some tools refuse it",
+	 .action = OPTION_SETS, .at = offsetof(struct artefact_options, header)},
 	{"no-source", NULL, "no source lines in the formats that show them", .action = OPTION_SETS,
 	 .at = offsetof(struct artefact_options, no_source)},
 };

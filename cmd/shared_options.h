@@ -16,8 +16,8 @@ extern const struct option_spec row_options[3];
 /* --plumbing: the same. */
 extern const struct option_spec plumbing_option[1];
 
-/* --no-source: for struct artefact_options. */
-extern const struct option_spec source_option[1];
+/* --header, --no-source: for struct artefact_options. */
+extern const struct option_spec layout_options[2];
 
 /* --wait: for struct target_wait. */
 extern const struct option_spec wait_option[1];

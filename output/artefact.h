@@ -14,6 +14,7 @@ struct artefact_options {
 	uint32_t max_rows;   /* of a table; a line says how many more there are */
 	unsigned columns;    /* of the terminal; 0: as wide as needed */
 	bool colour;	     /* bold and dim by ANSI escapes */
+	bool header;	     /* collapsed: lines that say what the runs were come first */
 	bool no_source;	     /* source lines are not read and not shown */
 	bool tree;	     /* summary: callers above callees, as a tree */
 	const char *callers; /* summary: of the functions that match; borrowed, NULL */

@@ -60,7 +60,7 @@ const struct option_group core_options_groups[CORE_OPTIONS_NR_GROUPS] = {
 	{NULL, profile_rows, 1, .at = 0},
 	{NULL, row_options, 3, offsetof(struct core_options, profile)},
 	{NULL, plumbing_option, 1, offsetof(struct core_options, profile)},
-	{NULL, source_option, 1, offsetof(struct core_options, layout)},
+	{NULL, layout_options, 2, offsetof(struct core_options, layout)},
 };
 
 /* Whether there is an ELF file at path that is a program or a library, and no core. */

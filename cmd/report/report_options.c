@@ -209,7 +209,7 @@ const struct option_group report_options_groups[REPORT_OPTIONS_NR_GROUPS] = {
 	{NULL, mode_option, 1, offsetof(struct report_options, mode)},
 	{"Layout:", row_options, 3, offsetof(struct report_options, profile)},
 	{NULL, plumbing_option, 1, offsetof(struct report_options, profile)},
-	{NULL, source_option, 1, offsetof(struct report_options, layout)},
+	{NULL, layout_options, 2, offsetof(struct report_options, layout)},
 	{NULL, table_rows, sizeof(table_rows) / sizeof(*table_rows), .at = 0},
 	{"Comparison:", diff_rows, 2, .at = 0},
 	{"Messages:", quiet_option, 1, offsetof(struct report_options, quiet)},

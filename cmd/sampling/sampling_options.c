@@ -158,7 +158,7 @@ const struct option_group sampling_options_groups[SAMPLING_OPTIONS_NR_GROUPS] = 
 	{"Output:", output_options, 2, offsetof(struct sampling_options, outputs)},
 	{NULL, mode_option, 1, offsetof(struct sampling_options, mode)},
 	{NULL, row_options, 3, offsetof(struct sampling_options, profile)},
-	{NULL, source_option, 1, offsetof(struct sampling_options, layout)},
+	{NULL, layout_options, 2, offsetof(struct sampling_options, layout)},
 	{NULL, note_rows, 1, .at = 0},
 	{NULL, quiet_option, 1, offsetof(struct sampling_options, quiet)},
 	{NULL, verbose_rows, 1, .at = 0},

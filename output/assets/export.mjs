@@ -8,8 +8,8 @@ import { nodeName } from "./flame.mjs";
 const about = meta => [["run", meta.runs], ["base", meta.base_runs ?? []]].flatMap(([key, runs]) => runs.map(run => `${key} ${JSON.stringify(run)}\n`));
 
 /* Collapsed stacks of own weights where mask is set; as output/formats/collapsed.c writes them. */
-export function collapsed({ functions, meta }, folded, mask) {
-	const { tree, own } = folded, lines = about(meta).map(line => "# " + line), total = new Map();
+export function collapsed({ functions }, folded, mask) {
+	const { tree, own } = folded, lines = [], total = new Map();
 	const name = i => (tree.line[i] ? label(functions, tree.func[i], tree.line[i]) : label(functions, tree.func[i])).replaceAll(";", ":").replace(/ \d+(\.\d*)?$/, "$& ()");
 	for (let i = 1; i < tree.n; i++) {
 		if (!own.w[i] || (mask && !mask[i]))

@@ -194,7 +194,7 @@ int collapsed_write(const struct artefact *artefact, FILE *out)
 	};
 	int err = frame_labels_init(&writer.labels, profile);
 
-	if (!err)
+	if (!err && artefact->options.header)
 		err = about_write(artefact, out);
 	if (!err)
 		err = stacks_write(&writer);

@@ -82,7 +82,7 @@ class Cores(unittest.TestCase):
                 self.assertIn("native", {frame["kind"] for frame in threads[0]["frames"]})
 
     def test_runs_are_told(self):
-        text = self.core("-f", "collapsed", *self.paths).stdout
+        text = self.core("-f", "collapsed", "--header", *self.paths).stdout
         runs = [json.loads(line.removeprefix("# run ")) for line in text.splitlines()
                 if line.startswith("# run ")]
         self.assertEqual([run["core"] for run in runs], self.paths)

@@ -42,7 +42,8 @@ class Collapsed(unittest.TestCase):
     @each
     def test_both_counts(self, subject, base):
         got = {}
-        runs, text = support.split_collapsed(support.read(report(subject, base, "collapsed")))
+        runs, text = support.split_collapsed(support.read(report(subject, base, "collapsed",
+                                                                   "--header")))
         self.assertEqual(len(runs), 2)
         for line in text.split("\n")[:-1]:
             stack, before, now = line.rsplit(" ", 2)

@@ -50,9 +50,9 @@ def recording(paths):
     return runs_of(pairs_of(result.stdout.split("\n"))), escaped
 
 
-def of_file(form, read, shown, suffix=""):
+def of_file(form, read, shown, suffix="", needed=()):
     return lambda paths, options=(): (
-        read(subjects.report(*paths, form=form, suffix=suffix, options=options)), shown)
+        read(subjects.report(*paths, form=form, suffix=suffix, options=[*options, *needed])), shown)
 
 
 def pprof_comments(path):
@@ -89,7 +89,7 @@ def svg(path):
 
 READERS = {
     "collapsed": of_file("collapsed", lambda path: support.split_collapsed(
-        support.read(path))[0], labels.as_json),
+        support.read(path))[0], labels.as_json, needed=["--header"]),
     "recording": recording,
     "speedscope": of_file("speedscope", lambda path: json.loads(
         support.read(path))["pysample"]["runs"], labels.as_json),

@@ -65,6 +65,7 @@ Test(collapsed, runs_are_told_in_front)
 		.nr_runs = 1,
 		.base_runs = &runs[1],
 		.nr_base_runs = 1,
+		.options = {.header = true},
 	};
 	cleanup_free char *text = NULL;
 	size_t size;
