@@ -14,7 +14,6 @@
 #include "procmem/cpu_clock.h"
 #include "sampler/cpython/base/addr_map.h"
 #include "sampler/cpython/code/code.h"
-#include "sampler/cpython/frames/frame_list.h"
 #include "sampler/cpython/frames/frames.h"
 #include "sampler/cpython/frames/loop_entries.h"
 #include "sampler/cpython/threads/pthread_ids.h"
@@ -211,7 +210,8 @@ int sampler_thread_look(struct sampler *sampler, struct snapshot_thread *thread,
  */
 static inline bool sampler_stack_moved(const struct sampled_thread *sampled)
 {
-	return sampled->list.changed || sampled->list.nr_frames != sampled->nr_listed;
+	return sampled->list.nr_unchanged < sampled->list.nr_frames ||
+	       sampled->list.nr_frames != sampled->nr_listed;
 }
 
 /*

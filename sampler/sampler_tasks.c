@@ -127,7 +127,7 @@ static int read_task(struct tasks *tasks, const struct task_owner *owner, remote
 		}
 		if (err || !ret_words->coro_addr)
 			break;
-		proven = !chain_err && (still || (i && !tasks->chain.changed &&
+		proven = !chain_err && (still || (i && tasks->chain.nr_unchanged == nr_frames &&
 						  tasks->chain.nr_frames == nr_frames));
 		nr_frames = tasks->chain.nr_frames;
 	}
@@ -197,7 +197,7 @@ static int hand_on(struct tasks *tasks, const struct task_owner *owner,
 
 	if (sample->running && owner->thread) {
 		const struct frame_list *list = &sampler->threads[owner->thread->slot].list;
-		uint32_t nr = frame_list_find(list, frame_addr, list->nr_frames);
+		uint32_t nr = frame_list_find(list, frame_addr);
 
 		if (nr)
 			return hand_on_frames(tasks, list, nr - 1, false, sample);

@@ -127,7 +127,7 @@ uint32_t thread_state_collector(const struct snapshot *snapshot,
 	if (!interpreter->collecting)
 		return NOT_COLLECTING;
 	if (snapshot->build->offsets.gc.frame != OFFSET_ABSENT) {
-		nr = frame_list_find(list, interpreter->gc_frame_addr, nr);
+		nr = frame_list_find(list, interpreter->gc_frame_addr);
 		if (!nr)
 			return NOT_COLLECTING;
 	} else if (!thread->holds_gil) {

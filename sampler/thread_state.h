@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "procmem/memory.h"
-#include "sampler/cpython/frames/frame_list.h"
+#include "sampler/cpython/frames/frames.h"
 #include "sampler/snapshot.h"
 
 /* What is known of None, which has one address for good. All zero: nothing yet. */

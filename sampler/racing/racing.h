@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #include "sampler/cpython/code/code.h"
-#include "sampler/cpython/frames/frame_list.h"
+#include "sampler/cpython/frames/frames.h"
 #include "sampler/cpython/layout/offsets.h"
 #include "sampler/cpython/threads/threads.h"
 #include "sampler/sample.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sampler/cpython/frames/frame_list.h"
+#include "sampler/cpython/frames/frames.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>

@@ -699,7 +699,7 @@ Test(frames, frames_below_the_anchor_are_kept)
 		build_generators(&stage);
 		fake_stack_finish(&stage.stack);
 		expect_walk(&stage, "all");
-		anchored = frame_list_find(&stage.list, stage.stack.expected[2], UINT32_MAX) - 1;
+		anchored = frame_list_find(&stage.list, stage.stack.expected[2]) - 1;
 		cr_assert(eq(uint, anchored, 2));
 		set_previous(&stage, stage.stack.expected[1], 0x123456);
 		call(&stage, stage.h);

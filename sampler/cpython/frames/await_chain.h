@@ -22,7 +22,7 @@ enum { AWAIT_CHAIN_MAX = 1 << 14 };
 
 /*
  * Walk the chain that begins with the coroutine at coro_addr into list, outermost frame first.
- * The list tells as ever whether it is another one than before (changed, nr_unchanged).
+ * The list tells as ever whether it is another one than before (nr_unchanged).
  *
  * 0; -EAGAIN, -EBADMSG (the objects do not hang together), -EFAULT, -E2BIG (too long, or in a
  * circle), -ENOMEM, -ESRCH, -EPERM; list then holds what was walked. The objects are read from

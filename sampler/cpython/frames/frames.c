@@ -2,9 +2,110 @@
 #include "sampler/cpython/frames/frames.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
+#include "procmem/array.h"
 #include "sampler/cpython/base/circle.h"
 #include "sampler/cpython/code/executable.h"
+
+/* The list. */
+
+enum { FIRST_MAX_FRAMES = 64 };
+
+void frame_list_done(struct frame_list *list)
+{
+	if (!list)
+		return;
+	free(list->frames);
+	free(list->steps);
+	*list = (struct frame_list){0};
+}
+
+static bool frames_equal(const struct walked_frame *a, const struct walked_frame *b)
+{
+	return a->addr == b->addr && a->code == b->code && a->code_nr_loads == b->code_nr_loads &&
+	       a->executable == b->executable && a->instr_ptr == b->instr_ptr &&
+	       a->hidden == b->hidden;
+}
+
+int frame_list_append(struct frame_list *list, const struct walked_frame *frame)
+{
+	const uint32_t nr = list->nr_frames;
+	struct walked_frame *frames;
+
+	if (nr >= MAX_FRAMES)
+		return -E2BIG;
+	frames = array_reserve(list->frames, nr + 1, &list->max_frames, sizeof(*frames));
+	if (!frames)
+		return -ENOMEM;
+	list->frames = frames;
+	if (list->nr_unchanged == nr && nr < list->nr_known && frames_equal(&frames[nr], frame))
+		list->nr_unchanged++;
+	frames[nr] = *frame;
+	frames[nr].nr_begun = (nr ? frames[nr - 1].nr_begun : 0) + !frame->hidden;
+	list->nr_frames++;
+	if (list->nr_known < list->nr_frames)
+		list->nr_known = list->nr_frames;
+	return 0;
+}
+
+void frame_list_fit(struct frame_list *list, uint32_t nr_frames)
+{
+	uint32_t max_frames = nr_frames < FIRST_MAX_FRAMES / 2 ? FIRST_MAX_FRAMES : nr_frames * 2;
+	struct walked_frame *frames;
+
+	/* A walk over shims alone, or one that was given up, has steps but no frames. */
+	if (list->max_steps / 4 >= max_frames) {
+		free(list->steps);
+		list->steps = NULL;
+		list->nr_steps = list->max_steps = 0;
+	}
+	if (list->nr_frames > max_frames || list->max_frames / 4 < max_frames)
+		return;
+	frames = realloc(list->frames, max_frames * sizeof(*frames));
+	if (!frames)
+		return;
+	list->frames = frames;
+	list->max_frames = max_frames;
+	if (list->nr_known > max_frames)
+		list->nr_known = max_frames;
+}
+
+void frame_list_use_codes(const struct frame_list *list)
+{
+	for (uint32_t i = 0; i < list->nr_known; i++)
+		if (list->frames[i].code)
+			list->frames[i].code->in_use = true;
+}
+
+void frame_list_begin(struct frame_list *list, uint32_t nr_kept)
+{
+	list->nr_frames = nr_kept;
+	list->nr_unchanged = nr_kept;
+}
+
+uint32_t frame_list_find(const struct frame_list *list, remote_addr addr)
+{
+	uint32_t i = list->nr_frames;
+
+	while (i && list->frames[i - 1].addr != addr)
+		i--;
+	return i;
+}
+
+int frame_list_add_step(struct frame_list *list, remote_addr addr, const struct frame_words *words)
+{
+	struct frame_step *steps =
+		array_reserve(list->steps, list->nr_steps + 1, &list->max_steps, sizeof(*steps));
+
+	if (!steps)
+		return -ENOMEM;
+	list->steps = steps;
+	steps[list->nr_steps++] = (struct frame_step){.addr = addr, .words = *words};
+	return 0;
+}
+
+/* Walking. */
 
 struct stack_ends stack_ends_take(const struct py_build *build, remote_addr thread_addr,
 				  const uint8_t *state)
@@ -68,30 +169,6 @@ static int walk_code(struct frame_walk *walk, const struct frame_words *words,
 }
 
 /*
- * Where the instruction lies that a frame object knows by its index, which is -1 before
- * the first one: its address then is one before the code.
- */
-static int find_instruction(const struct frame_walk *walk, struct frame_words *words,
-			    const struct code *code)
-{
-	int64_t offset = (int64_t)words->lasti * walk->build->traits.lasti_unit_bytes;
-
-	if (words->lasti < -1 || offset >= (int64_t)(code->code_end_addr - code->code_start_addr))
-		return -ENOENT;
-	words->instr_ptr = code->code_start_addr + (uint64_t)offset;
-	return 0;
-}
-
-/* Whether a frame that stands there has come to its first traceable instruction. */
-static bool has_begun(const struct code *code, remote_addr instr_addr)
-{
-	remote_addr place_addr;
-
-	return code_known_place(code, instr_addr, &place_addr) &&
-	       place_addr >= code->first_traceable_addr;
-}
-
-/*
  * Whether a frame is being destroyed: CPython takes its stack and its locals off it first. A frame
  * without locals does not tell.
  * Source: _PyFrame_ClearLocals(), Python/frame.c; _PyFrame_Clear() of 3.11 and 3.12.
@@ -104,11 +181,14 @@ static bool is_cleared(const struct py_offsets *offsets, const struct code *code
 	return words->stackpointer == addr + offsets->frame.localsplus || words->stacktop == 0;
 }
 
-int walk_append(struct frame_walk *walk, remote_addr addr, const struct frame_words *words,
-		struct code *code)
+/* Append a frame that was checked. 0, -EBADMSG as walk_lost(), -ENOMEM. */
+static int walk_append(struct frame_walk *walk, remote_addr addr, const struct frame_words *words,
+		       struct code *code)
 {
 	const bool on_stack = !code->foreign && words->owner != OWNED_BY_GENERATOR;
-	const bool is_new = on_stack && !has_begun(code, words->instr_ptr);
+	remote_addr place_addr;
+	const bool is_new = on_stack && (!code_known_place(code, words->instr_ptr, &place_addr) ||
+					 place_addr < code->first_traceable_addr);
 	const struct walked_frame frame = {
 		.addr = addr,
 		.previous = words->previous,
@@ -130,6 +210,7 @@ int walk_append(struct frame_walk *walk, remote_addr addr, const struct frame_wo
 
 int walk_frame(struct frame_walk *walk, remote_addr addr, struct frame_words *words)
 {
+	const int64_t offset = (int64_t)words->lasti * walk->build->traits.lasti_unit_bytes;
 	remote_addr place_addr;
 	struct code *code;
 	int err = walk_code(walk, words, &code);
@@ -140,10 +221,13 @@ int walk_frame(struct frame_walk *walk, remote_addr addr, struct frame_words *wo
 		return walk_lost(walk, LOSS_CODE);
 	if (err)
 		return err;
-	if (walk->build->traits.frames_on_heap)
-		err = find_instruction(walk, words, code);
-	else
+	if (!walk->build->traits.frames_on_heap)
 		err = code_place(walk->codes, code, walk->clock, words->instr_ptr, &place_addr);
+	else if (words->lasti < -1 ||
+		 offset >= (int64_t)(code->code_end_addr - code->code_start_addr))
+		err = -ENOENT;
+	else /* an index, which is -1 before the first instruction: then one before the code */
+		words->instr_ptr = code->code_start_addr + (uint64_t)offset;
 	/* The thread's copy of code that is gone by now is gone, too. */
 	if (err == -E2BIG ||
 	    (err == -ENOENT && walk->clock->is_past && walk->build->tlbc.code_array))
@@ -152,19 +236,14 @@ int walk_frame(struct frame_walk *walk, remote_addr addr, struct frame_words *wo
 }
 
 /*
- * Check and append a generator's frame, or one that an extension has linked, which may run
- * anything (executable.h). A frame that is not shown is left out. Errors of walk_frame().
+ * Append a frame that an extension has linked, which may run anything (executable.h). A frame that is
+ * not shown is left out. Errors of walk_frame().
  */
 static int walk_link(struct frame_walk *walk, remote_addr addr, struct frame_words *words)
 {
 	struct code *code;
-	int err = -ENOENT;
+	int err = executable_get(walk->codes, words->executable, walk->clock, &code);
 
-	if (words->owner == OWNED_BY_GENERATOR)
-		err = walk_frame(walk, addr, words);
-	if (err != -ENOENT)
-		return err;
-	err = executable_get(walk->codes, words->executable, walk->clock, &code);
 	/* What the frame ran then may be gone by now. */
 	if ((err == -EBADMSG || err == -EFAULT) && walk->clock->is_past)
 		err = -EAGAIN;
@@ -180,29 +259,29 @@ static int walk_link(struct frame_walk *walk, remote_addr addr, struct frame_wor
 	return words->instr_ptr ? walk_frame(walk, addr, words) : 0;
 }
 
-/* Append a frame of the data stack, a generator's, or a shim's that turns out to be one. */
-static int append_linked(struct frame_walk *walk, remote_addr addr, struct frame_words *words)
+/*
+ * Append the frame at addr, which was read, as a walk does that follows `previous`; one that
+ * is not shown is left out. 0; -EBADMSG (it cannot be a frame), -EAGAIN (it hangs on nobody),
+ * -E2BIG, -ENOMEM, -ESRCH, -EPERM.
+ */
+static int walk_step(struct frame_walk *walk, remote_addr addr, struct frame_words *words)
 {
-	const bool is_shim = words->owner >= walk->build->traits.shim_owner;
-	int err = is_shim ? -ENOENT : walk_frame(walk, addr, words);
-
-	if (err == -ENOENT)
-		err = walk_link(walk, addr, words);
-	return is_shim && err == -ENOENT ? 0 : err;
-}
-
-int walk_step(struct frame_walk *walk, remote_addr addr, struct frame_words *words)
-{
+	const struct py_traits *traits = &walk->build->traits;
+	const bool is_shim = words->owner >= traits->shim_owner;
 	int err = 0;
 
 	/* A generator that is suspended by now hangs on nobody. */
-	if (walk->build->traits.frames_on_heap && !words->previous &&
-	    words->state != walk->build->traits.executing)
+	if (traits->frames_on_heap && !words->previous && words->state != traits->executing)
 		return -EAGAIN;
-	if (walk->build->traits.frames_on_heap)
+	if (traits->frames_on_heap) {
 		err = words->executable ? walk_frame(walk, addr, words) : 0;
-	else if (!executable_is_nothing(walk->codes, words->executable))
-		err = append_linked(walk, addr, words);
+	} else if (!executable_is_nothing(walk->codes, words->executable)) {
+		err = is_shim ? -ENOENT : walk_frame(walk, addr, words);
+		if (err == -ENOENT)
+			err = walk_link(walk, addr, words);
+		if (err == -ENOENT && is_shim)
+			err = 0;
+	}
 	if (err == -EBADMSG && walk->loss == LOSS_TOO_DEEP)
 		return -E2BIG;
 	return err == -ENOENT ? -EBADMSG : err;
@@ -330,37 +409,6 @@ static int follow(struct frame_walk *walk, const struct stack_ends *ends, remote
 	return 0;
 }
 
-/* Append what the steps lead to, the outermost first. */
-static int append_steps(struct frame_walk *walk)
-{
-	int err = 0;
-
-	for (uint32_t i = walk->list->nr_steps; !err && i-- > 0;) {
-		struct frame_step *step = &walk->list->steps[i];
-
-		err = walk_step(walk, step->addr, &step->words);
-		/* What it runs was read by then: that tells entry frames. */
-		if (!err && is_entry_frame(walk->codes, &step->words))
-			walk->loop_addr = step->addr;
-	}
-	if (err == -E2BIG)
-		return walk_lost(walk, LOSS_TOO_DEEP);
-	if (err == -EAGAIN || (err == -EBADMSG && walk->loss == LOSS_MOVED))
-		return walk_lost(walk, LOSS_UNFINISHED);
-	return err;
-}
-
-/* As frame_list.loop_addr says. */
-static remote_addr innermost_loop(const struct frame_walk *walk, const struct stack_ends *ends)
-{
-	if (!ends->cframe_addr)
-		return walk->loop_addr;
-	/* The outermost _PyCFrame is the thread state's own. */
-	return ends->cframe_addr - ends->thread_addr < walk->build->offsets.thread.size
-		       ? 0
-		       : ends->cframe_addr;
-}
-
 /* A walk that has not begun. */
 static struct frame_walk new_walk(struct code_cache *codes, const struct code_clock *clock,
 				  struct frame_list *list)
@@ -370,16 +418,36 @@ static struct frame_walk new_walk(struct code_cache *codes, const struct code_cl
 		.codes = codes,
 		.clock = clock,
 		.list = list,
-		.loss = LOSS_MOVED, /* no walk gives that reason */
+		.loss = LOSS_UNFINISHED, /* unless another reason is found */
 	};
 }
 
-/* Append what the steps lead to, and see that it is all. is_open: the last of them hangs on nothing. */
+/*
+ * Append what the steps lead to, the outermost first, and see that it is all. is_open: the last of
+ * them hangs on nothing.
+ */
 static int finish(struct frame_walk *walk, const struct stack_ends *ends, bool is_open)
 {
-	int err = append_steps(walk);
+	struct frame_list *list = walk->list;
+	int err = 0;
 
-	walk->list->loop_addr = innermost_loop(walk, ends);
+	for (uint32_t i = list->nr_steps; !err && i-- > 0;) {
+		struct frame_step *step = &list->steps[i];
+
+		err = walk_step(walk, step->addr, &step->words);
+		/* What it runs was read by then: that tells entry frames. */
+		if (!err && is_entry_frame(walk->codes, &step->words))
+			walk->loop_addr = step->addr;
+	}
+	list->loop_addr = walk->loop_addr;
+	/* The outermost _PyCFrame is the thread state's own. */
+	if (ends->cframe_addr)
+		list->loop_addr =
+			ends->cframe_addr - ends->thread_addr < walk->build->offsets.thread.size
+				? 0
+				: ends->cframe_addr;
+	if (err == -E2BIG || err == -EAGAIN)
+		return -EBADMSG;
 	if (!err && ((is_open && !is_whole(walk, ends)) || !is_linked(walk, ends)))
 		err = walk_lost(walk, LOSS_UNFINISHED);
 	return err;
@@ -414,5 +482,330 @@ int frames_take(struct code_cache *codes, const struct code_clock *clock,
 	frame_list_begin(list, 0);
 	err = finish(&walk, ends, is_open);
 	*ret_loss = walk.loss;
+	return err;
+}
+
+/*
+ * A memory that stands still and may lack pieces. Where the links lead to nothing, as those of core
+ * files that lack the C stack, the data-stack chunks alone tell where frames lie (3.11 and newer): a
+ * frame is as long as its code object says, and its callee begins where it ends.
+ */
+
+/* So many frames in a row may lack their code object; what comes then are no frames. */
+enum { MAX_MISSING = 8 };
+
+/*
+ * More chunks than this are taken for damage: 16 KiB each, it is 256 MiB of stack. No stack is
+ * larger than STACK_MAX_BYTES: one of MAX_FRAMES has about 100 MB.
+ */
+#define MAX_CHUNKS	16384
+#define STACK_MAX_BYTES (512u << 20)
+
+/* A chunk: the part of it that is used, [start, end). */
+struct chunk {
+	remote_addr start;
+	remote_addr end;
+};
+
+/* So many words of all chunks that are no frame are passed over. */
+#define MAX_SKIPS (64u << 10)
+
+struct still_walk {
+	struct frame_walk walk;
+	const struct stack_ends *ends;
+	struct chunk *chunks; /* newest first; owned */
+	uint32_t nr_chunks, max_chunks;
+	bool has_all_chunks;  /* down to the oldest */
+	remote_addr *outline; /* the frames that the chunks tell, outermost first; owned */
+	uint32_t nr_outlined, max_outlined;
+	bool is_outlined;	 /* they were looked for */
+	size_t nr_skips_left;	 /* of MAX_SKIPS */
+	size_t nr_below;	 /* so many of its frames lie below those that were walked */
+	remote_addr lowest_addr; /* of the outermost frame walked on the data stack; 0: none */
+	unsigned int nr_missing; /* frames in a row without code object */
+	bool bridged;
+};
+
+/* Read the chunk at addr, whose frames end at top_addr (0: where it says itself). */
+static int read_chunk(const struct code_cache *codes, remote_addr addr, remote_addr top_addr,
+		      struct chunk *ret_chunk, remote_addr *ret_previous_addr)
+{
+	const struct py_offsets *offsets = &codes->build->offsets;
+	uint8_t header[40];
+	uint64_t size, top;
+	int err;
+
+	if (addr % sizeof(uint64_t))
+		return -EBADMSG;
+	err = remote_memory_read(codes->memory, addr, header, offsets->chunk.data);
+	if (err)
+		return err;
+	size = field_u64(header, offsets->chunk.size);
+	top = field_u64(header, offsets->chunk.top);
+	if (size > STACK_MAX_BYTES || __builtin_mul_overflow(top, sizeof(uint64_t), &top) ||
+	    top > size)
+		return -EBADMSG;
+	if (!top_addr)
+		top_addr = addr + offsets->chunk.data + top;
+	if (top_addr < addr + offsets->chunk.data || top_addr > addr + size)
+		return -EBADMSG;
+	*ret_previous_addr = field_u64(header, offsets->chunk.previous);
+	/* push_chunk() leaves the first word of the oldest chunk unused. */
+	*ret_chunk = (struct chunk){
+		.start = addr + offsets->chunk.data + (*ret_previous_addr ? 0 : sizeof(uint64_t)),
+		.end = top_addr,
+	};
+	return 0;
+}
+
+/* List the chunks from the newest down, as far as they can be read. 0; -ENOMEM, -ESRCH, -EPERM. */
+static int list_chunks(struct still_walk *still)
+{
+	remote_addr top_addr = still->ends->datastack_top_addr;
+	remote_addr addr = still->ends->newest_chunk_addr;
+	struct circle circle = {0};
+
+	while (addr && !circle_closes(&circle, addr) && still->nr_chunks < MAX_CHUNKS) {
+		struct chunk *chunks = array_reserve(still->chunks, still->nr_chunks + 1,
+						     &still->max_chunks, sizeof(*chunks));
+		int err;
+
+		if (!chunks)
+			return -ENOMEM;
+		still->chunks = chunks;
+		err = read_chunk(still->walk.codes, addr, top_addr, &chunks[still->nr_chunks],
+				 &addr);
+		if (err)
+			return remote_error_is_fatal(err) ? err : 0;
+		still->nr_chunks++;
+		top_addr = 0;
+	}
+	still->has_all_chunks = !addr && still->nr_chunks;
+	return 0;
+}
+
+/* The size of the frame at addr. 0, -EBADMSG (none is there), -EFAULT, … */
+static int read_size(const struct still_walk *still, remote_addr addr, uint32_t *ret_size_bytes)
+{
+	struct code_cache *codes = still->walk.codes;
+	const struct py_offsets *offsets = &codes->build->offsets;
+	uint8_t bytes[FRAME_MAX_BYTES];
+	struct frame_words words;
+	remote_addr place_addr;
+	struct code *code;
+	int err = remote_memory_read(codes->memory, addr, bytes, frame_head_bytes(offsets));
+
+	if (err)
+		return err;
+	words = frame_words(offsets, bytes);
+	if (!words.executable || words.owner != OWNED_BY_THREAD)
+		return -EBADMSG;
+	err = code_cache_get(codes, words.executable, still->walk.clock, &code);
+	if (!err)
+		err = code_place(codes, code, still->walk.clock, words.instr_ptr, &place_addr);
+	if (!err)
+		*ret_size_bytes = code->frame_size_bytes;
+	return err;
+}
+
+/* Find the frames of a chunk, and go on behind what is none. 0; -ENOMEM, -ESRCH, -EPERM. */
+static int outline_chunk(struct still_walk *still, const struct chunk *chunk)
+{
+	remote_addr addr = chunk->start;
+
+	while (addr < chunk->end && still->nr_outlined < MAX_FRAMES) {
+		uint32_t size_bytes = 0;
+		int err = read_size(still, addr, &size_bytes);
+
+		if (remote_error_is_fatal(err))
+			return err;
+		if (err || !size_bytes || size_bytes > chunk->end - addr) {
+			if (!still->nr_skips_left)
+				return 0;
+			still->nr_skips_left--;
+			addr += sizeof(uint64_t);
+			continue;
+		}
+		remote_addr *addrs = array_reserve(still->outline, still->nr_outlined + 1,
+						   &still->max_outlined, sizeof(*addrs));
+
+		if (!addrs)
+			return -ENOMEM;
+		still->outline = addrs;
+		addrs[still->nr_outlined++] = addr;
+		addr += size_bytes;
+	}
+	return 0;
+}
+
+/* Whether another frame may be found in spite of that error. */
+static bool is_gap(int err)
+{
+	return err == -EFAULT || err == -EBADMSG || err == -EAGAIN;
+}
+
+/* Whether the words can be a frame's although its code object cannot be read. */
+static bool may_be_frame(const struct still_walk *still, remote_addr addr,
+			 const struct frame_words *words)
+{
+	return still->nr_missing < MAX_MISSING && addr % sizeof(uint64_t) == 0 &&
+	       words->executable && words->previous != addr &&
+	       (still->walk.build->traits.frames_on_heap ||
+		words->owner < still->walk.build->traits.shim_owner);
+}
+
+/*
+ * Whether the frame is the one below an __init__ that is called from Python (3.13 and newer):
+ * people do not see it, and its code object is a constant of a file, which a core lacks. It
+ * stands on the second instruction of four; no function calls another one as early.
+ */
+static bool is_init_cleanup(const struct still_walk *still, const struct frame_words *words)
+{
+	enum { INIT_CLEANUP_MAX_BYTES = 4 };
+	const uint32_t start = still->walk.build->offsets.code.code_adaptive;
+	uint64_t word;
+
+	return start != OFFSET_ABSENT &&
+	       words->instr_ptr - (words->executable + start) <= INIT_CLEANUP_MAX_BYTES &&
+	       remote_memory_read_u64(still->walk.codes->memory, words->executable, &word) != 0;
+}
+
+/* Append the frame at addr; *ret_next is its `previous`. */
+static int step(struct still_walk *still, remote_addr addr, remote_addr *ret_next)
+{
+	struct frame_walk *walk = &still->walk;
+	const struct py_offsets *offsets = &walk->build->offsets;
+	const bool on_heap = walk->build->traits.frames_on_heap;
+	const uint32_t nr_before = walk->list->nr_frames;
+	uint8_t bytes[FRAME_MAX_BYTES];
+	struct frame_words words;
+	int err = remote_memory_read(walk->codes->memory, addr, bytes, frame_head_bytes(offsets));
+
+	if (err)
+		return err;
+	words = frame_words(offsets, bytes);
+	err = walk_step(walk, addr, &words);
+	if (!err) {
+		still->nr_missing = 0;
+	} else if (is_gap(err) && may_be_frame(still, addr, &words)) {
+		struct code *missing = code_cache_missing(walk->codes);
+
+		err = 0;
+		if (!is_init_cleanup(still, &words)) {
+			still->nr_missing++;
+			err = missing ? walk_append(walk, addr, &words, missing) : -ENOMEM;
+		}
+	}
+	if (err)
+		return err;
+	if (walk->list->nr_frames > nr_before && !on_heap && words.owner == OWNED_BY_THREAD)
+		still->lowest_addr = addr;
+	*ret_next = words.previous;
+	return 0;
+}
+
+/* Whether the walk, which ended with err, has come to the outermost frame on the data stack. */
+static bool still_is_whole(const struct still_walk *still, int err)
+{
+	const struct stack_ends *ends = still->ends;
+	const remote_addr bottom_addr =
+		still->has_all_chunks ? still->chunks[still->nr_chunks - 1].start : 0;
+
+	if (!ends->newest_chunk_addr)
+		return !err;
+	if (!still->lowest_addr)
+		return ends->datastack_top_addr <= bottom_addr;
+	return still->lowest_addr == bottom_addr;
+}
+
+/*
+ * The innermost frame on the data stack below those that were walked: *ret_addr, or 0 if
+ * there is none. 0; -ENOMEM, -ESRCH, -EPERM.
+ */
+static int find_below(struct still_walk *still, remote_addr *ret_addr)
+{
+	int err = 0;
+
+	*ret_addr = 0;
+	if (!still->is_outlined) {
+		for (uint32_t i = still->nr_chunks; !err && i > 0; i--)
+			err = outline_chunk(still, &still->chunks[i - 1]);
+		if (err)
+			return err;
+		still->is_outlined = true;
+		still->nr_below = still->nr_outlined;
+	}
+	while (still->lowest_addr && still->nr_below > 0 &&
+	       still->outline[still->nr_below - 1] != still->lowest_addr)
+		still->nr_below--;
+	if (still->lowest_addr && still->nr_below > 0)
+		still->nr_below--;
+	if (still->nr_below > 0)
+		*ret_addr = still->outline[still->nr_below - 1];
+	return 0;
+}
+
+/* Follow `previous` from addr as far as it leads: 0 at the bottom. */
+static int still_follow(struct still_walk *still, remote_addr addr, struct circle *circle)
+{
+	int err = 0;
+
+	while (!err && addr && addr != still->ends->base_frame_addr) {
+		if (circle_closes(circle, addr) || circle->nr > 2ull * MAX_FRAMES + 1)
+			return -E2BIG;
+		err = step(still, addr, &addr);
+	}
+	/* A stack that 3.15 has a bottom for must end there. */
+	if (!err && still->ends->base_frame_addr && !addr && still->walk.list->nr_frames)
+		err = -EAGAIN;
+	return err;
+}
+
+static int walk_all(struct still_walk *still)
+{
+	struct circle circle = {0};
+	remote_addr addr = still->ends->current_frame_addr;
+	int err = still->ends->current_err;
+	int below_err;
+
+	for (;;) {
+		if (!err)
+			err = still_follow(still, addr, &circle);
+		if (err && !is_gap(err))
+			return err;
+		if (still_is_whole(still, err))
+			return 0;
+		below_err = find_below(still, &addr);
+		if (below_err || !addr)
+			return below_err ? below_err : err;
+		still->bridged = true;
+		err = 0;
+	}
+}
+
+int frames_walk_still(struct code_cache *codes, const struct code_clock *clock,
+		      const struct stack_ends *ends, struct frame_list *list, bool *ret_bridged)
+{
+	struct still_walk still = {
+		.walk = new_walk(codes, clock, list),
+		.ends = ends,
+		.nr_skips_left = MAX_SKIPS,
+	};
+	int err = list_chunks(&still);
+
+	list->nr_known = 0;
+	frame_list_begin(list, 0);
+	if (!err)
+		err = walk_all(&still);
+	/* `previous` comes by the innermost one first. */
+	for (uint32_t i = 0, j = list->nr_frames; i + 1 < j; i++) {
+		struct walked_frame swapped = list->frames[i];
+
+		list->frames[i] = list->frames[--j];
+		list->frames[j] = swapped;
+	}
+	free(still.chunks);
+	free(still.outline);
+	*ret_bridged = still.bridged;
 	return err;
 }

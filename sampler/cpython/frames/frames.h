@@ -32,8 +32,98 @@
 #include "procmem/memory.h"
 #include "sampler/cpython/base/loss.h"
 #include "sampler/cpython/code/code.h"
-#include "sampler/cpython/frames/frame_list.h"
 #include "sampler/cpython/layout/offsets.h"
+
+/* Deeper stacks are not sampled: 1 Mi frames are about 100 MB of data stack. */
+#define MAX_FRAMES (1u << 20)
+
+/* The words of a frame that a walk looks at, out of a copy of it. */
+struct frame_words {
+	uint64_t executable;
+	uint64_t previous;
+	uint64_t instr_ptr;    /* where there is lasti instead: 0 until walk_frame() */
+	uint64_t stackpointer; /* 0 before 3.14 */
+	uint64_t identity;     /* of the executable, of a walk that was made before: code.h */
+	int32_t lasti;
+	int32_t stacktop; /* 3.11-3.13; -1 elsewhere, too: it executes */
+	uint8_t state;
+	uint8_t owner;
+	bool is_entry;
+};
+
+/* A frame on the way from the current one to the outermost one. */
+struct frame_step {
+	remote_addr addr;
+	struct frame_words words;
+};
+
+/* One frame that was walked over. */
+struct walked_frame {
+	remote_addr addr;
+	uint64_t previous;
+	uint64_t executable; /* tag bits masked */
+	uint64_t instr_ptr;
+	struct code *code;
+	remote_addr loop_addr;	/* as that of the list, of the loop that executes it */
+	uint32_t code_nr_loads; /* of code when the frame was walked */
+	uint32_t nr_begun;	/* of the frames up to this one, so many are not hidden */
+	bool is_entry;		/* C called the loop for it; not told but by 3.11 */
+	bool on_stack;		/* on the data stack, so far as its owner and its code tell */
+	bool is_new;		/* has not begun */
+	bool hidden;		/* has not begun, or is cleared: not part of what people see */
+};
+
+/*
+ * The frames of one thread as the last walk found them, outermost first; kept from tick to tick, so
+ * that what stands where it stood needs no second look. All zero it is empty.
+ */
+struct frame_list {
+	struct walked_frame *frames;
+	uint32_t nr_frames; /* of the last walk; hidden ones included */
+	uint32_t max_frames;
+	/*
+	 * What the innermost call of the interpreter's loop has on the C stack: its _PyCFrame (3.10
+	 * to 3.12), its entry frame (3.13 and newer). 0: there is none, or none is told.
+	 */
+	remote_addr loop_addr;
+	uint32_t nr_known;	  /* entries that hold something of an earlier walk */
+	uint32_t nr_unchanged;	  /* outermost frames that are what they were in the last walk */
+	struct frame_step *steps; /* of the walk under way, innermost first; owned */
+	uint32_t nr_steps, max_steps;
+};
+
+/* Whether people see that frame of the list: it has begun and is not being destroyed. */
+static inline bool frame_visible(const struct frame_list *list, uint32_t i)
+{
+	return !list->frames[i].hidden;
+}
+
+/* Free the list, which is empty then; codes are the cache's. Accepts NULL. */
+void frame_list_done(struct frame_list *list);
+
+/*
+ * Begin a walk: the list has its outermost nr_kept frames alone, and what it held beyond is what
+ * the walk is compared with.
+ */
+void frame_list_begin(struct frame_list *list, uint32_t nr_kept);
+
+/* Append a copy of frame. 0; -E2BIG (it would be the MAX_FRAMES + 1st), -ENOMEM. */
+int frame_list_append(struct frame_list *list, const struct walked_frame *frame);
+
+/*
+ * Between two walks: give back room if there is four times as much as twice nr_frames needs. What
+ * the list holds stays; of an earlier walk, what is beyond is forgotten.
+ */
+void frame_list_fit(struct frame_list *list, uint32_t nr_frames);
+
+/* Append a step of a walk. 0 or -ENOMEM. */
+int frame_list_add_step(struct frame_list *list, remote_addr addr, const struct frame_words *words);
+
+/* Have all codes that the list names, also those of an earlier walk, be in use. */
+void frame_list_use_codes(const struct frame_list *list);
+
+/* The number of frames up to the one at addr, or 0. */
+uint32_t frame_list_find(const struct frame_list *list, remote_addr addr);
 
 /* What a thread state says of a stack. All 0 where there is none. */
 struct stack_ends {
@@ -88,14 +178,14 @@ int frames_take(struct code_cache *codes, const struct code_clock *clock,
 /*
  * The same through a memory that stands still and may lack pieces: a frame without a code
  * object to be read has code_cache_missing(), and where `previous` leads to nothing (an entry
- * frame lies on the C stack) the frames below are those that lie in the data-stack chunks
- * (frames_still.c): then *ret_bridged. 0; -EAGAIN (it does not end where it must), -EBADMSG,
+ * frame lies on the C stack) the frames below are those that lie in the data-stack chunks: then
+ * *ret_bridged. 0; -EAGAIN (it does not end where it must), -EBADMSG,
  * -EFAULT, -E2BIG, -ENOMEM; only if there is no way on.
  */
 int frames_walk_still(struct code_cache *codes, const struct code_clock *clock,
 		      const struct stack_ends *ends, struct frame_list *list, bool *ret_bridged);
 
-/* What the walks of frames_still.c, await_chain.h and racing.h share with those above. */
+/* What the walks of asyncio_task.c and racing.c share with those above. */
 
 /*
  * f_executable and the words of a frame's stack are tagged references since 3.14; harmless before.
@@ -144,20 +234,9 @@ static inline struct frame_words frame_words(const struct py_offsets *offsets, c
 /* Give up the walk for that reason: sets walk->loss, returns -EBADMSG. */
 int walk_lost(struct frame_walk *walk, enum sample_loss loss);
 
-/* Append a frame that was checked. 0, -EBADMSG as walk_lost(), -ENOMEM. */
-int walk_append(struct frame_walk *walk, remote_addr addr, const struct frame_words *words,
-		struct code *code);
-
 /*
  * Append the frame whose words those are, by the code that they name; what has the instruction as an
  * index gets its address. 0; -ENOENT if they cannot be a frame's (the code is none, or the
- * instruction lies outside of it); the errors of walk_append(), -ESRCH, -EPERM.
+ * instruction lies outside of it); -EBADMSG as walk_lost(), -ENOMEM, -ESRCH, -EPERM.
  */
 int walk_frame(struct frame_walk *walk, remote_addr addr, struct frame_words *words);
-
-/*
- * Append the frame at addr, which was read, as a walk does that follows `previous`; one that
- * is not shown is left out. 0; -EBADMSG (it cannot be a frame), -EAGAIN (it hangs on nobody),
- * -E2BIG, -ENOMEM, -ESRCH, -EPERM.
- */
-int walk_step(struct frame_walk *walk, remote_addr addr, struct frame_words *words);

@@ -12,7 +12,7 @@
 #pragma once
 
 #include "sampler/cpython/code/code.h"
-#include "sampler/cpython/frames/frame_list.h"
+#include "sampler/cpython/frames/frames.h"
 
 struct loop_entry {
 	bool is_entry; /* C code called the loop for this frame, and no frame of Python's did */
