@@ -375,10 +375,10 @@ static int take_code(void *context, const struct interrupt_code *code)
 		.addr = code->addr,
 		.identity = code->identity,
 		.object = code->object,
-		.qualname = told_text(code->qualname, code->qualname_bytes, sizeof(code->qualname)),
-		.filename = told_text(code->filename, code->filename_bytes, sizeof(code->filename)),
-		.linetable =
-			told_text(code->linetable, code->linetable_bytes, sizeof(code->linetable)),
+		.texts = {told_text(code->qualname, code->qualname_bytes, sizeof(code->qualname)),
+			  told_text(code->filename, code->filename_bytes, sizeof(code->filename)),
+			  told_text(code->linetable, code->linetable_bytes,
+				    sizeof(code->linetable))},
 		.bytecode_length = code->bytecode_length,
 	};
 	const struct code_clock clock = {.tick = interrupts->tick, .is_past = true};

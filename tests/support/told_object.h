@@ -53,12 +53,15 @@ static inline void told_object_read(struct told_object *ret, const struct fake_p
 		.addr = addr,
 		.identity = identity,
 		.object = ret->object,
-		.qualname = told_text_read(py, field_u64(ret->object, offsets->code.qualname), true,
-					   ret->qualname, max_bytes),
-		.filename = told_text_read(py, field_u64(ret->object, offsets->code.filename), true,
-					   ret->filename, max_bytes),
-		.linetable = told_text_read(py, field_u64(ret->object, offsets->code.linetable),
-					    false, ret->linetable, max_bytes),
+		.texts =
+			{
+				told_text_read(py, field_u64(ret->object, offsets->code.qualname),
+					       true, ret->qualname, max_bytes),
+				told_text_read(py, field_u64(ret->object, offsets->code.filename),
+					       true, ret->filename, max_bytes),
+				told_text_read(py, field_u64(ret->object, offsets->code.linetable),
+					       false, ret->linetable, max_bytes),
+			},
 	};
 	if (offsets->code.bytecode != OFFSET_ABSENT)
 		cr_assert(zero(

@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "procmem/cleanup.h"
-#include "sampler/cpython/code/code_ahead.h"
-#include "sampler/cpython/code/executable.h"
+#include "sampler/cpython/layout/executable_offsets.h"
 #include "sampler/cpython/objects/strings.h"
 
 /* ob_size is a number of code units; CPython's jumps cannot reach further than this. */
@@ -15,6 +14,13 @@
 
 /* A frame is at most a chunk of this size; CPython's co_stacksize and locals are ints. */
 #define FRAME_SIZE_MAX_BYTES (64u << 20)
+
+/* So much of what an object names is kept, and read ahead: nearly all functions have less. */
+enum { AHEAD_TEXTS_BYTES = 192 + 320 + 512 };
+static const struct {
+	uint16_t kept_bytes, ahead_bytes;
+} text_sizes[NR_CODE_TEXTS] = {
+	[CODE_QUALNAME] = {128, 192}, [CODE_FILENAME] = {256, 320}, [CODE_LINETABLE] = {256, 512}};
 
 void code_cache_init(struct code_cache *cache, struct remote_memory *memory,
 		     const struct py_build *build)
@@ -26,7 +32,8 @@ void code_cache_init(struct code_cache *cache, struct remote_memory *memory,
 	};
 }
 
-void code_forget(struct code_cache *cache, struct code *code)
+/* Have an entry say "not a code object". */
+static void code_forget(struct code_cache *cache, struct code *code)
 {
 	cache->table_bytes -= code->table_bytes;
 	cache->nr_cleared += code->function != NULL;
@@ -42,28 +49,39 @@ void code_forget(struct code_cache *cache, struct code *code)
 	};
 }
 
-static void code_destroy(struct code_cache *cache, struct code *code)
+/* Drop the entries of a table that are not in use, or all. */
+static void drop(struct code_cache *cache, struct addr_map *map, bool drops_all)
 {
-	if (!code)
-		return;
-	code_forget(cache, code);
-	free(code);
-}
+	struct addr_map used = {0};
 
-/* Destroy all entries of a table. */
-static void destroy_all(struct code_cache *cache, struct addr_map *map)
-{
-	for (size_t i = 0; i < map->nr_slots; i++)
-		code_destroy(cache, map->slots[i].value);
+	for (size_t i = 0; !drops_all && i < map->nr_slots; i++) {
+		struct code *code = map->slots[i].value;
+
+		if (code && code->in_use && addr_map_put(&used, code->addr, code)) {
+			addr_map_done(&used);
+			return;
+		}
+	}
+	for (size_t i = 0; i < map->nr_slots; i++) {
+		struct code *code = map->slots[i].value;
+
+		if (code && !drops_all && code->in_use) {
+			code->in_use = false;
+		} else if (code) {
+			code_forget(cache, code);
+			free(code);
+		}
+	}
 	addr_map_done(map);
+	*map = used;
 }
 
 void code_cache_done(struct code_cache *cache)
 {
 	if (!cache)
 		return;
-	destroy_all(cache, &cache->codes);
-	destroy_all(cache, &cache->executables);
+	drop(cache, &cache->codes, true);
+	drop(cache, &cache->executables, true);
 	function_table_done(&cache->functions);
 }
 
@@ -84,38 +102,13 @@ bool code_cache_is_due(const struct code_cache *cache)
 	       cache->nr_new_executables >= EXECUTABLES_OF_A_TURN;
 }
 
-/* Drop the entries of a table that are not in use. */
-static void drop_unused(struct code_cache *cache, struct addr_map *map)
-{
-	struct addr_map used = {0};
-
-	for (size_t i = 0; i < map->nr_slots; i++) {
-		struct code *code = map->slots[i].value;
-
-		if (code && code->in_use && addr_map_put(&used, code->addr, code)) {
-			addr_map_done(&used);
-			return;
-		}
-	}
-	for (size_t i = 0; i < map->nr_slots; i++) {
-		struct code *code = map->slots[i].value;
-
-		if (code && !code->in_use)
-			code_destroy(cache, code);
-		else if (code)
-			code->in_use = false;
-	}
-	addr_map_done(map);
-	*map = used;
-}
-
 void code_cache_drop_unused(struct code_cache *cache)
 {
-	drop_unused(cache, &cache->executables);
+	drop(cache, &cache->executables, false);
 	cache->nr_new_executables = 0;
 	if (cache->nr_new < CODES_OF_A_TURN)
 		return;
-	drop_unused(cache, &cache->codes);
+	drop(cache, &cache->codes, false);
 	cache->nr_new = 0;
 }
 
@@ -133,16 +126,6 @@ static bool is_code_type(struct code_cache *cache, remote_addr type_addr)
 	return true;
 }
 
-static uint32_t optional_u32(const uint8_t *object, uint32_t offset)
-{
-	return offset == OFFSET_ABSENT ? 0 : field_u32(object, offset);
-}
-
-static uint64_t optional_u64(const uint8_t *object, uint32_t offset)
-{
-	return offset == OFFSET_ABSENT ? 0 : field_u64(object, offset);
-}
-
 /* The fingerprint of an object that was read. -EBADMSG if it is no code object. */
 static int take_fingerprint(struct code_cache *cache, const uint8_t *object,
 			    struct code_fingerprint *ret_fingerprint)
@@ -152,9 +135,9 @@ static int take_fingerprint(struct code_cache *cache, const uint8_t *object,
 	if (!is_code_type(cache, field_u64(object, offsets->object.ob_type)))
 		return -EBADMSG;
 	*ret_fingerprint = (struct code_fingerprint){
-		.filename = field_u64(object, offsets->code.filename),
-		.qualname = field_u64(object, offsets->code.qualname),
-		.linetable = field_u64(object, offsets->code.linetable),
+		.text_addrs = {field_u64(object, offsets->code.qualname),
+			       field_u64(object, offsets->code.filename),
+			       field_u64(object, offsets->code.linetable)},
 		.bytecode = optional_u64(object, offsets->code.bytecode),
 		.ob_size = optional_u64(object, offsets->code.ob_size),
 		.first_line = field_u32(object, offsets->code.firstlineno),
@@ -177,32 +160,35 @@ static int read_object(struct code_cache *cache, struct remote_memory *memory, r
 	return err ? err : take_fingerprint(cache, object, ret_fingerprint);
 }
 
+/* Where one of the texts is read from: its length comes before all that tells it from others. */
+static remote_addr text_addr(const struct py_offsets *offsets,
+			     const struct code_fingerprint *fingerprint, enum code_text text)
+{
+	return fingerprint->text_addrs[text] +
+	       (text == CODE_LINETABLE ? offsets->bytes.ob_size : offsets->unicode.length);
+}
+
 /*
- * Of an object that was read from its length on, of which own_bytes are its own and those from
- * content_offset on its contents: clear what is behind it, and what may change in its head.
+ * Of a text that was read from its length on: clear what is behind it, and what may change in its
+ * head.
  */
-static void trim(const struct remote_range *range, size_t own_bytes, uint32_t content_offset)
+static void trim(const struct py_offsets *offsets, enum code_text text,
+		 const struct remote_range *range)
 {
 	uint8_t *bytes = range->buffer;
-
-	memset(bytes + own_bytes, 0, range->size - own_bytes);
-	memset(bytes + sizeof(uint64_t), 0, content_offset - sizeof(uint64_t));
-}
-
-static void trim_bytes(const struct py_offsets *offsets, const struct remote_range *range)
-{
-	const uint32_t content_offset = offsets->bytes.ob_sval - offsets->bytes.ob_size;
+	uint32_t content_offset = offsets->bytes.ob_sval - offsets->bytes.ob_size;
 	uint64_t own_bytes = 0;
 
-	if (range->done_bytes >= sizeof(uint64_t))
-		own_bytes = field_u64(range->buffer, 0) + content_offset;
-	trim(range, own_bytes < range->done_bytes ? own_bytes : range->done_bytes, content_offset);
-}
-
-static void trim_string(const struct py_offsets *offsets, const struct remote_range *range)
-{
-	trim(range, string_own_bytes(offsets, range->buffer, range->done_bytes),
-	     string_content_offset(offsets, range->buffer, range->done_bytes));
+	if (text != CODE_LINETABLE) {
+		own_bytes = string_own_bytes(offsets, bytes, range->done_bytes);
+		content_offset = string_content_offset(offsets, bytes, range->done_bytes);
+	} else if (range->done_bytes >= sizeof(uint64_t)) {
+		own_bytes = field_u64(bytes, 0) + content_offset;
+	}
+	if (own_bytes > range->done_bytes)
+		own_bytes = range->done_bytes;
+	memset(bytes + own_bytes, 0, range->size - own_bytes);
+	memset(bytes + sizeof(uint64_t), 0, content_offset - sizeof(uint64_t));
 }
 
 /*
@@ -213,35 +199,184 @@ static int read_texts(struct code_cache *cache, struct remote_memory *memory,
 		      const struct code_fingerprint *fingerprint, struct code_texts *ret_texts)
 {
 	const struct py_offsets *offsets = &cache->build->offsets;
-	struct remote_range ranges[] = {
-		{.addr = fingerprint->qualname + offsets->unicode.length,
-		 .buffer = ret_texts->qualname,
-		 .size = sizeof(ret_texts->qualname)},
-		{.addr = fingerprint->filename + offsets->unicode.length,
-		 .buffer = ret_texts->filename,
-		 .size = sizeof(ret_texts->filename)},
-		{.addr = fingerprint->linetable + offsets->bytes.ob_size,
-		 .buffer = ret_texts->linetable,
-		 .size = sizeof(ret_texts->linetable)},
-	};
-
+	uint8_t *bytes = ret_texts->bytes;
 	int err;
 
 	/* One by one, so that a look keeps them (sampler/look_memory.h). */
-	for (size_t i = 0; i < sizeof(ranges) / sizeof(*ranges); i++) {
-		err = remote_memory_read_ranges(memory, &ranges[i], 1);
+	for (unsigned int i = 0; i < NR_CODE_TEXTS; i++) {
+		struct remote_range range = {
+			.addr = text_addr(offsets, fingerprint, i),
+			.buffer = bytes,
+			.size = text_sizes[i].kept_bytes,
+		};
+
+		err = remote_memory_read_ranges(memory, &range, 1);
 		if (err)
 			return err;
+		trim(offsets, i, &range);
+		bytes += range.size;
 	}
-	trim_string(offsets, &ranges[0]);
-	trim_string(offsets, &ranges[1]);
-	trim_bytes(offsets, &ranges[2]);
 	ret_texts->bytecode_length = 0;
 	if (!fingerprint->bytecode)
 		return 0;
 	err = remote_memory_read_u64(memory, fingerprint->bytecode + offsets->bytes.ob_size,
 				     &ret_texts->bytecode_length);
 	return err == -EFAULT ? 0 : err;
+}
+
+/*
+ * What a code object that is new names, as a memory: either read in one call, since a program that
+ * makes and drops functions all the time leaves some microseconds from the copy of a frame to the
+ * object's end, and a dozen calls take longer; or as the object's own thread met it (told_code). What
+ * is read through it comes from there where it is, and out of the memory behind it where it is not.
+ */
+struct code_ahead {
+	struct remote_memory memory; /* what is handed on */
+	struct remote_memory *inner; /* borrowed as long as this is read */
+	bool is_told;	  /* the ranges are of an earlier moment, of an object that may be gone */
+	size_t nr_ranges; /* of those; unless is_told 0 once something was read behind them */
+	struct remote_range ranges[NR_CODE_TEXTS + 2]; /* the rest of one is not there */
+	uint8_t texts[AHEAD_TEXTS_BYTES];
+	uint64_t bytecode_length;
+	uint8_t object[CODE_MAX_BYTES];
+};
+
+/* So far into a range that was read does a wanted one begin; more than it has: not there. */
+static uint64_t offset_in(const struct remote_range *range, const struct remote_range *wanted)
+{
+	const uint64_t offset = wanted->addr - range->addr;
+
+	return offset <= range->done_bytes ? offset : UINT64_MAX;
+}
+
+/* Take a range out of what was read, as far as it could be read. Whether it is there. */
+static bool take(const struct code_ahead *ahead, struct remote_range *wanted)
+{
+	for (size_t i = 0; i < ahead->nr_ranges; i++) {
+		const struct remote_range *range = &ahead->ranges[i];
+		const uint64_t offset = offset_in(range, wanted);
+
+		if (offset == UINT64_MAX || wanted->size > range->size - offset)
+			continue;
+		wanted->done_bytes = range->done_bytes - offset;
+		if (wanted->done_bytes > wanted->size)
+			wanted->done_bytes = wanted->size;
+		memcpy(wanted->buffer, (const uint8_t *)range->buffer + offset, wanted->done_bytes);
+		return true;
+	}
+	return false;
+}
+
+/* Whether what was read goes on behind something that was told, and begins as that does. */
+static bool goes_on(const struct code_ahead *ahead, const struct remote_range *read)
+{
+	bool is_begun = false;
+
+	for (size_t i = 0; i < ahead->nr_ranges; i++) {
+		const struct remote_range *range = &ahead->ranges[i];
+		const uint64_t offset = offset_in(range, read);
+		const uint8_t *told = range->buffer;
+		const uint8_t *bytes = read->buffer;
+
+		if (offset == UINT64_MAX)
+			continue;
+		for (uint64_t k = offset; k < range->done_bytes && k - offset < read->done_bytes;
+		     k++)
+			/* A text's hash, behind its length, may have been computed since. */
+			if (k / sizeof(uint64_t) != 1 && told[k] != bytes[k - offset])
+				return false;
+		is_begun |= offset < range->done_bytes;
+	}
+	return is_begun;
+}
+
+static int ahead_read_ranges(struct remote_memory *memory, struct remote_range *ranges,
+			     size_t nr_ranges)
+{
+	struct code_ahead *ahead = (struct code_ahead *)memory;
+	size_t nr_taken = 0;
+	int err;
+
+	while (nr_taken < nr_ranges && take(ahead, &ranges[nr_taken]))
+		nr_taken++;
+	if (nr_taken == nr_ranges)
+		return 0;
+	if (!ahead->is_told)
+		ahead->nr_ranges = 0;
+	err = remote_memory_read_ranges(ahead->inner, ranges, nr_ranges);
+	for (size_t i = 0; !err && ahead->is_told && i < nr_ranges; i++)
+		if (!goes_on(ahead, &ranges[i]))
+			ranges[i].done_bytes = 0;
+	return err;
+}
+
+static void ahead_begin(struct code_ahead *ahead, struct code_cache *cache, bool is_told)
+{
+	static const struct remote_memory_ops ops = {.read_ranges = ahead_read_ranges};
+
+	ahead->memory.ops = &ops;
+	ahead->inner = cache->memory;
+	ahead->is_told = is_told;
+	ahead->nr_ranges = 0;
+}
+
+/* Have size bytes of an object in buffer, or wanted there. */
+static void ahead_add(struct code_ahead *ahead, remote_addr addr, void *buffer, size_t size)
+{
+	ahead->ranges[ahead->nr_ranges++] =
+		(struct remote_range){.addr = addr, .buffer = buffer, .size = size};
+}
+
+/*
+ * Read what the object at object_addr names by its fingerprint, and the head of the object itself
+ * last: that it is unchanged proves the rest. From the first read on that has to go to inner everything
+ * goes there, so that what is read later is never older. Nothing is owned. 0; -ESRCH, -EPERM.
+ */
+static int ahead_read(struct code_ahead *ahead, struct code_cache *cache, remote_addr object_addr,
+		      const struct code_fingerprint *fingerprint)
+{
+	const struct py_offsets *offsets = &cache->build->offsets;
+	uint8_t *bytes = ahead->texts;
+
+	ahead_begin(ahead, cache, false);
+	for (unsigned int i = 0; i < NR_CODE_TEXTS; i++) {
+		const size_t size = text_sizes[i].ahead_bytes;
+
+		ahead_add(ahead, text_addr(offsets, fingerprint, i), bytes, size);
+		bytes += size;
+	}
+	if (fingerprint->bytecode)
+		ahead_add(ahead, fingerprint->bytecode + offsets->bytes.ob_size,
+			  &ahead->bytecode_length, sizeof(ahead->bytecode_length));
+	ahead_add(ahead, object_addr, ahead->object, code_head_bytes(offsets));
+	return remote_memory_read_ranges(ahead->inner, ahead->ranges, ahead->nr_ranges);
+}
+
+/* Have what was told of an object, which is read and no more. */
+static void ahead_add_told(struct code_ahead *ahead, remote_addr addr, const void *bytes,
+			   size_t nr_bytes, bool is_whole)
+{
+	ahead_add(ahead, addr, (void *)bytes, is_whole ? SIZE_MAX : nr_bytes);
+	ahead->ranges[ahead->nr_ranges - 1].done_bytes = nr_bytes;
+}
+
+/*
+ * The same of an object as it was told. What goes on behind what was told is read from inner, and is
+ * not there (-EFAULT) unless it begins as that does. told is borrowed as long as ahead is used.
+ */
+static void ahead_take(struct code_ahead *ahead, struct code_cache *cache,
+		       const struct code_fingerprint *fingerprint, const struct told_code *told)
+{
+	const struct py_offsets *offsets = &cache->build->offsets;
+
+	ahead_begin(ahead, cache, true);
+	for (unsigned int i = 0; i < NR_CODE_TEXTS; i++)
+		ahead_add_told(ahead, text_addr(offsets, fingerprint, i), told->texts[i].bytes,
+			       told->texts[i].nr_bytes, told->texts[i].is_whole);
+	if (fingerprint->bytecode)
+		ahead_add_told(ahead, fingerprint->bytecode + offsets->bytes.ob_size,
+			       &told->bytecode_length, sizeof(told->bytecode_length), false);
+	ahead_add_told(ahead, told->addr, told->object, code_head_bytes(offsets), false);
 }
 
 /* Whether what was read is the object of an entry. */
@@ -278,6 +413,21 @@ static void forget_lines(struct code *code)
 	code->nr_lines = 0;
 }
 
+/* Count bytes more for an entry's tables, and before_bytes less. 0; -E2BIG: there is no room. */
+static int claim_bytes(struct code_cache *cache, struct code *code, size_t before_bytes,
+		       size_t bytes)
+{
+	code->table_bytes -= before_bytes;
+	cache->table_bytes -= before_bytes;
+	if (bytes > CODE_TABLES_MAX_BYTES - cache->table_bytes) {
+		cache->tables_full = true;
+		return -E2BIG;
+	}
+	code->table_bytes += bytes;
+	cache->table_bytes += bytes;
+	return 0;
+}
+
 /*
  * Count what the tables of code take, the lines that are decoded later as well. 0;
  * -E2BIG: there is no room.
@@ -298,13 +448,7 @@ static int claim_tables(struct code_cache *cache, struct code *code)
 		forget_lines(code);
 		bytes = 0;
 	}
-	if (bytes > CODE_TABLES_MAX_BYTES - cache->table_bytes) {
-		cache->tables_full = true;
-		return -E2BIG;
-	}
-	code->table_bytes = bytes;
-	cache->table_bytes += bytes;
-	return 0;
+	return claim_bytes(cache, code, 0, bytes);
 }
 
 /* Where code's instructions lie, and the size of its frames on a data stack. 0, -EBADMSG, … */
@@ -371,14 +515,14 @@ static int code_fill(struct code_cache *cache, struct remote_memory *memory, str
 	int err = read_texts(cache, memory, fingerprint, &code->texts);
 
 	if (!err)
-		err = read_text(cache, memory, fingerprint->qualname, "<name not in the core>",
-				code, &qualname);
+		err = read_text(cache, memory, fingerprint->text_addrs[CODE_QUALNAME],
+				"<name not in the core>", code, &qualname);
 	if (!err)
-		err = read_text(cache, memory, fingerprint->filename, "<path not in the core>",
-				code, &path);
+		err = read_text(cache, memory, fingerprint->text_addrs[CODE_FILENAME],
+				"<path not in the core>", code, &path);
 	if (!err)
-		err = bytes_read(memory, offsets, fingerprint->linetable, LINETABLE_MAX_BYTES,
-				 &code->linetable, &code->linetable_bytes);
+		err = bytes_read(memory, offsets, fingerprint->text_addrs[CODE_LINETABLE],
+				 LINETABLE_MAX_BYTES, &code->linetable, &code->linetable_bytes);
 	if (err && err != -E2BIG && !is_gap(cache, err))
 		return err;
 	code->has_gaps |= is_gap(cache, err);
@@ -406,25 +550,12 @@ struct code *code_cache_missing(struct code_cache *cache)
 	return cache->missing.function ? &cache->missing : NULL;
 }
 
-/*
- * A version that is far above the counter shows that the counter is not where it was thought to
- * be. One that is a little above is younger than the counter: the look did not hold.
- */
-static void judge_counter(struct code_cache *cache, uint32_t version,
-			  const struct code_clock *clock)
-{
-	enum { MAX_YOUNGER = 1 << 16 };
-
-	if (clock->has_next_version && clock->next_version && version >= clock->next_version &&
-	    version - clock->next_version > MAX_YOUNGER)
-		cache->next_version_unusable = true;
-}
-
 /* Take the object that was read from memory at code->addr for the entry. 0, -EAGAIN, -EBADMSG, … */
 static int take_object(struct code_cache *cache, struct remote_memory *memory, struct code *code,
 		       const uint8_t *object, const struct code_fingerprint *fingerprint,
 		       const struct code_clock *clock)
 {
+	enum { MAX_YOUNGER = 1 << 16 };
 	uint8_t later_object[CODE_MAX_BYTES];
 	struct code_fingerprint later;
 	int err = fill_bytecode(cache, memory, code, object, fingerprint);
@@ -435,8 +566,14 @@ static int take_object(struct code_cache *cache, struct remote_memory *memory, s
 		err = read_object(cache, memory, code->addr, later_object, &later);
 	if (!err && memcmp(fingerprint, &later, sizeof(later)) != 0)
 		return -EAGAIN;
-	if (!err)
-		judge_counter(cache, fingerprint->version, clock);
+	/*
+	 * A version that is far above the counter shows that the counter is not where it was thought
+	 * to be. One that is a little above is younger than the counter: the look did not hold.
+	 */
+	if (!err && clock->has_next_version && clock->next_version &&
+	    fingerprint->version >= clock->next_version &&
+	    fingerprint->version - clock->next_version > MAX_YOUNGER)
+		cache->next_version_unusable = true;
 	return err;
 }
 
@@ -460,8 +597,7 @@ static int code_check(struct code_cache *cache, struct code *code, const struct 
 	}
 	code_forget(cache, code);
 	if (!err)
-		err = code_ahead_init(&ahead, cache->memory, &cache->build->offsets, code->addr,
-				      &fingerprint);
+		err = ahead_read(&ahead, cache, code->addr, &fingerprint);
 	if (!err)
 		err = take_object(cache, &ahead.memory, code, object, &fingerprint, clock);
 	if (err)
@@ -510,13 +646,6 @@ int code_cache_get(struct code_cache *cache, remote_addr addr, const struct code
 	return err;
 }
 
-/* A text that was not told because it was not in memory: have it there for the next time. */
-static void fault_in(struct code_cache *cache, const struct told_text *text, remote_addr addr)
-{
-	if (!text->nr_bytes)
-		(void)remote_memory_fault_in(cache->memory, addr);
-}
-
 int code_cache_tell(struct code_cache *cache, const struct told_code *told,
 		    const struct code_clock *clock)
 {
@@ -524,20 +653,23 @@ int code_cache_tell(struct code_cache *cache, const struct told_code *told,
 	struct code_ahead ahead;
 	struct code_texts texts;
 	struct code *code;
+	bool is_missing = false;
 	int err = code_entry_get(&cache->codes, MAX_CODES, &cache->nr_new, told->addr, &code);
 
 	if (err)
 		return err;
 	err = take_fingerprint(cache, told->object, &fingerprint);
-	if (!err &&
-	    (!told->qualname.nr_bytes || !told->filename.nr_bytes || !told->linetable.nr_bytes)) {
-		fault_in(cache, &told->qualname, fingerprint.qualname);
-		fault_in(cache, &told->filename, fingerprint.filename);
-		fault_in(cache, &told->linetable, fingerprint.linetable);
-		return -EAGAIN;
+	for (unsigned int i = 0; !err && i < NR_CODE_TEXTS; i++) {
+		if (told->texts[i].nr_bytes)
+			continue;
+		/* It was not in memory: have it there for the next time. */
+		(void)remote_memory_fault_in(cache->memory, fingerprint.text_addrs[i]);
+		is_missing = true;
 	}
+	if (is_missing)
+		return -EAGAIN;
 	if (!err) {
-		code_ahead_take(&ahead, cache->memory, &cache->build->offsets, &fingerprint, told);
+		ahead_take(&ahead, cache, &fingerprint, told);
 		err = read_texts(cache, &ahead.memory, &fingerprint, &texts);
 	}
 	if (err || !code->function || !is_same(code, &fingerprint, &texts)) {
@@ -575,4 +707,164 @@ int code_cache_get_told(struct code_cache *cache, remote_addr addr, uint64_t ide
 	if (cache->teller)
 		cache->teller->forget(cache->teller, addr);
 	return -EAGAIN;
+}
+
+/*
+ * Where a frame stands. In free-threaded builds since 3.14 each thread but the first to run a code
+ * object has a copy of its bytecode for itself, and a frame's instr_ptr lies in that. A copy is as
+ * long as the bytecode behind the code object and has the same instructions at the same places
+ * (specialised on their own), so an address in it stands for one in the code object, and tables are
+ * about that.
+ *
+ * Source: CPython 3.14 and 3.15 Include/cpython/code.h (_PyCodeArray), Objects/codeobject.c
+ * (create_tlbc_lock_held).
+ */
+
+static int compare_addrs(const void *a, const void *b)
+{
+	remote_addr x = *(const remote_addr *)a;
+	remote_addr y = *(const remote_addr *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Whether an address is in the bytecode behind the object; 3.11's first one is a unit before. */
+static bool code_holds(const struct code *code, remote_addr instr_addr)
+{
+	return instr_addr + 2 >= code->code_start_addr && instr_addr < code->code_end_addr;
+}
+
+bool code_known_place(const struct code *code, remote_addr instr_addr, remote_addr *ret_addr)
+{
+	const struct code_copies *copies = &code->copies;
+	size_t low = 0;
+	size_t high = copies->nr;
+	uint64_t offset;
+
+	if (code_holds(code, instr_addr)) {
+		*ret_addr = instr_addr;
+		return true;
+	}
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (copies->starts[middle] <= instr_addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	/* Entries of threads that have none are NULL. */
+	if (!low || !copies->starts[low - 1])
+		return false;
+	offset = instr_addr - copies->starts[low - 1];
+	if (offset >= code->code_end_addr - code->code_start_addr)
+		return false;
+	*ret_addr = code->code_start_addr + offset;
+	return true;
+}
+
+/*
+ * Read where the copies are, once a tick, and count what that takes; those that were known are
+ * forgotten. 0; -ENOENT (there is no array that could be, or this tick has read it), -E2BIG, -ENOMEM,
+ * -ESRCH, -EPERM.
+ */
+static int renew_copies(struct code_cache *cache, struct code *code, const struct code_clock *clock)
+{
+	struct code_copies *copies = &code->copies;
+	const size_t before_bytes = copies->nr * sizeof(*copies->starts);
+	remote_addr array_addr;
+	uint64_t nr = 0;
+	int err;
+
+	if (copies->tick == clock->tick)
+		return -ENOENT;
+	free(copies->starts);
+	*copies = (struct code_copies){.tick = clock->tick, .generation = clock->tlbc_generation};
+	err = remote_memory_read_u64(cache->memory, code->addr + cache->build->tlbc.code_array,
+				     &array_addr);
+	if (!err && array_addr % sizeof(uint64_t))
+		err = -EBADMSG;
+	if (!err)
+		err = remote_memory_read_u64(cache->memory, array_addr + CODE_ARRAY_SIZE, &nr);
+	if (!err && (!nr || nr > INT32_MAX))
+		err = -EBADMSG;
+	if (nr > MAX_CODE_COPIES)
+		nr = MAX_CODE_COPIES;
+	if (!err) {
+		copies->starts = malloc(nr * sizeof(*copies->starts));
+		err = copies->starts
+			      ? remote_memory_read(cache->memory, array_addr + CODE_ARRAY_ENTRIES,
+						   copies->starts, nr * sizeof(*copies->starts))
+			      : -ENOMEM;
+	}
+	if (!err) {
+		copies->nr = (size_t)nr;
+		qsort(copies->starts, copies->nr, sizeof(*copies->starts), compare_addrs);
+	}
+	if (claim_bytes(cache, code, before_bytes, copies->nr * sizeof(*copies->starts))) {
+		free(copies->starts);
+		*copies = (struct code_copies){0};
+		return -E2BIG;
+	}
+	return err == -EBADMSG || err == -EFAULT ? -ENOENT : err;
+}
+
+int code_place(struct code_cache *cache, struct code *code, const struct code_clock *clock,
+	       remote_addr instr_addr, remote_addr *ret_addr)
+{
+	int err;
+
+	if ((code_holds(code, instr_addr) || code->copies.generation == clock->tlbc_generation) &&
+	    code_known_place(code, instr_addr, ret_addr))
+		return 0;
+	if (!cache->build->tlbc.code_array)
+		return -ENOENT;
+	err = renew_copies(cache, code, clock);
+	if (err)
+		return err;
+	return code_known_place(code, instr_addr, ret_addr) ? 0 : -ENOENT;
+}
+
+static struct linetable table_of(const struct code_cache *cache, const struct code *code)
+{
+	return (struct linetable){
+		.format = cache->build->traits.linetable_format,
+		.bytes = code->linetable,
+		.nr_bytes = code->linetable_bytes,
+		.first_line = code->function->first_line,
+	};
+}
+
+struct linetable_position code_position(const struct code_cache *cache, const struct code *code,
+					remote_addr instr_addr)
+{
+	const struct linetable table = table_of(cache, code);
+
+	if (!code->linetable || !code_known_place(code, instr_addr, &instr_addr))
+		return (struct linetable_position){.column = -1, .end_line = -1, .end_column = -1};
+	return linetable_position(&table, (int32_t)(instr_addr - code->code_start_addr));
+}
+
+int32_t code_line(const struct code_cache *cache, struct code *code, remote_addr instr_addr)
+{
+	size_t unit;
+
+	if (code->foreign)
+		return code->function->first_line;
+	if (!code_known_place(code, instr_addr, &instr_addr))
+		return 0;
+	unit = (instr_addr - code->code_start_addr) / 2;
+	if (instr_addr < code->code_start_addr)
+		return code_position(cache, code, instr_addr).line;
+	if (unit >= code->nr_lines)
+		return 0;
+	if (!code->lines) {
+		const struct linetable table = table_of(cache, code);
+
+		code->lines = malloc(code->nr_lines * sizeof(*code->lines));
+		if (!code->lines)
+			return code_position(cache, code, instr_addr).line;
+		linetable_lines(&table, code->lines, code->nr_lines);
+	}
+	return code->lines[unit];
 }

@@ -64,16 +64,19 @@ struct code_clock {
 	uint64_t past_tick; /* what was read from that one on they did not know; 0: tick */
 };
 
+/* What a code object names: two str objects, and a bytes object. */
+enum code_text { CODE_QUALNAME, CODE_FILENAME, CODE_LINETABLE, NR_CODE_TEXTS };
+
 /* What can only change when the object at the address is another one. */
 struct code_fingerprint {
-	uint64_t filename, qualname, linetable;
+	uint64_t text_addrs[NR_CODE_TEXTS];
 	uint64_t bytecode; /* the object of it; 0 where it is part of this one */
 	uint64_t ob_size;
 	uint32_t first_line, framesize, version, first_traceable;
 };
 
-/* Room for what an object names, from its length on: its first characters, or bytes. */
-enum { CODE_NAME_BYTES = 128, CODE_PATH_BYTES = 256, CODE_LINETABLE_BYTES = 256 };
+/* Room for the first characters or bytes of all of them, each from its length on. */
+enum { CODE_TEXTS_BYTES = 128 + 256 + 256 };
 
 /*
  * What tells objects apart that have no version (to 3.11): one may take another one's place with
@@ -81,14 +84,12 @@ enum { CODE_NAME_BYTES = 128, CODE_PATH_BYTES = 256, CODE_LINETABLE_BYTES = 256 
  * with other lines. All zero behind what could be read, and behind the end of each.
  */
 struct code_texts {
-	uint8_t qualname[CODE_NAME_BYTES];
-	uint8_t filename[CODE_PATH_BYTES];
-	uint8_t linetable[CODE_LINETABLE_BYTES];
+	uint8_t bytes[CODE_TEXTS_BYTES];
 	uint64_t bytecode_length; /* where that is an object of its own */
 };
 
 /*
- * Copies of a code object's bytecode, one for each thread that is alive (code_place.c). Beyond so
+ * Copies of a code object's bytecode, one for each thread that is alive (code_place()). Beyond so
  * many they are not looked at: frames of threads that have no copy within are not shown.
  */
 enum { MAX_CODE_COPIES = 2048 };
@@ -148,7 +149,7 @@ struct told_code {
 	remote_addr addr;
 	uint64_t identity;     /* tells it from those that lie there before and after it; not 0 */
 	const uint8_t *object; /* code_head_bytes() of it */
-	struct told_text qualname, filename, linetable;
+	struct told_text texts[NR_CODE_TEXTS];
 	uint64_t bytecode_length; /* where that is an object of its own */
 };
 
@@ -235,9 +236,6 @@ void code_cache_drop_unused(struct code_cache *cache);
  */
 int code_entry_get(struct addr_map *map, uint32_t max_entries, uint32_t *nr_new, remote_addr addr,
 		   struct code **ret_code);
-
-/* Have an entry say "not a code object". */
-void code_forget(struct code_cache *cache, struct code *code);
 
 /*
  * The code object at addr for a frame of the look whose clock that is.

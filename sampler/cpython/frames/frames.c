@@ -111,14 +111,14 @@ struct stack_ends stack_ends_take(const struct py_build *build, remote_addr thre
 				  const uint8_t *state)
 {
 	const struct py_offsets *offsets = &build->offsets;
-	struct stack_ends ends = {.thread_addr = thread_addr};
+	struct stack_ends ends = {
+		.cframe_addr = optional_u64(state, offsets->thread.cframe),
+		.base_frame_addr = optional_u64(state, offsets->thread.base_frame),
+		.thread_addr = thread_addr,
+	};
 
-	if (offsets->thread.cframe != OFFSET_ABSENT)
-		ends.cframe_addr = field_u64(state, offsets->thread.cframe);
 	if (offsets->cframe.current_frame == OFFSET_ABSENT)
 		ends.current_frame_addr = field_u64(state, offsets->thread.current_frame);
-	if (offsets->thread.base_frame != OFFSET_ABSENT)
-		ends.base_frame_addr = field_u64(state, offsets->thread.base_frame);
 	if (!build->traits.frames_on_heap) {
 		ends.newest_chunk_addr = field_u64(state, offsets->thread.datastack_chunk);
 		ends.datastack_top_addr = field_u64(state, offsets->thread.datastack_top);

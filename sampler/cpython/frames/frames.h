@@ -222,9 +222,7 @@ static inline struct frame_words frame_words(const struct py_offsets *offsets, c
 		.stacktop = offsets->frame.stacktop == OFFSET_ABSENT
 				    ? -1
 				    : field_i32(frame, offsets->frame.stacktop),
-		.stackpointer = offsets->frame.stackpointer == OFFSET_ABSENT
-					? 0
-					: field_u64(frame, offsets->frame.stackpointer),
+		.stackpointer = optional_u64(frame, offsets->frame.stackpointer),
 		.owner = field_u8(frame, offsets->frame.owner),
 		.is_entry = offsets->frame.is_entry != OFFSET_ABSENT &&
 			    field_u8(frame, offsets->frame.is_entry) != 0,

@@ -200,6 +200,17 @@ struct py_offsets {
 /* NOLINTNEXTLINE(bugprone-macro-parentheses): the names of members */
 #define OFFSET_INDEX(of, field) (offsetof(struct py_offsets, of.field) / sizeof(uint32_t))
 
+/* A field of a struct that was read, or 0 where the version does not have it. */
+static inline uint64_t optional_u64(const void *buffer, uint32_t offset)
+{
+	return offset == OFFSET_ABSENT ? 0 : field_u64(buffer, offset);
+}
+
+static inline uint32_t optional_u32(const void *buffer, uint32_t offset)
+{
+	return offset == OFFSET_ABSENT ? 0 : field_u32(buffer, offset);
+}
+
 /* enum _frameowner of CPython, what is the same in all versions. */
 enum frame_owner { OWNED_BY_THREAD = 0, OWNED_BY_GENERATOR = 1 };
 

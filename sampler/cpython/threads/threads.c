@@ -47,12 +47,6 @@ static int read_interpreter(struct remote_memory *memory, const struct py_offset
 	return err;
 }
 
-/* A field that not every version has: 0 then. */
-static uint64_t field_if_any(const uint8_t *state, uint32_t offset)
-{
-	return offset == OFFSET_ABSENT ? 0 : field_u64(state, offset);
-}
-
 static int read_thread(struct remote_memory *memory, const struct py_offsets *offsets,
 		       remote_addr addr, remote_addr interp_addr, struct thread_ref *ret_thread)
 {
@@ -67,8 +61,8 @@ static int read_thread(struct remote_memory *memory, const struct py_offsets *of
 		.addr = addr,
 		.next_addr = field_u64(state, offsets->thread.next),
 		.thread_id = field_u64(state, offsets->thread.thread_id),
-		.native_tid = field_if_any(state, offsets->thread.native_thread_id),
-		.unique_id = field_if_any(state, offsets->thread.unique_id),
+		.native_tid = optional_u64(state, offsets->thread.native_thread_id),
+		.unique_id = optional_u64(state, offsets->thread.unique_id),
 	};
 	return 0;
 }
@@ -77,8 +71,8 @@ bool thread_ref_matches(const struct thread_ref *ref, const struct py_offsets *o
 			const uint8_t *state)
 {
 	return field_u64(state, offsets->thread.thread_id) == ref->thread_id &&
-	       field_if_any(state, offsets->thread.native_thread_id) == ref->native_tid &&
-	       field_if_any(state, offsets->thread.unique_id) == ref->unique_id;
+	       optional_u64(state, offsets->thread.native_thread_id) == ref->native_tid &&
+	       optional_u64(state, offsets->thread.unique_id) == ref->unique_id;
 }
 
 static int list_threads(struct remote_memory *memory, const struct py_build *build,
