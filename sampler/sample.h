@@ -15,8 +15,6 @@
 
 #include "procmem/clock.h"
 #include "sampler/cpython/base/frame.h"
-#include "sampler/cpython/base/loss.h"
-#include "sampler/cpython/threads/thread_names.h"
 #include "sampler/histogram.h"
 
 /*

@@ -10,7 +10,7 @@
 #include "procmem/bounded_memory.h"
 #include "procmem/cleanup.h"
 #include "procmem/clock.h"
-#include "sampler/cpython/threads/pthread_ids.h"
+#include "sampler/cpython/threads/threads.h"
 #include "sampler/sampler_state.h"
 
 /* System calls of reading a file of /proc: it is opened, read to its end, and closed. */

@@ -47,7 +47,6 @@
 #include "procmem/memory.h"
 #include "sampler/cpython/code/code.h"
 #include "sampler/cpython/layout/offsets.h"
-#include "sampler/cpython/threads/thread_names.h"
 #include "sampler/cpython/threads/threads.h"
 #include "sampler/gil.h"
 #include "sampler/look_memory.h"

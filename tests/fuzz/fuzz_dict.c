@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sampler/cpython/threads/thread_names.h"
+#include "sampler/cpython/threads/threads.h"
 #include "tests/support/fake_objects.h"
 
 enum { NR_THREADS = 3, PATCH_BYTES = 10 };

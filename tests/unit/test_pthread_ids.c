@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Structs of the C library, made up, with thread ids somewhere in them. */
-#include "sampler/cpython/threads/pthread_ids.h"
+#include "sampler/cpython/threads/threads.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
@@ -8,15 +8,15 @@
 
 #include "tests/support/fake_memory.h"
 
-enum { MAX_THREADS = 40, PTHREAD_BYTES = 2304, FIRST_TID = 4711 };
+enum { MOST_THREADS = 40, PTHREAD_BYTES = 2304, FIRST_TID = 4711 };
 
 #define PTHREAD_ADDR 0x7f0000000000u
 
 /* Threads whose ids lie at offset, other words all the same. */
 struct library {
 	struct fake_memory fake;
-	uint64_t idents[MAX_THREADS];
-	pid_t tids[MAX_THREADS];
+	uint64_t idents[MOST_THREADS];
+	pid_t tids[MOST_THREADS];
 	size_t nr;
 };
 
@@ -48,7 +48,7 @@ Test(pthread_ids, are_found_wherever_they_lie)
 	static const uint32_t offsets[] = {720, 208, 48, 0, 1044, 2044};
 
 	for (size_t i = 0; i < sizeof(offsets) / sizeof(*offsets); i++)
-		for (size_t nr = 1; nr <= MAX_THREADS; nr += 13) {
+		for (size_t nr = 1; nr <= MOST_THREADS; nr += 13) {
 			struct library library;
 			struct pthread_layout layout;
 			pid_t tid;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The names of threads in a fake threading module, whole, torn and damaged. */
-#include "sampler/cpython/threads/thread_names.h"
+#include "sampler/cpython/threads/threads.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>

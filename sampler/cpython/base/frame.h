@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions, the frames that run them, and what a frame can tell. Data only. */
+/* Functions, the frames that run them, what a frame can tell, and why a stack is lost. Data only. */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
+
+/*
+ * Room for a thread's name and a NUL. People's names for threads are shorter; a longer one
+ * is cut.
+ */
+#define THREAD_NAME_MAX_BYTES 128
 
 /* What runs a function's code. The numbers are those of recordings (docs/formats.md). */
 enum function_kind {
@@ -69,4 +75,17 @@ struct frame_detail {
 	bool is_entry;
 	uint64_t entry_addr;
 	uint64_t addr; /* of a native frame: its next instruction, a return address mostly; or 0 */
+};
+
+/* Why a stack was not accepted; counted, never guessed around. */
+enum sample_loss {
+	LOSS_MOVED,	 /* its thread, or the GIL's holder, may have run during the look */
+	LOSS_LOCK,	 /* the sampler had to wait for the target's memory map, or for a page */
+	LOSS_LATE,	 /* the look came late, and only because the thread had gone to sleep */
+	LOSS_UNFINISHED, /* it was between two stores of a call, a return or a yield */
+	LOSS_CODE,	 /* no room for what one of its frames runs, or that is gone */
+	LOSS_FAULT,	 /* something was not in memory when the thread was interrupted */
+	LOSS_SKIPPED,  /* interrupts: there was no room, or the kernel was busy with another one */
+	LOSS_TOO_DEEP, /* more frames than the named limit */
+	NR_SAMPLE_LOSSES,
 };

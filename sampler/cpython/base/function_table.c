@@ -42,13 +42,9 @@ static size_t slot_find(const struct function_table *table, uint64_t hash,
 
 static bool table_grow(struct function_table *table)
 {
-	struct function_table larger = {
-		.nr_slots = table->nr_slots ? table->nr_slots * 2 : FIRST_NR_SLOTS,
-		.nr_functions = table->nr_functions,
-		.nr_bytes = table->nr_bytes,
-		.max_bytes = table->max_bytes,
-	};
+	struct function_table larger = *table;
 
+	larger.nr_slots = table->nr_slots ? table->nr_slots * 2 : FIRST_NR_SLOTS;
 	larger.slots = calloc(larger.nr_slots, sizeof(struct function_entry *));
 	if (!larger.slots)
 		return false;

@@ -102,28 +102,15 @@ __attribute__((format(printf, 3, 4))) static int name_it(struct description *of,
 	return of->path && of->qualname ? 0 : -ENOMEM;
 }
 
-/* The name of the object that a builtin belongs to: its type's, or its own if it is one. */
-static int read_owner_name(const struct description *of, remote_addr self_addr, char **ret_name)
-{
-	char name[NAME_BYTES];
-	struct value_type type;
-	int err = value_type_of(of->memory, of->build, self_addr, &type);
-
-	if (!err)
-		err = read_type_name(of, type.kind == VALUE_TYPE ? self_addr : type.addr, name);
-	if (err)
-		return err;
-	*ret_name = strdup(name);
-	return *ret_name ? 0 : -ENOMEM;
-}
-
 /* A builtin_function_or_method: its module, or the class of a method, a dot, and its name. */
 static int name_builtin(struct description *of, remote_addr addr)
 {
 	uint8_t fields[BUILTIN_MODULE_AFTER_TYPE + sizeof(remote_addr)];
 	remote_addr name_addr, self_addr, module_addr;
-	cleanup_free char *prefix = NULL;
-	char name[NAME_BYTES];
+	cleanup_free char *module = NULL;
+	char name[NAME_BYTES], owner[NAME_BYTES];
+	const char *prefix = NULL;
+	struct value_type type;
 	int err = read_fields(of, addr, 0, fields, sizeof(fields));
 
 	if (!err)
@@ -136,13 +123,20 @@ static int name_builtin(struct description *of, remote_addr addr)
 		return err;
 	self_addr = field_u64(fields, BUILTIN_SELF_AFTER_TYPE);
 	module_addr = field_u64(fields, BUILTIN_MODULE_AFTER_TYPE);
-	if (module_addr)
-		err = read_str(of, module_addr, &prefix);
-	else if (self_addr)
-		err = read_owner_name(of, self_addr, &prefix);
+	if (module_addr) {
+		err = read_str(of, module_addr, &module);
+		prefix = module;
+	} else if (self_addr) {
+		/* What it belongs to is called by its type, or by itself if it is one. */
+		err = value_type_of(of->memory, of->build, self_addr, &type);
+		if (!err)
+			err = read_type_name(of, type.kind == VALUE_TYPE ? self_addr : type.addr,
+					     owner);
+		prefix = err ? NULL : owner;
+	}
 	if (err && !is_unreadable(err))
 		return err;
-	if (!prefix || (module_addr && strcmp(prefix, "builtins") == 0))
+	if (!prefix || (module && strcmp(module, "builtins") == 0))
 		return name_it(of, PATH_BUILTIN, "%s", name);
 	return name_it(of, PATH_BUILTIN, "%s.%s", prefix, name);
 }

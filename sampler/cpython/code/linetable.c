@@ -55,7 +55,7 @@ struct table_reader {
 	const struct linetable *table;
 	size_t next;  /* index of the byte to read next; at most nr_bytes */
 	int32_t line; /* of the last entry that had one */
-	bool ended;   /* lnotab: what is behind the table was handed on */
+	bool ended;   /* of pairs: what is behind the last good one was handed on */
 	bool torn;    /* something was missing, or too large */
 };
 
@@ -146,79 +146,41 @@ static bool read_location(struct table_reader *reader, struct table_entry *ret_e
 	return true;
 }
 
-/* The two bytes of an older entry; false at the end, where one alone counts for nothing. */
-static bool read_pair(struct table_reader *reader, uint8_t *ret_code_delta, int8_t *ret_line_delta)
+/*
+ * One entry of an older table; at the end one byte alone counts for nothing. A pair of lnotab ends what
+ * has the line before it.
+ */
+static bool read_pair(struct table_reader *reader, struct table_entry *ret_entry)
 {
-	if (reader->table->nr_bytes - reader->next < 2)
-		return false;
-	*ret_code_delta = reader->table->bytes[reader->next];
-	*ret_line_delta = (int8_t)reader->table->bytes[reader->next + 1];
-	reader->next += 2;
-	return true;
-}
-
-static bool read_range(struct table_reader *reader, struct table_entry *ret_entry)
-{
-	uint8_t code_delta;
+	const bool is_lnotab = reader->table->format == LINETABLE_LNOTAB;
 	int8_t line_delta;
 
-	if (!read_pair(reader, &code_delta, &line_delta))
-		return false;
-	ret_entry->nr_bytes = code_delta;
-	ret_entry->line = 0;
-	if (line_delta == LINE_DELTA_NONE)
-		return true;
-	if (__builtin_add_overflow(reader->line, line_delta, &reader->line))
-		return false;
 	ret_entry->line = valid_line(reader->line);
-	return true;
-}
+	if (reader->ended || reader->table->nr_bytes - reader->next < 2) {
+		const bool goes_on = is_lnotab && !reader->ended;
 
-/* A pair of lnotab ends what has the line before it. */
-static bool read_lnotab(struct table_reader *reader, struct table_entry *ret_entry)
-{
-	uint8_t code_delta;
-	int8_t line_delta;
-
-	if (reader->ended)
-		return false;
-	ret_entry->line = valid_line(reader->line);
-	if (!read_pair(reader, &code_delta, &line_delta)) {
 		ret_entry->nr_bytes = INT32_MAX;
 		reader->ended = true;
+		return goes_on;
+	}
+	ret_entry->nr_bytes = reader->table->bytes[reader->next++];
+	line_delta = (int8_t)reader->table->bytes[reader->next++];
+	if (!is_lnotab && line_delta == LINE_DELTA_NONE) {
+		ret_entry->line = 0;
 		return true;
 	}
-	ret_entry->nr_bytes = code_delta;
 	reader->ended = __builtin_add_overflow(reader->line, line_delta, &reader->line);
-	return true;
+	if (is_lnotab)
+		return true;
+	ret_entry->line = valid_line(reader->line);
+	return !reader->ended;
 }
 
 /* The next entry. False at the end and where the table is torn. */
 static bool read_entry(struct table_reader *reader, struct table_entry *ret_entry)
 {
-	switch (reader->table->format) {
-	case LINETABLE_LOCATIONS:
-		return read_location(reader, ret_entry);
-	case LINETABLE_RANGES:
-		return read_range(reader, ret_entry);
-	case LINETABLE_LNOTAB:
-		return read_lnotab(reader, ret_entry);
-	}
-	return false;
-}
-
-/* The entry that covers an offset, which is not negative. */
-static bool find_entry(struct table_reader *reader, int32_t code_offset_bytes,
-		       struct table_entry *ret_entry)
-{
-	size_t end = 0; /* cannot overflow: but for the last, a byte adds at most 255 */
-
-	while (read_entry(reader, ret_entry)) {
-		end += ret_entry->nr_bytes;
-		if ((size_t)code_offset_bytes < end)
-			return true;
-	}
-	return false;
+	return reader->table->format == LINETABLE_LOCATIONS ? read_location(reader, ret_entry)
+							    : read_pair(reader, ret_entry);
 }
 
 /* A column of the long form: 1 is the first, 0 says that there is none. */
@@ -268,13 +230,17 @@ struct linetable_position linetable_position(const struct linetable *table,
 	struct linetable_position unknown = {.column = -1, .end_line = -1, .end_column = -1};
 	struct linetable_position position;
 	struct table_entry entry = {0};
+	size_t end = 0; /* cannot overflow: but for the last, a byte adds at most 255 */
 
 	if (code_offset_bytes < 0) {
 		unknown.line = valid_line(table->first_line);
 		return unknown;
 	}
-	if (!find_entry(&reader, code_offset_bytes, &entry))
-		return unknown;
+	while (end <= (size_t)code_offset_bytes) {
+		if (!read_entry(&reader, &entry))
+			return unknown;
+		end += entry.nr_bytes;
+	}
 	unknown.line = entry.line;
 	if (table->format != LINETABLE_LOCATIONS || entry.kind == LOCATION_NONE || reader.line < 0)
 		return unknown;
@@ -302,14 +268,8 @@ void linetable_lines(const struct linetable *table, int32_t *ret_lines, size_t n
 size_t linetable_max_units(enum linetable_format format, size_t size_bytes)
 {
 	/* Of 3.11 an entry has a byte at least and covers eight units at most; older ones
-	   are two bytes and cover 255 bytes. */
-	switch (format) {
-	case LINETABLE_LOCATIONS:
-		return size_bytes * 8;
-	case LINETABLE_RANGES:
-		return size_bytes * 64;
-	case LINETABLE_LNOTAB:
-		break;
-	}
-	return SIZE_MAX;
+	   are two bytes and cover 255 bytes. lnotab's last line goes on. */
+	return format == LINETABLE_LOCATIONS ? size_bytes * 8
+	       : format == LINETABLE_RANGES  ? size_bytes * 64
+					     : SIZE_MAX;
 }

@@ -6,12 +6,27 @@
 #pragma once
 
 #include <signal.h>
+#include <stdbool.h>
 
+#include "procmem/maps.h"
 #include "procmem/memory.h"
 #include "procmem/message.h"
-#include "sampler/cpython/base/program.h"
 #include "sampler/cpython/layout/offsets.h"
 #include "symbols/image.h"
+#include "symbols/image_source.h"
+
+/*
+ * A program in which CPython is looked for: one that runs, or one that a core file holds. All
+ * borrowed, as long as it is looked at.
+ */
+struct program {
+	const char *name;     /* for sentences: "process 1234", "core core.1234" */
+	bool is_alive;	      /* what is not there may come: it is worth to try again */
+	const char *exe_path; /* what it runs, as its mappings have it; "" if not known */
+	const struct maps *maps;
+	struct remote_memory *memory;
+	struct image_source *images; /* the files of its mappings */
+};
 
 struct runtime {
 	remote_addr addr; /* of _PyRuntime; of interp_head in 3.6, which has none */

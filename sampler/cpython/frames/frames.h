@@ -30,7 +30,7 @@
 #include <stdint.h>
 
 #include "procmem/memory.h"
-#include "sampler/cpython/base/loss.h"
+#include "sampler/cpython/base/frame.h"
 #include "sampler/cpython/code/code.h"
 #include "sampler/cpython/layout/offsets.h"
 

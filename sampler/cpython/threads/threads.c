@@ -3,8 +3,16 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "procmem/array.h"
+#include "procmem/cleanup.h"
 #include "sampler/cpython/base/circle.h"
+#include "sampler/cpython/objects/dict.h"
+#include "sampler/cpython/objects/integer.h"
+#include "sampler/cpython/objects/strings.h"
+
+/* Lists. */
 
 void thread_list_done(struct thread_list *list)
 {
@@ -13,14 +21,6 @@ void thread_list_done(struct thread_list *list)
 	free(list->interpreters);
 	free(list->threads);
 	*list = (struct thread_list){0};
-}
-
-/* Make room for one more element of an array of nr, doubling at powers of two. */
-static void *array_grow(void *array, size_t nr, size_t element_bytes)
-{
-	if (nr & (nr - 1))
-		return array;
-	return reallocarray(array, nr ? nr * 2 : 1, element_bytes);
 }
 
 static int read_interpreter(struct remote_memory *memory, const struct py_offsets *offsets,
@@ -88,7 +88,8 @@ static int list_threads(struct remote_memory *memory, const struct py_build *bui
 
 		if (list->nr_threads == MAX_THREADS || circle_closes(&circle, addr))
 			return -E2BIG;
-		threads = array_grow(list->threads, list->nr_threads, sizeof(*threads));
+		threads = array_reserve(list->threads, (uint32_t)list->nr_threads + 1,
+					&list->max_threads, sizeof(*threads));
 		if (!threads)
 			return -ENOMEM;
 		list->threads = threads;
@@ -114,8 +115,9 @@ static int list_interpreters(struct remote_memory *memory, const struct py_build
 
 		if (list->nr_interpreters == MAX_INTERPRETERS || circle_closes(&circle, addr))
 			return -E2BIG;
-		interpreters = array_grow(list->interpreters, list->nr_interpreters,
-					  sizeof(*interpreters));
+		interpreters =
+			array_reserve(list->interpreters, (uint32_t)list->nr_interpreters + 1,
+				      &list->max_interpreters, sizeof(*interpreters));
 		if (!interpreters)
 			return -ENOMEM;
 		list->interpreters = interpreters;
@@ -158,4 +160,298 @@ int thread_list_read(struct remote_memory *memory, const struct py_build *build,
 	else
 		*ret_list = list;
 	return err;
+}
+
+/* Ids. */
+
+/*
+ * How far into struct pthread the id is looked for: glibc has it within the first 1 KiB,
+ * behind a header of 704 bytes, musl within the first 100 bytes. So many threads are
+ * enough to tell it from anything else.
+ */
+enum { PTHREAD_BYTES = 2048, MAX_PTHREADS = 32 };
+
+/* Where the id is known to be: glibc on x86-64 and aarch64, musl on 64-bit machines. */
+static const uint32_t usual_offsets[] = {720, 208, 48};
+enum { NR_USUAL_OFFSETS = sizeof(usual_offsets) / sizeof(*usual_offsets) };
+
+struct pthreads {
+	uint8_t bytes[MAX_PTHREADS][PTHREAD_BYTES];
+	size_t nr;
+	const pid_t *tids;
+	size_t nr_tids;
+};
+
+static int compare_tids(const void *a, const void *b)
+{
+	pid_t x = *(const pid_t *)a;
+	pid_t y = *(const pid_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/*
+ * How many threads have an id at offset; 0 if one has anything else there, or if two have
+ * the same. A thread that has ended has 0 there: the kernel clears it (set_tid_address(2)).
+ */
+static size_t nr_matches(const struct pthreads *pthreads, uint32_t offset)
+{
+	pid_t found[MAX_PTHREADS];
+	size_t nr = 0;
+
+	for (size_t i = 0; i < pthreads->nr; i++) {
+		pid_t tid = field_i32(pthreads->bytes[i], offset);
+
+		if (!tid)
+			continue;
+		if (!bsearch(&tid, pthreads->tids, pthreads->nr_tids, sizeof(tid), compare_tids))
+			return 0;
+		for (size_t j = 0; j < nr; j++)
+			if (found[j] == tid)
+				return 0;
+		found[nr++] = tid;
+	}
+	return nr;
+}
+
+/* Copy the structs of different threads; what cannot be read of one is 0. */
+static int read_pthreads(struct remote_memory *memory, const uint64_t *idents, size_t nr_idents,
+			 struct pthreads *pthreads)
+{
+	struct remote_range ranges[MAX_PTHREADS];
+
+	pthreads->nr = 0;
+	for (size_t i = nr_idents; i > 0 && pthreads->nr < MAX_PTHREADS; i--) {
+		size_t known = 0;
+
+		/* The main thread of a process has a thread state in each interpreter. */
+		while (known < pthreads->nr && ranges[known].addr != idents[i - 1])
+			known++;
+		if (!idents[i - 1] || known < pthreads->nr)
+			continue;
+		ranges[pthreads->nr] = (struct remote_range){
+			.addr = idents[i - 1],
+			.buffer = pthreads->bytes[pthreads->nr],
+			.size = PTHREAD_BYTES,
+		};
+		pthreads->nr++;
+	}
+	return remote_memory_read_ranges(memory, ranges, pthreads->nr);
+}
+
+int pthread_layout_learn(struct remote_memory *memory, const uint64_t *idents, size_t nr_idents,
+			 const pid_t *tids, size_t nr_tids, struct pthread_layout *ret_layout)
+{
+	cleanup_free struct pthreads *pthreads = calloc(1, sizeof(*pthreads));
+	struct pthread_layout layout = {.is_known = true};
+	size_t most = 0;
+	int err;
+
+	if (!pthreads)
+		return -ENOMEM;
+	pthreads->tids = tids;
+	pthreads->nr_tids = nr_tids;
+	err = read_pthreads(memory, idents, nr_idents, pthreads);
+	if (err)
+		return err;
+	/* The place where the most threads have their ids; of several the usual one, or the first. */
+	for (size_t i = 0; i < NR_USUAL_OFFSETS + PTHREAD_BYTES / sizeof(int32_t); i++) {
+		const uint32_t offset =
+			i < NR_USUAL_OFFSETS ? usual_offsets[i]
+					     : (uint32_t)((i - NR_USUAL_OFFSETS) * sizeof(int32_t));
+		const size_t nr = nr_matches(pthreads, offset);
+
+		if (nr > most) {
+			most = nr;
+			layout.tid_offset = offset;
+		}
+	}
+	layout.is_sure = most > 1;
+	if (!most)
+		return -ENOENT;
+	*ret_layout = layout;
+	return 0;
+}
+
+int pthread_read_tid(struct remote_memory *memory, const struct pthread_layout *layout,
+		     uint64_t ident, pid_t *ret_tid)
+{
+	int32_t tid;
+	int err = remote_memory_read(memory, ident + layout->tid_offset, &tid, sizeof(tid));
+
+	if (err)
+		return err;
+	if (tid <= 0)
+		return tid ? -EBADMSG : -ENOENT;
+	*ret_tid = tid;
+	return 0;
+}
+
+/* Names. */
+
+/* What all steps of a pass over the names need. */
+struct pass {
+	struct remote_memory *memory;
+	const struct py_build *build;
+	struct thread_name_hints *hints;
+	struct named_thread *threads; /* whose names are wanted; sorted */
+	size_t nr_threads;
+	size_t nr_found; /* so many of them have been */
+};
+
+/*
+ * The dict threading._active of an interpreter; that there is no such module is remembered: it is so of
+ * many.
+ */
+static int find_active(const struct pass *pass, remote_addr interp_addr, struct dict *ret_dict)
+{
+	struct thread_name_hints *hints = pass->hints;
+	remote_addr active_addr;
+	struct dict modules, dict;
+	int err = dict_open_modules(pass->memory, pass->build, interp_addr, &modules);
+
+	if (err)
+		return err;
+	if (modules.entries_addr == hints->missing_entries_addr &&
+	    modules.nr_entries == hints->nr_missing_entries)
+		return -ENOENT;
+	err = dict_open_module(pass->memory, pass->build, &modules, THREAD_NAMES_MAX_KEYS,
+			       "threading", &hints->threading, &dict);
+	hints->missing_entries_addr = err == -ENOENT ? modules.entries_addr : 0;
+	hints->nr_missing_entries = modules.nr_entries;
+	if (!err)
+		err = dict_find(pass->memory, pass->build, dict, THREAD_NAMES_MAX_KEYS, "_active",
+				&hints->active, &active_addr);
+	return err ? err : dict_open(pass->memory, pass->build, active_addr, ret_dict);
+}
+
+/* Copy text, cut between two code points. */
+static void copy_name(char name[THREAD_NAME_MAX_BYTES], const char *text)
+{
+	size_t length = strnlen(text, THREAD_NAME_MAX_BYTES);
+
+	if (length == THREAD_NAME_MAX_BYTES) {
+		length--;
+		while (length > 0 && (text[length] & 0xc0) == 0x80)
+			length--;
+	}
+	memcpy(name, text, length);
+	name[length] = '\0';
+}
+
+/* Whether the attribute key is the int wanted: 0, -EBADMSG (it is not), -ENOENT, or worse. */
+static int check_number(const struct pass *pass, const struct dict *attributes, const char *key,
+			uint32_t *hint, uint64_t wanted)
+{
+	remote_addr addr;
+	uint64_t number;
+	int err = dict_find(pass->memory, pass->build, *attributes, THREAD_MAX_ATTRIBUTES, key,
+			    hint, &addr);
+
+	if (!err)
+		err = integer_read(pass->memory, &pass->build->offsets, addr, &number);
+	if (!err && number != wanted)
+		err = -EBADMSG;
+	return err;
+}
+
+/* Take the name of the Thread object at addr, if it is the thread's. */
+static int read_name(const struct pass *pass, remote_addr addr, struct named_thread *thread)
+{
+	const struct py_offsets *offsets = &pass->build->offsets;
+	cleanup_free char *name = NULL;
+	struct dict attributes;
+	remote_addr name_addr;
+	int err = dict_open_attributes(pass->memory, pass->build, addr, &attributes);
+
+	if (!err)
+		err = check_number(pass, &attributes, "_ident", &pass->hints->ident, thread->ident);
+	if (!err && thread->native_id) {
+		err = check_number(pass, &attributes, "_native_id", &pass->hints->native_id,
+				   thread->native_id);
+		err = err == -ENOENT ? 0 : err; /* before 3.8 */
+	}
+	if (!err)
+		err = dict_find(pass->memory, pass->build, attributes, THREAD_MAX_ATTRIBUTES,
+				"_name", &pass->hints->name, &name_addr);
+	if (!err)
+		err = string_read(pass->memory, offsets, name_addr, &name);
+	if (!err)
+		copy_name(thread->name, name);
+	return err;
+}
+
+static int compare_idents(const void *a, const void *b)
+{
+	uint64_t x = ((const struct named_thread *)a)->ident;
+	uint64_t y = ((const struct named_thread *)b)->ident;
+
+	return (x > y) - (x < y);
+}
+
+/*
+ * Read the threads among the entries of _active from the next one on. The hash of an int below
+ * 2^61 - 1 is the int (Python/pyhash.c), so the keys need no look; the _ident of the Thread proves
+ * it.
+ */
+static int read_names(struct pass *pass, struct dict_walk *walk)
+{
+	struct dict_entry entry;
+	int err = 0;
+
+	while (pass->nr_found < pass->nr_threads) {
+		struct named_thread key = {.ident = 0};
+		struct named_thread *thread;
+
+		err = dict_next(walk, &entry);
+		if (err)
+			break;
+		key.ident = entry.hash;
+		thread = key.ident ? bsearch(&key, pass->threads, pass->nr_threads, sizeof(key),
+					     compare_idents)
+				   : NULL;
+		if (!thread || thread->name[0])
+			continue;
+		err = read_name(pass, entry.value_addr, thread);
+		if (remote_error_is_fatal(err))
+			break;
+		if (err)
+			continue;
+		pass->nr_found++;
+		pass->hints->next_entry = walk->next;
+	}
+	return remote_error_is_fatal(err) ? err : 0;
+}
+
+int thread_names_read(struct remote_memory *memory, const struct py_build *build,
+		      remote_addr interp_addr, struct thread_name_hints *hints,
+		      struct named_thread *threads, size_t nr_threads)
+{
+	struct pass pass = {
+		.memory = memory,
+		.build = build,
+		.hints = hints,
+		.threads = threads,
+		.nr_threads = nr_threads,
+	};
+	struct dict_walk walk = {.memory = memory, .build = build};
+	struct dict active;
+	int err = find_active(&pass, interp_addr, &active);
+
+	if (err)
+		return remote_error_is_fatal(err) ? err : -ENOENT;
+	for (size_t i = 0; i < nr_threads; i++)
+		threads[i].name[0] = '\0';
+	qsort(threads, nr_threads, sizeof(*threads), compare_idents);
+	if (!active.has_hashes)
+		return 0;
+	/* Threads are listed in the order in which they began, and mostly asked for in it. */
+	walk.dict = active;
+	walk.next = hints->next_entry < active.nr_entries ? hints->next_entry : 0;
+	active.nr_entries = walk.next;
+	err = read_names(&pass, &walk);
+	if (err)
+		return err;
+	walk = (struct dict_walk){.memory = memory, .build = build, .dict = active};
+	return read_names(&pass, &walk);
 }
