@@ -8,7 +8,6 @@
 #include "procmem/bounded_memory.h"
 #include "procmem/cleanup.h"
 #include "procmem/near_memory.h"
-#include "sampler/cpython/frames/await_chain.h"
 #include "sampler/cpython/threads/asyncio_task.h"
 #include "sampler/sampler_state.h"
 
@@ -115,8 +114,7 @@ static int read_task(struct tasks *tasks, const struct task_owner *owner, remote
 		tasks->reader.memory = i ? &tasks->memory.memory : &tasks->near->memory;
 		err = task_read(&tasks->reader, addr, ret_words);
 		if (!err) {
-			chain_err = await_chain_walk(&sampler->codes, tasks->reader.memory,
-						     &tasks->reader.types, clock,
+			chain_err = await_chain_walk(&sampler->codes, &tasks->reader, clock,
 						     ret_words->coro_addr, &tasks->chain);
 			err = is_passing(chain_err) ? 0 : chain_err;
 		}

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sampler/cpython/frames/await_chain.h"
 #include "sampler/cpython/threads/asyncio_task.h"
 #include "tests/support/fake_objects.h"
 
@@ -115,8 +114,7 @@ static uint32_t look(struct fake_python *py, const struct asyncio_offsets *async
 			continue;
 		(void)task_read_name(&reader, &task, &name);
 		(void)task_read_awaiters(&reader, &task, &awaiters);
-		(void)await_chain_walk(&codes, &py->fake.memory, &reader.types, &clock,
-				       task.coro_addr, &chain);
+		(void)await_chain_walk(&codes, &reader, &clock, task.coro_addr, &chain);
 		if (awaiters.nr > AWAITERS_MAX || chain.nr_frames > AWAIT_CHAIN_MAX)
 			abort();
 		nr_frames += chain.nr_frames;

@@ -70,17 +70,6 @@ static void place_by_frame(const struct loop_chain *chain, const struct frame_li
 	}
 }
 
-/* 3.10: from the outermost one; the innermost call may have no frame yet, or no longer. */
-static void place_in_turn(const struct loop_chain *chain, const struct frame_list *list,
-			  struct loop_entry *entries)
-{
-	if (!chain->is_whole || chain->nr > (size_t)list->nr_frames + 1 ||
-	    chain->nr + 1 < list->nr_frames)
-		return;
-	for (uint32_t i = 0; i < list->nr_frames && i < chain->nr; i++)
-		entries[i].c_addr = chain->places[chain->nr - 1 - i].addr;
-}
-
 /*
  * Whether the caller of a frame that the loop is called for is in the C stack, and not in the list.
  */
@@ -94,34 +83,32 @@ bool loop_entries_need_chain(const struct py_build *build)
 	return !has_entry_frames(build) && build->offsets.cframe.previous != OFFSET_ABSENT;
 }
 
-/* Say of the frame at index of the list what it says itself. */
-static struct loop_entry entry_at(const struct code_cache *codes, const struct frame_list *list,
-				  uint32_t index)
-{
-	const struct walked_frame *frame = &list->frames[index];
-
-	if (codes->build->traits.frames_on_heap)
-		return (struct loop_entry){.is_entry = true};
-	if (!has_entry_frames(codes->build))
-		return (struct loop_entry){.is_entry = frame->is_entry};
-	if (index && frame->previous == list->frames[index - 1].addr)
-		return (struct loop_entry){.is_entry = false};
-	return (struct loop_entry){.is_entry = true, .c_addr = frame->previous};
-}
-
 int loop_entries_take(const struct code_cache *codes, const struct loop_chain *chain,
 		      const struct frame_list *list, bool is_whole, struct loop_entry **ret_entries)
 {
-	struct loop_entry *entries = reallocarray(NULL, list->nr_frames + 1ull, sizeof(*entries));
+	const bool names_entries = has_entry_frames(codes->build);
+	struct loop_entry *entries = calloc(list->nr_frames + 1ull, sizeof(*entries));
 
 	if (!entries)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < list->nr_frames; i++)
-		entries[i] = entry_at(codes, list, i);
+	for (uint32_t i = 0; i < list->nr_frames; i++) {
+		const struct walked_frame *frame = &list->frames[i];
+
+		if (!names_entries) {
+			entries[i].is_entry =
+				frame->is_entry || codes->build->traits.frames_on_heap;
+		} else if (!i || frame->previous != list->frames[i - 1].addr) {
+			entries[i].is_entry = true;
+			entries[i].c_addr = frame->previous;
+		}
+	}
 	if (chain && codes->build->offsets.cframe.current_frame != OFFSET_ABSENT)
 		place_by_frame(chain, list, entries);
-	else if (chain && is_whole)
-		place_in_turn(chain, list, entries);
+	else if (chain && is_whole && chain->is_whole && chain->nr <= list->nr_frames + 1ull &&
+		 chain->nr + 1 >= list->nr_frames)
+		/* 3.10: from the outermost one; the innermost call may have no frame yet, or no longer. */
+		for (uint32_t i = 0; i < list->nr_frames && i < chain->nr; i++)
+			entries[i].c_addr = chain->places[chain->nr - 1 - i].addr;
 	*ret_entries = entries;
 	return 0;
 }

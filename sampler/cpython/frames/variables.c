@@ -79,28 +79,6 @@ static int append_stack_names(struct look *look)
 	return err;
 }
 
-/* Before: three tuples, and as many words in their order. */
-static int append_heap_names(struct look *look)
-{
-	const struct py_offsets *offsets = &look->build->offsets;
-	int err = append_names(look, offsets->code.names, VARIABLE_LOCAL, false);
-
-	if (!err)
-		err = append_names(look, offsets->code.cellvars, VARIABLE_LOCAL, true);
-	return err ? err : append_names(look, offsets->code.freevars, VARIABLE_FREE, true);
-}
-
-/* Read the words of the frame, which begin at addr. */
-static int read_words(struct look *look, remote_addr addr)
-{
-	uint64_t words[FRAME_MAX_VARIABLES];
-	int err = remote_memory_read(look->memory, addr, words, look->nr_slots * sizeof(*words));
-
-	for (uint32_t i = 0; !err && i < look->nr_slots; i++)
-		look->slots[i].value_addr = words[i] & ~(uint64_t)OBJECT_TAG_MASK;
-	return err;
-}
-
 /*
  * Before 3.11 an argument that inner functions use has been moved to a cell, which has a name
  * and a place of its own: the argument gets it back.
@@ -170,9 +148,10 @@ static int keep_bound(struct look *look)
 int variables_read(struct remote_memory *memory, const struct py_build *build,
 		   remote_addr code_addr, remote_addr frame_addr, struct variable_slots *ret_slots)
 {
+	const struct py_offsets *offsets = &build->offsets;
 	const bool on_heap = build->traits.frames_on_heap;
-	const uint32_t locals =
-		on_heap ? build->offsets.frame.heap_locals : build->offsets.frame.localsplus;
+	const uint32_t locals = on_heap ? offsets->frame.heap_locals : offsets->frame.localsplus;
+	uint64_t words[FRAME_MAX_VARIABLES];
 	cleanup_free struct variable_slot *slots = NULL;
 	struct look look = {
 		.memory = memory,
@@ -180,19 +159,29 @@ int variables_read(struct remote_memory *memory, const struct py_build *build,
 	};
 	int err;
 
-	if (!value_types_are_known(&build->offsets))
+	if (!value_types_are_known(offsets))
 		return -ENOTSUP;
 	slots = calloc(FRAME_MAX_VARIABLES, sizeof(*slots));
 	if (!slots)
 		return -ENOMEM;
 	look.slots = slots;
-	err = remote_memory_read(memory, code_addr, look.code, code_head_bytes(&build->offsets));
+	err = remote_memory_read(memory, code_addr, look.code, code_head_bytes(offsets));
+	if (!err && !on_heap)
+		err = append_stack_names(&look);
+	/* Before 3.11: three tuples, and as many words in their order. */
+	if (!err && on_heap)
+		err = append_names(&look, offsets->code.names, VARIABLE_LOCAL, false);
+	if (!err && on_heap)
+		err = append_names(&look, offsets->code.cellvars, VARIABLE_LOCAL, true);
+	if (!err && on_heap)
+		err = append_names(&look, offsets->code.freevars, VARIABLE_FREE, true);
 	if (!err)
-		err = on_heap ? append_heap_names(&look) : append_stack_names(&look);
-	if (!err)
-		err = read_words(&look, frame_addr + locals);
+		err = remote_memory_read(memory, frame_addr + locals, words,
+					 look.nr_slots * sizeof(*words));
 	if (err)
 		return err;
+	for (uint32_t i = 0; i < look.nr_slots; i++)
+		look.slots[i].value_addr = words[i] & ~(uint64_t)OBJECT_TAG_MASK;
 	mark_arguments(&look);
 	err = keep_bound(&look);
 	if (err)

@@ -19,6 +19,12 @@ struct list_node {
 	uint64_t prev;
 };
 
+/* The type of an object, and the word behind it, in front of which nothing is of use. */
+struct object_head {
+	uint64_t type_addr;
+	uint64_t first_field;
+};
+
 /* So many futures in a row may stand between a task and one that awaits it. */
 enum { MAX_FUTURES_BETWEEN = 4 };
 
@@ -107,17 +113,25 @@ int task_read(const struct task_reader *reader, remote_addr task_addr, struct ta
 	return 0;
 }
 
+/* The type of an object, and its head. */
+static int read_type(struct task_reader *reader, remote_addr addr, struct object_head *ret_head,
+		     struct value_type *ret_type)
+{
+	int err = remote_memory_read(reader->memory, addr + reader->offsets->object.ob_type,
+				     ret_head, sizeof(*ret_head));
+
+	return err ? err
+		   : type_cache_get(&reader->types, reader->memory, reader->offsets,
+				    ret_head->type_addr, ret_type);
+}
+
 int task_read_name(struct task_reader *reader, const struct task_words *task, char **ret_name)
 {
+	struct object_head head;
 	struct value_type type;
-	remote_addr type_addr;
 	uint64_t number;
-	int err = remote_memory_read_u64(
-		reader->memory, task->name_addr + reader->offsets->object.ob_type, &type_addr);
+	int err = read_type(reader, task->name_addr, &head, &type);
 
-	if (!err)
-		err = type_cache_get(&reader->types, reader->memory, reader->offsets, type_addr,
-				     &type);
 	if (err)
 		return err;
 	if (type.kind == VALUE_STR)
@@ -137,36 +151,28 @@ static bool is_one_objects(int err)
 	return err == -EBADMSG || err == -EFAULT || err == -EAGAIN;
 }
 
-/* Append the members of a set. */
-static int read_set(const struct task_reader *reader, remote_addr addr, struct addr_list *list)
-{
-	remote_addr member_addr;
-	struct set set;
-	int err = set_open(reader->memory, reader->offsets, addr, &set);
-
-	/* A set's table has four times as many slots as members at most. */
-	if (!err && set.nr_slots > 4ull * AWAITERS_MAX)
-		err = -EBADMSG;
-	while (!err && list->nr < AWAITERS_MAX) {
-		err = set_next(reader->memory, &set, &member_addr);
-		if (!err)
-			err = addr_list_append(list, member_addr);
-	}
-	return err == -ENOENT ? 0 : err;
-}
-
 /* Append what awaits a task or future, be it either. */
 static int append_awaiting(const struct task_reader *reader, const struct task_words *task,
 			   struct addr_list *objects)
 {
+	remote_addr member_addr;
+	struct set set;
 	int err;
 
 	if (!task->awaited_by_addr || objects->nr >= AWAITERS_MAX)
 		return 0;
 	if (!task->awaited_by_is_set)
 		return addr_list_append(objects, task->awaited_by_addr);
-	err = read_set(reader, task->awaited_by_addr, objects);
-	return is_one_objects(err) ? 0 : err;
+	err = set_open(reader->memory, reader->offsets, task->awaited_by_addr, &set);
+	/* A set's table has four times as many slots as members at most. */
+	if (!err && set.nr_slots > 4ull * AWAITERS_MAX)
+		err = -EBADMSG;
+	while (!err && objects->nr < AWAITERS_MAX) {
+		err = set_next(reader->memory, &set, &member_addr);
+		if (!err)
+			err = addr_list_append(objects, member_addr);
+	}
+	return err == -ENOENT || is_one_objects(err) ? 0 : err;
 }
 
 /* Of what awaits: keep a task, or append those that await a future to futures_awaiting. */
@@ -206,5 +212,119 @@ int task_read_awaiters(const struct task_reader *reader, const struct task_words
 		objects = next;
 	}
 	addr_list_done(&objects);
+	return err;
+}
+
+/* The chain of what a coroutine awaits. */
+
+/* Room for a generator object up to its frame's locals: 152 bytes in 3.15. */
+enum { GENERATOR_MAX_BYTES = 512 };
+
+/* Awaiters that drive each other: anext(numbers, None) drives what numbers.asend() gives. */
+enum { MAX_AWAITERS_IN_A_ROW = 4 };
+
+struct chain {
+	struct frame_walk walk;
+	struct task_reader *reader;
+};
+
+/* What the frame of a generator at frame_addr awaits: the reference on its stack. 0: nothing. */
+static int read_awaited(struct chain *chain, remote_addr frame_addr,
+			const struct frame_words *words, remote_addr *ret_addr)
+{
+	const struct py_build *build = chain->walk.build;
+	const uint64_t depth_bytes = build->traits.generator_states.awaited_words * 8ull;
+	const remote_addr stack_addr = frame_addr + build->offsets.frame.localsplus;
+	uint64_t reference;
+	int err;
+
+	if (words->stackpointer < stack_addr + depth_bytes ||
+	    words->stackpointer - frame_addr > STRUCT_MAX_BYTES)
+		return -EBADMSG;
+	err = remote_memory_read_u64(chain->reader->memory, words->stackpointer - depth_bytes,
+				     &reference);
+	if (!err)
+		*ret_addr = reference & ~(uint64_t)OBJECT_TAG_MASK;
+	return err;
+}
+
+/* Take the frame of a generator at addr, and what it awaits. */
+static int take_generator(struct chain *chain, remote_addr addr, remote_addr *ret_next)
+{
+	const struct py_build *build = chain->walk.build;
+	const struct generator_states *states = &build->traits.generator_states;
+	const uint32_t iframe = build->offsets.generator.iframe;
+	const uint32_t frame_state = build->offsets.generator.frame_state;
+	const size_t bytes = iframe + frame_head_bytes(&build->offsets);
+	uint8_t generator[GENERATOR_MAX_BYTES];
+	struct frame_words words;
+	int8_t state;
+	int err;
+
+	if (bytes > sizeof(generator) || frame_state >= bytes)
+		return -EBADMSG;
+	err = remote_memory_read(chain->reader->memory, addr, generator, bytes);
+	if (err)
+		return err;
+	state = (int8_t)field_u8(generator, frame_state);
+	if (state >= states->first_finished)
+		return 0;
+	words = frame_words(&build->offsets, generator + iframe);
+	if (words.owner != OWNED_BY_GENERATOR)
+		return -EBADMSG;
+	err = walk_frame(&chain->walk, addr + iframe, &words);
+	if (err)
+		return err == -ENOENT ? -EBADMSG : err;
+	if (state < states->first_awaiting || state > states->last_awaiting)
+		return 0;
+	return read_awaited(chain, addr + iframe, &words, ret_next);
+}
+
+/* Whether it may be the type of awaiters for all that can be read of it. */
+static bool may_drive(const struct value_type *type)
+{
+	return type->kind == VALUE_OBJECT && !type->has_name;
+}
+
+/* Whether an object that may be an awaiter is one: what it drives in the end has a frame. */
+static bool is_awaiter(struct task_reader *reader, const struct object_head *head)
+{
+	struct object_head driven = *head;
+	struct value_type type = {.kind = VALUE_OBJECT};
+
+	for (int i = 0; i < MAX_AWAITERS_IN_A_ROW && may_drive(&type); i++)
+		if (read_type(reader, driven.first_field, &driven, &type))
+			return false;
+	return type.kind == VALUE_GENERATOR;
+}
+
+int await_chain_walk(struct code_cache *codes, struct task_reader *reader,
+		     const struct code_clock *clock, remote_addr coro_addr, struct frame_list *list)
+{
+	struct chain chain = {
+		.walk = {.build = codes->build, .codes = codes, .clock = clock, .list = list},
+		.reader = reader,
+	};
+	remote_addr addr = coro_addr;
+	struct circle circle = {0};
+	struct object_head head;
+	struct value_type type;
+	remote_addr next_addr;
+	int err = 0;
+
+	frame_list_begin(list, 0);
+	for (; !err && addr; addr = next_addr) {
+		if (circle_closes(&circle, addr) || circle.nr > AWAIT_CHAIN_MAX)
+			return -E2BIG;
+		err = read_type(reader, addr, &head, &type);
+		if (err)
+			return err;
+		next_addr = 0;
+		if (type.kind == VALUE_GENERATOR)
+			err = take_generator(&chain, addr, &next_addr);
+		else if (type.kind == VALUE_AWAITER ||
+			 (may_drive(&type) && is_awaiter(reader, &head)))
+			next_addr = head.first_field;
+	}
 	return err;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * asyncio's tasks, and who awaits them, from 3.14 on: those that are, or inherit from,
+ * asyncio's tasks, who awaits them, and the frames of their coroutines, from 3.14 on: those that are, or inherit from,
  * asyncio.Task as _asyncio has it in C. A thread state heads the list of those that its event
  * loop runs, an interpreter state that of threads that have ended.
  *
@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "sampler/cpython/frames/frames.h"
 #include "sampler/cpython/layout/asyncio_offsets.h"
 #include "sampler/cpython/objects/value_types.h"
 
@@ -74,3 +75,32 @@ int task_read_name(struct task_reader *reader, const struct task_words *task, ch
  */
 int task_read_awaiters(const struct task_reader *reader, const struct task_words *task,
 		       struct addr_list *awaiters);
+
+/*
+ * The frames of a coroutine that is suspended: its own, and those of what it awaits, and so on.
+ *
+ * A coroutine, generator or asynchronous generator has its frame inside of it, and keeps what it
+ * awaits on that frame's stack. In between may be objects that only pass on: what `__await__()`
+ * of a coroutine, or `asend()` and `athrow()` of an asynchronous generator, give. What is none of
+ * these, as the iterator of a future, ends the chain.
+ *
+ * Source: CPython 3.14 and 3.15 Objects/genobject.c, _PyGen_yf().
+ */
+
+/*
+ * Longer chains are cut: -E2BIG. Each await is a call of C to C when it is resumed, so CPython's
+ * recursion limit, 1000 unless a program raises it, holds for them as well.
+ */
+enum { AWAIT_CHAIN_MAX = 1 << 14 };
+
+/*
+ * Walk the chain that begins with the coroutine at coro_addr into list, outermost frame first.
+ * The list tells as ever whether it is another one than before (nr_unchanged).
+ *
+ * 0; -EAGAIN, -EBADMSG (the objects do not hang together), -EFAULT, -E2BIG (too long, or in a
+ * circle), -ENOMEM, -ESRCH, -EPERM; list then holds what was walked. The objects are read with
+ * reader, code objects from that of codes, whose build has traits.generator_states.
+ */
+int await_chain_walk(struct code_cache *codes, struct task_reader *reader,
+		     const struct code_clock *clock, remote_addr coro_addr,
+		     struct frame_list *list);

@@ -26,45 +26,22 @@ void thread_list_done(struct thread_list *list)
 static int read_interpreter(struct remote_memory *memory, const struct py_offsets *offsets,
 			    remote_addr addr, struct interpreter_ref *ret_interpreter)
 {
-	struct interpreter_ref interpreter = {.addr = addr};
-	uint64_t id = 0;
 	struct remote_range ranges[] = {
-		{.addr = addr + offsets->interpreter.next, .buffer = &interpreter.next_addr},
+		{.addr = addr + offsets->interpreter.next,
+		 .buffer = &ret_interpreter->next_addr,
+		 .size = sizeof(remote_addr)},
 		{.addr = addr + offsets->interpreter.threads_head,
-		 .buffer = &interpreter.threads_head_addr},
-		{.addr = addr + offsets->interpreter.id, .buffer = &id},
+		 .buffer = &ret_interpreter->threads_head_addr,
+		 .size = sizeof(remote_addr)},
+		{.addr = addr + offsets->interpreter.id,
+		 .buffer = &ret_interpreter->id,
+		 .size = sizeof(int64_t)},
 	};
+
+	*ret_interpreter = (struct interpreter_ref){.addr = addr};
 	/* 3.6 gives no ids. */
-	const size_t nr_ranges = offsets->interpreter.id == OFFSET_ABSENT ? 2 : 3;
-	int err;
-
-	for (size_t i = 0; i < nr_ranges; i++)
-		ranges[i].size = sizeof(uint64_t);
-	err = remote_memory_read_all(memory, ranges, nr_ranges);
-	interpreter.id = (int64_t)id;
-	if (!err)
-		*ret_interpreter = interpreter;
-	return err;
-}
-
-static int read_thread(struct remote_memory *memory, const struct py_offsets *offsets,
-		       remote_addr addr, remote_addr interp_addr, struct thread_ref *ret_thread)
-{
-	uint8_t state[THREAD_STATE_MAX_BYTES];
-	int err = remote_memory_read(memory, addr, state, thread_head_bytes(offsets));
-
-	if (err)
-		return err;
-	if (field_u64(state, offsets->thread.interp) != interp_addr)
-		return -EBADMSG;
-	*ret_thread = (struct thread_ref){
-		.addr = addr,
-		.next_addr = field_u64(state, offsets->thread.next),
-		.thread_id = field_u64(state, offsets->thread.thread_id),
-		.native_tid = optional_u64(state, offsets->thread.native_thread_id),
-		.unique_id = optional_u64(state, offsets->thread.unique_id),
-	};
-	return 0;
+	return remote_memory_read_all(memory, ranges,
+				      offsets->interpreter.id == OFFSET_ABSENT ? 2 : 3);
 }
 
 bool thread_ref_matches(const struct thread_ref *ref, const struct py_offsets *offsets,
@@ -78,8 +55,10 @@ bool thread_ref_matches(const struct thread_ref *ref, const struct py_offsets *o
 static int list_threads(struct remote_memory *memory, const struct py_build *build,
 			size_t interpreter, struct thread_list *list)
 {
+	const struct py_offsets *offsets = &build->offsets;
 	const struct interpreter_ref *ref = &list->interpreters[interpreter];
 	remote_addr addr = ref->threads_head_addr;
+	uint8_t state[THREAD_STATE_MAX_BYTES];
 	struct circle circle = {0};
 
 	while (addr) {
@@ -93,12 +72,20 @@ static int list_threads(struct remote_memory *memory, const struct py_build *bui
 		if (!threads)
 			return -ENOMEM;
 		list->threads = threads;
-		err = read_thread(memory, &build->offsets, addr, ref->addr,
-				  &threads[list->nr_threads]);
+		err = remote_memory_read(memory, addr, state, thread_head_bytes(offsets));
+		if (!err && field_u64(state, offsets->thread.interp) != ref->addr)
+			err = -EBADMSG;
 		if (err)
 			return err;
-		threads[list->nr_threads].interpreter = interpreter;
-		addr = threads[list->nr_threads++].next_addr;
+		threads[list->nr_threads++] = (struct thread_ref){
+			.addr = addr,
+			.next_addr = field_u64(state, offsets->thread.next),
+			.interpreter = interpreter,
+			.thread_id = field_u64(state, offsets->thread.thread_id),
+			.native_tid = optional_u64(state, offsets->thread.native_thread_id),
+			.unique_id = optional_u64(state, offsets->thread.unique_id),
+		};
+		addr = field_u64(state, offsets->thread.next);
 	}
 	return 0;
 }
