@@ -257,10 +257,10 @@ static int begin(struct look_memory *look, uint32_t nr_ahead)
 	return 0;
 }
 
-/* Forget what the last look, a narrow one, has read. */
-static void leave_narrow(struct look_memory *look)
+/* Have the table for a narrow look, or for another one: what the last look has met is forgotten. */
+static void set_narrow(struct look_memory *look, bool is_narrow)
 {
-	look->is_narrow = false;
+	look->is_narrow = is_narrow;
 	look->nr_blocks = look->nr_ahead;
 	if (look->table)
 		table_fill(look);
@@ -269,7 +269,7 @@ static void leave_narrow(struct look_memory *look)
 int look_memory_begin(struct look_memory *look)
 {
 	if (look->is_narrow)
-		leave_narrow(look);
+		set_narrow(look, false);
 	look->look++;
 	if (look->is_changed || look->nr_blocks != look->nr_ahead || look->look % SWEEP_LOOKS == 0)
 		sweep(look);
@@ -281,10 +281,7 @@ int look_memory_begin_narrow(struct look_memory *look)
 	/* What the last look has met is chosen from before it is forgotten. */
 	if (!look->is_narrow && look->nr_blocks != look->nr_ahead)
 		sweep(look);
-	look->is_narrow = true;
-	look->nr_blocks = look->nr_ahead;
-	if (look->table)
-		table_fill(look);
+	set_narrow(look, true);
 	return begin(look, 0);
 }
 

@@ -62,17 +62,6 @@ static bool find_control(struct remote_memory *memory, remote_addr addr, remote_
 	return true;
 }
 
-/* Whether the thread's own control block holds its address: then those of others do, too. */
-static bool is_signed(struct own_stack *stack, struct remote_memory *memory)
-{
-	remote_addr found_addr;
-
-	if (!stack->is_signed &&
-	    find_control(memory, stack->end_addr, stack->end_addr + CONTROL_BYTES, &found_addr))
-		stack->is_signed = found_addr == stack->end_addr;
-	return stack->is_signed;
-}
-
 enum stack_owner own_stack_owner(struct own_stack *stack, struct remote_memory *memory,
 				 remote_addr addr)
 {
@@ -83,19 +72,24 @@ enum stack_owner own_stack_owner(struct own_stack *stack, struct remote_memory *
 		return STACK_OWN;
 	if (addr >= stack->other_low_addr && addr < stack->other_end_addr)
 		return stack->other_owner;
+	stack->wanted_addr = addr;
+	if (addr >= stack->low_addr || stack->low_addr - addr > NEAR_BYTES)
+		return STACK_UNKNOWN;
+	/* If the thread's own control block holds its address those of others do, too. */
+	if (!stack->is_signed &&
+	    find_control(memory, stack->end_addr, stack->end_addr + CONTROL_BYTES, &found_addr))
+		stack->is_signed = found_addr == stack->end_addr;
 	/*
 	 * It is the thread's if it is not far below what is known of that, and nothing ends
-	 * between.
+	 * between, or lies across the end.
 	 */
-	if (addr < stack->low_addr && stack->low_addr - addr <= NEAR_BYTES &&
-	    is_signed(stack, memory) &&
-	    /* With one that lies across the end. */
+	if (stack->is_signed &&
 	    find_control(memory, addr, stack->low_addr + CONTROL_BYTES, &found_addr) &&
 	    !found_addr) {
 		stack->low_addr = addr;
+		stack->wanted_addr = 0;
 		return STACK_OWN;
 	}
-	stack->wanted_addr = addr;
 	return STACK_UNKNOWN;
 }
 

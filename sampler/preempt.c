@@ -205,22 +205,6 @@ static void release_guard(struct guard *guard)
 	guard->is_armed = false;
 }
 
-static void end_guards(struct preempt *preempt)
-{
-	for (uint32_t i = 0; i < MAX_GUARDS; i++) {
-		struct guard *guard = &preempt->guards[i];
-
-		release_guard(guard);
-		atomic_store(&guard->ends, true);
-		atomic_fetch_add(&guard->order, 1);
-		futex_wake(&guard->order);
-	}
-	/* None of them spins while another one is joined. */
-	for (uint32_t i = 0; i < MAX_GUARDS; i++)
-		if (preempt->guards[i].has_thread)
-			(void)pthread_join(preempt->guards[i].thread, NULL);
-}
-
 /* The seat. */
 
 int preempt_create(struct preempt **ret_preempt)
@@ -245,24 +229,20 @@ void preempt_destroy(struct preempt *preempt)
 {
 	if (!preempt)
 		return;
-	end_guards(preempt);
+	for (uint32_t i = 0; i < MAX_GUARDS; i++) {
+		struct guard *guard = &preempt->guards[i];
+
+		release_guard(guard);
+		atomic_store(&guard->ends, true);
+		atomic_fetch_add(&guard->order, 1);
+		futex_wake(&guard->order);
+	}
+	/* None of them spins while another one is joined. */
+	for (uint32_t i = 0; i < MAX_GUARDS; i++)
+		if (preempt->guards[i].has_thread)
+			(void)pthread_join(preempt->guards[i].thread, NULL);
 	cpu_seat_close(&preempt->seat);
 	free(preempt);
-}
-
-/* Forget CPUs on which nobody was found for long. */
-static void forget_cpus(struct preempt *preempt)
-{
-	uint32_t nr = 0;
-
-	for (uint32_t i = 0; i < preempt->nr_followed; i++) {
-		const struct followed_cpu *followed = &preempt->followed[i];
-
-		if (nr && followed->found_look + FOLLOWED_LOOKS < preempt->look)
-			continue;
-		preempt->followed[nr++] = *followed;
-	}
-	preempt->nr_followed = nr;
 }
 
 /* The index of a CPU that is followed; nr_followed: it is not. */
@@ -273,20 +253,6 @@ static uint32_t find_followed(const struct preempt *preempt, uint32_t cpu)
 	while (i < preempt->nr_followed && preempt->followed[i].cpu != cpu)
 		i++;
 	return i;
-}
-
-/* Choose the CPU of the seat for the next look. */
-static void choose_seat(struct preempt *preempt)
-{
-	const uint32_t found_cpu = preempt->nr_followed ? preempt->followed[0].cpu : CPU_NONE;
-
-	forget_cpus(preempt);
-	preempt->nr_elsewhere = found_cpu == preempt->cpu ? 0 : preempt->nr_elsewhere + 1;
-	if (find_followed(preempt, preempt->cpu) == preempt->nr_followed ||
-	    preempt->nr_elsewhere >= MOVING_LOOKS) {
-		preempt->cpu = found_cpu;
-		preempt->nr_elsewhere = 0;
-	}
 }
 
 bool preempt_follow(struct preempt *preempt, uint32_t cpu)
@@ -322,7 +288,23 @@ bool preempt_can_meet(const struct preempt *preempt, pid_t tid)
 
 void preempt_go(struct preempt *preempt)
 {
-	choose_seat(preempt);
+	const uint32_t found_cpu = preempt->nr_followed ? preempt->followed[0].cpu : CPU_NONE;
+	uint32_t nr = 0;
+
+	/* CPUs on which nobody was found for long are forgotten. */
+	for (uint32_t i = 0; i < preempt->nr_followed; i++) {
+		const struct followed_cpu *followed = &preempt->followed[i];
+
+		if (!nr || followed->found_look + FOLLOWED_LOOKS >= preempt->look)
+			preempt->followed[nr++] = *followed;
+	}
+	preempt->nr_followed = nr;
+	preempt->nr_elsewhere = found_cpu == preempt->cpu ? 0 : preempt->nr_elsewhere + 1;
+	if (find_followed(preempt, preempt->cpu) == preempt->nr_followed ||
+	    preempt->nr_elsewhere >= MOVING_LOOKS) {
+		preempt->cpu = found_cpu;
+		preempt->nr_elsewhere = 0;
+	}
 	(void)cpu_seat_move(&preempt->seat, preempt->cpu);
 }
 

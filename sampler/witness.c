@@ -2,8 +2,72 @@
 #include "sampler/witness.h"
 
 #include <errno.h>
+#include <linux/rseq.h>
+#include <stddef.h>
+#include <string.h>
 
 #include "procmem/cpu_seat.h"
+#include "symbols/image.h"
+#include "symbols/symtab.h"
+
+/* The kernel refuses to register a smaller area. */
+enum { LEAST_RSEQ_BYTES = 20 };
+
+/* No thread's TLS is larger. */
+#define MAX_OFFSET (1 << 30)
+
+/* Whether a mapping may be of the program that defines the two variables. */
+static bool may_be_loader(const struct mapping *mapping)
+{
+	const char *name = strrchr(mapping->path, '/');
+
+	return mapping->inode && name && strncmp(name, "/ld", strlen("/ld")) == 0;
+}
+
+/* Read the two variables of an image, if it has them. */
+static bool read_place(struct remote_memory *memory, const struct image *image, uint64_t load_bias,
+		       struct rseq_place *ret_place)
+{
+	uint64_t offset_vaddr, size_vaddr, nr_bytes, word;
+	uint32_t size_bytes;
+
+	if (symtab_find(image, "__rseq_offset", &offset_vaddr, &nr_bytes) ||
+	    symtab_find(image, "__rseq_size", &size_vaddr, &nr_bytes) ||
+	    remote_memory_read(memory, size_vaddr + load_bias, &size_bytes, sizeof(size_bytes)) ||
+	    remote_memory_read_u64(memory, offset_vaddr + load_bias, &word) ||
+	    size_bytes < LEAST_RSEQ_BYTES || (int64_t)word > MAX_OFFSET ||
+	    (int64_t)word < -MAX_OFFSET)
+		return false;
+	*ret_place = (struct rseq_place){
+		.is_known = true,
+		.cpu_id_offset = (int64_t)word + (int64_t)offsetof(struct rseq, cpu_id),
+	};
+	return true;
+}
+
+struct rseq_place rseq_place_find(struct remote_memory *memory, const struct maps *maps,
+				  struct image_source *images)
+{
+	struct rseq_place place = {.is_known = false};
+
+#if !defined(__x86_64__)
+	/* A pthread_t is the thread pointer on x86-64 alone; elsewhere it lies before it. */
+	return place;
+#endif
+	for (size_t i = 0, end; !place.is_known && i < maps->nr_mappings; i = end) {
+		const struct mapping *mapping = &maps->mappings[i];
+		struct image *image;
+		uint64_t load_bias;
+
+		end = maps_module_end(maps, i);
+		if (!may_be_loader(mapping) || image_source_open(images, mapping, &image))
+			continue;
+		if (!image_load_bias(image, mapping, &load_bias))
+			(void)read_place(memory, image, load_bias, &place);
+		image_close(image);
+	}
+	return place;
+}
 
 static bool is_held(const held_cpus *held, uint32_t cpu)
 {
@@ -103,42 +167,32 @@ int witness_begin(struct witness *witness, struct look_memory *look, const held_
 	return 0;
 }
 
-static bool rseq_stood(struct witness *witness, const struct look_memory *look,
-		       const held_cpus *held)
-{
-	const struct look_seal *seal = look_memory_seal_at(look, witness->seal);
-	const uint32_t first = field_u32(seal->first, 0);
-	const uint32_t last = field_u32(seal->last, 0);
-
-	if (!seal->is_read)
-		return false;
-	/* Negative numbers say that the area is not registered (yet). */
-	witness->cpu = (int32_t)last < 0 ? CPU_NONE : last;
-	return first == last && is_held(held, last);
-}
-
-/* Whether the thread is not there any more. */
-static bool has_ended(struct witness *witness, const struct witness_means *means, pid_t tid)
+void witness_end(struct witness *witness, const struct witness_means *means, pid_t tid)
 {
 	uint64_t nr_runs;
 
-	return open_runs(witness, means, tid) == -ESRCH ||
-	       (witness->has_runs && task_runs_read(&witness->runs, &nr_runs));
-}
-
-void witness_end(struct witness *witness, const struct witness_means *means, pid_t tid)
-{
 	witness->after = read_number(witness);
 	if (witness->kind == WITNESS_CLOCK && means->may_be_followed)
-		witness->has_ended = has_ended(witness, means, tid);
+		witness->has_ended =
+			open_runs(witness, means, tid) == -ESRCH ||
+			(witness->has_runs && task_runs_read(&witness->runs, &nr_runs));
 	if (witness->has_ended)
 		witness->after = UINT64_MAX;
 }
 
 bool witness_stood(struct witness *witness, const struct look_memory *look, const held_cpus *held)
 {
-	if (witness->kind == WITNESS_RSEQ)
-		return rseq_stood(witness, look, held);
+	if (witness->kind == WITNESS_RSEQ) {
+		const struct look_seal *seal = look_memory_seal_at(look, witness->seal);
+		const uint32_t first = field_u32(seal->first, 0);
+		const uint32_t last = field_u32(seal->last, 0);
+
+		if (!seal->is_read)
+			return false;
+		/* Negative numbers say that the area is not registered (yet). */
+		witness->cpu = (int32_t)last < 0 ? CPU_NONE : last;
+		return first == last && is_held(held, last);
+	}
 	/* It may have run since the count was read unless its processor was held to the end. */
 	if (witness->kind == WITNESS_RUNS && !is_held(held, witness->cpu))
 		return false;

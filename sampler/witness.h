@@ -6,7 +6,7 @@
  * no other thread runs there. What is left to show is that the thread is one of those that cannot
  * run because of that. There are three ways, in the order in which they are tried:
  *
- * WITNESS_RSEQ   The cpu_id of the thread's restartable-sequences area (sampler/rseq.h) is a CPU
+ * WITNESS_RSEQ   The cpu_id of the thread's restartable-sequences area (struct rseq_place) is a CPU
  *                that was held throughout, in the first and in the last piece of memory that the
  *                look read. The kernel stores cpu_id before it returns to user mode on another CPU,
  *                so the thread did not get there; and to come back and store the old number again it
@@ -33,15 +33,43 @@
 #include <stdint.h>
 
 #include "procmem/cpu_clock.h"
+#include "procmem/maps.h"
+#include "procmem/memory.h"
 #include "procmem/process.h"
 #include "procmem/task_runs.h"
 #include "sampler/look_memory.h"
-#include "sampler/rseq.h"
+#include "symbols/image_source.h"
 
 enum witness_kind { WITNESS_NONE, WITNESS_RSEQ, WITNESS_CLOCK, WITNESS_RUNS };
 
 /* The CPUs that the sampler holds, a bit each for the first CPU_SETSIZE. */
 typedef cpu_set_t held_cpus;
+
+/*
+ * Where the threads of a process keep their restartable-sequences area. All zero: it is not known,
+ * or there is none. The area's cpu_id is the CPU on which the thread last returned to user mode.
+ * The kernel writes it before the thread's next instruction in user mode, whenever the thread was
+ * moved or switched in.
+ *
+ * glibc registers an area for each thread (since 2.35) and tells where: __rseq_offset bytes from
+ * the thread pointer, which on x86-64 is the pthread_t, __rseq_size bytes, 0 if it registered none.
+ * Both are variables of the target's own ld.so: the offset is a constant up to 2.40 and depends on
+ * the program's TLS from 2.41 on. musl registers none.
+ *
+ * Source: rseq(2), include/uapi/linux/rseq.h, kernel/rseq.c (rseq_update_cpu_node_id(), called by
+ * rseq_handle_notify_resume()); glibc sysdeps/unix/sysv/linux/rseq-internal.h.
+ */
+struct rseq_place {
+	bool is_known;
+	int64_t cpu_id_offset; /* of the word cpu_id, a u32, from the thread pointer */
+};
+
+/*
+ * Find the place. That there is none, or that it cannot be told, is no error: is_known is false
+ * then. Nothing is kept.
+ */
+struct rseq_place rseq_place_find(struct remote_memory *memory, const struct maps *maps,
+				  struct image_source *images);
 
 /* All zero it is closed. */
 struct witness {

@@ -23,7 +23,6 @@
 #include "sampler/cpython/frames/frames.h"
 #include "sampler/cpython/layout/offsets.h"
 #include "sampler/cpython/threads/threads.h"
-#include "sampler/sample.h"
 
 /* Larger data stacks are not copied: some 40,000 frames. */
 #define RACING_MAX_BYTES (4u << 20)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sampler/rseq.h"
+#include "sampler/witness.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
