@@ -181,29 +181,12 @@ static int write_word(struct frame_cache *cache, remote_addr addr)
 	return err;
 }
 
-/* Have the frame at index, which the look has just shown, for the anchor. */
-static void write_anchor(struct frame_cache *cache, const struct frame_list *list, uint32_t index)
-{
-	const remote_addr addr = list->frames[index].addr;
-	int err = addr == cache->anchor_addr ? 0 : write_word(cache, addr);
-
-	if (err) {
-		/* The next look tells why a target is gone. */
-		cache->reason = err == -ESRCH ? CACHE_USABLE : CACHE_REFUSED;
-		return;
-	}
-	cache->is_ours = true;
-	cache->is_held = true;
-	cache->anchor_addr = addr;
-	cache->index = index;
-	cache->nr_still = 0;
-	cache->nr_cleared = cache->codes->nr_cleared;
-}
-
 void frame_cache_learn(struct frame_cache *cache, const struct snapshot_thread *thread,
 		       const struct frame_list *list, bool is_whole, const struct kept_frames *kept)
 {
 	uint32_t end, index;
+	remote_addr addr;
+	int err;
 
 	if (!is_its_thread(cache, thread))
 		return;
@@ -221,8 +204,22 @@ void frame_cache_learn(struct frame_cache *cache, const struct snapshot_thread *
 	watch_anew(cache);
 	if (!index || (cache->is_held && index < cache->index + LEAST_KEPT))
 		return;
-	if (cache->is_ours || !cache->anchor_addr || cache->nr_still >= LEFT_BEHIND_LOOKS)
-		write_anchor(cache, list, index);
+	if (!cache->is_ours && cache->anchor_addr && cache->nr_still < LEFT_BEHIND_LOOKS)
+		return;
+	/* Have the frame, which the look has just shown, for the anchor. */
+	addr = list->frames[index].addr;
+	err = addr == cache->anchor_addr ? 0 : write_word(cache, addr);
+	if (err) {
+		/* The next look tells why a target is gone. */
+		cache->reason = err == -ESRCH ? CACHE_USABLE : CACHE_REFUSED;
+		return;
+	}
+	cache->is_ours = true;
+	cache->is_held = true;
+	cache->anchor_addr = addr;
+	cache->index = index;
+	cache->nr_still = 0;
+	cache->nr_cleared = cache->codes->nr_cleared;
 }
 
 void frame_cache_doubt(struct frame_cache *cache)

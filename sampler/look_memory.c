@@ -124,18 +124,6 @@ static void table_fill(struct look_memory *look)
 		table_put(look, i);
 }
 
-/* Have room for all blocks, which costs nothing before they are used. False: out of memory. */
-static bool make_room(struct look_memory *look)
-{
-	if (!look->blocks)
-		look->blocks = calloc(MAX_BLOCKS, sizeof(*look->blocks));
-	if (!look->bytes)
-		look->bytes = malloc((size_t)MAX_BLOCKS * LOOK_BLOCK_BYTES);
-	if (!look->table)
-		look->table = calloc(NR_SLOTS, sizeof(*look->table));
-	return look->blocks && look->bytes && look->table;
-}
-
 /* Reading ahead. */
 
 static int compare_blocks(const void *a, const void *b)
@@ -340,7 +328,14 @@ static struct look_block *fetch(struct look_memory *look, remote_addr addr, int 
 	uint32_t nr_ranges = 0;
 	uint32_t index = first;
 
-	*ret_err = make_room(look) ? 0 : -ENOMEM;
+	/* Room for all blocks costs nothing before they are used. */
+	if (!look->blocks)
+		look->blocks = calloc(MAX_BLOCKS, sizeof(*look->blocks));
+	if (!look->bytes)
+		look->bytes = malloc((size_t)MAX_BLOCKS * LOOK_BLOCK_BYTES);
+	if (!look->table)
+		look->table = calloc(NR_SLOTS, sizeof(*look->table));
+	*ret_err = look->blocks && look->bytes && look->table ? 0 : -ENOMEM;
 	if (*ret_err || first + nr_left > MAX_BLOCKS)
 		return NULL;
 	while (nr_left && nr_ranges < MAX_PAGES) {

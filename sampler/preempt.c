@@ -401,25 +401,6 @@ void preempt_hold(struct preempt *preempt, held_cpus *ret_held)
 	preempt->held_ns = clock_now_ns();
 }
 
-/*
- * Fit the slice to a look that took so long: it is to do for nearly all. Also one that did not hold
- * counts, perhaps for want of a longer one; how long it waited for guards does not, as they come
- * late where slices are long.
- */
-static void fit_slice(struct preempt *preempt, uint64_t look_ns)
-{
-	/* It rests where 3 of 100 looks are longer: those that the host of a machine interrupts. */
-	enum { LEAST_NS = 16000, RISES = 8, FADES = 256 };
-
-	if (preempt->long_ns < look_ns)
-		preempt->long_ns += preempt->long_ns / RISES;
-	else
-		preempt->long_ns -= preempt->long_ns / FADES;
-	if (preempt->long_ns < LEAST_NS)
-		preempt->long_ns = LEAST_NS;
-	cpu_seat_fit_slice(&preempt->seat, preempt->long_ns);
-}
-
 /* Let a guard go that was to hold this look. The order that it had until then. */
 static uint32_t let_go(const struct preempt *preempt, struct guard *guard)
 {
@@ -440,6 +421,8 @@ static uint32_t let_go(const struct preempt *preempt, struct guard *guard)
 
 bool preempt_release(struct preempt *preempt, held_cpus *ret_held)
 {
+	/* The slice rests where 3 of 100 looks are longer: those that the host of a machine interrupts. */
+	enum { LEAST_NS = 16000, RISES = 8, FADES = 256 };
 	const uint64_t look_ns = clock_now_ns() - preempt->held_ns;
 	uint32_t orders[MAX_GUARDS];
 	struct cpu_leaves now;
@@ -458,6 +441,17 @@ bool preempt_release(struct preempt *preempt, held_cpus *ret_held)
 	}
 	if (cpu_has_stayed(preempt->leaves, now) && preempt->here < CPU_SETSIZE)
 		CPU_SET(preempt->here, ret_held);
-	fit_slice(preempt, look_ns);
+	/*
+	 * Fit the slice to a look that took so long: it is to do for nearly all. Also one that did not
+	 * hold counts, perhaps for want of a longer one; how long it waited for guards does not, as
+	 * they come late where slices are long.
+	 */
+	if (preempt->long_ns < look_ns)
+		preempt->long_ns += preempt->long_ns / RISES;
+	else
+		preempt->long_ns -= preempt->long_ns / FADES;
+	if (preempt->long_ns < LEAST_NS)
+		preempt->long_ns = LEAST_NS;
+	cpu_seat_fit_slice(&preempt->seat, preempt->long_ns);
 	return now.waited != preempt->leaves.waited;
 }

@@ -138,18 +138,6 @@ static int copy_chunks(struct racing_walk *self)
 
 /* Walking. */
 
-/*
- * Whether the words are what a frame has left behind. From 3.14 on it loses its executable. Before
- * that, what lies above a frame that executes, has not begun or is being destroyed was popped, unless
- * C called it: then it hangs on an entry frame, in 3.11 it says so itself.
- */
-static bool is_left(const struct racing_walk *self, const struct frame_words *words)
-{
-	if (!words->executable)
-		return true;
-	return self->below_calls_none && words->previous == self->below_addr && !words->is_entry;
-}
-
 /* Append the frames of a chunk. *ret_ended: there is a place without one, so that nothing is above. */
 static int walk_chunk(struct racing_walk *self, const struct racing_chunk *chunk, bool *ret_ended)
 {
@@ -169,7 +157,15 @@ static int walk_chunk(struct racing_walk *self, const struct racing_chunk *chunk
 		if (chunk->end_addr - addr < head_bytes)
 			return walk_lost(&self->walk, LOSS_MOVED);
 		words = frame_words(offsets, bytes + (addr - chunk->addr));
-		*ret_ended = is_left(self, &words);
+		/*
+		 * What a frame has left behind. From 3.14 on it loses its executable. Before that,
+		 * what lies above a frame that executes, has not begun or is being destroyed was
+		 * popped, unless C called it: then it hangs on an entry frame, in 3.11 it says so
+		 * itself.
+		 */
+		*ret_ended = !words.executable ||
+			     (self->below_calls_none && words.previous == self->below_addr &&
+			      !words.is_entry);
 		if (*ret_ended)
 			return 0;
 		err = words.owner == OWNED_BY_THREAD ? walk_frame(&self->walk, addr, &words)

@@ -199,14 +199,14 @@ static int read_texts(struct code_cache *cache, struct remote_memory *memory,
 		      const struct code_fingerprint *fingerprint, struct code_texts *ret_texts)
 {
 	const struct py_offsets *offsets = &cache->build->offsets;
-	uint8_t *bytes = ret_texts->bytes;
+	size_t start = 0;
 	int err;
 
 	/* One by one, so that a look keeps them (sampler/look_memory.h). */
 	for (unsigned int i = 0; i < NR_CODE_TEXTS; i++) {
 		struct remote_range range = {
 			.addr = text_addr(offsets, fingerprint, i),
-			.buffer = bytes,
+			.buffer = ret_texts->bytes + start,
 			.size = text_sizes[i].kept_bytes,
 		};
 
@@ -214,7 +214,7 @@ static int read_texts(struct code_cache *cache, struct remote_memory *memory,
 		if (err)
 			return err;
 		trim(offsets, i, &range);
-		bytes += range.size;
+		start += range.size;
 	}
 	ret_texts->bytecode_length = 0;
 	if (!fingerprint->bytecode)
@@ -336,14 +336,14 @@ static int ahead_read(struct code_ahead *ahead, struct code_cache *cache, remote
 		      const struct code_fingerprint *fingerprint)
 {
 	const struct py_offsets *offsets = &cache->build->offsets;
-	uint8_t *bytes = ahead->texts;
+	size_t start = 0;
 
 	ahead_begin(ahead, cache, false);
 	for (unsigned int i = 0; i < NR_CODE_TEXTS; i++) {
 		const size_t size = text_sizes[i].ahead_bytes;
 
-		ahead_add(ahead, text_addr(offsets, fingerprint, i), bytes, size);
-		bytes += size;
+		ahead_add(ahead, text_addr(offsets, fingerprint, i), ahead->texts + start, size);
+		start += size;
 	}
 	if (fingerprint->bytecode)
 		ahead_add(ahead, fingerprint->bytecode + offsets->bytes.ob_size,
@@ -385,23 +385,6 @@ static bool is_same(const struct code *code, const struct code_fingerprint *fing
 {
 	return memcmp(fingerprint, &code->fingerprint, sizeof(*fingerprint)) == 0 &&
 	       (fingerprint->version || memcmp(texts, &code->texts, sizeof(*texts)) == 0);
-}
-
-/* The frame's size, or 0 for a number that cannot be. */
-static uint32_t frame_size(const struct py_build *build, const uint8_t *object,
-			   const struct code_fingerprint *fingerprint)
-{
-	const struct py_offsets *offsets = &build->offsets;
-	uint64_t words = fingerprint->framesize;
-
-	if (offsets->code.framesize == OFFSET_ABSENT)
-		words = (uint64_t)field_u32(object, offsets->code.nlocalsplus) +
-			field_u32(object, offsets->code.stacksize) +
-			build->traits.extra_frame_words;
-	if (words > FRAME_SIZE_MAX_BYTES / sizeof(uint64_t) ||
-	    words * sizeof(uint64_t) < offsets->frame.localsplus)
-		return 0;
-	return (uint32_t)(words * sizeof(uint64_t));
 }
 
 /* Have no lines: the table is too large, or the function stands for many. */
@@ -456,6 +439,7 @@ static int fill_bytecode(struct code_cache *cache, struct remote_memory *memory,
 			 const uint8_t *object, const struct code_fingerprint *fingerprint)
 {
 	const struct py_offsets *offsets = &cache->build->offsets;
+	uint64_t frame_words = fingerprint->framesize;
 	uint64_t code_bytes, stack_offset;
 	int err = 0;
 
@@ -476,9 +460,14 @@ static int fill_bytecode(struct code_cache *cache, struct remote_memory *memory,
 	if (cache->build->traits.frames_on_heap)
 		return 0;
 	code->first_traceable_addr = code->code_start_addr + 2ull * fingerprint->first_traceable;
-	code->frame_size_bytes = frame_size(cache->build, object, fingerprint);
-	if (!code->frame_size_bytes)
+	if (offsets->code.framesize == OFFSET_ABSENT)
+		frame_words = (uint64_t)field_u32(object, offsets->code.nlocalsplus) +
+			      field_u32(object, offsets->code.stacksize) +
+			      cache->build->traits.extra_frame_words;
+	if (!frame_words || frame_words > FRAME_SIZE_MAX_BYTES / sizeof(uint64_t) ||
+	    frame_words * sizeof(uint64_t) < offsets->frame.localsplus)
 		return -EBADMSG;
+	code->frame_size_bytes = (uint32_t)(frame_words * sizeof(uint64_t));
 	stack_offset = offsets->frame.localsplus +
 		       field_u32(object, offsets->code.nlocalsplus) * sizeof(uint64_t);
 	code->stack_offset = stack_offset < code->frame_size_bytes ? (uint32_t)stack_offset

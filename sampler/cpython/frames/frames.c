@@ -6,7 +6,6 @@
 
 #include "procmem/array.h"
 #include "sampler/cpython/base/circle.h"
-#include "sampler/cpython/code/executable.h"
 
 /* The list. */
 
@@ -145,30 +144,6 @@ int walk_lost(struct frame_walk *walk, enum sample_loss loss)
 }
 
 /*
- * The code object of the frame that becomes the next of the list. The one that
- * stood there at the last tick is most likely it.
- */
-static int walk_code(struct frame_walk *walk, const struct frame_words *words,
-		     struct code **ret_code)
-{
-	const struct frame_list *list = walk->list;
-	const uint64_t executable = words->executable;
-
-	if (walk->clock->is_past)
-		return code_cache_get_told(walk->codes, executable, words->identity, ret_code);
-	if (list->nr_frames < list->nr_known) {
-		const struct walked_frame *known = &list->frames[list->nr_frames];
-
-		if (known->executable == executable && !known->code->foreign &&
-		    code_cache_holds(walk->codes, known->code, walk->clock)) {
-			*ret_code = known->code;
-			return known->code->function ? 0 : -EBADMSG;
-		}
-	}
-	return code_cache_get(walk->codes, executable, walk->clock, ret_code);
-}
-
-/*
  * Whether a frame is being destroyed: CPython takes its stack and its locals off it first. A frame
  * without locals does not tell.
  * Source: _PyFrame_ClearLocals(), Python/frame.c; _PyFrame_Clear() of 3.11 and 3.12.
@@ -211,10 +186,23 @@ static int walk_append(struct frame_walk *walk, remote_addr addr, const struct f
 int walk_frame(struct frame_walk *walk, remote_addr addr, struct frame_words *words)
 {
 	const int64_t offset = (int64_t)words->lasti * walk->build->traits.lasti_unit_bytes;
+	const struct frame_list *list = walk->list;
+	const struct walked_frame *known =
+		list->nr_frames < list->nr_known ? &list->frames[list->nr_frames] : NULL;
 	remote_addr place_addr;
 	struct code *code;
-	int err = walk_code(walk, words, &code);
+	int err;
 
+	/* The code that stood there at the last tick is most likely it. */
+	if (walk->clock->is_past) {
+		err = code_cache_get_told(walk->codes, words->executable, words->identity, &code);
+	} else if (known && known->executable == words->executable && !known->code->foreign &&
+		   code_cache_holds(walk->codes, known->code, walk->clock)) {
+		code = known->code;
+		err = code->function ? 0 : -EBADMSG;
+	} else {
+		err = code_cache_get(walk->codes, words->executable, walk->clock, &code);
+	}
 	if (err == -EBADMSG || err == -EFAULT)
 		return -ENOENT;
 	if (err == -EAGAIN || err == -E2BIG)
@@ -236,7 +224,7 @@ int walk_frame(struct frame_walk *walk, remote_addr addr, struct frame_words *wo
 }
 
 /*
- * Append a frame that an extension has linked, which may run anything (executable.h). A frame that is
+ * Append a frame that an extension has linked, which may run anything (executable_get()). A frame that is
  * not shown is left out. Errors of walk_frame().
  */
 static int walk_link(struct frame_walk *walk, remote_addr addr, struct frame_words *words)
@@ -671,7 +659,7 @@ static bool is_init_cleanup(const struct still_walk *still, const struct frame_w
 }
 
 /* Append the frame at addr; *ret_next is its `previous`. */
-static int step(struct still_walk *still, remote_addr addr, remote_addr *ret_next)
+static int still_step(struct still_walk *still, remote_addr addr, remote_addr *ret_next)
 {
 	struct frame_walk *walk = &still->walk;
 	const struct py_offsets *offsets = &walk->build->offsets;
@@ -753,7 +741,7 @@ static int still_follow(struct still_walk *still, remote_addr addr, struct circl
 	while (!err && addr && addr != still->ends->base_frame_addr) {
 		if (circle_closes(circle, addr) || circle->nr > 2ull * MAX_FRAMES + 1)
 			return -E2BIG;
-		err = step(still, addr, &addr);
+		err = still_step(still, addr, &addr);
 	}
 	/* A stack that 3.15 has a bottom for must end there. */
 	if (!err && still->ends->base_frame_addr && !addr && still->walk.list->nr_frames)

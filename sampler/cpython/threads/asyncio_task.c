@@ -72,8 +72,7 @@ int task_list_read(const struct task_reader *reader, remote_addr head_addr, stru
 
 /* Read a task or a future, whose own part is shorter: so many bytes of it, and what both say. */
 static int read_object(const struct task_reader *reader, remote_addr addr, uint32_t bytes,
-		       uint8_t object[TASK_MAX_BYTES], struct task_words *ret_words,
-		       bool *ret_is_task)
+		       uint8_t object[TASK_MAX_BYTES], struct task_words *ret_words)
 {
 	uint8_t is_task, is_set;
 	int err;
@@ -88,10 +87,10 @@ static int read_object(const struct task_reader *reader, remote_addr addr, uint3
 	if (is_task > 1 || is_set > 1)
 		return -EBADMSG;
 	*ret_words = (struct task_words){
+		.is_task = is_task,
 		.awaited_by_addr = field_u64(object, reader->asyncio->task.awaited_by),
 		.awaited_by_is_set = is_set,
 	};
-	*ret_is_task = is_task;
 	return 0;
 }
 
@@ -100,12 +99,11 @@ int task_read(const struct task_reader *reader, remote_addr task_addr, struct ta
 	const struct asyncio_offsets *asyncio = reader->asyncio;
 	uint8_t object[TASK_MAX_BYTES];
 	struct task_words task;
-	bool is_task;
-	int err = read_object(reader, task_addr, asyncio->task.size, object, &task, &is_task);
+	int err = read_object(reader, task_addr, asyncio->task.size, object, &task);
 
 	if (err)
 		return err;
-	if (!is_task)
+	if (!task.is_task)
 		return -EBADMSG;
 	task.name_addr = field_u64(object, asyncio->task.name);
 	task.coro_addr = field_u64(object, asyncio->task.coro);
@@ -185,12 +183,11 @@ static int sort_awaiting(const struct task_reader *reader, remote_addr addr,
 				      : asyncio->task.is_task;
 	uint8_t object[TASK_MAX_BYTES];
 	struct task_words words;
-	bool is_task;
-	int err = read_object(reader, addr, last + 1, object, &words, &is_task);
+	int err = read_object(reader, addr, last + 1, object, &words);
 
 	if (err)
 		return is_one_objects(err) ? 0 : err;
-	if (is_task)
+	if (words.is_task)
 		return awaiters->nr < AWAITERS_MAX ? addr_list_append(awaiters, addr) : 0;
 	return append_awaiting(reader, &words, futures_awaiting);
 }

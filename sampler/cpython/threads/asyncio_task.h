@@ -45,8 +45,9 @@ struct task_reader {
 	struct type_cache types;
 };
 
-/* The words of a task. */
+/* The words of a task, or of a future, which has the last two. */
 struct task_words {
+	bool is_task;
 	remote_addr name_addr;
 	remote_addr coro_addr; /* 0: none any more */
 	remote_addr awaited_by_addr;
