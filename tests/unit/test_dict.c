@@ -20,9 +20,7 @@ static int look_up(struct fake_python *py,
 	struct dict dict;
 	int err = open(&py->fake.memory, &py->build, addr, &dict);
 
-	return err ? err
-		   : dict_find(&py->fake.memory, &py->build, dict, UINT32_MAX, key, hint,
-			       ret_value_addr);
+	return err ? err : dict_find(&dict, UINT32_MAX, key, hint, ret_value_addr);
 }
 
 Test(dict, finds_every_key)
@@ -77,8 +75,7 @@ Test(dict, looks_first_where_it_was)
 		made = fake_dict(&py, items, 3);
 		cr_assert(zero(int, dict_open(&py.fake.memory, &py.build, made.addr, &dict)));
 		nr_ranges = py.fake.nr_ranges;
-		cr_assert(zero(int, dict_find(&py.fake.memory, &py.build, dict, UINT32_MAX, "c",
-					      &hint, &value_addr)));
+		cr_assert(zero(int, dict_find(&dict, UINT32_MAX, "c", &hint, &value_addr)));
 		cr_expect(eq(u64, value_addr, 3));
 		cr_expect(eq(u64, py.fake.nr_ranges - nr_ranges, 2), "an entry and its key");
 		fake_python_done(&py);

@@ -15,12 +15,6 @@
 #define MODULES_MAX_KEYS 64
 #define SYS_MAX_KEYS	 1024
 
-struct sys_module {
-	struct remote_memory *memory;
-	const struct py_build *build;
-	struct dict attributes;
-};
-
 /* The main interpreter; the newest one if it is not in the list. */
 static int find_main(struct remote_memory *memory, const struct py_build *build,
 		     remote_addr runtime_addr, remote_addr *ret_interp_addr)
@@ -39,12 +33,11 @@ static int find_main(struct remote_memory *memory, const struct py_build *build,
 }
 
 /* The object that sys has under a name, if it is of that kind, or of one derived from it. */
-static int find_object(const struct sys_module *sys, const char *name, enum value_kind kind,
+static int find_object(const struct dict *sys, const char *name, enum value_kind kind,
 		       remote_addr *ret_addr)
 {
 	struct value_type type;
-	int err = dict_find(sys->memory, sys->build, sys->attributes, SYS_MAX_KEYS, name, NULL,
-			    ret_addr);
+	int err = dict_find(sys, SYS_MAX_KEYS, name, NULL, ret_addr);
 
 	if (!err)
 		err = value_type_of(sys->memory, sys->build, *ret_addr, &type);
@@ -52,7 +45,7 @@ static int find_object(const struct sys_module *sys, const char *name, enum valu
 }
 
 /* Add the argument at addr. 0, -ENOMEM, -E2BIG (no room for more), … */
-static int add_argument(const struct sys_module *sys, remote_addr addr, struct sys_facts *facts,
+static int add_argument(const struct dict *sys, remote_addr addr, struct sys_facts *facts,
 			size_t *nr_bytes)
 {
 	char *text = NULL;
@@ -77,7 +70,7 @@ static int add_argument(const struct sys_module *sys, remote_addr addr, struct s
  * Read a list of str objects into facts. 0; an error, and facts have those before what is at
  * fault: where that is the first one, none, which is not the same as an empty list.
  */
-static int read_list(const struct sys_module *sys, remote_addr addr, struct sys_facts *facts)
+static int read_list(const struct dict *sys, remote_addr addr, struct sys_facts *facts)
 {
 	uint8_t fields[LIST_ITEMS_AFTER_TYPE + sizeof(remote_addr)];
 	uint64_t nr_items, items_addr, item_addr;
@@ -107,7 +100,7 @@ static int read_list(const struct sys_module *sys, remote_addr addr, struct sys_
 	return err;
 }
 
-static int read_facts(const struct sys_module *sys, struct sys_facts *facts)
+static int read_facts(const struct dict *sys, struct sys_facts *facts)
 {
 	remote_addr addr;
 	int err = find_object(sys, "orig_argv", VALUE_LIST, &addr);
@@ -128,17 +121,15 @@ static int read_facts(const struct sys_module *sys, struct sys_facts *facts)
 int sys_facts_read(struct remote_memory *memory, const struct py_build *build,
 		   remote_addr runtime_addr, struct sys_facts *ret_facts)
 {
-	struct sys_module sys = {.memory = memory, .build = build};
 	struct sys_facts facts = {0};
-	struct dict modules;
+	struct dict modules, sys;
 	remote_addr interp_addr;
 	int err = find_main(memory, build, runtime_addr, &interp_addr);
 
 	if (!err)
 		err = dict_open_modules(memory, build, interp_addr, &modules);
 	if (!err)
-		err = dict_open_module(memory, build, &modules, MODULES_MAX_KEYS, "sys", NULL,
-				       &sys.attributes);
+		err = dict_open_module(&modules, MODULES_MAX_KEYS, "sys", NULL, &sys);
 	if (!err)
 		err = read_facts(&sys, &facts);
 	if (remote_error_is_fatal(err)) {

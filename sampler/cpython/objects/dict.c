@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "sampler/cpython/layout/type_flags.h"
-#include "sampler/cpython/layout/value_offsets.h"
 #include "sampler/cpython/objects/strings.h"
 
 /* dk_kind: anything as keys, with their hashes; only str; only str, of split tables. */
@@ -77,6 +76,8 @@ static int open_keys(struct remote_memory *memory, const struct py_build *build,
 	if (nr_entries > bytes)
 		return -EBADMSG;
 	*ret_dict = (struct dict){
+		.memory = memory,
+		.build = build,
 		.entries_addr = keys_addr + offsets->dict_keys.indices + bytes,
 		.values_addr = values_addr,
 		.nr_entries = (uint32_t)nr_entries,
@@ -221,8 +222,8 @@ int dict_open_modules(struct remote_memory *memory, const struct py_build *build
 /* The entries. */
 
 /* Read nr entries, DICT_PIECE_ENTRIES at most, from the entry first on; all have to be there. */
-static int read_entries(struct remote_memory *memory, const struct dict *dict, uint32_t first,
-			uint32_t nr, struct dict_entry *ret_entries)
+static int read_entries(const struct dict *dict, uint32_t first, uint32_t nr,
+			struct dict_entry *ret_entries)
 {
 	const size_t nr_words = dict->has_hashes ? GENERAL_WORDS : UNICODE_WORDS;
 	uint64_t words[DICT_PIECE_ENTRIES * GENERAL_WORDS] = {0};
@@ -238,7 +239,7 @@ static int read_entries(struct remote_memory *memory, const struct dict *dict, u
 	int err;
 
 	assert(nr <= DICT_PIECE_ENTRIES);
-	err = remote_memory_read_all(memory, ranges, dict->values_addr ? 2 : 1);
+	err = remote_memory_read_all(dict->memory, ranges, dict->values_addr ? 2 : 1);
 	for (uint32_t i = 0; !err && i < nr; i++) {
 		const uint64_t *entry = &words[i * nr_words];
 
@@ -251,11 +252,9 @@ static int read_entries(struct remote_memory *memory, const struct dict *dict, u
 	return err;
 }
 
-/* How many entries are read from one on. */
-static uint32_t piece_from(const struct dict *dict, uint32_t first)
+/* How many of the entries that are left are read at a time. */
+static uint32_t piece_of(uint32_t nr_left)
 {
-	const uint32_t nr_left = dict->nr_entries - first;
-
 	return nr_left < DICT_PIECE_ENTRIES ? nr_left : DICT_PIECE_ENTRIES;
 }
 
@@ -272,15 +271,15 @@ enum { VALUES_HEAD_BYTES = 8 };
  *
  * Source: CPython Include/internal/pycore_dict.h, _PyDictValues_AddToInsertionOrder().
  */
-static int sort_entries(struct remote_memory *memory, const struct py_build *build,
-			const struct dict *dict, struct dict_entry *entries)
+static int sort_entries(const struct dict *dict, struct dict_entry *entries)
 {
-	const bool is_behind = build->traits.attribute_rule == ATTRIBUTES_INLINE;
+	const bool is_behind = dict->build->traits.attribute_rule == ATTRIBUTES_INLINE;
 	struct dict_entry sorted[DICT_PIECE_ENTRIES] = {0};
 	uint8_t head[VALUES_HEAD_BYTES], indices[MAX_SHARED_KEYS];
 	remote_addr indices_addr;
 	uint8_t nr;
-	int err = remote_memory_read(memory, dict->values_addr - sizeof(head), head, sizeof(head));
+	int err = remote_memory_read(dict->memory, dict->values_addr - sizeof(head), head,
+				     sizeof(head));
 
 	if (err)
 		return err;
@@ -290,7 +289,7 @@ static int sort_entries(struct remote_memory *memory, const struct py_build *bui
 	indices_addr =
 		is_behind ? dict->values_addr + head[DICT_VALUES_CAPACITY] * sizeof(remote_addr)
 			  : dict->values_addr - DICT_VALUES_NR_BEFORE - nr;
-	err = remote_memory_read(memory, indices_addr, indices, nr);
+	err = remote_memory_read(dict->memory, indices_addr, indices, nr);
 	for (uint8_t i = 0; !err && i < nr; i++) {
 		const uint8_t index = indices[is_behind ? i : nr - 1 - i];
 
@@ -309,12 +308,12 @@ int dict_next(struct dict_walk *walk, struct dict_entry *ret_entry)
 
 	while (walk->next < dict->nr_entries) {
 		if (walk->next >= walk->end) {
-			const uint32_t nr = piece_from(dict, walk->next);
-			int err = read_entries(walk->memory, dict, walk->next, nr, walk->entries);
+			const uint32_t nr = piece_of(dict->nr_entries - walk->next);
+			int err = read_entries(dict, walk->next, nr, walk->entries);
 
 			if (!err && dict->values_addr && nr == dict->nr_entries &&
-			    walk->build->traits.attribute_rule != ATTRIBUTES_IN_DICT)
-				err = sort_entries(walk->memory, walk->build, dict, walk->entries);
+			    dict->build->traits.attribute_rule != ATTRIBUTES_IN_DICT)
+				err = sort_entries(dict, walk->entries);
 			if (err)
 				return err;
 			walk->first = walk->next;
@@ -330,39 +329,31 @@ int dict_next(struct dict_walk *walk, struct dict_entry *ret_entry)
 /* What is read of a key: a str from its length to its characters, as many as are wanted. */
 enum { KEY_MAX_BYTES = 64 + DICT_KEY_MAX_CHARS };
 
-/* A key that is looked for. */
-struct search {
-	struct remote_memory *memory;
-	const struct py_offsets *offsets;
-	const struct dict *dict;
-	const char *key;
-	size_t head_bytes; /* so many are read of each key */
-};
-
 /*
- * Look among nr entries, DICT_PIECE_ENTRIES at most, from *first on, which becomes the one found. A
- * key that cannot be read, or is removed, is not the one. 0 or -ENOENT, or worse.
+ * Look for key among nr entries, DICT_PIECE_ENTRIES at most, from *first on, which becomes the one
+ * found. A key that cannot be read, or is removed, is not the one. 0 or -ENOENT, or worse.
  */
-static int find_in_piece(const struct search *search, uint32_t *first, uint32_t nr,
+static int find_in_piece(const struct dict *dict, const char *key, uint32_t *first, uint32_t nr,
 			 remote_addr *ret_value_addr)
 {
+	const struct py_offsets *offsets = &dict->build->offsets;
+	const size_t head_bytes = string_head_bytes(offsets, strlen(key));
 	uint8_t objects[DICT_PIECE_ENTRIES][KEY_MAX_BYTES];
 	struct remote_range ranges[DICT_PIECE_ENTRIES];
 	struct dict_entry entries[DICT_PIECE_ENTRIES];
-	int err = read_entries(search->memory, search->dict, *first, nr, entries);
+	int err = head_bytes > KEY_MAX_BYTES ? -EBADMSG : read_entries(dict, *first, nr, entries);
 
 	for (uint32_t i = 0; !err && i < nr; i++)
 		ranges[i] = (struct remote_range){
-			.addr = entries[i].key_addr + search->offsets->unicode.length,
+			.addr = entries[i].key_addr + offsets->unicode.length,
 			.buffer = objects[i],
-			.size = entries[i].key_addr && entries[i].value_addr ? search->head_bytes
-									     : 0,
+			.size = entries[i].key_addr && entries[i].value_addr ? head_bytes : 0,
 		};
 	if (!err)
-		err = remote_memory_read_ranges(search->memory, ranges, nr);
+		err = remote_memory_read_ranges(dict->memory, ranges, nr);
 	for (uint32_t i = 0; !err && i < nr; i++)
 		if (ranges[i].size && ranges[i].done_bytes == ranges[i].size &&
-		    string_is(search->offsets, objects[i], search->key)) {
+		    string_is(offsets, objects[i], key)) {
 			*first += i;
 			*ret_value_addr = entries[i].value_addr;
 			return 0;
@@ -370,43 +361,85 @@ static int find_in_piece(const struct search *search, uint32_t *first, uint32_t 
 	return err ? err : -ENOENT;
 }
 
-/* What it looks for, and where, is no object of its own. NOLINTNEXTLINE(readability-function-size) */
-int dict_find(struct remote_memory *memory, const struct py_build *build, struct dict dict,
-	      uint32_t max_entries, const char *key, uint32_t *hint, remote_addr *ret_value_addr)
+int dict_find(const struct dict *dict, uint32_t max_entries, const char *key, uint32_t *hint,
+	      remote_addr *ret_value_addr)
 {
-	const struct search search = {
-		.memory = memory,
-		.offsets = &build->offsets,
-		.dict = &dict,
-		.key = key,
-		.head_bytes = string_head_bytes(&build->offsets, strlen(key)),
-	};
+	const uint32_t end = dict->nr_entries < max_entries ? dict->nr_entries : max_entries;
 	int err = -ENOENT;
 
 	assert(strlen(key) <= DICT_KEY_MAX_CHARS);
-	if (search.head_bytes > KEY_MAX_BYTES)
-		return -EBADMSG;
-	if (dict.nr_entries > max_entries)
-		dict.nr_entries = max_entries;
-	if (hint && *hint < dict.nr_entries)
-		err = find_in_piece(&search, hint, 1, ret_value_addr);
-	for (uint32_t i = 0; err == -ENOENT && i < dict.nr_entries; i += DICT_PIECE_ENTRIES) {
+	if (hint && *hint < end)
+		err = find_in_piece(dict, key, hint, 1, ret_value_addr);
+	for (uint32_t i = 0; err == -ENOENT && i < end; i += DICT_PIECE_ENTRIES) {
 		uint32_t found = i;
 
-		err = find_in_piece(&search, &found, piece_from(&dict, i), ret_value_addr);
+		err = find_in_piece(dict, key, &found, piece_of(end - i), ret_value_addr);
 		if (!err && hint)
 			*hint = found;
 	}
 	return err;
 }
 
-/* As dict_find(). NOLINTNEXTLINE(readability-function-size) */
-int dict_open_module(struct remote_memory *memory, const struct py_build *build,
-		     const struct dict *modules, uint32_t max_entries, const char *name,
+int dict_open_module(const struct dict *modules, uint32_t max_entries, const char *name,
 		     uint32_t *hint, struct dict *ret_dict)
 {
 	remote_addr module_addr;
-	int err = dict_find(memory, build, *modules, max_entries, name, hint, &module_addr);
+	int err = dict_find(modules, max_entries, name, hint, &module_addr);
 
-	return err ? err : dict_open_attributes(memory, build, module_addr, ret_dict);
+	return err ? err
+		   : dict_open_attributes(modules->memory, modules->build, module_addr, ret_dict);
+}
+
+/* Sets. */
+
+/* The hash in a slot whose member was removed: no object has it. */
+#define HASH_REMOVED UINT64_MAX
+
+int set_open(struct remote_memory *memory, const struct py_offsets *offsets, remote_addr addr,
+	     struct set *ret_set)
+{
+	uint8_t fields[SET_TABLE_AFTER_TYPE + sizeof(remote_addr)];
+	uint64_t nr_used, mask;
+	remote_addr table_addr, end;
+	int err = remote_memory_read(memory, addr + offsets->object.ob_type + sizeof(remote_addr),
+				     fields, sizeof(fields));
+
+	if (err)
+		return err;
+	nr_used = field_u64(fields, SET_USED_AFTER_TYPE);
+	mask = field_u64(fields, SET_MASK_AFTER_TYPE);
+	table_addr = field_u64(fields, SET_TABLE_AFTER_TYPE);
+	if (mask & (mask + 1) || mask >= INT64_MAX / SET_ENTRY_BYTES || nr_used > mask ||
+	    __builtin_add_overflow(table_addr, (mask + 1) * SET_ENTRY_BYTES, &end))
+		return -EBADMSG;
+	*ret_set = (struct set){
+		.memory = memory,
+		.nr_used = nr_used,
+		.nr_slots = mask + 1,
+		.table_addr = table_addr,
+	};
+	return 0;
+}
+
+int set_next(struct set *set, remote_addr *ret_member_addr)
+{
+	while (set->next < set->nr_slots) {
+		const uint64_t nr_left = set->nr_slots - set->next;
+		const uint8_t *slot = set->slots[set->next % SET_PIECE_SLOTS];
+		int err = 0;
+
+		if (slot == set->slots[0])
+			err = remote_memory_read(
+				set->memory, set->table_addr + set->next * SET_ENTRY_BYTES,
+				set->slots,
+				(nr_left < SET_PIECE_SLOTS ? nr_left : SET_PIECE_SLOTS) *
+					SET_ENTRY_BYTES);
+		if (err)
+			return err;
+		set->next++;
+		*ret_member_addr = field_u64(slot, SET_ENTRY_KEY);
+		if (*ret_member_addr && field_u64(slot, SET_ENTRY_HASH) != HASH_REMOVED)
+			return 0;
+	}
+	return -ENOENT;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Dicts and the attributes of instances in the target: a table of keys, and where the
+ * Dicts, sets and the attributes of instances in the target: a table of keys, and where the
  * value of each lies. Looking one up reads the entries one after the other and compares
  * characters: the hash of a str is the target's secret.
  *
@@ -15,6 +15,7 @@
 
 #include "procmem/memory.h"
 #include "sampler/cpython/layout/offsets.h"
+#include "sampler/cpython/layout/value_offsets.h"
 
 /*
  * A table with more entries is not opened: -E2BIG. It would take 50 GB. Who goes through all
@@ -30,6 +31,8 @@
 
 /* A dict as it was when it was opened; nothing of it is owned. */
 struct dict {
+	struct remote_memory *memory; /* borrowed, as is the build: what it was opened with */
+	const struct py_build *build;
 	remote_addr entries_addr;
 	remote_addr values_addr; /* of a split table: an array of their own; else 0 */
 	uint32_t nr_entries;	 /* used ones, removed ones among them */
@@ -70,8 +73,6 @@ int dict_open_modules(struct remote_memory *memory, const struct py_build *build
 
 /* Goes through a dict. What is not set is zero, or where to begin. */
 struct dict_walk {
-	struct remote_memory *memory; /* borrowed */
-	const struct py_build *build; /* borrowed */
 	struct dict dict;
 	uint32_t next; /* index of the entry to come, in the table's order */
 
@@ -92,13 +93,42 @@ int dict_next(struct dict_walk *walk, struct dict_entry *ret_entry);
  * is looked for first, and becomes that where it was found: a program's dicts of one kind mostly
  * have it at one place. 0; -ENOENT; -EBADMSG, -EFAULT, -ESRCH, -EPERM.
  */
-int dict_find(struct remote_memory *memory, const struct py_build *build, struct dict dict,
-	      uint32_t max_entries, const char *key, uint32_t *hint, remote_addr *ret_value_addr);
+int dict_find(const struct dict *dict, uint32_t max_entries, const char *key, uint32_t *hint,
+	      remote_addr *ret_value_addr);
 
 /*
  * Open the attributes of a module, which is looked up in sys.modules as dict_find() does. Errors
  * of dict_find() and dict_open_attributes().
  */
-int dict_open_module(struct remote_memory *memory, const struct py_build *build,
-		     const struct dict *modules, uint32_t max_entries, const char *name,
+int dict_open_module(const struct dict *modules, uint32_t max_entries, const char *name,
 		     uint32_t *hint, struct dict *ret_dict);
+
+/* So many slots are read at a time. */
+#define SET_PIECE_SLOTS 64
+
+/* A set or frozenset as it was when it was opened: slots, a member in some of them. */
+struct set {
+	uint64_t nr_used;  /* members */
+	uint64_t nr_slots; /* a power of two */
+
+	/* Private. */
+	struct remote_memory *memory; /* borrowed */
+	remote_addr table_addr;
+	uint64_t next; /* slot */
+	uint8_t slots[SET_PIECE_SLOTS][SET_ENTRY_BYTES];
+};
+
+/*
+ * Open the set object at addr. 0; -EBADMSG (this is no set, or it was torn), -EFAULT, -ESRCH,
+ * -EPERM.
+ *
+ * Source: CPython Include/setobject.h (cpython/setobject.h), Objects/setobject.c.
+ */
+int set_open(struct remote_memory *memory, const struct py_offsets *offsets, remote_addr addr,
+	     struct set *ret_set);
+
+/*
+ * The next member, in the order of the slots, which is that of repr(). 0; -ENOENT (there are no
+ * more); -EFAULT, -ESRCH, -EPERM.
+ */
+int set_next(struct set *set, remote_addr *ret_member_addr);

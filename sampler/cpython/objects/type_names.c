@@ -114,12 +114,10 @@ static int take_alias(struct collection *of, const struct dict *modules, const s
 {
 	remote_addr value_addr;
 	struct dict dict;
-	int err = dict_open_module(of->memory, of->build, modules, MODULES_MAX_ENTRIES,
-				   alias->module, NULL, &dict);
+	int err = dict_open_module(modules, MODULES_MAX_ENTRIES, alias->module, NULL, &dict);
 
 	if (!err)
-		err = dict_find(of->memory, of->build, dict, MODULE_MAX_ENTRIES, alias->attribute,
-				NULL, &value_addr);
+		err = dict_find(&dict, MODULE_MAX_ENTRIES, alias->attribute, NULL, &value_addr);
 	if (!err && alias->of_instance)
 		take_name_of_instance(of, value_addr, alias->name);
 	else if (!err)
@@ -144,11 +142,10 @@ static int take_entry(struct collection *of, const struct dict_entry *entry)
 /* Take the names of all types of a module, and that of its own. */
 static int take_module(struct collection *of, const struct dict *modules, const char *name)
 {
-	struct dict_walk walk = {.memory = of->memory, .build = of->build};
+	struct dict_walk walk = {0};
 	struct dict_entry entry;
 	remote_addr module_addr;
-	int err = dict_find(of->memory, of->build, *modules, MODULES_MAX_ENTRIES, name, NULL,
-			    &module_addr);
+	int err = dict_find(modules, MODULES_MAX_ENTRIES, name, NULL, &module_addr);
 
 	if (!err)
 		err = dict_open_attributes(of->memory, of->build, module_addr, &walk.dict);

@@ -8,7 +8,6 @@
 #include "sampler/cpython/objects/dict.h"
 #include "sampler/cpython/objects/floating.h"
 #include "sampler/cpython/objects/integer.h"
-#include "sampler/cpython/objects/set.h"
 #include "sampler/cpython/objects/strings.h"
 #include "sampler/cpython/objects/value_parts.h"
 
@@ -328,7 +327,7 @@ static void write_set(struct value_writer *writer, remote_addr addr)
 	if (!set.nr_used || !enter(writer, addr, &braces))
 		return;
 	while (nr_written < set.nr_used && !value_text_ended(writer->text)) {
-		int err = set_next(writer->memory, &set, &member_addr);
+		int err = set_next(&set, &member_addr);
 
 		if (err) {
 			write_lack(writer, err, nr_written, addr);
@@ -342,7 +341,7 @@ static void write_set(struct value_writer *writer, remote_addr addr)
 
 static void write_dict(struct value_writer *writer, remote_addr addr)
 {
-	struct dict_walk walk = {.memory = writer->memory, .build = writer->build};
+	struct dict_walk walk = {0};
 	const uint64_t nr_used =
 		value_read_word(writer, value_fields_addr(writer, addr) + DICT_USED_AFTER_TYPE);
 	uint64_t nr_written = 0;

@@ -78,12 +78,11 @@ void value_write_type_name(struct value_writer *writer, const struct value_type 
 }
 
 /* Find what a class or module calls something. */
-static remote_addr find_name(struct value_writer *writer, struct dict dict, const char *name)
+static remote_addr find_name(struct value_writer *writer, const struct dict *dict, const char *name)
 {
 	remote_addr addr = 0;
 
-	(void)value_failed(writer, dict_find(writer->memory, writer->build, dict, NAMES_MAX_KEYS,
-					     name, NULL, &addr));
+	(void)value_failed(writer, dict_find(dict, NAMES_MAX_KEYS, name, NULL, &addr));
 	return addr;
 }
 
@@ -95,7 +94,7 @@ static void write_class_module(struct value_writer *writer, remote_addr addr)
 	struct dict dict;
 
 	if (!value_failed(writer, dict_open(writer->memory, writer->build, dict_addr, &dict))) {
-		const remote_addr module_addr = find_name(writer, dict, "__module__");
+		const remote_addr module_addr = find_name(writer, &dict, "__module__");
 
 		if (!value_failed(writer, 0))
 			write_name(writer, module_addr);
@@ -134,7 +133,7 @@ void value_write_module(struct value_writer *writer, remote_addr addr)
 
 	if (value_failed(writer, dict_open_attributes(writer->memory, writer->build, addr, &dict)))
 		return;
-	name_addr = find_name(writer, dict, "__name__");
+	name_addr = find_name(writer, &dict, "__name__");
 	if (value_failed(writer, value_has_kind(writer, name_addr, VALUE_STR) ? 0 : -EBADMSG))
 		return;
 	value_text_puts(writer->text, "<module '");
@@ -233,7 +232,7 @@ static void write_attribute(struct value_writer *writer, remote_addr name_addr,
 /* The attributes that an instance has in a dict, or in values of its own. */
 static void write_dict_attributes(struct value_writer *writer, remote_addr addr)
 {
-	struct dict_walk walk = {.memory = writer->memory, .build = writer->build};
+	struct dict_walk walk = {0};
 	struct dict_entry entry;
 	int err = dict_open_attributes(writer->memory, writer->build, addr, &walk.dict);
 

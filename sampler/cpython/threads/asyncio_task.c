@@ -9,8 +9,8 @@
 #include "procmem/array.h"
 #include "procmem/cleanup.h"
 #include "sampler/cpython/base/circle.h"
+#include "sampler/cpython/objects/dict.h"
 #include "sampler/cpython/objects/integer.h"
-#include "sampler/cpython/objects/set.h"
 #include "sampler/cpython/objects/strings.h"
 
 /* struct llist_node. */
@@ -166,7 +166,7 @@ static int append_awaiting(const struct task_reader *reader, const struct task_w
 	if (!err && set.nr_slots > 4ull * AWAITERS_MAX)
 		err = -EBADMSG;
 	while (!err && objects->nr < AWAITERS_MAX) {
-		err = set_next(reader->memory, &set, &member_addr);
+		err = set_next(&set, &member_addr);
 		if (!err)
 			err = addr_list_append(objects, member_addr);
 	}

@@ -302,13 +302,13 @@ static int find_active(const struct pass *pass, remote_addr interp_addr, struct 
 	if (modules.entries_addr == hints->missing_entries_addr &&
 	    modules.nr_entries == hints->nr_missing_entries)
 		return -ENOENT;
-	err = dict_open_module(pass->memory, pass->build, &modules, THREAD_NAMES_MAX_KEYS,
-			       "threading", &hints->threading, &dict);
+	err = dict_open_module(&modules, THREAD_NAMES_MAX_KEYS, "threading", &hints->threading,
+			       &dict);
 	hints->missing_entries_addr = err == -ENOENT ? modules.entries_addr : 0;
 	hints->nr_missing_entries = modules.nr_entries;
 	if (!err)
-		err = dict_find(pass->memory, pass->build, dict, THREAD_NAMES_MAX_KEYS, "_active",
-				&hints->active, &active_addr);
+		err = dict_find(&dict, THREAD_NAMES_MAX_KEYS, "_active", &hints->active,
+				&active_addr);
 	return err ? err : dict_open(pass->memory, pass->build, active_addr, ret_dict);
 }
 
@@ -332,8 +332,7 @@ static int check_number(const struct pass *pass, const struct dict *attributes, 
 {
 	remote_addr addr;
 	uint64_t number;
-	int err = dict_find(pass->memory, pass->build, *attributes, THREAD_MAX_ATTRIBUTES, key,
-			    hint, &addr);
+	int err = dict_find(attributes, THREAD_MAX_ATTRIBUTES, key, hint, &addr);
 
 	if (!err)
 		err = integer_read(pass->memory, &pass->build->offsets, addr, &number);
@@ -359,8 +358,8 @@ static int read_name(const struct pass *pass, remote_addr addr, struct named_thr
 		err = err == -ENOENT ? 0 : err; /* before 3.8 */
 	}
 	if (!err)
-		err = dict_find(pass->memory, pass->build, attributes, THREAD_MAX_ATTRIBUTES,
-				"_name", &pass->hints->name, &name_addr);
+		err = dict_find(&attributes, THREAD_MAX_ATTRIBUTES, "_name", &pass->hints->name,
+				&name_addr);
 	if (!err)
 		err = string_read(pass->memory, offsets, name_addr, &name);
 	if (!err)
@@ -421,7 +420,7 @@ int thread_names_read(struct remote_memory *memory, const struct py_build *build
 		.threads = threads,
 		.nr_threads = nr_threads,
 	};
-	struct dict_walk walk = {.memory = memory, .build = build};
+	struct dict_walk walk = {0};
 	struct dict active;
 	int err = find_active(&pass, interp_addr, &active);
 
@@ -439,6 +438,6 @@ int thread_names_read(struct remote_memory *memory, const struct py_build *build
 	err = read_names(&pass, &walk);
 	if (err)
 		return err;
-	walk = (struct dict_walk){.memory = memory, .build = build, .dict = active};
+	walk = (struct dict_walk){.dict = active};
 	return read_names(&pass, &walk);
 }
