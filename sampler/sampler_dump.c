@@ -11,7 +11,6 @@
 #include "sampler/cpython/frames/frames.h"
 #include "sampler/cpython/frames/loop_entries.h"
 #include "sampler/cpython/frames/variables.h"
-#include "sampler/cpython/objects/exception.h"
 #include "sampler/cpython/objects/value.h"
 #include "sampler/cpython/objects/value_types.h"
 #include "sampler/sampler_state.h"

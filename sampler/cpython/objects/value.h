@@ -33,3 +33,30 @@ int value_write(struct remote_memory *memory, const struct py_build *build, remo
 /* Add the characters of the str object at addr, not in quotes. Errors of string_read(). */
 int value_write_name(struct remote_memory *memory, const struct py_build *build, remote_addr addr,
 		     struct value_text *text);
+
+/*
+ * The name of an exception's type, and a message that is more than one str, are cut after this many
+ * characters.
+ */
+enum { EXCEPTION_TYPE_MAX_CHARS = 256, EXCEPTION_MESSAGE_MAX_CHARS = 1000 };
+
+/*
+ * What an exception says of itself: the name of its type, and what str() gives. None of its code
+ * runs: str() is that of BaseException, KeyError or OSError, also for a class with a __str__ of its
+ * own. UTF-8, terminated, owned; control characters are not escaped.
+ *
+ * Source: CPython Objects/exceptions.c, 3.6 to 3.15.
+ */
+struct exception_text {
+	char *type_name;
+	char *message;
+};
+
+/*
+ * Read the exception at addr. What cannot be read of its message is said in the message. 0;
+ * -EBADMSG or -EFAULT (there is none), -ENOMEM, -ESRCH, -EPERM. exception_text_done() accepts
+ * one that is zero.
+ */
+int exception_text_read(struct remote_memory *memory, const struct py_build *build,
+			remote_addr addr, struct exception_text *ret_text);
+void exception_text_done(struct exception_text *text);
