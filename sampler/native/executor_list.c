@@ -8,7 +8,7 @@
 #include "procmem/array.h"
 #include "procmem/cleanup.h"
 #include "procmem/clock.h"
-#include "sampler/cpython/layout/executor_offsets.h"
+#include "sampler/cpython/layout/object_offsets.h"
 
 /* So many code objects are asked: 20 ms of work. One that has an executor leads to all others. */
 enum { CODES_MAX = 32768 };

@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "sampler/cpython/layout/executor_offsets.h"
+#include "sampler/cpython/layout/object_offsets.h"
 #include "sampler/native/executor_list.h"
 #include "tests/support/fake_python.h"
 

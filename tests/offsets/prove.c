@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Proof, when it is compiled, that the numbers of offsets.def, debug_offsets.def and traits.def in
- * sampler/python/ are CPython's own: each row's number for one version is compared with what the
+ * sampler/cpython/layout/ are CPython's own: each row's number for one version is compared with what the
  * row says that it is in CPython, by the headers in the path.
  *
  * A comparison that does not hold is a call of wrong_number(), which is a compile error and names
@@ -12,7 +12,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sampler/cpython/layout/matrix.h"
 #include "sampler/cpython/layout/offsets.h"
 #include "tests/offsets/prove_python.h"
 

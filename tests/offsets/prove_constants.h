@@ -5,16 +5,14 @@
  */
 #pragma once
 
-#include "sampler/cpython/layout/executable_offsets.h"
-#include "sampler/cpython/layout/executor_offsets.h"
-#include "sampler/cpython/layout/value_offsets.h"
+#include "sampler/cpython/layout/object_offsets.h"
 #include "sampler/gil.h"
 
 /* How far a field lies behind the end of ob_type. */
 #define AFTER_TYPE(type, field) (offsetof(type, field) - offsetof(PyObject, ob_type) - 8)
 #define WIDTH(type, field)	sizeof(((type *)0)->field)
 
-/* sampler/cpython/layout/value_offsets.h */
+/* sampler/cpython/layout/object_offsets.h */
 _Static_assert(AFTER_TYPE(PyVarObject, ob_size) == SIZE_AFTER_TYPE, "ob_size");
 _Static_assert(AFTER_TYPE(PyFloatObject, ob_fval) == FLOAT_AFTER_TYPE, "float");
 _Static_assert(AFTER_TYPE(PyComplexObject, cval) == FLOAT_AFTER_TYPE &&
@@ -88,7 +86,7 @@ _Static_assert(WIDTH(struct _gc_runtime_state, collecting) == 4, "collecting is 
 #endif
 
 #if MINOR >= 11
-/* sampler/cpython/layout/executable_offsets.h */
+/* sampler/cpython/layout/object_offsets.h */
 _Static_assert(AFTER_TYPE(PyCFunctionObject, m_ml) == BUILTIN_ML_AFTER_TYPE, "builtin");
 _Static_assert(AFTER_TYPE(PyCFunctionObject, m_self) == BUILTIN_SELF_AFTER_TYPE, "builtin");
 _Static_assert(AFTER_TYPE(PyCFunctionObject, m_module) == BUILTIN_MODULE_AFTER_TYPE, "builtin");
@@ -116,7 +114,7 @@ _Static_assert(offsetof(struct _Py_DebugOffsets, version) == 8 &&
 _Static_assert(sizeof(_Py_Debug_Cookie) == 9, "the cookie has eight bytes");
 _Static_assert(offsetof(PyObject, ob_type) == (FREE_THREADED ? 24 : 8), "ob_type");
 
-/* sampler/cpython/layout/value_offsets.h: the order of a split table */
+/* sampler/cpython/layout/object_offsets.h: the order of a split table */
 _Static_assert(offsetof(struct _dictvalues, capacity) == DICT_VALUES_CAPACITY &&
 		       offsetof(struct _dictvalues, size) == DICT_VALUES_SIZE &&
 		       SHARED_KEYS_MAX_SIZE == 30,
@@ -142,7 +140,7 @@ _Static_assert(WIDTH(PyInterpreterState, tlbc_indices.tlbc_generation) == 4, "tl
 #endif
 
 #if MINOR == 14
-/* sampler/cpython/layout/executor_offsets.h */
+/* sampler/cpython/layout/object_offsets.h */
 _Static_assert(offsetof(PyCodeObject, co_executors) ==
 		       offsetof(PyCodeObject, co_linetable) + EXECUTORS_AFTER_LINETABLE,
 	       "co_executors");

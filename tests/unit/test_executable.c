@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sampler/cpython/layout/executable_offsets.h"
+#include "sampler/cpython/layout/object_offsets.h"
 #include "sampler/look_memory.h"
 #include "tests/support/fake_objects.h"
 

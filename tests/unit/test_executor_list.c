@@ -5,7 +5,7 @@
 #include <criterion/new/assert.h>
 #include <errno.h>
 
-#include "sampler/cpython/layout/executor_offsets.h"
+#include "sampler/cpython/layout/object_offsets.h"
 #include "tests/support/fake_python.h"
 
 /* Executors that a list is made of, and code objects that they are made for. */

@@ -7,7 +7,6 @@
 #include <stdio.h>
 
 #include "sampler/cpython/layout/debug_offsets.h"
-#include "sampler/cpython/layout/matrix.h"
 #include "tests/support/fake_python.h"
 
 #define RUNTIME_ADDR 0x10000u

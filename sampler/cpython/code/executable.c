@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "procmem/cleanup.h"
-#include "sampler/cpython/layout/executable_offsets.h"
+#include "sampler/cpython/layout/object_offsets.h"
 #include "sampler/cpython/objects/integer.h"
 #include "sampler/cpython/objects/strings.h"
 #include "sampler/cpython/objects/value_types.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sampler/cpython/layout/value_offsets.h"
+#include "sampler/cpython/layout/object_offsets.h"
 #include "sampler/cpython/objects/dict.h"
 #include "sampler/cpython/objects/strings.h"
 #include "sampler/cpython/objects/value_types.h"

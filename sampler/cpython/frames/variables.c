@@ -6,7 +6,7 @@
 
 #include "procmem/cleanup.h"
 #include "sampler/cpython/frames/frames.h"
-#include "sampler/cpython/layout/value_offsets.h"
+#include "sampler/cpython/layout/object_offsets.h"
 #include "sampler/cpython/objects/value_types.h"
 
 /* co_flags. */

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "sampler/cpython/layout/build_check.h"
-#include "sampler/cpython/layout/matrix.h"
 
 enum { COOKIE_BYTES = 8, VERSION_OFFSET = 8, FREE_THREADED_OFFSET = 16, HEAD_BYTES = 24 };
 

@@ -8,7 +8,6 @@
 
 #include "sampler/cpython/layout/build_check.h"
 #include "sampler/cpython/layout/debug_offsets.h"
-#include "sampler/cpython/layout/matrix.h"
 
 /* Of the versions that do not tell where their fields lie: a column each. */
 enum { NR_COLUMNS = FIRST_MINOR_THAT_TELLS - OLDEST_MINOR };

@@ -337,3 +337,14 @@ struct py_traits traits_of_version(uint32_t minor);
 /* "3.15.2", "3.14.0rc1" of a PY_VERSION_HEX; "3.10" where the rest of it is 0: not known. */
 #define VERSION_MAX_BYTES 24
 void version_format(uint32_t version_hex, char ret_text[VERSION_MAX_BYTES]);
+
+/*
+ * The tables of numbers (offsets.def, debug_offsets.def, traits.def) have a row a field and a column
+ * a version. A file that includes one defines a macro for its rows; the table undefines it again.
+ */
+
+/* The numbers of a row without their parentheses: {CELLS cells} initializes an array. */
+#define CELLS(...) __VA_ARGS__
+
+/* How many there are. A row with one too few for its table must not compile. */
+#define NR_CELLS(cells) (sizeof((long long[]){CELLS cells}) / sizeof(long long))

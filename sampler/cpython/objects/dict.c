@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "sampler/cpython/layout/type_flags.h"
+#include "sampler/cpython/layout/object_offsets.h"
 #include "sampler/cpython/objects/strings.h"
 
 /* dk_kind: anything as keys, with their hashes; only str; only str, of split tables. */

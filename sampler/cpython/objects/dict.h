@@ -14,8 +14,8 @@
 #include <stdint.h>
 
 #include "procmem/memory.h"
+#include "sampler/cpython/layout/object_offsets.h"
 #include "sampler/cpython/layout/offsets.h"
-#include "sampler/cpython/layout/value_offsets.h"
 
 /*
  * A table with more entries is not opened: -E2BIG. It would take 50 GB. Who goes through all

@@ -8,7 +8,7 @@
 
 #include "procmem/cleanup.h"
 #include "sampler/cpython/layout/build_check.h"
-#include "sampler/cpython/layout/type_flags.h"
+#include "sampler/cpython/layout/object_offsets.h"
 #include "sampler/cpython/objects/dict.h"
 #include "sampler/cpython/objects/strings.h"
 

@@ -5,9 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sampler/cpython/layout/executable_offsets.h"
-#include "sampler/cpython/layout/type_flags.h"
-#include "sampler/cpython/layout/value_offsets.h"
+#include "sampler/cpython/layout/object_offsets.h"
 #include "sampler/cpython/objects/dict.h"
 #include "sampler/cpython/objects/floating.h"
 #include "sampler/cpython/objects/integer.h"

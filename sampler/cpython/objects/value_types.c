@@ -4,8 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "sampler/cpython/layout/type_flags.h"
-#include "sampler/cpython/layout/value_offsets.h"
+#include "sampler/cpython/layout/object_offsets.h"
 #include "sampler/cpython/objects/strings.h"
 
 /* The flag that tells each kind, or 0. */

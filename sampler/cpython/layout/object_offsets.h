@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where the fields of builtin objects lie that are at the same place in all builds of the versions
+ * that have them, as tests/offsets/ proves. What differs stands in struct py_offsets and struct
+ * py_traits.
+ */
+#pragma once
+
+/* What values are made of, in bytes from the end of the object's ob_type. */
+enum {
+	/* PyVarObject: how many items it has */
+	SIZE_AFTER_TYPE = 0,
+	/* PyFloatObject, PyComplexObject: one double, and two */
+	FLOAT_AFTER_TYPE = 0,
+	/* PyListObject: a pointer to the items */
+	LIST_ITEMS_AFTER_TYPE = 8,
+	/* PyByteArrayObject: a pointer to the first byte */
+	BYTEARRAY_START_AFTER_TYPE = 24,
+	/* PySetObject: how many are in it, slots - 1, a pointer to those */
+	SET_USED_AFTER_TYPE = 8,
+	SET_MASK_AFTER_TYPE = 16,
+	SET_TABLE_AFTER_TYPE = 24,
+	/* PyDictObject: how many are in it */
+	DICT_USED_AFTER_TYPE = 0,
+	/* PyCellObject: what is in it, or NULL */
+	CELL_REF_AFTER_TYPE = 0,
+	/* PyMethodObject */
+	METHOD_SELF_AFTER_TYPE = 8,
+	/* PyBaseExceptionObject: a tuple */
+	EXCEPTION_ARGS_AFTER_TYPE = 8,
+};
+
+/* An entry of a set's table: the object, its hash. Source: Include/setobject.h. */
+enum { SET_ENTRY_KEY = 0, SET_ENTRY_HASH = 8, SET_ENTRY_BYTES = 16 };
+
+/*
+ * struct _dictvalues: what tells how many values there are, in front of the first one (3.11,
+ * 3.12), or from the start of the struct (3.13 and newer).
+ */
+enum { DICT_VALUES_NR_BEFORE = 2, DICT_VALUES_CAPACITY = 0, DICT_VALUES_SIZE = 1 };
+
+/* PyTypeObject, PyHeapTypeObject: so far from fields whose offsets are known. */
+enum {
+	TYPE_BASE_AFTER_FLAGS = 88,
+	TYPE_DICT_AFTER_FLAGS = 96,
+	TYPE_QUALNAME_BEFORE_CACHED_KEYS = 8,
+	TYPE_SLOTS_BEFORE_CACHED_KEYS = 16,
+	TYPE_NAME_BEFORE_CACHED_KEYS = 24,
+};
+
+/*
+ * Objects that a frame may run in place of a code object (3.11 and newer), in bytes from the end of
+ * the object's ob_type.
+ */
+enum {
+	/* PyCFunctionObject, cpython/methodobject.h */
+	BUILTIN_ML_AFTER_TYPE = 0,
+	BUILTIN_SELF_AFTER_TYPE = 8,
+	BUILTIN_MODULE_AFTER_TYPE = 16,
+	/* PyDescrObject, cpython/descrobject.h */
+	DESCRIPTOR_TYPE_AFTER_TYPE = 0,
+	DESCRIPTOR_NAME_AFTER_TYPE = 8,
+	/* PyMethodObject, cpython/classobject.h */
+	METHOD_FUNCTION_AFTER_TYPE = 0,
+	/* PyFunctionObject, cpython/funcobject.h */
+	FUNCTION_CODE_AFTER_TYPE = 32,
+	/* PyTupleObject, cpython/tupleobject.h */
+	TUPLE_SIZE_AFTER_TYPE = 0,
+};
+
+/* PyMethodDef, methodobject.h: ml_name, from its start. */
+enum { METHOD_DEF_NAME = 0 };
+
+/* _PyCodeArray, cpython/code.h (3.14+): the copies of thread-local bytecode, from its start. */
+enum { CODE_ARRAY_SIZE = 0, CODE_ARRAY_ENTRIES = 8 };
+
+/*
+ * How the executors of 3.14's JIT are found, the code objects that they were made for, and where
+ * the machine code of each is: _PyExecutorObject and _PyExecutorArray of pycore_optimizer.h and
+ * cpython/code.h. Fields of an executor count from the end of its ob_type. Newer versions tell
+ * debuggers of their executors.
+ */
+enum {
+	EXECUTORS_AFTER_LINETABLE = 16, /* of a code object: address of its array, or NULL */
+	EXECUTOR_ARRAY_NR = 0,		/* int; so many of its items are used, some are NULL */
+	EXECUTOR_ARRAY_ITEMS = 8,
+	EXECUTOR_NEXT_AFTER_TYPE = 56, /* all of an interpreter are on one list */
+	EXECUTOR_PREVIOUS_AFTER_TYPE = 64,
+	EXECUTOR_JIT_SIZE_AFTER_TYPE = 88, /* bytes */
+	EXECUTOR_JIT_CODE_AFTER_TYPE = 96,
+};
+
+/* What the type of executors is called. */
+#define EXECUTOR_TYPE_NAME "uop_executor"
+
+/* Bits of tp_flags. Source: CPython Include/object.h. */
+#define TYPE_INLINE_VALUES (1ull << 2) /* 3.13+: its instances have their values in themselves */
+#define TYPE_MANAGED_DICT  (1ull << 4) /* 3.11+: they have their dict in front of themselves */
+#define TYPE_HEAP	   (1ull << 9) /* made at run time, by a class statement or an extension */
+#define TYPE_READY	   (1ull << 12)
+
+/* Of which builtin type it is, or is derived from: one of these at most. */
+#define TYPE_IS_INT	  (1ull << 24)
+#define TYPE_IS_LIST	  (1ull << 25)
+#define TYPE_IS_TUPLE	  (1ull << 26)
+#define TYPE_IS_BYTES	  (1ull << 27)
+#define TYPE_IS_STR	  (1ull << 28)
+#define TYPE_IS_DICT	  (1ull << 29)
+#define TYPE_IS_EXCEPTION (1ull << 30)
+#define TYPE_IS_TYPE	  (1ull << 31) /* its instances are types */
+#define TYPE_IS_MASK	  (0xffull << 24)
