@@ -10,7 +10,7 @@
 #include "procmem/message.h"
 #include "sampler/cpython/find/runtime.h"
 #include "sampler/cpython/find/sys_facts.h"
-#include "sampler/cpython/objects/type_names.h"
+#include "sampler/cpython/find/type_names.h"
 #include "sampler/sampler.h"
 #include "symbols/core_files.h"
 

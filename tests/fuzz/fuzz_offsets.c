@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sampler/cpython/find/build.h"
 #include "sampler/cpython/layout/offsets.h"
 #include "sampler/cpython/threads/threads.h"
 #include "tests/support/fake_memory.h"
@@ -31,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(&version_hex, data, sizeof(version_hex));
 	fake_memory_init(&fake);
 	fake_memory_map_bytes(&fake, RUNTIME_ADDR, data + 4, size - 4);
-	err = offsets_load(&fake.memory, RUNTIME_ADDR, version_hex, &build, &message);
+	err = build_load(&fake.memory, RUNTIME_ADDR, version_hex, &build, &message);
 	/* Each refusal is explained. */
 	if ((err == -ENOTSUP || err == -EBADMSG) && !message.text[0])
 		abort();

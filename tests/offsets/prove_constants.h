@@ -107,7 +107,7 @@ _Static_assert(WIDTH(_PyInterpreterFrame, stacktop) == 4, "stacktop is an int");
 #endif
 
 #if MINOR >= 13
-/* sampler/cpython/layout/debug_offsets.c */
+/* sampler/cpython/find/build.c */
 _Static_assert(offsetof(struct _Py_DebugOffsets, version) == 8 &&
 		       offsetof(struct _Py_DebugOffsets, free_threaded) == 16,
 	       "what stands before the numbers");

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sampler/cpython/find/build.h"
 #include "sampler/sampler.h"
 #include "tests/support/tape.h"
 
@@ -67,8 +68,8 @@ static void use(struct tape *tape, unsigned int round)
 	struct message message = {0};
 	struct py_build build;
 
-	if (offsets_load(&tape->fake.memory, tape->runtime_addr, tape->version_hex, &build,
-			 &message) != 0 ||
+	if (build_load(&tape->fake.memory, tape->runtime_addr, tape->version_hex, &build,
+		       &message) != 0 ||
 	    sampler_create(NULL, &tape->fake.memory, &build, tape->runtime_addr, &sampler) != 0)
 		return;
 	for (uint64_t i = 1; i <= NR_TICKS; i++)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sampler/cpython/layout/debug_offsets.h"
+#include "sampler/cpython/find/build.h"
 #include "tests/support/fake_python.h"
 
 /* The numbers that 3.13.9, 3.14.0 and 3.15.2 say of themselves (release, x86-64). */

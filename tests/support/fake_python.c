@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sampler/cpython/find/build.h"
+
 #define RUNTIME_ADDR 0x5500000000u
 #define INTERP_ADDR  0x5600000000u
 #define OBJECTS_ADDR 0x5700000000u
@@ -106,9 +108,9 @@ void fake_python_init(struct fake_python *py, uint32_t minor)
 		image_bytes = fake_debug_offsets(minor, image, sizeof(image));
 	(void)fake_memory_map(&py->fake, py->runtime_addr, 4096);
 	fake_memory_write(&py->fake, py->runtime_addr, image, image_bytes);
-	if (offsets_load(&py->fake.memory, py->runtime_addr, fake_version_hex(minor), &py->build,
-			 NULL))
-		misuse("offsets_load() refuses the image");
+	if (build_load(&py->fake.memory, py->runtime_addr, fake_version_hex(minor), &py->build,
+		       NULL))
+		misuse("build_load() refuses the image");
 	(void)fake_memory_map(&py->fake, py->interp_addr, INTERP_BYTES);
 	set_u64(py, py->runtime_addr, py->build.offsets.runtime.interpreters_head, py->interp_addr);
 	make_types(py);

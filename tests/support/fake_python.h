@@ -38,7 +38,7 @@ enum { FAKE_EXECUTING = -1, FAKE_SUSPENDED = 2 }; /* stacktop */
 struct fake_python {
 	struct fake_memory fake;
 	uint32_t minor;
-	struct py_build build; /* as offsets_load() has it */
+	struct py_build build; /* as build_load() has it */
 	remote_addr runtime_addr;
 	remote_addr interp_addr;
 	remote_addr code_type_addr;

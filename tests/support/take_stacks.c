@@ -6,6 +6,7 @@
 #include "output/dump/dump.h"
 #include "output/formats/collapsed.h"
 #include "output/profile/profile.h"
+#include "sampler/cpython/find/build.h"
 #include "sampler/cpython/layout/offsets.h"
 #include "sampler/sampler.h"
 
@@ -79,7 +80,7 @@ int take_stacks(struct remote_memory *memory, remote_addr runtime_addr, uint32_t
 		FILE *out)
 {
 	struct py_build build;
-	int err = offsets_load(memory, runtime_addr, version_hex, &build, NULL);
+	int err = build_load(memory, runtime_addr, version_hex, &build, NULL);
 
 	if (!err)
 		err = take_dump(memory, &build, runtime_addr, out);

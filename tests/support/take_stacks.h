@@ -9,7 +9,7 @@
 /*
  * Load the offsets, dump all threads, take a few ticks, and write both results to
  * out: the dump as text, the ticks as collapsed stacks with lines. version_hex:
- * as offsets_load() takes it. 0 or the first error.
+ * as build_load() takes it. 0 or the first error.
  */
 int take_stacks(struct remote_memory *memory, remote_addr runtime_addr, uint32_t version_hex,
 		FILE *out);

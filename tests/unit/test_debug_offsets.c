@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "sampler/cpython/layout/debug_offsets.h"
+#include "sampler/cpython/find/build.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 #include <errno.h>
 
-#include "sampler/cpython/layout/build_check.h"
 #include "tests/support/fake_stack.h"
 
 enum { CHUNK_BYTES = 4096, WORDS = 20, MAX_EDITS = 8, TABLE_BYTES = 1024 };
@@ -77,7 +76,7 @@ static void edit_table(struct fake_python *py, const struct edit *edits, uint32_
 static int load(struct fake_python *py, struct py_build *build, struct message *message)
 {
 	*message = (struct message){0};
-	return offsets_load(&py->fake.memory, py->runtime_addr, 0, build, message);
+	return build_load(&py->fake.memory, py->runtime_addr, 0, build, message);
 }
 
 /* Fields that a pre-release of 3.15 or 3.14 lacked, or a later version may have more. */
@@ -280,8 +279,8 @@ Test(debug_offsets, a_list_in_motion_refutes_nothing)
 
 			begin(&py, fake_python_minors[v]);
 			motions[i](&py);
-			cr_expect(zero(int, offsets_load(&py.fake.memory, py.runtime_addr,
-							 py.build.version_hex, &build, &message)),
+			cr_expect(zero(int, build_load(&py.fake.memory, py.runtime_addr,
+						       py.build.version_hex, &build, &message)),
 				  "3.%u, %zu: %s", fake_python_minors[v], i, message.text);
 			cr_expect(not(build.newer_than_tested), "3.%u, %zu", fake_python_minors[v],
 				  i);
@@ -307,12 +306,12 @@ Test(debug_offsets, frames_without_code_refute_a_table)
 		fake_stack_init(&stack, &py, 1000, CHUNK_BYTES);
 		fake_stack_call(&stack, code, WORDS);
 		fake_stack_finish(&stack);
-		cr_expect(zero(int, offsets_load(&py.fake.memory, py.runtime_addr,
-						 py.build.version_hex, &build, &message)));
+		cr_expect(zero(int, build_load(&py.fake.memory, py.runtime_addr,
+					       py.build.version_hex, &build, &message)));
 		fake_memory_write_u64(&py.fake, code + build.offsets.object.ob_type, py.none_addr);
 		cr_expect(eq(int,
-			     offsets_load(&py.fake.memory, py.runtime_addr, py.build.version_hex,
-					  &build, &message),
+			     build_load(&py.fake.memory, py.runtime_addr, py.build.version_hex,
+					&build, &message),
 			     -ENOTSUP));
 		cr_expect(ne(ptr, strstr(message.text, "unusual"), NULL), "%s", message.text);
 		fake_python_done(&py);

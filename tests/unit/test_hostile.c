@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "sampler/cpython/find/build.h"
 #include "sampler/sampler.h"
 #include "tests/support/fake_stack.h"
 
@@ -180,8 +181,8 @@ static bool stage_load(struct stage *stage, uint32_t version_hex, uint32_t round
 {
 	struct message message = {0};
 	struct py_build build;
-	int err = offsets_load(&stage->py.fake.memory, stage->py.runtime_addr, version_hex, &build,
-			       &message);
+	int err = build_load(&stage->py.fake.memory, stage->py.runtime_addr, version_hex, &build,
+			     &message);
 
 	stage_count(stage, round, "load");
 	if (err == -ENOTSUP || err == -EBADMSG)

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "sampler/cpython/layout/debug_offsets.h"
+#include "sampler/cpython/find/build.h"
 #include "tests/support/fake_python.h"
 
 #define RUNTIME_ADDR 0x10000u
@@ -22,7 +22,7 @@ static int load(const uint8_t *image, size_t size_bytes, uint32_t version_hex,
 	fake_memory_init(&fake);
 	fake_memory_map_bytes(&fake, RUNTIME_ADDR, image, size_bytes);
 	*message = (struct message){0};
-	err = offsets_load(&fake.memory, RUNTIME_ADDR, version_hex, build, message);
+	err = build_load(&fake.memory, RUNTIME_ADDR, version_hex, build, message);
 	fake_memory_done(&fake);
 	return err;
 }

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "sampler/cpython/layout/build_check.h"
+#include "sampler/cpython/find/build_check.h"
 #include "sampler/cpython/threads/threads.h"
 
 /* Words that are looked at in one read. */

@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "procmem/bounded_memory.h"
+#include "sampler/cpython/find/build.h"
 #include "sampler/cpython/find/file_names.h"
 #include "sampler/cpython/find/interpreter_scan.h"
 #include "sampler/cpython/find/modules.h"
 #include "sampler/cpython/find/version_text.h"
-#include "sampler/cpython/layout/debug_offsets.h"
 #include "symbols/memory_image.h"
 
 /* So much of all modules' variables is looked at; beyond it nothing is found by a scan. */
@@ -116,8 +116,8 @@ static bool search_try(struct search *search, const struct module *module,
 		search_refuse_idle(search, module);
 		return false;
 	}
-	err = offsets_load(search->memory, place->runtime_addr, place->version_hex, &runtime->build,
-			   &refusal);
+	err = build_load(search->memory, place->runtime_addr, place->version_hex, &runtime->build,
+			 &refusal);
 	if (!err)
 		err = remote_memory_read_u64(
 			search->memory,

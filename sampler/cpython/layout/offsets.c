@@ -4,10 +4,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
-
-#include "sampler/cpython/layout/build_check.h"
-#include "sampler/cpython/layout/debug_offsets.h"
 
 /* Of the versions that do not tell where their fields lie: a column each. */
 enum { NR_COLUMNS = FIRST_MINOR_THAT_TELLS - OLDEST_MINOR };
@@ -87,15 +83,13 @@ int offsets_of_version(uint32_t version_hex, struct py_build *ret_build, struct 
 	char version[VERSION_MAX_BYTES];
 
 	if (version_hex >> 24 == 3 && minor >= OLDEST_MINOR && minor < FIRST_MINOR_THAT_TELLS) {
-		uint32_t numbers[NR_OFFSETS] = {0};
 		struct py_build build = {
 			.version_hex = version_hex,
 			.traits = traits_of_version(minor),
 		};
 
 		for (size_t i = 0; i < NR_OFFSETS; i++)
-			numbers[i] = matrix[i][minor - OLDEST_MINOR];
-		memcpy(&build.offsets, numbers, sizeof(numbers));
+			((uint32_t *)&build.offsets)[i] = matrix[i][minor - OLDEST_MINOR];
 		*ret_build = build;
 		return 0;
 	}
@@ -107,75 +101,4 @@ int offsets_of_version(uint32_t version_hex, struct py_build *ret_build, struct 
 				  "told%.0s; this pysample knows " SUPPORTED_VERSIONS,
 		    version);
 	return -ENOTSUP;
-}
-
-/* Why debug offsets were refused: a sentence and the error that goes with it. */
-static int explain_contradiction(uint32_t version_hex, struct message *reterr)
-{
-	char version[VERSION_MAX_BYTES];
-
-	version_format(version_hex, version);
-	if ((version_hex >> 16 & 0xff) > NEWEST_MINOR) {
-		message_set(reterr,
-			    "the target runs CPython %s, whose debug offsets make no sense to this "
-			    "pysample, which knows " SUPPORTED_VERSIONS
-			    ": look for a newer pysample",
-			    version);
-		return -ENOTSUP;
-	}
-	message_set(reterr,
-		    "the debug offsets of this CPython %s contradict themselves: "
-		    "a pre-release, a patched build or damaged memory",
-		    version);
-	return -EBADMSG;
-}
-
-/* Fill ret_build from a runtime that carries offsets. -ENOENT: it does not. */
-static int load_debug_offsets(struct remote_memory *memory, remote_addr runtime_addr,
-			      struct py_build *ret_build, struct message *reterr)
-{
-	struct debug_offsets table = {0};
-	int err = debug_offsets_read(memory, runtime_addr, &table);
-	char version[VERSION_MAX_BYTES];
-
-	if (!err && (table.version_hex >> 16 < 0x030d || table.version_hex >> 24 != 3)) {
-		version_format(table.version_hex, version);
-		message_set(reterr,
-			    "the target runs CPython %s; this pysample knows " SUPPORTED_VERSIONS,
-			    version);
-		return -ENOTSUP;
-	}
-	if (!err)
-		err = debug_offsets_match(memory, runtime_addr, &table, ret_build);
-	if (err == -EBADMSG)
-		err = explain_contradiction(table.version_hex, reterr);
-	return err;
-}
-
-int offsets_load(struct remote_memory *memory, remote_addr runtime_addr, uint32_t version_hex,
-		 struct py_build *ret_build, struct message *reterr)
-{
-	struct py_build build = {0};
-	enum build_live found = BUILD_LIVE_UNKNOWN;
-	char version[VERSION_MAX_BYTES];
-	int err = load_debug_offsets(memory, runtime_addr, &build, reterr);
-
-	if (err == -ENOENT) {
-		err = offsets_of_version(version_hex, &build, reterr);
-		if (!err)
-			found = build_check_known(memory, runtime_addr, &build);
-	}
-	if (err)
-		return err;
-	if (found == BUILD_LIVE_CONTRADICTS || found == BUILD_LIVE_FOREIGN) {
-		version_format(version_hex, version);
-		message_set(reterr,
-			    "the target runs a CPython %s that is built in an unusual way (for "
-			    "debugging, or with patches): its structs are not where they are in "
-			    "others",
-			    version);
-		return -ENOTSUP;
-	}
-	*ret_build = build;
-	return 0;
 }

@@ -5,7 +5,7 @@
  * version.
  *
  * 3.13 and newer carry the numbers themselves (_Py_DebugOffsets at the start of
- * _PyRuntime: debug_offsets.h). What those lack stands in debug_offsets.def, everything of
+ * _PyRuntime: sampler/cpython/find/build.h). What those lack stands in debug_offsets.def, everything of
  * older versions in offsets.def, and what is no offset in traits.def: tables with a row a
  * field and a column a version, each number of which is proved against CPython's own
  * headers when the tests are run (tests/offsets/).
@@ -20,7 +20,7 @@
 #include "procmem/message.h"
 #include "sampler/cpython/code/linetable.h"
 
-/* The versions that offsets_load() accepts, for sentences. */
+/* The versions that build_load() accepts, for sentences. */
 #define SUPPORTED_VERSIONS "3.6 to 3.15"
 
 /* The same as minor versions, and the first that tells its offsets itself. */
@@ -305,22 +305,6 @@ struct py_build {
 	struct py_tlbc tlbc;
 	struct py_traits traits;
 };
-
-/*
- * Load the offsets of the interpreter whose _PyRuntime lies at runtime_addr.
- * version_hex is its PY_VERSION_HEX if that is known from elsewhere, else 0: a
- * runtime that carries debug offsets says it itself.
- *
- * 0; -ENOTSUP with a sentence (a version that is not known, or a build that the
- * interpreter shows to be another one than the table is of), -EBADMSG with a sentence
- * (debug offsets that make no sense in any layout), -EFAULT, -ESRCH, -EPERM. Reads the
- * interpreter's lists a bounded number of times; one that is still starting has none, and
- * its version's own layout is then taken by its numbers alone.
- *
- * Source: CPython Include/internal/pycore_debug_offsets.h, 3.13 to 3.15.
- */
-int offsets_load(struct remote_memory *memory, remote_addr runtime_addr, uint32_t version_hex,
-		 struct py_build *ret_build, struct message *reterr);
 
 /*
  * Fill ret_build for a version that does not carry its offsets itself, from the tables

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sampler/cpython/layout/build_check.h"
+#include "sampler/cpython/find/build_check.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -65,9 +65,8 @@ struct part {
 
 static bool parts_fit(const struct py_offsets *offsets, const struct part *parts, size_t nr_parts)
 {
-	uint32_t numbers[NR_OFFSETS] = {0};
+	const uint32_t *numbers = (const uint32_t *)offsets;
 
-	memcpy(numbers, offsets, sizeof(numbers));
 	for (size_t i = 0; i < nr_parts; i++) {
 		const size_t first = parts[i].start / sizeof(uint32_t);
 
@@ -190,17 +189,24 @@ static bool type_is(const struct live *live, remote_addr addr, const char *name,
 static bool code_is_whole(const struct live *live, remote_addr addr)
 {
 	const struct py_offsets *offsets = &live->build->offsets;
-	uint64_t qualname, filename, linetable;
+	const struct {
+		uint32_t offset;
+		enum value_kind kind;
+	} members[] = {
+		{offsets->code.qualname, VALUE_STR},
+		{offsets->code.filename, VALUE_STR},
+		{offsets->code.linetable, VALUE_BYTES},
+	};
 
-	return remote_memory_read_u64(live->memory, addr + offsets->code.qualname, &qualname) ==
-		       0 &&
-	       remote_memory_read_u64(live->memory, addr + offsets->code.filename, &filename) ==
-		       0 &&
-	       remote_memory_read_u64(live->memory, addr + offsets->code.linetable, &linetable) ==
-		       0 &&
-	       type_is(live, qualname, "str", VALUE_STR) &&
-	       type_is(live, filename, "str", VALUE_STR) &&
-	       type_is(live, linetable, "bytes", VALUE_BYTES);
+	for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++) {
+		const enum value_kind kind = members[i].kind;
+		uint64_t value;
+
+		if (remote_memory_read_u64(live->memory, addr + members[i].offset, &value) != 0 ||
+		    !type_is(live, value, kind == VALUE_STR ? "str" : "bytes", kind))
+			return false;
+	}
+	return true;
 }
 
 /* Whether one of the frames from addr down has a whole code object. */

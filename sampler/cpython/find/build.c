@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#include "sampler/cpython/layout/debug_offsets.h"
+#include "sampler/cpython/find/build.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
 
-#include "sampler/cpython/layout/build_check.h"
+#include "sampler/cpython/find/build_check.h"
+
+/* So much is read at most: 3.15's has 888 bytes, and the runtime goes on for 280 kB. */
+enum { DEBUG_OFFSETS_MAX_BYTES = 1536 };
 
 enum { COOKIE_BYTES = 8, VERSION_OFFSET = 8, FREE_THREADED_OFFSET = 16, HEAD_BYTES = 24 };
 
@@ -50,26 +53,37 @@ static size_t column_of(uint32_t minor)
 	return (minor < NEWEST_MINOR ? minor : NEWEST_MINOR) - FIRST_MINOR_THAT_TELLS;
 }
 
+/* A copy of the debug offsets. */
+struct debug_offsets {
+	uint32_t version_hex;
+	bool free_threaded;
+	size_t nr_bytes; /* so many could be read */
+	uint8_t bytes[DEBUG_OFFSETS_MAX_BYTES];
+};
+
 struct debug_offsets_layout debug_offsets_layout(uint32_t minor)
 {
 	const size_t column = column_of(minor);
-	uint32_t places[NR_OFFSETS];
 	struct debug_offsets_layout layout = {
 		.minor = FIRST_MINOR_THAT_TELLS + (uint32_t)column,
 #define TABLE_BYTES(cells, truth)  .size = ((const uint32_t[]){CELLS cells})[column],
 #define TLBC(member, cells, truth) .tlbc_at.member = ((const uint32_t[]){CELLS cells})[column],
 #include "sampler/cpython/layout/debug_offsets.def"
 	};
+	uint32_t *places = (uint32_t *)&layout.at;
 
-	memset(places, 0xff, sizeof(places)); /* OFFSET_ABSENT */
+	memset(&layout.at, 0xff, sizeof(layout.at)); /* OFFSET_ABSENT */
 	for (size_t i = 0; i < sizeof(told) / sizeof(*told); i++)
 		places[told[i].index] = told[i].places[column];
-	memcpy(&layout.at, places, sizeof(places));
 	return layout;
 }
 
-int debug_offsets_read(struct remote_memory *memory, remote_addr runtime_addr,
-		       struct debug_offsets *ret_table)
+/*
+ * Read the debug offsets at runtime_addr. 0; -ENOENT (there is no cookie: an older version, or no
+ * runtime), -EBADMSG (it is neither free-threaded nor not), -EFAULT, -ESRCH, -EPERM.
+ */
+static int debug_offsets_read(struct remote_memory *memory, remote_addr runtime_addr,
+			      struct debug_offsets *ret_table)
 {
 	struct debug_offsets table = {0};
 	struct remote_range range = {
@@ -115,20 +129,6 @@ static int take_number(const struct debug_offsets *table, uint32_t at, uint32_t 
 	return 0;
 }
 
-static int take_offsets(const struct debug_offsets *table, const struct py_offsets *at,
-			struct py_offsets *ret_offsets)
-{
-	uint32_t places[NR_OFFSETS];
-	uint32_t values[NR_OFFSETS] = {0};
-	int err = 0;
-
-	memcpy(places, at, sizeof(places));
-	for (size_t i = 0; !err && i < NR_OFFSETS; i++)
-		err = take_number(table, places[i], OFFSET_ABSENT, &values[i]);
-	memcpy(ret_offsets, values, sizeof(values));
-	return err;
-}
-
 /*
  * Add what the debug offsets of a build's version lack and is known: is_own, if it is its version's own
  * layout, else of any that it may have. What counts from a field that is absent stays so. 0; -EBADMSG
@@ -137,9 +137,8 @@ static int take_offsets(const struct debug_offsets *table, const struct py_offse
 static int supplement(bool is_own, struct py_build *build)
 {
 	const size_t column = 2 * column_of(build->version_hex >> 16 & 0xff) + build->free_threaded;
-	uint32_t values[NR_OFFSETS];
+	uint32_t *values = (uint32_t *)&build->offsets;
 
-	memcpy(values, &build->offsets, sizeof(values));
 	for (size_t i = 0; i < sizeof(lacked) / sizeof(*lacked); i++) {
 		const int64_t number = lacked[i].numbers[column];
 		const int64_t from = lacked[i].from == START ? 0 : values[lacked[i].from];
@@ -151,7 +150,6 @@ static int supplement(bool is_own, struct py_build *build)
 			return -EBADMSG;
 		values[lacked[i].index] = (uint32_t)(from + number);
 	}
-	memcpy(&build->offsets, values, sizeof(values));
 	return 0;
 }
 
@@ -165,11 +163,12 @@ static int convert(const struct debug_offsets *table, const struct debug_offsets
 		.free_threaded = table->free_threaded,
 		.traits = traits_of_version(minor),
 	};
-	int err;
+	const uint32_t *places = (const uint32_t *)&layout->at;
+	uint32_t *values = (uint32_t *)&build.offsets;
+	int err = layout->size > table->nr_bytes ? -EFAULT : 0;
 
-	if (layout->size > table->nr_bytes)
-		return -EFAULT;
-	err = take_offsets(table, &layout->at, &build.offsets);
+	for (size_t i = 0; !err && i < NR_OFFSETS; i++)
+		err = take_number(table, places[i], OFFSET_ABSENT, &values[i]);
 	/* Builds with the GIL tell 0 for both. */
 	if (!err)
 		err = take_number(table, layout->tlbc_at.code_array, 0, &build.tlbc.code_array);
@@ -197,13 +196,17 @@ enum { MAX_WORDS_BETWEEN = 64 };
  */
 enum { MAX_STEPS = 40000, MAX_LOOKS = 64 };
 
-/* The numbers of a struct that stand together: members of py_offsets from first to last. */
+/*
+ * The numbers of a struct that stand together: members of py_offsets from first to last. Arrays of
+ * NR_OFFSETS numbers have those of a struct py_offsets.
+ */
 static const struct group {
 	size_t first, last;
 } groups[] = {
 #define GROUP(of, from, to) {OFFSET_INDEX(of, from), OFFSET_INDEX(of, to)},
 #include "sampler/cpython/layout/debug_offsets.def"
 };
+#define NR_GROUPS (sizeof(groups) / sizeof(*groups))
 
 /* What always holds. */
 static const struct relation {
@@ -216,74 +219,63 @@ static const struct relation {
 };
 
 /* Whether the relations between those numbers that are known hold. */
-static bool relations_hold(const struct py_offsets *offsets)
+static bool relations_hold(const uint32_t *numbers)
 {
-	uint32_t numbers[NR_OFFSETS + 1] = {[START] = 0};
-
-	memcpy(numbers, offsets, sizeof(*offsets));
 	for (size_t i = 0; i < sizeof(relations) / sizeof(*relations); i++) {
-		const uint32_t number = numbers[relations[i].of];
-		const uint32_t from = numbers[relations[i].from];
+		const struct relation *relation = &relations[i];
+		const uint32_t number = numbers[relation->of];
+		const uint32_t from = relation->from == START ? 0 : numbers[relation->from];
 
 		if (number != OFFSET_ABSENT && from != OFFSET_ABSENT &&
-		    (number < from || number - from < relations[i].least ||
-		     number - from > relations[i].most))
+		    (number < from || number - from < relation->least ||
+		     number - from > relation->most))
 			return false;
 	}
 	return true;
 }
-
-#define NR_GROUPS (sizeof(groups) / sizeof(*groups))
 
 /* Whether the relations between the numbers hold that hold in 3.13 to 3.15. */
 static bool numbers_plausible(const struct py_build *build)
 {
 	const struct py_offsets *o = &build->offsets;
 
-	return relations_hold(o) && o->object.ob_type == (build->free_threaded ? 24 : 8) &&
+	return relations_hold((const uint32_t *)o) &&
+	       o->object.ob_type == (build->free_threaded ? 24 : 8) &&
 	       (build->tlbc.code_array != 0) ==
 		       (build->free_threaded && build->traits.leaf_rule == LEAF_BY_EXECUTABLE) &&
 	       (!build->tlbc.code_array ||
 		build->tlbc.code_array == o->code.code_adaptive - sizeof(uint64_t));
 }
 
-/* Where numbers stand in a table, by index: OFFSET_ABSENT where one is absent. */
-struct places {
-	uint32_t at[NR_OFFSETS];
+/* From where to where the places of a group are; OFFSET_ABSENT and 0 if all of it is absent. */
+struct span {
+	uint32_t start, end;
 };
 
-/* The first place of a group, or OFFSET_ABSENT if all of it is absent. */
-static uint32_t group_start(const struct group *group, const struct places *places)
+static struct span group_span(const struct group *group, const uint32_t *places)
 {
-	uint32_t start = OFFSET_ABSENT;
+	struct span span = {.start = OFFSET_ABSENT};
 
-	for (size_t i = group->first; i <= group->last; i++)
-		if (places->at[i] < start)
-			start = places->at[i];
-	return start;
-}
-
-/* Where it ends, or 0. */
-static uint32_t group_end(const struct group *group, const struct places *places)
-{
-	uint32_t end = 0;
-
-	for (size_t i = group->first; i <= group->last; i++)
-		if (places->at[i] != OFFSET_ABSENT && places->at[i] + 8 > end)
-			end = places->at[i] + 8;
-	return end;
+	for (size_t i = group->first; i <= group->last; i++) {
+		if (places[i] == OFFSET_ABSENT)
+			continue;
+		if (places[i] < span.start)
+			span.start = places[i];
+		if (places[i] + 8 > span.end)
+			span.end = places[i] + 8;
+	}
+	return span;
 }
 
 /* Whether a group has the same fields in the same order in two layouts. */
-static bool same_shape(const struct group *group, const struct places *a, const struct places *b)
+static bool same_shape(const struct group *group, const uint32_t *a, const uint32_t *b)
 {
-	uint32_t shift = group_start(group, a) - group_start(group, b);
+	const uint32_t shift = group_span(group, a).start - group_span(group, b).start;
 
 	for (size_t i = group->first; i <= group->last; i++) {
-		const bool is_told = a->at[i] != OFFSET_ABSENT;
+		const bool is_told = a[i] != OFFSET_ABSENT;
 
-		if (is_told != (b->at[i] != OFFSET_ABSENT) ||
-		    (is_told && a->at[i] != b->at[i] + shift))
+		if (is_told != (b[i] != OFFSET_ABSENT) || (is_told && a[i] != b[i] + shift))
 			return false;
 	}
 	return true;
@@ -294,9 +286,9 @@ struct search {
 	struct remote_memory *memory;
 	remote_addr runtime_addr;
 	const struct debug_offsets *table;
-	struct places known[NR_COLUMNS];
-	struct places places;	  /* of the groups that were placed so far */
-	struct py_offsets values; /* what stands there; OFFSET_ABSENT of the other groups */
+	uint32_t known[NR_COLUMNS][NR_OFFSETS];
+	uint32_t places[NR_OFFSETS]; /* of the groups that were placed so far */
+	uint32_t values[NR_OFFSETS]; /* what stands there; OFFSET_ABSENT of the other groups */
 	uint32_t nr_steps, nr_looks;
 	uint32_t nr_found;
 	struct py_build found;
@@ -305,37 +297,29 @@ struct search {
 /* Whether a says all that b says, and nothing else about it. */
 static bool says_all_of(const struct py_build *a, const struct py_build *b)
 {
-	uint32_t ours[NR_OFFSETS], theirs[NR_OFFSETS];
+	const uint32_t *ours = (const uint32_t *)&a->offsets;
+	const uint32_t *theirs = (const uint32_t *)&b->offsets;
 
-	memcpy(ours, &a->offsets, sizeof(ours));
-	memcpy(theirs, &b->offsets, sizeof(theirs));
 	for (size_t i = 0; i < NR_OFFSETS; i++)
 		if (ours[i] != theirs[i] && theirs[i] != OFFSET_ABSENT)
 			return false;
 	return true;
 }
 
-/* What the table says with the groups placed so far. Errors of convert(). */
-static int convert_placed(const struct search *search, struct py_build *ret_build)
+/* All groups have their place: keep what the table says then if the interpreter agrees. */
+static void search_judge(struct search *search)
 {
 	struct debug_offsets_layout layout = {.tlbc_at = {OFFSET_ABSENT, OFFSET_ABSENT}};
+	struct py_build build;
 
-	memcpy(&layout.at, &search->places, sizeof(layout.at));
+	memcpy(&layout.at, search->places, sizeof(layout.at));
 	/* co_tlbc and tlbc_generation came with the fields that they stand behind. */
 	if (search->table->free_threaded &&
 	    layout.at.interpreter.code_object_generation != OFFSET_ABSENT) {
 		layout.tlbc_at.generation = layout.at.interpreter.code_object_generation + 8;
 		layout.tlbc_at.code_array = layout.at.code.code_adaptive + 8;
 	}
-	return convert(search->table, &layout, ret_build);
-}
-
-/* All groups have their place: keep what comes out if the interpreter agrees. */
-static void search_judge(struct search *search)
-{
-	struct py_build build;
-
-	if (convert_placed(search, &build) != 0 || !build_consistent(&build) ||
+	if (convert(search->table, &layout, &build) != 0 || !build_consistent(&build) ||
 	    !numbers_plausible(&build) || (search->nr_found && says_all_of(&search->found, &build)))
 		return;
 	search->nr_looks++;
@@ -346,38 +330,15 @@ static void search_judge(struct search *search)
 	search->found = build;
 }
 
-static void search_group(struct search *search, const struct group *group, uint32_t from);
-
-/* Place a group from start on. False if what stands there is no offsets. */
-static bool place_group(struct search *search, const struct group *group,
-			const struct places *known, uint32_t start)
-{
-	uint32_t known_start = group_start(group, known);
-	uint32_t values[NR_OFFSETS];
-
-	memcpy(values, &search->values, sizeof(values));
-	for (size_t i = group->first; i <= group->last; i++) {
-		const uint32_t at = known->at[i] == OFFSET_ABSENT
-					    ? OFFSET_ABSENT
-					    : known->at[i] - known_start + start;
-
-		search->places.at[i] = at;
-		if (take_number(search->table, at, OFFSET_ABSENT, &values[i]) != 0)
-			return false;
-	}
-	memcpy(&search->values, values, sizeof(values));
-	return true;
-}
-
 /* Whether threads are where the groups say so far. The other groups need no trying if not. */
 static bool threads_are_live(struct search *search)
 {
 	struct py_build build = {
 		.version_hex = search->table->version_hex,
 		.free_threaded = search->table->free_threaded,
-		.offsets = search->values,
 	};
 
+	memcpy(&build.offsets, search->values, sizeof(build.offsets));
 	if (supplement(false, &build) != 0)
 		return false;
 	search->nr_looks++;
@@ -385,21 +346,31 @@ static bool threads_are_live(struct search *search)
 	       BUILD_LIVE_PROVEN;
 }
 
+static void search_group(struct search *search, const struct group *group, uint32_t from);
+
 /* Try one place for a group, with the shape that it has in a known layout. */
-static void search_place(struct search *search, const struct group *group,
-			 const struct places *known, uint32_t start)
+static void search_place(struct search *search, const struct group *group, const uint32_t *known,
+			 uint32_t start)
 {
 	const bool has_threads = group->last == OFFSET_INDEX(thread, datastack_chunk);
-	const struct py_offsets values = search->values;
+	const uint32_t known_start = group_span(group, known).start;
+	uint32_t values[NR_OFFSETS];
+	bool fits = true;
 
 	search->nr_steps++;
-	if (place_group(search, group, known, start) && relations_hold(&search->values) &&
-	    (!has_threads || threads_are_live(search))) {
-		uint32_t end = group_end(group, &search->places);
+	memcpy(values, search->values, sizeof(values));
+	for (size_t i = group->first; fits && i <= group->last; i++) {
+		search->places[i] =
+			known[i] == OFFSET_ABSENT ? OFFSET_ABSENT : known[i] - known_start + start;
+		fits = take_number(search->table, search->places[i], OFFSET_ABSENT,
+				   &search->values[i]) == 0;
+	}
+	if (fits && relations_hold(search->values) && (!has_threads || threads_are_live(search))) {
+		const uint32_t end = group_span(group, search->places).end;
 
 		search_group(search, group + 1, end ? end : start);
 	}
-	search->values = values;
+	memcpy(search->values, values, sizeof(values));
 }
 
 static bool search_over(const struct search *search)
@@ -416,12 +387,12 @@ static void search_group(struct search *search, const struct group *group, uint3
 		return;
 	}
 	for (size_t i = NR_COLUMNS; i > 0; i--) {
-		const struct places *known = &search->known[i - 1];
+		const uint32_t *known = search->known[i - 1];
 		bool is_new = true;
 
 		for (size_t k = NR_COLUMNS; is_new && k > i; k--)
-			is_new = !same_shape(group, known, &search->known[k - 1]);
-		if (is_new && group_start(group, known) == OFFSET_ABSENT)
+			is_new = !same_shape(group, known, search->known[k - 1]);
+		if (is_new && group_span(group, known).end == 0)
 			search_place(search, group, known, from);
 		else if (is_new)
 			for (uint32_t n = 0; n <= MAX_WORDS_BETWEEN && !search_over(search); n++)
@@ -439,7 +410,7 @@ static int search_layout(struct remote_memory *memory, remote_addr runtime_addr,
 		const struct debug_offsets_layout layout =
 			debug_offsets_layout(FIRST_MINOR_THAT_TELLS + i);
 
-		memcpy(&search.known[i], &layout.at, sizeof(layout.at));
+		memcpy(search.known[i], &layout.at, sizeof(layout.at));
 	}
 	/* Nothing is placed yet: all is OFFSET_ABSENT. */
 	memset(&search.places, 0xff, sizeof(search.places));
@@ -452,7 +423,21 @@ static int search_layout(struct remote_memory *memory, remote_addr runtime_addr,
 	return 0;
 }
 
-int debug_offsets_match(struct remote_memory *memory, remote_addr runtime_addr,
+/*
+ * Fill ret_build from the debug offsets at runtime_addr, a copy of which is table.
+ *
+ * The layout of the table's minor version is tried first. If the numbers that come out contradict
+ * each other (a pre-release, whose table had fewer fields; a minor version that is newer than this
+ * pysample), the table is searched: it is a row of groups, one for each struct, in an order that
+ * never changed, and the numbers of each group have relations that always hold (a frame's
+ * executable is its first word, native_thread_id follows thread_id, …). A group may stand some
+ * words before or behind where a known layout has it. What is found that way must fit the live
+ * interpreter too, and be the only one that does.
+ *
+ * 0; -EBADMSG (no layout fits, or several do), -EFAULT (what its version's layout needs could not
+ * be read). build.newer_than_tested tells whether it is its version's own.
+ */
+static int match_layout(struct remote_memory *memory, remote_addr runtime_addr,
 			const struct debug_offsets *table, struct py_build *ret_build)
 {
 	uint32_t minor = table->version_hex >> 16 & 0xff;
@@ -475,6 +460,77 @@ int debug_offsets_match(struct remote_memory *memory, remote_addr runtime_addr,
 		build.newer_than_tested = true;
 	}
 	build_find_code_version(memory, runtime_addr, &build);
+	*ret_build = build;
+	return 0;
+}
+
+/* Why debug offsets were refused: a sentence and the error that goes with it. */
+static int explain_contradiction(uint32_t version_hex, struct message *reterr)
+{
+	char version[VERSION_MAX_BYTES];
+
+	version_format(version_hex, version);
+	if ((version_hex >> 16 & 0xff) > NEWEST_MINOR) {
+		message_set(reterr,
+			    "the target runs CPython %s, whose debug offsets make no sense to this "
+			    "pysample, which knows " SUPPORTED_VERSIONS
+			    ": look for a newer pysample",
+			    version);
+		return -ENOTSUP;
+	}
+	message_set(reterr,
+		    "the debug offsets of this CPython %s contradict themselves: "
+		    "a pre-release, a patched build or damaged memory",
+		    version);
+	return -EBADMSG;
+}
+
+/* Fill ret_build from a runtime that carries offsets. -ENOENT: it does not. */
+static int load_debug_offsets(struct remote_memory *memory, remote_addr runtime_addr,
+			      struct py_build *ret_build, struct message *reterr)
+{
+	struct debug_offsets table = {0};
+	int err = debug_offsets_read(memory, runtime_addr, &table);
+	char version[VERSION_MAX_BYTES];
+
+	if (!err && (table.version_hex >> 16 < 0x030d || table.version_hex >> 24 != 3)) {
+		version_format(table.version_hex, version);
+		message_set(reterr,
+			    "the target runs CPython %s; this pysample knows " SUPPORTED_VERSIONS,
+			    version);
+		return -ENOTSUP;
+	}
+	if (!err)
+		err = match_layout(memory, runtime_addr, &table, ret_build);
+	if (err == -EBADMSG)
+		err = explain_contradiction(table.version_hex, reterr);
+	return err;
+}
+
+int build_load(struct remote_memory *memory, remote_addr runtime_addr, uint32_t version_hex,
+	       struct py_build *ret_build, struct message *reterr)
+{
+	struct py_build build = {0};
+	enum build_live found = BUILD_LIVE_UNKNOWN;
+	char version[VERSION_MAX_BYTES];
+	int err = load_debug_offsets(memory, runtime_addr, &build, reterr);
+
+	if (err == -ENOENT) {
+		err = offsets_of_version(version_hex, &build, reterr);
+		if (!err)
+			found = build_check_known(memory, runtime_addr, &build);
+	}
+	if (err)
+		return err;
+	if (found == BUILD_LIVE_CONTRADICTS || found == BUILD_LIVE_FOREIGN) {
+		version_format(version_hex, version);
+		message_set(reterr,
+			    "the target runs a CPython %s that is built in an unusual way (for "
+			    "debugging, or with patches): its structs are not where they are in "
+			    "others",
+			    version);
+		return -ENOTSUP;
+	}
 	*ret_build = build;
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sampler/cpython/objects/type_names.h"
+#include "sampler/cpython/find/type_names.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "procmem/cleanup.h"
-#include "sampler/cpython/layout/build_check.h"
+#include "sampler/cpython/find/build_check.h"
 #include "sampler/cpython/layout/object_offsets.h"
 #include "sampler/cpython/objects/dict.h"
 #include "sampler/cpython/objects/strings.h"
