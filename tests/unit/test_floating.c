@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Floats as repr() has them; the live tests compare some thousand with Python's own. */
-#include "sampler/cpython/objects/floating.h"
+#include "sampler/cpython/objects/value_text.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>

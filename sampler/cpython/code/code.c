@@ -7,6 +7,7 @@
 
 #include "procmem/cleanup.h"
 #include "sampler/cpython/layout/object_offsets.h"
+#include "sampler/cpython/objects/scalars.h"
 #include "sampler/cpython/objects/strings.h"
 
 /* ob_size is a number of code units; CPython's jumps cannot reach further than this. */

@@ -9,8 +9,7 @@
 
 #include "procmem/cleanup.h"
 #include "sampler/cpython/layout/object_offsets.h"
-#include "sampler/cpython/objects/integer.h"
-#include "sampler/cpython/objects/strings.h"
+#include "sampler/cpython/objects/scalars.h"
 #include "sampler/cpython/objects/value_types.h"
 
 #define ELLIPSIS     "\xe2\x80\xa6" /* "…" */

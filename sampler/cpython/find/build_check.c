@@ -7,7 +7,7 @@
 
 #include "procmem/cleanup.h"
 #include "sampler/cpython/frames/frames.h"
-#include "sampler/cpython/objects/strings.h"
+#include "sampler/cpython/objects/scalars.h"
 #include "sampler/cpython/objects/value_types.h"
 
 /* A field that will be used, and what it has to lie inside of. */

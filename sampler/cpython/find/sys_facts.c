@@ -7,7 +7,7 @@
 
 #include "sampler/cpython/layout/object_offsets.h"
 #include "sampler/cpython/objects/dict.h"
-#include "sampler/cpython/objects/strings.h"
+#include "sampler/cpython/objects/scalars.h"
 #include "sampler/cpython/objects/value_types.h"
 #include "sampler/cpython/threads/threads.h"
 

@@ -10,7 +10,7 @@
 #include "sampler/cpython/find/build_check.h"
 #include "sampler/cpython/layout/object_offsets.h"
 #include "sampler/cpython/objects/dict.h"
-#include "sampler/cpython/objects/strings.h"
+#include "sampler/cpython/objects/scalars.h"
 
 /* Of a module's dict so many entries are looked at; builtins has 160, types 50. */
 #define MODULE_MAX_ENTRIES 1024

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "sampler/cpython/layout/object_offsets.h"
-#include "sampler/cpython/objects/strings.h"
+#include "sampler/cpython/objects/scalars.h"
 
 /* dk_kind: anything as keys, with their hashes; only str; only str, of split tables. */
 enum keys_kind { KEYS_GENERAL, KEYS_UNICODE, KEYS_SPLIT };

@@ -1,15 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 #include "sampler/cpython/objects/value_text.h"
 
+#include <fenv.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
-
-#include "sampler/cpython/objects/strings.h"
+#include <stdlib.h>
+#include <string.h>
 
 #define ELLIPSIS 0x2026u
 
 /* What is added by value_text_printf() at a time is shorter. */
 enum { PIECE_MAX_BYTES = 128 };
+
+size_t utf8_encode(uint32_t code_point, char ret_bytes[UTF8_MAX_BYTES])
+{
+	const size_t nr_bytes = code_point < 0x80      ? 1
+				: code_point < 0x800   ? 2
+				: code_point < 0x10000 ? 3
+						       : 4;
+	/* Of the first one: as many bits as there are bytes. */
+	static const uint8_t marks[] = {0, 0, 0xc0, 0xe0, 0xf0};
+
+	for (size_t i = nr_bytes - 1; i > 0; i--) {
+		ret_bytes[i] = (char)(0x80 | (code_point & 0x3f));
+		code_point >>= 6;
+	}
+	ret_bytes[0] = (char)(marks[nr_bytes] | code_point);
+	return nr_bytes;
+}
 
 void value_text_init(struct value_text *text, char *room, size_t max_chars)
 {
@@ -119,4 +138,71 @@ void value_text_byte(struct value_text *text, uint8_t byte, char quote)
 		value_text_escaped(text, byte, quote);
 	else
 		value_text_printf(text, "\\x%02x", byte);
+}
+
+/* Floats. */
+
+/* So many digits tell every double. */
+enum { MAX_DIGITS = 17 };
+
+/* Exponents from which on, and below which, repr() writes one. */
+enum { FIRST_EXPONENT = 16, LAST_EXPONENT = -5 };
+
+/* Print value with so many digits behind the point, the last of them rounded in that way. */
+static void print(bool has_exponent, int precision, double value, int rounding,
+		  char ret_text[FLOAT_TEXT_BYTES])
+{
+	(void)fesetround(rounding);
+	(void)snprintf(ret_text, FLOAT_TEXT_BYTES, has_exponent ? "%.*e" : "%.*f", precision,
+		       value);
+	(void)fesetround(FE_TONEAREST);
+}
+
+/*
+ * The fewest digits behind the first one that tell value, and how they are rounded; *ret_exponent
+ * is that of the first one. Below a power of two doubles lie twice as close as above it, so that
+ * the nearest decimal of so many digits may be another double's, and the next one above not: both
+ * are tried.
+ */
+static int find_shortest(double value, int *ret_rounding, int *ret_exponent)
+{
+	static const int roundings[] = {FE_TONEAREST, FE_UPWARD};
+	char text[FLOAT_TEXT_BYTES];
+	int precision = 0;
+
+	for (int i = 0;; i++) {
+		*ret_rounding = roundings[i % 2];
+		precision = i / 2;
+		print(true, precision, value, *ret_rounding, text);
+		if (strtod(text, NULL) == value || precision == MAX_DIGITS - 1)
+			break;
+	}
+	*ret_exponent = (int)strtol(strchr(text, 'e') + 1, NULL, 10);
+	return precision;
+}
+
+void float_format(double value, const char *ending, char ret_text[FLOAT_TEXT_BYTES])
+{
+	int precision, rounding, exponent;
+
+	if (isnan(value)) {
+		(void)stpcpy(ret_text, "nan");
+		return;
+	}
+	if (signbit(value))
+		*ret_text++ = '-';
+	value = fabs(value);
+	if (isinf(value)) {
+		(void)stpcpy(ret_text, "inf");
+		return;
+	}
+	precision = find_shortest(value, &rounding, &exponent);
+	if (exponent <= LAST_EXPONENT || exponent >= FIRST_EXPONENT) {
+		print(true, precision, value, rounding, ret_text);
+	} else if (precision > exponent) {
+		print(false, precision - exponent, value, rounding, ret_text);
+	} else {
+		print(false, 0, value, rounding, ret_text);
+		(void)stpcpy(ret_text + strlen(ret_text), ending);
+	}
 }

@@ -10,6 +10,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/*
+ * Write a code point, which is no surrogate and at most U+10FFFF, as UTF-8. How many bytes it
+ * has; they are not terminated.
+ */
+enum { UTF8_MAX_BYTES = 4 };
+size_t utf8_encode(uint32_t code_point, char ret_bytes[UTF8_MAX_BYTES]);
+
 struct value_text {
 	char *bytes;	   /* borrowed: the caller's room, terminated from value_text_init() on */
 	size_t length;	   /* in bytes, without the terminator */
@@ -57,3 +64,16 @@ void value_text_byte(struct value_text *text, uint8_t byte, char quote);
 
 /* There is more that is not added: end in "…". */
 void value_text_cut(struct value_text *text);
+
+/* "-1.7976931348623157e+308" and shorter. */
+enum { FLOAT_TEXT_BYTES = 40 };
+
+/*
+ * The shortest decimal that reads back as value, as repr() of a float writes it: "1e-05", "nan",
+ * "-inf"; a whole number ends in ending: ".0", or "" as complex numbers have it. The decimal point
+ * is the locale's, so LC_NUMERIC has to stay "C".
+ *
+ * Source: float_repr() of CPython Objects/floatobject.c, format_float_short() of
+ * Python/pystrtod.c.
+ */
+void float_format(double value, const char *ending, char ret_text[FLOAT_TEXT_BYTES]);

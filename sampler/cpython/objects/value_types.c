@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "sampler/cpython/layout/object_offsets.h"
-#include "sampler/cpython/objects/strings.h"
+#include "sampler/cpython/objects/scalars.h"
 
 /* The flag that tells each kind, or 0. */
 static const uint64_t flag_of_kind[NR_VALUE_KINDS] = {

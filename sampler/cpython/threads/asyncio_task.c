@@ -10,8 +10,7 @@
 #include "procmem/cleanup.h"
 #include "sampler/cpython/base/circle.h"
 #include "sampler/cpython/objects/dict.h"
-#include "sampler/cpython/objects/integer.h"
-#include "sampler/cpython/objects/strings.h"
+#include "sampler/cpython/objects/scalars.h"
 
 /* struct llist_node. */
 struct list_node {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Text and bytes out of the target's str and bytes objects: every width, always
- * bounded, always valid UTF-8 in the end; and its C strings as they are.
+ * bounded, always valid UTF-8 in the end; its C strings as they are; and its ints, as a number of
+ * ours and as text, however long they are.
  */
 #pragma once
 
@@ -11,6 +12,7 @@
 
 #include "procmem/memory.h"
 #include "sampler/cpython/layout/offsets.h"
+#include "sampler/cpython/objects/value_text.h"
 
 /*
  * A longer str is cut after so many code points and ends in "…". Qualified names
@@ -32,13 +34,6 @@
  */
 int string_read(struct remote_memory *memory, const struct py_offsets *offsets, remote_addr addr,
 		char **ret_text);
-
-/*
- * Write a code point, which is no surrogate and at most U+10FFFF, as UTF-8. How many bytes it
- * has; they are not terminated.
- */
-enum { UTF8_MAX_BYTES = 4 };
-size_t utf8_encode(uint32_t code_point, char ret_bytes[UTF8_MAX_BYTES]);
 
 /* The characters of a str object, still in the target. */
 struct remote_text {
@@ -101,3 +96,29 @@ int c_string_read(struct remote_memory *memory, remote_addr addr, char *ret_text
 /* The same of the name of the type at type_addr: "module.name", or "name" of a builtin one. */
 int type_name_read(struct remote_memory *memory, const struct py_offsets *offsets,
 		   remote_addr type_addr, char *ret_text, size_t size);
+
+/* Ints. */
+
+/*
+ * So many digits, of 30 bits each, are converted to decimal, which takes a step for each two of
+ * them: 4300 decimal digits, as many as CPython itself prints (sys.int_info). Longer ints are
+ * written in hexadecimal.
+ */
+#define INTEGER_MAX_DECIMAL_DIGITS 477
+
+/*
+ * The int object at addr, if it lies in 0 … 2^63 - 1. 0; -EBADMSG (this is no int, or
+ * not such a one), -EFAULT, -ESRCH, -EPERM.
+ *
+ * Source: CPython Include/cpython/longintrepr.h.
+ */
+int integer_read(struct remote_memory *memory, const struct py_offsets *offsets, remote_addr addr,
+		 uint64_t *ret_value);
+
+/*
+ * Add the int object at addr to text: exactly, or as much of it as there is room for. What is
+ * longer than that is not read. 0; the errors of integer_read(), and then nothing may have
+ * been added or some of it.
+ */
+int integer_write(struct remote_memory *memory, const struct py_offsets *offsets, remote_addr addr,
+		  struct value_text *text);
