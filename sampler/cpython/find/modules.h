@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The programs and libraries that a program has loaded, in the order in which CPython
- * is looked for in them; and what each of them keeps its variables in.
+ * is looked for in them; and what they tell of it: by their variables, by the names in their files,
+ * and by the text of a version.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "procmem/maps.h"
 #include "procmem/memory.h"
+#include "symbols/image_source.h"
 
 /* The order of the search. */
 enum module_kind { MODULE_EXECUTABLE, MODULE_LIBPYTHON, MODULE_OTHER, NR_MODULE_KINDS };
@@ -80,3 +83,76 @@ void module_data_init(struct module_data *data, struct remote_memory *memory,
 		      const struct maps *maps, const struct module *module);
 bool module_data_next(struct module_data *data);
 void module_data_done(struct module_data *data);
+
+/*
+ * So many bytes of symbols and their names are read in all; a file that has more than is
+ * left is passed over. The largest libraries known have some 100 MiB of them.
+ */
+#define FILE_NAMES_MAX_BYTES (1u << 30)
+
+/* Files beyond so many are passed over. */
+#define FILE_NAMES_MAX_FILES 1024
+
+/*
+ * Where a file says that CPython's variables lie: symbols and sections, as vaddrs; 0: it has none
+ * such.
+ */
+struct file_names {
+	uint64_t runtime_vaddr;	    /* _PyRuntime; */
+	const char *found_by;	    /* by "section" or "symbol" */
+	uint64_t version_vaddr;	    /* Py_Version */
+	uint64_t interp_head_vaddr; /* of 3.6, which has no _PyRuntime; it is not exported */
+};
+
+struct known_file;
+
+/*
+ * The files that were read, each once, however often it is mapped. Zero-initialised there are none.
+ */
+struct file_names_cache {
+	struct known_file *files;
+	size_t nr_files;
+	uint64_t nr_bytes; /* of their symbols and names */
+};
+
+void file_names_cache_done(struct file_names_cache *cache);
+
+/*
+ * The names in the file of mapping, and what has to be added to its vaddrs. The target's maps stay
+ * as long as the cache. 0, the names all 0 if the file has none of them; -E2BIG: a limit was reached;
+ * errors of image_source_open().
+ */
+int file_names_find(struct file_names_cache *cache, struct image_source *images,
+		    const struct mapping *mapping, struct file_names *ret_names,
+		    uint64_t *ret_load_bias);
+
+/* No longer text is one: Py_GetVersion() has 250 or 300 bytes for it. */
+#define VERSION_TEXT_MAX_BYTES 320
+
+/*
+ * The text that sys.version is made of. Every CPython that has begun keeps it in a
+ * variable of Py_GetVersion(), so that its version can be read where no symbol is left.
+ *
+ * Source: Py_GetVersion() in Python/getversion.c of 2.7 to 3.15: PY_VERSION, the build
+ * in parentheses, the compiler in brackets. Distributors add words before the
+ * parentheses.
+ */
+struct version_text {
+	uint32_t version_hex; /* PY_VERSION_HEX */
+	bool is_pypy;	      /* it says so: an implementation of its own */
+};
+
+/*
+ * Whether such a text begins text, of which size bytes are there; it need not be
+ * terminated. "3.9.18 (main, Nov  1 2025, 10:00:00) \n[GCC 12.2.0]".
+ */
+bool version_text_parse(const char *text, size_t size, struct version_text *ret_version);
+
+/*
+ * Whether the eight bytes at bytes can begin one: most do not. For a search in steps of
+ * eight, which is how such variables are aligned.
+ */
+static inline bool version_text_may_begin(const uint8_t *bytes)
+{
+	return bytes[1] == '.' && (bytes[0] == '2' || bytes[0] == '3');
+}

@@ -8,10 +8,8 @@
 
 #include "procmem/bounded_memory.h"
 #include "sampler/cpython/find/build.h"
-#include "sampler/cpython/find/file_names.h"
 #include "sampler/cpython/find/interpreter_scan.h"
 #include "sampler/cpython/find/modules.h"
-#include "sampler/cpython/find/version_text.h"
 #include "symbols/memory_image.h"
 
 /* So much of all modules' variables is looked at; beyond it nothing is found by a scan. */
@@ -147,45 +145,6 @@ static uint32_t read_version(const struct search *search, remote_addr addr)
 	return value > UINT32_MAX ? 0 : (uint32_t)value;
 }
 
-/* -ENOENT if the file has no such name; other errors: what it has is not known. */
-static int place_in_file(struct search *search, const struct module *module,
-			 struct place *ret_place, bool *ret_was_read)
-{
-	struct file_names names;
-	uint64_t load_bias;
-	int err = file_names_find(&search->files, search->program->images, module->code, &names,
-				  &load_bias);
-
-	*ret_was_read = !err;
-	if (!err && !names.runtime_vaddr)
-		err = -ENOENT;
-	if (err)
-		return err;
-	*ret_place = (struct place){
-		.runtime_addr = names.runtime_vaddr + load_bias,
-		.found_by = names.found_by,
-	};
-	if (names.version_vaddr)
-		ret_place->version_hex = read_version(search, names.version_vaddr + load_bias);
-	return 0;
-}
-
-/* The variable interp_head of 3.6. */
-static int find_interp_head(struct search *search, const struct module *module,
-			    remote_addr *ret_addr)
-{
-	struct file_names names;
-	uint64_t load_bias;
-	int err = file_names_find(&search->files, search->program->images, module->code, &names,
-				  &load_bias);
-
-	if (!err && !names.interp_head_vaddr)
-		err = -ENOENT;
-	if (!err)
-		*ret_addr = names.interp_head_vaddr + load_bias;
-	return err;
-}
-
 static int place_in_memory(const struct search *search, const struct module *module,
 			   struct place *ret_place)
 {
@@ -255,7 +214,9 @@ static bool search_by_version(struct search *search, const struct module *module
 {
 	struct place place = {.version_hex = version->version_hex, .found_by = "symbol"};
 	struct message refusal = {0};
+	struct file_names names;
 	struct py_build build;
+	uint64_t load_bias;
 	int err;
 
 	if (version->is_pypy) {
@@ -271,8 +232,13 @@ static bool search_by_version(struct search *search, const struct module *module
 		search_refuse(search, err, &refusal);
 		return false;
 	}
-	if (build.offsets.runtime.interpreters_head ||
-	    find_interp_head(search, module, &place.runtime_addr) != 0) {
+	/* 3.6 has no runtime but the variable interp_head. */
+	if (!build.offsets.runtime.interpreters_head &&
+	    file_names_find(&search->files, search->program->images, module->code, &names,
+			    &load_bias) == 0 &&
+	    names.interp_head_vaddr) {
+		place.runtime_addr = names.interp_head_vaddr + load_bias;
+	} else {
 		place.found_by = "scan";
 		err = interpreter_scan(search->memory, search->program->maps, module, &build,
 				       &place.runtime_addr);
@@ -301,14 +267,22 @@ static bool search_by_version(struct search *search, const struct module *module
 
 static bool search_names(struct search *search, const struct module *module)
 {
+	struct place place = {0};
 	struct version_text version;
-	struct place place;
-	bool was_read;
-	int err = place_in_file(search, module, &place, &was_read);
+	struct file_names names;
+	uint64_t load_bias;
+	int err = file_names_find(&search->files, search->program->images, module->code, &names,
+				  &load_bias);
 
-	if (!was_read)
+	if (err) {
 		err = place_in_memory(search, module, &place);
-	if (err)
+	} else if (names.runtime_vaddr) {
+		place.runtime_addr = names.runtime_vaddr + load_bias;
+		place.found_by = names.found_by;
+		if (names.version_vaddr)
+			place.version_hex = read_version(search, names.version_vaddr + load_bias);
+	}
+	if (err || !place.runtime_addr)
 		return false;
 	if (lacks_version(search, &place) && find_version_text(search, module, &version))
 		place.version_hex = version.version_hex;

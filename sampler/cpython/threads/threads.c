@@ -9,8 +9,7 @@
 #include "procmem/cleanup.h"
 #include "sampler/cpython/base/circle.h"
 #include "sampler/cpython/objects/dict.h"
-#include "sampler/cpython/objects/integer.h"
-#include "sampler/cpython/objects/strings.h"
+#include "sampler/cpython/objects/scalars.h"
 
 /* Lists. */
 
