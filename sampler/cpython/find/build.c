@@ -445,44 +445,20 @@ static int match_layout(struct remote_memory *memory, remote_addr runtime_addr,
 	struct py_build build;
 	int err = convert(table, &layout, &build);
 
-	if (!err && (!build_consistent(&build) || !numbers_plausible(&build)))
-		err = -EBADMSG;
-	if (err && err != -EBADMSG)
-		return err;
-	if (!err && build_check_known(memory, runtime_addr, &build) == BUILD_LIVE_CONTRADICTS)
-		err = -EBADMSG;
-	if (!err) {
+	if (!err)
 		build.newer_than_tested = minor != layout.minor;
-	} else {
+	if (!err && (!build_consistent(&build) || !numbers_plausible(&build) ||
+		     build_check_known(memory, runtime_addr, &build) == BUILD_LIVE_CONTRADICTS))
+		err = -EBADMSG;
+	if (err == -EBADMSG) {
 		err = search_layout(memory, runtime_addr, table, &build);
-		if (err)
-			return err;
 		build.newer_than_tested = true;
 	}
+	if (err)
+		return err;
 	build_find_code_version(memory, runtime_addr, &build);
 	*ret_build = build;
 	return 0;
-}
-
-/* Why debug offsets were refused: a sentence and the error that goes with it. */
-static int explain_contradiction(uint32_t version_hex, struct message *reterr)
-{
-	char version[VERSION_MAX_BYTES];
-
-	version_format(version_hex, version);
-	if ((version_hex >> 16 & 0xff) > NEWEST_MINOR) {
-		message_set(reterr,
-			    "the target runs CPython %s, whose debug offsets make no sense to this "
-			    "pysample, which knows " SUPPORTED_VERSIONS
-			    ": look for a newer pysample",
-			    version);
-		return -ENOTSUP;
-	}
-	message_set(reterr,
-		    "the debug offsets of this CPython %s contradict themselves: "
-		    "a pre-release, a patched build or damaged memory",
-		    version);
-	return -EBADMSG;
 }
 
 /* Fill ret_build from a runtime that carries offsets. -ENOENT: it does not. */
@@ -493,8 +469,8 @@ static int load_debug_offsets(struct remote_memory *memory, remote_addr runtime_
 	int err = debug_offsets_read(memory, runtime_addr, &table);
 	char version[VERSION_MAX_BYTES];
 
+	version_format(table.version_hex, version);
 	if (!err && (table.version_hex >> 16 < 0x030d || table.version_hex >> 24 != 3)) {
-		version_format(table.version_hex, version);
 		message_set(reterr,
 			    "the target runs CPython %s; this pysample knows " SUPPORTED_VERSIONS,
 			    version);
@@ -502,26 +478,36 @@ static int load_debug_offsets(struct remote_memory *memory, remote_addr runtime_
 	}
 	if (!err)
 		err = match_layout(memory, runtime_addr, &table, ret_build);
-	if (err == -EBADMSG)
-		err = explain_contradiction(table.version_hex, reterr);
+	if (err == -EBADMSG && (table.version_hex >> 16 & 0xff) > NEWEST_MINOR) {
+		err = -ENOTSUP;
+		message_set(reterr,
+			    "the target runs CPython %s, whose debug offsets make no sense to this "
+			    "pysample, which knows " SUPPORTED_VERSIONS
+			    ": look for a newer pysample",
+			    version);
+	} else if (err == -EBADMSG) {
+		message_set(reterr,
+			    "the debug offsets of this CPython %s contradict themselves: "
+			    "a pre-release, a patched build or damaged memory",
+			    version);
+	}
 	return err;
 }
 
 int build_load(struct remote_memory *memory, remote_addr runtime_addr, uint32_t version_hex,
 	       struct py_build *ret_build, struct message *reterr)
 {
-	struct py_build build = {0};
-	enum build_live found = BUILD_LIVE_UNKNOWN;
 	char version[VERSION_MAX_BYTES];
-	int err = load_debug_offsets(memory, runtime_addr, &build, reterr);
+	struct py_build build;
+	enum build_live found;
+	int err = load_debug_offsets(memory, runtime_addr, ret_build, reterr);
 
-	if (err == -ENOENT) {
-		err = offsets_of_version(version_hex, &build, reterr);
-		if (!err)
-			found = build_check_known(memory, runtime_addr, &build);
-	}
+	if (err != -ENOENT)
+		return err;
+	err = offsets_of_version(version_hex, &build, reterr);
 	if (err)
 		return err;
+	found = build_check_known(memory, runtime_addr, &build);
 	if (found == BUILD_LIVE_CONTRADICTS || found == BUILD_LIVE_FOREIGN) {
 		version_format(version_hex, version);
 		message_set(reterr,

@@ -89,8 +89,9 @@ static bool parts_fit(const struct py_offsets *offsets, const struct part *parts
  * The runtime's and interpreters' fields are read one by one, threads' up to the last one, of
  * frames and code objects the heads.
  */
-static bool fields_consistent(const struct py_offsets *o)
+bool build_consistent(const struct py_build *build)
 {
+	const struct py_offsets *o = &build->offsets;
 	const uint32_t any = STRUCT_MAX_BYTES;
 	const uint32_t most = CODE_MAX_BYTES;
 	const struct part parts[] = {
@@ -115,23 +116,14 @@ static bool fields_consistent(const struct py_offsets *o)
 		{o->object.ob_type, 8, code_head_bytes(o), most},
 		{o->unicode.compact_data, 8, most, most},
 		{o->bytes.ob_sval, 1, most, most},
-	};
-
-	return parts_fit(o, parts, sizeof(parts) / sizeof(*parts)) &&
-	       fields_fit(fields, sizeof(fields) / sizeof(*fields)) && collector_consistent(o);
-}
-
-bool build_consistent(const struct py_build *build)
-{
-	const struct py_offsets *o = &build->offsets;
-	/* Thread-local bytecode, if there is any. */
-	const struct field tlbc[] = {
-		{build->tlbc.code_array, 8, code_head_bytes(o), CODE_MAX_BYTES},
-		{build->tlbc.generation, 4, o->interpreter.size, STRUCT_MAX_BYTES},
+		/* Thread-local bytecode, if there is any. */
+		{build->tlbc.code_array, 8, code_head_bytes(o), most},
+		{build->tlbc.generation, 4, o->interpreter.size, any},
 	};
 
 	/* The exception item's first word is the one that is looked at. */
-	return fields_consistent(o) && fields_fit(tlbc, sizeof(tlbc) / sizeof(*tlbc)) &&
+	return parts_fit(o, parts, sizeof(parts) / sizeof(*parts)) &&
+	       fields_fit(fields, sizeof(fields) / sizeof(*fields)) && collector_consistent(o) &&
 	       (o->exc_item.value == 0 || o->exc_item.value == OFFSET_ABSENT) &&
 	       (o->frame.localsplus == OFFSET_ABSENT || o->frame.size <= FRAME_MAX_BYTES) &&
 	       frame_head_bytes(o) >= 32;

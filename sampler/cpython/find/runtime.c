@@ -145,22 +145,21 @@ static uint32_t read_version(const struct search *search, remote_addr addr)
 	return value > UINT32_MAX ? 0 : (uint32_t)value;
 }
 
+/* Fill place, which is zero, from the symbols in memory. An error: they do not tell. */
 static int place_in_memory(const struct search *search, const struct module *module,
-			   struct place *ret_place)
+			   struct place *place)
 {
-	struct place place = {.found_by = "symbol in memory"};
 	struct memory_image image = {0};
 	remote_addr version_addr;
 	int err = module->header ? memory_image_open(search->memory, module->header->start, &image)
 				 : -ENOENT;
 
 	if (!err)
-		err = memory_image_symbol(&image, "_PyRuntime", &place.runtime_addr);
+		err = memory_image_symbol(&image, "_PyRuntime", &place->runtime_addr);
 	if (!err && memory_image_symbol(&image, "Py_Version", &version_addr) == 0)
-		place.version_hex = read_version(search, version_addr);
+		place->version_hex = read_version(search, version_addr);
+	place->found_by = "symbol in memory";
 	memory_image_close(&image);
-	if (!err)
-		*ret_place = place;
 	return err;
 }
 
@@ -217,47 +216,39 @@ static bool search_by_version(struct search *search, const struct module *module
 	struct file_names names;
 	struct py_build build;
 	uint64_t load_bias;
-	int err;
+	int err = version->is_pypy ? -ENOTSUP
+				   : offsets_of_version(version->version_hex, &build, &refusal);
 
-	if (version->is_pypy) {
+	if (version->is_pypy)
 		message_set(&refusal,
 			    "%s runs PyPy, which is no CPython: pysample reads "
 			    "CPython " SUPPORTED_VERSIONS,
 			    search->program->name);
-		search_refuse(search, -ENOTSUP, &refusal);
-		return false;
+	if (!err) {
+		/* 3.6 has no runtime but the variable interp_head. */
+		if (!build.offsets.runtime.interpreters_head &&
+		    file_names_find(&search->files, search->program->images, module->code, &names,
+				    &load_bias) == 0 &&
+		    names.interp_head_vaddr) {
+			place.runtime_addr = names.interp_head_vaddr + load_bias;
+		} else {
+			place.found_by = "scan";
+			err = interpreter_scan(search->memory, search->program->maps, module,
+					       &build, &place.runtime_addr);
+		}
 	}
-	err = offsets_of_version(version->version_hex, &build, &refusal);
-	if (err) {
-		search_refuse(search, err, &refusal);
-		return false;
-	}
-	/* 3.6 has no runtime but the variable interp_head. */
-	if (!build.offsets.runtime.interpreters_head &&
-	    file_names_find(&search->files, search->program->images, module->code, &names,
-			    &load_bias) == 0 &&
-	    names.interp_head_vaddr) {
-		place.runtime_addr = names.interp_head_vaddr + load_bias;
-	} else {
-		place.found_by = "scan";
-		err = interpreter_scan(search->memory, search->program->maps, module, &build,
-				       &place.runtime_addr);
-	}
-	switch (err) {
-	case 0:
+	if (!err)
 		return search_try(search, module, &place);
-	case -ENOENT:
+	if (err == -ENOENT) {
 		search_refuse_idle(search, module);
 		return false;
-	case -E2BIG:
+	}
+	if (err == -E2BIG) {
 		err = -ENOENT;
 		message_set(&refusal,
 			    "so much in %s looks like an interpreter that the search for one was "
 			    "given up",
 			    search->program->name);
-		break;
-	default:
-		break;
 	}
 	search_refuse(search, err, &refusal);
 	return false;

@@ -105,26 +105,6 @@ int dict_open(struct remote_memory *memory, const struct py_build *build, remote
 
 /* The attributes of an instance. */
 
-static int read_type(struct remote_memory *memory, const struct py_build *build, remote_addr addr,
-		     struct type *ret_type)
-{
-	const struct py_offsets *offsets = &build->offsets;
-	struct type type = {0};
-	struct remote_range ranges[] = {
-		{.addr = addr + offsets->type.flags, .buffer = &type.flags, .size = 8},
-		{.addr = addr + offsets->type.basicsize, .buffer = &type.basicsize, .size = 8},
-		{.addr = addr + offsets->type.dictoffset, .buffer = &type.dictoffset, .size = 8},
-	};
-	int err = remote_memory_read_all(memory, ranges, sizeof(ranges) / sizeof(*ranges));
-
-	/* A static type ends before its field. */
-	if (!err && type.flags & TYPE_MANAGED_DICT)
-		err = remote_memory_read_u64(memory, addr + offsets->type.cached_keys,
-					     &type.cached_keys_addr);
-	*ret_type = type;
-	return err;
-}
-
 /* Open the dict that the word at addr names. */
 static int open_dict_at(struct remote_memory *memory, const struct py_build *build,
 			remote_addr addr, struct dict *ret_dict)
@@ -193,12 +173,24 @@ static int open_managed(struct remote_memory *memory, const struct py_build *bui
 int dict_open_attributes(struct remote_memory *memory, const struct py_build *build,
 			 remote_addr addr, struct dict *ret_dict)
 {
-	remote_addr type_addr;
-	struct type type;
-	int err = remote_memory_read_u64(memory, addr + build->offsets.object.ob_type, &type_addr);
+	const struct py_offsets *offsets = &build->offsets;
+	remote_addr type_addr = 0;
+	struct type type = {0};
+	int err = remote_memory_read_u64(memory, addr + offsets->object.ob_type, &type_addr);
+	struct remote_range ranges[] = {
+		{.addr = type_addr + offsets->type.flags, .buffer = &type.flags, .size = 8},
+		{.addr = type_addr + offsets->type.basicsize, .buffer = &type.basicsize, .size = 8},
+		{.addr = type_addr + offsets->type.dictoffset,
+		 .buffer = &type.dictoffset,
+		 .size = 8},
+	};
 
 	if (!err)
-		err = read_type(memory, build, type_addr, &type);
+		err = remote_memory_read_all(memory, ranges, sizeof(ranges) / sizeof(*ranges));
+	/* A static type ends before its field. */
+	if (!err && type.flags & TYPE_MANAGED_DICT)
+		err = remote_memory_read_u64(memory, type_addr + offsets->type.cached_keys,
+					     &type.cached_keys_addr);
 	if (err)
 		return err;
 	if (build->traits.attribute_rule != ATTRIBUTES_IN_DICT && type.flags & TYPE_MANAGED_DICT)
