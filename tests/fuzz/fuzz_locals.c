@@ -10,8 +10,8 @@
 
 #include "procmem/bounded_memory.h"
 #include "sampler/cpython/frames/variables.h"
+#include "sampler/cpython/objects/object.h"
 #include "sampler/cpython/objects/value.h"
-#include "sampler/cpython/objects/value_types.h"
 #include "tests/support/fake_objects.h"
 
 enum { PATCH_BYTES = 11, MAX_CHARS = 60, MAX_READS = 4096 };

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "procmem/cleanup.h"
-#include "sampler/cpython/objects/scalars.h"
+#include "sampler/cpython/objects/object.h"
 #include "tests/support/fake_memory.h"
 
 #define INPUT_ADDR 0x10000

@@ -54,7 +54,7 @@ _Static_assert(offsetof(PyHeapTypeObject, ht_name) ==
 		       offsetof(PyHeapTypeObject, ht_cached_keys) - TYPE_NAME_BEFORE_CACHED_KEYS,
 	       "ht_name");
 
-/* What sampler/cpython/objects/value_types.c tells types by, and variables.c arguments. */
+/* What sampler/cpython/objects/object.c tells types by, and variables.c arguments. */
 _Static_assert(Py_TPFLAGS_LONG_SUBCLASS == 1u << 24 && Py_TPFLAGS_LIST_SUBCLASS == 1u << 25 &&
 		       Py_TPFLAGS_TUPLE_SUBCLASS == 1u << 26 &&
 		       Py_TPFLAGS_BYTES_SUBCLASS == 1u << 27 &&

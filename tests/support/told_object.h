@@ -6,7 +6,7 @@
 #include <criterion/new/assert.h>
 
 #include "sampler/cpython/code/code.h"
-#include "sampler/cpython/objects/scalars.h"
+#include "sampler/cpython/objects/object.h"
 #include "tests/support/fake_python.h"
 
 enum { TOLD_TEXT_BYTES = 4096 };

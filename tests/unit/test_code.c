@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "sampler/cpython/objects/scalars.h"
+#include "sampler/cpython/objects/object.h"
 #include "tests/support/fake_python.h"
 #include "tests/support/told_object.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Ints of every version, as numbers and as text. */
-#include "sampler/cpython/objects/scalars.h"
+#include "sampler/cpython/objects/object.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>

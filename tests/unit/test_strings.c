@@ -9,7 +9,7 @@
 #include <criterion/new/assert.h>
 
 #include "procmem/cleanup.h"
-#include "sampler/cpython/objects/scalars.h"
+#include "sampler/cpython/objects/object.h"
 #include "tests/support/fake_memory.h"
 
 #define OBJECT_ADDR 0x7f0000001000

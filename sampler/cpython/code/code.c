@@ -7,7 +7,7 @@
 
 #include "procmem/cleanup.h"
 #include "sampler/cpython/layout/object_offsets.h"
-#include "sampler/cpython/objects/scalars.h"
+#include "sampler/cpython/objects/object.h"
 
 /* ob_size is a number of code units; CPython's jumps cannot reach further than this. */
 #define CODE_MAX_BYTECODE_BYTES (1u << 30)

@@ -9,8 +9,7 @@
 
 #include "procmem/cleanup.h"
 #include "sampler/cpython/layout/object_offsets.h"
-#include "sampler/cpython/objects/scalars.h"
-#include "sampler/cpython/objects/value_types.h"
+#include "sampler/cpython/objects/object.h"
 
 #define ELLIPSIS     "\xe2\x80\xa6" /* "…" */
 #define PATH_BUILTIN "<built-in>"

@@ -7,8 +7,7 @@
 
 #include "procmem/cleanup.h"
 #include "sampler/cpython/frames/frames.h"
-#include "sampler/cpython/objects/scalars.h"
-#include "sampler/cpython/objects/value_types.h"
+#include "sampler/cpython/objects/object.h"
 
 /* A field that will be used, and what it has to lie inside of. */
 struct field {
@@ -320,15 +319,21 @@ static enum build_live check_once(struct live *live, remote_addr runtime_addr)
 	return live->fits ? BUILD_LIVE_FITS : BUILD_LIVE_UNKNOWN;
 }
 
-/* Look, and again at what may have been a list in motion. */
-static enum build_live check(struct live *live, remote_addr runtime_addr)
+/*
+ * Look, and again at what may have been a list in motion: LIVE_TRIES times at once, and up to
+ * max_tries with pauses while that would be refused.
+ */
+static enum build_live check(struct live *live, remote_addr runtime_addr, int max_tries)
 {
 	enum build_live found = BUILD_LIVE_UNKNOWN;
 
-	for (int i = 0; i < LIVE_TRIES; i++) {
+	for (int i = 0; i < max_tries; i++) {
+		if (i >= LIVE_TRIES)
+			(void)usleep(PATIENT_PAUSE_US);
 		live->nr_frames = 0;
 		found = check_once(live, runtime_addr);
-		if (found == BUILD_LIVE_UNKNOWN || found == BUILD_LIVE_PROVEN)
+		if (found == BUILD_LIVE_UNKNOWN || found == BUILD_LIVE_PROVEN ||
+		    (found == BUILD_LIVE_FITS && i + 1 >= LIVE_TRIES))
 			break;
 	}
 	return found;
@@ -339,7 +344,7 @@ enum build_live build_check_live(struct remote_memory *memory, remote_addr runti
 {
 	struct live live = {.memory = memory, .build = build};
 
-	return check(&live, runtime_addr);
+	return check(&live, runtime_addr, LIVE_TRIES);
 }
 
 remote_addr build_find_code(struct remote_memory *memory, remote_addr runtime_addr,
@@ -347,7 +352,7 @@ remote_addr build_find_code(struct remote_memory *memory, remote_addr runtime_ad
 {
 	struct live live = {.memory = memory, .build = build};
 
-	(void)check(&live, runtime_addr);
+	(void)check(&live, runtime_addr, LIVE_TRIES);
 	return live.code_addr;
 }
 
@@ -356,22 +361,15 @@ enum build_live build_check_threads(struct remote_memory *memory, remote_addr ru
 {
 	struct live live = {.memory = memory, .build = build, .only_threads = true};
 
-	return check(&live, runtime_addr);
+	return check(&live, runtime_addr, LIVE_TRIES);
 }
 
 enum build_live build_check_known(struct remote_memory *memory, remote_addr runtime_addr,
 				  const struct py_build *build)
 {
 	struct live live = {.memory = memory, .build = build};
-	enum build_live found = check(&live, runtime_addr);
+	enum build_live found = check(&live, runtime_addr, PATIENT_TRIES);
 
-	for (int i = LIVE_TRIES;
-	     i < PATIENT_TRIES && (found == BUILD_LIVE_CONTRADICTS || found == BUILD_LIVE_FOREIGN);
-	     i++) {
-		(void)usleep(PATIENT_PAUSE_US);
-		live.nr_frames = 0;
-		found = check_once(&live, runtime_addr);
-	}
 	if (found != BUILD_LIVE_CONTRADICTS || !live.fits)
 		return found;
 	/* In motion to the end: a thread was where only this build has one. */
@@ -418,29 +416,13 @@ static bool version_is_in_place(const struct py_build *build, const uint8_t *byt
 	return interp_addr + pointer - field_u64(bytes, pointer) <= DTOA_POOL_BYTES;
 }
 
-/* The only place in the interpreter state that can be, or OFFSET_ABSENT. */
-static uint32_t search_code_version(const struct py_build *build, const uint8_t *bytes, size_t size,
-				    remote_addr interp_addr)
-{
-	uint32_t found = OFFSET_ABSENT;
-
-	for (uint32_t offset = 0; offset + 16 <= size; offset += 8) {
-		uint32_t at = version_behind_pool(build, bytes, interp_addr, offset);
-
-		if (at && found != OFFSET_ABSENT)
-			return OFFSET_ABSENT;
-		if (at)
-			found = at;
-	}
-	return found;
-}
-
 void build_find_code_version(struct remote_memory *memory, remote_addr runtime_addr,
 			     struct py_build *build)
 {
 	struct py_offsets *offsets = &build->offsets;
 	cleanup_free uint8_t *bytes = NULL;
 	remote_addr interp_addr;
+	unsigned int nr_found = 0;
 	size_t size = offsets->interpreter.size;
 
 	if (remote_memory_read_u64(memory, runtime_addr + offsets->runtime.interpreters_head,
@@ -452,7 +434,14 @@ void build_find_code_version(struct remote_memory *memory, remote_addr runtime_a
 	bytes = malloc(size);
 	if (!bytes || remote_memory_read(memory, interp_addr, bytes, size) != 0)
 		return;
-	if (!version_is_in_place(build, bytes, size, interp_addr))
-		offsets->interpreter.next_code_version =
-			search_code_version(build, bytes, size, interp_addr);
+	if (version_is_in_place(build, bytes, size, interp_addr))
+		return;
+	/* It is the only place that can be. */
+	offsets->interpreter.next_code_version = OFFSET_ABSENT;
+	for (uint32_t offset = 0; offset + 16 <= size; offset += 8) {
+		const uint32_t at = version_behind_pool(build, bytes, interp_addr, offset);
+
+		if (at)
+			offsets->interpreter.next_code_version = nr_found++ ? OFFSET_ABSENT : at;
+	}
 }

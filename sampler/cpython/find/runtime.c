@@ -50,17 +50,10 @@ struct place {
 /* How much a refusal says: an interpreter to come is less than one that must be refused. */
 static int refusal_rank(int err)
 {
-	switch (err) {
-	case 0:
-	case -E2BIG: /* of our own reads: nothing is known of what they were of */
+	/* -E2BIG is of our own reads: nothing is known of what they were of. */
+	if (!err || err == -E2BIG)
 		return 0;
-	case -EFAULT:
-		return 1;
-	case -EAGAIN:
-		return 2;
-	default:
-		return 3;
-	}
+	return err == -EFAULT ? 1 : err == -EAGAIN ? 2 : 3;
 }
 
 /* Remember why something was refused: another module may hold a better one. */

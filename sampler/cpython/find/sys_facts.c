@@ -7,8 +7,7 @@
 
 #include "sampler/cpython/layout/object_offsets.h"
 #include "sampler/cpython/objects/dict.h"
-#include "sampler/cpython/objects/scalars.h"
-#include "sampler/cpython/objects/value_types.h"
+#include "sampler/cpython/objects/object.h"
 #include "sampler/cpython/threads/threads.h"
 
 /* sys is the first module that there is; it has about 100 attributes. */

@@ -10,21 +10,13 @@
 #include "sampler/cpython/find/build_check.h"
 #include "sampler/cpython/layout/object_offsets.h"
 #include "sampler/cpython/objects/dict.h"
-#include "sampler/cpython/objects/scalars.h"
+#include "sampler/cpython/objects/object.h"
 
 /* Of a module's dict so many entries are looked at; builtins has 160, types 50. */
 #define MODULE_MAX_ENTRIES 1024
 
 /* Of sys.modules; the modules that are looked for are among the first. */
 #define MODULES_MAX_ENTRIES 16384
-
-/* What is collected. */
-struct collection {
-	struct remote_memory *memory;
-	const struct py_build *build;
-	struct type_name *names; /* room for TYPE_NAMES_MAX; owned */
-	size_t nr_names;
-};
 
 /* What a module calls something, and the name of that type, or of the type of that object. */
 struct alias {
@@ -62,55 +54,56 @@ enum { NR_ALIASES = sizeof(aliases) / sizeof(*aliases) };
 static const char *const naming_modules[] = {"builtins", "_collections_abc"};
 enum { NR_NAMING_MODULES = sizeof(naming_modules) / sizeof(*naming_modules) };
 
-static bool is_static_type(const struct collection *of, remote_addr addr)
+static bool is_static_type(const struct type_names *names, remote_addr addr)
 {
-	const struct py_offsets *offsets = &of->build->offsets;
+	const struct py_offsets *offsets = &names->build->offsets;
 	uint64_t type_addr, flags, own_flags;
 
-	return remote_memory_read_u64(of->memory, addr + offsets->object.ob_type, &type_addr) ==
+	return remote_memory_read_u64(names->inner, addr + offsets->object.ob_type, &type_addr) ==
 		       0 &&
-	       remote_memory_read_u64(of->memory, type_addr + offsets->type.flags, &flags) == 0 &&
+	       remote_memory_read_u64(names->inner, type_addr + offsets->type.flags, &flags) == 0 &&
 	       flags & TYPE_IS_TYPE &&
-	       remote_memory_read_u64(of->memory, addr + offsets->type.flags, &own_flags) == 0 &&
+	       remote_memory_read_u64(names->inner, addr + offsets->type.flags, &own_flags) == 0 &&
 	       !(own_flags & TYPE_HEAP);
 }
 
-static bool is_known(const struct collection *of, remote_addr name_addr)
+static bool is_known(const struct type_names *names, remote_addr name_addr)
 {
-	for (size_t i = 0; i < of->nr_names; i++)
-		if (of->names[i].addr == name_addr)
+	for (size_t i = 0; i < names->nr_names; i++)
+		if (names->names[i].addr == name_addr)
 			return true;
 	return false;
 }
 
 /* Take a name for the type at addr, unless the memory has one, or another was taken before. */
-static void take_name(struct collection *of, remote_addr addr, const char *name)
+static void take_name(struct type_names *names, remote_addr addr, const char *name)
 {
 	remote_addr name_addr;
 	uint8_t byte;
 
-	if (of->nr_names == TYPE_NAMES_MAX || strlen(name) >= TYPE_NAME_MAX_BYTES ||
-	    !is_static_type(of, addr) ||
-	    remote_memory_read_u64(of->memory, addr + of->build->offsets.object.tp_name,
+	if (names->nr_names == TYPE_NAMES_MAX || strlen(name) >= TYPE_NAME_MAX_BYTES ||
+	    !is_static_type(names, addr) ||
+	    remote_memory_read_u64(names->inner, addr + names->build->offsets.object.tp_name,
 				   &name_addr) != 0 ||
-	    remote_memory_read(of->memory, name_addr, &byte, sizeof(byte)) == 0 ||
-	    is_known(of, name_addr))
+	    remote_memory_read(names->inner, name_addr, &byte, sizeof(byte)) == 0 ||
+	    is_known(names, name_addr))
 		return;
-	of->names[of->nr_names].addr = name_addr;
-	(void)stpcpy(of->names[of->nr_names++].text, name);
+	names->names[names->nr_names].addr = name_addr;
+	(void)stpcpy(names->names[names->nr_names++].text, name);
 }
 
 /* The same for the type of the object at addr. */
-static void take_name_of_instance(struct collection *of, remote_addr addr, const char *name)
+static void take_name_of_instance(struct type_names *names, remote_addr addr, const char *name)
 {
 	remote_addr type_addr;
 
-	if (remote_memory_read_u64(of->memory, addr + of->build->offsets.object.ob_type,
+	if (remote_memory_read_u64(names->inner, addr + names->build->offsets.object.ob_type,
 				   &type_addr) == 0)
-		take_name(of, type_addr, name);
+		take_name(names, type_addr, name);
 }
 
-static int take_alias(struct collection *of, const struct dict *modules, const struct alias *alias)
+static int take_alias(struct type_names *names, const struct dict *modules,
+		      const struct alias *alias)
 {
 	remote_addr value_addr;
 	struct dict dict;
@@ -119,28 +112,28 @@ static int take_alias(struct collection *of, const struct dict *modules, const s
 	if (!err)
 		err = dict_find(&dict, MODULE_MAX_ENTRIES, alias->attribute, NULL, &value_addr);
 	if (!err && alias->of_instance)
-		take_name_of_instance(of, value_addr, alias->name);
+		take_name_of_instance(names, value_addr, alias->name);
 	else if (!err)
-		take_name(of, value_addr, alias->name);
+		take_name(names, value_addr, alias->name);
 	return err;
 }
 
 /* Take the key of an entry as the name of its value, if that is a type. 0 or -ENOMEM, … */
-static int take_entry(struct collection *of, const struct dict_entry *entry)
+static int take_entry(struct type_names *names, const struct dict_entry *entry)
 {
 	cleanup_free char *name = NULL;
 	int err;
 
-	if (!is_static_type(of, entry->value_addr))
+	if (!is_static_type(names, entry->value_addr))
 		return 0;
-	err = string_read(of->memory, &of->build->offsets, entry->key_addr, &name);
+	err = string_read(names->inner, &names->build->offsets, entry->key_addr, &name);
 	if (!err)
-		take_name(of, entry->value_addr, name);
+		take_name(names, entry->value_addr, name);
 	return remote_error_is_fatal(err) ? err : 0;
 }
 
 /* Take the names of all types of a module, and that of its own. */
-static int take_module(struct collection *of, const struct dict *modules, const char *name)
+static int take_module(struct type_names *names, const struct dict *modules, const char *name)
 {
 	struct dict_walk walk = {0};
 	struct dict_entry entry;
@@ -148,14 +141,14 @@ static int take_module(struct collection *of, const struct dict *modules, const 
 	int err = dict_find(modules, MODULES_MAX_ENTRIES, name, NULL, &module_addr);
 
 	if (!err)
-		err = dict_open_attributes(of->memory, of->build, module_addr, &walk.dict);
+		err = dict_open_attributes(names->inner, names->build, module_addr, &walk.dict);
 	if (err)
 		return err;
-	take_name_of_instance(of, module_addr, "module");
+	take_name_of_instance(names, module_addr, "module");
 	while (!err && walk.next < MODULE_MAX_ENTRIES) {
 		err = dict_next(&walk, &entry);
 		if (!err)
-			err = take_entry(of, &entry);
+			err = take_entry(names, &entry);
 	}
 	return err;
 }
@@ -164,10 +157,10 @@ static int take_module(struct collection *of, const struct dict *modules, const 
  * Collect all that can be found: that of the first interpreter of the list, as all have the same
  * types. 0; -ENOMEM, -ESRCH, -EPERM.
  */
-static int collect(struct collection *of, remote_addr runtime_addr)
+static int collect(struct type_names *names, remote_addr runtime_addr)
 {
-	const struct py_offsets *offsets = &of->build->offsets;
-	const remote_addr code_addr = build_find_code(of->memory, runtime_addr, of->build);
+	const struct py_offsets *offsets = &names->build->offsets;
+	const remote_addr code_addr = build_find_code(names->inner, runtime_addr, names->build);
 	remote_addr interp_addr;
 	struct dict modules;
 	int err;
@@ -175,17 +168,17 @@ static int collect(struct collection *of, remote_addr runtime_addr)
 	if (offsets->type.flags == OFFSET_ABSENT)
 		return 0;
 	if (code_addr)
-		take_name_of_instance(of, code_addr, "code");
-	err = remote_memory_read_u64(of->memory, runtime_addr + offsets->runtime.interpreters_head,
-				     &interp_addr);
+		take_name_of_instance(names, code_addr, "code");
+	err = remote_memory_read_u64(
+		names->inner, runtime_addr + offsets->runtime.interpreters_head, &interp_addr);
 	if (!err)
-		err = dict_open_modules(of->memory, of->build, interp_addr, &modules);
+		err = dict_open_modules(names->inner, names->build, interp_addr, &modules);
 	if (err)
 		return remote_error_is_fatal(err) ? err : 0;
 	for (size_t i = 0; !remote_error_is_fatal(err) && i < NR_ALIASES; i++)
-		err = take_alias(of, &modules, &aliases[i]);
+		err = take_alias(names, &modules, &aliases[i]);
 	for (size_t i = 0; !remote_error_is_fatal(err) && i < NR_NAMING_MODULES; i++)
-		err = take_module(of, &modules, naming_modules[i]);
+		err = take_module(names, &modules, naming_modules[i]);
 	return remote_error_is_fatal(err) ? err : 0;
 }
 
@@ -231,24 +224,18 @@ int type_names_init(struct type_names *names, struct remote_memory *inner,
 		    const struct py_build *build, remote_addr runtime_addr)
 {
 	static const struct remote_memory_ops ops = {.read_ranges = read_ranges};
-	struct collection collection = {
-		.memory = inner,
-		.build = build,
-		.names = calloc(TYPE_NAMES_MAX, sizeof(struct type_name)),
-	};
-	int err = collection.names ? collect(&collection, runtime_addr) : -ENOMEM;
+	int err;
 
-	if (err) {
-		free(collection.names);
-		return err;
-	}
 	*names = (struct type_names){
 		.memory.ops = &ops,
 		.inner = inner,
-		.names = collection.names,
-		.nr_names = collection.nr_names,
+		.build = build,
+		.names = calloc(TYPE_NAMES_MAX, sizeof(struct type_name)),
 	};
-	return 0;
+	err = names->names ? collect(names, runtime_addr) : -ENOMEM;
+	if (err)
+		type_names_done(names);
+	return err;
 }
 
 void type_names_done(struct type_names *names)

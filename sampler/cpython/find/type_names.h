@@ -26,9 +26,10 @@ struct type_name {
 };
 
 struct type_names {
-	struct remote_memory memory; /* what is handed on: that of inner, and the names */
-	struct remote_memory *inner; /* borrowed as long as this is read */
-	struct type_name *names;     /* owned */
+	struct remote_memory memory;  /* what is handed on: that of inner, and the names */
+	struct remote_memory *inner;  /* borrowed as long as this is read */
+	const struct py_build *build; /* borrowed while they are collected */
+	struct type_name *names;      /* owned */
 	size_t nr_names;
 };
 

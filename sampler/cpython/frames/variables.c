@@ -7,7 +7,7 @@
 #include "procmem/cleanup.h"
 #include "sampler/cpython/frames/frames.h"
 #include "sampler/cpython/layout/object_offsets.h"
-#include "sampler/cpython/objects/value_types.h"
+#include "sampler/cpython/objects/object.h"
 
 /* co_flags. */
 enum { CODE_VARARGS = 4, CODE_VARKEYWORDS = 8 };

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "sampler/cpython/layout/object_offsets.h"
-#include "sampler/cpython/objects/scalars.h"
+#include "sampler/cpython/objects/object.h"
 
 /* dk_kind: anything as keys, with their hashes; only str; only str, of split tables. */
 enum keys_kind { KEYS_GENERAL, KEYS_UNICODE, KEYS_SPLIT };
@@ -127,25 +127,6 @@ static int open_values(struct remote_memory *memory, const struct py_build *buil
 			 values_addr + build->offsets.dict_values.values, ret_dict);
 }
 
-/* 3.13 and newer, without a dict: the values lie behind the instance, if they are valid. */
-static int open_inline(struct remote_memory *memory, const struct py_build *build, remote_addr addr,
-		       const struct type *type, struct dict *ret_dict)
-{
-	const remote_addr values_addr = addr + (uint64_t)type->basicsize;
-	uint8_t valid;
-	int err;
-
-	if (!(type->flags & TYPE_INLINE_VALUES))
-		return -ENOENT;
-	if (type->basicsize <= 0)
-		return -EBADMSG;
-	err = remote_memory_read(memory, values_addr + build->offsets.dict_values.valid, &valid,
-				 sizeof(valid));
-	if (err)
-		return err;
-	return valid == 1 ? open_values(memory, build, type, values_addr, ret_dict) : -ENOENT;
-}
-
 /* What lies in front of an instance of a type with TYPE_MANAGED_DICT. */
 static int open_managed(struct remote_memory *memory, const struct py_build *build,
 			remote_addr addr, const struct type *type, struct dict *ret_dict)
@@ -153,6 +134,7 @@ static int open_managed(struct remote_memory *memory, const struct py_build *bui
 	const struct py_offsets *offsets = &build->offsets;
 	const enum attribute_rule rule = build->traits.attribute_rule;
 	remote_addr values_addr, dict_addr;
+	uint8_t valid;
 	int err = remote_memory_read_u64(memory, addr - offsets->instance.dict_before, &dict_addr);
 
 	if (!err && rule == ATTRIBUTES_BY_TWO_WORDS) {
@@ -165,9 +147,19 @@ static int open_managed(struct remote_memory *memory, const struct py_build *bui
 		return err;
 	if (rule == ATTRIBUTES_BY_TAGGED_WORD && dict_addr & 1)
 		return open_values(memory, build, type, dict_addr + 1, ret_dict);
-	if (rule == ATTRIBUTES_INLINE && !dict_addr)
-		return open_inline(memory, build, addr, type, ret_dict);
-	return dict_addr ? dict_open(memory, build, dict_addr, ret_dict) : -ENOENT;
+	if (dict_addr)
+		return dict_open(memory, build, dict_addr, ret_dict);
+	if (rule != ATTRIBUTES_INLINE || !(type->flags & TYPE_INLINE_VALUES))
+		return -ENOENT;
+	/* The values lie behind the instance, if they are valid. */
+	if (type->basicsize <= 0)
+		return -EBADMSG;
+	values_addr = addr + (uint64_t)type->basicsize;
+	err = remote_memory_read(memory, values_addr + offsets->dict_values.valid, &valid,
+				 sizeof(valid));
+	if (err)
+		return err;
+	return valid == 1 ? open_values(memory, build, type, values_addr, ret_dict) : -ENOENT;
 }
 
 int dict_open_attributes(struct remote_memory *memory, const struct py_build *build,

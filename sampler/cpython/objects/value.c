@@ -7,8 +7,7 @@
 
 #include "sampler/cpython/layout/object_offsets.h"
 #include "sampler/cpython/objects/dict.h"
-#include "sampler/cpython/objects/scalars.h"
-#include "sampler/cpython/objects/value_types.h"
+#include "sampler/cpython/objects/object.h"
 
 enum {
 	PIECE_ITEMS = 64, /* so many items of a list or tuple are read at a time */

@@ -10,7 +10,7 @@
 #include "procmem/cleanup.h"
 #include "sampler/cpython/base/circle.h"
 #include "sampler/cpython/objects/dict.h"
-#include "sampler/cpython/objects/scalars.h"
+#include "sampler/cpython/objects/object.h"
 
 /* struct llist_node. */
 struct list_node {

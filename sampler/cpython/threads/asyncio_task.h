@@ -14,7 +14,7 @@
 
 #include "sampler/cpython/frames/frames.h"
 #include "sampler/cpython/layout/asyncio_offsets.h"
-#include "sampler/cpython/objects/value_types.h"
+#include "sampler/cpython/objects/object.h"
 
 /* Longer lists are cut: a task takes 1 kB of the program's memory with its coroutine. */
 #define TASKS_MAX (1u << 20)

@@ -9,7 +9,7 @@
 #include "procmem/cleanup.h"
 #include "sampler/cpython/base/circle.h"
 #include "sampler/cpython/objects/dict.h"
-#include "sampler/cpython/objects/scalars.h"
+#include "sampler/cpython/objects/object.h"
 
 /* Lists. */
 
