@@ -155,6 +155,11 @@ struct live {
 	remote_addr code_addr;	/* of a whole one; 0: none was met */
 };
 
+static bool read_word(const struct live *live, remote_addr addr, uint64_t *ret_word)
+{
+	return remote_memory_read_u64(live->memory, addr, ret_word) == 0;
+}
+
 /*
  * Whether the object at addr has the type called name; if that has no name there, as in a core file
  * without the file of the program, whether it is a static type of that kind, or of none that is told.
@@ -166,11 +171,9 @@ static bool type_is(const struct live *live, remote_addr addr, const char *name,
 	struct value_type type;
 	remote_addr type_addr;
 	char text[8];
-	int err = remote_memory_read_u64(live->memory, addr + offsets->object.ob_type, &type_addr);
 
-	if (!err)
-		err = type_name_read(live->memory, offsets, type_addr, text, strlen(name) + 2);
-	if (!err)
+	if (read_word(live, addr + offsets->object.ob_type, &type_addr) &&
+	    type_name_read(live->memory, offsets, type_addr, text, strlen(name) + 2) == 0)
 		return strcmp(text, name) == 0;
 	return value_type_of(live->memory, live->build, addr, &type) == 0 && !type.has_name &&
 	       type.is_ready && type.kind == kind;
@@ -193,7 +196,7 @@ static bool code_is_whole(const struct live *live, remote_addr addr)
 		const enum value_kind kind = members[i].kind;
 		uint64_t value;
 
-		if (remote_memory_read_u64(live->memory, addr + members[i].offset, &value) != 0 ||
+		if (!read_word(live, addr + members[i].offset, &value) ||
 		    !type_is(live, value, kind == VALUE_STR ? "str" : "bytes", kind))
 			return false;
 	}
@@ -210,8 +213,7 @@ static bool frames_have_code(struct live *live, remote_addr addr)
 	for (; addr && live->nr_frames < LIVE_FRAMES; live->nr_frames++) {
 		uint64_t executable;
 
-		if (remote_memory_read_u64(live->memory, addr + offsets->frame.executable,
-					   &executable) != 0)
+		if (!read_word(live, addr + offsets->frame.executable, &executable))
 			return false;
 		executable &= ~tags;
 		if (!type_is(live, executable, "code", VALUE_OBJECT)) {
@@ -224,8 +226,7 @@ static bool frames_have_code(struct live *live, remote_addr addr)
 				return true;
 			}
 		}
-		if (remote_memory_read_u64(live->memory, addr + offsets->frame.previous, &addr) !=
-		    0)
+		if (!read_word(live, addr + offsets->frame.previous, &addr))
 			return false;
 	}
 	return false;
@@ -246,8 +247,8 @@ static bool thread_has_stack(const struct live *live, const uint8_t *state)
 		return true;
 	chunk_addr = field_u64(state, offsets->thread.datastack_chunk);
 	top_addr = field_u64(state, offsets->thread.datastack_top);
-	return remote_memory_read_u64(live->memory, chunk_addr + offsets->chunk.size, &size) == 0 &&
-	       top_addr >= chunk_addr && top_addr - chunk_addr <= size;
+	return read_word(live, chunk_addr + offsets->chunk.size, &size) && top_addr >= chunk_addr &&
+	       top_addr - chunk_addr <= size;
 }
 
 /* Whether a copy of the thread state at addr can be one of that interpreter. */
@@ -298,20 +299,16 @@ static enum build_live check_once(struct live *live, remote_addr runtime_addr)
 	remote_addr interp_addr, thread_addr;
 	enum build_live found;
 
-	if (remote_memory_read_u64(live->memory, runtime_addr + offsets->runtime.interpreters_head,
-				   &interp_addr) != 0)
+	if (!read_word(live, runtime_addr + offsets->runtime.interpreters_head, &interp_addr))
 		return BUILD_LIVE_UNKNOWN;
 	for (int i = 0; interp_addr && i < LIVE_INTERPRETERS; i++) {
 		if (interp_addr % sizeof(uint64_t) ||
-		    remote_memory_read_u64(live->memory,
-					   interp_addr + offsets->interpreter.threads_head,
-					   &thread_addr) != 0)
+		    !read_word(live, interp_addr + offsets->interpreter.threads_head, &thread_addr))
 			return BUILD_LIVE_CONTRADICTS;
 		found = check_threads(live, interp_addr, thread_addr);
 		if (found != BUILD_LIVE_UNKNOWN)
 			return found;
-		if (remote_memory_read_u64(live->memory, interp_addr + offsets->interpreter.next,
-					   &interp_addr) != 0)
+		if (!read_word(live, interp_addr + offsets->interpreter.next, &interp_addr))
 			return BUILD_LIVE_CONTRADICTS;
 	}
 	if (live->has_foreign && !live->has_code)

@@ -250,20 +250,6 @@ static uint64_t symbol_or_0(const struct image *image, const char *name)
 	return symtab_find(image, name, &vaddr, &size_bytes) == 0 ? vaddr : 0;
 }
 
-static void read_names(const struct image *image, struct file_names *ret_names)
-{
-	uint64_t size_bytes;
-
-	*ret_names = (struct file_names){.found_by = "section"};
-	if (image_section(image, ".PyRuntime", &ret_names->runtime_vaddr, &size_bytes) != 0) {
-		ret_names->runtime_vaddr = symbol_or_0(image, "_PyRuntime");
-		ret_names->found_by = "symbol";
-	}
-	if (ret_names->runtime_vaddr)
-		ret_names->version_vaddr = symbol_or_0(image, "Py_Version");
-	ret_names->interp_head_vaddr = symbol_or_0(image, "interp_head");
-}
-
 static bool has_name(const struct file_names *names)
 {
 	return names->runtime_vaddr || names->interp_head_vaddr;
@@ -276,6 +262,7 @@ int file_names_find(struct file_names_cache *cache, struct image_source *images,
 	struct known_file *file = find_entry(cache, mapping);
 	bool is_new = file && !file->mapping;
 	struct image *image = NULL;
+	uint64_t size_bytes;
 	int err;
 
 	if (!file)
@@ -292,7 +279,15 @@ int file_names_find(struct file_names_cache *cache, struct image_source *images,
 			err = -E2BIG;
 		} else {
 			cache->nr_bytes += nr_bytes;
-			read_names(image, &file->names);
+			file->names.found_by = "section";
+			if (image_section(image, ".PyRuntime", &file->names.runtime_vaddr,
+					  &size_bytes) != 0) {
+				file->names.runtime_vaddr = symbol_or_0(image, "_PyRuntime");
+				file->names.found_by = "symbol";
+			}
+			if (file->names.runtime_vaddr)
+				file->names.version_vaddr = symbol_or_0(image, "Py_Version");
+			file->names.interp_head_vaddr = symbol_or_0(image, "interp_head");
 		}
 	}
 	file->err = err;

@@ -108,4 +108,3 @@ enum {
 #define TYPE_IS_DICT	  (1ull << 29)
 #define TYPE_IS_EXCEPTION (1ull << 30)
 #define TYPE_IS_TYPE	  (1ull << 31) /* its instances are types */
-#define TYPE_IS_MASK	  (0xffull << 24)

@@ -4,6 +4,9 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
+
+#include "procmem/cleanup.h"
 
 /* Of the versions that do not tell where their fields lie: a column each. */
 enum { NR_COLUMNS = FIRST_MINOR_THAT_TELLS - OLDEST_MINOR };
@@ -101,4 +104,118 @@ int offsets_of_version(uint32_t version_hex, struct py_build *ret_build, struct 
 				  "told%.0s; this pysample knows " SUPPORTED_VERSIONS,
 		    version);
 	return -ENOTSUP;
+}
+
+/* asyncio. */
+
+/* The parts of a module are looked through in pieces of so many bytes. */
+#define PIECE_BYTES (1u << 20)
+
+/* The variable begins at such an address. */
+enum { ALIGN_BYTES = 8 };
+
+/* How many bytes each field has; 0 of a word that is the size of the struct whose fields follow. */
+static const uint8_t widths[NR_ASYNCIO_WORDS] = {
+	0, 8,  8, 1,  1, 8, 16, /* a task's: the last is a node */
+	0, 16,			/* an interpreter state's */
+	0, 8,  8, 16,		/* a thread state's */
+};
+
+/* Whether a field of so many bytes, aligned as such have to be, lies in [start, size). */
+static bool fits(uint32_t offset, uint32_t bytes, uint32_t start, uint32_t size)
+{
+	const uint32_t align = bytes > ALIGN_BYTES ? ALIGN_BYTES : bytes;
+
+	return offset >= start && offset % align == 0 && offset <= size && size - offset >= bytes;
+}
+
+bool asyncio_offsets_parse(const uint8_t bytes[ASYNCIO_DEBUG_BYTES],
+			   const struct py_offsets *offsets, struct asyncio_offsets *ret_asyncio)
+{
+	/* Behind an object's type; anywhere; behind what of a thread state is public. */
+	const uint32_t starts[] = {offsets->object.ob_type + (uint32_t)sizeof(remote_addr), 0,
+				   offsets->thread.datastack_chunk};
+	struct asyncio_offsets asyncio;
+	uint32_t *numbers = (uint32_t *)&asyncio;
+	size_t nr_structs = 0;
+	uint32_t size = 0;
+
+	for (size_t i = 0; i < NR_ASYNCIO_WORDS; i++) {
+		const uint64_t word = field_u64(bytes, i * sizeof(word));
+
+		if (word > STRUCT_MAX_BYTES)
+			return false;
+		numbers[i] = (uint32_t)word;
+		if (!widths[i]) {
+			size = numbers[i];
+			nr_structs++;
+		} else if (!fits(numbers[i], widths[i], starts[nr_structs - 1], size)) {
+			return false;
+		}
+	}
+	if (asyncio.task.size > TASK_MAX_BYTES ||
+	    asyncio.interpreter.size != offsets->interpreter.size)
+		return false;
+	*ret_asyncio = asyncio;
+	return true;
+}
+
+/* Look through one mapping; 0, -ENOENT, -ESRCH, -EPERM. What cannot be read clears *is_whole. */
+static int find_in_mapping(struct remote_memory *memory, const struct mapping *mapping,
+			   const struct py_offsets *offsets, uint8_t *buffer,
+			   struct asyncio_offsets *ret_asyncio, bool *is_whole)
+{
+	/* What begins in one piece may end in the next. */
+	for (remote_addr addr = mapping->start; addr < mapping->end;
+	     addr += PIECE_BYTES - ASYNCIO_DEBUG_BYTES) {
+		const uint64_t left_bytes = mapping->end - addr;
+		struct remote_range range = {
+			.addr = addr,
+			.buffer = buffer,
+			.size = left_bytes < PIECE_BYTES ? left_bytes : PIECE_BYTES,
+		};
+		int err = remote_memory_read_ranges(memory, &range, 1);
+
+		if (err)
+			return err;
+		for (size_t at = 0; at + ASYNCIO_DEBUG_BYTES <= range.done_bytes; at += ALIGN_BYTES)
+			if (asyncio_offsets_parse(buffer + at, offsets, ret_asyncio))
+				return 0;
+		if (range.done_bytes < range.size)
+			*is_whole = false;
+	}
+	return -ENOENT;
+}
+
+int asyncio_offsets_find(struct remote_memory *memory, const struct maps *maps,
+			 const struct py_build *build, struct asyncio_offsets *ret_asyncio,
+			 bool *ret_whole)
+{
+	cleanup_free uint8_t *buffer = NULL;
+	uint64_t left_bytes = ASYNCIO_SEARCH_MAX_BYTES;
+	bool is_whole = true;
+	int err = -ENOENT;
+
+	if (!build->traits.generator_states.awaited_words)
+		return -ENOTSUP;
+	buffer = malloc(PIECE_BYTES);
+	if (!buffer)
+		return -ENOMEM;
+	for (size_t i = 0; err == -ENOENT && i < maps->nr_mappings; i++) {
+		const struct mapping *mapping = &maps->mappings[i];
+		const uint64_t bytes = mapping->end - mapping->start;
+
+		/* Variables of a module lie there, which its file gave their values. */
+		if (!mapping->readable || !mapping->writable || !mapping->inode)
+			continue;
+		if (bytes > ASYNCIO_MAPPING_MAX_BYTES || bytes > left_bytes) {
+			is_whole = false;
+			continue;
+		}
+		left_bytes -= bytes;
+		err = find_in_mapping(memory, mapping, &build->offsets, buffer, ret_asyncio,
+				      &is_whole);
+	}
+	*ret_whole = is_whole;
+	return err;
 }

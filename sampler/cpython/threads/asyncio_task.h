@@ -13,7 +13,7 @@
 #include <stddef.h>
 
 #include "sampler/cpython/frames/frames.h"
-#include "sampler/cpython/layout/asyncio_offsets.h"
+#include "sampler/cpython/layout/offsets.h"
 #include "sampler/cpython/objects/object.h"
 
 /* Longer lists are cut: a task takes 1 kB of the program's memory with its coroutine. */
