@@ -2,7 +2,11 @@
 #include "sampler/snapshot.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "procmem/cleanup.h"
+#include "sampler/cpython/base/addr_map.h"
 
 /* Of so many threads one is looked at without reading ahead what is known of all. */
 enum { MANY_THREADS = 16 };
@@ -36,6 +40,22 @@ void snapshot_init(struct snapshot *snapshot, struct remote_memory *memory,
 	};
 	look_memory_init(&snapshot->instant.look, memory);
 	snapshot->memory = &snapshot->instant.look.memory;
+}
+
+static void thread_destroy(struct snapshot_thread *thread)
+{
+	witness_close(&thread->proof.witness);
+	free(thread);
+}
+
+void snapshot_done(struct snapshot *snapshot)
+{
+	for (size_t i = 0; i < snapshot->nr_threads; i++)
+		thread_destroy(snapshot->threads[i]);
+	free(snapshot->threads);
+	free(snapshot->interpreters);
+	look_memory_done(&snapshot->instant.look);
+	*snapshot = (struct snapshot){0};
 }
 
 void snapshot_hold_target(struct snapshot *snapshot, const struct witness_means *means)
@@ -76,6 +96,146 @@ bool snapshot_may_run(const struct snapshot *snapshot, const struct snapshot_thr
 
 	return !gil->known || gil->last_holder_addr == thread->ref.addr ||
 	       snapshot_may_swap(snapshot);
+}
+
+/* The thread list. */
+
+/* Where the GIL is that serves the interpreter of index i and may be its own. */
+static struct gil_place gil_place_of(const struct snapshot *snapshot, size_t i)
+{
+	const struct py_offsets *offsets = &snapshot->build->offsets;
+	struct gil_place place = {.addr = 0};
+
+	if (offsets->interpreter.gil_locked != OFFSET_ABSENT) {
+		if (snapshot->build->free_threaded)
+			place.holder_offset = GIL_ENABLED_BEFORE_HOLDER;
+		place.addr = snapshot->interpreters[i].ref.addr +
+			     offsets->interpreter.gil_last_holder - place.holder_offset;
+		place.locked_offset =
+			offsets->interpreter.gil_locked - offsets->interpreter.gil_last_holder;
+	} else if (i + 1 != snapshot->nr_interpreters) {
+		/*
+		 * Before 3.12 there is one for all: that of the main one, the oldest and so the
+		 * last.
+		 */
+	} else if (offsets->runtime.gil_locked != OFFSET_ABSENT) {
+		place.addr = snapshot->runtime_addr + offsets->runtime.gil_last_holder;
+		place.locked_offset =
+			offsets->runtime.gil_locked - offsets->runtime.gil_last_holder;
+	} else {
+		place.addr = snapshot->current_thread_addr;
+	}
+	return place;
+}
+
+/* Copy the interpreters of a list that was read, few as a rule; false if out of memory. */
+static bool refresh_interpreters(struct snapshot *snapshot, const struct thread_list *list)
+{
+	struct snapshot_interpreter *interpreters =
+		calloc(list->nr_interpreters, sizeof(*interpreters));
+
+	if (!interpreters)
+		return false;
+	for (size_t i = 0; i < list->nr_interpreters; i++) {
+		for (size_t j = snapshot->nr_interpreters; j-- > 0;)
+			if (snapshot->interpreters[j].ref.addr == list->interpreters[i].addr)
+				interpreters[i] = snapshot->interpreters[j];
+		interpreters[i].ref = list->interpreters[i];
+	}
+	free(snapshot->interpreters);
+	snapshot->interpreters = interpreters;
+	snapshot->nr_interpreters = list->nr_interpreters;
+	for (size_t i = 0; i < snapshot->nr_interpreters; i++)
+		interpreters[i].gil.place = gil_place_of(snapshot, i);
+	return true;
+}
+
+/*
+ * Fill threads[] from the list: known ones are taken over, each with its slot, and the rest made,
+ * with the lowest slots that none of those has. used has a byte for each slot there may be. False:
+ * no memory.
+ */
+static bool refresh_threads(struct snapshot *snapshot, const struct thread_list *list,
+			    struct snapshot_thread **threads, uint8_t *used)
+{
+	struct addr_map known = {0};
+	bool complete = true;
+	uint32_t slot = 0;
+
+	for (size_t i = 0; complete && i < snapshot->nr_threads; i++)
+		complete =
+			!addr_map_put(&known, snapshot->threads[i]->ref.addr, snapshot->threads[i]);
+	for (size_t i = 0; complete && i < list->nr_threads; i++) {
+		const struct thread_ref *ref = &list->threads[i];
+		struct snapshot_thread *thread = addr_map_get(&known, ref->addr);
+
+		/* Thread states are used again: the ids tell. */
+		if (!thread || thread->seen || thread->has_ended ||
+		    thread->ref.native_tid != ref->native_tid ||
+		    thread->ref.thread_id != ref->thread_id ||
+		    thread->ref.unique_id != ref->unique_id)
+			continue;
+		threads[i] = thread;
+		thread->seen = true;
+		thread->ref = *ref;
+		used[thread->slot] = 1;
+	}
+	addr_map_done(&known);
+	for (size_t i = 0; complete && i < list->nr_threads; i++) {
+		if (threads[i])
+			continue;
+		threads[i] = calloc(1, sizeof(**threads));
+		if (!threads[i])
+			return false;
+		while (used[slot])
+			slot++;
+		used[slot] = 1;
+		snapshot->nr_slots += slot == snapshot->nr_slots;
+		threads[i]->ref = list->threads[i];
+		threads[i]->is_new = true;
+		threads[i]->slot = slot;
+	}
+	return complete;
+}
+
+int snapshot_refresh(struct snapshot *snapshot)
+{
+	struct thread_list list = {0};
+	cleanup_free struct snapshot_thread **threads = NULL;
+	cleanup_free uint8_t *used = NULL;
+	bool complete;
+	int err = thread_list_read(snapshot->memory, snapshot->build, snapshot->runtime_addr,
+				   snapshot->is_still, &list);
+	/* Behind the read, and also where that failed: an exec may be why. */
+	const int check_err = remote_memory_check(snapshot->memory);
+
+	if (err || check_err) {
+		thread_list_done(&list);
+		return check_err ? check_err : err;
+	}
+	snapshot->list_err = list.err;
+	threads = calloc(list.nr_threads + 1, sizeof(struct snapshot_thread *));
+	used = calloc(snapshot->nr_slots + list.nr_threads + 1, 1);
+	complete = threads && used && refresh_interpreters(snapshot, &list) &&
+		   refresh_threads(snapshot, &list, threads, used);
+	if (complete) {
+		/* Threads that are not in the list end here. */
+		for (size_t i = 0; i < snapshot->nr_threads; i++)
+			if (!snapshot->threads[i]->seen)
+				thread_destroy(snapshot->threads[i]);
+		free(snapshot->threads);
+		snapshot->threads = take_ptr(threads);
+		snapshot->nr_threads = list.nr_threads;
+		snapshot->nr_refreshes++;
+		snapshot->stale = false;
+	}
+	for (size_t i = 0; threads && i < list.nr_threads; i++)
+		if (threads[i] && !threads[i]->seen) /* made here */
+			thread_destroy(threads[i]);
+	for (size_t i = 0; i < snapshot->nr_threads; i++)
+		snapshot->threads[i]->seen = false;
+	thread_list_done(&list);
+	return complete ? 0 : -ENOMEM;
 }
 
 /* Beginning a look. */
@@ -183,13 +343,11 @@ static int seal_words(struct snapshot *snapshot)
 static struct gil read_gil(const struct snapshot *snapshot, const struct instant_gil *gil,
 			   bool is_last)
 {
-	const struct look_seal *seal;
+	const struct look_seal *seal =
+		gil->place.addr ? look_memory_seal_at(&snapshot->instant.look, gil->seal) : NULL;
 
-	if (!gil->place.addr)
-		return (struct gil){.known = false};
-	seal = look_memory_seal_at(&snapshot->instant.look, gil->seal);
-	return seal->is_read ? gil_decode(&gil->place, is_last ? seal->last : seal->first)
-			     : (struct gil){.known = false};
+	return seal && seal->is_read ? gil_decode(&gil->place, is_last ? seal->last : seal->first)
+				     : (struct gil){.known = false};
 }
 
 /* Read what is read ahead, with the witnesses of all who may run. */
@@ -240,28 +398,6 @@ static bool read_seal(const struct look_memory *look, uint32_t index, void *ret_
 	return seal->is_read;
 }
 
-/* The counters that tell whether code objects came or went. */
-static void read_clock(struct snapshot *snapshot, struct snapshot_interpreter *interpreter)
-{
-	const struct py_build *build = snapshot->build;
-	const struct look_memory *look = &snapshot->instant.look;
-	const remote_addr addr = interpreter->ref.addr;
-	struct code_clock *clock = &interpreter->clock;
-
-	*clock = (struct code_clock){.interp_addr = addr, .tick = snapshot->instant.nr_looks};
-	clock->has_generation =
-		build->offsets.interpreter.code_object_generation != OFFSET_ABSENT &&
-		read_seal(look, interpreter->generation_seal, &clock->generation,
-			  sizeof(clock->generation));
-	clock->has_next_version = build->offsets.interpreter.next_code_version != OFFSET_ABSENT &&
-				  read_seal(look, interpreter->version_seal, &clock->next_version,
-					    sizeof(clock->next_version));
-	if (build->tlbc.generation &&
-	    remote_memory_read(snapshot->memory, addr + build->tlbc.generation,
-			       &clock->tlbc_generation, sizeof(clock->tlbc_generation)))
-		clock->tlbc_generation = 0;
-}
-
 remote_addr snapshot_collector_addr(const struct snapshot *snapshot,
 				    const struct snapshot_interpreter *interpreter)
 {
@@ -288,22 +424,36 @@ static void note_collector(const struct snapshot *snapshot,
 	interpreter->collecting = is_frame ? word != 0 : (uint32_t)word == 1;
 }
 
+/* Read what is not of one thread: whether the list of them has changed, the counters of code. */
 static void read_interpreter(struct snapshot *snapshot, struct snapshot_interpreter *interpreter)
 {
-	const struct py_offsets *offsets = &snapshot->build->offsets;
-	const remote_addr collector = snapshot_collector_addr(snapshot, interpreter);
+	const struct py_build *build = snapshot->build;
+	const struct py_offsets *offsets = &build->offsets;
+	const struct look_memory *look = &snapshot->instant.look;
+	const remote_addr addr = interpreter->ref.addr;
+	const remote_addr collector_addr = snapshot_collector_addr(snapshot, interpreter);
+	struct code_clock *clock = &interpreter->clock;
 	uint64_t head_addr, next_addr, word = 0;
 
-	if (!read_seal(&snapshot->instant.look, interpreter->head_seal, &head_addr,
-		       sizeof(head_addr)) ||
+	if (!read_seal(look, interpreter->head_seal, &head_addr, sizeof(head_addr)) ||
 	    head_addr != interpreter->ref.threads_head_addr ||
-	    remote_memory_read_u64(snapshot->memory,
-				   interpreter->ref.addr + offsets->interpreter.next, &next_addr) ||
+	    remote_memory_read_u64(snapshot->memory, addr + offsets->interpreter.next,
+				   &next_addr) ||
 	    next_addr != interpreter->ref.next_addr)
 		snapshot->stale = true;
-	read_clock(snapshot, interpreter);
-	if (collector)
-		(void)remote_memory_read_u64(snapshot->memory, collector, &word);
+	*clock = (struct code_clock){.interp_addr = addr, .tick = snapshot->instant.nr_looks};
+	clock->has_generation = offsets->interpreter.code_object_generation != OFFSET_ABSENT &&
+				read_seal(look, interpreter->generation_seal, &clock->generation,
+					  sizeof(clock->generation));
+	clock->has_next_version = offsets->interpreter.next_code_version != OFFSET_ABSENT &&
+				  read_seal(look, interpreter->version_seal, &clock->next_version,
+					    sizeof(clock->next_version));
+	if (build->tlbc.generation &&
+	    remote_memory_read(snapshot->memory, addr + build->tlbc.generation,
+			       &clock->tlbc_generation, sizeof(clock->tlbc_generation)))
+		clock->tlbc_generation = 0;
+	if (collector_addr)
+		(void)remote_memory_read_u64(snapshot->memory, collector_addr, &word);
 	note_collector(snapshot, interpreter, word);
 }
 
@@ -328,23 +478,6 @@ static bool is_where_it_was(const struct snapshot *snapshot, const struct snapsh
 	       !gil_unclear(&gil->told, &gil->now);
 }
 
-/* Read the state of a thread, and whether it is the thread's still. */
-static void read_thread(struct snapshot *snapshot, struct snapshot_thread *thread)
-{
-	const struct py_offsets *offsets = &snapshot->build->offsets;
-
-	thread->copied = remote_memory_read(snapshot->memory, thread->ref.addr, thread->state,
-					    thread_head_bytes(offsets)) == 0 &&
-			 field_u64(thread->state, offsets->thread.interp) ==
-				 snapshot->interpreters[thread->ref.interpreter].ref.addr &&
-			 thread_ref_matches(&thread->ref, offsets, thread->state);
-	if (!thread->copied ||
-	    field_u64(thread->state, offsets->thread.next) != thread->ref.next_addr)
-		snapshot->stale = true;
-	thread->clock = snapshot->interpreters[thread->ref.interpreter].clock;
-	thread->holds_gil = snapshot_holds_gil(snapshot, thread);
-}
-
 /*
  * Read the threads that may be elsewhere than they were, and one more, each in its turn, to see
  * whether that is so. Of a look at one thread: that one, and those that may run, which are judged by
@@ -352,13 +485,15 @@ static void read_thread(struct snapshot *snapshot, struct snapshot_thread *threa
  */
 static void read_threads(struct snapshot *snapshot)
 {
+	const struct py_offsets *offsets = &snapshot->build->offsets;
 	const uint64_t nr_looks = snapshot->instant.nr_looks;
 	const bool is_checking = nr_looks < CHECKING_LOOKS;
 	const bool checks = is_checking || nr_looks % CHECK_EVERY == 0;
+	const uint64_t turn = is_checking ? nr_looks : nr_looks / CHECK_EVERY;
 
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		const struct snapshot_interpreter *interpreter;
 		struct snapshot_thread *thread = snapshot->threads[i];
-		const uint64_t turn = is_checking ? nr_looks : nr_looks / CHECK_EVERY;
 		const bool is_proven = !snapshot->only && is_where_it_was(snapshot, thread);
 
 		if (snapshot->only && thread != snapshot->only &&
@@ -367,21 +502,21 @@ static void read_threads(struct snapshot *snapshot)
 			continue;
 		thread->checked = is_proven && checks && i == turn % snapshot->nr_threads;
 		thread->unchanged = is_proven && !thread->checked;
-		if (!thread->unchanged)
-			read_thread(snapshot, thread);
+		if (thread->unchanged)
+			continue;
+		interpreter = &snapshot->interpreters[thread->ref.interpreter];
+		/* It may be another thread's state by now. */
+		thread->copied =
+			remote_memory_read(snapshot->memory, thread->ref.addr, thread->state,
+					   thread_head_bytes(offsets)) == 0 &&
+			field_u64(thread->state, offsets->thread.interp) == interpreter->ref.addr &&
+			thread_ref_matches(&thread->ref, offsets, thread->state);
+		if (!thread->copied ||
+		    field_u64(thread->state, offsets->thread.next) != thread->ref.next_addr)
+			snapshot->stale = true;
+		thread->clock = interpreter->clock;
+		thread->holds_gil = snapshot_holds_gil(snapshot, thread);
 	}
-}
-
-/* Where each thread has to be proven by itself, also those that wait on CPUs that nobody holds. */
-static void prefer_clocks(struct snapshot *snapshot)
-{
-	struct witness_means *means = &snapshot->instant.means;
-
-	if (means->prefers_clock || !snapshot_may_swap(snapshot))
-		return;
-	means->prefers_clock = true;
-	for (size_t i = 0; i < snapshot->nr_threads; i++)
-		close_witness(&snapshot->threads[i]->proof);
 }
 
 /* Give back the CPUs. */
@@ -398,7 +533,12 @@ int snapshot_begin(struct snapshot *snapshot, struct snapshot_thread *only)
 	int err;
 
 	snapshot->only = only;
-	prefer_clocks(snapshot);
+	/* Each thread has to be proven by itself, also one that waits on a CPU that nobody holds. */
+	if (!instant->means.prefers_clock && snapshot_may_swap(snapshot)) {
+		instant->means.prefers_clock = true;
+		for (size_t i = 0; i < snapshot->nr_threads; i++)
+			close_witness(&snapshot->threads[i]->proof);
+	}
 	instant->nr_looks++;
 	if (instant->preempt)
 		preempt_hold(instant->preempt, &instant->held);
@@ -421,17 +561,6 @@ int snapshot_begin(struct snapshot *snapshot, struct snapshot_thread *only)
 
 /* Ending a look. */
 
-/* Whether no thread was begun or ended: the last holder of a GIL may be a thread that has ended. */
-static bool list_stood(const struct snapshot *snapshot,
-		       const struct snapshot_interpreter *interpreter)
-{
-	const struct look_seal *seal =
-		look_memory_seal_at(&snapshot->instant.look, interpreter->head_seal);
-
-	return !snapshot->stale && seal->is_read &&
-	       memcmp(seal->first, seal->last, sizeof(uint64_t)) == 0;
-}
-
 /* Whether every thread that may run a state of another one's stood still. */
 static bool all_stood(const struct snapshot *snapshot)
 {
@@ -446,13 +575,17 @@ static bool gil_held(const struct snapshot *snapshot,
 		     const struct snapshot_interpreter *interpreter)
 {
 	const struct gil *gil = &interpreter->gil.now;
+	const struct look_seal *head =
+		look_memory_seal_at(&snapshot->instant.look, interpreter->head_seal);
 
 	if (!interpreter->gil.stood || (snapshot_may_swap(snapshot) && !all_stood(snapshot)))
 		return false;
 	for (size_t i = 0; i < snapshot->nr_threads; i++)
 		if (snapshot->threads[i]->ref.addr == gil->last_holder_addr)
 			return snapshot->threads[i]->proof.stood;
-	return !gil->held && list_stood(snapshot, interpreter);
+	/* Its last holder has ended. That proves something only if no thread has begun since. */
+	return !gil->held && !snapshot->stale && head->is_read &&
+	       memcmp(head->first, head->last, sizeof(uint64_t)) == 0;
 }
 
 /* Whether a thread could run in this look, by a state that is its own still. */
