@@ -14,7 +14,6 @@
 #include "sampler/cpython/objects/object.h"
 #include "sampler/cpython/objects/value.h"
 #include "sampler/sampler_state.h"
-#include "sampler/thread_state.h"
 #include "sampler/ticker.h"
 
 /*
@@ -341,7 +340,7 @@ static int read_exception(struct sampler *sampler, const struct snapshot_thread 
 			  struct exception_text *ret_text)
 {
 	const struct snapshot *snapshot = &sampler->snapshot;
-	const remote_addr addr = thread_state_exception(snapshot, thread, &sampler->none);
+	const remote_addr addr = sampler_thread_exception(sampler, thread);
 	struct bounded_memory bounded;
 	int err;
 

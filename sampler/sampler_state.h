@@ -23,7 +23,6 @@
 #include "sampler/sampler.h"
 #include "sampler/sampler_interrupts.h"
 #include "sampler/snapshot.h"
-#include "sampler/thread_state.h"
 #include "sampler/ticker.h"
 
 /* The CPU time of a thread. */
@@ -33,12 +32,23 @@ struct cpu_account {
 	bool has_last;
 };
 
+#define NOT_COLLECTING UINT32_MAX
+
+/* The list of handled exceptions is as long as generators run one another; more is damage. */
+#define EXC_ITEMS_MAX 64
+
+/* What is known of None, which has one address for good. All zero: nothing yet. */
+struct known_none {
+	remote_addr addr;
+	remote_addr other_addr; /* what was last found to be something else */
+};
+
 /* What the look under way, or the last one, has found of a thread. */
 struct walked_thread {
 	bool is_whole; /* its stack is in the list; else loss says why not */
 	enum sample_loss loss;
-	uint32_t flags;	    /* as thread_state_flags() tells them */
-	uint32_t collector; /* as thread_state_collector() tells it */
+	uint32_t flags;	    /* of enum sample_flags: of the GIL, and of exceptions */
+	uint32_t collector; /* above so many visible frames it runs; NOT_COLLECTING: it does not */
 };
 
 /* What is kept of one thread from tick to tick. */
@@ -53,7 +63,7 @@ struct sampled_thread {
 	int64_t uncounted_ns; /* what looks have told beyond a period for each of their samples */
 	bool was_interrupted; /* that one is of an interrupt */
 	uint32_t nr_same;     /* so many of frames are as in that one */
-	uint32_t flags;	      /* of that one, those that thread_state_flags() has told */
+	uint32_t flags;	      /* of that one, as walked.flags was */
 	uint32_t collector;   /* below so many frames of that one was the collector's */
 	struct walked_thread walked;
 	struct cpu_account cpu;
@@ -193,8 +203,20 @@ int sampler_thread_walk(struct sampler *sampler, struct snapshot_thread *thread)
 int sampler_thread_race(struct sampler *sampler, struct snapshot_thread *thread, uint64_t now_ns,
 			struct sample_sink *sink);
 
-/* Tell in sampled->walked what a thread does beside its stack, which is whole in its list. */
+/*
+ * Tell in sampled->walked what a thread does beside its stack, which is whole in its list: whether it
+ * holds the GIL or waits for it, handles an exception, and collects garbage. All of that is of the
+ * copied state, but for exceptions that only generators handle.
+ */
 void sampler_thread_note(struct sampler *sampler, const struct snapshot_thread *thread);
+
+/*
+ * The address of the exception that a thread handles, the innermost one; else of that which is on
+ * its way up; 0: there is none, or it cannot be told. Follows the list of exceptions to its end.
+ *
+ * Source: _PyErr_GetTopmostException() in Python/errors.c.
+ */
+remote_addr sampler_thread_exception(struct sampler *sampler, const struct snapshot_thread *thread);
 
 /*
  * A look at one thread, outside of a tick: its stack is in its list then. is_proven_elsewhere: the

@@ -7,7 +7,6 @@
 #include "sampler/cpython/frames/frames.h"
 #include "sampler/sampler_interrupts.h"
 #include "sampler/sampler_state.h"
-#include "sampler/thread_state.h"
 
 /* Open the CPU clock of a thread that begins, in a slot that may have had another's. */
 static void begin_clock(struct sampler *sampler, struct sampled_thread *sampled)
@@ -106,6 +105,166 @@ static void fit_room(struct sampled_thread *sampled)
 	sampled->nr_walks = 0;
 }
 
+/* What a thread does beside its stack. */
+
+/* Whether the object at addr is of type NoneType. */
+static bool object_is_none(const struct sampler *sampler, remote_addr addr)
+{
+	static const char none_type[] = "NoneType";
+	const struct py_offsets *offsets = &sampler->build->offsets;
+	uint64_t type_addr, name_addr;
+	char name[sizeof(none_type)];
+
+	return remote_memory_read_u64(sampler->snapshot.memory, addr + offsets->object.ob_type,
+				      &type_addr) == 0 &&
+	       remote_memory_read_u64(sampler->snapshot.memory, type_addr + offsets->object.tp_name,
+				      &name_addr) == 0 &&
+	       remote_memory_read(sampler->snapshot.memory, name_addr, name, sizeof(name)) == 0 &&
+	       memcmp(name, none_type, sizeof(name)) == 0;
+}
+
+/* Whether what an item holds is an exception. */
+static bool is_exception(struct sampler *sampler, remote_addr addr)
+{
+	struct known_none *none = &sampler->none;
+
+	if (!addr || addr == none->addr)
+		return false;
+	if (!sampler->build->traits.handled_none || none->addr || addr == none->other_addr)
+		return true;
+	if (!object_is_none(sampler, addr)) {
+		none->other_addr = addr;
+		return true;
+	}
+	none->addr = addr;
+	return false;
+}
+
+/*
+ * Find the innermost item that holds an exception, out of the list of those of a thread, up to the
+ * one at end_addr (0: to the last): *ret_addr is the exception, or its type up to 3.10 if it has no
+ * object. False: there is none, or it cannot be read.
+ */
+static bool find_handled(struct sampler *sampler, const struct snapshot_thread *thread,
+			 remote_addr end_addr, remote_addr *ret_addr)
+{
+	const struct py_offsets *offsets = &sampler->build->offsets;
+	const uint32_t value = offsets->exc_item.value;
+	/* Until 3.10 its type is before it, and is what is NULL or None. */
+	const uint32_t behind = sampler->build->traits.frames_on_heap ? sizeof(remote_addr) : 0;
+	const bool is_list = offsets->thread.exc_info != OFFSET_ABSENT;
+	const size_t size =
+		(is_list ? offsets->exc_item.previous : value + behind) + sizeof(remote_addr);
+	remote_addr addr = is_list ? field_u64(thread->state, offsets->thread.exc_info)
+				   : thread->ref.addr + offsets->thread.exc_state;
+	uint8_t item[EXC_ITEM_MAX_BYTES];
+
+	for (int i = 0; i < EXC_ITEMS_MAX && addr && addr != end_addr; i++) {
+		if (remote_memory_read(sampler->snapshot.memory, addr, item, size) != 0)
+			return false;
+		if (is_exception(sampler, field_u64(item, value))) {
+			*ret_addr = field_u64(item, value + behind);
+			return true;
+		}
+		addr = is_list ? field_u64(item, offsets->exc_item.previous) : 0;
+	}
+	return false;
+}
+
+/*
+ * Whether a thread handles an exception, or one is on its way up, by its copied state. An exception
+ * is handled while the thread is in the block that does it, also in functions called from there. The
+ * state has the outermost item of the list of those. What only a generator handles is found by
+ * following the list, if that was asked for: EXC_ITEMS_MAX reads at most, a moment later than the
+ * copy.
+ *
+ * Up to 3.12 an item is None once something was handled. Which object that is is read, until it is
+ * known, once for each other object met there: three words.
+ *
+ * Source: Include/cpython/pystate.h (_PyErr_StackItem), Python/errors.c
+ * (_PyErr_GetTopmostException()).
+ */
+static bool handles_exception(struct sampler *sampler, const struct snapshot_thread *thread)
+{
+	const struct py_offsets *offsets = &sampler->build->offsets;
+	const uint32_t outermost = offsets->thread.exc_state;
+	remote_addr addr;
+
+	if (offsets->thread.raised == OFFSET_ABSENT || outermost == OFFSET_ABSENT)
+		return false;
+	if (field_u64(thread->state, offsets->thread.raised) ||
+	    is_exception(sampler, field_u64(thread->state, outermost + offsets->exc_item.value)))
+		return true;
+	/* What is left are the items around the running generators. */
+	return sampler->looks.exceptions && offsets->thread.exc_info != OFFSET_ABSENT &&
+	       find_handled(sampler, thread, thread->ref.addr + outermost, &addr);
+}
+
+remote_addr sampler_thread_exception(struct sampler *sampler, const struct snapshot_thread *thread)
+{
+	enum { LAST_MINOR_WITH_TYPE = 11 };
+	const struct py_offsets *offsets = &sampler->build->offsets;
+	const uint32_t minor = sampler->build->version_hex >> 16 & 0xff;
+	const uint32_t behind = minor <= LAST_MINOR_WITH_TYPE ? sizeof(remote_addr) : 0;
+	remote_addr addr = 0;
+
+	if (offsets->thread.raised == OFFSET_ABSENT || offsets->thread.exc_state == OFFSET_ABSENT)
+		return 0;
+	(void)find_handled(sampler, thread, 0, &addr);
+	if (!addr &&
+	    remote_memory_read_u64(sampler->snapshot.memory,
+				   thread->ref.addr + offsets->thread.raised + behind, &addr) != 0)
+		return 0;
+	return addr;
+}
+
+/*
+ * Above how many of the visible frames of a thread's stack the collector runs; NOT_COLLECTING if it
+ * does not, so far as can be told.
+ *
+ * 3.15 tells the frame that began the collection; what stands above it are finalisers. Since 3.7 it
+ * is told that there is one: it is taken to be by the thread that holds the GIL, innermost. 3.6, and
+ * 3.13 and 3.14 without the GIL, tell nothing that would do.
+ *
+ * Source: Python/gc.c of 3.15, Modules/gcmodule.c and Python/gc.c before.
+ */
+static uint32_t find_collector(const struct sampler *sampler, const struct snapshot_thread *thread,
+			       const struct frame_list *list)
+{
+	const struct snapshot_interpreter *interpreter =
+		&sampler->snapshot.interpreters[thread->ref.interpreter];
+	uint32_t nr = list->nr_frames;
+
+	if (!interpreter->collecting)
+		return NOT_COLLECTING;
+	if (sampler->build->offsets.gc.frame != OFFSET_ABSENT) {
+		nr = frame_list_find(list, interpreter->gc_frame_addr);
+		if (!nr)
+			return NOT_COLLECTING;
+	} else if (!thread->holds_gil) {
+		return NOT_COLLECTING;
+	}
+	return nr ? list->frames[nr - 1].nr_begun : 0;
+}
+
+void sampler_thread_note(struct sampler *sampler, const struct snapshot_thread *thread)
+{
+	const uint32_t requested = sampler->build->offsets.thread.gil_requested;
+	struct sampled_thread *sampled = &sampler->threads[thread->slot];
+	uint32_t flags = 0;
+
+	if (thread->holds_gil)
+		flags |= SAMPLE_HOLDS_GIL;
+	else if (requested != OFFSET_ABSENT && field_i32(thread->state, requested) == 1)
+		flags |= SAMPLE_WAITS_FOR_GIL;
+	if (handles_exception(sampler, thread))
+		flags |= SAMPLE_EXCEPTION;
+	sampled->walked.flags = flags;
+	sampled->walked.collector = find_collector(sampler, thread, &sampled->list);
+}
+
+/* Walks. */
+
 /* A walk has changed the list: what is shown of it is as old. */
 static void note_walk(struct sampled_thread *sampled, bool is_whole)
 {
@@ -114,16 +273,6 @@ static void note_walk(struct sampled_thread *sampled, bool is_whole)
 	sampled->walked.is_whole = is_whole;
 	sampled->walked.flags = 0;
 	sampled->walked.collector = NOT_COLLECTING;
-}
-
-void sampler_thread_note(struct sampler *sampler, const struct snapshot_thread *thread)
-{
-	struct sampled_thread *sampled = &sampler->threads[thread->slot];
-
-	sampled->walked.flags = thread_state_flags(&sampler->snapshot, thread,
-						   sampler->looks.exceptions, &sampler->none);
-	sampled->walked.collector =
-		thread_state_collector(&sampler->snapshot, thread, &sampled->list);
 }
 
 /* Whether a thread is not any more where its state and its innermost frame said in this look. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sampler/thread_state.h"
+#include "sampler/sampler_state.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
@@ -11,10 +11,10 @@ enum { ITEM_BYTES = 64 };
 /* An interpreter with one thread, of which a snapshot was taken. */
 struct world {
 	struct fake_python py;
-	struct snapshot snapshot;
+	struct sampled_thread sampled;
+	struct sampler sampler; /* of which only what the notes need is there */
 	remote_addr thread_addr;
 	remote_addr exception_addr, none_addr;
-	struct known_none none;
 };
 
 /* An object whose type has that name. */
@@ -41,49 +41,45 @@ static void begin(struct world *world, uint32_t minor)
 	world->exception_addr = make_object(py, "NoneTypeError");
 	world->none_addr = make_object(py, "NoneType");
 	py->fake.whole_pages = true;
-	snapshot_init(&world->snapshot, &py->fake.memory, &py->build, py->runtime_addr);
+	world->sampler.build = &py->build;
+	world->sampler.threads = &world->sampled;
+	snapshot_init(&world->sampler.snapshot, &py->fake.memory, &py->build, py->runtime_addr);
 }
 
 static void end(struct world *world)
 {
-	snapshot_done(&world->snapshot);
+	snapshot_done(&world->sampler.snapshot);
 	fake_python_done(&world->py);
 }
 
-/* Begin a look. */
-static const struct snapshot_thread *look(struct world *world)
+/* What a look notes of the thread, whose stack is list. */
+static const struct walked_thread *look(struct world *world, const struct frame_list *list)
 {
-	if (world->snapshot.stale)
-		cr_assert(zero(int, snapshot_refresh(&world->snapshot)));
-	cr_assert(zero(int, snapshot_begin(&world->snapshot, NULL)));
-	cr_assert(eq(sz, world->snapshot.nr_threads, 1));
-	cr_assert(world->snapshot.threads[0]->copied);
-	return world->snapshot.threads[0];
-}
-
-static void end_look(struct world *world)
-{
+	struct snapshot *snapshot = &world->sampler.snapshot;
 	enum instant_verdict verdict;
 
-	cr_assert(zero(int, snapshot_end(&world->snapshot, &verdict)));
+	if (snapshot->stale)
+		cr_assert(zero(int, snapshot_refresh(snapshot)));
+	cr_assert(zero(int, snapshot_begin(snapshot, NULL)));
+	cr_assert(eq(sz, snapshot->nr_threads, 1));
+	cr_assert(snapshot->threads[0]->copied);
+	world->sampled.list = *list;
+	sampler_thread_note(&world->sampler, snapshot->threads[0]);
+	cr_assert(zero(int, snapshot_end(snapshot, &verdict)));
+	return &world->sampled.walked;
 }
 
 static uint32_t flags(struct world *world, bool follow)
 {
-	const struct snapshot_thread *thread = look(world);
-	const uint32_t told = thread_state_flags(&world->snapshot, thread, follow, &world->none);
+	static const struct frame_list list;
 
-	end_look(world);
-	return told;
+	world->sampler.looks.exceptions = follow;
+	return look(world, &list)->flags;
 }
 
 static uint32_t collector(struct world *world, const struct frame_list *list)
 {
-	const struct snapshot_thread *thread = look(world);
-	const uint32_t told = thread_state_collector(&world->snapshot, thread, list);
-
-	end_look(world);
-	return told;
+	return look(world, list)->collector;
 }
 
 /* Write a word at an offset, if the version has it. */
