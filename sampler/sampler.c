@@ -77,6 +77,7 @@ void sampler_destroy(struct sampler *sampler)
 		free(sampler->threads[i].frames);
 		free(sampler->threads[i].info);
 		cpu_clock_close(&sampler->threads[i].cpu.clock);
+		waiting_sample_done(&sampler->threads[i].kept);
 	}
 	free(sampler->threads);
 	free(sampler->tasks);

@@ -15,7 +15,6 @@
 #include "sampler/native/native_stacks.h"
 #include "sampler/recent_maps.h"
 #include "sampler/sampler_state.h"
-#include "sampler/waiting_samples.h"
 
 /*
  * A thread of which no dump came for so much of a period has not run all the time: it may wait.
@@ -68,7 +67,6 @@ struct sampler_natives {
 	struct jit_frames *jit;
 	struct kernel_frames kernel; /* of nothing, unless they are asked for */
 	struct evidence evidence;
-	struct waiting_samples kept;
 	const struct function *hole;
 	struct sampler_natives_stats stats;
 };
@@ -447,6 +445,22 @@ static bool stays(const struct sampler *sampler, const struct snapshot_thread *t
 	return thread->proof.is_own || !snapshot_may_run(&sampler->snapshot, thread);
 }
 
+/* A sink that keeps a sample and hands it on. */
+struct keeper {
+	struct sample_sink sink;
+	struct waiting_sample *kept;
+	uint64_t nr_runs;
+	struct sample_sink *next;
+};
+
+static int keep(struct sample_sink *sink, const struct sample *sample)
+{
+	const struct keeper *keeper = (const struct keeper *)sink;
+	const int err = waiting_sample_keep(keeper->kept, keeper->nr_runs, sample);
+
+	return err ? err : keeper->next->ops->sample(keeper->next, sample);
+}
+
 /*
  * The sample of a thread that waits at place inside of the kernel, which tells two of its
  * registers. It must stand there still when all has been read: else the next tick has the time,
@@ -455,10 +469,12 @@ static bool stays(const struct sampler *sampler, const struct snapshot_thread *t
 static int take_waiting(struct sampler_natives *natives, struct snapshot_thread *thread,
 			const struct task_place *place, uint64_t now_ns)
 {
+	static const struct sample_sink_ops ops = {.sample = keep};
 	struct sampler *sampler = natives->options.sampler;
-	const struct sampled_thread *sampled = &sampler->threads[thread->slot];
+	struct sampled_thread *sampled = &sampler->threads[thread->slot];
 	cleanup_free struct loop_entry *entries = NULL;
-	struct sample_sink *next = natives->next;
+	struct keeper keeper = {{&ops}, &sampled->kept, place->nr_runs, natives->next};
+	bool is_kept;
 	int err = sampler_thread_look(sampler, thread, true);
 
 	if (!err)
@@ -475,43 +491,21 @@ static int take_waiting(struct sampler_natives *natives, struct snapshot_thread 
 	if (task_check_place(natives->options.process, sampled->info->tid, place))
 		return -EAGAIN;
 	/* What has a hole, or is not told to its top, may be told at the next tick. */
-	if (natives->stacks.is_whole && stays(sampler, thread))
-		next = waiting_samples_keep(&natives->kept, place->nr_runs, next);
-	return hand_on(natives, thread, entries, sampled->list.nr_frames, next,
-		       (struct sample){.time_ns = now_ns});
-}
-
-/*
- * The sample of a thread that has been given a processor nr_runs times by now, if it has not run
- * since what is kept of it; *ret_err: errors of sampler_tick(). False: it has, or nothing is kept,
- * or who holds the GIL by now says that it was wrong.
- */
-static bool take_again(struct sampler_natives *natives, const struct snapshot_thread *thread,
-		       uint64_t nr_runs, uint64_t now_ns, int *ret_err)
-{
-	struct sampler *sampler = natives->options.sampler;
-	const struct sampled_thread *sampled = &sampler->threads[thread->slot];
-	const struct waiting_sample *kept =
-		waiting_samples_find(&natives->kept, sampled->info, nr_runs, now_ns);
-
-	if (!kept || !stays(sampler, thread) ||
-	    snapshot_holds_gil(&sampler->snapshot, thread) !=
-		    ((kept->flags & SAMPLE_HOLDS_GIL) != 0))
-		return false;
-	natives->stats.nr_stacks++;
-	*ret_err = sampler_thread_tell(sampler, thread, waiting_sample_at(kept, now_ns),
-				       natives->next);
-	return true;
+	is_kept = natives->stacks.is_whole && stays(sampler, thread);
+	return hand_on(natives, thread, entries, sampled->list.nr_frames,
+		       is_kept ? &keeper.sink : natives->next, (struct sample){.time_ns = now_ns});
 }
 
 int sampler_natives_tick(struct sampler_natives *natives, struct snapshot_thread *thread,
 			 uint64_t now_ns)
 {
 	const struct process *process = natives->options.process;
-	struct sampled_thread *sampled = &natives->options.sampler->threads[thread->slot];
+	struct sampler *sampler = natives->options.sampler;
+	struct sampled_thread *sampled = &sampler->threads[thread->slot];
 	const pid_t tid = sampled->info->tid;
 	uint64_t unseen_ns, nr_runs;
 	struct task_place place;
+	struct sample again;
 	int err = -ENOENT;
 
 	if (!sampled->last_ns)
@@ -521,9 +515,15 @@ int sampler_natives_tick(struct sampler_natives *natives, struct snapshot_thread
 	    unseen_ns < without_dump_ns(natives))
 		return 0;
 	if (tid) {
-		nr_runs = waiting_samples_read_runs(&natives->kept, process, sampled->info);
-		if (take_again(natives, thread, nr_runs, now_ns, &err))
-			return err;
+		nr_runs = waiting_sample_read_runs(&sampled->kept, process, tid);
+		/* If it has not run since, and who holds the GIL by now does not say otherwise. */
+		if (waiting_sample_at(&sampled->kept, nr_runs, now_ns, &again) &&
+		    stays(sampler, thread) &&
+		    snapshot_holds_gil(&sampler->snapshot, thread) ==
+			    ((again.flags & SAMPLE_HOLDS_GIL) != 0)) {
+			natives->stats.nr_stacks++;
+			return sampler_thread_tell(sampler, thread, again, natives->next);
+		}
 		err = task_read_place(process, tid, nr_runs, &place);
 	}
 	/* What it ran last may be there still, but it has ended since the threads were listed. */
@@ -542,7 +542,7 @@ int sampler_natives_tick(struct sampler_natives *natives, struct snapshot_thread
 	if (err == -EAGAIN && unseen_ns >= UNSEEN_MAX_NS)
 		err = sampler_natives_take_python(natives, thread, now_ns);
 	if (err == -EBADMSG)
-		natives->options.sampler->stats.lost[LOSS_MOVED]++;
+		sampler->stats.lost[LOSS_MOVED]++;
 	return err == -EAGAIN || sampler_is_passing(err) ? 0 : err;
 }
 
@@ -629,7 +629,6 @@ void sampler_natives_destroy(struct sampler_natives *natives)
 		return;
 	natives->options.sampler->natives = NULL;
 	perf_events_close(&natives->events);
-	waiting_samples_done(&natives->kept);
 	native_stacks_done(&natives->stacks);
 	jit_frames_destroy(natives->jit);
 	kernel_frames_close(&natives->kernel);

@@ -24,6 +24,7 @@
 #include "sampler/sampler_interrupts.h"
 #include "sampler/snapshot.h"
 #include "sampler/ticker.h"
+#include "sampler/waiting_sample.h"
 
 /* The CPU time of a thread. */
 struct cpu_account {
@@ -68,6 +69,7 @@ struct sampled_thread {
 	struct walked_thread walked;
 	struct cpu_account cpu;
 	struct snapshot_thread *followed; /* whose interrupts are of it; borrowed; NULL: none are */
+	struct waiting_sample kept;	  /* of natives */
 	struct frame_list list;
 	uint32_t max_frames;
 	uint32_t most_frames; /* list's greatest length since ROOM_TICKS began */

@@ -57,6 +57,7 @@ int sampler_thread_begin(struct sampler *sampler, struct snapshot_thread *thread
 	sampled->nr_named = 0;
 	sampled->collector = NOT_COLLECTING;
 	begin_clock(sampler, sampled);
+	waiting_sample_done(&sampled->kept);
 	if (sampler->natives)
 		sampler_natives_add(sampler->natives, sampled->info);
 	sampled->first_ns = sampler->last_tick_ns;

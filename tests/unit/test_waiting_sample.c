@@ -1,29 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "sampler/waiting_samples.h"
+#include "sampler/waiting_sample.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
-#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "tests/support/pipe_waiter.h"
-
-struct counting_sink {
-	struct sample_sink sink;
-	int nr, answer;
-};
-
-static int count(struct sample_sink *sink, const struct sample *sample)
-{
-	struct counting_sink *counting = (struct counting_sink *)sink;
-
-	(void)sample;
-	counting->nr++;
-	return counting->answer;
-}
-
-static const struct sample_sink_ops counting_ops = {.sample = count};
 
 enum { NR_FRAMES = 3, NOW_NS = 5000 };
 
@@ -35,13 +18,12 @@ struct stage {
 	struct function functions[NR_FRAMES];
 	struct frame frames[NR_FRAMES];
 	struct frame_detail details[NR_FRAMES];
-	struct counting_sink counting;
-	struct waiting_samples samples;
+	struct waiting_sample kept;
 };
 
 static void stage_init(struct stage *stage)
 {
-	*stage = (struct stage){.counting.sink.ops = &counting_ops};
+	*stage = (struct stage){.id.id = 0};
 	cr_assert(zero(int, process_open(getpid(), &stage->process, NULL)));
 	pipe_waiter_begin(&stage->waiter);
 	stage->place = pipe_waiter_place(&stage->waiter, &stage->process);
@@ -56,12 +38,12 @@ static void stage_init(struct stage *stage)
 
 static void stage_done(struct stage *stage)
 {
-	waiting_samples_done(&stage->samples);
+	waiting_sample_done(&stage->kept);
 	pipe_waiter_end(&stage->waiter);
 	process_close(&stage->process);
 }
 
-/* Hand on a sample of so many frames through the sink that keeps it. */
+/* Keep a sample of so many frames. */
 static int keep(struct stage *stage, uint32_t nr_frames)
 {
 	const struct sample sample = {
@@ -74,36 +56,32 @@ static int keep(struct stage *stage, uint32_t nr_frames)
 		.nr_frames = nr_frames,
 		.flags = SAMPLE_EXCEPTION | SAMPLE_CPU_MEASURED | SAMPLE_ON_CPU,
 	};
-	struct sample_sink *sink =
-		waiting_samples_keep(&stage->samples, stage->place.nr_runs, &stage->counting.sink);
 
-	return sink->ops->sample(sink, &sample);
+	return waiting_sample_keep(&stage->kept, stage->place.nr_runs, &sample);
 }
 
-static const struct waiting_sample *find(struct stage *stage, uint64_t now_ns)
+static bool find(const struct stage *stage, uint64_t now_ns, struct sample *ret_sample)
 {
-	return waiting_samples_find(&stage->samples, &stage->id,
-				    task_read_runs(&stage->process, stage->waiter.tid), now_ns);
+	return waiting_sample_at(&stage->kept, task_read_runs(&stage->process, stage->waiter.tid),
+				 now_ns, ret_sample);
 }
 
-static bool has(struct stage *stage, uint64_t now_ns)
+static bool has(const struct stage *stage, uint64_t now_ns)
 {
-	return find(stage, now_ns) != NULL;
+	struct sample sample;
+
+	return find(stage, now_ns, &sample);
 }
 
-Test(waiting_samples, what_a_thread_did_is_what_it_does_while_it_has_not_run, .timeout = 60)
+Test(waiting_sample, what_a_thread_did_is_what_it_does_while_it_has_not_run, .timeout = 60)
 {
-	const struct waiting_sample *kept;
 	struct sample again;
 	struct stage stage;
 
 	stage_init(&stage);
 	cr_expect(not(has(&stage, NOW_NS)));
 	cr_assert(zero(int, keep(&stage, NR_FRAMES)));
-	cr_expect(eq(int, stage.counting.nr, 1));
-	kept = find(&stage, NOW_NS + 1);
-	cr_assert(kept != NULL);
-	again = waiting_sample_at(kept, NOW_NS + 1);
+	cr_assert(find(&stage, NOW_NS + 1, &again));
 	cr_expect(eq(u64, again.time_ns, NOW_NS + 1));
 	cr_expect(eq(u32, again.flags, SAMPLE_EXCEPTION));
 	cr_expect(eq(u64, again.cpu_ns, 0));
@@ -118,84 +96,75 @@ Test(waiting_samples, what_a_thread_did_is_what_it_does_while_it_has_not_run, .t
 }
 
 /* The file of a thread of which something is kept stays open: it tells as much. */
-Test(waiting_samples, runs_are_counted_as_they_are_without_it, .timeout = 60)
+Test(waiting_sample, runs_are_counted_as_they_are_without_it, .timeout = 60)
 {
 	struct stage stage;
 	uint64_t nr_runs;
 
 	stage_init(&stage);
-	nr_runs = waiting_samples_read_runs(&stage.samples, &stage.process, &stage.id);
+	nr_runs = waiting_sample_read_runs(&stage.kept, &stage.process, stage.waiter.tid);
 	cr_expect(eq(u64, nr_runs, stage.place.nr_runs));
 	cr_assert(zero(int, keep(&stage, NR_FRAMES)));
 	for (int i = 0; i < 3; i++) {
-		nr_runs = waiting_samples_read_runs(&stage.samples, &stage.process, &stage.id);
+		nr_runs = waiting_sample_read_runs(&stage.kept, &stage.process, stage.waiter.tid);
 		cr_expect(eq(u64, nr_runs, task_read_runs(&stage.process, stage.waiter.tid)));
-		cr_expect(stage.samples.threads[stage.id.slot].has_runs);
+		cr_expect(stage.kept.has_runs);
 		(void)pipe_waiter_go_on(&stage.waiter, &stage.process);
 	}
-	/* Of another thread in its slot nothing is kept, and its own file is read. */
-	stage.id.id++;
-	cr_expect(gt(u64, waiting_samples_read_runs(&stage.samples, &stage.process, &stage.id), 0));
-	cr_expect(not(stage.samples.threads[stage.id.slot].has_runs));
+	/* Of another thread in its place nothing is kept, and its own file is read. */
+	waiting_sample_done(&stage.kept);
+	cr_expect(gt(u64, waiting_sample_read_runs(&stage.kept, &stage.process, stage.waiter.tid),
+		     0));
+	cr_expect(not(stage.kept.has_runs));
 	stage_done(&stage);
 }
 
-Test(waiting_samples, it_is_looked_at_again_after_a_time, .timeout = 60)
+Test(waiting_sample, it_is_looked_at_again_after_a_time, .timeout = 60)
 {
 	struct stage stage;
 
 	stage_init(&stage);
 	cr_assert(zero(int, keep(&stage, NR_FRAMES)));
-	cr_expect(has(&stage, NOW_NS + WAITING_SAMPLES_MAX_AGE_NS / 2));
-	cr_expect(not(has(&stage, NOW_NS + (uint64_t)WAITING_SAMPLES_MAX_AGE_NS)));
+	cr_expect(has(&stage, NOW_NS + WAITING_SAMPLE_MAX_AGE_NS / 2));
+	cr_expect(not(has(&stage, NOW_NS + (uint64_t)WAITING_SAMPLE_MAX_AGE_NS)));
 	stage_done(&stage);
 }
 
-Test(waiting_samples, another_thread_in_the_slot_has_none, .timeout = 60)
+Test(waiting_sample, another_thread_in_the_slot_has_none, .timeout = 60)
 {
 	struct stage stage;
 
 	stage_init(&stage);
 	cr_assert(zero(int, keep(&stage, NR_FRAMES)));
-	stage.id.slot++;
-	cr_expect(not(has(&stage, NOW_NS)));
-	stage.id.slot = 1000;
-	cr_expect(not(has(&stage, NOW_NS)));
-	stage.id.slot = 4;
 	cr_expect(has(&stage, NOW_NS));
-	stage.id.id++;
-	cr_expect(not(has(&stage, NOW_NS)));
 	/* What it had is given back. */
-	stage.id.id--;
+	waiting_sample_done(&stage.kept);
 	cr_expect(not(has(&stage, NOW_NS)));
+	cr_expect(stage.kept.frames == NULL);
+	cr_expect(stage.kept.details == NULL);
 	stage_done(&stage);
 }
 
-Test(waiting_samples, some_are_not_kept, .timeout = 60)
+Test(waiting_sample, some_are_not_kept, .timeout = 60)
 {
-	static struct frame frames[WAITING_SAMPLES_MAX_FRAMES + 1];
-	static struct frame_detail details[WAITING_SAMPLES_MAX_FRAMES + 1];
+	static struct frame frames[WAITING_SAMPLE_MAX_FRAMES + 1];
+	static struct frame_detail details[WAITING_SAMPLE_MAX_FRAMES + 1];
 	struct sample sample = {.frames = frames, .details = details};
-	struct sample_sink *sink;
 	struct stage stage;
 
 	stage_init(&stage);
 	/* One that is too deep takes the one before with it. */
 	cr_assert(zero(int, keep(&stage, NR_FRAMES)));
 	sample.thread = &stage.id;
-	sample.nr_frames = WAITING_SAMPLES_MAX_FRAMES + 1;
-	sink = waiting_samples_keep(&stage.samples, stage.place.nr_runs, &stage.counting.sink);
-	cr_assert(zero(int, sink->ops->sample(sink, &sample)));
+	sample.nr_frames = WAITING_SAMPLE_MAX_FRAMES + 1;
+	cr_assert(zero(int, waiting_sample_keep(&stage.kept, stage.place.nr_runs, &sample)));
 	cr_expect(not(has(&stage, NOW_NS)));
 	sample.nr_frames--;
-	cr_assert(zero(int, sink->ops->sample(sink, &sample)));
+	cr_assert(zero(int, waiting_sample_keep(&stage.kept, stage.place.nr_runs, &sample)));
 	cr_expect(has(&stage, 0));
 	/* Where the kernel tells no number, two waits look alike. */
 	stage.place.nr_runs = 0;
 	cr_assert(zero(int, keep(&stage, NR_FRAMES)));
 	cr_expect(not(has(&stage, NOW_NS)));
-	/* What the next sink returns is returned. */
-	stage.counting.answer = -EPIPE;
-	cr_expect(eq(int, keep(&stage, NR_FRAMES), -EPIPE));
 	stage_done(&stage);
 }
