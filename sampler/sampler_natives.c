@@ -602,7 +602,7 @@ int sampler_natives_create(const struct sampler_natives_options *options,
 					 });
 	if (!err)
 		err = renew_modules(natives, clock_now_ns());
-	natives->hole = sampler_function(options->sampler, FUNCTION_NATIVE, NATIVE_STACKS_HOLE, "");
+	natives->hole = sampler_function(options->sampler, FUNCTION_NATIVE, MERGED_STACK_HOLE, "");
 	natives->evidence.stack = malloc(SAMPLER_NATIVES_STACK_BYTES);
 	if (!err && (!natives->hole || !natives->evidence.stack))
 		err = -ENOMEM;

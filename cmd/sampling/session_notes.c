@@ -122,7 +122,7 @@ static void print_natives(const struct session *session)
 	session_count_native(session, &native);
 	if (!native.is_on)
 		return;
-	print_note("%" PRIu64 " sample%s with C frames%s; %" PRIu64 " have " NATIVE_STACKS_HOLE
+	print_note("%" PRIu64 " sample%s with C frames%s; %" PRIu64 " have " MERGED_STACK_HOLE
 		   " for Python frames that could not be proven, %" PRIu64 " for C frames",
 		   native.nr_stacks, text_plural(native.nr_stacks),
 		   native.user_cpu_only ? ", user CPU only" : "", native.nr_python_holed,

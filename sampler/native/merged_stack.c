@@ -2,17 +2,28 @@
 #include "sampler/native/merged_stack.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "procmem/cleanup.h"
-#include "sampler/native/trampoline.h"
 
 /*
  * So many activations are passed over, each for a look at all C frames, the order of which is
  * not relied on (signals have stacks of their own); those that come behind are not placed.
  */
 enum { MAX_PASSED_OVER = 1024 };
+
+/* Before the name of a trampoline's function; behind it a colon and the file's. */
+static const char prefix[] = "py::";
+
+/*
+ * Trampolines begin at multiples of it: Py_TRAMPOLINE_CODE_ALIGNMENT of the architectures that have
+ * one.
+ */
+enum { ALIGNMENT_BYTES = 16 };
+
+static const struct frame_detail no_detail = {.column = -1, .end_line = -1, .end_column = -1};
 
 /* What activation.native is if its C frame was not found. */
 #define NOT_FOUND UINT32_MAX
@@ -25,14 +36,14 @@ struct activation {
 };
 
 struct merge {
+	struct stack_merger *merger;
 	const struct sample *sample;
-	const struct native_frame *natives;
-	uint32_t nr_natives;
-	bool is_whole;
+	const struct native_stack *native;
 	struct activation *activations; /* outermost first */
 	uint32_t nr_activations;
-	struct merged_frame *merged;
-	uint32_t nr_merged;
+	struct merged_stack stack; /* for which there is room */
+	bool has_hole;		   /* the innermost of its frames is one */
+	bool lacks_functions;	   /* some could not be made: out of memory */
 };
 
 /* Activations. */
@@ -43,6 +54,8 @@ struct merge {
  */
 static void place_by_address(struct merge *merge)
 {
+	const struct native_frame *natives = merge->native->frames;
+	const uint32_t nr_natives = merge->native->nr_frames;
 	uint32_t next = 0;
 	uint32_t nr_left = MAX_PASSED_OVER;
 
@@ -52,10 +65,10 @@ static void place_by_address(struct merge *merge)
 		uint32_t native = next;
 
 		/* One whose end is not known holds nothing: it may be of a frame behind a hole. */
-		while (native < merge->nr_natives && (addr < merge->natives[native].sp_addr ||
-						      addr >= merge->natives[native].cfa_addr))
+		while (native < nr_natives &&
+		       (addr < natives[native].sp_addr || addr >= natives[native].cfa_addr))
 			native++;
-		if (native == merge->nr_natives) {
+		if (native == nr_natives) {
 			nr_left--;
 			continue;
 		}
@@ -78,19 +91,20 @@ static bool is_loop(const struct native_frame *native)
  */
 static void place_by_count(struct merge *merge)
 {
+	const struct native_stack *native = merge->native;
 	uint32_t activation = merge->nr_activations;
 	uint32_t nr_loops = 0;
 	uint32_t nr_idle = 0;
 
-	for (uint32_t i = 0; i < merge->nr_natives; i++)
-		nr_loops += is_loop(&merge->natives[i]);
-	if (merge->is_whole && nr_loops == merge->nr_activations + 1)
+	for (uint32_t i = 0; i < native->nr_frames; i++)
+		nr_loops += is_loop(&native->frames[i]);
+	if (native->is_whole && nr_loops == merge->nr_activations + 1)
 		nr_idle = 1;
-	else if (merge->is_whole ? nr_loops != merge->nr_activations
-				 : nr_loops > merge->nr_activations)
+	else if (native->is_whole ? nr_loops != merge->nr_activations
+				  : nr_loops > merge->nr_activations)
 		return;
-	for (uint32_t i = 0; i < merge->nr_natives && activation > 0; i++) {
-		if (!is_loop(&merge->natives[i]))
+	for (uint32_t i = 0; i < native->nr_frames && activation > 0; i++) {
+		if (!is_loop(&native->frames[i]))
 			continue;
 		if (nr_idle)
 			nr_idle--;
@@ -99,30 +113,98 @@ static void place_by_count(struct merge *merge)
 	}
 }
 
-/* Merging. */
+/* Trampolines. */
 
-static void append(struct merge *merge, enum merged_kind kind, uint32_t index)
+/* Where text goes on behind start; NULL: it does not begin so, or is NULL. */
+static const char *skip(const char *text, const char *start)
 {
-	merge->merged[merge->nr_merged++] = (struct merged_frame){.kind = kind, .index = index};
+	const size_t length = strlen(start);
+
+	return text && strncmp(text, start, length) == 0 ? text + length : NULL;
+}
+
+bool trampoline_is_name(const char *name)
+{
+	return skip(name, prefix) != NULL;
 }
 
 /* Whether a native frame is the trampoline of the activation, whose loop it has called. */
 static bool is_trampoline_of(const struct merge *merge, uint32_t native,
 			     const struct activation *activation)
 {
-	const struct native_frame *frame = &merge->natives[native];
+	const struct native_frame *frame = &merge->native->frames[native];
 	const struct function *python = merge->sample->frames[activation->first].function;
+	const char *rest;
 
-	return frame->trampoline_addr && native == activation->native + 1 &&
-	       python->kind == FUNCTION_PYTHON &&
-	       (!frame->function || trampoline_calls(frame->function, python));
+	if (!frame->trampoline_addr || native != activation->native + 1 ||
+	    python->kind != FUNCTION_PYTHON)
+		return false;
+	if (!frame->function)
+		return true;
+	rest = skip(frame->function->qualname, prefix);
+	rest = skip(skip(rest, python->qualname), ":");
+	return rest && strcmp(rest, python->path) == 0;
+}
+
+static size_t trampoline_index(remote_addr addr)
+{
+	return addr / ALIGNMENT_BYTES % MERGED_STACK_TRAMPOLINES;
+}
+
+/*
+ * The function that stands for the trampoline at addr, by the name that CPython would write if it is
+ * known what it calls. NULL: out of memory.
+ */
+static const struct function *trampoline_function(const struct stack_merger *merger,
+						  remote_addr addr)
+{
+	const size_t index = trampoline_index(addr);
+	const struct function *python = merger->trampolines[index].python;
+	cleanup_free char *name = NULL;
+
+	if (!python || merger->trampolines[index].addr != addr)
+		return sampler_function(merger->sampler, FUNCTION_JIT, MERGED_STACK_TRAMPOLINE, "");
+	if (asprintf(&name, "%s%s:%s", prefix, python->qualname, python->path) < 0) {
+		name = NULL; /* it may have any value now */
+		return NULL;
+	}
+	return sampler_function(merger->sampler, FUNCTION_JIT, name, "");
+}
+
+/* Merging. */
+
+static void append(struct merge *merge, struct frame frame, const struct frame_detail *detail)
+{
+	struct merged_stack *stack = &merge->stack;
+
+	merge->lacks_functions = merge->lacks_functions || !frame.function;
+	merge->has_hole = false;
+	stack->frames[stack->nr_frames] = frame;
+	stack->details[stack->nr_frames++] = *detail;
 }
 
 /* One hole is enough where two would stand side by side. */
 static void append_hole(struct merge *merge)
 {
-	if (!merge->nr_merged || merge->merged[merge->nr_merged - 1].kind != MERGED_HOLE)
-		append(merge, MERGED_HOLE, 0);
+	if (merge->has_hole)
+		return;
+	append(merge,
+	       (struct frame){.function = sampler_function(merge->merger->sampler, FUNCTION_NATIVE,
+							   MERGED_STACK_HOLE, "")},
+	       &no_detail);
+	merge->has_hole = true;
+}
+
+static void append_native(struct merge *merge, const struct native_frame *native)
+{
+	struct frame_detail detail = no_detail;
+	struct frame frame = {.function = native->function};
+
+	if (!frame.function)
+		frame.function = trampoline_function(merge->merger, native->trampoline_addr);
+	detail.addr = native->pc_addr;
+	append(merge, frame, &detail);
+	merge->stack.runs_executor = merge->stack.runs_executor || native->is_executor;
 }
 
 /*
@@ -131,58 +213,66 @@ static void append_hole(struct merge *merge)
  */
 static void append_all(struct merge *merge)
 {
-	uint32_t nr_left = merge->nr_natives; /* those that are not appended: the inner ones */
+	const struct native_stack *native = merge->native;
+	struct stack_merger *merger = merge->merger;
+	uint32_t nr_left = native->nr_frames; /* those that are not appended: the inner ones */
 
 	for (uint32_t i = 0; i < merge->nr_activations; i++) {
 		const struct activation *activation = &merge->activations[i];
+		const struct frame *frames = merge->sample->frames;
 		const bool is_found = activation->native != NOT_FOUND;
 
-		if (nr_left == merge->nr_natives && !merge->is_whole && is_found)
+		if (nr_left == native->nr_frames && !native->is_whole && is_found)
 			append_hole(merge);
 		while (is_found && nr_left > activation->native + 1) {
-			nr_left--;
-			append(merge,
-			       is_trampoline_of(merge, nr_left, activation) ? MERGED_TRAMPOLINE
-									    : MERGED_NATIVE,
-			       nr_left);
+			const struct native_frame *frame = &native->frames[--nr_left];
+
+			if (is_trampoline_of(merge, nr_left, activation)) {
+				const size_t index = trampoline_index(frame->trampoline_addr);
+
+				/* The last word counts. */
+				merger->trampolines[index].addr = frame->trampoline_addr;
+				merger->trampolines[index].python =
+					frames[activation->first].function;
+				if (!merger->keeps_trampolines)
+					continue;
+			}
+			append_native(merge, frame);
 		}
 		if (is_found)
 			nr_left--;
-		else if (nr_left < merge->nr_natives)
+		else if (nr_left < native->nr_frames)
 			append_hole(merge);
 		for (uint32_t frame = activation->first; frame < activation->end; frame++)
-			append(merge, MERGED_PYTHON, frame);
+			append(merge, frames[frame], &merge->sample->details[frame]);
+		merge->stack.runs_executor = false;
 		if (!is_found)
 			append_hole(merge);
 	}
-	if (nr_left == merge->nr_natives && !merge->is_whole)
+	if (nr_left == native->nr_frames && !native->is_whole)
 		append_hole(merge);
 	while (nr_left > 0)
-		append(merge, MERGED_NATIVE, --nr_left);
+		append_native(merge, &native->frames[--nr_left]);
+	for (uint32_t i = native->nr_kernel; i-- > 0;)
+		append(merge, (struct frame){.function = native->kernel[i]}, &no_detail);
 }
 
-int merged_stack_make(const struct sample *sample, const struct native_frame *natives,
-		      uint32_t nr_natives, bool is_whole, struct merged_frame **ret_merged,
-		      uint32_t *ret_nr_merged)
+int merged_stack_make(struct stack_merger *merger, const struct sample *sample,
+		      const struct native_stack *native, struct merged_stack *ret_stack)
 {
 	cleanup_free struct activation *activations =
 		reallocarray(NULL, sample->nr_frames + 1ull, sizeof(*activations));
 	struct merge merge = {
+		.merger = merger,
 		.sample = sample,
-		.natives = natives,
-		.nr_natives = nr_natives,
-		.is_whole = is_whole,
+		.native = native,
 		.activations = activations,
 	};
 	bool tells_addresses = false; /* the interpreter, where its loops are */
+	uint64_t max_frames;
 
-	/* There is a hole before and behind each activation at most, and one at the end. */
-	merge.merged = reallocarray(NULL, 3ull * sample->nr_frames + nr_natives + 1,
-				    sizeof(*merge.merged));
-	if (!activations || !merge.merged) {
-		free(merge.merged);
+	if (!activations)
 		return -ENOMEM;
-	}
 	for (uint32_t i = 0; i < sample->nr_frames; i++) {
 		if (i == 0 || sample->details[i].is_entry)
 			activations[merge.nr_activations++] =
@@ -190,21 +280,28 @@ int merged_stack_make(const struct sample *sample, const struct native_frame *na
 		activations[merge.nr_activations - 1].end = i + 1;
 		tells_addresses = tells_addresses || sample->details[i].entry_addr;
 	}
-	if (tells_addresses)
-		place_by_address(&merge);
-	else
-		place_by_count(&merge);
-	append_all(&merge);
-	*ret_merged = merge.merged;
-	*ret_nr_merged = merge.nr_merged;
+	/* There is a hole before and behind each activation at most, and one at the end. */
+	max_frames = (uint64_t)sample->nr_frames + native->nr_frames + native->nr_kernel +
+		     2ull * merge.nr_activations + 1;
+	merge.stack.frames = reallocarray(NULL, max_frames, sizeof(*merge.stack.frames));
+	merge.stack.details = reallocarray(NULL, max_frames, sizeof(*merge.stack.details));
+	if (merge.stack.frames && merge.stack.details) {
+		if (tells_addresses)
+			place_by_address(&merge);
+		else
+			place_by_count(&merge);
+		append_all(&merge);
+	}
+	if (!merge.stack.details || !merge.stack.frames || merge.lacks_functions) {
+		merged_stack_done(&merge.stack);
+		return -ENOMEM;
+	}
+	*ret_stack = merge.stack;
 	return 0;
 }
 
-bool merged_stack_runs_executor(const struct merged_frame *merged, uint32_t nr_merged,
-				const struct native_frame *natives)
+void merged_stack_done(struct merged_stack *stack)
 {
-	for (uint32_t i = nr_merged; i-- > 0 && merged[i].kind != MERGED_PYTHON;)
-		if (merged[i].kind == MERGED_NATIVE && natives[merged[i].index].is_executor)
-			return true;
-	return false;
+	free(stack->frames);
+	free(stack->details);
 }

@@ -29,7 +29,7 @@ struct native_anchor {
 bool native_stacks_is_hole(const struct function *function)
 {
 	return function->kind == FUNCTION_NATIVE && !function->path[0] &&
-	       strcmp(function->qualname, NATIVE_STACKS_HOLE) == 0;
+	       strcmp(function->qualname, MERGED_STACK_HOLE) == 0;
 }
 
 int native_stacks_init(struct native_stacks *stacks, const struct native_stacks_options *options)
@@ -41,6 +41,8 @@ int native_stacks_init(struct native_stacks *stacks, const struct native_stacks_
 		.files = module_files_create(),
 		.frames = reallocarray(NULL, options->max_frames, sizeof(*stacks->frames)),
 		.natives = reallocarray(NULL, options->max_frames, sizeof(*stacks->natives)),
+		.merger = {.sampler = options->sampler,
+			   .keeps_trampolines = options->keeps_trampolines},
 	};
 	if (stacks->files && stacks->frames && stacks->natives)
 		err = stack_window_init(&stacks->window, options->memory);
@@ -423,12 +425,16 @@ static int name_frames(struct native_stacks *stacks)
 		const struct unwind_frame *frame = &stacks->frames[i];
 		struct native_frame *native = &stacks->natives[i];
 		struct native_name found = {.path = ""};
-		const char *name = frame->is_gap	    ? NATIVE_STACKS_HOLE
+		const char *name = frame->is_gap	    ? MERGED_STACK_HOLE
 				   : frame->is_anchor	    ? MERGED_STACK_LOOP
 				   : frame->is_signal_frame ? NATIVE_STACKS_SIGNAL
 							    : NULL;
 
-		*native = (struct native_frame){.sp_addr = frame->sp, .cfa_addr = frame->cfa};
+		*native = (struct native_frame){
+			.sp_addr = frame->sp,
+			.cfa_addr = frame->cfa,
+			.pc_addr = frame->pc,
+		};
 		if (!name) {
 			err = name_address(stacks, frame->lookup_addr, native);
 			continue;
@@ -442,95 +448,32 @@ static int name_frames(struct native_stacks *stacks)
 	return err;
 }
 
-/* Samples. */
-
-static const struct frame_detail no_detail = {.column = -1, .end_line = -1, .end_column = -1};
-
-/*
- * Make the frames of *nr merged ones, but for those that stand for others, and append those of the
- * kernel, for which there is room. 0 or -ENOMEM.
- */
-static int make_frames(struct native_stacks *stacks, const struct sample *sample,
-		       const struct merged_frame *merged, struct frame *frames,
-		       struct frame_detail *details, uint32_t *nr)
-{
-	const struct kernel_frames *kernel = stacks->options.kernel;
-	uint32_t nr_made = 0;
-
-	for (uint32_t i = 0; i < *nr; i++) {
-		const uint32_t index = merged[i].index;
-		struct frame frame = {.function = NULL};
-		struct frame_detail detail = no_detail;
-
-		switch (merged[i].kind) {
-		case MERGED_PYTHON:
-			frame = sample->frames[index];
-			detail = sample->details[index];
-			break;
-		case MERGED_TRAMPOLINE:
-			trampoline_names_learn(&stacks->trampolines,
-					       stacks->natives[index].trampoline_addr,
-					       sample->frames[merged[i + 1].index].function);
-			if (!stacks->options.keeps_trampolines)
-				continue;
-			__attribute__((fallthrough));
-		case MERGED_NATIVE:
-			frame.function = stacks->natives[index].function;
-			detail.addr = stacks->frames[index].pc;
-			if (!frame.function)
-				frame.function = trampoline_names_function(
-					&stacks->trampolines,
-					stacks->natives[index].trampoline_addr,
-					stacks->options.sampler);
-			break;
-		case MERGED_HOLE:
-			frame.function = sampler_function(stacks->options.sampler, FUNCTION_NATIVE,
-							  NATIVE_STACKS_HOLE, "");
-			break;
-		}
-		if (!frame.function)
-			return -ENOMEM;
-		frames[nr_made] = frame;
-		details[nr_made++] = detail;
-	}
-	for (uint32_t i = kernel ? kernel->nr_functions : 0; i-- > 0; nr_made++) {
-		frames[nr_made] = (struct frame){.function = kernel->functions[i]};
-		details[nr_made] = no_detail;
-	}
-	*nr = nr_made;
-	return 0;
-}
-
 int native_stacks_hand_on(struct native_stacks *stacks, const struct sample *sample,
 			  struct sample_sink *next)
 {
-	cleanup_free struct merged_frame *merged = NULL;
-	cleanup_free struct frame *frames = NULL;
-	cleanup_free struct frame_detail *details = NULL;
 	const struct kernel_frames *kernel = stacks->options.kernel;
-	const uint32_t nr_kernels = kernel ? kernel->nr_functions : 0;
+	const struct native_stack native = {
+		.frames = stacks->natives,
+		.nr_frames = (uint32_t)stacks->nr_frames,
+		.is_whole = stacks->is_whole,
+		.kernel = kernel ? kernel->functions : NULL,
+		.nr_kernel = kernel ? kernel->nr_functions : 0,
+	};
 	struct sample with_natives = *sample;
-	uint32_t nr;
+	struct merged_stack merged;
 	int err = name_frames(stacks);
 
 	if (!err)
-		err = merged_stack_make(sample, stacks->natives, (uint32_t)stacks->nr_frames,
-					stacks->is_whole, &merged, &nr);
+		err = merged_stack_make(&stacks->merger, sample, &native, &merged);
 	if (err)
 		return err;
-	frames = reallocarray(NULL, nr + nr_kernels, sizeof(*frames));
-	details = reallocarray(NULL, nr + nr_kernels, sizeof(*details));
-	if (!frames || !details)
-		return -ENOMEM;
-	if (merged_stack_runs_executor(merged, nr, stacks->natives) &&
-	    (!stacks->waits || stacks->natives[0].is_executor))
+	if (merged.runs_executor && (!stacks->waits || stacks->natives[0].is_executor))
 		with_natives.flags |= SAMPLE_IN_JIT;
-	err = make_frames(stacks, sample, merged, frames, details, &nr);
-	if (err)
-		return err;
-	with_natives.frames = frames;
-	with_natives.details = details;
-	with_natives.nr_frames = nr;
+	with_natives.frames = merged.frames;
+	with_natives.details = merged.details;
+	with_natives.nr_frames = merged.nr_frames;
 	with_natives.nr_unchanged = 0;
-	return next->ops->sample(next, &with_natives);
+	err = next->ops->sample(next, &with_natives);
+	merged_stack_done(&merged);
+	return err;
 }

@@ -28,19 +28,12 @@
 #include "sampler/native/executor_list.h"
 #include "sampler/native/kernel_frames.h"
 #include "sampler/native/merged_stack.h"
-#include "sampler/native/trampoline.h"
 #include "sampler/sampler.h"
 #include "symbols/frame_pointers.h"
 #include "symbols/image_source.h"
 #include "symbols/jit_frames.h"
 #include "symbols/native_names.h"
 #include "symbols/unwind.h"
-
-/*
- * What stands where frames may be missing: of the kind of a C function, without a path, of line 0.
- * native_stacks_is_hole() tells it.
- */
-#define NATIVE_STACKS_HOLE "[unknown]"
 
 /* What stands for the frame through which the kernel called a signal handler, as in gdb. */
 #define NATIVE_STACKS_SIGNAL "<signal handler called>"
@@ -54,7 +47,7 @@
  */
 #define NATIVE_STACKS_NAMES 2048
 
-/* Whether frames of a function stand where frames may be missing. */
+/* Whether frames of a function stand where frames may be missing (MERGED_STACK_HOLE). */
 bool native_stacks_is_hole(const struct function *function);
 
 /* What is known of a program's loop. All zero: nothing yet. */
@@ -73,7 +66,7 @@ struct native_stacks_options {
 	const struct kernel_frames
 		*kernel;	/* has what a stack called of the kernel; NULL: nothing */
 	size_t max_frames;	/* longer stacks have a hole */
-	bool keeps_trampolines; /* those that carry a Python frame, too: trampoline.h */
+	bool keeps_trampolines; /* as in merged_stack.h */
 };
 
 /* Private but for what native_stacks_unwind() and native_stacks_unwind_waiting() say. */
@@ -84,7 +77,7 @@ struct native_stacks {
 	struct unwind_modules *modules;
 	struct native_names *names;
 	struct executor_list executors;
-	struct trampoline_names trampolines;
+	struct stack_merger merger;
 	struct unwind_frame *frames; /* innermost first; owned */
 	struct registers registers;  /* of the outermost one, as far as they are known */
 	struct native_frame

@@ -4,19 +4,18 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "procmem/cleanup.h"
+#include "support/fake_python.h"
 
 #define MAX 16
 
 /*
  * Python frames, outermost first: "E" begins an activation, "." goes on in it, "H" is a hole that
  * begins one; entry_addrs are those of each, 0: not told. Native ones, innermost first, are "n",
- * "L" for a loop, "T" and "W" for trampolines of the Python functions and of another one, "t" for
- * one without a name; the i-th has [0x100 * i, 0x100 * (i + 1)) of the stack. merged: of both,
- * outermost first, "p0 n3 ?"; "t3" is a native one that stands for the next.
+ * "L" for a loop, "X" for an executor, "T" and "W" for trampolines of the Python functions and of
+ * another one, "t" for one without a name; the i-th has [0x100 * i, 0x100 * (i + 1)) of the stack.
+ * merged: of both, outermost first, "p0 n3 ?"; "t3" is a native one that stands for the next.
  */
 struct stack_case {
 	const char *name;
@@ -27,9 +26,52 @@ struct stack_case {
 	const char *merged;
 };
 
-static const char *merge(const struct stack_case *stack)
+/* The place of a native frame, 0 of another. */
+static uint64_t pc_of(const struct merged_stack *merged, uint32_t i)
+{
+	return merged->details[i].addr;
+}
+
+static bool has(const struct merged_stack *merged, uint64_t pc_addr)
+{
+	for (uint32_t i = 0; i < merged->nr_frames; i++)
+		if (pc_of(merged, i) == pc_addr)
+			return true;
+	return false;
+}
+
+/* What is merged with all trampolines; "t" are those that are left out where they are not kept. */
+static const char *describe(const struct merged_stack *all, const struct merged_stack *merged)
 {
 	static char text[256];
+	size_t length = 0;
+
+	text[0] = '\0';
+	for (uint32_t i = 0; i < all->nr_frames; i++) {
+		const uint64_t pc_addr = pc_of(all, i);
+		const struct function *function = all->frames[i].function;
+		const char *separator = i ? " " : "";
+
+		if (strcmp(function->qualname, MERGED_STACK_HOLE) == 0)
+			length += (size_t)snprintf(text + length, sizeof(text) - length, "%s?",
+						   separator);
+		else
+			length += (size_t)snprintf(text + length, sizeof(text) - length, "%s%c%u",
+						   separator,
+						   !pc_addr		  ? 'p'
+						   : has(merged, pc_addr) ? 'n'
+									  : 't',
+						   pc_addr ? (unsigned int)pc_addr - 1
+							   : (unsigned int)all->frames[i].line);
+	}
+	return text;
+}
+
+static void expect_merged(const struct stack_case *stack, bool runs_executor)
+{
+	struct stack_merger keeper = {.keeps_trampolines = true};
+	struct stack_merger merger = {.keeps_trampolines = false};
+	struct fake_python py;
 	struct frame frames[MAX] = {{0}};
 	static const struct function loop = {.qualname = MERGED_STACK_LOOP ".cold"};
 	static const struct function other = {.qualname = "_PyEval_Vector"};
@@ -39,25 +81,28 @@ static const char *merge(const struct stack_case *stack)
 	static const struct function of_other = {.qualname = "py::f:/a.p"};
 	struct frame_detail details[MAX] = {{0}};
 	struct native_frame natives[MAX];
+	struct native_stack native = {.frames = natives, .is_whole = stack->is_whole};
 	struct sample sample = {.frames = frames, .details = details};
-	cleanup_free struct merged_frame *merged = NULL;
-	size_t length = 0;
-	uint32_t nr = 0;
+	struct merged_stack all, merged;
 
 	for (; stack->python[sample.nr_frames]; sample.nr_frames++) {
 		const char letter = stack->python[sample.nr_frames];
 
 		frames[sample.nr_frames].function = letter == 'H' ? &hole : &python;
+		frames[sample.nr_frames].line = (int32_t)sample.nr_frames;
 		details[sample.nr_frames].is_entry = letter != '.';
 		details[sample.nr_frames].entry_addr = stack->entry_addrs[sample.nr_frames];
 	}
-	for (; stack->natives[nr]; nr++) {
+	for (; stack->natives[native.nr_frames]; native.nr_frames++) {
+		const uint32_t nr = native.nr_frames;
 		const char letter = stack->natives[nr];
 
 		natives[nr] = (struct native_frame){
 			.sp_addr = 0x100 * nr,
 			.cfa_addr = 0x100 * (nr + 1),
+			.pc_addr = nr + 1,
 			.trampoline_addr = strchr("TWt", letter) ? 0x7000 : 0,
+			.is_executor = letter == 'X',
 			.function = letter == 'L'   ? &loop
 				    : letter == 'T' ? &of_python
 				    : letter == 'W' ? &of_other
@@ -66,25 +111,21 @@ static const char *merge(const struct stack_case *stack)
 		};
 	}
 	if (!stack->is_whole)
-		natives[nr - 1].cfa_addr = 0;
-	cr_assert(
-		zero(int, merged_stack_make(&sample, natives, nr, stack->is_whole, &merged, &nr)));
-	text[0] = '\0';
-	for (uint32_t i = 0; i < nr; i++) {
-		const char *separator = i ? " " : "";
-
-		if (merged[i].kind == MERGED_HOLE)
-			length += (size_t)snprintf(text + length, sizeof(text) - length, "%s?",
-						   separator);
-		else
-			length += (size_t)snprintf(text + length, sizeof(text) - length, "%s%c%u",
-						   separator,
-						   merged[i].kind == MERGED_PYTHON   ? 'p'
-						   : merged[i].kind == MERGED_NATIVE ? 'n'
-										     : 't',
-						   merged[i].index);
-	}
-	return text;
+		natives[native.nr_frames - 1].cfa_addr = 0;
+	fake_python_init(&py, 13);
+	cr_assert(zero(int, sampler_create(NULL, &py.fake.memory, &py.build, py.runtime_addr,
+					   &merger.sampler)));
+	keeper.sampler = merger.sampler;
+	cr_assert(zero(int, merged_stack_make(&keeper, &sample, &native, &all)));
+	cr_assert(zero(int, merged_stack_make(&merger, &sample, &native, &merged)));
+	cr_expect(eq(str, (char *)describe(&all, &merged), (char *)stack->merged), "%s",
+		  stack->name);
+	cr_expect(eq(int, merged.runs_executor, runs_executor), "%s", stack->name);
+	cr_expect(eq(int, all.runs_executor, runs_executor), "%s", stack->name);
+	merged_stack_done(&all);
+	merged_stack_done(&merged);
+	sampler_destroy(merger.sampler);
+	fake_python_done(&py);
 }
 
 Test(merged_stack, cases)
@@ -130,46 +171,59 @@ Test(merged_stack, cases)
 		{"of a frame behind a hole", "H", {0x10}, "nt", true, "n1 p0"},
 		{"of the first frame of a loop", "E.", {0x10, 0}, "nT", true, "t1 p0 p1"},
 		{"by count", "E", {0}, "tLt", true, "t2 p0 n0"},
+		{"nothing", "", {0}, "", true, ""},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		cr_expect(eq(str, (char *)merge(&cases[i]), (char *)cases[i].merged), "%s",
-			  cases[i].name);
-}
-
-/*
- * Stacks, outermost first: "p" Python, "c" a C function, "e" an executor, "t" a trampoline, "?" a
- * hole.
- */
-static bool runs(const char *stack)
-{
-	static const struct native_frame natives[] = {{.is_executor = false},
-						      {.is_executor = true}};
-	static const enum merged_kind kinds[] = {
-		['p'] = MERGED_PYTHON,	   ['c'] = MERGED_NATIVE, ['e'] = MERGED_NATIVE,
-		['t'] = MERGED_TRAMPOLINE, ['?'] = MERGED_HOLE,
-	};
-	struct merged_frame merged[16];
-	uint32_t nr = 0;
-
-	for (; stack[nr]; nr++)
-		merged[nr] = (struct merged_frame){.kind = kinds[(unsigned char)stack[nr]],
-						   .index = stack[nr] == 'e'};
-	return merged_stack_runs_executor(merged, nr, natives);
+		expect_merged(&cases[i], false);
 }
 
 Test(merged_stack, runs_an_executor)
 {
-	static const struct {
-		const char *stack;
-		bool runs;
-	} cases[] = {
-		{"", false},	 {"p", false},	 {"cp", false},	  {"cpc", false},
-		{"cpe", true},	 {"pce", true},	 {"pcecc", true}, {"pep", false},
-		{"pepc", false}, {"pe?", true},	 {"p?ec", true},  {"pec?", true},
-		{"epc", false},	 {"pt?", false}, {"pt?e", true},  {"ce", true},
+	static const struct stack_case does[] = {
+		{"an executor", "E", {0x110}, "Xnn", true, "n2 p0 n0"},
+		{"of no Python", "", {0}, "Xn", true, "n1 n0"},
+		{"has called", "E", {0x410}, "nnXnn", true, "p0 n3 n2 n1 n0"},
+		{"was called", "E", {0x210}, "Xnn", true, "p0 n1 n0"},
+		{"behind a hole", "E", {0x9990}, "nX", true, "p0 ? n1 n0"},
+		{"before it calls, an executor", "E", {0x210}, "Xtn", true, "p0 n1 n0"},
+	};
+	static const struct stack_case does_not[] = {
+		{"has called Python", "EE", {0x210, 0x10}, "nXn", true, "p0 n1 p1"},
+		{"which has called", "EE", {0x310, 0x110}, "nnXn", true, "p0 n2 p1 n0"},
+		{"outside of Python", "E", {0x110}, "nnX", true, "n2 p0 n0"},
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		cr_expect(eq(int, runs(cases[i].stack), cases[i].runs), "%s", cases[i].stack);
+	for (size_t i = 0; i < sizeof(does) / sizeof(does[0]); i++)
+		expect_merged(&does[i], true);
+	for (size_t i = 0; i < sizeof(does_not) / sizeof(does_not[0]); i++)
+		expect_merged(&does_not[i], false);
+}
+
+/* Those of the kernel come last, and are no code of an executor's. */
+Test(merged_stack, kernel)
+{
+	static const struct function functions[] = {{.qualname = "read"}, {.qualname = "entry"}};
+	static const struct function *const kernel[] = {&functions[0], &functions[1]};
+	static const struct function python = {.qualname = "f", .path = "/a.py"};
+	static struct stack_merger merger;
+	const struct native_frame natives[] = {
+		{.cfa_addr = 0x100, .function = &functions[1], .is_executor = true},
+		{.sp_addr = 0x100, .cfa_addr = 0x200},
+	};
+	const struct native_stack native = {natives, 2, true, kernel, 2};
+	const struct frame frame = {.function = &python};
+	const struct frame_detail detail = {.entry_addr = 0x110};
+	const struct sample sample = {.frames = &frame, .details = &detail, .nr_frames = 1};
+	struct merged_stack merged;
+
+	cr_assert(zero(int, merged_stack_make(&merger, &sample, &native, &merged)));
+	cr_assert(eq(u32, merged.nr_frames, 4));
+	cr_expect(merged.frames[0].function == &python);
+	cr_expect(merged.frames[1].function == &functions[1]);
+	cr_expect(merged.frames[2].function == &functions[1]);
+	cr_expect(merged.frames[3].function == &functions[0]);
+	cr_expect(eq(i32, merged.details[3].column, -1));
+	cr_expect(merged.runs_executor);
+	merged_stack_done(&merged);
 }
