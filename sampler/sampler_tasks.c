@@ -23,7 +23,7 @@ enum { LIST_MAX_TRIES = 20, TASK_MAX_TRIES = 5 };
 /* Whose tasks are read: those of a thread, or of the threads of an interpreter that have ended. */
 struct task_owner {
 	const struct snapshot_thread *thread; /* NULL: an interpreter */
-	size_t interpreter;		      /* its index */
+	const struct code_clock *clock;	      /* of the last look at it */
 	remote_addr head_addr;		      /* of the list */
 	remote_addr running_addr;	      /* the task that the thread executes, or 0 */
 };
@@ -101,9 +101,6 @@ static int read_task(struct tasks *tasks, const struct task_owner *owner, remote
 		     struct task_words *ret_words, struct task_sample *sample)
 {
 	struct sampler *sampler = tasks->sampler;
-	const struct code_clock *clock =
-		owner->thread ? &owner->thread->clock
-			      : &sampler->snapshot.interpreters[owner->interpreter].clock;
 	const bool still = sampler->looks.still;
 	uint32_t nr_frames = UINT32_MAX;
 	bool proven = false;
@@ -114,7 +111,7 @@ static int read_task(struct tasks *tasks, const struct task_owner *owner, remote
 		tasks->reader.memory = i ? &tasks->memory.memory : &tasks->near->memory;
 		err = task_read(&tasks->reader, addr, ret_words);
 		if (!err) {
-			chain_err = await_chain_walk(&sampler->codes, &tasks->reader, clock,
+			chain_err = await_chain_walk(&sampler->codes, &tasks->reader, owner->clock,
 						     ret_words->coro_addr, &tasks->chain);
 			err = is_passing(chain_err) ? 0 : chain_err;
 		}
@@ -138,42 +135,37 @@ static int read_task(struct tasks *tasks, const struct task_owner *owner, remote
 }
 
 /*
- * Read who awaits a task, and its name, allocated, or NULL if it cannot be read: where anything
- * moves, past the pages, which may be older than the words. 0; -ENOMEM, -ESRCH, -EPERM, -E2BIG.
+ * Hand on a sample with the frames of its task: of one that runs they are its thread's, from that of
+ * its coroutine on. -ENOMEM, or what the sink returned.
  */
-static int read_references(struct tasks *tasks, const struct task_words *words, char **ret_name)
+static int hand_on(struct tasks *tasks, const struct task_owner *owner,
+		   const struct task_words *words, struct task_sample *sample)
 {
-	int err;
+	const struct sampler *sampler = tasks->sampler;
+	const struct code_cache *codes = &sampler->codes;
+	const remote_addr frame_addr = words->coro_addr + sampler->build->offsets.generator.iframe;
+	const struct frame_list *list = &tasks->chain;
+	cleanup_free struct frame *frames = NULL;
+	cleanup_free struct frame_detail *details = NULL;
+	uint32_t first = 0;
 
-	if (!tasks->sampler->looks.still)
-		tasks->reader.memory = &tasks->memory.memory;
-	err = task_read_awaiters(&tasks->reader, words, &tasks->awaiters);
-	if (!err) {
-		err = task_read_name(&tasks->reader, words, ret_name);
-		err = is_passing(err) ? 0 : err;
+	if (sample->running && owner->thread) {
+		const struct frame_list *running = &sampler->threads[owner->thread->slot].list;
+		const uint32_t nr = frame_list_find(running, frame_addr);
+
+		/* Else the thread has gone on to this task since its stack was read. */
+		list = nr ? running : list;
+		first = nr ? nr - 1 : 0;
+		sample->flags |= nr ? 0 : SAMPLE_UNPROVEN;
 	}
-	tasks->reader.memory = &tasks->near->memory;
-	return err;
-}
-
-/*
- * Hand on a sample with the frames of a list, from the one at an index on. -ENOMEM, or what the
- * sink returned.
- */
-static int hand_on_frames(struct tasks *tasks, const struct frame_list *list, uint32_t first,
-			  bool with_hidden, struct task_sample *sample)
-{
-	const struct code_cache *codes = &tasks->sampler->codes;
-	cleanup_free struct frame *frames = calloc(list->nr_frames + 1ull, sizeof(*frames));
-	cleanup_free struct frame_detail *details =
-		calloc(list->nr_frames + 1ull, sizeof(*details));
-
+	frames = calloc(list->nr_frames + 1ull, sizeof(*frames));
+	details = calloc(list->nr_frames + 1ull, sizeof(*details));
 	if (!frames || !details)
 		return -ENOMEM;
 	for (uint32_t i = first; i < list->nr_frames; i++) {
 		const struct walked_frame *walked = &list->frames[i];
 
-		if (!with_hidden && !frame_visible(list, i))
+		if (list != &tasks->chain && !frame_visible(list, i))
 			continue;
 		details[sample->nr_frames] = frame_detail_of(codes, walked);
 		frames[sample->nr_frames++] = (struct frame){
@@ -186,26 +178,7 @@ static int hand_on_frames(struct tasks *tasks, const struct frame_list *list, ui
 	return tasks->sink->ops->task(tasks->sink, sample);
 }
 
-/* The same of a task's: if it runs, its frames are its thread's from that of its coroutine on. */
-static int hand_on(struct tasks *tasks, const struct task_owner *owner,
-		   const struct task_words *words, struct task_sample *sample)
-{
-	const struct sampler *sampler = tasks->sampler;
-	const remote_addr frame_addr = words->coro_addr + sampler->build->offsets.generator.iframe;
-
-	if (sample->running && owner->thread) {
-		const struct frame_list *list = &sampler->threads[owner->thread->slot].list;
-		uint32_t nr = frame_list_find(list, frame_addr);
-
-		if (nr)
-			return hand_on_frames(tasks, list, nr - 1, false, sample);
-		/* The thread has gone on to this task since its stack was read. */
-		sample->flags |= SAMPLE_UNPROVEN;
-	}
-	return hand_on_frames(tasks, &tasks->chain, 0, true, sample);
-}
-
-/* Read one task and hand it on. */
+/* Read one task and hand it on. Errors of read_task(), -E2BIG, or what the sink returned. */
 static int dump_task(struct tasks *tasks, const struct task_owner *owner, remote_addr addr)
 {
 	const struct sampler *sampler = tasks->sampler;
@@ -214,8 +187,17 @@ static int dump_task(struct tasks *tasks, const struct task_owner *owner, remote
 	struct task_words words;
 	int err = read_task(tasks, owner, addr, &words, &sample);
 
-	if (!err)
-		err = read_references(tasks, &words, &name);
+	if (err)
+		return err;
+	/* Where anything moves, past the pages, which may be older than the words. */
+	if (!sampler->looks.still)
+		tasks->reader.memory = &tasks->memory.memory;
+	err = task_read_awaiters(&tasks->reader, &words, &tasks->awaiters);
+	if (!err) {
+		err = task_read_name(&tasks->reader, &words, &name);
+		err = is_passing(err) ? 0 : err;
+	}
+	tasks->reader.memory = &tasks->near->memory;
 	if (err)
 		return err;
 	sample.name = name ? name : "";
@@ -271,7 +253,7 @@ int sampler_dump_tasks(struct sampler *sampler, const struct maps *maps, struct 
 		const struct snapshot_thread *thread = snapshot->threads[i - 1];
 		struct task_owner owner = {
 			.thread = thread,
-			.interpreter = thread->ref.interpreter,
+			.clock = &thread->clock,
 			.head_addr = thread->ref.addr + tasks.asyncio.thread.tasks_head,
 		};
 
@@ -281,10 +263,10 @@ int sampler_dump_tasks(struct sampler *sampler, const struct maps *maps, struct 
 			tasks.complete = false;
 	}
 	for (size_t i = snapshot->nr_interpreters; !err && i > 0; i--) {
+		const struct snapshot_interpreter *interpreter = &snapshot->interpreters[i - 1];
 		struct task_owner owner = {
-			.interpreter = i - 1,
-			.head_addr = snapshot->interpreters[i - 1].ref.addr +
-				     tasks.asyncio.interpreter.tasks_head,
+			.clock = &interpreter->clock,
+			.head_addr = interpreter->ref.addr + tasks.asyncio.interpreter.tasks_head,
 		};
 
 		err = dump_owner(&tasks, &owner);

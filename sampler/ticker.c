@@ -90,33 +90,23 @@ static void ticker_advance(struct ticker *ticker, uint64_t now_ns)
 	ticker->deadline_ns = begin_ns + gone_ns + random_below(ticker, interval_ns - gone_ns);
 }
 
-/* Be there at the next deadline, or earlier where ticker_wait() has to come back. */
-static uint64_t wait_until(struct ticker *ticker, uint64_t until_ns, uint64_t now_ns)
+uint64_t ticker_wait(struct ticker *ticker, uint64_t until_ns, bool *ret_due)
 {
+	uint64_t now_ns = ticker_now(ticker);
 	uint64_t wake_ns = now_ns + TICKER_MAX_SLEEP_NS;
 
 	if (wake_ns > until_ns)
 		wake_ns = until_ns;
 	if (wake_ns > ticker->deadline_ns)
 		wake_ns = ticker->deadline_ns;
-	if (wake_ns <= now_ns)
-		return now_ns;
-	ticker->stats->other_syscalls++;
-	ticker->clock->sleep_until(ticker->clock->context, wake_ns);
-	return ticker_now(ticker);
-}
-
-uint64_t ticker_wait(struct ticker *ticker, uint64_t until_ns, bool *ret_due)
-{
-	uint64_t now_ns = ticker_now(ticker);
-
-	*ret_due = true;
-	if (now_ns < ticker->deadline_ns)
-		now_ns = wait_until(ticker, until_ns, now_ns);
-	if (now_ns < ticker->deadline_ns || now_ns >= until_ns) {
-		*ret_due = false;
-		return now_ns;
+	if (wake_ns > now_ns) {
+		ticker->stats->other_syscalls++;
+		ticker->clock->sleep_until(ticker->clock->context, wake_ns);
+		now_ns = ticker_now(ticker);
 	}
+	*ret_due = now_ns >= ticker->deadline_ns && now_ns < until_ns;
+	if (!*ret_due)
+		return now_ns;
 	ticker->late_ns = now_ns - ticker->deadline_ns;
 	histogram_add(&ticker->stats->lateness, ticker->late_ns);
 	ticker_advance(ticker, now_ns);

@@ -144,29 +144,6 @@ static int append_list(struct executor_list *list, remote_addr array_addr)
 	return 0;
 }
 
-/* Append all executors that the code objects lead to, so far as they can be read. */
-static void append_all(struct executor_list *list)
-{
-	const uint32_t executors =
-		list->codes->build->offsets.code.linetable + EXECUTORS_AFTER_LINETABLE;
-	const struct addr_map *map = &list->codes->codes;
-	uint32_t nr_asked = 0;
-	int err = 0;
-
-	for (size_t slot = 0; !err && slot < map->nr_slots && nr_asked < CODES_MAX; slot++) {
-		const struct code *code = map->slots[slot].value;
-		uint64_t array_addr;
-
-		if (!code || code->foreign || !code->function)
-			continue;
-		nr_asked++;
-		if (!remote_memory_read_u64(list->codes->memory, code->addr + executors,
-					    &array_addr) &&
-		    array_addr)
-			err = append_list(list, array_addr);
-	}
-}
-
 static int compare(const void *first, const void *second)
 {
 	const struct executor_range *a = first, *b = second;
@@ -192,9 +169,24 @@ static bool find(const struct executor_list *list, remote_addr addr)
 /* What was known is forgotten: code that has ended may be another's by now. */
 void executor_list_read(struct executor_list *list, const struct code_cache *codes)
 {
+	const uint32_t executors = codes->build->offsets.code.linetable + EXECUTORS_AFTER_LINETABLE;
+	const struct addr_map *map = &codes->codes;
+	uint32_t nr_asked = 0;
+	int err = 0;
+
 	list->codes = codes;
 	list->nr_ranges = 0;
-	append_all(list);
+	for (size_t slot = 0; !err && slot < map->nr_slots && nr_asked < CODES_MAX; slot++) {
+		const struct code *code = map->slots[slot].value;
+		uint64_t array_addr;
+
+		if (!code || code->foreign || !code->function)
+			continue;
+		nr_asked++;
+		if (!remote_memory_read_u64(codes->memory, code->addr + executors, &array_addr) &&
+		    array_addr)
+			err = append_list(list, array_addr);
+	}
 	if (list->ranges)
 		qsort(list->ranges, list->nr_ranges, sizeof(*list->ranges), compare);
 }
