@@ -241,23 +241,6 @@ static bool is_asked(const struct sampler *sampler, const struct snapshot_thread
 	       sampler_interrupts_miss(sampler->interrupts, thread, sampler->now_ns);
 }
 
-/* Walk the stacks of all threads that may be elsewhere than they were. */
-static int walk_threads(struct sampler *sampler)
-{
-	struct snapshot *snapshot = &sampler->snapshot;
-	int err = 0;
-
-	for (size_t i = 0; !err && i < snapshot->nr_threads && !is_over(sampler, i); i++) {
-		struct snapshot_thread *thread = snapshot->threads[i];
-
-		sampler->threads[thread->slot].walked.is_whole = false;
-		sampler->threads[thread->slot].walked.loss = LOSS_MOVED;
-		if (thread->copied && !thread->unchanged && is_asked(sampler, thread))
-			err = sampler_thread_walk(sampler, thread);
-	}
-	return err;
-}
-
 /* Hand on what a look that held has found of a thread, or count why not. */
 static int hand_on_thread(struct sampler *sampler, struct snapshot_thread *thread, uint64_t now_ns,
 			  struct sample_sink *sink)
@@ -326,17 +309,25 @@ static int hand_on_threads(struct sampler *sampler, enum instant_verdict verdict
 	return err;
 }
 
-/* A look at all threads. */
+/* A look at all threads: walk the stacks of those that may be elsewhere than they were. */
 static int look(struct sampler *sampler, enum instant_verdict *ret_verdict)
 {
 	struct snapshot *snapshot = &sampler->snapshot;
+	const size_t nr_walks = sampler->natives ? 0 : snapshot->nr_threads;
 	int err = snapshot_begin(snapshot, NULL);
 	int end_err;
 
 	if (err)
 		return err;
-	if (!sampler->natives)
-		err = walk_threads(sampler);
+	for (size_t i = 0; !err && i < nr_walks && !is_over(sampler, i); i++) {
+		struct snapshot_thread *thread = snapshot->threads[i];
+		struct walked_thread *walked = &sampler->threads[thread->slot].walked;
+
+		walked->is_whole = false;
+		walked->loss = LOSS_MOVED;
+		if (thread->copied && !thread->unchanged && is_asked(sampler, thread))
+			err = sampler_thread_walk(sampler, thread);
+	}
 	end_err = snapshot_end(snapshot, ret_verdict);
 	return err ? err : end_err;
 }
@@ -354,16 +345,8 @@ static int tick_natives(struct sampler *sampler, uint64_t now_ns)
 			pass_over(thread);
 			continue;
 		}
-		if (!thread->copied)
-			continue;
-		err = sampler_natives_tick(sampler->natives, thread, now_ns);
-		if (err != -EAGAIN)
-			continue;
-		/* It runs, and there are no dumps. */
-		err = sampler_natives_take_python(sampler->natives, thread, now_ns);
-		sampler->stats.lost[LOSS_MOVED] += err == -EBADMSG;
-		if (err == -EBADMSG || err == -ENOENT)
-			err = 0;
+		if (thread->copied)
+			err = sampler_natives_tick(sampler->natives, thread, now_ns);
 	}
 	return err;
 }
@@ -414,15 +397,6 @@ static int take_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t
 	}
 	sampler->last_tick_ns = now_ns;
 	return sampler_names_tick(sampler, sink, now_ns);
-}
-
-/* Take the records of interrupts before the next tick, as what they lack has to be brought in. */
-static int take_between(struct sampler *sampler, struct sample_sink *sink)
-{
-	const int err = sampler_interrupts_take(sampler->interrupts, sink);
-
-	sampler_interrupts_settle(sampler->interrupts);
-	return err;
 }
 
 int sampler_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns)
@@ -506,10 +480,13 @@ static int run_loop(struct sampler *sampler, const struct sampler_options *optio
 		 * At a low rate the next tick may be far: the end of the program is not waited for.
 		 */
 		err = check_program(sampler, now_ns);
-		if (!err && due)
+		if (!err && due) {
 			err = sampler_tick(sampler, sink, now_ns);
-		else if (!err && sampler->interrupts)
-			err = take_between(sampler, sink);
+		} else if (!err && sampler->interrupts) {
+			/* What its records lack has to be brought in before the next tick. */
+			err = sampler_interrupts_take(sampler->interrupts, sink);
+			sampler_interrupts_settle(sampler->interrupts);
+		}
 		if (!err)
 			err = put_ticks_off(sampler, ticker, now_ns, due);
 		sink_err = sink->ops->tick ? sink->ops->tick(sink, now_ns) : 0;
@@ -558,35 +535,16 @@ void sampler_end_holding(struct sampler *sampler)
 }
 
 /*
- * Whether some thread may use none of the CPUs that can be held, be it asleep by now, or the
- * scheduler lets us take the CPU of no thread.
- */
-static bool is_out_of_reach(const struct sampler *sampler, enum sampler_end *ret_end)
-{
-	const struct snapshot *snapshot = &sampler->snapshot;
-	bool is_known = false, is_outranked = true;
-
-	for (size_t i = 0; i < snapshot->nr_threads; i++) {
-		const pid_t tid = snapshot->threads[i]->tid;
-
-		if (tid && !preempt_can_meet(sampler->preempt, tid)) {
-			*ret_end = END_ELSEWHERE;
-			return true;
-		}
-		is_known = is_known || tid;
-		is_outranked = is_outranked && (!tid || cpu_seat_is_outranked(tid));
-	}
-	*ret_end = END_REAL_TIME;
-	return is_known && is_outranked;
-}
-
-/*
  * Find out where the target runs, so that the first tick holds. A target that is gone, or has no
- * interpreter yet, is the first tick's. False: its CPU cannot be taken, and *ret_end says why.
+ * interpreter yet, is the first tick's. False: its CPU cannot be taken, and *ret_end says why: some
+ * thread may use none of the CPUs that can be held, be it asleep by now, or the scheduler lets us
+ * take the CPU of no thread.
  */
 static bool find_target(struct sampler *sampler, enum sampler_end *ret_end)
 {
+	const struct snapshot *snapshot = &sampler->snapshot;
 	enum instant_verdict verdict = INSTANT_MOVED;
+	bool is_known = false, is_outranked = true;
 	struct ticker_clock clock;
 
 	if (!sampler->preempt)
@@ -597,7 +555,18 @@ static bool find_target(struct sampler *sampler, enum sampler_end *ret_end)
 		if (prepare(sampler) || look(sampler, &verdict))
 			return true;
 	}
-	return !is_out_of_reach(sampler, ret_end);
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		const pid_t tid = snapshot->threads[i]->tid;
+
+		if (tid && !preempt_can_meet(sampler->preempt, tid)) {
+			*ret_end = END_ELSEWHERE;
+			return false;
+		}
+		is_known = is_known || tid;
+		is_outranked = is_outranked && (!tid || cpu_seat_is_outranked(tid));
+	}
+	*ret_end = END_REAL_TIME;
+	return !is_known || !is_outranked;
 }
 
 /* Have what stacks are read with: the target's CPUs, interrupts, or nothing. */
@@ -671,7 +640,7 @@ int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 	/* Threads may have other names by now; a target that is gone has none. */
 	if (!err && (*ret_end == END_DURATION || *ret_end == END_STOPPED) &&
 	    !remote_memory_check(sampler->snapshot.memory) &&
-	    sampler_names_end(sampler, sink) == -ENOMEM)
+	    sampler_names_read(sampler, sink, true) == -ENOMEM)
 		err = -ENOMEM;
 	sampler->snapshot.stop = NULL;
 	sampler->cut_ns = UINT64_MAX;

@@ -401,52 +401,31 @@ static int look_at(struct sampler *sampler, struct snapshot_thread *thread,
 				      : sampler_thread_emit(sampler, thread, sample, sink);
 }
 
-/* Read the thread list of a process that may be starting and ending threads all the time. */
-static int refresh_patiently(struct snapshot *snapshot)
-{
-	int err = snapshot_refresh(snapshot);
-
-	if (snapshot->is_still)
-		return err;
-	for (int i = 1; i < REFRESH_MAX_TRIES && sampler_is_passing(err); i++) {
-		(void)usleep(REFRESH_PAUSE_US);
-		err = snapshot_refresh(snapshot);
-	}
-	return err;
-}
-
-/* Say who the threads are, all of them, before the stacks are asked for. */
-static int begin_threads(struct sampler *sampler)
-{
-	struct snapshot *snapshot = &sampler->snapshot;
-	int err = 0;
-
-	sampler->nr_os_names_left = UINT32_MAX;
-	for (size_t i = snapshot->nr_threads; !err && i > 0; i--) {
-		struct snapshot_thread *thread = snapshot->threads[i - 1];
-
-		if (!thread->copied)
-			continue;
-		err = sampler_thread_begin(sampler, thread);
-	}
-	return err ? err : sampler_names_read(sampler);
-}
-
 int sampler_dump(struct sampler *sampler, struct sample_sink *sink)
 {
 	struct snapshot *snapshot = &sampler->snapshot;
 	enum instant_verdict verdict;
 	int err = sampler_begin_holding(sampler);
 
-	/* A look at who there is. */
+	/* A look at who there is. A process may be starting and ending threads all the time. */
 	if (!err)
-		err = refresh_patiently(snapshot);
+		err = snapshot_refresh(snapshot);
+	for (int i = 1; !snapshot->is_still && i < REFRESH_MAX_TRIES && sampler_is_passing(err);
+	     i++) {
+		(void)usleep(REFRESH_PAUSE_US);
+		err = snapshot_refresh(snapshot);
+	}
 	if (!err)
 		err = snapshot_begin(snapshot, NULL);
 	if (!err)
 		err = snapshot_end(snapshot, &verdict);
+	/* Say who the threads are, all of them, before the stacks are asked for. */
+	sampler->nr_os_names_left = UINT32_MAX;
+	for (size_t i = snapshot->nr_threads; !err && i > 0; i--)
+		if (snapshot->threads[i - 1]->copied)
+			err = sampler_thread_begin(sampler, snapshot->threads[i - 1]);
 	if (!err)
-		err = begin_threads(sampler);
+		err = sampler_names_read(sampler, NULL, false);
 	if (!err && sampler->looks.value_max_chars) {
 		sampler->variables = variable_reader_create(sampler);
 		err = sampler->variables ? 0 : -ENOMEM;

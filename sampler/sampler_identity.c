@@ -191,21 +191,6 @@ void sampler_learn_stacks(struct sampler *sampler, bool is_urgent)
 	sampler->stacks_due_ns = begin_ns + (clock_now_ns() - begin_ns) * SHARE;
 }
 
-/*
- * Whether it is the main thread, which has ended: CPython keeps its thread state, the
- * oldest one, but the C library's struct has lost its id.
- */
-static bool is_ended_main(const struct sampler *sampler, const struct snapshot_thread *thread)
-{
-	const struct snapshot *snapshot = &sampler->snapshot;
-	pid_t live_tid;
-
-	return sampler->pthreads.is_known &&
-	       thread == snapshot->threads[snapshot->nr_threads - 1] &&
-	       process_live_thread(sampler->process, &live_tid) == 0 &&
-	       live_tid != sampler->process->pid;
-}
-
 /* Find the thread by its own_tid: its id in our namespace, and the OS name. */
 static void find_thread(struct sampler *sampler, struct sampled_thread *sampled)
 {
@@ -250,52 +235,52 @@ static void take_only_thread(struct sampler *sampler, struct sampled_thread *sam
 		find_thread(sampler, sampled);
 }
 
-/* Have the id of a thread in our namespace, and what the kernel calls it. */
-static void identify_task(struct sampler *sampler, const struct snapshot_thread *thread,
-			  struct sampled_thread *sampled)
+void sampler_identify(struct sampler *sampler, const struct snapshot_thread *thread,
+		      struct sampled_thread *sampled)
 {
+	const struct snapshot *snapshot = &sampler->snapshot;
+	const struct process *process = sampler->process;
+	const uint64_t native_tid = thread->ref.native_tid;
 	struct sample_thread *info = sampled->info;
+	pid_t live_tid;
 
+	sampled->own_tid = 0;
+	sampled->needs_os_name = false;
+	info->interpreter_id = snapshot->interpreters[thread->ref.interpreter].ref.id;
+	info->ident = thread->ref.thread_id;
+	if (thread_of_ident(sampler, thread) != thread)
+		return;
+	/* Its id in its own namespace; 0 if it cannot be told. */
+	if (native_tid || !thread->ref.thread_id || !process)
+		sampled->own_tid = native_tid > INT32_MAX ? 0 : (pid_t)native_tid;
+	else
+		sampled->own_tid = read_pthread(sampler, thread->ref.thread_id);
+	if (!process) {
+		info->tid = sampled->own_tid;
+		return;
+	}
 	if (sampled->own_tid) {
 		find_thread(sampler, sampled);
 		if (!info->os_name[0] && !sampled->needs_os_name)
 			take_only_thread(sampler, sampled);
 		/* What was read of the target's memory must be a thread of the process. */
-		if (!thread->ref.native_tid && info->tid && !info->os_name[0] &&
-		    !process_has_thread(sampler->process, info->tid)) {
+		if (!native_tid && info->tid && !info->os_name[0] &&
+		    !process_has_thread(process, info->tid)) {
 			info->tid = 0;
 			sampled->needs_os_name = false;
 		}
-	} else if (!thread->ref.native_tid && is_ended_main(sampler, thread)) {
-		info->tid = sampler->process->pid;
+	} else if (!native_tid && sampler->pthreads.is_known &&
+		   thread == snapshot->threads[snapshot->nr_threads - 1] &&
+		   process_live_thread(process, &live_tid) == 0 && live_tid != process->pid) {
+		/*
+		 * The main thread, which has ended: CPython keeps its thread state, the oldest one, but
+		 * the C library's struct has lost its id.
+		 */
+		info->tid = process->pid;
 		read_os_name(sampler, sampled);
 	}
-}
-
-void sampler_identify(struct sampler *sampler, const struct snapshot_thread *thread,
-		      struct sampled_thread *sampled)
-{
-	struct sample_thread *info = sampled->info;
-
-	sampled->own_tid = 0;
-	sampled->needs_os_name = false;
-	info->interpreter_id = sampler->snapshot.interpreters[thread->ref.interpreter].ref.id;
-	info->ident = thread->ref.thread_id;
-	if (thread_of_ident(sampler, thread) != thread)
-		return;
-	/* Its id in its own namespace; 0 if it cannot be told. */
-	if (thread->ref.native_tid || !thread->ref.thread_id || !sampler->process)
-		sampled->own_tid =
-			thread->ref.native_tid > INT32_MAX ? 0 : (pid_t)thread->ref.native_tid;
-	else
-		sampled->own_tid = read_pthread(sampler, thread->ref.thread_id);
-	if (!sampler->process) {
-		info->tid = sampled->own_tid;
-		return;
-	}
-	identify_task(sampler, thread, sampled);
 	memcpy(info->name, info->os_name, sizeof(info->os_name));
-	info->is_main = info->tid == sampler->process->pid && info->interpreter_id == 0;
+	info->is_main = info->tid == process->pid && info->interpreter_id == 0;
 }
 
 /* Names. */
@@ -314,36 +299,22 @@ static bool is_wanted(const struct reading *reading, const struct snapshot_threa
 {
 	struct sampler *sampler = reading->sampler;
 	const struct sampled_thread *sampled = &sampler->threads[thread->slot];
-	/* For the second time that is long enough after the first. */
-	const bool is_old =
-		reading->is_last || sampled->first_ns + NAMES_AGAIN_NS <= sampler->names_due_ns;
-	const bool needs_name =
-		sampled->nr_named < reading->max_named && (!sampled->nr_named || is_old);
 
-	return !thread->is_new && thread->copied && thread->ref.thread_id && needs_name &&
-	       thread_of_ident(sampler, thread) == thread;
+	/* One that is new may have no place in threads yet: the tick that found it was cut off. */
+	if (thread->is_new || !thread->copied || !thread->ref.thread_id ||
+	    sampled->nr_named >= reading->max_named)
+		return false;
+	/* The second time is long enough after the first. */
+	if (sampled->nr_named && !reading->is_last &&
+	    sampled->first_ns + NAMES_AGAIN_NS > sampler->names_due_ns)
+		return false;
+	return thread_of_ident(sampler, thread) == thread;
 }
 
 static void tell_name(const struct reading *reading, const struct sample_thread *info)
 {
 	if (reading->sink && reading->sink->ops->renamed)
 		reading->sink->ops->renamed(reading->sink, info);
-}
-
-/*
- * Read the kernel's name of a thread that had none yet, and tell the sink; it is its name, too, so
- * far.
- */
-static void name_late(const struct reading *reading, struct sampled_thread *sampled)
-{
-	struct sample_thread *info = sampled->info;
-
-	reading->sampler->nr_os_names_left = 1;
-	read_os_name(reading->sampler, sampled);
-	if (info->is_named)
-		return;
-	memcpy(info->name, info->os_name, sizeof(info->os_name));
-	tell_name(reading, info);
 }
 
 /* Give a thread its name, and tell sink if that is another one than before. */
@@ -390,8 +361,16 @@ static int read_some(struct reading *reading, size_t *end)
 		if (!is_wanted(reading, thread))
 			continue;
 		sampled = &sampler->threads[thread->slot];
-		if (sampled->needs_os_name)
-			name_late(reading, sampled);
+		if (sampled->needs_os_name) {
+			/* There was no room for the kernel's. It is its name, too, so far. */
+			sampler->nr_os_names_left = 1;
+			read_os_name(sampler, sampled);
+			if (!sampled->info->is_named) {
+				memcpy(sampled->info->name, sampled->info->os_name,
+				       sizeof(sampled->info->os_name));
+				tell_name(reading, sampled->info);
+			}
+		}
 		sampled->nr_named = reading->is_last ? NAMED_AT_END : sampled->nr_named + 1;
 		named[nr++] = (struct named_thread){
 			.ident = thread->ref.thread_id,
@@ -431,26 +410,18 @@ static void reading_init(struct reading *reading, struct sampler *sampler, size_
 			    NAMES_MAX_READS + max_threads * NAME_MAX_READS, stop, cut_ns);
 }
 
-int sampler_names_read(struct sampler *sampler)
+int sampler_names_read(struct sampler *sampler, struct sample_sink *sink, bool is_last)
 {
-	struct reading reading;
-
-	reading_init(&reading, sampler, sampler->snapshot.nr_threads, NULL, NULL,
-		     clock_now_ns() + NAMES_OF_DUMP_NS);
-	return read_wanted(&reading, 1);
-}
-
-int sampler_names_end(struct sampler *sampler, struct sample_sink *sink)
-{
+	const uint64_t max_ns = is_last ? NAMES_AT_END_NS : NAMES_OF_DUMP_NS;
 	struct reading reading;
 	int err;
 
 	/* *stop is what ends most runs. */
 	reading_init(&reading, sampler, sampler->snapshot.nr_threads, sink, NULL,
-		     clock_now_ns() + NAMES_AT_END_NS);
-	reading.is_last = true;
+		     clock_now_ns() + max_ns);
+	reading.is_last = is_last;
 	err = read_wanted(&reading, 1);
-	return err ? err : read_wanted(&reading, NAMED_AT_END);
+	return err || !is_last ? err : read_wanted(&reading, NAMED_AT_END);
 }
 
 /* Whether there are threads that were looked for but once. */

@@ -54,8 +54,7 @@ struct sampler_natives {
 	/* What a sample goes through to get the C frames that were unwound last, and then to: */
 	struct sample_sink merge;
 	struct sample_sink *merge_next;
-	const struct frame_list *list;	  /* of the sample */
-	const struct loop_entry *entries; /* of list */
+	const struct loop_entry *entries; /* of the list of the sample's thread */
 	/* Of the frames that people see the outer ones; a hole stands for the others. */
 	uint32_t nr_told;
 	struct sample_sink *next; /* where all goes; of the run */
@@ -107,8 +106,9 @@ static int emit_python(struct sampler_natives *natives, const struct snapshot_th
 	return sampler_thread_emit(sampler, thread, sample, natives->next);
 }
 
-int sampler_natives_take_python(struct sampler_natives *natives, struct snapshot_thread *thread,
-				uint64_t now_ns)
+/* A look at a thread, and its sample without C frames. Errors of sampler_thread_look(). */
+static int take_python(struct sampler_natives *natives, struct snapshot_thread *thread,
+		       uint64_t now_ns)
 {
 	int err = sampler_thread_look(natives->options.sampler, thread, false);
 
@@ -130,14 +130,14 @@ void sampler_natives_add(struct sampler_natives *natives, const struct sample_th
 static int merge(struct sample_sink *sink, const struct sample *sample)
 {
 	struct sampler_natives *natives = (struct sampler_natives *)sink;
-	struct native_stacks *stacks = &natives->stacks;
+	const struct sampler *sampler = natives->options.sampler;
 	cleanup_free struct frame_detail *details = NULL;
 	cleanup_free struct frame *frames = NULL;
 	struct sample detailed = *sample;
 	uint32_t nr_left = natives->nr_told;
 	uint32_t nr = 0;
-	int err = sample_details(&stacks->options.sampler->codes, natives->list, natives->entries,
-				 NULL, sample, &details);
+	int err = sample_details(&sampler->codes, &sampler->threads[sample->thread->slot].list,
+				 natives->entries, NULL, sample, &details);
 
 	if (err)
 		return err;
@@ -155,7 +155,7 @@ static int merge(struct sample_sink *sink, const struct sample *sample)
 		detailed.nr_frames = nr + 1;
 		natives->stats.nr_python_holed++;
 	}
-	return native_stacks_hand_on(stacks, &detailed, natives->merge_next);
+	return native_stacks_hand_on(&natives->stacks, &detailed, natives->merge_next);
 }
 
 /*
@@ -189,7 +189,6 @@ static int hand_on(struct sampler_natives *natives, const struct snapshot_thread
 	natives->stats.nr_stacks++;
 	natives->stats.nr_broken += !natives->stacks.is_whole;
 	natives->merge_next = next;
-	natives->list = list;
 	natives->entries = entries; /* by now the thread may be elsewhere */
 	natives->nr_told = nr_told == list->nr_frames ? UINT32_MAX
 			   : nr_told		      ? list->frames[nr_told - 1].nr_begun
@@ -282,36 +281,27 @@ int sampler_natives_look(struct sampler_natives *natives, const struct snapshot_
 }
 
 /*
- * Note how much CPU time a thread has used since it was copied. Whether it is as little as that may
- * be.
+ * So many frames of the list, from the outermost on, are those of the copy: all if nothing has been
+ * executed, else those of loops that were there all along and have called another one.
  */
-static bool is_near(struct evidence *evidence, uint64_t used_ns)
+static uint32_t nr_told_frames(struct evidence *evidence, const struct perf_dump *dump,
+			       const struct frame_list *list)
 {
+	const uint64_t used_ns = evidence->count_ns - dump->count_ns;
 	const uint32_t nr_before = evidence->nr_used++;
+	const remote_addr sp_addr = stack_addr(dump);
+	size_t nr_changed = dump->nr_stack_bytes; /* up to the last one that has */
 	uint64_t least_ns = UINT64_MAX;
+	uint32_t nr_told = 0;
 
+	/* Nothing, if it has used as little CPU time since as that may be. */
 	for (uint32_t i = 0; i < nr_before && i < EVIDENCE_LOOKS; i++)
 		if (evidence->used_ns[i] < least_ns)
 			least_ns = evidence->used_ns[i];
 	evidence->used_ns[nr_before % EVIDENCE_LOOKS] = used_ns;
-	return nr_before >= ENOUGH_LOOKS && used_ns <= least_ns * 3;
-}
-
-/*
- * So many frames of the list, from the outermost on, are those of the copy: all if nothing has been
- * executed, else those of loops that were there all along and have called another one.
- */
-static uint32_t nr_told_frames(struct evidence *evidence, const struct frame_list *list)
-{
-	const bool is_still = is_near(evidence, evidence->count_ns - evidence->dump->count_ns);
-	const remote_addr sp_addr = stack_addr(evidence->dump);
-	size_t nr_changed = evidence->dump->nr_stack_bytes; /* up to the last one that has */
-	uint32_t nr_told = 0;
-
-	while (nr_changed &&
-	       evidence->stack[nr_changed - 1] == evidence->dump->stack[nr_changed - 1])
+	while (nr_changed && evidence->stack[nr_changed - 1] == dump->stack[nr_changed - 1])
 		nr_changed--;
-	if (is_still && !nr_changed)
+	if (nr_before >= ENOUGH_LOOKS && used_ns <= least_ns * 3 && !nr_changed)
 		return list->nr_frames;
 	for (uint32_t i = 0; i < list->nr_frames; i++) {
 		const struct loop_entry *entry = &evidence->entries[i];
@@ -326,45 +316,40 @@ static uint32_t nr_told_frames(struct evidence *evidence, const struct frame_lis
 	return nr_told;
 }
 
-/* The sample of one state of a thread that was copied. */
-static int take_state(struct sampler_natives *natives, struct snapshot_thread *thread,
-		      const struct perf_dump *dump, uint64_t now_ns)
-{
-	struct sampler *sampler = natives->options.sampler;
-	struct evidence *evidence = &natives->evidence;
-	const struct frame_list *list = &sampler->threads[thread->slot].list;
-	uint32_t nr_told;
-	int err;
-
-	evidence->dump = dump;
-	evidence->is_read = false;
-	err = sampler_thread_look(sampler, thread, false);
-	evidence->dump = err ? NULL : dump;
-	if (err == -EBADMSG)
-		sampler->stats.lost[LOSS_MOVED]++;
-	if (err)
-		return err == -ENOENT || err == -EBADMSG ? 0 : err;
-	nr_told = evidence->is_read ? nr_told_frames(evidence, list) : 0;
-	evidence->dump = NULL;
-	return hand_on_copy(natives, thread, evidence->entries, nr_told, dump,
-			    (struct sample){.time_ns = now_ns});
-}
-
-/* A thread may have several states, one for each interpreter. */
+/*
+ * The samples of a thread that was copied: one of each of its states, which it may have one of for
+ * each interpreter.
+ */
 static int take_dump(struct sampler_natives *natives, const struct perf_dump *dump, uint64_t now_ns)
 {
-	const struct sampler *sampler = natives->options.sampler;
+	struct sampler *sampler = natives->options.sampler;
 	const struct snapshot *snapshot = &sampler->snapshot;
+	struct evidence *evidence = &natives->evidence;
 	bool is_known = false;
 	int err = 0;
 
 	for (size_t i = 0; !err && i < snapshot->nr_threads; i++) {
 		struct snapshot_thread *thread = snapshot->threads[i];
+		const struct sampled_thread *sampled = &sampler->threads[thread->slot];
+		uint32_t nr_told = 0;
 
-		if (thread->is_new || sampler->threads[thread->slot].info->tid != dump->tid)
+		if (thread->is_new || sampled->info->tid != dump->tid)
 			continue;
 		is_known = true;
-		err = take_state(natives, thread, dump, now_ns);
+		evidence->dump = dump;
+		evidence->is_read = false;
+		err = sampler_thread_look(sampler, thread, false);
+		evidence->dump = NULL;
+		if (err == -ENOENT || err == -EBADMSG) {
+			sampler->stats.lost[LOSS_MOVED] += err == -EBADMSG;
+			err = 0;
+			continue;
+		}
+		if (!err && evidence->is_read)
+			nr_told = nr_told_frames(evidence, dump, &sampled->list);
+		if (!err)
+			err = hand_on_copy(natives, thread, evidence->entries, nr_told, dump,
+					   (struct sample){.time_ns = now_ns});
 	}
 	natives->stats.nr_foreign += !is_known;
 	return err;
@@ -532,15 +517,14 @@ int sampler_natives_tick(struct sampler_natives *natives, struct snapshot_thread
 	if (!err)
 		err = take_waiting(natives, thread, &place, now_ns);
 	else if (err != -EAGAIN)
-		err = sampler_natives_take_python(natives, thread, now_ns);
-	if (err == -EAGAIN && !natives->has_events)
-		return err;
-	if (err == -EAGAIN && natives->events.options.has_program) {
+		err = take_python(natives, thread, now_ns);
+	if (err == -EAGAIN && natives->has_events && natives->events.options.has_program) {
 		sampler_thread_starved(sampled, now_ns);
 		return 0;
 	}
-	if (err == -EAGAIN && unseen_ns >= UNSEEN_MAX_NS)
-		err = sampler_natives_take_python(natives, thread, now_ns);
+	/* It runs, and there are no dumps, or none of it. */
+	if (err == -EAGAIN && (!natives->has_events || unseen_ns >= UNSEEN_MAX_NS))
+		err = take_python(natives, thread, now_ns);
 	if (err == -EBADMSG)
 		sampler->stats.lost[LOSS_MOVED]++;
 	return err == -EAGAIN || sampler_is_passing(err) ? 0 : err;

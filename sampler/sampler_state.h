@@ -165,26 +165,21 @@ void sampler_identify(struct sampler *sampler, const struct snapshot_thread *thr
 		      struct sampled_thread *sampled);
 
 /*
- * Read for a dump the names that Python's threading has for threads. That of a thread that
- * has none stays the kernel's. 0 (also if there are no names to be read, or not all within
- * the limits of a reading); -ENOMEM, -ESRCH, -EPERM.
+ * Read the names that Python's threading has for all threads: for a dump, or once more at the end of
+ * a run (is_last), those that were not looked for yet first. That of a thread that has none stays
+ * the kernel's. sink, which may be NULL, is told of those that changed; *stop is not asked. 0 (also
+ * if there are no names to be read, or not all within the limits of a reading); -ENOMEM, -ESRCH,
+ * -EPERM.
  */
-int sampler_names_read(struct sampler *sampler);
+int sampler_names_read(struct sampler *sampler, struct sample_sink *sink, bool is_last);
 
 /*
  * Read at the end of a tick what names are due: at once those of new threads, and, since
  * a thread state is listed before threading knows its thread, and a thread may be given
  * a name after its start, once more at the first tick 100 ms later; NAMES_OF_TICK at most.
- * sink, which may be NULL, is told of those that changed. *stop and the run's cut-off end
- * it. Errors of sampler_names_read().
+ * sink as above. *stop and the run's cut-off end it. Errors of sampler_names_read().
  */
 int sampler_names_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns);
-
-/*
- * Read the names at the end of a run once more, those that were not looked for yet first;
- * *stop is not asked. sink as in sampler_names_tick(), errors of sampler_names_read().
- */
-int sampler_names_end(struct sampler *sampler, struct sample_sink *sink);
 
 /*
  * Between looks: find out what is wanted of the C stacks of threads, if that is due: it takes a
@@ -368,15 +363,10 @@ void sampler_natives_add(struct sampler_natives *natives, const struct sample_th
 
 /*
  * The tick of a thread, whatever the tick has copied of it: it has a sample if it was not dumped
- * lately and could not run either. Errors of sampler_tick(); -EAGAIN: it runs, and there are no
- * dumps, so the tick tells what it can.
+ * lately and could not run either, or if it runs and there are no dumps. Errors of sampler_tick().
  */
 int sampler_natives_tick(struct sampler_natives *natives, struct snapshot_thread *thread,
 			 uint64_t now_ns);
-
-/* A look at a thread, and its sample without C frames. Errors of sampler_thread_look(). */
-int sampler_natives_take_python(struct sampler_natives *natives, struct snapshot_thread *thread,
-				uint64_t now_ns);
 
 /*
  * Within a look at a thread: read what is to tell whether it is where it was when it was copied, if

@@ -618,23 +618,13 @@ static int add_collector(struct sampler *sampler, struct sampled_thread *sampled
 	return 0;
 }
 
-/* Behind the sink: take it out again. */
-static void remove_collector(struct sampled_thread *sampled, const struct sample *sample)
-{
-	struct frame *frame;
-
-	if (sampled->collector == NOT_COLLECTING)
-		return;
-	frame = &sampled->frames[sampled->collector];
-	memmove(frame, frame + 1, (sample->nr_frames - 1 - sampled->collector) * sizeof(*frame));
-}
-
 /* Hand on the first nr_frames frames that are kept of a thread. */
 static int hand_on(struct sampler *sampler, const struct snapshot_thread *thread,
 		   struct sample sample, struct sample_sink *sink)
 {
 	struct sampled_thread *sampled = &sampler->threads[thread->slot];
 	const uint32_t nr_frames = sample.nr_frames;
+	struct frame *frame;
 	int err;
 
 	sample.frames = sampled->frames;
@@ -644,8 +634,11 @@ static int hand_on(struct sampler *sampler, const struct snapshot_thread *thread
 	if (err)
 		return err;
 	err = sampler_thread_tell(sampler, thread, sample, sink);
-	remove_collector(sampled, &sample);
 	sampled->nr_same = nr_frames;
+	if (sampled->collector != NOT_COLLECTING) {
+		frame = &sampled->frames[sampled->collector];
+		memmove(frame, frame + 1, (nr_frames - sampled->collector) * sizeof(*frame));
+	}
 	return err;
 }
 

@@ -95,7 +95,7 @@ Test(sampler_identity, when_a_thread_is_new_and_once_more)
 		for (uint64_t ms = 1200; ms < 2000; ms += 100)
 			cr_assert(zero(int, sampler_tick(sampler, &sink.sink, ms * MS)));
 		cr_expect(eq(sz, sink.nr_renamed, 2), "never again");
-		cr_assert(zero(int, sampler_names_end(sampler, &sink.sink)));
+		cr_assert(zero(int, sampler_names_read(sampler, &sink.sink, true)));
 		cr_expect(eq(str, sink.name, (char *)"third0"), "but at the end");
 		sampler_destroy(sampler);
 		fake_python_done(&py);
@@ -152,11 +152,11 @@ Test(sampler_identity, that_no_tick_came_to_are_read_at_the_end)
 		cr_assert(zero(int, sampler_tick(sampler, &sink.sink, 1000 * MS)));
 		py.fake.nr_ranges = 0;
 		name_threads(&py, IDENT, NR_MANY, "b");
-		cr_assert(zero(int, sampler_names_end(sampler, &sink.sink)));
+		cr_assert(zero(int, sampler_names_read(sampler, &sink.sink, true)));
 		cr_expect(eq(sz, sink.nr_renamed, NAMES_OF_TICK + NR_MANY), "3.%u", py.minor);
 		cr_expect(eq(str, sink.name, (char *)"b15"), "those without a name come first");
 		py.fake.nr_ranges = 0;
-		cr_assert(zero(int, sampler_names_end(sampler, &sink.sink)));
+		cr_assert(zero(int, sampler_names_read(sampler, &sink.sink, true)));
 		cr_expect(zero(u64, py.fake.nr_ranges), "none is read twice");
 		sampler_destroy(sampler);
 		fake_python_done(&py);
@@ -206,7 +206,7 @@ Test(sampler_identity, of_a_hostile_target_are_bounded)
 		cr_assert(zero(int, sampler_tick(sampler, &sink.sink, 1000 * MS)));
 		cr_expect(lt(u64, py.fake.nr_ranges, REST), "3.%u: it is over", py.minor);
 		py.fake.nr_ranges = 0;
-		cr_assert(zero(int, sampler_names_end(sampler, &sink.sink)));
+		cr_assert(zero(int, sampler_names_read(sampler, &sink.sink, true)));
 		cr_expect(lt(u64, py.fake.nr_ranges, MAX_READS), "3.%u", py.minor);
 		sampler_destroy(sampler);
 
