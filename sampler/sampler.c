@@ -94,27 +94,25 @@ void sampler_set_looks(struct sampler *sampler, const struct sampler_looks *look
 		descriptor_limit_raise(); /* a clock takes one */
 }
 
-/* Whether the GIL has no struct (3.6). */
-static bool has_bare_gil(const struct py_build *build)
-{
-	return !build->free_threaded && build->offsets.interpreter.gil_locked == OFFSET_ABSENT &&
-	       build->offsets.runtime.gil_locked == OFFSET_ABSENT;
-}
-
 void sampler_hold_target(struct sampler *sampler, const struct maps *maps,
 			 struct image_source *images)
 {
+	const struct py_build *build = sampler->build;
+	/* 3.6 has no struct for it. */
+	const bool has_bare_gil = !build->free_threaded &&
+				  build->offsets.interpreter.gil_locked == OFFSET_ABSENT &&
+				  build->offsets.runtime.gil_locked == OFFSET_ABSENT;
 	const struct witness_means means = {
 		.process = sampler->process,
 		.rseq = rseq_place_find(sampler->snapshot.memory, maps, images),
-		.prefers_clock = sampler->build->free_threaded || has_bare_gil(sampler->build),
-		.may_be_followed = has_bare_gil(sampler->build),
+		.prefers_clock = build->free_threaded || has_bare_gil,
+		.may_be_followed = has_bare_gil,
 	};
 
 	snapshot_hold_target(&sampler->snapshot, &means);
 	sampler->first_stack = own_stack_of_first(maps);
 	descriptor_limit_raise(); /* a witness takes up to three */
-	if (has_bare_gil(sampler->build))
+	if (has_bare_gil)
 		sampler->snapshot.current_thread_addr =
 			gil_find_current(maps, images, sampler->snapshot.runtime_addr);
 }
@@ -187,24 +185,9 @@ static bool is_over(const struct sampler *sampler, size_t nr_done)
 	       (nr_done % CLOCK_EVERY == 0 && clock_now_ns() >= sampler->cut_ns);
 }
 
-/* Make room for the tables of code: what no thread's last stack needs, when there is much of it. */
-static void relieve_codes(struct sampler *sampler)
-{
-	const struct snapshot *snapshot = &sampler->snapshot;
-
-	/* Lists that name what was forgotten are another walk's. */
-	if (code_cache_relieve(&sampler->codes))
-		for (size_t i = 0; i < snapshot->nr_threads; i++)
-			snapshot->threads[i]->proof.is_known = false;
-	if (!code_cache_is_due(&sampler->codes))
-		return;
-	for (uint32_t i = 0; i < sampler->nr_threads; i++)
-		frame_list_use_codes(&sampler->threads[i].list);
-	code_cache_drop_unused(&sampler->codes);
-}
-
 /*
- * Before a look, as it may take long: read the thread list if it has changed, and say who is new.
+ * Before a look, as it may take long: make room for the tables of code, read the thread list if it
+ * has changed, and say who is new.
  */
 static int prepare(struct sampler *sampler)
 {
@@ -212,7 +195,16 @@ static int prepare(struct sampler *sampler)
 	const bool is_stale = snapshot->stale;
 	int err = 0;
 
-	relieve_codes(sampler);
+	/* Lists that name what was forgotten are another walk's. */
+	if (code_cache_relieve(&sampler->codes))
+		for (size_t i = 0; i < snapshot->nr_threads; i++)
+			snapshot->threads[i]->proof.is_known = false;
+	/* When there is much of it, what no thread's last stack needs goes. */
+	if (code_cache_is_due(&sampler->codes)) {
+		for (uint32_t i = 0; i < sampler->nr_threads; i++)
+			frame_list_use_codes(&sampler->threads[i].list);
+		code_cache_drop_unused(&sampler->codes);
+	}
 	sampler->nr_os_names_left = NAMES_OF_TICK;
 	sampler_learn_stacks(sampler, false);
 	if (is_stale)

@@ -424,20 +424,9 @@ int sampler_names_read(struct sampler *sampler, struct sample_sink *sink, bool i
 	return err || !is_last ? err : read_wanted(&reading, NAMED_AT_END);
 }
 
-/* Whether there are threads that were looked for but once. */
-static bool has_recent_threads(const struct sampler *sampler)
-{
-	const struct snapshot *snapshot = &sampler->snapshot;
-
-	for (size_t i = 0; i < snapshot->nr_threads; i++)
-		if (!snapshot->threads[i]->is_new &&
-		    sampler->threads[snapshot->threads[i]->slot].nr_named < NAME_READINGS)
-			return true;
-	return false;
-}
-
 int sampler_names_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns)
 {
+	const struct snapshot *snapshot = &sampler->snapshot;
 	const bool is_due = sampler->names_due_ns && now_ns >= sampler->names_due_ns;
 	struct reading reading;
 	int err;
@@ -455,8 +444,13 @@ int sampler_names_tick(struct sampler *sampler, struct sample_sink *sink, uint64
 	sampler->has_new_threads = false;
 	if (is_due)
 		sampler->names_due_ns = 0;
-	/* Those that come until then are read with them, if they are old enough. */
-	if (!sampler->names_due_ns && has_recent_threads(sampler))
-		sampler->names_due_ns = now_ns + NAMES_AGAIN_NS;
+	/*
+	 * Some were looked for but once. Those that come until then are read with them, if they are
+	 * old enough.
+	 */
+	for (size_t i = 0; !sampler->names_due_ns && i < snapshot->nr_threads; i++)
+		if (!snapshot->threads[i]->is_new &&
+		    sampler->threads[snapshot->threads[i]->slot].nr_named < NAME_READINGS)
+			sampler->names_due_ns = now_ns + NAMES_AGAIN_NS;
 	return 0;
 }

@@ -45,8 +45,8 @@ struct evidence {
 	uint8_t *stack;		      /* as much as was copied, from the same address on; owned */
 	uint64_t count_ns;	      /* of the event */
 	struct loop_entry *entries;   /* of the thread's list; owned */
-	uint64_t used_ns
-		[EVIDENCE_LOOKS]; /* CPU time between the copies and the looks, of the last ones */
+	/* CPU time between the copies and the looks, of the last ones. */
+	uint64_t used_ns[EVIDENCE_LOOKS];
 	uint32_t nr_used;
 };
 

@@ -90,22 +90,6 @@ static bool fit_frames(struct sampled_thread *sampled)
 	return true;
 }
 
-/* Give back the room of stacks that were far deeper than any is now. */
-static void fit_room(struct sampled_thread *sampled)
-{
-	struct frame_list *list = &sampled->list;
-
-	if (sampled->most_frames < list->nr_frames)
-		sampled->most_frames = list->nr_frames;
-	if (++sampled->nr_walks < ROOM_TICKS)
-		return;
-	frame_list_fit(list, sampled->most_frames);
-	if (sampled->max_frames > list->max_frames + 1)
-		(void)fit_frames(sampled);
-	sampled->most_frames = list->nr_frames;
-	sampled->nr_walks = 0;
-}
-
 /* What a thread does beside its stack. */
 
 /* Whether the object at addr is of type NoneType. */
@@ -646,12 +630,22 @@ int sampler_thread_emit(struct sampler *sampler, const struct snapshot_thread *t
 			struct sample sample, struct sample_sink *sink)
 {
 	struct sampled_thread *sampled = &sampler->threads[thread->slot];
+	struct frame_list *list = &sampled->list;
 	int err = show_frames(&sampler->codes, sampled, &sample.nr_frames);
 
 	sampled->flags = sampled->walked.flags;
 	if (!err)
 		err = hand_on(sampler, thread, sample, sink);
-	fit_room(sampled);
+	if (sampled->most_frames < list->nr_frames)
+		sampled->most_frames = list->nr_frames;
+	if (++sampled->nr_walks < ROOM_TICKS)
+		return err;
+	/* Give back the room of stacks that were far deeper than any is now. */
+	frame_list_fit(list, sampled->most_frames);
+	if (sampled->max_frames > list->max_frames + 1)
+		(void)fit_frames(sampled);
+	sampled->most_frames = list->nr_frames;
+	sampled->nr_walks = 0;
 	return err;
 }
 

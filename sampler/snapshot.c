@@ -249,16 +249,6 @@ static void close_witness(struct instant_thread *proof)
 	proof->late_runs = 0; /* another witness may count something else */
 }
 
-/* Whether the thread has not been given a CPU since the last late look; notes how often it was. */
-static bool has_not_run(struct instant_thread *proof)
-{
-	const uint64_t before = proof->late_runs;
-
-	if (task_runs_read(&proof->witness.runs, &proof->late_runs))
-		proof->late_runs = 0;
-	return before && before == proof->late_runs;
-}
-
 /*
  * Have a thread's witness called, if it could run in one of the last looks. Its words are the
  * outermost of all that is read, so threads are named first. 0 or -ENOMEM.
@@ -286,9 +276,15 @@ static int watch_thread(struct instant *instant, struct snapshot_thread *thread)
 	 * A late look may have waited until the thread went to sleep. Asked first of all, while its
 	 * CPU is held: one that is woken from then on could run, too.
 	 */
-	if (instant->is_late)
-		proof->slept = !witness_now(&proof->witness, &instant->means, thread->tid, &now) &&
-			       now.state != 'R' && !has_not_run(proof);
+	if (instant->is_late && !witness_now(&proof->witness, &instant->means, thread->tid, &now) &&
+	    now.state != 'R') {
+		const uint64_t before = proof->late_runs;
+
+		/* It has, if it has been given a CPU since the last late look. */
+		if (task_runs_read(&proof->witness.runs, &proof->late_runs))
+			proof->late_runs = 0;
+		proof->slept = !before || before != proof->late_runs;
+	}
 	return witness_begin(&proof->witness, &instant->look, &instant->held);
 }
 

@@ -144,9 +144,8 @@ struct snapshot {
 	struct remote_memory *memory; /* that of the instant: everything is read through it */
 	const struct py_build *build; /* borrowed */
 	remote_addr runtime_addr;
-	remote_addr current_thread_addr; /* 3.6: the variable that names the GIL's holder; or 0 */
-	const volatile sig_atomic_t
-		*stop; /* borrowed, may be NULL: once set, long work is cut off */
+	remote_addr current_thread_addr;   /* 3.6: the variable that names the GIL's holder; or 0 */
+	const volatile sig_atomic_t *stop; /* borrowed, may be NULL: once set, long work ends */
 	struct snapshot_interpreter *interpreters;
 	size_t nr_interpreters;
 	struct snapshot_thread **threads; /* each allocated; owned */

@@ -108,15 +108,6 @@ static int append_side(struct executor_list *list, const struct executor *from, 
 	return err;
 }
 
-/* Lists of other interpreters are others. */
-static bool has_list_of(const struct executor_list *list, const struct executor *executor)
-{
-	for (uint32_t i = 0; i < list->nr_ranges; i++)
-		if (list->ranges[i].start_addr == executor->range.start_addr)
-			return true;
-	return false;
-}
-
 /* Append the list that an array of a code object leads to. 0, -ENOMEM, -E2BIG. */
 static int append_list(struct executor_list *list, remote_addr array_addr)
 {
@@ -134,8 +125,10 @@ static int append_list(struct executor_list *list, remote_addr array_addr)
 	for (uint32_t i = 0; i < nr; i++) {
 		if (!addrs[i] || !read_executor(list, addrs[i], &executor))
 			continue;
-		if (has_list_of(list, &executor))
-			return 0;
+		/* Lists of other interpreters are others. */
+		for (uint32_t j = 0; j < list->nr_ranges; j++)
+			if (list->ranges[j].start_addr == executor.range.start_addr)
+				return 0;
 		err = append(list, &executor);
 		if (!err)
 			err = append_side(list, &executor, true);

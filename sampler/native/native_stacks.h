@@ -63,10 +63,9 @@ struct native_stacks_options {
 	struct image_source *images;
 	struct sampler *sampler; /* has the functions */
 	struct jit_frames *jit;	 /* names code that was made at run time; NULL: nothing does */
-	const struct kernel_frames
-		*kernel;	/* has what a stack called of the kernel; NULL: nothing */
-	size_t max_frames;	/* longer stacks have a hole */
-	bool keeps_trampolines; /* as in merged_stack.h */
+	const struct kernel_frames *kernel; /* what a stack called of the kernel; NULL: nothing */
+	size_t max_frames;		    /* longer stacks have a hole */
+	bool keeps_trampolines;		    /* as in merged_stack.h */
 };
 
 /* Private but for what native_stacks_unwind() and native_stacks_unwind_waiting() say. */
@@ -78,10 +77,9 @@ struct native_stacks {
 	struct native_names *names;
 	struct executor_list executors;
 	struct stack_merger merger;
-	struct unwind_frame *frames; /* innermost first; owned */
-	struct registers registers;  /* of the outermost one, as far as they are known */
-	struct native_frame
-		*natives; /* likewise, for the merge; names only once they are asked for */
+	struct unwind_frame *frames;  /* innermost first; owned */
+	struct registers registers;   /* of the outermost one, as far as they are known */
+	struct native_frame *natives; /* likewise, for the merge; named when that is asked for */
 	struct {
 		remote_addr addr;
 		const struct function *function;
