@@ -333,24 +333,6 @@ static int walk_still(struct sampler *sampler, struct snapshot_thread *thread,
 	return 0;
 }
 
-/*
- * Read the exception that a thread handles, if it does. 0 also if that cannot be read; -ENOMEM, …
- */
-static int read_exception(struct sampler *sampler, const struct snapshot_thread *thread,
-			  struct exception_text *ret_text)
-{
-	const struct snapshot *snapshot = &sampler->snapshot;
-	const remote_addr addr = sampler_thread_exception(sampler, thread);
-	struct bounded_memory bounded;
-	int err;
-
-	if (!addr || !value_types_are_known(&sampler->build->offsets))
-		return 0;
-	bounded_memory_init(&bounded, snapshot->memory, EXCEPTION_MAX_READS, NULL, UINT64_MAX);
-	err = exception_text_read(&bounded.memory, sampler->build, addr, ret_text);
-	return err == -ENOMEM || err == -ESRCH || err == -EPERM ? err : 0;
-}
-
 /* Hand on a thread whose stack is in its list, with all that details tell. */
 static int emit_detailed(struct sampler *sampler, const struct snapshot_thread *thread,
 			 struct sample sample, struct sample_sink *sink)
@@ -361,10 +343,15 @@ static int emit_detailed(struct sampler *sampler, const struct snapshot_thread *
 	struct sample_exception exception;
 	static const struct sample_sink_ops ops = {.sample = add_details};
 	struct detail_sink detailed = {{&ops}, sampler, thread, sink};
-	remote_addr addr;
-	int err = read_exception(sampler, thread, &text);
+	remote_addr addr = sampler_thread_exception(sampler, thread);
+	struct bounded_memory bounded;
+	int err = 0;
 
-	if (err)
+	bounded_memory_init(&bounded, snapshot->memory, EXCEPTION_MAX_READS, NULL, UINT64_MAX);
+	if (addr && value_types_are_known(&sampler->build->offsets))
+		err = exception_text_read(&bounded.memory, sampler->build, addr, &text);
+	/* One that cannot be read is not told. */
+	if (err == -ENOMEM || err == -ESRCH || err == -EPERM)
 		return err;
 	exception = (struct sample_exception){text.type_name, text.message};
 	if (text.type_name)

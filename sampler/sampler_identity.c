@@ -66,39 +66,34 @@ static void read_os_name(struct sampler *sampler, struct sampled_thread *sampled
 	sampler->stats.other_syscalls += FILE_SYSCALLS;
 }
 
-/* Learn where the C library of the target keeps thread ids, of the threads that there are. */
-static void learn_pthreads(struct sampler *sampler)
-{
-	const struct snapshot *snapshot = &sampler->snapshot;
-	cleanup_free uint64_t *idents = calloc(snapshot->nr_threads + 1, sizeof(*idents));
-	cleanup_free pid_t *tids = NULL;
-
-	sampler->pthreads_refresh = snapshot->nr_refreshes;
-	read_tasks(sampler);
-	tids = calloc(sampler->nr_tasks + 1, sizeof(*tids));
-	if (!idents || !tids)
-		return;
-	for (size_t i = 0; i < snapshot->nr_threads; i++)
-		idents[i] = snapshot->threads[i]->ref.thread_id;
-	for (size_t i = 0; i < sampler->nr_tasks; i++)
-		tids[i] = sampler->tasks[i].ns_tid;
-	(void)pthread_layout_learn(snapshot->memory, idents, snapshot->nr_threads, tids,
-				   sampler->nr_tasks, &sampler->pthreads);
-}
-
 /*
- * The id of a thread as it sees itself, by its pthread_t: 0 if it cannot be told. What was
- * learnt of few threads is learnt again with more.
+ * The id of a thread as it sees itself, by its pthread_t: 0 if it cannot be told. Where the C library
+ * of the target keeps it is learnt of the threads that there are. What was learnt of few is learnt
+ * again with more.
  */
 static pid_t read_pthread(struct sampler *sampler, uint64_t ident)
 {
+	const struct snapshot *snapshot = &sampler->snapshot;
+	cleanup_free uint64_t *idents = NULL;
+	cleanup_free pid_t *tids = NULL;
 	pid_t tid;
 
-	if (!sampler->pthreads.is_sure &&
-	    sampler->pthreads_refresh != sampler->snapshot.nr_refreshes)
-		learn_pthreads(sampler);
+	if (!sampler->pthreads.is_sure && sampler->pthreads_refresh != snapshot->nr_refreshes) {
+		sampler->pthreads_refresh = snapshot->nr_refreshes;
+		read_tasks(sampler);
+		idents = calloc(snapshot->nr_threads + 1, sizeof(*idents));
+		tids = calloc(sampler->nr_tasks + 1, sizeof(*tids));
+	}
+	if (idents && tids) {
+		for (size_t i = 0; i < snapshot->nr_threads; i++)
+			idents[i] = snapshot->threads[i]->ref.thread_id;
+		for (size_t i = 0; i < sampler->nr_tasks; i++)
+			tids[i] = sampler->tasks[i].ns_tid;
+		(void)pthread_layout_learn(snapshot->memory, idents, snapshot->nr_threads, tids,
+					   sampler->nr_tasks, &sampler->pthreads);
+	}
 	if (!sampler->pthreads.is_known ||
-	    pthread_read_tid(sampler->snapshot.memory, &sampler->pthreads, ident, &tid))
+	    pthread_read_tid(snapshot->memory, &sampler->pthreads, ident, &tid))
 		return 0;
 	return tid;
 }

@@ -47,24 +47,6 @@ static bool is_passing(int err)
 	return err == -EAGAIN || err == -EBADMSG || err == -EFAULT || err == -E2BIG;
 }
 
-/* Read the list of an owner; what could be read of it stays. 0; -ENOMEM, -ESRCH, -EPERM. */
-static int read_list(struct tasks *tasks, const struct task_owner *owner)
-{
-	int err = -EAGAIN;
-
-	for (int i = 0; i < LIST_MAX_TRIES && err == -EAGAIN; i++) {
-		if (i)
-			(void)usleep(REFRESH_PAUSE_US);
-		near_memory_forget(tasks->near);
-		tasks->list.nr = 0;
-		err = task_list_read(&tasks->reader, owner->head_addr, &tasks->list);
-	}
-	if (!is_passing(err))
-		return err;
-	tasks->complete = false;
-	return 0;
-}
-
 /*
  * Which task the owner executes. One that was started eagerly is in no list before it awaits
  * something: append it. 0, -ENOMEM, -ESRCH, -EPERM.
@@ -208,12 +190,21 @@ static int dump_task(struct tasks *tasks, const struct task_owner *owner, remote
 	return hand_on(tasks, owner, &words, &sample);
 }
 
-/* Hand on all tasks of an owner. */
+/* Hand on all tasks of an owner. -ENOMEM, -ESRCH, -EPERM, or what the sink returned. */
 static int dump_owner(struct tasks *tasks, struct task_owner *owner)
 {
-	int err = read_list(tasks, owner);
+	int err = -EAGAIN;
 
-	if (!err)
+	/* What could be read of a list stays. */
+	for (int i = 0; i < LIST_MAX_TRIES && err == -EAGAIN; i++) {
+		if (i)
+			(void)usleep(REFRESH_PAUSE_US);
+		near_memory_forget(tasks->near);
+		tasks->list.nr = 0;
+		err = task_list_read(&tasks->reader, owner->head_addr, &tasks->list);
+	}
+	tasks->complete = tasks->complete && !is_passing(err);
+	if (!err || is_passing(err))
 		err = read_running(tasks, owner);
 	for (uint32_t i = 0; !err && i < tasks->list.nr; i++) {
 		err = dump_task(tasks, owner, tasks->list.addrs[i]);

@@ -557,15 +557,6 @@ int snapshot_begin(struct snapshot *snapshot, struct snapshot_thread *only)
 
 /* Ending a look. */
 
-/* Whether every thread that may run a state of another one's stood still. */
-static bool all_stood(const struct snapshot *snapshot)
-{
-	for (size_t i = 0; i < snapshot->nr_threads; i++)
-		if (snapshot->threads[i]->tid && !snapshot->threads[i]->proof.stood)
-			return false;
-	return true;
-}
-
 /* Whether what was read of the threads of a GIL is of one instant. */
 static bool gil_held(const struct snapshot *snapshot,
 		     const struct snapshot_interpreter *interpreter)
@@ -574,8 +565,12 @@ static bool gil_held(const struct snapshot *snapshot,
 	const struct look_seal *head =
 		look_memory_seal_at(&snapshot->instant.look, interpreter->head_seal);
 
-	if (!interpreter->gil.stood || (snapshot_may_swap(snapshot) && !all_stood(snapshot)))
+	if (!interpreter->gil.stood)
 		return false;
+	/* Where any thread may run a state of another one's, all have to have stood still. */
+	for (size_t i = 0; snapshot_may_swap(snapshot) && i < snapshot->nr_threads; i++)
+		if (snapshot->threads[i]->tid && !snapshot->threads[i]->proof.stood)
+			return false;
 	for (size_t i = 0; i < snapshot->nr_threads; i++)
 		if (snapshot->threads[i]->ref.addr == gil->last_holder_addr)
 			return snapshot->threads[i]->proof.stood;
@@ -648,11 +643,25 @@ static void judge_thread(struct snapshot *snapshot, struct snapshot_thread *thre
 		owner->slept = owner->slept || thread->slept;
 }
 
-/* Tell of each thread whether it held; whether all of them did. */
-static bool judge_threads(struct snapshot *snapshot)
+int snapshot_end(struct snapshot *snapshot, enum instant_verdict *ret_verdict)
 {
-	bool all_held = true;
+	struct instant *instant = &snapshot->instant;
+	const int err = look_memory_end(&instant->look);
 
+	/* What there is to judge by is read before the target is let go. */
+	for (size_t i = 0; i < snapshot->nr_threads; i++) {
+		struct snapshot_thread *thread = snapshot->threads[i];
+
+		if (is_runner(snapshot, thread) && thread->proof.is_watched)
+			witness_end(&thread->proof.witness, &instant->means, thread->tid);
+		thread->held = instant->is_dead;
+	}
+	release_cpus(instant);
+	if (err)
+		return err;
+	*ret_verdict = INSTANT_HELD;
+	if (instant->is_dead)
+		return 0;
 	for (size_t i = 0; i < snapshot->nr_interpreters; i++)
 		snapshot->interpreters[i].slept = false;
 	for (size_t i = 0; i < snapshot->nr_threads; i++)
@@ -672,34 +681,9 @@ static bool judge_threads(struct snapshot *snapshot)
 
 		thread->held = owner->gil.now.known ? owner->held : thread->proof.stood;
 		thread->slept = thread->slept || owner->slept;
-		all_held = all_held && thread->held;
+		if (!thread->held)
+			*ret_verdict = instant->slept ? INSTANT_LOCKED : INSTANT_MOVED;
 	}
-	return all_held;
-}
-
-int snapshot_end(struct snapshot *snapshot, enum instant_verdict *ret_verdict)
-{
-	struct instant *instant = &snapshot->instant;
-	const int err = look_memory_end(&instant->look);
-
-	/* What there is to judge by is read before the target is let go. */
-	for (size_t i = 0; i < snapshot->nr_threads; i++) {
-		struct snapshot_thread *thread = snapshot->threads[i];
-
-		if (is_runner(snapshot, thread) && thread->proof.is_watched)
-			witness_end(&thread->proof.witness, &instant->means, thread->tid);
-	}
-	release_cpus(instant);
-	if (err)
-		return err;
-	*ret_verdict = INSTANT_HELD;
-	if (instant->is_dead) {
-		for (size_t i = 0; i < snapshot->nr_threads; i++)
-			snapshot->threads[i]->held = true;
-		return 0;
-	}
-	if (!judge_threads(snapshot))
-		*ret_verdict = instant->slept ? INSTANT_LOCKED : INSTANT_MOVED;
 	return 0;
 }
 
