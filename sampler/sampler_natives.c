@@ -14,6 +14,7 @@
 #include "sampler/native/kernel_frames.h"
 #include "sampler/native/native_stacks.h"
 #include "sampler/recent_maps.h"
+#include "sampler/sampler_interrupts.h"
 #include "sampler/sampler_state.h"
 
 /*

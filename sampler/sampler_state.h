@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The inside of a sampler, for the files that make it up: sampler.c takes ticks, sampler_dump.c the
- * looks of a dump and sampler_tasks.c asyncio's tasks; sampler_thread.c does what all do for a
+ * The inside of a sampler, for the files that make it up: sampler_run.c takes ticks, sampler_dump.c
+ * the looks of a dump and sampler_tasks.c asyncio's tasks; sampler_thread.c does what all do for a
  * thread, and sampler_identity.c says who it is. sampler_interrupts.c and sampler_natives.c are what
- * a run may have besides.
+ * a run may have besides; they include this, and it knows their names only.
  */
 #pragma once
 
@@ -21,7 +21,6 @@
 #include "sampler/preempt.h"
 #include "sampler/racing/racing.h"
 #include "sampler/sampler.h"
-#include "sampler/sampler_interrupts.h"
 #include "sampler/snapshot.h"
 #include "sampler/ticker.h"
 #include "sampler/waiting_sample.h"

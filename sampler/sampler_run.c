@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "sampler/sampler.h"
-
 #include <errno.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "procmem/clock.h"
 #include "procmem/descriptor_limit.h"
+#include "sampler/sampler_interrupts.h"
 #include "sampler/sampler_state.h"
-#include "sampler/snapshot.h"
-#include "sampler/ticker.h"
 
 /*
  * A look that begins so much later than it should may have waited until the target went to sleep:
