@@ -67,9 +67,9 @@ static void read_os_name(struct sampler *sampler, struct sampled_thread *sampled
 }
 
 /*
- * The id of a thread as it sees itself, by its pthread_t: 0 if it cannot be told. Where the C library
- * of the target keeps it is learnt of the threads that there are. What was learnt of few is learnt
- * again with more.
+ * The id of a thread as it sees itself, by its pthread_t: 0 if it cannot be told. Where the C
+ * library of the target keeps it is learnt of the threads that there are. What was learnt of few is
+ * learnt again with more.
  */
 static pid_t read_pthread(struct sampler *sampler, uint64_t ident)
 {
@@ -268,8 +268,8 @@ void sampler_identify(struct sampler *sampler, const struct snapshot_thread *thr
 		   thread == snapshot->threads[snapshot->nr_threads - 1] &&
 		   process_live_thread(process, &live_tid) == 0 && live_tid != process->pid) {
 		/*
-		 * The main thread, which has ended: CPython keeps its thread state, the oldest one, but
-		 * the C library's struct has lost its id.
+		 * The main thread, which has ended: CPython keeps its thread state, the oldest one,
+		 * but the C library's struct has lost its id.
 		 */
 		info->tid = process->pid;
 		read_os_name(sampler, sampled);

@@ -164,11 +164,11 @@ void sampler_identify(struct sampler *sampler, const struct snapshot_thread *thr
 		      struct sampled_thread *sampled);
 
 /*
- * Read the names that Python's threading has for all threads: for a dump, or once more at the end of
- * a run (is_last), those that were not looked for yet first. That of a thread that has none stays
- * the kernel's. sink, which may be NULL, is told of those that changed; *stop is not asked. 0 (also
- * if there are no names to be read, or not all within the limits of a reading); -ENOMEM, -ESRCH,
- * -EPERM.
+ * Read the names that Python's threading has for all threads: for a dump, or once more at the end
+ * of a run (is_last), those that were not looked for yet first. That of a thread that has none
+ * stays the kernel's. sink, which may be NULL, is told of those that changed; *stop is not asked. 0
+ * (also if there are no names to be read, or not all within the limits of a reading); -ENOMEM,
+ * -ESRCH, -EPERM.
  */
 int sampler_names_read(struct sampler *sampler, struct sample_sink *sink, bool is_last);
 
@@ -200,9 +200,9 @@ int sampler_thread_race(struct sampler *sampler, struct snapshot_thread *thread,
 			struct sample_sink *sink);
 
 /*
- * Tell in sampled->walked what a thread does beside its stack, which is whole in its list: whether it
- * holds the GIL or waits for it, handles an exception, and collects garbage. All of that is of the
- * copied state, but for exceptions that only generators handle.
+ * Tell in sampled->walked what a thread does beside its stack, which is whole in its list: whether
+ * it holds the GIL or waits for it, handles an exception, and collects garbage. All of that is of
+ * the copied state, but for exceptions that only generators handle.
  */
 void sampler_thread_note(struct sampler *sampler, const struct snapshot_thread *thread);
 

@@ -117,8 +117,8 @@ static int read_task(struct tasks *tasks, const struct task_owner *owner, remote
 }
 
 /*
- * Hand on a sample with the frames of its task: of one that runs they are its thread's, from that of
- * its coroutine on. -ENOMEM, or what the sink returned.
+ * Hand on a sample with the frames of its task: of one that runs they are its thread's, from that
+ * of its coroutine on. -ENOMEM, or what the sink returned.
  */
 static int hand_on(struct tasks *tasks, const struct task_owner *owner,
 		   const struct task_words *words, struct task_sample *sample)

@@ -158,8 +158,8 @@ static bool find_handled(struct sampler *sampler, const struct snapshot_thread *
 
 /*
  * Whether a thread handles an exception, or one is on its way up, by its copied state. An exception
- * is handled while the thread is in the block that does it, also in functions called from there. The
- * state has the outermost item of the list of those. What only a generator handles is found by
+ * is handled while the thread is in the block that does it, also in functions called from there.
+ * The state has the outermost item of the list of those. What only a generator handles is found by
  * following the list, if that was asked for: EXC_ITEMS_MAX reads at most, a moment later than the
  * copy.
  *
@@ -208,8 +208,8 @@ remote_addr sampler_thread_exception(struct sampler *sampler, const struct snaps
  * does not, so far as can be told.
  *
  * 3.15 tells the frame that began the collection; what stands above it are finalisers. Since 3.7 it
- * is told that there is one: it is taken to be by the thread that holds the GIL, innermost. 3.6, and
- * 3.13 and 3.14 without the GIL, tell nothing that would do.
+ * is told that there is one: it is taken to be by the thread that holds the GIL, innermost. 3.6,
+ * and 3.13 and 3.14 without the GIL, tell nothing that would do.
  *
  * Source: Python/gc.c of 3.15, Modules/gcmodule.c and Python/gc.c before.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The last sample with C frames of a thread that waits. A thread that has not been given a processor
- * since it was looked at is where it was: its last sample is handed on again, which takes a quarter
- * of the time of a look. That is a proof, not a guess by content or time.
+ * The last sample with C frames of a thread that waits. A thread that has not been given a
+ * processor since it was looked at is where it was: its last sample is handed on again, which takes
+ * a quarter of the time of a look. That is a proof, not a guess by content or time.
  */
 #pragma once
 

@@ -152,8 +152,8 @@ static size_t trampoline_index(remote_addr addr)
 }
 
 /*
- * The function that stands for the trampoline at addr, by the name that CPython would write if it is
- * known what it calls. NULL: out of memory.
+ * The function that stands for the trampoline at addr, by the name that CPython would write if it
+ * is known what it calls. NULL: out of memory.
  */
 static const struct function *trampoline_function(const struct stack_merger *merger,
 						  remote_addr addr)

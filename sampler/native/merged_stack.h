@@ -7,8 +7,8 @@
  * guessed: what does not add up is not put together, and has a hole.
  *
  * CPython calls each Python function through a trampoline of its own under -X perf and -X perf_jit,
- * which is called "py::QUALNAME:FILE" in what it writes of them, and does nothing but call the loop.
- * While that runs the function they are one activation.
+ * which is called "py::QUALNAME:FILE" in what it writes of them, and does nothing but call the
+ * loop. While that runs the function they are one activation.
  *
  * Of -X perf_jit the file lacks the last ones, as CPython writes 4096 bytes at a time: of a
  * process that runs half of all samples had one of those. Where they are not found in the buffer of
@@ -79,10 +79,10 @@ bool trampoline_is_name(const char *name);
 
 /*
  * Merge the frames of a sample, which has details, with native ones: each Python frame once; each
- * native one once, but for the C frames of loops that are known by the Python frames in their place,
- * and the kernel's innermost. A trampoline is that of the Python frame behind it if it has called
- * the loop that runs that frame, and is of that function, unless nothing tells its name: then that
- * is known from now on. merged_stack_done() frees what *ret_stack has. 0 or -ENOMEM.
+ * native one once, but for the C frames of loops that are known by the Python frames in their
+ * place, and the kernel's innermost. A trampoline is that of the Python frame behind it if it has
+ * called the loop that runs that frame, and is of that function, unless nothing tells its name:
+ * then that is known from now on. merged_stack_done() frees what *ret_stack has. 0 or -ENOMEM.
  */
 int merged_stack_make(struct stack_merger *merger, const struct sample *sample,
 		      const struct native_stack *native, struct merged_stack *ret_stack);
