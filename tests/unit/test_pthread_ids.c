@@ -26,21 +26,25 @@ static void library_init(struct library *library, size_t nr, uint32_t offset)
 	fake_memory_init(&library->fake);
 	for (size_t i = 0; i < nr; i++) {
 		library->idents[i] = PTHREAD_ADDR + i * 0x10000;
-		library->tids[i] = FIRST_TID + (pid_t)i;
+		/* The kernel lists threads by age: their ids fall where they have wrapped. */
+		library->tids[i] = FIRST_TID + (pid_t)(nr - i);
 		(void)fake_memory_map(&library->fake, library->idents[i], PTHREAD_BYTES);
 		for (uint32_t at = 0; at < PTHREAD_BYTES; at += 8)
 			fake_memory_write_u64(&library->fake, library->idents[i] + at,
 					      PTHREAD_ADDR + at);
 		fake_memory_write_u32(&library->fake, library->idents[i] + offset,
-				      FIRST_TID + (uint32_t)i);
+				      (uint32_t)library->tids[i]);
 	}
 }
 
 static int learn(struct library *library, struct pthread_layout *ret_layout)
 {
+	pid_t tids[MOST_THREADS];
+
 	*ret_layout = (struct pthread_layout){0};
-	return pthread_layout_learn(&library->fake.memory, library->idents, library->nr,
-				    library->tids, library->nr, ret_layout);
+	memcpy(tids, library->tids, sizeof(tids));
+	return pthread_layout_learn(&library->fake.memory, library->idents, library->nr, tids,
+				    library->nr, ret_layout);
 }
 
 Test(pthread_ids, are_found_wherever_they_lie)
@@ -75,8 +79,10 @@ Test(pthread_ids, the_process_id_is_none)
 
 		library_init(&library, nr, 720);
 		for (size_t i = 0; i < nr; i++) {
-			fake_memory_write_u32(&library.fake, library.idents[i] + 724, FIRST_TID);
-			fake_memory_write_u32(&library.fake, library.idents[i] + 16, FIRST_TID);
+			fake_memory_write_u32(&library.fake, library.idents[i] + 724,
+					      (uint32_t)library.tids[0]);
+			fake_memory_write_u32(&library.fake, library.idents[i] + 16,
+					      (uint32_t)library.tids[0]);
 		}
 		cr_assert(zero(int, learn(&library, &layout)));
 		cr_expect(eq(u32, layout.tid_offset, 720));
@@ -113,7 +119,8 @@ Test(pthread_ids, no_place_fits)
 	library_init(&library, 3, 720);
 	fake_memory_write_u32(&library.fake, library.idents[1] + 720, 1); /* no thread of it */
 	cr_expect(eq(int, learn(&library, &layout), -ENOENT));
-	fake_memory_write_u32(&library.fake, library.idents[1] + 720, FIRST_TID); /* another's */
+	fake_memory_write_u32(&library.fake, library.idents[1] + 720,
+			      (uint32_t)library.tids[0]); /* another's */
 	cr_expect(eq(int, learn(&library, &layout), -ENOENT));
 	cr_expect(not(layout.is_known));
 	library.nr = 0;

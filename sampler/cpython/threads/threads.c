@@ -226,7 +226,7 @@ static int read_pthreads(struct remote_memory *memory, const uint64_t *idents, s
 }
 
 int pthread_layout_learn(struct remote_memory *memory, const uint64_t *idents, size_t nr_idents,
-			 const pid_t *tids, size_t nr_tids, struct pthread_layout *ret_layout)
+			 pid_t *tids, size_t nr_tids, struct pthread_layout *ret_layout)
 {
 	cleanup_free struct pthreads *pthreads = calloc(1, sizeof(*pthreads));
 	struct pthread_layout layout = {.is_known = true};
@@ -235,6 +235,7 @@ int pthread_layout_learn(struct remote_memory *memory, const uint64_t *idents, s
 
 	if (!pthreads)
 		return -ENOMEM;
+	qsort(tids, nr_tids, sizeof(*tids), compare_tids);
 	pthreads->tids = tids;
 	pthreads->nr_tids = nr_tids;
 	err = read_pthreads(memory, idents, nr_idents, pthreads);

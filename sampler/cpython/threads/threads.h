@@ -86,13 +86,13 @@ struct pthread_layout {
 /*
  * Learn it. idents are pthread_t of threads of the process, of which as many as are needed
  * are looked at, the last ones first; tids all ids of its threads as they see themselves,
- * rising, read after idents. Threads may have ended in between. 0; -ENOENT (there is no
+ * read after idents; they are sorted. Threads may have ended in between. 0; -ENOENT (there is no
  * such place), -ENOMEM, -ESRCH, -EPERM.
  *
  * Source: glibc nptl/descr.h, musl src/internal/pthread_impl.h.
  */
 int pthread_layout_learn(struct remote_memory *memory, const uint64_t *idents, size_t nr_idents,
-			 const pid_t *tids, size_t nr_tids, struct pthread_layout *ret_layout);
+			 pid_t *tids, size_t nr_tids, struct pthread_layout *ret_layout);
 
 /*
  * The id of the thread ident, as it sees itself; whether it is one of the process's is the
