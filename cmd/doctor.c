@@ -13,7 +13,7 @@
 #include "output/dump/dump_frames.h"
 #include "output/profile/label.h"
 #include "output/text/text.h"
-#include "procmem/cpu_seat.h"
+#include "procmem/sched/cpu_seat.h"
 #include "sampler/racing/racing.h"
 #include "sampler/sampler.h"
 

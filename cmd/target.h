@@ -13,7 +13,7 @@
 #include "procmem/process.h"
 #include "sampler/cpython/find/runtime.h"
 #include "sampler/sampler.h"
-#include "symbols/live_images.h"
+#include "symbols/elf/live_images.h"
 
 enum { COMMAND_LINE_MAX_BYTES = 4096 };
 

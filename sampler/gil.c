@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "sampler/gil.h"
 
-#include "symbols/image.h"
-#include "symbols/symtab.h"
+#include "symbols/elf/image.h"
+#include "symbols/elf/symtab.h"
 
 struct gil gil_decode(const struct gil_place *place, const uint8_t *words)
 {

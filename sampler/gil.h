@@ -23,7 +23,7 @@
 
 #include "procmem/maps.h"
 #include "procmem/memory.h"
-#include "symbols/image_source.h"
+#include "symbols/elf/image_source.h"
 
 /* Of the struct, from last_holder on. */
 enum { GIL_BYTES = 24, GIL_SWITCHES_OFFSET = 16 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Holding the CPUs on which the target runs, for the time of a look. The sampler's thread has its
- * seat (procmem/cpu_seat.h) on one of them before its timer fires: when it wakes there the kernel
+ * seat (procmem/sched/cpu_seat.h) on one of them before its timer fires: when it wakes there the kernel
  * preempts the target, as it does for the wake-up of any other program. Nobody is stopped.
  *
  * Where the target's running threads were found on several CPUs of late, as of programs that hand
@@ -21,7 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "procmem/cpu_seat.h"
+#include "procmem/sched/cpu_seat.h"
 #include "sampler/ticker.h"
 #include "sampler/witness.h"
 

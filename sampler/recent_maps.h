@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 #include "procmem/maps.h"
-#include "procmem/perf_events.h"
 #include "procmem/process.h"
+#include "procmem/sched/perf_events.h"
 
 /*
  * Stacks that end where nothing was mapped, and memory that is mapped for code that is made, maybe

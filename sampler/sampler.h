@@ -18,7 +18,7 @@
 #include "sampler/frame_cache.h"
 #include "sampler/sample.h"
 #include "sampler/witness.h"
-#include "symbols/image_source.h"
+#include "symbols/elf/image_source.h"
 
 /* How the stacks of threads that run are read. */
 enum sampler_engine {

@@ -7,7 +7,7 @@
 
 #include "procmem/cleanup.h"
 #include "procmem/clock.h"
-#include "procmem/task.h"
+#include "procmem/sched/task.h"
 #include "sampler/bpf/interrupts.h"
 #include "sampler/bpf/interrupts_layout.h"
 #include "sampler/cpython/frames/frames.h"

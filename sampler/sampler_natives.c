@@ -9,7 +9,7 @@
 #include "procmem/array.h"
 #include "procmem/cleanup.h"
 #include "procmem/clock.h"
-#include "procmem/task.h"
+#include "procmem/sched/task.h"
 #include "sampler/cpython/frames/loop_entries.h"
 #include "sampler/native/kernel_frames.h"
 #include "sampler/native/native_stacks.h"

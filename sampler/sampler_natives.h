@@ -9,9 +9,9 @@
  */
 #pragma once
 
-#include "procmem/perf_events.h"
+#include "procmem/sched/perf_events.h"
 #include "sampler/sampler.h"
-#include "symbols/image_source.h"
+#include "symbols/elf/image_source.h"
 
 /*
  * Bytes of a stack that are copied: recursions of Python through C of 40 calls and more have

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "procmem/cpu_clock.h"
+#include "procmem/sched/cpu_clock.h"
 #include "sampler/cpython/base/addr_map.h"
 #include "sampler/cpython/code/code.h"
 #include "sampler/cpython/frames/frames.h"

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "procmem/array.h"
-#include "procmem/task.h"
-#include "procmem/task_runs.h"
+#include "procmem/sched/task.h"
+#include "procmem/sched/task_runs.h"
 
 /* These tell of the time of a sample, which is not that of the next one. */
 enum { FLAGS_OF_TIME = SAMPLE_CPU_MEASURED | SAMPLE_ON_CPU };

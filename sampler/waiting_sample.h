@@ -29,7 +29,7 @@ struct waiting_sample {
 	uint32_t flags;	  /* enum sample_flags */
 	uint64_t nr_runs; /* as task_read_runs() has told; 0: nothing is kept */
 	bool has_runs;
-	int runs_fd;	   /* if it has, to read that again (procmem/task_runs.h); owned */
+	int runs_fd;	   /* if it has, to read that again (procmem/sched/task_runs.h); owned */
 	uint64_t until_ns; /* the thread is looked at again then */
 };
 

@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "procmem/cpu_seat.h"
-#include "symbols/image.h"
-#include "symbols/symtab.h"
+#include "procmem/sched/cpu_seat.h"
+#include "symbols/elf/image.h"
+#include "symbols/elf/symtab.h"
 
 /* The kernel refuses to register a smaller area. */
 enum { LEAST_RSEQ_BYTES = 20 };

@@ -2,7 +2,7 @@
 /*
  * Proof that one thread of the target executed no instruction in user mode during a look.
  *
- * While the sampler holds a CPU (procmem/cpu_seat.h: its own switch counts show that it never left)
+ * While the sampler holds a CPU (procmem/sched/cpu_seat.h: its own switch counts show that it never left)
  * no other thread runs there. What is left to show is that the thread is one of those that cannot
  * run because of that. There are three ways, in the order in which they are tried:
  *
@@ -32,13 +32,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "procmem/cpu_clock.h"
 #include "procmem/maps.h"
 #include "procmem/memory.h"
 #include "procmem/process.h"
-#include "procmem/task_runs.h"
+#include "procmem/sched/cpu_clock.h"
+#include "procmem/sched/task_runs.h"
 #include "sampler/look_memory.h"
-#include "symbols/image_source.h"
+#include "symbols/elf/image_source.h"
 
 enum witness_kind { WITNESS_NONE, WITNESS_RSEQ, WITNESS_CLOCK, WITNESS_RUNS };
 

@@ -3,7 +3,7 @@
 
 #include <signal.h>
 
-#include "symbols/unwind.h"
+#include "symbols/unwind/unwind.h"
 
 /* A handler that calls more than this is not followed: faulthandler has five frames. */
 enum { MAX_FRAMES = 64 };

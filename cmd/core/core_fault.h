@@ -9,8 +9,8 @@
 
 #include <stdbool.h>
 
-#include "procmem/core.h"
-#include "symbols/image_source.h"
+#include "procmem/core/core.h"
+#include "symbols/elf/image_source.h"
 
 struct core_fault {
 	struct core_death death; /* of the same signal; it has an address, and maybe a code */

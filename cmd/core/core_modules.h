@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 #include "output/dump/post_mortem.h"
-#include "symbols/core_files.h"
+#include "symbols/elf/core_files.h"
 
 /* What the modules point to is borrowed from the core_files, or owned. All zero it is empty. */
 struct core_modules {

@@ -9,10 +9,10 @@
 #include <stddef.h>
 
 #include "cmd/core/core_threads.h"
-#include "procmem/core.h"
+#include "procmem/core/core.h"
 #include "sampler/native/native_stacks.h"
 #include "sampler/sampler.h"
-#include "symbols/image_source.h"
+#include "symbols/elf/image_source.h"
 
 /* Stacks of more C frames than this have a hole: 8 MiB of the least that a call takes. */
 #define CORE_NATIVE_MAX_FRAMES (1u << 19)

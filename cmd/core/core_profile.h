@@ -10,7 +10,7 @@
 #include "cmd/outputs.h"
 #include "output/artefact.h"
 #include "output/profile/profile.h"
-#include "symbols/core_files.h"
+#include "symbols/elf/core_files.h"
 
 /* All borrowed. */
 struct core_profile {

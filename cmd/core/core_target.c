@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "procmem/clock.h"
-#include "procmem/core_stack.h"
-#include "procmem/unpack.h"
+#include "procmem/core/core_stack.h"
+#include "procmem/core/unpack.h"
 
 /* Room for "core file " and a path. */
 enum { NAME_MAX_BYTES = PATH_MAX + 16 };

@@ -6,13 +6,13 @@
 #include "cmd/core/core_fault.h"
 #include "output/dump/post_mortem.h"
 #include "output/text/text.h"
-#include "procmem/core.h"
+#include "procmem/core/core.h"
 #include "procmem/message.h"
 #include "sampler/cpython/find/runtime.h"
 #include "sampler/cpython/find/sys_facts.h"
 #include "sampler/cpython/find/type_names.h"
 #include "sampler/sampler.h"
-#include "symbols/core_files.h"
+#include "symbols/elf/core_files.h"
 
 struct core_target {
 	const char *path;	  /* borrowed, as are: */

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "procmem/core_stack.h"
+#include "procmem/core/core_stack.h"
 
 struct core_thread_index {
 	remote_addr thread_pointer;

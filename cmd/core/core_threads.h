@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "procmem/core.h"
+#include "procmem/core/core.h"
 #include "sampler/sample.h"
 
 struct core_thread_index;

@@ -16,7 +16,7 @@
 #include "output/dump/dump.h"
 #include "procmem/cleanup.h"
 #include "procmem/clock.h"
-#include "procmem/task.h"
+#include "procmem/sched/task.h"
 #include "sampler/sampler.h"
 
 struct dump_options {

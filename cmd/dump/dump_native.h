@@ -12,7 +12,7 @@
 #include "cmd/dump/running_stacks.h"
 #include "cmd/target.h"
 #include "procmem/message.h"
-#include "procmem/task.h"
+#include "procmem/sched/task.h"
 #include "sampler/native/kernel_frames.h"
 #include "sampler/native/native_stacks.h"
 

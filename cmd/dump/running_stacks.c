@@ -6,7 +6,7 @@
 
 #include "procmem/array.h"
 #include "procmem/cleanup.h"
-#include "procmem/task.h"
+#include "procmem/sched/task.h"
 #include "sampler/native/native_stacks.h"
 
 /*

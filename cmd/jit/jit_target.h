@@ -7,7 +7,7 @@
 #include "procmem/live.h"
 #include "procmem/message.h"
 #include "procmem/process.h"
-#include "symbols/jit_sources.h"
+#include "symbols/jit/jit_sources.h"
 
 struct jit_target {
 	struct process process; /* PROCESS_CLOSED: a file */

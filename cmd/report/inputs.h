@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "output/recording/recording.h"
-#include "procmem/spool.h"
+#include "procmem/core/spool.h"
 
 struct input {
 	const char *path; /* as it was given, borrowed; "-": stdin */

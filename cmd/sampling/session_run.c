@@ -18,8 +18,8 @@
 #include "output/text/text.h"
 #include "procmem/cleanup.h"
 #include "procmem/clock.h"
-#include "procmem/cpu_clock.h"
 #include "procmem/procfile.h"
+#include "procmem/sched/cpu_clock.h"
 
 bool session_keep_arguments(struct session *session, int argc, char **argv)
 {

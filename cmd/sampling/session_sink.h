@@ -10,7 +10,7 @@
 #include "cmd/outputs.h"
 #include "output/profile/profile.h"
 #include "output/recording/recorder.h"
-#include "procmem/spool.h"
+#include "procmem/core/spool.h"
 #include "sampler/sample.h"
 
 /*

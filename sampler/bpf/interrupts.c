@@ -21,7 +21,7 @@
 #include "procmem/descriptor_limit.h"
 #include "sampler/bpf/interrupt_program.h"
 #include "sampler/bpf/interrupts_layout.h"
-#include "symbols/kernel_names.h"
+#include "symbols/elf/kernel_names.h"
 
 /* So many threads may be known to the program. */
 enum { MAX_INTERRUPTED_THREADS = 16384 };

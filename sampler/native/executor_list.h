@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #include "sampler/cpython/code/code.h"
-#include "symbols/look_pace.h"
+#include "symbols/jit/look_pace.h"
 
 /* Seen: 420 where functions were made all the time. Those beyond are not known. */
 #define EXECUTOR_LIST_MAX 8192

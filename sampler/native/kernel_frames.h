@@ -2,19 +2,19 @@
 /*
  * What the threads of a process do inside of the kernel, as functions that samples have for
  * frames: of a thread that runs by the addresses that the kernel copied with its stack, of one that
- * waits by the names that the kernel writes for it (procmem/kernel_stack.h).
+ * waits by the names that the kernel writes for it (procmem/sched/kernel_stack.h).
  */
 #pragma once
 
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "procmem/kernel_stack.h"
 #include "procmem/message.h"
-#include "procmem/perf_record.h"
 #include "procmem/process.h"
+#include "procmem/sched/kernel_stack.h"
+#include "procmem/sched/perf_record.h"
 #include "sampler/sampler.h"
-#include "symbols/kernel_names.h"
+#include "symbols/elf/kernel_names.h"
 
 /* The path of functions of the kernel that are in no module, and the name of one that has none. */
 #define KERNEL_FRAMES_PATH    "[kernel]"

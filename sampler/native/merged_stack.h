@@ -12,8 +12,8 @@
  *
  * Of -X perf_jit the file lacks the last ones, as CPython writes 4096 bytes at a time: of a
  * process that runs half of all samples had one of those. Where they are not found in the buffer of
- * its C library (symbols/file_tail.h) they are known by their bytes
- * (symbols/perf_trampoline.h), and what they are called by the frames that they were seen with.
+ * its C library (symbols/elf/file_tail.h) they are known by their bytes
+ * (symbols/jit/perf_trampoline.h), and what they are called by the frames that they were seen with.
  * Source: Python/perf_trampoline.c, Python/perf_jit_trampoline.c.
  */
 #pragma once

@@ -13,7 +13,7 @@
  * Of threads that wait inside of the kernel it tells two registers: where they stand and where
  * their stack is. Most functions need no more to be unwound, or have called one that has saved what
  * they need. Where the frame pointer is needed (CPython 3.15 is built with them) the code of the
- * function tells it (symbols/frame_pointers.h), and it has to prove right: the stack goes on to
+ * function tells it (symbols/unwind/frame_pointers.h), and it has to prove right: the stack goes on to
  * where the thread began, and through all calls of the loop at the addresses and at the one
  * distance that Python tells.
  */
@@ -23,17 +23,17 @@
 #include <stddef.h>
 
 #include "procmem/maps.h"
-#include "procmem/task.h"
+#include "procmem/sched/task.h"
 #include "sampler/cpython/frames/loop_entries.h"
 #include "sampler/native/executor_list.h"
 #include "sampler/native/kernel_frames.h"
 #include "sampler/native/merged_stack.h"
 #include "sampler/sampler.h"
-#include "symbols/frame_pointers.h"
-#include "symbols/image_source.h"
-#include "symbols/jit_frames.h"
-#include "symbols/native_names.h"
-#include "symbols/unwind.h"
+#include "symbols/elf/image_source.h"
+#include "symbols/elf/native_names.h"
+#include "symbols/jit/jit_frames.h"
+#include "symbols/unwind/frame_pointers.h"
+#include "symbols/unwind/unwind.h"
 
 /* What stands for the frame through which the kernel called a signal handler, as in gdb. */
 #define NATIVE_STACKS_SIGNAL "<signal handler called>"

@@ -11,9 +11,9 @@
 #include "procmem/live.h"
 #include "procmem/maps.h"
 #include "procmem/process.h"
-#include "symbols/gdb_jit.h"
-#include "symbols/live_images.h"
-#include "symbols/module_symbols.h"
+#include "symbols/elf/live_images.h"
+#include "symbols/elf/module_symbols.h"
+#include "symbols/jit/gdb_jit.h"
 
 static void die(const char *what)
 {

@@ -58,7 +58,7 @@
 #include "sampler/look_memory.h"
 #include "sampler/preempt.h"
 #include "sampler/witness.h"
-#include "symbols/live_images.h"
+#include "symbols/elf/live_images.h"
 #include "tests/bench/proofs_board.h"
 
 #define DEFAULT_LOOKS 100000

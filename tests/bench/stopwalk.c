@@ -37,7 +37,7 @@
 #include "procmem/process.h"
 #include "sampler/cpython/find/runtime.h"
 #include "sampler/sampler.h"
-#include "symbols/live_images.h"
+#include "symbols/elf/live_images.h"
 #include "tests/bench/standstill.h"
 
 #define DEFAULT_MEAN_HZ 1000.0

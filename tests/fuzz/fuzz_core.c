@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "procmem/cleanup.h"
-#include "procmem/core.h"
-#include "procmem/core_file_note.h"
+#include "procmem/core/core.h"
+#include "procmem/core/core_file_note.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/gdb_jit.h"
+#include "symbols/jit/gdb_jit.h"
 #include "tests/support/fake_memory.h"
 
 #define LIST_ADDR 0x10000

@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "procmem/cleanup.h"
-#include "symbols/function_symbols.h"
-#include "symbols/image.h"
-#include "symbols/symtab.h"
+#include "symbols/elf/function_symbols.h"
+#include "symbols/elf/image.h"
+#include "symbols/elf/symtab.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

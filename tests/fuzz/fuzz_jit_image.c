@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/jit_image.h"
+#include "symbols/jit/jit_image.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

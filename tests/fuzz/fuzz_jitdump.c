@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "symbols/jitdump_body.h"
+#include "symbols/jit/jitdump_body.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

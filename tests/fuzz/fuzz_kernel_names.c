@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/kernel_names.h"
+#include "symbols/elf/kernel_names.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

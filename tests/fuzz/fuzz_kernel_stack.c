@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "procmem/kernel_stack.h"
+#include "procmem/sched/kernel_stack.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/libunwind_jit.h"
+#include "symbols/jit/libunwind_jit.h"
 #include "tests/support/fake_memory.h"
 
 #define LIST_ADDR 0x10000

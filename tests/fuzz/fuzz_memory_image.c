@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "symbols/memory_image.h"
+#include "symbols/elf/memory_image.h"
 #include "tests/support/fake_memory.h"
 
 #define IMAGE_ADDR 0x7f0000000000

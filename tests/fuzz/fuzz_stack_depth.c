@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The code of a function, and how much of the stack it takes where its first byte says. */
-#include "symbols/stack_depth.h"
+#include "symbols/unwind/stack_depth.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "symbols/stdio_file.h"
+#include "symbols/elf/stdio_file.h"
 #include "tests/support/fake_memory.h"
 
 #define BEGIN_ADDR 0x10000

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/trampoline_arenas.h"
+#include "symbols/jit/trampoline_arenas.h"
 #include "tests/support/fake_memory.h"
 
 #define BEGIN_ADDR 0x10000

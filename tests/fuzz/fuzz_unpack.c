@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "procmem/cleanup.h"
-#include "procmem/core.h"
-#include "procmem/unpack.h"
+#include "procmem/core/core.h"
+#include "procmem/core/unpack.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/cfi_expression.h"
-#include "symbols/unwind.h"
+#include "symbols/unwind/cfi_expression.h"
+#include "symbols/unwind/unwind.h"
 #include "tests/support/fake_memory.h"
 
 #define IMAGE_ADDR 0x7f0000000000

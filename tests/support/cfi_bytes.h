@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "symbols/cfi.h"
+#include "symbols/unwind/cfi.h"
 
 /* Where sections lie, and what data-relative pointers count from. */
 #define CFI_BYTES_VADDR	     0x9000

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "procmem/cleanup.h"
-#include "symbols/eh_frame.h"
-#include "symbols/unwind_table.h"
+#include "symbols/unwind/eh_frame.h"
+#include "symbols/unwind/unwind_table.h"
 
 static const char *const names[NR_REGISTERS] = {"rax", "rdx", "rcx", "rbx", "rsi", "rdi",
 						"rbp", "rsp", "r8",  "r9",  "r10", "r11",

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 
 #include "procmem/cleanup.h"
-#include "procmem/unpack.h"
-#include "symbols/core_files.h"
+#include "procmem/core/unpack.h"
+#include "symbols/elf/core_files.h"
 
 static void print_notes(const struct core_notes *notes)
 {

@@ -6,7 +6,7 @@
 #include <criterion/new/assert.h>
 #include <string.h>
 
-#include "symbols/jit_map.h"
+#include "symbols/jit/jit_map.h"
 
 /* The name of what the map has at addr at time_ns is expected; "-": it has nothing there. */
 static inline void expect_code(const struct jit_map *map, remote_addr addr, uint64_t time_ns,

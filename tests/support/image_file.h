@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "procmem/cleanup.h"
-#include "symbols/image.h"
+#include "symbols/elf/image.h"
 
 /* Where the C library lies: the file and the bias that the loader gave it. */
 struct library {

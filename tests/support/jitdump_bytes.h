@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "symbols/jitdump.h"
+#include "symbols/jit/jitdump.h"
 
 enum { DUMP_PID = 77, DUMP_MAX_BYTES = 1 << 16 };
 

@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "procmem/task.h"
+#include "procmem/sched/task.h"
 
 /* It reads bytes from a pipe, one by one, until that is closed. */
 struct pipe_waiter {

@@ -12,7 +12,7 @@
 #include "procmem/maps.h"
 #include "procmem/process.h"
 #include "sampler/cpython/find/runtime.h"
-#include "symbols/live_images.h"
+#include "symbols/elf/live_images.h"
 #include "tests/support/take_stacks.h"
 #include "tests/support/tape.h"
 

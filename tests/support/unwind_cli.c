@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * unwind_cli PID [ROUNDS]: stops a process and unwinds the stacks of its threads, by
- * symbols/unwind.h and by libdw, for tests/live/test_unwind.py and scripts/bench. Of each thread it
+ * symbols/unwind/unwind.h and by libdw, for tests/live/test_unwind.py and scripts/bench. Of each thread it
  * prints a line "thread TID ERROR", and a line for each frame with its pc and sp: "ours PC SP",
  * then "libdw PC SP". With ROUNDS it prints first "compiling NS 1": what unwinding all stacks takes
  * longer for the first time than for the second, as information is read and compiled. Then it
@@ -24,8 +24,8 @@
 #include "procmem/live.h"
 #include "procmem/maps.h"
 #include "procmem/process.h"
-#include "symbols/live_images.h"
-#include "symbols/unwind.h"
+#include "symbols/elf/live_images.h"
+#include "symbols/unwind/unwind.h"
 
 #define MAX_FRAMES 65536
 

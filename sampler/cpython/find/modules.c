@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "procmem/array.h"
-#include "symbols/image.h"
-#include "symbols/symtab.h"
+#include "symbols/elf/image.h"
+#include "symbols/elf/symtab.h"
 
 #define BLOCK_BYTES (256u << 10)
 

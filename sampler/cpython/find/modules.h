@@ -12,7 +12,7 @@
 
 #include "procmem/maps.h"
 #include "procmem/memory.h"
-#include "symbols/image_source.h"
+#include "symbols/elf/image_source.h"
 
 /* The order of the search. */
 enum module_kind { MODULE_EXECUTABLE, MODULE_LIBPYTHON, MODULE_OTHER, NR_MODULE_KINDS };

@@ -10,7 +10,7 @@
 #include "sampler/cpython/find/build.h"
 #include "sampler/cpython/find/interpreter_scan.h"
 #include "sampler/cpython/find/modules.h"
-#include "symbols/memory_image.h"
+#include "symbols/elf/memory_image.h"
 
 /* So much of all modules' variables is looked at; beyond it nothing is found by a scan. */
 #define SCAN_MAX_BYTES (256u << 20)

@@ -12,8 +12,8 @@
 #include "procmem/memory.h"
 #include "procmem/message.h"
 #include "sampler/cpython/layout/offsets.h"
-#include "symbols/image.h"
-#include "symbols/image_source.h"
+#include "symbols/elf/image.h"
+#include "symbols/elf/image_source.h"
 
 /*
  * A program in which CPython is looked for: one that runs, or one that a core file holds. All

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+#include "procmem/core/core_stack.h"
+
+#include <signal.h>
+
+/*
+ * So much of a stack is looked at, page by page: a guard page that is in the stack's own mapping
+ * has zeros, too, and large frames may have nothing but those.
+ */
+enum { LOOK_BYTES = 16384, PAGE_BYTES = 4096 };
+
+/* Whether two addresses are so close that one frame may have both. */
+static bool is_near(remote_addr a, remote_addr b)
+{
+	return (a > b ? a - b : b - a) <= CORE_STACK_MAX_FRAME_BYTES;
+}
+
+/* The stack that sp_addr is in, or below, with nothing between but guard pages; NULL. */
+static const struct mapping *find_stack(const struct core *core, remote_addr sp_addr)
+{
+	const struct maps *maps = &core->maps;
+	size_t i = maps_search(maps, sp_addr);
+
+	while (i < maps->nr_mappings && !maps->mappings[i].writable)
+		i++;
+	if (i == maps->nr_mappings)
+		return NULL;
+	return maps->mappings[i].start <= sp_addr || is_near(maps->mappings[i].start, sp_addr)
+		       ? &maps->mappings[i]
+		       : NULL;
+}
+
+/* Whether the core has anything but zeros in [start, end), as far as that is looked at. */
+static bool has_content(struct core *core, remote_addr start, remote_addr end)
+{
+	const remote_addr look_end = end - start < LOOK_BYTES ? end : start + LOOK_BYTES;
+	uint8_t bytes[PAGE_BYTES] = {0};
+
+	for (remote_addr addr = start; addr < look_end; addr += PAGE_BYTES) {
+		struct remote_range range = {.addr = addr, .buffer = bytes, .size = PAGE_BYTES};
+
+		if (look_end - addr < PAGE_BYTES)
+			range.size = look_end - addr;
+		if (remote_memory_read_ranges(core_memory(core), &range, 1))
+			return false;
+		for (size_t i = 0; i < range.done_bytes; i++)
+			if (bytes[i])
+				return true;
+	}
+	return false;
+}
+
+enum core_stack_state core_stack_look(struct core *core, const struct core_thread *thread)
+{
+	const struct mapping *stack = find_stack(core, thread->sp_addr);
+
+	if (!stack)
+		return CORE_STACK_NOWHERE;
+	return has_content(core, thread->sp_addr > stack->start ? thread->sp_addr : stack->start,
+			   stack->end)
+		       ? CORE_STACK_SAVED
+		       : CORE_STACK_MISSING;
+}
+
+bool core_stack_was_full(const struct core *core, const struct core_death *death,
+			 remote_addr sp_addr)
+{
+	const struct mapping *stack;
+
+	if (death->signal != SIGSEGV || !death->has_addr || !is_near(death->addr, sp_addr))
+		return false;
+	stack = find_stack(core, sp_addr);
+	if (!stack)
+		return false;
+	/* Guard pages that madvise() made are in the stack's own mapping, and not mapped. */
+	return death->addr < stack->start ||
+	       (death->addr < stack->end && death->code != SEGV_ACCERR);
+}

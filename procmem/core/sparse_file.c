@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+#include "procmem/core/sparse_file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <unistd.h>
+
+#include "procmem/cleanup.h"
+
+/* A multiple of a page, which is the least that can be a hole; small enough for the cache. */
+enum { PAGE_BYTES = 4096, BUFFER_BYTES = 64 * PAGE_BYTES };
+
+int sparse_file_open(struct sparse_file *ret_file)
+{
+	struct sparse_file file = {
+		.disk = SPOOL_NONE,
+		.memory_fd = memfd_create("pysample", MFD_CLOEXEC),
+		.buffer = aligned_alloc(PAGE_BYTES, BUFFER_BYTES),
+	};
+	int err = file.memory_fd < 0 ? -errno : file.buffer ? 0 : -ENOMEM;
+
+	if (err)
+		sparse_file_close(&file);
+	else
+		*ret_file = file;
+	return err;
+}
+
+void sparse_file_close(struct sparse_file *file)
+{
+	if (!file)
+		return;
+	spool_close(&file->disk);
+	cleanup_close_fn(&file->memory_fd);
+	free(file->buffer);
+	*file = (struct sparse_file){.disk = SPOOL_NONE, .memory_fd = -1};
+}
+
+uint8_t *sparse_file_room(const struct sparse_file *file, size_t *ret_bytes)
+{
+	*ret_bytes = BUFFER_BYTES - file->filled_bytes;
+	return file->buffer + file->filled_bytes;
+}
+
+uint64_t sparse_file_bytes(const struct sparse_file *file)
+{
+	return file->size_bytes + file->filled_bytes;
+}
+
+/* Writing. */
+
+static int refuse_disk(const struct sparse_file *file, int err, struct message *reterr)
+{
+	message_set(reterr, "cannot write a temporary file in %s: %s; set TMPDIR",
+		    file->disk.folder, strerror(-err));
+	return err;
+}
+
+static int write_at(const struct sparse_file *file, const uint8_t *bytes, size_t size,
+		    uint64_t offset, struct message *reterr)
+{
+	int fd = file->memory_fd >= 0 ? file->memory_fd : file->disk.fd;
+
+	for (size_t done = 0; done < size;) {
+		ssize_t n = pwrite(fd, bytes + done, size - done, (off_t)(offset + done));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && file->memory_fd >= 0) {
+			message_set(reterr, "cannot keep a file in memory: %s", strerror(errno));
+			return -errno;
+		}
+		if (n < 0)
+			return refuse_disk(file, -errno, reterr);
+		done += (size_t)n;
+	}
+	return 0;
+}
+
+/* Copy [start, end) to the disk. */
+static int copy_piece(struct sparse_file *file, off_t start, off_t end, struct message *reterr)
+{
+	if (lseek(file->disk.fd, start, SEEK_SET) < 0)
+		return refuse_disk(file, -errno, reterr);
+	while (start < end) {
+		ssize_t n = sendfile(file->disk.fd, file->memory_fd, &start, (size_t)(end - start));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return refuse_disk(file, n < 0 ? -errno : -EIO, reterr);
+	}
+	return 0;
+}
+
+/* Go on on the disk; holes stay holes. */
+static int move_to_disk(struct sparse_file *file, struct message *reterr)
+{
+	off_t end = 0;
+	off_t start;
+	int err;
+
+	err = spool_open(&file->disk, reterr);
+	while (!err && (start = lseek(file->memory_fd, end, SEEK_DATA)) >= 0) {
+		end = lseek(file->memory_fd, start, SEEK_HOLE);
+		err = end < 0 ? refuse_disk(file, -errno, reterr)
+			      : copy_piece(file, start, end, reterr);
+	}
+	if (!err) {
+		cleanup_close_fn(&file->memory_fd);
+		file->memory_fd = -1;
+	}
+	return err;
+}
+
+static bool is_zero(const uint8_t *bytes, size_t size)
+{
+	return size == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0);
+}
+
+static size_t page_at(const struct sparse_file *file, size_t start)
+{
+	size_t left = file->filled_bytes - start;
+
+	return left < PAGE_BYTES ? left : PAGE_BYTES;
+}
+
+/* How many bytes from start on are pages that are all zero, or all not. */
+static size_t run_length(const struct sparse_file *file, size_t start, bool *ret_is_hole)
+{
+	size_t end = start + page_at(file, start);
+
+	*ret_is_hole = is_zero(file->buffer + start, page_at(file, start));
+	while (end < file->filled_bytes &&
+	       is_zero(file->buffer + end, page_at(file, end)) == *ret_is_hole)
+		end += page_at(file, end);
+	return end - start;
+}
+
+static int check_limits(const struct sparse_file *file, size_t new_bytes, struct message *reterr)
+{
+	if (file->kept_bytes + new_bytes <= SPARSE_MAX_KEPT_BYTES &&
+	    file->size_bytes + file->filled_bytes <= SPARSE_MAX_BYTES)
+		return 0;
+	message_set(reterr, "more than %llu GiB, or %llu GiB without its zeros, is not unpacked",
+		    (unsigned long long)SPARSE_MAX_BYTES >> 30,
+		    (unsigned long long)SPARSE_MAX_KEPT_BYTES >> 30);
+	return -E2BIG;
+}
+
+static int write_run(struct sparse_file *file, size_t start, size_t size, struct message *reterr)
+{
+	int err;
+
+	err = check_limits(file, size, reterr);
+	if (!err && file->memory_fd >= 0 && file->kept_bytes + size > SPARSE_MAX_MEMORY_BYTES)
+		err = move_to_disk(file, reterr);
+	if (!err)
+		err = write_at(file, file->buffer + start, size, file->size_bytes + start, reterr);
+	if (!err)
+		file->kept_bytes += size;
+	return err;
+}
+
+static int flush(struct sparse_file *file, struct message *reterr)
+{
+	bool is_hole;
+	int err;
+
+	err = check_limits(file, 0, reterr);
+	for (size_t start = 0, size; !err && start < file->filled_bytes; start += size) {
+		size = run_length(file, start, &is_hole);
+		if (!is_hole)
+			err = write_run(file, start, size, reterr);
+	}
+	if (!err)
+		file->size_bytes += file->filled_bytes;
+	file->filled_bytes = 0;
+	return err;
+}
+
+int sparse_file_advance(struct sparse_file *file, size_t bytes, struct message *reterr)
+{
+	file->filled_bytes += bytes;
+	return file->filled_bytes < BUFFER_BYTES ? 0 : flush(file, reterr);
+}
+
+int sparse_file_finish(struct sparse_file *file, int *ret_fd, struct message *reterr)
+{
+	int err = flush(file, reterr);
+	int *fd = file->memory_fd >= 0 ? &file->memory_fd : &file->disk.fd;
+
+	if (!err && ftruncate(*fd, (off_t)file->size_bytes))
+		err = file->memory_fd >= 0 ? -errno : refuse_disk(file, -errno, reterr);
+	if (!err)
+		*ret_fd = take_fd(*fd);
+	return err;
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+#include "procmem/core/unpack.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "procmem/cleanup.h"
+#include "procmem/core/decoder.h"
+#include "procmem/core/sparse_file.h"
+
+/* So much is read at once. */
+#define INPUT_BYTES ((size_t)128 << 10)
+
+/* What is no frame is refused by its first bytes: lz4 looks when it has so many. */
+enum { FRAME_MIN_BYTES = 7 };
+
+/* More zeros are no padding, and may have no end: a tape's blocks are shorter, see st(4). */
+#define PADDING_MAX_BYTES ((uint64_t)16 << 20)
+
+struct unpacking {
+	int fd;
+	const struct decoder *decoder; /* NULL: it is not packed */
+	void *state;		       /* the decoder's */
+	struct sparse_file file;
+	uint8_t *input;
+	size_t input_bytes;
+	bool is_complete; /* the input may end here */
+	bool is_elf;	  /* the first bytes were looked at */
+	bool has_stream;  /* the input could have ended before, when there were so many bytes: */
+	uint64_t streams_bytes;
+	uint64_t tail_bytes;	/* of the input, taken behind that without being refused */
+	uint64_t padding_bytes; /* zeros between and behind streams */
+	struct message problem;
+};
+
+/*
+ * Read what there is, and wait for it: a pipe may have been made so as not to wait, which is not
+ * ours to change, since whoever else has it open would find it changed. As read(2).
+ */
+static ssize_t read_some(int fd, void *buffer, size_t size)
+{
+	struct pollfd input = {.fd = fd, .events = POLLIN};
+
+	for (;;) {
+		ssize_t n = read(fd, buffer, size);
+
+		if (n >= 0 || (errno != EINTR && errno != EAGAIN))
+			return n;
+		if (errno == EAGAIN)
+			(void)poll(&input, 1, -1);
+	}
+}
+
+/* Read until size bytes are there, or the end. */
+static int read_input(struct unpacking *unpacking, size_t size)
+{
+	while (unpacking->input_bytes < size) {
+		ssize_t n = read_some(unpacking->fd, unpacking->input + unpacking->input_bytes,
+				      size - unpacking->input_bytes);
+
+		if (n < 0) {
+			int error = errno;
+
+			message_set(&unpacking->problem, "the file cannot be read further: %s",
+				    strerror(error));
+			return -error;
+		}
+		if (n == 0)
+			break;
+		unpacking->input_bytes += (size_t)n;
+	}
+	return 0;
+}
+
+/* Say what is packed, or comes, instead of a core. */
+static int refuse_contents(struct unpacking *unpacking)
+{
+	const struct decoder *inner =
+		decoder_find(unpacking->file.buffer, (size_t)sparse_file_bytes(&unpacking->file));
+
+	if (unpacking->decoder && inner)
+		message_set(&unpacking->problem,
+			    "the file is packed twice, by %s and by %s: unpack it with %s -d first",
+			    inner->name, unpacking->decoder->name, unpacking->decoder->name);
+	else
+		message_set(&unpacking->problem,
+			    "the file is no core: %s does not begin as an ELF file does",
+			    unpacking->decoder ? "what is packed in it" : "it");
+	return -EBADMSG;
+}
+
+/* Take what is no ELF file for no core before all of it is unpacked. */
+static int check_elf(struct unpacking *unpacking)
+{
+	if (unpacking->is_elf || sparse_file_bytes(&unpacking->file) < SELFMAG)
+		return 0;
+	unpacking->is_elf = memcmp(unpacking->file.buffer, ELFMAG, SELFMAG) == 0;
+	return unpacking->is_elf ? 0 : refuse_contents(unpacking);
+}
+
+/* Why nothing more can be unpacked. */
+static void explain_end(struct unpacking *unpacking, bool is_refused)
+{
+	uint64_t bytes = sparse_file_bytes(&unpacking->file);
+
+	/* As gzip(1) does, which calls it trailing garbage. */
+	if (unpacking->has_stream && unpacking->streams_bytes == bytes &&
+	    (is_refused || unpacking->tail_bytes < FRAME_MIN_BYTES))
+		message_set(&unpacking->problem,
+			    "behind what %s packed the file has something else, which is left out",
+			    unpacking->decoder->name);
+	else
+		message_set(&unpacking->problem,
+			    "the file is %s: of what %s packed the first %llu bytes are there",
+			    is_refused ? "damaged" : "cut off", unpacking->decoder->name,
+			    (unsigned long long)bytes);
+}
+
+static int refuse_input(struct unpacking *unpacking, int err)
+{
+	if (err == -E2BIG)
+		message_set(&unpacking->problem,
+			    "unpacking the file takes more than %u MiB of memory: unpack it with "
+			    "%s first",
+			    DECODER_MAX_MEMORY_BYTES >> 20, unpacking->decoder->name);
+	else if (err == -EBADMSG)
+		explain_end(unpacking, true);
+	return err;
+}
+
+/* What has no packing goes through as it is. */
+static void copy_step(struct decoder_step *step)
+{
+	size_t size =
+		step->input_bytes < step->output_bytes ? step->input_bytes : step->output_bytes;
+
+	memcpy(step->output, step->input, size);
+	step->input += size;
+	step->input_bytes -= size;
+	step->output += size;
+	step->output_bytes -= size;
+	step->is_complete = true;
+}
+
+/* One step of the decoder, whose output goes into the file. */
+static int take_step(struct unpacking *unpacking, struct decoder_step *step)
+{
+	const struct decoder *decoder = unpacking->decoder;
+	size_t input_bytes = step->input_bytes;
+	size_t room;
+	int step_err = 0;
+	int err;
+
+	step->output = sparse_file_room(&unpacking->file, &room);
+	step->output_bytes = room;
+	if (decoder)
+		step_err = decoder->step(unpacking->state, step);
+	else
+		copy_step(step);
+	if (!step_err && input_bytes && step->input_bytes == input_bytes &&
+	    step->output_bytes == room)
+		step_err = -EBADMSG; /* it neither takes nor gives anything */
+	err = sparse_file_advance(&unpacking->file, room - step->output_bytes, &unpacking->problem);
+	if (!err)
+		err = check_elf(unpacking);
+	if (!err && step_err)
+		err = refuse_input(unpacking, step_err);
+	unpacking->tail_bytes += input_bytes - step->input_bytes;
+	if (!err && step->is_complete) {
+		unpacking->has_stream = true;
+		unpacking->tail_bytes = 0;
+		unpacking->streams_bytes = sparse_file_bytes(&unpacking->file);
+	}
+	return err;
+}
+
+/*
+ * Leave out the zeros behind a stream: tapes are padded so, and xz may be (the .xz file format,
+ * 2.2). No stream begins with one.
+ */
+static void skip_padding(struct unpacking *unpacking, struct decoder_step *step)
+{
+	while (step->input_bytes && *step->input == 0) {
+		step->input++;
+		step->input_bytes--;
+		unpacking->padding_bytes++;
+	}
+}
+
+/* Whether there is more to be had of what was read. */
+static bool has_more(struct unpacking *unpacking, struct decoder_step *step)
+{
+	if (unpacking->decoder && step->is_complete)
+		skip_padding(unpacking, step);
+	return step->input_bytes || (step->output_bytes == 0 && !step->is_complete);
+}
+
+/* Unpack what was read. */
+static int unpack_input(struct unpacking *unpacking)
+{
+	struct decoder_step step = {.input = unpacking->input,
+				    .input_bytes = unpacking->input_bytes,
+				    .is_complete = unpacking->is_complete};
+	int err = 0;
+
+	while (!err && has_more(unpacking, &step))
+		err = take_step(unpacking, &step);
+	unpacking->is_complete = step.is_complete;
+	unpacking->input_bytes = 0;
+	return err;
+}
+
+/* Unpack to the end of the file, or as far as that can be done. */
+static int unpack_all(struct unpacking *unpacking)
+{
+	int err;
+
+	do {
+		err = read_input(unpacking, INPUT_BYTES);
+		if (!unpacking->input_bytes)
+			break;
+		int unpack_err = unpack_input(unpacking);
+
+		err = unpack_err ? unpack_err : err;
+	} while (!err && unpacking->padding_bytes <= PADDING_MAX_BYTES);
+	if (!err && unpacking->decoder &&
+	    (!unpacking->is_complete || unpacking->padding_bytes > PADDING_MAX_BYTES))
+		explain_end(unpacking, false);
+	return err;
+}
+
+/* Where input begins and how it is packed are known: get all of it. */
+static int unpack_file(struct unpacking *unpacking, struct unpacked *ret_unpacked)
+{
+	int fd = -1;
+	int err;
+
+	err = sparse_file_open(&unpacking->file);
+	if (err)
+		return err;
+	if (unpacking->decoder) {
+		unpacking->state = unpacking->decoder->create();
+		if (!unpacking->state)
+			return -ENOMEM;
+	}
+	err = unpack_all(unpacking);
+	/* What there is does, unless there is no memory, or nothing that could be a core. */
+	if (err == -ENOMEM || (!unpacking->is_elf && unpacking->problem.text[0]))
+		return err ? err : -EBADMSG;
+	err = sparse_file_finish(&unpacking->file, &fd, &unpacking->problem);
+	if (err)
+		return err;
+	*ret_unpacked = (struct unpacked){
+		.fd = fd,
+		.packed_by = unpacking->decoder ? unpacking->decoder->name : NULL,
+		.problem = unpacking->problem,
+	};
+	return 0;
+}
+
+/* Whether there is something to be read one after the other. */
+static bool is_stream(mode_t mode)
+{
+	return S_ISFIFO(mode) || S_ISSOCK(mode) || S_ISCHR(mode);
+}
+
+static int unpack_any(struct unpacking *unpacking, struct unpacked *ret_unpacked)
+{
+	struct stat st;
+	int err = 0;
+
+	if (fstat(unpacking->fd, &st))
+		return -errno;
+	if (S_ISREG(st.st_mode) || is_stream(st.st_mode))
+		err = read_input(unpacking, DECODER_MAGIC_MAX_BYTES);
+	if (err)
+		return err;
+	unpacking->decoder = decoder_find(unpacking->input, unpacking->input_bytes);
+	if (unpacking->decoder || is_stream(st.st_mode))
+		return unpack_file(unpacking, ret_unpacked);
+	*ret_unpacked = (struct unpacked){.fd = unpacking->fd};
+	unpacking->fd = -1;
+	return 0;
+}
+
+int unpack(int fd, struct unpacked *ret_unpacked, struct message *reterr)
+{
+	struct unpacking unpacking = {
+		.fd = fd,
+		.file = {.disk = SPOOL_NONE, .memory_fd = -1},
+		.input = malloc(INPUT_BYTES),
+	};
+	int err = unpacking.input ? unpack_any(&unpacking, ret_unpacked) : -ENOMEM;
+
+	if (err)
+		message_set(reterr, "%s",
+			    unpacking.problem.text[0] ? unpacking.problem.text : strerror(-err));
+	if (unpacking.decoder && unpacking.state)
+		unpacking.decoder->destroy(unpacking.state);
+	sparse_file_close(&unpacking.file);
+	free(unpacking.input);
+	cleanup_close_fn(&unpacking.fd);
+	return err;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+#include "procmem/sched/cpu_clock.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "procmem/descriptor_limit.h"
+#include "procmem/procfile.h"
+
+/* Room for the three numbers of a schedstat file. */
+enum { SCHEDSTAT_MAX_BYTES = 80 };
+
+/* The thread could have ended meanwhile, and its id be another process's thread's. */
+static int open_task_clock(const struct process *process, pid_t tid)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_TASK_CLOCK,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+	};
+	int fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	if (process_has_thread(process, tid))
+		return fd;
+	(void)close(fd);
+	return -ESRCH;
+}
+
+static int open_schedstat(const struct process *process, pid_t tid)
+{
+	char name[PROCESS_TASK_NAME_MAX_BYTES];
+	int fd;
+
+	process_task_name(name, tid, "schedstat");
+	fd = procfile_open(process->proc_fd, name);
+	if (fd != -ENOENT)
+		return fd;
+	return process_has_thread(process, tid) ? -ENOTSUP : -ESRCH;
+}
+
+static bool is_final(int err)
+{
+	return err == -ESRCH || err == -EMFILE || err == -ENFILE;
+}
+
+int cpu_clock_open(const struct process *process, pid_t tid, struct cpu_clock *ret_clock)
+{
+	struct cpu_clock clock = {.kind = CPU_CLOCK_TASK};
+	uint64_t ns;
+
+	clock.fd = open_task_clock(process, tid);
+	if (clock.fd < 0 && !is_final(clock.fd)) {
+		clock.kind = CPU_CLOCK_SCHEDSTAT;
+		clock.fd = open_schedstat(process, tid);
+	}
+	if (clock.fd < 0)
+		return is_final(clock.fd) ? clock.fd : -ENOTSUP;
+	if (descriptor_limit_is_near(clock.fd)) {
+		cpu_clock_close(&clock);
+		return -EMFILE;
+	}
+	if (cpu_clock_read(&clock, &ns) != 0) {
+		cpu_clock_close(&clock);
+		return -ENOTSUP;
+	}
+	*ret_clock = clock;
+	return 0;
+}
+
+void cpu_clock_close(struct cpu_clock *clock)
+{
+	if (!clock)
+		return;
+	if (clock->kind != CPU_CLOCK_NONE)
+		(void)close(clock->fd);
+	*clock = (struct cpu_clock){0};
+}
+
+int cpu_clock_parse(const char *text, size_t length, uint64_t *ret_number)
+{
+	uint64_t number = 0;
+	size_t i;
+
+	for (i = 0; i < length && text[i] >= '0' && text[i] <= '9'; i++)
+		if (__builtin_mul_overflow(number, 10, &number) ||
+		    __builtin_add_overflow(number, (uint64_t)(text[i] - '0'), &number))
+			return -EBADMSG;
+	if (!i || i == length || text[i] != ' ')
+		return -EBADMSG;
+	*ret_number = number;
+	return 0;
+}
+
+int cpu_clock_read(const struct cpu_clock *clock, uint64_t *ret_ns)
+{
+	char text[SCHEDSTAT_MAX_BYTES];
+	uint64_t ns;
+	ssize_t length;
+
+	if (clock->kind == CPU_CLOCK_TASK) {
+		if (read(clock->fd, &ns, sizeof(ns)) != (ssize_t)sizeof(ns))
+			return -ESRCH;
+		*ret_ns = ns;
+		return 0;
+	}
+	length = pread(clock->fd, text, sizeof(text), 0);
+	return length < 0 || cpu_clock_parse(text, (size_t)length, ret_ns) ? -ESRCH : 0;
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+#include "procmem/sched/cpu_seat.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* The shortest slice the kernel accepts (fair.c clamps to 0.1 ms), and the longest asked for. */
+#define LEAST_SLICE_NS 100000u
+#define MOST_SLICE_NS  3200000u
+
+/* The first version of struct sched_attr of linux/sched/types.h. */
+struct sched_attributes {
+	uint32_t size;
+	uint32_t policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime_ns; /* the slice of a policy that is not real-time */
+	uint64_t deadline_ns;
+	uint64_t period_ns;
+};
+
+/* False: this kernel does not tell. */
+static bool get_attributes(struct sched_attributes *ret_attributes)
+{
+	*ret_attributes = (struct sched_attributes){0};
+	return !syscall(SYS_sched_getattr, 0, ret_attributes, sizeof(*ret_attributes), 0);
+}
+
+/* Set the slice; 0: the scheduler's own. False: the kernel does not keep it. */
+static bool set_slice(uint64_t slice_ns)
+{
+	struct sched_attributes attributes;
+
+	if (!get_attributes(&attributes))
+		return false;
+	if (attributes.policy != SCHED_OTHER && attributes.policy != SCHED_BATCH)
+		return false;
+	attributes.size = sizeof(attributes);
+	attributes.runtime_ns = slice_ns;
+	if (syscall(SYS_sched_setattr, 0, &attributes, 0))
+		return false;
+	/* Kernels before 6.12 accept the call and tell 0. */
+	return get_attributes(&attributes) && attributes.runtime_ns == slice_ns;
+}
+
+int cpu_seat_open(struct cpu_seat *ret_seat)
+{
+	struct cpu_seat seat = {.is_open = true, .cpu = CPU_NONE};
+	struct sched_attributes attributes;
+
+	if (sched_getaffinity(0, sizeof(seat.usual), &seat.usual))
+		return -errno;
+	if (get_attributes(&attributes))
+		seat.usual_slice_ns = attributes.runtime_ns;
+	*ret_seat = seat;
+	return 0;
+}
+
+/* The scheduler's own, or the one that the thread had been given. */
+static void restore_slice(uint64_t usual_ns)
+{
+	struct sched_attributes attributes;
+
+	(void)set_slice(0);
+	if (get_attributes(&attributes) && attributes.runtime_ns != usual_ns)
+		(void)set_slice(usual_ns);
+}
+
+void cpu_seat_close(struct cpu_seat *seat)
+{
+	if (!seat->is_open)
+		return;
+	(void)cpu_seat_move(seat, CPU_NONE);
+	if (seat->slice_ns)
+		restore_slice(seat->usual_slice_ns);
+	*seat = (struct cpu_seat){.is_open = false};
+}
+
+int cpu_seat_move(struct cpu_seat *seat, uint32_t cpu)
+{
+	cpu_set_t there;
+
+	if (seat->cpu == cpu)
+		return 0;
+	if (cpu != CPU_NONE && cpu < CPU_SETSIZE && CPU_ISSET(cpu, &seat->usual)) {
+		CPU_ZERO(&there);
+		CPU_SET(cpu, &there);
+		if (!sched_setaffinity(0, sizeof(there), &there)) {
+			seat->cpu = cpu;
+			return 0;
+		}
+	}
+	/* This fails only where the usual CPUs were taken away, which frees the thread as well. */
+	(void)sched_setaffinity(0, sizeof(seat->usual), &seat->usual);
+	seat->cpu = CPU_NONE;
+	return cpu == CPU_NONE ? 0 : -EPERM;
+}
+
+void cpu_seat_fit_slice(struct cpu_seat *seat, uint64_t look_ns)
+{
+	uint64_t slice_ns = seat->slice_ns ? seat->slice_ns : LEAST_SLICE_NS;
+
+	if (seat->slice_is_refused)
+		return;
+	while (slice_ns < look_ns + look_ns / 4 && slice_ns < MOST_SLICE_NS)
+		slice_ns *= 2;
+	while (slice_ns > 3 * look_ns && slice_ns > LEAST_SLICE_NS)
+		slice_ns /= 2;
+	if (slice_ns == seat->slice_ns)
+		return;
+	seat->slice_is_refused = !set_slice(slice_ns);
+	seat->slice_ns = seat->slice_is_refused ? 0 : slice_ns;
+}
+
+uint32_t cpu_seat_here(void)
+{
+	const int cpu = sched_getcpu();
+
+	return cpu < 0 ? CPU_NONE : (uint32_t)cpu;
+}
+
+bool cpu_seat_can_meet(const struct cpu_seat *seat, pid_t tid)
+{
+	cpu_set_t theirs, both;
+
+	if (sched_getaffinity(tid, sizeof(theirs), &theirs))
+		return true;
+	CPU_AND(&both, &theirs, &seat->usual);
+	return CPU_COUNT(&both) > 0;
+}
+
+struct cpu_leaves cpu_leaves_read(void)
+{
+	struct rusage usage;
+
+	if (getrusage(RUSAGE_THREAD, &usage))
+		return (struct cpu_leaves){UINT64_MAX, UINT64_MAX};
+	return (struct cpu_leaves){
+		.waited = (uint64_t)usage.ru_nvcsw,
+		.preempted = (uint64_t)usage.ru_nivcsw,
+	};
+}
+
+static int policy_of(pid_t tid)
+{
+	return sched_getscheduler(tid) & ~SCHED_RESET_ON_FORK;
+}
+
+/*
+ * The rank of a thread among all: that of a real-time policy, 0 for the others, and one above all
+ * for deadlines. A thread takes the CPU of one of a lower rank; -1: it is not known.
+ */
+static int rank_of(pid_t tid)
+{
+	struct sched_param param;
+
+	if (policy_of(tid) == SCHED_DEADLINE)
+		return INT_MAX;
+	if (sched_getparam(tid, &param))
+		return -1;
+	return param.sched_priority;
+}
+
+bool cpu_seat_is_real_time(void)
+{
+	return rank_of(0) > 0;
+}
+
+bool cpu_seat_is_outranked(pid_t tid)
+{
+	const int rank = rank_of(tid);
+
+	return rank > 0 && rank >= rank_of(0);
+}
+
+bool cpu_seat_may_preempt(pid_t tid)
+{
+	const int rank = rank_of(tid), own_rank = rank_of(0);
+
+	if (rank < 0 || cpu_seat_is_outranked(tid))
+		return false;
+	if (own_rank > 0)
+		return true;
+	if (policy_of(0) == SCHED_IDLE || policy_of(tid) == SCHED_IDLE)
+		return policy_of(tid) == SCHED_IDLE;
+	return getpriority(PRIO_PROCESS, (id_t)tid) >= getpriority(PRIO_PROCESS, 0);
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+#include "procmem/sched/task.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Nine numbers of at most 18 characters, or "running". */
+enum { SYSCALL_MAX_BYTES = 256 };
+
+/* Room for a stat file up to the state. */
+enum { STAT_MAX_BYTES = 256 };
+
+/* Three numbers of at most 20 digits. */
+enum { SCHEDSTAT_MAX_BYTES = 80 };
+
+/* The letter behind the thread's own name, which may hold anything. */
+static int read_letter(const struct process *process, pid_t tid, char *ret_letter)
+{
+	char name[PROCESS_TASK_NAME_MAX_BYTES];
+	char stat[STAT_MAX_BYTES];
+	const char *name_end;
+	ssize_t length;
+
+	process_task_name(name, tid, "stat");
+	length = process_read_file(process, name, stat, sizeof(stat));
+	if (length < 0)
+		return (int)length;
+	name_end = strrchr(stat, ')');
+	if (!name_end || name_end[1] != ' ' || !name_end[2])
+		return -EBADMSG;
+	*ret_letter = name_end[2];
+	return 0;
+}
+
+/* The kernel says "0" for what it does not tell, and for a thread that does not wait. */
+static void read_wchan(const struct process *process, pid_t tid, char wchan[TASK_WCHAN_MAX_BYTES])
+{
+	char name[PROCESS_TASK_NAME_MAX_BYTES];
+
+	process_task_name(name, tid, "wchan");
+	if (process_read_file(process, name, wchan, TASK_WCHAN_MAX_BYTES) < 0 ||
+	    strcmp(wchan, "0") == 0)
+		wchan[0] = '\0';
+	wchan[strcspn(wchan, "\n")] = '\0';
+}
+
+int task_read_state(const struct process *process, pid_t tid, struct task_state *ret_state)
+{
+	struct task_state state = {0};
+	int err = read_letter(process, tid, &state.letter);
+
+	if (err)
+		return err;
+	read_wchan(process, tid, state.wchan);
+	*ret_state = state;
+	return 0;
+}
+
+/* The hexadecimal number of a word: 0 or -EBADMSG. */
+static int parse_word(const char *word, uint64_t *ret_number)
+{
+	char *end;
+
+	if (strncmp(word, "0x", 2) != 0 || !isxdigit((unsigned char)word[2]))
+		return -EBADMSG;
+	errno = 0;
+	*ret_number = strtoull(word + 2, &end, 16);
+	return errno || (*end != ' ' && *end != '\n') ? -EBADMSG : 0;
+}
+
+/* FNV-1a of [start, end). */
+static uint64_t hash_text(const char *start, const char *end)
+{
+	uint64_t hash = 0xcbf29ce484222325;
+
+	for (const char *c = start; c < end; c++)
+		hash = (hash ^ (unsigned char)*c) * 0x100000001b3;
+	return hash;
+}
+
+int task_place_parse(const char *text, struct task_place *ret_place)
+{
+	struct task_place place;
+	const char *last = strrchr(text, ' ');
+	const char *before = last;
+	int err;
+
+	if (strcmp(text, "running\n") == 0)
+		return -EAGAIN;
+	while (before && before > text && before[-1] != ' ')
+		before--;
+	if (!last || before == text)
+		return -EBADMSG;
+	place.call_hash = hash_text(text, before);
+	err = parse_word(before, &place.sp_addr);
+	if (!err)
+		err = parse_word(last + 1, &place.pc_addr);
+	if (err)
+		return err;
+	/* The main thread that has ended before others is there still, but has no stack. */
+	if (!place.sp_addr && !place.pc_addr)
+		return -ESRCH;
+	ret_place->sp_addr = place.sp_addr;
+	ret_place->pc_addr = place.pc_addr;
+	ret_place->call_hash = place.call_hash;
+	return 0;
+}
+
+/* The last number: it is counted before the thread goes on, what it writes then comes behind it. */
+uint64_t task_read_runs(const struct process *process, pid_t tid)
+{
+	char name[PROCESS_TASK_NAME_MAX_BYTES];
+	char text[SCHEDSTAT_MAX_BYTES];
+	const char *last;
+
+	process_task_name(name, tid, "schedstat");
+	if (process_read_file(process, name, text, sizeof(text)) < 0)
+		return 0;
+	last = strrchr(text, ' ');
+	return last ? strtoull(last, NULL, 10) : 0;
+}
+
+int task_read_place(const struct process *process, pid_t tid, uint64_t nr_runs,
+		    struct task_place *ret_place)
+{
+	char name[PROCESS_TASK_NAME_MAX_BYTES];
+	char text[SYSCALL_MAX_BYTES];
+	struct task_place place = {.nr_runs = nr_runs};
+	ssize_t length;
+	int err;
+
+	process_task_name(name, tid, "syscall");
+	length = process_read_file(process, name, text, sizeof(text));
+	err = length < 0 ? (int)length : task_place_parse(text, &place);
+	if (!err)
+		*ret_place = place;
+	return err;
+}
+
+int task_check_place(const struct process *process, pid_t tid, const struct task_place *place)
+{
+	struct task_place now;
+	int err;
+
+	if (place->nr_runs)
+		return task_read_runs(process, tid) == place->nr_runs ? 0 : -EAGAIN;
+	err = task_read_place(process, tid, 0, &now);
+	return err || task_place_is_same(&now, place) ? err : -EAGAIN;
+}

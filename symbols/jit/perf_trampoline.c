@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+#include "symbols/jit/perf_trampoline.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "symbols/unwind/registers.h"
+
+#if defined(__x86_64__)
+
+/*
+ * What a version writes. The stack is as in the caller before the first instruction, and from
+ * that at last on; from that at at_frame on rbp is a frame pointer. An endbr64 may stand in front.
+ */
+static const struct trampoline {
+	uint8_t nr_bytes;
+	uint8_t bytes[11];
+	uint8_t at_frame; /* 0: nowhere */
+	uint8_t last;
+} trampolines[] = {
+	/* 3.13 and newer: push rbp; mov rbp, rsp; call rcx; pop rbp; ret */
+	{8, {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd1, 0x5d, 0xc3}, 4, 7},
+	/* 3.12: sub rsp, 8; call rcx; add rsp, 8; ret */
+	{11, {0x48, 0x83, 0xec, 0x08, 0xff, 0xd1, 0x48, 0x83, 0xc4, 0x08, 0xc3}, 0, 10},
+};
+
+static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
+
+enum { NR_TRAMPOLINES = sizeof(trampolines) / sizeof(trampolines[0]) };
+enum { BEFORE = 10 + sizeof(endbr64), PAGE_BYTES = 4096 };
+
+#define RETURN_ADDRESS                                                 \
+	{                                                              \
+		.number = REGISTER_PC, .kind = CFI_AT_CFA, .value = -8 \
+	}
+#define SAVED_RBP                                                        \
+	{                                                                \
+		.number = REGISTER_RBP, .kind = CFI_AT_CFA, .value = -16 \
+	}
+
+static const struct unwind_rule without_frame = {
+	.cfa_register = REGISTER_SP,
+	.cfa_offset = 8,
+	.return_register = REGISTER_PC,
+	.nr_saves = 1,
+	.saves = {RETURN_ADDRESS},
+};
+
+static const struct unwind_rule with_a_word = {
+	.cfa_register = REGISTER_SP,
+	.cfa_offset = 16,
+	.return_register = REGISTER_PC,
+	.nr_saves = 1,
+	.saves = {RETURN_ADDRESS},
+};
+
+static const struct unwind_rule with_rbp_saved = {
+	.cfa_register = REGISTER_SP,
+	.cfa_offset = 16,
+	.return_register = REGISTER_PC,
+	.nr_saves = 2,
+	.saves = {RETURN_ADDRESS, SAVED_RBP},
+};
+
+static const struct unwind_rule with_frame_pointer = {
+	.cfa_register = REGISTER_RBP,
+	.cfa_offset = 16,
+	.return_register = REGISTER_PC,
+	.nr_saves = 2,
+	.saves = {RETURN_ADDRESS, SAVED_RBP},
+};
+
+/* The rule so many bytes behind the first instruction, that of endbr64 below 0. */
+static const struct unwind_rule *rule_at(const struct trampoline *trampoline, int offset)
+{
+	if (offset <= 0 || offset >= trampoline->last)
+		return &without_frame;
+	if (!trampoline->at_frame)
+		return &with_a_word;
+	return offset < trampoline->at_frame ? &with_rbp_saved : &with_frame_pointer;
+}
+
+/* Whether the trampoline at bytes + at, of whose instructions offset is one, has that one. */
+static bool has_instruction(const struct trampoline *trampoline, const uint8_t *bytes, size_t at,
+			    int offset)
+{
+	if (offset >= 0)
+		return offset < trampoline->nr_bytes;
+	return offset >= -(int)sizeof(endbr64) && at >= sizeof(endbr64) &&
+	       memcmp(bytes + at - sizeof(endbr64), endbr64, sizeof(endbr64)) == 0;
+}
+
+/*
+ * The rule for the byte at index of bytes, if it is part of that trampoline, and how many bytes
+ * before it that begins.
+ */
+static const struct unwind_rule *find_rule(const struct trampoline *trampoline,
+					   const uint8_t *bytes, size_t nr_bytes, size_t index,
+					   int *ret_offset)
+{
+	for (size_t at = 0; at + trampoline->nr_bytes <= nr_bytes; at++) {
+		const int offset = (int)index - (int)at;
+
+		if (memcmp(bytes + at, trampoline->bytes, trampoline->nr_bytes) != 0 ||
+		    !has_instruction(trampoline, bytes, at, offset))
+			continue;
+		*ret_offset = offset;
+		if (has_instruction(trampoline, bytes, at, -(int)sizeof(endbr64)))
+			*ret_offset += (int)sizeof(endbr64);
+		return rule_at(trampoline, offset);
+	}
+	return NULL;
+}
+
+const struct unwind_rule *perf_trampoline_rule(struct remote_memory *memory, remote_addr addr,
+					       remote_addr *ret_start_addr)
+{
+	/* None crosses a page: they are aligned. The page before may not be there. */
+	const size_t in_page = addr % PAGE_BYTES;
+	const size_t nr_before = in_page < BEFORE ? in_page : BEFORE;
+	const struct unwind_rule *rule = NULL;
+	uint8_t bytes[BEFORE + 1 + BEFORE] = {0};
+	int offset = 0;
+	struct remote_range range = {
+		.addr = addr - nr_before, .buffer = bytes, .size = nr_before + 1 + BEFORE};
+
+	if (remote_memory_read_ranges(memory, &range, 1))
+		return NULL;
+	for (size_t i = 0; !rule && i < NR_TRAMPOLINES; i++)
+		rule = find_rule(&trampolines[i], bytes, range.done_bytes, nr_before, &offset);
+	if (rule)
+		*ret_start_addr = addr - (remote_addr)offset;
+	return rule;
+}
+
+size_t perf_trampoline_bytes(const uint8_t *bytes, size_t nr_bytes)
+{
+	const bool has_endbr64 =
+		nr_bytes >= sizeof(endbr64) && memcmp(bytes, endbr64, sizeof(endbr64)) == 0;
+	const size_t nr_before = has_endbr64 ? sizeof(endbr64) : 0;
+
+	for (size_t i = 0; i < NR_TRAMPOLINES; i++)
+		if (nr_bytes >= nr_before + trampolines[i].nr_bytes &&
+		    memcmp(bytes + nr_before, trampolines[i].bytes, trampolines[i].nr_bytes) == 0)
+			return nr_before + trampolines[i].nr_bytes;
+	return 0;
+}
+
+#else
+
+size_t perf_trampoline_bytes(const uint8_t *bytes, size_t nr_bytes)
+{
+	(void)bytes, (void)nr_bytes;
+	return 0;
+}
+
+const struct unwind_rule *perf_trampoline_rule(struct remote_memory *memory, remote_addr addr,
+					       remote_addr *ret_start_addr)
+{
+	(void)memory, (void)addr, (void)ret_start_addr;
+	return NULL;
+}
+
+#endif

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+#include "symbols/jit/trampoline_arenas.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "procmem/cleanup.h"
+#include "symbols/jit/perf_trampoline.h"
+
+/* code_arena_t. */
+enum {
+	CURRENT_OFFSET = 8,
+	SIZE_OFFSET = 16,
+	SIZE_LEFT_OFFSET = 24,
+	CODE_SIZE_OFFSET = 32,
+	PREV_OFFSET = 40,
+	ARENA_BYTES = 48,
+};
+
+/*
+ * So far behind the word that points to the newest one is the room behind each trampoline, in
+ * trampoline_api of 3.13 and newer: for perf's ELF files CPython leaves 0x100 bytes. The word is a
+ * pointer in 3.12, whose trampolines are not aligned, and told of by the perf map at once.
+ */
+enum { PADDING_OFFSET = 40, MAX_PADDING_BYTES = 4096 };
+
+/* Trampolines begin at multiples of it, and arenas at those of a page. */
+enum { ALIGNMENT_BYTES = 16, PAGE_BYTES = 4096 };
+
+struct arena {
+	remote_addr start_addr;
+	uint64_t used_bytes; /* so many from start_addr on */
+	uint64_t code_bytes; /* of a trampoline */
+	remote_addr prev_addr;
+};
+
+/* What is found in _PyRuntime. */
+struct newest {
+	struct arena arena;
+	uint64_t padding_bytes;
+};
+
+static bool is_fatal(int err)
+{
+	return err == -ENOMEM || err == -ESRCH || err == -EPERM;
+}
+
+/* Whether [start_addr, start_addr + nr_bytes) is a place for code that is in no file. */
+static bool is_for_code(const struct maps *maps, remote_addr start_addr, uint64_t nr_bytes)
+{
+	const struct mapping *mapping = maps_find(maps, start_addr);
+
+	return mapping && mapping->executable && !mapping->inode && start_addr % PAGE_BYTES == 0 &&
+	       nr_bytes && nr_bytes <= TRAMPOLINE_ARENAS_MAX_BYTES &&
+	       nr_bytes <= mapping->end - start_addr;
+}
+
+/* Read the arena at addr. 0; -ENOENT: there is none; or an error that is_fatal(). */
+static int read_arena(struct remote_memory *memory, const struct maps *maps, remote_addr addr,
+		      struct arena *ret_arena)
+{
+	uint8_t bytes[ARENA_BYTES];
+	int err = remote_memory_read(memory, addr, bytes, sizeof(bytes));
+
+	if (err)
+		return is_fatal(err) ? err : -ENOENT;
+	const struct arena arena = {
+		.start_addr = field_u64(bytes, 0),
+		.used_bytes = field_u64(bytes, CURRENT_OFFSET) - field_u64(bytes, 0),
+		.code_bytes = field_u64(bytes, CODE_SIZE_OFFSET),
+		.prev_addr = field_u64(bytes, PREV_OFFSET),
+	};
+	const uint64_t nr_bytes = field_u64(bytes, SIZE_OFFSET);
+
+	if (!is_for_code(maps, arena.start_addr, nr_bytes) || arena.used_bytes > nr_bytes ||
+	    field_u64(bytes, SIZE_LEFT_OFFSET) != nr_bytes - arena.used_bytes ||
+	    arena.code_bytes > PAGE_BYTES)
+		return -ENOENT;
+	*ret_arena = arena;
+	return 0;
+}
+
+/* Whether a word may point to an arena's struct, which PyMem_RawCalloc() has made. */
+static bool may_point(const struct maps *maps, remote_addr addr)
+{
+	const struct mapping *mapping = maps_find(maps, addr);
+
+	return mapping && mapping->writable && addr % sizeof(addr) == 0;
+}
+
+/* Find the newest arena. As read_arena(). */
+static int find_newest(struct remote_memory *memory, const struct maps *maps,
+		       remote_addr runtime_addr, struct newest *ret_newest)
+{
+	uint8_t runtime[TRAMPOLINE_ARENAS_RUNTIME_BYTES];
+	int err = remote_memory_read(memory, runtime_addr, runtime, sizeof(runtime));
+
+	if (err)
+		return is_fatal(err) ? err : -ENOENT;
+	for (size_t i = 0; i + PADDING_OFFSET < sizeof(runtime); i += sizeof(remote_addr)) {
+		const uint64_t padding_bytes = field_u64(runtime, i + PADDING_OFFSET);
+
+		if (!may_point(maps, field_u64(runtime, i)))
+			continue;
+		err = read_arena(memory, maps, field_u64(runtime, i), &ret_newest->arena);
+		if (err == -ENOENT)
+			continue;
+		ret_newest->padding_bytes = padding_bytes <= MAX_PADDING_BYTES ? padding_bytes : 0;
+		return err;
+	}
+	return -ENOENT;
+}
+
+/* Add the trampoline at addr, of so many bytes, if nothing else is there. 0 or -ENOMEM. */
+static int add_trampoline(struct jit_map *map, remote_addr addr, size_t nr_bytes, uint64_t from_ns)
+{
+	const struct jit_code code = {
+		.start_addr = addr,
+		.nr_bytes = nr_bytes,
+		.from_ns = from_ns,
+		.to_ns = JIT_MAP_OPEN_NS,
+		.name = TRAMPOLINE_ARENAS_NAME,
+		.source = JIT_SOURCE_TRAMPOLINE,
+	};
+	int err = jit_map_find(map, addr, JIT_MAP_NOW_NS)
+			  ? 0
+			  : jit_map_add(map, &code, strlen(code.name), NULL);
+
+	return err == -ENOMEM ? err : 0;
+}
+
+static int add_trampolines(struct remote_memory *memory, const struct arena *arena,
+			   uint64_t padding_bytes, struct jit_map *map, uint64_t from_ns)
+{
+	const uint64_t step_bytes = (arena->code_bytes + padding_bytes + ALIGNMENT_BYTES - 1) /
+				    ALIGNMENT_BYTES * ALIGNMENT_BYTES;
+	cleanup_free uint8_t *bytes = malloc(arena->used_bytes + 1);
+	int err;
+
+	if (!bytes)
+		return -ENOMEM;
+	err = remote_memory_read(memory, arena->start_addr, bytes, arena->used_bytes);
+	if (err || !step_bytes || arena->used_bytes % step_bytes)
+		return is_fatal(err) ? err : 0;
+	for (uint64_t i = 0; !err && i < arena->used_bytes; i += step_bytes) {
+		const size_t nr_bytes = perf_trampoline_bytes(bytes + i, arena->used_bytes - i);
+
+		if (nr_bytes)
+			err = add_trampoline(map, arena->start_addr + i, nr_bytes, from_ns);
+	}
+	return err;
+}
+
+int trampoline_arenas_read(struct remote_memory *memory, const struct maps *maps,
+			   remote_addr runtime_addr, struct jit_map *map, uint64_t from_ns)
+{
+	struct newest newest;
+	struct arena *arena = &newest.arena;
+	int err = find_newest(memory, maps, runtime_addr, &newest);
+
+	for (uint32_t i = 0; !err && i < TRAMPOLINE_ARENAS_MAX; i++) {
+		err = add_trampolines(memory, arena, newest.padding_bytes, map, from_ns);
+		if (!err)
+			err = read_arena(memory, maps, arena->prev_addr, arena);
+	}
+	return err == -ENOENT ? 0 : err;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+#include "symbols/unwind/frame_pointers.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "procmem/cleanup.h"
+#include "symbols/unwind/stack_depth.h"
+
+void frame_pointers_init(struct frame_pointers *pointers, struct remote_memory *memory,
+			 struct unwind_modules *modules)
+{
+	*pointers = (struct frame_pointers){.memory = memory, .modules = modules};
+}
+
+#if defined(__x86_64__)
+
+/* The code of the function that addr is in; *ret_bytes is to be given to free(). */
+static int read_code(const struct frame_pointers *pointers, remote_addr addr,
+		     remote_addr *ret_start, struct stack_depth_code *code, uint8_t **ret_bytes)
+{
+	const struct cfi_section *section;
+	const struct unwind_rule *rule;
+	uint64_t nr_bytes;
+	uint8_t *bytes;
+	int err = unwind_modules_function(pointers->modules, addr, ret_start, &nr_bytes);
+
+	if (err)
+		return err;
+	/* Where else it begins, as the part of a function that is seldom needed, much is done. */
+	rule = unwind_modules_find(pointers->modules, *ret_start, &section);
+	if (!rule || rule->cfa_is_expression || rule->cfa_register != REGISTER_SP ||
+	    rule->cfa_offset != STACK_DEPTH_AT_ENTRY || nr_bytes > STACK_DEPTH_MAX_BYTES)
+		return -ENOENT;
+	bytes = malloc(nr_bytes + 1);
+	if (!bytes)
+		return -ENOMEM;
+	err = remote_memory_read(pointers->memory, *ret_start, bytes, nr_bytes);
+	if (err) {
+		free(bytes);
+		return err;
+	}
+	code->bytes = *ret_bytes = bytes;
+	code->nr_bytes = nr_bytes;
+	return 0;
+}
+
+/* How much the function has taken at the pc of a frame. */
+static int find_depth(const struct frame_pointers *pointers, const struct registers *frame,
+		      int32_t frame_pointer_bytes, uint32_t *ret_depth_bytes)
+{
+	struct stack_depth_code code = {.frame_pointer_bytes = frame_pointer_bytes};
+	cleanup_free uint8_t *bytes = NULL;
+	remote_addr start;
+	int err = read_code(pointers, registers_lookup_addr(frame), &start, &code, &bytes);
+
+	return err ? err
+		   : stack_depth_find(&code, frame->values[REGISTER_PC] - start,
+				      !frame->is_interrupted, ret_depth_bytes);
+}
+
+int frame_pointers_find(struct frame_pointers *pointers, const struct registers *frame,
+			uint64_t *ret_value)
+{
+	const remote_addr pc = frame->values[REGISTER_PC];
+	const struct cfi_section *section;
+	const struct unwind_rule *rule =
+		unwind_modules_find(pointers->modules, registers_lookup_addr(frame), &section);
+	const size_t i = (pc ^ pc >> 8) % FRAME_POINTERS_KEPT;
+	int32_t below_cfa;
+
+	if (!rule || rule->cfa_is_expression || rule->cfa_register != REGISTER_RBP)
+		return -ENOENT;
+	below_cfa = rule->cfa_offset;
+	if (pointers->kept[i].pc != pc || !pc) {
+		pointers->kept[i].pc = pc;
+		pointers->kept[i].err =
+			find_depth(pointers, frame, below_cfa, &pointers->kept[i].depth_bytes);
+	}
+	if (!pointers->kept[i].err)
+		*ret_value = frame->values[REGISTER_SP] + pointers->kept[i].depth_bytes -
+			     (uint64_t)(int64_t)below_cfa;
+	return pointers->kept[i].err;
+}
+
+#else
+
+int frame_pointers_find(struct frame_pointers *pointers, const struct registers *frame,
+			uint64_t *ret_value)
+{
+	(void)pointers, (void)frame, (void)ret_value;
+	return -ENOENT;
+}
+
+#endif

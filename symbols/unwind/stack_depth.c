@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+#include "symbols/unwind/stack_depth.h"
+
+#include <Zydis/Zydis.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "procmem/cleanup.h"
+
+enum { WORD_BYTES = 8 };
+
+/* What is known of an instruction beside its depth, which is above. */
+enum { NOT_REACHED = 0, DIFFERS = -1 };
+
+/* The ways through a function. */
+struct walk {
+	const struct stack_depth_code *code;
+	ZydisDecoder decoder;
+	int32_t *depths;    /* before the instruction at each offset */
+	uint32_t *to_do;    /* offsets whose depth has changed */
+	size_t nr_to_do;    /* a depth changes twice at most */
+	size_t call_end;    /* of the call that is asked for; 0: of none */
+	int32_t call_depth; /* as depths */
+};
+
+struct instruction {
+	ZydisDecodedInstruction decoded;
+	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+};
+
+/* Instructions. */
+
+static bool is_register(const ZydisDecodedOperand *operand, ZydisRegister number)
+{
+	return operand->type == ZYDIS_OPERAND_TYPE_REGISTER && operand->reg.value == number;
+}
+
+/* Whether it changes the stack pointer, or a part of it. */
+static bool writes_sp(const struct instruction *instruction)
+{
+	for (unsigned int i = 0; i < instruction->decoded.operand_count; i++) {
+		const ZydisDecodedOperand *operand = &instruction->operands[i];
+
+		if (operand->type == ZYDIS_OPERAND_TYPE_REGISTER &&
+		    ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64,
+						     operand->reg.value) == ZYDIS_REGISTER_RSP &&
+		    operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)
+			return true;
+	}
+	return false;
+}
+
+/* "sub $n,%rsp" or "add $-n,%rsp": 0 if it is neither. */
+static int64_t taken_by_sum(const struct instruction *instruction, int sign)
+{
+	const ZydisDecodedOperand *operands = instruction->operands;
+
+	if (!is_register(&operands[0], ZYDIS_REGISTER_RSP) ||
+	    operands[1].type != ZYDIS_OPERAND_TYPE_IMMEDIATE ||
+	    operands[1].imm.value.s > STACK_DEPTH_MAX || operands[1].imm.value.s < -STACK_DEPTH_MAX)
+		return 0;
+	return sign * operands[1].imm.value.s;
+}
+
+/* The depth that "lea n(%rsp),%rsp", or of %rbp, leads to; 0: not known. */
+static int64_t depth_by_lea(const struct stack_depth_code *code,
+			    const struct instruction *instruction, int64_t depth)
+{
+	const ZydisDecodedOperandMem *place = &instruction->operands[1].mem;
+
+	if (!is_register(&instruction->operands[0], ZYDIS_REGISTER_RSP) ||
+	    place->index != ZYDIS_REGISTER_NONE || place->disp.value > STACK_DEPTH_MAX ||
+	    place->disp.value < -STACK_DEPTH_MAX)
+		return 0;
+	if (place->base == ZYDIS_REGISTER_RSP)
+		return depth - place->disp.value;
+	if (place->base == ZYDIS_REGISTER_RBP && code->frame_pointer_bytes)
+		return code->frame_pointer_bytes - place->disp.value;
+	return 0;
+}
+
+/* The depth behind an instruction that changes the stack pointer; 0: not known. */
+static int64_t depth_behind(const struct stack_depth_code *code,
+			    const struct instruction *instruction, int64_t depth)
+{
+	const ZydisDecodedOperand *operands = instruction->operands;
+	const int64_t word_bytes = instruction->decoded.operand_width / 8;
+	int64_t taken;
+
+	switch ((int)instruction->decoded.mnemonic) {
+	case ZYDIS_MNEMONIC_CALL:
+		return depth; /* by its end all is as before */
+	case ZYDIS_MNEMONIC_PUSH:
+	case ZYDIS_MNEMONIC_PUSHFQ:
+		return depth + word_bytes;
+	case ZYDIS_MNEMONIC_POP:
+	case ZYDIS_MNEMONIC_POPFQ:
+		return is_register(&operands[0], ZYDIS_REGISTER_RSP) ? 0 : depth - word_bytes;
+	case ZYDIS_MNEMONIC_SUB:
+	case ZYDIS_MNEMONIC_ADD:
+		taken = taken_by_sum(instruction,
+				     instruction->decoded.mnemonic == ZYDIS_MNEMONIC_SUB ? 1 : -1);
+		return taken ? depth + taken : 0;
+	case ZYDIS_MNEMONIC_LEA:
+		return depth_by_lea(code, instruction, depth);
+	case ZYDIS_MNEMONIC_LEAVE:
+		return code->frame_pointer_bytes ? code->frame_pointer_bytes - WORD_BYTES : 0;
+	case ZYDIS_MNEMONIC_MOV:
+		return is_register(&operands[0], ZYDIS_REGISTER_RSP) &&
+				       is_register(&operands[1], ZYDIS_REGISTER_RBP)
+			       ? code->frame_pointer_bytes
+			       : 0;
+	default:
+		return 0;
+	}
+}
+
+/* Ways. */
+
+/* Go on at an offset, which may be no part of the function. */
+static void reach(struct walk *walk, uint64_t offset, int32_t depth)
+{
+	int32_t *known;
+
+	if (offset >= walk->code->nr_bytes)
+		return;
+	known = &walk->depths[offset];
+	if (*known == depth || *known == DIFFERS)
+		return;
+	*known = *known == NOT_REACHED ? depth : DIFFERS;
+	walk->to_do[walk->nr_to_do++] = (uint32_t)offset;
+}
+
+static bool ends_way(const struct instruction *instruction)
+{
+	switch ((int)instruction->decoded.mnemonic) {
+	case ZYDIS_MNEMONIC_HLT:
+	case ZYDIS_MNEMONIC_INT3:
+	case ZYDIS_MNEMONIC_UD2:
+		return true;
+	default:
+		return instruction->decoded.meta.category == ZYDIS_CATEGORY_RET;
+	}
+}
+
+/* Go on behind an instruction, and where it may jump to. */
+static void follow(struct walk *walk, const struct instruction *instruction, uint64_t end,
+		   int32_t depth)
+{
+	const ZydisInstructionCategory category = instruction->decoded.meta.category;
+	const ZydisDecodedOperand *target = &instruction->operands[0];
+
+	if ((category == ZYDIS_CATEGORY_UNCOND_BR || category == ZYDIS_CATEGORY_COND_BR) &&
+	    target->type == ZYDIS_OPERAND_TYPE_IMMEDIATE && target->imm.is_relative)
+		reach(walk, end + target->imm.value.u, depth);
+	if (category != ZYDIS_CATEGORY_UNCOND_BR && !ends_way(instruction))
+		reach(walk, end, depth);
+}
+
+static void note_call(struct walk *walk, const struct instruction *instruction, uint64_t end,
+		      int32_t depth)
+{
+	if (instruction->decoded.meta.category == ZYDIS_CATEGORY_CALL && end == walk->call_end)
+		walk->call_depth = depth;
+}
+
+/* Take one instruction whose depth has changed; a way whose depth gets unknown ends. */
+static void take_instruction(struct walk *walk, uint64_t offset)
+{
+	const struct stack_depth_code *code = walk->code;
+	const int32_t depth = walk->depths[offset];
+	struct instruction instruction;
+	int64_t next_depth = depth;
+	uint64_t end;
+
+	if (ZYAN_FAILED(ZydisDecoderDecodeFull(&walk->decoder, code->bytes + offset,
+					       code->nr_bytes - offset, &instruction.decoded,
+					       instruction.operands)))
+		return;
+	end = offset + instruction.decoded.length;
+	note_call(walk, &instruction, end, depth);
+	if (depth != DIFFERS && writes_sp(&instruction)) {
+		next_depth = depth_behind(code, &instruction, depth);
+		if (next_depth <= 0 || next_depth > STACK_DEPTH_MAX)
+			return;
+	}
+	follow(walk, &instruction, end, (int32_t)next_depth);
+}
+
+static int judge(int32_t depth, uint32_t *ret_depth_bytes)
+{
+	if (depth == NOT_REACHED)
+		return -ENOENT;
+	if (depth == DIFFERS)
+		return -EBADMSG;
+	*ret_depth_bytes = (uint32_t)depth;
+	return 0;
+}
+
+int stack_depth_find(const struct stack_depth_code *code, size_t offset, bool is_call,
+		     uint32_t *ret_depth_bytes)
+{
+#if defined(__x86_64__)
+	cleanup_free int32_t *depths = NULL;
+	cleanup_free uint32_t *to_do = NULL;
+	struct walk walk = {.code = code, .call_end = is_call ? offset : 0};
+
+	if (offset >= code->nr_bytes + is_call || code->nr_bytes > STACK_DEPTH_MAX_BYTES)
+		return -ENOENT;
+	walk.depths = depths = calloc(code->nr_bytes, sizeof(*depths));
+	walk.to_do = to_do = calloc(code->nr_bytes, 2 * sizeof(*to_do));
+	if (!depths || !to_do)
+		return -ENOMEM;
+	(void)ZydisDecoderInit(&walk.decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+	reach(&walk, 0, STACK_DEPTH_AT_ENTRY);
+	while (walk.nr_to_do)
+		take_instruction(&walk, walk.to_do[--walk.nr_to_do]);
+	return judge(is_call ? walk.call_depth : depths[offset], ret_depth_bytes);
+#else
+	(void)code, (void)offset, (void)is_call, (void)ret_depth_bytes;
+	return -ENOENT;
+#endif
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+#include "symbols/unwind/unwind.h"
+
+#include <assert.h>
+#include <errno.h>
+
+#include "symbols/unwind/cfi_expression.h"
+
+/* What is needed to follow one rule. */
+struct step {
+	const struct unwind_rule *rule;
+	const struct cfi_section *section;
+	const struct registers *callee;
+	struct stack_window *window;
+	remote_addr cfa;
+	struct registers *caller;
+};
+
+static int find_cfa(struct step *step)
+{
+	const struct unwind_rule *rule = step->rule;
+	const struct registers *callee = step->callee;
+	const uint64_t sp = callee->values[REGISTER_SP];
+
+	if (rule->cfa_is_expression) {
+		int err = cfi_expression_value(step->section, (uint32_t)rule->cfa_offset, callee,
+					       step->window, NULL, &step->cfa);
+
+		if (err)
+			return err;
+	} else {
+		if (!registers_know(callee, rule->cfa_register))
+			return -ENOENT;
+		step->cfa =
+			callee->values[rule->cfa_register] + (uint64_t)(int64_t)rule->cfa_offset;
+	}
+	/*
+	 * A stack shrinks from frame to frame: that ends every unwinding, as find_cfa() and
+	 * check_caller_sp() see to it. A function that has pushed nothing may have nothing on
+	 * it, if calls push nothing either (aarch64). What a signal interrupted may have
+	 * another stack, so signal frames are counted.
+	 */
+	if (rule->is_signal_frame || step->cfa > sp || (step->cfa == sp && callee->is_interrupted))
+		return 0;
+	return -EBADMSG;
+}
+
+/*
+ * Below the stack pointer nothing is saved any more: behind the instruction that takes a
+ * register from the stack, and up to the return, compilers do not say that it is back.
+ */
+static int recover_saved(struct step *step, unsigned int number, remote_addr addr)
+{
+	uint64_t value;
+	int err;
+
+	if (addr < step->callee->values[REGISTER_SP] && !step->rule->is_signal_frame)
+		return 0;
+	err = stack_window_u64(step->window, addr, &value);
+	if (!err)
+		registers_set(step->caller, number, value);
+	return err;
+}
+
+static int recover_by_expression(struct step *step, const struct unwind_save *save)
+{
+	uint64_t value;
+	int err;
+
+	err = cfi_expression_value(step->section, (uint32_t)save->value, step->callee, step->window,
+				   &step->cfa, &value);
+	if (!err && save->kind == CFI_AT_EXPRESSION)
+		err = stack_window_u64(step->window, value, &value);
+	if (!err)
+		registers_set(step->caller, save->number, value);
+	return err;
+}
+
+static void recover_from_register(struct step *step, const struct unwind_save *save)
+{
+	const uint64_t from = (uint32_t)save->value;
+
+	if (registers_know(step->callee, from))
+		registers_set(step->caller, save->number, step->callee->values[from]);
+	else
+		step->caller->known &= ~((uint64_t)1 << save->number);
+}
+
+static int recover(struct step *step, const struct unwind_save *save)
+{
+	const remote_addr addr = step->cfa + (uint64_t)(int64_t)save->value;
+
+	switch ((enum cfi_rule_kind)save->kind) {
+	case CFI_AT_CFA:
+		return recover_saved(step, save->number, addr);
+	case CFI_IS_CFA:
+		registers_set(step->caller, save->number, addr);
+		return 0;
+	case CFI_IN_REGISTER:
+		recover_from_register(step, save);
+		return 0;
+	case CFI_AT_EXPRESSION:
+	case CFI_IS_EXPRESSION:
+		return recover_by_expression(step, save);
+	case CFI_UNDEFINED:
+		step->caller->known &= ~((uint64_t)1 << save->number);
+		return 0;
+	case CFI_SAME:
+	default:
+		return 0;
+	}
+}
+
+/*
+ * The pc of the caller: the return address, without what signs it, as addresses of programs
+ * have 48 bits at most. That there is none is said by a rule, or by a return address of 0: so
+ * end the first functions of threads. What a signal interrupted may have a pc of 0.
+ */
+static void set_caller_pc(struct step *step)
+{
+	const struct unwind_rule *rule = step->rule;
+	struct registers *caller = step->caller;
+	uint64_t pc = caller->values[rule->return_register];
+
+	if (rule->is_return_signed)
+		pc &= ((uint64_t)1 << 48) - 1;
+	if (registers_know(caller, rule->return_register) && (pc || rule->is_signal_frame))
+		registers_set(caller, REGISTER_PC, pc);
+	else
+		caller->known &= ~((uint64_t)1 << REGISTER_PC);
+}
+
+/* A rule for the stack pointer itself, as few functions have one, may not undo find_cfa(). */
+static int check_caller_sp(const struct step *step)
+{
+	if (step->rule->is_signal_frame || step->caller->values[REGISTER_SP] >= step->cfa)
+		return 0;
+	return -EBADMSG;
+}
+
+/* Recover the caller's registers, by the CFA. */
+static int recover_caller(struct step *step)
+{
+	const struct unwind_rule *rule = step->rule;
+	struct registers *caller = step->caller;
+	int err = 0;
+
+	*caller = *step->callee;
+	caller->known &= REGISTERS_KEPT | (uint64_t)1 << rule->return_register;
+	caller->is_interrupted = rule->is_signal_frame;
+	registers_set(caller, REGISTER_SP, step->cfa);
+	for (unsigned int i = 0; !err && i < rule->nr_saves; i++)
+		err = recover(step, &rule->saves[i]);
+	if (!err)
+		err = check_caller_sp(step);
+	if (!err)
+		set_caller_pc(step);
+	return err;
+}
+
+static int follow_rule(struct step *step)
+{
+	int err = find_cfa(step);
+
+	return err ? err : recover_caller(step);
+}
+
+/*
+ * Of a pc where there is nothing: a function was called that is not there, by a NULL pointer
+ * mostly, and the call did no more than push its return address. 0 or -ENOENT.
+ */
+static int leave_nowhere(struct unwind_modules *modules, struct stack_window *window,
+			 struct registers *registers, remote_addr *ret_cfa)
+{
+#if defined(__x86_64__)
+	const remote_addr sp = registers->values[REGISTER_SP];
+	const struct cfi_section *section;
+	uint64_t pc;
+
+	if (!registers->is_interrupted ||
+	    unwind_modules_has(modules, registers->values[REGISTER_PC]) ||
+	    stack_window_u64(window, sp, &pc) || !unwind_modules_find(modules, pc - 1, &section))
+		return -ENOENT;
+	*ret_cfa = sp + sizeof(pc);
+	registers_set(registers, REGISTER_PC, pc);
+	registers_set(registers, REGISTER_SP, *ret_cfa);
+	registers->known &= REGISTERS_KEPT | 1u << REGISTER_PC | 1u << REGISTER_SP;
+	registers->is_interrupted = false;
+	return 0;
+#else
+	(void)modules, (void)window, (void)registers, (void)ret_cfa;
+	return -ENOENT;
+#endif
+}
+
+int unwind_step(struct unwind_modules *modules, struct stack_window *window,
+		struct registers *registers, remote_addr *ret_cfa)
+{
+	struct registers caller;
+	struct step step = {.callee = registers, .window = window, .caller = &caller};
+	int err;
+
+	step.rule = unwind_modules_find(modules, registers_lookup_addr(registers), &step.section);
+	if (!step.rule)
+		return leave_nowhere(modules, window, registers, ret_cfa);
+	err = follow_rule(&step);
+	if (err)
+		return err;
+	*ret_cfa = step.cfa;
+	*registers = caller;
+	return 0;
+}
+
+int unwind_leave(struct unwind_modules *modules, struct stack_window *window,
+		 remote_addr lookup_addr, remote_addr cfa, struct registers *registers)
+{
+	struct registers caller;
+	struct step step = {.callee = registers, .window = window, .cfa = cfa, .caller = &caller};
+	int err;
+
+	step.rule = unwind_modules_find(modules, lookup_addr, &step.section);
+	if (!step.rule)
+		return -ENOENT;
+	err = cfa > registers->values[REGISTER_SP] ? recover_caller(&step) : -EBADMSG;
+	if (err)
+		return err;
+	*registers = caller;
+	return 0;
+}
+
+/* Describe the frame whose registers these are, which become its caller's: as unwind_step(). */
+static int take_frame(struct unwind_modules *modules, struct stack_window *window,
+		      struct registers *registers, struct unwind_frame *ret_frame)
+{
+	int err;
+
+	*ret_frame = (struct unwind_frame){.pc = registers->values[REGISTER_PC],
+					   .lookup_addr = registers_lookup_addr(registers),
+					   .sp = registers->values[REGISTER_SP]};
+	err = unwind_step(modules, window, registers, &ret_frame->cfa);
+	ret_frame->is_signal_frame = !err && registers->is_interrupted;
+	return err;
+}
+
+int unwind_stack(struct unwind_modules *modules, struct stack_window *window,
+		 const struct registers *innermost, struct unwound *unwound)
+{
+	struct registers current = *innermost;
+	unsigned int nr_signals = 0;
+	int err = 0;
+
+	assert(unwound->nr_frames < unwound->max_frames);
+	do {
+		struct unwind_frame *frame = &unwound->frames[unwound->nr_frames];
+
+		unwound->registers = current;
+		unwound->nr_frames++;
+		err = take_frame(modules, window, &current, frame);
+		nr_signals += frame->is_signal_frame;
+	} while (!err && registers_know(&current, REGISTER_PC) &&
+		 unwound->nr_frames < unwound->max_frames &&
+		 nr_signals <= UNWIND_MAX_SIGNAL_FRAMES);
+	return !err && registers_know(&current, REGISTER_PC) ? -E2BIG : err;
+}

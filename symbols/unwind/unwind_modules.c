@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+#include "symbols/unwind/unwind_modules.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "procmem/addr_slot.h"
+#include "symbols/elf/memory_image.h"
+#include "symbols/jit/perf_trampoline.h"
+#include "symbols/unwind/eh_frame.h"
+
+/* What is known of a module. */
+struct module {
+	struct module_file *file; /* NULL: not looked at yet, or it cannot be */
+	uint64_t load_bias;
+	uint64_t lowest_vaddr;
+};
+
+/* What is known of an instruction that was met. */
+struct met {
+	remote_addr addr; /* 0: none was */
+	/* Where its trampoline begins; 0: it is in none. CPython drops none while it runs. */
+	remote_addr trampoline_addr;
+	const struct unwind_rule *rule;
+	const struct cfi_section *section; /* of the rule; NULL: a trampoline's has none */
+};
+
+/*
+ * Instructions that are remembered, each where its address says: most stacks lead through the
+ * same few hundred.
+ */
+enum { NR_MET = 2048 };
+
+struct unwind_modules {
+	struct remote_memory *memory;
+	struct image_source *images;
+	struct module_map *map;
+	struct module_files *files;
+	struct module *modules; /* as many as the map has, by its indexes */
+	struct jit_frames *jit; /* borrowed; NULL: not asked */
+	struct met met[NR_MET];
+};
+
+/* Making. */
+
+int unwind_modules_create(struct remote_memory *memory, struct module_map *map,
+			  struct image_source *images, struct module_files *files,
+			  struct unwind_modules **ret_modules)
+{
+	struct unwind_modules *modules = calloc(1, sizeof(*modules));
+
+	if (!modules)
+		return -ENOMEM;
+	modules->memory = memory;
+	modules->images = images;
+	modules->map = map;
+	modules->files = files;
+	modules->modules = calloc(map->nr_ranges + 1ull, sizeof(*modules->modules));
+	if (!modules->modules) {
+		unwind_modules_destroy(modules);
+		return -ENOMEM;
+	}
+	*ret_modules = modules;
+	return 0;
+}
+
+void unwind_modules_set_jit(struct unwind_modules *modules, struct jit_frames *jit)
+{
+	modules->jit = jit;
+}
+
+void unwind_modules_destroy(struct unwind_modules *modules)
+{
+	if (!modules)
+		return;
+	for (uint32_t i = 0; modules->modules && i < modules->map->nr_ranges; i++)
+		module_files_put(modules->files, modules->modules[i].file);
+	free(modules->modules);
+	free(modules);
+}
+
+/* Reading. Where a module has no information, or none that can be read, it has no table. */
+
+static void read_memory(const struct unwind_modules *modules, const struct module *module,
+			const struct memory_image *image)
+{
+	struct module_file *file = module->file;
+	struct cfi_section section;
+
+	file->has_read_memory = true;
+	if (!eh_frame_copy(image, module_files_bytes_left(modules->files), &section))
+		file->eh_frame = module_files_table(modules->files, &section, module->lowest_vaddr);
+}
+
+/* Find out what file the module is of, and read what is loaded of it, if it was not yet. */
+static void look_at(const struct unwind_modules *modules, const struct module_range *range,
+		    struct module *module)
+{
+	static const struct module_file_id not_known;
+	struct memory_image image;
+
+	if (memory_image_open(modules->memory, range->start, &image)) {
+		module->file = module_files_get(modules->files, &not_known);
+		return;
+	}
+	const struct module_file_id id = module_file_id_of_memory(&image);
+
+	module->load_bias = image.load_bias;
+	module->lowest_vaddr = image.start - image.load_bias;
+	module->file = module_files_get(modules->files, &id);
+	if (module->file && !module->file->has_read_memory)
+		read_memory(modules, module, &image);
+	memory_image_close(&image);
+}
+
+static struct unwind_table *table_of_file(const struct unwind_modules *modules,
+					  const struct module *module, const struct image *image,
+					  enum cfi_kind kind)
+{
+	struct cfi_section section;
+
+	if (cfi_copy_of_file(image, kind, module_files_bytes_left(modules->files), &section))
+		return NULL;
+	return module_files_table(modules->files, &section, module->lowest_vaddr);
+}
+
+/* Read what the file has that is not found in memory. */
+static void read_file(const struct unwind_modules *modules, const struct module_range *range,
+		      struct module *module)
+{
+	struct module_file *file = module->file;
+	struct image *image;
+
+	file->has_read_file = true;
+	if (!modules->images || range->mapping->inode == 0 ||
+	    image_source_open(modules->images, range->mapping, &image))
+		return;
+	if (!image_load_bias(image, range->mapping, &module->load_bias)) {
+		module->lowest_vaddr = range->start - module->load_bias;
+		if (!file->eh_frame)
+			file->eh_frame = table_of_file(modules, module, image, CFI_EH_FRAME);
+		file->debug_frame = table_of_file(modules, module, image, CFI_DEBUG_FRAME);
+	}
+	image_close(image);
+}
+
+/* Finding. */
+
+bool unwind_modules_has(struct unwind_modules *modules, remote_addr addr)
+{
+	return module_map_find(modules->map, addr) != MODULE_MAP_NONE;
+}
+
+static const struct unwind_rule *find_in_table(struct unwind_table *table, uint64_t vaddr,
+					       const struct cfi_section **ret_section)
+{
+	const struct unwind_rule *rule = table ? unwind_table_find(table, vaddr) : NULL;
+
+	if (rule)
+		*ret_section = unwind_table_section(table);
+	return rule;
+}
+
+/* By what has been read of the module. */
+static const struct unwind_rule *find_rule(const struct module *module, remote_addr addr,
+					   const struct cfi_section **ret_section)
+{
+	const uint64_t vaddr = addr - module->load_bias;
+	const struct unwind_rule *rule = find_in_table(module->file->eh_frame, vaddr, ret_section);
+
+	return rule ? rule : find_in_table(module->file->debug_frame, vaddr, ret_section);
+}
+
+/* Whether what is at an index of the map may be code that was made at run time: no file. */
+static bool is_made(const struct unwind_modules *modules, uint32_t index)
+{
+	return index == MODULE_MAP_NONE || !modules->map->ranges[index].mapping->inode;
+}
+
+static struct met *met_at(struct unwind_modules *modules, remote_addr addr)
+{
+	return &modules->met[addr_slot(addr, NR_MET)];
+}
+
+/* Of a trampoline, by its bytes. */
+static const struct unwind_rule *find_trampoline(struct unwind_modules *modules, remote_addr addr,
+						 remote_addr *ret_start_addr)
+{
+	struct met *met = met_at(modules, addr);
+	const struct unwind_rule *rule;
+
+	if (met->addr == addr && met->trampoline_addr) {
+		*ret_start_addr = met->trampoline_addr;
+		return met->rule;
+	}
+	rule = perf_trampoline_rule(modules->memory, addr, ret_start_addr);
+	if (rule)
+		*met = (struct met){addr, *ret_start_addr, rule, NULL};
+	return rule;
+}
+
+/* Of code that was made at run time: what tells of trampolines says the same as their bytes. */
+static const struct unwind_rule *find_made(struct unwind_modules *modules, remote_addr addr,
+					   const struct cfi_section **ret_section)
+{
+	const struct unwind_rule *rule = NULL;
+	remote_addr start_addr;
+
+	if (modules->jit)
+		rule = jit_frames_rule(modules->jit, addr, ret_section);
+	return rule ? rule : find_trampoline(modules, addr, &start_addr);
+}
+
+remote_addr unwind_modules_trampoline(struct unwind_modules *modules, remote_addr addr)
+{
+	remote_addr start_addr;
+
+	return is_made(modules, module_map_find(modules->map, addr)) &&
+			       find_trampoline(modules, addr, &start_addr)
+		       ? start_addr
+		       : 0;
+}
+
+/* By the module's information. */
+static const struct unwind_rule *find_in_module(struct unwind_modules *modules, uint32_t index,
+						remote_addr addr,
+						const struct cfi_section **ret_section)
+{
+	const struct module_range *range = &modules->map->ranges[index];
+	struct module *module = &modules->modules[index];
+	const struct unwind_rule *rule;
+
+	if (!module->file)
+		look_at(modules, range, module);
+	if (!module->file)
+		return NULL;
+	rule = find_rule(module, addr, ret_section);
+	if (rule || module->file->has_read_file)
+		return rule;
+	read_file(modules, range, module);
+	return find_rule(module, addr, ret_section);
+}
+
+/* Code that was made at run time may be other code later; that of modules stays. */
+static const struct unwind_rule *find_new(struct unwind_modules *modules, remote_addr addr,
+					  const struct cfi_section **ret_section)
+{
+	const uint32_t index = module_map_find(modules->map, addr);
+	const struct unwind_rule *rule = NULL;
+
+	if (index != MODULE_MAP_NONE)
+		rule = find_in_module(modules, index, addr, ret_section);
+	if (rule)
+		*met_at(modules, addr) = (struct met){addr, 0, rule, *ret_section};
+	return rule || !is_made(modules, index) ? rule : find_made(modules, addr, ret_section);
+}
+
+const struct unwind_rule *unwind_modules_find(struct unwind_modules *modules, remote_addr addr,
+					      const struct cfi_section **ret_section)
+{
+	const struct met *met = met_at(modules, addr);
+
+	if (met->addr != addr || !met->rule)
+		return find_new(modules, addr, ret_section);
+	if (met->section)
+		*ret_section = met->section;
+	return met->rule;
+}
+
+int unwind_modules_function(struct unwind_modules *modules, remote_addr addr,
+			    remote_addr *ret_start, uint64_t *ret_nr_bytes)
+{
+	const uint32_t index = module_map_find(modules->map, addr);
+	const struct module *module;
+	const struct module_file *file;
+	uint64_t vaddr;
+	int err = -ENOENT;
+
+	if (index == MODULE_MAP_NONE)
+		return -ENOENT;
+	module = &modules->modules[index];
+	file = module->file;
+	vaddr = addr - module->load_bias;
+	if (file && file->eh_frame)
+		err = unwind_table_function(file->eh_frame, vaddr, &vaddr, ret_nr_bytes);
+	if (err && file && file->debug_frame)
+		err = unwind_table_function(file->debug_frame, vaddr, &vaddr, ret_nr_bytes);
+	if (!err)
+		*ret_start = vaddr + module->load_bias;
+	return err;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+#include "procmem/sched/cpu_clock.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "procmem/descriptor_limit.h"
+
+Test(cpu_clock, number_at_the_start_of_a_text)
+{
+	static const struct {
+		char text[32];
+		int err;
+		uint64_t number;
+	} cases[] = {
+		{"0 0 0\n", 0, 0},
+		{"123456789 5 6\n", 0, 123456789},
+		{"18446744073709551615 1 2\n", 0, UINT64_MAX},
+		{"18446744073709551616 1 2\n", -EBADMSG, 0},
+		{"99999999999999999999 1\n", -EBADMSG, 0},
+		{"", -EBADMSG, 0},
+		{" 1 2\n", -EBADMSG, 0},
+		{"-1 2 3\n", -EBADMSG, 0},
+		{"12", -EBADMSG, 0}, /* cut off: it may go on */
+		{"12\n", -EBADMSG, 0},
+		{"12x 3\n", -EBADMSG, 0},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		uint64_t number = 0;
+
+		cr_expect(eq(int, cpu_clock_parse(cases[i].text, strlen(cases[i].text), &number),
+			     cases[i].err),
+			  "'%s'", cases[i].text);
+		cr_expect(eq(u64, number, cases[i].number), "'%s'", cases[i].text);
+	}
+}
+
+static struct process open_ourselves(void)
+{
+	struct process process;
+
+	cr_assert(zero(int, process_open(getpid(), &process, NULL)));
+	return process;
+}
+
+/* Work until another clock of ours says that time was used. */
+static void use_time(uint64_t ns)
+{
+	struct timespec now;
+	uint64_t first_ns = 0, now_ns = 0;
+
+	while (now_ns - first_ns < ns) {
+		(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+		now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+		if (!first_ns)
+			first_ns = now_ns;
+	}
+}
+
+Test(cpu_clock, tells_what_a_thread_has_used)
+{
+	const uint64_t used_ns = 30000000;
+	struct process process = open_ourselves();
+	struct cpu_clock clock;
+	uint64_t first_ns, last_ns;
+
+	cr_assert(zero(int, cpu_clock_open(&process, getpid(), &clock)));
+	cr_assert(zero(int, cpu_clock_read(&clock, &first_ns)));
+	use_time(used_ns);
+	cr_assert(zero(int, cpu_clock_read(&clock, &last_ns)));
+	/* By ticks of the timer it may be one less, of a hundredth of a second at most. */
+	cr_expect(ge(u64, last_ns - first_ns, used_ns - 10000000));
+	cpu_clock_close(&clock);
+	cr_expect(eq(int, (int)clock.kind, CPU_CLOCK_NONE));
+	cpu_clock_close(&clock);
+	cpu_clock_close(NULL);
+	process_close(&process);
+}
+
+/* The first one of another process's threads: it is there, but not in this process. */
+Test(cpu_clock, is_never_another_process_s)
+{
+	struct process process = open_ourselves();
+	struct cpu_clock clock = {0};
+
+	cr_expect(eq(int, cpu_clock_open(&process, 1, &clock), -ESRCH));
+	cr_expect(eq(int, cpu_clock_open(&process, getppid(), &clock), -ESRCH));
+	cr_expect(eq(int, (int)clock.kind, CPU_CLOCK_NONE));
+	process_close(&process);
+}
+
+Test(cpu_clock, says_that_no_descriptor_is_left)
+{
+	struct process process = open_ourselves();
+	struct rlimit limit;
+	struct cpu_clock clock = {0};
+	int fd = open("/dev/null", O_RDONLY);
+
+	cr_assert(zero(int, getrlimit(RLIMIT_NOFILE, &limit)));
+	cr_assert(ge(int, fd, 0));
+	limit.rlim_cur = (rlim_t)fd + 1;
+	cr_assert(zero(int, setrlimit(RLIMIT_NOFILE, &limit)));
+	cr_expect(eq(int, cpu_clock_open(&process, getpid(), &clock), -EMFILE));
+	limit.rlim_cur = (rlim_t)fd + 10;
+	cr_assert(zero(int, setrlimit(RLIMIT_NOFILE, &limit)));
+	cr_expect(eq(int, cpu_clock_open(&process, getpid(), &clock), -EMFILE), "some are kept");
+	descriptor_limit_raise();
+	cr_expect(zero(int, cpu_clock_open(&process, getpid(), &clock)));
+	cpu_clock_close(&clock);
+	(void)close(fd);
+	process_close(&process);
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+#include "procmem/sched/cpu_seat.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "tests/support/pipe_waiter.h"
+
+static cpu_set_t affinity(void)
+{
+	cpu_set_t cpus;
+
+	cr_assert(zero(int, sched_getaffinity(0, sizeof(cpus), &cpus)));
+	return cpus;
+}
+
+static void expect_affinity(const cpu_set_t *expected)
+{
+	const cpu_set_t is = affinity();
+
+	cr_expect(zero(int, memcmp(&is, expected, sizeof(is))));
+}
+
+static cpu_set_t only(uint32_t cpu)
+{
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	CPU_SET(cpu, &cpus);
+	return cpus;
+}
+
+/* The lowest CPU of a set, or that above a given one. CPU_SETSIZE: there is none. */
+static uint32_t cpu_from(const cpu_set_t *cpus, uint32_t cpu)
+{
+	while (cpu < CPU_SETSIZE && !CPU_ISSET(cpu, cpus))
+		cpu++;
+	return cpu;
+}
+
+Test(cpu_seat, moves_and_gives_back)
+{
+	const cpu_set_t usual = affinity();
+	struct cpu_seat seat;
+
+	cr_assert(zero(int, cpu_seat_open(&seat)));
+	expect_affinity(&usual);
+	cr_expect(zero(int, memcmp(&seat.usual, &usual, sizeof(usual))));
+	cr_expect(eq(u32, seat.cpu, CPU_NONE));
+	for (uint32_t cpu = cpu_from(&usual, 0); cpu < CPU_SETSIZE;
+	     cpu = cpu_from(&usual, cpu + 1)) {
+		const cpu_set_t there = only(cpu);
+
+		for (int i = 0; i < 2; i++) {
+			cr_expect(zero(int, cpu_seat_move(&seat, cpu)));
+			cr_expect(eq(u32, seat.cpu, cpu));
+			cr_expect(eq(u32, cpu_seat_here(), cpu));
+			expect_affinity(&there);
+		}
+	}
+	cr_expect(zero(int, cpu_seat_move(&seat, CPU_NONE)));
+	expect_affinity(&usual);
+	cr_expect(zero(int, cpu_seat_move(&seat, cpu_from(&usual, 0))));
+	cpu_seat_close(&seat);
+	expect_affinity(&usual);
+	cr_expect(not(seat.is_open));
+	cpu_seat_close(&seat);
+}
+
+/* Those that the thread could not use before are none of ours. */
+Test(cpu_seat, refused_cpus)
+{
+	const cpu_set_t all = affinity();
+	const uint32_t first = cpu_from(&all, 0);
+	const uint32_t refused[] = {cpu_from(&all, first + 1), CPU_SETSIZE, CPU_NONE - 1};
+	cpu_set_t usual = only(first);
+	struct cpu_seat seat;
+
+	cr_assert(zero(int, sched_setaffinity(0, sizeof(usual), &usual)));
+	cr_assert(zero(int, cpu_seat_open(&seat)));
+	for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
+		cr_assert(zero(int, cpu_seat_move(&seat, first)));
+		cr_expect(eq(int, cpu_seat_move(&seat, refused[i]), -EPERM));
+		cr_expect(eq(u32, seat.cpu, CPU_NONE));
+		expect_affinity(&usual);
+	}
+	cpu_seat_close(&seat);
+	expect_affinity(&usual);
+}
+
+/* The first version of struct sched_attr. */
+struct sched_attributes {
+	uint32_t size, policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime_ns, deadline_ns, period_ns;
+};
+
+static struct sched_attributes attributes(void)
+{
+	struct sched_attributes attributes = {0};
+
+	cr_assert(
+		zero(int, (int)syscall(SYS_sched_getattr, 0, &attributes, sizeof(attributes), 0)));
+	return attributes;
+}
+
+Test(cpu_seat, slice_follows_the_looks_and_is_given_back)
+{
+	static const struct {
+		uint64_t look_ns, slice_ns;
+	} steps[] = {
+		{0, 100000},	       {80000, 100000},	 {80001, 200000},   {640000, 800000},
+		{267000, 800000},      {266000, 400000}, {641000, 1600000}, {UINT32_MAX, 3200000},
+		{UINT32_MAX, 3200000}, {100000, 200000}, {0, 100000},
+	};
+	struct sched_attributes usual = attributes();
+	struct cpu_seat seat;
+
+	usual.size = sizeof(usual);
+	usual.runtime_ns = 0; /* whatever was inherited is given up */
+	(void)syscall(SYS_sched_setattr, 0, &usual, 0);
+	usual = attributes();
+	cr_assert(zero(int, cpu_seat_open(&seat)));
+	cpu_seat_fit_slice(&seat, 0);
+	if (seat.slice_is_refused) {
+		cr_expect(zero(u64, seat.slice_ns));
+		cpu_seat_close(&seat);
+		cr_skip("this kernel has no slices of one's own");
+	}
+	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
+		cpu_seat_fit_slice(&seat, steps[i].look_ns);
+		cr_expect(eq(u64, seat.slice_ns, steps[i].slice_ns), "step %zu", i);
+		cr_expect(eq(u64, attributes().runtime_ns, steps[i].slice_ns), "step %zu", i);
+		cr_expect(eq(u32, attributes().policy, usual.policy));
+		cr_expect(eq(i32, attributes().nice, usual.nice));
+	}
+	cpu_seat_close(&seat);
+	cr_expect(eq(u64, attributes().runtime_ns, usual.runtime_ns));
+	cr_expect(eq(u32, attributes().policy, usual.policy));
+	cr_expect(eq(i32, attributes().nice, usual.nice));
+
+	usual.size = sizeof(usual);
+	usual.runtime_ns = 700000;
+	cr_assert(zero(int, (int)syscall(SYS_sched_setattr, 0, &usual, 0)));
+	cr_assert(zero(int, cpu_seat_open(&seat)));
+	cpu_seat_fit_slice(&seat, 0);
+	cr_expect(eq(u64, attributes().runtime_ns, 100000));
+	cpu_seat_close(&seat);
+	cr_expect(eq(u64, attributes().runtime_ns, 700000), "one that had been asked for before");
+}
+
+Test(cpu_seat, sleeping_is_leaving, .timeout = 60)
+{
+	const struct cpu_leaves first = cpu_leaves_read();
+	struct cpu_leaves now;
+
+	do {
+		(void)usleep(1000);
+		now = cpu_leaves_read();
+	} while (now.waited == first.waited);
+	cr_expect(lt(u64, first.waited, now.waited));
+	cr_expect(le(u64, first.preempted, now.preempted));
+}
+
+/* By nice values and policies: the worse one gives way. */
+Test(cpu_seat, who_gives_way, .timeout = 60)
+{
+	const struct sched_param none = {.sched_priority = 0};
+	const int nice_value = getpriority(PRIO_PROCESS, 0);
+	const int policy = sched_getscheduler(0);
+	struct pipe_waiter waiter;
+	pid_t tid;
+
+	if ((policy != SCHED_OTHER && policy != SCHED_BATCH) || nice_value > 17)
+		cr_skip("the test itself has no usual priority");
+	pipe_waiter_begin(&waiter);
+	while (!(tid = __atomic_load_n(&waiter.tid, __ATOMIC_ACQUIRE)))
+		(void)usleep(1000);
+	cr_expect(cpu_seat_may_preempt(tid), "equals");
+	cr_assert(zero(int, setpriority(PRIO_PROCESS, 0, nice_value + 1)));
+	cr_expect(not(cpu_seat_may_preempt(tid)), "the better one");
+	cr_assert(zero(int, setpriority(PRIO_PROCESS, (id_t)tid, nice_value + 2)));
+	cr_expect(cpu_seat_may_preempt(tid), "the worse one");
+	cr_assert(zero(int, sched_setscheduler(tid, SCHED_IDLE, &none)));
+	cr_expect(cpu_seat_may_preempt(tid), "an idle one");
+	pipe_waiter_end(&waiter);
+	cr_expect(not(cpu_seat_may_preempt(0x7fffffff)), "nobody");
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+#include "procmem/sched/perf_events.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "symbols/unwind/registers.h"
+
+enum { STACK_BYTES = 16384, WORD_ON_STACK = 0x5eed };
+
+/* What a thread says of itself. */
+struct worker {
+	pthread_t thread;
+	pid_t tid;
+	const volatile uint64_t *word; /* on its stack */
+	volatile bool is_over;
+};
+
+static void *work(void *argument)
+{
+	struct worker *worker = argument;
+	volatile uint64_t word = WORD_ON_STACK;
+
+	worker->word = &word;
+	__atomic_store_n(&worker->tid, (pid_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
+	while (!worker->is_over)
+		word = WORD_ON_STACK;
+	return NULL;
+}
+
+static void worker_begin(struct worker *worker)
+{
+	*worker = (struct worker){.tid = 0};
+	cr_assert(zero(int, pthread_create(&worker->thread, NULL, work, worker)));
+	while (!__atomic_load_n(&worker->tid, __ATOMIC_ACQUIRE))
+		(void)usleep(100);
+}
+
+static void worker_end(struct worker *worker)
+{
+	worker->is_over = true;
+	(void)pthread_join(worker->thread, NULL);
+}
+
+static struct process open_ourselves(void)
+{
+	struct process process;
+
+	cr_assert(zero(int, process_open(getpid(), &process, NULL)));
+	return process;
+}
+
+/* Skips the test where the kernel does not allow it. */
+static struct perf_events open_events(const struct process *process)
+{
+	const struct perf_events_options options = {
+		.period_ns = 1000000,
+		.max_stack_bytes = STACK_BYTES,
+	};
+	struct perf_events events = PERF_EVENTS_CLOSED;
+	struct message message = {0};
+	int err = perf_events_open(process, &options, &events, &message);
+
+	if (err == -EPERM || err == -ENOTSUP)
+		cr_skip_test("%s", message.text);
+	cr_assert(zero(int, err));
+	return events;
+}
+
+static uint64_t soon_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec + 50000000u;
+}
+
+/* Wait for a dump, as long as it takes: a test that waits for ever is one that fails. */
+static struct perf_dump next_dump(struct perf_events *events)
+{
+	struct perf_dump dump;
+
+	while (perf_events_next(events, &dump))
+		perf_events_wait(events, soon_ns());
+	return dump;
+}
+
+Test(perf_events, dumps_have_the_stack_of_their_thread, .timeout = 60)
+{
+	struct process process = open_ourselves();
+	struct perf_events events = open_events(&process);
+	struct worker workers[2];
+	unsigned int nr_of[2] = {0};
+
+	worker_begin(&workers[0]);
+	worker_begin(&workers[1]);
+	cr_assert(zero(int, perf_events_add(&events, workers[0].tid)));
+	cr_assert(zero(int, perf_events_add(&events, workers[1].tid)));
+	cr_expect(zero(int, perf_events_add(&events, workers[1].tid)));
+	while (nr_of[0] < 20 || nr_of[1] < 20) {
+		const struct perf_dump dump = next_dump(&events);
+		const struct registers registers = registers_of_perf(dump.registers);
+		const unsigned int who = dump.tid == workers[1].tid;
+		const uint64_t offset = (uint64_t)workers[who].word - registers.values[REGISTER_SP];
+
+		cr_assert(eq(int, dump.tid, workers[who].tid));
+		cr_assert(offset + 8 <= dump.nr_stack_bytes);
+		cr_expect(
+			zero(int, memcmp(dump.stack + offset, (const void *)workers[who].word, 8)));
+		nr_of[who]++;
+	}
+	cr_expect(ge(u64, events.stats.nr_dumps, 40));
+	worker_end(&workers[0]);
+	worker_end(&workers[1]);
+	perf_events_close(&events);
+	process_close(&process);
+}
+
+/* Who has no time to wait finds dumps, too. */
+Test(perf_events, dumps_are_found_without_waiting, .timeout = 60)
+{
+	struct process process = open_ourselves();
+	struct perf_events events = open_events(&process);
+	struct perf_dump dump;
+	struct worker worker;
+
+	worker_begin(&worker);
+	cr_assert(zero(int, perf_events_add(&events, worker.tid)));
+	while (perf_events_next(&events, &dump))
+		perf_events_catch_up(&events);
+	cr_expect(eq(int, dump.tid, worker.tid));
+	worker_end(&worker);
+	perf_events_close(&events);
+	process_close(&process);
+}
+
+/* Have the oldest dump that is left, which stays. Its count. */
+static uint64_t peek(struct perf_events *events, pid_t tid)
+{
+	events->found = (struct perf_dump){.tid = 0};
+	while (!events->found.tid)
+		cr_expect(eq(ptr, (void *)perf_events_find(events, tid, 1, 0), NULL));
+	return events->found.count_ns;
+}
+
+/* Those of before are passed over, those of later stay, and one that was found is found again. */
+Test(perf_events, a_dump_is_found_by_its_count, .timeout = 60)
+{
+	struct process process = open_ourselves();
+	struct perf_events events = open_events(&process);
+	const struct perf_dump *found;
+	struct worker worker;
+	uint64_t count_ns, now_ns;
+
+	worker_begin(&worker);
+	cr_assert(zero(int, perf_events_add(&events, worker.tid)));
+	for (int i = 0; i < 20; i++) {
+		count_ns = peek(&events, worker.tid);
+		found = perf_events_find(&events, worker.tid, count_ns, 0);
+		cr_assert(ne(ptr, (void *)found, NULL));
+		cr_expect(eq(int, found->tid, worker.tid));
+		cr_expect(eq(u64, found->count_ns, count_ns));
+		cr_expect(ge(sz, found->nr_stack_bytes, 8));
+		cr_expect(eq(ptr, (void *)perf_events_find(&events, worker.tid, count_ns, 0),
+			     (void *)found));
+		cr_assert(zero(int, perf_events_count(&events, worker.tid, &now_ns)));
+		cr_expect(ge(u64, now_ns, count_ns));
+		/* It is taken with that. */
+		cr_expect(gt(u64, peek(&events, worker.tid), count_ns));
+		cr_expect(
+			eq(ptr, (void *)perf_events_find(&events, worker.tid, count_ns, 0), NULL));
+	}
+	cr_expect(eq(ptr, (void *)perf_events_find(&events, getpid(), count_ns, 0), NULL));
+	cr_expect(eq(int, perf_events_count(&events, getpid(), &now_ns), -ESRCH));
+	perf_events_sweep(&events);
+	cr_expect(zero(int, perf_events_count(&events, worker.tid, &now_ns)));
+	worker_end(&worker);
+	perf_events_sweep(&events);
+	cr_expect(eq(int, perf_events_count(&events, worker.tid, &now_ns), -ESRCH));
+	perf_events_close(&events);
+	process_close(&process);
+}
+
+/* How many rings we have mapped. */
+static int nr_rings(void)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[512];
+	int nr = 0;
+
+	cr_assert(not(eq(ptr, maps, NULL)));
+	while (fgets(line, sizeof(line), maps))
+		nr += strstr(line, "[perf_event]") != NULL;
+	(void)fclose(maps);
+	return nr;
+}
+
+/* An ended thread is told once, its ring is given back, and its place is given to another. */
+Test(perf_events, threads_end, .timeout = 60)
+{
+	struct process process = open_ourselves();
+	struct perf_events events = open_events(&process);
+	struct perf_dump dump;
+	struct worker worker;
+
+	for (unsigned int i = 0; i < 10; i++) {
+		worker_begin(&worker);
+		cr_assert(zero(int, perf_events_add(&events, worker.tid)));
+		cr_expect(eq(int, next_dump(&events).tid, worker.tid));
+		worker_end(&worker);
+		/* Told when the kernel is done with it: one whose ring stays is waited for in vain. */
+		while (nr_rings() > 0) {
+			perf_events_wait(&events, soon_ns());
+			while (!perf_events_next(&events, &dump))
+				cr_expect(eq(int, dump.tid, worker.tid));
+		}
+	}
+	cr_expect(eq(u32, events.nr_threads, 1));
+	perf_events_close(&events);
+	process_close(&process);
+}
+
+Test(perf_events, another_process_s_thread)
+{
+	struct process process = open_ourselves();
+	struct perf_events events = open_events(&process);
+
+	cr_expect(eq(int, perf_events_add(&events, getppid()), -ESRCH));
+	cr_expect(zero(u64, events.stats.nr_refused));
+	perf_events_close(&events);
+	process_close(&process);
+}

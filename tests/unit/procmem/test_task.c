@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+#include "procmem/sched/task.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <errno.h>
+#include <unistd.h>
+
+#include "tests/support/pipe_waiter.h"
+
+/* Lines as Linux 6.1 writes them, and what they could be. */
+Test(task, places)
+{
+	static const struct {
+		const char *text;
+		int err;
+		uint64_t sp_addr, pc_addr;
+	} cases[] = {
+		{"0 0x3 0x7ffdca085c30 0x12c 0x7f79dd480b60 0x0 0x0 0x7ffdca085bf8 "
+		 "0x7f79dd5692ad\n",
+		 0, 0x7ffdca085bf8, 0x7f79dd5692ad},
+		{"-1 0x7ffdca085bf8 0x7f79dd5692ad\n", 0, 0x7ffdca085bf8, 0x7f79dd5692ad},
+		{"1 0xffffffffffffffff 0x0\n", 0, UINT64_MAX, 0},
+		{"-1 0x0 0x0\n", -ESRCH, 0, 0},
+		{"running\n", -EAGAIN, 0, 0},
+		{"", -EBADMSG, 0, 0},
+		{"running", -EBADMSG, 0, 0},
+		{"0x1 0x2\n", -EBADMSG, 0, 0},
+		{"1 0x1 0x2", -EBADMSG, 0, 0}, /* cut off */
+		{"1 0x1 0x10000000000000000\n", -EBADMSG, 0, 0},
+		{"1 0x 0x1\n", -EBADMSG, 0, 0},
+		{"1 1 2\n", -EBADMSG, 0, 0},
+		{" \n", -EBADMSG, 0, 0},
+		{"  \n", -EBADMSG, 0, 0},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct task_place place = {0};
+
+		cr_expect(eq(int, task_place_parse(cases[i].text, &place), cases[i].err), "'%s'",
+			  cases[i].text);
+		cr_expect(eq(u64, place.sp_addr, cases[i].sp_addr), "'%s'", cases[i].text);
+		cr_expect(eq(u64, place.pc_addr, cases[i].pc_addr), "'%s'", cases[i].text);
+	}
+}
+
+Test(task, a_thread_that_waits, .timeout = 60)
+{
+	struct task_place place, again;
+	struct pipe_waiter waiter;
+	struct process process;
+
+	cr_assert(zero(int, process_open(getpid(), &process, NULL)));
+	pipe_waiter_begin(&waiter);
+	place = pipe_waiter_place(&waiter, &process);
+	/* It stands inside of read(), which its own function has called. */
+	cr_expect(lt(u64, place.sp_addr, (uint64_t)waiter.on_stack));
+	cr_expect(lt(u64, (uint64_t)waiter.on_stack - place.sp_addr, 4096));
+	cr_expect(gt(u64, place.pc_addr, 0));
+	cr_expect(zero(int, task_check_place(&process, waiter.tid, &place)));
+	/* It has gone on, and waits at the same place. */
+	again = pipe_waiter_go_on(&waiter, &process);
+	cr_expect(eq(u64, again.sp_addr, place.sp_addr));
+	cr_expect(eq(u64, again.pc_addr, place.pc_addr));
+	cr_expect(eq(u64, again.call_hash, place.call_hash));
+	if (place.nr_runs) {
+		cr_expect(gt(u64, again.nr_runs, place.nr_runs));
+		cr_expect(not(task_place_is_same(&again, &place)));
+		cr_expect(eq(int, task_check_place(&process, waiter.tid, &place), -EAGAIN));
+	}
+	pipe_waiter_end(&waiter);
+	cr_expect(not(zero(int, task_check_place(&process, waiter.tid, &again))));
+	process_close(&process);
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+#include "procmem/sched/task_runs.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "tests/support/pipe_waiter.h"
+
+/* What stands between the state and the processor: fields 4 to 38 of proc_pid_stat(5). */
+#define TO_CPU                                                                                     \
+	" 1 2 3 0 -1 4194560 90 0 1 0 5 6 7 8 20 0 1 0 99 8192 77 18446744073709551615 1 2 3 4 5 " \
+	"6 7 8 9 10 11 12 17"
+#define BEHIND " 0 0 0 0 0 1 2 3 4 5 6 7 0\n"
+
+Test(task_runs, stat_files)
+{
+	static const struct {
+		const char *text;
+		int err;
+		struct task_now now;
+	} cases[] = {
+		{"7 (python3) S" TO_CPU " 5" BEHIND, 0, {'S', 5}},
+		{"7 (python3) R" TO_CPU " 0" BEHIND, 0, {'R', 0}},
+		{"7 (python3) Z" TO_CPU " 4294967294" BEHIND, 0, {'Z', 4294967294}},
+		/* Names that look like what follows them. */
+		{"7 () R 1) S" TO_CPU " 5" BEHIND, 0, {'S', 5}},
+		{"7 (a) R 1 2 3) D" TO_CPU " 6" BEHIND, 0, {'D', 6}},
+		{"7 (a (b) c) T" TO_CPU " 7" BEHIND, 0, {'T', 7}},
+		{"7 ()) R\n) t" TO_CPU " 8" BEHIND, 0, {'t', 8}},
+		{"7 (   ) S" TO_CPU " 9" BEHIND, 0, {'S', 9}},
+		{"7 () S" TO_CPU " 10" BEHIND, 0, {'S', 10}},
+		/* Cut off, or something else. */
+		{"7 (python3) S" TO_CPU " 5", 0, {'S', 5}},
+		{"7 (python3) S" TO_CPU " ", -EBADMSG, {0}},
+		{"7 (python3) S" TO_CPU, -EBADMSG, {0}},
+		{"7 (python3) S 1 2 3", -EBADMSG, {0}},
+		{"7 (python3) S ", -EBADMSG, {0}},
+		{"7 (python3) S", -EBADMSG, {0}},
+		{"7 (python3) ", -EBADMSG, {0}},
+		{"7 (python3)", -EBADMSG, {0}},
+		{"7 (python3", -EBADMSG, {0}},
+		{"", -EBADMSG, {0}},
+		{"7 (python3) S" TO_CPU " x" BEHIND, -EBADMSG, {0}},
+		{"7 (python3) S" TO_CPU " -1" BEHIND, -EBADMSG, {0}},
+		{"7 (python3) S" TO_CPU " 4294967295" BEHIND, -EBADMSG, {0}},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct task_now now = {0};
+
+		cr_expect(eq(int, task_now_parse(cases[i].text, &now), cases[i].err), "'%s'",
+			  cases[i].text);
+		cr_expect(eq(chr, now.state, cases[i].now.state), "'%s'", cases[i].text);
+		cr_expect(eq(u32, now.cpu, cases[i].now.cpu), "'%s'", cases[i].text);
+	}
+}
+
+/* Open a thread of ours. A kernel that does not count is no failure. */
+static struct task_runs open_thread(const struct process *process, pid_t tid)
+{
+	struct task_runs runs = TASK_RUNS_CLOSED;
+	int err = task_runs_open(process, tid, &runs);
+
+	if (err == -ENOTSUP)
+		cr_skip("the kernel does not count how often threads run");
+	cr_assert(zero(int, err));
+	return runs;
+}
+
+static struct process open_ourselves(void)
+{
+	struct process process;
+
+	cr_assert(zero(int, process_open(getpid(), &process, NULL)));
+	return process;
+}
+
+Test(task_runs, ourselves)
+{
+	struct process process = open_ourselves();
+	struct task_runs runs = open_thread(&process, getpid());
+	struct task_now now;
+	cpu_set_t usual, one;
+	uint64_t nr_runs;
+
+	cr_assert(zero(int, sched_getaffinity(0, sizeof(usual), &usual)));
+	for (uint32_t cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (!CPU_ISSET(cpu, &usual))
+			continue;
+		CPU_ZERO(&one);
+		CPU_SET(cpu, &one);
+		cr_assert(zero(int, sched_setaffinity(0, sizeof(one), &one)));
+		cr_assert(zero(int, task_runs_now(&runs, &now)));
+		cr_expect(eq(chr, now.state, 'R'));
+		cr_expect(eq(u32, now.cpu, cpu));
+	}
+	cr_assert(zero(int, task_runs_read(&runs, &nr_runs)));
+	cr_expect(lt(u64, 0, nr_runs));
+	task_runs_close(&runs);
+	cr_expect(eq(int, runs.schedstat_fd, -1));
+	cr_expect(eq(int, runs.stat_fd, -1));
+	task_runs_close(&runs);
+	process_close(&process);
+}
+
+/* The count stands while it waits, and rises once it has run. */
+Test(task_runs, a_thread_that_waits, .timeout = 60)
+{
+	struct process process = open_ourselves();
+	struct pipe_waiter waiter;
+	struct task_runs runs;
+	struct task_now now;
+	uint64_t first, again, later;
+
+	pipe_waiter_begin(&waiter);
+	(void)pipe_waiter_place(&waiter, &process);
+	runs = open_thread(&process, waiter.tid);
+	cr_assert(zero(int, task_runs_read(&runs, &first)));
+	cr_assert(zero(int, task_runs_now(&runs, &now)));
+	cr_expect(eq(chr, now.state, 'S'));
+	cr_expect(lt(u32, now.cpu, CPU_SETSIZE));
+	cr_assert(zero(int, task_runs_read(&runs, &again)));
+	cr_expect(eq(u64, again, first));
+	(void)pipe_waiter_go_on(&waiter, &process);
+	cr_assert(zero(int, task_runs_read(&runs, &later)));
+	cr_expect(lt(u64, first, later));
+	pipe_waiter_end(&waiter);
+	task_runs_close(&runs);
+	process_close(&process);
+}
+
+/* Wait until a thread that was joined is not there any more. */
+static void await_end(const struct process *process, pid_t tid)
+{
+	char name[PROCESS_TASK_NAME_MAX_BYTES];
+
+	process_task_name(name, tid, "stat");
+	while (faccessat(process->proc_fd, name, F_OK, 0) == 0)
+		(void)usleep(1000);
+}
+
+Test(task_runs, a_thread_that_has_ended, .timeout = 60)
+{
+	struct process process = open_ourselves();
+	struct task_runs none = {-7, -7};
+	struct pipe_waiter waiter;
+	struct task_runs runs;
+	struct task_now now;
+	uint64_t nr_runs;
+
+	pipe_waiter_begin(&waiter);
+	(void)pipe_waiter_place(&waiter, &process);
+	runs = open_thread(&process, waiter.tid);
+	pipe_waiter_end(&waiter);
+	await_end(&process, waiter.tid);
+	cr_expect(eq(int, task_runs_read(&runs, &nr_runs), -ESRCH));
+	cr_expect(eq(int, task_runs_now(&runs, &now), -ESRCH));
+	task_runs_close(&runs);
+	cr_expect(eq(int, task_runs_open(&process, waiter.tid, &none), -ESRCH));
+	cr_expect(eq(int, task_runs_open(&process, 1, &none), -ESRCH), "another process's");
+	cr_expect(eq(int, none.stat_fd, -7));
+	process_close(&process);
+}
+
+/* With room for one of the two files that one is closed again. */
+Test(task_runs, says_that_no_descriptor_is_left)
+{
+	struct process process = open_ourselves();
+	struct task_runs runs = open_thread(&process, getpid());
+	int fds[32];
+	struct rlimit limit;
+
+	task_runs_close(&runs);
+	/* All below the limit are in use, but for so many. */
+	for (size_t i = 0; i < 32; i++)
+		fds[i] = open("/dev/null", O_RDONLY);
+	cr_assert(le(int, 0, fds[31]));
+	cr_assert(zero(int, getrlimit(RLIMIT_NOFILE, &limit)));
+	limit.rlim_cur = (rlim_t)fds[31] + 1;
+	cr_assert(zero(int, setrlimit(RLIMIT_NOFILE, &limit)));
+	for (size_t i = 32; i > 0; i--) {
+		struct task_runs more = TASK_RUNS_CLOSED;
+
+		/* Some are left to others. */
+		if (i > 24) {
+			cr_expect(eq(int, task_runs_open(&process, getpid(), &more), -EMFILE));
+			cr_expect(eq(int, more.stat_fd, -1));
+		}
+		(void)close(fds[i - 1]);
+	}
+	cr_expect(zero(int, task_runs_open(&process, getpid(), &runs)), "there is room");
+	task_runs_close(&runs);
+	process_close(&process);
+}

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: MIT */
+#include "procmem/core/unpack.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "procmem/cleanup.h"
+#include "procmem/core/decoder.h"
+#include "tests/support/packed.h"
+
+/*
+ * Longer than what is read and written at once, so that it comes in pieces, and no multiple of
+ * that: what is left at the end of the input has to be asked for, too.
+ */
+enum { CONTENTS_BYTES = (1 << 20) + 1000 };
+
+/* What begins as an ELF file does, has holes, and is not easily packed between them. */
+static uint8_t *make_contents(void)
+{
+	uint8_t *bytes = calloc(1, CONTENTS_BYTES);
+	uint32_t random = 1;
+
+	for (size_t i = 0; i < CONTENTS_BYTES; i++) {
+		random = random * 1664525 + 1013904223;
+		bytes[i] = (i >> 16) % 3 == 1 ? 0 : (uint8_t)(random >> 24);
+	}
+	memcpy(bytes, "\177ELF", 4);
+	return bytes;
+}
+
+static int file_of(const void *bytes, size_t size)
+{
+	int fd = memfd_create("packed", MFD_CLOEXEC);
+
+	cr_assert(eq(sz, (size_t)write(fd, bytes, size), size));
+	cr_assert(zero(int, (int)lseek(fd, 0, SEEK_SET)));
+	return fd;
+}
+
+/* How many of the first bytes that a file has are those that are expected; -1: it is longer. */
+static ssize_t same_bytes(int fd, const uint8_t *expected, size_t size)
+{
+	uint8_t *got = malloc(size + 1);
+	ssize_t length = pread(fd, got, size + 1, 0);
+	ssize_t nr_same = 0;
+
+	while (nr_same < length && (size_t)nr_same < size && got[nr_same] == expected[nr_same])
+		nr_same++;
+	free(got);
+	return nr_same == length ? nr_same : -1;
+}
+
+static void expect_contents(const char *name, int fd, const uint8_t *contents)
+{
+	struct message message = {0};
+	struct unpacked unpacked = {.fd = -1};
+
+	cr_assert(zero(int, unpack(fd, &unpacked, &message)), "%s: %s", name, message.text);
+	cr_expect(eq(i64, same_bytes(unpacked.fd, contents, CONTENTS_BYTES), CONTENTS_BYTES), "%s",
+		  name);
+	cr_expect(zero(int, strcmp(unpacked.problem.text, "")), "%s", name);
+	cr_expect(zero(int, strcmp(unpacked.packed_by ? unpacked.packed_by : "nothing", name)));
+	cleanup_close_fn(&unpacked.fd);
+}
+
+Test(unpack, whole)
+{
+	cleanup_free uint8_t *contents = make_contents();
+
+	for (size_t i = 0; i < NR_PACKINGS; i++) {
+		size_t size;
+		cleanup_free uint8_t *packed = packings[i].pack(contents, CONTENTS_BYTES, &size);
+
+		expect_contents(packings[i].name, file_of(packed, size), contents);
+	}
+	expect_contents("nothing", file_of(contents, CONTENTS_BYTES), contents);
+}
+
+/* Frames that follow each other, one of them empty, are one file. */
+Test(unpack, frames)
+{
+	static const size_t ends[] = {10, 10, 300001, CONTENTS_BYTES};
+	cleanup_free uint8_t *contents = make_contents();
+
+	for (size_t i = 0; i < NR_PACKINGS; i++) {
+		int fd = memfd_create("packed", MFD_CLOEXEC);
+
+		for (size_t j = 0, start = 0; j < 4; start = ends[j++]) {
+			size_t size;
+			cleanup_free uint8_t *packed =
+				packings[i].pack(contents + start, ends[j] - start, &size);
+
+			cr_assert(eq(sz, (size_t)write(fd, packed, size), size));
+		}
+		(void)lseek(fd, 0, SEEK_SET);
+		expect_contents(packings[i].name, fd, contents);
+	}
+}
+
+/* A frame of zstd or lz4 that is to be skipped (RFC 8878, 3.1.2). */
+static const uint8_t skippable[] = {0x5f, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3};
+
+/*
+ * What may stand between and behind what was packed: zeros, also at the border of what is read
+ * at once, and frames to be skipped, as pzstd begins with.
+ */
+Test(unpack, padding)
+{
+	static const size_t paddings[] = {1, 4, 512, (300 << 10) + 4};
+	cleanup_free uint8_t *contents = make_contents();
+	cleanup_free uint8_t *zeros = calloc(1, paddings[3]);
+
+	for (size_t i = 0; i < NR_PACKINGS * 4; i++) {
+		pack_fn *pack = packings[i / 4].pack;
+		int fd = memfd_create("packed", MFD_CLOEXEC);
+		size_t size;
+		cleanup_free uint8_t *first = pack(contents, 1000, &size);
+
+		if (pack == pack_zstd)
+			cr_assert(eq(sz, (size_t)write(fd, skippable, sizeof(skippable)),
+				     sizeof(skippable)));
+		cr_assert(eq(sz, (size_t)write(fd, first, size), size));
+		cr_assert(eq(sz, (size_t)write(fd, zeros, paddings[i % 4]), paddings[i % 4]));
+		if (pack == pack_zstd || pack == pack_lz4)
+			cr_assert(eq(sz, (size_t)write(fd, skippable, sizeof(skippable)),
+				     sizeof(skippable)));
+		cleanup_free uint8_t *second = pack(contents + 1000, CONTENTS_BYTES - 1000, &size);
+
+		cr_assert(eq(sz, (size_t)write(fd, second, size), size));
+		cr_assert(eq(sz, (size_t)write(fd, zeros, paddings[i % 4]), paddings[i % 4]));
+		(void)lseek(fd, 0, SEEK_SET);
+		expect_contents(packings[i / 4].name, fd, contents);
+	}
+}
+
+/* What nobody has packed, however short, and zeros without an end. */
+Test(unpack, something_else_behind)
+{
+	static const struct {
+		const char *bytes;
+		size_t size;
+	} cases[] = {{"a", 1}, {"abc", 3}, {"this is no frame", 16}, {"\0\0\0\0x", 5}};
+	cleanup_free uint8_t *contents = make_contents();
+
+	for (size_t i = 0; i < NR_PACKINGS; i++) {
+		size_t size;
+		cleanup_free uint8_t *packed = packings[i].pack(contents, CONTENTS_BYTES, &size);
+
+		for (size_t j = 0; j < 5; j++) {
+			struct unpacked unpacked = {.fd = -1};
+			int fd = file_of(packed, size);
+
+			if (j == 4)
+				cr_assert(zero(int, ftruncate(fd, (off_t)1 << 40)));
+			else
+				cr_assert(eq(sz,
+					     (size_t)pwrite(fd, cases[j].bytes, cases[j].size,
+							    (off_t)size),
+					     cases[j].size));
+			cr_assert(zero(int, unpack(fd, &unpacked, NULL)), "%s", packings[i].name);
+			cr_expect(ne(ptr, strstr(unpacked.problem.text, "something else"), NULL),
+				  "%s, %zu: %s", packings[i].name, j, unpacked.problem.text);
+			cr_expect(eq(i64, same_bytes(unpacked.fd, contents, CONTENTS_BYTES),
+				     CONTENTS_BYTES));
+			cleanup_close_fn(&unpacked.fd);
+		}
+	}
+}
+
+struct stream {
+	int fd;
+	const uint8_t *bytes;
+	size_t size;
+};
+
+/* Write to a pipe in pieces of odd sizes. */
+static void *write_stream(void *context)
+{
+	const struct stream *stream = context;
+	size_t piece = 1;
+
+	for (size_t done = 0; done < stream->size; done += piece, piece = piece * 3 % 40009) {
+		piece = piece < stream->size - done ? piece : stream->size - done;
+		if (write(stream->fd, stream->bytes + done, piece) != (ssize_t)piece)
+			break;
+	}
+	(void)close(stream->fd);
+	return NULL;
+}
+
+static void expect_piped(const char *name, const uint8_t *bytes, size_t size,
+			 const uint8_t *contents)
+{
+	struct stream stream = {.bytes = bytes, .size = size};
+	pthread_t writer;
+	int ends[2];
+
+	cr_assert(zero(int, pipe2(ends, O_CLOEXEC)));
+	stream.fd = ends[1];
+	cr_assert(zero(int, pthread_create(&writer, NULL, write_stream, &stream)));
+	expect_contents(name, ends[0], contents);
+	(void)pthread_join(writer, NULL);
+}
+
+Test(unpack, pipes)
+{
+	cleanup_free uint8_t *contents = make_contents();
+
+	for (size_t i = 0; i < NR_PACKINGS; i++) {
+		size_t size;
+		cleanup_free uint8_t *packed = packings[i].pack(contents, CONTENTS_BYTES, &size);
+
+		expect_piped(packings[i].name, packed, size, contents);
+	}
+	expect_piped("nothing", contents, CONTENTS_BYTES, contents);
+}
+
+/* However much of it is there: what could be unpacked is, and it is said that it is not all. */
+Test(unpack, cut_off)
+{
+	cleanup_free uint8_t *contents = make_contents();
+
+	for (size_t i = 0; i < NR_PACKINGS; i++) {
+		size_t size;
+		cleanup_free uint8_t *packed = packings[i].pack(contents, CONTENTS_BYTES, &size);
+
+		for (size_t cut = 6; cut < size; cut += cut < 64 ? 1 : size / 23) {
+			struct message message = {0};
+			struct unpacked unpacked = {.fd = -1};
+			int err = unpack(file_of(packed, cut), &unpacked, &message);
+			const char *text = err ? message.text : unpacked.problem.text;
+
+			cr_expect(ne(ptr, strstr(text, "cut off"), NULL), "%s at %zu: %s",
+				  packings[i].name, cut, text);
+			cr_expect(eq(int, err, err ? -EBADMSG : 0));
+			cr_expect(ne(int, err &&cut > size / 2, 1), "%s at %zu", packings[i].name,
+				  cut);
+			if (!err)
+				cr_expect(ge(i64, same_bytes(unpacked.fd, contents, CONTENTS_BYTES),
+					     4));
+			cleanup_close_fn(&unpacked.fd);
+		}
+	}
+}
+
+Test(unpack, damaged)
+{
+	cleanup_free uint8_t *contents = make_contents();
+
+	for (size_t i = 0; i < NR_PACKINGS; i++) {
+		size_t size;
+		cleanup_free uint8_t *packed = packings[i].pack(contents, CONTENTS_BYTES, &size);
+		struct unpacked unpacked = {.fd = -1};
+
+		/* In its last block: lz4 checks nothing, the others say so. */
+		memset(packed + size - size / 4, 0xff, size / 8);
+		cr_assert(zero(int, unpack(file_of(packed, size), &unpacked, NULL)));
+		if (packings[i].pack != pack_lz4)
+			cr_expect(ne(ptr, strstr(unpacked.problem.text, "damaged"), NULL), "%s: %s",
+				  packings[i].name, unpacked.problem.text);
+		cleanup_close_fn(&unpacked.fd);
+	}
+}
+
+Test(unpack, no_core)
+{
+	static const char text[] = "packed text that is not a core";
+
+	for (size_t i = 0; i < NR_PACKINGS; i++) {
+		size_t size;
+		cleanup_free uint8_t *packed = packings[i].pack(text, sizeof(text), &size);
+		struct message message = {0};
+		struct unpacked unpacked;
+
+		cr_expect(eq(int, unpack(file_of(packed, size), &unpacked, &message), -EBADMSG));
+		cr_expect(
+			ne(ptr, strstr(message.text, "what is packed in it does not begin"), NULL),
+			"%s: %s", packings[i].name, message.text);
+	}
+}
+
+/* The outer one is told to be unpacked first. */
+Test(unpack, packed_twice)
+{
+	cleanup_free uint8_t *contents = make_contents();
+
+	for (size_t i = 0; i < NR_PACKINGS; i++) {
+		size_t inner_size;
+		size_t size;
+		cleanup_free uint8_t *inner =
+			packings[i].pack(contents, CONTENTS_BYTES, &inner_size);
+		cleanup_free uint8_t *packed = pack_gzip(inner, inner_size, &size);
+		struct message message = {0};
+		struct unpacked unpacked;
+
+		cr_expect(eq(int, unpack(file_of(packed, size), &unpacked, &message), -EBADMSG));
+		cr_expect(ne(ptr, strstr(message.text, "packed twice"), NULL), "%s", message.text);
+		cr_expect(ne(ptr, strstr(message.text, "with gzip -d first"), NULL), "%s",
+			  message.text);
+	}
+}
+
+/* /dev/zero has no end: it is not read beyond its first piece. */
+Test(unpack, endless)
+{
+	struct message message = {0};
+	struct unpacked unpacked;
+
+	cr_expect(eq(int, unpack(open("/dev/zero", O_RDONLY | O_CLOEXEC), &unpacked, &message),
+		     -EBADMSG));
+	cr_expect(ne(ptr, strstr(message.text, "it does not begin as an ELF file"), NULL), "%s",
+		  message.text);
+}
+
+/* A pipe that was opened so as not to wait is waited for, and stays as it is for others. */
+Test(unpack, nonblocking_pipe)
+{
+	cleanup_free uint8_t *contents = make_contents();
+	struct stream stream = {.bytes = contents, .size = CONTENTS_BYTES};
+	pthread_t writer;
+	int ends[2];
+
+	cr_assert(zero(int, pipe2(ends, O_CLOEXEC)));
+	cr_assert(zero(int, fcntl(ends[0], F_SETFL, O_NONBLOCK)));
+	cleanup_close int other_fd = fcntl(ends[0], F_DUPFD_CLOEXEC, 0);
+
+	stream.fd = ends[1];
+	cr_assert(zero(int, pthread_create(&writer, NULL, write_stream, &stream)));
+	expect_contents("nothing", ends[0], contents);
+	(void)pthread_join(writer, NULL);
+	cr_expect(ne(int, fcntl(other_fd, F_GETFL) & O_NONBLOCK, 0));
+}
+
+/* What is left to core_open() to refuse. */
+Test(unpack, handed_back)
+{
+	static const char *const paths[] = {"/", "/dev/null"};
+	struct unpacked unpacked = {.fd = -1};
+
+	for (size_t i = 0; i < 2; i++) {
+		cr_expect(zero(int, unpack(open(paths[i], O_RDONLY | O_CLOEXEC), &unpacked, NULL)),
+			  "%s", paths[i]);
+		cr_expect(ge(int, unpacked.fd, 0));
+		cleanup_close_fn(&unpacked.fd);
+	}
+	cr_expect(zero(int, unpack(file_of("plain", 5), &unpacked, NULL)));
+	cr_expect(eq(i64, same_bytes(unpacked.fd, (const uint8_t *)"plain", 5), 5));
+	cleanup_close_fn(&unpacked.fd);
+	cr_expect(lt(int, unpack(-1, &unpacked, NULL), 0));
+}
+
+/* What says that it takes more memory than there may be. */
+Test(unpack, memory_wanted)
+{
+	size_t zstd_size;
+	size_t xz_size;
+	static const char text[] = "\177ELF and so on";
+	cleanup_free uint8_t *zstd = pack_zstd(text, sizeof(text), &zstd_size);
+	cleanup_free uint8_t *xz = pack_xz(text, sizeof(text), &xz_size);
+	/* RFC 8878, 3.1.1.1: no size of the contents, and a window of 2^28 bytes. */
+	static const uint8_t zstd_header[] = {0x28, 0xb5, 0x2f, 0xfd, 0, 18 << 3};
+	uint32_t crc;
+
+	/*
+	 * The block header at 12: its size, flags, id and size of LZMA2's properties, dictionary.
+	 */
+	cr_assert(eq(u8, xz[14], 0x21));
+	xz[16] = 37;
+	crc = lzma_crc32(xz + 12, (xz[12] + 1u) * 4 - 4, 0);
+	memcpy(xz + 12 + (xz[12] + 1u) * 4 - 4, &crc, sizeof(crc));
+	for (size_t i = 0; i < 2; i++) {
+		int fd = i == 0 ? file_of(zstd_header, sizeof(zstd_header)) : file_of(xz, xz_size);
+		struct message message = {0};
+		struct unpacked unpacked;
+
+		if (i == 0)
+			cr_assert(eq(sz, (size_t)pwrite(fd, zstd, zstd_size, sizeof(zstd_header)),
+				     zstd_size));
+		cr_expect(eq(int, unpack(fd, &unpacked, &message), -E2BIG));
+		cr_expect(ne(ptr, strstr(message.text, "128 MiB of memory"), NULL), "%s",
+			  message.text);
+	}
+}
+
+/* What cannot be written is told, and what was written before is there. */
+Test(unpack, no_room)
+{
+	cleanup_free uint8_t *contents = make_contents();
+	struct rlimit limit = {CONTENTS_BYTES / 2, CONTENTS_BYTES / 2};
+	struct message message = {0};
+	struct unpacked unpacked = {.fd = -1};
+	size_t size;
+	cleanup_free uint8_t *packed = pack_zstd(contents, CONTENTS_BYTES, &size);
+	int fd = file_of(packed, size);
+
+	(void)signal(SIGXFSZ, SIG_IGN);
+	cr_assert(zero(int, setrlimit(RLIMIT_FSIZE, &limit)));
+	cr_assert(zero(int, unpack(fd, &unpacked, &message)), "%s", message.text);
+	cr_expect(ne(ptr, strstr(unpacked.problem.text, "File too large"), NULL), "%s",
+		  unpacked.problem.text);
+	cr_expect(ge(i64, same_bytes(unpacked.fd, contents, CONTENTS_BYTES), CONTENTS_BYTES / 4));
+	cleanup_close_fn(&unpacked.fd);
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/cpython/find/modules.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "symbols/elf/live_images.h"
+
+/* What is looked for in this program; interp_head is local, as CPython's is. */
+extern int _PyRuntime[3];
+extern unsigned long Py_Version;
+int _PyRuntime[3];
+unsigned long Py_Version = 0x030b02f0;
+static int interp_head[2];
+
+struct self {
+	struct process process;
+	struct live_images images;
+	struct maps maps;
+};
+
+static void self_init(struct self *self)
+{
+	cr_assert(zero(int, process_open(getpid(), &self->process, NULL)));
+	live_images_init(&self->images, &self->process);
+	cr_assert(zero(int, maps_read(&self->process, &self->maps)));
+	interp_head[0]++;
+}
+
+static void self_done(struct self *self)
+{
+	maps_done(&self->maps);
+	process_close(&self->process);
+}
+
+/* The mapping that an address lies in. */
+static const struct mapping *mapping_at(const struct self *self, const void *pointer)
+{
+	const remote_addr addr = (uintptr_t)pointer;
+
+	for (size_t i = 0; i < self->maps.nr_mappings; i++)
+		if (addr >= self->maps.mappings[i].start && addr < self->maps.mappings[i].end)
+			return &self->maps.mappings[i];
+	cr_fatal("not mapped");
+}
+
+static void here(void)
+{
+}
+
+Test(file_names, names_of_this_program)
+{
+	struct file_names_cache cache = {0};
+	struct file_names names;
+	uint64_t load_bias = 0;
+	struct self self;
+
+	self_init(&self);
+	for (int i = 0; i < 2; i++) {
+		cr_assert(zero(int, file_names_find(&cache, &self.images.source,
+						    mapping_at(&self, here), &names, &load_bias)));
+		cr_expect(eq(str, (char *)names.found_by, (char *)"symbol"));
+		cr_expect(eq(u64, names.runtime_vaddr + load_bias, (uintptr_t)_PyRuntime));
+		cr_expect(eq(u64, names.version_vaddr + load_bias, (uintptr_t)&Py_Version));
+		cr_expect(eq(u64, names.interp_head_vaddr + load_bias, (uintptr_t)interp_head));
+	}
+	file_names_cache_done(&cache);
+	self_done(&self);
+}
+
+/* However often a file is mapped: a program with names, and a library without. */
+Test(file_names, a_file_is_read_once)
+{
+	const void *const places[] = {here, strchr};
+	struct self self;
+
+	self_init(&self);
+	for (size_t i = 0; i < 2; i++) {
+		struct file_names_cache cache = {0};
+		uint64_t nr_bytes = 0;
+
+		for (int k = 0; k < 200; k++) {
+			struct mapping mapping = *mapping_at(&self, places[i]);
+			struct file_names names;
+			uint64_t load_bias;
+
+			cr_expect(zero(int, file_names_find(&cache, &self.images.source, &mapping,
+							    &names, &load_bias)));
+			cr_expect(eq(int, names.runtime_vaddr != 0, i == 0));
+			if (k == 0)
+				nr_bytes = cache.nr_bytes;
+		}
+		cr_expect(eq(sz, cache.nr_files, 1));
+		cr_expect(lt(u64, 1000, nr_bytes));
+		cr_expect(eq(u64, cache.nr_bytes, nr_bytes));
+		file_names_cache_done(&cache);
+	}
+	self_done(&self);
+}
+
+Test(file_names, all_files_together_have_a_limit)
+{
+	enum { NR_OTHERS = FILE_NAMES_MAX_FILES + 10 };
+	static struct mapping others[NR_OTHERS];
+	struct file_names_cache cache = {.nr_bytes = FILE_NAMES_MAX_BYTES - 100};
+	struct file_names names;
+	uint64_t load_bias;
+	struct self self;
+
+	self_init(&self);
+	for (int i = 0; i < 2; i++)
+		cr_expect(eq(int,
+			     file_names_find(&cache, &self.images.source, mapping_at(&self, here),
+					     &names, &load_bias),
+			     -E2BIG));
+	for (uint64_t i = 0; i < NR_OTHERS; i++) {
+		others[i] = *mapping_at(&self, here);
+		others[i].inode += 1 + i;
+		cr_expect(lt(int,
+			     file_names_find(&cache, &self.images.source, &others[i], &names,
+					     &load_bias),
+			     0));
+	}
+	cr_expect(eq(sz, cache.nr_files, FILE_NAMES_MAX_FILES));
+	file_names_cache_done(&cache);
+	self_done(&self);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/witness.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <dlfcn.h>
+#include <linux/rseq.h>
+#include <sched.h>
+#include <stddef.h>
+#include <unistd.h>
+
+#include "procmem/live.h"
+#include "symbols/elf/live_images.h"
+#include "tests/support/fake_memory.h"
+
+/* Our own files, and where the C library says that its areas are. */
+struct own {
+	struct process process;
+	struct maps maps;
+	struct live_images images;
+	const ptrdiff_t *offset; /* NULL: it says nothing */
+	const unsigned int *size;
+};
+
+static void begin(struct own *own)
+{
+	*own = (struct own){
+		.offset = dlsym(RTLD_DEFAULT, "__rseq_offset"),
+		.size = dlsym(RTLD_DEFAULT, "__rseq_size"),
+	};
+	cr_assert(zero(int, process_open(getpid(), &own->process, NULL)));
+	cr_assert(zero(int, maps_read(&own->process, &own->maps)));
+	live_images_init(&own->images, &own->process);
+}
+
+static void end(struct own *own)
+{
+	maps_done(&own->maps);
+	process_close(&own->process);
+}
+
+/* The word is the CPU of the thread whose area it is. */
+Test(rseq, our_own_area)
+{
+	struct live_memory live;
+	struct rseq_place place;
+	struct own own;
+	cpu_set_t usual, one;
+
+	begin(&own);
+	live_memory_init(&live, &own.process);
+	place = rseq_place_find(&live.memory, &own.maps, &own.images.source);
+	cr_expect(eq(int, place.is_known, own.offset &&own.size &&*own.size));
+	if (!place.is_known) {
+		cr_expect(zero(i64, place.cpu_id_offset));
+		end(&own);
+		cr_skip("the C library registers no areas");
+	}
+	cr_expect(
+		eq(i64, place.cpu_id_offset, *own.offset + (int64_t)offsetof(struct rseq, cpu_id)));
+	cr_assert(zero(int, sched_getaffinity(0, sizeof(usual), &usual)));
+	for (uint32_t cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		uint32_t word;
+
+		if (!CPU_ISSET(cpu, &usual))
+			continue;
+		CPU_ZERO(&one);
+		CPU_SET(cpu, &one);
+		cr_assert(zero(int, sched_setaffinity(0, sizeof(one), &one)));
+		cr_assert(zero(int, remote_memory_read(&live.memory,
+						       (uintptr_t)__builtin_thread_pointer() +
+							       (uint64_t)place.cpu_id_offset,
+						       &word, sizeof(word))));
+		cr_expect(eq(u32, word, cpu));
+	}
+	end(&own);
+}
+
+/* What the two variables may hold, of a target that has the same C library. */
+Test(rseq, variables_are_checked)
+{
+	static const struct {
+		char name[24];
+		uint32_t size;
+		int64_t offset;
+		bool is_known;
+	} cases[] = {
+		{"usual", 32, -160, true},
+		{"behind the pointer", 32, 2496, true},
+		{"least", 20, -160, true},
+		{"not registered", 0, -160, false},
+		{"too small", 19, -160, false},
+		{"farthest", 32, 1 << 30, true},
+		{"too far", 32, (1 << 30) + 1, false},
+		{"farthest down", 32, -(1 << 30), true},
+		{"too far down", 32, -(1 << 30) - 1, false},
+		{"least number", 32, INT64_MIN, false},
+	};
+	struct own own;
+
+	begin(&own);
+	if (!own.offset || !own.size) {
+		end(&own);
+		cr_skip("the C library has no such variables");
+	}
+	const remote_addr offset_addr = (remote_addr)(uintptr_t)own.offset;
+	const remote_addr size_addr = (remote_addr)(uintptr_t)own.size;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct fake_memory fake;
+		struct rseq_place place;
+
+		fake_memory_init(&fake);
+		place = rseq_place_find(&fake.memory, &own.maps, &own.images.source);
+		cr_expect(not(place.is_known), "it cannot be read");
+		(void)fake_memory_map(&fake, offset_addr, 8);
+		place = rseq_place_find(&fake.memory, &own.maps, &own.images.source);
+		cr_expect(not(place.is_known), "the size cannot be read");
+		(void)fake_memory_map(&fake, size_addr, 4);
+		fake_memory_write_u64(&fake, offset_addr, (uint64_t)cases[i].offset);
+		fake_memory_write_u32(&fake, size_addr, cases[i].size);
+		place = rseq_place_find(&fake.memory, &own.maps, &own.images.source);
+		cr_expect(eq(int, place.is_known, cases[i].is_known), "%s", cases[i].name);
+		if (place.is_known)
+			cr_expect(eq(i64, place.cpu_id_offset, cases[i].offset + 4), "%s",
+				  cases[i].name);
+		fake_memory_done(&fake);
+	}
+	end(&own);
+}
+
+static int open_nothing(struct image_source *source, const struct mapping *mapping,
+			struct image **ret_image)
+{
+	(void)source;
+	(void)mapping;
+	(void)ret_image;
+	return -ENOENT;
+}
+
+Test(rseq, no_file_no_place)
+{
+	static const struct image_source_ops ops = {.open = open_nothing};
+	struct image_source nothing = {.ops = &ops};
+	const struct maps no_maps = {0};
+	struct live_memory live;
+	struct own own;
+
+	begin(&own);
+	live_memory_init(&live, &own.process);
+	cr_expect(not(rseq_place_find(&live.memory, &own.maps, &nothing).is_known));
+	cr_expect(not(rseq_place_find(&live.memory, &no_maps, &own.images.source).is_known));
+	end(&own);
+}

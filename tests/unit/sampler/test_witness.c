@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/witness.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "procmem/live.h"
+#include "procmem/sched/cpu_seat.h"
+#include "symbols/elf/live_images.h"
+#include "tests/support/fake_memory.h"
+#include "tests/support/pipe_waiter.h"
+
+#define POINTER	  UINT64_C(0x7f0000001000)
+#define ELSEWHERE UINT64_C(0x500000)
+
+enum { CPU_ID_OFFSET = -92 };
+
+/* The CPUs that a test says are held: all, none, or two. */
+static held_cpus hold(const uint32_t *cpus, size_t nr)
+{
+	held_cpus held;
+
+	CPU_ZERO(&held);
+	for (size_t i = 0; i < nr; i++)
+		CPU_SET(cpus[i], &held);
+	return held;
+}
+
+static held_cpus hold_all(void)
+{
+	held_cpus held;
+
+	memset(&held, 0xff, sizeof(held));
+	return held;
+}
+
+/* The end of a look. */
+static bool has_stood(struct witness *witness, const struct look_memory *look,
+		      const held_cpus *held)
+{
+	static const struct witness_means means = {.process = NULL};
+
+	witness_end(witness, &means, 0);
+	return witness_stood(witness, look, held);
+}
+
+/* The word at the beginning and at the end of a look in which 2 and 7 are held throughout. */
+Test(witness, restartable_sequences)
+{
+	static const struct {
+		char name[32];
+		uint32_t first, last;
+		bool stood;
+		uint32_t cpu;
+	} cases[] = {
+		{"held", 7, 7, true, 7},
+		{"held, too", 2, 2, true, 2},
+		{"from one to the other", 2, 7, false, 7},
+		{"it went away", 7, 3, false, 3},
+		{"it came", 3, 7, false, 7},
+		{"elsewhere", 3, 3, false, 3},
+		{"not registered", UINT32_MAX, UINT32_MAX, false, CPU_NONE},
+		{"registration failed", UINT32_MAX - 1, UINT32_MAX - 1, false, CPU_NONE},
+		{"not registered any more", 7, UINT32_MAX, false, CPU_NONE},
+		{"registered meanwhile", UINT32_MAX, 7, false, 7},
+		{"no such CPU", CPU_SETSIZE, CPU_SETSIZE, false, CPU_SETSIZE},
+		{"far from any", 0x7fffffff, 0x7fffffff, false, 0x7fffffff},
+	};
+	const held_cpus held = hold((const uint32_t[]){2, 7}, 2);
+	const struct witness_means means = {
+		.rseq = {.is_known = true, .cpu_id_offset = CPU_ID_OFFSET}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct fake_memory fake;
+		struct look_memory look;
+		struct witness witness;
+		uint64_t word;
+
+		fake_memory_init(&fake);
+		(void)fake_memory_map(&fake, POINTER + CPU_ID_OFFSET, 4);
+		(void)fake_memory_map(&fake, ELSEWHERE, 8);
+		fake_memory_write_u32(&fake, POINTER + CPU_ID_OFFSET, cases[i].first);
+		look_memory_init(&look, &fake.memory);
+		witness_open(&means, POINTER, 0, &witness);
+		cr_assert(eq(int, witness.kind, WITNESS_RSEQ));
+		cr_expect(eq(u32, witness.cpu, CPU_NONE));
+		cr_assert(zero(int, witness_begin(&witness, &look, &held)));
+		cr_assert(zero(int, look_memory_begin(&look)));
+		fake_memory_write_u32(&fake, POINTER + CPU_ID_OFFSET, cases[i].last);
+		/* Something else is read, so that the word is read again behind it. */
+		cr_assert(zero(int, remote_memory_read_u64(&look.memory, ELSEWHERE, &word)));
+		cr_assert(zero(int, look_memory_end(&look)));
+		cr_expect(eq(int, has_stood(&witness, &look, &held), cases[i].stood), "%s",
+			  cases[i].name);
+		cr_expect(eq(u32, witness.cpu, cases[i].cpu), "%s", cases[i].name);
+		witness_close(&witness);
+		cr_expect(eq(int, witness.kind, WITNESS_NONE));
+		witness_close(&witness);
+		look_memory_done(&look);
+		fake_memory_done(&fake);
+	}
+}
+
+/* A look of its witness alone, with all CPUs held. */
+static void take_look(struct look_memory *look, struct witness *witness)
+{
+	const held_cpus all = hold_all();
+
+	cr_assert(zero(int, witness_begin(witness, look, &all)));
+	cr_assert(zero(int, look_memory_begin(look)));
+	cr_assert(zero(int, look_memory_end(look)));
+}
+
+/* Of a real thread, by the pthread_t that CPython keeps. */
+Test(witness, word_of_our_own_thread)
+{
+	struct witness_means means = {0};
+	struct live_images images;
+	struct live_memory live;
+	struct look_memory look;
+	struct process process;
+	struct witness witness;
+	struct maps maps;
+	cpu_set_t usual;
+
+	cr_assert(zero(int, process_open(getpid(), &process, NULL)));
+	cr_assert(zero(int, maps_read(&process, &maps)));
+	live_images_init(&images, &process);
+	live_memory_init(&live, &process);
+	means.rseq = rseq_place_find(&live.memory, &maps, &images.source);
+	maps_done(&maps);
+	if (!means.rseq.is_known)
+		cr_skip("the C library registers no areas");
+	look_memory_init(&look, &live.memory);
+	witness_open(&means, (uint64_t)pthread_self(), 0, &witness);
+	cr_assert(eq(int, witness.kind, WITNESS_RSEQ));
+	cr_assert(zero(int, sched_getaffinity(0, sizeof(usual), &usual)));
+	for (uint32_t cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		const cpu_set_t there = hold(&cpu, 1);
+
+		if (!CPU_ISSET(cpu, &usual))
+			continue;
+		cr_assert(zero(int, sched_setaffinity(0, sizeof(there), &there)));
+		look_memory_clear_seals(&look);
+		take_look(&look, &witness);
+		cr_expect(has_stood(&witness, &look, &there));
+		cr_expect(eq(u32, witness.cpu, cpu));
+	}
+	witness_close(&witness);
+	look_memory_done(&look);
+	process_close(&process);
+}
+
+Test(witness, word_that_cannot_be_read)
+{
+	const held_cpus all = hold_all();
+	const struct witness_means means = {
+		.rseq = {.is_known = true, .cpu_id_offset = CPU_ID_OFFSET}};
+	struct fake_memory fake;
+	struct look_memory look;
+	struct witness witness;
+
+	fake_memory_init(&fake);
+	look_memory_init(&look, &fake.memory);
+	witness_open(&means, POINTER, 0, &witness);
+	take_look(&look, &witness);
+	cr_expect(not(has_stood(&witness, &look, &all)), "though 0 is held");
+	cr_expect(eq(u32, witness.cpu, CPU_NONE));
+	witness_close(&witness);
+	look_memory_done(&look);
+	fake_memory_done(&fake);
+}
+
+Test(witness, without_means_nobody_stood)
+{
+	const held_cpus all = hold_all();
+	const struct witness_means nothing = {0};
+	const struct witness_means no_process = {
+		.rseq = {.is_known = true, .cpu_id_offset = CPU_ID_OFFSET}, .prefers_clock = true};
+	struct look_memory look = {0};
+	struct witness witness;
+	struct task_now now;
+
+	witness_open(&nothing, POINTER, getpid(), &witness);
+	cr_expect(eq(int, witness.kind, WITNESS_NONE));
+	cr_expect(zero(int, witness_begin(&witness, &look, &all)));
+	cr_expect(not(has_stood(&witness, &look, &all)));
+	cr_expect(eq(int, witness_now(&witness, &nothing, getpid(), &now), -ENOTSUP));
+	witness_close(&witness);
+	/* No clock without a process, and no word without a thread pointer. */
+	witness_open(&no_process, POINTER, getpid(), &witness);
+	cr_expect(eq(int, witness.kind, WITNESS_RSEQ));
+	witness_close(&witness);
+	witness_open(&no_process, 0, getpid(), &witness);
+	cr_expect(eq(int, witness.kind, WITNESS_NONE));
+	witness_close(&witness);
+}
+
+/* A thread of ours that works all the time, and tells how much. */
+struct spinner {
+	pthread_t thread;
+	pid_t tid;
+	uint64_t used_ns;
+	bool ends;
+};
+
+static void *spin(void *argument)
+{
+	struct spinner *spinner = argument;
+
+	__atomic_store_n(&spinner->tid, (pid_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&spinner->ends, __ATOMIC_ACQUIRE)) {
+		struct timespec now;
+
+		(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+		__atomic_store_n(&spinner->used_ns,
+				 (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec,
+				 __ATOMIC_RELEASE);
+	}
+	return NULL;
+}
+
+static void spinner_begin(struct spinner *spinner)
+{
+	*spinner = (struct spinner){.ends = false};
+	cr_assert(zero(int, pthread_create(&spinner->thread, NULL, spin, spinner)));
+	while (!__atomic_load_n(&spinner->tid, __ATOMIC_ACQUIRE))
+		(void)usleep(1000);
+}
+
+/* Wait until it has worked for longer than any clock's tick. */
+static void await_work(struct spinner *spinner)
+{
+	enum { LONG_NS = 25000000 };
+	const uint64_t first_ns = __atomic_load_n(&spinner->used_ns, __ATOMIC_ACQUIRE);
+
+	while (__atomic_load_n(&spinner->used_ns, __ATOMIC_ACQUIRE) - first_ns < LONG_NS)
+		(void)usleep(1000);
+}
+
+static void spinner_end(struct spinner *spinner)
+{
+	__atomic_store_n(&spinner->ends, true, __ATOMIC_RELEASE);
+	(void)pthread_join(spinner->thread, NULL);
+}
+
+static struct process open_ourselves(void)
+{
+	struct process process;
+
+	cr_assert(zero(int, process_open(getpid(), &process, NULL)));
+	return process;
+}
+
+/* The witness of a thread by its clock. A kernel that gives none is no failure. */
+static struct witness open_clock(const struct process *process, pid_t tid)
+{
+	const struct witness_means means = {
+		.process = process,
+		.rseq = {.is_known = true, .cpu_id_offset = CPU_ID_OFFSET},
+		.prefers_clock = true,
+	};
+	struct cpu_clock clock;
+	struct witness witness;
+	bool has_clock = !cpu_clock_open(process, tid, &clock);
+
+	if (has_clock) {
+		has_clock = clock.kind == CPU_CLOCK_TASK;
+		cpu_clock_close(&clock);
+	}
+	witness_open(&means, POINTER, tid, &witness);
+	cr_assert(eq(int, witness.kind, has_clock ? WITNESS_CLOCK : WITNESS_RSEQ));
+	if (!has_clock)
+		cr_skip("no task clocks here");
+	return witness;
+}
+
+/* Its run count. It is asked for last, so that this one is made by hand. */
+static struct witness open_runs(const struct process *process, pid_t tid)
+{
+	struct witness witness = {.kind = WITNESS_RUNS, .runs = TASK_RUNS_CLOSED, .cpu = CPU_NONE};
+	int err = task_runs_open(process, tid, &witness.runs);
+
+	if (err == -ENOTSUP)
+		cr_skip("the kernel does not count how often threads run");
+	cr_assert(zero(int, err));
+	witness.has_runs = true;
+	return witness;
+}
+
+static void await_end(const struct process *process, pid_t tid)
+{
+	char name[PROCESS_TASK_NAME_MAX_BYTES];
+
+	process_task_name(name, tid, "stat");
+	while (faccessat(process->proc_fd, name, F_OK, 0) == 0)
+		(void)usleep(1000);
+}
+
+/* Whatever is held: the clock tells of any CPU. */
+Test(witness, clock_of_a_thread_that_waits, .timeout = 60)
+{
+	const held_cpus nothing = hold(NULL, 0);
+	struct process process = open_ourselves();
+	struct look_memory look = {0};
+	struct pipe_waiter waiter;
+	struct witness witness;
+
+	pipe_waiter_begin(&waiter);
+	(void)pipe_waiter_place(&waiter, &process);
+	witness = open_clock(&process, waiter.tid);
+	for (int i = 0; i < 3; i++) {
+		cr_assert(zero(int, witness_begin(&witness, &look, &nothing)));
+		cr_expect(has_stood(&witness, &look, &nothing));
+		(void)pipe_waiter_go_on(&waiter, &process);
+	}
+	/* It stands still for ever, but its thread's state may be another thread's by now. */
+	const pid_t tid = waiter.tid;
+	const struct witness_means followed = {.process = &process, .may_be_followed = true};
+
+	witness_end(&witness, &followed, tid);
+	cr_expect(not(witness.has_ended));
+	pipe_waiter_end(&waiter);
+	await_end(&process, tid);
+	cr_assert(zero(int, witness_begin(&witness, &look, &nothing)));
+	cr_expect(has_stood(&witness, &look, &nothing), "nobody asked");
+	witness_end(&witness, &followed, tid);
+	cr_expect(witness.has_ended);
+	cr_expect(not(witness_stood(&witness, &look, &nothing)));
+	witness_close(&witness);
+	process_close(&process);
+}
+
+Test(witness, clock_of_a_thread_that_works, .timeout = 60)
+{
+	const held_cpus all = hold_all();
+	struct process process = open_ourselves();
+	struct look_memory look = {0};
+	struct spinner spinner;
+	struct witness witness;
+
+	spinner_begin(&spinner);
+	witness = open_clock(&process, spinner.tid);
+	for (int i = 0; i < 3; i++) {
+		cr_assert(zero(int, witness_begin(&witness, &look, &all)));
+		await_work(&spinner);
+		cr_expect(not(has_stood(&witness, &look, &all)));
+	}
+	spinner_end(&spinner);
+	witness_close(&witness);
+	process_close(&process);
+}
+
+Test(witness, runs_of_a_thread_that_waits, .timeout = 60)
+{
+	const held_cpus all = hold_all();
+	const held_cpus nothing = hold(NULL, 0);
+	const struct {
+		const held_cpus *first, *last;
+		bool goes_on, stood;
+	} cases[] = {
+		{&all, &all, false, true},
+		{&all, &all, true, false},
+		{&nothing, &all, false, false},
+		{&nothing, &nothing, false, false},
+		/* Nobody held the CPU to the end: it may have run before its count was read. */
+		{&all, &nothing, false, false},
+		{&all, &all, false, true},
+	};
+	struct process process = open_ourselves();
+	struct look_memory look = {0};
+	struct pipe_waiter waiter;
+	struct witness witness;
+
+	pipe_waiter_begin(&waiter);
+	(void)pipe_waiter_place(&waiter, &process);
+	witness = open_runs(&process, waiter.tid);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		cr_assert(zero(int, witness_begin(&witness, &look, cases[i].first)));
+		cr_expect(lt(u32, witness.cpu, CPU_SETSIZE));
+		if (cases[i].goes_on)
+			(void)pipe_waiter_go_on(&waiter, &process);
+		cr_expect(eq(int, has_stood(&witness, &look, cases[i].last), cases[i].stood),
+			  "case %zu", i);
+	}
+	pipe_waiter_end(&waiter);
+	await_end(&process, waiter.tid);
+	cr_assert(zero(int, witness_begin(&witness, &look, &all)));
+	cr_expect(not(has_stood(&witness, &look, &all)), "it has ended");
+	witness_close(&witness);
+	cr_expect(not(witness.has_runs));
+	process_close(&process);
+}
+
+/* A thread that runs all the time may have an equal count: the CPU where it is tells. */
+Test(witness, runs_of_a_thread_that_works, .timeout = 60)
+{
+	struct process process = open_ourselves();
+	struct look_memory look = {0};
+	struct spinner spinner;
+	struct witness witness;
+	cpu_set_t usual, its;
+	held_cpus others;
+
+	cr_assert(zero(int, sched_getaffinity(0, sizeof(usual), &usual)));
+	spinner_begin(&spinner);
+	witness = open_runs(&process, spinner.tid);
+	for (uint32_t cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (!CPU_ISSET(cpu, &usual))
+			continue;
+		its = hold(&cpu, 1);
+		cr_assert(zero(int, sched_setaffinity(spinner.tid, sizeof(its), &its)));
+		others = hold_all();
+		CPU_CLR(cpu, &others);
+		cr_assert(zero(int, witness_begin(&witness, &look, &others)));
+		cr_expect(eq(u32, witness.cpu, cpu));
+		cr_expect(not(has_stood(&witness, &look, &others)));
+	}
+	spinner_end(&spinner);
+	witness_close(&witness);
+	process_close(&process);
+}
+
+/* The files of the thread are opened when they are asked for. */
+Test(witness, where_a_thread_is, .timeout = 60)
+{
+	struct process process = open_ourselves();
+	const struct witness_means means = {
+		.process = &process, .rseq = {.is_known = true, .cpu_id_offset = CPU_ID_OFFSET}};
+	struct pipe_waiter waiter;
+	struct witness witness;
+	struct task_now now;
+	int err;
+
+	pipe_waiter_begin(&waiter);
+	(void)pipe_waiter_place(&waiter, &process);
+	witness_open(&means, POINTER, waiter.tid, &witness);
+	cr_expect(eq(int, witness.kind, WITNESS_RSEQ));
+	cr_expect(not(witness.has_runs));
+	cr_expect(eq(int, witness_now(&witness, &means, 0, &now), -ENOTSUP), "nobody knows its id");
+	err = witness_now(&witness, &means, waiter.tid, &now);
+	if (err != -ENOTSUP) {
+		cr_assert(zero(int, err));
+		cr_expect(witness.has_runs);
+		cr_expect(eq(chr, now.state, 'S'));
+		cr_expect(lt(u32, now.cpu, CPU_SETSIZE));
+	}
+	pipe_waiter_end(&waiter);
+	witness_close(&witness);
+	process_close(&process);
+}

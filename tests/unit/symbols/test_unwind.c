@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: MIT */
+#include "symbols/unwind/unwind.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <errno.h>
+
+#include "tests/support/fake_module.h"
+
+#define MODULE_ADDR 0x7f0000000000
+#define STACK_ADDR  0x7ffe00000000
+#define CODE_VADDR  FAKE_MODULE_CODE_VADDR
+
+/* A module with call frame information written by hand, and a stack. */
+struct target {
+	struct fake_memory fake;
+	struct mapping mapping;
+	struct maps maps;
+	struct module_files *files;
+	struct unwind_modules *modules;
+	struct stack_window window;
+	struct registers registers;
+	struct unwind_frame frames[16];
+	struct registers outermost;
+	size_t max_frames;
+	struct module_map map;
+	size_t nr_frames;
+};
+
+/*
+ * Functions, of 0x100 bytes each, at CODE_VADDR and so on: 0 pushes nothing, 1 pushes rbp
+ * and says so up to its end, 2 is what a signal handler returns to, 3 is the outermost one,
+ * 4 has a frame pointer, 5 does not say where its CFA is, 6 puts its caller's sp below it.
+ */
+static void write_functions(struct cfi_bytes *bytes)
+{
+	static const uint8_t start[] = {DW_CFA_def_cfa, 7, 8, DW_CFA_offset | 16, 1};
+	static const struct {
+		uint8_t nr;
+		uint8_t program[24];
+	} functions[] = {
+		{0, {0}},
+		{4, {DW_CFA_def_cfa_offset, 16, DW_CFA_offset | 6, 2}},
+		/* The saved pc and sp are 32 and 40 above the sp, rbx 48. */
+		{22,
+		 {DW_CFA_def_cfa_expression,
+		  3,
+		  DW_OP_breg7,
+		  40,
+		  DW_OP_deref,
+		  DW_CFA_expression,
+		  16,
+		  2,
+		  DW_OP_breg7,
+		  32,
+		  DW_CFA_expression,
+		  7,
+		  2,
+		  DW_OP_breg7,
+		  40,
+		  DW_CFA_expression,
+		  3,
+		  2,
+		  DW_OP_breg7,
+		  48,
+		  DW_CFA_nop,
+		  DW_CFA_nop}},
+		{2, {DW_CFA_undefined, 16}},
+		{5, {DW_CFA_def_cfa, 6, 16, DW_CFA_offset | 6, 2}},
+		{3, {DW_CFA_def_cfa, 0, 8}},
+		{3, {DW_CFA_val_offset_sf, 7, 2}},
+	};
+	size_t common = cfi_bytes_common(bytes, "", NULL, 0, start, sizeof(start));
+	size_t signal = cfi_bytes_common(bytes, "zRS", "\0", 1, start, sizeof(start));
+
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+		const size_t entry =
+			cfi_bytes_begin(bytes, cfi_bytes_id(bytes, i == 2 ? signal : common));
+
+		cfi_bytes_put(bytes, CODE_VADDR + 0x100 * i, 8);
+		cfi_bytes_put(bytes, 0x100, 8);
+		if (i == 2)
+			cfi_bytes_put(bytes, 0, 1);
+		cfi_bytes_append(bytes, functions[i].program, functions[i].nr);
+		cfi_bytes_end(bytes, entry);
+	}
+	cfi_bytes_put(bytes, 0, 4);
+}
+
+/* The address so many bytes into a function. */
+static remote_addr code_addr(unsigned int function, unsigned int offset)
+{
+	return MODULE_ADDR + CODE_VADDR + 0x100 * function + offset;
+}
+
+/* A stack of these words; the thread is at pc, and its sp is so many words into it. */
+static void target_init(struct target *target, const uint64_t *words, size_t nr_words,
+			remote_addr pc, size_t sp_word)
+{
+	struct cfi_bytes bytes = {.kind = CFI_EH_FRAME};
+
+	*target = (struct target){.registers = {.is_interrupted = true},
+				  .max_frames = sizeof(target->frames) / sizeof(target->frames[0])};
+	fake_memory_init(&target->fake);
+	write_functions(&bytes);
+	fake_module_map(&target->fake, MODULE_ADDR, &bytes);
+	fake_memory_map_bytes(&target->fake, STACK_ADDR, words, nr_words * sizeof(words[0]));
+	target->mapping = (struct mapping){.start = MODULE_ADDR,
+					   .end = MODULE_ADDR + FAKE_MODULE_BYTES,
+					   .inode = 1,
+					   .path = "/m"};
+	target->maps = (struct maps){.mappings = &target->mapping, .nr_mappings = 1};
+	for (unsigned int i = 1; i < NR_REGISTERS; i++)
+		registers_set(&target->registers, i, 0x1000 * i);
+	registers_set(&target->registers, REGISTER_SP, STACK_ADDR + 8 * sp_word);
+	registers_set(&target->registers, REGISTER_PC, pc);
+	cr_assert(zero(int, module_map_init(&target->map, &target->maps)));
+	target->files = module_files_create();
+	cr_assert(ne(ptr, target->files, NULL));
+	cr_assert(zero(int, unwind_modules_create(&target->fake.memory, &target->map, NULL,
+						  target->files, &target->modules)));
+	cr_assert(zero(int, stack_window_init(&target->window, &target->fake.memory)));
+}
+
+static void target_done(struct target *target)
+{
+	stack_window_done(&target->window);
+	unwind_modules_destroy(target->modules);
+	module_files_destroy(target->files);
+	module_map_done(&target->map);
+	fake_memory_done(&target->fake);
+}
+
+static int unwind(struct target *target)
+{
+	struct unwound unwound = {
+		.frames = target->frames,
+		.max_frames = target->max_frames,
+	};
+	int err = unwind_stack(target->modules, &target->window, &target->registers, &unwound);
+
+	target->nr_frames = unwound.nr_frames;
+	target->outermost = unwound.registers;
+	return err;
+}
+
+/* One step from the innermost frame: registers are the caller's. */
+static int step(struct target *target, remote_addr *ret_cfa)
+{
+	return unwind_step(target->modules, &target->window, &target->registers, ret_cfa);
+}
+
+Test(unwind, from_a_leaf_to_the_outermost)
+{
+	const uint64_t words[] = {code_addr(1, 0x20), 0xbbbb, code_addr(3, 0x10), 0};
+	struct target target;
+
+	target_init(&target, words, 4, code_addr(0, 0), 0);
+	cr_assert(zero(int, unwind(&target)));
+	cr_assert(eq(sz, target.nr_frames, 3));
+	cr_expect(eq(u64, target.frames[0].pc, code_addr(0, 0)));
+	cr_expect(eq(u64, target.frames[0].lookup_addr, code_addr(0, 0)));
+	cr_expect(eq(u64, target.frames[0].sp, STACK_ADDR));
+	cr_expect(eq(u64, target.frames[0].cfa, STACK_ADDR + 8));
+	cr_expect(eq(u64, target.frames[1].lookup_addr, code_addr(1, 0x1f)));
+	cr_expect(eq(u64, target.frames[1].sp, STACK_ADDR + 8));
+	cr_expect(eq(u64, target.frames[1].cfa, STACK_ADDR + 24));
+	cr_expect(eq(u64, target.frames[2].pc, code_addr(3, 0x10)));
+	cr_expect(eq(u64, target.frames[2].sp, STACK_ADDR + 24));
+	/* What the outermost frame's registers were: function 1 has pushed its caller's rbp. */
+	cr_expect(eq(u64, target.outermost.values[6], 0xbbbb));
+	cr_expect(eq(u64, target.outermost.values[REGISTER_SP], STACK_ADDR + 24));
+	target.max_frames = 2;
+	cr_assert(eq(int, unwind(&target), -E2BIG));
+	cr_expect(eq(u64, target.outermost.values[6], 0x6000));
+	target_done(&target);
+}
+
+/* A call that never returns is the last instruction of its function: the next one is another's. */
+Test(unwind, return_addresses_behind_the_end_of_a_function)
+{
+	const uint64_t words[] = {code_addr(2, 0), 0xbbbb, code_addr(3, 0x10), 0};
+	struct target target;
+
+	target_init(&target, words, 4, code_addr(0, 0), 0);
+	cr_assert(zero(int, unwind(&target)));
+	cr_assert(eq(sz, target.nr_frames, 3));
+	cr_expect(eq(u64, target.frames[1].cfa, STACK_ADDR + 24)); /* by function 1 */
+	target_done(&target);
+}
+
+Test(unwind, registers_of_the_caller)
+{
+	const uint64_t words[] = {0xbbbb, code_addr(3, 1)};
+	struct target target;
+	remote_addr cfa = 0;
+
+	target_init(&target, words, 2, code_addr(1, 0), 0);
+	cr_assert(zero(int, step(&target, &cfa)));
+	cr_expect(eq(u64, cfa, STACK_ADDR + 16));
+	cr_expect(eq(u64, target.registers.values[REGISTER_RBP], 0xbbbb));
+	cr_expect(eq(u64, target.registers.values[REGISTER_SP], cfa));
+	cr_expect(eq(u64, target.registers.values[REGISTER_RBX], 0x3000)); /* nobody touched it */
+	cr_expect(not(registers_know(&target.registers, 1)));		   /* rdx: anybody may */
+	cr_expect(registers_know(&target.registers, REGISTER_R12));
+	cr_expect(not(target.registers.is_interrupted));
+	target_done(&target);
+}
+
+/* At its return a function has taken rbp from the stack, and does not say so. */
+Test(unwind, what_is_below_the_stack_pointer_is_live)
+{
+	const uint64_t words[] = {0xdead, code_addr(3, 1)};
+	struct target target;
+	remote_addr cfa = 0;
+
+	target_init(&target, words, 2, code_addr(4, 0xff), 1);
+	registers_set(&target.registers, REGISTER_RBP, STACK_ADDR);
+	cr_assert(zero(int, step(&target, &cfa)));
+	cr_expect(eq(u64, cfa, STACK_ADDR + 16));
+	cr_expect(eq(u64, target.registers.values[REGISTER_RBP], STACK_ADDR));
+	target_done(&target);
+}
+
+/* Where a signal came the pc is exact, all registers are back, and sp may be anywhere. */
+Test(unwind, through_a_signal_frame)
+{
+	const uint64_t words[] = {code_addr(3, 1), code_addr(2, 1), 0,	   0, 0, 0,
+				  code_addr(0, 0), STACK_ADDR,	    0xabcd};
+	struct target target;
+
+	target_init(&target, words, 9, code_addr(0, 0x80), 1);
+	cr_assert(zero(int, unwind(&target)));
+	cr_assert(eq(sz, target.nr_frames, 4));
+	cr_expect(eq(u64, target.frames[1].lookup_addr, code_addr(2, 0)));
+	cr_expect(eq(u64, target.frames[2].lookup_addr, code_addr(0, 0)));
+	cr_expect(eq(u64, target.frames[2].sp, STACK_ADDR));
+	cr_expect(eq(u64, target.frames[3].pc, code_addr(3, 1)));
+	target_done(&target);
+}
+
+Test(unwind, out_of_a_call_to_nowhere)
+{
+	const uint64_t words[] = {code_addr(3, 1)};
+	struct target target;
+
+	target_init(&target, words, 1, 0, 0);
+	cr_assert(zero(int, unwind(&target)));
+	cr_assert(eq(sz, target.nr_frames, 2));
+	cr_expect(eq(u64, target.frames[1].pc, code_addr(3, 1)));
+	target_done(&target);
+
+	/* Not out of a place that is mapped and has no information. */
+	target_init(&target, words, 1, code_addr(9, 0), 0);
+	cr_expect(eq(int, unwind(&target), -ENOENT));
+	cr_expect(eq(sz, target.nr_frames, 1));
+	cr_expect(eq(u64, target.frames[0].cfa, 0));
+	target_done(&target);
+}
+
+/* Of a frame only its end is known: its function has saved its caller's registers there. */
+Test(unwind, from_the_end_of_a_frame)
+{
+	const uint64_t words[] = {1, 2, 0xbbbb, code_addr(3, 0x10), 0};
+	struct target target;
+	struct registers *registers = &target.registers;
+
+	target_init(&target, words, 5, 0, 0);
+	registers->known = 0;
+	registers_set(registers, REGISTER_SP, STACK_ADDR + 8);
+	cr_assert(zero(int, unwind_leave(target.modules, &target.window, code_addr(1, 0x20),
+					 STACK_ADDR + 32, registers)));
+	cr_expect(eq(u64, registers->values[REGISTER_PC], code_addr(3, 0x10)));
+	cr_expect(eq(u64, registers->values[REGISTER_SP], STACK_ADDR + 32));
+	cr_expect(eq(u64, registers->values[6], 0xbbbb));
+	cr_expect(not(registers_know(registers, REGISTER_RBX)));
+
+	/* It ends where it begins; or nothing tells of its function. */
+	registers_set(registers, REGISTER_SP, STACK_ADDR + 32);
+	cr_expect(eq(int, -EBADMSG,
+		     unwind_leave(target.modules, &target.window, code_addr(1, 0x20),
+				  STACK_ADDR + 32, registers)));
+	cr_expect(eq(int, -ENOENT,
+		     unwind_leave(target.modules, &target.window, MODULE_ADDR + 0x8000,
+				  STACK_ADDR + 40, registers)));
+	target_done(&target);
+}
+
+/* Two modules of one file, and the same one after the maps were read anew: it is read once. */
+Test(unwind, modules_of_one_file)
+{
+	static const uint8_t id[20] = {1}, other_id[20] = {2};
+	enum { ONE, SAME, OTHER, NR_MODULES };
+	const struct unwind_rule *rules[NR_MODULES];
+	struct cfi_bytes bytes = {.kind = CFI_EH_FRAME};
+	struct mapping mappings[NR_MODULES];
+	const struct maps maps = {.mappings = mappings, .nr_mappings = NR_MODULES};
+	struct module_map map;
+	struct target target;
+
+	target_init(&target, (uint64_t[]){0}, 1, 0, 0);
+	write_functions(&bytes);
+	for (unsigned int m = 0; m < NR_MODULES; m++) {
+		mappings[m] = target.mapping;
+		mappings[m].inode = 1 + m;
+		mappings[m].start += 2ull * FAKE_MODULE_BYTES * m;
+		mappings[m].end += 2ull * FAKE_MODULE_BYTES * m;
+		if (m)
+			fake_module_map(&target.fake, mappings[m].start, &bytes);
+		fake_module_set_build_id(&target.fake, mappings[m].start,
+					 m == OTHER ? other_id : id);
+	}
+	cr_assert(zero(int, module_map_init(&map, &maps)));
+	for (unsigned int turn = 0; turn < 2; turn++) {
+		struct unwind_modules *modules;
+
+		cr_assert(zero(int, unwind_modules_create(&target.fake.memory, &map, NULL,
+							  target.files, &modules)));
+		for (unsigned int m = 0; m < NR_MODULES; m++) {
+			const remote_addr addr = mappings[m].start + CODE_VADDR;
+			const struct cfi_section *section;
+			const struct unwind_rule *rule =
+				unwind_modules_find(modules, addr, &section);
+			uint64_t nr_bytes;
+			remote_addr start;
+
+			cr_assert(ne(ptr, (void *)rule, NULL));
+			if (!turn)
+				rules[m] = rule;
+			cr_expect(eq(ptr, (void *)rule, (void *)rules[m]), "%u", m);
+			cr_expect(zero(int, unwind_modules_function(modules, addr + 1, &start,
+								    &nr_bytes)));
+			cr_expect(eq(u64, start, addr));
+		}
+		cr_expect(eq(ptr, (void *)rules[ONE], (void *)rules[SAME]));
+		cr_expect(ne(ptr, (void *)rules[ONE], (void *)rules[OTHER]));
+		unwind_modules_destroy(modules);
+	}
+	module_map_done(&map);
+	target_done(&target);
+}
+
+/* More instructions than are remembered: some are forgotten for others, and none is mistaken. */
+Test(unwind, rules_of_instructions_that_were_met)
+{
+	enum { NR = 0x700, NR_MODULES = 2, NR_TURNS = 3 };
+	const struct unwind_rule *first[NR_MODULES][NR];
+	const struct cfi_section *sections[NR_MODULES], *section;
+	struct cfi_bytes bytes = {.kind = CFI_EH_FRAME};
+	struct mapping mappings[NR_MODULES];
+	struct module_map map;
+	struct unwind_modules *modules;
+	struct target target;
+
+	target_init(&target, (uint64_t[]){0}, 1, 0, 0);
+	write_functions(&bytes);
+	fake_module_map(&target.fake, MODULE_ADDR + FAKE_MODULE_BYTES, &bytes);
+	for (unsigned int m = 0; m < NR_MODULES; m++) {
+		mappings[m] = target.mapping;
+		mappings[m].inode = 1 + m;
+		mappings[m].start += (remote_addr)FAKE_MODULE_BYTES * m;
+		mappings[m].end += (remote_addr)FAKE_MODULE_BYTES * m;
+	}
+	cr_assert(zero(int, module_map_init(&map, &(struct maps){.mappings = mappings,
+								 .nr_mappings = NR_MODULES})));
+	cr_assert(zero(int, unwind_modules_create(&target.fake.memory, &map, NULL, target.files,
+						  &modules)));
+	for (unsigned int turn = 0; turn < NR_TURNS; turn++)
+		for (unsigned int i = 0; i < NR * NR_MODULES; i++) {
+			const unsigned int m = i / NR;
+			const remote_addr addr = mappings[m].start + CODE_VADDR + i % NR;
+			const struct unwind_rule *rule =
+				unwind_modules_find(modules, addr, &section);
+
+			if (!turn) {
+				first[m][i % NR] = rule;
+				sections[m] = section;
+			}
+			cr_expect(ne(ptr, (void *)rule, NULL));
+			cr_expect(eq(ptr, (void *)rule, (void *)first[m][i % NR]), "%#x", i);
+			cr_expect(eq(ptr, (void *)section, (void *)sections[m]), "%#x", i);
+			if (m)
+				cr_expect(ne(ptr, (void *)rule, (void *)first[0][i % NR]));
+		}
+	unwind_modules_destroy(modules);
+	module_map_done(&map);
+	target_done(&target);
+}
+
+Test(unwind, holes)
+{
+	static const struct {
+		uint64_t words[2];
+		remote_addr pc;
+		int err;
+		size_t nr_frames;
+	} cases[] = {
+		{{0x1234, 0}, MODULE_ADDR + CODE_VADDR, -ENOENT, 2},
+		{{0, 0}, MODULE_ADDR + CODE_VADDR, 0, 1}, /* the return address of the first */
+		{{0, 0}, MODULE_ADDR + CODE_VADDR + 0x500, -ENOENT, 1},	 /* rax is not known */
+		{{0, 0}, MODULE_ADDR + CODE_VADDR + 0x400, -EBADMSG, 1}, /* rbp is below */
+		{{MODULE_ADDR + CODE_VADDR + 0x601, 0},
+		 MODULE_ADDR + CODE_VADDR + 0x600,
+		 -EBADMSG,
+		 1},
+		{{MODULE_ADDR + CODE_VADDR + 0x101, 0}, MODULE_ADDR + CODE_VADDR, -EFAULT, 2},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct target target;
+
+		target_init(&target, cases[i].words, 2, cases[i].pc, 0);
+		cr_expect(eq(int, unwind(&target), cases[i].err), "%zu", i);
+		cr_expect(eq(sz, target.nr_frames, cases[i].nr_frames), "%zu", i);
+		target_done(&target);
+	}
+}
+
+Test(unwind, no_more_frames_than_asked_for)
+{
+	uint64_t words[64];
+	struct target target;
+
+	for (size_t i = 0; i < 64; i++)
+		words[i] = code_addr(0, 1);
+	target_init(&target, words, 64, code_addr(0, 0), 0);
+	cr_expect(eq(int, unwind(&target), -E2BIG));
+	cr_expect(eq(sz, target.nr_frames, 16));
+	target_done(&target);
+}
+
+/* A signal frame that says that it interrupted itself. */
+Test(unwind, signals_without_end)
+{
+	const uint64_t words[] = {0, 0, 0, 0, code_addr(2, 0), STACK_ADDR, 0};
+	struct unwind_frame frames[UNWIND_MAX_SIGNAL_FRAMES + 9];
+	struct target target;
+	struct unwound unwound = {.frames = frames,
+				  .max_frames = sizeof(frames) / sizeof(frames[0])};
+
+	target_init(&target, words, 7, code_addr(2, 0), 0);
+	cr_expect(eq(int, unwind_stack(target.modules, &target.window, &target.registers, &unwound),
+		     -E2BIG));
+	cr_expect(eq(sz, unwound.nr_frames, UNWIND_MAX_SIGNAL_FRAMES + 1));
+	target_done(&target);
+}
+
+/* What is kept of the kernel's words: each has its place in them as its value. */
+Test(unwind, registers_of_the_kernel)
+{
+	uint64_t words[REGISTERS_USER_WORDS];
+	struct registers registers;
+
+	for (unsigned int i = 0; i < REGISTERS_USER_WORDS; i++)
+		words[i] = i;
+	registers = registers_of_user(words);
+	cr_expect(eq(u64, registers.values[REGISTER_RBX], 5));
+	cr_expect(eq(u64, registers.values[REGISTER_RBP], 4));
+	cr_expect(eq(u64, registers.values[REGISTER_SP], 19));
+	cr_expect(eq(u64, registers.values[REGISTER_PC], 16));
+	cr_expect(eq(u64, registers.values[REGISTER_R12], 3));
+	cr_expect(eq(u64, registers.values[REGISTER_R12 + 3], 0));
+	cr_expect(registers.is_interrupted);
+}
