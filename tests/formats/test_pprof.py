@@ -127,7 +127,7 @@ def text_format(text):
 class Protoc(unittest.TestCase):
     """The schema, and that strings are UTF-8: protoc would write their bytes otherwise."""
 
-    SCHEMA = os.path.join(support.ROOT, "output", "proto", "profile.proto")
+    SCHEMA = os.path.join(support.ROOT, "output", "formats", "proto", "profile.proto")
 
     @subjects.each
     def test_decode(self, subject):
