@@ -346,6 +346,10 @@ static int look_and_tell(struct sampler *sampler, struct sample_sink *sink, uint
 	enum instant_verdict verdict;
 	int err;
 
+	/* To ask for the clock of a thread that runs interrupts it. */
+	for (size_t i = 0; i < sampler->snapshot.nr_threads; i++)
+		sampler->snapshot.threads[i]->proof.is_excused =
+			!is_asked(sampler, sampler->snapshot.threads[i]);
 	/* A late look may have waited until the target slept: only if it wanted its CPU. */
 	instant->is_late = sampler->late_ns > LATE_NS && !sampler->natives &&
 			   !sampler->interrupts && !sampler->is_racing;

@@ -260,7 +260,7 @@ static int watch_thread(struct instant *instant, struct snapshot_thread *thread)
 
 	proof->is_own = proof->is_foreign = proof->is_untold = proof->has_moved = false;
 	proof->slept = false;
-	proof->is_watched = !instant->is_dead && proof->runner_look &&
+	proof->is_watched = !instant->is_dead && !proof->is_excused && proof->runner_look &&
 			    proof->runner_look + EXPECTED_LOOKS >= instant->nr_looks;
 	if (!proof->is_watched)
 		return 0;
@@ -378,7 +378,8 @@ static int begin_reading(struct snapshot *snapshot)
 			if (!snapshot_may_run(snapshot, thread) || !counts(snapshot, thread))
 				continue;
 			thread->proof.runner_look = instant->nr_looks;
-			all_watched = all_watched && (thread->proof.is_watched || instant->is_dead);
+			all_watched = all_watched && (thread->proof.is_watched ||
+						      thread->proof.is_excused || instant->is_dead);
 		}
 	}
 	return 0;

@@ -75,6 +75,7 @@ struct instant_thread {
 	struct witness witness;
 	pid_t witness_tid; /* whom it was opened for */
 	bool has_witness;
+	bool is_excused; /* set by the user: looks need not prove it, so its witness is not called */
 	bool is_watched; /* the witness was there from the beginning of this look */
 	bool stood;	 /* behind a look: the witness has shown that it stood still */
 	bool is_own;	 /* set by the user in a look: nobody else could run the state */
