@@ -727,6 +727,24 @@ Test(snapshot, look_at_one_thread)
 	end_live(&live);
 }
 
+/* Nobody asks after a thread that looks need not prove; what waits is proven without it. */
+Test(snapshot, thread_that_is_excused)
+{
+	struct live live;
+
+	begin_live(&live, 14);
+	cr_expect(eq(int, tick_and_tell(&live), INSTANT_HELD));
+	cr_expect(thread_of(&live, 0)->proof.is_watched);
+	thread_of(&live, 0)->proof.is_excused = true;
+	cr_expect(eq(int, tick(&live.snapshot), INSTANT_MOVED));
+	cr_expect(not(thread_of(&live, 0)->proof.is_watched));
+	cr_expect(not(thread_of(&live, 0)->held));
+	cr_expect(snapshot_stands_apart(&live.snapshot, thread_of(&live, 2)));
+	thread_of(&live, 0)->proof.is_excused = false;
+	cr_expect(eq(int, tick(&live.snapshot), INSTANT_HELD));
+	end_live(&live);
+}
+
 /* A look that came late: the last holder of the GIL slept, or without a GIL one thread of three. */
 Test(snapshot, who_slept_in_a_late_look, .timeout = 60)
 {
