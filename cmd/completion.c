@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pysample completion: what shells need to complete our command lines, out of the tables of options. */
+/* pysample completion: prints scripts with which shells complete command lines, made of the tables of options. */
 #include <stdio.h>
 #include <string.h>
 
@@ -44,10 +44,12 @@ static void print_words(const struct option_spec *spec)
 /* What it does in a few words: the beginning of its help, in single quotes of a shell. */
 static void print_description(const struct option_spec *spec)
 {
-	const int length = (int)strcspn(spec->help, ":;(.\n");
+	size_t length = strcspn(spec->help, ":;(.\n");
 
+	if (length && spec->help[length - 1] == ' ')
+		length--;
 	(void)putchar('\'');
-	for (int i = 0; i < length; i++)
+	for (size_t i = 0; i < length; i++)
 		(void)printf(spec->help[i] == '\'' ? "'\\''" : "%c", spec->help[i]);
 	(void)putchar('\'');
 }
@@ -56,14 +58,26 @@ static void print_description(const struct option_spec *spec)
 static void for_each(const struct command *command,
 		     void (*print)(const struct command *command, const struct option_spec *spec))
 {
-	static const struct option_spec help = {"help", NULL, "print the help", .letter = 'h',
-						.at = 0};
-
 	for (size_t i = 0; i < command->nr_groups; i++)
 		for (size_t k = 0; k < command->groups[i].nr_specs; k++)
 			print(command, &command->groups[i].specs[k]);
-	print(command, &help);
+	print(command, &help_option);
 }
+
+/* How each shell completes what stands behind the options. */
+static const struct {
+	const char *bash, *zsh, *fish;
+} operands[] = {
+	[OPERAND_PID] = {"_pysample_pids", "'*:process:_pids'", "-f -a '(__fish_complete_pids)'"},
+	[OPERAND_FILE] = {"_pysample_files", "'*:file:_files'", "-F"},
+	[OPERAND_PID_OR_FILE] = {"_pysample_pids; _pysample_files",
+				 "'*:process or file:{_pids; _files}'",
+				 "-F -a '(__fish_complete_pids)'"},
+	[OPERAND_COMMAND] = {"COMPREPLY=($(compgen -c -f -- \"$cur\"))", "'*::command:_normal'",
+			     "-f -a '(__fish_complete_subcommand)'"},
+	[OPERAND_SHELL] = {"COMPREPLY=($(compgen -W \"bash fish zsh\" -- \"$cur\"))",
+			   "'*:shell:(bash fish zsh)'", "-f -a 'bash fish zsh'"},
+};
 
 /* bash. */
 
@@ -101,23 +115,6 @@ static void print_bash_value(const struct command *command, const struct option_
 	(void)puts("\" -- \"$cur\")); return ;;");
 }
 
-static const char *bash_operands(enum operand_kind kind)
-{
-	switch (kind) {
-	case OPERAND_PID:
-		return "_pysample_pids";
-	case OPERAND_PID_OR_FILE:
-		return "_pysample_pids; _pysample_files";
-	case OPERAND_FILE:
-		return "_pysample_files";
-	case OPERAND_COMMAND:
-		return "COMPREPLY=($(compgen -c -f -- \"$cur\"))";
-	case OPERAND_SHELL:
-		return "COMPREPLY=($(compgen -W \"bash fish zsh\" -- \"$cur\"))";
-	}
-	return "";
-}
-
 static void print_bash(void)
 {
 	(void)fputs("# bash completion for pysample\n"
@@ -151,7 +148,7 @@ static void print_bash(void)
 		(void)printf("\t\t%s) options=\"", commands[i]->name);
 		for_each(commands[i], print_bash_name);
 		(void)printf("\"; [[ $cur == -* ]] || { %s; } ;;\n",
-			     bash_operands(commands[i]->operands));
+			     operands[commands[i]->operands].bash);
 	}
 	(void)fputs("\tesac\n"
 		    "\tif [[ $cur == -* ]]; then\n"
@@ -195,23 +192,6 @@ static void print_zsh_option(const struct command *command, const struct option_
 	(void)puts("' \\");
 }
 
-static const char *zsh_operands(enum operand_kind kind)
-{
-	switch (kind) {
-	case OPERAND_PID:
-		return "'*:process:_pids'";
-	case OPERAND_PID_OR_FILE:
-		return "'*:process or file:{_pids; _files}'";
-	case OPERAND_FILE:
-		return "'*:file:_files'";
-	case OPERAND_COMMAND:
-		return "'*::command:_normal'";
-	case OPERAND_SHELL:
-		return "'*:shell:(bash fish zsh)'";
-	}
-	return "";
-}
-
 static void print_zsh(void)
 {
 	(void)fputs("#compdef pysample\n"
@@ -232,7 +212,7 @@ static void print_zsh(void)
 	for (size_t i = 0; commands[i]; i++) {
 		(void)printf("\t%s)\n\t\t_arguments -s -S \\\n", commands[i]->name);
 		for_each(commands[i], print_zsh_option);
-		(void)printf("\t\t\t%s ;;\n", zsh_operands(commands[i]->operands));
+		(void)printf("\t\t\t%s ;;\n", operands[commands[i]->operands].zsh);
 	}
 	(void)puts("esac");
 }
@@ -263,30 +243,13 @@ static void print_fish_option(const struct command *command, const struct option
 	(void)putchar('\n');
 }
 
-static const char *fish_operands(enum operand_kind kind)
-{
-	switch (kind) {
-	case OPERAND_PID:
-		return "-f -a '(__fish_complete_pids)'";
-	case OPERAND_PID_OR_FILE:
-		return "-F -a '(__fish_complete_pids)'";
-	case OPERAND_FILE:
-		return "-F";
-	case OPERAND_COMMAND:
-		return "-f -a '(__fish_complete_subcommand)'";
-	case OPERAND_SHELL:
-		return "-f -a 'bash fish zsh'";
-	}
-	return "";
-}
-
 static void print_fish(void)
 {
 	for (size_t i = 0; commands[i]; i++) {
 		(void)printf("complete -c pysample -f -n __fish_use_subcommand -a %s -d '%s'\n",
 			     commands[i]->name, commands[i]->summary);
 		(void)printf("complete -c pysample -n '__fish_seen_subcommand_from %s' %s\n",
-			     commands[i]->name, fish_operands(commands[i]->operands));
+			     commands[i]->name, operands[commands[i]->operands].fish);
 		for_each(commands[i], print_fish_option);
 	}
 }

@@ -16,7 +16,7 @@ enum { HELP_COLUMN = 25 };
 /* More options than any command has: a few dozen. */
 enum { MAX_OPTIONS = 64 };
 
-static const struct option_spec help_option = {"help", NULL, "this text", .letter = 'h', .at = 0};
+const struct option_spec help_option = {"help", NULL, "print this text", .letter = 'h'};
 
 /* What getopt_long(3) is given, and what each of its results stands for. */
 struct parser {
@@ -118,33 +118,6 @@ static void print_error_of(const struct parser *parser, int result, char **argv)
 			    command);
 }
 
-enum exit_status options_parse(const struct command *command, int argc, char **argv, void *options,
-			       int *ret_first, bool *ret_done)
-{
-	struct parser parser;
-	int result, i;
-
-	*ret_done = false;
-	init(&parser, command, options);
-	while ((result = getopt_long(argc, argv, parser.letters, parser.long_options, NULL)) !=
-	       -1) {
-		if (result == '?' || result == ':') {
-			print_error_of(&parser, result, argv);
-			return EXIT_USAGE;
-		}
-		i = find(&parser, result);
-		if (parser.specs[i] == &help_option) {
-			*ret_done = true;
-			options_print_help(command);
-			return print_finish(EXIT_OK);
-		}
-		if (!apply(parser.specs[i], parser.targets[i], optarg))
-			return EXIT_USAGE;
-	}
-	*ret_first = optind;
-	return EXIT_OK;
-}
-
 static void print_option(const struct option_spec *spec)
 {
 	const char *help = spec->help;
@@ -169,7 +142,7 @@ static void print_option(const struct option_spec *spec)
 	}
 }
 
-void options_print_help(const struct command *command)
+static void print_help(const struct command *command)
 {
 	(void)printf("usage: pysample %s %s\n\n%s", command->name, command->usage, command->about);
 	for (size_t i = 0; i < command->nr_groups; i++) {
@@ -186,6 +159,33 @@ void options_print_help(const struct command *command)
 		outputs_print_formats(stdout);
 	}
 	(void)printf("\n%s", command->epilogue);
+}
+
+enum exit_status options_parse(const struct command *command, int argc, char **argv, void *options,
+			       int *ret_first, bool *ret_done)
+{
+	struct parser parser;
+	int result, i;
+
+	*ret_done = false;
+	init(&parser, command, options);
+	while ((result = getopt_long(argc, argv, parser.letters, parser.long_options, NULL)) !=
+	       -1) {
+		if (result == '?' || result == ':') {
+			print_error_of(&parser, result, argv);
+			return EXIT_USAGE;
+		}
+		i = find(&parser, result);
+		if (parser.specs[i] == &help_option) {
+			*ret_done = true;
+			print_help(command);
+			return print_finish(EXIT_OK);
+		}
+		if (!apply(parser.specs[i], parser.targets[i], optarg))
+			return EXIT_USAGE;
+	}
+	*ret_first = optind;
+	return EXIT_OK;
 }
 
 bool parse_only_pid(int argc, char **argv, int first, pid_t *ret_pid)

@@ -48,8 +48,8 @@ struct option_group {
 enum exit_status options_parse(const struct command *command, int argc, char **argv, void *options,
 			       int *ret_first, bool *ret_done);
 
-/* Print the help of a command to stdout. */
-void options_print_help(const struct command *command);
+/* --help, which options_parse() adds to the options of every command. */
+extern const struct option_spec help_option;
 
 /*
  * The process id that must be the only argument left: argv[first]. False after an

@@ -67,5 +67,6 @@ for top in sorted({folder.split("/")[0] for folder in ALLOWED}):
             if module(header) != module(path):
                 edges.setdefault(module(path), set()).add(module(header))
 bad += [f"these include each other: {', '.join(group)}" for group in circles(edges)]
-print("\n".join(bad))
+for line in bad:
+    print(line)
 sys.exit(bool(bad))

@@ -89,10 +89,7 @@ void session_destroy_sampler(struct session *session);
 /* Close and free everything; what was not written is as it was before. */
 void session_close(struct session *session);
 
-/* The counters so far, also while it is being sampled. */
-void session_count(const struct session *session, struct sampler_stats *ret_stats);
-
-/* The same of C frames. */
+/* The counters of C frames so far, also while it is being sampled. */
 void session_count_native(const struct session *session, struct run_native *ret_native);
 
 /*

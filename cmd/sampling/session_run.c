@@ -58,7 +58,8 @@ static uint64_t max_rss_kib(void)
 	return kib;
 }
 
-void session_count(const struct session *session, struct sampler_stats *ret_stats)
+/* The counters so far, also while it is being sampled. */
+static void count(const struct session *session, struct sampler_stats *ret_stats)
 {
 	const struct live_memory *live = &session->target.live, *before = &session->live_before;
 
@@ -104,7 +105,7 @@ void session_describe(const struct session *session, struct run *ret_run)
 	struct sampler_stats stats;
 	struct rusage usage;
 
-	session_count(session, &stats);
+	count(session, &stats);
 	if (session->is_sampling)
 		stats.end_ns = clock_now_ns();
 	(void)getrusage(RUSAGE_SELF, &usage);
@@ -260,7 +261,7 @@ static void show_progress(struct session *session, uint64_t now_ns)
 	struct sampler_stats stats;
 	struct progress_figures figures;
 
-	session_count(session, &stats);
+	count(session, &stats);
 	figures = (struct progress_figures){
 		.elapsed_ns = now_ns - stats.start_ns,
 		.nr_samples = stats.samples,
@@ -286,7 +287,7 @@ static int ticked(void *context, uint64_t now_ns)
 	struct session *session = context;
 
 	if (has_stats(session) && now_ns - session->watched_ns >= WATCH_EVERY_NS) {
-		session_count(session, &session->watched);
+		count(session, &session->watched);
 		session->watched_ns = now_ns;
 	}
 	if (progress_is_due(&session->progress, now_ns))
@@ -369,14 +370,14 @@ static void watch(struct session *session)
 
 	session->is_sampling = true;
 	session->live_before = session->target.live;
-	session_count(session, &session->watched);
+	count(session, &session->watched);
 	session_sink_watch(&session->sink, has_stats(session) ? &session->watched : own);
 }
 
 /* Add the counters of a program that is not sampled any more to the run's. */
 static void count_program(struct session *session)
 {
-	session_count(session, &session->stats);
+	count(session, &session->stats);
 	session_count_native(session, &session->native);
 	session->is_sampling = false;
 	session_sink_watch(&session->sink, &session->stats);

@@ -75,8 +75,8 @@ struct {
 /* Whether ticks count by now: the user sets it. */
 __u64 is_on = 0;
 
-/* Where reading faults and nobody can help: nobody is woken for that. The user sets it. */
-__u64 lost_addr = 0;
+/* An address that the user could not read either: a fault there wakes nobody. The user sets it. */
+__u64 unreachable_addr = 0;
 
 /* &PyCode_Type, which the user finds out by what it is told; 0: not yet. */
 __u64 code_type_addr = 0;
@@ -422,7 +422,7 @@ static __always_inline __u32 take_states(struct scratch *scratch, struct interru
 		take_state(scratch, &thread->states[i]);
 		nr_bytes = record->head.nr_bytes;
 		/* The user is woken for a fault that it can end. */
-		flags = record->end == INTERRUPT_FAULT && record->fault_addr != lost_addr
+		flags = record->end == INTERRUPT_FAULT && record->fault_addr != unreachable_addr
 				? BPF_RB_FORCE_WAKEUP
 				: BPF_RB_NO_WAKEUP;
 		if (nr_bytes > INTERRUPT_RECORD_MAX_BYTES ||

@@ -358,7 +358,7 @@ static bool begin_anew(struct interrupts *interrupts)
 {
 	unfollow_all(interrupts);
 	interrupts->program->bss->code_type_addr = 0;
-	interrupts->program->bss->lost_addr = 0;
+	interrupts->program->bss->unreachable_addr = 0;
 	interrupts->before = (struct interrupt_counts){0};
 	interrupts_count(interrupts, &interrupts->before);
 	return empty(interrupts->program->maps.threads) &&
@@ -468,7 +468,7 @@ void interrupts_forget_code(struct interrupts *interrupts, uint64_t code_addr)
 
 void interrupts_give_up(struct interrupts *interrupts, uint64_t addr)
 {
-	interrupts->program->bss->lost_addr = addr;
+	interrupts->program->bss->unreachable_addr = addr;
 }
 
 void interrupts_set_code_type(struct interrupts *interrupts, uint64_t code_type_addr)

@@ -76,7 +76,7 @@ int interrupts_set_thread(struct interrupts *interrupts, uint32_t own_tid,
 /* Have the code object at code_addr told again. */
 void interrupts_forget_code(struct interrupts *interrupts, uint64_t code_addr);
 
-/* Say that what faults at addr cannot be had, so that nobody is woken for it; one at a time. */
+/* Wake nobody for faults at addr, which cannot be read: one address, the last one given. */
 void interrupts_give_up(struct interrupts *interrupts, uint64_t addr);
 
 /* Say what the type of code objects is: nothing else is told as one then. */
