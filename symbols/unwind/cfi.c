@@ -5,18 +5,18 @@
 #include <errno.h>
 #include <string.h>
 
-/* DW_EH_PE_*: what the lower four bits are the form of, the next three are relative to. */
+/* DW_EH_PE_*: the lower four bits are the form, the next three what the number is relative to. */
 #define ENCODING_FORM	  0x0f
 #define ENCODING_RELATIVE 0x70
 
-/* The length of a 64-bit entry follows this one; so do, of 32 bits, no lengths but this. */
+/* LENGTH_64 announces a 64-bit length; the other values from LENGTH_RESERVED on are reserved. */
 #define LENGTH_64	0xffffffffu
 #define LENGTH_RESERVED 0xfffffff0u
 
-/* The newest version of entries: DWARF 4 and 5. */
+/* The newest CIE version: DWARF 4 and 5. */
 #define VERSION_MAX 4
 
-/* An augmentation has a letter or four, and a NUL. */
+/* An augmentation has about four letters and a NUL. */
 #define AUGMENTATION_MAX_BYTES 16
 
 /* Pointers. */
@@ -52,7 +52,7 @@ uint64_t cfi_pointer(const struct cfi_section *section, struct byte_cursor *curs
 	const uint64_t here_vaddr = section->vaddr + (uint64_t)(cursor->at - section->bytes);
 	const uint64_t number = pointer_number(cursor, encoding & ENCODING_FORM);
 
-	/* Sums are modulo 2^64, as what is relative may be negative. */
+	/* Sums wrap modulo 2^64: a relative number may be negative. */
 	switch (encoding & (ENCODING_RELATIVE | DW_EH_PE_indirect)) {
 	case DW_EH_PE_absptr:
 		return number;
@@ -68,10 +68,10 @@ uint64_t cfi_pointer(const struct cfi_section *section, struct byte_cursor *curs
 
 /* Entries. */
 
-/* The bytes of an entry, without its length and its id. */
+/* An entry without its length and id. */
 struct entry {
 	struct byte_cursor body;
-	uint64_t common_offset; /* of a function */
+	uint64_t common_offset; /* of its CIE; for an FDE only */
 	uint64_t next_offset;
 	bool is_common;
 };
@@ -86,8 +86,8 @@ static struct byte_cursor cursor_at(const struct cfi_section *section, uint64_t 
 }
 
 /*
- * Take an entry apart. 0; -ENOENT: it is the last one, or what is behind it cannot be found.
- * A function whose common_offset is out of the section is found out when that is read.
+ * Split an entry into its parts. Returns 0, or -ENOENT if it is the last one or the next one
+ * cannot be located. A common_offset outside the section is detected when the CIE is read.
  */
 static int read_entry(const struct cfi_section *section, uint64_t offset, struct entry *ret_entry)
 {
@@ -122,15 +122,15 @@ static int read_entry(const struct cfi_section *section, uint64_t offset, struct
 }
 
 /*
- * Read what the letters behind the "z" of an augmentation announce. A letter that is not
- * known ends it: its data has a length. Whether the data was long enough.
+ * Read the augmentation data that the letters after the "z" announce. An unknown letter ends the
+ * reading, as the data has a length. Returns whether the data was long enough.
  */
 static bool read_augmentation(const struct cfi_section *section, const char *letters,
 			      struct byte_cursor data, struct cfi_common *common)
 {
 	for (; *letters; letters++) {
 		switch (*letters) {
-		case 'L': /* the encoding of pointers to language-specific data */
+		case 'L': /* encoding of the pointer to language-specific data */
 			(void)byte_cursor_fixed(&data, 1);
 			break;
 		case 'P': { /* the personality routine */
@@ -145,8 +145,8 @@ static bool read_augmentation(const struct cfi_section *section, const char *let
 		case 'S':
 			common->is_signal_frame = true;
 			break;
-		case 'B': /* Arm's: which key signs return addresses, */
-		case 'G': /* and that the stack's memory is tagged */
+		case 'B': /* Arm: return addresses are signed with key B */
+		case 'G': /* Arm: stack memory is tagged */
 			break;
 		default:
 			return !data.is_bad;
@@ -155,7 +155,7 @@ static bool read_augmentation(const struct cfi_section *section, const char *let
 	return !data.is_bad;
 }
 
-/* The string at the cursor, which is skipped; NULL if it does not end soon. */
+/* Take the string at the cursor. NULL if it does not end within AUGMENTATION_MAX_BYTES. */
 static const char *take_string(struct byte_cursor *cursor)
 {
 	const char *string = (const char *)cursor->at;
@@ -170,7 +170,7 @@ static const char *take_string(struct byte_cursor *cursor)
 	return string;
 }
 
-/* Of version 4: the sizes of an address and of a segment selector, which must be ours. */
+/* Version 4 has the sizes of an address and of a segment selector: they must be 8 and 0. */
 static bool take_sizes(struct byte_cursor *body, uint64_t version)
 {
 	const uint64_t sizes = version < 4 ? sizeof(uint64_t) : byte_cursor_fixed(body, 2);
@@ -178,7 +178,7 @@ static bool take_sizes(struct byte_cursor *body, uint64_t version)
 	return sizes == sizeof(uint64_t);
 }
 
-/* 0 or -EBADMSG (also for what is not supported). */
+/* Returns 0, or -EBADMSG, also for what is unsupported. */
 static int read_common(const struct cfi_section *section, uint64_t offset,
 		       struct cfi_common *ret_common)
 {
@@ -216,7 +216,10 @@ static int read_common(const struct cfi_section *section, uint64_t offset,
 	return 0;
 }
 
-/* 0 or -EBADMSG; a function of no bytes (its code was left out by the linker) is such, too. */
+/*
+ * Returns 0 or -EBADMSG. The latter also for an empty function, whose code the linker has
+ * removed.
+ */
 static int read_function(const struct cfi_section *section, const struct entry *entry,
 			 struct cfi_function *function)
 {

@@ -7,12 +7,12 @@
 
 struct evaluation {
 	struct byte_cursor cursor;
-	const uint8_t *start; /* of the expression: jumps stay in it */
+	const uint8_t *start; /* start of the expression; no jump leaves it */
 	const struct registers *registers;
 	struct stack_window *window;
 	uint64_t stack[CFI_EXPRESSION_MAX_DEPTH];
 	uint32_t nr;
-	int error; /* the first one */
+	int error; /* the first error */
 };
 
 static void fail(struct evaluation *evaluation, int err)
@@ -38,7 +38,7 @@ static uint64_t pop(struct evaluation *evaluation)
 	return evaluation->stack[--evaluation->nr];
 }
 
-/* Push once more what is so many entries below the top. */
+/* Push a copy of the entry depth entries below the top. */
 static void pick(struct evaluation *evaluation, uint64_t depth)
 {
 	if (depth >= evaluation->nr)
@@ -74,7 +74,7 @@ static void push_memory(struct evaluation *evaluation, uint64_t nr_bytes)
 	push(evaluation, value);
 }
 
-/* Go on offset bytes from here, in the expression. */
+/* Move the cursor by offset bytes, within the expression. */
 static void jump(struct evaluation *evaluation, int16_t offset)
 {
 	struct byte_cursor *cursor = &evaluation->cursor;
@@ -85,7 +85,7 @@ static void jump(struct evaluation *evaluation, int16_t offset)
 		cursor->at += offset;
 }
 
-/* Constants. Whether it is such an operation. */
+/* Constants. The run_* functions return whether the operation is of their kind. */
 static bool run_constant(struct evaluation *evaluation, uint8_t operation)
 {
 	struct byte_cursor *cursor = &evaluation->cursor;
@@ -124,13 +124,13 @@ static bool run_constant(struct evaluation *evaluation, uint8_t operation)
 	}
 }
 
-/* The bits that come in are copies of the uppermost one. */
+/* Arithmetic shift right. */
 static uint64_t shift_signed(uint64_t value, uint64_t nr_bits)
 {
 	return value >> 63 ? ~(~value >> nr_bits) : value >> nr_bits;
 }
 
-/* What a and b come to, b having been on top. Whether it is such an operation. */
+/* Compute a operation b; b was on top. Returns whether the operation is such a one. */
 static bool binary(uint8_t operation, uint64_t a, uint64_t b, uint64_t *ret_value)
 {
 	switch (operation) {
@@ -166,7 +166,7 @@ static bool binary(uint8_t operation, uint64_t a, uint64_t b, uint64_t *ret_valu
 	}
 }
 
-/* Whether a and b compare so, as numbers with a sign; likewise. */
+/* As binary(), for signed comparisons. */
 static bool compare(uint8_t operation, uint64_t a, uint64_t b, uint64_t *ret_value)
 {
 	switch (operation) {
@@ -193,7 +193,7 @@ static bool compare(uint8_t operation, uint64_t a, uint64_t b, uint64_t *ret_val
 	}
 }
 
-/* Those that take the two values on top. Whether it is such an operation. */
+/* Operations on the two topmost values. */
 static bool run_binary(struct evaluation *evaluation, uint8_t operation)
 {
 	uint64_t value = 0;
@@ -209,7 +209,7 @@ static bool run_binary(struct evaluation *evaluation, uint8_t operation)
 	return true;
 }
 
-/* Those that move values about. Whether it is such an operation. */
+/* Operations that move values on the stack. */
 static bool run_stack(struct evaluation *evaluation, uint8_t operation)
 {
 	uint64_t a;
@@ -239,7 +239,7 @@ static bool run_stack(struct evaluation *evaluation, uint8_t operation)
 	}
 }
 
-/* The rest. Whether it is such an operation. */
+/* All other operations. */
 static bool run_other(struct evaluation *evaluation, uint8_t operation)
 {
 	struct byte_cursor *cursor = &evaluation->cursor;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The DWARF expressions of call frame information, evaluated: of the procedure linkage table,
- * of functions that align their stack, of the frames of signals. Source: DWARF 5 §2.5.
+ * Evaluates the DWARF expressions of call frame information. They occur in the procedure linkage
+ * table, in functions that realign their stack, and in signal frames. Source: DWARF 5 §2.5.
  */
 #pragma once
 
@@ -11,15 +11,19 @@
 #include "symbols/unwind/registers.h"
 #include "symbols/unwind/stack_window.h"
 
-/* That of the procedure linkage table has nine steps; more of them, or a deeper stack, are bad. */
+/*
+ * Limits on steps and stack entries: the expression of the procedure linkage table takes nine
+ * steps. An expression that exceeds either fails with -E2BIG.
+ */
 #define CFI_EXPRESSION_MAX_STEPS 256
 #define CFI_EXPRESSION_MAX_DEPTH 16
 
 /*
- * Evaluate the expression offset bytes into the section, which its length goes before; with
- * the registers of the frame, and initial, if it is not NULL, on the stack. 0; -EBADMSG
- * (damaged, or what is not supported), -E2BIG (a limit from above), -ENOENT (the value of a
- * register is not known), or an error of the window.
+ * Evaluate the expression at offset in the section, where its length precedes it, with the
+ * registers of the frame. If initial is not NULL, *initial is pushed first.
+ *
+ * Returns 0; -EBADMSG if the expression is malformed or unsupported; -E2BIG if it exceeds a limit
+ * above; -ENOENT if it needs a register whose value is unknown; or an error of the window.
  */
 int cfi_expression_value(const struct cfi_section *section, uint64_t offset,
 			 const struct registers *registers, struct stack_window *window,

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <limits.h>
 
-/* The instructions that have an operand in their lower six bits. */
+/* Three instructions hold an operand in their lower six bits. */
 #define PRIMARY_MASK 0xc0
 #define OPERAND_MASK 0x3f
 
@@ -16,12 +16,12 @@ struct machine {
 	struct byte_cursor cursor;
 	uint32_t nr_steps;
 	struct cfi_row row;	/* end_vaddr is not set */
-	struct cfi_row initial; /* what functions have in common */
+	struct cfi_row initial; /* the row after the CIE's program */
 	struct cfi_row remembered[CFI_MAX_REMEMBERED];
 	uint32_t nr_remembered;
 };
 
-/* Operands. Their products and sums must fit; else the program is bad. */
+/* Operands. A product or sum that does not fit makes the program bad. */
 
 static int32_t to_offset(struct machine *machine, int64_t number)
 {
@@ -43,7 +43,7 @@ static int32_t scaled(struct machine *machine, int64_t number)
 	return to_offset(machine, product);
 }
 
-/* An operand without sign: as a number with one, which is negative only if it is too large. */
+/* An unsigned operand. A value above INT64_MAX makes the program bad. */
 static int64_t take_number(struct machine *machine)
 {
 	const uint64_t number = byte_cursor_uint(&machine->cursor);
@@ -63,7 +63,7 @@ static int32_t take_signed_scaled(struct machine *machine)
 	return scaled(machine, byte_cursor_signed_leb(&machine->cursor));
 }
 
-/* Skip an expression: where it is. */
+/* Skip an expression. Returns its offset in the section. */
 static int32_t take_expression(struct machine *machine)
 {
 	const int64_t offset = machine->cursor.at - machine->section->bytes;
@@ -73,7 +73,7 @@ static int32_t take_expression(struct machine *machine)
 	return to_offset(machine, offset);
 }
 
-/* What is said of registers that are not looked for, as of a vector's, is dropped. */
+/* Rules of untracked registers, such as vector registers, are dropped. */
 static void set_rule(struct machine *machine, uint64_t number, enum cfi_rule_kind kind,
 		     int32_t value)
 {
@@ -105,7 +105,7 @@ static void set_cfa(struct machine *machine, uint64_t number, int32_t offset)
 	machine->row.cfa_is_expression = false;
 }
 
-/* Changing half of it makes sense only of a register and an offset. */
+/* Changing only the register or the offset is invalid for an expression. */
 static void change_cfa_register(struct machine *machine)
 {
 	machine->cursor.is_bad |= machine->row.cfa_is_expression;
@@ -126,7 +126,7 @@ static void set_cfa_expression(struct machine *machine)
 
 /* Rows. */
 
-/* Hand over what is true up to vaddr, as far as it is of the function. */
+/* Pass the row, which ends at vaddr, to the sink, cut at the end of the function. */
 static int finish_row(struct machine *machine, uint64_t vaddr)
 {
 	const uint64_t end_vaddr = machine->function->start_vaddr + machine->function->nr_bytes;
@@ -181,12 +181,12 @@ static int recall(struct machine *machine)
 
 /* Instructions. */
 
-/* One that says of a register where it is. Whether it is such an instruction. */
+/* Run an instruction that sets the rule of a register. Returns whether it is one. */
 static bool run_register_rule(struct machine *machine, uint8_t instruction)
 {
 	struct byte_cursor *cursor = &machine->cursor;
 	const struct byte_cursor before = *cursor;
-	const uint64_t number = byte_cursor_uint(cursor); /* all of them begin with it */
+	const uint64_t number = byte_cursor_uint(cursor); /* the first operand of all of them */
 
 	switch (instruction) {
 	case DW_CFA_offset_extended:
@@ -229,7 +229,7 @@ static bool run_register_rule(struct machine *machine, uint8_t instruction)
 	}
 }
 
-/* One that says what the CFA is. Whether it is such an instruction. */
+/* Run an instruction that sets the CFA. Returns whether it is one. */
 static bool run_cfa_rule(struct machine *machine, uint8_t instruction)
 {
 	uint64_t number;
@@ -260,7 +260,7 @@ static bool run_cfa_rule(struct machine *machine, uint8_t instruction)
 	}
 }
 
-/* Any other without an operand in it. */
+/* Run any other instruction without an embedded operand. */
 static int run_other(struct machine *machine, uint8_t instruction)
 {
 	struct byte_cursor *cursor = &machine->cursor;
@@ -282,7 +282,7 @@ static int run_other(struct machine *machine, uint8_t instruction)
 		return remember(machine);
 	case DW_CFA_restore_state:
 		return recall(machine);
-	case DW_CFA_GNU_args_size: /* of interest when the stack is thrown away only */
+	case DW_CFA_GNU_args_size: /* matters only for exceptions that discard the stack */
 		(void)byte_cursor_uint(cursor);
 		return 0;
 #if defined(__aarch64__)
@@ -342,7 +342,7 @@ int cfi_program_run(const struct cfi_section *section, const struct cfi_function
 	machine.nr_remembered = 0;
 	machine.row = (struct cfi_row){.start_vaddr = function->start_vaddr};
 	machine.initial = machine.row;
-	machine.sink = NULL; /* what functions have in common is no row yet */
+	machine.sink = NULL; /* the CIE's program yields no rows */
 	err = run_all(&machine, function->common.program);
 	if (err)
 		return err;

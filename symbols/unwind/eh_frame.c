@@ -8,11 +8,11 @@
 
 #include "procmem/cleanup.h"
 
-/* .eh_frame_hdr begins with four bytes and a pointer, of at most ten bytes. */
+/* .eh_frame_hdr starts with four bytes and a pointer of at most ten bytes. */
 #define HEADER_BYTES   16
 #define HEADER_VERSION 1
 
-/* So much is read at once, so that a size that is not true costs no more memory than there is. */
+/* Read in chunks, so that a false size allocates no more memory than there is to read. */
 #define CHUNK_BYTES (256u << 10)
 
 static const Elf64_Phdr *find_segment(const struct memory_image *image, uint32_t type)
@@ -23,7 +23,7 @@ static const Elf64_Phdr *find_segment(const struct memory_image *image, uint32_t
 	return NULL;
 }
 
-/* How many bytes there are from vaddr to the end of its segment; 0: it is in none. */
+/* The number of bytes from vaddr to the end of its segment; 0 if no segment contains it. */
 static uint64_t bytes_to_end(const struct memory_image *image, uint64_t vaddr)
 {
 	for (size_t i = 0; i < image->nr_segments; i++) {
@@ -37,7 +37,7 @@ static uint64_t bytes_to_end(const struct memory_image *image, uint64_t vaddr)
 	return 0;
 }
 
-/* What .eh_frame_hdr says: where .eh_frame is. */
+/* Read the vaddr of .eh_frame from .eh_frame_hdr. */
 static int read_header(const struct memory_image *image, uint64_t header_vaddr, uint64_t *ret_vaddr)
 {
 	uint8_t bytes[HEADER_BYTES];
@@ -56,14 +56,14 @@ static int read_header(const struct memory_image *image, uint64_t header_vaddr, 
 		return err;
 	version = byte_cursor_fixed(&cursor, 1);
 	encoding = (uint8_t)byte_cursor_fixed(&cursor, 1);
-	(void)byte_cursor_fixed(&cursor, 2); /* how its table is encoded, which is not needed */
+	(void)byte_cursor_fixed(&cursor, 2); /* encodings of the search table, which is unused */
 	if (version != HEADER_VERSION || encoding == DW_EH_PE_omit)
 		return -EBADMSG;
 	*ret_vaddr = cfi_pointer(&header, &cursor, encoding);
 	return cursor.is_bad ? -EBADMSG : 0;
 }
 
-/* Copy what there is of max_bytes at addr. */
+/* Copy the readable part of max_bytes at addr. */
 static int copy_up_to(struct remote_memory *memory, remote_addr addr, uint64_t max_bytes,
 		      uint8_t **ret_bytes, size_t *ret_nr_bytes)
 {

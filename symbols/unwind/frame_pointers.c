@@ -15,7 +15,7 @@ void frame_pointers_init(struct frame_pointers *pointers, struct remote_memory *
 
 #if defined(__x86_64__)
 
-/* The code of the function that addr is in; *ret_bytes is to be given to free(). */
+/* Read the code of the function that contains addr. The caller releases *ret_bytes with free(). */
 static int read_code(const struct frame_pointers *pointers, remote_addr addr,
 		     remote_addr *ret_start, struct stack_depth_code *code, uint8_t **ret_bytes)
 {
@@ -27,7 +27,10 @@ static int read_code(const struct frame_pointers *pointers, remote_addr addr,
 
 	if (err)
 		return err;
-	/* Where else it begins, as the part of a function that is seldom needed, much is done. */
+	/*
+	 * A range that starts elsewhere, such as the cold part of a function, starts at an
+	 * unknown depth.
+	 */
 	rule = unwind_modules_find(pointers->modules, *ret_start, &section);
 	if (!rule || rule->cfa_is_expression || rule->cfa_register != REGISTER_SP ||
 	    rule->cfa_offset != STACK_DEPTH_AT_ENTRY || nr_bytes > STACK_DEPTH_MAX_BYTES)
@@ -45,7 +48,7 @@ static int read_code(const struct frame_pointers *pointers, remote_addr addr,
 	return 0;
 }
 
-/* How much the function has taken at the pc of a frame. */
+/* The stack used by the function at the pc of a frame. */
 static int find_depth(const struct frame_pointers *pointers, const struct registers *frame,
 		      int32_t frame_pointer_bytes, uint32_t *ret_depth_bytes)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The frame pointers of functions of which no more is known than where their stack pointer is,
- * as the kernel tells of a thread that waits: by what the function's code has done to it
- * (stack_depth.h). Whether a stack that is unwound with it can be is the caller's business.
+ * Computes the frame pointer of a function for which only the pc and the stack pointer are known,
+ * as the kernel reports them for a waiting thread. It derives them from what the function's code
+ * did to the stack pointer (stack_depth.h). The caller checks whether the stack unwound with the
+ * result is plausible.
  */
 #pragma once
 
@@ -10,7 +11,7 @@
 #include "symbols/unwind/registers.h"
 #include "symbols/unwind/unwind_modules.h"
 
-/* Answers that are kept; threads wait in some dozen functions. */
+/* Size of the result cache; threads wait in a few dozen functions. */
 #define FRAME_POINTERS_KEPT 256
 
 /* Private. */
@@ -18,20 +19,22 @@ struct frame_pointers {
 	struct remote_memory *memory;
 	struct unwind_modules *modules;
 	struct {
-		remote_addr pc; /* 0: none is kept here */
+		remote_addr pc; /* 0: the entry is empty */
 		int err;
-		uint32_t depth_bytes; /* the CFA less the stack pointer */
+		uint32_t depth_bytes; /* CFA - stack pointer */
 	} kept[FRAME_POINTERS_KEPT];
 };
 
-/* Initialise for the modules of a memory, which are borrowed; there is nothing to be freed. */
+/* Initialise for the modules of a memory. Both are borrowed. There is nothing to free. */
 void frame_pointers_init(struct frame_pointers *pointers, struct remote_memory *memory,
 			 struct unwind_modules *modules);
 
 /*
- * *ret_value, what the frame pointer is in a frame that needs it for its CFA, and whose sp and pc
- * are known. 0; -ENOENT (it has another rule, or its code does not tell), -EBADMSG (the code says
- * this and that), -EFAULT, -ENOMEM, -ESRCH, -EPERM. On machines other than x86-64: -ENOENT.
+ * Compute the frame pointer of a frame whose sp and pc are known and whose CFA rule needs it.
+ *
+ * Returns 0; -ENOENT if the frame has another rule or its code does not determine the value;
+ * -EBADMSG if paths through the code disagree; -EFAULT, -ENOMEM, -ESRCH, -EPERM. Always -ENOENT
+ * on machines other than x86-64.
  */
 int frame_pointers_find(struct frame_pointers *pointers, const struct registers *frame,
 			uint64_t *ret_value);

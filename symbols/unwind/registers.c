@@ -32,6 +32,6 @@ struct registers registers_of_perf(const uint64_t *words)
 		registers_set(&registers, i, words[places[i]]);
 	return registers;
 #else
-	return registers_of_user(words); /* in the same order */
+	return registers_of_user(words); /* same order */
 #endif
 }

@@ -10,13 +10,13 @@
 
 #include "procmem/memory.h"
 
-/* REGISTERS_KEPT: what a function gives back to its caller as it was, one bit a register. */
+/* REGISTERS_KEPT: the registers that a function preserves for its caller, one bit each. */
 #if defined(__x86_64__)
 enum {
 	REGISTER_RBX = 3,
 	REGISTER_RBP = 6,
 	REGISTER_SP = 7,
-	REGISTER_R12 = 12, /* to r15 */
+	REGISTER_R12 = 12, /* up to r15 */
 	REGISTER_PC = 16,
 	NR_REGISTERS = 17,
 	REGISTER_FRAME_POINTER = REGISTER_RBP,
@@ -24,7 +24,7 @@ enum {
 #define REGISTERS_KEPT (1u << REGISTER_RBX | 1u << REGISTER_RBP | 0xfu << REGISTER_R12)
 #elif defined(__aarch64__)
 enum {
-	REGISTER_X19 = 19, /* to x29, the frame pointer */
+	REGISTER_X19 = 19, /* up to x29, the frame pointer */
 	REGISTER_LR = 30,
 	REGISTER_SP = 31,
 	REGISTER_PC = 32,
@@ -38,15 +38,15 @@ enum {
 
 struct registers {
 	uint64_t values[NR_REGISTERS];
-	uint64_t known; /* one bit for each of values that is known; the others are undefined */
+	uint64_t known; /* one bit for each known value; the others are undefined */
 	/*
-	 * Whether the next instruction is that at the pc itself: in the innermost frame, and
-	 * in one that a signal interrupted. Else the pc is a return address.
+	 * The pc is the next instruction itself: in the innermost frame and in a frame that a
+	 * signal interrupted. Otherwise the pc is a return address.
 	 */
 	bool is_interrupted;
 };
 
-/* Whether the value of a register is known; false for a number that is no register's. */
+/* Whether the value of a register is known. False for a number that names no register. */
 static inline bool registers_know(const struct registers *registers, uint64_t number)
 {
 	return number < NR_REGISTERS && registers->known >> number & 1;
@@ -59,15 +59,15 @@ static inline void registers_set(struct registers *registers, unsigned int numbe
 }
 
 /*
- * The address of the instruction that the frame is in, for looking things up: a call may
- * be the last instruction of its function, so a return address is one too far.
+ * The address to look up for the frame. A return address may lie beyond the end of its function,
+ * whose last instruction may be the call, so 1 is subtracted from it.
  */
 static inline remote_addr registers_lookup_addr(const struct registers *registers)
 {
 	return registers->values[REGISTER_PC] - (registers->is_interrupted ? 0 : 1);
 }
 
-/* How many words the kernel hands over, at least. */
+/* The least number of words that registers_of_user() needs. */
 #if defined(__x86_64__)
 #define REGISTERS_USER_WORDS 20
 #elif defined(__aarch64__)
@@ -75,11 +75,13 @@ static inline remote_addr registers_lookup_addr(const struct registers *register
 #endif
 
 /*
- * The registers of a thread at rest, all of them known, from the words that ptrace(2) and
- * core files have of them: REGISTERS_USER_WORDS in the order of struct user_regs_struct of
- * sys/user.h on x86-64, of struct user_pt_regs of asm/ptrace.h on aarch64.
+ * The registers of a stopped thread, all known, from the words that ptrace(2) and core files
+ * provide: REGISTERS_USER_WORDS in the order of struct user_regs_struct (sys/user.h) on x86-64,
+ * of struct user_pt_regs (asm/ptrace.h) on aarch64.
  */
 struct registers registers_of_user(const uint64_t *words);
 
-/* The same from the NR_PERF_RECORD_REGISTERS words of procmem/sched/perf_record.h. */
+/*
+ * As registers_of_user(), from the NR_PERF_RECORD_REGISTERS words of procmem/sched/perf_record.h.
+ */
 struct registers registers_of_perf(const uint64_t *words);

@@ -9,18 +9,18 @@
 
 enum { WORD_BYTES = 8 };
 
-/* What is known of an instruction beside its depth, which is above. */
+/* Values of depths[] other than a depth, which is positive. */
 enum { NOT_REACHED = 0, DIFFERS = -1 };
 
-/* The ways through a function. */
+/* A walk along the paths through a function. */
 struct walk {
 	const struct stack_depth_code *code;
 	ZydisDecoder decoder;
-	int32_t *depths;    /* before the instruction at each offset */
+	int32_t *depths;    /* by offset: the depth before the instruction there */
 	uint32_t *to_do;    /* offsets whose depth has changed */
-	size_t nr_to_do;    /* a depth changes twice at most */
-	size_t call_end;    /* of the call that is asked for; 0: of none */
-	int32_t call_depth; /* as depths */
+	size_t nr_to_do;    /* a depth changes twice at most, which bounds it */
+	size_t call_end;    /* end of the call asked for; 0: none */
+	int32_t call_depth; /* during that call; values as in depths */
 };
 
 struct instruction {
@@ -35,7 +35,7 @@ static bool is_register(const ZydisDecodedOperand *operand, ZydisRegister number
 	return operand->type == ZYDIS_OPERAND_TYPE_REGISTER && operand->reg.value == number;
 }
 
-/* Whether it changes the stack pointer, or a part of it. */
+/* Whether the instruction changes the stack pointer or a part of it. */
 static bool writes_sp(const struct instruction *instruction)
 {
 	for (unsigned int i = 0; i < instruction->decoded.operand_count; i++) {
@@ -50,7 +50,7 @@ static bool writes_sp(const struct instruction *instruction)
 	return false;
 }
 
-/* "sub $n,%rsp" or "add $-n,%rsp": 0 if it is neither. */
+/* The bytes taken by "sub $n,%rsp" or "add $-n,%rsp"; 0 if the instruction is neither. */
 static int64_t taken_by_sum(const struct instruction *instruction, int sign)
 {
 	const ZydisDecodedOperand *operands = instruction->operands;
@@ -62,7 +62,7 @@ static int64_t taken_by_sum(const struct instruction *instruction, int sign)
 	return sign * operands[1].imm.value.s;
 }
 
-/* The depth that "lea n(%rsp),%rsp", or of %rbp, leads to; 0: not known. */
+/* The depth after "lea n(%rsp),%rsp" or "lea n(%rbp),%rsp"; 0 if unknown. */
 static int64_t depth_by_lea(const struct stack_depth_code *code,
 			    const struct instruction *instruction, int64_t depth)
 {
@@ -79,7 +79,7 @@ static int64_t depth_by_lea(const struct stack_depth_code *code,
 	return 0;
 }
 
-/* The depth behind an instruction that changes the stack pointer; 0: not known. */
+/* The depth after an instruction that changes the stack pointer; 0 if unknown. */
 static int64_t depth_behind(const struct stack_depth_code *code,
 			    const struct instruction *instruction, int64_t depth)
 {
@@ -89,7 +89,7 @@ static int64_t depth_behind(const struct stack_depth_code *code,
 
 	switch ((int)instruction->decoded.mnemonic) {
 	case ZYDIS_MNEMONIC_CALL:
-		return depth; /* by its end all is as before */
+		return depth; /* the callee restores it */
 	case ZYDIS_MNEMONIC_PUSH:
 	case ZYDIS_MNEMONIC_PUSHFQ:
 		return depth + word_bytes;
@@ -115,9 +115,9 @@ static int64_t depth_behind(const struct stack_depth_code *code,
 	}
 }
 
-/* Ways. */
+/* Paths. */
 
-/* Go on at an offset, which may be no part of the function. */
+/* Continue at an offset, which may be outside the function. */
 static void reach(struct walk *walk, uint64_t offset, int32_t depth)
 {
 	int32_t *known;
@@ -143,7 +143,7 @@ static bool ends_way(const struct instruction *instruction)
 	}
 }
 
-/* Go on behind an instruction, and where it may jump to. */
+/* Continue after an instruction and at its jump target. */
 static void follow(struct walk *walk, const struct instruction *instruction, uint64_t end,
 		   int32_t depth)
 {
@@ -164,7 +164,7 @@ static void note_call(struct walk *walk, const struct instruction *instruction, 
 		walk->call_depth = depth;
 }
 
-/* Take one instruction whose depth has changed; a way whose depth gets unknown ends. */
+/* Process an instruction whose depth has changed. A path ends where the depth becomes unknown. */
 static void take_instruction(struct walk *walk, uint64_t offset)
 {
 	const struct stack_depth_code *code = walk->code;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How much of the stack a function has taken at one of its instructions: told by what the
- * instructions that lead there, from the function's first one on, do to the stack pointer.
+ * Determines how much stack a function uses at one of its instructions, by following what the
+ * instructions that lead there, from its first one on, do to the stack pointer.
  *
- * Where a function has a frame pointer, call frame information counts from that alone, and says
- * nothing of the stack pointer: pushed arguments, and registers that are saved by moves into
- * room that was made before, are not in it.
+ * Call frame information does not say: for a function with a frame pointer it counts from that
+ * alone and leaves out pushed arguments and registers saved by moves into space reserved before.
  *
- * Source: the System V ABI for AMD64, §3.2.2; instructions are decoded by Zydis.
+ * Source: the System V ABI for AMD64, §3.2.2. Zydis decodes the instructions.
  */
 #pragma once
 
@@ -15,28 +14,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Longer functions are not looked at; CPython's evaluation loop has 50 KiB. */
+/* Longer functions are not examined; CPython's evaluation loop has 50 KiB. */
 #define STACK_DEPTH_MAX_BYTES (256u << 10)
 
-/* A call has pushed the return address. */
+/* The depth at a function's first instruction: the call has pushed the return address. */
 #define STACK_DEPTH_AT_ENTRY 8
 
-/* Frames of more bytes are not believed: stacks have 8 MiB. */
+/* Larger frames are rejected: stacks have 8 MiB. */
 #define STACK_DEPTH_MAX (16 << 20)
 
-/* The code of one function, from its first instruction on. */
+/* The code of one function, starting at its first instruction. */
 struct stack_depth_code {
 	const uint8_t *bytes; /* borrowed */
 	size_t nr_bytes;      /* at most STACK_DEPTH_MAX_BYTES */
-	/* How far its frame pointer is below its CFA once it is set; 0: it has none. */
+	/* CFA - frame pointer once that is set; 0 if the function has no frame pointer. */
 	int32_t frame_pointer_bytes;
 };
 
 /*
- * *ret_depth_bytes, the CFA less the stack pointer, before the instruction at offset is executed;
- * or, if is_call, while the call that ends at offset is. All ways have to tell the same. 0;
- * -ENOENT (no way that is understood leads there, or the function makes room of any size),
- * -EBADMSG (they do not tell the same), -ENOMEM. On machines other than x86-64: -ENOENT.
+ * Determine the CFA minus the stack pointer before the instruction at offset executes or, if
+ * is_call, during the call that ends at offset. All paths that lead there must agree.
+ *
+ * Returns 0; -ENOENT if no path that can be followed leads there (a stack allocation of variable
+ * size ends a path); -EBADMSG if paths disagree; -ENOMEM. Always -ENOENT on machines other than
+ * x86-64.
  */
 int stack_depth_find(const struct stack_depth_code *code, size_t offset, bool is_call,
 		     uint32_t *ret_depth_bytes);

@@ -6,7 +6,7 @@
 
 #include "symbols/unwind/cfi_expression.h"
 
-/* What is needed to follow one rule. */
+/* The state of applying one rule. */
 struct step {
 	const struct unwind_rule *rule;
 	const struct cfi_section *section;
@@ -35,10 +35,10 @@ static int find_cfa(struct step *step)
 			callee->values[rule->cfa_register] + (uint64_t)(int64_t)rule->cfa_offset;
 	}
 	/*
-	 * A stack shrinks from frame to frame: that ends every unwinding, as find_cfa() and
-	 * check_caller_sp() see to it. A function that has pushed nothing may have nothing on
-	 * it, if calls push nothing either (aarch64). What a signal interrupted may have
-	 * another stack, so signal frames are counted.
+	 * The CFA must lie above the stack pointer, so that every unwinding ends; find_cfa() and
+	 * check_caller_sp() ensure that. Exception: where calls push nothing (aarch64), a
+	 * function may have used no stack. An interrupted function may have been on another
+	 * stack, so signal frames are counted instead.
 	 */
 	if (rule->is_signal_frame || step->cfa > sp || (step->cfa == sp && callee->is_interrupted))
 		return 0;
@@ -46,8 +46,9 @@ static int find_cfa(struct step *step)
 }
 
 /*
- * Below the stack pointer nothing is saved any more: behind the instruction that takes a
- * register from the stack, and up to the return, compilers do not say that it is back.
+ * Recover a register saved at addr. Nothing is saved below the stack pointer: after the
+ * instruction that pops a register, and up to the return, compilers do not emit that it is
+ * restored.
  */
 static int recover_saved(struct step *step, unsigned int number, remote_addr addr)
 {
@@ -112,9 +113,9 @@ static int recover(struct step *step, const struct unwind_save *save)
 }
 
 /*
- * The pc of the caller: the return address, without what signs it, as addresses of programs
- * have 48 bits at most. That there is none is said by a rule, or by a return address of 0: so
- * end the first functions of threads. What a signal interrupted may have a pc of 0.
+ * Set the caller's pc: the return address without its signature (user-space addresses have 48
+ * bits at most). The first function of a thread has no caller: a rule says so, or the return
+ * address is 0. Code that a signal interrupted may have a pc of 0.
  */
 static void set_caller_pc(struct step *step)
 {
@@ -130,7 +131,7 @@ static void set_caller_pc(struct step *step)
 		caller->known &= ~((uint64_t)1 << REGISTER_PC);
 }
 
-/* A rule for the stack pointer itself, as few functions have one, may not undo find_cfa(). */
+/* A rule for the stack pointer itself, which few functions have, must not undo find_cfa(). */
 static int check_caller_sp(const struct step *step)
 {
 	if (step->rule->is_signal_frame || step->caller->values[REGISTER_SP] >= step->cfa)
@@ -138,7 +139,7 @@ static int check_caller_sp(const struct step *step)
 	return -EBADMSG;
 }
 
-/* Recover the caller's registers, by the CFA. */
+/* Recover the caller's registers from the CFA. */
 static int recover_caller(struct step *step)
 {
 	const struct unwind_rule *rule = step->rule;
@@ -166,8 +167,8 @@ static int follow_rule(struct step *step)
 }
 
 /*
- * Of a pc where there is nothing: a function was called that is not there, by a NULL pointer
- * mostly, and the call did no more than push its return address. 0 or -ENOENT.
+ * Step out of a pc at which nothing is mapped: a function was called through an invalid pointer,
+ * usually NULL, and the call has pushed only its return address. Returns 0 or -ENOENT.
  */
 static int leave_nowhere(struct unwind_modules *modules, struct stack_window *window,
 			 struct registers *registers, remote_addr *ret_cfa)
@@ -228,7 +229,7 @@ int unwind_leave(struct unwind_modules *modules, struct stack_window *window,
 	return 0;
 }
 
-/* Describe the frame whose registers these are, which become its caller's: as unwind_step(). */
+/* Describe the frame with these registers, then step to its caller. Returns as unwind_step(). */
 static int take_frame(struct unwind_modules *modules, struct stack_window *window,
 		      struct registers *registers, struct unwind_frame *ret_frame)
 {

@@ -10,25 +10,27 @@
 #include "symbols/jit/perf_trampoline.h"
 #include "symbols/unwind/eh_frame.h"
 
-/* What is known of a module. */
 struct module {
-	struct module_file *file; /* NULL: not looked at yet, or it cannot be */
+	struct module_file *file; /* NULL: not read yet, or not readable */
 	uint64_t load_bias;
 	uint64_t lowest_vaddr;
 };
 
-/* What is known of an instruction that was met. */
+/* A cached result for one instruction. */
 struct met {
-	remote_addr addr; /* 0: none was */
-	/* Where its trampoline begins; 0: it is in none. CPython drops none while it runs. */
+	remote_addr addr; /* 0: the entry is empty */
+	/*
+	 * Start of its trampoline; 0: it is in none. CPython never frees trampolines while it
+	 * runs.
+	 */
 	remote_addr trampoline_addr;
 	const struct unwind_rule *rule;
-	const struct cfi_section *section; /* of the rule; NULL: a trampoline's has none */
+	const struct cfi_section *section; /* holds the rule's expressions; NULL for a trampoline */
 };
 
 /*
- * Instructions that are remembered, each where its address says: most stacks lead through the
- * same few hundred.
+ * Size of the cache, which is direct-mapped by address: most stacks lead through the same few
+ * hundred instructions.
  */
 enum { NR_MET = 2048 };
 
@@ -37,12 +39,12 @@ struct unwind_modules {
 	struct image_source *images;
 	struct module_map *map;
 	struct module_files *files;
-	struct module *modules; /* as many as the map has, by its indexes */
-	struct jit_frames *jit; /* borrowed; NULL: not asked */
+	struct module *modules; /* one for each range of the map, by the same index */
+	struct jit_frames *jit; /* borrowed; may be NULL */
 	struct met met[NR_MET];
 };
 
-/* Making. */
+/* Creation. */
 
 int unwind_modules_create(struct remote_memory *memory, struct module_map *map,
 			  struct image_source *images, struct module_files *files,
@@ -80,7 +82,7 @@ void unwind_modules_destroy(struct unwind_modules *modules)
 	free(modules);
 }
 
-/* Reading. Where a module has no information, or none that can be read, it has no table. */
+/* Reading. A module without readable information has no table. */
 
 static void read_memory(const struct unwind_modules *modules, const struct module *module,
 			const struct memory_image *image)
@@ -93,7 +95,7 @@ static void read_memory(const struct unwind_modules *modules, const struct modul
 		file->eh_frame = module_files_table(modules->files, &section, module->lowest_vaddr);
 }
 
-/* Find out what file the module is of, and read what is loaded of it, if it was not yet. */
+/* Identify the module's file, and read what is loaded of it unless it has been read. */
 static void look_at(const struct unwind_modules *modules, const struct module_range *range,
 		    struct module *module)
 {
@@ -125,7 +127,7 @@ static struct unwind_table *table_of_file(const struct unwind_modules *modules,
 	return module_files_table(modules->files, &section, module->lowest_vaddr);
 }
 
-/* Read what the file has that is not found in memory. */
+/* Read the information that is in the file only. */
 static void read_file(const struct unwind_modules *modules, const struct module_range *range,
 		      struct module *module)
 {
@@ -145,7 +147,7 @@ static void read_file(const struct unwind_modules *modules, const struct module_
 	image_close(image);
 }
 
-/* Finding. */
+/* Look-up. */
 
 bool unwind_modules_has(struct unwind_modules *modules, remote_addr addr)
 {
@@ -162,7 +164,7 @@ static const struct unwind_rule *find_in_table(struct unwind_table *table, uint6
 	return rule;
 }
 
-/* By what has been read of the module. */
+/* Find a rule in what has been read of the module. */
 static const struct unwind_rule *find_rule(const struct module *module, remote_addr addr,
 					   const struct cfi_section **ret_section)
 {
@@ -172,7 +174,7 @@ static const struct unwind_rule *find_rule(const struct module *module, remote_a
 	return rule ? rule : find_in_table(module->file->debug_frame, vaddr, ret_section);
 }
 
-/* Whether what is at an index of the map may be code that was made at run time: no file. */
+/* Whether the range at an index may hold code made at run time: it has no file. */
 static bool is_made(const struct unwind_modules *modules, uint32_t index)
 {
 	return index == MODULE_MAP_NONE || !modules->map->ranges[index].mapping->inode;
@@ -183,7 +185,7 @@ static struct met *met_at(struct unwind_modules *modules, remote_addr addr)
 	return &modules->met[addr_slot(addr, NR_MET)];
 }
 
-/* Of a trampoline, by its bytes. */
+/* The rule of a trampoline, recognised by its bytes. */
 static const struct unwind_rule *find_trampoline(struct unwind_modules *modules, remote_addr addr,
 						 remote_addr *ret_start_addr)
 {
@@ -200,7 +202,10 @@ static const struct unwind_rule *find_trampoline(struct unwind_modules *modules,
 	return rule;
 }
 
-/* Of code that was made at run time: what tells of trampolines says the same as their bytes. */
+/*
+ * The rule of code made at run time. For a trampoline the JIT sources and its bytes give the same
+ * rule.
+ */
 static const struct unwind_rule *find_made(struct unwind_modules *modules, remote_addr addr,
 					   const struct cfi_section **ret_section)
 {
@@ -222,7 +227,7 @@ remote_addr unwind_modules_trampoline(struct unwind_modules *modules, remote_add
 		       : 0;
 }
 
-/* By the module's information. */
+/* Find a rule in the module's information, reading it on demand. */
 static const struct unwind_rule *find_in_module(struct unwind_modules *modules, uint32_t index,
 						remote_addr addr,
 						const struct cfi_section **ret_section)
@@ -242,7 +247,7 @@ static const struct unwind_rule *find_in_module(struct unwind_modules *modules, 
 	return find_rule(module, addr, ret_section);
 }
 
-/* Code that was made at run time may be other code later; that of modules stays. */
+/* Only rules of modules are cached: code made at run time may be replaced by other code. */
 static const struct unwind_rule *find_new(struct unwind_modules *modules, remote_addr addr,
 					  const struct cfi_section **ret_section)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The modules of a target, with the call frame information of each. It is read when a frame
- * of the module is first met, out of the target's memory; then, if that does not tell of
- * the frame, out of the module's file. Of code made at run time its sources tell, if anything does.
+ * The modules of a target with their call frame information. It is read when a frame of a module
+ * is first met: from the target's memory and, if that does not cover the frame, from the module's
+ * file. Code made at run time is covered by its JIT sources, if at all.
  */
 #pragma once
 
@@ -19,37 +19,41 @@
 struct unwind_modules;
 
 /*
- * Create for the modules of a target, what is read of which files keeps. All are borrowed, for as
- * long as this is there; images may be NULL. 0 or -ENOMEM. unwind_modules_destroy() accepts NULL.
+ * Create for the modules of a target. files keeps what is read from files. All arguments are
+ * borrowed for the lifetime of the result; images may be NULL. Returns 0 or -ENOMEM.
+ * unwind_modules_destroy() accepts NULL.
  */
 int unwind_modules_create(struct remote_memory *memory, struct module_map *map,
 			  struct image_source *images, struct module_files *files,
 			  struct unwind_modules **ret_modules);
 void unwind_modules_destroy(struct unwind_modules *modules);
 
-/* Ask jit, borrowed from then on, how to unwind code that is in no file. */
+/* Use jit, borrowed from now on, to unwind code that is in no file. */
 void unwind_modules_set_jit(struct unwind_modules *modules, struct jit_frames *jit);
 
 /*
- * The rule for the instruction at addr, and the section whose expressions it may have: both
- * borrowed until the next call. NULL: there is none. Each step of every stack asks: what modules
- * say of an instruction is remembered.
+ * The rule for the instruction at addr, and in *ret_section the section that holds its
+ * expressions. Both are borrowed until the next call. NULL: there is no rule. Every step of every
+ * stack calls this, so results for modules are cached.
  */
 const struct unwind_rule *unwind_modules_find(struct unwind_modules *modules, remote_addr addr,
 					      const struct cfi_section **ret_section);
 
 /*
- * The function that the instruction at addr is in, from *ret_start on, as far as the module's
- * information has been read: as it has once a rule was found. 0; -ENOENT: in none that is known.
+ * The range [*ret_start, *ret_start + *ret_nr_bytes) of the function that contains the
+ * instruction at addr. Covers only the information read so far, which is complete for addr once a
+ * rule was found there.
+ *
+ * Returns 0, or -ENOENT if no known function contains it.
  */
 int unwind_modules_function(struct unwind_modules *modules, remote_addr addr,
 			    remote_addr *ret_start, uint64_t *ret_nr_bytes);
 
 /*
- * Where the trampoline begins that the instruction at addr is part of (perf_trampoline.h); 0: it
- * is in none.
+ * The start of the trampoline (perf_trampoline.h) that contains the instruction at addr, or 0 if
+ * none does.
  */
 remote_addr unwind_modules_trampoline(struct unwind_modules *modules, remote_addr addr);
 
-/* Whether anything is mapped at addr, or at least around it. */
+/* Whether addr lies in a module range. */
 bool unwind_modules_has(struct unwind_modules *modules, remote_addr addr);

@@ -6,16 +6,16 @@
 
 #include "procmem/array.h"
 
-/* What functions[].first_row is until it is compiled. */
+/* The value of functions[].first_row until the function is compiled. */
 #define NOT_COMPILED UINT32_MAX
 
-/* Rules that were lately made are found again by their hash, one for each. */
+/* Slots of the hash table that finds recent equal rules, one rule each. */
 #define RECENT_RULES 256
 
 /* Addresses are offsets from lowest_vaddr. */
 struct function {
 	uint32_t nr_bytes;
-	uint32_t cfi_offset; /* of its entry, in the section */
+	uint32_t cfi_offset; /* of its FDE in the section */
 	uint32_t first_row;
 	uint32_t nr_rows;
 };
@@ -28,21 +28,21 @@ struct row {
 struct unwind_table {
 	struct cfi_section section;
 	uint64_t lowest_vaddr;
-	uint32_t *starts; /* of functions, rising; apart, since these are what is searched */
+	uint32_t *starts; /* of functions, rising; a separate array, as it is searched */
 	struct function *functions;
 	uint32_t nr_functions;
-	struct row *rows; /* of a function, rising */
+	struct row *rows; /* rising within each function */
 	uint32_t nr_rows;
 	uint32_t max_rows;
-	struct unwind_rule **rules; /* each allocated, so that it stays where it is */
+	struct unwind_rule **rules; /* each allocated alone: addresses never change */
 	uint32_t nr_rules;
 	uint32_t max_rules;
-	uint32_t recent_rules[RECENT_RULES]; /* an index; 0 is also that of none */
+	uint32_t recent_rules[RECENT_RULES]; /* indexes of rules; 0 also in empty slots */
 };
 
 /* Functions. */
 
-/* Functions before they are sorted. */
+/* A function before sorting. */
 struct entry {
 	uint32_t start;
 	struct function function;
@@ -62,7 +62,7 @@ static int compare_entries(const void *a, const void *b)
 	return (entry_a->start > entry_b->start) - (entry_a->start < entry_b->start);
 }
 
-/* Where the linker has sorted the section, as most do, there is nothing to do. */
+/* Most linkers sort the section already. */
 static void sort_entries(const struct entries *list)
 {
 	for (uint32_t i = 1; i < list->nr; i++) {
@@ -73,7 +73,7 @@ static void sort_entries(const struct entries *list)
 	}
 }
 
-/* 0 or -ENOMEM; a function that ends too far away is left out. */
+/* Returns 0 or -ENOMEM. A function that ends too far from lowest_vaddr is left out. */
 static int add_entry(struct entries *list, uint64_t lowest_vaddr,
 		     const struct cfi_function *function)
 {
@@ -95,7 +95,7 @@ static int add_entry(struct entries *list, uint64_t lowest_vaddr,
 	return 0;
 }
 
-/* Put the functions into the table. 0 or -ENOMEM. */
+/* Store the functions in the table. Returns 0 or -ENOMEM. */
 static int set_functions(struct unwind_table *table, const struct entries *list)
 {
 	const size_t nr = list->nr ? list->nr : 1;
@@ -169,9 +169,9 @@ const struct cfi_section *unwind_table_section(const struct unwind_table *table)
 	return &table->section;
 }
 
-/* Compiling. */
+/* Compilation. */
 
-/* What the rows of a function become rows of the table with. */
+/* Turns the rows of a function into rows of the table. */
 struct compiler {
 	struct cfi_row_sink sink;
 	struct unwind_table *table;
@@ -227,7 +227,7 @@ static bool is_same_rule(const struct unwind_rule *a, const struct unwind_rule *
 	return true;
 }
 
-/* The index of the rule, which is kept once, mostly. 0, -E2BIG, -ENOMEM. */
+/* Store the rule, usually once for all rows that use it. Returns 0, -E2BIG, -ENOMEM. */
 static int keep_rule(struct unwind_table *table, const struct unwind_rule *rule,
 		     uint32_t *ret_index)
 {
@@ -278,7 +278,10 @@ static int add_row(struct cfi_row_sink *sink, const struct cfi_row *row)
 	return 0;
 }
 
-/* Of a program that is damaged no row is kept: those before may be wrong, too. */
+/*
+ * Compile a function. A damaged program leaves no rows: those before the damage may be wrong,
+ * too.
+ */
 static void compile(struct unwind_table *table, struct function *function)
 {
 	const struct cfi_common none = {.code_alignment = 0};
@@ -295,9 +298,9 @@ static void compile(struct unwind_table *table, struct function *function)
 	function->nr_rows = table->nr_rows - first_row;
 }
 
-/* Finding. */
+/* Look-up. */
 
-/* The function that the offset is in; NULL: none. */
+/* The function that contains the offset, or NULL. */
 static struct function *find_function(struct unwind_table *table, uint32_t offset)
 {
 	const uint32_t *starts = table->starts;
@@ -306,7 +309,7 @@ static struct function *find_function(struct unwind_table *table, uint32_t offse
 
 	if (!nr || starts[0] > offset)
 		return NULL;
-	/* The one sought is in [first, first + nr). */
+	/* The function sought is in [first, first + nr). */
 	while (nr > 1) {
 		const uint32_t half = nr / 2;
 
@@ -317,7 +320,7 @@ static struct function *find_function(struct unwind_table *table, uint32_t offse
 									 : NULL;
 }
 
-/* The row that the offset is in: the first one begins with the function, or there are none. */
+/* The row that contains the offset, or NULL. The first row starts with the function. */
 static const struct row *find_row(const struct unwind_table *table, const struct function *function,
 				  uint32_t offset)
 {
