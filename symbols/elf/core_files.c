@@ -15,21 +15,21 @@
 #include "symbols/elf/memory_image.h"
 #include "symbols/elf/vdso_image.h"
 
-/* What proves a file without a build ID, if all of it is in the core: its first page. */
+/* A file without a build ID is proven by its first page, if the core has all of it. */
 enum { PAGE_BYTES = 4096 };
 
-/* More leading folders are not taken off a path: a debugger's core names one or two dozen. */
+/* Limit on the leading folders removed from a path: a debugger's core has one or two dozen. */
 enum { MAX_LEADING_FOLDERS = 64 };
 
 struct search {
 	struct core_files *files;
 	struct core_file *file;
-	/* What the core has of the beginning of the file, without help of any file. */
+	/* The start of the file as the core has it, without bytes from any file. */
 	uint8_t page[PAGE_BYTES];
 	size_t page_bytes;
 };
 
-/* What is to be compared. */
+/* The proof. */
 
 static void read_page(struct search *search)
 {
@@ -52,8 +52,8 @@ static void read_page(struct search *search)
 }
 
 /*
- * As read_page(), out of the core alone: what a header leads to may lie in another file,
- * which would be searched for first, and its header may lead to a third.
+ * As read_page(), from the core alone. With a backing, an address in the header could lead into
+ * another file, which would be searched for first, and whose header could lead to a third.
  */
 static void read_saved_page(struct search *search)
 {
@@ -65,24 +65,24 @@ static void read_saved_page(struct search *search)
 	core_memory_set_backing(memory, backing);
 }
 
-/* Whether the core has enough to tell the file from any other. */
+/* Whether the core has enough to distinguish the file from any other. */
 static bool has_proof(const struct search *search)
 {
 	return search->file->build_id_bytes || search->page_bytes == PAGE_BYTES;
 }
 
-/* What is mapped begins, as the core has it, in a way that no program does. */
+/* Whether the saved start of the file is not that of an ELF file. */
 static bool is_no_elf(const struct search *search)
 {
 	return search->page_bytes >= SELFMAG && memcmp(search->page, ELFMAG, SELFMAG) != 0;
 }
 
-/* Whether the image is all that the core has of the file: without a proof it may be nothing. */
+/* Whether the image matches all that the core has of the file: nothing, if there is no proof. */
 static bool is_same(const struct search *search, const struct image *image)
 {
 	const struct core_file *file = search->file;
 	uint8_t build_id[BUILD_ID_MAX_BYTES];
-	uint8_t page[PAGE_BYTES] = {0}; /* behind the end of a file a page has zeros */
+	uint8_t page[PAGE_BYTES] = {0}; /* a page has zeros after the end of its file */
 
 	if (file->build_id_bytes)
 		return image_build_id(image, build_id) == file->build_id_bytes &&
@@ -93,10 +93,10 @@ static bool is_same(const struct search *search, const struct image *image)
 
 /* One place. */
 
-/* Who said that the file is there. */
+/* Who named the path. */
 enum origin { ORIGIN_CORE, ORIGIN_USER };
 
-/* Use the image, or say what it was; the first that was found is told. */
+/* Record the state and the path. Of several files that are not used the first one is kept. */
 static void settle(struct search *search, enum core_file_state state, const char *path)
 {
 	struct core_file *file = search->file;
@@ -108,7 +108,7 @@ static void settle(struct search *search, enum core_file_state state, const char
 	file->found_path = strdup(path);
 }
 
-/* Say why there may be a file that could not be opened. */
+/* Record why a file could not be opened. */
 static void settle_error(struct search *search, int err, const char *path)
 {
 	if (err == -EPERM)
@@ -117,7 +117,10 @@ static void settle_error(struct search *search, int err, const char *path)
 		settle(search, CORE_FILE_TOO_MANY, path);
 }
 
-/* Use the file of that descriptor, which is taken over, or an error, if it is the one. */
+/*
+ * Use the file of descriptor fd if it is the one searched for. Takes ownership of fd, which may
+ * be a negative errno instead.
+ */
 static bool try_fd(struct search *search, int fd, const char *path, enum origin origin)
 {
 	struct image *image;
@@ -145,7 +148,7 @@ static bool try_fd(struct search *search, int fd, const char *path, enum origin 
 	return false;
 }
 
-/* As try_fd(), of a path in our own root. */
+/* As try_fd(), for a path in our own root. */
 static bool try_path(struct search *search, const char *path, enum origin origin)
 {
 	const struct sysroot own = SYSROOT_OWN;
@@ -167,7 +170,7 @@ static bool try_executable(struct search *search)
 	       try_path(search, files->places.executable, ORIGIN_USER);
 }
 
-/* The path below the sysroot, without slashes before it. */
+/* Try the path below the sysroot. path has no leading slash. */
 static bool try_below_sysroot(struct search *search, const char *path)
 {
 	const struct core_files *files = search->files;
@@ -180,7 +183,7 @@ static bool try_below_sysroot(struct search *search, const char *path)
 	return try_fd(search, sysroot_open_file(&files->sysroot, path), name, ORIGIN_USER);
 }
 
-/* The path below the sysroot, then without its first folder, and so on. */
+/* Try the path below the sysroot, then without its first folder, and so on. */
 static bool try_sysroot(struct search *search)
 {
 	const char *path = search->file->path;
@@ -198,7 +201,7 @@ static bool try_sysroot(struct search *search)
 	return found;
 }
 
-/* The last name of the path in each of the folders. */
+/* Try the last component of the path in each of the folders. */
 static bool try_folders(struct search *search)
 {
 	const char *slash = strrchr(search->file->path, '/');
@@ -261,7 +264,7 @@ const char *core_file_state_text(enum core_file_state state)
 
 /* The files. */
 
-/* The file of a mapping as it is known by now. */
+/* The file of a mapping, searched for or not. */
 static struct core_file *file_of(const struct core_files *files, const struct mapping *mapping)
 {
 	return mapping->inode ? &files->files[mapping->inode - 1] : NULL;
@@ -319,11 +322,11 @@ static int source_open_debug(struct image_source *source, const struct mapping *
 	return core_files_open_debug((struct core_files *)source, mapping, ret_image);
 }
 
-/* What backs the memory. */
+/* The backing of the memory. */
 
 /*
- * The mapping of the beginning of the file that mapping is a part of, which tells the load
- * bias surely; mapping itself if there is none.
+ * The mapping of the start of the file of which mapping is a part; it determines the load bias
+ * reliably. mapping itself if there is none.
  */
 static const struct mapping *first_of_module(const struct maps *maps, const struct mapping *mapping)
 {
@@ -337,8 +340,8 @@ static const struct mapping *first_of_module(const struct maps *maps, const stru
 }
 
 /*
- * Whether a part of the mapping is of a segment that the program may write: what it has there
- * is not what the file has. Memory that is read-only by now may have been relocated before.
+ * Whether a part of the mapping belongs to a writable segment, so that its memory may differ from
+ * the file. Memory that is read-only now may have been relocated before.
  */
 static bool may_be_written(const struct core_files *files, const struct core_file *file,
 			   const struct mapping *mapping)
@@ -352,7 +355,7 @@ static bool may_be_written(const struct core_files *files, const struct core_fil
 	    image_load_bias(file->image, first_of_module(&files->core->maps, mapping), &load_bias))
 		return true;
 	for (size_t i = 0; i < nr_segments; i++) {
-		/* Modulo 2^64: what wraps is compared with what wraps. */
+		/* Modulo 2^64; the comparisons below are, too. */
 		remote_addr start = (segments[i].p_vaddr & ~page_mask) + load_bias;
 		uint64_t size = (segments[i].p_vaddr & page_mask) + segments[i].p_memsz;
 
@@ -474,7 +477,7 @@ static bool has_executable(const struct maps *maps, size_t first, size_t end)
 	return false;
 }
 
-/* Take the mappings [first, end) of one file if it is a program. */
+/* Add the mappings [first, end) of one file if it is a program or library. */
 static int add_module(struct core_files *files, struct module_list *list, size_t first, size_t end)
 {
 	const struct mapping *mappings = files->core->maps.mappings;

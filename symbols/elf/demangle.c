@@ -5,7 +5,7 @@
 #include <setjmp.h>
 #include <string.h>
 
-/* The name so far. */
+/* The name written so far. */
 struct output {
 	char *name;
 	size_t nr_bytes;
@@ -14,9 +14,9 @@ struct output {
 };
 
 /*
- * What a name stands for may double with each letter, so that printing all of it would take
- * for ever: what does not fit ends it. The callbacks' caller has nothing but its own stack
- * (demangle.h of libiberty), which makes it safe to leave it so.
+ * A symbol can double its name with each letter, so that printing it all would take forever; the
+ * first piece that does not fit aborts. Jumping out of the callback is safe: its caller owns
+ * nothing but its stack (demangle.h of libiberty).
  */
 static void append(const char *piece, size_t nr_bytes, void *opaque)
 {
@@ -38,7 +38,7 @@ bool demangle(const char *symbol, char *ret_name, size_t max_bytes)
 		return false;
 	if (setjmp(output.overflow))
 		return false;
-	/* Those of Rust first: its older ones are names of C++ as well. */
+	/* Rust first: its older symbols are valid C++ ones as well. */
 	if (!rust_demangle_callback(symbol, options, append, &output)) {
 		output.nr_bytes = 0;
 		if (!cplus_demangle_v3_callback(symbol, options, append, &output))

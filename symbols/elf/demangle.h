@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What functions of C++ and Rust are called in their source, out of the names that their
- * compilers made of it. By libiberty, which gdb and binutils use as well.
+ * Demangles the names of C++ and Rust functions, with libiberty, which gdb and binutils use as
+ * well.
  */
 #pragma once
 
@@ -9,10 +9,13 @@
 #include <stddef.h>
 
 /*
- * Longer names stay as they are, as do those that would become longer than the room for them:
- * few bytes can say a name of any length.
+ * Longer symbols are not demangled, nor are those whose name does not fit the caller's buffer: a
+ * short symbol can stand for a name of any length.
  */
 #define DEMANGLE_MAX_BYTES 4096
 
-/* Write the name into ret_name, whole and terminated. False: it is no such name, or too long. */
+/*
+ * Write the demangled, terminated name to ret_name, which has max_bytes. Returns false if symbol
+ * is not mangled, or if it or the result is too long; ret_name is then undefined.
+ */
 bool demangle(const char *symbol, char *ret_name, size_t max_bytes);

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-/* So often it is copied while the process goes on writing. */
+/* Attempts to copy while the process goes on writing. */
 enum { MAX_COPIES = 3 };
 
 void file_tail_done(struct file_tail *tail)
@@ -17,9 +17,12 @@ void file_tail_done(struct file_tail *tail)
 	*tail = (struct file_tail){.offset = 0};
 }
 
-/* Whose it is. */
+/* Finding the FILE. */
 
-/* Whether a descriptor of the process is open for that file. No server is asked for it. */
+/*
+ * Whether descriptor fd of the process is open for that file. AT_STATX_DONT_SYNC: do not query a
+ * file server.
+ */
 static bool is_open_for(const struct process *process, pid_t tid, int32_t fd, const struct stat *st)
 {
 	char name[PROCESS_TASK_NAME_MAX_BYTES];
@@ -56,9 +59,9 @@ void file_tail_find(struct file_tail *tail, const struct process *process,
 	}
 }
 
-/* What is in it. */
+/* Reading its bytes. */
 
-/* How long a file is; one of which that cannot be told is empty. */
+/* The length of a file; 0 if unknown. */
 static uint64_t size_of(int fd)
 {
 	struct stat st;
@@ -66,7 +69,7 @@ static uint64_t size_of(int fd)
 	return fstat(fd, &st) ? 0 : (uint64_t)st.st_size;
 }
 
-/* Whether the file and what is behind it are as they were. */
+/* Whether the file and the unwritten bytes are unchanged. */
 static bool is_same(const struct file_tail *tail, struct remote_memory *memory, int fd)
 {
 	struct stdio_file writer = tail->writer;
@@ -80,7 +83,10 @@ static bool is_same(const struct file_tail *tail, struct remote_memory *memory, 
 	       writer.unwritten_bytes == tail->nr_bytes;
 }
 
-/* Copy it once. 0; -EAGAIN: the process went on meanwhile; or another error: it has no FILE. */
+/*
+ * Copy the bytes once. Returns 0; -EAGAIN if the process went on writing meanwhile; or another
+ * error if the FILE is gone.
+ */
 static int copy_once(struct file_tail *tail, struct remote_memory *memory, int fd)
 {
 	const int32_t writer_fd = tail->writer.fd;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a process has written to a file by stdio that is not in the file yet (stdio_file.h): the
- * bytes that come behind its end.
+ * Copies what a process has written to a file through stdio but not yet flushed (stdio_file.h):
+ * the bytes that will follow the file's end.
  *
- * The file is as long when they have been copied as it was before, and the FILE still has them: so
- * they were not handed over meanwhile, but for the moment between the kernel's answer and the change
- * of the FILE, in which they are behind themselves. And another process that shares the descriptor,
- * since a fork, may write before them. So they are a hint, to be read by who knows what is there
- * twice.
+ * A copy is accepted if the file has the same length before and after it and the FILE still holds
+ * the bytes, so they were not flushed meanwhile. One race remains: after write() has returned and
+ * before the FILE is updated, the bytes appear both in the file and after its end. Also, another
+ * process that shares the descriptor since a fork may write first. So the bytes are a hint, for
+ * readers that detect duplicates.
  */
 #pragma once
 
@@ -17,10 +17,10 @@
 #include "procmem/process.h"
 #include "symbols/elf/stdio_file.h"
 
-/* All zero nothing is known. */
+/* All zero: nothing is known. */
 struct file_tail {
-	struct stdio_file writer; /* addr 0: none is known */
-	uint64_t offset;	  /* how long the file was */
+	struct stdio_file writer; /* addr 0: unknown */
+	uint64_t offset;	  /* length of the file */
 	uint8_t *bytes;		  /* owned */
 	uint32_t nr_bytes;
 };
@@ -28,16 +28,17 @@ struct file_tail {
 void file_tail_done(struct file_tail *tail);
 
 /*
- * Find the FILE by which the process, whose memory it is, writes to the file that fd, ours, is open
- * for; of lists there are nr_lists, by the addresses of their heads. None, if nothing leads there.
+ * Find the FILE through which the process writes to the file that our descriptor fd is open for.
+ * memory is the process's. lists has the addresses of nr_lists heads of FILE lists. If nothing is
+ * found, the writer is unknown.
  */
 void file_tail_find(struct file_tail *tail, const struct process *process,
 		    struct remote_memory *memory, const remote_addr *lists, uint32_t nr_lists,
 		    int fd);
 
 /*
- * Copy what is not in the file yet. *ret_is_new is false if neither that nor the file has changed
- * since the last call, which takes two system calls. What cannot be read is not there. 0 or
- * -ENOMEM.
+ * Copy the unflushed bytes. *ret_is_new is false if neither they nor the file have changed since
+ * the last call; finding that out takes two system calls. Bytes that cannot be read count as
+ * missing. Returns 0 or -ENOMEM.
  */
 int file_tail_read(struct file_tail *tail, struct remote_memory *memory, int fd, bool *ret_is_new);

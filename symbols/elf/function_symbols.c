@@ -9,12 +9,12 @@
 #include "procmem/array.h"
 #include "symbols/elf/symtab.h"
 
-/* A module has a file, and a debug file. */
+/* The module's file and its debug file. */
 #define MAX_IMAGES 2
 
 /*
- * Of two names for one place so many bytes are compared: with all of them, the time to sort a
- * file of long names would grow with its square. Where these are the same, either will do.
+ * Bytes of two names for one place that are compared. Comparing whole names would make the time
+ * to sort a file of long names quadratic. Names that agree this far are interchangeable.
  */
 #define COMPARED_BYTES 128
 
@@ -22,13 +22,13 @@ struct function {
 	uint64_t start_vaddr;
 	uint64_t nr_bytes; /* 0: a label */
 	const char *name;
-	uint8_t rank; /* of those of one place the highest is the one to be told */
+	uint8_t rank; /* of symbols at one place the one with the highest rank is reported */
 };
 
 struct function_symbols {
 	struct image *images[MAX_IMAGES]; /* owned; names are borrowed from them */
 	size_t nr_images;
-	struct function *functions; /* by rising address, then rank, once they are sorted */
+	struct function *functions; /* sorted by address, then rank, if is_sorted */
 	uint32_t nr_functions;
 	uint32_t max_functions;
 	bool is_sorted;
@@ -51,7 +51,7 @@ void function_symbols_destroy(struct function_symbols *symbols)
 
 /* Adding. */
 
-/* Functions, and labels: those of assembler have no type. Names may be of any length. */
+/* Whether a symbol is a function or a label; those of assembler have no type. */
 static bool is_function(const struct symtab *table, const Elf64_Sym *symbol)
 {
 	const unsigned int type = ELF64_ST_TYPE(symbol->st_info);
@@ -117,7 +117,7 @@ int function_symbols_add(struct function_symbols *symbols, struct image *image)
 	return err;
 }
 
-/* Finding. */
+/* Look-up. */
 
 static int compare_functions(const void *a, const void *b)
 {
@@ -131,7 +131,7 @@ static int compare_functions(const void *a, const void *b)
 	return strncmp(two->name, one->name, COMPARED_BYTES);
 }
 
-/* The first function that begins above vaddr. */
+/* The index of the first function that begins above vaddr. */
 static uint32_t find_above(const struct function_symbols *symbols, uint64_t vaddr)
 {
 	uint32_t first = 0;
@@ -171,7 +171,7 @@ const char *function_symbols_find(struct function_symbols *symbols, uint64_t vad
 			continue;
 		if (function->nr_bytes)
 			return function->name;
-		/* A label in a function is not what people call the function. */
+		/* A label inside a function is not the function's name. */
 		if (!label)
 			label = function->name;
 	}

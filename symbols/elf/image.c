@@ -12,7 +12,7 @@
 #include "procmem/cleanup.h"
 #include "procmem/machine.h"
 
-/* Notes are looked at in this many bytes of a segment; most have under 100. */
+/* Limit on the bytes of notes read of a segment or section; most have under 100. */
 #define NOTES_MAX_BYTES 4096
 
 struct image {
@@ -38,7 +38,7 @@ int image_read(const struct image *image, uint64_t file_offset, void *buffer, si
 			continue;
 		if (n < 0)
 			return -errno;
-		if (n == 0) /* its end */
+		if (n == 0) /* end of file */
 			return -EBADMSG;
 		done += (size_t)n;
 	}
@@ -80,10 +80,10 @@ bool image_header_is_ours(const Elf64_Ehdr *header)
 }
 
 /*
- * A number of sections too large for the ELF header is in the first section's
- * (gABI, "Sections"), and elf_begin() takes memory for as many as that says, as
- * long as their headers fit the file. It reads it again: who changes it meanwhile
- * can have us take about four times the length of the file.
+ * If the number of sections does not fit the ELF header it is in the first section's header
+ * (gABI, "Sections"). elf_begin() allocates memory for that many, as long as their headers fit
+ * the file. It reads the number again, so a file that changes meanwhile can make us allocate
+ * about four times its length.
  */
 static bool has_too_many_sections(const struct image *image, const Elf64_Ehdr *header)
 {
@@ -94,7 +94,7 @@ static bool has_too_many_sections(const struct image *image, const Elf64_Ehdr *h
 	       first.sh_size > IMAGE_MAX_SECTIONS;
 }
 
-/* What libelf would not check, or only after it has taken memory for it. */
+/* Check what libelf would not, or would only after it has allocated memory. */
 static int check_file(const struct image *image, Elf64_Ehdr *ret_header)
 {
 	struct stat st;
@@ -123,7 +123,7 @@ static int load_headers(struct image *image)
 	if (err)
 		return err;
 	(void)elf_version(EV_CURRENT);
-	image->elf = elf_begin(image->fd, ELF_C_READ, NULL); /* which reads, and maps nothing */
+	image->elf = elf_begin(image->fd, ELF_C_READ, NULL); /* reads, maps nothing */
 	if (!image->elf || elf_getphdrnum(image->elf, &image->nr_segments))
 		return -EBADMSG;
 	image->segments = elf64_getphdr(image->elf);
@@ -173,7 +173,7 @@ static bool is_relro(const struct image *image, const Elf64_Phdr *segment)
 	return false;
 }
 
-/* Whether the pages on which a segment's file part lies hold the file offset. */
+/* Whether the pages that hold a segment's file part contain the file offset. */
 static bool covers(const Elf64_Phdr *segment, uint64_t file_offset, uint64_t page_mask)
 {
 	uint64_t end;
@@ -186,7 +186,7 @@ static bool covers(const Elf64_Phdr *segment, uint64_t file_offset, uint64_t pag
 	return file_offset >= (segment->p_offset & ~page_mask) && file_offset < (end & ~page_mask);
 }
 
-/* How well a segment that covers the mapping's offset fits it; the best has 7. */
+/* Rate how well a segment that covers the mapping's offset fits it, from 0 to 7. */
 static unsigned int fit(const struct image *image, const Elf64_Phdr *segment,
 			const struct mapping *mapping, uint64_t page_mask)
 {
@@ -224,7 +224,7 @@ int image_load_bias(const struct image *image, const struct mapping *mapping,
 	}
 	if (!best)
 		return -ENOENT;
-	/* Modulo 2^64: the page on which the segment starts may lie below its offset. */
+	/* Modulo 2^64: the segment's page may start below the segment's offset. */
 	*ret_load_bias = mapping->start - (best->p_vaddr - best->p_offset + mapping->file_offset);
 	return 0;
 }
@@ -262,7 +262,7 @@ const Elf_Data *image_strings(const struct image *image, size_t index, uint64_t 
 										      : NULL;
 }
 
-/* NULL: none of that name, or the file has no section headers. */
+/* NULL if there is none of that name, or the file has no section headers. */
 static Elf_Scn *find_section(const struct image *image, const char *name)
 {
 	const Elf_Data *names = NULL;
@@ -324,7 +324,7 @@ static size_t find_build_id(Elf_Data *notes, uint8_t ret_build_id[BUILD_ID_MAX_B
 	return 0;
 }
 
-/* Look into size bytes of notes of the file, which begin at multiples of align. */
+/* Search size bytes of notes in the file, aligned to align. */
 static size_t read_build_id(const struct image *image, uint64_t offset, uint64_t size,
 			    uint64_t align, uint8_t ret_build_id[BUILD_ID_MAX_BYTES])
 {

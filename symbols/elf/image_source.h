@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the ELF files come from that a target has mapped: those of a running process
- * (symbols/elf/live_images.h), those that a core file names, none in a test. Whoever looks for
- * symbols asks through this and nothing else.
+ * Opens the ELF files that a target has mapped: those of a running process
+ * (symbols/elf/live_images.h), those that a core file names, or none in a test. All symbol
+ * look-ups open files through this interface.
  */
 #pragma once
 
@@ -15,16 +15,16 @@ struct image_source;
 
 struct image_source_ops {
 	/*
-	 * Open the file that mapping maps, which is one of the target's, and no other file,
-	 * whatever lies under its path by now. 0; -ENOENT (no way to it, or it cannot be told
-	 * that it is the file), -EPERM, or an error of image_open_fd().
+	 * Open the file that mapping, one of the target's, maps, and never another file that has
+	 * taken its path. Returns 0; -ENOENT if it cannot be reached or identified; -EPERM; or an
+	 * error of image_open_fd().
 	 */
 	int (*open)(struct image_source *source, const struct mapping *mapping,
 		    struct image **ret_image);
 
 	/*
-	 * Open the file that debug information and .symtab of it were split off into, likewise.
-	 * NULL: there are none to be had.
+	 * Open the separate file with its debug information and .symtab, likewise. NULL if the
+	 * source has none.
 	 */
 	int (*open_debug)(struct image_source *source, const struct mapping *mapping,
 			  struct image **ret_image);
@@ -35,14 +35,17 @@ struct image_source {
 	const struct image_source_ops *ops;
 };
 
-/* As image_source_ops.open says; image_close() what was opened. */
+/* As image_source_ops.open. The caller closes the image with image_close(). */
 static inline int image_source_open(struct image_source *source, const struct mapping *mapping,
 				    struct image **ret_image)
 {
 	return source->ops->open(source, mapping, ret_image);
 }
 
-/* As image_source_ops.open_debug says, likewise. */
+/*
+ * As image_source_ops.open_debug, or -ENOENT without one. The caller closes the image with
+ * image_close().
+ */
 static inline int image_source_open_debug(struct image_source *source,
 					  const struct mapping *mapping, struct image **ret_image)
 {

@@ -11,21 +11,24 @@
 #include "procmem/cleanup.h"
 #include "procmem/procfile.h"
 
-/* Behind the last symbol of an area there is none to end it; no function is as long as that. */
+/*
+ * Limit on a function's length: the last symbol of an area has no successor to end it. No
+ * function is this long.
+ */
 #define MAX_FUNCTION_BYTES (1u << 20)
 
-/* Offsets are those of the text; where they are 0 there is a number, and no name. */
+/* Offsets are into the text; 0, where an address stands, means none. */
 struct kernel_symbol {
 	uint64_t addr;
-	uint32_t name_offset;	/* 0: no function, it ends one only */
-	uint32_t module_offset; /* 0: in none */
+	uint32_t name_offset;	/* 0: not a function; it only ends the one before */
+	uint32_t module_offset; /* 0: none */
 };
 
 struct kernel_names {
 	char *text;
-	struct kernel_symbol *symbols; /* by their addresses, each once */
+	struct kernel_symbol *symbols; /* sorted by address, one for each */
 	uint32_t nr_symbols, max_symbols;
-	bool has_hidden; /* symbols without their addresses */
+	bool has_hidden; /* some symbols had address 0 */
 };
 
 void kernel_names_destroy(struct kernel_names *names)
@@ -48,13 +51,13 @@ static bool is_word(const char *text)
 	return at != text && !*at;
 }
 
-/* Functions, of which 'w' are weak ones. */
+/* 't' and 'w' are functions; 'w' are weak ones. */
 static bool is_function(char type)
 {
 	return type && strchr("tTwW", type);
 }
 
-/* Take one line apart, in place. False: it has not the form. */
+/* Split one line, in place. Returns false if it is malformed. */
 static bool parse_line(const struct kernel_names *names, char *line, struct kernel_symbol *ret)
 {
 	char *at, *name, *module;
@@ -116,7 +119,7 @@ static int take_lines(struct kernel_names *names, size_t nr_bytes)
 
 /* Order. */
 
-/* By address; there functions come first, as they stand in the text. */
+/* By address; at one address functions first, in the order of the text. */
 static int compare(const void *a, const void *b)
 {
 	const struct kernel_symbol *one = a, *other = b;

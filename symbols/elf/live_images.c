@@ -34,7 +34,7 @@ static int live_images_open(struct image_source *source, const struct mapping *m
 	return fd < 0 ? fd : image_open_fd(fd, ret_image);
 }
 
-/* In the root that the process has, which may be a container's. */
+/* Open the debug file in the root of the process, which may be a container's. */
 static int open_debug_of_process(const struct process *process, const uint8_t *build_id,
 				 size_t size, struct image **ret_image)
 {

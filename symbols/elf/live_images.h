@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ELF files that a running process has mapped (procmem/mapped_file.h), and the vDSO. Their debug
- * files are looked for by build ID, in the process's own root and then in ours.
+ * Opens the ELF files that a running process has mapped (procmem/mapped_file.h), and the vDSO.
+ * Debug files are looked up by build ID, first in the process's root, then in ours.
  */
 #pragma once
 
@@ -13,5 +13,5 @@ struct live_images {
 	const struct process *process; /* borrowed */
 };
 
-/* Open the files of a process, which is borrowed as long as they are asked for. */
+/* Initialise for a process, which is borrowed for as long as images is used. */
 void live_images_init(struct live_images *images, const struct process *process);

@@ -10,21 +10,24 @@
 #include "procmem/cleanup.h"
 #include "symbols/elf/symtab.h"
 
-/* Notes are looked at in this many bytes of a segment; most have under 100. */
+/* Limit on the bytes of notes read of a segment; most have under 100. */
 #define NOTES_MAX_BYTES 4096
 
-/* Room for the name of a symbol that is asked for, with its NUL. */
+/* Room for a symbol name searched for, with its NUL. */
 #define NAME_MAX_BYTES 64
 
 /* Reading. */
 
-/* Whether size bytes at addr lie in the image. */
+/* Whether [addr, addr + size) is in the image. */
 static bool is_inside(const struct memory_image *image, remote_addr addr, uint64_t size)
 {
 	return addr >= image->start && addr < image->end && size <= image->end - addr;
 }
 
-/* Read what lies in the image, all of it. 0; -ENOENT (it does not), -EFAULT, -ESRCH, -EPERM. */
+/*
+ * Read size bytes of the image, all of them. Returns 0; -ENOENT if they are not in the image;
+ * -EFAULT, -ESRCH, -EPERM.
+ */
 static int read_inside(const struct memory_image *image, remote_addr addr, void *buffer,
 		       size_t size)
 {
@@ -33,7 +36,7 @@ static int read_inside(const struct memory_image *image, remote_addr addr, void 
 	return remote_memory_read(image->memory, addr, buffer, size);
 }
 
-/* Read up to size bytes of the image at addr: how many there are. */
+/* Read up to size bytes of the image at addr. Returns how many were read. */
 static size_t read_up_to(const struct memory_image *image, remote_addr addr, void *buffer,
 			 size_t size)
 {
@@ -69,7 +72,7 @@ static int read_segments(struct memory_image *image, remote_addr header_addr)
 				  image->nr_segments * sizeof(*image->segments));
 }
 
-/* The bias by which the loaded segment that begins the file came to header_addr. */
+/* Compute the load bias: the loaded segment that holds the start of the file is at header_addr. */
 static int find_load_bias(struct memory_image *image, remote_addr header_addr)
 {
 	uint64_t page_mask = (uint64_t)sysconf(_SC_PAGESIZE) - 1;
@@ -130,7 +133,7 @@ void memory_image_close(struct memory_image *image)
 
 /* The dynamic segment. */
 
-/* Where the tables of the dynamic symbols are, as addresses; 0 if it is not told. */
+/* The addresses of the tables of the dynamic symbols; 0 if missing. */
 struct tables {
 	remote_addr symbols_addr;
 	remote_addr names_addr;
@@ -139,8 +142,8 @@ struct tables {
 };
 
 /*
- * An address of the dynamic segment, or 0. glibc writes real ones over the vaddrs of
- * the file (elf_get_dynamic_info() in elf/get-dynamic-info.h), other loaders do not.
+ * The address in an entry of the dynamic segment, or 0. glibc replaces the vaddrs of the file by
+ * addresses (elf_get_dynamic_info() in elf/get-dynamic-info.h); other loaders do not.
  */
 static remote_addr table_addr(const struct memory_image *image, uint64_t value)
 {
@@ -165,7 +168,7 @@ static void take_entry(const struct memory_image *image, const Elf64_Dyn *entry,
 		tables->gnu_hash_addr = addr;
 }
 
-/* -ENOENT if there is no dynamic segment; -ENOMEM. */
+/* Returns 0; -ENOENT if the image has no tables of dynamic symbols; -ENOMEM. */
 static int read_tables(const struct memory_image *image, struct tables *ret_tables)
 {
 	const size_t max_bytes = SYMTAB_MAX_DYNAMIC * sizeof(Elf64_Dyn);
@@ -194,15 +197,15 @@ static int read_tables(const struct memory_image *image, struct tables *ret_tabl
 
 /* Symbols. */
 
-/* One symbol that is looked for. */
+/* A search for one symbol. */
 struct query {
 	const struct memory_image *image;
 	struct tables tables;
 	const char *name;
-	remote_addr addr; /* set once it is found */
+	remote_addr addr; /* set once found */
 };
 
-/* Whether the symbol of that index is the one. */
+/* Whether the symbol with that index is the one searched for. */
 static bool is_wanted(struct query *query, uint64_t index)
 {
 	const struct memory_image *image = query->image;
@@ -211,7 +214,7 @@ static bool is_wanted(struct query *query, uint64_t index)
 	Elf64_Sym symbol;
 	remote_addr addr;
 
-	/* Neither can wrap: an index has 32 bits, and so has a name; the tables are inside. */
+	/* Neither sum can wrap: indexes and name offsets have 32 bits; the tables are inside. */
 	if (read_inside(image, query->tables.symbols_addr + index * sizeof(symbol), &symbol,
 			sizeof(symbol)) ||
 	    !symtab_is_place(&symbol) || name_bytes > sizeof(name) ||
@@ -234,7 +237,7 @@ static uint32_t gnu_hash(const char *name)
 	return hash;
 }
 
-/* The layout of DT_GNU_HASH is told in symbols/elf/symtab.c. */
+/* symbols/elf/symtab.c shows the layout of DT_GNU_HASH. */
 static bool find_by_gnu_hash(struct query *query)
 {
 	const struct memory_image *image = query->image;
@@ -279,8 +282,8 @@ static uint32_t sysv_hash(const char *name)
 }
 
 /*
- * u32 nr_buckets, nr_symbols, buckets[nr_buckets], chain[nr_symbols]: a bucket, and the
- * chain's word of a symbol, name the next symbol of the same hash; 0 ends it.
+ * u32 nr_buckets, nr_symbols, buckets[nr_buckets], chain[nr_symbols]: a bucket holds the index of
+ * its first symbol, a symbol's chain word that of the next one; 0 ends the chain.
  */
 static bool find_by_sysv_hash(struct query *query)
 {
@@ -321,7 +324,7 @@ int memory_image_symbol(const struct memory_image *image, const char *name, remo
 
 /* Build ID. */
 
-/* The build ID among size bytes of notes, which begin at multiples of align. */
+/* Find the build ID in size bytes of notes, aligned to align. */
 static size_t find_build_id(const uint8_t *notes, size_t size, size_t align,
 			    uint8_t ret_build_id[BUILD_ID_MAX_BYTES])
 {

@@ -7,9 +7,9 @@
 #include "procmem/array.h"
 
 struct module_files {
-	struct module_file **files; /* owned, and so is each */
+	struct module_file **files; /* owned, with the files */
 	uint32_t nr_files, max_files;
-	uint64_t nr_unwind_bytes; /* of all of them */
+	uint64_t nr_unwind_bytes; /* of all files */
 };
 
 /* One file. */
@@ -44,7 +44,7 @@ static struct module_file *create_file(const struct module_file_id *id)
 	return file;
 }
 
-/* Whether they are of one file, as far as can be told. */
+/* Whether both identify the same file, as far as can be determined. */
 static bool is_same(const struct module_file_id *a, const struct module_file_id *b)
 {
 	return a->build_id_bytes && a->nr_segments && a->build_id_bytes == b->build_id_bytes &&
@@ -53,7 +53,7 @@ static bool is_same(const struct module_file_id *a, const struct module_file_id 
 	       memcmp(a->segments, b->segments, a->nr_segments * sizeof(*a->segments)) == 0;
 }
 
-/* All of them. */
+/* All files. */
 
 struct module_files *module_files_create(void)
 {
@@ -126,7 +126,7 @@ void module_files_put(struct module_files *files, struct module_file *file)
 	destroy_file(files, file);
 }
 
-/* What tells a file. */
+/* IDs. */
 
 struct module_file_id module_file_id_of_image(const struct image *image)
 {

@@ -7,7 +7,10 @@
 
 #include "procmem/array.h"
 
-/* maps_module_end() ends a run with a mapping of the file; none of the others goes into it. */
+/*
+ * Append a range. A run that maps_module_end() finds ends with a mapping of the file, and no
+ * other mapping overlaps it.
+ */
 static int add_range(struct module_map *map, const struct mapping *first,
 		     const struct mapping *last)
 {
@@ -56,7 +59,7 @@ uint32_t module_map_find(struct module_map *map, remote_addr addr)
 
 	if (nr && is_inside(&ranges[map->last_index], addr))
 		return map->last_index;
-	/* The one sought is in [first, first + nr), if there is one. */
+	/* The module sought, if there is one, is in [first, first + nr). */
 	while (nr > 1) {
 		const uint32_t half = nr / 2;
 

@@ -10,13 +10,13 @@
 #include "symbols/elf/memory_image.h"
 #include "symbols/elf/symtab.h"
 
-/* A module that was looked at. */
+/* A module already searched. */
 struct module {
 	remote_addr start_addr;
 	uint64_t inode;
 };
 
-/* A name, and where it was found. */
+/* A name and the places found. */
 struct wanted {
 	const char *name; /* borrowed */
 	remote_addr places[MODULE_SYMBOLS_MAX_PLACES];
@@ -29,7 +29,7 @@ struct module_symbols {
 	uint32_t nr_wanted;
 	struct module *modules; /* owned */
 	uint32_t nr_modules, max_modules;
-	uint64_t nr_bytes; /* that were searched in files */
+	uint64_t nr_bytes; /* searched in files so far */
 };
 
 struct module_symbols *module_symbols_create(struct remote_memory *memory, const char *const *names,
@@ -78,7 +78,7 @@ static int add_module(struct module_symbols *symbols, const struct mapping *mapp
 	return 0;
 }
 
-/* Whether a part of the module that begins with first can be executed. */
+/* Whether a part of the module [first, end) is executable. */
 static bool has_code(const struct maps *maps, size_t first, size_t end)
 {
 	for (size_t i = first; i < end; i++)
@@ -119,7 +119,7 @@ static void find_in_memory(struct module_symbols *symbols, const struct memory_i
 			add_place(&symbols->wanted[i], addr);
 }
 
-/* By the module's file, else by what is loaded of it. */
+/* Search the module's file or, if it cannot be opened, its loaded part. */
 static void look_at(struct module_symbols *symbols, const struct mapping *mapping,
 		    struct image_source *source)
 {

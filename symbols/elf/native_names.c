@@ -10,9 +10,8 @@
 #include "symbols/elf/demangle.h"
 #include "symbols/elf/function_symbols.h"
 
-/* What is known of a module. */
 struct module {
-	struct module_file *file; /* NULL: it was not read, or cannot be */
+	struct module_file *file; /* NULL: not read, or not readable */
 	uint64_t load_bias;
 	bool has_read;
 };
@@ -21,7 +20,7 @@ struct native_names {
 	struct image_source *images;
 	struct module_map *map;
 	struct module_files *files;
-	struct module *modules; /* as many as the map has, by its indexes */
+	struct module *modules; /* one for each range of the map, by the same index */
 };
 
 int native_names_create(struct module_map *map, struct image_source *images,
@@ -53,7 +52,7 @@ void native_names_destroy(struct native_names *names)
 	free(names);
 }
 
-/* Read the symbols of the module's file, whose image is given away, and of its debug file. */
+/* Read the symbols of the module's file and its debug file. Takes ownership of image. */
 static void read_symbols(const struct native_names *names, const struct mapping *mapping,
 			 struct module_file *file, struct image *image)
 {
@@ -68,7 +67,7 @@ static void read_symbols(const struct native_names *names, const struct mapping 
 		(void)function_symbols_add(file->symbols, image);
 }
 
-/* Find out what file the module is of, and read its symbols, if they were not yet. */
+/* Identify the module's file, and read its symbols unless they have been read. */
 static void look_at(const struct native_names *names, const struct mapping *mapping,
 		    struct module *module)
 {

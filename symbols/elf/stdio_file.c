@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-/* struct _IO_FILE, as far as it is read. */
+/* struct _IO_FILE, the members read. */
 enum {
 	FLAGS_OFFSET = 0,
 	WRITE_BASE_OFFSET = 32,
@@ -15,11 +15,11 @@ enum {
 	FILE_BYTES = 116,
 };
 
-/* _IO_MAGIC is the upper half of the flags. */
+/* The upper half of the flags is _IO_MAGIC. */
 #define MAGIC	   0xfbad0000u
 #define MAGIC_MASK 0xffff0000u
 
-/* Take what is not handed over out of the bytes of a FILE: nothing if it just changes. */
+/* Decode the range of unwritten bytes of a FILE: empty if the FILE is just being changed. */
 static void decode_unwritten(const uint8_t *bytes, struct stdio_file *file)
 {
 	const remote_addr start_addr = field_u64(bytes, WRITE_BASE_OFFSET);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The FILEs of a program that uses glibc: what it has written to a file by stdio and has not been
- * handed to the kernel yet is in a buffer in its memory.
+ * The stdio FILEs of a program that uses glibc: what the program has written but not flushed is
+ * in a buffer in its memory.
  *
- * They are linked, the newest one first, and the head of the list is a symbol of libc. The program
- * opens, closes and writes meanwhile, so that anything may be read: what is taken for a FILE has
- * its magic number, and pointers into its buffer in their order.
+ * FILEs are linked, newest first; the head of the list is a symbol of libc. The program opens,
+ * closes and writes meanwhile, so a read may return anything. A FILE is accepted if it has the
+ * magic number; its unwritten bytes, if the pointers into its buffer are in order.
  *
  * Source: glibc, libio/bits/types/struct_FILE.h (struct _IO_FILE, part of its ABI since 2.1),
  * libio/libio.h (_IO_MAGIC) and libio/fileops.c, of 64-bit machines.
@@ -19,42 +19,46 @@
 #define STDIO_FILE_LIST_SYMBOL "_IO_list_all"
 
 /*
- * FILEs of a list that are looked at; one that goes on leads in a circle, or the program has more
- * of them than the 1024 descriptors that it may have unless it asks for more.
+ * Limit on the FILEs read of a list. A longer one is circular, or the program has raised its
+ * limit of descriptors, 1024 by default.
  */
 #define STDIO_FILE_MAX 1024
 
 /*
- * What a buffer has behind so many bytes is left for the time when it is in the file: buffers have
- * 4096 bytes, or what a program has chosen for them.
+ * Limit on the unwritten bytes; more are read once they are in the file. Buffers have 4096 bytes,
+ * or what the program has chosen.
  */
 #define STDIO_FILE_MAX_UNWRITTEN_BYTES (128u << 10)
 
 struct stdio_file {
 	remote_addr addr;
-	remote_addr next_addr; /* 0: it is the last one */
-	uint32_t index;	       /* on the list */
-	int32_t fd;	       /* negative: it has none */
-	/* What is not handed over yet; as many bytes as are looked at. */
+	remote_addr next_addr; /* 0: the last one */
+	uint32_t index;	       /* position on the list */
+	int32_t fd;	       /* negative: none */
+	/* The unwritten bytes, at most STDIO_FILE_MAX_UNWRITTEN_BYTES. */
 	remote_addr unwritten_addr;
 	uint32_t unwritten_bytes;
 };
 
 /*
- * Read the first FILE of the list whose head is at list_addr, or the one behind file. 0; -ENOENT
- * (there are no more); -EBADMSG (what is there is none); -EFAULT, -ESRCH, -EPERM.
+ * Read the first FILE of the list whose head is at list_addr, or the FILE after file. Returns 0;
+ * -ENOENT if there are no more; -EBADMSG if there is no FILE at the address; -EFAULT, -ESRCH,
+ * -EPERM.
  */
 int stdio_file_first(struct remote_memory *memory, remote_addr list_addr,
 		     struct stdio_file *ret_file);
 int stdio_file_next(struct remote_memory *memory, const struct stdio_file *file,
 		    struct stdio_file *ret_file);
 
-/* Read a FILE again that was on the list. 0; -EBADMSG (it is none any more); -EFAULT, … */
+/*
+ * Read a FILE of the list again. Returns 0; -EBADMSG if it is no longer a FILE; -EFAULT, -ESRCH,
+ * -EPERM.
+ */
 int stdio_file_renew(struct remote_memory *memory, struct stdio_file *file);
 
 /*
- * Read what is not handed over yet into buffer, which has room for unwritten_bytes. 0; -EAGAIN (it
- * has changed since file was read); or errors as above.
+ * Read the unwritten bytes into buffer, which has room for unwritten_bytes. Returns 0; -EAGAIN if
+ * the FILE has changed since file was read; or errors as above.
  */
 int stdio_file_read_unwritten(struct remote_memory *memory, const struct stdio_file *file,
 			      uint8_t *buffer);

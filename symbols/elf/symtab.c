@@ -9,7 +9,7 @@
 bool symtab_is_place(const Elf64_Sym *symbol)
 {
 	switch (ELF64_ST_TYPE(symbol->st_info)) {
-	case STT_NOTYPE: /* written in assembler, or made by the linker */
+	case STT_NOTYPE: /* from assembler or the linker */
 	case STT_OBJECT:
 	case STT_FUNC:
 		return symbol->st_shndx != SHN_UNDEF && symbol->st_shndx != SHN_ABS &&
@@ -30,7 +30,7 @@ static int table_init(const Elf_Data *symbols, const Elf_Data *names, struct sym
 	return 0;
 }
 
-/* The first symbol of that name that is a place; a global one goes before a local one. */
+/* Find the first symbol of that name that is a place; a global one is preferred to a local one. */
 static int table_find(const struct symtab *table, const char *name, const Elf64_Sym **ret_symbol)
 {
 	const Elf64_Sym *local = NULL;
@@ -54,7 +54,7 @@ static int table_find(const struct symtab *table, const char *name, const Elf64_
 	return 0;
 }
 
-/* The first table of that type that section headers lead to. */
+/* Read the first table of that type that a section header describes. */
 static int section_table(const struct image *image, uint32_t type, struct symtab *ret_table)
 {
 	Elf_Scn *section = NULL;
@@ -74,7 +74,7 @@ static int section_table(const struct image *image, uint32_t type, struct symtab
 
 /* The dynamic segment. Source: gABI, "Dynamic Section", "Hash Table". */
 
-/* Where the dynamic symbols are, as vaddrs; 0 if the file does not say. */
+/* The vaddrs of the tables of the dynamic symbols; 0 if the file does not say. */
 struct dynamic {
 	uint64_t symbols_vaddr;
 	uint64_t names_vaddr;
@@ -128,7 +128,7 @@ static struct dynamic load_dynamic(const struct image *image)
 	return dynamic;
 }
 
-/* size bytes at vaddr. NULL if there are not so many, or more than max_bytes. */
+/* Read size bytes at vaddr. NULL if the file does not have them, or size exceeds max_bytes. */
 static const Elf_Data *read_chunk(const struct image *image, uint64_t vaddr, uint64_t size,
 				  uint64_t max_bytes, Elf_Type type)
 {
@@ -140,13 +140,13 @@ static const Elf_Data *read_chunk(const struct image *image, uint64_t vaddr, uin
 }
 
 /*
- * How many symbols a DT_GNU_HASH has; 0 if it is damaged. It says so at the end
- * of the last chain only.
+ * The number of symbols of a DT_GNU_HASH; 0 if it is damaged. Only the end of the last chain
+ * determines it.
  *
  *   u32 nr_buckets, first_symbol, nr_bloom_words, bloom_shift
  *   u64 bloom[nr_bloom_words]
  *   u32 buckets[nr_buckets]   index of the first symbol of the bucket, or 0
- *   u32 chain[]               of symbol first_symbol on: its hash; bit 0: the last
+ *   u32 chain[]               by symbol, from first_symbol on: its hash; bit 0: the last
  *
  * Source: do_lookup_x() in elf/dl-lookup.c of glibc.
  */
@@ -188,7 +188,7 @@ static uint64_t count_by_sysv_hash(const struct image *image, uint64_t vaddr)
 	return image_read_vaddr(image, vaddr, header, sizeof(header)) ? 0 : header[1];
 }
 
-/* The dynamic symbols, as the loader finds them. */
+/* Read the dynamic symbols as the loader finds them. */
 static int dynamic_table(const struct image *image, struct symtab *ret_table)
 {
 	struct dynamic dynamic = load_dynamic(image);
@@ -237,7 +237,7 @@ int symtab_find(const struct image *image, const char *name, uint64_t *ret_vaddr
 	return 0;
 }
 
-/* The bytes of a section, if it is one that would be read. */
+/* The size of a section; 0 if it is too large to be read. */
 static uint64_t section_bytes(Elf_Scn *section, uint64_t max_bytes)
 {
 	const Elf64_Shdr *header = section ? elf64_getshdr(section) : NULL;
@@ -245,7 +245,7 @@ static uint64_t section_bytes(Elf_Scn *section, uint64_t max_bytes)
 	return header && header->sh_size <= max_bytes ? header->sh_size : 0;
 }
 
-/* Of the tables that section headers lead to; *ret_dynamic: one of dynamic symbols is there. */
+/* The bytes of the tables with section headers. *ret_dynamic: whether one is of dynamic symbols. */
 static uint64_t sections_bytes(const struct image *image, bool *ret_dynamic)
 {
 	Elf *elf = image_elf(image);
@@ -275,7 +275,7 @@ uint64_t symtab_bytes(const struct image *image)
 
 	if (has_dynamic)
 		return nr_bytes;
-	/* How many dynamic symbols there are is told by their hashes only: not more than fit. */
+	/* The number of dynamic symbols is in the hashes only; the longest segment bounds it. */
 	for (size_t i = 0; i < nr_segments; i++)
 		if (segments[i].p_type == PT_LOAD && segments[i].p_filesz > longest)
 			longest = segments[i].p_filesz;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* The vDSO, the kernel's own module, which has no file: it is whole in the memory of a target. */
+/* The vDSO, the kernel's own module. It has no file; a target's memory holds all of it. */
 #pragma once
 
 #include "procmem/maps.h"
 #include "procmem/memory.h"
 #include "symbols/elf/image.h"
 
-/* The vDSO has two or four pages; what is longer is none. */
+/* The vDSO has two or four pages; anything longer is rejected. */
 #define VDSO_IMAGE_MAX_BYTES (64u << 10)
 
 /* Whether a mapping is the vDSO. */
 bool vdso_image_is(const struct mapping *mapping);
 
 /*
- * Open a copy of it, out of memory. 0; -ENOENT (it cannot be read, or it is too long), or an error
- * of image_open_fd(). image_close() it.
+ * Open a copy of the vDSO from memory. The caller closes it with image_close(). Returns 0;
+ * -ENOENT if it cannot be read or is too long; or an error of image_open_fd().
  */
 int vdso_image_open(struct remote_memory *memory, const struct mapping *mapping,
 		    struct image **ret_image);

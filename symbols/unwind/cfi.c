@@ -216,10 +216,7 @@ static int read_common(const struct cfi_section *section, uint64_t offset,
 	return 0;
 }
 
-/*
- * Returns 0 or -EBADMSG. The latter also for an empty function, whose code the linker has
- * removed.
- */
+/* Returns 0, or -EBADMSG, also for an empty function, whose code the linker has removed. */
 static int read_function(const struct cfi_section *section, const struct entry *entry,
 			 struct cfi_function *function)
 {
