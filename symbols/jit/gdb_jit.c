@@ -15,19 +15,22 @@
 enum { DESCRIPTOR_BYTES = 24, DESCRIPTOR_VERSION = 1, FIRST_ENTRY_OFFSET = 16 };
 enum { ENTRY_BYTES = 32, PREV_OFFSET = 8, IMAGE_ADDR_OFFSET = 16, IMAGE_BYTES_OFFSET = 24 };
 
-/* Of the header of a section: its address, offset and size. */
+/* The part of a section header that holds its address, offset and size. */
 enum { MARK_OFFSET = 16, MARK_BYTES = 24 };
 
-/* An entry whose file was read. */
+/* An entry whose ELF file was read. */
 struct known_entry {
 	remote_addr addr;
 	uint64_t image_addr;
 	uint64_t image_bytes;
-	/* Where the code is, by the file: another file in the same place says something else. */
-	remote_addr mark_addr; /* 0: it has no functions */
+	/*
+	 * The place of the code, from the file's section header. Another file at the same address
+	 * differs here.
+	 */
+	remote_addr mark_addr; /* 0: the file has no functions */
 	uint8_t mark[MARK_BYTES];
 	uint32_t first_code, nr_codes; /* in the map */
-	uint64_t look;		       /* the last one that saw it */
+	uint64_t look;		       /* the last look that saw it */
 };
 
 struct list {
@@ -44,10 +47,10 @@ struct gdb_jit {
 	uint64_t last_look_ns;
 };
 
-/* What one look works on. */
+/* The state of one look. */
 struct look {
 	struct remote_list walk;
-	struct list *list; /* that is walked */
+	struct list *list; /* being walked */
 	struct gdb_jit *gdb_jit;
 	struct jit_map *map;
 	uint64_t from_ns, now_ns;
@@ -83,9 +86,9 @@ int gdb_jit_add_list(struct gdb_jit *gdb_jit, remote_addr descriptor_addr)
 	return 0;
 }
 
-/* What is known. */
+/* Known entries. */
 
-/* Where the entry at addr is among the known ones, or would be. */
+/* The index of the entry at addr among the known ones, or where to insert it. */
 static uint32_t search_entry(const struct list *list, remote_addr addr)
 {
 	uint32_t first = 0;
@@ -133,7 +136,7 @@ static void end_codes(const struct look *look, const struct known_entry *entry)
 		jit_map_end(look->map, &codes[entry->first_code + i], look->now_ns);
 }
 
-/* End what this look did not see. */
+/* End the codes of the entries that this look did not see. */
 static void drop_gone(const struct look *look, struct list *list)
 {
 	uint32_t nr_kept = 0;
@@ -185,7 +188,7 @@ static int add_functions(const struct look *look, const struct jit_image *image,
 	return err == -ENOMEM ? err : 0;
 }
 
-/* Copy the file of an entry. *ret_bytes is allocated (free() it). */
+/* Copy the ELF file of an entry. *ret_bytes is allocated; release it with free(). */
 static int copy_image(struct remote_memory *memory, remote_addr addr, uint64_t nr_bytes,
 		      uint8_t **ret_bytes)
 {
@@ -208,7 +211,7 @@ static bool is_fatal(int err)
 	return err == -ENOMEM || err == -ESRCH || err == -EPERM;
 }
 
-/* Read the file of an entry that is not known; one that cannot be read may be so next time. */
+/* Read the ELF file of an unknown entry. If it cannot be read now, the next look tries again. */
 static int take_entry(struct look *look, struct list *list, struct known_entry *entry)
 {
 	cleanup_free uint8_t *bytes = NULL;
@@ -227,7 +230,7 @@ static int take_entry(struct look *look, struct list *list, struct known_entry *
 	return err ? err : insert_entry(list, entry);
 }
 
-/* Whether a known entry is what it was: mark is what is at its mark_addr now. */
+/* Whether a known entry is unchanged. mark is what is at its mark_addr now. */
 static bool is_same(const struct known_entry *known, const struct known_entry *entry,
 		    const uint8_t *mark)
 {
@@ -322,9 +325,9 @@ int gdb_jit_read(struct gdb_jit *gdb_jit, struct jit_map *map, uint64_t first_ns
 	return err;
 }
 
-/* What is told beside the name. */
+/* The body. */
 
-/* The unwind information, out of the file, or where it was loaded if only that is relocated. */
+/* Read the unwind information from the file or, if only the loaded section is relocated, memory. */
 static int read_unwind(struct remote_memory *memory, const struct jit_image *image,
 		       const struct jit_code *code, struct jit_body *body)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The lists that programs keep of their own code for debuggers: __jit_debug_descriptor, one for
- * each module that has it (CPython from 3.15 on, libLLVM), and what each entry points to, an ELF
- * file.
+ * Reads the lists of their own code that programs keep for debuggers: a __jit_debug_descriptor
+ * for each module that has one (CPython from 3.15 on, libLLVM), whose entries each point to an
+ * ELF file.
  *
- * A debugger is told of each change by a breakpoint; here the list is read while the target changes
- * it (remote_list.h). What is known is not read again, but for what tells that it is still the
- * same.
+ * A debugger learns of each change through a breakpoint; here the list is read while the target
+ * changes it (remote_list.h). Of a known entry only what proves that it is unchanged is read
+ * again.
  *
  * Source: GDB's documentation, "JIT Compilation Interface"; Python/jit_unwind.c of CPython 3.15.
  */
@@ -18,43 +18,45 @@
 #include "symbols/jit/jit_body.h"
 #include "symbols/jit/jit_map.h"
 
-/* Lists of one process; others are left out. One module has one. */
+/* Limit on the lists of one process; others are left out. A module has at most one. */
 #define GDB_JIT_MAX_LISTS 16
 
-/* A larger file is left out: LLVM's have some 100 KiB. */
+/* Limit on an entry's ELF file; larger ones are left out. LLVM's have some 100 KiB. */
 #define GDB_JIT_MAX_IMAGE_BYTES (16u << 20)
 
-/* Files that are read at one look; the rest is read at the next one. */
+/* Limit on the bytes of ELF files read at one look; the rest is read at the next one. */
 #define GDB_JIT_MAX_LOOK_BYTES (256u << 20)
 
 struct gdb_jit;
 
 /*
- * Read lists of memory, which is borrowed; there are none yet. NULL if out of memory.
- * gdb_jit_destroy() accepts NULL.
+ * Create a reader of lists in memory, which is borrowed. It has no lists yet. NULL if out of
+ * memory. gdb_jit_destroy() accepts NULL.
  */
 struct gdb_jit *gdb_jit_create(struct remote_memory *memory);
 void gdb_jit_destroy(struct gdb_jit *gdb_jit);
 
-/* The symbol that a list has in its module. */
+/* The symbol of a list in its module. */
 #define GDB_JIT_SYMBOL "__jit_debug_descriptor"
 
 /*
- * Read from now on the list whose descriptor is at that address, if it is not read already. 0 or
+ * Add the list whose descriptor is at that address, unless it has been added. Returns 0, or
  * -E2BIG (GDB_JIT_MAX_LISTS).
  */
 int gdb_jit_add_list(struct gdb_jit *gdb_jit, remote_addr descriptor_addr);
 
 /*
- * Read what is new in all lists into map, and end what is gone, at now_ns (CLOCK_MONOTONIC).
- * What is new was made since the last look, and is of that time, the first time of first_ns.
- * 0; -ENOMEM; -ESRCH; -EPERM. What cannot be read otherwise is left out.
+ * Add the new codes of all lists to map, and end those that are gone at now_ns (CLOCK_MONOTONIC).
+ * A new code gets the time of the last look as its start, and first_ns at the first look. What
+ * cannot be read for other reasons is left out.
+ *
+ * Returns 0; -ENOMEM; -ESRCH; -EPERM.
  */
 int gdb_jit_read(struct gdb_jit *gdb_jit, struct jit_map *map, uint64_t first_ns, uint64_t now_ns);
 
 /*
- * Read how to unwind a code that came from a list; jit_body_done() what was read. 0; -ENOENT (it
- * is gone); -ENOMEM; -ESRCH; -EPERM.
+ * Read the unwind information of a code that came from a list. The caller releases the body with
+ * jit_body_done(). Returns 0; -ENOENT if the code is gone; -ENOMEM; -ESRCH; -EPERM.
  */
 int gdb_jit_read_body(struct remote_memory *memory, const struct jit_code *code,
 		      struct jit_body *ret_body);

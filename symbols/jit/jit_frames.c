@@ -11,23 +11,23 @@
 #include "symbols/jit/jit_sources.h"
 #include "symbols/jit/look_pace.h"
 
-/* How to unwind a code, once that was asked for. */
+/* The cached unwind table of a code. */
 struct code_table {
 	bool is_read;
-	uint32_t code;		    /* its index in the map */
-	struct unwind_table *table; /* owned; NULL: nothing tells, or it cannot be had */
+	uint32_t code;		    /* index in the map */
+	struct unwind_table *table; /* owned; NULL: none, or not readable */
 };
 
 struct jit_frames {
 	struct jit_sources *sources;
-	uint64_t time_ns; /* of what is asked for */
-	uint64_t read_ns; /* of the stack for which the files were read on last */
+	uint64_t time_ns; /* of the stack asked for */
+	uint64_t read_ns; /* of the stack for which the files were last read */
 	struct look_pace pace;
 	struct code_table tables[JIT_FRAMES_MAX_TABLES];
-	uint64_t unwind_bytes; /* of all of them */
+	uint64_t unwind_bytes; /* of all tables */
 };
 
-/* Of sources, which are the frames' from then on; NULL: there is no memory for them. */
+/* Create from sources, taking ownership of them. sources is NULL if memory was lacking. */
 static int create(struct jit_sources *sources, struct jit_frames **ret_frames)
 {
 	struct jit_frames *frames = sources ? calloc(1, sizeof(*frames)) : NULL;
@@ -96,8 +96,8 @@ static const struct jit_code *find(const struct jit_frames *frames, remote_addr 
 }
 
 /*
- * What the files that are known tell of addr now; they are read on once for each stack. Errors are
- * those of a look.
+ * Read the known files on, once for each stack, and find the code at addr. Errors are handled as
+ * by a look.
  */
 static const struct jit_code *find_in_files(struct jit_frames *frames, remote_addr addr)
 {
@@ -108,7 +108,7 @@ static const struct jit_code *find_in_files(struct jit_frames *frames, remote_ad
 	return find(frames, addr);
 }
 
-/* What cannot be read now may be at the next look, or the process has ended. */
+/* Look at all sources. Errors are ignored: the next look may succeed, or the process has ended. */
 static const struct jit_code *look(struct jit_frames *frames, remote_addr addr)
 {
 	const uint64_t begin_ns = clock_now_ns();
@@ -133,9 +133,7 @@ const struct jit_code *jit_frames_find(struct jit_frames *frames, remote_addr ad
 
 /* Rules. */
 
-/*
- * The table of the unwind information of a body, which gives its bytes away. NULL: there is none.
- */
+/* Make the unwind table of a body. Takes the bytes from the body. NULL if there is none. */
 static struct unwind_table *make_table(struct jit_frames *frames, const struct jit_code *code,
 				       struct jit_body *body)
 {
@@ -157,7 +155,7 @@ static struct unwind_table *make_table(struct jit_frames *frames, const struct j
 	return table;
 }
 
-/* The table of a code of the map, read if it is asked for the first time. NULL: there is none. */
+/* The table of a code of the map, read on first use. NULL if there is none. */
 static struct unwind_table *table_of(struct jit_frames *frames, const struct jit_code *code)
 {
 	uint32_t nr_codes;

@@ -27,7 +27,7 @@ const uint8_t *jit_image_bytes(const struct jit_image *image, const Elf64_Shdr *
 	return image->bytes + header->sh_offset;
 }
 
-/* A table of strings, of which the last byte is a NUL; NULL: it is none. */
+/* The string table at index, whose last byte is a NUL. NULL if it is not one. */
 static const char *strings_of(const struct jit_image *image, uint32_t index, size_t *ret_nr_bytes)
 {
 	Elf64_Shdr header;
@@ -75,7 +75,7 @@ uint32_t jit_image_find_section(const struct jit_image *image, const char *name)
 	return 0;
 }
 
-/* The table of symbols, and the strings of their names. False: there is none. */
+/* Find the symbol table and its strings. Returns false if there is none. */
 static bool find_symbols(const struct jit_image *image, Elf64_Shdr *ret_table,
 			 const char **ret_names, size_t *ret_names_bytes)
 {
@@ -88,7 +88,9 @@ static bool find_symbols(const struct jit_image *image, Elf64_Shdr *ret_table,
 	return false;
 }
 
-/* Where the function of a symbol was loaded. False: it is none, or cannot be told. */
+/*
+ * Locate the function of a symbol. Returns false if it is not a function or its place is unknown.
+ */
 static bool place_function(const struct jit_image *image, const Elf64_Sym *symbol,
 			   struct jit_image_function *function)
 {
@@ -103,7 +105,7 @@ static bool place_function(const struct jit_image *image, const Elf64_Sym *symbo
 		function->start_addr += section.sh_addr;
 	function->nr_bytes = symbol->st_size;
 	function->section = symbol->st_shndx;
-	/* A section at 0 was not loaded yet. */
+	/* A section at 0 is not loaded yet. */
 	return section.sh_addr &&
 	       !__builtin_add_overflow(function->start_addr, function->nr_bytes, &end_addr);
 }

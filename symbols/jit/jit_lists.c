@@ -9,7 +9,7 @@
 #include "symbols/jit/gdb_jit.h"
 #include "symbols/jit/libunwind_jit.h"
 
-/* The symbols of lists of code, and of others. */
+/* The symbols searched for: of lists of code, then of others. */
 enum { GDB_LIST, LIBUNWIND_LIST, LIBUNWIND_FUNCTION, NR_LISTS, STDIO_LIST = NR_LISTS, NR_SYMBOLS };
 static const char *const symbol_names[NR_SYMBOLS] = {
 	[GDB_LIST] = GDB_JIT_SYMBOL,
@@ -22,7 +22,7 @@ struct jit_lists {
 	struct module_symbols *symbols;
 	struct gdb_jit *gdb_jit;
 	struct libunwind_jit *libunwind_jit;
-	uint32_t nr_taken[NR_LISTS]; /* places of symbols whose lists are read */
+	uint32_t nr_taken[NR_LISTS]; /* for each symbol, the places already added */
 };
 
 struct jit_lists *jit_lists_create(struct remote_memory *memory)
@@ -50,7 +50,7 @@ void jit_lists_destroy(struct jit_lists *lists)
 	free(lists);
 }
 
-/* Have the list read that one of the symbols leads to, if there is room, and it is one. */
+/* Add the list that a symbol leads to. Errors are ignored: no room, or not a list. */
 static void add_list(struct jit_lists *lists, uint32_t symbol, remote_addr addr)
 {
 	if (symbol == GDB_LIST)

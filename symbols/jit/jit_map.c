@@ -8,42 +8,46 @@
 #include "procmem/array.h"
 
 /*
- * The index: finds codes by address and time together, rectangles of [start, end) × [from, to). A few
- * sorted arrays of falling length, each of which is also a balanced tree, its middle the root,
- * that knows the bounds of what is below. Adding merges those that have become as long as the
- * one before, so that it takes O(log n) on the average and the end is as good a place as any.
+ * The index finds codes by address and time, as rectangles [start, end) × [from, to). It is a few
+ * sorted arrays (runs) of decreasing length. Each run is also a balanced tree, with its middle as
+ * the root, whose entries know the bounds of what is below them. A new code is appended as a run
+ * of its own; runs that have grown as long as the one before are merged, so adding takes
+ * amortised O(log n), in any order.
  */
 
-/* Each array is at least twice as long as the next one. */
+/* Limit on runs: each is at least twice as long as the next one. */
 #define JIT_INDEX_MAX_RUNS 32
 
 struct jit_index_entry {
 	remote_addr start_addr;
 	remote_addr end_addr;
 	uint64_t from_ns;
-	uint32_t code; /* its index in the map */
-	/* Of the tree below, this one included. Ends that came since may be earlier. */
+	uint32_t code; /* index in the map */
+	/* Bounds of the subtree, this entry included. Codes may have ended earlier since. */
 	remote_addr max_end_addr;
 	uint64_t min_from_ns;
 	uint64_t max_to_ns;
 };
 
-/* All zero it is empty. */
+/* All zero: empty. */
 struct jit_index {
 	struct jit_index_entry *entries; /* owned */
 	struct jit_index_entry *spare;	 /* owned; as long, for merging */
 	uint32_t nr_entries, max_entries, max_spare;
-	uint32_t run_starts[JIT_INDEX_MAX_RUNS]; /* each ends where the next one begins */
+	uint32_t run_starts[JIT_INDEX_MAX_RUNS]; /* each ends where the next one starts */
 	uint32_t nr_runs;
 };
 
-/* What is looked for, and who is called for each that may meet it, in no order. */
+/* A search, with a callback for each candidate, in no particular order. */
 struct jit_index_query {
 	remote_addr start_addr, end_addr; /* [start_addr, end_addr) */
 	uint64_t from_ns, to_ns;	  /* [from_ns, to_ns) */
-	/* The address is met, the time has to be looked at. False: nothing more is wanted. */
+	/*
+	 * Called for a code whose address range overlaps; the callback checks the time. Returns
+	 * false to stop.
+	 */
 	bool (*found)(struct jit_index_query *query, uint32_t code);
-	uint32_t nr_steps; /* set by the search; JIT_MAP_MAX_STEPS: it was given up */
+	uint32_t nr_steps; /* set by the search; JIT_MAP_MAX_STEPS: given up */
 };
 
 static void jit_index_done(struct jit_index *index)
@@ -82,13 +86,16 @@ static void widen(struct jit_index_entry *entry, const struct jit_index_entry *b
 		entry->max_to_ns = below->max_to_ns;
 }
 
-/* Where the tree of the entries [first, end) has its root. */
+/* The root of the tree of the entries [first, end). */
 static uint32_t root_of(uint32_t first, uint32_t end)
 {
 	return first + (end - first) / 2;
 }
 
-/* Tell the bounds of each tree within [first, end), which is not empty. As deep as log2 of it. */
+/*
+ * Set the bounds of each subtree of [first, end), which is not empty. Recursion depth is log2 of
+ * its length.
+ */
 static void set_bounds(struct jit_index_entry *entries, const struct jit_code *codes,
 		       uint32_t first, uint32_t end)
 {
@@ -113,7 +120,7 @@ static bool is_empty(const struct jit_code *codes, const struct jit_index_entry 
 	return codes[entry->code].to_ns <= entry->from_ns;
 }
 
-/* Make one run of the last two. */
+/* Merge the last two runs. Codes whose time range is empty are dropped. */
 static void merge_last(struct jit_index *index, const struct jit_code *codes)
 {
 	const uint32_t first = index->run_starts[index->nr_runs - 2];
@@ -154,10 +161,7 @@ static int make_room(struct jit_index *index)
 	return 0;
 }
 
-/*
- * Add code code of codes, which are all that the index knows. 0 or -ENOMEM. Those whose time is
- * empty by now are dropped.
- */
+/* Add codes[code]. codes holds all that the index refers to. Returns 0 or -ENOMEM. */
 static int jit_index_add(struct jit_index *index, const struct jit_code *codes, uint32_t code)
 {
 	const struct jit_code *added = &codes[code];
@@ -191,7 +195,10 @@ static bool meets(const struct jit_index_entry *entry, const struct jit_index_qu
 	return entry->start_addr < query->end_addr && entry->end_addr > query->start_addr;
 }
 
-/* The entries [first, end), as deep as log2 of them. False: nothing more is wanted. */
+/*
+ * Search the entries [first, end). Recursion depth is log2 of their number. Returns false to
+ * stop.
+ */
 static bool search_tree(const struct jit_index *index, uint32_t first, uint32_t end,
 			struct jit_index_query *query)
 {
@@ -220,7 +227,7 @@ static void jit_index_search(const struct jit_index *index, struct jit_index_que
 	bool goes_on = true;
 
 	query->nr_steps = 0;
-	/* The newest first: it is what is asked for most. */
+	/* Newest run first: it is queried most. */
 	for (uint32_t run = index->nr_runs; goes_on && run > 0; run--)
 		goes_on = search_tree(index, index->run_starts[run - 1], run_end(index, run - 1),
 				      query);
@@ -252,14 +259,14 @@ void jit_map_destroy(struct jit_map *map)
 
 /* Adding. */
 
-/* What is added, and what it overlaps. */
+/* The search for the codes that a new one overlaps. */
 struct overlap {
 	struct jit_index_query query;
 	struct jit_code *codes;
 	struct jit_code *added;
 };
 
-/* Of two that overlap the earlier one ends where the later one begins. */
+/* Of two codes that overlap, end the earlier one where the later one starts. */
 static bool end_the_earlier(struct jit_index_query *query, uint32_t code)
 {
 	const struct overlap *overlap = (struct overlap *)query;
@@ -305,7 +312,10 @@ static int make_map_room(struct jit_map *map, size_t name_bytes)
 	return 0;
 }
 
-/* Add it to the codes and the index of its source; its name is the map's from then on. */
+/*
+ * Append the code to the codes and to the index of its source. Takes ownership of its name on
+ * success.
+ */
 static int take_in(struct jit_map *map, const struct jit_code *code)
 {
 	map->codes[map->nr_codes] = *code;
@@ -349,7 +359,7 @@ void jit_map_end(struct jit_map *map, const struct jit_code *code, uint64_t to_n
 		map->codes[code - map->codes].to_ns = to_ns;
 }
 
-/* Finding. */
+/* Look-up. */
 
 struct look_up {
 	struct jit_index_query query;
@@ -380,7 +390,7 @@ const struct jit_code *jit_map_find_in(const struct jit_map *map, enum jit_sourc
 		.codes = map->codes,
 	};
 
-	/* The last address and the last time are nobody's: ends are above what they end. */
+	/* No code covers the last address or the last time, as ends are exclusive. */
 	if (addr == UINT64_MAX || time_ns == JIT_MAP_OPEN_NS)
 		return NULL;
 	jit_index_search(&map->indexes[source], &look_up.query);
@@ -404,7 +414,7 @@ const struct jit_code *jit_map_codes(const struct jit_map *map, uint32_t *ret_nr
 	return map->codes;
 }
 
-/* qsort_r() of C is not stable: of equal ones the index decides. */
+/* qsort_r() is not stable, so ties are resolved by index. */
 static int compare_codes(const void *a, const void *b, void *codes)
 {
 	const uint32_t one_index = *(const uint32_t *)a;

@@ -24,7 +24,7 @@
 #include "symbols/jit/jitdump_body.h"
 #include "symbols/jit/trampoline_arenas.h"
 
-/* The beginning of a process is told by hundredths of a second. */
+/* The kernel reports the start of a process in hundredths of a second. */
 #define START_STEP_NS 10000000u
 
 struct jit_sources {
@@ -33,17 +33,17 @@ struct jit_sources {
 	struct live_images images;
 	struct jit_map *map;
 	struct jit_lists *lists;      /* NULL: files only */
-	const struct maps *core_maps; /* borrowed, as is: NULL: it is no core */
+	const struct maps *core_maps; /* borrowed, like core_images; NULL: not a core */
 	struct image_source *core_images;
 	struct jit_file files[JIT_SOURCES_MAX_FILES];
 	uint32_t nr_files;
 };
 
-/* A process whose files are looked for. */
+/* A process whose files are searched for. */
 struct owner {
 	const struct process *process;
-	uint64_t age_ns; /* UINT64_MAX: not known */
-	uint64_t end_ns; /* of CLOCK_MONOTONIC: what it did later does not count */
+	uint64_t age_ns; /* UINT64_MAX: unknown */
+	uint64_t end_ns; /* CLOCK_MONOTONIC; what it did later does not count */
 };
 
 struct jit_sources *jit_sources_create(const struct process *process, struct remote_memory *memory)
@@ -103,7 +103,7 @@ const struct jit_file *jit_sources_files(const struct jit_sources *sources, uint
 	return sources->files;
 }
 
-/* Whether the times of a code are ticks. */
+/* Whether the times of a code are processor ticks. */
 static bool has_ticks(const struct jit_sources *sources, const struct jit_code *code)
 {
 	return code->source == JIT_SOURCE_JITDUMP &&
@@ -123,7 +123,7 @@ const struct jit_code *jit_sources_find(const struct jit_sources *sources, remot
 
 /* Times. */
 
-/* When a process of that age began, by that clock; 0: not known. */
+/* The start of a process of that age, by the given clock; 0 if unknown. */
 static uint64_t start_ns(uint64_t age_ns, clockid_t clock)
 {
 	const uint64_t now_ns = clock_ns(clock);
@@ -131,7 +131,7 @@ static uint64_t start_ns(uint64_t age_ns, clockid_t clock)
 	return age_ns < now_ns ? now_ns - age_ns : 0;
 }
 
-/* Files that were found. */
+/* Files. */
 
 static const struct jit_file *find_file(const struct jit_sources *sources, const struct stat *st)
 {
@@ -141,13 +141,13 @@ static const struct jit_file *find_file(const struct jit_sources *sources, const
 	return NULL;
 }
 
-/* Whether what is in the file is the process's, or root's, and no pipe or device. */
+/* Whether the file is a regular one and belongs to the process's user or to root. */
 static bool is_trusted(const struct stat *st, const struct process *process)
 {
 	return S_ISREG(st->st_mode) && (st->st_uid == process->uid || st->st_uid == 0);
 }
 
-/* Begin to read what fd, which is ours, is open for. Without a process it is trusted. */
+/* Create the reader of a file. Takes ownership of fd. */
 static int open_file(struct jit_file *file, uint32_t index, int fd, const struct owner *owner)
 {
 	if (file->source == JIT_SOURCE_PERF_MAP)
@@ -161,8 +161,8 @@ static int open_file(struct jit_file *file, uint32_t index, int fd, const struct
 }
 
 /*
- * Have a file read from now on, unless it is known already; with an owner only if it can be
- * trusted, and if there is room. fd is ours. 0 or -ENOMEM.
+ * Add a file, unless it is already known or there is no room. If it has an owner process it must
+ * be trusted. Takes ownership of fd. Returns 0 or -ENOMEM.
  */
 static int add_file(struct jit_sources *sources, const struct owner *owner, enum jit_source source,
 		    int fd, const char *path)
@@ -193,7 +193,7 @@ static int add_file(struct jit_sources *sources, const struct owner *owner, enum
 	return 0;
 }
 
-/* Looking for them. */
+/* Searching for files. */
 
 /* Whether a path is that of a jitdump: …/jit-NUMBER.dump. */
 static bool is_jitdump_path(const char *path)
@@ -209,7 +209,7 @@ static bool is_jitdump_path(const char *path)
 	return nr_digits > 0 && strcmp(name + nr_digits, ".dump") == 0;
 }
 
-/* Whether a file begins as a jitdump does. */
+/* Whether a file starts like a jitdump. */
 static bool is_jitdump(int fd)
 {
 	uint8_t bytes[JITDUMP_HEADER_BYTES];
@@ -248,7 +248,7 @@ static int find_jitdumps(struct jit_sources *sources, const struct owner *owner,
 	return err;
 }
 
-/* The id of a process in its own namespace, the last one of its NSpid line. */
+/* The process id in its own PID namespace: the last one of its NSpid line. */
 static uint64_t own_pid(const struct process *process)
 {
 	cleanup_free char *status = NULL;
@@ -262,7 +262,7 @@ static uint64_t own_pid(const struct process *process)
 	return pid;
 }
 
-/* Open a file of the process's /tmp. No link is followed there. The descriptor or -ENOENT. */
+/* Open a file in the process's /tmp, following no link. Returns the descriptor, or -ENOENT. */
 static int open_in_tmp(const struct process *process, const char *name)
 {
 	char root[PROCESS_TASK_NAME_MAX_BYTES];
@@ -280,7 +280,7 @@ static int open_in_tmp(const struct process *process, const char *name)
 	return fd < 0 ? -ENOENT : fd;
 }
 
-/* Whether a file was written last before the process began: by another one of that id. */
+/* Whether a file was last written before the process began, by an earlier process with its id. */
 static bool is_stale(int fd, const struct owner *owner)
 {
 	struct stat st;
@@ -316,14 +316,14 @@ static int find_files_of(struct jit_sources *sources, const struct owner *owner)
 		err = find_jitdumps(sources, owner, &maps);
 	if (!err)
 		err = find_perf_map(sources, owner);
-	/* What a fork left of lists is in the memory of the child. */
+	/* After a fork the lists are in the child's own memory. */
 	if (!err && owner->process == sources->process)
 		err = jit_lists_find(sources->lists, &maps, &sources->images.source);
 	maps_done(&maps);
 	return err;
 }
 
-/* Those of the ancestors: what they cannot tell is not there. 0 or -ENOMEM. */
+/* Add the files of the ancestors. Errors other than -ENOMEM are ignored. Returns 0 or -ENOMEM. */
 static int find_files_of_ancestors(struct jit_sources *sources, const struct owner *owner)
 {
 	struct process opened[JIT_SOURCES_MAX_ANCESTORS];
@@ -347,16 +347,19 @@ static int find_files_of_ancestors(struct jit_sources *sources, const struct own
 	return err == -ENOMEM ? err : 0;
 }
 
-/* Reading them. */
+/* Reading files. */
 
 /* How a file is read. */
 enum manner {
-	READ_ON,    /* if it is longer now, or what comes behind it */
-	READ_AGAIN, /* also if not: it may be another one by now, or be written in place */
-	READ_FINAL, /* no more will be written */
+	READ_ON,    /* only if the file or its tail has changed */
+	READ_AGAIN, /* in any case: it may have been replaced or rewritten in place */
+	READ_FINAL, /* nothing more will be written */
 };
 
-/* Copy what comes behind a jitdump. *ret_is_new: that or the file has changed. 0 or -ENOMEM. */
+/*
+ * Copy the tail of a jitdump. *ret_is_new: whether it or the file has changed. Returns 0 or
+ * -ENOMEM.
+ */
 static int read_tail(struct jit_sources *sources, struct jit_file *file, bool *ret_is_new)
 {
 	struct file_tail *tail = &file->tail;
@@ -392,7 +395,7 @@ static int read_file(struct jit_sources *sources, struct jit_file *file, enum ma
 	return 0;
 }
 
-/* Read what is new in the files. 0 or -ENOMEM. */
+/* Read what is new in the files. Returns 0 or -ENOMEM. */
 static int read_files(struct jit_sources *sources, enum manner manner)
 {
 	int err = 0;
@@ -407,7 +410,7 @@ int jit_sources_read_on(struct jit_sources *sources)
 	return read_files(sources, READ_ON);
 }
 
-/* Find out by which FILEs the process writes its jitdumps. */
+/* Find the FILEs through which the process writes its jitdumps. */
 static void find_writers(struct jit_sources *sources)
 {
 	uint32_t nr_lists;
@@ -422,7 +425,7 @@ static void find_writers(struct jit_sources *sources)
 	}
 }
 
-/* Look for files of the process and its ancestors. As jit_sources_refresh(). */
+/* Search for files of the process and its ancestors. Returns as jit_sources_refresh(). */
 static int find_files(struct jit_sources *sources)
 {
 	const struct owner owner = {
@@ -438,7 +441,7 @@ static int find_files(struct jit_sources *sources)
 	return err ? err : found;
 }
 
-/* Look for sources that are new. As jit_sources_refresh(). */
+/* Search for new sources. Returns as jit_sources_refresh(). */
 static int find(struct jit_sources *sources)
 {
 	if (sources->process)
@@ -448,7 +451,7 @@ static int find(struct jit_sources *sources)
 		       : 0;
 }
 
-/* Read what is new in lists; a core's were there at all times. */
+/* Read what is new in the lists. A core's codes exist at all times. */
 static int read_lists(struct jit_sources *sources)
 {
 	const uint64_t first_ns =
@@ -471,7 +474,7 @@ int jit_sources_refresh(struct jit_sources *sources, bool is_final)
 
 /* Trampolines. */
 
-/* Add those of each interpreter that the process has loaded. */
+/* Add the trampolines of each interpreter that the process has loaded. */
 static int add_trampolines(struct jit_sources *sources, const struct maps *maps,
 			   struct module_symbols *runtimes)
 {
@@ -519,9 +522,9 @@ int jit_sources_add_code(struct jit_sources *sources, enum jit_source source,
 	return err == -ENOMEM ? err : 0;
 }
 
-/* What is told beside the name. */
+/* Bodies. */
 
-/* Have the instructions be those in the memory, if the code is there. */
+/* Replace the instructions by those in memory if the code still exists. */
 static void read_code(const struct jit_sources *sources, const struct jit_code *code,
 		      struct jit_body *body)
 {

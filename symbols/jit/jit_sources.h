@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Everything that can be known of the code that a running process has made: where its sources
- * are, what they told so far, and what is new.
+ * Finds all sources of the code that a running process has made, and reads them, at first and as
+ * they grow, into one map.
  *
- * Jitdumps are the files jit-NUMBER.dump that it has mapped executable, as who writes one does
- * for it to be found; the perf map is /tmp/perf-PID.map, below its root and with its id in its own
- * namespace. The lists for debuggers and for libunwind are in its memory. What a process has from
- * before a fork only the files of its ancestors tell: up to the time of the fork they count, too,
- * which the kernel tells by hundredths of a second.
+ * Jitdumps are the files jit-NUMBER.dump that the process has mapped executable, as writers do so
+ * that they are found. The perf map is /tmp/perf-PID.map, below the process's root and with its
+ * id in its own PID namespace. The lists for debuggers and for libunwind are in its memory. Code
+ * from before a fork is only in the files of the process's ancestors, so these count up to the
+ * time of the fork, which the kernel reports in hundredths of a second.
  *
- * What the process has given to stdio for a jitdump, and stdio has not written yet, is read from its
+ * What the process has written to a jitdump through stdio but not yet flushed is read from its
  * memory (file_tail.h).
  *
- * A file in a folder that everybody writes to is read only if it is a regular one, no link, and
- * belongs to the process's user or to root; a perf map also only if it was written since the
- * process began, since an earlier process may have had its id.
+ * A file in a world-writable folder is read only if it is a regular file, not a link, and belongs
+ * to the process's user or to root. A perf map must also have been written since the process
+ * began, since an earlier process may have had its id.
  */
 #pragma once
 
@@ -31,32 +31,33 @@
 #include "symbols/jit/jitdump.h"
 #include "symbols/jit/perf_map.h"
 
-/* Ancestors that are asked: servers fork their workers once or twice. */
+/* Limit on the ancestors searched: servers fork their workers once or twice. */
 #define JIT_SOURCES_MAX_ANCESTORS 8
 
 /*
- * Files of one process; others are left out. They have one, or one for each time that they begin.
+ * Limit on the files of one process; others are left out. A process has one, or one for each time
+ * it starts a dump.
  */
 #define JIT_SOURCES_MAX_FILES 64
 
-/* A file that was found. */
+/* A file of a process. */
 struct jit_file {
 	enum jit_source source;	   /* JIT_SOURCE_JITDUMP or JIT_SOURCE_PERF_MAP */
-	char *path;		   /* as the process has it; owned, as are the readers */
-	pid_t pid;		   /* whose file it is: the process's or an ancestor's */
+	char *path;		   /* as the process sees it; owned, like the readers */
+	pid_t pid;		   /* its writer: the process or an ancestor */
 	uint64_t device, inode;	   /* st_dev, st_ino */
-	int error;		   /* 0; -EPERM: not to be trusted; or what ended the reading */
-	struct jitdump *jitdump;   /* NULL: it is none, or not opened */
+	int error;		   /* 0; -EPERM: not trusted; or the error that ended reading */
+	struct jitdump *jitdump;   /* NULL: not one, or not opened */
 	struct perf_map *perf_map; /* likewise */
-	struct file_tail tail;	   /* of a jitdump: what the process has not written to it yet */
+	struct file_tail tail;	   /* of a jitdump: what is not flushed yet */
 };
 
 struct jit_sources;
 
 /*
- * Look for the sources of a process, which is borrowed as is its memory; nothing is looked at
- * yet. Both may be NULL: then there are the files that are added. Of a core, of which all is
- * borrowed, there are the lists. NULL if out of memory. jit_sources_destroy() accepts NULL.
+ * Create for a process, which is borrowed with its memory. Both may be NULL: then there are only
+ * the files added. Or for a core, of which everything is borrowed and only the lists are read.
+ * Nothing is read yet. NULL if out of memory. jit_sources_destroy() accepts NULL.
  */
 struct jit_sources *jit_sources_create(const struct process *process, struct remote_memory *memory);
 struct jit_sources *jit_sources_create_of_core(struct remote_memory *memory,
@@ -65,56 +66,57 @@ struct jit_sources *jit_sources_create_of_core(struct remote_memory *memory,
 void jit_sources_destroy(struct jit_sources *sources);
 
 /*
- * Add a file that the user named, which is trusted: a jitdump if it begins as one or has the
- * name of one, else a perf map. fd is the sources' from then on, also on failure. 0 or
- * -ENOMEM.
+ * Add a file that the user named. It is trusted. It is a jitdump if it starts or is named like
+ * one, else a perf map. Takes ownership of fd, also on failure. Returns 0 or -ENOMEM.
  */
 int jit_sources_add_file(struct jit_sources *sources, int fd, const char *path);
 
 /*
- * Look for sources and read what is new in all of them. With is_final no more will be written.
- * What cannot be read of one is kept in its file's error, and the others are read. 0; -ESRCH
- * (the process has ended; the files that were found are read still); -EPERM; -ENOMEM.
+ * Search for new sources, and read what is new in all of them. is_final: nothing more will be
+ * written. If a file cannot be read, the error is kept in its jit_file and the others are read.
+ *
+ * Returns 0; -ESRCH if the process has ended (the files found are still read); -EPERM; -ENOMEM.
  */
 int jit_sources_refresh(struct jit_sources *sources, bool is_final);
 
 /*
- * Read what is new in the files that were found, and look for nothing: if there is nothing it takes
- * three system calls for each file. What cannot be read is kept as in a refresh. 0 or -ENOMEM.
+ * Read what is new in the files found so far, without searching for others. If nothing is new it
+ * takes three system calls for each file. Errors of a file are kept as by jit_sources_refresh().
+ * Returns 0 or -ENOMEM.
  */
 int jit_sources_read_on(struct jit_sources *sources);
 
 /*
- * Add the trampolines that CPython uses and that no source of the process has told of, to be
- * called after a refresh: the end of a jitdump may be neither written nor found in its memory.
- * Errors as there.
+ * Add the trampolines that CPython uses and no source of the process has reported: the end of a
+ * jitdump may be neither written nor found in memory. Call it after a refresh. Returns errors as
+ * jit_sources_refresh().
  */
 int jit_sources_add_trampolines(struct jit_sources *sources);
 
 /*
- * Add code of the process that the caller knows of by source, as of the beginning of the process,
- * unless something is known to be at its start; to be called after a refresh. What the map does not
- * take is left out. 0 or -ENOMEM.
+ * Add code of the process that the caller found, from the start of the process on, unless a code
+ * is already known at start_addr. Call it after a refresh. A code that the map refuses is left
+ * out. Returns 0 or -ENOMEM.
  */
 int jit_sources_add_code(struct jit_sources *sources, enum jit_source source,
 			 remote_addr start_addr, uint64_t nr_bytes, const char *name);
 
-/* What they told, and the files. Borrowed until the next refresh. */
+/* The map of all codes, and the files. Borrowed until the next refresh. */
 const struct jit_map *jit_sources_map(const struct jit_sources *sources);
 const struct jit_file *jit_sources_files(const struct jit_sources *sources, uint32_t *ret_nr_files);
 
 /*
- * The code that was at addr at time_ns, as jit_map_find() says; of a jitdump whose times are ticks
- * of the processor, which compare with none of ours, the one that is there now.
+ * The code that was at addr at time_ns, as jit_map_find(). Of a jitdump whose times are processor
+ * ticks, which are comparable with no clock of ours, the code that is there now.
  */
 const struct jit_code *jit_sources_find(const struct jit_sources *sources, remote_addr addr,
 					uint64_t time_ns);
 
 /*
- * Read what is told of a code beside its name; jit_body_done() what was read. Instructions come
- * from the process's memory if the code is there still: what is in a jitdump may be other bytes
- * (CPython 3.15 writes a mark over the last eight of its trampolines). 0; -ENOENT, -ENOMEM, or
- * another errno.
+ * Read what the source has of a code besides its name. The caller releases the body with
+ * jit_body_done(). If the code still exists, its instructions come from the process's memory,
+ * since the bytes in a jitdump may differ (CPython 3.15 overwrites the last eight of its
+ * trampolines with a mark). Returns 0; -ENOENT, -ENOMEM, or another errno.
  */
 int jit_sources_read_body(const struct jit_sources *sources, const struct jit_code *code,
 			  struct jit_body *ret_body);

@@ -10,11 +10,11 @@
 #include "procmem/cleanup.h"
 #include "procmem/core/file_blocks.h"
 
-/* So much of the file is read at a time; any record can be judged by it. */
+/* Bytes read of the file at a time; enough to decide what any record is. */
 enum { WINDOW_BYTES = 1 << 17 };
 _Static_assert((int)WINDOW_BYTES >= (int)JITDUMP_JUDGED_BYTES, "a window judges any record");
 
-/* So many records of unknown kinds, one behind the other, are none by chance. */
+/* This many well-formed records of unknown kinds in a row are no coincidence. */
 enum { MAX_UNKNOWN_IN_A_ROW = 8 };
 
 /* A record that belongs to the next LOAD. */
@@ -24,10 +24,10 @@ struct pending {
 	remote_addr code_addr; /* of a DEBUG_INFO */
 };
 
-/* How far it was read, and what was met. */
+/* The position in the file, and what was found up to there. */
 struct progress {
-	uint64_t offset;      /* of what was not taken yet; 0: nor was the header */
-	uint64_t lost_offset; /* where a record should have been; 0: it was */
+	uint64_t offset;      /* of the next record; 0: the header is not read yet */
+	uint64_t lost_offset; /* where a record was missing first; 0: none is */
 	bool is_closed;
 	struct pending lines;
 	struct pending unwinding;
@@ -38,27 +38,27 @@ struct jitdump {
 	int fd;
 	uint32_t file_index;
 	uint64_t end_ns;
-	bool has_header; /* has had one, since when the file may have been cut */
+	bool has_header; /* the header was read; the file may have been truncated since */
 	struct jitdump_header header;
-	uint8_t header_bytes[JITDUMP_HEADER_BYTES]; /* as they are in the file */
+	uint8_t header_bytes[JITDUMP_HEADER_BYTES]; /* as in the file */
 	struct progress at;
-	const uint8_t *tail; /* borrowed; what would come at tail_offset */
+	const uint8_t *tail; /* borrowed; the bytes expected at tail_offset */
 	uint64_t tail_offset;
 	size_t tail_bytes;
-	uint64_t ahead_offset; /* so far it was read before it was in the file */
+	uint64_t ahead_offset; /* up to here it was read as tail, before it was in the file */
 	uint64_t window_offset;
 	size_t window_bytes;
 	uint8_t window[WINDOW_BYTES];
 };
 
-/* A tail has no more codes: the shortest record of one has its fixed part, and an empty name. */
+/* Limit on the codes of a tail: the shortest LOAD has its fixed part and an empty name. */
 enum { MAX_TAIL_CODES = JITDUMP_MAX_TAIL_BYTES / 57 };
 
-/* What one call of jitdump_read() works on. */
+/* The state of one call of jitdump_read(). */
 struct reading {
 	struct jitdump *dump;
 	struct jit_map *map;
-	uint64_t size_bytes; /* of the file, and of the tail where that counts */
+	uint64_t size_bytes; /* of the file, plus the tail if has_tail */
 	bool has_tail;
 	bool is_final;
 	int error;
@@ -118,7 +118,7 @@ void jitdump_set_tail(struct jitdump *dump, uint64_t offset, const uint8_t *byte
 	dump->tail_bytes = nr;
 }
 
-/* What is wrong. */
+/* Faults. */
 
 static void note_fault(struct jitdump *dump, enum jitdump_fault fault, uint64_t offset,
 		       uint64_t nr_bytes)
@@ -146,7 +146,7 @@ static void drop_both_pending(struct jitdump *dump)
 
 /* Bytes of the file. */
 
-/* Copy what the tail has at offset, if the file ends there. How many bytes. */
+/* Copy the tail's bytes at offset, where the file ends. Returns how many. */
 static size_t copy_tail(const struct jitdump *dump, uint64_t offset, uint8_t *buffer, size_t nr)
 {
 	const uint64_t skipped = offset - dump->tail_offset;
@@ -167,7 +167,7 @@ size_t jitdump_read_bytes(const struct jitdump *dump, uint64_t offset, uint8_t *
 	       copy_tail(dump, offset + nr_in_file, buffer + nr_in_file, nr - nr_in_file);
 }
 
-/* Fill the window with what is at offset. */
+/* Fill the window from offset. */
 static void move_window(struct reading *reading, uint64_t offset)
 {
 	struct jitdump *dump = reading->dump;
@@ -183,8 +183,8 @@ static void move_window(struct reading *reading, uint64_t offset)
 }
 
 /*
- * The bytes at offset: *ret_bytes, and how many there are, at least wanted unless the file
- * ends there. An error is kept in reading->error, and there are none then.
+ * Get the bytes at offset in *ret_bytes. Returns how many there are: at least wanted, unless the
+ * file ends there; 0 on an error, which is kept in reading->error.
  */
 static size_t bytes_at(struct reading *reading, uint64_t offset, size_t wanted,
 		       const uint8_t **ret_bytes)
@@ -210,9 +210,9 @@ static int decode_at(struct reading *reading, uint64_t offset, struct jitdump_re
 	return jitdump_record_decode(bytes, nr, reading->dump->header.is_big_endian, ret_record);
 }
 
-/* What a record is. */
+/* Recognising records. */
 
-/* Whether it can be no other bytes by chance: who wrote it is the one that the file is of. */
+/* Whether the record cannot be a coincidence: a known id, with the file's own pid if it has one. */
 static bool is_certain(const struct jitdump *dump, const struct jitdump_record *record)
 {
 	if (record->id == JITDUMP_LOAD || record->id == JITDUMP_MOVE)
@@ -221,8 +221,8 @@ static bool is_certain(const struct jitdump *dump, const struct jitdump_record *
 }
 
 /*
- * Whether what is at offset is the end of the file, or a record, as far as it is there; of
- * unknown kinds there may be several in a row.
+ * Whether at offset the file ends or a record starts, as far as it is there. Several records of
+ * unknown kinds may precede.
  */
 static bool goes_on_at(struct reading *reading, uint64_t offset)
 {
@@ -239,8 +239,8 @@ static bool goes_on_at(struct reading *reading, uint64_t offset)
 }
 
 /*
- * Decode the record at dump->at.offset. 0; -EAGAIN: it is not all there yet, or cannot be told yet;
- * -EBADMSG: there is none.
+ * Decode the record at dump->at.offset. Returns 0; -EAGAIN if it is incomplete or undecided yet;
+ * -EBADMSG if there is none.
  */
 static int take_record(struct reading *reading, struct jitdump_record *ret_record)
 {
@@ -255,15 +255,18 @@ static int take_record(struct reading *reading, struct jitdump_record *ret_recor
 
 	if (is_certain(dump, ret_record))
 		return is_whole ? 0 : not_whole;
-	/* Of another version, or another process's: if nothing else is damaged here. */
+	/*
+	 * Of a later version, or another process's. Accept it only if nothing is damaged around
+	 * it.
+	 */
 	if (!is_whole || dump->at.lost_offset || !goes_on_at(reading, end_offset))
 		return -EBADMSG;
 	return 0;
 }
 
-/* What a record says. */
+/* Using records. */
 
-/* Whether a LOAD or MOVE is about that code, with that time. */
+/* Whether a LOAD or MOVE, with its time, describes that code. */
 static bool is_of(const struct reading *reading, const struct jitdump_record *record,
 		  const struct jit_code *code)
 {
@@ -272,13 +275,13 @@ static bool is_of(const struct reading *reading, const struct jitdump_record *re
 	       code->file_index == reading->dump->file_index && code->source == JIT_SOURCE_JITDUMP;
 }
 
-/* Whether it stands where the tail was read, and so may have been taken from there. */
+/* Whether the record is where the tail was read, and so may have been used already. */
 static bool is_behind_tail(const struct jitdump *dump)
 {
 	return dump->at.offset < dump->ahead_offset;
 }
 
-/* Whether one of the codes that a tail has had room for is that of the record. */
+/* Whether the code of the record is among the last codes, as many as a tail can hold. */
 static bool is_in_tail(const struct reading *reading, const struct jitdump_record *record)
 {
 	uint32_t nr_codes;
@@ -292,8 +295,8 @@ static bool is_in_tail(const struct reading *reading, const struct jitdump_recor
 }
 
 /*
- * The code that a LOAD or MOVE is about is known already, with that time. Of those that were at
- * one place at one time the map finds the last one only.
+ * Whether the code of a LOAD or MOVE is known, with that time. Of several codes at one place and
+ * time the map finds only the last.
  */
 static bool is_duplicate(const struct reading *reading, const struct jitdump_record *record)
 {
@@ -305,14 +308,14 @@ static bool is_duplicate(const struct reading *reading, const struct jitdump_rec
 	return is_behind_tail(reading->dump) && is_in_tail(reading, record);
 }
 
-/* Twice in the file, or read before it was there. */
+/* Count a duplicate, unless the record was merely read as tail before. */
 static void note_duplicate(struct jitdump *dump, const struct jitdump_record *record)
 {
 	if (!is_behind_tail(dump))
 		note_fault(dump, JITDUMP_DUPLICATE, dump->at.offset, record->nr_bytes);
 }
 
-/* Add to the map; what it does not take is counted. */
+/* Add a code to the map, or count it as refused. */
 static void add_code(struct reading *reading, const struct jitdump_record *record,
 		     const struct jit_code *code, size_t name_bytes)
 {
@@ -325,7 +328,7 @@ static void add_code(struct reading *reading, const struct jitdump_record *recor
 			   record->nr_bytes);
 }
 
-/* Whether it is of a time that does not count. Of ticks that cannot be told. */
+/* Whether the record is from end_ns or later. Ticks are not comparable. */
 static bool is_too_late(const struct jitdump *dump, const struct jitdump_record *record)
 {
 	return !dump->header.has_ticks && record->time_ns >= dump->end_ns;
@@ -363,7 +366,7 @@ static void take_load(struct reading *reading, const struct jitdump_record *reco
 		add_code(reading, record, &code, record->name_bytes);
 }
 
-/* The code is at its new place from then on, under its old name, and no more at the old one. */
+/* From now on the code is at its new place, under its old name. */
 static void take_move(struct reading *reading, const struct jitdump_record *record)
 {
 	struct jitdump *dump = reading->dump;
@@ -430,7 +433,7 @@ static void use_record(struct reading *reading, const struct jitdump_record *rec
 
 /* From record to record. */
 
-/* There is no record here: it is looked for from the next byte on. */
+/* There is no record here: search from the next byte on. */
 static int lose(struct jitdump *dump)
 {
 	uint64_t nr_bytes;
@@ -444,7 +447,7 @@ static int lose(struct jitdump *dump)
 	return nr_bytes > JITDUMP_MAX_SKIPPED_BYTES ? -E2BIG : 0;
 }
 
-/* There is one again, or the file is at its end. */
+/* A record was found again, or the file ends. */
 static void find_again(struct jitdump *dump, enum jitdump_fault fault, uint64_t end_offset)
 {
 	const uint64_t nr_bytes = end_offset - dump->at.lost_offset;
@@ -454,7 +457,7 @@ static void find_again(struct jitdump *dump, enum jitdump_fault fault, uint64_t 
 	dump->at.lost_offset = 0;
 }
 
-/* Whether nothing that follows would be taken, or only at a price. */
+/* Whether to stop: further codes would be refused as well, at a cost. */
 static bool is_given_up(const struct jitdump *dump)
 {
 	return dump->at.stats.nr_faults[JITDUMP_REFUSED] >= JITDUMP_MAX_REFUSED;
@@ -485,7 +488,7 @@ static void read_records(struct reading *reading)
 		drop_both_pending(dump);
 }
 
-/* Forget the file that was there, not what it said. */
+/* Start over with a new file. Its old codes stay. */
 static void begin_again(struct jitdump *dump)
 {
 	dump->at.offset = 0;
@@ -497,7 +500,7 @@ static void begin_again(struct jitdump *dump)
 	note_fault(dump, JITDUMP_BEGUN_AGAIN, 0, 0);
 }
 
-/* Read the header, or see whether it is still the same. As jitdump_header_decode(). */
+/* Read the header, or check that it is still the same. Returns as jitdump_header_decode(). */
 static int read_header(struct reading *reading)
 {
 	struct jitdump *dump = reading->dump;
@@ -505,7 +508,7 @@ static int read_header(struct reading *reading)
 	size_t nr;
 	int err;
 
-	dump->window_bytes = 0; /* the file may be another one by now */
+	dump->window_bytes = 0; /* the file may have been replaced */
 	nr = bytes_at(reading, 0, JITDUMP_HEADER_BYTES, &bytes);
 	if (reading->error)
 		return reading->error;
@@ -525,8 +528,8 @@ static int read_header(struct reading *reading)
 }
 
 /*
- * Read on in what comes behind the file. It may come there, or other bytes if somebody else writes
- * them first: so the codes are kept, and not how far it was read. 0 or -ENOMEM.
+ * Read on in the tail. Its bytes may reach the file unchanged, or another writer's may come
+ * first, so the codes are kept but the position is reset. Returns 0 or -ENOMEM.
  */
 static int read_tail(struct reading *reading)
 {
@@ -539,7 +542,7 @@ static int read_tail(struct reading *reading)
 		read_records(reading);
 	if (dump->at.offset > dump->ahead_offset)
 		dump->ahead_offset = dump->at.offset;
-	/* What each of them costs counts all the same. */
+	/* Refusals count even so: each one took time. */
 	at.stats.nr_faults[JITDUMP_REFUSED] = dump->at.stats.nr_faults[JITDUMP_REFUSED];
 	dump->at = at;
 	return reading->error == -ENOMEM ? -ENOMEM : 0;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A jitdump file that is read while it grows, into a map.
+ * Reads a jitdump file into a map while it grows.
  *
- * What is in it is not trusted, and often damaged: a child that was forked writes what its
- * parent had buffered, too, through the descriptor that they share (CPython's does), so that
- * there are pieces of records in the middle, and records twice. Where there is no record the
- * next one is looked for byte by byte; what was read before is known by its index, time and place.
- * What the writer has not written yet may be told beside the file; when it has, that holds, too.
+ * The file is untrusted, and often damaged: a forked child also flushes what its parent had
+ * buffered, through the descriptor that they share (CPython's does), which leaves fragments of
+ * records in the middle, and duplicates. Where there is no record, the next one is searched for
+ * byte by byte. Duplicates are recognised by index, time and place. The bytes that the writer has
+ * not flushed yet can be supplied separately; once in the file, the file's bytes count.
  *
- * The file is read with pread() and never mapped: it may become shorter at any time.
+ * The file is read with pread() and never mapped, since it may become shorter at any time.
  */
 #pragma once
 
@@ -19,24 +19,24 @@
 #include "symbols/jit/jit_map.h"
 #include "symbols/jit/jitdump_record.h"
 
-/* What may be wrong with a file. */
+/* Faults of a file. */
 enum jitdump_fault {
 	JITDUMP_SKIPPED,	  /* bytes that are no record */
-	JITDUMP_CUT,		  /* the last record is not whole */
-	JITDUMP_DUPLICATE,	  /* a LOAD or MOVE that was there before */
-	JITDUMP_ORPHAN_LINES,	  /* a DEBUG_INFO whose LOAD does not follow */
-	JITDUMP_ORPHAN_UNWINDING, /* an UNWINDING_INFO whose LOAD does not follow */
-	JITDUMP_UNKNOWN_MOVE,	  /* a MOVE of a code that is not where it says */
-	JITDUMP_UNKNOWN_ID,	  /* a record of a kind that is not known */
+	JITDUMP_CUT,		  /* the last record is incomplete */
+	JITDUMP_DUPLICATE,	  /* a LOAD or MOVE seen before */
+	JITDUMP_ORPHAN_LINES,	  /* a DEBUG_INFO without its LOAD after it */
+	JITDUMP_ORPHAN_UNWINDING, /* an UNWINDING_INFO without its LOAD after it */
+	JITDUMP_UNKNOWN_MOVE,	  /* a MOVE of a code that is not at its old place */
+	JITDUMP_UNKNOWN_ID,	  /* a record of an unknown kind */
 	JITDUMP_OTHER_PROCESS,	  /* a record of another process than the header's */
 	JITDUMP_EMPTY_CODE,	  /* a LOAD without code */
-	JITDUMP_REFUSED,	  /* one that the map does not take: too many, or too many names */
-	JITDUMP_BEHIND_CLOSE,	  /* a record behind the one that says that there are no more */
-	JITDUMP_BEGUN_AGAIN,	  /* the file was cut or written anew while it was read */
+	JITDUMP_REFUSED,	  /* a code that the map refuses: too many codes or names */
+	JITDUMP_BEHIND_CLOSE,	  /* a record after the CLOSE */
+	JITDUMP_BEGUN_AGAIN,	  /* the file was truncated or rewritten while it was read */
 	NR_JITDUMP_FAULTS,
 };
 
-/* A place where something is wrong. */
+/* The place of a fault. */
 struct jitdump_place {
 	enum jitdump_fault fault;
 	uint64_t offset; /* in the file */
@@ -44,18 +44,18 @@ struct jitdump_place {
 };
 
 /*
- * So many bytes that are no record are looked through, of one file, before it is given up: what
- * a fork leaves has kilobytes, and a file with a hole may have any number.
+ * Limit on the bytes of a file skipped in search of records before it is given up: a fork leaves
+ * kilobytes; a file with a hole may have any number.
  */
 #define JITDUMP_MAX_SKIPPED_BYTES (64u << 20)
 
 /*
- * So many codes that the map refuses are read, of one file, and nothing behind them: to find out
- * takes up to 0.2 ms for each, and a full map takes no others either.
+ * Limit on the refused codes of a file; nothing after them is read. Each refusal takes up to 0.2
+ * ms, and a full map takes no further codes anyway.
  */
 #define JITDUMP_MAX_REFUSED 1024
 
-/* So many places are kept, the first ones; all are counted. */
+/* The first places are kept; all faults are counted. */
 #define JITDUMP_MAX_PLACES 64
 
 struct jitdump_stats {
@@ -69,41 +69,48 @@ struct jitdump_stats {
 struct jitdump;
 
 /*
- * Read the file of fd, which is the reader's from then on, also on failure, and has to be a
- * regular one; the codes are marked with file_index. Nothing is read yet. 0 or -ENOMEM.
- * jitdump_close() accepts NULL.
+ * Create a reader of the file of fd, a regular one. Takes ownership of fd, also on failure. Codes
+ * are marked with file_index. Nothing is read yet. Returns 0 or -ENOMEM. jitdump_close() accepts
+ * NULL.
  */
 int jitdump_open(int fd, uint32_t file_index, struct jitdump **ret_dump);
 void jitdump_close(struct jitdump *dump);
 
-/* Codes whose time is not before that are not taken, as of a file of a process before its fork. */
+/*
+ * Ignore codes whose time is end_ns or later: of a parent's file only what precedes the fork
+ * counts.
+ */
 void jitdump_set_end(struct jitdump *dump, uint64_t end_ns);
 
-/* A tail has no more bytes: as many as are copied of one (stdio_file.h). */
+/* Limit on a tail; stdio_file.h copies no more. */
 #define JITDUMP_MAX_TAIL_BYTES (128u << 10)
 
 /*
- * What the writer will write at offset next, as far as is known; no bytes: nothing. It counts where
- * the file ends there. Borrowed until another one is set, which is to be done before each read.
+ * Set the tail: the bytes that the writer will presumably write at offset next; none if nr is 0.
+ * It counts only if the file ends at offset. bytes is borrowed until the next call. Call it
+ * before each read.
  */
 void jitdump_set_tail(struct jitdump *dump, uint64_t offset, const uint8_t *bytes, size_t nr);
 
 /*
- * Read what is new, into map, the tail included. A record that is not all there yet is waited for,
- * unless is_final: then nothing will be written any more. 0, also where there is no whole header
- * yet; -EBADMSG (it is no jitdump); -ENOTSUP (of a version that is not known); -E2BIG (the limit of
- * bytes above); -ENOMEM; or another errno.
+ * Read what is new, including the tail, into map. An incomplete record is left for the next call,
+ * unless is_final: nothing more will be written.
+ *
+ * Returns 0, also if the header is incomplete; -EBADMSG if it is not a jitdump; -ENOTSUP if its
+ * version is unknown; -E2BIG (JITDUMP_MAX_SKIPPED_BYTES); -ENOMEM; or another errno.
  */
 int jitdump_read(struct jitdump *dump, struct jit_map *map, bool is_final);
 
-/* How far the file was read: behind the last record that is whole in it. */
+/* The offset up to which the file was read: the end of the last complete record in it. */
 uint64_t jitdump_offset(const struct jitdump *dump);
 
-/* The header; NULL: not read yet. Borrowed from the reader, as are the counts. */
+/* The header; NULL if not read yet. Borrowed from the reader, like the statistics. */
 const struct jitdump_header *jitdump_header(const struct jitdump *dump);
 const struct jitdump_stats *jitdump_stats(const struct jitdump *dump);
 
-/* Bytes of the file and of the tail behind it from offset on: how many there are, at most nr. */
+/*
+ * Read at most nr bytes at offset of the file with the tail appended. Returns how many there are.
+ */
 size_t jitdump_read_bytes(const struct jitdump *dump, uint64_t offset, uint8_t *buffer, size_t nr);
 
 /* The descriptor, borrowed. */

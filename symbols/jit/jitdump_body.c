@@ -8,13 +8,16 @@
 #include "procmem/cleanup.h"
 #include "symbols/unwind/cfi.h"
 
-/* V8 counts the addresses of lines from the ELF header that it has perf put before the code. */
+/* V8 counts line addresses from the ELF header that it expects perf to put before the code. */
 #define ELF_HEADER_BYTES 0x40u
 
-/* The path of a line that is the one before's. */
+/* Stands for the path of the line before. */
 static const char same_path[] = "\xff";
 
-/* Read a record whole. *ret_bytes is allocated (free() it). 0, -ENOENT (it is none), -ENOMEM. */
+/*
+ * Read a complete record. *ret_bytes is allocated; release it with free(). Returns 0; -ENOENT if
+ * it is not the expected one; -ENOMEM.
+ */
 static int read_record(const struct jitdump *dump, uint64_t offset, enum jitdump_id id,
 		       uint8_t **ret_bytes, struct jitdump_record *ret_record)
 {
@@ -40,7 +43,7 @@ static int read_record(const struct jitdump *dump, uint64_t offset, enum jitdump
 	return 0;
 }
 
-/* The instructions, and where they were at first. */
+/* Read the instructions, and the address at which they were first. */
 static int read_code(const struct jitdump *dump, const struct jit_code *code, struct jit_body *body,
 		     remote_addr *ret_load_addr)
 {
@@ -61,7 +64,7 @@ static int read_code(const struct jitdump *dump, const struct jit_code *code, st
 
 /* Lines. */
 
-/* Decode the lines of a record. False: they are damaged. */
+/* Decode the lines of a record. Returns false if they are damaged. */
 static bool decode_lines(struct jit_body *body, uint64_t nr_lines, uint32_t nr_bytes)
 {
 	const uint8_t *bytes = body->lines_bytes;
@@ -90,7 +93,7 @@ static bool decode_lines(struct jit_body *body, uint64_t nr_lines, uint32_t nr_b
 	return true;
 }
 
-/* Whether all lines are of the code, if so many bytes are taken from their addresses. */
+/* Whether all lines are in the code once bias is subtracted from their addresses. */
 static bool are_inside(const struct jit_body *body, remote_addr load_addr, uint64_t nr_bytes,
 		       uint64_t bias)
 {
@@ -109,7 +112,7 @@ static void drop_lines(struct jit_body *body)
 	body->nr_lines = 0;
 }
 
-/* Have the addresses be those at which the code is. */
+/* Convert the addresses of lines to those of the code. */
 static void place_lines(const struct jit_code *code, remote_addr load_addr, struct jit_body *body)
 {
 	uint64_t bias = 0;
@@ -138,7 +141,7 @@ static int read_lines(const struct jitdump *dump, const struct jit_code *code,
 	body->lines = calloc(record.nr_lines ? record.nr_lines : 1, sizeof(*body->lines));
 	if (!body->lines)
 		return -ENOMEM;
-	body->nr_lines = (uint32_t)record.nr_lines; /* fewer than the bytes of a record */
+	body->nr_lines = (uint32_t)record.nr_lines; /* bounded by the record's size */
 	if (decode_lines(body, record.nr_lines, record.nr_bytes))
 		place_lines(code, load_addr, body);
 	else
@@ -148,7 +151,10 @@ static int read_lines(const struct jitdump *dump, const struct jit_code *code,
 
 /* Unwind information. */
 
-/* Where in the record .eh_frame is, and where it would be in memory. False: it is of no use. */
+/*
+ * Locate .eh_frame in the record and its vaddr. Returns false if no order of the sections fits
+ * the code.
+ */
 static bool find_eh_frame(const uint8_t *bytes, const struct jitdump_record *record,
 			  const struct jit_code *code, struct cfi_section *ret_section)
 {
@@ -157,8 +163,8 @@ static bool find_eh_frame(const uint8_t *bytes, const struct jitdump_record *rec
 	const struct {
 		uint64_t offset, vaddr;
 	} orders[] = {
-		{0, vaddr},						    /* as perf has it */
-		{record->eh_header_bytes, vaddr + record->eh_header_bytes}, /* as it is specified */
+		{0, vaddr},						    /* as perf writes it */
+		{record->eh_header_bytes, vaddr + record->eh_header_bytes}, /* as specified */
 		{record->eh_header_bytes, vaddr},
 	};
 
@@ -209,7 +215,7 @@ int jitdump_read_body(const struct jitdump *dump, const struct jit_code *code,
 	err = read_code(dump, code, &body, &load_addr);
 	if (!err && code->lines_place)
 		err = read_lines(dump, code, load_addr, &body);
-	/* The unwinder reads little endian only. */
+	/* The unwinder supports little endian only. */
 	if (!err && code->unwind_place && !body.is_big_endian)
 		err = read_unwind(dump, code, &body);
 	if (err)

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* The magic as a little-endian reader sees it, of a little- and of a big-endian writer. */
+/* The magic as read little-endian, of a little- and of a big-endian writer. */
 #define MAGIC	      0x4a695444u
 #define MAGIC_SWAPPED 0x4454694au
 
@@ -14,7 +14,7 @@ enum { VERSION = 1, FLAG_ARCH_TIMESTAMP = 1 };
 /* Writers pad records to a multiple of eight bytes, or not at all. */
 enum { MAX_PADDING_BYTES = 7 };
 
-/* What is fixed of each record, its prefix included. */
+/* The fixed parts of records, with the prefix. */
 enum {
 	LOAD_BYTES = 56,
 	MOVE_BYTES = 64,
@@ -66,7 +66,7 @@ int jitdump_header_decode(const uint8_t *bytes, size_t nr, struct jitdump_header
 	return 0;
 }
 
-/* Whether what a record holds fills it, but for padding. */
+/* Whether nr_bytes fill the record except for padding. */
 static bool fills(const struct jitdump_record *record, uint64_t nr_bytes)
 {
 	return nr_bytes <= record->nr_bytes && record->nr_bytes - nr_bytes <= MAX_PADDING_BYTES;
@@ -79,7 +79,10 @@ static bool is_range(remote_addr addr, uint64_t nr_bytes)
 	return !__builtin_add_overflow(addr, nr_bytes, &end_addr);
 }
 
-/* The name fills what the code leaves, but for its NUL and padding behind the code. */
+/*
+ * Decode the name: it fills what the code leaves, except for its NUL and the padding after the
+ * code.
+ */
 static int decode_name(const uint8_t *bytes, size_t nr, struct jitdump_record *record)
 {
 	uint32_t room, length;

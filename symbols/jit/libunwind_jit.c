@@ -9,10 +9,10 @@
 #include "procmem/array.h"
 #include "symbols/jit/remote_list.h"
 
-/* unw_dyn_info_list_t: its version, which is 0, how many changes there were, the first entry. */
+/* unw_dyn_info_list_t: version (0), number of changes, first entry. */
 enum { HEAD_BYTES = 16, LIST_VERSION = 0, FIRST_ENTRY_OFFSET = 8 };
 
-/* unw_dyn_info_t, up to the first member of each kind of what it is about: its name. */
+/* unw_dyn_info_t, up to the name, the first member of each kind of description. */
 enum {
 	PREV_OFFSET = 8,
 	START_OFFSET = 16,
@@ -26,16 +26,16 @@ enum { FORMAT_DYNAMIC = 0, LAST_FORMAT = 4 };
 
 struct list {
 	remote_addr addr;
-	uint8_t head[HEAD_BYTES]; /* as the last whole walk found it */
+	uint8_t head[HEAD_BYTES]; /* as the last complete walk found it */
 	bool has_head;
-	bool is_settled; /* as did the one before that */
+	bool is_settled; /* the walk before found the same */
 };
 
 struct libunwind_jit {
 	struct remote_memory *memory; /* borrowed */
 	struct list lists[LIBUNWIND_JIT_MAX_LISTS];
 	uint32_t nr_lists;
-	uint64_t *seen; /* owned; of each code of the map the last walk that saw it */
+	uint64_t *seen; /* owned; for each code of the map the last walk that saw it */
 	uint32_t nr_seen, max_seen;
 	uint64_t walk;
 	uint64_t last_look_ns;
@@ -83,12 +83,12 @@ int libunwind_jit_add_list(struct libunwind_jit *jit, remote_addr list_addr)
 
 #if defined(__x86_64__)
 
-/* lea OFFSET(%rip), %rax; ret, maybe with endbr64 in front: OFFSET counts from ret. */
+/* lea OFFSET(%rip), %rax; ret, with an optional endbr64 before. OFFSET is relative to ret. */
 static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
 static const uint8_t lea[] = {0x48, 0x8d, 0x05};
 enum { LEA_BYTES = sizeof(lea) + 4, RET = 0xc3 };
 
-/* The address that the function at function_addr returns. 0 or -ENOENT. */
+/* Decode the address that the function at function_addr returns. Returns 0 or -ENOENT. */
 static int returned_addr(const uint8_t code[sizeof(endbr64) + LEA_BYTES + 1],
 			 remote_addr function_addr, remote_addr *ret_addr)
 {
@@ -129,11 +129,14 @@ static bool is_fatal(int err)
 	return err == -ENOMEM || err == -ESRCH || err == -EPERM;
 }
 
-/* Read the text at addr, terminated. 0; -EBADMSG (it is empty, or longer); -ESRCH, -EPERM. */
+/*
+ * Read the NUL-terminated text at addr. Returns 0; -EBADMSG if it is empty or too long; -ESRCH,
+ * -EPERM.
+ */
 static int read_name(struct remote_memory *memory, remote_addr addr,
 		     char name[LIBUNWIND_JIT_MAX_NAME_BYTES + 1])
 {
-	/* As much of it as there is: it may end where the memory does. */
+	/* Read as much as there is: the name may be at the end of the memory. */
 	struct remote_range range = {
 		.addr = addr, .buffer = name, .size = LIBUNWIND_JIT_MAX_NAME_BYTES + 1};
 	int err = remote_memory_read_ranges(memory, &range, 1);
@@ -144,8 +147,8 @@ static int read_name(struct remote_memory *memory, remote_addr addr,
 }
 
 /*
- * Where the name of an entry is. Before libunwind 1.6 there was no load offset, and the name stood
- * in its place; it is of loaded files only.
+ * The address of the name of an entry. Before libunwind 1.6 there was no load offset, which only
+ * loaded files have; the name was in its place.
  */
 static remote_addr name_addr(const uint8_t entry[ENTRY_BYTES])
 {
@@ -156,8 +159,8 @@ static remote_addr name_addr(const uint8_t entry[ENTRY_BYTES])
 }
 
 /*
- * What an entry says of a code, but for the name; one that ends before it begins no map takes.
- * -EBADMSG: nothing.
+ * Decode the code of an entry, except for its name. The map refuses a code that ends before it
+ * starts. Returns 0, or -EBADMSG if it describes no code.
  */
 static int decode_entry(const uint8_t entry[ENTRY_BYTES], struct jit_code *ret_code)
 {
@@ -175,7 +178,7 @@ static int decode_entry(const uint8_t entry[ENTRY_BYTES], struct jit_code *ret_c
 	return 0;
 }
 
-/* Whether the map has that code already; *ret_index is its index. */
+/* Whether the map has that code already. *ret_index is its index. */
 static bool is_known(const struct jit_map *map, const struct jit_code *code, uint32_t *ret_index)
 {
 	const struct jit_code *known =
@@ -189,7 +192,7 @@ static bool is_known(const struct jit_map *map, const struct jit_code *code, uin
 	return true;
 }
 
-/* The code of that index is on the list. 0 or -ENOMEM. */
+/* Record that the code of that index is on the list. Returns 0 or -ENOMEM. */
 static int mark_seen(struct libunwind_jit *jit, uint32_t index)
 {
 	if (index >= jit->nr_seen) {
@@ -205,7 +208,7 @@ static int mark_seen(struct libunwind_jit *jit, uint32_t index)
 	return 0;
 }
 
-/* Have the map know what an entry tells. 0, or an error that is_fatal(). */
+/* Add the code of an entry to the map. Returns 0, or an error that is_fatal(). */
 static int take_entry(const struct walk *walk, remote_addr addr, const uint8_t entry[ENTRY_BYTES])
 {
 	char name[LIBUNWIND_JIT_MAX_NAME_BYTES + 1] = "";
@@ -256,7 +259,7 @@ static int read_entry(struct remote_list *list, remote_addr addr, remote_addr pr
 	return take_entry(walk, addr, entry);
 }
 
-/* End what the walk did not see. */
+/* End the codes that the walk did not see. */
 static void end_gone(const struct walk *walk, uint64_t now_ns)
 {
 	const struct libunwind_jit *jit = walk->jit;
@@ -269,7 +272,10 @@ static void end_gone(const struct walk *walk, uint64_t now_ns)
 			jit_map_end(walk->map, &codes[i], now_ns);
 }
 
-/* Whether a list is not as it was, or was being changed then. 0, or an error that is_fatal(). */
+/*
+ * Determine whether a list has changed, or was changing at the last walk. Returns 0, or an error
+ * that is_fatal().
+ */
 static int has_changed(const struct libunwind_jit *jit, const struct list *list, bool *ret_has)
 {
 	uint8_t head[HEAD_BYTES];

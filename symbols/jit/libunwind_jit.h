@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The lists that programs keep of their own code for libunwind: what they gave to
- * _U_dyn_register(), one list for each copy of libunwind. Entries have a name and a range; how to
- * unwind the code they tell in a language of libunwind's own, which is not read.
+ * Reads the lists of their own code that programs keep for libunwind: what they passed to
+ * _U_dyn_register(), one list for each copy of libunwind. Entries have a name and a range. Their
+ * unwind information is in a format of libunwind's own, which is not read.
  *
- * A list counts its changes, so that one look in which it has not changed reads 16 bytes. Each
- * change is counted before it is made, under a lock that only the process can take: a list is
- * taken for unchanged once two walks have begun with the same count, and the same first entry.
+ * A list counts its changes, so a look at an unchanged list reads 16 bytes. A change is counted
+ * before it is made, under a lock that only the process can take. So a list counts as unchanged
+ * only after two walks that began with the same count and the same first entry.
  *
  * Source: libunwind-dynamic(3) and libunwind-dynamic.h; _U_dyn_register() of libunwind 1.6.
  */
@@ -18,35 +18,37 @@
 #include "symbols/jit/jit_map.h"
 
 /*
- * The symbols by which a list is found. Of shared libraries the first one is hidden, and stripped
- * as a rule, and the second one, a function that returns the list's address, is public.
+ * The symbols that lead to a list. In shared libraries the list is hidden, and usually stripped,
+ * but the function that returns its address is public.
  */
 #define LIBUNWIND_JIT_LIST_SYMBOL     "_U_dyn_info_list"
 #define LIBUNWIND_JIT_FUNCTION_SYMBOL "_U_dyn_info_list_addr"
 
-/* Lists of one process; others are left out. One copy of libunwind has one. */
+/* Limit on the lists of one process; others are left out. A copy of libunwind has one. */
 #define LIBUNWIND_JIT_MAX_LISTS 16
 
-/* A longer name is left out: C++ has thousands of bytes at most. */
+/* Limit on a name; longer ones are left out. C++ names have thousands of bytes at most. */
 #define LIBUNWIND_JIT_MAX_NAME_BYTES 4096
 
 struct libunwind_jit;
 
 /*
- * Read lists of memory, which is borrowed; there are none yet. NULL if out of memory.
- * libunwind_jit_destroy() accepts NULL.
+ * Create a reader of lists in memory, which is borrowed. It has no lists yet. NULL if out of
+ * memory. libunwind_jit_destroy() accepts NULL.
  */
 struct libunwind_jit *libunwind_jit_create(struct remote_memory *memory);
 void libunwind_jit_destroy(struct libunwind_jit *jit);
 
 /*
- * Read from now on the list at that address, or whose address the function at that one returns, if
- * it is not read already. 0; -E2BIG (LIBUNWIND_JIT_MAX_LISTS); of a function also -ENOENT (by its
- * instructions it does something else; always so but on x86-64), -EFAULT, -ESRCH, -EPERM.
+ * Add the list at list_addr, or the list whose address the function at function_addr returns,
+ * unless it has been added.
+ *
+ * Returns 0; -E2BIG (LIBUNWIND_JIT_MAX_LISTS). For a function also -ENOENT, if its instructions
+ * do something else, and always on machines other than x86-64; -EFAULT, -ESRCH, -EPERM.
  */
 int libunwind_jit_add_list(struct libunwind_jit *jit, remote_addr list_addr);
 int libunwind_jit_add_function(struct libunwind_jit *jit, remote_addr function_addr);
 
-/* Read what is new into map, and end what is gone: all as gdb_jit_read() (gdb_jit.h). */
+/* Add the new codes to map, and end those that are gone. As gdb_jit_read() (gdb_jit.h). */
 int libunwind_jit_read(struct libunwind_jit *jit, struct jit_map *map, uint64_t first_ns,
 		       uint64_t now_ns);

@@ -9,15 +9,15 @@
 
 #include "procmem/cleanup.h"
 
-/* What is read at a time; a whole line fits into it. */
+/* Bytes read at a time; room for a whole line. */
 enum { BUFFER_BYTES = 2 * PERF_MAP_MAX_LINE_BYTES };
 
 struct perf_map {
 	int fd;
 	uint32_t file_index;
 	uint64_t from_ns;
-	uint64_t offset;  /* of the line that was not taken yet */
-	bool in_too_long; /* in a line that is left out */
+	uint64_t offset;  /* of the next line */
+	bool in_too_long; /* inside a line that is too long */
 	uint64_t nr_bad_lines;
 	char buffer[BUFFER_BYTES];
 };
@@ -62,7 +62,10 @@ static int hexadecimal_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* A number up to the blank behind it, "0x" before it or not. What is behind; NULL: it is none. */
+/*
+ * Parse a number, with or without "0x", up to the blank that ends it. Returns what follows the
+ * blank, or NULL.
+ */
 static const char *parse_number(const char *at, const char *end, uint64_t *ret_number)
 {
 	uint64_t number = 0;
@@ -81,7 +84,7 @@ static const char *parse_number(const char *at, const char *end, uint64_t *ret_n
 	return at + 1;
 }
 
-/* Take one line, without its end, into the map. 0 or -ENOMEM. */
+/* Add one line, without its newline, to the map. Returns 0 or -ENOMEM. */
 static int take_line(struct perf_map *perf_map, struct jit_map *map, const char *line,
 		     const char *end)
 {
@@ -105,14 +108,14 @@ static int take_line(struct perf_map *perf_map, struct jit_map *map, const char 
 	return err == -ENOMEM ? err : 0;
 }
 
-/* The end of a line that is too long was found or not; what was taken of the buffer. */
+/* Skip a line that is too long, up to its end if that was found. Returns the bytes consumed. */
 static size_t pass_too_long(struct perf_map *perf_map, const char *end_of_line, size_t nr)
 {
 	perf_map->in_too_long = !end_of_line;
 	return end_of_line ? (size_t)(end_of_line + 1 - perf_map->buffer) : nr;
 }
 
-/* Take the whole lines of the nr bytes of the buffer. How many bytes they have. */
+/* Take the complete lines in the nr bytes of the buffer. Returns the bytes consumed. */
 static size_t take_lines(struct perf_map *perf_map, struct jit_map *map, size_t nr, bool at_end,
 			 int *ret_err)
 {

@@ -10,13 +10,13 @@
 #if defined(__x86_64__)
 
 /*
- * What a version writes. The stack is as in the caller before the first instruction, and from
- * that at last on; from that at at_frame on rbp is a frame pointer. An endbr64 may stand in front.
+ * The trampolines of the versions. At offset 0 and from last on the stack is as at entry; from
+ * at_frame on rbp is a frame pointer. An endbr64 may precede offset 0.
  */
 static const struct trampoline {
 	uint8_t nr_bytes;
 	uint8_t bytes[11];
-	uint8_t at_frame; /* 0: nowhere */
+	uint8_t at_frame; /* 0: never */
 	uint8_t last;
 } trampolines[] = {
 	/* 3.13 and newer: push rbp; mov rbp, rsp; call rcx; pop rbp; ret */
@@ -71,7 +71,7 @@ static const struct unwind_rule with_frame_pointer = {
 	.saves = {RETURN_ADDRESS, SAVED_RBP},
 };
 
-/* The rule so many bytes behind the first instruction, that of endbr64 below 0. */
+/* The rule at offset from the first instruction; that of an endbr64 is negative. */
 static const struct unwind_rule *rule_at(const struct trampoline *trampoline, int offset)
 {
 	if (offset <= 0 || offset >= trampoline->last)
@@ -81,7 +81,7 @@ static const struct unwind_rule *rule_at(const struct trampoline *trampoline, in
 	return offset < trampoline->at_frame ? &with_rbp_saved : &with_frame_pointer;
 }
 
-/* Whether the trampoline at bytes + at, of whose instructions offset is one, has that one. */
+/* Whether the trampoline at bytes + at has an instruction byte at offset. */
 static bool has_instruction(const struct trampoline *trampoline, const uint8_t *bytes, size_t at,
 			    int offset)
 {
@@ -92,8 +92,8 @@ static bool has_instruction(const struct trampoline *trampoline, const uint8_t *
 }
 
 /*
- * The rule for the byte at index of bytes, if it is part of that trampoline, and how many bytes
- * before it that begins.
+ * The rule for the byte at index of bytes, if it is part of that trampoline. *ret_offset is its
+ * distance from the start of the trampoline.
  */
 static const struct unwind_rule *find_rule(const struct trampoline *trampoline,
 					   const uint8_t *bytes, size_t nr_bytes, size_t index,
@@ -116,7 +116,7 @@ static const struct unwind_rule *find_rule(const struct trampoline *trampoline,
 const struct unwind_rule *perf_trampoline_rule(struct remote_memory *memory, remote_addr addr,
 					       remote_addr *ret_start_addr)
 {
-	/* None crosses a page: they are aligned. The page before may not be there. */
+	/* Aligned trampolines never cross a page; the page before may be unmapped. */
 	const size_t in_page = addr % PAGE_BYTES;
 	const size_t nr_before = in_page < BEFORE ? in_page : BEFORE;
 	const struct unwind_rule *rule = NULL;

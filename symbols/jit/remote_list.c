@@ -19,7 +19,7 @@ static int walk_once(struct remote_list *list)
 	}
 	if (err)
 		return err;
-	/* One that goes on was not seen to its end, or leads in a circle. */
+	/* A list that goes on is too long, or circular. */
 	return addr ? -EAGAIN : 0;
 }
 

@@ -20,23 +20,24 @@ enum {
 };
 
 /*
- * So far behind the word that points to the newest one is the room behind each trampoline, in
- * trampoline_api of 3.13 and newer: for perf's ELF files CPython leaves 0x100 bytes. The word is a
- * pointer in 3.12, whose trampolines are not aligned, and told of by the perf map at once.
+ * In trampoline_api of 3.13 and newer, the room left after each trampoline is this far after the
+ * word that points to the newest arena: CPython leaves 0x100 bytes for perf's ELF files. In 3.12
+ * there is a pointer at this place; its trampolines are not aligned, and the perf map has each at
+ * once.
  */
 enum { PADDING_OFFSET = 40, MAX_PADDING_BYTES = 4096 };
 
-/* Trampolines begin at multiples of it, and arenas at those of a page. */
+/* Alignment of trampolines and of arenas. */
 enum { ALIGNMENT_BYTES = 16, PAGE_BYTES = 4096 };
 
 struct arena {
 	remote_addr start_addr;
-	uint64_t used_bytes; /* so many from start_addr on */
-	uint64_t code_bytes; /* of a trampoline */
+	uint64_t used_bytes; /* in use, from start_addr on */
+	uint64_t code_bytes; /* length of a trampoline */
 	remote_addr prev_addr;
 };
 
-/* What is found in _PyRuntime. */
+/* What _PyRuntime leads to. */
 struct newest {
 	struct arena arena;
 	uint64_t padding_bytes;
@@ -47,7 +48,10 @@ static bool is_fatal(int err)
 	return err == -ENOMEM || err == -ESRCH || err == -EPERM;
 }
 
-/* Whether [start_addr, start_addr + nr_bytes) is a place for code that is in no file. */
+/*
+ * Whether [start_addr, start_addr + nr_bytes) can be an arena: executable memory that is in no
+ * file.
+ */
 static bool is_for_code(const struct maps *maps, remote_addr start_addr, uint64_t nr_bytes)
 {
 	const struct mapping *mapping = maps_find(maps, start_addr);
@@ -57,7 +61,7 @@ static bool is_for_code(const struct maps *maps, remote_addr start_addr, uint64_
 	       nr_bytes <= mapping->end - start_addr;
 }
 
-/* Read the arena at addr. 0; -ENOENT: there is none; or an error that is_fatal(). */
+/* Read the arena at addr. Returns 0; -ENOENT if there is none; or an error that is_fatal(). */
 static int read_arena(struct remote_memory *memory, const struct maps *maps, remote_addr addr,
 		      struct arena *ret_arena)
 {
@@ -82,7 +86,7 @@ static int read_arena(struct remote_memory *memory, const struct maps *maps, rem
 	return 0;
 }
 
-/* Whether a word may point to an arena's struct, which PyMem_RawCalloc() has made. */
+/* Whether a word may point to an arena's struct, which PyMem_RawCalloc() allocated. */
 static bool may_point(const struct maps *maps, remote_addr addr)
 {
 	const struct mapping *mapping = maps_find(maps, addr);
@@ -90,7 +94,7 @@ static bool may_point(const struct maps *maps, remote_addr addr)
 	return mapping && mapping->writable && addr % sizeof(addr) == 0;
 }
 
-/* Find the newest arena. As read_arena(). */
+/* Find the newest arena. Returns as read_arena(). */
 static int find_newest(struct remote_memory *memory, const struct maps *maps,
 		       remote_addr runtime_addr, struct newest *ret_newest)
 {
@@ -113,7 +117,7 @@ static int find_newest(struct remote_memory *memory, const struct maps *maps,
 	return -ENOENT;
 }
 
-/* Add the trampoline at addr, of so many bytes, if nothing else is there. 0 or -ENOMEM. */
+/* Add the trampoline at addr unless a code is known there. Returns 0 or -ENOMEM. */
 static int add_trampoline(struct jit_map *map, remote_addr addr, size_t nr_bytes, uint64_t from_ns)
 {
 	const struct jit_code code = {
