@@ -325,7 +325,7 @@ int gdb_jit_read(struct gdb_jit *gdb_jit, struct jit_map *map, uint64_t first_ns
 	return err;
 }
 
-/* The body. */
+/* Unwind information. */
 
 /* Read the unwind information from the file or, if only the loaded section is relocated, memory. */
 static int read_unwind(struct remote_memory *memory, const struct jit_image *image,

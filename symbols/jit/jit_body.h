@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a source has of a code besides its name: instructions, their lines, and unwind
- * information. It is read on demand; the map only records where it is.
+ * What a source records about a code besides its name: instructions, their lines, and unwind
+ * information. It is read on demand; the map holds only its place.
  */
 #pragma once
 

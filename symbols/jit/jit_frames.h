@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Unwinds and names frames of code that a process has made at run time, from all of its sources
- * (jit_sources.h), at the time of each stack.
+ * Finds code that a process has made at run time, and its unwind rules, for unwinding stacks:
+ * from all of its sources (jit_sources.h), as of the time of each stack.
  *
  * The sources are looked at when an address is asked for that none covers, but not each time: a
  * look reads the process's mappings, lists and files, which takes about as long as a stack of a
  * thousand frames, and seconds if the lists are long. look_pace.h decides when the next look
  * comes: a tenth of a second to a second after the last one, and at least 20 times as long after
  * it as it took. Additions to known files are read without delay, once for each stack, which
- * takes a few microseconds. The information is at most that old while such frames are being asked
- * for: other code may have taken the place of code that has ended.
+ * takes a few microseconds. While such frames are being asked for, the information is never older
+ * than that; where code has ended there may be other code since.
  */
 #pragma once
 

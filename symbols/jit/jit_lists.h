@@ -16,8 +16,8 @@
 struct jit_lists;
 
 /*
- * Create a finder of lists in memory, which is borrowed. Nothing is read yet. NULL if out of
- * memory. jit_lists_destroy() accepts NULL.
+ * Create for a memory, which is borrowed. Nothing is read yet. NULL if out of memory.
+ * jit_lists_destroy() accepts NULL.
  */
 struct jit_lists *jit_lists_create(struct remote_memory *memory);
 void jit_lists_destroy(struct jit_lists *lists);

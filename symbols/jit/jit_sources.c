@@ -522,7 +522,7 @@ int jit_sources_add_code(struct jit_sources *sources, enum jit_source source,
 	return err == -ENOMEM ? err : 0;
 }
 
-/* Bodies. */
+/* Instructions, lines and unwind information. */
 
 /* Replace the instructions by those in memory if the code still exists. */
 static void read_code(const struct jit_sources *sources, const struct jit_code *code,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds all sources of the code that a running process has made, and reads them, at first and as
- * they grow, into one map.
+ * Finds all sources of the code that a running process has made, and reads them into one map,
+ * again as they grow.
  *
- * Jitdumps are the files jit-NUMBER.dump that the process has mapped executable, as writers do so
- * that they are found. The perf map is /tmp/perf-PID.map, below the process's root and with its
- * id in its own PID namespace. The lists for debuggers and for libunwind are in its memory. Code
- * from before a fork is only in the files of the process's ancestors, so these count up to the
- * time of the fork, which the kernel reports in hundredths of a second.
+ * Jitdumps are the files jit-NUMBER.dump that the process has mapped executable; writers map them
+ * so that they are found. The perf map is /tmp/perf-PID.map, below the process's root and with
+ * its id in its own PID namespace. The lists for debuggers and for libunwind are in its memory.
+ * Code from before a fork is only in the files of the process's ancestors, so these count up to
+ * the time of the fork, which the kernel reports in hundredths of a second.
  *
  * What the process has written to a jitdump through stdio but not yet flushed is read from its
  * memory (file_tail.h).
@@ -113,7 +113,7 @@ const struct jit_code *jit_sources_find(const struct jit_sources *sources, remot
 					uint64_t time_ns);
 
 /*
- * Read what the source has of a code besides its name. The caller releases the body with
+ * Read what the source records about a code besides its name. The caller releases the body with
  * jit_body_done(). If the code still exists, its instructions come from the process's memory,
  * since the bytes in a jitdump may differ (CPython 3.15 overwrites the last eight of its
  * trampolines with a mark). Returns 0; -ENOENT, -ENOMEM, or another errno.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads what a jitdump has of a code besides its name: from its LOAD, and from the DEBUG_INFO and
- * the UNWINDING_INFO before it.
+ * Reads what a jitdump records about a code besides its name: from its LOAD, and from the
+ * DEBUG_INFO and the UNWINDING_INFO before it.
  */
 #pragma once
 

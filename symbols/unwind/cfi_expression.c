@@ -85,7 +85,7 @@ static void jump(struct evaluation *evaluation, int16_t offset)
 		cursor->at += offset;
 }
 
-/* Constants. The run_* functions return whether the operation is of their kind. */
+/* Constants. Each run_*() returns whether the operation is of its kind. */
 static bool run_constant(struct evaluation *evaluation, uint8_t operation)
 {
 	struct byte_cursor *cursor = &evaluation->cursor;
@@ -130,7 +130,7 @@ static uint64_t shift_signed(uint64_t value, uint64_t nr_bits)
 	return value >> 63 ? ~(~value >> nr_bits) : value >> nr_bits;
 }
 
-/* Compute a operation b; b was on top. Returns whether the operation is such a one. */
+/* Apply a binary operation to a and b; b was on top. Returns whether operation is one. */
 static bool binary(uint8_t operation, uint64_t a, uint64_t b, uint64_t *ret_value)
 {
 	switch (operation) {
