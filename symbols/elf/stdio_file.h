@@ -58,7 +58,8 @@ int stdio_file_renew(struct remote_memory *memory, struct stdio_file *file);
 
 /*
  * Read the unwritten bytes into buffer, which has room for unwritten_bytes. Returns 0; -EAGAIN if
- * the FILE has changed since file was read; or errors as above.
+ * the FILE was flushed since file was read (bytes appended meanwhile do no harm); or errors as
+ * above.
  */
 int stdio_file_read_unwritten(struct remote_memory *memory, const struct stdio_file *file,
 			      uint8_t *buffer);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The symbols of one ELF file: .dynsym (found without section headers) and .symtab. */
+/*
+ * The symbols of one ELF file: .dynsym, which is found even without section headers, and .symtab.
+ */
 #pragma once
 
 #include <stdbool.h>

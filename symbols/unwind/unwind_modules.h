@@ -55,5 +55,5 @@ int unwind_modules_function(struct unwind_modules *modules, remote_addr addr,
  */
 remote_addr unwind_modules_trampoline(struct unwind_modules *modules, remote_addr addr);
 
-/* Whether addr lies in a module range. */
+/* Whether addr is in the range of a module, which may contain gaps. */
 bool unwind_modules_has(struct unwind_modules *modules, remote_addr addr);
